@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ticks: the cheapest monotonic counter of the machine, the same for every process of the node.
+ * The raw CPU counter where the kernel says it is constant and non-stop, CLOCK_MONOTONIC_RAW
+ * nanoseconds otherwise. Ticks become nanoseconds when a trace is read.
+ */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+enum tick_source { TICK_TSC = 1, TICK_MONOTONIC_RAW = 2, TICK_CNTVCT = 3 };
+
+/* Chosen once by tick_init(); read-only afterwards. */
+extern enum tick_source tick_source_chosen;
+
+/* Chooses the source. Idempotent, any thread. KYMO_CLOCK=tsc|monotonic overrides. */
+void tick_init(void);
+
+static inline uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t tick_now(void)
+{
+#if defined(__x86_64__)
+	if (__builtin_expect(tick_source_chosen == TICK_TSC, 1))
+		return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	if (__builtin_expect(tick_source_chosen == TICK_CNTVCT, 1)) {
+		uint64_t v;
+
+		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+		return v;
+	}
+#endif
+	return clock_ns(CLOCK_MONOTONIC_RAW);
+}
+
+/* A calibration point: the two clocks were read between the two ticks. */
+struct tick_sync {
+	uint64_t before;
+	uint64_t after;
+	uint64_t monotonic_raw;
+	uint64_t realtime;
+};
+
+/* Takes the tightest of a few readings; about 1 us. */
+void tick_sync_take(struct tick_sync *out);
+
+/* Rough ticks per second, measured at tick_init(); good to 1 % (readers calibrate). */
+uint64_t tick_rate(void);
+
+#endif

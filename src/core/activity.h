@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The vendor-neutral activity domains: what happened on devices, whatever API asked for it. Their
+ * fields are the same for every backend, so readers and tools need no knowledge of a vendor.
+ *
+ * An activity record's own start and end ticks are host time: for a sync the wait itself, for
+ * device work the moment it was harvested. Device times are fields in nanoseconds of the clock of
+ * the agent (DEF_AGENT.clock): `start` absolute, the others relative to it, because that is short
+ * and loses nothing (queued = start - queued_before, ...).
+ *
+ * This list is data only: readers find fields by name, fields are appended, never renamed.
+ */
+#ifndef CORE_ACTIVITY_H
+#define CORE_ACTIVITY_H
+
+/* domain "dispatch", op "kernel" */
+enum {
+	DISPATCH_CORRELATION, /* REF call: the call that submitted it */
+	DISPATCH_AGENT,       /* REF agent */
+	DISPATCH_QUEUE,       /* REF queue */
+	DISPATCH_KERNEL,      /* REF kernel */
+	DISPATCH_START,       /* TIME ns, device clock; 0 with `untimed` set */
+	DISPATCH_DURATION,    /* TIME ns, signed 64 */
+	DISPATCH_QUEUED_BEFORE,    /* TIME ns before start */
+	DISPATCH_SUBMITTED_BEFORE, /* TIME ns before start */
+	DISPATCH_DIMS,        /* 1..3 */
+	DISPATCH_GLOBAL_X, DISPATCH_GLOBAL_Y, DISPATCH_GLOBAL_Z, /* work items */
+	DISPATCH_LOCAL_X, DISPATCH_LOCAL_Y, DISPATCH_LOCAL_Z,    /* 0: left to the runtime */
+	DISPATCH_OFFSET_X, DISPATCH_OFFSET_Y, DISPATCH_OFFSET_Z,
+	DISPATCH_STATUS,      /* SIGNED 32: 0, or the runtime's error code of the command */
+	DISPATCH_UNTIMED,     /* UNSIGNED: why there is no device time (enum untimed_reason) */
+	DISPATCH_SUBMIT_TICK, /* host tick at which the submitting call began */
+	DISPATCH_FIELDS
+};
+
+/* domain "copy", ops below; fields */
+enum {
+	COPY_CORRELATION, COPY_QUEUE,
+	COPY_SOURCE_AGENT, COPY_DESTINATION_AGENT, /* REF agent, 0: host */
+	COPY_BYTES,
+	COPY_SOURCE_KIND, COPY_DESTINATION_KIND,   /* ENUM memory_kind */
+	COPY_START, COPY_DURATION, COPY_QUEUED_BEFORE, COPY_SUBMITTED_BEFORE,
+	COPY_BLOCKING, /* BOOL: the call waited for it */
+	COPY_STATUS, COPY_UNTIMED, COPY_SUBMIT_TICK,
+	COPY_FIELDS
+};
+/* op numbers of "copy" */
+enum {
+	COPY_OP_READ,      /* device to host */
+	COPY_OP_WRITE,     /* host to device */
+	COPY_OP_COPY,      /* within or between devices */
+	COPY_OP_FILL, COPY_OP_MAP, COPY_OP_UNMAP, COPY_OP_MIGRATE,
+	COPY_OPS
+};
+
+/* domain "allocation", ops "allocate", "free" */
+enum {
+	ALLOCATION_CORRELATION, ALLOCATION_AGENT, /* 0: host or whole device context */
+	ALLOCATION_CONTEXT,    /* REF device_context */
+	ALLOCATION_KIND,       /* ENUM memory_kind */
+	ALLOCATION_WHAT,       /* ENUM allocation_what: buffer, sub-buffer, image, pipe, svm, usm */
+	ALLOCATION_BYTES,      /* of frees too, when known */
+	ALLOCATION_ADDRESS,    /* POINTER: handle or address, reused over time */
+	ALLOCATION_ID,         /* id of this lifetime, the same in allocate and free */
+	ALLOCATION_PARENT,     /* id of the parent allocation (sub-buffers), else 0 */
+	ALLOCATION_FIELDS
+};
+enum { ALLOCATION_OP_ALLOCATE, ALLOCATION_OP_FREE, ALLOCATION_OPS };
+
+/* domain "sync", ops below: the host waiting; start and end ticks of the record are the wait */
+enum {
+	SYNC_CORRELATION, SYNC_QUEUE, /* 0 when several or none */
+	SYNC_COUNT, /* events waited for */
+	SYNC_FIELDS
+};
+enum {
+	SYNC_OP_QUEUE,    /* finish */
+	SYNC_OP_EVENTS,   /* wait for events */
+	SYNC_OP_BLOCKING, /* a blocking copy or map */
+	SYNC_OP_BARRIER,  /* queue-side, zero host time */
+	SYNC_OP_MARKER,   /* queue-side, zero host time */
+	SYNC_OP_USER_EVENT, /* the host completed a user event */
+	SYNC_OPS
+};
+
+/* domain "code_object", op "build": the record's ticks span the build */
+enum {
+	BUILD_CORRELATION, BUILD_PROGRAM, /* REF program */
+	BUILD_AGENT,
+	BUILD_STATUS,      /* the runtime's code */
+	BUILD_OPTIONS,     /* REF blob */
+	BUILD_LOG,         /* REF blob, on failure */
+	BUILD_FIELDS
+};
+
+enum memory_kind { /* values on the wire */
+	MEMORY_UNKNOWN = 0, MEMORY_HOST_PAGEABLE = 1, MEMORY_HOST_PINNED = 2, MEMORY_DEVICE = 3,
+	MEMORY_MANAGED = 4, MEMORY_SHARED = 5
+};
+enum allocation_what {
+	ALLOCATION_BUFFER = 1, ALLOCATION_SUB_BUFFER = 2, ALLOCATION_IMAGE = 3, ALLOCATION_PIPE = 4,
+	ALLOCATION_SVM = 5, ALLOCATION_USM = 6
+};
+enum untimed_reason {
+	UNTIMED_NO = 0,
+	UNTIMED_NO_PROFILING = 1, /* the queue could not be made a profiling one */
+	UNTIMED_FAILED = 2,       /* the command failed */
+	UNTIMED_LOST = 3,         /* never seen complete before the process ended */
+	UNTIMED_QUERY = 4,        /* the runtime refused the profiling query */
+	UNTIMED_MODE = 5          /* device timing was not asked for */
+};
+
+#endif

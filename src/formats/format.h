@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a format offers. A format is a folder src/formats/<name>/ and one line in formats.list; the
+ * registry (format_table) is generated from that list.
+ */
+#ifndef FORMATS_FORMAT_H
+#define FORMATS_FORMAT_H
+
+#include "stream/stream.h"
+
+struct format_options {
+	const char *output;      /* file or directory; NULL: standard output where it makes sense */
+	bool force;              /* overwrite */
+	bool entry_exit;         /* text: calls as entry and exit lines instead of intervals */
+	bool device_only;        /* leave host calls out */
+	struct stream_log *log;
+	/* Progress in [0,1]; may be NULL. */
+	void (*progress)(void *data, double done);
+	void *progress_data;
+};
+
+/* A filter pushed down into readers; NULL members mean "all". Compiled by stream/filter.h. */
+struct stream_filter;
+
+struct format {
+	const char *name;    /* "perfetto" */
+	const char *summary; /* one line for `kymo list formats` */
+	const char *suffix;  /* of the file it writes by default, ".pftrace"; "" for directories */
+	bool needs_order;    /* the writer wants records sorted by start */
+	/* True when `path` looks like this format. NULL: cannot be read. */
+	bool (*probe)(const char *path);
+	/* Reads `path` into `sink`. NULL: cannot be read. */
+	kymo_status_t (*read)(const char *path, const struct stream_filter *filter, bool ordered,
+			      struct stream_sink *sink, const struct format_options *o);
+	/* Makes a writer; *sink is freed by sink_free(). NULL: cannot be written. */
+	kymo_status_t (*write)(const struct format_options *o, struct stream_sink **sink);
+	void (*sink_free)(struct stream_sink *sink);
+};
+
+/* NULL-terminated, in order of formats.list. */
+extern const struct format *const format_table[];
+
+const struct format *format_find(const char *name);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The event stream: what every reader produces and every writer consumes.
+ *
+ *   reader (formats/raw, formats/store, ...) -> adaptors (filter, window, order, ...) -> writer
+ *
+ * A reader first hands over the definitions (struct trace: everything records refer to, complete,
+ * in memory, small), then the records one by one. Times are nanoseconds of node time
+ * (CLOCK_MONOTONIC_RAW of the node; trace->origin is the earliest, subtract it to display).
+ * Records are borrowed for the duration of the call.
+ */
+#ifndef STREAM_STREAM_H
+#define STREAM_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kymo/schema.h>
+#include <kymo/status.h>
+
+#include "wire/wire.h"
+
+/* ---- definitions: arrays indexed by global index; index 0 of each is "none" --------------- */
+
+struct t_enum_set {
+	const char *name;
+	kymo_enum_value_t *values;
+	uint32_t count;
+};
+
+struct t_field {
+	const char *name;
+	const char *type;
+	const struct t_enum_set *set; /* or NULL */
+	uint8_t kind, element, size, flags;
+};
+
+struct t_domain {
+	const char *name;  /* "opencl" */
+	const char *title; /* "OpenCL" */
+};
+
+struct t_op {
+	const char *name;
+	uint32_t domain; /* index */
+	uint32_t number; /* within the domain */
+	uint32_t flags;  /* KYMO_OP_* */
+	const struct t_enum_set *status_set;
+	int32_t status_ok;
+	uint32_t field_count;
+	struct t_field *fields;
+};
+
+struct t_process {
+	uint32_t pid, ppid, rank; /* rank UINT32_MAX: unknown */
+	const char *exe;          /* path */
+	const char *argv;         /* words joined by spaces, quoted where needed */
+	const char *cwd;
+	const char *hostname;
+	const char *job;          /* or "" */
+	const char *file;         /* raw file it came from */
+	const char *version;      /* of Kymo in the process */
+	int64_t start, end;       /* ns node time; end 0: unknown */
+	int64_t start_realtime;   /* ns since the epoch */
+	int64_t realtime_offset;  /* realtime - node time */
+	uint32_t arg_level;
+	uint32_t how_ended;       /* struct raw_end.how; UINT32_MAX: no end was recorded */
+	int32_t exit_status;
+	uint64_t lost_records, lost_definitions, untraced_calls, untimed;
+	uint64_t damaged_blocks;  /* blocks of its file that could not be read */
+	double clock_error_ns;    /* bound of tick to node time */
+};
+
+struct t_thread {
+	uint32_t process; /* index */
+	uint32_t index;   /* in the process */
+	uint32_t tid;
+	const char *name; /* or "" */
+	int64_t start, end;
+	uint64_t records, lost;
+	bool main;
+};
+
+struct t_clock {
+	uint32_t process;
+	const char *name;
+	double error_ns; /* bound of the mapping to node time; < 0: not aligned */
+	uint32_t syncs;
+};
+
+struct t_agent {
+	uint32_t process;
+	uint32_t parent; /* index */
+	uint32_t clock;  /* index */
+	const char *type, *name, *vendor, *driver, *domain, *platform;
+	const char *properties; /* JSON text */
+	uint64_t handle;
+	uint8_t uuid[16];
+	bool has_uuid;
+};
+
+struct t_device_context {
+	uint32_t process;
+	uint64_t handle;
+	const char *domain;
+};
+
+struct t_queue {
+	uint32_t process;
+	uint32_t agent;   /* index */
+	uint32_t context; /* index */
+	uint32_t flags;   /* QUEUE_* */
+	uint64_t handle, properties;
+	const char *domain;
+	const char *name; /* "" or what the user called it */
+	uint32_t number;  /* running number within its agent, from 0, for display */
+};
+
+struct t_blob {
+	uint32_t process;
+	const char *what;
+	const char *data;
+	uint64_t stored, total; /* stored < total: cut */
+};
+
+struct t_program {
+	uint32_t process, context;
+	uint32_t source; /* blob index */
+	uint64_t handle;
+	const char *domain, *kind;
+};
+
+struct t_kernel {
+	uint32_t process, program;
+	uint64_t handle;
+	const char *domain, *name;
+};
+
+struct t_module {
+	uint32_t process;
+	uint64_t start, end, bias;
+	const char *path;
+	const uint8_t *build_id;
+	uint32_t build_id_length;
+};
+
+struct t_site { /* call site */
+	uint32_t process;
+	uint64_t address;
+	uint32_t module;      /* index, 0 unknown */
+	const char *function; /* NULL until resolved (stream/symbol.h) */
+	const char *file;
+	uint32_t line;
+};
+
+struct t_stack {
+	uint32_t process, count;
+	uint32_t *sites; /* indexes, innermost first */
+};
+
+struct t_note {
+	uint32_t process, severity; /* 1 info, 2 warning, 3 error */
+	const char *part, *text;
+	int64_t time;
+	uint64_t count;
+};
+
+/* A call that was still open when its process ended. */
+struct t_open_call {
+	uint32_t thread, op, depth;
+	uint64_t id;
+	int64_t start;
+};
+
+#define T_ARRAY(type, name) type *name; uint32_t name##_count
+struct trace {
+	const char *path;    /* of the trace directory or file */
+	const char *command; /* what was run, from the manifest, or "" */
+	int64_t origin, end; /* earliest and latest time, node ns */
+	T_ARRAY(struct t_domain, domains);
+	T_ARRAY(struct t_op, ops);
+	T_ARRAY(struct t_process, processes);
+	T_ARRAY(struct t_thread, threads);
+	T_ARRAY(struct t_clock, clocks);
+	T_ARRAY(struct t_agent, agents);
+	T_ARRAY(struct t_device_context, contexts);
+	T_ARRAY(struct t_queue, queues);
+	T_ARRAY(struct t_blob, blobs);
+	T_ARRAY(struct t_program, programs);
+	T_ARRAY(struct t_kernel, kernels);
+	T_ARRAY(struct t_module, modules);
+	T_ARRAY(struct t_site, sites);
+	T_ARRAY(struct t_stack, stacks);
+	T_ARRAY(struct t_note, notes);
+	T_ARRAY(struct t_open_call, open_calls);
+};
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+/* Common to all. Indexes are global. */
+struct rec {
+	uint32_t process, thread, op;
+	uint32_t site, stack;
+	int32_t status;
+	bool ok;        /* status is the op's success */
+	bool unwound;
+	uint64_t id;     /* unique in the process; 0 for activities */
+	uint64_t parent;
+	uint64_t external;
+	int64_t scope;
+	int64_t start, end; /* node ns */
+	const struct wire_record *wire; /* fields: walk with rec_fields_*; NULL: no fields */
+};
+
+struct rec_device { /* device times of dispatches and copies, node ns */
+	int64_t queued, submitted, start, end; /* all 0 when untimed */
+	uint32_t untimed;    /* enum untimed_reason */
+	int32_t status;
+	uint64_t correlation; /* id of the submitting call, in the same process */
+	int64_t submit;       /* start of the submitting call on the host */
+	bool causal_violation; /* starts before it was submitted by more than the clock error */
+};
+
+struct rec_dispatch {
+	struct rec base; /* start/end: host time of harvest, of no interest to users */
+	struct rec_device device;
+	uint32_t agent, queue, kernel, dims;
+	uint64_t global[3], local[3], offset[3];
+};
+
+struct rec_copy {
+	struct rec base; /* op name says what */
+	struct rec_device device;
+	uint32_t queue, source_agent, destination_agent;
+	uint8_t source_kind, destination_kind; /* enum memory_kind */
+	bool blocking;
+	uint64_t bytes;
+};
+
+struct rec_allocation {
+	struct rec base; /* op number: ALLOCATION_OP_* */
+	uint64_t correlation, bytes, address, allocation, parent;
+	uint32_t agent, context;
+	uint8_t kind, what;
+};
+
+struct rec_sync {
+	struct rec base;
+	uint64_t correlation, count;
+	uint32_t queue;
+};
+
+struct rec_loss { /* records dropped by one thread between two of its chunks */
+	uint32_t process, thread;
+	uint64_t count;
+	int64_t after, before; /* time range in which it happened */
+};
+
+/*
+ * A consumer. Unset functions are filled by stream_sink_complete() with ones that do nothing and
+ * return KYMO_OK. Any other status stops the stream and is returned by the reader.
+ */
+struct stream_sink {
+	kymo_status_t (*begin)(struct stream_sink *s, const struct trace *t);
+	kymo_status_t (*call)(struct stream_sink *s, const struct rec *r);
+	kymo_status_t (*dispatch)(struct stream_sink *s, const struct rec_dispatch *r);
+	kymo_status_t (*copy)(struct stream_sink *s, const struct rec_copy *r);
+	kymo_status_t (*allocation)(struct stream_sink *s, const struct rec_allocation *r);
+	kymo_status_t (*sync)(struct stream_sink *s, const struct rec_sync *r);
+	kymo_status_t (*other)(struct stream_sink *s, const struct rec *r); /* any other activity */
+	kymo_status_t (*loss)(struct stream_sink *s, const struct rec_loss *r);
+	/* `t` again: totals that were only known at the end are filled in by now. */
+	kymo_status_t (*end)(struct stream_sink *s, const struct trace *t);
+};
+
+void stream_sink_complete(struct stream_sink *s);
+
+/* ---- field access ------------------------------------------------------------------------- */
+
+struct rec_fields {
+	const struct t_op *op;
+	struct wire_cursor cursor;
+};
+
+/* Begins the walk over the fields of a record. */
+void rec_fields_init(struct rec_fields *f, const struct trace *t, const struct rec *r);
+
+/* Next field: its schema and value; false at the end (or at damage). */
+bool rec_fields_next(struct rec_fields *f, const struct t_field **field, struct wire_value *value);
+
+/*
+ * Renders a value as text (enum and flag names, handles in hex, strings quoted and escaped, arrays
+ * in brackets, "..." where truncated) into `out` of `size` bytes, always terminated. Returns the
+ * length it would have had, as snprintf does.
+ */
+size_t rec_value_text(const struct t_field *field, const struct wire_value *v, char *out,
+		      size_t size);
+
+/* Name of a status of `op`, e.g. "CL_INVALID_VALUE", or NULL. */
+const char *rec_status_name(const struct t_op *op, int32_t status);
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+/*
+ * What went wrong, for the user: readers and writers append "what, where, what to do"; the CLI
+ * prints it. Warnings do not stop the stream (damage that was skipped, for instance).
+ */
+struct stream_log {
+	void (*message)(struct stream_log *l, int severity, const char *text);
+};
+
+void stream_error(struct stream_log *l, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void stream_warn(struct stream_log *l, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

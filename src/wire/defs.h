@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Definitions: what records refer to. They travel in chunks of type WIRE_CHUNK_DEFINITIONS, are
+ * never dropped, and may reach the reader after records that use them: read all of them first.
+ *
+ * A definition is   kind u16 | count u16 | bytes u32   followed by `count` values, each
+ *   tag_length u32 (low 4 bits 0: u64, 1: bytes; upper 28 bits: length)   data   padding to 4.
+ * The list below gives the values of each kind in order; new ones are appended, a reader takes
+ * missing ones as 0 or empty, and skips kinds it does not know. Ids start at 1; 0 is "none".
+ * A tick is a value of the process's tick source (PROCESS.tick_source).
+ */
+#ifndef WIRE_DEFS_H
+#define WIRE_DEFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(KIND, number) followed by its values; see enum def_* below for the indexes. */
+enum wire_def_kind {
+	DEF_PROCESS = 1,
+	DEF_DOMAIN = 2,
+	DEF_ENUM_SET = 3,
+	DEF_OP = 4,
+	DEF_THREAD = 5,
+	DEF_SITE = 6,
+	DEF_STACK = 7,
+	DEF_MODULE = 8,
+	DEF_AGENT = 9,
+	DEF_DEVICE_CONTEXT = 10,
+	DEF_QUEUE = 11,
+	DEF_PROGRAM = 12,
+	DEF_KERNEL = 13,
+	DEF_BLOB = 14,
+	DEF_CLOCK_SYNC = 15,
+	DEF_TICK_SYNC = 16,
+	DEF_NOTE = 17,
+	DEF_THREAD_END = 18,
+	DEF_PROCESS_END = 19,
+	DEF_CLOCK = 20,
+	DEF_COUNT = 21
+};
+
+/* s: bytes/string, u: u64. */
+enum def_process { /* u pid, u ppid, s exe, s argv (NUL separated), s cwd, s hostname,
+		      u tick_source (1 TSC, 2 CLOCK_MONOTONIC_RAW ns, 3 CNTVCT), u ticks_per_second
+		      (estimate), u start_realtime_ns, u start_monotonic_raw_ns, u start_tick,
+		      s environment of interest (NUL separated), u parent pid traced or 0,
+		      s kymo_version, u arg level (0 none 1 scalars 2 full), u uid */
+	DEF_PROCESS_PID, DEF_PROCESS_PPID, DEF_PROCESS_EXE, DEF_PROCESS_ARGV, DEF_PROCESS_CWD,
+	DEF_PROCESS_HOSTNAME, DEF_PROCESS_TICK_SOURCE, DEF_PROCESS_TICK_RATE,
+	DEF_PROCESS_START_REALTIME, DEF_PROCESS_START_MONOTONIC, DEF_PROCESS_START_TICK,
+	DEF_PROCESS_ENVIRONMENT, DEF_PROCESS_TRACED_PARENT, DEF_PROCESS_VERSION,
+	DEF_PROCESS_ARG_LEVEL, DEF_PROCESS_UID
+};
+enum def_domain { /* u id, s name, s title, u base (wire op = base + op), u op_count, u version */
+	DEF_DOMAIN_ID, DEF_DOMAIN_NAME, DEF_DOMAIN_TITLE, DEF_DOMAIN_BASE, DEF_DOMAIN_OPS,
+	DEF_DOMAIN_VERSION
+};
+enum def_enum_set { /* u id, s name, s values: repeated (i64 value, u16 length, name) */
+	DEF_ENUM_SET_ID, DEF_ENUM_SET_NAME, DEF_ENUM_SET_VALUES
+};
+enum def_op { /* u wire op, s name, u flags (KYMO_OP_*), u status enum set id or 0, u field_count,
+		 s fields: repeated (u8 kind, u8 element, u8 size, u8 flags, u32 set id,
+		 u16 name length, name, u16 type length, type), u status_ok (i32), u domain id */
+	DEF_OP_WIRE, DEF_OP_NAME, DEF_OP_FLAGS, DEF_OP_STATUS_SET, DEF_OP_FIELD_COUNT, DEF_OP_FIELDS,
+	DEF_OP_STATUS_OK, DEF_OP_DOMAIN
+};
+enum def_thread { /* u index, u tid, s name, u start tick, u main (1) */
+	DEF_THREAD_INDEX, DEF_THREAD_TID, DEF_THREAD_NAME, DEF_THREAD_START, DEF_THREAD_MAIN
+};
+enum def_site { /* u id, u address */ DEF_SITE_ID, DEF_SITE_ADDRESS };
+enum def_stack { /* u id, s addresses (u64 each, innermost first) */
+	DEF_STACK_ID, DEF_STACK_ADDRESSES
+};
+enum def_module { /* u start, u end (addresses), u offset (load bias), s path, s build id (raw),
+		     u tick when seen */
+	DEF_MODULE_START, DEF_MODULE_END, DEF_MODULE_BIAS, DEF_MODULE_PATH, DEF_MODULE_BUILD_ID,
+	DEF_MODULE_TICK
+};
+enum def_agent { /* u id, s type ("cpu" "gpu" "accelerator" "custom"), s name, s vendor, s driver,
+		    s domain ("opencl"), u handle, u parent id (sub-devices), s properties (JSON),
+		    u clock id, s uuid (raw), s platform */
+	DEF_AGENT_ID, DEF_AGENT_TYPE, DEF_AGENT_NAME, DEF_AGENT_VENDOR, DEF_AGENT_DRIVER,
+	DEF_AGENT_DOMAIN, DEF_AGENT_HANDLE, DEF_AGENT_PARENT, DEF_AGENT_PROPERTIES,
+	DEF_AGENT_CLOCK, DEF_AGENT_UUID, DEF_AGENT_PLATFORM
+};
+enum def_device_context { /* u id, s domain, u handle, s agent ids (u64 each), u tick */
+	DEF_DEVICE_CONTEXT_ID, DEF_DEVICE_CONTEXT_DOMAIN, DEF_DEVICE_CONTEXT_HANDLE,
+	DEF_DEVICE_CONTEXT_AGENTS, DEF_DEVICE_CONTEXT_TICK
+};
+enum def_queue { /* u id, s domain, u handle, u agent id, u device context id, u properties,
+		    u flags (1 out of order, 2 profiling forced on by Kymo, 4 on device), u tick,
+		    s name */
+	DEF_QUEUE_ID, DEF_QUEUE_DOMAIN, DEF_QUEUE_HANDLE, DEF_QUEUE_AGENT, DEF_QUEUE_CONTEXT,
+	DEF_QUEUE_PROPERTIES, DEF_QUEUE_FLAGS, DEF_QUEUE_TICK, DEF_QUEUE_NAME
+};
+enum { QUEUE_OUT_OF_ORDER = 1, QUEUE_PROFILING_FORCED = 2, QUEUE_ON_DEVICE = 4 };
+enum def_program { /* u id, s domain, u handle, u context id, s kind ("source" "binary" "il"
+		      "builtin" "linked"), u source blob id, u tick */
+	DEF_PROGRAM_ID, DEF_PROGRAM_DOMAIN, DEF_PROGRAM_HANDLE, DEF_PROGRAM_CONTEXT,
+	DEF_PROGRAM_KIND, DEF_PROGRAM_SOURCE, DEF_PROGRAM_TICK
+};
+enum def_kernel { /* u id, s domain, s name, u program id, u handle, u tick */
+	DEF_KERNEL_ID, DEF_KERNEL_DOMAIN, DEF_KERNEL_NAME, DEF_KERNEL_PROGRAM, DEF_KERNEL_HANDLE,
+	DEF_KERNEL_TICK
+};
+enum def_blob { /* u id, s what ("source" "build log" "build options" ...), u offset, u total,
+		   s data (this piece), u stored (bytes kept in all; < total: cut at the cap) */
+	DEF_BLOB_ID, DEF_BLOB_WHAT, DEF_BLOB_OFFSET, DEF_BLOB_TOTAL, DEF_BLOB_DATA, DEF_BLOB_STORED
+};
+#define DEF_BLOB_PIECE 8192u
+enum def_clock { /* u id, s name, s kind ("device" "host"), u nanoseconds per 1000 units */
+	DEF_CLOCK_ID, DEF_CLOCK_NAME, DEF_CLOCK_KIND, DEF_CLOCK_RATE
+};
+enum def_clock_sync { /* u clock id, u tick before, u tick after, u clock value: read between;
+			 u method (1 API that samples the clock, 2 bounds from events: the clock
+			 value lies between the two ticks) */
+	DEF_CLOCK_SYNC_CLOCK, DEF_CLOCK_SYNC_BEFORE, DEF_CLOCK_SYNC_AFTER, DEF_CLOCK_SYNC_VALUE,
+	DEF_CLOCK_SYNC_METHOD
+};
+enum def_tick_sync { /* u tick before, u tick after, u CLOCK_MONOTONIC_RAW ns, u CLOCK_REALTIME ns */
+	DEF_TICK_SYNC_BEFORE, DEF_TICK_SYNC_AFTER, DEF_TICK_SYNC_RAW, DEF_TICK_SYNC_REALTIME
+};
+enum def_note { /* u severity (1 info, 2 warning, 3 error), s part ("opencl"), s text, u tick,
+		   u count (for counted notes) */
+	DEF_NOTE_SEVERITY, DEF_NOTE_PART, DEF_NOTE_TEXT, DEF_NOTE_TICK, DEF_NOTE_COUNT
+};
+enum def_thread_end { /* u index, u tick, u records, u lost */
+	DEF_THREAD_END_INDEX, DEF_THREAD_END_TICK, DEF_THREAD_END_RECORDS, DEF_THREAD_END_LOST
+};
+enum def_process_end { /* u how (1 finalised normally, 2 exec), u tick, u records lost,
+			  u definitions lost, u untraced calls (counted), u records not timed */
+	DEF_PROCESS_END_HOW, DEF_PROCESS_END_TICK, DEF_PROCESS_END_LOST, DEF_PROCESS_END_DEFS_LOST,
+	DEF_PROCESS_END_UNTRACED, DEF_PROCESS_END_UNTIMED
+};
+
+#define WIRE_DEF_VALUES 24
+
+/* One value while a definition is built or after it was read. Strings are borrowed. */
+struct wire_def_value {
+	bool is_bytes;
+	uint64_t u;
+	const char *s;
+	size_t length;
+};
+
+struct wire_def {
+	uint16_t kind;
+	uint16_t count;
+	struct wire_def_value v[WIRE_DEF_VALUES];
+};
+
+static inline void wire_def_init(struct wire_def *d, uint16_t kind)
+{
+	d->kind = kind;
+	d->count = 0;
+}
+
+/* Values are added in the order of the kind's list. */
+void wire_def_u64(struct wire_def *d, uint64_t value);
+void wire_def_string(struct wire_def *d, const char *s); /* NULL is empty */
+void wire_def_bytes(struct wire_def *d, const void *data, size_t length);
+
+/* Bytes the definition takes on the wire. */
+size_t wire_def_size(const struct wire_def *d);
+
+/* Writes it to `out`, which has wire_def_size() bytes. */
+void wire_def_write(const struct wire_def *d, void *out);
+
+/*
+ * Reads the definition at *p (4-byte aligned lengths) and advances. 1: read, 0: at the end,
+ * -1: damaged. Values borrow from the buffer.
+ */
+int wire_def_read(const uint8_t **p, const uint8_t *end, struct wire_def *out);
+
+/* Value `i`, 0 or empty where it is missing. */
+uint64_t wire_def_get(const struct wire_def *d, unsigned i);
+const char *wire_def_text(const struct wire_def *d, unsigned i, size_t *length);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The raw file: `raw/HOST-PID-N.kyr`, one a process image. A file header, then blocks; a block is a
+ * block header and its payload: one chunk as it was in memory (struct wire_chunk header first,
+ * `committed` bytes of it), or a batch of open-call frames, possibly compressed. Raw is the truth:
+ * it is only ever appended to, or rewritten whole by compression (new file, rename).
+ */
+#ifndef WIRE_RAW_H
+#define WIRE_RAW_H
+
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+#define RAW_MAGIC       0x0a57415220594b89ull /* "\x89KY RAW\n" */
+#define RAW_VERSION     1u
+#define RAW_BLOCK_MAGIC 0x4b4c424bu /* "KBLK" */
+
+enum raw_block_type {
+	RAW_CHUNK = 1,      /* a chunk of records or definitions */
+	RAW_OPEN_CALLS = 2, /* struct raw_open [], written when the process has ended */
+	RAW_END = 3,        /* struct raw_end: the drain saw the end of the process */
+	RAW_TICK_SYNC = 4   /* struct raw_tick_sync: calibration point taken by the drain */
+};
+
+enum raw_flag { RAW_ZSTD = 1 };
+
+struct raw_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_size;
+	uint32_t pid;
+	uint32_t wire_version;
+	uint64_t created_realtime; /* ns */
+	uint8_t hostname[64];      /* zero padded */
+	uint8_t job[64];           /* job id, or empty */
+	uint32_t rank;             /* from the launcher's environment, SHM_NONE if unknown */
+	uint32_t reserved;
+};
+
+struct raw_block {
+	uint32_t magic;
+	uint16_t type;       /* enum raw_block_type */
+	uint16_t flags;      /* RAW_ZSTD: payload is one zstd frame */
+	uint32_t thread;     /* of the chunk; 0 otherwise */
+	uint32_t chunk_type; /* enum wire_chunk_type; 0 otherwise */
+	uint64_t seq;        /* of the chunk */
+	uint64_t first_tick; /* base tick of the chunk */
+	uint64_t last_tick;  /* UINT64_MAX when the writer did not look */
+	uint32_t stored;     /* bytes of payload in the file */
+	uint32_t raw;        /* bytes of payload once decompressed */
+	uint64_t checksum;   /* XXH3-64 of the stored payload */
+};
+
+struct raw_open {
+	struct wire_open call;
+	uint32_t thread;
+	uint32_t tid;
+	uint32_t depth; /* 0 is outermost */
+	uint32_t reserved;
+};
+
+struct raw_end {
+	uint32_t how;         /* 0 seen finalised, 1 exited without, 2 killed by signal, 3 exec,
+				 4 drain stopped first */
+	int32_t status;       /* exit status or signal when known, else -1 */
+	uint64_t tick;
+	uint64_t lost_records;
+	uint64_t lost_definitions;
+	uint64_t damaged_chunks; /* chunks with a bad header, not written */
+};
+
+struct raw_tick_sync {
+	uint64_t before; /* tick */
+	uint64_t after;
+	uint64_t monotonic_raw; /* ns */
+	uint64_t realtime;      /* ns */
+};
+
+#endif

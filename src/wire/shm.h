@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Layout of a shared buffer: one memfd of a traced process, mapped by the process and by the drain.
+ *
+ *   page 0      struct shm_header
+ *   chunk_ctl   struct shm_chunk_ctl [chunk_max]
+ *   threads     struct shm_thread [SHM_THREADS]: open calls, so that a crash shows what was running
+ *   chunks      chunk_max chunks of chunk_size bytes; the first chunk_count are backed by memory
+ *
+ * Life of a chunk: FREE (on a free list) -> FILLING (one thread owns it) -> FULL (handed to the
+ * drain) -> FREE. The two free lists are Treiber stacks of chunk numbers: the program pops, the
+ * drain pushes. One list is kept back for definitions so that records cannot starve them.
+ *
+ * The drain treats everything here as untrusted: indexes are range checked, a chunk is copied
+ * before it is looked at. The memfd is passed with SCM_RIGHTS; see struct shm_hello.
+ */
+#ifndef WIRE_SHM_H
+#define WIRE_SHM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+#define SHM_MAGIC     0x314d48534f4d594bull /* "KYMOSHM1" */
+#define SHM_VERSION   1u
+#define SHM_THREADS   8192u
+#define SHM_NONE      0xffffffffu
+#define SHM_CHUNK_MAX 32768u /* chunks of a buffer at most */
+
+enum shm_list { SHM_LIST_RECORDS = 0, SHM_LIST_DEFINITIONS = 1 };
+enum shm_chunk_state { SHM_FREE = 0, SHM_FILLING = 1, SHM_FULL = 2 };
+enum shm_process_state { SHM_RUNNING = 0, SHM_FINALIZED = 1, SHM_EXEC = 2 };
+
+struct shm_chunk_ctl {
+	_Atomic uint32_t state; /* enum shm_chunk_state */
+	_Atomic uint32_t next;  /* free list link: chunk number or SHM_NONE */
+	uint32_t list;          /* enum shm_list it returns to */
+	uint32_t reserved;
+};
+
+struct shm_thread {
+	_Atomic uint32_t depth; /* open calls, may exceed WIRE_OPEN_MAX */
+	uint32_t tid;           /* 0: slot unused */
+	uint32_t index;         /* thread index */
+	uint32_t reserved;
+	struct wire_open open[WIRE_OPEN_MAX];
+};
+
+struct shm_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_size; /* bytes of this structure */
+	uint64_t bytes;       /* of the whole mapping */
+	uint64_t ctl_offset;
+	uint64_t threads_offset;
+	uint64_t chunks_offset;
+	uint32_t chunk_size;
+	uint32_t chunk_max;
+	uint32_t pid;
+	uint32_t wake_threshold; /* the program wakes the drain when this many chunks are FULL */
+	_Atomic uint32_t chunk_count;
+	_Atomic uint32_t state;  /* enum shm_process_state, set by the program */
+	_Atomic uint64_t lost_records;     /* by all threads so far */
+	_Atomic uint64_t lost_definitions;
+
+	/* Separate cache lines: written by different sides. */
+	_Alignas(64) _Atomic uint64_t free_list[2]; /* tag << 32 | chunk number */
+	_Alignas(64) _Atomic uint32_t full;      /* chunks handed over so far (wraps); futex word */
+	_Atomic uint32_t flush;                  /* raised by the program to ask for a full pass */
+	_Alignas(64) _Atomic uint32_t freed;     /* chunks given back so far (wraps); futex word */
+	_Atomic uint32_t waiters;                /* program threads waiting on `freed` */
+	_Alignas(64) _Atomic uint64_t drain_beat; /* CLOCK_MONOTONIC seconds, kept by the drain */
+	_Atomic uint32_t drain_pid;
+	_Atomic uint32_t flushed;                /* last `flush` value that was served; futex word */
+	_Atomic uint32_t drain_failed;           /* errno once the drain can no longer write */
+};
+
+/* First message on the drain's SOCK_SEQPACKET socket, with the memfd attached. */
+struct shm_hello {
+	uint64_t magic; /* SHM_MAGIC */
+	uint32_t version;
+	uint32_t pid;   /* in the program's own pid namespace; the drain trusts SO_PEERCRED */
+	uint64_t bytes; /* of the memfd */
+};
+
+/* The drain's answer once it has mapped the memory; the program then closes socket and memfd. */
+struct shm_welcome {
+	uint64_t magic;
+	uint32_t version;
+	int32_t status; /* 0, or a kymo_status_t */
+};
+
+static inline struct shm_chunk_ctl *shm_ctl(const struct shm_header *h)
+{
+	return (struct shm_chunk_ctl *)((uint8_t *)(uintptr_t)h + h->ctl_offset);
+}
+
+static inline struct shm_thread *shm_threads(const struct shm_header *h)
+{
+	return (struct shm_thread *)((uint8_t *)(uintptr_t)h + h->threads_offset);
+}
+
+static inline struct wire_chunk *shm_chunk(const struct shm_header *h, uint32_t i)
+{
+	return (struct wire_chunk *)((uint8_t *)(uintptr_t)h + h->chunks_offset +
+				     (size_t)i * h->chunk_size);
+}
+
+/*
+ * Pushes chunk `i` on its free list. Takes the control block and geometry as arguments so that the
+ * drain can pass its own checked copies.
+ */
+static inline void shm_push(struct shm_header *h, struct shm_chunk_ctl *ctl, uint32_t i,
+			    enum shm_list list)
+{
+	uint64_t old = atomic_load_explicit(&h->free_list[list], memory_order_relaxed), new;
+
+	do {
+		atomic_store_explicit(&ctl[i].next, (uint32_t)old, memory_order_relaxed);
+		new = ((old >> 32) + 1) << 32 | i;
+	} while (!atomic_compare_exchange_weak_explicit(&h->free_list[list], &old, new,
+							memory_order_release,
+							memory_order_relaxed));
+}
+
+/* Pops a chunk number, SHM_NONE when the list is empty. */
+static inline uint32_t shm_pop(struct shm_header *h, struct shm_chunk_ctl *ctl, uint32_t count,
+			       enum shm_list list)
+{
+	uint64_t old = atomic_load_explicit(&h->free_list[list], memory_order_acquire), new;
+
+	do {
+		uint32_t i = (uint32_t)old;
+
+		if (i >= count)
+			return SHM_NONE;
+		new = ((old >> 32) + 1) << 32 |
+		      atomic_load_explicit(&ctl[i].next, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(&h->free_list[list], &old, new,
+							memory_order_acquire,
+							memory_order_acquire));
+	return (uint32_t)old;
+}
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wire form of records: what the traced program writes into its chunks and what every reader
+ * decodes. This header is the one definition of both. docs/format.md describes it for others.
+ *
+ * A chunk is a header followed by records of one thread in order of their *end*. A record is
+ *
+ *   op u16 | words u8 | flags u8 | gap u32 | duration u32 | site u16 | classes u16      16 bytes
+ *   [site u32]                       flag SITE32
+ *   [gap u64, duration u64]          flag LONG: replace the header's values
+ *   [id i32, parent i32]             flag ID: id - expected, id - parent (0: none); see wire_ids
+ *   [bits u32, then per bit a value] flag STATE
+ *   [status i32]                     flag STATUS: else the status is the op's "ok"
+ *   [classes u32] [classes u64]      flags EXT4, EXT8: classes of fields 8..23 and 24..
+ *   field values                     then padding to 4 bytes
+ *
+ * `gap` is the end tick minus the end tick of the record before (or the chunk's base tick);
+ * the start is end - duration. A field's two class bits say how its value is stored:
+ *
+ *   numbers           0: zero   1: u8     2: u32                      3: u64
+ *   pointers, handles 0: null   1: u48    2: u32 below pointer_base   3: u64
+ *   strings, arrays   0: absent 1: u8 count, data   2: u16 count, data
+ *                     3: u16 stored count, u32 true count, data (truncated)
+ *
+ * All integers are little endian (the only byte order Kymo runs on; checked at build time).
+ */
+#ifndef WIRE_WIRE_H
+#define WIRE_WIRE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <kymo/schema.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire form is little endian");
+
+#define WIRE_VERSION    1u
+#define WIRE_CHUNK_MAGIC 0x314b594bu /* "KYK1" */
+#define WIRE_OPEN_MAX   8u
+#define WIRE_RECORD_MAX 1020u /* 255 words of 4 bytes */
+#define WIRE_SLACK      16u   /* encoders may store past a record by this much */
+
+enum wire_chunk_type { WIRE_CHUNK_RECORDS = 1, WIRE_CHUNK_DEFINITIONS = 2 };
+
+/* A call that was open when the chunk was begun (or when the program died). */
+struct wire_open {
+	uint64_t id;
+	uint64_t start; /* tick */
+	uint32_t op;
+	uint32_t site;
+};
+
+struct wire_chunk {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t header_size; /* bytes before the first record */
+	uint32_t type;        /* enum wire_chunk_type */
+	uint32_t thread;      /* index of the thread in its process, from 1; 0 for definitions */
+	uint32_t tid;         /* of the operating system */
+	_Atomic uint32_t committed; /* bytes valid from the start of this header */
+	uint64_t seq;         /* of this thread, from 0, without gaps unless records were lost */
+	uint64_t base_tick;
+	uint64_t next_id;
+	int64_t scope;
+	uint64_t external;
+	uint64_t pointer_base; /* pointers of class 2 are pointer_base | u32 */
+	uint64_t lost;         /* records of this thread dropped between the last chunk and this */
+	uint32_t open_depth;   /* calls open, may exceed what `open` holds */
+	uint32_t reserved;
+	struct wire_open open[WIRE_OPEN_MAX]; /* outermost first */
+};
+
+enum wire_flag {
+	WIRE_STATUS = 1,
+	WIRE_ID = 2,
+	WIRE_STATE = 4,
+	WIRE_LONG = 8,
+	WIRE_EXT4 = 16,
+	WIRE_EXT8 = 32,
+	WIRE_SITE32 = 64
+};
+
+enum wire_state {
+	WIRE_STATE_SCOPE = 1,    /* i64: innermost scope from this record on */
+	WIRE_STATE_EXTERNAL = 2, /* u64: external id from this record on */
+	WIRE_STATE_STACK = 4,    /* u32: call stack of this record (definition STACK) */
+	WIRE_STATE_UNWOUND = 8,  /* no value: left by an exception or longjmp, end is approximate */
+	WIRE_STATE_NO_FIELDS = 16 /* no value: arguments were not recorded */
+};
+
+/* The first 16 bytes of a record. */
+struct wire_head {
+	uint16_t op;
+	uint8_t words;
+	uint8_t flags;
+	uint32_t gap;
+	uint32_t duration;
+	uint16_t site;
+	uint16_t classes;
+};
+_Static_assert(sizeof(struct wire_head) == 16, "wire head");
+
+/* ---- encoder ---------------------------------------------------------------------------- */
+
+/* A thread's writing end of its current chunk. Private to the thread; all zero means "none". */
+struct wire_ring {
+	uint8_t *cur;
+	uint8_t *limit; /* a record may begin while cur <= limit */
+	struct wire_chunk *chunk;
+	uint64_t last_tick;
+	uint64_t next_id;
+	uint64_t pointer_base;
+	int64_t scope;
+	uint64_t external;
+	uint64_t seq;
+	uint64_t lost; /* dropped since the last chunk was obtained */
+};
+
+/* What the caller knows of a record besides its fields. */
+struct wire_event {
+	uint64_t id;
+	uint64_t parent;
+	uint64_t start;
+	uint64_t end;
+	uint64_t external;
+	int64_t scope;
+	int32_t status;
+	bool has_status; /* status differs from the op's "ok" */
+	bool unwound;
+	bool no_fields;
+	uint16_t op;
+	uint32_t site;
+	uint32_t stack;
+};
+
+/* A record being written. Lives in registers once inlined. */
+struct wire_enc {
+	uint8_t *p;
+	uint8_t *start;
+	uint8_t *limit; /* end of the space for strings and arrays */
+	uint64_t base;
+	uint64_t classes; /* of fields 0..31 */
+	uint64_t classes_hi;
+	uint8_t *ext;
+	uint32_t duration;
+	uint32_t gap;
+	uint16_t op;
+	uint16_t site;
+	uint8_t flags;
+};
+
+static inline void wire_put32(uint8_t **p, uint32_t v)
+{
+	memcpy(*p, &v, 4);
+	*p += 4;
+}
+
+static inline void wire_put64(uint8_t **p, uint64_t v)
+{
+	memcpy(*p, &v, 8);
+	*p += 8;
+}
+
+/* Writes the ids of a record that is not simply the next of its thread. */
+static inline void wire_put_ids(uint8_t **p, uint64_t expected, uint64_t id, uint64_t parent)
+{
+	int64_t d = (int64_t)(id - expected), up = parent ? (int64_t)(id - parent) : 0;
+
+	if (d > INT32_MIN && d <= INT32_MAX && up > INT32_MIN && up <= INT32_MAX) {
+		wire_put32(p, (uint32_t)(int32_t)d);
+		wire_put32(p, (uint32_t)(int32_t)up);
+		return;
+	}
+	wire_put32(p, (uint32_t)INT32_MIN); /* escape: both in full */
+	wire_put32(p, 0);
+	wire_put64(p, id);
+	wire_put64(p, parent);
+}
+
+/* Begins a record of an op with `fields` fields (a constant). The ring must have room. */
+static inline void wire_begin(struct wire_enc *e, struct wire_ring *r, const struct wire_event *v,
+			      unsigned fields)
+{
+	uint64_t gap = v->end - r->last_tick, duration = v->end - v->start;
+	uint32_t state = 0;
+
+	e->start = r->cur;
+	e->p = r->cur + sizeof(struct wire_head);
+	e->base = r->pointer_base;
+	e->classes = e->classes_hi = 0;
+	e->flags = 0;
+	e->op = v->op;
+	e->gap = (uint32_t)gap;
+	e->duration = (uint32_t)duration;
+	e->site = (uint16_t)v->site;
+	if (__builtin_expect(v->site >= 0xffff, 0)) {
+		e->flags |= WIRE_SITE32;
+		e->site = 0xffff;
+		wire_put32(&e->p, v->site);
+	}
+	if (__builtin_expect((gap | duration) >> 32 != 0, 0)) {
+		e->flags |= WIRE_LONG;
+		wire_put64(&e->p, gap);
+		wire_put64(&e->p, duration);
+	}
+	r->last_tick = v->end;
+	if (__builtin_expect(v->id != r->next_id || v->parent != 0, 0)) {
+		e->flags |= WIRE_ID;
+		wire_put_ids(&e->p, r->next_id, v->id, v->parent);
+		if (v->id >= r->next_id)
+			r->next_id = v->id + 1;
+	} else {
+		r->next_id++;
+	}
+	state |= v->scope != r->scope ? WIRE_STATE_SCOPE : 0u;
+	state |= v->external != r->external ? WIRE_STATE_EXTERNAL : 0u;
+	state |= v->stack ? WIRE_STATE_STACK : 0u;
+	state |= v->unwound ? WIRE_STATE_UNWOUND : 0u;
+	state |= v->no_fields ? WIRE_STATE_NO_FIELDS : 0u;
+	if (__builtin_expect(state != 0, 0)) {
+		e->flags |= WIRE_STATE;
+		wire_put32(&e->p, state);
+		if (state & WIRE_STATE_SCOPE)
+			wire_put64(&e->p, (uint64_t)v->scope);
+		if (state & WIRE_STATE_EXTERNAL)
+			wire_put64(&e->p, v->external);
+		if (state & WIRE_STATE_STACK)
+			wire_put32(&e->p, v->stack);
+		r->scope = v->scope;
+		r->external = v->external;
+	}
+	if (__builtin_expect(v->has_status, 0)) {
+		e->flags |= WIRE_STATUS;
+		wire_put32(&e->p, (uint32_t)v->status);
+	}
+	e->ext = e->p;
+	if (!v->no_fields && fields > 8) {
+		e->flags |= WIRE_EXT4;
+		e->p += 4;
+		if (fields > 24) {
+			e->flags |= WIRE_EXT8;
+			e->p += 8;
+		}
+	}
+	/* Every field still to come may need 8 bytes for itself. */
+	e->limit = e->start + WIRE_RECORD_MAX - 8 * fields;
+}
+
+static inline void wire_class(struct wire_enc *e, unsigned i, uint64_t c)
+{
+	if (i < 32)
+		e->classes |= c << (2 * i);
+	else
+		e->classes_hi |= c << (2 * (i - 32));
+}
+
+/* Unsigned number, enum, flags, size, bool, ref; `i` is the field's index, ascending. */
+static inline void wire_unsigned(struct wire_enc *e, unsigned i, uint64_t v)
+{
+	unsigned c = (v != 0) + (v > 0xffu) + (v > 0xffffffffu);
+
+	memcpy(e->p, &v, 8);
+	e->p += (0x8410u >> (c * 4)) & 0xfu;
+	wire_class(e, i, c);
+}
+
+/* Signed number of `size` bytes: stored as its low bytes, the reader extends the sign. */
+static inline void wire_signed(struct wire_enc *e, unsigned i, int64_t v, unsigned size)
+{
+	wire_unsigned(e, i, size == 8 ? (uint64_t)v : (uint64_t)v & ((1ull << (8 * size)) - 1));
+}
+
+static inline void wire_float(struct wire_enc *e, unsigned i, float v)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &v, 4);
+	wire_unsigned(e, i, bits);
+}
+
+static inline void wire_double(struct wire_enc *e, unsigned i, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, 8);
+	wire_unsigned(e, i, bits);
+}
+
+/* Pointer or handle. */
+static inline void wire_pointer(struct wire_enc *e, unsigned i, const void *pointer)
+{
+	uint64_t v = (uint64_t)(uintptr_t)pointer;
+	unsigned c = v == 0 ? 0u : (v ^ e->base) >> 32 == 0 ? 2u : v >> 48 ? 3u : 1u;
+
+	memcpy(e->p, &v, 8);
+	e->p += (0x8460u >> (c * 4)) & 0xfu;
+	wire_class(e, i, c);
+}
+
+/*
+ * String, bytes or array of `count` elements of `size` bytes; NULL is absent. At most `cap`
+ * elements are stored; a reader sees how many there were.
+ */
+static inline void wire_array(struct wire_enc *e, unsigned i, const void *data, size_t count,
+			      unsigned size, size_t cap)
+{
+	size_t room, n = count;
+	uint8_t *h;
+
+	if (!data)
+		return;
+	room = e->limit > e->p ? (size_t)(e->limit - e->p) / size : 0;
+	if (n > cap)
+		n = cap;
+	if (n > room)
+		n = room;
+	h = e->p;
+	if (n < count) {
+		uint16_t stored = (uint16_t)n;
+		uint32_t total = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+
+		memcpy(h, &stored, 2);
+		memcpy(h + 2, &total, 4);
+		e->p += 6;
+		wire_class(e, i, 3);
+	} else if (n < 256) {
+		*h = (uint8_t)n;
+		e->p += 1;
+		wire_class(e, i, 1);
+	} else {
+		uint16_t stored = (uint16_t)n;
+
+		memcpy(h, &stored, 2);
+		e->p += 2;
+		wire_class(e, i, 2);
+	}
+	memcpy(e->p, data, n * size);
+	e->p += n * size;
+}
+
+/* Terminated string; NULL is absent. */
+static inline void wire_string(struct wire_enc *e, unsigned i, const char *s, size_t cap)
+{
+	if (s)
+		wire_array(e, i, s, strnlen(s, 1u << 20), 1, cap);
+}
+
+/* Completes the record and makes it visible to the reading side. */
+static inline void wire_end(struct wire_enc *e, struct wire_ring *r)
+{
+	struct wire_head h;
+	size_t bytes = ((size_t)(e->p - e->start) + 3) & ~(size_t)3;
+
+	h.op = e->op;
+	h.words = (uint8_t)(bytes / 4);
+	h.flags = e->flags;
+	h.gap = e->gap;
+	h.duration = e->duration;
+	h.site = e->site;
+	h.classes = (uint16_t)e->classes;
+	memcpy(e->start, &h, sizeof(h));
+	if (e->flags & WIRE_EXT4) {
+		uint32_t ext = (uint32_t)(e->classes >> 16);
+
+		memcpy(e->ext, &ext, 4);
+	}
+	if (e->flags & WIRE_EXT8) {
+		uint64_t ext = e->classes >> 48 | e->classes_hi << 16;
+
+		memcpy(e->ext + 4, &ext, 8);
+	}
+	r->cur = e->start + bytes;
+	atomic_store_explicit(&r->chunk->committed, (uint32_t)(r->cur - (uint8_t *)r->chunk),
+			      memory_order_release);
+}
+
+/* ---- decoder ---------------------------------------------------------------------------- */
+
+/* Chunks come from memory that a broken program may have scribbled on: nothing is trusted. */
+struct wire_reader {
+	const uint8_t *p;
+	const uint8_t *end;
+	uint64_t last_tick;
+	uint64_t next_id;
+	uint64_t pointer_base;
+	int64_t scope;
+	uint64_t external;
+};
+
+struct wire_record {
+	uint64_t id;
+	uint64_t parent;
+	uint64_t start; /* ticks */
+	uint64_t end;
+	uint64_t external;
+	int64_t scope;
+	int32_t status;
+	uint32_t site;
+	uint32_t stack;
+	uint16_t op;
+	bool has_status;
+	bool unwound;
+	bool no_fields;
+	uint64_t classes;
+	uint64_t classes_hi;
+	uint64_t pointer_base;
+	const uint8_t *fields;
+	const uint8_t *fields_end;
+};
+
+/*
+ * Prepares to read the chunk at `chunk` of `bytes` bytes (header included); the memory must not
+ * change while it is read. Returns false if the header is not one of ours.
+ */
+bool wire_reader_init(struct wire_reader *r, const void *chunk, size_t bytes);
+
+/* Next record: 1 and *out filled, 0 at the end, -1 where the data are damaged. */
+int wire_next(struct wire_reader *r, struct wire_record *out);
+
+/* A decoded field value. */
+struct wire_value {
+	bool present;
+	uint8_t kind;          /* kymo_kind_t, as in the field */
+	union {
+		uint64_t u;    /* also pointers, handles, enums, flags, floats as bits */
+		int64_t i;
+	};
+	double f;              /* KYMO_KIND_FLOAT */
+	const uint8_t *data;   /* strings, bytes, arrays: borrowed from the chunk */
+	uint32_t count;        /* elements stored */
+	uint32_t total;        /* elements there were */
+};
+
+/* Walks the fields of a record in order of the op's schema. */
+struct wire_cursor {
+	const struct wire_record *rec;
+	const uint8_t *p;
+	unsigned index;
+};
+
+static inline void wire_cursor_init(struct wire_cursor *c, const struct wire_record *rec)
+{
+	c->rec = rec;
+	c->p = rec->fields;
+	c->index = 0;
+}
+
+/* Value of the next field, whose schema is `kind`, `element`, `size`. False: damaged. */
+bool wire_field(struct wire_cursor *c, uint8_t kind, uint8_t element, uint8_t size,
+		struct wire_value *out);
+
+/* Element `i` of an array value, widened by the element's kind and size. */
+uint64_t wire_element(const struct wire_value *v, uint8_t element, uint8_t size, uint32_t i);
+
+#endif

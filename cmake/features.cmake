@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Optional dependencies. Each has a switch KYMO_WITH_<NAME> (auto, on, off), a reason to want it, and
+# a line in the summary at the end of the configuration.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+set(KYMO_FEATURE_LINES "" CACHE INTERNAL "")
+
+# kymo_feature(NAME module reason): sets KYMO_HAVE_<NAME> and target PkgConfig::<NAME>
+function(kymo_feature name module reason)
+  set(KYMO_WITH_${name} auto CACHE STRING "${reason}")
+  set_property(CACHE KYMO_WITH_${name} PROPERTY STRINGS auto on off)
+  set(have OFF)
+  set(why "switched off")
+  if(NOT KYMO_WITH_${name} STREQUAL "off")
+    pkg_check_modules(${name} IMPORTED_TARGET GLOBAL ${module})
+    if(${name}_FOUND)
+      set(have ON)
+      set(why "${module} ${${name}_VERSION}")
+    else()
+      set(why "${module} not found: ${reason}")
+      if(KYMO_WITH_${name} STREQUAL "on")
+        message(FATAL_ERROR "KYMO_WITH_${name}=on, but ${why}")
+      endif()
+    endif()
+  endif()
+  set(KYMO_HAVE_${name} ${have} CACHE INTERNAL "")
+  set(lines ${KYMO_FEATURE_LINES})
+  list(APPEND lines "${name}: ${have} (${why})")
+  set(KYMO_FEATURE_LINES "${lines}" CACHE INTERNAL "")
+endfunction()
+
+function(kymo_feature_summary)
+  message(STATUS "Kymo ${PROJECT_VERSION}, features:")
+  foreach(line ${KYMO_FEATURE_LINES})
+    message(STATUS "  ${line}")
+  endforeach()
+endfunction()
+
+kymo_feature(SQLITE sqlite3 "the store: kymo query and summaries by any key")
+kymo_feature(ZSTD libzstd "compressed traces")
+kymo_feature(XXHASH libxxhash "checksums of raw files")
+kymo_feature(PROTOBUFC libprotobuf-c "the Perfetto export")
+kymo_feature(DW libdw "function, file and line of call sites")
+kymo_feature(JANSSON jansson "reading the manifest")
+kymo_feature(CMOCKA cmocka "the unit tests")

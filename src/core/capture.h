@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a capture backend sees of core: operations, enter and exit, encoding, definitions. Generated
+ * wrappers use the inline part; everything on the path of a traced call that is not inline here is
+ * out of the ordinary (first use of a thread, full chunk, callbacks, several buffers).
+ *
+ * A wrapper:
+ *
+ *   struct cap_frame *f = cap_enter(&ops[OP], __builtin_return_address(0), NULL);
+ *   if (!f)
+ *           return next(...);                     // nobody wants it, or we are inside Kymo
+ *   if (unlikely(f->callbacks))
+ *           cap_callbacks(f, &args, CAP_ENTER);
+ *   ret = next(...);
+ *   cap_leave(f);                                  // stamps the end, pops the frame
+ *   cap_status(f, ret, 0);
+ *   if (unlikely(f->callbacks))
+ *           cap_callbacks(f, &args, CAP_EXIT);
+ *   if (likely(f->buffers)) {
+ *           struct wire_enc e;
+ *           if (cap_record(f, &e, FIELDS)) {
+ *                   wire_pointer(&e, 0, kernel); ...
+ *                   cap_commit(f, &e);
+ *           }
+ *   }
+ *   cap_done(f);
+ *
+ * Rules: errno is kept by the slow paths; no path here blocks except the stated block policy.
+ * `f` stays valid until the thread enters its next traced call.
+ */
+#ifndef CORE_CAPTURE_H
+#define CORE_CAPTURE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kymo/schema.h>
+#include <kymo/status.h>
+
+#include "base/clock.h"
+#include "wire/defs.h"
+#include "wire/wire.h"
+
+#define cap_likely(x)   __builtin_expect(!!(x), 1)
+#define cap_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- operations --------------------------------------------------------------------------- */
+
+/*
+ * Run-time state of one op. The arrays belong to the backend (static, zeroed), core writes them.
+ * Bit n of `callbacks` and `buffers` stands for context n.
+ */
+struct cap_op {
+	_Atomic uint64_t callbacks; /* contexts with a callback service on this op */
+	_Atomic uint64_t buffers;   /* contexts with a buffer service on this op */
+	_Atomic uint32_t keep;      /* the backend itself needs the wrapper (object tracking) */
+	uint16_t wire;              /* op number on the wire */
+	uint16_t number;            /* within the domain */
+};
+
+/*
+ * A slot through which a thunk jumps. Core stores `wrapper` while the op is wanted by a context
+ * or kept, `next` otherwise. For tables that cannot be patched after they were handed out.
+ */
+struct cap_slot {
+	void *_Atomic target;
+	void *wrapper;
+	void *next; /* NULL: the platform lacks the function; the slot is not used */
+	uint16_t op;
+};
+
+struct cap_domain;
+
+struct cap_domain_info {
+	const kymo_domain_desc_t *desc;
+	struct cap_op *ops; /* desc->op_count */
+	struct cap_slot *slots;
+	uint32_t slot_count;
+	/*
+	 * Called without locks held after contexts changed what they want. `activities` says which
+	 * activity domains (CAP_ACTIVITY_*) any context wants; the backend then decides which ops it
+	 * must keep (cap_keep). May be NULL.
+	 */
+	void (*wanted)(uint32_t activities);
+	/*
+	 * Called when everything captured so far is to be delivered (drain, finalisation): harvest
+	 * device work that is complete; wait for the rest at most until the tick `deadline`.
+	 */
+	void (*flush)(uint64_t deadline);
+	/* A child after fork: forget device work and locks of the parent. */
+	void (*fork_child)(void);
+};
+
+enum {
+	CAP_ACTIVITY_DISPATCH = 1,
+	CAP_ACTIVITY_COPY = 2,
+	CAP_ACTIVITY_ALLOCATION = 4,
+	CAP_ACTIVITY_SYNC = 8,
+	CAP_ACTIVITY_CODE_OBJECT = 16
+};
+
+/*
+ * Registers a domain; the first call initialises core in this process (finds tools, starts the
+ * recorder). Thread-safe. `info` is borrowed for ever.
+ */
+kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap_domain **out);
+
+/* Slots were added or their `next` changed (an extension was looked up): store their targets. */
+void cap_slots_update(struct cap_domain *d);
+
+/* The backend needs (on) or no longer needs the wrapper of `op` whatever contexts want. */
+void cap_keep(struct cap_domain *d, uint32_t op, bool on);
+
+/* What any context wants of the activity domains, CAP_ACTIVITY_* bits. */
+extern _Atomic uint32_t cap_activities;
+
+static inline bool cap_wants(uint32_t activities)
+{
+	return (atomic_load_explicit(&cap_activities, memory_order_relaxed) & activities) != 0;
+}
+
+/* A function ran that Kymo hands out untraced (unknown or later extension): counted and noted once. */
+void cap_count_untraced(const char *part, const char *function);
+
+/* ---- threads and frames ------------------------------------------------------------------- */
+
+#define CAP_FRAMES 64u /* nested traced calls; deeper ones run untraced and are counted */
+#define CAP_BUFFERS 16u
+#define CAP_SITES 256u
+
+struct cap_frame {
+	uint64_t id;
+	uint64_t parent;
+	uint64_t start; /* ticks */
+	uint64_t end;
+	uint64_t callbacks; /* contexts captured at entry */
+	uint64_t buffers;
+	uint64_t external;
+	int64_t scope;
+	const void *sp;  /* of the wrapper: frames below a live stack pointer are dead */
+	struct cap_op *op;
+	uint32_t site;
+	uint32_t stack;
+	int32_t status;
+	bool has_status;
+};
+
+/* A context's buffer as seen from the capture side; see core/buffer.h. */
+struct core_buffer;
+
+/*
+ * One for each thread, in wipe-on-fork memory: after a fork, of whatever kind, a child reads zeros
+ * (magic included), so that it can never write into its parent's ring.
+ */
+struct cap_thread {
+	uint64_t magic;
+	uint32_t depth;
+	uint32_t guard; /* > 0: inside Kymo or a tool; traced calls pass through */
+	uint64_t next_id;
+	uint64_t id_limit; /* ids of the thread's block end here */
+	int64_t scope;
+	uint64_t external;
+	struct shm_thread *shared; /* open calls visible to the drain, or NULL */
+	uint32_t index;
+	uint32_t tid;
+	struct wire_ring rings[CAP_BUFFERS];
+	struct {
+		uintptr_t address;
+		uint32_t id;
+	} sites[CAP_SITES];
+	struct cap_frame frames[CAP_FRAMES];
+};
+
+#define CAP_THREAD_MAGIC 0x44524854594d594bull
+
+extern _Thread_local struct cap_thread *cap_thread_current
+	__attribute__((tls_model("initial-exec")));
+
+/* Slow: makes the thread's state (first traced call of a thread, or first after a fork). */
+struct cap_thread *cap_thread_attach(void);
+
+/* Slow parts of cap_enter. */
+uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address);
+void cap_ids_refill(struct cap_thread *t);
+void cap_unwind(struct cap_thread *t, const void *sp); /* closes frames longjmp left behind */
+uint32_t cap_stack(struct cap_thread *t, struct cap_op *op);
+extern _Atomic uint64_t cap_stack_ops; /* non-zero: some op wants call stacks */
+
+static inline uint32_t cap_site(struct cap_thread *t, const void *caller)
+{
+	uintptr_t a = (uintptr_t)caller;
+	unsigned h = (unsigned)((a * 0x9e3779b97f4a7c15ull) >> 56) % CAP_SITES;
+
+	if (cap_likely(t->sites[h].address == a))
+		return t->sites[h].id;
+	return cap_site_slow(t, a);
+}
+
+/* Open calls the drain can see after a crash. */
+void cap_shared_push(struct cap_thread *t, const struct cap_frame *f);
+
+/*
+ * Enters a call. `caller` is its return address. NULL: not traced, call on.
+ */
+static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct cap_op *op,
+									 const void *caller)
+{
+	uint64_t callbacks = atomic_load_explicit(&op->callbacks, memory_order_relaxed);
+	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_relaxed);
+	struct cap_thread *t;
+	struct cap_frame *f;
+	const void *sp = __builtin_frame_address(0);
+
+	if (cap_unlikely(!(callbacks | buffers) &&
+			 !atomic_load_explicit(&op->keep, memory_order_relaxed)))
+		return NULL;
+	t = cap_thread_current;
+	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
+		t = cap_thread_attach();
+		if (!t)
+			return NULL;
+	}
+	if (cap_unlikely(t->guard))
+		return NULL;
+	if (cap_unlikely(t->depth && (const char *)t->frames[t->depth - 1].sp <= (const char *)sp))
+		cap_unwind(t, sp);
+	if (cap_unlikely(t->depth == CAP_FRAMES || t->next_id == t->id_limit)) {
+		if (t->depth == CAP_FRAMES) {
+			cap_count_untraced("core", "calls nested deeper than 64");
+			return NULL;
+		}
+		cap_ids_refill(t);
+	}
+	f = &t->frames[t->depth];
+	f->id = t->next_id++;
+	f->parent = t->depth ? t->frames[t->depth - 1].id : 0;
+	f->callbacks = callbacks;
+	f->buffers = buffers;
+	f->external = t->external;
+	f->scope = t->scope;
+	f->sp = sp;
+	f->op = op;
+	f->site = cap_site(t, caller);
+	f->stack = 0;
+	if (cap_unlikely(atomic_load_explicit(&cap_stack_ops, memory_order_relaxed)))
+		f->stack = cap_stack(t, op);
+	f->has_status = false;
+	f->status = 0;
+	t->depth++;
+	f->start = tick_now();
+	if (cap_likely(t->shared != NULL))
+		cap_shared_push(t, f);
+	return f;
+}
+
+/* Stamps the end of the call and pops the frame; `f` stays readable. */
+void cap_shared_pop(struct cap_thread *t);
+
+static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	f->end = tick_now();
+	/* After a fork inside the call the child's state is wiped and f reads zero. */
+	if (cap_unlikely(t->magic != CAP_THREAD_MAGIC)) {
+		f->callbacks = f->buffers = 0;
+		return;
+	}
+	t->depth = (uint32_t)(f - t->frames);
+	if (cap_likely(t->shared != NULL))
+		cap_shared_pop(t);
+}
+
+static inline void cap_status(struct cap_frame *f, int32_t status, int32_t ok)
+{
+	f->status = status;
+	f->has_status = status != ok;
+}
+
+enum cap_phase { CAP_ENTER = 1, CAP_EXIT = 2, CAP_NONE = 0 };
+
+/* Calls the tools. `args` is the op's argument struct (generated, size first), or NULL. */
+void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase);
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+/* Gets a ring with room for a record of this thread in the first of `buffers`; NULL: dropped. */
+struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers);
+/* Buffer index of each context, by context number. */
+extern uint8_t cap_buffer_of[64];
+/* Argument level wanted by the recorder of each context: 0 none, 1 scalars, 2 full. */
+extern uint8_t cap_args_of[64];
+
+static inline struct wire_ring *cap_ring(struct cap_thread *t, uint64_t buffers)
+{
+	struct wire_ring *r = &t->rings[cap_buffer_of[__builtin_ctzll(buffers)]];
+
+	if (cap_likely(r->cur != NULL && r->cur <= r->limit))
+		return r;
+	return cap_ring_slow(t, buffers);
+}
+
+/*
+ * Begins the record of a call. False: dropped (and counted). `fields` is the op's field count, a
+ * constant. The caller then encodes all fields in order and calls cap_commit().
+ * When cap_scalars_only(f), pass NULL for strings and arrays.
+ */
+static inline __attribute__((always_inline)) bool cap_record(struct cap_frame *f,
+							      struct wire_enc *e, unsigned fields)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct wire_ring *r = cap_ring(t, f->buffers);
+	struct wire_event v;
+
+	if (cap_unlikely(!r))
+		return false;
+	v.id = f->id;
+	v.parent = f->parent;
+	v.start = f->start;
+	v.end = f->end;
+	v.external = f->external;
+	v.scope = f->scope;
+	v.status = f->status;
+	v.has_status = f->has_status;
+	v.unwound = false;
+	v.no_fields = false;
+	v.op = f->op->wire;
+	v.site = f->site;
+	v.stack = f->stack;
+	wire_begin(e, r, &v, fields);
+	return true;
+}
+
+/* Level of arguments the first of the frame's contexts wants: 0 none, 1 scalars, 2 full. */
+static inline unsigned cap_args(const struct cap_frame *f)
+{
+	return cap_args_of[__builtin_ctzll(f->buffers)];
+}
+
+/* Records the call without its arguments (level 0). */
+void cap_record_bare(struct cap_frame *f);
+
+/* Copies the record just completed into the frame's other buffers. */
+void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *r);
+
+static inline void cap_commit(struct cap_frame *f, struct wire_enc *e)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct wire_ring *r = &t->rings[cap_buffer_of[__builtin_ctzll(f->buffers)]];
+
+	wire_end(e, r);
+	if (cap_unlikely(f->buffers & (f->buffers - 1)))
+		cap_commit_more(f, e, r);
+}
+
+/*
+ * A record of an activity domain by the calling thread. `start` and `end` are ticks (equal for a
+ * point in time; end must be the present: tick_now()). Between begin and commit the caller encodes
+ * the fields of the op in order. False: nobody wants it, or dropped.
+ *
+ *   struct cap_frame f;
+ *   struct wire_enc e;
+ *   if (cap_activity_begin(&f, &e, &core_dispatch_ops[0], start, end, DISPATCH_FIELDS)) {
+ *           wire_unsigned(&e, DISPATCH_CORRELATION, id); ...
+ *           cap_activity_commit(&f, &e);
+ *   }
+ */
+bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, struct cap_op *op, uint64_t start,
+			uint64_t end, unsigned fields);
+void cap_activity_commit(struct cap_frame *f, struct wire_enc *e);
+
+/* The activity domains' ops, indexed by the op numbers of core/activity.h. */
+extern struct cap_op core_dispatch_ops[1];
+extern struct cap_op core_copy_ops[];
+extern struct cap_op core_allocation_ops[];
+extern struct cap_op core_sync_ops[];
+extern struct cap_op core_code_object_ops[1];
+
+/*
+ * Guard around the backend's own work (harvesting, asking the runtime): calls of the same thread
+ * into traced runtimes pass through untraced, tools are not called.
+ */
+void cap_guard_enter(void);
+void cap_guard_leave(void);
+
+/* Id of the innermost traced call of this thread, 0 if there is none. */
+uint64_t cap_current_id(void);
+
+/* ---- definitions -------------------------------------------------------------------------- */
+
+/*
+ * Publishes a definition to every shared buffer, now and later created ones. Never dropped; may
+ * take a lock and block for a bounded time; not for hot paths. Thread-safe.
+ */
+void cap_define(const struct wire_def *d);
+
+/* A new id, from 1, of the given kind (one sequence for each kind). */
+uint32_t cap_new_id(enum wire_def_kind kind);
+
+/*
+ * Big values: stored as DEF_BLOB pieces up to KYMO_BLOB_CAP bytes (1 MiB; what is cut is counted).
+ * Returns the blob's id. Equal content defined again gives the same id.
+ */
+uint32_t cap_define_blob(const char *what, const void *data, size_t length);
+
+/* Something the user should know; shown by every report. Severity 1 info, 2 warning, 3 error. */
+void cap_note(int severity, const char *part, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Device records that got no device time; shown as a total. */
+void cap_count_untimed(void);
+
+#endif

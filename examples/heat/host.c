@@ -36,8 +36,7 @@ static void host_init(float *cells, int n)
 			int dx = 2 * x - n;
 			int dy = 2 * y - n;
 
-			cells[(size_t)y * n + x] =
-				16 * (dx * dx + dy * dy) < n * n ? 1.0f : 0.0f;
+			cells[(size_t)y * n + x] = 16 * (dx * dx + dy * dy) < n * n ? 1.0f : 0.0f;
 		}
 	}
 }

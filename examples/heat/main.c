@@ -29,7 +29,8 @@ static void print_times(const struct options *o, double elapsed)
 
 	printf("schedule    %s: %d x %d cells, %d frames of %d steps\n", schedule_name(o->schedule),
 	       o->size, o->size, o->frames, o->steps);
-	printf("time        %.3f s, %.0f million cells a second\n", elapsed, 1e-6 * cells / elapsed);
+	printf("time        %.3f s, %.0f million cells a second\n", elapsed,
+	       1e-6 * cells / elapsed);
 }
 
 /* Compares the last frame with the host's solution and says how far apart they are. */

@@ -27,7 +27,8 @@ static const char usage[] =
 	"  --device TEXT    use the first device whose name contains TEXT (default: the first)\n"
 	"  --help           print this\n"
 	"\n"
-	"Exit status: 0 if the result is right, 1 if it is wrong or OpenCL failed, 2 on wrong usage.\n";
+	"Exit status: 0 if the result is right, 1 if it is wrong or OpenCL failed, 2 on wrong "
+	"usage.\n";
 
 const char *schedule_name(enum schedule schedule)
 {
@@ -49,8 +50,8 @@ static int parse_number(const char *option, const char *text, int min, int max)
 	long value = strtol(text, &end, 10);
 
 	if (*text == '\0' || *end != '\0' || value < min || value > max) {
-		fprintf(stderr, "heat: --%s needs a number from %d to %d, not \"%s\"\n", option, min,
-			max, text);
+		fprintf(stderr, "heat: --%s needs a number from %d to %d, not \"%s\"\n", option,
+			min, max, text);
 		exit(2);
 	}
 	return (int)value;
@@ -59,9 +60,12 @@ static int parse_number(const char *option, const char *text, int min, int max)
 struct options parse_options(int argc, char **argv)
 {
 	static const struct option known[] = {
-		{"schedule", required_argument, NULL, 's'}, {"size", required_argument, NULL, 'n'},
-		{"frames", required_argument, NULL, 'f'},   {"steps", required_argument, NULL, 't'},
-		{"device", required_argument, NULL, 'd'},   {"help", no_argument, NULL, 'h'},
+		{"schedule", required_argument, NULL, 's'},
+		{"size", required_argument, NULL, 'n'},
+		{"frames", required_argument, NULL, 'f'},
+		{"steps", required_argument, NULL, 't'},
+		{"device", required_argument, NULL, 'd'},
+		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	struct options o = {

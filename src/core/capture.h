@@ -40,6 +40,7 @@
 
 #include "base/clock.h"
 #include "wire/defs.h"
+#include "wire/shm.h"
 #include "wire/wire.h"
 
 #define cap_likely(x)   __builtin_expect(!!(x), 1)
@@ -136,7 +137,6 @@ struct cap_frame {
 	uint64_t end;
 	uint64_t callbacks; /* contexts captured at entry */
 	uint64_t buffers;
-	uint64_t external;
 	int64_t scope;
 	const void *sp;  /* of the wrapper: frames below a live stack pointer are dead */
 	struct cap_op *op;
@@ -160,10 +160,13 @@ struct cap_thread {
 	uint64_t next_id;
 	uint64_t id_limit; /* ids of the thread's block end here */
 	int64_t scope;
-	uint64_t external;
 	struct shm_thread *shared; /* open calls visible to the drain, or NULL */
 	uint32_t index;
 	uint32_t tid;
+	uint64_t start;        /* tick at which the thread was first seen */
+	uint64_t records;      /* written, all buffers */
+	uint64_t *user;        /* [CAP_FRAMES][64] words of tools, or NULL until needed */
+	uint64_t external[64]; /* by context */
 	struct wire_ring rings[CAP_BUFFERS];
 	struct {
 		uintptr_t address;
@@ -197,8 +200,16 @@ static inline uint32_t cap_site(struct cap_thread *t, const void *caller)
 	return cap_site_slow(t, a);
 }
 
-/* Open calls the drain can see after a crash. */
-void cap_shared_push(struct cap_thread *t, const struct cap_frame *f);
+/* Open calls the drain can see after a crash: the entry first, then the depth that shows it. */
+static inline void cap_shared_push(struct cap_thread *t, const struct cap_frame *f)
+{
+	struct shm_thread *s = t->shared;
+	uint32_t depth = t->depth;
+
+	if (cap_likely(depth <= WIRE_OPEN_MAX))
+		s->open[depth - 1] = (struct wire_open){f->id, f->start, f->op->wire, f->site};
+	atomic_store_explicit(&s->depth, depth, memory_order_release);
+}
 
 /*
  * Enters a call. `caller` is its return address. NULL: not traced, call on.
@@ -237,7 +248,6 @@ static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct 
 	f->parent = t->depth ? t->frames[t->depth - 1].id : 0;
 	f->callbacks = callbacks;
 	f->buffers = buffers;
-	f->external = t->external;
 	f->scope = t->scope;
 	f->sp = sp;
 	f->op = op;
@@ -255,8 +265,6 @@ static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct 
 }
 
 /* Stamps the end of the call and pops the frame; `f` stays readable. */
-void cap_shared_pop(struct cap_thread *t);
-
 static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
 {
 	struct cap_thread *t = cap_thread_current;
@@ -269,7 +277,7 @@ static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
 	}
 	t->depth = (uint32_t)(f - t->frames);
 	if (cap_likely(t->shared != NULL))
-		cap_shared_pop(t);
+		atomic_store_explicit(&t->shared->depth, t->depth, memory_order_release);
 }
 
 static inline void cap_status(struct cap_frame *f, int32_t status, int32_t ok)
@@ -319,7 +327,7 @@ static inline __attribute__((always_inline)) bool cap_record(struct cap_frame *f
 	v.parent = f->parent;
 	v.start = f->start;
 	v.end = f->end;
-	v.external = f->external;
+	v.external = t->external[__builtin_ctzll(f->buffers)];
 	v.scope = f->scope;
 	v.status = f->status;
 	v.has_status = f->has_status;

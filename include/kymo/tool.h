@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tools interface: contexts, services, buffers, ids, reflection.
+ *
+ * A tool is any library that exports `kymo_configure` (or passes such a function to
+ * kymo_force_configure). It makes contexts, adds services to them (which operations it wants, as
+ * callbacks or as buffered records), and starts and stops them at any time. Several tools work
+ * side by side; none sees the others.
+ *
+ * Threads: every function may be called from any thread at any time, also from a tool's own
+ * callbacks, unless its comment says otherwise. No function here is async-signal-safe.
+ * Errors: every function returns a kymo_status_t; outputs are written only on KYMO_OK.
+ * Times are nanoseconds of CLOCK_MONOTONIC_RAW. Strings are borrowed and live until the process
+ * ends unless said otherwise.
+ */
+#ifndef KYMO_TOOL_H
+#define KYMO_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kymo/schema.h>
+#include <kymo/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KYMO_EXPORT __attribute__((visibility("default")))
+
+/* ---- life cycle ----------------------------------------------------------------------------- */
+
+#define KYMO_TOOL_VERSION 1u
+
+typedef struct kymo_tool {
+	size_t size;      /* sizeof(kymo_tool_t) */
+	const char *name; /* for notes and messages */
+	/*
+	 * Called once, before any record. Another status than KYMO_OK switches the tool off; the
+	 * trace notes it. May be NULL.
+	 */
+	kymo_status_t (*initialize)(void *data);
+	/* Called once at the end of the process, after everything was delivered. May be NULL. */
+	void (*finalize)(void *data);
+	/*
+	 * Called in a child after fork(), when Kymo is first used there. The child has the
+	 * tool's contexts, started or stopped as in the parent; shared buffers are made anew. May
+	 * be NULL.
+	 */
+	void (*fork_child)(void *data);
+	void *data;
+} kymo_tool_t;
+
+/*
+ * Returns the tool's description (borrowed for ever) or NULL if the tool does not want to take
+ * part. `version` is KYMO_TOOL_VERSION of the running library, `priority` counts tools from 0.
+ */
+typedef const kymo_tool_t *(*kymo_configure_fn)(uint32_t version, const char *library_version,
+						uint32_t priority);
+
+/* Registers a tool now, whatever runtimes are already up. ERROR_INCOMPATIBLE: sizes do not fit. */
+KYMO_EXPORT kymo_status_t kymo_force_configure(kymo_configure_fn configure);
+
+/* Version of the library, "0.1.0". */
+KYMO_EXPORT const char *kymo_version(void);
+
+/* "ERROR_NO_MEMORY: memory could not be obtained"; never NULL. */
+KYMO_EXPORT const char *kymo_status_text(kymo_status_t status);
+
+/* Present time in nanoseconds, on the scale of all records. */
+KYMO_EXPORT uint64_t kymo_time(void);
+
+/* ---- contexts --------------------------------------------------------------------------------- */
+
+/* A bundle of services, switched on and off as one. At most 64 in a process. */
+typedef struct kymo_context {
+	uint64_t handle;
+} kymo_context_t;
+
+KYMO_EXPORT kymo_status_t kymo_context_create(kymo_context_t *out);
+
+/* Stops and frees it; buffered records not yet delivered are delivered first. */
+KYMO_EXPORT kymo_status_t kymo_context_destroy(kymo_context_t context);
+
+/* Calls entered from now on are seen. Starting a started context is KYMO_OK. */
+KYMO_EXPORT kymo_status_t kymo_context_start(kymo_context_t context);
+
+/* Calls entered from now on are not seen; calls that were entered before still exit. */
+KYMO_EXPORT kymo_status_t kymo_context_stop(kymo_context_t context);
+
+KYMO_EXPORT kymo_status_t kymo_context_is_active(kymo_context_t context, bool *active);
+
+/* ---- services ----------------------------------------------------------------------------------- */
+
+/*
+ * Which operations a service covers: those of `domain` (NULL: of every domain, also ones that
+ * are registered later) for which `select` answers true (NULL: all).
+ */
+typedef struct kymo_selection {
+	size_t size; /* sizeof(kymo_selection_t) */
+	const char *domain;
+	bool (*select)(const kymo_domain_desc_t *domain, uint32_t op, void *data);
+	void *data;
+} kymo_selection_t;
+
+typedef enum kymo_phase { KYMO_PHASE_ENTER = 1, KYMO_PHASE_EXIT = 2 } kymo_phase_t;
+
+typedef struct kymo_callback_record {
+	size_t size;
+	const kymo_domain_desc_t *domain;
+	uint32_t op;
+	kymo_phase_t phase;
+	uint32_t thread;      /* index of the thread in the process, from 1 */
+	uint32_t tid;         /* of the operating system */
+	uint64_t correlation; /* id of this call */
+	uint64_t parent;      /* id of the traced call it was made from, or 0 */
+	uint64_t external;    /* value on top of this context's stack for the thread, or 0 */
+	int64_t scope;
+	const void *call_site;
+	int32_t status;       /* at EXIT */
+	/*
+	 * The op's argument structure (size first), or NULL. Pointers in it are the program's own
+	 * and valid during the callback only.
+	 */
+	const void *args;
+	uint64_t *user;       /* a word of the tool's own, kept from ENTER to EXIT of this call */
+} kymo_callback_record_t;
+
+typedef void (*kymo_callback_fn)(kymo_context_t context, const kymo_callback_record_t *record,
+				 void *data);
+
+/*
+ * Calls `callback` at enter and exit of the selected ops, on the thread that makes the call. Calls
+ * of traced runtimes made by the callback run untraced. Allowed while the context is started.
+ */
+KYMO_EXPORT kymo_status_t kymo_callback_service(kymo_context_t context,
+						const kymo_selection_t *selection,
+						kymo_callback_fn callback, void *data);
+
+/* ---- buffers ------------------------------------------------------------------------------------ */
+
+typedef struct kymo_buffer {
+	uint64_t handle;
+} kymo_buffer_t;
+
+/* What happens to a record when the buffer is full. */
+typedef enum kymo_policy {
+	KYMO_POLICY_BLOCK = 1, /* wait at most `block_ns`, then drop */
+	KYMO_POLICY_DROP = 2   /* drop at once; drops are counted exactly */
+} kymo_policy_t;
+
+/* A buffered record as delivered in the process. Valid during the delivery callback only. */
+typedef struct kymo_record {
+	size_t size;
+	const kymo_domain_desc_t *domain;
+	uint32_t op;
+	uint32_t thread;
+	uint64_t correlation;
+	uint64_t parent;
+	uint64_t external;
+	int64_t scope;
+	uint64_t start; /* ns */
+	uint64_t end;
+	uint64_t call_site;
+	int32_t status;
+	const void *internal; /* for kymo_record_value() */
+} kymo_record_t;
+
+typedef void (*kymo_delivery_fn)(kymo_buffer_t buffer, const kymo_record_t *record, void *data);
+
+typedef enum kymo_arguments {
+	KYMO_ARGUMENTS_NONE = 0,
+	KYMO_ARGUMENTS_SCALARS = 1, /* no strings and arrays */
+	KYMO_ARGUMENTS_FULL = 2
+} kymo_arguments_t;
+
+typedef struct kymo_buffer_desc {
+	size_t size;          /* sizeof(kymo_buffer_desc_t) */
+	uint64_t bytes;       /* most memory the buffer may take; 0: 64 MiB */
+	kymo_policy_t policy; /* 0: BLOCK */
+	uint64_t block_ns;    /* 0: 10 ms */
+	kymo_arguments_t arguments;
+	/*
+	 * A private buffer: records are handed to `deliver`, in order within a thread, on a thread
+	 * of Kymo's. Order between threads is that of chunks: at most one chunk (32 KiB) of each
+	 * thread apart.
+	 */
+	kymo_delivery_fn deliver;
+	/*
+	 * A shared buffer (deliver is NULL): another process empties it. `share` passes the memory
+	 * on; the descriptor is Kymo's and closed afterwards. Called when the buffer is first
+	 * needed in a process, also in a forked child. Another status than KYMO_OK: nothing is
+	 * recorded in this process. Layout: docs/format.md.
+	 */
+	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
+	void *data;
+} kymo_buffer_desc_t;
+
+/* The buffer belongs to the context and goes with it. */
+KYMO_EXPORT kymo_status_t kymo_buffer_create(kymo_context_t context, const kymo_buffer_desc_t *desc,
+					     kymo_buffer_t *out);
+
+/*
+ * Records the selected ops into `buffer`, one record for a call, written when it exits. A context
+ * has one buffer.
+ */
+KYMO_EXPORT kymo_status_t kymo_buffer_service(kymo_context_t context,
+					      const kymo_selection_t *selection,
+					      kymo_buffer_t buffer);
+
+/*
+ * Delivers everything recorded by calls that have exited and device work that is complete.
+ * ERROR_TIMEOUT: some of it is not there yet after `timeout_ns`.
+ */
+KYMO_EXPORT kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns);
+
+/* Records dropped by the buffer so far. */
+KYMO_EXPORT kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost);
+
+/* ---- ids -------------------------------------------------------------------------------------- */
+
+/* A value of the tool's own on the records of this context and the calling thread, as a stack. */
+KYMO_EXPORT kymo_status_t kymo_external_push(kymo_context_t context, uint64_t value);
+KYMO_EXPORT kymo_status_t kymo_external_pop(kymo_context_t context, uint64_t *value);
+
+/* Opens a scope (an execution of a range) on the calling thread, child of the innermost one. */
+KYMO_EXPORT kymo_status_t kymo_scope_push(int64_t *scope);
+KYMO_EXPORT kymo_status_t kymo_scope_pop(void);
+
+/* ---- reflection ----------------------------------------------------------------------------- */
+
+/* Stop by returning another status than KYMO_OK; it is passed on. */
+typedef kymo_status_t (*kymo_domain_fn)(const kymo_domain_desc_t *domain, void *data);
+KYMO_EXPORT kymo_status_t kymo_domains(kymo_domain_fn callback, void *data);
+KYMO_EXPORT kymo_status_t kymo_domain_find(const char *name, const kymo_domain_desc_t **out);
+
+/* The value of a field, as recorded. */
+typedef struct kymo_value {
+	size_t size;    /* sizeof(kymo_value_t), set by the caller */
+	const kymo_field_t *field;
+	bool present;   /* false: NULL pointer, or not recorded */
+	uint64_t u;     /* integers, enums, pointers, handles; signed ones sign extended */
+	double f;       /* KYMO_KIND_FLOAT */
+	const void *data; /* strings, bytes, arrays */
+	uint32_t count; /* elements stored */
+	uint32_t total; /* elements there were */
+} kymo_value_t;
+
+/* Value of field `index` of a buffered record. ERROR_NOT_FOUND: there is no such field. */
+KYMO_EXPORT kymo_status_t kymo_record_value(const kymo_record_t *record, uint32_t index,
+					    kymo_value_t *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

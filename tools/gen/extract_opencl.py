@@ -186,14 +186,45 @@ def parse_enums(include):
     return {k: v for k, v in sets.items() if v["values"]}, known
 
 
+# Where values go whose comment names no set, or the wrong one: name pattern -> set.
+STRAYS = [
+    (r"CL_DEVICE_(TERMINATE|SPIR|PROFILING|TOPOLOGY_AMD|BOARD|GLOBAL|SIMD|WAVEFRONT|LOCAL_MEM|THREAD"
+     r"|GFXIP|AVAILABLE_ASYNC|PREFERRED|MAX_WORK|PCIE|PARENT|PARTITION_(TYPES|STYLE)|AFFINITY_DOMAINS"
+     r"|REFERENCE|CXX|EXT_MEM|PAGE|UUID|LUID|NODE|COMPUTE_UNITS|NUM_SIMUL|SUB_GROUP|PLANAR|AVC|IMAGE"
+     r"|COMPUTE_CAP|REGISTERS|WARP|GPU_OVERLAP|KERNEL_EXEC|INTEGRATED|HALF_FP)\w*", "cl_device_info"),
+    (r"CL_DRIVER_UUID_KHR", "cl_device_info"),
+    (r"CL_COMMAND_(SVM|ACQUIRE|RELEASE|GENERATE|MIGRATE|GL|EGL)_\w+", "cl_command_type"),
+    (r"CL_QUEUE_(PRIORITY|THROTTLE)_KHR|CL_QUEUE_JOB_SLOT_ARM", "cl_queue_properties"),
+    (r"CL_CONTEXT_(MEMORY_INITIALIZE|TERMINATE)_KHR|CL_CONTEXT_SHOW_DIAGNOSTICS_INTEL"
+     r"|CL_CONTEXT_OFFLINE_DEVICES_AMD|CL_PRINTF_\w+_ARM|CL_(GL_CONTEXT|EGL_DISPLAY|GLX_DISPLAY)_KHR",
+     "cl_context_properties"),
+    (r"CL_PROGRAM_BINARY_TYPE_INTERMEDIATE", "cl_program_binary_type"),
+    (r"CL_KERNEL_(SPILL|COMPILE_SUB)\w+_INTEL", "cl_kernel_work_group_info"),
+    (r"CL_KERNEL_EXEC_INFO_\w+", "cl_kernel_exec_info"),
+    (r"CL_(YUYV|UYVY|YVYU|VYUY|NV12)_INTEL", "cl_channel_order"),
+    (r"CL_MEM_(USE_PERSISTENT_MEM_AMD|NO_ACCESS_INTEL|ACCESS_FLAGS_UNRESTRICTED_INTEL"
+     r"|SVM_\w+_ARM|PROTECTED_ALLOC_ARM)", "cl_mem_flags"),
+    (r"CL_MEM_CHANNEL_INTEL", "cl_mem_properties"),
+    (r"CL_(ON_DEVICE|OUT_OF_ORDER|QUEUE_THREAD_LOCAL_EXEC_ENABLE_INTEL|QUEUE_NO_SYNC\w+)",
+     "cl_command_queue_properties"),
+    (r"CL_QUEUE_PROPERTIES", "cl_queue_properties"),
+]
+
+
 def claim_strays(sets, known):
-    """Values whose comment names no set, put where their prefix says."""
+    """Put values where STRAYS says; a negative value that nobody claimed is an error code."""
     claimed = {name for entry in sets.values() for name in entry["values"]}
     for name, value in known.items():
-        if name in claimed:
-            continue
-        if value < -1 and name.startswith("CL_"):
-            sets["cl_status"]["values"][name] = value
+        for pattern, target in STRAYS:
+            if re.fullmatch(pattern, name) and name not in sets[target]["values"]:
+                if name != "CL_QUEUE_PROPERTIES":
+                    for entry in sets.values():
+                        entry["values"].pop(name, None)
+                sets[target]["values"][name] = value
+                break
+        else:
+            if name not in claimed and value < -1:
+                sets["cl_status"]["values"][name] = value
 
 
 def write_json(path, value):

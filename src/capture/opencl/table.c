@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Puts thunks into dispatch tables and in the place of function pointers handed out by name. The
+ * data (entries, names, slots, thunks) are generated.
+ */
+#include "capture/opencl/table.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opencl_ops.h"
+
+void *ocl_untraced_next[OCL_TABLE_SIZE];
+
+static struct cap_domain *_Atomic table_domain;
+static void *table_object; /* load address of the library whose table we were given */
+static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_lookup(unsigned op)
+{
+	for (unsigned i = 0; i < OCL_LOOKUP_OPS; i++)
+		if (ocl_lookup_ops[i] == op)
+			return true;
+	return false;
+}
+
+/* Whether the op is one of the table's; the others are only known by name. */
+static bool table_has(unsigned op)
+{
+	for (unsigned i = 0; i < OCL_TABLE_SIZE; i++)
+		if (ocl_entries[i].op == (int)op)
+			return true;
+	return false;
+}
+
+static void *object_of(void *function)
+{
+	Dl_info info;
+
+	return function && dladdr(function, &info) ? info.dli_fbase : NULL;
+}
+
+/* Makes a slot lead somewhere; until core decides, only lookups go through their wrapper. */
+static void slot_open(struct cap_slot *slot, void *next)
+{
+	slot->next = next;
+	atomic_store_explicit(&slot->target, is_lookup(slot->op) ? slot->wrapper : next,
+			      memory_order_release);
+}
+
+static void *entry_install(unsigned i, void *next)
+{
+	const struct ocl_entry *entry = &ocl_entries[i];
+
+	if (!next)
+		return NULL;
+	if (entry->op >= 0) {
+		unsigned link = (unsigned)entry->op * OCL_LINKS_PER_OP;
+
+		slot_open(&ocl_slots[link], next);
+		return ocl_thunks[link];
+	}
+	ocl_untraced_next[i] = next;
+	return entry->untraced ? entry->untraced : next;
+}
+
+void ocl_table_install(cl_icd_dispatch *ours, const cl_icd_dispatch *target, unsigned entries)
+{
+	void *pointers[OCL_TABLE_SIZE] = {NULL};
+
+	if (entries > OCL_TABLE_SIZE)
+		entries = OCL_TABLE_SIZE;
+	memcpy(pointers, target, entries * sizeof(void *));
+	table_object = object_of(pointers[0]);
+	for (unsigned i = 0; i < entries; i++)
+		pointers[i] = entry_install(i, pointers[i]);
+	memcpy(ours, pointers, entries * sizeof(void *));
+}
+
+void ocl_table_attach(struct cap_domain *domain)
+{
+	atomic_store_explicit(&table_domain, domain, memory_order_release);
+	for (unsigned i = 0; i < OCL_LOOKUP_OPS; i++)
+		cap_keep(domain, ocl_lookup_ops[i], true);
+	cap_slots_update(domain);
+}
+
+static int name_compare(const void *key, const void *element)
+{
+	return strcmp(key, ((const struct ocl_name *)element)->name);
+}
+
+/* The link of `op` that leads to `function`, opened if need be; NULL: all are taken. */
+static void *link_thunk(unsigned op, void *function)
+{
+	struct cap_slot *slot = &ocl_slots[op * OCL_LINKS_PER_OP];
+	void *thunk = NULL;
+	bool opened = false;
+
+	pthread_mutex_lock(&link_lock);
+	for (unsigned i = 0; i < OCL_LINKS_PER_OP && !thunk; i++) {
+		/* The first link belongs to the table, also while the table lacks the function. */
+		if (!slot[i].next && (i > 0 || !table_has(op))) {
+			slot_open(&slot[i], function);
+			opened = true;
+		}
+		if (slot[i].next == function)
+			thunk = ocl_thunks[op * OCL_LINKS_PER_OP + i];
+	}
+	pthread_mutex_unlock(&link_lock);
+	if (opened) {
+		struct cap_domain *domain =
+			atomic_load_explicit(&table_domain, memory_order_acquire);
+
+		if (domain)
+			cap_slots_update(domain);
+	}
+	return thunk;
+}
+
+void *ocl_lookup(const char *name, void *function)
+{
+	const struct ocl_name *known;
+	void *thunk = NULL;
+
+	if (!name || !function)
+		return function;
+	known = bsearch(name, ocl_names, ocl_name_count, sizeof(*ocl_names), name_compare);
+	if (known && known->op >= 0) {
+		/* The loader's own function comes back through the table and is traced there. */
+		if (table_has((unsigned)known->op) && object_of(function) == table_object)
+			return function;
+		thunk = link_thunk((unsigned)known->op, function);
+	}
+	if (thunk)
+		return thunk;
+	cap_count_untraced("opencl", name);
+	return function;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two ways in which a program gets at the functions of OpenCL, and how each is led through
+ * thunks: the dispatch table that a loader hands to its layers, and function pointers asked for by
+ * name. Any thread may call these functions at any time.
+ */
+#ifndef CAPTURE_OPENCL_TABLE_H
+#define CAPTURE_OPENCL_TABLE_H
+
+#include <stdint.h>
+
+#include "capture/opencl/cl.h"
+#include "core/capture.h"
+
+#define OCL_TABLE_SIZE (sizeof(cl_icd_dispatch) / sizeof(void *))
+#define OCL_LOOKUP_OPS 2u
+
+/* An entry of the dispatch table. */
+struct ocl_entry {
+	const char *name;
+	int op;         /* -1: not traced */
+	void *untraced; /* counts the call and calls on; NULL: the pointer is passed through */
+};
+
+/* A function by its name. */
+struct ocl_name {
+	const char *name;
+	int op; /* -1: not traced yet */
+};
+
+extern const struct ocl_entry ocl_entries[OCL_TABLE_SIZE];
+extern const struct ocl_name ocl_names[];
+extern const unsigned ocl_name_count;
+extern const uint16_t ocl_lookup_ops[OCL_LOOKUP_OPS]; /* ops that hand out function pointers */
+extern void *ocl_untraced_next[OCL_TABLE_SIZE];
+
+/*
+ * Fills `ours` with thunks that lead to `target`, the table of the next layer with `entries`
+ * entries. What the target lacks stays NULL; entries that Kymo does not know are passed through.
+ * To be called once, before any call can come through `ours`.
+ */
+void ocl_table_install(cl_icd_dispatch *ours, const cl_icd_dispatch *target, unsigned entries);
+
+/* The domain exists from now on: its slots follow what contexts want. */
+void ocl_table_attach(struct cap_domain *domain);
+
+/*
+ * What the program gets instead of `function`, which the next layer handed out under `name`:
+ * a thunk if the function can be traced, else the function itself. NULL stays NULL.
+ */
+void *ocl_lookup(const char *name, void *function);
+
+#endif

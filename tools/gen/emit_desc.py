@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emitters of what describes the domain: op numbers, descriptors and argument structures."""
+
+import re
+
+from emit import declare, head, wrap
+from model import KINDS
+
+FLAG_ORDER = ["CHATTY", "SUBMITS", "WAITS", "MINIMAL", "ALLOCATES"]
+
+
+def kind(name):
+    return "KYMO_KIND_" + KINDS[name] if name else "0"
+
+
+def emit_ops(model, links):
+    """opencl_ops.h: op numbers, types of the functions, slots."""
+    lines = head("Numbers of the ops, types of their functions, the slots behind the thunks.",
+                 ['"capture/opencl/cl.h"', '"core/capture.h"'], "OPENCL_OPS_H")
+    lines.append("enum ocl_op {")
+    lines += [f"\t{op.symbol} = {number}," for number, op in enumerate(model.ops)]
+    lines += [f"\tOCL_OP_COUNT = {len(model.ops)}", "};", ""]
+    lines += ["/* An op can be reached through several pointers, its links: the dispatch table and",
+              " * what platforms hand out by name. A link has a slot and a thunk. */",
+              f"#define OCL_LINKS_PER_OP {links}u",
+              "#define OCL_LINKS (OCL_OP_COUNT * OCL_LINKS_PER_OP)", "",
+              "extern struct cap_op ocl_ops[OCL_OP_COUNT];",
+              "extern struct cap_slot ocl_slots[OCL_LINKS];",
+              "extern void *const ocl_thunks[OCL_LINKS];",
+              "extern const kymo_domain_desc_t ocl_domain_desc;", ""]
+    for op in model.ops:
+        params = ", ".join(declare(p["type"], p["name"]) for p in op.params) or "void"
+        lines.append(wrap(f"typedef {declare(op.result, '(CL_API_CALL *ocl_pfn_' + op.name)})"
+                          f"({params});"))
+    lines += ["", "/* The function that the table's link of an op leads to, traced or not. */",
+              "#define OCL_NEXT(name)                                                          \\",
+              "\t((ocl_pfn_##name)ocl_slots[OCL_OP_##name * OCL_LINKS_PER_OP].next)", "", "#endif"]
+    return lines
+
+
+def emit_desc(model):
+    """opencl_desc.c: enum sets, fields, ops, the domain."""
+    lines = head("Description of the domain: enum sets, fields, operations.",
+                 ["<kymo/schema.h>", '"opencl_ops.h"'])
+    for name, values in model.used_sets.items():
+        lines.append(f"static const kymo_enum_value_t values_{name}[] = {{")
+        lines += [f'\t{{"{label}", {value}}},' for label, value in values]
+        lines += ["};",
+                  f'static const kymo_enum_set_t set_{name} = {{"{name}", values_{name}, '
+                  f"{len(values)}}};", ""]
+    for op in model.ops:
+        if op.fields:
+            lines.append(f"static const kymo_field_t fields_{op.name}[] = {{")
+            lines += ["\t" + field_row(field) for field in op.fields]
+            lines += ["};", ""]
+    lines.append("static const kymo_op_desc_t ops[OCL_OP_COUNT] = {")
+    lines += [wrap(op_row(model, op), "\t") for op in model.ops]
+    facts = model.facts
+    lines += ["};", "", "const kymo_domain_desc_t ocl_domain_desc = {",
+              "\t.size = sizeof(kymo_domain_desc_t),", f'\t.name = "{facts["domain"]}",',
+              f'\t.title = "{facts["title"]}",', f"\t.version = {facts['version']},",
+              "\t.op_count = OCL_OP_COUNT,", "\t.ops = ops,", "};"]
+    return lines
+
+
+def field_row(field):
+    flags = [name for name, on in (("KYMO_FIELD_OUT", field.out),
+                                   ("KYMO_FIELD_DEREF", field.deref),
+                                   ("KYMO_FIELD_RESULT", field.how == "result")) if on]
+    return (f'{{"{field.name}", "{field.ctype}", {"&set_" + field.set if field.set else "NULL"}, '
+            f"{kind(field.kind)}, {kind(field.element)}, {field.size}, "
+            f"{' | '.join(flags) or 'KYMO_FIELD_IN'}}},")
+
+
+def op_row(model, op):
+    flags = " | ".join("KYMO_OP_" + f for f in FLAG_ORDER if f in op.flags) or "0"
+    fields = f"fields_{op.name}" if op.fields else "NULL"
+    status = "&set_" + model.facts["status_set"] if op.status != "none" else "NULL"
+    return f'{{"{op.name}", {fields}, {len(op.fields)}, {flags}, {status}, 0}},'
+
+
+# ---- argument structures ----
+
+def plain_type(model, ctype):
+    """The type without the vendor's headers; what only the vendor can describe is void."""
+    if "(*)" in ctype:
+        return "void (*)(void)"
+    base = re.sub(r"\bconst\b|\*", "", ctype).strip()
+    stars = ctype.count("*")
+    constant = "const " in ctype
+    known = model.types.get(base)
+    if not stars:
+        return known.plain
+    plain = known.plain if known else ("char" if base == "char" else "void")
+    if base == "unsigned char":
+        plain = "unsigned char"
+    if plain.endswith("*"):
+        return f"{plain}const *" if constant else f"{plain}*"
+    return f"{'const ' if constant else ''}{plain} {'*' * stars}"
+
+
+def emit_args(model):
+    """opencl_args.h: the argument structures that tools see; needs no vendor header."""
+    lines = head("Arguments of the ops as callbacks get them. Handles are void pointers. "
+                 "`result` is valid\n * on exit only.", ["<stddef.h>", "<stdint.h>"],
+                 "KYMO_OPENCL_ARGS_H")
+    for op in model.ops:
+        lines += [f"struct kymo_opencl_{op.name}_args {{", "\tsize_t struct_size; /* of this structure, for later versions */"]
+        lines += [f"\t{declare(plain_type(model, p['type']), p['name'])};" for p in op.params]
+        if op.result != "void":
+            lines.append(f"\t{declare(plain_type(model, op.result), 'result')};")
+        lines += ["};", ""]
+    return lines + ["#endif"]

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# The daily commands. CMake does the work (CMakePresets.json); this only saves typing.
+JOBS ?= $(shell nproc)
+DEMO  = build/demo
+
+.PHONY: all help setup demo check asan tsan bench fmt install clean
+
+all:
+	@cmake --preset release > /dev/null && cmake --build --preset release -j $(JOBS)
+
+help:
+	@echo 'make            build into build/release'
+	@echo 'make setup      install what is missing from the distribution (root or sudo)'
+	@echo 'make demo       setup, build, record the bundled program, export a timeline'
+	@echo 'make check      setup, build, run all tests'
+	@echo 'make asan       the same tests with the address and undefined behaviour sanitizers'
+	@echo 'make tsan       the unit tests with the thread sanitizer'
+	@echo 'make bench      build, run the benchmarks'
+	@echo 'make fmt        format the C sources'
+	@echo 'make install    install build/release (DESTDIR=..., PREFIX=...)'
+	@echo 'make clean      remove build/'
+
+setup:
+	@tools/setup.sh
+
+demo:
+	@tools/setup.sh build demo
+	@$(MAKE) --no-print-directory all
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	build/release/bin/kymo run -o $(DEMO)/heat.kymo build/release/bin/heat
+	build/release/bin/kymo export --to perfetto -o $(DEMO)/heat.pftrace $(DEMO)/heat.kymo
+	@echo
+	@echo 'trace:    $(DEMO)/heat.kymo (look into it with build/release/bin/kymo summary or show)'
+	@echo 'timeline: $(DEMO)/heat.pftrace (open it in https://ui.perfetto.dev)'
+
+check:
+	@tools/setup.sh
+	@cmake --preset ci && cmake --build --preset ci -j $(JOBS)
+	@tools/check/ctest-summary.py --test-dir build/ci --output-on-failure -j $(JOBS)
+
+# PoCL and LLVM leak at exit: what the tests run under is not what they test.
+asan:
+	@cmake --preset asan > /dev/null && cmake --build --preset asan -j $(JOBS)
+	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/lsan.supp \
+		tools/check/ctest-summary.py --test-dir build/asan --output-on-failure -j $(JOBS)
+
+# Only code that is built with the sanitizer can be judged by it, and PoCL is not.
+tsan:
+	@cmake --preset tsan > /dev/null && cmake --build --preset tsan -j $(JOBS)
+	@tools/check/ctest-summary.py --test-dir build/tsan --output-on-failure -L unit
+
+bench: all
+	@cmake --build --preset release --target bench
+
+fmt:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+install: all
+	@cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX))
+
+clean:
+	@rm -rf build

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Knobs: every option of every command is one row of a table. From the row come the command-line
+ * option, the environment variable, the line of the configuration file, the help text and whatever
+ * else lists options. Precedence: command line, environment, configuration file, default.
+ *
+ * A table describes the members of one options structure; knob_defaults() fills it first.
+ */
+#ifndef BASE_KNOB_H
+#define BASE_KNOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Type of a knob, and of the structure member that `offset` names. */
+enum knob_type {
+	KNOB_FLAG,     /* bool */
+	KNOB_STRING,   /* const char * */
+	KNOB_INTEGER,  /* int64_t, not negative */
+	KNOB_SIZE,     /* uint64_t bytes; suffix K, M, G */
+	KNOB_DURATION, /* uint64_t ns; "1.5", "10ms", "2s", "3m" */
+	KNOB_ENUM,     /* int, index into `values` */
+	KNOB_REGEX,    /* const char *, a valid POSIX extended regular expression */
+	KNOB_LIST      /* const char *, comma separated; each word one of `values` if that is set */
+};
+
+/* Where a value came from; a lower one never replaces a higher one. */
+enum knob_source { KNOB_DEFAULT = 0, KNOB_CONFIG = 1, KNOB_ENVIRONMENT = 2, KNOB_ARGUMENT = 3 };
+
+enum knob_flags {
+	KNOB_OPTIONAL = 1, /* the value may be left out: --stacks or --stacks=REGEX; `implied` */
+	KNOB_HANDED_ON = 2 /* the launcher hands it to the program in the environment */
+};
+
+struct knob {
+	const char *name; /* "buffer-size" */
+	char letter;      /* 'o', or 0 */
+	uint8_t type;     /* enum knob_type */
+	uint8_t flags;    /* enum knob_flags */
+	size_t offset;    /* of the member in the options structure */
+	const char *metavar;
+	const char *fallback; /* default as the user would write it; NULL: unset */
+	const char *values;   /* "block|drop" */
+	const char *implied;  /* KNOB_OPTIONAL: the value when none is given */
+	const char *group;    /* heading in the help */
+	const char *doc;      /* one sentence, no full stop */
+};
+
+#define KNOB_ROWS_MAX 64
+
+struct knob_table {
+	const char *command; /* "" for run: KYMO_NAME; else KYMO_COMMAND_NAME and command.name */
+	const struct knob *rows;
+	unsigned count;
+	bool stop_at_operand; /* options end at the first word that is none */
+	void *values;         /* the options structure */
+	uint8_t source[KNOB_ROWS_MAX];
+};
+
+#define KNOB_ERROR_MAX 400
+
+/* Sets every member to its default. */
+void knob_defaults(struct knob_table *t);
+
+/* Sets one knob from text unless a higher source did. False: `error` says what is wrong. */
+bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_source source,
+	      char error[KNOB_ERROR_MAX]);
+
+/* Row of that name (as on the command line, without dashes), or -1. */
+int knob_find(const struct knob_table *t, const char *name);
+
+/*
+ * Parses argv[1..]. Operands are moved to the front of argv, from argv[0] on; *operands is their
+ * number (argv[*operands] is NULL). Stops with false and an error at the first mistake.
+ * "--help"/"-h" sets *help and ends the parsing.
+ */
+bool knob_parse_arguments(struct knob_table *t, int argc, char **argv, int *operands, bool *help,
+			  char error[KNOB_ERROR_MAX]);
+
+bool knob_parse_environment(struct knob_table *t, char error[KNOB_ERROR_MAX]);
+
+/*
+ * Reads "name = value" lines. Names of other commands ("summary.format") are left to their tables;
+ * unknown names of this command are errors.
+ */
+bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX]);
+
+/* Name of the environment variable of a row, "KYMO_BUFFER_SIZE". */
+void knob_environment_name(const struct knob_table *t, unsigned row, char *out, size_t size);
+
+/* The present value as the user would write it; false: unset. `out` is always terminated. */
+bool knob_text(const struct knob_table *t, unsigned row, char *out, size_t size);
+
+/* Options by group, wrapped, with defaults and environment names. */
+void knob_help(const struct knob_table *t, FILE *out);
+
+/* A commented configuration file: every row with its default. */
+void knob_write_config(const struct knob_table *t, FILE *out);
+
+/* Calls `unknown` for each KYMO_* variable that neither a table nor `others` names; the guess may
+ * be NULL. `tables` and `others` end with NULL. */
+void knob_check_environment(const struct knob_table *const *tables, const char *const *others,
+			    void (*unknown)(const char *name, const char *guess));
+
+/* True if `word` is in the comma separated `list`; a NULL list or "all" holds every word. */
+bool knob_list_has(const char *list, const char *word);
+
+#endif

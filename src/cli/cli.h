@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the commands share. A command is one file cmd_<name>.c that defines
+ * `const struct command cmd_<name>`, and one line COMMAND(<name>) in commands.list.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <kymo/status.h>
+
+#include "base/knob.h"
+
+/* Exit statuses. */
+enum {
+	CLI_OK = 0,
+	CLI_NO = 1,     /* the answer is "no": a comparison failed, losses found with --strict */
+	CLI_USAGE = 2,  /* the command line is wrong */
+	CLI_FAILURE = 3 /* and up: it could not be done */
+};
+
+struct command {
+	const char *name;
+	const char *operands; /* "[OPTION]... TRACE..." */
+	const char *summary;  /* one line, no full stop */
+	const char *about;    /* paragraphs for `kymo help NAME`, or NULL */
+	struct knob_table *knobs; /* parsed before `run` is called; NULL: no options */
+	/* `argv` holds the operands only, NULL terminated. Returns the exit status. */
+	int (*run)(int argc, char **argv);
+	bool hidden; /* not shown in the list of commands */
+	bool raw_arguments; /* `run` gets all words unparsed */
+};
+
+/* NULL terminated, in order of commands.list. */
+extern const struct command *const command_table[];
+
+/* Topics of `kymo list`: one line LIST(<topic>) in lists.list, `const struct list list_<topic>`. */
+struct list {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv); /* words after the topic */
+};
+extern const struct list *const list_table[];
+
+/* "kymo: error: ..." on stderr: what went wrong, where, what to do. A newline is added. */
+void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "kymo: ..." on stderr. */
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints the error and a hint at the help of `command`; returns CLI_USAGE. */
+int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Progress bar on stderr, only on a terminal and only once the work has taken half a second. Fits
+ * format_options.progress: `data` is the label, `done` is in [0,1]; at 1 the bar is wiped.
+ */
+void cli_progress(void *data, double done);
+
+/* Wipes a bar that is being shown, before something else is printed. */
+void cli_progress_clear(void);
+
+/* Absolute path of this program, of the folder of its libraries; "" if it cannot be found. */
+const char *cli_self(void);
+const char *cli_libdir(void);
+
+#endif

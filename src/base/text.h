@@ -30,8 +30,8 @@ void text_release(struct text *t);
 unsigned text_distance(const char *a, const char *b);
 
 /*
- * Spelling suggestion: the nearest of `count` words, or NULL if none is near enough. `best` keeps
- * state between calls: start with *best = UINT_MAX.
+ * Spelling suggestion: true if `candidate` is near enough to `word` and nearer than the best so far,
+ * which is then it. Start with *best = UINT_MAX.
  */
 bool text_nearer(const char *word, const char *candidate, unsigned *best);
 

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values, arguments, environment and configuration files of knob tables; see knob.h. */
+#include "base/knob.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <regex.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+extern char **environ;
+
+static bool fail(char error[KNOB_ERROR_MAX], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static bool fail(char error[KNOB_ERROR_MAX], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error, KNOB_ERROR_MAX, format, args);
+	va_end(args);
+	return false;
+}
+
+static void *member(const struct knob_table *t, unsigned row)
+{
+	return (char *)t->values + t->rows[row].offset;
+}
+
+void knob_defaults(struct knob_table *t)
+{
+	char error[KNOB_ERROR_MAX];
+
+	memset(t->source, 0, sizeof(t->source));
+	for (unsigned i = 0; i < t->count; i++) {
+		switch (t->rows[i].type) {
+		case KNOB_FLAG:
+			*(bool *)member(t, i) = false;
+			break;
+		case KNOB_ENUM:
+			*(int *)member(t, i) = 0;
+			break;
+		case KNOB_INTEGER:
+		case KNOB_SIZE:
+		case KNOB_DURATION:
+			*(uint64_t *)member(t, i) = 0;
+			break;
+		default:
+			*(const char **)member(t, i) = NULL;
+			break;
+		}
+		if (t->rows[i].fallback &&
+		    !knob_set(t, i, t->rows[i].fallback, KNOB_DEFAULT, error))
+			abort(); /* a wrong default in a table: the unit test meets it first */
+	}
+}
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+/* Position of `word` among "a|b|c", or -1. */
+static int value_index(const char *values, const char *word, size_t n)
+{
+	for (int i = 0; *values; i++) {
+		size_t m = strcspn(values, "|");
+
+		if (m == n && strncmp(values, word, n) == 0)
+			return i;
+		values += m + (values[m] == '|');
+	}
+	return -1;
+}
+
+static bool set_flag(bool *out, const char *s, char error[KNOB_ERROR_MAX])
+{
+	static const char *const yes[] = {"1", "yes", "true", "on", NULL};
+	static const char *const no[] = {"0", "no", "false", "off", "", NULL};
+
+	for (int i = 0; yes[i]; i++) {
+		if (strcmp(s, yes[i]) == 0) {
+			*out = true;
+			return true;
+		}
+	}
+	for (int i = 0; no[i]; i++) {
+		if (strcmp(s, no[i]) == 0) {
+			*out = false;
+			return true;
+		}
+	}
+	return fail(error, "\"%s\" is neither yes nor no", s);
+}
+
+static bool set_number(uint64_t *out, const char *s, bool size, char error[KNOB_ERROR_MAX])
+{
+	static const char suffixes[] = "KMGT";
+	const char *at;
+	char *end;
+	unsigned shift = 0;
+	unsigned long long v;
+
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	if (!isdigit((unsigned char)*s) || errno || v > INT64_MAX)
+		return fail(error, "\"%s\" is not a whole number%s", s,
+			    size ? " with an optional K, M or G" : "");
+	if (size && *end && (at = strchr(suffixes, toupper((unsigned char)*end)))) {
+		shift = 10u * (unsigned)(at - suffixes + 1);
+		end++;
+		if (strcmp(end, "iB") == 0 || strcmp(end, "B") == 0)
+			end += strlen(end);
+	}
+	if (*end || v > ((uint64_t)INT64_MAX >> shift))
+		return fail(error, "\"%s\" is not a whole number%s", s,
+			    size ? " with an optional K, M or G" : "");
+	*out = (uint64_t)v << shift;
+	return true;
+}
+
+static bool set_duration(uint64_t *out, const char *s, char error[KNOB_ERROR_MAX])
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"", 1e9},	   {"s", 1e9},	  {"ms", 1e6}, {"us", 1e3},
+		     {"ns", 1}, {"m", 60e9}, {"h", 3600e9}};
+	char *end;
+	double v = strtod(s, &end);
+
+	if (isdigit((unsigned char)*s) || *s == '.') {
+		for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+			if (strcmp(end, units[i].name) == 0 && v * units[i].ns < 9e18) {
+				*out = (uint64_t)(v * units[i].ns + 0.5);
+				return true;
+			}
+		}
+	}
+	return fail(error, "\"%s\" is not a duration such as 1.5, 20ms, 10s or 3m", s);
+}
+
+static bool set_enum(int *out, const char *values, const char *s, char error[KNOB_ERROR_MAX])
+{
+	int i = value_index(values, s, strlen(s));
+
+	if (i < 0)
+		return fail(error, "\"%s\" is none of %s", s, values);
+	*out = i;
+	return true;
+}
+
+static bool check_regex(const char *s, char error[KNOB_ERROR_MAX])
+{
+	regex_t re;
+	char why[128];
+	int rc = regcomp(&re, s, REG_EXTENDED | REG_NOSUB);
+
+	if (rc == 0) {
+		regfree(&re);
+		return true;
+	}
+	regerror(rc, &re, why, sizeof(why));
+	return fail(error, "\"%s\" is not a regular expression: %s", s, why);
+}
+
+static bool check_list(const char *values, const char *s, char error[KNOB_ERROR_MAX])
+{
+	if (!values)
+		return true;
+	for (const char *p = s; *p;) {
+		size_t n = strcspn(p, ",");
+
+		if (n && value_index(values, p, n) < 0 && !(n == 3 && strncmp(p, "all", 3) == 0) &&
+		    !(n == 4 && strncmp(p, "none", 4) == 0))
+			return fail(error, "\"%.*s\" is none of all|none|%s", (int)n, p, values);
+		p += n + (p[n] == ',');
+	}
+	return true;
+}
+
+static bool store(struct knob_table *t, unsigned row, const char *s, char why[KNOB_ERROR_MAX])
+{
+	const struct knob *k = &t->rows[row];
+	void *m = member(t, row);
+
+	switch (k->type) {
+	case KNOB_FLAG:
+		return set_flag(m, s, why);
+	case KNOB_INTEGER:
+	case KNOB_SIZE:
+		return set_number(m, s, k->type == KNOB_SIZE, why);
+	case KNOB_DURATION:
+		return set_duration(m, s, why);
+	case KNOB_ENUM:
+		return set_enum(m, k->values, s, why);
+	case KNOB_REGEX:
+		if (!check_regex(s, why))
+			return false;
+		break;
+	case KNOB_LIST:
+		if (!check_list(k->values, s, why))
+			return false;
+		break;
+	default:
+		break;
+	}
+	*(const char **)m = s;
+	return true;
+}
+
+/* How the user wrote it, for messages: "--mode", "KYMO_MODE", "mode". */
+static void origin(const struct knob_table *t, unsigned row, enum knob_source source, char *out,
+		   size_t size)
+{
+	if (source == KNOB_ENVIRONMENT)
+		knob_environment_name(t, row, out, size);
+	else
+		snprintf(out, size, "%s%s", source == KNOB_ARGUMENT ? "--" : "", t->rows[row].name);
+}
+
+bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_source source,
+	      char error[KNOB_ERROR_MAX])
+{
+	char why[KNOB_ERROR_MAX], where[80];
+
+	if (t->source[row] > source)
+		return true;
+	if (!store(t, row, text, why)) {
+		origin(t, row, source, where, sizeof(where));
+		return fail(error, "%s: %.300s", where, why);
+	}
+	t->source[row] = (uint8_t)source;
+	return true;
+}
+
+int knob_find(const struct knob_table *t, const char *name)
+{
+	for (unsigned i = 0; i < t->count; i++)
+		if (strcmp(t->rows[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+bool knob_list_has(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (!list)
+		return true;
+	for (const char *p = list; *p;) {
+		size_t m = strcspn(p, ",");
+
+		if ((m == n && strncmp(p, word, n) == 0) || (m == 3 && strncmp(p, "all", 3) == 0))
+			return true;
+		p += m + (p[m] == ',');
+	}
+	return false;
+}
+
+/* ---- command line ------------------------------------------------------------------------- */
+
+static const char *nearest_row(const struct knob_table *t, const char *name)
+{
+	const char *guess = NULL;
+	unsigned best = UINT_MAX;
+
+	for (unsigned i = 0; i < t->count; i++)
+		if (text_nearer(name, t->rows[i].name, &best))
+			guess = t->rows[i].name;
+	return guess;
+}
+
+static bool unknown_option(const struct knob_table *t, const char *name, char error[KNOB_ERROR_MAX])
+{
+	const char *guess = nearest_row(t, name);
+
+	if (guess)
+		return fail(error, "unknown option --%.100s; did you mean --%s?", name, guess);
+	return fail(error, "unknown option --%.100s", name);
+}
+
+/* Takes "--name", "--name=value", "--name value" at argv[*i]. */
+static bool take_long(struct knob_table *t, int argc, char **argv, int *i,
+		      char error[KNOB_ERROR_MAX])
+{
+	const char *word = argv[*i] + 2, *equals = strchr(word, '=');
+	char name[80];
+	int row;
+
+	snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - word) : 79, word);
+	row = knob_find(t, name);
+	if (row < 0)
+		return unknown_option(t, name, error);
+	if (equals)
+		return knob_set(t, (unsigned)row, equals + 1, KNOB_ARGUMENT, error);
+	if (t->rows[row].type == KNOB_FLAG)
+		return knob_set(t, (unsigned)row, "1", KNOB_ARGUMENT, error);
+	if (t->rows[row].flags & KNOB_OPTIONAL)
+		return knob_set(t, (unsigned)row, t->rows[row].implied, KNOB_ARGUMENT, error);
+	if (*i + 1 >= argc)
+		return fail(error, "--%s needs a value: %s", name, t->rows[row].metavar);
+	return knob_set(t, (unsigned)row, argv[++*i], KNOB_ARGUMENT, error);
+}
+
+/* Takes a cluster of single letters, "-fo DIR" or "-oDIR". */
+static bool take_short(struct knob_table *t, int argc, char **argv, int *i,
+		       char error[KNOB_ERROR_MAX])
+{
+	for (const char *p = argv[*i] + 1; *p; p++) {
+		unsigned row = 0;
+
+		while (row < t->count && t->rows[row].letter != *p)
+			row++;
+		if (row == t->count)
+			return fail(error, "unknown option -%c", *p);
+		if (t->rows[row].type == KNOB_FLAG) {
+			if (!knob_set(t, row, "1", KNOB_ARGUMENT, error))
+				return false;
+			continue;
+		}
+		if (p[1])
+			return knob_set(t, row, p + 1, KNOB_ARGUMENT, error);
+		if (*i + 1 >= argc)
+			return fail(error, "-%c needs a value: %s", *p, t->rows[row].metavar);
+		return knob_set(t, row, argv[++*i], KNOB_ARGUMENT, error);
+	}
+	return true;
+}
+
+bool knob_parse_arguments(struct knob_table *t, int argc, char **argv, int *operands, bool *help,
+			  char error[KNOB_ERROR_MAX])
+{
+	bool only_operands = false;
+	int n = 0;
+
+	*help = false;
+	for (int i = 1; i < argc; i++) {
+		char *a = argv[i];
+
+		if (only_operands || a[0] != '-' || a[1] == '\0') {
+			argv[n++] = a;
+			only_operands = only_operands || t->stop_at_operand;
+		} else if (strcmp(a, "--") == 0) {
+			only_operands = true;
+		} else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
+			*help = true;
+			break;
+		} else if (!(a[1] == '-' ? take_long : take_short)(t, argc, argv, &i, error)) {
+			return false;
+		}
+	}
+	*operands = n;
+	argv[n] = NULL;
+	return true;
+}
+
+/* ---- environment -------------------------------------------------------------------------- */
+
+void knob_environment_name(const struct knob_table *t, unsigned row, char *out, size_t size)
+{
+	snprintf(out, size, "KYMO_%s%s%s", t->command, *t->command ? "_" : "", t->rows[row].name);
+	for (char *p = out; *p; p++)
+		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+}
+
+bool knob_parse_environment(struct knob_table *t, char error[KNOB_ERROR_MAX])
+{
+	char name[80];
+	const char *value;
+
+	for (unsigned i = 0; i < t->count; i++) {
+		knob_environment_name(t, i, name, sizeof(name));
+		value = getenv(name);
+		/* An empty variable is an unset one, as with most tools. */
+		if (value && *value && !knob_set(t, i, value, KNOB_ENVIRONMENT, error))
+			return false;
+	}
+	return true;
+}
+
+/* True if `name` is a variable of a table or of `others`; *guess is the nearest if it is not. */
+static bool environment_known(const char *name, const struct knob_table *const *tables,
+			      const char *const *others, char guess[80])
+{
+	unsigned best = UINT_MAX;
+	char known[80];
+
+	guess[0] = '\0';
+	for (; *others; others++) {
+		if (strcmp(name, *others) == 0)
+			return true;
+		if (text_nearer(name + 5, *others + 5, &best))
+			snprintf(guess, 80, "%s", *others);
+	}
+	for (; *tables; tables++) {
+		for (unsigned i = 0; i < (*tables)->count; i++) {
+			knob_environment_name(*tables, i, known, sizeof(known));
+			if (strcmp(name, known) == 0)
+				return true;
+			if (text_nearer(name + 5, known + 5, &best))
+				snprintf(guess, 80, "%s", known);
+		}
+	}
+	return false;
+}
+
+void knob_check_environment(const struct knob_table *const *tables, const char *const *others,
+			    void (*unknown)(const char *name, const char *guess))
+{
+	char name[80], guess[80];
+
+	for (char **e = environ; *e; e++) {
+		if (strncmp(*e, "KYMO_", 5) != 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e, "="), *e);
+		if (!environment_known(name, tables, others, guess))
+			unknown(name, *guess ? guess : NULL);
+	}
+}
+
+/* ---- configuration file ------------------------------------------------------------------- */
+
+static char *trim(char *s)
+{
+	char *end;
+
+	s += strspn(s, " \t\r\n");
+	end = s + strlen(s);
+	while (end > s && strchr(" \t\r\n", end[-1]))
+		*--end = '\0';
+	return s;
+}
+
+/* Takes one line. Values live as long as the process: options structures borrow them. */
+static bool take_line(struct knob_table *t, char *line, char error[KNOB_ERROR_MAX])
+{
+	size_t prefix = strlen(t->command);
+	char *equals, *name, *value;
+	const char *guess;
+	int row;
+
+	name = trim(line);
+	if (*name == '\0' || *name == '#')
+		return true;
+	equals = strchr(name, '=');
+	if (!equals)
+		return fail(error, "\"%.100s\" is not \"name = value\"", name);
+	*equals = '\0';
+	name = trim(name);
+	if (prefix) {
+		if (strncmp(name, t->command, prefix) != 0 || name[prefix] != '.')
+			return true;
+		name += prefix + 1;
+	} else if (strchr(name, '.')) {
+		return true;
+	}
+	row = knob_find(t, name);
+	if (row < 0) {
+		guess = nearest_row(t, name);
+		return fail(error, "unknown option \"%.100s\"%s%s%s", name,
+			    guess ? "; did you mean \"" : "", guess ? guess : "", guess ? "\"?" : "");
+	}
+	value = strdup(trim(equals + 1));
+	if (!value)
+		return fail(error, "out of memory");
+	return knob_set(t, (unsigned)row, value, KNOB_CONFIG, error);
+}
+
+bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX])
+{
+	char *line = NULL, why[KNOB_ERROR_MAX];
+	size_t room = 0;
+	unsigned number = 0;
+	bool ok = true;
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return fail(error, "configuration file \"%.200s\": %s", path, strerror(errno));
+	while (ok && getline(&line, &room, f) >= 0) {
+		number++;
+		ok = take_line(t, line, why);
+	}
+	if (!ok)
+		fail(error, "%.100s:%u: %.250s", path, number, why);
+	else if (ferror(f))
+		ok = fail(error, "configuration file \"%.200s\": %s", path, strerror(errno));
+	free(line);
+	fclose(f);
+	return ok;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of run_options.h. */
+#include "base/run_options.h"
+
+struct run_options run_options_values;
+
+#define AT(member) offsetof(struct run_options, member)
+
+static const struct knob rows[] = {
+	{"output", 'o', KNOB_STRING, 0, AT(output), "DIR", NULL, NULL, NULL, "Trace",
+	 "Trace directory to make (default ./NAME-TIME.kymo, ./NAME-JOB.kymo in a parallel job)"},
+	{"force", 'f', KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Trace",
+	 "Replace an existing trace of that name"},
+	{"no-summary", 0, KNOB_FLAG, 0, AT(no_summary), NULL, NULL, NULL, NULL, "Trace",
+	 "Print no summary when the program has ended"},
+	{"no-compress", 0, KNOB_FLAG, 0, AT(no_compress), NULL, NULL, NULL, NULL, "Trace",
+	 "Leave the raw files as they were written"},
+
+	{"backends", 'b', KNOB_LIST, KNOB_HANDED_ON, AT(backends), "LIST", "all", NULL, NULL,
+	 "What is recorded", "Runtimes to record, comma separated; see kymo list backends"},
+	{"mode", 'm', KNOB_ENUM, KNOB_HANDED_ON, AT(mode), "MODE", "default",
+	 "summary|minimal|default|full", NULL, "What is recorded",
+	 "How much: default leaves out the chattiest queries"},
+	{"args", 'a', KNOB_ENUM, KNOB_HANDED_ON, AT(args), "LEVEL", "full", "none|scalars|full", NULL,
+	 "What is recorded", "Arguments of calls"},
+	{"include", 'i', KNOB_REGEX, KNOB_HANDED_ON, AT(include), "REGEX", NULL, NULL, NULL,
+	 "What is recorded", "Record only the operations whose name matches"},
+	{"exclude", 'x', KNOB_REGEX, KNOB_HANDED_ON, AT(exclude), "REGEX", NULL, NULL, NULL,
+	 "What is recorded", "Leave out the operations whose name matches"},
+	{"stacks", 0, KNOB_REGEX, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(stacks), "REGEX", NULL, NULL, ".",
+	 "What is recorded", "Keep the whole call stack of the operations whose name matches"},
+
+	{"start-paused", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(start_paused), NULL, NULL, NULL, NULL,
+	 "When", "Record nothing until the program asks for it"},
+	{"delay", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(delay_ns), "TIME", "0", NULL, NULL, "When",
+	 "Begin to record this long after each process started"},
+	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL, "When",
+	 "Stop recording after this long; 0 is never"},
+
+	{"on-full", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(on_full), "POLICY", "block", "block|drop", NULL,
+	 "Buffers", "What a thread does that finds no room: wait (at most block-time), then drop, "
+		    "or drop at once; drops are counted"},
+	{"block-time", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(block_ns), "TIME", "10ms", NULL, NULL,
+	 "Buffers", "Longest wait of one call for room"},
+	{"buffer-size", 0, KNOB_SIZE, KNOB_HANDED_ON, AT(buffer_size), "SIZE", "32M", NULL, NULL,
+	 "Buffers", "Memory of each traced process for records on their way out, at most"},
+
+	{"config", 'c', KNOB_STRING, 0, AT(config), "FILE", NULL, NULL, NULL, "Running",
+	 "Read options from a file; kymo list options --config writes one"},
+	{"dry-run", 'n', KNOB_FLAG, 0, AT(dry_run), NULL, NULL, NULL, NULL, "Running",
+	 "Print the environment and the command, run nothing"},
+	{"untraced", 0, KNOB_FLAG, 0, AT(untraced), NULL, NULL, NULL, NULL, "Running",
+	 "Run even a program that cannot be traced"},
+};
+
+struct knob_table run_options_table = {
+	.command = "",
+	.rows = rows,
+	.count = sizeof(rows) / sizeof(rows[0]),
+	.stop_at_operand = true,
+	.values = &run_options_values,
+};
+
+const char *const run_other_variables[] = {
+	"KYMO_TRACE", "KYMO_DRAIN", "KYMO_BIN",	"KYMO_CLOCK", "KYMO_TOOLS", "KYMO_JOB", NULL,
+};

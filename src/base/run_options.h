@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options of a recording: the one table that `kymo run` parses and hands on, and that the library
+ * in the traced program reads from its environment.
+ */
+#ifndef BASE_RUN_OPTIONS_H
+#define BASE_RUN_OPTIONS_H
+
+#include "base/knob.h"
+
+enum run_mode { RUN_MODE_SUMMARY = 0, RUN_MODE_MINIMAL = 1, RUN_MODE_DEFAULT = 2, RUN_MODE_FULL = 3 };
+enum run_args { RUN_ARGS_NONE = 0, RUN_ARGS_SCALARS = 1, RUN_ARGS_FULL = 2 };
+enum run_on_full { RUN_BLOCK = 0, RUN_DROP = 1 };
+
+struct run_options {
+	const char *output;
+	const char *backends; /* list; NULL: all */
+	int mode;             /* enum run_mode */
+	int args;             /* enum run_args */
+	const char *include;  /* regex, or NULL */
+	const char *exclude;
+	int on_full;          /* enum run_on_full */
+	uint64_t block_ns;    /* longest wait for room with RUN_BLOCK */
+	uint64_t buffer_size; /* bytes of the shared buffer of each process */
+	const char *stacks;   /* regex of ops whose call stack is kept, or NULL */
+	bool start_paused;
+	uint64_t delay_ns;
+	uint64_t duration_ns; /* 0: until the end */
+	const char *config;
+	bool dry_run;
+	bool no_summary;
+	bool no_compress;
+	bool force;
+	bool untraced;
+};
+
+/* Values live in run_options_values; see knob.h. */
+extern struct knob_table run_options_table;
+extern struct run_options run_options_values;
+
+/* Variables that are no options but mean something to some part of Kymo; NULL terminated. */
+extern const char *const run_other_variables[];
+
+#endif

@@ -233,12 +233,11 @@ def emit_table(model):
         if name not in model.later or "return" not in row:
             continue
         untraced.append(name)
-        params = ", ".join(declare(p["type"], p["name"]) for p in row["params"])
-        types = ", ".join(declare(p["type"], p["name"]) for p in row["params"])
+        params = ", ".join(declare(p["type"], p["name"]) for p in row["params"]) or "void"
         names = ", ".join(p["name"] for p in row["params"])
         lines += [wrap(f"static {declare(row['return'], 'CL_API_CALL untraced_')}{name}({params})"),
                   "{",
-                  wrap(f"typedef {declare(row['return'], '(CL_API_CALL *pfn)')}({types});", "\t"),
+                  wrap(f"typedef {declare(row['return'], '(CL_API_CALL *pfn)')}({params});", "\t"),
                   "", f'\tcap_count_untraced("opencl", "{name}");',
                   wrap(f"return ((pfn)ocl_untraced_next[{index}])({names});", "\t"), "}", ""]
     lines += ["const struct ocl_entry ocl_entries[OCL_TABLE_SIZE] = {"]

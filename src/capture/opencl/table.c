@@ -35,11 +35,20 @@ static bool table_has(unsigned op)
 	return false;
 }
 
-static void *object_of(void *function)
+/*
+ * Whether the function is the loader's own. Such functions call through the table again, where they
+ * are traced; a second thunk would show the call twice.
+ */
+static bool is_loader(void *function)
 {
+	const char *name;
 	Dl_info info;
 
-	return function && dladdr(function, &info) ? info.dli_fbase : NULL;
+	if (!dladdr(function, &info))
+		return false;
+	name = info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+	return (table_object && info.dli_fbase == table_object) ||
+	       (name && strncmp(name, "/libOpenCL.so", 13) == 0);
 }
 
 /* Makes a slot lead somewhere; until core decides, only lookups go through their wrapper. */
@@ -69,11 +78,13 @@ static void *entry_install(unsigned i, void *next)
 void ocl_table_install(cl_icd_dispatch *ours, const cl_icd_dispatch *target, unsigned entries)
 {
 	void *pointers[OCL_TABLE_SIZE] = {NULL};
+	Dl_info info;
 
 	if (entries > OCL_TABLE_SIZE)
 		entries = OCL_TABLE_SIZE;
 	memcpy(pointers, target, entries * sizeof(void *));
-	table_object = object_of(pointers[0]);
+	if (pointers[0] && dladdr(pointers[0], &info))
+		table_object = info.dli_fbase;
 	for (unsigned i = 0; i < entries; i++)
 		pointers[i] = entry_install(i, pointers[i]);
 	memcpy(ours, pointers, entries * sizeof(void *));
@@ -129,8 +140,7 @@ void *ocl_lookup(const char *name, void *function)
 		return function;
 	known = bsearch(name, ocl_names, ocl_name_count, sizeof(*ocl_names), name_compare);
 	if (known && known->op >= 0) {
-		/* The loader's own function comes back through the table and is traced there. */
-		if (table_has((unsigned)known->op) && object_of(function) == table_object)
+		if (table_has((unsigned)known->op) && is_loader(function))
 			return function;
 		thunk = link_thunk((unsigned)known->op, function);
 	}

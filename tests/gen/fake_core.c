@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The core of the wrapper tests: the functions of core/capture.h with the least behind them.
+ */
+#include "fake_core.h"
+
+#include "opencl_ops.h"
+
+static uint8_t memory[1 << 16] __attribute__((aligned(64)));
+static struct cap_thread thread;
+static uintptr_t sites[256];
+static unsigned site_count;
+
+_Thread_local struct cap_thread *cap_thread_current;
+_Atomic uint64_t cap_stack_ops;
+_Atomic uint32_t cap_activities;
+uint8_t cap_buffer_of[64];
+uint8_t cap_args_of[64] = {2};
+
+unsigned fake_untraced, fake_bare, fake_phases[3];
+void *fake_args;
+struct cap_domain *fake_domain = (struct cap_domain *)&thread;
+
+void fake_reset(void)
+{
+	struct wire_chunk *chunk = (struct wire_chunk *)memory;
+	struct wire_ring *ring = &thread.rings[0];
+
+	memset(memory, 0, sizeof(memory));
+	tick_init();
+	chunk->magic = WIRE_CHUNK_MAGIC;
+	chunk->version = WIRE_VERSION;
+	chunk->header_size = sizeof(*chunk);
+	chunk->type = WIRE_CHUNK_RECORDS;
+	chunk->base_tick = tick_now();
+	chunk->next_id = thread.next_id ? thread.next_id : 1;
+	chunk->committed = sizeof(*chunk);
+	thread.magic = CAP_THREAD_MAGIC;
+	thread.next_id = chunk->next_id;
+	thread.id_limit = UINT64_MAX;
+	*ring = (struct wire_ring){.cur = memory + sizeof(*chunk),
+				   .limit = memory + sizeof(memory) - WIRE_RECORD_MAX - WIRE_SLACK,
+				   .chunk = chunk,
+				   .last_tick = chunk->base_tick,
+				   .next_id = chunk->next_id};
+	fake_untraced = fake_bare = 0;
+	memset(fake_phases, 0, sizeof(fake_phases));
+}
+
+void fake_read(struct wire_reader *reader)
+{
+	if (!wire_reader_init(reader, memory, sizeof(memory)))
+		memset(reader, 0, sizeof(*reader));
+}
+
+uintptr_t fake_site(uint32_t id)
+{
+	return id < site_count ? sites[id] : 0;
+}
+
+void fake_want(struct cap_op *op, bool buffers, bool callbacks)
+{
+	atomic_store(&op->buffers, buffers);
+	atomic_store(&op->callbacks, callbacks);
+	for (unsigned i = 0; i < OCL_OP_COUNT; i++)
+		ocl_ops[i].wire = ocl_ops[i].number = (uint16_t)i;
+	cap_slots_update(fake_domain);
+}
+
+struct cap_thread *cap_thread_attach(void)
+{
+	cap_thread_current = &thread;
+	return &thread;
+}
+
+uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
+{
+	sites[site_count] = address;
+	return site_count++;
+}
+
+void cap_slots_update(struct cap_domain *d)
+{
+	for (unsigned i = 0; i < OCL_LINKS; i++) {
+		struct cap_slot *slot = &ocl_slots[i];
+		struct cap_op *op = &ocl_ops[slot->op];
+		bool on = atomic_load(&op->buffers) || atomic_load(&op->callbacks) ||
+			  atomic_load(&op->keep);
+
+		if (slot->next)
+			atomic_store(&slot->target, on ? slot->wrapper : slot->next);
+	}
+}
+
+void cap_keep(struct cap_domain *d, uint32_t op, bool on)
+{
+	atomic_store(&ocl_ops[op].keep, on);
+}
+
+void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase)
+{
+	fake_phases[phase]++;
+	fake_args = args;
+}
+
+void cap_record_bare(struct cap_frame *f)
+{
+	fake_bare++;
+}
+
+void cap_count_untraced(const char *part, const char *function)
+{
+	fake_untraced++;
+}
+
+struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
+{
+	return NULL;
+}
+
+void cap_ids_refill(struct cap_thread *t)
+{
+}
+
+void cap_unwind(struct cap_thread *t, const void *sp)
+{
+	t->depth = 0;
+}
+
+uint32_t cap_stack(struct cap_thread *t, struct cap_op *op)
+{
+	return 0;
+}
+
+void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *r)
+{
+}

@@ -18,7 +18,7 @@ uint8_t cap_buffer_of[64];
 uint8_t cap_args_of[64] = {2};
 
 unsigned fake_untraced, fake_bare, fake_phases[3];
-void *fake_args;
+uint8_t fake_args[256];
 struct cap_domain *fake_domain = (struct cap_domain *)&thread;
 
 void fake_reset(void)
@@ -99,8 +99,10 @@ void cap_keep(struct cap_domain *d, uint32_t op, bool on)
 
 void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase)
 {
+	size_t size = *(const size_t *)args;
+
 	fake_phases[phase]++;
-	fake_args = args;
+	memcpy(fake_args, args, size < sizeof(fake_args) ? size : sizeof(fake_args));
 }
 
 void cap_record_bare(struct cap_frame *f)

@@ -23,7 +23,7 @@ void fake_want(struct cap_op *op, bool buffers, bool callbacks);
 extern unsigned fake_untraced;        /* calls of cap_count_untraced */
 extern unsigned fake_bare;            /* records without arguments */
 extern unsigned fake_phases[3];       /* callbacks by phase */
-extern void *fake_args;               /* of the last callback */
+extern uint8_t fake_args[256];        /* what the last callback's arguments began with */
 extern struct cap_domain *fake_domain;
 
 #endif

@@ -292,10 +292,19 @@ static void test_levels(void **state)
 
 static void test_callbacks(void **state)
 {
-	fake_want(&ocl_ops[OCL_OP_clFinish], false, true);
-	ours.clFinish((cl_command_queue)5);
+	struct kymo_opencl_clCreateBuffer_args args;
+
+	fake_want(&ocl_ops[OCL_OP_clCreateBuffer], false, true);
+	ours.clCreateBuffer((cl_context)0xc0, CL_MEM_READ_ONLY, 64, NULL, NULL);
 	assert_int_equal(fake_phases[CAP_ENTER], 1);
 	assert_int_equal(fake_phases[CAP_EXIT], 1);
+	memcpy(&args, fake_args, sizeof(args));
+	assert_int_equal(args.struct_size, sizeof(args));
+	assert_ptr_equal(args.context, (void *)0xc0);
+	assert_int_equal(args.flags, CL_MEM_READ_ONLY);
+	assert_int_equal(args.size, 64);
+	assert_null(args.errcode_ret); /* as the program gave it */
+	assert_ptr_equal(args.result, (void *)0xb0f);
 }
 
 static void test_unwanted(void **state)

@@ -4,6 +4,13 @@
 
 struct run_options run_options_values;
 
+/* "opencl|...", from the list of backends. */
+static const char backend_names[] =
+#define BACKEND(name, title, door) "|" #name
+#include "base/backends.list"
+#undef BACKEND
+	;
+
 #define AT(member) offsetof(struct run_options, member)
 
 static const struct knob rows[] = {
@@ -16,7 +23,7 @@ static const struct knob rows[] = {
 	{"no-compress", 0, KNOB_FLAG, 0, AT(no_compress), NULL, NULL, NULL, NULL, "Trace",
 	 "Leave the raw files as they were written"},
 
-	{"backends", 'b', KNOB_LIST, KNOB_HANDED_ON, AT(backends), "LIST", "all", NULL, NULL,
+	{"backends", 'b', KNOB_LIST, KNOB_HANDED_ON, AT(backends), "LIST", "all", backend_names + 1, NULL,
 	 "What is recorded", "Runtimes to record, comma separated; see kymo list backends"},
 	{"mode", 'm', KNOB_ENUM, KNOB_HANDED_ON, AT(mode), "MODE", "default",
 	 "summary|minimal|default|full", NULL, "What is recorded",

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages, progress and places shared by the commands; see cli.h. */
+#include "cli/cli.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static bool bar_shown;
+
+static void say(const char *kind, const char *format, va_list args)
+{
+	cli_progress_clear();
+	fflush(stdout);
+	fprintf(stderr, "kymo: %s", kind);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+#define SAY(kind)                        \
+	do {                             \
+		va_list args;            \
+		va_start(args, format);  \
+		say(kind, format, args); \
+		va_end(args);            \
+	} while (0)
+
+void cli_error(const char *format, ...)
+{
+	SAY("error: ");
+}
+
+void cli_warn(const char *format, ...)
+{
+	SAY("warning: ");
+}
+
+void cli_note(const char *format, ...)
+{
+	SAY("");
+}
+
+int cli_usage(const char *command, const char *format, ...)
+{
+	SAY("error: ");
+	fprintf(stderr, "Try \"kymo help%s%s\".\n", command ? " " : "", command ? command : "");
+	return CLI_USAGE;
+}
+
+void cli_progress_clear(void)
+{
+	if (bar_shown)
+		fprintf(stderr, "\r\033[K");
+	bar_shown = false;
+}
+
+void cli_progress(void *data, double done)
+{
+	static uint64_t began, last;
+	uint64_t now;
+	int filled;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (began == 0 || done <= 0)
+		began = now;
+	if (done >= 1) {
+		cli_progress_clear();
+		began = 0;
+		return;
+	}
+	if (now - began < 500000000u || now - last < 50000000u)
+		return;
+	last = now;
+	filled = (int)(done * 30);
+	fprintf(stderr, "\r%s [%.*s%*s] %3d%%", (const char *)data, filled,
+		"##############################", 30 - filled, "", (int)(done * 100));
+	fflush(stderr);
+	bar_shown = true;
+}
+
+const char *cli_self(void)
+{
+	static char path[PATH_MAX];
+	ssize_t n;
+
+	if (path[0])
+		return path;
+	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	return path;
+}
+
+/* Beside the program (build tree and any prefix) first, then where it was to be installed. */
+const char *cli_libdir(void)
+{
+	static const char *const relative[] = {"lib", "lib/" KYMO_MULTIARCH, "lib64", NULL};
+	static char dir[PATH_MAX];
+	char probe[PATH_MAX + 32], prefix[PATH_MAX], *slash;
+
+	if (dir[0])
+		return dir;
+	snprintf(prefix, sizeof(prefix), "%s", cli_self());
+	for (int i = 0; i < 2 && (slash = strrchr(prefix, '/')); i++)
+		*slash = '\0';
+	for (int i = 0; relative[i]; i++) {
+		snprintf(dir, sizeof(dir), "%.*s/%s", PATH_MAX - 32, prefix, relative[i]);
+		snprintf(probe, sizeof(probe), "%s/libkymo-inject.so", dir);
+		if (access(probe, R_OK) == 0)
+			return dir;
+	}
+	snprintf(dir, sizeof(dir), "%s", KYMO_LIBDIR);
+	snprintf(probe, sizeof(probe), "%s/libkymo-inject.so", dir);
+	if (access(probe, R_OK) != 0)
+		dir[0] = '\0';
+	return dir;
+}

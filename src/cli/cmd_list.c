@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `kymo list TOPIC`: backends, options and what other files add to lists.list. */
+#include <string.h>
+
+#include "base/run_options.h"
+#include "cli/cli.h"
+
+#define LIST(name) extern const struct list list_##name;
+#include "cli/lists.list"
+#undef LIST
+
+const struct list *const list_table[] = {
+#define LIST(name) &list_##name,
+#include "cli/lists.list"
+#undef LIST
+	NULL,
+};
+
+static int list_topics(FILE *out)
+{
+	fprintf(out, "Topics:\n");
+	for (size_t i = 0; list_table[i]; i++)
+		fprintf(out, "  %-10s %s\n", list_table[i]->name, list_table[i]->summary);
+	return CLI_OK;
+}
+
+static int run_list(int argc, char **argv)
+{
+	if (argc == 0 || strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
+		printf("Usage: kymo list TOPIC\n\n");
+		return list_topics(stdout);
+	}
+	for (size_t i = 0; list_table[i]; i++)
+		if (strcmp(list_table[i]->name, argv[0]) == 0)
+			return list_table[i]->run(argc - 1, argv + 1);
+	cli_error("there is no list of \"%s\"", argv[0]);
+	list_topics(stderr);
+	return CLI_USAGE;
+}
+
+const struct command cmd_list = {
+	.name = "list",
+	.operands = "TOPIC",
+	.summary = "List backends, options and more",
+	.run = run_list,
+	.raw_arguments = true,
+};
+
+static int run_backends(int argc, char **argv)
+{
+#define BACKEND(name, title, door) printf("%-10s %-10s %s\n", #name, title, door);
+#include "base/backends.list"
+#undef BACKEND
+	return CLI_OK;
+}
+
+const struct list list_backends = {"backends", "Runtimes that can be recorded", run_backends};
+
+static void write_config(void)
+{
+	printf("# Options of Kymo: read with --config FILE or KYMO_CONFIG=FILE.\n\n");
+	for (size_t i = 0; command_table[i]; i++)
+		if (command_table[i]->knobs)
+			knob_write_config(command_table[i]->knobs, stdout);
+}
+
+static void print_options(void)
+{
+	char name[80];
+
+	for (size_t i = 0; command_table[i]; i++) {
+		const struct knob_table *t = command_table[i]->knobs;
+
+		for (unsigned j = 0; t && j < t->count; j++) {
+			knob_environment_name(t, j, name, sizeof(name));
+			printf("%-8s --%-16s %-26s %s\n", command_table[i]->name, t->rows[j].name,
+			       name, t->rows[j].doc);
+		}
+	}
+}
+
+static int run_list_options(int argc, char **argv)
+{
+	if (argc == 1 && strcmp(argv[0], "--config") == 0)
+		write_config();
+	else if (argc == 0)
+		print_options();
+	else
+		return cli_usage("list", "list options takes --config or nothing, not \"%s\"",
+				 argv[0]);
+	return CLI_OK;
+}
+
+const struct list list_options = {
+	"options", "Options of all commands; --config writes a configuration file", run_list_options};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kymo program: finds the command, parses its options from its knob table, runs it. */
+#include "cli/cli.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/run_options.h"
+#include "base/text.h"
+
+#define COMMAND(name) extern const struct command cmd_##name;
+#include "cli/commands.list"
+#undef COMMAND
+
+const struct command *const command_table[] = {
+#define COMMAND(name) &cmd_##name,
+#include "cli/commands.list"
+#undef COMMAND
+	NULL,
+};
+
+#define COMMANDS (sizeof(command_table) / sizeof(command_table[0]))
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; command_table[i]; i++)
+		if (strcmp(command_table[i]->name, name) == 0)
+			return command_table[i];
+	return NULL;
+}
+
+static const char *nearest_command(const char *name)
+{
+	const char *guess = NULL;
+	unsigned best = UINT_MAX;
+
+	for (size_t i = 0; command_table[i]; i++)
+		if (!command_table[i]->hidden && text_nearer(name, command_table[i]->name, &best))
+			guess = command_table[i]->name;
+	return guess;
+}
+
+static void print_overview(FILE *out)
+{
+	fprintf(out, "Usage: kymo [run] [OPTION]... PROGRAM [ARGUMENT]...\n"
+		     "       kymo COMMAND [OPTION]... [OPERAND]...\n\n"
+		     "Records what a heterogeneous program does and answers questions about it.\n\n"
+		     "Commands:\n");
+	for (size_t i = 0; command_table[i]; i++)
+		if (!command_table[i]->hidden)
+			fprintf(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->summary);
+	fprintf(out, "\n\"kymo help COMMAND\" explains a command, \"kymo --version\" names this version.\n");
+}
+
+static void print_command(const struct command *c, FILE *out)
+{
+	fprintf(out, "Usage: kymo %s %s\n\n%s.\n", c->name, c->operands, c->summary);
+	if (c->about)
+		fprintf(out, "\n%s\n", c->about);
+	if (c->knobs) {
+		fputc('\n', out);
+		knob_help(c->knobs, out);
+	}
+}
+
+static int run_help(int argc, char **argv)
+{
+	const struct command *c;
+
+	if (argc == 0) {
+		print_overview(stdout);
+		return CLI_OK;
+	}
+	c = find_command(argv[0]);
+	if (!c)
+		return cli_usage(NULL, "there is no command \"%s\"", argv[0]);
+	print_command(c, stdout);
+	return CLI_OK;
+}
+
+const struct command cmd_help = {
+	.name = "help",
+	.operands = "[COMMAND]",
+	.summary = "Explain Kymo or one of its commands",
+	.run = run_help,
+};
+
+static void unknown_variable(const char *name, const char *guess)
+{
+	if (guess)
+		cli_warn("unknown environment variable %s; did you mean %s?", name, guess);
+	else
+		cli_warn("unknown environment variable %s is ignored", name);
+}
+
+static void check_environment(void)
+{
+	const struct knob_table *tables[COMMANDS];
+	unsigned n = 0;
+
+	for (size_t i = 0; command_table[i]; i++)
+		if (command_table[i]->knobs)
+			tables[n++] = command_table[i]->knobs;
+	tables[n] = NULL;
+	knob_check_environment(tables, run_other_variables, unknown_variable);
+}
+
+/* The configuration file is named by --config of the command, else by KYMO_CONFIG. */
+static bool parse_config(struct knob_table *t, char error[KNOB_ERROR_MAX])
+{
+	int row = knob_find(t, "config");
+	const char *path = getenv("KYMO_CONFIG");
+
+	if (row >= 0)
+		path = *(const char **)((char *)t->values + t->rows[row].offset);
+	return !path || !*path || knob_parse_config(t, path, error);
+}
+
+/* argv[0] is the command's name. */
+static int run_command(const struct command *c, int argc, char **argv)
+{
+	char error[KNOB_ERROR_MAX];
+	int operands = 0;
+	bool help = false;
+	struct knob_table none = {.command = c->name, .stop_at_operand = false};
+	struct knob_table *t = c->knobs ? c->knobs : &none;
+
+	if (c->raw_arguments)
+		return c->run(argc - 1, argv + 1);
+	knob_defaults(t);
+	if (!knob_parse_arguments(t, argc, argv, &operands, &help, error))
+		return cli_usage(c->name, "%s", error);
+	if (help) {
+		print_command(c, stdout);
+		return CLI_OK;
+	}
+	if (!knob_parse_environment(t, error) || !parse_config(t, error)) {
+		cli_error("%s", error);
+		return CLI_USAGE;
+	}
+	check_environment();
+	return c->run(operands, argv);
+}
+
+/* A word that is no command and looks like none: the program of `kymo PROGRAM`. */
+static bool is_program(const char *word)
+{
+	return strchr(word, '/') || !nearest_command(word);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
+
+	if (argc < 2) {
+		print_overview(stderr);
+		return CLI_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		print_overview(stdout);
+		return CLI_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("kymo " KYMO_VERSION);
+		return CLI_OK;
+	}
+	c = find_command(argv[1]);
+	if (c)
+		return run_command(c, argc - 1, argv + 1);
+	/* Options or a program right away: `kymo run`. */
+	if (argv[1][0] == '-' || is_program(argv[1]))
+		return run_command(find_command("run"), argc, argv);
+	cli_error("there is no command \"%s\"; did you mean \"%s\"? To run a program of that name: "
+		  "kymo run %s",
+		  argv[1], nearest_command(argv[1]), argv[1]);
+	return CLI_USAGE;
+}

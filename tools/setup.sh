@@ -81,11 +81,11 @@ fi
 
 # The package lists may be old or missing, as on a fresh machine.
 echo "setup: reading the package lists anew"
-if ! $as_root apt-get update -o DPkg::Lock::Timeout=300 < /dev/null >> "$log" 2>&1; then
+if ! $as_root apt-get update -o DPkg::Lock::Timeout=300 < /dev/null > "$log" 2>&1; then
 	tail -n 20 "$log" >&2
 	die "apt-get update failed (see above): is the network there?"
 fi
-if ! install >> "$log" 2>&1; then
+if ! install > "$log" 2>&1; then
 	tail -n 20 "$log" >&2
 	for package in $packages; do
 		apt-cache show "$package" > /dev/null 2>&1 ||

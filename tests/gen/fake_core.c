@@ -75,6 +75,11 @@ struct cap_thread *cap_thread_attach(void)
 
 uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 {
+	for (uint32_t i = 0; i < site_count; i++)
+		if (sites[i] == address)
+			return i;
+	if (site_count == sizeof(sites) / sizeof(sites[0]))
+		return UINT32_MAX;
 	sites[site_count] = address;
 	return site_count++;
 }

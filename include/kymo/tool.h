@@ -138,6 +138,13 @@ KYMO_EXPORT kymo_status_t kymo_callback_service(kymo_context_t context,
 						const kymo_selection_t *selection,
 						kymo_callback_fn callback, void *data);
 
+/*
+ * The whole call stack with the buffered records of the selected ops (return addresses; the call
+ * site alone is always there). Costs microseconds a call.
+ */
+KYMO_EXPORT kymo_status_t kymo_stack_service(kymo_context_t context,
+					     const kymo_selection_t *selection);
+
 /* ---- buffers ------------------------------------------------------------------------------------ */
 
 typedef struct kymo_buffer {

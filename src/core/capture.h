@@ -23,7 +23,6 @@
  *                   cap_commit(f, &e);
  *           }
  *   }
- *   cap_done(f);
  *
  * Rules: errno is kept by the slow paths; no path here blocks except the stated block policy.
  * `f` stays valid until the thread enters its next traced call.
@@ -358,6 +357,7 @@ static inline void cap_commit(struct cap_frame *f, struct wire_enc *e)
 	struct wire_ring *r = &t->rings[cap_buffer_of[__builtin_ctzll(f->buffers)]];
 
 	wire_end(e, r);
+	t->records++;
 	if (cap_unlikely(f->buffers & (f->buffers - 1)))
 		cap_commit_more(f, e, r);
 }

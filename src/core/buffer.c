@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Buffers: a pool of chunks, and either a consumer beside the process or a delivery thread in it. */
+#include "core/internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+struct core_buffer core_buffers[CAP_BUFFERS];
+uint8_t cap_buffer_of[64];
+uint8_t cap_args_of[64];
+
+static bool share(struct core_buffer *b, int memfd)
+{
+	kymo_status_t status = b->desc.share(memfd, b->pool_bytes, b->desc.data);
+
+	close(memfd);
+	if (status == KYMO_OK)
+		return true;
+	core_pool_destroy(b->pool, b->pool_bytes);
+	b->pool = NULL;
+	b->refused = true;
+	return false;
+}
+
+static bool make(struct core_buffer *b)
+{
+	bool shared = !b->desc.deliver;
+	int memfd = -1;
+
+	b->pool = core_pool_create(b->desc.bytes, shared ? &memfd : NULL, &b->pool_bytes);
+	if (!b->pool) {
+		b->refused = true;
+		return false;
+	}
+	if (shared)
+		return share(b, memfd);
+	if (core_deliver_start(b))
+		return true;
+	core_pool_destroy(b->pool, b->pool_bytes);
+	b->pool = NULL;
+	b->refused = true;
+	return false;
+}
+
+bool core_buffer_ensure(struct core_buffer *b)
+{
+	int saved = errno;
+
+	if (b->ready || b->refused)
+		return b->ready;
+	if (make(b)) {
+		b->ready = true;
+		if (!b->desc.deliver)
+			core_threads_share(b->pool);
+		core_define_replay(b);
+		if (!b->desc.deliver)
+			core_define_modules();
+	}
+	errno = saved;
+	return b->ready;
+}
+
+/*
+ * Calls that were entered before the context stopped may still write into the pool, so its memory
+ * stays mapped; a context destroyed and made again thousands of times would leak pools, which
+ * is why the slot's memory is kept for the next buffer of the same size class by the kernel only
+ * (MADV_DONTNEED is left to the delivery side).
+ */
+void core_buffer_release(struct core_buffer *b)
+{
+	if (b->ready && b->desc.deliver)
+		core_deliver_stop(b);
+	pthread_mutex_lock(&core_live->configure);
+	b->ready = false;
+	b->used = false;
+	pthread_mutex_unlock(&core_live->configure);
+}
+
+void core_buffers_fork_child(void)
+{
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
+		struct core_buffer *b = &core_buffers[i];
+
+		if (!b->used)
+			continue;
+		if (b->pool && !b->desc.deliver)
+			core_pool_destroy(b->pool, b->pool_bytes); /* the parent's, shared */
+		b->pool = NULL;
+		b->definitions = NULL;
+		b->definitions_seq = 0;
+		b->ready = false;
+		b->refused = false;
+		b->delivering = false;
+	}
+}
+
+static void take_own_rings(struct core_buffer *b)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	if (t && t->magic == CAP_THREAD_MAGIC)
+		core_ring_close(b, &t->rings[b->index]);
+}
+
+/* Asks the reading side for a pass over everything, chunks being filled included. */
+kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
+	struct shm_header *p = b->pool;
+	uint32_t ticket;
+
+	take_own_rings(b);
+	ticket = atomic_fetch_add(&p->flush, 1) + 1;
+	core_futex_wake(&p->full, 1);
+	for (;;) {
+		uint32_t served = atomic_load(&p->flushed);
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+		if ((int32_t)(served - ticket) >= 0)
+			return KYMO_OK;
+		if (now >= deadline || !core_pool_reader_alive(p))
+			return KYMO_ERROR_TIMEOUT;
+		core_futex_wait(&p->flushed, served, deadline - now);
+	}
+}
+
+void core_buffers_finalize(void)
+{
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
+		struct core_buffer *b = &core_buffers[i];
+
+		if (!b->used || !b->ready)
+			continue;
+		if (b->desc.deliver) {
+			core_buffer_drain(b, 2000000000u);
+			core_deliver_stop(b);
+			continue;
+		}
+		atomic_store(&b->pool->state, SHM_FINALIZED);
+		core_futex_wake(&b->pool->full, 1);
+	}
+}

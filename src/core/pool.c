@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pools of chunks. Memory is reserved and touched before a record is written into it: a sparse
+ * mapping would kill the program with SIGBUS when memory runs out, and a first touch costs more
+ * than a record. A pool starts small and grows in steps up to its limit.
+ */
+#include "core/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CHUNK_SIZE     (32u << 10)
+#define GROW_CHUNKS    64u /* 2 MiB */
+#define KEEP_BACK      8u  /* chunks only definitions may use */
+#define WAKE_CHUNKS    8u
+#define READER_DEAD_S  5u
+
+static size_t page_up(size_t n)
+{
+	return (n + 4095) & ~(size_t)4095;
+}
+
+void core_futex_wake(_Atomic uint32_t *word, int count)
+{
+	int saved = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
+	errno = saved;
+}
+
+void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+	struct timespec t = {(time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u)};
+	int saved = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAIT, value, &t, NULL, 0);
+	errno = saved;
+}
+
+/*
+ * Backs chunks [from, to) with memory that is there to stay. MADV_POPULATE_WRITE (Linux 5.14)
+ * reports a full file system instead of killing; without it only what fallocate() reserved at
+ * creation is used.
+ */
+static bool reserve(struct shm_header *h, uint32_t from, uint32_t to)
+{
+#ifdef MADV_POPULATE_WRITE
+	uint8_t *p = (uint8_t *)h + h->chunks_offset + (size_t)from * h->chunk_size;
+	int saved = errno;
+	bool ok = madvise(p, (size_t)(to - from) * h->chunk_size, MADV_POPULATE_WRITE) == 0;
+
+	errno = saved;
+	return ok;
+#else
+	return false;
+#endif
+}
+
+/* The same by hand, over memory that fallocate() has reserved. */
+static void touch(struct shm_header *h, uint32_t from, uint32_t to)
+{
+	volatile uint8_t *p = (uint8_t *)h + h->chunks_offset;
+
+	for (size_t i = (size_t)from * h->chunk_size; i < (size_t)to * h->chunk_size; i += 4096)
+		p[i] = 0;
+}
+
+static void add_chunks(struct shm_header *h, uint32_t from, uint32_t to)
+{
+	struct shm_chunk_ctl *ctl = shm_ctl(h);
+
+	atomic_store_explicit(&h->chunk_count, to, memory_order_release);
+	for (uint32_t i = to; i-- > from;) {
+		ctl[i].list = i < KEEP_BACK ? SHM_LIST_DEFINITIONS : SHM_LIST_RECORDS;
+		shm_push(h, ctl, i, ctl[i].list);
+	}
+}
+
+/* The memfd is closed once it is shared, so growth works through the mapping alone. */
+static bool grow(struct shm_header *h)
+{
+	static _Atomic bool growing;
+	uint32_t from, to;
+	bool ok = false;
+
+	if (atomic_exchange(&growing, true))
+		return true; /* another thread is at it */
+	from = atomic_load(&h->chunk_count);
+	to = from + GROW_CHUNKS < h->chunk_max ? from + GROW_CHUNKS : h->chunk_max;
+	if (to > from) {
+		ok = reserve(h, from, to);
+		if (ok)
+			add_chunks(h, from, to);
+	}
+	atomic_store(&growing, false);
+	return ok;
+}
+
+static void fill_header(struct shm_header *h, size_t bytes, uint32_t chunks)
+{
+	h->magic = SHM_MAGIC;
+	h->version = SHM_VERSION;
+	h->header_size = sizeof(*h);
+	h->bytes = bytes;
+	h->ctl_offset = page_up(sizeof(*h));
+	h->threads_offset = page_up(h->ctl_offset + chunks * sizeof(struct shm_chunk_ctl));
+	h->chunks_offset = page_up(h->threads_offset + SHM_THREADS * sizeof(struct shm_thread));
+	h->chunk_size = CHUNK_SIZE;
+	h->chunk_max = chunks;
+	h->pid = (uint32_t)getpid();
+	h->wake_threshold = WAKE_CHUNKS;
+	atomic_store(&h->free_list[0], SHM_NONE);
+	atomic_store(&h->free_list[1], SHM_NONE);
+}
+
+static size_t pool_bytes(uint32_t chunks)
+{
+	struct shm_header h = {0};
+
+	fill_header(&h, 0, chunks);
+	return h.chunks_offset + (size_t)chunks * CHUNK_SIZE;
+}
+
+/* Memory for the pages up to `bytes`, sparse up to `total`. */
+static struct shm_header *map_pool(size_t bytes, size_t total, int *fd)
+{
+	struct shm_header *h;
+
+	if (fd) {
+		*fd = memfd_create("kymo", MFD_CLOEXEC);
+		if (*fd < 0)
+			return NULL;
+		if (ftruncate(*fd, (off_t)total) != 0 || fallocate(*fd, 0, 0, (off_t)bytes) != 0) {
+			close(*fd);
+			return NULL;
+		}
+	}
+	h = mmap(NULL, total, PROT_READ | PROT_WRITE,
+		 fd ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd ? *fd : -1, 0);
+	if (h != MAP_FAILED)
+		return h;
+	if (fd)
+		close(*fd);
+	return NULL;
+}
+
+struct shm_header *core_pool_create(uint64_t bytes, int *memfd, size_t *mapped)
+{
+	uint64_t wanted = bytes / CHUNK_SIZE;
+	uint32_t chunks = wanted < 2 * KEEP_BACK ? 2 * KEEP_BACK
+			  : wanted > SHM_CHUNK_MAX ? SHM_CHUNK_MAX : (uint32_t)wanted;
+	uint32_t first = GROW_CHUNKS < chunks ? GROW_CHUNKS : chunks;
+	size_t total = pool_bytes(chunks);
+	struct shm_header *h =
+		map_pool(total - (size_t)(chunks - first) * CHUNK_SIZE, total, memfd);
+
+	if (!h)
+		return NULL;
+	fill_header(h, total, chunks);
+	if (!reserve(h, 0, first))
+		touch(h, 0, first);
+	add_chunks(h, 0, first);
+	*mapped = total;
+	return h;
+}
+
+void core_pool_destroy(struct shm_header *pool, size_t mapped)
+{
+	munmap(pool, mapped);
+}
+
+bool core_pool_reader_alive(const struct shm_header *pool)
+{
+	uint64_t beat = atomic_load_explicit(&pool->drain_beat, memory_order_relaxed);
+
+	if (atomic_load_explicit(&pool->drain_failed, memory_order_relaxed))
+		return false;
+	return beat + READER_DEAD_S >= clock_ns(CLOCK_MONOTONIC) / 1000000000u;
+}
+
+static uint32_t pop(struct shm_header *h, enum shm_list list)
+{
+	uint32_t i = shm_pop(h, shm_ctl(h), h->chunk_max, list);
+
+	if (i == SHM_NONE && list == SHM_LIST_DEFINITIONS)
+		i = shm_pop(h, shm_ctl(h), h->chunk_max, SHM_LIST_RECORDS);
+	return i;
+}
+
+static uint32_t pop_or_grow(struct shm_header *h, enum shm_list list)
+{
+	uint32_t i = pop(h, list);
+
+	while (i == SHM_NONE && atomic_load(&h->chunk_count) < h->chunk_max) {
+		if (!grow(h))
+			break;
+		i = pop(h, list);
+	}
+	return i;
+}
+
+uint32_t core_pool_get(struct shm_header *h, enum shm_list list, uint64_t wait_ns)
+{
+	uint64_t now = 0, deadline = 0;
+	uint32_t i;
+
+	for (;;) {
+		uint32_t freed = atomic_load(&h->freed);
+
+		i = pop_or_grow(h, list);
+		if (i != SHM_NONE)
+			break;
+		if (wait_ns == 0 || !core_pool_reader_alive(h))
+			return SHM_NONE;
+		now = clock_ns(CLOCK_MONOTONIC);
+		if (deadline == 0)
+			deadline = now + wait_ns;
+		if (now >= deadline)
+			return SHM_NONE;
+		core_futex_wake(&h->full, 1);
+		atomic_fetch_add(&h->waiters, 1);
+		core_futex_wait(&h->freed, freed, deadline - now);
+		atomic_fetch_sub(&h->waiters, 1);
+	}
+	atomic_store_explicit(&shm_ctl(h)[i].state, SHM_FILLING, memory_order_relaxed);
+	return i;
+}
+
+void core_pool_put(struct shm_header *h, uint32_t chunk)
+{
+	uint32_t full;
+
+	atomic_store_explicit(&shm_ctl(h)[chunk].state, SHM_FULL, memory_order_release);
+	full = atomic_fetch_add_explicit(&h->full, 1, memory_order_release) + 1;
+	if (full % WAKE_CHUNKS == 0)
+		core_futex_wake(&h->full, 1);
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Per-thread state: attaching, ids, call sites, stacks, chunk changes, frames that longjmp or an
+ * exception left behind. Everything here is off the ordinary path of a traced call.
+ */
+#include "core/internal.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SLAB_THREADS 16u
+#define ID_BLOCK     65536u
+
+_Thread_local struct cap_thread *cap_thread_current __attribute__((tls_model("initial-exec")));
+
+struct slot {
+	struct cap_thread *thread;
+	struct slot *next; /* free list */
+	bool live;
+};
+
+static pthread_key_t exit_key;
+static struct slot *free_slots;
+static uint32_t slab_count;
+static struct slot *slabs[4096];
+static _Atomic uint64_t next_block = 1;
+static _Atomic uint32_t next_index;
+static struct shm_header *shared_pool; /* where open calls are shown */
+
+/* ---- slots ---- */
+
+static bool add_slab(void)
+{
+	size_t bytes = (sizeof(struct cap_thread) * SLAB_THREADS + 4095) & ~(size_t)4095;
+	struct cap_thread *t = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct slot *s;
+
+	if (t == MAP_FAILED)
+		return false;
+	s = calloc(SLAB_THREADS, sizeof(*s));
+	if (!s || madvise(t, bytes, MADV_WIPEONFORK) != 0 || slab_count == 4096) {
+		free(s);
+		munmap(t, bytes);
+		return false;
+	}
+	slabs[slab_count++] = s;
+	for (uint32_t i = SLAB_THREADS; i-- > 0;) {
+		s[i].thread = &t[i];
+		s[i].next = free_slots;
+		free_slots = &s[i];
+	}
+	return true;
+}
+
+static struct slot *slot_get(void)
+{
+	struct slot *s = NULL;
+
+	pthread_mutex_lock(&core_live->threads);
+	if (free_slots || add_slab()) {
+		s = free_slots;
+		free_slots = s->next;
+		s->live = true;
+	}
+	pthread_mutex_unlock(&core_live->threads);
+	return s;
+}
+
+void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data)
+{
+	pthread_mutex_lock(&core_live->threads);
+	for (uint32_t i = 0; i < slab_count; i++)
+		for (uint32_t j = 0; j < SLAB_THREADS; j++)
+			if (slabs[i][j].live &&
+			    slabs[i][j].thread->magic == CAP_THREAD_MAGIC)
+				fn(slabs[i][j].thread, data);
+	pthread_mutex_unlock(&core_live->threads);
+}
+
+/* ---- definitions of threads ---- */
+
+static void define_thread(const struct cap_thread *t)
+{
+	struct wire_def d;
+	char name[32] = "";
+
+	prctl(PR_GET_NAME, name, 0, 0, 0);
+	wire_def_init(&d, DEF_THREAD);
+	wire_def_u64(&d, t->index);
+	wire_def_u64(&d, t->tid);
+	wire_def_string(&d, name);
+	wire_def_u64(&d, t->start);
+	wire_def_u64(&d, t->tid == (uint32_t)getpid());
+	cap_define(&d);
+}
+
+static uint64_t ring_lost(const struct cap_thread *t)
+{
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
+		lost += t->rings[i].lost;
+	return lost;
+}
+
+static void define_thread_end(struct cap_thread *t, void *data)
+{
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_THREAD_END);
+	wire_def_u64(&d, t->index);
+	wire_def_u64(&d, tick_now());
+	wire_def_u64(&d, t->records);
+	wire_def_u64(&d, ring_lost(t));
+	cap_define(&d);
+}
+
+/* ---- attach and detach ---- */
+
+static void share_open_calls(struct cap_thread *t)
+{
+	struct shm_thread *s;
+
+	t->shared = NULL;
+	if (!shared_pool || t->index >= SHM_THREADS)
+		return;
+	s = &shm_threads(shared_pool)[t->index];
+	s->tid = t->tid;
+	s->index = t->index;
+	atomic_store(&s->depth, 0);
+	t->shared = s;
+}
+
+static void share_one(struct cap_thread *t, void *data)
+{
+	share_open_calls(t);
+}
+
+void core_threads_share(struct shm_header *pool)
+{
+	shared_pool = pool;
+	core_threads_each(share_one, NULL);
+}
+
+static void detach(void *arg)
+{
+	struct slot *s = arg;
+	struct cap_thread *t = s->thread;
+
+	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
+		return;
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
+		if (core_buffers[i].used && core_buffers[i].ready)
+			core_ring_close(&core_buffers[i], &t->rings[i]);
+	define_thread(t); /* again: it may have been named meanwhile */
+	define_thread_end(t, NULL);
+	cap_thread_current = NULL;
+	if (t->shared) {
+		atomic_store(&t->shared->depth, 0);
+		t->shared->tid = 0;
+	}
+	free(t->user);
+	pthread_mutex_lock(&core_live->threads);
+	memset(t, 0, sizeof(*t));
+	s->live = false;
+	s->next = free_slots;
+	free_slots = s;
+	pthread_mutex_unlock(&core_live->threads);
+}
+
+void core_threads_init(void)
+{
+	pthread_key_create(&exit_key, detach);
+}
+
+struct cap_thread *cap_thread_attach(void)
+{
+	int saved = errno;
+	struct cap_thread *t;
+	struct slot *s;
+
+	if (!core_usable())
+		return NULL;
+	t = cap_thread_current;
+	if (t && t->magic == CAP_THREAD_MAGIC)
+		return t;
+	s = slot_get();
+	if (!s) {
+		errno = saved;
+		return NULL;
+	}
+	t = s->thread;
+	memset(t, 0, sizeof(*t));
+	t->index = atomic_fetch_add(&next_index, 1) + 1;
+	t->tid = (uint32_t)syscall(SYS_gettid);
+	t->start = tick_now();
+	t->scope = 0;
+	share_open_calls(t);
+	t->magic = CAP_THREAD_MAGIC;
+	cap_thread_current = t;
+	pthread_setspecific(exit_key, s);
+	t->guard++;
+	define_thread(t);
+	t->guard--;
+	errno = saved;
+	return t;
+}
+
+void core_threads_end_all(void)
+{
+	core_threads_each(define_thread_end, NULL);
+}
+
+/* ---- ids ---- */
+
+void cap_ids_refill(struct cap_thread *t)
+{
+	t->next_id = atomic_fetch_add(&next_block, ID_BLOCK);
+	t->id_limit = t->next_id + ID_BLOCK;
+}
+
+uint64_t cap_current_id(void)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	return t && t->magic == CAP_THREAD_MAGIC && t->depth ? t->frames[t->depth - 1].id : 0;
+}
+
+void cap_guard_enter(void)
+{
+	struct cap_thread *t = cap_thread_attach();
+
+	if (t)
+		t->guard++;
+}
+
+void cap_guard_leave(void)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	if (t && t->guard)
+		t->guard--;
+}
+
+/* ---- scopes ---- */
+
+#define SCOPE_DEPTH 256u
+static _Thread_local int64_t scope_stack[SCOPE_DEPTH];
+static _Thread_local uint32_t scope_depth;
+static _Atomic int64_t next_scope = 1;
+
+kymo_status_t kymo_scope_push(int64_t *scope)
+{
+	struct cap_thread *t = core_init() ? cap_thread_attach() : NULL;
+
+	if (!scope)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (!t)
+		return KYMO_ERROR_NO_MEMORY;
+	if (scope_depth == SCOPE_DEPTH)
+		return KYMO_ERROR_LIMIT;
+	scope_stack[scope_depth++] = t->scope;
+	t->scope = *scope = atomic_fetch_add(&next_scope, 1);
+	return KYMO_OK;
+}
+
+kymo_status_t kymo_scope_pop(void)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	if (!t || scope_depth == 0)
+		return KYMO_ERROR_STATE;
+	t->scope = scope_stack[--scope_depth];
+	return KYMO_OK;
+}
+
+/* ---- call sites and stacks: interned, defined once ---- */
+
+struct interned {
+	uint64_t hash;
+	uint32_t id;
+};
+
+struct intern_table {
+	struct interned *slots;
+	uint32_t count, capacity;
+};
+
+static struct intern_table site_table, stack_table;
+
+static struct interned *intern_find(struct intern_table *t, uint64_t hash)
+{
+	uint32_t i = (uint32_t)(hash % t->capacity);
+
+	while (t->slots[i].id && t->slots[i].hash != hash)
+		i = (i + 1) % t->capacity;
+	return &t->slots[i];
+}
+
+static bool intern_grow(struct intern_table *t)
+{
+	struct intern_table bigger = {NULL, t->count, t->capacity ? t->capacity * 2 : 1024};
+
+	bigger.slots = calloc(bigger.capacity, sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return false;
+	for (uint32_t i = 0; i < t->capacity; i++)
+		if (t->slots[i].id)
+			*intern_find(&bigger, t->slots[i].hash) = t->slots[i];
+	free(t->slots);
+	*t = bigger;
+	return true;
+}
+
+/* Id of the key; *fresh: the caller must define it. 0: no memory. */
+static uint32_t intern(struct intern_table *t, uint64_t hash, bool *fresh)
+{
+	struct interned *s;
+	uint32_t id;
+
+	pthread_mutex_lock(&core_live->threads);
+	if (t->count * 2 >= t->capacity && !intern_grow(t)) {
+		pthread_mutex_unlock(&core_live->threads);
+		return 0;
+	}
+	s = intern_find(t, hash);
+	*fresh = s->id == 0;
+	if (*fresh) {
+		s->hash = hash;
+		s->id = ++t->count;
+	}
+	id = s->id;
+	pthread_mutex_unlock(&core_live->threads);
+	return id;
+}
+
+uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
+{
+	unsigned h = (unsigned)((address * 0x9e3779b97f4a7c15ull) >> 56) % CAP_SITES;
+	int saved = errno;
+	bool fresh;
+	uint32_t id;
+
+	if (!address)
+		return 0;
+	id = intern(&site_table, address, &fresh);
+	if (id && fresh) {
+		struct wire_def d;
+
+		wire_def_init(&d, DEF_SITE);
+		wire_def_u64(&d, id);
+		wire_def_u64(&d, address);
+		cap_define(&d);
+	}
+	t->sites[h].address = address;
+	t->sites[h].id = id;
+	errno = saved;
+	return id;
+}
+
+_Atomic uint64_t cap_stack_ops;
+
+#define STACK_MAX  64
+#define STACK_SKIP 2 /* this function and the wrapper */
+
+uint32_t cap_stack(struct cap_thread *t, struct cap_op *op)
+{
+	void *addresses[STACK_MAX];
+	uint64_t hash = 14695981039346656037ull;
+	int saved = errno, n;
+	bool fresh;
+	uint32_t id;
+
+	if (!core_stack_wanted(op->wire))
+		return 0;
+	t->guard++;
+	n = backtrace(addresses, STACK_MAX);
+	for (int i = STACK_SKIP; i < n; i++)
+		hash = (hash ^ (uintptr_t)addresses[i]) * 1099511628211ull;
+	id = n > STACK_SKIP ? intern(&stack_table, hash, &fresh) : 0;
+	if (id && fresh) {
+		struct wire_def d;
+
+		wire_def_init(&d, DEF_STACK);
+		wire_def_u64(&d, id);
+		wire_def_bytes(&d, &addresses[STACK_SKIP], (size_t)(n - STACK_SKIP) * 8);
+		cap_define(&d);
+	}
+	t->guard--;
+	errno = saved;
+	return id;
+}
+
+void core_sites_fork_child(void)
+{
+	/* Slots of the parent's threads read zero; ids and definitions start anew. */
+	for (uint32_t i = 0; i < slab_count; i++) {
+		for (uint32_t j = 0; j < SLAB_THREADS; j++) {
+			struct slot *s = &slabs[i][j];
+
+			if (!s->live)
+				continue;
+			s->live = false;
+			s->next = free_slots;
+			free_slots = s;
+		}
+	}
+	shared_pool = NULL;
+	memset(&site_table, 0, sizeof(site_table));
+	memset(&stack_table, 0, sizeof(stack_table));
+	atomic_store(&next_index, 0);
+	atomic_store(&next_block, 1);
+}
+
+/* ---- rings ---- */
+
+static uint64_t process_pointer_base(void)
+{
+	static uint64_t base;
+
+	if (!base) {
+		void *p = malloc(16);
+
+		base = (uint64_t)(uintptr_t)p & ~0xffffffffull;
+		free(p);
+	}
+	return base;
+}
+
+void core_ring_close(struct core_buffer *b, struct wire_ring *r)
+{
+	size_t offset;
+
+	if (!r->chunk || !b->pool)
+		return;
+	offset = (size_t)((uint8_t *)r->chunk - (uint8_t *)b->pool) - b->pool->chunks_offset;
+	r->cur = NULL;
+	r->chunk = NULL;
+	core_pool_put(b->pool, (uint32_t)(offset / b->pool->chunk_size));
+}
+
+static void fill_open_calls(const struct cap_thread *t, struct wire_chunk *c)
+{
+	uint32_t n = t->depth < WIRE_OPEN_MAX ? t->depth : WIRE_OPEN_MAX;
+
+	c->open_depth = t->depth;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct cap_frame *f = &t->frames[i];
+
+		c->open[i] = (struct wire_open){f->id, f->start, f->op->wire, f->site};
+	}
+}
+
+static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
+		       uint32_t chunk)
+{
+	struct wire_chunk *c = shm_chunk(b->pool, chunk);
+
+	if (!r->last_tick) {
+		r->last_tick = t->start;
+		r->next_id = t->next_id ? t->next_id - 1 : 0;
+	}
+	memset(c, 0, sizeof(*c));
+	c->magic = WIRE_CHUNK_MAGIC;
+	c->version = WIRE_VERSION;
+	c->header_size = sizeof(*c);
+	c->type = WIRE_CHUNK_RECORDS;
+	c->thread = t->index;
+	c->tid = t->tid;
+	c->seq = r->seq++;
+	c->base_tick = r->last_tick;
+	c->next_id = r->next_id;
+	c->scope = r->scope;
+	c->external = r->external;
+	c->pointer_base = r->pointer_base = process_pointer_base();
+	c->lost = r->lost;
+	r->lost = 0;
+	fill_open_calls(t, c);
+	atomic_store_explicit(&c->committed, sizeof(*c), memory_order_release);
+	r->chunk = c;
+	r->cur = (uint8_t *)(c + 1);
+	r->limit = (uint8_t *)c + b->pool->chunk_size - WIRE_RECORD_MAX - WIRE_SLACK;
+}
+
+struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
+{
+	struct core_buffer *b = &core_buffers[cap_buffer_of[__builtin_ctzll(buffers)]];
+	struct wire_ring *r = &t->rings[b->index];
+	uint64_t wait = b->desc.policy == KYMO_POLICY_BLOCK ? b->desc.block_ns : 0;
+	int saved = errno;
+	uint32_t chunk;
+
+	if (!b->ready)
+		return NULL;
+	core_ring_close(b, r);
+	/* A reader that does not keep up is waited for once a chunk, not once a record. */
+	if (r->lost && r->lost % 1024)
+		wait = 0;
+	chunk = core_pool_get(b->pool, SHM_LIST_RECORDS, wait);
+	if (chunk == SHM_NONE) {
+		r->lost++;
+		atomic_fetch_add_explicit(&b->pool->lost_records, 1, memory_order_relaxed);
+		errno = saved;
+		return NULL;
+	}
+	ring_begin(t, b, r, chunk);
+	errno = saved;
+	return r;
+}
+
+/* ---- records that are not the ordinary one ---- */
+
+static void event_of(const struct cap_frame *f, const struct cap_thread *t, unsigned context,
+		     struct wire_event *v)
+{
+	*v = (struct wire_event){
+		.id = f->id, .parent = f->parent, .start = f->start, .end = f->end,
+		.external = t->external[context], .scope = f->scope, .status = f->status,
+		.has_status = f->has_status, .op = f->op->wire, .site = f->site, .stack = f->stack,
+	};
+}
+
+static void record_no_fields(struct cap_thread *t, struct cap_frame *f, bool unwound)
+{
+	for (uint64_t left = f->buffers; left; left &= left - 1) {
+		struct wire_ring *r = cap_ring(t, left);
+		struct wire_event v;
+		struct wire_enc e;
+
+		if (!r)
+			continue;
+		event_of(f, t, (unsigned)__builtin_ctzll(left), &v);
+		v.no_fields = true;
+		v.unwound = unwound;
+		wire_begin(&e, r, &v, 0);
+		wire_end(&e, r);
+		t->records++;
+	}
+}
+
+void cap_record_bare(struct cap_frame *f)
+{
+	record_no_fields(cap_thread_current, f, false);
+}
+
+void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *from)
+{
+	struct cap_thread *t = cap_thread_current;
+	size_t ext = (e->flags & WIRE_EXT4 ? 4u : 0u) + (e->flags & WIRE_EXT8 ? 8u : 0u);
+	const uint8_t *fields = e->ext + ext;
+	size_t bytes = (size_t)(e->p - fields);
+	unsigned count = e->flags & WIRE_EXT8 ? KYMO_FIELDS_MAX : e->flags & WIRE_EXT4 ? 24 : 8;
+
+	for (uint64_t left = f->buffers & (f->buffers - 1); left; left &= left - 1) {
+		struct wire_ring *r = cap_ring(t, left);
+		struct wire_event v;
+		struct wire_enc more;
+
+		if (!r)
+			continue;
+		event_of(f, t, (unsigned)__builtin_ctzll(left), &v);
+		wire_begin(&more, r, &v, count);
+		if ((size_t)(more.p - more.start) + bytes > WIRE_RECORD_MAX) {
+			record_no_fields(t, f, false); /* optional items made it too long */
+			continue;
+		}
+		memcpy(more.p, fields, bytes);
+		more.p += bytes;
+		more.classes = e->classes;
+		more.classes_hi = e->classes_hi;
+		wire_end(&more, r);
+	}
+}
+
+/* ---- frames left behind ---- */
+
+/* Only a stack pointer of the same stack says anything: signal stacks and coroutines differ. */
+static bool same_stack(const void *a, const void *b)
+{
+	static _Thread_local const char *low, *high;
+	pthread_attr_t attr;
+	void *base;
+	size_t size;
+
+	if (!high) {
+		high = (const char *)1;
+		if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+			if (pthread_attr_getstack(&attr, &base, &size) == 0) {
+				low = base;
+				high = low + size;
+			}
+			pthread_attr_destroy(&attr);
+		}
+	}
+	return (const char *)a >= low && (const char *)a < high && (const char *)b >= low &&
+	       (const char *)b < high;
+}
+
+void cap_unwind(struct cap_thread *t, const void *sp)
+{
+	int saved = errno;
+
+	while (t->depth) {
+		struct cap_frame *f = &t->frames[t->depth - 1];
+
+		if ((const char *)f->sp > (const char *)sp || !same_stack(f->sp, sp))
+			break;
+		f->end = tick_now();
+		t->depth--;
+		record_no_fields(t, f, true);
+	}
+	errno = saved;
+}

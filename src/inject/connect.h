@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a traced process to its drain: over the launcher's socket, or a drain started here. */
+#ifndef INJECT_CONNECT_H
+#define INJECT_CONNECT_H
+
+#include <stdint.h>
+
+#include <kymo/status.h>
+
+/*
+ * Passes the memory of a shared buffer to the drain and waits, at most two seconds, until the drain
+ * has mapped it. Signature of kymo_buffer_desc_t.share.
+ */
+kymo_status_t connect_share(int memfd, uint64_t bytes, void *data);
+
+#endif

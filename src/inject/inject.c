@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The preloaded library: reads the options that the launcher left in the environment and starts the
+ * recorder. Nothing here prints, exits or fails loudly: without Kymo the program runs as it is.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/run_options.h"
+#include "inject/connect.h"
+#include "recorder/recorder.h"
+
+static enum recorder_mode mode_of(int mode)
+{
+	return mode == RUN_MODE_MINIMAL ? RECORDER_MINIMAL
+	       : mode == RUN_MODE_FULL  ? RECORDER_FULL
+					: RECORDER_DEFAULT;
+}
+
+static void start(void)
+{
+	const struct run_options *o = &run_options_values;
+	char error[KNOB_ERROR_MAX];
+	struct recorder_options r;
+
+	knob_defaults(&run_options_table);
+	if (!knob_parse_environment(&run_options_table, error))
+		return; /* the launcher has checked them; by hand: `kymo doctor` tells */
+	r = (struct recorder_options){
+		.mode = mode_of(o->mode),
+		.arguments = (kymo_arguments_t)o->args,
+		.backends = o->backends,
+		.include = o->include,
+		.exclude = o->exclude,
+		.stacks = o->stacks,
+		.policy = o->on_full == RUN_DROP ? KYMO_POLICY_DROP : KYMO_POLICY_BLOCK,
+		.block_ns = o->block_ns,
+		.buffer_bytes = o->buffer_size,
+		.delay_ns = o->delay_ns,
+		.duration_ns = o->duration_ns,
+		.share = connect_share,
+	};
+	recorder_start(&r);
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+	int saved = errno;
+
+	start();
+	errno = saved;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder; see recorder.h. */
+#include "recorder/recorder.h"
+
+#include <pthread.h>
+#include <regex.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+static struct recorder_options options;
+static regex_t include, exclude, stacks;
+static kymo_context_t context;
+static pthread_mutex_t regex_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What is done on devices is always wanted; a runtime's calls when its name is in the list. */
+static bool domain_wanted(const char *name)
+{
+	static const char *const activities[] = {"dispatch", "copy", "allocation", "sync",
+						 "code_object", NULL};
+	const char *p = options.backends;
+	size_t n = strlen(name);
+
+	for (unsigned i = 0; activities[i]; i++)
+		if (strcmp(name, activities[i]) == 0)
+			return true;
+	if (!p || !*p || strcmp(p, "all") == 0)
+		return true;
+	for (; p; p = strchr(p, ',')) {
+		p += *p == ',';
+		if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+static bool matches(regex_t *r, const char *name)
+{
+	bool hit;
+
+	pthread_mutex_lock(&regex_lock);
+	hit = regexec(r, name, 0, NULL, 0) == 0;
+	pthread_mutex_unlock(&regex_lock);
+	return hit;
+}
+
+/*
+ * Chatty calls come back in mode default when the user names them with --include. Activities are
+ * not filtered by op name: the filters speak of calls.
+ */
+static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
+{
+	const kymo_op_desc_t *d = &domain->ops[op];
+
+	if (!domain_wanted(domain->name))
+		return false;
+	if (d->flags & KYMO_OP_ACTIVITY)
+		return true;
+	if (options.exclude && matches(&exclude, d->name))
+		return false;
+	if (options.include)
+		return matches(&include, d->name);
+	if (options.mode == RECORDER_MINIMAL)
+		return (d->flags & KYMO_OP_MINIMAL) != 0;
+	return options.mode == RECORDER_FULL || !(d->flags & KYMO_OP_CHATTY);
+}
+
+static bool select_stack(const kymo_domain_desc_t *domain, uint32_t op, void *data)
+{
+	return !(domain->ops[op].flags & KYMO_OP_ACTIVITY) &&
+	       matches(&stacks, domain->ops[op].name);
+}
+
+static kymo_status_t compile(regex_t *r, const char *pattern)
+{
+	if (!pattern)
+		return KYMO_OK;
+	return regcomp(r, pattern, REG_EXTENDED | REG_NOSUB) == 0 ? KYMO_OK
+								  : KYMO_ERROR_INVALID_ARGUMENT;
+}
+
+/* ---- recording from then to then ---- */
+
+static void wait_ns(uint64_t ns)
+{
+	struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	while (nanosleep(&t, &t) != 0)
+		;
+}
+
+static void *window(void *arg)
+{
+	wait_ns(options.delay_ns);
+	kymo_context_start(context);
+	if (options.duration_ns) {
+		wait_ns(options.duration_ns);
+		kymo_context_stop(context);
+	}
+	return NULL;
+}
+
+/* A thread of its own only when the user asked for a window; it takes no signals. */
+static kymo_status_t start_window(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread, NULL, window, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error)
+		return KYMO_ERROR_SYSTEM;
+	pthread_detach(thread);
+	return KYMO_OK;
+}
+
+/* ---- the tool ---- */
+
+static kymo_status_t make_context(void)
+{
+	kymo_selection_t ops = {sizeof(ops), NULL, select_op, NULL};
+	kymo_selection_t stack_ops = {sizeof(stack_ops), NULL, select_stack, NULL};
+	kymo_buffer_desc_t desc = {
+		.size = sizeof(desc), .bytes = options.buffer_bytes, .policy = options.policy,
+		.block_ns = options.block_ns, .arguments = options.arguments,
+		.share = options.share,
+	};
+	kymo_buffer_t buffer;
+	kymo_status_t status = kymo_context_create(&context);
+
+	if (status == KYMO_OK)
+		status = kymo_buffer_create(context, &desc, &buffer);
+	if (status == KYMO_OK)
+		status = kymo_buffer_service(context, &ops, buffer);
+	if (status == KYMO_OK && options.stacks)
+		status = kymo_stack_service(context, &stack_ops);
+	return status;
+}
+
+static kymo_status_t initialize(void *data)
+{
+	kymo_status_t status = compile(&include, options.include);
+
+	if (status == KYMO_OK)
+		status = compile(&exclude, options.exclude);
+	if (status == KYMO_OK)
+		status = compile(&stacks, options.stacks);
+	if (status == KYMO_OK)
+		status = make_context();
+	if (status != KYMO_OK)
+		return status;
+	return options.delay_ns || options.duration_ns ? start_window()
+						       : kymo_context_start(context);
+}
+
+/* The window's thread stays in the parent: a child records from the start of its own delay. */
+static void fork_child(void *data)
+{
+	if (options.delay_ns || options.duration_ns)
+		start_window();
+}
+
+static const kymo_tool_t tool = {
+	.size = sizeof(kymo_tool_t),
+	.name = "recorder",
+	.initialize = initialize,
+	.fork_child = fork_child,
+};
+
+static const kymo_tool_t *configure(uint32_t version, const char *library_version,
+				    uint32_t priority)
+{
+	return version == KYMO_TOOL_VERSION ? &tool : NULL;
+}
+
+kymo_status_t recorder_start(const struct recorder_options *o)
+{
+	options = *o;
+	return kymo_force_configure(configure);
+}

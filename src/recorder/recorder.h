@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kymo's own tool: records what the user asked for into a buffer that the drain empties. It uses
+ * the public interface alone, so whatever it does another tool can do too.
+ */
+#ifndef RECORDER_RECORDER_H
+#define RECORDER_RECORDER_H
+
+#include <kymo/kymo.h>
+
+enum recorder_mode { RECORDER_MINIMAL, RECORDER_DEFAULT, RECORDER_FULL };
+
+/* Strings are borrowed for ever. */
+struct recorder_options {
+	enum recorder_mode mode;
+	kymo_arguments_t arguments;
+	const char *backends; /* comma separated; NULL or "all": every domain */
+	const char *include;  /* POSIX extended regular expressions over op names, or NULL */
+	const char *exclude;
+	const char *stacks;
+	kymo_policy_t policy;
+	uint64_t block_ns;
+	uint64_t buffer_bytes;
+	uint64_t delay_ns;    /* start recording so long after the beginning of the process */
+	uint64_t duration_ns; /* stop after so long; 0: never */
+	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
+};
+
+/* Makes the context and starts it. Called once, before the program's main(). */
+kymo_status_t recorder_start(const struct recorder_options *options);
+
+#endif

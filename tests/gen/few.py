@@ -22,8 +22,8 @@ def main():
     rows = functions["functions"] + facts["extra_functions"]
     names = {row["name"] for row in rows}
     facts["later"] = {"not in this test": sorted(names - KEEP)}
-    facts["functions"] = {name: {k: v for k, v in rule.items() if k != "hook"}
-                          for name, rule in facts["functions"].items() if name in KEEP}
+    facts["hooks"] = {}
+    facts["functions"] = {k: v for k, v in facts["functions"].items() if k in KEEP}
     (target / "functions.json").write_text(json.dumps(functions))
     (target / "facts.json").write_text(json.dumps(facts))
     (target / "enums.json").write_text((source / "enums.json").read_text())

@@ -129,12 +129,21 @@ def check_bad_facts(options, api, folder):
     """A mistake in the facts stops the generator and says where."""
     bad = folder / "bad-api"
     shutil.copytree(api, bad)
-    facts = json.loads((bad / "facts.json").read_text())
-    facts["functions"]["clFinish"] = {"params": {"no_such": {"out": True}}}
-    (bad / "facts.json").write_text(json.dumps(facts))
-    done = generate(options.source, bad, folder / "bad")
-    check(done.returncode != 0 and "clFinish has no parameter no_such" in done.stderr,
-          "a rule for an unknown parameter is refused")
+    good = (api / "facts.json").read_text()
+
+    def refused(change, message, what):
+        facts = json.loads(good)
+        change(facts)
+        (bad / "facts.json").write_text(json.dumps(facts))
+        done = generate(options.source, bad, folder / "bad")
+        check(done.returncode != 0 and message in done.stderr, what)
+
+    refused(lambda f: f["functions"].update(clFinish={"params": {"no_such": {"out": True}}}),
+            "clFinish has no parameter no_such", "a rule for an unknown parameter is refused")
+    refused(lambda f: f["hooks"]["post"].append("clEnqueueNothing"),
+            "clEnqueueNothing matches no function", "a hook of an unknown function is refused")
+    refused(lambda f: f["types"].pop("cl_mem_flags"),
+            "type cl_mem_flags is not in facts.json", "a type that nobody described is refused")
 
 
 def main():

@@ -13,6 +13,7 @@ KINDS = {
     "enum": "ENUM", "flags": "FLAGS", "bool": "BOOL", "size": "SIZE", "string": "STRING",
     "bytes": "BYTES", "array": "ARRAY",
 }
+HOOKS = ("pre", "call", "post")
 ARRAY_CAP = 16    # elements of an array that a record holds
 BYTES_CAP = 32    # bytes of untyped data
 STRING_CAP = 256  # characters of a string
@@ -99,6 +100,11 @@ class Model:
             for param in facts.get("params", {}):
                 if param not in params:
                     raise ModelError(f"facts.json: {name} has no parameter {param}")
+        for part in ("hooks", "groups", "submits", "later"):
+            for patterns in self.facts[part].values():
+                for pattern in patterns:
+                    if not any(re.fullmatch(pattern, name) for name in self.signatures):
+                        raise ModelError(f"facts.json: {part}: {pattern} matches no function")
 
     # ---- one op ----
 
@@ -106,7 +112,6 @@ class Model:
         op = Op(row["name"], row["return"], row["params"])
         own = self.facts["functions"].get(op.name, {})
         op.table = row.get("table")
-        op.hooks = tuple(own.get("hook", ()))
         op.lookup = own.get("lookup", False)
         if op.result == self.facts["status_type"]:
             op.status = "return"
@@ -132,6 +137,7 @@ class Model:
             return any(re.fullmatch(p, op.name) for p in patterns)
 
         groups = self.facts["groups"]
+        op.hooks = tuple(hook for hook in HOOKS if any_of(self.facts["hooks"].get(hook, ())))
         work = [k for k, patterns in self.facts["submits"].items() if any_of(patterns)]
         if len(work) > 1:
             raise ModelError(f"{op.name}: submits {' and '.join(work)}")

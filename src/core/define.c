@@ -122,7 +122,7 @@ void cap_define(const struct wire_def *d)
 {
 	int saved = errno;
 
-	if (atomic_load_explicit(&core_live->magic, memory_order_relaxed) || core_usable())
+	if (core_live && (atomic_load(&core_live->magic) || core_usable()))
 		define(d);
 	errno = saved;
 }

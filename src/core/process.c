@@ -93,10 +93,11 @@ static void fork_child(void)
 		core_generation = (uint32_t)getpid();
 		core_sites_fork_child();
 		core_buffers_fork_child();
+		atomic_store(&finalized, false);
+		/* From here on core works; without buffers nothing is recorded yet. */
+		atomic_store(&core_live->magic, LIVE_MAGIC);
 		core_define_fork_child();
 		core_domains_fork_child();
-		atomic_store(&finalized, false);
-		atomic_store(&core_live->magic, LIVE_MAGIC);
 		core_tools_fork_child();
 		pthread_mutex_lock(&core_live->configure);
 		core_masks_update();

@@ -107,7 +107,7 @@ static int setup(void **state)
 	platform.clCreateContext = platform_context;
 	platform.clGetExtensionFunctionAddressForPlatform = platform_lookup;
 	if (!installed) {
-		ocl_table_install(&ours, &platform, OCL_TABLE_SIZE);
+		ocl_table_install(&ours, &platform, OCL_TABLE_ENTRIES);
 		ocl_table_attach(fake_domain);
 	}
 	installed = true;

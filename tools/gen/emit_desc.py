@@ -24,6 +24,8 @@ def emit_ops(model, links):
               " * what platforms hand out by name. A link has a slot and a thunk. */",
               f"#define OCL_LINKS_PER_OP {links}u",
               "#define OCL_LINKS (OCL_OP_COUNT * OCL_LINKS_PER_OP)", "",
+              "/* Entries of the dispatch table that the model knows; the headers' may have more. */",
+              f"#define OCL_TABLE_ENTRIES {len(model.table)}u", "",
               "extern struct cap_op ocl_ops[OCL_OP_COUNT];",
               "extern struct cap_slot ocl_slots[OCL_LINKS];",
               "extern void *const ocl_thunks[OCL_LINKS];",

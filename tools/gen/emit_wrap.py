@@ -240,7 +240,7 @@ def emit_table(model):
                   wrap(f"typedef {declare(row['return'], '(CL_API_CALL *pfn)')}({params});", "\t"),
                   "", f'\tcap_count_untraced("opencl", "{name}");',
                   wrap(f"return ((pfn)ocl_untraced_next[{index}])({names});", "\t"), "}", ""]
-    lines += ["const struct ocl_entry ocl_entries[OCL_TABLE_SIZE] = {"]
+    lines += ["const struct ocl_entry ocl_entries[OCL_TABLE_ENTRIES] = {"]
     for name in model.table:
         op = model.by_name.get(name)
         function = f"(void *)untraced_{name}" if name in untraced else "NULL"

@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opencl_ops.h"
-
-void *ocl_untraced_next[OCL_TABLE_SIZE];
+void *ocl_untraced_next[OCL_TABLE_ENTRIES];
 
 static struct cap_domain *_Atomic table_domain;
 static void *table_object; /* load address of the library whose table we were given */
@@ -29,7 +27,7 @@ static bool is_lookup(unsigned op)
 /* Whether the op is one of the table's; the others are only known by name. */
 static bool table_has(unsigned op)
 {
-	for (unsigned i = 0; i < OCL_TABLE_SIZE; i++)
+	for (unsigned i = 0; i < OCL_TABLE_ENTRIES; i++)
 		if (ocl_entries[i].op == (int)op)
 			return true;
 	return false;
@@ -77,15 +75,16 @@ static void *entry_install(unsigned i, void *next)
 
 void ocl_table_install(cl_icd_dispatch *ours, const cl_icd_dispatch *target, unsigned entries)
 {
-	void *pointers[OCL_TABLE_SIZE] = {NULL};
+	void *pointers[sizeof(*ours) / sizeof(void *)] = {NULL};
+	const unsigned room = sizeof(pointers) / sizeof(void *);
 	Dl_info info;
 
-	if (entries > OCL_TABLE_SIZE)
-		entries = OCL_TABLE_SIZE;
+	if (entries > room)
+		entries = room;
 	memcpy(pointers, target, entries * sizeof(void *));
 	if (pointers[0] && dladdr(pointers[0], &info))
 		table_object = info.dli_fbase;
-	for (unsigned i = 0; i < entries; i++)
+	for (unsigned i = 0; i < entries && i < OCL_TABLE_ENTRIES; i++)
 		pointers[i] = entry_install(i, pointers[i]);
 	memcpy(ours, pointers, entries * sizeof(void *));
 }

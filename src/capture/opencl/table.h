@@ -12,7 +12,8 @@
 #include "capture/opencl/cl.h"
 #include "core/capture.h"
 
-#define OCL_TABLE_SIZE (sizeof(cl_icd_dispatch) / sizeof(void *))
+#include "opencl_ops.h"
+
 #define OCL_LOOKUP_OPS 2u
 
 /* An entry of the dispatch table. */
@@ -28,11 +29,11 @@ struct ocl_name {
 	int op; /* -1: not traced yet */
 };
 
-extern const struct ocl_entry ocl_entries[OCL_TABLE_SIZE];
+extern const struct ocl_entry ocl_entries[OCL_TABLE_ENTRIES];
 extern const struct ocl_name ocl_names[];
 extern const unsigned ocl_name_count;
 extern const uint16_t ocl_lookup_ops[OCL_LOOKUP_OPS]; /* ops that hand out function pointers */
-extern void *ocl_untraced_next[OCL_TABLE_SIZE];
+extern void *ocl_untraced_next[OCL_TABLE_ENTRIES];
 
 /*
  * Fills `ours` with thunks that lead to `target`, the table of the next layer with `entries`

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device work and counters. Both need the order of times that the stream does not have (work is
+ * harvested late, and "submitted" lies before "started"), so both go through a spool.
+ *
+ * Times are drawn as the device gave them. What cannot be drawn (an end before the start, a start
+ * before the clock's zero, no times at all) becomes an instant that says so.
+ */
+#include "formats/perfetto/writer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/activity.h"
+
+struct work {
+	struct spool_key key; /* time: device start, or the submission of what has no times */
+	int64_t end, queued, submitted;
+	uint64_t correlation, external, bytes;
+	int64_t scope;
+	uint64_t size[3][3]; /* global, local, offset */
+	uint32_t process, op, track, kernel;
+	uint32_t source, destination;
+	int32_t status;
+	uint8_t dims, untimed, source_kind, destination_kind;
+	bool is_copy, blocking, causal_violation;
+};
+
+struct point {
+	struct spool_key key;
+	int64_t delta;
+	uint32_t set, index;
+};
+
+static kymo_status_t add_point(struct perfetto *p, enum counter_set set, uint32_t index,
+			       int64_t time, int64_t delta)
+{
+	struct point point = {.key.time = time, .delta = delta, .set = set, .index = index};
+
+	return spool_add(&p->points, &point);
+}
+
+static bool untimed(const struct rec_device *d)
+{
+	return d->untimed || (!d->start && !d->end);
+}
+
+/* Outstanding work: up when the program queued it, down when the device was done. */
+static kymo_status_t count_outstanding(struct perfetto *p, const struct rec_device *d,
+				       uint32_t queue)
+{
+	int64_t from = d->queued ? d->queued : d->submitted ? d->submitted : d->start;
+	kymo_status_t status;
+
+	if (!queue || queue >= p->trace->queues_count || untimed(d))
+		return KYMO_OK;
+	status = add_point(p, COUNTER_QUEUE, queue, from, 1);
+	return status ? status : add_point(p, COUNTER_QUEUE, queue, d->end, -1);
+}
+
+static void fill(struct perfetto *p, struct work *w, const struct rec *r,
+		 const struct rec_device *d, uint32_t agent, uint32_t queue)
+{
+	memset(w, 0, sizeof(*w));
+	w->untimed = (uint8_t)d->untimed;
+	if (untimed(d)) {
+		w->key.time = d->submit ? d->submit : r->start;
+		w->untimed = d->untimed ? (uint8_t)d->untimed : UNTIMED_QUERY;
+	} else {
+		w->key.time = d->start;
+	}
+	w->end = d->end;
+	w->queued = d->queued;
+	w->submitted = d->submitted;
+	w->correlation = d->correlation;
+	w->external = r->external;
+	w->scope = r->scope;
+	w->process = r->process;
+	w->op = r->op;
+	w->track = track_of_queue(p, r->process, agent, queue);
+	w->status = d->status;
+	w->causal_violation = d->causal_violation;
+}
+
+kymo_status_t device_dispatch(struct perfetto *p, const struct rec_dispatch *r)
+{
+	struct work w;
+	kymo_status_t status;
+
+	fill(p, &w, &r->base, &r->device, r->agent, r->queue);
+	w.kernel = r->kernel < p->trace->kernels_count ? r->kernel : 0;
+	w.dims = (uint8_t)(r->dims <= 3 ? r->dims : 3);
+	memcpy(w.size[0], r->global, sizeof(w.size[0]));
+	memcpy(w.size[1], r->local, sizeof(w.size[1]));
+	memcpy(w.size[2], r->offset, sizeof(w.size[2]));
+	status = spool_add(&p->work, &w);
+	return status ? status : count_outstanding(p, &r->device, r->queue);
+}
+
+kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r)
+{
+	struct work w;
+	kymo_status_t status;
+
+	fill(p, &w, &r->base, &r->device, r->destination_agent ? r->destination_agent
+							       : r->source_agent, r->queue);
+	w.is_copy = true;
+	w.bytes = r->bytes;
+	w.source = r->source_agent;
+	w.destination = r->destination_agent;
+	w.source_kind = r->source_kind;
+	w.destination_kind = r->destination_kind;
+	w.blocking = r->blocking;
+	status = spool_add(&p->work, &w);
+	return status ? status : count_outstanding(p, &r->device, r->queue);
+}
+
+/* Sub-buffers are part of their parent and take no memory of their own. */
+kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation *r)
+{
+	bool gone = p->trace->ops[r->base.op].number == ALLOCATION_OP_FREE;
+	int64_t delta = gone ? -(int64_t)r->bytes : (int64_t)r->bytes;
+	int64_t time = gone ? r->base.start : r->base.end;
+	kymo_status_t status = KYMO_OK;
+
+	if (r->parent || r->what == ALLOCATION_SUB_BUFFER || !r->bytes)
+		return KYMO_OK;
+	if (r->agent && r->agent < p->trace->agents_count)
+		status = add_point(p, COUNTER_AGENT, r->agent, time, delta);
+	if (!status && r->context && r->context < p->trace->contexts_count)
+		status = add_point(p, COUNTER_CONTEXT, r->context, time, delta);
+	return status;
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+static void annotate_size(struct packet *k, const char *name, const uint64_t size[3], unsigned dims)
+{
+	Pf__DebugAnnotation *a = packet_annotation(k, name);
+	size_t i, n = a ? packet_array(k, a, dims) : 0;
+
+	for (i = 0; i < n; i++)
+		packet_set_uint(a->array_values[i], size[i]);
+}
+
+static void annotate_dispatch(struct packet *k, const struct work *w)
+{
+	unsigned dims = w->dims ? w->dims : 1;
+
+	annotate_size(k, "global", w->size[0], dims);
+	if (w->size[1][0])
+		annotate_size(k, "local", w->size[1], dims);
+	if (w->size[2][0] | w->size[2][1] | w->size[2][2])
+		annotate_size(k, "offset", w->size[2], dims);
+}
+
+static void annotate_end(struct perfetto *p, const char *name, uint32_t agent, uint8_t kind)
+{
+	static const char *const kinds[] = {NULL, "pageable", "pinned", "device memory", "managed",
+					    "shared"};
+	const char *what = kind < sizeof(kinds) / sizeof(*kinds) ? kinds[kind] : NULL;
+	char place[200] = "host", *text = packet_room(&p->packet, 256);
+
+	if (!text)
+		return;
+	if (agent && agent < p->trace->agents_count)
+		agent_name(p, agent, place, sizeof(place));
+	snprintf(text, 256, "%s%s%s%s", place, what ? " (" : "", what ? what : "", what ? ")" : "");
+	packet_add_text(&p->packet, name, text);
+}
+
+static void annotate_copy(struct perfetto *p, const struct work *w)
+{
+	packet_add_uint(&p->packet, "bytes", w->bytes);
+	annotate_end(p, "source", w->source, w->source_kind);
+	annotate_end(p, "destination", w->destination, w->destination_kind);
+	if (w->blocking)
+		packet_add_bool(&p->packet, "blocking", true);
+}
+
+static const char *untimed_text(uint8_t reason)
+{
+	static const char *const texts[] = {
+		"", "the queue does not profile", "the command failed",
+		"not seen complete before the process ended", "the runtime gave no times",
+		"device timing was not asked for"};
+
+	return reason < sizeof(texts) / sizeof(*texts) ? texts[reason] : "unknown reason";
+}
+
+static void annotate_times(struct packet *k, const struct work *w)
+{
+	if (w->untimed) {
+		packet_add_text(k, "untimed", untimed_text(w->untimed));
+		return;
+	}
+	if (w->queued)
+		packet_add_int(k, "queued_to_start_ns", w->key.time - w->queued);
+	if (w->submitted)
+		packet_add_int(k, "submitted_to_start_ns", w->key.time - w->submitted);
+	if (w->causal_violation) {
+		packet_add_text(k, "causal_violation", "starts before it was submitted");
+		packet_category(k, "causal_violation");
+	}
+}
+
+static void annotate_status(struct perfetto *p, const struct work *w)
+{
+	const char *name;
+
+	if (!w->status)
+		return;
+	name = rec_status_name(&p->trace->ops[w->op], w->status);
+	if (name)
+		packet_add_text(&p->packet, "error", name);
+	else
+		packet_add_int(&p->packet, "error", w->status);
+	packet_category(&p->packet, "error");
+}
+
+/* Why `w` cannot be a slice, or NULL. */
+static const char *undrawable(const struct work *w)
+{
+	if (w->key.time < 0)
+		return "starts before the zero of the clock";
+	return w->end < w->key.time ? "ends before it starts" : NULL;
+}
+
+static void begin_work(struct perfetto *p, const struct work *w)
+{
+	Pf__TrackEvent__Type type = PF__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN;
+	const char *problem = w->untimed ? NULL : undrawable(w);
+	uint64_t uuid = 0;
+
+	if (!w->untimed && !problem) {
+		uuid = lane_open(p, w->track, w->key.time, w->end, false);
+		problem = uuid ? NULL : "too many at once to draw";
+	}
+	if (!uuid) {
+		uuid = w->track + 1;
+		type = PF__TRACK_EVENT__TYPE__TYPE_INSTANT;
+	}
+	packet_begin(&p->packet, &p->device, type, w->key.time < 0 ? 0 : w->key.time, uuid);
+	if (problem) {
+		packet_add_text(&p->packet, "not_drawn", problem);
+		packet_add_int(&p->packet, "start_ns", w->key.time);
+		packet_add_int(&p->packet, "duration_ns", w->end - w->key.time);
+	}
+}
+
+static void write_work(struct perfetto *p, const struct work *w)
+{
+	const struct trace *t = p->trace;
+	struct packet *k = &p->packet;
+	const char *name = w->is_copy ? t->ops[w->op].name : t->kernels[w->kernel].name;
+
+	lanes_close(p, &p->device, w->key.time);
+	begin_work(p, w);
+	packet_name(k, name ? name : "(unknown kernel)");
+	packet_category(k, t->domains[t->ops[w->op].domain].name);
+	if (w->is_copy)
+		annotate_copy(p, w);
+	else
+		annotate_dispatch(k, w);
+	annotate_times(k, w);
+	annotate_status(p, w);
+	packet_add_uint(k, "correlation", w->correlation);
+	if (w->external)
+		packet_add_uint(k, "external", w->external);
+	if (w->scope)
+		packet_add_int(k, "scope", w->scope);
+	if (w->correlation)
+		packet_flow(k, flow_id(w->process, w->correlation));
+	packet_end(k);
+}
+
+static kymo_status_t finish_work(struct perfetto *p)
+{
+	const void *item;
+	kymo_status_t status = spool_rewind(&p->work);
+
+	for (;;) {
+		if (!status)
+			status = spool_next(&p->work, &item);
+		if (status || !item)
+			break;
+		if (!p->device.begun)
+			packet_sequence_begin(&p->file, &p->device, 2,
+					      ((const struct work *)item)->key.time, 0);
+		write_work(p, item);
+	}
+	lanes_close(p, &p->device, INT64_MAX);
+	return status;
+}
+
+static void write_point(struct perfetto *p, const struct point *point)
+{
+	struct counter *c = track_counter(p, (enum counter_set)point->set, point->index);
+
+	c->value += point->delta;
+	packet_begin(&p->packet, &p->counter, PF__TRACK_EVENT__TYPE__TYPE_COUNTER,
+		     point->key.time < 0 ? 0 : point->key.time, c->uuid);
+	packet_counter(&p->packet, c->value);
+	packet_end(&p->packet);
+}
+
+static kymo_status_t finish_points(struct perfetto *p)
+{
+	const void *item;
+	kymo_status_t status = spool_rewind(&p->points);
+
+	for (;;) {
+		if (!status)
+			status = spool_next(&p->points, &item);
+		if (status || !item)
+			return status;
+		if (!p->counter.begun)
+			packet_sequence_begin(&p->file, &p->counter, 3,
+					      ((const struct point *)item)->key.time, 0);
+		write_point(p, item);
+	}
+}
+
+kymo_status_t device_init(struct perfetto *p, const char *directory)
+{
+	kymo_status_t status = spool_init(&p->work, sizeof(struct work), 4u << 20, directory);
+
+	return status ? status : spool_init(&p->points, sizeof(struct point), 2u << 20, directory);
+}
+
+kymo_status_t device_finish(struct perfetto *p)
+{
+	kymo_status_t status = finish_work(p);
+
+	return status ? status : finish_points(p);
+}

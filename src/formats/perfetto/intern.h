@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of strings with small numbers, for the interned strings of one packet sequence. Its size
+ * is bounded: once it is full, unknown strings get no number and are written out in place.
+ */
+#ifndef FORMATS_PERFETTO_INTERN_H
+#define FORMATS_PERFETTO_INTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct intern {
+	uint32_t *slots;    /* number of the string, 0: free */
+	uint64_t *hashes;   /* by number - 1 */
+	const char **texts; /* by number - 1; copies in blocks */
+	uint32_t slot_count, count, room;
+	size_t bytes;
+};
+
+/*
+ * Number of `text` from 1 on; *fresh tells whether it was new. 0: the table is full (or there is no
+ * memory) and `text` is not in it.
+ */
+uint32_t intern_get(struct intern *t, const char *text, bool *fresh);
+
+/* The table's own copy of string `number`. */
+const char *intern_text(const struct intern *t, uint32_t number);
+
+void intern_release(struct intern *t);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree of tracks: process > threads, process > agent > queues, and counters beside what they
+ * count. Ranks order it: threads first, then each agent with its queues and their counters.
+ */
+#include "formats/perfetto/writer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/defs.h"
+
+#define NAME_SIZE 256
+
+enum { ORDER_EXPLICIT = 3, UNIT_COUNT = 2, UNIT_BYTES = 3 };
+
+static uint32_t first_thread(const struct trace *t)
+{
+	return t->processes_count ? t->processes_count : 1;
+}
+
+static uint32_t first_agent(const struct trace *t)
+{
+	return first_thread(t) + t->threads_count;
+}
+
+static uint32_t first_queue(const struct trace *t)
+{
+	return first_agent(t) + t->agents_count;
+}
+
+uint32_t track_of_process(const struct perfetto *p, uint32_t process)
+{
+	return process < p->trace->processes_count ? process : 0;
+}
+
+uint32_t track_of_thread(const struct perfetto *p, uint32_t process, uint32_t thread)
+{
+	if (thread == 0 || thread >= p->trace->threads_count)
+		return track_of_process(p, process);
+	return first_thread(p->trace) + thread;
+}
+
+uint32_t track_of_queue(const struct perfetto *p, uint32_t process, uint32_t agent, uint32_t queue)
+{
+	if (queue && queue < p->trace->queues_count)
+		return first_queue(p->trace) + queue;
+	if (agent && agent < p->trace->agents_count)
+		return first_agent(p->trace) + agent;
+	return track_of_process(p, process);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "";
+}
+
+void queue_name(const struct perfetto *p, uint32_t queue, char *out, size_t size)
+{
+	const struct t_queue *q = &p->trace->queues[queue];
+	bool named = q->name && *q->name;
+
+	snprintf(out, size, "queue %u%s%s%s%s", q->number, named ? " \"" : "",
+		 named ? q->name : "", named ? "\"" : "",
+		 q->flags & QUEUE_OUT_OF_ORDER ? " (out of order)" : "");
+}
+
+void agent_name(const struct perfetto *p, uint32_t agent, char *out, size_t size)
+{
+	const struct t_agent *a = &p->trace->agents[agent];
+
+	snprintf(out, size, "%s %s", a->type ? a->type : "agent", a->name ? a->name : "");
+}
+
+static void write_descriptor(struct perfetto *p, Pf__TrackDescriptor *d, uint64_t uuid,
+			     uint64_t parent, const char *name, int32_t rank)
+{
+	Pf__TracePacket packet = PF__TRACE_PACKET__INIT;
+
+	d->has_uuid = 1;
+	d->uuid = uuid;
+	d->has_parent_uuid = parent != 0;
+	d->parent_uuid = parent;
+	d->name = (char *)(uintptr_t)name;
+	d->has_sibling_order_rank = 1;
+	d->sibling_order_rank = rank;
+	packet.has_trusted_packet_sequence_id = 1;
+	packet.trusted_packet_sequence_id = p->host.id;
+	packet.track_descriptor = d;
+	packet_write(&p->file, &packet);
+}
+
+static void describe_process(struct perfetto *p, uint32_t i)
+{
+	const struct t_process *t = &p->trace->processes[i];
+	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+	Pf__ProcessDescriptor process = PF__PROCESS_DESCRIPTOR__INIT;
+	char name[NAME_SIZE], rank[32], *cmdline = (char *)(uintptr_t)t->argv;
+	char *labels[2];
+
+	if (t->rank != UINT32_MAX) {
+		snprintf(rank, sizeof(rank), "rank %u", t->rank);
+		labels[process.n_process_labels++] = rank;
+	}
+	if (t->hostname && *t->hostname)
+		labels[process.n_process_labels++] = (char *)(uintptr_t)t->hostname;
+	process.process_labels = labels;
+	snprintf(name, sizeof(name), "%s%s%s", base_name(t->exe), t->rank != UINT32_MAX ? " " : "",
+		 t->rank != UINT32_MAX ? rank : "");
+	process.has_pid = 1;
+	process.pid = (int32_t)t->pid;
+	process.process_name = name;
+	if (cmdline && *cmdline) {
+		process.n_cmdline = 1;
+		process.cmdline = &cmdline;
+	}
+	process.has_start_timestamp_ns = t->start > 0;
+	process.start_timestamp_ns = t->start;
+	process.has_legacy_sort_index = 1;
+	process.legacy_sort_index = (int32_t)i;
+	d.process = &process;
+	d.has_child_ordering = 1;
+	d.child_ordering = ORDER_EXPLICIT;
+	write_descriptor(p, &d, track_of_process(p, i) + 1, 0, NULL, (int32_t)i);
+}
+
+static void describe_thread(struct perfetto *p, uint32_t i)
+{
+	const struct t_thread *t = &p->trace->threads[i];
+	uint32_t process = track_of_process(p, t->process);
+	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+	Pf__ThreadDescriptor thread = PF__THREAD_DESCRIPTOR__INIT;
+	char name[NAME_SIZE];
+
+	if (t->name && *t->name)
+		snprintf(name, sizeof(name), "%s", t->name);
+	else
+		snprintf(name, sizeof(name), t->main ? "main" : "thread %u", t->index);
+	thread.has_pid = thread.has_tid = 1;
+	thread.pid = (int32_t)p->trace->processes[process].pid;
+	thread.tid = t->tid;
+	thread.thread_name = name;
+	thread.has_legacy_sort_index = 1;
+	thread.legacy_sort_index = (int32_t)t->index;
+	d.thread = &thread;
+	write_descriptor(p, &d, track_of_thread(p, 0, i) + 1, process + 1, NULL,
+			 (int32_t)t->index);
+}
+
+static void describe_agent(struct perfetto *p, uint32_t i)
+{
+	const struct t_agent *a = &p->trace->agents[i];
+	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+	uint32_t parent = track_of_queue(p, a->process, a->parent, 0);
+	char name[NAME_SIZE];
+
+	agent_name(p, i, name, sizeof(name));
+	d.has_child_ordering = 1;
+	d.child_ordering = ORDER_EXPLICIT;
+	write_descriptor(p, &d, first_agent(p->trace) + i + 1, parent + 1, name, (int32_t)i);
+}
+
+/* Also of its further lanes: viewers draw tracks of one name and parent as one. */
+static void describe_queue(struct perfetto *p, uint32_t i, uint64_t uuid)
+{
+	const struct t_queue *q = &p->trace->queues[i];
+	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+	char name[NAME_SIZE];
+
+	queue_name(p, i, name, sizeof(name));
+	write_descriptor(p, &d, uuid, track_of_queue(p, q->process, q->agent, 0) + 1, name,
+			 (int32_t)(2 * q->number));
+}
+
+void track_describe_lane(struct perfetto *p, uint32_t track, uint64_t uuid)
+{
+	const struct trace *t = p->trace;
+	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+
+	if (track >= first_queue(t))
+		describe_queue(p, track - first_queue(t), uuid);
+	else
+		write_descriptor(p, &d, uuid, track + 1,
+				 track >= first_agent(t) ? "without queue" : "overlapping", 0);
+}
+
+static void describe_root(struct perfetto *p)
+{
+	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+
+	d.has_process_ordering = d.has_thread_ordering = 1;
+	d.process_ordering = d.thread_ordering = 1;
+	write_descriptor(p, &d, 0, 0, NULL, 0);
+}
+
+kymo_status_t tracks_init(struct perfetto *p)
+{
+	const struct trace *t = p->trace;
+	uint32_t i;
+
+	p->track_count = first_queue(t) + t->queues_count;
+	p->next_uuid = p->track_count + 1;
+	p->tracks = calloc(p->track_count + 1, sizeof(*p->tracks));
+	p->counters[COUNTER_QUEUE] = calloc(t->queues_count + 1, sizeof(struct counter));
+	p->counters[COUNTER_AGENT] = calloc(t->agents_count + 1, sizeof(struct counter));
+	p->counters[COUNTER_CONTEXT] = calloc(t->contexts_count + 1, sizeof(struct counter));
+	if (!p->tracks || !p->counters[COUNTER_QUEUE] || !p->counters[COUNTER_AGENT] ||
+	    !p->counters[COUNTER_CONTEXT])
+		return KYMO_ERROR_NO_MEMORY;
+	describe_root(p);
+	for (i = 1; i < t->processes_count; i++)
+		describe_process(p, i);
+	for (i = 1; i < t->threads_count; i++)
+		describe_thread(p, i);
+	for (i = 1; i < t->agents_count; i++)
+		describe_agent(p, i);
+	for (i = 1; i < t->queues_count; i++)
+		describe_queue(p, i, first_queue(t) + i + 1);
+	return KYMO_OK;
+}
+
+void tracks_release(struct perfetto *p)
+{
+	uint32_t i, k;
+
+	for (i = 0; p->tracks && i < p->track_count; i++) {
+		for (k = 0; k < p->tracks[i].lane_count; k++)
+			free(p->tracks[i].lanes[k].ends);
+		free(p->tracks[i].lanes);
+	}
+	for (i = 0; i < COUNTER_SETS; i++)
+		free(p->counters[i]);
+	free(p->tracks);
+	free(p->ends);
+}
+
+static void describe_counter(struct perfetto *p, uint64_t uuid, uint32_t parent, const char *name,
+			     uint32_t unit, int32_t rank)
+{
+	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+	Pf__CounterDescriptor c = PF__COUNTER_DESCRIPTOR__INIT;
+
+	c.has_unit = 1;
+	c.unit = unit;
+	d.counter = &c;
+	write_descriptor(p, &d, uuid, parent + 1, name, rank);
+}
+
+static void describe_set(struct perfetto *p, enum counter_set set, uint32_t i, uint64_t uuid)
+{
+	const struct trace *t = p->trace;
+	char name[NAME_SIZE];
+
+	if (set == COUNTER_QUEUE) {
+		const struct t_queue *q = &t->queues[i];
+
+		snprintf(name, sizeof(name), "queue %u outstanding", q->number);
+		describe_counter(p, uuid, track_of_queue(p, q->process, q->agent, 0), name,
+				 UNIT_COUNT, (int32_t)(2 * q->number + 1));
+	} else if (set == COUNTER_AGENT) {
+		describe_counter(p, uuid, first_agent(t) + i, "memory in use", UNIT_BYTES, -1);
+	} else {
+		snprintf(name, sizeof(name), "memory in use, context %u", i);
+		describe_counter(p, uuid, track_of_process(p, t->contexts[i].process), name,
+				 UNIT_BYTES, (int32_t)i);
+	}
+}
+
+struct counter *track_counter(struct perfetto *p, enum counter_set set, uint32_t index)
+{
+	struct counter *c = &p->counters[set][index];
+
+	if (!c->uuid) {
+		c->uuid = p->next_uuid++;
+		describe_set(p, set, index, c->uuid);
+	}
+	return c;
+}

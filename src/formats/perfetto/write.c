@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Perfetto format: a stream sink that writes a .pftrace file for ui.perfetto.dev and
+ * trace_processor. This file holds the sink itself and the host side; see writer.h for the layout.
+ *
+ * Times are CLOCK_MONOTONIC_RAW nanoseconds, as in the stream, declared as the trace's primary
+ * clock; a clock snapshot ties them to realtime.
+ */
+#include "formats/perfetto/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_BUFFER (1u << 20)
+
+#define SLICE   PF__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
+#define INSTANT PF__TRACK_EVENT__TYPE__TYPE_INSTANT
+
+static struct perfetto *self(struct stream_sink *s)
+{
+	return (struct perfetto *)s;
+}
+
+/* The failure of the file, said once with what the system said. */
+static kymo_status_t file_status(struct perfetto *p)
+{
+	if (p->file.status == KYMO_ERROR_SYSTEM)
+		stream_error(p->log, "%s: cannot write: %s", p->path ? p->path : "standard output",
+			     strerror(p->file.error));
+	return p->file.status;
+}
+
+static int by_start(const void *a, const void *b, void *trace)
+{
+	const struct trace *t = trace;
+	const struct t_open_call *x = &t->open_calls[*(const uint32_t *)a];
+	const struct t_open_call *y = &t->open_calls[*(const uint32_t *)b];
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->depth < y->depth ? -1 : x->depth > y->depth;
+}
+
+static kymo_status_t sort_open_calls(struct perfetto *p)
+{
+	const struct trace *t = p->trace;
+	uint32_t i;
+
+	p->open_calls = calloc(t->open_calls_count + 1, sizeof(*p->open_calls));
+	if (!p->open_calls)
+		return KYMO_ERROR_NO_MEMORY;
+	for (i = 0; i < t->open_calls_count; i++)
+		p->open_calls[i] = i;
+	qsort_r(p->open_calls, t->open_calls_count, sizeof(*p->open_calls), by_start,
+		(void *)(uintptr_t)t);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
+{
+	struct perfetto *p = self(s);
+	kymo_status_t status;
+
+	p->trace = t;
+	packet_sequence_begin(&p->file, &p->host, 1, t->origin,
+			      t->processes_count > 1 ? t->processes[1].realtime_offset : 0);
+	status = tracks_init(p);
+	if (!status)
+		status = sort_open_calls(p);
+	return status ? status : file_status(p);
+}
+
+static const char *domain_name(const struct trace *t, uint32_t op)
+{
+	return t->domains[t->ops[op].domain].name;
+}
+
+/* A call that never returned: a begin without an end, which viewers draw as such. */
+static void write_open_call(struct perfetto *p, const struct t_open_call *c)
+{
+	const struct trace *t = p->trace;
+	uint32_t track = track_of_thread(p, 0, c->thread);
+	uint64_t uuid = lane_open(p, track, c->start, INT64_MAX, true);
+
+	packet_begin(&p->packet, &p->host, uuid ? SLICE : INSTANT, c->start,
+		     uuid ? uuid : track + 1);
+	packet_name(&p->packet, t->ops[c->op].name);
+	packet_category(&p->packet, domain_name(t, c->op));
+	packet_add_text(&p->packet, "end", "still open when the process ended");
+	packet_add_uint(&p->packet, "correlation", c->id);
+	if (t->ops[c->op].flags & KYMO_OP_SUBMITS)
+		packet_flow(&p->packet, flow_id(t->threads[c->thread].process, c->id));
+	packet_end(&p->packet);
+}
+
+/* Brings the host sequence to `time`: everything that ends or stays open from before it. */
+static void advance(struct perfetto *p, int64_t time)
+{
+	const struct trace *t = p->trace;
+
+	while (p->next_open < t->open_calls_count) {
+		const struct t_open_call *c = &t->open_calls[p->open_calls[p->next_open]];
+
+		if (c->start > time)
+			break;
+		p->next_open++;
+		lanes_close(p, &p->host, c->start);
+		write_open_call(p, c);
+	}
+	lanes_close(p, &p->host, time);
+}
+
+/* Begins the event of a host interval, as a slice where that can be drawn. */
+static void begin_interval(struct perfetto *p, const struct rec *r)
+{
+	uint32_t track = track_of_thread(p, r->process, r->thread);
+	bool instant = r->end == r->start && !r->id; /* activities only */
+	bool drawable = r->start >= 0 && r->end >= r->start;
+	uint64_t uuid = 0;
+
+	if (drawable && !instant)
+		uuid = lane_open(p, track, r->start, r->end, true);
+	packet_begin(&p->packet, &p->host, uuid ? SLICE : INSTANT, r->start < 0 ? 0 : r->start,
+		     uuid ? uuid : track + 1);
+	if (uuid || instant)
+		return;
+	packet_add_text(&p->packet, "not_drawn",
+			drawable ? "too many at once to draw" :
+			r->start < 0 ? "starts before the zero of the clock" :
+				       "ends before it starts");
+	packet_add_int(&p->packet, "start_ns", r->start);
+	packet_add_int(&p->packet, "duration_ns", r->end - r->start);
+}
+
+static void write_host(struct perfetto *p, const struct rec *r)
+{
+	const struct t_op *op = &p->trace->ops[r->op];
+
+	advance(p, r->start);
+	begin_interval(p, r);
+	packet_name(&p->packet, op->name);
+	packet_category(&p->packet, domain_name(p->trace, r->op));
+	annotate_record(p, r);
+	if (r->id && (op->flags & KYMO_OP_SUBMITS))
+		packet_flow(&p->packet, flow_id(r->process, r->id));
+}
+
+/* Calls, and activities of domains this writer knows nothing of. */
+static kymo_status_t on_record(struct stream_sink *s, const struct rec *r)
+{
+	struct perfetto *p = self(s);
+
+	if (p->device_only)
+		return KYMO_OK;
+	write_host(p, r);
+	packet_end(&p->packet);
+	return file_status(p);
+}
+
+static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
+{
+	struct perfetto *p = self(s);
+	struct rec base = r->base;
+	char *text;
+
+	if (p->device_only)
+		return KYMO_OK;
+	base.wire = NULL; /* its fields are references; written by name here */
+	write_host(p, &base);
+	if (r->correlation)
+		packet_add_uint(&p->packet, "correlation", r->correlation);
+	if (r->count)
+		packet_add_uint(&p->packet, "events", r->count);
+	text = packet_room(&p->packet, 256);
+	if (text && r->queue && r->queue < p->trace->queues_count) {
+		queue_name(p, r->queue, text, 256);
+		packet_add_text(&p->packet, "queue", text);
+	}
+	packet_end(&p->packet);
+	return file_status(p);
+}
+
+static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+{
+	return device_dispatch(self(s), r);
+}
+
+static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
+{
+	return device_copy(self(s), r);
+}
+
+static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
+{
+	return device_allocation(self(s), r);
+}
+
+static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	struct perfetto *p = self(s);
+	uint32_t track = track_of_thread(p, r->process, r->thread);
+	int64_t time = r->after > 0 ? r->after : r->before;
+
+	packet_begin(&p->packet, &p->host, INSTANT, time > 0 ? time : 0, track + 1);
+	packet_name(&p->packet, "records lost");
+	packet_category(&p->packet, "loss");
+	packet_add_uint(&p->packet, "count", r->count);
+	packet_add_int(&p->packet, "within_ns", r->before - r->after);
+	packet_end(&p->packet);
+	return file_status(p);
+}
+
+static void write_note(struct perfetto *p, const struct t_note *n)
+{
+	static const char *const severities[] = {"", "info", "warning", "error"};
+	const struct trace *t = p->trace;
+	uint32_t track = track_of_process(p, n->process);
+	int64_t time = n->time > 0 ? n->time : t->origin > 0 ? t->origin : 0;
+
+	packet_begin(&p->packet, &p->host, INSTANT, time, track + 1);
+	packet_name(&p->packet, n->text ? n->text : "note");
+	packet_category(&p->packet, "note");
+	if (n->severity && n->severity < 4)
+		packet_add_text(&p->packet, "severity", severities[n->severity]);
+	if (n->part && *n->part)
+		packet_add_text(&p->packet, "part", n->part);
+	if (n->count > 1)
+		packet_add_uint(&p->packet, "count", n->count);
+	packet_end(&p->packet);
+}
+
+static const char *how_text(uint32_t how)
+{
+	static const char *const texts[] = {"finished", "exited without finishing the trace",
+					    "killed by a signal", "replaced by exec",
+					    "recording stopped first"};
+
+	return how < sizeof(texts) / sizeof(*texts) ? texts[how] : "not known";
+}
+
+/* The numbers every trace carries: losses, what was not traced or timed, the clock's error. */
+static void write_process_end(struct perfetto *p, uint32_t i)
+{
+	const struct t_process *t = &p->trace->processes[i];
+	struct packet *k = &p->packet;
+	int64_t time = t->end > 0 ? t->end : p->trace->end > 0 ? p->trace->end : 0;
+	Pf__DebugAnnotation *a;
+
+	packet_begin(k, &p->host, INSTANT, time, track_of_process(p, i) + 1);
+	packet_name(k, "end of process");
+	packet_category(k, "note");
+	packet_add_text(k, "how", how_text(t->how_ended));
+	packet_add_int(k, "exit_status", t->exit_status);
+	packet_add_uint(k, "lost_records", t->lost_records);
+	packet_add_uint(k, "lost_definitions", t->lost_definitions);
+	packet_add_uint(k, "untraced_calls", t->untraced_calls);
+	packet_add_uint(k, "untimed", t->untimed);
+	packet_add_uint(k, "damaged_blocks", t->damaged_blocks);
+	a = packet_annotation(k, "clock_error_ns");
+	if (a)
+		packet_set_double(a, t->clock_error_ns);
+	packet_end(k);
+}
+
+static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
+{
+	struct perfetto *p = self(s);
+	kymo_status_t status;
+	uint32_t i;
+
+	p->trace = t;
+	advance(p, INT64_MAX);
+	for (i = 1; i < t->notes_count; i++)
+		write_note(p, &t->notes[i]);
+	for (i = 1; i < t->processes_count; i++)
+		write_process_end(p, i);
+	status = device_finish(p);
+	if (status == KYMO_ERROR_SYSTEM)
+		stream_error(p->log, "temporary file: %s; free space or set TMPDIR",
+			     strerror(errno));
+	packet_flush(&p->file);
+	if (!status)
+		status = file_status(p);
+	p->finished = status == KYMO_OK;
+	return status;
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+/* Temporary data goes beside the output, which has room for a file of that kind. */
+static kymo_status_t init_spools(struct perfetto *p)
+{
+	const char *directory = getenv("TMPDIR"), *slash = p->path ? strrchr(p->path, '/') : NULL;
+	char *parent = NULL;
+	kymo_status_t status;
+
+	if (!directory || !*directory)
+		directory = p->path ? "." : "/tmp";
+	if (slash && !getenv("TMPDIR")) {
+		parent = strndup(p->path, slash == p->path ? 1 : (size_t)(slash - p->path));
+		if (!parent)
+			return KYMO_ERROR_NO_MEMORY;
+		directory = parent;
+	}
+	status = device_init(p, directory);
+	free(parent);
+	return status;
+}
+
+static kymo_status_t open_output(struct perfetto *p, const struct format_options *o)
+{
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (o->force ? O_TRUNC : O_EXCL);
+
+	p->file.fd = -1;
+	p->file.room = FILE_BUFFER;
+	p->file.buffer = malloc(p->file.room);
+	if (!p->file.buffer)
+		return KYMO_ERROR_NO_MEMORY;
+	if (!o->output) {
+		p->file.fd = STDOUT_FILENO;
+		if (!isatty(STDOUT_FILENO))
+			return KYMO_OK;
+		stream_error(o->log, "a Perfetto file is binary: name an output file");
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	}
+	p->file.fd = open(o->output, flags, 0666);
+	if (p->file.fd < 0) {
+		stream_error(o->log, "%s: %s%s", o->output, strerror(errno),
+			     errno == EEXIST ? "; use --force to overwrite it" : "");
+		return errno == EEXIST ? KYMO_ERROR_EXISTS : KYMO_ERROR_SYSTEM;
+	}
+	p->path = strdup(o->output);
+	return p->path ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
+/* A file that was not finished is no use to anybody and is removed. */
+static void perfetto_free(struct stream_sink *s)
+{
+	struct perfetto *p = self(s);
+	struct stat st;
+
+	if (p->path && !p->finished && fstat(p->file.fd, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(p->path);
+	if (p->path)
+		close(p->file.fd);
+	tracks_release(p);
+	spool_release(&p->work);
+	spool_release(&p->points);
+	packet_sequence_release(&p->host);
+	packet_sequence_release(&p->device);
+	packet_sequence_release(&p->counter);
+	free(p->open_calls);
+	free(p->file.buffer);
+	free(p->path);
+	free(p);
+}
+
+static kymo_status_t perfetto_write(const struct format_options *o, struct stream_sink **sink)
+{
+	struct perfetto *p = calloc(1, sizeof(*p));
+	kymo_status_t status;
+
+	if (!p)
+		return KYMO_ERROR_NO_MEMORY;
+	p->work.fd = p->points.fd = -1;
+	p->log = o->log;
+	p->device_only = o->device_only;
+	p->packet.file = &p->file;
+	p->sink = (struct stream_sink){
+		.begin = on_begin, .call = on_record, .dispatch = on_dispatch, .copy = on_copy,
+		.allocation = on_allocation, .sync = on_sync, .other = on_record, .loss = on_loss,
+		.end = on_end};
+	status = open_output(p, o);
+	if (!status)
+		status = init_spools(p);
+	if (status) {
+		perfetto_free(&p->sink);
+		return status;
+	}
+	*sink = &p->sink;
+	return KYMO_OK;
+}
+
+const struct format format_perfetto = {
+	.name = "perfetto",
+	.summary = "timeline for ui.perfetto.dev and trace_processor (protobuf)",
+	.suffix = ".pftrace",
+	.needs_order = true,
+	.write = perfetto_write,
+	.sink_free = perfetto_free,
+};

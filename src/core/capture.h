@@ -159,11 +159,11 @@ struct cap_thread {
 	uint64_t next_id;
 	uint64_t id_limit; /* ids of the thread's block end here */
 	int64_t scope;
-	struct shm_thread *shared; /* open calls visible to the drain, or NULL */
+	struct shm_thread *_Atomic shared; /* open calls visible to the drain, or NULL */
 	uint32_t index;
 	uint32_t tid;
 	uint64_t start;        /* tick at which the thread was first seen */
-	uint64_t records;      /* written, all buffers */
+	_Atomic uint64_t records; /* written, all buffers; by the thread itself only */
 	uint64_t *user;        /* [CAP_FRAMES][64] words of tools, or NULL until needed */
 	uint64_t external[64]; /* by context */
 	struct wire_ring rings[CAP_BUFFERS];
@@ -202,12 +202,30 @@ static inline uint32_t cap_site(struct cap_thread *t, const void *caller)
 /* Open calls the drain can see after a crash: the entry first, then the depth that shows it. */
 static inline void cap_shared_push(struct cap_thread *t, const struct cap_frame *f)
 {
-	struct shm_thread *s = t->shared;
+	struct shm_thread *s = atomic_load_explicit(&t->shared, memory_order_relaxed);
 	uint32_t depth = t->depth;
 
+	if (cap_unlikely(!s))
+		return;
 	if (cap_likely(depth <= WIRE_OPEN_MAX))
 		s->open[depth - 1] = (struct wire_open){f->id, f->start, f->op->wire, f->site};
 	atomic_store_explicit(&s->depth, depth, memory_order_release);
+}
+
+static inline void cap_shared_pop(struct cap_thread *t)
+{
+	struct shm_thread *s = atomic_load_explicit(&t->shared, memory_order_relaxed);
+
+	if (cap_likely(s != NULL))
+		atomic_store_explicit(&s->depth, t->depth, memory_order_release);
+}
+
+/* One more record; a plain increment, made readable for other threads. */
+static inline void cap_count_record(struct cap_thread *t)
+{
+	uint64_t n = atomic_load_explicit(&t->records, memory_order_relaxed);
+
+	atomic_store_explicit(&t->records, n + 1, memory_order_relaxed);
 }
 
 /*
@@ -258,8 +276,7 @@ static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct 
 	f->status = 0;
 	t->depth++;
 	f->start = tick_now();
-	if (cap_likely(t->shared != NULL))
-		cap_shared_push(t, f);
+	cap_shared_push(t, f);
 	return f;
 }
 
@@ -275,8 +292,7 @@ static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
 		return;
 	}
 	t->depth = (uint32_t)(f - t->frames);
-	if (cap_likely(t->shared != NULL))
-		atomic_store_explicit(&t->shared->depth, t->depth, memory_order_release);
+	cap_shared_pop(t);
 }
 
 static inline void cap_status(struct cap_frame *f, int32_t status, int32_t ok)
@@ -357,7 +373,7 @@ static inline void cap_commit(struct cap_frame *f, struct wire_enc *e)
 	struct wire_ring *r = &t->rings[cap_buffer_of[__builtin_ctzll(f->buffers)]];
 
 	wire_end(e, r);
-	t->records++;
+	cap_count_record(t);
 	if (cap_unlikely(f->buffers & (f->buffers - 1)))
 		cap_commit_more(f, e, r);
 }

@@ -23,6 +23,7 @@
 #define CORE_SERVICES 16u /* of one context */
 #define CORE_DOMAINS  64u
 #define CORE_TOOLS    16u
+#define CAP_USER_BYTES (CAP_FRAMES * 64u * sizeof(uint64_t)) /* of cap_thread.user */
 
 /* ---- process (process.c) ---- */
 

@@ -67,7 +67,6 @@ static struct slot *slot_get(void)
 	if (free_slots || add_slab()) {
 		s = free_slots;
 		free_slots = s->next;
-		s->live = true;
 	}
 	pthread_mutex_unlock(&core_live->threads);
 	return s;
@@ -78,9 +77,15 @@ void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data)
 	pthread_mutex_lock(&core_live->threads);
 	for (uint32_t i = 0; i < slab_count; i++)
 		for (uint32_t j = 0; j < SLAB_THREADS; j++)
-			if (slabs[i][j].live &&
-			    slabs[i][j].thread->magic == CAP_THREAD_MAGIC)
+			if (slabs[i][j].live)
 				fn(slabs[i][j].thread, data);
+	pthread_mutex_unlock(&core_live->threads);
+}
+
+static void slot_live(struct slot *s, bool live)
+{
+	pthread_mutex_lock(&core_live->threads);
+	s->live = live;
 	pthread_mutex_unlock(&core_live->threads);
 }
 
@@ -128,14 +133,14 @@ static void share_open_calls(struct cap_thread *t)
 {
 	struct shm_thread *s;
 
-	t->shared = NULL;
+	atomic_store(&t->shared, NULL);
 	if (!shared_pool || t->index >= SHM_THREADS)
 		return;
 	s = &shm_threads(shared_pool)[t->index];
 	s->tid = t->tid;
 	s->index = t->index;
 	atomic_store(&s->depth, 0);
-	t->shared = s;
+	atomic_store(&t->shared, s);
 }
 
 static void share_one(struct cap_thread *t, void *data)
@@ -153,6 +158,7 @@ static void detach(void *arg)
 {
 	struct slot *s = arg;
 	struct cap_thread *t = s->thread;
+	struct shm_thread *shared;
 
 	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
 		return;
@@ -162,14 +168,16 @@ static void detach(void *arg)
 	define_thread(t); /* again: it may have been named meanwhile */
 	define_thread_end(t, NULL);
 	cap_thread_current = NULL;
-	if (t->shared) {
-		atomic_store(&t->shared->depth, 0);
-		t->shared->tid = 0;
+	slot_live(s, false);
+	shared = atomic_load(&t->shared);
+	if (shared) {
+		atomic_store(&shared->depth, 0);
+		shared->tid = 0;
 	}
-	free(t->user);
+	if (t->user)
+		munmap(t->user, CAP_USER_BYTES);
 	pthread_mutex_lock(&core_live->threads);
 	memset(t, 0, sizeof(*t));
-	s->live = false;
 	s->next = free_slots;
 	free_slots = s;
 	pthread_mutex_unlock(&core_live->threads);
@@ -204,6 +212,7 @@ struct cap_thread *cap_thread_attach(void)
 	t->scope = 0;
 	share_open_calls(t);
 	t->magic = CAP_THREAD_MAGIC;
+	slot_live(s, true);
 	cap_thread_current = t;
 	pthread_setspecific(exit_key, s);
 	t->guard++;
@@ -541,7 +550,7 @@ static void record_no_fields(struct cap_thread *t, struct cap_frame *f, bool unw
 		v.unwound = unwound;
 		wire_begin(&e, r, &v, 0);
 		wire_end(&e, r);
-		t->records++;
+		cap_count_record(t);
 	}
 }
 

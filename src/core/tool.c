@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const kymo_tool_t *tools[CORE_TOOLS];
 static kymo_configure_fn configured[CORE_TOOLS];
@@ -100,8 +101,13 @@ void core_tools_finalize(void)
 
 static uint64_t *user_words(struct cap_thread *t, const struct cap_frame *f)
 {
-	if (!t->user)
-		t->user = calloc(CAP_FRAMES * 64, sizeof(*t->user));
+	void *p;
+
+	if (!t->user) {
+		p = mmap(NULL, CAP_USER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+		t->user = p == MAP_FAILED ? NULL : p;
+	}
 	return t->user ? t->user + (f - t->frames) * 64 : NULL;
 }
 

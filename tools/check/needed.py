@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks what the libraries loaded into programs need and export.
+
+needed.py LIBRARY... : DT_NEEDED entries must be libc's own (and libkymo itself); the exported
+symbols must be kymo_* and the documented doors of runtimes; no text relocations, no executable
+stack.
+"""
+import re
+import subprocess
+import sys
+
+NEEDED = re.compile(r"^(libc|libdl|libpthread|ld-linux-[a-z0-9-]+|libkymo)\.so\.\d+$")
+EXPORTED = re.compile(r"^(kymo_\w+|cl[A-Z]\w+|KYMO_\w+)$")
+# Functions that end the program, print to its streams or change its signals.
+FORBIDDEN = {"exit", "_exit", "abort", "printf", "puts", "putchar", "perror", "sigaction", "signal",
+             "sqlite3_open", "ZSTD_compress"}
+ALLOWED_IN = {"libkymo-inject": {"_exit", "signal"}}  # in the forked child that becomes the drain
+
+
+def run(*argv):
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+def check(path, problems):
+    name = path.rsplit("/", 1)[-1].split(".so")[0]
+    dynamic = run("readelf", "-dW", path)
+    for entry in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
+        if not NEEDED.match(entry):
+            problems.append(f"{path}: needs {entry}")
+    if "TEXTREL" in dynamic:
+        problems.append(f"{path}: has text relocations")
+    if re.search(r"GNU_STACK.*RWE", run("readelf", "-lW", path)):
+        problems.append(f"{path}: wants an executable stack")
+    exported = undefined = 0
+    for line in run("nm", "-D", path).splitlines():
+        words = line.split()
+        symbol = words[-1].split("@")[0]
+        if words[-2] == "U":
+            undefined += 1
+            if symbol in FORBIDDEN - ALLOWED_IN.get(name, set()):
+                problems.append(f"{path}: calls {symbol}")
+        elif words[-2] in "TDBRVW" and len(words) == 3:
+            exported += 1
+            if not EXPORTED.match(symbol):
+                problems.append(f"{path}: exports {symbol}")
+    print(f"{path}: {exported} exported, {undefined} undefined symbols")
+    if not undefined:
+        problems.append(f"{path}: no symbols read")
+
+
+def main():
+    problems = []
+    if len(sys.argv) < 2:
+        problems.append("usage: needed.py LIBRARY...")
+    for path in sys.argv[1:]:
+        check(path, problems)
+    for p in problems:
+        print(p)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

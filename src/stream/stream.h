@@ -25,7 +25,7 @@
 
 struct t_enum_set {
 	const char *name;
-	kymo_enum_value_t *values;
+	kymo_enum_value_t *values; /* ascending by value (trace_sort_enum_set) */
 	uint32_t count;
 };
 
@@ -253,7 +253,7 @@ struct rec_sync {
 
 struct rec_loss { /* records dropped by one thread between two of its chunks */
 	uint32_t process, thread;
-	uint64_t count;
+	uint64_t count;        /* 0: not known, whole chunks are missing */
 	int64_t after, before; /* time range in which it happened */
 };
 

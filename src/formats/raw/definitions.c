@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Definitions of one raw file into the trace. The file is walked twice: first for everything, then
+ * for operations, which refer to domains and enum sets that may come later. Ids of the process are
+ * kept in the reference fields until all are known, then replaced by global indexes.
+ */
+#include <string.h>
+
+#include "formats/raw/internal.h"
+#include "formats/raw/schema.h"
+
+#define BLOB_MAX (64u << 20)
+
+struct reading {
+	struct raw_process *p;
+	struct trace *t;
+	struct device_sync *clock_syncs; /* with clock ids in parallel */
+	uint64_t *clock_sync_ids;
+	uint32_t clock_sync_count;
+	/* What this file added begins here. */
+	uint32_t agents, contexts, queues, programs, kernels, modules, sites, notes, clocks;
+	bool process_end_seen;
+	uint64_t process_end_how, process_end_tick;
+	uint64_t end_tick; /* of RAW_END, 0 unknown */
+};
+
+static const char *text(struct trace *t, const struct wire_def *d, unsigned i)
+{
+	size_t length;
+	const char *s = wire_def_text(d, i, &length);
+
+	return trace_string(t, s, length);
+}
+
+/* NUL separated words, quoted where a shell would need it. */
+static const char *join_words(struct trace *t, const struct wire_def *d, unsigned i)
+{
+	size_t length, n = 0;
+	const char *s = wire_def_text(d, i, &length), *end = s + length;
+	char *out = trace_alloc(t, length * 4 + 8); /* a quote becomes four bytes */
+
+	if (!out)
+		return "";
+	while (s < end) {
+		size_t word = strnlen(s, (size_t)(end - s));
+		bool plain = word && !memchr(s, ' ', word) && !memchr(s, '\'', word) &&
+			     !memchr(s, '"', word) && !memchr(s, '\n', word);
+
+		if (n)
+			out[n++] = ' ';
+		if (!plain)
+			out[n++] = '\'';
+		for (size_t k = 0; k < word; k++) {
+			if (s[k] == '\'') {
+				memcpy(out + n, "'\\''", 4);
+				n += 4;
+			} else {
+				out[n++] = s[k];
+			}
+		}
+		if (!plain)
+			out[n++] = '\'';
+		s += word + 1;
+	}
+	return out;
+}
+
+static void set_process(struct reading *r, const struct wire_def *d)
+{
+	struct trace *t = r->t;
+	struct t_process *p = &t->processes[r->p->process];
+	struct tick_origin *o = &r->p->origin;
+
+	p->pid = (uint32_t)wire_def_get(d, DEF_PROCESS_PID);
+	p->ppid = (uint32_t)wire_def_get(d, DEF_PROCESS_PPID);
+	p->exe = text(t, d, DEF_PROCESS_EXE);
+	p->argv = join_words(t, d, DEF_PROCESS_ARGV);
+	p->cwd = text(t, d, DEF_PROCESS_CWD);
+	p->hostname = text(t, d, DEF_PROCESS_HOSTNAME);
+	p->version = text(t, d, DEF_PROCESS_VERSION);
+	p->arg_level = (uint32_t)wire_def_get(d, DEF_PROCESS_ARG_LEVEL);
+	p->start = (int64_t)wire_def_get(d, DEF_PROCESS_START_MONOTONIC);
+	p->start_realtime = (int64_t)wire_def_get(d, DEF_PROCESS_START_REALTIME);
+	p->realtime_offset = (int64_t)((uint64_t)p->start_realtime - (uint64_t)p->start);
+	o->tick = wire_def_get(d, DEF_PROCESS_START_TICK);
+	o->ns = (uint64_t)p->start;
+	o->per_second = wire_def_get(d, DEF_PROCESS_TICK_RATE);
+	o->identity = wire_def_get(d, DEF_PROCESS_TICK_SOURCE) == 2;
+}
+
+static void add_domain(struct reading *r, const struct wire_def *d)
+{
+	size_t length;
+	const char *name = wire_def_text(d, DEF_DOMAIN_NAME, &length);
+	uint32_t i = 1;
+
+	while (i < r->t->domains_count && (strlen(r->t->domains[i].name) != length ||
+					   memcmp(r->t->domains[i].name, name, length) != 0))
+		i++;
+	if (i == r->t->domains_count)
+		*trace_add(r->t, domains) =
+			(struct t_domain){trace_string(r->t, name, length),
+					  text(r->t, d, DEF_DOMAIN_TITLE)};
+	idmap_set(&r->p->domains, wire_def_get(d, DEF_DOMAIN_ID), i);
+	schema_domain_base(r->p, i, wire_def_get(d, DEF_DOMAIN_BASE));
+}
+
+static void add_enum_set(struct reading *r, const struct wire_def *d)
+{
+	schema_add_set(r->p, d);
+}
+
+static void add_op(struct reading *r, const struct wire_def *d)
+{
+	schema_add_op(r->p, d);
+}
+
+/* The thread of that index in the process; made if need be. */
+static struct t_thread *thread_of(struct reading *r, uint64_t index)
+{
+	uint32_t i = idmap_get(&r->p->threads, index);
+	struct t_thread *th;
+
+	if (i)
+		return &r->t->threads[i];
+	i = r->t->threads_count;
+	th = trace_add(r->t, threads);
+	th->process = r->p->process;
+	th->index = (uint32_t)index;
+	th->name = "";
+	idmap_set(&r->p->threads, index, i);
+	return th;
+}
+
+static void add_thread(struct reading *r, const struct wire_def *d)
+{
+	struct t_thread *th = thread_of(r, wire_def_get(d, DEF_THREAD_INDEX));
+
+	th->tid = (uint32_t)wire_def_get(d, DEF_THREAD_TID);
+	th->name = text(r->t, d, DEF_THREAD_NAME);
+	th->start = (int64_t)wire_def_get(d, DEF_THREAD_START); /* a tick until resolve() */
+	th->main = wire_def_get(d, DEF_THREAD_MAIN) != 0;
+}
+
+static void end_thread(struct reading *r, const struct wire_def *d)
+{
+	struct t_thread *th = thread_of(r, wire_def_get(d, DEF_THREAD_END_INDEX));
+
+	th->end = (int64_t)wire_def_get(d, DEF_THREAD_END_TICK);
+	th->records = wire_def_get(d, DEF_THREAD_END_RECORDS);
+	th->lost = wire_def_get(d, DEF_THREAD_END_LOST);
+}
+
+static uint32_t site_at(struct reading *r, uint64_t address)
+{
+	uint32_t i = idmap_get(&r->p->addresses, address);
+
+	if (i)
+		return i;
+	i = r->t->sites_count;
+	*trace_add(r->t, sites) = (struct t_site){.process = r->p->process, .address = address};
+	idmap_set(&r->p->addresses, address, i);
+	return i;
+}
+
+static void add_site(struct reading *r, const struct wire_def *d)
+{
+	idmap_set(&r->p->sites, wire_def_get(d, DEF_SITE_ID),
+		  site_at(r, wire_def_get(d, DEF_SITE_ADDRESS)));
+}
+
+static void add_stack(struct reading *r, const struct wire_def *d)
+{
+	size_t length;
+	const char *s = wire_def_text(d, DEF_STACK_ADDRESSES, &length);
+	uint32_t n = (uint32_t)(length / 8);
+	struct t_stack stack = {.process = r->p->process, .count = n};
+
+	stack.sites = trace_alloc(r->t, n * sizeof(*stack.sites));
+	for (uint32_t i = 0; stack.sites && i < n; i++) {
+		uint64_t address;
+
+		memcpy(&address, s + (size_t)i * 8, 8);
+		stack.sites[i] = site_at(r, address);
+	}
+	if (!stack.sites)
+		stack.count = 0;
+	idmap_set(&r->p->stacks, wire_def_get(d, DEF_STACK_ID), r->t->stacks_count);
+	*trace_add(r->t, stacks) = stack;
+}
+
+static void add_module(struct reading *r, const struct wire_def *d)
+{
+	size_t length;
+	const char *id = wire_def_text(d, DEF_MODULE_BUILD_ID, &length);
+	uint8_t *copy = length ? trace_alloc(r->t, length) : NULL;
+
+	if (copy)
+		memcpy(copy, id, length);
+	*trace_add(r->t, modules) =
+		(struct t_module){.process = r->p->process,
+				  .start = wire_def_get(d, DEF_MODULE_START),
+				  .end = wire_def_get(d, DEF_MODULE_END),
+				  .bias = wire_def_get(d, DEF_MODULE_BIAS),
+				  .path = text(r->t, d, DEF_MODULE_PATH),
+				  .build_id = copy,
+				  .build_id_length = copy ? (uint32_t)length : 0};
+}
+
+/* True when `id` was not defined before: then it now stands for `next`. */
+static bool define(struct idmap *m, uint64_t id, uint32_t next)
+{
+	return id != 0 && idmap_get(m, id) == 0 && idmap_set(m, id, next);
+}
+
+static void add_agent(struct reading *r, const struct wire_def *d)
+{
+	struct t_agent *a;
+	size_t length;
+	const char *uuid = wire_def_text(d, DEF_AGENT_UUID, &length);
+
+	if (!define(&r->p->agents, wire_def_get(d, DEF_AGENT_ID), r->t->agents_count))
+		return;
+	a = trace_add(r->t, agents);
+	a->process = r->p->process;
+	a->parent = (uint32_t)wire_def_get(d, DEF_AGENT_PARENT);
+	a->clock = (uint32_t)wire_def_get(d, DEF_AGENT_CLOCK);
+	a->type = text(r->t, d, DEF_AGENT_TYPE);
+	a->name = text(r->t, d, DEF_AGENT_NAME);
+	a->vendor = text(r->t, d, DEF_AGENT_VENDOR);
+	a->driver = text(r->t, d, DEF_AGENT_DRIVER);
+	a->domain = text(r->t, d, DEF_AGENT_DOMAIN);
+	a->platform = text(r->t, d, DEF_AGENT_PLATFORM);
+	a->properties = text(r->t, d, DEF_AGENT_PROPERTIES);
+	a->handle = wire_def_get(d, DEF_AGENT_HANDLE);
+	a->has_uuid = length == sizeof(a->uuid);
+	if (a->has_uuid)
+		memcpy(a->uuid, uuid, sizeof(a->uuid));
+}
+
+static void add_context(struct reading *r, const struct wire_def *d)
+{
+	if (!define(&r->p->contexts, wire_def_get(d, DEF_DEVICE_CONTEXT_ID), r->t->contexts_count))
+		return;
+	*trace_add(r->t, contexts) =
+		(struct t_device_context){r->p->process, wire_def_get(d, DEF_DEVICE_CONTEXT_HANDLE),
+					  text(r->t, d, DEF_DEVICE_CONTEXT_DOMAIN)};
+}
+
+static void add_queue(struct reading *r, const struct wire_def *d)
+{
+	if (!define(&r->p->queues, wire_def_get(d, DEF_QUEUE_ID), r->t->queues_count))
+		return;
+	*trace_add(r->t, queues) =
+		(struct t_queue){.process = r->p->process,
+				 .agent = (uint32_t)wire_def_get(d, DEF_QUEUE_AGENT),
+				 .context = (uint32_t)wire_def_get(d, DEF_QUEUE_CONTEXT),
+				 .flags = (uint32_t)wire_def_get(d, DEF_QUEUE_FLAGS),
+				 .handle = wire_def_get(d, DEF_QUEUE_HANDLE),
+				 .properties = wire_def_get(d, DEF_QUEUE_PROPERTIES),
+				 .domain = text(r->t, d, DEF_QUEUE_DOMAIN),
+				 .name = text(r->t, d, DEF_QUEUE_NAME)};
+}
+
+static void add_program(struct reading *r, const struct wire_def *d)
+{
+	if (!define(&r->p->programs, wire_def_get(d, DEF_PROGRAM_ID), r->t->programs_count))
+		return;
+	*trace_add(r->t, programs) =
+		(struct t_program){.process = r->p->process,
+				   .context = (uint32_t)wire_def_get(d, DEF_PROGRAM_CONTEXT),
+				   .source = (uint32_t)wire_def_get(d, DEF_PROGRAM_SOURCE),
+				   .handle = wire_def_get(d, DEF_PROGRAM_HANDLE),
+				   .domain = text(r->t, d, DEF_PROGRAM_DOMAIN),
+				   .kind = text(r->t, d, DEF_PROGRAM_KIND)};
+}
+
+static void add_kernel(struct reading *r, const struct wire_def *d)
+{
+	if (!define(&r->p->kernels, wire_def_get(d, DEF_KERNEL_ID), r->t->kernels_count))
+		return;
+	*trace_add(r->t, kernels) =
+		(struct t_kernel){.process = r->p->process,
+				  .program = (uint32_t)wire_def_get(d, DEF_KERNEL_PROGRAM),
+				  .handle = wire_def_get(d, DEF_KERNEL_HANDLE),
+				  .domain = text(r->t, d, DEF_KERNEL_DOMAIN),
+				  .name = text(r->t, d, DEF_KERNEL_NAME)};
+}
+
+/* A blob comes in pieces; all of one claim the same size, which the file must be able to hold. */
+static void add_blob(struct reading *r, const struct wire_def *d)
+{
+	uint64_t id = wire_def_get(d, DEF_BLOB_ID), offset = wire_def_get(d, DEF_BLOB_OFFSET);
+	uint64_t stored = wire_def_get(d, DEF_BLOB_STORED);
+	struct t_blob *b;
+	size_t length;
+	const char *data = wire_def_text(d, DEF_BLOB_DATA, &length);
+
+	if (stored > BLOB_MAX)
+		return;
+	if (define(&r->p->blobs, id, r->t->blobs_count)) {
+		b = trace_add(r->t, blobs);
+		*b = (struct t_blob){r->p->process, text(r->t, d, DEF_BLOB_WHAT),
+				     trace_alloc(r->t, stored + 1), stored,
+				     wire_def_get(d, DEF_BLOB_TOTAL)};
+		if (!b->data)
+			*b = (struct t_blob){.what = "", .data = ""};
+	}
+	b = &r->t->blobs[idmap_get(&r->p->blobs, id)];
+	if (b->process == r->p->process && offset <= b->stored && length <= b->stored - offset)
+		memcpy((char *)(uintptr_t)b->data + offset, data, length);
+}
+
+static void add_clock(struct reading *r, const struct wire_def *d)
+{
+	if (define(&r->p->clock_ids, wire_def_get(d, DEF_CLOCK_ID), r->t->clocks_count))
+		*trace_add(r->t, clocks) = (struct t_clock){r->p->process,
+							    text(r->t, d, DEF_CLOCK_NAME), -1, 0};
+}
+
+/* Appends to an array of capacity 64, 128, ... */
+static bool append(void *array, uint32_t count, size_t size)
+{
+	void *data;
+
+	if (count && (count < 64 || (count & (count - 1))))
+		return true;
+	memcpy(&data, array, sizeof(data));
+	data = realloc(data, (count ? (size_t)count * 2 : 64) * size);
+	if (data)
+		memcpy(array, &data, sizeof(data));
+	return data != NULL;
+}
+
+static void add_clock_sync(struct reading *r, const struct wire_def *d)
+{
+	uint32_t n = r->clock_sync_count;
+
+	if (!append(&r->clock_syncs, n, sizeof(*r->clock_syncs)) ||
+	    !append(&r->clock_sync_ids, n, sizeof(*r->clock_sync_ids)))
+		return;
+	r->clock_syncs[n] = (struct device_sync){ /* ticks until resolve() */
+		(int64_t)wire_def_get(d, DEF_CLOCK_SYNC_BEFORE),
+		(int64_t)wire_def_get(d, DEF_CLOCK_SYNC_AFTER),
+		(int64_t)wire_def_get(d, DEF_CLOCK_SYNC_VALUE)};
+	r->clock_sync_ids[n] = wire_def_get(d, DEF_CLOCK_SYNC_CLOCK);
+	r->clock_sync_count++;
+}
+
+static void add_sync_point(struct raw_process *p, const struct raw_tick_sync *s)
+{
+	if (append(&p->syncs, p->sync_count, sizeof(*p->syncs)))
+		p->syncs[p->sync_count++] = *s;
+}
+
+static void add_tick_sync(struct reading *r, const struct wire_def *d)
+{
+	struct raw_tick_sync s = {wire_def_get(d, DEF_TICK_SYNC_BEFORE),
+				  wire_def_get(d, DEF_TICK_SYNC_AFTER),
+				  wire_def_get(d, DEF_TICK_SYNC_RAW),
+				  wire_def_get(d, DEF_TICK_SYNC_REALTIME)};
+
+	add_sync_point(r->p, &s);
+}
+
+static void add_note(struct reading *r, const struct wire_def *d)
+{
+	*trace_add(r->t, notes) =
+		(struct t_note){r->p->process, (uint32_t)wire_def_get(d, DEF_NOTE_SEVERITY),
+				text(r->t, d, DEF_NOTE_PART), text(r->t, d, DEF_NOTE_TEXT),
+				(int64_t)wire_def_get(d, DEF_NOTE_TICK),
+				wire_def_get(d, DEF_NOTE_COUNT)};
+}
+
+static void end_process(struct reading *r, const struct wire_def *d)
+{
+	struct t_process *p = &r->t->processes[r->p->process];
+
+	r->process_end_seen = true;
+	r->process_end_how = wire_def_get(d, DEF_PROCESS_END_HOW);
+	r->process_end_tick = wire_def_get(d, DEF_PROCESS_END_TICK);
+	p->lost_records = wire_def_get(d, DEF_PROCESS_END_LOST);
+	p->lost_definitions = wire_def_get(d, DEF_PROCESS_END_DEFS_LOST);
+	p->untraced_calls = wire_def_get(d, DEF_PROCESS_END_UNTRACED);
+	p->untimed = wire_def_get(d, DEF_PROCESS_END_UNTIMED);
+}
+
+typedef void (*def_handler)(struct reading *r, const struct wire_def *d);
+
+static const def_handler handlers[DEF_COUNT] = {
+	[DEF_PROCESS] = set_process, [DEF_DOMAIN] = add_domain, [DEF_ENUM_SET] = add_enum_set,
+	[DEF_OP] = add_op, [DEF_THREAD] = add_thread, [DEF_SITE] = add_site,
+	[DEF_STACK] = add_stack, [DEF_MODULE] = add_module, [DEF_AGENT] = add_agent,
+	[DEF_DEVICE_CONTEXT] = add_context, [DEF_QUEUE] = add_queue, [DEF_PROGRAM] = add_program,
+	[DEF_KERNEL] = add_kernel, [DEF_BLOB] = add_blob, [DEF_CLOCK_SYNC] = add_clock_sync,
+	[DEF_TICK_SYNC] = add_tick_sync, [DEF_NOTE] = add_note, [DEF_THREAD_END] = end_thread,
+	[DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
+};
+
+/* ---- blocks -------------------------------------------------------------------------------- */
+
+static void read_chunk(struct reading *r, uint32_t block, const uint8_t *data, size_t bytes,
+		       bool ops)
+{
+	struct wire_reader reader;
+	struct wire_def d;
+	int got = -1;
+
+	if (wire_reader_init(&reader, data, bytes)) {
+		while ((got = wire_def_read(&reader.p, reader.end, &d)) > 0) {
+			if (d.kind < DEF_COUNT && handlers[d.kind] && (d.kind == DEF_OP) == ops)
+				handlers[d.kind](r, &d);
+		}
+	}
+	if (got < 0 && !ops) {
+		r->p->file.damaged++;
+		stream_warn(r->p->rt->log, "%s: definitions at offset %llu are damaged",
+			    r->p->file.path, (unsigned long long)r->p->file.blocks[block]);
+	}
+}
+
+static void read_open_calls(struct reading *r, const uint8_t *data, size_t bytes)
+{
+	struct raw_open o;
+
+	for (; bytes >= sizeof(o); data += sizeof(o), bytes -= sizeof(o)) {
+		uint32_t thread;
+
+		memcpy(&o, data, sizeof(o));
+		thread_of(r, o.thread)->tid = o.tid;
+		thread = idmap_get(&r->p->threads, o.thread);
+		*trace_add(r->t, open_calls) =
+			(struct t_open_call){thread, o.call.op, o.depth, o.call.id,
+					     (int64_t)o.call.start};
+	}
+}
+
+static void read_end(struct reading *r, const uint8_t *data, size_t bytes)
+{
+	struct t_process *p = &r->t->processes[r->p->process];
+	struct raw_end e = {0};
+
+	if (bytes < sizeof(e))
+		return;
+	memcpy(&e, data, sizeof(e));
+	p->how_ended = e.how;
+	p->exit_status = e.status;
+	r->end_tick = e.tick;
+	if (e.lost_records > p->lost_records)
+		p->lost_records = e.lost_records;
+	if (e.lost_definitions > p->lost_definitions)
+		p->lost_definitions = e.lost_definitions;
+	r->p->file.damaged += e.damaged_chunks;
+}
+
+static void read_small(struct reading *r, const struct raw_block *b, const uint8_t *data,
+		       size_t bytes)
+{
+	struct raw_tick_sync s;
+
+	if (b->type == RAW_OPEN_CALLS) {
+		read_open_calls(r, data, bytes);
+	} else if (b->type == RAW_END) {
+		read_end(r, data, bytes);
+	} else if (b->type == RAW_TICK_SYNC && bytes >= sizeof(s)) {
+		memcpy(&s, data, sizeof(s));
+		add_sync_point(r->p, &s);
+	}
+}
+
+/* A thread whose definition is missing still has chunks: they say its tid. */
+static void check_thread(struct reading *r, uint32_t block, const struct raw_block *b,
+			 struct raw_buffer *buffer)
+{
+	struct wire_chunk h;
+	const uint8_t *data;
+	size_t bytes;
+
+	if (idmap_get(&r->p->threads, b->thread) ||
+	    !raw_file_payload(&r->p->file, block, buffer, false, &data, &bytes) ||
+	    bytes < sizeof(h))
+		return;
+	memcpy(&h, data, sizeof(h));
+	if (idmap_get(&r->p->threads, h.thread) == 0) {
+		struct t_thread *th = thread_of(r, h.thread);
+
+		th->tid = h.tid;
+		th->start = (int64_t)h.base_tick;
+	}
+}
+
+/* One walk over the blocks; the second (`ops`) also sees to threads without definition. */
+static void walk(struct reading *r, bool ops)
+{
+	struct raw_buffer buffer = {0};
+
+	for (uint32_t i = 0; i < r->p->file.block_count; i++) {
+		struct raw_block b;
+		const uint8_t *data;
+		size_t bytes;
+
+		raw_file_block(&r->p->file, i, &b);
+		if (b.type == RAW_CHUNK && b.chunk_type != WIRE_CHUNK_DEFINITIONS) {
+			if (ops)
+				check_thread(r, i, &b, &buffer);
+			continue;
+		}
+		if (ops && b.type != RAW_CHUNK)
+			continue;
+		if (!raw_file_payload(&r->p->file, i, &buffer, !ops, &data, &bytes))
+			continue;
+		if (b.type == RAW_CHUNK)
+			read_chunk(r, i, data, bytes, ops);
+		else
+			read_small(r, &b, data, bytes);
+	}
+	raw_buffer_release(&buffer);
+}
+
+/* ---- references and times ------------------------------------------------------------------ */
+
+static int64_t to_ns(struct reading *r, int64_t tick)
+{
+	return tick ? tick_map_ns(&r->p->ticks, (uint64_t)tick) : 0;
+}
+
+static void resolve_references(struct reading *r)
+{
+	struct raw_process *p = r->p;
+	struct trace *t = r->t;
+
+	for (uint32_t i = r->agents; i < t->agents_count; i++) {
+		t->agents[i].parent = idmap_get(&p->agents, t->agents[i].parent);
+		t->agents[i].clock = idmap_get(&p->clock_ids, t->agents[i].clock);
+	}
+	for (uint32_t i = r->queues; i < t->queues_count; i++) {
+		t->queues[i].agent = idmap_get(&p->agents, t->queues[i].agent);
+		t->queues[i].context = idmap_get(&p->contexts, t->queues[i].context);
+	}
+	for (uint32_t i = r->programs; i < t->programs_count; i++) {
+		t->programs[i].context = idmap_get(&p->contexts, t->programs[i].context);
+		t->programs[i].source = idmap_get(&p->blobs, t->programs[i].source);
+	}
+	for (uint32_t i = r->kernels; i < t->kernels_count; i++)
+		t->kernels[i].program = idmap_get(&p->programs, t->kernels[i].program);
+	/* Of modules that were mapped over one another, the last. */
+	for (uint32_t i = r->sites; i < t->sites_count; i++) {
+		for (uint32_t m = r->modules; m < t->modules_count; m++) {
+			if (t->sites[i].address - 1 >= t->modules[m].start &&
+			    t->sites[i].address - 1 < t->modules[m].end)
+				t->sites[i].module = m;
+		}
+	}
+}
+
+static void resolve_times(struct reading *r, uint32_t first_open)
+{
+	struct raw_process *p = r->p;
+	struct trace *t = r->t;
+	struct t_process *tp = &t->processes[p->process];
+
+	for (uint32_t i = p->first_thread; i < t->threads_count; i++) {
+		t->threads[i].start = to_ns(r, t->threads[i].start);
+		t->threads[i].end = to_ns(r, t->threads[i].end);
+	}
+	for (uint32_t i = r->notes; i < t->notes_count; i++)
+		t->notes[i].time = to_ns(r, t->notes[i].time);
+	for (uint32_t i = first_open; i < t->open_calls_count; i++) {
+		struct t_open_call *o = &t->open_calls[i];
+
+		o->start = to_ns(r, o->start);
+		o->op = o->op < p->op_count ? p->ops[o->op].op : 0;
+	}
+	tp->end = r->end_tick ? to_ns(r, (int64_t)r->end_tick) : to_ns(r, (int64_t)r->process_end_tick);
+	tp->clock_error_ns = p->ticks.error_ns;
+	if (tp->how_ended == UINT32_MAX && r->process_end_seen) {
+		tp->how_ended = r->process_end_how == 2 ? 3 : 0;
+		tp->exit_status = -1;
+	}
+	if (p->sync_count) {
+		tp->realtime_offset = (int64_t)(p->syncs[0].realtime - p->syncs[0].monotonic_raw);
+		tp->start = p->origin.tick ? to_ns(r, (int64_t)p->origin.tick) : tp->start;
+	}
+}
+
+/* Collects the syncs of each clock of this process and builds its map. */
+static kymo_status_t build_clocks(struct reading *r)
+{
+	struct raw_process *p = r->p;
+	struct trace *t = r->t;
+	uint32_t n = t->clocks_count - r->clocks;
+	struct device_sync *one;
+	kymo_status_t status = KYMO_OK;
+
+	p->first_clock = r->clocks;
+	p->clock_count = n;
+	p->clocks = calloc(n + 1, sizeof(*p->clocks));
+	one = calloc(r->clock_sync_count + 1, sizeof(*one));
+	if (!p->clocks || !one)
+		status = KYMO_ERROR_NO_MEMORY;
+	for (uint32_t i = 0; status == KYMO_OK && i < n; i++) {
+		uint32_t count = 0;
+
+		for (uint32_t k = 0; k < r->clock_sync_count; k++) {
+			const struct device_sync *s = &r->clock_syncs[k];
+
+			if (idmap_get(&p->clock_ids, r->clock_sync_ids[k]) != p->first_clock + i)
+				continue;
+			one[count++] = (struct device_sync){to_ns(r, s->before), to_ns(r, s->after),
+							    s->value};
+		}
+		status = device_map_build(&p->clocks[i], one, count);
+		t->clocks[p->first_clock + i].syncs = count;
+		t->clocks[p->first_clock + i].error_ns = p->clocks[i].error_ns;
+	}
+	free(one);
+	return status;
+}
+
+static kymo_status_t finish(struct reading *r, uint32_t first_open)
+{
+	struct raw_process *p = r->p;
+	kymo_status_t status = tick_map_build(&p->ticks, &p->origin, p->syncs, p->sync_count);
+
+	if (status == KYMO_OK)
+		status = build_clocks(r);
+	if (status != KYMO_OK)
+		return status;
+	p->thread_count = r->t->threads_count - p->first_thread;
+	p->next_seq = calloc(p->thread_count + 1u, sizeof(*p->next_seq));
+	p->last_seen = calloc(p->thread_count + 1u, sizeof(*p->last_seen));
+	p->lost_seen = calloc(p->thread_count + 1u, sizeof(*p->lost_seen));
+	if (!p->next_seq || !p->last_seen || !p->lost_seen || trace_failed(r->t))
+		return KYMO_ERROR_NO_MEMORY;
+	resolve_references(r);
+	resolve_times(r, first_open);
+	return KYMO_OK;
+}
+
+kymo_status_t raw_read_definitions(struct raw_process *p)
+{
+	struct trace *t = p->rt->trace;
+	struct reading r = {.p = p,
+			    .t = t,
+			    .agents = t->agents_count,
+			    .contexts = t->contexts_count,
+			    .queues = t->queues_count,
+			    .programs = t->programs_count,
+			    .kernels = t->kernels_count,
+			    .modules = t->modules_count,
+			    .sites = t->sites_count,
+			    .notes = t->notes_count,
+			    .clocks = t->clocks_count};
+	uint32_t first_open = t->open_calls_count;
+	kymo_status_t status;
+
+	p->first_thread = t->threads_count;
+	walk(&r, false);
+	walk(&r, true);
+	status = finish(&r, first_open);
+	free(r.clock_syncs);
+	free(r.clock_sync_ids);
+	return status;
+}

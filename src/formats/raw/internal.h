@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share: the state of an open trace. */
+#ifndef FORMATS_RAW_INTERNAL_H
+#define FORMATS_RAW_INTERNAL_H
+
+#include "formats/raw/idmap.h"
+#include "formats/raw/scan.h"
+#include "stream/trace.h"
+#include "wire/defs.h"
+
+struct raw_process {
+	struct raw_trace *rt;
+	struct raw_file file;
+	uint32_t process; /* global index */
+	struct raw_op *ops; /* by wire op; of kind RAW_KIND_NONE where not defined */
+	uint32_t op_count;
+	struct tick_map ticks;
+	struct tick_origin origin;
+	struct raw_tick_sync *syncs;
+	uint32_t sync_count;
+	struct device_map *clocks; /* by global index - first_clock */
+	uint32_t first_clock, clock_count;
+	struct idmap domains, sets, threads, sites, addresses, stacks, agents, clock_ids, contexts,
+		queues, programs, kernels, blobs;
+	struct idmap bases; /* by global domain: wire number of its op 0, plus 1 */
+	struct t_enum_set **set_table; /* `sets` gives positions in it, plus 1 */
+	uint32_t set_count;
+	uint64_t *next_seq;     /* by global thread index - first_thread: chunk expected next */
+	int64_t *last_seen;     /* likewise: end of the last chunk, ns */
+	uint64_t *lost_seen;    /* likewise: records the chunks read so far say are lost */
+	uint32_t first_thread, thread_count;
+	bool undefined_op_said;
+};
+
+struct raw_trace {
+	struct trace *trace;
+	struct stream_log *log;
+	struct raw_process *processes;
+	uint32_t count;
+	uint64_t bytes;
+	struct idmap ops; /* by hash of domain and name: global op */
+};
+
+/* definitions.c: reads all definitions of one file into the trace, references resolved. */
+kymo_status_t raw_read_definitions(struct raw_process *p);
+
+/* activity.c: which typed record a domain's records become, and where its fields go. */
+enum raw_kind raw_kind_of_domain(const char *name);
+const uint8_t *raw_slots(struct trace *t, enum raw_kind kind, const struct t_op *op);
+void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,
+			 union raw_any *out);
+
+/* Start key for ordering: device start of device records, start of all others. */
+int64_t raw_key(enum raw_kind kind, const union raw_any *any);
+
+/* manifest.c */
+void raw_read_manifest(struct trace *t, const char *directory, struct stream_log *log);
+
+/* scan.c: makes the chunk of a block ready to read. False: not a chunk of records, or damaged. */
+bool raw_chunk_init(struct raw_process *p, uint32_t block, struct raw_buffer *buffer, bool count,
+		    struct raw_chunk *out);
+
+#endif

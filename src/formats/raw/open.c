@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a trace: its raw files, each one's definitions, and what the manifest adds. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/raw/internal.h"
+
+static bool ends_with(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+
+	return n > m && strcmp(s + n - m, suffix) == 0;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool raw_directory(const char *path, char *out, size_t size)
+{
+	return (size_t)snprintf(out, size, "%s/raw", path) < size && is_directory(out);
+}
+
+bool raw_trace_probe(const char *path)
+{
+	char raw[4096];
+	uint64_t magic = 0;
+	FILE *f;
+
+	if (is_directory(path))
+		return raw_directory(path, raw, sizeof(raw));
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (fread(&magic, sizeof(magic), 1, f) != 1)
+		magic = 0;
+	fclose(f);
+	return magic == RAW_MAGIC || ends_with(path, ".kyr");
+}
+
+static int is_raw_file(const struct dirent *d)
+{
+	return ends_with(d->d_name, ".kyr");
+}
+
+/* ---- one file ------------------------------------------------------------------------------ */
+
+static const char *fixed_text(struct trace *t, const uint8_t *s, size_t size)
+{
+	return trace_string(t, (const char *)s, strnlen((const char *)s, size));
+}
+
+static void add_process(struct raw_process *p, const char *path)
+{
+	struct trace *t = p->rt->trace;
+	struct t_process *tp;
+
+	p->process = t->processes_count;
+	tp = trace_add(t, processes);
+	*tp = t->processes[0];
+	tp->file = trace_string(t, path, strlen(path));
+	tp->pid = p->file.header.pid;
+	tp->rank = p->file.header.rank;
+	tp->hostname = fixed_text(t, p->file.header.hostname, sizeof(p->file.header.hostname));
+	tp->job = fixed_text(t, p->file.header.job, sizeof(p->file.header.job));
+	tp->how_ended = UINT32_MAX;
+	p->file.path = tp->file;
+}
+
+/* First and last tick of its chunks, for processes that do not say when they began or ended. */
+static void tick_range(const struct raw_process *p, uint64_t *first, uint64_t *last)
+{
+	*first = UINT64_MAX;
+	*last = 0;
+	for (uint32_t i = 0; i < p->file.block_count; i++) {
+		struct raw_block b;
+		uint64_t end;
+
+		raw_file_block(&p->file, i, &b);
+		if (b.type != RAW_CHUNK || b.chunk_type != WIRE_CHUNK_RECORDS)
+			continue;
+		end = b.last_tick == UINT64_MAX ? b.first_tick : b.last_tick;
+		*first = b.first_tick < *first ? b.first_tick : *first;
+		*last = end > *last ? end : *last;
+	}
+}
+
+static void widen_range(struct raw_process *p)
+{
+	struct trace *t = p->rt->trace;
+	struct t_process *tp = &t->processes[p->process];
+	uint64_t first, last;
+	int64_t start = tp->start, end = tp->end;
+
+	tick_range(p, &first, &last);
+	if (first != UINT64_MAX) {
+		if (!start)
+			start = tick_map_ns(&p->ticks, first);
+		if (!end)
+			end = tick_map_ns(&p->ticks, last);
+	}
+	if (start && (!t->origin || start < t->origin))
+		t->origin = start;
+	if (end > t->end)
+		t->end = end;
+	tp->start = start;
+}
+
+static kymo_status_t open_file(struct raw_trace *rt, const char *path)
+{
+	struct raw_process *p = &rt->processes[rt->count];
+	kymo_status_t status;
+
+	p->rt = rt;
+	status = raw_file_open(&p->file, path, rt->log);
+	if (status != KYMO_OK)
+		return status;
+	rt->count++;
+	rt->bytes += p->file.size;
+	add_process(p, path);
+	status = raw_read_definitions(p);
+	if (status != KYMO_OK) {
+		stream_error(rt->log, "%s: not enough memory for its definitions", path);
+		return status;
+	}
+	widen_range(p);
+	return KYMO_OK;
+}
+
+/* ---- the trace ----------------------------------------------------------------------------- */
+
+static kymo_status_t open_listed(struct raw_trace *rt, const char *directory,
+				 struct dirent **names, int count)
+{
+	kymo_status_t status = KYMO_OK, first = KYMO_OK;
+	char path[8192];
+
+	rt->processes = calloc((size_t)count, sizeof(*rt->processes));
+	if (!rt->processes)
+		return KYMO_ERROR_NO_MEMORY;
+	for (int i = 0; i < count && status != KYMO_ERROR_NO_MEMORY; i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]->d_name);
+		status = open_file(rt, path);
+		if (status != KYMO_OK && first == KYMO_OK)
+			first = status;
+	}
+	if (status == KYMO_ERROR_NO_MEMORY)
+		return status;
+	return rt->count ? KYMO_OK : first;
+}
+
+static kymo_status_t open_directory(struct raw_trace *rt, const char *path)
+{
+	struct dirent **names = NULL;
+	kymo_status_t status;
+	char raw[4096];
+	int count;
+
+	if (!raw_directory(path, raw, sizeof(raw))) {
+		stream_error(rt->log, "%s: not a Kymo trace (it has no folder raw/)", path);
+		return KYMO_ERROR_NOT_FOUND;
+	}
+	count = scandir(raw, &names, is_raw_file, alphasort);
+	if (count < 0) {
+		stream_error(rt->log, "%s: %s", raw, strerror(errno));
+		return KYMO_ERROR_SYSTEM;
+	}
+	if (count == 0)
+		stream_warn(rt->log,
+			    "%s: nothing was recorded (no .kyr file): the program used none of the "
+			    "traced interfaces; `kymo doctor` says what would be traced",
+			    raw);
+	status = count ? open_listed(rt, raw, names, count) : KYMO_OK;
+	for (int i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+	if (status == KYMO_OK)
+		raw_read_manifest(rt->trace, path, rt->log);
+	return status;
+}
+
+static kymo_status_t open_single(struct raw_trace *rt, const char *path)
+{
+	rt->processes = calloc(1, sizeof(*rt->processes));
+	return rt->processes ? open_file(rt, path) : KYMO_ERROR_NO_MEMORY;
+}
+
+static kymo_status_t fill(struct raw_trace *rt, const char *path)
+{
+	struct stat st;
+	kymo_status_t status;
+
+	if (stat(path, &st) < 0) {
+		stream_error(rt->log, "%s: %s", path, strerror(errno));
+		return KYMO_ERROR_NOT_FOUND;
+	}
+	rt->trace->path = trace_string(rt->trace, path, strlen(path));
+	status = S_ISDIR(st.st_mode) ? open_directory(rt, path) : open_single(rt, path);
+	if (status != KYMO_OK)
+		return status;
+	trace_number_queues(rt->trace);
+	if (rt->trace->command[0] == '\0' && rt->count)
+		rt->trace->command = rt->trace->processes[1].argv;
+	raw_trace_totals(rt);
+	return trace_failed(rt->trace) ? KYMO_ERROR_NO_MEMORY : KYMO_OK;
+}
+
+kymo_status_t raw_trace_open(const char *path, struct stream_log *log, struct raw_trace **out)
+{
+	struct raw_trace *rt = calloc(1, sizeof(*rt));
+	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
+
+	if (rt) {
+		rt->log = log;
+		rt->trace = trace_new();
+	}
+	if (rt && rt->trace) {
+		rt->trace->ops[0].name = "undefined operation";
+		status = fill(rt, path);
+	}
+	if (status == KYMO_ERROR_NO_MEMORY)
+		stream_error(log, "%s: not enough memory", path);
+	if (status != KYMO_OK) {
+		raw_trace_close(rt);
+		rt = NULL;
+	}
+	*out = rt;
+	return status;
+}
+
+static void release_process(struct raw_process *p)
+{
+	struct idmap *maps[] = {&p->domains, &p->sets, &p->threads, &p->sites, &p->addresses,
+				&p->stacks, &p->agents, &p->clock_ids, &p->contexts, &p->queues,
+				&p->programs, &p->kernels, &p->blobs, &p->bases};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		idmap_release(maps[i]);
+	for (uint32_t i = 0; p->clocks && i < p->clock_count; i++)
+		device_map_release(&p->clocks[i]);
+	free(p->clocks);
+	free(p->ops);
+	free(p->set_table);
+	free(p->syncs);
+	free(p->next_seq);
+	free(p->last_seen);
+	free(p->lost_seen);
+	tick_map_release(&p->ticks);
+	raw_file_close(&p->file);
+}
+
+void raw_trace_close(struct raw_trace *rt)
+{
+	if (!rt)
+		return;
+	for (uint32_t i = 0; i < rt->count; i++)
+		release_process(&rt->processes[i]);
+	free(rt->processes);
+	idmap_release(&rt->ops);
+	trace_free(rt->trace);
+	free(rt);
+}
+
+struct trace *raw_trace_definitions(struct raw_trace *rt)
+{
+	return rt->trace;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading an open raw trace into a sink: what read.c and order.c share and commands may call. */
+#ifndef FORMATS_RAW_READ_H
+#define FORMATS_RAW_READ_H
+
+#include "formats/format.h"
+#include "formats/raw/internal.h"
+#include "stream/filter.h"
+
+/* begin, all wanted records, end. May be called again. */
+kymo_status_t raw_trace_read(struct raw_trace *rt, const struct stream_filter *filter, bool ordered,
+			     struct stream_sink *sink, const struct format_options *o);
+
+/*
+ * The wanted records sorted by start (device records by device start; of equal ones the smaller
+ * id first). Memory: the chunks whose span of starts holds the present position, each with
+ * 56 bytes a record: for each thread one chunk and one for each call that is open, and of device
+ * records those reported out of order. The trace is decoded twice: once to find the spans.
+ */
+kymo_status_t raw_read_ordered(struct raw_trace *rt, const struct filter_binding *b,
+			       struct stream_sink *sink, const struct format_options *o);
+
+bool raw_wanted(const struct filter_binding *b, enum raw_kind kind, const union raw_any *any);
+bool raw_wanted_block(void *data, const struct raw_process *p, const struct raw_block *b);
+kymo_status_t raw_deliver_loss(const struct raw_chunk *c, const struct filter_binding *b,
+			       struct stream_sink *sink);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Enum sets and operations. The processes of one trace mostly describe the same operations: equal
+ * ones (domain, name and fields) become one, so that tables and tracks are shared.
+ */
+#include "formats/raw/schema.h"
+
+#include <string.h>
+
+/* A cursor over the packed bytes of a definition; reads beyond the end give zeros and `bad`. */
+struct bytes {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+static uint64_t take(struct bytes *b, unsigned n)
+{
+	uint64_t v = 0;
+
+	if ((size_t)(b->end - b->p) < n) {
+		b->bad = true;
+		return 0;
+	}
+	memcpy(&v, b->p, n);
+	b->p += n;
+	return v;
+}
+
+static const char *take_text(struct bytes *b, struct trace *t)
+{
+	size_t n = take(b, 2);
+	const char *s = (const char *)b->p;
+
+	if ((size_t)(b->end - b->p) < n) {
+		b->bad = true;
+		return "";
+	}
+	b->p += n;
+	return trace_string(t, s, n);
+}
+
+static struct bytes bytes_of(const struct wire_def *d, unsigned i)
+{
+	size_t n;
+	const uint8_t *s = (const uint8_t *)wire_def_text(d, i, &n);
+
+	return (struct bytes){s, s + n, false};
+}
+
+/* ---- enum sets ----------------------------------------------------------------------------- */
+
+/* Sets are found by id through an array of pointers in the process. */
+void schema_add_set(struct raw_process *p, const struct wire_def *d)
+{
+	struct trace *t = p->rt->trace;
+	struct bytes b = bytes_of(d, DEF_ENUM_SET_VALUES);
+	struct t_enum_set *set = trace_alloc(t, sizeof(*set));
+	size_t room = (size_t)(b.end - b.p) / 10; /* of the shortest values */
+	struct t_enum_set **bigger;
+	size_t length;
+	const char *name = wire_def_text(d, DEF_ENUM_SET_NAME, &length);
+
+	if (!set)
+		return;
+	set->name = trace_string(t, name, length);
+	set->values = trace_alloc(t, (room + 1) * sizeof(*set->values));
+	while (set->values && b.p < b.end && set->count < room) {
+		kymo_enum_value_t v;
+
+		v.value = (int64_t)take(&b, 8);
+		v.name = take_text(&b, t);
+		if (b.bad)
+			break;
+		set->values[set->count++] = v;
+	}
+	trace_sort_enum_set(set);
+	bigger = realloc(p->set_table, (p->set_count + 1u) * sizeof(*bigger));
+	if (!bigger)
+		return;
+	p->set_table = bigger;
+	p->set_table[p->set_count++] = set;
+	idmap_set(&p->sets, wire_def_get(d, DEF_ENUM_SET_ID), p->set_count);
+}
+
+static const struct t_enum_set *set_of(const struct raw_process *p, uint64_t id)
+{
+	uint32_t i = id ? idmap_get(&p->sets, id) : 0;
+
+	return i ? p->set_table[i - 1] : NULL;
+}
+
+/* ---- operations ---------------------------------------------------------------------------- */
+
+void schema_domain_base(struct raw_process *p, uint32_t domain, uint64_t base)
+{
+	idmap_set(&p->bases, domain, (uint32_t)(base & 0xffff) + 1);
+}
+
+static uint8_t sound_size(uint8_t size)
+{
+	return size == 1 || size == 2 || size == 4 ? size : 8;
+}
+
+static void take_fields(struct raw_process *p, struct t_op *op, struct bytes b, uint64_t count)
+{
+	struct trace *t = p->rt->trace;
+
+	if (count > KYMO_FIELDS_MAX)
+		count = KYMO_FIELDS_MAX;
+	op->fields = trace_alloc(t, (count + 1) * sizeof(*op->fields));
+	while (op->fields && op->field_count < count) {
+		struct t_field f;
+
+		f.kind = (uint8_t)take(&b, 1);
+		f.element = (uint8_t)take(&b, 1);
+		f.size = sound_size((uint8_t)take(&b, 1));
+		f.flags = (uint8_t)take(&b, 1);
+		f.set = set_of(p, take(&b, 4));
+		f.name = take_text(&b, t);
+		f.type = take_text(&b, t);
+		if (b.bad)
+			return;
+		op->fields[op->field_count++] = f;
+	}
+}
+
+static bool same_field(const struct t_field *a, const struct t_field *b)
+{
+	return a->kind == b->kind && a->element == b->element && a->size == b->size &&
+	       a->flags == b->flags && strcmp(a->name, b->name) == 0;
+}
+
+static bool same_op(const struct t_op *a, const struct t_op *b)
+{
+	if (a->domain != b->domain || a->field_count != b->field_count ||
+	    a->status_ok != b->status_ok || strcmp(a->name, b->name) != 0)
+		return false;
+	for (uint32_t i = 0; i < a->field_count; i++) {
+		if (!same_field(&a->fields[i], &b->fields[i]))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t op_key(const struct t_op *op)
+{
+	uint64_t h = op->domain + 0x100000001b3ull;
+
+	for (const char *s = op->name; *s; s++)
+		h = (h ^ (uint8_t)*s) * 0x100000001b3ull;
+	return h;
+}
+
+/* Index of an op like this one, which is added if there is none. */
+static uint32_t merge_op(struct raw_trace *rt, const struct t_op *op)
+{
+	struct trace *t = rt->trace;
+	uint32_t i;
+
+	/* Ops of one name but other fields get the keys that follow. */
+	for (uint64_t key = op_key(op);; key++) {
+		i = idmap_get(&rt->ops, key);
+		if (i && !same_op(&t->ops[i], op))
+			continue;
+		if (i)
+			return i;
+		i = t->ops_count;
+		*trace_add(t, ops) = *op;
+		idmap_set(&rt->ops, key, i);
+		return i;
+	}
+}
+
+static bool reserve_ops(struct raw_process *p, uint32_t wire)
+{
+	uint32_t room = wire + 256;
+	struct raw_op *bigger;
+
+	if (wire < p->op_count)
+		return true;
+	bigger = realloc(p->ops, room * sizeof(*bigger));
+	if (!bigger)
+		return false;
+	memset(bigger + p->op_count, 0, (room - p->op_count) * sizeof(*bigger));
+	p->ops = bigger;
+	p->op_count = room;
+	return true;
+}
+
+void schema_add_op(struct raw_process *p, const struct wire_def *d)
+{
+	struct trace *t = p->rt->trace;
+	uint64_t wire = wire_def_get(d, DEF_OP_WIRE);
+	struct t_op op = {0};
+	struct raw_op *ro;
+	size_t length;
+	const char *name = wire_def_text(d, DEF_OP_NAME, &length);
+
+	if (wire > UINT16_MAX || !reserve_ops(p, (uint32_t)wire))
+		return;
+	op.domain = idmap_get(&p->domains, wire_def_get(d, DEF_OP_DOMAIN));
+	op.number = (uint32_t)wire - (idmap_get(&p->bases, op.domain) - 1);
+	op.name = trace_string(t, name, length);
+	op.flags = (uint32_t)wire_def_get(d, DEF_OP_FLAGS);
+	op.status_set = set_of(p, wire_def_get(d, DEF_OP_STATUS_SET));
+	op.status_ok = (int32_t)wire_def_get(d, DEF_OP_STATUS_OK);
+	take_fields(p, &op, bytes_of(d, DEF_OP_FIELDS), wire_def_get(d, DEF_OP_FIELD_COUNT));
+	ro = &p->ops[wire];
+	ro->op = merge_op(p->rt, &op);
+	ro->kind = (uint8_t)raw_kind_of_domain(t->domains[op.domain].name);
+	if (ro->kind == RAW_KIND_CALL && (op.flags & KYMO_OP_ACTIVITY))
+		ro->kind = RAW_KIND_OTHER;
+	ro->fields = (uint8_t)t->ops[ro->op].field_count;
+	ro->slots = raw_slots(t, (enum raw_kind)ro->kind, &t->ops[ro->op]);
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walking the fields of a record and rendering values as text. Rendering is on the path of every
+ * line of `kymo show`: no printf here except for floating point.
+ */
+#include <stdio.h>
+
+#include "stream/stream.h"
+
+void rec_fields_init(struct rec_fields *f, const struct trace *t, const struct rec *r)
+{
+	f->op = r->wire ? &t->ops[r->op] : &t->ops[0];
+	if (r->wire)
+		wire_cursor_init(&f->cursor, r->wire);
+	else
+		f->cursor = (struct wire_cursor){0};
+}
+
+bool rec_fields_next(struct rec_fields *f, const struct t_field **field, struct wire_value *value)
+{
+	unsigned i = f->cursor.index;
+
+	if (!f->cursor.rec || f->cursor.rec->no_fields || i >= f->op->field_count)
+		return false;
+	*field = &f->op->fields[i];
+	return wire_field(&f->cursor, (*field)->kind, (*field)->element, (*field)->size, value);
+}
+
+/* Name of a value in a sorted set, or NULL. */
+static const char *set_name(const struct t_enum_set *set, int64_t value)
+{
+	uint32_t lo = 0, hi = set ? set->count : 0;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (set->values[mid].value < value)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return set && lo < set->count && set->values[lo].value == value ? set->values[lo].name
+									 : NULL;
+}
+
+const char *rec_status_name(const struct t_op *op, int32_t status)
+{
+	return set_name(op->status_set, status);
+}
+
+/* ---- output of bounded size that still counts ---------------------------------------------- */
+
+struct out {
+	char *p, *end; /* end: room for the terminator is kept */
+	size_t length; /* as if there were room for all */
+};
+
+static inline void put(struct out *o, const char *s, size_t n)
+{
+	size_t room = (size_t)(o->end - o->p);
+
+	o->length += n;
+	if (n > room)
+		n = room;
+	memcpy(o->p, s, n);
+	o->p += n;
+}
+
+static inline void put_char(struct out *o, char c)
+{
+	put(o, &c, 1);
+}
+
+static void put_text(struct out *o, const char *s)
+{
+	put(o, s, strlen(s));
+}
+
+static void put_unsigned(struct out *o, uint64_t v)
+{
+	char digits[20], *p = digits + sizeof(digits);
+
+	do {
+		*--p = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	put(o, p, (size_t)(digits + sizeof(digits) - p));
+}
+
+static void put_signed(struct out *o, int64_t v)
+{
+	if (v < 0)
+		put_char(o, '-');
+	put_unsigned(o, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+static void put_hex(struct out *o, uint64_t v)
+{
+	char digits[18], *p = digits + sizeof(digits);
+
+	do {
+		*--p = "0123456789abcdef"[v & 15];
+		v >>= 4;
+	} while (v);
+	*--p = 'x';
+	*--p = '0';
+	put(o, p, (size_t)(digits + sizeof(digits) - p));
+}
+
+static void put_float(struct out *o, double v, uint8_t size)
+{
+	char text[40];
+	int n = snprintf(text, sizeof(text), "%.*g", size == 4 ? 9 : 17, v);
+	char shorter[40];
+	int m = snprintf(shorter, sizeof(shorter), "%.*g", size == 4 ? 6 : 15, v);
+	double back = 0;
+
+	/* The short form where it is the same number. */
+	if (sscanf(shorter, "%lf", &back) == 1 &&
+	    (size == 4 ? (float)back == (float)v : back == v))
+		put(o, shorter, (size_t)m);
+	else
+		put(o, text, (size_t)n);
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+static void put_enum(struct out *o, const struct t_enum_set *set, int64_t v)
+{
+	const char *name = set_name(set, v);
+
+	/* A value may have been meant as unsigned 32 bits. */
+	if (!name && v < 0)
+		name = set_name(set, (int64_t)(uint32_t)v);
+	if (name)
+		put_text(o, name);
+	else if (v < 0 || v < 4096)
+		put_signed(o, v);
+	else
+		put_hex(o, (uint64_t)v);
+}
+
+static void put_flags(struct out *o, const struct t_enum_set *set, uint64_t v)
+{
+	const char *whole = set_name(set, (int64_t)v);
+	bool first = true;
+
+	if (whole || v == 0) {
+		put_text(o, whole ? whole : "0");
+		return;
+	}
+	for (uint32_t i = 0; set && i < set->count; i++) {
+		uint64_t bit = (uint64_t)set->values[i].value;
+
+		if (bit == 0 || (bit & (bit - 1)) || (v & bit) == 0)
+			continue;
+		if (!first)
+			put_char(o, '|');
+		put_text(o, set->values[i].name);
+		first = false;
+		v &= ~bit;
+	}
+	if (v) {
+		if (!first)
+			put_char(o, '|');
+		put_hex(o, v);
+	}
+}
+
+static void put_escaped(struct out *o, const uint8_t *s, uint32_t n)
+{
+	static const char *const simple = "\"\\\n\t\r";
+	static const char *const letters = "\"\\ntr";
+	uint32_t plain = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const char *hit;
+		char hex[4] = {'\\', 'x', "0123456789abcdef"[s[i] >> 4],
+			       "0123456789abcdef"[s[i] & 15]};
+
+		if (s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] != 0x7f)
+			continue;
+		put(o, (const char *)s + plain, i - plain);
+		plain = i + 1;
+		hit = s[i] ? strchr(simple, s[i]) : NULL;
+		if (hit) {
+			put_char(o, '\\');
+			put_char(o, letters[hit - simple]);
+		} else {
+			put(o, hex, sizeof(hex));
+		}
+	}
+	put(o, (const char *)s + plain, n - plain);
+}
+
+static void put_string(struct out *o, const struct wire_value *v)
+{
+	put_char(o, '"');
+	put_escaped(o, v->data, v->count);
+	put_char(o, '"');
+	if (v->total > v->count)
+		put_text(o, "...");
+}
+
+static void put_bytes(struct out *o, const struct wire_value *v)
+{
+	for (uint32_t i = 0; i < v->count; i++) {
+		put_char(o, "0123456789abcdef"[v->data[i] >> 4]);
+		put_char(o, "0123456789abcdef"[v->data[i] & 15]);
+	}
+	if (v->total > v->count)
+		put_text(o, "...");
+}
+
+static void put_pointer(struct out *o, uint64_t v)
+{
+	if (v)
+		put_hex(o, v);
+	else
+		put(o, "NULL", 4);
+}
+
+static double as_double(uint64_t u, uint8_t size)
+{
+	uint32_t bits = (uint32_t)u;
+	double d;
+	float f;
+
+	memcpy(&d, &u, 8);
+	memcpy(&f, &bits, 4);
+	return size == 4 ? (double)f : d;
+}
+
+/* A number of any kind; `u` is widened as the kind says. */
+static void put_number(struct out *o, const struct t_field *field, uint8_t kind, uint64_t u)
+{
+	switch (kind) {
+	case KYMO_KIND_SIGNED:
+	case KYMO_KIND_TIME:
+		put_signed(o, (int64_t)u);
+		break;
+	case KYMO_KIND_FLOAT:
+		put_float(o, as_double(u, field->size), field->size);
+		break;
+	case KYMO_KIND_POINTER:
+	case KYMO_KIND_HANDLE:
+		put_pointer(o, u);
+		break;
+	case KYMO_KIND_ENUM:
+		put_enum(o, field->set, (int64_t)u);
+		break;
+	case KYMO_KIND_FLAGS:
+		put_flags(o, field->set, u);
+		break;
+	case KYMO_KIND_BOOL:
+		put_text(o, u ? "true" : "false");
+		break;
+	case KYMO_KIND_REF:
+		put_char(o, '#');
+		put_unsigned(o, u);
+		break;
+	default:
+		put_unsigned(o, u);
+		break;
+	}
+}
+
+static void put_array(struct out *o, const struct t_field *field, const struct wire_value *v)
+{
+	put_char(o, '[');
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (i)
+			put(o, ", ", 2);
+		put_number(o, field, field->element,
+			   wire_element(v, field->element, field->size, i));
+	}
+	if (v->total > v->count) {
+		put_text(o, v->count ? ", ... " : "... ");
+		put_unsigned(o, v->total);
+		put_text(o, " in all");
+	}
+	put_char(o, ']');
+}
+
+static void put_value(struct out *o, const struct t_field *field, const struct wire_value *v)
+{
+	switch (field->kind) {
+	case KYMO_KIND_STRING:
+		put_string(o, v);
+		break;
+	case KYMO_KIND_BYTES:
+		put_bytes(o, v);
+		break;
+	case KYMO_KIND_ARRAY:
+		put_array(o, field, v);
+		break;
+	default:
+		put_number(o, field, field->kind, v->u);
+		break;
+	}
+}
+
+size_t rec_value_text(const struct t_field *field, const struct wire_value *v, char *out,
+		      size_t size)
+{
+	char none;
+	struct out o = {size ? out : &none, size ? out + size - 1 : &none, 0};
+
+	if (v->present)
+		put_value(&o, field, v);
+	else
+		put_text(&o, "NULL");
+	if (size)
+		*o.p = '\0';
+	return o.length;
+}

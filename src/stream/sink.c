@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Completion of sinks, and the log through which readers and writers talk to the user. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "stream/stream.h"
+
+static kymo_status_t ignore_trace(struct stream_sink *s, const struct trace *t)
+{
+	return KYMO_OK;
+}
+
+static kymo_status_t ignore_rec(struct stream_sink *s, const struct rec *r)
+{
+	return KYMO_OK;
+}
+
+static kymo_status_t ignore_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+{
+	return KYMO_OK;
+}
+
+static kymo_status_t ignore_copy(struct stream_sink *s, const struct rec_copy *r)
+{
+	return KYMO_OK;
+}
+
+static kymo_status_t ignore_allocation(struct stream_sink *s, const struct rec_allocation *r)
+{
+	return KYMO_OK;
+}
+
+static kymo_status_t ignore_sync(struct stream_sink *s, const struct rec_sync *r)
+{
+	return KYMO_OK;
+}
+
+static kymo_status_t ignore_loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	return KYMO_OK;
+}
+
+void stream_sink_complete(struct stream_sink *s)
+{
+	s->begin = s->begin ? s->begin : ignore_trace;
+	s->call = s->call ? s->call : ignore_rec;
+	s->dispatch = s->dispatch ? s->dispatch : ignore_dispatch;
+	s->copy = s->copy ? s->copy : ignore_copy;
+	s->allocation = s->allocation ? s->allocation : ignore_allocation;
+	s->sync = s->sync ? s->sync : ignore_sync;
+	s->other = s->other ? s->other : ignore_rec;
+	s->loss = s->loss ? s->loss : ignore_loss;
+	s->end = s->end ? s->end : ignore_trace;
+}
+
+static void say(struct stream_log *l, int severity, const char *format, va_list args)
+{
+	char text[1024];
+
+	if (!l || !l->message)
+		return;
+	vsnprintf(text, sizeof(text), format, args);
+	l->message(l, severity, text);
+}
+
+void stream_error(struct stream_log *l, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(l, 3, format, args);
+	va_end(args);
+}
+
+void stream_warn(struct stream_log *l, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(l, 2, format, args);
+	va_end(args);
+}

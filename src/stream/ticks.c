@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ticks and device clocks to node time; see ticks.h. */
+#include "stream/ticks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ONE           (1ull << 40)
+#define POINT_SPACING 100000000 /* ns: closer points would turn bracket noise into slope noise */
+#define WINDOW        1000000000 /* ns of device time that share an offset when a clock drifts */
+
+static int compare_points(const void *a, const void *b)
+{
+	const struct raw_tick_sync *x = a, *y = b;
+
+	return (x->before > y->before) - (x->before < y->before);
+}
+
+static bool usable(const struct raw_tick_sync *p)
+{
+	return p->after >= p->before && p->after - p->before < (1ull << 40) &&
+	       p->monotonic_raw < (uint64_t)INT64_MAX;
+}
+
+static uint64_t middle(const struct raw_tick_sync *p)
+{
+	return p->before + (p->after - p->before) / 2;
+}
+
+/*
+ * Keeps points that are at least POINT_SPACING apart and advance in both clocks; of two close ones
+ * the tighter. Returns how many remain.
+ */
+static uint32_t choose_points(struct raw_tick_sync *p, uint32_t count)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!usable(&p[i]))
+			continue;
+		if (n && (p[i].monotonic_raw <= p[n - 1].monotonic_raw ||
+			  middle(&p[i]) <= middle(&p[n - 1])))
+			continue;
+		if (n && p[i].monotonic_raw - p[n - 1].monotonic_raw < POINT_SPACING) {
+			bool tighter = p[i].after - p[i].before < p[n - 1].after - p[n - 1].before;
+
+			if (tighter && (n == 1 || middle(&p[i]) > middle(&p[n - 2])))
+				p[n - 1] = p[i];
+			continue;
+		}
+		p[n++] = p[i];
+	}
+	return n;
+}
+
+static uint64_t rate_of(const struct tick_origin *o)
+{
+	if (o->identity || o->per_second == 0)
+		return ONE;
+	return (uint64_t)(1e9 / (double)o->per_second * (double)ONE);
+}
+
+static uint64_t rate_between(const struct raw_tick_sync *a, const struct raw_tick_sync *b)
+{
+	unsigned __int128 ns = b->monotonic_raw - a->monotonic_raw;
+	unsigned __int128 rate = (ns << 40) / (middle(b) - middle(a));
+
+	return rate > ONE << 16 ? ONE << 16 : (uint64_t)rate;
+}
+
+static void one_segment(struct tick_map *m, uint64_t tick, int64_t ns, uint64_t rate)
+{
+	m->count = 1;
+	m->segments[0] = (struct tick_segment){0, UINT64_MAX, tick, ns, rate};
+}
+
+static void segments_between(struct tick_map *m, const struct raw_tick_sync *p, uint32_t n)
+{
+	m->count = n - 1;
+	for (uint32_t i = 0; i + 1 < n; i++) {
+		m->segments[i] = (struct tick_segment){middle(&p[i]), middle(&p[i + 1]),
+						       middle(&p[i]), (int64_t)p[i].monotonic_raw,
+						       rate_between(&p[i], &p[i + 1])};
+	}
+	m->segments[0].from = 0;
+	m->segments[n - 2].to = UINT64_MAX;
+}
+
+static double widest(const struct raw_tick_sync *p, uint32_t n, uint64_t rate)
+{
+	uint64_t worst = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (p[i].after - p[i].before > worst)
+			worst = p[i].after - p[i].before;
+	}
+	return (double)worst / 2 * ((double)rate / (double)ONE);
+}
+
+kymo_status_t tick_map_build(struct tick_map *m, const struct tick_origin *o,
+			     struct raw_tick_sync *points, uint32_t count)
+{
+	uint32_t n;
+
+	if (count)
+		qsort(points, count, sizeof(*points), compare_points);
+	n = choose_points(points, count);
+	m->segments = calloc(n > 2 ? n : 2, sizeof(*m->segments));
+	if (!m->segments)
+		return KYMO_ERROR_NO_MEMORY;
+	m->error_ns = 0;
+	if (o->identity) {
+		one_segment(m, 0, 0, ONE);
+	} else if (n >= 2) {
+		segments_between(m, points, n);
+		m->error_ns = widest(points, n, m->segments[0].rate);
+	} else if (n == 1) {
+		one_segment(m, middle(points), (int64_t)points->monotonic_raw, rate_of(o));
+		m->error_ns = widest(points, 1, rate_of(o));
+	} else {
+		one_segment(m, o->tick, (int64_t)o->ns, rate_of(o));
+	}
+	return KYMO_OK;
+}
+
+void tick_map_release(struct tick_map *m)
+{
+	free(m->segments);
+	memset(m, 0, sizeof(*m));
+}
+
+const struct tick_segment *tick_map_find(const struct tick_map *m, uint64_t tick)
+{
+	uint32_t lo = 0, hi = m->count;
+
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (tick < m->segments[mid].from)
+			hi = mid;
+		else
+			lo = mid;
+	}
+	return &m->segments[lo];
+}
+
+/* ---- device clocks ------------------------------------------------------------------------- */
+
+static int compare_syncs(const void *a, const void *b)
+{
+	const struct device_sync *x = a, *y = b;
+
+	return (x->value > y->value) - (x->value < y->value);
+}
+
+/* Offsets that satisfy every bracket so far: [low, high]; empty when low > high. */
+struct range {
+	int64_t low, high;
+};
+
+static struct range offsets_of(const struct device_sync *s)
+{
+	return (struct range){(int64_t)((uint64_t)s->before - (uint64_t)s->value),
+			      (int64_t)((uint64_t)s->after - (uint64_t)s->value)};
+}
+
+static double width(struct range r)
+{
+	return (double)r.high - (double)r.low;
+}
+
+static struct range intersect(struct range a, struct range b)
+{
+	return (struct range){a.low > b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
+}
+
+static int64_t centre(struct range r)
+{
+	return (int64_t)(((__int128)r.low + r.high) / 2);
+}
+
+/* The offsets of syncs [from, to): all of them if they agree, else the tightest one alone. */
+static struct range agree(const struct device_sync *s, uint32_t from, uint32_t to, bool *agreed)
+{
+	struct range all = offsets_of(&s[from]), best = all;
+
+	for (uint32_t i = from + 1; i < to; i++) {
+		struct range r = offsets_of(&s[i]);
+
+		all = intersect(all, r);
+		if (width(r) < width(best))
+			best = r;
+	}
+	*agreed = all.low <= all.high;
+	return *agreed ? all : best;
+}
+
+static void add_point(struct device_map *m, int64_t value, struct range r)
+{
+	m->points[m->count++] = (struct device_point){value, centre(r)};
+	if (width(r) / 2 > m->error_ns)
+		m->error_ns = width(r) / 2;
+}
+
+/* A point for each window of the clock's time; brackets at odds widen the stated error. */
+static void add_windows(struct device_map *m, const struct device_sync *s, uint32_t count)
+{
+	uint32_t from = 0;
+	double slack = 0;
+
+	while (from < count) {
+		uint32_t to = from + 1;
+		struct range r;
+		bool agreed;
+
+		while (to < count && s[to].value - s[from].value < WINDOW)
+			to++;
+		r = agree(s, from, to, &agreed);
+		for (uint32_t i = from; i < to && !agreed; i++) {
+			struct range o = offsets_of(&s[i]);
+			double d = o.low > r.high  ? (double)o.low - (double)r.high
+				   : o.high < r.low ? (double)r.low - (double)o.high
+						    : 0;
+
+			slack = d > slack ? d : slack;
+		}
+		add_point(m, s[from].value + (s[to - 1].value - s[from].value) / 2, r);
+		from = to;
+	}
+	m->error_ns += slack;
+}
+
+static uint32_t drop_impossible(struct device_sync *s, uint32_t count)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (s[i].after >= s[i].before)
+			s[n++] = s[i];
+	}
+	return n;
+}
+
+kymo_status_t device_map_build(struct device_map *m, struct device_sync *syncs, uint32_t count)
+{
+	struct range all;
+	bool agreed;
+
+	memset(m, 0, sizeof(*m));
+	m->error_ns = -1;
+	count = drop_impossible(syncs, count);
+	if (count == 0)
+		return KYMO_OK;
+	qsort(syncs, count, sizeof(*syncs), compare_syncs);
+	m->points = calloc(count, sizeof(*m->points));
+	if (!m->points)
+		return KYMO_ERROR_NO_MEMORY;
+	m->error_ns = 0;
+	all = agree(syncs, 0, count, &agreed);
+	if (agreed)
+		add_point(m, syncs[0].value, all);
+	else
+		add_windows(m, syncs, count);
+	return KYMO_OK;
+}
+
+void device_map_release(struct device_map *m)
+{
+	free(m->points);
+	memset(m, 0, sizeof(*m));
+}
+
+int64_t device_map_ns(const struct device_map *m, int64_t value)
+{
+	uint32_t lo = 0, hi = m->count;
+	const struct device_point *a, *b;
+	double at;
+
+	if (m->count == 0)
+		return value;
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (value < m->points[mid].value)
+			hi = mid;
+		else
+			lo = mid;
+	}
+	if (m->count == 1)
+		return (int64_t)((uint64_t)value + (uint64_t)m->points[0].offset);
+	if (lo + 1 == m->count)
+		lo--; /* beyond the last point: the last slope goes on */
+	a = &m->points[lo];
+	b = &m->points[lo + 1];
+	at = ((double)value - (double)a->value) / ((double)b->value - (double)a->value);
+	at *= (double)b->offset - (double)a->offset;
+	if (!(at > -9e18 && at < 9e18))
+		at = 0; /* only damaged sync points get here */
+	return (int64_t)((uint64_t)value + (uint64_t)a->offset + (uint64_t)(int64_t)at);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of a struct trace: an arena for what never grows, doubling arrays for what does. */
+#include "stream/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_PIECE (256u << 10)
+#define ELEMENT_MAX 512u
+
+struct piece {
+	struct piece *next;
+	size_t used, size;
+	_Alignas(16) char data[];
+};
+
+struct owner {
+	struct trace trace; /* first: a trace is an owner */
+	struct piece *pieces;
+	bool failed;
+	_Alignas(16) char scratch[ELEMENT_MAX];
+};
+
+static struct owner *owner_of(const struct trace *t)
+{
+	return (struct owner *)(uintptr_t)t;
+}
+
+bool trace_failed(const struct trace *t)
+{
+	return owner_of(t)->failed;
+}
+
+static struct piece *piece_add(struct owner *o, size_t bytes)
+{
+	size_t size = bytes > ARENA_PIECE / 4 ? bytes : ARENA_PIECE;
+	struct piece *p = calloc(1, sizeof(*p) + size);
+
+	if (!p) {
+		o->failed = true;
+		return NULL;
+	}
+	p->size = size;
+	p->next = o->pieces;
+	o->pieces = p;
+	return p;
+}
+
+void *trace_alloc(struct trace *t, size_t bytes)
+{
+	struct owner *o = owner_of(t);
+	struct piece *p = o->pieces;
+	size_t need = (bytes + 15) & ~(size_t)15;
+	void *result;
+
+	if (!p || p->size - p->used < need)
+		p = piece_add(o, need);
+	if (!p)
+		return NULL;
+	result = p->data + p->used;
+	p->used += need;
+	return result;
+}
+
+const char *trace_string(struct trace *t, const char *s, size_t length)
+{
+	char *copy;
+
+	if (length == 0)
+		return "";
+	copy = trace_alloc(t, length + 1);
+	if (!copy)
+		return "";
+	memcpy(copy, s, length);
+	return copy;
+}
+
+/* Capacity follows from the count: 16, then powers of two. */
+static bool is_full(uint32_t count)
+{
+	return count == 0 || (count >= 16 && (count & (count - 1)) == 0);
+}
+
+void *trace_grow(struct trace *t, void *array, uint32_t *count, size_t size)
+{
+	struct owner *o = owner_of(t);
+	void *data;
+
+	memcpy(&data, array, sizeof(data));
+	if (is_full(*count)) {
+		size_t room = *count ? (size_t)*count * 2 : 16;
+		void *bigger = *count > UINT32_MAX / 4 ? NULL : realloc(data, room * size);
+
+		if (!bigger) {
+			o->failed = true;
+			memset(o->scratch, 0, sizeof(o->scratch));
+			return o->scratch;
+		}
+		data = bigger;
+		memcpy(array, &data, sizeof(data));
+	}
+	data = (char *)data + (size_t)*count * size;
+	memset(data, 0, size);
+	++*count;
+	return data;
+}
+
+/* Element 0 of each array: printing "none" must be safe. */
+static void add_none(struct trace *t)
+{
+	*trace_add(t, domains) = (struct t_domain){.name = "", .title = ""};
+	*trace_add(t, ops) = (struct t_op){.name = ""};
+	*trace_add(t, processes) = (struct t_process){.exe = "", .argv = "", .cwd = "",
+						      .hostname = "", .job = "", .file = "",
+						      .version = "", .rank = UINT32_MAX};
+	*trace_add(t, threads) = (struct t_thread){.name = ""};
+	*trace_add(t, clocks) = (struct t_clock){.name = "", .error_ns = -1};
+	*trace_add(t, agents) = (struct t_agent){.type = "", .name = "", .vendor = "",
+						 .driver = "", .domain = "", .platform = "",
+						 .properties = ""};
+	*trace_add(t, contexts) = (struct t_device_context){.domain = ""};
+	*trace_add(t, queues) = (struct t_queue){.domain = "", .name = ""};
+	*trace_add(t, blobs) = (struct t_blob){.what = "", .data = ""};
+	*trace_add(t, programs) = (struct t_program){.domain = "", .kind = ""};
+	*trace_add(t, kernels) = (struct t_kernel){.domain = "", .name = ""};
+	*trace_add(t, modules) = (struct t_module){.path = ""};
+	trace_add(t, sites);
+	trace_add(t, stacks);
+	*trace_add(t, notes) = (struct t_note){.part = "", .text = ""};
+	trace_add(t, open_calls);
+}
+
+struct trace *trace_new(void)
+{
+	struct owner *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->trace.path = o->trace.command = "";
+	add_none(&o->trace);
+	if (o->failed) {
+		trace_free(&o->trace);
+		return NULL;
+	}
+	return &o->trace;
+}
+
+void trace_free(struct trace *t)
+{
+	struct owner *o = owner_of(t);
+	struct piece *next;
+
+	if (!t)
+		return;
+	for (struct piece *p = o->pieces; p; p = next) {
+		next = p->next;
+		free(p);
+	}
+	void *arrays[] = {t->domains, t->ops, t->processes, t->threads, t->clocks, t->agents,
+			  t->contexts, t->queues, t->blobs, t->programs, t->kernels, t->modules,
+			  t->sites, t->stacks, t->notes, t->open_calls};
+
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+		free(arrays[i]);
+	free(o);
+}
+
+/* Merge sort would do as well; sets are small and mostly sorted, so insertion it is. */
+void trace_sort_enum_set(struct t_enum_set *set)
+{
+	for (uint32_t i = 1; i < set->count; i++) {
+		kymo_enum_value_t v = set->values[i];
+		uint32_t k = i;
+
+		for (; k > 0 && set->values[k - 1].value > v.value; k--)
+			set->values[k] = set->values[k - 1];
+		set->values[k] = v;
+	}
+}
+
+void trace_number_queues(struct trace *t)
+{
+	uint32_t *next = calloc(t->agents_count, sizeof(*next));
+
+	if (!next) {
+		owner_of(t)->failed = true;
+		return;
+	}
+	for (uint32_t i = 1; i < t->queues_count; i++)
+		t->queues[i].number = next[t->queues[i].agent]++;
+	free(next);
+}

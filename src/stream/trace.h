@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making a struct trace: what readers use to collect definitions. Everything in it, strings
+ * included, lives in one arena and goes away with trace_free(). Running out of memory is sticky
+ * (trace_failed), so that a reader checks once at the end and not after every string.
+ */
+#ifndef STREAM_TRACE_H
+#define STREAM_TRACE_H
+
+#include "stream/stream.h"
+
+/* A trace whose arrays hold element 0, "none", with empty strings. NULL: no memory. */
+struct trace *trace_new(void);
+void trace_free(struct trace *t);
+
+/* Zeroed memory that lives as long as the trace. NULL: no memory (and trace_failed()). */
+void *trace_alloc(struct trace *t, size_t bytes);
+
+/* A terminated copy of `length` bytes; "" when memory has run out. */
+const char *trace_string(struct trace *t, const char *s, size_t length);
+
+/* Makes room for one more element and returns it, zeroed; a scratch element without memory. */
+void *trace_grow(struct trace *t, void *array, uint32_t *count, size_t size);
+#define trace_add(t, name)                                                                         \
+	((__typeof__((t)->name))trace_grow((t), &(t)->name, &(t)->name##_count, sizeof(*(t)->name)))
+
+/* Puts the values of an enum set in the order that lookups need (ascending, first name wins). */
+void trace_sort_enum_set(struct t_enum_set *set);
+
+/* Numbers the queues of each agent for display, once agents and queues are complete. */
+void trace_number_queues(struct trace *t);
+
+bool trace_failed(const struct trace *t);
+
+#endif

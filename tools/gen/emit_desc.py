@@ -27,7 +27,7 @@ def emit_ops(model, links):
               "/* Entries of the dispatch table that the model knows; the headers' may have more. */",
               f"#define OCL_TABLE_ENTRIES {len(model.table)}u", "",
               "extern struct cap_op ocl_ops[OCL_OP_COUNT];",
-              "extern struct cap_slot ocl_slots[OCL_LINKS];",
+              "extern struct cap_slot ocl_slots[OCL_LINKS] __attribute__((visibility(\"hidden\")));",
               "extern void *const ocl_thunks[OCL_LINKS];",
               "extern const kymo_domain_desc_t ocl_domain_desc;", ""]
     for op in model.ops:

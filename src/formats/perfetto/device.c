@@ -115,15 +115,28 @@ kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r)
 	return status ? status : count_outstanding(p, &r->device, r->queue);
 }
 
-/* Sub-buffers are part of their parent and take no memory of their own. */
+/* What a record adds to the memory in use; sub-buffers take none of their own. */
+static int64_t memory_delta(struct perfetto *p, const struct rec_allocation *r, bool gone)
+{
+	uint64_t id = r->allocation ? (uint64_t)r->base.process << 48 ^ r->allocation : 0;
+
+	if (r->parent)
+		return 0;
+	if (gone)
+		return -(int64_t)(id ? live_take(&p->live, id, r->bytes) : r->bytes);
+	if (id && r->bytes)
+		live_put(&p->live, id, r->bytes);
+	return (int64_t)r->bytes;
+}
+
 kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation *r)
 {
 	bool gone = p->trace->ops[r->base.op].number == ALLOCATION_OP_FREE;
-	int64_t delta = gone ? -(int64_t)r->bytes : (int64_t)r->bytes;
 	int64_t time = gone ? r->base.start : r->base.end;
+	int64_t delta = memory_delta(p, r, gone);
 	kymo_status_t status = KYMO_OK;
 
-	if (r->parent || r->what == ALLOCATION_SUB_BUFFER || !r->bytes)
+	if (!delta)
 		return KYMO_OK;
 	if (r->agent && r->agent < p->trace->agents_count)
 		status = add_point(p, COUNTER_AGENT, r->agent, time, delta);

@@ -351,6 +351,7 @@ static void perfetto_free(struct stream_sink *s)
 	tracks_release(p);
 	spool_release(&p->work);
 	spool_release(&p->points);
+	live_release(&p->live);
 	packet_sequence_release(&p->host);
 	packet_sequence_release(&p->device);
 	packet_sequence_release(&p->counter);

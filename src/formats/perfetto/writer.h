@@ -12,6 +12,7 @@
 #define FORMATS_PERFETTO_WRITER_H
 
 #include "formats/format.h"
+#include "formats/perfetto/live.h"
 #include "formats/perfetto/packet.h"
 #include "formats/perfetto/spool.h"
 
@@ -60,6 +61,7 @@ struct perfetto {
 	uint32_t next_open;
 
 	struct spool work, points;
+	struct live live;
 	struct counter *counters[COUNTER_SETS];
 	struct packet packet;
 };

@@ -130,8 +130,10 @@ static Pf__Trace *unpack(const char *path, uint64_t *bytes)
 }
 
 /* Absolute time of an event by the rules of the clock snapshots. */
-static int64_t time_of(const Pf__TracePacket *p, int64_t clocks[8])
+static int64_t time_of(struct drawn *d, const Pf__TracePacket *p, int64_t clocks[8])
 {
+	if (p->timestamp > INT64_MAX)
+		d->broken++;
 	if (p->has_timestamp_clock_id)
 		return (int64_t)p->timestamp;
 	clocks[p->trusted_packet_sequence_id] += (int64_t)p->timestamp;
@@ -155,7 +157,7 @@ static size_t collect(struct drawn *d, struct raw_event *out)
 		if (p->clock_snapshot)
 			clocks[s] = (int64_t)p->clock_snapshot->clocks[0]->timestamp;
 		if (p->track_event)
-			out[n] = (struct raw_event){time_of(p, clocks), n, s, p->track_event}, n++;
+			out[n] = (struct raw_event){time_of(d, p, clocks), n, s, p->track_event}, n++;
 	}
 	return n;
 }

@@ -209,7 +209,10 @@ static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 	packet_begin(&p->packet, &p->host, INSTANT, time > 0 ? time : 0, track + 1);
 	packet_name(&p->packet, "records lost");
 	packet_category(&p->packet, "loss");
-	packet_add_uint(&p->packet, "count", r->count);
+	if (r->count)
+		packet_add_uint(&p->packet, "count", r->count);
+	else
+		packet_add_text(&p->packet, "count", "not known: whole chunks are missing");
 	packet_add_int(&p->packet, "within_ns", r->before - r->after);
 	packet_end(&p->packet);
 	return file_status(p);

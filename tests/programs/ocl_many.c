@@ -57,9 +57,12 @@ static int find_devices(void)
 						       CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
 	cl_device_id whole = first_device();
 	cl_uint n = 0;
+	cl_int error = CALL(clCreateSubDevices, whole, halves, 2, devices, &n);
 
-	if (!CALL(clCreateSubDevices, whole, halves, 2, devices, &n) && n == 2)
+	if (!error && n == 2)
 		return 2;
+	if (error)
+		tally_error("clCreateSubDevices", error);
 	devices[0] = devices[1] = whole;
 	return 1;
 }

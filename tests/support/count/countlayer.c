@@ -9,12 +9,16 @@
  *
  * writes FILE when the program exits; "%p" in its name stands for the process id:
  *   {"pid": N, "calls": {FUNCTION: N, ...}, "kernels": {NAME: N, ...},
- *    "read_bytes": N, "write_bytes": N}
+ *    "own_calls": {FUNCTION: N}, "lost_kernels": N, "read_bytes": N, "write_bytes": N}
+ *
+ * "own_calls" are calls that the layer itself made, which a layer below it sees, too: few, as it
+ * knows the names of most kernels from their creation.
  */
 #include <CL/cl_layer.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +30,12 @@ static const char *const names[] = {
 #undef ENTRY
 };
 
-enum { N_ENTRIES = sizeof(names) / sizeof(*names), MAX_KERNELS = 1024, NAME_SIZE = 128 };
+enum {
+	N_ENTRIES = sizeof(names) / sizeof(*names),
+	MAX_NAMES = 4096,
+	NAME_SIZE = 128,
+	MAX_HANDLES = 65536
+};
 
 /* Used by the assembler code below: not static, but not to be seen from outside either. */
 #define HIDDEN __attribute__((visibility("hidden"), used))
@@ -74,30 +83,118 @@ static void (*const entries[])(void) = {
 static struct {
 	char name[NAME_SIZE];
 	unsigned long count;
-} kernels[MAX_KERNELS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+} kernels[MAX_NAMES];
 static size_t n_kernels;
-static unsigned long lost_kernels; /* of names beyond MAX_KERNELS */
+static unsigned long lost_kernels; /* of names beyond MAX_NAMES */
+
+/* Which kernel has which name, by handle; the latest holds. Full: names are asked for again. */
+static struct {
+	cl_kernel kernel;
+	size_t name; /* index into `kernels` */
+} handles[MAX_HANDLES];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the three above */
 static atomic_ullong read_bytes, write_bytes;
+static atomic_ulong own_calls; /* of clGetKernelInfo, by this layer: layers below see them */
 static const cl_icd_dispatch *target;
+
+static size_t find_name(const char *name)
+{
+	size_t i = 0;
+
+	while (i < n_kernels && strcmp(kernels[i].name, name))
+		i++;
+	if (i == n_kernels && n_kernels < MAX_NAMES)
+		snprintf(kernels[n_kernels++].name, NAME_SIZE, "%s", name);
+	return i;
+}
+
+/* The slot of a handle, or the free one where it would be; MAX_HANDLES if there is none. */
+static size_t find_handle(cl_kernel kernel)
+{
+	size_t start = ((uintptr_t)kernel >> 4) % MAX_HANDLES;
+
+	for (size_t n = 0; n < MAX_HANDLES; n++) {
+		size_t i = (start + n) % MAX_HANDLES;
+
+		if (!handles[i].kernel || handles[i].kernel == kernel)
+			return i;
+	}
+	return MAX_HANDLES;
+}
+
+/* Under the lock. Returns the index of the name. */
+static size_t remember(cl_kernel kernel, const char *name)
+{
+	size_t slot = find_handle(kernel);
+	size_t index = find_name(name);
+
+	if (slot < MAX_HANDLES) {
+		handles[slot].kernel = kernel;
+		handles[slot].name = index;
+	}
+	return index;
+}
+
+/* Under the lock. */
+static size_t ask_name(cl_kernel kernel)
+{
+	char name[NAME_SIZE] = "?";
+
+	own_calls++;
+	target->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof(name), name, NULL);
+	return remember(kernel, name);
+}
 
 static void count_kernel(cl_kernel kernel)
 {
-	char name[NAME_SIZE] = "?";
-	size_t i = 0;
+	size_t slot, index;
 
-	target->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof(name), name, NULL);
 	pthread_mutex_lock(&lock);
-	while (i < n_kernels && strcmp(kernels[i].name, name))
-		i++;
-	if (i == MAX_KERNELS) {
+	slot = find_handle(kernel);
+	index = slot < MAX_HANDLES && handles[slot].kernel ? handles[slot].name : ask_name(kernel);
+	if (index < n_kernels)
+		kernels[index].count++;
+	else
 		lost_kernels++;
-	} else {
-		if (i == n_kernels)
-			memcpy(kernels[n_kernels++].name, name, sizeof(name));
-		kernels[i].count++;
-	}
 	pthread_mutex_unlock(&lock);
+}
+
+static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name, cl_int *error)
+{
+	cl_kernel kernel = target->clCreateKernel(program, name, error);
+
+	pthread_mutex_lock(&lock);
+	if (kernel)
+		remember(kernel, name);
+	pthread_mutex_unlock(&lock);
+	return kernel;
+}
+
+static cl_int CL_API_CALL create_kernels(cl_program program, cl_uint n, cl_kernel *list,
+					 cl_uint *n_ret)
+{
+	cl_uint found = 0;
+	cl_int error = target->clCreateKernelsInProgram(program, n, list, &found);
+
+	pthread_mutex_lock(&lock);
+	for (cl_uint i = 0; !error && list && i < found && i < n; i++)
+		ask_name(list[i]);
+	pthread_mutex_unlock(&lock);
+	if (!error && n_ret)
+		*n_ret = found;
+	return error;
+}
+
+static cl_kernel CL_API_CALL clone_kernel(cl_kernel source, cl_int *error)
+{
+	cl_kernel kernel = target->clCloneKernel(source, error);
+
+	pthread_mutex_lock(&lock);
+	if (kernel)
+		ask_name(kernel);
+	pthread_mutex_unlock(&lock);
+	return kernel;
 }
 
 static cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
@@ -178,8 +275,10 @@ static void write_counts(FILE *out)
 		fprintf(out, "%s\n  \"%s\": %lu", separator, kernels[i].name, kernels[i].count);
 		separator = ",";
 	}
-	fprintf(out, "},\n \"lost_kernels\": %lu, \"read_bytes\": %llu, \"write_bytes\": %llu}\n",
-		lost_kernels, read_bytes, write_bytes);
+	fprintf(out,
+		"},\n \"own_calls\": {\"clGetKernelInfo\": %lu}, \"lost_kernels\": %lu,\n"
+		" \"read_bytes\": %llu, \"write_bytes\": %llu}\n",
+		own_calls, lost_kernels, read_bytes, write_bytes);
 }
 
 __attribute__((destructor)) static void at_exit(void)
@@ -222,6 +321,9 @@ static void set_targets(const cl_icd_dispatch *from, size_t n)
 
 	memcpy(count_targets, from, size < sizeof(count_targets) ? size : sizeof(count_targets));
 	memcpy(&looking, count_targets, sizeof(looking));
+	looking.clCreateKernel = create_kernel;
+	looking.clCreateKernelsInProgram = create_kernels;
+	looking.clCloneKernel = clone_kernel;
 	looking.clEnqueueNDRangeKernel = enqueue_kernel;
 	looking.clEnqueueTask = enqueue_task;
 	looking.clEnqueueReadBuffer = enqueue_read;

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# Whole programs, recorded. With a sanitizer only our own programs are: the others are not built
+# with it.
+if(TARGET kymo AND KYMO_HAVE_SQLITE)
+	set(tests)
+	foreach(program ocl_noprofile ocl_poll ocl_callbacks ocl_errors ocl_svm ocl_copies ocl_native
+			ocl_fork ocl_many)
+		add_test(NAME cli.programs.${program} COMMAND ${Python3_EXECUTABLE}
+			${CMAKE_CURRENT_LIST_DIR}/test_programs.py
+			$<TARGET_FILE:kymo> $<TARGET_FILE:${program}>)
+		list(APPEND tests cli.programs.${program})
+	endforeach()
+	if(NOT KYMO_SANITIZE)
+		foreach(program clinfo clpeak clblast hashcat)
+			add_test(NAME cli.real.${program} COMMAND ${Python3_EXECUTABLE}
+				${CMAKE_CURRENT_LIST_DIR}/real_programs.py
+				$<TARGET_FILE:kymo> $<TARGET_FILE:countlayer> ${program})
+			list(APPEND tests cli.real.${program})
+		endforeach()
+	endif()
+	set_tests_properties(${tests} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()

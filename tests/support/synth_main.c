@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kymo-synth: synthetic traces for test scripts and benchmarks. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/synth.h"
+
+int main(int argc, char **argv)
+{
+	bool packed = argc > 1 && argv[argc - 1][0] == 'z';
+
+	if (argc >= 3 && strcmp(argv[1], "demo") == 0) {
+		synth_demo(argv[2], packed);
+	} else if (argc >= 5 && strcmp(argv[1], "bulk") == 0) {
+		uint32_t threads = (uint32_t)strtoul(argv[3], NULL, 10);
+
+		if (threads == 0 || threads > SYNTH_THREADS) {
+			fprintf(stderr, "kymo-synth: 1 to %d threads\n", SYNTH_THREADS);
+			return 2;
+		}
+		synth_bulk(argv[2], threads, (uint32_t)strtoul(argv[4], NULL, 10), packed);
+	} else {
+		fprintf(stderr, "usage: kymo-synth demo DIR [z] | bulk DIR THREADS CALLS [z]\n");
+		return 2;
+	}
+	return 0;
+}

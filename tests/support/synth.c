@@ -163,7 +163,8 @@ static uint32_t set_id(struct synth *s, const kymo_enum_set_t *set)
 			return s->sets[i].id;
 	}
 	s->sets[s->set_count].set = set;
-	s->sets[s->set_count++].id = s->set_count;
+	s->sets[s->set_count].id = s->set_count + 1;
+	s->set_count++;
 	for (uint32_t i = 0; i < set->count; i++) {
 		pack(&p, (uint64_t)set->values[i].value, 8);
 		pack_text(&p, set->values[i].name);

@@ -189,6 +189,12 @@ typedef struct kymo_buffer_desc {
 	uint64_t block_ns;    /* 0: 10 ms */
 	kymo_arguments_t arguments;
 	/*
+	 * Calls are not recorded one by one but counted and timed by thread and op, in shared
+	 * buffers only and one in a process; `arguments` must be NONE. Activities (device work,
+	 * allocations, ...) are recorded all the same.
+	 */
+	bool tally;
+	/*
 	 * A private buffer: records are handed to `deliver`, in order within a thread, on a thread
 	 * of Kymo's. Order between threads is that of chunks: at most one chunk (32 KiB) of each
 	 * thread apart.

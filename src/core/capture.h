@@ -137,6 +137,7 @@ struct cap_frame {
 	uint64_t callbacks; /* contexts captured at entry */
 	uint64_t buffers;
 	int64_t scope;
+	uint64_t inside; /* ticks spent in traced calls inside; kept for tallies, else 0 */
 	const void *sp;  /* of the wrapper: frames below a live stack pointer are dead */
 	struct cap_op *op;
 	uint32_t site;
@@ -164,6 +165,8 @@ struct cap_thread {
 	uint32_t tid;
 	uint64_t start;        /* tick at which the thread was first seen */
 	_Atomic uint64_t records; /* written, all buffers; by the thread itself only */
+	struct wire_tally **tallies; /* by wire op, or NULL; mode summary */
+	struct wire_ring tally_ring; /* the chunk they lie in */
 	uint64_t *user;        /* [CAP_FRAMES][64] words of tools, or NULL until needed */
 	uint64_t external[64]; /* by context */
 	struct wire_ring rings[CAP_BUFFERS];
@@ -361,7 +364,7 @@ static inline unsigned cap_args(const struct cap_frame *f)
 	return cap_args_of[__builtin_ctzll(f->buffers)];
 }
 
-/* Records the call without its arguments (level 0). */
+/* Records the call without its arguments, or only adds it to a tally (level 0). */
 void cap_record_bare(struct cap_frame *f);
 
 /* Copies the record just completed into the frame's other buffers. */

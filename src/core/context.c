@@ -245,11 +245,21 @@ static struct core_buffer *buffer_free_slot(void)
 	return NULL;
 }
 
+/* A thread has one set of tallies. */
+static bool tally_exists(void)
+{
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
+		if (core_buffers[i].used && core_buffers[i].desc.tally)
+			return true;
+	return false;
+}
+
 static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc_t *desc,
 				  kymo_buffer_t *out)
 {
 	static uint32_t generations;
-	struct core_buffer *b = c->buffer ? NULL : buffer_free_slot();
+	struct core_buffer *b = c->buffer || (desc->tally && tally_exists()) ? NULL
+									      : buffer_free_slot();
 	uint32_t context = (uint32_t)(c - core_contexts);
 	uint8_t index;
 
@@ -282,6 +292,8 @@ kymo_status_t kymo_buffer_create(kymo_context_t context, const kymo_buffer_desc_
 	kymo_status_t status;
 
 	if (!desc || !out || (!desc->deliver && !desc->share) || desc->arguments > 2)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (desc->tally && (desc->deliver || desc->arguments != KYMO_ARGUMENTS_NONE))
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (desc->size < sizeof(*desc))
 		return KYMO_ERROR_INCOMPATIBLE;

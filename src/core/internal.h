@@ -151,10 +151,17 @@ void core_deliver_stop(struct core_buffer *b);
 void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data);
 /* Hands over the chunk a ring fills. Only by the owning thread. */
 void core_ring_close(struct core_buffer *b, struct wire_ring *r);
+/* Begins a chunk; false: none to be had. */
+bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
+		    enum wire_chunk_type type);
 void core_threads_init(void);
 void core_threads_end_all(void); /* definitions THREAD_END of live threads, at finalisation */
 void core_threads_share(struct shm_header *pool); /* open calls go there from now on */
 void core_sites_fork_child(void);
+
+/* ---- tallies (tally.c) ---- */
+void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f);
+void core_tally_release(struct cap_thread *t);
 
 /* ---- definitions (define.c) ---- */
 

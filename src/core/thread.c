@@ -162,9 +162,16 @@ static void detach(void *arg)
 
 	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
 		return;
-	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
-		if (core_buffers[i].used && core_buffers[i].ready)
-			core_ring_close(&core_buffers[i], &t->rings[i]);
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
+		struct core_buffer *b = &core_buffers[i];
+
+		if (!b->used || !b->ready)
+			continue;
+		core_ring_close(b, &t->rings[i]);
+		if (b->desc.tally)
+			core_ring_close(b, &t->tally_ring);
+	}
+	core_tally_release(t);
 	define_thread(t); /* again: it may have been named meanwhile */
 	define_thread_end(t, NULL);
 	cap_thread_current = NULL;
@@ -421,6 +428,8 @@ void core_sites_fork_child(void)
 			free_slots = s;
 		}
 	}
+	/* After a raw clone no handler has run: the pointer still names the parent's slot. */
+	cap_thread_current = NULL;
 	shared_pool = NULL;
 	memset(&site_table, 0, sizeof(site_table));
 	memset(&stack_table, 0, sizeof(stack_table));
@@ -468,7 +477,7 @@ static void fill_open_calls(const struct cap_thread *t, struct wire_chunk *c)
 }
 
 static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
-		       uint32_t chunk)
+		       uint32_t chunk, enum wire_chunk_type type)
 {
 	struct wire_chunk *c = shm_chunk(b->pool, chunk);
 
@@ -480,7 +489,7 @@ static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct
 	c->magic = WIRE_CHUNK_MAGIC;
 	c->version = WIRE_VERSION;
 	c->header_size = sizeof(*c);
-	c->type = WIRE_CHUNK_RECORDS;
+	c->type = type;
 	c->thread = t->index;
 	c->tid = t->tid;
 	c->seq = r->seq++;
@@ -498,30 +507,39 @@ static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct
 	r->limit = (uint8_t *)c + b->pool->chunk_size - WIRE_RECORD_MAX - WIRE_SLACK;
 }
 
+bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
+		    enum wire_chunk_type type)
+{
+	uint64_t wait = b->desc.policy == KYMO_POLICY_BLOCK ? b->desc.block_ns : 0;
+	uint32_t chunk;
+
+	/* A reader that does not keep up is waited for once a chunk, not once a record. */
+	if (r->lost % 1024)
+		wait = 0;
+	chunk = core_pool_get(b->pool, SHM_LIST_RECORDS, wait);
+	if (chunk == SHM_NONE)
+		return false;
+	ring_begin(t, b, r, chunk, type);
+	return true;
+}
+
 struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 {
 	struct core_buffer *b = &core_buffers[cap_buffer_of[__builtin_ctzll(buffers)]];
 	struct wire_ring *r = &t->rings[b->index];
-	uint64_t wait = b->desc.policy == KYMO_POLICY_BLOCK ? b->desc.block_ns : 0;
 	int saved = errno;
-	uint32_t chunk;
+	bool ok;
 
 	if (!b->ready)
 		return NULL;
 	core_ring_close(b, r);
-	/* A reader that does not keep up is waited for once a chunk, not once a record. */
-	if (r->lost && r->lost % 1024)
-		wait = 0;
-	chunk = core_pool_get(b->pool, SHM_LIST_RECORDS, wait);
-	if (chunk == SHM_NONE) {
+	ok = core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
+	if (!ok) {
 		r->lost++;
 		atomic_fetch_add_explicit(&b->pool->lost_records, 1, memory_order_relaxed);
-		errno = saved;
-		return NULL;
 	}
-	ring_begin(t, b, r, chunk);
 	errno = saved;
-	return r;
+	return ok ? r : NULL;
 }
 
 /* ---- records that are not the ordinary one ---- */
@@ -539,10 +557,16 @@ static void event_of(const struct cap_frame *f, const struct cap_thread *t, unsi
 static void record_no_fields(struct cap_thread *t, struct cap_frame *f, bool unwound)
 {
 	for (uint64_t left = f->buffers; left; left &= left - 1) {
-		struct wire_ring *r = cap_ring(t, left);
+		struct core_buffer *b = &core_buffers[cap_buffer_of[__builtin_ctzll(left)]];
+		struct wire_ring *r;
 		struct wire_event v;
 		struct wire_enc e;
 
+		if (b->desc.tally) {
+			core_tally_call(t, b, f);
+			continue;
+		}
+		r = cap_ring(t, left);
 		if (!r)
 			continue;
 		event_of(f, t, (unsigned)__builtin_ctzll(left), &v);

@@ -13,9 +13,10 @@
 
 static enum recorder_mode mode_of(int mode)
 {
-	return mode == RUN_MODE_MINIMAL ? RECORDER_MINIMAL
-	       : mode == RUN_MODE_FULL  ? RECORDER_FULL
-					: RECORDER_DEFAULT;
+	return mode == RUN_MODE_SUMMARY   ? RECORDER_SUMMARY
+	       : mode == RUN_MODE_MINIMAL ? RECORDER_MINIMAL
+	       : mode == RUN_MODE_FULL    ? RECORDER_FULL
+					  : RECORDER_DEFAULT;
 }
 
 static void start(void)

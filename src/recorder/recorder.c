@@ -126,10 +126,13 @@ static kymo_status_t make_context(void)
 	kymo_buffer_desc_t desc = {
 		.size = sizeof(desc), .bytes = options.buffer_bytes, .policy = options.policy,
 		.block_ns = options.block_ns, .arguments = options.arguments,
-		.share = options.share,
+		.tally = options.mode == RECORDER_SUMMARY, .share = options.share,
 	};
 	kymo_buffer_t buffer;
 	kymo_status_t status = kymo_context_create(&context);
+
+	if (desc.tally)
+		desc.arguments = KYMO_ARGUMENTS_NONE;
 
 	if (status == KYMO_OK)
 		status = kymo_buffer_create(context, &desc, &buffer);

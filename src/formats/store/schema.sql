@@ -1,0 +1,248 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The store: one SQLite database a trace. Tables hold integers; what repeats is text once, in a
+-- table of definitions. Row ids of definitions are the indexes that records use; 0 is "none".
+-- Times are nanoseconds since metadata 'origin' (node time); durations are nanoseconds.
+-- The id of a call is (process - 1) << 40 | its correlation id, so whatever carries a correlation
+-- id joins to `call` by row id, without an index. Views carry the names of ROCpd's public views.
+
+CREATE TABLE metadata(id INTEGER PRIMARY KEY, tag TEXT NOT NULL UNIQUE, value TEXT);
+CREATE TABLE source(id INTEGER PRIMARY KEY, file TEXT, size INTEGER, modified INTEGER);
+CREATE TABLE string(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+
+-- definitions ---------------------------------------------------------------------------------
+CREATE TABLE domain(id INTEGER PRIMARY KEY, name TEXT, title TEXT);
+CREATE TABLE enum_value(id INTEGER PRIMARY KEY, enum_set INTEGER, set_name TEXT, name TEXT,
+	value INTEGER);
+CREATE TABLE op(id INTEGER PRIMARY KEY, domain INTEGER, number INTEGER, name TEXT, flags INTEGER,
+	status_set INTEGER, status_ok INTEGER);
+CREATE TABLE op_field(id INTEGER PRIMARY KEY, op INTEGER, position INTEGER, name TEXT, type TEXT,
+	enum_set INTEGER, kind INTEGER, element INTEGER, size INTEGER, flags INTEGER);
+CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INTEGER, exe TEXT,
+	argv TEXT, cwd TEXT, hostname TEXT, job TEXT, file TEXT, version TEXT, start INTEGER,
+	end INTEGER, start_realtime INTEGER, realtime_offset INTEGER, arg_level INTEGER,
+	how_ended INTEGER, exit_status INTEGER, lost_records INTEGER, lost_definitions INTEGER,
+	untraced_calls INTEGER, untimed INTEGER, damaged_blocks INTEGER, clock_error_ns REAL);
+CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
+	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
+	main INTEGER);
+CREATE TABLE clock(id INTEGER PRIMARY KEY, process INTEGER, name TEXT, error_ns REAL,
+	syncs INTEGER);
+CREATE TABLE agent(id INTEGER PRIMARY KEY, process INTEGER, parent INTEGER, clock INTEGER,
+	type TEXT, name TEXT, vendor TEXT, driver TEXT, domain TEXT, platform TEXT,
+	properties TEXT, handle INTEGER, uuid TEXT);
+CREATE TABLE device_context(id INTEGER PRIMARY KEY, process INTEGER, handle INTEGER, domain TEXT);
+CREATE TABLE queue(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, context INTEGER,
+	flags INTEGER, handle INTEGER, properties INTEGER, domain TEXT, name TEXT, number INTEGER);
+CREATE TABLE blob(id INTEGER PRIMARY KEY, process INTEGER, what TEXT, stored INTEGER,
+	total INTEGER, data TEXT);
+CREATE TABLE program(id INTEGER PRIMARY KEY, process INTEGER, context INTEGER, source INTEGER,
+	handle INTEGER, domain TEXT, kind TEXT);
+CREATE TABLE kernel(id INTEGER PRIMARY KEY, process INTEGER, program INTEGER, handle INTEGER,
+	domain TEXT, name INTEGER REFERENCES string);
+CREATE TABLE module(id INTEGER PRIMARY KEY, process INTEGER, start INTEGER, end INTEGER,
+	bias INTEGER, path TEXT, build_id TEXT);
+CREATE TABLE site(id INTEGER PRIMARY KEY, process INTEGER, address INTEGER, module INTEGER,
+	function INTEGER REFERENCES string, file INTEGER REFERENCES string, line INTEGER);
+CREATE TABLE stack_frame(id INTEGER PRIMARY KEY, stack INTEGER, process INTEGER, depth INTEGER,
+	site INTEGER);
+CREATE TABLE note(id INTEGER PRIMARY KEY, process INTEGER, severity INTEGER, part TEXT, text TEXT,
+	time INTEGER, count INTEGER);
+
+-- records -------------------------------------------------------------------------------------
+CREATE TABLE call(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, start INTEGER,
+	duration INTEGER, site INTEGER, status INTEGER, args BLOB);
+-- what few calls have: the call around them, the scope and external id, a stack
+CREATE TABLE call_extra(id INTEGER PRIMARY KEY, parent INTEGER, scope INTEGER, external INTEGER,
+	stack INTEGER, unwound INTEGER);
+CREATE TABLE dispatch(id INTEGER PRIMARY KEY, call INTEGER, process INTEGER, agent INTEGER,
+	queue INTEGER, kernel INTEGER, start INTEGER, duration INTEGER, queued INTEGER,
+	submitted INTEGER, submit INTEGER, dims INTEGER, global_x INTEGER, global_y INTEGER,
+	global_z INTEGER, local_x INTEGER, local_y INTEGER, local_z INTEGER, offset_x INTEGER,
+	offset_y INTEGER, offset_z INTEGER, status INTEGER, untimed INTEGER, early INTEGER,
+	thread INTEGER, harvested INTEGER);
+CREATE TABLE copy(id INTEGER PRIMARY KEY, call INTEGER, process INTEGER, op INTEGER,
+	queue INTEGER, source_agent INTEGER, destination_agent INTEGER, source_kind INTEGER,
+	destination_kind INTEGER, bytes INTEGER, start INTEGER, duration INTEGER, queued INTEGER,
+	submitted INTEGER, submit INTEGER, blocking INTEGER, status INTEGER, untimed INTEGER,
+	early INTEGER, thread INTEGER, harvested INTEGER);
+CREATE TABLE allocation(id INTEGER PRIMARY KEY, call INTEGER, thread INTEGER, op INTEGER,
+	agent INTEGER, context INTEGER, kind INTEGER, what INTEGER, bytes INTEGER,
+	address INTEGER, allocation INTEGER, parent INTEGER, time INTEGER);
+CREATE TABLE sync(id INTEGER PRIMARY KEY, call INTEGER, thread INTEGER, op INTEGER, queue INTEGER,
+	events INTEGER, start INTEGER, duration INTEGER);
+CREATE TABLE activity(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, start INTEGER,
+	duration INTEGER, status INTEGER, args BLOB);
+CREATE TABLE loss(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, count INTEGER,
+	after INTEGER, before INTEGER);
+CREATE TABLE open_call(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, depth INTEGER,
+	correlation INTEGER, start INTEGER);
+
+-- Rows `first` to `last` of `kind` (a table's name) lie between `start` and `end`.
+CREATE TABLE time_index(id INTEGER PRIMARY KEY, kind TEXT, first INTEGER, last INTEGER,
+	start INTEGER, end INTEGER);
+
+-- tallies: filled while ingesting, so that no summary scans ---------------------------------------
+CREATE TABLE tally_call(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
+	calls INTEGER, errors INTEGER, total INTEGER, self INTEGER, min INTEGER, max INTEGER);
+CREATE TABLE tally_dispatch(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, queue INTEGER,
+	kernel INTEGER, calls INTEGER, errors INTEGER, total INTEGER, min INTEGER, max INTEGER,
+	wait INTEGER, untimed INTEGER);
+CREATE TABLE tally_copy(id INTEGER PRIMARY KEY, process INTEGER, op INTEGER, queue INTEGER,
+	source_agent INTEGER, destination_agent INTEGER, kinds INTEGER, calls INTEGER,
+	errors INTEGER, total INTEGER, min INTEGER, max INTEGER, bytes INTEGER, wait INTEGER,
+	untimed INTEGER, untimed_bytes INTEGER);
+CREATE TABLE tally_allocation(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER,
+	kind INTEGER, what INTEGER, calls INTEGER, frees INTEGER, bytes INTEGER, freed INTEGER);
+CREATE TABLE tally_pool(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, kind INTEGER,
+	calls INTEGER, frees INTEGER, in_use INTEGER, peak INTEGER, peak_time INTEGER);
+CREATE TABLE tally_sync(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
+	queue INTEGER, calls INTEGER, total INTEGER, self INTEGER, min INTEGER, max INTEGER);
+CREATE TABLE tally_error(id INTEGER PRIMARY KEY, process INTEGER, op INTEGER, status INTEGER,
+	calls INTEGER);
+-- Records lost; `gaps` counts the times when it is not known how many.
+CREATE TABLE tally_loss(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, calls INTEGER,
+	gaps INTEGER);
+-- Durations in `low` to `low + width - 1`; `kind` is the name of a tally table, `row` its row.
+CREATE TABLE histogram(id INTEGER PRIMARY KEY, kind TEXT, row INTEGER, bucket INTEGER,
+	low INTEGER, width INTEGER, count INTEGER);
+
+-- views -----------------------------------------------------------------------------------------
+CREATE VIEW processes AS SELECT p.id, 0 AS nid, p.hostname, p.ppid, p.pid, p.rank,
+	p.start AS init, p.end AS fini, p.start, p.end, p.argv AS command, p.exe FROM process p;
+
+CREATE VIEW threads AS SELECT t.id, 0 AS nid, p.hostname, p.ppid, p.pid, t.tid, t.start, t.end,
+	s.text AS name, t.records, t.lost
+	FROM thread t LEFT JOIN process p ON p.id = t.process LEFT JOIN string s ON s.id = t.name;
+
+CREATE VIEW regions AS SELECT c.id, d.name AS category, o.name, 0 AS nid, p.pid, t.tid, c.start,
+	c.start + c.duration AS end, c.duration, c.id AS event_id,
+	c.id & 0xffffffffff AS stack_id, ifnull(x.parent, 0) AS parent_stack_id,
+	ifnull(x.external, 0) AS corr_id, NULL AS extdata, x.stack AS call_stack,
+	fn.text AS line_info, c.status, c.status <> o.status_ok AS failed, x.scope,
+	fn.text AS function, fl.text AS file, s.line, c.op, c.args
+	FROM call c LEFT JOIN thread t ON t.id = c.thread LEFT JOIN process p ON p.id = t.process
+	LEFT JOIN op o ON o.id = c.op LEFT JOIN domain d ON d.id = o.domain
+	LEFT JOIN call_extra x ON x.id = c.id LEFT JOIN site s ON s.id = c.site
+	LEFT JOIN string fn ON fn.id = s.function LEFT JOIN string fl ON fl.id = s.file;
+
+CREATE VIEW samples AS SELECT a.id, d.name AS category, o.name, 0 AS nid, p.pid, t.tid,
+	a.start AS timestamp, a.id AS event_id, 0 AS stack_id, 0 AS parent_stack_id,
+	0 AS corr_id, NULL AS extdata, a.op, a.args
+	FROM activity a LEFT JOIN thread t ON t.id = a.thread LEFT JOIN process p ON p.id = t.process
+	LEFT JOIN op o ON o.id = a.op LEFT JOIN domain d ON d.id = o.domain
+	WHERE a.duration = 0;
+
+CREATE VIEW sample_regions AS SELECT id, category, name, nid, pid, tid, timestamp AS start,
+	timestamp AS end, 0 AS duration, event_id, stack_id, parent_stack_id, corr_id FROM samples;
+
+CREATE VIEW regions_and_samples AS SELECT id, category, name, nid, pid, tid, start, end, duration,
+	event_id, stack_id, parent_stack_id, corr_id FROM regions
+	UNION ALL SELECT * FROM sample_regions;
+
+CREATE VIEW activities AS SELECT a.id, d.name AS category, o.name, p.pid, t.tid, a.start,
+	a.start + a.duration AS end, a.duration, a.status, a.op, a.args
+	FROM activity a LEFT JOIN thread t ON t.id = a.thread LEFT JOIN process p ON p.id = t.process
+	LEFT JOIN op o ON o.id = a.op LEFT JOIN domain d ON d.id = o.domain;
+
+CREATE VIEW kernels AS SELECT k.id, t.tid, 'KERNEL_DISPATCH' AS category, o.name AS region,
+	n.text AS name, 0 AS nid, p.pid, k.agent AS agent_abs_index, k.agent AS agent_log_index,
+	k.agent AS agent_type_index, upper(a.type) AS agent_type, a.name AS agent_name,
+	kd.program AS code_object_id, k.kernel AS kernel_id, k.id AS dispatch_id,
+	k.queue AS stream_id, k.queue AS queue_id, 'Queue ' || q.number AS queue,
+	CASE WHEN q.name <> '' THEN q.name ELSE 'Queue ' || q.number END AS stream,
+	k.start, k.start + k.duration AS end, k.duration,
+	k.global_x AS grid_x, k.global_y AS grid_y, k.global_z AS grid_z,
+	k.local_x AS workgroup_x, k.local_y AS workgroup_y, k.local_z AS workgroup_z,
+	k.call & 0xffffffffff AS stack_id, k.call & 0xffffffffff AS parent_stack_id,
+	ifnull(x.external, 0) AS corr_id, k.queued, k.submitted, k.submit, k.status, k.untimed,
+	k.early, k.call AS call_id
+	FROM dispatch k LEFT JOIN kernel kd ON kd.id = k.kernel LEFT JOIN string n ON n.id = kd.name
+	LEFT JOIN agent a ON a.id = k.agent LEFT JOIN queue q ON q.id = k.queue
+	LEFT JOIN process p ON p.id = k.process LEFT JOIN call c ON c.id = k.call
+	LEFT JOIN call_extra x ON x.id = k.call LEFT JOIN op o ON o.id = c.op
+	LEFT JOIN thread t ON t.id = c.thread;
+
+CREATE VIEW memory_copies AS SELECT m.id, 'MEMORY_COPY' AS category, 0 AS nid, p.pid, t.tid,
+	m.start, m.start + m.duration AS end, m.duration,
+	'MEMORY_COPY_' || CASE mo.name WHEN 'read' THEN 'DEVICE_TO_HOST'
+	WHEN 'write' THEN 'HOST_TO_DEVICE' WHEN 'copy' THEN 'DEVICE_TO_DEVICE'
+	ELSE upper(mo.name) END AS name, o.name AS region_name, m.queue AS stream_id,
+	m.queue AS queue_id, 'Queue ' || q.number AS stream_name, 'Queue ' || q.number AS queue_name,
+	m.bytes AS size, da.name AS dst_device, m.destination_agent AS dst_agent_abs_index,
+	upper(ifnull(da.type, 'cpu')) AS dst_agent_type, sa.name AS src_device,
+	m.source_agent AS src_agent_abs_index, upper(ifnull(sa.type, 'cpu')) AS src_agent_type,
+	m.call & 0xffffffffff AS stack_id, m.call & 0xffffffffff AS parent_stack_id,
+	ifnull(x.external, 0) AS corr_id, mo.name AS operation, m.source_kind, m.destination_kind,
+	m.blocking, m.queued, m.submitted, m.submit, m.status, m.untimed, m.early,
+	m.call AS call_id
+	FROM copy m LEFT JOIN op mo ON mo.id = m.op LEFT JOIN queue q ON q.id = m.queue
+	LEFT JOIN agent da ON da.id = m.destination_agent LEFT JOIN agent sa ON sa.id = m.source_agent
+	LEFT JOIN process p ON p.id = m.process LEFT JOIN call c ON c.id = m.call
+	LEFT JOIN call_extra x ON x.id = m.call LEFT JOIN op o ON o.id = c.op
+	LEFT JOIN thread t ON t.id = c.thread;
+
+CREATE VIEW memory_allocations AS SELECT l.id, 'MEMORY_ALLOCATION' AS category, 0 AS nid, p.pid,
+	t.tid, l.time AS start, l.time AS end, 0 AS duration,
+	CASE o.number WHEN 0 THEN 'ALLOC' ELSE 'FREE' END AS type, 'REAL' AS level,
+	a.name AS agent_name, l.agent AS agent_abs_index, upper(a.type) AS agent_type, l.address,
+	l.bytes AS size, l.call & 0xffffffffff AS stack_id, l.call & 0xffffffffff AS parent_stack_id,
+	0 AS corr_id, co.name AS region_name, l.kind, l.what, l.allocation, l.parent,
+	l.call AS call_id
+	FROM allocation l LEFT JOIN thread t ON t.id = l.thread LEFT JOIN process p ON p.id = t.process
+	LEFT JOIN op o ON o.id = l.op LEFT JOIN agent a ON a.id = l.agent
+	LEFT JOIN call c ON c.id = l.call LEFT JOIN op co ON co.id = c.op;
+
+CREATE VIEW syncs AS SELECT s.id, p.pid, t.tid, o.name, s.start, s.start + s.duration AS end,
+	s.duration, s.events, s.queue AS queue_id, co.name AS region_name, s.call AS call_id
+	FROM sync s LEFT JOIN thread t ON t.id = s.thread LEFT JOIN process p ON p.id = t.process
+	LEFT JOIN op o ON o.id = s.op LEFT JOIN call c ON c.id = s.call
+	LEFT JOIN op co ON co.id = c.op;
+
+CREATE VIEW code_objects AS SELECT g.id, p.pid, g.domain, g.kind, b.data AS source,
+	b.stored AS size FROM program g LEFT JOIN process p ON p.id = g.process
+	LEFT JOIN blob b ON b.id = g.source;
+
+CREATE VIEW kernel_symbols AS SELECT k.id, p.pid, k.program AS code_object_id,
+	n.text AS kernel_name, n.text AS display_name, k.id AS kernel_id
+	FROM kernel k LEFT JOIN process p ON p.id = k.process LEFT JOIN string n ON n.id = k.name;
+
+-- Summaries, from the tallies. Times in nanoseconds, but `top` and `top_kernels` in microseconds.
+CREATE VIEW region_summary AS SELECT d.name AS category, o.name, sum(t.calls) AS calls,
+	sum(t.total) AS total, sum(t.total) * 1.0 / sum(t.calls) AS average, min(t.min) AS min,
+	max(t.max) AS max, sum(t.errors) AS errors, sum(t.self) AS self
+	FROM tally_call t LEFT JOIN op o ON o.id = t.op LEFT JOIN domain d ON d.id = o.domain
+	GROUP BY o.id ORDER BY total DESC;
+
+CREATE VIEW kernel_summary AS SELECT n.text AS name, sum(t.calls) AS calls, sum(t.total) AS total,
+	sum(t.total) * 1.0 / nullif(sum(t.calls - t.untimed), 0) AS average,
+	sum(t.total) * 100.0 / nullif(sum(sum(t.total)) OVER (), 0) AS percentage,
+	min(t.min) AS min, max(t.max) AS max, sum(t.untimed) AS untimed
+	FROM tally_dispatch t LEFT JOIN kernel k ON k.id = t.kernel LEFT JOIN string n ON n.id = k.name
+	GROUP BY n.text ORDER BY total DESC;
+
+CREATE VIEW memory_copy_summary AS SELECT o.name, sum(t.calls) AS calls, sum(t.total) AS total,
+	sum(t.total) * 1.0 / nullif(sum(t.calls - t.untimed), 0) AS average,
+	sum(t.total) * 100.0 / nullif(sum(sum(t.total)) OVER (), 0) AS percentage,
+	min(t.min) AS min, max(t.max) AS max, sum(t.bytes) AS bytes, sum(t.untimed) AS untimed
+	FROM tally_copy t LEFT JOIN op o ON o.id = t.op GROUP BY t.op ORDER BY total DESC;
+
+CREATE VIEW memory_allocation_summary AS SELECT a.name AS agent_name, t.kind, t.what,
+	sum(t.calls) AS calls, sum(t.frees) AS frees, sum(t.bytes) AS bytes, sum(t.freed) AS freed
+	FROM tally_allocation t LEFT JOIN agent a ON a.id = t.agent GROUP BY t.agent, t.kind, t.what;
+
+CREATE VIEW top_kernels AS SELECT name, calls AS total_calls, total / 1000.0 AS total_duration,
+	average / 1000.0 AS average, percentage FROM kernel_summary;
+
+CREATE VIEW top AS SELECT name, calls AS total_calls, total / 1000.0 AS total_duration,
+	average / 1000.0 AS average, total * 100.0 / nullif(sum(total) OVER (), 0) AS percentage
+	FROM (SELECT name, calls, total, average FROM kernel_summary
+	UNION ALL SELECT 'copy ' || name, calls, total, average FROM memory_copy_summary
+	UNION ALL SELECT name, calls, total, average FROM region_summary) ORDER BY total DESC;
+
+CREATE VIEW busy AS SELECT a.id AS agent_id, upper(a.type) AS type,
+	w.device AS GpuTime, m.value AS WallTime, w.device * 1.0 / m.value AS Busy, a.name
+	FROM (SELECT agent, sum(device) AS device FROM
+	(SELECT agent, total AS device FROM tally_dispatch UNION ALL
+	SELECT ifnull(nullif(destination_agent, 0), source_agent), total FROM tally_copy)
+	GROUP BY agent) w JOIN agent a ON a.id = w.agent
+	JOIN (SELECT CAST(value AS INTEGER) AS value FROM metadata WHERE tag = 'duration') m;

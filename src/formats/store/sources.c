@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a store was made of: name, size and time of change of each raw file. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/store/store.h"
+
+struct source {
+	const char *file;
+	int64_t size, modified;
+};
+
+/* Calls `visit` for each raw file; false when it does, or when there is no such folder. */
+static bool each_source(const char *trace_path, bool (*visit)(void *, const struct source *),
+			void *data)
+{
+	char path[4096];
+	struct dirent *e;
+	struct stat st;
+	DIR *d;
+	bool ok = true;
+
+	if (snprintf(path, sizeof(path), "%s/raw", trace_path) >= (int)sizeof(path))
+		return false;
+	d = opendir(path);
+	if (!d)
+		return false;
+	while (ok && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+
+		if (n < 4 || strcmp(e->d_name + n - 4, ".kyr") != 0 ||
+		    fstatat(dirfd(d), e->d_name, &st, 0) != 0)
+			continue;
+		ok = visit(data, &(struct source){e->d_name, st.st_size,
+						  (int64_t)st.st_mtim.tv_sec * 1000000000 +
+							  st.st_mtim.tv_nsec});
+	}
+	closedir(d);
+	return ok;
+}
+
+static bool add_source(void *data, const struct source *f)
+{
+	sqlite3_stmt *s = data;
+	int rc;
+
+	sqlite3_bind_text(s, 1, f->file, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 2, f->size);
+	sqlite3_bind_int64(s, 3, f->modified);
+	rc = sqlite3_step(s);
+	sqlite3_reset(s);
+	return rc == SQLITE_DONE;
+}
+
+bool store_sources_write(sqlite3 *db, const char *trace_path)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(db,
+				     "INSERT INTO source(file, size, modified) VALUES(?, ?, ?)", -1,
+				     &s, NULL) == SQLITE_OK;
+
+	ok = ok && each_source(trace_path, add_source, s);
+	sqlite3_finalize(s);
+	return ok;
+}
+
+struct match {
+	sqlite3_stmt *find;
+	int64_t files;
+};
+
+static bool match_source(void *data, const struct source *f)
+{
+	struct match *m = data;
+	bool found;
+
+	m->files++;
+	sqlite3_bind_text(m->find, 1, f->file, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(m->find, 2, f->size);
+	sqlite3_bind_int64(m->find, 3, f->modified);
+	found = sqlite3_step(m->find) == SQLITE_ROW;
+	sqlite3_reset(m->find);
+	return found;
+}
+
+bool store_sources_match(sqlite3 *db, const char *trace_path)
+{
+	struct match m = {0};
+	sqlite3_stmt *count = NULL;
+	bool ok = sqlite3_prepare_v2(db,
+				     "SELECT 1 FROM source WHERE file = ? AND size = ? AND "
+				     "modified = ?",
+				     -1, &m.find, NULL) == SQLITE_OK &&
+		  sqlite3_prepare_v2(db, "SELECT count(*) FROM source", -1, &count, NULL) ==
+			  SQLITE_OK &&
+		  each_source(trace_path, match_source, &m) &&
+		  sqlite3_step(count) == SQLITE_ROW && sqlite3_column_int64(count, 0) == m.files;
+
+	sqlite3_finalize(m.find);
+	sqlite3_finalize(count);
+	return ok;
+}

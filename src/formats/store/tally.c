@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tallies; see tally.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/activity.h"
+#include "formats/store/tally.h"
+
+#define NEST_MAX 64u
+
+/* Time of calls that have ended inside a call that has not, by the id of that one. */
+struct nest {
+	uint64_t parent;
+	uint64_t inside;
+};
+
+struct tally_thread {
+	struct tally **ops; /* rows of TALLY_CALL by op */
+	struct nest *nest;  /* NEST_MAX of them, once a nested call was seen */
+	uint32_t depth;
+};
+
+/* One allocation or free, until they are put in order of time. */
+struct memory_event {
+	int64_t time;
+	int64_t bytes;
+	struct tally *pool;
+};
+
+#define MEMORY_EVENTS (1u << 20)
+
+struct tally_memory {
+	struct memory_event *events;
+	uint32_t count, room;
+	int64_t folded; /* events up to this time have been applied */
+	bool any_folded;
+};
+
+struct tallies *tallies_new(const struct trace *t)
+{
+	struct tallies *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->trace = t;
+	a->threads = calloc(t->threads_count + 1u, sizeof(*a->threads));
+	a->memory = calloc(1, sizeof(*a->memory));
+	if (!a->threads || !a->memory) {
+		tallies_free(a);
+		return NULL;
+	}
+	return a;
+}
+
+static void set_release(struct tally_set *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		free(s->rows[i]);
+	free(s->rows);
+	free(s->slots);
+}
+
+void tallies_free(struct tallies *a)
+{
+	if (!a)
+		return;
+	for (unsigned k = 0; k < TALLY_KINDS; k++)
+		set_release(&a->set[k]);
+	for (uint32_t i = 0; a->threads && i < a->trace->threads_count; i++) {
+		free(a->threads[i].ops);
+		free(a->threads[i].nest);
+	}
+	free(a->threads);
+	if (a->memory)
+		free(a->memory->events);
+	free(a->memory);
+	histogram_pool_release(&a->pool);
+	free(a);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static uint32_t key_hash(const uint32_t key[TALLY_KEYS])
+{
+	uint64_t h = 0;
+
+	for (unsigned i = 0; i < TALLY_KEYS; i++)
+		h = (h ^ key[i]) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(h >> 32);
+}
+
+static bool set_rehash(struct tally_set *s)
+{
+	uint32_t size = s->slots ? (s->mask + 1) * 2 : 64;
+	uint32_t *slots = calloc(size, sizeof(*slots));
+
+	if (!slots)
+		return false;
+	for (uint32_t r = 0; r < s->count; r++) {
+		uint32_t i = key_hash(s->rows[r]->key) & (size - 1);
+
+		while (slots[i])
+			i = (i + 1) & (size - 1);
+		slots[i] = r + 1;
+	}
+	free(s->slots);
+	s->slots = slots;
+	s->mask = size - 1;
+	return true;
+}
+
+static bool set_reserve(struct tally_set *s)
+{
+	if (s->count == s->room) {
+		uint32_t room = s->room ? s->room * 2 : 32;
+		struct tally **rows = realloc(s->rows, room * sizeof(*rows));
+
+		if (!rows)
+			return false;
+		s->rows = rows;
+		s->room = room;
+	}
+	return (s->slots && s->count * 2 < s->mask) || set_rehash(s);
+}
+
+struct tally *tally_at(struct tallies *a, enum tally_kind kind, const uint32_t key[TALLY_KEYS])
+{
+	struct tally_set *s = &a->set[kind];
+	uint32_t i, h = key_hash(key);
+	struct tally *row;
+
+	for (i = h & s->mask; s->slots && s->slots[i]; i = (i + 1) & s->mask) {
+		row = s->rows[s->slots[i] - 1];
+		if (memcmp(row->key, key, sizeof(row->key)) == 0)
+			return row;
+	}
+	row = set_reserve(s) ? calloc(1, sizeof(*row)) : NULL;
+	if (!row) {
+		a->failed = true;
+		return NULL;
+	}
+	memcpy(row->key, key, sizeof(row->key));
+	row->min = UINT64_MAX;
+	for (i = h & s->mask; s->slots[i]; i = (i + 1) & s->mask)
+		;
+	s->slots[i] = s->count + 1;
+	s->rows[s->count++] = row;
+	return row;
+}
+
+static inline void add_time(struct tallies *a, struct tally *row, uint64_t duration)
+{
+	row->total += duration;
+	row->min = duration < row->min ? duration : row->min;
+	row->max = duration > row->max ? duration : row->max;
+	if (!histogram_add(&a->pool, &row->histogram, histogram_bucket(duration), 1))
+		a->failed = true;
+}
+
+void tally_merge(struct tallies *a, struct tally *to, const struct tallies *source,
+		 const struct tally *from)
+{
+	to->count += from->count;
+	to->errors += from->errors;
+	to->total += from->total;
+	to->self += from->self;
+	to->min = from->min < to->min ? from->min : to->min;
+	to->max = from->max > to->max ? from->max : to->max;
+	to->bytes += from->bytes;
+	to->wait += from->wait;
+	to->untimed += from->untimed;
+	to->untimed_bytes += from->untimed_bytes;
+	to->frees += from->frees;
+	to->freed += from->freed;
+	to->in_use += from->in_use;
+	to->peak += from->peak;
+	for (uint32_t p = 0; p < HISTOGRAM_PAGES; p++) {
+		for (uint32_t i = 0; from->histogram.pages[p] && i < HISTOGRAM_SUB; i++) {
+			uint32_t bucket = p * HISTOGRAM_SUB + i;
+			uint64_t n = histogram_get(&source->pool, &from->histogram, bucket);
+
+			if (n && !histogram_add(&a->pool, &to->histogram, bucket, n))
+				a->failed = true;
+		}
+	}
+}
+
+uint64_t tally_percentile(const struct tallies *a, const struct tally *row, double share)
+{
+	uint64_t timed = row->count - row->untimed, v;
+
+	if (!timed)
+		return 0;
+	v = histogram_at(&a->pool, &row->histogram, timed, share);
+	return v < row->min ? row->min : v > row->max ? row->max : v;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/*
+ * Calls of a thread arrive in order of their end, so those inside a call come right before it. An
+ * outermost call leaves nothing open: what is still on the stack then belongs to lost records.
+ */
+static uint64_t nest_pass(struct tallies *a, struct tally_thread *t, uint64_t duration,
+			  uint64_t id, uint64_t parent)
+{
+	uint64_t inside = 0;
+
+	while (t->depth && t->nest[t->depth - 1].parent == id)
+		inside += t->nest[--t->depth].inside;
+	if (!parent) {
+		t->depth = 0;
+		return inside;
+	}
+	if (!t->nest)
+		t->nest = calloc(NEST_MAX, sizeof(*t->nest));
+	if (!t->nest) {
+		a->failed = true;
+		return inside;
+	}
+	if (t->depth && t->nest[t->depth - 1].parent == parent)
+		t->nest[t->depth - 1].inside += duration;
+	else if (t->depth < NEST_MAX)
+		t->nest[t->depth++] = (struct nest){parent, duration};
+	return inside;
+}
+
+static struct tally *call_row(struct tallies *a, uint32_t thread, uint32_t op)
+{
+	struct tally_thread *t = &a->threads[thread];
+	uint32_t process = a->trace->threads[thread].process;
+
+	if (!t->ops)
+		t->ops = calloc(a->trace->ops_count, sizeof(*t->ops));
+	if (!t->ops) {
+		a->failed = true;
+		return NULL;
+	}
+	return t->ops[op] = tally_at(a, TALLY_CALL, (uint32_t[TALLY_KEYS]){process, thread, op});
+}
+
+static void add_error(struct tallies *a, uint32_t process, uint32_t op, int32_t status)
+{
+	struct tally *row =
+		tally_at(a, TALLY_ERROR, (uint32_t[TALLY_KEYS]){process, op, (uint32_t)status});
+
+	if (row)
+		row->count++;
+}
+
+void tallies_call(struct tallies *a, uint32_t thread, uint32_t op, uint64_t duration, uint64_t id,
+		  uint64_t parent, bool ok, int32_t status)
+{
+	struct tally_thread *t;
+	struct tally *row;
+	uint64_t inside = 0;
+
+	if (thread >= a->trace->threads_count || op >= a->trace->ops_count)
+		return;
+	t = &a->threads[thread];
+	row = t->ops ? t->ops[op] : NULL;
+	if (__builtin_expect(!row, 0) && !(row = call_row(a, thread, op)))
+		return;
+	if (__builtin_expect(parent != 0 || t->depth != 0, 0))
+		inside = nest_pass(a, t, duration, id, parent);
+	row->count++;
+	row->self += duration > inside ? duration - inside : 0;
+	add_time(a, row, duration);
+	if (__builtin_expect(!ok, 0)) {
+		row->errors++;
+		add_error(a, row->key[0], op, status);
+	}
+}
+
+void tallies_other(struct tallies *a, const struct rec *r)
+{
+	uint64_t duration = r->end > r->start ? (uint64_t)(r->end - r->start) : 0;
+	struct tally *row;
+
+	row = tally_at(a, TALLY_CALL, (uint32_t[TALLY_KEYS]){r->process, r->thread, r->op});
+	if (!row)
+		return;
+	row->count++;
+	row->self += duration;
+	row->errors += !r->ok;
+	add_time(a, row, duration);
+}
+
+/* ---- device work ----------------------------------------------------------------------------- */
+
+static void add_device(struct tallies *a, struct tally *row, const struct rec_device *d)
+{
+	int64_t from = d->queued ? d->queued : d->submit;
+
+	row->count++;
+	row->errors += d->status != 0;
+	if (d->untimed || (!d->start && !d->end)) {
+		row->untimed++;
+		return;
+	}
+	add_time(a, row, d->end > d->start ? (uint64_t)(d->end - d->start) : 0);
+	if (from && d->start > from)
+		row->wait += (uint64_t)(d->start - from);
+}
+
+void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r)
+{
+	struct tally *row = tally_at(a, TALLY_DISPATCH,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->queue,
+							    r->kernel});
+
+	if (row)
+		add_device(a, row, &r->device);
+}
+
+void tallies_copy(struct tallies *a, const struct rec_copy *r)
+{
+	uint32_t kinds = (uint32_t)r->source_kind << 8 | r->destination_kind;
+	struct tally *row = tally_at(a, TALLY_COPY,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op, r->queue,
+							    r->source_agent, r->destination_agent,
+							    kinds});
+
+	if (!row)
+		return;
+	row->bytes += r->bytes;
+	if (r->device.untimed || (!r->device.start && !r->device.end))
+		row->untimed_bytes += r->bytes; /* no part of the bandwidth */
+	add_device(a, row, &r->device);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static int event_compare(const void *x, const void *y)
+{
+	const struct memory_event *a = x, *b = y;
+
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes; /* frees first */
+}
+
+static void event_apply(const struct memory_event *e)
+{
+	struct tally *p = e->pool;
+
+	p->in_use += (uint64_t)e->bytes; /* may pass below zero while events are missing */
+	if ((int64_t)p->in_use > (int64_t)p->peak) {
+		p->peak = p->in_use;
+		p->peak_time = e->time;
+	}
+}
+
+/* Applies the oldest `n` events of those waiting. */
+static void memory_fold(struct tally_memory *m, uint32_t n)
+{
+	if (n == 0)
+		return;
+	qsort(m->events, m->count, sizeof(*m->events), event_compare);
+	for (uint32_t i = 0; i < n; i++)
+		event_apply(&m->events[i]);
+	m->folded = m->events[n - 1].time;
+	m->any_folded = true;
+	memmove(m->events, m->events + n, (m->count - n) * sizeof(*m->events));
+	m->count -= n;
+}
+
+static void memory_add(struct tallies *a, struct memory_event e)
+{
+	struct tally_memory *m = a->memory;
+
+	if (m->any_folded && e.time < m->folded)
+		a->late++;
+	if (m->count == m->room && m->room < MEMORY_EVENTS) {
+		uint32_t room = m->room ? m->room * 2 : 1024;
+		struct memory_event *events = realloc(m->events, room * sizeof(*events));
+
+		if (!events) {
+			a->failed = true;
+			return;
+		}
+		m->events = events;
+		m->room = room;
+	}
+	if (m->count == m->room)
+		memory_fold(m, m->count / 2);
+	m->events[m->count++] = e;
+}
+
+void tallies_allocation(struct tallies *a, const struct rec_allocation *r)
+{
+	bool free_ = a->trace->ops[r->base.op].number == ALLOCATION_OP_FREE;
+	struct tally *row = tally_at(a, TALLY_ALLOCATION,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->kind,
+							    r->what});
+	struct tally *pool;
+
+	if (!row)
+		return;
+	row->count += !free_;
+	row->frees += free_;
+	row->bytes += free_ ? 0 : r->bytes;
+	row->freed += free_ ? r->bytes : 0;
+	if (r->parent)
+		return; /* part of another allocation */
+	pool = tally_at(a, TALLY_POOL, (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->kind});
+	if (!pool)
+		return;
+	pool->count += !free_;
+	pool->frees += free_;
+	memory_add(a, (struct memory_event){r->base.start,
+					    free_ ? -(int64_t)r->bytes : (int64_t)r->bytes, pool});
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+void tallies_sync(struct tallies *a, const struct rec_sync *r)
+{
+	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
+	struct tally *row = tally_at(a, TALLY_SYNC,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
+							    r->base.op, r->queue});
+
+	if (!row)
+		return;
+	row->count++;
+	row->self += duration;
+	add_time(a, row, duration);
+}
+
+void tallies_loss(struct tallies *a, const struct rec_loss *r)
+{
+	struct tally *row =
+		tally_at(a, TALLY_LOSS, (uint32_t[TALLY_KEYS]){r->process, r->thread});
+
+	if (!row)
+		return;
+	row->count += r->count;
+	row->errors += r->count == 0;
+}
+
+void tallies_end(struct tallies *a)
+{
+	struct tally_set *pools = &a->set[TALLY_POOL];
+
+	memory_fold(a->memory, a->memory->count);
+	for (uint32_t i = 0; i < pools->count; i++) {
+		if ((int64_t)pools->rows[i]->in_use < 0)
+			pools->rows[i]->in_use = 0;
+	}
+}
+
+/* ---- sink ------------------------------------------------------------------------------------ */
+
+static struct tallies *of(struct stream_sink *s)
+{
+	return *((struct tallies_sink *)s)->out;
+}
+
+static kymo_status_t state(struct tallies *a)
+{
+	return a->failed ? KYMO_ERROR_NO_MEMORY : KYMO_OK;
+}
+
+static kymo_status_t sink_begin(struct stream_sink *s, const struct trace *t)
+{
+	struct tallies_sink *sink = (struct tallies_sink *)s;
+
+	*sink->out = tallies_new(t);
+	return *sink->out ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
+static kymo_status_t sink_call(struct stream_sink *s, const struct rec *r)
+{
+	tallies_call(of(s), r->thread, r->op, (uint64_t)(r->end - r->start), r->id, r->parent,
+		     r->ok, r->status);
+	return KYMO_OK;
+}
+
+static kymo_status_t sink_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+{
+	tallies_dispatch(of(s), r);
+	return state(of(s));
+}
+
+static kymo_status_t sink_copy(struct stream_sink *s, const struct rec_copy *r)
+{
+	tallies_copy(of(s), r);
+	return state(of(s));
+}
+
+static kymo_status_t sink_allocation(struct stream_sink *s, const struct rec_allocation *r)
+{
+	tallies_allocation(of(s), r);
+	return state(of(s));
+}
+
+static kymo_status_t sink_sync(struct stream_sink *s, const struct rec_sync *r)
+{
+	tallies_sync(of(s), r);
+	return state(of(s));
+}
+
+static kymo_status_t sink_other(struct stream_sink *s, const struct rec *r)
+{
+	tallies_other(of(s), r);
+	return state(of(s));
+}
+
+static kymo_status_t sink_loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	tallies_loss(of(s), r);
+	return state(of(s));
+}
+
+static kymo_status_t sink_end(struct stream_sink *s, const struct trace *t)
+{
+	tallies_end(of(s));
+	return state(of(s));
+}
+
+void tallies_sink_init(struct tallies_sink *s, struct tallies **out)
+{
+	*s = (struct tallies_sink){
+		.sink = {.begin = sink_begin, .call = sink_call, .dispatch = sink_dispatch,
+			 .copy = sink_copy, .allocation = sink_allocation, .sync = sink_sync,
+			 .other = sink_other, .loss = sink_loss, .end = sink_end},
+		.out = out};
+	*out = NULL;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tallies: the numbers that summaries are made of, kept while records stream by. The same code
+ * runs when a summary is made straight from raw files and when the store is filled, which keeps
+ * the result in its tables: so both say the same.
+ *
+ * A row is one combination of keys with counts, sums, extremes and a histogram. Memory is
+ * proportional to the number of combinations, not of records.
+ */
+#ifndef FORMATS_STORE_TALLY_H
+#define FORMATS_STORE_TALLY_H
+
+#include "formats/store/histogram.h"
+#include "stream/stream.h"
+
+enum tally_kind {
+	TALLY_CALL,       /* process, thread, op: calls and other activities of host threads */
+	TALLY_DISPATCH,   /* process, agent, queue, kernel */
+	TALLY_COPY,       /* process, op, queue, source agent, destination agent, memory kinds */
+	TALLY_ALLOCATION, /* process, agent, memory kind, what */
+	TALLY_POOL,       /* process, agent, memory kind: bytes in use */
+	TALLY_SYNC,       /* process, thread, op, queue */
+	TALLY_ERROR,      /* process, op, status */
+	TALLY_LOSS,       /* process, thread; `errors`: gaps of unknown size */
+	TALLY_KINDS
+};
+
+#define TALLY_KEYS 6
+
+struct tally {
+	uint32_t key[TALLY_KEYS];
+	uint64_t count;
+	uint64_t errors;   /* calls whose status is not success, device work that failed */
+	uint64_t total;    /* ns, nested calls included */
+	uint64_t self;     /* ns, traced calls inside excluded */
+	uint64_t min, max; /* ns, of those timed */
+	uint64_t bytes;
+	uint64_t wait;     /* ns between queued (or the submitting call) and start, summed */
+	uint64_t untimed;  /* of `count`: without device times, in no other number */
+	uint64_t untimed_bytes;     /* of `bytes`: copied without device times */
+	uint64_t frees, freed;      /* number and bytes */
+	uint64_t in_use, peak;      /* bytes at the end, at most */
+	int64_t peak_time;          /* node ns */
+	struct histogram histogram; /* of durations */
+};
+
+struct tally_set {
+	struct tally **rows; /* in order of first appearance */
+	uint32_t count, room;
+	uint32_t *slots;     /* hash: row + 1 */
+	uint32_t mask;
+};
+
+struct tallies {
+	struct tally_set set[TALLY_KINDS];
+	struct histogram_pool pool;
+	const struct trace *trace; /* of the records; borrowed */
+	bool failed;               /* memory ran out: the numbers are incomplete */
+	uint64_t late;             /* allocations that came too late for an exact peak */
+	struct tally_thread *threads;
+	struct tally_memory *memory;
+};
+
+struct tallies *tallies_new(const struct trace *t);
+void tallies_free(struct tallies *a);
+
+/* The row with this key, made when missing; NULL: no memory. Keys not used are 0. */
+struct tally *tally_at(struct tallies *a, enum tally_kind kind, const uint32_t key[TALLY_KEYS]);
+
+/* Adds the numbers of `from` (which belongs to `source`) to `to` (of `a`). */
+void tally_merge(struct tallies *a, struct tally *to, const struct tallies *source,
+		 const struct tally *from);
+
+/* Duration at `share` of the timed records, within 1.6 %. */
+uint64_t tally_percentile(const struct tallies *a, const struct tally *row, double share);
+
+/* ---- one record each ----------------------------------------------------------------------- */
+
+/*
+ * Of the calls of one thread, in order of their end. `status` counts as an error when !ok.
+ * Not inline, but cheap: about 10 ns.
+ */
+void tallies_call(struct tallies *a, uint32_t thread, uint32_t op, uint64_t duration, uint64_t id,
+		  uint64_t parent, bool ok, int32_t status);
+void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r);
+void tallies_copy(struct tallies *a, const struct rec_copy *r);
+void tallies_allocation(struct tallies *a, const struct rec_allocation *r);
+void tallies_sync(struct tallies *a, const struct rec_sync *r);
+void tallies_other(struct tallies *a, const struct rec *r);
+void tallies_loss(struct tallies *a, const struct rec_loss *r);
+
+/* Completes what needs all records (peaks). */
+void tallies_end(struct tallies *a);
+
+/* A sink that fills `a` from any reader: embed it, or make one with tallies_sink_init(). */
+struct tallies_sink {
+	struct stream_sink sink;
+	struct tallies **out; /* made at begin; the caller frees it */
+};
+void tallies_sink_init(struct tallies_sink *s, struct tallies **out);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole files and directories. All return false or NULL with errno set. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Content of a file, terminated; caller frees. `bytes` may be NULL. */
+char *file_read(const char *path, size_t *bytes);
+
+/* Replaces a file by a new one: written beside it, then renamed. */
+bool file_replace(const char *path, const char *data, size_t bytes);
+
+/* Writes all of it, however many calls it takes; returns what was written. */
+size_t file_write_all(int fd, const void *data, size_t bytes);
+
+/* mkdir -p of the folder that holds `path`. */
+bool file_make_parents(const char *path, mode_t mode);
+
+/* rm -r. Does not follow links. */
+bool file_remove_tree(const char *path);
+
+#endif

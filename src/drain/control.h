@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the launcher and its drain tell each other, over a SOCK_SEQPACKET pair. */
+#ifndef DRAIN_CONTROL_H
+#define DRAIN_CONTROL_H
+
+#include <stdint.h>
+
+enum drain_message_type {
+	DRAIN_PROGRAM = 1, /* launcher: `pid` is the program */
+	DRAIN_EXITED = 2,  /* launcher: the program ended with wait status `status` */
+	DRAIN_BUSY = 3,    /* drain: the program has ended, `totals.alive` others are recorded */
+	DRAIN_EMPTY = 4,   /* drain: nobody is recorded any more; raw files are complete */
+	DRAIN_DONE = 5     /* drain: manifest written, files compressed */
+};
+
+struct drain_totals {
+	uint32_t processes;    /* that connected */
+	uint32_t alive;        /* of them */
+	uint32_t refused;      /* connections that were not in order */
+	int32_t failed;        /* errno of the first file that could not be written, or 0 */
+	uint64_t lost_records; /* by full buffers and by refused writes */
+	uint64_t lost_definitions;
+	uint64_t damaged_chunks;
+	uint64_t bytes;        /* written to raw files */
+	uint64_t stored;       /* the same after compression */
+};
+
+struct drain_message {
+	uint32_t type;
+	int32_t pid;
+	int32_t status;
+	uint32_t reserved;
+	struct drain_totals totals;
+};
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The drain's loop: connections, producers, the launcher, the end. See drain.h. */
+#include "drain/drain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "drain/death.h"
+#include "drain/sleeper.h"
+
+enum {
+	EVENTS = 64,
+	POLL_MS = 250,       /* longest sleep; the heartbeat is seconds */
+	NO_PIDFD_MS = 50,    /* where the death of processes must be looked for */
+	GUEST_SECONDS = 5,   /* to say hello */
+	ORPHAN_SECONDS = 5,  /* without ever a producer */
+	COMPRESS_MIN_S = 1   /* time for compression; more after long runs */
+};
+
+struct guest { /* connected, has not said hello */
+	struct guest *next;
+	int fd;
+	uint64_t since;
+};
+
+struct file { /* finished */
+	struct file *next;
+	char path[PATH_MAX];
+	uint64_t bytes;
+};
+
+struct drain {
+	const struct drain_config *config;
+	struct sleeper sleeper;
+	int epoll;
+	struct producer *producers;
+	struct guest *guests;
+	struct file *files;
+	struct drain_totals totals; /* of finished processes */
+	uint64_t began;
+	bool control_open;
+	bool busy_said;
+	int program; /* pid, 0 unknown */
+	int program_fd;
+	bool program_gone;
+	bool missing_pidfd; /* some producer's death must be polled for */
+};
+
+/* ---- the launcher ---------------------------------------------------------------------------- */
+
+static struct drain_totals totals_now(const struct drain *d)
+{
+	struct drain_totals t = d->totals;
+
+	for (const struct producer *p = d->producers; p; p = p->next) {
+		producer_count(p, &t);
+		t.alive++;
+	}
+	return t;
+}
+
+static void tell(struct drain *d, enum drain_message_type type)
+{
+	struct drain_message m = {.type = type, .totals = totals_now(d)};
+
+	if (d->control_open)
+		send(d->config->control, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+static void watch_fd(struct drain *d, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data = {.fd = fd}};
+
+	epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+static void hear_launcher(struct drain *d)
+{
+	struct drain_message m;
+	ssize_t n;
+
+	while ((n = recv(d->config->control, &m, sizeof(m), MSG_DONTWAIT)) == (ssize_t)sizeof(m)) {
+		if (m.type == DRAIN_PROGRAM) {
+			d->program = m.pid;
+			d->config->manifest->pid = m.pid;
+			d->program_fd = death_watch(m.pid);
+			d->program_gone = d->program_fd < 0 && errno == ESRCH;
+			if (d->program_fd >= 0)
+				watch_fd(d, d->program_fd);
+		} else if (m.type == DRAIN_EXITED) {
+			d->program_gone = true;
+			d->config->manifest->status = m.status;
+		}
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	/* The launcher is gone: go on for as long as somebody is recorded. */
+	epoll_ctl(d->epoll, EPOLL_CTL_DEL, d->config->control, NULL);
+	d->control_open = false;
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static void accept_guests(struct drain *d)
+{
+	int fd;
+
+	while ((fd = accept4(d->config->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		struct guest *g = malloc(sizeof(*g));
+
+		if (!g) {
+			close(fd);
+			continue;
+		}
+		*g = (struct guest){d->guests, fd, clock_ns(CLOCK_MONOTONIC)};
+		d->guests = g;
+		watch_fd(d, fd);
+	}
+}
+
+/* Receives a hello with its memfd. False: not in order. */
+static bool receive_hello(int fd, struct shm_hello *hello, int *memfd)
+{
+	union {
+		struct cmsghdr h;
+		char space[CMSG_SPACE(8 * sizeof(int))];
+	} control;
+	struct iovec iov = {hello, sizeof(*hello)};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	*memfd = -1;
+	if (n < 0)
+		return false;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		int fds[8];
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || count > 8)
+			continue;
+		memcpy(fds, CMSG_DATA(c), count * sizeof(int));
+		for (size_t i = 0; i < count; i++) {
+			if (*memfd < 0)
+				*memfd = fds[i];
+			else
+				close(fds[i]);
+		}
+	}
+	return n == (ssize_t)sizeof(*hello) && hello->magic == SHM_MAGIC && *memfd >= 0;
+}
+
+static void finish(struct drain *d, struct producer *p, int wait_status);
+
+/* The process has connected before: it has called exec, or has two buffers. */
+static void supersede(struct drain *d, int pid)
+{
+	struct producer *next;
+
+	for (struct producer *p = d->producers; p; p = next) {
+		next = p->next;
+		if (p->pid != pid || atomic_load(&p->shm->state) != SHM_EXEC)
+			continue;
+		p->superseded = true;
+		finish(d, p, -1);
+	}
+}
+
+static void refuse(struct drain *d, int pid, int error)
+{
+	d->totals.refused++;
+	if (error && !d->totals.failed)
+		d->totals.failed = error;
+	manifest_error(d->config->manifest, "process %d is not recorded: %s", pid,
+		       error ? strerror(error) : "what it shares is not in order");
+}
+
+static void greet(struct drain *d, int fd)
+{
+	struct shm_welcome w = {SHM_MAGIC, SHM_VERSION, KYMO_ERROR_INCOMPATIBLE};
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+	kymo_status_t status = KYMO_ERROR_INCOMPATIBLE;
+	struct producer *p = NULL;
+	struct shm_hello hello;
+	int memfd, error = 0;
+	bool good = receive_hello(fd, &hello, &memfd);
+
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	if (good && hello.version == SHM_VERSION && peer.pid > 0) {
+		supersede(d, peer.pid);
+		p = producer_new(d->config->trace, memfd, peer.pid, &status, &error);
+	} else if (memfd >= 0) {
+		close(memfd);
+	}
+	if (!p)
+		refuse(d, peer.pid, error);
+	w.status = status;
+	if (p) {
+		p->pidfd = death_watch(p->pid);
+		d->missing_pidfd = d->missing_pidfd || p->pidfd < 0;
+		if (p->pidfd >= 0)
+			watch_fd(d, p->pidfd);
+		p->next = d->producers;
+		d->producers = p;
+		d->totals.processes++;
+	}
+	send(fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Greets those that have spoken, sends those away that say nothing. */
+static void serve_guests(struct drain *d, const struct epoll_event *events, int n)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct guest **at = &d->guests;
+
+	while (*at) {
+		struct guest *g = *at;
+		bool ready = false, late = now - g->since > GUEST_SECONDS * 1000000000ull;
+
+		for (int i = 0; i < n && !ready; i++)
+			ready = events[i].data.fd == g->fd;
+		if (ready)
+			greet(d, g->fd);
+		else if (late)
+			refuse(d, 0, 0);
+		if (!ready && !late) {
+			at = &g->next;
+			continue;
+		}
+		*at = g->next;
+		close(g->fd);
+		free(g);
+	}
+}
+
+/* ---- producers ------------------------------------------------------------------------------- */
+
+static void finish(struct drain *d, struct producer *p, int wait_status)
+{
+	struct file *f = calloc(1, sizeof(*f));
+	struct producer **at = &d->producers;
+	char path[PATH_MAX];
+	uint64_t before = d->totals.bytes;
+	struct raw_end end;
+	int pid = p->pid, failed = d->totals.failed;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	producer_finish(p, wait_status, &d->totals, &end, path);
+	manifest_process(d->config->manifest, pid, path, end.how, end.status, end.lost_records);
+	if (d->totals.failed && !failed)
+		manifest_error(d->config->manifest, "%s is cut short: %s", path,
+			       strerror(d->totals.failed));
+	if (!f)
+		return;
+	memcpy(f->path, path, sizeof(f->path));
+	f->bytes = d->totals.bytes - before;
+	f->next = d->files;
+	d->files = f;
+}
+
+static void finish_dead(struct drain *d)
+{
+	struct producer *next;
+
+	for (struct producer *p = d->producers; p; p = next) {
+		next = p->next;
+		if (death_seen(p->pid, p->pidfd))
+			finish(d, p, death_status(p->pid, p->pidfd));
+	}
+	if (d->program && !d->program_gone && death_seen(d->program, d->program_fd))
+		d->program_gone = true;
+	if (d->program_gone && d->program_fd >= 0) {
+		close(d->program_fd); /* leaves the epoll set, where it would be ready for ever */
+		d->program_fd = -1;
+	}
+}
+
+static void pass(struct drain *d)
+{
+	for (struct producer *p = d->producers; p; p = p->next)
+		producer_pass(p);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static bool nobody_left(const struct drain *d)
+{
+	uint64_t age = clock_ns(CLOCK_MONOTONIC) - d->began;
+
+	if (d->producers || d->guests)
+		return false;
+	/* The launcher, while it lives, always tells how the program ended. */
+	if (d->program)
+		return d->program_gone &&
+		       (!d->control_open || d->config->manifest->status != -1);
+	if (d->config->control >= 0)
+		return !d->control_open;
+	return d->totals.processes > 0 || age > ORPHAN_SECONDS * 1000000000ull;
+}
+
+static void serve(struct drain *d, int timeout)
+{
+	struct epoll_event events[EVENTS];
+	int n;
+
+	sleeper_wait(&d->sleeper, d->producers, timeout);
+	n = epoll_wait(d->epoll, events, EVENTS, 0);
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.fd == d->config->listener)
+			accept_guests(d);
+		else if (d->control_open && events[i].data.fd == d->config->control)
+			hear_launcher(d);
+	}
+	serve_guests(d, events, n < 0 ? 0 : n);
+	pass(d);
+	if (n > 0 || d->missing_pidfd)
+		finish_dead(d);
+	if (d->program_gone && d->producers && !d->busy_said) {
+		d->busy_said = true;
+		tell(d, DRAIN_BUSY);
+	}
+}
+
+/*
+ * Takes the address away, then looks whether somebody has come through the door meanwhile: a
+ * process that connects later finds no drain and starts its own.
+ */
+static bool closed(struct drain *d)
+{
+	unlink(d->config->socket_path);
+	accept_guests(d);
+	return d->guests == NULL;
+}
+
+static void compress(struct drain *d)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), run = now - d->began;
+	uint64_t deadline = now + COMPRESS_MIN_S * 1000000000ull + run / 10;
+
+	d->totals.stored = 0;
+	for (struct file *f = d->files; f; f = f->next) {
+		uint64_t size = d->config->compress ? rawfile_compress(f->path, deadline) : 0;
+
+		d->totals.stored += size ? size : f->bytes;
+	}
+}
+
+static void free_files(struct drain *d)
+{
+	while (d->files) {
+		struct file *next = d->files->next;
+
+		free(d->files);
+		d->files = next;
+	}
+}
+
+void drain_run(const struct drain_config *config)
+{
+	struct drain d = {.config = config,
+			  .epoll = epoll_create1(EPOLL_CLOEXEC),
+			  .began = clock_ns(CLOCK_MONOTONIC),
+			  .control_open = config->control >= 0,
+			  .program_fd = -1};
+
+	tick_init();
+	producer_guard_memory();
+	sleeper_init(&d.sleeper, d.epoll);
+	watch_fd(&d, config->listener);
+	if (d.control_open)
+		watch_fd(&d, config->control);
+	do {
+		serve(&d, d.missing_pidfd ? NO_PIDFD_MS : POLL_MS);
+	} while (!nobody_left(&d) || !closed(&d));
+	tell(&d, DRAIN_EMPTY);
+	compress(&d);
+	if (!manifest_write(config->manifest, &d.totals) && !d.totals.failed)
+		d.totals.failed = errno;
+	tell(&d, DRAIN_DONE);
+	free_files(&d);
+}

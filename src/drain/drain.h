@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The drain: a process of its own that empties the shared buffers of traced processes into raw
+ * files. It is started by the launcher, or by a traced process that finds none ("orphan"), and
+ * lives until its last producer is gone, whatever happens to the launcher.
+ */
+#ifndef DRAIN_DRAIN_H
+#define DRAIN_DRAIN_H
+
+#include <stdbool.h>
+
+#include "drain/manifest.h"
+
+struct drain_config {
+	const char *trace;       /* absolute path; raw/ exists */
+	const char *socket_path; /* of `listener`; unlinked at the end */
+	int listener;
+	int control; /* to the launcher, -1: orphan */
+	bool compress;
+	struct manifest *manifest;
+};
+
+/* Listening SOCK_SEQPACKET socket, for this user only; a stale one is replaced. -1: errno tells. */
+int drain_listen(const char *path);
+
+/*
+ * Makes this process fit to be a drain: own session, no terminal, no descriptors but the two, all
+ * CPUs, signals that end programs ignored.
+ */
+void drain_detach(int keep1, int keep2);
+
+/* Returns when nobody is recorded any more. */
+void drain_run(const struct drain_config *config);
+
+#endif

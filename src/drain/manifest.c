@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See manifest.h. */
+#include "drain/manifest.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+
+void manifest_init(struct manifest *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->status = -1;
+	m->started = clock_ns(CLOCK_REALTIME);
+	if (!getcwd(m->cwd, sizeof(m->cwd)))
+		m->cwd[0] = '\0';
+	gethostname(m->hostname, sizeof(m->hostname) - 1);
+	job_of_process(&m->job, 0);
+}
+
+void manifest_process(struct manifest *m, int pid, const char *file, uint32_t how, int32_t status,
+		      uint64_t lost)
+{
+	static const char *const names[] = {"finalised", "exited", "killed", "exec", "drain stopped"};
+	const char *slash = strrchr(file, '/');
+
+	text_addf(&m->processes, "%s\n    {\"pid\": %d, \"file\": ", m->processes.length ? "," : "", pid);
+	text_add_json(&m->processes, slash ? slash + 1 : file);
+	text_addf(&m->processes, ", \"ended\": \"%s\", \"status\": %d, \"lost_records\": %" PRIu64 "}",
+		  how < 5 ? names[how] : "?", status, lost);
+}
+
+void manifest_error(struct manifest *m, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	if (m->errors.length > 16384)
+		return; /* told often enough */
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	text_add(&m->errors, m->errors.length ? ", " : "");
+	text_add_json(&m->errors, text);
+}
+
+static void add_words(struct text *t, char *const *words)
+{
+	text_add(t, "[");
+	for (size_t i = 0; words && words[i]; i++) {
+		text_add(t, i ? ", " : "");
+		text_add_json(t, words[i]);
+	}
+	text_add(t, "]");
+}
+
+static void add_time(struct text *t, const char *name, uint64_t ns)
+{
+	time_t s = (time_t)(ns / 1000000000u);
+	struct tm tm;
+	char iso[40];
+
+	gmtime_r(&s, &tm);
+	strftime(iso, sizeof(iso), "%Y-%m-%dT%H:%M:%S", &tm);
+	text_addf(t, "  \"%s\": \"%s.%06uZ\",\n", name, iso,
+		  (unsigned)(ns % 1000000000u / 1000u));
+}
+
+static void add_job(struct text *t, const struct job *job)
+{
+	if (!job->id[0])
+		return;
+	text_add(t, "  \"job\": {\"id\": ");
+	text_add_json(t, job->id);
+	if (job->rank != JOB_UNKNOWN)
+		text_addf(t, ", \"rank\": %u", job->rank);
+	if (job->size)
+		text_addf(t, ", \"ranks\": %u", job->size);
+	text_add(t, "},\n");
+}
+
+static void add_program(struct text *t, const struct manifest *m)
+{
+	text_addf(t, "  \"program\": {\"pid\": %d", m->pid);
+	if (m->status != -1 && WIFSIGNALED(m->status))
+		text_addf(t, ", \"signal\": %d", WTERMSIG(m->status));
+	else if (m->status != -1)
+		text_addf(t, ", \"status\": %d", WEXITSTATUS(m->status));
+	if (m->untraced) {
+		text_add(t, ", \"untraced\": ");
+		text_add_json(t, m->untraced);
+	}
+	text_add(t, "},\n");
+}
+
+static void add_system(struct text *t)
+{
+	struct utsname u;
+
+	if (uname(&u) != 0)
+		return;
+	text_add(t, "  \"system\": {\"kernel\": ");
+	text_add_json(t, u.release);
+	text_add(t, ", \"machine\": ");
+	text_add_json(t, u.machine);
+	text_addf(t, ", \"cpus\": %ld},\n", sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static void add_totals(struct text *t, const struct drain_totals *s)
+{
+	text_addf(t,
+		  "  \"totals\": {\"processes\": %u, \"refused\": %u, \"lost_records\": %" PRIu64
+		  ", \"lost_definitions\": %" PRIu64 ", \"damaged_chunks\": %" PRIu64
+		  ", \"bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64 "},\n",
+		  s->processes, s->refused, s->lost_records, s->lost_definitions, s->damaged_chunks,
+		  s->bytes, s->stored);
+}
+
+bool manifest_write(const struct manifest *m, const struct drain_totals *totals)
+{
+	struct text t = {0};
+	bool ok;
+
+	text_addf(&t, "{\n  \"format\": \"kymo trace\",\n  \"version\": 1,\n  \"kymo\": \"%s\",\n"
+		      "  \"state\": \"%s\",\n  \"command\": ",
+		  KYMO_VERSION, totals ? "complete" : "recording");
+	add_words(&t, m->command);
+	text_add(&t, ",\n  \"environment\": ");
+	add_words(&t, m->environment);
+	text_add(&t, ",\n  \"cwd\": ");
+	text_add_json(&t, m->cwd);
+	text_add(&t, ",\n  \"hostname\": ");
+	text_add_json(&t, m->hostname);
+	text_add(&t, ",\n");
+	add_job(&t, &m->job);
+	add_system(&t);
+	add_time(&t, "started", m->started);
+	if (totals) {
+		add_time(&t, "ended", clock_ns(CLOCK_REALTIME));
+		add_totals(&t, totals);
+	}
+	add_program(&t, m);
+	text_addf(&t, "  \"processes\": [%s%s],\n", m->processes.s ? m->processes.s : "",
+		  m->processes.s ? "\n  " : "");
+	text_addf(&t, "  \"errors\": [%s]\n}\n", m->errors.s ? m->errors.s : "");
+	ok = !t.failed && file_replace(m->path, t.s, t.length);
+	text_release(&t);
+	return ok;
+}

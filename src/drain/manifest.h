@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * manifest.json of a trace: what ran, where, how, and the totals of what was lost. The launcher
+ * writes it before the program starts, the drain once everything is in the trace. Where several
+ * launchers of one job share a trace, each but the first has manifest-HOST-PID.json beside it.
+ */
+#ifndef DRAIN_MANIFEST_H
+#define DRAIN_MANIFEST_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/job.h"
+#include "base/text.h"
+#include "drain/control.h"
+
+struct manifest {
+	char path[PATH_MAX];
+	char *const *command;     /* words of the program, NULL terminated; may be NULL */
+	char *const *environment; /* NAME=VALUE that the launcher set; may be NULL */
+	char cwd[PATH_MAX];
+	char hostname[64];
+	struct job job;
+	uint64_t started; /* realtime ns */
+	int pid;          /* of the program, 0 unknown */
+	int status;       /* its wait status, -1 unknown */
+	const char *untraced; /* why the program could not be traced, or NULL */
+	struct text processes; /* JSON objects, comma separated */
+	struct text errors;    /* JSON strings, comma separated */
+};
+
+/* Fills in place, time, host and job. */
+void manifest_init(struct manifest *m);
+
+void manifest_process(struct manifest *m, int pid, const char *file, uint32_t how, int32_t status,
+		      uint64_t lost);
+void manifest_error(struct manifest *m, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* `totals` NULL: the recording is under way. False: errno tells. */
+bool manifest_write(const struct manifest *m, const struct drain_totals *totals);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking chunks out of a shared buffer; see producer.h. */
+#include "drain/producer.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/job.h"
+
+enum {
+	CHUNK_MIN = 4096,
+	CHUNK_SIZE_MAX = 1 << 24,
+	SYNC_NS = 1000000000,
+	OPEN_BATCH = 256 /* threads read at once */
+};
+#define BUFFER_MAX (64ull << 30)
+
+/* ---- memory that may go away --------------------------------------------------------------- */
+
+static struct {
+	uintptr_t begin, end;
+} guarded; /* the copy in progress */
+
+/* A page of the buffer that is no longer there (the file was cut) reads as zeros from now on. */
+static void on_sigbus(int sig, siginfo_t *info, void *context)
+{
+	uintptr_t a = (uintptr_t)info->si_addr, page = a & ~(uintptr_t)4095;
+
+	if (a >= guarded.begin && a < guarded.end &&
+	    mmap((void *)page, 4096, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
+		return;
+	signal(SIGBUS, SIG_DFL);
+}
+
+void producer_guard_memory(void)
+{
+	struct sigaction sa = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
+
+	sigaction(SIGBUS, &sa, NULL);
+}
+
+static void guard(const struct producer *p)
+{
+	guarded.begin = (uintptr_t)p->shm;
+	guarded.end = guarded.begin + p->bytes;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------ */
+
+static bool range_fits(uint64_t offset, uint64_t count, uint64_t size, uint64_t end)
+{
+	return offset % 8 == 0 && offset >= sizeof(struct shm_header) && offset <= end &&
+	       count * size <= end - offset;
+}
+
+static bool take_geometry(struct producer *p)
+{
+	struct shm_header h;
+
+	memcpy(&h, p->shm, sizeof(h));
+	if (h.magic != SHM_MAGIC || h.version != SHM_VERSION || h.header_size != sizeof(h) ||
+	    h.bytes != p->bytes || h.chunk_max == 0 || h.chunk_max > SHM_CHUNK_MAX ||
+	    h.chunk_size < CHUNK_MIN || h.chunk_size > CHUNK_SIZE_MAX || h.chunk_size % 64 != 0)
+		return false;
+	/* In this order, so that they do not overlap. */
+	if (!range_fits(h.ctl_offset, h.chunk_max, sizeof(struct shm_chunk_ctl), h.threads_offset) ||
+	    !range_fits(h.threads_offset, SHM_THREADS, sizeof(struct shm_thread), h.chunks_offset) ||
+	    !range_fits(h.chunks_offset, h.chunk_max, h.chunk_size, p->bytes))
+		return false;
+	p->ctl_offset = h.ctl_offset;
+	p->threads_offset = h.threads_offset;
+	p->chunks_offset = h.chunks_offset;
+	p->chunk_size = h.chunk_size;
+	p->chunk_max = h.chunk_max;
+	return true;
+}
+
+static bool map_buffer(struct producer *p)
+{
+	struct stat st;
+	void *m;
+
+	if (fstat(p->memfd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    (uint64_t)st.st_size < sizeof(struct shm_header) || (uint64_t)st.st_size > BUFFER_MAX)
+		return false;
+	p->bytes = (size_t)st.st_size;
+	m = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->memfd, 0);
+	if (m == MAP_FAILED)
+		return false;
+	p->shm = m;
+	guard(p);
+	return take_geometry(p);
+}
+
+static bool begin_file(struct producer *p, const char *trace)
+{
+	struct raw_header h = {.magic = RAW_MAGIC,
+			       .version = RAW_VERSION,
+			       .header_size = sizeof(h),
+			       .pid = (uint32_t)p->pid,
+			       .wire_version = WIRE_VERSION,
+			       .created_realtime = clock_ns(CLOCK_REALTIME)};
+	struct job job;
+
+	gethostname((char *)h.hostname, sizeof(h.hostname) - 1);
+	job_of_process(&job, p->pid);
+	memcpy(h.job, job.id, sizeof(h.job));
+	h.rank = job.rank;
+	return rawfile_create(&p->file, trace, &h);
+}
+
+static void write_sync(struct producer *p)
+{
+	struct tick_sync s;
+	struct raw_tick_sync raw;
+
+	tick_sync_take(&s);
+	raw = (struct raw_tick_sync){s.before, s.after, s.monotonic_raw, s.realtime};
+	rawfile_add(&p->file, RAW_TICK_SYNC, &raw, sizeof(raw));
+}
+
+static void beat(struct producer *p)
+{
+	atomic_store_explicit(&p->shm->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u,
+			      memory_order_relaxed);
+}
+
+static void release(struct producer *p)
+{
+	if (p->shm)
+		munmap(p->shm, p->bytes);
+	if (p->memfd >= 0)
+		close(p->memfd);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	free(p);
+}
+
+struct producer *producer_new(const char *trace, int memfd, int pid, kymo_status_t *status,
+			      int *error)
+{
+	struct producer *p = calloc(1, sizeof(*p));
+
+	*status = KYMO_ERROR_NO_MEMORY;
+	*error = 0;
+	if (!p) {
+		close(memfd);
+		return NULL;
+	}
+	p->memfd = memfd;
+	p->pid = pid;
+	p->pidfd = -1;
+	if (!map_buffer(p)) {
+		*status = KYMO_ERROR_INCOMPATIBLE;
+		release(p);
+		return NULL;
+	}
+	if (!begin_file(p, trace)) {
+		*error = errno;
+		*status = KYMO_ERROR_SYSTEM;
+		release(p);
+		return NULL;
+	}
+	atomic_store(&p->shm->drain_pid, (uint32_t)getpid());
+	beat(p);
+	write_sync(p);
+	p->next_sync = clock_ns(CLOCK_MONOTONIC) + SYNC_NS;
+	rawfile_flush(&p->file);
+	*status = KYMO_OK;
+	return p;
+}
+
+/* ---- chunks --------------------------------------------------------------------------------- */
+
+static struct shm_chunk_ctl *ctl_of(const struct producer *p)
+{
+	return (struct shm_chunk_ctl *)((uint8_t *)p->shm + p->ctl_offset);
+}
+
+static struct wire_chunk *chunk_of(const struct producer *p, uint32_t i)
+{
+	return (struct wire_chunk *)((uint8_t *)p->shm + p->chunks_offset +
+				     (size_t)i * p->chunk_size);
+}
+
+struct found {
+	uint64_t seq;
+	uint32_t thread;
+	uint32_t chunk;
+	bool sure; /* was found by the first look */
+};
+
+/* Chunks found by a pass; the drain has one thread. */
+static struct found found[SHM_CHUNK_MAX];
+static uint8_t looked[SHM_CHUNK_MAX];
+
+static int by_sequence(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+static uint32_t chunk_count(const struct producer *p)
+{
+	uint32_t n = atomic_load_explicit(&p->shm->chunk_count, memory_order_acquire);
+
+	return n < p->chunk_max ? n : p->chunk_max;
+}
+
+static unsigned look(const struct producer *p, uint32_t count, enum shm_chunk_state state)
+{
+	struct shm_chunk_ctl *ctl = ctl_of(p);
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		looked[i] = atomic_load_explicit(&ctl[i].state, memory_order_acquire) == state;
+		n += looked[i];
+	}
+	return n;
+}
+
+/*
+ * Fills `found` with chunks in that state so that chunks of a thread reach the file in order. One
+ * look can see a thread's newer chunk and miss the older one that was handed over meanwhile; so it
+ * looks twice, and of those that only the second look saw takes what precedes a chunk of the first.
+ */
+static unsigned find(const struct producer *p, enum shm_chunk_state state)
+{
+	uint32_t count = chunk_count(p), thread = 0;
+	struct shm_chunk_ctl *ctl = ctl_of(p);
+	bool keep = false;
+	unsigned n = 0, kept = 0;
+
+	if (look(p, count, state) == 0)
+		return 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct wire_chunk *c = chunk_of(p, i);
+
+		if (atomic_load_explicit(&ctl[i].state, memory_order_acquire) != state)
+			continue;
+		found[n++] = (struct found){c->seq, c->thread, i, looked[i]};
+	}
+	qsort(found, n, sizeof(found[0]), by_sequence);
+	for (unsigned i = n; i-- > 0;) {
+		keep = found[i].sure || (keep && found[i].thread == thread);
+		thread = found[i].thread;
+		found[i].sure = keep;
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (found[i].sure)
+			found[kept++] = found[i];
+	return kept;
+}
+
+static bool header_good(const struct producer *p, const struct wire_chunk *h, uint32_t committed)
+{
+	return h->magic == WIRE_CHUNK_MAGIC && h->version == WIRE_VERSION &&
+	       h->header_size >= sizeof(*h) && h->header_size <= committed &&
+	       committed <= p->chunk_size &&
+	       (h->type == WIRE_CHUNK_RECORDS || h->type == WIRE_CHUNK_DEFINITIONS);
+}
+
+/* Copies a chunk into the file's pending blocks. The copy is what is checked and written. */
+static void copy_chunk(struct producer *p, uint32_t i, bool filling)
+{
+	const struct wire_chunk *c = chunk_of(p, i);
+	struct wire_chunk h;
+	uint32_t committed;
+	struct raw_block b;
+	uint8_t *to;
+
+	memcpy(&h, c, sizeof(h));
+	committed = atomic_load_explicit(&h.committed, memory_order_relaxed);
+	if (filling && (h.magic == 0 || committed == 0))
+		return; /* obtained, not begun */
+	if (!header_good(p, &h, committed)) {
+		p->damaged_chunks++;
+		return;
+	}
+	if (filling && committed == h.header_size && h.lost == 0)
+		return;
+	to = rawfile_reserve(&p->file, committed);
+	if (!to) {
+		p->damaged_chunks++;
+		return;
+	}
+	memcpy(to, c, committed);
+	memcpy(to, &h, sizeof(h));
+	b = (struct raw_block){.type = RAW_CHUNK,
+			       .thread = h.thread,
+			       .chunk_type = h.type,
+			       .seq = h.seq,
+			       .first_tick = h.base_tick,
+			       .last_tick = UINT64_MAX,
+			       .raw = committed};
+	rawfile_commit(&p->file, &b);
+}
+
+static void wake(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void give_back(struct producer *p, uint32_t i)
+{
+	struct shm_chunk_ctl *ctl = ctl_of(p);
+	enum shm_list list = ctl[i].list == SHM_LIST_DEFINITIONS ? SHM_LIST_DEFINITIONS
+								 : SHM_LIST_RECORDS;
+
+	/* A process that dies between obtaining and beginning a chunk must not show it again. */
+	memset(chunk_of(p, i), 0, sizeof(struct wire_chunk));
+	atomic_store_explicit(&ctl[i].state, SHM_FREE, memory_order_relaxed);
+	shm_push(p->shm, ctl, i, list);
+	atomic_fetch_add(&p->shm->freed, 1);
+	if (atomic_load(&p->shm->waiters))
+		wake(&p->shm->freed);
+}
+
+static void write_out(struct producer *p)
+{
+	if (!rawfile_flush(&p->file))
+		atomic_store(&p->shm->drain_failed, (uint32_t)p->file.failed);
+}
+
+unsigned producer_pass(struct producer *p)
+{
+	uint32_t flush = atomic_load(&p->shm->flush);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	unsigned n;
+
+	guard(p);
+	beat(p);
+	p->seen_full = atomic_load_explicit(&p->shm->full, memory_order_acquire);
+	n = find(p, SHM_FULL);
+	for (unsigned i = 0; i < n; i++) {
+		copy_chunk(p, found[i].chunk, false);
+		give_back(p, found[i].chunk);
+	}
+	if (now >= p->next_sync) {
+		write_sync(p);
+		p->next_sync = now + SYNC_NS;
+	}
+	write_out(p);
+	if (atomic_load_explicit(&p->shm->flushed, memory_order_relaxed) != flush) {
+		atomic_store(&p->shm->flushed, flush);
+		wake(&p->shm->flushed);
+	}
+	return n;
+}
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+static unsigned open_calls_of(const struct shm_thread *t, struct raw_open *out)
+{
+	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+	uint32_t n = depth < WIRE_OPEN_MAX ? depth : WIRE_OPEN_MAX;
+
+	if (t->tid == 0)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = (struct raw_open){t->open[i], t->index, t->tid, i, 0};
+	return n;
+}
+
+/* Read through the file, which leaves what the process never touched without memory. */
+static void write_open_calls(struct producer *p)
+{
+	struct shm_thread *batch = malloc(OPEN_BATCH * sizeof(*batch));
+	struct raw_open *calls = malloc(SHM_THREADS * WIRE_OPEN_MAX * sizeof(*calls));
+	unsigned n = 0;
+
+	for (uint32_t i = 0; batch && calls && i < SHM_THREADS; i += OPEN_BATCH) {
+		size_t bytes = OPEN_BATCH * sizeof(*batch);
+		off_t at = (off_t)(p->threads_offset + i * sizeof(*batch));
+
+		if (pread(p->memfd, batch, bytes, at) != (ssize_t)bytes)
+			break;
+		for (unsigned j = 0; j < OPEN_BATCH; j++)
+			n += open_calls_of(&batch[j], calls + n);
+	}
+	if (n)
+		rawfile_add(&p->file, RAW_OPEN_CALLS, calls, (uint32_t)(n * sizeof(*calls)));
+	free(batch);
+	free(calls);
+}
+
+static struct raw_end end_of(const struct producer *p, int wait_status)
+{
+	uint32_t state = atomic_load(&p->shm->state);
+	struct raw_end end = {.status = -1, .tick = tick_now()};
+
+	end.lost_records = atomic_load(&p->shm->lost_records) + p->file.lost_records;
+	end.lost_definitions = atomic_load(&p->shm->lost_definitions) + p->file.lost_definitions;
+	end.damaged_chunks = p->damaged_chunks;
+	if (state == SHM_EXEC || p->superseded) {
+		end.how = 3;
+	} else if (wait_status != -1 && WIFSIGNALED(wait_status)) {
+		end.how = 2;
+		end.status = WTERMSIG(wait_status);
+	} else {
+		end.how = state == SHM_FINALIZED ? 0 : 1;
+		end.status = wait_status == -1 ? -1 : WEXITSTATUS(wait_status);
+	}
+	return end;
+}
+
+void producer_count(const struct producer *p, struct drain_totals *totals)
+{
+	totals->lost_records += atomic_load(&p->shm->lost_records) + p->file.lost_records;
+	totals->lost_definitions +=
+		atomic_load(&p->shm->lost_definitions) + p->file.lost_definitions;
+	totals->damaged_chunks += p->damaged_chunks;
+	totals->bytes += p->file.bytes;
+	if (p->file.failed && !totals->failed)
+		totals->failed = p->file.failed;
+}
+
+void producer_finish(struct producer *p, int wait_status, struct drain_totals *totals,
+		     struct raw_end *end, char *path)
+{
+	unsigned n;
+
+	guard(p);
+	while (producer_pass(p) > 0)
+		;
+	n = find(p, SHM_FILLING);
+	for (unsigned i = 0; i < n; i++)
+		copy_chunk(p, found[i].chunk, true);
+	write_open_calls(p);
+	write_sync(p);
+	rawfile_flush(&p->file);
+	*end = end_of(p, wait_status);
+	/* Even on a full file system there is a chance: cutting to a whole block made room. */
+	if (p->file.failed) {
+		int failed = p->file.failed;
+
+		p->file.failed = 0;
+		rawfile_add(&p->file, RAW_END, end, sizeof(*end));
+		rawfile_flush(&p->file);
+		p->file.failed = failed;
+	} else {
+		rawfile_add(&p->file, RAW_END, end, sizeof(*end));
+		rawfile_flush(&p->file);
+	}
+	rawfile_close(&p->file);
+	producer_count(p, totals);
+	memcpy(path, p->file.path, PATH_MAX);
+	release(p);
+}

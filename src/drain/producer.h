@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One traced process image as the drain sees it: its shared buffer, which is untrusted memory, and
+ * its raw file. Only the drain's one thread uses these.
+ */
+#ifndef DRAIN_PRODUCER_H
+#define DRAIN_PRODUCER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kymo/status.h>
+
+#include "drain/control.h"
+#include "drain/rawfile.h"
+#include "wire/shm.h"
+
+struct producer {
+	struct producer *next;
+	struct shm_header *shm; /* mapping; anything in it may change at any time */
+	size_t bytes;
+	int memfd;
+	int pidfd; /* -1: the kernel has none, the pid is polled */
+	int pid;   /* from the socket's credentials */
+	bool superseded; /* the same process has connected again: it has called exec */
+
+	/* The geometry, copied and checked once. */
+	uint64_t ctl_offset, threads_offset, chunks_offset;
+	uint32_t chunk_size, chunk_max;
+
+	uint32_t seen_full; /* value of shm->full before the last pass */
+	uint64_t next_sync; /* CLOCK_MONOTONIC ns of the next calibration point */
+	uint64_t damaged_chunks;
+	struct rawfile file;
+};
+
+/*
+ * Takes over `memfd` of process `pid` and begins its raw file in `trace`. On failure the descriptor
+ * is closed, *status is what the process is told, and *error is errno if the file was at fault.
+ */
+struct producer *producer_new(const char *trace, int memfd, int pid, kymo_status_t *status,
+			      int *error);
+
+/* Writes all chunks that are full and gives them back. Returns how many. */
+unsigned producer_pass(struct producer *p);
+
+/*
+ * The process is gone: writes what is left, the open calls, the end. `wait_status` as from
+ * waitpid(), -1 if unknown. Adds to `totals`. The producer is freed; its file's path is left in
+ * `path` (PATH_MAX bytes).
+ */
+void producer_finish(struct producer *p, int wait_status, struct drain_totals *totals,
+		     struct raw_end *end, char *path);
+
+/* Adds what the process has lost so far. */
+void producer_count(const struct producer *p, struct drain_totals *totals);
+
+/* The handler that survives memory which a producer takes away from under the drain. */
+void producer_guard_memory(void);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices as agents, with their properties, and contexts: both defined when first seen. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/opencl/queue.h"
+
+#include "opencl_hooks.h"
+
+#define TEXT_MAX    16384u /* extensions of the richest devices take about 3 KiB */
+#define DEVICES_MAX 64u
+
+#ifndef CL_DEVICE_UUID_KHR
+#define CL_DEVICE_UUID_KHR 0x106A
+#endif
+#ifndef CL_UUID_SIZE_KHR
+#define CL_UUID_SIZE_KHR 16
+#endif
+
+/* ---- asking ---- */
+
+/* A string property of a device, "" if there is none. `size` includes the terminator. */
+static const char *device_text(cl_device_id device, cl_device_info what, char *text, size_t size)
+{
+	if (ocl_next.clGetDeviceInfo(device, what, size - 1, text, NULL) != CL_SUCCESS)
+		text[0] = '\0';
+	text[size - 1] = '\0';
+	return text;
+}
+
+/* A number of 1 to 8 bytes; 0 if there is none. */
+static uint64_t device_number(cl_device_id device, cl_device_info what)
+{
+	uint64_t value = 0;
+
+	if (ocl_next.clGetDeviceInfo(device, what, sizeof(value), &value, NULL) != CL_SUCCESS)
+		return 0;
+	return value;
+}
+
+static const char *type_name(uint64_t type)
+{
+	if (type & CL_DEVICE_TYPE_GPU)
+		return "gpu";
+	if (type & CL_DEVICE_TYPE_CPU)
+		return "cpu";
+	return type & CL_DEVICE_TYPE_CUSTOM ? "custom" : "accelerator";
+}
+
+/* ---- properties ---- */
+
+struct json {
+	char *text;
+	size_t length, room;
+};
+
+static void put(struct json *j, const char *s, size_t n)
+{
+	if (n > j->room - j->length - 1)
+		n = j->room - j->length - 1;
+	memcpy(j->text + j->length, s, n);
+	j->length += n;
+	j->text[j->length] = '\0';
+}
+
+static void put_quoted(struct json *j, const char *s)
+{
+	put(j, "\"", 1);
+	for (; *s; s++) {
+		char escape[8];
+
+		if (*s == '"' || *s == '\\' || (unsigned char)*s < 0x20)
+			put(j, escape, (size_t)snprintf(escape, sizeof(escape), "\\u%04x",
+							(unsigned char)*s));
+		else
+			put(j, s, 1);
+	}
+	put(j, "\"", 1);
+}
+
+static void put_key(struct json *j, const char *key)
+{
+	put(j, j->length > 1 ? "," : "", j->length > 1);
+	put_quoted(j, key);
+	put(j, ":", 1);
+}
+
+static const struct {
+	const char *key;
+	cl_device_info what;
+} numbers[] = {
+	{"compute_units", CL_DEVICE_MAX_COMPUTE_UNITS},
+	{"clock_mhz", CL_DEVICE_MAX_CLOCK_FREQUENCY},
+	{"global_memory_bytes", CL_DEVICE_GLOBAL_MEM_SIZE},
+	{"global_cache_bytes", CL_DEVICE_GLOBAL_MEM_CACHE_SIZE},
+	{"global_cache_line_bytes", CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE},
+	{"local_memory_bytes", CL_DEVICE_LOCAL_MEM_SIZE},
+	{"constant_memory_bytes", CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE},
+	{"largest_allocation_bytes", CL_DEVICE_MAX_MEM_ALLOC_SIZE},
+	{"work_group_size", CL_DEVICE_MAX_WORK_GROUP_SIZE},
+	{"address_bits", CL_DEVICE_ADDRESS_BITS},
+	{"host_unified_memory", CL_DEVICE_HOST_UNIFIED_MEMORY},
+	{"image_support", CL_DEVICE_IMAGE_SUPPORT},
+	{"timer_resolution_ns", CL_DEVICE_PROFILING_TIMER_RESOLUTION},
+	{"vendor_id", CL_DEVICE_VENDOR_ID},
+	{"svm_capabilities", CL_DEVICE_SVM_CAPABILITIES},
+	{"sub_devices", CL_DEVICE_PARTITION_MAX_SUB_DEVICES},
+};
+
+static const struct {
+	const char *key;
+	cl_device_info what;
+} texts[] = {
+	{"version", CL_DEVICE_VERSION},
+	{"c_version", CL_DEVICE_OPENCL_C_VERSION},
+	{"profile", CL_DEVICE_PROFILE},
+	{"extensions", CL_DEVICE_EXTENSIONS},
+};
+
+static void put_properties(cl_device_id device, struct json *j, char *scratch)
+{
+	char number[32];
+
+	put(j, "{", 1);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		put_key(j, numbers[i].key);
+		put(j, number,
+		    (size_t)snprintf(number, sizeof(number), "%llu",
+				     (unsigned long long)device_number(device, numbers[i].what)));
+	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		put_key(j, texts[i].key);
+		put_quoted(j, device_text(device, texts[i].what, scratch, TEXT_MAX));
+	}
+	put(j, "}", 1);
+}
+
+/* ---- agents ---- */
+
+static size_t uuid(cl_device_id device, char *scratch, uint8_t *out)
+{
+	if (!strstr(device_text(device, CL_DEVICE_EXTENSIONS, scratch, TEXT_MAX),
+		    "cl_khr_device_uuid") ||
+	    ocl_next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, CL_UUID_SIZE_KHR, out, NULL) !=
+		    CL_SUCCESS)
+		return 0;
+	return CL_UUID_SIZE_KHR;
+}
+
+static void platform_name(cl_device_id device, char *name, size_t size)
+{
+	cl_platform_id platform = NULL;
+
+	name[0] = '\0';
+	if (ocl_next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform,
+				     NULL) == CL_SUCCESS &&
+	    platform)
+		ocl_next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, size - 1, name, NULL);
+	name[size - 1] = '\0';
+}
+
+static void agent_define(const struct ocl_device *a, uint32_t parent, const char *name)
+{
+	cl_device_id device = (cl_device_id)a->object.handle;
+	char vendor[256], driver[256], platform[256];
+	char *scratch = malloc(TEXT_MAX);
+	struct json j = {malloc(2 * TEXT_MAX), 0, 2 * TEXT_MAX};
+	uint8_t id[CL_UUID_SIZE_KHR];
+	struct wire_def d;
+
+	if (scratch && j.text) {
+		put_properties(device, &j, scratch);
+		platform_name(device, platform, sizeof(platform));
+		wire_def_init(&d, DEF_AGENT);
+		wire_def_u64(&d, a->object.id);
+		wire_def_string(&d, type_name(device_number(device, CL_DEVICE_TYPE)));
+		wire_def_string(&d, name);
+		wire_def_string(&d, device_text(device, CL_DEVICE_VENDOR, vendor, sizeof(vendor)));
+		wire_def_string(&d, device_text(device, CL_DRIVER_VERSION, driver, sizeof(driver)));
+		wire_def_string(&d, "opencl");
+		wire_def_u64(&d, (uintptr_t)device);
+		wire_def_u64(&d, parent);
+		wire_def_bytes(&d, j.text, j.length);
+		wire_def_u64(&d, ocl_clock_id(a->clock));
+		wire_def_bytes(&d, id, uuid(device, scratch, id));
+		wire_def_string(&d, platform);
+		cap_define(&d);
+	}
+	free(scratch);
+	free(j.text);
+}
+
+static cl_device_id parent_of(cl_device_id device)
+{
+	cl_device_id parent = NULL;
+
+	if (ocl_next.clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent,
+				     NULL) != CL_SUCCESS)
+		return NULL;
+	return parent;
+}
+
+static struct ocl_device *device_learn(cl_device_id device)
+{
+	cl_device_id parent = parent_of(device);
+	struct ocl_device *up = parent ? ocl_device_get(parent) : NULL, *a, *old;
+	char name[256];
+
+	a = ocl_object_new(OCL_DEVICE);
+	if (!a)
+		return NULL;
+	device_text(device, CL_DEVICE_NAME, name, sizeof(name));
+	a->object.handle = device;
+	a->object.id = cap_new_id(DEF_AGENT);
+	a->sub = up != NULL;
+	a->clock = up ? up->clock : ocl_clock_new(device, name);
+	agent_define(a, up ? up->object.id : 0, name);
+	old = (struct ocl_device *)ocl_insert(OCL_DEVICE, &a->object, false);
+	return old ? old : a;
+}
+
+struct ocl_device *ocl_device_get(cl_device_id device)
+{
+	static pthread_mutex_t learning = PTHREAD_MUTEX_INITIALIZER;
+	struct ocl_device *a = (struct ocl_device *)ocl_find(OCL_DEVICE, device);
+	cl_device_type type;
+
+	if (a || !device ||
+	    ocl_next.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof(type), &type, NULL) !=
+		    CL_SUCCESS)
+		return a;
+	if (parent_of(device))
+		ocl_device_get(parent_of(device));
+	pthread_mutex_lock(&learning);
+	a = (struct ocl_device *)ocl_find(OCL_DEVICE, device);
+	if (!a)
+		a = device_learn(device);
+	pthread_mutex_unlock(&learning);
+	return a;
+}
+
+void ocl_post_clGetDeviceIDs(struct cap_frame *f, cl_platform_id platform,
+			     cl_device_type device_type, cl_uint num_entries,
+			     cl_device_id *devices, cl_uint *num_devices, cl_int result)
+{
+	cl_uint n = num_devices ? *num_devices : num_entries;
+
+	if (result != CL_SUCCESS || !devices)
+		return;
+	for (cl_uint i = 0; i < n && i < num_entries; i++)
+		ocl_device_get(devices[i]);
+}
+
+/* ---- sub-devices: the only ones that are counted ---- */
+
+static void sub_devices_created(cl_device_id *devices, cl_uint room, const cl_uint *count)
+{
+	cl_uint n = count ? *count : room;
+
+	for (cl_uint i = 0; devices && i < n && i < room; i++) {
+		struct ocl_object *stale = ocl_find(OCL_DEVICE, devices[i]);
+
+		if (stale) { /* its end was missed */
+			atomic_store(&stale->refs, 1);
+			ocl_object_free(OCL_DEVICE, ocl_release(OCL_DEVICE, devices[i]));
+		}
+		ocl_device_get(devices[i]);
+	}
+}
+
+void ocl_post_clCreateSubDevices(struct cap_frame *f, cl_device_id in_device,
+				 const cl_device_partition_property *properties,
+				 cl_uint num_devices, cl_device_id *out_devices,
+				 cl_uint *num_devices_ret, cl_int result)
+{
+	if (result == CL_SUCCESS)
+		sub_devices_created(out_devices, num_devices, num_devices_ret);
+}
+
+void ocl_post_clCreateSubDevicesEXT(struct cap_frame *f, cl_device_id in_device,
+				    const cl_device_partition_property_ext *properties,
+				    cl_uint num_entries, cl_device_id *out_devices,
+				    cl_uint *num_devices, cl_int result)
+{
+	if (result == CL_SUCCESS)
+		sub_devices_created(out_devices, num_entries, num_devices);
+}
+
+static void device_retain(cl_device_id device)
+{
+	struct ocl_device *a = (struct ocl_device *)ocl_find(OCL_DEVICE, device);
+
+	if (a && a->sub)
+		ocl_retain(OCL_DEVICE, device);
+}
+
+static void device_release(cl_device_id device)
+{
+	struct ocl_device *a = (struct ocl_device *)ocl_find(OCL_DEVICE, device);
+
+	if (a && a->sub)
+		ocl_object_free(OCL_DEVICE, ocl_release(OCL_DEVICE, device));
+}
+
+void ocl_pre_clRetainDevice(struct cap_frame *f, cl_device_id device)
+{
+	device_retain(device);
+}
+
+void ocl_pre_clReleaseDevice(struct cap_frame *f, cl_device_id device)
+{
+	device_release(device);
+}
+
+void ocl_pre_clRetainDeviceEXT(struct cap_frame *f, cl_device_id device)
+{
+	device_retain(device);
+}
+
+void ocl_pre_clReleaseDeviceEXT(struct cap_frame *f, cl_device_id device)
+{
+	device_release(device);
+}
+
+/* ---- contexts ---- */
+
+static void context_define(struct ocl_context *c)
+{
+	cl_context context = (cl_context)c->object.handle;
+	cl_device_id devices[DEVICES_MAX];
+	uint64_t agents[DEVICES_MAX];
+	size_t bytes = 0, n = 0;
+	struct wire_def d;
+
+	if (ocl_next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices,
+				      &bytes) != CL_SUCCESS)
+		bytes = 0;
+	for (size_t i = 0; i < bytes / sizeof(devices[0]) && i < DEVICES_MAX; i++) {
+		struct ocl_device *a = ocl_device_get(devices[i]);
+
+		if (a)
+			agents[n++] = a->object.id;
+	}
+	c->agent = n == 1 ? (uint32_t)agents[0] : 0;
+	wire_def_init(&d, DEF_DEVICE_CONTEXT);
+	wire_def_u64(&d, c->object.id);
+	wire_def_string(&d, "opencl");
+	wire_def_u64(&d, (uintptr_t)context);
+	wire_def_bytes(&d, agents, n * sizeof(agents[0]));
+	wire_def_u64(&d, tick_now());
+	cap_define(&d);
+}
+
+static struct ocl_context *context_new(cl_context context, bool replace)
+{
+	struct ocl_context *c = ocl_object_new(OCL_CONTEXT), *old;
+
+	if (!c)
+		return NULL;
+	c->object.handle = context;
+	c->object.id = cap_new_id(DEF_DEVICE_CONTEXT);
+	context_define(c);
+	old = (struct ocl_context *)ocl_insert(OCL_CONTEXT, &c->object, replace);
+	if (old && replace)
+		ocl_object_free(OCL_CONTEXT, &old->object);
+	return old && !replace ? old : c;
+}
+
+struct ocl_context *ocl_context_get(cl_context context)
+{
+	struct ocl_context *c = (struct ocl_context *)ocl_find(OCL_CONTEXT, context);
+
+	return c || !context ? c : context_new(context, false);
+}
+
+void ocl_post_clCreateContext(struct cap_frame *f, const cl_context_properties *properties,
+			      cl_uint num_devices, const cl_device_id *devices,
+			      void (*pfn_notify)(const char *errinfo, const void *private_info,
+						 size_t cb, void *user_data),
+			      void *user_data, cl_int *errcode_ret, cl_context result)
+{
+	if (result)
+		context_new(result, true);
+}
+
+void ocl_post_clCreateContextFromType(struct cap_frame *f,
+				      const cl_context_properties *properties,
+				      cl_device_type device_type,
+				      void (*pfn_notify)(const char *errinfo,
+							 const void *private_info, size_t cb,
+							 void *user_data),
+				      void *user_data, cl_int *errcode_ret, cl_context result)
+{
+	if (result)
+		context_new(result, true);
+}
+
+void ocl_pre_clRetainContext(struct cap_frame *f, cl_context context)
+{
+	ocl_retain(OCL_CONTEXT, context);
+}
+
+/* Our references to events of its queues must not keep it longer than the program does. */
+void ocl_pre_clReleaseContext(struct cap_frame *f, cl_context context)
+{
+	ocl_harvest_all(context);
+	ocl_object_free(OCL_CONTEXT, ocl_release(OCL_CONTEXT, context));
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Harvesting: looking at the events of pending work and writing the records of what is complete.
+ * It runs on the program's threads where the program waits, polls, flushes or releases, and now and
+ * then where it enqueues. It never waits for the device. A thread takes a queue's whole list, works
+ * through it without a lock, and puts back what is still running.
+ */
+#include "capture/opencl/queue.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define LOOK_AGAIN 100u /* of a second: how often a long-running head is looked at */
+
+_Atomic bool ocl_ended;
+
+static _Atomic uint64_t sweep_tick; /* when unattended queues are looked at next */
+
+/* Work of queues that are gone; event callbacks say when to look. */
+static struct ocl_queue orphans = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+enum state { RUNNING, COMPLETE, FAILED, REFUSED };
+
+struct times {
+	cl_ulong queued, submitted, started, ended;
+	cl_int status;
+};
+
+/* ---- records ---- */
+
+static void dispatch_write(const struct ocl_work *w, const struct times *t,
+			   enum untimed_reason why, uint64_t now)
+{
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], now, now, DISPATCH_FIELDS))
+		return;
+	wire_unsigned(&e, DISPATCH_CORRELATION, w->correlation);
+	wire_unsigned(&e, DISPATCH_AGENT, w->agent);
+	wire_unsigned(&e, DISPATCH_QUEUE, w->queue);
+	wire_unsigned(&e, DISPATCH_KERNEL, w->kernel);
+	wire_unsigned(&e, DISPATCH_START, t->started);
+	wire_unsigned(&e, DISPATCH_DURATION, t->ended - t->started);
+	wire_unsigned(&e, DISPATCH_QUEUED_BEFORE, t->started - t->queued);
+	wire_unsigned(&e, DISPATCH_SUBMITTED_BEFORE, t->started - t->submitted);
+	wire_unsigned(&e, DISPATCH_DIMS, w->dims);
+	for (unsigned i = 0; i < 3; i++)
+		wire_unsigned(&e, DISPATCH_GLOBAL_X + i, w->global[i]);
+	for (unsigned i = 0; i < 3; i++)
+		wire_unsigned(&e, DISPATCH_LOCAL_X + i, w->local[i]);
+	for (unsigned i = 0; i < 3; i++)
+		wire_unsigned(&e, DISPATCH_OFFSET_X + i, w->offset[i]);
+	wire_signed(&e, DISPATCH_STATUS, t->status, 4);
+	wire_unsigned(&e, DISPATCH_UNTIMED, why);
+	wire_unsigned(&e, DISPATCH_SUBMIT_TICK, w->submit);
+	cap_activity_commit(&f, &e);
+}
+
+static void copy_write(const struct ocl_work *w, const struct times *t, enum untimed_reason why,
+		       uint64_t now)
+{
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &core_copy_ops[w->op], now, now, COPY_FIELDS))
+		return;
+	wire_unsigned(&e, COPY_CORRELATION, w->correlation);
+	wire_unsigned(&e, COPY_QUEUE, w->queue);
+	wire_unsigned(&e, COPY_SOURCE_AGENT, w->source);
+	wire_unsigned(&e, COPY_DESTINATION_AGENT, w->destination);
+	wire_unsigned(&e, COPY_BYTES, w->bytes);
+	wire_unsigned(&e, COPY_SOURCE_KIND, w->source_kind);
+	wire_unsigned(&e, COPY_DESTINATION_KIND, w->destination_kind);
+	wire_unsigned(&e, COPY_START, t->started);
+	wire_unsigned(&e, COPY_DURATION, t->ended - t->started);
+	wire_unsigned(&e, COPY_QUEUED_BEFORE, t->started - t->queued);
+	wire_unsigned(&e, COPY_SUBMITTED_BEFORE, t->started - t->submitted);
+	wire_unsigned(&e, COPY_BLOCKING, w->blocking);
+	wire_signed(&e, COPY_STATUS, t->status, 4);
+	wire_unsigned(&e, COPY_UNTIMED, why);
+	wire_unsigned(&e, COPY_SUBMIT_TICK, w->submit);
+	cap_activity_commit(&f, &e);
+}
+
+static void work_write(const struct ocl_work *w, const struct times *t, enum untimed_reason why,
+		       uint64_t now)
+{
+	if (w->is_dispatch)
+		dispatch_write(w, t, why, now);
+	else
+		copy_write(w, t, why, now);
+	if (why != UNTIMED_NO)
+		cap_count_untimed();
+}
+
+void ocl_work_untimed(const struct ocl_work *w, enum untimed_reason why, int32_t status)
+{
+	const struct times none = {.status = status};
+
+	work_write(w, &none, why, tick_now());
+}
+
+/* ---- one command ---- */
+
+static cl_int profile(cl_event event, cl_profiling_info what, cl_ulong *out)
+{
+	return ocl_next.clGetEventProfilingInfo(event, what, sizeof(*out), out, NULL);
+}
+
+static cl_int execution_status(cl_event event)
+{
+	cl_int status = CL_QUEUED;
+
+	if (ocl_next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+				    &status, NULL) != CL_SUCCESS)
+		return CL_QUEUED;
+	return status;
+}
+
+static bool times_read(cl_event event, struct times *t)
+{
+	return profile(event, CL_PROFILING_COMMAND_END, &t->ended) == CL_SUCCESS &&
+	       profile(event, CL_PROFILING_COMMAND_START, &t->started) == CL_SUCCESS &&
+	       profile(event, CL_PROFILING_COMMAND_QUEUED, &t->queued) == CL_SUCCESS &&
+	       profile(event, CL_PROFILING_COMMAND_SUBMIT, &t->submitted) == CL_SUCCESS;
+}
+
+/*
+ * A complete command answers all four queries. If we have reason to think that it is complete, the
+ * question whether it is can be saved: the answer to the first query tells.
+ */
+static enum state work_look(const struct ocl_work *w, enum ocl_harvest_hint hint, struct times *t)
+{
+	t->status = 0;
+	if (hint == OCL_COMPLETE && times_read(w->event, t) && t->ended && t->started)
+		return COMPLETE;
+	t->status = execution_status(w->event);
+	if (t->status > CL_COMPLETE)
+		return RUNNING;
+	if (t->status < 0)
+		return FAILED;
+	return times_read(w->event, t) ? COMPLETE : REFUSED;
+}
+
+/* Writes the record; the event is let go later, outside Kymo's guard. */
+static void work_record(const struct ocl_work *w, enum state state, struct times *t, uint64_t now)
+{
+	const struct times none = {.status = t->status};
+
+	if (state != COMPLETE) {
+		work_write(w, &none, state == FAILED ? UNTIMED_FAILED : UNTIMED_QUERY, now);
+		return;
+	}
+	work_write(w, t, UNTIMED_NO, now);
+	if (w->clock)
+		ocl_clock_bound(w->clock, w->submit, w->end, t->queued);
+}
+
+/* ---- lists ---- */
+
+struct list {
+	struct ocl_work *head, *tail;
+	uint32_t count;
+};
+
+static void list_add(struct list *l, struct ocl_work *w)
+{
+	w->next = NULL;
+	if (l->tail)
+		l->tail->next = w;
+	else
+		l->head = w;
+	l->tail = w;
+	l->count++;
+}
+
+static void list_join(struct list *l, const struct list *more)
+{
+	if (!more->head)
+		return;
+	if (l->tail)
+		l->tail->next = more->head;
+	else
+		l->head = more->head;
+	l->tail = more->tail;
+	l->count += more->count;
+}
+
+/*
+ * Works through `l`: what is done goes to `done`, the rest stays; those looked at in vain come
+ * after the others, so that none is starved.
+ */
+static void list_harvest(struct list *l, bool in_order, enum ocl_harvest_hint hint, uint32_t most,
+			 struct list *done)
+{
+	struct list running = {NULL, NULL, 0};
+	uint64_t now = tick_now();
+
+	for (uint32_t looked = 0; l->head && looked < most; looked++) {
+		struct ocl_work *w = l->head;
+		struct times t;
+		enum state state = work_look(w, hint, &t);
+
+		if (state == RUNNING && in_order)
+			break;
+		l->head = w->next;
+		l->tail = l->head ? l->tail : NULL;
+		l->count--;
+		if (state != RUNNING)
+			work_record(w, state, &t, now);
+		list_add(state == RUNNING ? &running : done, w);
+	}
+	list_join(l, &running);
+}
+
+/* Letting go of an event may end a context and run the program's callbacks: they are traced. */
+static void list_release(const struct list *done)
+{
+	for (const struct ocl_work *w = done->head; w; w = w->next)
+		ocl_next.clReleaseEvent(w->event);
+}
+
+/* Takes the list, if there is one and nobody else has taken it. */
+static bool queue_take(struct ocl_queue *q, struct list *out)
+{
+	bool taken = false;
+
+	pthread_mutex_lock(&q->lock);
+	if (q->harvesting) {
+		q->again = true;
+	} else if (q->head) {
+		*out = (struct list){q->head, q->tail, q->pending};
+		q->head = q->tail = NULL;
+		q->pending = 0;
+		q->harvesting = taken = true;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return taken;
+}
+
+/*
+ * Puts back what is still running, before what was added meanwhile; of a closed queue it stays
+ * with the caller. Returns whether another thread wanted to look meanwhile.
+ */
+static bool queue_put_back(struct ocl_queue *q, struct list *done, struct list *rest)
+{
+	struct list added, all = *rest;
+	bool again;
+
+	pthread_mutex_lock(&q->lock);
+	added = (struct list){q->head, q->tail, q->pending};
+	list_join(&all, &added);
+	*rest = (struct list){NULL, NULL, 0};
+	if (q->closed) {
+		*rest = all;
+		all = (struct list){NULL, NULL, 0};
+	}
+	q->head = all.head;
+	q->tail = all.tail;
+	q->pending = all.count;
+	if (done->head) {
+		done->tail->next = q->free;
+		q->free = done->head;
+	}
+	q->look_count = q->pending + OCL_HARVEST_FEW;
+	q->look_tick = tick_now() + tick_rate() / LOOK_AGAIN;
+	q->harvesting = false;
+	again = q->again;
+	q->again = false;
+	pthread_mutex_unlock(&q->lock);
+	return again;
+}
+
+static void orphans_add(struct list *l);
+
+/* One round; returns whether another is asked for. */
+static bool harvest_once(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32_t most)
+{
+	struct list l, done = {NULL, NULL, 0};
+	bool again;
+
+	if (!queue_take(q, &l))
+		return false;
+	cap_guard_enter();
+	list_harvest(&l, q->in_order, hint, most, &done);
+	cap_guard_leave();
+	list_release(&done);
+	again = queue_put_back(q, &done, &l);
+	if (l.head)
+		orphans_add(&l);
+	return again;
+}
+
+void ocl_harvest(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32_t most)
+{
+	if (harvest_once(q, hint, most))
+		harvest_once(q, OCL_LOOK, most);
+}
+
+/* ---- queues that end while work is running ---- */
+
+static void orphans_harvest(void)
+{
+	while (harvest_once(&orphans, OCL_LOOK, UINT32_MAX))
+		;
+}
+
+static void CL_CALLBACK orphan_complete(cl_event event, cl_int status, void *data)
+{
+	if (!atomic_load(&ocl_ended))
+		orphans_harvest();
+}
+
+/*
+ * The runtime tells us when the work of a released queue is complete, so that our references do
+ * not outlive it. What completes before it is in the list is found by the look at the end.
+ */
+static void orphans_add(struct list *l)
+{
+	for (struct ocl_work *w = l->head; w && ocl_next.clSetEventCallback; w = w->next)
+		ocl_next.clSetEventCallback(w->event, CL_COMPLETE, orphan_complete, NULL);
+	pthread_mutex_lock(&orphans.lock);
+	list_join(l, &(struct list){orphans.head, orphans.tail, orphans.pending});
+	orphans.head = l->head;
+	orphans.tail = l->tail;
+	orphans.pending = l->count;
+	pthread_mutex_unlock(&orphans.lock);
+	orphans_harvest();
+}
+
+void ocl_harvest_close(struct ocl_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->closed = true;
+	pthread_mutex_unlock(&q->lock);
+	ocl_harvest(q, OCL_LOOK, UINT32_MAX);
+}
+
+/* ---- many queues ---- */
+
+struct collected {
+	const void *context; /* NULL: any */
+	uint64_t before;     /* only queues not looked at since this tick */
+	struct ocl_queue **queues;
+	size_t count, room;
+};
+
+static void collect(struct ocl_object *object, void *data)
+{
+	struct ocl_queue *q = (struct ocl_queue *)object;
+	struct collected *c = data;
+	bool wanted;
+
+	pthread_mutex_lock(&q->lock);
+	wanted = q->head && (!c->before || q->look_tick <= c->before);
+	pthread_mutex_unlock(&q->lock);
+	if (!wanted || (c->context && q->context_handle != c->context))
+		return;
+	if (c->count == c->room) {
+		size_t room = c->room ? c->room * 2 : 64;
+		struct ocl_queue **more = realloc(c->queues, room * sizeof(*more));
+
+		if (!more)
+			return;
+		c->queues = more;
+		c->room = room;
+	}
+	c->queues[c->count++] = q;
+}
+
+/* Returns how many queues had pending work. */
+static size_t harvest_many(const void *context, uint64_t before, uint32_t most)
+{
+	struct collected c = {.context = context, .before = before};
+
+	ocl_each(OCL_QUEUE, collect, &c);
+	for (size_t i = 0; i < c.count; i++)
+		ocl_harvest(c.queues[i], OCL_LOOK, most);
+	free(c.queues);
+	return c.count;
+}
+
+void ocl_harvest_all(const void *context)
+{
+	harvest_many(context, 0, UINT32_MAX);
+}
+
+void ocl_harvest_old(uint64_t now)
+{
+	uint64_t due = atomic_load_explicit(&sweep_tick, memory_order_relaxed);
+
+	if (now < due || !atomic_compare_exchange_strong(&sweep_tick, &due, now + tick_rate() / 20))
+		return;
+	if (due)
+		harvest_many(NULL, now, OCL_HARVEST_FEW);
+}
+
+struct ocl_queue *ocl_queue_of_event(cl_event event)
+{
+	cl_command_queue queue = NULL;
+
+	if (ocl_next.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL) !=
+	    CL_SUCCESS)
+		return NULL;
+	return (struct ocl_queue *)ocl_find(OCL_QUEUE, queue);
+}
+
+/* ---- the end, and children ---- */
+
+static void queue_lose(struct ocl_queue *q)
+{
+	struct list l;
+
+	if (!queue_take(q, &l))
+		return;
+	for (struct ocl_work *w = l.head; w; w = w->next)
+		ocl_work_untimed(w, UNTIMED_LOST, 0);
+	/* The nodes are as good as free; the events go with the process. */
+	queue_put_back(q, &l, &(struct list){NULL, NULL, 0});
+}
+
+static void lose(struct ocl_object *object, void *data)
+{
+	queue_lose((struct ocl_queue *)object);
+}
+
+void ocl_harvest_flush(uint64_t deadline)
+{
+	const struct timespec pause = {0, 100000};
+
+	if (atomic_load(&ocl_ended)) {
+		ocl_each(OCL_QUEUE, lose, NULL);
+		queue_lose(&orphans);
+		return;
+	}
+	while (harvest_many(NULL, 0, UINT32_MAX) && tick_now() < deadline)
+		nanosleep(&pause, NULL);
+	orphans_harvest();
+}
+
+/*
+ * Registered after the runtime was loaded, so this runs before its own handlers: the last moment
+ * at which it can be asked.
+ */
+static void at_exit(void)
+{
+	if (atomic_load(&ocl_ended))
+		return;
+	harvest_many(NULL, 0, UINT32_MAX);
+	orphans_harvest();
+	ocl_clocks_flush(true);
+	atomic_store(&ocl_ended, true);
+}
+
+void ocl_harvest_at_exit(void)
+{
+	static atomic_flag done = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&done))
+		atexit(at_exit);
+}
+
+void ocl_harvest_fork_child(void)
+{
+	orphans = (struct ocl_queue){.lock = PTHREAD_MUTEX_INITIALIZER};
+	ocl_submission = (struct ocl_submission){NULL, NULL};
+}

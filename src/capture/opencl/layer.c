@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door: a loader's layer (OPENCL_LAYERS), for ocl-icd and the Khronos loader alike. The preload
+ * library comes through the same functions where the loader knows no layers. The first who comes is
+ * traced; whoever comes later gets the table back that it brought, so that no call is seen twice.
+ */
+#include "capture/opencl/layer.h"
+
+#include <string.h>
+
+#include "capture/opencl/backend.h"
+#include "capture/opencl/memory.h"
+#include "capture/opencl/program.h"
+#include "capture/opencl/queue.h"
+#include "capture/opencl/table.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+cl_icd_dispatch ocl_next;
+
+static cl_icd_dispatch ours;
+static struct cap_domain *domain;
+static _Atomic bool open_door;
+
+struct cap_domain *ocl_domain(void)
+{
+	return domain;
+}
+
+void ocl_mask(unsigned op)
+{
+	if (domain && !atomic_load_explicit(&ocl_ops[op].keep, memory_order_relaxed))
+		cap_keep(domain, op, true);
+}
+
+/* ---- what is kept though nobody records it ---- */
+
+/*
+ * The lives of objects are followed always: a handle whose reuse was not seen would give later
+ * work a wrong name.
+ */
+static const uint16_t lives[] = {
+	OCL_OP_clCreateSubDevices, OCL_OP_clCreateSubDevicesEXT,
+	OCL_OP_clRetainDevice, OCL_OP_clReleaseDevice,
+	OCL_OP_clRetainDeviceEXT, OCL_OP_clReleaseDeviceEXT,
+	OCL_OP_clGetDeviceIDs,
+	OCL_OP_clCreateContext, OCL_OP_clCreateContextFromType,
+	OCL_OP_clRetainContext, OCL_OP_clReleaseContext,
+	OCL_OP_clCreateCommandQueue, OCL_OP_clCreateCommandQueueWithProperties,
+	OCL_OP_clCreateCommandQueueWithPropertiesKHR,
+	OCL_OP_clRetainCommandQueue, OCL_OP_clReleaseCommandQueue,
+	OCL_OP_clCreateProgramWithSource, OCL_OP_clCreateProgramWithBinary,
+	OCL_OP_clCreateProgramWithIL, OCL_OP_clCreateProgramWithILKHR,
+	OCL_OP_clCreateProgramWithBuiltInKernels, OCL_OP_clLinkProgram,
+	OCL_OP_clRetainProgram, OCL_OP_clReleaseProgram,
+	OCL_OP_clCreateKernel, OCL_OP_clCreateKernelsInProgram, OCL_OP_clCloneKernel,
+	OCL_OP_clRetainKernel, OCL_OP_clReleaseKernel,
+	OCL_OP_clRetainMemObject, OCL_OP_clReleaseMemObject,
+	OCL_OP_clEnqueueSVMFree, OCL_OP_clEnqueueSVMFreeARM,
+};
+
+/* Where device work is submitted, or may be harvested. */
+static const uint16_t moments[] = {
+	OCL_OP_clFlush, OCL_OP_clGetEventInfo, OCL_OP_clSetEventCallback,
+	OCL_OP_clSetUserEventStatus,
+};
+
+static void keep_lives(void)
+{
+	for (size_t i = 0; i < COUNT(lives); i++)
+		cap_keep(domain, lives[i], true);
+	for (unsigned op = 0; op < OCL_OP_COUNT; op++)
+		if (ocl_domain_desc.ops[op].flags & KYMO_OP_ALLOCATES)
+			cap_keep(domain, op, true);
+}
+
+static void wanted(uint32_t activities)
+{
+	const bool work = (activities & (OCL_DEVICE_WORK | CAP_ACTIVITY_SYNC)) != 0;
+
+	if (!domain)
+		return;
+	for (unsigned op = 0; op < OCL_OP_COUNT; op++)
+		if (ocl_domain_desc.ops[op].flags & (KYMO_OP_SUBMITS | KYMO_OP_WAITS) &&
+		    op != OCL_OP_clEnqueueSVMFree && op != OCL_OP_clEnqueueSVMFreeARM &&
+		    !(ocl_domain_desc.ops[op].flags & KYMO_OP_ALLOCATES))
+			cap_keep(domain, op, work);
+	for (size_t i = 0; i < COUNT(moments); i++)
+		cap_keep(domain, moments[i], work);
+	cap_keep(domain, OCL_OP_clBuildProgram, (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
+	cap_keep(domain, OCL_OP_clCompileProgram, (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
+	/* Nobody will look at what is pending any more: let go of what can be let go. */
+	if (!(activities & OCL_DEVICE_WORK) && !atomic_load(&ocl_ended))
+		ocl_harvest_all(NULL);
+}
+
+static void flush(uint64_t deadline)
+{
+	ocl_harvest_flush(deadline);
+	ocl_clocks_flush(false);
+}
+
+static void fork_child(void)
+{
+	ocl_harvest_fork_child();
+	ocl_objects_fork_child();
+	ocl_memory_fork_child();
+	ocl_programs_fork_child();
+	ocl_clocks_fork_child();
+}
+
+static const struct cap_domain_info info = {
+	.desc = &ocl_domain_desc,
+	.ops = ocl_ops,
+	.slots = ocl_slots,
+	.slot_count = OCL_LINKS,
+	.wanted = wanted,
+	.flush = flush,
+	.fork_child = fork_child,
+};
+
+/* ---- the layer interface ---- */
+
+/* Answers a query about the layer as OpenCL's queries go. */
+static cl_int answer(const void *value, size_t size, size_t room, void *out, size_t *size_ret)
+{
+	if (out && room < size)
+		return CL_INVALID_VALUE;
+	if (out)
+		memcpy(out, value, size);
+	if (size_ret)
+		*size_ret = size;
+	return CL_SUCCESS;
+}
+
+EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info param_name, size_t param_value_size,
+					 void *param_value, size_t *param_value_size_ret)
+{
+	static const char name[] = "kymo";
+	const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+	const cl_bool open = atomic_load(&open_door);
+
+	switch (param_name) {
+	case CL_LAYER_API_VERSION:
+		return answer(&version, sizeof(version), param_value_size, param_value,
+			      param_value_size_ret);
+	case CL_LAYER_NAME:
+		return answer(name, sizeof(name), param_value_size, param_value,
+			      param_value_size_ret);
+	case OCL_LAYER_OPEN:
+		return answer(&open, sizeof(open), param_value_size, param_value,
+			      param_value_size_ret);
+	default:
+		return CL_INVALID_VALUE;
+	}
+}
+
+EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch *target_dispatch,
+				      cl_uint *num_entries_ret,
+				      const cl_icd_dispatch **layer_dispatch_ret)
+{
+	const size_t known = sizeof(cl_icd_dispatch) / sizeof(void *);
+	const cl_uint entries = num_entries < known ? num_entries : (cl_uint)known;
+
+	if (!target_dispatch || !num_entries_ret || !layer_dispatch_ret)
+		return CL_INVALID_VALUE;
+	*num_entries_ret = entries;
+	if (atomic_exchange(&open_door, true)) {
+		cap_note(1, "opencl", "a second OpenCL loader of this process is not traced");
+		*num_entries_ret = num_entries;
+		*layer_dispatch_ret = target_dispatch;
+		return CL_SUCCESS;
+	}
+	memcpy(&ocl_next, target_dispatch, entries * sizeof(void *));
+	ocl_table_install(&ours, target_dispatch, entries);
+	*layer_dispatch_ret = &ours;
+	if (cap_domain_register(&info, &domain) == KYMO_OK) {
+		ocl_table_attach(domain);
+		keep_lives();
+		wanted(atomic_load(&cap_activities));
+	}
+	return CL_SUCCESS;
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allocations and their lifetimes. An object is freed when the program has let go of it and of
+ * everything made from it (sub-buffers, images of buffers). The runtime may hold the memory a
+ * little longer for commands that still use it.
+ */
+#include "capture/opencl/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "opencl_hooks.h"
+
+static void allocation_write(const struct cap_frame *f, unsigned op, const struct ocl_range *r,
+			     uint32_t parent)
+{
+	struct cap_frame activity;
+	struct wire_enc e;
+	uint64_t now = tick_now();
+
+	if (!cap_activity_begin(&activity, &e, &core_allocation_ops[op], now, now,
+				ALLOCATION_FIELDS))
+		return;
+	wire_unsigned(&e, ALLOCATION_CORRELATION, f ? ocl_correlation(f) : 0);
+	wire_unsigned(&e, ALLOCATION_AGENT, r->agent);
+	wire_unsigned(&e, ALLOCATION_CONTEXT, r->context);
+	wire_unsigned(&e, ALLOCATION_KIND, r->memory);
+	wire_unsigned(&e, ALLOCATION_WHAT, r->what);
+	wire_unsigned(&e, ALLOCATION_BYTES, r->bytes);
+	wire_pointer(&e, ALLOCATION_ADDRESS, (const void *)r->address);
+	wire_unsigned(&e, ALLOCATION_ID, r->id);
+	wire_unsigned(&e, ALLOCATION_PARENT, parent);
+	cap_activity_commit(&activity, &e);
+}
+
+static uint32_t allocation_id(void)
+{
+	static _Atomic uint32_t last;
+
+	return atomic_fetch_add(&last, 1) + 1;
+}
+
+/* ---- memory objects ---- */
+
+static struct ocl_range mem_range(const struct ocl_mem *m)
+{
+	return (struct ocl_range){(uintptr_t)m->object.handle, m->bytes, m->object.id, m->context,
+				  m->agent, m->memory, m->what};
+}
+
+static bool ask(cl_mem mem, cl_mem_info what, void *out, size_t size)
+{
+	return ocl_next.clGetMemObjectInfo(mem, what, size, out, NULL) == CL_SUCCESS;
+}
+
+static uint8_t kind_of_flags(cl_mem_flags flags)
+{
+	return flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR) ? MEMORY_HOST_PINNED
+								     : MEMORY_DEVICE;
+}
+
+/* Fills in what the runtime says of the object. */
+static struct ocl_mem *mem_new(cl_mem mem, uint8_t what, cl_mem parent)
+{
+	struct ocl_mem *m = ocl_object_new(OCL_MEM);
+	cl_context context = NULL;
+	struct ocl_context *c;
+	cl_mem_flags flags = 0;
+	size_t bytes = 0, element = 0;
+
+	if (!m)
+		return NULL;
+	ask(mem, CL_MEM_SIZE, &bytes, sizeof(bytes));
+	ask(mem, CL_MEM_FLAGS, &flags, sizeof(flags));
+	ask(mem, CL_MEM_CONTEXT, &context, sizeof(context));
+	if (what == ALLOCATION_IMAGE)
+		ocl_next.clGetImageInfo(mem, CL_IMAGE_ELEMENT_SIZE, sizeof(element), &element,
+					NULL);
+	c = ocl_context_get(context);
+	m->object.handle = mem;
+	m->object.id = allocation_id();
+	m->bytes = bytes;
+	m->element = (uint32_t)element;
+	m->memory = kind_of_flags(flags);
+	m->what = what;
+	m->context = c ? c->object.id : 0;
+	m->agent = c ? c->agent : 0;
+	atomic_store(&m->children, 1);
+	m->parent = (struct ocl_mem *)ocl_find(OCL_MEM, parent);
+	if (m->parent)
+		atomic_fetch_add(&m->parent->children, 1);
+	return m;
+}
+
+/* The program, or a child, let go of `m`; ends it, and what it alone kept. */
+static void mem_let_go(const struct cap_frame *f, struct ocl_mem *m)
+{
+	while (m && atomic_fetch_sub(&m->children, 1) == 1) {
+		struct ocl_range r = mem_range(m);
+		struct ocl_mem *parent = m->parent;
+
+		allocation_write(f, ALLOCATION_OP_FREE, &r, parent ? parent->object.id : 0);
+		ocl_object_free(OCL_MEM, &m->object);
+		m = parent;
+	}
+}
+
+static void mem_created(const struct cap_frame *f, cl_mem mem, uint8_t what, cl_mem parent)
+{
+	struct ocl_mem *m = mem ? mem_new(mem, what, parent) : NULL, *old;
+	struct ocl_range r;
+
+	if (!m)
+		return;
+	old = (struct ocl_mem *)ocl_insert(OCL_MEM, &m->object, true);
+	if (old) /* its end was missed */
+		mem_let_go(NULL, old);
+	r = mem_range(m);
+	allocation_write(f, ALLOCATION_OP_ALLOCATE, &r, m->parent ? m->parent->object.id : 0);
+}
+
+struct ocl_mem *ocl_mem_get(cl_mem mem)
+{
+	struct ocl_mem *m = (struct ocl_mem *)ocl_find(OCL_MEM, mem), *old;
+	cl_mem_object_type type = 0;
+
+	if (m || !mem || !ask(mem, CL_MEM_TYPE, &type, sizeof(type)))
+		return m;
+	m = mem_new(mem, type == CL_MEM_OBJECT_BUFFER ? ALLOCATION_BUFFER
+			 : type == CL_MEM_OBJECT_PIPE ? ALLOCATION_PIPE
+						      : ALLOCATION_IMAGE, NULL);
+	if (!m)
+		return NULL;
+	old = (struct ocl_mem *)ocl_insert(OCL_MEM, &m->object, false);
+	return old ? old : m;
+}
+
+void ocl_post_clCreateBuffer(struct cap_frame *f, cl_context context, cl_mem_flags flags,
+			     size_t size, void *host_ptr, cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_BUFFER, NULL);
+}
+
+void ocl_post_clCreateBufferWithProperties(struct cap_frame *f, cl_context context,
+					   const cl_mem_properties *properties,
+					   cl_mem_flags flags, size_t size, void *host_ptr,
+					   cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_BUFFER, NULL);
+}
+
+void ocl_post_clCreateBufferWithPropertiesINTEL(struct cap_frame *f, cl_context context,
+						const cl_mem_properties_intel *properties,
+						cl_mem_flags flags, size_t size, void *host_ptr,
+						cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_BUFFER, NULL);
+}
+
+void ocl_post_clCreateSubBuffer(struct cap_frame *f, cl_mem buffer, cl_mem_flags flags,
+				cl_buffer_create_type buffer_create_type,
+				const void *buffer_create_info, cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_SUB_BUFFER, buffer);
+}
+
+void ocl_post_clCreateImage(struct cap_frame *f, cl_context context, cl_mem_flags flags,
+			    const cl_image_format *image_format, const cl_image_desc *image_desc,
+			    void *host_ptr, cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_IMAGE, image_desc ? image_desc->buffer : NULL);
+}
+
+void ocl_post_clCreateImageWithProperties(struct cap_frame *f, cl_context context,
+					  const cl_mem_properties *properties, cl_mem_flags flags,
+					  const cl_image_format *image_format,
+					  const cl_image_desc *image_desc, void *host_ptr,
+					  cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_IMAGE, image_desc ? image_desc->buffer : NULL);
+}
+
+void ocl_post_clCreateImage2D(struct cap_frame *f, cl_context context, cl_mem_flags flags,
+			      const cl_image_format *image_format, size_t image_width,
+			      size_t image_height, size_t image_row_pitch, void *host_ptr,
+			      cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_IMAGE, NULL);
+}
+
+void ocl_post_clCreateImage3D(struct cap_frame *f, cl_context context, cl_mem_flags flags,
+			      const cl_image_format *image_format, size_t image_width,
+			      size_t image_height, size_t image_depth, size_t image_row_pitch,
+			      size_t image_slice_pitch, void *host_ptr, cl_int *errcode_ret,
+			      cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_IMAGE, NULL);
+}
+
+void ocl_post_clCreatePipe(struct cap_frame *f, cl_context context, cl_mem_flags flags,
+			   cl_uint pipe_packet_size, cl_uint pipe_max_packets,
+			   const cl_pipe_properties *properties, cl_int *errcode_ret,
+			   cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_PIPE, NULL);
+}
+
+void ocl_post_clImportMemoryARM(struct cap_frame *f, cl_context context, cl_mem_flags flags,
+				const cl_import_properties_arm *properties, void *memory,
+				size_t size, cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_BUFFER, NULL);
+}
+
+void ocl_pre_clRetainMemObject(struct cap_frame *f, cl_mem memobj)
+{
+	ocl_retain(OCL_MEM, memobj);
+}
+
+void ocl_pre_clReleaseMemObject(struct cap_frame *f, cl_mem memobj)
+{
+	mem_let_go(f, (struct ocl_mem *)ocl_release(OCL_MEM, memobj));
+}
+
+/* ---- SVM and USM: ranges sorted by address ---- */
+
+static pthread_rwlock_t range_lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct ocl_range *ranges;
+static size_t range_count, range_room;
+
+/* Index of the first range above `address`. Caller holds the lock. */
+static size_t range_above(uintptr_t address)
+{
+	size_t low = 0, high = range_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (ranges[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct ocl_range ocl_range_of(const void *address)
+{
+	struct ocl_range r = {.memory = MEMORY_HOST_PAGEABLE};
+	size_t i;
+
+	pthread_rwlock_rdlock(&range_lock);
+	i = range_above((uintptr_t)address);
+	if (i && (uintptr_t)address - ranges[i - 1].address < ranges[i - 1].bytes)
+		r = ranges[i - 1];
+	pthread_rwlock_unlock(&range_lock);
+	return r;
+}
+
+static void range_add(const struct ocl_range *r)
+{
+	size_t i;
+
+	pthread_rwlock_wrlock(&range_lock);
+	if (range_count == range_room) {
+		size_t room = range_room ? range_room * 2 : 64;
+		struct ocl_range *more = realloc(ranges, room * sizeof(*more));
+
+		ranges = more ? more : ranges;
+		range_room = more ? room : range_room;
+	}
+	i = range_above(r->address);
+	if (range_count < range_room) {
+		memmove(&ranges[i + 1], &ranges[i], (range_count - i) * sizeof(*ranges));
+		ranges[i] = *r;
+		range_count++;
+	}
+	pthread_rwlock_unlock(&range_lock);
+}
+
+/* False: no range begins there. */
+static bool range_remove(const void *address, struct ocl_range *out)
+{
+	bool found;
+	size_t i;
+
+	pthread_rwlock_wrlock(&range_lock);
+	i = range_above((uintptr_t)address);
+	found = i && ranges[i - 1].address == (uintptr_t)address;
+	if (found) {
+		*out = ranges[i - 1];
+		memmove(&ranges[i - 1], &ranges[i], (range_count - i) * sizeof(*ranges));
+		range_count--;
+	}
+	pthread_rwlock_unlock(&range_lock);
+	return found;
+}
+
+static void range_created(const struct cap_frame *f, const void *address, size_t bytes,
+			  cl_context context, uint32_t agent, uint8_t memory, uint8_t what)
+{
+	struct ocl_context *c = address ? ocl_context_get(context) : NULL;
+	struct ocl_range r = {(uintptr_t)address, bytes, 0, c ? c->object.id : 0, agent, memory,
+			      what};
+
+	if (!address)
+		return;
+	r.id = allocation_id();
+	range_add(&r);
+	allocation_write(f, ALLOCATION_OP_ALLOCATE, &r, 0);
+}
+
+static void range_freed(const struct cap_frame *f, const void *address)
+{
+	struct ocl_range r;
+
+	if (address && range_remove(address, &r))
+		allocation_write(f, ALLOCATION_OP_FREE, &r, 0);
+}
+
+void ocl_post_clSVMAlloc(struct cap_frame *f, cl_context context, cl_svm_mem_flags flags,
+			 size_t size, cl_uint alignment, void *result)
+{
+	range_created(f, result, size, context, 0, MEMORY_SHARED, ALLOCATION_SVM);
+}
+
+void ocl_post_clSVMAllocARM(struct cap_frame *f, cl_context context, cl_svm_mem_flags_arm flags,
+			    size_t size, cl_uint alignment, void *result)
+{
+	range_created(f, result, size, context, 0, MEMORY_SHARED, ALLOCATION_SVM);
+}
+
+void ocl_pre_clSVMFree(struct cap_frame *f, cl_context context, void *svm_pointer)
+{
+	range_freed(f, svm_pointer);
+}
+
+void ocl_pre_clSVMFreeARM(struct cap_frame *f, cl_context context, void *svm_pointer)
+{
+	range_freed(f, svm_pointer);
+}
+
+/* Freed in the order of the queue, some time later; recorded where it was asked for. */
+void ocl_pre_clEnqueueSVMFree(struct cap_frame *f, cl_command_queue command_queue,
+			      cl_uint num_svm_pointers, void **svm_pointers,
+			      void (*pfn_free_func)(cl_command_queue queue,
+						    cl_uint num_svm_pointers, void *svm_pointers[],
+						    void *user_data),
+			      void *user_data, cl_uint num_events_in_wait_list,
+			      const cl_event *event_wait_list, cl_event *event)
+{
+	for (cl_uint i = 0; svm_pointers && i < num_svm_pointers; i++)
+		range_freed(f, svm_pointers[i]);
+}
+
+void ocl_pre_clEnqueueSVMFreeARM(struct cap_frame *f, cl_command_queue command_queue,
+				 cl_uint num_svm_pointers, void **svm_pointers,
+				 void (*pfn_free_func)(cl_command_queue queue,
+						       cl_uint num_svm_pointers,
+						       void *svm_pointers[], void *user_data),
+				 void *user_data, cl_uint num_events_in_wait_list,
+				 const cl_event *event_wait_list, cl_event *event)
+{
+	for (cl_uint i = 0; svm_pointers && i < num_svm_pointers; i++)
+		range_freed(f, svm_pointers[i]);
+}
+
+static uint32_t agent_id(cl_device_id device)
+{
+	struct ocl_device *a = ocl_device_get(device);
+
+	return a ? a->object.id : 0;
+}
+
+void ocl_post_clHostMemAllocINTEL(struct cap_frame *f, cl_context context,
+				  const cl_mem_properties_intel *properties, size_t size,
+				  cl_uint alignment, cl_int *errcode_ret, void *result)
+{
+	range_created(f, result, size, context, 0, MEMORY_HOST_PINNED, ALLOCATION_USM);
+}
+
+void ocl_post_clDeviceMemAllocINTEL(struct cap_frame *f, cl_context context, cl_device_id device,
+				    const cl_mem_properties_intel *properties, size_t size,
+				    cl_uint alignment, cl_int *errcode_ret, void *result)
+{
+	range_created(f, result, size, context, agent_id(device), MEMORY_DEVICE, ALLOCATION_USM);
+}
+
+void ocl_post_clSharedMemAllocINTEL(struct cap_frame *f, cl_context context, cl_device_id device,
+				    const cl_mem_properties_intel *properties, size_t size,
+				    cl_uint alignment, cl_int *errcode_ret, void *result)
+{
+	range_created(f, result, size, context, agent_id(device), MEMORY_MANAGED, ALLOCATION_USM);
+}
+
+void ocl_pre_clMemFreeINTEL(struct cap_frame *f, cl_context context, void *ptr)
+{
+	range_freed(f, ptr);
+}
+
+void ocl_pre_clMemBlockingFreeINTEL(struct cap_frame *f, cl_context context, void *ptr)
+{
+	range_freed(f, ptr);
+}
+
+/* ---- mappings ---- */
+
+#define MAP_LISTS 64u
+
+struct map {
+	struct map *next;
+	const void *object, *address;
+	uint64_t bytes;
+};
+
+static pthread_mutex_t map_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct map *maps[MAP_LISTS];
+
+static struct map **map_list(const void *address)
+{
+	return &maps[((uintptr_t)address * 0x9e3779b97f4a7c15ull) >> 58];
+}
+
+void ocl_map_add(const void *object, const void *address, uint64_t bytes)
+{
+	struct map *m = malloc(sizeof(*m)), **list = map_list(address);
+
+	if (!m)
+		return;
+	pthread_mutex_lock(&map_lock);
+	*m = (struct map){*list, object, address, bytes};
+	*list = m;
+	pthread_mutex_unlock(&map_lock);
+}
+
+uint64_t ocl_map_take(const void *object, const void *address)
+{
+	struct map **at = map_list(address), *m;
+	uint64_t bytes = 0;
+
+	pthread_mutex_lock(&map_lock);
+	while ((m = *at) && (m->object != object || m->address != address))
+		at = &m->next;
+	if (m) {
+		bytes = m->bytes;
+		*at = m->next;
+	}
+	pthread_mutex_unlock(&map_lock);
+	free(m);
+	return bytes;
+}
+
+void ocl_memory_fork_child(void)
+{
+	pthread_rwlock_init(&range_lock, NULL);
+	pthread_mutex_init(&map_lock, NULL);
+	ranges = NULL; /* may be half moved */
+	range_count = range_room = 0;
+	memset(maps, 0, sizeof(maps));
+}

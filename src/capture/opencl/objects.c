@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handle tables: a hash table a kind, written under a lock, read without one. Arrays only grow when
+ * more handles are alive at once than ever before, so those left to late readers are bounded.
+ */
+#include "capture/opencl/objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/opencl/queue.h"
+
+#define FIRST_SLOTS 256u
+#define POOL_STEP   32u
+#define READ_TRIES  8
+
+#define TABLE(kind, object_size, zero_size)                                                        \
+	[kind] = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = object_size, .zero = zero_size}
+#define WHOLE(kind, type) TABLE(kind, sizeof(struct type), sizeof(struct type))
+
+struct ocl_table ocl_tables[OCL_KINDS] = {
+	WHOLE(OCL_DEVICE, ocl_device),   WHOLE(OCL_CONTEXT, ocl_context),
+	WHOLE(OCL_MEM, ocl_mem),         WHOLE(OCL_PROGRAM, ocl_program),
+	WHOLE(OCL_KERNEL, ocl_kernel),
+	TABLE(OCL_QUEUE, sizeof(struct ocl_queue), offsetof(struct ocl_queue, lock)),
+};
+
+static size_t hash(const void *handle)
+{
+	return (size_t)(((uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 20);
+}
+
+/* What a reader sees, right or torn. */
+static struct ocl_object *probe(const struct ocl_slots *s, const void *handle)
+{
+	for (size_t i = hash(handle) & s->mask, n = 0; n <= s->mask; i = (i + 1) & s->mask, n++) {
+		const void *key = atomic_load_explicit(&s->slot[i].handle, memory_order_acquire);
+
+		if (key == handle)
+			return atomic_load_explicit(&s->slot[i].object, memory_order_acquire);
+		if (!key)
+			return NULL;
+	}
+	return NULL;
+}
+
+struct ocl_object *ocl_find(enum ocl_kind kind, const void *handle)
+{
+	struct ocl_table *t = &ocl_tables[kind];
+	struct ocl_object *object;
+
+	for (int i = 0; i < READ_TRIES; i++) {
+		uint32_t sequence = atomic_load_explicit(&t->sequence, memory_order_acquire);
+		const struct ocl_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
+
+		if (!s || !handle)
+			return NULL;
+		object = probe(s, handle);
+		if (!(sequence & 1) &&
+		    atomic_load_explicit(&t->sequence, memory_order_relaxed) == sequence)
+			return object;
+	}
+	pthread_mutex_lock(&t->lock);
+	object = probe(atomic_load(&t->slots), handle);
+	pthread_mutex_unlock(&t->lock);
+	return object;
+}
+
+/* ---- writers; the table's lock is held ---- */
+
+static void write_begin(struct ocl_table *t)
+{
+	atomic_fetch_add_explicit(&t->sequence, 1, memory_order_acq_rel);
+}
+
+static void write_end(struct ocl_table *t)
+{
+	atomic_fetch_add_explicit(&t->sequence, 1, memory_order_release);
+}
+
+static void slot_set(struct ocl_slot *slot, const void *handle, struct ocl_object *object)
+{
+	atomic_store_explicit(&slot->object, object, memory_order_release);
+	atomic_store_explicit(&slot->handle, handle, memory_order_release);
+}
+
+/* The slot that holds the handle, or the empty one where it belongs. */
+static struct ocl_slot *slot_of(struct ocl_slots *s, const void *handle)
+{
+	size_t i = hash(handle) & s->mask;
+
+	while (s->slot[i].handle && s->slot[i].handle != handle)
+		i = (i + 1) & s->mask;
+	return &s->slot[i];
+}
+
+static bool make_room(struct ocl_table *t)
+{
+	struct ocl_slots *old = atomic_load(&t->slots), *s;
+	size_t n = old ? (old->mask + 1) * 2 : FIRST_SLOTS;
+
+	if (old && t->used * 2 < old->mask)
+		return true;
+	s = calloc(1, sizeof(*s) + n * sizeof(s->slot[0]));
+	if (!s)
+		return old && t->used < old->mask;
+	s->mask = n - 1;
+	s->older = old;
+	for (size_t i = 0; old && i <= old->mask; i++)
+		if (old->slot[i].handle)
+			slot_set(slot_of(s, old->slot[i].handle), old->slot[i].handle,
+				 old->slot[i].object);
+	write_begin(t);
+	atomic_store_explicit(&t->slots, s, memory_order_release);
+	write_end(t);
+	return true;
+}
+
+/* Deletion without tombstones: what follows moves up if it may. */
+static void slot_clear(struct ocl_table *t, struct ocl_slot *slot)
+{
+	struct ocl_slots *s = atomic_load(&t->slots);
+	size_t hole = (size_t)(slot - s->slot), i = hole;
+
+	write_begin(t);
+	for (;;) {
+		size_t home;
+
+		i = (i + 1) & s->mask;
+		if (!s->slot[i].handle)
+			break;
+		home = hash(s->slot[i].handle) & s->mask;
+		if (((i - home) & s->mask) < ((i - hole) & s->mask))
+			continue;
+		slot_set(&s->slot[hole], s->slot[i].handle, s->slot[i].object);
+		hole = i;
+	}
+	slot_set(&s->slot[hole], NULL, NULL);
+	t->used--;
+	write_end(t);
+}
+
+static void pool_put(struct ocl_table *t, struct ocl_object *object)
+{
+	object->pool = t->free;
+	t->free = object;
+}
+
+static bool pool_fill(struct ocl_table *t)
+{
+	char *more = calloc(POOL_STEP, t->size);
+
+	for (size_t i = 0; more && i < POOL_STEP; i++)
+		pool_put(t, (struct ocl_object *)(void *)(more + i * t->size));
+	return more != NULL;
+}
+
+void *ocl_object_new(enum ocl_kind kind)
+{
+	struct ocl_table *t = &ocl_tables[kind];
+	struct ocl_object *object = NULL;
+
+	pthread_mutex_lock(&t->lock);
+	if (t->free || pool_fill(t)) {
+		object = t->free;
+		t->free = object->pool;
+	}
+	pthread_mutex_unlock(&t->lock);
+	if (object)
+		memset(object, 0, t->zero);
+	return object;
+}
+
+void ocl_object_free(enum ocl_kind kind, struct ocl_object *object)
+{
+	struct ocl_table *t = &ocl_tables[kind];
+
+	if (!object)
+		return;
+	pthread_mutex_lock(&t->lock);
+	pool_put(t, object);
+	pthread_mutex_unlock(&t->lock);
+}
+
+struct ocl_object *ocl_insert(enum ocl_kind kind, struct ocl_object *object, bool replace)
+{
+	struct ocl_table *t = &ocl_tables[kind];
+	struct ocl_object *old = NULL;
+	struct ocl_slot *slot;
+
+	pthread_mutex_lock(&t->lock);
+	if (make_room(t)) {
+		slot = slot_of(atomic_load(&t->slots), object->handle);
+		old = slot->handle ? slot->object : NULL;
+		if (old && !replace) {
+			pool_put(t, object);
+		} else {
+			atomic_store(&object->refs, 1);
+			t->used += old ? 0 : 1;
+			write_begin(t);
+			slot_set(slot, object->handle, object);
+			write_end(t);
+		}
+	}
+	pthread_mutex_unlock(&t->lock);
+	return old;
+}
+
+void ocl_retain(enum ocl_kind kind, const void *handle)
+{
+	struct ocl_object *object = ocl_find(kind, handle);
+
+	if (object)
+		atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed);
+}
+
+struct ocl_object *ocl_release(enum ocl_kind kind, const void *handle)
+{
+	struct ocl_table *t = &ocl_tables[kind];
+	struct ocl_object *object = ocl_find(kind, handle);
+
+	if (!object || atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) != 1)
+		return NULL;
+	pthread_mutex_lock(&t->lock);
+	if (probe(atomic_load(&t->slots), handle) == object)
+		slot_clear(t, slot_of(atomic_load(&t->slots), handle));
+	else
+		object = NULL;
+	pthread_mutex_unlock(&t->lock);
+	return object;
+}
+
+void ocl_each(enum ocl_kind kind, void (*fn)(struct ocl_object *, void *), void *data)
+{
+	struct ocl_table *t = &ocl_tables[kind];
+	struct ocl_slots *s;
+
+	pthread_mutex_lock(&t->lock);
+	s = atomic_load(&t->slots);
+	for (size_t i = 0; s && i <= s->mask; i++)
+		if (s->slot[i].handle)
+			fn(s->slot[i].object, data);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void ocl_objects_fork_child(void)
+{
+	for (int kind = 0; kind < OCL_KINDS; kind++) {
+		struct ocl_table *t = &ocl_tables[kind];
+		struct ocl_slots *s = atomic_load(&t->slots);
+
+		pthread_mutex_init(&t->lock, NULL);
+		atomic_store(&t->sequence, 0);
+		t->free = NULL; /* may be half linked */
+		t->used = 0;
+		for (size_t i = 0; s && i <= s->mask; i++)
+			slot_set(&s->slot[i], NULL, NULL);
+	}
+}

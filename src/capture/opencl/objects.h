@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the backend knows of the program's OpenCL objects. Handles are reused by the runtime, so an
+ * object here is one lifetime of a handle and has an id of its own. Lifetimes follow the program's
+ * own references (create, retain, release), counted here: the runtime's internal references would
+ * only say when it got round to freeing, and asking it is neither atomic nor free.
+ *
+ * Objects live in pools and are never given back to malloc, so a pointer found without a lock can
+ * be looked at even if another thread ends the lifetime meanwhile (which the API forbids anyway).
+ */
+#ifndef CAPTURE_OPENCL_OBJECTS_H
+#define CAPTURE_OPENCL_OBJECTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/opencl/cl.h"
+
+enum ocl_kind {
+	OCL_DEVICE,
+	OCL_CONTEXT,
+	OCL_QUEUE,
+	OCL_MEM,
+	OCL_PROGRAM,
+	OCL_KERNEL,
+	OCL_KINDS
+};
+
+struct ocl_object {
+	const void *handle;
+	_Atomic uint32_t refs;   /* the program's; 0: of no lifetime (root devices keep 1) */
+	uint32_t id;             /* of its definition; allocation id for memory objects */
+	struct ocl_object *pool; /* next free one */
+};
+
+struct ocl_clock;
+
+struct ocl_device {
+	struct ocl_object object;
+	struct ocl_clock *clock; /* shared by sub-devices; lives for ever */
+	bool sub;
+};
+
+struct ocl_context {
+	struct ocl_object object;
+	uint32_t agent; /* id of the only device, or 0 */
+};
+
+struct ocl_mem {
+	struct ocl_object object;
+	struct ocl_mem *parent;    /* kept alive by its children */
+	_Atomic uint32_t children; /* plus one while the program holds it */
+	uint64_t bytes;
+	uint32_t agent;
+	uint32_t context;
+	uint32_t element;          /* bytes of an image's pixel, else 0 */
+	uint8_t memory;            /* enum memory_kind */
+	uint8_t what;              /* enum allocation_what */
+};
+
+struct ocl_program {
+	struct ocl_object object;
+};
+
+struct ocl_kernel {
+	struct ocl_object object;
+};
+
+/* Lock-free for readers: open addressing under a sequence count. */
+struct ocl_slot {
+	const void *_Atomic handle;
+	struct ocl_object *_Atomic object;
+};
+
+struct ocl_slots {
+	size_t mask;
+	struct ocl_slots *older; /* readers may still be in there */
+	struct ocl_slot slot[];
+};
+
+struct ocl_table {
+	struct ocl_slots *_Atomic slots;
+	_Atomic uint32_t sequence; /* odd while a writer is at work */
+	size_t used;
+	pthread_mutex_t lock;
+	struct ocl_object *free;
+	size_t size; /* of an object */
+	size_t zero; /* bytes cleared when it is used again; the rest stays (queues) */
+};
+
+extern struct ocl_table ocl_tables[OCL_KINDS];
+
+/* The live object of a handle, or NULL. Any thread, no lock in the ordinary case. */
+struct ocl_object *ocl_find(enum ocl_kind kind, const void *handle);
+
+/* A zeroed object, not yet in the table; NULL: no memory. */
+void *ocl_object_new(enum ocl_kind kind);
+
+/*
+ * Makes `object` the live one of its handle, with one reference. An object that was there (its
+ * end was missed) is returned if `replace`; else it stays and is returned, and the new one goes
+ * back to the pool.
+ */
+struct ocl_object *ocl_insert(enum ocl_kind kind, struct ocl_object *object, bool replace);
+
+/* Gives an object that is in no table back to its pool. */
+void ocl_object_free(enum ocl_kind kind, struct ocl_object *object);
+
+/* One reference more; unknown handles are ignored. */
+void ocl_retain(enum ocl_kind kind, const void *handle);
+
+/*
+ * One reference less. With the last one the object leaves the table and is returned; the caller
+ * ends its lifetime. To be called before the runtime releases the handle and may reuse it.
+ */
+struct ocl_object *ocl_release(enum ocl_kind kind, const void *handle);
+
+/* Runs `fn` for every live object of a kind, under the table's lock. */
+void ocl_each(enum ocl_kind kind, void (*fn)(struct ocl_object *, void *), void *data);
+
+/* A child after fork: everything is forgotten and learnt anew at first use. */
+void ocl_objects_fork_child(void);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels and programs as work and queues need them. */
+#ifndef CAPTURE_OPENCL_PROGRAM_H
+#define CAPTURE_OPENCL_PROGRAM_H
+
+#include "capture/opencl/backend.h"
+
+/* Id of the definition of a kernel, learnt if need be; 0: unknown. */
+uint32_t ocl_kernel_id(cl_kernel kernel);
+/* Id of the one kernel that stands for all native ones. */
+uint32_t ocl_native_kernel_id(void);
+void ocl_programs_fork_child(void);
+
+#endif

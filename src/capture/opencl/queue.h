@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queues and the work the program put into them. Each enqueued command that is wanted becomes one
+ * struct ocl_work in its queue's pending list, with an event: the one that the program asked for
+ * (retained), or one of our own. Harvesting looks at the events without waiting, writes the records
+ * of those that are complete and lets the events go.
+ */
+#ifndef CAPTURE_OPENCL_QUEUE_H
+#define CAPTURE_OPENCL_QUEUE_H
+
+#include <pthread.h>
+
+#include "capture/opencl/backend.h"
+
+#define OCL_ASKED_MAX 32u /* elements of the property list a queue was created with */
+
+/* A command. Owned by its queue (pending or free); copied in and out by value. */
+struct ocl_work {
+	struct ocl_work *next;
+	cl_event event;
+	uint64_t correlation;
+	uint64_t submit; /* tick at which the call began */
+	uint64_t end;    /* tick at which it returned */
+	struct ocl_clock *clock;
+	uint32_t queue; /* ids: the queue may be gone when the command is harvested */
+	uint32_t agent;
+	bool is_dispatch;
+	bool blocking;
+	uint8_t op;     /* COPY_OP_* */
+	uint8_t dims;
+	uint8_t source_kind, destination_kind;
+	uint32_t kernel;
+	uint32_t source, destination; /* agents */
+	uint64_t bytes;
+	size_t global[3], local[3], offset[3];
+};
+
+struct ocl_queue {
+	struct ocl_object object;
+	uint32_t agent;
+	uint32_t context;
+	const void *context_handle;
+	struct ocl_clock *clock;
+	bool in_order;
+	bool forced;   /* profiling is our doing, and masked from the program */
+	bool profiled;
+	bool on_device_default; /* creating it again gives the same handle */
+	bool has_asked;
+	uint32_t asked_count;   /* properties as the program gave them, terminator included */
+	cl_queue_properties asked[OCL_ASKED_MAX];
+
+	/* From here on: under `lock`, and kept when the object is used again. */
+	pthread_mutex_t lock;
+	struct ocl_work *head, *tail;
+	struct ocl_work *free;
+	uint32_t pending;
+	uint32_t look_count; /* look at the list when it is this long */
+	uint64_t look_tick;  /* or when this tick has come */
+	bool harvesting;     /* a thread has taken the list */
+	bool again;          /* and is to look once more */
+	bool closed;         /* released: what is left is followed by event callbacks */
+};
+
+/* What an enqueue hook hands from the call to what comes after its record. */
+struct ocl_submission {
+	struct ocl_queue *queue; /* NULL: nothing to record */
+	cl_event event;          /* ours to release; NULL: the queue cannot be timed */
+};
+
+extern _Thread_local struct ocl_submission ocl_submission
+	__attribute__((tls_model("initial-exec")));
+
+/* The queue of a handle, learnt if need be; NULL: invalid handle or no memory. */
+struct ocl_queue *ocl_queue_get(cl_command_queue queue);
+
+/* ---- submit.c ---- */
+
+/* Begins the work of the call just made; false: nothing to record. */
+bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w);
+/* Puts it into its queue, and harvests if the queue's list is long or old. */
+void ocl_submit(struct ocl_work *w);
+
+/* ---- harvest.c ---- */
+
+enum ocl_harvest_hint {
+	OCL_LOOK,     /* anything may be complete */
+	OCL_COMPLETE  /* most likely all are: the program has just waited */
+};
+
+#define OCL_HARVEST_FEW  256u  /* commands looked at in an enqueue or poll */
+#define OCL_HARVEST_MANY 4096u /* after a wait */
+
+void ocl_harvest(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32_t most);
+/* The queue of an event, if it is one we know. */
+struct ocl_queue *ocl_queue_of_event(cl_event event);
+/* Queues that nobody looks at: called where the program waits, looks at most every 50 ms. */
+void ocl_harvest_old(uint64_t now);
+/* All queues, or those of one context. */
+void ocl_harvest_all(const void *context);
+/* The queue's lifetime is over: what is incomplete is followed by callbacks. */
+void ocl_harvest_close(struct ocl_queue *q);
+/* Writes the record of a command that has no event. */
+void ocl_work_untimed(const struct ocl_work *w, enum untimed_reason why, int32_t status);
+void ocl_harvest_flush(uint64_t deadline);
+void ocl_harvest_fork_child(void);
+/* Registers what must run before the runtime's own exit handlers. */
+void ocl_harvest_at_exit(void);
+
+/* ---- sync.c ---- */
+
+void ocl_sync_record(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count);
+
+#endif

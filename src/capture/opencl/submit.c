@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Enqueued commands: the `call` hooks that see to it that every command wanted has an event, and
+ * putting the work into its queue once the call has been recorded. Only what must happen inside the
+ * call happens there, so that the time recorded for it is the runtime's.
+ */
+#include "capture/opencl/queue.h"
+
+#include <stdlib.h>
+
+#include "opencl_hooks.h"
+
+#define POOL_STEP 64u
+
+_Thread_local struct ocl_submission ocl_submission
+	__attribute__((tls_model("initial-exec")));
+
+static inline struct ocl_queue *wanted_queue(cl_command_queue queue, uint32_t activity)
+{
+	return cap_wants(activity) ? ocl_queue_get(queue) : NULL;
+}
+
+/* The call returned: keeps the event for the hook that runs after the record. */
+static inline void submitted(struct ocl_queue *q, bool ok, cl_event *event, bool asked)
+{
+	struct ocl_submission *s = &ocl_submission;
+
+	s->queue = ok ? q : NULL;
+	s->event = NULL;
+	if (!s->queue || !q->profiled)
+		return;
+	s->event = *event;
+	if (asked && (!*event || ocl_next.clRetainEvent(*event) != CL_SUCCESS))
+		s->event = NULL;
+}
+
+bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w)
+{
+	struct ocl_submission *s = &ocl_submission;
+
+	if (!s->queue)
+		return false;
+	w->event = s->event;
+	w->correlation = ocl_correlation(f);
+	w->submit = f->start;
+	w->end = f->end;
+	w->clock = s->queue->clock;
+	w->queue = s->queue->object.id;
+	w->agent = s->queue->agent;
+	w->blocking = false;
+	return true;
+}
+
+/* Caller holds the queue's lock. */
+static struct ocl_work *work_new(struct ocl_queue *q)
+{
+	struct ocl_work *w = q->free;
+
+	if (!w) {
+		w = malloc(POOL_STEP * sizeof(*w));
+		for (unsigned i = 0; w && i < POOL_STEP; i++) {
+			w[i].next = q->free;
+			q->free = &w[i];
+		}
+		w = q->free;
+	}
+	if (w)
+		q->free = w->next;
+	return w;
+}
+
+/* Returns whether it is time to look at the list. Caller holds the queue's lock. */
+static bool pending_add(struct ocl_queue *q, struct ocl_work *w)
+{
+	w->next = NULL;
+	if (q->tail)
+		q->tail->next = w;
+	else
+		q->head = w;
+	q->tail = w;
+	if (q->pending++ == 0) {
+		q->look_count = OCL_HARVEST_FEW;
+		q->look_tick = w->end + tick_rate() / 20; /* 50 ms */
+	}
+	return q->pending >= q->look_count || w->end >= q->look_tick;
+}
+
+void ocl_submit(struct ocl_work *w)
+{
+	struct ocl_queue *q = ocl_submission.queue;
+	struct ocl_work *kept;
+	bool look;
+
+	if (!w->event) {
+		ocl_work_untimed(w, q->profiled ? UNTIMED_QUERY : UNTIMED_NO_PROFILING, 0);
+		return;
+	}
+	pthread_mutex_lock(&q->lock);
+	kept = work_new(q);
+	if (kept) {
+		*kept = *w;
+		look = pending_add(q, kept);
+	}
+	pthread_mutex_unlock(&q->lock);
+	if (!kept) {
+		ocl_next.clReleaseEvent(w->event);
+		ocl_work_untimed(w, UNTIMED_LOST, 0);
+	} else if (w->blocking) {
+		ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_MANY);
+	} else if (look) {
+		ocl_harvest(q, OCL_LOOK, OCL_HARVEST_FEW);
+	}
+}
+
+/* ---- call hooks ---- */
+
+#define PARAMETERS(...) __VA_ARGS__
+
+/*
+ * A `call` hook that gives the runtime a place of our own for the event where the program gives
+ * none. `ok` is what tells success once `result` is there.
+ */
+#define SUBMIT_AS(type, ok, activity, name, parameters, arguments)                                 \
+	type ocl_call_##name(struct cap_frame *f, ocl_pfn_##name next, PARAMETERS parameters)      \
+	{                                                                                          \
+		struct ocl_queue *q = wanted_queue(command_queue, activity);                       \
+		bool asked = event != NULL;                                                        \
+		cl_event own = NULL;                                                               \
+		type result;                                                                       \
+                                                                                                   \
+		(void)f;                                                                           \
+		if (q && q->profiled && !asked)                                                    \
+			event = &own;                                                              \
+		result = next arguments;                                                           \
+		submitted(q, ok, event, asked);                                                    \
+		return result;                                                                     \
+	}
+
+#define DISPATCH(name, parameters, arguments)                                                      \
+	SUBMIT_AS(cl_int, result == CL_SUCCESS, CAP_ACTIVITY_DISPATCH, name, parameters, arguments)
+#define COPY(name, parameters, arguments)                                                          \
+	SUBMIT_AS(cl_int, result == CL_SUCCESS, CAP_ACTIVITY_COPY, name, parameters, arguments)
+#define MAP(name, parameters, arguments)                                                           \
+	SUBMIT_AS(void *, *errcode_ret == CL_SUCCESS, CAP_ACTIVITY_COPY, name, parameters,         \
+		  arguments)
+
+#define WAIT_LIST                                                                                  \
+	cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event
+#define WAIT_ARGUMENTS num_events_in_wait_list, event_wait_list, event
+
+DISPATCH(clEnqueueNDRangeKernel,
+	 (cl_command_queue command_queue, cl_kernel kernel, cl_uint work_dim,
+	  const size_t *global_work_offset, const size_t *global_work_size,
+	  const size_t *local_work_size, WAIT_LIST),
+	 (command_queue, kernel, work_dim, global_work_offset, global_work_size, local_work_size,
+	  WAIT_ARGUMENTS))
+DISPATCH(clEnqueueTask, (cl_command_queue command_queue, cl_kernel kernel, WAIT_LIST),
+	 (command_queue, kernel, WAIT_ARGUMENTS))
+DISPATCH(clEnqueueNativeKernel,
+	 (cl_command_queue command_queue, void (*user_func)(void *), void *args, size_t cb_args,
+	  cl_uint num_mem_objects, const cl_mem *mem_list, const void **args_mem_loc, WAIT_LIST),
+	 (command_queue, user_func, args, cb_args, num_mem_objects, mem_list, args_mem_loc,
+	  WAIT_ARGUMENTS))
+
+COPY(clEnqueueReadBuffer,
+     (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read, size_t offset,
+      size_t size, void *ptr, WAIT_LIST),
+     (command_queue, buffer, blocking_read, offset, size, ptr, WAIT_ARGUMENTS))
+COPY(clEnqueueWriteBuffer,
+     (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_write, size_t offset,
+      size_t size, const void *ptr, WAIT_LIST),
+     (command_queue, buffer, blocking_write, offset, size, ptr, WAIT_ARGUMENTS))
+COPY(clEnqueueCopyBuffer,
+     (cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer, size_t src_offset,
+      size_t dst_offset, size_t size, WAIT_LIST),
+     (command_queue, src_buffer, dst_buffer, src_offset, dst_offset, size, WAIT_ARGUMENTS))
+COPY(clEnqueueReadBufferRect,
+     (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read,
+      const size_t *buffer_origin, const size_t *host_origin, const size_t *region,
+      size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch,
+      size_t host_slice_pitch, void *ptr, WAIT_LIST),
+     (command_queue, buffer, blocking_read, buffer_origin, host_origin, region, buffer_row_pitch,
+      buffer_slice_pitch, host_row_pitch, host_slice_pitch, ptr, WAIT_ARGUMENTS))
+COPY(clEnqueueWriteBufferRect,
+     (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_write,
+      const size_t *buffer_origin, const size_t *host_origin, const size_t *region,
+      size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch,
+      size_t host_slice_pitch, const void *ptr, WAIT_LIST),
+     (command_queue, buffer, blocking_write, buffer_origin, host_origin, region, buffer_row_pitch,
+      buffer_slice_pitch, host_row_pitch, host_slice_pitch, ptr, WAIT_ARGUMENTS))
+COPY(clEnqueueCopyBufferRect,
+     (cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer,
+      const size_t *src_origin, const size_t *dst_origin, const size_t *region,
+      size_t src_row_pitch, size_t src_slice_pitch, size_t dst_row_pitch, size_t dst_slice_pitch,
+      WAIT_LIST),
+     (command_queue, src_buffer, dst_buffer, src_origin, dst_origin, region, src_row_pitch,
+      src_slice_pitch, dst_row_pitch, dst_slice_pitch, WAIT_ARGUMENTS))
+COPY(clEnqueueReadImage,
+     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_read, const size_t *origin,
+      const size_t *region, size_t row_pitch, size_t slice_pitch, void *ptr, WAIT_LIST),
+     (command_queue, image, blocking_read, origin, region, row_pitch, slice_pitch, ptr,
+      WAIT_ARGUMENTS))
+COPY(clEnqueueWriteImage,
+     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_write, const size_t *origin,
+      const size_t *region, size_t input_row_pitch, size_t input_slice_pitch, const void *ptr,
+      WAIT_LIST),
+     (command_queue, image, blocking_write, origin, region, input_row_pitch, input_slice_pitch,
+      ptr, WAIT_ARGUMENTS))
+COPY(clEnqueueCopyImage,
+     (cl_command_queue command_queue, cl_mem src_image, cl_mem dst_image,
+      const size_t *src_origin, const size_t *dst_origin, const size_t *region, WAIT_LIST),
+     (command_queue, src_image, dst_image, src_origin, dst_origin, region, WAIT_ARGUMENTS))
+COPY(clEnqueueCopyImageToBuffer,
+     (cl_command_queue command_queue, cl_mem src_image, cl_mem dst_buffer,
+      const size_t *src_origin, const size_t *region, size_t dst_offset, WAIT_LIST),
+     (command_queue, src_image, dst_buffer, src_origin, region, dst_offset, WAIT_ARGUMENTS))
+COPY(clEnqueueCopyBufferToImage,
+     (cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_image, size_t src_offset,
+      const size_t *dst_origin, const size_t *region, WAIT_LIST),
+     (command_queue, src_buffer, dst_image, src_offset, dst_origin, region, WAIT_ARGUMENTS))
+COPY(clEnqueueFillBuffer,
+     (cl_command_queue command_queue, cl_mem buffer, const void *pattern, size_t pattern_size,
+      size_t offset, size_t size, WAIT_LIST),
+     (command_queue, buffer, pattern, pattern_size, offset, size, WAIT_ARGUMENTS))
+COPY(clEnqueueFillImage,
+     (cl_command_queue command_queue, cl_mem image, const void *fill_color, const size_t *origin,
+      const size_t *region, WAIT_LIST),
+     (command_queue, image, fill_color, origin, region, WAIT_ARGUMENTS))
+COPY(clEnqueueUnmapMemObject,
+     (cl_command_queue command_queue, cl_mem memobj, void *mapped_ptr, WAIT_LIST),
+     (command_queue, memobj, mapped_ptr, WAIT_ARGUMENTS))
+COPY(clEnqueueMigrateMemObjects,
+     (cl_command_queue command_queue, cl_uint num_mem_objects, const cl_mem *mem_objects,
+      cl_mem_migration_flags flags, WAIT_LIST),
+     (command_queue, num_mem_objects, mem_objects, flags, WAIT_ARGUMENTS))
+COPY(clEnqueueMigrateMemObjectEXT,
+     (cl_command_queue command_queue, cl_uint num_mem_objects, const cl_mem *mem_objects,
+      cl_mem_migration_flags_ext flags, WAIT_LIST),
+     (command_queue, num_mem_objects, mem_objects, flags, WAIT_ARGUMENTS))
+
+MAP(clEnqueueMapBuffer,
+    (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_map, cl_map_flags map_flags,
+     size_t offset, size_t size, WAIT_LIST, cl_int *errcode_ret),
+    (command_queue, buffer, blocking_map, map_flags, offset, size, WAIT_ARGUMENTS, errcode_ret))
+MAP(clEnqueueMapImage,
+    (cl_command_queue command_queue, cl_mem image, cl_bool blocking_map, cl_map_flags map_flags,
+     const size_t *origin, const size_t *region, size_t *image_row_pitch,
+     size_t *image_slice_pitch, WAIT_LIST, cl_int *errcode_ret),
+    (command_queue, image, blocking_map, map_flags, origin, region, image_row_pitch,
+     image_slice_pitch, WAIT_ARGUMENTS, errcode_ret))
+
+#define SVM_MEMCPY(name)                                                                           \
+	COPY(name,                                                                                 \
+	     (cl_command_queue command_queue, cl_bool blocking_copy, void *dst_ptr,                \
+	      const void *src_ptr, size_t size, WAIT_LIST),                                        \
+	     (command_queue, blocking_copy, dst_ptr, src_ptr, size, WAIT_ARGUMENTS))
+#define SVM_FILL(name)                                                                             \
+	COPY(name,                                                                                 \
+	     (cl_command_queue command_queue, void *svm_ptr, const void *pattern,                  \
+	      size_t pattern_size, size_t size, WAIT_LIST),                                        \
+	     (command_queue, svm_ptr, pattern, pattern_size, size, WAIT_ARGUMENTS))
+#define SVM_MAP(name)                                                                              \
+	COPY(name,                                                                                 \
+	     (cl_command_queue command_queue, cl_bool blocking_map, cl_map_flags flags,            \
+	      void *svm_ptr, size_t size, WAIT_LIST),                                              \
+	     (command_queue, blocking_map, flags, svm_ptr, size, WAIT_ARGUMENTS))
+#define SVM_UNMAP(name)                                                                            \
+	COPY(name, (cl_command_queue command_queue, void *svm_ptr, WAIT_LIST),                     \
+	     (command_queue, svm_ptr, WAIT_ARGUMENTS))
+
+SVM_MEMCPY(clEnqueueSVMMemcpy)
+SVM_MEMCPY(clEnqueueSVMMemcpyARM)
+SVM_MEMCPY(clEnqueueMemcpyINTEL)
+SVM_FILL(clEnqueueSVMMemFill)
+SVM_FILL(clEnqueueSVMMemFillARM)
+SVM_FILL(clEnqueueMemFillINTEL)
+SVM_MAP(clEnqueueSVMMap)
+SVM_MAP(clEnqueueSVMMapARM)
+SVM_UNMAP(clEnqueueSVMUnmap)
+SVM_UNMAP(clEnqueueSVMUnmapARM)
+
+COPY(clEnqueueMemsetINTEL,
+     (cl_command_queue command_queue, void *dst_ptr, cl_int value, size_t size, WAIT_LIST),
+     (command_queue, dst_ptr, value, size, WAIT_ARGUMENTS))
+COPY(clEnqueueSVMMigrateMem,
+     (cl_command_queue command_queue, cl_uint num_svm_pointers, const void **svm_pointers,
+      const size_t *sizes, cl_mem_migration_flags flags, WAIT_LIST),
+     (command_queue, num_svm_pointers, svm_pointers, sizes, flags, WAIT_ARGUMENTS))
+COPY(clEnqueueMigrateMemINTEL,
+     (cl_command_queue command_queue, const void *ptr, size_t size, cl_mem_migration_flags flags,
+      WAIT_LIST),
+     (command_queue, ptr, size, flags, WAIT_ARGUMENTS))

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host waiting, polling and being called back: records of the waits, and the moments at which
+ * finished work is harvested. All of it happens after the call was recorded, so that the time
+ * recorded for it is the program's own.
+ */
+#include <stdlib.h>
+
+#include "capture/opencl/queue.h"
+
+#include "opencl_hooks.h"
+
+void ocl_sync_record(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count)
+{
+	bool waits = op < SYNC_OP_BARRIER;
+	struct cap_frame activity;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&activity, &e, &core_sync_ops[op], waits ? f->start : f->end,
+				f->end, SYNC_FIELDS))
+		return;
+	wire_unsigned(&e, SYNC_CORRELATION, ocl_correlation(f));
+	wire_unsigned(&e, SYNC_QUEUE, queue);
+	wire_unsigned(&e, SYNC_COUNT, count);
+	cap_activity_commit(&activity, &e);
+}
+
+/* Id of a queue for a record; 0 where no sync is wanted. */
+static uint32_t queue_id(cl_command_queue queue)
+{
+	struct ocl_queue *q = cap_wants(CAP_ACTIVITY_SYNC) ? ocl_queue_get(queue) : NULL;
+
+	return q ? q->object.id : 0;
+}
+
+/* ---- waits ---- */
+
+void ocl_post_clFinish(struct cap_frame *f, cl_command_queue command_queue, cl_int result)
+{
+	struct ocl_queue *q = (struct ocl_queue *)ocl_find(OCL_QUEUE, command_queue);
+	uint64_t now = f->end;
+
+	if (cap_wants(CAP_ACTIVITY_SYNC))
+		ocl_sync_record(f, SYNC_OP_QUEUE, queue_id(command_queue), 0);
+	if (q)
+		ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_MANY);
+	ocl_harvest_old(now);
+}
+
+void ocl_post_clFlush(struct cap_frame *f, cl_command_queue command_queue, cl_int result)
+{
+	struct ocl_queue *q = (struct ocl_queue *)ocl_find(OCL_QUEUE, command_queue);
+
+	if (q)
+		ocl_harvest(q, OCL_LOOK, OCL_HARVEST_FEW);
+}
+
+/* Once for each queue that the events are of, if those of one queue are together. */
+static void events_harvest(cl_uint count, const cl_event *events)
+{
+	struct ocl_queue *last = NULL;
+
+	for (cl_uint i = 0; i < count; i++) {
+		struct ocl_queue *q = ocl_queue_of_event(events[i]);
+
+		if (q && q != last)
+			ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_MANY);
+		last = q;
+	}
+}
+
+void ocl_post_clWaitForEvents(struct cap_frame *f, cl_uint num_events, const cl_event *event_list,
+			      cl_int result)
+{
+	uint64_t now = f->end;
+	struct ocl_queue *q;
+
+	if (!num_events || !event_list)
+		return;
+	if (cap_wants(CAP_ACTIVITY_SYNC)) {
+		q = num_events == 1 ? ocl_queue_of_event(event_list[0]) : NULL;
+		ocl_sync_record(f, SYNC_OP_EVENTS, q ? q->object.id : 0, num_events);
+	}
+	if (result == CL_SUCCESS || result == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+		events_harvest(num_events, event_list);
+	ocl_harvest_old(now);
+}
+
+/* ---- polls and callbacks ---- */
+
+void ocl_post_clGetEventInfo(struct cap_frame *f, cl_event event, cl_event_info param_name,
+			     size_t param_value_size, void *param_value,
+			     size_t *param_value_size_ret, cl_int result)
+{
+	struct ocl_queue *q;
+
+	if (param_name != CL_EVENT_COMMAND_EXECUTION_STATUS || result != CL_SUCCESS ||
+	    !param_value || *(cl_int *)param_value > CL_COMPLETE)
+		return;
+	q = ocl_queue_of_event(event);
+	if (q)
+		ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_FEW);
+}
+
+/* The program's event callback, behind ours. */
+struct callback {
+	void (*function)(cl_event event, cl_int status, void *data);
+	void *data;
+};
+
+static void CL_CALLBACK event_callback(cl_event event, cl_int status, void *data)
+{
+	struct callback c = *(struct callback *)data;
+	struct ocl_queue *q;
+
+	free(data);
+	if (status <= CL_COMPLETE && !atomic_load(&ocl_ended)) {
+		q = ocl_queue_of_event(event);
+		if (q)
+			ocl_harvest(q, OCL_LOOK, OCL_HARVEST_FEW);
+	}
+	c.function(event, status, c.data);
+}
+
+cl_int ocl_call_clSetEventCallback(struct cap_frame *f, ocl_pfn_clSetEventCallback next,
+				   cl_event event, cl_int command_exec_callback_type,
+				   void (*pfn_notify)(cl_event event,
+						      cl_int event_command_status,
+						      void *user_data),
+				   void *user_data)
+{
+	struct callback *c;
+	cl_int result;
+
+	if (!pfn_notify || command_exec_callback_type != CL_COMPLETE || !cap_wants(OCL_DEVICE_WORK))
+		return next(event, command_exec_callback_type, pfn_notify, user_data);
+	c = malloc(sizeof(*c));
+	if (!c)
+		return next(event, command_exec_callback_type, pfn_notify, user_data);
+	*c = (struct callback){pfn_notify, user_data};
+	result = next(event, command_exec_callback_type, event_callback, c);
+	if (result != CL_SUCCESS)
+		free(c);
+	return result;
+}
+
+/* ---- on the queue ---- */
+
+static void queue_side(const struct cap_frame *f, unsigned op, cl_command_queue queue,
+		       cl_uint events, cl_int result)
+{
+	if (result == CL_SUCCESS && cap_wants(CAP_ACTIVITY_SYNC))
+		ocl_sync_record(f, op, queue_id(queue), events);
+}
+
+void ocl_post_clEnqueueMarker(struct cap_frame *f, cl_command_queue command_queue, cl_event *event,
+			      cl_int result)
+{
+	queue_side(f, SYNC_OP_MARKER, command_queue, 0, result);
+}
+
+void ocl_post_clEnqueueMarkerWithWaitList(struct cap_frame *f, cl_command_queue command_queue,
+					  cl_uint num_events_in_wait_list,
+					  const cl_event *event_wait_list, cl_event *event,
+					  cl_int result)
+{
+	queue_side(f, SYNC_OP_MARKER, command_queue, num_events_in_wait_list, result);
+}
+
+void ocl_post_clEnqueueBarrier(struct cap_frame *f, cl_command_queue command_queue, cl_int result)
+{
+	queue_side(f, SYNC_OP_BARRIER, command_queue, 0, result);
+}
+
+void ocl_post_clEnqueueBarrierWithWaitList(struct cap_frame *f, cl_command_queue command_queue,
+					   cl_uint num_events_in_wait_list,
+					   const cl_event *event_wait_list, cl_event *event,
+					   cl_int result)
+{
+	queue_side(f, SYNC_OP_BARRIER, command_queue, num_events_in_wait_list, result);
+}
+
+void ocl_post_clEnqueueWaitForEvents(struct cap_frame *f, cl_command_queue command_queue,
+				     cl_uint num_events, const cl_event *event_list, cl_int result)
+{
+	queue_side(f, SYNC_OP_BARRIER, command_queue, num_events, result);
+}
+
+void ocl_post_clSetUserEventStatus(struct cap_frame *f, cl_event event, cl_int execution_status,
+				   cl_int result)
+{
+	if (result == CL_SUCCESS && cap_wants(CAP_ACTIVITY_SYNC))
+		ocl_sync_record(f, SYNC_OP_USER_EVENT, 0, 1);
+}

@@ -20,10 +20,10 @@ uintptr_t fake_site(uint32_t id);
 /* Switches the context on (buffers, callbacks) or off for one op and stores slot targets. */
 void fake_want(struct cap_op *op, bool buffers, bool callbacks);
 
-extern unsigned fake_untraced;        /* calls of cap_count_untraced */
-extern unsigned fake_bare;            /* records without arguments */
-extern unsigned fake_phases[3];       /* callbacks by phase */
-extern uint8_t fake_args[256];        /* what the last callback's arguments began with */
+extern unsigned fake_untraced;  /* calls of cap_count_untraced */
+extern unsigned fake_bare;      /* records without arguments */
+extern unsigned fake_phases[3]; /* callbacks by phase */
+extern uint8_t fake_args[256];  /* what the last callback's arguments began with */
 extern struct cap_domain *fake_domain;
 
 #endif

@@ -167,7 +167,7 @@ static void test_thunk_keeps_return_address(void **state)
 	fake_want(&ocl_ops[OCL_OP_clFinish], false, false);
 	ours.clFinish(NULL);
 here_label:
-	here = (uintptr_t)&&here_label;
+	here = (uintptr_t) && here_label;
 	assert_in_range((uintptr_t)caller, here - 64, here + 64);
 
 	fake_want(&ocl_ops[OCL_OP_clFinish], true, false);
@@ -239,7 +239,8 @@ static void test_arrays(void **state)
 	expect(&r, &rec, OCL_OP_clEnqueueNDRangeKernel, values);
 	assert_false(FIELD(clEnqueueNDRangeKernel, "local_work_size")->present);
 	assert_int_equal(wire_element(FIELD(clEnqueueNDRangeKernel, "global_work_size"),
-				      KYMO_KIND_UNSIGNED, 8, 2), 16);
+				      KYMO_KIND_UNSIGNED, 8, 2),
+			 16);
 	assert_int_equal(FIELD(clEnqueueNDRangeKernel, "event_wait_list")->count, 2);
 	assert_int_equal(FIELD(clEnqueueNDRangeKernel, "*event")->u, 0xe1);
 	expect(&r, &rec, OCL_OP_clEnqueueNDRangeKernel, values);

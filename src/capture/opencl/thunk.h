@@ -14,7 +14,6 @@
 _Static_assert(offsetof(struct cap_slot, target) == 0, "slot layout");
 _Static_assert(sizeof(struct cap_slot) == 32, "slot layout");
 
-
 #if defined(__x86_64__)
 #define OCL_THUNK_JUMP(index) "endbr64\n\tjmp *(ocl_slots + 32 * " #index ")(%rip)\n"
 #elif defined(__aarch64__)
@@ -28,8 +27,10 @@ _Static_assert(sizeof(struct cap_slot) == 32, "slot layout");
 	extern const char name[] __attribute__((visibility("hidden")));                            \
 	__asm__(".pushsection .text.ocl_thunks,\"ax\",%progbits\n"                                 \
 		"\t.balign 16\n\t.globl " #name "\n\t.hidden " #name "\n\t.type " #name            \
-		", %function\n" #name ":\n\t.cfi_startproc\n\t" OCL_THUNK_JUMP(index)              \
-		"\t.cfi_endproc\n\t.size " #name ", . - " #name "\n\t.popsection\n")
+		", %function\n" #name                                                              \
+		":\n\t.cfi_startproc\n\t" OCL_THUNK_JUMP(index) "\t.cfi_endproc\n\t.size " #name   \
+								", . - " #name                     \
+								"\n\t.popsection\n")
 #endif
 
 #endif

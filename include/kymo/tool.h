@@ -255,9 +255,10 @@ typedef struct kymo_value {
 	bool present;   /* false: NULL pointer, or not recorded */
 	uint64_t u;     /* integers, enums, pointers, handles; signed ones sign extended */
 	double f;       /* KYMO_KIND_FLOAT */
-	const void *data; /* strings, bytes, arrays */
+	const void *data; /* strings, bytes, arrays: `count` elements of `width` bytes */
 	uint32_t count; /* elements stored */
 	uint32_t total; /* elements there were */
+	uint32_t width; /* of an element in `data`; less than its size: unsigned, extend with zero */
 } kymo_value_t;
 
 /* Value of field `index` of a buffered record. ERROR_NOT_FOUND: there is no such field. */

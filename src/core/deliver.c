@@ -207,6 +207,6 @@ kymo_status_t kymo_record_value(const kymo_record_t *record, uint32_t index, kym
 			return KYMO_ERROR_CORRUPT;
 	}
 	*out = (kymo_value_t){sizeof(*out), &op->fields[index], v.present, v.u, v.f,
-			      v.data, v.count, v.total};
+			      v.data, v.count, v.total, v.width};
 	return KYMO_OK;
 }

@@ -173,6 +173,15 @@ struct t_open_call {
 	int64_t start;
 };
 
+/* Calls that were counted, not recorded (mode summary). */
+struct t_tally {
+	uint32_t thread, op;
+	uint64_t count, errors;
+	uint64_t total, self, min, max; /* ns */
+	uint32_t *histogram;            /* WIRE_TALLY_BUCKETS of wire/tally.h, in ticks */
+	double ns_per_tick;
+};
+
 #define T_ARRAY(type, name) type *name; uint32_t name##_count
 struct trace {
 	const char *path;    /* of the trace directory or file */
@@ -194,6 +203,7 @@ struct trace {
 	T_ARRAY(struct t_stack, stacks);
 	T_ARRAY(struct t_note, notes);
 	T_ARRAY(struct t_open_call, open_calls);
+	T_ARRAY(struct t_tally, tallies);
 };
 
 /* ---- records ------------------------------------------------------------------------------ */

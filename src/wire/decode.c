@@ -189,25 +189,27 @@ static bool take_pointer(struct wire_cursor *c, unsigned cls, struct wire_value 
 static bool take_array(struct wire_cursor *c, unsigned cls, uint8_t size, struct wire_value *out)
 {
 	const uint8_t *end = c->rec->fields_end;
-	uint8_t small = 0;
+	uint8_t head = 0, width = size ? size : 1;
 	uint16_t stored = 0;
 	uint32_t total = 0;
 	size_t bytes;
 
 	out->present = cls != 0;
 	if (cls == 1) {
-		if (!take(&c->p, end, &small, 1))
+		if (!take(&c->p, end, &head, 1))
 			return false;
-		stored = small;
+		stored = head & 63;
+		width = head >> 6 ? (uint8_t)(1u << ((head >> 6) - 1)) : width;
 	} else if (cls >= 2 && !take(&c->p, end, &stored, 2)) {
 		return false;
 	}
 	if (cls == 3 && !take(&c->p, end, &total, 4))
 		return false;
-	bytes = (size_t)stored * (size ? size : 1u);
+	bytes = (size_t)stored * width;
 	if ((size_t)(end - c->p) < bytes)
 		return false;
 	out->data = c->p;
+	out->width = width;
 	out->count = stored;
 	out->total = cls == 3 ? total : stored;
 	c->p += bytes;
@@ -263,10 +265,10 @@ uint64_t wire_element(const struct wire_value *v, uint8_t element, uint8_t size,
 {
 	uint64_t u = 0;
 
-	if (i >= v->count || size == 0 || size > 8)
+	if (i >= v->count || v->width == 0 || v->width > 8)
 		return 0;
-	memcpy(&u, v->data + (size_t)i * size, size);
-	if (element == KYMO_KIND_SIGNED || element == KYMO_KIND_ENUM)
+	memcpy(&u, v->data + (size_t)i * v->width, v->width);
+	if (v->width == size && (element == KYMO_KIND_SIGNED || element == KYMO_KIND_ENUM))
 		u = extend(u, size);
 	return u;
 }

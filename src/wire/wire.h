@@ -19,8 +19,11 @@
  *
  *   numbers           0: zero   1: u8     2: u32                      3: u64
  *   pointers, handles 0: null   1: u48    2: u32 below pointer_base   3: u64
- *   strings, arrays   0: absent 1: u8 count, data   2: u16 count, data
- *                     3: u16 stored count, u32 true count, data (truncated)
+ *   strings, arrays   0: absent 1: u8 (count, below 64, and width << 6), elements
+ *                     2: u16 count, elements
+ *                     3: u16 stored count, u32 true count, elements (truncated)
+ *
+ * Width 0: elements have their own size; 1, 2, 3: all fit in 1, 2, 4 bytes and are stored so.
  *
  * All integers are little endian (the only byte order Kymo runs on; checked at build time).
  */
@@ -306,44 +309,10 @@ static inline void wire_pointer(struct wire_enc *e, unsigned i, const void *poin
 
 /*
  * String, bytes or array of `count` elements of `size` bytes; NULL is absent. At most `cap`
- * elements are stored; a reader sees how many there were.
+ * elements are stored; a reader sees how many there were. Not inline: see encode.c.
  */
-static inline void wire_array(struct wire_enc *e, unsigned i, const void *data, size_t count,
-			      unsigned size, size_t cap)
-{
-	size_t room, n = count;
-	uint8_t *h;
-
-	if (!data)
-		return;
-	room = e->limit > e->p ? (size_t)(e->limit - e->p) / size : 0;
-	if (n > cap)
-		n = cap;
-	if (n > room)
-		n = room;
-	h = e->p;
-	if (n < count) {
-		uint16_t stored = (uint16_t)n;
-		uint32_t total = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
-
-		memcpy(h, &stored, 2);
-		memcpy(h + 2, &total, 4);
-		e->p += 6;
-		wire_class(e, i, 3);
-	} else if (n < 256) {
-		*h = (uint8_t)n;
-		e->p += 1;
-		wire_class(e, i, 1);
-	} else {
-		uint16_t stored = (uint16_t)n;
-
-		memcpy(h, &stored, 2);
-		e->p += 2;
-		wire_class(e, i, 2);
-	}
-	memcpy(e->p, data, n * size);
-	e->p += n * size;
-}
+void wire_array(struct wire_enc *e, unsigned i, const void *data, size_t count, unsigned size,
+		size_t cap);
 
 /* Terminated string; NULL is absent. */
 static inline void wire_string(struct wire_enc *e, unsigned i, const char *s, size_t cap)
@@ -436,6 +405,7 @@ struct wire_value {
 	const uint8_t *data;   /* strings, bytes, arrays: borrowed from the chunk */
 	uint32_t count;        /* elements stored */
 	uint32_t total;        /* elements there were */
+	uint8_t width;         /* bytes of each as stored; narrower than their size: unsigned */
 };
 
 /* Walks the fields of a record in order of the op's schema. */

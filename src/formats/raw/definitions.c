@@ -658,6 +658,8 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 	walk(&r, false);
 	walk(&r, true);
 	status = finish(&r, first_open);
+	if (status == KYMO_OK)
+		raw_read_tallies(p);
 	free(r.clock_syncs);
 	free(r.clock_sync_ids);
 	return status;

@@ -44,6 +44,9 @@ struct raw_trace {
 /* definitions.c: reads all definitions of one file into the trace, references resolved. */
 kymo_status_t raw_read_definitions(struct raw_process *p);
 
+/* tallies.c: adds the tallies of a process to the trace, after its definitions. */
+void raw_read_tallies(struct raw_process *p);
+
 /* activity.c: which typed record a domain's records become, and where its fields go. */
 enum raw_kind raw_kind_of_domain(const char *name);
 const uint8_t *raw_slots(struct trace *t, enum raw_kind kind, const struct t_op *op);

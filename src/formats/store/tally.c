@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/tally.h"
+
 #include "core/activity.h"
 #include "formats/store/tally.h"
 
@@ -36,6 +38,30 @@ struct tally_memory {
 	bool any_folded;
 };
 
+/* Calls that the program counted and timed itself. */
+static void add_counted(struct tallies *a, const struct t_tally *y)
+{
+	uint32_t process = a->trace->threads[y->thread].process;
+	struct tally *row =
+		tally_at(a, TALLY_CALL, (uint32_t[TALLY_KEYS]){process, y->thread, y->op});
+
+	if (!row)
+		return;
+	row->min = row->count == 0 || y->min < row->min ? y->min : row->min;
+	row->max = y->max > row->max ? y->max : row->max;
+	row->count += y->count;
+	row->errors += y->errors;
+	row->total += y->total;
+	row->self += y->self;
+	for (uint32_t b = 0; b < WIRE_TALLY_BUCKETS && y->histogram; b++) {
+		uint64_t ns = (uint64_t)((double)wire_tally_middle(b) * y->ns_per_tick);
+
+		if (y->histogram[b] && !histogram_add(&a->pool, &row->histogram,
+						      histogram_bucket(ns), y->histogram[b]))
+			a->failed = true;
+	}
+}
+
 struct tallies *tallies_new(const struct trace *t)
 {
 	struct tallies *a = calloc(1, sizeof(*a));
@@ -49,6 +75,8 @@ struct tallies *tallies_new(const struct trace *t)
 		tallies_free(a);
 		return NULL;
 	}
+	for (uint32_t i = 1; i < t->tallies_count; i++)
+		add_counted(a, &t->tallies[i]);
 	return a;
 }
 

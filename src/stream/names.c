@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words for numbers; see names.h. */
+#include "stream/names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PICK(table, i) ((i) < sizeof(table) / sizeof((table)[0]) && (table)[i] ? (table)[i] : "?")
+
+const char *name_memory_kind(uint32_t kind)
+{
+	static const char *const names[] = {
+		[MEMORY_UNKNOWN] = "unknown", [MEMORY_HOST_PAGEABLE] = "pageable",
+		[MEMORY_HOST_PINNED] = "pinned", [MEMORY_DEVICE] = "device",
+		[MEMORY_MANAGED] = "managed", [MEMORY_SHARED] = "shared"};
+
+	return PICK(names, kind);
+}
+
+const char *name_allocation_what(uint32_t what)
+{
+	static const char *const names[] = {
+		[0] = "memory", [ALLOCATION_BUFFER] = "buffer",
+		[ALLOCATION_SUB_BUFFER] = "sub-buffer", [ALLOCATION_IMAGE] = "image",
+		[ALLOCATION_PIPE] = "pipe", [ALLOCATION_SVM] = "svm", [ALLOCATION_USM] = "usm"};
+
+	return PICK(names, what);
+}
+
+const char *name_untimed(uint32_t reason)
+{
+	static const char *const names[] = {
+		[UNTIMED_NO] = "no", [UNTIMED_NO_PROFILING] = "no profiling queue",
+		[UNTIMED_FAILED] = "command failed", [UNTIMED_LOST] = "never completed",
+		[UNTIMED_QUERY] = "query refused", [UNTIMED_MODE] = "not asked for"};
+
+	return PICK(names, reason);
+}
+
+const char *name_process_end(const struct t_process *p, char *out, size_t size)
+{
+	switch (p->how_ended) {
+	case 0:
+		if (p->exit_status < 0)
+			return "ended normally";
+		snprintf(out, size, "exited with status %d", p->exit_status);
+		return out;
+	case 1:
+		snprintf(out, size, "exited without finalisation (status %d)", p->exit_status);
+		return p->exit_status < 0 ? "exited without finalisation" : out;
+	case 2:
+		snprintf(out, size, "killed by signal %d", p->exit_status);
+		return p->exit_status < 0 ? "killed by a signal" : out;
+	case 3:
+		return "replaced by exec";
+	case 4:
+		return "still running when the recording stopped";
+	default:
+		return "its end was not recorded";
+	}
+}
+
+const char *name_program(const struct t_process *p)
+{
+	const char *slash = strrchr(p->exe, '/');
+
+	return slash ? slash + 1 : p->exe;
+}
+
+const char *name_thread(const struct t_thread *t, char *out, size_t size)
+{
+	if (t->name[0])
+		return t->name;
+	snprintf(out, size, "%u", t->tid);
+	return out;
+}
+
+const char *name_queue(const struct t_queue *q, char *out, size_t size)
+{
+	if (q->name[0])
+		return q->name;
+	snprintf(out, size, "queue %u", q->number);
+	return out;
+}

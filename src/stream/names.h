@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words for the numbers in activity records and process ends, the same in every output. */
+#ifndef STREAM_NAMES_H
+#define STREAM_NAMES_H
+
+#include "core/activity.h"
+#include "stream/stream.h"
+
+/* "device", "pageable", ...; "?" for values this version does not know. */
+const char *name_memory_kind(uint32_t kind);
+const char *name_allocation_what(uint32_t what);
+const char *name_untimed(uint32_t reason);
+
+/* "exited with status 0", "killed by signal 9", "still running or lost", ... into `out`. */
+const char *name_process_end(const struct t_process *p, char *out, size_t size);
+
+/* File name of the executable, without its folder. */
+const char *name_program(const struct t_process *p);
+
+/* "worker", or "4243" for a thread without name; borrowed from the trace or `out`. */
+const char *name_thread(const struct t_thread *t, char *out, size_t size);
+
+/* What the user called the queue, or "queue 0" by its number within its agent. */
+const char *name_queue(const struct t_queue *q, char *out, size_t size);
+
+#endif

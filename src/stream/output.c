@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Buffered output of writers; see output.h. */
+#include "stream/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUFFER (1u << 18)
+
+kymo_status_t output_open(struct output *o, const char *path, bool force, struct stream_log *log)
+{
+	*o = (struct output){.fd = STDOUT_FILENO, .size = BUFFER};
+	o->data = malloc(o->size);
+	o->path = path ? strdup(path) : NULL;
+	if (!o->data || (path && !o->path)) {
+		free(o->data);
+		o->data = NULL;
+		return KYMO_ERROR_NO_MEMORY;
+	}
+	if (!path)
+		return KYMO_OK;
+	o->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), 0666);
+	if (o->fd >= 0)
+		return KYMO_OK;
+	if (errno == EEXIST)
+		stream_error(log, "%s exists already; --force overwrites it", path);
+	else
+		stream_error(log, "%s: cannot be written: %s", path, strerror(errno));
+	free(o->data);
+	free(o->path);
+	*o = (struct output){.fd = -1};
+	return KYMO_ERROR_SYSTEM;
+}
+
+static void flush(struct output *o)
+{
+	size_t done = 0;
+
+	while (!o->error && done < o->used) {
+		ssize_t n = write(o->fd, o->data + done, o->used - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			o->error = errno;
+	}
+	o->used = 0;
+}
+
+char *output_reserve(struct output *o, size_t n)
+{
+	char *bigger;
+
+	flush(o);
+	if (o->size >= n)
+		return o->data;
+	bigger = realloc(o->data, n);
+	if (!bigger) {
+		o->error = o->error ? o->error : ENOMEM;
+		return NULL;
+	}
+	o->data = bigger;
+	o->size = n;
+	return o->data;
+}
+
+kymo_status_t output_close(struct output *o, struct stream_log *log)
+{
+	kymo_status_t status;
+
+	if (!o->data)
+		return KYMO_OK;
+	flush(o);
+	if (o->path && close(o->fd) != 0 && !o->error)
+		o->error = errno;
+	if (o->error)
+		stream_error(log, "%s: incomplete: %s", o->path ? o->path : "standard output",
+			     strerror(o->error));
+	status = output_status(o);
+	free(o->data);
+	free(o->path);
+	*o = (struct output){.fd = -1};
+	return status;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+/* Digits of v before `end`; returns their beginning. */
+static char *digits(char *end, uint64_t v)
+{
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+				    "25262728293031323334353637383940414243444546474849"
+				    "50515253545556575859606162636465666768697071727374"
+				    "75767778798081828384858687888990919293949596979899";
+
+	while (v >= 100) {
+		end -= 2;
+		memcpy(end, pairs + v % 100 * 2, 2);
+		v /= 100;
+	}
+	if (v >= 10) {
+		end -= 2;
+		memcpy(end, pairs + v * 2, 2);
+	} else {
+		*--end = (char)('0' + v);
+	}
+	return end;
+}
+
+void output_unsigned(struct output *o, uint64_t v)
+{
+	char text[20], *p = digits(text + sizeof(text), v);
+
+	output_put(o, p, (size_t)(text + sizeof(text) - p));
+}
+
+static uint64_t magnitude(int64_t v)
+{
+	return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+void output_signed(struct output *o, int64_t v)
+{
+	if (v < 0)
+		output_char(o, '-');
+	output_unsigned(o, magnitude(v));
+}
+
+void output_hex(struct output *o, uint64_t v)
+{
+	char text[18], *p = text + sizeof(text);
+
+	do {
+		*--p = "0123456789abcdef"[v & 15];
+		v >>= 4;
+	} while (v);
+	*--p = 'x';
+	*--p = '0';
+	output_put(o, p, (size_t)(text + sizeof(text) - p));
+}
+
+static void aligned(struct output *o, const char *s, size_t n, unsigned width)
+{
+	char *p = output_room(o, width + n);
+	size_t pad = n < width ? width - n : 0;
+
+	if (!p)
+		return;
+	memset(p, ' ', pad);
+	memcpy(p + pad, s, n);
+	o->used += pad + n;
+}
+
+/* whole.fraction, the fraction with `places` digits. */
+static char *fixed(char *end, uint64_t whole, uint64_t fraction, unsigned places)
+{
+	char *p = digits(end, fraction);
+
+	while (end - p < (int)places)
+		*--p = '0';
+	*--p = '.';
+	return digits(p, whole);
+}
+
+void output_seconds(struct output *o, int64_t ns, unsigned width)
+{
+	char text[40], *end = text + sizeof(text), *p;
+	uint64_t v = magnitude(ns);
+
+	p = fixed(end, v / 1000000000u, v % 1000000000u, 9);
+	if (ns < 0)
+		*--p = '-';
+	aligned(o, p, (size_t)(end - p), width);
+}
+
+void output_duration(struct output *o, int64_t ns, unsigned width)
+{
+	char text[40], *end = text + sizeof(text), *p = end;
+	uint64_t v = magnitude(ns);
+
+	*--p = 's';
+	if (v < 10000) {
+		*--p = 'n';
+		*--p = ' ';
+		p = digits(p, v);
+	} else if (v < 10000000) {
+		*--p = 'u';
+		*--p = ' ';
+		p = fixed(p, v / 1000, v % 1000, 3);
+	} else if (v < 10000000000ull) {
+		*--p = 'm';
+		*--p = ' ';
+		p = fixed(p, v / 1000000, v / 1000 % 1000, 3);
+	} else {
+		*--p = ' ';
+		p = fixed(p, v / 1000000000, v / 1000000 % 1000, 3);
+	}
+	if (ns < 0)
+		*--p = '-';
+	aligned(o, p, (size_t)(end - p), width);
+}
+
+void output_padded(struct output *o, const char *s, unsigned width)
+{
+	size_t n = strlen(s);
+	char *p = output_room(o, n + width);
+
+	if (!p)
+		return;
+	memcpy(p, s, n);
+	if (n < width)
+		memset(p + n, ' ', width - n);
+	o->used += n < width ? width : n;
+}
+
+/* ---- strings ------------------------------------------------------------------------------- */
+
+/* Length of the valid UTF-8 sequence at s, 0 if there is none. */
+static size_t utf8(const unsigned char *s, size_t n)
+{
+	size_t length;
+	unsigned c = s[0];
+
+	if (c < 0x80)
+		return 1;
+	length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+	if (c < 0xc2 || c > 0xf4 || length > n)
+		return 0;
+	for (size_t i = 1; i < length; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) ||
+	    (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+static size_t json_escape(char *out, unsigned char c)
+{
+	static const char from[] = "\"\\\n\r\t\b\f", to[] = "\"\\nrtbf";
+	const char *hit = c ? strchr(from, c) : NULL;
+
+	out[0] = '\\';
+	if (hit) {
+		out[1] = to[hit - from];
+		return 2;
+	}
+	memcpy(out + 1, "u00", 3);
+	out[4] = "0123456789abcdef"[c >> 4];
+	out[5] = "0123456789abcdef"[c & 15];
+	return 6;
+}
+
+void output_json_bytes(struct output *o, const char *s, size_t n)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	char *begin = output_room(o, n * 6 + 2), *p = begin;
+
+	if (!p)
+		return;
+	*p++ = '"';
+	for (size_t i = 0; i < n;) {
+		size_t length = utf8(u + i, n - i);
+
+		if (length == 1 && (u[i] < ' ' || u[i] == '"' || u[i] == '\\' || u[i] == 0x7f)) {
+			p += json_escape(p, u[i]);
+		} else if (length) {
+			memcpy(p, u + i, length);
+			p += length;
+		} else {
+			memcpy(p, "\xef\xbf\xbd", 3);
+			p += 3;
+			length = 1;
+		}
+		i += length;
+	}
+	*p++ = '"';
+	o->used += (size_t)(p - begin);
+}
+
+void output_json(struct output *o, const char *s)
+{
+	output_json_bytes(o, s, strlen(s));
+}
+
+void output_csv(struct output *o, const char *s, size_t n)
+{
+	bool quote = n && (memchr(s, ',', n) || memchr(s, '"', n) || memchr(s, '\n', n) ||
+			   memchr(s, '\r', n) || s[0] == ' ' || s[n - 1] == ' ');
+	char *begin, *p;
+
+	if (!quote) {
+		output_put(o, s, n);
+		return;
+	}
+	begin = p = output_room(o, n * 2 + 2);
+	if (!p)
+		return;
+	*p++ = '"';
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '"')
+			*p++ = '"';
+		*p++ = s[i];
+	}
+	*p++ = '"';
+	o->used += (size_t)(p - begin);
+}
+
+void output_value(struct output *o, const struct t_field *f, const struct wire_value *v)
+{
+	char *p = output_room(o, 256);
+	size_t room = o->size - o->used;
+	size_t n = p ? rec_value_text(f, v, p, room) : 0;
+
+	if (p && n >= room) {
+		p = output_reserve(o, n + 1);
+		n = p ? rec_value_text(f, v, p, n + 1) : 0;
+	}
+	o->used += n;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Buffered output of writers. Errors are sticky: a writer writes on and asks once, at the end (or
+ * now and then, to stop early). Numbers are formatted here because printf would cost more than all
+ * the rest of a line.
+ */
+#ifndef STREAM_OUTPUT_H
+#define STREAM_OUTPUT_H
+
+#include "stream/stream.h"
+
+struct output {
+	int fd;
+	int error; /* errno of the first failure, or 0 */
+	char *data;
+	size_t used, size;
+	char *path; /* NULL: standard output */
+};
+
+/*
+ * Opens `path` (NULL: standard output) for writing; an existing file only with `force`. Explains
+ * failure in `log`.
+ */
+kymo_status_t output_open(struct output *o, const char *path, bool force, struct stream_log *log);
+
+/* Writes what is buffered and closes. Explains in `log` why the output is incomplete, if it is. */
+kymo_status_t output_close(struct output *o, struct stream_log *log);
+
+/* KYMO_ERROR_SYSTEM once writing has failed. */
+static inline kymo_status_t output_status(const struct output *o)
+{
+	return o->error ? KYMO_ERROR_SYSTEM : KYMO_OK;
+}
+
+/* Makes room for `n` more bytes and returns where they go; then output_advance(). NULL: no memory. */
+char *output_reserve(struct output *o, size_t n);
+
+static inline char *output_room(struct output *o, size_t n)
+{
+	if (__builtin_expect(o->size - o->used >= n, 1))
+		return o->data + o->used;
+	return output_reserve(o, n);
+}
+
+static inline void output_advance(struct output *o, size_t n)
+{
+	o->used += n;
+}
+
+static inline void output_put(struct output *o, const char *s, size_t n)
+{
+	char *p = output_room(o, n);
+
+	if (p) {
+		memcpy(p, s, n);
+		o->used += n;
+	}
+}
+
+static inline void output_char(struct output *o, char c)
+{
+	output_put(o, &c, 1);
+}
+
+static inline void output_text(struct output *o, const char *s)
+{
+	output_put(o, s, strlen(s));
+}
+
+void output_unsigned(struct output *o, uint64_t v);
+void output_signed(struct output *o, int64_t v);
+void output_hex(struct output *o, uint64_t v); /* with 0x */
+
+/* ns as seconds with nine decimals, right-aligned in `width`. */
+void output_seconds(struct output *o, int64_t ns, unsigned width);
+
+/* A duration in the unit that suits it, three decimals beyond ns, right-aligned in `width`. */
+void output_duration(struct output *o, int64_t ns, unsigned width);
+
+/* `s` padded with spaces to `width` (in bytes). */
+void output_padded(struct output *o, const char *s, unsigned width);
+
+/* `n` bytes as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
+void output_json_bytes(struct output *o, const char *s, size_t n);
+void output_json(struct output *o, const char *s);
+
+/* `s` as a field of a CSV line (RFC 4180), quoted where needed. */
+void output_csv(struct output *o, const char *s, size_t n);
+
+/* A value as rec_value_text() renders it. */
+void output_value(struct output *o, const struct t_field *f, const struct wire_value *v);
+
+#endif

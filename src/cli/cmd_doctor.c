@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `kymo doctor`: what works here, what does not, and what to do about it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/run_options.h"
+#include "cli/cli.h"
+#include "cli/run.h"
+
+enum grade { GOOD, FAIR, BAD };
+
+static bool anything_bad;
+
+static void line(enum grade g, const char *what, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void line(enum grade g, const char *what, const char *format, ...)
+{
+	static const char *const marks[] = {"ok", "note", "FAIL"};
+	va_list args;
+
+	anything_bad = anything_bad || g == BAD;
+	printf("%-5s %-16s ", marks[g], what);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+static void check_libraries(void)
+{
+	char path[PATH_MAX];
+
+	if (!*cli_libdir()) {
+		line(BAD, "installation", "libkymo-inject.so was not found beside %s nor in %s: "
+		     "install Kymo again", cli_self(), KYMO_LIBDIR);
+		return;
+	}
+	snprintf(path, sizeof(path), "%.*s/libkymo.so.1", PATH_MAX - 32, cli_libdir());
+	if (access(path, R_OK) == 0)
+		line(GOOD, "installation", "libraries in %s", cli_libdir());
+	else
+		line(BAD, "installation", "%s: %s", path, strerror(errno));
+}
+
+static void check_loader(void)
+{
+	char path[PATH_MAX], preload[PATH_MAX];
+	bool layers;
+
+	environment_opencl_loader(path, &layers);
+	snprintf(preload, sizeof(preload), "%.*s/libkymo-opencl-preload.so", PATH_MAX - 40,
+		 cli_libdir());
+	if (!*path)
+		line(FAIR, "OpenCL loader", "libOpenCL.so.1 was not found; programs that bring "
+		     "their own are recorded all the same (Debian: ocl-icd-libopencl1)");
+	else if (layers)
+		line(GOOD, "OpenCL loader", "%s, knows layers", path);
+	else if (access(preload, R_OK) == 0)
+		line(FAIR, "OpenCL loader", "%s knows no layers: Kymo is preloaded instead", path);
+	else
+		line(BAD, "OpenCL loader", "%s knows no layers and %s is missing: OpenCL is not "
+		     "recorded; install ocl-icd 2.3 or the Khronos loader", path, preload);
+}
+
+static void check_vendors(void)
+{
+	const char *dir = getenv("OCL_ICD_VENDORS");
+	struct text names = {0};
+	struct dirent *e;
+	DIR *d;
+
+	if (!dir || !*dir)
+		dir = "/etc/OpenCL/vendors";
+	d = opendir(dir);
+	while (d && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+
+		if (n > 4 && strcmp(e->d_name + n - 4, ".icd") == 0)
+			text_addf(&names, "%s%.*s", names.length ? ", " : "", (int)n - 4, e->d_name);
+	}
+	if (d)
+		closedir(d);
+	if (names.length)
+		line(GOOD, "OpenCL drivers", "%s (in %s)", names.s, dir);
+	else
+		line(FAIR, "OpenCL drivers", "none in %s (Debian: pocl-opencl-icd for CPUs)", dir);
+	text_release(&names);
+}
+
+static void check_ticks(void)
+{
+	static const char *const names[] = {"", "the CPU's time stamp counter",
+					    "CLOCK_MONOTONIC_RAW", "the CPU's generic timer"};
+
+	tick_init();
+	line(tick_source_chosen == TICK_MONOTONIC_RAW ? FAIR : GOOD, "tick source",
+	     "%s, %.1f MHz%s", names[tick_source_chosen], (double)tick_rate() / 1e6,
+	     tick_source_chosen == TICK_MONOTONIC_RAW
+		     ? ": the kernel does not trust the CPU's counter; a call costs some 40 ns more"
+		     : "");
+}
+
+static void check_memfd(void)
+{
+	int fd = memfd_create("kymo", MFD_CLOEXEC);
+
+	if (fd < 0) {
+		line(BAD, "shared memory", "memfd_create: %s; nothing can be recorded",
+		     strerror(errno));
+		return;
+	}
+	if (ftruncate(fd, 1 << 20) == 0 && fallocate(fd, 0, 0, 1 << 20) == 0)
+		line(GOOD, "shared memory", "memfd can be reserved");
+	else
+		line(BAD, "shared memory", "memory for buffers cannot be reserved: %s",
+		     strerror(errno));
+	close(fd);
+}
+
+static void check_pidfd(void)
+{
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	if (fd >= 0)
+		line(GOOD, "pidfd", "the drain sees the end of processes at once");
+	else
+		line(FAIR, "pidfd", "%s: the drain looks every 50 ms whether processes live",
+		     strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static long read_number(const char *path, long otherwise)
+{
+	char *text = file_read(path, NULL);
+	long v = text && *text ? strtol(text, NULL, 10) : otherwise;
+
+	free(text);
+	return v;
+}
+
+static void check_kernel_settings(void)
+{
+	long perf = read_number("/proc/sys/kernel/perf_event_paranoid", -100);
+	long ptrace = read_number("/proc/sys/kernel/yama/ptrace_scope", -100);
+
+	if (perf == -100)
+		line(FAIR, "perf events", "not offered by this kernel; Kymo does not need them now");
+	else
+		line(GOOD, "perf events", "perf_event_paranoid is %ld; Kymo does not need them now",
+		     perf);
+	if (ptrace >= 0)
+		line(GOOD, "ptrace", "ptrace_scope is %ld; Kymo does not use it", ptrace);
+}
+
+static void check_room(void)
+{
+	struct statvfs fs;
+	char cwd[PATH_MAX];
+
+	if (!getcwd(cwd, sizeof(cwd)) || statvfs(cwd, &fs) != 0) {
+		line(FAIR, "traces", "the working directory cannot be looked at: %s", strerror(errno));
+		return;
+	}
+	if (access(cwd, W_OK) != 0)
+		line(FAIR, "traces", "%s cannot be written to: name another place with -o", cwd);
+	else
+		line((uint64_t)fs.f_bavail * fs.f_frsize < (1u << 30) ? FAIR : GOOD, "traces",
+		     "%.1f GiB free in %s",
+		     (double)fs.f_bavail * (double)fs.f_frsize / (double)(1u << 30), cwd);
+}
+
+/* The library in the program cannot complain about these: it must not print. */
+static void check_variables(void)
+{
+	char error[KNOB_ERROR_MAX];
+
+	knob_defaults(&run_options_table);
+	if (knob_parse_environment(&run_options_table, error))
+		line(GOOD, "environment", "KYMO_ variables are in order");
+	else
+		line(BAD, "environment", "%s: a program with Kymo preloaded by hand is not recorded",
+		     error);
+}
+
+static int run_doctor(int argc, char **argv)
+{
+	if (argc)
+		return cli_usage("doctor", "doctor takes no operand, not \"%s\"", argv[0]);
+	check_libraries();
+	check_variables();
+	check_loader();
+	check_vendors();
+	check_ticks();
+	check_memfd();
+	check_pidfd();
+	check_kernel_settings();
+	check_room();
+	return anything_bad ? CLI_NO : CLI_OK;
+}
+
+const struct command cmd_doctor = {
+	.name = "doctor",
+	.operands = "",
+	.summary = "Say what works here and why not",
+	.about = "Exit status 1 if something that recording needs does not work.",
+	.run = run_doctor,
+};

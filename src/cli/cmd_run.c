@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `kymo run`: records a program. Checks first, then trace, processes, and what to say afterwards. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/run.h"
+#ifdef KYMO_HAVE_REPORT
+#include "analysis/summary.h"
+#endif
+
+enum { FINISH_SECONDS = 600 }; /* the drain bounds its own work; this bounds a broken drain */
+
+struct run {
+	const struct run_options *options;
+	char **argv;
+	struct program program;
+	bool traced;
+	char trace[PATH_MAX];
+	char socket[108];
+	struct manifest manifest;
+	struct environment environment;
+};
+
+/* ---- before ---------------------------------------------------------------------------------- */
+
+static int fail(struct text *error, int status)
+{
+	cli_error("%s", error->s ? error->s : strerror(errno));
+	text_release(error);
+	return status;
+}
+
+/* Decides whether the program is traced; 0 or the exit status. */
+static int check_program(struct run *r)
+{
+	struct text error = {0};
+	int status;
+
+	if (!program_find(&r->program, r->argv[0], &error, &status))
+		return fail(&error, status);
+	r->traced = !r->program.untraceable[0];
+	if (r->traced)
+		return 0;
+	if (!r->options->untraced) {
+		cli_error("%s: it cannot be traced. --untraced runs it all the same.",
+			  r->program.untraceable);
+		return CLI_FAILURE;
+	}
+	cli_warn("%s: it runs untraced", r->program.untraceable);
+	return 0;
+}
+
+/* In a folder of the user's own if there is one; names of traces are too long for sockets. */
+static void socket_name(struct run *r)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+	uint64_t salt = clock_ns(CLOCK_REALTIME);
+
+	if (!dir || *dir != '/' || strlen(dir) > 60 || access(dir, W_OK | X_OK) != 0)
+		dir = "/tmp";
+	snprintf(r->socket, sizeof(r->socket), "%.60s/kymo-%d-%d-%06x.sock", dir, (int)getuid(),
+		 (int)getpid(), (unsigned)(salt / 1000 & 0xffffff));
+}
+
+/* A file system without room would cut the trace at once. */
+static bool check_room(const char *trace, struct text *error)
+{
+	struct statvfs fs;
+
+	if (statvfs(trace, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= 1u << 20)
+		return true;
+	text_addf(error, "\"%s\": the file system is full; -o names another place", trace);
+	return false;
+}
+
+static void print_plan(const struct run *r)
+{
+	struct text t = {0};
+
+	for (char **w = r->environment.set; *w; w++) {
+		size_t n = strcspn(*w, "=");
+
+		text_add_bytes(&t, *w, n + 1);
+		text_add_shell(&t, *w + n + 1);
+		text_add(&t, " \\\n");
+	}
+	for (char **w = r->argv; *w; w++) {
+		text_add(&t, w == r->argv ? "" : " ");
+		text_add_shell(&t, *w);
+	}
+	puts(t.s ? t.s : "");
+	text_release(&t);
+}
+
+static int dry_run(struct run *r)
+{
+	struct text error = {0};
+
+	if (!environment_make(&r->environment, &run_options_table,
+			      r->options->output ? r->options->output : "NAME-TIME.kymo",
+			      r->traced ? r->socket : NULL, &error))
+		return fail(&error, CLI_FAILURE);
+	print_plan(r);
+	environment_release(&r->environment);
+	return CLI_OK;
+}
+
+/* Trace and environment; 0 or the exit status. The trace comes last: errors leave nothing behind. */
+static int prepare(struct run *r)
+{
+	struct text error = {0};
+
+	manifest_init(&r->manifest);
+	r->manifest.command = r->argv;
+	r->manifest.untraced = r->traced ? NULL : r->program.untraceable;
+	if (!r->traced)
+		return environment_make(&r->environment, &run_options_table, NULL, NULL, &error)
+			       ? 0 : fail(&error, CLI_FAILURE);
+	if (!*cli_libdir()) {
+		environment_make(&r->environment, &run_options_table, "", r->socket, &error);
+		return fail(&error, CLI_FAILURE);
+	}
+	if (!trace_make(r->trace, r->options, r->argv[0], &r->manifest, &error))
+		return fail(&error, CLI_FAILURE);
+	if (!check_room(r->trace, &error) ||
+	    !environment_make(&r->environment, &run_options_table, r->trace, r->socket, &error))
+		return fail(&error, CLI_FAILURE);
+	r->manifest.environment = r->environment.set;
+	return 0;
+}
+
+/* ---- after ----------------------------------------------------------------------------------- */
+
+static void say_nothing_recorded(const struct outcome *out)
+{
+	char loader[PATH_MAX];
+	bool layers;
+
+	if (out->totals.refused) {
+		cli_warn("nothing was recorded: %u connections were refused; the manifest says why",
+			 out->totals.refused);
+		return;
+	}
+	environment_opencl_loader(loader, &layers);
+	if (!*loader)
+		cli_note("nothing was recorded: there is no OpenCL on this machine "
+			 "(libOpenCL.so.1 was not found)");
+	else
+		cli_note("nothing was recorded: neither the program nor its children used OpenCL "
+			 "through %s", loader);
+}
+
+static void say_losses(const struct outcome *out)
+{
+	const struct drain_totals *t = &out->totals;
+
+	if (out->drain_failed)
+		cli_warn("the drain ended unexpectedly; the trace ends where it did");
+	if (t->failed)
+		cli_warn("the trace is cut short: %s", strerror(t->failed));
+	if (t->lost_records || t->lost_definitions)
+		cli_warn("%" PRIu64 " records and %" PRIu64 " definitions were lost; a larger "
+			 "--buffer-size may help", t->lost_records, t->lost_definitions);
+	if (t->damaged_chunks)
+		cli_warn("%" PRIu64 " chunks were damaged by the program and are not in the trace",
+			 t->damaged_chunks);
+	if (out->left)
+		cli_note("%u of the program's processes go on and are recorded in the background",
+			 out->left);
+}
+
+#ifdef KYMO_HAVE_REPORT
+static void log_message(struct stream_log *l, int severity, const char *text)
+{
+	if (severity >= 3)
+		cli_error("%s", text);
+	else
+		cli_warn("%s", text);
+}
+
+static void print_summary(const char *trace)
+{
+	struct stream_log log = {log_message};
+
+	summary_print(trace, stderr, &log);
+}
+#else
+static void print_summary(const char *trace)
+{
+}
+#endif
+
+/* On stderr: standard output is the program's. One rank of a job speaks for all. */
+static void conclude(struct run *r, struct outcome *out)
+{
+	const struct job *job = &r->manifest.job;
+	bool speaker = !job->id[0] || job->rank == 0 || job->rank == JOB_UNKNOWN;
+	unsigned missing;
+
+	say_losses(out);
+	if (out->interrupted || r->options->no_summary || !speaker)
+		return;
+	/* The other ranks' programs have ended when this one has, or nearly. */
+	missing = trace_await_ranks(r->trace, job);
+	if (missing)
+		cli_note("%u ranks of the job are still recording", missing);
+	if (out->totals.processes == 0 && job->size < 2)
+		say_nothing_recorded(out);
+	else
+		print_summary(r->trace);
+	cli_note("trace in %s", r->trace);
+}
+
+/* The exec failed although all looked well. */
+static int not_executed(struct run *r, struct outcome *out)
+{
+	launch_finish(out, 5);
+	if (r->traced)
+		file_remove_tree(r->trace);
+	cli_error("\"%s\" cannot be executed: %s", r->program.path, strerror(out->exec_error));
+	return out->exec_error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
+}
+
+static int go(struct run *r)
+{
+	struct launch l = {.program = r->program.path,
+			   .argv = r->argv,
+			   .environment = r->environment.words,
+			   .trace = r->trace,
+			   .socket = r->traced ? r->socket : NULL,
+			   .manifest = &r->manifest,
+			   .compress = !r->options->no_compress};
+	struct outcome out;
+
+	fflush(NULL);
+	if (!launch(&l, &out)) {
+		cli_error("the program cannot be started: %s", strerror(errno));
+		return CLI_FAILURE;
+	}
+	if (out.exec_error)
+		return not_executed(r, &out);
+	if (r->traced && r->manifest.job.size < 2)
+		conclude(r, &out);
+	launch_finish(&out, out.left || out.interrupted ? 0 : FINISH_SECONDS);
+	/* In a job the others must find this rank's manifest complete before all is told. */
+	if (r->traced && r->manifest.job.size >= 2)
+		conclude(r, &out);
+	environment_release(&r->environment);
+	return launch_pass_on(out.wait_status);
+}
+
+static int run_run(int argc, char **argv)
+{
+	struct run r = {.options = &run_options_values, .argv = argv};
+	int status;
+
+	if (argc == 0)
+		return cli_usage("run", "no program is named");
+	status = check_program(&r);
+	if (status)
+		return status;
+	socket_name(&r);
+	if (r.options->dry_run)
+		return dry_run(&r);
+	status = prepare(&r);
+	return status ? status : go(&r);
+}
+
+const struct command cmd_run = {
+	.name = "run",
+	.operands = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
+	.summary = "Record what a program does and print a summary",
+	.about = "The program runs as it would without Kymo; its exit status, or the signal that ended\n"
+		 "it, becomes Kymo's. The summary goes to standard error. Before the program runs, a\n"
+		 "failure is status 2 (command line), 3 (no trace can be made), 126 or 127 (the program\n"
+		 "cannot be executed or is not there).\n\n"
+		 "By default everything is recorded but the chattiest queries, with all arguments and\n"
+		 "call sites. \"mpirun -n 8 kymo run ./a.out\" and \"kymo run mpirun -n 8 ./a.out\" both\n"
+		 "make one trace.",
+	.knobs = &run_options_table,
+	.run = run_run,
+};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of `kymo run`: program, trace directory, environment, processes. */
+#ifndef CLI_RUN_H
+#define CLI_RUN_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/job.h"
+#include "base/run_options.h"
+#include "base/text.h"
+#include "drain/control.h"
+#include "drain/manifest.h"
+
+/* As the shell has them. */
+enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 };
+
+/* ---- run_program.c ---- */
+
+struct program {
+	char path[PATH_MAX];  /* what is executed */
+	char untraceable[300]; /* why it cannot be traced, "" if it can */
+};
+
+/*
+ * Finds the program as execvp() would and looks whether it can be traced. False: it cannot be run;
+ * `error` says why, *status is what a shell would return.
+ */
+bool program_find(struct program *p, const char *name, struct text *error, int *status);
+
+/* ---- run_trace.c ---- */
+
+/*
+ * Makes the trace directory with raw/ in it and a manifest that says "recording"; fills m->path.
+ * Ranks of one job share it. False: `error` says why.
+ */
+bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *program,
+		struct manifest *m, struct text *error);
+
+/* Waits, a bounded time, until the other launchers of the job have written their manifests. Returns
+ * how many have not. */
+unsigned trace_await_ranks(const char *path, const struct job *job);
+
+/* ---- run_environment.c ---- */
+
+struct environment {
+	char **words;        /* the whole environment of the program */
+	char **set;          /* those that the launcher set, NULL terminated */
+	unsigned count, set_count;
+};
+
+/* The environment of a traced program. `socket` NULL: the program runs untraced. */
+bool environment_make(struct environment *e, const struct knob_table *options, const char *trace,
+		      const char *socket, struct text *error);
+void environment_release(struct environment *e);
+
+/* The OpenCL loader that programs here would use, "" if there is none; *layers: knows layers. */
+void environment_opencl_loader(char path[PATH_MAX], bool *layers);
+
+/* ---- run_process.c ---- */
+
+struct launch {
+	const char *program;
+	char *const *argv;
+	char *const *environment;
+	const char *trace;
+	const char *socket; /* NULL: no drain */
+	struct manifest *manifest;
+	bool compress;
+};
+
+struct outcome {
+	int wait_status;
+	int exec_error;    /* errno when the program could not be executed, else 0 */
+	bool drained;      /* raw files are complete */
+	unsigned left;     /* processes that go on, recorded in the background */
+	bool drain_failed; /* the drain ended unexpectedly */
+	int interrupted;   /* signal that ended the wait after the program had ended, or 0 */
+	struct drain_totals totals;
+	int control;       /* to the drain, for launch_finish(); -1 */
+	int program;       /* pid, not yet waited for */
+};
+
+/* Starts drain and program, passes signals on, returns when the program has ended. False: errno. */
+bool launch(const struct launch *l, struct outcome *out);
+
+/* Waits until the drain is done or `seconds` are over, and lets the program go. */
+void launch_finish(struct outcome *out, unsigned seconds);
+
+/* Ends this process as the program ended: status or signal. Returns the status otherwise. */
+int launch_pass_on(int wait_status);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment of a traced program: Kymo's libraries first, the user's own kept. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/run.h"
+
+extern char **environ;
+
+static bool contains(const char *path, const char *needle)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	bool found = false;
+	void *data;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) == 0 && st.st_size > 0) {
+		data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (data != MAP_FAILED) {
+			found = memmem(data, (size_t)st.st_size, needle, strlen(needle)) != NULL;
+			munmap(data, (size_t)st.st_size);
+		}
+	}
+	close(fd);
+	return found;
+}
+
+void environment_opencl_loader(char path[PATH_MAX], bool *layers)
+{
+	void *handle = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
+	struct link_map *map = NULL;
+
+	path[0] = '\0';
+	*layers = false;
+	if (!handle)
+		return;
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map)
+		snprintf(path, PATH_MAX, "%s", map->l_name);
+	dlclose(handle);
+	/* Loaders that know layers read this variable. */
+	*layers = contains(path, "OPENCL_LAYERS");
+}
+
+/* ---- building ------------------------------------------------------------------------------- */
+
+static bool set(struct environment *e, const char *name, const char *value)
+{
+	size_t n = strlen(name), size = n + strlen(value) + 2;
+	char *word = malloc(size);
+	unsigned i = 0;
+
+	if (!word)
+		return false;
+	snprintf(word, size, "%s=%s", name, value);
+	while (i < e->count && !(strncmp(e->words[i], name, n) == 0 && e->words[i][n] == '='))
+		i++;
+	if (i == e->count)
+		e->count++;
+	e->words[i] = word;
+	e->words[e->count] = NULL;
+	e->set[e->set_count++] = word;
+	e->set[e->set_count] = NULL;
+	return true;
+}
+
+static void unset(struct environment *e, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (unsigned i = 0; i < e->count; i++) {
+		if (strncmp(e->words[i], name, n) != 0 || e->words[i][n] != '=')
+			continue;
+		memmove(e->words + i, e->words + i + 1, (e->count - i) * sizeof(*e->words));
+		e->count--;
+		return;
+	}
+}
+
+/* Kymo's own entries that a Kymo around this one has left are not repeated. */
+static void add_list(struct text *t, const char *list, const char *separators)
+{
+	while (list && *list) {
+		size_t n = strcspn(list, separators);
+		char word[PATH_MAX];
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, list);
+		if (n && !strstr(word, "/libkymo-inject.so") && !strstr(word, "/libkymo.so") &&
+		    !strstr(word, "/libkymo-opencl-preload.so"))
+			text_addf(t, "%s%s", t->length ? ":" : "", word);
+		list += n + (list[n] != '\0');
+	}
+}
+
+static bool set_list(struct environment *e, const char *name, const char *first,
+		     const char *second, const char *separators)
+{
+	struct text t = {0};
+	bool ok;
+
+	text_add(&t, first);
+	if (second && *second)
+		text_addf(&t, ":%s", second);
+	add_list(&t, getenv(name), separators);
+	ok = !t.failed && set(e, name, t.s);
+	text_release(&t);
+	return ok;
+}
+
+/* Where the loader knows no layers, OpenCL is entered by preloading. */
+static void opencl_door(const char *libdir, char preload[PATH_MAX])
+{
+	char loader[PATH_MAX];
+	bool layers;
+
+	preload[0] = '\0';
+	environment_opencl_loader(loader, &layers);
+	if (!*loader || layers)
+		return;
+	snprintf(preload, PATH_MAX, "%.*s/libkymo-opencl-preload.so", PATH_MAX - 40, libdir);
+	if (access(preload, R_OK) != 0)
+		preload[0] = '\0';
+}
+
+static bool set_libraries(struct environment *e, const struct run_options *o, struct text *error)
+{
+	char inject[PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "";
+	const char *libdir = cli_libdir();
+	bool opencl = knob_list_has(o->backends, "opencl");
+
+	if (!*libdir) {
+		text_addf(error, "libkymo-inject.so is neither beside %s nor in %s: "
+				 "the installation is incomplete", cli_self(), KYMO_LIBDIR);
+		return false;
+	}
+	if (strpbrk(libdir, " :")) {
+		text_addf(error, "\"%s\" cannot be preloaded from: its name has a space or a colon",
+			  libdir);
+		return false;
+	}
+	snprintf(inject, sizeof(inject), "%.*s/libkymo-inject.so", PATH_MAX - 40, libdir);
+	snprintf(layer, sizeof(layer), "%.*s/libkymo.so.1", PATH_MAX - 40, libdir);
+	if (opencl)
+		opencl_door(libdir, preload);
+	if (!set_list(e, "LD_PRELOAD", inject, preload, " :"))
+		return false;
+	return !opencl || *preload || set_list(e, "OPENCL_LAYERS", layer, NULL, ":");
+}
+
+static bool set_options(struct environment *e, const struct knob_table *t)
+{
+	char name[80], value[4096];
+
+	for (unsigned i = 0; i < t->count; i++) {
+		if (!(t->rows[i].flags & KNOB_HANDED_ON))
+			continue;
+		knob_environment_name(t, i, name, sizeof(name));
+		if (!knob_text(t, i, value, sizeof(value)))
+			unset(e, name);
+		else if (!set(e, name, value))
+			return false;
+	}
+	return true;
+}
+
+bool environment_make(struct environment *e, const struct knob_table *options, const char *trace,
+		      const char *socket, struct text *error)
+{
+	unsigned n = 0;
+
+	memset(e, 0, sizeof(*e));
+	while (environ[n])
+		n++;
+	e->words = calloc(n + KNOB_ROWS_MAX + 16, sizeof(*e->words));
+	e->set = calloc(KNOB_ROWS_MAX + 16, sizeof(*e->set));
+	if (!e->words || !e->set) {
+		text_add(error, "out of memory");
+		return false;
+	}
+	memcpy(e->words, environ, n * sizeof(*e->words));
+	e->count = n;
+	if (!socket)
+		return true;
+	return set_libraries(e, options->values, error) && set(e, "KYMO_TRACE", trace) &&
+	       set(e, "KYMO_DRAIN", socket) && set(e, "KYMO_BIN", cli_self()) &&
+	       set_options(e, options);
+}
+
+void environment_release(struct environment *e)
+{
+	for (unsigned i = 0; i < e->set_count; i++)
+		free(e->set[i]);
+	free(e->set);
+	free(e->words);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes of a run. The launcher starts the drain, then the program, in its own process group
+ * and with everything it inherited: descriptors, CPUs, signal mask and dispositions. It then only
+ * waits. What the terminal sends reaches the program by itself; what is sent to the launcher alone
+ * is passed on; when the program stops, the launcher stops, so that job control works.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/run.h"
+#include "drain/drain.h"
+
+enum { BUSY_GRACE_MS = 300 };
+
+struct launcher {
+	sigset_t original; /* mask at start */
+	struct sigaction child_action;
+	int signals; /* signalfd */
+	int control;
+	pid_t drain;
+	struct outcome *out;
+	bool ended;
+	bool busy;
+};
+
+/* ---- the drain ------------------------------------------------------------------------------ */
+
+static pid_t start_drain(const struct launch *l, int *control)
+{
+	int pair[2], listener = drain_listen(l->socket), saved;
+	pid_t pid;
+
+	*control = -1;
+	if (listener < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+		close(listener);
+		unlink(l->socket);
+		return -1;
+	}
+	pid = fork();
+	if (pid == 0) {
+		struct drain_config c = {l->trace, l->socket, listener, pair[1], l->compress,
+					 l->manifest};
+
+		drain_detach(listener, pair[1]);
+		drain_run(&c);
+		_exit(0);
+	}
+	saved = errno;
+	close(listener);
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		unlink(l->socket);
+		errno = saved;
+		return -1;
+	}
+	*control = pair[0];
+	return pid;
+}
+
+static void tell_drain(struct launcher *s, enum drain_message_type type, int pid, int status)
+{
+	struct drain_message m = {.type = type, .pid = pid, .status = status};
+
+	if (s->control >= 0)
+		send(s->control, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
+static void hear_drain(struct launcher *s)
+{
+	struct drain_message m;
+	ssize_t n = recv(s->control, &m, sizeof(m), MSG_DONTWAIT);
+
+	if (n == (ssize_t)sizeof(m)) {
+		s->out->totals = m.totals;
+		s->out->drained = m.type == DRAIN_EMPTY || m.type == DRAIN_DONE;
+		s->busy = m.type == DRAIN_BUSY;
+	} else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		s->out->drain_failed = true;
+		close(s->control);
+		s->control = -1;
+	}
+}
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+/* Only returns in the parent; `report` carries errno of a failed exec. */
+static pid_t start_program(const struct launcher *s, const struct launch *l, int *exec_error)
+{
+	int report[2], error = 0;
+	pid_t pid;
+
+	*exec_error = 0;
+	if (pipe2(report, O_CLOEXEC) != 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		sigaction(SIGCHLD, &s->child_action, NULL);
+		sigprocmask(SIG_SETMASK, &s->original, NULL);
+		execvpe(l->program, l->argv, l->environment);
+		error = errno;
+		if (write(report[1], &error, sizeof(error)) < 0)
+			_exit(125);
+		_exit(127);
+	}
+	close(report[1]);
+	if (pid > 0 && read(report[0], &error, sizeof(error)) == (ssize_t)sizeof(error))
+		*exec_error = error;
+	close(report[0]);
+	return pid;
+}
+
+/* Looks whether the program has ended, without letting it go: the drain reads its status too. */
+static void look_at_program(struct launcher *s)
+{
+	siginfo_t info = {0};
+
+	if (s->ended)
+		return;
+	if (waitid(P_PID, (id_t)s->out->program, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 ||
+	    info.si_pid == 0)
+		return;
+	if (info.si_code == CLD_STOPPED) {
+		waitid(P_PID, (id_t)s->out->program, &info, WSTOPPED | WNOHANG);
+		kill(getpid(), SIGSTOP);
+		return;
+	}
+	s->ended = true;
+	if (info.si_code == CLD_EXITED)
+		s->out->wait_status = (info.si_status & 0xff) << 8;
+	else
+		s->out->wait_status = info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
+	tell_drain(s, DRAIN_EXITED, s->out->program, s->out->wait_status);
+}
+
+static void pass_on(struct launcher *s, const struct signalfd_siginfo *i)
+{
+	if (i->ssi_signo == SIGCHLD)
+		return;
+	if (s->ended) {
+		if (i->ssi_signo == SIGINT || i->ssi_signo == SIGTERM || i->ssi_signo == SIGHUP ||
+		    i->ssi_signo == SIGQUIT)
+			s->out->interrupted = (int)i->ssi_signo;
+		return;
+	}
+	/* The terminal and the kernel send to the whole process group: the program has it already. */
+	if (i->ssi_code == SI_KERNEL && i->ssi_signo != SIGCONT)
+		return;
+	if (i->ssi_code == SI_QUEUE) {
+		union sigval v = {.sival_ptr = (void *)(uintptr_t)i->ssi_ptr};
+
+		sigqueue(s->out->program, (int)i->ssi_signo, v);
+	} else {
+		kill(s->out->program, (int)i->ssi_signo);
+	}
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+static void block_signals(struct launcher *s)
+{
+	struct sigaction plain = {.sa_handler = SIG_DFL};
+	sigset_t all;
+
+	/* Faults of the launcher itself still end it: the kernel does not hold those back. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &s->original);
+	/* Ignored, children would vanish with their status. */
+	sigaction(SIGCHLD, &plain, &s->child_action);
+	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static bool waiting(const struct launcher *s, uint64_t ended)
+{
+	if (!s->ended)
+		return true;
+	if (s->control < 0 || s->out->drained || s->out->interrupted)
+		return false;
+	return !s->busy || clock_ns(CLOCK_MONOTONIC) - ended < BUSY_GRACE_MS * 1000000ull;
+}
+
+static void wait_for_end(struct launcher *s)
+{
+	struct signalfd_siginfo info;
+	uint64_t ended = 0;
+
+	for (;;) {
+		struct pollfd p[2] = {{s->signals, POLLIN, 0}, {s->control, POLLIN, 0}};
+
+		look_at_program(s);
+		if (s->ended && !ended)
+			ended = clock_ns(CLOCK_MONOTONIC);
+		if (!waiting(s, ended))
+			return;
+		poll(p, 2, s->busy ? 20 : -1);
+		while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+			pass_on(s, &info);
+		if (s->control >= 0 && p[1].revents)
+			hear_drain(s);
+	}
+}
+
+static void restore_signals(struct launcher *s)
+{
+	close(s->signals);
+	sigaction(SIGCHLD, &s->child_action, NULL);
+	sigprocmask(SIG_SETMASK, &s->original, NULL);
+}
+
+bool launch(const struct launch *l, struct outcome *out)
+{
+	struct launcher s = {.control = -1, .drain = -1, .out = out};
+	int saved;
+
+	memset(out, 0, sizeof(*out));
+	out->control = -1;
+	block_signals(&s);
+	if (l->socket)
+		s.drain = start_drain(l, &s.control);
+	if (!l->socket || s.drain >= 0)
+		out->program = start_program(&s, l, &out->exec_error);
+	saved = errno;
+	if ((l->socket && s.drain < 0) || out->program < 0) {
+		restore_signals(&s);
+		if (s.control >= 0)
+			close(s.control);
+		errno = saved;
+		return false;
+	}
+	tell_drain(&s, DRAIN_PROGRAM, out->program, 0);
+	wait_for_end(&s);
+	out->left = out->drained ? 0 : out->totals.alive;
+	out->control = s.control;
+	restore_signals(&s);
+	return true;
+}
+
+void launch_finish(struct outcome *out, unsigned seconds)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + seconds * 1000000000ull, now;
+	struct drain_message m;
+
+	while (out->control >= 0 && (now = clock_ns(CLOCK_MONOTONIC)) < deadline) {
+		struct pollfd p = {out->control, POLLIN, 0};
+
+		if (poll(&p, 1, (int)((deadline - now) / 1000000u) + 1) <= 0)
+			break;
+		if (recv(out->control, &m, sizeof(m), MSG_DONTWAIT) != (ssize_t)sizeof(m))
+			break;
+		out->totals = m.totals;
+		if (m.type == DRAIN_DONE)
+			break;
+	}
+	if (out->control >= 0)
+		close(out->control);
+	out->control = -1;
+	waitpid(out->program, NULL, WNOHANG);
+}
+
+int launch_pass_on(int wait_status)
+{
+	struct rlimit none = {0, 0};
+	sigset_t set;
+	int sig;
+
+	if (!WIFSIGNALED(wait_status))
+		return WEXITSTATUS(wait_status);
+	/* The program has left its core; ours would replace it. */
+	sig = WTERMSIG(wait_status);
+	setrlimit(RLIMIT_CORE, &none);
+	signal(sig, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	kill(getpid(), sig);
+	return 128 + sig;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding the program and telling whether it can be traced; see run.h. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "cli/run.h"
+
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define MACHINE EM_AARCH64
+#elif defined(__powerpc64__)
+#define MACHINE EM_PPC64
+#elif defined(__riscv)
+#define MACHINE EM_RISCV
+#else
+#error "name the ELF machine of this architecture"
+#endif
+
+enum { SCRIPT_DEPTH = 5, HEADERS_MAX = 64 };
+
+/* ---- finding -------------------------------------------------------------------------------- */
+
+/* 0, or why `path` cannot be executed. */
+static int executable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return errno;
+	if (S_ISDIR(st.st_mode))
+		return EISDIR;
+	if (!S_ISREG(st.st_mode))
+		return EACCES;
+	return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+/* The errno of the most telling failure, as execvp(): EACCES beats ENOENT. */
+static int search(const char *name, char path[PATH_MAX])
+{
+	const char *p = getenv("PATH");
+	int why = ENOENT;
+
+	if (!p)
+		p = "/usr/local/bin:/bin:/usr/bin";
+	for (;;) {
+		size_t n = strcspn(p, ":");
+		int error;
+
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)n, p, n ? "/" : "./", name) < PATH_MAX) {
+			error = executable(path);
+			if (error == 0)
+				return 0;
+			if (error == EACCES)
+				why = EACCES;
+		}
+		if (p[n] == '\0')
+			return why;
+		p += n + 1;
+	}
+}
+
+static bool find(struct program *p, const char *name, struct text *error, int *status)
+{
+	int why;
+
+	if (strchr(name, '/')) {
+		snprintf(p->path, sizeof(p->path), "%s", name);
+		why = executable(name);
+	} else {
+		why = *name ? search(name, p->path) : ENOENT;
+	}
+	if (why == 0)
+		return true;
+	*status = why == ENOENT || why == ENOTDIR ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
+	if (*status == RUN_NOT_FOUND)
+		text_addf(error, "\"%s\": there is no such program%s", name,
+			  strchr(name, '/') ? "" : " in PATH");
+	else if (why == EACCES)
+		text_addf(error, "\"%s\" is not executable: chmod +x may help", name);
+	else
+		text_addf(error, "\"%s\" cannot be executed: %s", name, strerror(why));
+	if (*status == RUN_NOT_FOUND && !strchr(name, '/') && access(name, X_OK) == 0)
+		text_addf(error, "; did you mean \"./%s\"?", name);
+	return false;
+}
+
+/* ---- can it be traced? ---------------------------------------------------------------------- */
+
+#define REASON sizeof(((struct program *)0)->untraceable)
+
+/* Such programs run in secure mode, where the dynamic linker ignores LD_PRELOAD. */
+static void check_privileges(const char *path, char *why)
+{
+	struct stat st;
+	char caps[64];
+
+	if (stat(path, &st) != 0)
+		return;
+	if ((st.st_mode & S_ISUID) && st.st_uid != getuid())
+		snprintf(why, REASON, "\"%.200s\" is a setuid program", path);
+	else if ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && st.st_gid != getgid())
+		snprintf(why, REASON, "\"%.200s\" is a setgid program", path);
+	else if (getuid() != 0 && getxattr(path, "security.capability", caps, sizeof(caps)) > 0)
+		snprintf(why, REASON, "\"%.200s\" has file capabilities", path);
+}
+
+/* The dynamic linker named in the program headers: of glibc, or none at all. */
+static void check_headers(int fd, const Elf64_Ehdr *h, const char *path, char *why)
+{
+	char interp[256] = "", *base;
+	Elf64_Phdr ph;
+
+	for (unsigned i = 0; i < h->e_phnum && i < HEADERS_MAX; i++) {
+		if (pread(fd, &ph, sizeof(ph), (off_t)(h->e_phoff + i * sizeof(ph))) !=
+		    (ssize_t)sizeof(ph))
+			return;
+		if (ph.p_type == PT_INTERP && ph.p_filesz < sizeof(interp) &&
+		    pread(fd, interp, ph.p_filesz, (off_t)ph.p_offset) < 0)
+			return;
+	}
+	base = strrchr(interp, '/');
+	if (!*interp)
+		snprintf(why, REASON, "\"%.200s\" is statically linked", path);
+	else if (strncmp(base ? base + 1 : interp, "ld-linux", 8) != 0 &&
+		 strncmp(base ? base + 1 : interp, "ld64.so", 7) != 0)
+		snprintf(why, REASON, "\"%.140s\" is linked with another C library (%.100s)", path,
+			 interp);
+}
+
+static void check_elf(int fd, const unsigned char *head, size_t n, const char *path, char *why)
+{
+	Elf64_Ehdr h;
+
+	if (head[EI_CLASS] != ELFCLASS64) {
+		snprintf(why, REASON, "\"%.200s\" is a 32-bit program", path);
+		return;
+	}
+	if (n < sizeof(h))
+		return;
+	memcpy(&h, head, sizeof(h));
+	if (h.e_machine != MACHINE)
+		snprintf(why, REASON, "\"%.200s\" is for another processor", path);
+	else if (h.e_phentsize == sizeof(Elf64_Phdr))
+		check_headers(fd, &h, path, why);
+}
+
+/* Interpreter of a script, "" if the file is none. */
+static void interpreter(const char *head, char *out, size_t size)
+{
+	const char *p = head + 2;
+
+	out[0] = '\0';
+	if (strncmp(head, "#!", 2) != 0)
+		return;
+	p += strspn(p, " \t");
+	snprintf(out, size, "%.*s", (int)strcspn(p, " \t\n"), p);
+}
+
+static bool check_file(const char *path, unsigned depth, char *why, struct text *error)
+{
+	char head[1024] = "", next[512];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, head, sizeof(head) - 1) : -1;
+	bool ok = true;
+
+	check_privileges(path, why);
+	if (n >= (ssize_t)EI_NIDENT && memcmp(head, ELFMAG, SELFMAG) == 0 && !*why)
+		check_elf(fd, (const unsigned char *)head, (size_t)n, path, why);
+	if (fd >= 0)
+		close(fd);
+	if (n < 2)
+		return true; /* may be executed, may not be read */
+	interpreter(head, next, sizeof(next));
+	if (*next && executable(next) != 0) {
+		text_addf(error, "\"%s\" is a script for \"%s\", which cannot be executed: %s", path,
+			  next, strerror(executable(next)));
+		ok = false;
+	} else if (*next && depth < SCRIPT_DEPTH) {
+		ok = check_file(next, depth + 1, why, error);
+	}
+	return ok;
+}
+
+bool program_find(struct program *p, const char *name, struct text *error, int *status)
+{
+	memset(p, 0, sizeof(*p));
+	if (!find(p, name, error, status))
+		return false;
+	*status = RUN_NOT_EXECUTABLE;
+	return check_file(p->path, 0, p->untraceable, error);
+}

@@ -270,7 +270,8 @@ static bool header_good(const struct producer *p, const struct wire_chunk *h, ui
 	return h->magic == WIRE_CHUNK_MAGIC && h->version == WIRE_VERSION &&
 	       h->header_size >= sizeof(*h) && h->header_size <= committed &&
 	       committed <= p->chunk_size &&
-	       (h->type == WIRE_CHUNK_RECORDS || h->type == WIRE_CHUNK_DEFINITIONS);
+	       (h->type == WIRE_CHUNK_RECORDS || h->type == WIRE_CHUNK_DEFINITIONS ||
+		h->type == WIRE_CHUNK_TALLY);
 }
 
 /* Copies a chunk into the file's pending blocks. The copy is what is checked and written. */

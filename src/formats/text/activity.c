@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of device work, memory, waits and losses. */
+#include <stdio.h>
+
+#include "formats/text/text.h"
+
+static void add(struct text_writer *w, const char *before, uint64_t v)
+{
+	output_text(&w->out, before);
+	output_unsigned(&w->out, v);
+}
+
+static kymo_status_t end_line(struct text_writer *w)
+{
+	output_char(&w->out, '\n');
+	return output_status(&w->out);
+}
+
+/* Records that are not calls come between the lines of calls that are open. */
+static void before_line(struct text_writer *w, int64_t time)
+{
+	if (w->o.entry_exit)
+		text_flush_exits(w, time);
+}
+
+static int64_t minus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+/* By device time where there is one. */
+static void begin_device(struct text_writer *w, const struct rec *r, const struct rec_device *d,
+			 uint32_t queue)
+{
+	const char *place = queue ? w->queue_names[queue] : w->thread_names[r->thread];
+
+	before_line(w, d->start ? d->start : r->start);
+	if (d->start)
+		text_begin_line(w, d->start, minus(d->end, d->start), place);
+	else
+		text_begin_line(w, r->start, INT64_MIN, place);
+	output_text(&w->out, w->op_names[r->op]);
+}
+
+static void end_device(struct text_writer *w, const struct rec_device *d)
+{
+	if (d->start) {
+		output_text(&w->out, " queued=-");
+		output_duration(&w->out, minus(d->start, d->queued), 0);
+		output_text(&w->out, " submitted=-");
+		output_duration(&w->out, minus(d->start, d->submitted), 0);
+	} else {
+		output_text(&w->out, " [no device time: ");
+		output_text(&w->out, name_untimed(d->untimed));
+		output_char(&w->out, ']');
+	}
+	add(w, " call=", d->correlation);
+	if (d->status) {
+		output_text(&w->out, " status=");
+		output_signed(&w->out, d->status);
+	}
+	if (d->causal_violation) {
+		output_text(&w->out, " [starts before its call by ");
+		output_duration(&w->out, minus(d->submit, d->start), 0);
+		output_char(&w->out, ']');
+	}
+}
+
+static void size(struct text_writer *w, const char *name, const uint64_t v[3], uint32_t dims)
+{
+	output_text(&w->out, name);
+	for (uint32_t i = 0; i < dims && i < 3; i++)
+		add(w, i ? "x" : "", v[i]);
+}
+
+kymo_status_t text_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+{
+	struct text_writer *w = text_writer_of(s);
+
+	begin_device(w, &r->base, &r->device, r->queue);
+	output_char(&w->out, ' ');
+	output_text(&w->out, w->t->kernels[r->kernel].name);
+	size(w, " global=", r->global, r->dims);
+	if (r->local[0])
+		size(w, " local=", r->local, r->dims);
+	if (r->offset[0] | r->offset[1] | r->offset[2])
+		size(w, " offset=", r->offset, r->dims);
+	end_device(w, &r->device);
+	return end_line(w);
+}
+
+static void memory(struct text_writer *w, uint32_t kind, uint32_t agent)
+{
+	output_text(&w->out, name_memory_kind(kind));
+	if (agent) {
+		output_char(&w->out, '(');
+		output_text(&w->out, w->t->agents[agent].name);
+		output_char(&w->out, ')');
+	}
+}
+
+kymo_status_t text_copy(struct stream_sink *s, const struct rec_copy *r)
+{
+	struct text_writer *w = text_writer_of(s);
+
+	begin_device(w, &r->base, &r->device, r->queue);
+	add(w, " ", r->bytes);
+	output_text(&w->out, " bytes ");
+	memory(w, r->source_kind, r->source_agent);
+	output_text(&w->out, " -> ");
+	memory(w, r->destination_kind, r->destination_agent);
+	if (r->blocking)
+		output_text(&w->out, " blocking");
+	end_device(w, &r->device);
+	return end_line(w);
+}
+
+kymo_status_t text_allocation(struct stream_sink *s, const struct rec_allocation *r)
+{
+	struct text_writer *w = text_writer_of(s);
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	before_line(w, r->base.start);
+	text_begin_line(w, r->base.start, INT64_MIN, w->thread_names[r->base.thread]);
+	output_text(&w->out, w->op_names[r->base.op]);
+	output_char(&w->out, ' ');
+	output_text(&w->out, name_allocation_what(r->what));
+	add(w, " ", r->bytes);
+	output_text(&w->out, " bytes ");
+	memory(w, r->kind, r->agent);
+	output_text(&w->out, " at ");
+	output_hex(&w->out, r->address);
+	add(w, " allocation=", r->allocation);
+	if (r->parent)
+		add(w, " parent=", r->parent);
+	if (r->correlation)
+		add(w, " call=", r->correlation);
+	return end_line(w);
+}
+
+kymo_status_t text_sync(struct stream_sink *s, const struct rec_sync *r)
+{
+	struct text_writer *w = text_writer_of(s);
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	before_line(w, r->base.start);
+	text_begin_line(w, r->base.start, minus(r->base.end, r->base.start),
+			w->thread_names[r->base.thread]);
+	output_text(&w->out, w->op_names[r->base.op]);
+	if (r->queue) {
+		output_char(&w->out, ' ');
+		output_text(&w->out, w->queue_names[r->queue]);
+	}
+	if (r->count)
+		add(w, " events=", r->count);
+	add(w, " call=", r->correlation);
+	return end_line(w);
+}
+
+kymo_status_t text_other(struct stream_sink *s, const struct rec *r)
+{
+	struct text_writer *w = text_writer_of(s);
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	before_line(w, r->start);
+	text_begin_line(w, r->start, minus(r->end, r->start), w->thread_names[r->thread]);
+	output_text(&w->out, w->op_names[r->op]);
+	output_char(&w->out, '(');
+	text_arguments(w, r, true, true);
+	output_char(&w->out, ')');
+	text_status(w, r);
+	return end_line(w);
+}
+
+kymo_status_t text_loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	struct text_writer *w = text_writer_of(s);
+
+	before_line(w, r->before);
+	text_begin_line(w, r->before, INT64_MIN, w->thread_names[r->thread]);
+	output_text(&w->out, "*** ");
+	if (r->count)
+		output_unsigned(&w->out, r->count);
+	else
+		output_text(&w->out, "an unknown number of");
+	output_text(&w->out, r->count == 1 ? " record lost since " : " records lost since ");
+	output_seconds(&w->out, minus(r->after, w->t->origin), 0);
+	return end_line(w);
+}
+
+void text_open_calls(struct text_writer *w)
+{
+	for (uint32_t i = 1; i < w->t->open_calls_count; i++) {
+		const struct t_open_call *o = &w->t->open_calls[i];
+		char how[64];
+		uint32_t process = w->t->threads[o->thread].process;
+
+		text_begin_line(w, o->start, INT64_MIN, w->thread_names[o->thread]);
+		output_text(&w->out, w->op_names[o->op]);
+		output_text(&w->out, "(...) was open when the process ended: ");
+		output_text(&w->out, name_process_end(&w->t->processes[process], how, sizeof(how)));
+		output_char(&w->out, '\n');
+	}
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text format: one record a line, for people and grep. */
+#include <stdlib.h>
+
+#include "formats/text/text.h"
+
+static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
+{
+	struct text_writer *w = text_writer_of(s);
+
+	w->t = t;
+	return text_prepare(w);
+}
+
+static kymo_status_t end(struct stream_sink *s, const struct trace *t)
+{
+	struct text_writer *w = text_writer_of(s);
+
+	text_flush_exits(w, INT64_MAX);
+	text_open_calls(w);
+	return output_close(&w->out, w->o.log);
+}
+
+static kymo_status_t text_write(const struct format_options *o, struct stream_sink **sink)
+{
+	struct text_writer *w = calloc(1, sizeof(*w));
+	kymo_status_t status;
+
+	*sink = NULL;
+	if (!w)
+		return KYMO_ERROR_NO_MEMORY;
+	w->o = *o;
+	w->sink = (struct stream_sink){.begin = begin, .call = text_call,
+				       .dispatch = text_dispatch, .copy = text_copy,
+				       .allocation = text_allocation, .sync = text_sync,
+				       .other = text_other, .loss = text_loss, .end = end};
+	stream_sink_complete(&w->sink);
+	status = output_open(&w->out, o->output, o->force, o->log);
+	if (status != KYMO_OK) {
+		free(w);
+		return status;
+	}
+	*sink = &w->sink;
+	return KYMO_OK;
+}
+
+static void text_free(struct stream_sink *s)
+{
+	struct text_writer *w = text_writer_of(s);
+
+	if (!s)
+		return;
+	output_close(&w->out, w->o.log);
+	while (w->exit_count)
+		free(w->exits[--w->exit_count].line);
+	free(w->exits);
+	text_release(w);
+	free(w);
+}
+
+extern const struct format format_text;
+const struct format format_text = {
+	.name = "text",
+	.summary = "one record a line (what `kymo show` prints)",
+	.suffix = ".txt",
+	.write = text_write,
+	.sink_free = text_free,
+};

@@ -6,8 +6,8 @@ struct run_options run_options_values;
 
 /* "opencl|...", from the list of backends. */
 static const char backend_names[] =
-#define BACKEND(name, title, door) "|" #name
-#include "base/backends.list"
+#define BACKEND(name, what) "|" name
+#include "backends.inc"
 #undef BACKEND
 	;
 

@@ -48,8 +48,8 @@ const struct command cmd_list = {
 
 static int run_backends(int argc, char **argv)
 {
-#define BACKEND(name, title, door) printf("%-10s %-10s %s\n", #name, title, door);
-#include "base/backends.list"
+#define BACKEND(name, what) printf("%-10s %s\n", name, what);
+#include "backends.inc"
 #undef BACKEND
 	return CLI_OK;
 }

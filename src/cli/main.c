@@ -8,6 +8,7 @@
 
 #include "base/run_options.h"
 #include "base/text.h"
+#include "cli/run.h"
 
 #define COMMAND(name) extern const struct command cmd_##name;
 #include "cli/commands.list"
@@ -143,10 +144,19 @@ static int run_command(const struct command *c, int argc, char **argv)
 	return c->run(operands, argv);
 }
 
-/* A word that is no command and looks like none: the program of `kymo PROGRAM`. */
+/* The program of `kymo PROGRAM`, unless there is none and the word looks like a command. */
 static bool is_program(const char *word)
 {
-	return strchr(word, '/') || !nearest_command(word);
+	struct text error = {0};
+	struct program p;
+	int status;
+	bool found;
+
+	if (strchr(word, '/') || !nearest_command(word))
+		return true;
+	found = program_find(&p, word, &error, &status);
+	text_release(&error);
+	return found;
 }
 
 int main(int argc, char **argv)

@@ -79,6 +79,7 @@ struct outcome {
 	struct drain_totals totals;
 	int control;       /* to the drain, for launch_finish(); -1 */
 	int program;       /* pid, not yet waited for */
+	int drain;         /* pid */
 };
 
 /* Starts drain and program, passes signals on, returns when the program has ended. False: errno. */

@@ -246,6 +246,7 @@ bool launch(const struct launch *l, struct outcome *out)
 	wait_for_end(&s);
 	out->left = out->drained ? 0 : out->totals.alive;
 	out->control = s.control;
+	out->drain = s.drain;
 	restore_signals(&s);
 	return true;
 }
@@ -254,8 +255,9 @@ void launch_finish(struct outcome *out, unsigned seconds)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + seconds * 1000000000ull, now;
 	struct drain_message m;
+	bool done = false;
 
-	while (out->control >= 0 && (now = clock_ns(CLOCK_MONOTONIC)) < deadline) {
+	while (!done && out->control >= 0 && (now = clock_ns(CLOCK_MONOTONIC)) < deadline) {
 		struct pollfd p = {out->control, POLLIN, 0};
 
 		if (poll(&p, 1, (int)((deadline - now) / 1000000u) + 1) <= 0)
@@ -263,9 +265,10 @@ void launch_finish(struct outcome *out, unsigned seconds)
 		if (recv(out->control, &m, sizeof(m), MSG_DONTWAIT) != (ssize_t)sizeof(m))
 			break;
 		out->totals = m.totals;
-		if (m.type == DRAIN_DONE)
-			break;
+		done = m.type == DRAIN_DONE;
 	}
+	if (done)
+		waitpid(out->drain, NULL, 0);
 	if (out->control >= 0)
 		close(out->control);
 	out->control = -1;

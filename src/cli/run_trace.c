@@ -17,7 +17,8 @@
 
 enum { AWAIT_MS = 3000, AWAIT_STEP_MS = 10 };
 
-static void default_name(char *out, size_t size, const char *program, const struct job *job)
+static void default_name(char *out, size_t size, const char *program, const struct job *job,
+			 int attempt)
 {
 	const char *base = strrchr(program, '/');
 	time_t now = time(NULL);
@@ -29,8 +30,10 @@ static void default_name(char *out, size_t size, const char *program, const stru
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
 	if (job->id[0])
 		snprintf(out, size, "%.100s-%s.kymo", base, job->id);
-	else
+	else if (attempt == 0)
 		snprintf(out, size, "%.100s-%s.kymo", base, stamp);
+	else
+		snprintf(out, size, "%.100s-%s-%d.kymo", base, stamp, attempt + 1);
 }
 
 /* Absolute, without a slash at the end. */
@@ -113,17 +116,51 @@ static bool wait_for_first(const struct run_options *o, const struct manifest *m
 	return true;
 }
 
+/*
+ * Puts the directory built at `tmp` in its place. 1: done, 0: the place is taken, -1: `error` says
+ * why it cannot be.
+ */
+static int place(const char *tmp, const char *path, const struct run_options *o,
+		 struct manifest *m, int attempt, struct text *error)
+{
+	char job[64];
+	bool is_trace;
+
+	if (rename(tmp, path) == 0) {
+		snprintf(m->path, sizeof(m->path), "%.*s/manifest.json", PATH_MAX - 16, path);
+		return 1;
+	}
+	if (read_job(path, job, &is_trace) && strcmp(job, m->job.id) == 0) {
+		file_remove_tree(tmp);
+		return join(path, m, error) ? 1 : -1;
+	}
+	if (!o->output && !m->job.id[0])
+		return 0; /* the next default name */
+	if (wait_for_first(o, m, attempt) || replace(path, o, is_trace, error))
+		return 0;
+	return -1;
+}
+
+static bool choose_path(char path[PATH_MAX], const struct run_options *o, const char *program,
+			const struct manifest *m, int attempt, struct text *error)
+{
+	char name[256];
+
+	default_name(name, sizeof(name), program, &m->job, attempt);
+	if (absolute(path, o->output ? o->output : name, m->cwd))
+		return true;
+	text_add(error, "the name of the trace directory is too long");
+	return false;
+}
+
 bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *program,
 		struct manifest *m, struct text *error)
 {
-	char name[256], tmp[PATH_MAX], job[64];
-	bool is_trace;
+	char tmp[PATH_MAX];
+	int done = 0;
 
-	default_name(name, sizeof(name), program, &m->job);
-	if (!absolute(path, o->output && *o->output ? o->output : name, m->cwd)) {
-		text_add(error, "the name of the trace directory is too long");
+	if (!choose_path(path, o, program, m, 0, error))
 		return false;
-	}
 	snprintf(tmp, sizeof(tmp), "%.*s.%d", PATH_MAX - 16, path, (int)getpid());
 	if (!file_make_parents(path, 0777) || !build(tmp, m)) {
 		text_addf(error, "trace directory \"%s\" cannot be made: %s; -o names another place",
@@ -131,20 +168,13 @@ bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *pr
 		file_remove_tree(tmp);
 		return false;
 	}
-	for (int attempt = 0; attempt < AWAIT_MS / AWAIT_STEP_MS + 3; attempt++) {
-		if (rename(tmp, path) == 0) {
-			snprintf(m->path, sizeof(m->path), "%.*s/manifest.json", PATH_MAX - 16, path);
-			return true;
-		}
-		if (read_job(path, job, &is_trace) && strcmp(job, m->job.id) == 0) {
-			file_remove_tree(tmp);
-			return join(path, m, error);
-		}
-		if (wait_for_first(o, m, attempt))
-			continue;
-		if (!replace(path, o, is_trace, error))
-			break;
-	}
+	for (int attempt = 0; done == 0 && attempt < AWAIT_MS / AWAIT_STEP_MS + 3; attempt++)
+		if (!choose_path(path, o, program, m, attempt, error))
+			done = -1;
+		else
+			done = place(tmp, path, o, m, attempt, error);
+	if (done == 1)
+		return true;
 	if (!error->length)
 		text_addf(error, "\"%s\": somebody else keeps making it", path);
 	file_remove_tree(tmp);

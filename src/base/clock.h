@@ -54,7 +54,10 @@ struct tick_sync {
 /* Takes the tightest of a few readings; about 1 us. */
 void tick_sync_take(struct tick_sync *out);
 
-/* Rough ticks per second, measured at tick_init(); good to 1 % (readers calibrate). */
+/*
+ * Rough ticks per second, good to 0.1 % (readers of a trace calibrate). May take up to 200 us when
+ * asked for right after tick_init().
+ */
 uint64_t tick_rate(void);
 
 #endif

@@ -16,6 +16,7 @@ struct delivery {
 	struct core_buffer *buffer;
 	kymo_buffer_t handle;
 	struct tick_sync start; /* ticks to ns: from here with the rate so far */
+	double ns_per_tick;     /* by the whole time so far, at each pass */
 	uint8_t *copy;          /* a chunk, so that the program may reuse it at once */
 };
 
@@ -25,7 +26,7 @@ static uint64_t to_ns(const struct delivery *d, uint64_t tick)
 
 	if (tick_source_chosen == TICK_MONOTONIC_RAW)
 		return tick;
-	return d->start.monotonic_raw + (uint64_t)(int64_t)((double)delta * 1e9 / (double)tick_rate());
+	return d->start.monotonic_raw + (uint64_t)(int64_t)((double)delta * d->ns_per_tick);
 }
 
 static void deliver_record(struct delivery *d, const struct wire_chunk *c,
@@ -122,6 +123,7 @@ static void *run(void *arg)
 		bool stop = atomic_load(&b->stop);
 
 		atomic_store(&p->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u);
+		d->ns_per_tick = 1e9 / (double)tick_rate();
 		pass(d);
 		if (atomic_load(&p->flushed) != flush) {
 			atomic_store(&p->flushed, flush);

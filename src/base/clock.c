@@ -2,6 +2,7 @@
 /* Choice of the tick source and calibration points. */
 #include "base/clock.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,23 +80,32 @@ void tick_sync_take(struct tick_sync *out)
 			(clock_ns(CLOCK_MONOTONIC_RAW) - out->monotonic_raw);
 }
 
-/* Both clocks since tick_init(), but over 200 us at least: good to about 0.1 %. */
-uint64_t tick_rate(void)
+/* Both clocks since tick_init(), but over 200 us at least. */
+static uint64_t measure_rate(void)
 {
 	struct tick_sync now;
-#if defined(__aarch64__)
-	uint64_t rate;
 
-	if (tick_source_chosen == TICK_CNTVCT) {
-		__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(rate));
-		return rate;
-	}
-#endif
-	if (tick_source_chosen == TICK_MONOTONIC_RAW)
-		return 1000000000u;
 	do {
 		tick_sync_take(&now);
 	} while (now.monotonic_raw - first.monotonic_raw < 200000);
 	return (uint64_t)((double)(now.before - first.before) * 1e9 /
 			  (double)(now.monotonic_raw - first.monotonic_raw));
+}
+
+uint64_t tick_rate(void)
+{
+	static _Atomic uint64_t rate;
+	uint64_t r = atomic_load_explicit(&rate, memory_order_relaxed);
+
+	if (r)
+		return r;
+	r = 1000000000u;
+#if defined(__aarch64__)
+	if (tick_source_chosen == TICK_CNTVCT)
+		__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(r));
+#endif
+	if (tick_source_chosen == TICK_TSC)
+		r = measure_rate();
+	atomic_store_explicit(&rate, r, memory_order_relaxed);
+	return r;
 }

@@ -55,8 +55,8 @@ struct tick_sync {
 void tick_sync_take(struct tick_sync *out);
 
 /*
- * Rough ticks per second, good to 0.1 % (readers of a trace calibrate). May take up to 200 us when
- * asked for right after tick_init().
+ * Rough ticks per second, good to 0.1 % (readers of a trace calibrate). The first call may take
+ * 200 us, later ones are cheap. Any thread.
  */
 uint64_t tick_rate(void);
 

@@ -111,6 +111,19 @@ static void pass(struct delivery *d)
 	free(list);
 }
 
+/* The longer the process runs the better its rate is known. */
+static void calibrate(struct delivery *d)
+{
+	struct tick_sync now;
+
+	tick_sync_take(&now);
+	if (now.monotonic_raw - d->start.monotonic_raw < 1000000)
+		d->ns_per_tick = 1e9 / (double)tick_rate();
+	else
+		d->ns_per_tick = (double)(now.monotonic_raw - d->start.monotonic_raw) /
+				 (double)(now.before - d->start.before);
+}
+
 static void *run(void *arg)
 {
 	struct delivery *d = arg;
@@ -123,7 +136,7 @@ static void *run(void *arg)
 		bool stop = atomic_load(&b->stop);
 
 		atomic_store(&p->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u);
-		d->ns_per_tick = 1e9 / (double)tick_rate();
+		calibrate(d);
 		pass(d);
 		if (atomic_load(&p->flushed) != flush) {
 			atomic_store(&p->flushed, flush);

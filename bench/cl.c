@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program on OpenCL that does one thing again and again, for run.py to run with and without
+ * Kymo. Prints what a round took.
+ *
+ *   cl start             context, queue and nothing else
+ *   cl kernels ROUNDS    a tiny kernel enqueued and finished
+ *   cl batch ROUNDS      the same, finished once every hundred
+ *   cl arguments ROUNDS  clSetKernelArg, the cheapest call that programs make often
+ */
+#define CL_TARGET_OPENCL_VERSION 120
+
+#include <CL/cl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static cl_context context;
+static cl_command_queue queue;
+static cl_kernel kernel;
+static cl_mem memory;
+
+static void check(cl_int error, const char *what)
+{
+	if (error == CL_SUCCESS)
+		return;
+	fprintf(stderr, "cl: %s: error %d\n", what, error);
+	exit(3);
+}
+
+static void open_device(cl_device_id *device)
+{
+	cl_platform_id platform;
+	cl_int error;
+
+	check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
+	check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, device, NULL), "clGetDeviceIDs");
+	context = clCreateContext(NULL, 1, device, NULL, NULL, &error);
+	check(error, "clCreateContext");
+	queue = clCreateCommandQueue(context, *device, 0, &error);
+	check(error, "clCreateCommandQueue");
+}
+
+static void make_kernel(cl_device_id device)
+{
+	const char *source = "__kernel void one(__global int *p) { p[get_global_id(0)] += 1; }";
+	cl_int error;
+	cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &error);
+
+	check(error, "clCreateProgramWithSource");
+	check(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
+	kernel = clCreateKernel(program, "one", &error);
+	check(error, "clCreateKernel");
+	memory = clCreateBuffer(context, CL_MEM_READ_WRITE, 64, NULL, &error);
+	check(error, "clCreateBuffer");
+	check(clSetKernelArg(kernel, 0, sizeof(memory), &memory), "clSetKernelArg");
+}
+
+static void kernels(unsigned long rounds, unsigned long each)
+{
+	size_t global = 1, local = 1;
+
+	for (unsigned long i = 1; i <= rounds; i++) {
+		check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL),
+		      "clEnqueueNDRangeKernel");
+		if (i % each == 0)
+			check(clFinish(queue), "clFinish");
+	}
+	check(clFinish(queue), "clFinish");
+}
+
+static void arguments(unsigned long rounds)
+{
+	for (unsigned long i = 0; i < rounds; i++)
+		clSetKernelArg(kernel, 0, sizeof(memory), &memory);
+}
+
+static void run(const char *what, unsigned long rounds)
+{
+	if (strcmp(what, "kernels") == 0)
+		kernels(rounds, 1);
+	else if (strcmp(what, "batch") == 0)
+		kernels(rounds, 100);
+	else
+		arguments(rounds);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+	cl_device_id device;
+	double begin;
+
+	if (argc < 2 || (argc < 3 && strcmp(argv[1], "start") != 0)) {
+		fputs("usage: cl start | kernels ROUNDS | batch ROUNDS | arguments ROUNDS\n", stderr);
+		return 2;
+	}
+	open_device(&device);
+	if (rounds) {
+		make_kernel(device);
+		run(argv[1], rounds / 10 + 1);
+		begin = now();
+		run(argv[1], rounds);
+		printf("rounds=%lu ns=%.3f\n", rounds, (now() - begin) * 1e9 / (double)rounds);
+	}
+	clReleaseCommandQueue(queue);
+	clReleaseContext(context);
+	return 0;
+}

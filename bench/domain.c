@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The made-up runtime; see domain.h. */
+#include "domain.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <kymo/kymo.h>
+
+#include "base/clock.h"
+#include "capture/opencl/thunk.h"
+#include "core/activity.h"
+#include "core/capture.h"
+#include "inject/connect.h"
+#include "wire/shm.h"
+
+static const kymo_field_t fields[] = {
+	{"handle", "handle", NULL, KYMO_KIND_HANDLE, 0, 8, 0},
+	{"index", "uint32_t", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},
+	{"size", "size_t", NULL, KYMO_KIND_SIZE, 0, 8, 0},
+	{"value", "const void *", NULL, KYMO_KIND_POINTER, 0, 8, 0},
+};
+static const kymo_op_desc_t descs[] = {{"call", fields, 4, 0, NULL, 0}};
+static const kymo_domain_desc_t desc = {sizeof(desc), "bench", "Bench", 1, 1, descs};
+static struct cap_op ops[1];
+
+static int wrapper(void *handle, uint32_t index, size_t size, const void *value);
+
+/* Named as the thunks expect it: a library holds the thunks of one backend, or these. */
+extern struct cap_slot ocl_slots[1] __attribute__((visibility("hidden")));
+struct cap_slot ocl_slots[1] = {{(void *)bench_plain, (void *)wrapper, (void *)bench_plain, 0}};
+
+OCL_THUNK(bench_thunk, 0);
+
+bench_fn bench_traced(void)
+{
+	return (bench_fn)(uintptr_t)bench_thunk;
+}
+
+__attribute__((noinline)) int bench_plain(void *handle, uint32_t index, size_t size,
+					  const void *value)
+{
+	__asm__ volatile("" ::"r"(handle), "r"(index), "r"(size), "r"(value) : "memory");
+	return 0;
+}
+
+static __attribute__((noinline)) bool begin(struct cap_frame *f, struct wire_enc *e,
+					    unsigned count)
+{
+	if (cap_unlikely(cap_args(f) == 0)) {
+		cap_record_bare(f);
+		return false;
+	}
+	return cap_record(f, e, count);
+}
+
+/* A small kernel on the second of two queues. */
+static const uint64_t activity[DISPATCH_FIELDS] = {
+	[DISPATCH_CORRELATION] = 1234567, [DISPATCH_AGENT] = 1, [DISPATCH_QUEUE] = 2,
+	[DISPATCH_KERNEL] = 3, [DISPATCH_START] = 1234567890123456789, [DISPATCH_DURATION] = 10000,
+	[DISPATCH_QUEUED_BEFORE] = 5000, [DISPATCH_SUBMITTED_BEFORE] = 3000, [DISPATCH_DIMS] = 2,
+	[DISPATCH_GLOBAL_X] = 1024, [DISPATCH_GLOBAL_Y] = 1024, [DISPATCH_GLOBAL_Z] = 1,
+	[DISPATCH_LOCAL_X] = 64, [DISPATCH_LOCAL_Y] = 4, [DISPATCH_LOCAL_Z] = 1,
+	[DISPATCH_SUBMIT_TICK] = 123456789012345,
+};
+
+static int wrapper(void *handle, uint32_t index, size_t size, const void *value)
+{
+	bench_fn next = (bench_fn)ocl_slots[0].next;
+	struct cap_frame *f = cap_enter(&ops[0], __builtin_return_address(0));
+	struct wire_enc e;
+	int result;
+
+	if (cap_unlikely(!f))
+		return next(handle, index, size, value);
+	if (cap_unlikely(f->callbacks))
+		cap_callbacks(f, NULL, CAP_ENTER);
+	result = next(handle, index, size, value);
+	cap_leave(f);
+	cap_status(f, result, 0);
+	if (cap_unlikely(f->callbacks))
+		cap_callbacks(f, NULL, CAP_EXIT);
+	if (cap_likely(f->buffers) && begin(f, &e, 4)) {
+		wire_pointer(&e, 0, handle);
+		wire_unsigned(&e, 1, index);
+		wire_unsigned(&e, 2, size);
+		wire_pointer(&e, 3, value);
+		cap_commit(f, &e);
+	}
+	return result;
+}
+
+int bench_activity(void *handle, uint32_t index, size_t size, const void *value)
+{
+	uint64_t now = tick_now();
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], now, now, DISPATCH_FIELDS))
+		return -1;
+	for (unsigned i = 0; i < DISPATCH_FIELDS; i++)
+		wire_unsigned(&e, i, activity[i]);
+	cap_activity_commit(&f, &e);
+	return 0;
+}
+
+/* ---- a reader that throws away ---- */
+
+static void discard_pass(struct shm_header *h)
+{
+	struct shm_chunk_ctl *ctl = shm_ctl(h);
+	uint32_t count = atomic_load(&h->chunk_count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (atomic_load_explicit(&ctl[i].state, memory_order_acquire) != SHM_FULL)
+			continue;
+		atomic_store(&ctl[i].state, SHM_FREE);
+		shm_push(h, ctl, i, ctl[i].list);
+		atomic_fetch_add(&h->freed, 1);
+	}
+}
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+	struct timespec t = {0, 50000000};
+
+	syscall(SYS_futex, word, FUTEX_WAIT, value, &t, NULL, 0);
+}
+
+static void *discard(void *arg)
+{
+	struct shm_header *h = arg;
+
+	for (;;) {
+		uint32_t full = atomic_load(&h->full);
+
+		atomic_store(&h->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u);
+		discard_pass(h);
+		futex_wait(&h->full, full);
+	}
+	return NULL;
+}
+
+static kymo_status_t share_with_nobody(int memfd, uint64_t bytes, void *data)
+{
+	return KYMO_OK;
+}
+
+static kymo_status_t share_discard(int memfd, uint64_t bytes, void *data)
+{
+	void *h = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	pthread_t thread;
+
+	if (h == MAP_FAILED || pthread_create(&thread, NULL, discard, h) != 0)
+		return KYMO_ERROR_SYSTEM;
+	return KYMO_OK;
+}
+
+/* ---- recording ---- */
+
+static const struct cap_domain_info info = {
+	.desc = &desc, .ops = ops, .slots = ocl_slots, .slot_count = 1};
+static kymo_context_t context;
+static kymo_buffer_t buffer;
+
+static kymo_status_t (*const readers[])(int, uint64_t, void *) = {
+	[BENCH_DISCARD] = share_discard,
+	[BENCH_DRAIN] = connect_share,
+	[BENCH_NOBODY] = share_with_nobody,
+};
+
+static kymo_status_t make_context(const struct bench_recording *r)
+{
+	kymo_selection_t all = {sizeof(all), NULL, NULL, NULL};
+	kymo_buffer_desc_t d = {
+		.size = sizeof(d), .bytes = r->bytes, .tally = r->tally,
+		.arguments = r->tally ? KYMO_ARGUMENTS_NONE : KYMO_ARGUMENTS_FULL,
+		.share = readers[r->reader],
+	};
+	kymo_status_t status = kymo_context_create(&context);
+
+	if (status == KYMO_OK)
+		status = kymo_buffer_create(context, &d, &buffer);
+	if (status == KYMO_OK)
+		status = kymo_buffer_service(context, &all, buffer);
+	if (status == KYMO_OK)
+		status = kymo_context_start(context);
+	if (status == KYMO_OK && r->stopped)
+		status = kymo_context_stop(context);
+	return status;
+}
+
+bool bench_record(const struct bench_recording *r)
+{
+	struct cap_domain *domain;
+
+	return cap_domain_register(&info, &domain) == KYMO_OK && make_context(r) == KYMO_OK;
+}
+
+uint64_t bench_lost(void)
+{
+	uint64_t lost = 0;
+
+	kymo_buffer_lost(buffer, &lost);
+	return lost;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A made-up runtime of one function with four arguments, traced the way the generated wrappers
+ * trace real ones: thunk, slot, wrapper, all arguments. What it costs is what a call of a real
+ * runtime costs, without a runtime's own time in the way.
+ */
+#ifndef BENCH_DOMAIN_H
+#define BENCH_DOMAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BENCH_EXPORT __attribute__((visibility("default")))
+
+typedef int (*bench_fn)(void *handle, uint32_t index, size_t size, const void *value);
+
+/* The function as the runtime has it. */
+BENCH_EXPORT int bench_plain(void *handle, uint32_t index, size_t size, const void *value);
+/* What a loader would hand out under Kymo. */
+BENCH_EXPORT bench_fn bench_traced(void);
+/* Writes the record of a kernel as a backend does when the device has finished. */
+BENCH_EXPORT int bench_activity(void *handle, uint32_t index, size_t size, const void *value);
+
+enum bench_reader {
+	BENCH_DISCARD, /* a thread of this process throws chunks away */
+	BENCH_DRAIN,   /* a real drain writes them to KYMO_TRACE */
+	BENCH_NOBODY   /* what does not fit into the buffer is lost */
+};
+
+struct bench_recording {
+	enum bench_reader reader;
+	bool tally;     /* mode summary */
+	bool stopped;   /* the context is started and then stopped */
+	uint64_t bytes; /* of the buffer */
+};
+
+/* Starts recording every call. False: it did not start. */
+BENCH_EXPORT bool bench_record(const struct bench_recording *r);
+/* Records lost so far. */
+BENCH_EXPORT uint64_t bench_lost(void);
+
+#endif

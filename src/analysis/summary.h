@@ -8,12 +8,14 @@
 
 #include <stdio.h>
 
+#include "analysis/table.h"
 #include "formats/format.h"
 #include "formats/store/tally.h"
 
 /* The numbers of one trace. */
 struct summary {
-	const struct trace *trace; /* owned */
+	char *path;
+	const struct trace *trace; /* borrowed from `source` */
 	struct tallies *tallies;   /* owned */
 	bool from_store;
 	void *source;              /* what keeps `trace` alive */
@@ -21,15 +23,28 @@ struct summary {
 };
 
 enum summary_source {
-	SUMMARY_ANY,   /* the store when it is fresh, else raw */
+	SUMMARY_ANY,  /* the store when it is fresh, else raw */
 	SUMMARY_RAW,
-	SUMMARY_STORE  /* the store, built when it is missing or stale */
+	SUMMARY_STORE /* the store, built when it is missing or stale */
 };
 
-/* Reads the numbers of `path`. On failure nothing is left to release and `log` says why. */
+/* Reads the numbers of `path`. On failure nothing is left to release and the log says why. */
 kymo_status_t summary_read(struct summary *s, const char *path, enum summary_source from,
 			   const struct format_options *o);
 void summary_release(struct summary *s);
+
+/* What rows stand for; several may be or'ed. */
+enum summary_by {
+	BY_TRACE = 1, BY_RANK = 2, BY_PROCESS = 4, BY_THREAD = 8, BY_DEVICE = 16, BY_QUEUE = 32,
+	BY_OP = 64
+};
+
+/* Parses "thread,op"; 0 and *bad (a word of `text`, not terminated) when a word is unknown. */
+unsigned summary_by_parse(const char *text, const char **bad, size_t *bad_length);
+
+/* Makes the tables of the summary of `count` traces together. */
+kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned count,
+			     unsigned by);
 
 /*
  * Prints the summary of a trace as text, as `kymo run` does at its end. The tables are laid out by

@@ -10,7 +10,7 @@ static inline unsigned class_of(const struct wire_record *w, unsigned i)
 		      : (unsigned)(w->classes_hi >> (2 * (i - 32))) & 3u;
 }
 
-/* Bytes of an array field at `p`. */
+/* Bytes of an array field at `p`; see the table of classes in wire/wire.h. */
 static size_t array_bytes(const uint8_t *p, size_t room, unsigned cls, unsigned size)
 {
 	static const uint8_t head[4] = {0, 1, 2, 6};
@@ -18,7 +18,9 @@ static size_t array_bytes(const uint8_t *p, size_t room, unsigned cls, unsigned 
 
 	if (room < head[cls])
 		return SIZE_MAX;
-	memcpy(&count, p, cls == 1 ? 1 : 2);
+	if (cls == 1)
+		return 1 + (p[0] & 63u) * (p[0] >> 6 ? 1u << ((p[0] >> 6) - 1) : size);
+	memcpy(&count, p, 2);
 	return head[cls] + (size_t)count * size;
 }
 

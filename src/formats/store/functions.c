@@ -5,6 +5,8 @@
  *   kymo_args(op, args)         all of them as a JSON object
  *   kymo_status(op, status)     the name of a status, e.g. 'CL_INVALID_VALUE'
  */
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -109,7 +111,11 @@ static void add_json(struct text *out, const struct t_field *f, const struct wir
 		return;
 	}
 	rec_value_text(f, v, text, sizeof(text));
-	if (!is_text(f)) {
+	if (f->kind == KYMO_KIND_REF) {
+		text_addf(out, "%" PRIu64, v->u);
+	} else if (f->kind == KYMO_KIND_FLOAT && !isfinite(v->f)) {
+		text_add_json(out, text); /* JSON has no such numbers */
+	} else if (!is_text(f)) {
 		text_add(out, f->kind != KYMO_KIND_BOOL ? text : v->u ? "true" : "false");
 	} else if (f->kind == KYMO_KIND_STRING) {
 		size_t n = v->count < sizeof(text) - 1 ? v->count : sizeof(text) - 1;

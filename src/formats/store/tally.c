@@ -62,7 +62,7 @@ static void add_counted(struct tallies *a, const struct t_tally *y)
 	}
 }
 
-struct tallies *tallies_new(const struct trace *t)
+struct tallies *tallies_empty(const struct trace *t)
 {
 	struct tallies *a = calloc(1, sizeof(*a));
 
@@ -75,7 +75,14 @@ struct tallies *tallies_new(const struct trace *t)
 		tallies_free(a);
 		return NULL;
 	}
-	for (uint32_t i = 1; i < t->tallies_count; i++)
+	return a;
+}
+
+struct tallies *tallies_new(const struct trace *t)
+{
+	struct tallies *a = tallies_empty(t);
+
+	for (uint32_t i = 1; a && i < t->tallies_count; i++)
 		add_counted(a, &t->tallies[i]);
 	return a;
 }

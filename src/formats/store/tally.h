@@ -61,7 +61,9 @@ struct tallies {
 	struct tally_memory *memory;
 };
 
+/* What the trace brings along (calls that were counted, not recorded) is in it from the start. */
 struct tallies *tallies_new(const struct trace *t);
+struct tallies *tallies_empty(const struct trace *t);
 void tallies_free(struct tallies *a);
 
 /* The row with this key, made when missing; NULL: no memory. Keys not used are 0. */

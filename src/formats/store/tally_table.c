@@ -149,7 +149,7 @@ static bool read_histograms(struct sql_context *c, struct tallies *a)
 
 struct tallies *tallies_read(struct sql_context *c, const struct trace *t)
 {
-	struct tallies *a = tallies_new(t);
+	struct tallies *a = tallies_empty(t);
 	const char *late = metadata_text(c, "allocations_out_of_order");
 	bool ok = a != NULL;
 

@@ -14,6 +14,7 @@
 #include "formats/store/feed.h"
 #include "formats/store/store.h"
 #include "formats/store/time_index.h"
+#include "stream/symbol.h"
 
 enum rows {
 	ROWS_CALL, ROWS_CALL_EXTRA, ROWS_DISPATCH, ROWS_COPY, ROWS_ALLOCATION, ROWS_SYNC,
@@ -372,6 +373,28 @@ static bool write_metadata(struct store_writer *w, const struct trace *t)
 	       metadata_add(w->db, "schema_version", STORE_SCHEMA_VERSION);
 }
 
+/* Definitions, with call sites as the symbols of the modules name them. */
+static bool write_definitions(struct store_writer *w, struct sql_context *c, const struct trace *t)
+{
+	struct trace resolved = *t;
+	struct symbols *symbols = symbols_new(t, w->log);
+	bool ok;
+
+	resolved.sites = calloc(t->sites_count, sizeof(*resolved.sites));
+	for (uint32_t i = 1; resolved.sites && symbols && i < t->sites_count; i++) {
+		const struct symbol *y = symbols_site(symbols, i);
+
+		resolved.sites[i] = t->sites[i];
+		resolved.sites[i].function = y->function;
+		resolved.sites[i].file = y->file;
+		resolved.sites[i].line = y->line;
+	}
+	ok = resolved.sites && symbols && definitions_write(c, &resolved);
+	symbols_free(symbols);
+	free(resolved.sites);
+	return ok;
+}
+
 static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 {
 	struct store_writer *w = of(s);
@@ -383,7 +406,7 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	tallies_end(w->tallies);
 	if (w->tallies->failed)
 		return KYMO_ERROR_NO_MEMORY;
-	ok = ok && definitions_write(&c, t) && tallies_write(&c, w->tallies) &&
+	ok = ok && write_definitions(w, &c, t) && tallies_write(&c, w->tallies) &&
 	     write_time_index(w) && write_metadata(w, t);
 	sql_release(&c);
 	for (unsigned k = 0; k < ROWS_KINDS; k++) {

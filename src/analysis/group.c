@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grouping of tallies under labels; see group.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/group.h"
+
+bool groups_init(struct groups *g, const struct trace *t, unsigned by)
+{
+	memset(g, 0, sizeof(*g));
+	g->by = by;
+	g->numbers = tallies_empty(t);
+	g->mask = 63;
+	g->slots = calloc(g->mask + 1, sizeof(*g->slots));
+	return g->numbers && g->slots;
+}
+
+void groups_release(struct groups *g)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		free(g->list[i]->key);
+		free(g->list[i]);
+	}
+	free(g->list);
+	free(g->slots);
+	tallies_free(g->numbers);
+	memset(g, 0, sizeof(*g));
+}
+
+static uint32_t hash(const char *key, size_t length)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < length; i++)
+		h = (h ^ (uint8_t)key[i]) * 0x100000001b3ull;
+	return (uint32_t)(h ^ h >> 32);
+}
+
+/* The slot of the key: of the group that has it, or an empty one. */
+static uint32_t slot(const struct groups *g, const char *key, size_t length)
+{
+	uint32_t i = hash(key, length) & g->mask;
+
+	while (g->slots[i]) {
+		const struct group *x = g->list[g->slots[i] - 1];
+
+		if (x->key_length == length && memcmp(x->key, key, length) == 0)
+			break;
+		i = (i + 1) & g->mask;
+	}
+	return i;
+}
+
+static bool reserve(struct groups *g)
+{
+	uint32_t *old = g->slots;
+	struct group **list;
+
+	if ((g->count & (g->count - 1)) == 0) {
+		list = realloc(g->list, (g->count ? g->count * 2 : 1) * sizeof(*list));
+		if (!list)
+			return false;
+		g->list = list;
+	}
+	if (g->count * 2 < g->mask)
+		return true;
+	g->slots = calloc((size_t)(g->mask + 1) * 2, sizeof(*g->slots));
+	if (!g->slots) {
+		g->slots = old;
+		return false;
+	}
+	g->mask = g->mask * 2 + 1;
+	for (uint32_t i = 0; i < g->count; i++)
+		g->slots[slot(g, g->list[i]->key, g->list[i]->key_length)] = i + 1;
+	free(old);
+	return true;
+}
+
+/* A new group; takes the text of its key over. */
+static struct group *add_group(struct groups *g, struct text *key)
+{
+	struct group *x = reserve(g) ? calloc(1, sizeof(*x)) : NULL;
+	char *p = key->s;
+
+	if (!x)
+		return NULL;
+	x->key = key->s;
+	x->key_length = key->length;
+	memset(key, 0, sizeof(*key));
+	for (unsigned d = 0; d < dimension_count; d++) {
+		if (!(g->by & dimensions[d].by))
+			continue;
+		x->label[d] = p;
+		p += strlen(p) + 1;
+	}
+	x->sum.min = UINT64_MAX;
+	g->slots[slot(g, x->key, x->key_length)] = g->count + 1;
+	g->list[g->count++] = x;
+	return x;
+}
+
+void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
+		const struct tally *row)
+{
+	struct text key = {0};
+	struct group *x = NULL;
+	uint32_t i;
+
+	for (unsigned d = 0; d < dimension_count; d++) {
+		if (!(g->by & dimensions[d].by))
+			continue;
+		label_add(&key, s, kind, row, dimensions[d].by);
+		text_add_bytes(&key, "", 1);
+	}
+	if (!key.s)
+		text_add_bytes(&key, "", 1); /* one group for everything */
+	if (!key.failed && key.s) {
+		i = g->slots[slot(g, key.s, key.length)];
+		x = i ? g->list[i - 1] : add_group(g, &key);
+	}
+	text_release(&key);
+	if (!x) {
+		g->failed = true;
+		return;
+	}
+	if (!x->first) {
+		x->first = row;
+		x->summary = s;
+	}
+	tally_merge(g->numbers, &x->sum, s->tallies, row);
+	g->failed |= g->numbers->failed;
+}
+
+static int compare(const void *x, const void *y)
+{
+	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
+	size_t n = a->key_length < b->key_length ? a->key_length : b->key_length;
+	int order;
+
+	if (a->sum.total != b->sum.total)
+		return a->sum.total > b->sum.total ? -1 : 1;
+	if (a->sum.count != b->sum.count)
+		return a->sum.count > b->sum.count ? -1 : 1;
+	order = memcmp(a->key, b->key, n);
+	return order ? order : (a->key_length > b->key_length) - (a->key_length < b->key_length);
+}
+
+void groups_sort(struct groups *g)
+{
+	if (g->count)
+		qsort(g->list, g->count, sizeof(*g->list), compare);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Grouping: rows of tallies of one or several traces are added up under the labels of the chosen
+ * dimensions.
+ */
+#ifndef ANALYSIS_GROUP_H
+#define ANALYSIS_GROUP_H
+
+#include "analysis/labels.h"
+
+#define GROUP_LABELS 8
+
+struct group {
+	char *key;                  /* labels, NUL between them */
+	size_t key_length;
+	const char *label[GROUP_LABELS]; /* in `key`, in order of `dimensions` */
+	const struct summary *summary;   /* of the first row */
+	const struct tally *first;
+	struct tally sum;
+};
+
+struct groups {
+	struct group **list;
+	uint32_t count;
+	uint32_t *slots;
+	uint32_t mask;
+	struct tallies *numbers; /* owns the histograms of the sums */
+	unsigned by;             /* dimensions in use */
+	bool failed;
+};
+
+bool groups_init(struct groups *g, const struct trace *t, unsigned by);
+void groups_release(struct groups *g);
+
+/* Adds a row under its labels; `by` dimensions its kind does not know must not be in g->by. */
+void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
+		const struct tally *row);
+
+/* Longest time first, then most calls, then by label. */
+void groups_sort(struct groups *g);
+
+#endif

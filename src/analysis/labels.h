@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What rows of tallies are called, by each of the keys a summary can be made by. */
+#ifndef ANALYSIS_LABELS_H
+#define ANALYSIS_LABELS_H
+
+#include "analysis/summary.h"
+#include "base/text.h"
+
+struct dimension {
+	unsigned by; /* enum summary_by */
+	const char *name, *heading;
+};
+extern const struct dimension dimensions[];
+extern const unsigned dimension_count;
+
+/* Which dimensions a kind of tally knows. */
+unsigned dimensions_of(enum tally_kind kind);
+
+/* Adds the label of the row for one dimension that its kind knows. */
+void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
+	       const struct tally *row, unsigned by);
+
+/* "opencl:GPU name", told apart by a number where a process has several of the name. */
+void label_agent(struct text *out, const struct trace *t, uint32_t agent);
+
+#endif

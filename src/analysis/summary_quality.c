@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ran, and how far its numbers can be trusted: the lines around the summary's tables. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/labels.h"
+#include "analysis/summary_parts.h"
+#include "wire/raw.h"
+
+/* ---- what ran ---------------------------------------------------------------------------------- */
+
+static uint64_t sum_of(const struct summary *s, enum tally_kind kind)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->tallies->set[kind].count; i++)
+		n += s->tallies->set[kind].rows[i]->count;
+	return n;
+}
+
+static bool nothing_recorded(const struct summary *s)
+{
+	return !sum_of(s, TALLY_CALL) && !sum_of(s, TALLY_DISPATCH) && !sum_of(s, TALLY_COPY);
+}
+
+static const char *command_of(const struct trace *t)
+{
+	if (*t->command)
+		return t->command;
+	return t->processes_count > 1 ? t->processes[1].argv : "";
+}
+
+/* How processes ended that did not end well. */
+static void head_ends(struct report *r, const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		if (p->how_ended == 2)
+			report_head(r, "Process %u was killed by signal %d (%s).", p->pid,
+				    p->exit_status, strsignal(p->exit_status));
+		else if (p->how_ended == 4)
+			report_head(r, "Process %u was still running when the recording ended.",
+				    p->pid);
+		else if (p->how_ended == UINT32_MAX)
+			report_head(r, "Process %u: the recording has no end; it was cut short or "
+				       "is still going on.",
+				    p->pid);
+	}
+}
+
+/* Why a trace is empty: what the processes noted, else what is left. */
+static void head_nothing(struct report *r, const struct trace *t)
+{
+	bool said = false;
+
+	report_head(r, "Nothing was recorded.");
+	for (uint32_t i = 1; i < t->notes_count; i++) {
+		report_head(r, "  %s%s%s", t->notes[i].part, *t->notes[i].part ? ": " : "",
+			    t->notes[i].text);
+		said = true;
+	}
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		if (t->processes[i].untraced_calls) {
+			report_head(r, "  process %u: %" PRIu64 " calls went past Kymo",
+				    t->processes[i].pid, t->processes[i].untraced_calls);
+			said = true;
+		}
+	}
+	if (!said && t->processes_count <= 1)
+		report_head(r, "  Kymo was not loaded into any process: statically linked or setuid "
+			       "programs cannot be traced; `kymo doctor` tells more.");
+	else if (!said)
+		report_head(r, "  The program called none of the APIs that were traced "
+			       "(`kymo list backends`).");
+}
+
+void summary_head(struct report *r, const struct summary *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct trace *t = s[i].trace;
+		uint32_t processes = t->processes_count - 1, threads = t->threads_count - 1;
+		double seconds = t->end > t->origin ? (double)(t->end - t->origin) / 1e9 : 0;
+
+		report_head(r, "%s: %s", s[i].path, command_of(t));
+		report_head(r, "%.3f s, %u process%s, %u thread%s, %" PRIu64 " calls, %" PRIu64
+			       " kernels, %" PRIu64 " copies",
+			    seconds, processes, processes == 1 ? "" : "es", threads,
+			    threads == 1 ? "" : "s", sum_of(&s[i], TALLY_CALL),
+			    sum_of(&s[i], TALLY_DISPATCH), sum_of(&s[i], TALLY_COPY));
+		head_ends(r, t);
+		if (nothing_recorded(&s[i]))
+			head_nothing(r, t);
+	}
+}
+
+/* ---- open calls -------------------------------------------------------------------------------- */
+
+static int64_t end_of(const struct trace *t, uint32_t thread)
+{
+	int64_t end = t->processes[t->threads[thread].process].end;
+
+	return end ? end : t->end;
+}
+
+bool summary_open_calls(struct report *r, const struct summary *s, unsigned count)
+{
+	struct table *table = report_table(r, "open_calls", "Calls that never finished");
+	struct text label = {0};
+
+	if (!table)
+		return false;
+	table_column(table, "thread", "thread", CELL_TEXT);
+	table_column(table, "call", "call", CELL_TEXT);
+	table_column(table, "depth", "depth", CELL_COUNT);
+	table_column(table, "start_ns", "began at", CELL_TIMESTAMP);
+	table_column(table, "open_ns", "open for", CELL_TIME);
+	for (unsigned i = 0; i < count; i++) {
+		const struct trace *t = s[i].trace;
+
+		for (uint32_t k = 1; k < t->open_calls_count; k++) {
+			const struct t_open_call *o = &t->open_calls[k];
+			struct tally row = {.key = {t->threads[o->thread].process, o->thread, o->op}};
+			struct cell *c = table_row(table);
+			int64_t end = end_of(t, o->thread);
+
+			if (!c)
+				break;
+			label.length = 0;
+			label_add(&label, &s[i], TALLY_CALL, &row, BY_THREAD);
+			cell_text(table, c++, label.s ? label.s : "");
+			cell_text(table, c++, t->ops[o->op].name);
+			cell_number(c++, o->depth);
+			cell_number(c++, (uint64_t)(o->start - t->origin));
+			cell_number(c++, end > o->start ? (uint64_t)(end - o->start) : 0);
+		}
+	}
+	text_release(&label);
+	report_drop_empty(r);
+	return true;
+}
+
+/* ---- quality ----------------------------------------------------------------------------------- */
+
+struct quality {
+	uint64_t lost, gaps, definitions, untraced, untimed, damaged, late;
+	double host_error, device_error;
+	unsigned unaligned; /* clocks */
+};
+
+static void quality_add(struct quality *q, const struct summary *s)
+{
+	const struct trace *t = s->trace;
+	const struct tally_set *loss = &s->tallies->set[TALLY_LOSS];
+	uint64_t in_band = 0, counted = 0;
+
+	for (uint32_t i = 0; i < loss->count; i++) {
+		in_band += loss->rows[i]->count;
+		q->gaps += loss->rows[i]->errors;
+	}
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		counted += p->lost_records;
+		q->definitions += p->lost_definitions;
+		q->untraced += p->untraced_calls;
+		q->untimed += p->untimed;
+		q->damaged += p->damaged_blocks;
+		if (p->clock_error_ns > q->host_error)
+			q->host_error = p->clock_error_ns;
+	}
+	/* What processes counted includes what chunks say, and what came after the last chunk. */
+	q->lost += counted > in_band ? counted : in_band;
+	for (uint32_t i = 1; i < t->clocks_count; i++) {
+		q->unaligned += t->clocks[i].error_ns < 0;
+		if (t->clocks[i].error_ns > q->device_error)
+			q->device_error = t->clocks[i].error_ns;
+	}
+	for (unsigned k = TALLY_DISPATCH; k <= TALLY_COPY; k++)
+		for (uint32_t i = 0; i < s->tallies->set[k].count; i++)
+			q->late += s->tallies->set[k].rows[i]->untimed;
+}
+
+static void add_loss(struct text *out, const struct quality *q)
+{
+	if (!q->lost && !q->gaps && !q->definitions && !q->damaged)
+		text_add(out, "Lost: nothing.");
+	else
+		text_addf(out, "Lost: %" PRIu64 " records", q->lost);
+	if (q->gaps)
+		text_addf(out, ", %" PRIu64 " gap%s of unknown size", q->gaps,
+			  q->gaps == 1 ? "" : "s");
+	if (q->definitions)
+		text_addf(out, ", %" PRIu64 " definitions", q->definitions);
+	if (q->damaged)
+		text_addf(out, ", %" PRIu64 " damaged block%s", q->damaged,
+			  q->damaged == 1 ? "" : "s");
+	if (q->lost || q->gaps || q->definitions || q->damaged)
+		text_add(out, ".");
+	if (q->untraced)
+		text_addf(out, " Untraced: %" PRIu64 " calls.", q->untraced);
+	if (q->untimed || q->late)
+		text_addf(out, " Without device times: %" PRIu64 ".",
+			  q->untimed > q->late ? q->untimed : q->late);
+}
+
+static void add_time(struct text *out, double ns)
+{
+	if (ns < 1e3)
+		text_addf(out, "%.0f ns", ns);
+	else if (ns < 1e6)
+		text_addf(out, "%.1f us", ns / 1e3);
+	else
+		text_addf(out, "%.1f ms", ns / 1e6);
+}
+
+/* Histograms kept in the program have buckets twice as wide. */
+static bool counted_only(const struct summary *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (s[i].trace->tallies_count > 1)
+			return true;
+	}
+	return false;
+}
+
+static void add_clocks(struct text *out, const struct quality *q, bool devices, bool coarse)
+{
+	text_add(out, "Clock error: host within ");
+	add_time(out, q->host_error);
+	if (devices && q->device_error >= 0) {
+		text_add(out, ", devices within ");
+		add_time(out, q->device_error);
+	}
+	if (q->unaligned)
+		text_addf(out, ", %u device clock%s not aligned", q->unaligned,
+			  q->unaligned == 1 ? "" : "s");
+	text_addf(out, ". Percentiles within %s %%.", coarse ? "5" : "1.6");
+}
+
+static bool has_devices(const struct summary *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (s[i].trace->clocks_count > 1)
+			return true;
+	}
+	return false;
+}
+
+static void add_notes(struct report *r, const struct summary *s)
+{
+	static const char *const severity[] = {"note", "note", "warning", "error"};
+	const struct trace *t = s->trace;
+
+	if (nothing_recorded(s))
+		return; /* said at the top */
+	for (uint32_t i = 1; i < t->notes_count; i++) {
+		const struct t_note *n = &t->notes[i];
+
+		if (n->count > 1)
+			report_foot(r, "%s: %s: %s (%" PRIu64 " times)", severity[n->severity & 3],
+				    n->part, n->text, n->count);
+		else
+			report_foot(r, "%s: %s: %s", severity[n->severity & 3], n->part, n->text);
+	}
+}
+
+void summary_quality(struct report *r, const struct summary *s, unsigned count)
+{
+	struct quality q = {0};
+	struct text line = {0};
+
+	for (unsigned i = 0; i < count; i++) {
+		quality_add(&q, &s[i]);
+		add_notes(r, &s[i]);
+	}
+	add_loss(&line, &q);
+	report_foot(r, "%s", line.s ? line.s : "");
+	line.length = 0;
+	add_clocks(&line, &q, has_devices(s, count), counted_only(s, count));
+	report_foot(r, "%s", line.s ? line.s : "");
+	text_release(&line);
+}

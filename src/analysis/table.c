@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables as data; see table.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/table.h"
+
+/* Appends a formatted line to an owned list. False: no memory. */
+static bool add_line(char ***lines, unsigned *count, const char *format, va_list args)
+{
+	char **bigger = realloc(*lines, (*count + 1) * sizeof(**lines));
+	char *line;
+
+	if (!bigger)
+		return false;
+	*lines = bigger;
+	if (vasprintf(&line, format, args) < 0)
+		return false;
+	bigger[(*count)++] = line;
+	return true;
+}
+
+#define ADD_LINE(owner, lines, count)                                                              \
+	do {                                                                                       \
+		va_list args;                                                                      \
+		va_start(args, format);                                                            \
+		if (!add_line(&(lines), &(count), format, args))                                   \
+			(owner)->failed = true;                                                    \
+		va_end(args);                                                                      \
+	} while (0)
+
+void report_head(struct report *r, const char *format, ...)
+{
+	ADD_LINE(r, r->head.lines, r->head.count);
+}
+
+void report_foot(struct report *r, const char *format, ...)
+{
+	ADD_LINE(r, r->foot.lines, r->foot.count);
+}
+
+void table_note(struct table *t, const char *format, ...)
+{
+	ADD_LINE(t, t->notes, t->note_count);
+}
+
+static void free_lines(char **lines, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		free(lines[i]);
+	free(lines);
+}
+
+static void table_free(struct table *t)
+{
+	if (!t)
+		return;
+	for (unsigned c = 0; c < t->column_count; c++) {
+		for (uint32_t r = 0; t->columns[c].unit == CELL_TEXT && r < t->row_count; r++) {
+			if (!t->cells[(size_t)r * t->column_count + c].none)
+				free(t->cells[(size_t)r * t->column_count + c].s);
+		}
+	}
+	free_lines(t->notes, t->note_count);
+	free(t->columns);
+	free(t->cells);
+	free(t->name);
+	free(t->title);
+	free(t);
+}
+
+void report_release(struct report *r)
+{
+	for (unsigned i = 0; i < r->table_count; i++)
+		table_free(r->tables[i]);
+	free(r->tables);
+	free_lines(r->head.lines, r->head.count);
+	free_lines(r->foot.lines, r->foot.count);
+	memset(r, 0, sizeof(*r));
+}
+
+struct table *report_table(struct report *r, const char *name, const char *title)
+{
+	struct table **bigger = realloc(r->tables, (r->table_count + 1) * sizeof(*bigger));
+	struct table *t = calloc(1, sizeof(*t));
+
+	if (bigger)
+		r->tables = bigger;
+	if (t) {
+		t->name = strdup(name);
+		t->title = strdup(title);
+	}
+	if (!bigger || !t || !t->name || !t->title) {
+		table_free(t);
+		r->failed = true;
+		return NULL;
+	}
+	return r->tables[r->table_count++] = t;
+}
+
+void report_drop_empty(struct report *r)
+{
+	if (r->table_count && r->tables[r->table_count - 1]->row_count == 0)
+		table_free(r->tables[--r->table_count]);
+}
+
+void table_column(struct table *t, const char *name, const char *heading, enum cell_unit unit)
+{
+	struct table_column *bigger =
+		realloc(t->columns, (t->column_count + 1) * sizeof(*bigger));
+
+	if (!bigger) {
+		t->failed = true;
+		return;
+	}
+	t->columns = bigger;
+	bigger[t->column_count++] = (struct table_column){name, heading, (uint8_t)unit, unit != CELL_TEXT};
+}
+
+struct cell *table_row(struct table *t)
+{
+	size_t n = t->column_count, at = (size_t)t->row_count * n;
+	struct cell *bigger = t->cells;
+
+	if ((t->row_count & (t->row_count - 1)) == 0)
+		bigger = realloc(t->cells, (t->row_count ? t->row_count * 2 : 1) * n *
+						   sizeof(*bigger));
+	if (!bigger) {
+		t->failed = true;
+		return NULL;
+	}
+	t->cells = bigger;
+	t->row_count++;
+	for (size_t i = 0; i < n; i++)
+		t->cells[at + i] = (struct cell){.none = true};
+	return t->cells + at;
+}
+
+void cell_text(struct table *t, struct cell *c, const char *text)
+{
+	c->s = strdup(text);
+	c->none = !c->s;
+	if (!c->s)
+		t->failed = true;
+}
+
+void cell_number(struct cell *c, uint64_t u)
+{
+	c->none = false;
+	c->u = u;
+}
+
+void cell_real(struct cell *c, double f)
+{
+	c->none = false;
+	c->f = f;
+}

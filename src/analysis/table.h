@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table: what an analysis answers with and a report prints. Cells are numbers in base units
+ * (nanoseconds, bytes) until a renderer makes them readable.
+ */
+#ifndef ANALYSIS_TABLE_H
+#define ANALYSIS_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum cell_unit {
+	CELL_TEXT,
+	CELL_COUNT,
+	CELL_TIME,      /* ns */
+	CELL_TIMESTAMP, /* ns since the trace's origin */
+	CELL_BYTES,
+	CELL_RATE,      /* bytes a second */
+	CELL_PERCENT,
+	CELL_NUMBER     /* anything else */
+};
+
+struct table_column {
+	const char *name;    /* for programs: "average_ns" */
+	const char *heading; /* for people: "average" */
+	uint8_t unit;        /* enum cell_unit */
+	bool right;          /* text aligned to the right, as numbers are */
+};
+
+struct cell {
+	bool none; /* nothing to show */
+	union {
+		char *s;    /* owned */
+		double f;   /* percent, rate, number */
+		uint64_t u; /* count, time, bytes */
+	};
+};
+
+struct table {
+	char *name;  /* for programs: "opencl" */
+	char *title; /* for people: "OpenCL calls" */
+	struct table_column *columns;
+	unsigned column_count;
+	struct cell *cells; /* row after row */
+	uint32_t row_count;
+	char **notes;       /* lines under the table */
+	unsigned note_count;
+	bool failed;        /* memory ran out */
+};
+
+/* A few tables and the lines around them, in order. */
+struct report {
+	struct table **tables;
+	unsigned table_count;
+	struct text_lines {
+		char **lines;
+		unsigned count;
+	} head, foot;
+	bool failed;
+};
+
+struct table *report_table(struct report *r, const char *name, const char *title);
+void report_head(struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void report_foot(struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void report_release(struct report *r);
+
+/* Columns are added before rows. Heading and name are borrowed. */
+void table_column(struct table *t, const char *name, const char *heading, enum cell_unit unit);
+
+/* The cells of a new row, all "none". NULL: no memory (and `failed`). */
+struct cell *table_row(struct table *t);
+void table_note(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Drops the last table when it has no row. */
+void report_drop_empty(struct report *r);
+
+void cell_text(struct table *t, struct cell *c, const char *text);
+void cell_number(struct cell *c, uint64_t u);
+void cell_real(struct cell *c, double f);
+
+#endif

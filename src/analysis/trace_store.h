@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store of a trace: the one that is there if it is still good, else a new one. */
+#ifndef ANALYSIS_TRACE_STORE_H
+#define ANALYSIS_TRACE_STORE_H
+
+#include "formats/store/store.h"
+
+/*
+ * Opens TRACE/store.db, built or rebuilt from the raw files first when it is missing, older than
+ * they are, of another schema or when `rebuild`. Where the trace cannot be written to, the store
+ * is built in the folder for temporary files and gone afterwards; the log says so. `path` may
+ * also name a store itself.
+ */
+kymo_status_t trace_store_open(const char *path, bool rebuild, const struct format_options *o,
+			       struct store **out);
+
+#endif

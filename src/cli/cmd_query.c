@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `kymo query`: SQL over the stores of traces, built where they are missing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "report/report.h"
+#ifdef KYMO_HAVE_SQLITE
+#include "analysis/trace_store.h"
+#include "report/query.h"
+#endif
+
+struct query_options {
+	bool schema, rebuild;
+	int format;
+};
+
+static struct query_options options;
+
+#define AT(member) offsetof(struct query_options, member)
+
+static const struct knob rows[] = {
+	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Query",
+	 "How results are printed"},
+	{"schema", 0, KNOB_FLAG, 0, AT(schema), NULL, NULL, NULL, NULL, "Query",
+	 "Print the tables and views instead; no trace is needed"},
+	{"rebuild", 0, KNOB_FLAG, 0, AT(rebuild), NULL, NULL, NULL, NULL, "Query",
+	 "Build the store again even if it looks good"},
+};
+
+static struct knob_table table = {.command = "query", .rows = rows, .count = 3, .values = &options};
+
+#ifdef KYMO_HAVE_SQLITE
+static void log_message(struct stream_log *l, int severity, const char *text)
+{
+	if (severity >= 3)
+		cli_error("%s", text);
+	else
+		cli_warn("%s", text);
+}
+
+static int query(struct store **stores, char **paths, unsigned count, const char *sql,
+		 struct stream_log *log)
+{
+	kymo_status_t status = KYMO_OK;
+
+	if (count > 1)
+		status = query_join(stores, (const char *const *)paths, count, log);
+	if (status == KYMO_OK)
+		status = query_print(stores[0], sql, (enum report_format)options.format, stdout, log);
+	if (status == KYMO_ERROR_NO_MEMORY)
+		cli_error("not enough memory; csv and json need less");
+	if (status == KYMO_ERROR_INVALID_ARGUMENT)
+		return CLI_USAGE;
+	return status == KYMO_OK ? CLI_OK : CLI_FAILURE;
+}
+
+static int run_query(int argc, char **argv)
+{
+	struct stream_log log = {log_message};
+	struct format_options o = {.log = &log, .progress = cli_progress,
+				   .progress_data = (void *)(uintptr_t) "Building the store"};
+	struct store **stores;
+	unsigned count = 0;
+	int result = CLI_OK;
+
+	if (options.schema) {
+		fputs(store_schema, stdout);
+		return CLI_OK;
+	}
+	if (argc < 2)
+		return cli_usage("query", argc ? "what is the question? The last operand is SQL"
+					       : "which trace, and which question?");
+	stores = calloc((size_t)argc, sizeof(struct store *));
+	if (!stores)
+		return CLI_FAILURE;
+	for (int i = 0; i < argc - 1 && result == CLI_OK; i++) {
+		if (trace_store_open(argv[i], options.rebuild, &o, &stores[i]) != KYMO_OK)
+			result = CLI_FAILURE;
+		else
+			count++;
+	}
+	if (result == CLI_OK)
+		result = query(stores, argv, count, argv[argc - 1], &log);
+	for (unsigned i = 0; i < count; i++)
+		store_close(stores[i]);
+	free(stores);
+	return result;
+}
+#else
+static int run_query(int argc, char **argv)
+{
+	cli_error("this kymo was built without SQLite, which queries need; install its development "
+		  "files (libsqlite3-dev) and build again");
+	return CLI_FAILURE;
+}
+#endif
+
+const struct command cmd_query = {
+	.name = "query",
+	.operands = "[OPTION]... TRACE... SQL",
+	.summary = "Ask a trace questions in SQL",
+	.about = "The trace's database is built when it is first asked, and kept in the trace.\n"
+		 "Tables hold records, views have the names and columns of ROCpd: regions, kernels,\n"
+		 "memory_copies, memory_allocations, top, top_kernels, busy, kernel_summary ...\n"
+		 "kymo_arg(op, args, 'name') is an argument of a call, kymo_args(op, args) all of them\n"
+		 "as JSON, kymo_status(op, status) the name of a status. With several traces every table\n"
+		 "is the union of theirs, with a column `trace`.\n"
+		 "Example: kymo query T.kymo \"SELECT * FROM top_kernels LIMIT 10\"",
+	.knobs = &table,
+	.run = run_query,
+};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `kymo summary`: where the time of one or several traces went. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/summary.h"
+#include "cli/cli.h"
+#include "report/report.h"
+
+struct summary_options {
+	const char *by;
+	int format;
+};
+
+static struct summary_options options;
+
+#define AT(member) offsetof(struct summary_options, member)
+
+static const struct knob rows[] = {
+	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op", "op|thread|process|rank|device|queue|trace", NULL,
+	 "Summary", "What a row stands for; several words: a row for each combination"},
+	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
+	 "How it is printed; times in csv and json are nanoseconds"},
+};
+
+static struct knob_table table = {.command = "summary", .rows = rows, .count = 2, .values = &options};
+
+static void log_message(struct stream_log *l, int severity, const char *text)
+{
+	if (severity >= 3)
+		cli_error("%s", text);
+	else
+		cli_warn("%s", text);
+}
+
+static int print_traces(struct summary *s, unsigned count, unsigned by)
+{
+	struct report r = {0};
+	int result = CLI_OK;
+
+	if (summary_report(&r, s, count, by) != KYMO_OK) {
+		cli_error("not enough memory for the summary");
+		result = CLI_FAILURE;
+	} else if (!report_print(&r, (enum report_format)options.format, stdout)) {
+		cli_error("the summary could not be written");
+		result = CLI_FAILURE;
+	}
+	report_release(&r);
+	return result;
+}
+
+static int run_summary(int argc, char **argv)
+{
+	struct stream_log log = {log_message};
+	struct format_options o = {.log = &log, .progress = cli_progress,
+				   .progress_data = (void *)(uintptr_t) "Reading"};
+	struct summary *s;
+	unsigned by, count = 0;
+	const char *bad;
+	size_t bad_length;
+	int result = CLI_OK;
+
+	if (argc == 0)
+		return cli_usage("summary", "which trace? (the directory that `kymo run` left)");
+	by = summary_by_parse(options.by, &bad, &bad_length);
+	if (!by)
+		return cli_usage("summary", "--by does not know \"%.*s\"", (int)bad_length, bad);
+	s = calloc((size_t)argc, sizeof(*s));
+	if (!s)
+		return CLI_FAILURE;
+	for (int i = 0; i < argc && result == CLI_OK; i++) {
+		if (summary_read(&s[i], argv[i], SUMMARY_ANY, &o) != KYMO_OK)
+			result = CLI_FAILURE;
+		else
+			count++;
+	}
+	if (result == CLI_OK)
+		result = print_traces(s, count, by);
+	for (unsigned i = 0; i < count; i++)
+		summary_release(&s[i]);
+	free(s);
+	return result;
+}
+
+const struct command cmd_summary = {
+	.name = "summary",
+	.operands = "[OPTION]... TRACE...",
+	.summary = "Show where the time of a trace went",
+	.about = "Host calls by API, kernels, copies, queues, memory, waiting and errors; and always what\n"
+		 "was lost and how far times can be trusted. Several traces are added up; --by trace,op\n"
+		 "keeps them apart.",
+	.knobs = &table,
+	.run = run_summary,
+};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cells as text: four significant digits and a unit for people, base units for programs. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "report/report.h"
+
+/* "1.234 ms": the largest unit that leaves a number of at least 1. */
+static const char *scaled(double v, double step, const char *const *units, unsigned count,
+			  char buffer[32])
+{
+	unsigned u = 0;
+	int decimals;
+
+	while (u + 1 < count && v >= step) {
+		v /= step;
+		u++;
+	}
+	decimals = v >= 999.5 ? 0 : v >= 99.95 ? 1 : v >= 9.995 ? 2 : 3;
+	if (u == 0 && v == (double)(uint64_t)v)
+		decimals = 0;
+	snprintf(buffer, 32, "%.*f %s", decimals, v, units[u]);
+	return buffer;
+}
+
+static const char *show_time(uint64_t ns, char buffer[32])
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+
+	return scaled((double)ns, 1000, units, 4, buffer);
+}
+
+/* Thousands apart: "1,234,567". */
+static const char *show_count(uint64_t v, char buffer[32])
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v), at = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			buffer[at++] = ',';
+		buffer[at++] = digits[i];
+	}
+	buffer[at] = '\0';
+	return buffer;
+}
+
+const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32])
+{
+	static const char *const bytes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	static const char *const rates[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+
+	if (c->none)
+		return "";
+	switch (unit) {
+	case CELL_TEXT:
+		return c->s;
+	case CELL_COUNT:
+		return show_count(c->u, buffer);
+	case CELL_TIME:
+		return show_time(c->u, buffer);
+	case CELL_TIMESTAMP:
+		snprintf(buffer, 32, "%.6f s", (double)c->u / 1e9);
+		return buffer;
+	case CELL_BYTES:
+		return scaled((double)c->u, 1024, bytes, 5, buffer);
+	case CELL_RATE:
+		return scaled(c->f, 1000, rates, 5, buffer);
+	case CELL_PERCENT:
+		snprintf(buffer, 32, "%.1f", c->f);
+		return buffer;
+	default:
+		snprintf(buffer, 32, "%.6g", c->f);
+		return buffer;
+	}
+}
+
+const char *cell_raw(const struct cell *c, enum cell_unit unit, char buffer[32])
+{
+	if (c->none)
+		return "";
+	switch (unit) {
+	case CELL_TEXT:
+		return c->s;
+	case CELL_RATE:
+	case CELL_PERCENT:
+	case CELL_NUMBER:
+		snprintf(buffer, 32, "%.6g", c->f);
+		return buffer;
+	default:
+		snprintf(buffer, 32, "%" PRIu64, c->u);
+		return buffer;
+	}
+}

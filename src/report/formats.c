@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports as Markdown, CSV and JSON. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "report/report.h"
+
+/* ---- Markdown ---------------------------------------------------------------------------------- */
+
+static void markdown_cell(FILE *out, const char *s)
+{
+	fputs(" ", out);
+	for (; *s; s++) {
+		if (*s == '|' || *s == '\\')
+			fputc('\\', out);
+		fputc(*s == '\n' ? ' ' : *s, out);
+	}
+	fputs(" |", out);
+}
+
+static void markdown_table(const struct table *t, FILE *out)
+{
+	char buffer[32];
+
+	if (*t->title)
+		fprintf(out, "\n### %s\n", t->title);
+	fputs("\n|", out);
+	for (unsigned c = 0; c < t->column_count; c++)
+		markdown_cell(out, t->columns[c].heading);
+	fputs("\n|", out);
+	for (unsigned c = 0; c < t->column_count; c++)
+		fputs(t->columns[c].right ? "---:|" : "---|", out);
+	fputc('\n', out);
+	for (uint32_t r = 0; r < t->row_count; r++) {
+		fputc('|', out);
+		for (unsigned c = 0; c < t->column_count; c++)
+			markdown_cell(out, cell_show(&t->cells[(size_t)r * t->column_count + c],
+						     t->columns[c].unit, buffer));
+		fputc('\n', out);
+	}
+	for (unsigned i = 0; i < t->note_count; i++)
+		fprintf(out, "\n%s\n", t->notes[i]);
+}
+
+void report_print_markdown(const struct report *r, FILE *out)
+{
+	for (unsigned i = 0; i < r->head.count; i++)
+		fprintf(out, "%s%s\n", i ? "\n" : "", r->head.lines[i]);
+	for (unsigned i = 0; i < r->table_count; i++)
+		markdown_table(r->tables[i], out);
+	for (unsigned i = 0; i < r->foot.count; i++)
+		fprintf(out, "\n%s\n", r->foot.lines[i]);
+}
+
+/* ---- CSV --------------------------------------------------------------------------------------- */
+
+void csv_field(FILE *out, const char *text)
+{
+	if (!text[strcspn(text, ",\"\r\n")]) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+/* The columns of all tables, each name once. */
+struct union_columns {
+	const char **names;
+	unsigned count;
+};
+
+static void collect(struct union_columns *u, const struct report *r)
+{
+	unsigned room = 0;
+
+	for (unsigned i = 0; i < r->table_count; i++)
+		room += r->tables[i]->column_count;
+	u->count = 0;
+	u->names = calloc(room ? room : 1, sizeof(*u->names));
+	for (unsigned i = 0; u->names && i < r->table_count; i++) {
+		for (unsigned c = 0; c < r->tables[i]->column_count; c++) {
+			const char *name = r->tables[i]->columns[c].name;
+			unsigned k;
+
+			for (k = 0; k < u->count && strcmp(u->names[k], name) != 0; k++)
+				;
+			if (k == u->count)
+				u->names[u->count++] = name;
+		}
+	}
+}
+
+static void csv_row(const struct union_columns *u, const struct table *t, uint32_t row, bool named,
+		    FILE *out)
+{
+	char buffer[32];
+
+	if (named)
+		csv_field(out, t->name);
+	for (unsigned k = 0; k < u->count; k++) {
+		unsigned c;
+
+		if (named || k)
+			fputc(',', out);
+		for (c = 0; c < t->column_count && strcmp(t->columns[c].name, u->names[k]) != 0; c++)
+			;
+		if (c < t->column_count)
+			csv_field(out, cell_raw(&t->cells[(size_t)row * t->column_count + c],
+						t->columns[c].unit, buffer));
+	}
+	fputs("\r\n", out);
+}
+
+void report_print_csv(const struct report *r, FILE *out)
+{
+	struct union_columns u;
+	bool named = r->table_count != 1 || *r->tables[0]->title;
+
+	collect(&u, r);
+	if (!u.names)
+		return;
+	if (named)
+		fputs("table", out);
+	for (unsigned k = 0; k < u.count; k++) {
+		if (named || k)
+			fputc(',', out);
+		csv_field(out, u.names[k]);
+	}
+	fputs("\r\n", out);
+	for (unsigned i = 0; i < r->table_count; i++) {
+		for (uint32_t row = 0; row < r->tables[i]->row_count; row++)
+			csv_row(&u, r->tables[i], row, named, out);
+	}
+	free(u.names);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------- */
+
+void json_string(FILE *out, const char *text)
+{
+	struct text quoted = {0};
+
+	text_add_json(&quoted, text);
+	fputs(quoted.s && !quoted.failed ? quoted.s : "\"\"", out);
+	text_release(&quoted);
+}
+
+static void json_lines(FILE *out, const char *name, char *const *lines, unsigned count)
+{
+	fprintf(out, "  \"%s\": [", name);
+	for (unsigned i = 0; i < count; i++) {
+		fputs(i ? ", " : "", out);
+		json_string(out, lines[i]);
+	}
+	fputs("]", out);
+}
+
+static void json_row(const struct table *t, uint32_t row, FILE *out)
+{
+	char buffer[32];
+
+	fputc('{', out);
+	for (unsigned c = 0; c < t->column_count; c++) {
+		const struct cell *cell = &t->cells[(size_t)row * t->column_count + c];
+
+		fputs(c ? ", " : "", out);
+		json_string(out, t->columns[c].name);
+		fputs(": ", out);
+		if (cell->none)
+			fputs("null", out);
+		else if (t->columns[c].unit == CELL_TEXT)
+			json_string(out, cell->s);
+		else
+			fputs(cell_raw(cell, t->columns[c].unit, buffer), out);
+	}
+	fputc('}', out);
+}
+
+static void json_table(const struct table *t, FILE *out)
+{
+	fputs("    {\"name\": ", out);
+	json_string(out, t->name);
+	fputs(", \"title\": ", out);
+	json_string(out, t->title);
+	fputs(", \"rows\": [", out);
+	for (uint32_t r = 0; r < t->row_count; r++) {
+		fputs(r ? ",\n      " : "\n      ", out);
+		json_row(t, r, out);
+	}
+	fputs("]}", out);
+}
+
+void report_print_json(const struct report *r, FILE *out)
+{
+	fputs("{\n", out);
+	json_lines(out, "head", r->head.lines, r->head.count);
+	fputs(",\n  \"tables\": [\n", out);
+	for (unsigned i = 0; i < r->table_count; i++) {
+		fputs(i ? ",\n" : "", out);
+		json_table(r->tables[i], out);
+	}
+	fputs("\n  ],\n", out);
+	json_lines(out, "foot", r->foot.lines, r->foot.count);
+	fputs("\n}\n", out);
+}
+
+bool report_print(const struct report *r, enum report_format format, FILE *out)
+{
+	static void (*const print[])(const struct report *, FILE *) = {
+		[REPORT_TEXT] = report_print_text, [REPORT_MARKDOWN] = report_print_markdown,
+		[REPORT_CSV] = report_print_csv, [REPORT_JSON] = report_print_json};
+
+	print[format](r, out);
+	return fflush(out) == 0 && !ferror(out);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SQL over stores; see query.h. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "report/query.h"
+
+#define JOIN_MAX 11u /* SQLite attaches ten databases to one */
+
+/* ---- mistakes ---------------------------------------------------------------------------------- */
+
+/* The line of the SQL in which the mistake is, and a mark under it. */
+static void explain(struct stream_log *log, sqlite3 *db, const char *sql, const char *statement)
+{
+	int offset = -1;
+	const char *at, *begin, *end;
+
+#if SQLITE_VERSION_NUMBER >= 3038000
+	offset = sqlite3_error_offset(db);
+#endif
+	if (offset < 0) {
+		stream_error(log, "in the SQL: %s", sqlite3_errmsg(db));
+		return;
+	}
+	begin = at = statement + offset;
+	while (begin > sql && begin[-1] != '\n')
+		begin--;
+	end = at + strcspn(at, "\n");
+	stream_error(log, "in the SQL: %s (character %d)\n  %.*s\n  %*s^", sqlite3_errmsg(db),
+		     (int)(at - sql) + 1, (int)(end - begin), begin, (int)(at - begin), "");
+}
+
+/* ---- rows -------------------------------------------------------------------------------------- */
+
+/* A value as text; blobs as x'..'. Adds nothing for NULL. */
+static void add_value(struct text *out, sqlite3_stmt *s, int c)
+{
+	const unsigned char *bytes;
+	int n;
+
+	if (sqlite3_column_type(s, c) != SQLITE_BLOB) {
+		const char *text = (const char *)sqlite3_column_text(s, c);
+
+		text_add(out, text ? text : "");
+		return;
+	}
+	bytes = sqlite3_column_blob(s, c);
+	n = sqlite3_column_bytes(s, c);
+	text_add(out, "x'");
+	for (int i = 0; i < n; i++)
+		text_addf(out, "%02x", bytes[i]);
+	text_add(out, "'");
+}
+
+static void csv_rows(sqlite3_stmt *s, int *rc, FILE *out)
+{
+	struct text value = {0};
+	int columns = sqlite3_column_count(s);
+
+	for (int c = 0; c < columns; c++) {
+		fputs(c ? "," : "", out);
+		csv_field(out, sqlite3_column_name(s, c));
+	}
+	fputs("\r\n", out);
+	while ((*rc = sqlite3_step(s)) == SQLITE_ROW) {
+		for (int c = 0; c < columns; c++) {
+			value.length = 0;
+			text_add(&value, "");
+			add_value(&value, s, c);
+			fputs(c ? "," : "", out);
+			csv_field(out, value.failed ? "" : value.s);
+		}
+		fputs("\r\n", out);
+	}
+	text_release(&value);
+}
+
+static void json_value(sqlite3_stmt *s, int c, struct text *value, FILE *out)
+{
+	int type = sqlite3_column_type(s, c);
+
+	value->length = 0;
+	text_add(value, "");
+	add_value(value, s, c);
+	if (type == SQLITE_NULL || value->failed)
+		fputs("null", out);
+	else if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
+		fputs(strstr(value->s, "Inf") ? "null" : value->s, out);
+	else
+		json_string(out, value->s);
+}
+
+static void json_rows(sqlite3_stmt *s, int *rc, FILE *out)
+{
+	struct text value = {0};
+	int columns = sqlite3_column_count(s);
+	bool first = true;
+
+	fputs("[", out);
+	while ((*rc = sqlite3_step(s)) == SQLITE_ROW) {
+		fputs(first ? "\n  {" : ",\n  {", out);
+		first = false;
+		for (int c = 0; c < columns; c++) {
+			fputs(c ? ", " : "", out);
+			json_string(out, sqlite3_column_name(s, c));
+			fputs(": ", out);
+			json_value(s, c, &value, out);
+		}
+		fputs("}", out);
+	}
+	fputs("\n]\n", out);
+	text_release(&value);
+}
+
+/* Numbers are aligned to the right: a column whose first value is one is a column of numbers. */
+static bool is_number(sqlite3_stmt *s, int c)
+{
+	int type = sqlite3_column_type(s, c);
+
+	return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
+static void table_add(struct table *t, sqlite3_stmt *s, struct text *value)
+{
+	struct cell *cells = table_row(t);
+
+	for (unsigned c = 0; cells && c < t->column_count; c++) {
+		if (sqlite3_column_type(s, (int)c) == SQLITE_NULL)
+			continue;
+		value->length = 0;
+		text_add(value, "");
+		add_value(value, s, (int)c);
+		if (!value->failed)
+			cell_text(t, &cells[c], value->s);
+	}
+}
+
+static kymo_status_t table_rows(sqlite3_stmt *s, int *rc, enum report_format format, FILE *out)
+{
+	struct report r = {0};
+	struct table *t = report_table(&r, "query", "");
+	struct text value = {0};
+	int columns = sqlite3_column_count(s);
+	kymo_status_t status = KYMO_OK;
+
+	for (int c = 0; t && c < columns; c++)
+		table_column(t, sqlite3_column_name(s, c), sqlite3_column_name(s, c), CELL_TEXT);
+	while (t && (*rc = sqlite3_step(s)) == SQLITE_ROW) {
+		if (t->row_count == 0) {
+			for (int c = 0; c < columns; c++)
+				t->columns[c].right = is_number(s, c);
+		}
+		table_add(t, s, &value);
+	}
+	if (!t || t->failed || value.failed)
+		status = KYMO_ERROR_NO_MEMORY;
+	else if (*rc == SQLITE_DONE)
+		report_print(&r, format, out);
+	text_release(&value);
+	report_release(&r);
+	return status;
+}
+
+/* One statement: nothing is printed for those that have no result. */
+static kymo_status_t run(sqlite3_stmt *s, enum report_format format, FILE *out, int *rc)
+{
+	kymo_status_t status = KYMO_OK;
+
+	if (sqlite3_column_count(s) == 0)
+		*rc = sqlite3_step(s);
+	else if (format == REPORT_CSV)
+		csv_rows(s, rc, out);
+	else if (format == REPORT_JSON)
+		json_rows(s, rc, out);
+	else
+		status = table_rows(s, rc, format, out);
+	return status;
+}
+
+kymo_status_t query_print(struct store *store, const char *sql, enum report_format format, FILE *out,
+			  struct stream_log *log)
+{
+	sqlite3 *db = store_database(store);
+	const char *at = sql, *next;
+
+	for (; *at; at = next) {
+		sqlite3_stmt *s = NULL;
+		kymo_status_t status;
+		int rc = SQLITE_DONE;
+
+		if (sqlite3_prepare_v2(db, at, -1, &s, &next) != SQLITE_OK) {
+			explain(log, db, sql, at);
+			return KYMO_ERROR_INVALID_ARGUMENT;
+		}
+		if (!s)
+			continue; /* a comment or white space */
+		status = run(s, format, out, &rc);
+		if (status == KYMO_OK && rc != SQLITE_DONE) {
+			stream_error(log, "%s: %s", store_path(store), sqlite3_errmsg(db));
+			status = rc == SQLITE_CORRUPT ? KYMO_ERROR_CORRUPT
+						      : KYMO_ERROR_INVALID_ARGUMENT;
+		}
+		sqlite3_finalize(s);
+		if (status != KYMO_OK)
+			return status;
+	}
+	return fflush(out) == 0 && !ferror(out) ? KYMO_OK : KYMO_ERROR_SYSTEM;
+}
+
+/* ---- several traces ---------------------------------------------------------------------------- */
+
+static void no_arguments(sqlite3_context *c, int argc, sqlite3_value **argv)
+{
+	sqlite3_result_error(c, "arguments and statuses can be decoded when one trace is queried, "
+				"not several",
+			     -1);
+}
+
+static bool attach(sqlite3 *db, const char *path, unsigned number)
+{
+	char *sql = sqlite3_mprintf("ATTACH %Q AS t%u", path, number);
+	bool ok = sql && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+
+	sqlite3_free(sql);
+	return ok;
+}
+
+static bool unite(sqlite3 *db, const char *name, unsigned count)
+{
+	struct text sql = {0};
+	bool ok;
+
+	text_addf(&sql, "CREATE TEMP VIEW \"%s\" AS SELECT 1 AS trace, * FROM main.\"%s\"", name,
+		  name);
+	for (unsigned i = 2; i <= count; i++)
+		text_addf(&sql, " UNION ALL SELECT %u, * FROM t%u.\"%s\"", i, i, name);
+	ok = !sql.failed && sqlite3_exec(db, sql.s, NULL, NULL, NULL) == SQLITE_OK;
+	text_release(&sql);
+	return ok;
+}
+
+static bool unite_all(sqlite3 *db, unsigned count)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(db,
+				     "SELECT name FROM main.sqlite_schema WHERE type IN "
+				     "('table', 'view') AND name NOT LIKE 'sqlite_%'",
+				     -1, &s, NULL) == SQLITE_OK;
+
+	while (ok && sqlite3_step(s) == SQLITE_ROW)
+		ok = unite(db, (const char *)sqlite3_column_text(s, 0), count);
+	sqlite3_finalize(s);
+	return ok;
+}
+
+static bool name_traces(sqlite3 *db, const char *const *paths, unsigned count)
+{
+	struct text sql = {0};
+	bool ok;
+
+	for (unsigned i = 0; i < count; i++) {
+		char *row = sqlite3_mprintf("%s SELECT %u AS trace, %Q AS path",
+					    i ? " UNION ALL" : "CREATE TEMP VIEW traces AS", i + 1,
+					    paths[i]);
+
+		text_add(&sql, row ? row : "");
+		sqlite3_free(row);
+	}
+	ok = !sql.failed && sqlite3_exec(db, sql.s, NULL, NULL, NULL) == SQLITE_OK;
+	text_release(&sql);
+	return ok;
+}
+
+kymo_status_t query_join(struct store *const *stores, const char *const *paths, unsigned count,
+			 struct stream_log *log)
+{
+	static const char *const functions[] = {"kymo_arg", "kymo_args", "kymo_status"};
+	sqlite3 *db = store_database(stores[0]);
+	bool ok = true;
+
+	if (count > JOIN_MAX) {
+		stream_error(log, "%u traces at once are too many: at most %u", count, JOIN_MAX);
+		return KYMO_ERROR_LIMIT;
+	}
+	for (unsigned i = 1; ok && i < count; i++)
+		ok = attach(db, store_path(stores[i]), i + 1);
+	for (unsigned i = 0; ok && i < 3; i++)
+		ok = sqlite3_create_function(db, functions[i], i == 0 ? 3 : 2, SQLITE_UTF8, NULL,
+					     no_arguments, NULL, NULL) == SQLITE_OK;
+	ok = ok && sqlite3_exec(db, "DROP VIEW IF EXISTS temp.region_args", NULL, NULL, NULL) ==
+			   SQLITE_OK &&
+	     unite_all(db, count) && name_traces(db, paths, count);
+	if (!ok)
+		stream_error(log, "the traces cannot be queried together: %s", sqlite3_errmsg(db));
+	return ok ? KYMO_OK : KYMO_ERROR_SYSTEM;
+}

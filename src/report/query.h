@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SQL over the stores of one or several traces, and its results printed. */
+#ifndef REPORT_QUERY_H
+#define REPORT_QUERY_H
+
+#include "formats/store/store.h"
+#include "report/report.h"
+
+/*
+ * Lets queries on the first store see all of them: every table and view becomes the union of those
+ * of all traces, with a first column `trace` (1, 2, ...); `traces` names them.
+ */
+kymo_status_t query_join(struct store *const *stores, const char *const *paths, unsigned count,
+			 struct stream_log *log);
+
+/*
+ * Runs the statements and prints each one's result. CSV and JSON are written row by row, text and
+ * Markdown once the result is complete. A mistake in the SQL is explained with its place.
+ */
+kymo_status_t query_print(struct store *s, const char *sql, enum report_format format, FILE *out,
+			  struct stream_log *log);
+
+#endif

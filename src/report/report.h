@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Printing of reports: as text for a terminal or file, Markdown, CSV (RFC 4180, one table with a
+ * first column that names the table a row belongs to) and JSON.
+ */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include <stdio.h>
+
+#include "analysis/table.h"
+
+enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_CSV, REPORT_JSON };
+
+/* The names `--format` takes, in order of enum report_format. */
+#define REPORT_FORMATS "text|md|csv|json"
+
+/* False: `out` could not be written to. */
+bool report_print(const struct report *r, enum report_format format, FILE *out);
+
+/* A cell as text for people; the result lies in `buffer` or in the cell. */
+const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]);
+
+/* A cell as it is, for programs: numbers in base units. */
+const char *cell_raw(const struct cell *c, enum cell_unit unit, char buffer[32]);
+
+void report_print_text(const struct report *r, FILE *out);
+void report_print_markdown(const struct report *r, FILE *out);
+void report_print_csv(const struct report *r, FILE *out);
+void report_print_json(const struct report *r, FILE *out);
+
+/* A field of a CSV row, quoted where it must be. */
+void csv_field(FILE *out, const char *text);
+/* A JSON string with its quotes. */
+void json_string(FILE *out, const char *text);
+
+#endif

@@ -65,11 +65,11 @@ static bool whole(char **names, uint32_t count)
 	return names && (count == 0 || names[count - 1]);
 }
 
-kymo_status_t text_prepare(struct text_writer *w)
+kymo_status_t text_names_init(struct text_writer *w)
 {
 	const struct trace *t = w->t;
 
-	text_release(w);
+	text_names_release(w);
 	w->op_count = t->ops_count;
 	w->thread_count = t->threads_count;
 	w->queue_count = t->queues_count;
@@ -94,7 +94,7 @@ static void free_table(char **names, uint32_t count)
 	free(names);
 }
 
-void text_release(struct text_writer *w)
+void text_names_release(struct text_writer *w)
 {
 	free_table(w->op_names, w->op_count);
 	free_table(w->thread_names, w->thread_count);

@@ -38,8 +38,8 @@ static inline struct text_writer *text_writer_of(struct stream_sink *s)
 }
 
 /* prepare.c: names of threads, queues and operations. */
-kymo_status_t text_prepare(struct text_writer *w);
-void text_release(struct text_writer *w);
+kymo_status_t text_names_init(struct text_writer *w);
+void text_names_release(struct text_writer *w);
 const char *text_site(struct text_writer *w, uint32_t site);
 
 /* Time, duration (INT64_MIN: none) and place of a line. */

@@ -9,7 +9,7 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 	struct text_writer *w = text_writer_of(s);
 
 	w->t = t;
-	return text_prepare(w);
+	return text_names_init(w);
 }
 
 static kymo_status_t end(struct stream_sink *s, const struct trace *t)
@@ -54,7 +54,7 @@ static void text_free(struct stream_sink *s)
 	while (w->exit_count)
 		free(w->exits[--w->exit_count].line);
 	free(w->exits);
-	text_release(w);
+	text_names_release(w);
 	free(w);
 }
 

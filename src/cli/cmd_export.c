@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `kymo export`: a trace in another format. */
+#include "cli/input.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+
+static struct export_options {
+	struct cli_filter filter;
+	const char *to, *output;
+	bool force;
+} options;
+
+static const struct knob rows[] = {
+	{"to", 0, KNOB_STRING, 0, offsetof(struct export_options, to), "FORMAT", "perfetto", NULL, NULL,
+	 "Output", "Format to write; see kymo list formats"},
+	{"output", 'o', KNOB_STRING, 0, offsetof(struct export_options, output), "FILE", NULL, NULL,
+	 NULL, "Output", "File or directory to write (default: beside the trace, with the format's "
+			 "suffix); - is standard output"},
+	{"force", 'f', KNOB_FLAG, 0, offsetof(struct export_options, force), NULL, NULL, NULL, NULL,
+	 "Output", "Replace what is there"},
+	CLI_FILTER_KNOBS(struct export_options),
+};
+
+static struct knob_table knobs = {.command = "export",
+				  .rows = rows,
+				  .count = sizeof(rows) / sizeof(rows[0]),
+				  .values = &options};
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* NAME.kymo becomes NAME.pftrace; a format of directories becomes NAME-csv. */
+static void default_output(const char *trace, const struct format *f, struct text *out)
+{
+	size_t n = strlen(trace);
+
+	while (n > 1 && trace[n - 1] == '/')
+		n--;
+	if (n > 5 && (strncmp(trace + n - 5, ".kymo", 5) == 0))
+		n -= 5;
+	else if (n > 4 && strncmp(trace + n - 4, ".kyr", 4) == 0)
+		n -= 4;
+	text_add_bytes(out, trace, n);
+	if (f->suffix[0])
+		text_add(out, f->suffix);
+	else
+		text_addf(out, "-%s", f->name);
+}
+
+static kymo_status_t convert(const struct format *reader, const char *path,
+			     const struct format *writer, const struct stream_filter *filter,
+			     const struct format_options *o)
+{
+	struct stream_sink *sink;
+	struct cli_counter c;
+	kymo_status_t status = writer->write(o, &sink);
+
+	if (status != KYMO_OK)
+		return status;
+	cli_counter_init(&c, sink, 0);
+	status = reader->read(path, filter, writer->needs_order, &c.sink, o);
+	writer->sink_free(sink);
+	cli_progress_clear();
+	if (status == KYMO_OK && o->output)
+		cli_note("%s: %llu records, %s", o->output, (unsigned long long)c.count,
+			 writer->name);
+	if (status == KYMO_OK && c.count == 0)
+		cli_note("%s: no records%s", path, filter ? " that match" : "");
+	return status;
+}
+
+static kymo_status_t export_one(const char *path, const struct format *writer,
+				const struct stream_filter *filter)
+{
+	const struct format *reader = cli_reader(path);
+	struct format_options o = {.force = options.force,
+				   .log = &cli_log,
+				   .progress = cli_progress,
+				   .progress_data = (void *)(uintptr_t) "Exporting"};
+	struct text name = {0};
+	kymo_status_t status;
+
+	if (!reader)
+		return KYMO_ERROR_NOT_FOUND;
+	if (!options.output)
+		default_output(path, writer, &name);
+	o.output = options.output ? options.output : name.s;
+	if (strcmp(o.output, "-") == 0)
+		o.output = NULL;
+	if (!o.output && !writer->suffix[0]) {
+		cli_error("%s is a directory of files and cannot go to standard output; use -o DIR",
+			  writer->name);
+		status = KYMO_ERROR_INVALID_ARGUMENT;
+	} else if (o.output && writer->suffix[0] && is_directory(o.output)) {
+		cli_error("%s is a directory; give a file with -o", o.output);
+		status = KYMO_ERROR_INVALID_ARGUMENT;
+	} else {
+		status = convert(reader, path, writer, filter, &o);
+	}
+	text_release(&name);
+	cli_log_finish();
+	return status;
+}
+
+static const struct format *find_writer(void)
+{
+	const struct format *f = format_find(options.to);
+
+	if (!f)
+		cli_usage("export", "there is no format \"%s\"; \"kymo list formats\" lists them",
+			  options.to);
+	else if (!f->write)
+		cli_usage("export", "the format \"%s\" can be read only", options.to);
+	return f && f->write ? f : NULL;
+}
+
+static int run(int argc, char **argv)
+{
+	const struct format *writer = find_writer();
+	kymo_status_t worst = KYMO_OK;
+	struct stream_filter *filter;
+	bool failed;
+
+	if (!writer)
+		return CLI_USAGE;
+	if (argc == 0)
+		return cli_usage("export", "which trace? Give its directory");
+	if (argc > 1 && options.output)
+		return cli_usage("export", "-o names one output, but there are %d traces", argc);
+	filter = cli_filter_new(&options.filter, &failed);
+	if (failed)
+		return CLI_USAGE;
+	for (int i = 0; i < argc; i++) {
+		kymo_status_t status = export_one(argv[i], writer, filter);
+
+		worst = status == KYMO_OK ? worst : status;
+	}
+	stream_filter_free(filter);
+	return cli_exit(worst);
+}
+
+extern const struct command cmd_export;
+const struct command cmd_export = {
+	.name = "export",
+	.operands = "[--to FORMAT] [-o FILE] [OPTION]... TRACE...",
+	.summary = "Write a trace in another format",
+	.about = "The default is a file for the Perfetto viewer (https://ui.perfetto.dev).",
+	.knobs = &knobs,
+	.run = run,
+};

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `kymo info`: what is in a trace and how far it can be trusted. */
+#include "cli/input.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "stream/names.h"
+#include "wire/defs.h"
+
+#define ROWS_SHOWN 40u /* threads, queues, notes: more are counted */
+
+struct info {
+	struct stream_sink sink; /* first */
+	const struct trace *t;
+	uint64_t *by_domain, *by_process, *by_thread;
+	uint64_t records, failed, device, untimed, early, losses, unknown_losses;
+};
+
+static struct info *info_of(struct stream_sink *s)
+{
+	return (struct info *)(void *)s;
+}
+
+/* ---- counting ------------------------------------------------------------------------------ */
+
+static void count(struct info *c, const struct rec *r)
+{
+	c->records++;
+	c->by_domain[c->t->ops[r->op].domain]++;
+	c->by_process[r->process]++;
+	c->by_thread[r->thread]++;
+}
+
+static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
+{
+	count(info_of(s), r);
+	info_of(s)->failed += !r->ok;
+	return KYMO_OK;
+}
+
+static void count_device(struct info *c, const struct rec_device *d)
+{
+	c->device++;
+	c->untimed += d->start == 0;
+	c->early += d->causal_violation;
+}
+
+static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+{
+	count(info_of(s), &r->base);
+	count_device(info_of(s), &r->device);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
+{
+	count(info_of(s), &r->base);
+	count_device(info_of(s), &r->device);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
+{
+	count(info_of(s), &r->base);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
+{
+	count(info_of(s), &r->base);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
+{
+	count(info_of(s), r);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	info_of(s)->losses += r->count;
+	info_of(s)->unknown_losses += r->count == 0;
+	return KYMO_OK;
+}
+
+static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
+{
+	struct info *c = info_of(s);
+
+	c->t = t;
+	c->by_domain = calloc(t->domains_count, sizeof(*c->by_domain));
+	c->by_process = calloc(t->processes_count, sizeof(*c->by_process));
+	c->by_thread = calloc(t->threads_count, sizeof(*c->by_thread));
+	return c->by_domain && c->by_process && c->by_thread ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
+/* ---- printing ------------------------------------------------------------------------------ */
+
+static void heading(const char *text)
+{
+	printf("\n%s\n", text);
+}
+
+static void rest(uint32_t total)
+{
+	if (total > ROWS_SHOWN)
+		printf("  ... and %u more\n", total - ROWS_SHOWN);
+}
+
+static double seconds(int64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static void print_head(const struct info *c, const struct trace *t)
+{
+	const struct t_process *first = &t->processes[t->processes_count > 1];
+	time_t when = (time_t)(first->start_realtime / 1000000000);
+	char date[64] = "unknown";
+	struct tm tm;
+
+	if (first->start_realtime > 0 && localtime_r(&when, &tm))
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S %z", &tm);
+	printf("%-12s %s\n", "Trace", t->path);
+	printf("%-12s %s\n", "Command", t->command[0] ? t->command : "unknown");
+	printf("%-12s %s\n", "Recorded", date);
+	printf("%-12s %s\n", "Host", first->hostname[0] ? first->hostname : "unknown");
+	printf("%-12s %s\n", "Kymo", first->version[0] ? first->version : "unknown");
+	printf("%-12s %.6f s\n", "Duration", t->end > t->origin ? seconds(t->end - t->origin) : 0.0);
+	printf("%-12s %" PRIu64 "\n", "Records", c->records);
+	for (uint32_t i = 1; i < t->domains_count; i++) {
+		if (c->by_domain[i])
+			printf("  %-10s %" PRIu64 "\n", t->domains[i].name, c->by_domain[i]);
+	}
+}
+
+static void print_process(const struct info *c, const struct trace *t, uint32_t i)
+{
+	const struct t_process *p = &t->processes[i];
+	char how[64], rank[24] = "";
+
+	if (p->rank != UINT32_MAX)
+		snprintf(rank, sizeof(rank), " rank %u", p->rank);
+	printf("  %u%s  %s\n", p->pid, rank, p->argv[0] ? p->argv : p->exe);
+	printf("      %" PRIu64 " records, %s, clock within %.0f ns\n", c->by_process[i],
+	       name_process_end(p, how, sizeof(how)), p->clock_error_ns);
+	if (p->lost_records || p->lost_definitions || p->damaged_blocks)
+		printf("      lost: %" PRIu64 " records, %" PRIu64 " definitions; %" PRIu64
+		       " damaged places in its file\n",
+		       p->lost_records, p->lost_definitions, p->damaged_blocks);
+	if (p->untraced_calls || p->untimed)
+		printf("      %" PRIu64 " calls of functions that are not traced yet, %" PRIu64
+		       " device records without device time\n",
+		       p->untraced_calls, p->untimed);
+}
+
+static void print_threads(const struct info *c, const struct trace *t)
+{
+	heading("Threads");
+	for (uint32_t i = 1; i < t->threads_count && i <= ROWS_SHOWN; i++) {
+		const struct t_thread *th = &t->threads[i];
+
+		printf("  %u of %u  %-16s %" PRIu64 " records", th->tid,
+		       t->processes[th->process].pid, th->name, c->by_thread[i]);
+		if (th->lost)
+			printf(", %" PRIu64 " lost", th->lost);
+		putchar('\n');
+	}
+	rest(t->threads_count - 1);
+}
+
+static void print_clock(const struct trace *t, const struct t_agent *a)
+{
+	const struct t_clock *k = &t->clocks[a->clock];
+
+	if (a->clock == 0)
+		return;
+	if (k->error_ns < 0)
+		printf("; its clock was never aligned");
+	else
+		printf("; clock within %.0f ns (%u sync points)", k->error_ns, k->syncs);
+}
+
+static void print_devices(const struct trace *t)
+{
+	if (t->agents_count > 1)
+		heading("Devices");
+	for (uint32_t i = 1; i < t->agents_count && i <= ROWS_SHOWN; i++) {
+		const struct t_agent *a = &t->agents[i];
+
+		printf("  %s  %s, %s, %s", a->name, a->type, a->platform[0] ? a->platform : a->domain,
+		       a->driver);
+		print_clock(t, a);
+		putchar('\n');
+	}
+	rest(t->agents_count - 1);
+	if (t->queues_count > 1)
+		heading("Queues");
+	for (uint32_t i = 1; i < t->queues_count && i <= ROWS_SHOWN; i++) {
+		const struct t_queue *q = &t->queues[i];
+		char number[32];
+
+		printf("  %s / %s%s%s\n", t->agents[q->agent].name,
+		       name_queue(q, number, sizeof(number)),
+		       q->flags & QUEUE_OUT_OF_ORDER ? ", out of order" : "",
+		       q->flags & QUEUE_PROFILING_FORCED ? ", profiling switched on by Kymo" : "");
+	}
+	rest(t->queues_count - 1);
+}
+
+static void print_open_calls(const struct trace *t)
+{
+	if (t->open_calls_count > 1)
+		heading("Open when the process ended");
+	for (uint32_t i = 1; i < t->open_calls_count && i <= ROWS_SHOWN; i++) {
+		const struct t_open_call *o = &t->open_calls[i];
+
+		printf("  thread %u  %*s%s since %.9f s\n", t->threads[o->thread].tid,
+		       (int)(o->depth < 20 ? o->depth * 2 : 40), "", t->ops[o->op].name,
+		       seconds(o->start - t->origin));
+	}
+	rest(t->open_calls_count - 1);
+}
+
+static void print_notes(const struct trace *t)
+{
+	static const char *const severities[] = {"", "info", "warning", "error"};
+
+	if (t->notes_count > 1)
+		heading("Notes");
+	for (uint32_t i = 1; i < t->notes_count && i <= ROWS_SHOWN; i++) {
+		const struct t_note *n = &t->notes[i];
+
+		printf("  %-7s %s: %s", n->severity < 4 ? severities[n->severity] : "?", n->part,
+		       n->text);
+		if (n->count > 1)
+			printf(" (%" PRIu64 " times)", n->count);
+		putchar('\n');
+	}
+	rest(t->notes_count - 1);
+}
+
+static void print_quality(const struct info *c, const struct trace *t)
+{
+	uint64_t lost = 0, damaged = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		lost += t->processes[i].lost_records;
+		damaged += t->processes[i].damaged_blocks;
+	}
+	heading("Quality");
+	printf("  %-28s %" PRIu64 "\n", "lost records", lost);
+	if (c->unknown_losses)
+		printf("  %-28s %" PRIu64 " (what they held is not known)\n", "gaps of missing chunks",
+		       c->unknown_losses);
+	printf("  %-28s %" PRIu64 "\n", "damaged places", damaged);
+	printf("  %-28s %" PRIu64 "\n", "failed calls", c->failed);
+	printf("  %-28s %" PRIu64 " of %" PRIu64 "\n", "device records without time", c->untimed,
+	       c->device);
+	printf("  %-28s %" PRIu64 "\n", "starting before their call", c->early);
+}
+
+static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
+{
+	const struct info *c = info_of(s);
+
+	print_head(c, t);
+	heading("Processes");
+	for (uint32_t i = 1; i < t->processes_count && i <= ROWS_SHOWN; i++)
+		print_process(c, t, i);
+	rest(t->processes_count - 1);
+	print_threads(c, t);
+	print_devices(t);
+	print_quality(c, t);
+	print_open_calls(t);
+	print_notes(t);
+	return KYMO_OK;
+}
+
+static kymo_status_t info(const char *path)
+{
+	const struct format *reader = cli_reader(path);
+	struct format_options o = {.log = &cli_log,
+				   .progress = cli_progress,
+				   .progress_data = (void *)(uintptr_t) "Reading"};
+	struct info c = {.sink = {.begin = on_begin, .call = on_call, .dispatch = on_dispatch,
+				  .copy = on_copy, .allocation = on_allocation, .sync = on_sync,
+				  .other = on_other, .loss = on_loss, .end = on_end}};
+	kymo_status_t status;
+
+	if (!reader)
+		return KYMO_ERROR_NOT_FOUND;
+	status = reader->read(path, NULL, false, &c.sink, &o);
+	cli_progress_clear();
+	cli_log_finish();
+	free(c.by_domain);
+	free(c.by_process);
+	free(c.by_thread);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	kymo_status_t worst = KYMO_OK;
+
+	if (argc == 0)
+		return cli_usage("info", "which trace? Give its directory");
+	for (int i = 0; i < argc; i++) {
+		kymo_status_t status;
+
+		if (i)
+			putchar('\n');
+		status = info(argv[i]);
+		worst = status == KYMO_OK ? worst : status;
+	}
+	return cli_exit(worst);
+}
+
+extern const struct command cmd_info;
+const struct command cmd_info = {
+	.name = "info",
+	.operands = "TRACE...",
+	.summary = "Say what is in a trace and how far it can be trusted",
+	.run = run,
+};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Readers, messages and filters of the commands that read traces; see input.h. */
+#include "cli/input.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define WARNINGS_SHOWN 10u
+
+static unsigned warnings;
+
+static void message(struct stream_log *l, int severity, const char *text)
+{
+	if (severity >= 3)
+		cli_error("%s", text);
+	else if (warnings++ < WARNINGS_SHOWN)
+		cli_warn("%s", text);
+}
+
+struct stream_log cli_log = {message};
+
+void cli_log_finish(void)
+{
+	if (warnings > WARNINGS_SHOWN)
+		cli_warn("%u more warnings of this kind", warnings - WARNINGS_SHOWN);
+	warnings = 0;
+}
+
+const struct format *cli_reader(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0) {
+		cli_error("%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	for (const struct format *const *f = format_table; *f; f++) {
+		if ((*f)->read && (*f)->probe && (*f)->probe(path))
+			return *f;
+	}
+	cli_error("%s: not a trace: neither a directory that kymo left, nor a .kyr file, nor "
+		  "another format of \"kymo list formats\" that can be read",
+		  path);
+	return NULL;
+}
+
+struct stream_filter *cli_filter_new(const struct cli_filter *o, bool *failed)
+{
+	const struct stream_filter_spec spec = {
+		.domains = o->domains,
+		.ops = o->include,
+		.exclude = o->exclude,
+		.kernels = o->kernels,
+		.processes = o->processes,
+		.threads = o->threads,
+		.has_from = o->after != 0,
+		.has_to = o->before != 0,
+		.from = (int64_t)o->after,
+		.to = (int64_t)o->before,
+		.min_duration = (int64_t)o->min_duration,
+	};
+	struct stream_filter *filter = NULL;
+
+	*failed = false;
+	if (!o->domains && !o->include && !o->exclude && !o->kernels && !o->processes &&
+	    !o->threads && !o->after && !o->before && !o->min_duration)
+		return NULL;
+	*failed = stream_filter_new(&spec, &cli_log, &filter) != KYMO_OK;
+	return filter;
+}
+
+/* ---- counter ------------------------------------------------------------------------------- */
+
+static struct cli_counter *counter(struct stream_sink *s)
+{
+	return (struct cli_counter *)(void *)s;
+}
+
+/* Beyond the limit: nothing is passed on. */
+static bool full(struct cli_counter *c)
+{
+	return c->limit && c->count == c->limit;
+}
+
+#define FORWARD(name, type)                                                          \
+	static kymo_status_t count_##name(struct stream_sink *s, const type *r)      \
+	{                                                                            \
+		struct cli_counter *c = counter(s);                                  \
+                                                                                     \
+		if (full(c))                                                         \
+			return KYMO_ERROR_LIMIT;                                     \
+		c->count++;                                                          \
+		return c->next->name(c->next, r);                                    \
+	}
+
+FORWARD(call, struct rec)
+FORWARD(dispatch, struct rec_dispatch)
+FORWARD(copy, struct rec_copy)
+FORWARD(allocation, struct rec_allocation)
+FORWARD(sync, struct rec_sync)
+FORWARD(other, struct rec)
+
+static kymo_status_t forward_loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	struct cli_counter *c = counter(s);
+
+	return full(c) ? KYMO_ERROR_LIMIT : c->next->loss(c->next, r);
+}
+
+static kymo_status_t forward_begin(struct stream_sink *s, const struct trace *t)
+{
+	return counter(s)->next->begin(counter(s)->next, t);
+}
+
+static kymo_status_t forward_end(struct stream_sink *s, const struct trace *t)
+{
+	return counter(s)->next->end(counter(s)->next, t);
+}
+
+void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit)
+{
+	*c = (struct cli_counter){
+		.sink = {.begin = forward_begin, .call = count_call, .dispatch = count_dispatch,
+			 .copy = count_copy, .allocation = count_allocation, .sync = count_sync,
+			 .other = count_other, .loss = forward_loss, .end = forward_end},
+		.next = next,
+		.limit = limit};
+}

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+kymo_unit_test(drain ${CMAKE_CURRENT_SOURCE_DIR}/unit/drain_test.c
+               ${CMAKE_CURRENT_SOURCE_DIR}/unit/drain_support.c
+               ${CMAKE_CURRENT_SOURCE_DIR}/support/synth_producer.c
+               LIBS kymo_drain kymo_wire kymo_base PkgConfig::XXHASH PkgConfig::ZSTD)
+target_include_directories(test_drain PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -13,6 +13,12 @@
 
 #define OCL_DEVICE_WORK (CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY)
 
+/* What runs at every kernel lies together in memory: a program's kernels leave the caches cold. */
+#define OCL_HOT __attribute__((hot))
+
+/* Ticks of 10 ms, set with the door. */
+extern uint64_t ocl_ticks_10ms;
+
 /* The table of the layer below ours; entries it lacks are NULL. Set before the first call. */
 extern cl_icd_dispatch ocl_next;
 

@@ -10,8 +10,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define INTERVALS 4u /* bounds published in a second, at most */
-
 struct bound {
 	uint64_t before, after, value; /* after 0: none */
 };
@@ -90,7 +88,7 @@ struct ocl_clock *ocl_clock_new(cl_device_id device, const char *name)
 	c->sampled = sample(device, &b);
 	if (c->sampled) {
 		sync_define(c, &b, METHOD_SAMPLE);
-		c->due = b.after + tick_rate();
+		c->due = b.after + 100 * ocl_ticks_10ms;
 	}
 	c->next = atomic_load(&clocks);
 	while (!atomic_compare_exchange_weak(&clocks, &c->next, c))
@@ -124,14 +122,14 @@ static void publish(struct ocl_clock *c)
 		sync_define(c, &b, METHOD_BOUNDS);
 }
 
-void ocl_clock_bound(struct ocl_clock *c, uint64_t before, uint64_t after, uint64_t value)
+OCL_HOT void ocl_clock_bound(struct ocl_clock *c, uint64_t before, uint64_t after, uint64_t value)
 {
 	uint64_t width = after - before;
 
 	if (c->sampled) {
 		struct bound b;
 
-		if (due(c, tick_now(), tick_rate()) && sample(c->device, &b))
+		if (due(c, tick_now(), 100 * ocl_ticks_10ms) && sample(c->device, &b))
 			sync_define(c, &b, METHOD_SAMPLE);
 		return;
 	}
@@ -141,7 +139,8 @@ void ocl_clock_bound(struct ocl_clock *c, uint64_t before, uint64_t after, uint6
 		atomic_store_explicit(&c->width, width, memory_order_relaxed);
 		pthread_mutex_unlock(&c->lock);
 	}
-	if (due(c, after, tick_rate() / INTERVALS))
+	/* At most four a second. */
+	if (due(c, after, 25 * ocl_ticks_10ms))
 		publish(c);
 }
 

@@ -7,7 +7,7 @@
 
 #include "opencl_hooks.h"
 
-static bool dispatch_begin(const struct cap_frame *f, struct ocl_work *w, uint32_t kernel)
+OCL_HOT static bool dispatch_begin(const struct cap_frame *f, struct ocl_work *w, uint32_t kernel)
 {
 	if (!ocl_submit_take(f, w))
 		return false;
@@ -20,7 +20,7 @@ static bool dispatch_begin(const struct cap_frame *f, struct ocl_work *w, uint32
 	return true;
 }
 
-void ocl_post_clEnqueueNDRangeKernel(struct cap_frame *f, cl_command_queue command_queue,
+OCL_HOT void ocl_post_clEnqueueNDRangeKernel(struct cap_frame *f, cl_command_queue command_queue,
 				     cl_kernel kernel, cl_uint work_dim,
 				     const size_t *global_work_offset,
 				     const size_t *global_work_size, const size_t *local_work_size,

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LOOK_AGAIN 100u /* of a second: how often a long-running head is looked at */
-
 _Atomic bool ocl_ended;
 
 static _Atomic uint64_t sweep_tick; /* when unattended queues are looked at next */
@@ -28,7 +26,7 @@ struct times {
 
 /* ---- records ---- */
 
-static void dispatch_write(const struct ocl_work *w, const struct times *t,
+OCL_HOT static void dispatch_write(const struct ocl_work *w, const struct times *t,
 			   enum untimed_reason why, uint64_t now)
 {
 	struct cap_frame f;
@@ -57,7 +55,7 @@ static void dispatch_write(const struct ocl_work *w, const struct times *t,
 	cap_activity_commit(&f, &e);
 }
 
-static void copy_write(const struct ocl_work *w, const struct times *t, enum untimed_reason why,
+OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t, enum untimed_reason why,
 		       uint64_t now)
 {
 	struct cap_frame f;
@@ -130,7 +128,7 @@ static bool times_read(cl_event event, struct times *t)
  * A complete command answers all four queries. If we have reason to think that it is complete, the
  * question whether it is can be saved: the answer to the first query tells.
  */
-static enum state work_look(const struct ocl_work *w, enum ocl_harvest_hint hint, struct times *t)
+OCL_HOT static enum state work_look(const struct ocl_work *w, enum ocl_harvest_hint hint, struct times *t)
 {
 	t->status = 0;
 	if (hint == OCL_COMPLETE && times_read(w->event, t) && t->ended && t->started)
@@ -191,7 +189,7 @@ static void list_join(struct list *l, const struct list *more)
  * Works through `l`: what is done goes to `done`, the rest stays; those looked at in vain come
  * after the others, so that none is starved.
  */
-static void list_harvest(struct list *l, bool in_order, enum ocl_harvest_hint hint, uint32_t most,
+OCL_HOT static void list_harvest(struct list *l, bool in_order, enum ocl_harvest_hint hint, uint32_t most,
 			 struct list *done)
 {
 	struct list running = {NULL, NULL, 0};
@@ -222,7 +220,7 @@ static void list_release(const struct list *done)
 }
 
 /* Takes the list, if there is one and nobody else has taken it. */
-static bool queue_take(struct ocl_queue *q, struct list *out)
+OCL_HOT static bool queue_take(struct ocl_queue *q, struct list *out)
 {
 	bool taken = false;
 
@@ -243,7 +241,7 @@ static bool queue_take(struct ocl_queue *q, struct list *out)
  * Puts back what is still running, before what was added meanwhile; of a closed queue it stays
  * with the caller. Returns whether another thread wanted to look meanwhile.
  */
-static bool queue_put_back(struct ocl_queue *q, struct list *done, struct list *rest)
+OCL_HOT static bool queue_put_back(struct ocl_queue *q, struct list *done, struct list *rest)
 {
 	struct list added, all = *rest;
 	bool again;
@@ -264,7 +262,8 @@ static bool queue_put_back(struct ocl_queue *q, struct list *done, struct list *
 		q->free = done->head;
 	}
 	q->look_count = q->pending + OCL_HARVEST_FEW;
-	q->look_tick = tick_now() + tick_rate() / LOOK_AGAIN;
+	/* A long-running head is looked at every 10 ms at most. */
+	q->look_tick = q->pending ? tick_now() + ocl_ticks_10ms : 0;
 	q->harvesting = false;
 	again = q->again;
 	q->again = false;
@@ -275,7 +274,7 @@ static bool queue_put_back(struct ocl_queue *q, struct list *done, struct list *
 static void orphans_add(struct list *l);
 
 /* One round; returns whether another is asked for. */
-static bool harvest_once(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32_t most)
+OCL_HOT static bool harvest_once(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32_t most)
 {
 	struct list l, done = {NULL, NULL, 0};
 	bool again;
@@ -292,7 +291,7 @@ static bool harvest_once(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32
 	return again;
 }
 
-void ocl_harvest(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32_t most)
+OCL_HOT void ocl_harvest(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32_t most)
 {
 	if (harvest_once(q, hint, most))
 		harvest_once(q, OCL_LOOK, most);
@@ -386,11 +385,11 @@ void ocl_harvest_all(const void *context)
 	harvest_many(context, 0, UINT32_MAX);
 }
 
-void ocl_harvest_old(uint64_t now)
+OCL_HOT void ocl_harvest_old(uint64_t now)
 {
 	uint64_t due = atomic_load_explicit(&sweep_tick, memory_order_relaxed);
 
-	if (now < due || !atomic_compare_exchange_strong(&sweep_tick, &due, now + tick_rate() / 20))
+	if (now < due || !atomic_compare_exchange_strong(&sweep_tick, &due, now + 5 * ocl_ticks_10ms))
 		return;
 	if (due)
 		harvest_many(NULL, now, OCL_HARVEST_FEW);

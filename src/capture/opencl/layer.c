@@ -18,6 +18,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 cl_icd_dispatch ocl_next;
+uint64_t ocl_ticks_10ms;
 
 static cl_icd_dispatch ours;
 static struct cap_domain *domain;
@@ -172,6 +173,8 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch
 		*layer_dispatch_ret = target_dispatch;
 		return CL_SUCCESS;
 	}
+	tick_init();
+	ocl_ticks_10ms = tick_rate() / 100;
 	memcpy(&ocl_next, target_dispatch, entries * sizeof(void *));
 	ocl_table_install(&ours, target_dispatch, entries);
 	*layer_dispatch_ret = &ours;

@@ -31,7 +31,7 @@ static size_t hash(const void *handle)
 }
 
 /* What a reader sees, right or torn. */
-static struct ocl_object *probe(const struct ocl_slots *s, const void *handle)
+OCL_HOT static struct ocl_object *probe(const struct ocl_slots *s, const void *handle)
 {
 	for (size_t i = hash(handle) & s->mask, n = 0; n <= s->mask; i = (i + 1) & s->mask, n++) {
 		const void *key = atomic_load_explicit(&s->slot[i].handle, memory_order_acquire);
@@ -44,7 +44,7 @@ static struct ocl_object *probe(const struct ocl_slots *s, const void *handle)
 	return NULL;
 }
 
-struct ocl_object *ocl_find(enum ocl_kind kind, const void *handle)
+OCL_HOT struct ocl_object *ocl_find(enum ocl_kind kind, const void *handle)
 {
 	struct ocl_table *t = &ocl_tables[kind];
 	struct ocl_object *object;

@@ -408,7 +408,7 @@ static uint32_t kernel_new(cl_kernel kernel, const char *name, cl_program progra
 	return old && !replace ? old->object.id : id;
 }
 
-uint32_t ocl_kernel_id(cl_kernel kernel)
+OCL_HOT uint32_t ocl_kernel_id(cl_kernel kernel)
 {
 	const struct ocl_object *k = ocl_find(OCL_KERNEL, kernel);
 

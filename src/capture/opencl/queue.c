@@ -89,7 +89,7 @@ static struct ocl_queue *queue_learn(cl_command_queue queue)
 	return old ? old : q;
 }
 
-struct ocl_queue *ocl_queue_get(cl_command_queue queue)
+OCL_HOT struct ocl_queue *ocl_queue_get(cl_command_queue queue)
 {
 	struct ocl_queue *q = (struct ocl_queue *)ocl_find(OCL_QUEUE, queue);
 

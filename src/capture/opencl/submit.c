@@ -34,7 +34,7 @@ static inline void submitted(struct ocl_queue *q, bool ok, cl_event *event, bool
 		s->event = NULL;
 }
 
-bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w)
+OCL_HOT bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w)
 {
 	struct ocl_submission *s = &ocl_submission;
 
@@ -80,12 +80,12 @@ static bool pending_add(struct ocl_queue *q, struct ocl_work *w)
 	q->tail = w;
 	if (q->pending++ == 0) {
 		q->look_count = OCL_HARVEST_FEW;
-		q->look_tick = w->end + tick_rate() / 20; /* 50 ms */
+		q->look_tick = w->end + 5 * ocl_ticks_10ms;
 	}
 	return q->pending >= q->look_count || w->end >= q->look_tick;
 }
 
-void ocl_submit(struct ocl_work *w)
+OCL_HOT void ocl_submit(struct ocl_work *w)
 {
 	struct ocl_queue *q = ocl_submission.queue;
 	struct ocl_work *kept;
@@ -121,7 +121,8 @@ void ocl_submit(struct ocl_work *w)
  * none. `ok` is what tells success once `result` is there.
  */
 #define SUBMIT_AS(type, ok, activity, name, parameters, arguments)                                 \
-	type ocl_call_##name(struct cap_frame *f, ocl_pfn_##name next, PARAMETERS parameters)      \
+	OCL_HOT type ocl_call_##name(struct cap_frame *f, ocl_pfn_##name next,                     \
+				     PARAMETERS parameters)                                        \
 	{                                                                                          \
 		struct ocl_queue *q = wanted_queue(command_queue, activity);                       \
 		bool asked = event != NULL;                                                        \

@@ -10,7 +10,7 @@
 
 #include "opencl_hooks.h"
 
-void ocl_sync_record(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count)
+OCL_HOT void ocl_sync_record(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count)
 {
 	bool waits = op < SYNC_OP_BARRIER;
 	struct cap_frame activity;
@@ -35,15 +35,16 @@ static uint32_t queue_id(cl_command_queue queue)
 
 /* ---- waits ---- */
 
-void ocl_post_clFinish(struct cap_frame *f, cl_command_queue command_queue, cl_int result)
+OCL_HOT void ocl_post_clFinish(struct cap_frame *f, cl_command_queue command_queue, cl_int result)
 {
-	struct ocl_queue *q = (struct ocl_queue *)ocl_find(OCL_QUEUE, command_queue);
+	struct ocl_queue *q = result == CL_SUCCESS ? ocl_queue_get(command_queue) : NULL;
 	uint64_t now = f->end;
 
+	if (!q)
+		return;
 	if (cap_wants(CAP_ACTIVITY_SYNC))
-		ocl_sync_record(f, SYNC_OP_QUEUE, queue_id(command_queue), 0);
-	if (q)
-		ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_MANY);
+		ocl_sync_record(f, SYNC_OP_QUEUE, q->object.id, 0);
+	ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_MANY);
 	ocl_harvest_old(now);
 }
 
@@ -75,14 +76,14 @@ void ocl_post_clWaitForEvents(struct cap_frame *f, cl_uint num_events, const cl_
 	uint64_t now = f->end;
 	struct ocl_queue *q;
 
-	if (!num_events || !event_list)
+	/* Anything else than these says that nothing was waited for. */
+	if (result != CL_SUCCESS && result != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
 		return;
 	if (cap_wants(CAP_ACTIVITY_SYNC)) {
 		q = num_events == 1 ? ocl_queue_of_event(event_list[0]) : NULL;
 		ocl_sync_record(f, SYNC_OP_EVENTS, q ? q->object.id : 0, num_events);
 	}
-	if (result == CL_SUCCESS || result == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
-		events_harvest(num_events, event_list);
+	events_harvest(num_events, event_list);
 	ocl_harvest_old(now);
 }
 

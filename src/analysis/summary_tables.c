@@ -59,11 +59,9 @@ static struct cell *put_percent(struct cell *c, uint64_t part, uint64_t whole)
 	return c + 1;
 }
 
-/* A column that is only there when some row has something to say. */
-static struct cell *put_optional(struct cell *c, bool there, uint64_t v)
+/* 0 is left empty where it is the rule: errors stand out. */
+static struct cell *put_rare(struct cell *c, uint64_t v)
 {
-	if (!there)
-		return c;
 	if (v)
 		cell_number(c, v);
 	return c + 1;
@@ -135,16 +133,14 @@ static void calls_columns(struct table *t, unsigned by, bool nested, bool errors
 {
 	add_dimensions(t, by & dimensions_of(TALLY_CALL), "call");
 	table_column(t, "time_ns", "time", CELL_TIME);
-	if (nested)
-		table_column(t, "self_ns", "self", CELL_TIME);
+	table_column_if(t, nested, "self_ns", "self", CELL_TIME);
 	table_column(t, "percent", "%", CELL_PERCENT);
 	table_column(t, "calls", "calls", CELL_COUNT);
 	add_spread(t);
-	if (errors)
-		table_column(t, "errors", "errors", CELL_COUNT);
+	table_column_if(t, errors, "errors", "errors", CELL_COUNT);
 }
 
-static void calls_rows(struct table *t, const struct groups *g, bool nested, struct totals all)
+static void calls_rows(struct table *t, const struct groups *g, struct totals all)
 {
 	for (uint32_t i = 0; i < g->count && !t->failed; i++) {
 		const struct tally *n = &g->list[i]->sum;
@@ -154,12 +150,11 @@ static void calls_rows(struct table *t, const struct groups *g, bool nested, str
 			return;
 		c = put_labels(t, c, g->list[i]);
 		cell_number(c++, n->total);
-		if (nested)
-			cell_number(c++, n->self);
+		cell_number(c++, n->self);
 		c = put_percent(c, n->self, all.self);
 		cell_number(c++, n->count);
 		c = put_spread(c, g, n);
-		put_optional(c, all.errors != 0, n->errors);
+		put_rare(c, n->errors);
 	}
 }
 
@@ -180,7 +175,7 @@ static bool calls_table(struct report *r, const struct summary *s, unsigned coun
 	}
 	if (t) {
 		calls_columns(t, by, nested, all.errors != 0);
-		calls_rows(t, &g, nested, all);
+		calls_rows(t, &g, all);
 		if (nested)
 			table_note(t, "time includes traced calls made inside; self and %% do not");
 		report_drop_empty(r);
@@ -241,8 +236,8 @@ static void device_row(struct table *t, const struct groups *g, const struct gro
 	if (timed)
 		cell_number(c, (n->wait + timed / 2) / timed);
 	c++;
-	c = put_optional(c, all.untimed != 0, n->untimed);
-	put_optional(c, all.errors != 0, n->errors);
+	c = put_rare(c, n->untimed);
+	put_rare(c, n->errors);
 }
 
 static bool device_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
@@ -270,10 +265,8 @@ static bool device_table(struct report *r, const struct summary *s, unsigned cou
 		}
 		add_spread(t);
 		table_column(t, "wait_ns", "in queue", CELL_TIME);
-		if (all.untimed)
-			table_column(t, "untimed", "untimed", CELL_COUNT);
-		if (all.errors)
-			table_column(t, "errors", "failed", CELL_COUNT);
+		table_column_if(t, all.untimed, "untimed", "untimed", CELL_COUNT);
+		table_column_if(t, all.errors, "errors", "failed", CELL_COUNT);
 		for (uint32_t i = 0; i < g.count; i++)
 			device_row(t, &g, g.list[i], all, copies);
 		if (all.untimed)
@@ -333,7 +326,7 @@ static bool queues_table(struct report *r, const struct summary *s, unsigned cou
 			cell_number(cell++, x->sum.total);
 			cell = put_percent(cell, x->sum.total, whole);
 			cell_number(cell++, x->sum.count);
-			put_optional(cell, true, x->sum.bytes);
+			put_rare(cell, x->sum.bytes);
 		}
 	}
 	if (t)

@@ -108,6 +108,12 @@ void report_drop_empty(struct report *r)
 
 void table_column(struct table *t, const char *name, const char *heading, enum cell_unit unit)
 {
+	table_column_if(t, true, name, heading, unit);
+}
+
+void table_column_if(struct table *t, bool shown, const char *name, const char *heading,
+		     enum cell_unit unit)
+{
 	struct table_column *bigger =
 		realloc(t->columns, (t->column_count + 1) * sizeof(*bigger));
 
@@ -116,7 +122,8 @@ void table_column(struct table *t, const char *name, const char *heading, enum c
 		return;
 	}
 	t->columns = bigger;
-	bigger[t->column_count++] = (struct table_column){name, heading, (uint8_t)unit, unit != CELL_TEXT};
+	bigger[t->column_count++] = (struct table_column){
+		name, heading, (uint8_t)unit, unit != CELL_TEXT, !shown};
 }
 
 struct cell *table_row(struct table *t)

@@ -25,6 +25,7 @@ struct table_column {
 	const char *heading; /* for people: "average" */
 	uint8_t unit;        /* enum cell_unit */
 	bool right;          /* text aligned to the right, as numbers are */
+	bool hidden;         /* from people: it has nothing to say here */
 };
 
 struct cell {
@@ -66,6 +67,9 @@ void report_release(struct report *r);
 
 /* Columns are added before rows. Heading and name are borrowed. */
 void table_column(struct table *t, const char *name, const char *heading, enum cell_unit unit);
+/* As above; programs always see it, people only if it is `shown`. */
+void table_column_if(struct table *t, bool shown, const char *name, const char *heading,
+		     enum cell_unit unit);
 
 /* The cells of a new row, all "none". NULL: no memory (and `failed`). */
 struct cell *table_row(struct table *t);

@@ -26,17 +26,24 @@ static void markdown_table(const struct table *t, FILE *out)
 	if (*t->title)
 		fprintf(out, "\n### %s\n", t->title);
 	fputs("\n|", out);
-	for (unsigned c = 0; c < t->column_count; c++)
-		markdown_cell(out, t->columns[c].heading);
+	for (unsigned c = 0; c < t->column_count; c++) {
+		if (!t->columns[c].hidden)
+			markdown_cell(out, t->columns[c].heading);
+	}
 	fputs("\n|", out);
-	for (unsigned c = 0; c < t->column_count; c++)
-		fputs(t->columns[c].right ? "---:|" : "---|", out);
+	for (unsigned c = 0; c < t->column_count; c++) {
+		if (!t->columns[c].hidden)
+			fputs(t->columns[c].right ? "---:|" : "---|", out);
+	}
 	fputc('\n', out);
 	for (uint32_t r = 0; r < t->row_count; r++) {
 		fputc('|', out);
-		for (unsigned c = 0; c < t->column_count; c++)
-			markdown_cell(out, cell_show(&t->cells[(size_t)r * t->column_count + c],
-						     t->columns[c].unit, buffer));
+		for (unsigned c = 0; c < t->column_count; c++) {
+			if (!t->columns[c].hidden)
+				markdown_cell(out,
+					      cell_show(&t->cells[(size_t)r * t->column_count + c],
+							t->columns[c].unit, buffer));
+		}
 		fputc('\n', out);
 	}
 	for (unsigned i = 0; i < t->note_count; i++)

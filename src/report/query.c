@@ -276,7 +276,11 @@ static bool name_traces(sqlite3 *db, const char *const *paths, unsigned count)
 kymo_status_t query_join(struct store *const *stores, const char *const *paths, unsigned count,
 			 struct stream_log *log)
 {
-	static const char *const functions[] = {"kymo_arg", "kymo_args", "kymo_status"};
+	static const struct {
+		const char *name;
+		int argc;
+	} functions[] = {{"kymo_arg", 2}, {"kymo_arg", 3}, {"kymo_args", 1}, {"kymo_args", 2},
+			 {"kymo_status", 2}};
 	sqlite3 *db = store_database(stores[0]);
 	bool ok = true;
 
@@ -286,9 +290,9 @@ kymo_status_t query_join(struct store *const *stores, const char *const *paths, 
 	}
 	for (unsigned i = 1; ok && i < count; i++)
 		ok = attach(db, store_path(stores[i]), i + 1);
-	for (unsigned i = 0; ok && i < 3; i++)
-		ok = sqlite3_create_function(db, functions[i], i == 0 ? 3 : 2, SQLITE_UTF8, NULL,
-					     no_arguments, NULL, NULL) == SQLITE_OK;
+	for (unsigned i = 0; ok && i < sizeof(functions) / sizeof(*functions); i++)
+		ok = sqlite3_create_function(db, functions[i].name, functions[i].argc, SQLITE_UTF8,
+					     NULL, no_arguments, NULL, NULL) == SQLITE_OK;
 	ok = ok && sqlite3_exec(db, "DROP VIEW IF EXISTS temp.region_args", NULL, NULL, NULL) ==
 			   SQLITE_OK &&
 	     unite_all(db, count) && name_traces(db, paths, count);

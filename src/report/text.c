@@ -54,7 +54,9 @@ static void fit(const struct table *t, unsigned *width, unsigned limit)
 	bool found = false;
 
 	for (unsigned c = 0; c < t->column_count; c++) {
-		total += width[c] + (c ? GAP : 0);
+		if (t->columns[c].hidden)
+			continue;
+		total += width[c] + (total ? GAP : 0);
 		if (t->columns[c].unit == CELL_TEXT && (!found || width[c] > width[widest])) {
 			widest = c;
 			found = true;
@@ -106,14 +108,18 @@ static void print_row(const struct table *t, const struct cell *cells, const uns
 		      FILE *out)
 {
 	char buffer[32];
+	bool first = true;
 
 	for (unsigned c = 0; c < t->column_count; c++) {
 		const struct table_column *column = &t->columns[c];
 		const char *s = cells ? cell_show(&cells[c], column->unit, buffer)
 				      : column->heading;
 
-		if (c)
+		if (column->hidden)
+			continue;
+		if (!first)
 			spaces(out, GAP);
+		first = false;
 		put_cell(out, s, width[c], !column->right, c + 1 == t->column_count);
 	}
 	fputc('\n', out);

@@ -1,42 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SQL functions on arguments:
- *   kymo_arg(op, args, 'name')  one argument: a number, or text for names, handles and arrays
- *   kymo_args(op, args)         all of them as a JSON object
- *   kymo_status(op, status)     the name of a status, e.g. 'CL_INVALID_VALUE'
+ *   kymo_arg(id, 'name')   one argument of the call: a number, or text for names, handles, arrays
+ *   kymo_args(id)          all of them as a JSON object
+ *   kymo_arg(op, args, 'name'), kymo_args(op, args)   the same of a row of `activity`
+ *   kymo_status(op, status)   the name of a status, e.g. 'CL_INVALID_VALUE'
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "formats/store/args.h"
+#include "formats/store/side.h"
 #include "formats/store/store.h"
 
 #define VALUE_MAX 4096u
 
-/* The operation and record behind the first two arguments of a function; NULL: no arguments. */
-static const struct t_op *arguments(sqlite3_context *c, sqlite3_value **v, struct wire_record *w)
-{
-	const struct trace *t = sqlite3_user_data(c);
-	sqlite3_int64 op = sqlite3_value_int64(v[0]);
+struct functions {
+	const struct trace *trace;
+	struct side_reader *side;
+};
 
-	if (op <= 0 || op >= t->ops_count) {
-		sqlite3_result_error(c, "kymo_arg: the first argument is no operation of this "
-					"trace; use the column `op`",
+static const struct t_op *unpack(sqlite3_context *c, const struct trace *t, sqlite3_int64 op,
+				 const void *data, size_t length, struct wire_record *w)
+{
+	if (op <= 0 || op >= t->ops_count)
+		sqlite3_result_error(c, "kymo_arg: there is no such operation in this trace; use "
+					"the column `op`",
 				     -1);
-		return NULL;
-	}
-	if (sqlite3_value_type(v[1]) == SQLITE_NULL)
-		return NULL;
-	if (!args_unpack(&t->ops[op], sqlite3_value_blob(v[1]),
-			 (size_t)sqlite3_value_bytes(v[1]), w)) {
-		sqlite3_result_error(c, "kymo_arg: the second argument holds no arguments; use the "
-					"column `args`",
+	else if (!args_unpack(&t->ops[op], data, length, w))
+		sqlite3_result_error(c, "kymo_arg: these are no arguments; use the column `args`",
 				     -1);
+	else
+		return &t->ops[op];
+	return NULL;
+}
+
+/* The operation and record that the first `n` arguments name; NULL: it has none. */
+static const struct t_op *arguments(sqlite3_context *c, int n, sqlite3_value **v,
+				    struct wire_record *w)
+{
+	struct functions *f = sqlite3_user_data(c);
+	const void *data;
+	size_t length;
+	uint32_t op;
+
+	if (n == 2)
+		return sqlite3_value_type(v[1]) == SQLITE_NULL
+			       ? NULL
+			       : unpack(c, f->trace, sqlite3_value_int64(v[0]),
+					sqlite3_value_blob(v[1]),
+					(size_t)sqlite3_value_bytes(v[1]), w);
+	if (!side_find(f->side, sqlite3_value_int64(v[0]), &op, &data, &length))
 		return NULL;
-	}
-	return &t->ops[op];
+	return unpack(c, f->trace, op, data, length, w);
 }
 
 static bool is_text(const struct t_field *f)
@@ -81,13 +100,13 @@ static void result(sqlite3_context *c, const struct t_field *f, const struct wir
 
 static void arg_function(sqlite3_context *c, int argc, sqlite3_value **argv)
 {
-	const char *name = (const char *)sqlite3_value_text(argv[2]);
+	const char *name = (const char *)sqlite3_value_text(argv[argc - 1]);
 	struct rec_fields f = {0};
 	const struct t_field *field;
 	struct wire_record w;
 	struct wire_value v;
 
-	f.op = arguments(c, argv, &w);
+	f.op = arguments(c, argc - 1, argv, &w);
 	if (!f.op || !name)
 		return;
 	wire_cursor_init(&f.cursor, &w);
@@ -136,7 +155,7 @@ static void args_function(sqlite3_context *c, int argc, sqlite3_value **argv)
 	struct wire_record w;
 	struct wire_value v;
 
-	f.op = arguments(c, argv, &w);
+	f.op = arguments(c, argc, argv, &w);
 	if (!f.op)
 		return;
 	text_add(&out, "{");
@@ -153,7 +172,7 @@ static void args_function(sqlite3_context *c, int argc, sqlite3_value **argv)
 
 static void status_function(sqlite3_context *c, int argc, sqlite3_value **argv)
 {
-	const struct trace *t = sqlite3_user_data(c);
+	const struct trace *t = ((struct functions *)sqlite3_user_data(c))->trace;
 	sqlite3_int64 op = sqlite3_value_int64(argv[0]);
 	const char *name;
 
@@ -169,20 +188,29 @@ static void status_function(sqlite3_context *c, int argc, sqlite3_value **argv)
 /* What plain SQLite cannot say: the arguments of all calls as rows, as ROCpd has them. */
 static const char views[] =
 	"CREATE TEMP VIEW region_args AS SELECT c.id, p.pid, f.type, f.name, j.value FROM call c "
-	"JOIN json_each(kymo_args(c.op, c.args)) j "
+	"JOIN json_each(kymo_args(c.id)) j "
 	"JOIN op_field f ON f.op = c.op AND f.name = j.key "
 	"LEFT JOIN thread t ON t.id = c.thread LEFT JOIN process p ON p.id = t.process;";
 
-bool store_functions(sqlite3 *db, const struct trace *t)
+static bool add(sqlite3 *db, const char *name, int argc, struct functions *f,
+		void (*function)(sqlite3_context *, int, sqlite3_value **), void (*destroy)(void *))
 {
-	int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-	void *data = (void *)(uintptr_t)t;
+	return sqlite3_create_function_v2(db, name, argc, SQLITE_UTF8 | SQLITE_DETERMINISTIC, f,
+					  function, NULL, NULL, destroy) == SQLITE_OK;
+}
 
-	return sqlite3_create_function(db, "kymo_arg", 3, flags, data, arg_function, NULL, NULL) ==
-		       SQLITE_OK &&
-	       sqlite3_create_function(db, "kymo_args", 2, flags, data, args_function, NULL,
-				       NULL) == SQLITE_OK &&
-	       sqlite3_create_function(db, "kymo_status", 2, flags, data, status_function, NULL,
-				       NULL) == SQLITE_OK &&
+bool store_functions(sqlite3 *db, const struct trace *t, struct side_reader *side)
+{
+	struct functions *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return false;
+	*f = (struct functions){t, side};
+	/* The last one to go frees `f`, which SQLite does when creating it fails, too. */
+	return add(db, "kymo_arg", 2, f, arg_function, NULL) &&
+	       add(db, "kymo_arg", 3, f, arg_function, NULL) &&
+	       add(db, "kymo_args", 1, f, args_function, NULL) &&
+	       add(db, "kymo_args", 2, f, args_function, NULL) &&
+	       add(db, "kymo_status", 2, f, status_function, free) &&
 	       sqlite3_exec(db, views, NULL, NULL, NULL) == SQLITE_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/store/definitions.h"
+#include "formats/store/side.h"
 #include "formats/store/store.h"
 #include "stream/trace.h"
 
@@ -12,6 +13,7 @@ struct store {
 	sqlite3 *db;
 	char *path;
 	struct trace *trace;
+	struct side_reader *side; /* arguments of calls */
 	struct stream_log *log;
 };
 
@@ -92,7 +94,8 @@ static kymo_status_t load(struct store *s)
 		return refuse(s, "the store is damaged; remove it, and it is built again from the "
 				 "raw files");
 	s->trace->path = trace_string(s->trace, s->path, strlen(s->path));
-	if (!store_functions(s->db, s->trace))
+	s->side = side_reader_new(s->db);
+	if (!s->side || !store_functions(s->db, s->trace, s->side))
 		return KYMO_ERROR_NO_MEMORY;
 	return KYMO_OK;
 }
@@ -124,6 +127,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
+	side_reader_free(s->side);
 	sqlite3_close(s->db);
 	trace_free(s->trace);
 	free(s->path);

@@ -50,7 +50,9 @@ CREATE TABLE note(id INTEGER PRIMARY KEY, process INTEGER, severity INTEGER, par
 
 -- records -------------------------------------------------------------------------------------
 CREATE TABLE call(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, start INTEGER,
-	duration INTEGER, site INTEGER, status INTEGER, args BLOB);
+	duration INTEGER, site INTEGER, status INTEGER);
+-- arguments of calls, compressed: decoded by kymo_arg(call id, 'name') and kymo_args(call id)
+CREATE TABLE call_args(id INTEGER PRIMARY KEY, data BLOB);
 -- what few calls have: the call around them, the scope and external id, a stack
 CREATE TABLE call_extra(id INTEGER PRIMARY KEY, parent INTEGER, scope INTEGER, external INTEGER,
 	stack INTEGER, unwound INTEGER);
@@ -119,7 +121,7 @@ CREATE VIEW regions AS SELECT c.id, d.name AS category, o.name, 0 AS nid, p.pid,
 	c.id & 0xffffffffff AS stack_id, ifnull(x.parent, 0) AS parent_stack_id,
 	ifnull(x.external, 0) AS corr_id, NULL AS extdata, x.stack AS call_stack,
 	fn.text AS line_info, c.status, c.status <> o.status_ok AS failed, x.scope,
-	fn.text AS function, fl.text AS file, s.line, c.op, c.args
+	fn.text AS function, fl.text AS file, s.line, c.op
 	FROM call c LEFT JOIN thread t ON t.id = c.thread LEFT JOIN process p ON p.id = t.process
 	LEFT JOIN op o ON o.id = c.op LEFT JOIN domain d ON d.id = o.domain
 	LEFT JOIN call_extra x ON x.id = c.id LEFT JOIN site s ON s.id = c.site

@@ -11,7 +11,7 @@
 #include "formats/format.h"
 #include "formats/store/tally.h"
 
-#define STORE_SCHEMA_VERSION "1"
+#define STORE_SCHEMA_VERSION "2"
 #define STORE_FILE           "store.db" /* in the trace directory */
 
 /* Correlation ids at or above this have no row of their own; they are counted. */
@@ -56,8 +56,10 @@ bool store_fresh(const char *path, const char *trace_path);
 /* True when `path` looks like a store. */
 bool store_probe(const char *path);
 
-/* SQL functions kymo_arg() and kymo_args() on a connection; `t` must outlive it. */
-bool store_functions(sqlite3 *db, const struct trace *t);
+struct side_reader;
+
+/* SQL functions kymo_arg() and so on; both must outlive the connection's last statement. */
+bool store_functions(sqlite3 *db, const struct trace *t, struct side_reader *side);
 
 /* sources.c: the raw files of a trace, in table `source`. */
 bool store_sources_write(sqlite3 *db, const char *trace_path);

@@ -12,6 +12,7 @@
 #include "formats/store/args.h"
 #include "formats/store/definitions.h"
 #include "formats/store/feed.h"
+#include "formats/store/side.h"
 #include "formats/store/store.h"
 #include "formats/store/time_index.h"
 #include "stream/symbol.h"
@@ -26,7 +27,7 @@ static const struct {
 	unsigned columns;
 	bool blob;
 } rows_of[ROWS_KINDS] = {
-	[ROWS_CALL] = {"call", 8, true},
+	[ROWS_CALL] = {"call", 7, false},
 	[ROWS_CALL_EXTRA] = {"call_extra", 6, false},
 	[ROWS_DISPATCH] = {"dispatch", 26, false},
 	[ROWS_COPY] = {"copy", 21, false},
@@ -45,6 +46,7 @@ struct store_writer {
 	struct tallies *tallies;
 	int64_t origin;
 	struct feed feed[ROWS_KINDS];
+	struct side_writer *side;
 	struct time_index times[ROWS_KINDS];
 	int64_t last_id[ROWS_KINDS]; /* of tables numbered in order of arrival */
 	uint64_t unnumbered;         /* calls whose id has no row */
@@ -94,7 +96,6 @@ static kymo_status_t put_extra(struct store_writer *w, int64_t id, const struct 
 static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 {
 	struct store_writer *w = of(s);
-	struct feed *f = &w->feed[ROWS_CALL];
 	int64_t id = store_call_id(r->process, r->id), start = r->start - w->origin;
 	int64_t *c;
 
@@ -104,7 +105,7 @@ static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 		w->unnumbered++;
 		return KYMO_OK;
 	}
-	c = feed_row(f);
+	c = feed_row(&w->feed[ROWS_CALL]);
 	if (!c)
 		return failed(w);
 	c[0] = id;
@@ -114,9 +115,9 @@ static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 	c[4] = r->end - r->start;
 	c[5] = null_if_0(r->site);
 	c[6] = r->status;
-	c[7] = FEED_NULL;
-	if (r->wire && r->op < w->trace->ops_count)
-		c[7] = feed_blob_cell(f, args_pack(&w->trace->ops[r->op], r->wire, feed_blob(f)));
+	if (r->wire && r->op < w->trace->ops_count &&
+	    !side_add(w->side, id, r->op, &w->trace->ops[r->op], r->wire))
+		return failed(w);
 	time_index_add(&w->times[ROWS_CALL], id, start, start + c[4]);
 	if (r->parent || r->scope || r->external || r->stack || r->unwound)
 		return put_extra(w, id, r);
@@ -290,6 +291,9 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 	w->tallies = tallies_new(t);
 	if (!w->tallies)
 		return KYMO_ERROR_NO_MEMORY;
+	w->side = side_writer_new(w->db);
+	if (!w->side)
+		return failed(w);
 	for (unsigned k = 0; k < ROWS_KINDS; k++) {
 		if (!feed_init(&w->feed[k], w->db, rows_of[k].table, rows_of[k].columns,
 			       rows_of[k].blob))
@@ -403,6 +407,9 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 
 	for (unsigned k = 0; ok && k < ROWS_KINDS; k++)
 		ok = feed_flush(&w->feed[k]);
+	ok = ok && side_flush(w->side);
+	side_writer_free(w->side);
+	w->side = NULL;
 	tallies_end(w->tallies);
 	if (w->tallies->failed)
 		return KYMO_ERROR_NO_MEMORY;
@@ -473,6 +480,7 @@ void store_writer_free(struct stream_sink *s)
 		feed_release(&w->feed[k]);
 		time_index_release(&w->times[k]);
 	}
+	side_writer_free(w->side);
 	sqlite3_close(w->db);
 	if (!w->complete)
 		unlink(w->path);

@@ -11,6 +11,7 @@ import pathlib
 import sys
 
 from emit_desc import emit_args, emit_desc, emit_ops
+from emit_preload import emit_preload
 from emit_wrap import emit_hooks, emit_table, emit_wrap
 from model import Model, ModelError
 
@@ -23,6 +24,7 @@ FILES = {
     "opencl_hooks.h": emit_hooks,
     "opencl_wrap.c": lambda m: emit_wrap(m, LINKS_PER_OP),
     "opencl_table.c": emit_table,
+    "opencl_preload.c": emit_preload,
 }
 
 

@@ -24,6 +24,9 @@ static cl_icd_dispatch ours;
 static struct cap_domain *domain;
 static _Atomic bool open_door;
 
+/* This thread probes the loader: 1, and 2 once it is guarded. */
+static _Thread_local int probing;
+
 struct cap_domain *ocl_domain(void)
 {
 	return domain;
@@ -135,6 +138,24 @@ static cl_int answer(const void *value, size_t size, size_t room, void *out, siz
 	return CL_SUCCESS;
 }
 
+/* A guard can only be set once core is there. */
+static void probe_guard(void)
+{
+	if (probing == 1) {
+		cap_guard_enter();
+		probing = 2;
+	}
+}
+
+static void probe_set(bool on)
+{
+	if (probing == 2)
+		cap_guard_leave();
+	probing = on;
+	if (on && atomic_load(&open_door))
+		probe_guard();
+}
+
 EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info param_name, size_t param_value_size,
 					 void *param_value, size_t *param_value_size_ret)
 {
@@ -142,6 +163,8 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info param_name, size_t param_
 	const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
 	const cl_bool open = atomic_load(&open_door);
 
+	if (param_name == OCL_LAYER_PROBE_BEGIN || param_name == OCL_LAYER_PROBE_END)
+		probe_set(param_name == OCL_LAYER_PROBE_BEGIN);
 	switch (param_name) {
 	case CL_LAYER_API_VERSION:
 		return answer(&version, sizeof(version), param_value_size, param_value,
@@ -149,7 +172,8 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info param_name, size_t param_
 	case CL_LAYER_NAME:
 		return answer(name, sizeof(name), param_value_size, param_value,
 			      param_value_size_ret);
-	case OCL_LAYER_OPEN:
+	case OCL_LAYER_PROBE_BEGIN:
+	case OCL_LAYER_PROBE_END:
 		return answer(&open, sizeof(open), param_value_size, param_value,
 			      param_value_size_ret);
 	default:
@@ -182,6 +206,7 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch
 		ocl_table_attach(domain);
 		keep_lives();
 		wanted(atomic_load(&cap_activities));
+		probe_guard();
 	}
 	return CL_SUCCESS;
 }

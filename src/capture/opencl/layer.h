@@ -3,7 +3,11 @@
 #ifndef CAPTURE_OPENCL_LAYER_H
 #define CAPTURE_OPENCL_LAYER_H
 
-/* cl_bool: a loader has opened the layer already. */
-#define OCL_LAYER_OPEN 0x4b59
+/*
+ * Asked before and after a call that is made only to have the loader initialise itself; the call is
+ * not traced. cl_bool: a loader has opened the layer.
+ */
+#define OCL_LAYER_PROBE_BEGIN 0x4b59
+#define OCL_LAYER_PROBE_END   0x4b5a
 
 #endif

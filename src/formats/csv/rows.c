@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of the CSV files. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "formats/csv/csv.h"
+#include "stream/names.h"
+#include "wire/defs.h"
+
+static int64_t since(const struct csv_writer *w, int64_t ns)
+{
+	return ns ? (int64_t)((uint64_t)ns - (uint64_t)w->t->origin) : 0;
+}
+
+static void times(struct csv_writer *w, struct output *o, int64_t start, int64_t end)
+{
+	csv_signed(o, since(w, start));
+	csv_signed(o, since(w, end));
+	csv_signed(o, (int64_t)((uint64_t)end - (uint64_t)start));
+}
+
+static void place(struct csv_writer *w, struct output *o, uint32_t process, uint32_t thread)
+{
+	csv_unsigned(o, w->t->processes[process].pid);
+	csv_unsigned(o, w->t->threads[thread].tid);
+}
+
+static void queue(struct csv_writer *w, struct output *o, uint32_t i)
+{
+	const struct t_queue *q = &w->t->queues[i];
+	char name[32];
+
+	csv_text(o, w->t->agents[q->agent].name);
+	csv_text(o, i ? name_queue(q, name, sizeof(name)) : "");
+}
+
+/* "name=value; ..." of what `result` selects: the result only, or all but it. */
+static void values(struct csv_writer *w, struct output *o, const struct rec *r, bool result)
+{
+	const struct t_field *f;
+	struct rec_fields fields;
+	struct wire_value v;
+	struct text text = {0};
+	char value[1024];
+
+	rec_fields_init(&fields, w->t, r);
+	while (r->wire && rec_fields_next(&fields, &f, &v)) {
+		if (((f->flags & KYMO_FIELD_RESULT) != 0) != result ||
+		    (!r->ok && (f->flags & KYMO_FIELD_OUT)))
+			continue;
+		if (rec_value_text(f, &v, value, sizeof(value)) >= sizeof(value))
+			memcpy(value + sizeof(value) - 4, "...", 4);
+		if (!result)
+			text_addf(&text, "%s%s=", text.length ? "; " : "", f->name);
+		text_add(&text, value);
+	}
+	csv_text(o, text.s ? text.s : "");
+	text_release(&text);
+}
+
+static kymo_status_t call(struct stream_sink *s, const struct rec *r)
+{
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_CALLS];
+	const struct t_op *op = &w->t->ops[r->op];
+	const char *status = rec_status_name(op, r->status);
+	char site[512];
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	times(w, o, r->start, r->end);
+	place(w, o, r->process, r->thread);
+	csv_text(o, w->t->domains[op->domain].name);
+	csv_text(o, op->name);
+	csv_unsigned(o, r->id);
+	csv_unsigned(o, r->parent);
+	csv_signed(o, r->status);
+	csv_text(o, status ? status : "");
+	csv_unsigned(o, r->ok);
+	csv_unsigned(o, r->unwound);
+	csv_unsigned(o, r->external);
+	csv_signed(o, r->scope);
+	csv_text(o, r->site ? symbols_text(w->symbols, r->site, site, sizeof(site)) : "");
+	values(w, o, r, true);
+	values(w, o, r, false);
+	return csv_end_row(o);
+}
+
+/* Device times; of work without them the time it was seen. */
+static void device_times(struct csv_writer *w, struct output *o, const struct rec *r,
+			 const struct rec_device *d)
+{
+	if (d->start)
+		times(w, o, d->start, d->end);
+	else
+		times(w, o, r->start, r->start);
+	csv_signed(o, since(w, d->queued));
+	csv_signed(o, since(w, d->submitted));
+	place(w, o, r->process, r->thread);
+}
+
+static kymo_status_t device_end(struct csv_writer *w, struct output *o, const struct rec_device *d)
+{
+	csv_unsigned(o, d->correlation);
+	csv_signed(o, since(w, d->submit));
+	csv_signed(o, d->status);
+	csv_text(o, d->start ? "" : name_untimed(d->untimed));
+	csv_unsigned(o, d->causal_violation);
+	return csv_end_row(o);
+}
+
+static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+{
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_DISPATCHES];
+
+	device_times(w, o, &r->base, &r->device);
+	queue(w, o, r->queue);
+	csv_text(o, w->t->kernels[r->kernel].name);
+	for (int i = 0; i < 3; i++)
+		csv_unsigned(o, r->global[i]);
+	for (int i = 0; i < 3; i++)
+		csv_unsigned(o, r->local[i]);
+	return device_end(w, o, &r->device);
+}
+
+static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
+{
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_COPIES];
+
+	device_times(w, o, &r->base, &r->device);
+	csv_text(o, w->t->ops[r->base.op].name);
+	csv_unsigned(o, r->bytes);
+	queue(w, o, r->queue);
+	csv_text(o, w->t->agents[r->source_agent].name);
+	csv_text(o, name_memory_kind(r->source_kind));
+	csv_text(o, w->t->agents[r->destination_agent].name);
+	csv_text(o, name_memory_kind(r->destination_kind));
+	csv_unsigned(o, r->blocking);
+	return device_end(w, o, &r->device);
+}
+
+static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocation *r)
+{
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_ALLOCATIONS];
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	csv_signed(o, since(w, r->base.start));
+	place(w, o, r->base.process, r->base.thread);
+	csv_text(o, w->t->ops[r->base.op].name);
+	csv_text(o, name_allocation_what(r->what));
+	csv_text(o, name_memory_kind(r->kind));
+	csv_unsigned(o, r->bytes);
+	csv_hex(o, r->address);
+	csv_unsigned(o, r->allocation);
+	csv_unsigned(o, r->parent);
+	csv_text(o, w->t->agents[r->agent].name);
+	csv_unsigned(o, r->correlation);
+	return csv_end_row(o);
+}
+
+static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
+{
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_SYNCS];
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	times(w, o, r->base.start, r->base.end);
+	place(w, o, r->base.process, r->base.thread);
+	csv_text(o, w->t->ops[r->base.op].name);
+	queue(w, o, r->queue);
+	csv_unsigned(o, r->count);
+	csv_unsigned(o, r->correlation);
+	return csv_end_row(o);
+}
+
+static kymo_status_t other(struct stream_sink *s, const struct rec *r)
+{
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_OTHERS];
+	const struct t_op *op = &w->t->ops[r->op];
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	times(w, o, r->start, r->end);
+	place(w, o, r->process, r->thread);
+	csv_text(o, w->t->domains[op->domain].name);
+	csv_text(o, op->name);
+	values(w, o, r, false);
+	return csv_end_row(o);
+}
+
+static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_LOSSES];
+
+	csv_signed(o, since(w, r->after));
+	csv_signed(o, since(w, r->before));
+	place(w, o, r->process, r->thread);
+	if (r->count)
+		csv_unsigned(o, r->count);
+	else
+		csv_text(o, "unknown");
+	return csv_end_row(o);
+}
+
+void csv_set_records(struct stream_sink *s)
+{
+	s->call = call;
+	s->dispatch = dispatch;
+	s->copy = copy;
+	s->allocation = allocation;
+	s->sync = sync;
+	s->other = other;
+	s->loss = loss;
+}
+
+/* ---- definitions --------------------------------------------------------------------------- */
+
+static void bound(struct output *o, double error_ns)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.0f", error_ns);
+	csv_text(o, error_ns < 0 ? "" : text);
+}
+
+static void processes(struct csv_writer *w)
+{
+	struct output *o = &w->out[CSV_PROCESSES];
+
+	for (uint32_t i = 1; i < w->t->processes_count; i++) {
+		const struct t_process *p = &w->t->processes[i];
+		char how[64];
+
+		csv_unsigned(o, p->pid);
+		csv_unsigned(o, p->ppid);
+		if (p->rank == UINT32_MAX)
+			csv_text(o, "");
+		else
+			csv_unsigned(o, p->rank);
+		csv_text(o, p->hostname);
+		csv_text(o, p->exe);
+		csv_text(o, p->argv);
+		csv_signed(o, since(w, p->start));
+		csv_signed(o, p->start_realtime);
+		csv_text(o, name_process_end(p, how, sizeof(how)));
+		csv_unsigned(o, p->lost_records);
+		csv_unsigned(o, p->lost_definitions);
+		csv_unsigned(o, p->damaged_blocks);
+		csv_unsigned(o, p->untraced_calls);
+		csv_unsigned(o, p->untimed);
+		bound(o, p->clock_error_ns);
+		csv_end_row(o);
+	}
+}
+
+static void threads(struct csv_writer *w)
+{
+	struct output *o = &w->out[CSV_THREADS];
+
+	for (uint32_t i = 1; i < w->t->threads_count; i++) {
+		const struct t_thread *th = &w->t->threads[i];
+
+		place(w, o, th->process, i);
+		csv_text(o, th->name);
+		csv_unsigned(o, th->main);
+		csv_unsigned(o, th->lost);
+		csv_end_row(o);
+	}
+}
+
+static void agents(struct csv_writer *w)
+{
+	struct output *o = &w->out[CSV_AGENTS];
+
+	for (uint32_t i = 1; i < w->t->agents_count; i++) {
+		const struct t_agent *a = &w->t->agents[i];
+
+		csv_unsigned(o, w->t->processes[a->process].pid);
+		csv_text(o, a->name);
+		csv_text(o, a->type);
+		csv_text(o, a->vendor);
+		csv_text(o, a->driver);
+		csv_text(o, a->platform);
+		bound(o, w->t->clocks[a->clock].error_ns);
+		csv_end_row(o);
+	}
+}
+
+static void queues(struct csv_writer *w)
+{
+	struct output *o = &w->out[CSV_QUEUES];
+
+	for (uint32_t i = 1; i < w->t->queues_count; i++) {
+		const struct t_queue *q = &w->t->queues[i];
+
+		csv_unsigned(o, w->t->processes[q->process].pid);
+		queue(w, o, i);
+		csv_hex(o, q->handle);
+		csv_unsigned(o, (q->flags & QUEUE_OUT_OF_ORDER) != 0);
+		csv_unsigned(o, (q->flags & QUEUE_PROFILING_FORCED) != 0);
+		csv_end_row(o);
+	}
+}
+
+static void open_calls(struct csv_writer *w)
+{
+	struct output *o = &w->out[CSV_OPEN_CALLS];
+
+	for (uint32_t i = 1; i < w->t->open_calls_count; i++) {
+		const struct t_open_call *c = &w->t->open_calls[i];
+		const struct t_op *op = &w->t->ops[c->op];
+
+		csv_signed(o, since(w, c->start));
+		place(w, o, w->t->threads[c->thread].process, c->thread);
+		csv_text(o, w->t->domains[op->domain].name);
+		csv_text(o, op->name);
+		csv_unsigned(o, c->id);
+		csv_unsigned(o, c->depth);
+		csv_end_row(o);
+	}
+}
+
+static void notes(struct csv_writer *w)
+{
+	struct output *o = &w->out[CSV_NOTES];
+
+	for (uint32_t i = 1; i < w->t->notes_count; i++) {
+		const struct t_note *n = &w->t->notes[i];
+
+		csv_signed(o, since(w, n->time));
+		csv_unsigned(o, w->t->processes[n->process].pid);
+		csv_unsigned(o, n->severity);
+		csv_text(o, n->part);
+		csv_text(o, n->text);
+		csv_unsigned(o, n->count);
+		csv_end_row(o);
+	}
+}
+
+void csv_definitions(struct csv_writer *w)
+{
+	processes(w);
+	threads(w);
+	agents(w);
+	queues(w);
+	open_calls(w);
+	notes(w);
+}

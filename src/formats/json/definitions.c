@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of the JSON document before and after its records. */
+#include <math.h>
+#include <stdio.h>
+
+#include "formats/json/json.h"
+#include "stream/names.h"
+#include "stream/symbol.h"
+#include "wire/defs.h"
+
+void json_key(struct output *o, const char *key, bool first)
+{
+	if (!first)
+		output_char(o, ',');
+	output_json(o, key);
+	output_char(o, ':');
+}
+
+void json_key_text(struct output *o, const char *key, const char *value)
+{
+	json_key(o, key, false);
+	output_json(o, value);
+}
+
+void json_key_unsigned(struct output *o, const char *key, uint64_t v)
+{
+	json_key(o, key, false);
+	output_unsigned(o, v);
+}
+
+void json_key_signed(struct output *o, const char *key, int64_t v)
+{
+	json_key(o, key, false);
+	output_signed(o, v);
+}
+
+void json_key_hex(struct output *o, const char *key, uint64_t v)
+{
+	json_key(o, key, false);
+	if (!v) {
+		output_text(o, "null");
+		return;
+	}
+	output_char(o, '"');
+	output_hex(o, v);
+	output_char(o, '"');
+}
+
+void json_key_bool(struct output *o, const char *key, bool v)
+{
+	json_key(o, key, false);
+	output_text(o, v ? "true" : "false");
+}
+
+void json_key_real(struct output *o, const char *key, double v)
+{
+	char text[40];
+
+	json_key(o, key, false);
+	snprintf(text, sizeof(text), "%.17g", v);
+	output_text(o, isfinite(v) ? text : "null");
+}
+
+/* Opens element `i` of a list: positions are indexes, hence null at 0. */
+static void element(struct output *o, uint32_t i)
+{
+	if (i == 1)
+		output_text(o, "null");
+	output_text(o, ",\n  {");
+}
+
+static void open_list(struct output *o, const char *key)
+{
+	output_text(o, ",\n ");
+	json_key(o, key, true);
+	output_char(o, '[');
+}
+
+static void close_list(struct output *o, uint32_t count)
+{
+	output_text(o, count <= 1 ? "null]" : "]");
+}
+
+static int64_t since(const struct trace *t, int64_t ns)
+{
+	return ns ? (int64_t)((uint64_t)ns - (uint64_t)t->origin) : 0;
+}
+
+static void processes(struct output *o, const struct trace *t)
+{
+	open_list(o, "processes");
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		element(o, i);
+		json_key(o, "pid", true);
+		output_unsigned(o, p->pid);
+		json_key_unsigned(o, "ppid", p->ppid);
+		if (p->rank != UINT32_MAX)
+			json_key_unsigned(o, "rank", p->rank);
+		json_key_text(o, "exe", p->exe);
+		json_key_text(o, "argv", p->argv);
+		json_key_text(o, "cwd", p->cwd);
+		json_key_text(o, "hostname", p->hostname);
+		json_key_text(o, "kymo_version", p->version);
+		json_key_signed(o, "start", since(t, p->start));
+		json_key_signed(o, "start_realtime_ns", p->start_realtime);
+		json_key_signed(o, "realtime_offset_ns", p->realtime_offset);
+		json_key_real(o, "clock_error_ns", p->clock_error_ns);
+		output_char(o, '}');
+	}
+	close_list(o, t->processes_count);
+}
+
+static void threads(struct output *o, const struct trace *t)
+{
+	open_list(o, "threads");
+	for (uint32_t i = 1; i < t->threads_count; i++) {
+		const struct t_thread *th = &t->threads[i];
+
+		element(o, i);
+		json_key(o, "process", true);
+		output_unsigned(o, th->process);
+		json_key_unsigned(o, "tid", th->tid);
+		json_key_text(o, "name", th->name);
+		json_key_bool(o, "main", th->main);
+		output_char(o, '}');
+	}
+	close_list(o, t->threads_count);
+}
+
+static void agents(struct output *o, const struct trace *t)
+{
+	open_list(o, "agents");
+	for (uint32_t i = 1; i < t->agents_count; i++) {
+		const struct t_agent *a = &t->agents[i];
+
+		element(o, i);
+		json_key(o, "process", true);
+		output_unsigned(o, a->process);
+		json_key_text(o, "type", a->type);
+		json_key_text(o, "name", a->name);
+		json_key_text(o, "vendor", a->vendor);
+		json_key_text(o, "driver", a->driver);
+		json_key_text(o, "domain", a->domain);
+		json_key_text(o, "platform", a->platform);
+		json_key_unsigned(o, "parent", a->parent);
+		json_key_hex(o, "handle", a->handle);
+		json_key_text(o, "properties", a->properties);
+		if (a->clock && t->clocks[a->clock].error_ns >= 0)
+			json_key_real(o, "clock_error_ns", t->clocks[a->clock].error_ns);
+		output_char(o, '}');
+	}
+	close_list(o, t->agents_count);
+}
+
+static void queues(struct output *o, const struct trace *t)
+{
+	char name[32];
+
+	open_list(o, "queues");
+	for (uint32_t i = 1; i < t->queues_count; i++) {
+		const struct t_queue *q = &t->queues[i];
+
+		element(o, i);
+		json_key(o, "process", true);
+		output_unsigned(o, q->process);
+		json_key_unsigned(o, "agent", q->agent);
+		json_key_text(o, "name", name_queue(q, name, sizeof(name)));
+		json_key_hex(o, "handle", q->handle);
+		json_key_bool(o, "out_of_order", q->flags & QUEUE_OUT_OF_ORDER);
+		json_key_bool(o, "profiling_forced", q->flags & QUEUE_PROFILING_FORCED);
+		output_char(o, '}');
+	}
+	close_list(o, t->queues_count);
+}
+
+static void kernels(struct output *o, const struct trace *t)
+{
+	open_list(o, "kernels");
+	for (uint32_t i = 1; i < t->kernels_count; i++) {
+		element(o, i);
+		json_key(o, "name", true);
+		output_json(o, t->kernels[i].name);
+		json_key_unsigned(o, "program", t->kernels[i].program);
+		output_char(o, '}');
+	}
+	close_list(o, t->kernels_count);
+	open_list(o, "programs");
+	for (uint32_t i = 1; i < t->programs_count; i++) {
+		const struct t_blob *b = &t->blobs[t->programs[i].source];
+
+		element(o, i);
+		json_key(o, "kind", true);
+		output_json(o, t->programs[i].kind);
+		json_key(o, "source", false);
+		output_json_bytes(o, b->data, b->stored);
+		if (b->total > b->stored)
+			json_key_unsigned(o, "source_length", b->total);
+		output_char(o, '}');
+	}
+	close_list(o, t->programs_count);
+}
+
+static kymo_status_t sites(struct json_writer *w)
+{
+	const struct trace *t = w->t;
+	struct output *o = &w->out;
+	struct symbols *symbols = symbols_new(t, w->o.log);
+
+	if (!symbols)
+		return KYMO_ERROR_NO_MEMORY;
+	open_list(o, "sites");
+	for (uint32_t i = 1; i < t->sites_count; i++) {
+		const struct symbol *y = symbols_site(symbols, i);
+
+		element(o, i);
+		json_key(o, "module", true);
+		output_json(o, y->module);
+		json_key_hex(o, "offset", y->offset);
+		if (y->function)
+			json_key_text(o, "function", y->function);
+		if (y->file) {
+			json_key_text(o, "file", y->file);
+			json_key_unsigned(o, "line", y->line);
+		}
+		output_char(o, '}');
+	}
+	close_list(o, t->sites_count);
+	symbols_free(symbols);
+	return KYMO_OK;
+}
+
+static void stacks(struct output *o, const struct trace *t)
+{
+	open_list(o, "stacks");
+	for (uint32_t i = 1; i < t->stacks_count; i++) {
+		output_text(o, i == 1 ? "null,\n  [" : ",\n  [");
+		for (uint32_t k = 0; k < t->stacks[i].count; k++) {
+			if (k)
+				output_char(o, ',');
+			output_unsigned(o, t->stacks[i].sites[k]);
+		}
+		output_char(o, ']');
+	}
+	close_list(o, t->stacks_count);
+}
+
+static void notes(struct output *o, const struct trace *t)
+{
+	open_list(o, "notes");
+	for (uint32_t i = 1; i < t->notes_count; i++) {
+		const struct t_note *n = &t->notes[i];
+
+		element(o, i);
+		json_key(o, "time", true);
+		output_signed(o, since(t, n->time));
+		json_key_unsigned(o, "process", n->process);
+		json_key_unsigned(o, "severity", n->severity);
+		json_key_text(o, "part", n->part);
+		json_key_text(o, "text", n->text);
+		json_key_unsigned(o, "count", n->count);
+		output_char(o, '}');
+	}
+	close_list(o, t->notes_count);
+}
+
+kymo_status_t json_definitions(struct json_writer *w)
+{
+	struct output *o = &w->out;
+	const struct trace *t = w->t;
+	kymo_status_t status;
+
+	output_text(o, "{\"kymo\":{\"format\":1,\"version\":\"" KYMO_VERSION "\"},\n\"trace\":{");
+	json_key(o, "path", true);
+	output_json(o, t->path);
+	json_key_text(o, "command", t->command);
+	json_key_signed(o, "origin_ns", t->origin);
+	processes(o, t);
+	threads(o, t);
+	agents(o, t);
+	queues(o, t);
+	kernels(o, t);
+	status = sites(w);
+	stacks(o, t);
+	notes(o, t);
+	output_text(o, "},\n\"records\":[");
+	return status;
+}
+
+static void open_calls(struct output *o, const struct trace *t)
+{
+	output_text(o, ",\n ");
+	json_key(o, "open_calls", true);
+	output_char(o, '[');
+	for (uint32_t i = 1; i < t->open_calls_count; i++) {
+		const struct t_open_call *c = &t->open_calls[i];
+
+		output_text(o, i == 1 ? "\n  {" : ",\n  {");
+		json_key(o, "thread", true);
+		output_unsigned(o, c->thread);
+		json_key_text(o, "domain", t->domains[t->ops[c->op].domain].name);
+		json_key_text(o, "op", t->ops[c->op].name);
+		json_key_unsigned(o, "id", c->id);
+		json_key_unsigned(o, "depth", c->depth);
+		json_key_signed(o, "start", since(t, c->start));
+		output_char(o, '}');
+	}
+	output_char(o, ']');
+}
+
+void json_end(struct json_writer *w, const struct trace *t)
+{
+	struct output *o = &w->out;
+	char how[64];
+
+	output_text(o, "\n],\n\"end\":{");
+	json_key(o, "end_ns", true);
+	output_signed(o, since(t, t->end));
+	open_list(o, "processes");
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		element(o, i);
+		json_key(o, "how", true);
+		output_json(o, name_process_end(p, how, sizeof(how)));
+		json_key_signed(o, "end", since(t, p->end));
+		json_key_unsigned(o, "lost_records", p->lost_records);
+		json_key_unsigned(o, "lost_definitions", p->lost_definitions);
+		json_key_unsigned(o, "damaged_blocks", p->damaged_blocks);
+		json_key_unsigned(o, "untraced_calls", p->untraced_calls);
+		json_key_unsigned(o, "untimed", p->untimed);
+		output_char(o, '}');
+	}
+	close_list(o, t->processes_count);
+	open_calls(o, t);
+	output_text(o, "}}\n");
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The JSON writer's state. One document, streamed:
+ *
+ *   {"kymo": {"format": 1, "version": ...},
+ *    "trace": {"path", "command", "origin_ns", "processes": [...], "threads": [...], "agents",
+ *              "queues", "kernels", "programs", "sites", "stacks", "notes"},
+ *    "records": [{"kind": "call" | "dispatch" | "copy" | "allocation" | "sync" | "other" | "loss",
+ *                 ...}, ...],
+ *    "end": {"end_ns", "processes": [totals], "threads": [totals], "open_calls": [...]}}
+ *
+ * Times are integers, ns since origin_ns (node time, CLOCK_MONOTONIC_RAW). "thread", "agent",
+ * "queue", "kernel", "site" of a record are positions in the lists of "trace", which therefore hold
+ * null at position 0. Handles and pointers are strings in hexadecimal, null when zero; enumerators
+ * and flags are their names; an argument that was cut is named in "cut" with its true length.
+ */
+#ifndef FORMATS_JSON_JSON_H
+#define FORMATS_JSON_JSON_H
+
+#include "formats/format.h"
+#include "stream/output.h"
+
+struct json_writer {
+	struct stream_sink sink; /* first */
+	struct format_options o;
+	struct output out;
+	const struct trace *t;
+	bool later_record; /* a comma is due */
+};
+
+static inline struct json_writer *json_writer_of(struct stream_sink *s)
+{
+	return (struct json_writer *)(void *)s;
+}
+
+/* "key": after a comma unless `first`. */
+void json_key(struct output *o, const char *key, bool first);
+void json_key_text(struct output *o, const char *key, const char *value);
+void json_key_unsigned(struct output *o, const char *key, uint64_t v);
+void json_key_signed(struct output *o, const char *key, int64_t v);
+void json_key_hex(struct output *o, const char *key, uint64_t v); /* null when zero */
+void json_key_bool(struct output *o, const char *key, bool v);
+void json_key_real(struct output *o, const char *key, double v);
+
+/* definitions.c */
+kymo_status_t json_definitions(struct json_writer *w);
+void json_end(struct json_writer *w, const struct trace *t);
+
+/* records.c */
+void json_set_records(struct stream_sink *s);
+
+#endif

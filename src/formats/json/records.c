@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records as JSON objects, one a line. */
+#include <math.h>
+
+#include "formats/json/json.h"
+#include "stream/names.h"
+
+static int64_t since(const struct json_writer *w, int64_t ns)
+{
+	return (int64_t)((uint64_t)ns - (uint64_t)w->t->origin);
+}
+
+/* What all records have. */
+static void begin(struct json_writer *w, const char *kind, const struct rec *r)
+{
+	struct output *o = &w->out;
+	const struct t_op *op = &w->t->ops[r->op];
+
+	output_text(o, w->later_record ? ",\n{\"kind\":\"" : "\n{\"kind\":\"");
+	w->later_record = true;
+	output_text(o, kind);
+	output_char(o, '"');
+	json_key_text(o, "domain", w->t->domains[op->domain].name);
+	json_key_text(o, "op", op->name);
+	json_key_unsigned(o, "thread", r->thread);
+	json_key_signed(o, "start", since(w, r->start));
+	json_key_signed(o, "end", since(w, r->end));
+}
+
+static kymo_status_t end(struct json_writer *w)
+{
+	output_char(&w->out, '}');
+	return output_status(&w->out);
+}
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+static void quoted(struct output *o, const struct t_field *f, const struct wire_value *v)
+{
+	char text[512];
+	size_t n = rec_value_text(f, v, text, sizeof(text));
+
+	output_json_bytes(o, text, n < sizeof(text) ? n : sizeof(text) - 1);
+}
+
+/* JSON knows no infinity. */
+static void real(struct output *o, const struct t_field *f, const struct wire_value *v)
+{
+	if (isfinite(v->f))
+		output_value(o, f, v);
+	else
+		output_text(o, "null");
+}
+
+static void number(struct output *o, const struct t_field *f, const struct wire_value *v)
+{
+	switch (v->kind) {
+	case KYMO_KIND_SIGNED:
+	case KYMO_KIND_TIME:
+		output_signed(o, v->i);
+		break;
+	case KYMO_KIND_FLOAT:
+		real(o, f, v);
+		break;
+	case KYMO_KIND_BOOL:
+		output_text(o, v->u ? "true" : "false");
+		break;
+	case KYMO_KIND_POINTER:
+	case KYMO_KIND_HANDLE:
+		if (v->u)
+			quoted(o, f, v);
+		else
+			output_text(o, "null");
+		break;
+	case KYMO_KIND_ENUM:
+	case KYMO_KIND_FLAGS:
+		quoted(o, f, v);
+		break;
+	default:
+		output_unsigned(o, v->u);
+		break;
+	}
+}
+
+/* An element as if it were a value of its own. */
+static void array(struct output *o, const struct t_field *f, const struct wire_value *v)
+{
+	struct t_field one = *f;
+	struct wire_value e = {.present = true, .kind = f->element};
+
+	one.kind = f->element;
+	output_char(o, '[');
+	for (uint32_t i = 0; i < v->count; i++) {
+		e.u = wire_element(v, f->element, f->size, i);
+		if (f->element == KYMO_KIND_FLOAT && f->size == 4) {
+			float narrow;
+
+			memcpy(&narrow, &e.u, 4);
+			e.f = (double)narrow;
+		} else if (f->element == KYMO_KIND_FLOAT) {
+			memcpy(&e.f, &e.u, 8);
+		}
+		if (i)
+			output_char(o, ',');
+		number(o, &one, &e);
+	}
+	output_char(o, ']');
+}
+
+static void value(struct output *o, const struct t_field *f, const struct wire_value *v)
+{
+	if (!v->present)
+		output_text(o, "null");
+	else if (f->kind == KYMO_KIND_STRING)
+		output_json_bytes(o, (const char *)v->data, v->count);
+	else if (f->kind == KYMO_KIND_ARRAY)
+		array(o, f, v);
+	else if (f->kind == KYMO_KIND_BYTES)
+		quoted(o, f, v);
+	else
+		number(o, f, v);
+}
+
+/* Out-values of failed calls are no values; see KYMO_FIELD_OUT. */
+static bool has_value(const struct t_field *f, const struct rec *r)
+{
+	return r->ok || !(f->flags & KYMO_FIELD_OUT);
+}
+
+static void arguments(struct json_writer *w, const struct rec *r)
+{
+	struct output *o = &w->out;
+	const struct t_field *f;
+	struct rec_fields fields;
+	struct wire_value v;
+	bool first = true;
+
+	if (!r->wire || r->wire->no_fields)
+		return;
+	json_key(o, "args", false);
+	output_char(o, '{');
+	rec_fields_init(&fields, w->t, r);
+	while (rec_fields_next(&fields, &f, &v)) {
+		if (!has_value(f, r))
+			continue;
+		json_key(o, f->name, first);
+		value(o, f, &v);
+		first = false;
+	}
+	output_char(o, '}');
+}
+
+/* True lengths of the arguments of which only a part was stored. */
+static void cut(struct json_writer *w, const struct rec *r)
+{
+	const struct t_field *f;
+	struct rec_fields fields;
+	struct wire_value v;
+	bool first = true;
+
+	rec_fields_init(&fields, w->t, r);
+	while (r->wire && rec_fields_next(&fields, &f, &v)) {
+		if (v.total <= v.count)
+			continue;
+		if (first)
+			output_text(&w->out, ",\"cut\":{");
+		json_key(&w->out, f->name, first);
+		output_unsigned(&w->out, v.total);
+		first = false;
+	}
+	if (!first)
+		output_char(&w->out, '}');
+}
+
+/* ---- kinds --------------------------------------------------------------------------------- */
+
+static kymo_status_t call(struct stream_sink *s, const struct rec *r)
+{
+	struct json_writer *w = json_writer_of(s);
+	struct output *o = &w->out;
+	const char *status;
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	status = rec_status_name(&w->t->ops[r->op], r->status);
+	begin(w, "call", r);
+	json_key_unsigned(o, "id", r->id);
+	if (r->parent)
+		json_key_unsigned(o, "parent", r->parent);
+	json_key_signed(o, "status", r->status);
+	if (status)
+		json_key_text(o, "status_name", status);
+	json_key_bool(o, "ok", r->ok);
+	if (r->unwound)
+		json_key_bool(o, "unwound", true);
+	if (r->external)
+		json_key_unsigned(o, "external", r->external);
+	if (r->scope)
+		json_key_signed(o, "scope", r->scope);
+	if (r->site)
+		json_key_unsigned(o, "site", r->site);
+	if (r->stack)
+		json_key_unsigned(o, "stack", r->stack);
+	arguments(w, r);
+	cut(w, r);
+	return end(w);
+}
+
+static void device(struct json_writer *w, const struct rec_device *d)
+{
+	struct output *o = &w->out;
+
+	json_key_unsigned(o, "correlation", d->correlation);
+	if (d->start) {
+		json_key_signed(o, "device_queued", since(w, d->queued));
+		json_key_signed(o, "device_submitted", since(w, d->submitted));
+		json_key_signed(o, "device_start", since(w, d->start));
+		json_key_signed(o, "device_end", since(w, d->end));
+	} else {
+		json_key_text(o, "untimed", name_untimed(d->untimed));
+	}
+	if (d->submit)
+		json_key_signed(o, "call_start", since(w, d->submit));
+	if (d->status)
+		json_key_signed(o, "status", d->status);
+	if (d->causal_violation)
+		json_key_bool(o, "causal_violation", true);
+}
+
+static void size(struct output *o, const char *key, const uint64_t v[3], uint32_t dims)
+{
+	json_key(o, key, false);
+	output_char(o, '[');
+	for (uint32_t i = 0; i < dims && i < 3; i++) {
+		if (i)
+			output_char(o, ',');
+		output_unsigned(o, v[i]);
+	}
+	output_char(o, ']');
+}
+
+static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+{
+	struct json_writer *w = json_writer_of(s);
+	struct output *o = &w->out;
+
+	begin(w, "dispatch", &r->base);
+	json_key_text(o, "kernel_name", w->t->kernels[r->kernel].name);
+	json_key_unsigned(o, "kernel", r->kernel);
+	json_key_unsigned(o, "agent", r->agent);
+	json_key_unsigned(o, "queue", r->queue);
+	size(o, "global", r->global, r->dims);
+	size(o, "local", r->local, r->dims);
+	size(o, "offset", r->offset, r->dims);
+	device(w, &r->device);
+	return end(w);
+}
+
+static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
+{
+	struct json_writer *w = json_writer_of(s);
+	struct output *o = &w->out;
+
+	begin(w, "copy", &r->base);
+	json_key_unsigned(o, "bytes", r->bytes);
+	json_key_unsigned(o, "queue", r->queue);
+	json_key_unsigned(o, "source_agent", r->source_agent);
+	json_key_text(o, "source_kind", name_memory_kind(r->source_kind));
+	json_key_unsigned(o, "destination_agent", r->destination_agent);
+	json_key_text(o, "destination_kind", name_memory_kind(r->destination_kind));
+	json_key_bool(o, "blocking", r->blocking);
+	device(w, &r->device);
+	return end(w);
+}
+
+static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocation *r)
+{
+	struct json_writer *w = json_writer_of(s);
+	struct output *o = &w->out;
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	begin(w, "allocation", &r->base);
+	json_key_text(o, "what", name_allocation_what(r->what));
+	json_key_text(o, "memory", name_memory_kind(r->kind));
+	json_key_unsigned(o, "bytes", r->bytes);
+	json_key_hex(o, "address", r->address);
+	json_key_unsigned(o, "allocation", r->allocation);
+	json_key_unsigned(o, "parent_allocation", r->parent);
+	json_key_unsigned(o, "agent", r->agent);
+	json_key_unsigned(o, "correlation", r->correlation);
+	return end(w);
+}
+
+static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
+{
+	struct json_writer *w = json_writer_of(s);
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	begin(w, "sync", &r->base);
+	json_key_unsigned(&w->out, "queue", r->queue);
+	json_key_unsigned(&w->out, "events", r->count);
+	json_key_unsigned(&w->out, "correlation", r->correlation);
+	return end(w);
+}
+
+static kymo_status_t other(struct stream_sink *s, const struct rec *r)
+{
+	struct json_writer *w = json_writer_of(s);
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	begin(w, "other", r);
+	arguments(w, r);
+	cut(w, r);
+	return end(w);
+}
+
+static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	struct json_writer *w = json_writer_of(s);
+	struct output *o = &w->out;
+
+	output_text(o, w->later_record ? ",\n{\"kind\":\"loss\"" : "\n{\"kind\":\"loss\"");
+	w->later_record = true;
+	json_key_unsigned(o, "thread", r->thread);
+	json_key(o, "count", false);
+	if (r->count)
+		output_unsigned(o, r->count);
+	else
+		output_text(o, "null");
+	json_key_signed(o, "start", since(w, r->after));
+	json_key_signed(o, "end", since(w, r->before));
+	return end(w);
+}
+
+void json_set_records(struct stream_sink *s)
+{
+	s->call = call;
+	s->dispatch = dispatch;
+	s->copy = copy;
+	s->allocation = allocation;
+	s->sync = sync;
+	s->other = other;
+	s->loss = loss;
+}

@@ -27,12 +27,32 @@ static uint64_t middle(const struct raw_tick_sync *p)
 	return p->before + (p->after - p->before) / 2;
 }
 
+/* The first and the last usable point, if both clocks advance between them. */
+static bool end_points(const struct raw_tick_sync *p, uint32_t count, struct raw_tick_sync ends[2])
+{
+	uint32_t first = 0, last = count;
+
+	while (first < count && !usable(&p[first]))
+		first++;
+	while (last > first && !usable(&p[last - 1]))
+		last--;
+	if (last < first + 2 || p[last - 1].monotonic_raw <= p[first].monotonic_raw ||
+	    middle(&p[last - 1]) <= middle(&p[first]))
+		return false;
+	ends[0] = p[first];
+	ends[1] = p[last - 1];
+	return true;
+}
+
 /*
  * Keeps points that are at least POINT_SPACING apart and advance in both clocks; of two close ones
- * the tighter. Returns how many remain.
+ * the tighter. Of a short run only one would remain: there the ends are kept, noisy as their slope
+ * is, because nothing else tells the rate. Returns how many remain.
  */
 static uint32_t choose_points(struct raw_tick_sync *p, uint32_t count)
 {
+	struct raw_tick_sync ends[2];
+	bool have_ends = end_points(p, count, ends);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -49,6 +69,10 @@ static uint32_t choose_points(struct raw_tick_sync *p, uint32_t count)
 			continue;
 		}
 		p[n++] = p[i];
+	}
+	if (n < 2 && have_ends) {
+		memcpy(p, ends, sizeof(ends));
+		n = 2;
 	}
 	return n;
 }

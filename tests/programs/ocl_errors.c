@@ -86,6 +86,7 @@ static void fail_to_run(cl_context context, cl_command_queue queue, cl_mem buffe
 	CHECK(clEnqueueReadBuffer, queue, buffer, CL_FALSE, 0, sizeof(value), &value, 1, &gate,
 	      &event);
 	tally_copy("read", sizeof(value)); /* sent, though it never runs */
+	tally_fact("never_ran", 1);
 	CHECK(clSetUserEventStatus, gate, -4711);
 	expect_error("clWaitForEvents", CALL(clWaitForEvents, 1, &event),
 		     CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);

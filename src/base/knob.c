@@ -54,9 +54,8 @@ void knob_defaults(struct knob_table *t)
 			*(const char **)member(t, i) = NULL;
 			break;
 		}
-		if (t->rows[i].fallback &&
-		    !knob_set(t, i, t->rows[i].fallback, KNOB_DEFAULT, error))
-			abort(); /* a wrong default in a table: the unit test meets it first */
+		if (t->rows[i].fallback) /* right by the unit test of every table */
+			knob_set(t, i, t->rows[i].fallback, KNOB_DEFAULT, error);
 	}
 }
 

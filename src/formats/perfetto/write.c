@@ -49,14 +49,13 @@ static int by_start(const void *a, const void *b, void *trace)
 static kymo_status_t sort_open_calls(struct perfetto *p)
 {
 	const struct trace *t = p->trace;
-	uint32_t i;
 
 	p->open_calls = calloc(t->open_calls_count + 1, sizeof(*p->open_calls));
 	if (!p->open_calls)
 		return KYMO_ERROR_NO_MEMORY;
-	for (i = 0; i < t->open_calls_count; i++)
-		p->open_calls[i] = i;
-	qsort_r(p->open_calls, t->open_calls_count, sizeof(*p->open_calls), by_start,
+	for (uint32_t i = 1; i < t->open_calls_count; i++) /* 0 is "none" */
+		p->open_calls[p->open_count++] = i;
+	qsort_r(p->open_calls, p->open_count, sizeof(*p->open_calls), by_start,
 		(void *)(uintptr_t)t);
 	return KYMO_OK;
 }
@@ -103,7 +102,7 @@ static void advance(struct perfetto *p, int64_t time)
 {
 	const struct trace *t = p->trace;
 
-	while (p->next_open < t->open_calls_count) {
+	while (p->next_open < p->open_count) {
 		const struct t_open_call *c = &t->open_calls[p->open_calls[p->next_open]];
 
 		if (c->start > time)

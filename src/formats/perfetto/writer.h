@@ -58,7 +58,7 @@ struct perfetto {
 	uint32_t end_count, end_room;
 
 	uint32_t *open_calls; /* indexes of trace->open_calls by start */
-	uint32_t next_open;
+	uint32_t open_count, next_open;
 
 	struct spool work, points;
 	struct live live;

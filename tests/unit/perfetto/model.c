@@ -62,8 +62,8 @@ static uint32_t stack_sites[] = {SITE_INNER, SITE_MAIN};
 static struct t_stack stacks[] = {{0}, {.process = 1, .count = 2, .sites = stack_sites}};
 static struct t_note notes[] = {{0}, {.process = 1, .severity = 2, .part = "opencl",
 				      .text = "profiling was forced on", .time = ORIGIN + 5}};
-static struct t_open_call open_calls[] = {{.thread = THREAD_WORKER, .op = OP_CREATE, .id = 900,
-					   .start = ORIGIN + 500}};
+static struct t_open_call open_calls[] = {{0}, {.thread = THREAD_WORKER, .op = OP_CREATE,
+						.id = 900, .start = ORIGIN + 500}};
 
 #define SET(t, name) (t).name = name, (t).name##_count = sizeof(name) / sizeof(*name)
 

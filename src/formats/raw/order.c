@@ -186,7 +186,7 @@ static bool index_chunk(struct ordering *o, struct loaded *l)
 
 	while (fits && wire_next(&c->reader, &w) > 0) {
 		const struct raw_op *op = raw_chunk_op(c, w.op);
-		struct entry e = {0, op->kind <= RAW_KIND_CALL ? w.id : 0, before.last_tick,
+		struct entry e = {0, w.id, before.last_tick,
 				  before.next_id, before.external, before.scope,
 				  (uint32_t)(before.p - l->base), l->count};
 

@@ -470,11 +470,22 @@ static cl_int flush(cl_command_queue q)
 	return is(q, FAKE_QUEUE) ? CL_SUCCESS : CL_INVALID_COMMAND_QUEUE;
 }
 
+/* In order, what was enqueued before is complete as well. */
+static void complete_until(struct object *e)
+{
+	bool in_order = e->queue &&
+			!(e->queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+
+	while (in_order && e->parent)
+		complete_until(e->parent);
+	fake_complete((cl_event)e, CL_COMPLETE);
+}
+
 static cl_int wait_for_events(cl_uint n, const cl_event *events)
 {
 	for (cl_uint i = 0; i < n; i++)
 		if (((struct object *)events[i])->status > CL_COMPLETE)
-			fake_complete(events[i], CL_COMPLETE);
+			complete_until((struct object *)events[i]);
 	return CL_SUCCESS;
 }
 

@@ -3,7 +3,8 @@
  * What one call costs: plain, not wanted, context stopped, counted, traced, or the floor. Prints
  * one line of names and values; run.py makes the comparisons.
  *
- *   call [-t threads] [-s seconds] [-n calls] [-w work_ns] [-r drain|discard|nobody] [-b bytes] MODE
+ *   call [-t threads] [-s seconds] [-n calls] [-w work_ns] [-r drain|discard|nobody] [-b bytes]
+ * MODE
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,8 +78,10 @@ static int floor_call(void *handle, uint32_t index, size_t size, const void *val
 
 static void usage(void)
 {
-	fputs("usage: call [-t threads] [-s seconds] [-n calls] [-w work] [-r drain|discard|nobody] "
-	      "[-b bytes] plain|floor|unwanted|stopped|summary|traced|activity\n", stderr);
+	fputs("usage: call [-t threads] [-s seconds] [-n calls] [-w work] [-r "
+	      "drain|discard|nobody] "
+	      "[-b bytes] plain|floor|unwanted|stopped|summary|traced|activity\n",
+	      stderr);
 	exit(2);
 }
 
@@ -88,17 +91,28 @@ static void parse(struct options *o, int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "t:s:n:w:r:b:")) != -1) {
 		switch (c) {
-		case 't': o->loop.threads = (unsigned)atoi(optarg); break;
-		case 's': o->loop.seconds = atof(optarg); break;
-		case 'n': o->loop.rounds = strtoull(optarg, NULL, 10); break;
-		case 'w': work_ticks = strtoull(optarg, NULL, 10); break;
-		case 'b': o->recording.bytes = strtoull(optarg, NULL, 10); break;
+		case 't':
+			o->loop.threads = (unsigned)atoi(optarg);
+			break;
+		case 's':
+			o->loop.seconds = atof(optarg);
+			break;
+		case 'n':
+			o->loop.rounds = strtoull(optarg, NULL, 10);
+			break;
+		case 'w':
+			work_ticks = strtoull(optarg, NULL, 10);
+			break;
+		case 'b':
+			o->recording.bytes = strtoull(optarg, NULL, 10);
+			break;
 		case 'r':
-			o->recording.reader = strcmp(optarg, "drain") == 0     ? BENCH_DRAIN
+			o->recording.reader = strcmp(optarg, "drain") == 0    ? BENCH_DRAIN
 					      : strcmp(optarg, "nobody") == 0 ? BENCH_NOBODY
 									      : BENCH_DISCARD;
 			break;
-		default: usage();
+		default:
+			usage();
 		}
 	}
 	if (optind + 1 != argc || o->loop.threads == 0)
@@ -143,9 +157,10 @@ int main(int argc, char **argv)
 		return 3;
 	}
 	loop_run(&o.loop, &r);
-	printf("calls=%llu seconds=%.3f ns=%.3f lost=%llu\n", (unsigned long long)r.rounds,
-	       r.seconds, r.ns,
-	       (unsigned long long)(function == bench_plain || function == floor_call ? 0
-										      : bench_lost()));
+	printf("calls=%llu seconds=%.3f ns=%.3f cpu_ns=%.3f lost=%llu\n",
+	       (unsigned long long)r.rounds, r.seconds, r.ns, r.cpu_ns,
+	       (unsigned long long)(function == bench_plain || function == floor_call
+					    ? 0
+					    : bench_lost()));
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <kymo/kymo.h>
 
 #include "base/clock.h"
+#include "capture/opencl/encode.h"
 #include "capture/opencl/thunk.h"
 #include "core/activity.h"
 #include "core/capture.h"
@@ -49,16 +50,6 @@ __attribute__((noinline)) int bench_plain(void *handle, uint32_t index, size_t s
 	return 0;
 }
 
-static __attribute__((noinline)) bool begin(struct cap_frame *f, struct wire_enc *e,
-					    unsigned count)
-{
-	if (cap_unlikely(cap_args(f) == 0)) {
-		cap_record_bare(f);
-		return false;
-	}
-	return cap_record(f, e, count);
-}
-
 /* A small kernel on the second of two queues. */
 static const uint64_t activity[DISPATCH_FIELDS] = {
 	[DISPATCH_CORRELATION] = 1234567, [DISPATCH_AGENT] = 1, [DISPATCH_QUEUE] = 2,
@@ -85,7 +76,7 @@ static int wrapper(void *handle, uint32_t index, size_t size, const void *value)
 	cap_status(f, result, 0);
 	if (cap_unlikely(f->callbacks))
 		cap_callbacks(f, NULL, CAP_EXIT);
-	if (cap_likely(f->buffers) && begin(f, &e, 4)) {
+	if (cap_likely(f->buffers) && ocl_begin(f, &e, 4)) {
 		wire_pointer(&e, 0, handle);
 		wire_unsigned(&e, 1, index);
 		wire_unsigned(&e, 2, size);

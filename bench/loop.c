@@ -12,14 +12,14 @@ struct runner {
 	pthread_barrier_t *start;
 	pthread_t thread;
 	uint64_t rounds;
-	double seconds;
+	double seconds, cpu;
 };
 
-static double now(void)
+static double now(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -27,16 +27,18 @@ static void *run(void *arg)
 {
 	struct runner *r = arg;
 	const struct loop *l = r->loop;
-	double begin;
+	double begin, cpu;
 
 	l->work(l->batch, l->data); /* first touches are not what is measured */
 	pthread_barrier_wait(r->start);
-	begin = now();
+	begin = now(CLOCK_MONOTONIC);
+	cpu = now(CLOCK_THREAD_CPUTIME_ID);
 	do {
 		l->work(l->batch, l->data);
 		r->rounds += l->batch;
-		r->seconds = now() - begin;
+		r->seconds = now(CLOCK_MONOTONIC) - begin;
 	} while (l->rounds ? r->rounds < l->rounds : r->seconds < l->seconds);
+	r->cpu = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	return NULL;
 }
 
@@ -44,7 +46,7 @@ void loop_run(const struct loop *l, struct loop_result *out)
 {
 	struct runner *all = calloc(l->threads, sizeof(*all));
 	pthread_barrier_t start;
-	double busy = 0;
+	double busy = 0, cpu = 0;
 
 	if (!all || pthread_barrier_init(&start, NULL, l->threads) != 0)
 		abort();
@@ -58,10 +60,12 @@ void loop_run(const struct loop *l, struct loop_result *out)
 		pthread_join(all[i].thread, NULL);
 		out->rounds += all[i].rounds;
 		busy += all[i].seconds;
+		cpu += all[i].cpu;
 		if (all[i].seconds > out->seconds)
 			out->seconds = all[i].seconds;
 	}
 	out->ns = busy * 1e9 / (double)out->rounds;
+	out->cpu_ns = cpu * 1e9 / (double)out->rounds;
 	pthread_barrier_destroy(&start);
 	free(all);
 }

@@ -18,9 +18,10 @@ struct loop {
 };
 
 struct loop_result {
-	uint64_t rounds;  /* of all threads */
+	uint64_t rounds; /* of all threads */
 	double seconds;
-	double ns;        /* that a thread spent for a round */
+	double ns;     /* that a thread took for a round */
+	double cpu_ns; /* of that, on a processor: what other programs do is not in it */
 };
 
 void loop_run(const struct loop *l, struct loop_result *out);

@@ -49,15 +49,25 @@ int main(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "t:s:n:p")) != -1) {
 		switch (c) {
-		case 't': l.threads = (unsigned)atoi(optarg); break;
-		case 's': l.seconds = atof(optarg); break;
-		case 'n': l.rounds = strtoull(optarg, NULL, 10); break;
-		case 'p': function = real; break;
-		default: return 2;
+		case 't':
+			l.threads = (unsigned)atoi(optarg);
+			break;
+		case 's':
+			l.seconds = atof(optarg);
+			break;
+		case 'n':
+			l.rounds = strtoull(optarg, NULL, 10);
+			break;
+		case 'p':
+			function = real;
+			break;
+		default:
+			return 2;
 		}
 	}
 	l.data = malloc(64);
 	loop_run(&l, &r);
-	printf("calls=%llu seconds=%.3f ns=%.3f\n", (unsigned long long)r.rounds, r.seconds, r.ns);
+	printf("calls=%llu seconds=%.3f ns=%.3f cpu_ns=%.3f\n", (unsigned long long)r.rounds,
+	       r.seconds, r.ns, r.cpu_ns);
 	return 0;
 }

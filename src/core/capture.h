@@ -129,8 +129,9 @@ void cap_count_untraced(const char *part, const char *function);
 #define CAP_BUFFERS 16u
 #define CAP_SITES 256u
 
+/* Two cache lines, found by a shift. */
 struct cap_frame {
-	uint64_t id;
+	_Alignas(128) uint64_t id;
 	uint64_t parent;
 	uint64_t start; /* ticks */
 	uint64_t end;
@@ -203,24 +204,30 @@ static inline uint32_t cap_site(struct cap_thread *t, const void *caller)
 }
 
 /* Open calls the drain can see after a crash: the entry first, then the depth that shows it. */
-static inline void cap_shared_push(struct cap_thread *t, const struct cap_frame *f)
+static inline void cap_shared_push(struct cap_thread *t, uint32_t depth, uint64_t id,
+				   uint64_t start, uint32_t op, uint32_t site)
 {
 	struct shm_thread *s = atomic_load_explicit(&t->shared, memory_order_relaxed);
-	uint32_t depth = t->depth;
+	struct wire_open *o;
 
 	if (cap_unlikely(!s))
 		return;
-	if (cap_likely(depth <= WIRE_OPEN_MAX))
-		s->open[depth - 1] = (struct wire_open){f->id, f->start, f->op->wire, f->site};
-	atomic_store_explicit(&s->depth, depth, memory_order_release);
+	if (cap_likely(depth < WIRE_OPEN_MAX)) {
+		o = &s->open[depth];
+		o->id = id;
+		o->start = start;
+		o->op = op;
+		o->site = site;
+	}
+	atomic_store_explicit(&s->depth, depth + 1, memory_order_release);
 }
 
-static inline void cap_shared_pop(struct cap_thread *t)
+static inline void cap_shared_pop(struct cap_thread *t, uint32_t depth)
 {
 	struct shm_thread *s = atomic_load_explicit(&t->shared, memory_order_relaxed);
 
 	if (cap_likely(s != NULL))
-		atomic_store_explicit(&s->depth, t->depth, memory_order_release);
+		atomic_store_explicit(&s->depth, depth, memory_order_release);
 }
 
 /* One more record; a plain increment, made readable for other threads. */
@@ -231,6 +238,17 @@ static inline void cap_count_record(struct cap_thread *t)
 	atomic_store_explicit(&t->records, n + 1, memory_order_relaxed);
 }
 
+/* The frames below the present call, if there are any. False: too many. */
+static inline bool cap_nest(struct cap_thread *t, const void *sp)
+{
+	if (cap_unlikely((const char *)t->frames[t->depth - 1].sp <= (const char *)sp))
+		cap_unwind(t, sp);
+	if (cap_likely(t->depth < CAP_FRAMES))
+		return true;
+	cap_count_untraced("core", "calls nested deeper than 64");
+	return false;
+}
+
 /*
  * Enters a call. `caller` is its return address. NULL: not traced, call on.
  */
@@ -239,9 +257,11 @@ static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct 
 {
 	uint64_t callbacks = atomic_load_explicit(&op->callbacks, memory_order_relaxed);
 	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_relaxed);
+	uint64_t id, parent = 0, start;
 	struct cap_thread *t;
 	struct cap_frame *f;
 	const void *sp = __builtin_frame_address(0);
+	uint32_t depth, site;
 
 	if (cap_unlikely(!(callbacks | buffers) &&
 			 !atomic_load_explicit(&op->keep, memory_order_relaxed)))
@@ -254,32 +274,35 @@ static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct 
 	}
 	if (cap_unlikely(t->guard))
 		return NULL;
-	if (cap_unlikely(t->depth && (const char *)t->frames[t->depth - 1].sp <= (const char *)sp))
-		cap_unwind(t, sp);
-	if (cap_unlikely(t->depth == CAP_FRAMES || t->next_id == t->id_limit)) {
-		if (t->depth == CAP_FRAMES) {
-			cap_count_untraced("core", "calls nested deeper than 64");
+	if (cap_unlikely(t->depth != 0)) {
+		if (!cap_nest(t, sp))
 			return NULL;
-		}
-		cap_ids_refill(t);
+		parent = t->depth ? t->frames[t->depth - 1].id : 0;
 	}
-	f = &t->frames[t->depth];
-	f->id = t->next_id++;
-	f->parent = t->depth ? t->frames[t->depth - 1].id : 0;
+	if (cap_unlikely(t->next_id == t->id_limit))
+		cap_ids_refill(t);
+	depth = t->depth;
+	f = &t->frames[depth];
+	__asm__("" : "+r"(f)); /* one register, not a sum made anew for each store */
+	id = t->next_id++;
+	f->id = id;
+	f->parent = parent;
 	f->callbacks = callbacks;
 	f->buffers = buffers;
 	f->scope = t->scope;
 	f->sp = sp;
 	f->op = op;
-	f->site = cap_site(t, caller);
+	site = cap_site(t, caller);
+	f->site = site;
 	f->stack = 0;
+	f->status = 0;
+	f->has_status = false;
 	if (cap_unlikely(atomic_load_explicit(&cap_stack_ops, memory_order_relaxed)))
 		f->stack = cap_stack(t, op);
-	f->has_status = false;
-	f->status = 0;
-	t->depth++;
-	f->start = tick_now();
-	cap_shared_push(t, f);
+	t->depth = depth + 1;
+	start = tick_now();
+	f->start = start;
+	cap_shared_push(t, depth, id, start, op->wire, site);
 	return f;
 }
 
@@ -287,6 +310,7 @@ static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct 
 static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
 {
 	struct cap_thread *t = cap_thread_current;
+	uint32_t depth;
 
 	f->end = tick_now();
 	/* After a fork inside the call the child's state is wiped and f reads zero. */
@@ -294,8 +318,9 @@ static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
 		f->callbacks = f->buffers = 0;
 		return;
 	}
-	t->depth = (uint32_t)(f - t->frames);
-	cap_shared_pop(t);
+	depth = (uint32_t)(f - t->frames);
+	t->depth = depth;
+	cap_shared_pop(t, depth);
 }
 
 static inline void cap_status(struct cap_frame *f, int32_t status, int32_t ok)
@@ -373,12 +398,14 @@ void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *
 static inline void cap_commit(struct cap_frame *f, struct wire_enc *e)
 {
 	struct cap_thread *t = cap_thread_current;
-	struct wire_ring *r = &t->rings[cap_buffer_of[__builtin_ctzll(f->buffers)]];
 
-	wire_end(e, r);
+	wire_end(e, e->ring);
 	cap_count_record(t);
-	if (cap_unlikely(f->buffers & (f->buffers - 1)))
-		cap_commit_more(f, e, r);
+	if (cap_unlikely(f->buffers & (f->buffers - 1))) {
+		struct wire_enc copy = *e; /* e itself stays in registers */
+
+		cap_commit_more(f, &copy, e->ring);
+	}
 }
 
 /*

@@ -143,117 +143,80 @@ struct wire_event {
 	uint32_t stack;
 };
 
-/* A record being written. Lives in registers once inlined. */
+/*
+ * A record being written. It lives in registers as long as its address is not handed to a function
+ * that is not inlined: what such a function needs is passed and returned by value.
+ */
 struct wire_enc {
 	uint8_t *p;
 	uint8_t *start;
 	uint8_t *limit; /* end of the space for strings and arrays */
+	uint8_t *ext;   /* where the classes of fields 8 and up go */
+	struct wire_ring *ring;
 	uint64_t base;
 	uint64_t classes; /* of fields 0..31 */
 	uint64_t classes_hi;
-	uint8_t *ext;
-	uint32_t duration;
-	uint32_t gap;
-	uint16_t op;
-	uint16_t site;
-	uint8_t flags;
+	uint32_t flags;
 };
 
-static inline void wire_put32(uint8_t **p, uint32_t v)
-{
-	memcpy(*p, &v, 4);
-	*p += 4;
-}
+/* What a part of the encoder that is not inlined returns: where it stopped and a class or flags. */
+struct wire_stop {
+	uint8_t *p;
+	uint64_t code;
+};
 
-static inline void wire_put64(uint8_t **p, uint64_t v)
-{
-	memcpy(*p, &v, 8);
-	*p += 8;
-}
+/* Optional items after the head, and the ring's state after the record; returns the flags. */
+struct wire_stop wire_put_optional(uint8_t *p, struct wire_ring *r, const struct wire_event *v);
 
-/* Writes the ids of a record that is not simply the next of its thread. */
-static inline void wire_put_ids(uint8_t **p, uint64_t expected, uint64_t id, uint64_t parent)
-{
-	int64_t d = (int64_t)(id - expected), up = parent ? (int64_t)(id - parent) : 0;
-
-	if (d > INT32_MIN && d <= INT32_MAX && up > INT32_MIN && up <= INT32_MAX) {
-		wire_put32(p, (uint32_t)(int32_t)d);
-		wire_put32(p, (uint32_t)(int32_t)up);
-		return;
-	}
-	wire_put32(p, (uint32_t)INT32_MIN); /* escape: both in full */
-	wire_put32(p, 0);
-	wire_put64(p, id);
-	wire_put64(p, parent);
-}
-
-/* Begins a record of an op with `fields` fields (a constant). The ring must have room. */
+/*
+ * Begins a record of an op with `fields` fields (a constant). The ring must have room. The ordinary
+ * record needs no optional item, which one branch finds out; its head is written at once, but for
+ * what only wire_end() knows.
+ */
 static inline void wire_begin(struct wire_enc *e, struct wire_ring *r, const struct wire_event *v,
 			      unsigned fields)
 {
 	uint64_t gap = v->end - r->last_tick, duration = v->end - v->start;
-	uint32_t state = 0;
+	uint64_t optional = (gap | duration) >> 32 | (v->id ^ r->next_id) | v->parent |
+			    (uint64_t)(v->scope ^ r->scope) | (v->external ^ r->external) |
+			    v->stack | v->has_status | v->unwound | v->no_fields |
+			    (v->site >= 0xffff);
+	uint32_t flags = 0, site = v->site;
+	uint8_t *start = r->cur, *p = start + sizeof(struct wire_head);
+	uint64_t low, high;
 
-	e->start = r->cur;
-	e->p = r->cur + sizeof(struct wire_head);
-	e->base = r->pointer_base;
-	e->classes = e->classes_hi = 0;
-	e->flags = 0;
-	e->op = v->op;
-	e->gap = (uint32_t)gap;
-	e->duration = (uint32_t)duration;
-	e->site = (uint16_t)v->site;
-	if (__builtin_expect(v->site >= 0xffff, 0)) {
-		e->flags |= WIRE_SITE32;
-		e->site = 0xffff;
-		wire_put32(&e->p, v->site);
-	}
-	if (__builtin_expect((gap | duration) >> 32 != 0, 0)) {
-		e->flags |= WIRE_LONG;
-		wire_put64(&e->p, gap);
-		wire_put64(&e->p, duration);
-	}
-	r->last_tick = v->end;
-	if (__builtin_expect(v->id != r->next_id || v->parent != 0, 0)) {
-		e->flags |= WIRE_ID;
-		wire_put_ids(&e->p, r->next_id, v->id, v->parent);
-		if (v->id >= r->next_id)
-			r->next_id = v->id + 1;
+	if (__builtin_expect(optional != 0, 0)) {
+		struct wire_event copy = *v; /* v itself stays in registers */
+		struct wire_stop stop = wire_put_optional(p, r, &copy);
+
+		p = stop.p;
+		flags = (uint32_t)stop.code;
+		site = site < 0xffff ? site : 0xffff;
 	} else {
 		r->next_id++;
 	}
-	state |= v->scope != r->scope ? WIRE_STATE_SCOPE : 0u;
-	state |= v->external != r->external ? WIRE_STATE_EXTERNAL : 0u;
-	state |= v->stack ? WIRE_STATE_STACK : 0u;
-	state |= v->unwound ? WIRE_STATE_UNWOUND : 0u;
-	state |= v->no_fields ? WIRE_STATE_NO_FIELDS : 0u;
-	if (__builtin_expect(state != 0, 0)) {
-		e->flags |= WIRE_STATE;
-		wire_put32(&e->p, state);
-		if (state & WIRE_STATE_SCOPE)
-			wire_put64(&e->p, (uint64_t)v->scope);
-		if (state & WIRE_STATE_EXTERNAL)
-			wire_put64(&e->p, v->external);
-		if (state & WIRE_STATE_STACK)
-			wire_put32(&e->p, v->stack);
-		r->scope = v->scope;
-		r->external = v->external;
-	}
-	if (__builtin_expect(v->has_status, 0)) {
-		e->flags |= WIRE_STATUS;
-		wire_put32(&e->p, (uint32_t)v->status);
-	}
-	e->ext = e->p;
+	r->last_tick = v->end;
+	e->ext = p;
 	if (!v->no_fields && fields > 8) {
-		e->flags |= WIRE_EXT4;
-		e->p += 4;
+		flags |= WIRE_EXT4;
+		p += 4;
 		if (fields > 24) {
-			e->flags |= WIRE_EXT8;
-			e->p += 8;
+			flags |= WIRE_EXT8;
+			p += 8;
 		}
 	}
+	low = v->op | (uint64_t)flags << 24 | gap << 32;
+	high = (uint32_t)duration | (uint64_t)site << 32;
+	memcpy(start, &low, 8);
+	memcpy(start + 8, &high, 8);
+	e->p = p;
+	e->start = start;
+	e->ring = r;
+	e->base = r->pointer_base;
+	e->classes = e->classes_hi = 0;
+	e->flags = flags;
 	/* Every field still to come may need 8 bytes for itself. */
-	e->limit = e->start + WIRE_RECORD_MAX - 8 * fields;
+	e->limit = start + WIRE_RECORD_MAX - 8 * fields;
 }
 
 static inline void wire_class(struct wire_enc *e, unsigned i, uint64_t c)
@@ -308,11 +271,27 @@ static inline void wire_pointer(struct wire_enc *e, unsigned i, const void *poin
 }
 
 /*
- * String, bytes or array of `count` elements of `size` bytes; NULL is absent. At most `cap`
- * elements are stored; a reader sees how many there were. Not inline: see encode.c.
+ * Stores `count` elements of `size` bytes at `p`, at most `cap` of them and no further than `limit`;
+ * the class is returned with the end.
  */
-void wire_array(struct wire_enc *e, unsigned i, const void *data, size_t count, unsigned size,
-		size_t cap);
+struct wire_stop wire_put_array(uint8_t *p, uint8_t *limit, const void *data, size_t count,
+				unsigned size, size_t cap);
+
+/*
+ * String, bytes or array of `count` elements of `size` bytes; NULL is absent. At most `cap`
+ * elements are stored; a reader sees how many there were.
+ */
+static inline void wire_array(struct wire_enc *e, unsigned i, const void *data, size_t count,
+			      unsigned size, size_t cap)
+{
+	struct wire_stop stop;
+
+	if (!data)
+		return;
+	stop = wire_put_array(e->p, e->limit, data, count, size, cap);
+	e->p = stop.p;
+	wire_class(e, i, stop.code);
+}
 
 /* Terminated string; NULL is absent. */
 static inline void wire_string(struct wire_enc *e, unsigned i, const char *s, size_t cap)
@@ -324,17 +303,11 @@ static inline void wire_string(struct wire_enc *e, unsigned i, const char *s, si
 /* Completes the record and makes it visible to the reading side. */
 static inline void wire_end(struct wire_enc *e, struct wire_ring *r)
 {
-	struct wire_head h;
-	size_t bytes = ((size_t)(e->p - e->start) + 3) & ~(size_t)3;
+	size_t words = ((size_t)(e->p - e->start) + 3) / 4;
+	uint16_t classes = (uint16_t)e->classes;
 
-	h.op = e->op;
-	h.words = (uint8_t)(bytes / 4);
-	h.flags = e->flags;
-	h.gap = e->gap;
-	h.duration = e->duration;
-	h.site = e->site;
-	h.classes = (uint16_t)e->classes;
-	memcpy(e->start, &h, sizeof(h));
+	e->start[offsetof(struct wire_head, words)] = (uint8_t)words;
+	memcpy(e->start + offsetof(struct wire_head, classes), &classes, 2);
 	if (e->flags & WIRE_EXT4) {
 		uint32_t ext = (uint32_t)(e->classes >> 16);
 
@@ -345,7 +318,7 @@ static inline void wire_end(struct wire_enc *e, struct wire_ring *r)
 
 		memcpy(e->ext + 4, &ext, 8);
 	}
-	r->cur = e->start + bytes;
+	r->cur = e->start + 4 * words;
 	atomic_store_explicit(&r->chunk->committed, (uint32_t)(r->cur - (uint8_t *)r->chunk),
 			      memory_order_release);
 }

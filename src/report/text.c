@@ -70,11 +70,6 @@ static void fit(const struct table *t, unsigned *width, unsigned limit)
 							    : TEXT_LEAST;
 }
 
-static void spaces(FILE *out, unsigned n)
-{
-	fprintf(out, "%*s", (int)n, "");
-}
-
 /* The first `n` characters. */
 static void put_cut(FILE *out, const char *s, unsigned n)
 {
@@ -88,26 +83,32 @@ static void put_cut(FILE *out, const char *s, unsigned n)
 	}
 }
 
-static void put_cell(FILE *out, const char *s, unsigned width, bool left, bool last)
+/* Spaces wait in *pending until something follows them: no line ends in one. */
+static void put_cell(FILE *out, const char *s, unsigned width, bool left, unsigned *pending)
 {
 	unsigned w = display_width(s);
 
+	if (!left && w < width)
+		*pending += width - w;
+	if (w) {
+		fprintf(out, "%*s", (int)*pending, "");
+		*pending = 0;
+	}
 	if (w > width) {
 		put_cut(out, s, width - 3);
 		fputs("...", out);
 		return;
 	}
-	if (!left)
-		spaces(out, width - w);
 	fputs(s, out);
-	if (left && !last)
-		spaces(out, width - w);
+	if (left)
+		*pending += width - w;
 }
 
 static void print_row(const struct table *t, const struct cell *cells, const unsigned *width,
 		      FILE *out)
 {
 	char buffer[32];
+	unsigned pending = 0;
 	bool first = true;
 
 	for (unsigned c = 0; c < t->column_count; c++) {
@@ -117,10 +118,9 @@ static void print_row(const struct table *t, const struct cell *cells, const uns
 
 		if (column->hidden)
 			continue;
-		if (!first)
-			spaces(out, GAP);
+		pending += first ? 0 : GAP;
 		first = false;
-		put_cell(out, s, width[c], !column->right, c + 1 == t->column_count);
+		put_cell(out, s, width[c], !column->right, &pending);
 	}
 	fputc('\n', out);
 }

@@ -93,6 +93,9 @@ static void result(sqlite3_context *c, const struct t_field *f, const struct wir
 		sqlite3_result_text(c, text, -1, SQLITE_TRANSIENT);
 	} else if (f->kind == KYMO_KIND_FLOAT) {
 		sqlite3_result_double(c, v->f);
+	} else if (v->u > INT64_MAX && f->kind != KYMO_KIND_SIGNED && f->kind != KYMO_KIND_TIME) {
+		rec_value_text(f, v, text, sizeof(text)); /* more than SQL's integers hold */
+		sqlite3_result_text(c, text, -1, SQLITE_TRANSIENT);
 	} else {
 		sqlite3_result_int64(c, v->i);
 	}

@@ -1,0 +1,1 @@
+SELECT id, kymo_arg(id, 'queue') AS queue, kymo_arg(id, 'global') AS global, kymo_arg(id, 'bytes') AS bytes, typeof(kymo_arg(id, 'bytes')) AS type FROM regions WHERE name IN ('launch', 'copy') ORDER BY id

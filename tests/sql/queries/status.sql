@@ -1,0 +1,1 @@
+SELECT name, status, kymo_status(op, status) AS status_name FROM regions WHERE failed

@@ -1,0 +1,1 @@
+SELECT hostname, pid, tid, name, records, lost FROM threads ORDER BY id

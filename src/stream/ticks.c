@@ -9,13 +9,6 @@
 #define POINT_SPACING 100000000 /* ns: closer points would turn bracket noise into slope noise */
 #define WINDOW        1000000000 /* ns of device time that share an offset when a clock drifts */
 
-static int compare_points(const void *a, const void *b)
-{
-	const struct raw_tick_sync *x = a, *y = b;
-
-	return (x->before > y->before) - (x->before < y->before);
-}
-
 static bool usable(const struct raw_tick_sync *p)
 {
 	return p->after >= p->before && p->after - p->before < (1ull << 40) &&
@@ -25,6 +18,13 @@ static bool usable(const struct raw_tick_sync *p)
 static uint64_t middle(const struct raw_tick_sync *p)
 {
 	return p->before + (p->after - p->before) / 2;
+}
+
+static int compare_points(const void *a, const void *b)
+{
+	uint64_t x = middle(a), y = middle(b);
+
+	return (x > y) - (x < y);
 }
 
 /* The first and the last usable point, if both clocks advance between them. */

@@ -153,6 +153,18 @@ static uint64_t skip_damage(struct raw_file *f, uint64_t offset, bool *cut)
 	return next;
 }
 
+/* A header is believed if another follows where it says, or the file ends there, or it checks. */
+static bool good_header(const struct raw_file *f, uint64_t offset, struct raw_block *b)
+{
+	struct raw_block after;
+	uint64_t next;
+
+	if (!plausible(f, offset, b) || !fits(f, offset, b))
+		return false;
+	next = offset + sizeof(*b) + b->stored;
+	return next == f->size || plausible(f, next, &after) || intact(f, offset, b);
+}
+
 static kymo_status_t index_blocks(struct raw_file *f)
 {
 	uint64_t offset = f->header.header_size;
@@ -161,7 +173,7 @@ static kymo_status_t index_blocks(struct raw_file *f)
 	while (offset < f->size) {
 		bool cut = false;
 		uint64_t at = offset;
-		bool good = plausible(f, offset, &b) && fits(f, offset, &b);
+		bool good = good_header(f, offset, &b);
 
 		if (good)
 			offset += sizeof(b) + b.stored;

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The raw reader: every record of the demo trace comes back, in either order, packed or not; every
+ * prefix and every flipped byte of a file is survived, and what the damage does not touch is shown.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "formats/raw/read.h"
+#include "support/memory_file.h"
+#include "support/synth.h"
+
+static char work[64];
+
+/* ---- a sink that remembers ------------------------------------------------------------------ */
+
+struct seen {
+	uint32_t kind, thread, op, unused; /* no padding: compared as memory */
+	uint64_t id;
+	int64_t start, end, key;
+};
+
+struct collector {
+	struct stream_sink sink; /* first */
+	struct seen *items;
+	size_t count, losses;
+	uint64_t lost;
+};
+
+static void keep(struct stream_sink *s, enum raw_kind kind, const union raw_any *any)
+{
+	struct collector *c = (struct collector *)(void *)s;
+	const struct rec *r = &any->rec;
+
+	if ((c->count & (c->count - 1)) == 0)
+		c->items = realloc(c->items, (c->count ? c->count * 2 : 1) * sizeof(*c->items));
+	c->items[c->count++] = (struct seen){kind,  r->thread, r->op,  0,
+					     r->id, r->start,  r->end, raw_key(kind, any)};
+}
+
+#define KEEP(name, type, kind)                                               \
+	static kymo_status_t on_##name(struct stream_sink *s, const type *r) \
+	{                                                                    \
+		keep(s, kind, (const union raw_any *)(const void *)r);       \
+		return KYMO_OK;                                              \
+	}
+
+KEEP(call, struct rec, RAW_KIND_CALL)
+KEEP(other, struct rec, RAW_KIND_OTHER)
+
+#define KEEP_LARGE(name, type, kind, member)                                 \
+	static kymo_status_t on_##name(struct stream_sink *s, const type *r) \
+	{                                                                    \
+		union raw_any any = {.member = *r};                          \
+                                                                             \
+		keep(s, kind, &any);                                         \
+		return KYMO_OK;                                              \
+	}
+
+KEEP_LARGE(dispatch, struct rec_dispatch, RAW_KIND_DISPATCH, dispatch)
+KEEP_LARGE(copy, struct rec_copy, RAW_KIND_COPY, copy)
+KEEP_LARGE(allocation, struct rec_allocation, RAW_KIND_ALLOCATION, allocation)
+KEEP_LARGE(sync, struct rec_sync, RAW_KIND_SYNC, sync)
+
+static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	struct collector *c = (struct collector *)(void *)s;
+
+	c->losses++;
+	c->lost += r->count;
+	return KYMO_OK;
+}
+
+static void collector_init(struct collector *c)
+{
+	*c = (struct collector){.sink = {.call = on_call, .dispatch = on_dispatch, .copy = on_copy,
+					 .allocation = on_allocation, .sync = on_sync,
+					 .other = on_other, .loss = on_loss}};
+}
+
+static unsigned messages;
+
+static void on_message(struct stream_log *l, int severity, const char *text)
+{
+	messages++;
+}
+
+static struct stream_log quiet = {on_message};
+
+static kymo_status_t collect(const char *path, const struct stream_filter *filter, bool ordered,
+			     struct collector *c)
+{
+	struct format_options o = {.log = &quiet};
+	struct raw_trace *rt;
+	kymo_status_t status;
+
+	collector_init(c);
+	messages = 0;
+	status = raw_trace_open(path, &quiet, &rt);
+	if (status != KYMO_OK)
+		return status;
+	status = raw_trace_read(rt, filter, ordered, &c->sink, &o);
+	raw_trace_close(rt);
+	return status;
+}
+
+static int compare_seen(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct seen));
+}
+
+/* The same records, whatever their order. */
+static void assert_same(struct collector *a, struct collector *b)
+{
+	assert_int_equal(a->count, b->count);
+	qsort(a->items, a->count, sizeof(*a->items), compare_seen);
+	qsort(b->items, b->count, sizeof(*b->items), compare_seen);
+	for (size_t i = 0; i < a->count; i++)
+		assert_memory_equal(&a->items[i], &b->items[i], sizeof(*a->items));
+}
+
+static void assert_sorted(const struct collector *c)
+{
+	for (size_t i = 1; i < c->count; i++) {
+		const struct seen *a = &c->items[i - 1], *b = &c->items[i];
+
+		if (a->key > b->key)
+			fail_msg("record %zu starts at %lld, after %zu at %lld", i - 1,
+				 (long long)a->key, i, (long long)b->key);
+		if (a->key == b->key && a->thread == b->thread && a->id && b->id)
+			assert_true(a->id < b->id);
+	}
+}
+
+/* ---- whole traces -------------------------------------------------------------------------- */
+
+static const char *path_of(const char *name)
+{
+	static char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s", work, name);
+	return path;
+}
+
+static void demo_comes_back(void **state)
+{
+	struct collector plain, packed, ordered;
+
+	synth_demo(path_of("demo"), false);
+	synth_demo(path_of("packed"), true);
+	assert_int_equal(collect(path_of("demo"), NULL, false, &plain), KYMO_OK);
+	assert_int_equal(plain.count, 30);
+	assert_int_equal(plain.losses, 2);
+	assert_int_equal(plain.lost, 17);
+	assert_int_equal(messages, 0);
+	assert_int_equal(collect(path_of("packed"), NULL, false, &packed), KYMO_OK);
+	assert_same(&plain, &packed);
+	assert_int_equal(collect(path_of("demo"), NULL, true, &ordered), KYMO_OK);
+	assert_sorted(&ordered);
+	assert_int_equal(ordered.losses, 2);
+	assert_same(&plain, &ordered);
+	free(plain.items);
+	free(packed.items);
+	free(ordered.items);
+}
+
+static void definitions_come_back(void **state)
+{
+	struct raw_trace *rt;
+	const struct trace *t;
+
+	synth_demo(path_of("definitions"), false);
+	assert_int_equal(raw_trace_open(path_of("definitions"), &quiet, &rt), KYMO_OK);
+	t = raw_trace_definitions(rt);
+	assert_int_equal(t->processes_count, 3);
+	assert_int_equal(t->processes[1].pid, 4242);
+	assert_string_equal(t->processes[1].argv, "demo --size 64");
+	assert_int_equal(t->processes[1].how_ended, 0);
+	assert_int_equal(t->processes[2].how_ended, 2);
+	assert_int_equal(t->processes[2].exit_status, 9);
+	assert_int_equal(t->processes[2].rank, 1);
+	assert_int_equal(t->threads_count, 4);
+	assert_string_equal(t->threads[2].name, "worker");
+	assert_int_equal(t->agents_count, 3);
+	assert_int_equal(t->queues[2].agent, 1);
+	assert_int_equal(t->queues[2].number, 1);
+	assert_int_equal(t->queues[3].number, 0);
+	assert_int_equal(t->kernels[2].program, 1);
+	assert_string_equal(t->blobs[t->programs[1].source].data, "kernel void step() { }\n");
+	assert_int_equal(t->open_calls_count, 3);
+	assert_string_equal(t->ops[t->open_calls[1].op].name, "query");
+	assert_true(t->clocks[1].error_ns == 100);
+	assert_int_equal(t->origin, SYNTH_NS0);
+	/* Both processes describe the same operations: they are merged. */
+	assert_int_equal(t->ops_count, 1 + 1 + 7 + 2 + 6 + 1 + TEST_OPS);
+	raw_trace_close(rt);
+}
+
+static void foreign_files_are_refused(void **state)
+{
+	struct memory_file f;
+	struct collector c;
+
+	assert_true(memory_file_open(&f));
+	assert_true(memory_file_set(&f, "", 0));
+	assert_int_equal(collect(f.path, NULL, false, &c), KYMO_ERROR_CORRUPT);
+	assert_true(memory_file_set(&f, work, sizeof(work)));
+	assert_int_equal(collect(f.path, NULL, false, &c), KYMO_ERROR_CORRUPT);
+	assert_int_equal(collect("/nonexistent", NULL, false, &c), KYMO_ERROR_NOT_FOUND);
+	assert_int_equal(collect("/", NULL, false, &c), KYMO_ERROR_NOT_FOUND);
+	memory_file_close(&f);
+}
+
+/* ---- damage -------------------------------------------------------------------------------- */
+
+/* Records of each block, and whether it holds definitions. */
+struct layout {
+	unsigned char *data;
+	size_t size;
+	uint64_t begin[256], end[256];
+	size_t records[256];
+	bool definitions[256];
+	uint32_t blocks;
+	size_t total;
+};
+
+static void lay_out(struct layout *l, const char *path)
+{
+	struct raw_trace *rt;
+	struct raw_scan scan;
+	struct raw_chunk chunk;
+	struct wire_record w;
+
+	memset(l, 0, sizeof(*l));
+	l->data = memory_file_load(path, &l->size);
+	assert_int_equal(raw_trace_open(path, &quiet, &rt), KYMO_OK);
+	l->blocks = rt->processes[0].file.block_count;
+	for (uint32_t i = 0; i < l->blocks; i++) {
+		struct raw_block b;
+
+		raw_file_block(&rt->processes[0].file, i, &b);
+		l->begin[i] = rt->processes[0].file.blocks[i];
+		l->end[i] = l->begin[i] + sizeof(b) + b.stored;
+		l->definitions[i] = b.chunk_type == WIRE_CHUNK_DEFINITIONS;
+	}
+	raw_scan_init(&scan, rt);
+	while (raw_scan_next(&scan, &chunk)) {
+		while (raw_chunk_next(&chunk, &w)) {
+			l->records[chunk.number]++;
+			l->total++;
+		}
+	}
+	raw_scan_finish(&scan);
+	raw_trace_close(rt);
+}
+
+static const char *one_file(const char *name, bool compress)
+{
+	static char path[256];
+
+	synth_demo(path_of(name), compress);
+	snprintf(path, sizeof(path), "%s/%s/raw/node1-4242-0.kyr", work, name);
+	return path;
+}
+
+static void every_prefix_is_read(bool compress)
+{
+	struct layout l;
+	struct memory_file f;
+	size_t before = 0;
+
+	lay_out(&l, one_file(compress ? "prefix-z" : "prefix", compress));
+	assert_true(memory_file_open(&f));
+	for (size_t n = sizeof(struct raw_header); n <= l.size; n++) {
+		struct collector c;
+		size_t whole = 0;
+
+		assert_true(memory_file_set(&f, l.data, n));
+		assert_int_equal(collect(f.path, NULL, n & 1, &c), KYMO_OK);
+		for (uint32_t i = 0; i < l.blocks && l.end[i] <= n; i++)
+			whole += l.records[i];
+		if (c.count < whole || c.count < before)
+			fail_msg("%zu of %zu bytes: %zu records, of whole blocks %zu, before %zu", n,
+				 l.size, c.count, whole, before);
+		before = c.count;
+		free(c.items);
+	}
+	assert_int_equal(before, l.total);
+	memory_file_close(&f);
+	free(l.data);
+}
+
+static void every_prefix(void **state)
+{
+	every_prefix_is_read(false);
+}
+
+static void every_prefix_packed(void **state)
+{
+	every_prefix_is_read(true);
+}
+
+static uint32_t block_at(const struct layout *l, size_t offset)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < l->blocks && l->end[i] <= offset)
+		i++;
+	return i;
+}
+
+static void every_flip(void **state)
+{
+	struct layout l;
+	struct memory_file f;
+
+	lay_out(&l, one_file("flip", false));
+	assert_true(memory_file_open(&f));
+	for (size_t n = sizeof(struct raw_header); n < l.size; n++) {
+		uint32_t block = block_at(&l, n);
+		bool payload = n >= l.begin[block] + sizeof(struct raw_block);
+		struct collector c;
+
+		l.data[n] ^= n & 2 ? 0xff : 0x01;
+		assert_true(memory_file_set(&f, l.data, l.size));
+		assert_int_equal(collect(f.path, NULL, n & 1, &c), KYMO_OK);
+		if (c.count + l.records[block] < l.total)
+			fail_msg("byte %zu, block %u: %zu of %zu records", n, block, c.count, l.total);
+		if (payload && messages == 0)
+			fail_msg("byte %zu of block %u: damage unnoticed", n, block);
+		l.data[n] ^= n & 2 ? 0xff : 0x01;
+		free(c.items);
+	}
+	memory_file_close(&f);
+	free(l.data);
+}
+
+/* A stretch of zeros hides block headers: reading goes on behind it. */
+static void holes_are_jumped(void **state)
+{
+	struct layout l;
+	struct memory_file f;
+	struct collector c;
+	uint32_t first;
+
+	lay_out(&l, one_file("hole", false));
+	for (first = 0; !l.records[first]; first++)
+		;
+	memset(l.data + l.begin[first], 0, l.end[first] - l.begin[first]);
+	assert_true(memory_file_open(&f));
+	assert_true(memory_file_set(&f, l.data, l.size));
+	assert_int_equal(collect(f.path, NULL, false, &c), KYMO_OK);
+	assert_int_equal(c.count, l.total - l.records[first]);
+	assert_true(messages > 0);
+	free(c.items);
+	memory_file_close(&f);
+	free(l.data);
+}
+
+/* ---- order --------------------------------------------------------------------------------- */
+
+static uint64_t seed;
+
+static uint32_t roll(uint32_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 33) % below;
+}
+
+/* Threads that enter, leave and report device work at random; small chunks. */
+static size_t random_trace(const char *path, uint32_t threads, uint32_t steps, bool compress)
+{
+	struct synth *s = synth_open(&(struct synth_options){
+		.directory = path, .pid = 7, .rank = RANK_NONE, .compress = compress,
+		.chunk_size = 4096});
+	uint16_t base = synth_domain(s, &synth_test_domain);
+	const struct synth_value query[] = {V_U(3)};
+	struct synth_value work_done[DISPATCH_FIELDS] = {V_U(1), V_U(1), V_U(1), V_U(1)};
+	uint32_t depth[SYNTH_THREADS + 1] = {0};
+	uint64_t now = 100;
+	size_t records = 0;
+
+	synth_clock(s, 1, "clock");
+	synth_clock_sync(s, 1, 0, 10, 5);
+	synth_agent(s, 1, "gpu", "GPU", 1);
+	synth_queue(s, 1, 1, 0, 0, "");
+	synth_kernel(s, 1, "k", 0);
+	for (uint32_t i = 0; i < threads; i++)
+		synth_thread(s, 100 + i, "");
+	for (uint32_t k = 0; k < steps; k++) {
+		uint32_t t = 1 + roll(threads), what = roll(20);
+
+		now += roll(3); /* often the same time */
+		if (what < 9 && depth[t] < 40) {
+			synth_enter(s, t, (uint16_t)(base + TEST_QUERY), now, 0);
+			depth[t]++;
+		} else if (what < 18 && depth[t]) {
+			synth_leave(s, t, now, 0, true, query);
+			depth[t]--;
+			records++;
+		} else if (what == 19) {
+			work_done[DISPATCH_START].u = now / (1 + roll(4)) + 1;
+			work_done[DISPATCH_DURATION].u = roll(50);
+			synth_activity(s, t, synth_activity_base(s, SYNTH_DISPATCH), now, now,
+				       work_done);
+			records++;
+		}
+	}
+	synth_close(s, 0, 0, now);
+	return records;
+}
+
+static void order_is_by_start(void **state)
+{
+	for (uint32_t round = 0; round < 12; round++) {
+		struct collector any, sorted;
+		char name[32];
+		size_t records;
+
+		seed = 0x9e3779b97f4a7c15ull + round;
+		snprintf(name, sizeof(name), "order-%u", round);
+		records = random_trace(path_of(name), 1 + round, 20000, round & 1);
+		assert_int_equal(collect(path_of(name), NULL, false, &any), KYMO_OK);
+		assert_int_equal(any.count, records);
+		assert_int_equal(collect(path_of(name), NULL, true, &sorted), KYMO_OK);
+		assert_sorted(&sorted);
+		assert_same(&any, &sorted);
+		free(any.items);
+		free(sorted.items);
+	}
+}
+
+/* ---- filters ------------------------------------------------------------------------------- */
+
+static size_t count_with(const struct stream_filter_spec *spec, bool ordered)
+{
+	struct stream_filter *filter;
+	struct collector c;
+
+	assert_int_equal(stream_filter_new(spec, &quiet, &filter), KYMO_OK);
+	assert_int_equal(collect(path_of("demo"), filter, ordered, &c), KYMO_OK);
+	stream_filter_free(filter);
+	free(c.items);
+	return c.count;
+}
+
+static void filters_select(void **state)
+{
+	for (int ordered = 0; ordered < 2; ordered++) {
+		assert_int_equal(count_with(&(struct stream_filter_spec){0}, ordered), 30);
+		assert_int_equal(count_with(&(struct stream_filter_spec){.domains = "copy,sync"},
+					    ordered), 2);
+		assert_int_equal(count_with(&(struct stream_filter_spec){.ops = "^test:open"},
+					    ordered), 3);
+		assert_int_equal(count_with(&(struct stream_filter_spec){.ops = "test:",
+									 .exclude = "query|open"},
+					    ordered), 9);
+		assert_int_equal(count_with(&(struct stream_filter_spec){.kernels = "^step$"},
+					    ordered), 3);
+		assert_int_equal(count_with(&(struct stream_filter_spec){.processes = "1,5151"},
+					    ordered), 8);
+		assert_int_equal(count_with(&(struct stream_filter_spec){.threads = "4243"},
+					    ordered), 6 + 0);
+		assert_int_equal(count_with(&(struct stream_filter_spec){.has_from = true,
+									 .from = 400000},
+					    ordered), 3);
+		assert_int_equal(count_with(&(struct stream_filter_spec){.has_to = true, .to = 1500},
+					    ordered), 9);
+		assert_int_equal(count_with(&(struct stream_filter_spec){.min_duration = 90000},
+					    ordered), 10);
+	}
+}
+
+static void bad_filters_are_refused(void **state)
+{
+	struct stream_filter *filter;
+
+	assert_int_equal(stream_filter_new(&(struct stream_filter_spec){.ops = "("}, &quiet, &filter),
+			 KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(stream_filter_new(&(struct stream_filter_spec){.processes = "12,x"}, &quiet,
+					   &filter),
+			 KYMO_ERROR_INVALID_ARGUMENT);
+}
+
+static int make_work(void **state)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(work, sizeof(work), "%.40s/raw-test-XXXXXX", tmp ? tmp : "/tmp");
+	return mkdtemp(work) ? 0 : -1;
+}
+
+static int remove_work(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", work);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(demo_comes_back),
+		cmocka_unit_test(definitions_come_back),
+		cmocka_unit_test(foreign_files_are_refused),
+		cmocka_unit_test(every_prefix),
+		cmocka_unit_test(every_prefix_packed),
+		cmocka_unit_test(every_flip),
+		cmocka_unit_test(holes_are_jumped),
+		cmocka_unit_test(order_is_by_start),
+		cmocka_unit_test(filters_select),
+		cmocka_unit_test(bad_filters_are_refused),
+	};
+
+	return cmocka_run_group_tests_name("raw", tests, make_work, remove_work);
+}

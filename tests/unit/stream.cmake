@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+if(TARGET kymo_synth)
+  kymo_unit_test(raw unit/raw_test.c support/memory_file.c LIBS kymo_format_raw kymo_synth)
+  kymo_unit_test(stream unit/stream_test.c LIBS kymo_format_raw kymo_synth)
+endif()

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values as text, clock mapping, output helpers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "stream/output.h"
+#include "stream/ticks.h"
+#include "stream/trace.h"
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+static kymo_enum_value_t mode_values[] = {{"A", 1}, {"B", 2}, {"B_AGAIN", 2}, {"HIGH", 0x11f0}};
+static const struct t_enum_set modes = {"mode", mode_values, 4};
+static kymo_enum_value_t flag_values[] = {{"R", 1}, {"W", 2}, {"RW", 3}, {"X", 4}};
+static const struct t_enum_set flags = {"flags", flag_values, 4};
+
+static const char *text_of(const struct t_field *f, const struct wire_value *v)
+{
+	static char text[256];
+
+	assert_true(rec_value_text(f, v, text, sizeof(text)) < sizeof(text));
+	return text;
+}
+
+static const char *number_text(uint8_t kind, uint8_t size, const struct t_enum_set *set, uint64_t u)
+{
+	const struct t_field f = {.kind = kind, .size = size, .set = set};
+	const struct wire_value v = {.present = true, .kind = kind, .u = u};
+
+	return text_of(&f, &v);
+}
+
+static void numbers_as_text(void **state)
+{
+	assert_string_equal(number_text(KYMO_KIND_UNSIGNED, 8, NULL, UINT64_MAX),
+			    "18446744073709551615");
+	assert_string_equal(number_text(KYMO_KIND_SIGNED, 8, NULL, (uint64_t)INT64_MIN),
+			    "-9223372036854775808");
+	assert_string_equal(number_text(KYMO_KIND_HANDLE, 8, NULL, 0xabc), "0xabc");
+	assert_string_equal(number_text(KYMO_KIND_POINTER, 8, NULL, 0), "NULL");
+	assert_string_equal(number_text(KYMO_KIND_BOOL, 1, NULL, 1), "true");
+	assert_string_equal(number_text(KYMO_KIND_REF, 8, NULL, 7), "#7");
+	assert_string_equal(number_text(KYMO_KIND_ENUM, 4, &modes, 2), "B");
+	assert_string_equal(number_text(KYMO_KIND_ENUM, 4, &modes, 0x11f0), "HIGH");
+	assert_string_equal(number_text(KYMO_KIND_ENUM, 4, &modes, 9), "9");
+	assert_string_equal(number_text(KYMO_KIND_ENUM, 4, &modes, 0xffff), "0xffff");
+	assert_string_equal(number_text(KYMO_KIND_ENUM, 4, NULL, (uint64_t)-3), "-3");
+	assert_string_equal(number_text(KYMO_KIND_FLAGS, 8, &flags, 3), "RW");
+	assert_string_equal(number_text(KYMO_KIND_FLAGS, 8, &flags, 5), "R|X");
+	assert_string_equal(number_text(KYMO_KIND_FLAGS, 8, &flags, 0x14), "X|0x10");
+	assert_string_equal(number_text(KYMO_KIND_FLAGS, 8, &flags, 0), "0");
+}
+
+static void floats_as_text(void **state)
+{
+	const struct t_field narrow = {.kind = KYMO_KIND_FLOAT, .size = 4};
+	const struct t_field wide = {.kind = KYMO_KIND_FLOAT, .size = 8};
+	struct wire_value v = {.present = true, .kind = KYMO_KIND_FLOAT};
+	const float f = 0.1f;
+	const double d = 1.0 / 3;
+
+	memcpy(&v.u, &f, 4);
+	assert_string_equal(text_of(&narrow, &v), "0.1");
+	memcpy(&v.u, &d, 8);
+	assert_string_equal(text_of(&wide, &v), "0.33333333333333331");
+}
+
+static void strings_as_text(void **state)
+{
+	const struct t_field f = {.kind = KYMO_KIND_STRING, .size = 1};
+	struct wire_value v = {.present = true, .kind = KYMO_KIND_STRING,
+			       .data = (const uint8_t *)"a\"b\\\n\x02z", .count = 7, .total = 7};
+	char small[5];
+
+	assert_string_equal(text_of(&f, &v), "\"a\\\"b\\\\\\n\\x02z\"");
+	assert_int_equal(rec_value_text(&f, &v, small, sizeof(small)), 15);
+	assert_string_equal(small, "\"a\\\"");
+	assert_int_equal(rec_value_text(&f, &v, NULL, 0), 15);
+	v.total = 9;
+	assert_string_equal(text_of(&f, &v), "\"a\\\"b\\\\\\n\\x02z\"...");
+	v.present = false;
+	assert_string_equal(text_of(&f, &v), "NULL");
+}
+
+static void arrays_as_text(void **state)
+{
+	const struct t_field f = {.kind = KYMO_KIND_ARRAY, .element = KYMO_KIND_ENUM, .size = 4,
+				  .set = &modes};
+	const uint32_t data[] = {1, 2, 5};
+	struct wire_value v = {.present = true, .kind = KYMO_KIND_ARRAY, .width = 4,
+			       .data = (const uint8_t *)data, .count = 3, .total = 3};
+
+	assert_string_equal(text_of(&f, &v), "[A, B, 5]");
+	v.total = 10;
+	assert_string_equal(text_of(&f, &v), "[A, B, 5, ... 10 in all]");
+	v.count = v.total = 0;
+	assert_string_equal(text_of(&f, &v), "[]");
+}
+
+/* ---- clocks -------------------------------------------------------------------------------- */
+
+/* Ticks at 2.5 GHz, then 2.6: piecewise linear, ascending, exact at the points. */
+static void ticks_follow_points(void **state)
+{
+	struct raw_tick_sync p[] = {
+		{5000000000 - 10, 5000000000 + 10, 3000000000, 0},
+		{0 + 1000, 0 + 1040, 1000000000, 0},
+		{2500001020 - 5, 2500001020 + 5, 2000000000, 0},
+		{2500001090 - 900, 2500001090 + 900, 2000000030, 0}, /* wide and close: not used */
+	};
+	struct tick_map m;
+	int64_t last = INT64_MIN;
+
+	assert_int_equal(tick_map_build(&m, &(struct tick_origin){0}, p, 4), KYMO_OK);
+	assert_int_equal(m.count, 2);
+	assert_int_equal(tick_map_ns(&m, 1020), 1000000000);
+	assert_in_range(tick_map_ns(&m, 2500001020), 1999999999, 2000000000);
+	assert_in_range(tick_map_ns(&m, 5000000000), 2999999999, 3000000000);
+	assert_true(m.error_ns > 7.9 && m.error_ns < 8.1);
+	for (uint64_t tick = 0; tick < 6000000000; tick += 999983) {
+		assert_true(tick_map_ns(&m, tick) >= last);
+		last = tick_map_ns(&m, tick);
+	}
+	tick_map_release(&m);
+}
+
+static void ticks_without_points(void **state)
+{
+	struct tick_map m;
+
+	tick_map_build(&m, &(struct tick_origin){.tick = 100, .ns = 50, .per_second = 2000000000},
+		       NULL, 0);
+	assert_int_equal(tick_map_ns(&m, 300), 150);
+	assert_int_equal(tick_map_ns(&m, 98), 49);
+	tick_map_release(&m);
+	tick_map_build(&m, &(struct tick_origin){.identity = true}, NULL, 0);
+	assert_int_equal(tick_map_ns(&m, 123456789), 123456789);
+	assert_true(m.error_ns == 0);
+	tick_map_release(&m);
+}
+
+/* Wide brackets that agree narrow one another down. */
+static void device_clock_of_constant_offset(void **state)
+{
+	struct device_sync s[] = {{1000, 2000, 300}, {5000, 5900, 4200}, {9000, 9600, 8000}};
+	struct device_map m;
+
+	/* Offsets: [700,1700], [800,1700], [1000,1600]: [1000,1600]. */
+	assert_int_equal(device_map_build(&m, s, 3), KYMO_OK);
+	assert_int_equal(m.count, 1);
+	assert_int_equal(device_map_ns(&m, 10000), 11300);
+	assert_true(m.error_ns == 300);
+	device_map_release(&m);
+}
+
+static void device_clock_that_drifts(void **state)
+{
+	struct device_sync s[20];
+	struct device_map m;
+
+	for (int i = 0; i < 20; i++) {
+		int64_t device = (int64_t)i * 1000000000;
+		int64_t node = device + 500 + (int64_t)i * 10000; /* 10 us a second */
+
+		s[i] = (struct device_sync){node - 50, node + 50, device};
+	}
+	assert_int_equal(device_map_build(&m, s, 20), KYMO_OK);
+	assert_int_equal(m.count, 20);
+	assert_int_equal(device_map_ns(&m, 5500000000), 5500000000 + 500 + 55000);
+	assert_in_range(device_map_ns(&m, 25000000000), 25000000000 + 500 + 249990,
+			25000000000 + 500 + 250010);
+	assert_true(m.error_ns >= 50 && m.error_ns < 60);
+	device_map_release(&m);
+	assert_int_equal(device_map_build(&m, NULL, 0), KYMO_OK);
+	assert_true(m.error_ns < 0);
+	assert_int_equal(device_map_ns(&m, 42), 42);
+	device_map_release(&m);
+}
+
+/* ---- output -------------------------------------------------------------------------------- */
+
+static const char *written(void (*write_it)(struct output *o))
+{
+	static char text[1024];
+	char path[64];
+	int fd = memfd_create("out", 0);
+	struct output o;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(output_open(&o, path, true, NULL), KYMO_OK);
+	write_it(&o);
+	assert_int_equal(output_close(&o, NULL), KYMO_OK);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(fd);
+	return text;
+}
+
+static void write_durations(struct output *o)
+{
+	static const int64_t ns[] = {0, 9999, 10000, 1234567, 12345678, 10000000000, -1500000};
+
+	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
+		output_duration(o, ns[i], 0);
+		output_char(o, '|');
+	}
+	output_seconds(o, 1000000001, 13);
+	output_seconds(o, -5, 0);
+}
+
+static void durations(void **state)
+{
+	assert_string_equal(written(write_durations),
+			    "0 ns|9999 ns|10.000 us|1234.567 us|12.345 ms|10.000 s|-1500.000 us|"
+			    "  1.000000001-0.000000005");
+}
+
+static void write_strings(struct output *o)
+{
+	output_json(o, "a\"\\\n\x01\x7f");
+	output_json_bytes(o, "caf\xc3\xa9 \xc3\x28 \xed\xa0\x80 \xf0\x9f\x98\x80", 17);
+	output_char(o, ' ');
+	output_csv(o, "plain", 5);
+	output_csv(o, "a,b", 3);
+	output_csv(o, "say \"x\"\r\n", 9);
+	output_csv(o, "", 0);
+}
+
+static void strings(void **state)
+{
+	assert_string_equal(written(write_strings),
+			    "\"a\\\"\\\\\\n\\u0001\\u007f\""
+			    "\"caf\xc3\xa9 \xef\xbf\xbd( \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd "
+			    "\xf0\x9f\x98\x80\" plain\"a,b\"\"say \"\"x\"\"\r\n\"");
+}
+
+static void outputs_are_not_overwritten(void **state)
+{
+	char path[] = "/tmp/kymo-output-XXXXXX";
+	int fd = mkstemp(path);
+	struct output o;
+
+	assert_int_equal(output_open(&o, path, false, NULL), KYMO_ERROR_SYSTEM);
+	assert_int_equal(output_open(&o, path, true, NULL), KYMO_OK);
+	output_close(&o, NULL);
+	close(fd);
+	unlink(path);
+	assert_int_equal(output_open(&o, "/dev/full", true, NULL), KYMO_OK);
+	output_text(&o, "x");
+	assert_int_equal(output_close(&o, NULL), KYMO_ERROR_SYSTEM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_as_text),
+		cmocka_unit_test(floats_as_text),
+		cmocka_unit_test(strings_as_text),
+		cmocka_unit_test(arrays_as_text),
+		cmocka_unit_test(ticks_follow_points),
+		cmocka_unit_test(ticks_without_points),
+		cmocka_unit_test(device_clock_of_constant_offset),
+		cmocka_unit_test(device_clock_that_drifts),
+		cmocka_unit_test(durations),
+		cmocka_unit_test(strings),
+		cmocka_unit_test(outputs_are_not_overwritten),
+	};
+
+	return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
+}

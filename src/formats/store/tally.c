@@ -69,7 +69,8 @@ struct tallies *tallies_empty(const struct trace *t)
 	if (!a)
 		return NULL;
 	a->trace = t;
-	a->threads = calloc(t->threads_count + 1u, sizeof(*a->threads));
+	a->thread_count = t->threads_count;
+	a->threads = calloc(a->thread_count + 1u, sizeof(*a->threads));
 	a->memory = calloc(1, sizeof(*a->memory));
 	if (!a->threads || !a->memory) {
 		tallies_free(a);
@@ -101,7 +102,7 @@ void tallies_free(struct tallies *a)
 		return;
 	for (unsigned k = 0; k < TALLY_KINDS; k++)
 		set_release(&a->set[k]);
-	for (uint32_t i = 0; a->threads && i < a->trace->threads_count; i++) {
+	for (uint32_t i = 0; a->threads && i < a->thread_count; i++) {
 		free(a->threads[i].ops);
 		free(a->threads[i].nest);
 	}

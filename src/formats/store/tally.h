@@ -54,10 +54,11 @@ struct tally_set {
 struct tallies {
 	struct tally_set set[TALLY_KINDS];
 	struct histogram_pool pool;
-	const struct trace *trace; /* of the records; borrowed */
+	const struct trace *trace; /* of the records; borrowed, may be gone by tallies_free() */
 	bool failed;               /* memory ran out: the numbers are incomplete */
 	uint64_t late;             /* allocations that came too late for an exact peak */
 	struct tally_thread *threads;
+	uint32_t thread_count;
 	struct tally_memory *memory;
 };
 

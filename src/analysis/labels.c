@@ -45,6 +45,7 @@ unsigned dimensions_of(enum tally_kind kind)
 
 	switch (kind) {
 	case TALLY_CALL:
+	case TALLY_ACTIVITY:
 		return any | BY_THREAD | BY_OP;
 	case TALLY_DISPATCH:
 	case TALLY_COPY:

@@ -146,6 +146,7 @@ struct quality {
 	uint64_t lost, gaps, definitions, untraced, untimed, damaged, late;
 	double host_error, device_error;
 	unsigned unaligned; /* clocks */
+	bool coarse;        /* histograms kept in the program have wider buckets */
 };
 
 static void quality_add(struct quality *q, const struct summary *s)
@@ -154,6 +155,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 	const struct tally_set *loss = &s->tallies->set[TALLY_LOSS];
 	uint64_t in_band = 0, counted = 0;
 
+	q->coarse |= s->tallies->coarse;
 	for (uint32_t i = 0; i < loss->count; i++) {
 		in_band += loss->rows[i]->count;
 		q->gaps += loss->rows[i]->errors;
@@ -214,17 +216,7 @@ static void add_time(struct text *out, double ns)
 		text_addf(out, "%.1f ms", ns / 1e6);
 }
 
-/* Histograms kept in the program have buckets twice as wide. */
-static bool counted_only(const struct summary *s, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		if (s[i].trace->tallies_count > 1)
-			return true;
-	}
-	return false;
-}
-
-static void add_clocks(struct text *out, const struct quality *q, bool devices, bool coarse)
+static void add_clocks(struct text *out, const struct quality *q, bool devices)
 {
 	text_add(out, "Clock error: host within ");
 	add_time(out, q->host_error);
@@ -235,7 +227,7 @@ static void add_clocks(struct text *out, const struct quality *q, bool devices, 
 	if (q->unaligned)
 		text_addf(out, ", %u device clock%s not aligned", q->unaligned,
 			  q->unaligned == 1 ? "" : "s");
-	text_addf(out, ". Percentiles within %s %%.", coarse ? "5" : "1.6");
+	text_addf(out, ". Percentiles within %s %%.", q->coarse ? "5" : "1.6");
 }
 
 static bool has_devices(const struct summary *s, unsigned count)
@@ -277,7 +269,7 @@ void summary_quality(struct report *r, const struct summary *s, unsigned count)
 	add_loss(&line, &q);
 	report_foot(r, "%s", line.s ? line.s : "");
 	line.length = 0;
-	add_clocks(&line, &q, has_devices(s, count), counted_only(s, count));
+	add_clocks(&line, &q, has_devices(s, count));
 	report_foot(r, "%s", line.s ? line.s : "");
 	text_release(&line);
 }

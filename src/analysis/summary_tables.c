@@ -159,18 +159,20 @@ static void calls_rows(struct table *t, const struct groups *g, struct totals al
 }
 
 static bool calls_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
-			const char *name, const char *title)
+			enum tally_kind kind, const char *name, const char *title)
 {
 	struct groups g;
-	bool ok = gather(&g, s, count, TALLY_CALL, by, of_domain, name);
+	bool ok = gather(&g, s, count, kind, by, of_domain, name);
 	struct totals all = totals_of(&g);
 	bool nested = all.self != all.total;
 	struct table *t = NULL;
 	char heading[160];
 
 	if (ok) {
-		snprintf(heading, sizeof(heading), "%s: %" PRIu64 " call%s", *title ? title : name,
-			 all.count, all.count == 1 ? "" : "s");
+		snprintf(heading, sizeof(heading), "%s: %" PRIu64 "%s%s",
+			 *title ? title : *name ? name : "Operations without definition",
+			 all.count, kind == TALLY_CALL ? " call" : "",
+			 kind == TALLY_CALL && all.count != 1 ? "s" : "");
 		t = report_table(r, *name ? name : "unknown", heading);
 	}
 	if (t) {
@@ -185,13 +187,14 @@ static bool calls_table(struct report *r, const struct summary *s, unsigned coun
 }
 
 /* Each domain that has calls, in order of first appearance; one table each. */
-static bool all_calls(struct report *r, const struct summary *s, unsigned count, unsigned by)
+static bool all_calls(struct report *r, const struct summary *s, unsigned count, unsigned by,
+		      enum tally_kind kind)
 {
 	const char *seen[64];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		const struct tally_set *set = &s[i].tallies->set[TALLY_CALL];
+		const struct tally_set *set = &s[i].tallies->set[kind];
 
 		for (uint32_t k = 0; k < set->count; k++) {
 			const char *name = domain_of(s[i].trace, set->rows[k]);
@@ -203,7 +206,7 @@ static bool all_calls(struct report *r, const struct summary *s, unsigned count,
 			if (d < n || n == sizeof(seen) / sizeof(*seen))
 				continue;
 			seen[n++] = name;
-			if (!calls_table(r, s, count, by, name,
+			if (!calls_table(r, s, count, by, kind, name,
 					 t->domains[t->ops[set->rows[k]->key[2]].domain].title))
 				return false;
 		}
@@ -264,7 +267,7 @@ static bool device_table(struct report *r, const struct summary *s, unsigned cou
 			table_column(t, "bytes_per_second", "bandwidth", CELL_RATE);
 		}
 		add_spread(t);
-		table_column(t, "wait_ns", "in queue", CELL_TIME);
+		table_column(t, "wait_ns", "avg in queue", CELL_TIME);
 		table_column_if(t, all.untimed, "untimed", "untimed", CELL_COUNT);
 		table_column_if(t, all.errors, "errors", "failed", CELL_COUNT);
 		for (uint32_t i = 0; i < g.count; i++)
@@ -565,7 +568,8 @@ kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned
 
 	summary_head(r, s, count);
 	if (applies(TALLY_CALL, by))
-		ok = all_calls(r, s, count, by);
+		ok = all_calls(r, s, count, by, TALLY_CALL) &&
+		     all_calls(r, s, count, by, TALLY_ACTIVITY);
 	if (ok && applies(TALLY_DISPATCH, by))
 		ok = device_table(r, s, count, by, false) && device_table(r, s, count, by, true);
 	if (ok && applies(TALLY_SYNC, by))

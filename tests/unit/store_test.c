@@ -264,8 +264,8 @@ static const char *const differences[] = {
 	"SELECT count(*) FROM (SELECT op, thread, count(*), sum(duration) FROM sync GROUP BY 1, 2 "
 	"EXCEPT SELECT op, thread, calls, total FROM tally_sync)",
 	"SELECT (SELECT sum(errors) FROM tally_call) - (SELECT sum(failed) FROM regions)",
-	"SELECT (SELECT sum(calls) FROM tally_call) - (SELECT count(*) FROM call) - "
-	"(SELECT count(*) FROM activity)",
+	"SELECT (SELECT sum(calls) FROM tally_call) - (SELECT count(*) FROM call)",
+	"SELECT (SELECT sum(calls) FROM tally_activity) - (SELECT count(*) FROM activity)",
 	"SELECT (SELECT sum(count) FROM histogram WHERE kind = 'tally_call') - "
 	"(SELECT sum(calls) FROM tally_call)",
 	"SELECT count(*) FROM dispatch d LEFT JOIN call c ON c.id = d.call WHERE d.call IS NOT "

@@ -86,6 +86,8 @@ CREATE TABLE time_index(id INTEGER PRIMARY KEY, kind TEXT, first INTEGER, last I
 -- tallies: filled while ingesting, so that no summary scans ---------------------------------------
 CREATE TABLE tally_call(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	calls INTEGER, errors INTEGER, total INTEGER, self INTEGER, min INTEGER, max INTEGER);
+CREATE TABLE tally_activity(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
+	calls INTEGER, errors INTEGER, total INTEGER, self INTEGER, min INTEGER, max INTEGER);
 CREATE TABLE tally_dispatch(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, queue INTEGER,
 	kernel INTEGER, calls INTEGER, errors INTEGER, total INTEGER, min INTEGER, max INTEGER,
 	wait INTEGER, untimed INTEGER);

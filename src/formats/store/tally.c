@@ -83,8 +83,10 @@ struct tallies *tallies_new(const struct trace *t)
 {
 	struct tallies *a = tallies_empty(t);
 
-	for (uint32_t i = 1; a && i < t->tallies_count; i++)
+	for (uint32_t i = 1; a && i < t->tallies_count; i++) {
 		add_counted(a, &t->tallies[i]);
+		a->coarse = true;
+	}
 	return a;
 }
 
@@ -313,7 +315,7 @@ void tallies_other(struct tallies *a, const struct rec *r)
 	uint64_t duration = r->end > r->start ? (uint64_t)(r->end - r->start) : 0;
 	struct tally *row;
 
-	row = tally_at(a, TALLY_CALL, (uint32_t[TALLY_KEYS]){r->process, r->thread, r->op});
+	row = tally_at(a, TALLY_ACTIVITY, (uint32_t[TALLY_KEYS]){r->process, r->thread, r->op});
 	if (!row)
 		return;
 	row->count++;

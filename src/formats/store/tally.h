@@ -14,7 +14,8 @@
 #include "stream/stream.h"
 
 enum tally_kind {
-	TALLY_CALL,       /* process, thread, op: calls and other activities of host threads */
+	TALLY_CALL,       /* process, thread, op */
+	TALLY_ACTIVITY,   /* the same of activities that have no kind of their own: builds */
 	TALLY_DISPATCH,   /* process, agent, queue, kernel */
 	TALLY_COPY,       /* process, op, queue, source agent, destination agent, memory kinds */
 	TALLY_ALLOCATION, /* process, agent, memory kind, what */
@@ -56,6 +57,7 @@ struct tallies {
 	struct histogram_pool pool;
 	const struct trace *trace; /* of the records; borrowed, may be gone by tallies_free() */
 	bool failed;               /* memory ran out: the numbers are incomplete */
+	bool coarse;               /* histograms kept in the program are in it: 5 % */
 	uint64_t late;             /* allocations that came too late for an exact peak */
 	struct tally_thread *threads;
 	uint32_t thread_count;
@@ -74,7 +76,7 @@ struct tally *tally_at(struct tallies *a, enum tally_kind kind, const uint32_t k
 void tally_merge(struct tallies *a, struct tally *to, const struct tallies *source,
 		 const struct tally *from);
 
-/* Duration at `share` of the timed records, within 1.6 %. */
+/* Duration at `share` of the timed records, within 1.6 %, or 5 % when `coarse`. */
 uint64_t tally_percentile(const struct tallies *a, const struct tally *row, double share);
 
 /* ---- one record each ----------------------------------------------------------------------- */

@@ -35,6 +35,7 @@ static const struct sql_column loss_columns[] = {KEY("process", 0), KEY("thread"
 
 static const struct sql_table tables[TALLY_KINDS] = {
 	[TALLY_CALL] = SQL_TABLE("tally_call", call_columns),
+	[TALLY_ACTIVITY] = SQL_TABLE("tally_activity", call_columns),
 	[TALLY_DISPATCH] = SQL_TABLE("tally_dispatch", dispatch_columns),
 	[TALLY_COPY] = SQL_TABLE("tally_copy", copy_columns),
 	[TALLY_ALLOCATION] = SQL_TABLE("tally_allocation", allocation_columns),
@@ -95,7 +96,8 @@ bool tallies_write(struct sql_context *c, const struct tallies *a)
 	for (unsigned k = 0; ok && k < TALLY_KINDS; k++)
 		ok = write_kind(c, a, k, histogram);
 	sqlite3_finalize(histogram);
-	return ok && metadata_add_integer(c->db, "allocations_out_of_order", (int64_t)a->late);
+	return ok && metadata_add_integer(c->db, "allocations_out_of_order", (int64_t)a->late) &&
+	       metadata_add(c->db, "percentile_error", a->coarse ? "0.05" : "0.016");
 }
 
 /* The row under its key; a store where a key comes twice, or in another order, is damaged. */
@@ -151,12 +153,14 @@ struct tallies *tallies_read(struct sql_context *c, const struct trace *t)
 {
 	struct tallies *a = tallies_empty(t);
 	const char *late = metadata_text(c, "allocations_out_of_order");
+	const char *error = metadata_text(c, "percentile_error");
 	bool ok = a != NULL;
 
 	for (unsigned k = 0; ok && k < TALLY_KINDS; k++)
 		ok = read_kind(c, a, k);
 	if (ok && read_histograms(c, a)) {
 		a->late = late && strcmp(late, "0") != 0;
+		a->coarse = error && strcmp(error, "0.05") == 0;
 		return a;
 	}
 	tallies_free(a);

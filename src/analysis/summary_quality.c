@@ -68,8 +68,8 @@ static void head_nothing(struct report *r, const struct trace *t)
 		}
 	}
 	if (!said && t->processes_count <= 1)
-		report_head(r, "  Kymo was not loaded into any process: statically linked or setuid "
-			       "programs cannot be traced; `kymo doctor` tells more.");
+		report_head(r, "  No process used an interface that is traced (`kymo list backends`), "
+			       "or none could be traced; `kymo doctor` tells more.");
 	else if (!said)
 		report_head(r, "  The program called none of the APIs that were traced "
 			       "(`kymo list backends`).");
@@ -145,6 +145,7 @@ bool summary_open_calls(struct report *r, const struct summary *s, unsigned coun
 struct quality {
 	uint64_t lost, gaps, definitions, untraced, untimed, damaged, late;
 	double host_error, device_error;
+	unsigned processes;
 	unsigned unaligned; /* clocks */
 	bool coarse;        /* histograms kept in the program have wider buckets */
 };
@@ -163,6 +164,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		const struct t_process *p = &t->processes[i];
 
+		q->processes++;
 		counted += p->lost_records;
 		q->definitions += p->lost_definitions;
 		q->untraced += p->untraced_calls;
@@ -218,7 +220,12 @@ static void add_time(struct text *out, double ns)
 
 static void add_clocks(struct text *out, const struct quality *q, bool devices)
 {
-	text_add(out, "Clock error: host within ");
+	text_add(out, "Clock error: ");
+	if (!q->processes) {
+		text_add(out, "nothing was timed.");
+		return;
+	}
+	text_add(out, "host within ");
 	add_time(out, q->host_error);
 	if (devices && q->device_error >= 0) {
 		text_add(out, ", devices within ");

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,11 +16,10 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include <signal.h>
 
 #include "base/clock.h"
 
-enum { KEEP_BACK = 2 };
+enum { KEEP_BACK = 2, FOR_EVER = 2000000 /* then it only lives on: a failed test fills no disk */ };
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value)
 {
@@ -192,7 +192,7 @@ static void *write_records(void *data)
 	struct wire_enc e;
 
 	w->ring.next_id = ((uint64_t)w->thread << 40) + 1;
-	for (uint64_t i = 0; w->s->records == 0 || i < w->s->records; i++) {
+	for (uint64_t i = 0; i < (w->s->records ? w->s->records : FOR_EVER); i++) {
 		if (!w->ring.cur || w->ring.cur > w->ring.limit) {
 			if (w->ring.cur)
 				put_chunk(w);
@@ -243,6 +243,14 @@ void synth_write(const struct synth *s, struct shm_header *h)
 	atomic_store(&h->state, s->state);
 }
 
+void synth_own_faults(void)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS, SIGABRT};
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		signal(faults[i], SIG_DFL);
+}
+
 pid_t synth_start(const struct synth *s)
 {
 	pid_t pid = fork();
@@ -252,13 +260,14 @@ pid_t synth_start(const struct synth *s)
 	if (pid != 0)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	synth_own_faults();
 	h = synth_connect(s, &memfd, &status);
 	if (!h)
 		_exit(90);
 	close(memfd);
 	atomic_store(&s->account->connected, 1);
 	synth_write(s, h);
-	while (s->linger)
+	while (s->linger || (s->records == 0 && !atomic_load(&s->account->drain_failed)))
 		pause();
 	_exit(0);
 }

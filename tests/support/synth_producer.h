@@ -38,6 +38,9 @@ struct synth {
 
 struct synth_account *synth_account_new(void);
 
+/* In a child of a test: faults end the process, instead of going on with cmocka's next test. */
+void synth_own_faults(void);
+
 /* Forks the process. */
 pid_t synth_start(const struct synth *s);
 

@@ -46,6 +46,7 @@ void test_drain_start(struct test_drain *d, struct test_drain_options o)
 					 o.orphan ? -1 : pair[1], o.compress, &d->manifest};
 		struct rlimit limit = {o.file_limit, o.file_limit};
 
+		synth_own_faults();
 		if (o.file_limit)
 			setrlimit(RLIMIT_FSIZE, &limit);
 		drain_detach(listener, o.orphan ? listener : pair[1]);

@@ -178,6 +178,7 @@ static void exec_begins_a_new_file(void **state)
 	s.state = SHM_EXEC;
 	pid = fork();
 	if (pid == 0) {
+		synth_own_faults();
 		for (int image = 0; image < 2; image++) {
 			struct shm_header *h = synth_connect(&s, &memfd, &status);
 
@@ -356,8 +357,7 @@ static void bad_producers_harm_nobody(void **state)
 	for (unsigned i = 0; i < BAD_PRODUCERS; i++) {
 		bad[i] = fork();
 		if (bad[i] == 0) {
-			signal(SIGSEGV, SIG_DFL); /* cmocka would go on with the next test */
-			signal(SIGBUS, SIG_DFL);
+			synth_own_faults();
 			be_bad(&t, i);
 			_exit(0);
 		}
@@ -377,6 +377,97 @@ static void bad_producers_harm_nobody(void **state)
 		assert_true(c.records[i] >= atomic_load(&a->committed[i]));
 	assert_true(d.totals.refused > 10);
 	munmap(other, sizeof(*other));
+	test_drain_remove(&d);
+}
+
+/* Chunks whose headers lie are counted and left out; good ones beside them are kept. */
+static void lying_chunks_are_counted(void **state)
+{
+	struct synth_account *a = *state;
+	struct test_drain d;
+	struct contents c;
+	struct synth s;
+	pid_t pid;
+
+	test_drain_start(&d, (struct test_drain_options){0});
+	s = producer(&d, a);
+	s.threads = 1;
+	s.records = 10;
+	pid = fork();
+	if (pid == 0) {
+		int memfd, status;
+		struct shm_header *h = synth_connect(&s, &memfd, &status);
+
+		synth_own_faults();
+		if (!h)
+			_exit(90);
+		for (uint32_t i = 0; i < 6; i++) {
+			struct wire_chunk *w = shm_chunk(h, 20 + i);
+
+			*w = (struct wire_chunk){.magic = WIRE_CHUNK_MAGIC,
+						 .version = WIRE_VERSION,
+						 .header_size = sizeof(*w),
+						 .type = WIRE_CHUNK_RECORDS,
+						 .thread = 9,
+						 .committed = sizeof(*w)};
+			w->magic += i == 0;
+			w->version += i == 1;
+			w->header_size -= i == 2;
+			w->type = i == 3 ? 77 : w->type;
+			if (i >= 4)
+				w->committed = i == 4 ? s.chunk_size + 1 : UINT32_MAX;
+			atomic_store(&shm_ctl(h)[20 + i].state, SHM_FULL);
+		}
+		synth_write(&s, h);
+		_exit(0);
+	}
+	test_drain_program(&d, pid);
+	test_drain_exited(&d, pid, reap(pid));
+	test_drain_done(&d);
+	assert_true(contents_read(&c, &d, pid, 0));
+	assert_good(&c);
+	assert_int_equal(c.all, 10);
+	assert_int_equal(c.end.damaged_chunks, 6);
+	assert_int_equal(d.totals.damaged_chunks, 6);
+	test_drain_remove(&d);
+}
+
+/* Death right after obtaining a used chunk must not show its old records again. */
+static void obtained_chunk_shows_nothing(void **state)
+{
+	struct synth_account *a = *state;
+	struct test_drain d;
+	struct contents c;
+	struct synth s;
+	pid_t pid;
+
+	test_drain_start(&d, (struct test_drain_options){0});
+	s = producer(&d, a);
+	s.threads = 1;
+	s.records = 10;
+	pid = fork();
+	if (pid == 0) {
+		int memfd, status;
+		struct shm_header *h = synth_connect(&s, &memfd, &status);
+		uint32_t i;
+
+		synth_own_faults();
+		if (!h)
+			_exit(90);
+		synth_write(&s, h);
+		while (atomic_load(&h->freed) == 0)
+			syscall(SYS_futex, &h->full, 1, 1, NULL, NULL, 0);
+		i = shm_pop(h, shm_ctl(h), s.chunks, SHM_LIST_RECORDS);
+		atomic_store(&shm_ctl(h)[i].state, SHM_FILLING);
+		_exit(0);
+	}
+	test_drain_program(&d, pid);
+	test_drain_exited(&d, pid, reap(pid));
+	test_drain_done(&d);
+	assert_true(contents_read(&c, &d, pid, 0));
+	assert_good(&c);
+	assert_int_equal(c.all, 10);
+	assert_int_equal(c.chunks, 1);
 	test_drain_remove(&d);
 }
 
@@ -563,6 +654,8 @@ int main(void)
 		cmocka_unit_test(tells_how_it_ended),
 		cmocka_unit_test(exec_begins_a_new_file),
 		cmocka_unit_test(bad_producers_harm_nobody),
+		cmocka_unit_test(lying_chunks_are_counted),
+		cmocka_unit_test(obtained_chunk_shows_nothing),
 		cmocka_unit_test(full_file_ends_at_a_block),
 		cmocka_unit_test(launcher_dies),
 		cmocka_unit_test(orphan_lives_as_long_as_its_producers),

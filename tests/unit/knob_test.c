@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Knob tables, text and job detection. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/job.h"
+#include "base/knob.h"
+#include "base/run_options.h"
+#include "base/text.h"
+
+static char error[KNOB_ERROR_MAX];
+static struct run_options *const o = &run_options_values;
+
+static bool parse(int *operands, ...)
+{
+	static char *argv[20];
+	va_list args;
+	bool help;
+	int argc = 1;
+
+	argv[0] = "run";
+	va_start(args, operands);
+	while ((argv[argc] = va_arg(args, char *)))
+		argc++;
+	va_end(args);
+	error[0] = '\0';
+	return knob_parse_arguments(&run_options_table, argc, argv, operands, &help, error);
+}
+
+static int setup(void **state)
+{
+	clearenv();
+	knob_defaults(&run_options_table);
+	return 0;
+}
+
+static void defaults(void **state)
+{
+	assert_int_equal(o->mode, RUN_MODE_DEFAULT);
+	assert_int_equal(o->args, RUN_ARGS_FULL);
+	assert_int_equal(o->on_full, RUN_BLOCK);
+	assert_int_equal(o->block_ns, 10000000);
+	assert_null(o->output);
+	assert_null(o->stacks);
+	assert_false(o->force);
+}
+
+static void arguments(void **state)
+{
+	int n;
+
+	assert_true(parse(&n, "-fo", "dir", "--mode=full", "--buffer-size", "3M", "--stacks", "prog",
+			  "--mode", "x", NULL));
+	assert_int_equal(n, 3); /* options end at the program */
+	assert_true(o->force);
+	assert_string_equal(o->output, "dir");
+	assert_int_equal(o->mode, RUN_MODE_FULL);
+	assert_int_equal(o->buffer_size, 3u << 20);
+	assert_string_equal(o->stacks, ".");
+	assert_true(parse(&n, "--stacks=^cl", "-odir2", "--", "-x", NULL));
+	assert_int_equal(n, 1);
+	assert_string_equal(o->stacks, "^cl");
+	assert_string_equal(o->output, "dir2");
+}
+
+static void mistakes(void **state)
+{
+	static const struct {
+		char *word, *said;
+	} cases[] = {
+		{"--outpt=x", "did you mean --output?"},
+		{"--bufer-size=1", "did you mean --buffer-size?"},
+		{"--zzzzzzz", "unknown option --zzzzzzz"},
+		{"-q", "unknown option -q"},
+		{"--mode=loud", "none of summary|minimal|default|full"},
+		{"--buffer-size=12X", "not a whole number"},
+		{"--buffer-size=-1", "not a whole number"},
+		{"--buffer-size=99999999999G", "not a whole number"},
+		{"--delay=soon", "not a duration"},
+		{"--include=(", "not a regular expression"},
+		{"--backends=opencl,nosuch", "\"nosuch\" is none of"},
+		{"--force=maybe", "neither yes nor no"},
+		{"--output", "needs a value: DIR"},
+	};
+	int n;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_false(parse(&n, cases[i].word, NULL));
+		if (!strstr(error, cases[i].said))
+			fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].word, error, cases[i].said);
+	}
+}
+
+static void durations(void **state)
+{
+	static const struct {
+		char *word;
+		uint64_t ns;
+	} cases[] = {{"--delay=1.5", 1500000000}, {"--delay=20ms", 20000000},
+		     {"--delay=3m", 180000000000}, {"--delay=.5s", 500000000},
+		     {"--delay=7us", 7000},	   {"--delay=9ns", 9}};
+	int n;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_true(parse(&n, cases[i].word, NULL));
+		assert_int_equal(o->delay_ns, cases[i].ns);
+	}
+}
+
+static char *write_config(const char *text)
+{
+	static char path[] = "/tmp/kymo-knob-XXXXXX";
+	int fd;
+
+	strcpy(path, "/tmp/kymo-knob-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	return path;
+}
+
+static void precedence(void **state)
+{
+	char *path = write_config("# comment\n\nmode = minimal\nargs=none\n on-full = drop \n"
+				  "summary.format = json\n");
+	int n;
+
+	setenv("KYMO_MODE", "summary", 1);
+	setenv("KYMO_ARGS", "scalars", 1);
+	setenv("KYMO_BACKENDS", "", 1);
+	assert_true(parse(&n, "--mode", "full", NULL));
+	assert_true(knob_parse_environment(&run_options_table, error));
+	assert_true(knob_parse_config(&run_options_table, path, error));
+	assert_int_equal(o->mode, RUN_MODE_FULL);     /* command line */
+	assert_int_equal(o->args, RUN_ARGS_SCALARS);  /* environment */
+	assert_int_equal(o->on_full, RUN_DROP);       /* file */
+	assert_string_equal(o->backends, "all");      /* default: empty is unset */
+	unlink(path);
+}
+
+static void bad_config(void **state)
+{
+	char *path = write_config("mode = full\nmoode = full\n");
+
+	assert_false(knob_parse_config(&run_options_table, path, error));
+	assert_non_null(strstr(error, ":2:"));
+	assert_non_null(strstr(error, "did you mean \"mode\""));
+	unlink(path);
+	assert_false(knob_parse_config(&run_options_table, path, error));
+	assert_non_null(strstr(error, "No such file"));
+}
+
+/* What the program writes it reads. */
+static void config_round_trip(void **state)
+{
+	char *path = write_config("");
+	FILE *f = fopen(path, "w");
+
+	knob_write_config(&run_options_table, f);
+	fclose(f);
+	if (!knob_parse_config(&run_options_table, path, error))
+		fail_msg("%s", error);
+	defaults(state);
+	unlink(path);
+}
+
+/* Every value that is handed on reads back as itself. */
+static void values_as_text(void **state)
+{
+	char text[256];
+	int n;
+
+	assert_true(parse(&n, "--buffer-size=3M", "--delay=1.25", "--mode=minimal", "--include=^cl",
+			  NULL));
+	for (unsigned i = 0; i < run_options_table.count; i++) {
+		struct run_options before = *o;
+
+		if (!knob_text(&run_options_table, i, text, sizeof(text)))
+			continue;
+		if (!knob_set(&run_options_table, i, strdup(text), KNOB_ARGUMENT, error))
+			fail_msg("%s", error);
+		assert_int_equal(before.buffer_size, o->buffer_size);
+		assert_int_equal(before.delay_ns, o->delay_ns);
+		assert_int_equal(before.mode, o->mode);
+		assert_int_equal(before.block_ns, o->block_ns);
+	}
+}
+
+static char unknown_name[80], unknown_guess[80];
+
+static void unknown(const char *name, const char *guess)
+{
+	snprintf(unknown_name, sizeof(unknown_name), "%s", name);
+	snprintf(unknown_guess, sizeof(unknown_guess), "%s", guess ? guess : "");
+}
+
+static void variables(void **state)
+{
+	const struct knob_table *tables[] = {&run_options_table, NULL};
+
+	setenv("KYMO_MODE", "full", 1);
+	setenv("KYMO_TRACE", "x", 1);
+	knob_check_environment(tables, run_other_variables, unknown);
+	assert_string_equal(unknown_name, "");
+	setenv("KYMO_OUTPT", "x", 1);
+	knob_check_environment(tables, run_other_variables, unknown);
+	assert_string_equal(unknown_name, "KYMO_OUTPT");
+	assert_string_equal(unknown_guess, "KYMO_OUTPUT");
+}
+
+static void lists(void **state)
+{
+	assert_true(knob_list_has(NULL, "opencl"));
+	assert_true(knob_list_has("all", "opencl"));
+	assert_true(knob_list_has("mpi,opencl", "opencl"));
+	assert_false(knob_list_has("mpi,opencl2", "opencl"));
+	assert_false(knob_list_has("none", "opencl"));
+}
+
+static void json_and_shell(void **state)
+{
+	struct text t = {0};
+
+	text_add_json(&t, "a\"b\\\n\xff\xc3\xa9");
+	assert_string_equal(t.s, "\"a\\\"b\\\\\\u000a\\ufffd\xc3\xa9\"");
+	text_release(&t);
+	text_add_shell(&t, "plain-1.0");
+	text_add(&t, " ");
+	text_add_shell(&t, "it's");
+	text_add(&t, " ");
+	text_add_shell(&t, "");
+	assert_string_equal(t.s, "plain-1.0 'it'\\''s' ''");
+	text_release(&t);
+	assert_int_equal(text_distance("kitten", "sitting"), 3);
+	assert_int_equal(text_distance("ab", "ba"), 1);
+}
+
+#define JOB(block, starter) job_from_environment(&j, block, sizeof(block) - 1, starter)
+
+static void jobs(void **state)
+{
+	struct job j;
+
+	JOB("A=1\0PMIX_NAMESPACE=123@4\0PMIX_RANK=3\0OMPI_COMM_WORLD_SIZE=8", "s");
+	assert_string_equal(j.id, "123_4");
+	assert_int_equal(j.rank, 3);
+	assert_int_equal(j.size, 8);
+	JOB("SLURM_JOB_ID=77\0SLURM_STEP_ID=2\0SLURM_PROCID=1\0SLURM_NTASKS=4", "s");
+	assert_string_equal(j.id, "slurm-77.2");
+	assert_int_equal(j.rank, 1);
+	JOB("SLURM_JOB_ID=77\0SLURM_NTASKS=4", "s"); /* a batch script itself */
+	assert_string_equal(j.id, "");
+	JOB("PMI_RANK=1\0PMI_SIZE=2", "host-9-1234");
+	assert_string_equal(j.id, "host-9-1234");
+	assert_int_equal(j.rank, 1);
+	JOB("PMI_JOBID=a/../b\0PMI_RANK=x", "s");
+	assert_string_equal(j.id, "a_.._b");
+	assert_int_equal(j.rank, JOB_UNKNOWN);
+	JOB("HOME=/root", "s");
+	assert_string_equal(j.id, "");
+	assert_int_equal(j.rank, JOB_UNKNOWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(defaults, setup),
+		cmocka_unit_test_setup(arguments, setup),
+		cmocka_unit_test_setup(mistakes, setup),
+		cmocka_unit_test_setup(durations, setup),
+		cmocka_unit_test_setup(precedence, setup),
+		cmocka_unit_test_setup(bad_config, setup),
+		cmocka_unit_test_setup(config_round_trip, setup),
+		cmocka_unit_test_setup(values_as_text, setup),
+		cmocka_unit_test_setup(variables, setup),
+		cmocka_unit_test_setup(lists, setup),
+		cmocka_unit_test_setup(json_and_shell, setup),
+		cmocka_unit_test_setup(jobs, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

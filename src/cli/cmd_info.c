@@ -111,9 +111,9 @@ static void rest(uint32_t total)
 		printf("  ... and %u more\n", total - ROWS_SHOWN);
 }
 
-static double seconds(int64_t ns)
+static double seconds_between(int64_t from, int64_t to)
 {
-	return (double)ns / 1e9;
+	return ((double)to - (double)from) / 1e9;
 }
 
 static void print_head(const struct info *c, const struct trace *t)
@@ -130,7 +130,7 @@ static void print_head(const struct info *c, const struct trace *t)
 	printf("%-12s %s\n", "Recorded", date);
 	printf("%-12s %s\n", "Host", first->hostname[0] ? first->hostname : "unknown");
 	printf("%-12s %s\n", "Kymo", first->version[0] ? first->version : "unknown");
-	printf("%-12s %.6f s\n", "Duration", t->end > t->origin ? seconds(t->end - t->origin) : 0.0);
+	printf("%-12s %.6f s\n", "Duration", t->end > t->origin ? seconds_between(t->origin, t->end) : 0.0);
 	printf("%-12s %" PRIu64 "\n", "Records", c->records);
 	for (uint32_t i = 1; i < t->domains_count; i++) {
 		if (c->by_domain[i])
@@ -221,7 +221,7 @@ static void print_open_calls(const struct trace *t)
 
 		printf("  thread %u  %*s%s since %.9f s\n", t->threads[o->thread].tid,
 		       (int)(o->depth < 20 ? o->depth * 2 : 40), "", t->ops[o->op].name,
-		       seconds(o->start - t->origin));
+		       seconds_between(t->origin, o->start));
 	}
 	rest(t->open_calls_count - 1);
 }

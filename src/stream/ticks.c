@@ -79,8 +79,8 @@ static uint32_t choose_points(struct raw_tick_sync *p, uint32_t count)
 
 static uint64_t rate_of(const struct tick_origin *o)
 {
-	if (o->identity || o->per_second == 0)
-		return ONE;
+	if (o->identity || o->per_second < 1000)
+		return ONE; /* unknown, or damaged */
 	return (uint64_t)(1e9 / (double)o->per_second * (double)ONE);
 }
 

@@ -43,8 +43,9 @@ void tick_map_release(struct tick_map *m);
 
 static inline int64_t tick_segment_ns(const struct tick_segment *s, uint64_t tick)
 {
-	return s->base_ns + (int64_t)(((__int128)(int64_t)(tick - s->base_tick) *
-				       (__int128)s->rate) >> 40);
+	__int128 ns = ((__int128)(int64_t)(tick - s->base_tick) * (__int128)s->rate) >> 40;
+
+	return (int64_t)((uint64_t)s->base_ns + (uint64_t)ns); /* wraps only in damaged traces */
 }
 
 /* The segment that covers `tick`. */

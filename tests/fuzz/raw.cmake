@@ -6,7 +6,8 @@ if(TARGET kymo_synth AND TARGET kymo_format_json)
   target_link_libraries(mini_fuzz_raw PRIVATE kymo_synth kymo_format_raw kymo_format_text
                         kymo_format_json)
   add_test(NAME fuzz.raw COMMAND mini_fuzz_raw)
-  set_tests_properties(fuzz.raw PROPERTIES LABELS fuzz TIMEOUT 120)
+  set_tests_properties(fuzz.raw PROPERTIES LABELS fuzz TIMEOUT 120
+                       ENVIRONMENT UBSAN_OPTIONS=halt_on_error=1)
   if(CMAKE_C_COMPILER_ID MATCHES Clang AND KYMO_SANITIZE MATCHES address)
     add_executable(fuzz_raw fuzz/raw_fuzz.c support/memory_file.c)
     target_include_directories(fuzz_raw PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -8,6 +8,7 @@
 #ifndef TESTS_SUPPORT_FAKEOCL_H
 #define TESTS_SUPPORT_FAKEOCL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "capture/opencl/cl.h"
@@ -25,7 +26,7 @@ struct fake_behaviour {
 	bool offer_timer;        /* clGetDeviceAndHostTimer works */
 	cl_int fail_enqueue;     /* error that the next enqueue returns */
 	cl_int fail_build;       /* error that clBuildProgram returns */
-	unsigned queries;        /* calls of clGetEventInfo and clGetEventProfilingInfo so far */
+	_Atomic unsigned queries; /* calls of clGetEventInfo and clGetEventProfilingInfo so far */
 };
 extern struct fake_behaviour fake;
 

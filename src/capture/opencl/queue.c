@@ -222,6 +222,33 @@ void ocl_pre_clReleaseCommandQueue(struct cap_frame *f, cl_command_queue command
 
 /* ---- what the program may see ---- */
 
+/*
+ * Runtimes differ in what they keep of a list that is only its end (a zero, or nothing). A queue
+ * made just as the program asked for tells; it is needed for this question alone.
+ */
+static cl_int empty_list(cl_command_queue queue, size_t size, void *value, size_t *size_ret)
+{
+	const cl_queue_properties none = 0;
+	cl_context context;
+	cl_device_id device;
+	cl_command_queue twin = NULL;
+	cl_int result;
+
+	result = ocl_next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
+						NULL);
+	if (result == CL_SUCCESS)
+		result = ocl_next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device),
+							&device, NULL);
+	if (result == CL_SUCCESS)
+		twin = ocl_next.clCreateCommandQueueWithProperties(context, device, &none, &result);
+	if (!twin)
+		return result;
+	result = ocl_next.clGetCommandQueueInfo(twin, CL_QUEUE_PROPERTIES_ARRAY, size, value,
+						size_ret);
+	ocl_next.clReleaseCommandQueue(twin);
+	return result;
+}
+
 /* As the runtime would answer, with the list that the program gave. */
 static cl_int asked_list(const struct ocl_queue *q, size_t size, void *value, size_t *size_ret)
 {
@@ -245,6 +272,9 @@ cl_int ocl_call_clGetCommandQueueInfo(struct cap_frame *f, ocl_pfn_clGetCommandQ
 	cl_int result;
 
 	if (q && q->forced && param_name == CL_QUEUE_PROPERTIES_ARRAY) {
+		if (q->asked_count == 1 && ocl_next.clCreateCommandQueueWithProperties)
+			return empty_list(command_queue, param_value_size, param_value,
+					  param_value_size_ret);
 		result = next(command_queue, param_name, 0, NULL, NULL);
 		return result != CL_SUCCESS
 			       ? result

@@ -6,12 +6,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "stream/output.h"
+#include "stream/symbol.h"
 #include "stream/ticks.h"
 #include "stream/trace.h"
 
@@ -259,6 +261,76 @@ static void outputs_are_not_overwritten(void **state)
 	assert_int_equal(output_close(&o, NULL), KYMO_ERROR_SYSTEM);
 }
 
+/* ---- symbols ------------------------------------------------------------------------------- */
+
+static int own_bias(struct dl_phdr_info *info, size_t size, void *data)
+{
+	*(uint64_t *)data = info->dlpi_addr; /* the program comes first */
+	return 1;
+}
+
+__attribute__((noinline)) static uint64_t a_site_of_mine(void)
+{
+	return (uint64_t)(uintptr_t)__builtin_return_address(0);
+}
+
+static unsigned warned;
+
+static void on_message(struct stream_log *l, int severity, const char *text)
+{
+	warned++;
+}
+
+static struct trace *trace_with_site(uint64_t address, uint64_t bias, const char *path)
+{
+	struct trace *t = trace_new();
+
+	*trace_add(t, modules) = (struct t_module){
+		.start = bias, .end = UINT64_MAX, .bias = bias, .path = path};
+	*trace_add(t, sites) = (struct t_site){.address = address, .module = 1};
+	*trace_add(t, sites) = (struct t_site){.address = 0x1234};
+	return t;
+}
+
+static void sites_are_resolved(void **state)
+{
+	struct stream_log log = {on_message};
+	char exe[512] = "", text[600];
+	uint64_t bias = 0, address = a_site_of_mine();
+	struct symbols *s;
+	struct trace *t;
+
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	dl_iterate_phdr(own_bias, &bias);
+	t = trace_with_site(address, bias, exe);
+	s = symbols_new(t, &log);
+	assert_non_null(symbols_site(s, 1)->function);
+	assert_string_equal(symbols_site(s, 1)->function, "sites_are_resolved");
+	if (symbols_site(s, 1)->file) {
+		assert_non_null(strstr(symbols_site(s, 1)->file, "stream_test.c"));
+		assert_in_range(symbols_site(s, 1)->line, 200, 1000);
+		assert_non_null(strstr(symbols_text(s, 1, text, sizeof(text)), "stream_test.c:"));
+	}
+	assert_string_equal(symbols_text(s, 2, text, sizeof(text)), "0x1234");
+	symbols_free(s);
+	trace_free(t);
+	assert_int_equal(warned, 0);
+}
+
+static void missing_modules_are_said(void **state)
+{
+	struct stream_log log = {on_message};
+	struct trace *t = trace_with_site(0x401010, 0x400000, "/nonexistent/libgone.so");
+	struct symbols *s = symbols_new(t, &log);
+	char text[600];
+
+	warned = 0;
+	assert_string_equal(symbols_text(s, 1, text, sizeof(text)), "libgone.so+0x1010");
+	assert_int_equal(warned, 1);
+	symbols_free(s);
+	trace_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +345,10 @@ int main(void)
 		cmocka_unit_test(durations),
 		cmocka_unit_test(strings),
 		cmocka_unit_test(outputs_are_not_overwritten),
+#ifdef KYMO_HAVE_DW
+		cmocka_unit_test(sites_are_resolved),
+		cmocka_unit_test(missing_modules_are_said),
+#endif
 	};
 
 	return cmocka_run_group_tests_name("stream", tests, NULL, NULL);

@@ -52,11 +52,21 @@ __attribute__((noinline)) int bench_plain(void *handle, uint32_t index, size_t s
 
 /* A small kernel on the second of two queues. */
 static const uint64_t activity[DISPATCH_FIELDS] = {
-	[DISPATCH_CORRELATION] = 1234567, [DISPATCH_AGENT] = 1, [DISPATCH_QUEUE] = 2,
-	[DISPATCH_KERNEL] = 3, [DISPATCH_START] = 1234567890123456789, [DISPATCH_DURATION] = 10000,
-	[DISPATCH_QUEUED_BEFORE] = 5000, [DISPATCH_SUBMITTED_BEFORE] = 3000, [DISPATCH_DIMS] = 2,
-	[DISPATCH_GLOBAL_X] = 1024, [DISPATCH_GLOBAL_Y] = 1024, [DISPATCH_GLOBAL_Z] = 1,
-	[DISPATCH_LOCAL_X] = 64, [DISPATCH_LOCAL_Y] = 4, [DISPATCH_LOCAL_Z] = 1,
+	[DISPATCH_CORRELATION] = 1234567,
+	[DISPATCH_AGENT] = 1,
+	[DISPATCH_QUEUE] = 2,
+	[DISPATCH_KERNEL] = 3,
+	[DISPATCH_START] = 1234567890123456789,
+	[DISPATCH_DURATION] = 10000,
+	[DISPATCH_QUEUED_BEFORE] = 5000,
+	[DISPATCH_SUBMITTED_BEFORE] = 3000,
+	[DISPATCH_DIMS] = 2,
+	[DISPATCH_GLOBAL_X] = 1024,
+	[DISPATCH_GLOBAL_Y] = 1024,
+	[DISPATCH_GLOBAL_Z] = 1,
+	[DISPATCH_LOCAL_X] = 64,
+	[DISPATCH_LOCAL_Y] = 4,
+	[DISPATCH_LOCAL_Z] = 1,
 	[DISPATCH_SUBMIT_TICK] = 123456789012345,
 };
 
@@ -169,7 +179,9 @@ static kymo_status_t make_context(const struct bench_recording *r)
 {
 	kymo_selection_t all = {sizeof(all), NULL, NULL, NULL};
 	kymo_buffer_desc_t d = {
-		.size = sizeof(d), .bytes = r->bytes, .tally = r->tally,
+		.size = sizeof(d),
+		.bytes = r->bytes,
+		.tally = r->tally,
 		.arguments = r->tally ? KYMO_ARGUMENTS_NONE : KYMO_ARGUMENTS_FULL,
 		.share = readers[r->reader],
 	};

@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The single benchmarks. Each part is a function that returns rows of the table."""
+import json
+import os
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+
+class Row:
+    """One line: a value, and what it is measured against in the same run."""
+
+    def __init__(self, quantity, value, unit, peer=None, peer_name="", mark="", note=""):
+        self.quantity, self.value, self.unit = quantity, value, unit
+        self.peer, self.peer_name, self.mark, self.note = peer, peer_name, mark, note
+
+    def cells(self):
+        if self.value is None:
+            return (self.quantity, "-", "", "", self.mark, self.note)
+        peer = f"{number(self.peer)} {self.peer_name}" if self.peer is not None else ""
+        ratio = f"{self.value / self.peer:.2f}" if self.peer else ""
+        return (self.quantity, f"{number(self.value)} {self.unit}", peer, ratio, self.mark,
+                self.note)
+
+
+def number(v):
+    if abs(v) >= 10000:
+        return f"{v:,.0f}"
+    return f"{v:.1f}" if abs(v) >= 100 else f"{v:.2f}" if abs(v) >= 1 else f"{v:.3f}"
+
+
+class Bench:
+    """Where programs and traces are, and how programs are run."""
+
+    def __init__(self, options):
+        self.options = options
+        self.bin = os.path.join(os.path.abspath(options.build), "bin")
+        self.cores = os.cpu_count()
+        self.commands = []
+        self.base = options.scratch
+        if not self.base:
+            memory = "/dev/shm"
+            roomy = os.path.isdir(memory) and shutil.disk_usage(memory).free > 12 << 30
+            self.base = memory if roomy else tempfile.gettempdir()
+
+    def __enter__(self):
+        self.scratch = tempfile.mkdtemp(prefix="kymo-bench-", dir=self.base)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def program(self, name):
+        return os.path.join(self.bin, name)
+
+    def has(self, name):
+        return os.access(self.program(name), os.X_OK)
+
+    def run(self, command, env=None, cores=None, output=subprocess.PIPE):
+        """Runs a command and returns its standard output; the first failure ends the benchmark."""
+        command = [str(c) for c in command]
+        if cores:
+            command = ["taskset", "-c", f"0-{cores - 1}"] + command
+        text = " ".join([f"{k}={v}" for k, v in (env or {}).items()] + command)
+        if text not in self.commands:
+            self.commands.append(text)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True,
+                              env=dict(os.environ, **(env or {})))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        if done.returncode != 0:
+            raise SystemExit(f"{text}: exit status {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    def values(self, command, **more):
+        """The name=value pairs a benchmark program prints."""
+        out = self.run(command, **more)
+        found = {k: float(v) for k, v in re.findall(r"(\w+)=([-\d.]+)", out)}
+        found["all_cpu"] = self.cpu  # s, by the program, the launcher and the drain
+        return found
+
+    def trace(self, name):
+        path = os.path.join(self.scratch, name + ".kymo")
+        shutil.rmtree(path, ignore_errors=True)
+        return path
+
+    def seconds(self):
+        """Of a sustained run: 10 s of calls flat out write some 9 GB."""
+        room = shutil.disk_usage(self.scratch).free / 1.5e9
+        return min(self.options.seconds, max(1.0, room))
+
+    def call(self, *arguments, drain=None):
+        """One run of bench_call; with `drain`, recorded by a real drain into that trace."""
+        command = [self.program("bench_call"), *arguments]
+        if not drain:
+            return self.values(command)
+        trace = self.trace(drain)
+        r = self.values([self.program("kymo"), "run", "--no-summary", "--no-compress", "-o", trace,
+                         "--", command[0], "-r", "drain", *command[1:]])
+        with open(os.path.join(trace, "manifest.json"), encoding="utf-8") as f:
+            r["bytes"] = json.load(f)["totals"]["bytes"]
+        shutil.rmtree(trace)
+        return r
+
+
+def medians(turns, measures):
+    """Runs the measures in turn so often, and returns the median of each."""
+    results = [[m() for m in measures] for _ in range(turns)]
+    return [statistics.median(column) for column in zip(*results)]
+
+
+# ---- what a call costs ----
+
+def call(b):
+    s = "0.5"
+    plain, floor, unwanted, stopped, counted, thrown = medians(9, [
+        lambda: b.call("-s", s, "plain")["cpu_ns"], lambda: b.call("-s", s, "floor")["cpu_ns"],
+        lambda: b.call("-s", s, "unwanted")["cpu_ns"], lambda: b.call("-s", s, "stopped")["cpu_ns"],
+        lambda: b.call("-s", s, "summary", drain="counted")["cpu_ns"],
+        lambda: b.call("-s", s, "traced")["cpu_ns"]])
+    floor -= plain
+    rows = [
+        Row("floor: 40-byte record, warm ring", floor, "ns"),
+        Row("call not wanted", unwanted - plain, "ns", mark="<= 1 ns"),
+        Row("call, context stopped", stopped - plain, "ns", mark="<= 1 ns"),
+        Row("call counted (mode summary)", counted - plain, "ns", floor, "ns floor", "<= 35 ns"),
+    ]
+    burst = statistics.median(
+        b.call("-n", "1000000", "-b", str(96 << 20), "traced", drain="burst")["cpu_ns"]
+        for _ in range(9))
+    rows.append(Row("call traced, burst of 1 M", burst - plain, "ns", floor, "ns floor"))
+    rows.append(Row("call traced, chunks thrown away", thrown - plain, "ns", floor, "ns floor",
+                    note="no drain: what capture alone costs"))
+    return rows + sustained(b, plain, floor)
+
+
+def sustained(b, plain, floor):
+    rows = []
+    seconds = b.seconds()
+    for threads, what in ((1, "a core free"), (b.cores, "all cores busy")):
+        r = b.call("-s", seconds, "-t", threads, "traced", drain="sustained")
+        drain = r["all_cpu"] * 1e9 / r["calls"] - r["cpu_ns"]
+        rows.append(Row(f"call traced, sustained, {what}", r["ns"] - plain, "ns", floor, "ns floor",
+                        "<= 45 ns" if threads == 1 else "",
+                        f"{r['calls'] / r['seconds'] / 1e6:.1f} M calls/s, "
+                        f"{r['bytes'] / r['seconds'] / 1e6:,.0f} MB/s, "
+                        f"{r['lost'] / r['calls']:.2%} lost and counted"))
+        rows.append(Row("  of that on a processor", r["cpu_ns"] - plain, "ns", floor, "ns floor",
+                        note=f"and {drain:.1f} ns by the drain beside it"))
+    rows.append(Row("raw bytes of a call, 4 arguments", r["bytes"] / (r["calls"] - r["lost"]), "B",
+                    mark="<= 32 B"))
+    return rows
+
+
+# ---- the peer ----
+
+class Lttng:
+    """A session as THAPI makes it: 4 x 512 KiB for each core, vpid and vtid with each event."""
+
+    def __init__(self, bench, blocking):
+        self.bench, self.blocking = bench, blocking
+        self.home = os.path.join(bench.scratch, "lttng")
+        self.output = os.path.join(bench.scratch, "lttng-trace")
+        self.env = dict(os.environ, LTTNG_HOME=self.home, LTTNG_UST_ALLOW_BLOCKING="1")
+
+    def lttng(self, *arguments):
+        done = subprocess.run(["lttng", "--no-sessiond", *arguments], env=self.env,
+                              capture_output=True, text=True)
+        return done.stdout + done.stderr if done.returncode == 0 else None
+
+    def __enter__(self):
+        os.makedirs(self.home, exist_ok=True)
+        pid_file = os.path.join(self.home, "pid")
+        self.daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel",
+                                        "--pidfile", pid_file], env=self.env,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait = ["--blocking-timeout=inf"] if self.blocking else []
+        for _ in range(100):
+            if self.lttng("list") is not None:
+                break
+            time.sleep(0.05)
+        self.lttng("create", "bench", f"--output={self.output}")
+        self.lttng("enable-channel", "-u", "--subbuf-size=512k", "--num-subbuf=4", *wait, "c")
+        self.lttng("add-context", "-u", "-c", "c", "-t", "vpid", "-t", "vtid")
+        self.lttng("enable-event", "-u", "-c", "c", "kymo_bench:*")
+        self.lttng("start")
+        return self
+
+    def call(self, *arguments):
+        out = subprocess.run([self.bench.program("bench_lttng"), *[str(a) for a in arguments]],
+                             env=self.env, capture_output=True, text=True, check=True).stdout
+        return {k: float(v) for k, v in re.findall(r"(\w+)=([-\d.]+)", out)}
+
+    def stop(self):
+        """Bytes written, and events discarded."""
+        said = self.lttng("stop") or ""
+        lost = re.search(r"(\d+) events? were discarded", said)
+        size = sum(os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(self.output)
+                   for f in files)
+        return size, int(lost.group(1)) if lost else 0
+
+    def __exit__(self, *_):
+        self.lttng("destroy", "bench")
+        self.daemon.terminate()
+        self.daemon.wait()
+        shutil.rmtree(self.output, ignore_errors=True)
+
+
+def lttng(b):
+    """Kymo and LTTng-UST, the same call, one after the other."""
+    if not b.has("bench_lttng") or not shutil.which("lttng-sessiond"):
+        return [Row("LTTng-UST", None, "", note="left out: liblttng-ust-dev or lttng-tools is not "
+                    "installed")]
+    rows = []
+    plain = b.call("-s", "0.5", "plain")["ns"]
+    for blocking in (False, True):
+        kind = "blocking" if blocking else "discarding"
+        for what, arguments in (("burst of 20,000", ["-n", 20000]), ("sustained", ["-s", 5])):
+            with Lttng(b, blocking) as session:
+                bare = session.call("-s", 0.3, "-p")["ns"]
+                peer = session.call(*arguments)
+                size, lost = session.stop()
+            if arguments[0] == "-n":
+                kymo = statistics.median(
+                    b.call(*arguments, "traced", drain="burst")["ns"] for _ in range(9))
+            else:
+                kymo = b.call(*arguments, "traced", drain="peer")["ns"]
+            note = f"LTTng-UST {kind}, entry and exit; {size / peer['calls']:.0f} B a call written"
+            if lost:
+                note += f", {lost / 2 / peer['calls']:.1%} lost"
+            rows.append(Row(f"call traced, {what}", kymo - plain, "ns", peer["ns"] - bare,
+                            "ns LTTng", note=note))
+    return rows
+
+
+# ---- a node with nothing to spare ----
+
+def busy(b):
+    """
+    Every core calls once a microsecond; the drain has to take its time from them. Where no core is
+    free, processor time is what counts, and it does not depend on what else the machine does.
+    """
+    work = 1000
+    for _ in range(4):
+        ns = b.call("-s", "0.3", "-w", work, "plain")["cpu_ns"]
+        work = max(1, round(work * 1000 / ns))
+    arguments = ["-n", "3000000", "-t", b.cores, "-w", work]
+    slower, wall, lost = [], [], 0
+    for _ in range(7):
+        plain = b.call(*arguments, "plain")
+        traced = b.call(*arguments, "traced", drain="busy")
+        slower.append((traced["all_cpu"] / plain["all_cpu"] - 1) * 100)
+        wall.append((traced["ns"] / plain["ns"] - 1) * 100)
+        lost += traced["lost"]
+    return [Row(f"busy node, {b.cores} cores at {1e3 / plain['cpu_ns']:.2f} M calls/s",
+                statistics.median(slower), "% slower", mark="<= 5 %",
+                note=f"processor time, drain included, {min(slower):.1f} to {max(slower):.1f} in 7 "
+                f"pairs; by the clock {statistics.median(wall):.1f} %; {lost:.0f} records lost")]
+
+
+# ---- OpenCL ----
+
+class Pairs:
+    """What Kymo adds to a round, over pairs of runs, by the clock ("ns") or the processor."""
+
+    def __init__(self, b, arguments, options, cores=None):
+        self.plain, self.traced = [], []
+        plain_command = [b.program("bench_cl"), *arguments]
+        for i in range(b.options.pairs):
+            traced_command = [b.program("kymo"), "run", "--no-summary", "--no-compress", *options,
+                              "-o", b.trace("cl"), "--", *plain_command]
+            both = [(self.plain, plain_command), (self.traced, traced_command)]
+            for results, command in both if i % 2 else both[::-1]:
+                results.append(b.values(command, cores=cores))
+
+    def row(self, name, clock, mark=""):
+        added = [t[clock] - p[clock] for t, p in zip(self.traced, self.plain)]
+        low, middle, high = statistics.quantiles(added, n=4)
+        return Row(name, middle, "ns added", statistics.median(p[clock] for p in self.plain),
+                   "ns without", mark,
+                   f"quartiles {number(low)} to {number(high)} of {len(added)} pairs")
+
+
+def without_opencl(b):
+    if not b.has("bench_cl"):
+        return "left out: OpenCL headers were not installed at build time"
+    if subprocess.run([b.program("bench_cl"), "start"], capture_output=True).returncode != 0:
+        return "left out: no OpenCL device (pocl-opencl-icd is enough)"
+    return None
+
+
+def kernels(b):
+    why = without_opencl(b)
+    if why:
+        return [Row("kernel", None, "", note=why)]
+    rows = []
+    for cores in sorted({1, b.cores}):
+        for what, rounds, name in (("kernels", 4000, "enqueue and finish"),
+                                   ("batch", 40000, "enqueue, finish every 100")):
+            pairs = Pairs(b, [what, rounds], [], cores)
+            name += f", {cores} core{'s' if cores > 1 else ''}"
+            rows.append(pairs.row(name, "ns", "<= 400 ns"))
+            rows.append(pairs.row("  on processors, PoCL's threads too", "cpu_ns"))
+    return rows
+
+
+def arguments(b):
+    why = without_opencl(b)
+    if why:
+        return [Row("clSetKernelArg", None, "", note=why)]
+    rows, chatty = [], ["--include", "clSetKernelArg"]
+    for name, options, mark in (("traced", chatty, "<= 45 ns"),
+                                ("counted", ["--mode", "summary", *chatty], "<= 35 ns"),
+                                ("not wanted", ["--exclude", "clSetKernelArg"], "<= 1 ns")):
+        pairs = Pairs(b, ["arguments", 5000000], options)
+        rows.append(pairs.row(f"clSetKernelArg, {name}", "cpu_ns", mark))
+    return rows
+
+
+# ---- fixed cost ----
+
+def elapsed(command):
+    begin = time.monotonic()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return time.monotonic() - begin
+
+
+def fixed(b):
+    kymo = b.program("kymo")
+
+    def recorded(program, *options):
+        return lambda: elapsed([kymo, "run", *options, "-o", b.trace("fixed"), "--", *program])
+
+    def pair(name, program, options, mark):
+        alone, run = medians(15, [lambda: elapsed(program), recorded(program, *options)])
+        return Row(name, (run - alone) * 1e3, "ms added", alone * 1e3, "ms without", mark)
+
+    rows = [pair("kymo run -- true", ["true"], [], "<= 50 ms")]
+    if not without_opencl(b):
+        start = [b.program("bench_cl"), "start"]
+        rows.append(pair("OpenCL program that does nothing", start, [], ""))
+        rows.append(pair("the same, --no-summary", start, ["--no-summary"], ""))
+    return rows
+
+
+# ---- after the run ----
+
+def recorded_trace(b, name, program, *options):
+    trace = b.trace(name)
+    b.run([b.program("kymo"), "run", "--no-summary", *options, "-o", trace, "--", *program])
+    with open(os.path.join(trace, "manifest.json"), encoding="utf-8") as f:
+        return trace, json.load(f)["totals"]
+
+
+def timed(b, command):
+    """Processor time of a command, so that what others do is not in it."""
+    b.run(command, output=subprocess.DEVNULL)
+    return b.cpu
+
+
+def reading(b):
+    """Size of what was recorded, and how many calls are read in a second of one core."""
+    why = without_opencl(b)
+    if why:
+        return [Row("trace", None, "", note=why)]
+    kymo, calls, rows = b.program("kymo"), 5500001, []
+    program = [b.program("bench_cl"), "arguments", 5000000]
+    trace, totals = recorded_trace(b, "arguments", program, "--mode", "full")
+    rows.append(Row("clSetKernelArg on disk, raw", totals["bytes"] / calls, "B/call", mark="<= 32 B"))
+    rows.append(Row("the same, compressed", totals["stored_bytes"] / calls, "B/call", mark="<= 4 B"))
+    took = timed(b, [kymo, "summary", trace])
+    rows.append(Row("summary straight from raw", calls / took / 1e6, "M calls/s", mark=">= 20 M/s",
+                    note="compressed trace; " + ("with" if has_store(trace) else "no") + " store"))
+    took = timed(b, [kymo, "show", trace])
+    rows.append(Row("decoded text (kymo show)", calls / took / 1e6, "M calls/s", mark=">= 2 M/s"))
+    trace, totals = recorded_trace(b, "kernels", [b.program("bench_cl"), "batch", 200000])
+    kernels = 220001
+    rows.append(Row("a kernel on disk, raw", totals["bytes"] / kernels, "B/kernel",
+                    note="the call and the record of the kernel"))
+    rows.append(Row("the same, compressed", totals["stored_bytes"] / kernels, "B/kernel"))
+    return rows
+
+
+def has_store(trace):
+    return os.path.exists(os.path.join(trace, "store.db"))
+
+
+def ingest(b):
+    if not b.has("bench_ingest"):
+        return [Row("ingest", None, "", note="left out: bench_ingest was not built")]
+    print(b.run([b.program("bench_ingest")]))
+    return []
+
+
+ALL = [call, lttng, busy, kernels, arguments, fixed, reading, ingest]

@@ -433,12 +433,31 @@ static char *trim(char *s)
 	return s;
 }
 
-/* Takes one line. Values live as long as the process: options structures borrow them. */
+/* Copies that live as long as the process: options structures borrow them. */
+struct kept {
+	struct kept *next;
+	char s[];
+};
+
+static const char *keep(const char *s)
+{
+	static struct kept *all;
+	struct kept *k = malloc(sizeof(*k) + strlen(s) + 1);
+
+	if (!k)
+		return NULL;
+	strcpy(k->s, s);
+	k->next = all;
+	all = k;
+	return k->s;
+}
+
+/* Takes one line of a file. */
 static bool take_line(struct knob_table *t, char *line, char error[KNOB_ERROR_MAX])
 {
 	size_t prefix = strlen(t->command);
-	char *equals, *name, *value;
-	const char *guess;
+	const char *guess, *value;
+	char *equals, *name;
 	int row;
 
 	name = trim(line);
@@ -462,7 +481,7 @@ static bool take_line(struct knob_table *t, char *line, char error[KNOB_ERROR_MA
 		return fail(error, "unknown option \"%.100s\"%s%s%s", name,
 			    guess ? "; did you mean \"" : "", guess ? guess : "", guess ? "\"?" : "");
 	}
-	value = strdup(trim(equals + 1));
+	value = keep(trim(equals + 1));
 	if (!value)
 		return fail(error, "out of memory");
 	return knob_set(t, (unsigned)row, value, KNOB_CONFIG, error);

@@ -37,8 +37,6 @@ static const struct knob rows[] = {
 	{"stacks", 0, KNOB_REGEX, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(stacks), "REGEX", NULL, NULL, ".",
 	 "What is recorded", "Keep the whole call stack of the operations whose name matches"},
 
-	{"start-paused", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(start_paused), NULL, NULL, NULL, NULL,
-	 "When", "Record nothing until the program asks for it"},
 	{"delay", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(delay_ns), "TIME", "0", NULL, NULL, "When",
 	 "Begin to record this long after each process started"},
 	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL, "When",

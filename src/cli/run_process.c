@@ -244,6 +244,8 @@ bool launch(const struct launch *l, struct outcome *out)
 	}
 	tell_drain(&s, DRAIN_PROGRAM, out->program, 0);
 	wait_for_end(&s);
+	if (out->drain_failed && l->socket)
+		unlink(l->socket); /* processes to come start a drain of their own */
 	out->left = out->drained ? 0 : out->totals.alive;
 	out->control = s.control;
 	out->drain = s.drain;

@@ -71,8 +71,8 @@ static kymo_status_t convert(const struct format *reader, const char *path,
 	if (status == KYMO_OK && o->output)
 		cli_note("%s: %llu records, %s", o->output, (unsigned long long)c.count,
 			 writer->name);
-	if (status == KYMO_OK && c.count == 0)
-		cli_note("%s: no records%s", path, filter ? " that match" : "");
+	if (status == KYMO_OK)
+		cli_explain_missing(&c, path, filter != NULL);
 	return status;
 }
 

@@ -36,8 +36,8 @@ static kymo_status_t read_into(const struct format *reader, const char *path,
 
 	if (status == KYMO_ERROR_LIMIT && c->count == c->limit)
 		status = KYMO_OK;
-	if (status == KYMO_OK && c->count == 0)
-		cli_note("%s: no records%s", path, filter ? " that match" : "");
+	if (status == KYMO_OK)
+		cli_explain_missing(c, path, filter != NULL);
 	return status;
 }
 

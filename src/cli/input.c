@@ -110,7 +110,10 @@ static kymo_status_t forward_loss(struct stream_sink *s, const struct rec_loss *
 
 static kymo_status_t forward_begin(struct stream_sink *s, const struct trace *t)
 {
-	return counter(s)->next->begin(counter(s)->next, t);
+	struct cli_counter *c = counter(s);
+
+	c->tallies = t->tallies_count > 1;
+	return c->next->begin(c->next, t);
 }
 
 static kymo_status_t forward_end(struct stream_sink *s, const struct trace *t)
@@ -126,4 +129,13 @@ void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t 
 			 .other = count_other, .loss = forward_loss, .end = forward_end},
 		.next = next,
 		.limit = limit};
+}
+
+void cli_explain_missing(const struct cli_counter *c, const char *path, bool filtered)
+{
+	if (c->tallies)
+		cli_note("%s: calls were counted, not recorded (mode summary); see \"kymo summary\"",
+			 path);
+	else if (c->count == 0)
+		cli_note("%s: no records%s", path, filtered ? " that match" : "");
 }

@@ -56,8 +56,12 @@ struct cli_counter {
 	struct stream_sink sink; /* first */
 	struct stream_sink *next;
 	uint64_t limit, count;
+	bool tallies; /* the trace holds counts of calls (mode summary) */
 };
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit);
+
+/* Why a stream that was read without error held nothing, or no calls; silent otherwise. */
+void cli_explain_missing(const struct cli_counter *c, const char *path, bool filtered);
 
 /* Exit status of a command for a status already explained. */
 static inline int cli_exit(kymo_status_t status)

@@ -145,10 +145,34 @@ bool summary_open_calls(struct report *r, const struct summary *s, unsigned coun
 struct quality {
 	uint64_t lost, gaps, definitions, untraced, untimed, damaged, late;
 	double host_error, device_error;
+	double overhead; /* ns, of all threads */
+	bool overhead_known;
+	double span;     /* ns: run time times threads */
 	unsigned processes;
 	unsigned unaligned; /* clocks */
 	bool coarse;        /* histograms kept in the program have wider buckets */
 };
+
+/* What recording took from each thread: its records at the cost measured in its process. */
+static void quality_overhead(struct quality *q, const struct summary *s)
+{
+	const struct trace *t = s->trace;
+	int64_t end;
+
+	for (unsigned k = TALLY_CALL; k <= TALLY_SYNC; k++) {
+		for (uint32_t i = 0; k != TALLY_POOL && i < s->tallies->set[k].count; i++) {
+			const struct tally *row = s->tallies->set[k].rows[i];
+
+			q->overhead += (double)(row->count + row->frees) *
+				       t->processes[row->key[0]].record_cost_ns;
+		}
+	}
+	for (uint32_t i = 1; i < t->threads_count; i++) {
+		end = t->threads[i].end ? t->threads[i].end : t->end;
+		if (end > t->threads[i].start)
+			q->span += (double)(end - t->threads[i].start);
+	}
+}
 
 static void quality_add(struct quality *q, const struct summary *s)
 {
@@ -170,9 +194,12 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->untraced += p->untraced_calls;
 		q->untimed += p->untimed;
 		q->damaged += p->damaged_blocks;
+		q->overhead += p->overhead_ns;
+		q->overhead_known |= p->record_cost_ns > 0;
 		if (p->clock_error_ns > q->host_error)
 			q->host_error = p->clock_error_ns;
 	}
+	quality_overhead(q, s);
 	/* What processes counted includes what chunks say, and what came after the last chunk. */
 	q->lost += counted > in_band ? counted : in_band;
 	for (uint32_t i = 1; i < t->clocks_count; i++) {
@@ -237,6 +264,20 @@ static void add_clocks(struct text *out, const struct quality *q, bool devices)
 	text_addf(out, ". Percentiles within %s %%.", q->coarse ? "5" : "1.6");
 }
 
+static void add_overhead(struct text *out, const struct quality *q)
+{
+	text_add(out, "Overhead: ");
+	if (!q->overhead_known) {
+		text_add(out, "not known, no process measured it.");
+		return;
+	}
+	text_add(out, "about ");
+	add_time(out, q->overhead);
+	if (q->span > 0)
+		text_addf(out, ", %.2g %% of the time of the threads", 100 * q->overhead / q->span);
+	text_add(out, " (records at the cost measured in the program, waiting, harvesting).");
+}
+
 static bool has_devices(const struct summary *s, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -277,6 +318,9 @@ void summary_quality(struct report *r, const struct summary *s, unsigned count)
 	report_foot(r, "%s", line.s ? line.s : "");
 	line.length = 0;
 	add_clocks(&line, &q, has_devices(s, count));
+	report_foot(r, "%s", line.s ? line.s : "");
+	line.length = 0;
+	add_overhead(&line, &q);
 	report_foot(r, "%s", line.s ? line.s : "");
 	text_release(&line);
 }

@@ -54,8 +54,10 @@ bool core_buffer_ensure(struct core_buffer *b)
 		if (!b->desc.deliver)
 			core_threads_share(b->pool);
 		core_define_replay(b);
-		if (!b->desc.deliver)
+		if (!b->desc.deliver) {
+			core_overhead_define();
 			core_define_modules();
+		}
 	}
 	errno = saved;
 	return b->ready;

@@ -395,7 +395,8 @@ void cap_record_bare(struct cap_frame *f);
 /* Copies the record just completed into the frame's other buffers. */
 void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *r);
 
-static inline void cap_commit(struct cap_frame *f, struct wire_enc *e)
+static inline __attribute__((always_inline)) void cap_commit(struct cap_frame *f,
+							      struct wire_enc *e)
 {
 	struct cap_thread *t = cap_thread_current;
 
@@ -461,6 +462,9 @@ uint32_t cap_define_blob(const char *what, const void *data, size_t length);
 /* Something the user should know; shown by every report. Severity 1 info, 2 warning, 3 error. */
 void cap_note(int severity, const char *part, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Time that recording took from the program, in ticks; shown with every summary. Any thread. */
+void cap_overhead(uint64_t ticks);
 
 /* Device records that got no device time; shown as a total. */
 void cap_count_untimed(void);

@@ -369,6 +369,7 @@ void core_define_process_end(uint32_t how)
 	struct wire_def d;
 
 	note_untraced();
+	core_overhead_define();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		if (!core_buffers[i].used || !core_buffers[i].pool || core_buffers[i].desc.deliver)
 			continue;
@@ -594,5 +595,6 @@ void core_define_fork_child(void)
 	atomic_store(&core_untimed, 0);
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
 		core_buffers[i].defines = false;
+	core_overhead_fork_child();
 	core_define_process();
 }

@@ -159,6 +159,13 @@ void core_threads_end_all(void); /* definitions THREAD_END of live threads, at f
 void core_threads_share(struct shm_header *pool); /* open calls go there from now on */
 void core_sites_fork_child(void);
 
+/* ---- overhead (overhead.c) ---- */
+/* Publishes the cost of a record (measured once) and what was measured so far. */
+void core_overhead_define(void);
+void core_overhead_fork_child(void);
+/* The pool that the drain of this process reads, or NULL. */
+struct shm_header *core_shared_pool(void);
+
 /* ---- tallies (tally.c) ---- */
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f);
 void core_tally_release(struct cap_thread *t);

@@ -206,7 +206,7 @@ static uint32_t pop_or_grow(struct shm_header *h, enum shm_list list)
 
 uint32_t core_pool_get(struct shm_header *h, enum shm_list list, uint64_t wait_ns)
 {
-	uint64_t now = 0, deadline = 0;
+	uint64_t now = 0, deadline = 0, waiting;
 	uint32_t i;
 
 	for (;;) {
@@ -222,10 +222,12 @@ uint32_t core_pool_get(struct shm_header *h, enum shm_list list, uint64_t wait_n
 			deadline = now + wait_ns;
 		if (now >= deadline)
 			return SHM_NONE;
+		waiting = tick_now();
 		core_futex_wake(&h->full, 1);
 		atomic_fetch_add(&h->waiters, 1);
 		core_futex_wait(&h->freed, freed, deadline - now);
 		atomic_fetch_sub(&h->waiters, 1);
+		cap_overhead(tick_now() - waiting);
 	}
 	atomic_store_explicit(&shm_ctl(h)[i].state, SHM_FILLING, memory_order_relaxed);
 	return i;

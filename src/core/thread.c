@@ -148,6 +148,11 @@ static void share_one(struct cap_thread *t, void *data)
 	share_open_calls(t);
 }
 
+struct shm_header *core_shared_pool(void)
+{
+	return shared_pool;
+}
+
 void core_threads_share(struct shm_header *pool)
 {
 	shared_pool = pool;

@@ -406,6 +406,7 @@ static struct raw_end end_of(const struct producer *p, int wait_status)
 	end.lost_records = atomic_load(&p->shm->lost_records) + p->file.lost_records;
 	end.lost_definitions = atomic_load(&p->shm->lost_definitions) + p->file.lost_definitions;
 	end.damaged_chunks = p->damaged_chunks;
+	end.overhead_ticks = atomic_load(&p->shm->overhead_ticks);
 	if (state == SHM_EXEC || p->superseded) {
 		end.how = 3;
 	} else if (wait_status != -1 && WIFSIGNALED(wait_status)) {

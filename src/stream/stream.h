@@ -70,6 +70,8 @@ struct t_process {
 	uint64_t lost_records, lost_definitions, untraced_calls, untimed;
 	uint64_t damaged_blocks;  /* blocks of its file that could not be read */
 	double clock_error_ns;    /* bound of tick to node time */
+	double record_cost_ns;    /* what one record cost, measured in the process; 0: unknown */
+	double overhead_ns;       /* measured besides: waiting for room, harvesting device work */
 };
 
 struct t_thread {

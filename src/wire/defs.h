@@ -38,7 +38,8 @@ enum wire_def_kind {
 	DEF_THREAD_END = 18,
 	DEF_PROCESS_END = 19,
 	DEF_CLOCK = 20,
-	DEF_COUNT = 21
+	DEF_OVERHEAD = 21,
+	DEF_COUNT = 22
 };
 
 /* s: bytes/string, u: u64. */
@@ -133,6 +134,11 @@ enum def_process_end { /* u how (1 finalised normally, 2 exec), u tick, u record
 			  u definitions lost, u untraced calls (counted), u records not timed */
 	DEF_PROCESS_END_HOW, DEF_PROCESS_END_TICK, DEF_PROCESS_END_LOST, DEF_PROCESS_END_DEFS_LOST,
 	DEF_PROCESS_END_UNTRACED, DEF_PROCESS_END_UNTIMED
+};
+
+enum def_overhead { /* u ticks a record costs, times 1000; u ticks measured besides (waiting for room,
+		       harvesting) up to now: of several definitions the last counts */
+	DEF_OVERHEAD_RECORD, DEF_OVERHEAD_MEASURED
 };
 
 #define WIRE_DEF_VALUES 24

@@ -111,6 +111,28 @@ static uint8_t *put_narrow(uint8_t *p, const uint8_t *data, size_t n, unsigned c
 	return p;
 }
 
+/* Most arguments are a handle or a few numbers: a call of memcpy would cost more than they do. */
+static uint8_t *put_bytes(uint8_t *p, const uint8_t *data, size_t n)
+{
+	uint64_t first, last;
+	uint32_t low, high;
+
+	if (n >= 8 && n <= 16) {
+		memcpy(&first, data, 8);
+		memcpy(&last, data + n - 8, 8);
+		memcpy(p, &first, 8);
+		memcpy(p + n - 8, &last, 8);
+	} else if (n >= 4 && n < 8) {
+		memcpy(&low, data, 4);
+		memcpy(&high, data + n - 4, 4);
+		memcpy(p, &low, 4);
+		memcpy(p + n - 4, &high, 4);
+	} else {
+		memcpy(p, data, n);
+	}
+	return p + n;
+}
+
 static uint8_t *put_short(uint8_t *p, const void *data, size_t n, unsigned size)
 {
 	unsigned code = size == 8 && n ? narrow(data, n) : 0;
@@ -118,8 +140,7 @@ static uint8_t *put_short(uint8_t *p, const void *data, size_t n, unsigned size)
 	*p++ = (uint8_t)(n | code << 6);
 	if (code)
 		return put_narrow(p, data, n, code);
-	memcpy(p, data, n * size);
-	return p + n * size;
+	return put_bytes(p, data, n * size);
 }
 
 struct wire_stop wire_put_array(uint8_t *p, uint8_t *limit, const void *data, size_t count,

@@ -68,6 +68,7 @@ struct raw_end {
 	uint64_t lost_records;
 	uint64_t lost_definitions;
 	uint64_t damaged_chunks; /* chunks with a bad header, not written */
+	uint64_t overhead_ticks; /* measured in the program, see DEF_OVERHEAD */
 };
 
 struct raw_tick_sync {

@@ -65,6 +65,7 @@ struct shm_header {
 	_Atomic uint32_t state;  /* enum shm_process_state, set by the program */
 	_Atomic uint64_t lost_records;     /* by all threads so far */
 	_Atomic uint64_t lost_definitions;
+	_Atomic uint64_t overhead_ticks;   /* measured so far, see DEF_OVERHEAD */
 
 	/* Separate cache lines: written by different sides. */
 	_Alignas(64) _Atomic uint64_t free_list[2]; /* tag << 32 | chunk number */

@@ -210,6 +210,7 @@ OCL_HOT static void list_harvest(struct list *l, bool in_order, enum ocl_harvest
 		list_add(state == RUNNING ? &running : done, w);
 	}
 	list_join(l, &running);
+	cap_overhead(tick_now() - now);
 }
 
 /* Letting go of an event may end a context and run the program's callbacks: they are traced. */

@@ -22,6 +22,7 @@ struct reading {
 	bool process_end_seen;
 	uint64_t process_end_how, process_end_tick;
 	uint64_t end_tick; /* of RAW_END, 0 unknown */
+	uint64_t record_millis, overhead; /* ticks: a record * 1000; measured besides */
 };
 
 static const char *text(struct trace *t, const struct wire_def *d, unsigned i)
@@ -372,6 +373,15 @@ static void add_note(struct reading *r, const struct wire_def *d)
 				wire_def_get(d, DEF_NOTE_COUNT)};
 }
 
+static void add_overhead(struct reading *r, const struct wire_def *d)
+{
+	uint64_t measured = wire_def_get(d, DEF_OVERHEAD_MEASURED);
+
+	r->record_millis = wire_def_get(d, DEF_OVERHEAD_RECORD);
+	if (measured > r->overhead)
+		r->overhead = measured;
+}
+
 static void end_process(struct reading *r, const struct wire_def *d)
 {
 	struct t_process *p = &r->t->processes[r->p->process];
@@ -394,7 +404,7 @@ static const def_handler handlers[DEF_COUNT] = {
 	[DEF_DEVICE_CONTEXT] = add_context, [DEF_QUEUE] = add_queue, [DEF_PROGRAM] = add_program,
 	[DEF_KERNEL] = add_kernel, [DEF_BLOB] = add_blob, [DEF_CLOCK_SYNC] = add_clock_sync,
 	[DEF_TICK_SYNC] = add_tick_sync, [DEF_NOTE] = add_note, [DEF_THREAD_END] = end_thread,
-	[DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
+	[DEF_OVERHEAD] = add_overhead, [DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
 };
 
 /* ---- blocks -------------------------------------------------------------------------------- */
@@ -440,9 +450,9 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes)
 	struct t_process *p = &r->t->processes[r->p->process];
 	struct raw_end e = {0};
 
-	if (bytes < sizeof(e))
+	if (bytes < offsetof(struct raw_end, overhead_ticks))
 		return;
-	memcpy(&e, data, sizeof(e));
+	memcpy(&e, data, bytes < sizeof(e) ? bytes : sizeof(e)); /* members are appended */
 	p->how_ended = e.how;
 	p->exit_status = e.status;
 	r->end_tick = e.tick;
@@ -451,6 +461,8 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes)
 	if (e.lost_definitions > p->lost_definitions)
 		p->lost_definitions = e.lost_definitions;
 	r->p->file.damaged += e.damaged_chunks;
+	if (e.overhead_ticks > r->overhead)
+		r->overhead = e.overhead_ticks;
 }
 
 static void read_small(struct reading *r, const struct raw_block *b, const uint8_t *data,
@@ -553,6 +565,11 @@ static void resolve_references(struct reading *r)
 	}
 }
 
+static double ns_per_tick(const struct raw_process *p)
+{
+	return (double)p->ticks.segments[0].rate / (double)(1ull << 40);
+}
+
 static void resolve_times(struct reading *r, uint32_t first_open)
 {
 	struct raw_process *p = r->p;
@@ -573,6 +590,8 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 	}
 	tp->end = r->end_tick ? to_ns(r, (int64_t)r->end_tick) : to_ns(r, (int64_t)r->process_end_tick);
 	tp->clock_error_ns = p->ticks.error_ns;
+	tp->record_cost_ns = (double)r->record_millis / 1000 * ns_per_tick(p);
+	tp->overhead_ns = (double)r->overhead * ns_per_tick(p);
 	if (tp->how_ended == UINT32_MAX && r->process_end_seen) {
 		tp->how_ended = r->process_end_how == 2 ? 3 : 0;
 		tp->exit_status = -1;

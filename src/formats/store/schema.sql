@@ -21,7 +21,8 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	argv TEXT, cwd TEXT, hostname TEXT, job TEXT, file TEXT, version TEXT, start INTEGER,
 	end INTEGER, start_realtime INTEGER, realtime_offset INTEGER, arg_level INTEGER,
 	how_ended INTEGER, exit_status INTEGER, lost_records INTEGER, lost_definitions INTEGER,
-	untraced_calls INTEGER, untimed INTEGER, damaged_blocks INTEGER, clock_error_ns REAL);
+	untraced_calls INTEGER, untimed INTEGER, damaged_blocks INTEGER, clock_error_ns REAL,
+	record_cost_ns REAL, overhead_ns REAL);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER);

@@ -132,7 +132,7 @@ static struct shm_header *map_pool(size_t bytes, size_t total, int *fd)
 	struct shm_header *h;
 
 	if (fd) {
-		*fd = memfd_create("kymo", MFD_CLOEXEC);
+		*fd = memfd_create("kymo", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		if (*fd < 0)
 			return NULL;
 		if (ftruncate(*fd, (off_t)total) != 0 || fallocate(*fd, 0, 0, (off_t)bytes) != 0) {
@@ -140,6 +140,8 @@ static struct shm_header *map_pool(size_t bytes, size_t total, int *fd)
 			return NULL;
 		}
 	}
+	if (fd) /* the drain may trust the size */
+		fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	h = mmap(NULL, total, PROT_READ | PROT_WRITE,
 		 fd ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd ? *fd : -1, 0);
 	if (h != MAP_FAILED)

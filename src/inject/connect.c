@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -22,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "wire/shm.h"
 
 #define TIMEOUT_MS 2000
@@ -154,6 +156,19 @@ static char **drain_environment(void)
 	return copy;
 }
 
+/* A name that nobody can have taken beforehand; long runtime directories do not fit a socket. */
+static void socket_name(char *out, size_t size)
+{
+	const char *folder = getenv("XDG_RUNTIME_DIR");
+	uint32_t random = 0;
+
+	if (!folder || folder[0] != '/' || strlen(folder) > 64 || access(folder, W_OK) != 0)
+		folder = "/tmp";
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
+		random = (uint32_t)clock_ns(CLOCK_MONOTONIC);
+	snprintf(out, size, "%s/kymo-%d-%08x.sock", folder, (int)getpid(), random);
+}
+
 static int start_orphan(char *socket_path, size_t size)
 {
 	char kymo[PATH_MAX], trace[PATH_MAX], fd_text[] = "3";
@@ -169,7 +184,7 @@ static int start_orphan(char *socket_path, size_t size)
 		return -1;
 	}
 	trace_path(trace, sizeof(trace));
-	snprintf(socket_path, size, "/tmp/kymo-%d-%d.sock", (int)getuid(), (int)getpid());
+	socket_name(socket_path, size);
 	/* No exit signal: neither wait() nor SIGCHLD of the program ever sees it. */
 	pid = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
 	if (pid == 0)

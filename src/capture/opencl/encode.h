@@ -34,30 +34,15 @@ static inline size_t ocl_list(const void *list, size_t step)
 	return n;
 }
 
-static __attribute__((noinline, unused)) bool ocl_begin_record(struct cap_frame *f,
-								struct wire_enc *e,
-								unsigned fields)
+/* Begins the record of a call at the level of arguments that is wanted. */
+static inline __attribute__((always_inline)) bool ocl_begin(struct cap_frame *f,
+							    struct wire_enc *e, unsigned fields)
 {
 	if (cap_unlikely(cap_args(f) == 0)) {
 		cap_record_bare(f);
 		return false;
 	}
 	return cap_record(f, e, fields);
-}
-
-/*
- * Begins the record of a call at the level of arguments that is wanted. The work is not inlined:
- * wrappers get smaller by a third and, measured, 2 ns faster. The copy lets `e` live in registers.
- */
-static inline __attribute__((always_inline)) bool ocl_begin(struct cap_frame *f,
-							    struct wire_enc *e, unsigned fields)
-{
-	struct wire_enc begun;
-
-	if (!ocl_begin_record(f, &begun, fields))
-		return false;
-	*e = begun;
-	return true;
 }
 
 #endif

@@ -10,6 +10,15 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE)
 			$<TARGET_FILE:kymo> $<TARGET_FILE:${program}>)
 		list(APPEND tests cli.programs.${program})
 	endforeach()
+	add_test(NAME cli.kill COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/test_kill.py
+		$<TARGET_FILE:kymo> $<TARGET_FILE:ocl_sleepy>)
+	list(APPEND tests cli.kill)
+	if(KYMO_HAVE_PROTOBUFC AND TARGET heat)
+		add_test(NAME cli.perfetto COMMAND ${Python3_EXECUTABLE}
+			${CMAKE_CURRENT_LIST_DIR}/test_perfetto.py $<TARGET_FILE:kymo>
+			${PROJECT_SOURCE_DIR}/tests/golden/perfetto_check.py $<TARGET_FILE:heat>)
+		list(APPEND tests cli.perfetto)
+	endif()
 	if(NOT KYMO_SANITIZE)
 		foreach(program clinfo clpeak clblast hashcat)
 			add_test(NAME cli.real.${program} COMMAND ${Python3_EXECUTABLE}

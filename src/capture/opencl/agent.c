@@ -71,8 +71,8 @@ static void put_quoted(struct json *j, const char *s)
 		char escape[8];
 
 		if (*s == '"' || *s == '\\' || (unsigned char)*s < 0x20)
-			put(j, escape, (size_t)snprintf(escape, sizeof(escape), "\\u%04x",
-							(unsigned char)*s));
+			put(j, escape,
+			    (size_t)snprintf(escape, sizeof(escape), "\\u%04x", (unsigned char)*s));
 		else
 			put(j, s, 1);
 	}
@@ -241,8 +241,8 @@ struct ocl_device *ocl_device_get(cl_device_id device)
 }
 
 void ocl_post_clGetDeviceIDs(struct cap_frame *f, cl_platform_id platform,
-			     cl_device_type device_type, cl_uint num_entries,
-			     cl_device_id *devices, cl_uint *num_devices, cl_int result)
+			     cl_device_type device_type, cl_uint num_entries, cl_device_id *devices,
+			     cl_uint *num_devices, cl_int result)
 {
 	cl_uint n = num_devices ? *num_devices : num_entries;
 
@@ -384,8 +384,7 @@ void ocl_post_clCreateContext(struct cap_frame *f, const cl_context_properties *
 		context_new(result, true);
 }
 
-void ocl_post_clCreateContextFromType(struct cap_frame *f,
-				      const cl_context_properties *properties,
+void ocl_post_clCreateContextFromType(struct cap_frame *f, const cl_context_properties *properties,
 				      cl_device_type device_type,
 				      void (*pfn_notify)(const char *errinfo,
 							 const void *private_info, size_t cb,

@@ -18,7 +18,7 @@ struct ocl_clock {
 	struct ocl_clock *next;
 	cl_device_id device;
 	uint32_t id;
-	bool sampled;  /* the device offers the timer; constant */
+	bool sampled;           /* the device offers the timer; constant */
 	_Atomic uint64_t due;   /* tick of the next sample or publication */
 	_Atomic uint64_t width; /* of `best`, UINT64_MAX if there is none */
 	pthread_mutex_t lock;

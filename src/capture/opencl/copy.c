@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies put into queues: how many bytes, from what to what. Copies and maps of memory that host and
- * device share move nothing on some devices; what is recorded is what the program asked for.
+ * Copies put into queues: how many bytes, from what to what. Copies and maps of memory that host
+ * and device share move nothing on some devices; what is recorded is what the program asked for.
  */
 #include "capture/opencl/memory.h"
 #include "capture/opencl/queue.h"
@@ -181,8 +181,7 @@ static void address_copy(const struct cap_frame *f, const void *to, const void *
 /* ---- hooks ---- */
 
 #define PARAMETERS(...) __VA_ARGS__
-#define WAIT_LIST                                                                                  \
-	cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event
+#define WAIT_LIST       cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event
 #define AFTER(name, parameters, statement)                                                         \
 	void ocl_post_##name(struct cap_frame *f, cl_command_queue command_queue,                  \
 			     PARAMETERS parameters, WAIT_LIST, cl_int result)                      \
@@ -197,15 +196,14 @@ AFTER(clEnqueueWriteBuffer,
       (cl_mem buffer, cl_bool blocking_write, size_t offset, size_t size, const void *ptr),
       read_write(f, COPY_OP_WRITE, buffer, ptr, size, blocking_write))
 AFTER(clEnqueueReadBufferRect,
-      (cl_mem buffer, cl_bool blocking_read, const size_t *buffer_origin,
-       const size_t *host_origin, const size_t *region, size_t buffer_row_pitch,
-       size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, void *ptr),
+      (cl_mem buffer, cl_bool blocking_read, const size_t *buffer_origin, const size_t *host_origin,
+       const size_t *region, size_t buffer_row_pitch, size_t buffer_slice_pitch,
+       size_t host_row_pitch, size_t host_slice_pitch, void *ptr),
       read_write(f, COPY_OP_READ, buffer, ptr, volume(region), blocking_read))
 AFTER(clEnqueueWriteBufferRect,
       (cl_mem buffer, cl_bool blocking_write, const size_t *buffer_origin,
        const size_t *host_origin, const size_t *region, size_t buffer_row_pitch,
-       size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch,
-       const void *ptr),
+       size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, const void *ptr),
       read_write(f, COPY_OP_WRITE, buffer, ptr, volume(region), blocking_write))
 AFTER(clEnqueueReadImage,
       (cl_mem image, cl_bool blocking_read, const size_t *origin, const size_t *region,
@@ -276,8 +274,8 @@ AFTER(clEnqueueMigrateMemINTEL, (const void *ptr, size_t size, cl_mem_migration_
 
 void ocl_post_clEnqueueSVMMigrateMem(struct cap_frame *f, cl_command_queue command_queue,
 				     cl_uint num_svm_pointers, const void **svm_pointers,
-				     const size_t *sizes, cl_mem_migration_flags flags,
-				     WAIT_LIST, cl_int result)
+				     const size_t *sizes, cl_mem_migration_flags flags, WAIT_LIST,
+				     cl_int result)
 {
 	uint64_t bytes = 0;
 
@@ -289,19 +287,18 @@ void ocl_post_clEnqueueSVMMigrateMem(struct cap_frame *f, cl_command_queue comma
 	migrate(f, bytes, flags, (struct end){0, MEMORY_SHARED});
 }
 
-void ocl_post_clEnqueueMapBuffer(struct cap_frame *f, cl_command_queue command_queue,
-				 cl_mem buffer, cl_bool blocking_map, cl_map_flags map_flags,
-				 size_t offset, size_t size, WAIT_LIST, cl_int *errcode_ret,
-				 void *result)
+void ocl_post_clEnqueueMapBuffer(struct cap_frame *f, cl_command_queue command_queue, cl_mem buffer,
+				 cl_bool blocking_map, cl_map_flags map_flags, size_t offset,
+				 size_t size, WAIT_LIST, cl_int *errcode_ret, void *result)
 {
 	map(f, buffer, result, size, blocking_map);
 }
 
 void ocl_post_clEnqueueMapImage(struct cap_frame *f, cl_command_queue command_queue, cl_mem image,
-				cl_bool blocking_map, cl_map_flags map_flags,
-				const size_t *origin, const size_t *region,
-				size_t *image_row_pitch, size_t *image_slice_pitch, WAIT_LIST,
-				cl_int *errcode_ret, void *result)
+				cl_bool blocking_map, cl_map_flags map_flags, const size_t *origin,
+				const size_t *region, size_t *image_row_pitch,
+				size_t *image_slice_pitch, WAIT_LIST, cl_int *errcode_ret,
+				void *result)
 {
 	map(f, image, result, pixels(image, region), blocking_map);
 }

@@ -20,13 +20,12 @@ OCL_HOT static bool dispatch_begin(const struct cap_frame *f, struct ocl_work *w
 	return true;
 }
 
-OCL_HOT void ocl_post_clEnqueueNDRangeKernel(struct cap_frame *f, cl_command_queue command_queue,
-				     cl_kernel kernel, cl_uint work_dim,
-				     const size_t *global_work_offset,
-				     const size_t *global_work_size, const size_t *local_work_size,
-				     cl_uint num_events_in_wait_list,
-				     const cl_event *event_wait_list, cl_event *event,
-				     cl_int result)
+OCL_HOT void
+ocl_post_clEnqueueNDRangeKernel(struct cap_frame *f, cl_command_queue command_queue,
+				cl_kernel kernel, cl_uint work_dim,
+				const size_t *global_work_offset, const size_t *global_work_size,
+				const size_t *local_work_size, cl_uint num_events_in_wait_list,
+				const cl_event *event_wait_list, cl_event *event, cl_int result)
 {
 	struct ocl_work w;
 

@@ -27,7 +27,7 @@ struct times {
 /* ---- records ---- */
 
 OCL_HOT static void dispatch_write(const struct ocl_work *w, const struct times *t,
-			   enum untimed_reason why, uint64_t now)
+				   enum untimed_reason why, uint64_t now)
 {
 	struct cap_frame f;
 	struct wire_enc e;
@@ -55,8 +55,8 @@ OCL_HOT static void dispatch_write(const struct ocl_work *w, const struct times 
 	cap_activity_commit(&f, &e);
 }
 
-OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t, enum untimed_reason why,
-		       uint64_t now)
+OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t,
+			       enum untimed_reason why, uint64_t now)
 {
 	struct cap_frame f;
 	struct wire_enc e;
@@ -128,7 +128,8 @@ static bool times_read(cl_event event, struct times *t)
  * A complete command answers all four queries. If we have reason to think that it is complete, the
  * question whether it is can be saved: the answer to the first query tells.
  */
-OCL_HOT static enum state work_look(const struct ocl_work *w, enum ocl_harvest_hint hint, struct times *t)
+OCL_HOT static enum state work_look(const struct ocl_work *w, enum ocl_harvest_hint hint,
+				    struct times *t)
 {
 	t->status = 0;
 	if (hint == OCL_COMPLETE && times_read(w->event, t) && t->ended && t->started)
@@ -189,8 +190,8 @@ static void list_join(struct list *l, const struct list *more)
  * Works through `l`: what is done goes to `done`, the rest stays; those looked at in vain come
  * after the others, so that none is starved.
  */
-OCL_HOT static void list_harvest(struct list *l, bool in_order, enum ocl_harvest_hint hint, uint32_t most,
-			 struct list *done)
+OCL_HOT static void list_harvest(struct list *l, bool in_order, enum ocl_harvest_hint hint,
+				 uint32_t most, struct list *done)
 {
 	struct list running = {NULL, NULL, 0};
 	uint64_t now = tick_now();
@@ -390,7 +391,8 @@ OCL_HOT void ocl_harvest_old(uint64_t now)
 {
 	uint64_t due = atomic_load_explicit(&sweep_tick, memory_order_relaxed);
 
-	if (now < due || !atomic_compare_exchange_strong(&sweep_tick, &due, now + 5 * ocl_ticks_10ms))
+	if (now < due ||
+	    !atomic_compare_exchange_strong(&sweep_tick, &due, now + 5 * ocl_ticks_10ms))
 		return;
 	if (due)
 		harvest_many(NULL, now, OCL_HARVEST_FEW);

@@ -14,7 +14,7 @@
 #include "capture/opencl/queue.h"
 #include "capture/opencl/table.h"
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT   __attribute__((visibility("default")))
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 cl_icd_dispatch ocl_next;
@@ -45,28 +45,46 @@ void ocl_mask(unsigned op)
  * work a wrong name.
  */
 static const uint16_t lives[] = {
-	OCL_OP_clCreateSubDevices, OCL_OP_clCreateSubDevicesEXT,
-	OCL_OP_clRetainDevice, OCL_OP_clReleaseDevice,
-	OCL_OP_clRetainDeviceEXT, OCL_OP_clReleaseDeviceEXT,
+	OCL_OP_clCreateSubDevices,
+	OCL_OP_clCreateSubDevicesEXT,
+	OCL_OP_clRetainDevice,
+	OCL_OP_clReleaseDevice,
+	OCL_OP_clRetainDeviceEXT,
+	OCL_OP_clReleaseDeviceEXT,
 	OCL_OP_clGetDeviceIDs,
-	OCL_OP_clCreateContext, OCL_OP_clCreateContextFromType,
-	OCL_OP_clRetainContext, OCL_OP_clReleaseContext,
-	OCL_OP_clCreateCommandQueue, OCL_OP_clCreateCommandQueueWithProperties,
+	OCL_OP_clCreateContext,
+	OCL_OP_clCreateContextFromType,
+	OCL_OP_clRetainContext,
+	OCL_OP_clReleaseContext,
+	OCL_OP_clCreateCommandQueue,
+	OCL_OP_clCreateCommandQueueWithProperties,
 	OCL_OP_clCreateCommandQueueWithPropertiesKHR,
-	OCL_OP_clRetainCommandQueue, OCL_OP_clReleaseCommandQueue,
-	OCL_OP_clCreateProgramWithSource, OCL_OP_clCreateProgramWithBinary,
-	OCL_OP_clCreateProgramWithIL, OCL_OP_clCreateProgramWithILKHR,
-	OCL_OP_clCreateProgramWithBuiltInKernels, OCL_OP_clLinkProgram,
-	OCL_OP_clRetainProgram, OCL_OP_clReleaseProgram,
-	OCL_OP_clCreateKernel, OCL_OP_clCreateKernelsInProgram, OCL_OP_clCloneKernel,
-	OCL_OP_clRetainKernel, OCL_OP_clReleaseKernel,
-	OCL_OP_clRetainMemObject, OCL_OP_clReleaseMemObject,
-	OCL_OP_clEnqueueSVMFree, OCL_OP_clEnqueueSVMFreeARM,
+	OCL_OP_clRetainCommandQueue,
+	OCL_OP_clReleaseCommandQueue,
+	OCL_OP_clCreateProgramWithSource,
+	OCL_OP_clCreateProgramWithBinary,
+	OCL_OP_clCreateProgramWithIL,
+	OCL_OP_clCreateProgramWithILKHR,
+	OCL_OP_clCreateProgramWithBuiltInKernels,
+	OCL_OP_clLinkProgram,
+	OCL_OP_clRetainProgram,
+	OCL_OP_clReleaseProgram,
+	OCL_OP_clCreateKernel,
+	OCL_OP_clCreateKernelsInProgram,
+	OCL_OP_clCloneKernel,
+	OCL_OP_clRetainKernel,
+	OCL_OP_clReleaseKernel,
+	OCL_OP_clRetainMemObject,
+	OCL_OP_clReleaseMemObject,
+	OCL_OP_clEnqueueSVMFree,
+	OCL_OP_clEnqueueSVMFreeARM,
 };
 
 /* Where device work is submitted, or may be harvested. */
 static const uint16_t moments[] = {
-	OCL_OP_clFlush, OCL_OP_clGetEventInfo, OCL_OP_clSetEventCallback,
+	OCL_OP_clFlush,
+	OCL_OP_clGetEventInfo,
+	OCL_OP_clSetEventCallback,
 	OCL_OP_clSetUserEventStatus,
 };
 

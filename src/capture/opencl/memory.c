@@ -44,8 +44,13 @@ static uint32_t allocation_id(void)
 
 static struct ocl_range mem_range(const struct ocl_mem *m)
 {
-	return (struct ocl_range){(uintptr_t)m->object.handle, m->bytes, m->object.id, m->context,
-				  m->agent, m->memory, m->what};
+	return (struct ocl_range){(uintptr_t)m->object.handle,
+				  m->bytes,
+				  m->object.id,
+				  m->context,
+				  m->agent,
+				  m->memory,
+				  m->what};
 }
 
 static bool ask(cl_mem mem, cl_mem_info what, void *out, size_t size)
@@ -126,9 +131,11 @@ struct ocl_mem *ocl_mem_get(cl_mem mem)
 
 	if (m || !mem || !ask(mem, CL_MEM_TYPE, &type, sizeof(type)))
 		return m;
-	m = mem_new(mem, type == CL_MEM_OBJECT_BUFFER ? ALLOCATION_BUFFER
-			 : type == CL_MEM_OBJECT_PIPE ? ALLOCATION_PIPE
-						      : ALLOCATION_IMAGE, NULL);
+	m = mem_new(mem,
+		    type == CL_MEM_OBJECT_BUFFER ? ALLOCATION_BUFFER
+		    : type == CL_MEM_OBJECT_PIPE ? ALLOCATION_PIPE
+						 : ALLOCATION_IMAGE,
+		    NULL);
 	if (!m)
 		return NULL;
 	old = (struct ocl_mem *)ocl_insert(OCL_MEM, &m->object, false);
@@ -142,9 +149,9 @@ void ocl_post_clCreateBuffer(struct cap_frame *f, cl_context context, cl_mem_fla
 }
 
 void ocl_post_clCreateBufferWithProperties(struct cap_frame *f, cl_context context,
-					   const cl_mem_properties *properties,
-					   cl_mem_flags flags, size_t size, void *host_ptr,
-					   cl_int *errcode_ret, cl_mem result)
+					   const cl_mem_properties *properties, cl_mem_flags flags,
+					   size_t size, void *host_ptr, cl_int *errcode_ret,
+					   cl_mem result)
 {
 	mem_created(f, result, ALLOCATION_BUFFER, NULL);
 }
@@ -199,8 +206,7 @@ void ocl_post_clCreateImage3D(struct cap_frame *f, cl_context context, cl_mem_fl
 
 void ocl_post_clCreatePipe(struct cap_frame *f, cl_context context, cl_mem_flags flags,
 			   cl_uint pipe_packet_size, cl_uint pipe_max_packets,
-			   const cl_pipe_properties *properties, cl_int *errcode_ret,
-			   cl_mem result)
+			   const cl_pipe_properties *properties, cl_int *errcode_ret, cl_mem result)
 {
 	mem_created(f, result, ALLOCATION_PIPE, NULL);
 }
@@ -300,8 +306,8 @@ static void range_created(const struct cap_frame *f, const void *address, size_t
 			  cl_context context, uint32_t agent, uint8_t memory, uint8_t what)
 {
 	struct ocl_context *c = address ? ocl_context_get(context) : NULL;
-	struct ocl_range r = {(uintptr_t)address, bytes, 0, c ? c->object.id : 0, agent, memory,
-			      what};
+	struct ocl_range r = {
+		(uintptr_t)address, bytes, 0, c ? c->object.id : 0, agent, memory, what};
 
 	if (!address)
 		return;

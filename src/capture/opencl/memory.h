@@ -14,9 +14,9 @@ struct ocl_range {
 	uint64_t bytes;
 	uint32_t id;
 	uint32_t context;
-	uint32_t agent;  /* 0: host, or the whole context */
-	uint8_t memory;  /* enum memory_kind */
-	uint8_t what;    /* enum allocation_what */
+	uint32_t agent; /* 0: host, or the whole context */
+	uint8_t memory; /* enum memory_kind */
+	uint8_t what;   /* enum allocation_what */
 };
 
 struct ocl_range ocl_range_of(const void *address);

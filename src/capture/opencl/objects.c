@@ -19,8 +19,10 @@
 #define WHOLE(kind, type) TABLE(kind, sizeof(struct type), sizeof(struct type))
 
 struct ocl_table ocl_tables[OCL_KINDS] = {
-	WHOLE(OCL_DEVICE, ocl_device),   WHOLE(OCL_CONTEXT, ocl_context),
-	WHOLE(OCL_MEM, ocl_mem),         WHOLE(OCL_PROGRAM, ocl_program),
+	WHOLE(OCL_DEVICE, ocl_device),
+	WHOLE(OCL_CONTEXT, ocl_context),
+	WHOLE(OCL_MEM, ocl_mem),
+	WHOLE(OCL_PROGRAM, ocl_program),
 	WHOLE(OCL_KERNEL, ocl_kernel),
 	TABLE(OCL_QUEUE, sizeof(struct ocl_queue), offsetof(struct ocl_queue, lock)),
 };

@@ -19,15 +19,7 @@
 
 #include "capture/opencl/cl.h"
 
-enum ocl_kind {
-	OCL_DEVICE,
-	OCL_CONTEXT,
-	OCL_QUEUE,
-	OCL_MEM,
-	OCL_PROGRAM,
-	OCL_KERNEL,
-	OCL_KINDS
-};
+enum ocl_kind { OCL_DEVICE, OCL_CONTEXT, OCL_QUEUE, OCL_MEM, OCL_PROGRAM, OCL_KERNEL, OCL_KINDS };
 
 struct ocl_object {
 	const void *handle;
@@ -56,9 +48,9 @@ struct ocl_mem {
 	uint64_t bytes;
 	uint32_t agent;
 	uint32_t context;
-	uint32_t element;          /* bytes of an image's pixel, else 0 */
-	uint8_t memory;            /* enum memory_kind */
-	uint8_t what;              /* enum allocation_what */
+	uint32_t element; /* bytes of an image's pixel, else 0 */
+	uint8_t memory;   /* enum memory_kind */
+	uint8_t what;     /* enum allocation_what */
 };
 
 struct ocl_program {

@@ -199,7 +199,8 @@ static void build_write(const struct build *b, uint32_t program, uint32_t agent,
 	cap_activity_commit(&f, &e);
 }
 
-/* One record for each device of the program. `result` is the call's, or CL_SUCCESS if it is over. */
+/* One record for each device of the program. `result` is the call's, or CL_SUCCESS if it is over.
+ */
 static void build_done(const struct build *b, cl_program program, cl_int result, uint64_t end)
 {
 	struct ocl_program *p = program_get(program);
@@ -272,9 +273,9 @@ static void build_returned(const struct cap_frame *f, cl_program program, const 
 		build_done(&b, program, result, f->end);
 }
 
-cl_int ocl_call_clBuildProgram(struct cap_frame *f, ocl_pfn_clBuildProgram next,
-			       cl_program program, cl_uint num_devices,
-			       const cl_device_id *device_list, const char *options,
+cl_int ocl_call_clBuildProgram(struct cap_frame *f, ocl_pfn_clBuildProgram next, cl_program program,
+			       cl_uint num_devices, const cl_device_id *device_list,
+			       const char *options,
 			       void (*pfn_notify)(cl_program program, void *user_data),
 			       void *user_data)
 {
@@ -312,8 +313,8 @@ cl_int ocl_call_clCompileProgram(struct cap_frame *f, ocl_pfn_clCompileProgram n
 	if (!b)
 		return next(program, num_devices, device_list, options, num_input_headers,
 			    input_headers, header_include_names, pfn_notify, user_data);
-	result = next(program, num_devices, device_list, options, num_input_headers,
-		      input_headers, header_include_names, build_notify, b);
+	result = next(program, num_devices, device_list, options, num_input_headers, input_headers,
+		      header_include_names, build_notify, b);
 	if (result == CL_INVALID_PROGRAM || result == CL_INVALID_VALUE)
 		free(b);
 	return result;
@@ -435,9 +436,8 @@ void ocl_post_clCreateKernel(struct cap_frame *f, cl_program program, const char
 		kernel_new(result, kernel_name, program, true);
 }
 
-void ocl_post_clCreateKernelsInProgram(struct cap_frame *f, cl_program program,
-				       cl_uint num_kernels, cl_kernel *kernels,
-				       cl_uint *num_kernels_ret, cl_int result)
+void ocl_post_clCreateKernelsInProgram(struct cap_frame *f, cl_program program, cl_uint num_kernels,
+				       cl_kernel *kernels, cl_uint *num_kernels_ret, cl_int result)
 {
 	cl_uint n = num_kernels_ret ? *num_kernels_ret : num_kernels;
 

@@ -25,7 +25,8 @@ static void queue_define(const struct ocl_queue *q, cl_command_queue_properties 
 	wire_def_u64(&d, (uintptr_t)q->object.handle);
 	wire_def_u64(&d, q->agent);
 	wire_def_u64(&d, q->context);
-	wire_def_u64(&d, q->forced ? properties & ~(uint64_t)CL_QUEUE_PROFILING_ENABLE : properties);
+	wire_def_u64(&d,
+		     q->forced ? properties & ~(uint64_t)CL_QUEUE_PROFILING_ENABLE : properties);
 	wire_def_u64(&d, flags);
 	wire_def_u64(&d, tick_now());
 	wire_def_string(&d, "");
@@ -196,9 +197,8 @@ cl_command_queue ocl_call_clCreateCommandQueueWithProperties(
 }
 
 cl_command_queue ocl_call_clCreateCommandQueueWithPropertiesKHR(
-	struct cap_frame *f, ocl_pfn_clCreateCommandQueueWithPropertiesKHR next,
-	cl_context context, cl_device_id device, const cl_queue_properties_khr *properties,
-	cl_int *errcode_ret)
+	struct cap_frame *f, ocl_pfn_clCreateCommandQueueWithPropertiesKHR next, cl_context context,
+	cl_device_id device, const cl_queue_properties_khr *properties, cl_int *errcode_ret)
 {
 	return ocl_call_clCreateCommandQueueWithProperties(
 		f, (ocl_pfn_clCreateCommandQueueWithProperties)next, context, device, properties,

@@ -26,7 +26,7 @@ struct ocl_work {
 	uint32_t agent;
 	bool is_dispatch;
 	bool blocking;
-	uint8_t op;     /* COPY_OP_* */
+	uint8_t op; /* COPY_OP_* */
 	uint8_t dims;
 	uint8_t source_kind, destination_kind;
 	uint32_t kernel;
@@ -42,11 +42,11 @@ struct ocl_queue {
 	const void *context_handle;
 	struct ocl_clock *clock;
 	bool in_order;
-	bool forced;   /* profiling is our doing, and masked from the program */
+	bool forced; /* profiling is our doing, and masked from the program */
 	bool profiled;
 	bool on_device_default; /* creating it again gives the same handle */
 	bool has_asked;
-	uint32_t asked_count;   /* properties as the program gave them, terminator included */
+	uint32_t asked_count; /* properties as the program gave them, terminator included */
 	cl_queue_properties asked[OCL_ASKED_MAX];
 
 	/* From here on: under `lock`, and kept when the object is used again. */
@@ -83,8 +83,8 @@ void ocl_submit(struct ocl_work *w);
 /* ---- harvest.c ---- */
 
 enum ocl_harvest_hint {
-	OCL_LOOK,     /* anything may be complete */
-	OCL_COMPLETE  /* most likely all are: the program has just waited */
+	OCL_LOOK,    /* anything may be complete */
+	OCL_COMPLETE /* most likely all are: the program has just waited */
 };
 
 #define OCL_HARVEST_FEW  256u  /* commands looked at in an enqueue or poll */

@@ -12,8 +12,7 @@
 
 #define POOL_STEP 64u
 
-_Thread_local struct ocl_submission ocl_submission
-	__attribute__((tls_model("initial-exec")));
+_Thread_local struct ocl_submission ocl_submission __attribute__((tls_model("initial-exec")));
 
 static inline struct ocl_queue *wanted_queue(cl_command_queue queue, uint32_t activity)
 {
@@ -145,8 +144,7 @@ OCL_HOT void ocl_submit(struct ocl_work *w)
 	SUBMIT_AS(void *, *errcode_ret == CL_SUCCESS, CAP_ACTIVITY_COPY, name, parameters,         \
 		  arguments)
 
-#define WAIT_LIST                                                                                  \
-	cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event
+#define WAIT_LIST      cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event
 #define WAIT_ARGUMENTS num_events_in_wait_list, event_wait_list, event
 
 DISPATCH(clEnqueueNDRangeKernel,
@@ -205,15 +203,15 @@ COPY(clEnqueueWriteImage,
      (cl_command_queue command_queue, cl_mem image, cl_bool blocking_write, const size_t *origin,
       const size_t *region, size_t input_row_pitch, size_t input_slice_pitch, const void *ptr,
       WAIT_LIST),
-     (command_queue, image, blocking_write, origin, region, input_row_pitch, input_slice_pitch,
-      ptr, WAIT_ARGUMENTS))
+     (command_queue, image, blocking_write, origin, region, input_row_pitch, input_slice_pitch, ptr,
+      WAIT_ARGUMENTS))
 COPY(clEnqueueCopyImage,
-     (cl_command_queue command_queue, cl_mem src_image, cl_mem dst_image,
-      const size_t *src_origin, const size_t *dst_origin, const size_t *region, WAIT_LIST),
+     (cl_command_queue command_queue, cl_mem src_image, cl_mem dst_image, const size_t *src_origin,
+      const size_t *dst_origin, const size_t *region, WAIT_LIST),
      (command_queue, src_image, dst_image, src_origin, dst_origin, region, WAIT_ARGUMENTS))
 COPY(clEnqueueCopyImageToBuffer,
-     (cl_command_queue command_queue, cl_mem src_image, cl_mem dst_buffer,
-      const size_t *src_origin, const size_t *region, size_t dst_offset, WAIT_LIST),
+     (cl_command_queue command_queue, cl_mem src_image, cl_mem dst_buffer, const size_t *src_origin,
+      const size_t *region, size_t dst_offset, WAIT_LIST),
      (command_queue, src_image, dst_buffer, src_origin, region, dst_offset, WAIT_ARGUMENTS))
 COPY(clEnqueueCopyBufferToImage,
      (cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_image, size_t src_offset,
@@ -245,8 +243,8 @@ MAP(clEnqueueMapBuffer,
     (command_queue, buffer, blocking_map, map_flags, offset, size, WAIT_ARGUMENTS, errcode_ret))
 MAP(clEnqueueMapImage,
     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_map, cl_map_flags map_flags,
-     const size_t *origin, const size_t *region, size_t *image_row_pitch,
-     size_t *image_slice_pitch, WAIT_LIST, cl_int *errcode_ret),
+     const size_t *origin, const size_t *region, size_t *image_row_pitch, size_t *image_slice_pitch,
+     WAIT_LIST, cl_int *errcode_ret),
     (command_queue, image, blocking_map, map_flags, origin, region, image_row_pitch,
      image_slice_pitch, WAIT_ARGUMENTS, errcode_ret))
 

@@ -125,8 +125,7 @@ static void CL_CALLBACK event_callback(cl_event event, cl_int status, void *data
 
 cl_int ocl_call_clSetEventCallback(struct cap_frame *f, ocl_pfn_clSetEventCallback next,
 				   cl_event event, cl_int command_exec_callback_type,
-				   void (*pfn_notify)(cl_event event,
-						      cl_int event_command_status,
+				   void (*pfn_notify)(cl_event event, cl_int event_command_status,
 						      void *user_data),
 				   void *user_data)
 {

@@ -38,8 +38,8 @@ static struct object *free_objects[FAKE_KINDS];
 static _Atomic unsigned alive[FAKE_KINDS];
 static _Atomic cl_ulong device_clock = 1000;
 static struct object device = {.kind = FAKE_DEVICE, .references = 1, .name = "fake device"};
-static struct object sub_device = {.kind = FAKE_DEVICE, .references = 0, .name = "fake part",
-				   .parent = &device};
+static struct object sub_device = {
+	.kind = FAKE_DEVICE, .references = 0, .name = "fake part", .parent = &device};
 static _Thread_local struct object *mine; /* events of threads with complete_at_once */
 
 cl_ulong fake_clock(void)
@@ -70,8 +70,8 @@ unsigned fake_references(const void *handle)
 /* The object freed last is used first: handles are reused at once. */
 static struct object *make(enum fake_kind kind)
 {
-	struct object **list = kind == FAKE_EVENT && fake.complete_at_once ? &mine
-									   : &free_objects[kind];
+	struct object **list =
+		kind == FAKE_EVENT && fake.complete_at_once ? &mine : &free_objects[kind];
 	struct object *o = *list;
 
 	if (o)
@@ -129,7 +129,7 @@ static cl_int give(const void *value, size_t size, size_t room, void *out, size_
 }
 
 #define GIVE(value) give(&(value), sizeof(value), size, out, size_ret)
-#define QUERY size_t size, void *out, size_t *size_ret
+#define QUERY       size_t size, void *out, size_t *size_ret
 
 static cl_int get_platform_info(cl_platform_id p, cl_platform_info what, QUERY)
 {
@@ -473,8 +473,8 @@ static cl_int flush(cl_command_queue q)
 /* In order, what was enqueued before is complete as well. */
 static void complete_until(struct object *e)
 {
-	bool in_order = e->queue &&
-			!(e->queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	bool in_order =
+		e->queue && !(e->queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 
 	while (in_order && e->parent)
 		complete_until(e->parent);

@@ -14,18 +14,24 @@
 #include "capture/opencl/cl.h"
 
 enum fake_kind {
-	FAKE_DEVICE, FAKE_CONTEXT, FAKE_QUEUE, FAKE_MEM, FAKE_PROGRAM, FAKE_KERNEL, FAKE_EVENT,
+	FAKE_DEVICE,
+	FAKE_CONTEXT,
+	FAKE_QUEUE,
+	FAKE_MEM,
+	FAKE_PROGRAM,
+	FAKE_KERNEL,
+	FAKE_EVENT,
 	FAKE_KINDS
 };
 
 /* How the runtime behaves; zeroed by fake_reset(). */
 struct fake_behaviour {
-	bool complete_at_once;   /* commands are complete when the call returns */
-	bool refuse_profiling;   /* queues with profiling cannot be created */
-	bool refuse_times;       /* clGetEventProfilingInfo fails for complete events, too */
-	bool offer_timer;        /* clGetDeviceAndHostTimer works */
-	cl_int fail_enqueue;     /* error that the next enqueue returns */
-	cl_int fail_build;       /* error that clBuildProgram returns */
+	bool complete_at_once;    /* commands are complete when the call returns */
+	bool refuse_profiling;    /* queues with profiling cannot be created */
+	bool refuse_times;        /* clGetEventProfilingInfo fails for complete events, too */
+	bool offer_timer;         /* clGetDeviceAndHostTimer works */
+	cl_int fail_enqueue;      /* error that the next enqueue returns */
+	cl_int fail_build;        /* error that clBuildProgram returns */
 	_Atomic unsigned queries; /* calls of clGetEventInfo and clGetEventProfilingInfo so far */
 };
 extern struct fake_behaviour fake;

@@ -53,9 +53,11 @@ static void deliver(kymo_buffer_t b, const kymo_record_t *r, void *data)
 static kymo_status_t tool_initialize(void *data)
 {
 	const kymo_selection_t all = {.size = sizeof(all)};
-	const kymo_buffer_desc_t desc = {.size = sizeof(desc), .bytes = 64u << 20,
+	const kymo_buffer_desc_t desc = {.size = sizeof(desc),
+					 .bytes = 64u << 20,
 					 .block_ns = 5000000000u,
-					 .arguments = KYMO_ARGUMENTS_FULL, .deliver = deliver};
+					 .arguments = KYMO_ARGUMENTS_FULL,
+					 .deliver = deliver};
 
 	kymo_context_create(&context);
 	kymo_buffer_create(context, &desc, &buffer);
@@ -65,8 +67,8 @@ static kymo_status_t tool_initialize(void *data)
 
 static const kymo_tool_t *configure(uint32_t version, const char *library, uint32_t priority)
 {
-	static const kymo_tool_t tool = {.size = sizeof(tool), .name = "test",
-					 .initialize = tool_initialize};
+	static const kymo_tool_t tool = {
+		.size = sizeof(tool), .name = "test", .initialize = tool_initialize};
 
 	return &tool;
 }
@@ -125,8 +127,7 @@ static cl_command_queue queue_create(cl_context c, cl_command_queue_properties p
 {
 	const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
 	cl_int error;
-	cl_command_queue q =
-		cl->clCreateCommandQueueWithProperties(c, fake_device(), list, &error);
+	cl_command_queue q = cl->clCreateCommandQueueWithProperties(c, fake_device(), list, &error);
 
 	assert_int_equal(error, CL_SUCCESS);
 	return q;
@@ -431,26 +432,26 @@ static void profiling_is_hidden(void **state)
 	cl->clGetCommandQueueInfo(p.queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
 				  NULL);
 	assert_int_equal(properties, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-	assert_int_equal(cl->clGetCommandQueueInfo(p.queue, CL_QUEUE_PROPERTIES_ARRAY,
-						   sizeof(list), list, &size),
+	assert_int_equal(cl->clGetCommandQueueInfo(p.queue, CL_QUEUE_PROPERTIES_ARRAY, sizeof(list),
+						   list, &size),
 			 CL_SUCCESS);
 	assert_int_equal(size, 3 * sizeof(list[0]));
 	assert_int_equal(list[1], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-	assert_int_equal(cl->clGetCommandQueueInfo(p.queue, CL_QUEUE_PROPERTIES_ARRAY, 8, list,
-						   NULL),
-			 CL_INVALID_VALUE);
-	assert_int_equal(cl->clGetEventProfilingInfo(e, CL_PROFILING_COMMAND_END, sizeof(time),
-						     &time, NULL),
-			 CL_PROFILING_INFO_NOT_AVAILABLE);
+	assert_int_equal(
+		cl->clGetCommandQueueInfo(p.queue, CL_QUEUE_PROPERTIES_ARRAY, 8, list, NULL),
+		CL_INVALID_VALUE);
+	assert_int_equal(
+		cl->clGetEventProfilingInfo(e, CL_PROFILING_COMMAND_END, sizeof(time), &time, NULL),
+		CL_PROFILING_INFO_NOT_AVAILABLE);
 	cl->clReleaseEvent(e);
 	program_end(&p);
 
 	p = program_begin(CL_QUEUE_PROFILING_ENABLE);
 	e = enqueue(&p, true);
 	cl->clFinish(p.queue);
-	assert_int_equal(cl->clGetEventProfilingInfo(e, CL_PROFILING_COMMAND_END, sizeof(time),
-						     &time, NULL),
-			 CL_SUCCESS);
+	assert_int_equal(
+		cl->clGetEventProfilingInfo(e, CL_PROFILING_COMMAND_END, sizeof(time), &time, NULL),
+		CL_SUCCESS);
 	cl->clReleaseEvent(e);
 	program_end(&p);
 	nothing_alive();

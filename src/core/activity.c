@@ -152,7 +152,7 @@ void core_activities_register(void)
 		core_domain_add_builtin(all[i]);
 }
 
-bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, struct cap_op *op, uint64_t start,
+bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op, uint64_t start,
 			uint64_t end, unsigned fields)
 {
 	struct cap_thread *t = cap_thread_current;
@@ -188,9 +188,4 @@ bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 	v.op = op->wire;
 	wire_begin(e, r, &v, fields);
 	return true;
-}
-
-void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
-{
-	cap_commit(f, e);
 }

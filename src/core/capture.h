@@ -409,6 +409,9 @@ static inline __attribute__((always_inline)) void cap_commit(struct cap_frame *f
 	}
 }
 
+bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op, uint64_t start,
+			uint64_t end, unsigned fields);
+
 /*
  * A record of an activity domain by the calling thread. `start` and `end` are ticks (equal for a
  * point in time; end must be the present: tick_now()). Between begin and commit the caller encodes
@@ -421,9 +424,22 @@ static inline __attribute__((always_inline)) void cap_commit(struct cap_frame *f
  *           cap_activity_commit(&f, &e);
  *   }
  */
-bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, struct cap_op *op, uint64_t start,
-			uint64_t end, unsigned fields);
-void cap_activity_commit(struct cap_frame *f, struct wire_enc *e);
+static inline bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
+				      uint64_t start, uint64_t end, unsigned fields)
+{
+	struct wire_enc begun; /* e itself stays in registers */
+
+	if (!cap_activity_start(f, &begun, op, start, end, fields))
+		return false;
+	*e = begun;
+	return true;
+}
+
+static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
+{
+	cap_commit(f, e);
+}
+
 
 /* The activity domains' ops, indexed by the op numbers of core/activity.h. */
 extern struct cap_op core_dispatch_ops[1];

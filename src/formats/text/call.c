@@ -90,7 +90,10 @@ static void extras(struct text_writer *w, const struct rec *r)
 	if (r->stack) {
 		const struct t_stack *stack = &w->t->stacks[r->stack];
 
-		for (uint32_t i = 0; i < stack->count; i++) {
+		bool said = stack->count && r->site && /* the innermost frame is the call site */
+			    w->t->sites[stack->sites[0]].address == w->t->sites[r->site].address;
+
+		for (uint32_t i = said; i < stack->count; i++) {
 			output_put(&w->out, " < ", 3);
 			output_text(&w->out, text_site(w, stack->sites[i]));
 		}

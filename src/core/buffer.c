@@ -127,18 +127,25 @@ kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns)
 	}
 }
 
+void core_buffers_deliver(void)
+{
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
+		struct core_buffer *b = &core_buffers[i];
+
+		if (!b->used || !b->ready || !b->desc.deliver)
+			continue;
+		core_buffer_drain(b, 2000000000u);
+		core_deliver_stop(b);
+	}
+}
+
 void core_buffers_finalize(void)
 {
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *b = &core_buffers[i];
 
-		if (!b->used || !b->ready)
+		if (!b->used || !b->ready || b->desc.deliver)
 			continue;
-		if (b->desc.deliver) {
-			core_buffer_drain(b, 2000000000u);
-			core_deliver_stop(b);
-			continue;
-		}
 		atomic_store(&b->pool->state, SHM_FINALIZED);
 		core_futex_wake(&b->pool->full, 1);
 	}

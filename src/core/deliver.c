@@ -12,11 +12,19 @@
 
 #define PASS_NS 50000000u /* longest time between two passes */
 
+struct progress {
+	uint32_t thread;
+	uint64_t seq;
+	uint32_t done; /* bytes delivered, 0: none */
+	struct wire_reader reader;
+};
+
 struct delivery {
 	struct core_buffer *buffer;
 	kymo_buffer_t handle;
 	struct tick_sync start; /* ticks to ns: from here with the rate so far */
 	double ns_per_tick;     /* by the whole time so far, at each pass */
+	struct progress *progress; /* by chunk: what was delivered while it was being filled */
 	uint8_t *copy;          /* a chunk, so that the program may reuse it at once */
 };
 
@@ -48,38 +56,61 @@ static void deliver_record(struct delivery *d, const struct wire_chunk *c,
 	d->buffer->desc.deliver(d->handle, &r, d->buffer->desc.data);
 }
 
-static void deliver_chunk(struct delivery *d, size_t bytes)
+/* Delivers what of the copied chunk has not been delivered before. */
+static void deliver_chunk(struct delivery *d, struct progress *p, size_t bytes)
 {
 	const struct wire_chunk *c = (const struct wire_chunk *)d->copy;
-	struct wire_reader reader;
+	struct wire_reader r;
 	struct wire_record w;
 
-	if (!wire_reader_init(&reader, d->copy, bytes))
+	if (!wire_reader_init(&r, d->copy, bytes))
 		return;
-	while (wire_next(&reader, &w) == 1)
+	if (p->done && p->thread == c->thread && p->seq == c->seq) {
+		const uint8_t *end = r.end;
+
+		r = p->reader;
+		r.p = d->copy + p->done;
+		r.end = end;
+	}
+	while (wire_next(&r, &w) == 1)
 		deliver_record(d, c, &w);
+	*p = (struct progress){c->thread, c->seq, (uint32_t)(r.p - d->copy), r};
 }
 
-static void take(struct delivery *d, uint32_t i)
+/* A copy, so that a full chunk can be used again at once. */
+static void take(struct delivery *d, uint32_t i, bool full)
 {
 	struct shm_header *p = d->buffer->pool;
 	struct wire_chunk *c = shm_chunk(p, i);
 	size_t bytes = atomic_load_explicit(&c->committed, memory_order_acquire);
 	struct shm_chunk_ctl *ctl = shm_ctl(p);
+	struct progress before;
 
+	if (bytes < sizeof(*c) || bytes > p->chunk_size)
+		return; /* about to be begun */
 	memcpy(d->copy, c, bytes);
+	atomic_store_explicit(&((struct wire_chunk *)d->copy)->committed, (uint32_t)bytes,
+			      memory_order_relaxed);
+	if (!full) {
+		deliver_chunk(d, &d->progress[i], bytes);
+		return;
+	}
+	before = d->progress[i];
+	d->progress[i].done = 0;
+	atomic_store(&c->committed, 0); /* its next owner must not show these records again */
 	atomic_store(&ctl[i].state, SHM_FREE);
 	shm_push(p, ctl, i, ctl[i].list);
 	atomic_fetch_add(&p->freed, 1);
 	if (atomic_load(&p->waiters))
 		core_futex_wake(&p->freed, INT32_MAX);
-	deliver_chunk(d, bytes);
+	deliver_chunk(d, &before, bytes);
 }
 
 /* Chunks of a thread must be delivered in order of their sequence numbers. */
 struct full {
 	uint32_t chunk, thread;
 	uint64_t seq;
+	bool full;
 };
 
 static int by_sequence(const void *a, const void *b)
@@ -91,7 +122,8 @@ static int by_sequence(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-static void pass(struct delivery *d)
+/* With `all` also what lies in chunks that are still being filled. */
+static void pass(struct delivery *d, bool all)
 {
 	struct shm_header *p = d->buffer->pool;
 	struct shm_chunk_ctl *ctl = shm_ctl(p);
@@ -101,13 +133,18 @@ static void pass(struct delivery *d)
 	if (!list)
 		return;
 	for (uint32_t i = 0; i < count; i++) {
-		if (atomic_load_explicit(&ctl[i].state, memory_order_acquire) != SHM_FULL)
+		uint32_t state = atomic_load_explicit(&ctl[i].state, memory_order_acquire);
+		const struct wire_chunk *c = shm_chunk(p, i);
+
+		if (state != SHM_FULL && !(all && state == SHM_FILLING))
 			continue;
-		list[n++] = (struct full){i, shm_chunk(p, i)->thread, shm_chunk(p, i)->seq};
+		if (atomic_load_explicit(&c->committed, memory_order_acquire) == 0)
+			continue;
+		list[n++] = (struct full){i, c->thread, c->seq, state == SHM_FULL};
 	}
 	qsort(list, n, sizeof(*list), by_sequence);
 	for (uint32_t i = 0; i < n; i++)
-		take(d, list[i].chunk);
+		take(d, list[i].chunk, list[i].full);
 	free(list);
 }
 
@@ -124,6 +161,15 @@ static void calibrate(struct delivery *d)
 				 (double)(now.before - d->start.before);
 }
 
+static void delivery_free(struct delivery *d)
+{
+	if (!d)
+		return;
+	free(d->progress);
+	free(d->copy);
+	free(d);
+}
+
 static void *run(void *arg)
 {
 	struct delivery *d = arg;
@@ -137,7 +183,7 @@ static void *run(void *arg)
 
 		atomic_store(&p->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u);
 		calibrate(d);
-		pass(d);
+		pass(d, stop || atomic_load(&p->flushed) != flush);
 		if (atomic_load(&p->flushed) != flush) {
 			atomic_store(&p->flushed, flush);
 			core_futex_wake(&p->flushed, INT32_MAX);
@@ -147,8 +193,7 @@ static void *run(void *arg)
 		core_futex_wait(&p->full, full, PASS_NS);
 	}
 	cap_guard_leave();
-	free(d->copy);
-	free(d);
+	delivery_free(d);
 	return NULL;
 }
 
@@ -169,10 +214,12 @@ bool core_deliver_start(struct core_buffer *b)
 {
 	struct delivery *d = calloc(1, sizeof(*d));
 
-	if (d)
+	if (d) {
 		d->copy = malloc(b->pool->chunk_size + WIRE_SLACK);
-	if (!d || !d->copy) {
-		free(d);
+		d->progress = calloc(b->pool->chunk_max, sizeof(*d->progress));
+	}
+	if (!d || !d->copy || !d->progress) {
+		delivery_free(d);
 		return false;
 	}
 	d->buffer = b;
@@ -181,10 +228,8 @@ bool core_deliver_start(struct core_buffer *b)
 	atomic_store(&b->stop, false);
 	atomic_store(&b->pool->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u);
 	b->delivering = start_thread(b, d);
-	if (!b->delivering) {
-		free(d->copy);
-		free(d);
-	}
+	if (!b->delivering)
+		delivery_free(d);
 	return b->delivering;
 }
 

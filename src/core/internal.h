@@ -126,6 +126,8 @@ void core_buffer_release(struct core_buffer *b);
 /* Child: forgets the parent's pools. */
 void core_buffers_fork_child(void);
 kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns);
+/* Delivers what private buffers hold and ends their threads. */
+void core_buffers_deliver(void);
 /* Marks all shared pools finalised and wakes their drains. */
 void core_buffers_finalize(void);
 

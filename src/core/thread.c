@@ -115,14 +115,14 @@ static uint64_t ring_lost(const struct cap_thread *t)
 	return lost;
 }
 
-static void define_thread_end(struct cap_thread *t, void *data)
+static void define_thread_end(const struct cap_thread *t)
 {
 	struct wire_def d;
 
 	wire_def_init(&d, DEF_THREAD_END);
 	wire_def_u64(&d, t->index);
 	wire_def_u64(&d, tick_now());
-	wire_def_u64(&d, t->records);
+	wire_def_u64(&d, atomic_load(&t->records));
 	wire_def_u64(&d, ring_lost(t));
 	cap_define(&d);
 }
@@ -178,7 +178,7 @@ static void detach(void *arg)
 	}
 	core_tally_release(t);
 	define_thread(t); /* again: it may have been named meanwhile */
-	define_thread_end(t, NULL);
+	define_thread_end(t);
 	cap_thread_current = NULL;
 	slot_live(s, false);
 	shared = atomic_load(&t->shared);
@@ -234,9 +234,28 @@ struct cap_thread *cap_thread_attach(void)
 	return t;
 }
 
+struct live_list {
+	struct cap_thread *threads[1024];
+	uint32_t count;
+};
+
+static void list_one(struct cap_thread *t, void *data)
+{
+	struct live_list *l = data;
+
+	if (l->count < 1024)
+		l->threads[l->count++] = t;
+}
+
+/* Defining takes a lock that comes before that of the threads, so they are listed first. */
 void core_threads_end_all(void)
 {
-	core_threads_each(define_thread_end, NULL);
+	static struct live_list list; /* once a process, at its end */
+
+	list.count = 0;
+	core_threads_each(list_one, &list);
+	for (uint32_t i = 0; i < list.count; i++)
+		define_thread_end(list.threads[i]);
 }
 
 /* ---- ids ---- */

@@ -340,6 +340,45 @@ static void test_threads(void **state)
 	kymo_context_destroy(c);
 }
 
+/* ---- a drain sees what other threads have recorded, and each record once ---- */
+
+static pthread_barrier_t barrier;
+
+static void *recording(void *arg)
+{
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 7; i++)
+			add(i, (uint64_t)round, "other", NULL, 0, NULL);
+		pthread_barrier_wait(&barrier); /* recorded */
+		pthread_barrier_wait(&barrier); /* seen */
+	}
+	return NULL;
+}
+
+static void test_drain_of_live_threads(void **state)
+{
+	kymo_buffer_t b;
+	kymo_context_t c = make(KYMO_POLICY_BLOCK, 0, &b);
+	pthread_t t;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	assert_int_equal(pthread_create(&t, NULL, recording, NULL), 0);
+	for (uint32_t round = 0; round < 3; round++) {
+		pthread_barrier_wait(&barrier);
+		DRAIN(c);
+		assert_int_equal(seen_count, 7 * (round + 1));
+		for (uint32_t i = 0; i < seen_count; i++)
+			assert_true(seen[i].a == (int64_t)(i % 7) && seen[i].b == i / 7);
+		pthread_barrier_wait(&barrier);
+	}
+	pthread_join(t, NULL);
+	DRAIN(c);
+	assert_int_equal(seen_count, 21);
+	kymo_context_destroy(c);
+	pthread_barrier_destroy(&barrier);
+}
+
 static void test_drop_is_exact(void **state)
 {
 	kymo_buffer_t b;
@@ -440,6 +479,7 @@ int main(void)
 		cmocka_unit_test(test_longjmp),
 		cmocka_unit_test(test_callbacks_beside_buffer),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_drain_of_live_threads),
 		cmocka_unit_test(test_drop_is_exact),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_bad_arguments),

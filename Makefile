@@ -47,7 +47,8 @@ check:
 # PoCL and LLVM leak at exit: what the tests run under is not what they test.
 asan:
 	@$(call build,asan)
-	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/lsan.supp $(call run_tests,asan,-j $(JOBS))
+	@ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_abort=0 \
+		LSAN_OPTIONS=print_suppressions=0:suppressions=$(CURDIR)/tests/support/lsan.supp $(call run_tests,asan,-j $(JOBS))
 
 # Only code that is built with the sanitizer can be judged by it, and PoCL is not.
 tsan:

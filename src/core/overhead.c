@@ -73,12 +73,14 @@ void core_overhead_define(void)
 {
 	size_t bytes = sizeof(struct wire_chunk) + BATCH * 64 + WIRE_RECORD_MAX + WIRE_SLACK;
 	static uint64_t batch;
-	struct cap_thread *t = calloc(1, sizeof(*t));
+	struct cap_thread *t = aligned_alloc(_Alignof(struct cap_thread), sizeof(*t));
 	struct wire_chunk *chunk = calloc(1, bytes);
 	struct wire_def d;
 
-	if (t && chunk && !batch)
+	if (t && chunk && !batch) {
+		memset(t, 0, sizeof(*t));
 		batch = fastest(t, chunk);
+	}
 	free(t);
 	free(chunk);
 	wire_def_init(&d, DEF_OVERHEAD);

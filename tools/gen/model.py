@@ -206,6 +206,8 @@ class Model:
         if "returned" in rule:
             op.returned[name] = rule["returned"]
             return f"ocl_min({count}, *{rule['returned']})"
+        if "valid" in rule:
+            return f"ocl_valid({count}, {rule['valid']})"
         return f"ocl_min({count}, {rule['most']})" if "most" in rule else count
 
     def array_field(self, op, name, ctype, pointee, rule):

@@ -18,6 +18,12 @@ static inline size_t ocl_min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* A count above what can be is a mistake of the program: nothing says how long its array is. */
+static inline size_t ocl_valid(size_t count, size_t most)
+{
+	return count <= most ? count : 0;
+}
+
 /*
  * Elements before the zero that ends a list of keys (step 1) or of pairs of key and value (step 2);
  * all such lists have 8-byte elements.

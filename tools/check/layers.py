@@ -15,6 +15,7 @@ ALLOWED = {
     "core": {"base", "wire"},
     "capture": {"base", "wire", "core"},
     "recorder": set(),
+    "register": set(),
     "inject": {"base", "wire", "core", "capture", "recorder"},
     "stream": {"base", "wire"},
     "drain": {"base", "wire"},
@@ -23,8 +24,8 @@ ALLOWED = {
     "report": {"base", "wire", "stream", "formats", "analysis"},
     "cli": {"base", "wire", "stream", "drain", "formats", "analysis", "report"},
 }
-# Lists of facts that both worlds share: plain enums without code.
-SHARED = {"core/activity.h"}
+# Facts that both sides of an interface share: numbers and prototypes without code.
+SHARED = {"core/activity.h", "register/rocprofiler.h"}
 VENDOR = re.compile(r"^(CL|cuda|cupti|hip|hsa|level_zero|mpi|omp-tools|nvtx3)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 LINES_MAX = 1000

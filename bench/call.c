@@ -3,8 +3,8 @@
  * What one call costs: plain, not wanted, context stopped, counted, traced, or the floor. Prints
  * one line of names and values; run.py makes the comparisons.
  *
- *   call [-t threads] [-s seconds] [-n calls] [-w work_ns] [-r drain|discard|nobody] [-b bytes]
- * MODE
+ *   call [-t threads] [-s seconds] [-n calls] [-w work] [-c bytes] [-r drain|discard|nobody] [-b
+ * bytes] MODE
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +43,21 @@ static void busy_work(uint64_t rounds, void *data)
 		for (uint64_t n = 0; n < work_ticks; n++)
 			__asm__ volatile("imul $3, %0, %0" : "+r"(x));
 		function(data, (uint32_t)(i & 7), 8, &x);
+	}
+}
+
+static size_t cold_bytes; /* what the program touches of its own between two calls */
+static volatile uint8_t *cold_memory;
+
+/* A program that uses its caches itself: what Kymo needs is not in them any more. */
+static void cold_work(uint64_t rounds, void *data)
+{
+	double value = 0;
+
+	for (uint64_t i = 0; i < rounds; i++) {
+		for (size_t n = 0; n < cold_bytes; n += 64)
+			(void)cold_memory[n];
+		function(data, (uint32_t)(i & 7), sizeof(value), &value);
 	}
 }
 
@@ -89,7 +104,7 @@ static void parse(struct options *o, int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "t:s:n:w:r:b:")) != -1) {
+	while ((c = getopt(argc, argv, "t:s:n:w:c:r:b:")) != -1) {
 		switch (c) {
 		case 't':
 			o->loop.threads = (unsigned)atoi(optarg);
@@ -102,6 +117,9 @@ static void parse(struct options *o, int argc, char **argv)
 			break;
 		case 'w':
 			work_ticks = strtoull(optarg, NULL, 10);
+			break;
+		case 'c':
+			cold_bytes = strtoull(optarg, NULL, 10);
 			break;
 		case 'b':
 			o->recording.bytes = strtoull(optarg, NULL, 10);
@@ -125,7 +143,9 @@ static bool prepare(struct options *o)
 	const char *m = o->mode;
 
 	tick_init();
-	o->loop.work = work_ticks ? busy_work : work;
+	o->loop.work = cold_bytes ? cold_work : work_ticks ? busy_work : work;
+	if (cold_bytes)
+		cold_memory = calloc(1, cold_bytes);
 	if (strcmp(m, "plain") == 0)
 		return true;
 	function = strcmp(m, "floor") == 0 ? floor_call : bench_traced();

@@ -6,11 +6,15 @@
  *   cl start             context, queue and nothing else
  *   cl kernels ROUNDS    a tiny kernel enqueued and finished
  *   cl batch ROUNDS      the same, finished once every hundred
+ *   cl timed-kernels, timed-batch
+ *                        the same, the program asking for device times itself: what timing costs
+ *                        on this platform whoever does it
  *   cl arguments ROUNDS  clSetKernelArg, the cheapest call that programs make often
  */
 #define CL_TARGET_OPENCL_VERSION 120
 
 #include <CL/cl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +24,8 @@ static cl_context context;
 static cl_command_queue queue;
 static cl_kernel kernel;
 static cl_mem memory;
+static bool timed;
+static cl_event events[100]; /* of kernels not finished yet, when timed */
 
 static void check(cl_int error, const char *what)
 {
@@ -38,7 +44,8 @@ static void open_device(cl_device_id *device)
 	check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, device, NULL), "clGetDeviceIDs");
 	context = clCreateContext(NULL, 1, device, NULL, NULL, &error);
 	check(error, "clCreateContext");
-	queue = clCreateCommandQueue(context, *device, 0, &error);
+	queue = clCreateCommandQueue(context, *device, timed ? CL_QUEUE_PROFILING_ENABLE : 0,
+				     &error);
 	check(error, "clCreateCommandQueue");
 }
 
@@ -57,18 +64,35 @@ static void make_kernel(cl_device_id device)
 	check(clSetKernelArg(kernel, 0, sizeof(memory), &memory), "clSetKernelArg");
 }
 
+static void take_times(unsigned long count)
+{
+	static const cl_profiling_info what[] = {
+		CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
+		CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
+	cl_ulong t;
+
+	for (unsigned long i = 0; i < count; i++) {
+		for (unsigned k = 0; k < 4; k++)
+			check(clGetEventProfilingInfo(events[i], what[k], sizeof(t), &t, NULL),
+			      "clGetEventProfilingInfo");
+		check(clReleaseEvent(events[i]), "clReleaseEvent");
+	}
+}
+
 static void kernels(unsigned long rounds, unsigned long each)
 {
 	size_t global = 1, local = 1;
 
-	for (unsigned long i = 1; i <= rounds; i++) {
+	for (unsigned long i = 0; i < rounds; i++) {
 		check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL,
-					     NULL),
+					     timed ? &events[i % each] : NULL),
 		      "clEnqueueNDRangeKernel");
-		if (i % each == 0)
-			check(clFinish(queue), "clFinish");
+		if ((i + 1) % each != 0 && i + 1 != rounds)
+			continue;
+		check(clFinish(queue), "clFinish");
+		if (timed)
+			take_times(i % each + 1);
 	}
-	check(clFinish(queue), "clFinish");
 }
 
 static void arguments(unsigned long rounds)
@@ -99,20 +123,24 @@ int main(int argc, char **argv)
 {
 	unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	cl_device_id device;
+	const char *what = argc > 1 ? argv[1] : "";
 	double begin, cpu;
 
-	if (argc < 2 || (argc < 3 && strcmp(argv[1], "start") != 0)) {
-		fputs("usage: cl start | kernels ROUNDS | batch ROUNDS | arguments ROUNDS\n",
+	if (argc < 2 || (argc < 3 && strcmp(what, "start") != 0)) {
+		fputs("usage: cl start | [timed-]kernels ROUNDS | [timed-]batch ROUNDS | "
+		      "arguments ROUNDS\n",
 		      stderr);
 		return 2;
 	}
+	timed = strncmp(what, "timed-", 6) == 0;
+	what += timed ? 6 : 0;
 	open_device(&device);
 	if (rounds) {
 		make_kernel(device);
-		run(argv[1], rounds / 10 + 1);
+		run(what, rounds / 10 + 1);
 		begin = now(CLOCK_MONOTONIC);
 		cpu = now(CLOCK_PROCESS_CPUTIME_ID);
-		run(argv[1], rounds);
+		run(what, rounds);
 		cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 		begin = now(CLOCK_MONOTONIC) - begin;
 		printf("rounds=%lu ns=%.3f cpu_ns=%.3f\n", rounds, begin * 1e9 / (double)rounds,

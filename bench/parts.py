@@ -136,6 +136,12 @@ def call(b):
     rows.append(Row("call traced, burst of 1 M", burst - plain, "ns", floor, "ns floor"))
     rows.append(Row("call traced, chunks thrown away", thrown - plain, "ns", floor, "ns floor",
                     note="no drain: what capture alone costs"))
+    for size, what in ((64 << 10, "first"), (512 << 10, "second")):
+        arguments = ["-c", size, "-n", (16 << 30) // size // 10000 * 10000]
+        cold = [b.call(*arguments, m)["cpu_ns"] for _ in range(7) for m in ("plain", "floor", "traced")]
+        added = [statistics.median(x - y for x, y in zip(cold[k::3], cold[::3])) for k in (1, 2)]
+        rows.append(Row(f"call traced, {what} level cache cold", added[1], "ns", added[0],
+                        "ns floor", note=f"the program touches {size >> 10} KiB between calls"))
     return rows + sustained(b, plain, floor)
 
 
@@ -266,24 +272,36 @@ def busy(b):
 # ---- OpenCL ----
 
 class Pairs:
-    """What Kymo adds to a round, over pairs of runs, by the clock ("ns") or the processor."""
+    """
+    Runs of one program in turns: without Kymo, with it, and another program to compare with. All
+    that is added to a round is a difference of runs that were made right after each other.
+    """
 
-    def __init__(self, b, arguments, options, cores=None):
-        self.plain, self.traced = [], []
-        plain_command = [b.program("bench_cl"), *arguments]
+    def __init__(self, b, arguments, options, cores=None, floor=None):
+        self.plain, self.traced, self.floor = [], [], []
+        plain = [b.program("bench_cl"), *arguments]
         for i in range(b.options.pairs):
-            traced_command = [b.program("kymo"), "run", "--no-summary", "--no-compress", *options,
-                              "-o", b.trace("cl"), "--", *plain_command]
-            both = [(self.plain, plain_command), (self.traced, traced_command)]
-            for results, command in both if i % 2 else both[::-1]:
+            traced = [b.program("kymo"), "run", "--no-summary", "--no-compress", *options,
+                      "-o", b.trace("cl"), "--", *plain]
+            turns = [(self.plain, plain), (self.traced, traced)]
+            if floor:
+                turns.append((self.floor, [b.program("bench_cl"), *floor]))
+            for results, command in turns if i % 2 else turns[::-1]:
                 results.append(b.values(command, cores=cores))
 
+    def added(self, runs, clock):
+        return [t[clock] - p[clock] for t, p in zip(runs, self.plain)]
+
     def row(self, name, clock, mark=""):
-        added = [t[clock] - p[clock] for t, p in zip(self.traced, self.plain)]
+        added = self.added(self.traced, clock)
         low, middle, high = statistics.quantiles(added, n=4)
-        return Row(name, middle, "ns added", statistics.median(p[clock] for p in self.plain),
-                   "ns without", mark,
-                   f"quartiles {number(low)} to {number(high)} of {len(added)} pairs")
+        plain = statistics.median(p[clock] for p in self.plain)
+        note = f"quartiles {number(low)} to {number(high)} of {len(added)} pairs"
+        if not self.floor:
+            return Row(name, middle, "ns added", plain, "ns without", mark, note)
+        floor = statistics.median(self.added(self.floor, clock))
+        return Row(name, middle, "ns added", floor, "ns by timing alone", mark,
+                   f"{note}; {number(plain)} without")
 
 
 def without_opencl(b):
@@ -302,7 +320,7 @@ def kernels(b):
     for cores in sorted({1, b.cores}):
         for what, rounds, name in (("kernels", 4000, "enqueue and finish"),
                                    ("batch", 40000, "enqueue, finish every 100")):
-            pairs = Pairs(b, [what, rounds], [], cores)
+            pairs = Pairs(b, [what, rounds], [], cores, ["timed-" + what, rounds])
             name += f", {cores} core{'s' if cores > 1 else ''}"
             rows.append(pairs.row(name, "ns", "<= 400 ns"))
             rows.append(pairs.row("  on processors, PoCL's threads too", "cpu_ns"))

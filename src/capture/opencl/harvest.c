@@ -441,11 +441,7 @@ void ocl_harvest_flush(uint64_t deadline)
 	orphans_harvest();
 }
 
-/*
- * Registered after the runtime was loaded, so this runs before its own handlers: the last moment
- * at which it can be asked.
- */
-static void at_exit(void)
+void ocl_harvest_end(void)
 {
 	if (atomic_load(&ocl_ended))
 		return;
@@ -455,12 +451,13 @@ static void at_exit(void)
 	atomic_store(&ocl_ended, true);
 }
 
+/* Registered after the runtime was loaded, so it runs before the runtime's own handlers. */
 void ocl_harvest_at_exit(void)
 {
 	static atomic_flag done = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&done))
-		atexit(at_exit);
+		atexit(ocl_harvest_end);
 }
 
 void ocl_harvest_fork_child(void)

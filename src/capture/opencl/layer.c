@@ -228,3 +228,30 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch
 	}
 	return CL_SUCCESS;
 }
+
+/*
+ * The same door in loaders since 2025, which end their layers before they unload the runtimes.
+ * Declared here because older headers lack them (cl_layer.h of the OpenCL headers).
+ */
+EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries,
+						    const cl_icd_dispatch *target_dispatch,
+						    cl_uint *num_entries_ret,
+						    const cl_icd_dispatch **layer_dispatch_ret,
+						    const uint64_t *properties);
+EXPORT cl_int CL_API_CALL clDeinitLayer(void);
+
+EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries,
+						    const cl_icd_dispatch *target_dispatch,
+						    cl_uint *num_entries_ret,
+						    const cl_icd_dispatch **layer_dispatch_ret,
+						    const uint64_t *properties)
+{
+	return clInitLayer(num_entries, target_dispatch, num_entries_ret, layer_dispatch_ret);
+}
+
+/* The runtimes are still there, and will not be after this. */
+EXPORT cl_int CL_API_CALL clDeinitLayer(void)
+{
+	ocl_harvest_end();
+	return CL_SUCCESS;
+}

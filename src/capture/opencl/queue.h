@@ -105,6 +105,8 @@ void ocl_harvest_flush(uint64_t deadline);
 void ocl_harvest_fork_child(void);
 /* Registers what must run before the runtime's own exit handlers. */
 void ocl_harvest_at_exit(void);
+/* The last moment at which the runtime can be asked: what is complete is recorded. */
+void ocl_harvest_end(void);
 
 /* ---- sync.c ---- */
 

@@ -97,7 +97,7 @@ for f in os.listdir('/proc/self/fd'):
         pass # the directory itself
 status = {l.split(':')[0]: l.split()[1] for l in open('/proc/self/status') if l.startswith('Sig')}
 status.pop('SigQ')
-if 'KYMO_TEST_SANITIZED' in os.environ:
+if 'TEST_SANITIZED' in os.environ:
     status.pop('SigCgt') # the sanitizer that comes in with the library catches signals
 print(json.dumps({'fds': sorted(x for x in fds if not x[1].startswith('/proc')),
     'signals': status, 'cpus': sorted(os.sched_getaffinity(0)), 'cwd': os.getcwd(),

@@ -183,9 +183,17 @@ void core_define_tick_sync(void);
 void core_define_fork_child(void);
 extern _Atomic uint64_t core_untraced, core_untimed;
 
+/* ---- markers (marker.c) ---- */
+/* The calling thread ends: so do its ranges. */
+void core_marker_thread_end(struct cap_thread *t);
+/* The process ends: so do all ranges; mistakes are noted. */
+void core_marker_finalize(void);
+
 /* ---- tools (tool.c) ---- */
 void core_tools_discover(void);
 void core_tools_fork_child(void);
 void core_tools_finalize(void);
+/* Calls the tools of `f->callbacks`; `user`: 64 words kept from ENTER to EXIT. */
+void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *user);
 
 #endif

@@ -131,6 +131,7 @@ __attribute__((destructor)) static void finalize(void)
 	if (atomic_exchange(&finalized, true))
 		return;
 	core_domains_flush(tick_now());
+	core_marker_finalize();
 	core_buffers_deliver();
 	core_tools_finalize();
 	core_threads_end_all();

@@ -167,6 +167,7 @@ static void detach(void *arg)
 
 	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
 		return;
+	core_marker_thread_end(t);
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *b = &core_buffers[i];
 
@@ -287,38 +288,6 @@ void cap_guard_leave(void)
 
 	if (t && t->guard)
 		t->guard--;
-}
-
-/* ---- scopes ---- */
-
-#define SCOPE_DEPTH 256u
-static _Thread_local int64_t scope_stack[SCOPE_DEPTH];
-static _Thread_local uint32_t scope_depth;
-static _Atomic int64_t next_scope = 1;
-
-kymo_status_t kymo_scope_push(int64_t *scope)
-{
-	struct cap_thread *t = core_init() ? cap_thread_attach() : NULL;
-
-	if (!scope)
-		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (!t)
-		return KYMO_ERROR_NO_MEMORY;
-	if (scope_depth == SCOPE_DEPTH)
-		return KYMO_ERROR_LIMIT;
-	scope_stack[scope_depth++] = t->scope;
-	t->scope = *scope = atomic_fetch_add(&next_scope, 1);
-	return KYMO_OK;
-}
-
-kymo_status_t kymo_scope_pop(void)
-{
-	struct cap_thread *t = cap_thread_current;
-
-	if (!t || scope_depth == 0)
-		return KYMO_ERROR_STATE;
-	t->scope = scope_stack[--scope_depth];
-	return KYMO_OK;
 }
 
 /* ---- call sites and stacks: interned, defined once ---- */

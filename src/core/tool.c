@@ -130,9 +130,13 @@ static void call_services(struct core_context *c, unsigned index, kymo_callback_
 
 void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase)
 {
+	core_callbacks(f, args, phase, user_words(cap_thread_current, f));
+}
+
+void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *user)
+{
 	const struct cap_domain *d = core_domain_of(f->op->wire);
 	struct cap_thread *t = cap_thread_current;
-	uint64_t *user = user_words(t, f);
 	int saved = errno;
 	kymo_callback_record_t r = {
 		.size = sizeof(r), .op = f->op->number, .phase = (kymo_phase_t)phase,

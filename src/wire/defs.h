@@ -39,7 +39,9 @@ enum wire_def_kind {
 	DEF_PROCESS_END = 19,
 	DEF_CLOCK = 20,
 	DEF_OVERHEAD = 21,
-	DEF_COUNT = 22
+	DEF_STRING = 22,
+	DEF_NAME = 23,
+	DEF_COUNT = 24
 };
 
 /* s: bytes/string, u: u64. */
@@ -139,6 +141,14 @@ enum def_process_end { /* u how (1 finalised normally, 2 exec), u tick, u record
 enum def_overhead { /* u ticks a record costs, times 1000; u ticks measured besides (waiting for room,
 		       harvesting) up to now: of several definitions the last counts */
 	DEF_OVERHEAD_RECORD, DEF_OVERHEAD_MEASURED
+};
+enum def_string { /* u id, s text, u bytes it had (more than `text`: cut), names of markers, of
+		     their domains and categories */
+	DEF_STRING_ID, DEF_STRING_TEXT, DEF_STRING_TOTAL
+};
+enum def_name { /* u what (kymo_object_t), s domain, u handle (of threads: tid), s name, u tick: the
+		   user's name for an object, from then on */
+	DEF_NAME_WHAT, DEF_NAME_DOMAIN, DEF_NAME_HANDLE, DEF_NAME_NAME, DEF_NAME_TICK
 };
 
 #define WIRE_DEF_VALUES 24

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The marker core: marks, ranges and names, whichever annotation interface they come from, and the
+ * one tree of scopes. A range is recorded once, when it ends; the record's own scope is the parent
+ * of the scope it describes. Front ends use the functions of <kymo/marker.h>, in the library.
+ *
+ *   marker.c       ranges, marks, pauses: the path of an annotation
+ *   marker_text.c  texts that become numbers, payloads that become bytes
+ *   marker_door.c  hooks of programs that include the header; the exported functions
+ */
+#ifndef CORE_MARKER_H
+#define CORE_MARKER_H
+
+#define KYMO_MARKER_LINKED
+#include <kymo/marker.h>
+
+#include "core/internal.h"
+
+/* ---- domain "marker" --------------------------------------------------------------------- */
+
+enum marker_op {
+	MARKER_OP_MARK,
+	MARKER_OP_RANGE,         /* pushed and popped by one thread */
+	MARKER_OP_PROCESS_RANGE, /* started and stopped by any */
+	MARKER_OP_PAUSE,
+	MARKER_OP_RESUME,
+	MARKER_OPS
+};
+
+/* Fields of marks and ranges. Readers find them by name. */
+enum {
+	MARKER_SCOPE,    /* of ranges: the scope it is */
+	MARKER_NAME,     /* REF string */
+	MARKER_TEXT,     /* the name itself, where it has no number */
+	MARKER_DOMAIN,   /* REF string */
+	MARKER_CATEGORY, /* REF string */
+	MARKER_COLOR,
+	MARKER_PAYLOAD,  /* as marker_payload_put() packs it */
+	MARKER_HOW,      /* enum marker_how */
+	MARKER_FIELDS,
+	MARKER_THREAD = MARKER_FIELDS, /* process ranges: index of the thread that started it */
+	MARKER_PROCESS_FIELDS
+};
+enum { CONTROL_ALL, CONTROL_FIELDS }; /* of pause and resume */
+
+enum marker_how {
+	MARKER_ENDED = 0,    /* popped or stopped */
+	MARKER_LEFT_OPEN = 1 /* its thread or process ended first */
+};
+
+extern struct cap_op marker_ops[MARKER_OPS];
+
+/* ---- state ------------------------------------------------------------------------------- */
+
+/* Tools listen or not; unknown until the first annotation of the process. */
+enum marker_state { MARKER_UNKNOWN, MARKER_DEAF, MARKER_LISTENING };
+extern _Atomic uint32_t marker_state;
+
+/* True if somebody listens; finds out if need be. */
+bool marker_begin(void);
+
+/* Mistakes of the program and stated limits, each a note of the trace. */
+enum marker_fault {
+	FAULT_UNBALANCED, /* pop without push */
+	FAULT_UNKNOWN,    /* stop of what is not open */
+	FAULT_DEEP,
+	FAULT_MANY,       /* process ranges open at once */
+	FAULT_NULL,
+	FAULT_CUT_TEXT,
+	FAULT_CUT_PAYLOAD,
+	FAULT_NAMES,      /* more names than are kept as numbers */
+	FAULTS
+};
+void marker_fault(enum marker_fault fault);
+
+/* ---- texts and payloads (marker_text.c) --------------------------------------------------- */
+
+/* A text with a number; lives until the process ends. */
+struct marker_name {
+	uint32_t id;
+	uint32_t total; /* bytes it had */
+	char text[];    /* at most KYMO_STRING_MAX */
+};
+
+/* The text as a number, made when it is new. NULL: there are too many, or no memory. */
+const struct marker_name *marker_name(const char *text);
+/* Number of a registered string; 0: none, or as above. */
+uint32_t marker_string_id(kymo_string_t *string);
+/* Text of a number, "" where there is none. */
+const char *marker_string_text(uint32_t id);
+
+/*
+ * Payloads as bytes: u8 entries left out, then for each u8 type, u8 key length, u16 bytes stored,
+ * u32 bytes there were, key, value. Adds to what lies in `out` (`used` of MARKER_PAYLOAD_MAX);
+ * returns the new end.
+ */
+#define MARKER_PAYLOAD_MAX 800u
+size_t marker_payload_put(uint8_t *out, size_t used, const kymo_payload_t *payload, uint32_t count);
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+void marker_mark(const kymo_marker_t *m);
+int marker_push(const char *name);
+int marker_push_string(kymo_string_t *name);
+int marker_push_full(const kymo_marker_t *m);
+int marker_pop(uint32_t domain);
+void marker_add(const kymo_payload_t *payload, uint32_t count);
+uint64_t marker_start(const kymo_marker_t *m);
+int marker_stop(uint64_t id);
+void marker_control(kymo_control_t what);
+void marker_name_object(kymo_object_t what, const char *runtime, uint64_t handle,
+			const char *name);
+
+/* In a forked child: ranges of the parent are not this process's. */
+void marker_ranges_fork_child(void);
+
+#endif

@@ -122,6 +122,8 @@ static inline bool cap_wants(uint32_t activities)
 
 /* A function ran that Kymo hands out untraced (unknown or later extension): counted and noted once. */
 void cap_count_untraced(const char *part, const char *function);
+/* The same for `calls` of them, counted elsewhere. `part` is kept, `function` copied. */
+void cap_count_untraced_more(const char *part, const char *function, uint64_t calls);
 
 /* ---- threads and frames ------------------------------------------------------------------- */
 

@@ -244,12 +244,17 @@ static _Atomic uint32_t untraced_used;
 
 void cap_count_untraced(const char *part, const char *function)
 {
+	cap_count_untraced_more(part, function, 1);
+}
+
+void cap_count_untraced_more(const char *part, const char *function, uint64_t calls)
+{
 	uint32_t n = atomic_load(&untraced_used);
 
-	atomic_fetch_add_explicit(&core_untraced, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&core_untraced, calls, memory_order_relaxed);
 	for (uint32_t i = 0; i < n && i < 64; i++) {
 		if (strncmp(untraced_list[i].function, function, 63) == 0) {
-			atomic_fetch_add(&untraced_list[i].count, 1);
+			atomic_fetch_add(&untraced_list[i].count, calls);
 			return;
 		}
 	}
@@ -260,7 +265,7 @@ void cap_count_untraced(const char *part, const char *function)
 	if (n < 64) {
 		untraced_list[n].part = part;
 		snprintf(untraced_list[n].function, 64, "%s", function);
-		atomic_store(&untraced_list[n].count, 1);
+		atomic_store(&untraced_list[n].count, calls);
 		atomic_store(&untraced_used, n + 1);
 	}
 	pthread_mutex_unlock(&core_live->threads);

@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -151,16 +152,39 @@ static struct shm_header *map_pool(size_t bytes, size_t total, int *fd)
 	return NULL;
 }
 
+/*
+ * A memfd beyond the program's RLIMIT_FSIZE would end the program with SIGXFSZ: takes as many
+ * chunks as the limit allows, 0 if those are too few to work with.
+ */
+static uint32_t within_file_size_limit(uint32_t chunks)
+{
+	struct rlimit limit;
+	size_t total = pool_bytes(chunks), excess;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	    total <= limit.rlim_cur)
+		return chunks;
+	excess = (total - (size_t)limit.rlim_cur + CHUNK_SIZE - 1) / CHUNK_SIZE;
+	/* Fewer chunks need no more room for the header, so this fits. */
+	return excess + 2 * KEEP_BACK <= chunks ? chunks - (uint32_t)excess : 0;
+}
+
 struct shm_header *core_pool_create(uint64_t bytes, int *memfd, size_t *mapped)
 {
 	uint64_t wanted = bytes / CHUNK_SIZE;
 	uint32_t chunks = wanted < 2 * KEEP_BACK ? 2 * KEEP_BACK
 			  : wanted > SHM_CHUNK_MAX ? SHM_CHUNK_MAX : (uint32_t)wanted;
-	uint32_t first = GROW_CHUNKS < chunks ? GROW_CHUNKS : chunks;
-	size_t total = pool_bytes(chunks);
-	struct shm_header *h =
-		map_pool(total - (size_t)(chunks - first) * CHUNK_SIZE, total, memfd);
+	struct shm_header *h;
+	uint32_t first;
+	size_t total;
 
+	if (memfd)
+		chunks = within_file_size_limit(chunks);
+	if (chunks == 0)
+		return NULL;
+	first = GROW_CHUNKS < chunks ? GROW_CHUNKS : chunks;
+	total = pool_bytes(chunks);
+	h = map_pool(total - (size_t)(chunks - first) * CHUNK_SIZE, total, memfd);
 	if (!h)
 		return NULL;
 	fill_header(h, total, chunks);

@@ -123,6 +123,7 @@ static void trace_path(char *out, size_t size)
 static void exec_drain(const char *kymo, char *const argv[], char *const envp[], int ready)
 {
 	sigset_t none;
+	int null;
 
 	setsid();
 	sigemptyset(&none);
@@ -134,9 +135,32 @@ static void exec_drain(const char *kymo, char *const argv[], char *const envp[],
 	} else {
 		fcntl(3, F_SETFD, 0);
 	}
+	/* Not even an error of the drain may appear in the program's streams. */
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, fd);
 	syscall(SYS_close_range, 4u, ~0u, 0u);
 	execve(kymo, argv, envp);
 	_exit(127);
+}
+
+/*
+ * Makes the drain a grandchild. A child would not do: exec() gives it back the exit signal that its
+ * clone() left out, and the program's wait() would wait for it.
+ */
+static bool clone_drain(const char *kymo, char *const argv[], char *const envp[], int ready)
+{
+	long pid = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+
+	if (pid == 0) {
+		pid = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+		if (pid == 0)
+			exec_drain(kymo, argv, envp, ready);
+		syscall(SYS_exit, pid < 0);
+	}
+	while (pid > 0 && waitpid((pid_t)pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	return pid > 0;
 }
 
 /* The environment less what would trace the drain itself. */
@@ -177,7 +201,7 @@ static int start_orphan(char *socket_path, size_t size)
 	char **envp = drain_environment();
 	struct pollfd p;
 	int pipes[2], n;
-	long pid;
+	bool started;
 
 	if (!envp || !kymo_path(kymo, sizeof(kymo)) || pipe2(pipes, O_CLOEXEC) != 0) {
 		free(envp);
@@ -185,14 +209,11 @@ static int start_orphan(char *socket_path, size_t size)
 	}
 	trace_path(trace, sizeof(trace));
 	socket_name(socket_path, size);
-	/* No exit signal: neither wait() nor SIGCHLD of the program ever sees it. */
-	pid = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
-	if (pid == 0)
-		exec_drain(kymo, argv, envp, pipes[1]);
+	started = clone_drain(kymo, argv, envp, pipes[1]);
 	close(pipes[1]);
 	p = (struct pollfd){pipes[0], POLLIN, 0};
 	do {
-		n = pid > 0 ? poll(&p, 1, TIMEOUT_MS) : -1;
+		n = started ? poll(&p, 1, TIMEOUT_MS) : -1;
 	} while (n < 0 && errno == EINTR);
 	close(pipes[0]);
 	free(envp);

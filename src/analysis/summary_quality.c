@@ -149,6 +149,7 @@ struct quality {
 	bool overhead_known;
 	double span;     /* ns: run time times threads */
 	unsigned processes;
+	unsigned endless;   /* processes whose recording has no end */
 	unsigned unaligned; /* clocks */
 	bool coarse;        /* histograms kept in the program have wider buckets */
 };
@@ -189,6 +190,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 		const struct t_process *p = &t->processes[i];
 
 		q->processes++;
+		q->endless += p->how_ended == UINT32_MAX;
 		counted += p->lost_records;
 		q->definitions += p->lost_definitions;
 		q->untraced += p->untraced_calls;
@@ -212,22 +214,28 @@ static void quality_add(struct quality *q, const struct summary *s)
 			q->late += s->tallies->set[k].rows[i]->untimed;
 }
 
+static void add_count(struct text *out, uint64_t n, const char *what)
+{
+	if (n)
+		text_addf(out, "%s%" PRIu64 " %s%s", out->s[out->length - 1] == ':' ? " " : ", ", n,
+			  what, n == 1 ? "" : "s");
+}
+
 static void add_loss(struct text *out, const struct quality *q)
 {
+	text_add(out, "Lost:");
+	if (out->failed)
+		return;
+	add_count(out, q->lost, "record");
+	add_count(out, q->gaps, "unmeasured gap");
+	add_count(out, q->definitions, "definition");
+	add_count(out, q->damaged, "damaged block");
 	if (!q->lost && !q->gaps && !q->definitions && !q->damaged)
-		text_add(out, "Lost: nothing.");
-	else
-		text_addf(out, "Lost: %" PRIu64 " records", q->lost);
-	if (q->gaps)
-		text_addf(out, ", %" PRIu64 " gap%s of unknown size", q->gaps,
-			  q->gaps == 1 ? "" : "s");
-	if (q->definitions)
-		text_addf(out, ", %" PRIu64 " definitions", q->definitions);
-	if (q->damaged)
-		text_addf(out, ", %" PRIu64 " damaged block%s", q->damaged,
-			  q->damaged == 1 ? "" : "s");
-	if (q->lost || q->gaps || q->definitions || q->damaged)
-		text_add(out, ".");
+		text_add(out, q->endless ? " nothing that was counted" : " nothing");
+	if (q->endless)
+		text_addf(out, "; what came after the end of %u recording%s is not known",
+			  q->endless, q->endless == 1 ? "" : "s");
+	text_add(out, ".");
 	if (q->untraced)
 		text_addf(out, " Untraced: %" PRIu64 " calls.", q->untraced);
 	if (q->untimed || q->late)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo doctor`: what works here, what does not, and what to do about it. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -73,29 +72,41 @@ static void check_loader(void)
 		     "recorded; install ocl-icd 2.3 or the Khronos loader", path, preload);
 }
 
+struct drivers {
+	struct text good, bad;
+};
+
+static void check_driver(void *data, const char *name, const char *library)
+{
+	int n = (int)strlen(name);
+	struct drivers *d = data;
+	struct text why = {0};
+
+	if (n > 4 && strcmp(name + n - 4, ".icd") == 0)
+		n -= 4;
+	if (!*library)
+		text_addf(&d->bad, "%s%.*s: names no library", d->bad.length ? "; " : "", n, name);
+	else if (opencl_driver_loads(library, &why))
+		text_addf(&d->good, "%s%.*s", d->good.length ? ", " : "", n, name);
+	else
+		text_addf(&d->bad, "%s%.*s: %s", d->bad.length ? "; " : "", n, name, why.s);
+	text_release(&why);
+}
+
 static void check_vendors(void)
 {
-	const char *dir = getenv("OCL_ICD_VENDORS");
-	struct text names = {0};
-	struct dirent *e;
-	DIR *d;
+	const char *place = opencl_driver_place();
+	struct drivers d = {{0}, {0}};
 
-	if (!dir || !*dir)
-		dir = "/etc/OpenCL/vendors";
-	d = opendir(dir);
-	while (d && (e = readdir(d))) {
-		size_t n = strlen(e->d_name);
-
-		if (n > 4 && strcmp(e->d_name + n - 4, ".icd") == 0)
-			text_addf(&names, "%s%.*s", names.length ? ", " : "", (int)n - 4, e->d_name);
-	}
-	if (d)
-		closedir(d);
-	if (names.length)
-		line(GOOD, "OpenCL drivers", "%s (in %s)", names.s, dir);
-	else
-		line(FAIR, "OpenCL drivers", "none in %s (Debian: pocl-opencl-icd for CPUs)", dir);
-	text_release(&names);
+	opencl_drivers(check_driver, &d);
+	if (d.good.length)
+		line(GOOD, "OpenCL drivers", "%s (in %s)", d.good.s, place);
+	else if (!d.bad.length)
+		line(FAIR, "OpenCL drivers", "none in %s (Debian: pocl-opencl-icd for CPUs)", place);
+	if (d.bad.length)
+		line(FAIR, "OpenCL drivers", "cannot be loaded: %s (in %s)", d.bad.s, place);
+	text_release(&d.good);
+	text_release(&d.bad);
 }
 
 static void check_ticks(void)

@@ -48,6 +48,8 @@ const struct command cmd_list = {
 
 static int run_backends(int argc, char **argv)
 {
+	if (argc)
+		return cli_usage("list", "list backends takes no operand, not \"%s\"", argv[0]);
 #define BACKEND(name, what) printf("%-10s %s\n", name, what);
 #include "backends.inc"
 #undef BACKEND
@@ -60,7 +62,7 @@ static void write_config(void)
 {
 	printf("# Options of Kymo: read with --config FILE or KYMO_CONFIG=FILE.\n\n");
 	for (size_t i = 0; command_table[i]; i++)
-		if (command_table[i]->knobs)
+		if (command_table[i]->knobs && !command_table[i]->hidden)
 			knob_write_config(command_table[i]->knobs, stdout);
 }
 
@@ -69,7 +71,8 @@ static void print_options(void)
 	char name[80];
 
 	for (size_t i = 0; command_table[i]; i++) {
-		const struct knob_table *t = command_table[i]->knobs;
+		const struct knob_table *t =
+			command_table[i]->hidden ? NULL : command_table[i]->knobs;
 
 		for (unsigned j = 0; t && j < t->count; j++) {
 			knob_environment_name(t, j, name, sizeof(name));

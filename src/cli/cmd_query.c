@@ -48,6 +48,8 @@ static int query(struct store **stores, char **paths, unsigned count, const char
 		status = query_join(stores, (const char *const *)paths, count, log);
 	if (status == KYMO_OK)
 		status = query_print(stores[0], sql, (enum report_format)options.format, stdout, log);
+	if (ferror(stdout))
+		cli_error("the results could not be written");
 	if (status == KYMO_ERROR_NO_MEMORY)
 		cli_error("not enough memory; csv and json need less");
 	if (status == KYMO_ERROR_INVALID_ARGUMENT)
@@ -71,6 +73,8 @@ static int run_query(int argc, char **argv)
 	if (argc < 2)
 		return cli_usage("query", argc ? "what is the question? The last operand is SQL"
 					       : "which trace, and which question?");
+	if (argv[argc - 1][strspn(argv[argc - 1], " \t\r\n;")] == '\0')
+		return cli_usage("query", "the last operand, the SQL, is empty");
 	stores = calloc((size_t)argc, sizeof(struct store *));
 	if (!stores)
 		return CLI_FAILURE;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 #endif
 
 enum { FINISH_SECONDS = 600 }; /* the drain bounds its own work; this bounds a broken drain */
+enum { SMALLEST_BUFFER = 3 << 20 }; /* nothing is recorded where files cannot be as large */
 
 struct run {
 	const struct run_options *options;
@@ -143,6 +145,7 @@ static int prepare(struct run *r)
 static void say_nothing_recorded(const struct outcome *out)
 {
 	char loader[PATH_MAX];
+	struct rlimit limit;
 	bool layers;
 
 	if (out->totals.refused) {
@@ -150,13 +153,21 @@ static void say_nothing_recorded(const struct outcome *out)
 			 out->totals.refused);
 		return;
 	}
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SMALLEST_BUFFER) {
+		cli_warn("nothing was recorded: the limit of file sizes (ulimit -f) leaves no room "
+			 "for the memory that is shared with the program");
+		return;
+	}
 	environment_opencl_loader(loader, &layers);
 	if (!*loader)
 		cli_note("nothing was recorded: there is no OpenCL on this machine "
 			 "(libOpenCL.so.1 was not found)");
+	else if (opencl_drivers_count() == 0)
+		cli_note("nothing was recorded: there is no OpenCL driver in %s; \"kymo doctor\" "
+			 "tells more", opencl_driver_place());
 	else
-		cli_note("nothing was recorded: neither the program nor its children used OpenCL "
-			 "through %s", loader);
+		cli_note("nothing was recorded: neither the program nor its children used an OpenCL "
+			 "device through %s; \"kymo doctor\" tells whether they could", loader);
 }
 
 static void say_losses(const struct outcome *out)

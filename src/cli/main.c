@@ -2,6 +2,8 @@
 /* The kymo program: finds the command, parses its options from its knob table, runs it. */
 #include "cli/cli.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +58,8 @@ static void print_overview(FILE *out)
 
 static void print_command(const struct command *c, FILE *out)
 {
-	fprintf(out, "Usage: kymo %s %s\n\n%s.\n", c->name, c->operands, c->summary);
+	fprintf(out, "Usage: kymo %s%s%s\n\n%s.\n", c->name, *c->operands ? " " : "", c->operands,
+		c->summary);
 	if (c->about)
 		fprintf(out, "\n%s\n", c->about);
 	if (c->knobs) {
@@ -73,6 +76,8 @@ static int run_help(int argc, char **argv)
 		print_overview(stdout);
 		return CLI_OK;
 	}
+	if (argc > 1)
+		return cli_usage("help", "help takes one command, not \"%s\" as well", argv[1]);
 	c = find_command(argv[0]);
 	if (!c)
 		return cli_usage(NULL, "there is no command \"%s\"", argv[0]);
@@ -159,7 +164,7 @@ static bool is_program(const char *word)
 	return found;
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	const struct command *c;
 
@@ -185,4 +190,29 @@ int main(int argc, char **argv)
 		  "kymo run %s",
 		  argv[1], nearest_command(argv[1]), argv[1]);
 	return CLI_USAGE;
+}
+
+/*
+ * Where a standard stream is closed, the next file opened would take its place and get our messages.
+ * What holds the place can be neither read nor written, and is closed again in the program.
+ */
+static void hold_standard_streams(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", (fd == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	hold_standard_streams();
+	status = dispatch(argc, argv);
+	/* A full disk must not look like a short answer. */
+	if (status == CLI_OK && (fflush(stdout) != 0 || ferror(stdout))) {
+		cli_error("standard output cannot be written: %s", strerror(errno));
+		status = CLI_FAILURE;
+	}
+	return status;
 }

@@ -57,6 +57,19 @@ void environment_release(struct environment *e);
 /* The OpenCL loader that programs here would use, "" if there is none; *layers: knows layers. */
 void environment_opencl_loader(char path[PATH_MAX], bool *layers);
 
+/* ---- opencl_drivers.c ---- */
+
+/* Folder, file or library where the OpenCL loader looks for drivers. */
+const char *opencl_driver_place(void);
+
+/* Calls `visit` for each driver: the name of its .icd file, the library named there. */
+typedef void opencl_driver_visit(void *data, const char *name, const char *library);
+void opencl_drivers(opencl_driver_visit *visit, void *data);
+unsigned opencl_drivers_count(void);
+
+/* Tries to load it, in a process of its own and a bounded time. False: `why` says why not. */
+bool opencl_driver_loads(const char *library, struct text *why);
+
 /* ---- run_process.c ---- */
 
 struct launch {

@@ -39,8 +39,8 @@ static void default_name(char *out, size_t size, const char *program, const stru
 /* Absolute, without a slash at the end. */
 static bool absolute(char out[PATH_MAX], const char *path, const char *cwd)
 {
-	int n = snprintf(out, PATH_MAX - 64, "%s%s%s", *path == '/' ? "" : cwd,
-			 *path == '/' ? "" : "/", path);
+	bool whole = *path == '/' || strcmp(cwd, "/") == 0;
+	int n = snprintf(out, PATH_MAX - 64, "%s%s%s", *path == '/' ? "" : cwd, whole ? "" : "/", path);
 
 	while (n > 1 && n < PATH_MAX - 64 && out[n - 1] == '/')
 		out[--n] = '\0';

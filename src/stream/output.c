@@ -26,7 +26,7 @@ kymo_status_t output_open(struct output *o, const char *path, bool force, struct
 	if (o->fd >= 0)
 		return KYMO_OK;
 	if (errno == EEXIST)
-		stream_error(log, "%s exists already; --force overwrites it", path);
+		stream_error(log, "%s: File exists; --force replaces it", path);
 	else
 		stream_error(log, "%s: cannot be written: %s", path, strerror(errno));
 	free(o->data);

@@ -115,10 +115,9 @@ static void advance(struct perfetto *p, int64_t time)
 }
 
 /* Begins the event of a host interval, as a slice where that can be drawn. */
-static void begin_interval(struct perfetto *p, const struct rec *r)
+static void begin_interval(struct perfetto *p, const struct rec *r, bool instant)
 {
 	uint32_t track = track_of_thread(p, r->process, r->thread);
-	bool instant = r->end == r->start && !r->id; /* activities only */
 	bool drawable = r->start >= 0 && r->end >= r->start;
 	uint64_t uuid = 0;
 
@@ -141,7 +140,7 @@ static void write_host(struct perfetto *p, const struct rec *r)
 	const struct t_op *op = &p->trace->ops[r->op];
 
 	advance(p, r->start);
-	begin_interval(p, r);
+	begin_interval(p, r, r->end == r->start && !r->id); /* instants are activities */
 	packet_name(&p->packet, op->name);
 	packet_category(&p->packet, domain_name(p->trace, r->op));
 	annotate_record(p, r);
@@ -157,6 +156,24 @@ static kymo_status_t on_record(struct stream_sink *s, const struct rec *r)
 	if (p->device_only)
 		return KYMO_OK;
 	write_host(p, r);
+	packet_end(&p->packet);
+	return file_status(p);
+}
+
+/* A range of one thread nests with its calls; one that others may end is the process's. */
+static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r)
+{
+	struct perfetto *p = self(s);
+	struct rec base = r->base;
+
+	if (p->device_only)
+		return KYMO_OK;
+	if (r->starter)
+		base.thread = 0;
+	advance(p, base.start);
+	begin_interval(p, &base, !r->scope);
+	marker_name(p, r);
+	annotate_marker(p, r);
 	packet_end(&p->packet);
 	return file_status(p);
 }
@@ -333,7 +350,7 @@ static kymo_status_t open_output(struct perfetto *p, const struct format_options
 	p->file.fd = open(o->output, flags, 0666);
 	if (p->file.fd < 0) {
 		stream_error(o->log, "%s: %s%s", o->output, strerror(errno),
-			     errno == EEXIST ? "; use --force to overwrite it" : "");
+			     errno == EEXIST ? "; --force replaces it" : "");
 		return errno == EEXIST ? KYMO_ERROR_EXISTS : KYMO_ERROR_SYSTEM;
 	}
 	p->path = strdup(o->output);
@@ -376,7 +393,7 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 	p->packet.file = &p->file;
 	p->sink = (struct stream_sink){
 		.begin = on_begin, .call = on_record, .dispatch = on_dispatch, .copy = on_copy,
-		.allocation = on_allocation, .sync = on_sync, .other = on_record, .loss = on_loss,
+		.allocation = on_allocation, .sync = on_sync, .marker = on_marker, .other = on_record, .loss = on_loss,
 		.end = on_end};
 	status = open_output(p, o);
 	if (!status)

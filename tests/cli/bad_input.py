@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands say to bad input: never a crash, never a silent empty result.
+
+Usage: bad_input.py KYMO OCL_POLL
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+KYMO, PROGRAM = map(os.path.abspath, sys.argv[1:3])
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(condition, *what):
+    if not condition:
+        raise Failure(" ".join(str(w) for w in what))
+
+
+def kymo(*words, **options):
+    return subprocess.run([KYMO, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, timeout=60, check=False,
+                          **{"stdout": subprocess.PIPE, **options})
+
+
+def refused(status, said, *words, **options):
+    p = kymo(*words, **options)
+    expect(p.returncode == status, words, "gave", p.returncode, p.stderr)
+    expect(said in p.stderr, words, "said", p.stderr)
+    expect(not p.stdout, words, "printed", p.stdout)
+
+
+def record():
+    p = kymo("run", "--no-summary", "-f", "-o", "t.kymo", PROGRAM)
+    expect(p.returncode == 0, p)
+
+
+def test_operands():
+    refused(2, "list backends takes no operand", "list", "backends", "x")
+    refused(2, "help takes one command", "help", "run", "x")
+    refused(2, "doctor takes no operand", "doctor", "x")
+    expect("drain" not in kymo("list", "options").stdout, "hidden options are listed")
+    expect("drain" not in kymo("list", "options", "--config").stdout, "hidden options are written")
+
+
+def test_empty_question():
+    record()
+    for sql in ("", "  ", ";\n"):
+        refused(2, "SQL, is empty", "query", "t.kymo", sql)
+
+
+def test_full_standard_output():
+    record()
+    for words in (["help"], ["list", "options"], ["doctor"], ["info", "t.kymo"],
+                  ["summary", "t.kymo"], ["show", "t.kymo"], ["query", "t.kymo", "SELECT 1"],
+                  ["export", "--to", "json", "-o", "-", "t.kymo"]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            p = kymo(*words, stdout=full)
+        expect(p.returncode == 3, words, "gave", p.returncode)
+        expect(p.stderr, words, "said nothing")
+
+
+def test_drivers():
+    os.mkdir("none")
+    environment = {**os.environ, "OCL_ICD_VENDORS": os.getcwd() + "/none"}
+    environment.pop("OPENCL_VENDOR_PATH", None)
+    p = kymo("run", "-f", "-o", "t.kymo", "true", env=environment)
+    expect("no OpenCL driver in" in p.stderr, p.stderr)
+    os.mkdir("broken")
+    with open("broken/lost.icd", "w", encoding="utf-8") as f:
+        f.write("libnosuchdriver.so.1\n")
+    with open("broken/empty.icd", "w", encoding="utf-8") as f:
+        f.write("\n")
+    environment["OCL_ICD_VENDORS"] = os.getcwd() + "/broken"
+    p = kymo("doctor", env=environment)
+    expect(p.returncode == 0, p)
+    expect("lost: libnosuchdriver.so.1: cannot open" in p.stdout, p.stdout)
+    expect("empty: names no library" in p.stdout, p.stdout)
+
+
+def test_recording_without_end():
+    """What a dead drain did not get is not called "nothing"."""
+    record()
+    os.remove("t.kymo/manifest.json")
+    raw, = os.listdir("t.kymo/raw")
+    with open("t.kymo/raw/" + raw, "r+b") as f:
+        f.truncate(os.path.getsize("t.kymo/raw/" + raw) // 2)
+    p = kymo("summary", "t.kymo")
+    expect("the recording has no end" in p.stdout, p)
+    expect("Lost: nothing." not in p.stdout, p.stdout)
+    foot = json.loads(kymo("summary", "-f", "json", "t.kymo").stdout)["foot"]
+    expect(any("is not known" in line for line in foot), foot)
+
+
+def main():
+    failed, home = 0, os.getcwd()
+    for name, test in [(n, f) for n, f in globals().items() if n.startswith("test_")]:
+        if sys.argv[3:] and name not in sys.argv[3:]:
+            continue
+        with tempfile.TemporaryDirectory(prefix="kymo-cli-") as folder:
+            os.chdir(folder)
+            try:
+                test()
+                print("ok  ", name)
+            except (Failure, OSError, subprocess.SubprocessError, ValueError) as e:
+                failed += 1
+                print("FAIL", name, type(e).__name__, e)
+            os.chdir(home)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    for variable in [v for v in os.environ if v.startswith("KYMO_")]:
+        del os.environ[variable]
+    sys.exit(main())

@@ -46,6 +46,7 @@ unsigned dimensions_of(enum tally_kind kind)
 	switch (kind) {
 	case TALLY_CALL:
 	case TALLY_ACTIVITY:
+	case TALLY_MARKER:
 		return any | BY_THREAD | BY_OP;
 	case TALLY_DISPATCH:
 	case TALLY_COPY:
@@ -132,6 +133,16 @@ static void label_copy(struct text *out, const struct trace *t, const struct tal
 	}
 }
 
+/* "domain:name", the domain where the program uses them. */
+static void label_marker(struct text *out, const struct trace *t, const struct tally *row)
+{
+	uint32_t name = row->key[3], domain = row->key[4];
+
+	if (domain && domain < t->strings_count)
+		text_addf(out, "%s:", t->strings[domain].text);
+	text_add(out, name && name < t->strings_count ? t->strings[name].text : "(no name)");
+}
+
 static void label_op(struct text *out, const struct trace *t, enum tally_kind kind,
 		     const struct tally *row)
 {
@@ -145,6 +156,10 @@ static void label_op(struct text *out, const struct trace *t, enum tally_kind ki
 		uint32_t k = row->key[3] < t->kernels_count ? row->key[3] : 0;
 
 		text_add(out, k && *t->kernels[k].name ? t->kernels[k].name : "(unknown kernel)");
+		return;
+	}
+	if (kind == TALLY_MARKER) {
+		label_marker(out, t, row);
 		return;
 	}
 	op = row->key[kind == TALLY_ERROR ? 1 : 2];

@@ -31,6 +31,9 @@ static void add_activity(struct tallies *a, enum raw_kind kind, const union raw_
 	case RAW_KIND_SYNC:
 		tallies_sync(a, &any->sync);
 		break;
+	case RAW_KIND_MARKER:
+		tallies_marker(a, &any->marker);
+		break;
 	default:
 		tallies_other(a, &any->rec);
 	}

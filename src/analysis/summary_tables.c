@@ -214,6 +214,74 @@ static bool all_calls(struct report *r, const struct summary *s, unsigned count,
 	return true;
 }
 
+/* ---- markers ----------------------------------------------------------------------------------- */
+
+/* Marks take no time: they are a table of their own. */
+static bool is_mark(const struct trace *t, const struct tally *row)
+{
+	return row->key[2] < t->ops_count && strcmp(t->ops[row->key[2]].name, "mark") == 0;
+}
+
+static bool of_ranges(const void *data, const struct trace *t, const struct tally *row)
+{
+	return !is_mark(t, row);
+}
+
+static bool of_marks(const void *data, const struct trace *t, const struct tally *row)
+{
+	return is_mark(t, row);
+}
+
+static bool ranges_table(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct groups g;
+	bool ok = gather(&g, s, count, TALLY_MARKER, by, of_ranges, NULL);
+	struct totals all = totals_of(&g);
+	struct table *t = NULL;
+	char heading[80];
+
+	snprintf(heading, sizeof(heading), "Ranges: %" PRIu64, all.count);
+	if (ok)
+		t = report_table(r, "ranges", heading);
+	if (t) {
+		add_dimensions(t, by & dimensions_of(TALLY_MARKER), "range");
+		table_column(t, "time_ns", "time", CELL_TIME);
+		table_column_if(t, all.self != all.total, "self_ns", "self", CELL_TIME);
+		table_column(t, "percent", "%", CELL_PERCENT);
+		table_column(t, "calls", "times", CELL_COUNT);
+		add_spread(t);
+		table_column_if(t, all.errors, "left_open", "left open", CELL_COUNT);
+		calls_rows(t, &g, all);
+		if (all.self != all.total)
+			table_note(t, "time includes ranges inside; self and %% do not");
+		report_drop_empty(r);
+	}
+	groups_release(&g);
+	return t != NULL;
+}
+
+static bool marks_table(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct groups g;
+	bool ok = gather(&g, s, count, TALLY_MARKER, by, of_marks, NULL);
+	struct table *t = ok ? report_table(r, "marks", "Marks") : NULL;
+
+	if (t) {
+		add_dimensions(t, by & dimensions_of(TALLY_MARKER), "mark");
+		table_column(t, "calls", "times", CELL_COUNT);
+		for (uint32_t i = 0; i < g.count; i++) {
+			struct cell *c = table_row(t);
+
+			if (!c)
+				break;
+			cell_number(put_labels(t, c, g.list[i]), g.list[i]->sum.count);
+		}
+		report_drop_empty(r);
+	}
+	groups_release(&g);
+	return t != NULL;
+}
+
 /* ---- device work ------------------------------------------------------------------------------- */
 
 static void device_row(struct table *t, const struct groups *g, const struct group *x,
@@ -569,7 +637,8 @@ kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned
 	summary_head(r, s, count);
 	if (applies(TALLY_CALL, by))
 		ok = all_calls(r, s, count, by, TALLY_CALL) &&
-		     all_calls(r, s, count, by, TALLY_ACTIVITY);
+		     all_calls(r, s, count, by, TALLY_ACTIVITY) &&
+		     ranges_table(r, s, count, by) && marks_table(r, s, count, by);
 	if (ok && applies(TALLY_DISPATCH, by))
 		ok = device_table(r, s, count, by, false) && device_table(r, s, count, by, true);
 	if (ok && applies(TALLY_SYNC, by))

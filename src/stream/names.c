@@ -64,6 +64,8 @@ const char *name_program(const struct t_process *p)
 {
 	const char *slash = strrchr(p->exe, '/');
 
+	if (p->name && p->name[0])
+		return p->name;
 	return slash ? slash + 1 : p->exe;
 }
 

@@ -35,6 +35,11 @@ static kymo_status_t ignore_sync(struct stream_sink *s, const struct rec_sync *r
 	return KYMO_OK;
 }
 
+static kymo_status_t marker_as_other(struct stream_sink *s, const struct rec_marker *r)
+{
+	return s->other(s, &r->base);
+}
+
 static kymo_status_t ignore_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	return KYMO_OK;
@@ -49,6 +54,7 @@ void stream_sink_complete(struct stream_sink *s)
 	s->allocation = s->allocation ? s->allocation : ignore_allocation;
 	s->sync = s->sync ? s->sync : ignore_sync;
 	s->other = s->other ? s->other : ignore_rec;
+	s->marker = s->marker ? s->marker : marker_as_other;
 	s->loss = s->loss ? s->loss : ignore_loss;
 	s->end = s->end ? s->end : ignore_trace;
 }

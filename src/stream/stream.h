@@ -54,6 +54,7 @@ struct t_op {
 
 struct t_process {
 	uint32_t pid, ppid, rank; /* rank UINT32_MAX: unknown */
+	const char *name;         /* what the user called it, or NULL */
 	const char *exe;          /* path */
 	const char *argv;         /* words joined by spaces, quoted where needed */
 	const char *cwd;
@@ -106,6 +107,7 @@ struct t_device_context {
 	uint32_t process;
 	uint64_t handle;
 	const char *domain;
+	const char *name; /* what the user called it, or NULL */
 };
 
 struct t_queue {
@@ -184,6 +186,13 @@ struct t_tally {
 	double ns_per_tick;
 };
 
+/* Names of markers, of their domains and categories; one text has one index in a trace. */
+struct t_string {
+	const char *text;
+	uint32_t length;
+	uint64_t total; /* bytes it had; more than `length`: it was cut */
+};
+
 #define T_ARRAY(type, name) type *name; uint32_t name##_count
 struct trace {
 	const char *path;    /* of the trace directory or file */
@@ -206,6 +215,7 @@ struct trace {
 	T_ARRAY(struct t_note, notes);
 	T_ARRAY(struct t_open_call, open_calls);
 	T_ARRAY(struct t_tally, tallies);
+	T_ARRAY(struct t_string, strings);
 };
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -263,6 +273,23 @@ struct rec_sync {
 	uint32_t queue;
 };
 
+/*
+ * A mark (start equals end), or one execution of a range: a scope. base.scope is the scope around
+ * it, so that these records are the tree of scopes.
+ */
+struct rec_marker {
+	struct rec base;
+	uint32_t name, domain, category; /* strings; name 0: not numbered, domain 0: the default */
+	const char *text;                /* the name in any case; not terminated */
+	uint32_t text_length;
+	uint32_t color;                  /* 0xAARRGGBB, 0 none */
+	int64_t scope;                   /* of ranges: their own; of marks 0 */
+	uint32_t starter;                /* thread that started it, where another may have ended it */
+	bool left_open;                  /* its thread or process ended before it */
+	const uint8_t *payload;          /* stream/payload.h */
+	uint32_t payload_bytes;
+};
+
 struct rec_loss { /* records dropped by one thread between two of its chunks */
 	uint32_t process, thread;
 	uint64_t count;        /* 0: not known, whole chunks are missing */
@@ -280,6 +307,8 @@ struct stream_sink {
 	kymo_status_t (*copy)(struct stream_sink *s, const struct rec_copy *r);
 	kymo_status_t (*allocation)(struct stream_sink *s, const struct rec_allocation *r);
 	kymo_status_t (*sync)(struct stream_sink *s, const struct rec_sync *r);
+	/* Unset: handed to `other`, without its names; nothing may be dropped unnoticed. */
+	kymo_status_t (*marker)(struct stream_sink *s, const struct rec_marker *r);
 	kymo_status_t (*other)(struct stream_sink *s, const struct rec *r); /* any other activity */
 	kymo_status_t (*loss)(struct stream_sink *s, const struct rec_loss *r);
 	/* `t` again: totals that were only known at the end are filled in by now. */

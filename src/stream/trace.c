@@ -127,6 +127,7 @@ static void add_none(struct trace *t)
 	trace_add(t, sites);
 	trace_add(t, stacks);
 	*trace_add(t, notes) = (struct t_note){.part = "", .text = ""};
+	*trace_add(t, strings) = (struct t_string){.text = ""};
 	trace_add(t, open_calls);
 	trace_add(t, tallies);
 }
@@ -159,7 +160,7 @@ void trace_free(struct trace *t)
 	}
 	void *arrays[] = {t->domains, t->ops, t->processes, t->threads, t->clocks, t->agents,
 			  t->contexts, t->queues, t->blobs, t->programs, t->kernels, t->modules,
-			  t->sites, t->stacks, t->notes, t->open_calls, t->tallies};
+			  t->sites, t->stacks, t->notes, t->open_calls, t->tallies, t->strings};
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
 		free(arrays[i]);

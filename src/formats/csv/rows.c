@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "formats/csv/csv.h"
 #include "stream/names.h"
+#include "stream/payload.h"
 #include "wire/defs.h"
 
 static int64_t since(const struct csv_writer *w, int64_t ns)
@@ -179,6 +180,33 @@ static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
 	return csv_end_row(o);
 }
 
+static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
+{
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_MARKERS];
+	char data[8192];
+	struct output payload = {.fd = -1, .data = data, .size = sizeof(data)};
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	times(w, o, r->base.start, r->base.end);
+	place(w, o, r->base.process, r->base.thread);
+	csv_text(o, w->t->ops[r->base.op].name);
+	output_csv(o, r->text, r->text_length);
+	output_char(o, ',');
+	csv_text(o, w->t->strings[r->domain].text);
+	csv_text(o, w->t->strings[r->category].text);
+	csv_unsigned(o, r->color);
+	csv_signed(o, r->scope);
+	csv_signed(o, r->base.scope);
+	csv_text(o, r->left_open ? "yes" : "no");
+	if (r->payload_bytes)
+		payload_json(&payload, r);
+	output_csv(o, data, payload.used);
+	output_char(o, ',');
+	return csv_end_row(o);
+}
+
 static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
@@ -217,6 +245,7 @@ void csv_set_records(struct stream_sink *s)
 	s->copy = copy;
 	s->allocation = allocation;
 	s->sync = sync;
+	s->marker = marker;
 	s->other = other;
 	s->loss = loss;
 }

@@ -28,6 +28,8 @@ static const struct {
 	[CSV_ALLOCATIONS] = {"allocations", "time,pid,tid,name,what,memory,bytes,address,"
 					    "allocation,parent,agent,correlation"},
 	[CSV_SYNCS] = {"syncs", "start,end,duration,pid,tid,name,agent,queue,events,correlation"},
+	[CSV_MARKERS] = {"markers", "start,end,duration,pid,tid,kind,name,domain,category,color,"
+				    "scope,parent_scope,left_open,payload"},
 	[CSV_OTHERS] = {"others", "start,end,duration,pid,tid,domain,name,arguments"},
 	[CSV_LOSSES] = {"losses", "start,end,pid,tid,records"},
 	[CSV_PROCESSES] = {"processes", "pid,ppid,rank,hostname,exe,command,start,start_realtime,"

@@ -4,6 +4,7 @@
 
 #include "formats/json/json.h"
 #include "stream/names.h"
+#include "stream/payload.h"
 
 static int64_t since(const struct json_writer *w, int64_t ns)
 {
@@ -305,6 +306,28 @@ static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
 	return end(w);
 }
 
+static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
+{
+	struct json_writer *w = json_writer_of(s);
+	struct output *o = &w->out;
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	begin(w, "marker", &r->base);
+	json_key(o, "name", false);
+	output_json_bytes(o, r->text, r->text_length);
+	json_key_text(o, "marker_domain", w->t->strings[r->domain].text);
+	json_key_text(o, "category", w->t->strings[r->category].text);
+	json_key_unsigned(o, "color", r->color);
+	json_key_signed(o, "scope", r->scope);
+	json_key_signed(o, "parent_scope", r->base.scope);
+	json_key_unsigned(o, "starter", r->starter);
+	json_key_bool(o, "left_open", r->left_open);
+	json_key(o, "payload", false);
+	payload_json(o, r);
+	return end(w);
+}
+
 static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 {
 	struct json_writer *w = json_writer_of(s);
@@ -342,6 +365,7 @@ void json_set_records(struct stream_sink *s)
 	s->copy = copy;
 	s->allocation = allocation;
 	s->sync = sync;
+	s->marker = marker;
 	s->other = other;
 	s->loss = loss;
 }

@@ -106,6 +106,12 @@ uint64_t lane_open(struct perfetto *p, uint32_t track, int64_t start, int64_t en
 /* Arguments and properties of a host record, for the event being built. */
 void annotate_record(struct perfetto *p, const struct rec *r);
 
+/* ---- marker.c ---------------------------------------------------------------------------- */
+
+/* Name and categories of a marker, then its values. */
+void marker_name(struct perfetto *p, const struct rec_marker *r);
+void annotate_marker(struct perfetto *p, const struct rec_marker *r);
+
 /* Flow that ties call `correlation` of `process` to its device work. */
 uint64_t flow_id(uint32_t process, uint64_t correlation);
 

@@ -46,7 +46,8 @@ enum raw_kind raw_kind_of_domain(const char *name)
 		enum raw_kind kind;
 	} kinds[] = {{"dispatch", RAW_KIND_DISPATCH},     {"copy", RAW_KIND_COPY},
 		     {"allocation", RAW_KIND_ALLOCATION}, {"sync", RAW_KIND_SYNC},
-		     {"code_object", RAW_KIND_OTHER}};
+		     {"code_object", RAW_KIND_OTHER},
+		     {"marker", RAW_KIND_MARKER}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strcmp(kinds[i].name, name) == 0)
@@ -68,7 +69,8 @@ const uint8_t *raw_slots(struct trace *t, enum raw_kind kind, const struct t_op 
 {
 	uint8_t *slots;
 
-	if (kind == RAW_KIND_CALL || kind == RAW_KIND_OTHER || kind == RAW_KIND_NONE)
+	if (kind == RAW_KIND_CALL || kind == RAW_KIND_OTHER || kind == RAW_KIND_NONE ||
+	    kind == RAW_KIND_MARKER)
 		return NULL;
 	slots = trace_alloc(t, op->field_count + 1u);
 	for (uint32_t i = 0; slots && i < op->field_count; i++) {
@@ -199,6 +201,10 @@ void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const
 	const struct trace *t = c->source->rt->trace;
 	struct values v;
 
+	if (op->kind == RAW_KIND_MARKER) {
+		raw_decode_marker(c->source, w, &t->ops[op->op], &out->marker);
+		return;
+	}
 	if (op->kind == RAW_KIND_OTHER || op->kind == RAW_KIND_NONE || !op->slots)
 		return;
 	collect(&t->ops[op->op], op, w, &v);
@@ -232,6 +238,8 @@ kymo_status_t raw_deliver(struct stream_sink *s, enum raw_kind kind, const union
 		return s->allocation(s, &any->allocation);
 	case RAW_KIND_SYNC:
 		return s->sync(s, &any->sync);
+	case RAW_KIND_MARKER:
+		return s->marker(s, &any->marker);
 	case RAW_KIND_OTHER:
 		return s->other(s, &any->rec);
 	default:

@@ -245,7 +245,7 @@ static void add_context(struct reading *r, const struct wire_def *d)
 		return;
 	*trace_add(r->t, contexts) =
 		(struct t_device_context){r->p->process, wire_def_get(d, DEF_DEVICE_CONTEXT_HANDLE),
-					  text(r->t, d, DEF_DEVICE_CONTEXT_DOMAIN)};
+					  text(r->t, d, DEF_DEVICE_CONTEXT_DOMAIN), NULL};
 }
 
 static void add_queue(struct reading *r, const struct wire_def *d)
@@ -395,6 +395,16 @@ static void end_process(struct reading *r, const struct wire_def *d)
 	p->untimed = wire_def_get(d, DEF_PROCESS_END_UNTIMED);
 }
 
+static void add_string(struct reading *r, const struct wire_def *d)
+{
+	raw_add_string(r->p, d);
+}
+
+static void add_name(struct reading *r, const struct wire_def *d)
+{
+	raw_add_name(r->p, d);
+}
+
 typedef void (*def_handler)(struct reading *r, const struct wire_def *d);
 
 static const def_handler handlers[DEF_COUNT] = {
@@ -404,7 +414,9 @@ static const def_handler handlers[DEF_COUNT] = {
 	[DEF_DEVICE_CONTEXT] = add_context, [DEF_QUEUE] = add_queue, [DEF_PROGRAM] = add_program,
 	[DEF_KERNEL] = add_kernel, [DEF_BLOB] = add_blob, [DEF_CLOCK_SYNC] = add_clock_sync,
 	[DEF_TICK_SYNC] = add_tick_sync, [DEF_NOTE] = add_note, [DEF_THREAD_END] = end_thread,
-	[DEF_OVERHEAD] = add_overhead, [DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
+	[DEF_OVERHEAD] = add_overhead,
+	[DEF_STRING] = add_string, [DEF_NAME] = add_name,
+	[DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
 };
 
 /* ---- blocks -------------------------------------------------------------------------------- */
@@ -651,6 +663,7 @@ static kymo_status_t finish(struct reading *r, uint32_t first_open)
 	p->lost_seen = calloc(p->thread_count + 1u, sizeof(*p->lost_seen));
 	if (!p->next_seq || !p->last_seen || !p->lost_seen || trace_failed(r->t))
 		return KYMO_ERROR_NO_MEMORY;
+	raw_apply_names(p);
 	resolve_references(r);
 	resolve_times(r, first_open);
 	return KYMO_OK;

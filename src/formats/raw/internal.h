@@ -8,6 +8,14 @@
 #include "stream/trace.h"
 #include "wire/defs.h"
 
+/* A name given to an object, until all objects are known. */
+struct raw_name {
+	uint32_t what; /* kymo_object_t */
+	const char *domain, *name;
+	uint64_t handle, tick;
+	uint32_t queues, contexts, agents; /* objects of the trace when it was read */
+};
+
 struct raw_process {
 	struct raw_trace *rt;
 	struct raw_file file;
@@ -21,7 +29,9 @@ struct raw_process {
 	struct device_map *clocks; /* by global index - first_clock */
 	uint32_t first_clock, clock_count;
 	struct idmap domains, sets, threads, sites, addresses, stacks, agents, clock_ids, contexts,
-		queues, programs, kernels, blobs;
+		queues, programs, kernels, blobs, strings;
+	struct raw_name *names; /* as the user gave them */
+	uint32_t name_count;
 	struct idmap bases; /* by global domain: wire number of its op 0, plus 1 */
 	struct t_enum_set **set_table; /* `sets` gives positions in it, plus 1 */
 	uint32_t set_count;
@@ -39,10 +49,21 @@ struct raw_trace {
 	uint32_t count;
 	uint64_t bytes;
 	struct idmap ops; /* by hash of domain and name: global op */
+	struct idmap strings; /* by hash of text: global string */
 };
 
 /* definitions.c: reads all definitions of one file into the trace, references resolved. */
 kymo_status_t raw_read_definitions(struct raw_process *p);
+
+/* markers.c */
+void raw_add_string(struct raw_process *p, const struct wire_def *d);
+void raw_add_name(struct raw_process *p, const struct wire_def *d);
+/* Once all objects are known, and times are still ticks. */
+void raw_apply_names(struct raw_process *p);
+/* An op of domain "marker" whose records are struct rec_marker. */
+bool raw_op_is_marker(const struct t_op *op);
+void raw_decode_marker(struct raw_process *p, const struct wire_record *w, const struct t_op *op,
+		       struct rec_marker *out);
 
 /* tallies.c: adds the tallies of a process to the trace, after its definitions. */
 void raw_read_tallies(struct raw_process *p);

@@ -238,7 +238,8 @@ static void release_process(struct raw_process *p)
 {
 	struct idmap *maps[] = {&p->domains, &p->sets, &p->threads, &p->sites, &p->addresses,
 				&p->stacks, &p->agents, &p->clock_ids, &p->contexts, &p->queues,
-				&p->programs, &p->kernels, &p->blobs, &p->bases};
+				&p->programs, &p->kernels, &p->blobs, &p->bases,
+				&p->strings};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		idmap_release(maps[i]);
@@ -246,6 +247,7 @@ static void release_process(struct raw_process *p)
 		device_map_release(&p->clocks[i]);
 	free(p->clocks);
 	free(p->ops);
+	free(p->names);
 	free(p->set_table);
 	free(p->syncs);
 	free(p->next_seq);
@@ -263,6 +265,7 @@ void raw_trace_close(struct raw_trace *rt)
 		release_process(&rt->processes[i]);
 	free(rt->processes);
 	idmap_release(&rt->ops);
+	idmap_release(&rt->strings);
 	trace_free(rt->trace);
 	free(rt);
 }

@@ -26,7 +26,7 @@ static const struct sql_column field_columns[] = {C(TEXT, name), C(TEXT, type), 
 #undef STRUCTURE
 #define STRUCTURE t_process
 static const struct sql_column process_columns[] = {
-	C(U32, pid), C(U32, ppid), C(U32, rank), C(TEXT, exe), C(TEXT, argv), C(TEXT, cwd),
+	C(U32, pid), C(U32, ppid), C(U32, rank), C(TEXT, name), C(TEXT, exe), C(TEXT, argv), C(TEXT, cwd),
 	C(TEXT, hostname), C(TEXT, job), C(TEXT, file), C(TEXT, version), C(TIME, start),
 	C(TIME, end), C(I64, start_realtime), C(I64, realtime_offset), C(U32, arg_level),
 	C(U32, how_ended), C(I32, exit_status), C(U64, lost_records), C(U64, lost_definitions),
@@ -50,7 +50,7 @@ static const struct sql_column agent_columns[] = {
 #undef STRUCTURE
 #define STRUCTURE t_device_context
 static const struct sql_column context_columns[] = {C(U32, process), C(U64, handle),
-						    C(TEXT, domain)};
+						    C(TEXT, domain), C(TEXT, name)};
 #undef STRUCTURE
 #define STRUCTURE t_queue
 static const struct sql_column queue_columns[] = {
@@ -79,6 +79,9 @@ static const struct sql_column module_columns[] = {C(U32, process), C(U64, start
 static const struct sql_column site_columns[] = {C(U32, process), C(U64, address), C(U32, module),
 						 C(STRING, function), C(STRING, file),
 						 C(U32, line)};
+#undef STRUCTURE
+#define STRUCTURE t_string
+static const struct sql_column name_columns[] = {C(TEXT, text), C(U32, length), C(U64, total)};
 #undef STRUCTURE
 #define STRUCTURE t_note
 static const struct sql_column note_columns[] = {C(U32, process), C(U32, severity), C(TEXT, part),
@@ -117,6 +120,7 @@ static const struct definition definitions[] = {
 	DEFINITION("kernel", kernel_columns, t_kernel, kernels),
 	DEFINITION("module", module_columns, t_module, modules),
 	DEFINITION("site", site_columns, t_site, sites),
+	DEFINITION("marker_name", name_columns, t_string, strings),
 	DEFINITION("note", note_columns, t_note, notes),
 	DEFINITION("open_call", open_columns, t_open_call, open_calls),
 };

@@ -13,6 +13,7 @@
 
 #define FEED_ROWS  4096u
 #define FEED_BYTES (1u << 19) /* of blobs between two insertions */
+#define FEED_BLOB_MAX 8192u    /* bytes of one blob */
 #define FEED_NULL  INT64_MIN  /* a cell that is NULL */
 
 struct feed {
@@ -38,13 +39,13 @@ bool feed_flush(struct feed *f);
 /* The cells of the next row, to be filled whole. NULL: insertion failed. */
 static inline int64_t *feed_row(struct feed *f)
 {
-	if (__builtin_expect(f->rows == FEED_ROWS || f->used > FEED_BYTES - 2048, 0) &&
+	if (__builtin_expect(f->rows == FEED_ROWS || f->used > FEED_BYTES - FEED_BLOB_MAX, 0) &&
 	    !feed_flush(f))
 		return NULL;
 	return f->cells + (uint64_t)f->rows++ * f->columns;
 }
 
-/* Where the blob of the present row is written: at most 2048 bytes. */
+/* Where the blob of the present row is written: at most FEED_BLOB_MAX bytes. */
 static inline uint8_t *feed_blob(struct feed *f)
 {
 	return f->bytes + f->used;

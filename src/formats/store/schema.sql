@@ -17,7 +17,8 @@ CREATE TABLE op(id INTEGER PRIMARY KEY, domain INTEGER, number INTEGER, name TEX
 	status_set INTEGER, status_ok INTEGER);
 CREATE TABLE op_field(id INTEGER PRIMARY KEY, op INTEGER, position INTEGER, name TEXT, type TEXT,
 	enum_set INTEGER, kind INTEGER, element INTEGER, size INTEGER, flags INTEGER);
-CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INTEGER, exe TEXT,
+CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INTEGER,
+	name TEXT, exe TEXT,
 	argv TEXT, cwd TEXT, hostname TEXT, job TEXT, file TEXT, version TEXT, start INTEGER,
 	end INTEGER, start_realtime INTEGER, realtime_offset INTEGER, arg_level INTEGER,
 	how_ended INTEGER, exit_status INTEGER, lost_records INTEGER, lost_definitions INTEGER,
@@ -31,7 +32,8 @@ CREATE TABLE clock(id INTEGER PRIMARY KEY, process INTEGER, name TEXT, error_ns 
 CREATE TABLE agent(id INTEGER PRIMARY KEY, process INTEGER, parent INTEGER, clock INTEGER,
 	type TEXT, name TEXT, vendor TEXT, driver TEXT, domain TEXT, platform TEXT,
 	properties TEXT, handle INTEGER, uuid TEXT);
-CREATE TABLE device_context(id INTEGER PRIMARY KEY, process INTEGER, handle INTEGER, domain TEXT);
+CREATE TABLE device_context(id INTEGER PRIMARY KEY, process INTEGER, handle INTEGER, domain TEXT,
+	name TEXT);
 CREATE TABLE queue(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, context INTEGER,
 	flags INTEGER, handle INTEGER, properties INTEGER, domain TEXT, name TEXT, number INTEGER);
 CREATE TABLE blob(id INTEGER PRIMARY KEY, process INTEGER, what TEXT, stored INTEGER,
@@ -46,6 +48,8 @@ CREATE TABLE site(id INTEGER PRIMARY KEY, process INTEGER, address INTEGER, modu
 	function INTEGER REFERENCES string, file INTEGER REFERENCES string, line INTEGER);
 CREATE TABLE stack_frame(id INTEGER PRIMARY KEY, stack INTEGER, process INTEGER, depth INTEGER,
 	site INTEGER);
+-- what markers, their domains and categories are called; `total`: bytes before it was cut
+CREATE TABLE marker_name(id INTEGER PRIMARY KEY, text TEXT, length INTEGER, total INTEGER);
 CREATE TABLE note(id INTEGER PRIMARY KEY, process INTEGER, severity INTEGER, part TEXT, text TEXT,
 	time INTEGER, count INTEGER);
 
@@ -75,6 +79,13 @@ CREATE TABLE sync(id INTEGER PRIMARY KEY, call INTEGER, thread INTEGER, op INTEG
 	events INTEGER, start INTEGER, duration INTEGER);
 CREATE TABLE activity(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, start INTEGER,
 	duration INTEGER, status INTEGER, args BLOB);
+-- Marks and ranges. A range is a scope: `scope` is its own id (unique in its process), `parent` that
+-- of the scope around it; `starter` the thread that began what another ended; `text` the name where
+-- it has no number; `payload` JSON.
+CREATE TABLE marker(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
+	scope INTEGER, parent INTEGER, name INTEGER REFERENCES marker_name, domain INTEGER,
+	category INTEGER, color INTEGER, starter INTEGER, left_open INTEGER, start INTEGER,
+	duration INTEGER, extra TEXT);
 CREATE TABLE loss(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, count INTEGER,
 	after INTEGER, before INTEGER);
 CREATE TABLE open_call(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, depth INTEGER,
@@ -105,6 +116,9 @@ CREATE TABLE tally_sync(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER,
 CREATE TABLE tally_error(id INTEGER PRIMARY KEY, process INTEGER, op INTEGER, status INTEGER,
 	calls INTEGER);
 -- Records lost; `gaps` counts the times when it is not known how many.
+CREATE TABLE tally_marker(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
+	name INTEGER, domain INTEGER, category INTEGER, calls INTEGER, left_open INTEGER,
+	total INTEGER, self INTEGER, min INTEGER, max INTEGER);
 CREATE TABLE tally_loss(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, calls INTEGER,
 	gaps INTEGER);
 -- Durations in `low` to `low + width - 1`; `kind` is the name of a tally table, `row` its row.
@@ -203,6 +217,19 @@ CREATE VIEW syncs AS SELECT s.id, p.pid, t.tid, o.name, s.start, s.start + s.dur
 	LEFT JOIN op o ON o.id = s.op LEFT JOIN call c ON c.id = s.call
 	LEFT JOIN op co ON co.id = c.op;
 
+CREATE VIEW markers AS SELECT m.id, o.name AS kind, p.pid, t.tid,
+	ifnull(CAST(m.extra AS TEXT) ->> '$.text', n.text) AS name, d.text AS domain, c.text AS category, m.color,
+	m.start, m.start + m.duration AS end, m.duration, m.scope, m.parent, st.tid AS starter_tid,
+	m.left_open, CAST(m.extra AS TEXT) -> '$.payload' AS payload, m.process
+	FROM marker m LEFT JOIN op o ON o.id = m.op LEFT JOIN process p ON p.id = m.process
+	LEFT JOIN thread t ON t.id = m.thread LEFT JOIN marker_name n ON n.id = m.name
+	LEFT JOIN marker_name d ON d.id = m.domain LEFT JOIN marker_name c ON c.id = m.category
+	LEFT JOIN thread st ON st.id = m.starter;
+
+-- The tree of scopes: a row an execution of a range. Records carry `scope` with their process.
+CREATE VIEW scopes AS SELECT process, pid, tid, scope, parent, name, start, end, duration
+	FROM markers WHERE scope IS NOT NULL;
+
 CREATE VIEW code_objects AS SELECT g.id, p.pid, g.domain, g.kind, b.data AS source,
 	b.stored AS size FROM program g LEFT JOIN process p ON p.id = g.process
 	LEFT JOIN blob b ON b.id = g.source;
@@ -217,6 +244,14 @@ CREATE VIEW region_summary AS SELECT d.name AS category, o.name, sum(t.calls) AS
 	max(t.max) AS max, sum(t.errors) AS errors, sum(t.self) AS self
 	FROM tally_call t LEFT JOIN op o ON o.id = t.op LEFT JOIN domain d ON d.id = o.domain
 	GROUP BY o.id ORDER BY total DESC;
+
+CREATE VIEW marker_summary AS SELECT o.name AS kind, n.text AS name, d.text AS domain,
+	c.text AS category, sum(t.calls) AS calls, sum(t.total) AS total,
+	sum(t.total) * 1.0 / sum(t.calls) AS average, min(t.min) AS min, max(t.max) AS max,
+	sum(t.self) AS self, sum(t.left_open) AS left_open
+	FROM tally_marker t LEFT JOIN op o ON o.id = t.op LEFT JOIN marker_name n ON n.id = t.name
+	LEFT JOIN marker_name d ON d.id = t.domain LEFT JOIN marker_name c ON c.id = t.category
+	GROUP BY t.op, t.name, t.domain, t.category ORDER BY total DESC;
 
 CREATE VIEW kernel_summary AS SELECT n.text AS name, sum(t.calls) AS calls, sum(t.total) AS total,
 	sum(t.total) * 1.0 / nullif(sum(t.calls - t.untimed), 0) AS average,

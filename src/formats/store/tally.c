@@ -71,8 +71,9 @@ struct tallies *tallies_empty(const struct trace *t)
 	a->trace = t;
 	a->thread_count = t->threads_count;
 	a->threads = calloc(a->thread_count + 1u, sizeof(*a->threads));
+	a->scopes = calloc(a->thread_count + 1u, sizeof(*a->scopes));
 	a->memory = calloc(1, sizeof(*a->memory));
-	if (!a->threads || !a->memory) {
+	if (!a->threads || !a->scopes || !a->memory) {
 		tallies_free(a);
 		return NULL;
 	}
@@ -108,6 +109,9 @@ void tallies_free(struct tallies *a)
 		free(a->threads[i].ops);
 		free(a->threads[i].nest);
 	}
+	for (uint32_t i = 0; a->scopes && i < a->thread_count; i++)
+		free(a->scopes[i].nest);
+	free(a->scopes);
 	free(a->threads);
 	if (a->memory)
 		free(a->memory->events);
@@ -308,6 +312,29 @@ void tallies_call(struct tallies *a, uint32_t thread, uint32_t op, uint64_t dura
 		row->errors++;
 		add_error(a, row->key[0], op, status);
 	}
+}
+
+/* Ranges of a thread nest as its calls do; those that may end anywhere do not. */
+void tallies_marker(struct tallies *a, const struct rec_marker *r)
+{
+	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
+	uint64_t inside = 0;
+	struct tally *row;
+
+	if (r->base.thread >= a->thread_count)
+		return;
+	row = tally_at(a, TALLY_MARKER, (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
+							       r->base.op, r->name, r->domain,
+							       r->category});
+	if (!row)
+		return;
+	if (r->scope && !r->starter)
+		inside = nest_pass(a, &a->scopes[r->base.thread], duration, (uint64_t)r->scope,
+				   (uint64_t)r->base.scope);
+	row->count++;
+	row->errors += r->left_open;
+	row->self += duration > inside ? duration - inside : 0;
+	add_time(a, row, duration);
 }
 
 void tallies_other(struct tallies *a, const struct rec *r)
@@ -539,6 +566,12 @@ static kymo_status_t sink_sync(struct stream_sink *s, const struct rec_sync *r)
 	return state(of(s));
 }
 
+static kymo_status_t sink_marker(struct stream_sink *s, const struct rec_marker *r)
+{
+	tallies_marker(of(s), r);
+	return state(of(s));
+}
+
 static kymo_status_t sink_other(struct stream_sink *s, const struct rec *r)
 {
 	tallies_other(of(s), r);
@@ -562,7 +595,7 @@ void tallies_sink_init(struct tallies_sink *s, struct tallies **out)
 	*s = (struct tallies_sink){
 		.sink = {.begin = sink_begin, .call = sink_call, .dispatch = sink_dispatch,
 			 .copy = sink_copy, .allocation = sink_allocation, .sync = sink_sync,
-			 .other = sink_other, .loss = sink_loss, .end = sink_end},
+			 .marker = sink_marker, .other = sink_other, .loss = sink_loss, .end = sink_end},
 		.out = out};
 	*out = NULL;
 }

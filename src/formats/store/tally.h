@@ -22,6 +22,7 @@ enum tally_kind {
 	TALLY_POOL,       /* process, agent, memory kind: bytes in use */
 	TALLY_SYNC,       /* process, thread, op, queue */
 	TALLY_ERROR,      /* process, op, status */
+	TALLY_MARKER,     /* process, thread, op, name, domain, category (strings) */
 	TALLY_LOSS,       /* process, thread; `errors`: gaps of unknown size */
 	TALLY_KINDS
 };
@@ -60,6 +61,7 @@ struct tallies {
 	bool coarse;               /* histograms kept in the program are in it: 5 % */
 	uint64_t late;             /* allocations that came too late for an exact peak */
 	struct tally_thread *threads;
+	struct tally_thread *scopes; /* likewise of ranges */
 	uint32_t thread_count;
 	struct tally_memory *memory;
 };
@@ -91,6 +93,7 @@ void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r);
 void tallies_copy(struct tallies *a, const struct rec_copy *r);
 void tallies_allocation(struct tallies *a, const struct rec_allocation *r);
 void tallies_sync(struct tallies *a, const struct rec_sync *r);
+void tallies_marker(struct tallies *a, const struct rec_marker *r);
 void tallies_other(struct tallies *a, const struct rec *r);
 void tallies_loss(struct tallies *a, const struct rec_loss *r);
 

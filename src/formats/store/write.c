@@ -15,11 +15,12 @@
 #include "formats/store/side.h"
 #include "formats/store/store.h"
 #include "formats/store/time_index.h"
+#include "stream/payload.h"
 #include "stream/symbol.h"
 
 enum rows {
 	ROWS_CALL, ROWS_CALL_EXTRA, ROWS_DISPATCH, ROWS_COPY, ROWS_ALLOCATION, ROWS_SYNC,
-	ROWS_ACTIVITY, ROWS_LOSS, ROWS_KINDS
+	ROWS_ACTIVITY, ROWS_MARKER, ROWS_LOSS, ROWS_KINDS
 };
 
 static const struct {
@@ -34,6 +35,7 @@ static const struct {
 	[ROWS_ALLOCATION] = {"allocation", 13, false},
 	[ROWS_SYNC] = {"sync", 8, false},
 	[ROWS_ACTIVITY] = {"activity", 7, true},
+	[ROWS_MARKER] = {"marker", 15, true},
 	[ROWS_LOSS] = {"loss", 6, false},
 };
 
@@ -263,6 +265,59 @@ static kymo_status_t put_other(struct stream_sink *s, const struct rec *r)
 	return KYMO_OK;
 }
 
+/* What few markers have, as JSON; 0: nothing. It must fit where blobs are written. */
+static uint32_t marker_extra(const struct rec_marker *r, uint8_t *out)
+{
+	char data[FEED_BLOB_MAX];
+	struct output o = {.fd = -1, .data = data, .size = sizeof(data)};
+	bool text = !r->name && r->text_length;
+
+	if (!text && !r->payload_bytes)
+		return 0;
+	output_char(&o, '{');
+	if (text) {
+		output_text(&o, "\"text\":");
+		output_json_bytes(&o, r->text, r->text_length);
+	}
+	if (r->payload_bytes) {
+		output_text(&o, text ? ",\"payload\":" : "\"payload\":");
+		payload_json(&o, r);
+	}
+	output_char(&o, '}');
+	if (o.error)
+		return 0; /* longer than what the program keeps can become */
+	memcpy(out, data, o.used);
+	return (uint32_t)o.used;
+}
+
+static kymo_status_t put_marker(struct stream_sink *s, const struct rec_marker *r)
+{
+	struct store_writer *w = of(s);
+	struct feed *f = &w->feed[ROWS_MARKER];
+	int64_t *c = feed_row(f);
+
+	if (!c)
+		return failed(w);
+	tallies_marker(w->tallies, r);
+	c[0] = ++w->last_id[ROWS_MARKER];
+	c[1] = r->base.process;
+	c[2] = r->base.thread;
+	c[3] = r->base.op;
+	c[4] = null_if_0((uint64_t)r->scope);
+	c[5] = null_if_0((uint64_t)r->base.scope);
+	c[6] = null_if_0(r->name);
+	c[7] = null_if_0(r->domain);
+	c[8] = null_if_0(r->category);
+	c[9] = null_if_0(r->color);
+	c[10] = null_if_0(r->starter);
+	c[11] = r->left_open;
+	c[12] = r->base.start - w->origin;
+	c[13] = r->base.end - r->base.start;
+	c[14] = feed_blob_cell(f, marker_extra(r, feed_blob(f)));
+	time_index_add(&w->times[ROWS_MARKER], c[0], c[12], c[12] + c[13]);
+	return KYMO_OK;
+}
+
 static kymo_status_t put_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct store_writer *w = of(s);
@@ -447,7 +502,7 @@ kymo_status_t store_writer_new(const char *path, const char *trace_path, struct 
 		return KYMO_ERROR_NO_MEMORY;
 	w->sink = (struct stream_sink){.begin = begin, .call = put_call, .dispatch = put_dispatch,
 				       .copy = put_copy, .allocation = put_allocation,
-				       .sync = put_sync, .other = put_other, .loss = put_loss,
+				       .sync = put_sync, .marker = put_marker, .other = put_other, .loss = put_loss,
 				       .end = end};
 	w->log = log;
 	w->path = strdup(path);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "formats/text/text.h"
+#include "stream/payload.h"
 
 static void add(struct text_writer *w, const char *before, uint64_t v)
 {
@@ -156,6 +157,55 @@ kymo_status_t text_sync(struct stream_sink *s, const struct rec_sync *r)
 	if (r->count)
 		add(w, " events=", r->count);
 	add(w, " call=", r->correlation);
+	return end_line(w);
+}
+
+static void labelled(struct text_writer *w, const char *label, uint32_t string)
+{
+	if (!string)
+		return;
+	output_text(&w->out, label);
+	output_text(&w->out, w->t->strings[string].text);
+}
+
+kymo_status_t text_marker(struct stream_sink *s, const struct rec_marker *r)
+{
+	struct text_writer *w = text_writer_of(s);
+	bool instant = !r->scope;
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	before_line(w, r->base.start);
+	text_begin_line(w, r->base.start, instant ? INT64_MIN : minus(r->base.end, r->base.start),
+			w->thread_names[r->base.thread]);
+	output_text(&w->out, w->op_names[r->base.op]);
+	output_char(&w->out, ' ');
+	output_json_bytes(&w->out, r->text, r->text_length);
+	labelled(w, " domain=", r->domain);
+	labelled(w, " category=", r->category);
+	if (r->color) {
+		output_text(&w->out, " color=");
+		output_hex(&w->out, r->color);
+	}
+	if (r->payload_bytes) {
+		output_text(&w->out, " {");
+		payload_text(&w->out, r);
+		output_char(&w->out, '}');
+	}
+	if (r->scope) {
+		output_text(&w->out, " scope=");
+		output_signed(&w->out, r->scope);
+	}
+	if (r->base.scope) {
+		output_text(&w->out, " in=");
+		output_signed(&w->out, r->base.scope);
+	}
+	if (r->starter && r->starter != r->base.thread) {
+		output_text(&w->out, " started by ");
+		output_text(&w->out, w->thread_names[r->starter]);
+	}
+	if (r->left_open)
+		output_text(&w->out, " [left open]");
 	return end_line(w);
 }
 

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the program says of itself: texts, names of objects, marks and ranges. */
+#include <string.h>
+
+#include <kymo/marker.h>
+
+#include "formats/raw/internal.h"
+
+/* ---- texts --------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const char *s, size_t n, uint64_t total)
+{
+	uint64_t h = 0xcbf29ce484222325ull ^ total;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (uint8_t)s[i]) * 0x100000001b3ull;
+	return h;
+}
+
+/* One text has one number in a trace, whichever processes use it: they are counted together. */
+static uint32_t string_index(struct raw_trace *rt, const char *s, size_t n, uint64_t total)
+{
+	struct trace *t = rt->trace;
+
+	for (uint64_t key = hash_of(s, n, total);; key++) {
+		uint32_t i = idmap_get(&rt->strings, key);
+
+		if (!i) {
+			i = t->strings_count;
+			*trace_add(t, strings) =
+				(struct t_string){trace_string(t, s, n), (uint32_t)n, total};
+			idmap_set(&rt->strings, key, i);
+			return i;
+		}
+		if (t->strings[i].length == n && t->strings[i].total == total &&
+		    memcmp(t->strings[i].text, s, n) == 0)
+			return i;
+	}
+}
+
+void raw_add_string(struct raw_process *p, const struct wire_def *d)
+{
+	size_t n;
+	const char *s = wire_def_text(d, DEF_STRING_TEXT, &n);
+
+	idmap_set(&p->strings, wire_def_get(d, DEF_STRING_ID),
+		  string_index(p->rt, s, n, wire_def_get(d, DEF_STRING_TOTAL)));
+}
+
+/* ---- names of objects ---------------------------------------------------------------------- */
+
+void raw_add_name(struct raw_process *p, const struct wire_def *d)
+{
+	struct trace *t = p->rt->trace;
+	size_t length, domain_length;
+	const char *name = wire_def_text(d, DEF_NAME_NAME, &length);
+	const char *domain = wire_def_text(d, DEF_NAME_DOMAIN, &domain_length);
+	struct raw_name *bigger =
+		realloc(p->names, (p->name_count + 1u) * sizeof(*p->names)); /* few */
+
+	if (!bigger)
+		return;
+	p->names = bigger;
+	p->names[p->name_count++] = (struct raw_name){
+		.what = (uint32_t)wire_def_get(d, DEF_NAME_WHAT),
+		.domain = trace_string(t, domain, domain_length),
+		.handle = wire_def_get(d, DEF_NAME_HANDLE),
+		.name = trace_string(t, name, length),
+		.tick = wire_def_get(d, DEF_NAME_TICK),
+		/* Definitions come in order: what is there by now existed when it was named. */
+		.queues = t->queues_count,
+		.contexts = t->contexts_count,
+		.agents = t->agents_count,
+	};
+}
+
+/* Handles are used again: the last object before the naming, else the first after it. */
+#define PICK(array, before, match)                                                              \
+	({                                                                                         \
+		uint32_t pick = 0;                                                                 \
+		for (uint32_t i = (before); i-- > 1 && !pick;)                                     \
+			pick = t->array[i].process == p->process && (match) ? i : 0;               \
+		for (uint32_t i = (before); i < t->array##_count && !pick; i++)                    \
+			pick = t->array[i].process == p->process && (match) ? i : 0;               \
+		pick;                                                                              \
+	})
+
+static bool same(const struct raw_name *n, const char *domain, uint64_t handle)
+{
+	return n->handle == handle && (!*n->domain || strcmp(n->domain, domain) == 0);
+}
+
+/* Still in ticks: called before times are resolved. */
+static void name_thread(struct raw_process *p, const struct raw_name *n)
+{
+	struct trace *t = p->rt->trace;
+	struct t_thread *best = NULL;
+
+	for (uint32_t i = p->first_thread; i < t->threads_count; i++) {
+		struct t_thread *th = &t->threads[i];
+
+		if (th->tid == n->handle && (!best || (uint64_t)th->start <= n->tick))
+			best = th;
+	}
+	if (best)
+		best->name = n->name;
+}
+
+static const char *device_name(struct trace *t, const char *user, const char *own)
+{
+	size_t a = strlen(user), b = strlen(own);
+	char *s = trace_alloc(t, a + b + 4);
+
+	if (!s)
+		return own;
+	memcpy(s, user, a);
+	memcpy(s + a, " (", 2);
+	memcpy(s + a + 2, own, b);
+	memcpy(s + a + 2 + b, ")", 2);
+	return s;
+}
+
+static void apply(struct raw_process *p, const struct raw_name *n)
+{
+	struct trace *t = p->rt->trace;
+	uint32_t at;
+
+	switch (n->what) {
+	case KYMO_OBJECT_PROCESS:
+		t->processes[p->process].name = n->name;
+		break;
+	case KYMO_OBJECT_THREAD:
+		name_thread(p, n);
+		break;
+	case KYMO_OBJECT_DEVICE:
+		at = PICK(agents, n->agents, same(n, t->agents[i].domain, t->agents[i].handle));
+		if (at)
+			t->agents[at].name = device_name(t, n->name, t->agents[at].name);
+		break;
+	case KYMO_OBJECT_CONTEXT:
+		at = PICK(contexts, n->contexts,
+			 same(n, t->contexts[i].domain, t->contexts[i].handle));
+		if (at)
+			t->contexts[at].name = n->name;
+		break;
+	case KYMO_OBJECT_QUEUE:
+		at = PICK(queues, n->queues, same(n, t->queues[i].domain, t->queues[i].handle));
+		if (at)
+			t->queues[at].name = n->name;
+		break;
+	default:
+		break;
+	}
+}
+
+void raw_apply_names(struct raw_process *p)
+{
+	for (uint32_t i = 0; i < p->name_count; i++)
+		apply(p, &p->names[i]);
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+bool raw_op_is_marker(const struct t_op *op)
+{
+	for (uint32_t i = 0; i < op->field_count; i++)
+		if (strcmp(op->fields[i].name, "name") == 0)
+			return true;
+	return false;
+}
+
+static void take(struct raw_process *p, const char *name, const struct wire_value *v,
+		 struct rec_marker *out)
+{
+	if (!v->present)
+		return;
+	if (strcmp(name, "scope") == 0) {
+		out->scope = v->i;
+	} else if (strcmp(name, "name") == 0) {
+		out->name = idmap_get(&p->strings, v->u);
+	} else if (strcmp(name, "text") == 0) {
+		out->text = (const char *)v->data;
+		out->text_length = v->count;
+	} else if (strcmp(name, "domain") == 0) {
+		out->domain = idmap_get(&p->strings, v->u);
+	} else if (strcmp(name, "category") == 0) {
+		out->category = idmap_get(&p->strings, v->u);
+	} else if (strcmp(name, "color") == 0) {
+		out->color = (uint32_t)v->u;
+	} else if (strcmp(name, "payload") == 0) {
+		out->payload = v->data;
+		out->payload_bytes = v->count;
+	} else if (strcmp(name, "how") == 0) {
+		out->left_open = v->u != 0;
+	} else if (strcmp(name, "thread") == 0) {
+		out->starter = idmap_get(&p->threads, v->u);
+	}
+}
+
+void raw_decode_marker(struct raw_process *p, const struct wire_record *w, const struct t_op *op,
+		       struct rec_marker *out)
+{
+	const struct trace *t = p->rt->trace;
+	struct wire_cursor cursor;
+	struct wire_value v;
+
+	memset((char *)out + sizeof(out->base), 0, sizeof(*out) - sizeof(out->base));
+	out->text = "";
+	wire_cursor_init(&cursor, w);
+	for (uint32_t i = 0; i < op->field_count; i++) {
+		const struct t_field *f = &op->fields[i];
+
+		if (!wire_field(&cursor, f->kind, f->element, f->size, &v))
+			break;
+		take(p, f->name, &v, out);
+	}
+	if (out->name) {
+		out->text = t->strings[out->name].text;
+		out->text_length = t->strings[out->name].length;
+	}
+}

@@ -46,6 +46,21 @@ void *find_loaded(const char *symbol)
 	return found;
 }
 
+void *find_beside(void *address, const char *symbol)
+{
+	void *library, *found;
+	Dl_info info;
+
+	if (!dladdr(address, &info) || !info.dli_fname)
+		return NULL;
+	library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!library)
+		return NULL;
+	found = dlsym(library, symbol);
+	dlclose(library);
+	return found;
+}
+
 static void *beside_this(const char *library)
 {
 	const char *base = strrchr(library, '/');

@@ -19,6 +19,9 @@ bool find_switch(const char *name, bool otherwise);
 /* `symbol` of the whole program, or of Kymo's library if that is loaded. NULL: neither has it. */
 void *find_loaded(const char *symbol);
 
+/* `symbol` of the library in which `address` lies, whatever else has one. NULL: it has none. */
+void *find_beside(void *address, const char *symbol);
+
 /* Loads `library`: as it is called, then from this library's own folder. NULL: not to be had. */
 void *find_library(const char *library);
 

@@ -48,7 +48,7 @@ static struct taker *taker_look(void)
 	if (!take || atomic_exchange(&busy, 1))
 		return atomic_load(&taker);
 	function_set(&found_taker.take, take);
-	function_set(&found_taker.give_back, find_loaded("kymo_register_return"));
+	function_set(&found_taker.give_back, find_beside(take, "kymo_register_return"));
 	atomic_compare_exchange_strong(&taker, &none, &found_taker);
 	return atomic_load(&taker);
 }

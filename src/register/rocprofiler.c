@@ -105,10 +105,10 @@ static rocprofiler_set_api_table_fn profiler(void)
 {
 	const char *library = find_setting("ROCPROFILER_REGISTER_LIBRARY");
 	rocprofiler_set_api_table_fn function = NULL;
-	void *symbol = NULL, *handle;
+	void *kymo = find_loaded("kymo_register_take"), *symbol = NULL, *handle;
 
-	if (find_loaded("kymo_register_take"))
-		symbol = find_loaded("rocprofiler_set_api_table");
+	if (kymo)
+		symbol = find_beside(kymo, "rocprofiler_set_api_table");
 	if (!symbol && rocm_tool_present()) {
 		symbol = dlsym(RTLD_DEFAULT, "rocprofiler_set_api_table");
 		if (!symbol) {

@@ -4,7 +4,8 @@ add_test(NAME abi.layers COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tool
 if(NOT KYMO_SANITIZE)
   add_test(NAME abi.needed COMMAND Python3::Interpreter
            ${PROJECT_SOURCE_DIR}/tools/check/needed.py $<TARGET_FILE:libkymo>
-           $<TARGET_FILE:kymo-inject>)
+           $<TARGET_FILE:kymo-inject> $<TARGET_FILE:kymo-register>
+           $<TARGET_FILE:kymo-rocprofiler>)
 endif()
 add_test(NAME abi.headers COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/headers.sh
          ${PROJECT_SOURCE_DIR}/include)

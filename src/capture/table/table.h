@@ -73,14 +73,15 @@ struct table_after {
 	void (*run)(const struct table_call *call);
 };
 
+struct table_args {
+	const struct table_arg *args; /* NULL: as the fields say */
+	uint8_t count;
+};
+
 /* What is known of a runtime. */
 struct table_model {
 	const kymo_domain_desc_t *desc;
-	/* For each op, or NULL: its arguments, where fields alone do not say. */
-	const struct {
-		const struct table_arg *args;
-		uint8_t count;
-	} *args;
+	const struct table_args *args; /* for each op, or NULL */
 	const struct table_after *after; /* ended by a null op, or NULL */
 	bool keep_after; /* ops with `after` are wrapped whatever tools want */
 	bool borrowed;   /* set by table_take(): it must stay as it is, for ever */

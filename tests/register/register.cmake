@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# Registration by all doors, against stand-in runtimes; see test_register.py.
+set(here ${CMAKE_CURRENT_LIST_DIR})
+set(out ${CMAKE_BINARY_DIR}/tests/register)
+
+# kymo_mock(target folder/name defines... LIBS libs): a library as some runtime would be called.
+function(kymo_mock target folder name)
+  cmake_parse_arguments(M "" "SOURCE" "LIBS" ${ARGN})
+  add_library(${target} SHARED ${here}/${M_SOURCE})
+  target_compile_definitions(${target} PRIVATE ${M_UNPARSED_ARGUMENTS})
+  target_compile_options(${target} PRIVATE -Wno-missing-prototypes)
+  target_link_libraries(${target} PRIVATE ${M_LIBS} ${CMAKE_DL_LIBS})
+  set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${name}
+    C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${out}/${folder} NO_SONAME ON)
+endfunction()
+
+kymo_mock(mock_rocm_linked linked libamdhip64.so.6 STYLE_LINKED SOURCE mock_rocm.c
+  LIBS kymo-rocprofiler)
+kymo_mock(mock_rocm_weak weak libamdhip64.so.6 STYLE_WEAK SOURCE mock_rocm.c)
+kymo_mock(mock_rocm_dlopen dlopen libamdhip64.so.6 STYLE_DLOPEN SOURCE mock_rocm.c)
+kymo_mock(mock_rocm_constructor constructor libamdhip64.so.6 STYLE_LINKED IN_CONSTRUCTOR
+  SOURCE mock_rocm.c LIBS kymo-rocprofiler)
+kymo_mock(mock_rocm_other linked libsomething.so.1 STYLE_LINKED SOURCE mock_rocm.c
+  LIBS kymo-rocprofiler)
+kymo_mock(mock_profiler profiler librocprofiler-sdk.so SOURCE mock_profiler.c)
+
+add_executable(probe_rocm ${here}/probe_rocm.c ${here}/check.c)
+target_link_libraries(probe_rocm PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(probe_rocm PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${out})
+
+add_test(NAME register COMMAND Python3::Interpreter -B ${here}/test_register.py ${CMAKE_BINARY_DIR})
+set_tests_properties(register PROPERTIES LABELS register TIMEOUT 300)

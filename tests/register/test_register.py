@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Registration of runtimes, by Kymo's interface and AMD's, in all styles of linking.
+
+test_register.py BUILD [TESTS...]: the folder cmake built in. The probes check themselves and say
+what failed; here are the environments they run in, and what Kymo recorded.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = os.path.abspath(sys.argv[1])
+LIB = os.path.join(BUILD, "lib")
+HERE = os.path.join(BUILD, "tests", "register")
+PROFILER = os.path.join(HERE, "profiler", "librocprofiler-sdk.so")
+KYMO = os.path.join(BUILD, "bin", "kymo")
+LIBKYMO = os.path.join(LIB, "libkymo.so.1")
+STYLES = ["linked", "weak", "dlopen"]
+
+
+def environment(**settings):
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("KYMO_", "ROCP", "LD_PRELOAD", "OPENCL_LAYERS"))}
+    env["LD_LIBRARY_PATH"] = LIB
+    env.update(settings)
+    return env
+
+
+def runtime(style):
+    return os.path.join(HERE, style, "libamdhip64.so.6")
+
+
+class Probe(unittest.TestCase):
+    def probe(self, program, *args, **settings):
+        done = subprocess.run([os.path.join(HERE, program), *args], env=environment(**settings),
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, f"{program} {args} {settings}\n{done.stdout}"
+                                             f"{done.stderr}")
+        return done.stdout
+
+    def record(self, program, *args, **settings):
+        """Runs under kymo; returns the records as JSON objects and the summary's text."""
+        with tempfile.TemporaryDirectory() as folder:
+            trace = os.path.join(folder, "t.kymo")
+            done = subprocess.run([KYMO, "run", "-o", trace, os.path.join(HERE, program), *args],
+                                  env=environment(**settings), capture_output=True, text=True,
+                                  timeout=60)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            shown = subprocess.run([KYMO, "show", trace], capture_output=True, text=True,
+                                   check=True).stdout
+            return shown, done.stdout + done.stderr
+
+
+class Rocm(Probe):
+    """AMD's interface in front of a stand-in for AMD's profiler."""
+
+    def rocm(self, scenario, style="linked", **settings):
+        self.probe("probe_rocm", scenario, runtime(style), PROFILER, **settings)
+
+    def test_without_library(self):
+        self.rocm("no-library", "weak")
+        self.rocm("no-library", "dlopen", LD_LIBRARY_PATH="")
+
+    def test_without_tool(self):
+        self.rocm("no-tool", "linked")
+        self.rocm("no-tool", "dlopen")
+        self.rocm("no-tool", "weak", LD_PRELOAD=os.path.join(LIB, "librocprofiler-register.so.0"))
+
+    def test_profiler_by_environment(self):
+        for style in STYLES:
+            preload = os.path.join(LIB, "librocprofiler-register.so.0") if style == "weak" else ""
+            with self.subTest(style=style):
+                self.rocm("taken", style, LD_PRELOAD=preload, ROCPROFILER_REGISTER_LIBRARY=PROFILER)
+
+    def test_profiler_preloaded(self):
+        for style in STYLES:
+            preload = PROFILER
+            if style == "weak":
+                preload += ":" + os.path.join(LIB, "librocprofiler-register.so.0")
+            with self.subTest(style=style):
+                self.rocm("taken", style, LD_PRELOAD=preload, ROCPROFILER_REGISTER_FORCE_LOAD="1")
+
+    def test_profiler_by_default_name(self):
+        self.rocm("taken", LD_LIBRARY_PATH=LIB + ":" + os.path.dirname(PROFILER),
+                  ROCP_TOOL_LIBRARIES="any.so")
+
+    def test_profiler_present_but_not_asked_for(self):
+        self.rocm("no-tool", LD_PRELOAD=PROFILER)
+
+    def test_constructor(self):
+        self.rocm("constructor", "constructor", ROCPROFILER_REGISTER_LIBRARY=PROFILER)
+
+    def test_codes(self):
+        self.rocm("codes")
+
+    def test_disabled(self):
+        for off in ("0", "no", "FALSE"):
+            self.rocm("disabled", ROCPROFILER_REGISTER_ENABLED=off, LD_PRELOAD=PROFILER,
+                      ROCPROFILER_REGISTER_FORCE_LOAD="1")
+
+    def test_secure_setting(self):
+        self.rocm("taken", ROCPROFILER_REGISTER_SECURE="1", ROCPROFILER_REGISTER_LIBRARY=PROFILER)
+        self.probe("probe_rocm", "secure-refused", os.path.join(HERE, "linked/libsomething.so.1"),
+                   PROFILER, ROCPROFILER_REGISTER_SECURE="1", ROCPROFILER_REGISTER_LIBRARY=PROFILER)
+
+    def test_more_than_eight_instances(self):
+        self.rocm("instances", LD_PRELOAD=PROFILER, ROCPROFILER_REGISTER_FORCE_LOAD="1")
+
+    def test_threads(self):
+        for _ in range(5):
+            self.rocm("threads", LD_PRELOAD=PROFILER, ROCPROFILER_REGISTER_FORCE_LOAD="1")
+
+    def test_nested(self):
+        self.rocm("nested", LD_PRELOAD=PROFILER, ROCPROFILER_REGISTER_FORCE_LOAD="1")
+
+    def test_late(self):
+        self.rocm("late")
+
+    def test_refused(self):
+        self.rocm("refused", LD_PRELOAD=PROFILER, ROCPROFILER_REGISTER_FORCE_LOAD="1")
+
+
+class RocmKymo(Probe):
+    """AMD's interface in front of Kymo."""
+
+    def test_recorded(self):
+        for style in STYLES:
+            preload = os.path.join(LIB, "librocprofiler-register.so.0") if style == "weak" else ""
+            with self.subTest(style=style):
+                shown, summary = self.record("probe_rocm", "kymo", runtime(style), PROFILER,
+                                             LD_PRELOAD=preload)
+                self.check_calls(shown)
+                self.check_markers(shown)
+                self.assertIn("unknown", summary)
+
+    def check_calls(self, shown):
+        self.assertRegex(shown, r"hip:hipMalloc\(ptr=0x1000, size=1024\) = hipSuccess")
+        self.assertRegex(shown, r"hip:hipMalloc\(.*size=0\) = hipErrorInvalidValue")
+        self.assertRegex(shown, r"hip:hipLaunchKernel\(function_address=0xabc0, numBlocks\.x=1, "
+                                r"numBlocks\.y=2, numBlocks\.z=3, dimBlocks\.x=64, dimBlocks\.y=1, "
+                                r"dimBlocks\.z=1, args=0xdef0, sharedMemBytes=4096, stream=0x5000\)")
+        self.assertRegex(shown, r"hsa:hsa_init\(\) = HSA_STATUS_SUCCESS")
+        self.assertRegex(shown, r"hsa:hsa_amd_memory_pool_allocate\(memory_pool=0x63, size=4096, "
+                                r"flags=1, ptr=0x2000\)")
+
+    def check_markers(self, shown):
+        for text in ('roctxMarkA(message="a mark")', 'roctxRangePushA(message="outer")',
+                     'roctxRangePushA(message="inner")', "roctxRangePop(", "roctxRangeStop(id=77)",
+                     'roctxRangeStartA(message="a process range"', "roctxGetThreadId(tid=4711",
+                     'roctxNameOsThread(name="the worker"', "roctxProfilerPause(tid=0"):
+            self.assertIn("roctx:" + text, shown)
+        for text in ('mark "a mark"', 'range "outer"', 'process_range "a process range"'):
+            self.assertIn("marker:" + text + " domain=roctx", shown)
+        inner = re.search(r'marker:range "inner" domain=roctx scope=(\d+) in=(\d+)', shown)
+        self.assertTrue(inner, shown)
+        self.assertRegex(shown, rf'marker:range "outer" domain=roctx scope={inner.group(2)}\b')
+        self.assertRegex(shown, rf"hipMalloc\(.*size=77\).* scope={inner.group(1)}\b")
+        self.assertRegex(shown, r"hipMalloc\(.*size=5555\) = hipSuccess  ") # in no scope
+
+    def test_sizes(self):
+        self.record("probe_rocm", "kymo-sizes", runtime("linked"), PROFILER)
+
+    def test_beside_amds_profiler(self):
+        shown, _ = self.record("probe_rocm", "kymo-chained", runtime("linked"), PROFILER,
+                               LD_PRELOAD=PROFILER)
+        self.assertIn("size=123", shown)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=1)

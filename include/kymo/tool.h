@@ -91,6 +91,12 @@ KYMO_EXPORT kymo_status_t kymo_context_stop(kymo_context_t context);
 
 KYMO_EXPORT kymo_status_t kymo_context_is_active(kymo_context_t context, bool *active);
 
+/*
+ * Of the calling thread alone: what it does from now on is not recorded into the context's buffer,
+ * and counts as no loss; or is recorded again. Callbacks go on. ERROR_STATE: there is no buffer.
+ */
+KYMO_EXPORT kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause);
+
 /* ---- services ----------------------------------------------------------------------------------- */
 
 /*

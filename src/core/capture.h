@@ -167,6 +167,7 @@ struct cap_thread {
 	uint32_t index;
 	uint32_t tid;
 	uint64_t start;        /* tick at which the thread was first seen */
+	uint32_t paused;       /* bit n: nothing goes into buffer n; its ring has no chunk then */
 	_Atomic uint64_t records; /* written, all buffers; by the thread itself only */
 	struct wire_tally **tallies; /* by wire op, or NULL; mode summary */
 	struct wire_ring tally_ring; /* the chunk they lie in */

@@ -112,6 +112,27 @@ kymo_status_t kymo_context_is_active(kymo_context_t context, bool *active)
 	return status;
 }
 
+/* Without a chunk every record takes the slow path, which looks at `paused`: the fast one need not. */
+kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause)
+{
+	struct core_context *c;
+	kymo_status_t status = lock_context(context, &c);
+	struct core_buffer *b;
+	struct cap_thread *t;
+
+	if (status != KYMO_OK)
+		return status;
+	b = c->buffer;
+	unlock();
+	t = b ? cap_thread_attach() : NULL;
+	if (!t)
+		return b ? KYMO_ERROR_NO_MEMORY : KYMO_ERROR_STATE;
+	if (pause && b->ready)
+		core_ring_close(b, &t->rings[b->index]);
+	t->paused = pause ? t->paused | 1u << b->index : t->paused & ~(1u << b->index);
+	return KYMO_OK;
+}
+
 kymo_status_t kymo_context_destroy(kymo_context_t context)
 {
 	struct core_context *c;

@@ -71,6 +71,8 @@ void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_fra
 	uint64_t duration = f->end - f->start;
 	int saved;
 
+	if (cap_unlikely(t->paused >> b->index & 1))
+		return;
 	if (cap_unlikely(!y)) {
 		saved = errno;
 		y = add(t, b, f->op->wire);

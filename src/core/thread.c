@@ -523,7 +523,7 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 	int saved = errno;
 	bool ok;
 
-	if (!b->ready)
+	if (!b->ready || t->paused >> b->index & 1)
 		return NULL;
 	core_ring_close(b, r);
 	ok = core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);

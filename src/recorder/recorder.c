@@ -8,16 +8,20 @@
 #include <string.h>
 #include <time.h>
 
+#define KYMO_MARKER_LINKED /* its types alone */
+#include <kymo/marker.h>
+
 static struct recorder_options options;
 static regex_t include, exclude, stacks;
 static kymo_context_t context;
+static kymo_context_t control; /* hears resume while the other is stopped */
 static pthread_mutex_t regex_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* What is done on devices is always wanted; a runtime's calls when its name is in the list. */
 static bool domain_wanted(const char *name)
 {
 	static const char *const activities[] = {"dispatch", "copy", "allocation", "sync",
-						 "code_object", NULL};
+						 "code_object", "marker", NULL};
 	const char *p = options.backends;
 	size_t n = strlen(name);
 
@@ -117,6 +121,37 @@ static kymo_status_t start_window(void)
 	return KYMO_OK;
 }
 
+/* ---- the program's own pauses ---- */
+
+static bool select_control(const kymo_domain_desc_t *domain, uint32_t op, void *data)
+{
+	return strcmp(domain->ops[op].name, "pause") == 0 ||
+	       strcmp(domain->ops[op].name, "resume") == 0;
+}
+
+static void on_control(kymo_context_t from, const kymo_callback_record_t *r, void *data)
+{
+	const kymo_marker_args_t *args = r->args;
+	bool pause = strcmp(r->domain->ops[r->op].name, "pause") == 0;
+
+	if (!args->all)
+		kymo_context_pause_thread(context, pause);
+	else if (pause)
+		kymo_context_stop(context);
+	else
+		kymo_context_start(context);
+}
+
+static kymo_status_t obey_program(void)
+{
+	kymo_selection_t ops = {sizeof(ops), "marker", select_control, NULL};
+	kymo_status_t status = kymo_context_create(&control);
+
+	if (status == KYMO_OK)
+		status = kymo_callback_service(control, &ops, on_control, NULL);
+	return status == KYMO_OK ? kymo_context_start(control) : status;
+}
+
 /* ---- the tool ---- */
 
 static kymo_status_t make_context(void)
@@ -153,6 +188,8 @@ static kymo_status_t initialize(void *data)
 		status = compile(&stacks, options.stacks);
 	if (status == KYMO_OK)
 		status = make_context();
+	if (status == KYMO_OK)
+		status = obey_program();
 	if (status != KYMO_OK)
 		return status;
 	return options.delay_ns || options.duration_ns ? start_window()

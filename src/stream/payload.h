@@ -3,6 +3,9 @@
 #ifndef STREAM_PAYLOAD_H
 #define STREAM_PAYLOAD_H
 
+#ifndef KYMO_MARKER_LINKED
+#define KYMO_MARKER_LINKED /* its types alone */
+#endif
 #include <kymo/marker.h>
 
 #include "stream/output.h"

@@ -2,6 +2,7 @@
 /* What the program says of itself: texts, names of objects, marks and ranges. */
 #include <string.h>
 
+#define KYMO_MARKER_LINKED /* its types alone */
 #include <kymo/marker.h>
 
 #include "formats/raw/internal.h"

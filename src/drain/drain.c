@@ -161,13 +161,16 @@ static bool receive_hello(int fd, struct shm_hello *hello, int *memfd)
 static void finish(struct drain *d, struct producer *p, int wait_status);
 
 /* The process has connected before: it has called exec, or has two buffers. */
-static void supersede(struct drain *d, int pid)
+static void supersede(struct drain *d, int pid, uint64_t image)
 {
 	struct producer *next;
 
 	for (struct producer *p = d->producers; p; p = next) {
 		next = p->next;
-		if (p->pid != pid || atomic_load(&p->shm->state) != SHM_EXEC)
+		if (p->pid != pid || death_seen(p->pid, p->pidfd))
+			continue;
+		if (atomic_load(&p->shm->state) != SHM_EXEC &&
+		    (!image || !p->image || p->image == image))
 			continue;
 		p->superseded = true;
 		finish(d, p, -1);
@@ -196,7 +199,7 @@ static void greet(struct drain *d, int fd)
 
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
 	if (good && hello.version == SHM_VERSION && peer.pid > 0) {
-		supersede(d, peer.pid);
+		supersede(d, peer.pid, hello.image);
 		p = producer_new(d->config->trace, memfd, peer.pid, &status, &error);
 	} else if (memfd >= 0) {
 		close(memfd);
@@ -205,6 +208,7 @@ static void greet(struct drain *d, int fd)
 		refuse(d, peer.pid, error);
 	w.status = status;
 	if (p) {
+		p->image = hello.image;
 		p->pidfd = death_watch(p->pid);
 		d->missing_pidfd = d->missing_pidfd || p->pidfd < 0;
 		if (p->pidfd >= 0)

@@ -22,6 +22,7 @@ struct producer {
 	int memfd;
 	int pidfd; /* -1: the kernel has none, the pid is polled */
 	int pid;   /* from the socket's credentials */
+	uint64_t image; /* as the process says, 0 unknown */
 	bool superseded; /* the same process has connected again: it has called exec */
 
 	/* The geometry, copied and checked once. */

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +45,19 @@ static int connect_to(const char *path)
 	return fd;
 }
 
+/* Tells what exec() has put in the place of a process from what was there before. */
+static uint64_t image(void)
+{
+	static _Atomic uint64_t first;
+	uint64_t none = 0;
+
+	atomic_compare_exchange_strong(&first, &none, clock_ns(CLOCK_MONOTONIC));
+	return atomic_load(&first);
+}
+
 static bool send_hello(int fd, int memfd, uint64_t bytes)
 {
-	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, (uint32_t)getpid(), bytes};
+	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, (uint32_t)getpid(), bytes, image()};
 	union {
 		struct cmsghdr h;
 		char space[CMSG_SPACE(sizeof(int))];

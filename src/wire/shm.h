@@ -25,7 +25,7 @@
 #include "wire/wire.h"
 
 #define SHM_MAGIC     0x314d48534f4d594bull /* "KYMOSHM1" */
-#define SHM_VERSION   1u
+#define SHM_VERSION   2u
 #define SHM_THREADS   8192u
 #define SHM_NONE      0xffffffffu
 #define SHM_CHUNK_MAX 32768u /* chunks of a buffer at most */
@@ -85,6 +85,7 @@ struct shm_hello {
 	uint32_t version;
 	uint32_t pid;   /* in the program's own pid namespace; the drain trusts SO_PEERCRED */
 	uint64_t bytes; /* of the memfd */
+	uint64_t image; /* another after exec(), the same for all buffers of an image; 0: not told */
 };
 
 /* The drain's answer once it has mapped the memory; the program then closes socket and memfd. */

@@ -130,6 +130,22 @@ def test_drain_prints_nothing():
            (plain.returncode, plain.stdout, plain.stderr), "was", plain, "is", traced)
 
 
+def test_exec_ends_an_image():
+    """The drain knows exec from the end of the process, and does not keep the old image's memory."""
+    script = USE_OPENCL + """
+use()
+again = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+if again:
+    os.execv(sys.executable, [sys.executable, sys.argv[0], str(again - 1)])
+"""
+    with open("again.py", "w", encoding="utf-8") as f:
+        f.write(script)
+    subprocess.run([KYMO, "run", "--no-summary", "-o", "t.kymo", sys.executable, "again.py"],
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=60, check=True)
+    ends = [p["ended"] for p in manifest()["processes"]]
+    expect(ends == ["exec", "exec", "finalised"], ends)
+
+
 def limited(size):
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 

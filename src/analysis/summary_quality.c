@@ -7,6 +7,8 @@
 #include "analysis/summary_parts.h"
 #include "wire/raw.h"
 
+enum { COMMAND_MAX = 200 }; /* bytes; the manifest has all of it */
+
 /* ---- what ran ---------------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const struct summary *s, enum tally_kind kind)
@@ -82,7 +84,8 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 		uint32_t processes = t->processes_count - 1, threads = t->threads_count - 1;
 		double seconds = t->end > t->origin ? (double)(t->end - t->origin) / 1e9 : 0;
 
-		report_head(r, "%s: %s", s[i].path, command_of(t));
+		report_head(r, "%s: %.*s%s", s[i].path, COMMAND_MAX, command_of(t),
+			    strlen(command_of(t)) > COMMAND_MAX ? "..." : "");
 		report_head(r, "%.3f s, %u process%s, %u thread%s, %" PRIu64 " calls, %" PRIu64
 			       " kernels, %" PRIu64 " copies",
 			    seconds, processes, processes == 1 ? "" : "es", threads,
@@ -262,7 +265,7 @@ static void add_clocks(struct text *out, const struct quality *q, bool devices)
 	}
 	text_add(out, "host within ");
 	add_time(out, q->host_error);
-	if (devices && q->device_error >= 0) {
+	if (devices && (q->device_error > 0 || !q->unaligned)) {
 		text_add(out, ", devices within ");
 		add_time(out, q->device_error);
 	}

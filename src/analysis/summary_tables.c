@@ -59,11 +59,11 @@ static struct cell *put_percent(struct cell *c, uint64_t part, uint64_t whole)
 	return c + 1;
 }
 
-/* 0 is left empty where it is the rule: errors stand out. */
+/* People see nothing for 0 where it is the rule: errors stand out. */
 static struct cell *put_rare(struct cell *c, uint64_t v)
 {
-	if (v)
-		cell_number(c, v);
+	cell_number(c, v);
+	c->quiet = v == 0;
 	return c + 1;
 }
 

@@ -29,7 +29,8 @@ struct table_column {
 };
 
 struct cell {
-	bool none; /* nothing to show */
+	bool none;  /* nothing to show */
+	bool quiet; /* a value that people are spared */
 	union {
 		char *s;    /* owned */
 		double f;   /* percent, rate, number */

@@ -142,7 +142,7 @@ static int prepare(struct run *r)
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
-static void say_nothing_recorded(const struct outcome *out)
+static void say_nothing_recorded(const struct run_options *o, const struct outcome *out)
 {
 	char loader[PATH_MAX];
 	struct rlimit limit;
@@ -156,6 +156,15 @@ static void say_nothing_recorded(const struct outcome *out)
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SMALLEST_BUFFER) {
 		cli_warn("nothing was recorded: the limit of file sizes (ulimit -f) leaves no room "
 			 "for the memory that is shared with the program");
+		return;
+	}
+	if (o->backends && strcmp(o->backends, "none") == 0) {
+		cli_note("nothing was recorded: --backends is none");
+		return;
+	}
+	if (o->delay_ns) {
+		cli_note("nothing was recorded: no process that can be recorded lived longer than "
+			 "--delay");
 		return;
 	}
 	environment_opencl_loader(loader, &layers);
@@ -225,7 +234,7 @@ static void conclude(struct run *r, struct outcome *out)
 	if (missing)
 		cli_note("%u ranks of the job are still recording", missing);
 	if (out->totals.processes == 0 && job->size < 2)
-		say_nothing_recorded(out);
+		say_nothing_recorded(r->options, out);
 	else
 		print_summary(r->trace);
 	cli_note("trace in %s", r->trace);
@@ -259,6 +268,8 @@ static int go(struct run *r)
 	}
 	if (out.exec_error)
 		return not_executed(r, &out);
+	if (out.drain_failed)
+		unlink(r->socket); /* it could not */
 	if (r->traced && r->manifest.job.size < 2)
 		conclude(r, &out);
 	launch_finish(&out, out.left || out.interrupted ? 0 : FINISH_SECONDS);

@@ -50,7 +50,7 @@ const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]
 	static const char *const bytes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	static const char *const rates[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
 
-	if (c->none)
+	if (c->none || c->quiet)
 		return "";
 	switch (unit) {
 	case CELL_TEXT:

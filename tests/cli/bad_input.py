@@ -83,6 +83,28 @@ def test_drivers():
     expect("empty: names no library" in p.stdout, p.stdout)
 
 
+def test_nothing_was_asked_for():
+    p = kymo("run", "-f", "-o", "t.kymo", "--backends", "none", PROGRAM)
+    expect("--backends is none" in p.stderr, p.stderr)
+    p = kymo("run", "-f", "-o", "t.kymo", "--delay", "50", PROGRAM)
+    expect("--delay" in p.stderr, p.stderr)
+
+
+def test_numbers_for_programs():
+    """0 is left out where people read it, not where programs do."""
+    record()
+    tables = json.loads(kymo("summary", "-f", "json", "t.kymo").stdout)["tables"]
+    rows = [row for t in tables if t["name"] in ("opencl", "kernels") for row in t["rows"]]
+    expect(rows and all(row["errors"] == 0 for row in rows), rows)
+
+
+def test_long_command_line():
+    p = kymo("run", "-f", "-o", "t.kymo", "true", *["x" * 1000] * 500)
+    expect(p.returncode == 0, p.stderr[:200])
+    p = kymo("summary", "t.kymo")
+    expect("xxx..." in p.stdout and len(p.stdout) < 2000, len(p.stdout))
+
+
 def test_recording_without_end():
     """What a dead drain did not get is not called "nothing"."""
     record()

@@ -24,9 +24,22 @@ kymo_mock(mock_rocm_other linked libsomething.so.1 STYLE_LINKED SOURCE mock_rocm
   LIBS kymo-rocprofiler)
 kymo_mock(mock_profiler profiler librocprofiler-sdk.so SOURCE mock_profiler.c)
 
-add_executable(probe_rocm ${here}/probe_rocm.c ${here}/check.c)
-target_link_libraries(probe_rocm PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
-set_target_properties(probe_rocm PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${out})
+kymo_mock(mock_kymo_linked linked libmock.so.1 STYLE_LINKED SOURCE mock_kymo.c LIBS kymo-register)
+kymo_mock(mock_kymo_weak weak libmock.so.1 STYLE_WEAK SOURCE mock_kymo.c)
+kymo_mock(mock_kymo_dynamic dlopen libmock.so.1 STYLE_DYNAMIC SOURCE mock_kymo.c)
+kymo_mock(mock_kymo_constructor constructor libmock.so.1 STYLE_LINKED IN_CONSTRUCTOR
+  SOURCE mock_kymo.c LIBS kymo-register)
+kymo_mock(mock_kymo_inner inner libinner.so.1 STYLE_LINKED IN_CONSTRUCTOR MOCK_NAME="inner"
+  SOURCE mock_kymo.c LIBS kymo-register)
+kymo_mock(tool_count tool libtool-count.so SOURCE tool_count.c LIBS libkymo)
+
+foreach(probe rocm register)
+  add_executable(probe_${probe} ${here}/probe_${probe}.c ${here}/check.c)
+  target_link_libraries(probe_${probe} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+  set_target_properties(probe_${probe} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${out})
+endforeach()
 
 add_test(NAME register COMMAND Python3::Interpreter -B ${here}/test_register.py ${CMAKE_BINARY_DIR})
 set_tests_properties(register PROPERTIES LABELS register TIMEOUT 300)
+
+kymo_unit_test(table ${here}/test_table.c LIBS kymo_capture_rocm)

@@ -19,6 +19,8 @@ HERE = os.path.join(BUILD, "tests", "register")
 PROFILER = os.path.join(HERE, "profiler", "librocprofiler-sdk.so")
 KYMO = os.path.join(BUILD, "bin", "kymo")
 LIBKYMO = os.path.join(LIB, "libkymo.so.1")
+REGISTER = os.path.join(LIB, "libkymo-register.so.1")
+TOOL = os.path.join(HERE, "tool", "libtool-count.so")
 STYLES = ["linked", "weak", "dlopen"]
 
 
@@ -168,6 +170,100 @@ class RocmKymo(Probe):
         shown, _ = self.record("probe_rocm", "kymo-chained", runtime("linked"), PROFILER,
                                LD_PRELOAD=PROFILER)
         self.assertIn("size=123", shown)
+
+
+class Kymo(Probe):
+    """Kymo's own interface."""
+
+    def kymo(self, scenario, style="linked", **settings):
+        return self.probe("probe_register", scenario, os.path.join(HERE, style, "libmock.so.1"),
+                          TOOL, LIBKYMO, **settings)
+
+    def test_without_library(self):
+        for style in ("weak", "dlopen"):
+            self.kymo("no-library", style, LD_LIBRARY_PATH="")
+
+    def test_without_tool(self):
+        self.kymo("no-tool", "linked")
+        self.kymo("no-tool", "dlopen")
+        self.kymo("no-tool", "weak", LD_PRELOAD=REGISTER)
+
+    def test_tool_by_environment(self):
+        for style in STYLES:
+            with self.subTest(style=style):
+                self.kymo("with-tool", style, KYMO_TOOLS=TOOL,
+                          LD_PRELOAD=REGISTER if style == "weak" else "")
+
+    def test_library_beside_register(self):
+        """libkymo is found where libkymo-register lies, without any path."""
+        self.kymo("with-tool", "linked", KYMO_TOOLS=TOOL, LD_LIBRARY_PATH="")
+
+    def test_kymo_preloaded(self):
+        for style in STYLES:
+            with self.subTest(style=style):
+                self.kymo("with-tool", style, LD_PRELOAD=f"{LIBKYMO}:{TOOL}" +
+                          (":" + REGISTER if style == "weak" else ""))
+
+    def test_constructor(self):
+        self.kymo("constructor", "constructor", KYMO_TOOLS=TOOL)
+        self.kymo("constructor", "constructor", LD_PRELOAD=f"{LIBKYMO}:{TOOL}")
+        # The runtime's constructor runs before main, as a dependency or preload of the program.
+        runtime_path = os.path.join(HERE, "constructor", "libmock.so.1")
+        self.kymo("constructor", "constructor", LD_PRELOAD=f"{runtime_path}:{LIBKYMO}:{TOOL}")
+
+    def test_late(self):
+        for style in ("linked", "dlopen"):
+            self.kymo("late", style)
+
+    def test_unregister(self):
+        self.kymo("unregister", KYMO_TOOLS=TOOL)
+
+    def test_nested(self):
+        self.kymo("nested", KYMO_TOOLS=TOOL,
+                  TOOL_NESTED=os.path.join(HERE, "inner", "libinner.so.1"))
+
+    def test_instances(self):
+        self.kymo("instances", KYMO_TOOLS=TOOL)
+
+    def test_threads(self):
+        for _ in range(10):
+            self.kymo("threads", KYMO_TOOLS=TOOL)
+
+    def test_attach_while_registering(self):
+        for _ in range(10):
+            self.kymo("attach-while-registering")
+
+    def test_bad_input(self):
+        self.kymo("bad-input")
+        self.kymo("bad-input", KYMO_TOOLS=TOOL)
+
+    def test_refused(self):
+        self.kymo("refused", KYMO_TOOLS=TOOL)
+
+    def test_limit(self):
+        self.kymo("limit", KYMO_TOOLS=TOOL)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can make a program that runs in secure mode")
+    def test_secure_mode(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            program = os.path.join(folder, "probe")
+            shutil.copy(os.path.join(HERE, "probe_register"), program)
+            os.chmod(program, 0o4755)
+            done = subprocess.run([program, "secure", os.path.join(HERE, "linked/libmock.so.1"),
+                                   TOOL, LIBKYMO], env=environment(KYMO_TOOLS=TOOL), user=65534,
+                                  capture_output=True, text=True, timeout=60)
+        if "getauxval" in done.stderr:
+            self.skipTest("set-user-id programs do not work here")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_recorded(self):
+        shown, summary = self.record("probe_register", "plain",
+                                     os.path.join(HERE, "linked/libmock.so.1"), TOOL, LIBKYMO)
+        for n in range(5):
+            self.assertIn(f"mock:twice(n={n}) = {2 * n} ", shown)
+        self.assertIn("mock:nothing() = 42 ", shown)
+        self.assertIn("entry 3 of the table (unknown) ran untraced", summary)
 
 
 if __name__ == "__main__":

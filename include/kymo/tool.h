@@ -254,6 +254,14 @@ typedef kymo_status_t (*kymo_domain_fn)(const kymo_domain_desc_t *domain, void *
 KYMO_EXPORT kymo_status_t kymo_domains(kymo_domain_fn callback, void *data);
 KYMO_EXPORT kymo_status_t kymo_domain_find(const char *name, const kymo_domain_desc_t **out);
 
+/*
+ * Name of what a field of kind KYMO_KIND_REF refers to: `type` is the field's type ("kernel",
+ * "agent", "program", "queue"), `id` its value. Looks through what was defined so far, so keep what
+ * it says: the string lives until the process ends. ERROR_NOT_FOUND: no such id, or one without a
+ * name.
+ */
+KYMO_EXPORT kymo_status_t kymo_ref_name(const char *type, uint64_t id, const char **name);
+
 /* The value of a field, as recorded. */
 typedef struct kymo_value {
 	size_t size;    /* sizeof(kymo_value_t), set by the caller */

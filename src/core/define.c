@@ -591,6 +591,71 @@ void core_domain_define(const struct cap_domain *d)
 		define_op(d, i);
 }
 
+/* ---- names of definitions, for tools ---- */
+
+static const struct {
+	const char *type;
+	uint16_t kind;
+	uint8_t id, name;
+} named[] = {
+	{"kernel", DEF_KERNEL, DEF_KERNEL_ID, DEF_KERNEL_NAME},
+	{"agent", DEF_AGENT, DEF_AGENT_ID, DEF_AGENT_NAME},
+	{"program", DEF_PROGRAM, DEF_PROGRAM_ID, DEF_PROGRAM_KIND},
+	{"queue", DEF_QUEUE, DEF_QUEUE_ID, DEF_QUEUE_NAME},
+};
+
+/* The last definition of the id counts. Caller holds `define`; *length is 0 if there is none. */
+static const char *find_name(uint16_t kind, unsigned id_at, uint64_t id, unsigned name_at,
+			     size_t *length)
+{
+	const char *found = NULL;
+	struct wire_def d;
+	size_t n;
+
+	*length = 0;
+	for (struct slab *s = first; s; s = s->next) {
+		const uint8_t *p = s->data, *end = s->data + s->used;
+
+		while (wire_def_read(&p, end, &d) == 1) {
+			const char *text;
+
+			if (d.kind != kind || wire_def_get(&d, id_at) != id)
+				continue;
+			text = wire_def_text(&d, name_at, &n);
+			if (n) {
+				found = text;
+				*length = n;
+			}
+		}
+	}
+	return found;
+}
+
+kymo_status_t kymo_ref_name(const char *type, uint64_t id, const char **name)
+{
+	const char *found = NULL;
+	char *copy = NULL;
+	size_t length = 0;
+
+	if (!type || !name)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (!core_init())
+		return KYMO_ERROR_UNSUPPORTED;
+	pthread_mutex_lock(&core_live->define);
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		if (strcmp(named[i].type, type) == 0)
+			found = find_name(named[i].kind, named[i].id, id, named[i].name, &length);
+	if (found)
+		copy = strndup(found, length);
+	pthread_mutex_unlock(&core_live->define);
+	if (!found)
+		return KYMO_ERROR_NOT_FOUND;
+	if (!copy)
+		return KYMO_ERROR_NO_MEMORY;
+	*name = copy;
+	return KYMO_OK;
+}
+
 void core_define_fork_child(void)
 {
 	/* What the parent defined holds in the child, but it is another process. */

@@ -226,8 +226,11 @@ extern kymo_marker_hook_t kymo_marker_hook __attribute__((visibility("hidden")))
 __attribute__((weak, used, visibility("hidden"))) kymo_marker_hook_t kymo_marker_hook = {
 	NULL, NULL, NULL, 0, KYMO_MARKER_VERSION};
 
-/* A note that says where it is, for a libkymo that comes later. */
-__asm__(".pushsection .note.kymo,\"aG\",%note,kymo_marker_note,comdat\n"
+/*
+ * A note that says where it is, for a libkymo that comes later. One for each file that includes this:
+ * in a group, the linker would drop it with --gc-sections.
+ */
+__asm__(".pushsection .note.kymo,\"a\",%note\n"
 	".balign 4\n"
 	".long 5, 4, 1\n" /* length of the name, of what follows it; type */
 	".asciz \"Kymo\"\n"

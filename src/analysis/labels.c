@@ -3,13 +3,16 @@
 #include <string.h>
 
 #include "analysis/labels.h"
+#include "analysis/scopes.h"
 #include "stream/names.h"
+
+#define LABEL_MAX 80 /* of a range, whose name can be anything */
 
 const struct dimension dimensions[] = {
 	{BY_TRACE, "trace", "trace"},     {BY_RANK, "rank", "rank"},
 	{BY_PROCESS, "process", "process"}, {BY_THREAD, "thread", "thread"},
 	{BY_DEVICE, "device", "device"},  {BY_QUEUE, "queue", "queue"},
-	{BY_OP, "op", "name"},
+	{BY_SCOPE, "scope", "scope"},     {BY_OP, "op", "name"},
 };
 const unsigned dimension_count = sizeof(dimensions) / sizeof(*dimensions);
 
@@ -46,13 +49,14 @@ unsigned dimensions_of(enum tally_kind kind)
 	switch (kind) {
 	case TALLY_CALL:
 	case TALLY_ACTIVITY:
+		return any | BY_THREAD | BY_SCOPE | BY_OP;
 	case TALLY_MARKER:
 		return any | BY_THREAD | BY_OP;
 	case TALLY_DISPATCH:
 	case TALLY_COPY:
-		return any | BY_DEVICE | BY_QUEUE | BY_OP;
+		return any | BY_DEVICE | BY_QUEUE | BY_SCOPE | BY_OP;
 	case TALLY_SYNC:
-		return any | BY_THREAD | BY_QUEUE | BY_OP;
+		return any | BY_THREAD | BY_QUEUE | BY_SCOPE | BY_OP;
 	case TALLY_ERROR:
 		return any | BY_OP;
 	case TALLY_ALLOCATION:
@@ -117,7 +121,7 @@ static uint32_t copy_agent(const struct trace *t, const struct tally *row)
 static void label_copy(struct text *out, const struct trace *t, const struct tally *row)
 {
 	uint32_t op = row->key[1];
-	unsigned from = row->key[5] >> 8, to = row->key[5] & 0xff;
+	unsigned from = row->key[5] >> 8 & 0xff, to = row->key[5] & 0xff;
 
 	text_add(out, op < t->ops_count ? t->ops[op].name : "");
 	if (row->key[3] || row->key[4] || from || to) {
@@ -140,7 +144,11 @@ static void label_marker(struct text *out, const struct trace *t, const struct t
 
 	if (domain && domain < t->strings_count)
 		text_addf(out, "%s:", t->strings[domain].text);
-	text_add(out, name && name < t->strings_count ? t->strings[name].text : "(no name)");
+	if (!name || name >= t->strings_count)
+		text_add(out, "(no name)");
+	else
+		text_addf(out, "%.*s%s", LABEL_MAX, t->strings[name].text,
+			  t->strings[name].length > LABEL_MAX ? "..." : "");
 }
 
 static void label_op(struct text *out, const struct trace *t, enum tally_kind kind,
@@ -182,6 +190,19 @@ static void label_thread(struct text *out, const struct trace *t, uint32_t threa
 		text_addf(out, " %s", h->name);
 }
 
+static uint32_t scope_in(enum tally_kind kind, const struct tally *row)
+{
+	switch (kind) {
+	case TALLY_CALL:
+	case TALLY_ACTIVITY:
+		return row->key[3];
+	case TALLY_COPY:
+		return row->key[5] >> 16;
+	default:
+		return row->key[4];
+	}
+}
+
 void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 	       const struct tally *row, unsigned by)
 {
@@ -210,6 +231,9 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		break;
 	case BY_QUEUE:
 		label_queue(out, t, row->key[kind == TALLY_SYNC ? 3 : 2], true);
+		break;
+	case BY_SCOPE:
+		text_add(out, s->scopes ? scopes_text(s->scopes, scope_in(kind, row)) : "");
 		break;
 	default:
 		label_op(out, t, kind, row);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analysis/scopes.h"
 #include "analysis/summary.h"
 #include "formats/raw/scan.h"
 #ifdef KYMO_HAVE_SQLITE
@@ -15,6 +16,17 @@
 #endif
 
 /* ---- from raw ---------------------------------------------------------------------------------- */
+
+/* The scope an activity is counted for: device work belongs to the one it was submitted from. */
+static uint32_t scope_of(struct scopes *s, enum raw_kind kind, const union raw_any *any)
+{
+	uint64_t call = kind == RAW_KIND_DISPATCH ? any->dispatch.device.correlation
+			: kind == RAW_KIND_COPY   ? any->copy.device.correlation
+						  : 0;
+
+	return call ? scopes_path_of_call(s, any->rec.process, call)
+		    : scopes_path(s, any->rec.process, any->rec.scope);
+}
 
 static void add_activity(struct tallies *a, enum raw_kind kind, const union raw_any *any)
 {
@@ -50,7 +62,7 @@ static inline void add_call(struct tallies *a, struct raw_chunk *c, const struct
 }
 
 /* Records of a chunk end one after the other, so the last one tells when the trace ends. */
-static void add_chunk(struct tallies *a, struct raw_chunk *c, int64_t *last)
+static void add_chunk(struct tallies *a, struct scopes *scopes, struct raw_chunk *c, int64_t *last)
 {
 	struct rec_loss loss = {c->process, c->thread, c->lost, c->lost_after, c->lost_before};
 	struct wire_record w;
@@ -63,10 +75,17 @@ static void add_chunk(struct tallies *a, struct raw_chunk *c, int64_t *last)
 	while (raw_chunk_next(c, &w)) {
 		const struct raw_op *op = raw_chunk_op(c, w.op);
 
-		if (__builtin_expect(op->kind == RAW_KIND_CALL, 1))
+		if (__builtin_expect(op->kind == RAW_KIND_CALL, 1)) {
+			if (scopes)
+				a->scope = scopes_path(scopes, c->process, w.scope);
 			add_call(a, c, op, &w);
-		else
-			add_activity(a, raw_record(c, &w, &any), &any);
+		} else {
+			enum raw_kind kind = raw_record(c, &w, &any);
+
+			if (scopes)
+				a->scope = scope_of(scopes, kind, &any);
+			add_activity(a, kind, &any);
+		}
 		end = w.end;
 		some = true;
 	}
@@ -79,7 +98,8 @@ static void raw_free(void *source)
 	raw_trace_close(source);
 }
 
-static kymo_status_t read_raw(struct summary *s, const char *path, const struct format_options *o)
+static kymo_status_t read_raw(struct summary *s, const char *path, bool by_scope,
+			      const struct format_options *o)
 {
 	struct raw_trace *rt;
 	struct raw_scan scan;
@@ -93,11 +113,14 @@ static kymo_status_t read_raw(struct summary *s, const char *path, const struct 
 	s->source_free = raw_free;
 	s->trace = t = raw_trace_definitions(rt);
 	s->tallies = tallies_new(t);
-	if (!s->tallies)
+	if (by_scope)
+		s->scopes = scopes_new(rt);
+	if (!s->tallies || (by_scope && !s->scopes))
 		return KYMO_ERROR_NO_MEMORY;
+	s->tallies->scoped = by_scope;
 	raw_scan_init(&scan, rt);
 	while (raw_scan_next(&scan, &chunk)) {
-		add_chunk(s->tallies, &chunk, &t->end);
+		add_chunk(s->tallies, s->scopes, &chunk, &t->end);
 		if (o->progress)
 			o->progress(o->progress_data,
 				    (double)scan.bytes_done / (double)scan.bytes_total);
@@ -168,7 +191,7 @@ kymo_status_t summary_read(struct summary *s, const char *path, enum summary_sou
 	if (from == SUMMARY_STORE || (from == SUMMARY_ANY && store_ready(path)))
 		status = read_store(s, path, o);
 	else
-		status = read_raw(s, path, o);
+		status = read_raw(s, path, from == SUMMARY_SCOPES, o);
 	if (status != KYMO_OK)
 		summary_release(s);
 	return status;
@@ -177,6 +200,7 @@ kymo_status_t summary_read(struct summary *s, const char *path, enum summary_sou
 void summary_release(struct summary *s)
 {
 	tallies_free(s->tallies);
+	scopes_free(s->scopes);
 	if (s->source)
 		s->source_free(s->source);
 	free(s->path);

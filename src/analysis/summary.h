@@ -18,6 +18,7 @@ struct summary {
 	const struct trace *trace; /* borrowed from `source` */
 	struct tallies *tallies;   /* owned */
 	bool from_store;
+	struct scopes *scopes;     /* owned; of summaries by scope, else NULL */
 	void *source;              /* what keeps `trace` alive */
 	void (*source_free)(void *source);
 };
@@ -25,6 +26,7 @@ struct summary {
 enum summary_source {
 	SUMMARY_ANY,  /* the store when it is fresh, else raw */
 	SUMMARY_RAW,
+	SUMMARY_SCOPES, /* raw, in two passes: rows are kept apart by scope */
 	SUMMARY_STORE /* the store, built when it is missing or stale */
 };
 
@@ -36,7 +38,8 @@ void summary_release(struct summary *s);
 /* What rows stand for; several may be or'ed. */
 enum summary_by {
 	BY_TRACE = 1, BY_RANK = 2, BY_PROCESS = 4, BY_THREAD = 8, BY_DEVICE = 16, BY_QUEUE = 32,
-	BY_OP = 64
+	BY_OP = 64,
+	BY_SCOPE = 128 /* only of what SUMMARY_SCOPES has read */
 };
 
 /* Parses "thread,op"; 0 and *bad (a word of `text`, not terminated) when a word is unknown. */

@@ -637,8 +637,9 @@ kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned
 	summary_head(r, s, count);
 	if (applies(TALLY_CALL, by))
 		ok = all_calls(r, s, count, by, TALLY_CALL) &&
-		     all_calls(r, s, count, by, TALLY_ACTIVITY) &&
-		     ranges_table(r, s, count, by) && marks_table(r, s, count, by);
+		     all_calls(r, s, count, by, TALLY_ACTIVITY);
+	if (ok && applies(TALLY_MARKER, by))
+		ok = ranges_table(r, s, count, by) && marks_table(r, s, count, by);
 	if (ok && applies(TALLY_DISPATCH, by))
 		ok = device_table(r, s, count, by, false) && device_table(r, s, count, by, true);
 	if (ok && applies(TALLY_SYNC, by))

@@ -17,7 +17,7 @@ static struct summary_options options;
 #define AT(member) offsetof(struct summary_options, member)
 
 static const struct knob rows[] = {
-	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op", "op|thread|process|rank|device|queue|trace", NULL,
+	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op", "op|thread|process|rank|device|queue|scope|trace", NULL,
 	 "Summary", "What a row stands for; several words: a row for each combination"},
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
 	 "How it is printed; times in csv and json are nanoseconds"},
@@ -69,7 +69,8 @@ static int run_summary(int argc, char **argv)
 	if (!s)
 		return CLI_FAILURE;
 	for (int i = 0; i < argc && result == CLI_OK; i++) {
-		if (summary_read(&s[i], argv[i], SUMMARY_ANY, &o) != KYMO_OK)
+		if (summary_read(&s[i], argv[i], by & BY_SCOPE ? SUMMARY_SCOPES : SUMMARY_ANY,
+				 &o) != KYMO_OK)
 			result = CLI_FAILURE;
 		else
 			count++;

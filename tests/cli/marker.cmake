@@ -9,6 +9,12 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
 			$<TARGET_FILE:kymo> $<TARGET_FILE:libkymo> ${what})
 		list(APPEND tests cli.marker.${what})
 	endforeach()
+	if(TARGET annotated)
+		add_test(NAME cli.marker.device COMMAND ${Python3_EXECUTABLE} -B
+			${PROJECT_SOURCE_DIR}/tests/marker/test_marker.py ${PROJECT_SOURCE_DIR}
+			$<TARGET_FILE:kymo> $<TARGET_FILE:annotated> device)
+		list(APPEND tests cli.marker.device)
+	endif()
 	set_tests_properties(${tests} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()
 if(TARGET libkymo)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations, from the program to the trace: test_marker.py SOURCE KYMO LIBKYMO WHAT.
+"""Annotations, from the program to the trace: test_marker.py SOURCE KYMO LIBRARY WHAT.
 
 Programs are built here as a user builds them: with the header alone. WHAT is a front end (c, cpp,
-fortran, python), `hostile` or `late`. Exit status 77: there is no compiler for it."""
+fortran, python), `hostile`, `late` or `device` (LIBRARY: the bundled example). Exit status 77: there is no compiler for it."""
 import json
 import os
 import shutil
@@ -179,6 +179,35 @@ class Test:
               {"n": -3, "x": 0.5, "t": "text", "b": "010002", "big": 1 << 63, "more": 1})
         check("names", {"python main", "python worker"} <= self.names(), True)
         self.shown("decorated", "whole")
+
+    def test_device(self):
+        """Device work belongs to the scope it was submitted from."""
+        program = self.library  # the bundled example
+        if run(program).returncode == SKIPPED:
+            skip("no OpenCL device here")
+        self.record(program)
+        summary = json.loads(must(self.kymo, "summary", "--by", "scope,op", "--format", "json",
+                                  self.trace))
+        tables = summary["tables"]
+        rows = tables if isinstance(tables, dict) else {t["name"]: t for t in tables}
+        got = {(r["scope"], r["op"]): r["calls"] for r in rows["kernels"]["rows"]}
+        check("kernels by scope", got, {("solve/step", "scale"): 5,
+                                        ("solve/step/shift", "shift"): 5})
+        got = {r["scope"]: r["calls"] for r in rows["copies"]["rows"]}
+        check("copies by scope", got, {"solve": 1, "(no scope)": 1})
+        got = {r["scope"] for r in rows["opencl"]["rows"]}
+        check("calls by scope", got, {"(no scope)", "setup", "setup/build", "solve", "solve/step",
+                                      "solve/step/shift"})
+        rows = self.query("SELECT s.name, k.name AS kernel, count(*) AS n FROM kernels k JOIN "
+                          "scopes s ON s.scope = k.scope AND s.pid = k.pid GROUP BY 1, 2")
+        check("kernels joined to scopes", {(r["name"], r["kernel"]): r["n"] for r in rows},
+              {("step", "scale"): 5, ("shift", "shift"): 5})
+        payloads = self.query("SELECT payload FROM markers WHERE name = 'step' ORDER BY start")
+        check("numbers of steps", [json.loads(r["payload"]) if isinstance(r["payload"], str)
+                                   else r["payload"] for r in payloads],
+              [{"number": i} for i in range(5)])
+        queues = self.query("SELECT name FROM queue WHERE name <> ''")
+        check("name of the queue", queues, [{"name": "work"}])
 
     def test_hostile(self):
         program = self.c("hostile", "hostile.c")

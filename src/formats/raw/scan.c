@@ -128,8 +128,10 @@ bool raw_scan_next(struct raw_scan *s, struct raw_chunk *out)
 			pass_over(p, &b);
 			continue;
 		}
-		if (raw_chunk_init(p, i, &s->buffer, true, out))
-			return true;
+		if (!raw_chunk_init(p, i, &s->buffer, !s->ahead, out))
+			continue;
+		out->damaged = s->ahead; /* said already, as far as raw_chunk_damaged() goes */
+		return true;
 	}
 	return false;
 }

@@ -80,6 +80,7 @@ struct raw_scan {
 	struct raw_trace *rt;
 	uint32_t file, block;
 	struct raw_buffer buffer;
+	bool ahead; /* a pass before the one that counts: damage and losses are not noted */
 	uint64_t bytes_done, bytes_total; /* of all files, for progress */
 	/* Return false to leave a chunk out; base and last tick as in struct raw_block. May be NULL. */
 	bool (*wanted)(void *data, const struct raw_process *p, const struct raw_block *b);

@@ -174,7 +174,7 @@ CREATE VIEW kernels AS SELECT k.id, t.tid, 'KERNEL_DISPATCH' AS category, o.name
 	k.local_x AS workgroup_x, k.local_y AS workgroup_y, k.local_z AS workgroup_z,
 	k.call & 0xffffffffff AS stack_id, k.call & 0xffffffffff AS parent_stack_id,
 	ifnull(x.external, 0) AS corr_id, k.queued, k.submitted, k.submit, k.status, k.untimed,
-	k.early, k.call AS call_id
+	k.early, k.call AS call_id, x.scope
 	FROM dispatch k LEFT JOIN kernel kd ON kd.id = k.kernel LEFT JOIN string n ON n.id = kd.name
 	LEFT JOIN agent a ON a.id = k.agent LEFT JOIN queue q ON q.id = k.queue
 	LEFT JOIN process p ON p.id = k.process LEFT JOIN call c ON c.id = k.call
@@ -193,7 +193,7 @@ CREATE VIEW memory_copies AS SELECT m.id, 'MEMORY_COPY' AS category, 0 AS nid, p
 	m.call & 0xffffffffff AS stack_id, m.call & 0xffffffffff AS parent_stack_id,
 	ifnull(x.external, 0) AS corr_id, mo.name AS operation, m.source_kind, m.destination_kind,
 	m.blocking, m.queued, m.submitted, m.submit, m.status, m.untimed, m.early,
-	m.call AS call_id
+	m.call AS call_id, x.scope
 	FROM copy m LEFT JOIN op mo ON mo.id = m.op LEFT JOIN queue q ON q.id = m.queue
 	LEFT JOIN agent da ON da.id = m.destination_agent LEFT JOIN agent sa ON sa.id = m.source_agent
 	LEFT JOIN process p ON p.id = m.process LEFT JOIN call c ON c.id = m.call

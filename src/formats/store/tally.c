@@ -278,7 +278,8 @@ static struct tally *call_row(struct tallies *a, uint32_t thread, uint32_t op)
 		a->failed = true;
 		return NULL;
 	}
-	return t->ops[op] = tally_at(a, TALLY_CALL, (uint32_t[TALLY_KEYS]){process, thread, op});
+	return t->ops[op] = tally_at(a, TALLY_CALL, (uint32_t[TALLY_KEYS]){process, thread, op,
+								       a->scope});
 }
 
 static void add_error(struct tallies *a, uint32_t process, uint32_t op, int32_t status)
@@ -300,7 +301,7 @@ void tallies_call(struct tallies *a, uint32_t thread, uint32_t op, uint64_t dura
 	if (thread >= a->trace->threads_count || op >= a->trace->ops_count)
 		return;
 	t = &a->threads[thread];
-	row = t->ops ? t->ops[op] : NULL;
+	row = t->ops && !a->scoped ? t->ops[op] : NULL;
 	if (__builtin_expect(!row, 0) && !(row = call_row(a, thread, op)))
 		return;
 	if (__builtin_expect(parent != 0 || t->depth != 0, 0))
@@ -342,7 +343,8 @@ void tallies_other(struct tallies *a, const struct rec *r)
 	uint64_t duration = r->end > r->start ? (uint64_t)(r->end - r->start) : 0;
 	struct tally *row;
 
-	row = tally_at(a, TALLY_ACTIVITY, (uint32_t[TALLY_KEYS]){r->process, r->thread, r->op});
+	row = tally_at(a, TALLY_ACTIVITY,
+		       (uint32_t[TALLY_KEYS]){r->process, r->thread, r->op, a->scope});
 	if (!row)
 		return;
 	row->count++;
@@ -372,7 +374,7 @@ void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r)
 {
 	struct tally *row = tally_at(a, TALLY_DISPATCH,
 				     (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->queue,
-							    r->kernel});
+							    r->kernel, a->scope});
 
 	if (row)
 		add_device(a, row, &r->device);
@@ -380,7 +382,8 @@ void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r)
 
 void tallies_copy(struct tallies *a, const struct rec_copy *r)
 {
-	uint32_t kinds = (uint32_t)r->source_kind << 8 | r->destination_kind;
+	uint32_t scope = a->scope <= UINT16_MAX ? a->scope : UINT16_MAX;
+	uint32_t kinds = scope << 16 | (uint32_t)r->source_kind << 8 | r->destination_kind;
 	struct tally *row = tally_at(a, TALLY_COPY,
 				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op, r->queue,
 							    r->source_agent, r->destination_agent,
@@ -484,7 +487,7 @@ void tallies_sync(struct tallies *a, const struct rec_sync *r)
 	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
 	struct tally *row = tally_at(a, TALLY_SYNC,
 				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
-							    r->base.op, r->queue});
+							    r->base.op, r->queue, a->scope});
 
 	if (!row)
 		return;

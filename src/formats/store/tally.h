@@ -57,6 +57,9 @@ struct tallies {
 	struct tally_set set[TALLY_KINDS];
 	struct histogram_pool pool;
 	const struct trace *trace; /* of the records; borrowed, may be gone by tallies_free() */
+	bool scoped;               /* rows are kept apart by `scope`; they do not go to a store */
+	uint32_t scope;            /* of the next record, in key 3 of calls and activities, 4 of
+				      dispatches and syncs, 5 (<< 16) of copies */
 	bool failed;               /* memory ran out: the numbers are incomplete */
 	bool coarse;               /* histograms kept in the program are in it: 5 % */
 	uint64_t late;             /* allocations that came too late for an exact peak */

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scopes and their paths; see scopes.h. */
+#include "analysis/scopes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/raw/idmap.h"
+#include "formats/raw/read.h"
+
+#define DEPTH_MAX 512u /* of a path; what a sound trace cannot have */
+#define UNKNOWN   1u   /* path of scopes whose record is missing */
+
+/* An execution of a range. */
+struct node {
+	int64_t parent;
+	uint32_t process, name;
+	uint32_t path; /* 0: not yet known */
+};
+
+struct scopes {
+	const struct trace *trace;
+	uint32_t process_count;
+	struct idmap *nodes;   /* by process: scope to node */
+	struct idmap *submits; /* by process: id of a submitting call to its place in `within` */
+	struct node *node;
+	uint32_t node_count;
+	int64_t *within; /* scopes of submitting calls */
+	uint32_t within_count;
+	struct idmap path_of; /* path above << 32 | name */
+	char **paths;
+	uint32_t path_count;
+	bool failed;
+};
+
+/* Room for one more of an array that doubles. */
+static bool room(void *array, uint32_t count, size_t size)
+{
+	void *data;
+
+	if (count && (count & (count - 1)))
+		return true;
+	memcpy(&data, array, sizeof(data));
+	data = realloc(data, (count ? (size_t)count * 2 : 1) * size);
+	if (data)
+		memcpy(array, &data, sizeof(data));
+	return data != NULL;
+}
+
+static uint32_t add_path(struct scopes *s, char *text)
+{
+	if (!text || !room(&s->paths, s->path_count, sizeof(*s->paths))) {
+		free(text);
+		s->failed = true;
+		return UNKNOWN;
+	}
+	s->paths[s->path_count] = text;
+	return s->path_count++;
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------- */
+
+static void add_range(struct scopes *s, const struct rec_marker *r)
+{
+	uint32_t p = r->base.process;
+
+	if (!r->scope || p >= s->process_count)
+		return;
+	if (!room(&s->node, s->node_count, sizeof(*s->node)) ||
+	    !idmap_set(&s->nodes[p], (uint64_t)r->scope, s->node_count)) {
+		s->failed = true;
+		return;
+	}
+	s->node[s->node_count++] = (struct node){r->base.scope, p, r->name, 0};
+}
+
+static void add_submit(struct scopes *s, uint32_t p, const struct wire_record *w)
+{
+	if (p >= s->process_count)
+		return;
+	if (!room(&s->within, s->within_count, sizeof(*s->within)) ||
+	    !idmap_set(&s->submits[p], w->id, s->within_count)) {
+		s->failed = true;
+		return;
+	}
+	s->within[s->within_count++] = w->scope;
+}
+
+static void look_at(struct scopes *s, struct raw_chunk *c)
+{
+	struct wire_record w;
+	union raw_any any;
+
+	while (raw_chunk_next(c, &w)) {
+		const struct raw_op *op = raw_chunk_op(c, w.op);
+
+		if (op->kind == RAW_KIND_MARKER &&
+		    raw_record(c, &w, &any) == RAW_KIND_MARKER)
+			add_range(s, &any.marker);
+		else if (op->kind == RAW_KIND_CALL && w.scope &&
+			 (s->trace->ops[op->op].flags & KYMO_OP_SUBMITS))
+			add_submit(s, c->process, &w);
+	}
+}
+
+struct scopes *scopes_new(struct raw_trace *rt)
+{
+	struct scopes *s = calloc(1, sizeof(*s));
+	struct raw_scan scan;
+	struct raw_chunk chunk;
+
+	if (!s)
+		return NULL;
+	s->trace = raw_trace_definitions(rt);
+	s->process_count = s->trace->processes_count;
+	s->nodes = calloc(s->process_count, sizeof(*s->nodes));
+	s->submits = calloc(s->process_count, sizeof(*s->submits));
+	/* Index 0 of each is "none". */
+	s->failed = !s->nodes || !s->submits || !room(&s->node, 0, sizeof(*s->node)) ||
+		    !room(&s->within, 0, sizeof(*s->within));
+	s->node_count = s->within_count = 1;
+	add_path(s, strdup(""));
+	add_path(s, strdup("(not recorded)"));
+	raw_scan_init(&scan, rt);
+	scan.ahead = true;
+	while (!s->failed && raw_scan_next(&scan, &chunk))
+		look_at(s, &chunk);
+	raw_scan_finish(&scan);
+	if (!s->failed)
+		return s;
+	scopes_free(s);
+	return NULL;
+}
+
+void scopes_free(struct scopes *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; s->nodes && i < s->process_count; i++)
+		idmap_release(&s->nodes[i]);
+	for (uint32_t i = 0; s->submits && i < s->process_count; i++)
+		idmap_release(&s->submits[i]);
+	for (uint32_t i = 0; i < s->path_count; i++)
+		free(s->paths[i]);
+	idmap_release(&s->path_of);
+	free(s->nodes);
+	free(s->submits);
+	free(s->node);
+	free(s->within);
+	free(s->paths);
+	free(s);
+}
+
+/* ---- paths ------------------------------------------------------------------------------------- */
+
+static uint32_t path_below(struct scopes *s, uint32_t above, uint32_t name)
+{
+	uint64_t key = (uint64_t)above << 32 | name;
+	uint32_t path = idmap_get(&s->path_of, key);
+	const char *text = name ? s->trace->strings[name].text : "(no name)";
+	size_t a, b;
+	char *whole;
+
+	if (path)
+		return path;
+	a = strlen(s->paths[above]);
+	b = strlen(text);
+	whole = malloc(a + b + 2);
+	if (whole) {
+		memcpy(whole, s->paths[above], a);
+		whole[a] = '/';
+		memcpy(whole + a + (a != 0), text, b + 1);
+	}
+	path = add_path(s, whole);
+	if (!idmap_set(&s->path_of, key, path))
+		s->failed = true;
+	return path;
+}
+
+static uint32_t path_at(struct scopes *s, uint32_t process, int64_t scope, uint32_t depth)
+{
+	uint32_t i, above;
+
+	if (!scope)
+		return 0;
+	i = process < s->process_count ? idmap_get(&s->nodes[process], (uint64_t)scope) : 0;
+	if (!i || depth == DEPTH_MAX)
+		return UNKNOWN;
+	if (!s->node[i].path) {
+		s->node[i].path = UNKNOWN; /* ends a cycle, which only a damaged trace has */
+		above = path_at(s, process, s->node[i].parent, depth + 1);
+		s->node[i].path = path_below(s, above, s->node[i].name);
+	}
+	return s->node[i].path;
+}
+
+uint32_t scopes_path(struct scopes *s, uint32_t process, int64_t scope)
+{
+	return path_at(s, process, scope, 0);
+}
+
+uint32_t scopes_path_of_call(struct scopes *s, uint32_t process, uint64_t call)
+{
+	uint32_t i = process < s->process_count ? idmap_get(&s->submits[process], call) : 0;
+
+	return i ? scopes_path(s, process, s->within[i]) : 0;
+}
+
+const char *scopes_text(const struct scopes *s, uint32_t path)
+{
+	return path && path < s->path_count ? s->paths[path] : "(no scope)";
+}

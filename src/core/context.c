@@ -151,6 +151,7 @@ kymo_status_t kymo_context_destroy(kymo_context_t context)
 	c->used = false;
 	c->buffer = NULL;
 	unlock();
+	core_wanted_notify();
 	if (b)
 		core_buffer_release(b);
 	return KYMO_OK;

@@ -35,6 +35,7 @@ struct marker_thread {
 	struct marker_thread *next, **link; /* of all threads, under `threads` */
 	struct cap_thread *owner;
 	_Atomic uint32_t depth;
+	uint32_t generation; /* of who listened when the ranges were pushed */
 	uint32_t deeper;    /* pushed beyond the limit */
 	uint32_t inherited; /* pushed before a fork, or ended by the end of the process */
 	int64_t next_scope, scope_limit;
@@ -68,6 +69,7 @@ static struct marker_thread *thread_add(struct cap_thread *t)
 	if (!m)
 		return NULL;
 	m->owner = t;
+	m->generation = atomic_load(&marker_generation);
 	pthread_mutex_lock(&core_live->threads);
 	m->next = threads;
 	m->link = &threads;
@@ -76,6 +78,15 @@ static struct marker_thread *thread_add(struct cap_thread *t)
 	threads = m;
 	pthread_mutex_unlock(&core_live->threads);
 	return current = m;
+}
+
+/* Pushes and pops went unheard meanwhile: nothing is known to be open. */
+static void forget(struct cap_thread *t, struct marker_thread *m)
+{
+	m->generation = atomic_load(&marker_generation);
+	atomic_store(&m->depth, 0);
+	m->deeper = m->inherited = 0;
+	t->scope = 0;
 }
 
 static inline struct cap_thread *thread_any(struct marker_thread **m)
@@ -88,9 +99,15 @@ static inline struct cap_thread *thread_any(struct marker_thread **m)
 			return NULL;
 	}
 	*m = current;
-	if (cap_unlikely(!*m))
+	if (cap_unlikely(!*m)) {
 		*m = thread_add(t);
-	return *m ? t : NULL;
+		if (!*m)
+			return NULL;
+	}
+	if (cap_unlikely((*m)->generation !=
+			 atomic_load_explicit(&marker_generation, memory_order_relaxed)))
+		forget(t, *m);
+	return t;
 }
 
 /* State of the calling thread; NULL inside Kymo or a tool, whose annotations are not the program's. */

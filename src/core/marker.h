@@ -55,6 +55,8 @@ extern struct cap_op marker_ops[MARKER_OPS];
 /* Tools listen or not; unknown until the first annotation of the process. */
 enum marker_state { MARKER_UNKNOWN, MARKER_DEAF, MARKER_LISTENING };
 extern _Atomic uint32_t marker_state;
+/* Rises when somebody listens again after nobody did: what threads have open by then is not known. */
+extern _Atomic uint32_t marker_generation;
 
 /* True if somebody listens; finds out if need be. */
 bool marker_begin(void);

@@ -9,7 +9,7 @@
 #include <link.h>
 #include <string.h>
 
-_Atomic uint32_t marker_state;
+_Atomic uint32_t marker_state, marker_generation;
 
 static pthread_mutex_t hooks_lock = PTHREAD_MUTEX_INITIALIZER;
 static kymo_marker_hook_t *hooks;
@@ -81,6 +81,8 @@ static void wanted(uint32_t activities)
 {
 	uint32_t state = anybody_listens() ? MARKER_LISTENING : MARKER_DEAF;
 
+	if (atomic_load(&marker_state) == MARKER_DEAF && state == MARKER_LISTENING)
+		atomic_fetch_add(&marker_generation, 1);
 	atomic_store(&marker_state, state);
 	hooks_set(state == MARKER_LISTENING ? &api : NULL);
 }

@@ -132,6 +132,11 @@ class Test:
         row = self.one("across")
         check("started and stopped by two", row["starter_tid"] not in (None, row["tid"]), True)
         self.shown("whole", "library", "across")
+        if "perfetto" in must(self.kymo, "list", "formats"):
+            file = self.path("t.pftrace")
+            must(self.kymo, "export", "--to", "perfetto", "-o", file, self.trace)
+            must(sys.executable, "-B", os.path.join(self.source, "tests/golden/perfetto_check.py"),
+                 file, "--expect", "totals.slices=11", "totals.unfinished=0")
         nm = must("nm", "-D", self.path("front"))
         check("symbols of Kymo that the program needs", [w for w in nm.split() if "kymo" in w], [])
 

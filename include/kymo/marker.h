@@ -227,8 +227,8 @@ __attribute__((weak, used, visibility("hidden"))) kymo_marker_hook_t kymo_marker
 	NULL, NULL, NULL, 0, KYMO_MARKER_VERSION};
 
 /*
- * A note that says where it is, for a libkymo that comes later. One for each file that includes this:
- * in a group, the linker would drop it with --gc-sections.
+ * A note that says where it is, for a libkymo that comes later. One for each file that includes
+ * this: in a group, the linker would drop it with --gc-sections.
  */
 __asm__(".pushsection .note.kymo,\"a\",%note\n"
 	".balign 4\n"

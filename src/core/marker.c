@@ -110,7 +110,7 @@ static inline struct cap_thread *thread_any(struct marker_thread **m)
 	return t;
 }
 
-/* State of the calling thread; NULL inside Kymo or a tool, whose annotations are not the program's. */
+/* State of the thread; NULL inside Kymo or a tool: their annotations are not the program's. */
 static inline struct cap_thread *thread_get(struct marker_thread **m)
 {
 	struct cap_thread *t = thread_any(m);
@@ -820,8 +820,7 @@ static void note_faults(void)
 		[FAULT_MANY] = "a range was started while 65536 were open and not recorded",
 		[FAULT_NULL] = "an annotation was given no text, or invalid values",
 		[FAULT_CUT_TEXT] = "a text longer than 512 bytes was cut",
-		[FAULT_CUT_PAYLOAD] = "a payload was cut or left out: values are kept up to 256 "
-				      "bytes, 800 bytes in all",
+		[FAULT_CUT_PAYLOAD] = "a value longer than 256 bytes, or beyond 800 in all, was cut",
 		[FAULT_NAMES] = "a name beyond the first 65536 is not counted apart",
 	};
 

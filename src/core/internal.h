@@ -100,7 +100,7 @@ bool core_stack_wanted(uint16_t wire);
 
 struct core_buffer {
 	bool used;
-	bool ready;        /* the pool exists in this process */
+	_Atomic bool ready; /* the pool exists in this process */
 	bool refused;      /* share() failed: nothing is recorded */
 	bool defines;      /* has all definitions so far; under `define` */
 	uint8_t index;     /* into cap_thread.rings */

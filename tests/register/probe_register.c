@@ -57,11 +57,12 @@ static kymo_status_t look(const kymo_registration_info_t *info, void *data)
 	int *states = data;
 
 	CHECK(info->size == sizeof(*info) && info->id.handle && info->entries);
+	CHECK(strcmp(info->name, "small") != 0 || (int)info->instance == states[0]++);
 	states[info->state]++;
 	return KYMO_OK;
 }
 
-/* Registrations in each state. */
+/* Registrations in each state; those named "small" are counted at 0. */
 static void states(int *out)
 {
 	kymo_status_t (*each)(kymo_registration_fn, void *) = NULL;
@@ -231,6 +232,7 @@ static void instances(void)
 {
 	static struct small tables[INSTANCES];
 	kymo_registration_id_t id, last = {0};
+	int s[6];
 
 	load_register();
 	for (int i = 0; i < INSTANCES; i++) {
@@ -239,9 +241,13 @@ static void instances(void)
 		CHECK(id.handle > last.handle);
 		last = id;
 	}
+	/* The same table again: its entries are wrapped already. */
+	CHECK_EQUAL(register_small(&tables[0], "small", &id), KYMO_OK);
 	for (int i = 0; i < INSTANCES; i++)
 		CHECK_EQUAL(tables[i].which(), i % 8);
 	CHECK_EQUAL(seen("small", "which"), INSTANCES);
+	states(s);
+	CHECK_EQUAL(s[0], INSTANCES + 1);
 }
 
 static pthread_barrier_t barrier;
@@ -360,7 +366,7 @@ static void bad_input(void)
 	r.desc = &d;
 	expect(KYMO_ERROR_INCOMPATIBLE, &r);
 	states(s);
-	for (int i = 0; i < 6; i++)
+	for (int i = 1; i < 6; i++)
 		CHECK_EQUAL(s[i], 0);
 	CHECK_EQUAL(t.which(), 3);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <kymo/tool.h>
 
@@ -69,12 +70,27 @@ static uint8_t byte(void)
 
 static jmp_buf jump;
 
+/* An unwinder passes the wrapper's frame and finds the test behind it. */
+static void traced(void **state);
+static int frames, frames_of_test;
+
+static _Unwind_Reason_Code frame(struct _Unwind_Context *c, void *data)
+{
+	void *function = _Unwind_FindEnclosingFunction((void *)_Unwind_GetIP(c));
+
+	frames++;
+	frames_of_test += function == (void *)(uintptr_t)traced;
+	return _URC_NO_REASON;
+}
+
 static void leaves(int how)
 {
 	if (how == 1)
 		longjmp(jump, 1);
 	if (how == 2)
 		pthread_exit((void *)5);
+	if (how == 3)
+		_Unwind_Backtrace(frame, NULL);
 }
 
 static struct table {
@@ -321,6 +337,14 @@ static void unwinding(void **state)
 	assert_int_equal(cleanup_ran, 1);
 }
 
+static void traced(void **state)
+{
+	frames = frames_of_test = 0;
+	table.leaves(3);
+	assert_int_equal(frames_of_test, 1);
+	assert_true(frames > 4); /* leaves, wrapper, this, cmocka, main, ... */
+}
+
 static void counted(void **state)
 {
 	const uint64_t number = (uint64_t)(uintptr_t)token;
@@ -428,7 +452,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(integers), TEST(floating), TEST(outputs), TEST(results), TEST(recursion),
-		TEST(long_jumps), TEST(unwinding), TEST(counted), TEST(forks), TEST(structures),
+		TEST(long_jumps), TEST(unwinding), TEST(traced), TEST(counted), TEST(forks), TEST(structures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

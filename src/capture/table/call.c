@@ -6,6 +6,14 @@
 
 #define STRING_CAP 256u
 
+static const char *pointer_at(const char *at)
+{
+	void *pointer;
+
+	memcpy(&pointer, at, sizeof(pointer));
+	return pointer;
+}
+
 static const void *place_of(const struct table_call *c, const struct table_field *f)
 {
 	const char *at = NULL;
@@ -28,11 +36,9 @@ static const void *place_of(const struct table_call *c, const struct table_field
 		break;
 	}
 	if (f->indirect)
-		memcpy(&at, at, sizeof(at));
+		at = pointer_at(at);
 	at += f->offset;
-	if (f->deref)
-		memcpy(&at, at, sizeof(at));
-	return at;
+	return f->deref ? pointer_at(at) : at;
 }
 
 static uint64_t load(const void *at, const struct table_field *f)

@@ -143,6 +143,7 @@ struct cap_frame {
 	uint64_t inside; /* ticks spent in traced calls inside; kept for tallies, else 0 */
 	const void *sp;  /* of the wrapper: frames below a live stack pointer are dead */
 	struct cap_op *op;
+	const void *caller; /* return address of the call */
 	uint32_t site;
 	uint32_t stack;
 	int32_t status;
@@ -296,6 +297,7 @@ static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct 
 	f->sp = sp;
 	f->op = op;
 	site = cap_site(t, caller);
+	f->caller = caller;
 	f->site = site;
 	f->stack = 0;
 	f->status = 0;

@@ -142,6 +142,7 @@ void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 		.size = sizeof(r), .op = f->op->number, .phase = (kymo_phase_t)phase,
 		.thread = t->index, .tid = t->tid, .correlation = f->id, .parent = f->parent,
 		.scope = f->scope, .status = f->status, .args = args,
+		.call_site = f->caller,
 	};
 
 	if (!d || !user)

@@ -43,6 +43,8 @@ static int real_add(int a, uint64_t b)
 	return b == 13 ? -5 : 0;
 }
 
+static const void *expected_site; /* the return address of the last call that was wanted */
+
 static __attribute__((noinline)) int add(int a, uint64_t b, const char *name, const int *list,
 					 size_t n, void *p)
 {
@@ -52,6 +54,7 @@ static __attribute__((noinline)) int add(int a, uint64_t b, const char *name, co
 
 	if (!f)
 		return real_add(a, b);
+	expected_site = __builtin_return_address(0);
 	if (f->callbacks)
 		cap_callbacks(f, NULL, CAP_ENTER);
 	ret = real_add(a, b);
@@ -265,6 +268,7 @@ static uint64_t last_enter;
 static void callback(kymo_context_t context, const kymo_callback_record_t *r, void *data)
 {
 	assert_ptr_equal(data, &enters);
+	assert_true(r->call_site == expected_site);
 	add(1, 1, NULL, NULL, 0, NULL); /* must not come back here */
 	if (r->phase == KYMO_PHASE_ENTER) {
 		enters++;

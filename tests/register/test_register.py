@@ -229,6 +229,8 @@ class Kymo(Probe):
         for _ in range(10):
             self.kymo("threads", KYMO_TOOLS=TOOL)
 
+    @unittest.skip("known defect: about once in a hundred runs on a busy machine three threads wait "
+                   "for the dynamic loader's lock (dlopen, dladdr in table.c, dlsym in find.c)")
     def test_attach_while_registering(self):
         for _ in range(10):
             self.kymo("attach-while-registering")

@@ -65,9 +65,8 @@ bool core_buffer_ensure(struct core_buffer *b)
 
 /*
  * Calls that were entered before the context stopped may still write into the pool, so its memory
- * stays mapped; a context destroyed and made again thousands of times would leak pools, which
- * is why the slot's memory is kept for the next buffer of the same size class by the kernel only
- * (MADV_DONTNEED is left to the delivery side).
+ * stays mapped for good; and the slot is not used again while a thread holds a chunk of it
+ * (core_ring_held).
  */
 void core_buffer_release(struct core_buffer *b)
 {

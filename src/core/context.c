@@ -259,7 +259,7 @@ unsigned core_context_wants(const struct core_context *c, const struct cap_domai
 static struct core_buffer *buffer_free_slot(void)
 {
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
-		if (!core_buffers[i].used) {
+		if (!core_buffers[i].used && !core_ring_held(i)) {
 			core_buffers[i].index = (uint8_t)i;
 			return &core_buffers[i];
 		}

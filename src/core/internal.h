@@ -153,6 +153,8 @@ void core_deliver_stop(struct core_buffer *b);
 void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data);
 /* Hands over the chunk a ring fills. Only by the owning thread. */
 void core_ring_close(struct core_buffer *b, struct wire_ring *r);
+/* Some live thread is filling a chunk of the buffer in this slot, or of one that was there. */
+bool core_ring_held(uint32_t slot);
 /* Begins a chunk; false: none to be had. */
 bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
 		    enum wire_chunk_type type);

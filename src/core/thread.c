@@ -457,6 +457,26 @@ void core_ring_close(struct core_buffer *b, struct wire_ring *r)
 	core_pool_put(b->pool, (uint32_t)(offset / b->pool->chunk_size));
 }
 
+struct held {
+	uint32_t slot;
+	bool held;
+};
+
+static void look_held(struct cap_thread *t, void *data)
+{
+	struct held *h = data;
+
+	h->held |= t->rings[h->slot].chunk != NULL;
+}
+
+bool core_ring_held(uint32_t slot)
+{
+	struct held h = {slot, false};
+
+	core_threads_each(look_held, &h);
+	return h.held;
+}
+
 static void fill_open_calls(const struct cap_thread *t, struct wire_chunk *c)
 {
 	uint32_t n = t->depth < WIRE_OPEN_MAX ? t->depth : WIRE_OPEN_MAX;

@@ -383,6 +383,41 @@ static void test_drain_of_live_threads(void **state)
 	pthread_barrier_destroy(&barrier);
 }
 
+/* ---- a thread outlives a buffer, and another takes its place ---- */
+
+static void *recording_twice(void *arg)
+{
+	for (int round = 0; round < 2; round++) {
+		pthread_barrier_wait(&barrier); /* the context of this round is started */
+		for (int i = 0; i < 5; i++)
+			add(i, (uint64_t)round, "twice", NULL, 0, NULL);
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+static void test_buffer_after_buffer(void **state)
+{
+	kymo_buffer_t b;
+	kymo_context_t c;
+	pthread_t t;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	assert_int_equal(pthread_create(&t, NULL, recording_twice, NULL), 0);
+	for (uint64_t round = 0; round < 2; round++) {
+		c = make(KYMO_POLICY_BLOCK, 0, &b);
+		assert_int_equal(kymo_context_start(c), KYMO_OK);
+		pthread_barrier_wait(&barrier);
+		pthread_barrier_wait(&barrier);
+		DRAIN(c);
+		assert_int_equal(seen_count, 5);
+		assert_true(seen[0].b == round);
+		assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+	}
+	pthread_join(t, NULL);
+	pthread_barrier_destroy(&barrier);
+}
+
 static void test_drop_is_exact(void **state)
 {
 	kymo_buffer_t b;
@@ -484,6 +519,7 @@ int main(void)
 		cmocka_unit_test(test_callbacks_beside_buffer),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_drain_of_live_threads),
+		cmocka_unit_test(test_buffer_after_buffer),
 		cmocka_unit_test(test_drop_is_exact),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_bad_arguments),

@@ -93,6 +93,7 @@ static int wrapper(void *handle, uint32_t index, size_t size, const void *value)
 		wire_pointer(&e, 3, value);
 		cap_commit(f, &e);
 	}
+	cap_done(f);
 	return result;
 }
 
@@ -103,7 +104,8 @@ int bench_activity(void *handle, uint32_t index, size_t size, const void *value)
 	struct wire_enc e;
 
 	__asm__ volatile("" ::"r"(activity) : "memory"); /* values are not known to the compiler */
-	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], now, now, DISPATCH_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], NULL, now, now,
+				DISPATCH_FIELDS))
 		return -1;
 #pragma GCC unroll 32 /* field numbers are constants in backends */
 	for (unsigned i = 0; i < DISPATCH_FIELDS; i++)
@@ -177,9 +179,15 @@ static kymo_status_t (*const readers[])(int, uint64_t, void *) = {
 	[BENCH_NOBODY] = share_with_nobody,
 };
 
+/* What the recorder records. */
+static bool recorded(const kymo_domain_desc_t *domain, uint32_t op, void *data)
+{
+	return !(domain->ops[op].flags & KYMO_OP_OBJECT);
+}
+
 static kymo_status_t make_context(const struct bench_recording *r)
 {
-	kymo_selection_t all = {sizeof(all), NULL, NULL, NULL};
+	kymo_selection_t all = {.size = sizeof(all), .select = recorded};
 	kymo_buffer_desc_t d = {
 		.size = sizeof(d),
 		.bytes = r->bytes,

@@ -59,8 +59,30 @@ typedef struct kymo_tool {
 typedef const kymo_tool_t *(*kymo_configure_fn)(uint32_t version, const char *library_version,
 						uint32_t priority);
 
-/* Registers a tool now, whatever runtimes are already up. ERROR_INCOMPATIBLE: sizes do not fit. */
+/*
+ * Registers a tool now, whatever runtimes are already up; a tool that is registered already, or does
+ * not want to, is KYMO_OK. The library that holds `configure` stays loaded until the tool is detached,
+ * whatever dlclose() says. ERROR_INCOMPATIBLE: sizes do not fit. ERROR_FINALIZED: the process ends.
+ */
 KYMO_EXPORT kymo_status_t kymo_force_configure(kymo_configure_fn configure);
+
+/*
+ * Takes the tool out: `finalize` is called (if set), the contexts that it made from its configure,
+ * initialise or callback functions are destroyed, and no function of it is called any more once this
+ * returns; callbacks that are running on other threads are waited for. Called from one of the tool's
+ * own callbacks, that one goes on to its end and the library stays loaded for good. The same tool may
+ * be configured again. ERROR_NOT_FOUND: no such tool.
+ */
+KYMO_EXPORT kymo_status_t kymo_tool_detach(const kymo_tool_t *tool);
+
+typedef enum kymo_state {
+	KYMO_STATE_NONE = 0,       /* nothing has been registered in this process yet */
+	KYMO_STATE_RUNNING = 1,
+	KYMO_STATE_FINALIZING = 2, /* buffers are being delivered, tools told the end */
+	KYMO_STATE_FINALIZED = 3   /* functions that change something return ERROR_FINALIZED */
+} kymo_state_t;
+
+KYMO_EXPORT kymo_state_t kymo_process_state(void);
 
 /* Version of the library, "0.1.0". */
 KYMO_EXPORT const char *kymo_version(void);
@@ -73,14 +95,21 @@ KYMO_EXPORT uint64_t kymo_time(void);
 
 /* ---- contexts --------------------------------------------------------------------------------- */
 
-/* A bundle of services, switched on and off as one. At most 64 in a process. */
+/*
+ * A bundle of services, switched on and off as one. As many as memory allows; 64 of them may have
+ * buffers at one time.
+ */
 typedef struct kymo_context {
 	uint64_t handle;
 } kymo_context_t;
 
 KYMO_EXPORT kymo_status_t kymo_context_create(kymo_context_t *out);
 
-/* Stops and frees it; buffered records not yet delivered are delivered first. */
+/*
+ * Stops and frees it. Buffered records not yet delivered are delivered first; callbacks that are
+ * running on other threads are waited for, and none is called afterwards. Calls that have not
+ * returned by then leave no record.
+ */
 KYMO_EXPORT kymo_status_t kymo_context_destroy(kymo_context_t context);
 
 /* Calls entered from now on are seen. Starting a started context is KYMO_OK. */
@@ -100,17 +129,40 @@ KYMO_EXPORT kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool
 /* ---- services ----------------------------------------------------------------------------------- */
 
 /*
+ * A piece of work that is submitted or done, as filters see it. Ids are those that fields of kind
+ * KYMO_KIND_REF carry ("agent", "queue", "kernel") and of allocations; 0: none or not known.
+ */
+typedef struct kymo_work {
+	size_t size; /* sizeof(kymo_work_t) */
+	const kymo_domain_desc_t *domain; /* an activity domain */
+	uint32_t op;
+	uint32_t agent, queue, kernel;
+	uint64_t memory[2]; /* ids of allocations: of a copy source and destination */
+	uint64_t bytes;
+	uint64_t correlation; /* of the call that submits it, or 0 */
+} kymo_work_t;
+
+/*
  * Which operations a service covers: those of `domain` (NULL: of every domain, also ones that
- * are registered later) for which `select` answers true (NULL: all).
+ * are registered later) for which `select` answers true (NULL: all). `select` is asked once for each
+ * op, when the service is added or the domain is registered; it must not call functions that change
+ * contexts (they return ERROR_STATE).
+ * Of activity domains only the work that `filter` accepts is recorded or called back (NULL: all). It
+ * is asked when work is submitted, on the thread that submits it.
  */
 typedef struct kymo_selection {
 	size_t size; /* sizeof(kymo_selection_t) */
 	const char *domain;
 	bool (*select)(const kymo_domain_desc_t *domain, uint32_t op, void *data);
 	void *data;
+	bool (*filter)(const kymo_work_t *work, void *data);
 } kymo_selection_t;
 
-typedef enum kymo_phase { KYMO_PHASE_ENTER = 1, KYMO_PHASE_EXIT = 2 } kymo_phase_t;
+typedef enum kymo_phase {
+	KYMO_PHASE_ENTER = 1,
+	KYMO_PHASE_EXIT = 2,
+	KYMO_PHASE_COMPLETE = 3 /* activities: called once, when everything about them is known */
+} kymo_phase_t;
 
 typedef struct kymo_callback_record {
 	size_t size;
@@ -131,14 +183,19 @@ typedef struct kymo_callback_record {
 	 */
 	const void *args;
 	uint64_t *user;       /* a word of the tool's own, kept from ENTER to EXIT of this call */
+	uint64_t start;       /* of activities: ns */
+	uint64_t end;
+	const void *internal; /* for kymo_callback_value() */
 } kymo_callback_record_t;
 
 typedef void (*kymo_callback_fn)(kymo_context_t context, const kymo_callback_record_t *record,
 				 void *data);
 
 /*
- * Calls `callback` at enter and exit of the selected ops, on the thread that makes the call. Calls
- * of traced runtimes made by the callback run untraced. Allowed while the context is started.
+ * Calls `callback` at enter and exit of the selected ops, on the thread that makes the call; of
+ * activities once, on the thread that finds them complete. Who saw a call enter sees it exit, whatever
+ * is started or stopped meanwhile. Calls of traced runtimes made by the callback run untraced and are
+ * counted (kymo_inner_calls). Allowed while the context is started.
  */
 KYMO_EXPORT kymo_status_t kymo_callback_service(kymo_context_t context,
 						const kymo_selection_t *selection,
@@ -150,6 +207,21 @@ KYMO_EXPORT kymo_status_t kymo_callback_service(kymo_context_t context,
  */
 KYMO_EXPORT kymo_status_t kymo_stack_service(kymo_context_t context,
 					     const kymo_selection_t *selection);
+
+/*
+ * Asks `request` at the enter of the selected ops for the external id of the call: of its records in
+ * this context, and of the device work that it submits. It comes in place of the value that was
+ * pushed.
+ */
+typedef uint64_t (*kymo_external_request_fn)(kymo_context_t context,
+					     const kymo_callback_record_t *record, void *data);
+KYMO_EXPORT kymo_status_t kymo_external_request_service(kymo_context_t context,
+							const kymo_selection_t *selection,
+							kymo_external_request_fn request,
+							void *data);
+
+/* Calls into traced runtimes that tools made from their callbacks, and that ran untraced, so far. */
+KYMO_EXPORT uint64_t kymo_inner_calls(void);
 
 /* ---- buffers ------------------------------------------------------------------------------------ */
 
@@ -239,9 +311,25 @@ KYMO_EXPORT kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 
 /* ---- ids -------------------------------------------------------------------------------------- */
 
+/*
+ * Correlation ids: one for each traced call, unique in the process, carried by everything that the
+ * call submits. When the call has returned and all its work is done and recorded, activity domain
+ * "retirement" says so, once: nothing carries the id afterwards.
+ */
+
 /* A value of the tool's own on the records of this context and the calling thread, as a stack. */
 KYMO_EXPORT kymo_status_t kymo_external_push(kymo_context_t context, uint64_t value);
+/* `value` may be NULL. ERROR_STATE: nothing was pushed. */
 KYMO_EXPORT kymo_status_t kymo_external_pop(kymo_context_t context, uint64_t *value);
+
+/* Index of the calling thread, as in records; 0: Kymo cannot work here. */
+KYMO_EXPORT uint32_t kymo_thread_index(void);
+
+/* The same for another thread, by its index. ERROR_NOT_FOUND: it has ended, or was never seen. */
+KYMO_EXPORT kymo_status_t kymo_external_push_thread(kymo_context_t context, uint32_t thread,
+						    uint64_t value);
+KYMO_EXPORT kymo_status_t kymo_external_pop_thread(kymo_context_t context, uint32_t thread,
+						   uint64_t *value);
 
 /* Opens a scope (an execution of a range) on the calling thread, child of the innermost one. */
 KYMO_EXPORT kymo_status_t kymo_scope_push(int64_t *scope);
@@ -273,11 +361,60 @@ typedef struct kymo_value {
 	uint32_t count; /* elements stored */
 	uint32_t total; /* elements there were */
 	uint32_t width; /* of an element in `data`; less than its size: unsigned, extend with zero */
+	uint8_t kind;   /* kymo_kind_t: the field's, of an element the element's */
+	const void *address; /* of the value: `data`, or within this structure; `field->size` bytes */
 } kymo_value_t;
 
 /* Value of field `index` of a buffered record. ERROR_NOT_FOUND: there is no such field. */
 KYMO_EXPORT kymo_status_t kymo_record_value(const kymo_record_t *record, uint32_t index,
 					    kymo_value_t *out);
+
+/*
+ * Value of field `index` of what a callback was told, during the callback; what the call has not
+ * written yet is not present at ENTER. ERROR_UNSUPPORTED: the op's arguments are not known.
+ */
+KYMO_EXPORT kymo_status_t kymo_callback_value(const kymo_callback_record_t *record, uint32_t index,
+					      kymo_value_t *out);
+
+/*
+ * Element `index` of a string, bytes or array: `out` is a scalar of the element's kind, its `field`
+ * that of the array. ERROR_NOT_FOUND: not stored.
+ */
+KYMO_EXPORT kymo_status_t kymo_value_element(const kymo_value_t *value, uint32_t index,
+					     kymo_value_t *out);
+
+/*
+ * The value as text ("CL_MEM_READ_WRITE", "0x5581...", "[1, 2, 3]", "\"abc\""), terminated, cut to
+ * `size` bytes. `length` (may be NULL) gets what the whole text needs, without the terminator.
+ */
+KYMO_EXPORT kymo_status_t kymo_value_text(const kymo_value_t *value, char *out, size_t size,
+					  size_t *length);
+
+/* Number of an op by its name. Numbers and names of a domain stay the same in later versions. */
+KYMO_EXPORT kymo_status_t kymo_op_find(const kymo_domain_desc_t *domain, const char *name,
+				       uint32_t *op);
+
+/* Name of a value of a set, borrowed for ever. ERROR_NOT_FOUND: it has none. */
+KYMO_EXPORT kymo_status_t kymo_enum_name(const kymo_enum_set_t *set, int64_t value,
+					 const char **name);
+
+/* Members of the structures that tools are given, for those that cannot include this header. */
+typedef struct kymo_member {
+	const char *name;
+	uint8_t kind; /* kymo_kind_t */
+	uint32_t offset, size;
+} kymo_member_t;
+
+typedef struct kymo_structure {
+	size_t size; /* sizeof(kymo_structure_t) */
+	const char *name;
+	uint32_t bytes;
+	uint32_t member_count;
+	const kymo_member_t *members;
+} kymo_structure_t;
+
+/* "kymo_record_t", "kymo_callback_record_t", "kymo_work_t" or "kymo_value_t". */
+KYMO_EXPORT kymo_status_t kymo_structure_find(const char *name, const kymo_structure_t **out);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptions of the activity domains of activity.h, and writing their records. */
+/* Descriptions of the activity domains of activity.h. */
 #include "core/activity.h"
 
 #include "core/internal.h"
@@ -8,7 +8,13 @@ struct cap_op core_dispatch_ops[1];
 struct cap_op core_copy_ops[COPY_OPS];
 struct cap_op core_allocation_ops[ALLOCATION_OPS];
 struct cap_op core_sync_ops[SYNC_OPS];
-struct cap_op core_code_object_ops[1];
+struct cap_op core_code_object_ops[CODE_OBJECT_OPS];
+struct cap_op core_symbol_ops[SYMBOL_OPS];
+struct cap_op core_stream_ops[STREAM_OPS];
+struct cap_op core_thread_ops[THREAD_OPS];
+struct cap_op core_runtime_ops[1];
+struct cap_op core_scope_ops[1];
+struct cap_op core_retirement_ops[1];
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define VALUES(name, ...)                                                                          \
@@ -33,6 +39,8 @@ VALUES(untimed_reason, {"no", UNTIMED_NO}, {"no profiling queue", UNTIMED_NO_PRO
 #define ENUM(name, set)  {name, #set, &set, KYMO_KIND_ENUM, 0, 4, 0}
 #define I32(name)        {name, "i32", NULL, KYMO_KIND_SIGNED, 0, 4, 0}
 #define BOOLEAN(name)    {name, "bool", NULL, KYMO_KIND_BOOL, 0, 1, 0}
+#define TEXT(name)       {name, "char *", NULL, KYMO_KIND_STRING, 0, 1, 0}
+#define HANDLE(name)     {name, "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0}
 
 static const kymo_field_t dispatch_fields[] = {
 	[DISPATCH_CORRELATION] = REF("correlation", "call"),
@@ -103,6 +111,65 @@ static const kymo_field_t build_fields[] = {
 	[BUILD_LOG] = REF("log", "blob"),
 };
 
+static const kymo_field_t load_fields[] = {
+	[LOAD_PROGRAM] = REF("program", "program"),
+	[LOAD_DOMAIN] = TEXT("domain"),
+	[LOAD_KIND] = TEXT("kind"),
+	[LOAD_CONTEXT] = REF("context", "device_context"),
+	[LOAD_HANDLE] = HANDLE("handle"),
+	[LOAD_REPLAYED] = BOOLEAN("replayed"),
+};
+
+static const kymo_field_t symbol_fields[] = {
+	[SYMBOL_KERNEL] = REF("kernel", "kernel"),
+	[SYMBOL_DOMAIN] = TEXT("domain"),
+	[SYMBOL_NAME] = TEXT("name"),
+	[SYMBOL_PROGRAM] = REF("program", "program"),
+	[SYMBOL_HANDLE] = HANDLE("handle"),
+	[SYMBOL_REPLAYED] = BOOLEAN("replayed"),
+};
+
+static const kymo_field_t stream_fields[] = {
+	[STREAM_QUEUE] = REF("queue", "queue"),
+	[STREAM_DOMAIN] = TEXT("domain"),
+	[STREAM_AGENT] = REF("agent", "agent"),
+	[STREAM_CONTEXT] = REF("context", "device_context"),
+	[STREAM_HANDLE] = HANDLE("handle"),
+	[STREAM_REPLAYED] = BOOLEAN("replayed"),
+};
+
+static const kymo_field_t thread_fields[] = {
+	[THREAD_INDEX] = U64("thread"),
+	[THREAD_TID] = U64("tid"),
+	[THREAD_NAME] = TEXT("name"),
+	[THREAD_REPLAYED] = BOOLEAN("replayed"),
+};
+
+static const kymo_field_t runtime_fields[] = {
+	[RUNTIME_DOMAIN] = TEXT("domain"),
+	[RUNTIME_VERSION] = U64("version"),
+	[RUNTIME_OPS] = U64("ops"),
+	[RUNTIME_REPLAYED] = BOOLEAN("replayed"),
+};
+
+static const kymo_field_t scope_fields[] = {
+	[SCOPE_ID] = U64("id"),
+	[SCOPE_PARENT] = U64("parent"),
+	[SCOPE_NAME] = TEXT("name"),
+	[SCOPE_DOMAIN] = TEXT("domain"),
+};
+
+static const kymo_field_t retirement_fields[] = {
+	[RETIREMENT_CORRELATION] = REF("correlation", "call"),
+};
+
+_Static_assert(COUNT(load_fields) == LOAD_FIELDS, "load fields");
+_Static_assert(COUNT(symbol_fields) == SYMBOL_FIELDS, "symbol fields");
+_Static_assert(COUNT(stream_fields) == STREAM_FIELDS, "stream fields");
+_Static_assert(COUNT(thread_fields) == THREAD_FIELDS, "thread fields");
+_Static_assert(COUNT(runtime_fields) == RUNTIME_FIELDS, "runtime fields");
+_Static_assert(COUNT(scope_fields) == SCOPE_FIELDS, "scope fields");
+_Static_assert(COUNT(retirement_fields) == RETIREMENT_FIELDS, "retirement fields");
 _Static_assert(COUNT(dispatch_fields) == DISPATCH_FIELDS, "dispatch fields");
 _Static_assert(COUNT(copy_fields) == COPY_FIELDS, "copy fields");
 _Static_assert(COUNT(allocation_fields) == ALLOCATION_FIELDS, "allocation fields");
@@ -130,7 +197,28 @@ static const kymo_op_desc_t sync_descs[SYNC_OPS] = {
 	[SYNC_OP_MARKER] = OP("marker", sync_fields),
 	[SYNC_OP_USER_EVENT] = OP("user_event", sync_fields),
 };
-static const kymo_op_desc_t build_descs[] = {OP("build", build_fields)};
+#define OBJECT(name, fields) {name, fields, COUNT(fields), KYMO_OP_OBJECT | KYMO_OP_ACTIVITY, NULL, 0}
+
+static const kymo_op_desc_t code_object_descs[CODE_OBJECT_OPS] = {
+	[CODE_OBJECT_OP_BUILD] = OP("build", build_fields),
+	[CODE_OBJECT_OP_LOAD] = OBJECT("load", load_fields),
+	[CODE_OBJECT_OP_UNLOAD] = OBJECT("unload", load_fields),
+};
+static const kymo_op_desc_t symbol_descs[SYMBOL_OPS] = {
+	[SYMBOL_OP_LOAD] = OBJECT("load", symbol_fields),
+	[SYMBOL_OP_UNLOAD] = OBJECT("unload", symbol_fields),
+};
+static const kymo_op_desc_t stream_descs[STREAM_OPS] = {
+	[STREAM_OP_CREATE] = OBJECT("create", stream_fields),
+	[STREAM_OP_DESTROY] = OBJECT("destroy", stream_fields),
+};
+static const kymo_op_desc_t thread_descs[THREAD_OPS] = {
+	[THREAD_OP_START] = OBJECT("start", thread_fields),
+	[THREAD_OP_END] = OBJECT("end", thread_fields),
+};
+static const kymo_op_desc_t runtime_descs[] = {OBJECT("init", runtime_fields)};
+static const kymo_op_desc_t scope_descs[] = {OBJECT("scope", scope_fields)};
+static const kymo_op_desc_t retirement_descs[] = {OBJECT("call", retirement_fields)};
 
 #define DOMAIN(name, title, descs, ops_)                                                           \
 	static const kymo_domain_desc_t name##_desc = {sizeof(kymo_domain_desc_t), #name, title, 1, \
@@ -141,51 +229,25 @@ DOMAIN(dispatch, "Kernels", dispatch_descs, core_dispatch_ops);
 DOMAIN(copy, "Copies", copy_descs, core_copy_ops);
 DOMAIN(allocation, "Allocations", allocation_descs, core_allocation_ops);
 DOMAIN(sync, "Waits", sync_descs, core_sync_ops);
-DOMAIN(code_object, "Programs", build_descs, core_code_object_ops);
+DOMAIN(code_object, "Programs", code_object_descs, core_code_object_ops);
+DOMAIN(kernel_symbol, "Kernel symbols", symbol_descs, core_symbol_ops);
+DOMAIN(stream, "Streams", stream_descs, core_stream_ops);
+DOMAIN(thread, "Threads", thread_descs, core_thread_ops);
+DOMAIN(runtime_init, "Runtimes", runtime_descs, core_runtime_ops);
+DOMAIN(scope, "Scopes", scope_descs, core_scope_ops);
+DOMAIN(retirement, "Retirement", retirement_descs, core_retirement_ops);
 
 void core_activities_register(void)
 {
-	static const struct cap_domain_info *const all[] = {
-		&dispatch_info, &copy_info, &allocation_info, &sync_info, &code_object_info};
-
-	for (size_t i = 0; i < COUNT(all); i++)
-		core_domain_add_builtin(all[i]);
-}
-
-bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op, uint64_t start,
-			uint64_t end, unsigned fields)
-{
-	struct cap_thread *t = cap_thread_current;
-	struct wire_event v = {0};
-	struct wire_ring *r;
-
-	f->buffers = atomic_load_explicit(&op->buffers, memory_order_relaxed);
-	if (!f->buffers)
-		return false;
-	if (!t || t->magic != CAP_THREAD_MAGIC)
-		t = cap_thread_attach();
-	if (!t)
-		return false;
-	r = cap_ring(t, f->buffers);
-	if (!r)
-		return false;
-	f->op = op;
-	if (t->next_id == t->id_limit)
-		cap_ids_refill(t);
-	f->id = t->next_id++;
-	f->parent = 0;
-	f->scope = t->scope;
-	f->end = end;
-	f->start = start;
-	f->status = 0;
-	f->has_status = false;
-	f->site = f->stack = 0;
-	v.id = f->id;
-	v.start = f->start;
-	v.end = f->end;
-	v.scope = f->scope;
-	v.external = t->external[__builtin_ctzll(f->buffers)];
-	v.op = op->wire;
-	wire_begin(e, r, &v, fields);
-	return true;
+	core_domain_add_builtin(&dispatch_info, CAP_ACTIVITY_DISPATCH);
+	core_domain_add_builtin(&copy_info, CAP_ACTIVITY_COPY);
+	core_domain_add_builtin(&allocation_info, CAP_ACTIVITY_ALLOCATION);
+	core_domain_add_builtin(&sync_info, CAP_ACTIVITY_SYNC);
+	core_domain_add_builtin(&code_object_info, CAP_ACTIVITY_CODE_OBJECT);
+	core_domain_add_builtin(&kernel_symbol_info, CAP_ACTIVITY_OBJECTS);
+	core_domain_add_builtin(&stream_info, CAP_ACTIVITY_OBJECTS);
+	core_domain_add_builtin(&thread_info, CAP_ACTIVITY_OBJECTS);
+	core_domain_add_builtin(&runtime_init_info, CAP_ACTIVITY_OBJECTS);
+	core_domain_add_builtin(&scope_info, CAP_ACTIVITY_SCOPE);
+	core_domain_add_builtin(&retirement_info, CAP_ACTIVITY_RETIREMENT);
 }

@@ -93,6 +93,42 @@ enum {
 	BUILD_FIELDS
 };
 
+/*
+ * Domains that tell tools in the process what there is: traces hold it as definitions (and ranges as
+ * records of domain "marker"), so the recorder leaves these ops (KYMO_OP_OBJECT) out. A context that
+ * starts late is told of what is there by then, `replayed`.
+ */
+enum { CODE_OBJECT_OP_BUILD, CODE_OBJECT_OP_LOAD, CODE_OBJECT_OP_UNLOAD, CODE_OBJECT_OPS };
+/* fields of the latter two */
+enum { LOAD_PROGRAM, LOAD_DOMAIN, LOAD_KIND, LOAD_CONTEXT, LOAD_HANDLE, LOAD_REPLAYED, LOAD_FIELDS };
+
+/* domain "kernel_symbol" */
+enum { SYMBOL_OP_LOAD, SYMBOL_OP_UNLOAD, SYMBOL_OPS };
+enum {
+	SYMBOL_KERNEL, SYMBOL_DOMAIN, SYMBOL_NAME, SYMBOL_PROGRAM, SYMBOL_HANDLE, SYMBOL_REPLAYED,
+	SYMBOL_FIELDS
+};
+
+/* domain "stream" */
+enum { STREAM_OP_CREATE, STREAM_OP_DESTROY, STREAM_OPS };
+enum {
+	STREAM_QUEUE, STREAM_DOMAIN, STREAM_AGENT, STREAM_CONTEXT, STREAM_HANDLE, STREAM_REPLAYED,
+	STREAM_FIELDS
+};
+
+/* domain "thread": threads that use a traced runtime */
+enum { THREAD_OP_START, THREAD_OP_END, THREAD_OPS };
+enum { THREAD_INDEX, THREAD_TID, THREAD_NAME, THREAD_REPLAYED, THREAD_FIELDS };
+
+/* domain "runtime_init", op "init": a traced runtime is there */
+enum { RUNTIME_DOMAIN, RUNTIME_VERSION, RUNTIME_OPS, RUNTIME_REPLAYED, RUNTIME_FIELDS };
+
+/* domain "scope", op "scope": an execution of a range, when it ends; the record spans it */
+enum { SCOPE_ID, SCOPE_PARENT, SCOPE_NAME, SCOPE_DOMAIN, SCOPE_FIELDS };
+
+/* domain "retirement", op "call": the id is carried by nothing new */
+enum { RETIREMENT_CORRELATION, RETIREMENT_FIELDS };
+
 enum memory_kind { /* values on the wire */
 	MEMORY_UNKNOWN = 0, MEMORY_HOST_PAGEABLE = 1, MEMORY_HOST_PINNED = 2, MEMORY_DEVICE = 3,
 	MEMORY_MANAGED = 4, MEMORY_SHARED = 5

@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 struct core_buffer core_buffers[CAP_BUFFERS];
-uint8_t cap_buffer_of[64];
-uint8_t cap_args_of[64];
+uint8_t cap_args_of[CAP_BUFFERS];
 
 static bool share(struct core_buffer *b, int memfd)
 {
@@ -64,18 +63,46 @@ bool core_buffer_ensure(struct core_buffer *b)
 }
 
 /*
- * Calls that were entered before the context stopped may still write into the pool, so its memory
- * stays mapped for good; and the slot is not used again while a thread holds a chunk of it
- * (core_ring_held).
+ * Calls that were entered before the context stopped may still write into the pool: its memory goes,
+ * and its slot is used again, when a later sweep finds that none is left.
  */
 void core_buffer_release(struct core_buffer *b)
 {
+	atomic_fetch_and(&core_buffers_open, ~(1ull << b->index));
 	if (b->ready && b->desc.deliver)
 		core_deliver_stop(b);
 	pthread_mutex_lock(&core_live->configure);
+	b->retired = true;
+	pthread_mutex_unlock(&core_live->configure);
+}
+
+static void buffer_free(struct core_buffer *b)
+{
+	core_rings_forget(b->index);
+	pthread_mutex_lock(&core_live->define);
+	b->defines = false;
+	pthread_mutex_unlock(&core_live->define);
+	if (b->pool)
+		core_pool_destroy(b->pool, b->pool_bytes);
+	b->pool = NULL;
 	b->ready = false;
 	b->used = false;
-	pthread_mutex_unlock(&core_live->configure);
+}
+
+void core_buffers_sweep(void)
+{
+	uint64_t retired = 0;
+
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
+		if (core_buffers[i].used && core_buffers[i].retired &&
+		    !atomic_load(&core_buffers[i].users))
+			retired |= 1ull << i;
+	for (uint64_t left = retired; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (core_quiet(NULL, 1ull << i))
+			buffer_free(&core_buffers[i]);
+	}
 }
 
 void core_buffers_fork_child(void)

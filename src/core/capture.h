@@ -12,7 +12,7 @@
  *   if (unlikely(f->callbacks))
  *           cap_callbacks(f, &args, CAP_ENTER);
  *   ret = next(...);
- *   cap_leave(f);                                  // stamps the end, pops the frame
+ *   cap_leave(f);                                  // stamps the end
  *   cap_status(f, ret, 0);
  *   if (unlikely(f->callbacks))
  *           cap_callbacks(f, &args, CAP_EXIT);
@@ -23,9 +23,10 @@
  *                   cap_commit(f, &e);
  *           }
  *   }
+ *   cap_done(f);                                   // pops the frame
  *
  * Rules: errno is kept by the slow paths; no path here blocks except the stated block policy.
- * `f` stays valid until the thread enters its next traced call.
+ * `f` is valid until cap_done().
  */
 #ifndef CORE_CAPTURE_H
 #define CORE_CAPTURE_H
@@ -47,16 +48,16 @@
 
 /* ---- operations --------------------------------------------------------------------------- */
 
-/*
- * Run-time state of one op. The arrays belong to the backend (static, zeroed), core writes them.
- * Bit n of `callbacks` and `buffers` stands for context n.
- */
+struct core_plan; /* whom to call back; see core/plan.c */
+
+/* Run-time state of one op. The arrays belong to the backend (static, zeroed), core writes them. */
 struct cap_op {
-	_Atomic uint64_t callbacks; /* contexts with a callback service on this op */
-	_Atomic uint64_t buffers;   /* contexts with a buffer service on this op */
-	_Atomic uint32_t keep;      /* the backend itself needs the wrapper (object tracking) */
-	uint16_t wire;              /* op number on the wire */
-	uint16_t number;            /* within the domain */
+	const struct core_plan *_Atomic callbacks; /* NULL: nobody */
+	_Atomic uint64_t buffers; /* bit n: a started context records this op into buffer n */
+	_Atomic uint32_t keep;    /* the backend itself needs the wrapper (object tracking) */
+	uint16_t wire;            /* op number on the wire */
+	uint16_t number;          /* within the domain */
+	uint16_t domain;          /* index of the domain */
 };
 
 /*
@@ -71,6 +72,8 @@ struct cap_slot {
 };
 
 struct cap_domain;
+
+struct cap_answers;
 
 struct cap_domain_info {
 	const kymo_domain_desc_t *desc;
@@ -90,6 +93,15 @@ struct cap_domain_info {
 	void (*flush)(uint64_t deadline);
 	/* A child after fork: forget device work and locks of the parent. */
 	void (*fork_child)(void);
+	/*
+	 * Encodes the argument structure that callbacks get, fields in order, as the record of the
+	 * call would have them (`ok`: the call succeeded): how tools look at arguments by name. May
+	 * be NULL.
+	 */
+	void (*encode)(const struct cap_domain_info *info, uint32_t op, const void *args, bool ok,
+		       struct wire_enc *e);
+	/* Answers for tools (core/answer.h); may be NULL. */
+	const struct cap_answers *answers;
 };
 
 enum {
@@ -97,7 +109,10 @@ enum {
 	CAP_ACTIVITY_COPY = 2,
 	CAP_ACTIVITY_ALLOCATION = 4,
 	CAP_ACTIVITY_SYNC = 8,
-	CAP_ACTIVITY_CODE_OBJECT = 16
+	CAP_ACTIVITY_CODE_OBJECT = 16,
+	CAP_ACTIVITY_SCOPE = 32,
+	CAP_ACTIVITY_RETIREMENT = 64,
+	CAP_ACTIVITY_OBJECTS = 128 /* kernel_symbol, stream, thread, runtime_init */
 };
 
 /*
@@ -128,7 +143,7 @@ void cap_count_untraced_more(const char *part, const char *function, uint64_t ca
 /* ---- threads and frames ------------------------------------------------------------------- */
 
 #define CAP_FRAMES 64u /* nested traced calls; deeper ones run untraced and are counted */
-#define CAP_BUFFERS 16u
+#define CAP_BUFFERS 64u
 #define CAP_SITES 256u
 
 /* Two cache lines, found by a shift. */
@@ -136,9 +151,9 @@ struct cap_frame {
 	_Alignas(128) uint64_t id;
 	uint64_t parent;
 	uint64_t start; /* ticks */
-	uint64_t end;
-	uint64_t callbacks; /* contexts captured at entry */
-	uint64_t buffers;
+	uint64_t end; /* 0 until it returned */
+	const struct core_plan *_Atomic callbacks; /* captured at entry */
+	_Atomic uint64_t buffers;
 	int64_t scope;
 	uint64_t inside; /* ticks spent in traced calls inside; kept for tallies, else 0 */
 	const void *sp;  /* of the wrapper: frames below a live stack pointer are dead */
@@ -148,6 +163,11 @@ struct cap_frame {
 	uint32_t stack;
 	int32_t status;
 	bool has_status;
+	bool owns_origin; /* activities */
+	union {
+		struct core_retire *retire; /* NULL: nobody waits for the id's retirement */
+		struct core_origin *origin; /* activities */
+	};
 };
 
 /* A context's buffer as seen from the capture side; see core/buffer.h. */
@@ -159,8 +179,16 @@ struct core_buffer;
  */
 struct cap_thread {
 	uint64_t magic;
-	uint32_t depth;
+	_Atomic uint32_t depth;
+	/*
+	 * > 0: the thread may be using plans and buffers that it has loaded and that no frame below
+	 * `depth` shows. Written by the thread alone; see core_quiet().
+	 */
+	_Atomic uint32_t busy;
 	uint32_t guard; /* > 0: inside Kymo or a tool; traced calls pass through */
+	const void *guard_sp; /* stack pointer when a tool was called, else NULL */
+	struct core_context *_Atomic calling; /* whose callback runs on this thread, or NULL */
+	uint64_t current; /* id of the innermost call that has not returned, or 0 */
 	uint64_t next_id;
 	uint64_t id_limit; /* ids of the thread's block end here */
 	int64_t scope;
@@ -168,12 +196,14 @@ struct cap_thread {
 	uint32_t index;
 	uint32_t tid;
 	uint64_t start;        /* tick at which the thread was first seen */
-	uint32_t paused;       /* bit n: nothing goes into buffer n; its ring has no chunk then */
+	uint64_t paused;       /* bit n: nothing goes into buffer n; its ring has no chunk then */
 	_Atomic uint64_t records; /* written, all buffers; by the thread itself only */
 	struct wire_tally **tallies; /* by wire op, or NULL; mode summary */
 	struct wire_ring tally_ring; /* the chunk they lie in */
-	uint64_t *user;        /* [CAP_FRAMES][64] words of tools, or NULL until needed */
-	uint64_t external[64]; /* by context */
+	struct core_words *words;    /* [CAP_FRAMES]: words of tools, or NULL until needed */
+	struct wire_ring *scratch;   /* for records that go into no buffer, or NULL */
+	struct core_externals *_Atomic externals; /* stacks of external ids, or NULL */
+	_Atomic uint64_t external[CAP_BUFFERS]; /* top of the stack of each buffer's context */
 	struct wire_ring rings[CAP_BUFFERS];
 	struct {
 		uintptr_t address;
@@ -194,8 +224,13 @@ struct cap_thread *cap_thread_attach(void);
 uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address);
 void cap_ids_refill(struct cap_thread *t);
 void cap_unwind(struct cap_thread *t, const void *sp); /* closes frames longjmp left behind */
-uint32_t cap_stack(struct cap_thread *t, struct cap_op *op);
-extern _Atomic uint64_t cap_stack_ops; /* non-zero: some op wants call stacks */
+
+/* What few want and every call would have to ask for: non-zero when somebody does. */
+enum { CAP_EXTRA_STACKS = 1, CAP_EXTRA_RETIREMENT = 2 };
+extern _Atomic uint32_t cap_extra;
+void cap_enter_extra(struct cap_thread *t, struct cap_frame *f);
+void cap_retire(struct cap_frame *f);
+bool cap_guard_left(struct cap_thread *t, const void *sp); /* a tool was left by longjmp */
 
 static inline uint32_t cap_site(struct cap_thread *t, const void *caller)
 {
@@ -245,29 +280,51 @@ static inline void cap_count_record(struct cap_thread *t)
 /* The frames below the present call, if there are any. False: too many. */
 static inline bool cap_nest(struct cap_thread *t, const void *sp)
 {
-	if (cap_unlikely((const char *)t->frames[t->depth - 1].sp <= (const char *)sp))
+	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+
+	if (cap_unlikely((const char *)t->frames[depth - 1].sp <= (const char *)sp))
 		cap_unwind(t, sp);
-	if (cap_likely(t->depth < CAP_FRAMES))
+	if (cap_likely(atomic_load_explicit(&t->depth, memory_order_relaxed) < CAP_FRAMES))
 		return true;
 	cap_count_untraced("core", "calls nested deeper than 64");
 	return false;
 }
 
 /*
- * Enters a call. `caller` is its return address. NULL: not traced, call on.
+ * Around what uses plans and buffers. The other side (core_quiet()) makes all threads pass a memory
+ * barrier, so that plain stores are enough here: what is loaded inside is seen to be in use.
  */
-static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct cap_op *op,
-									 const void *caller)
+static inline void cap_busy(struct cap_thread *t)
 {
-	uint64_t callbacks = atomic_load_explicit(&op->callbacks, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&t->busy, memory_order_relaxed);
+
+	atomic_store_explicit(&t->busy, n + 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void cap_idle(struct cap_thread *t)
+{
+	uint32_t n = atomic_load_explicit(&t->busy, memory_order_relaxed);
+
+	atomic_store_explicit(&t->busy, n - 1, memory_order_release);
+}
+
+/*
+ * Enters a call. `caller` is its return address, `sp` the stack pointer of a frame that lives until
+ * cap_leave(). NULL: not traced, call on.
+ */
+static inline __attribute__((always_inline)) struct cap_frame *
+cap_enter_at(struct cap_op *op, const void *caller, const void *sp)
+{
+	const struct core_plan *callbacks =
+		atomic_load_explicit(&op->callbacks, memory_order_relaxed);
 	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_relaxed);
-	uint64_t id, parent = 0, start;
+	uint64_t id, start;
 	struct cap_thread *t;
 	struct cap_frame *f;
-	const void *sp = __builtin_frame_address(0);
 	uint32_t depth, site;
 
-	if (cap_unlikely(!(callbacks | buffers) &&
+	if (cap_unlikely(!callbacks && !buffers &&
 			 !atomic_load_explicit(&op->keep, memory_order_relaxed)))
 		return NULL;
 	t = cap_thread_current;
@@ -276,23 +333,23 @@ static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct 
 		if (!t)
 			return NULL;
 	}
-	if (cap_unlikely(t->guard))
+	if (cap_unlikely(t->guard) && !cap_guard_left(t, sp))
 		return NULL;
-	if (cap_unlikely(t->depth != 0)) {
+	depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+	if (cap_unlikely(depth != 0)) {
 		if (!cap_nest(t, sp))
 			return NULL;
-		parent = t->depth ? t->frames[t->depth - 1].id : 0;
+		depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
 	}
 	if (cap_unlikely(t->next_id == t->id_limit))
 		cap_ids_refill(t);
-	depth = t->depth;
 	f = &t->frames[depth];
 	__asm__("" : "+r"(f)); /* one register, not a sum made anew for each store */
 	id = t->next_id++;
 	f->id = id;
-	f->parent = parent;
-	f->callbacks = callbacks;
-	f->buffers = buffers;
+	f->parent = t->current;
+	t->current = id;
+	f->end = 0;
 	f->scope = t->scope;
 	f->sp = sp;
 	f->op = op;
@@ -302,30 +359,53 @@ static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct 
 	f->stack = 0;
 	f->status = 0;
 	f->has_status = false;
-	if (cap_unlikely(atomic_load_explicit(&cap_stack_ops, memory_order_relaxed)))
-		f->stack = cap_stack(t, op);
-	t->depth = depth + 1;
+	f->retire = NULL;
+	cap_busy(t);
+	callbacks = atomic_load_explicit(&op->callbacks, memory_order_acquire);
+	buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
+	atomic_store_explicit(&f->callbacks, callbacks, memory_order_relaxed);
+	atomic_store_explicit(&f->buffers, buffers, memory_order_relaxed);
+	atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
+	cap_idle(t);
+	if (cap_unlikely(atomic_load_explicit(&cap_extra, memory_order_relaxed)))
+		cap_enter_extra(t, f);
 	start = tick_now();
 	f->start = start;
 	cap_shared_push(t, depth, id, start, op->wire, site);
 	return f;
 }
 
-/* Stamps the end of the call and pops the frame; `f` stays readable. */
+static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct cap_op *op,
+									 const void *caller)
+{
+	return cap_enter_at(op, caller, __builtin_frame_address(0));
+}
+
+/*
+ * Stamps the end of the call; what the thread calls from here on is not inside it. The frame, and
+ * the contexts it captured, stay in use until cap_done().
+ */
 static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
 {
 	struct cap_thread *t = cap_thread_current;
-	uint32_t depth;
 
 	f->end = tick_now();
 	/* After a fork inside the call the child's state is wiped and f reads zero. */
-	if (cap_unlikely(t->magic != CAP_THREAD_MAGIC)) {
-		f->callbacks = f->buffers = 0;
+	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC))
 		return;
-	}
-	depth = (uint32_t)(f - t->frames);
-	t->depth = depth;
-	cap_shared_pop(t, depth);
+	t->current = f->parent;
+	cap_shared_pop(t, (uint32_t)(f - t->frames));
+}
+
+/* Nothing more will be done about the call: pops the frame. */
+static inline __attribute__((always_inline)) void cap_done(struct cap_frame *f)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	if (cap_unlikely(f->retire != NULL))
+		cap_retire(f);
+	if (cap_likely(t && t->magic == CAP_THREAD_MAGIC))
+		atomic_store_explicit(&t->depth, (uint32_t)(f - t->frames), memory_order_release);
 }
 
 static inline void cap_status(struct cap_frame *f, int32_t status, int32_t ok)
@@ -343,14 +423,16 @@ void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase);
 
 /* Gets a ring with room for a record of this thread in the first of `buffers`; NULL: dropped. */
 struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers);
-/* Buffer index of each context, by context number. */
-extern uint8_t cap_buffer_of[64];
-/* Argument level wanted by the recorder of each context: 0 none, 1 scalars, 2 full. */
-extern uint8_t cap_args_of[64];
+/* Several buffers: each gets what it wants; the rest of the record is for those left in the frame. */
+struct wire_ring *cap_ring_many(struct cap_thread *t, struct cap_frame *f);
+/* Argument level of each buffer: 0 none, 1 scalars, 2 full. */
+extern uint8_t cap_args_of[CAP_BUFFERS];
+/* External id of the frame's record in a buffer, where tools are asked for it. */
+uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, unsigned buffer);
 
 static inline struct wire_ring *cap_ring(struct cap_thread *t, uint64_t buffers)
 {
-	struct wire_ring *r = &t->rings[cap_buffer_of[__builtin_ctzll(buffers)]];
+	struct wire_ring *r = &t->rings[__builtin_ctzll(buffers)];
 
 	if (cap_likely(r->cur != NULL && r->cur <= r->limit))
 		return r;
@@ -360,22 +442,28 @@ static inline struct wire_ring *cap_ring(struct cap_thread *t, uint64_t buffers)
 /*
  * Begins the record of a call. False: dropped (and counted). `fields` is the op's field count, a
  * constant. The caller then encodes all fields in order and calls cap_commit().
- * When cap_scalars_only(f), pass NULL for strings and arrays.
+ * When cap_args(f) is 1, pass NULL for strings and arrays.
  */
 static inline __attribute__((always_inline)) bool cap_record(struct cap_frame *f,
 							      struct wire_enc *e, unsigned fields)
 {
 	struct cap_thread *t = cap_thread_current;
-	struct wire_ring *r = cap_ring(t, f->buffers);
+	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
+	struct wire_ring *r = cap_likely(!(buffers & (buffers - 1))) ? cap_ring(t, buffers)
+								     : cap_ring_many(t, f);
 	struct wire_event v;
+	unsigned buffer;
 
 	if (cap_unlikely(!r))
 		return false;
+	buffer = (unsigned)(r - t->rings);
 	v.id = f->id;
 	v.parent = f->parent;
 	v.start = f->start;
 	v.end = f->end;
-	v.external = t->external[__builtin_ctzll(f->buffers)];
+	v.external = atomic_load_explicit(&t->external[buffer], memory_order_relaxed);
+	if (cap_unlikely(atomic_load_explicit(&f->callbacks, memory_order_relaxed) != NULL))
+		v.external = cap_external_asked(t, f, buffer);
 	v.scope = f->scope;
 	v.status = f->status;
 	v.has_status = f->has_status;
@@ -388,10 +476,16 @@ static inline __attribute__((always_inline)) bool cap_record(struct cap_frame *f
 	return true;
 }
 
-/* Level of arguments the first of the frame's contexts wants: 0 none, 1 scalars, 2 full. */
+/* Level of arguments the frame's buffers want at most: 0 none, 1 scalars, 2 full. */
+unsigned cap_args_many(uint64_t buffers);
+
 static inline unsigned cap_args(const struct cap_frame *f)
 {
-	return cap_args_of[__builtin_ctzll(f->buffers)];
+	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
+
+	if (cap_unlikely(buffers & (buffers - 1)))
+		return cap_args_many(buffers);
+	return cap_args_of[__builtin_ctzll(buffers)];
 }
 
 /* Records the call without its arguments, or only adds it to a tally (level 0). */
@@ -403,38 +497,80 @@ void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *
 static inline __attribute__((always_inline)) void cap_commit(struct cap_frame *f,
 							      struct wire_enc *e)
 {
+	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
 	struct cap_thread *t = cap_thread_current;
 
 	wire_end(e, e->ring);
 	cap_count_record(t);
-	if (cap_unlikely(f->buffers & (f->buffers - 1))) {
+	if (cap_unlikely(buffers & (buffers - 1))) {
 		struct wire_enc copy = *e; /* e itself stays in registers */
 
 		cap_commit_more(f, &copy, e->ring);
 	}
 }
 
-bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op, uint64_t start,
-			uint64_t end, unsigned fields);
+/* ---- activities --------------------------------------------------------------------------- */
+
+/* What a piece of device work is about: tools may filter by it. Ids of definitions; 0: none. */
+struct cap_subject {
+	uint32_t agent, queue, kernel;
+	uint64_t memory[2]; /* ids of allocations: of a copy source and destination */
+	uint64_t bytes;
+};
+
+/*
+ * What holds when work is submitted and still counts when its record is written, by whatever thread:
+ * the call, the scope, the contexts that were started and their external ids. Copied by value;
+ * cap_origin_end() once.
+ */
+struct cap_origin {
+	uint64_t call;    /* correlation id, 0: the call is not recorded */
+	int64_t scope;
+	uint64_t buffers;
+	uint32_t epoch;   /* buffers made later have nothing to do with it */
+	struct core_origin *more; /* callbacks, external ids, retirement; NULL in the ordinary case */
+};
+
+/*
+ * Takes the origin of work of kind `op` that the call `f` (NULL: none) submits; `subject` may be NULL.
+ * False: no started context wants it; nothing is to be recorded and there is nothing to end.
+ */
+bool cap_origin_take(struct cap_origin *o, const struct cap_frame *f, const struct cap_op *op,
+		     const struct cap_subject *subject);
+void cap_origin_end_more(struct cap_origin *o);
+
+/* The work is over: its record is written, or never will be. */
+static inline void cap_origin_end(struct cap_origin *o)
+{
+	if (cap_unlikely(o->more != NULL))
+		cap_origin_end_more(o);
+}
+
+bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
+			const struct cap_origin *origin, uint64_t start, uint64_t end,
+			unsigned fields);
+void cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e);
 
 /*
  * A record of an activity domain by the calling thread. `start` and `end` are ticks (equal for a
  * point in time; end must be the present: tick_now()). Between begin and commit the caller encodes
- * the fields of the op in order. False: nobody wants it, or dropped.
+ * the fields of the op in order. `origin` NULL: the present, by no call; what is started now counts.
+ * False: nobody wants it, or dropped.
  *
  *   struct cap_frame f;
  *   struct wire_enc e;
- *   if (cap_activity_begin(&f, &e, &core_dispatch_ops[0], start, end, DISPATCH_FIELDS)) {
+ *   if (cap_activity_begin(&f, &e, &core_dispatch_ops[0], &o, start, end, DISPATCH_FIELDS)) {
  *           wire_unsigned(&e, DISPATCH_CORRELATION, id); ...
  *           cap_activity_commit(&f, &e);
  *   }
  */
 static inline bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
-				      uint64_t start, uint64_t end, unsigned fields)
+				      const struct cap_origin *origin, uint64_t start, uint64_t end,
+				      unsigned fields)
 {
 	struct wire_enc begun; /* e itself stays in registers */
 
-	if (!cap_activity_start(f, &begun, op, start, end, fields))
+	if (!cap_activity_start(f, &begun, op, origin, start, end, fields))
 		return false;
 	*e = begun;
 	return true;
@@ -442,16 +578,28 @@ static inline bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, s
 
 static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
 {
-	cap_commit(f, e);
-}
+	if (cap_likely(atomic_load_explicit(&f->buffers, memory_order_relaxed) != 0))
+		cap_commit(f, e);
+	if (cap_unlikely(atomic_load_explicit(&f->callbacks, memory_order_relaxed) != NULL)) {
+		struct wire_enc copy = *e;
 
+		cap_activity_callbacks(f, &copy);
+	}
+	cap_idle(cap_thread_current);
+}
 
 /* The activity domains' ops, indexed by the op numbers of core/activity.h. */
 extern struct cap_op core_dispatch_ops[1];
 extern struct cap_op core_copy_ops[];
 extern struct cap_op core_allocation_ops[];
 extern struct cap_op core_sync_ops[];
-extern struct cap_op core_code_object_ops[1];
+extern struct cap_op core_code_object_ops[];
+extern struct cap_op core_symbol_ops[];
+extern struct cap_op core_stream_ops[];
+extern struct cap_op core_thread_ops[];
+extern struct cap_op core_runtime_ops[1];
+extern struct cap_op core_scope_ops[1];
+extern struct cap_op core_retirement_ops[1];
 
 /*
  * Guard around the backend's own work (harvesting, asking the runtime): calls of the same thread
@@ -470,6 +618,9 @@ uint64_t cap_current_id(void);
  * take a lock and block for a bounded time; not for hot paths. Thread-safe.
  */
 void cap_define(const struct wire_def *d);
+
+/* What was defined as `kind` (DEF_QUEUE, DEF_KERNEL, DEF_PROGRAM) with this id is there no more. */
+void cap_define_end(enum wire_def_kind kind, uint64_t id);
 
 /* A new id, from 1, of the given kind (one sequence for each kind). */
 uint32_t cap_new_id(enum wire_def_kind kind);

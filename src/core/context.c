@@ -5,32 +5,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct core_context core_contexts[CORE_CONTEXTS];
+#define PIECE 64u
 
-/* Handles are (generation << 8 | index + 1): stale and foreign ones are recognised. */
-static struct core_context *context_of(kymo_context_t h)
+/* Pieces of the table; what a piece holds never moves. */
+static struct core_context *_Atomic pieces[CORE_CONTEXTS / PIECE];
+static uint32_t contexts_used;         /* under `configure` */
+static struct core_context *free_list; /* likewise */
+
+/* `select` of a tool is running on this thread, under `configure`. */
+static _Thread_local bool selecting;
+
+/* ---- handles: generation << 32 | index + 1 ---- */
+
+struct core_context *core_context_of(kymo_context_t h)
 {
-	uint32_t i = (uint32_t)(h.handle & 0xff) - 1;
+	uint32_t i = (uint32_t)h.handle - 1, generation = (uint32_t)(h.handle >> 32);
+	struct core_context *piece;
 
-	if (i >= CORE_CONTEXTS || !core_contexts[i].used ||
-	    core_contexts[i].generation != (uint32_t)(h.handle >> 8))
+	if (i >= CORE_CONTEXTS || !generation)
 		return NULL;
-	return &core_contexts[i];
+	piece = atomic_load_explicit(&pieces[i / PIECE], memory_order_acquire);
+	if (!piece || atomic_load_explicit(&piece[i % PIECE].generation, memory_order_acquire) !=
+			      generation)
+		return NULL;
+	return &piece[i % PIECE];
 }
 
-static kymo_context_t handle_of(const struct core_context *c)
+kymo_context_t core_context_handle(const struct core_context *c)
 {
-	return (kymo_context_t){(uint64_t)c->generation << 8 |
-				(uint64_t)(c - core_contexts + 1)};
+	return (kymo_context_t){(uint64_t)atomic_load(&c->generation) << 32 | (c->index + 1u)};
+}
+
+void core_contexts_each(void (*fn)(struct core_context *c, void *data), void *data)
+{
+	for (uint32_t i = 0; i < contexts_used; i++) {
+		struct core_context *c = &atomic_load(&pieces[i / PIECE])[i % PIECE];
+
+		if (atomic_load(&c->generation))
+			fn(c, data);
+	}
 }
 
 /* Takes `configure` and finds the context; on failure nothing is held. */
 static kymo_status_t lock_context(kymo_context_t h, struct core_context **out)
 {
-	if (!core_init())
-		return KYMO_ERROR_UNSUPPORTED;
+	kymo_status_t status = core_changeable();
+
+	if (status != KYMO_OK)
+		return status;
+	if (selecting)
+		return KYMO_ERROR_STATE;
 	pthread_mutex_lock(&core_live->configure);
-	*out = context_of(h);
+	*out = core_context_of(h);
 	if (*out)
 		return KYMO_OK;
 	pthread_mutex_unlock(&core_live->configure);
@@ -42,30 +68,57 @@ static void unlock(void)
 	pthread_mutex_unlock(&core_live->configure);
 }
 
+/* Caller holds `configure`. */
+static struct core_context *context_take(void)
+{
+	struct core_context *c = free_list, *piece;
+	uint32_t i = contexts_used;
+
+	if (c) {
+		free_list = c->next_free;
+		return c;
+	}
+	if (i == CORE_CONTEXTS)
+		return NULL;
+	piece = atomic_load(&pieces[i / PIECE]);
+	if (!piece) {
+		piece = calloc(PIECE, sizeof(*piece));
+		if (!piece)
+			return NULL;
+		atomic_store(&pieces[i / PIECE], piece);
+	}
+	contexts_used++;
+	piece[i % PIECE].index = i;
+	return &piece[i % PIECE];
+}
+
 kymo_status_t kymo_context_create(kymo_context_t *out)
 {
 	static uint32_t generations;
-	kymo_status_t status = KYMO_ERROR_LIMIT;
+	kymo_status_t status = core_changeable();
+	struct core_context *c;
 
 	if (!out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (!core_init())
-		return KYMO_ERROR_UNSUPPORTED;
+	if (status != KYMO_OK)
+		return status;
+	if (selecting)
+		return KYMO_ERROR_STATE;
 	pthread_mutex_lock(&core_live->configure);
-	for (uint32_t i = 0; i < CORE_CONTEXTS; i++) {
-		struct core_context *c = &core_contexts[i];
-
-		if (c->used)
-			continue;
-		memset(c, 0, sizeof(*c));
-		c->used = true;
-		c->generation = ++generations;
-		*out = handle_of(c);
-		status = KYMO_OK;
-		break;
+	c = context_take();
+	if (c) {
+		c->active = false;
+		c->service_count = 0;
+		c->buffer = NULL;
+		atomic_store(&c->buffer_index, -1);
+		c->owner = core_tool_current();
+		c->told = 0;
+		generations += generations == UINT32_MAX ? 2 : 1;
+		atomic_store(&c->generation, generations);
+		*out = core_context_handle(c);
 	}
 	unlock();
-	return status;
+	return c ? KYMO_OK : KYMO_ERROR_LIMIT;
 }
 
 static kymo_status_t set_active(kymo_context_t h, bool active)
@@ -78,11 +131,14 @@ static kymo_status_t set_active(kymo_context_t h, bool active)
 		return status;
 	changed = c->active != active;
 	c->active = active;
+	c->told = 0; /* what comes while it is stopped it is not told of */
 	if (changed)
 		core_masks_update();
 	unlock();
 	if (changed)
 		core_wanted_notify();
+	if (changed && active)
+		core_objects_replay();
 	return KYMO_OK;
 }
 
@@ -119,6 +175,7 @@ kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause)
 	kymo_status_t status = lock_context(context, &c);
 	struct core_buffer *b;
 	struct cap_thread *t;
+	uint64_t bit;
 
 	if (status != KYMO_OK)
 		return status;
@@ -127,16 +184,32 @@ kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause)
 	t = b ? cap_thread_attach() : NULL;
 	if (!t)
 		return b ? KYMO_ERROR_NO_MEMORY : KYMO_ERROR_STATE;
-	if (pause && b->ready)
-		core_ring_close(b, &t->rings[b->index]);
-	t->paused = pause ? t->paused | 1u << b->index : t->paused & ~(1u << b->index);
+	cap_busy(t);
+	if (core_context_of(context) == c) {
+		bit = 1ull << b->index;
+		if (pause && b->ready)
+			core_ring_close(b, &t->rings[b->index]);
+		t->paused = pause ? t->paused | bit : t->paused & ~bit;
+	}
+	cap_idle(t);
 	return KYMO_OK;
+}
+
+/* ---- the end of a context ---- */
+
+static void services_free(struct core_context *c)
+{
+	for (uint32_t i = 0; i < c->service_count; i++) {
+		free(c->services[i].domain);
+		free(c->services[i].ops);
+	}
+	c->service_count = 0;
 }
 
 kymo_status_t kymo_context_destroy(kymo_context_t context)
 {
-	struct core_context *c;
 	kymo_status_t status = set_active(context, false);
+	struct core_context *c;
 	struct core_buffer *b;
 
 	if (status != KYMO_OK)
@@ -145,25 +218,108 @@ kymo_status_t kymo_context_destroy(kymo_context_t context)
 	if (status != KYMO_OK)
 		return status;
 	b = c->buffer;
-	for (uint32_t i = 0; i < c->service_count; i++)
-		free(c->services[i].domain);
-	c->service_count = 0;
-	c->used = false;
 	c->buffer = NULL;
+	services_free(c);
+	atomic_store(&c->generation, 0); /* from here on nobody finds it, or calls it */
+	core_masks_update();
 	unlock();
 	core_wanted_notify();
+	core_callbacks_wait(c);
 	if (b)
 		core_buffer_release(b);
+	pthread_mutex_lock(&core_live->configure);
+	c->next_free = free_list;
+	free_list = c;
+	core_plans_sweep();
+	core_buffers_sweep();
+	unlock();
 	return KYMO_OK;
 }
 
+struct owned {
+	const void *owner;
+	kymo_context_t found;
+};
+
+static void find_owned(struct core_context *c, void *data)
+{
+	struct owned *o = data;
+
+	if (c->owner == o->owner)
+		o->found = core_context_handle(c);
+}
+
+void core_contexts_destroy_of(const void *owner)
+{
+	struct owned o = {.owner = owner};
+
+	do {
+		o.found.handle = 0;
+		pthread_mutex_lock(&core_live->configure);
+		core_contexts_each(find_owned, &o);
+		unlock();
+	} while (o.found.handle && kymo_context_destroy(o.found) == KYMO_OK);
+}
+
 /* ---- services ---- */
+
+static bool ask_select(const struct core_service *s, const kymo_domain_desc_t *desc, uint32_t op)
+{
+	bool yes;
+
+	selecting = true;
+	yes = s->selection.select(desc, op, s->selection.data);
+	selecting = false;
+	return yes;
+}
+
+/* Asks about the ops of domains that came since. False: no memory, the service misses them. */
+static bool service_cover(struct core_service *s)
+{
+	uint32_t count = atomic_load(&core_domain_count);
+	const struct cap_domain *last = &core_domains[count - 1];
+	uint32_t words = (last->base + last->info->desc->op_count + 63u) / 64u;
+	uint64_t *ops = s->ops;
+
+	if (s->domains == count)
+		return true;
+	if (words > s->words) {
+		ops = realloc(ops, words * sizeof(*ops));
+		if (!ops)
+			return false;
+		memset(ops + s->words, 0, (words - s->words) * sizeof(*ops));
+		s->ops = ops;
+		s->words = words;
+	}
+	for (; s->domains < count; s->domains++) {
+		const struct cap_domain *d = &core_domains[s->domains];
+		const kymo_domain_desc_t *desc = d->info->desc;
+
+		if (s->domain && strcmp(s->domain, desc->name) != 0)
+			continue;
+		for (uint32_t op = 0; op < desc->op_count; op++)
+			if (!s->selection.select || ask_select(s, desc, op))
+				ops[(d->base + op) / 64] |= 1ull << (d->base + op) % 64;
+	}
+	return true;
+}
+
+static void context_cover(struct core_context *c, void *data)
+{
+	for (uint32_t i = 0; i < c->service_count; i++)
+		service_cover(&c->services[i]);
+}
+
+void core_services_cover(void)
+{
+	core_contexts_each(context_cover, NULL);
+}
 
 static struct core_buffer *buffer_of(kymo_buffer_t h)
 {
 	uint32_t i = (uint32_t)(h.handle & 0xff) - 1;
 
-	if (i >= CAP_BUFFERS || !core_buffers[i].used ||
+	if (i >= CAP_BUFFERS || !core_buffers[i].used || core_buffers[i].retired ||
 	    core_buffers[i].generation != (uint32_t)(h.handle >> 8))
 		return NULL;
 	return &core_buffers[i];
@@ -184,25 +340,57 @@ static kymo_status_t copy_selection(const kymo_selection_t *from, struct core_se
 	return KYMO_OK;
 }
 
-/* Adds `service` to the context and puts it into force if the context is started. */
-static kymo_status_t add_service(kymo_context_t context, const kymo_selection_t *selection,
-				 struct core_service *service)
+/* Caller holds `configure`. */
+static kymo_status_t service_append(struct core_context *c, const kymo_selection_t *selection,
+				    struct core_service *service)
 {
-	struct core_context *c;
-	kymo_status_t status = lock_context(context, &c);
+	uint32_t room = c->service_room ? c->service_room * 2 : 4;
+	kymo_status_t status = copy_selection(selection, service);
+	struct core_service *more;
 
 	if (status != KYMO_OK)
 		return status;
-	status = c->service_count == CORE_SERVICES ? KYMO_ERROR_LIMIT
-						   : copy_selection(selection, service);
+	if (c->service_count == c->service_room) {
+		more = realloc(c->services, room * sizeof(*more));
+		if (!more) {
+			free(service->domain);
+			return KYMO_ERROR_NO_MEMORY;
+		}
+		c->services = more;
+		c->service_room = room;
+	}
+	if (!service_cover(service)) {
+		free(service->domain);
+		return KYMO_ERROR_NO_MEMORY;
+	}
+	c->services[c->service_count++] = *service;
+	return KYMO_OK;
+}
+
+/* Adds `service` to the context and puts it into force if the context is started. */
+static kymo_status_t add_service(kymo_context_t context, const kymo_selection_t *selection,
+				 struct core_service *service, kymo_buffer_t *buffer)
+{
+	struct core_context *c;
+	kymo_status_t status = lock_context(context, &c);
+	bool active = false;
+
+	if (status != KYMO_OK)
+		return status;
+	if (buffer && (!c->buffer || c->buffer != buffer_of(*buffer)))
+		status = KYMO_ERROR_NOT_FOUND;
+	if (status == KYMO_OK)
+		status = service_append(c, selection, service);
 	if (status == KYMO_OK) {
-		c->services[c->service_count++] = *service;
-		if (c->active)
+		active = c->active;
+		if (active)
 			core_masks_update();
 	}
 	unlock();
 	if (status == KYMO_OK)
 		core_wanted_notify();
+	if (active)
+		core_objects_replay();
 	return status;
 }
 
@@ -213,53 +401,63 @@ kymo_status_t kymo_callback_service(kymo_context_t context, const kymo_selection
 
 	if (!callback)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	return add_service(context, selection, &service);
+	return add_service(context, selection, &service, NULL);
+}
+
+kymo_status_t kymo_external_request_service(kymo_context_t context,
+					    const kymo_selection_t *selection,
+					    kymo_external_request_fn request, void *data)
+{
+	struct core_service service = {.kind = SERVICE_REQUEST, .request = request, .data = data};
+
+	if (!request)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	return add_service(context, selection, &service, NULL);
 }
 
 kymo_status_t kymo_stack_service(kymo_context_t context, const kymo_selection_t *selection)
 {
 	struct core_service service = {.kind = SERVICE_STACK};
 
-	return add_service(context, selection, &service);
+	return add_service(context, selection, &service, NULL);
 }
 
 kymo_status_t kymo_buffer_service(kymo_context_t context, const kymo_selection_t *selection,
 				  kymo_buffer_t buffer)
 {
 	struct core_service service = {.kind = SERVICE_BUFFER};
-	struct core_buffer *b = buffer_of(buffer);
-	struct core_context *c = context_of(context);
 
-	if (!b || !c || c->buffer != b)
-		return KYMO_ERROR_NOT_FOUND;
-	return add_service(context, selection, &service);
+	return add_service(context, selection, &service, &buffer);
 }
 
-static bool selects(const struct core_service *s, const struct cap_domain *d, uint32_t op)
-{
-	const kymo_domain_desc_t *desc = d->info->desc;
+struct question {
+	uint16_t wire;
+	bool yes;
+};
 
-	if (s->domain && strcmp(s->domain, desc->name) != 0)
-		return false;
-	return !s->selection.select || s->selection.select(desc, op, s->selection.data);
+static void ask_context(struct core_context *c, void *data)
+{
+	struct question *q = data;
+
+	for (uint32_t i = 0; i < c->service_count && !q->yes; i++)
+		q->yes = core_service_selects(&c->services[i], q->wire);
 }
 
-unsigned core_context_wants(const struct core_context *c, const struct cap_domain *d, uint32_t op)
+bool core_wanted_by_any(const struct cap_domain *d, uint32_t op)
 {
-	unsigned wants = 0;
+	struct question q = {.wire = (uint16_t)(d->base + op)};
 
-	for (uint32_t i = 0; i < c->service_count; i++)
-		if (selects(&c->services[i], d, op))
-			wants |= c->services[i].kind;
-	return wants;
+	core_contexts_each(ask_context, &q);
+	return q.yes;
 }
 
 /* ---- buffers of contexts ---- */
 
 static struct core_buffer *buffer_free_slot(void)
 {
+	core_buffers_sweep();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
-		if (!core_buffers[i].used && !core_ring_held(i)) {
+		if (!core_buffers[i].used) {
 			core_buffers[i].index = (uint8_t)i;
 			return &core_buffers[i];
 		}
@@ -282,7 +480,6 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	static uint32_t generations;
 	struct core_buffer *b = c->buffer || (desc->tally && tally_exists()) ? NULL
 									      : buffer_free_slot();
-	uint32_t context = (uint32_t)(c - core_contexts);
 	uint8_t index;
 
 	if (!b)
@@ -291,8 +488,9 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	memset(b, 0, sizeof(*b));
 	b->index = index;
 	b->used = true;
-	b->generation = ++generations;
-	b->context = (uint8_t)context;
+	b->generation = ++generations & 0xffffffu;
+	b->context = c;
+	b->born = atomic_fetch_add(&core_epoch, 1) + 1;
 	b->desc = *desc;
 	if (!b->desc.bytes)
 		b->desc.bytes = 64u << 20;
@@ -301,8 +499,10 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	if (!b->desc.policy)
 		b->desc.policy = KYMO_POLICY_BLOCK;
 	c->buffer = b;
-	cap_buffer_of[context] = index;
-	cap_args_of[context] = (uint8_t)desc->arguments;
+	cap_args_of[index] = (uint8_t)desc->arguments;
+	atomic_fetch_or(&core_buffers_open, 1ull << index);
+	atomic_store(&c->buffer_index, index);
+	core_externals_mirror(c, index);
 	out->handle = (uint64_t)b->generation << 8 | (uint64_t)(index + 1u);
 	return KYMO_OK;
 }
@@ -329,14 +529,18 @@ kymo_status_t kymo_buffer_create(kymo_context_t context, const kymo_buffer_desc_
 
 kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 {
-	struct core_buffer *b = buffer_of(buffer);
+	struct core_buffer *b;
 
 	if (!lost)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (!b)
-		return KYMO_ERROR_NOT_FOUND;
-	*lost = b->pool ? atomic_load(&b->pool->lost_records) : 0;
-	return KYMO_OK;
+	if (!core_init())
+		return KYMO_ERROR_UNSUPPORTED;
+	pthread_mutex_lock(&core_live->configure);
+	b = buffer_of(buffer);
+	if (b)
+		*lost = b->pool ? atomic_load(&b->pool->lost_records) : 0;
+	unlock();
+	return b ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
 }
 
 kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
@@ -349,82 +553,13 @@ kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
 	if (status != KYMO_OK)
 		return status;
 	b = c->buffer;
+	if (b)
+		atomic_fetch_add(&b->users, 1);
 	unlock();
 	core_domains_flush(tick_now() + timeout_ns / 1000000 * rate);
-	return b && b->ready ? core_buffer_drain(b, timeout_ns) : KYMO_OK;
-}
-
-/* ---- external ids ---- */
-
-#define EXTERNAL_DEPTH 32u
-
-struct external_stack {
-	uint64_t values[64][EXTERNAL_DEPTH];
-	uint8_t depth[64];
-};
-
-static _Thread_local struct external_stack *externals;
-static pthread_key_t externals_key;
-static pthread_once_t externals_once = PTHREAD_ONCE_INIT;
-
-static void externals_key_make(void)
-{
-	pthread_key_create(&externals_key, free);
-}
-
-static struct external_stack *externals_get(void)
-{
-	if (!externals) {
-		pthread_once(&externals_once, externals_key_make);
-		externals = calloc(1, sizeof(*externals));
-		pthread_setspecific(externals_key, externals);
-	}
-	return externals;
-}
-
-static kymo_status_t external_prepare(kymo_context_t context, uint32_t *index,
-				      struct cap_thread **t)
-{
-	struct core_context *c;
-	kymo_status_t status = core_init() ? KYMO_OK : KYMO_ERROR_UNSUPPORTED;
-
-	if (status != KYMO_OK)
-		return status;
-	c = context_of(context);
-	if (!c)
-		return KYMO_ERROR_NOT_FOUND;
-	*index = (uint32_t)(c - core_contexts);
-	*t = cap_thread_attach();
-	return *t && externals_get() ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
-}
-
-kymo_status_t kymo_external_push(kymo_context_t context, uint64_t value)
-{
-	struct cap_thread *t;
-	uint32_t c;
-	kymo_status_t status = external_prepare(context, &c, &t);
-
-	if (status != KYMO_OK)
-		return status;
-	if (externals->depth[c] == EXTERNAL_DEPTH)
-		return KYMO_ERROR_LIMIT;
-	externals->values[c][externals->depth[c]++] = t->external[c];
-	t->external[c] = value;
-	return KYMO_OK;
-}
-
-kymo_status_t kymo_external_pop(kymo_context_t context, uint64_t *value)
-{
-	struct cap_thread *t;
-	uint32_t c;
-	kymo_status_t status = external_prepare(context, &c, &t);
-
-	if (status != KYMO_OK)
-		return status;
-	if (externals->depth[c] == 0)
-		return KYMO_ERROR_STATE;
-	if (value)
-		*value = t->external[c];
-	t->external[c] = externals->values[c][--externals->depth[c]];
-	return KYMO_OK;
+	if (b && b->ready)
+		status = core_buffer_drain(b, timeout_ns);
+	if (b)
+		atomic_fetch_sub(&b->users, 1);
+	return status;
 }

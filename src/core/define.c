@@ -122,9 +122,84 @@ void cap_define(const struct wire_def *d)
 {
 	int saved = errno;
 
-	if (core_live && (atomic_load(&core_live->magic) || core_usable()))
+	if (core_live && (atomic_load(&core_live->magic) || core_usable())) {
 		define(d);
+		if (cap_unlikely(cap_wants(CAP_ACTIVITY_OBJECTS | CAP_ACTIVITY_CODE_OBJECT)))
+			core_objects_defined(d);
+	}
 	errno = saved;
+}
+
+/* ---- reading them again ---- */
+
+uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t *bytes)
+{
+	uint8_t *copy = NULL, *more;
+	size_t room = 0;
+	struct wire_def d;
+
+	*bytes = 0;
+	for (struct slab *s = first; s; s = s->next) {
+		const uint8_t *p = s->data, *end = s->data + s->used, *at = p;
+
+		for (; wire_def_read(&p, end, &d) == 1; at = p) {
+			size_t n = (size_t)(p - at);
+
+			if (!wanted(&d))
+				continue;
+			if (*bytes + n > room) {
+				room = (*bytes + n) * 2;
+				more = realloc(copy, room);
+				if (!more)
+					return copy;
+				copy = more;
+			}
+			memcpy(copy + *bytes, at, n);
+			*bytes += n;
+		}
+	}
+	return copy;
+}
+
+/* The last one of the id. */
+uint8_t *core_definition_find(uint16_t kind, uint64_t id, struct wire_def *out)
+{
+	const uint8_t *found = NULL, *q;
+	size_t n = 0;
+	struct wire_def d;
+	uint8_t *copy;
+
+	for (struct slab *s = first; s; s = s->next) {
+		const uint8_t *p = s->data, *end = s->data + s->used, *at = p;
+
+		for (; wire_def_read(&p, end, &d) == 1; at = p) {
+			if (d.kind != kind || wire_def_get(&d, 0) != id)
+				continue;
+			found = at;
+			n = (size_t)(p - at);
+		}
+	}
+	copy = found ? malloc(n) : NULL;
+	if (!copy)
+		return NULL;
+	memcpy(copy, found, n);
+	q = copy;
+	wire_def_read(&q, copy + n, out);
+	return copy;
+}
+
+/* In a forked child the parent's threads are not there. */
+static void forget_threads(void)
+{
+	for (struct slab *s = first; s; s = s->next) {
+		const uint8_t *p = s->data, *end = s->data + s->used, *at = p;
+		const uint16_t nothing = 0;
+		struct wire_def d;
+
+		for (; wire_def_read(&p, end, &d) == 1; at = p)
+			if (d.kind == DEF_THREAD || d.kind == DEF_THREAD_END)
+				memcpy((uint8_t *)(uintptr_t)at, &nothing, sizeof(nothing));
+	}
 }
 
 void core_define_replay(struct core_buffer *b)
@@ -348,7 +423,7 @@ void core_define_process(void)
 	wire_def_bytes(&d, env, environment(env, sizeof(env)));
 	wire_def_u64(&d, parent ? strtoull(parent, NULL, 10) : 0);
 	wire_def_string(&d, KYMO_VERSION);
-	wire_def_u64(&d, cap_args_of[0]);
+	wire_def_u64(&d, core_shared_arguments());
 	wire_def_u64(&d, (uint64_t)getuid());
 	cap_define(&d);
 	core_define_tick_sync();
@@ -659,6 +734,8 @@ kymo_status_t kymo_ref_name(const char *type, uint64_t id, const char **name)
 void core_define_fork_child(void)
 {
 	/* What the parent defined holds in the child, but it is another process. */
+	forget_threads();
+	core_objects_fork_child();
 	memset(modules_seen, 0, sizeof(modules_seen));
 	modules_seen_count = 0;
 	atomic_store(&core_untraced, 0);

@@ -243,30 +243,3 @@ void core_deliver_stop(struct core_buffer *b)
 	pthread_join(b->deliverer, NULL);
 	b->delivering = false;
 }
-
-/* ---- values ---- */
-
-kymo_status_t kymo_record_value(const kymo_record_t *record, uint32_t index, kymo_value_t *out)
-{
-	const kymo_op_desc_t *op;
-	struct wire_cursor c;
-	struct wire_value v;
-
-	if (!record || !out || !record->internal)
-		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (out->size < sizeof(*out))
-		return KYMO_ERROR_INCOMPATIBLE;
-	op = &record->domain->ops[record->op];
-	if (index >= op->field_count)
-		return KYMO_ERROR_NOT_FOUND;
-	wire_cursor_init(&c, record->internal);
-	for (uint32_t i = 0; i <= index; i++) {
-		const kymo_field_t *f = &op->fields[i];
-
-		if (!wire_field(&c, f->kind, f->element, f->size, &v))
-			return KYMO_ERROR_CORRUPT;
-	}
-	*out = (kymo_value_t){sizeof(*out), &op->fields[index], v.present, v.u, v.f,
-			      v.data, v.count, v.total, v.width};
-	return KYMO_OK;
-}

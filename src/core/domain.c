@@ -5,36 +5,19 @@
  */
 #include "core/internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct cap_domain core_domains[CORE_DOMAINS];
 _Atomic uint32_t core_domain_count;
 _Atomic uint32_t cap_activities;
 static uint16_t next_wire_op = 1;
-
-static const struct {
-	const char *domain;
-	uint32_t bit;
-} activity_bits[] = {
-	{"dispatch", CAP_ACTIVITY_DISPATCH},
-	{"copy", CAP_ACTIVITY_COPY},
-	{"allocation", CAP_ACTIVITY_ALLOCATION},
-	{"sync", CAP_ACTIVITY_SYNC},
-	{"code_object", CAP_ACTIVITY_CODE_OBJECT},
-};
-
-static uint32_t activity_bit(const struct cap_domain *d)
-{
-	for (size_t i = 0; i < sizeof(activity_bits) / sizeof(activity_bits[0]); i++)
-		if (d->builtin && strcmp(d->info->desc->name, activity_bits[i].domain) == 0)
-			return activity_bits[i].bit;
-	return 0;
-}
+static uint16_t domain_by_wire[65536]; /* index of the domain */
 
 /* Some domain of a runtime is there, so records may come. */
 static bool runtime_present(void)
 {
-	for (uint32_t i = 0; i < core_domain_count; i++)
+	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
 		if (!core_domains[i].builtin)
 			return true;
 	return false;
@@ -47,36 +30,120 @@ bool core_stack_wanted(uint16_t wire)
 	return atomic_load_explicit(&stack_bits[wire / 64], memory_order_relaxed) >> wire % 64 & 1;
 }
 
-static void stack_update(uint16_t wire, bool wanted)
+static void stack_update(uint16_t wire, bool wanted, bool *any)
 {
 	uint64_t bit = 1ull << wire % 64;
 
-	if (wanted == core_stack_wanted(wire))
-		return;
-	atomic_fetch_xor(&stack_bits[wire / 64], bit);
-	atomic_fetch_add(&cap_stack_ops, wanted ? 1 : UINT64_MAX);
+	*any |= wanted;
+	if (wanted != core_stack_wanted(wire))
+		atomic_fetch_xor(&stack_bits[wire / 64], bit);
 }
 
-static void op_masks(const struct cap_domain *d, uint32_t op, uint64_t *callbacks,
-		     uint64_t *buffers)
+/* ---- what the services of started contexts want, gathered once for all ops ---- */
+
+struct wants {
+	struct want {
+		struct core_context *context;
+		const struct core_service *service;
+	} *list;
+	uint32_t count, room;
+	struct core_plan_entry *entries; /* room for one of each */
+};
+
+static void gather(struct core_context *c, void *data)
 {
-	bool stack = false;
+	struct wants *w = data;
 
-	*callbacks = *buffers = 0;
-	for (uint32_t c = 0; c < CORE_CONTEXTS; c++) {
-		struct core_context *ctx = &core_contexts[c];
-		unsigned wants;
+	for (uint32_t i = 0; c->active && i < c->service_count; i++) {
+		if (w->count == w->room) {
+			uint32_t room = w->room ? w->room * 2 : 64;
+			struct want *more = realloc(w->list, room * sizeof(*more));
 
-		if (!ctx->used || !ctx->active)
-			continue;
-		wants = core_context_wants(ctx, d, op);
-		if (wants & SERVICE_CALLBACK)
-			*callbacks |= 1ull << c;
-		if ((wants & SERVICE_BUFFER) && ctx->buffer && ctx->buffer->ready)
-			*buffers |= 1ull << c;
-		stack |= (wants & SERVICE_STACK) != 0;
+			if (!more)
+				return;
+			w->list = more;
+			w->room = room;
+		}
+		w->list[w->count++] = (struct want){c, &c->services[i]};
 	}
-	stack_update((uint16_t)(d->base + op), stack);
+}
+
+static void entry_of(const struct want *w, struct core_plan_entry *e)
+{
+	const struct core_service *s = w->service;
+
+	memset(e, 0, sizeof(*e));
+	e->context = w->context;
+	e->generation = atomic_load(&w->context->generation);
+	e->buffer = (int16_t)atomic_load(&w->context->buffer_index);
+	e->callback = s->callback;
+	e->request = s->request;
+	e->records = s->kind == SERVICE_BUFFER;
+	e->filter = s->selection.filter;
+	e->data = s->data;
+	e->filter_data = s->selection.data;
+}
+
+/* Requests come before the callbacks of their context: those are told the answer. */
+static uint32_t entry_add(struct core_plan_entry *entries, uint32_t count,
+			  const struct core_plan_entry *e)
+{
+	uint32_t at = count;
+
+	while (e->request && at && entries[at - 1].context == e->context &&
+	       !entries[at - 1].request)
+		at--;
+	memmove(&entries[at + 1], &entries[at], (count - at) * sizeof(*entries));
+	entries[at] = *e;
+	return count + 1;
+}
+
+/* Some service of the buffer takes all work of the op: the filters of others do not matter. */
+static bool unfiltered(const struct wants *w, uint16_t wire, const struct core_context *c)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->list[i].context == c && w->list[i].service->kind == SERVICE_BUFFER &&
+		    !w->list[i].service->selection.filter &&
+		    core_service_selects(w->list[i].service, wire))
+			return true;
+	return false;
+}
+
+static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
+					const struct wants *w, uint64_t *buffers)
+{
+	uint16_t wire = (uint16_t)(d->base + op);
+	uint32_t count = 0;
+
+	*buffers = 0;
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct core_service *s = w->list[i].service;
+		const struct core_buffer *b = w->list[i].context->buffer;
+		struct core_plan_entry e;
+
+		if (!core_service_selects(s, wire))
+			continue;
+		if (s->kind == SERVICE_STACK || (s->kind == SERVICE_BUFFER && !(b && b->ready)))
+			continue;
+		entry_of(&w->list[i], &e);
+		if (!d->activity)
+			e.filter = NULL;
+		if (s->kind == SERVICE_BUFFER)
+			*buffers |= 1ull << b->index;
+		if (s->kind != SERVICE_BUFFER ||
+		    (e.filter && !unfiltered(w, wire, w->list[i].context)))
+			count = entry_add(w->entries, count, &e);
+	}
+	return core_plan_get(w->entries, count);
+}
+
+static bool wants_stack(const struct wants *w, uint16_t wire)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->list[i].service->kind == SERVICE_STACK &&
+		    core_service_selects(w->list[i].service, wire))
+			return true;
+	return false;
 }
 
 static void slot_update(const struct cap_domain *d, struct cap_slot *s)
@@ -89,38 +156,68 @@ static void slot_update(const struct cap_domain *d, struct cap_slot *s)
 		atomic_store(&s->target, wanted ? s->wrapper : s->next);
 }
 
-static void buffers_ensure(void)
+static void ensure(struct core_context *c, void *data)
 {
-	if (!runtime_present())
-		return;
-	for (uint32_t c = 0; c < CORE_CONTEXTS; c++)
-		if (core_contexts[c].used && core_contexts[c].active && core_contexts[c].buffer)
-			core_buffer_ensure(core_contexts[c].buffer);
+	if (c->active && c->buffer)
+		core_buffer_ensure(c->buffer);
 }
 
-static void domain_masks(const struct cap_domain *d, uint32_t *activities)
+static void buffers_ensure(void)
+{
+	if (runtime_present())
+		core_contexts_each(ensure, NULL);
+}
+
+static void domain_masks(const struct cap_domain *d, const struct wants *w, uint32_t *activities,
+			 bool *stacks)
 {
 	for (uint32_t op = 0; op < d->info->desc->op_count; op++) {
-		uint64_t callbacks, buffers;
+		const struct core_plan *plan;
+		uint64_t buffers;
 
-		op_masks(d, op, &callbacks, &buffers);
-		atomic_store(&d->info->ops[op].callbacks, callbacks);
+		plan = op_wants(d, op, w, &buffers);
+		stack_update((uint16_t)(d->base + op), wants_stack(w, (uint16_t)(d->base + op)),
+			     stacks);
+		atomic_store(&d->info->ops[op].callbacks, plan);
 		atomic_store(&d->info->ops[op].buffers, buffers);
-		if (callbacks | buffers)
-			*activities |= activity_bit(d);
+		if (plan || buffers)
+			*activities |= d->activity;
 	}
 	for (uint32_t i = 0; i < d->info->slot_count; i++)
 		slot_update(d, &d->info->slots[i]);
 }
 
+const struct core_plan *core_plan_of(struct core_context *c, const struct cap_op *op,
+				     uint64_t *buffers)
+{
+	struct core_plan_entry entries[c->service_count + 1];
+	struct wants w = {.entries = entries};
+	const struct core_plan *plan;
+
+	gather(c, &w);
+	plan = op_wants(&core_domains[op->domain], op->number, &w, buffers);
+	free(w.list);
+	return plan;
+}
+
 void core_masks_update(void)
 {
+	struct wants w = {0};
 	uint32_t activities = 0;
+	bool stacks = false;
 
 	buffers_ensure();
-	for (uint32_t i = 0; i < core_domain_count; i++)
-		domain_masks(&core_domains[i], &activities);
+	core_services_cover();
+	core_contexts_each(gather, &w);
+	w.entries = calloc(w.count + 1, sizeof(*w.entries));
+	for (uint32_t i = 0; w.entries && i < atomic_load(&core_domain_count); i++)
+		domain_masks(&core_domains[i], &w, &activities, &stacks);
+	free(w.entries);
+	free(w.list);
 	atomic_store(&cap_activities, activities);
+	atomic_store(&cap_extra,
+		     (stacks ? CAP_EXTRA_STACKS : 0u) |
+			     (activities & CAP_ACTIVITY_RETIREMENT ? CAP_EXTRA_RETIREMENT : 0u));
 }
 
 void core_wanted_notify(void)
@@ -157,7 +254,8 @@ static bool description_valid(const struct cap_domain_info *info)
 }
 
 /* Caller holds `configure`. */
-static kymo_status_t add(const struct cap_domain_info *info, bool builtin, struct cap_domain **out)
+static kymo_status_t add(const struct cap_domain_info *info, bool builtin, uint32_t activity,
+			 struct cap_domain **out)
 {
 	uint32_t n = atomic_load(&core_domain_count);
 	struct cap_domain *d = &core_domains[n];
@@ -169,11 +267,13 @@ static kymo_status_t add(const struct cap_domain_info *info, bool builtin, struc
 			return KYMO_ERROR_EXISTS;
 	if (n == CORE_DOMAINS)
 		return KYMO_ERROR_LIMIT;
-	*d = (struct cap_domain){info, n + 1, next_wire_op, builtin};
+	*d = (struct cap_domain){info, n + 1, next_wire_op, builtin, activity};
 	next_wire_op = (uint16_t)(next_wire_op + info->desc->op_count);
 	for (uint32_t i = 0; i < info->desc->op_count; i++) {
 		info->ops[i].wire = (uint16_t)(d->base + i);
 		info->ops[i].number = (uint16_t)i;
+		info->ops[i].domain = (uint16_t)n;
+		domain_by_wire[d->base + i] = (uint16_t)n;
 	}
 	core_domain_define(d);
 	atomic_store(&core_domain_count, n + 1);
@@ -181,11 +281,11 @@ static kymo_status_t add(const struct cap_domain_info *info, bool builtin, struc
 	return KYMO_OK;
 }
 
-kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info)
+kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info, uint32_t activity)
 {
 	struct cap_domain *d;
 
-	return add(info, true, &d);
+	return add(info, true, activity, &d);
 }
 
 kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap_domain **out)
@@ -198,13 +298,15 @@ kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap
 		return KYMO_ERROR_UNSUPPORTED;
 	core_tools_discover();
 	pthread_mutex_lock(&core_live->configure);
-	status = add(info, false, out);
+	status = add(info, false, 0, out);
 	if (status == KYMO_OK)
 		core_masks_update();
 	pthread_mutex_unlock(&core_live->configure);
-	if (status == KYMO_OK)
-		core_wanted_notify();
-	return status;
+	if (status != KYMO_OK)
+		return status;
+	core_wanted_notify();
+	core_objects_runtime(info->desc);
+	return KYMO_OK;
 }
 
 void cap_slots_update(struct cap_domain *d)
@@ -227,13 +329,9 @@ void cap_keep(struct cap_domain *d, uint32_t op, bool on)
 
 const struct cap_domain *core_domain_of(uint16_t wire)
 {
-	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++) {
-		const struct cap_domain *d = &core_domains[i];
+	const struct cap_domain *d = &core_domains[domain_by_wire[wire]];
 
-		if (wire >= d->base && wire - d->base < (int)d->info->desc->op_count)
-			return d;
-	}
-	return NULL;
+	return wire >= d->base && wire - d->base < (int)d->info->desc->op_count ? d : NULL;
 }
 
 /* ---- reflection ---- */

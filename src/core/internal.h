@@ -19,11 +19,8 @@
 #include "core/capture.h"
 #include "wire/shm.h"
 
-#define CORE_CONTEXTS 64u
-#define CORE_SERVICES 16u /* of one context */
-#define CORE_DOMAINS  64u
-#define CORE_TOOLS    16u
-#define CAP_USER_BYTES (CAP_FRAMES * 64u * sizeof(uint64_t)) /* of cap_thread.user */
+#define CORE_CONTEXTS 65536u /* at one time */
+#define CORE_DOMAINS  1024u
 
 /* ---- process (process.c) ---- */
 
@@ -40,6 +37,13 @@ extern struct core_live *core_live;
 bool core_init(void);
 /* True if core is usable in this process; in a fresh child it is brought in order first. */
 bool core_usable(void);
+/* KYMO_OK while something may be changed; initialises core. */
+kymo_status_t core_changeable(void);
+/*
+ * What other threads did before is seen, and what they do from now on sees what was stored before:
+ * makes the plain stores of cap_busy() enough.
+ */
+void core_barrier(void);
 /* A number that a child does not share with its parent. */
 extern uint32_t core_generation;
 
@@ -50,6 +54,7 @@ struct cap_domain {
 	uint32_t id;   /* from 1 */
 	uint16_t base; /* first op number on the wire */
 	bool builtin;  /* activity domain: does not by itself make buffers necessary */
+	uint32_t activity; /* CAP_ACTIVITY_* bit of an activity domain */
 };
 
 extern struct cap_domain core_domains[CORE_DOMAINS];
@@ -57,11 +62,16 @@ extern _Atomic uint32_t core_domain_count;
 
 /* Registers the activity domains; called once by core_init(). */
 void core_activities_register(void);
-kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info);
+kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info, uint32_t activity);
 /* Domain and op of a wire op, or NULL. */
 const struct cap_domain *core_domain_of(uint16_t wire);
+/* Asks all services about ops of domains that came since. Caller holds `configure`. */
+void core_services_cover(void);
 /* Recomputes masks and slots of all ops. Caller holds `configure`. */
 void core_masks_update(void);
+/* What one context wants of an op. Caller holds `configure`. */
+const struct core_plan *core_plan_of(struct core_context *c, const struct cap_op *op,
+				     uint64_t *buffers);
 /* Tells backends what is wanted now. Caller holds no lock. */
 void core_wanted_notify(void);
 /* Asks every backend to harvest. Caller holds no lock. */
@@ -72,29 +82,161 @@ void core_domain_define(const struct cap_domain *d);
 
 /* ---- contexts (context.c) ---- */
 
+enum core_service_kind {
+	SERVICE_CALLBACK = 1,
+	SERVICE_BUFFER = 2,
+	SERVICE_STACK = 4,
+	SERVICE_REQUEST = 8
+};
+
 struct core_service {
-	enum { SERVICE_CALLBACK = 1, SERVICE_BUFFER = 2, SERVICE_STACK = 4 } kind;
+	enum core_service_kind kind;
 	kymo_selection_t selection;
 	char *domain; /* owned copy of selection.domain, or NULL */
 	kymo_callback_fn callback;
+	kymo_external_request_fn request;
 	void *data;
+	uint64_t *ops; /* bit by wire op: selected */
+	uint32_t words;
+	uint32_t domains; /* how many domains `ops` covers */
 };
 
+/* Never moves and is never freed; used again under another generation. */
 struct core_context {
-	bool used;
+	_Atomic uint32_t generation; /* in the handle; 0: free, or being destroyed */
+	uint32_t index;
 	bool active;
-	uint32_t generation; /* in the handle: stale handles are recognised */
-	uint32_t service_count;
-	struct core_service services[CORE_SERVICES];
-	struct core_buffer *buffer; /* or NULL */
+	uint32_t service_count, service_room;
+	struct core_service *services; /* under `configure` */
+	struct core_buffer *buffer;    /* or NULL */
+	_Atomic int32_t buffer_index;  /* -1: none */
+	const void *owner;             /* the tool that made it, or NULL */
+	uint32_t told;                 /* kinds of objects it knows of; see objects.c */
+	struct core_context *next_free;
 };
 
-extern struct core_context core_contexts[CORE_CONTEXTS];
-/* What context `c` wants of `op`: SERVICE_* bits. Caller holds `configure`. */
-unsigned core_context_wants(const struct core_context *c, const struct cap_domain *d, uint32_t op);
-
+/* Calls `fn` for every context; under `configure`. */
+void core_contexts_each(void (*fn)(struct core_context *c, void *data), void *data);
+/* The context of a handle, or NULL. Any thread, no lock. */
+struct core_context *core_context_of(kymo_context_t h);
+kymo_context_t core_context_handle(const struct core_context *c);
+/* Services of started contexts (all contexts if `stopped`) want the op: SERVICE_* bits. Caller holds
+ * `configure`. */
+bool core_wanted_by_any(const struct cap_domain *d, uint32_t op);
+/* Destroys what `owner` made. Caller holds no lock. */
+void core_contexts_destroy_of(const void *owner);
 /* Some context wants call stacks of the op of this wire number. */
 bool core_stack_wanted(uint16_t wire);
+/* The service selects the op of this wire number. Caller holds `configure`. */
+static inline bool core_service_selects(const struct core_service *s, uint16_t wire)
+{
+	return wire / 64u < s->words && s->ops[wire / 64] >> wire % 64 & 1;
+}
+
+/* ---- plans (plan.c): whom to call back of an op ---- */
+
+struct core_plan_entry {
+	struct core_context *context;
+	uint32_t generation;
+	int16_t buffer; /* the context's, -1: none */
+	kymo_callback_fn callback;        /* one of these */
+	kymo_external_request_fn request; /* before the callbacks of its context */
+	bool records; /* stands for a buffer service that has a filter */
+	bool (*filter)(const kymo_work_t *work, void *data); /* or NULL */
+	void *data;
+	void *filter_data;
+};
+
+/* Immutable, shared by all ops that want the same; lives until nobody can use it any more. */
+struct core_plan {
+	_Atomic uint32_t refs; /* of those that keep it longer than a call */
+	uint32_t count;
+	bool requests, filters;
+	bool callbacks;
+	struct core_plan *next;
+	uint64_t hash;
+	struct core_plan_entry entries[];
+};
+
+/* The plan of these entries; NULL: none, or no memory. Caller holds `configure`. */
+const struct core_plan *core_plan_get(const struct core_plan_entry *entries, uint32_t count);
+/* Frees plans of contexts that are gone, if nobody uses them. Caller holds `configure`. */
+void core_plans_sweep(void);
+static inline void core_plan_keep(const struct core_plan *p)
+{
+	atomic_fetch_add_explicit(&((struct core_plan *)(uintptr_t)p)->refs, 1,
+				  memory_order_relaxed);
+}
+static inline void core_plan_let_go(const struct core_plan *p)
+{
+	atomic_fetch_sub_explicit(&((struct core_plan *)(uintptr_t)p)->refs, 1,
+				  memory_order_release);
+}
+/*
+ * True if no thread uses `plan` (may be NULL) or a buffer of `buffers` any more, both of which no op
+ * names since before the call. Caller holds `configure`.
+ */
+bool core_quiet(const struct core_plan *plan, uint64_t buffers);
+/* Waits until no other thread is in a callback of the context. Caller holds no lock. */
+void core_callbacks_wait(const struct core_context *c);
+
+/* Words that tools keep from ENTER to EXIT. */
+struct core_words {
+	uint64_t *words;
+	uint32_t room;
+};
+
+/* What a callback record's `internal` points to. */
+struct core_told {
+	const struct cap_domain *domain;
+	uint32_t op;
+	const void *args;               /* of calls */
+	bool exit, ok;
+	const struct wire_record *wire; /* of activities */
+};
+
+/*
+ * Calls the tools of the frame's plan. `words`: plan->count words kept from ENTER to EXIT; NULL: those
+ * of the thread's frame. `wire`: of activities, else NULL.
+ */
+#define CAP_COMPLETE ((enum cap_phase)3)
+void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
+		    const struct wire_record *wire, const struct core_origin *origin);
+void core_words_release(struct cap_thread *t);
+
+/* ---- external ids (external.c) ---- */
+uint64_t core_external_top(struct cap_thread *t, const struct core_context *c);
+void core_externals_release(struct cap_thread *t);
+/* The context has this buffer now: its records carry what was pushed before. */
+void core_externals_mirror(const struct core_context *c, uint32_t buffer);
+
+/* ---- origins and retirement (origin.c) ---- */
+struct core_origin {
+	const struct core_plan *plan; /* kept; or NULL */
+	struct core_retire *retire;   /* kept; or NULL */
+	uint64_t *buffer_external;    /* [CAP_BUFFERS] if any is not 0, else NULL */
+	struct core_origin_entry {
+		uint64_t external;
+		bool skip; /* the filter said no */
+	} entries[];                  /* of the plan */
+};
+/* Bit n: buffer n takes records. Rises and falls with buffers, not with contexts. */
+extern _Atomic uint64_t core_buffers_open;
+/* Counts buffers made; a buffer's own count is `born`. */
+extern _Atomic uint32_t core_epoch;
+/* The id of the call `f` will not be carried by anything new. */
+#define CORE_RETIRE_WANTED ((struct core_retire *)1)
+/* A runtime is there. Caller holds no lock. */
+void core_objects_runtime(const kymo_domain_desc_t *desc);
+/* What was defined, if it is something that tools are told of. */
+void core_objects_defined(const struct wire_def *d);
+/* A thread began, or ends. */
+void core_objects_thread(const struct wire_def *d, bool start);
+void core_objects_fork_child(void);
+/* An origin for telling those of `plan` (NULL: nobody) alone. */
+struct core_origin *core_origin_of(const struct core_plan *plan);
+/* Tells what is there already to contexts that have just begun to want it. Caller holds no lock. */
+void core_objects_replay(void);
 
 /* ---- buffers (buffer.c, pool.c) ---- */
 
@@ -103,8 +245,10 @@ struct core_buffer {
 	_Atomic bool ready; /* the pool exists in this process */
 	bool refused;      /* share() failed: nothing is recorded */
 	bool defines;      /* has all definitions so far; under `define` */
-	uint8_t index;     /* into cap_thread.rings */
-	uint8_t context;
+	uint8_t index;     /* into cap_thread.rings, and its bit in masks */
+	bool retired;      /* its context is gone; freed when nobody uses it */
+	struct core_context *context;
+	uint32_t born;     /* core_epoch at its making */
 	uint32_t generation;
 	kymo_buffer_desc_t desc;
 	struct shm_header *pool; /* mapping; NULL until ready */
@@ -116,6 +260,7 @@ struct core_buffer {
 	bool delivering;
 	_Atomic bool stop;
 	_Atomic uint64_t delivered; /* chunks handed to the tool */
+	_Atomic uint32_t users;     /* who looks at it without `configure` */
 };
 
 extern struct core_buffer core_buffers[CAP_BUFFERS];
@@ -123,6 +268,8 @@ extern struct core_buffer core_buffers[CAP_BUFFERS];
 /* Makes the pool of a buffer in this process if need be. Caller holds `configure`. */
 bool core_buffer_ensure(struct core_buffer *b);
 void core_buffer_release(struct core_buffer *b);
+/* Frees buffers that are released and that nobody uses any more. Caller holds `configure`. */
+void core_buffers_sweep(void);
 /* Child: forgets the parent's pools. */
 void core_buffers_fork_child(void);
 kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns);
@@ -153,15 +300,25 @@ void core_deliver_stop(struct core_buffer *b);
 void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data);
 /* Hands over the chunk a ring fills. Only by the owning thread. */
 void core_ring_close(struct core_buffer *b, struct wire_ring *r);
-/* Some live thread is filling a chunk of the buffer in this slot, or of one that was there. */
-bool core_ring_held(uint32_t slot);
+/* All threads: nothing of the buffer in this slot is left. Only when it is quiet. */
+void core_rings_forget(uint32_t slot);
+/* Of several buffers those stay in the frame that take the record; the ring of the first. */
+struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool call);
 /* Begins a chunk; false: none to be had. */
 bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
 		    enum wire_chunk_type type);
 void core_threads_init(void);
+/* Both stack pointers are of the calling thread's own stack. */
+bool core_same_stack(const void *a, const void *b);
+/* A tick as nanoseconds of CLOCK_MONOTONIC_RAW, as well as is known by now. */
+uint64_t core_tick_ns(uint64_t tick);
 void core_threads_end_all(void); /* definitions THREAD_END of live threads, at finalisation */
 void core_threads_share(struct shm_header *pool); /* open calls go there from now on */
 void core_sites_fork_child(void);
+
+/* ---- values (value.c) ---- */
+/* The call that an activity belongs to: its field "correlation"; 0: none. */
+uint64_t core_activity_correlation(const kymo_op_desc_t *op, const struct wire_record *record);
 
 /* ---- overhead (overhead.c) ---- */
 /* Publishes the cost of a record (measured once) and what was measured so far. */
@@ -169,6 +326,7 @@ void core_overhead_define(void);
 void core_overhead_fork_child(void);
 /* The pool that the drain of this process reads, or NULL. */
 struct shm_header *core_shared_pool(void);
+uint32_t core_shared_arguments(void);
 
 /* ---- tallies (tally.c) ---- */
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f);
@@ -184,6 +342,9 @@ void core_define_modules(void);
 void core_define_tick_sync(void);
 void core_define_fork_child(void);
 extern _Atomic uint64_t core_untraced, core_untimed;
+/* Copies of definitions, to be freed by the caller, who holds `define`. NULL: none, or no memory. */
+uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t *bytes);
+uint8_t *core_definition_find(uint16_t kind, uint64_t id, struct wire_def *out);
 
 /* ---- markers (marker.c) ---- */
 /* The calling thread ends: so do its ranges. */
@@ -195,7 +356,10 @@ void core_marker_finalize(void);
 void core_tools_discover(void);
 void core_tools_fork_child(void);
 void core_tools_finalize(void);
-/* Calls the tools of `f->callbacks`; `user`: 64 words kept from ENTER to EXIT. */
-void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *user);
+/* The tool whose function runs on this thread, or NULL. */
+const void *core_tool_current(void);
+/* Calls a tool's function; what it throws is contained (counted, noted once). */
+void core_tool_call(kymo_callback_fn callback, kymo_context_t context,
+		    const kymo_callback_record_t *record, void *data);
 
 #endif

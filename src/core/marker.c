@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges, marks and pauses; see marker.h. */
+#include "core/activity.h"
 #include "core/marker.h"
 
 #include <errno.h>
@@ -13,7 +14,8 @@ struct extra {
 	uint16_t text;    /* bytes of the name, which has no number */
 	uint16_t payload; /* bytes */
 	uint64_t id;      /* for callbacks, as their words */
-	uint64_t user[64];
+	uint64_t *words;
+	uint32_t word_count;
 	char name[KYMO_STRING_MAX];
 	uint8_t data[MARKER_PAYLOAD_MAX];
 };
@@ -24,7 +26,7 @@ struct range {
 	int64_t scope;
 	int64_t parent;
 	uint32_t name, domain, category, color;
-	uint64_t callbacks;  /* contexts that saw it begin */
+	const struct core_plan *callbacks; /* who saw it begin; kept */
 	struct extra *extra; /* or NULL; valid for this range while `has_extra` */
 	uint32_t has_extra;
 	uint32_t thread;     /* of process ranges: who started it */
@@ -83,8 +85,12 @@ static struct marker_thread *thread_add(struct cap_thread *t)
 /* Pushes and pops went unheard meanwhile: nothing is known to be open. */
 static void forget(struct cap_thread *t, struct marker_thread *m)
 {
+	uint32_t depth = atomic_exchange(&m->depth, 0);
+
 	m->generation = atomic_load(&marker_generation);
-	atomic_store(&m->depth, 0);
+	for (uint32_t i = 0; i < depth; i++)
+		if (m->stack[i].callbacks)
+			core_plan_let_go(m->stack[i].callbacks);
 	m->deeper = m->inherited = 0;
 	t->scope = 0;
 }
@@ -224,6 +230,27 @@ static bool set_marker(struct marker_thread *m, struct range *r, const kymo_mark
 
 /* ---- callbacks ---- */
 
+static uint64_t *words_of(struct extra *x, uint32_t count)
+{
+	uint64_t *more;
+
+	if (x->word_count < count) {
+		more = realloc(x->words, count * sizeof(*more));
+		if (!more)
+			return NULL;
+		x->words = more;
+		x->word_count = count;
+	}
+	return x->words;
+}
+
+static void extra_free(struct extra *x)
+{
+	if (x)
+		free(x->words);
+	free(x);
+}
+
 static void tell(struct range *r, struct cap_op *op, enum cap_phase phase)
 {
 	struct cap_frame f = {.scope = r->parent, .callbacks = r->callbacks, .op = op,
@@ -246,17 +273,52 @@ static void tell(struct range *r, struct cap_op *op, enum cap_phase phase)
 		name[x->text] = '\0';
 		args.name = name;
 	}
-	core_callbacks(&f, &args, phase, x->user);
+	if (words_of(x, r->callbacks->count))
+		core_callbacks(&f, &args, phase, x->words, NULL, NULL);
 }
 
 static inline void tell_begin(struct cap_thread *t, struct range *r, struct cap_op *op)
 {
-	r->callbacks = atomic_load_explicit(&op->callbacks, memory_order_relaxed);
-	if (cap_likely(!r->callbacks))
+	r->callbacks = NULL;
+	if (cap_likely(!atomic_load_explicit(&op->callbacks, memory_order_relaxed)))
+		return;
+	cap_busy(t);
+	r->callbacks = atomic_load_explicit(&op->callbacks, memory_order_acquire);
+	if (r->callbacks)
+		core_plan_keep(r->callbacks);
+	cap_idle(t);
+	if (!r->callbacks)
 		return;
 	if (t->next_id == t->id_limit)
 		cap_ids_refill(t);
 	tell(r, op, CAP_ENTER);
+}
+
+static void told(struct range *r, struct cap_op *op)
+{
+	tell(r, op, CAP_EXIT);
+	core_plan_let_go(r->callbacks);
+	r->callbacks = NULL;
+}
+
+/* Tools that want scopes whatever annotation interface they come from. */
+static __attribute__((noinline, cold)) void tell_scope(const struct range *r, uint64_t end)
+{
+	const char *text = r->has_extra && r->extra->text ? r->extra->name
+							   : marker_string_text(r->name);
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &core_scope_ops[0], NULL, r->start, end, SCOPE_FIELDS))
+		return;
+	wire_unsigned(&e, SCOPE_ID, (uint64_t)r->scope);
+	wire_unsigned(&e, SCOPE_PARENT, (uint64_t)r->parent);
+	wire_array(&e, SCOPE_NAME, text,
+		   r->has_extra && r->extra->text ? r->extra->text : strlen(text), 1,
+		   KYMO_STRING_MAX);
+	text = marker_string_text(r->domain);
+	wire_string(&e, SCOPE_DOMAIN, text, KYMO_STRING_MAX);
+	cap_activity_commit(&f, &e);
 }
 
 /* ---- records ---- */
@@ -276,9 +338,17 @@ static inline __attribute__((always_inline)) bool begin(struct cap_thread *t, st
 
 	if (cap_unlikely(!buffers))
 		return false;
-	ring = cap_ring(t, buffers);
-	if (cap_unlikely(!ring))
+	cap_busy(t);
+	buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
+	atomic_store_explicit(&f->buffers, buffers, memory_order_relaxed);
+	if (cap_likely(buffers && !(buffers & (buffers - 1))))
+		ring = cap_ring(t, buffers);
+	else
+		ring = buffers ? core_ring_many(t, f, false) : NULL;
+	if (cap_unlikely(!ring)) {
+		cap_idle(t);
 		return false;
+	}
 	if (cap_unlikely(t->next_id == t->id_limit))
 		cap_ids_refill(t);
 	memset(&v, 0, sizeof(v));
@@ -286,16 +356,24 @@ static inline __attribute__((always_inline)) bool begin(struct cap_thread *t, st
 	f->start = v.start = start;
 	f->end = v.end = end;
 	f->scope = v.scope = scope;
-	v.external = t->external[__builtin_ctzll(buffers)];
+	v.external = atomic_load_explicit(&t->external[ring - t->rings], memory_order_relaxed);
 	v.op = op->wire;
 	f->op = op;
-	f->buffers = buffers;
+	atomic_store_explicit(&f->callbacks, NULL, memory_order_relaxed);
+	f->origin = NULL;
 	f->parent = 0;
 	f->status = 0;
 	f->has_status = false;
 	f->site = f->stack = 0;
 	wire_begin(e, ring, &v, fields);
 	return true;
+}
+
+static inline __attribute__((always_inline)) void commit(struct cap_thread *t, struct cap_frame *f,
+							 struct wire_enc *e)
+{
+	cap_commit(f, e);
+	cap_idle(t);
 }
 
 static inline __attribute__((always_inline)) void put_fields(struct wire_enc *e,
@@ -326,7 +404,7 @@ static inline void write_range(struct cap_thread *t, const struct range *r, uint
 		   MARKER_FIELDS))
 		return;
 	put_fields(&e, r, how);
-	cap_commit(&f, &e);
+	commit(t, &f, &e);
 }
 
 static void write_process_range(struct cap_thread *t, const struct range *r, uint64_t end,
@@ -340,7 +418,7 @@ static void write_process_range(struct cap_thread *t, const struct range *r, uin
 		return;
 	put_fields(&e, r, how);
 	wire_unsigned(&e, MARKER_THREAD, r->thread);
-	cap_commit(&f, &e);
+	commit(t, &f, &e);
 }
 
 void marker_mark(const kymo_marker_t *k)
@@ -359,9 +437,11 @@ void marker_mark(const kymo_marker_t *k)
 	if (begin(t, &f, &e, &marker_ops[MARKER_OP_MARK], r.start, r.start, t->scope,
 		  MARKER_FIELDS)) {
 		put_fields(&e, &r, MARKER_ENDED);
-		cap_commit(&f, &e);
+		commit(t, &f, &e);
 	}
-	free(r.extra);
+	if (r.callbacks)
+		core_plan_let_go(r.callbacks);
+	extra_free(r.extra);
 }
 
 /* ---- ranges of a thread ---- */
@@ -478,8 +558,10 @@ static int close_at(struct cap_thread *t, struct marker_thread *m, uint32_t at)
 	atomic_store_explicit(&m->depth, depth - 1, memory_order_release);
 	t->scope = depth > 1 ? m->stack[depth - 2].scope : 0;
 	write_range(t, r, end, MARKER_ENDED);
-	if (cap_unlikely(r->callbacks))
-		tell(r, &marker_ops[MARKER_OP_RANGE], CAP_EXIT);
+	if (cap_unlikely(r->callbacks != NULL))
+		told(r, &marker_ops[MARKER_OP_RANGE]);
+	if (cap_unlikely(cap_wants(CAP_ACTIVITY_SCOPE)))
+		tell_scope(r, end);
 	return (int)at;
 }
 
@@ -636,7 +718,9 @@ uint64_t marker_start(const kymo_marker_t *k)
 	id = process_range_open(&r);
 	if (!id) {
 		marker_fault(FAULT_MANY);
-		free(r.extra);
+		if (r.callbacks)
+			core_plan_let_go(r.callbacks);
+		extra_free(r.extra);
 	}
 	errno = saved;
 	return id;
@@ -666,6 +750,7 @@ int marker_stop(uint64_t id)
 	struct marker_thread *m;
 	struct cap_thread *t;
 	struct range r;
+	uint64_t end;
 
 	if (!heard() || !(t = thread_get(&m)))
 		return KYMO_MARKER_OFF;
@@ -675,10 +760,13 @@ int marker_stop(uint64_t id)
 		marker_fault(FAULT_UNKNOWN);
 		return KYMO_MARKER_UNBALANCED;
 	}
-	write_process_range(t, &r, tick_now(), MARKER_ENDED);
+	end = tick_now();
+	write_process_range(t, &r, end, MARKER_ENDED);
 	if (r.callbacks)
-		tell(&r, &marker_ops[MARKER_OP_PROCESS_RANGE], CAP_EXIT);
-	free(r.extra);
+		told(&r, &marker_ops[MARKER_OP_PROCESS_RANGE]);
+	if (cap_wants(CAP_ACTIVITY_SCOPE))
+		tell_scope(&r, end);
+	extra_free(r.extra);
 	return 0;
 }
 
@@ -715,7 +803,7 @@ static void write_control(struct cap_thread *t, struct cap_op *op, bool all)
 	if (!begin(t, &f, &e, op, now, now, t->scope, CONTROL_FIELDS))
 		return;
 	wire_unsigned(&e, CONTROL_ALL, all);
-	cap_commit(&f, &e);
+	commit(t, &f, &e);
 }
 
 /* Told first where recording goes on, last where it stops: the event itself is recorded. */
@@ -729,7 +817,6 @@ void marker_control(kymo_control_t what)
 	struct cap_frame f = {.op = op};
 	struct marker_thread *m;
 	struct cap_thread *t;
-	uint64_t user[64];
 
 	if (what < KYMO_PAUSE_THREAD || what > KYMO_RESUME_ALL) {
 		marker_fault(FAULT_NULL);
@@ -739,11 +826,13 @@ void marker_control(kymo_control_t what)
 		return;
 	if (pause)
 		write_control(t, op, all);
-	f.callbacks = atomic_load(&op->callbacks);
 	f.scope = t->scope;
 	f.parent = cap_current_id();
-	if (f.callbacks)
-		core_callbacks(&f, &args, CAP_ENTER, user);
+	cap_busy(t);
+	atomic_store(&f.callbacks, atomic_load(&op->callbacks));
+	if (atomic_load(&f.callbacks))
+		core_callbacks(&f, &args, CAP_ENTER, NULL, NULL, NULL);
+	cap_idle(t);
 	if (!pause)
 		write_control(t, op, all);
 }
@@ -756,7 +845,13 @@ static void leave_open(struct cap_thread *t, struct marker_thread *m)
 	uint64_t end = tick_now();
 
 	while (depth) {
-		write_range(t, &m->stack[--depth], end, MARKER_LEFT_OPEN);
+		struct range *r = &m->stack[--depth];
+
+		write_range(t, r, end, MARKER_LEFT_OPEN);
+		if (r->callbacks)
+			told(r, &marker_ops[MARKER_OP_RANGE]);
+		if (cap_wants(CAP_ACTIVITY_SCOPE))
+			tell_scope(r, end);
 		atomic_store(&m->depth, depth);
 		m->inherited++;
 	}
@@ -776,7 +871,7 @@ void core_marker_thread_end(struct cap_thread *t)
 		m->next->link = m->link;
 	pthread_mutex_unlock(&core_live->threads);
 	for (uint32_t i = 0; i < KYMO_RANGE_DEPTH; i++)
-		free(m->stack[i].extra);
+		extra_free(m->stack[i].extra);
 	free(m);
 	current = NULL;
 }

@@ -70,9 +70,9 @@ static bool anybody_listens(void)
 	bool any = false;
 
 	pthread_mutex_lock(&core_live->configure);
-	for (uint32_t c = 0; c < CORE_CONTEXTS && !any; c++)
-		for (uint32_t op = 0; core_contexts[c].used && op < MARKER_OPS && !any; op++)
-			any = core_context_wants(&core_contexts[c], domain, op) != 0;
+	any = core_wanted_by_any(&core_domains[core_scope_ops[0].domain], 0);
+	for (uint32_t op = 0; op < MARKER_OPS && !any; op++)
+		any = core_wanted_by_any(domain, op);
 	pthread_mutex_unlock(&core_live->configure);
 	return any;
 }
@@ -93,8 +93,23 @@ static void fork_child(void)
 	marker_ranges_fork_child();
 }
 
-static const struct cap_domain_info info = {
-	.desc = &desc, .ops = marker_ops, .wanted = wanted, .fork_child = fork_child};
+/* Names as text: what numbers they have is the trace's business. */
+static void encode(const struct cap_domain_info *of, uint32_t op, const void *args, bool ok,
+		   struct wire_enc *e)
+{
+	const kymo_marker_args_t *a = args;
+
+	if (op == MARKER_OP_PAUSE || op == MARKER_OP_RESUME) {
+		wire_unsigned(e, CONTROL_ALL, a->all);
+		return;
+	}
+	wire_unsigned(e, MARKER_SCOPE, (uint64_t)a->scope);
+	wire_string(e, MARKER_TEXT, a->name, KYMO_STRING_MAX);
+	wire_unsigned(e, MARKER_COLOR, a->color);
+}
+
+static const struct cap_domain_info info = {.desc = &desc, .ops = marker_ops, .wanted = wanted,
+					    .fork_child = fork_child, .encode = encode};
 
 /* The first annotation: only now is the process one that Kymo has to do with. */
 bool marker_begin(void)

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/membarrier.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LIVE_MAGIC 0x4556494c4f4d594bull
@@ -19,7 +22,37 @@ uint32_t core_generation;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool initialised;
 static bool failed;
-static _Atomic bool finalized;
+static _Atomic uint32_t state; /* kymo_state_t */
+
+/* ---- barriers ---- */
+
+static int barrier_command; /* 0: the system has none */
+
+static void barrier_init(void)
+{
+	int saved = errno;
+
+	barrier_command = 0;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
+		barrier_command = MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+	else if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
+		barrier_command = MEMBARRIER_CMD_GLOBAL;
+	errno = saved;
+}
+
+/* Without the system's help time must do: no processor holds a store back for milliseconds. */
+void core_barrier(void)
+{
+	const struct timespec pause = {0, 20000000};
+	int saved = errno;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!barrier_command || syscall(SYS_membarrier, barrier_command, 0, 0) != 0)
+		nanosleep(&pause, NULL);
+	errno = saved;
+}
+
+/* ---- beginning ---- */
 
 static void *wipe_page(size_t bytes)
 {
@@ -67,12 +100,14 @@ static void initialise(void)
 		return;
 	}
 	tick_init();
+	barrier_init();
 	core_threads_init();
 	atomic_store(&core_live->magic, LIVE_MAGIC);
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 	core_generation = (uint32_t)getpid();
 	core_activities_register();
 	core_define_process();
+	atomic_store(&state, KYMO_STATE_RUNNING);
 	initialised = true;
 }
 
@@ -93,7 +128,8 @@ static void fork_child(void)
 		core_generation = (uint32_t)getpid();
 		core_sites_fork_child();
 		core_buffers_fork_child();
-		atomic_store(&finalized, false);
+		atomic_store(&state, KYMO_STATE_RUNNING);
+		barrier_init();
 		/* From here on core works; without buffers nothing is recorded yet. */
 		atomic_store(&core_live->magic, LIVE_MAGIC);
 		core_define_fork_child();
@@ -120,20 +156,36 @@ bool core_usable(void)
 	return true;
 }
 
+kymo_status_t core_changeable(void)
+{
+	if (!core_init())
+		return KYMO_ERROR_UNSUPPORTED;
+	return atomic_load(&state) == KYMO_STATE_FINALIZED ? KYMO_ERROR_FINALIZED : KYMO_OK;
+}
+
+kymo_state_t kymo_process_state(void)
+{
+	return (kymo_state_t)atomic_load(&state);
+}
+
 /*
- * At exit: harvest, say the end, wake the drain. Recording goes on for what the program still
- * does in later destructors; the drain takes it when the process is gone.
+ * At exit: harvest, deliver, tell the tools, say the end, wake the drain; no lock is held while tools
+ * are called. Recording into shared buffers goes on for what the program still does in later
+ * destructors; the drain takes it when the process is gone.
  */
 __attribute__((destructor)) static void finalize(void)
 {
+	uint32_t running = KYMO_STATE_RUNNING;
+
 	if (!initialised || failed || getpid() != (pid_t)core_generation)
 		return;
-	if (atomic_exchange(&finalized, true))
+	if (!atomic_compare_exchange_strong(&state, &running, KYMO_STATE_FINALIZING))
 		return;
 	core_domains_flush(tick_now());
 	core_marker_finalize();
 	core_buffers_deliver();
 	core_tools_finalize();
+	atomic_store(&state, KYMO_STATE_FINALIZED);
 	core_threads_end_all();
 	core_define_modules();
 	core_define_tick_sync();

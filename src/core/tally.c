@@ -91,6 +91,6 @@ void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_fra
 	y->max = duration > y->max ? duration : y->max;
 	y->histogram[wire_tally_bucket(duration)]++;
 	f->inside = 0;
-	if (f != t->frames)
+	if (f != t->frames && !f[-1].end)
 		f[-1].inside += duration;
 }

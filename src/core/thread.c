@@ -91,7 +91,8 @@ static void slot_live(struct slot *s, bool live)
 
 /* ---- definitions of threads ---- */
 
-static void define_thread(const struct cap_thread *t)
+/* Again at its end: it may have been named meanwhile. */
+static void define_thread(const struct cap_thread *t, bool start)
 {
 	struct wire_def d;
 	char name[32] = "";
@@ -104,6 +105,7 @@ static void define_thread(const struct cap_thread *t)
 	wire_def_u64(&d, t->start);
 	wire_def_u64(&d, t->tid == (uint32_t)getpid());
 	cap_define(&d);
+	core_objects_thread(&d, start);
 }
 
 static uint64_t ring_lost(const struct cap_thread *t)
@@ -148,6 +150,15 @@ static void share_one(struct cap_thread *t, void *data)
 	share_open_calls(t);
 }
 
+/* Level of arguments that goes into the shared buffer of the first context that has one. */
+uint32_t core_shared_arguments(void)
+{
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
+		if (core_buffers[i].used && !core_buffers[i].desc.deliver)
+			return cap_args_of[i];
+	return 0;
+}
+
 struct shm_header *core_shared_pool(void)
 {
 	return shared_pool;
@@ -168,6 +179,8 @@ static void detach(void *arg)
 	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
 		return;
 	core_marker_thread_end(t);
+	define_thread(t, false);
+	cap_busy(t);
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *b = &core_buffers[i];
 
@@ -177,18 +190,19 @@ static void detach(void *arg)
 		if (b->desc.tally)
 			core_ring_close(b, &t->tally_ring);
 	}
+	cap_idle(t);
 	core_tally_release(t);
-	define_thread(t); /* again: it may have been named meanwhile */
 	define_thread_end(t);
 	cap_thread_current = NULL;
 	slot_live(s, false);
+	core_externals_release(t);
+	core_words_release(t);
+	free(t->scratch);
 	shared = atomic_load(&t->shared);
 	if (shared) {
 		atomic_store(&shared->depth, 0);
 		shared->tid = 0;
 	}
-	if (t->user)
-		munmap(t->user, CAP_USER_BYTES);
 	pthread_mutex_lock(&core_live->threads);
 	memset(t, 0, sizeof(*t));
 	s->next = free_slots;
@@ -229,10 +243,20 @@ struct cap_thread *cap_thread_attach(void)
 	cap_thread_current = t;
 	pthread_setspecific(exit_key, s);
 	t->guard++;
-	define_thread(t);
+	define_thread(t, true);
 	t->guard--;
 	errno = saved;
 	return t;
+}
+
+uint64_t core_tick_ns(uint64_t tick)
+{
+	double ns_per_tick = 1e9 / (double)tick_rate();
+	int64_t delta = (int64_t)(tick - tick_now());
+
+	if (tick_source_chosen == TICK_MONOTONIC_RAW)
+		return tick;
+	return clock_ns(CLOCK_MONOTONIC_RAW) + (uint64_t)(int64_t)((double)delta * ns_per_tick);
 }
 
 struct live_list {
@@ -271,7 +295,7 @@ uint64_t cap_current_id(void)
 {
 	struct cap_thread *t = cap_thread_current;
 
-	return t && t->magic == CAP_THREAD_MAGIC && t->depth ? t->frames[t->depth - 1].id : 0;
+	return t && t->magic == CAP_THREAD_MAGIC ? t->current : 0;
 }
 
 void cap_guard_enter(void)
@@ -374,12 +398,10 @@ uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 	return id;
 }
 
-_Atomic uint64_t cap_stack_ops;
-
 #define STACK_MAX  64
 #define STACK_SKIP 2 /* this function and the wrapper */
 
-uint32_t cap_stack(struct cap_thread *t, struct cap_op *op)
+static uint32_t stack_of(struct cap_thread *t)
 {
 	void *addresses[STACK_MAX];
 	uint64_t hash = 14695981039346656037ull;
@@ -387,8 +409,6 @@ uint32_t cap_stack(struct cap_thread *t, struct cap_op *op)
 	bool fresh;
 	uint32_t id;
 
-	if (!core_stack_wanted(op->wire))
-		return 0;
 	t->guard++;
 	n = backtrace(addresses, STACK_MAX);
 	for (int i = STACK_SKIP; i < n; i++)
@@ -405,6 +425,20 @@ uint32_t cap_stack(struct cap_thread *t, struct cap_op *op)
 	t->guard--;
 	errno = saved;
 	return id;
+}
+
+_Atomic uint32_t cap_extra;
+
+void cap_enter_extra(struct cap_thread *t, struct cap_frame *f)
+{
+	uint32_t extra = atomic_load_explicit(&cap_extra, memory_order_relaxed);
+
+	if ((extra & CAP_EXTRA_STACKS) && core_stack_wanted(f->op->wire))
+		f->stack = stack_of(t);
+	if ((extra & CAP_EXTRA_RETIREMENT) &&
+	    (atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
+	     atomic_load_explicit(&f->buffers, memory_order_relaxed)))
+		f->retire = CORE_RETIRE_WANTED;
 }
 
 void core_sites_fork_child(void)
@@ -457,36 +491,34 @@ void core_ring_close(struct core_buffer *b, struct wire_ring *r)
 	core_pool_put(b->pool, (uint32_t)(offset / b->pool->chunk_size));
 }
 
-struct held {
-	uint32_t slot;
-	bool held;
-};
-
-static void look_held(struct cap_thread *t, void *data)
+static void forget_ring(struct cap_thread *t, void *data)
 {
-	struct held *h = data;
+	uint32_t slot = *(uint32_t *)data;
 
-	h->held |= t->rings[h->slot].chunk != NULL;
+	memset(&t->rings[slot], 0, sizeof(t->rings[slot]));
+	t->paused &= ~(1ull << slot);
 }
 
-bool core_ring_held(uint32_t slot)
+void core_rings_forget(uint32_t slot)
 {
-	struct held h = {slot, false};
-
-	core_threads_each(look_held, &h);
-	return h.held;
+	core_threads_each(forget_ring, &slot);
 }
 
+/* Calls that have returned and are being recorded are not open. */
 static void fill_open_calls(const struct cap_thread *t, struct wire_chunk *c)
 {
-	uint32_t n = t->depth < WIRE_OPEN_MAX ? t->depth : WIRE_OPEN_MAX;
+	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed), n = 0;
 
-	c->open_depth = t->depth;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < depth; i++) {
 		const struct cap_frame *f = &t->frames[i];
 
-		c->open[i] = (struct wire_open){f->id, f->start, f->op->wire, f->site};
+		if (f->end)
+			continue;
+		if (n < WIRE_OPEN_MAX)
+			c->open[n] = (struct wire_open){f->id, f->start, f->op->wire, f->site};
+		n++;
 	}
+	c->open_depth = n;
 }
 
 static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
@@ -538,7 +570,7 @@ bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_rin
 
 struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 {
-	struct core_buffer *b = &core_buffers[cap_buffer_of[__builtin_ctzll(buffers)]];
+	struct core_buffer *b = &core_buffers[__builtin_ctzll(buffers)];
 	struct wire_ring *r = &t->rings[b->index];
 	int saved = errno;
 	bool ok;
@@ -557,43 +589,109 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 
 /* ---- records that are not the ordinary one ---- */
 
-static void event_of(const struct cap_frame *f, const struct cap_thread *t, unsigned context,
+uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, unsigned buffer)
+{
+	const struct core_plan *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+	size_t at = (size_t)(f - t->frames);
+
+	for (uint32_t i = 0; plan->requests && i < plan->count; i++)
+		if (plan->entries[i].request && plan->entries[i].buffer == (int)buffer &&
+		    t->words && t->words[at].room > i)
+			return t->words[at].words[i];
+	return atomic_load_explicit(&t->external[buffer], memory_order_relaxed);
+}
+
+static void event_of(const struct cap_frame *f, struct cap_thread *t, unsigned buffer,
 		     struct wire_event *v)
 {
 	*v = (struct wire_event){
 		.id = f->id, .parent = f->parent, .start = f->start, .end = f->end,
-		.external = t->external[context], .scope = f->scope, .status = f->status,
-		.has_status = f->has_status, .op = f->op->wire, .site = f->site, .stack = f->stack,
+		.external = atomic_load_explicit(&t->external[buffer], memory_order_relaxed),
+		.scope = f->scope, .status = f->status, .has_status = f->has_status,
+		.op = f->op->wire, .site = f->site, .stack = f->stack,
 	};
+	if (f >= t->frames && f < t->frames + CAP_FRAMES &&
+	    atomic_load_explicit(&f->callbacks, memory_order_relaxed))
+		v->external = cap_external_asked(t, f, buffer);
 }
 
-static void record_no_fields(struct cap_thread *t, struct cap_frame *f, bool unwound)
+static void record_bare_in(struct cap_thread *t, struct cap_frame *f, unsigned buffer, bool unwound)
 {
-	for (uint64_t left = f->buffers; left; left &= left - 1) {
-		struct core_buffer *b = &core_buffers[cap_buffer_of[__builtin_ctzll(left)]];
-		struct wire_ring *r;
-		struct wire_event v;
-		struct wire_enc e;
+	struct core_buffer *b = &core_buffers[buffer];
+	struct wire_ring *r;
+	struct wire_event v;
+	struct wire_enc e;
 
-		if (b->desc.tally) {
-			core_tally_call(t, b, f);
-			continue;
-		}
-		r = cap_ring(t, left);
-		if (!r)
-			continue;
-		event_of(f, t, (unsigned)__builtin_ctzll(left), &v);
-		v.no_fields = true;
-		v.unwound = unwound;
-		wire_begin(&e, r, &v, 0);
-		wire_end(&e, r);
-		cap_count_record(t);
+	if (b->desc.tally) {
+		core_tally_call(t, b, f);
+		return;
 	}
+	r = cap_ring(t, 1ull << buffer);
+	if (!r)
+		return;
+	event_of(f, t, buffer, &v);
+	v.no_fields = true;
+	v.unwound = unwound;
+	wire_begin(&e, r, &v, 0);
+	wire_end(&e, r);
+	cap_count_record(t);
+}
+
+static void record_bare(struct cap_thread *t, struct cap_frame *f, bool unwound)
+{
+	for (uint64_t left = atomic_load(&f->buffers); left; left &= left - 1)
+		record_bare_in(t, f, (unsigned)__builtin_ctzll(left), unwound);
 }
 
 void cap_record_bare(struct cap_frame *f)
 {
-	record_no_fields(cap_thread_current, f, false);
+	record_bare(cap_thread_current, f, false);
+}
+
+unsigned cap_args_many(uint64_t buffers)
+{
+	unsigned most = 0;
+
+	for (uint64_t left = buffers; left; left &= left - 1) {
+		unsigned level = cap_args_of[__builtin_ctzll(left)];
+
+		most = level > most ? level : most;
+	}
+	return most;
+}
+
+/* Of several buffers those stay in the frame that have room and want the arguments. */
+struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool call)
+{
+	uint64_t buffers = atomic_load(&f->buffers);
+	struct wire_ring *first = NULL;
+
+	for (uint64_t left = buffers; left; left &= left - 1) {
+		unsigned b = (unsigned)__builtin_ctzll(left);
+		struct wire_ring *r = NULL;
+
+		if (call && cap_args_of[b] == 0)
+			record_bare_in(t, f, b, false);
+		else
+			r = cap_ring(t, 1ull << b);
+		if (!r)
+			buffers &= ~(1ull << b);
+		first = first ? first : r;
+	}
+	atomic_store_explicit(&f->buffers, buffers, memory_order_relaxed);
+	return first;
+}
+
+struct wire_ring *cap_ring_many(struct cap_thread *t, struct cap_frame *f)
+{
+	return core_ring_many(t, f, true);
+}
+
+/* External id of an activity's record in `buffer`. */
+static void activity_external(const struct cap_frame *f, unsigned buffer, struct wire_event *v)
+{
+	v->external = f->origin && f->origin->buffer_external ? f->origin->buffer_external[buffer]
+							      : 0;
 }
 
 void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *from)
@@ -603,18 +701,22 @@ void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *
 	const uint8_t *fields = e->ext + ext;
 	size_t bytes = (size_t)(e->p - fields);
 	unsigned count = e->flags & WIRE_EXT8 ? KYMO_FIELDS_MAX : e->flags & WIRE_EXT4 ? 24 : 8;
+	uint64_t left = atomic_load(&f->buffers) & ~(1ull << (from - t->rings));
 
-	for (uint64_t left = f->buffers & (f->buffers - 1); left; left &= left - 1) {
+	for (; left; left &= left - 1) {
+		unsigned b = (unsigned)__builtin_ctzll(left);
 		struct wire_ring *r = cap_ring(t, left);
 		struct wire_event v;
 		struct wire_enc more;
 
 		if (!r)
 			continue;
-		event_of(f, t, (unsigned)__builtin_ctzll(left), &v);
+		event_of(f, t, b, &v);
+		if (f < t->frames || f >= t->frames + CAP_FRAMES)
+			activity_external(f, b, &v);
 		wire_begin(&more, r, &v, count);
 		if ((size_t)(more.p - more.start) + bytes > WIRE_RECORD_MAX) {
-			record_no_fields(t, f, false); /* optional items made it too long */
+			record_bare_in(t, f, b, false); /* optional items made it too long */
 			continue;
 		}
 		memcpy(more.p, fields, bytes);
@@ -622,13 +724,14 @@ void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *
 		more.classes = e->classes;
 		more.classes_hi = e->classes_hi;
 		wire_end(&more, r);
+		cap_count_record(t);
 	}
 }
 
 /* ---- frames left behind ---- */
 
 /* Only a stack pointer of the same stack says anything: signal stacks and coroutines differ. */
-static bool same_stack(const void *a, const void *b)
+bool core_same_stack(const void *a, const void *b)
 {
 	static _Thread_local const char *low, *high;
 	pthread_attr_t attr;
@@ -653,14 +756,19 @@ void cap_unwind(struct cap_thread *t, const void *sp)
 {
 	int saved = errno;
 
-	while (t->depth) {
-		struct cap_frame *f = &t->frames[t->depth - 1];
+	while (atomic_load(&t->depth)) {
+		struct cap_frame *f = &t->frames[atomic_load(&t->depth) - 1];
 
-		if ((const char *)f->sp > (const char *)sp || !same_stack(f->sp, sp))
+		if ((const char *)f->sp > (const char *)sp || !core_same_stack(f->sp, sp))
 			break;
-		f->end = tick_now();
-		t->depth--;
-		record_no_fields(t, f, true);
+		if (!f->end) { /* else it was left while a tool was told of its exit */
+			f->end = tick_now();
+			record_bare(t, f, true);
+		}
+		t->current = f->parent;
+		if (f->retire)
+			cap_retire(f);
+		atomic_store(&t->depth, (uint32_t)(f - t->frames));
 	}
 	errno = saved;
 }

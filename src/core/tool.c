@@ -1,50 +1,151 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tools: finding them, starting them, calling them back. */
+/* Tools: finding and registering them, taking them out, calling them back. */
 #include "core/internal.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-static const kymo_tool_t *tools[CORE_TOOLS];
-static kymo_configure_fn configured[CORE_TOOLS];
-static _Atomic uint32_t tool_count;
+#include "base/elf.h"
+
+struct tool {
+	kymo_configure_fn configure;
+	const kymo_tool_t *tool; /* NULL: it did not want to, or is gone */
+	void *pin;               /* keeps its library loaded, or NULL */
+	struct tool *next;
+};
+
+/* In order of registration, under `lock`; entries are never freed. */
+static struct tool *tools;
+static uint32_t tool_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The tool whose function runs on this thread. */
+static _Thread_local const void *current __attribute__((tls_model("initial-exec")));
+
+const void *core_tool_current(void)
+{
+	return current;
+}
+
+/* ---- registering ---- */
+
+/* False: registered already. */
+static bool add(kymo_configure_fn configure, struct tool **out, uint32_t *priority)
+{
+	struct tool **link = &tools, *t = NULL;
+	bool fresh = true;
+
+	pthread_mutex_lock(&lock);
+	for (; *link && fresh; link = &(*link)->next) {
+		fresh = (*link)->configure != configure;
+		t = (*link)->configure ? t : *link; /* gone: used again */
+	}
+	if (fresh && !t)
+		t = *link = calloc(1, sizeof(*t));
+	if (fresh && t) {
+		t->configure = configure;
+		*priority = tool_count++;
+	}
+	pthread_mutex_unlock(&lock);
+	*out = t;
+	return fresh;
+}
+
+/* It may be configured again later. */
+static void forget(struct tool *t)
+{
+	pthread_mutex_lock(&lock);
+	t->configure = NULL;
+	t->tool = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+/* The object that holds the function is not unloaded under us. */
+static void *pin(kymo_configure_fn configure)
+{
+	Dl_info info;
+
+	if (!dladdr((void *)(uintptr_t)configure, &info) || !info.dli_fname)
+		return NULL;
+	return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static kymo_status_t begin(struct tool *t, const kymo_tool_t *tool)
+{
+	kymo_status_t status = KYMO_OK;
+
+	if (tool->size < sizeof(*tool))
+		return KYMO_ERROR_INCOMPATIBLE;
+	t->pin = pin(t->configure);
+	t->tool = tool;
+	if (tool->initialize)
+		status = tool->initialize(tool->data);
+	if (status == KYMO_OK)
+		return KYMO_OK;
+	cap_note(2, "core", "tool %s switched itself off: %s", tool->name ? tool->name : "?",
+		 kymo_status_text(status));
+	core_contexts_destroy_of(t);
+	t->tool = NULL;
+	return KYMO_OK;
+}
 
 kymo_status_t kymo_force_configure(kymo_configure_fn configure)
 {
+	kymo_status_t status = core_changeable();
+	const void *outer = current;
 	const kymo_tool_t *tool;
-	kymo_status_t status = KYMO_OK;
-	uint32_t n;
+	uint32_t priority = 0;
+	struct tool *t;
 
 	if (!configure)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (!core_init())
-		return KYMO_ERROR_UNSUPPORTED;
-	n = atomic_load(&tool_count);
-	for (uint32_t i = 0; i < n; i++)
-		if (configured[i] == configure)
-			return KYMO_ERROR_EXISTS;
-	if (n == CORE_TOOLS)
-		return KYMO_ERROR_LIMIT;
-	tool = configure(KYMO_TOOL_VERSION, KYMO_VERSION, n);
-	if (!tool)
+	if (status != KYMO_OK)
+		return status;
+	if (!add(configure, &t, &priority))
 		return KYMO_OK;
-	if (tool->size < sizeof(*tool))
-		return KYMO_ERROR_INCOMPATIBLE;
-	configured[n] = configure;
-	tools[n] = tool;
-	atomic_store(&tool_count, n + 1);
-	if (tool->initialize)
-		status = tool->initialize(tool->data);
-	if (status != KYMO_OK) {
-		tools[n] = NULL;
-		cap_note(2, "core", "tool %s switched itself off: %s",
-			 tool->name ? tool->name : "?", kymo_status_text(status));
-	}
+	if (!t)
+		return KYMO_ERROR_NO_MEMORY;
+	current = t;
+	tool = configure(KYMO_TOOL_VERSION, KYMO_VERSION, priority);
+	if (tool)
+		status = begin(t, tool);
+	current = outer;
+	if (status != KYMO_OK)
+		forget(t);
+	return status;
+}
+
+kymo_status_t kymo_tool_detach(const kymo_tool_t *tool)
+{
+	struct tool *found = NULL;
+	const void *outer = current;
+
+	if (!tool)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	pthread_mutex_lock(&lock);
+	for (struct tool *t = tools; t && !found; t = t->next)
+		if (t->tool == tool)
+			found = t;
+	if (found)
+		found->tool = NULL;
+	pthread_mutex_unlock(&lock);
+	if (!found)
+		return KYMO_ERROR_NOT_FOUND;
+	current = found;
+	if (tool->finalize)
+		tool->finalize(tool->data);
+	current = outer;
+	core_contexts_destroy_of(found);
+	forget(found);
+	if (found->pin && outer != found)
+		dlclose(found->pin);
+	found->pin = NULL;
 	return KYMO_OK;
 }
+
+/* ---- finding ---- */
 
 static void load(const char *path)
 {
@@ -59,107 +160,249 @@ static void load(const char *path)
 		kymo_force_configure(f);
 }
 
-static void discover(void)
+static void load_list(void)
 {
 	const char *list = getenv("KYMO_TOOLS");
-	kymo_configure_fn f = (kymo_configure_fn)dlsym(RTLD_DEFAULT, "kymo_configure");
-	char *copy, *save = NULL;
+	char *copy = list ? strdup(list) : NULL, *save = NULL;
 
-	if (f)
-		kymo_force_configure(f);
-	copy = list ? strdup(list) : NULL;
 	for (char *p = copy ? strtok_r(copy, ":", &save) : NULL; p; p = strtok_r(NULL, ":", &save))
 		load(p);
 	free(copy);
 }
 
+/* Objects that were loaded since the last look and export kymo_configure. */
+static void look_around(void)
+{
+	void *found[64];
+	unsigned n = elf_find_everywhere("kymo_configure", found, 64);
+
+	for (unsigned i = 0; i < n; i++)
+		kymo_force_configure((kymo_configure_fn)(uintptr_t)found[i]);
+}
+
 void core_tools_discover(void)
 {
-	static _Atomic bool done;
+	static _Atomic bool loaded;
+	static _Atomic uint64_t seen;
+	uint64_t objects = elf_objects_loaded();
 	int saved = errno;
 
-	if (!atomic_exchange(&done, true))
-		discover();
+	if (atomic_exchange(&seen, objects) != objects)
+		look_around();
+	if (!atomic_exchange(&loaded, true))
+		load_list();
 	errno = saved;
+}
+
+/* ---- children and the end ---- */
+
+static struct tool *after(struct tool *t)
+{
+	struct tool *next;
+
+	pthread_mutex_lock(&lock);
+	next = t ? t->next : tools;
+	pthread_mutex_unlock(&lock);
+	return next;
 }
 
 void core_tools_fork_child(void)
 {
-	for (uint32_t i = 0; i < atomic_load(&tool_count); i++)
-		if (tools[i] && tools[i]->fork_child)
-			tools[i]->fork_child(tools[i]->data);
+	pthread_mutex_init(&lock, NULL);
+	for (struct tool *t = after(NULL); t; t = after(t)) {
+		const kymo_tool_t *tool = t->tool;
+
+		current = t;
+		if (tool && tool->fork_child)
+			tool->fork_child(tool->data);
+		current = NULL;
+	}
 }
 
+/* The last one that came goes first. */
 void core_tools_finalize(void)
 {
-	for (uint32_t i = atomic_load(&tool_count); i-- > 0;)
-		if (tools[i] && tools[i]->finalize)
-			tools[i]->finalize(tools[i]->data);
+	struct tool *list[256];
+	uint32_t n = 0;
+
+	for (struct tool *t = after(NULL); t && n < 256; t = after(t))
+		list[n++] = t;
+	while (n-- > 0) {
+		const kymo_tool_t *tool = list[n]->tool;
+
+		current = list[n];
+		if (tool && tool->finalize)
+			tool->finalize(tool->data);
+		current = NULL;
+	}
 }
 
 /* ---- callbacks ---- */
 
-static uint64_t *user_words(struct cap_thread *t, const struct cap_frame *f)
+static uint64_t *words_of(struct cap_thread *t, const struct cap_frame *f, uint32_t count)
 {
-	void *p;
+	struct core_words *w;
+	uint64_t *more;
 
-	if (!t->user) {
-		p = mmap(NULL, CAP_USER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
-		t->user = p == MAP_FAILED ? NULL : p;
+	if (!t->words)
+		t->words = calloc(CAP_FRAMES, sizeof(*t->words));
+	if (!t->words)
+		return NULL;
+	w = &t->words[f >= t->frames && f < t->frames + CAP_FRAMES ? f - t->frames : 0];
+	if (w->room < count) {
+		more = realloc(w->words, count * sizeof(*more));
+		if (!more)
+			return NULL;
+		w->words = more;
+		w->room = count;
 	}
-	return t->user ? t->user + (f - t->frames) * 64 : NULL;
+	return w->words;
 }
 
-static void call_services(struct core_context *c, unsigned index, kymo_callback_record_t *r,
-			  const struct cap_domain *d, uint32_t op)
+void core_words_release(struct cap_thread *t)
 {
-	kymo_context_t handle = {(uint64_t)c->generation << 8 | (uint64_t)(index + 1)};
+	for (uint32_t i = 0; t->words && i < CAP_FRAMES; i++)
+		free(t->words[i].words);
+	free(t->words);
+	t->words = NULL;
+}
 
-	for (uint32_t i = 0; i < c->service_count; i++) {
-		struct core_service *s = &c->services[i];
+/*
+ * A context that is destroyed meanwhile either waits until `calling` is no more it, or is seen to be
+ * gone here.
+ */
+static inline bool call_begin(struct cap_thread *t, const struct core_plan_entry *e)
+{
+	atomic_store_explicit(&t->calling, e->context, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return cap_likely(atomic_load_explicit(&e->context->generation, memory_order_acquire) ==
+			  e->generation);
+}
 
-		if (s->kind != SERVICE_CALLBACK ||
-		    (s->domain && strcmp(s->domain, d->info->desc->name) != 0) ||
-		    (s->selection.select &&
-		     !s->selection.select(d->info->desc, op, s->selection.data)))
-			continue;
-		s->callback(handle, r, s->data);
+static void call_entry(struct cap_thread *t, const struct core_plan_entry *e,
+		       kymo_callback_record_t *r, uint64_t *word, const void **asked)
+{
+	kymo_context_t handle = {(uint64_t)e->generation << 32 | (e->context->index + 1u)};
+
+	if (e->request) {
+		if (r->phase == KYMO_PHASE_ENTER) {
+			r->external = core_external_top(t, e->context);
+			*word = e->request(handle, r, e->data);
+		}
+		r->external = *word;
+		*asked = e->context;
+		return;
 	}
+	if (*asked != e->context)
+		r->external = core_external_top(t, e->context);
+	r->user = word;
+	core_tool_call(e->callback, handle, r, e->data);
+}
+
+/* Of activities what was asked or pushed when they were submitted. */
+static bool entry_skipped(const struct core_origin *origin, uint32_t i, kymo_callback_record_t *r,
+			  const struct core_plan_entry *e, const void **asked)
+{
+	if (!e->callback && !e->request)
+		return true;
+	if (!origin)
+		return false;
+	if (origin->entries[i].skip || e->request)
+		return true;
+	r->external = origin->entries[i].external;
+	*asked = e->context;
+	return false;
+}
+
+static void call_all(struct cap_thread *t, const struct core_plan *plan, kymo_callback_record_t *r,
+		     uint64_t *words, const struct core_origin *origin)
+{
+	const void *outer = current, *outer_sp = t->guard_sp, *asked = NULL;
+	struct core_context *calling = atomic_load_explicit(&t->calling, memory_order_relaxed);
+
+	t->guard++;
+	if (!outer_sp)
+		t->guard_sp = __builtin_frame_address(0);
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct core_plan_entry *e = &plan->entries[i];
+
+		if (entry_skipped(origin, i, r, e, &asked) || !call_begin(t, e))
+			continue;
+		current = e->context->owner;
+		call_entry(t, e, r, &words[i], &asked);
+	}
+	atomic_store_explicit(&t->calling, calling, memory_order_release);
+	t->guard_sp = outer_sp;
+	t->guard--;
+	current = outer;
 }
 
 void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase)
 {
-	core_callbacks(f, args, phase, user_words(cap_thread_current, f));
+	core_callbacks(f, args, phase, NULL, NULL, NULL);
 }
 
-void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *user)
+void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
+		    const struct wire_record *wire, const struct core_origin *origin)
 {
-	const struct cap_domain *d = core_domain_of(f->op->wire);
+	const struct core_plan *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+	const struct cap_domain *d = &core_domains[f->op->domain];
 	struct cap_thread *t = cap_thread_current;
 	int saved = errno;
+	struct core_told told = {.domain = d, .op = f->op->number, .args = args,
+				 .exit = phase == CAP_EXIT, .ok = !f->has_status, .wire = wire};
 	kymo_callback_record_t r = {
-		.size = sizeof(r), .op = f->op->number, .phase = (kymo_phase_t)phase,
-		.thread = t->index, .tid = t->tid, .correlation = f->id, .parent = f->parent,
-		.scope = f->scope, .status = f->status, .args = args,
-		.call_site = f->caller,
+		.size = sizeof(r), .domain = d->info->desc, .op = f->op->number,
+		.phase = (kymo_phase_t)phase, .thread = t->index, .tid = t->tid,
+		.correlation = f->id, .parent = f->parent, .scope = f->scope, .status = f->status,
+		.args = args, .call_site = f->caller, .internal = &told,
 	};
 
-	if (!d || !user)
-		return;
-	r.domain = d->info->desc;
-	if (phase == CAP_ENTER)
-		memset(user, 0, 64 * sizeof(*user));
-	t->guard++;
-	for (uint64_t left = f->callbacks; left; left &= left - 1) {
-		unsigned c = (unsigned)__builtin_ctzll(left);
-
-		if (!core_contexts[c].used)
-			continue;
-		r.external = t->external[c];
-		r.user = &user[c];
-		call_services(&core_contexts[c], c, &r, d, f->op->number);
+	if (!words)
+		words = words_of(t, f, plan->count);
+	if (words && (phase == CAP_ENTER || phase == CAP_COMPLETE))
+		memset(words, 0, plan->count * sizeof(*words));
+	if (phase == CAP_COMPLETE) {
+		r.start = core_tick_ns(f->start);
+		r.end = core_tick_ns(f->end);
 	}
-	t->guard--;
+	if (words)
+		call_all(t, plan, &r, words, origin);
 	errno = saved;
+}
+
+/* ---- callbacks that were left, and calls that they make ---- */
+
+static _Atomic uint64_t inner_calls;
+
+uint64_t kymo_inner_calls(void)
+{
+	return atomic_load(&inner_calls);
+}
+
+/*
+ * A traced call inside Kymo or a tool. If the stack has been unwound past the place where the tool
+ * was called, the tool never came back (longjmp): the call is the program's.
+ */
+bool cap_guard_left(struct cap_thread *t, const void *sp)
+{
+	if (!t->guard_sp)
+		return false;
+	if ((const char *)sp <= (const char *)t->guard_sp || !core_same_stack(sp, t->guard_sp)) {
+		atomic_fetch_add_explicit(&inner_calls, 1, memory_order_relaxed);
+		return false;
+	}
+	cap_note(2, "core", "a tool left its callback by longjmp or an exception");
+	t->guard = 0;
+	t->guard_sp = NULL;
+	current = NULL;
+	atomic_store(&t->calling, NULL);
+	atomic_store(&t->busy, 0);
+	return true;
+}
+
+void core_tool_call(kymo_callback_fn callback, kymo_context_t context,
+		    const kymo_callback_record_t *record, void *data)
+{
+	callback(context, record, data);
 }

@@ -56,7 +56,7 @@ static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 {
 	const kymo_op_desc_t *d = &domain->ops[op];
 
-	if (!domain_wanted(domain->name))
+	if ((d->flags & KYMO_OP_OBJECT) || !domain_wanted(domain->name))
 		return false;
 	if (d->flags & KYMO_OP_ACTIVITY)
 		return true;
@@ -144,7 +144,8 @@ static void on_control(kymo_context_t from, const kymo_callback_record_t *r, voi
 
 static kymo_status_t obey_program(void)
 {
-	kymo_selection_t ops = {sizeof(ops), "marker", select_control, NULL};
+	kymo_selection_t ops = {
+		.size = sizeof(ops), .domain = "marker", .select = select_control};
 	kymo_status_t status = kymo_context_create(&control);
 
 	if (status == KYMO_OK)
@@ -156,8 +157,8 @@ static kymo_status_t obey_program(void)
 
 static kymo_status_t make_context(void)
 {
-	kymo_selection_t ops = {sizeof(ops), NULL, select_op, NULL};
-	kymo_selection_t stack_ops = {sizeof(stack_ops), NULL, select_stack, NULL};
+	kymo_selection_t ops = {.size = sizeof(ops), .select = select_op};
+	kymo_selection_t stack_ops = {.size = sizeof(stack_ops), .select = select_stack};
 	kymo_buffer_desc_t desc = {
 		.size = sizeof(desc), .bytes = options.buffer_bytes, .policy = options.policy,
 		.block_ns = options.block_ns, .arguments = options.arguments,

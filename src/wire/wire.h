@@ -366,6 +366,16 @@ bool wire_reader_init(struct wire_reader *r, const void *chunk, size_t bytes);
 /* Next record: 1 and *out filled, 0 at the end, -1 where the data are damaged. */
 int wire_next(struct wire_reader *r, struct wire_record *out);
 
+/* The fields encoded so far, to be read again at once; nothing else of `out` is set. */
+static inline void wire_peek(const struct wire_enc *e, struct wire_record *out)
+{
+	out->classes = e->classes;
+	out->classes_hi = e->classes_hi;
+	out->pointer_base = e->base;
+	out->fields = e->ext + (e->flags & WIRE_EXT4 ? 4 : 0) + (e->flags & WIRE_EXT8 ? 8 : 0);
+	out->fields_end = e->p;
+}
+
 /* A decoded field value. */
 struct wire_value {
 	bool present;

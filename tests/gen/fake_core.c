@@ -12,10 +12,9 @@ static uintptr_t sites[256];
 static unsigned site_count;
 
 _Thread_local struct cap_thread *cap_thread_current;
-_Atomic uint64_t cap_stack_ops;
+_Atomic uint32_t cap_extra;
 _Atomic uint32_t cap_activities;
-uint8_t cap_buffer_of[64];
-uint8_t cap_args_of[64] = {2};
+uint8_t cap_args_of[CAP_BUFFERS] = {2};
 
 unsigned fake_untraced, fake_bare, fake_phases[3];
 uint8_t fake_args[256];
@@ -61,7 +60,7 @@ uintptr_t fake_site(uint32_t id)
 void fake_want(struct cap_op *op, bool buffers, bool callbacks)
 {
 	atomic_store(&op->buffers, buffers);
-	atomic_store(&op->callbacks, callbacks);
+	atomic_store(&op->callbacks, callbacks ? (const struct core_plan *)memory : NULL);
 	for (unsigned i = 0; i < OCL_OP_COUNT; i++)
 		ocl_ops[i].wire = ocl_ops[i].number = (uint16_t)i;
 	cap_slots_update(fake_domain);
@@ -134,7 +133,30 @@ void cap_unwind(struct cap_thread *t, const void *sp)
 	t->depth = 0;
 }
 
-uint32_t cap_stack(struct cap_thread *t, struct cap_op *op)
+void cap_enter_extra(struct cap_thread *t, struct cap_frame *f)
+{
+}
+
+void cap_retire(struct cap_frame *f)
+{
+}
+
+bool cap_guard_left(struct cap_thread *t, const void *sp)
+{
+	return false;
+}
+
+struct wire_ring *cap_ring_many(struct cap_thread *t, struct cap_frame *f)
+{
+	return &t->rings[0];
+}
+
+unsigned cap_args_many(uint64_t buffers)
+{
+	return cap_args_of[0];
+}
+
+uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, unsigned buffer)
 {
 	return 0;
 }

@@ -172,7 +172,7 @@ static void callback(kymo_context_t context, const kymo_callback_record_t *r, vo
 		seen.parent = r->parent;
 		seen.correlation = r->correlation;
 		memcpy(&seen.enter, args, args->size);
-	} else {
+	} else if (r->phase == KYMO_PHASE_EXIT) {
 		seen.exits++;
 		seen.status = r->status;
 		memcpy(&seen.exit, args, args->size);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emitters of code that runs in the traced program: wrappers, hooks' prototypes, the table."""
 
+import re
+
 from emit import arguments, declare, head, parameters, wrap
 from emit_desc import plain_type
 
@@ -138,7 +140,53 @@ def emit_wrapper(model, op):
         tail = ["result"] if result else []
         lines.append(wrap(f"ocl_post_{op.name}({', '.join([arguments(op, ['f'])] + tail)});",
                           "\t"))
+    lines.append("\tcap_done(f);")
     return lines + (["\treturn result;"] if result else []) + ["}", ""]
+
+
+def emit_encoder(model, op):
+    """Encodes the argument structure that tools are given, as the wrapper encodes the arguments."""
+    if not op.fields:
+        return []
+    body = [encode(field, i) for i, field in enumerate(op.fields)]
+    text = "\n".join(body).replace("&e,", "e,")
+    lines = [f"static void encode_{op.name}(const struct kymo_opencl_{op.name}_args *a, bool ok,",
+             "\t\t\t\tstruct wire_enc *e)", "{"]
+    names = [p["name"] for p in op.params]
+    used = lambda name: re.search(rf"\b{name}\b", text)
+    for p in op.params:
+        if used(p["name"]):
+            declared = declare(p["type"], p["name"])
+            cast = p["type"] if "(*" not in p["type"] else "void *"
+            lines.append(wrap(f"{declared} = ({cast})a->{p['name']};", "\t"))
+    if used("result") and "result" not in names:
+        lines.append(f"\t{declare(op.result, 'result')} = ({op.result})a->result;")
+    if used("full"):
+        lines.append("\tconst bool full = true;")
+    types = {p["name"]: p["type"] for p in op.params}
+    for counter in dict.fromkeys(c for c in op.returned.values() if used(c)):
+        lines.append(f"\t{types[counter].replace('*', '').strip()} none_{counter} = 0;")
+    lines += [f"\n\tif (!{counter})\n\t\t{counter} = &none_{counter};"
+              for counter in dict.fromkeys(c for c in op.returned.values() if used(c))]
+    if not used("ok"):
+        lines += ["", "\t(void)ok;"]
+    lines += [""] + [line[1:] if line.startswith("\t") else line
+                     for line in text.split("\n")] + ["}", ""]
+    return lines
+
+
+def emit_encoders(model):
+    """One function that finds the encoder of an op."""
+    lines = []
+    for op in model.ops:
+        lines += emit_encoder(model, op)
+    lines += ["void ocl_encode(const struct cap_domain_info *info, uint32_t op, const void *args, "
+              "bool ok,", "\t\tstruct wire_enc *e)", "{",
+              "\tswitch (op) {"]
+    for op in model.ops:
+        if op.fields:
+            lines += [f"\tcase {op.symbol}:", f"\t\tencode_{op.name}(args, ok, e);", "\t\tbreak;"]
+    return lines + ["\t}", "}", ""]
 
 
 def emit_links(op, links):
@@ -199,7 +247,7 @@ def emit_wrap(model, links):
                   '"opencl_ops.h"'])
     for op in model.ops:
         lines += emit_wrapper(model, op) + emit_links(op, links)
-    return lines + emit_slots(model, links) + emit_thunks(model, links)
+    return lines + emit_encoders(model) + emit_slots(model, links) + emit_thunks(model, links)
 
 
 def emit_hooks(model):

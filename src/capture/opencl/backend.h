@@ -36,7 +36,10 @@ void ocl_mask(unsigned op);
 /* Id that activity records carry: 0 if the call itself is not recorded. */
 static inline uint64_t ocl_correlation(const struct cap_frame *f)
 {
-	return f->callbacks | f->buffers ? f->id : 0;
+	return atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
+			       atomic_load_explicit(&f->buffers, memory_order_relaxed)
+		       ? f->id
+		       : 0;
 }
 
 /* ---- agent.c ---- */

@@ -12,13 +12,14 @@
 struct end {
 	uint32_t agent; /* 0: host */
 	uint8_t kind;
+	uint32_t id; /* of the allocation, 0: not known */
 };
 
 static struct end of_mem(const struct ocl_work *w, cl_mem mem)
 {
 	const struct ocl_mem *m = ocl_mem_get(mem);
 
-	return (struct end){w->agent, m ? m->memory : MEMORY_UNKNOWN};
+	return (struct end){w->agent, m ? m->memory : MEMORY_UNKNOWN, m ? m->object.id : 0};
 }
 
 static struct end of_address(const struct ocl_work *w, const void *address)
@@ -26,7 +27,7 @@ static struct end of_address(const struct ocl_work *w, const void *address)
 	struct ocl_range r = ocl_range_of(address);
 	bool host = r.memory == MEMORY_HOST_PAGEABLE || r.memory == MEMORY_HOST_PINNED;
 
-	return (struct end){host ? 0 : r.agent ? r.agent : w->agent, r.memory};
+	return (struct end){host ? 0 : r.agent ? r.agent : w->agent, r.memory, r.id};
 }
 
 static uint64_t volume(const size_t *region)
@@ -42,9 +43,11 @@ static uint64_t pixels(cl_mem image, const size_t *region)
 	return volume(region) * (m ? m->element : 0);
 }
 
-static void copy_submit(struct ocl_work *w, unsigned op, uint64_t bytes, struct end from,
-			struct end to, bool blocking)
+static void copy_submit(const struct cap_frame *f, struct ocl_work *w, unsigned op, uint64_t bytes,
+			struct end from, struct end to, bool blocking)
 {
+	struct cap_subject subject = {.memory = {from.id, to.id}, .bytes = bytes};
+
 	w->is_dispatch = false;
 	w->op = (uint8_t)op;
 	w->bytes = bytes;
@@ -53,7 +56,7 @@ static void copy_submit(struct ocl_work *w, unsigned op, uint64_t bytes, struct 
 	w->destination = to.agent;
 	w->destination_kind = to.kind;
 	w->blocking = blocking;
-	ocl_submit(w);
+	ocl_submit(f, w, &core_copy_ops[op], &subject);
 }
 
 /* A blocking call is also a wait of the host; recorded first, because it ends with the call. */
@@ -77,9 +80,9 @@ static void read_write(const struct cap_frame *f, unsigned op, cl_mem mem, const
 	host = of_address(&w, address);
 	device = of_mem(&w, mem);
 	if (op == COPY_OP_READ)
-		copy_submit(&w, op, bytes, device, host, blocking);
+		copy_submit(f, &w, op, bytes, device, host, blocking);
 	else
-		copy_submit(&w, op, bytes, host, device, blocking);
+		copy_submit(f, &w, op, bytes, host, device, blocking);
 }
 
 static void mem_to_mem(const struct cap_frame *f, cl_mem from, cl_mem to, uint64_t bytes)
@@ -87,7 +90,7 @@ static void mem_to_mem(const struct cap_frame *f, cl_mem from, cl_mem to, uint64
 	struct ocl_work w;
 
 	if (ocl_submit_take(f, &w))
-		copy_submit(&w, COPY_OP_COPY, bytes, of_mem(&w, from), of_mem(&w, to), false);
+		copy_submit(f, &w, COPY_OP_COPY, bytes, of_mem(&w, from), of_mem(&w, to), false);
 }
 
 /* A fill has no source; the device makes the values itself. */
@@ -99,52 +102,52 @@ static void fill(const struct cap_frame *f, uint64_t bytes, cl_mem mem, const vo
 	if (!ocl_submit_take(f, &w))
 		return;
 	to = mem ? of_mem(&w, mem) : of_address(&w, address);
-	copy_submit(&w, COPY_OP_FILL, bytes, (struct end){w.agent, MEMORY_UNKNOWN}, to, false);
+	copy_submit(f, &w, COPY_OP_FILL, bytes, (struct end){w.agent, MEMORY_UNKNOWN, 0}, to, false);
 }
 
 static void map(const struct cap_frame *f, cl_mem mem, const void *address, uint64_t bytes,
 		bool blocking)
 {
-	const struct end host = {0, MEMORY_HOST_PAGEABLE};
+	const struct end host = {0, MEMORY_HOST_PAGEABLE, 0};
 	struct ocl_work w;
 
 	blocking_wait(f, blocking);
 	if (!ocl_submit_take(f, &w))
 		return;
 	ocl_map_add(mem, address, bytes);
-	copy_submit(&w, COPY_OP_MAP, bytes, mem ? of_mem(&w, mem) : of_address(&w, address), host,
+	copy_submit(f, &w, COPY_OP_MAP, bytes, mem ? of_mem(&w, mem) : of_address(&w, address), host,
 		    blocking);
 }
 
 static void unmap(const struct cap_frame *f, cl_mem mem, const void *address)
 {
-	const struct end host = {0, MEMORY_HOST_PAGEABLE};
+	const struct end host = {0, MEMORY_HOST_PAGEABLE, 0};
 	struct ocl_work w;
 
 	if (ocl_submit_take(f, &w))
-		copy_submit(&w, COPY_OP_UNMAP, ocl_map_take(mem, address), host,
+		copy_submit(f, &w, COPY_OP_UNMAP, ocl_map_take(mem, address), host,
 			    mem ? of_mem(&w, mem) : of_address(&w, address), false);
 }
 
 /* Where the memory was before is not known. */
 static void migrate(const struct cap_frame *f, uint64_t bytes, uint64_t flags, struct end end)
 {
-	const struct end host = {0, MEMORY_UNKNOWN};
+	const struct end host = {0, MEMORY_UNKNOWN, 0};
 	struct ocl_work w;
 
 	if (!ocl_submit_take(f, &w))
 		return;
 	end.agent = end.agent ? end.agent : w.agent;
 	if (flags & CL_MIGRATE_MEM_OBJECT_HOST)
-		copy_submit(&w, COPY_OP_MIGRATE, bytes, end, host, false);
+		copy_submit(f, &w, COPY_OP_MIGRATE, bytes, end, host, false);
 	else
-		copy_submit(&w, COPY_OP_MIGRATE, bytes, host, end, false);
+		copy_submit(f, &w, COPY_OP_MIGRATE, bytes, host, end, false);
 }
 
 static void migrate_mem(const struct cap_frame *f, cl_uint count, const cl_mem *mems,
 			uint64_t flags)
 {
-	struct end end = {0, MEMORY_UNKNOWN};
+	struct end end = {0, MEMORY_UNKNOWN, 0};
 	uint64_t bytes = 0;
 
 	if (!ocl_submission.queue || !mems)
@@ -175,7 +178,7 @@ static void address_copy(const struct cap_frame *f, const void *to, const void *
 		op = COPY_OP_WRITE;
 	else if (source.agent && !destination.agent)
 		op = COPY_OP_READ;
-	copy_submit(&w, op, bytes, source, destination, blocking);
+	copy_submit(f, &w, op, bytes, source, destination, blocking);
 }
 
 /* ---- hooks ---- */
@@ -270,7 +273,7 @@ AFTER(clEnqueueSVMUnmapARM, (void *svm_ptr), unmap(f, NULL, svm_ptr))
 AFTER(clEnqueueMemsetINTEL, (void *dst_ptr, cl_int value, size_t size),
       fill(f, size, NULL, dst_ptr))
 AFTER(clEnqueueMigrateMemINTEL, (const void *ptr, size_t size, cl_mem_migration_flags flags),
-      migrate(f, size, flags, (struct end){0, ocl_range_of(ptr).memory}))
+      migrate(f, size, flags, (struct end){0, ocl_range_of(ptr).memory, ocl_range_of(ptr).id}))
 
 void ocl_post_clEnqueueSVMMigrateMem(struct cap_frame *f, cl_command_queue command_queue,
 				     cl_uint num_svm_pointers, const void **svm_pointers,
@@ -284,7 +287,7 @@ void ocl_post_clEnqueueSVMMigrateMem(struct cap_frame *f, cl_command_queue comma
 	/* A size of 0, or no sizes: the whole allocation. */
 	for (cl_uint i = 0; i < num_svm_pointers; i++)
 		bytes += sizes && sizes[i] ? sizes[i] : ocl_range_of(svm_pointers[i]).bytes;
-	migrate(f, bytes, flags, (struct end){0, MEMORY_SHARED});
+	migrate(f, bytes, flags, (struct end){0, MEMORY_SHARED, 0});
 }
 
 void ocl_post_clEnqueueMapBuffer(struct cap_frame *f, cl_command_queue command_queue, cl_mem buffer,

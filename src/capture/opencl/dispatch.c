@@ -20,6 +20,13 @@ OCL_HOT static bool dispatch_begin(const struct cap_frame *f, struct ocl_work *w
 	return true;
 }
 
+OCL_HOT static void dispatch_submit(const struct cap_frame *f, struct ocl_work *w)
+{
+	struct cap_subject subject = {.kernel = w->kernel};
+
+	ocl_submit(f, w, &core_dispatch_ops[0], &subject);
+}
+
 OCL_HOT void
 ocl_post_clEnqueueNDRangeKernel(struct cap_frame *f, cl_command_queue command_queue,
 				cl_kernel kernel, cl_uint work_dim,
@@ -37,7 +44,7 @@ ocl_post_clEnqueueNDRangeKernel(struct cap_frame *f, cl_command_queue command_qu
 		w.local[i] = local_work_size ? local_work_size[i] : 0;
 		w.offset[i] = global_work_offset ? global_work_offset[i] : 0;
 	}
-	ocl_submit(&w);
+	dispatch_submit(f, &w);
 }
 
 void ocl_post_clEnqueueTask(struct cap_frame *f, cl_command_queue command_queue, cl_kernel kernel,
@@ -49,7 +56,7 @@ void ocl_post_clEnqueueTask(struct cap_frame *f, cl_command_queue command_queue,
 	if (!ocl_submission.queue || !dispatch_begin(f, &w, ocl_kernel_id(kernel)))
 		return;
 	w.global[0] = w.local[0] = 1;
-	ocl_submit(&w);
+	dispatch_submit(f, &w);
 }
 
 void ocl_post_clEnqueueNativeKernel(struct cap_frame *f, cl_command_queue command_queue,
@@ -63,5 +70,5 @@ void ocl_post_clEnqueueNativeKernel(struct cap_frame *f, cl_command_queue comman
 	if (!ocl_submission.queue || !dispatch_begin(f, &w, ocl_native_kernel_id()))
 		return;
 	w.global[0] = w.local[0] = 1;
-	ocl_submit(&w);
+	dispatch_submit(f, &w);
 }

@@ -32,9 +32,10 @@ OCL_HOT static void dispatch_write(const struct ocl_work *w, const struct times 
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], now, now, DISPATCH_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], &w->origin, now, now,
+				DISPATCH_FIELDS))
 		return;
-	wire_unsigned(&e, DISPATCH_CORRELATION, w->correlation);
+	wire_unsigned(&e, DISPATCH_CORRELATION, w->origin.call);
 	wire_unsigned(&e, DISPATCH_AGENT, w->agent);
 	wire_unsigned(&e, DISPATCH_QUEUE, w->queue);
 	wire_unsigned(&e, DISPATCH_KERNEL, w->kernel);
@@ -61,9 +62,9 @@ OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t,
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_copy_ops[w->op], now, now, COPY_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_copy_ops[w->op], &w->origin, now, now, COPY_FIELDS))
 		return;
-	wire_unsigned(&e, COPY_CORRELATION, w->correlation);
+	wire_unsigned(&e, COPY_CORRELATION, w->origin.call);
 	wire_unsigned(&e, COPY_QUEUE, w->queue);
 	wire_unsigned(&e, COPY_SOURCE_AGENT, w->source);
 	wire_unsigned(&e, COPY_DESTINATION_AGENT, w->destination);
@@ -81,18 +82,19 @@ OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t,
 	cap_activity_commit(&f, &e);
 }
 
-static void work_write(const struct ocl_work *w, const struct times *t, enum untimed_reason why,
+static void work_write(struct ocl_work *w, const struct times *t, enum untimed_reason why,
 		       uint64_t now)
 {
 	if (w->is_dispatch)
 		dispatch_write(w, t, why, now);
 	else
 		copy_write(w, t, why, now);
+	cap_origin_end(&w->origin);
 	if (why != UNTIMED_NO)
 		cap_count_untimed();
 }
 
-void ocl_work_untimed(const struct ocl_work *w, enum untimed_reason why, int32_t status)
+void ocl_work_untimed(struct ocl_work *w, enum untimed_reason why, int32_t status)
 {
 	const struct times none = {.status = status};
 
@@ -143,7 +145,7 @@ OCL_HOT static enum state work_look(const struct ocl_work *w, enum ocl_harvest_h
 }
 
 /* Writes the record; the event is let go later, outside Kymo's guard. */
-static void work_record(const struct ocl_work *w, enum state state, struct times *t, uint64_t now)
+static void work_record(struct ocl_work *w, enum state state, struct times *t, uint64_t now)
 {
 	const struct times none = {.status = t->status};
 

@@ -134,6 +134,7 @@ static void fork_child(void)
 
 static const struct cap_domain_info info = {
 	.desc = &ocl_domain_desc,
+	.encode = ocl_encode,
 	.ops = ocl_ops,
 	.slots = ocl_slots,
 	.slot_count = OCL_LINKS,

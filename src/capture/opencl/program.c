@@ -157,7 +157,7 @@ void ocl_pre_clReleaseProgram(struct cap_frame *f, cl_program program)
 
 /* A build that the runtime may finish on another thread. */
 struct build {
-	uint64_t correlation;
+	struct cap_origin origin;
 	uint64_t start;
 	uint32_t options; /* blob */
 	void (*notify)(cl_program program, void *data);
@@ -188,9 +188,10 @@ static void build_write(const struct build *b, uint32_t program, uint32_t agent,
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_code_object_ops[0], b->start, end, BUILD_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_code_object_ops[CODE_OBJECT_OP_BUILD], &b->origin,
+				b->start, end, BUILD_FIELDS))
 		return;
-	wire_unsigned(&e, BUILD_CORRELATION, b->correlation);
+	wire_unsigned(&e, BUILD_CORRELATION, b->origin.call);
 	wire_unsigned(&e, BUILD_PROGRAM, program);
 	wire_unsigned(&e, BUILD_AGENT, agent);
 	wire_signed(&e, BUILD_STATUS, status, 4);
@@ -237,6 +238,7 @@ static void CL_CALLBACK build_notify(cl_program program, void *data)
 
 	free(data);
 	build_done(&b, program, CL_SUCCESS, tick_now());
+	cap_origin_end(&b.origin);
 	b.notify(program, b.data);
 }
 
@@ -256,10 +258,15 @@ static struct build *build_between(const struct cap_frame *f, const char *option
 
 	if (!notify || !cap_wants(CAP_ACTIVITY_CODE_OBJECT))
 		return NULL;
-	b = malloc(sizeof(*b));
-	if (b)
-		*b = (struct build){ocl_correlation(f), f->start, options_blob(options), notify,
-				    data};
+	b = calloc(1, sizeof(*b));
+	if (!b || !cap_origin_take(&b->origin, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL)) {
+		free(b);
+		return NULL;
+	}
+	b->start = f->start;
+	b->options = options_blob(options);
+	b->notify = notify;
+	b->data = data;
 	return b;
 }
 
@@ -267,10 +274,21 @@ static struct build *build_between(const struct cap_frame *f, const char *option
 static void build_returned(const struct cap_frame *f, cl_program program, const char *options,
 			   cl_int result)
 {
-	const struct build b = {ocl_correlation(f), f->start, options_blob(options), NULL, NULL};
+	struct build b = {.start = f->start};
 
-	if (cap_wants(CAP_ACTIVITY_CODE_OBJECT))
-		build_done(&b, program, result, f->end);
+	if (!cap_wants(CAP_ACTIVITY_CODE_OBJECT) ||
+	    !cap_origin_take(&b.origin, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL))
+		return;
+	b.options = options_blob(options);
+	build_done(&b, program, result, f->end);
+	cap_origin_end(&b.origin);
+}
+
+/* Refused before it began: nobody will be called back. */
+static void build_drop(struct build *b)
+{
+	cap_origin_end(&b->origin);
+	free(b);
 }
 
 cl_int ocl_call_clBuildProgram(struct cap_frame *f, ocl_pfn_clBuildProgram next, cl_program program,
@@ -286,7 +304,7 @@ cl_int ocl_call_clBuildProgram(struct cap_frame *f, ocl_pfn_clBuildProgram next,
 		return next(program, num_devices, device_list, options, pfn_notify, user_data);
 	result = next(program, num_devices, device_list, options, build_notify, b);
 	if (result == CL_INVALID_PROGRAM || result == CL_INVALID_VALUE)
-		free(b); /* refused before it began: nobody will be called back */
+		build_drop(b);
 	return result;
 }
 
@@ -316,7 +334,7 @@ cl_int ocl_call_clCompileProgram(struct cap_frame *f, ocl_pfn_clCompileProgram n
 	result = next(program, num_devices, device_list, options, num_input_headers, input_headers,
 		      header_include_names, build_notify, b);
 	if (result == CL_INVALID_PROGRAM || result == CL_INVALID_VALUE)
-		free(b);
+		build_drop(b);
 	return result;
 }
 
@@ -347,7 +365,7 @@ cl_program ocl_call_clLinkProgram(struct cap_frame *f, ocl_pfn_clLinkProgram nex
 	program = next(context, num_devices, device_list, options, num_input_programs,
 		       input_programs, build_notify, b, errcode_ret);
 	if (!program && *errcode_ret != CL_LINK_PROGRAM_FAILURE)
-		free(b);
+		build_drop(b);
 	return program;
 }
 

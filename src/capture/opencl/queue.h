@@ -18,7 +18,7 @@
 struct ocl_work {
 	struct ocl_work *next;
 	cl_event event;
-	uint64_t correlation;
+	struct cap_origin origin;
 	uint64_t submit; /* tick at which the call began */
 	uint64_t end;    /* tick at which it returned */
 	struct ocl_clock *clock;
@@ -77,8 +77,12 @@ struct ocl_queue *ocl_queue_get(cl_command_queue queue);
 
 /* Begins the work of the call just made; false: nothing to record. */
 bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w);
-/* Puts it into its queue, and harvests if the queue's list is long or old. */
-void ocl_submit(struct ocl_work *w);
+/*
+ * Puts it into its queue if a context wants it, and harvests if the queue's list is long or old. `op`
+ * and `subject` (agent and queue are filled in here) say what it is.
+ */
+void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const struct cap_op *op,
+		struct cap_subject *subject);
 
 /* ---- harvest.c ---- */
 
@@ -100,7 +104,7 @@ void ocl_harvest_all(const void *context);
 /* The queue's lifetime is over: what is incomplete is followed by callbacks. */
 void ocl_harvest_close(struct ocl_queue *q);
 /* Writes the record of a command that has no event. */
-void ocl_work_untimed(const struct ocl_work *w, enum untimed_reason why, int32_t status);
+void ocl_work_untimed(struct ocl_work *w, enum untimed_reason why, int32_t status);
 void ocl_harvest_flush(uint64_t deadline);
 void ocl_harvest_fork_child(void);
 /* Registers what must run before the runtime's own exit handlers. */

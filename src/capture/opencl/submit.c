@@ -40,7 +40,6 @@ OCL_HOT bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w)
 	if (!s->queue)
 		return false;
 	w->event = s->event;
-	w->correlation = ocl_correlation(f);
 	w->submit = f->start;
 	w->end = f->end;
 	w->clock = s->queue->clock;
@@ -84,12 +83,20 @@ static bool pending_add(struct ocl_queue *q, struct ocl_work *w)
 	return q->pending >= q->look_count || w->end >= q->look_tick;
 }
 
-OCL_HOT void ocl_submit(struct ocl_work *w)
+OCL_HOT void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const struct cap_op *op,
+			struct cap_subject *subject)
 {
 	struct ocl_queue *q = ocl_submission.queue;
 	struct ocl_work *kept;
 	bool look;
 
+	subject->agent = w->agent;
+	subject->queue = w->queue;
+	if (cap_unlikely(!cap_origin_take(&w->origin, f, op, subject))) {
+		if (w->event) /* contexts that want it were stopped meanwhile, or filter it out */
+			ocl_next.clReleaseEvent(w->event);
+		return;
+	}
 	if (!w->event) {
 		ocl_work_untimed(w, q->profiled ? UNTIMED_QUERY : UNTIMED_NO_PROFILING, 0);
 		return;

@@ -13,16 +13,21 @@
 OCL_HOT void ocl_sync_record(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count)
 {
 	bool waits = op < SYNC_OP_BARRIER;
+	struct cap_subject subject = {.queue = queue};
 	struct cap_frame activity;
+	struct cap_origin o;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&activity, &e, &core_sync_ops[op], waits ? f->start : f->end,
-				f->end, SYNC_FIELDS))
+	if (!cap_origin_take(&o, f, &core_sync_ops[op], &subject))
 		return;
-	wire_unsigned(&e, SYNC_CORRELATION, ocl_correlation(f));
-	wire_unsigned(&e, SYNC_QUEUE, queue);
-	wire_unsigned(&e, SYNC_COUNT, count);
-	cap_activity_commit(&activity, &e);
+	if (cap_activity_begin(&activity, &e, &core_sync_ops[op], &o, waits ? f->start : f->end,
+			       f->end, SYNC_FIELDS)) {
+		wire_unsigned(&e, SYNC_CORRELATION, o.call);
+		wire_unsigned(&e, SYNC_QUEUE, queue);
+		wire_unsigned(&e, SYNC_COUNT, count);
+		cap_activity_commit(&activity, &e);
+	}
+	cap_origin_end(&o);
 }
 
 /* Id of a queue for a record; 0 where no sync is wanted. */

@@ -42,6 +42,10 @@ extern void *ocl_untraced_next[OCL_TABLE_ENTRIES];
  */
 void ocl_table_install(cl_icd_dispatch *ours, const cl_icd_dispatch *target, unsigned entries);
 
+/* See struct cap_domain_info. */
+void ocl_encode(const struct cap_domain_info *info, uint32_t op, const void *args, bool ok,
+		struct wire_enc *e);
+
 /* The domain exists from now on: its slots follow what contexts want. */
 void ocl_table_attach(struct cap_domain *domain);
 

@@ -156,4 +156,15 @@ void table_leave(struct table_call *call)
 		record(call);
 	if (op->after)
 		op->after(call);
+	cap_done(f);
+}
+
+/* The words that callbacks were given, as the record has them. */
+void table_encode(const struct table_op *op, const void *args, bool ok, struct wire_enc *e)
+{
+	const kymo_table_args_t *a = args;
+
+	for (unsigned i = 0; i < op->field_count; i++)
+		if (ok || !op->fields[i].after)
+			encode(e, i, &op->fields[i], a->value[i], true);
 }

@@ -100,6 +100,12 @@ static void contexts_changed(uint32_t activities)
 	pthread_mutex_unlock(&lock);
 }
 
+static void domain_encode(const struct cap_domain_info *info, uint32_t op, const void *args,
+			  bool ok, struct wire_enc *e)
+{
+	table_encode(&((const struct table_domain *)info)->ops[op], args, ok, e);
+}
+
 /* ---- counts ---- */
 
 /* Tells core what one slot has counted; core is called without the lock. */
@@ -196,6 +202,7 @@ static struct table_domain *domain_new(const struct table_model *m, kymo_status_
 	for (uint32_t i = 0; i < m->desc->op_count; i++)
 		fields += m->desc->ops[i].field_count;
 	d->info.desc = m->desc;
+	d->info.encode = domain_encode;
 	d->info.slots = NULL;
 	d->info.wanted = contexts_changed;
 	d->info.flush = flush;

@@ -175,6 +175,8 @@ extern const char table_traced[];
 void table_enter(struct table_call *call);
 void table_leave(struct table_call *call);
 
+void table_encode(const struct table_op *op, const void *args, bool ok, struct wire_enc *e);
+
 /* The value of a field, extended to 64 bits; false: there is none. */
 bool table_value(const struct table_call *call, const struct table_field *field, bool ok,
 		 uint64_t *value);

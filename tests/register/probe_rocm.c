@@ -272,6 +272,17 @@ static void late(void)
 	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 4);
 }
 
+/* Runtimes that are unloaded and come again leave nothing behind. */
+static void unloaded(void)
+{
+	for (int i = 0; i < 200; i++) {
+		load_runtime();
+		CHECK_EQUAL(reg_hip(NULL), 1);
+		CHECK_EQUAL(registered(), 1);
+		dlclose(runtime);
+	}
+}
+
 static void refused(void)
 {
 	void (*refuse)(int);
@@ -379,7 +390,7 @@ static const struct check_scenario scenarios[] = {
 	{"no-library", no_library}, {"no-tool", no_tool}, {"taken", taken},
 	{"constructor", constructor}, {"codes", codes}, {"disabled", disabled},
 	{"secure-refused", secure_refused}, {"instances", instances}, {"threads", threads},
-	{"nested", nested}, {"late", late}, {"refused", refused}, {"kymo", kymo},
+	{"nested", nested}, {"late", late}, {"unloaded", unloaded}, {"refused", refused}, {"kymo", kymo},
 	{"kymo-sizes", kymo_sizes}, {"kymo-chained", kymo_chained}, {NULL, NULL},
 };
 

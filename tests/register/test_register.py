@@ -122,6 +122,10 @@ class Rocm(Probe):
     def test_late(self):
         self.rocm("late")
 
+    def test_unloaded(self):
+        for style in ("linked", "dlopen"):
+            self.rocm("unloaded", style)
+
     def test_refused(self):
         self.rocm("refused", LD_PRELOAD=PROFILER, ROCPROFILER_REGISTER_FORCE_LOAD="1")
 
@@ -218,6 +222,10 @@ class Kymo(Probe):
     def test_unregister(self):
         self.kymo("unregister", KYMO_TOOLS=TOOL)
 
+    def test_memory(self):
+        self.kymo("memory")
+        self.kymo("memory", KYMO_TOOLS=TOOL)
+
     def test_nested(self):
         self.kymo("nested", KYMO_TOOLS=TOOL,
                   TOOL_NESTED=os.path.join(HERE, "inner", "libinner.so.1"))
@@ -229,8 +237,6 @@ class Kymo(Probe):
         for _ in range(10):
             self.kymo("threads", KYMO_TOOLS=TOOL)
 
-    @unittest.skip("known defect: about once in a hundred runs on a busy machine three threads wait "
-                   "for the dynamic loader's lock (dlopen, dladdr in table.c, dlsym in find.c)")
     def test_attach_while_registering(self):
         for _ in range(10):
             self.kymo("attach-while-registering")

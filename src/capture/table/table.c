@@ -39,12 +39,23 @@ static void after_fork(void)
 
 static void once(void)
 {
+	pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/*
+ * Tables hold pointers to us from now on. The loader is called with nothing held and nobody waiting
+ * for us: the thread that has the loader's lock may be inside a constructor that takes a table.
+ */
+static void stay_loaded(void)
+{
+	static _Atomic bool pinned;
 	Dl_info info;
 
-	pthread_atfork(before_fork, after_fork, after_fork);
-	/* Tables hold pointers to us from now on. */
+	if (atomic_load(&pinned))
+		return;
 	if (dladdr(table_thunks, &info) && info.dli_fname)
 		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	atomic_store(&pinned, true);
 }
 
 /* ---- targets ---- */
@@ -397,6 +408,7 @@ kymo_status_t table_take(struct table_model *model, const struct table_part *par
 	if (TABLE_GP_COUNT == 0)
 		return KYMO_ERROR_UNSUPPORTED;
 	pthread_once(&prepared, once);
+	stay_loaded();
 	status = domain_get(model, &d);
 	if (status != KYMO_OK)
 		return status;

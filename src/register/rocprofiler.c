@@ -20,6 +20,10 @@
 #define PROFILER_LIBRARY "librocprofiler-sdk.so"
 #define IMPORT_PREFIX    "rocprofiler_register_import_"
 
+/* AMD's numbers: so many for each known name. Ours for everything that has none lie above. */
+#define HANDLES_EACH  8u
+#define HANDLES_OTHER 65536u
+
 /* Runtimes known by name, and how the files are called that may speak for them. */
 static const struct {
 	const char *name;
@@ -228,6 +232,15 @@ static void forget_unloaded(const struct store_entry *by)
 			forget(e);
 }
 
+static uint64_t handle_of(const struct store_entry *e)
+{
+	int index = known_index(e->name);
+
+	if (index < 0 || e->instance >= HANDLES_EACH)
+		return HANDLES_OTHER + e->id;
+	return (uint64_t)index * HANDLES_EACH + e->instance;
+}
+
 static int add(const char *name, rocprofiler_import_fn import, uint32_t version, void **tables,
 	       uint64_t count, struct rocprofiler_register_identifier *out)
 {
@@ -244,7 +257,7 @@ static int add(const char *name, rocprofiler_import_fn import, uint32_t version,
 	e->import = import;
 	store_append(e);
 	if (out)
-		out->handle = e->id;
+		out->handle = handle_of(e);
 	set = profiler();
 	code = set ? hand_over(e, KYMO_REGISTRATION_KEPT, set) : ROCP_REG_NO_TOOLS;
 	store_put(e);

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "mock_rocm.h"
@@ -350,6 +352,11 @@ static void markers(void)
 	hip_malloc(4444); /* paused */
 	((int (*)(uint64_t))control[1])(0);
 	hip_malloc(5555);
+	tid = (uint64_t)syscall(SYS_gettid);
+	((int (*)(uint64_t))control[0])(tid);
+	hip_malloc(6666); /* paused, and no other thread is */
+	((int (*)(uint64_t))control[1])(tid);
+	hip_malloc(7777);
 }
 
 static void kymo(void)

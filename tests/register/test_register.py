@@ -166,6 +166,9 @@ class RocmKymo(Probe):
         self.assertRegex(shown, rf'marker:range "outer" domain=roctx scope={inner.group(2)}\b')
         self.assertRegex(shown, rf"hipMalloc\(.*size=77\).* scope={inner.group(1)}\b")
         self.assertRegex(shown, r"hipMalloc\(.*size=5555\) = hipSuccess  ") # in no scope
+        self.assertIn("size=7777", shown)
+        for paused in ("size=4444", "size=6666"):
+            self.assertNotIn(paused, shown)
 
     def test_sizes(self):
         self.record("probe_rocm", "kymo-sizes", runtime("linked"), PROFILER)

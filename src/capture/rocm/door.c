@@ -145,6 +145,7 @@ static kymo_status_t take(const char *name, void **tables, uint64_t count)
 
 	if (!name || !*name || !tables || count == 0 || count > PARTS || !tables[0])
 		return KYMO_ERROR_INVALID_ARGUMENT;
+	rocm_model_roctx.needed = rocm_roctx_needed;
 	k = find_known(name);
 	if (k && k->model == &rocm_model_hsa)
 		n = parts_hsa(parts, k, tables[0]);

@@ -14,6 +14,7 @@
 struct table_domain {
 	struct cap_domain_info info; /* first */
 	struct table_domain *next;
+	const struct table_model *model;
 	struct table_op *ops;
 	struct table_field *fields;
 	_Atomic int status; /* kymo_status_t of the registration with core */
@@ -104,9 +105,22 @@ static void slots_update(void)
 	}
 }
 
+/* What runs after some calls is run for somebody. */
+static void keep_update(struct table_domain *d)
+{
+	const struct table_model *m = d->model;
+
+	for (uint32_t i = 0; m->keep_after && i < m->desc->op_count; i++)
+		if (d->ops[i].after)
+			atomic_store(&d->info.ops[i].keep,
+				     !m->needed || m->needed(m->desc->ops[i].name));
+}
+
 static void contexts_changed(uint32_t activities)
 {
 	pthread_mutex_lock(&lock);
+	for (struct table_domain *d = domains; d; d = d->next)
+		keep_update(d);
 	slots_update();
 	pthread_mutex_unlock(&lock);
 }
@@ -191,8 +205,8 @@ static bool lay_out(const struct table_model *m, struct table_domain *d)
 				  m->args ? m->args[i].count : 0, op))
 			return false;
 		op->after = after ? after->run : NULL;
-		atomic_store(&d->info.ops[i].keep, after != NULL && m->keep_after);
 	}
+	keep_update(d);
 	return true;
 }
 
@@ -206,6 +220,7 @@ static struct table_domain *domain_new(const struct table_model *m, kymo_status_
 		return NULL;
 	for (uint32_t i = 0; i < m->desc->op_count; i++)
 		fields += m->desc->ops[i].field_count;
+	d->model = m;
 	d->info.desc = m->desc;
 	d->info.slots = NULL;
 	d->info.wanted = contexts_changed;

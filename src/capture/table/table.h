@@ -83,7 +83,8 @@ struct table_model {
 	const kymo_domain_desc_t *desc;
 	const struct table_args *args; /* for each op, or NULL */
 	const struct table_after *after; /* ended by a null op, or NULL */
-	bool keep_after; /* ops with `after` are wrapped whatever tools want */
+	bool keep_after; /* ops with `after` are wrapped whatever tools want of them */
+	bool (*needed)(const char *op); /* as long as this says so; asked when that may change */
 	bool borrowed;   /* set by table_take(): it must stay as it is, for ever */
 };
 

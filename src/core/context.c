@@ -133,15 +133,30 @@ kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause)
 	return KYMO_OK;
 }
 
-kymo_status_t kymo_context_destroy(kymo_context_t context)
+/* Its delivery callback, or that of a buffer with the same pool, would wait for itself. */
+static kymo_status_t not_inside(kymo_context_t context)
 {
 	struct core_context *c;
-	kymo_status_t status = set_active(context, false);
-	struct core_buffer *b;
+	kymo_status_t status = lock_context(context, &c);
+	bool inside;
 
 	if (status != KYMO_OK)
 		return status;
-	status = lock_context(context, &c);
+	inside = core_deliver_inside(c->buffer);
+	unlock();
+	return inside ? KYMO_ERROR_BUSY : KYMO_OK;
+}
+
+kymo_status_t kymo_context_destroy(kymo_context_t context)
+{
+	struct core_context *c;
+	kymo_status_t status = not_inside(context);
+	struct core_buffer *b;
+
+	if (status == KYMO_OK)
+		status = set_active(context, false);
+	if (status == KYMO_OK)
+		status = lock_context(context, &c);
 	if (status != KYMO_OK)
 		return status;
 	b = c->buffer;
@@ -159,7 +174,7 @@ kymo_status_t kymo_context_destroy(kymo_context_t context)
 
 /* ---- services ---- */
 
-static struct core_buffer *buffer_of(kymo_buffer_t h)
+struct core_buffer *core_buffer_of(kymo_buffer_t h)
 {
 	uint32_t i = (uint32_t)(h.handle & 0xff) - 1;
 
@@ -227,7 +242,7 @@ kymo_status_t kymo_buffer_service(kymo_context_t context, const kymo_selection_t
 				  kymo_buffer_t buffer)
 {
 	struct core_service service = {.kind = SERVICE_BUFFER};
-	struct core_buffer *b = buffer_of(buffer);
+	struct core_buffer *b = core_buffer_of(buffer);
 	struct core_context *c = context_of(context);
 
 	if (!b || !c || c->buffer != b)
@@ -295,7 +310,7 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	b->context = (uint8_t)context;
 	b->desc = *desc;
 	if (!b->desc.bytes)
-		b->desc.bytes = 64u << 20;
+		b->desc.bytes = CORE_BUFFER_BYTES;
 	if (!b->desc.block_ns)
 		b->desc.block_ns = 10000000;
 	if (!b->desc.policy)
@@ -310,26 +325,30 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 kymo_status_t kymo_buffer_create(kymo_context_t context, const kymo_buffer_desc_t *desc,
 				 kymo_buffer_t *out)
 {
+	kymo_buffer_desc_t full = {0}; /* an older tool knows less of it */
 	struct core_context *c;
 	kymo_status_t status;
 
-	if (!desc || !out || (!desc->deliver && !desc->share) || desc->arguments > 2)
+	if (!desc || !out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (desc->tally && (desc->deliver || desc->arguments != KYMO_ARGUMENTS_NONE))
-		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (desc->size < sizeof(*desc))
+	if (desc->size < offsetof(kymo_buffer_desc_t, watermark))
 		return KYMO_ERROR_INCOMPATIBLE;
-	status = lock_context(context, &c);
+	memcpy(&full, desc, desc->size < sizeof(full) ? desc->size : sizeof(full));
+	status = core_buffer_check(&full);
+	if (status == KYMO_OK)
+		status = lock_context(context, &c);
 	if (status != KYMO_OK)
 		return status;
-	status = c->active ? KYMO_ERROR_STATE : buffer_setup(c, desc, out);
+	status = c->active ? KYMO_ERROR_STATE : core_buffer_check_pool(&full);
+	if (status == KYMO_OK)
+		status = buffer_setup(c, &full, out);
 	unlock();
 	return status;
 }
 
 kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 {
-	struct core_buffer *b = buffer_of(buffer);
+	struct core_buffer *b = core_buffer_of(buffer);
 
 	if (!lost)
 		return KYMO_ERROR_INVALID_ARGUMENT;
@@ -350,6 +369,8 @@ kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
 		return status;
 	b = c->buffer;
 	unlock();
+	if (core_deliver_inside(b))
+		return KYMO_ERROR_BUSY;
 	core_domains_flush(tick_now() + timeout_ns / 1000000 * rate);
 	return b && b->ready ? core_buffer_drain(b, timeout_ns) : KYMO_OK;
 }

@@ -498,7 +498,9 @@ static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct
 		r->last_tick = t->start;
 		r->next_id = t->next_id ? t->next_id - 1 : 0;
 	}
-	memset(c, 0, sizeof(*c));
+	/* `committed` is zero already, and the reading side may look at it. */
+	memset(c, 0, offsetof(struct wire_chunk, committed));
+	memset(&c->seq, 0, sizeof(*c) - offsetof(struct wire_chunk, seq));
 	c->magic = WIRE_CHUNK_MAGIC;
 	c->version = WIRE_VERSION;
 	c->header_size = sizeof(*c);

@@ -393,12 +393,29 @@ static void kymo_chained(void)
 	CHECK_EQUAL(from_profiler("mock_profiler_mallocs"), 1);
 }
 
+static void no_tool_amd(void)
+{
+	load_runtime();
+	CHECK_EQUAL(reg_hip(NULL), 1);
+	CHECK_EQUAL(hip_malloc(8), 0);
+}
+
+/* A tool has the tables, and nothing comes of it. */
+static void taken_quietly(void)
+{
+	load_runtime();
+	CHECK_EQUAL(reg_hip(NULL), 0);
+	CHECK_EQUAL(hip_malloc(8), 0);
+	CHECK_EQUAL(from_profiler("mock_profiler_tables"), -1);
+}
+
 static const struct check_scenario scenarios[] = {
 	{"no-library", no_library}, {"no-tool", no_tool}, {"taken", taken},
 	{"constructor", constructor}, {"codes", codes}, {"disabled", disabled},
 	{"secure-refused", secure_refused}, {"instances", instances}, {"threads", threads},
 	{"nested", nested}, {"late", late}, {"unloaded", unloaded}, {"refused", refused}, {"kymo", kymo},
-	{"kymo-sizes", kymo_sizes}, {"kymo-chained", kymo_chained}, {NULL, NULL},
+	{"kymo-sizes", kymo_sizes}, {"kymo-chained", kymo_chained},
+	{"no-tool-amd", no_tool_amd}, {"taken-quietly", taken_quietly}, {NULL, NULL},
 };
 
 int main(int argc, char **argv)

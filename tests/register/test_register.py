@@ -20,6 +20,7 @@ PROFILER = os.path.join(HERE, "profiler", "librocprofiler-sdk.so")
 KYMO = os.path.join(BUILD, "bin", "kymo")
 LIBKYMO = os.path.join(LIB, "libkymo.so.1")
 REGISTER = os.path.join(LIB, "libkymo-register.so.1")
+AMD = os.path.join(HERE, "amd") + ":" + LIB
 TOOL = os.path.join(HERE, "tool", "libtool-count.so")
 STYLES = ["linked", "weak", "dlopen"]
 
@@ -177,6 +178,43 @@ class RocmKymo(Probe):
         shown, _ = self.record("probe_rocm", "kymo-chained", runtime("linked"), PROFILER,
                                LD_PRELOAD=PROFILER)
         self.assertIn("size=123", shown)
+
+
+class Amd(RocmKymo):
+    """A stand-in for AMD's own register library: the launcher makes it find Kymo."""
+
+    def record(self, program, *args, **settings):
+        if "LD_PRELOAD" in settings:
+            settings["LD_PRELOAD"] = settings["LD_PRELOAD"].replace(LIB, os.path.join(HERE, "amd"))
+        return super().record(program, *args, LD_LIBRARY_PATH=AMD, **settings)
+
+    def test_users_values_stay(self):
+        """A profiler that the user named gets the tables too; one switched off stays off."""
+        shown, _ = self.record("probe_rocm", "kymo-chained", runtime("linked"), PROFILER,
+                               ROCPROFILER_REGISTER_LIBRARY=PROFILER)
+        self.assertIn("size=123", shown)
+        shown, _ = self.record("probe_rocm", "no-tool-amd", runtime("linked"), PROFILER,
+                               ROCPROFILER_REGISTER_FORCE_LOAD="0")
+        self.assertNotIn("hip:", shown)
+
+    def test_environment(self):
+        def settings(*options, **user):
+            done = subprocess.run([KYMO, "run", "--dry-run", *options, "true"],
+                                  env=environment(**user), capture_output=True, text=True,
+                                  check=True)
+            return re.findall(r"(ROCP\w+)=(\S+)", done.stdout)
+        self.assertEqual(settings(), [("ROCPROFILER_REGISTER_FORCE_LOAD", "1"),
+                                      ("ROCPROFILER_REGISTER_LIBRARY", LIBKYMO)])
+        self.assertEqual(settings(ROCPROFILER_REGISTER_FORCE_LOAD="0"),
+                         [("ROCPROFILER_REGISTER_LIBRARY", LIBKYMO)])
+        self.assertEqual(settings(ROCPROFILER_REGISTER_LIBRARY="x.so"),
+                         [("ROCPROFILER_REGISTER_FORCE_LOAD", "1")])
+        self.assertEqual(settings("--backends", "opencl"), [])
+
+    def test_without_preload(self):
+        """A child that drops the preload loads Kymo's library, which has nothing to do there."""
+        self.probe("probe_rocm", "taken-quietly", runtime("linked"), PROFILER, LD_LIBRARY_PATH=AMD,
+                   ROCPROFILER_REGISTER_FORCE_LOAD="1", ROCPROFILER_REGISTER_LIBRARY=LIBKYMO)
 
 
 class Kymo(Probe):

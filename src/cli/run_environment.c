@@ -182,6 +182,31 @@ static bool set_libraries(struct environment *e, const struct run_options *o, st
 	return !opencl || *preload || set_list(e, "OPENCL_LAYERS", layer, NULL, ":");
 }
 
+/*
+ * Annotation interfaces load the library that their variable names. One that the user has set stays:
+ * it belongs to another tool.
+ */
+static bool set_annotations(struct environment *e, const struct run_options *o)
+{
+	static const struct {
+		const char *backend, *variable;
+	} doors[] = {
+		{"nvtx", "NVTX_INJECTION64_PATH"},
+	};
+	char library[PATH_MAX];
+
+	snprintf(library, sizeof(library), "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
+	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
+		const char *present = getenv(doors[i].variable);
+
+		if (!knob_list_has(o->backends, doors[i].backend))
+			continue;
+		if (!(present && *present) && !set(e, doors[i].variable, library))
+			return false;
+	}
+	return true;
+}
+
 static bool set_default(struct environment *e, const char *name, const char *value)
 {
 	const char *present = getenv(name);
@@ -239,7 +264,8 @@ bool environment_make(struct environment *e, const struct knob_table *options, c
 	e->count = n;
 	if (!socket)
 		return true;
-	return set_libraries(e, options->values, error) && set_rocm(e, options->values) &&
+	return set_libraries(e, options->values, error) &&
+	       set_annotations(e, options->values) && set_rocm(e, options->values) &&
 	       set(e, "KYMO_TRACE", trace) &&
 	       set(e, "KYMO_DRAIN", socket) && set(e, "KYMO_BIN", cli_self()) &&
 	       set_options(e, options);

@@ -81,8 +81,7 @@ int rocprofiler_register_library_api_table(const char *name, uint32_t (*import)(
 			continue;
 		if (instances[i] == 8)
 			return 7;
-		if (id)
-			*id = 8 * i + instances[i];
+		*id = 8 * i + instances[i];
 		if (!set)
 			return 1;
 		return set(name, version, instances[i]++, tables, count) ? 6 : 0;

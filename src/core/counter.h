@@ -152,6 +152,7 @@ void counters_fork_child(void);
 /* counter_thread.c: calls and threads */
 void counter_thread_call(kymo_context_t context, const kymo_callback_record_t *r, void *service);
 void counter_threads_flush(void);
+void counter_threads_stop(struct core_counter_service *s);
 void counter_threads_fork_child(void);
 
 /* counter_window.c: windows and dispatches, which open and close with their context */

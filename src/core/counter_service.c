@@ -254,12 +254,12 @@ kymo_status_t kymo_counter_sample(kymo_context_t context)
 
 static void switch_service(struct core_counter_service *s, bool active)
 {
-	if (atomic_exchange(&s->active, active) == active || s->mode == KYMO_COUNTER_THREAD)
+	if (atomic_exchange(&s->active, active) == active)
 		return;
-	if (active)
-		counter_window_start(s);
-	else
-		counter_window_stop(s);
+	if (s->mode != KYMO_COUNTER_THREAD)
+		active ? counter_window_start(s) : counter_window_stop(s);
+	else if (!active) /* threads open at their next selected call */
+		counter_threads_stop(s);
 }
 
 static void follow(struct core_counter_service *s)

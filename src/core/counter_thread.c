@@ -26,7 +26,8 @@ struct counted {
 	struct snapshot open[CAP_FRAMES];
 	double *snapshots;            /* CAP_FRAMES times inputs */
 	double *now, *scratch, *out;  /* the thread's own */
-	pthread_mutex_t lock;         /* for what follows: flushes are made by other threads */
+	bool closing;                 /* its context is stopped; the last open call closes it */
+	pthread_mutex_t lock;         /* of the whole: flushes and stops come from other threads */
 	double *said, *seen, *difference; /* at the last record; at the last reading */
 	uint64_t said_time, seen_time;
 	bool fresh;    /* something was read since the last record */
@@ -106,11 +107,11 @@ static bool take_total(struct counted *c, struct counter_event *e, double *out)
 	return fresh;
 }
 
+/* Caller holds the lock. */
 static void note_reading(struct counted *c, uint64_t time, bool first)
 {
 	size_t bytes = c->set->inputs * sizeof(*c->seen);
 
-	pthread_mutex_lock(&c->lock);
 	if (first) {
 		memcpy(c->said, c->now, bytes);
 		c->said_time = time;
@@ -118,7 +119,6 @@ static void note_reading(struct counted *c, uint64_t time, bool first)
 	memcpy(c->seen, c->now, bytes);
 	c->seen_time = time;
 	c->fresh = !first;
-	pthread_mutex_unlock(&c->lock);
 }
 
 static bool service_lives(uint32_t i, const struct counted *c)
@@ -179,9 +179,10 @@ static void end_one(struct thread_counts *t, uint32_t i, struct counted *c)
 	struct counter_event e = {.op = KYMO_COUNTER_OP_THREAD, .thread = t->thread};
 
 	if (service_lives(i, c)) {
-		if (!c->failed && core_counter_services[i].active &&
-		    sessions_read(&c->sessions, c->set, c->now))
+		pthread_mutex_lock(&c->lock);
+		if (!c->failed && sessions_read(&c->sessions, c->set, c->now))
 			note_reading(c, clock_ns(CLOCK_MONOTONIC_RAW), false);
+		pthread_mutex_unlock(&c->lock);
 		if (take_total(c, &e, c->out))
 			counter_deliver(&core_counter_services[i], &e, c->out);
 	}
@@ -241,25 +242,15 @@ void counter_threads_fork_child(void)
 
 /* ---- calls ---- */
 
-static struct counted *counted_open(struct thread_counts *t, uint32_t i)
+static struct counted *counted_make(struct thread_counts *t, uint32_t i)
 {
-	struct core_counter_service *s = &core_counter_services[i];
-	struct counted *c, *old;
+	struct counted *c = counted_new(&core_counter_services[i]), *old;
 
-	c = counted_new(s);
 	pthread_mutex_lock(&threads_lock); /* flushes look at it */
 	old = t->by_service[i];
 	t->by_service[i] = c;
 	pthread_mutex_unlock(&threads_lock);
 	counted_free(old);
-	if (!c)
-		return NULL;
-	c->failed = sessions_open(&c->sessions, c->set, KYMO_COUNTER_THREAD, s) != KYMO_OK ||
-		    !sessions_read(&c->sessions, c->set, c->now);
-	if (c->failed)
-		cap_note(2, "counter", "a thread is not counted: %s", kymo_counter_error());
-	else
-		note_reading(c, clock_ns(CLOCK_MONOTONIC_RAW), true);
 	return c;
 }
 
@@ -274,10 +265,11 @@ static struct counted *counted_of(uint32_t i, uint32_t thread)
 		return NULL;
 	c = t->by_service[i];
 	if (!c || c->number != core_counter_services[i].number)
-		c = counted_open(t, i);
+		c = counted_make(t, i);
 	return c && !c->failed ? c : NULL;
 }
 
+/* Caller holds the lock. */
 static bool read_now(struct counted *c)
 {
 	if (sessions_read(&c->sessions, c->set, c->now))
@@ -288,9 +280,34 @@ static bool read_now(struct counted *c)
 	return false;
 }
 
-static void call_enter(struct counted *c, const kymo_callback_record_t *r)
+static bool open_now(struct core_counter_service *s, struct counted *c)
 {
-	if (c->depth == CAP_FRAMES || !read_now(c))
+	if (c->sessions.generation)
+		return true;
+	if (sessions_open(&c->sessions, c->set, KYMO_COUNTER_THREAD, s) != KYMO_OK) {
+		c->failed = true;
+		cap_note(2, "counter", "a thread is not counted: %s", kymo_counter_error());
+		return false;
+	}
+	if (!read_now(c))
+		return false;
+	note_reading(c, clock_ns(CLOCK_MONOTONIC_RAW), true);
+	return true;
+}
+
+static void close_when_idle(struct counted *c)
+{
+	if (!c->closing || c->depth)
+		return;
+	sessions_close(&c->sessions, c->set);
+	c->closing = false;
+}
+
+static void call_enter(struct core_counter_service *s, struct counted *c,
+		       const kymo_callback_record_t *r)
+{
+	c->closing = false;
+	if (c->depth == CAP_FRAMES || !open_now(s, c) || !read_now(c))
 		return;
 	memcpy(c->snapshots + (size_t)c->depth * c->set->inputs, c->now,
 	       c->set->inputs * sizeof(*c->now));
@@ -306,39 +323,70 @@ static uint16_t wire_op(const kymo_callback_record_t *r)
 	return 0;
 }
 
-/* Calls that longjmp() left behind are passed over. */
-static void call_exit(struct core_counter_service *s, struct counted *c,
-		      const kymo_callback_record_t *r)
+/* Calls that longjmp() left behind are passed over. False: it was entered before the service came. */
+static bool call_exit(struct counted *c, const kymo_callback_record_t *r, struct counter_event *e)
 {
-	struct counter_event e = {.op = KYMO_COUNTER_OP_CALL, .thread = r->thread,
-				  .correlation = r->correlation, .scope = r->scope,
-				  .call_op = wire_op(r)};
 	uint32_t at = c->depth;
+	bool ok;
 
 	while (at && c->open[at - 1].correlation != r->correlation)
 		at--;
-	if (!at || !read_now(c)) /* entered before the service was there */
-		return;
+	if (!at)
+		return false;
 	c->depth = at - 1;
-	e.start = c->open[at - 1].time;
-	e.end = clock_ns(CLOCK_MONOTONIC_RAW);
-	note_reading(c, e.end, false);
-	counter_set_difference(c->set, c->snapshots + (size_t)c->depth * c->set->inputs, c->now,
-			       c->scratch, c->out);
-	counter_deliver(s, &e, c->out);
+	ok = read_now(c);
+	if (ok) {
+		e->start = c->open[at - 1].time;
+		e->end = clock_ns(CLOCK_MONOTONIC_RAW);
+		note_reading(c, e->end, false);
+		counter_set_difference(c->set, c->snapshots + (size_t)c->depth * c->set->inputs,
+				       c->now, c->scratch, c->out);
+	}
+	close_when_idle(c);
+	return ok;
 }
 
 void counter_thread_call(kymo_context_t context, const kymo_callback_record_t *r, void *service)
 {
 	struct core_counter_service *s = service;
-	uint32_t i = (uint32_t)(s - core_counter_services);
+	struct counter_event e = {.op = KYMO_COUNTER_OP_CALL, .thread = r->thread,
+				  .correlation = r->correlation, .scope = r->scope};
+	bool counted = false;
 	struct counted *c;
 
 	if (!s->used || s->context.handle != context.handle)
 		return;
-	c = counted_of(i, r->thread);
-	if (c && r->phase == KYMO_PHASE_ENTER)
-		call_enter(c, r);
-	else if (c)
-		call_exit(s, c, r);
+	c = counted_of((uint32_t)(s - core_counter_services), r->thread);
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	if (r->phase == KYMO_PHASE_ENTER)
+		call_enter(s, c, r);
+	else
+		counted = call_exit(c, r, &e);
+	pthread_mutex_unlock(&c->lock);
+	if (!counted)
+		return;
+	e.call_op = wire_op(r);
+	counter_deliver(s, &e, c->out); /* `out` is the thread's own */
+}
+
+/* The context of the service is stopped or gone: nothing stays open for it. */
+void counter_threads_stop(struct core_counter_service *s)
+{
+	uint32_t i = (uint32_t)(s - core_counter_services);
+
+	counter_threads_flush();
+	pthread_mutex_lock(&threads_lock);
+	for (struct thread_counts *t = threads; t; t = t->next) {
+		struct counted *c = t->by_service[i];
+
+		if (!service_lives(i, c))
+			continue;
+		pthread_mutex_lock(&c->lock);
+		c->closing = true;
+		close_when_idle(c);
+		pthread_mutex_unlock(&c->lock);
+	}
+	pthread_mutex_unlock(&threads_lock);
 }

@@ -192,6 +192,7 @@ static bool set_annotations(struct environment *e, const struct run_options *o)
 		const char *backend, *variable;
 	} doors[] = {
 		{"nvtx", "NVTX_INJECTION64_PATH"},
+		{"itt", "INTEL_LIBITTNOTIFY64"},
 	};
 	char library[PATH_MAX];
 

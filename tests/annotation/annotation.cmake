@@ -13,4 +13,5 @@ endfunction()
 
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   kymo_annotation_tests(nvtx standin real hostile threads user)
+  kymo_annotation_tests(itt standin real hostile threads)
 endif()

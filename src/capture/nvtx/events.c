@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/annotation/map.h"
 #include "capture/nvtx/nvtx.h"
 #include "core/marker.h"
 
@@ -239,13 +240,6 @@ struct sync_object {
 	kymo_string_t *name;
 };
 
-/* What the thread waits for. A wait is no scope: it may overlap ranges in any way. */
-#define WAITS 16u
-static _Thread_local struct {
-	const struct sync_object *object;
-	uint64_t range;
-} waits[WAITS];
-
 static void *sync_create(void *domain, const struct nvtx_sync *given)
 {
 	struct sync_object *o = calloc(1, sizeof(*o));
@@ -283,24 +277,12 @@ static void sync_start(const struct sync_object *o)
 		return;
 	m = sync_marker(o);
 	m.category = annotation_string("acquire");
-	for (unsigned i = 0; i < WAITS; i++) {
-		if (waits[i].object)
-			continue;
-		waits[i].range = kymo_range_start_full(&m);
-		waits[i].object = waits[i].range ? o : NULL;
-		return;
-	}
+	annotation_wait_start(o, &m);
 }
 
 static void sync_stop(const struct sync_object *o)
 {
-	for (unsigned i = WAITS; o && i > 0; i--) {
-		if (waits[i - 1].object != o)
-			continue;
-		waits[i - 1].object = NULL;
-		kymo_range_stop(waits[i - 1].range);
-		return;
-	}
+	annotation_wait_stop(o);
 }
 
 static void sync_failed(const struct sync_object *o)

@@ -163,14 +163,13 @@ static int by_number(const void *x, const void *y)
 	return strverscmp(((const struct entry *)x)->name, ((const struct entry *)y)->name);
 }
 
-static struct entry *list_folder(const char *folder, const char *prefix, size_t *count)
+static struct entry *list_folder(DIR *d, const char *prefix, size_t *count)
 {
 	size_t room = 0, n = 0;
 	struct entry *list = NULL, *more;
 	struct dirent *e;
-	DIR *d = opendir(folder);
 
-	while (d && n < ENTRIES_MAX && (e = readdir(d))) {
+	while (n < ENTRIES_MAX && (e = readdir(d))) {
 		if (e->d_name[0] == '.' || strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
 		    strlen(e->d_name) >= NAME_ROOM)
 			continue;
@@ -183,8 +182,6 @@ static struct entry *list_folder(const char *folder, const char *prefix, size_t 
 		}
 		memcpy(list[n++].name, e->d_name, strlen(e->d_name) + 1);
 	}
-	if (d)
-		closedir(d);
 	*count = n;
 	if (n)
 		qsort(list, n, sizeof(*list), by_number);
@@ -194,17 +191,14 @@ static struct entry *list_folder(const char *folder, const char *prefix, size_t 
 bool topo_each(const char *folder, const char *prefix,
 	       void (*visit)(const char *name, void *data), void *data)
 {
+	DIR *d = opendir(folder);
 	struct entry *list;
 	size_t n;
-	struct stat st;
 
-	if (stat(folder, &st) != 0)
+	if (!d)
 		return false;
-	if (!S_ISDIR(st.st_mode) || access(folder, R_OK | X_OK) != 0) {
-		errno = S_ISDIR(st.st_mode) ? EACCES : ENOTDIR;
-		return false;
-	}
-	list = list_folder(folder, prefix, &n);
+	list = list_folder(d, prefix, &n);
+	closedir(d);
 	for (size_t i = 0; i < n; i++)
 		visit(list[i].name, data);
 	free(list);

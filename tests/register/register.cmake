@@ -44,3 +44,4 @@ add_test(NAME register COMMAND Python3::Interpreter -B ${here}/test_register.py 
 set_tests_properties(register PROPERTIES LABELS register TIMEOUT 300)
 
 kymo_unit_test(table ${here}/test_table.c LIBS kymo_capture_rocm)
+kymo_unit_test(intercept ${here}/test_intercept.c LIBS kymo_capture_rocm)

@@ -136,7 +136,8 @@ static kymo_status_t take_unknown(const char *name, struct table_part *parts, un
 	return status;
 }
 
-static kymo_status_t take(const char *name, void **tables, uint64_t count)
+static kymo_status_t take(const char *name, uint64_t version, uint64_t instance, void **tables,
+			  uint64_t count)
 {
 	struct table_part parts[PARTS];
 	const struct known *k;
@@ -153,6 +154,10 @@ static kymo_status_t take(const char *name, void **tables, uint64_t count)
 		n = 0;
 	if (n == 0)
 		return KYMO_ERROR_INCOMPATIBLE;
+	for (unsigned i = 0; i < n; i++) {
+		parts[i].version = version;
+		parts[i].instance = (uint32_t)instance;
+	}
 	return k ? table_take(k->model, parts, n, &token) : take_unknown(name, parts, n);
 }
 
@@ -221,7 +226,7 @@ int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t insta
 
 	if (other)
 		other(name, version, instance, tables, count);
-	status = take(name, tables, count);
+	status = take(name, version, instance, tables, count);
 	if (status != KYMO_OK)
 		cap_note(2, "rocm", "the tables of %s are not traced: %s", name ? name : "(null)",
 			 kymo_status_text(status));

@@ -5,11 +5,12 @@
  */
 #include "capture/table/table.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/intercept.h"
 
 struct table_domain {
 	struct cap_domain_info info; /* first */
@@ -38,25 +39,13 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/*
+ * Only this: a thread inside a constructor has the loader's lock and may be waiting here, so that no
+ * function of the loader can be called. (That Kymo stays loaded is a flag of its library.)
+ */
 static void once(void)
 {
 	pthread_atfork(before_fork, after_fork, after_fork);
-}
-
-/*
- * Tables hold pointers to us from now on. The loader is called with nothing held and nobody waiting
- * for us: the thread that has the loader's lock may be inside a constructor that takes a table.
- */
-static void stay_loaded(void)
-{
-	static _Atomic bool pinned;
-	Dl_info info;
-
-	if (atomic_load(&pinned))
-		return;
-	if (dladdr(table_thunks, &info) && info.dli_fname)
-		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-	atomic_store(&pinned, true);
 }
 
 /* ---- targets ---- */
@@ -392,7 +381,7 @@ static kymo_status_t wrap(struct table_domain *d, const struct table_part *parts
 		g = malloc(sizeof(*g));
 		failed = !g;
 		if (g)
-			*g = (struct table_given){d, 0, parts[count - 1 - p].name, list};
+			*g = (struct table_given){d, 0, parts[count - 1 - p].name, NULL, 0, list};
 		list = g ? g : list;
 	}
 	for (g = list; failed && g; g = list) {
@@ -406,11 +395,88 @@ static kymo_status_t wrap(struct table_domain *d, const struct table_part *parts
 		g = list;
 		list = g->next;
 		g->token = *token;
+		g->place = parts[p].entries;
 		g->next = givens;
 		givens = g;
 		part_wrap(g, &parts[p]);
 	}
 	return KYMO_OK;
+}
+
+/* ---- other tools' wrappers ---- */
+
+/* The slot behind a place of some table; caller holds the lock. NULL: none, or no more. */
+static struct table_slot *slot_at(void **place)
+{
+	for (uint32_t i = 0; i < slots_used; i++)
+		if (table_slots[i].next && table_slots[i].place == place)
+			return &table_slots[i];
+	return NULL;
+}
+
+static void *intercept_read(void *data, uint32_t index)
+{
+	struct table_slot *s;
+	void *next;
+
+	pthread_mutex_lock(&lock);
+	s = slot_at((void **)data + index);
+	next = s ? s->next : NULL;
+	pthread_mutex_unlock(&lock);
+	return next;
+}
+
+static void intercept_store(void *data, uint32_t index, void *_Atomic *head)
+{
+	struct table_slot *s;
+
+	pthread_mutex_lock(&lock);
+	s = slot_at((void **)data + index);
+	if (s) {
+		__atomic_store_n(&s->next, atomic_load(head), __ATOMIC_RELEASE);
+		slot_update(s, domain_wanted(s->given->domain));
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void announce_part(struct table_domain *d, uint64_t token, const struct table_part *p)
+{
+	static const struct intercept_source source = {intercept_read, intercept_store};
+	const kymo_table_info_t info = {
+		.domain = d->info.desc, .part = p->name, .version = p->version,
+		.instance = p->instance, .entries = p->count, .first_op = p->first_op,
+		.known = p->known < p->count ? p->known : p->count, .slots = p->entries,
+	};
+	uint64_t number = intercept_add(&info, &source, p->entries);
+
+	pthread_mutex_lock(&lock);
+	for (struct table_given *g = givens; g; g = g->next) {
+		if (g->token == token && g->place == p->entries) {
+			g->intercept = number;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Takes tools' wrappers out of a table that is given back. */
+static void retire(uint64_t token)
+{
+	uint64_t number;
+
+	do {
+		number = 0;
+		pthread_mutex_lock(&lock);
+		for (struct table_given *g = givens; g && !number; g = g->next) {
+			if (g->token == token && g->intercept) {
+				number = g->intercept;
+				g->intercept = 0;
+			}
+		}
+		pthread_mutex_unlock(&lock);
+		if (number)
+			intercept_gone(number);
+	} while (number);
 }
 
 kymo_status_t table_take(struct table_model *model, const struct table_part *parts,
@@ -423,13 +489,14 @@ kymo_status_t table_take(struct table_model *model, const struct table_part *par
 	if (TABLE_GP_COUNT == 0)
 		return KYMO_ERROR_UNSUPPORTED;
 	pthread_once(&prepared, once);
-	stay_loaded();
 	status = domain_get(model, &d);
 	if (status != KYMO_OK)
 		return status;
 	pthread_mutex_lock(&lock);
 	status = wrap(d, parts, part_count, token);
 	pthread_mutex_unlock(&lock);
+	for (unsigned i = 0; status == KYMO_OK && i < part_count; i++)
+		announce_part(d, *token, &parts[i]);
 	if (status == KYMO_ERROR_LIMIT)
 		cap_note(2, model->desc->name,
 			 "a table was not wrapped: %u entries are wrapped already", TABLE_SLOTS);
@@ -451,6 +518,7 @@ void table_return(uint64_t token)
 	struct table_given **at = &givens;
 
 	flush(0);
+	retire(token);
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < slots_used; i++)
 		if (table_slots[i].next && table_slots[i].given->token == token)

@@ -95,6 +95,8 @@ struct table_part {
 	uint32_t count;
 	uint32_t first_op;
 	uint32_t known;
+	uint32_t instance; /* of the runtime */
+	uint64_t version;  /* as it says itself */
 };
 
 /*
@@ -126,6 +128,8 @@ struct table_given {
 	struct table_domain *domain;
 	uint64_t token;
 	const char *name;
+	void **place;       /* its first entry */
+	uint64_t intercept; /* its number in the intercept service, 0: none */
 	struct table_given *next;
 };
 

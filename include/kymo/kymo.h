@@ -3,6 +3,7 @@
 #ifndef KYMO_KYMO_H
 #define KYMO_KYMO_H
 
+#include <kymo/agent.h>
 #include <kymo/schema.h>
 #include <kymo/status.h>
 #include <kymo/tool.h>

@@ -102,7 +102,7 @@ typedef enum kymo_registration_state {
 	KYMO_REGISTRATION_HANDING = 2, /* a tool is looking at the table now */
 	KYMO_REGISTRATION_TAKEN = 3,
 	KYMO_REGISTRATION_REFUSED = 4, /* the tool did not want it; its status was returned */
-	KYMO_REGISTRATION_GONE = 5     /* unregistered */
+	KYMO_REGISTRATION_GONE = 5     /* being unregistered at this moment */
 } kymo_registration_state_t;
 
 /*

@@ -108,7 +108,8 @@ KYMO_EXPORT kymo_status_t kymo_context_create(kymo_context_t *out);
 /*
  * Stops and frees it. Buffered records not yet delivered are delivered first; callbacks that are
  * running on other threads are waited for, and none is called afterwards. Calls that have not
- * returned by then leave no record.
+ * returned by then leave no record. ERROR_BUSY: called from a delivery callback that would have to
+ * come back first; nothing has changed.
  */
 KYMO_EXPORT kymo_status_t kymo_context_destroy(kymo_context_t context);
 
@@ -232,8 +233,20 @@ typedef struct kymo_buffer {
 /* What happens to a record when the buffer is full. */
 typedef enum kymo_policy {
 	KYMO_POLICY_BLOCK = 1, /* wait at most `block_ns`, then drop */
-	KYMO_POLICY_DROP = 2   /* drop at once; drops are counted exactly */
+	KYMO_POLICY_DROP = 2,  /* drop at once; drops are counted exactly */
+	/*
+	 * A flight recorder: the oldest records of the buffer give way, a chunk (32 KiB) at a time,
+	 * and are counted exactly. Nothing is delivered until it is asked for (kymo_drain,
+	 * kymo_buffer_flush) or the context is destroyed. A record is dropped, and counted as lost,
+	 * only if every chunk is being filled by a thread of its own or being read.
+	 */
+	KYMO_POLICY_OVERWRITE = 3
 } kymo_policy_t;
+
+/* Threads that deliver; see kymo_pool_create(). */
+typedef struct kymo_pool {
+	uint64_t handle;
+} kymo_pool_t;
 
 /* A buffered record as delivered in the process. Valid during the delivery callback only. */
 typedef struct kymo_record {
@@ -252,7 +265,32 @@ typedef struct kymo_record {
 	const void *internal; /* for kymo_record_value() */
 } kymo_record_t;
 
+/*
+ * Delivery callbacks run on threads of Kymo's. Traced calls that they make run untraced.
+ * - They may block: producers follow the buffer's policy meanwhile, and what is lost is counted.
+ * - kymo_drain() and kymo_context_destroy() of the buffer's own context, or of one whose buffer is
+ *   served by the same pool, are ERROR_BUSY. Contexts may be started and stopped.
+ * - They must return: an exception or longjmp() must not leave them, nor may the thread be ended.
+ * - In a child forked inside one it must not be returned from with work left to do: the thread,
+ *   and with it the child, then ends with status 0.
+ */
 typedef void (*kymo_delivery_fn)(kymo_buffer_t buffer, const kymo_record_t *record, void *data);
+
+/*
+ * Some records of one thread, in order: a cheaper way to get many. Valid during the delivery
+ * callback only. `count` may be 0 when there is only a loss to tell.
+ */
+typedef struct kymo_batch {
+	size_t size;
+	const kymo_record_t *records;
+	size_t count;
+	size_t record_size;   /* bytes from one record to the next; sizeof(kymo_record_t) or more */
+	uint32_t thread;      /* as in the records */
+	uint64_t lost;        /* records of the thread that were dropped just before these */
+	uint64_t overwritten; /* records of the buffer that gave way since the last batch */
+} kymo_batch_t;
+
+typedef void (*kymo_batch_fn)(kymo_buffer_t buffer, const kymo_batch_t *batch, void *data);
 
 typedef enum kymo_arguments {
 	KYMO_ARGUMENTS_NONE = 0,
@@ -273,9 +311,11 @@ typedef struct kymo_buffer_desc {
 	 */
 	bool tally;
 	/*
-	 * A private buffer: records are handed to `deliver`, in order within a thread, on a thread
-	 * of Kymo's. Order between threads is that of chunks: at most one chunk (32 KiB) of each
-	 * thread apart.
+	 * A private buffer: records are handed to `deliver` (or `deliver_batch`) on a thread of
+	 * Kymo's. The records of a thread come in the order in which they ended. Chunks (32 KiB) of
+	 * different threads come in the order in which they became full: what another thread
+	 * recorded before a record that is delivered, and is not delivered yet, lies in one chunk
+	 * at most. kymo_buffer_info() says this bound.
 	 */
 	kymo_delivery_fn deliver;
 	/*
@@ -286,6 +326,19 @@ typedef struct kymo_buffer_desc {
 	 */
 	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
 	void *data;
+	/*
+	 * Bytes: delivery begins when so much waits (in whole chunks), when a producer finds no
+	 * room, or when it is asked for. 0: 256 KiB. More than `bytes` is ERROR_INVALID_ARGUMENT.
+	 */
+	uint64_t watermark;
+	kymo_batch_fn deliver_batch; /* instead of `deliver` */
+	kymo_pool_t pool;            /* 0: a thread of its own */
+	/*
+	 * Chunks of different threads may be delivered at the same time, by as many threads as the
+	 * pool has: the callback must be thread-safe. Those of one thread stay in order; between
+	 * threads there is no order.
+	 */
+	bool parallel;
 } kymo_buffer_desc_t;
 
 /* The buffer belongs to the context and goes with it. */
@@ -302,12 +355,73 @@ KYMO_EXPORT kymo_status_t kymo_buffer_service(kymo_context_t context,
 
 /*
  * Delivers everything recorded by calls that have exited and device work that is complete.
- * ERROR_TIMEOUT: some of it is not there yet after `timeout_ns`.
+ * ERROR_TIMEOUT: some of it is not there yet after `timeout_ns`. ERROR_BUSY: called from a delivery
+ * callback that would have to come back first.
  */
 KYMO_EXPORT kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns);
 
-/* Records dropped by the buffer so far. */
+/*
+ * Asks for delivery of what calls that have exited have recorded, and does not wait. Allowed in
+ * delivery callbacks. What the calling thread is recording into is delivered as far as it goes.
+ */
+KYMO_EXPORT kymo_status_t kymo_buffer_flush(kymo_buffer_t buffer);
+
+/* Records dropped by the buffer so far; those that gave way to newer ones are not among them. */
 KYMO_EXPORT kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost);
+
+/*
+ * Of this process. After kymo_drain() with no call on its way, what was recorded is
+ * delivered + lost + overwritten.
+ */
+typedef struct kymo_buffer_info {
+	size_t size;          /* sizeof(kymo_buffer_info_t), set by the caller */
+	kymo_policy_t policy;
+	uint64_t bytes;       /* most memory for records */
+	uint64_t memory;      /* taken so far */
+	uint64_t delivered;   /* records; private buffers, counted by chunk */
+	uint64_t lost;        /* records dropped */
+	uint64_t overwritten; /* records that gave way to newer ones */
+	/*
+	 * Private buffers: most bytes of another thread's records that are delivered after a record
+	 * which is newer. UINT64_MAX: no bound.
+	 */
+	uint64_t order_bytes;
+} kymo_buffer_info_t;
+
+KYMO_EXPORT kymo_status_t kymo_buffer_info(kymo_buffer_t buffer, kymo_buffer_info_t *out);
+
+/*
+ * `threads` (1 to 16) threads that deliver for any number of buffers; they are made when the first
+ * of those is needed, and anew in a forked child. A buffer is served by one of them at a time
+ * unless it is `parallel`.
+ */
+KYMO_EXPORT kymo_status_t kymo_pool_create(uint32_t threads, kymo_pool_t *out);
+
+/* Ends its threads. ERROR_BUSY: a buffer uses it. */
+KYMO_EXPORT kymo_status_t kymo_pool_destroy(kymo_pool_t pool);
+
+/* A thread that Kymo makes. */
+typedef struct kymo_thread_info {
+	size_t size;
+	const char *name; /* what it is for, "deliver"; the system knows it as "kymo-deliver" */
+	uint32_t tid;     /* after: of the operating system, 0: it could not be made */
+} kymo_thread_info_t;
+
+typedef void (*kymo_thread_fn)(const kymo_thread_info_t *thread, void *data);
+
+/*
+ * Calls `before` and `after` (either may be NULL) around the making of every thread that Kymo makes
+ * in this process from now on, both on the thread that makes it: what the new thread inherits
+ * (affinity, priority) can be set before and put back after. Always in pairs. At most 16.
+ */
+KYMO_EXPORT kymo_status_t kymo_thread_notify(kymo_thread_fn before, kymo_thread_fn after,
+					     void *data);
+
+/*
+ * Makes a thread as Kymo makes its own, for a tool's needs: no signals, calls untraced, announced,
+ * detached. `name`: at most 10 characters. In a forked child it does not exist.
+ */
+KYMO_EXPORT kymo_status_t kymo_thread_start(const char *name, void (*fn)(void *data), void *data);
 
 /* ---- ids -------------------------------------------------------------------------------------- */
 

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <kymo/agent.h>
+
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/run_options.h"
@@ -175,6 +177,48 @@ static void check_kernel_settings(void)
 		line(GOOD, "ptrace", "ptrace_scope is %ld; Kymo does not use it", ptrace);
 }
 
+struct devices {
+	unsigned counts[KYMO_AGENT_OTHER + 1];
+	struct text missing;
+};
+
+static kymo_status_t count_device(const kymo_agent_t *a, void *data)
+{
+	((struct devices *)data)->counts[a->type] += a->parent == 0;
+	return KYMO_OK;
+}
+
+/* What is merely not there is told in one line; what is there and cannot be read in a line each. */
+static kymo_status_t check_source(const kymo_agent_source_t *s, void *data)
+{
+	struct devices *d = data;
+
+	if (s->status == KYMO_ERROR_NOT_FOUND || s->status == KYMO_ERROR_UNSUPPORTED)
+		text_addf(&d->missing, "%s%s: %s", d->missing.length ? "; " : "", s->name, s->text);
+	else if (s->status != KYMO_OK)
+		line(FAIR, "devices", "%s: %s", s->name, s->text);
+	return KYMO_OK;
+}
+
+static void check_devices(void)
+{
+	struct devices d = {.counts = {0}};
+	struct text found = {0};
+
+	kymo_agents(count_device, &d);
+	for (int type = KYMO_AGENT_CPU; type <= KYMO_AGENT_OTHER; type++)
+		if (d.counts[type])
+			text_addf(&found, "%s%u %s", found.length ? ", " : "", d.counts[type],
+				  kymo_agent_type_name((kymo_agent_type_t)type));
+	line(found.length ? GOOD : FAIR, "devices", "%s; kymo list devices shows them",
+	     found.length ? found.s : "none are known");
+	kymo_agent_sources(check_source, &d);
+	if (d.missing.length)
+		line(GOOD, "devices", "nothing from %s", d.missing.s);
+	text_release(&found);
+	text_release(&d.missing);
+}
+
 static void check_room(void)
 {
 	struct statvfs fs;
@@ -217,6 +261,7 @@ static int run_doctor(int argc, char **argv)
 	check_memfd();
 	check_pidfd();
 	check_kernel_settings();
+	check_devices();
 	check_room();
 	return anything_bad ? CLI_NO : CLI_OK;
 }

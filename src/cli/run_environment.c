@@ -131,9 +131,35 @@ static void opencl_door(const char *libdir, char preload[PATH_MAX])
 		preload[0] = '\0';
 }
 
+static bool rocm_wanted(const struct run_options *o)
+{
+	static const char *const backends[] = {"roctx", "hip", "hip_compiler", "hsa"};
+
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+		if (knob_list_has(o->backends, backends[i]))
+			return true;
+	return false;
+}
+
+/*
+ * libkymo.so.1 comes with libkymo-inject.so anyway. Named before the user's libraries it is found
+ * before a profiler among them when ROCm looks for one, and passes the tables on.
+ */
+static void preloaded(char *out, size_t size, const struct run_options *o)
+{
+	const char *libdir = cli_libdir();
+	const int room = PATH_MAX - 40;
+
+	if (rocm_wanted(o))
+		snprintf(out, size, "%.*s/libkymo-inject.so:%.*s/libkymo.so.1", room, libdir, room,
+			 libdir);
+	else
+		snprintf(out, size, "%.*s/libkymo-inject.so", room, libdir);
+}
+
 static bool set_libraries(struct environment *e, const struct run_options *o, struct text *error)
 {
-	char inject[PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "";
+	char inject[2 * PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "";
 	const char *libdir = cli_libdir();
 	bool opencl = knob_list_has(o->backends, "opencl");
 
@@ -147,13 +173,62 @@ static bool set_libraries(struct environment *e, const struct run_options *o, st
 			  libdir);
 		return false;
 	}
-	snprintf(inject, sizeof(inject), "%.*s/libkymo-inject.so", PATH_MAX - 40, libdir);
+	preloaded(inject, sizeof(inject), o);
 	snprintf(layer, sizeof(layer), "%.*s/libkymo.so.1", PATH_MAX - 40, libdir);
 	if (opencl)
 		opencl_door(libdir, preload);
 	if (!set_list(e, "LD_PRELOAD", inject, preload, " :"))
 		return false;
 	return !opencl || *preload || set_list(e, "OPENCL_LAYERS", layer, NULL, ":");
+}
+
+/*
+ * Annotation interfaces load the library that their variable names. One that the user has set stays:
+ * it belongs to another tool.
+ */
+static bool set_annotations(struct environment *e, const struct run_options *o)
+{
+	static const struct {
+		const char *backend, *variable;
+	} doors[] = {
+		{"nvtx", "NVTX_INJECTION64_PATH"},
+		{"itt", "INTEL_LIBITTNOTIFY64"},
+	};
+	char library[PATH_MAX];
+
+	snprintf(library, sizeof(library), "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
+	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
+		const char *present = getenv(doors[i].variable);
+
+		if (!knob_list_has(o->backends, doors[i].backend))
+			continue;
+		if (!(present && *present) && !set(e, doors[i].variable, library))
+			return false;
+	}
+	return true;
+}
+
+static bool set_default(struct environment *e, const char *name, const char *value)
+{
+	const char *present = getenv(name);
+
+	return (present && *present) || set(e, name, value);
+}
+
+/*
+ * AMD's register library looks for a profiler only when told that there is one, and finds Kymo's
+ * functions then, since they are preloaded. The name is for children that drop the preload: they
+ * would load AMD's profiler otherwise. What the user has set stays.
+ */
+static bool set_rocm(struct environment *e, const struct run_options *o)
+{
+	char library[PATH_MAX];
+
+	if (!rocm_wanted(o))
+		return true;
+	snprintf(library, sizeof(library), "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
+	return set_default(e, "ROCPROFILER_REGISTER_FORCE_LOAD", "1") &&
+	       set_default(e, "ROCPROFILER_REGISTER_LIBRARY", library);
 }
 
 static bool set_options(struct environment *e, const struct knob_table *t)
@@ -190,7 +265,9 @@ bool environment_make(struct environment *e, const struct knob_table *options, c
 	e->count = n;
 	if (!socket)
 		return true;
-	return set_libraries(e, options->values, error) && set(e, "KYMO_TRACE", trace) &&
+	return set_libraries(e, options->values, error) &&
+	       set_annotations(e, options->values) && set_rocm(e, options->values) &&
+	       set(e, "KYMO_TRACE", trace) &&
 	       set(e, "KYMO_DRAIN", socket) && set(e, "KYMO_BIN", cli_self()) &&
 	       set_options(e, options);
 }

@@ -4,7 +4,7 @@
 
 #include "core/internal.h"
 
-struct cap_op core_dispatch_ops[1];
+struct cap_op core_dispatch_ops[DISPATCH_OPS];
 struct cap_op core_copy_ops[COPY_OPS];
 struct cap_op core_allocation_ops[ALLOCATION_OPS];
 struct cap_op core_sync_ops[SYNC_OPS];
@@ -26,10 +26,15 @@ VALUES(memory_kind, {"unknown", MEMORY_UNKNOWN}, {"pageable", MEMORY_HOST_PAGEAB
        {"shared", MEMORY_SHARED});
 VALUES(allocation_what, {"buffer", ALLOCATION_BUFFER}, {"sub-buffer", ALLOCATION_SUB_BUFFER},
        {"image", ALLOCATION_IMAGE}, {"pipe", ALLOCATION_PIPE}, {"svm", ALLOCATION_SVM},
-       {"usm", ALLOCATION_USM});
+       {"usm", ALLOCATION_USM}, {"pool", ALLOCATION_POOL}, {"physical", ALLOCATION_PHYSICAL},
+       {"registered", ALLOCATION_REGISTERED});
+VALUES(migration_cause, {"unknown", MIGRATION_UNKNOWN}, {"user", MIGRATION_USER},
+       {"coherence", MIGRATION_COHERENCE}, {"prefetch", MIGRATION_PREFETCH},
+       {"eviction", MIGRATION_EVICTION}, {"access counters", MIGRATION_ACCESS_COUNTERS});
 VALUES(untimed_reason, {"no", UNTIMED_NO}, {"no profiling queue", UNTIMED_NO_PROFILING},
        {"command failed", UNTIMED_FAILED}, {"never completed", UNTIMED_LOST},
-       {"query refused", UNTIMED_QUERY}, {"not asked for", UNTIMED_MODE});
+       {"query refused", UNTIMED_QUERY}, {"not asked for", UNTIMED_MODE},
+       {"no time reported", UNTIMED_NONE}, {"impossible time", UNTIMED_IMPOSSIBLE});
 
 #define REF(name, what)  {name, what, NULL, KYMO_KIND_REF, 0, 8, 0}
 #define U64(name)        {name, "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0}
@@ -66,6 +71,33 @@ static const kymo_field_t dispatch_fields[] = {
 	[DISPATCH_SUBMIT_TICK] = TICK("submit_tick"),
 };
 
+static const kymo_field_t launch_fields[] = {
+	[LAUNCH_CORRELATION] = REF("correlation", "call"),
+	[LAUNCH_AGENT] = REF("agent", "agent"),
+	[LAUNCH_QUEUE] = REF("queue", "queue"),
+	[LAUNCH_KERNEL] = REF("kernel", "kernel"),
+	[LAUNCH_START] = TIME("start"),
+	[LAUNCH_DURATION] = TIME("duration"),
+	[LAUNCH_QUEUED_BEFORE] = TIME("queued_before"),
+	[LAUNCH_SUBMITTED_BEFORE] = TIME("submitted_before"),
+	[LAUNCH_DIMS] = U64("dims"),
+	[LAUNCH_GLOBAL_X] = U64("global_x"),
+	[LAUNCH_GLOBAL_Y] = U64("global_y"),
+	[LAUNCH_GLOBAL_Z] = U64("global_z"),
+	[LAUNCH_LOCAL_X] = U64("local_x"),
+	[LAUNCH_LOCAL_Y] = U64("local_y"),
+	[LAUNCH_LOCAL_Z] = U64("local_z"),
+	[LAUNCH_UNTIMED] = ENUM("untimed", untimed_reason),
+	[LAUNCH_SUBMIT_TICK] = TICK("submit_tick"),
+	[LAUNCH_REGISTERS] = U64("registers"),
+	[LAUNCH_STATIC_SHARED] = BYTES_("static_shared"),
+	[LAUNCH_DYNAMIC_SHARED] = BYTES_("dynamic_shared"),
+	[LAUNCH_LOCAL_MEMORY] = BYTES_("local_memory"),
+	[LAUNCH_CLUSTER] = {"cluster", "u32[]", NULL, KYMO_KIND_ARRAY, KYMO_KIND_UNSIGNED, 4, 0},
+	[LAUNCH_GRAPH] = U64("graph"),
+	[LAUNCH_GRAPH_NODE] = U64("graph_node"),
+};
+
 static const kymo_field_t copy_fields[] = {
 	[COPY_CORRELATION] = REF("correlation", "call"),
 	[COPY_QUEUE] = REF("queue", "queue"),
@@ -82,6 +114,11 @@ static const kymo_field_t copy_fields[] = {
 	[COPY_STATUS] = I32("status"),
 	[COPY_UNTIMED] = ENUM("untimed", untimed_reason),
 	[COPY_SUBMIT_TICK] = TICK("submit_tick"),
+	[COPY_GRAPH] = U64("graph"),
+	[COPY_GRAPH_NODE] = U64("graph_node"),
+	[COPY_ADDRESS] = {"address", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0},
+	[COPY_CAUSE] = ENUM("cause", migration_cause),
+	[COPY_COUNT] = U64("count"),
 };
 
 static const kymo_field_t allocation_fields[] = {
@@ -100,6 +137,7 @@ static const kymo_field_t sync_fields[] = {
 	[SYNC_CORRELATION] = REF("correlation", "call"),
 	[SYNC_QUEUE] = REF("queue", "queue"),
 	[SYNC_COUNT] = U64("count"),
+	[SYNC_EVENT] = {"event", "event", NULL, KYMO_KIND_HANDLE, 0, 8, 0},
 };
 
 static const kymo_field_t build_fields[] = {
@@ -171,6 +209,7 @@ _Static_assert(COUNT(runtime_fields) == RUNTIME_FIELDS, "runtime fields");
 _Static_assert(COUNT(scope_fields) == SCOPE_FIELDS, "scope fields");
 _Static_assert(COUNT(retirement_fields) == RETIREMENT_FIELDS, "retirement fields");
 _Static_assert(COUNT(dispatch_fields) == DISPATCH_FIELDS, "dispatch fields");
+_Static_assert(COUNT(launch_fields) == LAUNCH_FIELDS, "launch fields");
 _Static_assert(COUNT(copy_fields) == COPY_FIELDS, "copy fields");
 _Static_assert(COUNT(allocation_fields) == ALLOCATION_FIELDS, "allocation fields");
 _Static_assert(COUNT(sync_fields) == SYNC_FIELDS, "sync fields");
@@ -178,12 +217,15 @@ _Static_assert(COUNT(build_fields) == BUILD_FIELDS, "build fields");
 
 #define OP(name, fields) {name, fields, COUNT(fields), KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0}
 
-static const kymo_op_desc_t dispatch_descs[] = {OP("kernel", dispatch_fields)};
+static const kymo_op_desc_t dispatch_descs[DISPATCH_OPS] = {
+	[DISPATCH_OP_KERNEL] = OP("kernel", dispatch_fields),
+	[DISPATCH_OP_LAUNCH] = OP("launch", launch_fields),
+};
 static const kymo_op_desc_t copy_descs[COPY_OPS] = {
 	[COPY_OP_READ] = OP("read", copy_fields),       [COPY_OP_WRITE] = OP("write", copy_fields),
 	[COPY_OP_COPY] = OP("copy", copy_fields),       [COPY_OP_FILL] = OP("fill", copy_fields),
 	[COPY_OP_MAP] = OP("map", copy_fields),         [COPY_OP_UNMAP] = OP("unmap", copy_fields),
-	[COPY_OP_MIGRATE] = OP("migrate", copy_fields),
+	[COPY_OP_MIGRATE] = OP("migrate", copy_fields), [COPY_OP_FAULT] = OP("fault", copy_fields),
 };
 static const kymo_op_desc_t allocation_descs[ALLOCATION_OPS] = {
 	[ALLOCATION_OP_ALLOCATE] = OP("allocate", allocation_fields),
@@ -196,6 +238,8 @@ static const kymo_op_desc_t sync_descs[SYNC_OPS] = {
 	[SYNC_OP_BARRIER] = OP("barrier", sync_fields),
 	[SYNC_OP_MARKER] = OP("marker", sync_fields),
 	[SYNC_OP_USER_EVENT] = OP("user_event", sync_fields),
+	[SYNC_OP_DEVICE] = OP("device", sync_fields),
+	[SYNC_OP_EVENT_RECORD] = OP("event_record", sync_fields),
 };
 #define OBJECT(name, fields) {name, fields, COUNT(fields), KYMO_OP_OBJECT | KYMO_OP_ACTIVITY, NULL, 0}
 

@@ -33,6 +33,27 @@ enum {
 	DISPATCH_FIELDS
 };
 
+/*
+ * domain "dispatch", op "launch": the same for runtimes that tell more of a kernel and nothing of
+ * offsets. An op of its own, because every field costs each record of its op.
+ */
+enum {
+	LAUNCH_CORRELATION, LAUNCH_AGENT, LAUNCH_QUEUE, LAUNCH_KERNEL, LAUNCH_START, LAUNCH_DURATION,
+	LAUNCH_QUEUED_BEFORE, LAUNCH_SUBMITTED_BEFORE, LAUNCH_DIMS,
+	LAUNCH_GLOBAL_X, LAUNCH_GLOBAL_Y, LAUNCH_GLOBAL_Z, /* work items: blocks times threads */
+	LAUNCH_LOCAL_X, LAUNCH_LOCAL_Y, LAUNCH_LOCAL_Z,
+	LAUNCH_UNTIMED, LAUNCH_SUBMIT_TICK,
+	LAUNCH_REGISTERS,      /* of a thread */
+	LAUNCH_STATIC_SHARED, LAUNCH_DYNAMIC_SHARED, /* bytes of a block */
+	LAUNCH_LOCAL_MEMORY,   /* bytes of a thread */
+	LAUNCH_CLUSTER,        /* blocks of a cluster, three numbers; absent: no clusters */
+	LAUNCH_GRAPH,          /* the runtime's number of the executable graph, 0: of none */
+	LAUNCH_GRAPH_NODE,
+	LAUNCH_FIELDS
+};
+_Static_assert(LAUNCH_FIELDS <= 24, "more fields cost each record 8 bytes");
+enum { DISPATCH_OP_KERNEL, DISPATCH_OP_LAUNCH, DISPATCH_OPS };
+
 /* domain "copy", ops below; fields */
 enum {
 	COPY_CORRELATION, COPY_QUEUE,
@@ -42,6 +63,10 @@ enum {
 	COPY_START, COPY_DURATION, COPY_QUEUED_BEFORE, COPY_SUBMITTED_BEFORE,
 	COPY_BLOCKING, /* BOOL: the call waited for it */
 	COPY_STATUS, COPY_UNTIMED, COPY_SUBMIT_TICK,
+	COPY_GRAPH, COPY_GRAPH_NODE, /* as of launches */
+	COPY_ADDRESS, /* migrations and faults: where */
+	COPY_CAUSE,   /* ENUM migration_cause */
+	COPY_COUNT,   /* faults in one */
 	COPY_FIELDS
 };
 /* op numbers of "copy" */
@@ -50,6 +75,7 @@ enum {
 	COPY_OP_WRITE,     /* host to device */
 	COPY_OP_COPY,      /* within or between devices */
 	COPY_OP_FILL, COPY_OP_MAP, COPY_OP_UNMAP, COPY_OP_MIGRATE,
+	COPY_OP_FAULT, /* a processor touched pages of unified memory that were elsewhere */
 	COPY_OPS
 };
 
@@ -71,6 +97,7 @@ enum { ALLOCATION_OP_ALLOCATE, ALLOCATION_OP_FREE, ALLOCATION_OPS };
 enum {
 	SYNC_CORRELATION, SYNC_QUEUE, /* 0 when several or none */
 	SYNC_COUNT, /* events waited for */
+	SYNC_EVENT, /* HANDLE of the one event, where there is one */
 	SYNC_FIELDS
 };
 enum {
@@ -80,6 +107,8 @@ enum {
 	SYNC_OP_BARRIER,  /* queue-side, zero host time */
 	SYNC_OP_MARKER,   /* queue-side, zero host time */
 	SYNC_OP_USER_EVENT, /* the host completed a user event */
+	SYNC_OP_DEVICE,       /* for all work of a device or device context */
+	SYNC_OP_EVENT_RECORD, /* an event put into a queue, zero host time */
 	SYNC_OPS
 };
 
@@ -135,7 +164,14 @@ enum memory_kind { /* values on the wire */
 };
 enum allocation_what {
 	ALLOCATION_BUFFER = 1, ALLOCATION_SUB_BUFFER = 2, ALLOCATION_IMAGE = 3, ALLOCATION_PIPE = 4,
-	ALLOCATION_SVM = 5, ALLOCATION_USM = 6
+	ALLOCATION_SVM = 5, ALLOCATION_USM = 6,
+	ALLOCATION_POOL = 7,      /* taken from a memory pool */
+	ALLOCATION_PHYSICAL = 8,  /* memory without an address of its own */
+	ALLOCATION_REGISTERED = 9 /* the program's own memory, pinned */
+};
+enum migration_cause { /* values on the wire */
+	MIGRATION_UNKNOWN = 0, MIGRATION_USER = 1, MIGRATION_COHERENCE = 2, MIGRATION_PREFETCH = 3,
+	MIGRATION_EVICTION = 4, MIGRATION_ACCESS_COUNTERS = 5
 };
 enum untimed_reason {
 	UNTIMED_NO = 0,
@@ -143,7 +179,9 @@ enum untimed_reason {
 	UNTIMED_FAILED = 2,       /* the command failed */
 	UNTIMED_LOST = 3,         /* never seen complete before the process ended */
 	UNTIMED_QUERY = 4,        /* the runtime refused the profiling query */
-	UNTIMED_MODE = 5          /* device timing was not asked for */
+	UNTIMED_MODE = 5,         /* device timing was not asked for */
+	UNTIMED_NONE = 6,         /* the runtime reported no time */
+	UNTIMED_IMPOSSIBLE = 7    /* the runtime reported an end before the start */
 };
 
 #endif

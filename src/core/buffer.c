@@ -22,9 +22,18 @@ static bool share(struct core_buffer *b, int memfd)
 	return false;
 }
 
+static void set_up(struct core_buffer *b)
+{
+	uint32_t watermark = (uint32_t)(b->desc.watermark / b->pool->chunk_size);
+
+	b->pool->overwrite = b->desc.policy == KYMO_POLICY_OVERWRITE;
+	if (b->desc.watermark)
+		b->pool->wake_threshold = watermark ? watermark : 1;
+}
+
 static bool make(struct core_buffer *b)
 {
-	bool shared = !b->desc.deliver;
+	bool shared = !core_buffer_private(b);
 	int memfd = -1;
 
 	b->pool = core_pool_create(b->desc.bytes, shared ? &memfd : NULL, &b->pool_bytes);
@@ -32,6 +41,7 @@ static bool make(struct core_buffer *b)
 		b->refused = true;
 		return false;
 	}
+	set_up(b);
 	if (shared)
 		return share(b, memfd);
 	if (core_deliver_start(b))
@@ -50,10 +60,10 @@ bool core_buffer_ensure(struct core_buffer *b)
 		return b->ready;
 	if (make(b)) {
 		b->ready = true;
-		if (!b->desc.deliver)
+		if (!core_buffer_private(b))
 			core_threads_share(b->pool);
 		core_define_replay(b);
-		if (!b->desc.deliver) {
+		if (!core_buffer_private(b)) {
 			core_overhead_define();
 			core_define_modules();
 		}
@@ -69,8 +79,8 @@ bool core_buffer_ensure(struct core_buffer *b)
 void core_buffer_release(struct core_buffer *b)
 {
 	atomic_fetch_and(&core_buffers_open, ~(1ull << b->index));
-	if (b->ready && b->desc.deliver)
-		core_deliver_stop(b);
+	if (b->ready && core_buffer_private(b))
+		core_deliver_stop(b, 0);
 	pthread_mutex_lock(&core_live->configure);
 	b->retired = true;
 	pthread_mutex_unlock(&core_live->configure);
@@ -107,19 +117,21 @@ void core_buffers_sweep(void)
 
 void core_buffers_fork_child(void)
 {
+	core_deliver_fork_child();
+	core_pools_fork_child();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *b = &core_buffers[i];
 
 		if (!b->used)
 			continue;
-		if (b->pool && !b->desc.deliver)
+		if (b->pool && !core_buffer_private(b))
 			core_pool_destroy(b->pool, b->pool_bytes); /* the parent's, shared */
 		b->pool = NULL;
 		b->definitions = NULL;
 		b->definitions_seq = 0;
 		b->ready = false;
 		b->refused = false;
-		b->delivering = false;
+		b->delivery = NULL;
 	}
 }
 
@@ -132,15 +144,27 @@ static void take_own_rings(struct core_buffer *b)
 }
 
 /* Asks the reading side for a pass over everything, chunks being filled included. */
+uint32_t core_buffer_flush(struct core_buffer *b)
+{
+	uint32_t ticket = atomic_fetch_add(&b->pool->flush, 1) + 1;
+
+	if (b->pool->reader)
+		core_deliver_wake(b->pool, false);
+	else
+		core_futex_wake(&b->pool->full, 1);
+	return ticket;
+}
+
 kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
 	struct shm_header *p = b->pool;
 	uint32_t ticket;
 
+	if (core_deliver_inside(b))
+		return KYMO_ERROR_BUSY;
 	take_own_rings(b);
-	ticket = atomic_fetch_add(&p->flush, 1) + 1;
-	core_futex_wake(&p->full, 1);
+	ticket = core_buffer_flush(b);
 	for (;;) {
 		uint32_t served = atomic_load(&p->flushed);
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -158,10 +182,8 @@ void core_buffers_deliver(void)
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *b = &core_buffers[i];
 
-		if (!b->used || !b->ready || !b->desc.deliver)
-			continue;
-		core_buffer_drain(b, 2000000000u);
-		core_deliver_stop(b);
+		if (b->used && b->ready && core_buffer_private(b))
+			core_deliver_stop(b, 2000000000u);
 	}
 }
 
@@ -170,7 +192,7 @@ void core_buffers_finalize(void)
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *b = &core_buffers[i];
 
-		if (!b->used || !b->ready || b->desc.deliver)
+		if (!b->used || !b->ready || core_buffer_private(b))
 			continue;
 		atomic_store(&b->pool->state, SHM_FINALIZED);
 		core_futex_wake(&b->pool->full, 1);

@@ -589,7 +589,7 @@ static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
 }
 
 /* The activity domains' ops, indexed by the op numbers of core/activity.h. */
-extern struct cap_op core_dispatch_ops[1];
+extern struct cap_op core_dispatch_ops[];
 extern struct cap_op core_copy_ops[];
 extern struct cap_op core_allocation_ops[];
 extern struct cap_op core_sync_ops[];

@@ -206,15 +206,30 @@ static void services_free(struct core_context *c)
 	c->service_count = 0;
 }
 
-kymo_status_t kymo_context_destroy(kymo_context_t context)
+/* Its delivery callback, or that of a buffer with the same pool, would wait for itself. */
+static kymo_status_t not_inside(kymo_context_t context)
 {
-	kymo_status_t status = set_active(context, false);
 	struct core_context *c;
-	struct core_buffer *b;
+	kymo_status_t status = lock_context(context, &c);
+	bool inside;
 
 	if (status != KYMO_OK)
 		return status;
-	status = lock_context(context, &c);
+	inside = core_deliver_inside(c->buffer);
+	unlock();
+	return inside ? KYMO_ERROR_BUSY : KYMO_OK;
+}
+
+kymo_status_t kymo_context_destroy(kymo_context_t context)
+{
+	struct core_context *c;
+	kymo_status_t status = not_inside(context);
+	struct core_buffer *b;
+
+	if (status == KYMO_OK)
+		status = set_active(context, false);
+	if (status == KYMO_OK)
+		status = lock_context(context, &c);
 	if (status != KYMO_OK)
 		return status;
 	b = c->buffer;
@@ -315,7 +330,7 @@ void core_services_cover(void)
 	core_contexts_each(context_cover, NULL);
 }
 
-static struct core_buffer *buffer_of(kymo_buffer_t h)
+struct core_buffer *core_buffer_of(kymo_buffer_t h)
 {
 	uint32_t i = (uint32_t)(h.handle & 0xff) - 1;
 
@@ -377,7 +392,7 @@ static kymo_status_t add_service(kymo_context_t context, const kymo_selection_t 
 
 	if (status != KYMO_OK)
 		return status;
-	if (buffer && (!c->buffer || c->buffer != buffer_of(*buffer)))
+	if (buffer && (!c->buffer || c->buffer != core_buffer_of(*buffer)))
 		status = KYMO_ERROR_NOT_FOUND;
 	if (status == KYMO_OK)
 		status = service_append(c, selection, service);
@@ -493,7 +508,7 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	b->born = atomic_fetch_add(&core_epoch, 1) + 1;
 	b->desc = *desc;
 	if (!b->desc.bytes)
-		b->desc.bytes = 64u << 20;
+		b->desc.bytes = CORE_BUFFER_BYTES;
 	if (!b->desc.block_ns)
 		b->desc.block_ns = 10000000;
 	if (!b->desc.policy)
@@ -510,19 +525,23 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 kymo_status_t kymo_buffer_create(kymo_context_t context, const kymo_buffer_desc_t *desc,
 				 kymo_buffer_t *out)
 {
+	kymo_buffer_desc_t full = {0}; /* an older tool knows less of it */
 	struct core_context *c;
 	kymo_status_t status;
 
-	if (!desc || !out || (!desc->deliver && !desc->share) || desc->arguments > 2)
+	if (!desc || !out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (desc->tally && (desc->deliver || desc->arguments != KYMO_ARGUMENTS_NONE))
-		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (desc->size < sizeof(*desc))
+	if (desc->size < offsetof(kymo_buffer_desc_t, watermark))
 		return KYMO_ERROR_INCOMPATIBLE;
-	status = lock_context(context, &c);
+	memcpy(&full, desc, desc->size < sizeof(full) ? desc->size : sizeof(full));
+	status = core_buffer_check(&full);
+	if (status == KYMO_OK)
+		status = lock_context(context, &c);
 	if (status != KYMO_OK)
 		return status;
-	status = c->active ? KYMO_ERROR_STATE : buffer_setup(c, desc, out);
+	status = c->active ? KYMO_ERROR_STATE : core_buffer_check_pool(&full);
+	if (status == KYMO_OK)
+		status = buffer_setup(c, &full, out);
 	unlock();
 	return status;
 }
@@ -536,7 +555,7 @@ kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
 	pthread_mutex_lock(&core_live->configure);
-	b = buffer_of(buffer);
+	b = core_buffer_of(buffer);
 	if (b)
 		*lost = b->pool ? atomic_load(&b->pool->lost_records) : 0;
 	unlock();
@@ -553,9 +572,12 @@ kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
 	if (status != KYMO_OK)
 		return status;
 	b = c->buffer;
-	if (b)
+	status = core_deliver_inside(b) ? KYMO_ERROR_BUSY : KYMO_OK;
+	if (b && status == KYMO_OK)
 		atomic_fetch_add(&b->users, 1);
 	unlock();
+	if (status != KYMO_OK)
+		return status;
 	core_domains_flush(tick_now() + timeout_ns / 1000000 * rate);
 	if (b && b->ready)
 		status = core_buffer_drain(b, timeout_ns);

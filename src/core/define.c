@@ -204,7 +204,7 @@ static void forget_threads(void)
 
 void core_define_replay(struct core_buffer *b)
 {
-	if (b->desc.deliver)
+	if (core_buffer_private(b))
 		return;
 	pthread_mutex_lock(&core_live->define);
 	for (struct slab *s = first; s; s = s->next) {
@@ -451,7 +451,8 @@ void core_define_process_end(uint32_t how)
 	note_untraced();
 	core_overhead_define();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
-		if (!core_buffers[i].used || !core_buffers[i].pool || core_buffers[i].desc.deliver)
+		if (!core_buffers[i].used || !core_buffers[i].pool ||
+		    core_buffer_private(&core_buffers[i]))
 			continue;
 		lost += atomic_load(&core_buffers[i].pool->lost_records);
 		lost_definitions += atomic_load(&core_buffers[i].pool->lost_definitions);

@@ -1,155 +1,207 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reading side of a private buffer: a thread of Kymo's takes full chunks, expands the wire form
- * into records and hands them to the tool.
+ * Passes over a private buffer: which chunks are delivered, in what order, and how they get back to
+ * the program.
+ *
+ * Every chunk that is handed over gets a stamp before it becomes FULL. A pass takes what is stamped
+ * up to a number read at its beginning, in order of the stamps: a thread's next chunk is stamped
+ * after the one before became FULL, so no pass can see the newer and miss the older one.
+ *
+ * When all is asked for, chunks that are being filled are pinned (SHM_READING) and delivered as far
+ * as they are committed. A pinned chunk may become FULL meanwhile, but nobody takes it away.
  */
-#include "core/internal.h"
+#include "core/deliver.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define PASS_NS 50000000u /* longest time between two passes */
+struct core_delivery core_deliveries[CAP_BUFFERS];
 
-struct progress {
-	uint32_t thread;
-	uint64_t seq;
-	uint32_t done; /* bytes delivered, 0: none */
-	struct wire_reader reader;
-};
-
-struct delivery {
-	struct core_buffer *buffer;
-	kymo_buffer_t handle;
-	struct tick_sync start; /* ticks to ns: from here with the rate so far */
-	double ns_per_tick;     /* by the whole time so far, at each pass */
-	struct progress *progress; /* by chunk: what was delivered while it was being filled */
-	uint8_t *copy;          /* a chunk, so that the program may reuse it at once */
-};
-
-static uint64_t to_ns(const struct delivery *d, uint64_t tick)
+static uint64_t order_of(uint32_t stamp, uint32_t last)
 {
-	int64_t delta = (int64_t)(tick - d->start.before);
-
-	if (tick_source_chosen == TICK_MONOTONIC_RAW)
-		return tick;
-	return d->start.monotonic_raw + (uint64_t)(int64_t)((double)delta * d->ns_per_tick);
+	return (uint64_t)((int64_t)(int32_t)(stamp - last) + (1ll << 32));
 }
 
-static void deliver_record(struct delivery *d, const struct wire_chunk *c,
-			   const struct wire_record *w)
+/* ---- what a pass takes ---- */
+
+static uint32_t pin_filling(struct core_delivery *d, struct shm_header *p)
 {
-	const struct cap_domain *domain = core_domain_of(w->op);
-	kymo_record_t r;
-
-	if (!domain)
-		return;
-	r = (kymo_record_t){
-		.size = sizeof(r), .domain = domain->info->desc,
-		.op = (uint32_t)(w->op - domain->base), .thread = c->thread,
-		.correlation = w->id, .parent = w->parent, .external = w->external,
-		.scope = w->scope, .start = to_ns(d, w->start), .end = to_ns(d, w->end),
-		.call_site = w->site, .internal = w,
-	};
-	r.status = w->has_status ? w->status : domain->info->desc->ops[r.op].status_ok;
-	d->buffer->desc.deliver(d->handle, &r, d->buffer->desc.data);
-}
-
-/* Delivers what of the copied chunk has not been delivered before. */
-static void deliver_chunk(struct delivery *d, struct progress *p, size_t bytes)
-{
-	const struct wire_chunk *c = (const struct wire_chunk *)d->copy;
-	struct wire_reader r;
-	struct wire_record w;
-
-	if (!wire_reader_init(&r, d->copy, bytes))
-		return;
-	if (p->done && p->thread == c->thread && p->seq == c->seq) {
-		const uint8_t *end = r.end;
-
-		r = p->reader;
-		r.p = d->copy + p->done;
-		r.end = end;
-	}
-	while (wire_next(&r, &w) == 1)
-		deliver_record(d, c, &w);
-	*p = (struct progress){c->thread, c->seq, (uint32_t)(r.p - d->copy), r};
-}
-
-/* A copy, so that a full chunk can be used again at once. */
-static void take(struct delivery *d, uint32_t i, bool full)
-{
-	struct shm_header *p = d->buffer->pool;
-	struct wire_chunk *c = shm_chunk(p, i);
-	size_t bytes = atomic_load_explicit(&c->committed, memory_order_acquire);
 	struct shm_chunk_ctl *ctl = shm_ctl(p);
-	struct progress before;
+	uint32_t count = atomic_load(&p->chunk_count), n = 0;
 
-	if (bytes < sizeof(*c) || bytes > p->chunk_size)
-		return; /* about to be begun */
-	memcpy(d->copy, c, bytes);
-	atomic_store_explicit(&((struct wire_chunk *)d->copy)->committed, (uint32_t)bytes,
-			      memory_order_relaxed);
-	if (!full) {
-		deliver_chunk(d, &d->progress[i], bytes);
-		return;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct wire_chunk *c = shm_chunk(p, i);
+		uint32_t state = SHM_FILLING;
+
+		if (atomic_load_explicit(&ctl[i].state, memory_order_relaxed) != SHM_FILLING ||
+		    !atomic_compare_exchange_strong(&ctl[i].state, &state,
+						    SHM_FILLING | SHM_READING))
+			continue;
+		if (atomic_load_explicit(&c->committed, memory_order_acquire) >= sizeof(*c))
+			d->items[n++] = (struct item){0, i, c->thread};
+		else /* not begun */
+			atomic_fetch_and(&ctl[i].state, ~(uint32_t)SHM_READING);
 	}
-	before = d->progress[i];
-	d->progress[i].done = 0;
-	atomic_store(&c->committed, 0); /* its next owner must not show these records again */
+	return n;
+}
+
+static uint32_t take_full(struct core_delivery *d, struct shm_header *p, uint32_t last, uint32_t n)
+{
+	struct shm_chunk_ctl *ctl = shm_ctl(p);
+	uint32_t count = atomic_load(&p->chunk_count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t state = SHM_FULL;
+
+		if (atomic_load_explicit(&ctl[i].state, memory_order_acquire) != SHM_FULL ||
+		    (int32_t)(atomic_load(&ctl[i].stamp) - last) > 0 ||
+		    !atomic_compare_exchange_strong(&ctl[i].state, &state,
+						    SHM_FULL | SHM_READING))
+			continue;
+		d->items[n++] = (struct item){order_of(atomic_load(&ctl[i].stamp), last), i,
+					      shm_chunk(p, i)->thread};
+	}
+	return n;
+}
+
+/* Pinned chunks that have become FULL have their place among the others; the rest is newer. */
+static void order_pinned(struct core_delivery *d, struct shm_header *p, uint32_t last, uint32_t n)
+{
+	struct shm_chunk_ctl *ctl = shm_ctl(p);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct shm_chunk_ctl *c = &ctl[d->items[i].chunk];
+		bool full = atomic_load(&c->state) == (SHM_FULL | SHM_READING);
+
+		d->items[i].order = full ? order_of(atomic_load(&c->stamp), last) : UINT64_MAX;
+	}
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return by_order(a, b);
+}
+
+static uint32_t collect(struct core_delivery *d, struct shm_header *p, bool all)
+{
+	uint32_t pinned = all ? pin_filling(d, p) : 0;
+	uint32_t last = atomic_load(&p->stamps);
+	uint32_t n = take_full(d, p, last, pinned);
+
+	order_pinned(d, p, last, pinned);
+	return n;
+}
+
+/* ---- what happens to a chunk ---- */
+
+static void give_back(struct shm_header *p, uint32_t i)
+{
+	struct shm_chunk_ctl *ctl = shm_ctl(p);
+
+	/* Its next owner must not show these records again. */
+	atomic_store_explicit(&shm_chunk(p, i)->committed, 0, memory_order_relaxed);
 	atomic_store(&ctl[i].state, SHM_FREE);
 	shm_push(p, ctl, i, ctl[i].list);
 	atomic_fetch_add(&p->freed, 1);
 	if (atomic_load(&p->waiters))
 		core_futex_wake(&p->freed, INT32_MAX);
-	deliver_chunk(d, &before, bytes);
 }
 
-/* Chunks of a thread must be delivered in order of their sequence numbers. */
-struct full {
-	uint32_t chunk, thread;
-	uint64_t seq;
-	bool full;
-};
-
-static int by_sequence(const void *a, const void *b)
+/* `next` of a chunk that is in use: the bytes delivered so far. False: left behind. */
+static bool deliver_chunk(struct core_delivery *d, uint32_t i)
 {
-	const struct full *x = a, *y = b;
+	struct shm_header *p = atomic_load(&d->shm);
+	struct shm_chunk_ctl *ctl = &shm_ctl(p)[i];
+	const struct wire_chunk *c = shm_chunk(p, i);
+	uint32_t state = SHM_FILLING | SHM_READING, bytes, done;
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return x->seq < y->seq ? -1 : x->seq > y->seq;
+	do {
+		bytes = atomic_load_explicit(&c->committed, memory_order_acquire);
+		done = core_expand(d, c, &d->progress[i], atomic_load(&ctl->next), bytes);
+		if (!done)
+			return false;
+		atomic_store(&ctl->next, done);
+		if (atomic_load(&ctl->state) == (SHM_FULL | SHM_READING) &&
+		    atomic_load(&c->committed) == done) {
+			give_back(p, i);
+			return true;
+		}
+	} while (!atomic_compare_exchange_strong(&ctl->state, &state, SHM_FILLING) &&
+		 (state = SHM_FILLING | SHM_READING)); /* it has become FULL: the rest, too */
+	return true;
 }
 
-/* With `all` also what lies in chunks that are still being filled. */
-static void pass(struct delivery *d, bool all)
+/* ---- passes that several workers share ---- */
+
+static bool take_group(struct core_delivery *d, uint32_t *group)
 {
-	struct shm_header *p = d->buffer->pool;
-	struct shm_chunk_ctl *ctl = shm_ctl(p);
-	uint32_t count = atomic_load(&p->chunk_count), n = 0;
-	struct full *list = malloc(count * sizeof(*list));
+	uint64_t open = atomic_load(&d->open);
 
-	if (!list)
-		return;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t state = atomic_load_explicit(&ctl[i].state, memory_order_acquire);
-		const struct wire_chunk *c = shm_chunk(p, i);
+	do {
+		if ((uint32_t)open >= open >> 32)
+			return false;
+	} while (!atomic_compare_exchange_weak(&d->open, &open, open + 1));
+	*group = (uint32_t)open;
+	return true;
+}
 
-		if (state != SHM_FULL && !(all && state == SHM_FILLING))
-			continue;
-		if (atomic_load_explicit(&c->committed, memory_order_acquire) == 0)
-			continue;
-		list[n++] = (struct full){i, c->thread, c->seq, state == SHM_FULL};
+/* Delivers groups as long as there are any; false: there was none, or left behind. */
+static bool help(struct core_delivery *d)
+{
+	bool did = false;
+	uint32_t g;
+
+	while (take_group(d, &g)) {
+		for (uint32_t i = d->groups[g]; i < d->groups[g + 1]; i++)
+			if (!deliver_chunk(d, d->items[i].chunk))
+				return false;
+		if (atomic_fetch_sub(&d->left, 1) == 1)
+			core_futex_wake(&d->left, 1);
+		did = true;
 	}
-	qsort(list, n, sizeof(*list), by_sequence);
-	for (uint32_t i = 0; i < n; i++)
-		take(d, list[i].chunk, list[i].full);
-	free(list);
+	return did;
 }
+
+static void deliver_shared(struct core_delivery *d, uint32_t n)
+{
+	uint32_t groups = 0, left;
+
+	qsort(d->items, n, sizeof(*d->items), by_thread);
+	for (uint32_t i = 0; i < n; i++)
+		if (i == 0 || d->items[i].thread != d->items[i - 1].thread)
+			d->groups[groups++] = i;
+	d->groups[groups] = n;
+	atomic_store(&d->left, groups);
+	atomic_store(&d->open, (uint64_t)groups << 32);
+	if (groups > 1)
+		core_pool_notify(atomic_load(&d->pool), true);
+	help(d);
+	while (!core_delivery_left_behind(d) && (left = atomic_load(&d->left)) != 0)
+		core_futex_wait(&d->left, left, 1000000000u);
+}
+
+static void deliver_alone(struct core_delivery *d, uint32_t n)
+{
+	qsort(d->items, n, sizeof(*d->items), by_order);
+	for (uint32_t i = 0; i < n; i++)
+		if (!deliver_chunk(d, d->items[i].chunk))
+			return;
+}
+
+/* ---- passes ---- */
 
 /* The longer the process runs the better its rate is known. */
-static void calibrate(struct delivery *d)
+static void calibrate(struct core_delivery *d)
 {
 	struct tick_sync now;
 
@@ -161,85 +213,193 @@ static void calibrate(struct delivery *d)
 				 (double)(now.before - d->start.before);
 }
 
-static void delivery_free(struct delivery *d)
+static void tell_overwritten(struct core_delivery *d, const struct shm_header *p)
 {
-	if (!d)
+	uint64_t total = atomic_load(&p->overwritten_records);
+
+	atomic_fetch_add(&d->overwritten, total - d->overwritten_seen);
+	d->overwritten_seen = total;
+}
+
+/* With `all` also what lies in chunks that are still being filled. */
+static void pass(struct core_delivery *d, struct shm_header *p, bool all)
+{
+	uint32_t n = collect(d, p, all);
+
+	if (n == 0)
 		return;
+	calibrate(d);
+	tell_overwritten(d, p);
+	if (d->buffer->desc.parallel && atomic_load(&d->pool)->running > 1)
+		deliver_shared(d, n);
+	else
+		deliver_alone(d, n);
+}
+
+/* Leaves the pool after a last pass; the slot may be used again as soon as `done` is set. */
+static void leave(struct core_delivery *d)
+{
 	free(d->progress);
-	free(d->copy);
-	free(d);
+	free(d->items);
+	free(d->groups);
+	d->progress = NULL;
+	d->items = NULL;
+	d->groups = NULL;
+	atomic_store(&d->pool, NULL);
+	atomic_store(&d->busy, 0);
+	atomic_store(&d->done, 1);
+	core_futex_wake(&d->done, INT32_MAX);
 }
 
-static void *run(void *arg)
+static bool work_to_do(const struct core_delivery *d, const struct shm_header *p)
 {
-	struct delivery *d = arg;
-	struct core_buffer *b = d->buffer;
-	struct shm_header *p = b->pool;
+	return atomic_load(&d->stop) || atomic_load(&p->flush) != atomic_load(&p->flushed) ||
+	       atomic_load(&p->full) != atomic_load(&d->seen_full);
+}
 
-	cap_guard_enter(); /* traced calls of the tool's callback run untraced */
-	for (;;) {
-		uint32_t full = atomic_load(&p->full), flush = atomic_load(&p->flush);
-		bool stop = atomic_load(&b->stop);
+bool core_delivery_serve(struct core_delivery *d)
+{
+	struct shm_header *p = atomic_load(&d->shm);
+	uint32_t idle = 0, flush;
+	bool stop;
 
-		atomic_store(&p->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u);
-		calibrate(d);
-		pass(d, stop || atomic_load(&p->flushed) != flush);
-		if (atomic_load(&p->flushed) != flush) {
-			atomic_store(&p->flushed, flush);
-			core_futex_wake(&p->flushed, INT32_MAX);
-		}
-		if (stop)
-			break;
-		core_futex_wait(&p->full, full, PASS_NS);
+	if (help(d))
+		return true;
+	if (!work_to_do(d, p) || !atomic_compare_exchange_strong(&d->busy, &idle, 1))
+		return false;
+	if (atomic_load(&d->pool) != core_pool_current()) { /* it has just gone away */
+		atomic_store(&d->busy, 0);
+		return true;
 	}
-	cap_guard_leave();
-	delivery_free(d);
-	return NULL;
+	stop = atomic_load(&d->stop);
+	flush = atomic_load(&p->flush);
+	atomic_store(&d->seen_full, atomic_load(&p->full));
+	pass(d, p, stop || atomic_load(&p->flushed) != flush);
+	if (core_delivery_left_behind(d))
+		return false;
+	if (atomic_load(&p->flushed) != flush) {
+		atomic_store(&p->flushed, flush);
+		core_futex_wake(&p->flushed, INT32_MAX);
+	}
+	if (stop)
+		leave(d);
+	else
+		atomic_store(&d->busy, 0);
+	return true;
 }
 
-/* Signals are the program's: the thread takes none. */
-static bool start_thread(struct core_buffer *b, struct delivery *d)
+/*
+ * The thread's state is wiped by fork and by raw clone; if the child has used Kymo since, the
+ * process has another number.
+ */
+bool core_delivery_left_behind(const struct core_delivery *d)
 {
-	sigset_t all, old;
-	int error;
+	const struct cap_thread *t = cap_thread_current;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&b->deliverer, NULL, run, d);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return error == 0;
+	return !t || t->magic != CAP_THREAD_MAGIC || d->generation != core_generation;
 }
 
+/* ---- beginning and end ---- */
+
+static bool allocate(struct core_delivery *d, uint32_t chunks)
+{
+	d->progress = calloc(chunks, sizeof(*d->progress));
+	d->items = malloc(chunks * sizeof(*d->items));
+	d->groups = malloc((chunks + 1) * sizeof(*d->groups));
+	if (d->progress && d->items && d->groups)
+		return true;
+	free(d->progress);
+	free(d->items);
+	free(d->groups);
+	return false;
+}
+
+/* Nobody looks at a delivery without a pool, so it may be filled in here. */
 bool core_deliver_start(struct core_buffer *b)
 {
-	struct delivery *d = calloc(1, sizeof(*d));
+	struct core_delivery *d = &core_deliveries[b->index];
+	struct delivery_pool *pool;
 
-	if (d) {
-		d->copy = malloc(b->pool->chunk_size + WIRE_SLACK);
-		d->progress = calloc(b->pool->chunk_max, sizeof(*d->progress));
-	}
-	if (!d || !d->copy || !d->progress) {
-		delivery_free(d);
+	if (atomic_load(&d->pool) || !allocate(d, b->pool->chunk_max))
+		return false; /* what was in this slot is still being delivered */
+	pool = b->desc.pool.handle ? core_pool_find(b->desc.pool) : core_pool_new(1);
+	if (!pool) {
+		free(d->progress);
+		free(d->items);
+		free(d->groups);
 		return false;
 	}
 	d->buffer = b;
 	d->handle.handle = (uint64_t)b->generation << 8 | (uint64_t)(b->index + 1u);
+	d->own = b->desc.pool.handle ? NULL : pool;
+	d->generation = core_generation;
+	d->overwritten_seen = 0;
 	tick_sync_take(&d->start);
-	atomic_store(&b->stop, false);
-	atomic_store(&b->pool->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u);
-	b->delivering = start_thread(b, d);
-	if (!b->delivering)
-		delivery_free(d);
-	return b->delivering;
+	atomic_store(&d->seen_full, 0);
+	atomic_store(&d->stop, false);
+	atomic_store(&d->done, 0);
+	atomic_store(&d->open, 0);
+	atomic_store(&d->delivered, 0);
+	atomic_store(&d->overwritten, 0);
+	atomic_store(&d->busy, 0);
+	atomic_store(&d->shm, b->pool);
+	b->pool->reader = (uint64_t)(uintptr_t)d;
+	atomic_store(&b->pool->drain_beat, UINT32_MAX); /* alive until the end */
+	atomic_store(&d->pool, pool);
+	b->delivery = d;
+	return true;
 }
 
-void core_deliver_stop(struct core_buffer *b)
+void core_deliver_wake(struct shm_header *h, bool asleep)
 {
-	if (!b->delivering)
-		return;
-	atomic_store(&b->stop, true);
-	atomic_fetch_add(&b->pool->full, 1);
-	core_futex_wake(&b->pool->full, 1);
-	pthread_join(b->deliverer, NULL);
-	b->delivering = false;
+	struct core_delivery *d = (struct core_delivery *)(uintptr_t)h->reader;
+	struct delivery_pool *p = atomic_load(&d->pool);
+
+	if (p && atomic_load(&d->shm) == h && (!asleep || atomic_load(&p->sleepers)))
+		core_pool_notify(p, false);
+}
+
+bool core_deliver_inside(const struct core_buffer *b)
+{
+	struct delivery_pool *mine = core_pool_current();
+
+	return mine && b && b->delivery && atomic_load(&b->delivery->pool) == mine;
+}
+
+bool core_deliver_stop(struct core_buffer *b, uint64_t timeout_ns)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns, now;
+	struct core_delivery *d = b->delivery;
+	struct delivery_pool *own;
+
+	if (!d || core_deliver_inside(b))
+		return !d;
+	own = d->own;
+	atomic_store(&d->stop, true);
+	core_deliver_wake(b->pool, false);
+	while (!atomic_load(&d->done)) {
+		now = clock_ns(CLOCK_MONOTONIC);
+		if (atomic_load(&d->pool) && atomic_load(&d->pool)->failed)
+			leave(d); /* there is nobody to do it */
+		else if (timeout_ns && now >= deadline)
+			return false;
+		core_futex_wait(&d->done, 0, timeout_ns ? timeout_ns : 1000000000u);
+	}
+	atomic_store(&b->pool->drain_failed, 1); /* nobody waits for room any more */
+	b->delivery = NULL;
+	if (own)
+		core_pool_end(own);
+	return true;
+}
+
+void core_deliver_fork_child(void)
+{
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
+		struct core_delivery *d = &core_deliveries[i];
+
+		/* Its memory and a pool of its own stay behind: malloc may be locked for good. */
+		atomic_store(&d->pool, NULL);
+		atomic_store(&d->open, 0);
+		d->own = NULL;
+	}
 }

@@ -238,7 +238,9 @@ struct core_origin *core_origin_of(const struct core_plan *plan);
 /* Tells what is there already to contexts that have just begun to want it. Caller holds no lock. */
 void core_objects_replay(void);
 
-/* ---- buffers (buffer.c, pool.c) ---- */
+/* ---- buffers (buffer.c, buffer_info.c, pool.c) ---- */
+
+#define CORE_BUFFER_BYTES (64u << 20) /* unless the tool says otherwise */
 
 struct core_buffer {
 	bool used;
@@ -256,14 +258,24 @@ struct core_buffer {
 	struct wire_chunk *definitions; /* chunk being filled, under `define` */
 	uint32_t definitions_chunk;
 	uint64_t definitions_seq;
-	pthread_t deliverer; /* private buffers */
-	bool delivering;
-	_Atomic bool stop;
-	_Atomic uint64_t delivered; /* chunks handed to the tool */
-	_Atomic uint32_t users;     /* who looks at it without `configure` */
+	struct core_delivery *delivery; /* private buffers, once ready */
+	_Atomic uint32_t users;         /* who looks at it without `configure` */
 };
 
+/* Delivered in this process, not shared with another. */
+static inline bool core_buffer_private(const struct core_buffer *b)
+{
+	return b->desc.deliver || b->desc.deliver_batch;
+}
+
 extern struct core_buffer core_buffers[CAP_BUFFERS];
+
+/* The buffer of a handle, or NULL. */
+struct core_buffer *core_buffer_of(kymo_buffer_t handle);
+/* Whether the parts of a description fit together. */
+kymo_status_t core_buffer_check(const kymo_buffer_desc_t *desc);
+/* Whether its pool exists. Caller holds `configure`. */
+kymo_status_t core_buffer_check_pool(const kymo_buffer_desc_t *desc);
 
 /* Makes the pool of a buffer in this process if need be. Caller holds `configure`. */
 bool core_buffer_ensure(struct core_buffer *b);
@@ -273,6 +285,8 @@ void core_buffers_sweep(void);
 /* Child: forgets the parent's pools. */
 void core_buffers_fork_child(void);
 kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns);
+/* Asks for delivery of everything; the number to wait for in `flushed`. */
+uint32_t core_buffer_flush(struct core_buffer *b);
 /* Delivers what private buffers hold and ends their threads. */
 void core_buffers_deliver(void);
 /* Marks all shared pools finalised and wakes their drains. */
@@ -290,9 +304,29 @@ bool core_pool_reader_alive(const struct shm_header *pool);
 void core_futex_wake(_Atomic uint32_t *word, int count);
 void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 
-/* deliver.c: the reading side of private buffers */
+/* deliver.c, delivery_pool.c: the reading side of private buffers; see deliver.h */
+/* Attaches the buffer to its pool; core_deliver_threads_start() follows. Caller holds `configure`. */
 bool core_deliver_start(struct core_buffer *b);
-void core_deliver_stop(struct core_buffer *b);
+/* Makes the threads that pools lack. Caller holds no lock. */
+void core_deliver_threads_start(void);
+/*
+ * Delivers what is there and ends. False: a callback has not come back within `timeout_ns` (0: wait
+ * for ever), or it is the one that asks.
+ */
+bool core_deliver_stop(struct core_buffer *b, uint64_t timeout_ns);
+/* The calling thread delivers for this buffer or for others of its pool: it cannot wait for it. */
+bool core_deliver_inside(const struct core_buffer *b);
+/* There are chunks to be had in this private pool. `asleep`: only if its workers sleep. */
+void core_deliver_wake(struct shm_header *pool, bool asleep);
+void core_deliver_fork_child(void);
+void core_pools_fork_child(void);
+
+/* announce.c */
+/*
+ * Makes a thread of Kymo's, named "kymo-" and `name` (up to 10 characters): signals masked, calls
+ * untraced, tools told. It is detached unless `joinable` is given. Caller holds no lock.
+ */
+bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable);
 
 /* ---- threads (thread.c) ---- */
 

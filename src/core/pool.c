@@ -77,7 +77,7 @@ static void add_chunks(struct shm_header *h, uint32_t from, uint32_t to)
 
 	atomic_store_explicit(&h->chunk_count, to, memory_order_release);
 	for (uint32_t i = to; i-- > from;) {
-		ctl[i].list = i < KEEP_BACK ? SHM_LIST_DEFINITIONS : SHM_LIST_RECORDS;
+		ctl[i].list = i < h->kept_back ? SHM_LIST_DEFINITIONS : SHM_LIST_RECORDS;
 		shm_push(h, ctl, i, ctl[i].list);
 	}
 }
@@ -114,7 +114,7 @@ static void fill_header(struct shm_header *h, size_t bytes, uint32_t chunks)
 	h->chunk_size = CHUNK_SIZE;
 	h->chunk_max = chunks;
 	h->pid = (uint32_t)getpid();
-	h->wake_threshold = WAKE_CHUNKS;
+	h->wake_threshold = WAKE_CHUNKS < chunks / 2 ? WAKE_CHUNKS : chunks / 2;
 	atomic_store(&h->free_list[0], SHM_NONE);
 	atomic_store(&h->free_list[1], SHM_NONE);
 }
@@ -188,6 +188,7 @@ struct shm_header *core_pool_create(uint64_t bytes, int *memfd, size_t *mapped)
 	if (!h)
 		return NULL;
 	fill_header(h, total, chunks);
+	h->kept_back = memfd ? KEEP_BACK : 0; /* private buffers hold no definitions */
 	if (!reserve(h, 0, first))
 		touch(h, 0, first);
 	add_chunks(h, 0, first);
@@ -230,6 +231,82 @@ static uint32_t pop_or_grow(struct shm_header *h, enum shm_list list)
 	return i;
 }
 
+static void wake_reader(struct shm_header *h, bool asleep)
+{
+	if (h->reader)
+		core_deliver_wake(h, asleep);
+	else
+		core_futex_wake(&h->full, 1);
+}
+
+/* ---- flight recorders ---- */
+
+/* Records of a chunk behind the first `from` bytes, which were delivered; 0: all. */
+static uint64_t records_in(const struct wire_chunk *c, uint32_t from)
+{
+	uint32_t at = from ? from : c->header_size;
+	uint32_t end = atomic_load_explicit(&c->committed, memory_order_relaxed);
+	uint64_t n = 0;
+
+	while (at + sizeof(struct wire_head) <= end) {
+		const struct wire_head *w = (const void *)((const uint8_t *)c + at);
+
+		if (w->words == 0)
+			break;
+		at += 4u * w->words;
+		n++;
+	}
+	return n;
+}
+
+static uint32_t oldest_full(struct shm_header *h)
+{
+	struct shm_chunk_ctl *ctl = shm_ctl(h);
+	uint32_t count = atomic_load(&h->chunk_count), best = SHM_NONE, oldest = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t stamp;
+
+		if (atomic_load_explicit(&ctl[i].state, memory_order_acquire) != SHM_FULL)
+			continue;
+		stamp = atomic_load_explicit(&ctl[i].stamp, memory_order_relaxed);
+		if (stamp && (best == SHM_NONE || (int32_t)(stamp - oldest) < 0)) {
+			best = i;
+			oldest = stamp;
+		}
+	}
+	return best;
+}
+
+/* A chunk of records from the program's own past. SHM_NONE: all are being filled or read. */
+static uint32_t overwrite(struct shm_header *h)
+{
+	struct shm_chunk_ctl *ctl = shm_ctl(h);
+	uint32_t i;
+
+	while ((i = oldest_full(h)) != SHM_NONE) {
+		struct wire_chunk *c = shm_chunk(h, i);
+		uint32_t state = SHM_FULL;
+
+		if (!atomic_compare_exchange_strong(&ctl[i].state, &state, SHM_TAKEN))
+			continue; /* another thread was quicker */
+		atomic_fetch_add(&h->overwritten_records,
+				 records_in(c, h->reader ? atomic_load(&ctl[i].next) : 0));
+		atomic_store_explicit(&c->committed, 0, memory_order_relaxed);
+		return i;
+	}
+	return SHM_NONE;
+}
+
+/* ---- getting and handing over ---- */
+
+static uint32_t get_now(struct shm_header *h, enum shm_list list)
+{
+	uint32_t i = pop_or_grow(h, list);
+
+	return i == SHM_NONE && h->overwrite && list == SHM_LIST_RECORDS ? overwrite(h) : i;
+}
+
 uint32_t core_pool_get(struct shm_header *h, enum shm_list list, uint64_t wait_ns)
 {
 	uint64_t now = 0, deadline = 0, waiting;
@@ -238,9 +315,11 @@ uint32_t core_pool_get(struct shm_header *h, enum shm_list list, uint64_t wait_n
 	for (;;) {
 		uint32_t freed = atomic_load(&h->freed);
 
-		i = pop_or_grow(h, list);
+		i = get_now(h, list);
 		if (i != SHM_NONE)
 			break;
+		if (h->reader)
+			wake_reader(h, wait_ns == 0); /* it may be waiting for more */
 		if (wait_ns == 0 || !core_pool_reader_alive(h))
 			return SHM_NONE;
 		now = clock_ns(CLOCK_MONOTONIC);
@@ -249,22 +328,30 @@ uint32_t core_pool_get(struct shm_header *h, enum shm_list list, uint64_t wait_n
 		if (now >= deadline)
 			return SHM_NONE;
 		waiting = tick_now();
-		core_futex_wake(&h->full, 1);
+		if (!h->reader)
+			wake_reader(h, false);
 		atomic_fetch_add(&h->waiters, 1);
 		core_futex_wait(&h->freed, freed, deadline - now);
 		atomic_fetch_sub(&h->waiters, 1);
 		cap_overhead(tick_now() - waiting);
 	}
-	atomic_store_explicit(&shm_ctl(h)[i].state, SHM_FILLING, memory_order_relaxed);
+	atomic_store_explicit(&shm_ctl(h)[i].next, 0, memory_order_relaxed);
+	atomic_store_explicit(&shm_ctl(h)[i].state, SHM_FILLING, memory_order_release);
 	return i;
 }
 
 void core_pool_put(struct shm_header *h, uint32_t chunk)
 {
-	uint32_t full;
+	struct shm_chunk_ctl *ctl = &shm_ctl(h)[chunk];
+	bool records = shm_chunk(h, chunk)->type == WIRE_CHUNK_RECORDS;
+	uint32_t stamp, full, threshold = h->wake_threshold;
 
-	atomic_store_explicit(&shm_ctl(h)[chunk].state, SHM_FULL, memory_order_release);
+	stamp = atomic_fetch_add(&h->stamps, 1) + 1;
+	atomic_store(&ctl->stamp, records ? stamp | !stamp : 0);
+	atomic_fetch_add(&ctl->state, SHM_FULL - SHM_FILLING); /* it may be pinned by the reader */
+	if (h->overwrite && records)
+		return; /* stays until it is asked for */
 	full = atomic_fetch_add_explicit(&h->full, 1, memory_order_release) + 1;
-	if (full % WAKE_CHUNKS == 0)
-		core_futex_wake(&h->full, 1);
+	if (threshold <= 1 || full % threshold == 0)
+		wake_reader(h, false);
 }

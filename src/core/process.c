@@ -138,6 +138,7 @@ static void fork_child(void)
 		pthread_mutex_lock(&core_live->configure);
 		core_masks_update();
 		pthread_mutex_unlock(&core_live->configure);
+		core_deliver_threads_start();
 	}
 	pthread_mutex_unlock(&core_live->fork);
 }

@@ -154,7 +154,7 @@ static void share_one(struct cap_thread *t, void *data)
 uint32_t core_shared_arguments(void)
 {
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
-		if (core_buffers[i].used && !core_buffers[i].desc.deliver)
+		if (core_buffers[i].used && !core_buffer_private(&core_buffers[i]))
 			return cap_args_of[i];
 	return 0;
 }
@@ -530,7 +530,9 @@ static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct
 		r->last_tick = t->start;
 		r->next_id = t->next_id ? t->next_id - 1 : 0;
 	}
-	memset(c, 0, sizeof(*c));
+	/* `committed` is zero already, and the reading side may look at it. */
+	memset(c, 0, offsetof(struct wire_chunk, committed));
+	memset(&c->seq, 0, sizeof(*c) - offsetof(struct wire_chunk, seq));
 	c->magic = WIRE_CHUNK_MAGIC;
 	c->version = WIRE_VERSION;
 	c->header_size = sizeof(*c);

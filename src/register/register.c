@@ -150,6 +150,7 @@ static kymo_status_t add(const kymo_registration_t *r, kymo_registration_id_t *o
 	}
 	if (status == KYMO_OK && out)
 		out->handle = e->id;
+	store_put(e);
 	return status;
 }
 
@@ -163,23 +164,45 @@ kymo_status_t kymo_register_table(const kymo_registration_t *registration,
 	return status;
 }
 
-kymo_status_t kymo_unregister_table(kymo_registration_id_t id)
+static kymo_status_t take_back(struct store_entry *e)
 {
-	struct store_entry *e = store_find(id.handle);
 	struct taker *t = atomic_load(&taker);
 
-	if (!e)
-		return KYMO_ERROR_NOT_FOUND;
-	if (store_claim(e, KYMO_REGISTRATION_KEPT, KYMO_REGISTRATION_GONE) ||
-	    store_claim(e, KYMO_REGISTRATION_REFUSED, KYMO_REGISTRATION_GONE))
-		return KYMO_OK;
 	if (store_claim(e, KYMO_REGISTRATION_TAKEN, KYMO_REGISTRATION_GONE)) {
 		if (t && t->give_back)
 			t->give_back(e->token);
-		return KYMO_OK;
+	} else if (!store_claim(e, KYMO_REGISTRATION_KEPT, KYMO_REGISTRATION_GONE) &&
+		   !store_claim(e, KYMO_REGISTRATION_REFUSED, KYMO_REGISTRATION_GONE)) {
+		return atomic_load(&e->state) == KYMO_REGISTRATION_GONE ? KYMO_ERROR_NOT_FOUND
+									: KYMO_ERROR_BUSY;
 	}
-	return atomic_load(&e->state) == KYMO_REGISTRATION_GONE ? KYMO_ERROR_NOT_FOUND
-								: KYMO_ERROR_BUSY;
+	store_remove(e);
+	return KYMO_OK;
+}
+
+kymo_status_t kymo_unregister_table(kymo_registration_id_t id)
+{
+	struct store_entry *e = store_find(id.handle);
+	kymo_status_t status;
+	int saved = errno;
+
+	if (!e)
+		return KYMO_ERROR_NOT_FOUND;
+	status = take_back(e);
+	store_put(e);
+	errno = saved;
+	return status;
+}
+
+static kymo_status_t show(const struct store_entry *e, kymo_registration_fn callback, void *data)
+{
+	const kymo_registration_info_t info = {
+		.size = sizeof(info), .id = {e->id}, .name = e->name,
+		.version = e->version, .instance = e->instance, .entries = e->entries,
+		.state = (kymo_registration_state_t)atomic_load(&e->state),
+	};
+
+	return callback(&info, data);
 }
 
 kymo_status_t kymo_registrations(kymo_registration_fn callback, void *data)
@@ -188,14 +211,12 @@ kymo_status_t kymo_registrations(kymo_registration_fn callback, void *data)
 
 	if (!callback)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	for (struct store_entry *e = store_first(); e && status == KYMO_OK; e = store_next(e)) {
-		kymo_registration_info_t info = {
-			.size = sizeof(info), .id = {e->id}, .name = e->name,
-			.version = e->version, .instance = e->instance, .entries = e->entries,
-			.state = (kymo_registration_state_t)atomic_load(&e->state),
-		};
-
-		status = callback(&info, data);
+	for (struct store_entry *e = store_first(); e; e = store_next(e)) {
+		status = show(e, callback, data);
+		if (status != KYMO_OK) {
+			store_put(e);
+			break;
+		}
 	}
 	return status;
 }

@@ -20,6 +20,10 @@
 #define PROFILER_LIBRARY "librocprofiler-sdk.so"
 #define IMPORT_PREFIX    "rocprofiler_register_import_"
 
+/* AMD's numbers: so many for each known name. Ours for everything that has none lie above. */
+#define HANDLES_EACH  8u
+#define HANDLES_OTHER 65536u
+
 /* Runtimes known by name, and how the files are called that may speak for them. */
 static const struct {
 	const char *name;
@@ -199,12 +203,42 @@ static struct store_entry *entry_new(const char *name, uint32_t version, void **
 		return NULL;
 	e->tables = calloc(count, sizeof(*tables));
 	if (!e->tables) {
-		free(e);
+		store_put(e);
 		return NULL;
 	}
 	memcpy(e->tables, tables, count * sizeof(*tables));
 	e->table_count = count;
 	return e;
+}
+
+/* Takes an entry out, unless it is being handed over at this moment. */
+static void forget(struct store_entry *e)
+{
+	if (store_claim(e, KYMO_REGISTRATION_KEPT, KYMO_REGISTRATION_GONE) ||
+	    store_claim(e, KYMO_REGISTRATION_TAKEN, KYMO_REGISTRATION_GONE))
+		store_remove(e);
+}
+
+/*
+ * This interface knows no unregistering: what a library left behind that was unloaded since is
+ * forgotten when the next one registers. The same table under the same name is a library that was
+ * loaded again where it was.
+ */
+static void forget_unloaded(const struct store_entry *by)
+{
+	for (struct store_entry *e = store_first(); e; e = store_next(e))
+		if (!still_there(e) || (strcmp(e->name, by->name) == 0 &&
+					e->tables[0] == by->tables[0]))
+			forget(e);
+}
+
+static uint64_t handle_of(const struct store_entry *e)
+{
+	int index = known_index(e->name);
+
+	if (index < 0 || e->instance >= HANDLES_EACH)
+		return HANDLES_OTHER + e->id;
+	return (uint64_t)index * HANDLES_EACH + e->instance;
 }
 
 static int add(const char *name, rocprofiler_import_fn import, uint32_t version, void **tables,
@@ -219,12 +253,15 @@ static int add(const char *name, rocprofiler_import_fn import, uint32_t version,
 	e = entry_new(name, version, tables, count);
 	if (!e)
 		return ROCP_REG_ROCPROFILER_ERROR;
+	forget_unloaded(e);
 	e->import = import;
 	store_append(e);
 	if (out)
-		out->handle = e->id;
+		out->handle = handle_of(e);
 	set = profiler();
-	return set ? hand_over(e, KYMO_REGISTRATION_KEPT, set) : ROCP_REG_NO_TOOLS;
+	code = set ? hand_over(e, KYMO_REGISTRATION_KEPT, set) : ROCP_REG_NO_TOOLS;
+	store_put(e);
+	return code;
 }
 
 int rocprofiler_register_library_api_table(const char *name, rocprofiler_import_fn import,
@@ -264,12 +301,17 @@ const char *rocprofiler_register_error_string(int code)
 
 int rocprofiler_register_iterate_registration_info(rocprofiler_info_fn callback, void *data)
 {
-	for (struct store_entry *e = store_first(); callback && e; e = store_next(e)) {
+	struct store_entry *e = callback ? store_first() : NULL;
+
+	while (e) {
 		struct rocprofiler_register_info info = {sizeof(info), e->name, e->version,
 							 e->table_count};
 
-		if (callback(&info, data) != 0)
+		if (callback(&info, data) != 0) {
+			store_put(e);
 			break;
+		}
+		e = store_next(e);
 	}
 	return ROCP_REG_SUCCESS;
 }

@@ -41,7 +41,11 @@ enum wire_def_kind {
 	DEF_OVERHEAD = 21,
 	DEF_STRING = 22,
 	DEF_NAME = 23,
-	DEF_COUNT = 24
+	DEF_COUNTER = 24,
+	DEF_COMMUNICATOR = 25,
+	DEF_RANK = 26,
+	DEF_JOB_CLOCK = 27,
+	DEF_COUNT = 28
 };
 
 /* s: bytes/string, u: u64. */
@@ -150,6 +154,39 @@ enum def_name { /* u what (kymo_object_t), s domain, u handle (of threads: tid),
 		   user's name for an object, from then on */
 	DEF_NAME_WHAT, DEF_NAME_DOMAIN, DEF_NAME_HANDLE, DEF_NAME_NAME, DEF_NAME_TICK
 };
+
+enum def_counter { /* u id, s name ("sum(wave)"), s unit, s description, s provider, u agent id (0: the
+		      host), u flags (KYMO_COUNTER_GAUGE), s dimensions ("XCC:8,SE:4", row by row) */
+	DEF_COUNTER_ID, DEF_COUNTER_NAME, DEF_COUNTER_UNIT, DEF_COUNTER_DESCRIPTION,
+	DEF_COUNTER_PROVIDER, DEF_COUNTER_AGENT, DEF_COUNTER_FLAGS, DEF_COUNTER_DIMENSIONS
+};
+
+enum def_communicator { /* u id, s name, u kind (COMMUNICATOR_*), u members, s members as runs (u32 first
+			   rank of the world, u32 count, i32 stride; a rank of 2^32-1 is in another
+			   world), u parent id, u key (the same in all its members), u handle, u tick,
+			   u members of the remote group, s these as runs: of several definitions of an
+			   id the last counts */
+	DEF_COMMUNICATOR_ID, DEF_COMMUNICATOR_NAME, DEF_COMMUNICATOR_KIND, DEF_COMMUNICATOR_SIZE,
+	DEF_COMMUNICATOR_MEMBERS, DEF_COMMUNICATOR_PARENT, DEF_COMMUNICATOR_KEY,
+	DEF_COMMUNICATOR_HANDLE, DEF_COMMUNICATOR_TICK, DEF_COMMUNICATOR_REMOTE_SIZE,
+	DEF_COMMUNICATOR_REMOTE
+};
+enum { COMMUNICATOR_INTRA = 0, COMMUNICATOR_INTER = 1, COMMUNICATOR_WINDOW = 2, COMMUNICATOR_FILE = 3 };
+enum def_rank { /* u rank, u size, s implementation ("Open MPI"), s its version, u thread level + 1 (0:
+		   unknown; 1 single, 2 funneled, 3 serialized, 4 multiple in all known ABIs), u tick,
+		   s job id */
+	DEF_RANK_RANK, DEF_RANK_SIZE, DEF_RANK_IMPLEMENTATION, DEF_RANK_VERSION, DEF_RANK_THREADS,
+	DEF_RANK_TICK, DEF_RANK_JOB
+};
+enum def_job_clock { /* u tick, u node time (ns), i offset in ns (job time = node time + offset), u bound of
+			its error in ns, u method (JOB_CLOCK_*), i offset as measured against the rank
+			below, u bound of that, u that rank, u exchanges made */
+	DEF_JOB_CLOCK_TICK, DEF_JOB_CLOCK_NODE, DEF_JOB_CLOCK_OFFSET, DEF_JOB_CLOCK_ERROR,
+	DEF_JOB_CLOCK_METHOD, DEF_JOB_CLOCK_MEASURED, DEF_JOB_CLOCK_BOUND, DEF_JOB_CLOCK_AGAINST,
+	DEF_JOB_CLOCK_EXCHANGES
+};
+enum { JOB_CLOCK_SAME = 1, /* the clock of rank 0's node, or of a rank's that is aligned */
+       JOB_CLOCK_MEASURED_OFFSET = 2 };
 
 #define WIRE_DEF_VALUES 24
 

@@ -8,7 +8,7 @@
  *   chunks      chunk_max chunks of chunk_size bytes; the first chunk_count are backed by memory
  *
  * Life of a chunk: FREE (on a free list) -> FILLING (one thread owns it) -> FULL (handed to the
- * drain) -> FREE. The two free lists are Treiber stacks of chunk numbers: the program pops, the
+ * drain) -> FREE. In a flight recorder also FULL -> TAKEN -> FILLING. The two free lists are Treiber stacks of chunk numbers: the program pops, the
  * drain pushes. One list is kept back for definitions so that records cannot starve them.
  *
  * The drain treats everything here as untrusted: indexes are range checked, a chunk is copied
@@ -31,14 +31,24 @@
 #define SHM_CHUNK_MAX 32768u /* chunks of a buffer at most */
 
 enum shm_list { SHM_LIST_RECORDS = 0, SHM_LIST_DEFINITIONS = 1 };
-enum shm_chunk_state { SHM_FREE = 0, SHM_FILLING = 1, SHM_FULL = 2 };
+enum shm_chunk_state {
+	SHM_FREE = 0,
+	SHM_FILLING = 1,
+	SHM_FULL = 2,
+	SHM_TAKEN = 3,  /* being emptied by a thread of the program that needs the room */
+	SHM_READING = 4 /* bit beside FILLING or FULL: being read, not to be taken away */
+};
 enum shm_process_state { SHM_RUNNING = 0, SHM_FINALIZED = 1, SHM_EXEC = 2 };
 
 struct shm_chunk_ctl {
 	_Atomic uint32_t state; /* enum shm_chunk_state */
-	_Atomic uint32_t next;  /* free list link: chunk number or SHM_NONE */
+	/*
+	 * FREE: free list link, chunk number or SHM_NONE. Else: bytes that a private buffer has
+	 * delivered while the chunk was being filled.
+	 */
+	_Atomic uint32_t next;
 	uint32_t list;          /* enum shm_list it returns to */
-	uint32_t reserved;
+	_Atomic uint32_t stamp; /* in order of being handed over (wraps); 0: never overwritten */
 };
 
 struct shm_thread {
@@ -77,6 +87,13 @@ struct shm_header {
 	_Atomic uint32_t drain_pid;
 	_Atomic uint32_t flushed;                /* last `flush` value that was served; futex word */
 	_Atomic uint32_t drain_failed;           /* errno once the drain can no longer write */
+
+	_Alignas(64) _Atomic uint32_t stamps;    /* given to chunks so far (wraps) */
+	uint32_t overwrite; /* a flight recorder: the oldest FULL chunk gives way when none is free;
+			       the drain takes chunks of records only at the end and on `flush` */
+	_Atomic uint64_t overwritten_records;
+	uint32_t kept_back; /* the first chunks are for definitions alone */
+	uint64_t reader; /* private buffers: the delivering side, in this process; else 0 */
 };
 
 /* First message on the drain's SOCK_SEQPACKET socket, with the memfd attached. */

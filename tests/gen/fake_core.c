@@ -2,6 +2,7 @@
 /*
  * The core of the wrapper tests: the functions of core/capture.h with the least behind them.
  */
+#include "core/intercept.h"
 #include "fake_core.h"
 
 #include "opencl_ops.h"
@@ -94,6 +95,18 @@ void cap_slots_update(struct cap_domain *d)
 		if (slot->next)
 			atomic_store(&slot->target, on ? slot->wrapper : slot->next);
 	}
+}
+
+/* Nobody intercepts. */
+uint64_t intercept_add(const kymo_table_info_t *info, const struct intercept_source *source,
+		       void *data)
+{
+	return 0;
+}
+
+bool intercept_leads_to(uint64_t table, uint32_t index, const void *function)
+{
+	return false;
 }
 
 void cap_keep(struct cap_domain *d, uint32_t op, bool on)

@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,22 @@ static void unregister(void)
 		dlclose(runtime);
 	}
 	CHECK_EQUAL(seen("mock", "twice"), 1005);
+}
+
+/* What is unregistered leaves nothing behind. */
+static void memory(void)
+{
+	size_t before = 0, after;
+
+	load_runtime();
+	for (int i = 0; i < 20000; i++) {
+		CHECK_EQUAL(reg(), KYMO_OK);
+		CHECK_EQUAL(unreg(), KYMO_OK);
+		if (i == 1000)
+			before = mallinfo2().uordblks;
+	}
+	after = mallinfo2().uordblks;
+	CHECK(after < before + 20000);
 }
 
 /* The tool loads another runtime, which registers in its constructor, while the first one does. */
@@ -436,7 +453,7 @@ static void limit(void)
 static const struct check_scenario scenarios[] = {
 	{"no-library", no_library}, {"no-tool", no_tool}, {"plain", plain}, {"with-tool", with_tool},
 	{"constructor", constructor}, {"late", late}, {"unregister", unregister},
-	{"nested", nested}, {"secure", secure}, {"instances", instances}, {"threads", threads},
+	{"memory", memory}, {"nested", nested}, {"secure", secure}, {"instances", instances}, {"threads", threads},
 	{"attach-while-registering", attach_while_registering}, {"bad-input", bad_input},
 	{"refused", refused}, {"limit", limit}, {NULL, NULL},
 };

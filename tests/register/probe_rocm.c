@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "mock_rocm.h"
@@ -156,8 +158,8 @@ static void codes(void)
 	CHECK_EQUAL(reg("rocdecode", tables, 1, &id), 1);
 	CHECK_EQUAL(reg("rocjpeg", tables, 1, &id), 1);
 	CHECK_EQUAL(reg("newlib", tables, 1, &id), 1); /* exports the function of its name */
-	CHECK_EQUAL(reg("hip_compiler", tables, 1, NULL), 1);
-	CHECK_EQUAL(registered(), 6);
+	CHECK_EQUAL(reg("hip_compiler", tables, 1, NULL), 1); /* takes the place of the first */
+	CHECK_EQUAL(registered(), 5);
 	text = in_register("rocprofiler_register_error_string");
 	for (int i = -1; i < 10; i++)
 		CHECK(text(i) && *text(i));
@@ -272,6 +274,17 @@ static void late(void)
 	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 4);
 }
 
+/* Runtimes that are unloaded and come again leave nothing behind. */
+static void unloaded(void)
+{
+	for (int i = 0; i < 200; i++) {
+		load_runtime();
+		CHECK_EQUAL(reg_hip(NULL), 1);
+		CHECK_EQUAL(registered(), 1);
+		dlclose(runtime);
+	}
+}
+
 static void refused(void)
 {
 	void (*refuse)(int);
@@ -339,14 +352,22 @@ static void markers(void)
 	hip_malloc(4444); /* paused */
 	((int (*)(uint64_t))control[1])(0);
 	hip_malloc(5555);
+	tid = (uint64_t)syscall(SYS_gettid);
+	((int (*)(uint64_t))control[0])(tid);
+	hip_malloc(6666); /* paused, and no other thread is */
+	((int (*)(uint64_t))control[1])(tid);
+	hip_malloc(7777);
 }
+
+/* AMD's own library writes it whether there is one or not. */
+static uint64_t id;
 
 static void kymo(void)
 {
 	load_runtime();
-	CHECK_EQUAL(reg_hip(NULL), 0);
-	CHECK_EQUAL(reg_roctx(NULL), 0);
-	CHECK_EQUAL(reg_hsa(NULL), 0);
+	CHECK_EQUAL(reg_hip(&id), 0);
+	CHECK_EQUAL(reg_roctx(&id), 0);
+	CHECK_EQUAL(reg_hsa(&id), 0);
 	calls();
 	markers();
 }
@@ -357,30 +378,47 @@ static void kymo_sizes(void)
 	void *t[] = {odd};
 
 	load_runtime();
-	CHECK_EQUAL(reg("hip", t, 1, NULL), 6);
+	CHECK_EQUAL(reg("hip", t, 1, &id), 6);
 	t[0] = huge;
-	CHECK_EQUAL(reg("hip", t, 1, NULL), 6);
+	CHECK_EQUAL(reg("hip", t, 1, &id), 6);
 	t[0] = empty;
-	CHECK_EQUAL(reg("hip", t, 1, NULL), 0); /* nothing to wrap */
-	CHECK_EQUAL(reg_hip(NULL), 0);
+	CHECK_EQUAL(reg("hip", t, 1, &id), 0); /* nothing to wrap */
+	CHECK_EQUAL(reg_hip(&id), 0);
 	CHECK_EQUAL(hip_malloc(1), 0);
 }
 
 static void kymo_chained(void)
 {
 	load_runtime();
-	CHECK_EQUAL(reg_hip(NULL), 0);
+	CHECK_EQUAL(reg_hip(&id), 0);
 	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 1);
 	CHECK_EQUAL(hip_malloc(123), 0);
 	CHECK_EQUAL(from_profiler("mock_profiler_mallocs"), 1);
+}
+
+static void no_tool_amd(void)
+{
+	load_runtime();
+	CHECK_EQUAL(reg_hip(&id), 1);
+	CHECK_EQUAL(hip_malloc(8), 0);
+}
+
+/* A tool has the tables, and nothing comes of it. */
+static void taken_quietly(void)
+{
+	load_runtime();
+	CHECK_EQUAL(reg_hip(&id), 0);
+	CHECK_EQUAL(hip_malloc(8), 0);
+	CHECK_EQUAL(from_profiler("mock_profiler_tables"), -1);
 }
 
 static const struct check_scenario scenarios[] = {
 	{"no-library", no_library}, {"no-tool", no_tool}, {"taken", taken},
 	{"constructor", constructor}, {"codes", codes}, {"disabled", disabled},
 	{"secure-refused", secure_refused}, {"instances", instances}, {"threads", threads},
-	{"nested", nested}, {"late", late}, {"refused", refused}, {"kymo", kymo},
-	{"kymo-sizes", kymo_sizes}, {"kymo-chained", kymo_chained}, {NULL, NULL},
+	{"nested", nested}, {"late", late}, {"unloaded", unloaded}, {"refused", refused}, {"kymo", kymo},
+	{"kymo-sizes", kymo_sizes}, {"kymo-chained", kymo_chained},
+	{"no-tool-amd", no_tool_amd}, {"taken-quietly", taken_quietly}, {NULL, NULL},
 };
 
 int main(int argc, char **argv)

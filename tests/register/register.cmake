@@ -22,6 +22,7 @@ kymo_mock(mock_rocm_constructor constructor libamdhip64.so.6 STYLE_LINKED IN_CON
   SOURCE mock_rocm.c LIBS kymo-rocprofiler)
 kymo_mock(mock_rocm_other linked libsomething.so.1 STYLE_LINKED SOURCE mock_rocm.c
   LIBS kymo-rocprofiler)
+kymo_mock(mock_amd amd librocprofiler-register.so.0 SOURCE mock_amd.c)
 kymo_mock(mock_profiler profiler librocprofiler-sdk.so SOURCE mock_profiler.c)
 
 kymo_mock(mock_kymo_linked linked libmock.so.1 STYLE_LINKED SOURCE mock_kymo.c LIBS kymo-register)
@@ -43,3 +44,4 @@ add_test(NAME register COMMAND Python3::Interpreter -B ${here}/test_register.py 
 set_tests_properties(register PROPERTIES LABELS register TIMEOUT 300)
 
 kymo_unit_test(table ${here}/test_table.c LIBS kymo_capture_rocm)
+kymo_unit_test(intercept ${here}/test_intercept.c LIBS kymo_capture_rocm)

@@ -20,6 +20,7 @@ PROFILER = os.path.join(HERE, "profiler", "librocprofiler-sdk.so")
 KYMO = os.path.join(BUILD, "bin", "kymo")
 LIBKYMO = os.path.join(LIB, "libkymo.so.1")
 REGISTER = os.path.join(LIB, "libkymo-register.so.1")
+AMD = os.path.join(HERE, "amd") + ":" + LIB
 TOOL = os.path.join(HERE, "tool", "libtool-count.so")
 STYLES = ["linked", "weak", "dlopen"]
 
@@ -122,6 +123,10 @@ class Rocm(Probe):
     def test_late(self):
         self.rocm("late")
 
+    def test_unloaded(self):
+        for style in ("linked", "dlopen"):
+            self.rocm("unloaded", style)
+
     def test_refused(self):
         self.rocm("refused", LD_PRELOAD=PROFILER, ROCPROFILER_REGISTER_FORCE_LOAD="1")
 
@@ -162,6 +167,9 @@ class RocmKymo(Probe):
         self.assertRegex(shown, rf'marker:range "outer" domain=roctx scope={inner.group(2)}\b')
         self.assertRegex(shown, rf"hipMalloc\(.*size=77\).* scope={inner.group(1)}\b")
         self.assertRegex(shown, r"hipMalloc\(.*size=5555\) = hipSuccess  ") # in no scope
+        self.assertIn("size=7777", shown)
+        for paused in ("size=4444", "size=6666"):
+            self.assertNotIn(paused, shown)
 
     def test_sizes(self):
         self.record("probe_rocm", "kymo-sizes", runtime("linked"), PROFILER)
@@ -170,6 +178,43 @@ class RocmKymo(Probe):
         shown, _ = self.record("probe_rocm", "kymo-chained", runtime("linked"), PROFILER,
                                LD_PRELOAD=PROFILER)
         self.assertIn("size=123", shown)
+
+
+class Amd(RocmKymo):
+    """A stand-in for AMD's own register library: the launcher makes it find Kymo."""
+
+    def record(self, program, *args, **settings):
+        if "LD_PRELOAD" in settings:
+            settings["LD_PRELOAD"] = settings["LD_PRELOAD"].replace(LIB, os.path.join(HERE, "amd"))
+        return super().record(program, *args, LD_LIBRARY_PATH=AMD, **settings)
+
+    def test_users_values_stay(self):
+        """A profiler that the user named gets the tables too; one switched off stays off."""
+        shown, _ = self.record("probe_rocm", "kymo-chained", runtime("linked"), PROFILER,
+                               ROCPROFILER_REGISTER_LIBRARY=PROFILER)
+        self.assertIn("size=123", shown)
+        shown, _ = self.record("probe_rocm", "no-tool-amd", runtime("linked"), PROFILER,
+                               ROCPROFILER_REGISTER_FORCE_LOAD="0")
+        self.assertNotIn("hip:", shown)
+
+    def test_environment(self):
+        def settings(*options, **user):
+            done = subprocess.run([KYMO, "run", "--dry-run", *options, "true"],
+                                  env=environment(**user), capture_output=True, text=True,
+                                  check=True)
+            return re.findall(r"(ROCP\w+)=(\S+)", done.stdout)
+        self.assertEqual(settings(), [("ROCPROFILER_REGISTER_FORCE_LOAD", "1"),
+                                      ("ROCPROFILER_REGISTER_LIBRARY", LIBKYMO)])
+        self.assertEqual(settings(ROCPROFILER_REGISTER_FORCE_LOAD="0"),
+                         [("ROCPROFILER_REGISTER_LIBRARY", LIBKYMO)])
+        self.assertEqual(settings(ROCPROFILER_REGISTER_LIBRARY="x.so"),
+                         [("ROCPROFILER_REGISTER_FORCE_LOAD", "1")])
+        self.assertEqual(settings("--backends", "opencl"), [])
+
+    def test_without_preload(self):
+        """A child that drops the preload loads Kymo's library, which has nothing to do there."""
+        self.probe("probe_rocm", "taken-quietly", runtime("linked"), PROFILER, LD_LIBRARY_PATH=AMD,
+                   ROCPROFILER_REGISTER_FORCE_LOAD="1", ROCPROFILER_REGISTER_LIBRARY=LIBKYMO)
 
 
 class Kymo(Probe):
@@ -218,6 +263,10 @@ class Kymo(Probe):
     def test_unregister(self):
         self.kymo("unregister", KYMO_TOOLS=TOOL)
 
+    def test_memory(self):
+        self.kymo("memory")
+        self.kymo("memory", KYMO_TOOLS=TOOL)
+
     def test_nested(self):
         self.kymo("nested", KYMO_TOOLS=TOOL,
                   TOOL_NESTED=os.path.join(HERE, "inner", "libinner.so.1"))
@@ -229,8 +278,6 @@ class Kymo(Probe):
         for _ in range(10):
             self.kymo("threads", KYMO_TOOLS=TOOL)
 
-    @unittest.skip("known defect: about once in a hundred runs on a busy machine three threads wait "
-                   "for the dynamic loader's lock (dlopen, dladdr in table.c, dlsym in find.c)")
     def test_attach_while_registering(self):
         for _ in range(10):
             self.kymo("attach-while-registering")

@@ -447,12 +447,56 @@ static void structures(void **state)
 		assert_int_equal((int64_t)seen.exit.value[i], i == 4 ? -5 : i + 1);
 }
 
+/* ---- annotations ---- */
+
+static int annotate(const char *text, uint64_t what)
+{
+	return text && *text ? 0 : -1;
+}
+
+static const void *target_of(void **entry)
+{
+	for (unsigned i = 0; i < TABLE_SLOTS; i++)
+		if (table_slots[i].next && table_slots[i].place == entry)
+			return atomic_load(&table_slots[i].target);
+	return NULL;
+}
+
+/* Calls that become markers cost nothing while nobody listens; names are kept for later tools. */
+static void annotations(void **state)
+{
+	static struct {
+		uint64_t size;
+		void *entries[6];
+	} core = {sizeof(core), {annotate, annotate, annotate, annotate, annotate, annotate}};
+	static struct {
+		uint64_t size;
+		void *entries[2];
+	} control = {sizeof(control), {annotate, annotate}};
+	static struct {
+		uint64_t size;
+		void *entries[4];
+	} name = {sizeof(name), {annotate, annotate, annotate, annotate}};
+	void *tables[] = {&core, &control, &name};
+
+	assert_int_equal(rocprofiler_set_api_table("roctx", 1, 0, tables, 3), 0);
+	assert_ptr_equal(target_of(&core.entries[0]), table_traced);
+	assert_ptr_equal(target_of(&control.entries[0]), table_traced);
+	assert_int_equal(kymo_context_stop(context), KYMO_OK);
+	assert_ptr_equal(target_of(&core.entries[0]), annotate);
+	assert_ptr_equal(target_of(&control.entries[1]), annotate);
+	assert_ptr_equal(target_of(&name.entries[0]), table_traced);
+	assert_int_equal(kymo_context_start(context), KYMO_OK);
+	assert_ptr_equal(target_of(&core.entries[1]), table_traced);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(integers), TEST(floating), TEST(outputs), TEST(results), TEST(recursion),
 		TEST(long_jumps), TEST(unwinding), TEST(traced), TEST(counted), TEST(forks), TEST(structures),
+		TEST(annotations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,13 +37,15 @@ static const kymo_field_t copy_fields[] = {
 	REF("destination_agent", "agent"), SIZE("bytes"), ENUM("source_kind", memory_kind),
 	ENUM("destination_kind", memory_kind), TIME("start"), TIME("duration"),
 	TIME("queued_before"), TIME("submitted_before"), BOOLEAN("blocking"), I32("status"),
-	ENUM("untimed", untimed_reason), U64("submit_tick")};
+	ENUM("untimed", untimed_reason), U64("submit_tick"), U64("graph"), U64("graph_node"),
+	{"address", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0}, U64("cause"), U64("count")};
 static const kymo_field_t allocation_fields[] = {
 	REF("correlation", "call"), REF("agent", "agent"), REF("context", "device_context"),
 	ENUM("kind", memory_kind), ENUM("what", allocation_what), SIZE("bytes"),
 	{"address", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0}, U64("id"), U64("parent")};
 static const kymo_field_t sync_fields[] = {REF("correlation", "call"), REF("queue", "queue"),
-					   U64("count")};
+					   U64("count"),
+					   {"event", "event", NULL, KYMO_KIND_HANDLE, 0, 8, 0}};
 static const kymo_field_t build_fields[] = {
 	REF("correlation", "call"), REF("program", "program"), REF("agent", "agent"),
 	I32("status"), REF("options", "blob"), REF("log", "blob")};

@@ -226,6 +226,7 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch
 		keep_lives();
 		wanted(atomic_load(&cap_activities));
 		probe_guard();
+		ocl_table_announce();
 	}
 	return CL_SUCCESS;
 }

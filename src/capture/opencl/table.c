@@ -10,11 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/intercept.h"
+
 void *ocl_untraced_next[OCL_TABLE_ENTRIES];
 
 static struct cap_domain *_Atomic table_domain;
 static void *table_object; /* load address of the library whose table we were given */
 static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint64_t table_number; /* in the intercept service */
 
 static bool is_lookup(unsigned op)
 {
@@ -97,9 +100,47 @@ void ocl_table_attach(struct cap_domain *domain)
 	cap_slots_update(domain);
 }
 
+/* ---- other tools' wrappers: entry i is op i, by its first link ---- */
+
+static void *intercept_read(void *data, uint32_t index)
+{
+	void *next;
+
+	pthread_mutex_lock(&link_lock);
+	next = ocl_slots[index * OCL_LINKS_PER_OP].next;
+	pthread_mutex_unlock(&link_lock);
+	return next;
+}
+
+static void intercept_store(void *data, uint32_t index, void *_Atomic *head)
+{
+	pthread_mutex_lock(&link_lock);
+	__atomic_store_n(&ocl_slots[index * OCL_LINKS_PER_OP].next, atomic_load(head),
+			 __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&link_lock);
+	cap_slots_update(atomic_load(&table_domain));
+}
+
+void ocl_table_announce(void)
+{
+	static const struct intercept_source source = {intercept_read, intercept_store};
+	const kymo_table_info_t info = {
+		.domain = &ocl_domain_desc, .part = "dispatch", .entries = OCL_OP_COUNT,
+		.known = OCL_OP_COUNT,
+	};
+
+	atomic_store(&table_number, intercept_add(&info, &source, NULL));
+}
+
 static int name_compare(const void *key, const void *element)
 {
 	return strcmp(key, ((const struct ocl_name *)element)->name);
+}
+
+/* A wrapper lies before the function: it is the same link all the same. */
+static bool chained(unsigned op, const void *function)
+{
+	return intercept_leads_to(atomic_load(&table_number), op, function);
 }
 
 /* The link of `op` that leads to `function`, opened if need be; NULL: all are taken. */
@@ -116,7 +157,7 @@ static void *link_thunk(unsigned op, void *function)
 			slot_open(&slot[i], function);
 			opened = true;
 		}
-		if (slot[i].next == function)
+		if (slot[i].next == function || (i == 0 && chained(op, function)))
 			thunk = ocl_thunks[op * OCL_LINKS_PER_OP + i];
 	}
 	pthread_mutex_unlock(&link_lock);

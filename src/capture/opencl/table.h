@@ -49,6 +49,9 @@ void ocl_encode(const struct cap_domain_info *info, uint32_t op, const void *arg
 /* The domain exists from now on: its slots follow what contexts want. */
 void ocl_table_attach(struct cap_domain *domain);
 
+/* Tells the intercept service of the table: other tools may put wrappers behind its slots. */
+void ocl_table_announce(void);
+
 /*
  * What the program gets instead of `function`, which the next layer handed out under `name`:
  * a thunk if the function can be traced, else the function itself. NULL stays NULL.

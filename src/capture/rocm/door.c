@@ -136,7 +136,8 @@ static kymo_status_t take_unknown(const char *name, struct table_part *parts, un
 	return status;
 }
 
-static kymo_status_t take(const char *name, void **tables, uint64_t count)
+static kymo_status_t take(const char *name, uint64_t version, uint64_t instance, void **tables,
+			  uint64_t count)
 {
 	struct table_part parts[PARTS];
 	const struct known *k;
@@ -145,6 +146,7 @@ static kymo_status_t take(const char *name, void **tables, uint64_t count)
 
 	if (!name || !*name || !tables || count == 0 || count > PARTS || !tables[0])
 		return KYMO_ERROR_INVALID_ARGUMENT;
+	rocm_model_roctx.needed = rocm_roctx_needed;
 	k = find_known(name);
 	if (k && k->model == &rocm_model_hsa)
 		n = parts_hsa(parts, k, tables[0]);
@@ -152,16 +154,20 @@ static kymo_status_t take(const char *name, void **tables, uint64_t count)
 		n = 0;
 	if (n == 0)
 		return KYMO_ERROR_INCOMPATIBLE;
+	for (unsigned i = 0; i < n; i++) {
+		parts[i].version = version;
+		parts[i].instance = (uint32_t)instance;
+	}
 	return k ? table_take(k->model, parts, n, &token) : take_unknown(name, parts, n);
 }
 
 /* ---- AMD's profiler beside us ---- */
 
-static bool rocm_tool_present(void)
+static const char *setting(const char *name)
 {
-	const char *list = secure_getenv("ROCP_TOOL_LIBRARIES");
+	const char *value = secure_getenv(name);
 
-	return (list && *list) || dlsym(RTLD_DEFAULT, "rocprofiler_configure");
+	return value && *value ? value : NULL;
 }
 
 /* The name is looked up in the whole program and may lead back here. */
@@ -172,19 +178,42 @@ static bool is_ours(const void *symbol)
 	return dladdr(known, &us) && dladdr(symbol, &it) && us.dli_fbase == it.dli_fbase;
 }
 
+/* `symbol`, if it is another library's. */
+static void *others(void *symbol)
+{
+	return symbol && !is_ours(symbol) ? symbol : NULL;
+}
+
+static void *others_in(const char *name)
+{
+	void *library = dlopen(name, RTLD_LAZY | RTLD_GLOBAL);
+
+	return library ? others(dlsym(library, "rocprofiler_set_api_table")) : NULL;
+}
+
+/* A library that the user named, though the launcher may have named this one. */
+static void *asked_for(void)
+{
+	const char *name = setting("ROCPROFILER_REGISTER_LIBRARY");
+	void *symbol = name ? others_in(name) : NULL;
+
+	if (symbol)
+		return symbol;
+	if (!setting("ROCP_TOOL_LIBRARIES") && !dlsym(RTLD_DEFAULT, "rocprofiler_configure"))
+		return NULL;
+	return others_in(PROFILER_LIBRARY);
+}
+
 static rocprofiler_set_api_table_fn other_profiler(void)
 {
-	void *symbol = dlsym(RTLD_DEFAULT, "rocprofiler_set_api_table"), *library;
 	rocprofiler_set_api_table_fn function = NULL;
+	void *symbol = others(dlsym(RTLD_DEFAULT, "rocprofiler_set_api_table"));
 
-	if (!symbol || is_ours(symbol))
-		symbol = dlsym(RTLD_NEXT, "rocprofiler_set_api_table");
-	if (!symbol && rocm_tool_present()) {
-		library = dlopen(PROFILER_LIBRARY, RTLD_LAZY | RTLD_GLOBAL);
-		symbol = library ? dlsym(library, "rocprofiler_set_api_table") : NULL;
-	}
-	if (symbol && !is_ours(symbol))
-		memcpy(&function, &symbol, sizeof(function));
+	if (!symbol)
+		symbol = others(dlsym(RTLD_NEXT, "rocprofiler_set_api_table"));
+	if (!symbol)
+		symbol = asked_for();
+	memcpy(&function, &symbol, sizeof(function));
 	return function;
 }
 
@@ -197,7 +226,7 @@ int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t insta
 
 	if (other)
 		other(name, version, instance, tables, count);
-	status = take(name, tables, count);
+	status = take(name, version, instance, tables, count);
 	if (status != KYMO_OK)
 		cap_note(2, "rocm", "the tables of %s are not traced: %s", name ? name : "(null)",
 			 kymo_status_text(status));

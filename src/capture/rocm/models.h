@@ -19,6 +19,8 @@ extern const unsigned rocm_table_count_roctx, rocm_table_count_hip, rocm_table_c
 	rocm_table_count_hsa;
 
 /* roctx.c */
+/* Names of objects are kept for tools that come later, the rest is for those that listen. */
+bool rocm_roctx_needed(const char *op);
 void rocm_after_roctxMarkA(const struct table_call *call);
 void rocm_after_roctxRangePushA(const struct table_call *call);
 void rocm_after_roctxRangePop(const struct table_call *call);

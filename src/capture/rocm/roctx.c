@@ -3,13 +3,12 @@
  * ROCTx annotations besides their calls: each becomes what it is in any other language of markers,
  * under the domain "roctx", so that ranges are scopes and readers need not know ROCTx.
  */
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define KYMO_MARKER_LINKED
-#include <kymo/marker.h>
-
 #include "capture/rocm/models.h"
+#include "core/marker.h"
 
 #define OPEN_MAX 1024u /* ranges started and not stopped; more are recorded as calls only */
 
@@ -22,6 +21,16 @@ static struct {
 	_Atomic uint64_t theirs;
 	uint64_t ours;
 } open_ranges[OPEN_MAX];
+
+bool rocm_roctx_needed(const char *op)
+{
+	if (strncmp(op, "roctxName", 9) == 0)
+		return true;
+	for (unsigned i = 0; i < MARKER_OPS; i++)
+		if (atomic_load(&marker_ops[i].callbacks) || atomic_load(&marker_ops[i].buffers))
+			return true;
+	return false;
+}
 
 static const char *text(const struct table_call *c)
 {

@@ -5,15 +5,17 @@
  */
 #include "capture/table/table.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/intercept.h"
+
 struct table_domain {
 	struct cap_domain_info info; /* first */
 	struct table_domain *next;
+	const struct table_model *model;
 	struct table_op *ops;
 	struct table_field *fields;
 	_Atomic int status; /* kymo_status_t of the registration with core */
@@ -37,14 +39,13 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/*
+ * Only this: a thread inside a constructor has the loader's lock and may be waiting here, so that no
+ * function of the loader can be called. (That Kymo stays loaded is a flag of its library.)
+ */
 static void once(void)
 {
-	Dl_info info;
-
 	pthread_atfork(before_fork, after_fork, after_fork);
-	/* Tables hold pointers to us from now on. */
-	if (dladdr(table_thunks, &info) && info.dli_fname)
-		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 /* ---- targets ---- */
@@ -93,9 +94,22 @@ static void slots_update(void)
 	}
 }
 
+/* What runs after some calls is run for somebody. */
+static void keep_update(struct table_domain *d)
+{
+	const struct table_model *m = d->model;
+
+	for (uint32_t i = 0; m->keep_after && i < m->desc->op_count; i++)
+		if (d->ops[i].after)
+			atomic_store(&d->info.ops[i].keep,
+				     !m->needed || m->needed(m->desc->ops[i].name));
+}
+
 static void contexts_changed(uint32_t activities)
 {
 	pthread_mutex_lock(&lock);
+	for (struct table_domain *d = domains; d; d = d->next)
+		keep_update(d);
 	slots_update();
 	pthread_mutex_unlock(&lock);
 }
@@ -186,8 +200,8 @@ static bool lay_out(const struct table_model *m, struct table_domain *d)
 				  m->args ? m->args[i].count : 0, op))
 			return false;
 		op->after = after ? after->run : NULL;
-		atomic_store(&d->info.ops[i].keep, after != NULL && m->keep_after);
 	}
+	keep_update(d);
 	return true;
 }
 
@@ -201,6 +215,7 @@ static struct table_domain *domain_new(const struct table_model *m, kymo_status_
 		return NULL;
 	for (uint32_t i = 0; i < m->desc->op_count; i++)
 		fields += m->desc->ops[i].field_count;
+	d->model = m;
 	d->info.desc = m->desc;
 	d->info.encode = domain_encode;
 	d->info.slots = NULL;
@@ -373,7 +388,7 @@ static kymo_status_t wrap(struct table_domain *d, const struct table_part *parts
 		g = malloc(sizeof(*g));
 		failed = !g;
 		if (g)
-			*g = (struct table_given){d, 0, parts[count - 1 - p].name, list};
+			*g = (struct table_given){d, 0, parts[count - 1 - p].name, NULL, 0, list};
 		list = g ? g : list;
 	}
 	for (g = list; failed && g; g = list) {
@@ -387,11 +402,88 @@ static kymo_status_t wrap(struct table_domain *d, const struct table_part *parts
 		g = list;
 		list = g->next;
 		g->token = *token;
+		g->place = parts[p].entries;
 		g->next = givens;
 		givens = g;
 		part_wrap(g, &parts[p]);
 	}
 	return KYMO_OK;
+}
+
+/* ---- other tools' wrappers ---- */
+
+/* The slot behind a place of some table; caller holds the lock. NULL: none, or no more. */
+static struct table_slot *slot_at(void **place)
+{
+	for (uint32_t i = 0; i < slots_used; i++)
+		if (table_slots[i].next && table_slots[i].place == place)
+			return &table_slots[i];
+	return NULL;
+}
+
+static void *intercept_read(void *data, uint32_t index)
+{
+	struct table_slot *s;
+	void *next;
+
+	pthread_mutex_lock(&lock);
+	s = slot_at((void **)data + index);
+	next = s ? s->next : NULL;
+	pthread_mutex_unlock(&lock);
+	return next;
+}
+
+static void intercept_store(void *data, uint32_t index, void *_Atomic *head)
+{
+	struct table_slot *s;
+
+	pthread_mutex_lock(&lock);
+	s = slot_at((void **)data + index);
+	if (s) {
+		__atomic_store_n(&s->next, atomic_load(head), __ATOMIC_RELEASE);
+		slot_update(s, domain_wanted(s->given->domain));
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void announce_part(struct table_domain *d, uint64_t token, const struct table_part *p)
+{
+	static const struct intercept_source source = {intercept_read, intercept_store};
+	const kymo_table_info_t info = {
+		.domain = d->info.desc, .part = p->name, .version = p->version,
+		.instance = p->instance, .entries = p->count, .first_op = p->first_op,
+		.known = p->known < p->count ? p->known : p->count, .slots = p->entries,
+	};
+	uint64_t number = intercept_add(&info, &source, p->entries);
+
+	pthread_mutex_lock(&lock);
+	for (struct table_given *g = givens; g; g = g->next) {
+		if (g->token == token && g->place == p->entries) {
+			g->intercept = number;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Takes tools' wrappers out of a table that is given back. */
+static void retire(uint64_t token)
+{
+	uint64_t number;
+
+	do {
+		number = 0;
+		pthread_mutex_lock(&lock);
+		for (struct table_given *g = givens; g && !number; g = g->next) {
+			if (g->token == token && g->intercept) {
+				number = g->intercept;
+				g->intercept = 0;
+			}
+		}
+		pthread_mutex_unlock(&lock);
+		if (number)
+			intercept_gone(number);
+	} while (number);
 }
 
 kymo_status_t table_take(struct table_model *model, const struct table_part *parts,
@@ -410,6 +502,8 @@ kymo_status_t table_take(struct table_model *model, const struct table_part *par
 	pthread_mutex_lock(&lock);
 	status = wrap(d, parts, part_count, token);
 	pthread_mutex_unlock(&lock);
+	for (unsigned i = 0; status == KYMO_OK && i < part_count; i++)
+		announce_part(d, *token, &parts[i]);
 	if (status == KYMO_ERROR_LIMIT)
 		cap_note(2, model->desc->name,
 			 "a table was not wrapped: %u entries are wrapped already", TABLE_SLOTS);
@@ -431,6 +525,7 @@ void table_return(uint64_t token)
 	struct table_given **at = &givens;
 
 	flush(0);
+	retire(token);
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < slots_used; i++)
 		if (table_slots[i].next && table_slots[i].given->token == token)

@@ -83,7 +83,8 @@ struct table_model {
 	const kymo_domain_desc_t *desc;
 	const struct table_args *args; /* for each op, or NULL */
 	const struct table_after *after; /* ended by a null op, or NULL */
-	bool keep_after; /* ops with `after` are wrapped whatever tools want */
+	bool keep_after; /* ops with `after` are wrapped whatever tools want of them */
+	bool (*needed)(const char *op); /* as long as this says so; asked when that may change */
 	bool borrowed;   /* set by table_take(): it must stay as it is, for ever */
 };
 
@@ -94,6 +95,8 @@ struct table_part {
 	uint32_t count;
 	uint32_t first_op;
 	uint32_t known;
+	uint32_t instance; /* of the runtime */
+	uint64_t version;  /* as it says itself */
 };
 
 /*
@@ -125,6 +128,8 @@ struct table_given {
 	struct table_domain *domain;
 	uint64_t token;
 	const char *name;
+	void **place;       /* its first entry */
+	uint64_t intercept; /* its number in the intercept service, 0: none */
 	struct table_given *next;
 };
 

@@ -20,9 +20,9 @@ static struct table_model *model_of(const kymo_registration_t *r, uint32_t entri
 	return r->desc ? table_model_copy(r->desc) : table_model_unknown(r->name, entries);
 }
 
-static kymo_status_t take(const kymo_registration_t *r, void **token)
+static kymo_status_t take(const kymo_registration_t *r, uint32_t instance, void **token)
 {
-	struct table_part part = {"the table", NULL, 0, 0, 0};
+	struct table_part part = {.name = "the table", .instance = instance, .version = r->version};
 	struct table_model *model;
 	uint64_t number = 0;
 	kymo_status_t status;
@@ -50,7 +50,7 @@ kymo_status_t kymo_register_take(const kymo_registration_t *registration, uint32
 
 	if (registration && registration->size >= sizeof(*registration) && registration->table &&
 	    registration->name && token)
-		status = take(registration, token);
+		status = take(registration, instance, token);
 	errno = saved;
 	return status;
 }

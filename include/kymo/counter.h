@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters: what hardware and systems count, for single calls, threads, kernels and windows of time.
+ *
+ *   provider   who can count: the operating system, PAPI, a vendor's library. Any library may
+ *              register one (kymo_counter_provider_register)
+ *   counter    one thing a provider counts on one agent; may have dimensions ("XCC", "CPU", ...):
+ *              then there is one value, an instance, for each position in them
+ *   choice     a counter as it is, or reduced over some of its dimensions
+ *   set        choices that are counted together; made once, attached to contexts
+ *   service    a set at work in a context
+ *
+ * Values are delivered as records of the activity domain "counter" into the context's buffer, where
+ * a buffer service selects that domain, and to the service's callback. Nothing is opened while the
+ * context is stopped.
+ *
+ * Threads: every function may be called from any thread at any time, also from callbacks of tools,
+ * unless its comment says otherwise. Errors: see kymo/status.h; kymo_counter_error() says in words
+ * what was refused and why.
+ */
+#ifndef KYMO_COUNTER_H
+#define KYMO_COUNTER_H
+
+#include <kymo/tool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- counters ------------------------------------------------------------------------------- */
+
+/* How a counter can be counted; or'ed. */
+enum {
+	KYMO_COUNTER_THREAD = 1u,  /* of the calling thread, read at any moment */
+	KYMO_COUNTER_AGENT = 2u,   /* of a whole agent; of agent 0: of the whole process */
+	KYMO_COUNTER_DISPATCH = 4u /* of single kernels */
+};
+
+/* Properties of a counter; or'ed. */
+enum {
+	KYMO_COUNTER_GAUGE = 1u /* a level, not a count: what was read counts, not a difference */
+};
+
+#define KYMO_COUNTER_DIMENSIONS 8u    /* of a counter, at most */
+#define KYMO_COUNTER_INSTANCES  4096u /* of all choices of a set together, at most */
+#define KYMO_COUNTER_CHOICES    64u   /* of a set, at most */
+#define KYMO_COUNTER_ALL        UINT32_MAX
+
+typedef struct kymo_dimension {
+	const char *name; /* "XCC" */
+	uint32_t size;    /* positions 0 to size - 1 */
+} kymo_dimension_t;
+
+/* A counter as its provider describes it. Strings live as long as the provider. */
+typedef struct kymo_counter_info {
+	size_t size;             /* sizeof(kymo_counter_info_t) */
+	const char *name;        /* "page-faults"; unique in its provider and agent */
+	const char *description; /* a sentence */
+	const char *unit;        /* "ns", "bytes", "" for plain numbers */
+	uint32_t agent;          /* id of the agent in this process; 0: the host */
+	uint32_t modes;          /* KYMO_COUNTER_THREAD, ...; 0 when unavailable */
+	uint32_t flags;          /* KYMO_COUNTER_GAUGE */
+	uint32_t dimension_count;
+	const kymo_dimension_t *dimensions; /* the last one varies fastest */
+	const char *unavailable; /* why it cannot be counted here; NULL: it can */
+	uint32_t read_ns;        /* what one reading costs, roughly; 0: unknown */
+	uint64_t handle;         /* the provider's own */
+} kymo_counter_info_t;
+
+/* A counter of this process; valid until the process ends. */
+typedef struct kymo_counter {
+	uint64_t handle;
+} kymo_counter_t;
+
+typedef kymo_status_t (*kymo_counter_fn)(kymo_counter_t counter, const char *provider,
+					 const kymo_counter_info_t *info, void *data);
+
+/*
+ * Calls `callback` for every counter of `agent` (KYMO_COUNTER_ALL: of every agent), the unavailable
+ * ones too. Nothing is switched on. Stop by returning another status; it is passed on.
+ */
+KYMO_EXPORT kymo_status_t kymo_counters(uint32_t agent, kymo_counter_fn callback, void *data);
+
+/* "page-faults", or "perf:page-faults" of that provider alone. ERROR_NOT_FOUND. */
+KYMO_EXPORT kymo_status_t kymo_counter_find(const char *name, uint32_t agent, kymo_counter_t *out);
+
+KYMO_EXPORT kymo_status_t kymo_counter_describe(kymo_counter_t counter, const char **provider,
+						kymo_counter_info_t *out);
+
+/*
+ * Instances are numbered row by row: the last dimension varies fastest. `positions` has an element
+ * for each dimension. ERROR_LIMIT: outside of a dimension.
+ */
+KYMO_EXPORT kymo_status_t kymo_counter_instance(kymo_counter_t counter, const uint32_t *positions,
+						uint64_t *instance);
+KYMO_EXPORT kymo_status_t kymo_counter_positions(kymo_counter_t counter, uint64_t instance,
+						 uint32_t *positions);
+
+/* What the last refusal in this thread was about, in words; never NULL. */
+KYMO_EXPORT const char *kymo_counter_error(void);
+
+/* ---- sets ------------------------------------------------------------------------------------ */
+
+typedef enum kymo_reduce {
+	KYMO_REDUCE_NONE = 0, /* every instance that is selected */
+	KYMO_REDUCE_SUM = 1,
+	KYMO_REDUCE_AVERAGE = 2,
+	KYMO_REDUCE_MINIMUM = 3,
+	KYMO_REDUCE_MAXIMUM = 4
+} kymo_reduce_t;
+
+typedef struct kymo_counter_choice {
+	size_t size; /* sizeof(kymo_counter_choice_t) */
+	kymo_counter_t counter;
+	kymo_reduce_t reduce;
+	uint32_t keep; /* bit n: dimension n stays; the others are reduced to one value */
+	/*
+	 * The position selected in each dimension, KYMO_COUNTER_ALL for all of them; NULL: all
+	 * instances. A dimension with one position selected is gone.
+	 */
+	const uint32_t *select;
+} kymo_counter_choice_t;
+
+typedef struct kymo_counter_set {
+	uint64_t handle;
+} kymo_counter_set_t;
+
+/*
+ * Makes a set. `name` says whose it is in messages; both are copied. ERROR_UNSUPPORTED: a counter
+ * is unavailable (kymo_counter_error() says why).
+ */
+KYMO_EXPORT kymo_status_t kymo_counter_set_create(const char *name,
+						  const kymo_counter_choice_t *choices,
+						  uint32_t count, kymo_counter_set_t *out);
+
+/*
+ * The same from text, separated by commas: NAME, PROVIDER:NAME, NAME[DIM=2] selects a position, and
+ * sum(...), avg(...), min(...), max(...) reduce all dimensions that are left. Counters of the host.
+ */
+KYMO_EXPORT kymo_status_t kymo_counter_set_parse(const char *name, const char *list,
+						 kymo_counter_set_t *out);
+
+/* Services that use it go on. */
+KYMO_EXPORT kymo_status_t kymo_counter_set_destroy(kymo_counter_set_t set);
+
+/*
+ * What value `index` of a set is: the name of its choice ("sum(wave)"), its unit, and the instance.
+ * ERROR_NOT_FOUND: there are no more values.
+ */
+KYMO_EXPORT kymo_status_t kymo_counter_set_value(kymo_counter_set_t set, uint32_t index,
+						 const char **name, const char **unit,
+						 uint64_t *instance);
+
+/* ---- services -------------------------------------------------------------------------------- */
+
+/* Op numbers of the domain "counter". */
+typedef enum kymo_counter_op {
+	KYMO_COUNTER_OP_CALL = 0,    /* of one call: exit minus enter, on its thread */
+	KYMO_COUNTER_OP_THREAD = 1,  /* of a thread, since its last such record: add them up */
+	KYMO_COUNTER_OP_SAMPLE = 2,  /* of an agent, since its last such record */
+	KYMO_COUNTER_OP_DISPATCH = 3 /* of one kernel */
+} kymo_counter_op_t;
+
+/* Values of one moment. Valid during the callback only. */
+typedef struct kymo_counter_values {
+	size_t size;
+	kymo_counter_op_t op;
+	uint32_t thread;         /* index of the thread in the process; 0: none */
+	uint32_t agent;          /* of DISPATCH and SAMPLE */
+	uint64_t correlation;    /* the call, or the call that submitted the kernel; or 0 */
+	int64_t scope;
+	uint64_t start, end;     /* ns: the time that was counted */
+	const double *values;    /* in the order of kymo_counter_set_value() */
+	uint32_t count;
+} kymo_counter_values_t;
+
+typedef void (*kymo_counter_values_fn)(kymo_context_t context, const kymo_counter_values_t *values,
+				       void *data);
+
+/*
+ * Counts the selected calls (NULL: all of them) while the context is started, and their threads:
+ * from the first selected call of a thread to its end. Needs counters of mode THREAD. Each selected
+ * call is read twice: kymo_counter_info_t.read_ns says what that costs. `callback` may be NULL.
+ * ERROR_BUSY: another set holds the agent and both do not fit; kymo_counter_error() names it.
+ */
+KYMO_EXPORT kymo_status_t kymo_counter_service(kymo_context_t context,
+					       const kymo_selection_t *selection,
+					       kymo_counter_set_t set,
+					       kymo_counter_values_fn callback, void *data);
+
+/*
+ * Counts windows of time, on a thread of Kymo's: every `interval_ns` (at least 1 ms), or only when
+ * kymo_counter_sample() asks (0). Needs counters of mode AGENT. Errors as above.
+ */
+KYMO_EXPORT kymo_status_t kymo_counter_window_service(kymo_context_t context,
+						      kymo_counter_set_t set, uint64_t interval_ns,
+						      kymo_counter_values_fn callback, void *data);
+
+/* Ends a window of every window service of the context now. ERROR_STATE: none is at work. */
+KYMO_EXPORT kymo_status_t kymo_counter_sample(kymo_context_t context);
+
+/* Counts every kernel of the agents in the set. Needs counters of mode DISPATCH. Errors as above. */
+KYMO_EXPORT kymo_status_t kymo_counter_dispatch_service(kymo_context_t context,
+							kymo_counter_set_t set,
+							kymo_counter_values_fn callback,
+							void *data);
+
+/* ---- providers ------------------------------------------------------------------------------- */
+
+/* A kernel as its provider counted it. */
+typedef struct kymo_counter_dispatch {
+	size_t size;          /* sizeof(kymo_counter_dispatch_t) */
+	uint64_t correlation; /* id of the call that submitted it; 0: unknown */
+	uint64_t start, end;  /* ns on the scale of kymo_time(); 0: unknown */
+	const double *values; /* as in `read` below */
+} kymo_counter_dispatch_t;
+
+/* What a provider is asked to count together. Valid during the call only. */
+typedef struct kymo_counter_request {
+	size_t size; /* sizeof(kymo_counter_request_t) */
+	uint32_t mode;
+	uint32_t agent;
+	const uint64_t *counters; /* handles of kymo_counter_info_t */
+	uint32_t count;
+	/* Of mode DISPATCH: to be called once for every kernel, on any thread, until `close`. */
+	void (*deliver)(void *to, const kymo_counter_dispatch_t *dispatch);
+	void *to;
+	/* A refusal writes its reason here, terminated. */
+	char *reason;
+	size_t reason_size;
+} kymo_counter_request_t;
+
+typedef kymo_status_t (*kymo_counter_list_fn)(const kymo_counter_info_t *info, void *to);
+
+/*
+ * A provider. Functions of one session are not called from two threads at once. They may not call
+ * functions of this header, must not print, not exit, and leave errno and signals alone. Statuses
+ * other than KYMO_OK are refusals.
+ */
+typedef struct kymo_counter_provider {
+	size_t size;      /* sizeof(kymo_counter_provider_t) */
+	const char *name; /* "perf"; unique */
+	const char *description;
+	/*
+	 * Describes all counters, also those that cannot be used here; switches nothing on. Called
+	 * once, when counters are first asked for.
+	 */
+	kymo_status_t (*list)(kymo_counter_list_fn add, void *to, void *data);
+	/*
+	 * Whether all these counters (of one agent, of all services that want some) can be counted
+	 * at once; asked before a service is added. NULL: always.
+	 */
+	kymo_status_t (*admit)(const kymo_counter_request_t *together, void *data);
+	/* Begins to count; of mode THREAD: the calling thread. */
+	kymo_status_t (*open)(const kymo_counter_request_t *request, void **session, void *data);
+	/*
+	 * Values since any fixed moment, counter by counter, of each all instances in order. Of mode
+	 * THREAD by the thread that opened it. Not used in mode DISPATCH.
+	 */
+	kymo_status_t (*read)(void *session, double *values, void *data);
+	/* Ends counting and frees the session. Any thread, also in a forked child. */
+	void (*close)(void *session, void *data);
+	void *data;
+} kymo_counter_provider_t;
+
+/* `provider` is borrowed for ever. ERROR_EXISTS: the name is taken. ERROR_LIMIT: 16 at most. */
+KYMO_EXPORT kymo_status_t
+kymo_counter_provider_register(const kymo_counter_provider_t *provider);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

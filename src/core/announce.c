@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that Kymo makes: one way to make them, and notice to the tools that asked for it. They
+ * take no signals (those are the program's), are named "kymo-...", and are never traced.
+ */
+#include "core/internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NOTICES 16u
+
+struct notice {
+	kymo_thread_fn before, after;
+	void *data;
+};
+
+static struct notice notices[NOTICES];
+static _Atomic uint32_t notice_count;
+
+kymo_status_t kymo_thread_notify(kymo_thread_fn before, kymo_thread_fn after, void *data)
+{
+	kymo_status_t status = KYMO_ERROR_LIMIT;
+	uint32_t n;
+
+	if (!before && !after)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (!core_init())
+		return KYMO_ERROR_UNSUPPORTED;
+	pthread_mutex_lock(&core_live->configure);
+	n = atomic_load(&notice_count);
+	if (n < NOTICES) {
+		notices[n] = (struct notice){before, after, data};
+		atomic_store(&notice_count, n + 1);
+		status = KYMO_OK;
+	}
+	pthread_mutex_unlock(&core_live->configure);
+	return status;
+}
+
+/* The same `count` before and after, so that a tool that comes meanwhile hears no half. */
+static void announce(const kymo_thread_info_t *thread, uint32_t count, bool before)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct notice *n = &notices[i];
+		kymo_thread_fn fn = before ? n->before : n->after;
+
+		if (fn)
+			fn(thread, n->data);
+	}
+}
+
+/* On the maker's stack until the thread has said its number. */
+struct birth {
+	const char *name;
+	void (*fn)(void *);
+	void *arg;
+	_Atomic uint32_t tid;
+};
+
+static void *thread_main(void *arg)
+{
+	struct birth *birth = arg;
+	void (*fn)(void *) = birth->fn;
+	void *data = birth->arg;
+	char name[16];
+
+	snprintf(name, sizeof(name), "kymo-%s", birth->name);
+	prctl(PR_SET_NAME, name, 0, 0, 0);
+	atomic_store(&birth->tid, (uint32_t)syscall(SYS_gettid));
+	core_futex_wake(&birth->tid, 1); /* at worst wakes what lies there by then */
+	cap_guard_enter();
+	fn(data);
+	cap_guard_leave();
+	return NULL;
+}
+
+static int make(struct birth *birth, pthread_t *out)
+{
+	sigset_t all, old;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(out, NULL, thread_main, birth);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	while (!error && atomic_load(&birth->tid) == 0)
+		core_futex_wait(&birth->tid, 0, 1000000000u);
+	return error;
+}
+
+bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable)
+{
+	struct birth birth = {name, fn, arg, 0};
+	kymo_thread_info_t info = {.size = sizeof(info), .name = name};
+	uint32_t count = atomic_load(&notice_count);
+	int saved = errno, error;
+	pthread_t thread;
+
+	cap_guard_enter();
+	announce(&info, count, true);
+	error = make(&birth, &thread);
+	info.tid = atomic_load(&birth.tid);
+	announce(&info, count, false);
+	cap_guard_leave();
+	if (!error && joinable)
+		*joinable = thread;
+	else if (!error)
+		pthread_detach(thread);
+	errno = saved;
+	return error == 0;
+}
+
+kymo_status_t kymo_thread_start(const char *name, void (*fn)(void *data), void *data)
+{
+	if (!name || !fn)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (!core_init())
+		return KYMO_ERROR_UNSUPPORTED;
+	return core_thread_start(name, fn, data, NULL) ? KYMO_OK : KYMO_ERROR_SYSTEM;
+}

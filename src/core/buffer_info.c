@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What may be asked of a buffer, and what it answers about itself. */
+#include "core/deliver.h"
+
+kymo_status_t core_buffer_check(const kymo_buffer_desc_t *d)
+{
+	bool inside = d->deliver || d->deliver_batch;
+
+	if ((!inside && !d->share) || (d->deliver && d->deliver_batch))
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (d->arguments > KYMO_ARGUMENTS_FULL || d->policy > KYMO_POLICY_OVERWRITE)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (d->tally && (inside || d->arguments != KYMO_ARGUMENTS_NONE))
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if ((d->pool.handle || d->parallel) && !inside)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (d->watermark > (d->bytes ? d->bytes : CORE_BUFFER_BYTES))
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	return KYMO_OK;
+}
+
+kymo_status_t core_buffer_check_pool(const kymo_buffer_desc_t *d)
+{
+	return d->pool.handle && !core_pool_find(d->pool) ? KYMO_ERROR_NOT_FOUND : KYMO_OK;
+}
+
+static void fill(const struct core_buffer *b, kymo_buffer_info_t *out)
+{
+	const struct shm_header *p = b->pool;
+
+	*out = (kymo_buffer_info_t){.size = sizeof(*out), .policy = b->desc.policy,
+				    .bytes = b->desc.bytes};
+	if (!p)
+		return;
+	out->bytes = (uint64_t)p->chunk_max * p->chunk_size;
+	out->memory = (uint64_t)atomic_load(&p->chunk_count) * p->chunk_size;
+	out->lost = atomic_load(&p->lost_records);
+	out->overwritten = atomic_load(&p->overwritten_records);
+	out->delivered = b->delivery ? atomic_load(&b->delivery->delivered) : 0;
+	out->order_bytes = b->desc.parallel ? UINT64_MAX : p->chunk_size;
+}
+
+kymo_status_t kymo_buffer_info(kymo_buffer_t buffer, kymo_buffer_info_t *out)
+{
+	struct core_buffer *b;
+
+	if (!out)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (out->size < sizeof(*out))
+		return KYMO_ERROR_INCOMPATIBLE;
+	if (!core_init())
+		return KYMO_ERROR_UNSUPPORTED;
+	pthread_mutex_lock(&core_live->configure);
+	b = core_buffer_of(buffer);
+	if (b)
+		fill(b, out);
+	pthread_mutex_unlock(&core_live->configure);
+	return b ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
+}
+
+kymo_status_t kymo_buffer_flush(kymo_buffer_t buffer)
+{
+	struct core_buffer *b;
+	bool ready;
+
+	if (!core_init())
+		return KYMO_ERROR_UNSUPPORTED;
+	pthread_mutex_lock(&core_live->configure);
+	b = core_buffer_of(buffer);
+	ready = b && b->ready;
+	pthread_mutex_unlock(&core_live->configure);
+	if (ready)
+		core_buffer_flush(b);
+	return b ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
+}

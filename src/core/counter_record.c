@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The activity domain "counter", and writing its records. */
+#include "core/counter.h"
+
+static struct cap_op counter_ops[COUNTER_OPS];
+
+#define REF(name, what) {name, what, NULL, KYMO_KIND_REF, 0, 8, 0}
+
+static const kymo_field_t fields[COUNTER_FIELDS] = {
+	[COUNTER_CORRELATION] = REF("correlation", "call"),
+	[COUNTER_COUNTER] = REF("counter", "counter"),
+	[COUNTER_INSTANCE] = {"instance", "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0},
+	[COUNTER_VALUE] = {"value", "double", NULL, KYMO_KIND_FLOAT, 0, 8, 0},
+	[COUNTER_OP] = {"op", "op", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},
+	[COUNTER_THREAD] = REF("thread", "thread"),
+	[COUNTER_AGENT] = REF("agent", "agent"),
+	[COUNTER_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},
+};
+
+#define OP(name) {name, fields, COUNTER_FIELDS, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0}
+
+static const kymo_op_desc_t descs[COUNTER_OPS] = {
+	[KYMO_COUNTER_OP_CALL] = OP("call"),
+	[KYMO_COUNTER_OP_THREAD] = OP("thread"),
+	[KYMO_COUNTER_OP_SAMPLE] = OP("sample"),
+	[KYMO_COUNTER_OP_DISPATCH] = OP("dispatch"),
+};
+
+static const kymo_domain_desc_t desc = {sizeof(desc), "counter", "Counters", 1, COUNTER_OPS, descs};
+
+static const struct cap_domain_info info = {
+	.desc = &desc, .ops = counter_ops, .wanted = counters_follow, .flush = counters_flush,
+	.fork_child = counters_fork_child,
+};
+
+/* Not before a service wants it: a program that counts nothing needs no buffer for it. */
+kymo_status_t counter_domain_ready(void)
+{
+	static _Atomic bool ready;
+	struct cap_domain *d;
+	kymo_status_t status;
+
+	if (atomic_load(&ready))
+		return KYMO_OK;
+	status = cap_domain_register(&info, &d);
+	if (status != KYMO_OK && status != KYMO_ERROR_EXISTS)
+		return status;
+	atomic_store(&ready, true);
+	return KYMO_OK;
+}
+
+/* What a context counts goes into its own buffer alone, whoever else wants records of counters. */
+static struct cap_op op_of(const struct core_counter_service *s, kymo_counter_op_t op)
+{
+	const struct core_context *c = core_context_of(s->context);
+	int32_t buffer = c ? atomic_load(&c->buffer_index) : -1;
+	struct cap_op own = {.wire = counter_ops[op].wire, .number = counter_ops[op].number,
+			     .domain = counter_ops[op].domain};
+
+	if (buffer >= 0)
+		atomic_store(&own.buffers, atomic_load(&counter_ops[op].buffers) & 1ull << buffer);
+	return own;
+}
+
+static void write_value(struct cap_op *op, const struct counter_event *e, uint32_t definition,
+			uint64_t instance, double value)
+{
+	uint64_t now = tick_now();
+	struct cap_frame f;
+	struct wire_enc enc;
+
+	if (!cap_activity_begin(&f, &enc, op, NULL, now, now, COUNTER_FIELDS))
+		return;
+	wire_unsigned(&enc, COUNTER_CORRELATION, e->correlation);
+	wire_unsigned(&enc, COUNTER_COUNTER, definition);
+	wire_unsigned(&enc, COUNTER_INSTANCE, instance);
+	wire_double(&enc, COUNTER_VALUE, value);
+	wire_unsigned(&enc, COUNTER_OP, e->call_op);
+	wire_unsigned(&enc, COUNTER_THREAD, e->thread);
+	wire_unsigned(&enc, COUNTER_AGENT, e->agent);
+	wire_unsigned(&enc, COUNTER_DURATION, e->end - e->start);
+	cap_activity_commit(&f, &enc);
+}
+
+static void write_values(const struct core_counter_service *s, const struct counter_event *e,
+			 const double *out)
+{
+	struct cap_op op = op_of(s, e->op);
+
+	if (!atomic_load(&op.buffers))
+		return;
+	for (uint32_t i = 0; i < s->set->choice_count; i++) {
+		const struct choice *c = &s->set->choices[i];
+
+		if (e->part && e->part != c->part + 1)
+			continue;
+		for (uint32_t k = 0; k < c->outputs; k++)
+			write_value(&op, e, c->definition, k, out[c->out + k]);
+	}
+}
+
+void counter_deliver(const struct core_counter_service *s, const struct counter_event *e,
+		     const double *out)
+{
+	kymo_counter_values_t v = {
+		.size = sizeof(v), .op = e->op, .thread = e->thread, .agent = e->agent,
+		.correlation = e->correlation, .scope = e->scope, .start = e->start,
+		.end = e->end, .values = out, .count = s->set->outputs,
+	};
+
+	write_values(s, e, out);
+	if (!s->callback)
+		return;
+	cap_guard_enter();
+	s->callback(s->context, &v, s->data);
+	cap_guard_leave();
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reading side of private buffers, as its parts see it: deliver.c makes passes over a buffer,
+ * expand.c turns chunks into records and calls the tool, delivery_pool.c has the threads.
+ *
+ * A pass belongs to the one worker that has claimed the buffer (`busy`). There is one delivery for
+ * each buffer slot, for ever, so that a worker may look at one that is just going away.
+ */
+#ifndef CORE_DELIVER_H
+#define CORE_DELIVER_H
+
+#include "core/internal.h"
+
+#define POOL_THREADS 16u
+
+struct delivery_pool {
+	bool used;
+	bool shared; /* made by kymo_pool_create() */
+	bool failed; /* not one thread could be made */
+	uint32_t generation;
+	uint32_t wanted, running; /* threads */
+	pthread_t threads[POOL_THREADS];
+	_Atomic uint32_t work; /* raised when there may be something to do; futex word */
+	_Atomic uint32_t sleepers;
+	_Atomic bool stop;
+};
+
+/* What of a chunk that is still being filled was delivered, and how to go on. */
+struct progress {
+	struct wire_reader reader;
+};
+
+struct item { /* a chunk of a pass */
+	uint64_t order; /* of being handed over */
+	uint32_t chunk;
+	uint32_t thread;
+};
+
+struct core_delivery {
+	struct delivery_pool *_Atomic pool; /* NULL: not attached */
+	struct shm_header *_Atomic shm;
+	struct core_buffer *buffer;
+	kymo_buffer_t handle;
+	struct delivery_pool *own; /* its pool if it has a thread of its own */
+	struct progress *progress; /* by chunk */
+	struct item *items;
+	uint32_t generation; /* of the process */
+
+	_Atomic uint32_t busy;      /* a worker makes a pass */
+	_Atomic uint32_t seen_full; /* shm->full before the last pass */
+	_Atomic bool stop;
+	_Atomic uint32_t done;      /* the last pass was made; futex word */
+
+	struct tick_sync start; /* ticks to ns: from here with the rate so far */
+	double ns_per_tick;     /* by the whole time so far, at each pass */
+
+	/* A pass that several workers share: groups of items, one thread's records in each. */
+	_Atomic uint64_t open; /* groups << 32 | next to be taken */
+	_Atomic uint32_t left; /* groups not yet delivered; futex word */
+	uint32_t *groups;      /* first item of each, and one past the last */
+
+	_Atomic uint64_t delivered;   /* records */
+	_Atomic uint64_t overwritten; /* records, not yet told in a batch */
+	uint64_t overwritten_seen;
+};
+
+extern struct core_delivery core_deliveries[CAP_BUFFERS];
+
+/* ---- deliver.c ---- */
+/* Does what there is to do for a buffer; false: nothing. */
+bool core_delivery_serve(struct core_delivery *d);
+/* This is a child that was forked in the callback: the thread must end. */
+bool core_delivery_left_behind(const struct core_delivery *d);
+
+/* ---- expand.c ---- */
+/*
+ * Delivers the records of chunk `c` that lie in [done, bytes). `p` is where to go on if done is not
+ * 0, and says afterwards how to. Returns the bytes delivered so far, 0: left behind.
+ */
+uint32_t core_expand(struct core_delivery *d, const struct wire_chunk *c, struct progress *p,
+		     uint32_t done, uint32_t bytes);
+
+/* ---- delivery_pool.c ---- */
+/* The pool of a handle, or NULL. Caller holds `configure`. */
+struct delivery_pool *core_pool_find(kymo_pool_t handle);
+/* Caller holds `configure`; NULL: too many. */
+struct delivery_pool *core_pool_new(uint32_t threads);
+/* Ends and joins the threads. No lock held. */
+void core_pool_end(struct delivery_pool *p);
+/* The pool that the calling thread works for, or NULL. */
+struct delivery_pool *core_pool_current(void);
+/* Something may be there to do. `many`: for more than one worker. */
+void core_pool_notify(struct delivery_pool *p, bool many);
+
+#endif

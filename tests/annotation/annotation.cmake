@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# Foreign annotation interfaces, from programs built by the tests to the trace. Sanitizers cannot be
+# preloaded into such programs.
+# kymo_annotation_tests(folder what...): tests/<folder>/test_<folder>.py KYMO <what>
+function(kymo_annotation_tests folder)
+  foreach(what ${ARGN})
+    add_test(NAME cli.${folder}.${what} COMMAND ${Python3_EXECUTABLE} -B
+      ${PROJECT_SOURCE_DIR}/tests/${folder}/test_${folder}.py $<TARGET_FILE:kymo> ${what})
+    set_tests_properties(cli.${folder}.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77
+      TIMEOUT 300)
+  endforeach()
+endfunction()
+
+if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
+  kymo_annotation_tests(nvtx standin real hostile threads user)
+  kymo_annotation_tests(itt standin real hostile threads)
+endif()

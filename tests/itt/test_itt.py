@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ITT, from the program to the trace: test_itt.py KYMO WHAT."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
+import base  # noqa: E402
+from base import check, skip  # noqa: E402
+
+
+class Test(base.Test):
+    def program(self):
+        return self.compile("program", "-std=gnu11", "-Wall", "-DSTAND_IN", "-pthread",
+                            os.path.join(HERE, "program.c"), "-ldl")
+
+    def real(self):
+        """With the sources of ITT in ITTAPI, or where it is installed."""
+        source = os.environ.get("ITTAPI", "")
+        static = os.path.join(source, "src", "ittnotify", "ittnotify_static.c")
+        program = os.path.join(HERE, "program.c")
+        if source and os.path.exists(static):
+            return self.compile("program", "-I" + os.path.join(source, "include"),
+                                "-I" + os.path.dirname(static), program, static, "-pthread", "-ldl")
+        if not os.path.exists("/usr/include/ittnotify.h"):
+            skip("ITT is not here (set ITTAPI to the folder of its sources)")
+        return self.compile("program", program, "-littnotify", "-pthread", "-ldl")
+
+    def everything(self, program):
+        self.record(program)
+        check("ranges", self.tree(), {
+            "outer": 1, "outer/inner": 1, "first": 1, "second": 1, "region": 1, "library": 1,
+            "my lock": 2, "event": 1, "seen": 1})
+        m = self.markers()
+        check("inner", m["inner"], [("range", "library", "", {
+            "rows": 77, "part[0]": 0.5, "part[1]": 0.25, "text": "value"})])
+        check("here", m["here"], [("mark", "library", "process marker", None)])
+        check("overlapped", [m[n][0][:3] for n in ("first", "second", "region", "library")],
+              [("process_range", "library", c) for c in ("task", "task", "region", "frame")])
+        check("relation", list(m["is child of"][0][3]), ["to", "from"])
+        check("counters", [x[3] for n in ("queue length", "heat") for x in m[n]],
+              [{"value": 5}, {"value": 4}, {"value": 36.5}])
+        check("lock", [x[2] for x in m["my lock"]],
+              ["acquire", "release", "acquire", "not acquired"])
+        check("paused", "hidden" in m, False)
+        check("thread", self.thread_names(), {"itt main"})
+        check("memory", self.query("SELECT type, size FROM memory_allocations ORDER BY start"),
+              [{"type": "ALLOC", "size": 4096}, {"type": "FREE", "size": 4096}])
+        check("notes", self.notes("marker"), {})
+
+    def test_standin(self):
+        self.everything(self.program())
+
+    def test_real(self):
+        self.everything(self.real())
+
+    def test_hostile(self):
+        self.record(self.program(), "hostile")
+        check("notes", self.notes("marker"), {
+            "a range was popped that was not pushed": 1,
+            "a range was stopped that was not open": 3,
+            "a text longer than 512 bytes was cut": 1,
+            "a value longer than 256 bytes, or beyond 800 in all, was cut": 1,
+            "an annotation was given no text, or invalid values": 1})
+
+    def test_threads(self):
+        self.record(self.program(), "5000")
+        n = self.query("SELECT count(*) AS n, count(DISTINCT tid) AS t FROM markers")[0]
+        check("tasks and threads", (n["n"], n["t"] > 4000), (5000, True))
+        check("lost", self.lost(), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(base.main(Test, HERE))

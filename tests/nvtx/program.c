@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program annotated with NVTX: every kind of annotation, and what must not be done. Compiled with
+ * NVTX's own headers, or with -DSTAND_IN with a stand-in for them.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifdef STAND_IN
+#include "stand_in.h"
+#else
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCounters.h>
+#include <nvtx3/nvToolsExtPayload.h>
+#include <nvtx3/nvToolsExtSync.h>
+#endif
+
+static nvtxEventAttributes_t attributes(const char *text)
+{
+	nvtxEventAttributes_t a = {0};
+
+	a.version = NVTX_VERSION;
+	a.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+	a.messageType = NVTX_MESSAGE_TYPE_ASCII;
+	a.message.ascii = text;
+	return a;
+}
+
+static void core(nvtxDomainHandle_t d)
+{
+	nvtxEventAttributes_t a = attributes("full");
+	nvtxRangeId_t id;
+
+	nvtxRangePushA("outer");
+	nvtxMarkA("inside");
+	nvtxRangePushW(L"wide \x3b1");
+	nvtxRangePop();
+	nvtxDomainNameCategoryA(d, 7, "io");
+	a.category = 7;
+	a.colorType = NVTX_COLOR_ARGB;
+	a.color = 0xff112233;
+	a.payloadType = NVTX_PAYLOAD_TYPE_INT64;
+	a.payload.llValue = -3;
+	nvtxDomainRangePushEx(d, &a);
+	a.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+	a.message.registered = nvtxDomainRegisterStringA(d, "registered");
+	assert(a.message.registered == nvtxDomainRegisterStringA(d, "registered"));
+	a.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
+	a.payload.dValue = 0.5;
+	a.category = 8;
+	nvtxDomainMarkEx(d, &a);
+	nvtxRangePop(); /* of the default domain: "outer" */
+	nvtxDomainRangePop(d);
+	id = nvtxRangeStartA("across");
+	nvtxRangeEnd(id);
+}
+
+/* ---- payloads with a layout ---- */
+
+struct inner {
+	float x, y;
+};
+struct record {
+	uint8_t small;
+	int32_t number;
+	double value;
+	char text[8];
+	const char *pointer;
+	struct inner point;
+	int32_t mode;
+	uint16_t list[3];
+};
+
+static const nvtxPayloadSchemaEntry_t inner_entries[] = {
+	{.type = NVTX_PAYLOAD_ENTRY_TYPE_FLOAT, .name = "x"},
+	{.type = NVTX_PAYLOAD_ENTRY_TYPE_FLOAT, .name = "y"},
+};
+static const nvtxPayloadEnum_t modes[] = {{"idle", 0, 0}, {"busy", 2, 0}};
+
+static uint64_t schema(nvtxDomainHandle_t d)
+{
+	nvtxPayloadSchemaAttr_t s = {0};
+	nvtxPayloadEnumAttr_t e = {0};
+	nvtxPayloadSchemaEntry_t entries[] = {
+		{.type = NVTX_PAYLOAD_ENTRY_TYPE_UINT8, .name = "small"},
+		{.type = NVTX_PAYLOAD_ENTRY_TYPE_INT32, .name = "number"},
+		{.type = NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE, .name = "value"},
+		{.type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, .name = "text", .arrayOrUnionDetail = 8},
+		{.type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, .name = "pointer"},
+		{.name = "point"},
+		{.name = "mode"},
+		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, .name = "list",
+		 .type = NVTX_PAYLOAD_ENTRY_TYPE_UINT16, .arrayOrUnionDetail = 3},
+	};
+
+	s.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+		      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+		      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+		      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+	s.name = "inner";
+	s.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+	s.entries = inner_entries;
+	s.numEntries = 2;
+	s.payloadStaticSize = sizeof(struct inner);
+	entries[5].type = nvtxPayloadSchemaRegister(d, &s);
+	e.fieldMask = NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE |
+		      NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES;
+	e.entries = modes;
+	e.numEntries = 2;
+	e.sizeOfEnum = 4;
+	entries[6].type = nvtxPayloadEnumRegister(d, &e);
+	s.name = "record";
+	s.entries = entries;
+	s.numEntries = sizeof(entries) / sizeof(entries[0]);
+	s.payloadStaticSize = sizeof(struct record);
+	return nvtxPayloadSchemaRegister(d, &s);
+}
+
+static void payloads(nvtxDomainHandle_t d)
+{
+	struct record r = {200, -5, 2.5, "eight ch", "behind", {1, 2}, 2, {7, 8, 9}};
+	nvtxEventAttributes_t a = attributes("structured");
+	uint64_t id = schema(d);
+	nvtxPayloadData_t data = {id, sizeof(r), &r};
+
+	a.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+	a.reserved0 = 1;
+	a.payload.ullValue = (uint64_t)(uintptr_t)&data;
+	nvtxDomainMarkEx(d, &a);
+	nvtxRangePushPayload(d, &data, 1);
+	nvtxRangePopPayload(d, &data, 1);
+	/* Cut short, a pointer to nowhere, no such layout: nothing may break. */
+	data.size = 6;
+	nvtxDomainMarkEx(d, &a);
+	r.pointer = (const char *)8;
+	data.size = sizeof(r);
+	a.message.ascii = "bad pointer";
+	nvtxDomainMarkEx(d, &a);
+	data.schemaId = 12345;
+	data.payload = NULL;
+	nvtxDomainMarkEx(d, &a);
+	a.payload.ullValue = 0;
+	a.reserved0 = 1 << 30;
+	nvtxDomainMarkEx(d, &a);
+}
+
+static void counters(nvtxDomainHandle_t d)
+{
+	nvtxCounterAttr_t c = {.structSize = sizeof(c), .name = "temperature",
+			       .schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64};
+	uint64_t id = nvtxCounterRegister(d, &c);
+
+	nvtxCounterSampleInt64(d, id, 42);
+	nvtxCounterSampleFloat64(d, id, 42.5);
+}
+
+static void waiting(nvtxDomainHandle_t d)
+{
+	nvtxSyncUserAttributes_t s = {.version = NVTX_VERSION, .size = sizeof(s),
+				      .messageType = NVTX_MESSAGE_TYPE_ASCII,
+				      .message.ascii = "my lock"};
+	nvtxSyncUser_t lock = nvtxDomainSyncUserCreate(d, &s);
+
+	nvtxDomainSyncUserAcquireStart(lock);
+	nvtxDomainSyncUserAcquireSuccess(lock);
+	nvtxDomainSyncUserReleasing(lock);
+	nvtxDomainSyncUserAcquireStart(lock);
+	nvtxDomainSyncUserAcquireFailed(lock);
+	nvtxDomainSyncUserDestroy(lock);
+}
+
+/* ---- what must not be done ---- */
+
+static void hostile(void)
+{
+	size_t size = 10 << 20;
+	char *big = malloc(size);
+	nvtxEventAttributes_t a = attributes("short struct");
+
+	memset(big, 'A', size - 1);
+	big[size - 1] = '\0';
+	nvtxRangePop();
+	nvtxRangePop();
+	nvtxMarkA(NULL);
+	nvtxMarkA(big);
+	nvtxMarkEx(NULL);
+	a.size = 8;
+	nvtxMarkEx(&a);
+	a.size = 65535;
+	a.version = 99;
+	a.message.ascii = "long struct";
+	nvtxMarkEx(&a);
+	a.size = 0;
+	nvtxRangePushEx(&a);
+	nvtxRangePop();
+	nvtxRangeEnd(77777);
+	nvtxDomainRangePop(NULL);
+	nvtxDomainCreateA(NULL);
+	nvtxDomainRegisterStringA(NULL, NULL);
+	nvtxNameCategoryA(3, NULL);
+	nvtxNameOsThreadA(0, NULL);
+	free(big);
+}
+
+static void *worker(void *arg)
+{
+	nvtxRangePushA("on worker");
+	nvtxRangePop();
+	return NULL;
+}
+
+static void many_threads(unsigned n)
+{
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	for (unsigned i = 0; i < n;) {
+		pthread_t t[50];
+
+		for (unsigned k = 0; k < 50; k++)
+			assert(pthread_create(&t[k], &small, worker, NULL) == 0);
+		for (unsigned k = 0; k < 50; k++, i++)
+			pthread_join(t[k], NULL);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	nvtxDomainHandle_t d = nvtxDomainCreateA("library");
+
+	nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), "nvtx main");
+	if (argc > 1 && strcmp(argv[1], "hostile") == 0) {
+		hostile();
+	} else if (argc > 1) {
+		many_threads((unsigned)atoi(argv[1]));
+	} else {
+		core(d);
+		payloads(d);
+		counters(d);
+		waiting(d);
+	}
+	nvtxDomainDestroy(d);
+	puts("done");
+	return 0;
+}

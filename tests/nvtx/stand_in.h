@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stand-in for NVTX's headers, for machines that lack them: the part of the interface that the
+ * tests' program uses, and a loader that does with NVTX_INJECTION64_PATH what NVTX documents.
+ */
+#ifndef NVTX_STAND_IN_H
+#define NVTX_STAND_IN_H
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <wchar.h>
+
+#define NVTX_VERSION 3
+
+typedef struct domain *nvtxDomainHandle_t;
+typedef struct string *nvtxStringHandle_t;
+typedef struct lock *nvtxSyncUser_t;
+typedef uint64_t nvtxRangeId_t;
+typedef union {
+	const char *ascii;
+	const wchar_t *unicode;
+	nvtxStringHandle_t registered;
+} nvtxMessageValue_t;
+enum { NVTX_MESSAGE_TYPE_ASCII = 1, NVTX_MESSAGE_TYPE_REGISTERED = 3, NVTX_COLOR_ARGB = 1 };
+enum { NVTX_PAYLOAD_TYPE_INT64 = 2, NVTX_PAYLOAD_TYPE_DOUBLE = 3 };
+#define NVTX_PAYLOAD_TYPE_EXT ((int32_t)0xDFBD0009)
+
+typedef struct {
+	uint16_t version, size;
+	uint32_t category;
+	int32_t colorType;
+	uint32_t color;
+	int32_t payloadType, reserved0;
+	union {
+		uint64_t ullValue;
+		int64_t llValue;
+		double dValue;
+	} payload;
+	int32_t messageType;
+	nvtxMessageValue_t message;
+} nvtxEventAttributes_t;
+#define NVTX_EVENT_ATTRIB_STRUCT_SIZE ((uint16_t)sizeof(nvtxEventAttributes_t))
+
+typedef struct {
+	uint16_t version, size;
+	int32_t messageType;
+	nvtxMessageValue_t message;
+} nvtxSyncUserAttributes_t;
+
+typedef struct {
+	uint64_t schemaId;
+	size_t size;
+	const void *payload;
+} nvtxPayloadData_t;
+typedef struct {
+	uint64_t flags, type;
+	const char *name, *description;
+	uint64_t arrayOrUnionDetail, offset;
+	const void *semantics, *reserved;
+} nvtxPayloadSchemaEntry_t;
+typedef struct {
+	uint64_t fieldMask;
+	const char *name;
+	uint64_t type, flags;
+	const nvtxPayloadSchemaEntry_t *entries;
+	size_t numEntries, payloadStaticSize, packAlign;
+	uint64_t schemaId;
+	void *extension;
+} nvtxPayloadSchemaAttr_t;
+typedef struct {
+	const char *name;
+	uint64_t value;
+	int8_t isFlag;
+} nvtxPayloadEnum_t;
+typedef struct {
+	uint64_t fieldMask;
+	const char *name;
+	const nvtxPayloadEnum_t *entries;
+	size_t numEntries, sizeOfEnum;
+	uint64_t schemaId;
+	void *extension;
+} nvtxPayloadEnumAttr_t;
+typedef struct {
+	size_t structSize;
+	uint64_t schemaId;
+	const char *name, *description;
+	uint64_t scopeId;
+	const void *semantics;
+	uint64_t counterId;
+} nvtxCounterAttr_t;
+
+enum {
+	NVTX_PAYLOAD_ENTRY_TYPE_UINT8 = 12, NVTX_PAYLOAD_ENTRY_TYPE_UINT16 = 14,
+	NVTX_PAYLOAD_ENTRY_TYPE_INT32 = 15, NVTX_PAYLOAD_ENTRY_TYPE_INT64 = 17,
+	NVTX_PAYLOAD_ENTRY_TYPE_FLOAT = 19, NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE = 20,
+	NVTX_PAYLOAD_ENTRY_TYPE_CSTRING = 75, NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE = 16,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME = 2, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE = 4,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES = 16, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES = 32,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE = 64, NVTX_PAYLOAD_SCHEMA_TYPE_STATIC = 1,
+	NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES = 4, NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES = 8,
+	NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE = 16
+};
+
+/* ---- the loader: modules 1 and 5 of 16 functions, 6 of 7; payloads and counters ---- */
+
+typedef void (*stand_in_function)(void);
+static stand_in_function stand_in_core[16], stand_in_core2[16], stand_in_sync[7];
+static stand_in_function *stand_in_places[3][16];
+static intptr_t stand_in_payload[64], stand_in_counters[64];
+
+static int stand_in_table(int module, stand_in_function ***table, unsigned *size)
+{
+	stand_in_function *of = module == 1   ? stand_in_core
+				: module == 5 ? stand_in_core2
+				: module == 6 ? stand_in_sync
+					      : NULL;
+	int row = module == 1 ? 0 : module == 5 ? 1 : 2;
+
+	if (!of)
+		return 0;
+	*size = row == 2 ? 7 : 16;
+	for (unsigned i = 0; i < *size; i++)
+		stand_in_places[row][i] = &of[i];
+	*table = stand_in_places[row];
+	return 1;
+}
+
+static const void *stand_in_export(uint32_t id)
+{
+	static const struct {
+		size_t size;
+		int (*table)(int, stand_in_function ***, unsigned *);
+	} callbacks = {sizeof(callbacks), stand_in_table};
+
+	return id == 1 ? &callbacks : NULL;
+}
+
+static void stand_in_extension(int (*initialize)(void *), uint16_t module, intptr_t *slots)
+{
+	struct {
+		size_t id, count;
+		intptr_t *slots;
+	} segment = {0, 63, slots};
+	struct {
+		uint16_t version, size, module, compat;
+		size_t count;
+		void *segments, *function;
+		const void *info;
+	} x = {3, sizeof(x), module, 0x0104, 1, &segment, NULL, NULL};
+
+	initialize(&x);
+}
+
+__attribute__((constructor)) static void stand_in_load(void)
+{
+	const char *path = getenv("NVTX_INJECTION64_PATH");
+	void *library = path ? dlopen(path, RTLD_LAZY) : NULL;
+	int (*initialize)(const void *(*)(uint32_t)), (*extend)(void *);
+
+	if (!library)
+		return;
+	*(void **)&initialize = dlsym(library, "InitializeInjectionNvtx2");
+	*(void **)&extend = dlsym(library, "InitializeInjectionNvtxExtension");
+	if (!initialize || !initialize(stand_in_export))
+		return;
+	stand_in_extension(extend, 2, stand_in_payload);
+	stand_in_extension(extend, 4, stand_in_counters);
+}
+
+/* FUNCTION(result, name, table, place, otherwise, (parameters), (arguments)) */
+#define FUNCTION(type, name, table, place, otherwise, parameters, arguments)                       \
+	__attribute__((unused)) static type name parameters                                        \
+	{                                                                                          \
+		type(*f) parameters = (type(*) parameters)table[place];                            \
+                                                                                                   \
+		return f ? f arguments : otherwise;                                                \
+	}
+#define VOID(name, table, place, parameters, arguments)                                            \
+	__attribute__((unused)) static void name parameters                                        \
+	{                                                                                          \
+		void(*f) parameters = (void(*) parameters)table[place];                            \
+                                                                                                   \
+		if (f)                                                                             \
+			f arguments;                                                               \
+	}
+
+VOID(nvtxMarkEx, stand_in_core, 1, (const nvtxEventAttributes_t *a), (a))
+VOID(nvtxMarkA, stand_in_core, 2, (const char *s), (s))
+FUNCTION(nvtxRangeId_t, nvtxRangeStartA, stand_in_core, 5, 0, (const char *s), (s))
+VOID(nvtxRangeEnd, stand_in_core, 7, (nvtxRangeId_t id), (id))
+FUNCTION(int, nvtxRangePushEx, stand_in_core, 8, -2, (const nvtxEventAttributes_t *a), (a))
+FUNCTION(int, nvtxRangePushA, stand_in_core, 9, -2, (const char *s), (s))
+FUNCTION(int, nvtxRangePushW, stand_in_core, 10, -2, (const wchar_t *s), (s))
+FUNCTION(int, nvtxRangePop, stand_in_core, 11, -2, (void), ())
+VOID(nvtxNameCategoryA, stand_in_core, 12, (uint32_t c, const char *s), (c, s))
+VOID(nvtxNameOsThreadA, stand_in_core, 14, (uint32_t t, const char *s), (t, s))
+VOID(nvtxDomainMarkEx, stand_in_core2, 1, (nvtxDomainHandle_t d, const nvtxEventAttributes_t *a),
+     (d, a))
+FUNCTION(int, nvtxDomainRangePushEx, stand_in_core2, 4, -2,
+	 (nvtxDomainHandle_t d, const nvtxEventAttributes_t *a), (d, a))
+FUNCTION(int, nvtxDomainRangePop, stand_in_core2, 5, -2, (nvtxDomainHandle_t d), (d))
+VOID(nvtxDomainNameCategoryA, stand_in_core2, 8, (nvtxDomainHandle_t d, uint32_t c, const char *s),
+     (d, c, s))
+FUNCTION(nvtxStringHandle_t, nvtxDomainRegisterStringA, stand_in_core2, 10, NULL,
+	 (nvtxDomainHandle_t d, const char *s), (d, s))
+FUNCTION(nvtxDomainHandle_t, nvtxDomainCreateA, stand_in_core2, 12, NULL, (const char *s), (s))
+VOID(nvtxDomainDestroy, stand_in_core2, 14, (nvtxDomainHandle_t d), (d))
+FUNCTION(nvtxSyncUser_t, nvtxDomainSyncUserCreate, stand_in_sync, 1, NULL,
+	 (nvtxDomainHandle_t d, const nvtxSyncUserAttributes_t *a), (d, a))
+VOID(nvtxDomainSyncUserDestroy, stand_in_sync, 2, (nvtxSyncUser_t l), (l))
+VOID(nvtxDomainSyncUserAcquireStart, stand_in_sync, 3, (nvtxSyncUser_t l), (l))
+VOID(nvtxDomainSyncUserAcquireFailed, stand_in_sync, 4, (nvtxSyncUser_t l), (l))
+VOID(nvtxDomainSyncUserAcquireSuccess, stand_in_sync, 5, (nvtxSyncUser_t l), (l))
+VOID(nvtxDomainSyncUserReleasing, stand_in_sync, 6, (nvtxSyncUser_t l), (l))
+FUNCTION(uint64_t, nvtxPayloadSchemaRegister, stand_in_payload, 0, 0,
+	 (nvtxDomainHandle_t d, const nvtxPayloadSchemaAttr_t *a), (d, a))
+FUNCTION(uint64_t, nvtxPayloadEnumRegister, stand_in_payload, 1, 0,
+	 (nvtxDomainHandle_t d, const nvtxPayloadEnumAttr_t *a), (d, a))
+FUNCTION(int, nvtxRangePushPayload, stand_in_payload, 3, -2,
+	 (nvtxDomainHandle_t d, const nvtxPayloadData_t *p, size_t n), (d, p, n))
+FUNCTION(int, nvtxRangePopPayload, stand_in_payload, 4, -2,
+	 (nvtxDomainHandle_t d, const nvtxPayloadData_t *p, size_t n), (d, p, n))
+FUNCTION(uint64_t, nvtxCounterRegister, stand_in_counters, 0, 0,
+	 (nvtxDomainHandle_t d, const nvtxCounterAttr_t *a), (d, a))
+VOID(nvtxCounterSampleInt64, stand_in_counters, 1, (nvtxDomainHandle_t d, uint64_t c, int64_t v),
+     (d, c, v))
+VOID(nvtxCounterSampleFloat64, stand_in_counters, 2, (nvtxDomainHandle_t d, uint64_t c, double v),
+     (d, c, v))
+
+#endif

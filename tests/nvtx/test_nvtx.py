@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""NVTX, from the program to the trace: test_nvtx.py KYMO WHAT."""
+import glob
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
+import base  # noqa: E402
+from base import check, skip  # noqa: E402
+
+RECORD = {"small": 200, "number": -5, "value": 2.5, "text": "eight ch", "pointer": "behind",
+          "point.x": 1, "point.y": 2, "mode": "busy", "list[0]": 7, "list[1]": 8, "list[2]": 9}
+
+
+def headers():
+    """Where NVTX's own headers are: the variable NVTX_INCLUDE, CUDA, the system."""
+    for folder in [os.environ.get("NVTX_INCLUDE", "-"), "/usr/include", "/usr/local/include",
+                   *sorted(glob.glob("/usr/local/cuda*/include"))]:
+        if os.path.exists(os.path.join(folder, "nvtx3", "nvToolsExtCounters.h")):
+            return folder
+    return None
+
+
+class Test(base.Test):
+    def program(self):
+        return self.compile("program", "-std=gnu11", "-Wall", "-DSTAND_IN", "-pthread",
+                            os.path.join(HERE, "program.c"), "-ldl")
+
+    def real(self):
+        folder = headers()
+        if not folder:
+            skip("NVTX's headers are not here (set NVTX_INCLUDE to the folder with nvtx3 in it)")
+        return self.compile("program", "-std=gnu11", "-isystem", folder, "-pthread",
+                            os.path.join(HERE, "program.c"), "-ldl")
+
+    def everything(self, program):
+        self.record(program)
+        check("ranges", self.tree(), {
+            "outer": 1, "outer/wide α": 1, "outer/full": 1, "across": 1, "": 1, "my lock": 2})
+        m = self.markers()
+        check("mark", m["inside"], [("mark", "nvtx", "", None)])
+        check("full", m["full"], [("range", "library", "io", {"payload": -3})])
+        check("registered", m["registered"], [("mark", "library", "8", {"payload": 0.5})])
+        check("across", m["across"], [("process_range", "nvtx", "", None)])
+        check("structured", [x[3] for x in m["structured"]], [RECORD, {"small": 200}])
+        check("pushed and popped", m[""][0][3], RECORD)
+        bad = m["bad pointer"]
+        check("bad pointer", bad[0][3], dict(RECORD, pointer=8))
+        check("no layout", [x[3] for x in bad[1:]], [None, None])
+        check("counter", [x[2:] for x in m["temperature"]],
+              [("counter", {"value": 42}), ("counter", {"value": 42.5})])
+        check("lock", [x[2] for x in m["my lock"]],
+              ["acquire", "release", "acquire", "not acquired"])
+        colors = self.query("SELECT color FROM markers WHERE name = 'full'")
+        check("color", colors, [{"color": 0xff112233}])
+        check("thread", self.thread_names(), {"nvtx main"})
+        check("notes", self.notes("marker"), {})
+
+    def test_standin(self):
+        self.everything(self.program())
+
+    def test_real(self):
+        self.everything(self.real())
+
+    def test_hostile(self):
+        self.record(self.program(), "hostile")
+        check("notes", self.notes("marker"), {
+            "a range was popped that was not pushed": 3,
+            "a range was stopped that was not open": 1,
+            "a text longer than 512 bytes was cut": 1,
+            "an annotation was given no text, or invalid values": 5})
+        check("sizes", {(n or "")[:11] for n in self.markers()}, {"", "A" * 11, "long struct"})
+
+    def test_threads(self):
+        self.record(self.program(), "5000")
+        n = self.query("SELECT count(*) AS n, count(DISTINCT tid) AS t FROM markers")[0]
+        check("ranges and threads", (n["n"], n["t"] > 4000), (5000, True))
+        check("lost", self.lost(), 0)
+
+    def test_user(self):
+        """A variable that the user set is another tool's; nothing is recorded, nothing breaks."""
+        self.record(self.program(), env={"NVTX_INJECTION64_PATH": "/nonexistent/tool.so"})
+        runs = self.kymo, "run", "--dry-run", "--", "true"
+        told = base.must(*runs, env=dict(os.environ, NVTX_INJECTION64_PATH="/tool.so"))
+        check("not set", "NVTX_INJECTION64_PATH" in told, False)
+        check("set", "NVTX_INJECTION64_PATH" in base.must(*runs), True)
+        check("not wanted", "NVTX_INJECTION64_PATH" in base.must(
+            self.kymo, "run", "--dry-run", "-b", "opencl", "--", "true"), False)
+
+
+if __name__ == "__main__":
+    sys.exit(base.main(Test, HERE))

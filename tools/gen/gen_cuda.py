@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Generate the description of CUDA's two APIs from api/cuda.
+
+Run by the build: gen_cuda.py --api api/cuda --out FILE.c. CUPTI hands over each call's arguments in
+a structure; what is generated says where in it each recorded value lies, and which calls allocate,
+free, wait or record events.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+KINDS = {"unsigned": "UNSIGNED", "signed": "SIGNED", "float": "FLOAT", "pointer": "POINTER",
+         "handle": "HANDLE", "enum": "ENUM", "string": "STRING", "size": "SIZE"}
+FLAGS = ["chatty", "submits", "waits", "allocates", "minimal"]
+MEMORY = {"device": ("DEVICE", "BUFFER"), "managed": ("MANAGED", "BUFFER"),
+          "pinned": ("HOST_PINNED", "BUFFER"), "registered": ("HOST_PINNED", "REGISTERED"),
+          "pool": ("DEVICE", "POOL"), "physical": ("DEVICE", "PHYSICAL")}
+NAMES = {("unsigned", 4): "unsigned int", ("size", 4): "unsigned int", ("size", 8): "size_t",
+         ("pointer", 8): "void *", ("handle", 8): "CUstream"}  # types of members
+FIELDS_MAX = 40
+
+
+class ModelError(Exception):
+    pass
+
+
+class Model:
+    """One of the two domains."""
+
+    def __init__(self, folder, name, facts, sets):
+        self.name, self.facts, self.sets = name, facts, sets
+        self.about = facts["domains"][name]
+        self.functions = json.loads((folder / f"{name}.json").read_text("utf-8"))["functions"]
+        self.matched = set()
+        self.name_ops()
+
+    def name_ops(self):
+        """Names as users know them; of several versions the newest gets the plain one."""
+        strip, newest = self.about.get("strip"), {}
+        for f in self.functions:
+            f["op"] = re.sub(strip, "", f["name"]) if strip else f["name"]
+            f["base"] = re.sub(r"(_v\d+|_ptsz|_ptds)+$", "", f["name"])
+            newest[f["op"]] = f
+        for f in self.functions:
+            if newest[f["op"]] is not f:
+                f["op"] = f["name"]
+
+    def any_of(self, patterns, base):
+        hits = [p for p in patterns if re.fullmatch(p, base)]
+        self.matched |= set(hits)
+        return bool(hits)
+
+    def has_status(self, f):
+        return not re.fullmatch(self.about.get("no_status", "^$"), f["base"])
+
+    def flags(self, f):
+        on = [x for x in FLAGS if self.any_of(self.facts[x], f["base"])]
+        if "minimal" not in on and set(on) & {"submits", "waits", "allocates"}:
+            on.append("minimal")
+        if {"chatty", "minimal"} <= set(on):
+            on.remove("chatty")
+        return " | ".join("KYMO_OP_" + x.upper() for x in on) or "0"
+
+    def kind_of(self, ctype, size):
+        base = ctype.replace("const ", "").strip()
+        if ctype == "const char *":
+            return "string"
+        if "*" in ctype:
+            return "pointer"
+        if base in self.facts["types"]:
+            return self.facts["types"][base]
+        if base in self.sets:
+            return "enum"
+        if size == 8 and re.match(r"(CU|cuda)", base) and not re.search(r"(flags|Location)", base):
+            return "handle"
+        return "unsigned" if size in (1, 2, 4, 8) else None
+
+    def is_out(self, f, p):
+        if "const " in p["type"] or "*" not in p["type"]:
+            return False
+        target = re.sub(r"\s*\*$", "", p["type"])
+        if not ("handle" in p or "enum" in p or target in self.facts["out_types"]):
+            return False
+        if self.any_of(self.facts["not_out"], f["base"]):
+            return False
+        return self.any_of(self.facts["out"], f"{p['type']} {p['name']}")
+
+    def rows(self, f):
+        """(name, type, kind, size, set, flags, how, offset, inner) of each field."""
+        out = []
+        for p in f.get("params", []):
+            ctype, name, at = p["type"], p["name"], p["offset"]
+            base = ctype.replace("const ", "").strip()
+            members = self.facts["structs"].get(base)
+            config = self.facts["launch_config"]["members"].get(ctype)
+            if members:
+                out += [(f"{name}.{m}", NAMES[k, s], k, s, None, "IN", "PLAIN", at + o, 0)
+                        for m, o, s, k in members]
+            elif config:
+                out += [(m, NAMES[k, s], k, s, None, "IN", "INSIDE", at, o)
+                        for m, o, s, k in config]
+            elif self.is_out(f, p):
+                target = re.sub(r"\s*\*$", "", ctype)
+                size = 4 if target in ("int", "unsigned int", "float", "CUdevice",
+                                       "CUdeviceptr_v1") or target in self.sets else 8
+                kind = self.kind_of(target, size)
+                out.append((name, target, kind, size, target if kind == "enum" else None, "OUT",
+                            "AFTER", at, 0))
+            else:
+                kind = self.kind_of(ctype, p["size"])
+                if kind:
+                    out.append((name, ctype, kind, p["size"], base if kind == "enum" else None,
+                                "IN", "PLAIN", at, 0))
+        if len(out) > FIELDS_MAX:
+            raise ModelError(f"{f['name']}: {len(out)} fields")
+        return out
+
+    def role(self, f):
+        for rule in self.facts["roles"]:
+            if not re.fullmatch(rule["ops"], f["base"]):
+                continue
+            self.matched.add(rule["ops"])
+            params = {p["name"]: p for p in f.get("params", [])}
+            words = {"role": "CUDA_ROLE_" + rule["role"].upper()}
+            for part in ("queue", "object", "bytes", "rows"):
+                name = rule.get(part)
+                if name is None:
+                    continue
+                if name not in params:
+                    return None
+                words[part] = f"{params[name]['offset']} + 1"
+                if "*" in params[name]["type"] and params[name]["type"] != "void *":
+                    words["after_" + part] = "true"
+            if "kind" in rule:
+                kind, what = MEMORY[rule["kind"]]
+                words["kind"], words["what"] = f"MEMORY_{kind}", f"ALLOCATION_{what}"
+            words["narrow"] = "true" if re.fullmatch(r"cuMemAlloc|cuMemAllocPitch|cuMemFree",
+                                                     f["name"]) else "false"
+            return ", ".join(f".{k} = {v}" for k, v in words.items())
+        return None
+
+
+def emit_sets(models, sets):
+    used = {m.about["status"] for m in models}
+    used |= {r[4] for m in models for f in m.functions for r in m.rows(f) if r[4]}
+    lines = []
+    for name in sorted(used):
+        lines.append(f"static const kymo_enum_value_t values_{name}[] = {{")
+        lines += [f'\t{{"{label}", {value}}},' for label, value in sets[name].items()]
+        lines += ["};", f'static const kymo_enum_set_t set_{name} = {{"{name}", values_{name}, '
+                        f"{len(sets[name])}}};", ""]
+    return lines
+
+
+def emit_domain(m):
+    d, lines, ops, places, numbers, roles = m.name, [], [], [], [], []
+    for i, f in enumerate(m.functions):
+        rows = m.rows(f)
+        fields = place = "NULL"
+        if rows:
+            fields, place = f"fields_{f['name']}", f"places_{f['name']}"
+            lines.append(f"static const kymo_field_t {fields}[] = {{")
+            for name, ctype, kind, size, values, flags, *_ in rows:
+                c_set = f"&set_{values}" if values else "NULL"
+                lines.append(f'\t{{"{name}", "{ctype}", {c_set}, KYMO_KIND_{KINDS[kind]}, 0, {size}, '
+                             f"KYMO_FIELD_{flags}}},")
+            lines += ["};", f"static const struct cuda_place {place}[] = {{"]
+            for _, _, kind, size, _, _, how, at, inner in rows:
+                lines.append(f"\t{{{at}, {inner}, KYMO_KIND_{KINDS[kind]}, {size}, CUDA_{how}}},")
+            lines.append("};")
+        status = f"&set_{m.about['status']}" if m.has_status(f) else "NULL"
+        ops.append(f'\t{{"{f["op"]}", {fields}, {len(rows)}, {m.flags(f)}, {status}, 0}},')
+        places.append(f"\t{place},")
+        numbers.append(f"\t{f['cbid']},")
+        role = m.role(f)
+        if role:
+            roles.append(f"\t[{i}] = {{{role}}},")
+    lines += [f"static const kymo_op_desc_t ops_{d}[] = {{"] + ops + ["};", ""]
+    lines += [f"static const struct cuda_place *const places_{d}[] = {{"] + places + ["};", ""]
+    lines += [f"static const uint16_t cbids_{d}[] = {{"] + numbers + ["};", ""]
+    count = len(m.functions)
+    lines += [f"static const struct cuda_role roles_{d}[{count}] = {{"] + roles + ["};", ""]
+    lines += [f"static struct cap_op caps_{d}[{count}];",
+              f"static const kymo_domain_desc_t desc_{d} = {{sizeof(kymo_domain_desc_t), \"{d}\", "
+              f'"{m.about["title"]}", {m.about["version"]}, {count}, ops_{d}}};', ""]
+    return lines
+
+
+def emit(models, sets):
+    lines = ["/* SPDX-License-Identifier: Apache-2.0 */",
+             "/* Generated by tools/gen/gen_cuda.py from api/cuda; do not edit.",
+             " * The calls of CUDA's driver and runtime, and where their arguments lie.", " */",
+             '#include "capture/cuda/model.h"', ""] + emit_sets(models, sets)
+    for m in models:
+        lines += emit_domain(m)
+    lines.append("const struct cuda_model cuda_models[CUDA_APIS] = {")
+    for m in models:
+        d = m.name
+        most = max(f["cbid"] for f in m.functions)
+        lines.append(f"\t{{&desc_{d}, caps_{d}, places_{d}, cbids_{d}, roles_{d}, {most}}},")
+    return "\n".join(lines + ["};"]) + "\n"
+
+
+def check(models, facts):
+    """A rule that matches nothing is a mistake."""
+    hit = set().union(*(m.matched for m in models))
+    for part in FLAGS + ["out", "not_out"]:
+        for pattern in facts[part]:
+            if pattern not in hit:
+                raise ModelError(f"facts.json: {part}: {pattern} matches nothing")
+    for rule in facts["roles"]:
+        if rule["ops"] not in hit:
+            raise ModelError(f"facts.json: roles: {rule['ops']} matches nothing")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--api", required=True, type=pathlib.Path)
+    parser.add_argument("--out", required=True, type=pathlib.Path)
+    args = parser.parse_args()
+    try:
+        facts = json.loads((args.api / "facts.json").read_text("utf-8"))
+        sets = json.loads((args.api / "enums.json").read_text("utf-8"))["sets"]
+        models = [Model(args.api, d, facts, sets) for d in facts["domains"]]
+        text = emit(models, sets)
+        check(models, facts)
+    except (ModelError, KeyError, ValueError) as e:
+        sys.exit(f"{args.api}: {e}")
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    if not args.out.exists() or args.out.read_text(encoding="utf-8") != text:
+        args.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

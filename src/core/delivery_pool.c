@@ -5,7 +5,7 @@
  */
 #include "core/deliver.h"
 
-#include <stdlib.h>
+#include <unistd.h>
 
 #define POOLS (2 * CAP_BUFFERS)
 
@@ -88,6 +88,8 @@ static void worker(void *arg)
 		atomic_fetch_sub(&p->sleepers, 1);
 	}
 	current = NULL;
+	if (left_behind) /* the only thread of this process, with no program behind it */
+		_exit(0);
 }
 
 void core_pool_notify(struct delivery_pool *p, bool many)

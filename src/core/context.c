@@ -298,14 +298,14 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	struct core_buffer *b = c->buffer || (desc->tally && tally_exists()) ? NULL
 									      : buffer_free_slot();
 	uint32_t context = (uint32_t)(c - core_contexts);
+	const size_t rest = offsetof(struct core_buffer, ready);
 	uint8_t index;
 
 	if (!b)
 		return c->buffer ? KYMO_ERROR_EXISTS : KYMO_ERROR_LIMIT;
 	index = b->index;
-	memset(b, 0, sizeof(*b));
+	memset((uint8_t *)b + rest, 0, sizeof(*b) - rest);
 	b->index = index;
-	b->used = true;
 	b->generation = ++generations;
 	b->context = (uint8_t)context;
 	b->desc = *desc;
@@ -315,6 +315,7 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 		b->desc.block_ns = 10000000;
 	if (!b->desc.policy)
 		b->desc.policy = KYMO_POLICY_BLOCK;
+	b->used = true;
 	c->buffer = b;
 	cap_buffer_of[context] = index;
 	cap_args_of[context] = (uint8_t)desc->arguments;

@@ -101,7 +101,7 @@ bool core_stack_wanted(uint16_t wire);
 #define CORE_BUFFER_BYTES (64u << 20) /* unless the tool says otherwise */
 
 struct core_buffer {
-	bool used;
+	_Atomic bool used; /* looked at without a lock; set once the rest is filled in */
 	_Atomic bool ready; /* the pool exists in this process */
 	bool refused;      /* share() failed: nothing is recorded */
 	bool defines;      /* has all definitions so far; under `define` */

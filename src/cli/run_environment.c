@@ -243,6 +243,24 @@ static bool set_rocm(struct environment *e, const struct run_options *o)
 	       set_default(e, "ROCPROFILER_REGISTER_LIBRARY", library);
 }
 
+/*
+ * The driver loads one library only. One that the user has set is handed on to Kymo, which starts it
+ * before itself: it comes first in everything.
+ */
+static bool set_cuda(struct environment *e, const struct run_options *o)
+{
+	const char *present = getenv("CUDA_INJECTION64_PATH");
+	char library[PATH_MAX];
+
+	if (!knob_list_has(o->backends, "cuda") && !knob_list_has(o->backends, "cuda_runtime"))
+		return true;
+	snprintf(library, sizeof(library), "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
+	if (present && *present && !strstr(present, "/libkymo.so") &&
+	    !set(e, "KYMO_CUDA_INJECTION", present))
+		return false;
+	return set(e, "CUDA_INJECTION64_PATH", library);
+}
+
 static bool set_options(struct environment *e, const struct knob_table *t)
 {
 	char name[80], value[4096];
@@ -279,6 +297,7 @@ bool environment_make(struct environment *e, const struct knob_table *options, c
 		return true;
 	return set_libraries(e, options->values, error) &&
 	       set_annotations(e, options->values) && set_rocm(e, options->values) &&
+	       set_cuda(e, options->values) &&
 	       set(e, "KYMO_TRACE", trace) &&
 	       set(e, "KYMO_DRAIN", socket) && set(e, "KYMO_BIN", cli_self()) &&
 	       set_options(e, options);

@@ -50,12 +50,19 @@ kymo_status_t counter_domain_ready(void)
 }
 
 /* What a context counts goes into its own buffer alone, whoever else wants records of counters. */
+void counter_buffers_look(struct core_counter_service *s)
+{
+	uint64_t own = 1ull << ((s->context.handle & 0xff) - 1);
+
+	for (unsigned op = 0; op < COUNTER_OPS; op++)
+		atomic_store(&s->buffers[op], atomic_load(&counter_ops[op].buffers) & own);
+}
+
 static struct cap_op op_of(const struct core_counter_service *s, kymo_counter_op_t op)
 {
-	uint64_t context = 1ull << ((s->context.handle & 0xff) - 1);
 	struct cap_op own = {.wire = counter_ops[op].wire, .number = counter_ops[op].number};
 
-	atomic_store(&own.buffers, atomic_load(&counter_ops[op].buffers) & context);
+	atomic_store(&own.buffers, atomic_load(&s->buffers[op]));
 	return own;
 }
 

@@ -271,8 +271,8 @@ typedef struct kymo_record {
  * - kymo_drain() and kymo_context_destroy() of the buffer's own context, or of one whose buffer is
  *   served by the same pool, are ERROR_BUSY. Contexts may be started and stopped.
  * - They must return: an exception or longjmp() must not leave them, nor may the thread be ended.
- * - In a child forked inside one it must not be returned from with work left to do: the thread,
- *   and with it the child, then ends with status 0.
+ * - A child forked inside one consists of this thread alone. When the callback returns in it, the
+ *   child ends with status 0.
  */
 typedef void (*kymo_delivery_fn)(kymo_buffer_t buffer, const kymo_record_t *record, void *data);
 

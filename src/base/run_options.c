@@ -67,5 +67,6 @@ struct knob_table run_options_table = {
 };
 
 const char *const run_other_variables[] = {
-	"KYMO_TRACE", "KYMO_DRAIN", "KYMO_BIN",	"KYMO_CLOCK", "KYMO_TOOLS", "KYMO_JOB", NULL,
+	"KYMO_TRACE", "KYMO_DRAIN", "KYMO_BIN",	"KYMO_CLOCK", "KYMO_TOOLS", "KYMO_JOB",
+	"KYMO_CUPTI", "KYMO_CUDA_GRAPHS", "KYMO_CUDA_INJECTION", NULL,
 };

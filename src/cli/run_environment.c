@@ -95,7 +95,7 @@ static void add_list(struct text *t, const char *list, const char *separators)
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
 		if (n && !strstr(word, "/libkymo-inject.so") && !strstr(word, "/libkymo.so") &&
-		    !strstr(word, "/libkymo-opencl-preload.so"))
+		    !strstr(word, "/libkymo-opencl-preload.so") && !strstr(word, "/libkymo-mpi.so"))
 			text_addf(t, "%s%s", t->length ? ":" : "", word);
 		list += n + (list[n] != '\0');
 	}
@@ -141,6 +141,17 @@ static bool rocm_wanted(const struct run_options *o)
 	return false;
 }
 
+/* MPI is entered by its names, whichever MPI a program will turn out to have. */
+static void add_mpi_door(char *list, size_t size, const struct run_options *o)
+{
+	size_t n = strlen(list);
+	char door[PATH_MAX];
+
+	snprintf(door, sizeof(door), "%.*s/libkymo-mpi.so", PATH_MAX - 40, cli_libdir());
+	if (knob_list_has(o->backends, "mpi") && access(door, R_OK) == 0)
+		snprintf(list + n, size - n, ":%s", door);
+}
+
 /*
  * libkymo.so.1 comes with libkymo-inject.so anyway. Named before the user's libraries it is found
  * before a profiler among them when ROCm looks for one, and passes the tables on.
@@ -155,11 +166,12 @@ static void preloaded(char *out, size_t size, const struct run_options *o)
 			 libdir);
 	else
 		snprintf(out, size, "%.*s/libkymo-inject.so", room, libdir);
+	add_mpi_door(out, size, o);
 }
 
 static bool set_libraries(struct environment *e, const struct run_options *o, struct text *error)
 {
-	char inject[2 * PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "";
+	char inject[3 * PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "";
 	const char *libdir = cli_libdir();
 	bool opencl = knob_list_has(o->backends, "opencl");
 
@@ -231,6 +243,24 @@ static bool set_rocm(struct environment *e, const struct run_options *o)
 	       set_default(e, "ROCPROFILER_REGISTER_LIBRARY", library);
 }
 
+/*
+ * The driver loads one library only. One that the user has set is handed on to Kymo, which starts it
+ * before itself: it comes first in everything.
+ */
+static bool set_cuda(struct environment *e, const struct run_options *o)
+{
+	const char *present = getenv("CUDA_INJECTION64_PATH");
+	char library[PATH_MAX];
+
+	if (!knob_list_has(o->backends, "cuda") && !knob_list_has(o->backends, "cuda_runtime"))
+		return true;
+	snprintf(library, sizeof(library), "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
+	if (present && *present && !strstr(present, "/libkymo.so") &&
+	    !set(e, "KYMO_CUDA_INJECTION", present))
+		return false;
+	return set(e, "CUDA_INJECTION64_PATH", library);
+}
+
 static bool set_options(struct environment *e, const struct knob_table *t)
 {
 	char name[80], value[4096];
@@ -267,6 +297,7 @@ bool environment_make(struct environment *e, const struct knob_table *options, c
 		return true;
 	return set_libraries(e, options->values, error) &&
 	       set_annotations(e, options->values) && set_rocm(e, options->values) &&
+	       set_cuda(e, options->values) &&
 	       set(e, "KYMO_TRACE", trace) &&
 	       set(e, "KYMO_DRAIN", socket) && set(e, "KYMO_BIN", cli_self()) &&
 	       set_options(e, options);

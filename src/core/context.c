@@ -495,14 +495,14 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	static uint32_t generations;
 	struct core_buffer *b = c->buffer || (desc->tally && tally_exists()) ? NULL
 									      : buffer_free_slot();
+	const size_t rest = offsetof(struct core_buffer, ready);
 	uint8_t index;
 
 	if (!b)
 		return c->buffer ? KYMO_ERROR_EXISTS : KYMO_ERROR_LIMIT;
 	index = b->index;
-	memset(b, 0, sizeof(*b));
+	memset((uint8_t *)b + rest, 0, sizeof(*b) - rest);
 	b->index = index;
-	b->used = true;
 	b->generation = ++generations & 0xffffffu;
 	b->context = c;
 	b->born = atomic_fetch_add(&core_epoch, 1) + 1;
@@ -513,6 +513,7 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 		b->desc.block_ns = 10000000;
 	if (!b->desc.policy)
 		b->desc.policy = KYMO_POLICY_BLOCK;
+	b->used = true;
 	c->buffer = b;
 	cap_args_of[index] = (uint8_t)desc->arguments;
 	atomic_fetch_or(&core_buffers_open, 1ull << index);

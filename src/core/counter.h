@@ -86,6 +86,11 @@ struct dispatched {
 struct core_counter_service {
 	bool used;
 	_Atomic bool active; /* its context is started */
+	/*
+	 * Who gets its records, by op, as of when the context was last seen started: what there is
+	 * when it stops still goes to them.
+	 */
+	_Atomic uint64_t buffers[COUNTER_OPS];
 	uint32_t mode;       /* KYMO_COUNTER_THREAD, ... */
 	uint32_t number;     /* tells it from others that had the slot */
 	kymo_context_t context;
@@ -128,6 +133,8 @@ void sessions_close(struct sessions *s, const struct counter_set *set);
 /* counter_record.c */
 /* Registers the domain once. */
 kymo_status_t counter_domain_ready(void);
+/* Learns who gets the records of a service whose context is started. */
+void counter_buffers_look(struct core_counter_service *s);
 struct counter_event {
 	kymo_counter_op_t op;
 	uint32_t thread, agent;

@@ -50,15 +50,20 @@ kymo_status_t counter_domain_ready(void)
 }
 
 /* What a context counts goes into its own buffer alone, whoever else wants records of counters. */
+void counter_buffers_look(struct core_counter_service *s)
+{
+	uint64_t own = core_context_buffer_bit(s->context);
+
+	for (unsigned op = 0; op < COUNTER_OPS; op++)
+		atomic_store(&s->buffers[op], atomic_load(&counter_ops[op].buffers) & own);
+}
+
 static struct cap_op op_of(const struct core_counter_service *s, kymo_counter_op_t op)
 {
-	const struct core_context *c = core_context_of(s->context);
-	int32_t buffer = c ? atomic_load(&c->buffer_index) : -1;
 	struct cap_op own = {.wire = counter_ops[op].wire, .number = counter_ops[op].number,
 			     .domain = counter_ops[op].domain};
 
-	if (buffer >= 0)
-		atomic_store(&own.buffers, atomic_load(&counter_ops[op].buffers) & 1ull << buffer);
+	atomic_store(&own.buffers, atomic_load(&s->buffers[op]));
 	return own;
 }
 

@@ -267,6 +267,8 @@ static void follow(struct core_counter_service *s)
 	bool active = false, gone;
 
 	gone = kymo_context_is_active(s->context, &active) != KYMO_OK;
+	if (!gone && active)
+		counter_buffers_look(s);
 	switch_service(s, !gone && active);
 	if (!gone)
 		return;

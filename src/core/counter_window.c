@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include <kymo/sample.h>
+
 struct counter_window {
 	struct core_counter_service *service;
 	pthread_mutex_t lock; /* one reading at a time */
@@ -70,6 +72,7 @@ static void *run(void *arg)
 	struct core_counter_service *s = w->service;
 
 	prctl(PR_SET_NAME, "kymo-counter", 0, 0, 0);
+	kymo_sample_thread(false);
 	for (;;) {
 		core_futex_wait(&w->stop, 0, s->interval_ns);
 		if (atomic_load(&w->stop))

@@ -186,7 +186,7 @@ static void deliver_shared(struct core_delivery *d, uint32_t n)
 	if (groups > 1)
 		core_pool_notify(atomic_load(&d->pool), true);
 	help(d);
-	while (!core_delivery_left_behind(d) && (left = atomic_load(&d->left)) != 0)
+	while (!core_delivery_left_behind() && (left = atomic_load(&d->left)) != 0)
 		core_futex_wait(&d->left, left, 1000000000u);
 }
 
@@ -275,7 +275,7 @@ bool core_delivery_serve(struct core_delivery *d)
 	flush = atomic_load(&p->flush);
 	atomic_store(&d->seen_full, atomic_load(&p->full));
 	pass(d, p, stop || atomic_load(&p->flushed) != flush);
-	if (core_delivery_left_behind(d))
+	if (core_delivery_left_behind())
 		return false;
 	if (atomic_load(&p->flushed) != flush) {
 		atomic_store(&p->flushed, flush);
@@ -286,17 +286,6 @@ bool core_delivery_serve(struct core_delivery *d)
 	else
 		atomic_store(&d->busy, 0);
 	return true;
-}
-
-/*
- * The thread's state is wiped by fork and by raw clone; if the child has used Kymo since, the
- * process has another number.
- */
-bool core_delivery_left_behind(const struct core_delivery *d)
-{
-	const struct cap_thread *t = cap_thread_current;
-
-	return !t || t->magic != CAP_THREAD_MAGIC || d->generation != core_generation;
 }
 
 /* ---- beginning and end ---- */
@@ -332,7 +321,6 @@ bool core_deliver_start(struct core_buffer *b)
 	d->buffer = b;
 	d->handle.handle = (uint64_t)b->generation << 8 | (uint64_t)(b->index + 1u);
 	d->own = b->desc.pool.handle ? NULL : pool;
-	d->generation = core_generation;
 	d->overwritten_seen = 0;
 	tick_sync_take(&d->start);
 	atomic_store(&d->seen_full, 0);

@@ -44,7 +44,6 @@ struct core_delivery {
 	struct delivery_pool *own; /* its pool if it has a thread of its own */
 	struct progress *progress; /* by chunk */
 	struct item *items;
-	uint32_t generation; /* of the process */
 
 	_Atomic uint32_t busy;      /* a worker makes a pass */
 	_Atomic uint32_t seen_full; /* shm->full before the last pass */
@@ -69,9 +68,6 @@ extern struct core_delivery core_deliveries[CAP_BUFFERS];
 /* ---- deliver.c ---- */
 /* Does what there is to do for a buffer; false: nothing. */
 bool core_delivery_serve(struct core_delivery *d);
-/* This is a child that was forked in the callback: the thread must end. */
-bool core_delivery_left_behind(const struct core_delivery *d);
-
 /* ---- expand.c ---- */
 /*
  * Delivers the records of chunk `c` that lie in [done, bytes). `p` is where to go on if done is not
@@ -89,6 +85,8 @@ struct delivery_pool *core_pool_new(uint32_t threads);
 void core_pool_end(struct delivery_pool *p);
 /* The pool that the calling thread works for, or NULL. */
 struct delivery_pool *core_pool_current(void);
+/* The worker finds itself in a child that was forked in the callback: it must end. */
+bool core_delivery_left_behind(void);
 /* Something may be there to do. `many`: for more than one worker. */
 void core_pool_notify(struct delivery_pool *p, bool many);
 

@@ -5,18 +5,30 @@
  */
 #include "core/deliver.h"
 
-#include <stdlib.h>
+#include <unistd.h>
 
 #define POOLS (2 * CAP_BUFFERS)
 
 /* In one place for ever: a producer may look at one that is just going away. */
 static struct delivery_pool pools[POOLS];
 static _Thread_local struct delivery_pool *current;
+static _Thread_local uint32_t process; /* for which it was made */
 static _Atomic uint32_t start_requests;
 
 struct delivery_pool *core_pool_current(void)
 {
 	return current;
+}
+
+/*
+ * The thread's state is wiped by fork and by raw clone; if the child has used Kymo since, the
+ * process has another number.
+ */
+bool core_delivery_left_behind(void)
+{
+	const struct cap_thread *t = cap_thread_current;
+
+	return !t || t->magic != CAP_THREAD_MAGIC || process != core_generation;
 }
 
 static kymo_pool_t handle_of(const struct delivery_pool *p)
@@ -65,7 +77,7 @@ static bool serve_all(struct delivery_pool *p, bool *left_behind)
 		if (atomic_load(&d->pool) != p)
 			continue;
 		did |= core_delivery_serve(d);
-		*left_behind = core_delivery_left_behind(d);
+		*left_behind = core_delivery_left_behind();
 	}
 	return did;
 }
@@ -76,6 +88,7 @@ static void worker(void *arg)
 	bool left_behind = false;
 
 	current = p;
+	process = core_generation;
 	while (!left_behind) {
 		uint32_t seen = atomic_load(&p->work);
 
@@ -88,6 +101,8 @@ static void worker(void *arg)
 		atomic_fetch_sub(&p->sleepers, 1);
 	}
 	current = NULL;
+	if (left_behind) /* the only thread of this process, with no program behind it */
+		_exit(0);
 }
 
 void core_pool_notify(struct delivery_pool *p, bool many)

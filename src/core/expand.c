@@ -86,12 +86,12 @@ static bool deliver_batches(struct expander *x, struct wire_reader *r)
 		if (++x->count < BATCH)
 			continue;
 		hand_over_batch(x);
-		if (core_delivery_left_behind(x->d))
+		if (core_delivery_left_behind())
 			return false;
 	}
 	if (x->count || x->lost)
 		hand_over_batch(x);
-	return !core_delivery_left_behind(x->d);
+	return !core_delivery_left_behind();
 }
 
 static bool deliver_singly(struct expander *x, struct wire_reader *r)
@@ -104,7 +104,7 @@ static bool deliver_singly(struct expander *x, struct wire_reader *r)
 		expand(x, &x->wires[0], &x->records[0]);
 		desc->deliver(x->d->handle, &x->records[0], desc->data);
 		x->delivered++;
-		if (core_delivery_left_behind(x->d))
+		if (core_delivery_left_behind())
 			return false;
 	}
 	return true;

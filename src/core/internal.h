@@ -120,6 +120,14 @@ void core_contexts_each(void (*fn)(struct core_context *c, void *data), void *da
 /* The context of a handle, or NULL. Any thread, no lock. */
 struct core_context *core_context_of(kymo_context_t h);
 kymo_context_t core_context_handle(const struct core_context *c);
+/* Bit of its buffer in masks; 0: it has none. */
+static inline uint64_t core_context_buffer_bit(kymo_context_t h)
+{
+	const struct core_context *c = core_context_of(h);
+	int32_t buffer = c ? atomic_load(&c->buffer_index) : -1;
+
+	return buffer >= 0 ? 1ull << buffer : 0;
+}
 /* Services of started contexts (all contexts if `stopped`) want the op: SERVICE_* bits. Caller holds
  * `configure`. */
 bool core_wanted_by_any(const struct cap_domain *d, uint32_t op);
@@ -243,7 +251,7 @@ void core_objects_replay(void);
 #define CORE_BUFFER_BYTES (64u << 20) /* unless the tool says otherwise */
 
 struct core_buffer {
-	bool used;
+	_Atomic bool used; /* looked at without a lock; set once the rest is filled in */
 	_Atomic bool ready; /* the pool exists in this process */
 	bool refused;      /* share() failed: nothing is recorded */
 	bool defines;      /* has all definitions so far; under `define` */

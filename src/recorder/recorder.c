@@ -21,7 +21,7 @@ static pthread_mutex_t regex_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool domain_wanted(const char *name)
 {
 	static const char *const activities[] = {"dispatch", "copy", "allocation", "sync",
-						 "code_object", "marker", NULL};
+						 "code_object", "marker", "comm", NULL};
 	const char *p = options.backends;
 	size_t n = strlen(name);
 

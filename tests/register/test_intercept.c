@@ -288,7 +288,7 @@ static void callback(kymo_context_t context, const kymo_callback_record_t *r, vo
 		seen.outer = seen.enters ? seen.outer : r->correlation;
 		seen.parent = r->parent;
 		seen.enters++;
-	} else {
+	} else if (r->phase == KYMO_PHASE_EXIT) {
 		seen.exits++;
 		seen.a = (int)args->value[0];
 		seen.result = (int)args->value[2];

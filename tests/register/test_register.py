@@ -315,5 +315,60 @@ class Kymo(Probe):
         self.assertIn("entry 3 of the table (unknown) ran untraced", summary)
 
 
+class Intercept(Probe):
+    """Two tools that put wrappers of their own into the same entries, beside the recorder."""
+
+    TOOLS = [os.path.join(HERE, "tool", f"libtool-intercept-{n}.so") for n in "ab"]
+
+    def intercepted(self, program, *args, tools=TOOLS, **settings):
+        with tempfile.TemporaryDirectory() as folder:
+            report = os.path.join(folder, "report")
+            shown, output = self.record(program, *args, KYMO_TOOLS=":".join(tools),
+                                        TOOL_REPORT=report, **settings)
+            lines = []
+            if tools:
+                with open(report, encoding="utf-8") as file:
+                    lines = file.read().splitlines()
+        return shown, output, sorted(lines)
+
+    def test_registered_table(self):
+        shown, _, report = self.intercepted("probe_register", "plain",
+                                            os.path.join(HERE, "linked/libmock.so.1"), TOOL,
+                                            LIBKYMO)
+        self.assertEqual(report, ["a twice 5", "b twice 5"])
+        self.assertEqual(shown.count("mock:twice("), 5)
+
+    def test_rocm_table(self):
+        shown, _, report = self.intercepted("probe_rocm", "kymo", runtime("linked"), PROFILER)
+        mallocs = int(report[0].split()[2])
+        self.assertEqual(report, [f"{n} hipMalloc {mallocs}" for n in "ab"])
+        # Those made while recording was paused are seen by tools all the same.
+        self.assertEqual(shown.count("hip:hipMalloc("), mallocs - 2)
+
+    def test_opencl(self):
+        heat = os.path.join(BUILD, "bin", "heat")
+        if not os.path.exists(heat):
+            self.skipTest("built without OpenCL")
+        calls, reports = {}, {}
+        for tools in ([], self.TOOLS):
+            shown, output, report = self.intercepted(heat, tools=tools)
+            if "nothing was recorded" in output:
+                self.skipTest("no OpenCL device here")
+            self.assertIn(": correct", output)
+            calls[len(tools)] = {op: shown.count(f"opencl:{op}(") for op in
+                                 ("clEnqueueNDRangeKernel", "clReleaseContext")}
+            reports[len(tools)] = report
+        kernels = calls[2]["clEnqueueNDRangeKernel"]
+        self.assertGreater(kernels, 1000)
+        self.assertEqual(kernels, calls[0]["clEnqueueNDRangeKernel"])
+        releases = calls[2]["clReleaseContext"]
+        self.assertEqual(reports[2], [f"{n} {op}" for n in "ab" for op in
+                                      (f"clEnqueueNDRangeKernel {kernels}",
+                                       f"clReleaseContext {releases}")])
+        # Calls from a wrapper are calls, and pass through every wrapper: one of the program leads
+        # to one of the outer tool and one of the inner, which sees the outer one's, too.
+        self.assertEqual(releases, calls[0]["clReleaseContext"] + 4)
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=1)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture/opencl/queue.h"
+#include "core/topology/topology.h"
 
 #include "opencl_hooks.h"
 
@@ -17,6 +18,14 @@
 #ifndef CL_UUID_SIZE_KHR
 #define CL_UUID_SIZE_KHR 16
 #endif
+#ifndef CL_DEVICE_PCI_BUS_INFO_KHR
+#define CL_DEVICE_PCI_BUS_INFO_KHR 0x410F
+#endif
+
+/* As cl_khr_pci_bus_info has it; headers before 2021 lack it. */
+struct pci_info {
+	cl_uint domain, bus, device, function;
+};
 
 /* ---- asking ---- */
 
@@ -118,11 +127,28 @@ static const struct {
 	{"extensions", CL_DEVICE_EXTENSIONS},
 };
 
-static void put_properties(cl_device_id device, struct json *j, char *scratch)
+/* False: the platform does not tell, or what it tells is no address. */
+static bool pci_address(cl_device_id device, char *scratch, struct pci_info *out)
+{
+	return strstr(device_text(device, CL_DEVICE_EXTENSIONS, scratch, TEXT_MAX),
+		      "cl_khr_pci_bus_info") &&
+	       ocl_next.clGetDeviceInfo(device, CL_DEVICE_PCI_BUS_INFO_KHR, sizeof(*out), out,
+					NULL) == CL_SUCCESS &&
+	       out->bus < 256 && out->device < 32 && out->function < 8;
+}
+
+static void put_properties(cl_device_id device, const struct pci_info *pci, struct json *j,
+			   char *scratch)
 {
 	char number[32];
 
 	put(j, "{", 1);
+	if (pci) {
+		put_key(j, "pci");
+		put(j, number,
+		    (size_t)snprintf(number, sizeof(number), "\"%04x:%02x:%02x.%x\"", pci->domain,
+				     pci->bus, pci->device, pci->function));
+	}
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		put_key(j, numbers[i].key);
 		put(j, number,
@@ -160,8 +186,61 @@ static void platform_name(cl_device_id device, char *name, size_t size)
 	name[size - 1] = '\0';
 }
 
+static kymo_agent_type_t agent_type(uint64_t type)
+{
+	if (type & CL_DEVICE_TYPE_GPU)
+		return KYMO_AGENT_GPU;
+	if (type & CL_DEVICE_TYPE_CPU)
+		return KYMO_AGENT_CPU;
+	return type & CL_DEVICE_TYPE_CUSTOM ? KYMO_AGENT_OTHER : KYMO_AGENT_ACCELERATOR;
+}
+
+/* Place of the device among those of its platform; -1: not told. */
+static int64_t ordinal(cl_device_id device)
+{
+	cl_device_id all[DEVICES_MAX];
+	cl_platform_id platform = NULL;
+	cl_uint n = 0;
+
+	if (!ocl_next.clGetDeviceIDs ||
+	    ocl_next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform,
+				     NULL) != CL_SUCCESS ||
+	    ocl_next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICES_MAX, all, &n) !=
+		    CL_SUCCESS)
+		return -1;
+	for (cl_uint i = 0; i < n && i < DEVICES_MAX; i++)
+		if (all[i] == device)
+			return i;
+	return -1;
+}
+
+/* Adds what only OpenCL's queries tell, and tells the agents of the machine. */
+static void agent_report(const struct ocl_device *a, struct core_agent_report *r,
+			 const struct pci_info *pci)
+{
+	cl_device_id device = (cl_device_id)a->object.handle;
+
+	r->type = agent_type(device_number(device, CL_DEVICE_TYPE));
+	r->domain = "opencl";
+	r->handle = (uintptr_t)device;
+	r->record = a->object.id;
+	r->ordinal = ordinal(device);
+	r->memory_bytes = device_number(device, CL_DEVICE_GLOBAL_MEM_SIZE);
+	r->compute_units = (uint32_t)device_number(device, CL_DEVICE_MAX_COMPUTE_UNITS);
+	r->clock_max_hz = device_number(device, CL_DEVICE_MAX_CLOCK_FREQUENCY) * 1000000;
+	if (pci) {
+		r->pci_domain = pci->domain;
+		r->pci_bus = (uint8_t)pci->bus;
+		r->pci_device = (uint8_t)pci->device;
+		r->pci_function = (uint8_t)pci->function;
+	}
+	core_agent_report(r, NULL);
+}
+
 static void agent_define(const struct ocl_device *a, uint32_t parent, const char *name)
 {
+	struct core_agent_report r = CORE_AGENT_REPORT_INIT;
+	struct pci_info pci_info, *pci;
 	cl_device_id device = (cl_device_id)a->object.handle;
 	char vendor[256], driver[256], platform[256];
 	char *scratch = malloc(TEXT_MAX);
@@ -170,7 +249,8 @@ static void agent_define(const struct ocl_device *a, uint32_t parent, const char
 	struct wire_def d;
 
 	if (scratch && j.text) {
-		put_properties(device, &j, scratch);
+		pci = pci_address(device, scratch, &pci_info) ? &pci_info : NULL;
+		put_properties(device, pci, &j, scratch);
 		platform_name(device, platform, sizeof(platform));
 		wire_def_init(&d, DEF_AGENT);
 		wire_def_u64(&d, a->object.id);
@@ -183,9 +263,16 @@ static void agent_define(const struct ocl_device *a, uint32_t parent, const char
 		wire_def_u64(&d, parent);
 		wire_def_bytes(&d, j.text, j.length);
 		wire_def_u64(&d, ocl_clock_id(a->clock));
-		wire_def_bytes(&d, id, uuid(device, scratch, id));
+		r.uuid_bytes = uuid(device, scratch, id);
+		wire_def_bytes(&d, id, r.uuid_bytes);
 		wire_def_string(&d, platform);
 		cap_define(&d);
+		r.uuid = id;
+		r.name = name;
+		r.vendor = vendor;
+		r.platform = platform;
+		r.parent_record = parent;
+		agent_report(a, &r, pci);
 	}
 	free(scratch);
 	free(j.text);
@@ -299,8 +386,11 @@ static void device_release(cl_device_id device)
 {
 	struct ocl_device *a = (struct ocl_device *)ocl_find(OCL_DEVICE, device);
 
-	if (a && a->sub)
-		ocl_object_free(OCL_DEVICE, ocl_release(OCL_DEVICE, device));
+	struct ocl_object *last = a && a->sub ? ocl_release(OCL_DEVICE, device) : NULL;
+
+	if (last)
+		core_agent_retire("opencl", (uintptr_t)device);
+	ocl_object_free(OCL_DEVICE, last);
 }
 
 void ocl_pre_clRetainDevice(struct cap_frame *f, cl_device_id device)

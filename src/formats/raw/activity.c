@@ -46,7 +46,7 @@ enum raw_kind raw_kind_of_domain(const char *name)
 		enum raw_kind kind;
 	} kinds[] = {{"dispatch", RAW_KIND_DISPATCH},     {"copy", RAW_KIND_COPY},
 		     {"allocation", RAW_KIND_ALLOCATION}, {"sync", RAW_KIND_SYNC},
-		     {"code_object", RAW_KIND_OTHER},
+		     {"code_object", RAW_KIND_OTHER},     {"comm", RAW_KIND_OTHER},
 		     {"marker", RAW_KIND_MARKER}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -530,6 +530,44 @@ static void sub_devices_are_agents(void **state)
 	nothing_alive();
 }
 
+/* A tool asks what device a record means: the agent of the machine, with OpenCL's handle on it. */
+static void devices_join_agents(void **state)
+{
+	struct program p = program_begin(0);
+	const kymo_agent_t *whole, *part_agent;
+	cl_device_id part;
+	cl_uint n;
+	cl_int error;
+
+	enqueue(&p, false);
+	cl->clFinish(p.queue);
+	cl->clReleaseCommandQueue(p.queue);
+	cl->clCreateSubDevices(fake_device(), NULL, 1, &part, &n);
+	p.queue = cl->clCreateCommandQueue(p.context, part, 0, &error);
+	enqueue(&p, false);
+	cl->clFinish(p.queue);
+	drain_only();
+	assert_int_equal(kymo_agent_find_record((uint32_t)dispatch(0)->values[DISPATCH_AGENT],
+						&whole), KYMO_OK);
+	assert_int_equal(kymo_agent_find_record((uint32_t)dispatch(1)->values[DISPATCH_AGENT],
+						&part_agent), KYMO_OK);
+	assert_int_equal(whole->pci->domain, 0xfffe);
+	assert_int_equal(whole->pci->device, 0x1f);
+	assert_int_equal(whole->pci->function, 7);
+	assert_string_equal(whole->uuid, "0102030405060708090a0b0c0d0e0f10");
+	assert_int_equal(whole->compute_units, 4);
+	assert_string_equal(whole->handles[0]->domain, "opencl");
+	assert_ptr_equal(whole->handles[0]->handle, (uintptr_t)fake_device());
+	assert_null(whole->handles[1]);
+	assert_int_equal(part_agent->parent, whole->id);
+	assert_ptr_equal(part_agent->handles[0]->handle, (uintptr_t)part);
+	cl->clReleaseDevice(part);
+	assert_int_equal(kymo_agent_find(part_agent->id, &part_agent), KYMO_OK);
+	assert_null(part_agent->handles[0]);
+	program_end(&p);
+	nothing_alive();
+}
+
 static void memory_lives(void **state)
 {
 	struct program p = program_begin(0);
@@ -753,6 +791,7 @@ int main(void)
 		TEST(profiling_refused),
 		TEST(handles_are_reused),
 		TEST(sub_devices_are_agents),
+		TEST(devices_join_agents),
 		TEST(memory_lives),
 		TEST(copies),
 		TEST(builds),

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the CUDA backend share. Calls come from CUPTI's callbacks on the program's
+ * threads (call.c, effect.c); device work comes in buffers on a thread of CUPTI's (buffer.c,
+ * record.c) and is tied to calls by CUPTI's 32-bit correlation numbers (origin.c).
+ */
+#ifndef CAPTURE_CUDA_BACKEND_H
+#define CAPTURE_CUDA_BACKEND_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/cuda/cupti.h"
+#include "capture/cuda/model.h"
+
+/* CUPTI's functions; all zero until it was found. Constant once the backend has started. */
+extern struct cupti cupti;
+
+/* load.c: finds CUPTI and fills `cupti`. False: why not is said in `why`. */
+bool cuda_load(char *why, size_t size);
+
+/* door.c */
+/* The process in which CUPTI was started; in others (after a fork) it must not be called. */
+bool cuda_alive(void);
+/* Ticks of a time of the clock that CUPTI was given (clock.c). */
+uint64_t cuda_clock(void);
+void cuda_clock_define(void);
+void cuda_clock_sync(void);
+uint32_t cuda_clock_id(void);
+/* Nanoseconds of that clock at a tick, within a microsecond. */
+uint64_t cuda_clock_of_tick(uint64_t tick);
+void cuda_managed_memory_seen(void);
+
+/* ---- call.c ---- */
+
+/* CUPTI's number of a function to the op's; false: not in the model. */
+bool cuda_op_of(enum cuda_api api, uint32_t cbid, uint32_t *op);
+void cuda_calls_init(void);
+void cuda_call(enum cuda_api api, uint32_t cbid, const struct cupti_callback *data,
+	       const void *sp);
+
+/* ---- effect.c ---- */
+
+/* After a call that has a role: what it allocated, waited for, made. `call`: its id. */
+void cuda_effect(const struct cuda_role *role, const struct cap_frame *f, uint64_t call,
+		 const struct cupti_callback *data);
+void cuda_effects_fork_child(void);
+
+/* ---- origin.c ---- */
+
+struct cuda_origin {
+	uint64_t call;  /* id of the traced call */
+	uint64_t start; /* its tick */
+	int64_t scope;
+};
+
+bool cuda_origins_init(void);
+void cuda_origin_put(uint32_t correlation, const struct cuda_origin *o);
+/* False: not submitted by a traced call, or so long ago that it was forgotten (counted). */
+bool cuda_origin_get(uint32_t correlation, struct cuda_origin *o);
+uint64_t cuda_origins_missed(void);
+
+/* ---- objects.c ---- */
+
+/* Ids of definitions, made when first asked for. Thread-safe. */
+uint32_t cuda_agent(uint32_t device);
+uint32_t cuda_queue(uint32_t context, uint32_t stream, uint32_t device);
+/* The stream that a program names by a handle, in the device context of number `context`. */
+uint32_t cuda_queue_of(void *device_context, uint32_t context, void *handle);
+uint32_t cuda_kernel(const char *name);
+uint32_t cuda_device_context(uint32_t context, uint32_t device, void *handle);
+void cuda_queue_made(void *device_context, uint32_t context, void *handle, uint32_t flags,
+		     int32_t priority);
+void cuda_queue_ended(uint32_t context, void *handle);
+void cuda_agent_describe(const struct cupti_device *d);
+/* The device of a context seen before. */
+uint32_t cuda_device_of(uint32_t context);
+/* Devices of which CUPTI told nothing are defined by their numbers. */
+void cuda_objects_complete(void);
+void cuda_objects_fork_child(void);
+
+/* ---- buffer.c ---- */
+
+void cuda_buffer_request(uint8_t **buffer, size_t *size, size_t *records);
+void cuda_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			  size_t valid);
+uint64_t cuda_dropped(void);
+
+/* ---- record.c ---- */
+
+void cuda_record(const struct cupti_record *r);
+
+#endif

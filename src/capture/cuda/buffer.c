@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Buffers that CUPTI fills with activity records. They are asked for on the program's threads and
+ * come back on a thread of CUPTI's own, where they are turned into our records at once, so that
+ * memory is bounded by what is in CUPTI's hands.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "capture/cuda/backend.h"
+
+#define BUFFER_BYTES (1u << 20)
+#define BUFFERS_MAX  512u /* in CUPTI's hands at one time; more are refused, which CUPTI counts */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *spare[16];
+static unsigned spares, given;
+static _Atomic uint64_t dropped;
+static _Atomic uint64_t sync_due; /* tick of the next reading of the clock */
+
+static void *take(void)
+{
+	void *b = NULL;
+	bool room;
+
+	pthread_mutex_lock(&lock);
+	room = given < BUFFERS_MAX;
+	if (room) {
+		given++;
+		if (spares)
+			b = spare[--spares];
+	}
+	pthread_mutex_unlock(&lock);
+	if (!b && room)
+		b = aligned_alloc(4096, BUFFER_BYTES);
+	return b;
+}
+
+static void give_back(void *b)
+{
+	pthread_mutex_lock(&lock);
+	given--;
+	if (spares < sizeof(spare) / sizeof(spare[0])) {
+		spare[spares++] = b;
+		b = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	free(b);
+}
+
+void cuda_buffer_request(uint8_t **buffer, size_t *size, size_t *records)
+{
+	*buffer = take();
+	*size = *buffer ? BUFFER_BYTES : 0;
+	*records = 0; /* as many as fit */
+}
+
+/* Records that CUPTI had no room for, on top of ours that were lost. */
+static void count_dropped(void *context, uint32_t stream)
+{
+	struct cap_thread *t = cap_thread_current;
+	uint64_t buffers = atomic_load(&core_dispatch_ops[DISPATCH_OP_LAUNCH].buffers);
+	size_t n = 0;
+
+	if (cupti.ActivityGetNumDroppedRecords(context, stream, &n) != CUPTI_OK || n == 0)
+		return;
+	if (atomic_fetch_add(&dropped, n) == 0)
+		cap_note(2, "cuda", "CUPTI dropped records of device work: it got no more buffers");
+	if (t && t->magic == CAP_THREAD_MAGIC && buffers)
+		t->rings[__builtin_ctzll(buffers)].lost += n;
+}
+
+uint64_t cuda_dropped(void)
+{
+	return atomic_load(&dropped);
+}
+
+static void clock_keep(void)
+{
+	uint64_t now = tick_now(), due = atomic_load(&sync_due);
+
+	if (now >= due && atomic_compare_exchange_strong(&sync_due, &due,
+							 now + tick_rate()))
+		cuda_clock_sync();
+}
+
+void cuda_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			  size_t valid)
+{
+	void *record = NULL;
+
+	cap_guard_enter();
+	clock_keep();
+	while (valid && cupti.ActivityGetNextRecord(buffer, valid, &record) == CUPTI_OK)
+		cuda_record(record);
+	count_dropped(context, stream);
+	cap_guard_leave();
+	give_back(buffer);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls of the driver and the runtime, as CUPTI reports their entry and exit. Unlike a wrapper of
+ * ours the two are separate calls of a function: the frame goes from one to the other in the word
+ * that CUPTI keeps for each call.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <kymo/register.h>
+
+#include "capture/cuda/backend.h"
+
+#define STRING_CAP 256u
+
+/*
+ * The driver's callback may run higher on the stack than the runtime's, whose frame then looks as if
+ * it had been left by longjmp. Within this distance it is still there: both are in the same call.
+ */
+#define STACK_SLACK 65536
+
+static uint16_t *ops_of[CUDA_APIS]; /* by CUPTI's number, plus one; 0: none */
+
+void cuda_calls_init(void)
+{
+	for (int api = 0; api < CUDA_APIS; api++) {
+		const struct cuda_model *m = &cuda_models[api];
+
+		ops_of[api] = calloc(m->last_cbid + 1, sizeof(uint16_t));
+		for (uint32_t op = 0; ops_of[api] && op < m->desc->op_count; op++)
+			ops_of[api][m->cbids[op]] = (uint16_t)(op + 1);
+	}
+}
+
+bool cuda_op_of(enum cuda_api api, uint32_t cbid, uint32_t *op)
+{
+	if (!ops_of[api] || cbid > cuda_models[api].last_cbid || !ops_of[api][cbid])
+		return false;
+	*op = ops_of[api][cbid] - 1u;
+	return true;
+}
+
+static bool is_ours(const struct cap_op *op)
+{
+	for (int api = 0; api < CUDA_APIS; api++)
+		if (op >= cuda_models[api].caps &&
+		    op < cuda_models[api].caps + cuda_models[api].desc->op_count)
+			return true;
+	return false;
+}
+
+/* ---- arguments ---- */
+
+static bool load(const void *at, const struct cuda_place *p, uint64_t *value)
+{
+	const bool negative = p->kind == KYMO_KIND_SIGNED;
+	uint8_t u8;
+	uint16_t u16;
+	uint32_t u32;
+
+	switch (p->size) {
+	case 1:
+		memcpy(&u8, at, 1);
+		*value = negative ? (uint64_t)(int8_t)u8 : u8;
+		return true;
+	case 2:
+		memcpy(&u16, at, 2);
+		*value = negative ? (uint64_t)(int16_t)u16 : u16;
+		return true;
+	case 4:
+		memcpy(&u32, at, 4);
+		*value = negative ? (uint64_t)(int32_t)u32 : u32;
+		return true;
+	default:
+		memcpy(value, at, 8);
+		return true;
+	}
+}
+
+/* False: there is none. `after`: the call is over and succeeded. */
+static bool value_of(const char *params, const struct cuda_place *p, bool after, uint64_t *value)
+{
+	const char *at = params + p->offset;
+
+	*value = 0;
+	if (p->how == CUDA_AFTER && !after)
+		return false;
+	if (p->how != CUDA_PLAIN) {
+		memcpy(&at, at, sizeof(at));
+		if (!at)
+			return false;
+		at += p->inner;
+	}
+	return load(at, p, value);
+}
+
+static void encode(struct wire_enc *e, unsigned i, const struct cuda_place *p, uint64_t v,
+		   bool full)
+{
+	switch (p->kind) {
+	case KYMO_KIND_POINTER:
+	case KYMO_KIND_HANDLE:
+		wire_pointer(e, i, (const void *)(uintptr_t)v);
+		break;
+	case KYMO_KIND_STRING:
+		if (full)
+			wire_string(e, i, (const char *)(uintptr_t)v, STRING_CAP);
+		break;
+	case KYMO_KIND_SIGNED:
+		wire_signed(e, i, (int64_t)v, p->size);
+		break;
+	default:
+		wire_unsigned(e, i, v);
+	}
+}
+
+static void record(struct cap_frame *f, const kymo_op_desc_t *desc,
+		   const struct cuda_place *places, const void *params)
+{
+	const unsigned level = cap_args(f);
+	const bool ok = !f->has_status;
+	struct wire_enc e;
+	uint64_t value;
+
+	if (level == 0) {
+		cap_record_bare(f);
+		return;
+	}
+	if (!cap_record(f, &e, desc->field_count))
+		return;
+	for (unsigned i = 0; params && i < desc->field_count; i++)
+		if (value_of(params, &places[i], ok, &value))
+			encode(&e, i, &places[i], value, level > 1);
+	cap_commit(f, &e);
+}
+
+static __attribute__((noinline, cold)) void tools(struct cap_frame *f, const kymo_op_desc_t *desc,
+						  const struct cuda_place *places,
+						  const void *params, enum cap_phase phase)
+{
+	const bool ok = phase == CAP_EXIT && !f->has_status;
+	kymo_table_args_t args;
+
+	args.size = offsetof(kymo_table_args_t, value) + desc->field_count * sizeof(uint64_t);
+	for (unsigned i = 0; i < desc->field_count; i++) {
+		args.value[i] = 0;
+		if (params)
+			value_of(params, &places[i], ok, &args.value[i]);
+	}
+	cap_callbacks(f, &args, phase);
+}
+
+/* ---- entry and exit ---- */
+
+/* See STACK_SLACK. */
+static inline void keep_outer(const char *sp)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct cap_frame *outer;
+
+	if (!t || t->magic != CAP_THREAD_MAGIC || t->depth == 0)
+		return;
+	outer = &t->frames[t->depth - 1];
+	if ((const char *)outer->sp <= sp && sp - (const char *)outer->sp < STACK_SLACK &&
+	    is_ours(outer->op))
+		outer->sp = sp + 1;
+}
+
+static bool recorded(const struct cap_frame *f)
+{
+	return f->buffers || f->callbacks;
+}
+
+/* The call that users know of: the outermost of ours around this one that is recorded, or 0. */
+static const struct cap_frame *outermost(const struct cap_frame *f)
+{
+	const struct cap_thread *t = cap_thread_current;
+	const struct cap_frame *first = recorded(f) ? f : NULL;
+
+	for (; f > t->frames && is_ours(f[-1].op); f--)
+		if (recorded(&f[-1]))
+			first = &f[-1];
+	return first;
+}
+
+static void enter(const struct cuda_model *m, uint32_t op, const struct cupti_callback *data,
+		  const void *sp)
+{
+	const kymo_op_desc_t *desc = &m->desc->ops[op];
+	const struct cap_frame *first;
+	struct cap_frame *f;
+
+	keep_outer(sp);
+	f = cap_enter_at(&m->caps[op], NULL, sp);
+	*data->data = (uintptr_t)f;
+	if (!f)
+		return;
+	if (desc->flags & KYMO_OP_SUBMITS) {
+		struct cuda_origin o = {0, f->start, f->scope};
+
+		first = outermost(f);
+		if (first) {
+			o.call = first->id;
+			o.start = first->start;
+		}
+		cuda_origin_put(data->correlation, &o);
+	}
+	if (cap_unlikely(f->callbacks))
+		tools(f, desc, m->places[op], data->params, CAP_ENTER);
+}
+
+/* The frame that the entry left, if it is one that is open on this thread. */
+static struct cap_frame *frame_of(const struct cap_op *op, uint64_t word)
+{
+	struct cap_thread *t = cap_thread_current;
+	uintptr_t at = (uintptr_t)word;
+
+	if (!t || t->magic != CAP_THREAD_MAGIC || at < (uintptr_t)t->frames ||
+	    at >= (uintptr_t)&t->frames[t->depth] ||
+	    (at - (uintptr_t)t->frames) % sizeof(struct cap_frame))
+		return NULL;
+	return ((struct cap_frame *)at)->op == op ? (struct cap_frame *)at : NULL;
+}
+
+static void leave(const struct cuda_model *m, uint32_t op, const struct cupti_callback *data)
+{
+	const kymo_op_desc_t *desc = &m->desc->ops[op];
+	struct cap_frame *f = frame_of(&m->caps[op], *data->data);
+	const struct cap_frame *first;
+
+	if (!f)
+		return;
+	cap_leave(f);
+	if (desc->status_set && data->result) {
+		int32_t status;
+
+		memcpy(&status, data->result, sizeof(status));
+		cap_status(f, status, 0);
+	}
+	if (cap_unlikely(f->callbacks))
+		tools(f, desc, m->places[op], data->params, CAP_EXIT);
+	if (cap_likely(f->buffers))
+		record(f, desc, m->places[op], data->params);
+	if (cap_unlikely(m->roles[op].role)) {
+		first = outermost(f);
+		cuda_effect(&m->roles[op], f, first ? first->id : 0, data);
+	}
+	cap_done(f);
+}
+
+void cuda_call(enum cuda_api api, uint32_t cbid, const struct cupti_callback *data, const void *sp)
+{
+	uint32_t op;
+
+	if (!cuda_op_of(api, cbid, &op))
+		return;
+	if (data->site == CUPTI_ENTER)
+		enter(&cuda_models[api], op, data, sp);
+	else
+		leave(&cuda_models[api], op, data);
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door for CUDA: the driver loads the library that CUDA_INJECTION64_PATH names while the
+ * program initialises it, and calls InitializeInjection(). From there CUPTI is found, subscribed to
+ * and told what is wanted. Whatever fails is said in the trace; the program runs on.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/cuda/backend.h"
+
+#define FLUSH_MS 200u /* at most so much device work is lost when a program is killed */
+
+enum { NOT_STARTED, RUNNING, CLOSED };
+
+static _Atomic int state;
+static pid_t owner;
+static void *subscriber;
+static struct cap_domain *domains[CUDA_APIS];
+static bool *enabled[CUDA_APIS]; /* callbacks, by op */
+static uint64_t kinds;           /* activity kinds that are on */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool managed;
+
+int InitializeInjection(void) __attribute__((visibility("default")));
+
+bool cuda_alive(void)
+{
+	return atomic_load(&state) != NOT_STARTED && getpid() == owner;
+}
+
+static const char *error_text(cupti_result r)
+{
+	const char *text = NULL;
+
+	return cupti.GetResultString(r, &text) == CUPTI_OK && text ? text : "unknown error";
+}
+
+/* ---- what CUPTI tells ---- */
+
+static void resource(uint32_t cbid, const struct cupti_resource *r)
+{
+	uint32_t context, device;
+
+	if (cbid == CUPTI_CONTEXT_CREATED && cupti.GetContextId(r->context, &context) == CUPTI_OK &&
+	    cupti.GetDeviceId(r->context, &device) == CUPTI_OK)
+		cuda_device_context(context, device, r->context);
+}
+
+static void trouble(const struct cupti_state *s)
+{
+	cap_note(3, "cuda", "CUPTI reports: %s: %s", error_text(s->result),
+		 s->message ? s->message : "");
+}
+
+/* Work that was waited for after the last flush, in handlers that run at exit. */
+static void flush_late(int domain, uint32_t cbid, const struct cupti_callback *data)
+{
+	uint32_t op;
+
+	if (data->site == CUPTI_EXIT && domain == CUPTI_DRIVER && cuda_alive() &&
+	    cuda_op_of(CUDA_DRIVER, cbid, &op) &&
+	    (cuda_models[CUDA_DRIVER].desc->ops[op].flags & KYMO_OP_WAITS))
+		cupti.ActivityFlushAll(0);
+}
+
+static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
+{
+	int saved = errno;
+
+	if (domain == CUPTI_DRIVER || domain == CUPTI_RUNTIME) {
+		cuda_call(domain == CUPTI_DRIVER ? CUDA_DRIVER : CUDA_RUNTIME, cbid, data,
+			  __builtin_frame_address(0));
+		if (cap_unlikely(atomic_load_explicit(&state, memory_order_relaxed) == CLOSED))
+			flush_late(domain, cbid, data);
+	} else if (domain == CUPTI_RESOURCE) {
+		resource(cbid, data);
+	} else if (domain == CUPTI_STATE) {
+		trouble(data);
+	}
+	errno = saved;
+}
+
+/* ---- what is wanted ---- */
+
+/* The backend needs these calls whoever wants their records. */
+static bool role_needed(const struct cuda_role *r, uint16_t flags, bool driver, uint32_t activities)
+{
+	switch ((enum cuda_role_kind)r->role) {
+	case CUDA_ROLE_ALLOCATE:
+	case CUDA_ROLE_ALLOCATE_PITCH:
+	case CUDA_ROLE_FREE:
+		return activities & CAP_ACTIVITY_ALLOCATION;
+	case CUDA_ROLE_WAIT_QUEUE:
+	case CUDA_ROLE_WAIT_EVENT:
+	case CUDA_ROLE_WAIT_DEVICE:
+	case CUDA_ROLE_BARRIER:
+	case CUDA_ROLE_RECORD:
+		return activities & CAP_ACTIVITY_SYNC;
+	case CUDA_ROLE_LOAD:
+		return activities & CAP_ACTIVITY_CODE_OBJECT;
+	case CUDA_ROLE_QUEUE:
+	case CUDA_ROLE_QUEUE_END:
+		return activities != 0;
+	case CUDA_ROLE_NONE:
+		break;
+	}
+	return driver && (flags & KYMO_OP_SUBMITS) &&
+	       (activities & (CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY));
+}
+
+static void keep_update(enum cuda_api api, uint32_t activities)
+{
+	const struct cuda_model *m = &cuda_models[api];
+
+	for (uint32_t op = 0; op < m->desc->op_count; op++) {
+		bool need = role_needed(&m->roles[op], m->desc->ops[op].flags, api == CUDA_DRIVER,
+					activities);
+
+		if (need != (atomic_load(&m->caps[op].keep) != 0))
+			cap_keep(domains[api], op, need);
+	}
+}
+
+static void callbacks_update(enum cuda_api api)
+{
+	const struct cuda_model *m = &cuda_models[api];
+
+	for (uint32_t op = 0; op < m->desc->op_count; op++) {
+		const struct cap_op *o = &m->caps[op];
+		bool want = atomic_load(&o->callbacks) || atomic_load(&o->buffers) ||
+			    atomic_load(&o->keep);
+
+		if (want == enabled[api][op])
+			continue;
+		/* A CUPTI older than the model does not know the newest functions. */
+		cupti.EnableCallback(want, subscriber, api == CUDA_DRIVER ? CUPTI_DRIVER : CUPTI_RUNTIME,
+				     m->cbids[op]);
+		enabled[api][op] = want;
+	}
+}
+
+static bool by_graph(void)
+{
+	const char *set = secure_getenv("KYMO_CUDA_GRAPHS");
+
+	return set && strcmp(set, "graph") == 0;
+}
+
+static uint64_t kinds_wanted(uint32_t activities)
+{
+	uint64_t want = 0;
+
+	if (activities & CAP_ACTIVITY_DISPATCH)
+		want |= 1ull << CUPTI_CONCURRENT_KERNEL;
+	if ((activities & CAP_ACTIVITY_DISPATCH) && by_graph())
+		want |= 1ull << CUPTI_GRAPH_TRACE;
+	if (activities & CAP_ACTIVITY_COPY) {
+		want |= 1ull << CUPTI_MEMCPY | 1ull << CUPTI_MEMCPY2 | 1ull << CUPTI_MEMSET;
+		if (atomic_load(&managed))
+			want |= 1ull << CUPTI_UNIFIED_MEMORY_COUNTER;
+	}
+	if (want)
+		want |= 1ull << CUPTI_DEVICE | 1ull << CUPTI_CONTEXT | 1ull << CUPTI_OVERHEAD;
+	return want;
+}
+
+static void kinds_update(uint32_t activities)
+{
+	uint64_t want = kinds_wanted(activities);
+
+	for (int kind = 0; kind < 64; kind++) {
+		bool on = want >> kind & 1;
+		cupti_result r;
+
+		if (on == (kinds >> kind & 1))
+			continue;
+		r = on ? cupti.ActivityEnable(kind) : cupti.ActivityDisable(kind);
+		if (r != CUPTI_OK)
+			cap_note(2, "cuda", "CUPTI refuses activity records of kind %d: %s", kind,
+				 error_text(r));
+	}
+	kinds = want;
+}
+
+static void wanted(uint32_t activities)
+{
+	if (!cuda_alive())
+		return;
+	cap_guard_enter();
+	pthread_mutex_lock(&lock);
+	for (int api = 0; api < CUDA_APIS; api++) {
+		keep_update(api, activities);
+		callbacks_update(api);
+	}
+	kinds_update(activities);
+	pthread_mutex_unlock(&lock);
+	cap_guard_leave();
+}
+
+/* Counting what unified memory does is dear, so it begins when a program has such memory. */
+void cuda_managed_memory_seen(void)
+{
+	static const uint32_t counters[] = {CUPTI_COUNTER_HTOD, CUPTI_COUNTER_DTOH,
+					    CUPTI_COUNTER_CPU_FAULTS, CUPTI_COUNTER_GPU_FAULTS,
+					    CUPTI_COUNTER_DTOD};
+	const uint32_t count = sizeof(counters) / sizeof(counters[0]);
+	struct cupti_counter_config config[sizeof(counters) / sizeof(counters[0])];
+	cupti_result r;
+
+	if (!cap_wants(CAP_ACTIVITY_COPY) || atomic_exchange(&managed, true) || !cuda_alive())
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		config[i] = (struct cupti_counter_config){1 /* this process */, counters[i], 0, 1};
+	r = cupti.ActivityConfigureUnifiedMemoryCounter(config, count);
+	if (r != CUPTI_OK)
+		cap_note(2, "cuda", "migrations of unified memory are not recorded: %s",
+			 error_text(r));
+	else
+		wanted(atomic_load(&cap_activities));
+}
+
+/* ---- flush, end, fork ---- */
+
+static void flush(uint64_t deadline)
+{
+	if (atomic_load(&state) == RUNNING && cuda_alive()) {
+		cap_guard_enter();
+		cupti.ActivityFlushAll(0);
+		cap_guard_leave();
+	}
+	if (atomic_load(&state) != NOT_STARTED) {
+		cuda_objects_complete();
+		cuda_clock_sync();
+	}
+}
+
+static void note_losses(void)
+{
+	if (cuda_dropped())
+		cap_note(2, "cuda", "CUPTI dropped %llu records of device work",
+			 (unsigned long long)cuda_dropped());
+	if (cuda_origins_missed())
+		cap_note(1, "cuda", "%llu pieces of device work are recorded without their call",
+			 (unsigned long long)cuda_origins_missed());
+}
+
+/* CUPTI must not be called any more once destructors run: this is the last moment. */
+static void at_exit(void)
+{
+	int saved = errno;
+
+	if (atomic_load(&state) == RUNNING && cuda_alive()) {
+		cap_guard_enter();
+		cupti.ActivityFlushAll(1);
+		cap_guard_leave();
+		atomic_store(&state, CLOSED);
+		cuda_objects_complete();
+		cuda_clock_sync();
+		note_losses();
+	}
+	errno = saved;
+}
+
+/* CUDA does not work in a child of a process that has initialised it: nothing is asked of it. */
+static void fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	cuda_objects_fork_child();
+	cuda_effects_fork_child();
+}
+
+/* ---- start ---- */
+
+static struct cap_domain_info infos[CUDA_APIS];
+
+static void note_other(const char *name)
+{
+	const char *chained = secure_getenv("KYMO_CUDA_INJECTION");
+
+	if (!name || !*name)
+		name = chained && *chained ? chained : "another tool in this process";
+	cap_note(2, "cuda",
+		 "CUDA is not traced: only one tool can use CUPTI, and %s is using it; run without it",
+		 name);
+}
+
+static bool subscribe(void)
+{
+	char other[128] = "";
+	struct cupti_subscriber_params params = {sizeof(params), "Kymo", other, sizeof(other)};
+	cupti_result r;
+
+	if (cupti.Subscribe_v2)
+		r = cupti.Subscribe_v2(&subscriber, on_callback, NULL, &params);
+	else
+		r = cupti.Subscribe(&subscriber, on_callback, NULL);
+	if (r == CUPTI_OK)
+		return true;
+	if (r == CUPTI_MULTIPLE_SUBSCRIBERS || r == CUPTI_MAX_LIMIT_REACHED)
+		note_other(other);
+	else
+		cap_note(2, "cuda", "CUDA is not traced: CUPTI refuses: %s", error_text(r));
+	return false;
+}
+
+static bool activities_prepare(void)
+{
+	cupti_result r = cupti.ActivityRegisterTimestampCallback(cuda_clock);
+
+	if (r == CUPTI_OK)
+		r = cupti.ActivityRegisterCallbacks(cuda_buffer_request, cuda_buffer_complete);
+	if (r == CUPTI_OK)
+		r = cupti.ActivityFlushPeriod(FLUSH_MS);
+	if (r != CUPTI_OK)
+		cap_note(2, "cuda", "CUDA is not traced: CUPTI refuses activity records: %s",
+			 error_text(r));
+	return r == CUPTI_OK;
+}
+
+static bool domains_register(void)
+{
+	for (int api = 0; api < CUDA_APIS; api++) {
+		infos[api] = (struct cap_domain_info){.desc = cuda_models[api].desc,
+						      .ops = cuda_models[api].caps};
+		if (api == CUDA_RUNTIME) {
+			infos[api].wanted = wanted;
+			infos[api].flush = flush;
+			infos[api].fork_child = fork_child;
+		}
+		enabled[api] = calloc(cuda_models[api].desc->op_count, sizeof(bool));
+		if (!enabled[api] ||
+		    cap_domain_register(&infos[api], &domains[api]) != KYMO_OK)
+			return false;
+	}
+	return true;
+}
+
+/* The domains come first: without them a trace would not have the note that says what failed. */
+static void start(void)
+{
+	char why[512];
+
+	if (!domains_register()) {
+		cap_note(2, "cuda", "CUDA is not traced: its domains could not be registered");
+		return;
+	}
+	if (!cuda_load(why, sizeof(why))) {
+		cap_note(2, "cuda", "CUDA is not traced: %s", why);
+		return;
+	}
+	if (!cuda_origins_init() || !subscribe())
+		return;
+	if (!activities_prepare()) {
+		cupti.Unsubscribe(subscriber);
+		return;
+	}
+	cuda_calls_init();
+	cuda_clock_define();
+	cuda_clock_sync();
+	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
+	cupti.EnableCallback(1, subscriber, CUPTI_STATE, CUPTI_FATAL_ERROR);
+	cupti.EnableCallback(1, subscriber, CUPTI_STATE, CUPTI_ERROR_STATE);
+	owner = getpid();
+	atomic_store(&state, RUNNING);
+	wanted(atomic_load(&cap_activities));
+	atexit(at_exit);
+}
+
+/* The library that the user had put there himself comes first. */
+static void chain(void)
+{
+	const char *path = secure_getenv("KYMO_CUDA_INJECTION");
+	void *library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	void *symbol = library ? dlsym(library, "InitializeInjection") : NULL;
+	int (*initialize)(void);
+
+	memcpy(&initialize, &symbol, sizeof(symbol));
+	if (initialize && initialize != InitializeInjection)
+		initialize();
+}
+
+/* Called by the driver on the thread that initialises it. Non-zero: success. */
+int InitializeInjection(void)
+{
+	static _Atomic pid_t entered;
+	int saved = errno;
+
+	if (atomic_exchange(&entered, getpid()) != getpid()) {
+		chain();
+		start();
+	}
+	errno = saved;
+	return 1;
+}

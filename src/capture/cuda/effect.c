@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What calls do besides being calls: memory obtained and given back, waits, events put into
+ * streams, streams made, code loaded. Recorded on the program's thread when the call is over, where
+ * the times are exact and the arguments at hand.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/cuda/backend.h"
+
+/* ---- what was allocated ---- */
+
+#define BUCKETS 8192u
+
+struct allocation {
+	struct allocation *next;
+	uint64_t address, id, bytes;
+	uint32_t agent, context;
+	uint8_t kind, what;
+};
+
+static struct allocation *buckets[BUCKETS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint64_t last_id;
+
+static struct allocation **bucket_of(uint64_t address)
+{
+	return &buckets[(address * 0x9e3779b97f4a7c15ull) >> 51 & (BUCKETS - 1)];
+}
+
+static void keep(const struct allocation *a)
+{
+	struct allocation *copy = malloc(sizeof(*copy)), **bucket = bucket_of(a->address);
+
+	if (!copy)
+		return;
+	*copy = *a;
+	pthread_mutex_lock(&lock);
+	copy->next = *bucket;
+	*bucket = copy;
+	pthread_mutex_unlock(&lock);
+}
+
+static bool take(uint64_t address, struct allocation *out)
+{
+	struct allocation **at = bucket_of(address), *found;
+
+	pthread_mutex_lock(&lock);
+	while (*at && (*at)->address != address)
+		at = &(*at)->next;
+	found = *at;
+	if (found)
+		*at = found->next;
+	pthread_mutex_unlock(&lock);
+	*out = found ? *found : (struct allocation){.address = address};
+	free(found);
+	return found != NULL;
+}
+
+void cuda_effects_fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+/* ---- arguments ---- */
+
+static uint64_t argument(const void *params, uint16_t offset, bool after, unsigned size)
+{
+	const char *at = (const char *)params + offset - 1;
+	uint32_t narrow;
+	uint64_t v;
+
+	if (offset == 0)
+		return 0;
+	if (after)
+		memcpy(&at, at, sizeof(at));
+	if (!at)
+		return 0;
+	if (size == 4) {
+		memcpy(&narrow, at, 4);
+		return narrow;
+	}
+	memcpy(&v, at, 8);
+	return v;
+}
+
+static uint64_t object(const struct cuda_role *r, const struct cupti_callback *d)
+{
+	const bool narrow = r->narrow && r->kind != MEMORY_HOST_PINNED;
+
+	return argument(d->params, r->object, r->after_object, narrow ? 4 : 8);
+}
+
+static uint32_t queue(const struct cuda_role *r, const struct cupti_callback *d)
+{
+	if (!r->queue)
+		return 0;
+	return cuda_queue_of(d->context, d->context_id,
+			     (void *)(uintptr_t)argument(d->params, r->queue, false, 8));
+}
+
+/* ---- records ---- */
+
+static void allocation_record(const struct cap_frame *of, unsigned op, uint64_t call,
+			      const struct allocation *a)
+{
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &core_allocation_ops[op], NULL, of->end, of->end,
+				ALLOCATION_FIELDS))
+		return;
+	wire_unsigned(&e, ALLOCATION_CORRELATION, call);
+	wire_unsigned(&e, ALLOCATION_AGENT, a->agent);
+	wire_unsigned(&e, ALLOCATION_CONTEXT, a->context);
+	wire_unsigned(&e, ALLOCATION_KIND, a->kind);
+	wire_unsigned(&e, ALLOCATION_WHAT, a->what);
+	wire_unsigned(&e, ALLOCATION_BYTES, a->bytes);
+	wire_pointer(&e, ALLOCATION_ADDRESS, (const void *)(uintptr_t)a->address);
+	wire_unsigned(&e, ALLOCATION_ID, a->id);
+	wire_unsigned(&e, ALLOCATION_PARENT, 0);
+	cap_activity_commit(&f, &e);
+}
+
+static void allocate(const struct cuda_role *r, const struct cap_frame *f, uint64_t call,
+		     const struct cupti_callback *d)
+{
+	struct allocation a = {.kind = r->kind, .what = r->what};
+	const uint32_t device = cuda_device_of(d->context_id);
+
+	a.address = object(r, d);
+	if (a.address == 0)
+		return;
+	a.bytes = argument(d->params, r->bytes, r->after_bytes, r->narrow ? 4 : 8);
+	if (r->role == CUDA_ROLE_ALLOCATE_PITCH)
+		a.bytes *= argument(d->params, r->rows, false, r->narrow ? 4 : 8);
+	a.id = atomic_fetch_add(&last_id, 1) + 1;
+	if (r->kind == MEMORY_DEVICE)
+		a.agent = cuda_agent(device);
+	if (d->context_id)
+		a.context = cuda_device_context(d->context_id, device, d->context);
+	keep(&a);
+	allocation_record(f, ALLOCATION_OP_ALLOCATE, call, &a);
+	if (r->kind == MEMORY_MANAGED)
+		cuda_managed_memory_seen();
+}
+
+static void release(const struct cuda_role *r, const struct cap_frame *f, uint64_t call,
+		    const struct cupti_callback *d)
+{
+	struct allocation a;
+	uint64_t address = object(r, d);
+
+	if (address == 0)
+		return;
+	take(address, &a);
+	allocation_record(f, ALLOCATION_OP_FREE, call, &a);
+}
+
+static void sync(const struct cuda_role *r, const struct cap_frame *of, unsigned op, uint64_t call,
+		 const struct cupti_callback *d)
+{
+	const bool waits = op != SYNC_OP_BARRIER && op != SYNC_OP_EVENT_RECORD;
+	uint64_t event = object(r, d);
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!atomic_load_explicit(&core_sync_ops[op].buffers, memory_order_relaxed))
+		return;
+	/* Asked for before the record is begun: it may make a definition. */
+	uint32_t id = queue(r, d);
+
+	if (!cap_activity_begin(&f, &e, &core_sync_ops[op], NULL, waits ? of->start : of->end, of->end,
+				SYNC_FIELDS))
+		return;
+	wire_unsigned(&e, SYNC_CORRELATION, call);
+	wire_unsigned(&e, SYNC_QUEUE, id);
+	wire_unsigned(&e, SYNC_COUNT, event != 0);
+	wire_pointer(&e, SYNC_EVENT, (const void *)(uintptr_t)event);
+	cap_activity_commit(&f, &e);
+}
+
+static uint32_t program(const struct cupti_callback *d, uint64_t handle)
+{
+	uint32_t id = cap_new_id(DEF_PROGRAM), context = 0;
+	struct wire_def def;
+
+	if (d->context_id)
+		context = cuda_device_context(d->context_id, cuda_device_of(d->context_id),
+					      d->context);
+	wire_def_init(&def, DEF_PROGRAM);
+	wire_def_u64(&def, id);
+	wire_def_string(&def, "cuda");
+	wire_def_u64(&def, handle);
+	wire_def_u64(&def, context);
+	wire_def_string(&def, "binary");
+	wire_def_u64(&def, 0);
+	wire_def_u64(&def, tick_now());
+	cap_define(&def);
+	return id;
+}
+
+static void code_loaded(const struct cuda_role *r, const struct cap_frame *of, uint64_t call,
+			const struct cupti_callback *d)
+{
+	uint32_t id = of->has_status ? 0 : program(d, object(r, d));
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &core_code_object_ops[0], NULL, of->start, of->end, BUILD_FIELDS))
+		return;
+	wire_unsigned(&e, BUILD_CORRELATION, call);
+	wire_unsigned(&e, BUILD_PROGRAM, id);
+	wire_unsigned(&e, BUILD_AGENT, d->context_id ? cuda_agent(cuda_device_of(d->context_id)) : 0);
+	wire_signed(&e, BUILD_STATUS, of->status, 4);
+	wire_unsigned(&e, BUILD_OPTIONS, 0);
+	wire_unsigned(&e, BUILD_LOG, 0);
+	cap_activity_commit(&f, &e);
+}
+
+static void queue_made(const struct cuda_role *r, const struct cupti_callback *d)
+{
+	cuda_queue_made(d->context, d->context_id, (void *)(uintptr_t)object(r, d),
+			(uint32_t)argument(d->params, r->bytes, false, 4),
+			(int32_t)argument(d->params, r->rows, false, 4));
+}
+
+void cuda_effect(const struct cuda_role *r, const struct cap_frame *f, uint64_t call,
+		 const struct cupti_callback *d)
+{
+	const bool ok = !f->has_status;
+
+	if (r->role == CUDA_ROLE_LOAD)
+		code_loaded(r, f, call, d);
+	if (!ok || !(d->params || r->role == CUDA_ROLE_WAIT_DEVICE))
+		return;
+	switch ((enum cuda_role_kind)r->role) {
+	case CUDA_ROLE_WAIT_QUEUE:
+		sync(r, f, SYNC_OP_QUEUE, call, d);
+		break;
+	case CUDA_ROLE_WAIT_EVENT:
+		sync(r, f, SYNC_OP_EVENTS, call, d);
+		break;
+	case CUDA_ROLE_WAIT_DEVICE:
+		sync(r, f, SYNC_OP_DEVICE, call, d);
+		break;
+	case CUDA_ROLE_BARRIER:
+		sync(r, f, SYNC_OP_BARRIER, call, d);
+		break;
+	case CUDA_ROLE_RECORD:
+		sync(r, f, SYNC_OP_EVENT_RECORD, call, d);
+		break;
+	case CUDA_ROLE_ALLOCATE:
+	case CUDA_ROLE_ALLOCATE_PITCH:
+		allocate(r, f, call, d);
+		break;
+	case CUDA_ROLE_FREE:
+		release(r, f, call, d);
+		break;
+	case CUDA_ROLE_QUEUE:
+		queue_made(r, d);
+		break;
+	case CUDA_ROLE_QUEUE_END:
+		cuda_queue_ended(d->context_id,
+				 (void *)(uintptr_t)argument(d->params, r->object, false, 8));
+		break;
+	case CUDA_ROLE_LOAD:
+	case CUDA_ROLE_NONE:
+		break;
+	}
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that hands samples over; see hostsample.h. */
+#include "capture/hostsample/hostsample.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HELPER_NONE, HELPER_STARTING, HELPER_FAILED, HELPER_READY, HELPER_STOPPING };
+
+static void wait_word(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
+{
+	struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &t, NULL, 0);
+}
+
+static void wake_word(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 64, NULL, NULL, 0);
+}
+
+bool helper_start(struct helper *h, pthread_t *thread, void *(*run)(void *))
+{
+	sigset_t all, old;
+	int error, saved = errno;
+
+	h->reason[0] = '\0';
+	atomic_store(&h->state, HELPER_STARTING);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error) {
+		snprintf(h->reason, sizeof(h->reason), "no thread could be started");
+		return false;
+	}
+	while (atomic_load(&h->state) == HELPER_STARTING)
+		wait_word(&h->state, HELPER_STARTING, 1000000000);
+	errno = saved;
+	if (atomic_load(&h->state) == HELPER_READY)
+		return true;
+	pthread_join(*thread, NULL);
+	return false;
+}
+
+void helper_ready(struct helper *h, bool ok)
+{
+	atomic_store(&h->state, ok ? HELPER_READY : HELPER_FAILED);
+	wake_word(&h->state);
+}
+
+void helper_stop(struct helper *h, pthread_t thread)
+{
+	int saved = errno;
+
+	atomic_store(&h->state, HELPER_STOPPING);
+	atomic_fetch_add(&h->wake, 1);
+	wake_word(&h->wake);
+	pthread_join(thread, NULL);
+	errno = saved;
+}
+
+void helper_ask(struct helper *h)
+{
+	uint32_t ticket = atomic_fetch_add(&h->asked, 1) + 1;
+	int saved = errno;
+
+	atomic_fetch_add(&h->wake, 1);
+	wake_word(&h->wake);
+	for (int i = 0; i < 100; i++) {
+		uint32_t done = atomic_load(&h->done);
+
+		if ((int32_t)(done - ticket) >= 0)
+			break;
+		wait_word(&h->done, done, 10000000);
+	}
+	errno = saved;
+}
+
+bool helper_wait(struct helper *h, uint64_t ns)
+{
+	uint32_t wake = atomic_load(&h->wake);
+
+	if (atomic_load(&h->state) == HELPER_STOPPING)
+		return false;
+	if (atomic_load(&h->asked) == atomic_load(&h->done))
+		wait_word(&h->wake, wake, ns);
+	h->seen = atomic_load(&h->asked);
+	return atomic_load(&h->state) != HELPER_STOPPING;
+}
+
+/* Answers those who asked before the round began; a later one gets the next. */
+void helper_done(struct helper *h)
+{
+	atomic_store(&h->done, h->seen);
+	wake_word(&h->done);
+}
+
+__attribute__((constructor)) static void announce(void)
+{
+	cap_sampler_register(&perf_sampler);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Method "perf". The kernel samples each thread by its time on a processor. Each thread that is there
+ * when sampling begins has a ring a processor; new threads inherit events and rings from those that
+ * start them: begun with the program, it takes one ring a processor. A thread of Kymo's reads the
+ * rings now and then. It opens the events for the others from outside, so that it has none itself.
+ * Descriptors are closed at once: the mappings keep the events alive, and the program finds nothing
+ * in its table that it did not open.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/hostsample/code.h"
+#include "capture/hostsample/hostsample.h"
+#include "capture/hostsample/perf_ring.h"
+#include "capture/perf/event.h"
+
+#define PAGES   32u    /* of a ring; fewer where the system locks less */
+#define PAGES_LATE 8u  /* of the rings of all threads but the first */
+#define THREADS 4096u
+#define RINGS   16384u /* processors times threads that were there before */
+#define ROUNDS  4      /* of looking for threads that began meanwhile */
+#define PERIOD_MIN_NS 5000000u
+#define PERIOD_MAX_NS 100000000u
+
+#define LAYOUT                                                                                     \
+	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |                   \
+	 PERF_SAMPLE_CALLCHAIN)
+
+struct sample { /* as LAYOUT says */
+	struct perf_event_header header;
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+	uint64_t count;
+	uint64_t chain[];
+};
+
+struct lost {
+	struct perf_event_header header;
+	uint64_t id, count;
+};
+
+struct task {
+	struct perf_event_header header;
+	uint32_t pid, ppid, tid, ptid;
+};
+
+static kymo_sample_desc_t config;
+static struct perf_ring *rings;
+static uint32_t ring_count, cpu_count;
+static uint32_t own_pid, own_tid;
+static uint64_t lost;
+static bool throttled;
+static uint32_t *inherited; /* threads that the kernel said it has begun to sample */
+static uint32_t inherited_count, inherited_room;
+
+static pthread_t thread;
+static struct helper helper;
+
+/* ---- what the kernel writes ---- */
+
+static uint32_t user_chain(const struct sample *s, uint64_t *out)
+{
+	uint32_t n = 0;
+
+	for (uint64_t i = 0; i < s->count && n < config.depth; i++)
+		if (s->chain[i] < (uint64_t)PERF_CONTEXT_MAX) /* no mark of a context */
+			out[n++] = s->chain[i];
+	if (!n && (s->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER)
+		out[n++] = s->ip;
+	return n;
+}
+
+static void take_sample(const struct sample *s)
+{
+	uint64_t addresses[KYMO_SAMPLE_DEPTH];
+	struct cap_sample out = {
+		.tid = s->tid, .cpu = s->cpu, .time = s->time, .weight = config.interval_ns,
+		.addresses = addresses,
+		.kernel = (s->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) !=
+			  PERF_RECORD_MISC_USER,
+	};
+
+	if (s->header.size < sizeof(*s) || s->pid != own_pid ||
+	    s->count > (s->header.size - sizeof(*s)) / 8)
+		return;
+	out.count = code_chain(addresses, user_chain(s, addresses));
+	cap_sample(&out);
+}
+
+static void note_inherited(uint32_t tid)
+{
+	if (inherited_count == inherited_room) {
+		uint32_t room = inherited_room ? inherited_room * 2 : 64;
+		uint32_t *bigger = realloc(inherited, room * sizeof(*bigger));
+
+		if (!bigger)
+			return;
+		inherited = bigger;
+		inherited_room = room;
+	}
+	inherited[inherited_count++] = tid;
+}
+
+static void take(const struct perf_event_header *h)
+{
+	switch (h->type) {
+	case PERF_RECORD_SAMPLE:
+		take_sample((const struct sample *)h);
+		break;
+	case PERF_RECORD_LOST:
+		lost += ((const struct lost *)h)->count;
+		break;
+	case PERF_RECORD_FORK:
+		if (inherited_room) /* while threads are being looked for */
+			note_inherited(((const struct task *)h)->tid);
+		break;
+	case PERF_RECORD_EXIT:
+		if (((const struct task *)h)->pid == own_pid)
+			cap_sample_thread_ended(((const struct task *)h)->tid);
+		break;
+	case PERF_RECORD_THROTTLE:
+		if (!throttled)
+			cap_note(2, "sample", "the kernel takes fewer samples than asked for: "
+					      "kernel.perf_event_max_sample_rate or "
+					      "perf_cpu_time_max_percent is too low");
+		throttled = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static void drain(void)
+{
+	cap_sample_begin();
+	for (uint32_t i = 0; i < ring_count; i++)
+		perf_ring_read(&rings[i], take);
+	cap_sample_lost(lost);
+	lost = 0;
+}
+
+/* ---- opening ---- */
+
+static struct perf_event_attr attr_of(const kymo_sample_desc_t *d)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = d->interval_ns, .sample_type = LAYOUT,
+		.exclude_callchain_kernel = 1, .inherit = 1,
+		.inherit_thread = 1, .task = 1, .use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC_RAW, .exclude_hv = 1,
+	};
+}
+
+/* Linux before 5.13 lets child processes inherit too: their samples are passed over. */
+static int open_event(const kymo_sample_desc_t *d, pid_t tid, int cpu)
+{
+	struct perf_event_attr attr = attr_of(d);
+	int fd = perf_open(&attr, tid, cpu, -1, NULL);
+
+	if (fd != -EINVAL && fd != -E2BIG)
+		return fd;
+	attr = attr_of(d);
+	attr.inherit_thread = 0;
+	return perf_open(&attr, tid, cpu, -1, NULL);
+}
+
+static void *map(int fd, size_t pages)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* As large as the system allows. */
+static int make_ring(int fd, size_t pages)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int error = 0;
+
+	for (; pages; pages /= 2) {
+		void *at = map(fd, pages);
+
+		if (at) {
+			rings[ring_count++] = (struct perf_ring){at, pages * page};
+			return 0;
+		}
+		error = -errno;
+	}
+	return error;
+}
+
+static int open_thread(pid_t tid)
+{
+	size_t pages = ring_count < cpu_count ? PAGES : PAGES_LATE;
+
+	for (uint32_t c = 0; c < cpu_count; c++) {
+		int fd = open_event(&config, tid, (int)c), error;
+
+		if (fd == -ENODEV) /* the processor is switched off */
+			continue;
+		if (fd == -ESRCH) /* the thread has ended */
+			return 0;
+		if (fd < 0)
+			return fd;
+		error = ring_count < RINGS ? make_ring(fd, pages) : -EMLINK;
+		close(fd);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static bool is_inherited(uint32_t tid)
+{
+	for (uint32_t i = 0; i < inherited_count; i++)
+		if (inherited[i] == tid)
+			return true;
+	return false;
+}
+
+static bool contains(const pid_t *list, unsigned count, pid_t tid)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (list[i] == tid)
+			return true;
+	return false;
+}
+
+/*
+ * Every thread, those included that begin meanwhile: a thread that was not there before either was
+ * started by one that has its events (then the kernel has said so) or needs its own.
+ */
+static int open_all(void)
+{
+	pid_t *tids = malloc(2 * THREADS * sizeof(*tids)), *done = tids + THREADS;
+	unsigned done_count = 0, fresh = 1;
+	int error = tids ? 0 : -ENOMEM;
+
+	for (int round = 0; round < ROUNDS && fresh && !error; round++) {
+		unsigned n = perf_threads(tids, THREADS);
+
+		fresh = 0;
+		for (uint32_t i = 0; i < ring_count; i++)
+			perf_ring_read(&rings[i], take);
+		for (unsigned i = 0; i < n && i < THREADS && !error; i++) {
+			if ((uint32_t)tids[i] == own_tid || done_count == THREADS ||
+			    contains(done, done_count, tids[i]) || is_inherited((uint32_t)tids[i]))
+				continue;
+			error = open_thread(tids[i]);
+			done[done_count++] = tids[i];
+			fresh++;
+		}
+	}
+	free(tids);
+	return error;
+}
+
+static void close_all(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (uint32_t i = 0; i < ring_count; i++)
+		munmap(rings[i].page, rings[i].bytes + page);
+	free(rings);
+	rings = NULL;
+	ring_count = 0;
+}
+
+static void explain(int error, char *reason, size_t size)
+{
+	struct perf_event_attr attr = attr_of(&config);
+
+	if (error == EPERM || error == ENOMEM)
+		snprintf(reason, size, "no memory for samples may be locked: see "
+				       "kernel.perf_event_mlock_kb and ulimit -l");
+	else if (error == EMLINK)
+		snprintf(reason, size, "the process has too many threads to begin now; begin when "
+				       "it starts");
+	else
+		perf_reason(error, &attr, "sampling", reason, size);
+}
+
+static bool set_up(char *reason, size_t size)
+{
+	int error;
+
+	cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+	rings = calloc(RINGS, sizeof(*rings));
+	note_inherited(0);
+	error = rings ? open_all() : -ENOMEM;
+	free(inherited); /* from here on it is of no interest who inherits */
+	inherited = NULL;
+	inherited_count = inherited_room = 0;
+	if (!error)
+		return true;
+	close_all();
+	explain(-error, reason, size);
+	return false;
+}
+
+/* ---- the thread ---- */
+
+static uint64_t period(void)
+{
+	size_t record = sizeof(struct sample) + 8u * (config.depth + 2u);
+	uint64_t half = (uint64_t)PAGES * 4096 / record / 2 * config.interval_ns;
+
+	return half < PERIOD_MIN_NS ? PERIOD_MIN_NS : half > PERIOD_MAX_NS ? PERIOD_MAX_NS : half;
+}
+
+static void *run(void *arg)
+{
+	prctl(PR_SET_NAME, "kymo-sample", 0, 0, 0);
+	own_tid = (uint32_t)syscall(SYS_gettid);
+	own_pid = (uint32_t)getpid();
+	throttled = false;
+	if (!set_up(helper.reason, sizeof(helper.reason))) {
+		helper_ready(&helper, false);
+		return NULL;
+	}
+	helper_ready(&helper, true);
+	while (helper_wait(&helper, period())) {
+		drain();
+		helper_done(&helper);
+	}
+	drain();
+	close_all();
+	return NULL;
+}
+
+static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t size)
+{
+	struct perf_event_attr attr = attr_of(d);
+	int fd;
+
+	if (d->clock != KYMO_SAMPLE_CPU) {
+		snprintf(reason, size, "it samples by time on a processor alone");
+		return KYMO_ERROR_UNSUPPORTED;
+	}
+	fd = open_event(d, 0, -1);
+	if (fd < 0) {
+		perf_reason(-fd, &attr, "sampling", reason, size);
+		return KYMO_ERROR_UNSUPPORTED;
+	}
+	close(fd);
+	return KYMO_OK;
+}
+
+static kymo_status_t start(const kymo_sample_desc_t *d, char *reason, size_t size)
+{
+	config = *d;
+	if (helper_start(&helper, &thread, run))
+		return KYMO_OK;
+	snprintf(reason, size, "%s", helper.reason);
+	return KYMO_ERROR_SYSTEM;
+}
+
+static void stop(void)
+{
+	helper_stop(&helper, thread);
+}
+
+static void flush(void)
+{
+	helper_ask(&helper);
+}
+
+/* The rings are not copied into a child. */
+static void fork_child(void)
+{
+	free(rings);
+	rings = NULL;
+	ring_count = 0;
+}
+
+const struct cap_sampler perf_sampler = {
+	.name = "perf", .method = KYMO_SAMPLE_PERF, .check = check, .start = start, .stop = stop,
+	.flush = flush, .fork_child = fork_child,
+};

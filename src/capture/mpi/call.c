@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What happens before and after a traced function: frame, callbacks of tools, record, traffic. MPI
+ * functions that are called inside others are the implementation's own affair (or its Fortran
+ * binding's, or another tool's) and pass through.
+ */
+#include <string.h>
+
+#include <kymo/register.h>
+
+#include "capture/mpi/backend.h"
+#include "capture/mpi/host.h"
+
+#define ELEMENTS   16u /* of an array that a record holds */
+#define STRING_CAP 256u
+
+struct cap_op mpi_ops[MPI_OP_COUNT];
+
+/* The thread's innermost live frame is one of ours. Frames that longjmp left behind are closed. */
+static bool inside(struct cap_thread *t, const void *sp)
+{
+	const struct cap_op *op;
+
+	if (t->magic != CAP_THREAD_MAGIC || t->depth == 0)
+		return false;
+	if ((const char *)t->frames[t->depth - 1].sp <= (const char *)sp)
+		cap_unwind(t, sp);
+	if (t->depth == 0)
+		return false;
+	op = t->frames[t->depth - 1].op;
+	return op >= mpi_ops && op < mpi_ops + MPI_OP_COUNT;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static uint64_t deref(uint64_t address, unsigned size)
+{
+	int64_t wide;
+	int32_t narrow;
+
+	if (!address)
+		return 0;
+	if (size == 4) {
+		memcpy(&narrow, (const void *)(uintptr_t)address, 4);
+		return (uint64_t)(int64_t)narrow;
+	}
+	memcpy(&wide, (const void *)(uintptr_t)address, 8);
+	return (uint64_t)wide;
+}
+
+static uint64_t scalar(const struct mpi_call *c, const struct mpi_arg *a, unsigned i, bool ok)
+{
+	if (a->how == MPI_ARG_DEREF)
+		return ok ? deref(c->v[i], a->size) : 0;
+	if (a->how == MPI_ARG_DEREF_HANDLE)
+		return ok && c->v[i] ? mpi_handle_at(c->v[i], 0) : 0;
+	if (a->how == MPI_ARG_STRING_OUT && !ok)
+		return 0;
+	return c->v[i];
+}
+
+static bool at_root(const struct mpi_call *c, const struct mpi_info *info)
+{
+	const struct mpi_comm *comm = mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0);
+	int64_t root = (int64_t)mpi_arg(c, info, MPI_ROLE_ROOT);
+
+	return comm && root == (comm->remote ? mpi_module->root : comm->rank);
+}
+
+/* Elements of an array argument that may be read. */
+static size_t elements(const struct mpi_call *c, const struct mpi_info *info, const struct mpi_arg *a)
+{
+	const struct mpi_comm *comm;
+	int64_t n;
+
+	if (a->when == MPI_AT_ROOT && !at_root(c, info))
+		return 0;
+	if (a->when == MPI_NOT_IN_PLACE && mpi_arg(c, info, MPI_ROLE_SENDBUF) == mpi_module->in_place)
+		return 0;
+	if (a->count != MPI_COUNT_OF_COMM) {
+		n = (int64_t)c->v[a->count];
+		return n > 0 ? (size_t)n : 0;
+	}
+	comm = mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0);
+	return comm && comm->local ? (comm->remote ? comm->remote : comm->local)->count : 0;
+}
+
+static void put_handles(struct wire_enc *e, unsigned i, const struct mpi_call *c, uint64_t at, size_t n)
+{
+	uint64_t wide[ELEMENTS] = {0};
+
+	for (uint32_t k = 0; k < n && k < ELEMENTS; k++)
+		wide[k] = k < c->count ? c->saved[k] : mpi_handle_at(at, k);
+	wire_array(e, i, wide, n, 8, ELEMENTS);
+}
+
+static inline void put(struct wire_enc *e, unsigned i, const struct mpi_call *c,
+		       const struct mpi_info *info, const kymo_field_t *field, unsigned level, bool ok)
+{
+	const struct mpi_arg *a = &info->args[i];
+	uint64_t v;
+	size_t n;
+
+	switch ((enum mpi_how)a->how) {
+	case MPI_ARG_INTS:
+	case MPI_ARG_HANDLES:
+		n = level > 1 && ok && c->v[i] > 1 ? elements(c, info, a) : 0;
+		if (n && a->how == MPI_ARG_INTS)
+			wire_array(e, i, (const void *)(uintptr_t)c->v[i], n, a->size, ELEMENTS);
+		else if (n)
+			put_handles(e, i, c, c->v[i], n);
+		return;
+	case MPI_ARG_STRING:
+	case MPI_ARG_STRING_OUT:
+		if (level > 1)
+			wire_string(e, i, (const char *)(uintptr_t)scalar(c, a, i, ok), STRING_CAP);
+		return;
+	default:
+		break;
+	}
+	v = scalar(c, a, i, ok);
+	if (field->kind == KYMO_KIND_SIGNED)
+		wire_signed(e, i, (int64_t)v, field->size);
+	else if (field->kind == KYMO_KIND_FLOAT)
+		wire_unsigned(e, i, v);
+	else
+		wire_pointer(e, i, (const void *)(uintptr_t)v);
+}
+
+static void record(const struct mpi_call *c, const struct mpi_info *info, bool ok)
+{
+	const kymo_field_t *fields = mpi_descs[c->op].fields;
+	struct cap_frame *f = c->frame;
+	unsigned level = cap_args(f);
+	struct wire_enc e;
+
+	if (level == 0) {
+		cap_record_bare(f);
+		return;
+	}
+	if (!cap_record(f, &e, info->fields))
+		return;
+	for (unsigned i = 0; i < info->fields; i++)
+		put(&e, i, c, info, &fields[i], level, ok);
+	cap_commit(f, &e);
+}
+
+static __attribute__((noinline, cold)) void callbacks(const struct mpi_call *c,
+						      const struct mpi_info *info, bool ok,
+						      enum cap_phase phase)
+{
+	kymo_table_args_t args;
+
+	args.size = offsetof(kymo_table_args_t, value) + info->fields * sizeof(uint64_t);
+	for (unsigned i = 0; i < info->fields; i++)
+		args.value[i] = scalar(c, &info->args[i], i, ok && phase == CAP_EXIT);
+	cap_callbacks(c->frame, &args, phase);
+}
+
+/* ---- enter and leave --------------------------------------------------------------------------- */
+
+static bool enter(struct mpi_call *c, uint32_t op, uint64_t *v, const void *caller, const void *sp)
+{
+	const struct mpi_info *info = &mpi_infos[op];
+	struct cap_thread *t = cap_thread_current;
+	struct cap_frame *f;
+
+	if (__builtin_expect(t && t->depth, 0) && inside(t, sp))
+		return false;
+	if (info->group == MPI_CLASS_INIT)
+		mpi_job_before_init();
+	else if (info->group == MPI_CLASS_FINALIZE)
+		mpi_job_before_finalize();
+	f = cap_enter_at(&mpi_ops[op], caller, sp);
+	if (!f)
+		return false;
+	c->frame = f;
+	c->v = v;
+	c->op = op;
+	c->count = 0;
+	c->handle = 0;
+	c->saved = c->few;
+	if (info->group != MPI_CLASS_NONE)
+		mpi_traffic_before(c, info);
+	if (__builtin_expect(f->callbacks != 0, 0))
+		callbacks(c, info, false, CAP_ENTER);
+	return true;
+}
+
+static void leave(struct mpi_call *c, int result)
+{
+	const struct mpi_info *info = &mpi_infos[c->op];
+	struct cap_frame *f = c->frame;
+	bool ok = !info->status || result == 0;
+
+	cap_leave(f);
+	if (__builtin_expect(!ok, 0))
+		cap_status(f, mpi_host_alive() ? mpi_module->error_class(result) : result, 0);
+	if (__builtin_expect(f->callbacks != 0, 0))
+		callbacks(c, info, ok, CAP_EXIT);
+	if (__builtin_expect(f->buffers != 0, 1))
+		record(c, info, ok);
+	if (info->group != MPI_CLASS_NONE)
+		mpi_traffic_after(c, info, ok);
+	cap_done(f);
+}
+
+const struct mpi_host mpi_host_functions = {enter, leave};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This process as one rank of a job: what MPI says of it, from MPI_Init to MPI_Finalize. */
+#include <stdatomic.h>
+
+#include "base/job.h"
+#include "capture/mpi/backend.h"
+#include "capture/mpi/host.h"
+
+static _Atomic int sessions;
+static bool initialised;
+
+static void define_rank(void)
+{
+	struct mpi_object_info world;
+	struct wire_def d;
+	struct job job;
+	char version[256];
+	int level;
+
+	if (!mpi_module->query(MPI_OBJECT_COMM, mpi_module->world, &world))
+		return;
+	mpi_module->library(version, &level);
+	job_of_process(&job, 0);
+	wire_def_init(&d, DEF_RANK);
+	wire_def_u64(&d, (uint64_t)world.rank);
+	wire_def_u64(&d, (uint64_t)world.size);
+	wire_def_string(&d, mpi_module->name);
+	wire_def_string(&d, version);
+	wire_def_u64(&d, (uint64_t)(level + 1));
+	wire_def_u64(&d, tick_now());
+	wire_def_string(&d, job.id);
+	cap_define(&d);
+}
+
+void mpi_job_before_init(void)
+{
+}
+
+void mpi_job_after_init(bool world)
+{
+	atomic_store(&mpi_is_alive, true);
+	if (!world) {
+		atomic_fetch_add(&sessions, 1);
+		return;
+	}
+	initialised = true;
+	cap_guard_enter();
+	define_rank();
+	mpi_comm_of(MPI_OBJECT_COMM, mpi_module->world, 0);
+	cap_guard_leave();
+}
+
+void mpi_job_before_finalize(void)
+{
+	mpi_requests_leave();
+	if (atomic_load(&sessions) == 0)
+		atomic_store(&mpi_is_alive, false);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A module: built once for each implementation of MPI, against its mpi.h. What it calls of MPI it
+ * calls through `mpi_next`, so that it needs no library and works whichever scope MPI was loaded
+ * into.
+ */
+#ifndef CAPTURE_MPI_MODULE_H
+#define CAPTURE_MPI_MODULE_H
+
+#include <mpi.h>
+#include <string.h>
+
+#include "capture/mpi/contract.h"
+
+#define MODULE_STATUSES MPI_FEW
+
+/* A handle as 64 bits: a pointer here, an int there. */
+#ifdef OPEN_MPI
+#define MODULE_HANDLE(h) ((uint64_t)(uintptr_t)(h))
+#define MODULE_FROM(type, v) ((type)(uintptr_t)(v))
+#else
+#define MODULE_HANDLE(h)                                                                           \
+	(sizeof(h) == 4 ? (uint64_t)(uint32_t)(uintptr_t)(h) : (uint64_t)(uintptr_t)(h))
+#define MODULE_FROM(type, v) ((type)(v))
+#endif
+
+#define MODULE_ENTER(call, op, v)                                                                  \
+	mpi_host->enter(call, op, v, __builtin_return_address(0), __builtin_frame_address(0))
+
+extern const struct mpi_host *mpi_host;
+extern void *mpi_next[MPI_OP_COUNT];
+extern void *const mpi_wrappers[MPI_OP_COUNT];
+
+/* implementation: the parts in which they differ */
+bool module_bind(struct mpi_module *m, void *(*find)(const char *name));
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Communicators, windows, files and datatypes: what is behind a handle. Looked up without a lock by
+ * every call that moves bytes; asked of the implementation once for each lifetime of a handle.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/mpi/backend.h"
+#include "core/marker.h"
+
+#define BUCKETS 1024u
+#define RUNS    4096u /* of members that a definition holds */
+
+/* ---- handle to value ---- */
+
+/* Nodes are never freed: handles are used again, so there are as many as were live at once. */
+struct node {
+	uint64_t handle;
+	_Atomic uintptr_t value; /* 0: the handle is not valid now */
+	struct node *next;
+};
+
+struct map {
+	struct node *_Atomic buckets[BUCKETS];
+};
+
+static struct map maps[3], types, messages; /* maps: by enum mpi_object */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static unsigned bucket_of(uint64_t handle)
+{
+	return (unsigned)((handle * 0x9e3779b97f4a7c15ull) >> 54);
+}
+
+static struct node *map_find(struct map *m, uint64_t handle)
+{
+	struct node *n = atomic_load_explicit(&m->buckets[bucket_of(handle)], memory_order_acquire);
+
+	while (n && n->handle != handle)
+		n = n->next;
+	return n;
+}
+
+static uintptr_t map_get(struct map *m, uint64_t handle)
+{
+	struct node *n = map_find(m, handle);
+
+	return n ? atomic_load_explicit(&n->value, memory_order_acquire) : 0;
+}
+
+/* Caller holds `lock`. */
+static void map_set(struct map *m, uint64_t handle, uintptr_t value)
+{
+	struct node *n = map_find(m, handle);
+
+	if (n) {
+		atomic_store_explicit(&n->value, value, memory_order_release);
+		return;
+	}
+	n = malloc(sizeof(*n));
+	if (!n)
+		return;
+	n->handle = handle;
+	atomic_init(&n->value, value);
+	n->next = atomic_load(&m->buckets[bucket_of(handle)]);
+	atomic_store_explicit(&m->buckets[bucket_of(handle)], n, memory_order_release);
+}
+
+static void map_forget(struct map *m, uint64_t handle)
+{
+	struct node *n = map_find(m, handle);
+
+	if (n)
+		atomic_store(&n->value, 0);
+}
+
+/* ---- members ---- */
+
+struct group {
+	struct mpi_members m;
+	struct group *next;
+	uint32_t instances; /* communicators that had these members, to number them */
+};
+static struct group *groups; /* under `lock` */
+
+static uint64_t hash_members(const uint32_t *world, uint32_t count)
+{
+	uint64_t h = 0xcbf29ce484222325ull ^ count;
+
+	for (uint32_t i = 0; i < count; i++)
+		h = (h ^ world[i]) * 0x100000001b3ull;
+	return h;
+}
+
+static bool identity(const uint32_t *world, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (world[i] != i)
+			return false;
+	return true;
+}
+
+/* Takes `world` over. Caller holds `lock`. */
+static struct group *intern(uint32_t *world, uint32_t count)
+{
+	uint64_t hash = hash_members(world, count);
+	struct group *g;
+
+	for (g = groups; g; g = g->next)
+		if (g->m.hash == hash && g->m.count == count) {
+			free(world);
+			return g;
+		}
+	g = calloc(1, sizeof(*g));
+	if (!g) {
+		free(world);
+		return NULL;
+	}
+	if (identity(world, count)) {
+		free(world);
+		world = NULL;
+	}
+	g->m = (struct mpi_members){count, world, hash};
+	g->next = groups;
+	groups = g;
+	return g;
+}
+
+/* Asks the implementation; no lock is held. */
+static uint32_t *ask_members(enum mpi_object what, uint64_t handle, bool remote, int count)
+{
+	uint32_t *world = count > 0 ? malloc((size_t)count * sizeof(*world)) : NULL;
+
+	if (world && !mpi_module->members(what, handle, remote, world, count)) {
+		free(world);
+		world = NULL;
+	}
+	return world;
+}
+
+/* ---- definitions ---- */
+
+struct run { /* ranks first, first + stride, ... */
+	uint32_t first, count;
+	int32_t stride;
+};
+
+/* Members as runs; returns how many there are, at most RUNS. */
+static uint32_t runs_of(const struct mpi_members *m, struct run *out)
+{
+	uint32_t n = 0;
+
+	if (!m->world) {
+		out[0] = (struct run){0, m->count, 1};
+		return m->count ? 1 : 0;
+	}
+	for (uint32_t i = 0; i < m->count && n < RUNS; n++) {
+		struct run r = {m->world[i], 1, 1};
+
+		if (i + 1 < m->count)
+			r.stride = (int32_t)(m->world[i + 1] - m->world[i]);
+		while (++i < m->count && m->world[i] - m->world[i - 1] == (uint32_t)r.stride)
+			r.count++;
+		out[n] = r;
+	}
+	return n;
+}
+
+static void define(const struct mpi_comm *c, enum mpi_object what, uint64_t handle,
+		   uint32_t parent, const char *name)
+{
+	struct run *runs = malloc(2 * RUNS * sizeof(*runs));
+	uint32_t n = runs && c->local ? runs_of(c->local, runs) : 0;
+	uint32_t m = runs && c->remote ? runs_of(c->remote, runs + RUNS) : 0;
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_COMMUNICATOR);
+	wire_def_u64(&d, c->id);
+	wire_def_string(&d, name);
+	wire_def_u64(&d, what == MPI_OBJECT_COMM ? (c->remote ? COMMUNICATOR_INTER : COMMUNICATOR_INTRA)
+			 : what == MPI_OBJECT_WINDOW ? COMMUNICATOR_WINDOW : COMMUNICATOR_FILE);
+	wire_def_u64(&d, c->local ? c->local->count : 0);
+	wire_def_bytes(&d, runs, n * sizeof(*runs));
+	wire_def_u64(&d, parent);
+	wire_def_u64(&d, c->job_key);
+	wire_def_u64(&d, handle);
+	wire_def_u64(&d, tick_now());
+	wire_def_u64(&d, c->remote ? c->remote->count : 0);
+	wire_def_bytes(&d, runs ? runs + RUNS : NULL, m * sizeof(*runs));
+	cap_define(&d);
+	free(runs);
+}
+
+/* ---- communicators ---- */
+
+static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint32_t parent)
+{
+	struct mpi_object_info info;
+	struct group *local = NULL, *remote = NULL;
+	uint32_t *world, *there = NULL;
+	struct mpi_comm *c;
+
+	if (!mpi_module->query(what, handle, &info) || info.size <= 0)
+		return NULL;
+	world = ask_members(what, handle, false, info.size);
+	if (info.remote > 0)
+		there = ask_members(what, handle, true, info.remote);
+	c = calloc(1, sizeof(*c));
+	if (!c || !world) {
+		free(c);
+		free(world);
+		free(there);
+		return NULL;
+	}
+	pthread_mutex_lock(&lock);
+	local = intern(world, (uint32_t)info.size);
+	if (there)
+		remote = intern(there, (uint32_t)info.remote);
+	c->id = cap_new_id(DEF_COMMUNICATOR);
+	c->rank = info.rank;
+	c->local = local ? &local->m : NULL;
+	c->remote = remote ? &remote->m : NULL;
+	/* Members make communicators in the same order, so this names one alike in all of them. */
+	c->job_key = local ? (local->m.hash ^ (remote ? remote->m.hash : 0)) + local->instances++ : 0;
+	map_set(&maps[what], handle, (uintptr_t)c);
+	pthread_mutex_unlock(&lock);
+	define(c, what, handle, parent, info.name);
+	return c;
+}
+
+const struct mpi_comm *mpi_comm_of(enum mpi_object what, uint64_t handle, uint32_t parent)
+{
+	const struct mpi_comm *c = (const struct mpi_comm *)map_get(&maps[what], handle);
+
+	if (__builtin_expect(c != NULL, 1))
+		return c;
+	if (what == MPI_OBJECT_COMM && handle == mpi_module->comm_null)
+		return NULL;
+	cap_guard_enter();
+	c = learn(what, handle, parent);
+	cap_guard_leave();
+	return c;
+}
+
+void mpi_comm_forget(enum mpi_object what, uint64_t handle)
+{
+	map_forget(&maps[what], handle);
+}
+
+void mpi_comm_named(enum mpi_object what, uint64_t handle)
+{
+	const struct mpi_comm *c = mpi_comm_of(what, handle, 0);
+	struct mpi_object_info info;
+
+	cap_guard_enter();
+	if (c && mpi_module->query(what, handle, &info))
+		define(c, what, handle, 0, info.name);
+	cap_guard_leave();
+}
+
+int32_t mpi_world_rank(const struct mpi_comm *comm, int64_t rank)
+{
+	const struct mpi_members *m = comm ? (comm->remote ? comm->remote : comm->local) : NULL;
+
+	if (!m || rank < 0 || rank >= m->count)
+		return -1;
+	return m->world ? (int32_t)m->world[rank] : (int32_t)rank;
+}
+
+/* ---- messages ---- */
+
+void mpi_message_put(uint64_t handle, const struct mpi_comm *comm)
+{
+	pthread_mutex_lock(&lock);
+	map_set(&messages, handle, (uintptr_t)comm);
+	pthread_mutex_unlock(&lock);
+}
+
+uintptr_t mpi_message_take(uint64_t handle)
+{
+	uintptr_t comm = map_get(&messages, handle);
+
+	map_forget(&messages, handle);
+	return comm;
+}
+
+/* ---- datatypes ---- */
+
+/* Bytes and name in one word, so that a lookup is one load: name u24 | size + 1 u40. */
+#define SIZE_BITS 40
+
+static uint32_t name_of_type(uint64_t handle)
+{
+	const struct marker_name *name;
+	char text[128];
+
+	mpi_module->type_name(handle, text);
+	name = *text ? marker_name(text) : NULL;
+	return name && name->id < 1u << 24 ? name->id : 0;
+}
+
+static uintptr_t learn_type(uint64_t handle)
+{
+	uintptr_t value;
+	int64_t size;
+
+	cap_guard_enter();
+	size = mpi_module->type_size(handle);
+	value = size < 0 || (uint64_t)size + 1 >= 1ull << SIZE_BITS ? 1 : (uintptr_t)size + 1;
+	value |= (uintptr_t)name_of_type(handle) << SIZE_BITS;
+	cap_guard_leave();
+	pthread_mutex_lock(&lock);
+	map_set(&types, handle, value);
+	pthread_mutex_unlock(&lock);
+	return value;
+}
+
+struct mpi_type mpi_type_of(uint64_t handle)
+{
+	uintptr_t v = map_get(&types, handle);
+
+	if (__builtin_expect(!v, 0))
+		v = learn_type(handle);
+	return (struct mpi_type){(int64_t)(v & ((1ull << SIZE_BITS) - 1)) - 1,
+				 (uint32_t)(v >> SIZE_BITS)};
+}
+
+void mpi_type_forget(uint64_t handle)
+{
+	map_forget(&types, handle);
+}
+
+void mpi_objects_fork_child(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening the door: which MPI has the process loaded, and which module knows its types? Each module
+ * in kymo/mpi beside libkymo is asked; a module that says no is unloaded again. One that says yes
+ * gets the PMPI functions and its wrappers go into the door's slots.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/mpi/backend.h"
+#include "capture/mpi/host.h"
+
+#define LIBRARIES 4u
+
+struct library { /* one that has PMPI_Init */
+	void *handle;
+	uintptr_t low, high; /* addresses it is mapped at */
+	char name[PATH_MAX];
+};
+
+struct search {
+	char (*names)[PATH_MAX];
+	uint32_t count, room;
+	uintptr_t address, low, high; /* of the object that holds `address` */
+};
+
+const struct mpi_module *mpi_module;
+_Atomic bool mpi_is_alive;
+
+/* Of the door, and of libkymo's exports. */
+__attribute__((visibility("default"))) bool kymo_mpi_open(const struct mpi_door *door);
+
+static struct library mpi; /* the one that is traced */
+static bool opened;
+
+static void *find(const char *name)
+{
+	return dlsym(mpi.handle, name);
+}
+
+/* Data may have been copied into the executable, and then that copy is the one that all use. */
+static void *find_data(const char *name)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+
+	return found ? found : find(name);
+}
+
+/* ---- the process's libraries -------------------------------------------------------------------- */
+
+static int add_name(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *s = data;
+
+	if (info->dlpi_name && *info->dlpi_name && s->count < s->room)
+		snprintf(s->names[s->count++], PATH_MAX, "%s", info->dlpi_name);
+	return 0;
+}
+
+static int count_names(struct dl_phdr_info *info, size_t size, void *data)
+{
+	((struct search *)data)->room++;
+	return 0;
+}
+
+static int holds(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *s = data;
+	uintptr_t low = UINTPTR_MAX, high = 0;
+
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		low = start < low ? start : low;
+		high = start + p->p_memsz > high ? start + p->p_memsz : high;
+	}
+	if (s->address < low || s->address >= high)
+		return 0;
+	s->low = low;
+	s->high = high;
+	return 1;
+}
+
+/* The library of that name, if it has PMPI_Init itself. */
+static bool is_mpi(const char *name, struct library *out)
+{
+	struct search s = {0};
+	void *init;
+
+	out->handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+	if (!out->handle)
+		return false;
+	init = dlsym(out->handle, "PMPI_Init");
+	s.address = (uintptr_t)init;
+	if (init && dl_iterate_phdr(holds, &s)) {
+		Dl_info owner;
+
+		out->low = s.low;
+		out->high = s.high;
+		snprintf(out->name, sizeof(out->name), "%s", name);
+		if (dladdr(init, &owner) && owner.dli_fname && strcmp(owner.dli_fname, name) == 0)
+			return true;
+	}
+	dlclose(out->handle);
+	return false;
+}
+
+/* All MPIs of the process but the door itself. */
+static uint32_t find_libraries(struct library *out, uintptr_t door)
+{
+	struct search s = {0};
+	uint32_t n = 0;
+
+	dl_iterate_phdr(count_names, &s);
+	s.room += 8;
+	s.names = calloc(s.room, sizeof(*s.names));
+	if (!s.names)
+		return 0;
+	dl_iterate_phdr(add_name, &s);
+	for (uint32_t i = 0; i < s.count && n < LIBRARIES; i++) {
+		if (!is_mpi(s.names[i], &out[n]))
+			continue;
+		if (door >= out[n].low && door < out[n].high)
+			dlclose(out[n].handle);
+		else
+			n++;
+	}
+	free(s.names);
+	return n;
+}
+
+/* ---- modules -------------------------------------------------------------------------------------- */
+
+static struct mpi_module *try_module(const char *path, const struct mpi_door *door)
+{
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	struct mpi_module *(*get)(void);
+	struct mpi_module *m = NULL;
+
+	if (!handle)
+		return NULL;
+	*(void **)&get = dlsym(handle, "kymo_mpi_module");
+	if (get)
+		m = get();
+	if (m && m->contract == MPI_CONTRACT && m->ops == MPI_OP_COUNT) {
+		for (uint32_t op = 0; op < MPI_OP_COUNT; op++)
+			m->next[op] = find(door->names[op]);
+		if (m->bind(&mpi_host_functions, find_data))
+			return m;
+	}
+	dlclose(handle);
+	return NULL;
+}
+
+static bool modules_folder(char path[PATH_MAX])
+{
+	Dl_info info;
+	char *slash;
+
+	if (!dladdr((void *)(uintptr_t)kymo_mpi_open, &info) || !info.dli_fname)
+		return false;
+	snprintf(path, PATH_MAX, "%.*s", PATH_MAX - 64, info.dli_fname);
+	slash = strrchr(path, '/');
+	if (!slash)
+		return false;
+	snprintf(slash, 16, "/kymo/mpi");
+	return true;
+}
+
+static struct mpi_module *find_module(const struct mpi_door *door)
+{
+	char folder[PATH_MAX], path[PATH_MAX + 256];
+	struct mpi_module *m = NULL;
+	struct dirent *e;
+	DIR *dir;
+
+	if (!modules_folder(folder))
+		return NULL;
+	dir = opendir(folder);
+	while (dir && !m && (e = readdir(dir))) {
+		if (strncmp(e->d_name, "libkymo-mpi-", 12) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		m = try_module(path, door);
+	}
+	if (dir)
+		closedir(dir);
+	return m;
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------ */
+
+static void slot_set(struct cap_slot *s, uint32_t op, void *wrapper, void *next)
+{
+	s->wrapper = wrapper ? wrapper : next;
+	s->next = next;
+	s->op = (uint16_t)op;
+	atomic_store_explicit(&s->target, next, memory_order_release);
+}
+
+/*
+ * PMPI_X leads to the implementation through its wrapper. So does MPI_X, unless another tool's MPI_X
+ * comes first: then to that tool, which calls PMPI_X.
+ */
+static void slots_fill(const struct mpi_door *door, const struct mpi_module *m)
+{
+	for (uint32_t op = 0; op < MPI_OP_COUNT; op++) {
+		void *real = find(door->names[op]), *first = door->next(door->names[op] + 1);
+		void *wrapper = m ? m->wrappers[op] : NULL;
+		uintptr_t address = (uintptr_t)first;
+		bool own = !first || (address >= mpi.low && address < mpi.high);
+
+		if (real)
+			slot_set(&door->slots[2 * op + 1], op, wrapper, real);
+		if (own && real)
+			slot_set(&door->slots[2 * op], op, wrapper, real);
+		else if (first)
+			slot_set(&door->slots[2 * op], op, NULL, first);
+	}
+}
+
+static void errors_set(const struct mpi_module *m)
+{
+	const kymo_enum_set_t *set = strcmp(m->name, "MPICH") == 0 ? &mpi_errors_mpich : &mpi_errors_openmpi;
+
+	for (uint32_t op = 0; op < MPI_OP_COUNT; op++)
+		if (mpi_infos[op].status)
+			mpi_descs[op].status_set = set;
+}
+
+/* ---- the domain --------------------------------------------------------------------------------------- */
+
+static struct cap_domain *domain;
+
+/* Who wants messages needs the wrappers of all calls that have to do with them. */
+static void wanted(uint32_t activities)
+{
+	static _Atomic int kept = -1;
+	bool keep = false;
+
+	if (!domain)
+		return;
+	for (unsigned i = 0; i < COMM_OPS; i++)
+		keep |= atomic_load(&comm_ops[i].buffers) != 0;
+	if (atomic_exchange(&kept, keep) == (int)keep)
+		return;
+	for (uint32_t op = 0; op < MPI_OP_COUNT; op++)
+		if (mpi_infos[op].group != MPI_CLASS_NONE)
+			cap_keep(domain, op, keep);
+}
+
+static void fork_child(void)
+{
+	mpi_objects_fork_child();
+	mpi_requests_fork_child();
+}
+
+static bool register_domain(struct cap_slot *slots)
+{
+	static struct cap_domain_info info = {
+		.desc = &mpi_domain_desc, .ops = mpi_ops, .slot_count = 2 * MPI_OP_COUNT,
+		.wanted = wanted, .fork_child = fork_child,
+	};
+
+	info.slots = slots;
+	if (!comm_register() || cap_domain_register(&info, &domain) != KYMO_OK)
+		return false;
+	wanted(0);
+	return true;
+}
+
+bool kymo_mpi_open(const struct mpi_door *door)
+{
+	struct library found[LIBRARIES];
+	struct mpi_module *m = NULL;
+	uint32_t n;
+
+	if (opened)
+		return true;
+	if (door->contract != MPI_CONTRACT || door->ops != MPI_OP_COUNT)
+		return false;
+	n = find_libraries(found, (uintptr_t)door->names);
+	if (n == 0)
+		return false;
+	opened = true;
+	mpi = found[0];
+	if (n == 1)
+		m = find_module(door);
+	slots_fill(door, m);
+	if (n > 1)
+		cap_note(2, "mpi", "two MPI libraries in one process (%.200s and %.200s): calls of MPI "
+				   "are not recorded", found[0].name, found[1].name);
+	else if (!m)
+		cap_note(2, "mpi", "%.300s is no MPI that a module of Kymo knows: calls of MPI are not "
+				   "recorded", mpi.name);
+	if (!m)
+		return true;
+	mpi_module = m;
+	errors_set(m);
+	if (!register_domain(door->slots))
+		cap_note(2, "mpi", "calls of MPI cannot be recorded: too many domains");
+	return true;
+}

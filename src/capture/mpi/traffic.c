@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What calls move: point to point, collectives, one-sided, files. Bytes are those of the program's
+ * own buffers: what this process gives to and gets from an operation, whatever an algorithm sends
+ * on the way. Arguments that MPI says are not significant are not looked at.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/mpi/backend.h"
+#include "capture/mpi/host.h"
+
+/* A call and what is known of it. */
+struct view {
+	const struct mpi_call *c;
+	const struct mpi_info *info;
+	struct mpi_transfer t;
+	uint32_t members; /* of the (remote) group */
+	bool root;        /* this process is it */
+	bool bystander;   /* in the root's group of an intercommunicator, and not the root */
+	bool send_in_place, receive_in_place;
+};
+
+static uint64_t arg(const struct view *w, enum mpi_role role)
+{
+	return mpi_arg(w->c, w->info, role);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+void mpi_transfer_write(const struct mpi_transfer *t, uint64_t request, uint64_t by, uint64_t end)
+{
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &comm_ops[t->op], NULL, t->start, end, COMM_FIELDS))
+		return;
+	wire_unsigned(&e, COMM_CORRELATION, t->correlation);
+	wire_unsigned(&e, COMM_COMPLETED_BY, by);
+	wire_unsigned(&e, COMM_COMMUNICATOR, t->comm ? t->comm->id : 0);
+	wire_signed(&e, COMM_PEER, t->peer, 4);
+	wire_signed(&e, COMM_TAG, t->tag, 4);
+	wire_unsigned(&e, COMM_SENT, t->sent);
+	wire_unsigned(&e, COMM_RECEIVED, t->received);
+	wire_unsigned(&e, COMM_DATATYPE, t->type);
+	wire_unsigned(&e, COMM_REQUEST, request);
+	wire_unsigned(&e, COMM_STATE, t->state);
+	cap_activity_commit(&f, &e);
+}
+
+void mpi_transfer_status(struct mpi_transfer *t, const struct mpi_status *s)
+{
+	if (s->cancelled)
+		t->state = COMM_CANCELLED;
+	if (t->op == COMM_OP_RECEIVE) {
+		t->peer = mpi_world_rank(t->comm, s->source);
+		t->tag = s->tag;
+		t->received = s->bytes;
+	} else if (t->op == COMM_OP_READ) {
+		t->received = s->bytes;
+	} else if (t->op == COMM_OP_WRITE) {
+		t->sent = s->bytes;
+	}
+	if (s->cancelled)
+		t->sent = t->received = 0;
+}
+
+/* The addresses that mean "no status" are 0 and 1. */
+static bool has_status(uint64_t address)
+{
+	return address > 1;
+}
+
+static void status_at(uint64_t address, uint32_t index, struct mpi_transfer *t)
+{
+	struct mpi_status s;
+
+	if (!has_status(address))
+		return;
+	mpi_module->status((const void *)(uintptr_t)address, index, &s);
+	mpi_transfer_status(t, &s);
+}
+
+/* Complete by now, or when its request is. */
+static void finish(struct view *w)
+{
+	const struct cap_frame *f = w->c->frame;
+	bool status = w->t.op == COMM_OP_RECEIVE || w->t.op == COMM_OP_READ || w->t.op == COMM_OP_WRITE;
+
+	w->t.correlation = f->id;
+	w->t.start = f->start;
+	w->t.active = !w->t.persistent;
+	if (mpi_has(w->info, MPI_ROLE_REQUEST)) {
+		mpi_requests_add(mpi_handle_at(arg(w, MPI_ROLE_REQUEST), 0), &w->t);
+		return;
+	}
+	if (status && mpi_has(w->info, MPI_ROLE_STATUS))
+		status_at(arg(w, MPI_ROLE_STATUS), 0, &w->t);
+	mpi_transfer_write(&w->t, 0, 0, f->end);
+}
+
+/* ---- amounts -------------------------------------------------------------------------------------- */
+
+/* `count` elements of the type of that role; remembers the type's name. */
+static uint64_t amount(struct view *w, int64_t count, enum mpi_role role)
+{
+	struct mpi_type type;
+
+	if (count <= 0)
+		return 0;
+	type = mpi_type_of(arg(w, role));
+	if (!w->t.type)
+		w->t.type = type.name;
+	return (uint64_t)count * (uint64_t)type.size;
+}
+
+static uint64_t counted(struct view *w, enum mpi_role count, enum mpi_role type)
+{
+	return amount(w, (int64_t)arg(w, count), type);
+}
+
+static int64_t count_at(const struct view *w, enum mpi_role role, uint32_t i)
+{
+	uint64_t at = arg(w, role);
+	int64_t wide;
+
+	if (!w->info->large)
+		return mpi_int_at(at, i);
+	memcpy(&wide, (const char *)(uintptr_t)at + 8 * (size_t)i, 8);
+	return wide;
+}
+
+/* Element i of an array of counts, of its own type where there is one for each. */
+static uint64_t one(struct view *w, enum mpi_role counts, enum mpi_role type, enum mpi_role types,
+		    uint32_t i)
+{
+	int64_t n = count_at(w, counts, i);
+
+	if (!mpi_has(w->info, types))
+		return amount(w, n, type);
+	return n > 0 ? (uint64_t)n * (uint64_t)mpi_type_of(mpi_handle_at(arg(w, types), i)).size : 0;
+}
+
+static uint64_t sum(struct view *w, enum mpi_role counts, enum mpi_role type, enum mpi_role types,
+		    uint32_t n)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += one(w, counts, type, types, i);
+	return bytes;
+}
+
+/* What goes to all members: an array of counts, or one count for each. */
+static uint64_t to_all(struct view *w, uint32_t n)
+{
+	if (mpi_has(w->info, MPI_ROLE_COUNTS))
+		return sum(w, MPI_ROLE_COUNTS, MPI_ROLE_TYPE, MPI_ROLE_TYPES, n);
+	return n * counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+}
+
+static uint64_t from_all(struct view *w, uint32_t n)
+{
+	if (mpi_has(w->info, MPI_ROLE_COUNTS2))
+		return sum(w, MPI_ROLE_COUNTS2, MPI_ROLE_TYPE2, MPI_ROLE_TYPES2, n);
+	return n * counted(w, MPI_ROLE_COUNT2, MPI_ROLE_TYPE2);
+}
+
+static uint32_t own_rank(const struct view *w)
+{
+	return w->t.comm && w->t.comm->rank >= 0 ? (uint32_t)w->t.comm->rank : 0;
+}
+
+/* This process's own part of the receive buffer. */
+static uint64_t own_received(struct view *w)
+{
+	if (mpi_has(w->info, MPI_ROLE_COUNTS2))
+		return one(w, MPI_ROLE_COUNTS2, MPI_ROLE_TYPE2, MPI_ROLE_TYPES2, own_rank(w));
+	return counted(w, MPI_ROLE_COUNT2, MPI_ROLE_TYPE2);
+}
+
+static uint64_t own_sent(struct view *w)
+{
+	if (mpi_has(w->info, MPI_ROLE_COUNTS))
+		return one(w, MPI_ROLE_COUNTS, MPI_ROLE_TYPE, MPI_ROLE_TYPES, own_rank(w));
+	return counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+}
+
+/* ---- collectives ----------------------------------------------------------------------------------- */
+
+static void neighbors(struct view *w)
+{
+	uint32_t in, out;
+
+	if (!mpi_module->neighbors(arg(w, MPI_ROLE_COMM), &in, &out))
+		return;
+	w->t.received = from_all(w, in);
+	w->t.sent = w->info->group == MPI_CLASS_NEIGHBOR_ALLGATHER
+			    ? counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE) : to_all(w, out);
+}
+
+static void gather_scatter(struct view *w)
+{
+	bool gather = w->info->group == MPI_CLASS_GATHER;
+
+	if (gather && !(w->root && w->t.comm->remote))
+		w->t.sent = w->send_in_place ? own_received(w) : counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+	if (gather && w->root)
+		w->t.received = from_all(w, w->members);
+	if (!gather && w->root)
+		w->t.sent = to_all(w, w->members);
+	if (!gather && !(w->root && w->t.comm->remote))
+		w->t.received = w->receive_in_place ? own_sent(w)
+						    : counted(w, MPI_ROLE_COUNT2, MPI_ROLE_TYPE2);
+}
+
+static void symmetric(struct view *w)
+{
+	uint64_t bytes;
+
+	switch ((enum mpi_class)w->info->group) {
+	case MPI_CLASS_ALLREDUCE:
+		w->t.sent = w->t.received = counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+		return;
+	case MPI_CLASS_ALLGATHER:
+		w->t.received = from_all(w, w->members);
+		w->t.sent = w->send_in_place ? own_received(w) : counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+		return;
+	case MPI_CLASS_ALLTOALL:
+		w->t.received = from_all(w, w->members);
+		w->t.sent = w->send_in_place ? w->t.received : to_all(w, w->members);
+		return;
+	case MPI_CLASS_REDUCE_SCATTER:
+		w->t.sent = from_all(w, w->members);
+		w->t.received = own_received(w);
+		return;
+	case MPI_CLASS_REDUCE_SCATTER_BLOCK:
+		bytes = counted(w, MPI_ROLE_COUNT2, MPI_ROLE_TYPE2);
+		w->t.sent = w->members * bytes;
+		w->t.received = bytes;
+		return;
+	default:
+		neighbors(w);
+	}
+}
+
+static void rooted(struct view *w)
+{
+	uint64_t bytes;
+
+	w->t.peer = w->root ? (w->t.comm->remote ? -1 : mpi_world_rank(w->t.comm, w->t.comm->rank))
+			    : mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_ROOT));
+	if (w->info->group != MPI_CLASS_BCAST && w->info->group != MPI_CLASS_REDUCE) {
+		gather_scatter(w);
+		return;
+	}
+	bytes = counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+	if (w->info->group == MPI_CLASS_BCAST) {
+		w->t.sent = w->root ? bytes : 0;
+		w->t.received = w->root ? 0 : bytes;
+	} else {
+		w->t.sent = w->root && w->t.comm->remote ? 0 : bytes;
+		w->t.received = w->root ? bytes : 0;
+	}
+}
+
+static void collective(struct view *w)
+{
+	const struct mpi_comm *comm = w->t.comm;
+	int64_t root = (int64_t)arg(w, MPI_ROLE_ROOT);
+
+	if (!comm || !comm->local)
+		return;
+	w->t.op = COMM_OP_COLLECTIVE;
+	w->t.persistent = mpi_has(w->info, MPI_ROLE_REQUEST) && strstr(mpi_descs[w->c->op].name, "_init");
+	w->members = (comm->remote ? comm->remote : comm->local)->count;
+	w->root = root == (comm->remote ? mpi_module->root : comm->rank);
+	w->bystander = comm->remote && root == mpi_module->proc_null;
+	w->send_in_place = mpi_has(w->info, MPI_ROLE_SENDBUF) &&
+			   arg(w, MPI_ROLE_SENDBUF) == mpi_module->in_place;
+	w->receive_in_place = mpi_has(w->info, MPI_ROLE_RECVBUF) &&
+			      arg(w, MPI_ROLE_RECVBUF) == mpi_module->in_place;
+	if (w->info->group != MPI_CLASS_BARRIER && !mpi_has(w->info, MPI_ROLE_ROOT))
+		symmetric(w);
+	else if (w->info->group != MPI_CLASS_BARRIER && !w->bystander)
+		rooted(w);
+	finish(w);
+}
+
+/* ---- point to point, one-sided, files ---------------------------------------------------------------- */
+
+static bool nobody(const struct view *w, enum mpi_role role)
+{
+	return (int64_t)arg(w, role) == mpi_module->proc_null;
+}
+
+static void send(struct view *w, bool persistent)
+{
+	int64_t parts = mpi_has(w->info, MPI_ROLE_PARTS) ? (int64_t)arg(w, MPI_ROLE_PARTS) : 1;
+
+	if (nobody(w, MPI_ROLE_DEST))
+		return;
+	w->t.op = COMM_OP_SEND;
+	w->t.persistent = persistent;
+	w->t.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_DEST));
+	w->t.tag = (int32_t)arg(w, MPI_ROLE_TAG);
+	w->t.sent = amount(w, parts * (int64_t)arg(w, MPI_ROLE_COUNT), MPI_ROLE_TYPE);
+	finish(w);
+}
+
+static void receive(struct view *w, bool persistent)
+{
+	int64_t parts = mpi_has(w->info, MPI_ROLE_PARTS) ? (int64_t)arg(w, MPI_ROLE_PARTS) : 1;
+
+	if (mpi_has(w->info, MPI_ROLE_SOURCE) && nobody(w, MPI_ROLE_SOURCE))
+		return;
+	if (mpi_has(w->info, MPI_ROLE_MESSAGE))
+		w->t.comm = (const struct mpi_comm *)(uintptr_t)w->c->handle;
+	w->t.op = COMM_OP_RECEIVE;
+	w->t.persistent = persistent;
+	w->t.sent = 0;
+	w->t.type = 0;
+	w->t.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_SOURCE));
+	w->t.tag = (int32_t)arg(w, MPI_ROLE_TAG2);
+	w->t.received = amount(w, parts * (int64_t)arg(w, MPI_ROLE_COUNT2), MPI_ROLE_TYPE2);
+	finish(w);
+}
+
+static void one_sided(struct view *w)
+{
+	int64_t count = mpi_has(w->info, MPI_ROLE_COUNT) ? (int64_t)arg(w, MPI_ROLE_COUNT) : 1;
+
+	if (nobody(w, MPI_ROLE_DEST))
+		return;
+	w->t.comm = mpi_comm_of(MPI_OBJECT_WINDOW, arg(w, MPI_ROLE_WIN), 0);
+	w->t.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_DEST));
+	w->t.op = w->info->group == MPI_CLASS_PUT ? COMM_OP_PUT
+		  : w->info->group == MPI_CLASS_GET ? COMM_OP_GET : COMM_OP_ACCUMULATE;
+	if (w->info->group != MPI_CLASS_GET)
+		w->t.sent = amount(w, count, MPI_ROLE_TYPE);
+	if (w->info->group == MPI_CLASS_GET)
+		w->t.received = amount(w, count, MPI_ROLE_TYPE);
+	else if (w->info->group == MPI_CLASS_FETCH)
+		w->t.received = amount(w, mpi_has(w->info, MPI_ROLE_COUNT2)
+						  ? (int64_t)arg(w, MPI_ROLE_COUNT2) : 1,
+				       MPI_ROLE_TYPE2);
+	finish(w);
+}
+
+static void file(struct view *w)
+{
+	w->t.comm = mpi_comm_of(MPI_OBJECT_FILE, arg(w, MPI_ROLE_FILE), 0);
+	w->t.op = w->info->group == MPI_CLASS_READ ? COMM_OP_READ : COMM_OP_WRITE;
+	if (mpi_has(w->info, MPI_ROLE_COUNT))
+		*(w->t.op == COMM_OP_READ ? &w->t.received : &w->t.sent) =
+			counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+	finish(w);
+}
+
+/* ---- completion ------------------------------------------------------------------------------------------ */
+
+static void complete(const struct mpi_call *c, uint64_t handle, uint64_t statuses, uint32_t index)
+{
+	struct mpi_transfer t;
+	uint64_t id, first = 0;
+
+	/* One request may stand for a send and a receive that were started together. */
+	while (mpi_requests_complete(handle, first, &t, &id)) {
+		status_at(statuses, index, &t);
+		mpi_transfer_write(&t, id, c->frame->id, c->frame->end);
+		if (t.persistent)
+			return;
+		first = t.correlation;
+	}
+}
+
+static void complete_some(const struct mpi_call *c, const struct mpi_info *info)
+{
+	uint64_t statuses = mpi_arg(c, info, MPI_ROLE_STATUSES);
+	int n = mpi_int_at(mpi_arg(c, info, MPI_ROLE_OUTCOUNT), 0);
+
+	for (int i = 0; i < n && n != mpi_module->undefined; i++) {
+		int k = mpi_int_at(mpi_arg(c, info, MPI_ROLE_INDICES), (uint32_t)i);
+
+		if (k >= 0 && (uint32_t)k < c->count)
+			complete(c, c->saved[k], statuses, (uint32_t)i);
+	}
+}
+
+static void completed(const struct mpi_call *c, const struct mpi_info *info)
+{
+	int k;
+
+	if (mpi_has(info, MPI_ROLE_FLAG) && !mpi_int_at(mpi_arg(c, info, MPI_ROLE_FLAG), 0))
+		return;
+	switch ((enum mpi_class)info->group) {
+	case MPI_CLASS_WAITANY:
+		k = mpi_int_at(mpi_arg(c, info, MPI_ROLE_INDEX), 0);
+		if (k >= 0 && (uint32_t)k < c->count)
+			complete(c, c->saved[k], mpi_arg(c, info, MPI_ROLE_STATUS), 0);
+		return;
+	case MPI_CLASS_WAITSOME:
+		complete_some(c, info);
+		return;
+	case MPI_CLASS_WAIT:
+		complete(c, c->saved[0], mpi_arg(c, info, MPI_ROLE_STATUS), 0);
+		return;
+	default:
+		for (uint32_t i = 0; i < c->count; i++)
+			complete(c, c->saved[i], mpi_arg(c, info, MPI_ROLE_STATUSES), i);
+	}
+}
+
+static void freed(const struct mpi_call *c)
+{
+	struct mpi_transfer t;
+	uint64_t id;
+
+	if (!mpi_requests_drop(c->saved[0], &t, &id) || !t.active)
+		return;
+	t.state = COMM_FREED;
+	mpi_transfer_write(&t, id, c->frame->id, c->frame->end);
+}
+
+/* ---- objects ----------------------------------------------------------------------------------------------- */
+
+static enum mpi_object object_of(const struct mpi_info *info)
+{
+	return info->group >= MPI_CLASS_FILE_OPEN  ? MPI_OBJECT_FILE
+	       : info->group >= MPI_CLASS_WIN_NEW ? MPI_OBJECT_WINDOW : MPI_OBJECT_COMM;
+}
+
+static void made(const struct mpi_call *c, const struct mpi_info *info)
+{
+	uint64_t handle = mpi_handle_at(mpi_arg(c, info, MPI_ROLE_NEW), 0);
+	const struct mpi_comm *parent = NULL;
+
+	if (info->group == MPI_CLASS_COMM_NEW && handle == mpi_module->comm_null)
+		return;
+	if (mpi_has(info, MPI_ROLE_COMM))
+		parent = mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0);
+	if (c->op != MPI_OP_Comm_get_parent)
+		mpi_comm_forget(object_of(info), handle);
+	/* One that is made in the background may not be asked about yet. */
+	if (!mpi_has(info, MPI_ROLE_REQUEST))
+		mpi_comm_of(object_of(info), handle, parent ? parent->id : 0);
+}
+
+/* ---- entry points ---------------------------------------------------------------------------------------------- */
+
+static void save(struct mpi_call *c, uint64_t at, int64_t n)
+{
+	if (n <= 0)
+		return;
+	if (n > MPI_FEW) {
+		c->saved = malloc((size_t)n * sizeof(*c->saved));
+		if (!c->saved) {
+			c->saved = c->few;
+			n = MPI_FEW;
+		}
+	}
+	for (int64_t i = 0; i < n; i++)
+		c->saved[i] = mpi_handle_at(at, (uint32_t)i);
+	c->count = (uint32_t)n;
+}
+
+void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
+{
+	uint64_t first = mpi_arg(c, info, MPI_ROLE_HANDLE);
+
+	switch ((enum mpi_class)info->group) {
+	case MPI_CLASS_WAIT:
+	case MPI_CLASS_REQUEST_FREE:
+		save(c, first, 1);
+		break;
+	case MPI_CLASS_WAITALL:
+	case MPI_CLASS_WAITANY:
+	case MPI_CLASS_WAITSOME:
+	case MPI_CLASS_STARTALL:
+		save(c, mpi_arg(c, info, MPI_ROLE_REQUESTS), (int32_t)mpi_arg(c, info, MPI_ROLE_N));
+		break;
+	case MPI_CLASS_COMM_FREE:
+	case MPI_CLASS_WIN_FREE:
+	case MPI_CLASS_FILE_CLOSE:
+		/* Before: its handle may be another's as soon as the call is done. */
+		mpi_comm_forget(object_of(info), mpi_handle_at(first, 0));
+		break;
+	case MPI_CLASS_TYPE_CHANGED:
+		mpi_type_forget(c->op == MPI_OP_Type_free ? mpi_handle_at(first, 0) : first);
+		break;
+	case MPI_CLASS_RECV:
+		if (mpi_has(info, MPI_ROLE_MESSAGE))
+			c->handle = mpi_message_take(mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0));
+		break;
+	default:
+		break;
+	}
+}
+
+static void move(struct mpi_call *c, const struct mpi_info *info)
+{
+	struct view w = {.c = c, .info = info, .t = {.peer = -1, .tag = -1}};
+
+	if (mpi_has(info, MPI_ROLE_COMM))
+		w.t.comm = mpi_comm_of(MPI_OBJECT_COMM, arg(&w, MPI_ROLE_COMM), 0);
+	switch ((enum mpi_class)info->group) {
+	case MPI_CLASS_SEND:
+	case MPI_CLASS_SEND_INIT:
+		send(&w, info->group == MPI_CLASS_SEND_INIT);
+		break;
+	case MPI_CLASS_RECV:
+	case MPI_CLASS_RECV_INIT:
+		receive(&w, info->group == MPI_CLASS_RECV_INIT);
+		break;
+	case MPI_CLASS_SENDRECV:
+		send(&w, false);
+		receive(&w, false);
+		break;
+	case MPI_CLASS_PUT:
+	case MPI_CLASS_GET:
+	case MPI_CLASS_ACCUMULATE:
+	case MPI_CLASS_FETCH:
+		one_sided(&w);
+		break;
+	case MPI_CLASS_READ:
+	case MPI_CLASS_WRITE:
+		file(&w);
+		break;
+	default:
+		collective(&w);
+	}
+}
+
+static void other(struct mpi_call *c, const struct mpi_info *info)
+{
+	const struct cap_frame *f = c->frame;
+
+	switch ((enum mpi_class)info->group) {
+	case MPI_CLASS_INIT:
+	case MPI_CLASS_SESSION:
+		mpi_job_after_init(info->group == MPI_CLASS_INIT);
+		break;
+	case MPI_CLASS_START:
+		mpi_requests_start(mpi_handle_at(mpi_arg(c, info, MPI_ROLE_HANDLE), 0), f->id, f->start);
+		break;
+	case MPI_CLASS_STARTALL:
+		for (uint32_t i = 0; i < c->count; i++)
+			mpi_requests_start(c->saved[i], f->id, f->start);
+		break;
+	case MPI_CLASS_REQUEST_FREE:
+		freed(c);
+		break;
+	case MPI_CLASS_COMM_NAME:
+	case MPI_CLASS_WIN_NAME:
+		mpi_comm_named(object_of(info), mpi_arg(c, info, MPI_ROLE_HANDLE));
+		break;
+	case MPI_CLASS_COMM_NEW:
+	case MPI_CLASS_WIN_NEW:
+	case MPI_CLASS_FILE_OPEN:
+		made(c, info);
+		break;
+	case MPI_CLASS_PROBE:
+		if (!mpi_has(info, MPI_ROLE_FLAG) || mpi_int_at(mpi_arg(c, info, MPI_ROLE_FLAG), 0))
+			mpi_message_put(mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0),
+					mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0));
+		break;
+	default:
+		break;
+	}
+}
+
+void mpi_traffic_after(struct mpi_call *c, const struct mpi_info *info, bool ok)
+{
+	if (info->group >= MPI_CLASS_SEND && info->group <= MPI_CLASS_WRITE) {
+		if (ok && mpi_host_alive())
+			move(c, info);
+	} else if (info->group >= MPI_CLASS_WAIT && info->group <= MPI_CLASS_WAITSOME) {
+		if (ok && mpi_host_alive())
+			completed(c, info);
+	} else if (ok) {
+		other(c, info);
+	}
+	if (c->saved != c->few)
+		free(c->saved);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What CUDA programs do, said to the stand-in. The first argument chooses the scene; prints what a
+ * test has to know of it.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stand_in.h"
+
+enum { DRIVER = 1, RUNTIME = 2 };
+/* CUPTI's numbers of functions. */
+enum {
+	CU_MEM_ALLOC = 243, CU_MEM_FREE = 245, CU_MEMCPY_HTOD = 276, CU_LAUNCH = 307,
+	CU_STREAM_SYNC = 126, CU_STREAM_CREATE_PRIORITY = 367, CU_MANAGED = 371,
+	CU_EVENT_RECORD = 119, CU_STREAM_WAIT = 295, CU_EVENT_SYNC = 121, CU_MEMSET = 249,
+	RT_LAUNCH = 211, RT_MALLOC = 20, RT_MEMCPY = 31, RT_STREAM_SYNC = 131, RT_GET_DEVICE = 17
+};
+
+struct kernel {
+	uint32_t kind;
+	uint8_t cache[2];
+	uint16_t registers;
+	uint32_t partitioned[2];
+	uint64_t start, end, completed;
+	uint32_t device, context, stream;
+	int32_t grid[3], block[3], shared[2];
+	uint32_t local[2], correlation;
+	int64_t grid_id;
+	const char *name;
+	void *reserved;
+	uint64_t queued, submitted;
+	uint8_t launch[4];
+	uint32_t executed;
+	uint64_t node;
+	uint32_t limit, graph;
+	void *policy;
+	uint32_t channel[2], cluster[4];
+	uint64_t local_total, maximum, last;
+};
+
+struct memcpy_record {
+	uint32_t kind;
+	uint8_t what[3], flags;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, correlation, runtime, pad;
+	void *reserved;
+	uint64_t node;
+	uint32_t graph, channel[2], launched;
+	uint64_t count;
+};
+
+struct memset_record {
+	uint32_t kind, value;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, correlation;
+	uint16_t flags, memory;
+	uint32_t pad;
+	void *reserved;
+	uint64_t node;
+	uint32_t graph, channel[2], launched;
+};
+
+struct counter_record {
+	uint32_t kind, counter;
+	uint64_t value, start, end, address;
+	uint32_t source, destination, stream, process, flags, pad;
+	uint64_t processors[5];
+};
+
+static size_t by_version(size_t v13, size_t v12, size_t v11)
+{
+	const char *v = getenv("STAND_VERSION");
+	int n = v ? atoi(v) : 130001;
+
+	return n >= 130000 ? v13 : n >= 19 ? v12 : v11;
+}
+
+static uint32_t context_id = 1;
+
+static void begin(struct stand_call *c, int domain, uint32_t cbid, const void *params,
+		  uint32_t correlation)
+{
+	*c = (struct stand_call){domain, cbid, params, 0, correlation, context_id, 0};
+	stand_enter(c);
+}
+
+static void whole(int domain, uint32_t cbid, const void *params, int32_t result)
+{
+	struct stand_call c;
+
+	begin(&c, domain, cbid, params, stand_correlation());
+	stand_leave(&c, result);
+}
+
+struct launch {
+	const void *func;
+	uint32_t grid[3], block[3];
+	void **args;
+	size_t shared;
+	void *stream;
+};
+struct driver_launch {
+	void *f;
+	unsigned grid[3], block[3], shared;
+	void *stream;
+	void **params, **extra;
+};
+
+/* cudaLaunchKernel() and what follows from it; returns the correlation number. */
+static uint32_t launch(const char *name, void *stream, unsigned blocks)
+{
+	struct launch p = {name, {blocks, 1, 1}, {256, 1, 1}, NULL, 48, stream};
+	struct driver_launch d = {(void *)name, {blocks, 1, 1}, {256, 1, 1}, 48, stream, NULL, NULL};
+	uint32_t correlation = stand_correlation();
+	struct stand_call outer, inner;
+
+	begin(&outer, RUNTIME, RT_LAUNCH, &p, correlation);
+	begin(&inner, DRIVER, CU_LAUNCH, &d, correlation);
+	stand_leave(&inner, 0);
+	stand_leave(&outer, 0);
+	return correlation;
+}
+
+static void ran(const char *name, uint32_t correlation, uint64_t start, uint64_t end,
+		uint32_t stream, unsigned blocks)
+{
+	struct kernel k = {.kind = 10, .registers = 32, .start = start, .end = end, .context = 1,
+			   .stream = stream, .grid = {(int)blocks, 1, 1}, .block = {256, 1, 1},
+			   .shared = {16, 48}, .local = {8, 0}, .correlation = correlation,
+			   .name = name, .cluster = {2, 1, 1}};
+
+	stand_record(&k, by_version(216, 208, 200));
+}
+
+static void memory(void)
+{
+	uint64_t pointer = 0x7f0000001000, gone = pointer;
+	struct {
+		uint64_t *pointer;
+		size_t bytes;
+	} p = {&pointer, 4096};
+	struct {
+		void **pointer;
+		size_t bytes;
+	} r = {(void **)&pointer, 4096};
+	struct stand_call outer, inner;
+	uint32_t correlation = stand_correlation();
+
+	begin(&outer, RUNTIME, RT_MALLOC, &r, correlation);
+	begin(&inner, DRIVER, CU_MEM_ALLOC, &p, correlation);
+	stand_leave(&inner, 0);
+	stand_leave(&outer, 0);
+	whole(DRIVER, CU_MEM_ALLOC, &p, 2); /* out of memory: nothing was allocated */
+	whole(DRIVER, CU_MEM_FREE, &gone, 0);
+}
+
+static void copies(void)
+{
+	struct {
+		void *to;
+		const void *from;
+		size_t count;
+		int kind;
+	} p = {(void *)0x7f0000001000, &p, 1 << 20, 1};
+	struct memcpy_record m = {.kind = 1, .what = {1, 1, 3}, .bytes = 1 << 20, .context = 1,
+				  .stream = 7};
+	struct memset_record s = {.kind = 2, .bytes = 4096, .context = 1, .stream = 7, .memory = 3,
+				  .flags = 1};
+	struct {
+		uint64_t to;
+		unsigned char value;
+		size_t n;
+	} q = {0x7f0000001000, 1, 4096};
+	struct stand_call c;
+
+	m.correlation = stand_correlation();
+	begin(&c, RUNTIME, RT_MEMCPY, &p, m.correlation);
+	m.start = stand_now();
+	m.end = m.start + 1000;
+	stand_leave(&c, 0);
+	stand_record(&m, by_version(96, 88, 88));
+	s.correlation = stand_correlation();
+	begin(&c, DRIVER, CU_MEMSET, &q, s.correlation);
+	stand_leave(&c, 0);
+	s.start = stand_now();
+	s.end = s.start + 500;
+	stand_record(&s, by_version(88, 88, 88));
+}
+
+static void waits(void *stream)
+{
+	void *event = (void *)0xe0;
+	struct {
+		void *event, *stream;
+	} record = {event, stream};
+	struct {
+		void *stream, *event;
+		unsigned flags;
+	} wait = {stream, event, 0};
+
+	whole(DRIVER, CU_EVENT_RECORD, &record, 0);
+	whole(DRIVER, CU_STREAM_WAIT, &wait, 0);
+	whole(DRIVER, CU_EVENT_SYNC, &event, 0);
+	whole(DRIVER, CU_STREAM_SYNC, &stream, 0);
+}
+
+static void *make_stream(int priority)
+{
+	void *stream = (void *)0x500d;
+	struct {
+		void **stream;
+		unsigned flags;
+		int priority;
+	} p = {&stream, 1, priority};
+
+	whole(DRIVER, CU_STREAM_CREATE_PRIORITY, &p, 0);
+	return stream;
+}
+
+static void managed(void)
+{
+	uint64_t pointer = 0x7f1000000000;
+	struct {
+		uint64_t *pointer;
+		size_t bytes;
+		unsigned flags;
+	} p = {&pointer, 1 << 21, 1};
+	struct counter_record c = {.kind = 25, .counter = 1, .value = 65536, .address = pointer,
+				   .source = UINT32_MAX, .flags = 3};
+
+	whole(DRIVER, CU_MANAGED, &p, 0);
+	c.start = stand_now();
+	c.end = c.start + 2000;
+	stand_record(&c, by_version(104, 64, 64));
+	c.counter = 4;
+	c.value = 17;
+	c.source = 0;
+	stand_record(&c, by_version(104, 64, 64));
+}
+
+static void basic(void)
+{
+	void *stream = make_stream(-5);
+	uint64_t now;
+	uint32_t a, b;
+	int device = 0, *out = &device;
+
+	stand_context(1);
+	memory();
+	copies();
+	whole(RUNTIME, RT_GET_DEVICE, &out, 0);
+	a = launch("_Z3addPfS_i", NULL, 128);
+	b = launch("_Z3mulPfS_i", stream, 64);
+	now = stand_now();
+	ran("_Z3addPfS_i", a, now, now + 5000, 7, 128);
+	ran("_Z3mulPfS_i", b, now + 100, now + 7100, 0x0d, 64);
+	waits(stream);
+	managed();
+	stand_deliver();
+}
+
+/* Times that cannot be, and work whose call is not known. */
+static void odd(void)
+{
+	uint64_t now = stand_now();
+
+	stand_context(1);
+	ran("none", launch("none", NULL, 1), 0, 0, 7, 1);
+	ran("backwards", launch("backwards", NULL, 1), now + 1000, now, 7, 1);
+	ran("early", launch("early", NULL, 1), now - 5000000, now - 4000000, 7, 1);
+	ran("stranger", 4000000, now, now + 10, 7, 1);
+	stand_deliver();
+}
+
+static void many(unsigned count)
+{
+	stand_context(1);
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t now = stand_now();
+
+		ran("empty", launch("empty", NULL, 1), now, now + 1000, 7, 1);
+		if (i % 1000 == 999)
+			stand_deliver();
+	}
+	stand_deliver();
+}
+
+static void *one_thread(void *arg)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t now = stand_now();
+
+		ran("thread", launch("thread", NULL, 1), now, now + 10, 7, 1);
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t t[8];
+
+	stand_context(1);
+	for (int i = 0; i < 8; i++)
+		pthread_create(&t[i], NULL, one_thread, NULL);
+	for (int i = 0; i < 8; i++)
+		pthread_join(t[i], NULL);
+	stand_deliver();
+}
+
+static void forked(void)
+{
+	pid_t child;
+
+	stand_context(1);
+	ran("parent", launch("parent", NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+	child = fork();
+	if (child == 0) {
+		whole(RUNTIME, RT_GET_DEVICE, NULL, 3);
+		whole(DRIVER, CU_LAUNCH, NULL, 3); /* not initialised: what CUDA says in a child */
+		exit(7);
+	}
+	waitpid(child, NULL, 0);
+	ran("after", launch("after", NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+}
+
+static void late(void)
+{
+	void *stream = NULL;
+
+	ran("late", launch("late", NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+	whole(DRIVER, CU_STREAM_SYNC, &stream, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const char *scene = argc > 1 ? argv[1] : "basic";
+
+	if (strcmp(scene, "late") == 0)
+		atexit(late); /* before CUDA: runs after everything of it */
+	if (strcmp(scene, "other") == 0)
+		stand_other_subscriber();
+	stand_init();
+	if (strcmp(scene, "odd") == 0)
+		odd();
+	else if (strcmp(scene, "many") == 0)
+		many((unsigned)atoi(argv[2]));
+	else if (strcmp(scene, "threads") == 0)
+		threads();
+	else if (strcmp(scene, "fork") == 0)
+		forked();
+	else if (strcmp(scene, "drop") == 0) {
+		many(10);
+		stand_drop(123);
+		many(10);
+	} else if (strcmp(scene, "exit") == 0) {
+		many(10);
+		_exit(3);
+	} else if (strcmp(scene, "late") != 0)
+		basic();
+	printf("kernels %d driver %d runtime %d\n", stand_kind(10), stand_enabled(DRIVER, CU_LAUNCH),
+	       stand_enabled(RUNTIME, RT_LAUNCH));
+	return 0;
+}

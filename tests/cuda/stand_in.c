@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See stand_in.h. Sizes and names of CUPTI's are facts of its headers, stated here once more. */
+#include "stand_in.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef void (*callback_fn)(void *, int, uint32_t, const void *);
+
+struct callback {
+	int site;
+	const char *function;
+	const void *params;
+	const void *result;
+	const char *symbol;
+	void *context;
+	uint32_t context_id;
+	uint64_t *data;
+	uint32_t correlation;
+};
+
+static struct {
+	callback_fn callback;
+	bool other;
+	bool enabled[8][1024];
+	bool kinds[64];
+	void (*request)(uint8_t **, size_t *, size_t *);
+	void (*complete)(void *, uint32_t, uint8_t *, size_t, size_t);
+	uint64_t (*clock)(void);
+	uint8_t *buffer;
+	size_t size, used;
+	size_t dropped;
+	uint32_t correlation;
+	pthread_mutex_t lock;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static char contexts[16];
+
+static uint32_t version(void)
+{
+	const char *v = getenv("STAND_VERSION");
+
+	return v ? (uint32_t)atoi(v) : 130001;
+}
+
+/* ---- the program's side ---- */
+
+void stand_init(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+	void *symbol = library ? dlsym(library, "InitializeInjection") : NULL;
+	int (*initialize)(void);
+
+	memcpy(&initialize, &symbol, sizeof(symbol));
+	if (initialize)
+		initialize();
+}
+
+void *stand_context(uint32_t id)
+{
+	struct {
+		void *context, *handle, *descriptor;
+	} r = {&contexts[id], NULL, NULL};
+
+	if (state.callback && state.enabled[3][1])
+		state.callback(NULL, 3, 1, &r);
+	return &contexts[id];
+}
+
+static void call(struct stand_call *c, int site)
+{
+	struct callback d = {site, "function", c->params, site ? &c->result : NULL, NULL,
+			     c->context_id ? &contexts[c->context_id] : NULL, c->context_id, &c->data,
+			     c->correlation};
+
+	if (state.callback && state.enabled[c->domain][c->cbid])
+		state.callback(NULL, c->domain, c->cbid, &d);
+}
+
+void stand_enter(struct stand_call *c)
+{
+	call(c, 0);
+}
+
+void stand_leave(struct stand_call *c, int32_t result)
+{
+	c->result = result;
+	call(c, 1);
+}
+
+uint32_t stand_correlation(void)
+{
+	return ++state.correlation;
+}
+
+void stand_skip(uint32_t to)
+{
+	state.correlation = to;
+}
+
+void stand_record(const void *record, size_t bytes)
+{
+	uint32_t kind;
+	size_t n = 0;
+
+	memcpy(&kind, record, sizeof(kind));
+	if (!state.kinds[kind])
+		return;
+	pthread_mutex_lock(&state.lock);
+	if (!state.buffer)
+		state.request(&state.buffer, &state.size, &n);
+	if (state.buffer && state.used + bytes <= state.size) {
+		memcpy(state.buffer + state.used, record, bytes);
+		state.used += bytes;
+	} else {
+		state.dropped++;
+	}
+	pthread_mutex_unlock(&state.lock);
+}
+
+static void *deliver(void *arg)
+{
+	uint8_t *buffer;
+	size_t size, used;
+
+	pthread_mutex_lock(&state.lock);
+	buffer = state.buffer;
+	size = state.size;
+	used = state.used;
+	state.buffer = NULL;
+	state.used = 0;
+	pthread_mutex_unlock(&state.lock);
+	if (buffer)
+		state.complete(NULL, 0, buffer, size, used);
+	return NULL;
+}
+
+void stand_deliver(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, deliver, NULL) == 0)
+		pthread_join(t, NULL);
+}
+
+void stand_drop(size_t count)
+{
+	state.dropped += count;
+}
+
+uint64_t stand_now(void)
+{
+	struct timespec t;
+
+	if (state.clock)
+		return state.clock();
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool stand_kind(int kind)
+{
+	return state.kinds[kind];
+}
+
+bool stand_enabled(int domain, uint32_t cbid)
+{
+	return state.enabled[domain][cbid];
+}
+
+void stand_other_subscriber(void)
+{
+	state.other = true;
+}
+
+/* ---- CUPTI's side ---- */
+
+#define OK 0
+#define MULTIPLE 39
+
+int cuptiGetVersion(uint32_t *v)
+{
+	*v = version();
+	return OK;
+}
+
+int cuptiGetResultString(int result, const char **text)
+{
+	*text = result == MULTIPLE ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" : "CUPTI_ERROR";
+	return OK;
+}
+
+int cuptiSubscribe(void **subscriber, callback_fn callback, void *user)
+{
+	if (state.other || state.callback)
+		return MULTIPLE;
+	state.callback = callback;
+	*subscriber = &state;
+	return OK;
+}
+
+struct params {
+	size_t size;
+	const char *name;
+	char *old;
+	size_t old_size;
+};
+
+int cuptiSubscribe_v2(void **subscriber, callback_fn callback, void *user, struct params *p)
+{
+	if (state.other)
+		strncpy(p->old, "Some Other Profiler", p->old_size - 1);
+	return cuptiSubscribe(subscriber, callback, user);
+}
+
+int cuptiUnsubscribe(void *subscriber)
+{
+	state.callback = NULL;
+	return OK;
+}
+
+int cuptiEnableCallback(uint32_t on, void *subscriber, int domain, uint32_t cbid)
+{
+	if (domain > 7 || cbid > 1023)
+		return 1;
+	state.enabled[domain][cbid] = on;
+	return OK;
+}
+
+int cuptiGetTimestamp(uint64_t *ns)
+{
+	*ns = stand_now();
+	return OK;
+}
+
+int cuptiGetContextId(void *context, uint32_t *id)
+{
+	*id = (uint32_t)((char *)context - contexts);
+	return OK;
+}
+
+int cuptiGetDeviceId(void *context, uint32_t *id)
+{
+	*id = 0;
+	return OK;
+}
+
+int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *id)
+{
+	*id = stream ? (uint32_t)(uintptr_t)stream & 0xff : 7;
+	return OK;
+}
+
+static const struct device {
+	uint32_t kind, flags;
+	uint64_t bandwidth, bytes;
+	uint32_t numbers[20];
+	uint32_t major, minor, id, ecc;
+	uint8_t uuid[16];
+	const char *name;
+	uint8_t visible, mig, reserved[6];
+	uint32_t instances[2];
+	uint8_t mig_uuid[16];
+	uint64_t numa; /* CUDA 13 */
+} device = {.kind = 8, .bytes = 1ull << 37, .numbers = {64, 128, 32, 1980000}, .major = 9,
+	    .uuid = {0xde, 0xad, 0xbe, 0xef, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+	    .name = "Stand-in GPU"};
+
+int cuptiActivityEnable(int kind)
+{
+	state.kinds[kind] = true;
+	if (kind == 8)
+		stand_record(&device, version() >= 130000 ? sizeof(device) : sizeof(device) - 8);
+	return OK;
+}
+
+int cuptiActivityDisable(int kind)
+{
+	state.kinds[kind] = false;
+	return OK;
+}
+
+static size_t size_of(uint32_t kind)
+{
+	const bool v13 = version() >= 130000, v12 = version() >= 19;
+
+	switch (kind) {
+	case 10:
+		return v13 ? 216 : v12 ? 208 : 200;
+	case 1:
+		return v13 ? 96 : 88;
+	case 22:
+		return 96;
+	case 2:
+		return 88;
+	case 8:
+		return v13 ? sizeof(device) : sizeof(device) - 8;
+	case 17:
+		return v13 ? 56 : v12 ? 48 : 40;
+	case 25:
+		return v13 ? 104 : 64;
+	}
+	return 0;
+}
+
+int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
+{
+	uint8_t *next = buffer;
+	uint32_t kind;
+
+	if (*record) {
+		memcpy(&kind, *record, sizeof(kind));
+		next = (uint8_t *)*record + size_of(kind);
+	}
+	if (next >= buffer + valid)
+		return 12;
+	*record = next;
+	return OK;
+}
+
+int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped)
+{
+	*dropped = state.dropped;
+	state.dropped = 0;
+	return OK;
+}
+
+int cuptiActivityRegisterCallbacks(void (*request)(uint8_t **, size_t *, size_t *),
+				   void (*complete)(void *, uint32_t, uint8_t *, size_t, size_t))
+{
+	state.request = request;
+	state.complete = complete;
+	return OK;
+}
+
+int cuptiActivityFlushAll(uint32_t flag)
+{
+	stand_deliver();
+	return OK;
+}
+
+int cuptiActivityFlushPeriod(uint32_t ms)
+{
+	return OK;
+}
+
+int cuptiActivityRegisterTimestampCallback(uint64_t (*clock)(void))
+{
+	state.clock = clock;
+	return OK;
+}
+
+int cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count)
+{
+	return OK;
+}

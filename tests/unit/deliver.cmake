@@ -1,0 +1,1 @@
+kymo_unit_test(deliver ${CMAKE_CURRENT_LIST_DIR}/deliver_test.c LIBS kymo_core)

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+kymo_unit_test(sample ${CMAKE_CURRENT_LIST_DIR}/sample_test.c
+               LIBS -Wl,--whole-archive kymo_capture_hostsample -Wl,--no-whole-archive
+                    kymo_capture_perf kymo_core)
+set_tests_properties(unit.sample PROPERTIES SKIP_RETURN_CODE 77)

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests and benchmarks of the CUDA backend on a GPU; see run-all.sh. Prints one table."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+GPU = HERE.parent.parent / "tests" / "cuda" / "gpu"
+
+
+class Bench:
+    def __init__(self, args):
+        self.kymo, self.programs, self.out = args.kymo, pathlib.Path(args.programs), args.out
+        self.rows, self.work = [], pathlib.Path(tempfile.mkdtemp())
+        self.log = open(pathlib.Path(self.out) / "log.txt", "w", encoding="utf-8")
+
+    def say(self, name, value, verdict=""):
+        self.rows.append((name, value, verdict))
+        print(f"{name:58} {value:38} {verdict}", flush=True)
+
+    def check(self, name, ok, value):
+        self.say(name, str(value), "ok" if ok else "FAILED")
+
+    def run(self, command, env=None, timeout=200):
+        done = subprocess.run([str(c) for c in command], env={**os.environ, **(env or {})},
+                              capture_output=True, text=True, timeout=timeout)
+        self.log.write(f"$ {command}\n{done.stdout}\n{done.stderr}\n")
+        self.log.flush()
+        return done
+
+    def trace(self, name, command, *options, env=None):
+        path = self.work / f"{name}.kymo"
+        shutil.rmtree(path, ignore_errors=True)
+        done = self.run([self.kymo, "run", "--no-summary", "-o", path, *options, *command], env)
+        return path, done
+
+    def sql(self, path, query):
+        done = self.run([self.kymo, "query", "--format", "json", path, query])
+        try:
+            rows = json.loads(done.stdout)
+        except ValueError:
+            return []
+        rows = rows.get("rows", rows) if isinstance(rows, dict) else rows
+        return [list(r.values()) if isinstance(r, dict) else r for r in rows]
+
+    def one(self, path, query):
+        rows = self.sql(path, query)
+        return rows[0][0] if rows else None
+
+    def summary(self, path, name):
+        done = self.run([self.kymo, "summary", path])
+        (pathlib.Path(self.out) / f"{name}.txt").write_text(done.stdout + done.stderr)
+
+    # ---- what is recorded ----
+
+    def app(self, end):
+        path, done = self.trace(f"app-{end}", [self.programs / "app", end])
+        try:
+            want = json.loads(done.stdout)
+        except ValueError:
+            self.check(f"app {end}", False, (done.stdout + done.stderr)[-300:])
+            return
+        got = {"kernels": self.one(path, "SELECT count(*) FROM dispatch"),
+               "copies": self.one(path, "SELECT count(*) FROM copy m JOIN op o ON o.id=m.op "
+                                        "WHERE o.name IN ('read','write','copy')"),
+               "sets": self.one(path, "SELECT count(*) FROM copy m JOIN op o ON o.id=m.op "
+                                      "WHERE o.name='fill'")}
+        self.check(f"app {end}: kernels, copies, sets", all(got[k] == want[k] for k in got),
+                   " ".join(f"{got[k]}/{want[k]}" for k in got))
+        lost = self.one(path, "SELECT count(*) FROM dispatch WHERE call IS NULL OR call & "
+                              "0xffffffffff = 0 OR start IS NULL OR early")
+        self.check(f"app {end}: kernels without call or time, or early", lost == 0, lost)
+        if end != "return":
+            return
+        us = [r[0] / 1e3 for r in self.sql(path, "SELECT k.duration FROM dispatch k JOIN kernel n "
+              "ON n.id=k.kernel JOIN string s ON s.id=n.name WHERE s.text LIKE '%spin%' "
+              "ORDER BY k.start")]
+        # Events lie around the kernel: their constant distance is not its duration.
+        pairs = list(zip(want["event_us"], us))
+        apart = [e - k for e, k in pairs]
+        self.check("event time less kernel time, us (spread below 1)",
+                   len(us) == 8 and max(apart) - min(apart) < 1,
+                   " ".join(f"{a:.2f}" for a in apart))
+        for what, query in (
+                ("migrations, bytes", "SELECT count(*), sum(bytes) FROM copy m JOIN op o ON "
+                                      "o.id=m.op WHERE o.name='migrate'"),
+                ("faults", "SELECT count(*) FROM copy m JOIN op o ON o.id=m.op WHERE "
+                           "o.name='fault'"),
+                ("nested calls", "SELECT count(*) FROM call_extra WHERE parent"),
+                ("allocations, frees", "SELECT sum(calls), sum(frees) FROM tally_allocation"),
+                ("waits", "SELECT group_concat(o.name || ' ' || n) FROM (SELECT op, count(*) n "
+                          "FROM sync GROUP BY op) JOIN op o ON o.id=op"),
+                ("notes", "SELECT group_concat(text, '; ') FROM note")):
+            self.say(f"app: {what}", str(self.sql(path, query))[:300])
+        self.summary(path, "app")
+        self.store(path, "app.kymo")
+
+    def store(self, path, name):
+        shutil.make_archive(str(pathlib.Path(self.out) / name), "gztar", path)
+
+    # ---- launch rate ----
+
+    def rate(self, prefix=(), env=None):
+        """Median nanoseconds a launch."""
+        done = self.run([*prefix, self.programs / "launch_rate", "400000"], env)
+        m = re.search(r"median_ns (\d+)", done.stdout)
+        return int(m.group(1)) if m else None
+
+    def rates(self):
+        floor = self.programs / "libfloor.so"
+        ways = [("nothing", {}, False)]
+        ways += [(f"CUPTI: {text}", {"FLOOR": what, "CUDA_INJECTION64_PATH": str(floor)}, False)
+                 for what, text in (("a", "activities"), ("r", "runtime callback"),
+                                    ("d", "driver callback"), ("dr", "both callbacks"),
+                                    ("ar", "activities, runtime callback"),
+                                    ("adr", "activities, both callbacks"))]
+        ways += [("kymo", {}, True)]
+        sample = os.environ.get("CUPTI_SAMPLE")
+        if sample:
+            ways += [("cupti_trace_injection sample",
+                      {"CUDA_INJECTION64_PATH": sample, "NVTX_INJECTION64_PATH": ""}, False)]
+        times = {name: [] for name, _, _ in ways}
+        for i in range(3):
+            for name, env, traced in ways:
+                prefix = [self.kymo, "run", "--no-summary", "-o", self.work / f"rate{i}.kymo"]
+                if (self.work / f"rate{i}.kymo").exists():
+                    shutil.rmtree(self.work / f"rate{i}.kymo")
+                ns = self.rate(prefix if traced else [], env)
+                if ns:
+                    times[name].append(ns)
+        for name, ns in times.items():
+            self.say(f"launch rate: {name}", f"{min(ns)} ns (of {ns})" if ns else "did not run")
+        if times["kymo"] and times["CUPTI: activities, both callbacks"]:
+            above = min(times["kymo"]) - min(times["CUPTI: activities, both callbacks"])
+            self.check("kymo above the floor of CUPTI (<= 200 ns)", above <= 200, f"{above} ns")
+
+    def million(self):
+        path, done = self.trace("million", [self.programs / "launch_rate", "1000000"])
+        self.say("1,000,000 launches under kymo", done.stdout.strip())
+        n = self.one(path, "SELECT sum(calls) FROM tally_dispatch")
+        self.check("kernels recorded of 1,001,000", n == 1001000, n)
+        self.say("lost", str(self.sql(path, "SELECT sum(calls), sum(gaps) FROM tally_loss")))
+        self.say("kernels without their call", str(self.one(
+            path, "SELECT count(*) FROM dispatch WHERE call & 0xffffffffff = 0 OR call IS NULL")))
+        raw = sum(f.stat().st_size for f in (path / "raw").glob("*"))
+        self.say("bytes of raw trace a launch", f"{raw / 1001000:.1f}")
+        self.say("notes", str(self.sql(path, "SELECT group_concat(text,'; ') FROM note"))[:300])
+        self.summary(path, "million")
+
+    # ---- PyTorch ----
+
+    def step(self, what, steps, tool="none", traced=False, env=None, options=()):
+        command = ["python3", GPU / "train.py", what, str(steps), tool]
+        if traced:
+            path, done = self.trace(f"train-{what}", command, *options, env=env)
+        else:
+            path, done = None, self.run(command, env)
+        try:
+            return json.loads(done.stdout.strip().splitlines()[-1]), path
+        except (ValueError, IndexError):
+            self.say(f"train {what} {tool}", "failed: " + (done.stdout + done.stderr)[-300:])
+            return None, path
+
+    def training(self, what, steps, mark, rounds=2):
+        times, kernels, path = {}, {}, None
+        for _ in range(rounds):
+            for name, tool, traced, options in (
+                    ("none", "none", False, ()), ("kymo", "none", True, ()),
+                    ("kymo minimal", "none", True, ("--mode", "minimal")),
+                    ("kineto CUDA only", "kineto_cuda", False, ()),
+                    ("kineto CPU and CUDA", "kineto", False, ())):
+                if name == "kymo minimal" and what != "small":
+                    continue
+                got, p = self.step(what, steps, tool, traced, options=options)
+                if not got:
+                    continue
+                times.setdefault(name, []).append(got["median_ms"])
+                kernels[name] = got["kernels"]
+                path = p if name == "kymo" else path
+                if name == "kymo":
+                    kernels[name] = self.one(p, "SELECT sum(calls) FROM tally_dispatch")
+        base = min(times.get("none", [1]))
+        for name, ms in times.items():
+            more = f"{(min(ms) / base - 1) * 100:+.1f} %"
+            self.say(f"train {what}: {name}", f"{min(ms):.3f} ms a step {more}",
+                     f"kernels {kernels[name]}")
+        if "kymo" in times:
+            more = (min(times["kymo"]) / base - 1) * 100
+            self.check(f"train {what}: kymo adds <= {mark} %", more <= mark, f"{more:+.1f} %")
+        if path:
+            self.summary(path, f"train-{what}")
+            self.say(f"train {what}: notes",
+                     str(self.sql(path, "SELECT group_concat(text,'; ') FROM note"))[:300])
+
+    def everything(self, only):
+        parts = {"app": lambda: [self.app(e) for e in ("return", "exit", "_exit", "handler",
+                                                       "fork", "reset")],
+                 "rates": self.rates, "million": self.million,
+                 "small": lambda: self.training("small", 200, 10),
+                 "large": lambda: self.training("large", 20, 1, 1)}
+        for name, part in parts.items():
+            if only and name not in only.split(","):
+                continue
+            try:
+                part()
+            except (subprocess.TimeoutExpired, OSError, statistics.StatisticsError) as e:
+                self.check(name, False, repr(e)[:200])
+        return any(v == "FAILED" for _, _, v in self.rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for option in ("--kymo", "--programs", "--out"):
+        parser.add_argument(option, required=True)
+    parser.add_argument("--only")
+    args = parser.parse_args()
+    sys.exit(Bench(args).everything(args.only))
+
+
+if __name__ == "__main__":
+    main()

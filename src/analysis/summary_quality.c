@@ -147,7 +147,7 @@ bool summary_open_calls(struct report *r, const struct summary *s, unsigned coun
 /* ---- quality ----------------------------------------------------------------------------------- */
 
 struct quality {
-	uint64_t lost, gaps, definitions, untraced, untimed, damaged, late;
+	uint64_t lost, gaps, definitions, overwritten, untraced, untimed, damaged, late;
 	double host_error, device_error;
 	double overhead; /* ns, of all threads */
 	bool overhead_known;
@@ -187,8 +187,11 @@ static void quality_add(struct quality *q, const struct summary *s)
 
 	q->coarse |= s->tallies->coarse;
 	for (uint32_t i = 0; i < loss->count; i++) {
+		const struct t_process *p = &t->processes[loss->rows[i]->key[0]];
+
 		in_band += loss->rows[i]->count;
-		q->gaps += loss->rows[i]->errors;
+		if (!p->overwritten_records) /* else the gaps are where records gave way */
+			q->gaps += loss->rows[i]->errors;
 	}
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		const struct t_process *p = &t->processes[i];
@@ -197,6 +200,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->endless += p->how_ended == UINT32_MAX;
 		counted += p->lost_records;
 		q->definitions += p->lost_definitions;
+		q->overwritten += p->overwritten_records;
 		q->untraced += p->untraced_calls;
 		q->untimed += p->untimed;
 		q->damaged += p->damaged_blocks;
@@ -240,6 +244,8 @@ static void add_loss(struct text *out, const struct quality *q)
 		text_addf(out, "; what came after the end of %u recording%s is not known",
 			  q->endless, q->endless == 1 ? "" : "s");
 	text_add(out, ".");
+	if (q->overwritten)
+		text_addf(out, " Overwritten: %" PRIu64 " older records.", q->overwritten);
 	if (q->untraced)
 		text_addf(out, " Untraced: %" PRIu64 " calls.", q->untraced);
 	if (q->untimed || q->late)

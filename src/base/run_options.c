@@ -42,9 +42,11 @@ static const struct knob rows[] = {
 	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL, "When",
 	 "Stop recording after this long; 0 is never"},
 
-	{"on-full", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(on_full), "POLICY", "block", "block|drop", NULL,
+	{"on-full", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(on_full), "POLICY", "block",
+	 "block|drop|overwrite", NULL,
 	 "Buffers", "What a thread does that finds no room: wait (at most block-time), then drop, "
-		    "or drop at once; drops are counted"},
+		    "or drop at once, or overwrite the oldest records: a flight recorder, of which the "
+		    "end remains; what is dropped or overwritten is counted"},
 	{"block-time", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(block_ns), "TIME", "10ms", NULL, NULL,
 	 "Buffers", "Longest wait of one call for room"},
 	{"buffer-size", 0, KNOB_SIZE, KNOB_HANDED_ON, AT(buffer_size), "SIZE", "32M", NULL, NULL,

@@ -237,7 +237,7 @@ static unsigned look(const struct producer *p, uint32_t count, enum shm_chunk_st
  * look can see a thread's newer chunk and miss the older one that was handed over meanwhile; so it
  * looks twice, and of those that only the second look saw takes what precedes a chunk of the first.
  */
-static unsigned find(const struct producer *p, enum shm_chunk_state state)
+static unsigned find(const struct producer *p, enum shm_chunk_state state, bool definitions_only)
 {
 	uint32_t count = chunk_count(p), thread = 0;
 	struct shm_chunk_ctl *ctl = ctl_of(p);
@@ -250,6 +250,9 @@ static unsigned find(const struct producer *p, enum shm_chunk_state state)
 		const struct wire_chunk *c = chunk_of(p, i);
 
 		if (atomic_load_explicit(&ctl[i].state, memory_order_acquire) != state)
+			continue;
+		/* The stamp of what may be overwritten is not 0; its header may just be changing. */
+		if (definitions_only && atomic_load(&ctl[i].stamp) != 0)
 			continue;
 		found[n++] = (struct found){c->seq, c->thread, i, looked[i]};
 	}
@@ -336,17 +339,39 @@ static void write_out(struct producer *p)
 		atomic_store(&p->shm->drain_failed, (uint32_t)p->file.failed);
 }
 
-unsigned producer_pass(struct producer *p)
+/*
+ * In a flight recorder a thread of the program may want the oldest chunk for itself at any time:
+ * what is read is claimed first.
+ */
+static bool claim(const struct producer *p, const struct found *f)
+{
+	_Atomic uint32_t *state = &ctl_of(p)[f->chunk].state;
+	const struct wire_chunk *c = chunk_of(p, f->chunk);
+	uint32_t full = SHM_FULL;
+
+	if (!atomic_compare_exchange_strong(state, &full, SHM_FULL | SHM_READING))
+		return false;
+	if (c->thread == f->thread && c->seq == f->seq)
+		return true;
+	atomic_store(state, SHM_FULL); /* another one by now; it has its place in the next pass */
+	return false;
+}
+
+static unsigned pass(struct producer *p, bool all)
 {
 	uint32_t flush = atomic_load(&p->shm->flush);
+	bool recorder = p->shm->overwrite != 0;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	unsigned n;
 
 	guard(p);
 	beat(p);
 	p->seen_full = atomic_load_explicit(&p->shm->full, memory_order_acquire);
-	n = find(p, SHM_FULL);
+	all |= !recorder || atomic_load(&p->shm->flushed) != flush;
+	n = find(p, SHM_FULL, !all);
 	for (unsigned i = 0; i < n; i++) {
+		if (recorder && !claim(p, &found[i]))
+			continue;
 		copy_chunk(p, found[i].chunk, false);
 		give_back(p, found[i].chunk);
 	}
@@ -360,6 +385,11 @@ unsigned producer_pass(struct producer *p)
 		wake(&p->shm->flushed);
 	}
 	return n;
+}
+
+unsigned producer_pass(struct producer *p)
+{
+	return pass(p, false);
 }
 
 /* ---- end ------------------------------------------------------------------------------------ */
@@ -407,6 +437,7 @@ static struct raw_end end_of(const struct producer *p, int wait_status)
 	end.lost_definitions = atomic_load(&p->shm->lost_definitions) + p->file.lost_definitions;
 	end.damaged_chunks = p->damaged_chunks;
 	end.overhead_ticks = atomic_load(&p->shm->overhead_ticks);
+	end.overwritten_records = atomic_load(&p->shm->overwritten_records);
 	if (state == SHM_EXEC || p->superseded) {
 		end.how = 3;
 	} else if (wait_status != -1 && WIFSIGNALED(wait_status)) {
@@ -424,6 +455,7 @@ void producer_count(const struct producer *p, struct drain_totals *totals)
 	totals->lost_records += atomic_load(&p->shm->lost_records) + p->file.lost_records;
 	totals->lost_definitions +=
 		atomic_load(&p->shm->lost_definitions) + p->file.lost_definitions;
+	totals->overwritten_records += atomic_load(&p->shm->overwritten_records);
 	totals->damaged_chunks += p->damaged_chunks;
 	totals->bytes += p->file.bytes;
 	if (p->file.failed && !totals->failed)
@@ -436,9 +468,9 @@ void producer_finish(struct producer *p, int wait_status, struct drain_totals *t
 	unsigned n;
 
 	guard(p);
-	while (producer_pass(p) > 0)
+	while (pass(p, true) > 0)
 		;
-	n = find(p, SHM_FILLING);
+	n = find(p, SHM_FILLING, false);
 	for (unsigned i = 0; i < n; i++)
 		copy_chunk(p, found[i].chunk, true);
 	write_open_calls(p);

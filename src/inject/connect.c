@@ -89,19 +89,32 @@ static bool await_welcome(int fd)
 
 /* ---- an orphan drain ---- */
 
+/*
+ * Where this library lies. Asked when it is loaded: later the loader's lock may be another thread's
+ * that is inside a constructor and waits for what is locked while a drain is started.
+ */
+static char self[PATH_MAX];
+
+__attribute__((constructor(101))) static void locate(void)
+{
+	Dl_info info;
+
+	if (dladdr((void *)(uintptr_t)connect_share, &info) && info.dli_fname)
+		snprintf(self, sizeof(self), "%s", info.dli_fname);
+}
+
 static bool kymo_path(char *out, size_t size)
 {
 	const char *set = getenv("KYMO_BIN");
-	Dl_info info;
 	char *slash;
 
 	if (set && *set) {
 		snprintf(out, size, "%s", set);
 		return access(out, X_OK) == 0;
 	}
-	if (!dladdr((void *)(uintptr_t)connect_share, &info) || !info.dli_fname)
+	if (!*self)
 		return false;
-	snprintf(out, size, "%s", info.dli_fname);
+	snprintf(out, size, "%s", self);
 	/* lib/libkymo-inject.so or lib/<triplet>/libkymo-inject.so: look upwards for bin/kymo. */
 	for (int i = 0; i < 3 && (slash = strrchr(out, '/')); i++) {
 		size_t n = (size_t)(slash - out);

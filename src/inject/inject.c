@@ -19,6 +19,13 @@ static enum recorder_mode mode_of(int mode)
 					  : RECORDER_DEFAULT;
 }
 
+static kymo_policy_t policy_of(int on_full)
+{
+	return on_full == RUN_DROP	  ? KYMO_POLICY_DROP
+	       : on_full == RUN_OVERWRITE ? KYMO_POLICY_OVERWRITE
+					  : KYMO_POLICY_BLOCK;
+}
+
 static void start(void)
 {
 	const struct run_options *o = &run_options_values;
@@ -35,7 +42,7 @@ static void start(void)
 		.include = o->include,
 		.exclude = o->exclude,
 		.stacks = o->stacks,
-		.policy = o->on_full == RUN_DROP ? KYMO_POLICY_DROP : KYMO_POLICY_BLOCK,
+		.policy = policy_of(o->on_full),
 		.block_ns = o->block_ns,
 		.buffer_bytes = o->buffer_size,
 		.delay_ns = o->delay_ns,

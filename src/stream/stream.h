@@ -69,6 +69,7 @@ struct t_process {
 	uint32_t how_ended;       /* struct raw_end.how; UINT32_MAX: no end was recorded */
 	int32_t exit_status;
 	uint64_t lost_records, lost_definitions, untraced_calls, untimed;
+	uint64_t overwritten_records; /* of a flight recorder: gave way to newer ones, no loss */
 	uint64_t damaged_blocks;  /* blocks of its file that could not be read */
 	double clock_error_ns;    /* bound of tick to node time */
 	double record_cost_ns;    /* what one record cost, measured in the process; 0: unknown */

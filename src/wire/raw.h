@@ -69,6 +69,7 @@ struct raw_end {
 	uint64_t lost_definitions;
 	uint64_t damaged_chunks; /* chunks with a bad header, not written */
 	uint64_t overhead_ticks; /* measured in the program, see DEF_OVERHEAD */
+	uint64_t overwritten_records; /* of a flight recorder: gave way to newer ones */
 };
 
 struct raw_tick_sync {

@@ -473,6 +473,7 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes)
 	if (e.lost_definitions > p->lost_definitions)
 		p->lost_definitions = e.lost_definitions;
 	r->p->file.damaged += e.damaged_chunks;
+	p->overwritten_records = e.overwritten_records;
 	if (e.overhead_ticks > r->overhead)
 		r->overhead = e.overhead_ticks;
 }

@@ -58,6 +58,8 @@ struct core_delivery {
 	_Atomic uint32_t left; /* groups not yet delivered; futex word */
 	uint32_t *groups;      /* first item of each, and one past the last */
 
+	_Atomic uint32_t returned;    /* chunks, since producers were last told */
+	_Atomic uint64_t told;        /* when, CLOCK_MONOTONIC ns */
 	_Atomic uint64_t delivered;   /* records */
 	_Atomic uint64_t overwritten; /* records, not yet told in a batch */
 	uint64_t overwritten_seen;

@@ -276,14 +276,17 @@ static void leave(struct core_delivery *d)
 
 static bool work_to_do(const struct core_delivery *d, const struct shm_header *p)
 {
+	uint32_t full = atomic_load(&p->full);
+
 	return atomic_load(&d->stop) || atomic_load(&p->flush) != atomic_load(&p->flushed) ||
-	       atomic_load(&p->full) != atomic_load(&d->seen_full);
+	       (int32_t)(full - atomic_load(&p->wake_at)) >= 0 ||
+	       (atomic_load(&d->starved) && full != atomic_load(&d->seen_full));
 }
 
 bool core_delivery_serve(struct core_delivery *d)
 {
 	struct shm_header *p = atomic_load(&d->shm);
-	uint32_t idle = 0, flush;
+	uint32_t idle = 0, flush, full;
 	bool stop;
 
 	if (help(d))
@@ -296,7 +299,10 @@ bool core_delivery_serve(struct core_delivery *d)
 	}
 	stop = atomic_load(&d->stop);
 	flush = atomic_load(&p->flush);
-	atomic_store(&d->seen_full, atomic_load(&p->full));
+	atomic_store(&d->starved, 0);
+	full = atomic_load(&p->full);
+	atomic_store(&d->seen_full, full);
+	atomic_store(&p->wake_at, full + p->wake_threshold);
 	pass(d, p, stop || atomic_load(&p->flushed) != flush);
 	if (core_delivery_left_behind())
 		return false;
@@ -347,6 +353,8 @@ bool core_deliver_start(struct core_buffer *b)
 	d->overwritten_seen = 0;
 	tick_sync_take(&d->start);
 	atomic_store(&d->seen_full, 0);
+	atomic_store(&d->starved, 0);
+	atomic_store(&b->pool->wake_at, b->pool->wake_threshold);
 	atomic_store(&d->stop, false);
 	atomic_store(&d->done, 0);
 	atomic_store(&d->open, 0);
@@ -361,12 +369,26 @@ bool core_deliver_start(struct core_buffer *b)
 	return true;
 }
 
-void core_deliver_wake(struct shm_header *h, bool asleep)
+void core_deliver_wake(struct shm_header *h)
 {
 	struct core_delivery *d = (struct core_delivery *)(uintptr_t)h->reader;
 	struct delivery_pool *p = atomic_load(&d->pool);
 
-	if (p && atomic_load(&d->shm) == h && (!asleep || atomic_load(&p->sleepers)))
+	if (p && atomic_load(&d->shm) == h)
+		core_pool_notify(p, false);
+}
+
+/* Who drops does so again and again: it wakes the reader only if that sleeps. */
+void core_deliver_starved(struct shm_header *h, bool waits)
+{
+	struct core_delivery *d = (struct core_delivery *)(uintptr_t)h->reader;
+	struct delivery_pool *p = atomic_load(&d->pool);
+
+	if (!p || atomic_load(&d->shm) != h)
+		return;
+	if (!atomic_load(&d->starved))
+		atomic_store(&d->starved, 1);
+	if (waits || atomic_load(&p->sleepers))
 		core_pool_notify(p, false);
 }
 
@@ -387,7 +409,7 @@ bool core_deliver_stop(struct core_buffer *b, uint64_t timeout_ns)
 		return !d;
 	own = d->own;
 	atomic_store(&d->stop, true);
-	core_deliver_wake(b->pool, false);
+	core_deliver_wake(b->pool);
 	while (!atomic_load(&d->done)) {
 		now = clock_ns(CLOCK_MONOTONIC);
 		if (atomic_load(&d->pool) && atomic_load(&d->pool)->failed)

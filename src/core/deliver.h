@@ -47,6 +47,7 @@ struct core_delivery {
 
 	_Atomic uint32_t busy;      /* a worker makes a pass */
 	_Atomic uint32_t seen_full; /* shm->full before the last pass */
+	_Atomic uint32_t starved;   /* a producer has found no room since */
 	_Atomic bool stop;
 	_Atomic uint32_t done;      /* the last pass was made; futex word */
 

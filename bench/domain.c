@@ -142,10 +142,12 @@ static void *discard(void *arg)
 	struct shm_header *h = arg;
 
 	for (;;) {
-		uint32_t full = atomic_load(&h->full);
+		uint32_t full = atomic_load(&h->full), flush = atomic_load(&h->flush);
 
 		atomic_store(&h->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u);
 		discard_pass(h);
+		atomic_store(&h->flushed, flush);
+		syscall(SYS_futex, &h->flushed, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 		futex_wait(&h->full, full);
 	}
 	return NULL;
@@ -170,8 +172,26 @@ static kymo_status_t share_discard(int memfd, uint64_t bytes, void *data)
 
 static const struct cap_domain_info info = {
 	.desc = &desc, .ops = ops, .slots = ocl_slots, .slot_count = 1};
-static kymo_context_t context;
+static kymo_context_t contexts[8];
+static int context_count;
 static kymo_buffer_t buffer;
+static uint64_t delivered; /* by one thread at a time */
+
+static void deliver(kymo_buffer_t from, const kymo_record_t *r, void *data)
+{
+	delivered += r->correlation != 0;
+}
+
+static void deliver_batch(kymo_buffer_t from, const kymo_batch_t *b, void *data)
+{
+	for (size_t i = 0; i < b->count; i++)
+		delivered += b->records[i].correlation != 0;
+}
+
+uint64_t bench_delivered(void)
+{
+	return delivered;
+}
 
 static kymo_status_t (*const readers[])(int, uint64_t, void *) = {
 	[BENCH_DISCARD] = share_discard,
@@ -185,7 +205,7 @@ static bool recorded(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 	return !(domain->ops[op].flags & KYMO_OP_OBJECT);
 }
 
-static kymo_status_t make_context(const struct bench_recording *r)
+static kymo_status_t make_context(const struct bench_recording *r, kymo_context_t *context)
 {
 	kymo_selection_t all = {.size = sizeof(all), .select = recorded};
 	kymo_buffer_desc_t d = {
@@ -193,26 +213,47 @@ static kymo_status_t make_context(const struct bench_recording *r)
 		.bytes = r->bytes,
 		.tally = r->tally,
 		.arguments = r->tally ? KYMO_ARGUMENTS_NONE : KYMO_ARGUMENTS_FULL,
-		.share = readers[r->reader],
+		.share = r->reader < BENCH_PRIVATE ? readers[r->reader] : NULL,
+		.deliver = r->reader == BENCH_PRIVATE ? deliver : NULL,
+		.deliver_batch = r->reader == BENCH_BATCH ? deliver_batch : NULL,
 	};
-	kymo_status_t status = kymo_context_create(&context);
+	kymo_status_t status = kymo_context_create(context);
 
 	if (status == KYMO_OK)
-		status = kymo_buffer_create(context, &d, &buffer);
+		status = kymo_buffer_create(*context, &d, &buffer);
 	if (status == KYMO_OK)
-		status = kymo_buffer_service(context, &all, buffer);
-	if (status == KYMO_OK)
-		status = kymo_context_start(context);
-	if (status == KYMO_OK && r->stopped)
-		status = kymo_context_stop(context);
+		status = kymo_buffer_service(*context, &all, buffer);
 	return status;
+}
+
+int bench_make(const struct bench_recording *r)
+{
+	struct cap_domain *domain;
+
+	if (context_count == 0 && cap_domain_register(&info, &domain) != KYMO_OK)
+		return -1;
+	if (context_count == 8 || make_context(r, &contexts[context_count]) != KYMO_OK)
+		return -1;
+	return context_count++;
+}
+
+bool bench_start(int i)
+{
+	return kymo_context_start(contexts[i]) == KYMO_OK;
+}
+
+bool bench_stop(int i)
+{
+	return kymo_context_stop(contexts[i]) == KYMO_OK &&
+	       kymo_drain(contexts[i], 10000000000u) == KYMO_OK;
 }
 
 bool bench_record(const struct bench_recording *r)
 {
-	struct cap_domain *domain;
+	int i = bench_make(r);
 
-	return cap_domain_register(&info, &domain) == KYMO_OK && make_context(r) == KYMO_OK;
+	return i >= 0 && bench_start(i) &&
+	       (!r->stopped || kymo_context_stop(contexts[i]) == KYMO_OK);
 }
 
 uint64_t bench_lost(void)

@@ -25,7 +25,9 @@ BENCH_EXPORT int bench_activity(void *handle, uint32_t index, size_t size, const
 enum bench_reader {
 	BENCH_DISCARD, /* a thread of this process throws chunks away */
 	BENCH_DRAIN,   /* a real drain writes them to KYMO_TRACE */
-	BENCH_NOBODY   /* what does not fit into the buffer is lost */
+	BENCH_NOBODY,  /* what does not fit into the buffer is lost */
+	BENCH_PRIVATE, /* a tool in this process is given every record, */
+	BENCH_BATCH    /* or batches of them */
 };
 
 struct bench_recording {
@@ -37,7 +39,14 @@ struct bench_recording {
 
 /* Starts recording every call. False: it did not start. */
 BENCH_EXPORT bool bench_record(const struct bench_recording *r);
-/* Records lost so far. */
+/* Makes one of several recordings, not started; its number, or -1. */
+BENCH_EXPORT int bench_make(const struct bench_recording *r);
+/* Starts recording `i`, or stops it and waits until everything was delivered. */
+BENCH_EXPORT bool bench_start(int i);
+BENCH_EXPORT bool bench_stop(int i);
+/* Records lost so far, by the last recording that was made. */
 BENCH_EXPORT uint64_t bench_lost(void);
+/* Records that tools in this process were given so far. */
+BENCH_EXPORT uint64_t bench_delivered(void);
 
 #endif

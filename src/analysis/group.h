@@ -8,7 +8,7 @@
 
 #include "analysis/labels.h"
 
-#define GROUP_LABELS 8
+#define GROUP_LABELS 9
 
 struct group {
 	char *key;                  /* labels, NUL between them */

@@ -12,7 +12,7 @@ const struct dimension dimensions[] = {
 	{BY_TRACE, "trace", "trace"},     {BY_RANK, "rank", "rank"},
 	{BY_PROCESS, "process", "process"}, {BY_THREAD, "thread", "thread"},
 	{BY_DEVICE, "device", "device"},  {BY_QUEUE, "queue", "queue"},
-	{BY_SCOPE, "scope", "scope"},     {BY_OP, "op", "name"},
+	{BY_PEER, "peer", "peer"},        {BY_SCOPE, "scope", "scope"},     {BY_OP, "op", "name"},
 };
 const unsigned dimension_count = sizeof(dimensions) / sizeof(*dimensions);
 
@@ -50,6 +50,8 @@ unsigned dimensions_of(enum tally_kind kind)
 	case TALLY_CALL:
 	case TALLY_ACTIVITY:
 		return any | BY_THREAD | BY_SCOPE | BY_OP;
+	case TALLY_COMM:
+		return any | BY_THREAD | BY_PEER | BY_OP;
 	case TALLY_MARKER:
 		return any | BY_THREAD | BY_OP;
 	case TALLY_DISPATCH:
@@ -231,6 +233,12 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		break;
 	case BY_QUEUE:
 		label_queue(out, t, row->key[kind == TALLY_SYNC ? 3 : 2], true);
+		break;
+	case BY_PEER:
+		if (row->key[4])
+			text_addf(out, "%u", row->key[4] - 1);
+		else
+			text_add(out, "all");
 		break;
 	case BY_SCOPE:
 		text_add(out, s->scopes ? scopes_text(s->scopes, scope_in(kind, row)) : "");

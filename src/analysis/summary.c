@@ -46,6 +46,9 @@ static void add_activity(struct tallies *a, enum raw_kind kind, const union raw_
 	case RAW_KIND_MARKER:
 		tallies_marker(a, &any->marker);
 		break;
+	case RAW_KIND_COMM:
+		tallies_comm(a, &any->comm);
+		break;
 	default:
 		tallies_other(a, &any->rec);
 	}

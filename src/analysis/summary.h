@@ -39,6 +39,7 @@ void summary_release(struct summary *s);
 enum summary_by {
 	BY_TRACE = 1, BY_RANK = 2, BY_PROCESS = 4, BY_THREAD = 8, BY_DEVICE = 16, BY_QUEUE = 32,
 	BY_OP = 64,
+	BY_PEER = 256, /* of messages */
 	BY_SCOPE = 128 /* only of what SUMMARY_SCOPES has read */
 };
 

@@ -348,6 +348,52 @@ static bool device_table(struct report *r, const struct summary *s, unsigned cou
 	return t != NULL;
 }
 
+/* ---- messages ---------------------------------------------------------------------------------- */
+
+static bool messages_table(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct groups g;
+	bool ok = gather(&g, s, count, TALLY_COMM, by, NULL, NULL);
+	struct totals all = totals_of(&g);
+	struct table *t = NULL;
+	char heading[80];
+
+	snprintf(heading, sizeof(heading), "Messages: %" PRIu64, all.count);
+	if (ok)
+		t = report_table(r, "messages", heading);
+	if (t) {
+		add_dimensions(t, by & dimensions_of(TALLY_COMM), "message");
+		table_column(t, "time_ns", "time", CELL_TIME);
+		table_column(t, "percent", "%", CELL_PERCENT);
+		table_column(t, "calls", "messages", CELL_COUNT);
+		table_column(t, "sent", "sent", CELL_BYTES);
+		table_column(t, "received", "received", CELL_BYTES);
+		table_column(t, "bytes_each", "avg size", CELL_BYTES);
+		add_spread(t);
+		table_column_if(t, all.errors, "incomplete", "incomplete", CELL_COUNT);
+	}
+	for (uint32_t i = 0; t && i < g.count; i++) {
+		const struct tally *n = &g.list[i]->sum;
+		struct cell *c = table_row(t);
+
+		if (!c)
+			break;
+		c = put_labels(t, c, g.list[i]);
+		cell_number(c++, n->total);
+		c = put_percent(c, n->total, all.total);
+		cell_number(c++, n->count);
+		cell_number(c++, n->bytes);
+		cell_number(c++, n->received);
+		cell_number(c++, (n->bytes > n->received ? n->bytes : n->received) / n->count);
+		c = put_spread(c, &g, n);
+		put_rare(c, n->errors);
+	}
+	if (t)
+		report_drop_empty(r);
+	groups_release(&g);
+	return t != NULL;
+}
+
 /* ---- queues ------------------------------------------------------------------------------------ */
 
 /* The time the traces took together: what a device could have been busy. */
@@ -640,6 +686,8 @@ kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned
 		     all_calls(r, s, count, by, TALLY_ACTIVITY);
 	if (ok && applies(TALLY_MARKER, by))
 		ok = ranges_table(r, s, count, by) && marks_table(r, s, count, by);
+	if (ok && applies(TALLY_COMM, by))
+		ok = messages_table(r, s, count, by);
 	if (ok && applies(TALLY_DISPATCH, by))
 		ok = device_table(r, s, count, by, false) && device_table(r, s, count, by, true);
 	if (ok && applies(TALLY_SYNC, by))

@@ -149,7 +149,7 @@ uint32_t core_buffer_flush(struct core_buffer *b)
 	uint32_t ticket = atomic_fetch_add(&b->pool->flush, 1) + 1;
 
 	if (b->pool->reader)
-		core_deliver_wake(b->pool, false);
+		core_deliver_wake(b->pool);
 	else
 		core_futex_wake(&b->pool->full, 1);
 	return ticket;

@@ -14,6 +14,9 @@
 
 #include <stdlib.h>
 
+#define TELL_CHUNKS 16u
+#define TELL_NS     500000u
+
 struct core_delivery core_deliveries[CAP_BUFFERS];
 
 static uint64_t order_of(uint32_t stamp, uint32_t last)
@@ -104,7 +107,25 @@ static uint32_t collect(struct core_delivery *d, struct shm_header *p, bool all)
 
 /* ---- what happens to a chunk ---- */
 
-static void give_back(struct shm_header *p, uint32_t i)
+/*
+ * A producer that is woken may take the processor from the thread that makes room for it, so
+ * waiting ones are not woken for every chunk; but soon, because they wait for a bounded time only.
+ */
+static void tell_waiting(struct core_delivery *d, struct shm_header *p, bool now)
+{
+	uint32_t few = p->chunk_max / 8 < TELL_CHUNKS ? p->chunk_max / 8 : TELL_CHUNKS, n;
+
+	if (atomic_load(&p->waiters) == 0)
+		return;
+	n = atomic_load(&d->returned);
+	if (!now && n < few && clock_ns(CLOCK_MONOTONIC) - atomic_load(&d->told) < TELL_NS)
+		return;
+	n = atomic_exchange(&d->returned, 0);
+	atomic_store(&d->told, clock_ns(CLOCK_MONOTONIC));
+	core_futex_wake(&p->freed, n ? (int)n : 1);
+}
+
+static void give_back(struct core_delivery *d, struct shm_header *p, uint32_t i)
 {
 	struct shm_chunk_ctl *ctl = shm_ctl(p);
 
@@ -113,8 +134,8 @@ static void give_back(struct shm_header *p, uint32_t i)
 	atomic_store(&ctl[i].state, SHM_FREE);
 	shm_push(p, ctl, i, ctl[i].list);
 	atomic_fetch_add(&p->freed, 1);
-	if (atomic_load(&p->waiters))
-		core_futex_wake(&p->freed, INT32_MAX);
+	atomic_fetch_add(&d->returned, 1);
+	tell_waiting(d, p, false);
 }
 
 /* `next` of a chunk that is in use: the bytes delivered so far. False: left behind. */
@@ -133,7 +154,7 @@ static bool deliver_chunk(struct core_delivery *d, uint32_t i)
 		atomic_store(&ctl->next, done);
 		if (atomic_load(&ctl->state) == (SHM_FULL | SHM_READING) &&
 		    atomic_load(&c->committed) == done) {
-			give_back(p, i);
+			give_back(d, p, i);
 			return true;
 		}
 	} while (!atomic_compare_exchange_strong(&ctl->state, &state, SHM_FILLING) &&
@@ -234,6 +255,8 @@ static void pass(struct core_delivery *d, struct shm_header *p, bool all)
 		deliver_shared(d, n);
 	else
 		deliver_alone(d, n);
+	if (!core_delivery_left_behind())
+		tell_waiting(d, p, true);
 }
 
 /* Leaves the pool after a last pass; the slot may be used again as soon as `done` is set. */
@@ -253,14 +276,17 @@ static void leave(struct core_delivery *d)
 
 static bool work_to_do(const struct core_delivery *d, const struct shm_header *p)
 {
+	uint32_t full = atomic_load(&p->full);
+
 	return atomic_load(&d->stop) || atomic_load(&p->flush) != atomic_load(&p->flushed) ||
-	       atomic_load(&p->full) != atomic_load(&d->seen_full);
+	       (int32_t)(full - atomic_load(&p->wake_at)) >= 0 ||
+	       (atomic_load(&d->starved) && full != atomic_load(&d->seen_full));
 }
 
 bool core_delivery_serve(struct core_delivery *d)
 {
 	struct shm_header *p = atomic_load(&d->shm);
-	uint32_t idle = 0, flush;
+	uint32_t idle = 0, flush, full;
 	bool stop;
 
 	if (help(d))
@@ -273,7 +299,10 @@ bool core_delivery_serve(struct core_delivery *d)
 	}
 	stop = atomic_load(&d->stop);
 	flush = atomic_load(&p->flush);
-	atomic_store(&d->seen_full, atomic_load(&p->full));
+	atomic_store(&d->starved, 0);
+	full = atomic_load(&p->full);
+	atomic_store(&d->seen_full, full);
+	atomic_store(&p->wake_at, full + p->wake_threshold);
 	pass(d, p, stop || atomic_load(&p->flushed) != flush);
 	if (core_delivery_left_behind())
 		return false;
@@ -324,6 +353,8 @@ bool core_deliver_start(struct core_buffer *b)
 	d->overwritten_seen = 0;
 	tick_sync_take(&d->start);
 	atomic_store(&d->seen_full, 0);
+	atomic_store(&d->starved, 0);
+	atomic_store(&b->pool->wake_at, b->pool->wake_threshold);
 	atomic_store(&d->stop, false);
 	atomic_store(&d->done, 0);
 	atomic_store(&d->open, 0);
@@ -338,12 +369,26 @@ bool core_deliver_start(struct core_buffer *b)
 	return true;
 }
 
-void core_deliver_wake(struct shm_header *h, bool asleep)
+void core_deliver_wake(struct shm_header *h)
 {
 	struct core_delivery *d = (struct core_delivery *)(uintptr_t)h->reader;
 	struct delivery_pool *p = atomic_load(&d->pool);
 
-	if (p && atomic_load(&d->shm) == h && (!asleep || atomic_load(&p->sleepers)))
+	if (p && atomic_load(&d->shm) == h)
+		core_pool_notify(p, false);
+}
+
+/* Who drops does so again and again: it wakes the reader only if that sleeps. */
+void core_deliver_starved(struct shm_header *h, bool waits)
+{
+	struct core_delivery *d = (struct core_delivery *)(uintptr_t)h->reader;
+	struct delivery_pool *p = atomic_load(&d->pool);
+
+	if (!p || atomic_load(&d->shm) != h)
+		return;
+	if (!atomic_load(&d->starved))
+		atomic_store(&d->starved, 1);
+	if (waits || atomic_load(&p->sleepers))
 		core_pool_notify(p, false);
 }
 
@@ -364,7 +409,7 @@ bool core_deliver_stop(struct core_buffer *b, uint64_t timeout_ns)
 		return !d;
 	own = d->own;
 	atomic_store(&d->stop, true);
-	core_deliver_wake(b->pool, false);
+	core_deliver_wake(b->pool);
 	while (!atomic_load(&d->done)) {
 		now = clock_ns(CLOCK_MONOTONIC);
 		if (atomic_load(&d->pool) && atomic_load(&d->pool)->failed)

@@ -47,6 +47,7 @@ struct core_delivery {
 
 	_Atomic uint32_t busy;      /* a worker makes a pass */
 	_Atomic uint32_t seen_full; /* shm->full before the last pass */
+	_Atomic uint32_t starved;   /* a producer has found no room since */
 	_Atomic bool stop;
 	_Atomic uint32_t done;      /* the last pass was made; futex word */
 
@@ -58,6 +59,8 @@ struct core_delivery {
 	_Atomic uint32_t left; /* groups not yet delivered; futex word */
 	uint32_t *groups;      /* first item of each, and one past the last */
 
+	_Atomic uint32_t returned;    /* chunks, since producers were last told */
+	_Atomic uint64_t told;        /* when, CLOCK_MONOTONIC ns */
 	_Atomic uint64_t delivered;   /* records */
 	_Atomic uint64_t overwritten; /* records, not yet told in a batch */
 	uint64_t overwritten_seen;

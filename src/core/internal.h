@@ -324,8 +324,10 @@ void core_deliver_threads_start(void);
 bool core_deliver_stop(struct core_buffer *b, uint64_t timeout_ns);
 /* The calling thread delivers for this buffer or for others of its pool: it cannot wait for it. */
 bool core_deliver_inside(const struct core_buffer *b);
-/* There are chunks to be had in this private pool. `asleep`: only if its workers sleep. */
-void core_deliver_wake(struct shm_header *pool, bool asleep);
+/* There is something to do for this private pool. */
+void core_deliver_wake(struct shm_header *pool);
+/* A producer finds no room in it, and waits for some or drops. */
+void core_deliver_starved(struct shm_header *pool, bool waits);
 void core_deliver_fork_child(void);
 void core_pools_fork_child(void);
 

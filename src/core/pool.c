@@ -231,14 +231,6 @@ static uint32_t pop_or_grow(struct shm_header *h, enum shm_list list)
 	return i;
 }
 
-static void wake_reader(struct shm_header *h, bool asleep)
-{
-	if (h->reader)
-		core_deliver_wake(h, asleep);
-	else
-		core_futex_wake(&h->full, 1);
-}
-
 /* ---- flight recorders ---- */
 
 /* Records of a chunk behind the first `from` bytes, which were delivered; 0: all. */
@@ -319,7 +311,7 @@ uint32_t core_pool_get(struct shm_header *h, enum shm_list list, uint64_t wait_n
 		if (i != SHM_NONE)
 			break;
 		if (h->reader)
-			wake_reader(h, wait_ns == 0); /* it may be waiting for more */
+			core_deliver_starved(h, wait_ns != 0);
 		if (wait_ns == 0 || !core_pool_reader_alive(h))
 			return SHM_NONE;
 		now = clock_ns(CLOCK_MONOTONIC);
@@ -329,7 +321,7 @@ uint32_t core_pool_get(struct shm_header *h, enum shm_list list, uint64_t wait_n
 			return SHM_NONE;
 		waiting = tick_now();
 		if (!h->reader)
-			wake_reader(h, false);
+			core_futex_wake(&h->full, 1);
 		atomic_fetch_add(&h->waiters, 1);
 		core_futex_wait(&h->freed, freed, deadline - now);
 		atomic_fetch_sub(&h->waiters, 1);
@@ -352,6 +344,8 @@ void core_pool_put(struct shm_header *h, uint32_t chunk)
 	if (h->overwrite && records)
 		return; /* stays until it is asked for */
 	full = atomic_fetch_add_explicit(&h->full, 1, memory_order_release) + 1;
-	if (threshold <= 1 || full % threshold == 0)
-		wake_reader(h, false);
+	if (h->reader && (int32_t)(full - atomic_load(&h->wake_at)) >= 0)
+		core_deliver_wake(h);
+	else if (!h->reader && (threshold <= 1 || full % threshold == 0))
+		core_futex_wake(&h->full, 1);
 }

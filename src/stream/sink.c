@@ -40,6 +40,11 @@ static kymo_status_t marker_as_other(struct stream_sink *s, const struct rec_mar
 	return s->other(s, &r->base);
 }
 
+static kymo_status_t comm_as_other(struct stream_sink *s, const struct rec_comm *r)
+{
+	return s->other(s, &r->base);
+}
+
 static kymo_status_t ignore_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	return KYMO_OK;
@@ -54,6 +59,7 @@ void stream_sink_complete(struct stream_sink *s)
 	s->allocation = s->allocation ? s->allocation : ignore_allocation;
 	s->sync = s->sync ? s->sync : ignore_sync;
 	s->other = s->other ? s->other : ignore_rec;
+	s->comm = s->comm ? s->comm : comm_as_other;
 	s->marker = s->marker ? s->marker : marker_as_other;
 	s->loss = s->loss ? s->loss : ignore_loss;
 	s->end = s->end ? s->end : ignore_trace;

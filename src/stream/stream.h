@@ -74,6 +74,14 @@ struct t_process {
 	double clock_error_ns;    /* bound of tick to node time */
 	double record_cost_ns;    /* what one record cost, measured in the process; 0: unknown */
 	double overhead_ns;       /* measured besides: waiting for room, harvesting device work */
+	uint32_t ranks;           /* of its job, 0: unknown */
+	const char *mpi;          /* implementation, or "" */
+	int32_t thread_level;     /* 0 single, 1 funneled, 2 serialized, 3 multiple; -1: unknown */
+	bool aligned;             /* its clock was compared with that of the job's rank 0 */
+	int64_t job_offset;       /* ns added to its node's time for the job's, at its start */
+	double job_error_ns;      /* bound of that */
+	int64_t job_measured;     /* offset as measured against another rank ... */
+	double job_measured_error_ns; /* ... and the bound of the measurement */
 };
 
 struct t_thread {
@@ -188,6 +196,23 @@ struct t_tally {
 };
 
 /* Names of markers, of their domains and categories; one text has one index in a trace. */
+struct t_ranks { /* first, first + stride, ...; first UINT32_MAX: in another world */
+	uint32_t first, count;
+	int32_t stride;
+};
+
+/* A communicator, or the group of a window or file; of each process its own. */
+struct t_communicator {
+	uint32_t process, kind; /* COMMUNICATOR_* */
+	uint32_t id;            /* in its process */
+	const char *name;       /* or "" */
+	uint32_t size, remote_size;
+	uint32_t parent;        /* index, 0: none */
+	uint64_t key, handle;   /* key: the same in all members */
+	const struct t_ranks *members, *remote;
+	uint32_t member_runs, remote_runs;
+};
+
 struct t_string {
 	const char *text;
 	uint32_t length;
@@ -217,6 +242,7 @@ struct trace {
 	T_ARRAY(struct t_open_call, open_calls);
 	T_ARRAY(struct t_tally, tallies);
 	T_ARRAY(struct t_string, strings);
+	T_ARRAY(struct t_communicator, communicators);
 };
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -291,6 +317,15 @@ struct rec_marker {
 	uint32_t payload_bytes;
 };
 
+struct rec_comm { /* a transfer between processes, or of a file; see capture/mpi/comm.h */
+	struct rec base;
+	uint64_t correlation, completed_by, request;
+	uint64_t sent, received; /* bytes */
+	uint32_t communicator, datatype; /* indexes; datatype of strings */
+	int32_t peer, tag;       /* -1: none */
+	uint8_t state;
+};
+
 struct rec_loss { /* records dropped by one thread between two of its chunks */
 	uint32_t process, thread;
 	uint64_t count;        /* 0: not known, whole chunks are missing */
@@ -310,6 +345,7 @@ struct stream_sink {
 	kymo_status_t (*sync)(struct stream_sink *s, const struct rec_sync *r);
 	/* Unset: handed to `other`, without its names; nothing may be dropped unnoticed. */
 	kymo_status_t (*marker)(struct stream_sink *s, const struct rec_marker *r);
+	kymo_status_t (*comm)(struct stream_sink *s, const struct rec_comm *r);
 	kymo_status_t (*other)(struct stream_sink *s, const struct rec *r); /* any other activity */
 	kymo_status_t (*loss)(struct stream_sink *s, const struct rec_loss *r);
 	/* `t` again: totals that were only known at the end are filled in by now. */

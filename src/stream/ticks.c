@@ -147,6 +147,51 @@ kymo_status_t tick_map_build(struct tick_map *m, const struct tick_origin *o,
 	return KYMO_OK;
 }
 
+static int compare_job_points(const void *a, const void *b)
+{
+	const struct job_point *x = a, *y = b;
+
+	return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+static int64_t offset_at(const struct job_point *p, uint32_t n, int64_t ns)
+{
+	uint32_t i = 1;
+
+	if (ns <= p[0].ns)
+		return p[0].offset;
+	while (i < n && p[i].ns < ns)
+		i++;
+	if (i == n)
+		return p[n - 1].offset;
+	return p[i - 1].offset + (int64_t)((__int128)(p[i].offset - p[i - 1].offset) *
+					   (ns - p[i - 1].ns) / (p[i].ns - p[i - 1].ns));
+}
+
+void tick_map_align(struct tick_map *m, struct job_point *points, uint32_t count)
+{
+	int64_t worst = 0;
+	double slope;
+
+	if (!count)
+		return;
+	qsort(points, count, sizeof(*points), compare_job_points);
+	for (uint32_t i = 0; i < count; i++)
+		worst = points[i].error > worst ? points[i].error : worst;
+	m->error_ns += (double)worst;
+	/* Clocks drift by parts in a million: the slope over all points serves within a segment. */
+	slope = count > 1 && points[count - 1].ns > points[0].ns
+			? (double)(points[count - 1].offset - points[0].offset) /
+				  (double)(points[count - 1].ns - points[0].ns)
+			: 0;
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct tick_segment *s = &m->segments[i];
+
+		s->base_ns += offset_at(points, count, s->base_ns);
+		s->rate = (uint64_t)((double)s->rate * (1 + slope));
+	}
+}
+
 void tick_map_release(struct tick_map *m)
 {
 	free(m->segments);

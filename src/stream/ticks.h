@@ -41,6 +41,19 @@ kymo_status_t tick_map_build(struct tick_map *m, const struct tick_origin *o,
 			     struct raw_tick_sync *points, uint32_t count);
 void tick_map_release(struct tick_map *m);
 
+/* What is added to node time for the time of a job. */
+struct job_point {
+	int64_t ns;     /* node time */
+	int64_t offset;
+	int64_t error;  /* bound of it */
+};
+
+/*
+ * Makes node time job time: offsets are interpolated between the points, and those of the first and
+ * last hold before and after. Sorts `points`; none leave the map as it is.
+ */
+void tick_map_align(struct tick_map *m, struct job_point *points, uint32_t count);
+
 static inline int64_t tick_segment_ns(const struct tick_segment *s, uint64_t tick)
 {
 	__int128 ns = ((__int128)(int64_t)(tick - s->base_tick) * (__int128)s->rate) >> 40;

@@ -112,7 +112,7 @@ static void add_none(struct trace *t)
 	*trace_add(t, ops) = (struct t_op){.name = ""};
 	*trace_add(t, processes) = (struct t_process){.exe = "", .argv = "", .cwd = "",
 						      .hostname = "", .job = "", .file = "",
-						      .version = "", .rank = UINT32_MAX};
+						      .version = "", .mpi = "", .rank = UINT32_MAX};
 	*trace_add(t, threads) = (struct t_thread){.name = ""};
 	*trace_add(t, clocks) = (struct t_clock){.name = "", .error_ns = -1};
 	*trace_add(t, agents) = (struct t_agent){.type = "", .name = "", .vendor = "",
@@ -128,6 +128,7 @@ static void add_none(struct trace *t)
 	trace_add(t, stacks);
 	*trace_add(t, notes) = (struct t_note){.part = "", .text = ""};
 	*trace_add(t, strings) = (struct t_string){.text = ""};
+	*trace_add(t, communicators) = (struct t_communicator){.name = ""};
 	trace_add(t, open_calls);
 	trace_add(t, tallies);
 }
@@ -160,7 +161,7 @@ void trace_free(struct trace *t)
 	}
 	void *arrays[] = {t->domains, t->ops, t->processes, t->threads, t->clocks, t->agents,
 			  t->contexts, t->queues, t->blobs, t->programs, t->kernels, t->modules,
-			  t->sites, t->stacks, t->notes, t->open_calls, t->tallies, t->strings};
+			  t->sites, t->stacks, t->notes, t->open_calls, t->communicators, t->tallies, t->strings};
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
 		free(arrays[i]);

@@ -93,6 +93,7 @@ struct shm_header {
 			       the drain takes chunks of records only at the end and on `flush` */
 	_Atomic uint64_t overwritten_records;
 	uint32_t kept_back; /* the first chunks are for definitions alone */
+	_Atomic uint32_t wake_at; /* private buffers: value of `full` at which delivery begins */
 	uint64_t reader; /* private buffers: the delivering side, in this process; else 0 */
 };
 

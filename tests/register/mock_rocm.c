@@ -224,6 +224,8 @@ int mock_register_hsa(uint64_t *id)
 #ifdef IN_CONSTRUCTOR
 __attribute__((constructor)) static void loaded(void)
 {
-	mock_register_hip(NULL);
+	uint64_t id;
+
+	mock_register_hip(&id);
 }
 #endif

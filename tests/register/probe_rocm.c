@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -164,6 +165,14 @@ static void codes(void)
 	for (int i = -1; i < 10; i++)
 		CHECK(text(i) && *text(i));
 	CHECK(strcmp(text(8), text(99)) == 0 && strcmp(text(7), text(99)) != 0);
+}
+
+static void secure(void)
+{
+	CHECK(getauxval(AT_SECURE) != 0);
+	load_runtime();
+	CHECK_EQUAL(reg_hip(NULL), 1);
+	CHECK_EQUAL(hip_malloc(8), 0);
 }
 
 static void disabled(void)
@@ -396,6 +405,13 @@ static void kymo_chained(void)
 	CHECK_EQUAL(from_profiler("mock_profiler_mallocs"), 1);
 }
 
+/* The runtime registers while it is loaded. */
+static void kymo_constructor(void)
+{
+	load_runtime();
+	CHECK_EQUAL(hip_malloc(88), 0);
+}
+
 static void no_tool_amd(void)
 {
 	load_runtime();
@@ -415,10 +431,10 @@ static void taken_quietly(void)
 static const struct check_scenario scenarios[] = {
 	{"no-library", no_library}, {"no-tool", no_tool}, {"taken", taken},
 	{"constructor", constructor}, {"codes", codes}, {"disabled", disabled},
-	{"secure-refused", secure_refused}, {"instances", instances}, {"threads", threads},
+	{"secure", secure}, {"secure-refused", secure_refused}, {"instances", instances}, {"threads", threads},
 	{"nested", nested}, {"late", late}, {"unloaded", unloaded}, {"refused", refused}, {"kymo", kymo},
 	{"kymo-sizes", kymo_sizes}, {"kymo-chained", kymo_chained},
-	{"no-tool-amd", no_tool_amd}, {"taken-quietly", taken_quietly}, {NULL, NULL},
+	{"kymo-constructor", kymo_constructor}, {"no-tool-amd", no_tool_amd}, {"taken-quietly", taken_quietly}, {NULL, NULL},
 };
 
 int main(int argc, char **argv)

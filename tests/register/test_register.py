@@ -58,6 +58,22 @@ class Probe(unittest.TestCase):
             return shown, done.stdout + done.stderr
 
 
+    def secure(self, program, *args, **settings):
+        """Runs as a set-user-id program: settings must not count."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can make a program that runs in secure mode")
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            copy = os.path.join(folder, "probe")
+            shutil.copy(os.path.join(HERE, program), copy)
+            os.chmod(copy, 0o4755)
+            done = subprocess.run([copy, *args], env=environment(**settings), user=65534,
+                                  capture_output=True, text=True, timeout=60)
+        if "getauxval" in done.stderr:
+            self.skipTest("set-user-id programs do not work here")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
 class Rocm(Probe):
     """AMD's interface in front of a stand-in for AMD's profiler."""
 
@@ -109,6 +125,10 @@ class Rocm(Probe):
         self.rocm("taken", ROCPROFILER_REGISTER_SECURE="1", ROCPROFILER_REGISTER_LIBRARY=PROFILER)
         self.probe("probe_rocm", "secure-refused", os.path.join(HERE, "linked/libsomething.so.1"),
                    PROFILER, ROCPROFILER_REGISTER_SECURE="1", ROCPROFILER_REGISTER_LIBRARY=PROFILER)
+
+    def test_secure_mode(self):
+        self.secure("probe_rocm", "secure", runtime("linked"), PROFILER,
+                    ROCPROFILER_REGISTER_LIBRARY=PROFILER, ROCPROFILER_REGISTER_FORCE_LOAD="1")
 
     def test_more_than_eight_instances(self):
         self.rocm("instances", LD_PRELOAD=PROFILER, ROCPROFILER_REGISTER_FORCE_LOAD="1")
@@ -170,6 +190,10 @@ class RocmKymo(Probe):
         self.assertIn("size=7777", shown)
         for paused in ("size=4444", "size=6666"):
             self.assertNotIn(paused, shown)
+
+    def test_constructor(self):
+        shown, _ = self.record("probe_rocm", "kymo-constructor", runtime("constructor"), PROFILER)
+        self.assertIn("size=88", shown)
 
     def test_sizes(self):
         self.record("probe_rocm", "kymo-sizes", runtime("linked"), PROFILER)
@@ -292,19 +316,9 @@ class Kymo(Probe):
     def test_limit(self):
         self.kymo("limit", KYMO_TOOLS=TOOL)
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root can make a program that runs in secure mode")
     def test_secure_mode(self):
-        with tempfile.TemporaryDirectory() as folder:
-            os.chmod(folder, 0o755)
-            program = os.path.join(folder, "probe")
-            shutil.copy(os.path.join(HERE, "probe_register"), program)
-            os.chmod(program, 0o4755)
-            done = subprocess.run([program, "secure", os.path.join(HERE, "linked/libmock.so.1"),
-                                   TOOL, LIBKYMO], env=environment(KYMO_TOOLS=TOOL), user=65534,
-                                  capture_output=True, text=True, timeout=60)
-        if "getauxval" in done.stderr:
-            self.skipTest("set-user-id programs do not work here")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.secure("probe_register", "secure", os.path.join(HERE, "linked/libmock.so.1"), TOOL,
+                    LIBKYMO, KYMO_TOOLS=TOOL)
 
     def test_recorded(self):
         shown, summary = self.record("probe_register", "plain",

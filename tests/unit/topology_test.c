@@ -126,14 +126,14 @@ static void test_memory_only_node(void **state)
 	const kymo_agent_t *a;
 	struct topo *t;
 
-	fake_cpus(root, 2, 1);
-	fake_file(root, "/sys/devices/system/node/node2/cpulist", "\n");
-	fake_file(root, "/sys/devices/system/node/node2/distance", "24 14 10\n");
-	fake_file(root, "/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 1048576 kB\n");
+	fake_cpus(root, 3, 1);
+	fake_file(root, "/sys/devices/system/node/node3/cpulist", "\n");
+	fake_file(root, "/sys/devices/system/node/node3/distance", "24 14 20 10\n");
+	fake_file(root, "/sys/devices/system/node/node3/meminfo", "Node 3 MemTotal: 1048576 kB\n");
 	t = read_checked(root, false);
 	assert_null(nth(t, KYMO_AGENT_CPU, 0)->numa[1]);
 	a = nth(t, KYMO_AGENT_CPU, 1);
-	assert_int_equal(a->numa[1]->node, 2);
+	assert_int_equal(a->numa[1]->node, 3);
 	assert_int_equal(a->numa[1]->threads, 0);
 	assert_int_equal(a->numa[1]->memory_bytes, GIB);
 	assert_int_equal(a->memory_bytes, 65 * GIB);
@@ -242,7 +242,7 @@ static void check_partitions(bool old)
 	fake_cpus(root, 1, 1);
 	fake_pci(root, "0000:10:00.0", 0x120000, 0x1002, 0x74a1, "amdgpu", 0);
 	for (unsigned i = 0; i < 8; i++)
-		fake_kfd_gpu(root, 1 + i, 0x1000 | (old ? i : i << 28), 0xabc);
+		fake_kfd_gpu(root, 1 + i, 0x1000 | (old ? 7 - i : (7 - i) << 28), 0xabc);
 	t = read_checked(root, false);
 	assert_int_equal(count(t, KYMO_AGENT_GPU), 9);
 	up = nth(t, KYMO_AGENT_GPU, 0);
@@ -253,7 +253,7 @@ static void check_partitions(bool old)
 	for (unsigned i = 0; i < 8; i++) {
 		a = nth(t, KYMO_AGENT_GPU, 1 + i);
 		assert_int_equal(a->parent, up->id);
-		assert_int_equal(atoi(a->partition), i);
+		assert_int_equal(atoi(a->partition), 7 - i);
 		assert_int_equal(a->compute_units, 38);
 		assert_int_equal(a->pci->bus, 0x10);
 	}
@@ -509,7 +509,7 @@ static void test_broken(void **state)
 	fake_file(root, "/sys/bus/pci/devices/rubbish/class", "0x030000\n");
 	fake_file(root, "/sys/bus/pci/devices/0000:00:01.0/class", "%s", "");
 	fake_file(root, "/sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n");
-	fake_bytes(root, "/sys/bus/pci/devices/0000:00:02.0/vendor", binary, 9);
+	fake_bytes(root, "/sys/bus/pci/devices/0000:00:02.0/vendor", "0x10de\n\0x", 9);
 	fake_file(root, "/sys/bus/pci/devices/0000:00:02.0/numa_node", "99999999999\n");
 	fake_link(root, "/sys/bus/pci/devices/0000:00:02.0/physfn", "/sys/bus/pci/devices/0000:00:02.0");
 	fake_link(root, "/sys/bus/pci/devices/0000:00:03.0", "/sys/bus/pci/devices/0000:00:03.0");
@@ -528,6 +528,7 @@ static void test_broken(void **state)
 	assert_int_equal(count(t, KYMO_AGENT_GPU), 2);
 	assert_int_equal(nth(t, KYMO_AGENT_GPU, 0)->numa_node, -1);
 	assert_int_equal(nth(t, KYMO_AGENT_GPU, 0)->parent, 0);
+	assert_int_equal(nth(t, KYMO_AGENT_GPU, 0)->pci->vendor_id, 0);
 	assert_int_equal(source(t, "pci")->status, KYMO_ERROR_CORRUPT);
 	assert_int_equal(source(t, "nvidia")->status, KYMO_ERROR_CORRUPT);
 	free(huge);

@@ -52,6 +52,8 @@ static uint64_t scalar(const struct mpi_call *c, const struct mpi_arg *a, unsign
 {
 	if (a->how == MPI_ARG_DEREF)
 		return ok ? deref(c->v[i], a->size) : 0;
+	if (a->how == MPI_ARG_DEREF_HANDLE && c->count == 1 && i == 0)
+		return c->saved[0]; /* the request that was waited for, not what is left of it */
 	if (a->how == MPI_ARG_DEREF_HANDLE)
 		return ok && c->v[i] ? mpi_handle_at(c->v[i], 0) : 0;
 	if (a->how == MPI_ARG_STRING_OUT && !ok)

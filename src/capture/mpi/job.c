@@ -5,9 +5,9 @@
 #include "base/job.h"
 #include "capture/mpi/backend.h"
 #include "capture/mpi/host.h"
+#include "capture/mpi/job.h"
 
 static _Atomic int sessions;
-static bool initialised;
 
 static void define_rank(void)
 {
@@ -34,6 +34,7 @@ static void define_rank(void)
 
 void mpi_job_before_init(void)
 {
+	job_sign();
 }
 
 void mpi_job_after_init(bool world)
@@ -43,16 +44,22 @@ void mpi_job_after_init(bool world)
 		atomic_fetch_add(&sessions, 1);
 		return;
 	}
-	initialised = true;
 	cap_guard_enter();
 	define_rank();
 	mpi_comm_of(MPI_OBJECT_COMM, mpi_module->world, 0);
+	if (job_join())
+		job_clock_take();
 	cap_guard_leave();
 }
 
 void mpi_job_before_finalize(void)
 {
 	mpi_requests_leave();
+	cap_guard_enter();
+	if (job_joined())
+		job_clock_take();
+	job_part();
+	cap_guard_leave();
 	if (atomic_load(&sessions) == 0)
 		atomic_store(&mpi_is_alive, false);
 }

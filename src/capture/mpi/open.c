@@ -295,6 +295,8 @@ bool kymo_mpi_open(const struct mpi_door *door)
 	if (n == 1)
 		m = find_module(door);
 	slots_fill(door, m);
+	if (!m)
+		comm_register(); /* so that there is a trace that the note is in */
 	if (n > 1)
 		cap_note(2, "mpi", "two MPI libraries in one process (%.200s and %.200s): calls of MPI "
 				   "are not recorded", found[0].name, found[1].name);

@@ -221,18 +221,23 @@ static bool same_place(const struct kfd_node *a, const struct kfd_node *b)
 	       a->pci.device == b->pci.device && a->pci.function == b->pci.function;
 }
 
-/* How many nodes share the place of `n`; *index: how many of them come before it. */
-static unsigned siblings(const struct kfd_reader *r, const struct kfd_node *n, unsigned *index)
-{
-	unsigned count = 0;
+/* The nodes at the place of one. */
+struct siblings {
+	unsigned count, before; /* the one in question */
+	bool numbered;		/* the driver tells them apart */
+};
 
-	*index = 0;
+static struct siblings siblings(const struct kfd_reader *r, const struct kfd_node *n)
+{
+	struct siblings s = {0};
+
 	for (unsigned i = 0; i < r->count; i++)
 		if (same_place(&r->nodes[i], n)) {
-			*index += &r->nodes[i] < n;
-			count++;
+			s.before += &r->nodes[i] < n;
+			s.numbered = s.numbered || r->nodes[i].part;
+			s.count++;
 		}
-	return count;
+	return s;
 }
 
 /* Of all nodes that share the place of `n`. */
@@ -264,7 +269,7 @@ static struct topo_agent *whole(struct topo *t, const struct kfd_node *n)
 }
 
 static struct topo_agent *partition(struct kfd_reader *r, struct topo_agent *up,
-				    const struct kfd_node *n, unsigned index)
+				    const struct kfd_node *n, const struct siblings *s)
 {
 	struct topo_agent *a = topo_agent_new(r->t, KYMO_AGENT_GPU);
 
@@ -275,7 +280,7 @@ static struct topo_agent *partition(struct kfd_reader *r, struct topo_agent *up,
 	a->a.driver = up->a.driver;
 	a->a.version = up->a.version;
 	a->a.name = up->a.name;
-	a->a.partition = topo_format(r->t, "%u", n->part ? n->part : index);
+	a->a.partition = topo_format(r->t, "%u", s->numbered ? n->part : s->before);
 	a->pci = up->pci;
 	a->has_pci = true;
 	return a;
@@ -284,12 +289,12 @@ static struct topo_agent *partition(struct kfd_reader *r, struct topo_agent *up,
 static void add_node(struct kfd_reader *r, const struct kfd_node *n)
 {
 	struct topo_agent *up = whole(r->t, n), *a = up;
-	unsigned index, count = siblings(r, n, &index);
+	struct siblings s = siblings(r, n);
 
 	if (!up)
 		return;
-	if (count > 1)
-		a = partition(r, up, n, index);
+	if (s.count > 1)
+		a = partition(r, up, n, &s);
 	if (!a)
 		return;
 	describe(r, a, n);
@@ -299,9 +304,9 @@ static void add_node(struct kfd_reader *r, const struct kfd_node *n)
 	up->a.threads += a->a.threads;
 	if (a->a.clock_max_hz > up->a.clock_max_hz)
 		up->a.clock_max_hz = a->a.clock_max_hz;
-	if (index == 0)
-		topo_property(r->t, up, "partitions", "%u", count);
-	if (index == 0 && !up->a.memory_bytes)
+	if (s.before == 0)
+		topo_property(r->t, up, "partitions", "%u", s.count);
+	if (s.before == 0 && !up->a.memory_bytes)
 		up->a.memory_bytes = memory_at(r, n);
 }
 

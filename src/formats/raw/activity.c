@@ -19,6 +19,8 @@ enum slot {
 	SLOT_STATUS, SLOT_UNTIMED, SLOT_SUBMIT_TICK,
 	SLOT_SOURCE_AGENT, SLOT_DESTINATION_AGENT, SLOT_BYTES,
 	SLOT_SOURCE_KIND, SLOT_DESTINATION_KIND, SLOT_BLOCKING,
+	SLOT_COMPLETED_BY, SLOT_COMMUNICATOR, SLOT_PEER, SLOT_TAG, SLOT_SENT, SLOT_RECEIVED,
+	SLOT_DATATYPE, SLOT_REQUEST, SLOT_STATE,
 	SLOT_KIND, SLOT_WHAT, SLOT_ADDRESS, SLOT_ID, SLOT_PARENT, SLOT_COUNT,
 	SLOTS
 };
@@ -35,6 +37,9 @@ static const char *const slot_names[SLOTS] = {
 	[SLOT_SOURCE_AGENT] = "source_agent", [SLOT_DESTINATION_AGENT] = "destination_agent",
 	[SLOT_BYTES] = "bytes", [SLOT_SOURCE_KIND] = "source_kind",
 	[SLOT_DESTINATION_KIND] = "destination_kind", [SLOT_BLOCKING] = "blocking",
+	[SLOT_COMPLETED_BY] = "completed_by", [SLOT_COMMUNICATOR] = "communicator",
+	[SLOT_PEER] = "peer", [SLOT_TAG] = "tag", [SLOT_SENT] = "sent", [SLOT_RECEIVED] = "received",
+	[SLOT_DATATYPE] = "datatype", [SLOT_REQUEST] = "request", [SLOT_STATE] = "state",
 	[SLOT_KIND] = "kind", [SLOT_WHAT] = "what", [SLOT_ADDRESS] = "address", [SLOT_ID] = "id",
 	[SLOT_PARENT] = "parent", [SLOT_COUNT] = "count",
 };
@@ -46,7 +51,7 @@ enum raw_kind raw_kind_of_domain(const char *name)
 		enum raw_kind kind;
 	} kinds[] = {{"dispatch", RAW_KIND_DISPATCH},     {"copy", RAW_KIND_COPY},
 		     {"allocation", RAW_KIND_ALLOCATION}, {"sync", RAW_KIND_SYNC},
-		     {"code_object", RAW_KIND_OTHER},     {"comm", RAW_KIND_OTHER},
+		     {"code_object", RAW_KIND_OTHER},     {"comm", RAW_KIND_COMM},
 		     {"marker", RAW_KIND_MARKER}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -195,6 +200,22 @@ static void to_sync(struct raw_chunk *c, const struct values *v, struct rec_sync
 	out->queue = idmap_get(&c->source->queues, v->v[SLOT_QUEUE]);
 }
 
+static void to_comm(struct raw_chunk *c, const struct values *v, struct rec_comm *out)
+{
+	const struct raw_process *p = c->source;
+
+	out->correlation = v->v[SLOT_CORRELATION];
+	out->completed_by = v->v[SLOT_COMPLETED_BY];
+	out->request = v->v[SLOT_REQUEST];
+	out->communicator = idmap_get(&p->communicators, v->v[SLOT_COMMUNICATOR]);
+	out->datatype = idmap_get(&p->strings, v->v[SLOT_DATATYPE]);
+	out->peer = (int32_t)v->v[SLOT_PEER];
+	out->tag = (int32_t)v->v[SLOT_TAG];
+	out->sent = v->v[SLOT_SENT];
+	out->received = v->v[SLOT_RECEIVED];
+	out->state = (uint8_t)v->v[SLOT_STATE];
+}
+
 void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,
 			 union raw_any *out)
 {
@@ -214,6 +235,8 @@ void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const
 		to_copy(c, &v, &out->copy);
 	else if (op->kind == RAW_KIND_ALLOCATION)
 		to_allocation(c, &v, &out->allocation);
+	else if (op->kind == RAW_KIND_COMM)
+		to_comm(c, &v, &out->comm);
 	else if (op->kind == RAW_KIND_SYNC)
 		to_sync(c, &v, &out->sync);
 }
@@ -240,6 +263,8 @@ kymo_status_t raw_deliver(struct stream_sink *s, enum raw_kind kind, const union
 		return s->sync(s, &any->sync);
 	case RAW_KIND_MARKER:
 		return s->marker(s, &any->marker);
+	case RAW_KIND_COMM:
+		return s->comm(s, &any->comm);
 	case RAW_KIND_OTHER:
 		return s->other(s, &any->rec);
 	default:

@@ -405,6 +405,21 @@ static void add_name(struct reading *r, const struct wire_def *d)
 	raw_add_name(r->p, d);
 }
 
+static void add_rank(struct reading *r, const struct wire_def *d)
+{
+	raw_add_rank(r->p, d);
+}
+
+static void add_communicator(struct reading *r, const struct wire_def *d)
+{
+	raw_add_communicator(r->p, d);
+}
+
+static void add_job_clock(struct reading *r, const struct wire_def *d)
+{
+	raw_add_job_clock(r->p, d);
+}
+
 typedef void (*def_handler)(struct reading *r, const struct wire_def *d);
 
 static const def_handler handlers[DEF_COUNT] = {
@@ -416,6 +431,7 @@ static const def_handler handlers[DEF_COUNT] = {
 	[DEF_TICK_SYNC] = add_tick_sync, [DEF_NOTE] = add_note, [DEF_THREAD_END] = end_thread,
 	[DEF_OVERHEAD] = add_overhead,
 	[DEF_STRING] = add_string, [DEF_NAME] = add_name,
+	[DEF_RANK] = add_rank, [DEF_COMMUNICATOR] = add_communicator, [DEF_JOB_CLOCK] = add_job_clock,
 	[DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
 };
 
@@ -654,8 +670,10 @@ static kymo_status_t finish(struct reading *r, uint32_t first_open)
 	struct raw_process *p = r->p;
 	kymo_status_t status = tick_map_build(&p->ticks, &p->origin, p->syncs, p->sync_count);
 
-	if (status == KYMO_OK)
+	if (status == KYMO_OK) {
+		raw_align(p);
 		status = build_clocks(r);
+	}
 	if (status != KYMO_OK)
 		return status;
 	p->thread_count = r->t->threads_count - p->first_thread;

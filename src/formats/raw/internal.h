@@ -32,6 +32,9 @@ struct raw_process {
 		queues, programs, kernels, blobs, strings;
 	struct raw_name *names; /* as the user gave them */
 	uint32_t name_count;
+	struct idmap communicators;
+	struct job_point *job_points; /* of the clock of its job */
+	uint32_t job_point_count;
 	struct idmap bases; /* by global domain: wire number of its op 0, plus 1 */
 	struct t_enum_set **set_table; /* `sets` gives positions in it, plus 1 */
 	uint32_t set_count;
@@ -64,6 +67,13 @@ void raw_apply_names(struct raw_process *p);
 bool raw_op_is_marker(const struct t_op *op);
 void raw_decode_marker(struct raw_process *p, const struct wire_record *w, const struct t_op *op,
 		       struct rec_marker *out);
+
+/* job.c: ranks, communicators, the clock of a job */
+void raw_add_rank(struct raw_process *p, const struct wire_def *d);
+void raw_add_communicator(struct raw_process *p, const struct wire_def *d);
+void raw_add_job_clock(struct raw_process *p, const struct wire_def *d);
+/* Makes the process's times those of its job; before anything is resolved. */
+void raw_align(struct raw_process *p);
 
 /* tallies.c: adds the tallies of a process to the trace, after its definitions. */
 void raw_read_tallies(struct raw_process *p);

@@ -31,6 +31,7 @@ enum raw_kind {
 	RAW_KIND_ALLOCATION,
 	RAW_KIND_SYNC,
 	RAW_KIND_MARKER,
+	RAW_KIND_COMM,
 	RAW_KIND_OTHER
 };
 
@@ -125,6 +126,7 @@ union raw_any {
 	struct rec_allocation allocation;
 	struct rec_sync sync;
 	struct rec_marker marker;
+	struct rec_comm comm;
 };
 
 enum raw_kind raw_record(struct raw_chunk *c, const struct wire_record *w, union raw_any *out);

@@ -119,6 +119,10 @@ CREATE TABLE tally_error(id INTEGER PRIMARY KEY, process INTEGER, op INTEGER, st
 CREATE TABLE tally_marker(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	name INTEGER, domain INTEGER, category INTEGER, calls INTEGER, left_open INTEGER,
 	total INTEGER, self INTEGER, min INTEGER, max INTEGER);
+-- Messages; `peer` is the rank + 1, 0 where there is none.
+CREATE TABLE tally_comm(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
+	communicator INTEGER, peer INTEGER, datatype INTEGER, calls INTEGER, errors INTEGER,
+	total INTEGER, self INTEGER, min INTEGER, max INTEGER, sent INTEGER, received INTEGER);
 CREATE TABLE tally_loss(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, calls INTEGER,
 	gaps INTEGER);
 -- Durations in `low` to `low + width - 1`; `kind` is the name of a tally table, `row` its row.

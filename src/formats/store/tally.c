@@ -209,6 +209,7 @@ void tally_merge(struct tallies *a, struct tally *to, const struct tallies *sour
 	to->min = from->min < to->min ? from->min : to->min;
 	to->max = from->max > to->max ? from->max : to->max;
 	to->bytes += from->bytes;
+	to->received += from->received;
 	to->wait += from->wait;
 	to->untimed += from->untimed;
 	to->untimed_bytes += from->untimed_bytes;
@@ -335,6 +336,24 @@ void tallies_marker(struct tallies *a, const struct rec_marker *r)
 	row->count++;
 	row->errors += r->left_open;
 	row->self += duration > inside ? duration - inside : 0;
+	add_time(a, row, duration);
+}
+
+void tallies_comm(struct tallies *a, const struct rec_comm *r)
+{
+	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
+	struct tally *row = tally_at(a, TALLY_COMM,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
+							    r->base.op, r->communicator,
+							    (uint32_t)(r->peer + 1), r->datatype});
+
+	if (!row)
+		return;
+	row->count++;
+	row->errors += r->state != 0;
+	row->bytes += r->sent;
+	row->received += r->received;
+	row->self += duration;
 	add_time(a, row, duration);
 }
 
@@ -575,6 +594,12 @@ static kymo_status_t sink_marker(struct stream_sink *s, const struct rec_marker 
 	return state(of(s));
 }
 
+static kymo_status_t sink_comm(struct stream_sink *s, const struct rec_comm *r)
+{
+	tallies_comm(of(s), r);
+	return state(of(s));
+}
+
 static kymo_status_t sink_other(struct stream_sink *s, const struct rec *r)
 {
 	tallies_other(of(s), r);
@@ -598,7 +623,7 @@ void tallies_sink_init(struct tallies_sink *s, struct tallies **out)
 	*s = (struct tallies_sink){
 		.sink = {.begin = sink_begin, .call = sink_call, .dispatch = sink_dispatch,
 			 .copy = sink_copy, .allocation = sink_allocation, .sync = sink_sync,
-			 .marker = sink_marker, .other = sink_other, .loss = sink_loss, .end = sink_end},
+			 .marker = sink_marker, .comm = sink_comm, .other = sink_other, .loss = sink_loss, .end = sink_end},
 		.out = out};
 	*out = NULL;
 }

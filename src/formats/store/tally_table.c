@@ -32,6 +32,10 @@ static const struct sql_column marker_columns[] = {
 	KEY("process", 0), KEY("thread", 1), KEY("op", 2), KEY("name", 3), KEY("domain", 4),
 	KEY("category", 5), CALLS, {"left_open", SQL_U64, offsetof(struct tally, errors)},
 	NUMBER(total), NUMBER(self), EXTREMES};
+static const struct sql_column comm_columns[] = {
+	KEY("process", 0), KEY("thread", 1), KEY("op", 2), KEY("communicator", 3),
+	KEY("peer", 4), KEY("datatype", 5), CALLS, NUMBER(errors), NUMBER(total), NUMBER(self),
+	EXTREMES, {"sent", SQL_U64, offsetof(struct tally, bytes)}, NUMBER(received)};
 static const struct sql_column error_columns[] = {KEY("process", 0), KEY("op", 1),
 						  KEY("status", 2), CALLS};
 static const struct sql_column loss_columns[] = {KEY("process", 0), KEY("thread", 1), CALLS,
@@ -47,6 +51,7 @@ static const struct sql_table tables[TALLY_KINDS] = {
 	[TALLY_SYNC] = SQL_TABLE("tally_sync", sync_columns),
 	[TALLY_ERROR] = SQL_TABLE("tally_error", error_columns),
 	[TALLY_MARKER] = SQL_TABLE("tally_marker", marker_columns),
+	[TALLY_COMM] = SQL_TABLE("tally_comm", comm_columns),
 	[TALLY_LOSS] = SQL_TABLE("tally_loss", loss_columns),
 };
 

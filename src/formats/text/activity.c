@@ -209,6 +209,46 @@ kymo_status_t text_marker(struct stream_sink *s, const struct rec_marker *r)
 	return end_line(w);
 }
 
+static void put_signed(struct text_writer *w, const char *label, int64_t value)
+{
+	output_text(&w->out, label);
+	output_signed(&w->out, value);
+}
+
+kymo_status_t text_comm(struct stream_sink *s, const struct rec_comm *r)
+{
+	static const char *const states[] = {"", " [cancelled]", " [freed]", " [never completed]"};
+	struct text_writer *w = text_writer_of(s);
+	const struct t_communicator *c = &w->t->communicators[r->communicator];
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	before_line(w, r->base.start);
+	text_begin_line(w, r->base.start, minus(r->base.end, r->base.start),
+			w->thread_names[r->base.thread]);
+	output_text(&w->out, w->op_names[r->base.op]);
+	if (r->peer >= 0)
+		put_signed(w, " peer=", r->peer);
+	if (r->tag >= 0)
+		put_signed(w, " tag=", r->tag);
+	add(w, " sent=", r->sent);
+	add(w, " received=", r->received);
+	labelled(w, " type=", r->datatype);
+	if (r->communicator) {
+		add(w, " on=#", c->id);
+		output_char(&w->out, ' ');
+		output_text(&w->out, c->name);
+		add(w, " of ", c->size);
+	}
+	if (r->request)
+		add(w, " request=", r->request);
+	add(w, " call=", r->correlation);
+	if (r->completed_by)
+		add(w, " completed by=", r->completed_by);
+	output_text(&w->out, r->state < 4 ? states[r->state] : "");
+	return end_line(w);
+}
+
 kymo_status_t text_other(struct stream_sink *s, const struct rec *r)
 {
 	struct text_writer *w = text_writer_of(s);

@@ -62,6 +62,7 @@ kymo_status_t text_copy(struct stream_sink *s, const struct rec_copy *r);
 kymo_status_t text_allocation(struct stream_sink *s, const struct rec_allocation *r);
 kymo_status_t text_sync(struct stream_sink *s, const struct rec_sync *r);
 kymo_status_t text_marker(struct stream_sink *s, const struct rec_marker *r);
+kymo_status_t text_comm(struct stream_sink *s, const struct rec_comm *r);
 kymo_status_t text_other(struct stream_sink *s, const struct rec *r);
 kymo_status_t text_loss(struct stream_sink *s, const struct rec_loss *r);
 void text_open_calls(struct text_writer *w);

@@ -33,7 +33,8 @@ static kymo_status_t text_write(const struct format_options *o, struct stream_si
 	w->sink = (struct stream_sink){.begin = begin, .call = text_call,
 				       .dispatch = text_dispatch, .copy = text_copy,
 				       .allocation = text_allocation, .sync = text_sync,
-				       .marker = text_marker, .other = text_other, .loss = text_loss, .end = end};
+				       .marker = text_marker, .comm = text_comm,
+				       .other = text_other, .loss = text_loss, .end = end};
 	stream_sink_complete(&w->sink);
 	status = output_open(&w->out, o->output, o->force, o->log);
 	if (status != KYMO_OK) {

@@ -200,6 +200,7 @@ void fake_kfd_gpu(const char *root, unsigned node, unsigned location, uint64_t u
 	    "max_engine_clk_fcompute 2100\nlocal_mem_size 0\nunique_id %llu\n",
 	    location, (unsigned long long)unique_id);
 	KFD("mem_banks/0/properties", "heap_type 1\nsize_in_bytes 25769803776\nwidth 8192\n");
+	KFD("mem_banks/1/properties", "heap_type 4\nsize_in_bytes 65536\nwidth 0\n"); /* scratch */
 	KFD("caches/0/properties",
 	    "processor_id_low 1\nlevel 1\nsize 32\ncache_line_size 128\ntype 9\nsibling_map 1,0,0,\n");
 	KFD("caches/1/properties",

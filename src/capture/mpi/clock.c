@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clocks of the nodes of a job. In a binomial tree over the ranks every rank but 0 compares its
+ * clock with its parent's, which has been compared before: log2(ranks) rounds. An exchange brackets
+ * the parent's reading between two of the child's, so its offset is known to half the time between
+ * them. Ranks that see the same clock need no offset; that it is the same is measured all the same.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "capture/mpi/backend.h"
+#include "capture/mpi/job.h"
+
+enum { EXCHANGES = 40, ENOUGH = 8, GOOD_NS = 500, BUDGET_NS = 5000000 };
+
+struct question {
+	int64_t more; /* 0: the last one */
+};
+
+struct answer {
+	int64_t now, offset, error;
+	uint64_t clock; /* names the clock that is read */
+	uint32_t same;
+};
+
+static int64_t my_offset, my_error;
+static uint32_t my_same; /* the clock is rank 0's */
+static uint64_t my_clock;
+
+/* Boot of the kernel and time namespace: who agrees in both reads the same clock. */
+static uint64_t name_of_clock(void)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+	char *boot = file_read("/proc/sys/kernel/random/boot_id", NULL);
+	struct stat st = {0};
+
+	for (const char *p = boot; p && *p; p++)
+		h = (h ^ (uint8_t)*p) * 0x100000001b3ull;
+	free(boot);
+	if (!boot)
+		return (uint64_t)getpid(); /* nobody's but its own */
+	if (stat("/proc/self/ns/time", &st) == 0)
+		h = (h ^ (uint64_t)st.st_ino) * 0x100000001b3ull;
+	return h;
+}
+
+static int64_t now_ns(void)
+{
+	return (int64_t)clock_ns(CLOCK_MONOTONIC_RAW);
+}
+
+static void answer_child(int child)
+{
+	struct answer a = {0, my_offset, my_error, my_clock, my_same};
+	struct question q;
+
+	do {
+		if (!mpi_module->receive(child, &q, sizeof(q)))
+			return;
+		a.now = now_ns();
+		if (!mpi_module->send(child, &a, sizeof(a)))
+			return;
+	} while (q.more);
+}
+
+static void define(int64_t measured, int64_t bound, int parent, uint64_t exchanges)
+{
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_JOB_CLOCK);
+	wire_def_u64(&d, tick_now());
+	wire_def_u64(&d, (uint64_t)now_ns());
+	wire_def_u64(&d, (uint64_t)my_offset);
+	wire_def_u64(&d, (uint64_t)my_error);
+	wire_def_u64(&d, my_same ? JOB_CLOCK_SAME : JOB_CLOCK_MEASURED_OFFSET);
+	wire_def_u64(&d, (uint64_t)measured);
+	wire_def_u64(&d, (uint64_t)bound);
+	wire_def_u64(&d, (uint64_t)parent);
+	wire_def_u64(&d, exchanges);
+	cap_define(&d);
+}
+
+/* The tightest of some exchanges; false: MPI failed. */
+static bool ask(int parent, struct answer *a, int64_t *measured, int64_t *bound, uint64_t *count)
+{
+	struct question q = {1};
+	int64_t begin = now_ns();
+
+	*bound = INT64_MAX;
+	for (*count = 1; q.more; ++*count) {
+		int64_t before, after;
+
+		q.more = *count < EXCHANGES && !(*count >= ENOUGH && *bound <= GOOD_NS) &&
+			 now_ns() - begin < BUDGET_NS;
+		before = now_ns();
+		if (!mpi_module->send(parent, &q, sizeof(q)) ||
+		    !mpi_module->receive(parent, a, sizeof(*a)))
+			return false;
+		after = now_ns();
+		if ((after - before + 1) / 2 < *bound) {
+			*bound = (after - before + 1) / 2;
+			*measured = a->now - (before + *bound);
+		}
+	}
+	--*count;
+	return true;
+}
+
+static void compare_with(int parent)
+{
+	int64_t measured = 0, bound = 0;
+	struct answer a;
+	uint64_t count;
+
+	if (!ask(parent, &a, &measured, &bound, &count))
+		return;
+	if (a.clock == my_clock && llabs(measured) <= bound) {
+		my_offset = a.offset;
+		my_error = a.error;
+		my_same = a.same;
+	} else {
+		my_offset = a.offset + measured;
+		my_error = a.error + bound;
+		my_same = 0;
+	}
+	define(measured, bound, parent, count);
+}
+
+void job_clock_take(void)
+{
+	int rank = job_rank(), size = job_size(), step = 1;
+
+	if (!my_clock)
+		my_clock = name_of_clock();
+	my_offset = my_error = 0;
+	my_same = rank == 0;
+	while (step < size)
+		step *= 2;
+	for (step /= 2; step >= 1; step /= 2) {
+		if (rank % (2 * step) == 0 && rank + step < size)
+			answer_child(rank + step);
+		else if (rank % (2 * step) == step)
+			compare_with(rank - step);
+	}
+	if (rank == 0)
+		define(0, 0, 0, 0);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who takes part; see job.h. Each rank writes one byte of a file in the trace directory before it
+ * calls MPI_Init. No rank leaves MPI_Init before all have entered it, so afterwards the file tells
+ * every rank the same. (On a file system that shows other nodes' writes late the bytes are waited
+ * for; a rank without Kymo never writes its byte, and then nobody joins.)
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/job.h"
+#include "capture/mpi/backend.h"
+#include "capture/mpi/job.h"
+
+enum { WAIT_MS = 2000, STEP_MS = 2 };
+
+static char path[PATH_MAX];
+static struct mpi_private group;
+static bool joined;
+
+void job_sign(void)
+{
+	const char *trace = getenv("KYMO_TRACE");
+	struct job job;
+	int fd;
+
+	path[0] = '\0';
+	job_of_process(&job, 0);
+	if (!trace || !*trace || !job.id[0] || job.rank == JOB_UNKNOWN)
+		return;
+	snprintf(path, sizeof(path), "%.*s/.ranks-%.63s", PATH_MAX - 80, trace, job.id);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0 || pwrite(fd, "1", 1, (off_t)job.rank) != 1)
+		path[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool all_signed(int size)
+{
+	char *bytes = calloc(1, (size_t)size);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = bytes && fd >= 0 ? pread(fd, bytes, (size_t)size, 0) : 0;
+	bool all = n == size && !memchr(bytes, 0, (size_t)size);
+
+	if (fd >= 0)
+		close(fd);
+	free(bytes);
+	return all;
+}
+
+bool job_join(void)
+{
+	const struct timespec step = {0, STEP_MS * 1000000};
+	struct mpi_object_info world;
+	bool all = false;
+
+	if (!path[0] || !mpi_module->query(MPI_OBJECT_COMM, mpi_module->world, &world))
+		return false;
+	for (int ms = 0; ms < WAIT_MS && world.size > 1; ms += STEP_MS) {
+		all = all_signed(world.size);
+		if (all)
+			break;
+		nanosleep(&step, NULL);
+	}
+	joined = all && mpi_module->private_open(&group);
+	if (!joined && world.size > 1)
+		cap_note(1, "mpi", "not all ranks are recorded into this trace: their clocks are not "
+				   "compared");
+	return joined;
+}
+
+bool job_joined(void)
+{
+	return joined;
+}
+
+int job_rank(void)
+{
+	return group.rank;
+}
+
+int job_size(void)
+{
+	return group.size;
+}
+
+void job_part(void)
+{
+	if (joined)
+		mpi_module->private_close();
+	joined = false;
+	if (path[0] && group.rank == 0)
+		unlink(path);
+}

@@ -414,4 +414,25 @@ def ingest(b):
     return []
 
 
-ALL = [call, lttng, busy, kernels, arguments, fixed, reading, ingest]
+def buffer(b):
+    out = b.values([b.program("bench_buffer")])
+    drained = b.values([b.program("kymo"), "run", "--no-summary", "--no-compress", "-o",
+                        b.trace("buffer"), "--", b.program("bench_buffer"), "-r", "drain", "-s",
+                        "0.1", "-c", "0"])
+    shutil.rmtree(os.path.join(b.scratch, "buffer.kymo"))
+    rows = []
+    for name, what in (("private", "record for a tool in the process"), ("batch", "same, batches")):
+        for unit, how in (("cpu", "its thread"), ("all", "delivery included")):
+            rows.append(Row(f"{what}, {how}", out[f"{name}_1_{unit}"], "ns",
+                            out[f"shared_1_{unit}"], "ns shared, thrown away",
+                            "<= 1.3" if unit == "cpu" else ""))
+        rows.append(Row(f"{what}, by the clock", drained[f"{name}_1_ns"], "ns",
+                        drained["shared_1_ns"], "ns shared, drain", "<= 1.3"))
+        rows.append(Row(f"{what}, 8 threads", out[f"{name}_8_cpu"], "ns", out[f"{name}_1_cpu"],
+                        "ns with one", "<= 1"))
+    rows.append(Row(f"memory after {out['long_calls'] / 1e6:.0f} M records", out["long_late_mib"],
+                    "MiB", out["long_early_mib"], "MiB after a tenth", "<= 1"))
+    return rows
+
+
+ALL = [call, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest]

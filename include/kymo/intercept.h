@@ -2,8 +2,8 @@
 /*
  * Wrappers of a tool's own in the tables of runtimes, whichever way Kymo got the table: registered
  * with <kymo/register.h>, through AMD's registration (HSA, HIP, ROCTx, ...), or the dispatch table
- * of the OpenCL loader. A tool listens for tables, is told of those that are there already, and puts
- * wrappers into their entries.
+ * of the OpenCL loader. A tool listens for tables, is told of those that are there already, and
+ * puts wrappers into their entries.
  *
  * From the outside to the inside, a call passes through:
  *
@@ -27,10 +27,10 @@
  * sent through all wrappers of that entry again, this one included. Entries nobody chains cost what
  * they cost without this interface.
  *
- * Threads: every function may be called from any thread at any time, and from callbacks and wrappers.
- * No lock is held while a tool is called.
- * Errors: ERROR_NOT_FOUND is said of handles that are stale: a table that was unregistered, a
- * chain that was undone, a listener that was stopped. Handles are never given out twice.
+ * Threads: every function may be called from any thread at any time, and from callbacks and
+ * wrappers. No lock is held while a tool is called. Errors: ERROR_NOT_FOUND is said of handles that
+ * are stale: a table that was unregistered, a chain that was undone, a listener that was stopped.
+ * Handles are never given out twice.
  */
 #ifndef KYMO_INTERCEPT_H
 #define KYMO_INTERCEPT_H

@@ -277,7 +277,7 @@ typedef struct kymo_record {
 typedef void (*kymo_delivery_fn)(kymo_buffer_t buffer, const kymo_record_t *record, void *data);
 
 /*
- * Some records of one thread, in order: a cheaper way to get many. Valid during the delivery
+ * Some records of one thread, in order, and what was lost before them. Valid during the delivery
  * callback only. `count` may be 0 when there is only a loss to tell.
  */
 typedef struct kymo_batch {

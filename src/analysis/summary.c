@@ -46,6 +46,12 @@ static void add_activity(struct tallies *a, enum raw_kind kind, const union raw_
 	case RAW_KIND_MARKER:
 		tallies_marker(a, &any->marker);
 		break;
+	case RAW_KIND_COUNTER:
+		tallies_counter(a, &any->counter);
+		break;
+	case RAW_KIND_SAMPLE:
+		tallies_sample(a, &any->sample);
+		break;
 	case RAW_KIND_COMM:
 		tallies_comm(a, &any->comm);
 		break;

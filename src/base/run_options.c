@@ -37,6 +37,13 @@ static const struct knob rows[] = {
 	{"stacks", 0, KNOB_REGEX, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(stacks), "REGEX", NULL, NULL, ".",
 	 "What is recorded", "Keep the whole call stack of the operations whose name matches"},
 
+	{"counters", 0, KNOB_STRING, KNOB_HANDED_ON, AT(counters), "LIST", NULL, NULL, NULL,
+	 "What is recorded", "Count these for every call and thread, comma separated; see kymo list "
+			     "counters"},
+	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,
+	 "100", "What is recorded",
+	 "Sample where the threads are, so often a second of processor time; 0 is not"},
+
 	{"delay", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(delay_ns), "TIME", "0", NULL, NULL, "When",
 	 "Begin to record this long after each process started"},
 	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL, "When",

@@ -25,6 +25,8 @@ struct run_options {
 	const char *stacks;   /* regex of ops whose call stack is kept, or NULL */
 	uint64_t delay_ns;
 	uint64_t duration_ns; /* 0: until the end */
+	const char *counters; /* list, or NULL */
+	int64_t sample_hz;    /* 0: no samples */
 	const char *config;
 	bool dry_run;
 	bool no_summary;

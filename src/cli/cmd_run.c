@@ -290,6 +290,8 @@ static int run_run(int argc, char **argv)
 	status = check_program(&r);
 	if (status)
 		return status;
+	if (!measures_check(r.options))
+		return CLI_USAGE;
 	socket_name(&r);
 	if (r.options->dry_run)
 		return dry_run(&r);

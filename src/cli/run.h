@@ -104,4 +104,9 @@ void launch_finish(struct outcome *out, unsigned seconds);
 /* Ends this process as the program ended: status or signal. Returns the status otherwise. */
 int launch_pass_on(int wait_status);
 
+/* ---- list_counters.c ---- */
+
+/* What is to be counted and sampled can be, here. Else says why not. */
+bool measures_check(const struct run_options *o);
+
 #endif

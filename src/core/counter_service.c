@@ -189,10 +189,12 @@ kymo_status_t counter_service_add(kymo_context_t context, kymo_counter_set_t set
 	pthread_mutex_lock(&adding);
 	status = add(&with, out);
 	pthread_mutex_unlock(&adding);
-	if (status != KYMO_OK)
+	if (status != KYMO_OK) {
+		cap_note(2, "counter", "not counted: %s", kymo_counter_error());
 		counter_set_put(with.set);
-	else
+	} else {
 		counters_follow(0);
+	}
 	return status;
 }
 

@@ -307,7 +307,11 @@ kymo_status_t kymo_counter_set_parse(const char *name, const char *list, kymo_co
 	free(copy);
 	if (status == KYMO_OK && !n)
 		counter_refuse("the list of counters is empty");
-	return status == KYMO_OK ? kymo_counter_set_create(name, choices, n, out) : status;
+	if (status == KYMO_OK)
+		status = kymo_counter_set_create(name, choices, n, out);
+	if (status != KYMO_OK)
+		cap_note(2, "counter", "not counted: %s", kymo_counter_error());
+	return status;
 }
 
 /* ---- values ---- */

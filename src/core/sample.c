@@ -340,9 +340,12 @@ kymo_status_t kymo_sample_service(kymo_context_t context, const kymo_sample_desc
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
 	status = kymo_context_is_active(context, &active);
-	if (status == KYMO_OK)
-		status = check(&d);
-	if (status == KYMO_OK)
+	if (status != KYMO_OK)
+		return status;
+	status = check(&d);
+	if (status != KYMO_OK)
+		cap_note(2, "sample", "not sampled: %s", kymo_sample_error());
+	else
 		status = domain_ready();
 	if (status != KYMO_OK)
 		return status;

@@ -47,6 +47,8 @@ static void start(void)
 		.buffer_bytes = o->buffer_size,
 		.delay_ns = o->delay_ns,
 		.duration_ns = o->duration_ns,
+		.counters = o->counters,
+		.sample_hz = (uint64_t)o->sample_hz,
 		.share = connect_share,
 	};
 	recorder_start(&r);

@@ -21,7 +21,8 @@ static pthread_mutex_t regex_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool domain_wanted(const char *name)
 {
 	static const char *const activities[] = {"dispatch", "copy", "allocation", "sync",
-						 "code_object", "marker", "comm", NULL};
+						 "code_object", "marker", "counter",
+						 "sample", "comm", NULL};
 	const char *p = options.backends;
 	size_t n = strlen(name);
 
@@ -67,6 +68,11 @@ static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 	if (options.mode == RECORDER_MINIMAL)
 		return (d->flags & KYMO_OP_MINIMAL) != 0;
 	return options.mode == RECORDER_FULL || !(d->flags & KYMO_OP_CHATTY);
+}
+
+static bool select_counted(const kymo_domain_desc_t *domain, uint32_t op, void *data)
+{
+	return !(domain->ops[op].flags & KYMO_OP_ACTIVITY) && select_op(domain, op, data);
 }
 
 static bool select_stack(const kymo_domain_desc_t *domain, uint32_t op, void *data)
@@ -176,6 +182,8 @@ static kymo_status_t make_context(void)
 		status = kymo_buffer_service(context, &ops, buffer);
 	if (status == KYMO_OK && options.stacks)
 		status = kymo_stack_service(context, &stack_ops);
+	if (status == KYMO_OK)
+		recorder_measure(context, &options, select_counted);
 	return status;
 }
 

@@ -28,10 +28,19 @@ struct recorder_options {
 	uint64_t buffer_bytes;
 	uint64_t delay_ns;    /* start recording so long after the beginning of the process */
 	uint64_t duration_ns; /* stop after so long; 0: never */
+	const char *counters; /* as kymo_counter_set_parse() wants them, or NULL */
+	uint64_t sample_hz;   /* samples of each thread a second of its processor time; 0: none */
 	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
 };
 
 /* Makes the context and starts it. Called once, before the program's main(). */
 kymo_status_t recorder_start(const struct recorder_options *options);
+
+/*
+ * Counters and samples, as far as they can be had: what cannot is noted in the trace, the rest is
+ * recorded all the same. `counted` selects the calls that are counted.
+ */
+void recorder_measure(kymo_context_t context, const struct recorder_options *options,
+		      bool (*counted)(const kymo_domain_desc_t *domain, uint32_t op, void *data));
 
 #endif

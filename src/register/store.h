@@ -20,11 +20,11 @@ struct store_name;
 
 struct store_entry {
 	struct store_entry *next, *previous;
-	uint32_t holders; /* under the lock; the list itself is one */
+	uint32_t holders;   /* under the lock; the list itself is one */
 	_Atomic int state;  /* kymo_registration_state_t */
 	_Atomic int status; /* the tool's answer, KYMO_OK before there is one */
-	uint64_t id;       /* from 1, never used again */
-	uint32_t instance; /* of the name, from 0 */
+	uint64_t id;        /* from 1, never used again */
+	uint32_t instance;  /* of the name, from 0 */
 	uint32_t version;
 	uint32_t entries;
 	const char *name; /* for ever */

@@ -40,6 +40,16 @@ static kymo_status_t marker_as_other(struct stream_sink *s, const struct rec_mar
 	return s->other(s, &r->base);
 }
 
+static kymo_status_t counter_as_other(struct stream_sink *s, const struct rec_counter *r)
+{
+	return s->other(s, &r->base);
+}
+
+static kymo_status_t sample_as_other(struct stream_sink *s, const struct rec_sample *r)
+{
+	return s->other(s, &r->base);
+}
+
 static kymo_status_t comm_as_other(struct stream_sink *s, const struct rec_comm *r)
 {
 	return s->other(s, &r->base);
@@ -61,6 +71,8 @@ void stream_sink_complete(struct stream_sink *s)
 	s->other = s->other ? s->other : ignore_rec;
 	s->comm = s->comm ? s->comm : comm_as_other;
 	s->marker = s->marker ? s->marker : marker_as_other;
+	s->counter = s->counter ? s->counter : counter_as_other;
+	s->sample = s->sample ? s->sample : sample_as_other;
 	s->loss = s->loss ? s->loss : ignore_loss;
 	s->end = s->end ? s->end : ignore_trace;
 }

@@ -219,6 +219,14 @@ struct t_string {
 	uint64_t total; /* bytes it had; more than `length`: it was cut */
 };
 
+struct t_counter { /* what values of counters are called */
+	uint32_t process;
+	uint32_t agent; /* index; 0: the host */
+	uint32_t flags; /* KYMO_COUNTER_GAUGE */
+	const char *name, *unit, *description, *provider;
+	const char *dimensions; /* "XCC:8,SE:4", the last varies fastest; "" none */
+};
+
 #define T_ARRAY(type, name) type *name; uint32_t name##_count
 struct trace {
 	const char *path;    /* of the trace directory or file */
@@ -243,6 +251,7 @@ struct trace {
 	T_ARRAY(struct t_tally, tallies);
 	T_ARRAY(struct t_string, strings);
 	T_ARRAY(struct t_communicator, communicators);
+	T_ARRAY(struct t_counter, counters);
 };
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -317,6 +326,27 @@ struct rec_marker {
 	uint32_t payload_bytes;
 };
 
+struct rec_counter { /* base.thread: whose it is; op name says what was counted */
+	struct rec base;
+	uint64_t correlation; /* of calls: the call itself; of dispatches: the submitting call */
+	uint32_t counter;     /* index */
+	uint32_t call_op;     /* op of the call, 0: none */
+	uint32_t agent;       /* 0: the host */
+	uint64_t instance;
+	double value;
+	int64_t duration; /* ns that was counted */
+};
+
+struct rec_sample { /* base: thread, stack and time of the sample */
+	struct rec base;
+	uint64_t correlation; /* the innermost call around it; 0: none, or not known */
+	uint64_t pc;
+	uint64_t lost;   /* this is no sample: so many were lost */
+	int64_t weight;  /* ns that it stands for */
+	uint32_t cpu;
+	bool kernel; /* the kernel was at work for the thread */
+};
+
 struct rec_comm { /* a transfer between processes, or of a file; see capture/mpi/comm.h */
 	struct rec base;
 	uint64_t correlation, completed_by, request;
@@ -345,6 +375,8 @@ struct stream_sink {
 	kymo_status_t (*sync)(struct stream_sink *s, const struct rec_sync *r);
 	/* Unset: handed to `other`, without its names; nothing may be dropped unnoticed. */
 	kymo_status_t (*marker)(struct stream_sink *s, const struct rec_marker *r);
+	kymo_status_t (*counter)(struct stream_sink *s, const struct rec_counter *r); /* likewise */
+	kymo_status_t (*sample)(struct stream_sink *s, const struct rec_sample *r);   /* likewise */
 	kymo_status_t (*comm)(struct stream_sink *s, const struct rec_comm *r);
 	kymo_status_t (*other)(struct stream_sink *s, const struct rec *r); /* any other activity */
 	kymo_status_t (*loss)(struct stream_sink *s, const struct rec_loss *r);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stands in for AMD's own register library, as far as a profiler notices: it looks for one only when
- * it is told to, by the symbols of the whole program first and by name then, once; it knows a closed
- * list of names and eight instances of each; and it ends the program when the profiler that it was
- * told of has no entry.
+ * Stands in for AMD's own register library, as far as a profiler notices: it looks for one only
+ * when it is told to, by the symbols of the whole program first and by name then, once; it knows a
+ * closed list of names and eight instances of each; and it ends the program when the profiler that
+ * it was told of has no entry.
  */
 #include <dlfcn.h>
 #include <stdint.h>

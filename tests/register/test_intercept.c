@@ -122,14 +122,16 @@ static void note(char c)
 		note(#name[0] - 'a' + 'A');                                                        \
 		return sum;                                                                        \
 	}
-WRAPPER(x) WRAPPER(y) WRAPPER(z)
+WRAPPER(x)
+WRAPPER(y) WRAPPER(z)
 
-static kymo_chain_t chain(int (*wrapper)(int, int), int (**next)(int, int))
+	static kymo_chain_t chain(int (*wrapper)(int, int), int (**next)(int, int))
 {
 	kymo_chain_t c = {0};
 
-	assert_int_equal(kymo_intercept_chain(heard.info.table, 0, (void *)wrapper, (void **)next,
-					      &c), KYMO_OK);
+	assert_int_equal(
+		kymo_intercept_chain(heard.info.table, 0, (void *)wrapper, (void **)next, &c),
+		KYMO_OK);
 	assert_true(c.handle != 0);
 	return c;
 }
@@ -226,8 +228,9 @@ static void undescribed(void **state)
 	assert_int_equal(index, 0);
 	assert_int_equal(kymo_intercept_read(heard.info.table, 2, &f), KYMO_OK);
 	assert_ptr_equal(f, plain);
-	assert_int_equal(kymo_intercept_chain(heard.info.table, 2, (void *)more,
-					      (void **)&more_next, &c), KYMO_OK);
+	assert_int_equal(
+		kymo_intercept_chain(heard.info.table, 2, (void *)more, (void **)&more_next, &c),
+		KYMO_OK);
 	assert_int_equal(table.plain(1), 7);
 	assert_int_equal(kymo_intercept_unchain(c), KYMO_OK);
 	assert_int_equal(table.plain(1), 2);
@@ -441,7 +444,8 @@ static void parts(kymo_table_event_t event, const kymo_table_info_t *info, void 
 	assert_int_equal(info->instance, 3);
 	if (kymo_intercept_find(info->table, "roctxMarkA", &index) == KYMO_OK)
 		assert_int_equal(kymo_intercept_chain(info->table, index, (void *)mark_wrapper,
-						      (void **)&mark_next, &c), KYMO_OK);
+						      (void **)&mark_next, &c),
+				 KYMO_OK);
 }
 
 static void rocm(void **state)
@@ -471,8 +475,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(told), TEST(chained), TEST(undescribed), TEST(errors), TEST(traced),
-		TEST(threads), TEST(forks), TEST(rocm),
+		TEST(told),   TEST(chained), TEST(undescribed), TEST(errors),
+		TEST(traced), TEST(threads), TEST(forks),       TEST(rocm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

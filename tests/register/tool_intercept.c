@@ -112,8 +112,8 @@ static void finalize(void *data)
 		fclose(f);
 }
 
-static const kymo_tool_t tool = {.size = sizeof(tool), .name = NAME, .initialize = initialize,
-				 .finalize = finalize};
+static const kymo_tool_t tool = {
+	.size = sizeof(tool), .name = NAME, .initialize = initialize, .finalize = finalize};
 
 const kymo_tool_t *kymo_configure(uint32_t version, const char *library, uint32_t priority);
 const kymo_tool_t *kymo_configure(uint32_t version, const char *library, uint32_t priority)

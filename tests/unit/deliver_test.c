@@ -271,6 +271,45 @@ static void test_overwrite_keeps_the_newest(void **state)
 	destroy(c);
 }
 
+/* What was delivered of a chunk before it gave way counts once. */
+
+static pthread_barrier_t steps;
+
+static void *record_around_a_drain(void *arg)
+{
+	uint64_t i = 0;
+
+	for (; i < 500; i++)
+		call(i, NULL);
+	pthread_barrier_wait(&steps); /* recorded */
+	pthread_barrier_wait(&steps); /* drained */
+	for (; i < 100000; i++)
+		call(i, NULL);
+	return NULL;
+}
+
+static void test_overwrite_after_part_was_delivered(void **state)
+{
+	kymo_buffer_desc_t d = {.policy = KYMO_POLICY_OVERWRITE, .bytes = 1, .deliver = deliver};
+	kymo_buffer_t b;
+	kymo_context_t c = make(&d, &b);
+	pthread_t t;
+
+	pthread_barrier_init(&steps, NULL, 2);
+	assert_int_equal(pthread_create(&t, NULL, record_around_a_drain, NULL), 0);
+	pthread_barrier_wait(&steps);
+	DRAIN(c);
+	assert_int_equal(seen.count, 500);
+	pthread_barrier_wait(&steps);
+	pthread_join(t, NULL);
+	DRAIN(c);
+	assert_int_equal(seen.last, 100000);
+	assert_true(info_of(b).overwritten > 50000);
+	expect_exact(b, 100000);
+	destroy(c);
+	pthread_barrier_destroy(&steps);
+}
+
 /* ---- watermark ---- */
 
 static void deliver_and_tell(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
@@ -684,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_pool_handles),
 		cmocka_unit_test(test_watermark),
 		cmocka_unit_test(test_overwrite_keeps_the_newest),
+		cmocka_unit_test(test_overwrite_after_part_was_delivered),
 		cmocka_unit_test(test_callback_misuse),
 		cmocka_unit_test(test_callback_blocks),
 		cmocka_unit_test(test_exact_block),

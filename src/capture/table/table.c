@@ -40,8 +40,8 @@ static void after_fork(void)
 }
 
 /*
- * Only this: a thread inside a constructor has the loader's lock and may be waiting here, so that no
- * function of the loader can be called. (That Kymo stays loaded is a flag of its library.)
+ * Only this: a thread inside a constructor has the loader's lock and may be waiting here, so that
+ * no function of the loader can be called. (That Kymo stays loaded is a flag of its library.)
  */
 static void once(void)
 {

@@ -52,7 +52,9 @@ enum raw_kind raw_kind_of_domain(const char *name)
 	} kinds[] = {{"dispatch", RAW_KIND_DISPATCH},     {"copy", RAW_KIND_COPY},
 		     {"allocation", RAW_KIND_ALLOCATION}, {"sync", RAW_KIND_SYNC},
 		     {"code_object", RAW_KIND_OTHER},     {"comm", RAW_KIND_COMM},
-		     {"marker", RAW_KIND_MARKER}};
+		     {"marker", RAW_KIND_MARKER},
+		     {"counter", RAW_KIND_COUNTER},
+		     {"sample", RAW_KIND_SAMPLE}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strcmp(kinds[i].name, name) == 0)
@@ -75,7 +77,7 @@ const uint8_t *raw_slots(struct trace *t, enum raw_kind kind, const struct t_op 
 	uint8_t *slots;
 
 	if (kind == RAW_KIND_CALL || kind == RAW_KIND_OTHER || kind == RAW_KIND_NONE ||
-	    kind == RAW_KIND_MARKER)
+	    kind == RAW_KIND_MARKER || kind == RAW_KIND_COUNTER || kind == RAW_KIND_SAMPLE)
 		return NULL;
 	slots = trace_alloc(t, op->field_count + 1u);
 	for (uint32_t i = 0; slots && i < op->field_count; i++) {
@@ -226,6 +228,10 @@ void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const
 		raw_decode_marker(c->source, w, &t->ops[op->op], &out->marker);
 		return;
 	}
+	if (op->kind == RAW_KIND_COUNTER)
+		raw_decode_counter(c, w, &t->ops[op->op], &out->counter);
+	else if (op->kind == RAW_KIND_SAMPLE)
+		raw_decode_sample(c, w, &t->ops[op->op], &out->sample);
 	if (op->kind == RAW_KIND_OTHER || op->kind == RAW_KIND_NONE || !op->slots)
 		return;
 	collect(&t->ops[op->op], op, w, &v);
@@ -263,6 +269,10 @@ kymo_status_t raw_deliver(struct stream_sink *s, enum raw_kind kind, const union
 		return s->sync(s, &any->sync);
 	case RAW_KIND_MARKER:
 		return s->marker(s, &any->marker);
+	case RAW_KIND_COUNTER:
+		return s->counter(s, &any->counter);
+	case RAW_KIND_SAMPLE:
+		return s->sample(s, &any->sample);
 	case RAW_KIND_COMM:
 		return s->comm(s, &any->comm);
 	case RAW_KIND_OTHER:

@@ -405,6 +405,11 @@ static void add_name(struct reading *r, const struct wire_def *d)
 	raw_add_name(r->p, d);
 }
 
+static void add_counter(struct reading *r, const struct wire_def *d)
+{
+	raw_add_counter(r->p, d);
+}
+
 static void add_rank(struct reading *r, const struct wire_def *d)
 {
 	raw_add_rank(r->p, d);
@@ -430,7 +435,7 @@ static const def_handler handlers[DEF_COUNT] = {
 	[DEF_KERNEL] = add_kernel, [DEF_BLOB] = add_blob, [DEF_CLOCK_SYNC] = add_clock_sync,
 	[DEF_TICK_SYNC] = add_tick_sync, [DEF_NOTE] = add_note, [DEF_THREAD_END] = end_thread,
 	[DEF_OVERHEAD] = add_overhead,
-	[DEF_STRING] = add_string, [DEF_NAME] = add_name,
+	[DEF_STRING] = add_string, [DEF_NAME] = add_name, [DEF_COUNTER] = add_counter,
 	[DEF_RANK] = add_rank, [DEF_COMMUNICATOR] = add_communicator, [DEF_JOB_CLOCK] = add_job_clock,
 	[DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
 };

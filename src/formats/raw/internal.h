@@ -29,7 +29,7 @@ struct raw_process {
 	struct device_map *clocks; /* by global index - first_clock */
 	uint32_t first_clock, clock_count;
 	struct idmap domains, sets, threads, sites, addresses, stacks, agents, clock_ids, contexts,
-		queues, programs, kernels, blobs, strings;
+		queues, programs, kernels, blobs, strings, counters;
 	struct raw_name *names; /* as the user gave them */
 	uint32_t name_count;
 	struct idmap communicators;
@@ -67,6 +67,13 @@ void raw_apply_names(struct raw_process *p);
 bool raw_op_is_marker(const struct t_op *op);
 void raw_decode_marker(struct raw_process *p, const struct wire_record *w, const struct t_op *op,
 		       struct rec_marker *out);
+
+/* measures.c: counters and samples */
+void raw_add_counter(struct raw_process *p, const struct wire_def *d);
+void raw_decode_counter(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
+			struct rec_counter *out);
+void raw_decode_sample(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
+		       struct rec_sample *out);
 
 /* job.c: ranks, communicators, the clock of a job */
 void raw_add_rank(struct raw_process *p, const struct wire_def *d);

@@ -73,7 +73,8 @@ static int64_t key_of(struct raw_chunk *c, const struct wire_record *w)
 	const struct raw_op *op = raw_chunk_op(c, w->op);
 	union raw_any any;
 
-	if (op->kind != RAW_KIND_DISPATCH && op->kind != RAW_KIND_COPY)
+	if (op->kind != RAW_KIND_DISPATCH && op->kind != RAW_KIND_COPY &&
+	    op->kind != RAW_KIND_SAMPLE)
 		return raw_chunk_ns(c, w->start);
 	return raw_key(raw_record(c, w, &any), &any);
 }

@@ -32,7 +32,9 @@ enum raw_kind {
 	RAW_KIND_SYNC,
 	RAW_KIND_MARKER,
 	RAW_KIND_COMM,
-	RAW_KIND_OTHER
+	RAW_KIND_OTHER,
+	RAW_KIND_COUNTER,
+	RAW_KIND_SAMPLE
 };
 
 struct raw_op {
@@ -127,6 +129,8 @@ union raw_any {
 	struct rec_sync sync;
 	struct rec_marker marker;
 	struct rec_comm comm;
+	struct rec_counter counter;
+	struct rec_sample sample;
 };
 
 enum raw_kind raw_record(struct raw_chunk *c, const struct wire_record *w, union raw_any *out);

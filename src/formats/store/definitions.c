@@ -57,6 +57,11 @@ static const struct sql_column queue_columns[] = {
 	C(U32, process), C(U32, agent), C(U32, context), C(U32, flags), C(U64, handle),
 	C(U64, properties), C(TEXT, domain), C(TEXT, name), C(U32, number)};
 #undef STRUCTURE
+#define STRUCTURE t_counter
+static const struct sql_column counter_columns[] = {
+	C(U32, process), C(U32, agent), C(U32, flags), C(TEXT, name), C(TEXT, unit),
+	C(TEXT, description), C(TEXT, provider), C(TEXT, dimensions)};
+#undef STRUCTURE
 #define STRUCTURE t_blob
 static const struct sql_column blob_columns[] = {C(U32, process), C(TEXT, what), C(U64, stored),
 						 C(U64, total)};
@@ -121,6 +126,7 @@ static const struct definition definitions[] = {
 	DEFINITION("module", module_columns, t_module, modules),
 	DEFINITION("site", site_columns, t_site, sites),
 	DEFINITION("marker_name", name_columns, t_string, strings),
+	DEFINITION("counter", counter_columns, t_counter, counters),
 	DEFINITION("note", note_columns, t_note, notes),
 	DEFINITION("open_call", open_columns, t_open_call, open_calls),
 };

@@ -50,6 +50,8 @@ CREATE TABLE stack_frame(id INTEGER PRIMARY KEY, stack INTEGER, process INTEGER,
 	site INTEGER);
 -- what markers, their domains and categories are called; `total`: bytes before it was cut
 CREATE TABLE marker_name(id INTEGER PRIMARY KEY, text TEXT, length INTEGER, total INTEGER);
+CREATE TABLE counter(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, flags INTEGER,
+	name TEXT, unit TEXT, description TEXT, provider TEXT, dimensions TEXT);
 CREATE TABLE note(id INTEGER PRIMARY KEY, process INTEGER, severity INTEGER, part TEXT, text TEXT,
 	time INTEGER, count INTEGER);
 
@@ -86,6 +88,15 @@ CREATE TABLE marker(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op 
 	scope INTEGER, parent INTEGER, name INTEGER REFERENCES marker_name, domain INTEGER,
 	category INTEGER, color INTEGER, starter INTEGER, left_open INTEGER, start INTEGER,
 	duration INTEGER, extra TEXT);
+-- Values of counters: of calls (`call` and the op of the call), threads, windows of time, dispatches;
+-- `time`: when they were read; `duration`: what was counted before.
+CREATE TABLE counter_value(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
+	call INTEGER, call_op INTEGER, counter INTEGER, agent INTEGER, instance INTEGER,
+	value REAL, time INTEGER, duration INTEGER);
+-- Where threads were; `call` where it was known when the sample was taken; `weight`: ns it stands for
+CREATE TABLE sample(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, time INTEGER,
+	call INTEGER, scope INTEGER, stack INTEGER, pc INTEGER, cpu INTEGER, kernel INTEGER,
+	weight INTEGER);
 CREATE TABLE loss(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, count INTEGER,
 	after INTEGER, before INTEGER);
 CREATE TABLE open_call(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, depth INTEGER,
@@ -119,6 +130,11 @@ CREATE TABLE tally_error(id INTEGER PRIMARY KEY, process INTEGER, op INTEGER, st
 CREATE TABLE tally_marker(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	name INTEGER, domain INTEGER, category INTEGER, calls INTEGER, left_open INTEGER,
 	total INTEGER, self INTEGER, min INTEGER, max INTEGER);
+CREATE TABLE tally_counter(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
+	call_op INTEGER, counter INTEGER, instance INTEGER, calls INTEGER, sum REAL, low REAL,
+	high REAL);
+CREATE TABLE tally_sample(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, stack INTEGER,
+	samples INTEGER, lost INTEGER, total INTEGER);
 -- Messages; `peer` is the rank + 1, 0 where there is none.
 CREATE TABLE tally_comm(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	communicator INTEGER, peer INTEGER, datatype INTEGER, calls INTEGER, errors INTEGER,
@@ -153,7 +169,26 @@ CREATE VIEW samples AS SELECT a.id, d.name AS category, o.name, 0 AS nid, p.pid,
 	0 AS corr_id, NULL AS extdata, a.op, a.args
 	FROM activity a LEFT JOIN thread t ON t.id = a.thread LEFT JOIN process p ON p.id = t.process
 	LEFT JOIN op o ON o.id = a.op LEFT JOIN domain d ON d.id = o.domain
-	WHERE a.duration = 0;
+	WHERE a.duration = 0
+	UNION ALL SELECT s.id, 'sample', 'pc', 0, p.pid, t.tid, s.time, s.id, ifnull(s.stack, 0),
+	ifnull(s.call, 0) & 0xffffffffff, 0, NULL, NULL, NULL
+	FROM sample s LEFT JOIN thread t ON t.id = s.thread LEFT JOIN process p ON p.id = s.process;
+
+-- Samples with the innermost function; self time of functions: GROUP BY function.
+CREATE VIEW sample_functions AS SELECT s.id, p.pid, t.tid, s.time, s.weight, s.cpu, s.kernel,
+	s.stack, fn.text AS function, fl.text AS file, i.line, m.path AS module
+	FROM sample s LEFT JOIN thread t ON t.id = s.thread LEFT JOIN process p ON p.id = s.process
+	LEFT JOIN stack_frame f ON f.stack = s.stack AND f.depth = 0
+	LEFT JOIN site i ON i.id = f.site LEFT JOIN module m ON m.id = i.module
+	LEFT JOIN string fn ON fn.id = i.function LEFT JOIN string fl ON fl.id = i.file;
+
+CREATE VIEW counters AS SELECT v.id, o.name AS kind, p.pid, t.tid, n.name, n.unit, n.provider,
+	v.value, v.instance, n.dimensions, a.name AS agent_name, co.name AS region_name,
+	v.call AS call_id, v.time, v.duration
+	FROM counter_value v LEFT JOIN counter n ON n.id = v.counter
+	LEFT JOIN op o ON o.id = v.op LEFT JOIN op co ON co.id = v.call_op
+	LEFT JOIN thread t ON t.id = v.thread LEFT JOIN process p ON p.id = v.process
+	LEFT JOIN agent a ON a.id = v.agent;
 
 CREATE VIEW sample_regions AS SELECT id, category, name, nid, pid, tid, timestamp AS start,
 	timestamp AS end, 0 AS duration, event_id, stack_id, parent_stack_id, corr_id FROM samples;

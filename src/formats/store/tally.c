@@ -217,6 +217,11 @@ void tally_merge(struct tallies *a, struct tally *to, const struct tallies *sour
 	to->freed += from->freed;
 	to->in_use += from->in_use;
 	to->peak += from->peak;
+	if (from->count) {
+		to->low = to->count == from->count || from->low < to->low ? from->low : to->low;
+		to->high = to->count == from->count || from->high > to->high ? from->high : to->high;
+	}
+	to->sum += from->sum;
 	for (uint32_t p = 0; p < HISTOGRAM_PAGES; p++) {
 		for (uint32_t i = 0; from->histogram.pages[p] && i < HISTOGRAM_SUB; i++) {
 			uint32_t bucket = p * HISTOGRAM_SUB + i;
@@ -337,6 +342,36 @@ void tallies_marker(struct tallies *a, const struct rec_marker *r)
 	row->errors += r->left_open;
 	row->self += duration > inside ? duration - inside : 0;
 	add_time(a, row, duration);
+}
+
+void tallies_counter(struct tallies *a, const struct rec_counter *r)
+{
+	struct tally *row = tally_at(
+		a, TALLY_COUNTER,
+		(uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.op, r->call_op,
+				       r->counter, (uint32_t)r->instance});
+
+	if (!row)
+		return;
+	row->low = !row->count || r->value < row->low ? r->value : row->low;
+	row->high = !row->count || r->value > row->high ? r->value : row->high;
+	row->sum += r->value;
+	row->count++;
+}
+
+void tallies_sample(struct tallies *a, const struct rec_sample *r)
+{
+	struct tally *row = tally_at(a, TALLY_SAMPLE,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
+							    r->base.stack});
+
+	if (!row)
+		return;
+	row->errors += r->lost;
+	if (r->lost)
+		return;
+	row->count++;
+	row->total += (uint64_t)r->weight;
 }
 
 void tallies_comm(struct tallies *a, const struct rec_comm *r)
@@ -594,6 +629,18 @@ static kymo_status_t sink_marker(struct stream_sink *s, const struct rec_marker 
 	return state(of(s));
 }
 
+static kymo_status_t sink_counter(struct stream_sink *s, const struct rec_counter *r)
+{
+	tallies_counter(of(s), r);
+	return state(of(s));
+}
+
+static kymo_status_t sink_sample(struct stream_sink *s, const struct rec_sample *r)
+{
+	tallies_sample(of(s), r);
+	return state(of(s));
+}
+
 static kymo_status_t sink_comm(struct stream_sink *s, const struct rec_comm *r)
 {
 	tallies_comm(of(s), r);
@@ -623,7 +670,8 @@ void tallies_sink_init(struct tallies_sink *s, struct tallies **out)
 	*s = (struct tallies_sink){
 		.sink = {.begin = sink_begin, .call = sink_call, .dispatch = sink_dispatch,
 			 .copy = sink_copy, .allocation = sink_allocation, .sync = sink_sync,
-			 .marker = sink_marker, .comm = sink_comm, .other = sink_other, .loss = sink_loss, .end = sink_end},
+			 .marker = sink_marker, .comm = sink_comm, .counter = sink_counter, .sample = sink_sample,
+			 .other = sink_other, .loss = sink_loss, .end = sink_end},
 		.out = out};
 	*out = NULL;
 }

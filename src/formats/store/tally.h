@@ -23,6 +23,8 @@ enum tally_kind {
 	TALLY_SYNC,       /* process, thread, op, queue */
 	TALLY_ERROR,      /* process, op, status */
 	TALLY_MARKER,     /* process, thread, op, name, domain, category (strings) */
+	TALLY_COUNTER,    /* process, thread, op, op of the call, counter, instance; real numbers */
+	TALLY_SAMPLE,     /* process, thread, stack; `total`: time they stand for, `errors`: lost */
 	TALLY_COMM,       /* process, thread, op, communicator, peer + 1, datatype (string) */
 	TALLY_LOSS,       /* process, thread; `errors`: gaps of unknown size */
 	TALLY_KINDS
@@ -44,6 +46,7 @@ struct tally {
 	uint64_t frees, freed;      /* number and bytes */
 	uint64_t in_use, peak;      /* bytes at the end, at most */
 	int64_t peak_time;          /* node ns */
+	double sum, low, high;      /* of values that are no times */
 	uint64_t received;          /* bytes of messages; `bytes` are those sent */
 	struct histogram histogram; /* of durations */
 };
@@ -99,6 +102,8 @@ void tallies_copy(struct tallies *a, const struct rec_copy *r);
 void tallies_allocation(struct tallies *a, const struct rec_allocation *r);
 void tallies_sync(struct tallies *a, const struct rec_sync *r);
 void tallies_marker(struct tallies *a, const struct rec_marker *r);
+void tallies_counter(struct tallies *a, const struct rec_counter *r);
+void tallies_sample(struct tallies *a, const struct rec_sample *r);
 void tallies_comm(struct tallies *a, const struct rec_comm *r);
 void tallies_other(struct tallies *a, const struct rec *r);
 void tallies_loss(struct tallies *a, const struct rec_loss *r);

@@ -32,6 +32,14 @@ static const struct sql_column marker_columns[] = {
 	KEY("process", 0), KEY("thread", 1), KEY("op", 2), KEY("name", 3), KEY("domain", 4),
 	KEY("category", 5), CALLS, {"left_open", SQL_U64, offsetof(struct tally, errors)},
 	NUMBER(total), NUMBER(self), EXTREMES};
+static const struct sql_column counter_columns[] = {
+	KEY("process", 0), KEY("thread", 1), KEY("op", 2), KEY("call_op", 3), KEY("counter", 4),
+	KEY("instance", 5), CALLS, SQL_COLUMN(DOUBLE, struct tally, sum),
+	SQL_COLUMN(DOUBLE, struct tally, low), SQL_COLUMN(DOUBLE, struct tally, high)};
+static const struct sql_column sample_columns[] = {
+	KEY("process", 0), KEY("thread", 1), KEY("stack", 2),
+	{"samples", SQL_U64, offsetof(struct tally, count)},
+	{"lost", SQL_U64, offsetof(struct tally, errors)}, NUMBER(total)};
 static const struct sql_column comm_columns[] = {
 	KEY("process", 0), KEY("thread", 1), KEY("op", 2), KEY("communicator", 3),
 	KEY("peer", 4), KEY("datatype", 5), CALLS, NUMBER(errors), NUMBER(total), NUMBER(self),
@@ -51,6 +59,8 @@ static const struct sql_table tables[TALLY_KINDS] = {
 	[TALLY_SYNC] = SQL_TABLE("tally_sync", sync_columns),
 	[TALLY_ERROR] = SQL_TABLE("tally_error", error_columns),
 	[TALLY_MARKER] = SQL_TABLE("tally_marker", marker_columns),
+	[TALLY_COUNTER] = SQL_TABLE("tally_counter", counter_columns),
+	[TALLY_SAMPLE] = SQL_TABLE("tally_sample", sample_columns),
 	[TALLY_COMM] = SQL_TABLE("tally_comm", comm_columns),
 	[TALLY_LOSS] = SQL_TABLE("tally_loss", loss_columns),
 };

@@ -20,7 +20,7 @@
 
 enum rows {
 	ROWS_CALL, ROWS_CALL_EXTRA, ROWS_DISPATCH, ROWS_COPY, ROWS_ALLOCATION, ROWS_SYNC,
-	ROWS_ACTIVITY, ROWS_MARKER, ROWS_LOSS, ROWS_KINDS
+	ROWS_ACTIVITY, ROWS_MARKER, ROWS_SAMPLE, ROWS_LOSS, ROWS_KINDS
 };
 
 static const struct {
@@ -36,6 +36,7 @@ static const struct {
 	[ROWS_SYNC] = {"sync", 8, false},
 	[ROWS_ACTIVITY] = {"activity", 7, true},
 	[ROWS_MARKER] = {"marker", 15, true},
+	[ROWS_SAMPLE] = {"sample", 11, false},
 	[ROWS_LOSS] = {"loss", 6, false},
 };
 
@@ -51,6 +52,7 @@ struct store_writer {
 	struct side_writer *side;
 	struct time_index times[ROWS_KINDS];
 	int64_t last_id[ROWS_KINDS]; /* of tables numbered in order of arrival */
+	sqlite3_stmt *counter;       /* inserts a value; feeds hold integers */
 	uint64_t unnumbered;         /* calls whose id has no row */
 	bool complete;
 };
@@ -265,6 +267,55 @@ static kymo_status_t put_other(struct stream_sink *s, const struct rec *r)
 	return KYMO_OK;
 }
 
+static kymo_status_t put_sample(struct stream_sink *s, const struct rec_sample *r)
+{
+	struct store_writer *w = of(s);
+	int64_t call = store_call_id(r->base.process, r->correlation);
+	int64_t *c;
+
+	tallies_sample(w->tallies, r);
+	if (r->lost)
+		return KYMO_OK;
+	c = feed_row(&w->feed[ROWS_SAMPLE]);
+	if (!c)
+		return failed(w);
+	c[0] = ++w->last_id[ROWS_SAMPLE];
+	c[1] = r->base.process;
+	c[2] = r->base.thread;
+	c[3] = r->base.start - w->origin;
+	c[4] = r->correlation && call != INT64_MIN ? call : FEED_NULL;
+	c[5] = null_if_0((uint64_t)r->base.scope);
+	c[6] = null_if_0(r->base.stack);
+	c[7] = (int64_t)r->pc;
+	c[8] = r->cpu;
+	c[9] = r->kernel;
+	c[10] = r->weight;
+	time_index_add(&w->times[ROWS_SAMPLE], c[0], c[3], c[3]);
+	return KYMO_OK;
+}
+
+static kymo_status_t put_counter(struct stream_sink *s, const struct rec_counter *r)
+{
+	struct store_writer *w = of(s);
+	int64_t call = store_call_id(r->base.process, r->correlation);
+	const int64_t numbers[] = {r->base.process, r->base.thread, r->base.op, call, r->call_op,
+				   r->counter, r->agent, (int64_t)r->instance};
+	int n = 1;
+
+	tallies_counter(w->tallies, r);
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sqlite3_bind_int64(w->counter, n++, numbers[i]);
+	if (!r->correlation || call == INT64_MIN)
+		sqlite3_bind_null(w->counter, 4);
+	sqlite3_bind_double(w->counter, n++, r->value);
+	sqlite3_bind_int64(w->counter, n++, r->base.start - w->origin);
+	sqlite3_bind_int64(w->counter, n, r->duration);
+	if (sqlite3_step(w->counter) != SQLITE_DONE)
+		return failed(w);
+	sqlite3_reset(w->counter);
+	return KYMO_OK;
+}
+
 /* What few markers have, as JSON; 0: nothing. It must fit where blobs are written. */
 static uint32_t marker_extra(const struct rec_marker *r, uint8_t *out)
 {
@@ -346,6 +397,12 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 	w->tallies = tallies_new(t);
 	if (!w->tallies)
 		return KYMO_ERROR_NO_MEMORY;
+	if (sqlite3_prepare_v2(w->db,
+			       "INSERT INTO counter_value(process, thread, op, call, call_op, "
+			       "counter, agent, instance, value, time, duration) "
+			       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			       -1, &w->counter, NULL) != SQLITE_OK)
+		return failed(w);
 	w->side = side_writer_new(w->db);
 	if (!w->side)
 		return failed(w);
@@ -471,6 +528,8 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	ok = ok && write_definitions(w, &c, t) && tallies_write(&c, w->tallies) &&
 	     write_time_index(w) && write_metadata(w, t);
 	sql_release(&c);
+	sqlite3_finalize(w->counter);
+	w->counter = NULL;
 	for (unsigned k = 0; k < ROWS_KINDS; k++) {
 		sqlite3_finalize(w->feed[k].insert);
 		w->feed[k].insert = NULL;
@@ -502,7 +561,8 @@ kymo_status_t store_writer_new(const char *path, const char *trace_path, struct 
 		return KYMO_ERROR_NO_MEMORY;
 	w->sink = (struct stream_sink){.begin = begin, .call = put_call, .dispatch = put_dispatch,
 				       .copy = put_copy, .allocation = put_allocation,
-				       .sync = put_sync, .marker = put_marker, .other = put_other, .loss = put_loss,
+				       .sync = put_sync, .marker = put_marker, .counter = put_counter,
+				       .sample = put_sample, .other = put_other, .loss = put_loss,
 				       .end = end};
 	w->log = log;
 	w->path = strdup(path);
@@ -536,6 +596,7 @@ void store_writer_free(struct stream_sink *s)
 		time_index_release(&w->times[k]);
 	}
 	side_writer_free(w->side);
+	sqlite3_finalize(w->counter);
 	sqlite3_close(w->db);
 	if (!w->complete)
 		unlink(w->path);

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of the summary that say what was measured: functions that samples met, and counters. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/summary_parts.h"
+#include "stream/symbol.h"
+
+#define FUNCTIONS_SHOWN 25u
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+struct function {
+	char *name, *module;
+	uint64_t samples, self, total;
+	uint64_t seen; /* the stack that counted it last, plus 1 */
+};
+
+struct functions {
+	struct function *list;
+	uint32_t count, room;
+	uint64_t total, samples, lost, stacks;
+	bool failed;
+};
+
+static void functions_release(struct functions *f)
+{
+	for (uint32_t i = 0; i < f->count; i++) {
+		free(f->list[i].name);
+		free(f->list[i].module);
+	}
+	free(f->list);
+}
+
+/* Position plus 1; 0: no memory. Asked once for each site, so that looking through is good enough. */
+static uint32_t function_at(struct functions *f, const struct symbol *y)
+{
+	const char *name = y->function ? y->function : "(no name)";
+	struct function *bigger;
+
+	for (uint32_t i = 0; i < f->count; i++)
+		if (strcmp(f->list[i].name, name) == 0 && strcmp(f->list[i].module, y->module) == 0)
+			return i + 1;
+	if (f->count == f->room) {
+		f->room = f->room ? f->room * 2 : 64;
+		bigger = realloc(f->list, f->room * sizeof(*bigger));
+		if (!bigger)
+			return 0;
+		f->list = bigger;
+	}
+	f->list[f->count] = (struct function){.name = strdup(name), .module = strdup(y->module)};
+	return ++f->count;
+}
+
+static uint32_t function_of_site(struct functions *f, struct symbols *symbols, uint32_t *by_site,
+				 uint32_t site)
+{
+	if (!by_site[site])
+		by_site[site] = function_at(f, symbols_site(symbols, site));
+	if (!by_site[site])
+		f->failed = true;
+	return by_site[site];
+}
+
+/* A function counts once in the total of a stack, however often it is in it. */
+static void add_stack(struct functions *f, const struct trace *t, struct symbols *symbols,
+		      uint32_t *by_site, const struct tally *row)
+{
+	const struct t_stack *stack = &t->stacks[row->key[2]];
+
+	f->samples += row->count;
+	f->total += row->total;
+	f->lost += row->errors;
+	f->stacks++;
+	for (uint32_t i = 0; i < stack->count; i++) {
+		uint32_t at = function_of_site(f, symbols, by_site, stack->sites[i]);
+		struct function *x = at ? &f->list[at - 1] : NULL;
+
+		if (!x)
+			return;
+		if (i == 0) {
+			x->self += row->total;
+			x->samples += row->count;
+		}
+		if (x->seen != f->stacks)
+			x->total += row->total;
+		x->seen = f->stacks;
+	}
+}
+
+static void add_trace(struct functions *f, const struct summary *s)
+{
+	const struct tally_set *set = &s->tallies->set[TALLY_SAMPLE];
+	struct symbols *symbols = set->count ? symbols_new(s->trace, NULL) : NULL;
+	uint32_t *by_site = symbols ? calloc(s->trace->sites_count, sizeof(*by_site)) : NULL;
+
+	for (uint32_t i = 0; by_site && i < set->count; i++)
+		if (set->rows[i]->key[2] < s->trace->stacks_count)
+			add_stack(f, s->trace, symbols, by_site, set->rows[i]);
+	f->failed |= set->count && !by_site;
+	free(by_site);
+	symbols_free(symbols);
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void function_row(struct table *t, const struct functions *f, const struct function *x)
+{
+	struct cell *c = table_row(t);
+	double whole = f->total ? (double)f->total : 1;
+
+	if (!c)
+		return;
+	cell_text(t, c++, x->name);
+	cell_text(t, c++, x->module);
+	cell_number(c++, x->samples);
+	cell_number(c++, x->self);
+	cell_real(c++, 100.0 * (double)x->self / whole);
+	cell_number(c++, x->total);
+	cell_real(c, 100.0 * (double)x->total / whole);
+}
+
+bool summary_functions(struct report *r, const struct summary *s, unsigned count)
+{
+	struct functions f = {0};
+	struct table *t;
+	uint32_t shown;
+
+	for (unsigned i = 0; i < count; i++)
+		add_trace(&f, &s[i]);
+	t = f.samples || f.lost ? report_table(r, "functions", "Functions (samples of threads)")
+				: NULL;
+	if (t) {
+		table_column(t, "function", "function", CELL_TEXT);
+		table_column(t, "module", "module", CELL_TEXT);
+		table_column(t, "samples", "samples", CELL_COUNT);
+		table_column(t, "self_ns", "self", CELL_TIME);
+		table_column(t, "self_percent", "%", CELL_PERCENT);
+		table_column(t, "total_ns", "total", CELL_TIME);
+		table_column(t, "total_percent", "%", CELL_PERCENT);
+		if (f.count)
+			qsort(f.list, f.count, sizeof(*f.list), by_self);
+		shown = f.count < FUNCTIONS_SHOWN ? f.count : FUNCTIONS_SHOWN;
+		for (uint32_t i = 0; i < shown; i++)
+			function_row(t, &f, &f.list[i]);
+		if (shown < f.count)
+			table_note(t, "%" PRIu32 " more functions; kymo query, view sample_functions",
+				   f.count - shown);
+		if (f.lost)
+			table_note(t, "%" PRIu64 " samples were lost", f.lost);
+	}
+	functions_release(&f);
+	return !f.failed;
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+struct counted {
+	const char *kind, *what; /* borrowed from the traces */
+	const struct t_counter *counter;
+	uint32_t instance;
+	uint64_t records;
+	double sum, low, high;
+};
+
+struct counts {
+	struct counted *list;
+	uint32_t count, room;
+	bool failed;
+};
+
+static bool same_counter(const struct counted *c, const struct t_counter *k, const char *kind,
+			 const char *what, uint32_t instance)
+{
+	return c->instance == instance && strcmp(c->counter->name, k->name) == 0 &&
+	       strcmp(c->counter->provider, k->provider) == 0 && strcmp(c->kind, kind) == 0 &&
+	       strcmp(c->what, what) == 0;
+}
+
+static struct counted *count_at(struct counts *all, const struct t_counter *k, const char *kind,
+				const char *what, uint32_t instance)
+{
+	struct counted *bigger;
+
+	for (uint32_t i = 0; i < all->count; i++)
+		if (same_counter(&all->list[i], k, kind, what, instance))
+			return &all->list[i];
+	if (all->count == all->room) {
+		all->room = all->room ? all->room * 2 : 64;
+		bigger = realloc(all->list, all->room * sizeof(*bigger));
+		if (!bigger) {
+			all->failed = true;
+			return NULL;
+		}
+		all->list = bigger;
+	}
+	all->list[all->count] =
+		(struct counted){.kind = kind, .what = what, .counter = k, .instance = instance};
+	return &all->list[all->count++];
+}
+
+static void add_count(struct counts *all, const struct trace *t, const struct tally *row)
+{
+	const struct t_counter *k = &t->counters[row->key[4]];
+	const char *kind = t->ops[row->key[2]].name;
+	const char *what = row->key[3] ? t->ops[row->key[3]].name : "";
+	struct counted *c = count_at(all, k, kind, what, row->key[5]);
+
+	if (!c)
+		return;
+	c->low = !c->records || row->low < c->low ? row->low : c->low;
+	c->high = !c->records || row->high > c->high ? row->high : c->high;
+	c->sum += row->sum;
+	c->records += row->count;
+}
+
+/* By kind and counter, the greatest first. */
+static int by_counter(const void *a, const void *b)
+{
+	const struct counted *x = a, *y = b;
+	int order = strcmp(x->kind, y->kind);
+
+	order = order ? order : strcmp(x->counter->name, y->counter->name);
+	if (order)
+		return order;
+	return x->sum > y->sum ? -1 : x->sum < y->sum;
+}
+
+static void count_row(struct table *t, const struct counted *x)
+{
+	bool level = (x->counter->flags & 1) != 0; /* KYMO_COUNTER_GAUGE: a sum of levels says nothing */
+	struct cell *c = table_row(t);
+
+	if (!c)
+		return;
+	cell_text(t, c++, x->kind);
+	cell_text(t, c++, x->what);
+	cell_text(t, c++, x->counter->name);
+	cell_text(t, c++, x->counter->unit);
+	if (*x->counter->dimensions)
+		cell_number(c, x->instance);
+	c++;
+	cell_number(c++, x->records);
+	if (!level)
+		cell_real(c, x->sum);
+	c++;
+	cell_real(c++, x->sum / (double)x->records);
+	cell_real(c++, x->low);
+	cell_real(c, x->high);
+}
+
+bool summary_counters(struct report *r, const struct summary *s, unsigned count)
+{
+	struct counts all = {0};
+	struct table *t;
+	uint32_t zero = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct tally_set *set = &s[i].tallies->set[TALLY_COUNTER];
+
+		for (uint32_t k = 0; k < set->count; k++)
+			if (set->rows[k]->key[4] < s[i].trace->counters_count &&
+			    set->rows[k]->key[3] < s[i].trace->ops_count)
+				add_count(&all, s[i].trace, set->rows[k]);
+	}
+	t = all.count ? report_table(r, "counters", "Counters") : NULL;
+	if (t) {
+		table_column(t, "kind", "of each", CELL_TEXT);
+		table_column(t, "name", "operation", CELL_TEXT);
+		table_column(t, "counter", "counter", CELL_TEXT);
+		table_column(t, "unit", "unit", CELL_TEXT);
+		table_column(t, "instance", "instance", CELL_COUNT);
+		table_column(t, "records", "records", CELL_COUNT);
+		table_column(t, "sum", "sum", CELL_NUMBER);
+		table_column(t, "average", "average", CELL_NUMBER);
+		table_column(t, "min", "min", CELL_NUMBER);
+		table_column(t, "max", "max", CELL_NUMBER);
+		qsort(all.list, all.count, sizeof(*all.list), by_counter);
+		for (uint32_t i = 0; i < all.count; i++) {
+			if (all.list[i].low != 0 || all.list[i].high != 0)
+				count_row(t, &all.list[i]);
+			else
+				zero++;
+		}
+		if (zero)
+			table_note(t, "%" PRIu32 " operations and counters at which nothing was "
+				      "counted are left out", zero);
+	}
+	free(all.list);
+	return !all.failed;
+}

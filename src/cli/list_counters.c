@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `kymo list counters`, and looking over what the user wants counted and sampled before a program
+ * runs. The library that is loaded into programs knows; it is loaded here for that alone.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <kymo/counter.h>
+#include <kymo/sample.h>
+
+#include "cli/cli.h"
+#include "cli/run.h"
+
+struct library {
+	void *handle;
+	__typeof__(kymo_counters) *counters;
+	__typeof__(kymo_counter_set_parse) *parse;
+	__typeof__(kymo_counter_error) *counter_error;
+	__typeof__(kymo_sample_check) *sample_check;
+	__typeof__(kymo_sample_error) *sample_error;
+};
+
+static bool library_open(struct library *l)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
+	l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!l->handle) {
+		cli_error("%s cannot be loaded: %s", path, dlerror());
+		return false;
+	}
+	l->counters = (__typeof__(l->counters))dlsym(l->handle, "kymo_counters");
+	l->parse = (__typeof__(l->parse))dlsym(l->handle, "kymo_counter_set_parse");
+	l->counter_error = (__typeof__(l->counter_error))dlsym(l->handle, "kymo_counter_error");
+	l->sample_check = (__typeof__(l->sample_check))dlsym(l->handle, "kymo_sample_check");
+	l->sample_error = (__typeof__(l->sample_error))dlsym(l->handle, "kymo_sample_error");
+	if (l->counters && l->parse && l->counter_error && l->sample_check && l->sample_error)
+		return true;
+	cli_error("%s is of another version", path);
+	return false;
+}
+
+bool measures_check(const struct run_options *o)
+{
+	struct library l;
+	kymo_counter_set_t set;
+
+	if (!o->counters && !o->sample_hz)
+		return true;
+	if (o->sample_hz > 10000) {
+		cli_error("--sample takes at most 10000 samples a second");
+		return false;
+	}
+	if (!library_open(&l))
+		return false;
+	if (o->counters && l.parse("recorder", o->counters, &set) != KYMO_OK) {
+		cli_error("--counters: %s; kymo list counters says what there is",
+			  l.counter_error());
+		return false;
+	}
+	if (o->sample_hz && l.sample_check(KYMO_SAMPLE_QUIET) != KYMO_OK) {
+		cli_error("--sample: %s", l.sample_error());
+		return false;
+	}
+	return true;
+}
+
+/* ---- listing ---- */
+
+static void print_dimensions(const kymo_counter_info_t *i)
+{
+	for (uint32_t d = 0; d < i->dimension_count; d++)
+		printf("%s%s:%u", d ? "," : " [", i->dimensions[d].name, i->dimensions[d].size);
+	if (i->dimension_count)
+		putchar(']');
+}
+
+static kymo_status_t print_one(kymo_counter_t counter, const char *provider,
+			       const kymo_counter_info_t *i, void *wanted)
+{
+	bool available = *(const bool *)wanted;
+	char name[96];
+
+	if ((i->unavailable == NULL) != available)
+		return KYMO_OK;
+	snprintf(name, sizeof(name), "%s:%s", provider, i->name);
+	printf("%-34s %s", name, i->description);
+	print_dimensions(i);
+	if (*i->unit)
+		printf(" (%s)", i->unit);
+	if (available && i->read_ns)
+		printf("; a reading costs about %u ns", i->read_ns);
+	if (!available)
+		printf("\n%-34s not here: %s", "", i->unavailable);
+	putchar('\n');
+	return KYMO_OK;
+}
+
+static int run(int argc, char **argv)
+{
+	struct library l;
+	bool available = true;
+
+	if (argc)
+		return cli_usage("list", "list counters takes no more words, not \"%s\"", argv[0]);
+	if (!library_open(&l))
+		return CLI_FAILURE;
+	l.counters(KYMO_COUNTER_ALL, print_one, &available);
+	available = false;
+	l.counters(KYMO_COUNTER_ALL, print_one, &available);
+	return CLI_OK;
+}
+
+extern const struct list list_counters;
+const struct list list_counters = {
+	"counters", "What can be counted here (run --counters), and what cannot, and why", run};

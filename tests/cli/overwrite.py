@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kymo run --on-full overwrite: the end of the run remains, what gave way is counted and is no loss.
+
+    overwrite.py KYMO OCL_MANY
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+kymo, program = sys.argv[1:3]
+command = [program, "--threads", "2", "--queues", "1", "--kernels", "20000"]
+
+
+def record(folder, name, *options):
+    """Runs the program; its trace, and what was printed."""
+    trace = os.path.join(folder, name + ".kymo")
+    done = subprocess.run([kymo, "run", *options, "-o", trace, "--", *command],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+    if "nothing was recorded" in done.stdout:
+        print("skipped: no OpenCL device here")
+        sys.exit(77)
+    assert done.returncode == 0, done.stdout
+    return trace, done.stdout
+
+
+def totals(trace):
+    with open(os.path.join(trace, "manifest.json"), encoding="utf-8") as f:
+        return json.load(f)["totals"]
+
+
+def shown(trace):
+    out = subprocess.run([kymo, "show", trace], stdout=subprocess.PIPE, text=True, check=True)
+    return out.stdout.splitlines()
+
+
+with tempfile.TemporaryDirectory() as folder:
+    trace, said = record(folder, "ring", "--on-full", "overwrite", "--buffer-size", "1M")
+    t = totals(trace)
+    assert t["overwritten_records"] > 0, t
+    assert t["lost_records"] == 0 and t["lost_definitions"] == 0, t
+    told = re.search(r"Overwritten: (\d+) older records", said)
+    assert told and int(told.group(1)) == t["overwritten_records"], said
+    assert "Lost: nothing." in said, said
+    lines = shown(trace)
+    assert "clReleaseContext" in lines[-1], lines[-1]
+    assert all("=" in line for line in lines if "clEnqueueNDRangeKernel(" in line)
+    kept = sum("clEnqueueNDRangeKernel(" in line for line in lines)
+    assert 0 < kept < 20000, kept
+    # Room enough: nothing gives way, and the summary does not speak of it.
+    trace, said = record(folder, "room", "--on-full", "overwrite", "--buffer-size", "64M")
+    assert totals(trace)["overwritten_records"] == 0 and "Overwritten" not in said, said
+    kept = sum("clEnqueueNDRangeKernel(" in line for line in shown(trace))
+    assert kept == 20000, kept

@@ -17,7 +17,7 @@ static struct summary_options options;
 #define AT(member) offsetof(struct summary_options, member)
 
 static const struct knob rows[] = {
-	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op", "op|thread|process|rank|device|queue|scope|trace", NULL,
+	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op", "op|thread|process|rank|peer|device|queue|scope|trace", NULL,
 	 "Summary", "What a row stands for; several words: a row for each combination"},
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
 	 "How it is printed; times in csv and json are nanoseconds"},

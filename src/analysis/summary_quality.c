@@ -23,7 +23,8 @@ static uint64_t sum_of(const struct summary *s, enum tally_kind kind)
 static bool nothing_recorded(const struct summary *s)
 {
 	return !sum_of(s, TALLY_CALL) && !sum_of(s, TALLY_DISPATCH) && !sum_of(s, TALLY_COPY) &&
-	       !sum_of(s, TALLY_MARKER) && !sum_of(s, TALLY_COMM);
+	       !sum_of(s, TALLY_MARKER) && !sum_of(s, TALLY_COMM) &&
+	       !sum_of(s, TALLY_SAMPLE) && !sum_of(s, TALLY_COUNTER);
 }
 
 static const char *command_of(const struct trace *t)

@@ -101,6 +101,8 @@ FORWARD(allocation, struct rec_allocation)
 FORWARD(sync, struct rec_sync)
 FORWARD(marker, struct rec_marker)
 FORWARD(comm, struct rec_comm)
+FORWARD(counter, struct rec_counter)
+FORWARD(sample, struct rec_sample)
 FORWARD(other, struct rec)
 
 static kymo_status_t forward_loss(struct stream_sink *s, const struct rec_loss *r)
@@ -128,7 +130,8 @@ void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t 
 	*c = (struct cli_counter){
 		.sink = {.begin = forward_begin, .call = count_call, .dispatch = count_dispatch,
 			 .copy = count_copy, .allocation = count_allocation, .sync = count_sync,
-			 .marker = count_marker, .comm = count_comm, .other = count_other, .loss = forward_loss,
+			 .marker = count_marker, .comm = count_comm,
+			 .counter = count_counter, .sample = count_sample, .other = count_other, .loss = forward_loss,
 			 .end = forward_end},
 		.next = next,
 		.limit = limit};

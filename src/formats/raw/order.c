@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/raw/read.h"
+#include "formats/raw/within.h"
 
 /* A chunk found by the first pass. */
 struct span {
@@ -48,6 +49,7 @@ struct ordering {
 	struct loaded **heap; /* smallest next entry first */
 	uint32_t heap_count, heap_room;
 	uint64_t bytes_done;
+	struct within *within;
 };
 
 /* ---- first pass ---------------------------------------------------------------------------- */
@@ -323,6 +325,7 @@ static kymo_status_t deliver_next(struct ordering *o)
 	r->scope = e->scope;
 	if (wire_next(r, &w) > 0) {
 		kind = raw_record(&l->chunk, &w, &any);
+		within_pass(o->within, kind, &any);
 		if (raw_wanted(o->b, kind, &any))
 			status = raw_deliver(o->sink, kind, &any);
 	}
@@ -338,7 +341,11 @@ kymo_status_t raw_read_ordered(struct raw_trace *rt, const struct filter_binding
 			       struct stream_sink *sink, const struct format_options *options)
 {
 	struct ordering o = {.rt = rt, .b = b, .sink = sink, .o = options};
-	kymo_status_t status = find_spans(&o);
+	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
+
+	o.within = within_new(raw_trace_definitions(rt));
+	if (o.within)
+		status = find_spans(&o);
 
 	while (status == KYMO_OK) {
 		status = load_due(&o);
@@ -348,6 +355,7 @@ kymo_status_t raw_read_ordered(struct raw_trace *rt, const struct filter_binding
 	}
 	while (o.heap_count)
 		unload(o.heap[--o.heap_count]);
+	within_free(o.within);
 	free(o.heap);
 	free(o.spans);
 	return status;

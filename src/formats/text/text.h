@@ -63,6 +63,9 @@ kymo_status_t text_allocation(struct stream_sink *s, const struct rec_allocation
 kymo_status_t text_sync(struct stream_sink *s, const struct rec_sync *r);
 kymo_status_t text_marker(struct stream_sink *s, const struct rec_marker *r);
 kymo_status_t text_comm(struct stream_sink *s, const struct rec_comm *r);
+/* measures.c */
+kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r);
+kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r);
 kymo_status_t text_other(struct stream_sink *s, const struct rec *r);
 kymo_status_t text_loss(struct stream_sink *s, const struct rec_loss *r);
 void text_open_calls(struct text_writer *w);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of samples and of values of counters. */
+#include <stdio.h>
+
+#include "formats/text/text.h"
+
+static void add(struct text_writer *w, const char *before, uint64_t v)
+{
+	output_text(&w->out, before);
+	output_unsigned(&w->out, v);
+}
+
+static void begin(struct text_writer *w, const struct rec *r)
+{
+	if (w->o.entry_exit)
+		text_flush_exits(w, r->start);
+	text_begin_line(w, r->start, INT64_MIN, w->thread_names[r->thread]);
+	output_text(&w->out, w->op_names[r->op]);
+}
+
+static kymo_status_t end(struct text_writer *w)
+{
+	output_char(&w->out, '\n');
+	return output_status(&w->out);
+}
+
+/* Functions from the innermost one outwards. */
+kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r)
+{
+	struct text_writer *w = text_writer_of(s);
+	const struct t_stack *stack = &w->t->stacks[r->base.stack];
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	begin(w, &r->base);
+	if (r->lost) {
+		add(w, " *** ", r->lost);
+		output_text(&w->out, " samples lost");
+		return end(w);
+	}
+	for (uint32_t i = 0; i < stack->count; i++) {
+		output_text(&w->out, i ? " < " : " ");
+		output_text(&w->out, text_site(w, stack->sites[i]));
+	}
+	if (r->kernel)
+		output_text(&w->out, " [kernel]");
+	add(w, " cpu=", r->cpu);
+	if (r->correlation)
+		add(w, " call=", r->correlation);
+	if (r->base.scope) {
+		output_text(&w->out, " in=");
+		output_signed(&w->out, r->base.scope);
+	}
+	return end(w);
+}
+
+kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r)
+{
+	struct text_writer *w = text_writer_of(s);
+	const struct t_counter *c = &w->t->counters[r->counter];
+	char value[64];
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	begin(w, &r->base);
+	output_char(&w->out, ' ');
+	output_text(&w->out, c->name);
+	if (*c->dimensions) {
+		add(w, "[", r->instance);
+		output_char(&w->out, ']');
+	}
+	snprintf(value, sizeof(value), "=%.15g", r->value);
+	output_text(&w->out, value);
+	if (*c->unit) {
+		output_char(&w->out, ' ');
+		output_text(&w->out, c->unit);
+	}
+	if (r->agent) {
+		output_text(&w->out, " of ");
+		output_text(&w->out, w->t->agents[r->agent].name);
+	}
+	output_text(&w->out, " in ");
+	output_duration(&w->out, r->duration, 0);
+	if (r->call_op) {
+		output_text(&w->out, " by ");
+		output_text(&w->out, w->t->ops[r->call_op].name);
+	}
+	if (r->correlation)
+		add(w, " call=", r->correlation);
+	return end(w);
+}

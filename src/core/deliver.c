@@ -283,20 +283,37 @@ static bool work_to_do(const struct core_delivery *d, const struct shm_header *p
 	       (atomic_load(&d->starved) && full != atomic_load(&d->seen_full));
 }
 
+/* Claims the buffer if there is something to do; only then its memory is sure to be there. */
+static struct shm_header *claim(struct core_delivery *d)
+{
+	struct delivery_pool *pool;
+	struct shm_header *p = NULL;
+	uint32_t idle = 0;
+
+	if (!atomic_compare_exchange_strong(&d->busy, &idle, 1))
+		return NULL;
+	if (atomic_load(&d->pool) == core_pool_current())
+		p = atomic_load(&d->shm);
+	if (p && work_to_do(d, p))
+		return p;
+	atomic_store(&d->busy, 0);
+	pool = atomic_load(&d->pool);
+	if (!p && pool) /* the slot has changed hands, and the other pool may have found it busy */
+		core_pool_notify(pool, false);
+	return NULL;
+}
+
 bool core_delivery_serve(struct core_delivery *d)
 {
-	struct shm_header *p = atomic_load(&d->shm);
-	uint32_t idle = 0, flush, full;
+	struct shm_header *p;
+	uint32_t flush, full;
 	bool stop;
 
 	if (help(d))
 		return true;
-	if (!work_to_do(d, p) || !atomic_compare_exchange_strong(&d->busy, &idle, 1))
+	p = claim(d);
+	if (!p)
 		return false;
-	if (atomic_load(&d->pool) != core_pool_current()) { /* it has just gone away */
-		atomic_store(&d->busy, 0);
-		return true;
-	}
 	stop = atomic_load(&d->stop);
 	flush = atomic_load(&p->flush);
 	atomic_store(&d->starved, 0);
@@ -360,7 +377,6 @@ bool core_deliver_start(struct core_buffer *b)
 	atomic_store(&d->open, 0);
 	atomic_store(&d->delivered, 0);
 	atomic_store(&d->overwritten, 0);
-	atomic_store(&d->busy, 0);
 	atomic_store(&d->shm, b->pool);
 	b->pool->reader = (uint64_t)(uintptr_t)d;
 	atomic_store(&b->pool->drain_beat, UINT32_MAX); /* alive until the end */
@@ -432,6 +448,7 @@ void core_deliver_fork_child(void)
 
 		/* Its memory and a pool of its own stay behind: malloc may be locked for good. */
 		atomic_store(&d->pool, NULL);
+		atomic_store(&d->busy, 0);
 		atomic_store(&d->open, 0);
 		d->own = NULL;
 	}

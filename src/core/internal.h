@@ -304,8 +304,6 @@ void core_buffers_finalize(void);
 /* Shared, with a descriptor to pass on, when `memfd` is not NULL; private otherwise. */
 struct shm_header *core_pool_create(uint64_t bytes, int *memfd, size_t *mapped);
 void core_pool_destroy(struct shm_header *pool, size_t mapped);
-/* Gives the memory of a private pool back that no thread holds; the mapping stays. */
-void core_pool_forget(struct shm_header *pool);
 /* A chunk in state FILLING; SHM_NONE: none after the policy's wait. */
 uint32_t core_pool_get(struct shm_header *pool, enum shm_list list, uint64_t wait_ns);
 /* Hands a chunk to the reading side. */

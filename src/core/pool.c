@@ -201,24 +201,6 @@ void core_pool_destroy(struct shm_header *pool, size_t mapped)
 	munmap(pool, mapped);
 }
 
-/*
- * What is being filled stays: its thread may still write there. So may one that takes a chunk just
- * now, which then finds zeros; nobody reads them.
- */
-void core_pool_forget(struct shm_header *h)
-{
-	struct shm_chunk_ctl *ctl = shm_ctl(h);
-	int saved = errno;
-
-	for (uint32_t i = 0; i < atomic_load(&h->chunk_count); i++) {
-		uint32_t state = atomic_load(&ctl[i].state);
-
-		if (state == SHM_FREE || state == SHM_FULL)
-			madvise(shm_chunk(h, i), h->chunk_size, MADV_DONTNEED);
-	}
-	errno = saved;
-}
-
 bool core_pool_reader_alive(const struct shm_header *pool)
 {
 	uint64_t beat = atomic_load_explicit(&pool->drain_beat, memory_order_relaxed);

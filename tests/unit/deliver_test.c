@@ -310,6 +310,41 @@ static void test_overwrite_after_part_was_delivered(void **state)
 	pthread_barrier_destroy(&steps);
 }
 
+/* ---- memory ---- */
+
+static uint64_t resident(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%*s %lu", &pages), 1);
+	fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void test_memory_is_given_back(void **state)
+{
+	kymo_buffer_desc_t d = {.policy = KYMO_POLICY_OVERWRITE, .bytes = 8 << 20,
+				.deliver = deliver};
+	uint64_t before = 0;
+
+	for (int round = 0; round < 12; round++) { /* 96 MiB in all */
+		kymo_buffer_t b;
+		kymo_context_t c = make(&d, &b);
+
+		for (uint64_t i = 0; i < 500000; i++)
+			call(i, NULL);
+		assert_int_equal(info_of(b).memory, 8 << 20);
+		destroy(c);
+		before = round == 1 ? resident() : before;
+	}
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+	skip(); /* their own memory grows with ours */
+#endif
+	assert_true(resident() < before + (24 << 20));
+}
+
 /* ---- watermark ---- */
 
 static void deliver_and_tell(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
@@ -724,6 +759,7 @@ int main(void)
 		cmocka_unit_test(test_watermark),
 		cmocka_unit_test(test_overwrite_keeps_the_newest),
 		cmocka_unit_test(test_overwrite_after_part_was_delivered),
+		cmocka_unit_test(test_memory_is_given_back),
 		cmocka_unit_test(test_callback_misuse),
 		cmocka_unit_test(test_callback_blocks),
 		cmocka_unit_test(test_exact_block),

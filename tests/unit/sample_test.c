@@ -132,7 +132,21 @@ static bool in_warm(uint64_t pc)
 
 /* ---- what samples say ---- */
 
-/* 800 and 200 samples are expected: 5 points are more than five standard deviations. */
+static double ms(const struct got *g)
+{
+	return (double)g->weight / 1e6;
+}
+
+static double all_ms(void)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < got_count; i++)
+		sum += ms(&got[i]);
+	return sum;
+}
+
+/* 250 samples at least, so 5 points are two standard deviations at least, ten of method perf. */
 static void shares_are_right(void **state)
 {
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW), end;
@@ -145,15 +159,15 @@ static void shares_are_right(void **state)
 	end = clock_ns(CLOCK_MONOTONIC_RAW);
 	finish();
 	for (uint32_t i = 0; i < got_count; i++) {
-		hots += in_hot(got[i].pc);
-		warms += in_warm(got[i].pc);
-		assert_true(got[i].time >= begin - 20000000 && got[i].time <= end + 20000000);
-		assert_int_equal(got[i].weight, INTERVAL);
+		hots += in_hot(got[i].pc) ? ms(&got[i]) : 0;
+		warms += in_warm(got[i].pc) ? ms(&got[i]) : 0;
+		assert_true(got[i].time >= begin && got[i].time <= end);
+		assert_true(got[i].weight >= INTERVAL && got[i].weight % INTERVAL == 0);
 		assert_true(got[i].stack != 0);
 		assert_int_equal(got[i].tid, (uint32_t)syscall(SYS_gettid));
 	}
-	print_message("%u samples, %.0f hot, %.0f warm\n", got_count, hots, warms);
-	assert_true(hots + warms >= 0.98 * got_count);
+	print_message("%u samples, %.0f ms hot, %.0f ms warm\n", got_count, hots, warms);
+	assert_true(hots + warms >= 0.98 * all_ms());
 	assert_true(hots + warms >= 900 && hots + warms <= 1100);
 	assert_true(hots / (hots + warms) > 0.75 && hots / (hots + warms) < 0.85);
 	assert_int_equal(lost, 0);
@@ -165,13 +179,13 @@ static void *use_50ms(void *arg)
 	return (void *)(uintptr_t)syscall(SYS_gettid);
 }
 
-static uint32_t samples_of(uint32_t tid)
+static double ms_of(uint32_t tid)
 {
-	uint32_t n = 0;
+	double sum = 0;
 
 	for (uint32_t i = 0; i < got_count; i++)
-		n += got[i].tid == tid;
-	return n;
+		sum += got[i].tid == tid ? ms(&got[i]) : 0;
+	return sum;
 }
 
 static void new_threads_are_sampled(void **state)
@@ -185,10 +199,10 @@ static void new_threads_are_sampled(void **state)
 		pthread_join(threads[i], &tid[i]);
 	finish();
 	for (int i = 0; i < 4; i++) {
-		uint32_t n = samples_of((uint32_t)(uintptr_t)tid[i]);
+		double n = ms_of((uint32_t)(uintptr_t)tid[i]);
 
 		/* Method timer finds a thread within 20 ms. */
-		assert_true(n >= (method == KYMO_SAMPLE_TIMER ? 20 : 45) && n <= 60);
+		assert_true(n >= (method == KYMO_SAMPLE_TIMER ? 20 : 45) && n <= 65);
 	}
 }
 
@@ -219,9 +233,9 @@ static void old_threads_are_sampled_once(void **state)
 		pthread_join(threads[i], &tid[i]);
 	finish();
 	for (int i = 0; i < 3; i++) {
-		uint32_t n = samples_of((uint32_t)(uintptr_t)tid[i]);
+		double n = ms_of((uint32_t)(uintptr_t)tid[i]);
 
-		assert_true(n >= 40 && n <= 60);
+		assert_true(n >= (method == KYMO_SAMPLE_TIMER ? 20 : 40) && n <= 65);
 	}
 }
 
@@ -240,8 +254,8 @@ static void threads_opt_out(void **state)
 	pthread_join(t, &tid);
 	use_cpu(warm, 50000000);
 	finish();
-	assert_int_equal(samples_of((uint32_t)(uintptr_t)tid), 0);
-	assert_true(samples_of((uint32_t)syscall(SYS_gettid)) >= 40);
+	assert_true(ms_of((uint32_t)(uintptr_t)tid) == 0);
+	assert_true(ms_of((uint32_t)syscall(SYS_gettid)) >= 40);
 }
 
 static void *short_life(void *arg)
@@ -263,7 +277,7 @@ static void short_threads_do_no_harm(void **state)
 	}
 	use_cpu(warm, 20000000);
 	finish();
-	assert_true(samples_of((uint32_t)syscall(SYS_gettid)) >= 15);
+	assert_true(ms_of((uint32_t)syscall(SYS_gettid)) >= 15);
 }
 
 static void nothing_comes_while_stopped(void **state)
@@ -273,14 +287,14 @@ static void nothing_comes_while_stopped(void **state)
 	use_cpu(hot, 20000000);
 	finish();
 	before = got_count;
-	assert_true(before >= 10);
+	assert_true(all_ms() >= 10);
 	use_cpu(hot, 50000000);
 	kymo_drain(context, 1000000000);
 	assert_int_equal(got_count, before);
 	kymo_context_start(context);
 	use_cpu(hot, 20000000);
 	finish();
-	assert_true(got_count >= before + 10);
+	assert_true(got_count > before);
 }
 
 static void a_child_is_sampled_for_itself(void **state)
@@ -293,14 +307,14 @@ static void a_child_is_sampled_for_itself(void **state)
 		kymo_drain(context, 0); /* Kymo is used: it begins anew */
 		use_cpu(hot, 50000000);
 		finish();
-		_exit(samples_of((uint32_t)getpid()) >= 25 ? 0 : 1);
+		_exit(ms_of((uint32_t)getpid()) >= 20 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	use_cpu(hot, 20000000);
 	finish();
-	assert_int_equal(samples_of((uint32_t)pid), 0);
-	assert_true(got_count >= 10);
+	assert_true(ms_of((uint32_t)pid) == 0);
+	assert_true(all_ms() >= 10);
 }
 
 /* ---- who may sample ---- */
@@ -376,7 +390,7 @@ static void the_program_notices_nothing(void **state)
 	close(pipes[0]);
 	close(pipes[1]);
 	finish();
-	assert_true(got_count >= 50);
+	assert_true(all_ms() >= 50);
 }
 
 static volatile sig_atomic_t alarms;
@@ -397,9 +411,9 @@ static void the_programs_timers_go_on(void **state)
 	use_cpu(hot, 300000000);
 	setitimer(ITIMER_PROF, &off, NULL);
 	finish();
-	print_message("%d alarms, %u samples\n", (int)alarms, got_count);
+	print_message("%d alarms, %.0f ms of samples\n", (int)alarms, all_ms());
 	assert_true(alarms >= 20 && alarms <= 40);
-	assert_true(got_count >= 200);
+	assert_true(all_ms() >= 200);
 	signal(SIGPROF, SIG_DFL);
 }
 

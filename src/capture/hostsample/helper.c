@@ -104,4 +104,5 @@ void helper_done(struct helper *h)
 __attribute__((constructor)) static void announce(void)
 {
 	cap_sampler_register(&perf_sampler);
+	cap_sampler_register(&timer_sampler);
 }

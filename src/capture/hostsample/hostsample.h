@@ -28,6 +28,6 @@ void helper_ready(struct helper *h, bool ok);
 bool helper_wait(struct helper *h, uint64_t ns);
 void helper_done(struct helper *h);
 
-extern const struct cap_sampler perf_sampler;
+extern const struct cap_sampler perf_sampler, timer_sampler;
 
 #endif

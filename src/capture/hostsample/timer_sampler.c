@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Method "timer": where perf events are forbidden. Every thread gets a timer that sends it a
+ * real-time signal; the handler walks frame pointers and leaves what it finds in a ring of the
+ * thread's own, which a thread of Kymo's empties. That thread also looks for new threads, and gives
+ * up when the program takes the signal for itself.
+ *
+ * The handler touches nothing but its ring and its own stack: how far that stack reaches, the thread
+ * of Kymo's has looked up; before it has, samples are program counters alone.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "capture/hostsample/code.h"
+#include "capture/hostsample/hostsample.h"
+#include "capture/perf/event.h"
+
+#define THREADS   1024u
+#define RING      256u /* samples of a thread between two looks */
+#define LOOK_NS   20000000u
+#define CPU_CLOCK(tid) ((clockid_t)(~(uint32_t)(tid) << 3 | 6)) /* of a thread, as the kernel has it */
+
+struct sample {
+	uint64_t time, correlation;
+	uint64_t intervals; /* that it stands for: timers tick no finer than the kernel's clock */
+	int64_t scope;
+	uint32_t cpu, count;
+	uint64_t addresses[KYMO_SAMPLE_DEPTH];
+};
+
+/* Of a thread; found by the handler through the value of its timer. Never unmapped while stopped. */
+struct slot {
+	_Atomic uint32_t tid; /* 0: free */
+	timer_t timer;
+	_Atomic uint64_t stack_end; /* 0: not known yet */
+	_Atomic uint64_t last_sp;
+	_Atomic uint32_t head, tail;
+	_Atomic uint64_t lost;
+	struct sample ring[RING];
+};
+
+static struct slot *slots; /* kept for ever: a signal may be on its way */
+static _Atomic bool taking;
+static kymo_sample_desc_t config;
+static int signal_number;
+static pthread_t thread;
+static struct helper helper;
+static uint32_t own_tid;
+
+/* ---- in the program's threads: only what signal handlers may do ---- */
+
+/* Frames lie above each other up to the end of the stack; anything else is no frame. */
+static uint32_t walk(uint64_t pc, uint64_t sp, uint64_t fp, uint64_t end, uint64_t *out)
+{
+	uint32_t n = 1;
+
+	out[0] = pc;
+	while (n < config.depth && fp >= sp && fp + 16 <= end && fp % 8 == 0) {
+		const uint64_t *frame = (const uint64_t *)(uintptr_t)fp;
+
+		if (!frame[1])
+			break;
+		out[n++] = frame[1];
+		if (frame[0] <= fp)
+			break;
+		fp = frame[0];
+	}
+	return n;
+}
+
+static bool registers(const ucontext_t *u, uint64_t *pc, uint64_t *sp, uint64_t *fp)
+{
+#if defined(__x86_64__)
+	*pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+	*sp = (uint64_t)u->uc_mcontext.gregs[REG_RSP];
+	*fp = (uint64_t)u->uc_mcontext.gregs[REG_RBP];
+	return true;
+#elif defined(__aarch64__)
+	*pc = u->uc_mcontext.pc;
+	*sp = u->uc_mcontext.sp;
+	*fp = u->uc_mcontext.regs[29];
+	return true;
+#else
+	return false;
+#endif
+}
+
+static void innermost_call(struct sample *s)
+{
+	const struct cap_thread *t = cap_thread_current;
+
+	s->correlation = 0;
+	s->scope = 0;
+	if (!t || t->magic != CAP_THREAD_MAGIC)
+		return;
+	s->scope = t->scope;
+	if (t->depth && t->depth <= CAP_FRAMES)
+		s->correlation = t->frames[t->depth - 1].id;
+}
+
+static void take(struct slot *slot, const ucontext_t *u, uint32_t overrun)
+{
+	uint32_t head = atomic_load(&slot->head);
+	struct sample *s = &slot->ring[head % RING];
+	uint64_t pc, sp, fp, end;
+	unsigned cpu = 0;
+
+	if (head - atomic_load(&slot->tail) == RING) {
+		atomic_fetch_add(&slot->lost, 1);
+		return;
+	}
+	if (!registers(u, &pc, &sp, &fp))
+		return;
+	atomic_store(&slot->last_sp, sp);
+	end = atomic_load(&slot->stack_end);
+	s->intervals = 1u + overrun;
+	s->time = clock_ns(CLOCK_MONOTONIC_RAW);
+	s->count = walk(pc, sp, fp, end, s->addresses);
+	syscall(SYS_getcpu, &cpu, NULL, NULL);
+	s->cpu = cpu;
+	innermost_call(s);
+	atomic_store(&slot->head, head + 1);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	struct slot *slot = info->si_value.sival_ptr;
+	int saved = errno;
+
+	if (info->si_code == SI_TIMER && slots && slot >= slots && slot < slots + THREADS &&
+	    atomic_load(&taking) && atomic_load(&slot->tid) == (uint32_t)syscall(SYS_gettid))
+		take(slot, context, (uint32_t)info->si_overrun);
+	errno = saved;
+}
+
+/* ---- in the thread of Kymo's ---- */
+
+/* The end of the mapping in which the thread was seen to have its stack. */
+static void find_stack(struct slot *s)
+{
+	uint64_t sp = atomic_load(&s->last_sp);
+	unsigned long start, end;
+	char line[512];
+	FILE *f;
+
+	if (!sp || atomic_load(&s->stack_end) > sp)
+		return;
+	f = fopen("/proc/self/maps", "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && sp >= start && sp < end)
+			atomic_store(&s->stack_end, end);
+	if (f)
+		fclose(f);
+}
+
+static void hand_over(struct slot *s)
+{
+	uint32_t tail = atomic_load(&s->tail);
+	uint64_t lost = atomic_exchange(&s->lost, 0);
+
+	for (; tail != atomic_load(&s->head); atomic_store(&s->tail, ++tail)) {
+		const struct sample *from = &s->ring[tail % RING];
+		struct cap_sample out = {
+			.tid = atomic_load(&s->tid), .cpu = from->cpu, .time = from->time,
+			.weight = config.interval_ns * from->intervals, .correlation = from->correlation,
+			.scope = from->scope, .addresses = from->addresses,
+			.count = code_chain(from->addresses, from->count),
+		};
+
+		cap_sample(&out);
+	}
+	cap_sample_lost(lost);
+	find_stack(s);
+}
+
+static bool arm(struct slot *s, uint32_t tid)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal_number,
+				 .sigev_value.sival_ptr = s};
+	struct timespec t = {(time_t)(config.interval_ns / 1000000000u),
+			     (long)(config.interval_ns % 1000000000u)};
+	struct itimerspec every = {t, t};
+
+	event._sigev_un._tid = (pid_t)tid;
+	atomic_store(&s->head, 0);
+	atomic_store(&s->tail, 0);
+	atomic_store(&s->last_sp, 0);
+	atomic_store(&s->stack_end, 0);
+	atomic_store(&s->tid, tid);
+	if (timer_create(config.clock == KYMO_SAMPLE_WALL ? CLOCK_MONOTONIC : CPU_CLOCK(tid),
+			 &event, &s->timer) == 0) {
+		if (timer_settime(s->timer, 0, &every, NULL) == 0)
+			return true;
+		timer_delete(s->timer);
+	}
+	atomic_store(&s->tid, 0);
+	return false;
+}
+
+static void disarm(struct slot *s)
+{
+	uint32_t tid = atomic_load(&s->tid);
+
+	timer_delete(s->timer);
+	hand_over(s);
+	atomic_store(&s->tid, 0);
+	cap_sample_thread_ended(tid);
+}
+
+static struct slot *slot_of(uint32_t tid)
+{
+	struct slot *empty = NULL;
+
+	for (uint32_t i = 0; i < THREADS; i++) {
+		uint32_t has = atomic_load(&slots[i].tid);
+
+		if (has == tid)
+			return &slots[i];
+		if (!has && !empty)
+			empty = &slots[i];
+	}
+	return empty;
+}
+
+static void look_for_threads(void)
+{
+	static pid_t tids[THREADS];
+	unsigned n = perf_threads(tids, THREADS);
+
+	for (unsigned i = 0; i < n && i < THREADS; i++) {
+		struct slot *s = (uint32_t)tids[i] == own_tid ? NULL : slot_of((uint32_t)tids[i]);
+
+		if (s && !atomic_load(&s->tid))
+			arm(s, (uint32_t)tids[i]);
+	}
+}
+
+/* The folder of threads is no proof: while some end, others may be missing in it. */
+static void look_for_ended(void)
+{
+	for (uint32_t i = 0; i < THREADS; i++) {
+		uint32_t tid = atomic_load(&slots[i].tid);
+
+		if (tid && syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH)
+			disarm(&slots[i]);
+	}
+}
+
+static void drain(void)
+{
+	cap_sample_begin();
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (atomic_load(&slots[i].tid))
+			hand_over(&slots[i]);
+}
+
+static void disarm_all(void)
+{
+	cap_sample_begin();
+	for (uint32_t i = 0; i < THREADS; i++)
+		if (atomic_load(&slots[i].tid))
+			disarm(&slots[i]);
+}
+
+static bool still_ours(void)
+{
+	struct sigaction now;
+
+	return sigaction(signal_number, NULL, &now) == 0 && now.sa_sigaction == on_signal;
+}
+
+static void *run(void *arg)
+{
+	bool ours = true;
+
+	prctl(PR_SET_NAME, "kymo-sample", 0, 0, 0);
+	own_tid = (uint32_t)syscall(SYS_gettid);
+	look_for_threads();
+	helper_ready(&helper, true);
+	while (helper_wait(&helper, LOOK_NS)) {
+		if (ours && !still_ours()) {
+			ours = false;
+			disarm_all();
+			cap_note(2, "sample", "no more samples: the program uses signal %d itself",
+				 signal_number);
+		}
+		if (ours) {
+			look_for_threads();
+			drain();
+			look_for_ended();
+		}
+		helper_done(&helper);
+	}
+	disarm_all();
+	return NULL;
+}
+
+/* ---- starting and stopping ---- */
+
+/* The highest real-time signal that nobody handles; programs begin with the lowest. */
+static int free_signal(void)
+{
+	struct sigaction now;
+
+	for (int s = SIGRTMAX; s >= SIGRTMIN; s--)
+		if (sigaction(s, NULL, &now) == 0 &&
+		    (now.sa_handler == SIG_DFL || now.sa_sigaction == on_signal))
+			return s;
+	return 0;
+}
+
+static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t size)
+{
+	ucontext_t none = {0};
+	uint64_t pc, sp, fp;
+
+	if (!registers(&none, &pc, &sp, &fp)) {
+		snprintf(reason, size, "it knows no registers of this processor");
+		return KYMO_ERROR_UNSUPPORTED;
+	}
+	if (!free_signal()) {
+		snprintf(reason, size, "the program uses every real-time signal");
+		return KYMO_ERROR_UNSUPPORTED;
+	}
+	return KYMO_OK;
+}
+
+/*
+ * The handler stays when sampling stops: a signal that is on its way would end the program.
+ */
+static bool take_signal(void)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART |
+									   SA_ONSTACK};
+
+	signal_number = free_signal();
+	sigfillset(&action.sa_mask);
+	return signal_number && sigaction(signal_number, &action, NULL) == 0;
+}
+
+static kymo_status_t start(const kymo_sample_desc_t *d, char *reason, size_t size)
+{
+	config = *d;
+	if (!slots) {
+		void *p = mmap(NULL, THREADS * sizeof(*slots), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		slots = p == MAP_FAILED ? NULL : p;
+	}
+	if (!slots || !take_signal()) {
+		snprintf(reason, size, "no memory or no signal for it");
+		return KYMO_ERROR_SYSTEM;
+	}
+	atomic_store(&taking, true);
+	if (helper_start(&helper, &thread, run))
+		return KYMO_OK;
+	snprintf(reason, size, "%s", helper.reason);
+	return KYMO_ERROR_SYSTEM;
+}
+
+static void stop(void)
+{
+	helper_stop(&helper, thread);
+	atomic_store(&taking, false);
+}
+
+static void flush(void)
+{
+	helper_ask(&helper);
+}
+
+/* A child has none of its parent's timers. */
+static void fork_child(void)
+{
+	for (uint32_t i = 0; slots && i < THREADS; i++)
+		atomic_store(&slots[i].tid, 0);
+	atomic_store(&taking, false);
+}
+
+const struct cap_sampler timer_sampler = {
+	.name = "timer", .method = KYMO_SAMPLE_TIMER, .check = check, .start = start, .stop = stop,
+	.flush = flush, .fork_child = fork_child,
+};

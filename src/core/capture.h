@@ -423,20 +423,27 @@ void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase);
 
 /* Gets a ring with room for a record of this thread in the first of `buffers`; NULL: dropped. */
 struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers);
-/* Several buffers: each gets what it wants; the rest of the record is for those left in the frame. */
-struct wire_ring *cap_ring_many(struct cap_thread *t, struct cap_frame *f);
+/*
+ * Where there is no room, or where there are several buffers: each gets what it wants; the rest of
+ * the record is for those left in the frame. NULL: none.
+ */
+struct wire_ring *cap_ring_for(struct cap_thread *t, struct cap_frame *f);
 /* Argument level of each buffer: 0 none, 1 scalars, 2 full. */
 extern uint8_t cap_args_of[CAP_BUFFERS];
 /* External id of the frame's record in a buffer, where tools are asked for it. */
 uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, unsigned buffer);
 
+/* A ring without a chunk has neither. */
+static inline bool cap_room(const struct wire_ring *r)
+{
+	return (uintptr_t)r->cur - 1 < (uintptr_t)r->limit;
+}
+
 static inline struct wire_ring *cap_ring(struct cap_thread *t, uint64_t buffers)
 {
 	struct wire_ring *r = &t->rings[__builtin_ctzll(buffers)];
 
-	if (cap_likely(r->cur != NULL && r->cur <= r->limit))
-		return r;
-	return cap_ring_slow(t, buffers);
+	return cap_likely(cap_room(r)) ? r : cap_ring_slow(t, buffers);
 }
 
 /*
@@ -449,14 +456,16 @@ static inline __attribute__((always_inline)) bool cap_record(struct cap_frame *f
 {
 	struct cap_thread *t = cap_thread_current;
 	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
-	struct wire_ring *r = cap_likely(!(buffers & (buffers - 1))) ? cap_ring(t, buffers)
-								     : cap_ring_many(t, f);
+	unsigned buffer = (unsigned)__builtin_ctzll(buffers);
+	struct wire_ring *r = &t->rings[buffer];
 	struct wire_event v;
-	unsigned buffer;
 
-	if (cap_unlikely(!r))
-		return false;
-	buffer = (unsigned)(r - t->rings);
+	if (cap_unlikely((buffers & (buffers - 1)) || !cap_room(r))) {
+		r = cap_ring_for(t, f);
+		if (!r)
+			return false;
+		buffer = (unsigned)(r - t->rings);
+	}
 	v.id = f->id;
 	v.parent = f->parent;
 	v.start = f->start;

@@ -486,7 +486,7 @@ void core_ring_close(struct core_buffer *b, struct wire_ring *r)
 	if (!r->chunk || !b->pool)
 		return;
 	offset = (size_t)((uint8_t *)r->chunk - (uint8_t *)b->pool) - b->pool->chunks_offset;
-	r->cur = NULL;
+	r->cur = r->limit = NULL;
 	r->chunk = NULL;
 	core_pool_put(b->pool, (uint32_t)(offset / b->pool->chunk_size));
 }
@@ -684,7 +684,7 @@ struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool
 	return first;
 }
 
-struct wire_ring *cap_ring_many(struct cap_thread *t, struct cap_frame *f)
+struct wire_ring *cap_ring_for(struct cap_thread *t, struct cap_frame *f)
 {
 	return core_ring_many(t, f, true);
 }

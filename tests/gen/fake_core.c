@@ -159,7 +159,7 @@ bool cap_guard_left(struct cap_thread *t, const void *sp)
 	return false;
 }
 
-struct wire_ring *cap_ring_many(struct cap_thread *t, struct cap_frame *f)
+struct wire_ring *cap_ring_for(struct cap_thread *t, struct cap_frame *f)
 {
 	return &t->rings[0];
 }

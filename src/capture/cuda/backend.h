@@ -31,6 +31,8 @@ uint32_t cuda_clock_id(void);
 /* Nanoseconds of that clock at a tick, within a microsecond. */
 uint64_t cuda_clock_of_tick(uint64_t tick);
 void cuda_managed_memory_seen(void);
+/* The program itself launches kernels by the driver, or is about to. */
+void cuda_driver_used(void);
 
 /* ---- call.c ---- */
 
@@ -50,9 +52,9 @@ void cuda_effects_fork_child(void);
 /* ---- origin.c ---- */
 
 struct cuda_origin {
-	uint64_t call;  /* id of the traced call */
-	uint64_t start; /* its tick */
-	int64_t scope;
+	uint64_t start; /* tick of the traced call */
+	struct cap_origin origin; /* `more` is NULL: one entry of the table serves many records */
+	bool renew; /* more than the table can hold was to be kept: ask again for what is wanted now */
 };
 
 bool cuda_origins_init(void);

@@ -183,11 +183,37 @@ static const struct cap_frame *outermost(const struct cap_frame *f)
 	return first;
 }
 
+/* After a call that has a role. */
+static __attribute__((noinline)) void effects(const struct cuda_role *r, const struct cap_frame *f,
+					      const struct cupti_callback *data)
+{
+	const struct cap_frame *first = outermost(f);
+
+	if (r->role == CUDA_ROLE_FUNCTION) {
+		/* The runtime gets handles too, inside its own calls. */
+		if (f == cap_thread_current->frames || !is_ours(f[-1].op))
+			cuda_driver_used();
+		return;
+	}
+	cuda_effect(r, f, first ? first->id : 0, data);
+}
+
+/* Work is about to be submitted: what its records are to know of this moment. */
+static void submit(const struct cap_frame *f, uint32_t correlation)
+{
+	const struct cap_frame *first = outermost(f);
+	struct cuda_origin o = {.start = first ? first->start : f->start};
+
+	cap_origin_take(&o.origin, first ? first : f, &core_dispatch_ops[DISPATCH_OP_LAUNCH], NULL);
+	o.renew = o.origin.more != NULL;
+	cap_origin_end(&o.origin);
+	cuda_origin_put(correlation, &o);
+}
+
 static void enter(const struct cuda_model *m, uint32_t op, const struct cupti_callback *data,
 		  const void *sp)
 {
 	const kymo_op_desc_t *desc = &m->desc->ops[op];
-	const struct cap_frame *first;
 	struct cap_frame *f;
 
 	keep_outer(sp);
@@ -195,16 +221,8 @@ static void enter(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 	*data->data = (uintptr_t)f;
 	if (!f)
 		return;
-	if (desc->flags & KYMO_OP_SUBMITS) {
-		struct cuda_origin o = {0, f->start, f->scope};
-
-		first = outermost(f);
-		if (first) {
-			o.call = first->id;
-			o.start = first->start;
-		}
-		cuda_origin_put(data->correlation, &o);
-	}
+	if (desc->flags & KYMO_OP_SUBMITS)
+		submit(f, data->correlation);
 	if (cap_unlikely(f->callbacks))
 		tools(f, desc, m->places[op], data->params, CAP_ENTER);
 }
@@ -226,7 +244,6 @@ static void leave(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 {
 	const kymo_op_desc_t *desc = &m->desc->ops[op];
 	struct cap_frame *f = frame_of(&m->caps[op], *data->data);
-	const struct cap_frame *first;
 
 	if (!f)
 		return;
@@ -241,10 +258,9 @@ static void leave(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 		tools(f, desc, m->places[op], data->params, CAP_EXIT);
 	if (cap_likely(f->buffers))
 		record(f, desc, m->places[op], data->params);
-	if (cap_unlikely(m->roles[op].role)) {
-		first = outermost(f);
-		cuda_effect(&m->roles[op], f, first ? first->id : 0, data);
-	}
+	if (cap_unlikely(m->roles[op].role != CUDA_ROLE_NONE &&
+			 m->roles[op].role != CUDA_ROLE_LAUNCH))
+		effects(&m->roles[op], f, data);
 	cap_done(f);
 }
 

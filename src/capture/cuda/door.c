@@ -13,7 +13,7 @@
 
 #include "capture/cuda/backend.h"
 
-#define FLUSH_MS 200u /* at most so much device work is lost when a program is killed */
+#define FLUSH_MS 100u /* at most so much device work is lost when a program is killed */
 
 enum { NOT_STARTED, RUNNING, CLOSED };
 
@@ -25,6 +25,7 @@ static bool *enabled[CUDA_APIS]; /* callbacks, by op */
 static uint64_t kinds;           /* activity kinds that are on */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool managed;
+static _Atomic bool driver_used;
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
@@ -106,6 +107,9 @@ static bool role_needed(const struct cuda_role *r, uint16_t flags, bool driver, 
 	case CUDA_ROLE_QUEUE:
 	case CUDA_ROLE_QUEUE_END:
 		return activities != 0;
+	case CUDA_ROLE_FUNCTION:
+		return activities & CAP_ACTIVITY_DISPATCH;
+	case CUDA_ROLE_LAUNCH:
 	case CUDA_ROLE_NONE:
 		break;
 	}
@@ -126,15 +130,41 @@ static void keep_update(enum cuda_api api, uint32_t activities)
 	}
 }
 
+static bool op_wanted(const struct cap_op *o)
+{
+	return atomic_load(&o->callbacks) || atomic_load(&o->buffers);
+}
+
+/*
+ * A callback of the driver costs each launch about a microsecond, and inside a launch by the runtime
+ * it tells nothing new. So the driver's launches are listened to only when the program makes such
+ * itself, when the runtime's are not recorded, or when everything is: in mode full.
+ */
+static bool launches_needed(void)
+{
+	bool runtime = true, full = false;
+
+	for (uint32_t op = 0; op < cuda_models[CUDA_RUNTIME].desc->op_count; op++)
+		if (cuda_models[CUDA_RUNTIME].roles[op].role == CUDA_ROLE_LAUNCH)
+			runtime &= op_wanted(&cuda_models[CUDA_RUNTIME].caps[op]);
+	for (uint32_t op = 0; op < cuda_models[CUDA_DRIVER].desc->op_count; op++)
+		full |= (cuda_models[CUDA_DRIVER].desc->ops[op].flags & KYMO_OP_CHATTY) &&
+			op_wanted(&cuda_models[CUDA_DRIVER].caps[op]);
+	return full || !runtime || atomic_load(&driver_used);
+}
+
 static void callbacks_update(enum cuda_api api)
 {
+	const bool launches = api == CUDA_RUNTIME || launches_needed();
+
 	const struct cuda_model *m = &cuda_models[api];
 
 	for (uint32_t op = 0; op < m->desc->op_count; op++) {
 		const struct cap_op *o = &m->caps[op];
-		bool want = atomic_load(&o->callbacks) || atomic_load(&o->buffers) ||
-			    atomic_load(&o->keep);
+		bool want = op_wanted(o) || atomic_load(&o->keep);
 
+		if (m->roles[op].role == CUDA_ROLE_LAUNCH && !launches)
+			want = atomic_load(&o->callbacks) != NULL;
 		if (want == enabled[api][op])
 			continue;
 		/* A CUPTI older than the model does not know the newest functions. */
@@ -200,6 +230,12 @@ static void wanted(uint32_t activities)
 	kinds_update(activities);
 	pthread_mutex_unlock(&lock);
 	cap_guard_leave();
+}
+
+void cuda_driver_used(void)
+{
+	if (!atomic_load(&driver_used) && !atomic_exchange(&driver_used, true))
+		wanted(atomic_load(&cap_activities));
 }
 
 /* Counting what unified memory does is dear, so it begins when a program has such memory. */

@@ -267,6 +267,8 @@ void cuda_effect(const struct cuda_role *r, const struct cap_frame *f, uint64_t 
 				 (void *)(uintptr_t)argument(d->params, r->object, false, 8));
 		break;
 	case CUDA_ROLE_LOAD:
+	case CUDA_ROLE_FUNCTION:
+	case CUDA_ROLE_LAUNCH:
 	case CUDA_ROLE_NONE:
 		break;
 	}

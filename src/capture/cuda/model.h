@@ -33,7 +33,9 @@ enum cuda_role_kind {
 	CUDA_ROLE_FREE,
 	CUDA_ROLE_QUEUE,     /* makes a stream: `bytes` holds its flags, `rows` its priority */
 	CUDA_ROLE_QUEUE_END,
-	CUDA_ROLE_LOAD       /* of code */
+	CUDA_ROLE_LOAD,      /* of code */
+	CUDA_ROLE_FUNCTION,  /* gets a kernel's handle, with which the driver can be told to launch it */
+	CUDA_ROLE_LAUNCH
 };
 
 /* Offsets of its arguments, plus one; 0: there is no such argument. */

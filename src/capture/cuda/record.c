@@ -35,6 +35,18 @@ static void count_untimed(const struct times *t)
 		cap_count_untimed();
 }
 
+/* What is wanted now; the call and the scope stay those of the submission. */
+static bool renew(struct cuda_origin *o, const struct cap_op *op)
+{
+	uint64_t call = o->origin.call;
+	int64_t scope = o->origin.scope;
+	bool wanted = cap_origin_take(&o->origin, NULL, op, NULL);
+
+	o->origin.call = call;
+	o->origin.scope = scope;
+	return wanted;
+}
+
 /* ---- kernels ---- */
 
 static void dispatch_encode(struct wire_enc *e, const struct cupti_kernel *k,
@@ -42,7 +54,7 @@ static void dispatch_encode(struct wire_enc *e, const struct cupti_kernel *k,
 {
 	const bool clusters = cupti.version >= CUPTI_SINCE_CLUSTER && k->cluster[0];
 
-	wire_unsigned(e, LAUNCH_CORRELATION, o->call);
+	wire_unsigned(e, LAUNCH_CORRELATION, o->origin.call);
 	wire_unsigned(e, LAUNCH_AGENT, cuda_agent(k->device));
 	wire_unsigned(e, LAUNCH_QUEUE, cuda_queue(k->context, k->stream, k->device));
 	wire_unsigned(e, LAUNCH_KERNEL, cuda_kernel(k->name));
@@ -69,20 +81,24 @@ static void dispatch_encode(struct wire_enc *e, const struct cupti_kernel *k,
 
 static void kernel(const struct cupti_kernel *k)
 {
+	struct cap_op *op = &core_dispatch_ops[DISPATCH_OP_LAUNCH];
 	uint64_t now = tick_now();
 	struct cuda_origin o;
 	struct cap_frame f;
 	struct wire_enc e;
 	struct times t;
 
-	cuda_origin_get(k->correlation, &o);
+	if (!cuda_origin_get(k->correlation, &o))
+		cuda_driver_used(); /* by a call that was not listened to */
 	t = times_of(k->start, k->end, &o);
 	count_untimed(&t);
-	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[DISPATCH_OP_LAUNCH], NULL, now, now,
-				LAUNCH_FIELDS))
+	if (o.renew && !renew(&o, op))
 		return;
-	dispatch_encode(&e, k, &o, &t);
-	cap_activity_commit(&f, &e);
+	if (cap_activity_begin(&f, &e, op, &o.origin, now, now, LAUNCH_FIELDS)) {
+		dispatch_encode(&e, k, &o, &t);
+		cap_activity_commit(&f, &e);
+	}
+	cap_origin_end(&o.origin);
 }
 
 /* A whole graph as one, where that was asked for. */
@@ -119,7 +135,7 @@ static enum memory_kind kind_of(unsigned cupti_kind)
 static void copy_encode(struct wire_enc *e, const struct copy *c, const struct cuda_origin *o,
 			const struct times *t)
 {
-	wire_unsigned(e, COPY_CORRELATION, o->call);
+	wire_unsigned(e, COPY_CORRELATION, o->origin.call);
 	wire_unsigned(e, COPY_QUEUE,
 		      c->no_queue ? 0 : cuda_queue(c->context, c->stream, c->device));
 	wire_unsigned(e, COPY_SOURCE_AGENT, c->source);
@@ -145,7 +161,8 @@ static void copy_encode(struct wire_enc *e, const struct copy *c, const struct c
 static void copy(const struct copy *c)
 {
 	uint64_t now = tick_now();
-	struct cuda_origin o = {0, 0, 0};
+	struct cap_op *op = &core_copy_ops[c->op];
+	struct cuda_origin o = {0};
 	struct cap_frame f;
 	struct wire_enc e;
 	struct times t;
@@ -154,10 +171,13 @@ static void copy(const struct copy *c)
 		cuda_origin_get(c->correlation, &o);
 	t = times_of(c->start, c->end, &o);
 	count_untimed(&t);
-	if (!cap_activity_begin(&f, &e, &core_copy_ops[c->op], NULL, now, now, COPY_FIELDS))
+	if (!renew(&o, op)) /* what was taken at submission is about kernels */
 		return;
-	copy_encode(&e, c, &o, &t);
-	cap_activity_commit(&f, &e);
+	if (cap_activity_begin(&f, &e, op, &o.origin, now, now, COPY_FIELDS)) {
+		copy_encode(&e, c, &o, &t);
+		cap_activity_commit(&f, &e);
+	}
+	cap_origin_end(&o.origin);
 }
 
 static unsigned op_of(unsigned copy_kind)

@@ -76,7 +76,13 @@ int InitializeInjection(void)
 		cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
 				    CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
 	if (strchr(what, 'a')) {
-		cuptiActivityRegisterTimestampCallback(stamp);
+		uint8_t no = 0;
+		size_t size = sizeof(no);
+
+		if (!strchr(what, 't'))
+			cuptiActivityRegisterTimestampCallback(stamp);
+		if (strchr(what, 'n'))
+			cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &no);
 		cuptiActivityRegisterCallbacks(request, complete);
 		if (strchr(what, 'p'))
 			cuptiActivityFlushPeriod(200);

@@ -8,7 +8,7 @@
 static void count(kymo_context_t context, const char *list,
 		  bool (*counted)(const kymo_domain_desc_t *domain, uint32_t op, void *data))
 {
-	kymo_selection_t calls = {sizeof(calls), NULL, counted, NULL};
+	kymo_selection_t calls = {.size = sizeof(calls), .select = counted};
 	kymo_counter_set_t set;
 
 	if (kymo_counter_set_parse("recorder", list, &set) != KYMO_OK)

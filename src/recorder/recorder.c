@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <regex.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -99,7 +98,7 @@ static void wait_ns(uint64_t ns)
 		;
 }
 
-static void *window(void *arg)
+static void window(void *data)
 {
 	wait_ns(options.delay_ns);
 	kymo_context_start(context);
@@ -107,24 +106,12 @@ static void *window(void *arg)
 		wait_ns(options.duration_ns);
 		kymo_context_stop(context);
 	}
-	return NULL;
 }
 
-/* A thread of its own only when the user asked for a window; it takes no signals. */
+/* A thread of its own only when the user asked for a window. */
 static kymo_status_t start_window(void)
 {
-	sigset_t all, old;
-	pthread_t thread;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&thread, NULL, window, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (error)
-		return KYMO_ERROR_SYSTEM;
-	pthread_detach(thread);
-	return KYMO_OK;
+	return kymo_thread_start("window", window, NULL);
 }
 
 /* ---- the program's own pauses ---- */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing of tools/packages.txt from the distribution's packages, and nothing else.
-#   tools/setup.sh [--dry-run] [GROUP...]     groups: build demo check bench (default: all but bench)
+#   tools/setup.sh [--dry-run] [GROUP...]     groups: build demo check bench more (default: the first three)
 # Needs root or sudo only if something is missing.
 set -eu
 
@@ -18,9 +18,9 @@ die()
 for argument; do
 	case $argument in
 	--dry-run) dry_run=yes ;;
-	build | demo | check | bench) groups="$groups $argument" ;;
+	build | demo | check | bench | more) groups="$groups $argument" ;;
 	*)
-		echo "usage: tools/setup.sh [--dry-run] [build] [demo] [check] [bench]" >&2
+		echo "usage: tools/setup.sh [--dry-run] [build] [demo] [check] [bench] [more]" >&2
 		exit 2
 		;;
 	esac

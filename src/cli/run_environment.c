@@ -202,19 +202,25 @@ static bool set_annotations(struct environment *e, const struct run_options *o)
 {
 	static const struct {
 		const char *backend, *variable;
+		char separator; /* of a list of libraries: ours comes last */
 	} doors[] = {
-		{"nvtx", "NVTX_INJECTION64_PATH"},
-		{"itt", "INTEL_LIBITTNOTIFY64"},
+		{"nvtx", "NVTX_INJECTION64_PATH", 0},
+		{"itt", "INTEL_LIBITTNOTIFY64", 0},
+		{"openmp", "OMP_TOOL_LIBRARIES", ':'},
 	};
-	char library[PATH_MAX];
+	char library[PATH_MAX], list[2 * PATH_MAX];
 
 	snprintf(library, sizeof(library), "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
 	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
 		const char *present = getenv(doors[i].variable);
+		bool taken = present && *present;
 
-		if (!knob_list_has(o->backends, doors[i].backend))
+		if (!knob_list_has(o->backends, doors[i].backend) ||
+		    (taken && (!doors[i].separator || strstr(present, "/libkymo"))))
 			continue;
-		if (!(present && *present) && !set(e, doors[i].variable, library))
+		snprintf(list, sizeof(list), "%.*s%.*s%s", PATH_MAX - 2, taken ? present : "",
+			 taken ? 1 : 0, &doors[i].separator, library);
+		if (!set(e, doors[i].variable, list))
 			return false;
 	}
 	return true;

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OpenMP's devices as agents, and the records of what is done on them. A runtime that puts work on the
+ * processor does it while the callbacks' begin and end bracket it, so these are its times. For any
+ * other device they are not: its records say that OpenMP reported no time, and the vendor's own
+ * backend has it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/openmp/openmp.h"
+#include "core/activity.h"
+
+#define DEVICES 64
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct device {
+	_Atomic uint32_t agent; /* 0: not defined */
+	bool processor;
+} devices[DEVICES];
+static uint32_t clock_id;
+
+/* ---- the clock of work on the processor: nanoseconds of CLOCK_MONOTONIC_RAW ---- */
+
+static void clock_sync(void)
+{
+	struct tick_sync s;
+	struct wire_def d;
+
+	tick_sync_take(&s);
+	wire_def_init(&d, DEF_CLOCK_SYNC);
+	wire_def_u64(&d, clock_id);
+	wire_def_u64(&d, s.before);
+	wire_def_u64(&d, s.after);
+	wire_def_u64(&d, s.monotonic_raw);
+	wire_def_u64(&d, 1); /* the clock was sampled */
+	cap_define(&d);
+}
+
+static void clock_define(void)
+{
+	struct wire_def d;
+
+	clock_id = cap_new_id(DEF_CLOCK);
+	wire_def_init(&d, DEF_CLOCK);
+	wire_def_u64(&d, clock_id);
+	wire_def_string(&d, "OpenMP on the processor");
+	wire_def_string(&d, "device");
+	wire_def_u64(&d, 1000);
+	cap_define(&d);
+	clock_sync();
+}
+
+bool omp_device_any(void)
+{
+	for (unsigned i = 0; i < DEVICES; i++)
+		if (atomic_load(&devices[i].agent))
+			return true;
+	return false;
+}
+
+void omp_device_flush(void)
+{
+	if (clock_id)
+		clock_sync();
+}
+
+/* Ticks to that clock: from the moment to now is short, so a rough rate does. */
+static uint64_t clock_at(uint64_t tick)
+{
+	uint64_t now = tick_now();
+
+	return clock_ns(CLOCK_MONOTONIC_RAW) - omp_ns(now - tick);
+}
+
+/* ---- agents ---- */
+
+static bool is_processor(const char *type)
+{
+	return type && (strstr(type, "x86_64") || strstr(type, "aarch64") || strstr(type, "ppc64") ||
+			strstr(type, "s390x") || strstr(type, "host") || strstr(type, "generic-64"));
+}
+
+static void define(struct device *x, int number, const char *type)
+{
+	uint32_t id = cap_new_id(DEF_AGENT);
+	struct wire_def d;
+	char name[96];
+
+	x->processor = is_processor(type);
+	if (x->processor && !clock_id)
+		clock_define();
+	snprintf(name, sizeof(name), "OpenMP device %d%s%.64s", number, type ? ", " : "",
+		 type ? type : "");
+	wire_def_init(&d, DEF_AGENT);
+	wire_def_u64(&d, id);
+	wire_def_string(&d, x->processor ? "cpu" : "accelerator");
+	wire_def_string(&d, name);
+	wire_def_string(&d, "");
+	wire_def_string(&d, "");
+	wire_def_string(&d, "openmp");
+	wire_def_u64(&d, (uint64_t)(int64_t)number);
+	wire_def_u64(&d, 0);
+	wire_def_string(&d, "{}");
+	wire_def_u64(&d, x->processor ? clock_id : 0);
+	wire_def_bytes(&d, "", 0);
+	wire_def_string(&d, "OpenMP");
+	cap_define(&d);
+	atomic_store(&x->agent, id);
+}
+
+/* NULL: not one that was initialized, so the host. */
+static struct device *device_of(int number)
+{
+	struct device *x = number >= 0 && number < DEVICES ? &devices[number] : NULL;
+
+	return x && atomic_load(&x->agent) ? x : NULL;
+}
+
+void omp_device_define(int number, const char *type, const char *documentation)
+{
+	if (number < 0 || number >= DEVICES)
+		return;
+	pthread_mutex_lock(&lock);
+	if (!atomic_load(&devices[number].agent))
+		define(&devices[number], number, type);
+	pthread_mutex_unlock(&lock);
+}
+
+static uint32_t agent_of(const struct device *x)
+{
+	return x ? atomic_load(&x->agent) : 0;
+}
+
+/* ---- kernels ---- */
+
+#define KERNELS 1024u
+static struct {
+	const void *_Atomic code;
+	_Atomic uint32_t id;
+} kernels[KERNELS];
+
+/* OMPT names no kernels: one is told from another by where its region is in the program. */
+static uint32_t kernel_define(const void *code)
+{
+	uint32_t id = cap_new_id(DEF_KERNEL);
+	struct wire_def d;
+	char name[192];
+	Dl_info info;
+
+	if (code && dladdr(code, &info) && info.dli_fname) {
+		const char *base = info.dli_sname ? info.dli_saddr : info.dli_fbase;
+		const char *of = info.dli_sname ? info.dli_sname : strrchr(info.dli_fname, '/');
+
+		of = !of ? info.dli_fname : of + (*of == '/');
+		snprintf(name, sizeof(name), "target@%.128s+0x%zx", of,
+			 (size_t)((const char *)code - base));
+	} else {
+		snprintf(name, sizeof(name), "target@%p", code);
+	}
+	wire_def_init(&d, DEF_KERNEL);
+	wire_def_u64(&d, id);
+	wire_def_string(&d, "openmp");
+	wire_def_string(&d, name);
+	wire_def_u64(&d, 0);
+	wire_def_u64(&d, (uint64_t)(uintptr_t)code);
+	wire_def_u64(&d, tick_now());
+	cap_define(&d);
+	return id;
+}
+
+static uint32_t kernel_of(const void *code)
+{
+	unsigned first = (unsigned)(((uintptr_t)code * 0x9e3779b97f4a7c15ull) >> 54) % KERNELS;
+	uint32_t id = 0;
+
+	for (unsigned n = 0; n < KERNELS && !id; n++) {
+		unsigned i = (first + n) % KERNELS;
+
+		id = atomic_load(&kernels[i].code) == code ? atomic_load(&kernels[i].id) : 0;
+		if (id || atomic_load(&kernels[i].id))
+			continue;
+		pthread_mutex_lock(&lock);
+		if (!atomic_load(&kernels[i].id)) {
+			atomic_store(&kernels[i].code, code);
+			atomic_store(&kernels[i].id, kernel_define(code));
+		}
+		id = atomic_load(&kernels[i].code) == code ? atomic_load(&kernels[i].id) : 0;
+		pthread_mutex_unlock(&lock);
+	}
+	return id;
+}
+
+/* ---- records ---- */
+
+void omp_device_dispatch(int number, uint64_t correlation, const void *code, uint64_t teams,
+			 uint64_t begin, uint64_t end)
+{
+	const struct device *x = device_of(number);
+	bool timed = x && x->processor;
+	uint32_t kernel = cap_wants(CAP_ACTIVITY_DISPATCH) ? kernel_of(code) : 0;
+	uint64_t start = timed ? clock_at(begin) : 0;
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], NULL, end, end,
+				DISPATCH_FIELDS))
+		return;
+	wire_unsigned(&e, DISPATCH_CORRELATION, correlation);
+	wire_unsigned(&e, DISPATCH_AGENT, agent_of(x));
+	wire_unsigned(&e, DISPATCH_KERNEL, kernel);
+	wire_unsigned(&e, DISPATCH_START, start);
+	wire_unsigned(&e, DISPATCH_DURATION, timed ? omp_ns(end - begin) : 0);
+	wire_unsigned(&e, DISPATCH_DIMS, 1);
+	wire_unsigned(&e, DISPATCH_GLOBAL_X, teams);
+	wire_unsigned(&e, DISPATCH_LOCAL_X, teams ? 1 : 0);
+	wire_unsigned(&e, DISPATCH_UNTIMED, timed ? UNTIMED_NO : UNTIMED_NONE);
+	wire_unsigned(&e, DISPATCH_SUBMIT_TICK, begin);
+	cap_activity_commit(&f, &e);
+	if (!timed)
+		cap_count_untimed();
+}
+
+void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t correlation,
+		     uint64_t begin, uint64_t end)
+{
+	const struct device *source = device_of(from), *destination = device_of(to);
+	const struct device *x = destination ? destination : source;
+	unsigned op = !source && destination ? COPY_OP_WRITE
+		      : source && !destination ? COPY_OP_READ
+					       : COPY_OP_COPY;
+	bool timed = x && x->processor;
+	uint64_t start = timed ? clock_at(begin) : 0;
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &core_copy_ops[op], NULL, end, end, COPY_FIELDS))
+		return;
+	wire_unsigned(&e, COPY_CORRELATION, correlation);
+	wire_unsigned(&e, COPY_SOURCE_AGENT, agent_of(source));
+	wire_unsigned(&e, COPY_DESTINATION_AGENT, agent_of(destination));
+	wire_unsigned(&e, COPY_BYTES, bytes);
+	wire_unsigned(&e, COPY_SOURCE_KIND, source ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE);
+	wire_unsigned(&e, COPY_DESTINATION_KIND, destination ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE);
+	wire_unsigned(&e, COPY_START, start);
+	wire_unsigned(&e, COPY_DURATION, timed ? omp_ns(end - begin) : 0);
+	wire_unsigned(&e, COPY_BLOCKING, waited);
+	wire_unsigned(&e, COPY_UNTIMED, timed ? UNTIMED_NO : UNTIMED_NONE);
+	wire_unsigned(&e, COPY_SUBMIT_TICK, begin);
+	cap_activity_commit(&f, &e);
+	if (!timed)
+		cap_count_untimed();
+}
+
+/* Sizes by address, for frees: OpenMP does not tell what it frees. Few and large. */
+#define BLOCKS 4096u
+static struct {
+	const void *address;
+	uint64_t bytes, id;
+} blocks[BLOCKS]; /* under `lock` */
+
+static void block(bool allocated, const void *address, uint64_t *bytes, uint64_t *id)
+{
+	unsigned first = (unsigned)(((uintptr_t)address * 0x9e3779b97f4a7c15ull) >> 52) % BLOCKS;
+	static uint64_t last;
+
+	pthread_mutex_lock(&lock);
+	if (allocated)
+		*id = ++last;
+	for (unsigned n = 0; n < 64; n++) {
+		unsigned i = (first + n) % BLOCKS;
+
+		if (allocated && !blocks[i].address) {
+			blocks[i].address = address;
+			blocks[i].bytes = *bytes;
+			blocks[i].id = *id;
+			break;
+		}
+		if (!allocated && blocks[i].address == address) {
+			*bytes = blocks[i].bytes;
+			*id = blocks[i].id;
+			blocks[i].address = NULL;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void omp_device_memory(bool allocated, int device, const void *address, uint64_t bytes,
+		       uint64_t correlation)
+{
+	const struct device *x = device_of(device);
+	unsigned op = allocated ? ALLOCATION_OP_ALLOCATE : ALLOCATION_OP_FREE;
+	uint64_t now = tick_now(), id = 0;
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_wants(CAP_ACTIVITY_ALLOCATION) || !address)
+		return;
+	block(allocated, address, &bytes, &id);
+	if (!cap_activity_begin(&f, &e, &core_allocation_ops[op], NULL, now, now, ALLOCATION_FIELDS))
+		return;
+	wire_unsigned(&e, ALLOCATION_CORRELATION, correlation);
+	wire_unsigned(&e, ALLOCATION_AGENT, agent_of(x));
+	wire_unsigned(&e, ALLOCATION_KIND, MEMORY_DEVICE);
+	wire_unsigned(&e, ALLOCATION_WHAT, ALLOCATION_BUFFER);
+	wire_unsigned(&e, ALLOCATION_BYTES, bytes);
+	wire_pointer(&e, ALLOCATION_ADDRESS, address);
+	wire_unsigned(&e, ALLOCATION_ID, id);
+	cap_activity_commit(&f, &e);
+}

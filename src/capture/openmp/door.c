@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door for OpenMP: a runtime that has OMPT asks for a tool when it starts, in its program and then
+ * in the libraries that OMP_TOOL_LIBRARIES names. It takes one tool only. Of its callbacks only
+ * those are asked for that somebody wants; what is not called costs nothing.
+ */
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+
+#include <kymo/tool.h>
+
+#include "capture/openmp/openmp.h"
+
+KYMO_EXPORT struct omp_tool *ompt_start_tool(unsigned omp_version, const char *runtime_version);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static omp_set_callback set_callback; /* under `lock`; NULL before and after the runtime's life */
+static bool registered[OMP_EVENTS];
+static struct cap_domain *domain;
+
+static bool wanted_op(enum omp_op op)
+{
+	return atomic_load(&omp_ops[op].callbacks) || atomic_load(&omp_ops[op].buffers);
+}
+
+/* Device work is told by target callbacks, whoever wants to hear of it. */
+static bool wanted_callback(const struct omp_callback *c, bool target, uint32_t activities)
+{
+	const uint32_t device = CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY | CAP_ACTIVITY_ALLOCATION;
+
+	if (target && (activities & device))
+		return true;
+	for (unsigned i = 0; c->ops[i] != OMP_OP_COUNT; i++)
+		if (wanted_op(c->ops[i]))
+			return true;
+	return false;
+}
+
+/* Callbacks are only ever added: a begin without its end would be worse than one that is not wanted. */
+static void ask(const struct omp_callback *list, bool target, uint32_t activities)
+{
+	for (const struct omp_callback *c = list; c->event; c++) {
+		if (registered[c->event] || !wanted_callback(c, target, activities))
+			continue;
+		registered[c->event] = set_callback(c->event, c->function) > OMP_SET_NEVER;
+	}
+}
+
+static void wanted(uint32_t activities)
+{
+	pthread_mutex_lock(&lock);
+	if (set_callback) {
+		ask(omp_host_callbacks, false, activities);
+		ask(omp_target_callbacks, true, activities);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* libomptarget finds OMPT by opening "libomp.so", which not every installation has by that name. */
+static int find_offload(struct dl_phdr_info *object, size_t size, void *found)
+{
+	if (object->dlpi_name && strstr(object->dlpi_name, "/libomptarget.so"))
+		*(bool *)found = true;
+	return 0;
+}
+
+static void flush(uint64_t deadline)
+{
+	static _Atomic bool told;
+	bool offload = false;
+
+	omp_device_flush();
+	dl_iterate_phdr(find_offload, &offload);
+	if (offload && !omp_device_any() && !atomic_exchange(&told, true))
+		cap_note(2, "openmp", "libomptarget has told nothing of its devices: it looks for OMPT "
+				      "in a library named libomp.so; put the folder that has it into "
+				      "LD_LIBRARY_PATH");
+}
+
+static void fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+static const struct cap_domain_info info = {
+	.desc = &omp_domain_desc, .ops = omp_ops, .wanted = wanted, .flush = flush,
+	.fork_child = fork_child};
+
+static int initialize(omp_lookup lookup, int initial_device, union omp_data *tool)
+{
+	omp_function set = lookup("ompt_set_callback");
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	memcpy(&set_callback, &set, sizeof(set));
+	memset(registered, 0, sizeof(registered));
+	pthread_mutex_unlock(&lock);
+	if (!set || (!domain && cap_domain_register(&info, &domain) != KYMO_OK))
+		return 0;
+	wanted(atomic_load(&cap_activities));
+	errno = saved;
+	return 1;
+}
+
+static void finalize(union omp_data *tool)
+{
+	pthread_mutex_lock(&lock);
+	set_callback = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+/* The user's own tools stand before us in the list: when we are asked, none of them wanted to be it. */
+struct omp_tool *ompt_start_tool(unsigned omp_version, const char *runtime_version)
+{
+	static struct omp_tool us = {initialize, finalize, {0}};
+
+	return &us;
+}

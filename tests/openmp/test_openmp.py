@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""OpenMP through OMPT, on LLVM's runtime: test_openmp.py KYMO WHAT."""
+import os
+import re
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
+import base  # noqa: E402
+from base import check, skip  # noqa: E402
+
+FOLDERS = [f"/usr/lib/llvm-{n}/lib" for n in (21, 20, 19, 18)]
+
+
+class Test(base.Test):
+    def clang(self):
+        """The compiler, and the folder of its OpenMP runtime."""
+        for folder in FOLDERS:
+            compiler = os.path.join(os.path.dirname(folder), "bin", "clang")
+            if os.path.exists(compiler) and os.path.exists(os.path.join(folder, "libomp.so")):
+                return compiler, folder
+        return skip("no clang with OpenMP here (packages clang-19 and libomp-19-dev)")
+
+    def program(self, name, *flags):
+        compiler, folder = self.clang()
+        self.env = {"LD_LIBRARY_PATH": folder, "OMP_NUM_THREADS": "2"}
+        return self.compile(name, "-fopenmp", *flags, os.path.join(HERE, name + ".c"),
+                            "-L" + folder, compiler=compiler)
+
+    def offload(self):
+        compiler, folder = self.clang()
+        try:
+            return self.program("target", "-fopenmp-targets=x86_64-pc-linux-gnu")
+        except SystemExit:
+            return skip("this clang cannot offload to the processor (package clang-tools-19)")
+
+    def calls(self):
+        return {r["name"]: r["n"] for r in self.query(
+            "SELECT name, count(*) AS n FROM regions WHERE category = 'openmp' GROUP BY name")}
+
+    def test_host(self):
+        self.record(self.program("host"), env=self.env)
+        got = self.calls()
+        # 9 regions, but for that of the pause: 2 threads, one serial, one nested in two.
+        wanted = {"parallel": 7, "implicit_task": 13, "single": 2, "masked": 1, "barrier": 2,
+                  "critical": 2, "ordered": 4, "lock": 2, "nest_lock": 2, "sections": 2,
+                  "taskloop": 1, "task_create": 9, "dependences": 2, "taskwait": 2,
+                  "control_tool": 2, "loop": 6}
+        check("calls", {n: got.get(n) for n in wanted}, wanted)
+        check("tasks ran", got.get("task", 0) >= 9, True)
+        check("chatty ones", [n for n in ("flush", "dispatch", "wait") if n in got], [])
+        shown = base.must(self.kymo, "show", self.trace)
+        check("open at the end", "was open" in shown, False)
+        check("a region's place", bool(re.search(r"openmp:parallel\(.*@ main", shown)), True)
+        check("arguments", "threads=2, number=1" in shown and "on=\"inout" in shown, True)
+
+    def test_full(self):
+        self.record(self.program("host"), env=self.env, options=["--mode", "full"])
+        got = self.calls()
+        check("chatty ones", [n for n in ("dispatch", "wait", "join_barrier", "single_other",
+                                          "lock_init", "lock_destroy", "nest_lock_again")
+                              if n not in got], [])
+
+    def test_target(self):
+        program = self.offload()
+        self.record(program, env=self.env)
+        got = self.calls()
+        wanted = {"target": 2, "target_enter_data": 1, "target_exit_data": 1, "target_update": 1,
+                  "target_submit": 2, "target_alloc": 4, "target_delete": 4,
+                  "target_transfer_to": 3, "target_transfer_from": 3}
+        check("calls", {n: got.get(n) for n in wanted}, wanted)
+        check("kernels", self.query("SELECT count(*) AS n, sum(duration > 0) AS timed FROM kernels"),
+              [{"n": 2, "timed": 2}])
+        check("copies", self.query("SELECT name, sum(size) AS b, count(*) AS n FROM memory_copies "
+                                   "GROUP BY 1 ORDER BY 2"),
+              [{"name": "MEMORY_COPY_DEVICE_TO_HOST", "b": 16004, "n": 3}, {"name": "MEMORY_COPY_HOST_TO_DEVICE", "b": 20096, "n": 3}])
+        check("memory", self.query("SELECT type, sum(size) AS b FROM memory_allocations "
+                                   "GROUP BY 1 ORDER BY 1"),
+              [{"type": "ALLOC", "b": 20100}, {"type": "FREE", "b": 20100}])
+        check("notes", [t for t in self.notes("openmp")], [])
+
+    def test_unconnected(self):
+        """libomptarget that does not find its libomp: said, not passed over."""
+        program = self.offload()
+        folder = self.env.pop("LD_LIBRARY_PATH")
+        os.symlink(os.path.join(folder, "libomptarget.so.19.1"),
+                   self.path("libomptarget.so.19.1"))
+        os.symlink(os.path.join(folder, "libomp.so.5"), self.path("libomp.so.5"))
+        self.record(program, env=dict(self.env, LD_LIBRARY_PATH=self.folder))
+        check("note", any("libomptarget" in t for t in self.notes("openmp")), True)
+
+    def test_other_tool(self):
+        """The user's own tool keeps OMPT's only place."""
+        program = self.program("host")
+        tool = self.compile("other.so", "-shared", "-fPIC", os.path.join(HERE, "other_tool.c"))
+        env = dict(self.env, OMP_TOOL_LIBRARIES=tool)
+        told = base.must(self.kymo, "run", "--dry-run", "--", "true", env=dict(os.environ, **env))
+        check("after it", re.search(r"OMP_TOOL_LIBRARIES=\S*other\.so:\S*/libkymo\.so\.1", told)
+              is not None, True)
+        self.record(program, env=dict(env, OTHER_TOOL="1"))
+        check("recorded", self.calls(), {})
+        self.record(program, env=env, plain=False)  # it declines: our turn
+        check("recorded", self.calls().get("parallel"), 7)
+
+    def test_disabled(self):
+        self.record(self.program("host"), env=dict(self.env, OMP_TOOL="disabled"))
+        check("recorded", self.query("SELECT count(*) AS n FROM regions"), [{"n": 0}])
+
+    def test_gcc(self):
+        """GCC's runtime has no OMPT: the program runs as it is."""
+        if not shutil.which("gcc"):
+            skip("no gcc here")
+        program = self.compile("gcc", "-fopenmp", os.path.join(HERE, "gcc.c"), compiler="gcc")
+        self.record(program)
+
+
+if __name__ == "__main__":
+    sys.exit(base.main(Test, HERE))

@@ -175,10 +175,14 @@ void *ocl_object_new(enum ocl_kind kind)
 
 void ocl_object_free(enum ocl_kind kind, struct ocl_object *object)
 {
+	static const uint8_t defined_as[OCL_KINDS] = {
+		[OCL_QUEUE] = DEF_QUEUE, [OCL_PROGRAM] = DEF_PROGRAM, [OCL_KERNEL] = DEF_KERNEL};
 	struct ocl_table *t = &ocl_tables[kind];
 
 	if (!object)
 		return;
+	if (defined_as[kind] && object->id)
+		cap_define_end((enum wire_def_kind)defined_as[kind], object->id);
 	pthread_mutex_lock(&t->lock);
 	pool_put(t, object);
 	pthread_mutex_unlock(&t->lock);

@@ -22,7 +22,9 @@ const char *name_allocation_what(uint32_t what)
 	static const char *const names[] = {
 		[0] = "memory", [ALLOCATION_BUFFER] = "buffer",
 		[ALLOCATION_SUB_BUFFER] = "sub-buffer", [ALLOCATION_IMAGE] = "image",
-		[ALLOCATION_PIPE] = "pipe", [ALLOCATION_SVM] = "svm", [ALLOCATION_USM] = "usm"};
+		[ALLOCATION_PIPE] = "pipe", [ALLOCATION_SVM] = "svm", [ALLOCATION_USM] = "usm",
+		[ALLOCATION_POOL] = "pool", [ALLOCATION_PHYSICAL] = "physical",
+		[ALLOCATION_REGISTERED] = "registered"};
 
 	return PICK(names, what);
 }
@@ -32,7 +34,8 @@ const char *name_untimed(uint32_t reason)
 	static const char *const names[] = {
 		[UNTIMED_NO] = "no", [UNTIMED_NO_PROFILING] = "no profiling queue",
 		[UNTIMED_FAILED] = "command failed", [UNTIMED_LOST] = "never completed",
-		[UNTIMED_QUERY] = "query refused", [UNTIMED_MODE] = "not asked for"};
+		[UNTIMED_QUERY] = "query refused", [UNTIMED_MODE] = "not asked for",
+		[UNTIMED_NONE] = "no time reported", [UNTIMED_IMPOSSIBLE] = "impossible time"};
 
 	return PICK(names, reason);
 }

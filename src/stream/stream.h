@@ -280,11 +280,21 @@ struct rec_device { /* device times of dispatches and copies, node ns */
 	bool causal_violation; /* starts before it was submitted by more than the clock error */
 };
 
+/* What some runtimes tell of a kernel; all 0 where they do not. */
+struct rec_launch {
+	uint64_t registers; /* of a thread */
+	uint64_t static_shared, dynamic_shared; /* bytes of a block */
+	uint64_t local_memory; /* bytes of a thread */
+	uint32_t cluster[3];   /* blocks of a cluster */
+	uint64_t graph, graph_node;
+};
+
 struct rec_dispatch {
 	struct rec base; /* start/end: host time of harvest, of no interest to users */
 	struct rec_device device;
 	uint32_t agent, queue, kernel, dims;
 	uint64_t global[3], local[3], offset[3];
+	struct rec_launch launch;
 };
 
 struct rec_copy {
@@ -294,6 +304,9 @@ struct rec_copy {
 	uint8_t source_kind, destination_kind; /* enum memory_kind */
 	bool blocking;
 	uint64_t bytes;
+	uint64_t graph, graph_node;
+	uint64_t address, faults; /* of migrations and faults of unified memory */
+	uint32_t cause;           /* enum migration_cause */
 };
 
 struct rec_allocation {

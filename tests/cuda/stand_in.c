@@ -33,7 +33,7 @@ static struct {
 	uint8_t *buffer;
 	size_t size, used;
 	size_t dropped;
-	uint32_t correlation;
+	_Atomic uint32_t correlation;
 	pthread_mutex_t lock;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static char contexts[16];
@@ -110,6 +110,11 @@ void stand_record(const void *record, size_t bytes)
 	if (!state.kinds[kind])
 		return;
 	pthread_mutex_lock(&state.lock);
+	if (state.buffer && state.used + bytes > state.size) {
+		pthread_mutex_unlock(&state.lock);
+		stand_deliver();
+		pthread_mutex_lock(&state.lock);
+	}
 	if (!state.buffer)
 		state.request(&state.buffer, &state.size, &n);
 	if (state.buffer && state.used + bytes <= state.size) {

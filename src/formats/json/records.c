@@ -240,6 +240,22 @@ static void size(struct output *o, const char *key, const uint64_t v[3], uint32_
 	output_char(o, ']');
 }
 
+/* Only where a runtime tells it. */
+static void launch(struct output *o, const struct rec_launch *l)
+{
+	const uint64_t cluster[3] = {l->cluster[0], l->cluster[1], l->cluster[2]};
+
+	if (!l->registers)
+		return;
+	json_key_unsigned(o, "registers", l->registers);
+	json_key_unsigned(o, "static_shared", l->static_shared);
+	json_key_unsigned(o, "dynamic_shared", l->dynamic_shared);
+	json_key_unsigned(o, "local_memory", l->local_memory);
+	size(o, "cluster", cluster, 3);
+	json_key_unsigned(o, "graph", l->graph);
+	json_key_unsigned(o, "graph_node", l->graph_node);
+}
+
 static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 {
 	struct json_writer *w = json_writer_of(s);
@@ -253,6 +269,7 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 	size(o, "global", r->global, r->dims);
 	size(o, "local", r->local, r->dims);
 	size(o, "offset", r->offset, r->dims);
+	launch(o, &r->launch);
 	device(w, &r->device);
 	return end(w);
 }

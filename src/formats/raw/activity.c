@@ -22,6 +22,9 @@ enum slot {
 	SLOT_COMPLETED_BY, SLOT_COMMUNICATOR, SLOT_PEER, SLOT_TAG, SLOT_SENT, SLOT_RECEIVED,
 	SLOT_DATATYPE, SLOT_REQUEST, SLOT_STATE,
 	SLOT_KIND, SLOT_WHAT, SLOT_ADDRESS, SLOT_ID, SLOT_PARENT, SLOT_COUNT,
+	SLOT_REGISTERS, SLOT_STATIC_SHARED, SLOT_DYNAMIC_SHARED, SLOT_LOCAL_MEMORY, SLOT_GRAPH,
+	SLOT_GRAPH_NODE, SLOT_CAUSE,
+	SLOT_CLUSTER, SLOT_CLUSTER_Y, SLOT_CLUSTER_Z, /* one field, an array */
 	SLOTS
 };
 
@@ -42,6 +45,10 @@ static const char *const slot_names[SLOTS] = {
 	[SLOT_DATATYPE] = "datatype", [SLOT_REQUEST] = "request", [SLOT_STATE] = "state",
 	[SLOT_KIND] = "kind", [SLOT_WHAT] = "what", [SLOT_ADDRESS] = "address", [SLOT_ID] = "id",
 	[SLOT_PARENT] = "parent", [SLOT_COUNT] = "count",
+	[SLOT_REGISTERS] = "registers", [SLOT_STATIC_SHARED] = "static_shared",
+	[SLOT_DYNAMIC_SHARED] = "dynamic_shared", [SLOT_LOCAL_MEMORY] = "local_memory",
+	[SLOT_GRAPH] = "graph", [SLOT_GRAPH_NODE] = "graph_node", [SLOT_CAUSE] = "cause",
+	[SLOT_CLUSTER] = "cluster", [SLOT_CLUSTER_Y] = "", [SLOT_CLUSTER_Z] = "",
 };
 
 enum raw_kind raw_kind_of_domain(const char *name)
@@ -84,7 +91,9 @@ const uint8_t *raw_slots(struct trace *t, enum raw_kind kind, const struct t_op 
 		uint8_t k = op->fields[i].kind;
 		bool number = k != KYMO_KIND_STRING && k != KYMO_KIND_BYTES && k != KYMO_KIND_ARRAY;
 
-		slots[i] = number ? slot_of(op->fields[i].name) : SLOT_NONE;
+		slots[i] = slot_of(op->fields[i].name);
+		if (number == (slots[i] == SLOT_CLUSTER))
+			slots[i] = SLOT_NONE;
 	}
 	return slots;
 }
@@ -107,7 +116,11 @@ static void collect(const struct t_op *op, const struct raw_op *ro, const struct
 
 		if (!wire_field(&cursor, f->kind, f->element, f->size, &v))
 			return;
-		out->v[ro->slots[i]] = v.u;
+		if (ro->slots[i] != SLOT_CLUSTER)
+			out->v[ro->slots[i]] = v.u;
+		else if (v.present && v.count == 3)
+			for (uint32_t k = 0; k < 3; k++)
+				out->v[SLOT_CLUSTER + k] = wire_element(&v, f->element, f->size, k);
 	}
 	out->v[SLOT_NONE] = 0;
 }
@@ -159,6 +172,16 @@ static void to_dispatch(struct raw_chunk *c, const struct values *v, struct rec_
 	memcpy(out->global, &v->v[SLOT_GLOBAL_X], sizeof(out->global));
 	memcpy(out->local, &v->v[SLOT_LOCAL_X], sizeof(out->local));
 	memcpy(out->offset, &v->v[SLOT_OFFSET_X], sizeof(out->offset));
+	out->launch = (struct rec_launch){
+		.registers = v->v[SLOT_REGISTERS],
+		.static_shared = v->v[SLOT_STATIC_SHARED],
+		.dynamic_shared = v->v[SLOT_DYNAMIC_SHARED],
+		.local_memory = v->v[SLOT_LOCAL_MEMORY],
+		.cluster = {(uint32_t)v->v[SLOT_CLUSTER], (uint32_t)v->v[SLOT_CLUSTER_Y],
+			    (uint32_t)v->v[SLOT_CLUSTER_Z]},
+		.graph = v->v[SLOT_GRAPH],
+		.graph_node = v->v[SLOT_GRAPH_NODE],
+	};
 	device_times(c, v, out->agent, &out->device);
 }
 
@@ -173,6 +196,11 @@ static void to_copy(struct raw_chunk *c, const struct values *v, struct rec_copy
 	out->source_kind = (uint8_t)v->v[SLOT_SOURCE_KIND];
 	out->destination_kind = (uint8_t)v->v[SLOT_DESTINATION_KIND];
 	out->blocking = v->v[SLOT_BLOCKING] != 0;
+	out->graph = v->v[SLOT_GRAPH];
+	out->graph_node = v->v[SLOT_GRAPH_NODE];
+	out->address = v->v[SLOT_ADDRESS];
+	out->faults = v->v[SLOT_COUNT];
+	out->cause = (uint32_t)v->v[SLOT_CAUSE];
 	out->bytes = v->v[SLOT_BYTES];
 	agent = p->rt->trace->queues[out->queue].agent;
 	if (!agent)

@@ -69,11 +69,18 @@ CREATE TABLE dispatch(id INTEGER PRIMARY KEY, call INTEGER, process INTEGER, age
 	global_z INTEGER, local_x INTEGER, local_y INTEGER, local_z INTEGER, offset_x INTEGER,
 	offset_y INTEGER, offset_z INTEGER, status INTEGER, untimed INTEGER, early INTEGER,
 	thread INTEGER, harvested INTEGER);
+-- What some runtimes tell of a kernel; `id` is the dispatch's. Bytes of a block (shared) or a thread.
+CREATE TABLE launch(id INTEGER PRIMARY KEY, registers INTEGER, static_shared INTEGER,
+	dynamic_shared INTEGER, local_memory INTEGER, cluster_x INTEGER, cluster_y INTEGER,
+	cluster_z INTEGER, graph INTEGER, graph_node INTEGER);
 CREATE TABLE copy(id INTEGER PRIMARY KEY, call INTEGER, process INTEGER, op INTEGER,
 	queue INTEGER, source_agent INTEGER, destination_agent INTEGER, source_kind INTEGER,
 	destination_kind INTEGER, bytes INTEGER, start INTEGER, duration INTEGER, queued INTEGER,
 	submitted INTEGER, submit INTEGER, blocking INTEGER, status INTEGER, untimed INTEGER,
 	early INTEGER, thread INTEGER, harvested INTEGER);
+-- Copies in graphs, migrations and faults of unified memory; `id` is the copy's.
+CREATE TABLE copy_extra(id INTEGER PRIMARY KEY, graph INTEGER, graph_node INTEGER,
+	address INTEGER, cause INTEGER, faults INTEGER);
 CREATE TABLE allocation(id INTEGER PRIMARY KEY, call INTEGER, thread INTEGER, op INTEGER,
 	agent INTEGER, context INTEGER, kind INTEGER, what INTEGER, bytes INTEGER,
 	address INTEGER, allocation INTEGER, parent INTEGER, time INTEGER);
@@ -213,8 +220,9 @@ CREATE VIEW kernels AS SELECT k.id, t.tid, 'KERNEL_DISPATCH' AS category, o.name
 	k.local_x AS workgroup_x, k.local_y AS workgroup_y, k.local_z AS workgroup_z,
 	k.call & 0xffffffffff AS stack_id, k.call & 0xffffffffff AS parent_stack_id,
 	ifnull(x.external, 0) AS corr_id, k.queued, k.submitted, k.submit, k.status, k.untimed,
-	k.early, k.call AS call_id, x.scope
-	FROM dispatch k LEFT JOIN kernel kd ON kd.id = k.kernel LEFT JOIN string n ON n.id = kd.name
+	k.early, k.call AS call_id, x.scope, l.registers, l.static_shared, l.dynamic_shared,
+	l.local_memory, l.cluster_x, l.cluster_y, l.cluster_z, l.graph, l.graph_node
+	FROM dispatch k LEFT JOIN launch l ON l.id = k.id LEFT JOIN kernel kd ON kd.id = k.kernel LEFT JOIN string n ON n.id = kd.name
 	LEFT JOIN agent a ON a.id = k.agent LEFT JOIN queue q ON q.id = k.queue
 	LEFT JOIN process p ON p.id = k.process LEFT JOIN call c ON c.id = k.call
 	LEFT JOIN call_extra x ON x.id = k.call LEFT JOIN op o ON o.id = c.op

@@ -19,7 +19,7 @@
 #include "stream/symbol.h"
 
 enum rows {
-	ROWS_CALL, ROWS_CALL_EXTRA, ROWS_DISPATCH, ROWS_COPY, ROWS_ALLOCATION, ROWS_SYNC,
+	ROWS_CALL, ROWS_CALL_EXTRA, ROWS_DISPATCH, ROWS_LAUNCH, ROWS_COPY, ROWS_COPY_EXTRA, ROWS_ALLOCATION, ROWS_SYNC,
 	ROWS_ACTIVITY, ROWS_MARKER, ROWS_SAMPLE, ROWS_LOSS, ROWS_KINDS
 };
 
@@ -31,7 +31,9 @@ static const struct {
 	[ROWS_CALL] = {"call", 7, false},
 	[ROWS_CALL_EXTRA] = {"call_extra", 6, false},
 	[ROWS_DISPATCH] = {"dispatch", 26, false},
+	[ROWS_LAUNCH] = {"launch", 10, false},
 	[ROWS_COPY] = {"copy", 21, false},
+	[ROWS_COPY_EXTRA] = {"copy_extra", 6, false},
 	[ROWS_ALLOCATION] = {"allocation", 13, false},
 	[ROWS_SYNC] = {"sync", 8, false},
 	[ROWS_ACTIVITY] = {"activity", 7, true},
@@ -143,6 +145,24 @@ static void put_times(struct store_writer *w, enum rows kind, int64_t id, int64_
 		time_index_add(&w->times[kind], id, c[0], c[0] + c[1]);
 }
 
+static kymo_status_t put_launch(struct store_writer *w, int64_t id, const struct rec_launch *l)
+{
+	int64_t *c = feed_row(&w->feed[ROWS_LAUNCH]);
+
+	if (!c)
+		return failed(w);
+	c[0] = id;
+	c[1] = (int64_t)l->registers;
+	c[2] = (int64_t)l->static_shared;
+	c[3] = (int64_t)l->dynamic_shared;
+	c[4] = (int64_t)l->local_memory;
+	for (unsigned i = 0; i < 3; i++)
+		c[5 + i] = null_if_0(l->cluster[i]);
+	c[8] = null_if_0(l->graph);
+	c[9] = null_if_0(l->graph_node);
+	return KYMO_OK;
+}
+
 static kymo_status_t put_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 {
 	struct store_writer *w = of(s);
@@ -169,6 +189,23 @@ static kymo_status_t put_dispatch(struct stream_sink *s, const struct rec_dispat
 	c[23] = r->device.causal_violation;
 	c[24] = r->base.thread;
 	c[25] = r->base.end - w->origin;
+	if (r->launch.registers || r->launch.graph)
+		return put_launch(w, w->last_id[ROWS_DISPATCH], &r->launch);
+	return KYMO_OK;
+}
+
+static kymo_status_t put_copy_extra(struct store_writer *w, int64_t id, const struct rec_copy *r)
+{
+	int64_t *c = feed_row(&w->feed[ROWS_COPY_EXTRA]);
+
+	if (!c)
+		return failed(w);
+	c[0] = id;
+	c[1] = null_if_0(r->graph);
+	c[2] = null_if_0(r->graph_node);
+	c[3] = null_if_0(r->address);
+	c[4] = null_if_0(r->cause);
+	c[5] = null_if_0(r->faults);
 	return KYMO_OK;
 }
 
@@ -197,6 +234,8 @@ static kymo_status_t put_copy(struct stream_sink *s, const struct rec_copy *r)
 	c[18] = r->device.causal_violation;
 	c[19] = r->base.thread;
 	c[20] = r->base.end - w->origin;
+	if (r->graph || r->address || r->faults)
+		return put_copy_extra(w, w->last_id[ROWS_COPY], r);
 	return KYMO_OK;
 }
 

@@ -74,6 +74,26 @@ static void size(struct text_writer *w, const char *name, const uint64_t v[3], u
 		add(w, i ? "x" : "", v[i]);
 }
 
+static void add_if(struct text_writer *w, const char *label, uint64_t v)
+{
+	if (v)
+		add(w, label, v);
+}
+
+static void launch(struct text_writer *w, const struct rec_launch *l)
+{
+	const uint64_t cluster[3] = {l->cluster[0], l->cluster[1], l->cluster[2]};
+
+	add_if(w, " registers=", l->registers);
+	add_if(w, " static_shared=", l->static_shared);
+	add_if(w, " dynamic_shared=", l->dynamic_shared);
+	add_if(w, " local_memory=", l->local_memory);
+	if (cluster[0])
+		size(w, " cluster=", cluster, 3);
+	add_if(w, " graph=", l->graph);
+	add_if(w, " node=", l->graph_node);
+}
+
 kymo_status_t text_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 {
 	struct text_writer *w = text_writer_of(s);
@@ -86,6 +106,7 @@ kymo_status_t text_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 		size(w, " local=", r->local, r->dims);
 	if (r->offset[0] | r->offset[1] | r->offset[2])
 		size(w, " offset=", r->offset, r->dims);
+	launch(w, &r->launch);
 	end_device(w, &r->device);
 	return end_line(w);
 }
@@ -112,6 +133,9 @@ kymo_status_t text_copy(struct stream_sink *s, const struct rec_copy *r)
 	memory(w, r->destination_kind, r->destination_agent);
 	if (r->blocking)
 		output_text(&w->out, " blocking");
+	add_if(w, " faults=", r->faults);
+	add_if(w, " graph=", r->graph);
+	add_if(w, " node=", r->graph_node);
 	end_device(w, &r->device);
 	return end_line(w);
 }

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA, from what the stand-in for CUPTI tells to the trace: test_cuda.py KYMO WHAT."""
+import glob
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
+import base  # noqa: E402
+from base import check, must, skip  # noqa: E402
+
+VERSIONS = ["18", "22", "28", "130000", "130001"]
+
+
+class Test(base.Test):
+    def program(self):
+        flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread"]
+        self.library = self.compile("libcupti-stand-in.so", *flags, "-shared", "-fPIC",
+                                    os.path.join(HERE, "stand_in.c"))
+        return self.compile("program", *flags, os.path.join(HERE, "program.c"), self.library)
+
+    def scene(self, *words, version="130001", options=(), env=None, plain=False):
+        more = {"KYMO_CUPTI": self.library, "STAND_VERSION": version, **(env or {})}
+        return self.record(self.built, *words, env=more, options=options, plain=plain)
+
+    def one(self, sql):
+        return list(self.query(sql)[0].values())[0]
+
+    def rows(self, sql):
+        return [tuple(r.values()) for r in self.query(sql)]
+
+    def calls(self, where="1"):
+        return dict(self.rows(f"SELECT name, count(*) FROM regions WHERE {where} GROUP BY name"))
+
+    def lost_records(self):
+        return self.one("SELECT ifnull(sum(count), 0) FROM loss")
+
+    def arguments(self, op):
+        return self.rows(f"SELECT kymo_args(c.id) FROM call c JOIN op o ON o.id = c.op "
+                         f"WHERE o.name = '{op}' ORDER BY c.id")
+
+    # ---- tests ----
+
+    def basic_kernels(self):
+        kernels = self.query("SELECT name, region, stream, agent_name, duration, grid_x, "
+                             "workgroup_x, untimed, early, status FROM kernels ORDER BY name")
+        check("kernels", [tuple(k.values()) for k in kernels],
+              [("_Z3addPfS_i", "cudaLaunchKernel", "stream 7", "Stand-in GPU", 5000, 128 * 256,
+                256, 0, 0, 0),
+               ("_Z3mulPfS_i", "cudaLaunchKernel", "stream 13", "Stand-in GPU", 7000, 64 * 256,
+                256, 0, 0, 0)])
+        check("kernel inside its launch's time or later", self.one(
+            "SELECT count(*) FROM kernels k JOIN call c ON c.id = k.call_id "
+            "WHERE k.start < c.start"), 0)
+        check("queued is when the launch began", self.one(
+            "SELECT max(abs(k.queued - c.start)) < 2000 FROM kernels k JOIN call c "
+            "ON c.id = k.call_id"), 1)
+        check("stream made with a priority", self.rows(
+            "SELECT number, name, handle FROM queue WHERE handle <> 0 AND name <> ''")[-1][1:],
+            ("stream 13", 0x500d))
+        check("what else is told of kernels", self.rows(
+            "SELECT registers, static_shared, dynamic_shared, local_memory, cluster_x, cluster_y, "
+            "cluster_z, graph FROM launch"), [(32, 16, 48, 8, 2, 1, 1, None)] * 2)
+        raw = must(self.kymo, "show", self.trace)
+        for word in ("registers=32", "static_shared=16", "dynamic_shared=48", "local_memory=8",
+                     "cluster="):
+            check(f"show: {word}", word in raw, True)
+
+    def basic_memory(self):
+        check("copies", self.rows(
+            "SELECT operation, size, source_kind, destination_kind, duration, blocking, "
+            "region_name FROM memory_copies WHERE operation NOT IN ('migrate', 'fault') "
+            "ORDER BY operation"),
+            [("fill", 4096, 0, 3, 500, 0, "cuMemsetD8_v2"),
+             ("write", 1 << 20, 1, 3, 1000, 1, "cudaMemcpy")])
+        check("unified memory", self.rows(
+            "SELECT operation, size, source_kind, destination_kind FROM memory_copies "
+            "WHERE operation IN ('migrate', 'fault') ORDER BY operation"),
+            [("fault", 0, 4, 4), ("migrate", 65536, 4, 4)])
+        check("why pages moved, how many faults", self.rows(
+            "SELECT cause, faults, address FROM copy_extra ORDER BY faults"),
+            [(3, None, 0x7f1000000000), (None, 17, 0x7f1000000000)])
+        check("allocations", self.rows(
+            "SELECT o.name, a.kind, a.bytes, a.address FROM allocation a JOIN op o ON "
+            "o.id = a.op ORDER BY a.id"),
+            [("allocate", 3, 4096, 0x7f0000001000), ("free", 3, 4096, 0x7f0000001000),
+             ("allocate", 4, 1 << 21, 0x7f1000000000)])
+        check("waits", self.rows(
+            "SELECT o.name, CASE WHEN s.queue THEN q.name ELSE '' END FROM sync s JOIN op o ON "
+            "o.id = s.op LEFT JOIN queue q ON q.id = s.queue ORDER BY o.name"),
+            [("barrier", "stream 13"), ("event_record", "stream 13"), ("events", ""),
+             ("queue", "stream 13")])
+
+    def basic_calls(self):
+        check("calls", self.calls(), {
+            "cudaMalloc": 1, "cuMemAlloc_v2": 2, "cuMemFree_v2": 1, "cudaMemcpy": 1,
+            "cuMemsetD8_v2": 1, "cudaLaunchKernel": 2, "cuStreamCreateWithPriority": 1,
+            "cuEventRecord": 1, "cuStreamWaitEvent": 1, "cuEventSynchronize": 1,
+            "cuStreamSynchronize": 1, "cuMemAllocManaged": 1})
+        check("errors", self.rows("SELECT name, kymo_status(op, status) FROM regions "
+                                  "WHERE failed"), [("cuMemAlloc_v2", "CUDA_ERROR_OUT_OF_MEMORY")])
+        check("nested", self.rows(
+            "SELECT r.name, p.name AS outer FROM regions r JOIN call_extra x ON x.id = r.id JOIN regions p "
+            "ON p.event_id & 0xffffffffff = x.parent WHERE x.parent"),
+            [("cuMemAlloc_v2", "cudaMalloc")])
+        text = self.arguments("cudaLaunchKernel")[0][0]
+        for word in ('"gridDim.x": 128', '"blockDim.x": 256', '"sharedMem": 48'):
+            check(f"arguments: {word}", word.replace(" ", "") in text.replace(" ", ""), True)
+        text = self.arguments("cudaMemcpy")[0][0]
+        check("arguments: kind", "cudaMemcpyHostToDevice" in text, True)
+        text = self.arguments("cuMemAlloc_v2")
+        check("out after success", "0x7f0000001000" in text[0][0] or
+              str(0x7f0000001000) in text[0][0], True)
+        check("no out after failure", "dptr" in text[1][0] and (
+            "0x7f0000001000" in text[1][0] or str(0x7f0000001000) in text[1][0]), False)
+        agent = self.query("SELECT * FROM agent WHERE name = 'Stand-in GPU'")[0]
+        check("device", (agent["type"], agent["vendor"]), ("gpu", "NVIDIA"))
+        check("identity", "deadbeef" in str(agent.get("uuid")).lower().replace("-", ""), True)
+
+    def test_basic(self):
+        """Every version's layout gives the same trace."""
+        self.built = self.program()
+        for version in VERSIONS:
+            out = self.scene("basic", version=version)
+            check(f"{version}: what is listened to", out, "kernels 1 driver 0 runtime 1\n")
+            self.basic_kernels()
+            self.basic_memory()
+            self.basic_calls()
+            check(f"{version}: notes", self.notes("cuda"), {})
+            check(f"{version}: lost", self.lost_records(), 0)
+
+    def test_modes(self):
+        self.built = self.program()
+        out = self.scene("basic", options=["--mode", "full"])
+        check("full: driver launches too", out, "kernels 1 driver 1 runtime 1\n")
+        check("full: nested launch", self.one(
+            "SELECT count(*) FROM regions WHERE name = 'cuLaunchKernel' AND parent_stack_id"), 2)
+        check("full: chatty call", self.calls("name = 'cudaGetDevice'"), {"cudaGetDevice": 1})
+        check("full: kernels belong to the outer call", self.rows(
+            "SELECT DISTINCT region FROM kernels"), [("cudaLaunchKernel",)])
+        out = self.scene("basic", options=["--include", "cuLaunchKernel"])
+        check("driver only: listened to", out, "kernels 1 driver 1 runtime 0\n")
+        check("driver only: the kernels' call", self.rows("SELECT DISTINCT region FROM kernels"),
+              [("cuLaunchKernel",)])
+        self.scene("basic", options=["--args", "none"])
+        check("no arguments: calls", self.calls()["cudaLaunchKernel"], 2)
+        self.scene("basic", options=["--mode", "summary"])
+        self.scene("basic", options=["--backends", "cuda_runtime"])
+        check("runtime only", self.calls(),
+              {"cudaLaunchKernel": 2, "cudaMalloc": 1, "cudaMemcpy": 1})
+        check("runtime only: kernels", self.one("SELECT count(*) FROM dispatch"), 2)
+        out = self.scene("basic", options=["--backends", "none"])
+        check("nothing of CUDA", out, "kernels 0 driver 0 runtime 0\n")
+
+    def test_odd(self):
+        """Times that cannot be are flagged; work without its call is there and counted."""
+        self.built = self.program()
+        self.scene("odd")
+        check("kernels", self.rows("SELECT name, untimed, early, start IS NULL, call_id & "
+                                   "0xffffffffff > 0 FROM kernels ORDER BY name"),
+              [("backwards", 7, 0, 1, 1), ("early", 0, 1, 0, 1), ("none", 6, 0, 1, 1),
+               ("stranger", 0, 0, 0, None)])
+        notes = [t for t in self.notes("cuda") if "without their call" in t]
+        check("note", notes, ["1 pieces of device work are recorded without their call"])
+
+    def test_many(self):
+        self.built = self.program()
+        self.scene("many", "100000")
+        check("kernels", self.one("SELECT count(*) FROM dispatch"), 100000)
+        check("each with a call of its own", self.one(
+            "SELECT count(DISTINCT call) FROM dispatch WHERE call & 0xffffffffff > 0"), 100000)
+        check("calls", self.calls(), {"cudaLaunchKernel": 100000})
+        check("lost", self.lost_records(), 0)
+        self.scene("threads")
+        check("threads: kernels", self.one("SELECT count(*) FROM dispatch"), 8000)
+        check("threads: each with its own call", self.one(
+            "SELECT count(DISTINCT call) FROM dispatch WHERE call & 0xffffffffff > 0"), 8000)
+
+    def test_drop(self):
+        self.built = self.program()
+        self.scene("drop")
+        check("kernels", self.one("SELECT count(*) FROM dispatch"), 20)
+        check("lost", self.one("SELECT sum(lost) FROM thread"), 123)
+        check("noted", any("dropped" in t for t in self.notes("cuda")), True)
+
+    def test_ends(self):
+        self.built = self.program()
+        self.scene("fork")
+        check("fork: kernels", self.one("SELECT count(*) FROM dispatch"), 2)
+        check("fork: the child's calls", self.rows(
+            "SELECT r.name, r.status FROM regions r JOIN processes p ON p.pid = r.pid "
+            "WHERE p.ppid IN (SELECT pid FROM processes)"), [("cuLaunchKernel", 3)]
+            if self.one("SELECT count(*) FROM processes") == 2 else [])
+        self.scene("late")
+        check("late: kernels", self.rows("SELECT name FROM kernels"), [("late",)])
+        more = dict(os.environ, KYMO_CUPTI=self.library)
+        done = base.run(self.kymo, "run", "--no-summary", "-o", self.path("e.kymo"), self.built,
+                        "exit", env=more)
+        check("_exit: status", done.returncode, 3)
+
+    def test_without(self):
+        """No CUPTI, one that is too old, one that another tool holds: the program runs on."""
+        self.built = self.program()
+        self.scene("basic", env={"KYMO_CUPTI": "/nowhere/libcupti.so"})
+        check("none: noted", any("CUPTI was not found" in t for t in self.notes("cuda")), True)
+        self.scene("basic", version="17")
+        check("old: noted", any("version 17" in t for t in self.notes("cuda")), True)
+        for version, who in (("130001", "Some Other Profiler"), ("28", "Some Other Profiler")):
+            out = self.scene("other", version=version)
+            check(f"{version}: other: nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
+            check(f"{version}: other: named", any(who in t for t in self.notes("cuda")), True)
+        self.scene("basic", env={"CUDA_INJECTION64_PATH": self.library})
+        check("user's own injection", self.one("SELECT count(*) FROM dispatch"), 2)
+
+    def test_layout(self):
+        """What is declared of CUPTI is what its headers say, where there are any."""
+        folders = [f for f in [os.environ.get("CUPTI_INCLUDE", "-"),
+                               *sorted(glob.glob("/usr/local/cuda*/include")),
+                               *sorted(glob.glob("/usr/local/cuda*/extras/CUPTI/include"))]
+                   if os.path.exists(os.path.join(f, "cupti_activity.h"))]
+        if not folders:
+            skip("CUPTI's headers are not here (set CUPTI_INCLUDE)")
+        for folder in folders:
+            must(os.environ.get("CC", "cc"), "-std=gnu11", "-fsyntax-only", "-I", self.source + "/src",
+                 "-I", self.source + "/include", "-isystem", folder,
+                 os.path.join(HERE, "layout.c"))
+
+
+if __name__ == "__main__":
+    sys.exit(base.main(Test, HERE))

@@ -54,7 +54,7 @@ struct got {
 };
 static struct got got[100000];
 static uint32_t got_count;
-static uint64_t lost;
+static uint64_t lost, begin_time;
 
 static uint64_t value(const kymo_record_t *r, const char *name)
 {
@@ -100,6 +100,7 @@ static int setup(void **state)
 
 	got_count = 0;
 	lost = 0;
+	begin_time = clock_ns(CLOCK_MONOTONIC_RAW);
 	assert_int_equal(kymo_context_create(&context), KYMO_OK);
 	assert_int_equal(kymo_buffer_create(context, &d, &buffer), KYMO_OK);
 	assert_int_equal(kymo_buffer_service(context, &s, buffer), KYMO_OK);
@@ -149,19 +150,19 @@ static double all_ms(void)
 /* 250 samples at least, so 5 points are two standard deviations at least, ten of method perf. */
 static void shares_are_right(void **state)
 {
-	uint64_t begin = clock_ns(CLOCK_MONOTONIC_RAW), end;
+	uint64_t end;
 	double hots = 0, warms = 0;
 
 	for (int i = 0; i < 10; i++) {
 		use_cpu(hot, 80000000);
 		use_cpu(warm, 20000000);
 	}
-	end = clock_ns(CLOCK_MONOTONIC_RAW);
 	finish();
+	end = clock_ns(CLOCK_MONOTONIC_RAW);
 	for (uint32_t i = 0; i < got_count; i++) {
 		hots += in_hot(got[i].pc) ? ms(&got[i]) : 0;
 		warms += in_warm(got[i].pc) ? ms(&got[i]) : 0;
-		assert_true(got[i].time >= begin && got[i].time <= end);
+		assert_true(got[i].time >= begin_time && got[i].time <= end);
 		assert_true(got[i].weight >= INTERVAL && got[i].weight % INTERVAL == 0);
 		assert_true(got[i].stack != 0);
 		assert_int_equal(got[i].tid, (uint32_t)syscall(SYS_gettid));
@@ -255,7 +256,7 @@ static void threads_opt_out(void **state)
 	use_cpu(warm, 50000000);
 	finish();
 	assert_true(ms_of((uint32_t)(uintptr_t)tid) == 0);
-	assert_true(ms_of((uint32_t)syscall(SYS_gettid)) >= 40);
+	assert_true(ms_of((uint32_t)syscall(SYS_gettid)) >= 30);
 }
 
 static void *short_life(void *arg)
@@ -300,7 +301,13 @@ static void nothing_comes_while_stopped(void **state)
 static void a_child_is_sampled_for_itself(void **state)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
+
+#ifdef __SANITIZE_THREAD__
+	print_message("the thread sanitizer allows no threads in a child\n");
+	skip();
+#endif
+	pid = fork();
 
 	if (pid == 0) {
 		got_count = 0;

@@ -207,6 +207,7 @@ static bool set_annotations(struct environment *e, const struct run_options *o)
 		{"nvtx", "NVTX_INJECTION64_PATH", 0},
 		{"itt", "INTEL_LIBITTNOTIFY64", 0},
 		{"openmp", "OMP_TOOL_LIBRARIES", ':'},
+		{"kokkos", "KOKKOS_TOOLS_LIBS", 0},
 	};
 	char library[PATH_MAX], list[2 * PATH_MAX];
 

@@ -202,8 +202,8 @@ static void new_threads_are_sampled(void **state)
 	for (int i = 0; i < 4; i++) {
 		double n = ms_of((uint32_t)(uintptr_t)tid[i]);
 
-		/* Method timer finds a thread within 20 ms. */
-		assert_true(n >= (method == KYMO_SAMPLE_TIMER ? 20 : 45) && n <= 65);
+		/* Method timer finds a thread within 20 ms; clones may swap what is left of a period. */
+		assert_true(n >= (method == KYMO_SAMPLE_TIMER ? 20 : 35) && n <= 65);
 	}
 }
 
@@ -236,7 +236,7 @@ static void old_threads_are_sampled_once(void **state)
 	for (int i = 0; i < 3; i++) {
 		double n = ms_of((uint32_t)(uintptr_t)tid[i]);
 
-		assert_true(n >= (method == KYMO_SAMPLE_TIMER ? 20 : 40) && n <= 65);
+		assert_true(n >= (method == KYMO_SAMPLE_TIMER ? 20 : 35) && n <= 65);
 	}
 }
 

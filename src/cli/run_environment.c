@@ -284,6 +284,15 @@ static bool set_options(struct environment *e, const struct knob_table *t)
 	return true;
 }
 
+/* A rank's launcher hands its job on: the ranks' own parents differ, and with Hydra that is a name. */
+static bool set_job(struct environment *e)
+{
+	struct job job;
+
+	job_of_process(&job, 0);
+	return !job.id[0] || job.rank == JOB_UNKNOWN || set(e, "KYMO_JOB", job.id);
+}
+
 bool environment_make(struct environment *e, const struct knob_table *options, const char *trace,
 		      const char *socket, struct text *error)
 {
@@ -306,7 +315,7 @@ bool environment_make(struct environment *e, const struct knob_table *options, c
 	       set_annotations(e, options->values) && set_rocm(e, options->values) &&
 	       set_cuda(e, options->values) &&
 	       set(e, "KYMO_TRACE", trace) &&
-	       set(e, "KYMO_DRAIN", socket) && set(e, "KYMO_BIN", cli_self()) &&
+	       set(e, "KYMO_DRAIN", socket) && set(e, "KYMO_BIN", cli_self()) && set_job(e) &&
 	       set_options(e, options);
 }
 

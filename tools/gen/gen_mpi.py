@@ -125,7 +125,8 @@ class Op:
         plain = any(re.fullmatch(p, name) for p in self.facts["pointers"])
         if not pointee or "const" in ctype or plain or self.short.startswith("T_"):
             return pointer
-        how = "DEREF" if pointee[0] == "signed" else "DEREF_HANDLE"
+        wide = ctype[:-1].strip() in self.facts["pointer_handles"]
+        how = "DEREF" if pointee[0] == "signed" or wide else "DEREF_HANDLE"
         return (("*" + name, ctype, pointee[0], None, pointee[1], "OUT_DEREF"),
                 (how, pointee[1], 0, "MPI_ALWAYS"))
 
@@ -251,7 +252,7 @@ def emit_wrapper(op, facts):
     lines = [f"static {op.result} wrap_{op.short}({listed})", "{",
              f"\tuint64_t kymo_v[{max(n, 1)}] = {{{values or 0}}};", "\tstruct mpi_call kymo_call;",
              f"\t{op.result} kymo_result;", ""]
-    before = []
+    before, after = [], []
     if op.roles["STATUS"] >= 0 and op.group != "NONE":
         lines.insert(-1, "\tMPI_Status kymo_own;")
         before = ["\tif (status == MPI_STATUS_IGNORE) {", "\t\tstatus = &kymo_own;",
@@ -259,9 +260,11 @@ def emit_wrapper(op, facts):
     if op.roles["STATUSES"] >= 0 and op.group != "NONE":
         count = params[op.roles["N"]]["name"]
         lines.insert(-1, "\tMPI_Status kymo_own[MODULE_STATUSES];")
-        before = ["\tif (array_of_statuses == MPI_STATUSES_IGNORE && "
-                  f"(unsigned){count} <= MODULE_STATUSES) {{", "\t\tarray_of_statuses = kymo_own;",
-                  f"\t\tkymo_v[{op.roles['STATUSES']}] = (uint64_t)(uintptr_t)kymo_own;", "\t}"]
+        lines.insert(-1, "\tMPI_Status *kymo_more = NULL;")
+        before = ["\tif (array_of_statuses == MPI_STATUSES_IGNORE) {",
+                  f"\t\tarray_of_statuses = module_statuses({count}, kymo_own, &kymo_more);",
+                  f"\t\tkymo_v[{op.roles['STATUSES']}] = (uint64_t)(uintptr_t)array_of_statuses;", "\t}"]
+        after = ["\tfree(kymo_more);"]
     lines += [f"\tif (!MODULE_ENTER(&kymo_call, MPI_OP_{op.short}, kymo_v))", f"\t\treturn {call}({names});"]
     lines += before
     lines += [f"\tkymo_result = {call}({names});"]
@@ -270,7 +273,7 @@ def emit_wrapper(op, facts):
     elif op.result != "int":
         lines.append(f"\tkymo_v[{n - 1}] = (uint64_t)kymo_result;")
     lines += [f"\tmpi_host->leave(&kymo_call, "
-              f"{'kymo_result' if op.result == 'int' else '0'});", "\treturn kymo_result;", "}", ""]
+              f"{'kymo_result' if op.result == 'int' else '0'});", *after, "\treturn kymo_result;", "}", ""]
     return lines
 
 

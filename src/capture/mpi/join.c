@@ -18,7 +18,7 @@
 #include "capture/mpi/backend.h"
 #include "capture/mpi/job.h"
 
-enum { WAIT_MS = 2000, STEP_MS = 2 };
+enum { WAIT_MS = 200, STEP_MS = 2 };
 
 static char path[PATH_MAX];
 static struct mpi_private group;

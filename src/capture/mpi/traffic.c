@@ -50,7 +50,10 @@ void mpi_transfer_write(const struct mpi_transfer *t, uint64_t request, uint64_t
 
 void mpi_transfer_status(struct mpi_transfer *t, const struct mpi_status *s)
 {
-	if (s->cancelled)
+	/* Open MPI does not set the mark of requests of files. */
+	bool cancelled = s->cancelled && (t->op == COMM_OP_SEND || t->op == COMM_OP_RECEIVE);
+
+	if (cancelled)
 		t->state = COMM_CANCELLED;
 	if (t->op == COMM_OP_RECEIVE) {
 		t->peer = mpi_world_rank(t->comm, s->source);
@@ -61,7 +64,7 @@ void mpi_transfer_status(struct mpi_transfer *t, const struct mpi_status *s)
 	} else if (t->op == COMM_OP_WRITE) {
 		t->sent = s->bytes;
 	}
-	if (s->cancelled)
+	if (cancelled)
 		t->sent = t->received = 0;
 }
 
@@ -430,9 +433,20 @@ static enum mpi_object object_of(const struct mpi_info *info)
 	       : info->group >= MPI_CLASS_WIN_NEW ? MPI_OBJECT_WINDOW : MPI_OBJECT_COMM;
 }
 
+/* Files are pointers in every implementation. */
+static uint64_t object_at(const struct mpi_info *info, uint64_t address)
+{
+	uint64_t file;
+
+	if (object_of(info) != MPI_OBJECT_FILE)
+		return mpi_handle_at(address, 0);
+	memcpy(&file, (const void *)(uintptr_t)address, sizeof(file));
+	return file;
+}
+
 static void made(const struct mpi_call *c, const struct mpi_info *info)
 {
-	uint64_t handle = mpi_handle_at(mpi_arg(c, info, MPI_ROLE_NEW), 0);
+	uint64_t handle = object_at(info, mpi_arg(c, info, MPI_ROLE_NEW));
 	const struct mpi_comm *parent = NULL;
 
 	if (info->group == MPI_CLASS_COMM_NEW && handle == mpi_module->comm_null)
@@ -483,7 +497,7 @@ void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
 	case MPI_CLASS_WIN_FREE:
 	case MPI_CLASS_FILE_CLOSE:
 		/* Before: its handle may be another's as soon as the call is done. */
-		mpi_comm_forget(object_of(info), mpi_handle_at(first, 0));
+		mpi_comm_forget(object_of(info), object_at(info, first));
 		break;
 	case MPI_CLASS_TYPE_CHANGED:
 		mpi_type_forget(c->op == MPI_OP_Type_free ? mpi_handle_at(first, 0) : first);

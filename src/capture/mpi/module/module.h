@@ -8,6 +8,7 @@
 #define CAPTURE_MPI_MODULE_H
 
 #include <mpi.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture/mpi/contract.h"
@@ -31,7 +32,14 @@ extern const struct mpi_host *mpi_host;
 extern void *mpi_next[MPI_OP_COUNT];
 extern void *const mpi_wrappers[MPI_OP_COUNT];
 
-/* implementation: the parts in which they differ */
-bool module_bind(struct mpi_module *m, void *(*find)(const char *name));
+/* Where the program wants no statuses: `own`, or memory of *more that the wrapper frees. */
+static inline MPI_Status *module_statuses(int count, MPI_Status *own, MPI_Status **more)
+{
+	if (count <= (int)MODULE_STATUSES)
+		return own;
+	*more = malloc((size_t)count * sizeof(**more));
+	return *more ? *more : MPI_STATUSES_IGNORE;
+}
+
 
 #endif

@@ -4,7 +4,7 @@
  * to, refuses what does not fit, fails and delivers kernels; and the operating system's counters on
  * work whose counts are known.
  */
-#include <math.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -856,7 +856,7 @@ static void descriptors_taken_away_end_counting(void **state)
 	assert_int_equal(kymo_counter_service(context, &work_calls, set, on_values, NULL), KYMO_OK);
 	kymo_context_start(context);
 	call(OP_WORK, NULL, NULL);
-	assert_int_equal(pipe(to_me), 0);
+	assert_int_equal(pipe2(to_me, O_NONBLOCK), 0);
 	assert_int_equal(write(to_me[1], "hello", 5), 5);
 	for (fd = 3; fd < 65536; fd++) { /* every perf descriptor becomes the pipe */
 		char link[64];

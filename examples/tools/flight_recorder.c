@@ -20,6 +20,7 @@ static kymo_context_t recorder; /* its buffer takes everything */
 static kymo_buffer_t buffer;
 static uint64_t slow_ns = 10000000;
 static atomic_bool seen;
+static atomic_ulong printed;
 static sem_t slow, told;
 
 /* A kernel has completed. Only says so: waiting for the buffer here would hold up the program. */
@@ -36,6 +37,7 @@ static void dispatched(kymo_context_t context, const kymo_callback_record_t *r, 
 
 static void last_words(kymo_buffer_t b, const kymo_record_t *r, void *data)
 {
+	atomic_fetch_add(&printed, 1);
 	fprintf(stderr, "%llu +%llu ns thread %u %s:%s #%llu\n", (unsigned long long)r->start,
 		(unsigned long long)(r->end - r->start), r->thread, r->domain->name,
 		r->domain->ops[r->op].name, (unsigned long long)r->correlation);
@@ -52,8 +54,8 @@ static void watch(void *data)
 	kymo_context_stop(recorder); /* so that what is read stays what led up to it */
 	s = kymo_drain(recorder, 1000000000);
 	kymo_buffer_info(buffer, &info);
-	fprintf(stderr, "a slow kernel: %llu records kept, %llu had given way, %llu lost (%s)\n",
-		(unsigned long long)info.delivered, (unsigned long long)info.overwritten,
+	fprintf(stderr, "a slow kernel: %lu records kept, %llu had given way, %llu lost (%s)\n",
+		atomic_load(&printed), (unsigned long long)info.overwritten,
 		(unsigned long long)info.lost, kymo_status_text(s));
 	sem_post(&told);
 }

@@ -1,38 +1,112 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The installed package, as a stranger uses it: install.py BUILD SOURCE HEAT.
+"""The installed package, as a stranger uses it: install.py BUILD SOURCE HEAT ANNOTATED.
 
-Installs into an empty folder; from there `kymo` must record, and the example tools must build with
-pkg-config and with CMake, and see what the program did."""
+Installs into one folder and moves it to another, where everything must work: `kymo` records; the
+example tools build with pkg-config and with CMake, run, and say what the program did; runtimes find
+the register library, programs the annotations of C, Fortran and Python; every piece of C in the
+manual compiles."""
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 FRAMES, STEPS = 10, 8
+WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 CONSUMER = """cmake_minimum_required(VERSION 3.21)
-project(consumer C)
-find_package(kymo REQUIRED)
-add_library(histogram MODULE {source})
-target_link_libraries(histogram PRIVATE kymo::kymo)
+project(consumer C CXX)
+set(CMAKE_CXX_STANDARD 11)
+find_package(kymo 0.1 REQUIRED)
+foreach(tool {tools})
+  get_filename_component(name ${{tool}} NAME_WE)
+  add_library(${{name}} MODULE ${{tool}})
+  target_link_libraries(${{name}} PRIVATE kymo::kymo)
+endforeach()
+add_executable(registers registers.c)
+target_link_libraries(registers PRIVATE kymo::register)
+add_executable(marks marks.c)
+target_link_libraries(marks PRIVATE kymo::marker)
 """
+REGISTERS = """#define KYMO_REGISTER_NO_DYNAMIC
+#include <kymo/register.h>
+#include <stdio.h>
+static kymo_status_t count(const kymo_registration_info_t *info, void *n) { ++*(int *)n; return KYMO_OK; }
+int main(void) { int n = 0; kymo_registrations(count, &n); printf("%d tables\\n", n); return n; }
+"""
+MARKS = """#include <kymo/marker.h>
+int main(void) { kymo_range_push("a"); return kymo_range_pop() != KYMO_MARKER_OFF; }
+"""
+FORTRAN = "program p\n use kymo\n call kymo_mark('here')\nend program\n"
 
 
-def run(*argv, **options):
+def run(*argv, status=0, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
     done = subprocess.run(argv, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          stdin=subprocess.DEVNULL, timeout=120, **options)
-    if done.returncode:
+                          timeout=120, **options)
+    if done.returncode != status:
         sys.exit(f"{' '.join(argv)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done
 
 
-def check(what, holds):
-    print(("ok   " if holds else "FAIL ") + what)
+def check(what, holds, seen=""):
+    print(("ok   " if holds else "FAIL ") + what, flush=True)
     if not holds:
-        sys.exit(1)
+        sys.exit(str(seen)[-4000:] or 1)
 
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+class Package:
+    """An installation that was moved after it was made."""
+
+    def __init__(self, build, folder):
+        first = os.path.join(folder, "first")
+        self.prefix = os.path.join(folder, "second", "kymo")
+        run("cmake", "--install", build, "--prefix", first)
+        os.mkdir(os.path.dirname(self.prefix))
+        shutil.move(first, self.prefix)
+        (pc,) = glob.glob(f"{self.prefix}/**/pkgconfig/kymo.pc", recursive=True)
+        self.pkgconfig = os.path.dirname(pc)
+        self.libraries = os.path.dirname(self.pkgconfig)
+        self.bare = {"PATH": "/usr/bin:/bin", "HOME": folder}
+
+    def ask(self, *question):
+        done = run("pkg-config", *question, env={**os.environ, "PKG_CONFIG_PATH": self.pkgconfig})
+        return done.stdout.split()
+
+    def env(self, **more):
+        return {**self.bare, "OPENCL_LAYERS": f"{self.libraries}/libkymo.so.1",
+                "LD_LIBRARY_PATH": self.libraries, **more}
+
+
+def build_all(package, folder):
+    """The tools that were installed as examples, built in both ways: {way: {name: library}}."""
+    sources = sorted(glob.glob(f"{package.prefix}/share/kymo/examples/tools/*.c*"))
+    flags, made = package.ask("--cflags", "--libs", "kymo"), {"pkg-config": {}, "CMake": {}}
+    for source in sources:
+        name, ending = os.path.splitext(os.path.basename(source))
+        compiler = ("c++", "-std=c++11") if ending == ".cpp" else ("cc", "-std=c11")
+        made["pkg-config"][name] = f"{folder}/{name}.so"
+        run(*compiler, *WARNINGS, "-shared", "-fPIC", source, *flags, "-o", f"{folder}/{name}.so")
+        made["CMake"][name] = f"{folder}/consumer/b/lib{name}.so"
+    os.mkdir(f"{folder}/consumer")
+    write(f"{folder}/consumer/CMakeLists.txt", CONSUMER.format(tools=" ".join(sources)))
+    write(f"{folder}/consumer/registers.c", REGISTERS)
+    write(f"{folder}/consumer/marks.c", MARKS)
+    run("cmake", "-S", f"{folder}/consumer", "-B", f"{folder}/consumer/b",
+        f"-Dkymo_ROOT={package.prefix}")
+    run("cmake", "--build", f"{folder}/consumer/b")
+    check(f"{len(sources)} examples build with pkg-config and with CMake", len(sources) == 6, sources)
+    return made
+
+
+# ---- what the tools say --------------------------------------------------------------------------
 
 def kernels_of(text):
     """Executions by kernel, from what the histogram tool printed."""
@@ -42,46 +116,172 @@ def kernels_of(text):
     return counts
 
 
+WANTED = {"init": 1, "advance": FRAMES * STEPS, "border": FRAMES * STEPS, "measure": FRAMES}
+
+
+def test_histogram(package, tools, heat):
+    source = f"{package.prefix}/share/kymo/examples/tools/kernel_histogram.c"
+    with open(source, encoding="utf-8") as f:
+        text = f.read()
+    check("the histogram has at most 80 lines and no word of a runtime's API",
+          text.count("\n") <= 80 and not re.search(r"\bcl[A-Z]|CL/", text))
+    for way, made in tools.items():
+        told = run(*heat, env=package.env(KYMO_TOOLS=made["kernel_histogram"])).stderr
+        check(f"kernels of the histogram built by {way}", kernels_of(told) == WANTED, told)
+
+
+def test_calls(package, tools, heat):
+    for way, made in tools.items():
+        both = f"{made['kernel_histogram']}:{made['call_trace']}"
+        told = run(*heat, env=package.env(KYMO_TOOLS=both)).stderr
+        check(f"{way}: two tools side by side: kernels", kernels_of(told) == WANTED, told)
+        calls = re.findall(r"opencl:clEnqueueNDRangeKernel\((.*)\) #\d+ = 0, \d+ ns", told)
+        check(f"{way}: two tools side by side: {len(calls)} calls",
+              len(calls) == sum(WANTED.values()), told)
+        check(f"{way}: arguments by reflection",
+              all(re.search(r"kernel=0x[0-9a-f]+, work_dim=\d, .*global_work_size=\[\d+", c)
+                  for c in calls) and "options=" in told and "flags=CL_MEM_" in told, told)
+
+
+def test_memory(package, tools, programs):
+    for way, made in tools.items():
+        told = run(f"{programs}/leaky", env=package.env(KYMO_TOOLS=made["memory"])).stderr
+        check(f"{way}: most memory and what is left",
+              "device memory: at most 8000 bytes, at the end 3000\n" in told, told)
+        check(f"{way}: the leak and its call",
+              re.findall(r"never freed: (\d+) bytes of (\w+) at 0x", told) ==
+              [("3000", "clCreateBuffer")], told)
+
+
+def test_phases(package, tools, annotated):
+    row = re.compile(r"^(\S+) +(\d+) times, (\d+) ns; kernels (\d+), (\d+) ns; copies (\d+), ", re.M)
+    for way, made in tools.items():
+        # Preloaded, so that the ranges before the first call of a runtime are seen, too.
+        told = run(annotated, env=package.env(KYMO_TOOLS=made["phases"],
+                                              LD_PRELOAD=f"{package.libraries}/libkymo.so.1")).stderr
+        rows = {r[0]: (int(r[1]), int(r[3]), int(r[5])) for r in row.findall(told)}
+        check(f"{way}: phases, their runs, kernels and copies",
+              rows == {"(outside)": (0, 0, 1), "setup": (1, 0, 0), "build": (1, 0, 0),
+                       "solve": (1, 0, 1), "step": (5, 5, 0), "shift": (5, 5, 0)}, told)
+        check(f"{way}: host and device times",
+              all(int(r[2]) > 0 for r in row.findall(told) if int(r[1])) and
+              all(int(r[4]) > 0 for r in row.findall(told) if int(r[3])), told)
+
+
+def test_flight_recorder(package, tools, heat):
+    heat = [*heat, "--frames", "3000"]  # a kernel is slow long before the end
+    said = r"a slow kernel: (\d+) records kept, (\d+) had given way, 0 lost \(OK"
+    for way, made in tools.items():
+        env = package.env(KYMO_TOOLS=made["flight_recorder"], SLOW_NS="1")
+        told = run(*heat, env=env).stderr
+        found = re.findall(said, told)
+        check(f"{way}: a slow kernel, once", len(found) == 1 and int(found[0][0]) > 0, told)
+        lines = len(re.findall(r"^\d+ \+\d+ ns thread \d+ \w+:\w+ #\d+$", told, re.M))
+        check(f"{way}: as many lines as it says it kept", lines == int(found[0][0]), told)
+        told = run(*heat, env={**env, "SLOW_NS": str(10 ** 15)}).stderr
+        check(f"{way}: nothing slow, nothing said", "slow kernel" not in told, told)
+
+
+def test_late_attach(package, tools, programs, folder):
+    for way, made in tools.items():
+        fifo = f"{folder}/go-{way}"
+        os.mkfifo(fifo)
+        env = package.env(KYMO_TOOLS=made["late_attach"], ATTACH=fifo)
+        with subprocess.Popen([f"{programs}/patient"], env=env, stdin=subprocess.PIPE, text=True,
+                              stderr=subprocess.PIPE) as p:
+            told = p.stderr.readline()
+            check(f"{way}: a kernel that was there before the tool",
+                  told == "kernel early was there already\n", told)
+            p.stdin.close()  # the program runs each of its kernels once more, and ends
+            told = p.stderr.read()
+            check(f"{way}: kernels by name afterwards", p.wait(60) == 0 and
+                  sorted(told.splitlines()) == ["kernel early runs", "kernel later is new",
+                                                "kernel later runs"], told)
+
+
+# ---- everything else -----------------------------------------------------------------------------
+
+def test_kymo(package, heat, folder):
+    kymo, trace = f"{package.prefix}/bin/kymo", f"{folder}/t.kymo"
+    run(kymo, "run", "--no-summary", "-o", trace, *heat, env=package.bare, cwd=folder)
+    told = run(kymo, "info", trace, env=package.bare).stdout
+    check("the installed kymo records", re.search(r"dispatch +\d+", told) is not None, told)
+
+
+def test_register(package, folder):
+    run("cc", *WARNINGS, f"{folder}/consumer/registers.c",
+        *package.ask("--cflags", "--libs", "kymo-register"), "-o", f"{folder}/registers")
+    for way in (f"{folder}/registers", f"{folder}/consumer/b/registers"):
+        told = run(way, env={**package.bare, "LD_LIBRARY_PATH": package.libraries}).stdout
+        check("a runtime finds the register library", told == "0 tables\n", told)
+    run(f"{folder}/consumer/b/marks")
+
+
+def test_languages(package, folder):
+    flags = package.ask("--cflags", "--libs", "kymo-marker")
+    run("cc", *WARNINGS, f"{folder}/consumer/marks.c", *flags, "-o", f"{folder}/marks")
+    run(f"{folder}/marks")
+    check("annotations link nothing", not any(f.startswith("-l") for f in flags), flags)
+    (python,) = package.ask("--variable=pythondir", "kymo-marker")
+    told = run(sys.executable, "-c", "import kymo; kymo.mark('x'); print(kymo.__file__)",
+               env={**package.bare, "PYTHONPATH": python, "PYTHONDONTWRITEBYTECODE": "1"}).stdout
+    check("the Python package", os.path.realpath(told.strip()).startswith(
+        os.path.realpath(package.prefix)), told)
+    (fortran,) = package.ask("--variable=fortrandir", "kymo-marker")
+    if not shutil.which("gfortran"):
+        print("skip Fortran: there is no gfortran")
+        return
+    write(f"{folder}/p.f90", FORTRAN)
+    run("gfortran", f"{fortran}/kymo.f90", f"{folder}/p.f90", "-c", cwd=folder)
+    run("cc", "-c", *flags, f"{fortran}/kymo_fortran.c", "-o", f"{folder}/kymo_fortran.o")
+    run("gfortran", "kymo.o", "p.o", "kymo_fortran.o", "-o", "p", cwd=folder)
+    run(f"{folder}/p")
+    check("the Fortran module", True)
+
+
+def test_manual(package, folder):
+    """Every ```c block compiles by itself; what is not a whole file is taken as a function's body."""
+    (manual,) = glob.glob(f"{package.prefix}/**/tools.md", recursive=True)
+    with open(manual, encoding="utf-8") as f:
+        blocks = re.findall(r"^```c\n(.*?)^```$", f.read(), re.M | re.S)
+    for i, block in enumerate(blocks):
+        if "#include" not in block:
+            block = f"#include <kymo/kymo.h>\n#include <stdio.h>\n#include <string.h>\n{block}"
+        write(f"{folder}/block{i}.c", block)
+        run("cc", "-std=c11", *WARNINGS, "-Wno-unused-function", "-Wno-unused-variable", "-fPIC",
+            "-shared", "-Wl,--no-undefined", f"{folder}/block{i}.c",
+            *package.ask("--cflags", "--libs", "kymo"), "-o", f"{folder}/block{i}.so")
+    check(f"{len(blocks)} pieces of C in the manual compile and link", len(blocks) > 5)
+
+
+def test_destdir(build, folder):
+    run("cmake", "--install", build, env={**os.environ, "DESTDIR": f"{folder}/dest"})
+    found = {os.path.relpath(p, f"{folder}/dest")
+             for p in glob.glob(f"{folder}/dest/**/*", recursive=True) if os.path.isfile(p)}
+    names = {os.path.basename(p) for p in found}
+    check("DESTDIR", {"kymo", "libkymo.so.1", "libkymo-inject.so", "libkymo-register.so.1", "kymo.h",
+                      "kymo.pc", "kymo-marker.pc", "kymo-register.pc", "kymo-config.cmake",
+                      "kymo.f90", "__init__.py"} <= names, names)
+    shutil.rmtree(f"{folder}/dest")
+
+
 def main():
-    build, source, heat = sys.argv[1:]
-    program = [heat, "--size", "128", "--frames", str(FRAMES), "--steps", str(STEPS)]
+    build, source, heat, annotated, programs = sys.argv[1:]
+    heat = [heat, "--size", "128", "--frames", str(FRAMES), "--steps", str(STEPS)]
     with tempfile.TemporaryDirectory() as folder:
-        prefix, bare = os.path.join(folder, "kymo"), {"PATH": "/usr/bin:/bin", "HOME": folder}
-        run("cmake", "--install", build, "--prefix", prefix)
-        (pc,) = glob.glob(f"{prefix}/**/kymo.pc", recursive=True)
-        libraries = os.path.dirname(os.path.dirname(pc))
-        kymo = f"{prefix}/bin/kymo"
+        test_destdir(build, folder)
+        package = Package(build, folder)
+        test_kymo(package, heat, folder)
+        tools = build_all(package, folder)
+        test_histogram(package, tools, heat)
+        test_calls(package, tools, heat)
+        test_memory(package, tools, programs)
+        test_phases(package, tools, annotated)
+        test_flight_recorder(package, tools, heat)
+        test_late_attach(package, tools, programs, folder)
+        test_register(package, folder)
+        test_languages(package, folder)
 
-        trace = f"{folder}/t.kymo"
-        run(kymo, "run", "--no-summary", "-o", trace, *program, env=bare, cwd=folder)
-        told = run(kymo, "info", trace, env=bare).stdout
-        check("the installed kymo records", re.search(rf"dispatch +\d+", told) is not None)
-
-        flags = run("pkg-config", "--cflags", "--libs", "kymo",
-                    env={**os.environ, "PKG_CONFIG_PATH": os.path.dirname(pc)}).stdout.split()
-        tools = {}
-        for name in ("kernel_histogram", "call_trace"):
-            tools[name] = f"{folder}/{name}.so"
-            run("cc", "-std=c11", "-Wall", "-Werror", "-shared", "-fPIC", f"{source}/examples/tools/{name}.c",
-                *flags, "-o", tools[name])
-        os.mkdir(f"{folder}/consumer")
-        with open(f"{folder}/consumer/CMakeLists.txt", "w", encoding="utf-8") as f:
-            f.write(CONSUMER.format(source=f"{source}/examples/tools/kernel_histogram.c"))
-        run("cmake", "-S", f"{folder}/consumer", "-B", f"{folder}/consumer/b", f"-Dkymo_ROOT={prefix}")
-        run("cmake", "--build", f"{folder}/consumer/b")
-
-        env = {**bare, "OPENCL_LAYERS": f"{libraries}/libkymo.so.1", "LD_LIBRARY_PATH": libraries}
-        wanted = {"init": 1, "advance": FRAMES * STEPS, "border": FRAMES * STEPS, "measure": FRAMES}
-        for made, tool in (("pkg-config", tools["kernel_histogram"]),
-                           ("CMake", f"{folder}/consumer/b/libhistogram.so")):
-            told = run(*program, env={**env, "KYMO_TOOLS": tool}).stderr
-            check(f"kernels of the histogram built by {made}: {kernels_of(told)}",
-                  kernels_of(told) == wanted)
-        both = ":".join(tools.values())
-        told = run(*program, env={**env, "KYMO_TOOLS": both}).stderr
-        check("two tools side by side: kernels", kernels_of(told) == wanted)
-        calls = len(re.findall(r"opencl:clEnqueueNDRangeKernel #\d+ = 0, \d+ ns", told))
-        check(f"two tools side by side: {calls} calls", calls == sum(wanted.values()))
 
 
 main()

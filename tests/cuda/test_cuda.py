@@ -46,9 +46,9 @@ class Test(base.Test):
         kernels = self.query("SELECT name, region, stream, agent_name, duration, grid_x, "
                              "workgroup_x, untimed, early, status FROM kernels ORDER BY name")
         check("kernels", [tuple(k.values()) for k in kernels],
-              [("_Z3addPfS_i", "cudaLaunchKernel", "stream 7", "Stand-in GPU", 5000, 128 * 256,
+              [("add(float*, float*, int)", "cudaLaunchKernel", "stream 7", "Stand-in GPU", 5000, 128 * 256,
                 256, 0, 0, 0),
-               ("_Z3mulPfS_i", "cudaLaunchKernel", "stream 13", "Stand-in GPU", 7000, 64 * 256,
+               ("mul(float*, float*, int)", "cudaLaunchKernel", "stream 13", "Stand-in GPU", 7000, 64 * 256,
                 256, 0, 0, 0)])
         check("kernel inside its launch's time or later", self.one(
             "SELECT count(*) FROM kernels k JOIN call c ON c.id = k.call_id "

@@ -29,7 +29,7 @@ class Bench:
     def check(self, name, ok, value):
         self.say(name, str(value), "ok" if ok else "FAILED")
 
-    def run(self, command, env=None, timeout=200):
+    def run(self, command, env=None, timeout=90):
         done = subprocess.run([str(c) for c in command], env={**os.environ, **(env or {})},
                               capture_output=True, text=True, timeout=timeout)
         self.log.write(f"$ {command}\n{done.stdout}\n{done.stderr}\n")
@@ -62,12 +62,15 @@ class Bench:
     # ---- what is recorded ----
 
     def app(self, end):
+        plain = self.run([self.programs / "app", end])
         path, done = self.trace(f"app-{end}", [self.programs / "app", end])
         try:
-            want = json.loads(done.stdout)
-        except ValueError:
+            want = json.loads(done.stdout.splitlines()[0])
+            plain_us = json.loads(plain.stdout.splitlines()[0])["event_us"]
+        except (ValueError, IndexError):
             self.check(f"app {end}", False, (done.stdout + done.stderr)[-300:])
             return
+        want["kernels"] += "late" in done.stdout
         got = {"kernels": self.one(path, "SELECT count(*) FROM dispatch"),
                "copies": self.one(path, "SELECT count(*) FROM copy m JOIN op o ON o.id=m.op "
                                         "WHERE o.name IN ('read','write','copy')"),
@@ -83,12 +86,25 @@ class Bench:
         us = [r[0] / 1e3 for r in self.sql(path, "SELECT k.duration FROM dispatch k JOIN kernel n "
               "ON n.id=k.kernel JOIN string s ON s.id=n.name WHERE s.text LIKE '%spin%' "
               "ORDER BY k.start")]
-        # Events lie around the kernel: their constant distance is not its duration.
-        pairs = list(zip(want["event_us"], us))
-        apart = [e - k for e, k in pairs]
+        # Events of a run without Kymo lie around the kernels, at a constant distance; the first
+        # kernel of a module is loaded between them.
+        apart = [e - k for e, k in zip(plain_us, us)][1:]
         self.check("event time less kernel time, us (spread below 1)",
                    len(us) == 8 and max(apart) - min(apart) < 1,
                    " ".join(f"{a:.2f}" for a in apart))
+        path2, _ = self.trace("app-graph", [self.programs / "app"],
+                              env={"KYMO_CUDA_GRAPHS": "graph"})
+        self.check("by graph: graphs, kernels outside", self.sql(
+            path2, "SELECT sum(s.text LIKE '%graph%') g, count(*) n FROM dispatch k JOIN kernel n "
+                   "ON n.id=k.kernel JOIN string s ON s.id=n.name") == [[10, 50]], self.sql(
+            path2, "SELECT sum(s.text LIKE '%graph%') g, count(*) n FROM dispatch k JOIN kernel n "
+                   "ON n.id=k.kernel JOIN string s ON s.id=n.name"))
+        self.say("app: graph nodes", str(self.sql(
+            path, "SELECT count(*), count(DISTINCT graph), count(DISTINCT graph_node) FROM launch "
+                  "WHERE graph")))
+        self.say("app: clusters, priorities", str(self.sql(
+            path, "SELECT (SELECT count(*) FROM launch WHERE cluster_x > 1), "
+                  "(SELECT group_concat(properties >> 32) FROM queue)")))
         for what, query in (
                 ("migrations, bytes", "SELECT count(*), sum(bytes) FROM copy m JOIN op o ON "
                                       "o.id=m.op WHERE o.name='migrate'"),
@@ -122,7 +138,7 @@ class Bench:
                                     ("d", "driver callback"), ("dr", "both callbacks"),
                                     ("ar", "activities, runtime callback"),
                                     ("adr", "activities, both callbacks"))]
-        ways += [("kymo", {}, True)]
+        ways += [("kymo", {}, True), ("kymo full", {}, "full")]
         sample = os.environ.get("CUPTI_SAMPLE")
         if sample:
             ways += [("cupti_trace_injection sample",
@@ -130,7 +146,8 @@ class Bench:
         times = {name: [] for name, _, _ in ways}
         for i in range(3):
             for name, env, traced in ways:
-                prefix = [self.kymo, "run", "--no-summary", "-o", self.work / f"rate{i}.kymo"]
+                prefix = [self.kymo, "run", "--no-summary", "-o", self.work / f"rate{i}.kymo",
+                          "--mode", "full" if traced == "full" else "default"]
                 if (self.work / f"rate{i}.kymo").exists():
                     shutil.rmtree(self.work / f"rate{i}.kymo")
                 ns = self.rate(prefix if traced else [], env)
@@ -138,8 +155,8 @@ class Bench:
                     times[name].append(ns)
         for name, ns in times.items():
             self.say(f"launch rate: {name}", f"{min(ns)} ns (of {ns})" if ns else "did not run")
-        if times["kymo"] and times["CUPTI: activities, both callbacks"]:
-            above = min(times["kymo"]) - min(times["CUPTI: activities, both callbacks"])
+        if times["kymo"] and times["CUPTI: activities, runtime callback"]:
+            above = min(times["kymo"]) - min(times["CUPTI: activities, runtime callback"])
             self.check("kymo above the floor of CUPTI (<= 200 ns)", above <= 200, f"{above} ns")
 
     def million(self):
@@ -150,6 +167,11 @@ class Bench:
         self.say("lost", str(self.sql(path, "SELECT sum(calls), sum(gaps) FROM tally_loss")))
         self.say("kernels without their call", str(self.one(
             path, "SELECT count(*) FROM dispatch WHERE call & 0xffffffffff = 0 OR call IS NULL")))
+        used = re.search(r"rss_kb (\d+)", done.stdout)
+        plain = re.search(r"rss_kb (\d+)", self.run([self.programs / "launch_rate", "1000000"]).stdout)
+        if used and plain:
+            self.say("resident memory added, MiB",
+                     f"{(int(used.group(1)) - int(plain.group(1))) / 1024:.0f}")
         raw = sum(f.stat().st_size for f in (path / "raw").glob("*"))
         self.say("bytes of raw trace a launch", f"{raw / 1001000:.1f}")
         self.say("notes", str(self.sql(path, "SELECT group_concat(text,'; ') FROM note"))[:300])
@@ -169,17 +191,24 @@ class Bench:
             self.say(f"train {what} {tool}", "failed: " + (done.stdout + done.stderr)[-300:])
             return None, path
 
-    def training(self, what, steps, mark, rounds=2):
+    def training(self, what, steps, mark, rounds=4):
         times, kernels, path = {}, {}, None
         for _ in range(rounds):
             for name, tool, traced, options in (
-                    ("none", "none", False, ()), ("kymo", "none", True, ()),
-                    ("kymo minimal", "none", True, ("--mode", "minimal")),
+                    ("none", "none", False, ()), ("CUPTI activities", "none", False, "a"),
+                    ("CUPTI activities, runtime callback", "none", False, "ar"),
+                    ("kymo", "none", True, ()),
+                    ("kymo full", "none", True, ("--mode", "full")),
                     ("kineto CUDA only", "kineto_cuda", False, ()),
                     ("kineto CPU and CUDA", "kineto", False, ())):
-                if name == "kymo minimal" and what != "small":
+                if what != "small" and name not in ("none", "kymo", "kineto CUDA only"):
                     continue
-                got, p = self.step(what, steps, tool, traced, options=options)
+                env = None
+                if isinstance(options, str):
+                    env = {"FLOOR": options, "CUDA_INJECTION64_PATH":
+                           str(self.programs / "libfloor.so")}
+                    options = ()
+                got, p = self.step(what, steps, tool, traced, env=env, options=options)
                 if not got:
                     continue
                 times.setdefault(name, []).append(got["median_ms"])
@@ -190,7 +219,8 @@ class Bench:
         base = min(times.get("none", [1]))
         for name, ms in times.items():
             more = f"{(min(ms) / base - 1) * 100:+.1f} %"
-            self.say(f"train {what}: {name}", f"{min(ms):.3f} ms a step {more}",
+            every = " ".join(f"{m:.2f}" for m in ms)
+            self.say(f"train {what}: {name}", f"{min(ms):.3f} ms a step {more} ({every})",
                      f"kernels {kernels[name]}")
         if "kymo" in times:
             more = (min(times["kymo"]) / base - 1) * 100

@@ -4,10 +4,12 @@
  * for operations, which refer to domains and enum sets that may come later. Ids of the process are
  * kept in the reference fields until all are known, then replaced by global indexes.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "formats/raw/internal.h"
 #include "formats/raw/schema.h"
+#include "stream/demangle.h"
 
 #define BLOB_MAX (64u << 20)
 
@@ -276,6 +278,20 @@ static void add_program(struct reading *r, const struct wire_def *d)
 				   .kind = text(r->t, d, DEF_PROGRAM_KIND)};
 }
 
+/* What the program's author called a kernel; CUDA and others tell the symbol only. */
+static const char *written_name(struct trace *t, const char *symbol)
+{
+	char *name = demangle(symbol), *copy = NULL;
+
+	if (name) {
+		copy = trace_alloc(t, strlen(name) + 1);
+		if (copy)
+			strcpy(copy, name);
+		free(name);
+	}
+	return copy ? copy : symbol;
+}
+
 static void add_kernel(struct reading *r, const struct wire_def *d)
 {
 	if (!define(&r->p->kernels, wire_def_get(d, DEF_KERNEL_ID), r->t->kernels_count))
@@ -285,7 +301,7 @@ static void add_kernel(struct reading *r, const struct wire_def *d)
 				  .program = (uint32_t)wire_def_get(d, DEF_KERNEL_PROGRAM),
 				  .handle = wire_def_get(d, DEF_KERNEL_HANDLE),
 				  .domain = text(r->t, d, DEF_KERNEL_DOMAIN),
-				  .name = text(r->t, d, DEF_KERNEL_NAME)};
+				  .name = written_name(r->t, text(r->t, d, DEF_KERNEL_NAME))};
 }
 
 /* A blob comes in pieces; all of one claim the same size, which the file must be able to hold. */

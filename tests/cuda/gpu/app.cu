@@ -153,10 +153,12 @@ static void pools_and_clusters()
 	CHECK(cudaDeviceSynchronize());
 }
 
+/* CUDA may be gone by then, which is its right; then there is nothing to record. */
 static void at_the_end()
 {
 	vector_add<<<1, 256>>>(a, b, c, 256);
-	cudaDeviceSynchronize();
+	if (cudaDeviceSynchronize() == cudaSuccess)
+		printf("late\n");
 }
 
 int main(int argc, char **argv)
@@ -171,8 +173,6 @@ int main(int argc, char **argv)
 	graph();
 	managed();
 	pools_and_clusters();
-	if (strcmp(end, "handler") == 0)
-		kernels++;
 	printf("{\"kernels\": %d, \"copies\": %d, \"sets\": %d, \"event_us\": [", kernels, copies, sets);
 	for (int i = 0; i < 8; i++)
 		printf("%s%.2f", i ? ", " : "", us[i]);

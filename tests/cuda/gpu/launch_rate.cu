@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include <sys/resource.h>
+
 __global__ void empty_kernel() {}
 
 static double now()
@@ -38,6 +40,10 @@ int main(int argc, char **argv)
 	std::sort(times.begin(), times.end());
 	if (cudaGetLastError() != cudaSuccess)
 		return 1;
-	printf("launches %d median_ns %.0f mean_ns %.0f\n", parts * part + 1000, times[parts / 2], whole);
+	struct rusage used;
+
+	getrusage(RUSAGE_SELF, &used);
+	printf("launches %d median_ns %.0f mean_ns %.0f rss_kb %ld\n", parts * part + 1000,
+	       times[parts / 2], whole, used.ru_maxrss);
 	return 0;
 }

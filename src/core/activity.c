@@ -34,7 +34,8 @@ VALUES(migration_cause, {"unknown", MIGRATION_UNKNOWN}, {"user", MIGRATION_USER}
 VALUES(untimed_reason, {"no", UNTIMED_NO}, {"no profiling queue", UNTIMED_NO_PROFILING},
        {"command failed", UNTIMED_FAILED}, {"never completed", UNTIMED_LOST},
        {"query refused", UNTIMED_QUERY}, {"not asked for", UNTIMED_MODE},
-       {"no time reported", UNTIMED_NONE}, {"impossible time", UNTIMED_IMPOSSIBLE});
+       {"no time reported", UNTIMED_NONE}, {"impossible time", UNTIMED_IMPOSSIBLE},
+       {"no device timer", UNTIMED_NO_TIMER});
 
 #define REF(name, what)  {name, what, NULL, KYMO_KIND_REF, 0, 8, 0}
 #define U64(name)        {name, "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0}

@@ -181,7 +181,8 @@ enum untimed_reason {
 	UNTIMED_QUERY = 4,        /* the runtime refused the profiling query */
 	UNTIMED_MODE = 5,         /* device timing was not asked for */
 	UNTIMED_NONE = 6,         /* the runtime reported no time */
-	UNTIMED_IMPOSSIBLE = 7    /* the runtime reported an end before the start */
+	UNTIMED_IMPOSSIBLE = 7,   /* the runtime reported an end before the start */
+	UNTIMED_NO_TIMER = 8      /* nothing that Kymo listens to tells when the device works */
 };
 
 #endif

@@ -36,6 +36,8 @@ static const struct knob rows[] = {
 	 "What is recorded", "Leave out the operations whose name matches"},
 	{"stacks", 0, KNOB_REGEX, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(stacks), "REGEX", NULL, NULL, ".",
 	 "What is recorded", "Keep the whole call stack of the operations whose name matches"},
+	{"threads", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(threads), NULL, NULL, NULL, NULL, "What is recorded",
+	 "Record all threads and processes, also those that use nothing else that is recorded"},
 
 	{"counters", 0, KNOB_STRING, KNOB_HANDED_ON, AT(counters), "LIST", NULL, NULL, NULL,
 	 "What is recorded", "Count these for every call and thread, comma separated; see kymo list "

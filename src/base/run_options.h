@@ -23,6 +23,7 @@ struct run_options {
 	uint64_t block_ns;    /* longest wait for room with RUN_BLOCK */
 	uint64_t buffer_size; /* bytes of the shared buffer of each process */
 	const char *stacks;   /* regex of ops whose call stack is kept, or NULL */
+	bool threads;         /* all threads and processes, whatever they use */
 	uint64_t delay_ns;
 	uint64_t duration_ns; /* 0: until the end */
 	const char *counters; /* list, or NULL */

@@ -95,7 +95,8 @@ static void add_list(struct text *t, const char *list, const char *separators)
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
 		if (n && !strstr(word, "/libkymo-inject.so") && !strstr(word, "/libkymo.so") &&
-		    !strstr(word, "/libkymo-opencl-preload.so") && !strstr(word, "/libkymo-mpi.so"))
+		    !strstr(word, "/libkymo-opencl-preload.so") && !strstr(word, "/libkymo-mpi.so") &&
+		    !strstr(word, "/libkymo-threads.so"))
 			text_addf(t, "%s%s", t->length ? ":" : "", word);
 		list += n + (list[n] != '\0');
 	}
@@ -152,6 +153,17 @@ static void add_mpi_door(char *list, size_t size, const struct run_options *o)
 		snprintf(list + n, size - n, ":%s", door);
 }
 
+/* Threads and processes that use nothing else are seen at their making, when that is asked for. */
+static void add_threads_door(char *list, size_t size, const struct run_options *o)
+{
+	size_t n = strlen(list);
+	char door[PATH_MAX];
+
+	snprintf(door, sizeof(door), "%.*s/libkymo-threads.so", PATH_MAX - 40, cli_libdir());
+	if (o->threads && access(door, R_OK) == 0)
+		snprintf(list + n, size - n, ":%s", door);
+}
+
 /*
  * libkymo.so.1 comes with libkymo-inject.so anyway. Named before the user's libraries it is found
  * before a profiler among them when ROCm looks for one, and passes the tables on.
@@ -167,6 +179,7 @@ static void preloaded(char *out, size_t size, const struct run_options *o)
 	else
 		snprintf(out, size, "%.*s/libkymo-inject.so", room, libdir);
 	add_mpi_door(out, size, o);
+	add_threads_door(out, size, o);
 }
 
 static bool set_libraries(struct environment *e, const struct run_options *o, struct text *error)

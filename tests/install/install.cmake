@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+find_package(OpenCL REQUIRED)
 foreach(name leaky patient)
 	add_executable(install-${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.c)
 	set_target_properties(install-${name} PROPERTIES OUTPUT_NAME ${name}

@@ -342,7 +342,6 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 			      memory_order_relaxed);
 	f->op = op;
 	f->parent = 0;
-	f->inside = origin->call;
 	f->scope = origin->scope;
 	r = ring_for(t, f);
 	if (cap_unlikely(!r)) {
@@ -382,8 +381,9 @@ void cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
 	struct wire_record w = {0};
 	uint64_t words[plan->count];
 
-	f->id = f->inside;
 	wire_peek(e, &w);
+	f->id = core_activity_correlation(&core_domains[f->op->domain].info->desc->ops[f->op->number],
+					  &w);
 	core_callbacks(f, NULL, CAP_COMPLETE, words, &w, f->origin);
 	if (f->owns_origin && own.more)
 		cap_origin_end_more(&own);

@@ -135,6 +135,7 @@ def emit_wrapper(model, op):
     lines += call_lines(op) + ["\tcap_leave(f);"] + status_lines(op)
     lines += ["\tif (cap_unlikely(f->callbacks)) {"]
     lines += ["\t\ta.result = result;"] if result else []
+    lines += given_places(model, op)
     lines += ["\t\tcap_callbacks(f, &a, CAP_EXIT);", "\t}"] + record_lines(op)
     if "post" in op.hooks:
         tail = ["result"] if result else []
@@ -142,6 +143,13 @@ def emit_wrapper(model, op):
                           "\t"))
     lines.append("\tcap_done(f);")
     return lines + (["\treturn result;"] if result else []) + ["}", ""]
+
+
+def given_places(model, op):
+    """Tools see how much the call returned also where the program did not ask for it."""
+    names = sorted(set(op.returned.values()))
+    types = {p["name"]: p["type"] for p in op.params}
+    return [wrap(f"a.{n} = ({plain_type(model, types[n])}){n};", "\t\t") for n in names]
 
 
 def emit_encoder(model, op):

@@ -81,6 +81,17 @@ class Test(base.Test):
               [{"type": "ALLOC", "b": 20100}, {"type": "FREE", "b": 20100}])
         check("notes", [t for t in self.notes("openmp")], [])
 
+    def test_fallback(self):
+        """A region that no device takes: the host computes it, and the trace says so."""
+        program = self.offload()
+        self.record(program, env=dict(self.env, OMP_TARGET_OFFLOAD="disabled"))
+        shown = base.must(self.kymo, "show", self.trace)
+        check("on the host", len(re.findall(r"openmp:target\(.*host_fallback=true", shown)), 2)
+        check("kernels", self.query("SELECT count(*) AS n FROM kernels"), [{"n": 0}])
+        self.record(program, env=self.env)
+        shown = base.must(self.kymo, "show", self.trace)
+        check("on the device", "host_fallback=true" in shown, False)
+
     def test_unconnected(self):
         """libomptarget that does not find its libomp: said, not passed over."""
         program = self.offload()

@@ -4,7 +4,12 @@
  * The newer ones (EMI) tell begin and end; where a runtime has only the older, operations have no
  * duration.
  */
+#include <kymo/tool.h>
+
+#include "capture/openmp/offload.h"
 #include "capture/openmp/openmp.h"
+
+KYMO_EXPORT void kymo_offload_failed(int64_t device, const void *code, uint64_t since);
 
 typedef union omp_data *data_t;
 typedef const void *code_t;
@@ -37,6 +42,9 @@ static struct omp_region *enclosing(void)
 
 /* ---- regions ---- */
 
+/* When the thread last said of a region that it ran on the host. */
+static _Thread_local uint64_t said;
+
 /* A region that never submits a kernel ran on the host instead. */
 static void target_endpoint(int kind, int endpoint, int device, uint64_t id, code_t code)
 {
@@ -46,8 +54,19 @@ static void target_endpoint(int kind, int endpoint, int device, uint64_t id, cod
 		omp_begin(op, 0, code,
 			  OMP_VALUES_OF((uint64_t)(int64_t)device, (kind & OMP_T_NOWAIT) != 0, id,
 					op == OMP_OP_TARGET));
-	if (endpoint & OMP_END)
-		omp_end(omp_find(op, 0));
+	if (endpoint & OMP_END) {
+		struct omp_region *r = omp_find(op, 0);
+
+		if (r && r->values.v[TARGET_FALLBACK])
+			said = tick_now();
+		omp_end(r);
+	}
+}
+
+void kymo_offload_failed(int64_t device, const void *code, uint64_t since)
+{
+	if (said < since)
+		omp_point(OMP_OP_TARGET, code, OMP_VALUES_OF((uint64_t)device, 0, 0, 1));
 }
 
 static uint64_t new_number(void)

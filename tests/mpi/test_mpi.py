@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records MPI programs and compares with what they say themselves.
+
+test_mpi.py KYMO IMPLEMENTATION FOLDER [TEST...]      FOLDER holds the programs, NAME.IMPLEMENTATION
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+KYMO, IMPLEMENTATION, PROGRAMS = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+LAUNCHER = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.hydra"}[IMPLEMENTATION]
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_base_warn_component_unused="0")
+
+
+class Ended:
+    def __init__(self, argv, code, out, err):
+        self.argv, self.code, self.out, self.err = argv, code, out, err
+
+
+class Base(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="kymo-mpi-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.trace = self.folder / "t.kymo"
+
+    def run_any(self, argv, **more):
+        argv = [str(a) for a in argv]
+        p = subprocess.Popen(argv, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             stdin=subprocess.DEVNULL, text=True, start_new_session=True,
+                             env=dict(ENVIRONMENT, **more))
+        try:
+            out, err = p.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            out, err = p.communicate()
+            self.fail(f"{' '.join(argv)} hangs: {out[-500:]} {err[-500:]}")
+        return Ended(argv, p.returncode, out, err)
+
+    def program(self, name):
+        return PROGRAMS / f"{name}.{IMPLEMENTATION}"
+
+    def recorded(self, ranks, name, *args, options=(), inside=False):
+        """One `kymo run` around the launcher, or one in each rank."""
+        kymo = [KYMO, "run", "--no-summary", "-o", self.trace, *options]
+        launch = [LAUNCHER, "-n", ranks]
+        command = [self.program(name), *args]
+        return self.run_any([*launch, *kymo, *command] if inside else [*kymo, *launch, *command])
+
+    def summary(self, by):
+        p = self.run_any([KYMO, "summary", "--by", by, "--format", "json", self.trace])
+        self.assertEqual(p.code, 0, p.err)
+        return {t["name"]: t["rows"] for t in json.loads(p.out)["tables"]}
+
+    def shown(self):
+        p = self.run_any([KYMO, "show", self.trace])
+        self.assertEqual(p.code, 0, p.err)
+        return p.out.splitlines()
+
+    def foot(self):
+        return self.run_any([KYMO, "summary", self.trace]).out
+
+    def calls(self):
+        return {r["op"]: r["calls"] for r in self.summary("op").get("mpi", [])}
+
+
+class Traffic(Base):
+    def compare(self, ranks, inside):
+        args = [self.folder / "file"]
+        plain = self.run_any([LAUNCHER, "-n", ranks, self.program("traffic"), *args])
+        p = self.recorded(ranks, "traffic", *args, inside=inside)
+        self.assertEqual((p.code, sorted(p.out.splitlines())), (0, sorted(plain.out.splitlines())), p.err)
+        want = {}
+        for line in p.out.splitlines():
+            rank, op, peer, messages, sent, received = line.split()
+            want[rank, op, "all" if peer == "-1" else peer] = (int(messages), int(sent), int(received))
+        got = {(r["rank"], r["op"], r["peer"]): (r["calls"], r["sent"], r["received"])
+               for r in self.summary("rank,peer,op")["messages"]}
+        self.assertEqual(got, want)
+        self.assertGreater(len(want), 16)
+
+    def test_around_the_launcher(self):
+        self.compare(4, False)
+
+    def test_in_each_rank(self):
+        self.compare(2, True)
+        self.assertEqual([p.name for p in self.folder.glob("*.kymo")], ["t.kymo"])
+
+    def test_names(self):
+        self.recorded(2, "traffic")
+        lines = self.shown()
+        self.assertTrue(any("half of 1" in l for l in lines), "communicator's own name")
+        self.assertTrue(any("type=pair" in l for l in lines), "datatype's own name")
+        self.assertTrue(any("comm:put" in l and "window of 2" in l for l in lines), "window's own name")
+
+
+class Fortran(Base):
+    def ring(self, kind):
+        if not self.program(f"ring_{kind}").exists():
+            self.skipTest("no Fortran compiler of this implementation")
+        p = self.recorded(2, f"ring_{kind}")
+        self.assertEqual(p.code, 0, p.err)
+        self.assertIn("total   1.0", p.out)
+        rows = {(r["rank"], r["op"]): (r["calls"], r["sent"], r["received"])
+                for r in self.summary("rank,op")["messages"]}
+        want = {"send": (1, 32, 0), "receive": (1, 0, 32), "collective": (1, 8, 8)}
+        self.assertEqual(rows, {(r, op): v for r in "01" for op, v in want.items()})
+        calls = self.calls()
+        for name in ("Init", "Comm_rank", "Comm_size", "Irecv", "Send", "Wait", "Allreduce", "Finalize"):
+            self.assertEqual(calls.get("MPI_" + name), 2, name)
+
+    def test_mpif(self):
+        self.ring("mpif")
+
+    def test_module(self):
+        self.ring("mpi")
+
+    def test_f08(self):
+        self.ring("f08")
+
+
+class Clocks(Base):
+    def test_one_node(self):
+        self.assertEqual(self.recorded(4, "ending").code, 0)
+        notes = self.foot()
+        self.assertNotIn("clocks are not compared", notes)
+        # The barrier before MPI_Finalize: nobody leaves before the last has entered.
+        begin, end = [], []
+        for line in self.shown():
+            if "MPI_Barrier(" in line:
+                words = line.split()
+                scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[words[2]]
+                begin.append(float(words[0]))
+                end.append(float(words[0]) + float(words[1]) * scale)
+        self.assertEqual(len(begin), 4)
+        self.assertLess(max(begin) - min(end), 2e-6)
+
+    def test_not_all_recorded(self):
+        kymo = [KYMO, "run", "--no-summary", "-o", self.trace]
+        program = self.program("ending")
+        p = self.run_any([LAUNCHER, "-n", 1, *kymo, program, ":", "-n", 1, program])
+        self.assertEqual(p.code, 0, p.err)
+        self.assertIn("not all ranks are recorded", self.foot())
+        self.assertEqual(self.calls()["MPI_Init"], 1)
+
+
+class BadInput(Base):
+    def test_abort(self):
+        plain = self.run_any([LAUNCHER, "-n", 2, self.program("ending"), "abort"])
+        p = self.recorded(2, "ending", "abort")
+        self.assertEqual(p.code, plain.code)
+        self.assertTrue(any("MPI_Abort(...) was open" in l for l in self.shown()))
+        self.assertEqual(self.calls()["MPI_Allreduce"], 2)
+
+    def test_killed_rank(self):
+        p = self.recorded(2, "ending", "kill")
+        self.assertNotEqual(p.code, 0)
+        self.assertEqual(self.calls()["MPI_Allreduce"], 2)
+        self.assertIn("killed by signal 9", self.foot())
+
+    def test_killed_rank_among_launchers(self):
+        self.recorded(2, "ending", "kill", inside=True)
+        self.assertEqual(self.calls()["MPI_Allreduce"], 2)
+
+    def test_no_finalize(self):
+        self.recorded(2, "ending", "leave")
+        self.assertEqual(self.calls()["MPI_Init"], 2)
+
+    def test_longjmp_out_of_a_call(self):
+        p = self.recorded(2, "ending", "longjmp")
+        self.assertEqual((p.code, sorted(p.out.split("\n"))), (0, ["", "back 0", "back 1"]), p.err)
+        calls = self.calls()
+        self.assertEqual((calls["MPI_Send"], calls["MPI_Barrier"], calls["MPI_Finalize"]), (2, 4, 2))
+
+    def test_error(self):
+        p = self.recorded(2, "ending", "error")
+        self.assertEqual(p.out, "status 1\nstatus 1\n", p.err)
+        errors = self.summary("op")["errors"]
+        self.assertEqual([(e["call"], e["status"], e["calls"]) for e in errors],
+                         [("MPI_Send", "MPI_ERR_RANK", 2)])
+        self.assertFalse(any("comm:send" in l for l in self.shown()))
+
+    def test_different_programs(self):
+        p = self.run_any([KYMO, "run", "--no-summary", "-o", self.trace, LAUNCHER, "-n", 1,
+                          self.program("ending"), ":", "-n", 1, self.program("other")])
+        self.assertEqual(p.code, 0, p.err)
+        self.assertEqual(self.calls()["MPI_Finalize"], 2)
+
+    def test_unknown_mpi(self):
+        p = self.run_any([KYMO, "run", "--no-summary", "-o", self.trace, PROGRAMS / "unknown"])
+        self.assertEqual((p.code, p.out), (0, "42\n"), p.err)
+        self.assertIn("is no MPI that a module of Kymo knows", self.foot())
+
+    def test_two_mpis(self):
+        p = self.run_any([KYMO, "run", "--no-summary", "-o", self.trace, self.program("two"),
+                          PROGRAMS / "libunknown_mpi.so"])
+        self.assertEqual((p.code, p.out), (0, "1\n"), p.err)
+        self.assertIn("two MPI libraries", self.foot())
+
+    def test_no_mpi(self):
+        p = self.run_any([KYMO, "run", "--no-summary", "-o", self.trace, PROGRAMS / "optional"])
+        self.assertEqual((p.code, p.out), (0, "no MPI\n"), p.err)
+
+
+if __name__ == "__main__":
+    if not shutil.which(LAUNCHER):
+        print(f"skipped: {LAUNCHER} is not installed")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=2)

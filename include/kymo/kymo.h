@@ -7,12 +7,10 @@
 #define KYMO_KYMO_H
 
 #include <kymo/agent.h>
-#include <kymo/counter.h>
-#include <kymo/sample.h>
 #include <kymo/answer.h>
-#include <kymo/publish.h>
 #include <kymo/counter.h>
 #include <kymo/intercept.h>
+#include <kymo/publish.h>
 #include <kymo/sample.h>
 #include <kymo/schema.h>
 #include <kymo/status.h>

@@ -97,7 +97,7 @@ static void look_at(struct scopes *s, struct raw_chunk *c)
 		if (op->kind == RAW_KIND_MARKER &&
 		    raw_record(c, &w, &any) == RAW_KIND_MARKER)
 			add_range(s, &any.marker);
-		else if (op->kind == RAW_KIND_CALL && w.scope &&
+		else if ((op->kind == RAW_KIND_CALL || op->kind == RAW_KIND_PUBLISHED) && w.scope &&
 			 (s->trace->ops[op->op].flags & KYMO_OP_SUBMITS))
 			add_submit(s, c->process, &w);
 	}

@@ -55,6 +55,11 @@ static void add_activity(struct tallies *a, enum raw_kind kind, const union raw_
 	case RAW_KIND_COMM:
 		tallies_comm(a, &any->comm);
 		break;
+	case RAW_KIND_PUBLISHED:
+		tallies_call(a, any->rec.thread, any->rec.op,
+			     (uint64_t)(any->rec.end - any->rec.start), any->rec.id,
+			     any->rec.parent, any->rec.ok, any->rec.status);
+		break;
 	default:
 		tallies_other(a, &any->rec);
 	}

@@ -3,7 +3,7 @@
  * The definitions stream. Everything defined is kept, so that a buffer made later (a tool that
  * attaches late, a forked child) gets it all, and is written at once to the buffers that exist.
  */
-#include "core/internal.h"
+#include "core/publish.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -197,7 +197,8 @@ static void forget_threads(void)
 		struct wire_def d;
 
 		for (; wire_def_read(&p, end, &d) == 1; at = p)
-			if (d.kind == DEF_THREAD || d.kind == DEF_THREAD_END)
+			if ((d.kind == DEF_THREAD || d.kind == DEF_THREAD_END) &&
+			    wire_def_get(&d, DEF_THREAD_INDEX) < CORE_TRACKS)
 				memcpy((uint8_t *)(uintptr_t)at, &nothing, sizeof(nothing));
 	}
 }

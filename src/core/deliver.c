@@ -365,6 +365,7 @@ bool core_deliver_start(struct core_buffer *b)
 		return false;
 	}
 	d->buffer = b;
+	d->tool = b->context->owner;
 	d->handle.handle = (uint64_t)b->generation << 8 | (uint64_t)(b->index + 1u);
 	d->own = b->desc.pool.handle ? NULL : pool;
 	d->overwritten_seen = 0;

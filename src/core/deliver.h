@@ -40,6 +40,7 @@ struct core_delivery {
 	struct delivery_pool *_Atomic pool; /* NULL: not attached */
 	struct shm_header *_Atomic shm;
 	struct core_buffer *buffer;
+	const void *tool; /* whose it is, or NULL */
 	kymo_buffer_t handle;
 	struct delivery_pool *own; /* its pool if it has a thread of its own */
 	struct progress *progress; /* by chunk */

@@ -4,6 +4,7 @@
  * is committed does not change until the chunk is given back.
  */
 #include "core/deliver.h"
+#include "core/publish.h"
 
 #define BATCH 64u
 
@@ -39,6 +40,22 @@ static bool find_domain(struct expander *x, uint16_t op)
 	return d != NULL;
 }
 
+/* Published records say themselves when and where they were. */
+static void expand_timed(const struct wire_record *w, kymo_record_t *r)
+{
+	struct core_timed timed;
+
+	r->correlation = w->id;
+	if (!core_timed_read(&r->domain->ops[r->op], w, &timed))
+		return;
+	r->parent = timed.parent;
+	r->start = timed.start;
+	r->end = timed.end;
+	r->status = timed.status;
+	if (timed.track)
+		r->thread = timed.track;
+}
+
 static void expand(const struct expander *x, const struct wire_record *w, kymo_record_t *r)
 {
 	const struct core_delivery *d = x->d;
@@ -59,6 +76,8 @@ static void expand(const struct expander *x, const struct wire_record *w, kymo_r
 	r->call_site = w->site;
 	r->status = w->has_status ? w->status : desc->ops[r->op].status_ok;
 	r->internal = w;
+	if (desc->ops[r->op].flags & KYMO_OP_TIMED)
+		expand_timed(w, r);
 }
 
 static void hand_over_batch(struct expander *x)
@@ -133,6 +152,7 @@ uint32_t core_expand(struct core_delivery *d, const struct wire_chunk *c, struct
 {
 	struct expander x; /* its arrays need no beginning */
 	struct wire_reader r;
+	const void *outer;
 	bool ok;
 
 	x.d = d;
@@ -147,7 +167,9 @@ uint32_t core_expand(struct core_delivery *d, const struct wire_chunk *c, struct
 		x.lost = c->lost;
 	}
 	r.end = (const uint8_t *)c + bytes;
+	outer = core_tool_enter(d->tool);
 	ok = d->buffer->desc.deliver_batch ? deliver_batches(&x, &r) : deliver_singly(&x, &r);
+	core_tool_enter(outer);
 	if (!ok)
 		return 0;
 	atomic_fetch_add_explicit(&d->delivered, x.delivered, memory_order_relaxed);

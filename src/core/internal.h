@@ -208,6 +208,8 @@ struct core_told {
  * of the thread's frame. `wire`: of activities, else NULL.
  */
 #define CAP_COMPLETE ((enum cap_phase)3)
+/* What the callback that runs on this thread is told, or NULL. */
+const struct core_told *core_told_now(void);
 void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
 		    const struct wire_record *wire, const struct core_origin *origin);
 void core_words_release(struct cap_thread *t);
@@ -402,6 +404,8 @@ void core_tools_fork_child(void);
 void core_tools_finalize(void);
 /* The tool whose function runs on this thread, or NULL. */
 const void *core_tool_current(void);
+/* A function of this one runs from now on; what core_tool_current() said before is put back after. */
+const void *core_tool_enter(const void *tool);
 /* Calls a tool's function; what it throws is contained (counted, noted once). */
 void core_tool_call(kymo_callback_fn callback, kymo_context_t context,
 		    const kymo_callback_record_t *record, void *data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tools: finding and registering them, taking them out, calling them back. */
-#include "core/internal.h"
+#include "core/publish.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,6 +13,7 @@ struct tool {
 	kymo_configure_fn configure;
 	const kymo_tool_t *tool; /* NULL: it did not want to, or is gone */
 	void *pin;               /* keeps its library loaded, or NULL */
+	uint32_t priority;
 	struct tool *next;
 };
 
@@ -23,10 +24,46 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The tool whose function runs on this thread. */
 static _Thread_local const void *current __attribute__((tls_model("initial-exec")));
+static _Thread_local const struct core_told *telling __attribute__((tls_model("initial-exec")));
+
+const struct core_told *core_told_now(void)
+{
+	return telling;
+}
 
 const void *core_tool_current(void)
 {
 	return current;
+}
+
+const void *core_tool_enter(const void *tool)
+{
+	const void *outer = current;
+
+	current = tool;
+	return outer;
+}
+
+kymo_status_t kymo_client_info(kymo_client_info_t *out)
+{
+	const struct tool *own = current;
+	uint32_t count = 0;
+
+	if (!out)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (out->size < sizeof(*out))
+		return KYMO_ERROR_INCOMPATIBLE;
+	if (!own)
+		return KYMO_ERROR_STATE;
+	pthread_mutex_lock(&lock);
+	for (const struct tool *t = tools; t; t = t->next)
+		count += t->tool != NULL;
+	*out = (kymo_client_info_t){.size = sizeof(*out),
+				    .name = own->tool && own->tool->name ? own->tool->name : "",
+				    .id = own->priority + 1, .priority = own->priority,
+				    .tools = count};
+	pthread_mutex_unlock(&lock);
+	return KYMO_OK;
 }
 
 /* ---- registering ---- */
@@ -46,7 +83,7 @@ static bool add(kymo_configure_fn configure, struct tool **out, uint32_t *priori
 		t = *link = calloc(1, sizeof(*t));
 	if (fresh && t) {
 		t->configure = configure;
-		*priority = tool_count++;
+		*priority = t->priority = tool_count++;
 	}
 	pthread_mutex_unlock(&lock);
 	*out = t;
@@ -342,6 +379,22 @@ void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase)
 	core_callbacks(f, args, phase, NULL, NULL, NULL);
 }
 
+/* Published records say themselves when and where they were. */
+static void tell_timed(kymo_callback_record_t *r, const struct wire_record *wire)
+{
+	struct core_timed timed;
+
+	if (!core_timed_read(&r->domain->ops[r->op], wire, &timed))
+		return;
+	r->correlation = timed.id;
+	r->parent = timed.parent;
+	r->start = timed.start;
+	r->end = timed.end;
+	r->status = timed.status;
+	if (timed.track)
+		r->thread = timed.track;
+}
+
 void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
 		    const struct wire_record *wire, const struct core_origin *origin)
 {
@@ -365,9 +418,16 @@ void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 	if (phase == CAP_COMPLETE) {
 		r.start = core_tick_ns(f->start);
 		r.end = core_tick_ns(f->end);
+		if (d->info->desc->ops[r.op].flags & KYMO_OP_TIMED)
+			tell_timed(&r, wire);
 	}
-	if (words)
+	if (words) {
+		const struct core_told *outer = telling;
+
+		telling = &told;
 		call_all(t, plan, &r, words, origin);
+		telling = outer;
+	}
 	errno = saved;
 }
 
@@ -396,6 +456,7 @@ bool cap_guard_left(struct cap_thread *t, const void *sp)
 	t->guard = 0;
 	t->guard_sp = NULL;
 	current = NULL;
+	telling = NULL;
 	atomic_store(&t->calling, NULL);
 	atomic_store(&t->busy, 0);
 	return true;

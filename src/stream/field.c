@@ -20,7 +20,7 @@ bool rec_fields_next(struct rec_fields *f, const struct t_field **field, struct 
 {
 	unsigned i = f->cursor.index;
 
-	if (!f->cursor.rec || f->cursor.rec->no_fields || i >= f->op->field_count)
+	if (!f->cursor.rec || f->cursor.rec->no_fields || i >= op_own_fields(f->op))
 		return false;
 	*field = &f->op->fields[i];
 	return wire_field(&f->cursor, (*field)->kind, (*field)->element, (*field)->size, value);

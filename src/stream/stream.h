@@ -399,6 +399,17 @@ struct stream_sink {
 
 void stream_sink_complete(struct stream_sink *s);
 
+/* Fields at the end of an op that is KYMO_OP_TIMED: they say when and where it was. */
+#define T_TIMED_FIELDS 6u
+
+/* Fields that say something of their own. */
+static inline uint32_t op_own_fields(const struct t_op *op)
+{
+	return op->flags & KYMO_OP_TIMED && op->field_count >= T_TIMED_FIELDS
+		       ? op->field_count - T_TIMED_FIELDS
+		       : op->field_count;
+}
+
 /* ---- field access ------------------------------------------------------------------------- */
 
 struct rec_fields {

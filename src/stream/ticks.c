@@ -154,10 +154,12 @@ static int compare_job_points(const void *a, const void *b)
 	return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
-static int64_t offset_at(const struct job_point *p, uint32_t n, int64_t ns)
+int64_t job_offset(const struct job_point *p, uint32_t n, int64_t ns)
 {
 	uint32_t i = 1;
 
+	if (n == 0)
+		return 0;
 	if (ns <= p[0].ns)
 		return p[0].offset;
 	while (i < n && p[i].ns < ns)
@@ -187,7 +189,7 @@ void tick_map_align(struct tick_map *m, struct job_point *points, uint32_t count
 	for (uint32_t i = 0; i < m->count; i++) {
 		struct tick_segment *s = &m->segments[i];
 
-		s->base_ns += offset_at(points, count, s->base_ns);
+		s->base_ns += job_offset(points, count, s->base_ns);
 		s->rate = (uint64_t)((double)s->rate * (1 + slope));
 	}
 }

@@ -54,6 +54,9 @@ struct job_point {
  */
 void tick_map_align(struct tick_map *m, struct job_point *points, uint32_t count);
 
+/* What is added at node time `ns`; `points` as tick_map_align() has sorted them. */
+int64_t job_offset(const struct job_point *points, uint32_t count, int64_t ns);
+
 static inline int64_t tick_segment_ns(const struct tick_segment *s, uint64_t tick)
 {
 	__int128 ns = ((__int128)(int64_t)(tick - s->base_tick) * (__int128)s->rate) >> 40;

@@ -122,10 +122,11 @@ enum def_clock { /* u id, s name, s kind ("device" "host"), u nanoseconds per 10
 };
 enum def_clock_sync { /* u clock id, u tick before, u tick after, u clock value: read between;
 			 u method (1 API that samples the clock, 2 bounds from events: the clock
-			 value lies between the two ticks) */
+			 value lies between the two ticks), u what before and after are (CLOCK_SYNC_*) */
 	DEF_CLOCK_SYNC_CLOCK, DEF_CLOCK_SYNC_BEFORE, DEF_CLOCK_SYNC_AFTER, DEF_CLOCK_SYNC_VALUE,
-	DEF_CLOCK_SYNC_METHOD
+	DEF_CLOCK_SYNC_METHOD, DEF_CLOCK_SYNC_HOST
 };
+enum { CLOCK_SYNC_TICKS = 0, CLOCK_SYNC_NODE_TIME = 1 /* ns */ };
 enum def_tick_sync { /* u tick before, u tick after, u CLOCK_MONOTONIC_RAW ns, u CLOCK_REALTIME ns */
 	DEF_TICK_SYNC_BEFORE, DEF_TICK_SYNC_AFTER, DEF_TICK_SYNC_RAW, DEF_TICK_SYNC_REALTIME
 };

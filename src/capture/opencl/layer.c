@@ -4,6 +4,7 @@
  * library comes through the same functions where the loader knows no layers. The first who comes is
  * traced; whoever comes later gets the table back that it brought, so that no call is seen twice.
  */
+#include "capture/opencl/answer.h"
 #include "capture/opencl/layer.h"
 
 #include <string.h>
@@ -134,6 +135,7 @@ static void fork_child(void)
 
 static const struct cap_domain_info info = {
 	.desc = &ocl_domain_desc,
+	.answers = &ocl_answers,
 	.encode = ocl_encode,
 	.ops = ocl_ops,
 	.slots = ocl_slots,

@@ -4,6 +4,7 @@
  * putting the work into its queue once the call has been recorded. Only what must happen inside the
  * call happens there, so that the time recorded for it is the runtime's.
  */
+#include "capture/opencl/answer.h"
 #include "capture/opencl/queue.h"
 
 #include <stdlib.h>
@@ -16,6 +17,7 @@ _Thread_local struct ocl_submission ocl_submission __attribute__((tls_model("ini
 
 static inline struct ocl_queue *wanted_queue(cl_command_queue queue, uint32_t activity)
 {
+	ocl_last_queue = queue;
 	return cap_wants(activity) ? ocl_queue_get(queue) : NULL;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "capture/opencl/answer.h"
 #include "capture/opencl/queue.h"
 
 #include "opencl_hooks.h"
@@ -47,6 +48,7 @@ OCL_HOT void ocl_post_clFinish(struct cap_frame *f, cl_command_queue command_que
 
 	if (!q)
 		return;
+	ocl_last_queue = command_queue;
 	if (cap_wants(CAP_ACTIVITY_SYNC))
 		ocl_sync_record(f, SYNC_OP_QUEUE, q->object.id, 0);
 	ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_MANY);
@@ -57,8 +59,10 @@ void ocl_post_clFlush(struct cap_frame *f, cl_command_queue command_queue, cl_in
 {
 	struct ocl_queue *q = (struct ocl_queue *)ocl_find(OCL_QUEUE, command_queue);
 
-	if (q)
-		ocl_harvest(q, OCL_LOOK, OCL_HARVEST_FEW);
+	if (!q)
+		return;
+	ocl_last_queue = command_queue;
+	ocl_harvest(q, OCL_LOOK, OCL_HARVEST_FEW);
 }
 
 /* Once for each queue that the events are of, if those of one queue are together. */

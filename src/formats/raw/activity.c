@@ -84,7 +84,8 @@ const uint8_t *raw_slots(struct trace *t, enum raw_kind kind, const struct t_op 
 	uint8_t *slots;
 
 	if (kind == RAW_KIND_CALL || kind == RAW_KIND_OTHER || kind == RAW_KIND_NONE ||
-	    kind == RAW_KIND_MARKER || kind == RAW_KIND_COUNTER || kind == RAW_KIND_SAMPLE)
+	    kind == RAW_KIND_MARKER || kind == RAW_KIND_COUNTER || kind == RAW_KIND_SAMPLE ||
+	    kind == RAW_KIND_PUBLISHED)
 		return NULL;
 	slots = trace_alloc(t, op->field_count + 1u);
 	for (uint32_t i = 0; slots && i < op->field_count; i++) {
@@ -125,7 +126,7 @@ static void collect(const struct t_op *op, const struct raw_op *ro, const struct
 	out->v[SLOT_NONE] = 0;
 }
 
-static const struct device_map *clock_map(const struct raw_process *p, uint32_t clock)
+const struct device_map *raw_clock_map(const struct raw_process *p, uint32_t clock)
 {
 	const struct trace *t = p->rt->trace;
 
@@ -139,7 +140,8 @@ static void device_times(struct raw_chunk *c, const struct values *v, uint32_t a
 			 struct rec_device *out)
 {
 	const struct raw_process *p = c->source;
-	const struct device_map *map = clock_map(p, p->rt->trace->agents[agent].clock);
+	const struct device_map *map =
+		raw_clock_map(p, p->rt->trace->agents[agent].clock);
 	uint64_t start = v->v[SLOT_START];
 
 	memset(out, 0, sizeof(*out));
@@ -150,7 +152,7 @@ static void device_times(struct raw_chunk *c, const struct values *v, uint32_t a
 		out->submit = raw_chunk_ns(c, v->v[SLOT_SUBMIT_TICK]);
 	if (out->untimed || start == 0)
 		return;
-	out->start = map ? device_map_ns(map, (int64_t)start) : (int64_t)start;
+	out->start = map ? device_map_ns(map, (int64_t)start) : raw_node_ns(p, (int64_t)start);
 	out->end = (int64_t)((uint64_t)out->start + v->v[SLOT_DURATION]);
 	out->queued = (int64_t)((uint64_t)out->start - v->v[SLOT_QUEUED_BEFORE]);
 	out->submitted = (int64_t)((uint64_t)out->start - v->v[SLOT_SUBMITTED_BEFORE]);
@@ -256,7 +258,9 @@ void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const
 		raw_decode_marker(c->source, w, &t->ops[op->op], &out->marker);
 		return;
 	}
-	if (op->kind == RAW_KIND_COUNTER)
+	if (op->kind == RAW_KIND_PUBLISHED)
+		raw_decode_published(c, w, &t->ops[op->op], &out->rec);
+	else if (op->kind == RAW_KIND_COUNTER)
 		raw_decode_counter(c, w, &t->ops[op->op], &out->counter);
 	else if (op->kind == RAW_KIND_SAMPLE)
 		raw_decode_sample(c, w, &t->ops[op->op], &out->sample);

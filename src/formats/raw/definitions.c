@@ -18,6 +18,7 @@ struct reading {
 	struct trace *t;
 	struct device_sync *clock_syncs; /* with clock ids in parallel */
 	uint64_t *clock_sync_ids;
+	uint8_t *clock_sync_host; /* CLOCK_SYNC_* */
 	uint32_t clock_sync_count;
 	/* What this file added begins here. */
 	uint32_t agents, contexts, queues, programs, kernels, modules, sites, notes, clocks;
@@ -354,12 +355,14 @@ static void add_clock_sync(struct reading *r, const struct wire_def *d)
 	uint32_t n = r->clock_sync_count;
 
 	if (!append(&r->clock_syncs, n, sizeof(*r->clock_syncs)) ||
-	    !append(&r->clock_sync_ids, n, sizeof(*r->clock_sync_ids)))
+	    !append(&r->clock_sync_ids, n, sizeof(*r->clock_sync_ids)) ||
+	    !append(&r->clock_sync_host, n, sizeof(*r->clock_sync_host)))
 		return;
 	r->clock_syncs[n] = (struct device_sync){ /* ticks until resolve() */
 		(int64_t)wire_def_get(d, DEF_CLOCK_SYNC_BEFORE),
 		(int64_t)wire_def_get(d, DEF_CLOCK_SYNC_AFTER),
 		(int64_t)wire_def_get(d, DEF_CLOCK_SYNC_VALUE)};
+	r->clock_sync_host[n] = (uint8_t)wire_def_get(d, DEF_CLOCK_SYNC_HOST);
 	r->clock_sync_ids[n] = wire_def_get(d, DEF_CLOCK_SYNC_CLOCK);
 	r->clock_sync_count++;
 }
@@ -586,6 +589,11 @@ static int64_t to_ns(struct reading *r, int64_t tick)
 	return tick ? tick_map_ns(&r->p->ticks, (uint64_t)tick) : 0;
 }
 
+int64_t raw_node_ns(const struct raw_process *p, int64_t ns)
+{
+	return ns + job_offset(p->job_points, p->job_point_count, ns);
+}
+
 static void resolve_references(struct reading *r)
 {
 	struct raw_process *p = r->p;
@@ -675,8 +683,13 @@ static kymo_status_t build_clocks(struct reading *r)
 
 			if (idmap_get(&p->clock_ids, r->clock_sync_ids[k]) != p->first_clock + i)
 				continue;
-			one[count++] = (struct device_sync){to_ns(r, s->before), to_ns(r, s->after),
-							    s->value};
+			one[count] = (struct device_sync){to_ns(r, s->before), to_ns(r, s->after),
+							  s->value};
+			if (r->clock_sync_host[k] == CLOCK_SYNC_NODE_TIME) {
+				one[count].before = raw_node_ns(p, s->before);
+				one[count].after = raw_node_ns(p, s->after);
+			}
+			count++;
 		}
 		status = device_map_build(&p->clocks[i], one, count);
 		t->clocks[p->first_clock + i].syncs = count;
@@ -734,5 +747,6 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 		raw_read_tallies(p);
 	free(r.clock_syncs);
 	free(r.clock_sync_ids);
+	free(r.clock_sync_host);
 	return status;
 }

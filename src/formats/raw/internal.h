@@ -68,6 +68,16 @@ bool raw_op_is_marker(const struct t_op *op);
 void raw_decode_marker(struct raw_process *p, const struct wire_record *w, const struct t_op *op,
 		       struct rec_marker *out);
 
+/* published.c: an op whose records are timed by their fields */
+bool raw_op_is_published(const struct t_op *op);
+void raw_decode_published(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
+			  struct rec *out);
+
+/* definitions.c: node time as the trace has it (that of the job, where there is one). */
+int64_t raw_node_ns(const struct raw_process *p, int64_t ns);
+/* activity.c: the map of a clock of the process, or NULL. */
+const struct device_map *raw_clock_map(const struct raw_process *p, uint32_t clock);
+
 /* measures.c: counters and samples */
 void raw_add_counter(struct raw_process *p, const struct wire_def *d);
 void raw_decode_counter(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,

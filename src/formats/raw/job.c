@@ -101,7 +101,4 @@ void raw_align(struct raw_process *p)
 		tp->job_error_ns = (double)p->job_points[i].error > tp->job_error_ns
 					   ? (double)p->job_points[i].error : tp->job_error_ns;
 	tp->job_offset = p->job_point_count ? p->job_points[0].offset : 0;
-	free(p->job_points);
-	p->job_points = NULL;
-	p->job_point_count = 0;
 }

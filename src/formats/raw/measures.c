@@ -102,7 +102,7 @@ static void take_sample(struct raw_process *p, const char *name, const struct wi
 	else if (strcmp(name, "tid") == 0)
 		*tid = (uint32_t)v->u;
 	else if (strcmp(name, "time") == 0)
-		out->base.start = out->base.end = v->i;
+		out->base.start = out->base.end = raw_node_ns(p, v->i);
 	else if (strcmp(name, "cpu") == 0)
 		out->cpu = (uint32_t)v->u;
 	else if (strcmp(name, "pc") == 0)

@@ -248,6 +248,7 @@ static void release_process(struct raw_process *p)
 	free(p->clocks);
 	free(p->ops);
 	free(p->names);
+	free(p->job_points);
 	free(p->set_table);
 	free(p->syncs);
 	free(p->next_seq);

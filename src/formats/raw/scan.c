@@ -176,7 +176,10 @@ enum raw_kind raw_record(struct raw_chunk *c, const struct wire_record *w, union
 	r->status = w->has_status ? w->status : t_op->status_ok;
 	r->ok = !w->has_status || w->status == t_op->status_ok;
 	r->unwound = w->unwound;
-	r->id = op->kind == RAW_KIND_CALL || op->kind == RAW_KIND_NONE ? w->id : 0;
+	r->id = op->kind == RAW_KIND_CALL || op->kind == RAW_KIND_NONE ||
+				op->kind == RAW_KIND_PUBLISHED
+			? w->id
+			: 0;
 	r->parent = w->parent;
 	r->external = w->external;
 	r->scope = w->scope;

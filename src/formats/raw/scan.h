@@ -34,7 +34,8 @@ enum raw_kind {
 	RAW_KIND_COMM,
 	RAW_KIND_OTHER,
 	RAW_KIND_COUNTER,
-	RAW_KIND_SAMPLE
+	RAW_KIND_SAMPLE,
+	RAW_KIND_PUBLISHED /* a call or event whose times are in its fields; `rec` as of a call */
 };
 
 struct raw_op {

@@ -209,7 +209,7 @@ void schema_add_op(struct raw_process *p, const struct wire_def *d)
 	ro->op = merge_op(p->rt, &op);
 	ro->kind = (uint8_t)raw_kind_of_domain(t->domains[op.domain].name);
 	if (ro->kind == RAW_KIND_CALL && (op.flags & KYMO_OP_ACTIVITY))
-		ro->kind = RAW_KIND_OTHER;
+		ro->kind = raw_op_is_published(&op) ? RAW_KIND_PUBLISHED : RAW_KIND_OTHER;
 	if (ro->kind == RAW_KIND_MARKER && !raw_op_is_marker(&op))
 		ro->kind = RAW_KIND_OTHER;
 	ro->fields = (uint8_t)t->ops[ro->op].field_count;

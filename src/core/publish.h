@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Publishing inside core: clocks and tracks of publishers (publish_clock.c), their domains (publish.c),
+ * their devices (publish_work.c), and the fields that core adds to published ops.
+ */
+#ifndef CORE_PUBLISH_H
+#define CORE_PUBLISH_H
+
+#include <kymo/publish.h>
+
+#include "core/internal.h"
+
+/* Added at the end of the fields of an op that is KYMO_OP_TIMED; readers find them by this order. */
+enum {
+	TIMED_PARENT,   /* REF call */
+	TIMED_TRACK,    /* REF thread, 0: that of the record */
+	TIMED_CLOCK,    /* REF clock, 0: node time */
+	TIMED_START,    /* TIME ns of the clock */
+	TIMED_DURATION, /* TIME ns of the clock */
+	TIMED_STATUS,   /* SIGNED 4 */
+	TIMED_FIELDS
+};
+
+/* Threads that are tracks are numbered from here on. */
+#define CORE_TRACKS     (1u << 25)
+#define CORE_TRACKS_MAX 65536u
+
+struct core_timed { /* a published record, on the host's time line as well as is known by now */
+	uint64_t id, parent, start, end;
+	uint32_t track;
+	int32_t status;
+};
+
+/* False: the record has no fields. */
+bool core_timed_read(const kymo_op_desc_t *op, const struct wire_record *record,
+		     struct core_timed *out);
+
+/* Whether a clock is known (0 is). */
+bool publish_clock_known(kymo_clock_t clock);
+/* Id of its definition; 0 of the host's. */
+uint32_t publish_clock_id(kymo_clock_t clock);
+/* Its units in nanoseconds. */
+uint64_t publish_clock_ns(kymo_clock_t clock, uint64_t units);
+/* Nanoseconds of the clock of this definition as host time, by the readings there are so far. */
+uint64_t publish_clock_host(uint32_t id, uint64_t ns);
+/* Index of the track's thread, 0: the calling one. False: no such track. */
+bool publish_track(kymo_track_t track, uint32_t *thread);
+/* The tick at a host time of this process's life. */
+uint64_t publish_tick(uint64_t host_ns);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records that tools and runtimes published: when and where they were is in the last fields, on a clock
+ * of the publisher's or in node time. They become calls of their own tracks.
+ */
+#include "formats/raw/internal.h"
+
+/* In the order in which the fields are written. */
+enum { PARENT, TRACK, CLOCK, START, DURATION, STATUS };
+_Static_assert(STATUS + 1 == T_TIMED_FIELDS, "fields at the end of a published op");
+
+bool raw_op_is_published(const struct t_op *op)
+{
+	return op->flags & KYMO_OP_TIMED && op->field_count >= T_TIMED_FIELDS;
+}
+
+static void place(struct raw_chunk *c, const struct wire_value *v, const struct t_op *op,
+		  struct rec *out)
+{
+	const struct raw_process *p = c->source;
+	uint32_t clock = idmap_get(&p->clock_ids, v[CLOCK].u);
+	const struct device_map *map = raw_clock_map(p, clock);
+	int64_t start = v[START].i, end = (int64_t)(v[START].u + v[DURATION].u);
+	uint32_t track = v[TRACK].u ? idmap_get(&p->threads, v[TRACK].u) : 0;
+
+	out->start = map ? device_map_ns(map, start) : raw_node_ns(p, start);
+	out->end = map ? device_map_ns(map, end) : raw_node_ns(p, end);
+	out->parent = v[PARENT].u;
+	out->status = (int32_t)v[STATUS].i;
+	out->ok = out->status == op->status_ok;
+	if (track)
+		out->thread = track;
+}
+
+void raw_decode_published(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
+			  struct rec *out)
+{
+	uint32_t own = op->field_count - T_TIMED_FIELDS;
+	struct wire_value v[T_TIMED_FIELDS], skip;
+	struct wire_cursor cursor;
+
+	wire_cursor_init(&cursor, w);
+	for (uint32_t i = 0; i < op->field_count; i++) {
+		const struct t_field *f = &op->fields[i];
+
+		if (!wire_field(&cursor, f->kind, f->element, f->size, i < own ? &skip : &v[i - own]))
+			return;
+	}
+	place(c, v, op, out);
+}

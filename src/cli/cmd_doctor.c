@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo doctor`: what works here, what does not, and what to do about it. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -249,6 +250,22 @@ static void check_variables(void)
 		     error);
 }
 
+static void check_openmp(void)
+{
+	static const char *const runtimes[] = {"libomp.so.5", "libomp.so", "libiomp5.so"};
+	void *library = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]) && !library; i++)
+		library = dlopen(runtimes[i], RTLD_LAZY | RTLD_LOCAL);
+	if (library)
+		line(GOOD, "OpenMP", "%s is recorded; GCC's libgomp has no tools interface (OMPT)",
+		     runtimes[i - 1]);
+	else
+		line(FAIR, "OpenMP", "no runtime with a tools interface (OMPT) was found, as clang's is "
+				     "(Debian: libomp-19-dev); GCC's libgomp has none");
+}
+
 static int run_doctor(int argc, char **argv)
 {
 	if (argc)
@@ -257,6 +274,7 @@ static int run_doctor(int argc, char **argv)
 	check_variables();
 	check_loader();
 	check_vendors();
+	check_openmp();
 	check_ticks();
 	check_memfd();
 	check_pidfd();

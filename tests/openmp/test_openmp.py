@@ -125,6 +125,10 @@ class Test(base.Test):
             skip("no gcc here")
         program = self.compile("gcc", "-fopenmp", os.path.join(HERE, "gcc.c"), compiler="gcc")
         self.record(program)
+        self.record(program, options=["--threads"])
+        check("note", any("libgomp" in t for t in self.notes("openmp")), True)
+        check("in the summary", "libgomp" in base.must(self.kymo, "summary", self.trace), True)
+        check("in doctor", "libgomp" in base.run(self.kymo, "doctor").stdout, True)
 
 
 if __name__ == "__main__":

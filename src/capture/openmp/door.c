@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <kymo/tool.h>
@@ -77,6 +78,35 @@ static void flush(uint64_t deadline)
 		cap_note(2, "openmp", "libomptarget has told nothing of its devices: it looks for OMPT "
 				      "in a library named libomp.so; put the folder that has it into "
 				      "LD_LIBRARY_PATH");
+}
+
+/* ---- GCC's runtime ---- */
+
+static int find_gomp(struct dl_phdr_info *object, size_t size, void *found)
+{
+	if (object->dlpi_name && strstr(object->dlpi_name, "/libgomp.so"))
+		*(bool *)found = true;
+	return 0;
+}
+
+/* It has no OMPT: that is said where something else was recorded, so that nobody looks for it. */
+static void say_gomp(void)
+{
+	bool found = false;
+	int saved = errno;
+
+	if (cap_wants(UINT32_MAX))
+		dl_iterate_phdr(find_gomp, &found);
+	if (found)
+		cap_note(1, "openmp", "GCC's OpenMP runtime (libgomp) has no tools interface: its "
+				      "regions are not recorded; clang's has one");
+	errno = saved;
+}
+
+/* Exit handlers run before core lets go of the process. */
+__attribute__((constructor)) static void prepare(void)
+{
+	atexit(say_gomp);
 }
 
 static void fork_child(void)

@@ -1,4 +1,6 @@
-# What is loaded into programs must stay small and harmless; headers must stand alone.
+# SPDX-License-Identifier: Apache-2.0
+# What is loaded into programs must stay small and harmless; headers must stand alone; what others
+# were built against must stay as it is.
 add_test(NAME abi.layers COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check/layers.py
          ${PROJECT_SOURCE_DIR})
 if(NOT KYMO_SANITIZE)
@@ -6,12 +8,20 @@ if(NOT KYMO_SANITIZE)
            ${PROJECT_SOURCE_DIR}/tools/check/needed.py $<TARGET_FILE:libkymo>
            $<TARGET_FILE:kymo-inject> $<TARGET_FILE:kymo-register>
            $<TARGET_FILE:kymo-rocprofiler>)
-  foreach(module ${KYMO_MPI_MODULES})
-    add_test(NAME abi.needed.mpi-${module} COMMAND Python3::Interpreter
-             ${PROJECT_SOURCE_DIR}/tools/check/needed.py $<TARGET_FILE:kymo-mpi>
-             $<TARGET_FILE:kymo-mpi-${module}>)
-  endforeach()
+  set_tests_properties(abi.needed PROPERTIES LABELS abi)
 endif()
 add_test(NAME abi.headers COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/headers.sh
          ${PROJECT_SOURCE_DIR}/include)
+
+add_executable(builtin_ops ${CMAKE_CURRENT_LIST_DIR}/builtin_ops.c)
+target_link_libraries(builtin_ops PRIVATE ${CMAKE_DL_LIBS})
+if(NOT KYMO_SANITIZE)
+  set(abi Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/abi.py)
+  add_test(NAME abi.ops COMMAND ${abi} ops $<TARGET_FILE:builtin_ops> $<TARGET_FILE:libkymo>)
+  add_test(NAME abi.check COMMAND ${abi} check ${PROJECT_SOURCE_DIR}/include
+           $<TARGET_SONAME_FILE:libkymo> $<TARGET_SONAME_FILE:kymo-register>)
+  add_test(NAME abi.detects COMMAND ${abi} detects ${PROJECT_SOURCE_DIR}/include)
+  set_tests_properties(abi.ops abi.check abi.detects PROPERTIES LABELS abi TIMEOUT 120
+                       SKIP_RETURN_CODE 77)
+endif()
 set_tests_properties(abi.layers abi.headers PROPERTIES LABELS abi)

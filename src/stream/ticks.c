@@ -7,7 +7,8 @@
 
 #define ONE           (1ull << 40)
 #define POINT_SPACING 100000000 /* ns: closer points would turn bracket noise into slope noise */
-#define WINDOW        1000000000 /* ns of device time that share an offset when a clock drifts */
+#define WINDOW        1000000000 /* ns of device time that may share an offset when a clock drifts */
+#define CLOSE         1000000    /* ns between points of a drifting clock, at least */
 
 static bool usable(const struct raw_tick_sync *p)
 {
@@ -250,20 +251,14 @@ static int64_t centre(struct range r)
 	return (int64_t)(((__int128)r.low + r.high) / 2);
 }
 
-/* The offsets of syncs [from, to): all of them if they agree, else the tightest one alone. */
-static struct range agree(const struct device_sync *s, uint32_t from, uint32_t to, bool *agreed)
+/* The offsets that satisfy all brackets. */
+static struct range agree(const struct device_sync *s, uint32_t count)
 {
-	struct range all = offsets_of(&s[from]), best = all;
+	struct range all = offsets_of(&s[0]);
 
-	for (uint32_t i = from + 1; i < to; i++) {
-		struct range r = offsets_of(&s[i]);
-
-		all = intersect(all, r);
-		if (width(r) < width(best))
-			best = r;
-	}
-	*agreed = all.low <= all.high;
-	return *agreed ? all : best;
+	for (uint32_t i = 1; i < count; i++)
+		all = intersect(all, offsets_of(&s[i]));
+	return all;
 }
 
 static void add_point(struct device_map *m, int64_t value, struct range r)
@@ -273,32 +268,54 @@ static void add_point(struct device_map *m, int64_t value, struct range r)
 		m->error_ns = width(r) / 2;
 }
 
-/* A point for each window of the clock's time; brackets at odds widen the stated error. */
+/* How far the map is from satisfying a bracket. */
+static double violation(const struct device_map *m, const struct device_sync *s)
+{
+	int64_t at = device_map_ns(m, s->value);
+
+	return at < s->before  ? (double)s->before - (double)at
+	       : at > s->after ? (double)at - (double)s->after
+			       : 0;
+}
+
+/* Closer points would turn noise into slope, and might make time run backwards. */
+static bool too_close(const struct device_map *m, int64_t value, const struct range *r)
+{
+	const struct device_point *last = m->count ? &m->points[m->count - 1] : NULL;
+
+	return last && (value - last->value < CLOSE ||
+			centre(*r) - last->offset <= -(value - last->value) / 2);
+}
+
+/*
+ * A point for each window of the clock's time in which one offset satisfies all brackets. Brackets that
+ * the map then does not satisfy widen the stated error.
+ */
 static void add_windows(struct device_map *m, const struct device_sync *s, uint32_t count)
 {
-	uint32_t from = 0;
-	double slack = 0;
+	double worst = 0;
 
-	while (from < count) {
-		uint32_t to = from + 1;
-		struct range r;
-		bool agreed;
+	for (uint32_t from = 0, to; from < count; from = to) {
+		struct range r = offsets_of(&s[from]);
+		int64_t value;
 
-		while (to < count && s[to].value - s[from].value < WINDOW)
-			to++;
-		r = agree(s, from, to, &agreed);
-		for (uint32_t i = from; i < to && !agreed; i++) {
-			struct range o = offsets_of(&s[i]);
-			double d = o.low > r.high  ? (double)o.low - (double)r.high
-				   : o.high < r.low ? (double)r.low - (double)o.high
-						    : 0;
+		for (to = from + 1; to < count && s[to].value - s[from].value < WINDOW; to++) {
+			struct range both = intersect(r, offsets_of(&s[to]));
 
-			slack = d > slack ? d : slack;
+			if (both.low > both.high)
+				break;
+			r = both;
 		}
-		add_point(m, s[from].value + (s[to - 1].value - s[from].value) / 2, r);
-		from = to;
+		value = s[from].value + (s[to - 1].value - s[from].value) / 2;
+		if (!too_close(m, value, &r))
+			add_point(m, value, r);
 	}
-	m->error_ns += slack;
+	for (uint32_t i = 0; i < count; i++) {
+		double v = violation(m, &s[i]);
+
+		worst = v > worst ? v : worst;
+	}
+	m->error_ns += worst;
 }
 
 static uint32_t drop_impossible(struct device_sync *s, uint32_t count)
@@ -315,7 +332,6 @@ static uint32_t drop_impossible(struct device_sync *s, uint32_t count)
 kymo_status_t device_map_build(struct device_map *m, struct device_sync *syncs, uint32_t count)
 {
 	struct range all;
-	bool agreed;
 
 	memset(m, 0, sizeof(*m));
 	m->error_ns = -1;
@@ -327,8 +343,8 @@ kymo_status_t device_map_build(struct device_map *m, struct device_sync *syncs, 
 	if (!m->points)
 		return KYMO_ERROR_NO_MEMORY;
 	m->error_ns = 0;
-	all = agree(syncs, 0, count, &agreed);
-	if (agreed)
+	all = agree(syncs, count);
+	if (all.low <= all.high)
 		add_point(m, syncs[0].value, all);
 	else
 		add_windows(m, syncs, count);

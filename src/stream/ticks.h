@@ -102,7 +102,8 @@ struct device_map {
 
 /*
  * Builds the map; sorts `syncs`. If one constant offset satisfies every bracket, that offset is
- * used; otherwise the clock drifts, and one offset for each second is interpolated.
+ * used; otherwise the clock drifts, and offsets are interpolated between the windows (of a second at
+ * most) in which one satisfies all. The error covers every bracket.
  */
 kymo_status_t device_map_build(struct device_map *m, struct device_sync *syncs, uint32_t count);
 void device_map_release(struct device_map *m);

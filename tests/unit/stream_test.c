@@ -187,6 +187,47 @@ static void device_clock_that_drifts(void **state)
 	device_map_release(&m);
 }
 
+/* A run of a tenth of a second on a cheap oscillator: half a microsecond a millisecond. */
+static void device_clock_of_a_short_run(void **state)
+{
+	struct device_sync s[11];
+	struct device_map m;
+
+	for (int i = 0; i < 11; i++) {
+		int64_t device = 7000000 + (int64_t)i * 10000000, node = device + 100 + (int64_t)i * 5000;
+
+		s[i] = (struct device_sync){node - 100, node + 100, device};
+	}
+	assert_int_equal(device_map_build(&m, s, 11), KYMO_OK);
+	for (int64_t ns = 0; ns <= 100000000; ns += 1000000)
+		assert_in_range(device_map_ns(&m, 7000000 + ns), 7000000 + ns + 100 + ns / 2000 - 101,
+				7000000 + ns + 100 + ns / 2000 + 101);
+	assert_true(m.error_ns >= 100 && m.error_ns < 150);
+	device_map_release(&m);
+}
+
+/* Brackets at odds within a moment: the map is what it may be, and the error says how far off. */
+static void device_clock_at_odds(void **state)
+{
+	struct device_sync s[] = {{1000, 1100, 0}, {1900, 2000, 100}, {1200, 1300, 200},
+				  {900000000, 900000100, 900000000}};
+	struct device_map m;
+	int64_t last = INT64_MIN;
+
+	assert_int_equal(device_map_build(&m, s, 4), KYMO_OK);
+	for (int64_t ns = -1000; ns < 1000000000; ns += 100000) {
+		assert_true(device_map_ns(&m, ns) >= last);
+		last = device_map_ns(&m, ns);
+	}
+	for (int i = 0; i < 4; i++) {
+		int64_t at = device_map_ns(&m, s[i].value);
+
+		assert_true((double)at >= (double)s[i].before - m.error_ns);
+		assert_true((double)at <= (double)s[i].after + m.error_ns);
+	}
+	device_map_release(&m);
+}
+
 /* ---- output -------------------------------------------------------------------------------- */
 
 static const char *written(void (*write_it)(struct output *o))
@@ -342,6 +383,8 @@ int main(void)
 		cmocka_unit_test(ticks_without_points),
 		cmocka_unit_test(device_clock_of_constant_offset),
 		cmocka_unit_test(device_clock_that_drifts),
+		cmocka_unit_test(device_clock_of_a_short_run),
+		cmocka_unit_test(device_clock_at_odds),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(strings),
 		cmocka_unit_test(outputs_are_not_overwritten),

@@ -435,4 +435,33 @@ def buffer(b):
     return rows
 
 
-ALL = [call, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest]
+def under_kymo(b, program, *options):
+    """The program's own figures, recorded."""
+    r = b.values([b.program("kymo"), "run", "--no-summary", "--no-compress", *options, "-o",
+                  b.trace("annotated"), "--", program])
+    shutil.rmtree(os.path.join(b.scratch, "annotated.kymo"))
+    return r
+
+
+def annotations(b):
+    program = b.program("bench_annotation")
+    plain = b.values([program])
+    traced = [under_kymo(b, program) for _ in range(5)]
+    return [Row(f"{name} push+pop, traced", statistics.median(r[key] for r in traced), "ns",
+                plain[key], "ns without Kymo", "<= 60 ns")
+            for name, key in (("NVTX", "nvtx"), ("ITT task", "itt"))]
+
+
+def openmp(b):
+    if not b.has("bench_openmp"):
+        return [Row("OpenMP region", None, "", note="left out: no clang with OpenMP")]
+    program = b.program("bench_openmp")
+    turns = [(b.values([program]), under_kymo(b, program), under_kymo(b, program, "--mode", "minimal"))
+             for _ in range(7)]
+    plain, traced, minimal = (statistics.median(t[i]["region"] for t in turns) for i in range(3))
+    what = f"empty OpenMP region, {turns[0][0]['threads']:.0f} threads"
+    return [Row(what, traced, "ns", plain, "ns without Kymo", "<= 1.05"),
+            Row(what + ", mode minimal", minimal, "ns", plain, "ns without Kymo", "<= 1.05")]
+
+
+ALL = [annotations, openmp, call, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest]

@@ -88,32 +88,32 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 	X(histogram_submit, (void *a, size_t b, void *c, void *d), (a, b, c, d))
 
 #define VALUE_FUNCTION(type, name, parameters, arguments)                                          \
-	static void *stand_in_##name;                                                              \
+	static void *itt_stand_in_##name;                                                              \
 	__attribute__((unused)) static type __itt_##name parameters                                \
 	{                                                                                          \
-		return stand_in_##name ? ((type(*) parameters)stand_in_##name)arguments : (type)0; \
+		return itt_stand_in_##name ? ((type(*) parameters)itt_stand_in_##name)arguments : (type)0; \
 	}
 #define VOID_FUNCTION(name, parameters, arguments)                                                 \
-	static void *stand_in_##name;                                                              \
+	static void *itt_stand_in_##name;                                                              \
 	__attribute__((unused)) static void __itt_##name parameters                                \
 	{                                                                                          \
-		if (stand_in_##name)                                                               \
-			((void(*) parameters)stand_in_##name)arguments;                            \
+		if (itt_stand_in_##name)                                                               \
+			((void(*) parameters)itt_stand_in_##name)arguments;                            \
 	}
 STAND_IN_VALUES(VALUE_FUNCTION)
 STAND_IN_VOIDS(VOID_FUNCTION)
 
-struct stand_in_entry {
+struct itt_stand_in_entry {
 	const char *name;
 	void **place;
 	void *first, *otherwise;
 	int group;
 };
 #define VALUE_ENTRY(type, name, parameters, arguments)                                             \
-	{"__itt_" #name, &stand_in_##name, NULL, NULL, 1 << 12},
+	{"__itt_" #name, &itt_stand_in_##name, NULL, NULL, 1 << 12},
 #define VOID_ENTRY(name, parameters, arguments)                                                    \
-	{"__itt_" #name, &stand_in_##name, NULL, NULL, 1 << 12},
-static struct stand_in_entry stand_in_entries[] = {
+	{"__itt_" #name, &itt_stand_in_##name, NULL, NULL, 1 << 12},
+static struct itt_stand_in_entry itt_stand_in_entries[] = {
 	STAND_IN_VALUES(VALUE_ENTRY) STAND_IN_VOIDS(VOID_ENTRY){NULL, NULL, NULL, NULL, 0}};
 
 static struct {
@@ -123,13 +123,13 @@ static struct {
 	pthread_mutex_t mutex;
 	void *library, *error_handler;
 	const char **path;
-	struct stand_in_entry *functions;
+	struct itt_stand_in_entry *functions;
 	void *next, *threads, *domains, *strings;
-} stand_in_global = {{0xed, 0xab, 0xab, 0xec, 0x0d, 0xee, 0xda, 0x30}, 3, 0, 20250807, 0, 0, 0,
-		     PTHREAD_MUTEX_INITIALIZER, NULL, NULL, NULL, stand_in_entries,
+} itt_stand_in_global = {{0xed, 0xab, 0xab, 0xec, 0x0d, 0xee, 0xda, 0x30}, 3, 0, 20250807, 0, 0, 0,
+		     PTHREAD_MUTEX_INITIALIZER, NULL, NULL, NULL, itt_stand_in_entries,
 		     NULL, NULL, NULL, NULL};
 
-__attribute__((constructor)) static void stand_in_load(void)
+__attribute__((constructor)) static void itt_stand_in_load(void)
 {
 	const char *path = getenv("INTEL_LIBITTNOTIFY64");
 	void *library = path ? dlopen(path, RTLD_LAZY) : NULL;
@@ -139,7 +139,7 @@ __attribute__((constructor)) static void stand_in_load(void)
 		return;
 	*(void **)&initialize = dlsym(library, "__itt_api_init");
 	if (initialize)
-		initialize(&stand_in_global, -1);
+		initialize(&itt_stand_in_global, -1);
 }
 
 #endif

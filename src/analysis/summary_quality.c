@@ -150,6 +150,8 @@ bool summary_open_calls(struct report *r, const struct summary *s, unsigned coun
 struct quality {
 	uint64_t lost, gaps, definitions, overwritten, untraced, untimed, damaged, late;
 	double host_error, device_error;
+	double rank_error, rank_measured; /* job clocks: bounds used, and measured */
+	uint32_t ranks;                   /* whose clocks were compared */
 	double overhead; /* ns, of all threads */
 	bool overhead_known;
 	double span;     /* ns: run time times threads */
@@ -207,6 +209,12 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->damaged += p->damaged_blocks;
 		q->overhead += p->overhead_ns;
 		q->overhead_known |= p->record_cost_ns > 0;
+		if (p->aligned) {
+			q->ranks++;
+			q->rank_error = p->job_error_ns > q->rank_error ? p->job_error_ns : q->rank_error;
+			if (p->job_measured_error_ns > q->rank_measured)
+				q->rank_measured = p->job_measured_error_ns;
+		}
 		if (p->clock_error_ns > q->host_error)
 			q->host_error = p->clock_error_ns;
 	}
@@ -273,6 +281,13 @@ static void add_clocks(struct text *out, const struct quality *q, bool devices)
 	}
 	text_add(out, "host within ");
 	add_time(out, q->host_error);
+	if (q->ranks) {
+		text_addf(out, ", %u ranks compared within ", q->ranks);
+		add_time(out, q->rank_error);
+		text_add(out, " (measured to ");
+		add_time(out, q->rank_measured);
+		text_add(out, ")");
+	}
 	if (devices && (q->device_error > 0 || !q->unaligned)) {
 		text_add(out, ", devices within ");
 		add_time(out, q->device_error);

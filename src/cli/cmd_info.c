@@ -148,6 +148,12 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 	printf("  %u%s  %s\n", p->pid, rank, p->argv[0] ? p->argv : p->exe);
 	printf("      %" PRIu64 " records, %s, clock within %.0f ns\n", c->by_process[i],
 	       name_process_end(p, how, sizeof(how)), p->clock_error_ns);
+	if (p->ranks)
+		printf("      %s, rank %u of %u\n", p->mpi, p->rank, p->ranks);
+	if (p->aligned)
+		printf("      job clock: node's + %" PRId64 " ns, within %.0f ns; measured %" PRId64
+		       " ns, within %.0f ns\n", p->job_offset, p->job_error_ns, p->job_measured,
+		       p->job_measured_error_ns);
 	if (p->lost_records || p->lost_definitions || p->damaged_blocks)
 		printf("      lost: %" PRIu64 " records, %" PRIu64 " definitions; %" PRIu64
 		       " damaged places in its file\n",

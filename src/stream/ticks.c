@@ -171,6 +171,18 @@ int64_t job_offset(const struct job_point *p, uint32_t n, int64_t ns)
 					   (ns - p[i - 1].ns) / (p[i].ns - p[i - 1].ns));
 }
 
+/* Anchored where the segment begins, or at the first point: a slope far from its anchor is wrong. */
+static void align_segment(struct tick_segment *s, const struct job_point *points, uint32_t count,
+			  double slope)
+{
+	int64_t ns = s->from ? tick_segment_ns(s, s->from) : points[0].ns;
+	__int128 ticks = s->rate ? ((__int128)(ns - s->base_ns) << 40) / (__int128)s->rate : 0;
+
+	s->base_tick += (uint64_t)(int64_t)ticks;
+	s->base_ns = ns + job_offset(points, count, ns);
+	s->rate = (uint64_t)((double)s->rate * (1 + slope));
+}
+
 void tick_map_align(struct tick_map *m, struct job_point *points, uint32_t count)
 {
 	int64_t worst = 0;
@@ -187,12 +199,8 @@ void tick_map_align(struct tick_map *m, struct job_point *points, uint32_t count
 			? (double)(points[count - 1].offset - points[0].offset) /
 				  (double)(points[count - 1].ns - points[0].ns)
 			: 0;
-	for (uint32_t i = 0; i < m->count; i++) {
-		struct tick_segment *s = &m->segments[i];
-
-		s->base_ns += job_offset(points, count, s->base_ns);
-		s->rate = (uint64_t)((double)s->rate * (1 + slope));
-	}
+	for (uint32_t i = 0; i < m->count; i++)
+		align_segment(&m->segments[i], points, count, slope);
 }
 
 void tick_map_release(struct tick_map *m)

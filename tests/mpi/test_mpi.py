@@ -7,6 +7,7 @@ test_mpi.py KYMO IMPLEMENTATION FOLDER [TEST...]      FOLDER holds the programs,
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -128,11 +129,14 @@ class Fortran(Base):
 
 
 class Clocks(Base):
-    def test_one_node(self):
-        self.assertEqual(self.recorded(4, "ending").code, 0)
-        notes = self.foot()
-        self.assertNotIn("clocks are not compared", notes)
-        # The barrier before MPI_Finalize: nobody leaves before the last has entered.
+    def clocks(self):
+        """(offset, its bound, offset measured, bound of the measurement) of each rank."""
+        out = self.run_any([KYMO, "info", self.trace]).out
+        return [tuple(map(int, m)) for m in re.findall(
+            r"job clock: node's \+ (-?\d+) ns, within (\d+) ns; measured (-?\d+) ns, within (\d+) ns", out)]
+
+    def check_barrier(self, ranks):
+        """Nobody leaves the barrier before the last has entered it."""
         begin, end = [], []
         for line in self.shown():
             if "MPI_Barrier(" in line:
@@ -140,8 +144,33 @@ class Clocks(Base):
                 scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[words[2]]
                 begin.append(float(words[0]))
                 end.append(float(words[0]) + float(words[1]) * scale)
-        self.assertEqual(len(begin), 4)
-        self.assertLess(max(begin) - min(end), 2e-6)
+        self.assertEqual(len(begin), ranks)
+        self.assertLess(max(begin), min(end))
+
+    def test_one_node(self):
+        self.assertEqual(self.recorded(4, "ending").code, 0)
+        self.assertIn("4 ranks compared within 0 ns", self.foot())
+        clocks = self.clocks()
+        self.assertEqual([c[:2] for c in clocks], [(0, 0)] * 4)
+        for _, _, measured, bound in clocks:
+            self.assertLessEqual(abs(measured), bound)
+        self.check_barrier(4)
+
+    def test_other_clock(self):
+        """A rank whose monotonic clocks are 1000 s ahead, as another node's could be."""
+        ahead = ["unshare", "-T", "--monotonic", "1000", "--fork"]
+        if subprocess.run([*ahead, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("no time namespaces here")
+        kymo = [KYMO, "run", "--no-summary", "-o", self.trace, self.program("ending")]
+        for clock in ("tsc", "monotonic"):
+            p = self.run_any([LAUNCHER, "-n", 1, *kymo, ":", "-n", 1, *ahead, *kymo], KYMO_JOB="job",
+                             KYMO_CLOCK=clock)
+            self.assertEqual(p.code, 0, p.err)
+            offset, bound = sorted(self.clocks())[0][:2]
+            self.assertLessEqual(abs(offset + 1000 * 10**9), bound)
+            self.assertGreater(bound, 0)
+            self.check_barrier(2)
+            shutil.rmtree(self.trace)
 
     def test_not_all_recorded(self):
         kymo = [KYMO, "run", "--no-summary", "-o", self.trace]

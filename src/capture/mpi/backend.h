@@ -152,6 +152,8 @@ struct mpi_transfer {
 	uint8_t state;         /* enum comm_state */
 	bool persistent;
 	bool active;
+	bool has_origin;       /* of one that completes later: what was so when it was started */
+	struct cap_origin origin;
 	uint64_t correlation;  /* call that started it */
 	uint64_t start;        /* tick */
 	const struct mpi_comm *comm;
@@ -162,11 +164,12 @@ struct mpi_transfer {
 };
 
 /* Writes the record; `by` is the call that saw it complete, 0: the one that started it. */
-void mpi_transfer_write(const struct mpi_transfer *t, uint64_t request, uint64_t by, uint64_t end);
+void mpi_transfer_write(struct mpi_transfer *t, uint64_t request, uint64_t by, uint64_t end);
 /* Corrects it by what was really received. */
 void mpi_transfer_status(struct mpi_transfer *t, const struct mpi_status *s);
 
-void mpi_requests_add(uint64_t handle, const struct mpi_transfer *t);
+/* False: it was not taken. */
+bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t);
 /*
  * Takes the oldest active transfer of that handle out (a persistent one becomes inactive); only one
  * that the call `started` has started, if that is not 0.

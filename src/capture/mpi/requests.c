@@ -46,14 +46,14 @@ static struct shard *shard_of(uint64_t handle, unsigned *bucket)
 	return &shards[h >> 58];
 }
 
-void mpi_requests_add(uint64_t handle, const struct mpi_transfer *t)
+bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t)
 {
 	struct entry *e, **at;
 	struct shard *s;
 	unsigned bucket;
 
 	if (handle == mpi_module->request_null)
-		return;
+		return false;
 	s = shard_of(handle, &bucket);
 	pthread_mutex_lock(&s->lock);
 	e = s->spare;
@@ -68,6 +68,7 @@ void mpi_requests_add(uint64_t handle, const struct mpi_transfer *t)
 		*at = e;
 	}
 	pthread_mutex_unlock(&s->lock);
+	return e != NULL;
 }
 
 static void unlink_entry(struct shard *s, struct entry **at)

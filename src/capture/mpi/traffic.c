@@ -28,13 +28,23 @@ static uint64_t arg(const struct view *w, enum mpi_role role)
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-void mpi_transfer_write(const struct mpi_transfer *t, uint64_t request, uint64_t by, uint64_t end)
+static void release(struct mpi_transfer *t)
+{
+	if (t->has_origin)
+		cap_origin_end(&t->origin);
+	t->has_origin = false;
+}
+
+void mpi_transfer_write(struct mpi_transfer *t, uint64_t request, uint64_t by, uint64_t end)
 {
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &comm_ops[t->op], NULL, t->start, end, COMM_FIELDS))
+	if (!cap_activity_begin(&f, &e, &comm_ops[t->op], t->has_origin ? &t->origin : NULL, t->start,
+				end, COMM_FIELDS)) {
+		release(t);
 		return;
+	}
 	wire_unsigned(&e, COMM_CORRELATION, t->correlation);
 	wire_unsigned(&e, COMM_COMPLETED_BY, by);
 	wire_unsigned(&e, COMM_COMMUNICATOR, t->comm ? t->comm->id : 0);
@@ -46,6 +56,7 @@ void mpi_transfer_write(const struct mpi_transfer *t, uint64_t request, uint64_t
 	wire_unsigned(&e, COMM_REQUEST, request);
 	wire_unsigned(&e, COMM_STATE, t->state);
 	cap_activity_commit(&f, &e);
+	release(t);
 }
 
 void mpi_transfer_status(struct mpi_transfer *t, const struct mpi_status *s)
@@ -94,7 +105,10 @@ static void finish(struct view *w)
 	w->t.start = f->start;
 	w->t.active = !w->t.persistent;
 	if (mpi_has(w->info, MPI_ROLE_REQUEST)) {
-		mpi_requests_add(mpi_handle_at(arg(w, MPI_ROLE_REQUEST), 0), &w->t);
+		w->t.has_origin = !w->t.persistent &&
+				  cap_origin_take(&w->t.origin, f, &comm_ops[w->t.op], NULL);
+		if (!mpi_requests_add(mpi_handle_at(arg(w, MPI_ROLE_REQUEST), 0), &w->t))
+			release(&w->t);
 		return;
 	}
 	if (status && mpi_has(w->info, MPI_ROLE_STATUS))

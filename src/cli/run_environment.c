@@ -96,7 +96,7 @@ static void add_list(struct text *t, const char *list, const char *separators)
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
 		if (n && !strstr(word, "/libkymo-inject.so") && !strstr(word, "/libkymo.so") &&
 		    !strstr(word, "/libkymo-opencl-preload.so") && !strstr(word, "/libkymo-mpi.so") &&
-		    !strstr(word, "/libkymo-threads.so"))
+		    !strstr(word, "/libkymo-threads.so") && !strstr(word, "/kymo/rocm/libroctx64.so"))
 			text_addf(t, "%s%s", t->length ? ":" : "", word);
 		list += n + (list[n] != '\0');
 	}
@@ -164,6 +164,18 @@ static void add_threads_door(char *list, size_t size, const struct run_options *
 		snprintf(list + n, size - n, ":%s", door);
 }
 
+/* ROCTx's older library registers no tables: its place is taken when the user names the backend. */
+static void add_roctx_door(char *list, size_t size, const struct run_options *o)
+{
+	size_t n = strlen(list);
+	char door[PATH_MAX];
+
+	snprintf(door, sizeof(door), "%.*s/kymo/rocm/libroctx64.so.4", PATH_MAX - 40, cli_libdir());
+	if (o->backends && strcmp(o->backends, "all") != 0 && knob_list_has(o->backends, "roctx") &&
+	    access(door, R_OK) == 0)
+		snprintf(list + n, size - n, ":%s", door);
+}
+
 /*
  * libkymo.so.1 comes with libkymo-inject.so anyway. Named before the user's libraries it is found
  * before a profiler among them when ROCm looks for one, and passes the tables on.
@@ -180,6 +192,7 @@ static void preloaded(char *out, size_t size, const struct run_options *o)
 		snprintf(out, size, "%.*s/libkymo-inject.so", room, libdir);
 	add_mpi_door(out, size, o);
 	add_threads_door(out, size, o);
+	add_roctx_door(out, size, o);
 }
 
 static bool set_libraries(struct environment *e, const struct run_options *o, struct text *error)

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ROCTx where AMD's libraries are not, and all kinds of annotations at once: test_annotation.py KYMO WHAT."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import base  # noqa: E402
+from base import check  # noqa: E402
+
+
+class Test(base.Test):
+    def folder_rocm(self):
+        return os.path.join(os.path.dirname(self.lib), "kymo", "rocm")
+
+    def expect(self):
+        check("ranges", self.tree(), {"outer": 1, "outer/inner": 1, "across": 1})
+        m = self.markers()
+        check("marks", (m["here"], "hidden" in m, "seen" in m),
+              ([("mark", "roctx", "", None)], False, True))
+        check("thread", self.thread_names(), {"roctx main"})
+
+    def test_roctx(self):
+        source = os.path.join(HERE, "roctx.c")
+        for name in ("libroctx64.so.4", "librocprofiler-sdk-roctx.so.1"):
+            library = os.path.join(self.folder_rocm(), name)
+            program = self.compile("linked", source, "-Wl,--no-as-needed", library, "-Wl,-rpath," + self.folder_rocm(),
+                                   "-ldl")
+            check("levels", self.record(program), "levels 0 1 1 0 -1\n")
+            self.expect()
+            self.record(self.compile("opened", source, "-ldl"), library)
+            self.expect()
+
+    def test_roctx_preloaded(self):
+        """The older library: its place is taken when the backend is named."""
+        program = self.compile("plain", os.path.join(HERE, "roctx.c"), "-ldl")
+        self.record(program, plain=False, options=["-b", "roctx"])
+        self.expect()
+        told = base.must(self.kymo, "run", "--dry-run", "--", "true")
+        check("not unasked", "libroctx64" in told, False)
+
+
+if __name__ == "__main__":
+    sys.exit(base.main(Test, HERE))

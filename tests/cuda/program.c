@@ -17,7 +17,7 @@ enum { DRIVER = 1, RUNTIME = 2 };
 enum {
 	CU_MEM_ALLOC = 243, CU_MEM_FREE = 245, CU_MEMCPY_HTOD = 276, CU_LAUNCH = 307,
 	CU_STREAM_SYNC = 126, CU_STREAM_CREATE_PRIORITY = 367, CU_MANAGED = 371,
-	CU_EVENT_RECORD = 119, CU_STREAM_WAIT = 295, CU_EVENT_SYNC = 121, CU_MEMSET = 249,
+	CU_EVENT_RECORD = 119, CU_STREAM_WAIT = 295, CU_EVENT_SYNC = 121, CU_MEMSET = 249, CU_GET_FUNCTION = 23,
 	RT_LAUNCH = 211, RT_MALLOC = 20, RT_MEMCPY = 31, RT_STREAM_SYNC = 131, RT_GET_DEVICE = 17
 };
 
@@ -290,6 +290,62 @@ static void many(unsigned count)
 	stand_deliver();
 }
 
+static void direct(const char *name)
+{
+	struct driver_launch d = {(void *)name, {1, 1, 1}, {1, 1, 1}, 0, NULL, NULL, NULL};
+	struct stand_call c;
+	uint32_t correlation = stand_correlation();
+
+	begin(&c, DRIVER, CU_LAUNCH, &d, correlation);
+	stand_leave(&c, 0);
+	ran(name, correlation, stand_now(), stand_now() + 10, 7, 1);
+}
+
+/* Launches by the driver: from the start, or after many by the runtime. */
+static void driver(bool late)
+{
+	struct {
+		void **function;
+		void *module;
+		const char *name;
+	} p = {NULL, NULL, "named"};
+
+	stand_context(1);
+	if (late)
+		many(1000);
+	printf("listened to %d\n", stand_enabled(DRIVER, CU_LAUNCH));
+	if (late)
+		whole(DRIVER, CU_GET_FUNCTION, &p, 0);
+	for (int i = 0; i < 1000; i++)
+		direct("direct");
+	stand_deliver();
+}
+
+/* Kernels of calls that were not listened to turn listening on again. */
+static void unheard(void)
+{
+	stand_context(1);
+	many(1000);
+	direct("unheard");
+	stand_deliver();
+	direct("heard");
+	stand_deliver();
+}
+
+/* What the callbacks alone cost: nanoseconds a launch. */
+static void cost(void)
+{
+	uint64_t start;
+
+	stand_context(1);
+	for (int i = 0; i < 1000; i++)
+		launch("cost", NULL, 1);
+	start = stand_now();
+	for (int i = 0; i < 1000000; i++)
+		launch("cost", NULL, 1);
+	fprintf(stderr, "%.1f ns\n", (double)(stand_now() - start) / 1e6);
+}
+
 static void *one_thread(void *arg)
 {
 	for (unsigned i = 0; i < 1000; i++) {
@@ -349,6 +405,12 @@ int main(int argc, char **argv)
 		odd();
 	else if (strcmp(scene, "many") == 0)
 		many((unsigned)atoi(argv[2]));
+	else if (strcmp(scene, "driver") == 0)
+		driver(argc > 2);
+	else if (strcmp(scene, "unheard") == 0)
+		unheard();
+	else if (strcmp(scene, "cost") == 0)
+		cost();
 	else if (strcmp(scene, "threads") == 0)
 		threads();
 	else if (strcmp(scene, "fork") == 0)

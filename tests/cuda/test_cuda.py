@@ -123,7 +123,7 @@ class Test(base.Test):
         self.built = self.program()
         for version in VERSIONS:
             out = self.scene("basic", version=version)
-            check(f"{version}: what is listened to", out, "kernels 1 driver 0 runtime 1\n")
+            check(f"{version}: what is listened to", out, "kernels 1 driver 1 runtime 1\n")
             self.basic_kernels()
             self.basic_memory()
             self.basic_calls()
@@ -152,6 +152,27 @@ class Test(base.Test):
         check("runtime only: kernels", self.one("SELECT count(*) FROM dispatch"), 2)
         out = self.scene("basic", options=["--backends", "none"])
         check("nothing of CUDA", out, "kernels 0 driver 0 runtime 0\n")
+
+    def test_driver(self):
+        """Launches by the driver are calls of their own, but inside one by the runtime."""
+        self.built = self.program()
+        out = self.scene("driver")
+        check("listened to from the start", out.splitlines()[0], "listened to 1")
+        check("calls", self.calls(), {"cuLaunchKernel": 1000})
+        check("kernels with calls", self.rows("SELECT region, count(*) FROM kernels GROUP BY 1"),
+              [("cuLaunchKernel", 1000)])
+        out = self.scene("driver", "late")
+        check("the runtime alone so far", out.splitlines()[0], "listened to 0")
+        check("late: calls", self.calls("name LIKE '%Launch%'"),
+              {"cudaLaunchKernel": 1000, "cuLaunchKernel": 1000})
+        check("late: every kernel's call", self.one(
+            "SELECT count(*) FROM kernels WHERE region IS NULL"), 0)
+        self.scene("unheard")
+        check("not listened to", self.rows(
+            "SELECT name, region FROM kernels WHERE name LIKE '%heard' ORDER BY name"),
+            [("heard", "cuLaunchKernel"), ("unheard", None)])
+        check("counted", [t for t in self.notes("cuda") if "without their call" in t],
+              ["1 pieces of device work are recorded without their call"])
 
     def test_odd(self):
         """Times that cannot be are flagged; work without its call is there and counted."""

@@ -27,7 +27,8 @@ if [ -z "$programs" ]; then
 	done
 	cuda=${CUDA_HOME:-/usr/local/cuda}
 	cc -O2 -shared -fPIC -o "$work/libfloor.so" "$root/tests/cuda/gpu/floor.c" -I"$cuda/include" \
-		-I"$cuda/extras/CUPTI/include" -L"$cuda/lib64" -L"$cuda/extras/CUPTI/lib64" -lcupti || exit 3
+		-I"$cuda/extras/CUPTI/include" -L"$cuda/lib64" -L"$cuda/extras/CUPTI/lib64" -lcupti \
+		-Wl,-rpath,"$cuda/lib64:$cuda/extras/CUPTI/lib64" || exit 3
 fi
 exec python3 -B "$root/tools/gpu/run_all.py" --kymo "$kymo" --programs "$programs" --out "$out" \
 	${GPU_ONLY:+--only "$GPU_ONLY"}

@@ -144,7 +144,7 @@ class Bench:
             ways += [("cupti_trace_injection sample",
                       {"CUDA_INJECTION64_PATH": sample, "NVTX_INJECTION64_PATH": ""}, False)]
         times = {name: [] for name, _, _ in ways}
-        for i in range(3):
+        for i in range(5):
             for name, env, traced in ways:
                 prefix = [self.kymo, "run", "--no-summary", "-o", self.work / f"rate{i}.kymo",
                           "--mode", "full" if traced == "full" else "default"]
@@ -182,7 +182,8 @@ class Bench:
     def step(self, what, steps, tool="none", traced=False, env=None, options=()):
         command = ["python3", GPU / "train.py", what, str(steps), tool]
         if traced:
-            path, done = self.trace(f"train-{what}", command, *options, env=env)
+            name = "-".join(["train", what, *(o.strip("-") for o in options)])
+            path, done = self.trace(name, command, *options, env=env)
         else:
             path, done = None, self.run(command, env)
         try:
@@ -227,6 +228,9 @@ class Bench:
             self.check(f"train {what}: kymo adds <= {mark} %", more <= mark, f"{more:+.1f} %")
         if path:
             self.summary(path, f"train-{what}")
+            self.say(f"train {what}: launches", str(self.sql(
+                path, "SELECT o.name, sum(t.calls) n FROM tally_call t JOIN op o ON o.id = t.op "
+                      "WHERE o.name LIKE '%Launch%' GROUP BY 1"))[:120])
             self.say(f"train {what}: notes",
                      str(self.sql(path, "SELECT group_concat(text,'; ') FROM note"))[:300])
 

@@ -33,6 +33,10 @@ uint64_t cuda_clock_of_tick(uint64_t tick);
 void cuda_managed_memory_seen(void);
 /* The program itself launches kernels by the driver, or is about to. */
 void cuda_driver_used(void);
+/* So far all launches came from the runtime. */
+void cuda_driver_unused(void);
+/* The driver's launches inside the runtime's are to be recorded too. */
+extern _Atomic bool cuda_inner_launches;
 
 /* ---- call.c ---- */
 

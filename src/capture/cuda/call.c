@@ -19,6 +19,8 @@
  */
 #define STACK_SLACK 65536
 
+#define TRIAL 256u /* launches after which it shows whether the program uses the driver itself */
+
 static uint16_t *ops_of[CUDA_APIS]; /* by CUPTI's number, plus one; 0: none */
 
 void cuda_calls_init(void)
@@ -210,12 +212,41 @@ static void submit(const struct cap_frame *f, uint32_t correlation)
 	cuda_origin_put(correlation, &o);
 }
 
+/*
+ * A launch by the driver inside one by the runtime, which is recorded: it tells nothing new. When
+ * there was nothing else for a while, the driver's launches are not listened to any more.
+ */
+static bool inner_launch(void)
+{
+	static _Atomic uint32_t inner;
+	const struct cap_thread *t = cap_thread_current;
+	const struct cuda_model *runtime = &cuda_models[CUDA_RUNTIME];
+	const struct cap_frame *outer;
+
+	if (t && t->magic == CAP_THREAD_MAGIC && t->depth) {
+		outer = &t->frames[t->depth - 1];
+		if (outer->op >= runtime->caps &&
+		    outer->op < runtime->caps + runtime->desc->op_count && recorded(outer)) {
+			if (atomic_fetch_add_explicit(&inner, 1, memory_order_relaxed) == TRIAL)
+				cuda_driver_unused();
+			return true;
+		}
+	}
+	cuda_driver_used();
+	return false;
+}
+
 static void enter(const struct cuda_model *m, uint32_t op, const struct cupti_callback *data,
 		  const void *sp)
 {
 	const kymo_op_desc_t *desc = &m->desc->ops[op];
 	struct cap_frame *f;
 
+	if (m->roles[op].role == CUDA_ROLE_LAUNCH && m == &cuda_models[CUDA_DRIVER] &&
+	    !atomic_load_explicit(&cuda_inner_launches, memory_order_relaxed) && inner_launch()) {
+		*data->data = 0;
+		return;
+	}
 	keep_outer(sp);
 	f = cap_enter_at(&m->caps[op], NULL, sp);
 	*data->data = (uintptr_t)f;

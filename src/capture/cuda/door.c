@@ -25,7 +25,9 @@ static bool *enabled[CUDA_APIS]; /* callbacks, by op */
 static uint64_t kinds;           /* activity kinds that are on */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool managed;
-static _Atomic bool driver_used;
+static _Atomic int driver_use; /* whether the program itself launches kernels by the driver */
+enum { DRIVER_ON_TRIAL, DRIVER_UNUSED, DRIVER_USED };
+_Atomic bool cuda_inner_launches;
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
@@ -136,9 +138,9 @@ static bool op_wanted(const struct cap_op *o)
 }
 
 /*
- * A callback of the driver costs each launch about a microsecond, and inside a launch by the runtime
- * it tells nothing new. So the driver's launches are listened to only when the program makes such
- * itself, when the runtime's are not recorded, or when everything is: in mode full.
+ * A callback of the driver costs each launch some tenths of a microsecond, and inside a launch by the
+ * runtime it tells nothing new. So the driver's launches are listened to only at first, when the
+ * program makes such itself, when the runtime's are not recorded, or when everything is: in mode full.
  */
 static bool launches_needed(void)
 {
@@ -150,7 +152,8 @@ static bool launches_needed(void)
 	for (uint32_t op = 0; op < cuda_models[CUDA_DRIVER].desc->op_count; op++)
 		full |= (cuda_models[CUDA_DRIVER].desc->ops[op].flags & KYMO_OP_CHATTY) &&
 			op_wanted(&cuda_models[CUDA_DRIVER].caps[op]);
-	return full || !runtime || atomic_load(&driver_used);
+	atomic_store(&cuda_inner_launches, full || !runtime);
+	return full || !runtime || atomic_load(&driver_use) != DRIVER_UNUSED;
 }
 
 static void callbacks_update(enum cuda_api api)
@@ -234,7 +237,16 @@ static void wanted(uint32_t activities)
 
 void cuda_driver_used(void)
 {
-	if (!atomic_load(&driver_used) && !atomic_exchange(&driver_used, true))
+	if (atomic_load(&driver_use) != DRIVER_USED &&
+	    atomic_exchange(&driver_use, DRIVER_USED) == DRIVER_UNUSED)
+		wanted(atomic_load(&cap_activities));
+}
+
+void cuda_driver_unused(void)
+{
+	int on_trial = DRIVER_ON_TRIAL;
+
+	if (atomic_compare_exchange_strong(&driver_use, &on_trial, DRIVER_UNUSED))
 		wanted(atomic_load(&cap_activities));
 }
 

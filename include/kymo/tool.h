@@ -41,7 +41,11 @@ typedef struct kymo_tool {
 	 * trace notes it. May be NULL.
 	 */
 	kymo_status_t (*initialize)(void *data);
-	/* Called once at the end of the process, after everything was delivered. May be NULL. */
+	/*
+	 * Called once at the end of the process, after the tool's contexts were stopped and everything
+	 * was delivered; the tool that came last is called first. May be NULL: contexts go on then
+	 * until the process is gone.
+	 */
 	void (*finalize)(void *data);
 	/*
 	 * Called in a child after fork(), when Kymo is first used there. The child has the
@@ -107,8 +111,9 @@ KYMO_EXPORT kymo_status_t kymo_context_create(kymo_context_t *out);
 
 /*
  * Stops and frees it. Buffered records not yet delivered are delivered first; callbacks that are
- * running on other threads are waited for, and none is called afterwards. Calls that have not
- * returned by then leave no record. ERROR_BUSY: called from a delivery callback that would have to
+ * running on other threads are waited for (not where this is called from a callback: they come back
+ * by themselves then), and none is called afterwards. Calls that have not returned by then leave no
+ * record. ERROR_BUSY: called from a delivery callback that would have to
  * come back first; nothing has changed.
  */
 KYMO_EXPORT kymo_status_t kymo_context_destroy(kymo_context_t context);

@@ -239,7 +239,7 @@ kymo_status_t kymo_context_destroy(kymo_context_t context)
 	core_masks_update();
 	unlock();
 	core_wanted_notify();
-	core_callbacks_wait(c);
+	core_callbacks_wait(c, 0);
 	if (b)
 		core_buffer_release(b);
 	pthread_mutex_lock(&core_live->configure);
@@ -274,6 +274,47 @@ void core_contexts_destroy_of(const void *owner)
 		core_contexts_each(find_owned, &o);
 		unlock();
 	} while (o.found.handle && kymo_context_destroy(o.found) == KYMO_OK);
+}
+
+struct stopping {
+	const void *owner;
+	struct core_context **list;
+	uint32_t count, room;
+};
+
+static void stop_owned(struct core_context *c, void *data)
+{
+	struct stopping *s = data;
+
+	if (c->owner != s->owner || !c->active)
+		return;
+	c->active = false;
+	if (s->count == s->room) {
+		uint32_t room = s->room ? s->room * 2 : 16;
+		struct core_context **more = realloc(s->list, room * sizeof(*more));
+
+		if (!more)
+			return; /* stopped, but not waited for */
+		s->list = more;
+		s->room = room;
+	}
+	s->list[s->count++] = c;
+}
+
+#define STOP_WAIT_NS 2000000000u
+
+void core_contexts_stop_of(const void *owner)
+{
+	struct stopping s = {.owner = owner};
+
+	pthread_mutex_lock(&core_live->configure);
+	core_contexts_each(stop_owned, &s);
+	core_masks_update();
+	unlock();
+	core_wanted_notify();
+	for (uint32_t i = 0; i < s.count; i++)
+		core_callbacks_wait(s.list[i], STOP_WAIT_NS);
+	free(s.list);
 }
 
 /* ---- services ---- */

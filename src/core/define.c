@@ -357,6 +357,15 @@ static void note_untraced(void)
 	}
 }
 
+static void note_inner_calls(void)
+{
+	uint64_t calls = kymo_inner_calls();
+
+	if (calls)
+		note(2, "core", "a tool called a traced runtime from its callbacks: those calls are not recorded",
+		     calls);
+}
+
 void cap_count_untimed(void)
 {
 	atomic_fetch_add_explicit(&core_untimed, 1, memory_order_relaxed);
@@ -450,6 +459,7 @@ void core_define_process_end(uint32_t how)
 	struct wire_def d;
 
 	note_untraced();
+	note_inner_calls();
 	core_overhead_define();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		if (!core_buffers[i].used || !core_buffers[i].pool ||

@@ -133,6 +133,8 @@ static inline uint64_t core_context_buffer_bit(kymo_context_t h)
 bool core_wanted_by_any(const struct cap_domain *d, uint32_t op);
 /* Destroys what `owner` made. Caller holds no lock. */
 void core_contexts_destroy_of(const void *owner);
+/* Stops them; callbacks that are running are waited for, a while. */
+void core_contexts_stop_of(const void *owner);
 /* Some context wants call stacks of the op of this wire number. */
 bool core_stack_wanted(uint16_t wire);
 /* The service selects the op of this wire number. Caller holds `configure`. */
@@ -185,8 +187,11 @@ static inline void core_plan_let_go(const struct core_plan *p)
  * names since before the call. Caller holds `configure`.
  */
 bool core_quiet(const struct core_plan *plan, uint64_t buffers);
-/* Waits until no other thread is in a callback of the context. Caller holds no lock. */
-void core_callbacks_wait(const struct core_context *c);
+/*
+ * Waits until no other thread is in a callback of the context, at most `timeout_ns` (0: for ever).
+ * Caller holds no lock.
+ */
+void core_callbacks_wait(const struct core_context *c, uint64_t timeout_ns);
 
 /* Words that tools keep from ENTER to EXIT. */
 struct core_words {
@@ -401,6 +406,8 @@ void core_marker_finalize(void);
 /* ---- tools (tool.c) ---- */
 void core_tools_discover(void);
 void core_tools_fork_child(void);
+/* Tools that want to hear of the end get nothing new from here on, and then do. */
+void core_tools_stop(void);
 void core_tools_finalize(void);
 /* The tool whose function runs on this thread, or NULL. */
 const void *core_tool_current(void);

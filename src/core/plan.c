@@ -141,14 +141,19 @@ static void look_running(struct cap_thread *t, void *data)
 		r->yes = true;
 }
 
-void core_callbacks_wait(const struct core_context *c)
+/* In a callback of its own a thread waits for nobody: the other might wait for it. */
+void core_callbacks_wait(const struct core_context *c, uint64_t timeout_ns)
 {
+	struct cap_thread *t = cap_thread_current;
 	struct running r = {c, true};
 	const struct timespec pause = {0, 50000};
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
 	int saved = errno;
 
+	if (t && t->magic == CAP_THREAD_MAGIC && atomic_load(&t->calling))
+		return;
 	core_barrier();
-	for (unsigned i = 0; r.yes; i++) {
+	for (unsigned i = 0; r.yes && (!timeout_ns || clock_ns(CLOCK_MONOTONIC) < deadline); i++) {
 		r.yes = false;
 		core_threads_each(look_running, &r);
 		if (r.yes && i < 16)

@@ -184,6 +184,7 @@ __attribute__((destructor)) static void finalize(void)
 		return;
 	core_domains_flush(tick_now());
 	core_marker_finalize();
+	core_tools_stop();
 	core_buffers_deliver();
 	core_tools_finalize();
 	atomic_store(&state, KYMO_STATE_FINALIZED);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tools: finding and registering them, taking them out, calling them back. */
+#include "core/deliver.h"
 #include "core/publish.h"
 
 #include <dlfcn.h>
@@ -256,6 +257,13 @@ void core_tools_fork_child(void)
 	}
 }
 
+void core_tools_stop(void)
+{
+	for (struct tool *t = after(NULL); t; t = after(t))
+		if (t->tool && t->tool->finalize)
+			core_contexts_stop_of(t);
+}
+
 /* The last one that came goes first. */
 void core_tools_finalize(void)
 {
@@ -446,8 +454,12 @@ uint64_t kymo_inner_calls(void)
  */
 bool cap_guard_left(struct cap_thread *t, const void *sp)
 {
-	if (!t->guard_sp)
+	if (!t->guard_sp) {
+		/* A delivery callback, or Kymo itself. */
+		if (current || core_pool_current())
+			atomic_fetch_add_explicit(&inner_calls, 1, memory_order_relaxed);
 		return false;
+	}
 	if ((const char *)sp <= (const char *)t->guard_sp || !core_same_stack(sp, t->guard_sp)) {
 		atomic_fetch_add_explicit(&inner_calls, 1, memory_order_relaxed);
 		return false;

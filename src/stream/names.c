@@ -35,7 +35,8 @@ const char *name_untimed(uint32_t reason)
 		[UNTIMED_NO] = "no", [UNTIMED_NO_PROFILING] = "no profiling queue",
 		[UNTIMED_FAILED] = "command failed", [UNTIMED_LOST] = "never completed",
 		[UNTIMED_QUERY] = "query refused", [UNTIMED_MODE] = "not asked for",
-		[UNTIMED_NONE] = "no time reported", [UNTIMED_IMPOSSIBLE] = "impossible time"};
+		[UNTIMED_NONE] = "no time reported", [UNTIMED_IMPOSSIBLE] = "impossible time",
+		[UNTIMED_NO_TIMER] = "no device timer"};
 
 	return PICK(names, reason);
 }

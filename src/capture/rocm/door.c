@@ -7,12 +7,13 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <kymo/tool.h>
 
-#include "capture/rocm/models.h"
+#include "capture/rocm/work.h"
 #include "register/rocprofiler.h"
 
 #define PARTS 16u
@@ -136,17 +137,29 @@ static kymo_status_t take_unknown(const char *name, struct table_part *parts, un
 	return status;
 }
 
+/* What happens after some calls; before a model is first used. */
+static void prepare(void)
+{
+	rocm_model_roctx.needed = rocm_roctx_needed;
+	rocm_objects_prepare();
+	rocm_memory_prepare();
+	rocm_hip_prepare();
+	rocm_hsa_prepare();
+}
+
 static kymo_status_t take(const char *name, uint64_t version, uint64_t instance, void **tables,
 			  uint64_t count)
 {
 	struct table_part parts[PARTS];
 	const struct known *k;
+	static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 	unsigned n = (unsigned)count;
+	kymo_status_t status;
 	uint64_t token;
 
 	if (!name || !*name || !tables || count == 0 || count > PARTS || !tables[0])
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	rocm_model_roctx.needed = rocm_roctx_needed;
+	pthread_once(&prepared, prepare);
 	k = find_known(name);
 	if (k && k->model == &rocm_model_hsa)
 		n = parts_hsa(parts, k, tables[0]);
@@ -158,7 +171,12 @@ static kymo_status_t take(const char *name, uint64_t version, uint64_t instance,
 		parts[i].version = version;
 		parts[i].instance = (uint32_t)instance;
 	}
-	return k ? table_take(k->model, parts, n, &token) : take_unknown(name, parts, n);
+	if (!k)
+		return take_unknown(name, parts, n);
+	status = table_take(k->model, parts, n, &token);
+	if (status == KYMO_OK && k->model == &rocm_model_hip)
+		rocm_hip_taken(&parts[0], tables[0]);
+	return status;
 }
 
 /* ---- AMD's profiler beside us ---- */

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records of device work, waits and memory. They are written when the submitting call is over. The
+ * device's own times are not known; a wait's are, and so are those of allocations.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/rocm/work.h"
+
+void rocm_record_copy(const struct cap_frame *f, const struct rocm_copy *c)
+{
+	struct cap_op *op = &core_copy_ops[c->op];
+	const struct cap_subject subject = {
+		.agent = c->destination_agent ? c->destination_agent : c->source_agent,
+		.queue = c->queue, .memory = {c->source, c->destination}, .bytes = c->bytes};
+	const uint64_t now = tick_now();
+	struct cap_frame activity;
+	struct cap_origin o;
+	struct wire_enc e;
+
+	if (!cap_origin_take(&o, f, op, &subject))
+		return;
+	cap_count_untimed();
+	if (cap_activity_begin(&activity, &e, op, &o, now, now, COPY_FIELDS)) {
+		wire_unsigned(&e, COPY_CORRELATION, o.call);
+		wire_unsigned(&e, COPY_QUEUE, c->queue);
+		wire_unsigned(&e, COPY_SOURCE_AGENT, c->source_agent);
+		wire_unsigned(&e, COPY_DESTINATION_AGENT, c->destination_agent);
+		wire_unsigned(&e, COPY_BYTES, c->bytes);
+		wire_unsigned(&e, COPY_SOURCE_KIND, c->source_kind);
+		wire_unsigned(&e, COPY_DESTINATION_KIND, c->destination_kind);
+		wire_unsigned(&e, COPY_START, 0);
+		wire_unsigned(&e, COPY_DURATION, 0);
+		wire_unsigned(&e, COPY_QUEUED_BEFORE, 0);
+		wire_unsigned(&e, COPY_SUBMITTED_BEFORE, 0);
+		wire_unsigned(&e, COPY_BLOCKING, c->blocking);
+		wire_signed(&e, COPY_STATUS, 0, 4);
+		wire_unsigned(&e, COPY_UNTIMED, UNTIMED_NO_TIMER);
+		wire_unsigned(&e, COPY_SUBMIT_TICK, f->start);
+		wire_unsigned(&e, COPY_GRAPH, 0);
+		wire_unsigned(&e, COPY_GRAPH_NODE, 0);
+		wire_pointer(&e, COPY_ADDRESS, NULL);
+		wire_unsigned(&e, COPY_CAUSE, 0);
+		wire_unsigned(&e, COPY_COUNT, 0);
+		cap_activity_commit(&activity, &e);
+	}
+	cap_origin_end(&o);
+}
+
+static uint64_t dimensions(const struct rocm_launch *l)
+{
+	if (l->global[2] > 1)
+		return 3;
+	return l->global[1] > 1 ? 2 : 1;
+}
+
+void rocm_record_launch(const struct cap_frame *f, const struct rocm_launch *l)
+{
+	struct cap_op *op = &core_dispatch_ops[DISPATCH_OP_LAUNCH];
+	const struct cap_subject subject = {
+		.agent = l->agent, .queue = l->queue, .kernel = l->kernel};
+	const uint64_t now = tick_now();
+	struct cap_frame activity;
+	struct cap_origin o;
+	struct wire_enc e;
+
+	if (!cap_origin_take(&o, f, op, &subject))
+		return;
+	cap_count_untimed();
+	if (cap_activity_begin(&activity, &e, op, &o, now, now, LAUNCH_FIELDS)) {
+		wire_unsigned(&e, LAUNCH_CORRELATION, o.call);
+		wire_unsigned(&e, LAUNCH_AGENT, l->agent);
+		wire_unsigned(&e, LAUNCH_QUEUE, l->queue);
+		wire_unsigned(&e, LAUNCH_KERNEL, l->kernel);
+		wire_unsigned(&e, LAUNCH_START, 0);
+		wire_unsigned(&e, LAUNCH_DURATION, 0);
+		wire_unsigned(&e, LAUNCH_QUEUED_BEFORE, 0);
+		wire_unsigned(&e, LAUNCH_SUBMITTED_BEFORE, 0);
+		wire_unsigned(&e, LAUNCH_DIMS, dimensions(l));
+		for (unsigned i = 0; i < 3; i++)
+			wire_unsigned(&e, LAUNCH_GLOBAL_X + i, l->global[i]);
+		for (unsigned i = 0; i < 3; i++)
+			wire_unsigned(&e, LAUNCH_LOCAL_X + i, l->local[i]);
+		wire_unsigned(&e, LAUNCH_UNTIMED, UNTIMED_NO_TIMER);
+		wire_unsigned(&e, LAUNCH_SUBMIT_TICK, f->start);
+		wire_unsigned(&e, LAUNCH_REGISTERS, 0);
+		wire_unsigned(&e, LAUNCH_STATIC_SHARED, 0);
+		wire_unsigned(&e, LAUNCH_DYNAMIC_SHARED, l->shared);
+		wire_unsigned(&e, LAUNCH_LOCAL_MEMORY, 0);
+		wire_array(&e, LAUNCH_CLUSTER, NULL, 3, 4, 3);
+		wire_unsigned(&e, LAUNCH_GRAPH, l->graph);
+		wire_unsigned(&e, LAUNCH_GRAPH_NODE, 0);
+		cap_activity_commit(&activity, &e);
+	}
+	cap_origin_end(&o);
+}
+
+void rocm_record_sync(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count,
+		      uint64_t event)
+{
+	const bool waits = op < SYNC_OP_BARRIER || op == SYNC_OP_DEVICE;
+	const struct cap_subject subject = {.queue = queue};
+	struct cap_frame activity;
+	struct cap_origin o;
+	struct wire_enc e;
+
+	if (!cap_origin_take(&o, f, &core_sync_ops[op], &subject))
+		return;
+	if (cap_activity_begin(&activity, &e, &core_sync_ops[op], &o, waits ? f->start : f->end,
+			       f->end, SYNC_FIELDS)) {
+		wire_unsigned(&e, SYNC_CORRELATION, o.call);
+		wire_unsigned(&e, SYNC_QUEUE, queue);
+		wire_unsigned(&e, SYNC_COUNT, count);
+		wire_pointer(&e, SYNC_EVENT, rocm_pointer(event));
+		cap_activity_commit(&activity, &e);
+	}
+	cap_origin_end(&o);
+}
+
+static void record_memory(const struct cap_frame *f, unsigned op, const struct rocm_memory *m)
+{
+	const struct cap_subject subject = {
+		.agent = m->agent, .memory = {m->id}, .bytes = m->bytes};
+	const uint64_t now = tick_now();
+	struct cap_frame activity;
+	struct cap_origin o;
+	struct wire_enc e;
+
+	if (!cap_origin_take(&o, f, &core_allocation_ops[op], &subject))
+		return;
+	if (cap_activity_begin(&activity, &e, &core_allocation_ops[op], &o, now, now,
+			       ALLOCATION_FIELDS)) {
+		wire_unsigned(&e, ALLOCATION_CORRELATION, o.call);
+		wire_unsigned(&e, ALLOCATION_AGENT, m->agent);
+		wire_unsigned(&e, ALLOCATION_CONTEXT, 0);
+		wire_unsigned(&e, ALLOCATION_KIND, m->kind);
+		wire_unsigned(&e, ALLOCATION_WHAT, m->what);
+		wire_unsigned(&e, ALLOCATION_BYTES, m->bytes);
+		wire_pointer(&e, ALLOCATION_ADDRESS, rocm_pointer(m->address));
+		wire_unsigned(&e, ALLOCATION_ID, m->id);
+		wire_unsigned(&e, ALLOCATION_PARENT, 0);
+		cap_activity_commit(&activity, &e);
+	}
+	cap_origin_end(&o);
+}
+
+/* ---- what is allocated, sorted by address ---- */
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct rocm_memory *memories;
+static size_t memory_count, memory_room;
+static _Atomic uint64_t last_id;
+
+/* Index of the first above `address`. Caller holds the lock. */
+static size_t above(uint64_t address)
+{
+	size_t low = 0, high = memory_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (memories[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct rocm_memory *starting_at(uint64_t address)
+{
+	size_t i = above(address);
+
+	return i && memories[i - 1].address == address ? &memories[i - 1] : NULL;
+}
+
+struct rocm_memory rocm_memory_of(uint64_t address)
+{
+	struct rocm_memory m = {.kind = MEMORY_HOST_PAGEABLE};
+	size_t i;
+
+	pthread_rwlock_rdlock(&lock);
+	i = above(address);
+	if (i && address - memories[i - 1].address < memories[i - 1].span)
+		m = memories[i - 1];
+	pthread_rwlock_unlock(&lock);
+	return m;
+}
+
+static bool room_for_one(void)
+{
+	size_t room = memory_room ? memory_room * 2 : 64;
+	struct rocm_memory *more;
+
+	if (memory_count < memory_room)
+		return true;
+	more = realloc(memories, room * sizeof(*more));
+	if (!more)
+		return false;
+	memories = more;
+	memory_room = room;
+	return true;
+}
+
+/* True: `old` was there, and its end not seen. */
+static bool put(const struct rocm_memory *m, struct rocm_memory *old)
+{
+	struct rocm_memory *there;
+	bool replaced;
+	size_t i;
+
+	pthread_rwlock_wrlock(&lock);
+	there = starting_at(m->address);
+	replaced = there != NULL;
+	if (replaced) {
+		*old = *there;
+		*there = *m;
+	} else if (room_for_one()) {
+		i = above(m->address);
+		memmove(&memories[i + 1], &memories[i], (memory_count - i) * sizeof(*memories));
+		memories[i] = *m;
+		memory_count++;
+	}
+	pthread_rwlock_unlock(&lock);
+	return replaced;
+}
+
+void rocm_allocated(const struct cap_frame *f, struct rocm_memory m)
+{
+	struct rocm_memory old;
+
+	if (!m.address)
+		return;
+	m.id = atomic_fetch_add(&last_id, 1) + 1;
+	m.born = f->end;
+	m.span = m.span ? m.span : m.bytes;
+	if (put(&m, &old))
+		record_memory(NULL, ALLOCATION_OP_FREE, &old);
+	record_memory(f, ALLOCATION_OP_ALLOCATE, &m);
+}
+
+/*
+ * The address may have been given out again, to another thread, before this one got here: then its
+ * new owner has ended the old one.
+ */
+void rocm_freed(const struct cap_frame *f, uint64_t address)
+{
+	struct rocm_memory m, *there;
+	bool found;
+
+	pthread_rwlock_wrlock(&lock);
+	there = starting_at(address);
+	found = there && there->born <= f->start;
+	if (found) {
+		m = *there;
+		memory_count--;
+		memmove(there, there + 1,
+			(size_t)(&memories[memory_count] - there) * sizeof(*there));
+	}
+	pthread_rwlock_unlock(&lock);
+	if (found)
+		record_memory(f, ALLOCATION_OP_FREE, &m);
+}
+
+static void before_fork(void)
+{
+	pthread_rwlock_wrlock(&lock);
+}
+
+static void after_fork(void)
+{
+	pthread_rwlock_unlock(&lock);
+}
+
+void rocm_memory_prepare(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the stand-in for HIP and HSA offers to its probe. */
+#ifndef MOCK_DEVICE_H
+#define MOCK_DEVICE_H
+
+#include <stdint.h>
+
+struct mock_dim3 {
+	uint32_t x, y, z;
+};
+
+/* A "kernel" of the stand-in: runs on the host. */
+typedef void (*mock_kernel)(uint64_t items, void **args);
+
+/* Registers HSA's, HIP's and the compiler's tables. 0: done. */
+int mock_device_register(void);
+/* Entries of "hip", "hip_compiler", "hsa_core", "hsa_amd". */
+void **mock_device_entries(const char *table);
+/* Who calls HSA for hipMallocManaged: some other library than HIP's. */
+typedef int (*mock_allocate)(uint64_t pool, uint64_t size, uint32_t flags, void **ptr);
+void mock_device_between(int (*between)(mock_allocate, uint64_t size, void **ptr));
+
+#endif

@@ -60,7 +60,7 @@ typedef struct kymo_queue_info {
 
 /*
  * The queue (stream) of `domain` that the calling thread's call in progress is about, or that it used
- * last. kymo_ref_name() may know its name. ERROR_NOT_FOUND: none yet, or it is gone, or there is no such
+ * last in a call that some context wants. kymo_ref_name() may know its name. ERROR_NOT_FOUND: none yet, or it is gone, or there is no such
  * domain. ERROR_UNSUPPORTED: Kymo does not follow the domain's queues.
  */
 KYMO_EXPORT kymo_status_t kymo_current_queue(const char *domain, kymo_queue_info_t *out);

@@ -117,6 +117,9 @@ class Fortran(Base):
         calls = self.calls()
         for name in ("Init", "Comm_rank", "Comm_size", "Irecv", "Send", "Wait", "Allreduce", "Finalize"):
             self.assertEqual(calls.get("MPI_" + name), 2, name)
+        sites = {l.split("mpi:")[1].split("(")[0]: l.split(" @ ")[1] for l in self.shown() if "mpi:MPI_" in l}
+        for name in ("Send", "Allreduce", "Comm_rank"):
+            self.assertIn(f"ring_{kind}.f90:", sites["MPI_" + name])
 
     def test_mpif(self):
         self.ring("mpif")

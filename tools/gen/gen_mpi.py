@@ -211,11 +211,26 @@ def emit_desc(ops, errors):
 
 # ---- the door ----
 
+# How compilers and implementations spell a Fortran name; thunk.h has the same list.
+FORTRAN = ["{lower}_", "{lower}__", "{lower}", "{upper}", "{lower}_f08_", "{lower}_f08ts_"]
+FORTRAN_LARGE = [None, None, None, None, "{lower}_f08_large_", "{lower}_f08ts_large_"]
+
+
+def fortran_names(op):
+    large = op.short.endswith("_c")
+    name = op.name[:-2] if large else op.name
+    for variant, form in enumerate(FORTRAN_LARGE if large else FORTRAN):
+        if form:
+            yield variant, form.format(lower=name.lower(), upper=name.upper())
+
 def emit_thunks(ops):
     lines = HEAD + ['#include "capture/mpi/thunk.h"', ""]
     for i, op in enumerate(ops):
         lines.append(f"MPI_THUNK({op.name}, {2 * i});")
         lines.append(f"MPI_THUNK(P{op.name}, {2 * i + 1});")
+    for i, op in enumerate(ops):
+        for variant, name in fortran_names(op):
+            lines.append(f"MPI_FORTRAN_THUNK({name}, {len(FORTRAN) * i + variant});")
     lines += ["", "const char *const mpi_door_names[MPI_OP_COUNT] = {"]
     return lines + [f'\t"P{op.name}",' for op in ops] + ["};"]
 

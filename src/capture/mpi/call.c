@@ -161,6 +161,22 @@ static __attribute__((noinline, cold)) void callbacks(const struct mpi_call *c,
 
 /* ---- enter and leave --------------------------------------------------------------------------- */
 
+/* The program's own call site where a Fortran binding lies between. */
+static __attribute__((noinline)) const void *site_of(const void *caller)
+{
+	const void **fortran;
+
+	for (uint32_t i = 0; i < mpi_bindings.count; i++) {
+		if ((uintptr_t)caller - mpi_bindings.low[i] >= mpi_bindings.high[i] - mpi_bindings.low[i])
+			continue;
+		fortran = mpi_bindings.caller();
+		caller = *fortran ? *fortran : caller;
+		*fortran = NULL;
+		break;
+	}
+	return caller;
+}
+
 static bool enter(struct mpi_call *c, uint32_t op, uint64_t *v, const void *caller, const void *sp)
 {
 	const struct mpi_info *info = &mpi_infos[op];
@@ -173,6 +189,8 @@ static bool enter(struct mpi_call *c, uint32_t op, uint64_t *v, const void *call
 		mpi_job_before_init();
 	else if (info->group == MPI_CLASS_FINALIZE)
 		mpi_job_before_finalize();
+	if (__builtin_expect(mpi_bindings.count, 0))
+		caller = site_of(caller);
 	f = cap_enter_at(&mpi_ops[op], caller, sp);
 	if (!f)
 		return false;

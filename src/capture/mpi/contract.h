@@ -95,6 +95,8 @@ struct mpi_door {
 	struct cap_slot *slots;    /* two for each op: MPI_X, PMPI_X */
 	const char *const *names;  /* "PMPI_X" */
 	void *(*next)(const char *name); /* the definition after the door's own, or NULL */
+	/* Where the thread's latest call of a Fortran function came from. */
+	const void **(*fortran_caller)(void);
 };
 
 #endif

@@ -5,9 +5,13 @@
  * libkymo look which MPI the process has loaded and fill the slots; a process that calls no MPI
  * never gets further than having the door mapped.
  */
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "capture/mpi/thunk.h"
 
@@ -31,6 +35,50 @@ static void *next(const char *name)
 	return found;
 }
 
+/* ---- Fortran ---- */
+
+__attribute__((visibility("hidden"))) void *mpi_fortran_targets[MPI_FORTRAN_NAMES * MPI_OP_COUNT];
+__attribute__((visibility("hidden"), tls_model("initial-exec")))
+_Thread_local const void *mpi_fortran_caller;
+
+static const void **fortran_caller(void)
+{
+	return &mpi_fortran_caller;
+}
+
+/* The name behind a number; see FORTRAN in gen_mpi.py. */
+static void fortran_name(uint32_t number, char out[128])
+{
+	static const char *const after[MPI_FORTRAN_NAMES] = {"_", "__", "", "", "_f08_", "_f08ts_"};
+	const char *name = mpi_door_names[number / MPI_FORTRAN_NAMES] + 1;
+	uint32_t form = number % MPI_FORTRAN_NAMES;
+	size_t n = strlen(name);
+	bool large = n > 2 && strcmp(name + n - 2, "_c") == 0;
+
+	snprintf(out, 128, "%.*s%s%s", (int)(large ? n - 2 : n), name, after[form], large ? "large_" : "");
+	for (char *p = out; *p; p++)
+		*p = (char)(form == 3 ? toupper((unsigned char)*p) : tolower((unsigned char)*p));
+}
+
+struct hunt {
+	const char *name;
+	void *found;
+};
+
+/* Libraries that were loaded without RTLD_GLOBAL are searched one by one. */
+static int hunt_in(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct hunt *h = data;
+	void *handle = info->dlpi_name && strstr(info->dlpi_name, "mpi") &&
+				       !strstr(info->dlpi_name, "/libkymo")
+			       ? dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+
+	h->found = handle ? dlsym(handle, h->name) : NULL;
+	if (handle)
+		dlclose(handle);
+	return h->found != NULL;
+}
+
 /* No MPI is in the process: what asks whether there is one gets an answer, the rest an error. */
 enum { MPI_ERROR_OF_ANY = 16 }; /* not MPI_SUCCESS anywhere */
 
@@ -51,13 +99,32 @@ static void *no_mpi(uint32_t op)
 								  : (void *)absent;
 }
 
+static void *fortran_resolve(uint32_t number)
+{
+	struct hunt h = {NULL, NULL};
+	int saved = errno;
+	char name[128];
+
+	fortran_name(number, name);
+	h.name = name;
+	h.found = next(name);
+	if (!h.found)
+		dl_iterate_phdr(hunt_in, &h);
+	if (h.found)
+		__atomic_store_n(&mpi_fortran_targets[number], h.found, __ATOMIC_RELAXED);
+	errno = saved;
+	return h.found ? h.found : (void *)absent;
+}
+
 void *mpi_resolve(uint32_t slot)
 {
 	static const struct mpi_door door = {MPI_CONTRACT, MPI_OP_COUNT, mpi_slots, mpi_door_names,
-					     next};
+					     next, fortran_caller};
 	int saved = errno;
 	void *target;
 
+	if (slot & MPI_FORTRAN)
+		return fortran_resolve(slot & ~(uint32_t)MPI_FORTRAN);
 	/* Once open, and by whoever came first, the slots never are empty again. */
 	pthread_mutex_lock(&opening);
 	target = atomic_load(&mpi_slots[slot].target);

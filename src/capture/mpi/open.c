@@ -31,6 +31,7 @@ struct search {
 
 const struct mpi_module *mpi_module;
 _Atomic bool mpi_is_alive;
+struct mpi_bindings mpi_bindings;
 
 /* Of the door, and of libkymo's exports. */
 __attribute__((visibility("default"))) bool kymo_mpi_open(const struct mpi_door *door);
@@ -227,6 +228,28 @@ static void slots_fill(const struct mpi_door *door, const struct mpi_module *m)
 	}
 }
 
+/* Where the bindings of Fortran lie, as far as they are loaded now. */
+static void bindings_find(const struct mpi_door *door)
+{
+	static const char *const names[] = {"mpi_init_", "mpi_init_f08_", "mpi_comm_rank_f08_"};
+
+	mpi_bindings.caller = door->fortran_caller;
+	for (unsigned i = 0; i < MPI_BINDINGS; i++) {
+		struct search s = {0};
+		bool known = false;
+
+		s.address = (uintptr_t)door->next(names[i]);
+		if (!s.address || !dl_iterate_phdr(holds, &s))
+			continue;
+		for (uint32_t k = 0; k < mpi_bindings.count; k++)
+			known |= mpi_bindings.low[k] == s.low;
+		if (known)
+			continue;
+		mpi_bindings.low[mpi_bindings.count] = s.low;
+		mpi_bindings.high[mpi_bindings.count++] = s.high;
+	}
+}
+
 static void errors_set(const struct mpi_module *m)
 {
 	const kymo_enum_set_t *set = strcmp(m->name, "MPICH") == 0 ? &mpi_errors_mpich : &mpi_errors_openmpi;
@@ -307,6 +330,7 @@ bool kymo_mpi_open(const struct mpi_door *door)
 		return true;
 	mpi_module = m;
 	errors_set(m);
+	bindings_find(door);
 	if (!register_domain(door->slots))
 		cap_note(2, "mpi", "calls of MPI cannot be recorded: too many domains");
 	return true;

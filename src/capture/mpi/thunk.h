@@ -28,6 +28,36 @@ _Static_assert(sizeof(struct cap_slot) == 32, "slot layout");
 #error "no thunks for this architecture: configure with KYMO_WITH_MPI=off"
 #endif
 
+/*
+ * Thunks of the Fortran bindings leave a note of who called, for the traced function below to find:
+ * its own caller is the binding. They lead to the binding, whatever it is.
+ */
+#define MPI_FORTRAN_NAMES 6u         /* ways to spell a function; gen_mpi.py has the list */
+#define MPI_FORTRAN       0x40000000 /* tells their numbers from those of slots */
+
+#if defined(__x86_64__)
+#define MPI_FORTRAN_JUMP(index)                                                                    \
+	"endbr64\n\tmov mpi_fortran_caller@gottpoff(%rip), %r11\n\tpop %fs:(%r11)\n\t"             \
+	"push %fs:(%r11)\n\tmov (mpi_fortran_targets + 8 * " #index ")(%rip), %r11\n\t"            \
+	"test %r11, %r11\n\tjz 1f\n\tjmp *%r11\n1:\tmov $(0x40000000 + " #index "), %r11d\n\t"    \
+	"jmp mpi_unbound\n"
+#else
+#define MPI_FORTRAN_JUMP(index)                                                                    \
+	"hint #34\n\tmrs x16, tpidr_el0\n\tadrp x17, :gottprel:mpi_fortran_caller\n\t"            \
+	"ldr x17, [x17, #:gottprel_lo12:mpi_fortran_caller]\n\tstr x30, [x16, x17]\n\t"           \
+	"adrp x16, mpi_fortran_targets + 8 * " #index                                              \
+	"\n\tldr x16, [x16, #:lo12:mpi_fortran_targets + 8 * " #index "]\n\tcbz x16, 1f\n\t"       \
+	"br x16\n1:\tmov w17, #0x4000, lsl #16\n\tmov w16, #" #index                              \
+	"\n\torr w17, w17, w16\n\tb mpi_unbound\n"
+#endif
+
+#define MPI_FORTRAN_THUNK(name, index)                                                             \
+	__asm__(".pushsection .text.mpi_thunks,\"ax\",%progbits\n"                                 \
+		"\t.balign 16\n\t.globl " #name "\n\t.type " #name ", %function\n" #name           \
+		":\n\t.cfi_startproc\n\t" MPI_FORTRAN_JUMP(index) "\t.cfi_endproc\n\t.size " #name \
+								", . - " #name                     \
+								"\n\t.popsection\n")
+
 #define MPI_THUNK(name, index)                                                                     \
 	__asm__(".pushsection .text.mpi_thunks,\"ax\",%progbits\n"                                 \
 		"\t.balign 32\n\t.globl " #name "\n\t.type " #name ", %function\n" #name           \

@@ -19,3 +19,9 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   kymo_annotation_tests(kokkos standin hostile real)
   kymo_annotation_tests(openmp host full target fallback unconnected other_tool disabled gcc)
 endif()
+
+# Payloads at random; `make asan` is where it can tell most.
+add_executable(nvtx_payload_fuzz ${PROJECT_SOURCE_DIR}/tests/nvtx/payload_fuzz.c)
+target_link_libraries(nvtx_payload_fuzz PRIVATE kymo_capture_nvtx)
+add_test(NAME unit.nvtx.payload COMMAND nvtx_payload_fuzz)
+set_tests_properties(unit.nvtx.payload PROPERTIES LABELS unit TIMEOUT 120)

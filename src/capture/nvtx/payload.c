@@ -187,6 +187,18 @@ static double load_float(uint64_t type, const uint8_t *at)
 	}
 }
 
+/* The handle may be anything. */
+static void put_registered(struct nvtx_values *v, const char *key, const void *handle)
+{
+	const char *text = NULL;
+	kymo_string_t s;
+
+	if (handle && copy_carefully(&s, handle, sizeof(s)) == sizeof(s))
+		text = text_behind(v, s.text, 1);
+	if (text)
+		add(v, kymo_text(key, text));
+}
+
 static void put_scalar(struct nvtx_values *v, const char *key, uint64_t type, const uint8_t *at)
 {
 	size_t size = nvtx_type_size(type);
@@ -204,8 +216,7 @@ static void put_scalar(struct nvtx_values *v, const char *key, uint64_t type, co
 		add(v, kymo_bytes(key, at, 16));
 		break;
 	case NVTX_T_REGISTERED:
-		if (pointer_at(at))
-			add(v, kymo_text(key, ((const kymo_string_t *)pointer_at(at))->text));
+		put_registered(v, key, pointer_at(at));
 		break;
 	case NVTX_T_CATEGORY:
 		v->category = (uint32_t)load_unsigned(at, 4);

@@ -73,9 +73,10 @@ KYMO_EXPORT kymo_status_t kymo_force_configure(kymo_configure_fn configure);
 /*
  * Takes the tool out: `finalize` is called (if set), the contexts that it made from its configure,
  * initialise or callback functions are destroyed, and no function of it is called any more once this
- * returns; callbacks that are running on other threads are waited for. Called from one of the tool's
- * own callbacks, that one goes on to its end and the library stays loaded for good. The same tool may
- * be configured again. ERROR_NOT_FOUND: no such tool.
+ * returns; callbacks that are running on other threads are waited for. Called from a callback, of this
+ * tool or another, those that are running go on to their end and the library stays loaded for good. The same tool may
+ * be configured again. ERROR_NOT_FOUND: no such tool. ERROR_BUSY: called from a delivery callback
+ * of the tool, which would have to come back first; nothing has changed.
  */
 KYMO_EXPORT kymo_status_t kymo_tool_detach(const kymo_tool_t *tool);
 
@@ -184,8 +185,9 @@ typedef struct kymo_callback_record {
 	const void *call_site;
 	int32_t status;       /* at EXIT */
 	/*
-	 * The op's argument structure (size first), or NULL. Pointers in it are the program's own
-	 * and valid during the callback only.
+	 * The op's argument structure (size first), or NULL: at the EXIT of a call that was left by
+	 * longjmp() or an exception, which is told when the thread's next call shows it. Pointers in
+	 * it are the program's own and valid during the callback only.
 	 */
 	const void *args;
 	uint64_t *user;       /* a word of the tool's own, kept from ENTER to EXIT of this call */
@@ -202,6 +204,14 @@ typedef void (*kymo_callback_fn)(kymo_context_t context, const kymo_callback_rec
  * activities once, on the thread that finds them complete. Who saw a call enter sees it exit, whatever
  * is started or stopped meanwhile. Calls of traced runtimes made by the callback run untraced and are
  * counted (kymo_inner_calls). Allowed while the context is started.
+ *
+ * Of this and all other functions of tools:
+ * - An exception that leaves one is caught and noted once; the answer is then
+ *   0 (false, no value), of `initialize` a failure. Not where the unwinder is linked statically: there
+ *   it goes on into the program. pthread_exit() and cancellation end the thread as always.
+ * - longjmp() out of one is a mistake that is repaired when the thread next makes a traced call;
+ *   until then kymo_context_destroy() on other threads waits for it.
+ * - fork(): in the child, later functions of tools are not called for the present call.
  */
 KYMO_EXPORT kymo_status_t kymo_callback_service(kymo_context_t context,
 						const kymo_selection_t *selection,
@@ -275,7 +285,7 @@ typedef struct kymo_record {
  * - They may block: producers follow the buffer's policy meanwhile, and what is lost is counted.
  * - kymo_drain() and kymo_context_destroy() of the buffer's own context, or of one whose buffer is
  *   served by the same pool, are ERROR_BUSY. Contexts may be started and stopped.
- * - They must return: an exception or longjmp() must not leave them, nor may the thread be ended.
+ * - They must return: longjmp() must not leave them, nor may the thread be ended.
  * - A child forked inside one consists of this thread alone. When the callback returns in it, the
  *   child ends with status 0.
  */

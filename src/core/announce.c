@@ -25,13 +25,16 @@ static _Atomic uint32_t notice_count;
 
 kymo_status_t kymo_thread_notify(kymo_thread_fn before, kymo_thread_fn after, void *data)
 {
-	kymo_status_t status = KYMO_ERROR_LIMIT;
+	kymo_status_t status = core_changeable();
 	uint32_t n;
 
 	if (!before && !after)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (!core_init())
-		return KYMO_ERROR_UNSUPPORTED;
+	if (status == KYMO_OK && core_selecting())
+		status = KYMO_ERROR_STATE;
+	if (status != KYMO_OK)
+		return status;
+	status = KYMO_ERROR_LIMIT;
 	pthread_mutex_lock(&core_live->configure);
 	n = atomic_load(&notice_count);
 	if (n < NOTICES) {

@@ -50,6 +50,8 @@ kymo_status_t kymo_buffer_info(kymo_buffer_t buffer, kymo_buffer_info_t *out)
 		return KYMO_ERROR_INCOMPATIBLE;
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
+	if (core_selecting())
+		return KYMO_ERROR_STATE;
 	pthread_mutex_lock(&core_live->configure);
 	b = core_buffer_of(buffer);
 	if (b)
@@ -65,6 +67,8 @@ kymo_status_t kymo_buffer_flush(kymo_buffer_t buffer)
 
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
+	if (core_selecting())
+		return KYMO_ERROR_STATE;
 	pthread_mutex_lock(&core_live->configure);
 	b = core_buffer_of(buffer);
 	ready = b && b->ready;

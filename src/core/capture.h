@@ -145,6 +145,7 @@ void cap_count_untraced_more(const char *part, const char *function, uint64_t ca
 #define CAP_FRAMES 64u /* nested traced calls; deeper ones run untraced and are counted */
 #define CAP_BUFFERS 64u
 #define CAP_SITES 256u
+#define CAP_CALLING 8u /* tools called from inside each other; deeper ones are left out */
 
 /* Two cache lines, found by a shift. */
 struct cap_frame {
@@ -163,7 +164,10 @@ struct cap_frame {
 	uint32_t stack;
 	int32_t status;
 	bool has_status;
-	bool owns_origin; /* activities */
+	union {
+		bool owns_origin; /* activities */
+		bool told;        /* calls: every tool of the plan was told of the entry */
+	};
 	union {
 		struct core_retire *retire; /* NULL: nobody waits for the id's retirement */
 		struct core_origin *origin; /* activities */
@@ -187,7 +191,9 @@ struct cap_thread {
 	_Atomic uint32_t busy;
 	uint32_t guard; /* > 0: inside Kymo or a tool; traced calls pass through */
 	const void *guard_sp; /* stack pointer when a tool was called, else NULL */
-	struct core_context *_Atomic calling; /* whose callback runs on this thread, or NULL */
+	/* Whose functions run on this thread, outermost first; NULL: at the moment none. */
+	struct core_context *_Atomic calling[CAP_CALLING];
+	uint32_t calling_level;
 	uint64_t current; /* id of the innermost call that has not returned, or 0 */
 	uint64_t next_id;
 	uint64_t id_limit; /* ids of the thread's block end here */
@@ -196,7 +202,7 @@ struct cap_thread {
 	uint32_t index;
 	uint32_t tid;
 	uint64_t start;        /* tick at which the thread was first seen */
-	uint64_t paused;       /* bit n: nothing goes into buffer n; its ring has no chunk then */
+	_Atomic uint64_t paused; /* bit n: nothing goes into buffer n; its ring has no chunk then */
 	_Atomic uint64_t records; /* written, all buffers; by the thread itself only */
 	struct wire_tally **tallies; /* by wire op, or NULL; mode summary */
 	struct wire_ring tally_ring; /* the chunk they lie in */

@@ -12,8 +12,22 @@ static struct core_context *_Atomic pieces[CORE_CONTEXTS / PIECE];
 static uint32_t contexts_used;         /* under `configure` */
 static struct core_context *free_list; /* likewise */
 
-/* `select` of a tool is running on this thread, under `configure`. */
-static _Thread_local bool selecting;
+/* Where `select` of a tool is running on this thread, under `configure`. */
+static _Thread_local const void *selecting;
+
+bool core_selecting(void)
+{
+	const void *sp = __builtin_frame_address(0);
+
+	if (!selecting)
+		return false;
+	if ((const char *)sp <= (const char *)selecting || !core_same_stack(sp, selecting))
+		return true;
+	selecting = NULL;
+	pthread_mutex_unlock(&core_live->configure);
+	cap_note(2, "core", "a tool left `select` by longjmp; contexts were locked meanwhile");
+	return false;
+}
 
 /* ---- handles: generation << 32 | index + 1 ---- */
 
@@ -53,7 +67,7 @@ static kymo_status_t lock_context(kymo_context_t h, struct core_context **out)
 
 	if (status != KYMO_OK)
 		return status;
-	if (selecting)
+	if (core_selecting())
 		return KYMO_ERROR_STATE;
 	pthread_mutex_lock(&core_live->configure);
 	*out = core_context_of(h);
@@ -102,7 +116,7 @@ kymo_status_t kymo_context_create(kymo_context_t *out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (status != KYMO_OK)
 		return status;
-	if (selecting)
+	if (core_selecting())
 		return KYMO_ERROR_STATE;
 	pthread_mutex_lock(&core_live->configure);
 	c = context_take();
@@ -113,6 +127,7 @@ kymo_status_t kymo_context_create(kymo_context_t *out)
 		atomic_store(&c->buffer_index, -1);
 		c->owner = core_tool_current();
 		c->told = 0;
+		atomic_store(&c->over, false);
 		generations += generations == UINT32_MAX ? 2 : 1;
 		atomic_store(&c->generation, generations);
 		*out = core_context_handle(c);
@@ -130,6 +145,8 @@ static kymo_status_t set_active(kymo_context_t h, bool active)
 	if (status != KYMO_OK)
 		return status;
 	changed = c->active != active;
+	if (active)
+		atomic_store(&c->over, false);
 	c->active = active;
 	c->told = 0; /* what comes while it is stopped it is not told of */
 	if (changed)
@@ -189,7 +206,10 @@ kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause)
 		bit = 1ull << b->index;
 		if (pause && b->ready)
 			core_ring_close(b, &t->rings[b->index]);
-		t->paused = pause ? t->paused | bit : t->paused & ~bit;
+		if (pause)
+			atomic_fetch_or(&t->paused, bit);
+		else
+			atomic_fetch_and(&t->paused, ~bit);
 	}
 	cap_idle(t);
 	return KYMO_OK;
@@ -264,6 +284,24 @@ static void find_owned(struct core_context *c, void *data)
 		o->found = core_context_handle(c);
 }
 
+static void find_inside(struct core_context *c, void *data)
+{
+	struct owned *o = data;
+
+	if (c->owner == o->owner && core_deliver_inside(c->buffer))
+		o->found = core_context_handle(c);
+}
+
+bool core_contexts_inside(const void *owner)
+{
+	struct owned o = {.owner = owner};
+
+	pthread_mutex_lock(&core_live->configure);
+	core_contexts_each(find_inside, &o);
+	unlock();
+	return o.found.handle != 0;
+}
+
 void core_contexts_destroy_of(const void *owner)
 {
 	struct owned o = {.owner = owner};
@@ -289,6 +327,7 @@ static void stop_owned(struct core_context *c, void *data)
 	if (c->owner != s->owner || !c->active)
 		return;
 	c->active = false;
+	atomic_store(&c->over, true);
 	if (s->count == s->room) {
 		uint32_t room = s->room ? s->room * 2 : 16;
 		struct core_context **more = realloc(s->list, room * sizeof(*more));
@@ -321,11 +360,18 @@ void core_contexts_stop_of(const void *owner)
 
 static bool ask_select(const struct core_service *s, const kymo_domain_desc_t *desc, uint32_t op)
 {
+	struct cap_thread *t = cap_thread_current;
 	bool yes;
 
-	selecting = true;
-	yes = s->selection.select(desc, op, s->selection.data);
-	selecting = false;
+	t = t && t->magic == CAP_THREAD_MAGIC ? t : NULL;
+	if (t)
+		t->guard++;
+	selecting = &yes;
+	yes = (uint8_t)core_contained(CORE_FUNCTION(s->selection.select), CORE_ARGUMENT(desc), op,
+				      CORE_ARGUMENT(s->selection.data));
+	selecting = NULL;
+	if (t && t->magic == CAP_THREAD_MAGIC && t->guard)
+		t->guard--;
 	return yes;
 }
 
@@ -596,6 +642,8 @@ kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
+	if (core_selecting())
+		return KYMO_ERROR_STATE;
 	pthread_mutex_lock(&core_live->configure);
 	b = core_buffer_of(buffer);
 	if (b)
@@ -606,6 +654,7 @@ kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 
 kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
 {
+	const uint64_t year = 31536000000000000u; /* nobody waits longer, and sums do not overflow */
 	uint64_t rate = tick_rate() / 1000;
 	struct core_context *c;
 	struct core_buffer *b;
@@ -613,6 +662,7 @@ kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
 
 	if (status != KYMO_OK)
 		return status;
+	timeout_ns = timeout_ns < year ? timeout_ns : year;
 	b = c->buffer;
 	status = core_deliver_inside(b) ? KYMO_ERROR_BUSY : KYMO_OK;
 	if (b && status == KYMO_OK)

@@ -13,12 +13,15 @@
 
 #define POOL_THREADS 16u
 
-struct delivery_pool {
+struct delivery_pool { /* what is not atomic: under `configure` */
 	bool used;
 	bool shared; /* made by kymo_pool_create() */
-	bool failed; /* not one thread could be made */
+	_Atomic bool failed; /* not one thread could be made */
+	bool starting, ended; /* threads are being made, by `starter`; it is to end after that */
+	pthread_t starter;
 	uint32_t generation;
-	uint32_t wanted, running; /* threads */
+	uint32_t wanted; /* threads */
+	_Atomic uint32_t running;
 	pthread_t threads[POOL_THREADS];
 	_Atomic uint32_t work; /* raised when there may be something to do; futex word */
 	_Atomic uint32_t sleepers;

@@ -5,6 +5,7 @@
  */
 #include "core/deliver.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #define POOLS (2 * CAP_BUFFERS)
@@ -55,10 +56,11 @@ struct delivery_pool *core_pool_new(uint32_t threads)
 		if (p->used)
 			continue;
 		p->used = true;
-		p->failed = p->shared = false;
+		atomic_store(&p->failed, false);
+		p->shared = p->starting = p->ended = false;
 		p->generation = ++generations;
 		p->wanted = threads;
-		p->running = 0;
+		atomic_store(&p->running, 0);
 		atomic_store(&p->stop, false);
 		return p;
 	}
@@ -128,6 +130,38 @@ static void give_up(const struct delivery_pool *p)
 			atomic_store(&atomic_load(&core_deliveries[i].shm)->drain_failed, 1);
 }
 
+/* A pool that lacks threads; it cannot go away until start_end(). */
+static struct delivery_pool *start_begin(void)
+{
+	struct delivery_pool *found = NULL;
+
+	pthread_mutex_lock(&core_live->configure);
+	for (uint32_t i = 0; i < POOLS && !found; i++) {
+		struct delivery_pool *p = &pools[i];
+
+		if (p->used && !p->failed && !p->starting && p->running < p->wanted && attached(p))
+			found = p;
+	}
+	if (found) {
+		found->starting = true;
+		found->starter = pthread_self();
+	}
+	pthread_mutex_unlock(&core_live->configure);
+	return found;
+}
+
+static void start_end(struct delivery_pool *p)
+{
+	bool ended;
+
+	pthread_mutex_lock(&core_live->configure);
+	p->starting = false;
+	ended = p->ended;
+	pthread_mutex_unlock(&core_live->configure);
+	if (ended)
+		core_pool_end(p);
+}
+
 static void start_threads(struct delivery_pool *p)
 {
 	while (p->running < p->wanted &&
@@ -137,6 +171,8 @@ static void start_threads(struct delivery_pool *p)
 		p->failed = true;
 		give_up(p);
 		cap_note(3, "core", "no thread could be made to deliver records");
+	} else if (p->running < p->wanted) {
+		p->wanted = p->running; /* the others would fail again */
 	}
 }
 
@@ -146,29 +182,49 @@ static void start_threads(struct delivery_pool *p)
  */
 void core_deliver_threads_start(void)
 {
+	struct delivery_pool *p;
 	uint32_t seen;
 
 	if (atomic_fetch_add(&start_requests, 1) != 0)
 		return;
 	do {
 		seen = atomic_load(&start_requests);
-		for (uint32_t i = 0; i < POOLS; i++) {
-			struct delivery_pool *p = &pools[i];
-
-			if (p->used && !p->failed && p->running < p->wanted && attached(p))
-				start_threads(p);
+		while ((p = start_begin())) {
+			start_threads(p);
+			start_end(p);
 		}
 	} while (atomic_fetch_sub(&start_requests, seen) != seen);
 }
 
+/* Whether its threads are all made. If this thread is at it, out of a notice, it ends it later. */
+static bool end_begin(struct delivery_pool *p)
+{
+	bool starting = true, own = false;
+
+	while (starting && !own) {
+		pthread_mutex_lock(&core_live->configure);
+		starting = p->starting;
+		own = starting && pthread_equal(p->starter, pthread_self());
+		p->ended |= own;
+		pthread_mutex_unlock(&core_live->configure);
+		if (starting && !own)
+			sched_yield();
+	}
+	return !own;
+}
+
 void core_pool_end(struct delivery_pool *p)
 {
+	if (!end_begin(p))
+		return;
 	atomic_store(&p->stop, true);
 	core_pool_notify(p, true);
 	for (uint32_t i = 0; i < p->running; i++)
 		pthread_join(p->threads[i], NULL);
 	p->running = 0;
+	pthread_mutex_lock(&core_live->configure);
 	p->used = false;
+	pthread_mutex_unlock(&core_live->configure);
 }
 
 void core_pools_fork_child(void)
@@ -179,7 +235,7 @@ void core_pools_fork_child(void)
 		struct delivery_pool *p = &pools[i];
 
 		p->running = 0;
-		p->failed = false;
+		p->failed = p->starting = p->ended = false;
 		atomic_store(&p->sleepers, 0);
 		if (p->used && !p->shared)
 			p->used = false; /* its buffer gets another */
@@ -190,14 +246,17 @@ void core_pools_fork_child(void)
 
 kymo_status_t kymo_pool_create(uint32_t threads, kymo_pool_t *out)
 {
+	kymo_status_t status = core_changeable();
 	struct delivery_pool *p;
 
 	if (!out || threads == 0)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (threads > POOL_THREADS)
 		return KYMO_ERROR_LIMIT;
-	if (!core_init())
-		return KYMO_ERROR_UNSUPPORTED;
+	if (status == KYMO_OK && core_selecting())
+		status = KYMO_ERROR_STATE;
+	if (status != KYMO_OK)
+		return status;
 	pthread_mutex_lock(&core_live->configure);
 	p = core_pool_new(threads);
 	if (p) {
@@ -218,11 +277,13 @@ static bool in_use(kymo_pool_t pool)
 
 kymo_status_t kymo_pool_destroy(kymo_pool_t pool)
 {
-	kymo_status_t status = KYMO_OK;
+	kymo_status_t status = core_changeable();
 	struct delivery_pool *p;
 
-	if (!core_init())
-		return KYMO_ERROR_UNSUPPORTED;
+	if (status == KYMO_OK && core_selecting())
+		status = KYMO_ERROR_STATE;
+	if (status != KYMO_OK)
+		return status;
 	pthread_mutex_lock(&core_live->configure);
 	p = core_pool_find(pool);
 	if (!p || !p->shared)

@@ -210,8 +210,12 @@ void core_masks_update(void)
 	core_services_cover();
 	core_contexts_each(gather, &w);
 	w.entries = calloc(w.count + 1, sizeof(*w.entries));
+	if (w.entries)
+		core_plans_update();
 	for (uint32_t i = 0; w.entries && i < atomic_load(&core_domain_count); i++)
 		domain_masks(&core_domains[i], &w, &activities, &stacks);
+	if (w.entries)
+		core_plans_sweep();
 	free(w.entries);
 	free(w.list);
 	atomic_store(&cap_activities, activities);

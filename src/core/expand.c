@@ -89,7 +89,8 @@ static void hand_over_batch(struct expander *x)
 		.lost = x->lost, .overwritten = atomic_exchange(&d->overwritten, 0),
 	};
 
-	d->buffer->desc.deliver_batch(d->handle, &b, d->buffer->desc.data);
+	core_contained(CORE_FUNCTION(d->buffer->desc.deliver_batch), d->handle.handle,
+		       CORE_ARGUMENT(&b), CORE_ARGUMENT(d->buffer->desc.data));
 	x->delivered += x->count;
 	x->lost = 0;
 	x->count = 0;
@@ -121,7 +122,8 @@ static bool deliver_singly(struct expander *x, struct wire_reader *r)
 		if (!find_domain(x, x->wires[0].op))
 			continue;
 		expand(x, &x->wires[0], &x->records[0]);
-		desc->deliver(x->d->handle, &x->records[0], desc->data);
+		core_contained(CORE_FUNCTION(desc->deliver), x->d->handle.handle,
+			       CORE_ARGUMENT(&x->records[0]), CORE_ARGUMENT(desc->data));
 		x->delivered++;
 		if (core_delivery_left_behind())
 			return false;

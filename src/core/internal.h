@@ -69,6 +69,11 @@ const struct cap_domain *core_domain_of(uint16_t wire);
 void core_services_cover(void);
 /* Recomputes masks and slots of all ops. Caller holds `configure`. */
 void core_masks_update(void);
+/*
+ * `select` of a tool runs on this thread, under `configure`: nothing may be changed. If it was left by
+ * longjmp() the lock is given back.
+ */
+bool core_selecting(void);
 /* What one context wants of an op. Caller holds `configure`. */
 const struct core_plan *core_plan_of(struct core_context *c, const struct cap_op *op,
 				     uint64_t *buffers);
@@ -111,6 +116,7 @@ struct core_context {
 	struct core_buffer *buffer;    /* or NULL */
 	_Atomic int32_t buffer_index;  /* -1: none */
 	const void *owner;             /* the tool that made it, or NULL */
+	_Atomic bool over;             /* its tool has heard of the end: it is not called any more */
 	uint32_t told;                 /* kinds of objects it knows of; see objects.c */
 	struct core_context *next_free;
 };
@@ -131,6 +137,8 @@ static inline uint64_t core_context_buffer_bit(kymo_context_t h)
 /* Services of started contexts (all contexts if `stopped`) want the op: SERVICE_* bits. Caller holds
  * `configure`. */
 bool core_wanted_by_any(const struct cap_domain *d, uint32_t op);
+/* The calling thread delivers for a context of `owner`. Caller holds no lock. */
+bool core_contexts_inside(const void *owner);
 /* Destroys what `owner` made. Caller holds no lock. */
 void core_contexts_destroy_of(const void *owner);
 /* Stops them; callbacks that are running are waited for, a while. */
@@ -163,6 +171,8 @@ struct core_plan {
 	uint32_t count;
 	bool requests, filters;
 	bool callbacks;
+	bool used;       /* under `configure`, like the rest: found so by the present sweep */
+	uint32_t update; /* the last one in which some op wanted it */
 	struct core_plan *next;
 	uint64_t hash;
 	struct core_plan_entry entries[];
@@ -170,7 +180,9 @@ struct core_plan {
 
 /* The plan of these entries; NULL: none, or no memory. Caller holds `configure`. */
 const struct core_plan *core_plan_get(const struct core_plan_entry *entries, uint32_t count);
-/* Frees plans of contexts that are gone, if nobody uses them. Caller holds `configure`. */
+/* All ops get their plans anew: what is not asked for again is unused. Caller holds `configure`. */
+void core_plans_update(void);
+/* Frees plans that no op names any more, if nobody uses them. Caller holds `configure`. */
 void core_plans_sweep(void);
 static inline void core_plan_keep(const struct core_plan *p)
 {
@@ -413,8 +425,34 @@ void core_tools_finalize(void);
 const void *core_tool_current(void);
 /* A function of this one runs from now on; what core_tool_current() said before is put back after. */
 const void *core_tool_enter(const void *tool);
-/* Calls a tool's function; what it throws is contained (counted, noted once). */
-void core_tool_call(kymo_callback_fn callback, kymo_context_t context,
-		    const kymo_callback_record_t *record, void *data);
+/*
+ * Around a call of a tool's function for `context` by the calling thread, which must be busy or keep
+ * the plan. False: the context is gone, do not call. A context that is destroyed meanwhile waits for
+ * the end. Traced calls inside run untraced.
+ */
+struct core_calling {
+	struct cap_thread *thread;
+	const void *tool, *sp;
+	uint32_t level, generation;
+};
+/* A function of a tool runs on this thread for some context. */
+bool core_inside_callback(void);
+bool core_calling_begin(struct core_calling *k, struct cap_thread *t);
+bool core_calling_one(struct core_calling *k, const struct core_context *c, uint32_t generation);
+/* False: this is a child, forked by the tool; the thread's state is gone. */
+bool core_calling_goes_on(const struct core_calling *k);
+void core_calling_end(struct core_calling *k);
+
+/* ---- exceptions of tools (contain.c) ---- */
+/*
+ * Calls `fn`, a function of a tool with up to three arguments. What it throws is caught, noted once
+ * and counted; the value is then 0. pthread_exit() and cancellation pass through.
+ */
+uint64_t core_contained(const void *fn, uint64_t a, uint64_t b, uint64_t c)
+	__attribute__((visibility("hidden")));
+/* Functions of tools that were left by an exception on this thread. */
+uint32_t core_caught(void);
+#define CORE_FUNCTION(f) ((const void *)(uintptr_t)(f))
+#define CORE_ARGUMENT(p) ((uint64_t)(uintptr_t)(p))
 
 #endif

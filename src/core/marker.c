@@ -255,6 +255,7 @@ static void tell(struct range *r, struct cap_op *op, enum cap_phase phase)
 {
 	struct cap_frame f = {.scope = r->parent, .callbacks = r->callbacks, .op = op,
 			      .parent = cap_current_id()};
+	struct cap_thread *t = cap_thread_current;
 	struct extra *x = extra_of(r);
 	char name[KYMO_STRING_MAX + 1];
 	kymo_marker_args_t args = {
@@ -265,8 +266,11 @@ static void tell(struct range *r, struct cap_op *op, enum cap_phase phase)
 
 	if (!x)
 		return;
-	if (phase == CAP_ENTER)
-		x->id = cap_thread_current->next_id++;
+	if (phase == CAP_ENTER) {
+		if (t->next_id == t->id_limit)
+			cap_ids_refill(t);
+		x->id = t->next_id++;
+	}
 	f.id = x->id;
 	if (x->text) {
 		memcpy(name, x->name, x->text);
@@ -361,6 +365,7 @@ static inline __attribute__((always_inline)) bool begin(struct cap_thread *t, st
 	f->op = op;
 	atomic_store_explicit(&f->callbacks, NULL, memory_order_relaxed);
 	f->origin = NULL;
+	f->owns_origin = true; /* external ids are the thread's own */
 	f->parent = 0;
 	f->status = 0;
 	f->has_status = false;

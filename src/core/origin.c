@@ -77,9 +77,14 @@ static struct core_retire *retire_get(struct cap_frame *f)
 
 /* ---- filters ---- */
 
-static bool accepted(const struct core_plan_entry *e, const kymo_work_t *work)
+static bool accepted(struct core_calling *k, const struct core_plan_entry *e,
+		     const kymo_work_t *work)
 {
-	return !e->filter || e->filter(work, e->filter_data);
+	if (!core_calling_goes_on(k) || !core_calling_one(k, e->context, e->generation))
+		return false;
+	return !e->filter ||
+	       (uint8_t)core_contained(CORE_FUNCTION(e->filter), CORE_ARGUMENT(work),
+				       CORE_ARGUMENT(e->filter_data), 0);
 }
 
 /* Asks the filters; buffers that none of their services wants are taken out of the mask. */
@@ -89,6 +94,8 @@ static void ask_filters(struct cap_thread *t, const struct core_plan *plan, cons
 	kymo_work_t work = {.size = sizeof(work), .domain = core_domains[op->domain].info->desc,
 			    .op = op->number, .correlation = o->call};
 	uint64_t filtered = 0, wanted = 0;
+	struct core_calling k;
+	bool may = core_calling_begin(&k, t);
 
 	if (s) {
 		work.agent = s->agent;
@@ -98,12 +105,10 @@ static void ask_filters(struct cap_thread *t, const struct core_plan *plan, cons
 		work.memory[1] = s->memory[1];
 		work.bytes = s->bytes;
 	}
-	t->guard++;
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct core_plan_entry *e = &plan->entries[i];
 		uint64_t bit = e->buffer >= 0 ? 1ull << e->buffer : 0;
-		bool yes = atomic_load(&e->context->generation) == e->generation &&
-			   accepted(e, &work);
+		bool yes = may && accepted(&k, e, &work);
 
 		skip[i] = !yes;
 		if (!e->records)
@@ -111,7 +116,8 @@ static void ask_filters(struct cap_thread *t, const struct core_plan *plan, cons
 		filtered |= bit;
 		wanted |= yes ? bit : 0;
 	}
-	t->guard--;
+	if (may)
+		core_calling_end(&k);
 	o->buffers &= ~filtered | wanted;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 static struct core_plan *plans; /* under `configure` */
+static uint32_t plan_count, updates = 1;
 
 /* ---- making ---- */
 
@@ -40,8 +41,10 @@ static struct core_plan *plan_new(const struct core_plan_entry *entries, uint32_
 		p->filters |= entries[i].filter != NULL;
 		p->callbacks |= entries[i].callback != NULL;
 	}
+	p->update = updates;
 	p->next = plans;
 	plans = p;
+	plan_count++;
 	return p;
 }
 
@@ -51,10 +54,13 @@ const struct core_plan *core_plan_get(const struct core_plan_entry *entries, uin
 
 	if (count == 0)
 		return NULL;
-	for (struct core_plan *p = plans; p; p = p->next)
+	for (struct core_plan *p = plans; p; p = p->next) {
 		if (p->hash == hash && p->count == count &&
-		    memcmp(p->entries, entries, count * sizeof(*entries)) == 0)
+		    memcmp(p->entries, entries, count * sizeof(*entries)) == 0) {
+			p->update = updates;
 			return p;
+		}
+	}
 	return plan_new(entries, count, hash);
 }
 
@@ -101,26 +107,59 @@ bool core_quiet(const struct core_plan *plan, uint64_t buffers)
 	return !u.used && !(plan && atomic_load_explicit(&plan->refs, memory_order_acquire));
 }
 
-static bool plan_stale(const struct core_plan *p)
+/* NULL: any may be in use. */
+static void mark(const struct core_plan *used)
 {
-	for (uint32_t i = 0; i < p->count; i++)
-		if (atomic_load(&p->entries[i].context->generation) != p->entries[i].generation)
-			return true;
-	return false;
+	for (struct core_plan *p = plans; p; p = p->next)
+		if (!used || p == used)
+			p->used = true;
 }
 
+static void mark_of(struct cap_thread *t, void *data)
+{
+	uint32_t depth;
+
+	if (atomic_load_explicit(&t->busy, memory_order_acquire)) {
+		mark(NULL);
+		return;
+	}
+	depth = atomic_load_explicit(&t->depth, memory_order_acquire);
+	for (uint32_t i = 0; i < depth && i < CAP_FRAMES; i++) {
+		const struct core_plan *p =
+			atomic_load_explicit(&t->frames[i].callbacks, memory_order_relaxed);
+
+		if (p)
+			mark(p);
+	}
+}
+
+void core_plans_update(void)
+{
+	updates++;
+}
+
+/* Now and then, so that a plan costs a constant share of a sweep. */
 void core_plans_sweep(void)
 {
+	static uint32_t left; /* in use at the last sweep */
 	struct core_plan **link = &plans;
 
+	if (plan_count < 2 * left + 16)
+		return;
+	left = 0;
+	for (struct core_plan *p = plans; p; p = p->next)
+		left += p->used = p->update == updates || atomic_load(&p->refs);
+	core_barrier();
+	core_threads_each(mark_of, NULL);
 	while (*link) {
 		struct core_plan *p = *link;
 
-		if (plan_stale(p) && core_quiet(p, 0)) {
+		if (p->used || atomic_load_explicit(&p->refs, memory_order_acquire)) {
+			link = &p->next;
+		} else {
 			*link = p->next;
 			free(p);
-		} else {
-			link = &p->next;
+			plan_count--;
 		}
 	}
 }
@@ -136,29 +175,36 @@ static void look_running(struct cap_thread *t, void *data)
 {
 	struct running *r = data;
 
-	if (t != cap_thread_current &&
-	    atomic_load_explicit(&t->calling, memory_order_acquire) == r->context)
-		r->yes = true;
+	if (t == cap_thread_current)
+		return;
+	for (unsigned i = 0; i < CAP_CALLING; i++)
+		r->yes |= atomic_load_explicit(&t->calling[i], memory_order_acquire) == r->context;
+}
+
+static bool is_running(struct running *r)
+{
+	r->yes = false;
+	core_threads_each(look_running, r);
+	return r->yes;
 }
 
 /* In a callback of its own a thread waits for nobody: the other might wait for it. */
 void core_callbacks_wait(const struct core_context *c, uint64_t timeout_ns)
 {
-	struct cap_thread *t = cap_thread_current;
-	struct running r = {c, true};
+	uint64_t end = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
 	const struct timespec pause = {0, 50000};
-	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
+	struct running r = {c, true};
 	int saved = errno;
 
-	if (t && t->magic == CAP_THREAD_MAGIC && atomic_load(&t->calling))
+	if (core_inside_callback())
 		return;
 	core_barrier();
-	for (unsigned i = 0; r.yes && (!timeout_ns || clock_ns(CLOCK_MONOTONIC) < deadline); i++) {
-		r.yes = false;
-		core_threads_each(look_running, &r);
-		if (r.yes && i < 16)
+	for (unsigned i = 0; is_running(&r); i++) {
+		if (timeout_ns && clock_ns(CLOCK_MONOTONIC) > end)
+			break;
+		if (i < 16)
 			sched_yield();
-		else if (r.yes)
+		else
 			nanosleep(&pause, NULL);
 	}
 	errno = saved;

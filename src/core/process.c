@@ -72,7 +72,8 @@ static void before_fork(void)
 {
 	if (!core_live)
 		return;
-	pthread_mutex_lock(&core_live->configure);
+	if (!core_selecting()) /* else this thread holds it */
+		pthread_mutex_lock(&core_live->configure);
 	pthread_mutex_lock(&core_live->define);
 	pthread_mutex_lock(&core_live->threads);
 }
@@ -83,7 +84,8 @@ static void after_fork_parent(void)
 		return;
 	pthread_mutex_unlock(&core_live->threads);
 	pthread_mutex_unlock(&core_live->define);
-	pthread_mutex_unlock(&core_live->configure);
+	if (!core_selecting())
+		pthread_mutex_unlock(&core_live->configure);
 }
 
 /* The child's page is wiped: locks are free. The rest waits until the child uses a runtime. */

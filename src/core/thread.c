@@ -170,6 +170,8 @@ void core_threads_share(struct shm_header *pool)
 	core_threads_each(share_one, NULL);
 }
 
+static void unwind_all(struct cap_thread *t);
+
 static void detach(void *arg)
 {
 	struct slot *s = arg;
@@ -178,6 +180,7 @@ static void detach(void *arg)
 
 	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
 		return;
+	unwind_all(t);
 	core_marker_thread_end(t);
 	define_thread(t, false);
 	cap_busy(t);
@@ -496,7 +499,7 @@ static void forget_ring(struct cap_thread *t, void *data)
 	uint32_t slot = *(uint32_t *)data;
 
 	memset(&t->rings[slot], 0, sizeof(t->rings[slot]));
-	t->paused &= ~(1ull << slot);
+	atomic_fetch_and(&t->paused, ~(1ull << slot));
 }
 
 void core_rings_forget(uint32_t slot)
@@ -577,7 +580,7 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 	int saved = errno;
 	bool ok;
 
-	if (!b->ready || t->paused >> b->index & 1)
+	if (!b->ready || atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
 		return NULL;
 	core_ring_close(b, r);
 	ok = core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
@@ -692,8 +695,10 @@ struct wire_ring *cap_ring_for(struct cap_thread *t, struct cap_frame *f)
 /* External id of an activity's record in `buffer`. */
 static void activity_external(const struct cap_frame *f, unsigned buffer, struct wire_event *v)
 {
-	v->external = f->origin && f->origin->buffer_external ? f->origin->buffer_external[buffer]
-							      : 0;
+	if (f->origin && f->origin->buffer_external)
+		v->external = f->origin->buffer_external[buffer];
+	else if (!f->owns_origin) /* else it is what this thread has pushed */
+		v->external = 0;
 }
 
 void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *from)
@@ -754,6 +759,22 @@ bool core_same_stack(const void *a, const void *b)
 	       (const char *)b < high;
 }
 
+/* The innermost call will not return: tools that saw it enter see it exit. */
+static void close_frame(struct cap_thread *t, struct cap_frame *f)
+{
+	if (!f->end) { /* else it was left while a tool was told of its exit */
+		f->end = tick_now();
+		t->current = f->parent;
+		if (atomic_load(&f->callbacks) && f->told)
+			cap_callbacks(f, NULL, CAP_EXIT);
+		record_bare(t, f, true);
+	}
+	t->current = f->parent;
+	if (f->retire)
+		cap_retire(f);
+	atomic_store(&t->depth, (uint32_t)(f - t->frames));
+}
+
 void cap_unwind(struct cap_thread *t, const void *sp)
 {
 	int saved = errno;
@@ -763,14 +784,14 @@ void cap_unwind(struct cap_thread *t, const void *sp)
 
 		if ((const char *)f->sp > (const char *)sp || !core_same_stack(f->sp, sp))
 			break;
-		if (!f->end) { /* else it was left while a tool was told of its exit */
-			f->end = tick_now();
-			record_bare(t, f, true);
-		}
-		t->current = f->parent;
-		if (f->retire)
-			cap_retire(f);
-		atomic_store(&t->depth, (uint32_t)(f - t->frames));
+		close_frame(t, f);
 	}
 	errno = saved;
+}
+
+/* The thread ends inside calls (pthread_exit). */
+static void unwind_all(struct cap_thread *t)
+{
+	while (atomic_load(&t->depth))
+		close_frame(t, &t->frames[atomic_load(&t->depth) - 1]);
 }

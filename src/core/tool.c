@@ -15,6 +15,7 @@ struct tool {
 	const kymo_tool_t *tool; /* NULL: it did not want to, or is gone */
 	void *pin;               /* keeps its library loaded, or NULL */
 	uint32_t priority;
+	bool over; /* it has heard of the end */
 	struct tool *next;
 };
 
@@ -84,6 +85,7 @@ static bool add(kymo_configure_fn configure, struct tool **out, uint32_t *priori
 		t = *link = calloc(1, sizeof(*t));
 	if (fresh && t) {
 		t->configure = configure;
+		t->over = false;
 		*priority = t->priority = tool_count++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -110,22 +112,33 @@ static void *pin(kymo_configure_fn configure)
 	return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
+static void set_tool(struct tool *t, const kymo_tool_t *tool)
+{
+	pthread_mutex_lock(&lock);
+	t->tool = tool;
+	pthread_mutex_unlock(&lock);
+}
+
 static kymo_status_t begin(struct tool *t, const kymo_tool_t *tool)
 {
 	kymo_status_t status = KYMO_OK;
+	uint32_t caught = core_caught();
 
 	if (tool->size < sizeof(*tool))
 		return KYMO_ERROR_INCOMPATIBLE;
 	t->pin = pin(t->configure);
-	t->tool = tool;
+	set_tool(t, tool);
 	if (tool->initialize)
-		status = tool->initialize(tool->data);
+		status = (kymo_status_t)core_contained(CORE_FUNCTION(tool->initialize),
+						       CORE_ARGUMENT(tool->data), 0, 0);
+	if (core_caught() != caught)
+		status = KYMO_ERROR_STATE;
 	if (status == KYMO_OK)
 		return KYMO_OK;
 	cap_note(2, "core", "tool %s switched itself off: %s", tool->name ? tool->name : "?",
 		 kymo_status_text(status));
 	core_contexts_destroy_of(t);
-	t->tool = NULL;
+	set_tool(t, NULL);
 	return KYMO_OK;
 }
 
@@ -141,12 +154,15 @@ kymo_status_t kymo_force_configure(kymo_configure_fn configure)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (status != KYMO_OK)
 		return status;
+	if (core_selecting())
+		return KYMO_ERROR_STATE;
 	if (!add(configure, &t, &priority))
 		return KYMO_OK;
 	if (!t)
 		return KYMO_ERROR_NO_MEMORY;
 	current = t;
-	tool = configure(KYMO_TOOL_VERSION, KYMO_VERSION, priority);
+	tool = (const kymo_tool_t *)(uintptr_t)core_contained(
+		CORE_FUNCTION(configure), KYMO_TOOL_VERSION, CORE_ARGUMENT(KYMO_VERSION), priority);
 	if (tool)
 		status = begin(t, tool);
 	current = outer;
@@ -155,31 +171,70 @@ kymo_status_t kymo_force_configure(kymo_configure_fn configure)
 	return status;
 }
 
-kymo_status_t kymo_tool_detach(const kymo_tool_t *tool)
+/* Calls a function that has the tool's data alone. */
+static void call_tool(struct tool *t, void (*fn)(void *), void *data)
 {
-	struct tool *found = NULL;
 	const void *outer = current;
 
-	if (!tool)
-		return KYMO_ERROR_INVALID_ARGUMENT;
-	pthread_mutex_lock(&lock);
+	current = t;
+	if (fn)
+		core_contained(CORE_FUNCTION(fn), CORE_ARGUMENT(data), 0, 0);
+	current = outer;
+}
+
+static struct tool *find(const kymo_tool_t *tool)
+{
+	struct tool *found = NULL;
+
 	for (struct tool *t = tools; t && !found; t = t->next)
 		if (t->tool == tool)
 			found = t;
-	if (found)
-		found->tool = NULL;
+	return found;
+}
+
+/* From here on it is found no more. */
+static kymo_status_t take(const kymo_tool_t *tool, struct tool **out, void **library, bool *over)
+{
+	struct tool *found;
+	bool inside;
+
+	pthread_mutex_lock(&lock);
+	found = find(tool);
 	pthread_mutex_unlock(&lock);
-	if (!found)
-		return KYMO_ERROR_NOT_FOUND;
-	current = found;
-	if (tool->finalize)
-		tool->finalize(tool->data);
-	current = outer;
-	core_contexts_destroy_of(found);
-	forget(found);
-	if (found->pin && outer != found)
-		dlclose(found->pin);
-	found->pin = NULL;
+	inside = found && core_contexts_inside(found);
+	pthread_mutex_lock(&lock);
+	found = inside ? NULL : find(tool);
+	if (found) {
+		*library = found->pin;
+		*over = found->over;
+		found->pin = NULL;
+		found->tool = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	*out = found;
+	return inside ? KYMO_ERROR_BUSY : found ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
+}
+
+kymo_status_t kymo_tool_detach(const kymo_tool_t *tool)
+{
+	kymo_status_t status = core_changeable();
+	void *library = NULL;
+	struct tool *t = NULL;
+	bool over = false;
+
+	if (!tool)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (status == KYMO_OK && core_selecting())
+		status = KYMO_ERROR_STATE;
+	if (status == KYMO_OK)
+		status = take(tool, &t, &library, &over);
+	if (status != KYMO_OK)
+		return status;
+	call_tool(t, over ? NULL : tool->finalize, tool->data);
+	core_contexts_destroy_of(t);
+	forget(t);
+	if (library && current != t && !core_inside_callback())
+		dlclose(library);
 	return KYMO_OK;
 }
 
@@ -250,18 +305,22 @@ void core_tools_fork_child(void)
 	for (struct tool *t = after(NULL); t; t = after(t)) {
 		const kymo_tool_t *tool = t->tool;
 
-		current = t;
-		if (tool && tool->fork_child)
-			tool->fork_child(tool->data);
-		current = NULL;
+		if (tool)
+			call_tool(t, tool->fork_child, tool->data);
 	}
 }
 
 void core_tools_stop(void)
 {
-	for (struct tool *t = after(NULL); t; t = after(t))
-		if (t->tool && t->tool->finalize)
+	for (struct tool *t = after(NULL); t; t = after(t)) {
+		const kymo_tool_t *tool;
+
+		pthread_mutex_lock(&lock);
+		tool = t->tool;
+		pthread_mutex_unlock(&lock);
+		if (tool && tool->finalize)
 			core_contexts_stop_of(t);
+	}
 }
 
 /* The last one that came goes first. */
@@ -273,12 +332,14 @@ void core_tools_finalize(void)
 	for (struct tool *t = after(NULL); t && n < 256; t = after(t))
 		list[n++] = t;
 	while (n-- > 0) {
-		const kymo_tool_t *tool = list[n]->tool;
+		const kymo_tool_t *tool;
 
-		current = list[n];
-		if (tool && tool->finalize)
-			tool->finalize(tool->data);
-		current = NULL;
+		pthread_mutex_lock(&lock);
+		tool = list[n]->over ? NULL : list[n]->tool;
+		list[n]->over = true;
+		pthread_mutex_unlock(&lock);
+		if (tool)
+			call_tool(list[n], tool->finalize, tool->data);
 	}
 }
 
@@ -312,16 +373,68 @@ void core_words_release(struct cap_thread *t)
 	t->words = NULL;
 }
 
-/*
- * A context that is destroyed meanwhile either waits until `calling` is no more it, or is seen to be
- * gone here.
- */
-static inline bool call_begin(struct cap_thread *t, const struct core_plan_entry *e)
+/* ---- who calls what ---- */
+
+bool core_inside_callback(void)
 {
-	atomic_store_explicit(&t->calling, e->context, memory_order_relaxed);
+	struct cap_thread *t = cap_thread_current;
+
+	return t && t->magic == CAP_THREAD_MAGIC && t->calling_level;
+}
+
+bool core_calling_begin(struct core_calling *k, struct cap_thread *t)
+{
+	uint32_t level = t->calling_level;
+
+	if (cap_unlikely(level >= CAP_CALLING))
+		return false;
+	k->thread = t;
+	k->tool = current;
+	k->sp = t->guard_sp;
+	k->level = level;
+	k->generation = core_generation;
+	t->calling_level = level + 1;
+	t->guard++;
+	if (!k->sp)
+		t->guard_sp = k;
+	return true;
+}
+
+/*
+ * A context that is destroyed meanwhile either waits until `calling` names it no more, or is seen to
+ * be gone here.
+ */
+inline bool core_calling_one(struct core_calling *k, const struct core_context *c,
+			     uint32_t generation)
+{
+	atomic_store_explicit(&k->thread->calling[k->level],
+			      (struct core_context *)(uintptr_t)c, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
-	return cap_likely(atomic_load_explicit(&e->context->generation, memory_order_acquire) ==
-			  e->generation);
+	if (cap_unlikely(atomic_load_explicit(&c->generation, memory_order_acquire) !=
+			 generation) ||
+	    cap_unlikely(atomic_load_explicit(&c->over, memory_order_acquire)))
+		return false;
+	current = c->owner;
+	return true;
+}
+
+inline bool core_calling_goes_on(const struct core_calling *k)
+{
+	return k->thread->magic == CAP_THREAD_MAGIC && core_generation == k->generation &&
+	       cap_thread_current == k->thread;
+}
+
+void core_calling_end(struct core_calling *k)
+{
+	struct cap_thread *t = k->thread;
+
+	current = k->tool;
+	if (cap_unlikely(!core_calling_goes_on(k)))
+		return;
+	atomic_store_explicit(&t->calling[k->level], NULL, memory_order_release);
+	t->calling_level = k->level;
+	t->guard_sp = k->sp;
+	t->guard--;
 }
 
 static void call_entry(struct cap_thread *t, const struct core_plan_entry *e,
@@ -332,7 +445,8 @@ static void call_entry(struct cap_thread *t, const struct core_plan_entry *e,
 	if (e->request) {
 		if (r->phase == KYMO_PHASE_ENTER) {
 			r->external = core_external_top(t, e->context);
-			*word = e->request(handle, r, e->data);
+			*word = core_contained(CORE_FUNCTION(e->request), handle.handle,
+					       CORE_ARGUMENT(r), CORE_ARGUMENT(e->data));
 		}
 		r->external = *word;
 		*asked = e->context;
@@ -341,7 +455,8 @@ static void call_entry(struct cap_thread *t, const struct core_plan_entry *e,
 	if (*asked != e->context)
 		r->external = core_external_top(t, e->context);
 	r->user = word;
-	core_tool_call(e->callback, handle, r, e->data);
+	core_contained(CORE_FUNCTION(e->callback), handle.handle, CORE_ARGUMENT(r),
+		       CORE_ARGUMENT(e->data));
 }
 
 /* Of activities what was asked or pushed when they were submitted. */
@@ -359,27 +474,27 @@ static bool entry_skipped(const struct core_origin *origin, uint32_t i, kymo_cal
 	return false;
 }
 
-static void call_all(struct cap_thread *t, const struct core_plan *plan, kymo_callback_record_t *r,
+/* False: the program is a child now, forked by a tool; nothing of the call is left. */
+static bool call_all(struct cap_thread *t, const struct core_plan *plan, kymo_callback_record_t *r,
 		     uint64_t *words, const struct core_origin *origin)
 {
-	const void *outer = current, *outer_sp = t->guard_sp, *asked = NULL;
-	struct core_context *calling = atomic_load_explicit(&t->calling, memory_order_relaxed);
+	const void *asked = NULL;
+	struct core_calling k;
+	bool goes_on = true;
 
-	t->guard++;
-	if (!outer_sp)
-		t->guard_sp = __builtin_frame_address(0);
-	for (uint32_t i = 0; i < plan->count; i++) {
+	if (!core_calling_begin(&k, t))
+		return true;
+	for (uint32_t i = 0; i < plan->count && goes_on; i++) {
 		const struct core_plan_entry *e = &plan->entries[i];
 
-		if (entry_skipped(origin, i, r, e, &asked) || !call_begin(t, e))
+		if (entry_skipped(origin, i, r, e, &asked) ||
+		    !core_calling_one(&k, e->context, e->generation))
 			continue;
-		current = e->context->owner;
 		call_entry(t, e, r, &words[i], &asked);
+		goes_on = core_calling_goes_on(&k);
 	}
-	atomic_store_explicit(&t->calling, calling, memory_order_release);
-	t->guard_sp = outer_sp;
-	t->guard--;
-	current = outer;
+	core_calling_end(&k);
+	return goes_on;
 }
 
 void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase)
@@ -429,12 +544,17 @@ void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 		if (d->info->desc->ops[r.op].flags & KYMO_OP_TIMED)
 			tell_timed(&r, wire);
 	}
+	if (phase == CAP_ENTER)
+		f->told = false;
 	if (words) {
 		const struct core_told *outer = telling;
+		bool all;
 
 		telling = &told;
-		call_all(t, plan, &r, words, origin);
+		all = call_all(t, plan, &r, words, origin);
 		telling = outer;
+		if (all && phase == CAP_ENTER)
+			f->told = true;
 	}
 	errno = saved;
 }
@@ -469,13 +589,9 @@ bool cap_guard_left(struct cap_thread *t, const void *sp)
 	t->guard_sp = NULL;
 	current = NULL;
 	telling = NULL;
-	atomic_store(&t->calling, NULL);
+	t->calling_level = 0;
+	for (unsigned i = 0; i < CAP_CALLING; i++)
+		atomic_store(&t->calling[i], NULL);
 	atomic_store(&t->busy, 0);
 	return true;
-}
-
-void core_tool_call(kymo_callback_fn callback, kymo_context_t context,
-		    const kymo_callback_record_t *record, void *data)
-{
-	callback(context, record, data);
 }

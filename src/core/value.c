@@ -76,9 +76,16 @@ static _Thread_local struct encoded *encoded;
 static pthread_key_t encoded_key;
 static pthread_once_t encoded_once = PTHREAD_ONCE_INIT;
 
+/* The thread may make traced calls after this, in destructors of others. */
+static void encoded_free(void *x)
+{
+	encoded = NULL;
+	free(x);
+}
+
 static void encoded_key_make(void)
 {
-	pthread_key_create(&encoded_key, free);
+	pthread_key_create(&encoded_key, encoded_free);
 }
 
 static struct encoded *encoded_get(void)

@@ -175,7 +175,8 @@ static void callback(kymo_context_t context, const kymo_callback_record_t *r, vo
 	} else if (r->phase == KYMO_PHASE_EXIT) {
 		seen.exits++;
 		seen.status = r->status;
-		memcpy(&seen.exit, args, args->size);
+		if (args) /* NULL: left by longjmp */
+			memcpy(&seen.exit, args, args->size);
 	}
 }
 
@@ -303,10 +304,10 @@ static void long_jumps(void **state)
 			table.leaves(1);
 	}
 	assert_int_equal(seen.enters, 200);
-	assert_int_equal(seen.exits, 0);
+	assert_int_equal(seen.exits, 199); /* each is seen when the next call comes */
 	table.byte(); /* frames left behind do not become parents */
 	assert_int_equal(seen.parent, 0);
-	assert_int_equal(seen.exits, 1);
+	assert_int_equal(seen.exits, 201);
 }
 
 static void cleaned(void *arg)

@@ -243,8 +243,13 @@ static bool set_annotations(struct environment *e, const struct run_options *o)
 		bool taken = present && *present;
 
 		if (!knob_list_has(o->backends, doors[i].backend) ||
-		    (taken && (!doors[i].separator || strstr(present, "/libkymo"))))
+		    (taken && strstr(present, "/libkymo")))
 			continue;
+		if (taken && !doors[i].separator) {
+			cli_warn("%s is set to %s already: that tool gets what Kymo would record",
+				 doors[i].variable, present);
+			continue;
+		}
 		snprintf(list, sizeof(list), "%.*s%.*s%s", PATH_MAX - 2, taken ? present : "",
 			 taken ? 1 : 0, &doors[i].separator, library);
 		if (!set(e, doors[i].variable, list))

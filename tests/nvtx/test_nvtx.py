@@ -82,6 +82,7 @@ class Test(base.Test):
     def test_user(self):
         """A variable that the user set is another tool's; nothing is recorded, nothing breaks."""
         self.record(self.program(), env={"NVTX_INJECTION64_PATH": "/nonexistent/tool.so"})
+        check("warned", "NVTX_INJECTION64_PATH is set to /nonexistent/tool.so" in self.stderr, True)
         runs = self.kymo, "run", "--dry-run", "--", "true"
         told = base.must(*runs, env=dict(os.environ, NVTX_INJECTION64_PATH="/tool.so"))
         check("not set", "NVTX_INJECTION64_PATH" in told, False)

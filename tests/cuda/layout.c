@@ -74,5 +74,5 @@ SAME(cupti_subscriber_params, CUpti_SubscriberParams, old_size, oldSubscriberSiz
 _Static_assert((int)CUPTI_CONCURRENT_KERNEL == (int)CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kind");
 _Static_assert((int)CUPTI_MEMCPY2 == (int)CUPTI_ACTIVITY_KIND_MEMCPY2, "kind");
 _Static_assert((int)CUPTI_GRAPH_TRACE == (int)CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "kind");
-_Static_assert((int)CUPTI_MULTIPLE_SUBSCRIBERS == (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
-	       "error");
+_Static_assert((int)CUPTI_MULTIPLE_SUBSCRIBERS ==
+		       (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "error");

@@ -58,7 +58,7 @@ void cuda_effects_fork_child(void);
 struct cuda_origin {
 	uint64_t start; /* tick of the traced call */
 	struct cap_origin origin; /* `more` is NULL: one entry of the table serves many records */
-	bool renew; /* more than the table can hold was to be kept: ask again for what is wanted now */
+	bool renew; /* more was to be kept than the table can: ask again what is wanted now */
 };
 
 bool cuda_origins_init(void);

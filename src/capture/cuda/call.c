@@ -14,8 +14,8 @@
 #define STRING_CAP 256u
 
 /*
- * The driver's callback may run higher on the stack than the runtime's, whose frame then looks as if
- * it had been left by longjmp. Within this distance it is still there: both are in the same call.
+ * The driver's callback may run higher on the stack than the runtime's, whose frame then looks as
+ * if it had been left by longjmp. Within this distance it is still there: both are in one call.
  */
 #define STACK_SLACK 65536
 

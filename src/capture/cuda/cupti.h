@@ -4,8 +4,8 @@
  * needed to build. Sources: cupti_callbacks.h, cupti_activity.h, cupti_result.h of CUDA 12 and 13.
  *
  * Activity records only grow at their end from version to version (up to 13.0; tests/cuda checks
- * it against the headers where there are any), so one declaration serves all: what lies beyond
- * CUPTI_SINCE_* is read only when the library is that new.
+ * it against the headers where there are any), so one declaration of what the oldest supported
+ * version has serves all.
  */
 #ifndef CAPTURE_CUDA_CUPTI_H
 #define CAPTURE_CUDA_CUPTI_H
@@ -15,22 +15,17 @@
 
 typedef int cupti_result; /* 0: success */
 enum {
-	CUPTI_OK = 0, CUPTI_MAX_LIMIT_REACHED = 12, CUPTI_MULTIPLE_SUBSCRIBERS = 39,
-	CUPTI_INSUFFICIENT_PRIVILEGES = 35
+	CUPTI_OK = 0, CUPTI_MAX_LIMIT_REACHED = 12, CUPTI_MULTIPLE_SUBSCRIBERS = 39
 };
 
 /* What cuptiGetVersion() says. */
 enum {
-	CUPTI_VERSION_MIN = 18,          /* CUDA 11.8, the first that is supported */
-	CUPTI_SINCE_CLUSTER = 18,        /* clusters in kernel records */
-	CUPTI_SINCE_TIMESTAMP = 17       /* clients' own clock */
+	CUPTI_VERSION_MIN = 18 /* CUDA 11.8: has all that is declared here */
 };
 
 enum { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
 enum { CUPTI_DRIVER = 1, CUPTI_RUNTIME = 2, CUPTI_RESOURCE = 3, CUPTI_STATE = 6 };
-enum {
-	CUPTI_CONTEXT_CREATED = 1, CUPTI_CONTEXT_DESTROYING = 2, CUPTI_INIT_FINISHED = 5
-};
+enum { CUPTI_CONTEXT_CREATED = 1 };
 enum { CUPTI_FATAL_ERROR = 1, CUPTI_ERROR_STATE = 2 };
 
 struct cupti_callback {
@@ -75,7 +70,6 @@ typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffe
 	X(Subscribe, (void **, cupti_callback_fn, void *))                                         \
 	X(Unsubscribe, (void *))                                                                   \
 	X(EnableCallback, (uint32_t, void *, int, uint32_t))                                       \
-	X(GetTimestamp, (uint64_t *))                                                              \
 	X(GetContextId, (void *, uint32_t *))                                                      \
 	X(GetDeviceId, (void *, uint32_t *))                                                       \
 	X(GetStreamIdEx, (void *, void *, uint8_t, uint32_t *))                                    \
@@ -134,7 +128,7 @@ struct cupti_kernel {
 	uint32_t graph;
 	void *policy;
 	uint32_t channel, channel_type;
-	uint32_t cluster[3], cluster_policy; /* CUPTI_SINCE_CLUSTER */
+	uint32_t cluster[3], cluster_policy;
 };
 
 struct cupti_memcpy { /* MEMCPY; MEMCPY2 has the fields up to `stream` in common */

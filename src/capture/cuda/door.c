@@ -138,9 +138,9 @@ static bool op_wanted(const struct cap_op *o)
 }
 
 /*
- * A callback of the driver costs each launch some tenths of a microsecond, and inside a launch by the
- * runtime it tells nothing new. So the driver's launches are listened to only at first, when the
- * program makes such itself, when the runtime's are not recorded, or when everything is: in mode full.
+ * A callback of the driver costs each launch some tenths of a microsecond, and inside a launch by
+ * the runtime it tells nothing new. So the driver's launches are listened to only at first, when
+ * the program makes such itself, when the runtime's are not recorded, or in mode full.
  */
 static bool launches_needed(void)
 {
@@ -158,6 +158,7 @@ static bool launches_needed(void)
 
 static void callbacks_update(enum cuda_api api)
 {
+	const int domain = api == CUDA_DRIVER ? CUPTI_DRIVER : CUPTI_RUNTIME;
 	const bool launches = api == CUDA_RUNTIME || launches_needed();
 
 	const struct cuda_model *m = &cuda_models[api];
@@ -171,8 +172,7 @@ static void callbacks_update(enum cuda_api api)
 		if (want == enabled[api][op])
 			continue;
 		/* A CUPTI older than the model does not know the newest functions. */
-		cupti.EnableCallback(want, subscriber, api == CUDA_DRIVER ? CUPTI_DRIVER : CUPTI_RUNTIME,
-				     m->cbids[op]);
+		cupti.EnableCallback(want, subscriber, domain, m->cbids[op]);
 		enabled[api][op] = want;
 	}
 }
@@ -333,7 +333,8 @@ static void note_other(const char *name)
 	if (!name || !*name)
 		name = chained && *chained ? chained : "another tool in this process";
 	cap_note(2, "cuda",
-		 "CUDA is not traced: only one tool can use CUPTI, and %s is using it; run without it",
+		 "CUDA is not traced: only one tool can use CUPTI, and %s is using it; "
+		 "run without it",
 		 name);
 }
 

@@ -172,8 +172,8 @@ static void sync(const struct cuda_role *r, const struct cap_frame *of, unsigned
 	/* Asked for before the record is begun: it may make a definition. */
 	uint32_t id = queue(r, d);
 
-	if (!cap_activity_begin(&f, &e, &core_sync_ops[op], NULL, waits ? of->start : of->end, of->end,
-				SYNC_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_sync_ops[op], NULL, waits ? of->start : of->end,
+				of->end, SYNC_FIELDS))
 		return;
 	wire_unsigned(&e, SYNC_CORRELATION, call);
 	wire_unsigned(&e, SYNC_QUEUE, id);
@@ -209,11 +209,13 @@ static void code_loaded(const struct cuda_role *r, const struct cap_frame *of, u
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_code_object_ops[0], NULL, of->start, of->end, BUILD_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_code_object_ops[0], NULL, of->start, of->end,
+				BUILD_FIELDS))
 		return;
 	wire_unsigned(&e, BUILD_CORRELATION, call);
 	wire_unsigned(&e, BUILD_PROGRAM, id);
-	wire_unsigned(&e, BUILD_AGENT, d->context_id ? cuda_agent(cuda_device_of(d->context_id)) : 0);
+	wire_unsigned(&e, BUILD_AGENT,
+		      d->context_id ? cuda_agent(cuda_device_of(d->context_id)) : 0);
 	wire_signed(&e, BUILD_STATUS, of->status, 4);
 	wire_unsigned(&e, BUILD_OPTIONS, 0);
 	wire_unsigned(&e, BUILD_LOG, 0);

@@ -74,8 +74,8 @@ static bool try_beside(struct search *s)
 static bool try_toolkit(struct search *s)
 {
 	static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"};
-	static const char *const folders[] = {"/usr/local/cuda", "/usr/local/cuda-13", "/usr/local/cuda-12",
-					      "/opt/cuda"};
+	static const char *const folders[] = {"/usr/local/cuda", "/usr/local/cuda-13",
+					      "/usr/local/cuda-12", "/opt/cuda"};
 	static const char *const subs[] = {"/extras/CUPTI/lib64", "/lib64", "/lib",
 					   "/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib"};
 
@@ -144,14 +144,15 @@ bool cuda_load(char *why, size_t size)
 	find(&s);
 	if (!s.found) {
 		snprintf(why, size,
-			 "CUPTI was not found (libcupti.so.13 or .12): not beside the program's CUDA, in "
-			 "CUDA_HOME or /usr/local/cuda, nor by the loader; set KYMO_CUPTI to its path");
+			 "CUPTI was not found (libcupti.so.13 or .12): not beside the program's "
+			 "CUDA, in CUDA_HOME or /usr/local/cuda, nor by the loader; set KYMO_CUPTI "
+			 "to its path");
 		return false;
 	}
 	missing = fill(s.found);
 	if (missing) {
-		snprintf(why, size, "%.200s lacks %s: it is too old (11.8 or later is needed)", s.path,
-			 missing);
+		snprintf(why, size, "%.200s lacks %s: it is too old (11.8 or later is needed)",
+			 s.path, missing);
 		return false;
 	}
 	if (cupti.GetVersion(&cupti.version) != CUPTI_OK || cupti.version < CUPTI_VERSION_MIN) {

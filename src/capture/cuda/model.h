@@ -11,7 +11,7 @@ enum cuda_api { CUDA_DRIVER, CUDA_RUNTIME, CUDA_APIS };
 /* Where a recorded value lies in the structure of a call's arguments. */
 enum cuda_how {
 	CUDA_PLAIN,  /* in it */
-	CUDA_INSIDE, /* `inner` bytes into what a pointer in it points to; absent: the pointer is null */
+	CUDA_INSIDE, /* `inner` bytes into what a pointer in it points to; null: absent */
 	CUDA_AFTER   /* what a pointer in it points to, after a call that succeeded */
 };
 
@@ -34,7 +34,7 @@ enum cuda_role_kind {
 	CUDA_ROLE_QUEUE,     /* makes a stream: `bytes` holds its flags, `rows` its priority */
 	CUDA_ROLE_QUEUE_END,
 	CUDA_ROLE_LOAD,      /* of code */
-	CUDA_ROLE_FUNCTION,  /* gets a kernel's handle, with which the driver can be told to launch it */
+	CUDA_ROLE_FUNCTION,  /* gets a kernel from the driver, as who launches by it does */
 	CUDA_ROLE_LAUNCH
 };
 

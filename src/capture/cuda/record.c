@@ -6,7 +6,10 @@
 #include "capture/cuda/backend.h"
 
 /* Overheads that the program pays for being recorded; the others are its own or the driver's. */
-enum { OVERHEAD_INSTRUMENTATION = 2, OVERHEAD_RESOURCE = 3, OVERHEAD_REQUEST = 7, OVERHEAD_UVM = 8 };
+enum {
+	OVERHEAD_INSTRUMENTATION = 2, OVERHEAD_RESOURCE = 3, OVERHEAD_REQUEST = 7,
+	OVERHEAD_UVM = 8
+};
 
 struct times {
 	uint64_t start, duration, queued_before;
@@ -52,8 +55,6 @@ static bool renew(struct cuda_origin *o, const struct cap_op *op)
 static void dispatch_encode(struct wire_enc *e, const struct cupti_kernel *k,
 			    const struct cuda_origin *o, const struct times *t)
 {
-	const bool clusters = cupti.version >= CUPTI_SINCE_CLUSTER && k->cluster[0];
-
 	wire_unsigned(e, LAUNCH_CORRELATION, o->origin.call);
 	wire_unsigned(e, LAUNCH_AGENT, cuda_agent(k->device));
 	wire_unsigned(e, LAUNCH_QUEUE, cuda_queue(k->context, k->stream, k->device));
@@ -74,7 +75,7 @@ static void dispatch_encode(struct wire_enc *e, const struct cupti_kernel *k,
 	wire_unsigned(e, LAUNCH_STATIC_SHARED, (uint32_t)k->static_shared);
 	wire_unsigned(e, LAUNCH_DYNAMIC_SHARED, (uint32_t)k->dynamic_shared);
 	wire_unsigned(e, LAUNCH_LOCAL_MEMORY, k->local_thread);
-	wire_array(e, LAUNCH_CLUSTER, clusters ? k->cluster : NULL, 3, 4, 3);
+	wire_array(e, LAUNCH_CLUSTER, k->cluster[0] ? k->cluster : NULL, 3, 4, 3);
 	wire_unsigned(e, LAUNCH_GRAPH, k->graph);
 	wire_unsigned(e, LAUNCH_GRAPH_NODE, k->graph_node);
 }
@@ -107,7 +108,8 @@ static void graph(const struct cupti_graph *g)
 	static const char name[] = "(CUDA graph)";
 	const struct cupti_kernel k = {
 		.start = g->start, .end = g->end, .device = g->device, .context = g->context,
-		.stream = g->stream, .correlation = g->correlation, .name = name, .graph = g->graph};
+		.stream = g->stream, .correlation = g->correlation, .name = name,
+		.graph = g->graph};
 
 	kernel(&k);
 }

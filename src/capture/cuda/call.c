@@ -88,10 +88,12 @@ static bool value_of(const char *params, const struct cuda_place *p, bool after,
 	if (p->how == CUDA_AFTER && !after)
 		return false;
 	if (p->how != CUDA_PLAIN) {
-		memcpy(&at, at, sizeof(at));
-		if (!at)
+		void *target;
+
+		memcpy(&target, at, sizeof(target));
+		if (!target)
 			return false;
-		at += p->inner;
+		at = (const char *)target + p->inner;
 	}
 	return load(at, p, value);
 }

@@ -6,7 +6,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@ static void *subscriber;
 static struct cap_domain *domains[CUDA_APIS];
 static bool *enabled[CUDA_APIS]; /* callbacks, by op */
 static uint64_t kinds;           /* activity kinds that are on */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int updates;      /* asked for and not yet done */
 static _Atomic bool managed;
 static _Atomic int driver_use; /* whether the program itself launches kernels by the driver */
 enum { DRIVER_ON_TRIAL, DRIVER_UNUSED, DRIVER_USED };
@@ -220,18 +219,30 @@ static void kinds_update(uint32_t activities)
 	kinds = want;
 }
 
-static void wanted(uint32_t activities)
+static void update(uint32_t activities)
 {
-	if (!cuda_alive())
-		return;
-	cap_guard_enter();
-	pthread_mutex_lock(&lock);
 	for (int api = 0; api < CUDA_APIS; api++) {
 		keep_update(api, activities);
 		callbacks_update(api);
 	}
 	kinds_update(activities);
-	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * One thread at a time, without a lock: CUPTI may wait for its own thread, which may be on its way
+ * here. Who comes meanwhile makes the one at work do it all once more.
+ */
+static void wanted(uint32_t activities)
+{
+	int n;
+
+	if (!cuda_alive() || atomic_fetch_add(&updates, 1) != 0)
+		return;
+	cap_guard_enter();
+	do {
+		n = atomic_load(&updates);
+		update(atomic_load(&cap_activities));
+	} while (atomic_fetch_sub(&updates, n) != n);
 	cap_guard_leave();
 }
 
@@ -276,15 +287,15 @@ void cuda_managed_memory_seen(void)
 
 static void flush(uint64_t deadline)
 {
-	if (atomic_load(&state) == RUNNING && cuda_alive()) {
+	if (!cuda_alive())
+		return;
+	if (atomic_load(&state) == RUNNING) {
 		cap_guard_enter();
 		cupti.ActivityFlushAll(0);
 		cap_guard_leave();
 	}
-	if (atomic_load(&state) != NOT_STARTED) {
-		cuda_objects_complete();
-		cuda_clock_sync();
-	}
+	cuda_objects_complete();
+	cuda_clock_sync();
 }
 
 static void note_losses(void)
@@ -317,7 +328,7 @@ static void at_exit(void)
 /* CUDA does not work in a child of a process that has initialised it: nothing is asked of it. */
 static void fork_child(void)
 {
-	pthread_mutex_init(&lock, NULL);
+	atomic_store(&updates, 0);
 	cuda_objects_fork_child();
 	cuda_effects_fork_child();
 }

@@ -68,16 +68,19 @@ void cuda_effects_fork_child(void)
 
 static uint64_t argument(const void *params, uint16_t offset, bool after, unsigned size)
 {
-	const char *at = (const char *)params + offset - 1;
+	const void *at = (const char *)params + offset - 1;
 	uint32_t narrow;
+	void *target;
 	uint64_t v;
 
 	if (offset == 0)
 		return 0;
-	if (after)
-		memcpy(&at, at, sizeof(at));
-	if (!at)
-		return 0;
+	if (after) {
+		memcpy(&target, at, sizeof(target));
+		if (!target)
+			return 0;
+		at = target;
+	}
 	if (size == 4) {
 		memcpy(&narrow, at, 4);
 		return narrow;

@@ -80,33 +80,43 @@ static void flush(uint64_t deadline)
 				      "LD_LIBRARY_PATH");
 }
 
-/* ---- GCC's runtime ---- */
+/* ---- runtimes that never asked ---- */
 
-static int find_gomp(struct dl_phdr_info *object, size_t size, void *found)
+static _Atomic bool asked; /* some runtime has taken us */
+
+enum { RUNTIME_GCC = 1, RUNTIME_LLVM = 2 };
+
+static int find_runtime(struct dl_phdr_info *object, size_t size, void *found)
 {
-	if (object->dlpi_name && strstr(object->dlpi_name, "/libgomp.so"))
-		*(bool *)found = true;
+	const char *name = object->dlpi_name ? object->dlpi_name : "";
+
+	if (strstr(name, "/libgomp.so"))
+		*(int *)found |= RUNTIME_GCC;
+	if (strstr(name, "/libomp.so") || strstr(name, "/libiomp5.so"))
+		*(int *)found |= RUNTIME_LLVM;
 	return 0;
 }
 
-/* It has no OMPT: that is said where something else was recorded, so that nobody looks for it. */
-static void say_gomp(void)
+/* Said where something else was recorded, so that nobody looks for it in vain. */
+static void say_missing(void)
 {
-	bool found = false;
-	int saved = errno;
+	int saved = errno, found = 0;
 
 	if (cap_wants(UINT32_MAX))
-		dl_iterate_phdr(find_gomp, &found);
-	if (found)
+		dl_iterate_phdr(find_runtime, &found);
+	if (found & RUNTIME_GCC)
 		cap_note(1, "openmp", "GCC's OpenMP runtime (libgomp) has no tools interface: its "
 				      "regions are not recorded; clang's has one");
+	if ((found & RUNTIME_LLVM) && !atomic_load(&asked))
+		cap_note(1, "openmp", "an OpenMP runtime was loaded and not recorded: it was not used, "
+				      "or another tool has the only place, or OMP_TOOL is disabled");
 	errno = saved;
 }
 
 /* Exit handlers run before core lets go of the process. */
 __attribute__((constructor)) static void prepare(void)
 {
-	atexit(say_gomp);
+	atexit(say_missing);
 }
 
 static void fork_child(void)
@@ -130,6 +140,7 @@ static int initialize(omp_lookup lookup, int initial_device, union omp_data *too
 	if (!set || (!domain && cap_domain_register(&info, &domain) != KYMO_OK))
 		return 0;
 	wanted(atomic_load(&cap_activities));
+	atomic_store(&asked, true);
 	errno = saved;
 	return 1;
 }

@@ -47,7 +47,8 @@ int main(int argc, char **argv)
 		leave_by_longjmp(rank);
 	if (strcmp(how, "error") == 0) {
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-		printf("status %d\n", MPI_Send(&x, 1, MPI_INT, 1000, 0, MPI_COMM_WORLD) != MPI_SUCCESS);
+		printf("status %d\n",
+		       MPI_Send(&x, 1, MPI_INT, 1000, 0, MPI_COMM_WORLD) != MPI_SUCCESS);
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Finalize();

@@ -7,7 +7,7 @@ set(mpi_programs "")
 
 function(mpi_program compiler output)
   add_custom_command(OUTPUT ${mpi_dir}/${output} DEPENDS ${ARGN}
-                     COMMAND ${compiler} -g -O1 -o ${mpi_dir}/${output} ${ARGN} VERBATIM)
+                     COMMAND ${compiler} -g -O1 -w -o ${mpi_dir}/${output} ${ARGN} VERBATIM)
   set(mpi_programs ${mpi_programs} ${mpi_dir}/${output} PARENT_SCOPE)
 endfunction()
 

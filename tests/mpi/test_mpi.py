@@ -95,6 +95,15 @@ class Traffic(Base):
         self.compare(2, True)
         self.assertEqual([p.name for p in self.folder.glob("*.kymo")], ["t.kymo"])
 
+    def test_messages_without_their_calls(self):
+        """Filters speak of calls; messages need those that start and complete them all the same."""
+        p = self.recorded(2, "traffic", options=["--include", "^MPI_Barrier$"])
+        self.assertEqual(p.code, 0, p.err)
+        self.assertEqual(self.calls(), {"MPI_Barrier": 4})
+        sent = {r["op"]: r["sent"] for r in self.summary("op")["messages"]}
+        want = sum(int(l.split()[4]) for l in p.out.splitlines() if l.split()[1] == "send")
+        self.assertEqual(sent["send"], want)
+
     def test_names(self):
         self.recorded(2, "traffic")
         lines = self.shown()
@@ -138,8 +147,8 @@ class Clocks(Base):
         return [tuple(map(int, m)) for m in re.findall(
             r"job clock: node's \+ (-?\d+) ns, within (\d+) ns; measured (-?\d+) ns, within (\d+) ns", out)]
 
-    def check_barrier(self, ranks):
-        """Nobody leaves the barrier before the last has entered it."""
+    def check_barrier(self, ranks, bound_ns):
+        """Nobody leaves the barrier before the last has entered it, as far as clocks can tell."""
         begin, end = [], []
         for line in self.shown():
             if "MPI_Barrier(" in line:
@@ -148,7 +157,7 @@ class Clocks(Base):
                 begin.append(float(words[0]))
                 end.append(float(words[0]) + float(words[1]) * scale)
         self.assertEqual(len(begin), ranks)
-        self.assertLess(max(begin), min(end))
+        self.assertLess(max(begin) - min(end), (bound_ns + 1000) / 1e9)
 
     def test_one_node(self):
         self.assertEqual(self.recorded(4, "ending").code, 0)
@@ -157,7 +166,7 @@ class Clocks(Base):
         self.assertEqual([c[:2] for c in clocks], [(0, 0)] * 4)
         for _, _, measured, bound in clocks:
             self.assertLessEqual(abs(measured), bound)
-        self.check_barrier(4)
+        self.check_barrier(4, 0)
 
     def test_other_clock(self):
         """A rank whose monotonic clocks are 1000 s ahead, as another node's could be."""
@@ -169,10 +178,10 @@ class Clocks(Base):
             p = self.run_any([LAUNCHER, "-n", 1, *kymo, ":", "-n", 1, *ahead, *kymo], KYMO_JOB="job",
                              KYMO_CLOCK=clock)
             self.assertEqual(p.code, 0, p.err)
-            offset, bound = sorted(self.clocks())[0][:2]
+            offset, bound = min(self.clocks())[:2]
             self.assertLessEqual(abs(offset + 1000 * 10**9), bound)
             self.assertGreater(bound, 0)
-            self.check_barrier(2)
+            self.check_barrier(2, bound)
             shutil.rmtree(self.trace)
 
     def test_not_all_recorded(self):
@@ -192,15 +201,20 @@ class BadInput(Base):
         self.assertTrue(any("MPI_Abort(...) was open" in l for l in self.shown()))
         self.assertEqual(self.calls()["MPI_Allreduce"], 2)
 
-    def test_killed_rank(self):
-        p = self.recorded(2, "ending", "kill")
-        self.assertNotEqual(p.code, 0)
-        self.assertEqual(self.calls()["MPI_Allreduce"], 2)
+    def check_killed(self):
+        """The launcher may kill the other rank while it still adds up; what was done by then is there."""
+        calls = self.calls()
+        self.assertEqual(calls["MPI_Init"], 2)
+        self.assertIn(calls["MPI_Allreduce"], (1, 2))
         self.assertIn("killed by signal 9", self.foot())
+
+    def test_killed_rank(self):
+        self.assertNotEqual(self.recorded(2, "ending", "kill").code, 0)
+        self.check_killed()
 
     def test_killed_rank_among_launchers(self):
         self.recorded(2, "ending", "kill", inside=True)
-        self.assertEqual(self.calls()["MPI_Allreduce"], 2)
+        self.check_killed()
 
     def test_no_finalize(self):
         self.recorded(2, "ending", "leave")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves bytes in every way that MPI 3.1 has, and counts them itself: by operation and peer, in units
- * of C types. At the end each rank prints its counts; a recording must say the same.
+ * Moves bytes in every way that MPI 3.1 has, and counts them itself: by operation and peer, in
+ * units of C types. At the end each rank prints its counts; a recording must say the same.
  *
  *   rank operation peer messages sent received          peer -1: none, or all
  */
@@ -13,8 +13,8 @@
 enum { SEND, RECEIVE, COLLECTIVE, PUT, GET, ACCUMULATE, READ, WRITE, KINDS };
 enum { RANKS_MAX = 64, MANY = 100 };
 
-static const char *const names[KINDS] = {"send", "receive", "collective", "put",
-					 "get",  "accumulate", "read",      "write"};
+static const char *const names[KINDS] = {"send", "receive",    "collective", "put",
+					 "get",  "accumulate", "read",       "write"};
 static struct {
 	long messages, sent, received;
 } counts[KINDS][RANKS_MAX + 1];
@@ -42,7 +42,8 @@ static void blocking(void)
 	}
 	count(SEND, next, 100 * sizeof(int), 0);
 	count(RECEIVE, before, 0, 100 * sizeof(int));
-	MPI_Sendrecv(out, 7, MPI_DOUBLE, next, 2, in, 70, MPI_DOUBLE, before, 2, MPI_COMM_WORLD, &status);
+	MPI_Sendrecv(out, 7, MPI_DOUBLE, next, 2, in, 70, MPI_DOUBLE, before, 2, MPI_COMM_WORLD,
+		     &status);
 	count(SEND, next, 7 * sizeof(double), 0);
 	count(RECEIVE, before, 0, 7 * sizeof(double));
 	MPI_Get_count(&status, MPI_DOUBLE, &n);
@@ -66,7 +67,8 @@ static void nonblocking(void)
 	}
 	MPI_Waitall(2 * MANY, r, rank ? status : MPI_STATUSES_IGNORE);
 	for (int i = 0; i < 2; i++) {
-		MPI_Irecv(in + 64 * i, 64, MPI_CHAR, MPI_ANY_SOURCE, 200 + i, MPI_COMM_WORLD, &r[i]);
+		MPI_Irecv(in + 64 * i, 64, MPI_CHAR, MPI_ANY_SOURCE, 200 + i, MPI_COMM_WORLD,
+			  &r[i]);
 		MPI_Isend(out, 60 + i, MPI_CHAR, next, 200 + i, MPI_COMM_WORLD, &r[2 + i]);
 		count(SEND, next, 60 + i, 0);
 		count(RECEIVE, before, 0, 60 + i);
@@ -113,7 +115,8 @@ static void derived(void)
 		     MPI_STATUS_IGNORE);
 	count(SEND, next, 20 * sizeof(int), 0);
 	count(RECEIVE, before, 0, 20 * sizeof(int));
-	MPI_Sendrecv(out, 3, pair, next, 4, in, 3, pair, before, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Sendrecv(out, 3, pair, next, 4, in, 3, pair, before, 4, MPI_COMM_WORLD,
+		     MPI_STATUS_IGNORE);
 	count(SEND, next, 3 * 11, 0);
 	count(RECEIVE, before, 0, 3 * 11);
 	MPI_Type_free(&vector);
@@ -152,10 +155,11 @@ static void rooted(void)
 	MPI_Reduce(out, in, 3, MPI_DOUBLE, MPI_MAX, root, MPI_COMM_WORLD);
 	count(COLLECTIVE, root, 24, is ? 24 : 0);
 	/* What is significant at the root alone may be anything elsewhere. */
-	MPI_Gather(out, 4, MPI_INT, is ? in : NULL, 4, is ? MPI_INT : MPI_DATATYPE_NULL, root, MPI_COMM_WORLD);
+	MPI_Gather(out, 4, MPI_INT, is ? in : NULL, 4, is ? MPI_INT : MPI_DATATYPE_NULL, root,
+		   MPI_COMM_WORLD);
 	count(COLLECTIVE, root, 16, is ? 16 * ranks : 0);
-	MPI_Gatherv(out, rank + 1, MPI_INT, in, is ? n : (int *)8, is ? at : (int *)8,
-		    MPI_INT, root, MPI_COMM_WORLD);
+	MPI_Gatherv(out, rank + 1, MPI_INT, in, is ? n : (int *)8, is ? at : (int *)8, MPI_INT,
+		    root, MPI_COMM_WORLD);
 	count(COLLECTIVE, root, 4 * (rank + 1), is ? 4 * sum : 0);
 	MPI_Scatter(out, 2, MPI_INT, in, 2, MPI_INT, root, MPI_COMM_WORLD);
 	count(COLLECTIVE, root, is ? 8 * ranks : 0, 8);
@@ -214,7 +218,8 @@ static void communicators(void)
 	MPI_Comm_free(&copy);
 	if (ranks % 2 == 0) {
 		/* The first of the other half: keys are descending, so its highest rank. */
-		MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, mine ? ranks - 2 : ranks - 1, 77, &inter);
+		MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, mine ? ranks - 2 : ranks - 1, 77,
+				     &inter);
 		MPI_Sendrecv(out, 1, MPI_INT, r, 6, in, 1, MPI_INT, r, 6, inter, MPI_STATUS_IGNORE);
 		count(SEND, rank + (mine ? -1 : 1), 4, 0);
 		count(RECEIVE, rank + (mine ? -1 : 1), 0, 4);
@@ -268,7 +273,8 @@ static void print_counts(void)
 		for (int p = 0; p <= ranks; p++)
 			if (counts[k][p].messages)
 				printf("%d %s %d %ld %ld %ld\n", rank, names[k], p - 1,
-				       counts[k][p].messages, counts[k][p].sent, counts[k][p].received);
+				       counts[k][p].messages, counts[k][p].sent,
+				       counts[k][p].received);
 }
 
 int main(int argc, char **argv)

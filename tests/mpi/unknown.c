@@ -2,7 +2,9 @@
 /* A program of the stand-in's ABI; see unknown_mpi.c. Prints 42. */
 #include <stdio.h>
 
-typedef struct { long a, b; } MPI_Comm;
+typedef struct {
+	long a, b;
+} MPI_Comm;
 
 int MPI_Init(int *argc, char ***argv);
 int MPI_Comm_rank(MPI_Comm comm, int *rank);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for an MPI that Kymo does not know: a few functions, of an ABI of its own. */
-typedef struct { long a, b; } MPI_Comm;
+typedef struct {
+	long a, b;
+} MPI_Comm;
 
 int PMPI_Init(int *argc, char ***argv);
 int MPI_Init(int *argc, char ***argv);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the MPI backend share: the host's side, which knows no implementation's types. */
+/* What the files of the MPI backend share: the host's side, which knows no implementation's types.
+ */
 #ifndef CAPTURE_MPI_BACKEND_H
 #define CAPTURE_MPI_BACKEND_H
 
@@ -10,13 +11,13 @@
 /* ---- description, generated ----------------------------------------------------------------- */
 
 enum mpi_how { /* what an argument's value becomes in a record */
-	MPI_ARG_VALUE,
-	MPI_ARG_DEREF,        /* what it points to, after the call */
-	MPI_ARG_DEREF_HANDLE,
-	MPI_ARG_STRING,
-	MPI_ARG_STRING_OUT,
-	MPI_ARG_INTS,         /* `count` of them, of `size` bytes */
-	MPI_ARG_HANDLES
+	       MPI_ARG_VALUE,
+	       MPI_ARG_DEREF, /* what it points to, after the call */
+	       MPI_ARG_DEREF_HANDLE,
+	       MPI_ARG_STRING,
+	       MPI_ARG_STRING_OUT,
+	       MPI_ARG_INTS, /* `count` of them, of `size` bytes */
+	       MPI_ARG_HANDLES
 };
 enum mpi_when { MPI_ALWAYS, MPI_AT_ROOT, MPI_NOT_IN_PLACE };
 #define MPI_COUNT_OF_COMM 0xffu /* as many as the communicator has (remote) members */
@@ -28,39 +29,95 @@ struct mpi_arg {
 };
 
 enum mpi_class { /* what a function does, as far as traffic is concerned */
-	MPI_CLASS_NONE,
-	MPI_CLASS_INIT, MPI_CLASS_SESSION, MPI_CLASS_FINALIZE,
-	MPI_CLASS_SEND, MPI_CLASS_SEND_INIT, MPI_CLASS_RECV, MPI_CLASS_RECV_INIT, MPI_CLASS_SENDRECV,
-	MPI_CLASS_BARRIER, MPI_CLASS_BCAST, MPI_CLASS_REDUCE, MPI_CLASS_ALLREDUCE, MPI_CLASS_GATHER,
-	MPI_CLASS_SCATTER, MPI_CLASS_ALLGATHER, MPI_CLASS_ALLTOALL, MPI_CLASS_REDUCE_SCATTER,
-	MPI_CLASS_REDUCE_SCATTER_BLOCK, MPI_CLASS_NEIGHBOR_ALLGATHER, MPI_CLASS_NEIGHBOR_ALLTOALL,
-	MPI_CLASS_PUT, MPI_CLASS_GET, MPI_CLASS_ACCUMULATE, MPI_CLASS_FETCH,
-	MPI_CLASS_READ, MPI_CLASS_WRITE,
-	MPI_CLASS_WAIT, MPI_CLASS_WAITALL, MPI_CLASS_WAITANY, MPI_CLASS_WAITSOME,
-	MPI_CLASS_START, MPI_CLASS_STARTALL, MPI_CLASS_REQUEST_FREE, MPI_CLASS_PROBE,
-	MPI_CLASS_TYPE_CHANGED, MPI_CLASS_COMM_NEW, MPI_CLASS_COMM_FREE, MPI_CLASS_COMM_NAME,
-	MPI_CLASS_WIN_NEW, MPI_CLASS_WIN_FREE, MPI_CLASS_WIN_NAME, MPI_CLASS_FILE_OPEN,
-	MPI_CLASS_FILE_CLOSE,
-	MPI_CLASSES
+		 MPI_CLASS_NONE,
+		 MPI_CLASS_INIT,
+		 MPI_CLASS_SESSION,
+		 MPI_CLASS_FINALIZE,
+		 MPI_CLASS_SEND,
+		 MPI_CLASS_SEND_INIT,
+		 MPI_CLASS_RECV,
+		 MPI_CLASS_RECV_INIT,
+		 MPI_CLASS_SENDRECV,
+		 MPI_CLASS_BARRIER,
+		 MPI_CLASS_BCAST,
+		 MPI_CLASS_REDUCE,
+		 MPI_CLASS_ALLREDUCE,
+		 MPI_CLASS_GATHER,
+		 MPI_CLASS_SCATTER,
+		 MPI_CLASS_ALLGATHER,
+		 MPI_CLASS_ALLTOALL,
+		 MPI_CLASS_REDUCE_SCATTER,
+		 MPI_CLASS_REDUCE_SCATTER_BLOCK,
+		 MPI_CLASS_NEIGHBOR_ALLGATHER,
+		 MPI_CLASS_NEIGHBOR_ALLTOALL,
+		 MPI_CLASS_PUT,
+		 MPI_CLASS_GET,
+		 MPI_CLASS_ACCUMULATE,
+		 MPI_CLASS_FETCH,
+		 MPI_CLASS_READ,
+		 MPI_CLASS_WRITE,
+		 MPI_CLASS_WAIT,
+		 MPI_CLASS_WAITALL,
+		 MPI_CLASS_WAITANY,
+		 MPI_CLASS_WAITSOME,
+		 MPI_CLASS_START,
+		 MPI_CLASS_STARTALL,
+		 MPI_CLASS_REQUEST_FREE,
+		 MPI_CLASS_PROBE,
+		 MPI_CLASS_TYPE_CHANGED,
+		 MPI_CLASS_COMM_NEW,
+		 MPI_CLASS_COMM_FREE,
+		 MPI_CLASS_COMM_NAME,
+		 MPI_CLASS_WIN_NEW,
+		 MPI_CLASS_WIN_FREE,
+		 MPI_CLASS_WIN_NAME,
+		 MPI_CLASS_FILE_OPEN,
+		 MPI_CLASS_FILE_CLOSE,
+		 MPI_CLASSES
 };
 
 enum mpi_role {
-	MPI_ROLE_COMM, MPI_ROLE_DEST, MPI_ROLE_SOURCE, MPI_ROLE_ROOT, MPI_ROLE_TAG, MPI_ROLE_TAG2,
-	MPI_ROLE_COUNT, MPI_ROLE_TYPE, MPI_ROLE_COUNT2, MPI_ROLE_TYPE2, MPI_ROLE_COUNTS,
-	MPI_ROLE_COUNTS2, MPI_ROLE_TYPES, MPI_ROLE_TYPES2, MPI_ROLE_REQUEST, MPI_ROLE_STATUS,
-	MPI_ROLE_REQUESTS, MPI_ROLE_STATUSES, MPI_ROLE_N, MPI_ROLE_FLAG, MPI_ROLE_INDEX,
-	MPI_ROLE_OUTCOUNT, MPI_ROLE_INDICES, MPI_ROLE_WIN, MPI_ROLE_FILE, MPI_ROLE_SENDBUF,
-	MPI_ROLE_RECVBUF, MPI_ROLE_NEW, MPI_ROLE_HANDLE, MPI_ROLE_PARTS, MPI_ROLE_MESSAGE,
+	MPI_ROLE_COMM,
+	MPI_ROLE_DEST,
+	MPI_ROLE_SOURCE,
+	MPI_ROLE_ROOT,
+	MPI_ROLE_TAG,
+	MPI_ROLE_TAG2,
+	MPI_ROLE_COUNT,
+	MPI_ROLE_TYPE,
+	MPI_ROLE_COUNT2,
+	MPI_ROLE_TYPE2,
+	MPI_ROLE_COUNTS,
+	MPI_ROLE_COUNTS2,
+	MPI_ROLE_TYPES,
+	MPI_ROLE_TYPES2,
+	MPI_ROLE_REQUEST,
+	MPI_ROLE_STATUS,
+	MPI_ROLE_REQUESTS,
+	MPI_ROLE_STATUSES,
+	MPI_ROLE_N,
+	MPI_ROLE_FLAG,
+	MPI_ROLE_INDEX,
+	MPI_ROLE_OUTCOUNT,
+	MPI_ROLE_INDICES,
+	MPI_ROLE_WIN,
+	MPI_ROLE_FILE,
+	MPI_ROLE_SENDBUF,
+	MPI_ROLE_RECVBUF,
+	MPI_ROLE_NEW,
+	MPI_ROLE_HANDLE,
+	MPI_ROLE_PARTS,
+	MPI_ROLE_MESSAGE,
 	MPI_ROLES
 };
 
 struct mpi_info {
 	const struct mpi_arg *args; /* one for each field */
 	uint8_t fields;
-	uint8_t group;              /* enum mpi_class */
-	bool large;                 /* arrays of counts have 8-byte elements */
-	bool status;                /* the result is an error code */
-	uint8_t role[MPI_ROLES];    /* argument + 1, 0: it has none */
+	uint8_t group;           /* enum mpi_class */
+	bool large;              /* arrays of counts have 8-byte elements */
+	bool status;             /* the result is an error code */
+	uint8_t role[MPI_ROLES]; /* argument + 1, 0: it has none */
 };
 
 extern const struct mpi_info mpi_infos[MPI_OP_COUNT];
@@ -77,7 +134,8 @@ static inline bool mpi_has(const struct mpi_info *info, enum mpi_role role)
 }
 
 /* The argument of that role; 0 where there is none. */
-static inline uint64_t mpi_arg(const struct mpi_call *c, const struct mpi_info *info, enum mpi_role role)
+static inline uint64_t mpi_arg(const struct mpi_call *c, const struct mpi_info *info,
+			       enum mpi_role role)
 {
 	return info->role[role] ? c->v[info->role[role] - 1] : 0;
 }
@@ -101,11 +159,12 @@ static inline int mpi_int_at(uint64_t address, uint32_t index)
 {
 	int value;
 
-	memcpy(&value, (const char *)(uintptr_t)address + sizeof(int) * (size_t)index, sizeof(value));
+	memcpy(&value, (const char *)(uintptr_t)address + sizeof(int) * (size_t)index,
+	       sizeof(value));
 	return value;
 }
 
-/* ---- objects.c ------------------------------------------------------------------------------- */
+/* ---- objects.c ------------------------------------------------------------------------------ */
 
 struct mpi_members { /* interned, kept for ever */
 	uint32_t count;
@@ -131,8 +190,8 @@ void mpi_comm_named(enum mpi_object what, uint64_t handle);
 int32_t mpi_world_rank(const struct mpi_comm *comm, int64_t rank);
 
 struct mpi_type {
-	int64_t size;   /* bytes */
-	uint32_t name;  /* DEF_STRING, 0: none */
+	int64_t size;  /* bytes */
+	uint32_t name; /* DEF_STRING, 0: none */
 };
 /* Never fails; an unknown type has no size. */
 struct mpi_type mpi_type_of(uint64_t handle);
@@ -144,20 +203,20 @@ uintptr_t mpi_message_take(uint64_t handle);
 
 void mpi_objects_fork_child(void);
 
-/* ---- traffic.c, requests.c -------------------------------------------------------------------- */
+/* ---- traffic.c, requests.c ------------------------------------------------------------------ */
 
 /* A transfer while it is under way. */
 struct mpi_transfer {
-	uint8_t op;            /* COMM_OP_* */
-	uint8_t state;         /* enum comm_state */
+	uint8_t op;    /* COMM_OP_* */
+	uint8_t state; /* enum comm_state */
 	bool persistent;
 	bool active;
-	bool has_origin;       /* of one that completes later: what was so when it was started */
+	bool has_origin; /* of one that completes later: what was so when it was started */
 	struct cap_origin origin;
-	uint64_t correlation;  /* call that started it */
-	uint64_t start;        /* tick */
+	uint64_t correlation; /* call that started it */
+	uint64_t start;       /* tick */
 	const struct mpi_comm *comm;
-	int32_t peer;          /* rank of MPI_COMM_WORLD, -1 */
+	int32_t peer; /* rank of MPI_COMM_WORLD, -1 */
 	int32_t tag;
 	uint64_t sent, received;
 	uint32_t type;
@@ -174,7 +233,8 @@ bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t);
  * Takes the oldest active transfer of that handle out (a persistent one becomes inactive); only one
  * that the call `started` has started, if that is not 0.
  */
-bool mpi_requests_complete(uint64_t handle, uint64_t started, struct mpi_transfer *out, uint64_t *id);
+bool mpi_requests_complete(uint64_t handle, uint64_t started, struct mpi_transfer *out,
+			   uint64_t *id);
 void mpi_requests_start(uint64_t handle, uint64_t correlation, uint64_t start);
 /* Request_free: whatever is left of it; it is completed when it was active. */
 bool mpi_requests_drop(uint64_t handle, struct mpi_transfer *out, uint64_t *id);
@@ -186,7 +246,7 @@ void mpi_requests_fork_child(void);
 void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info);
 void mpi_traffic_after(struct mpi_call *c, const struct mpi_info *info, bool ok);
 
-/* ---- job.c, clock.c --------------------------------------------------------------------------- */
+/* ---- job.c, clock.c ------------------------------------------------------------------------- */
 
 /* Before and after MPI_Init, before MPI_Finalize. */
 void mpi_job_before_init(void);

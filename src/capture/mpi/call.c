@@ -31,7 +31,7 @@ static bool inside(struct cap_thread *t, const void *sp)
 	return op >= mpi_ops && op < mpi_ops + MPI_OP_COUNT;
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values --------------------------------------------------------------------------------- */
 
 static uint64_t deref(uint64_t address, unsigned size)
 {
@@ -63,21 +63,24 @@ static uint64_t scalar(const struct mpi_call *c, const struct mpi_arg *a, unsign
 
 static bool at_root(const struct mpi_call *c, const struct mpi_info *info)
 {
-	const struct mpi_comm *comm = mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0);
+	const struct mpi_comm *comm =
+		mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0);
 	int64_t root = (int64_t)mpi_arg(c, info, MPI_ROLE_ROOT);
 
 	return comm && root == (comm->remote ? mpi_module->root : comm->rank);
 }
 
 /* Elements of an array argument that may be read. */
-static size_t elements(const struct mpi_call *c, const struct mpi_info *info, const struct mpi_arg *a)
+static size_t elements(const struct mpi_call *c, const struct mpi_info *info,
+		       const struct mpi_arg *a)
 {
 	const struct mpi_comm *comm;
 	int64_t n;
 
 	if (a->when == MPI_AT_ROOT && !at_root(c, info))
 		return 0;
-	if (a->when == MPI_NOT_IN_PLACE && mpi_arg(c, info, MPI_ROLE_SENDBUF) == mpi_module->in_place)
+	if (a->when == MPI_NOT_IN_PLACE &&
+	    mpi_arg(c, info, MPI_ROLE_SENDBUF) == mpi_module->in_place)
 		return 0;
 	if (a->count != MPI_COUNT_OF_COMM) {
 		n = (int64_t)c->v[a->count];
@@ -87,7 +90,8 @@ static size_t elements(const struct mpi_call *c, const struct mpi_info *info, co
 	return comm && comm->local ? (comm->remote ? comm->remote : comm->local)->count : 0;
 }
 
-static void put_handles(struct wire_enc *e, unsigned i, const struct mpi_call *c, uint64_t at, size_t n)
+static void put_handles(struct wire_enc *e, unsigned i, const struct mpi_call *c, uint64_t at,
+			size_t n)
 {
 	uint64_t wide[ELEMENTS] = {0};
 
@@ -97,7 +101,8 @@ static void put_handles(struct wire_enc *e, unsigned i, const struct mpi_call *c
 }
 
 static inline void put(struct wire_enc *e, unsigned i, const struct mpi_call *c,
-		       const struct mpi_info *info, const kymo_field_t *field, unsigned level, bool ok)
+		       const struct mpi_info *info, const kymo_field_t *field, unsigned level,
+		       bool ok)
 {
 	const struct mpi_arg *a = &info->args[i];
 	uint64_t v;
@@ -147,9 +152,8 @@ static void record(const struct mpi_call *c, const struct mpi_info *info, bool o
 	cap_commit(f, &e);
 }
 
-static __attribute__((noinline, cold)) void callbacks(const struct mpi_call *c,
-						      const struct mpi_info *info, bool ok,
-						      enum cap_phase phase)
+static __attribute__((noinline, cold)) void
+callbacks(const struct mpi_call *c, const struct mpi_info *info, bool ok, enum cap_phase phase)
 {
 	kymo_table_args_t args;
 
@@ -159,7 +163,7 @@ static __attribute__((noinline, cold)) void callbacks(const struct mpi_call *c,
 	cap_callbacks(c->frame, &args, phase);
 }
 
-/* ---- enter and leave --------------------------------------------------------------------------- */
+/* ---- enter and leave ------------------------------------------------------------------------ */
 
 /* The program's own call site where a Fortran binding lies between. */
 static __attribute__((noinline)) const void *site_of(const void *caller)
@@ -167,7 +171,8 @@ static __attribute__((noinline)) const void *site_of(const void *caller)
 	const void **fortran;
 
 	for (uint32_t i = 0; i < mpi_bindings.count; i++) {
-		if ((uintptr_t)caller - mpi_bindings.low[i] >= mpi_bindings.high[i] - mpi_bindings.low[i])
+		if ((uintptr_t)caller - mpi_bindings.low[i] >=
+		    mpi_bindings.high[i] - mpi_bindings.low[i])
 			continue;
 		fortran = mpi_bindings.caller();
 		caller = *fortran ? *fortran : caller;

@@ -28,14 +28,20 @@ static const kymo_field_t fields[] = {
 };
 _Static_assert(COUNT(fields) == COMM_FIELDS, "comm fields");
 
-#define OP(name) {name, fields, COMM_FIELDS, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0}
+#define OP(name)                                                                                   \
+	{                                                                                          \
+		name, fields, COMM_FIELDS, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0             \
+	}
 
 static const kymo_op_desc_t descs[COMM_OPS] = {
-	[COMM_OP_SEND] = OP("send"),   [COMM_OP_RECEIVE] = OP("receive"),
+	[COMM_OP_SEND] = OP("send"),
+	[COMM_OP_RECEIVE] = OP("receive"),
 	[COMM_OP_COLLECTIVE] = OP("collective"),
-	[COMM_OP_PUT] = OP("put"),     [COMM_OP_GET] = OP("get"),
+	[COMM_OP_PUT] = OP("put"),
+	[COMM_OP_GET] = OP("get"),
 	[COMM_OP_ACCUMULATE] = OP("accumulate"),
-	[COMM_OP_READ] = OP("read"),   [COMM_OP_WRITE] = OP("write"),
+	[COMM_OP_READ] = OP("read"),
+	[COMM_OP_WRITE] = OP("write"),
 };
 
 static const kymo_domain_desc_t desc = {sizeof(desc), "comm", "Messages", 1, COMM_OPS, descs};

@@ -28,16 +28,17 @@ struct mpi_call {
 	struct cap_frame *frame;
 	uint64_t *v; /* arguments in order, then a result that is no error code */
 	uint32_t op;
-	uint32_t count;    /* requests saved */
-	uint64_t handle;   /* of what the call takes away, as it was before */
-	uint64_t *saved;   /* requests as they were before: `few`, or memory of their own */
+	uint32_t count;  /* requests saved */
+	uint64_t handle; /* of what the call takes away, as it was before */
+	uint64_t *saved; /* requests as they were before: `few`, or memory of their own */
 	uint64_t few[MPI_FEW];
 };
 
 /* What a module may call. */
 struct mpi_host {
 	/* False: not traced. `caller` and `sp` are the wrapper's return address and frame. */
-	bool (*enter)(struct mpi_call *c, uint32_t op, uint64_t *v, const void *caller, const void *sp);
+	bool (*enter)(struct mpi_call *c, uint32_t op, uint64_t *v, const void *caller,
+		      const void *sp);
 	void (*leave)(struct mpi_call *c, int result);
 };
 
@@ -51,8 +52,8 @@ struct mpi_status {
 enum mpi_object { MPI_OBJECT_COMM, MPI_OBJECT_WINDOW, MPI_OBJECT_FILE };
 
 struct mpi_object_info {
-	int rank, size;  /* of the calling process, of the local group */
-	int remote;      /* size of the remote group, -1: none */
+	int rank, size; /* of the calling process, of the local group */
+	int remote;     /* size of the remote group, -1: none */
 	char name[128];
 };
 
@@ -92,8 +93,8 @@ struct mpi_module {
 /* What the door tells. */
 struct mpi_door {
 	uint32_t contract, ops;
-	struct cap_slot *slots;    /* two for each op: MPI_X, PMPI_X */
-	const char *const *names;  /* "PMPI_X" */
+	struct cap_slot *slots;          /* two for each op: MPI_X, PMPI_X */
+	const char *const *names;        /* "PMPI_X" */
 	void *(*next)(const char *name); /* the definition after the door's own, or NULL */
 	/* Where the thread's latest call of a Fortran function came from. */
 	const void **(*fortran_caller)(void);

@@ -35,11 +35,11 @@ static void *next(const char *name)
 	return found;
 }
 
-/* ---- Fortran ---- */
+/* ---- Fortran -------------------------------------------------------------------------------- */
 
 __attribute__((visibility("hidden"))) void *mpi_fortran_targets[MPI_FORTRAN_NAMES * MPI_OP_COUNT];
-__attribute__((visibility("hidden"), tls_model("initial-exec")))
-_Thread_local const void *mpi_fortran_caller;
+__attribute__((visibility("hidden"),
+	       tls_model("initial-exec"))) _Thread_local const void *mpi_fortran_caller;
 
 static const void **fortran_caller(void)
 {
@@ -55,7 +55,8 @@ static void fortran_name(uint32_t number, char out[128])
 	size_t n = strlen(name);
 	bool large = n > 2 && strcmp(name + n - 2, "_c") == 0;
 
-	snprintf(out, 128, "%.*s%s%s", (int)(large ? n - 2 : n), name, after[form], large ? "large_" : "");
+	snprintf(out, 128, "%.*s%s%s", (int)(large ? n - 2 : n), name, after[form],
+		 large ? "large_" : "");
 	for (char *p = out; *p; p++)
 		*p = (char)(form == 3 ? toupper((unsigned char)*p) : tolower((unsigned char)*p));
 }
@@ -71,7 +72,8 @@ static int hunt_in(struct dl_phdr_info *info, size_t size, void *data)
 	struct hunt *h = data;
 	void *handle = info->dlpi_name && strstr(info->dlpi_name, "mpi") &&
 				       !strstr(info->dlpi_name, "/libkymo")
-			       ? dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+			       ? dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD)
+			       : NULL;
 
 	h->found = handle ? dlsym(handle, h->name) : NULL;
 	if (handle)
@@ -118,8 +120,8 @@ static void *fortran_resolve(uint32_t number)
 
 void *mpi_resolve(uint32_t slot)
 {
-	static const struct mpi_door door = {MPI_CONTRACT, MPI_OP_COUNT, mpi_slots, mpi_door_names,
-					     next, fortran_caller};
+	static const struct mpi_door door = {MPI_CONTRACT,   MPI_OP_COUNT, mpi_slots,
+					     mpi_door_names, next,         fortran_caller};
 	int saved = errno;
 	void *target;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks of a job that act together: only when every rank of MPI_COMM_WORLD is recorded into the same
- * trace, because what they do is collective and a rank without Kymo would not take part.
+ * Ranks of a job that act together: only when every rank of MPI_COMM_WORLD is recorded into the
+ * same trace, because what they do is collective and a rank without Kymo would not take part.
  */
 #ifndef CAPTURE_MPI_JOB_H
 #define CAPTURE_MPI_JOB_H

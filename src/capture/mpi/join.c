@@ -71,8 +71,9 @@ bool job_join(void)
 	}
 	joined = all && mpi_module->private_open(&group);
 	if (!joined && world.size > 1)
-		cap_note(1, "mpi", "not all ranks are recorded into this trace: their clocks are not "
-				   "compared");
+		cap_note(1, "mpi",
+			 "not all ranks are recorded into this trace: their clocks are not "
+			 "compared");
 	return joined;
 }
 

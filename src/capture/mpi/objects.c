@@ -13,7 +13,7 @@
 #define BUCKETS 1024u
 #define RUNS    4096u /* of members that a definition holds */
 
-/* ---- handle to value ---- */
+/* ---- handle to value ------------------------------------------------------------------------ */
 
 /* Nodes are never freed: handles are used again, so there are as many as were live at once. */
 struct node {
@@ -76,7 +76,7 @@ static void map_forget(struct map *m, uint64_t handle)
 		atomic_store(&n->value, 0);
 }
 
-/* ---- members ---- */
+/* ---- members -------------------------------------------------------------------------------- */
 
 struct group {
 	struct mpi_members m;
@@ -140,7 +140,7 @@ static uint32_t *ask_members(enum mpi_object what, uint64_t handle, bool remote,
 	return world;
 }
 
-/* ---- definitions ---- */
+/* ---- definitions ---------------------------------------------------------------------------- */
 
 struct run { /* ranks first, first + stride, ... */
 	uint32_t first, count;
@@ -168,8 +168,8 @@ static uint32_t runs_of(const struct mpi_members *m, struct run *out)
 	return n;
 }
 
-static void define(const struct mpi_comm *c, enum mpi_object what, uint64_t handle,
-		   uint32_t parent, const char *name)
+static void define(const struct mpi_comm *c, enum mpi_object what, uint64_t handle, uint32_t parent,
+		   const char *name)
 {
 	struct run *runs = malloc(2 * RUNS * sizeof(*runs));
 	uint32_t n = runs && c->local ? runs_of(c->local, runs) : 0;
@@ -179,8 +179,10 @@ static void define(const struct mpi_comm *c, enum mpi_object what, uint64_t hand
 	wire_def_init(&d, DEF_COMMUNICATOR);
 	wire_def_u64(&d, c->id);
 	wire_def_string(&d, name);
-	wire_def_u64(&d, what == MPI_OBJECT_COMM ? (c->remote ? COMMUNICATOR_INTER : COMMUNICATOR_INTRA)
-			 : what == MPI_OBJECT_WINDOW ? COMMUNICATOR_WINDOW : COMMUNICATOR_FILE);
+	wire_def_u64(&d, what == MPI_OBJECT_COMM
+				 ? (c->remote ? COMMUNICATOR_INTER : COMMUNICATOR_INTRA)
+			 : what == MPI_OBJECT_WINDOW ? COMMUNICATOR_WINDOW
+						     : COMMUNICATOR_FILE);
 	wire_def_u64(&d, c->local ? c->local->count : 0);
 	wire_def_bytes(&d, runs, n * sizeof(*runs));
 	wire_def_u64(&d, parent);
@@ -193,7 +195,7 @@ static void define(const struct mpi_comm *c, enum mpi_object what, uint64_t hand
 	free(runs);
 }
 
-/* ---- communicators ---- */
+/* ---- communicators -------------------------------------------------------------------------- */
 
 static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint32_t parent)
 {
@@ -223,7 +225,8 @@ static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint3
 	c->local = local ? &local->m : NULL;
 	c->remote = remote ? &remote->m : NULL;
 	/* Members make communicators in the same order, so this names one alike in all of them. */
-	c->job_key = local ? (local->m.hash ^ (remote ? remote->m.hash : 0)) + local->instances++ : 0;
+	c->job_key =
+		local ? (local->m.hash ^ (remote ? remote->m.hash : 0)) + local->instances++ : 0;
 	map_set(&maps[what], handle, (uintptr_t)c);
 	pthread_mutex_unlock(&lock);
 	define(c, what, handle, parent, info.name);
@@ -269,7 +272,7 @@ int32_t mpi_world_rank(const struct mpi_comm *comm, int64_t rank)
 	return m->world ? (int32_t)m->world[rank] : (int32_t)rank;
 }
 
-/* ---- messages ---- */
+/* ---- messages ------------------------------------------------------------------------------- */
 
 void mpi_message_put(uint64_t handle, const struct mpi_comm *comm)
 {
@@ -286,7 +289,7 @@ uintptr_t mpi_message_take(uint64_t handle)
 	return comm;
 }
 
-/* ---- datatypes ---- */
+/* ---- datatypes ------------------------------------------------------------------------------ */
 
 /* Bytes and name in one word, so that a lookup is one load: name u24 | size + 1 u40. */
 #define SIZE_BITS 40

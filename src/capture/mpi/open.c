@@ -52,7 +52,7 @@ static void *find_data(const char *name)
 	return found ? found : find(name);
 }
 
-/* ---- the process's libraries -------------------------------------------------------------------- */
+/* ---- the process's libraries ---------------------------------------------------------------- */
 
 static int add_name(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -138,7 +138,7 @@ static uint32_t find_libraries(struct library *out, uintptr_t door)
 	return n;
 }
 
-/* ---- modules -------------------------------------------------------------------------------------- */
+/* ---- modules -------------------------------------------------------------------------------- */
 
 static struct mpi_module *try_module(const char *path, const struct mpi_door *door)
 {
@@ -197,7 +197,7 @@ static struct mpi_module *find_module(const struct mpi_door *door)
 	return m;
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------ */
+/* ---- slots ---------------------------------------------------------------------------------- */
 
 static void slot_set(struct cap_slot *s, uint32_t op, void *wrapper, void *next)
 {
@@ -208,8 +208,8 @@ static void slot_set(struct cap_slot *s, uint32_t op, void *wrapper, void *next)
 }
 
 /*
- * PMPI_X leads to the implementation through its wrapper. So does MPI_X, unless another tool's MPI_X
- * comes first: then to that tool, which calls PMPI_X.
+ * PMPI_X leads to the implementation through its wrapper. So does MPI_X, unless another tool's
+ * MPI_X comes first: then to that tool, which calls PMPI_X.
  */
 static void slots_fill(const struct mpi_door *door, const struct mpi_module *m)
 {
@@ -252,14 +252,15 @@ static void bindings_find(const struct mpi_door *door)
 
 static void errors_set(const struct mpi_module *m)
 {
-	const kymo_enum_set_t *set = strcmp(m->name, "MPICH") == 0 ? &mpi_errors_mpich : &mpi_errors_openmpi;
+	const kymo_enum_set_t *set =
+		strcmp(m->name, "MPICH") == 0 ? &mpi_errors_mpich : &mpi_errors_openmpi;
 
 	for (uint32_t op = 0; op < MPI_OP_COUNT; op++)
 		if (mpi_infos[op].status)
 			mpi_descs[op].status_set = set;
 }
 
-/* ---- the domain --------------------------------------------------------------------------------------- */
+/* ---- the domain ----------------------------------------------------------------------------- */
 
 static struct cap_domain *domain;
 
@@ -289,8 +290,11 @@ static void fork_child(void)
 static bool register_domain(struct cap_slot *slots)
 {
 	static struct cap_domain_info info = {
-		.desc = &mpi_domain_desc, .ops = mpi_ops, .slot_count = 2 * MPI_OP_COUNT,
-		.wanted = wanted, .fork_child = fork_child,
+		.desc = &mpi_domain_desc,
+		.ops = mpi_ops,
+		.slot_count = 2 * MPI_OP_COUNT,
+		.wanted = wanted,
+		.fork_child = fork_child,
 	};
 
 	info.slots = slots;
@@ -321,11 +325,15 @@ bool kymo_mpi_open(const struct mpi_door *door)
 	if (!m)
 		comm_register(); /* so that there is a trace that the note is in */
 	if (n > 1)
-		cap_note(2, "mpi", "two MPI libraries in one process (%.200s and %.200s): calls of MPI "
-				   "are not recorded", found[0].name, found[1].name);
+		cap_note(2, "mpi",
+			 "two MPI libraries in one process (%.200s and %.200s): calls of MPI "
+			 "are not recorded",
+			 found[0].name, found[1].name);
 	else if (!m)
-		cap_note(2, "mpi", "%.300s is no MPI that a module of Kymo knows: calls of MPI are not "
-				   "recorded", mpi.name);
+		cap_note(2, "mpi",
+			 "%.300s is no MPI that a module of Kymo knows: calls of MPI are not "
+			 "recorded",
+			 mpi.name);
 	if (!m)
 		return true;
 	mpi_module = m;

@@ -90,7 +90,8 @@ static struct entry **find(struct shard *s, unsigned bucket, uint64_t handle, bo
 	return at;
 }
 
-bool mpi_requests_complete(uint64_t handle, uint64_t started, struct mpi_transfer *out, uint64_t *id)
+bool mpi_requests_complete(uint64_t handle, uint64_t started, struct mpi_transfer *out,
+			   uint64_t *id)
 {
 	struct entry **at;
 	struct shard *s;

@@ -17,7 +17,7 @@ _Static_assert(sizeof(struct cap_slot) == 32, "slot layout");
 
 #if defined(__x86_64__)
 #define MPI_THUNK_JUMP(index)                                                                      \
-	"endbr64\n\tmov (mpi_slots + 32 * " #index ")(%rip), %r11\n\ttest %r11, %r11\n\t"           \
+	"endbr64\n\tmov (mpi_slots + 32 * " #index ")(%rip), %r11\n\ttest %r11, %r11\n\t"          \
 	"jz 1f\n\tjmp *%r11\n1:\tmov $" #index ", %r11d\n\tjmp mpi_unbound\n"
 #elif defined(__aarch64__)
 #define MPI_THUNK_JUMP(index)                                                                      \
@@ -39,15 +39,15 @@ _Static_assert(sizeof(struct cap_slot) == 32, "slot layout");
 #define MPI_FORTRAN_JUMP(index)                                                                    \
 	"endbr64\n\tmov mpi_fortran_caller@gottpoff(%rip), %r11\n\tpop %fs:(%r11)\n\t"             \
 	"push %fs:(%r11)\n\tmov (mpi_fortran_targets + 8 * " #index ")(%rip), %r11\n\t"            \
-	"test %r11, %r11\n\tjz 1f\n\tjmp *%r11\n1:\tmov $(0x40000000 + " #index "), %r11d\n\t"    \
+	"test %r11, %r11\n\tjz 1f\n\tjmp *%r11\n1:\tmov $(0x40000000 + " #index "), %r11d\n\t"     \
 	"jmp mpi_unbound\n"
 #else
 #define MPI_FORTRAN_JUMP(index)                                                                    \
-	"hint #34\n\tmrs x16, tpidr_el0\n\tadrp x17, :gottprel:mpi_fortran_caller\n\t"            \
-	"ldr x17, [x17, #:gottprel_lo12:mpi_fortran_caller]\n\tstr x30, [x16, x17]\n\t"           \
+	"hint #34\n\tmrs x16, tpidr_el0\n\tadrp x17, :gottprel:mpi_fortran_caller\n\t"             \
+	"ldr x17, [x17, #:gottprel_lo12:mpi_fortran_caller]\n\tstr x30, [x16, x17]\n\t"            \
 	"adrp x16, mpi_fortran_targets + 8 * " #index                                              \
 	"\n\tldr x16, [x16, #:lo12:mpi_fortran_targets + 8 * " #index "]\n\tcbz x16, 1f\n\t"       \
-	"br x16\n1:\tmov w17, #0x4000, lsl #16\n\tmov w16, #" #index                              \
+	"br x16\n1:\tmov w17, #0x4000, lsl #16\n\tmov w16, #" #index                               \
 	"\n\torr w17, w17, w16\n\tb mpi_unbound\n"
 #endif
 
@@ -55,8 +55,8 @@ _Static_assert(sizeof(struct cap_slot) == 32, "slot layout");
 	__asm__(".pushsection .text.mpi_thunks,\"ax\",%progbits\n"                                 \
 		"\t.balign 16\n\t.globl " #name "\n\t.type " #name ", %function\n" #name           \
 		":\n\t.cfi_startproc\n\t" MPI_FORTRAN_JUMP(index) "\t.cfi_endproc\n\t.size " #name \
-								", . - " #name                     \
-								"\n\t.popsection\n")
+								  ", . - " #name                   \
+								  "\n\t.popsection\n")
 
 #define MPI_THUNK(name, index)                                                                     \
 	__asm__(".pushsection .text.mpi_thunks,\"ax\",%progbits\n"                                 \

@@ -26,7 +26,7 @@ static uint64_t arg(const struct view *w, enum mpi_role role)
 	return mpi_arg(w->c, w->info, role);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------ */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 static void release(struct mpi_transfer *t)
 {
@@ -40,8 +40,8 @@ void mpi_transfer_write(struct mpi_transfer *t, uint64_t request, uint64_t by, u
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &comm_ops[t->op], t->has_origin ? &t->origin : NULL, t->start,
-				end, COMM_FIELDS)) {
+	if (!cap_activity_begin(&f, &e, &comm_ops[t->op], t->has_origin ? &t->origin : NULL,
+				t->start, end, COMM_FIELDS)) {
 		release(t);
 		return;
 	}
@@ -99,7 +99,8 @@ static void status_at(uint64_t address, uint32_t index, struct mpi_transfer *t)
 static void finish(struct view *w)
 {
 	const struct cap_frame *f = w->c->frame;
-	bool status = w->t.op == COMM_OP_RECEIVE || w->t.op == COMM_OP_READ || w->t.op == COMM_OP_WRITE;
+	bool status =
+		w->t.op == COMM_OP_RECEIVE || w->t.op == COMM_OP_READ || w->t.op == COMM_OP_WRITE;
 
 	w->t.correlation = f->id;
 	w->t.start = f->start;
@@ -116,7 +117,7 @@ static void finish(struct view *w)
 	mpi_transfer_write(&w->t, 0, 0, f->end);
 }
 
-/* ---- amounts -------------------------------------------------------------------------------------- */
+/* ---- amounts -------------------------------------------------------------------------------- */
 
 /* `count` elements of the type of that role; remembers the type's name. */
 static uint64_t amount(struct view *w, int64_t count, enum mpi_role role)
@@ -155,7 +156,8 @@ static uint64_t one(struct view *w, enum mpi_role counts, enum mpi_role type, en
 
 	if (!mpi_has(w->info, types))
 		return amount(w, n, type);
-	return n > 0 ? (uint64_t)n * (uint64_t)mpi_type_of(mpi_handle_at(arg(w, types), i)).size : 0;
+	return n > 0 ? (uint64_t)n * (uint64_t)mpi_type_of(mpi_handle_at(arg(w, types), i)).size
+		     : 0;
 }
 
 static uint64_t sum(struct view *w, enum mpi_role counts, enum mpi_role type, enum mpi_role types,
@@ -203,7 +205,7 @@ static uint64_t own_sent(struct view *w)
 	return counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
 }
 
-/* ---- collectives ----------------------------------------------------------------------------------- */
+/* ---- collectives ---------------------------------------------------------------------------- */
 
 static void neighbors(struct view *w)
 {
@@ -213,7 +215,8 @@ static void neighbors(struct view *w)
 		return;
 	w->t.received = from_all(w, in);
 	w->t.sent = w->info->group == MPI_CLASS_NEIGHBOR_ALLGATHER
-			    ? counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE) : to_all(w, out);
+			    ? counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE)
+			    : to_all(w, out);
 }
 
 static void gather_scatter(struct view *w)
@@ -221,7 +224,8 @@ static void gather_scatter(struct view *w)
 	bool gather = w->info->group == MPI_CLASS_GATHER;
 
 	if (gather && !(w->root && w->t.comm->remote))
-		w->t.sent = w->send_in_place ? own_received(w) : counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+		w->t.sent = w->send_in_place ? own_received(w)
+					     : counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
 	if (gather && w->root)
 		w->t.received = from_all(w, w->members);
 	if (!gather && w->root)
@@ -241,7 +245,8 @@ static void symmetric(struct view *w)
 		return;
 	case MPI_CLASS_ALLGATHER:
 		w->t.received = from_all(w, w->members);
-		w->t.sent = w->send_in_place ? own_received(w) : counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+		w->t.sent = w->send_in_place ? own_received(w)
+					     : counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
 		return;
 	case MPI_CLASS_ALLTOALL:
 		w->t.received = from_all(w, w->members);
@@ -289,7 +294,8 @@ static void collective(struct view *w)
 	if (!comm || !comm->local)
 		return;
 	w->t.op = COMM_OP_COLLECTIVE;
-	w->t.persistent = mpi_has(w->info, MPI_ROLE_REQUEST) && strstr(mpi_descs[w->c->op].name, "_init");
+	w->t.persistent =
+		mpi_has(w->info, MPI_ROLE_REQUEST) && strstr(mpi_descs[w->c->op].name, "_init");
 	w->members = (comm->remote ? comm->remote : comm->local)->count;
 	w->root = root == (comm->remote ? mpi_module->root : comm->rank);
 	w->bystander = comm->remote && root == mpi_module->proc_null;
@@ -304,7 +310,7 @@ static void collective(struct view *w)
 	finish(w);
 }
 
-/* ---- point to point, one-sided, files ---------------------------------------------------------------- */
+/* ---- point to point, one-sided, files ------------------------------------------------------- */
 
 static bool nobody(const struct view *w, enum mpi_role role)
 {
@@ -351,16 +357,17 @@ static void one_sided(struct view *w)
 		return;
 	w->t.comm = mpi_comm_of(MPI_OBJECT_WINDOW, arg(w, MPI_ROLE_WIN), 0);
 	w->t.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_DEST));
-	w->t.op = w->info->group == MPI_CLASS_PUT ? COMM_OP_PUT
-		  : w->info->group == MPI_CLASS_GET ? COMM_OP_GET : COMM_OP_ACCUMULATE;
+	w->t.op = w->info->group == MPI_CLASS_PUT   ? COMM_OP_PUT
+		  : w->info->group == MPI_CLASS_GET ? COMM_OP_GET
+						    : COMM_OP_ACCUMULATE;
 	if (w->info->group != MPI_CLASS_GET)
 		w->t.sent = amount(w, count, MPI_ROLE_TYPE);
 	if (w->info->group == MPI_CLASS_GET)
 		w->t.received = amount(w, count, MPI_ROLE_TYPE);
 	else if (w->info->group == MPI_CLASS_FETCH)
-		w->t.received = amount(w, mpi_has(w->info, MPI_ROLE_COUNT2)
-						  ? (int64_t)arg(w, MPI_ROLE_COUNT2) : 1,
-				       MPI_ROLE_TYPE2);
+		w->t.received = amount(
+			w, mpi_has(w->info, MPI_ROLE_COUNT2) ? (int64_t)arg(w, MPI_ROLE_COUNT2) : 1,
+			MPI_ROLE_TYPE2);
 	finish(w);
 }
 
@@ -374,7 +381,7 @@ static void file(struct view *w)
 	finish(w);
 }
 
-/* ---- completion ------------------------------------------------------------------------------------------ */
+/* ---- completion ----------------------------------------------------------------------------- */
 
 static void complete(const struct mpi_call *c, uint64_t handle, uint64_t statuses, uint32_t index)
 {
@@ -439,12 +446,13 @@ static void freed(const struct mpi_call *c)
 	mpi_transfer_write(&t, id, c->frame->id, c->frame->end);
 }
 
-/* ---- objects ----------------------------------------------------------------------------------------------- */
+/* ---- objects -------------------------------------------------------------------------------- */
 
 static enum mpi_object object_of(const struct mpi_info *info)
 {
-	return info->group >= MPI_CLASS_FILE_OPEN  ? MPI_OBJECT_FILE
-	       : info->group >= MPI_CLASS_WIN_NEW ? MPI_OBJECT_WINDOW : MPI_OBJECT_COMM;
+	return info->group >= MPI_CLASS_FILE_OPEN ? MPI_OBJECT_FILE
+	       : info->group >= MPI_CLASS_WIN_NEW ? MPI_OBJECT_WINDOW
+						  : MPI_OBJECT_COMM;
 }
 
 /* Files are pointers in every implementation. */
@@ -474,7 +482,7 @@ static void made(const struct mpi_call *c, const struct mpi_info *info)
 		mpi_comm_of(object_of(info), handle, parent ? parent->id : 0);
 }
 
-/* ---- entry points ---------------------------------------------------------------------------------------------- */
+/* ---- entry points --------------------------------------------------------------------------- */
 
 static void save(struct mpi_call *c, uint64_t at, int64_t n)
 {
@@ -518,7 +526,8 @@ void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
 		break;
 	case MPI_CLASS_RECV:
 		if (mpi_has(info, MPI_ROLE_MESSAGE))
-			c->handle = mpi_message_take(mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0));
+			c->handle = mpi_message_take(
+				mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0));
 		break;
 	default:
 		break;
@@ -569,7 +578,8 @@ static void other(struct mpi_call *c, const struct mpi_info *info)
 		mpi_job_after_init(info->group == MPI_CLASS_INIT);
 		break;
 	case MPI_CLASS_START:
-		mpi_requests_start(mpi_handle_at(mpi_arg(c, info, MPI_ROLE_HANDLE), 0), f->id, f->start);
+		mpi_requests_start(mpi_handle_at(mpi_arg(c, info, MPI_ROLE_HANDLE), 0), f->id,
+				   f->start);
 		break;
 	case MPI_CLASS_STARTALL:
 		for (uint32_t i = 0; i < c->count; i++)
@@ -589,8 +599,9 @@ static void other(struct mpi_call *c, const struct mpi_info *info)
 		break;
 	case MPI_CLASS_PROBE:
 		if (!mpi_has(info, MPI_ROLE_FLAG) || mpi_int_at(mpi_arg(c, info, MPI_ROLE_FLAG), 0))
-			mpi_message_put(mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0),
-					mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0));
+			mpi_message_put(
+				mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0),
+				mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0));
 		break;
 	default:
 		break;

@@ -99,6 +99,7 @@ void raw_align(struct raw_process *p)
 	tick_map_align(&p->ticks, p->job_points, p->job_point_count);
 	for (uint32_t i = 0; i < p->job_point_count; i++)
 		tp->job_error_ns = (double)p->job_points[i].error > tp->job_error_ns
-					   ? (double)p->job_points[i].error : tp->job_error_ns;
+					   ? (double)p->job_points[i].error
+					   : tp->job_error_ns;
 	tp->job_offset = p->job_point_count ? p->job_points[0].offset : 0;
 }

@@ -44,7 +44,8 @@ static bool constants(struct mpi_module *m, void *(*find)(const char *name))
 	byte = MPI_BYTE;
 	comm_null = MPI_COMM_NULL;
 	m->request_null = MODULE_HANDLE(MPI_REQUEST_NULL);
-	return find("MPII_Comm_get_attr") || find("MPIR_Err_return_comm") || find("MPIR_Err_create_code");
+	return find("MPII_Comm_get_attr") || find("MPIR_Err_return_comm") ||
+	       find("MPIR_Err_create_code");
 }
 
 #endif
@@ -72,7 +73,9 @@ static int64_t type_size(uint64_t type)
 	int size = -1;
 
 	if (HAS(Type_size_x))
-		return NEXT(Type_size_x)(MODULE_FROM(MPI_Datatype, type), &large) == MPI_SUCCESS ? large : -1;
+		return NEXT(Type_size_x)(MODULE_FROM(MPI_Datatype, type), &large) == MPI_SUCCESS
+			       ? large
+			       : -1;
 	return NEXT(Type_size)(MODULE_FROM(MPI_Datatype, type), &size) == MPI_SUCCESS ? size : -1;
 }
 
@@ -153,7 +156,8 @@ static bool translate(MPI_Group from, uint32_t *out, int n)
 		NEXT(Group_free)(&to);
 	}
 	for (int i = 0; ok && i < n; i++)
-		out[i] = there[i] >= 0 && there[i] != MPI_UNDEFINED ? (uint32_t)there[i] : UINT32_MAX;
+		out[i] = there[i] >= 0 && there[i] != MPI_UNDEFINED ? (uint32_t)there[i]
+								    : UINT32_MAX;
 	free(ranks);
 	return ok;
 }
@@ -257,7 +261,8 @@ static bool send_bytes(int to, const void *data, int bytes)
 
 static bool receive_bytes(int from, void *data, int bytes)
 {
-	return NEXT(Recv)(data, bytes, byte, from, 1, private_comm, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+	return NEXT(Recv)(data, bytes, byte, from, 1, private_comm, MPI_STATUS_IGNORE) ==
+	       MPI_SUCCESS;
 }
 
 static struct mpi_module module = {

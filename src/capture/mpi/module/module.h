@@ -17,7 +17,7 @@
 
 /* A handle as 64 bits: a pointer here, an int there. */
 #ifdef OPEN_MPI
-#define MODULE_HANDLE(h) ((uint64_t)(uintptr_t)(h))
+#define MODULE_HANDLE(h)     ((uint64_t)(uintptr_t)(h))
 #define MODULE_FROM(type, v) ((type)(uintptr_t)(v))
 #else
 #define MODULE_HANDLE(h)                                                                           \
@@ -40,6 +40,5 @@ static inline MPI_Status *module_statuses(int count, MPI_Status *own, MPI_Status
 	*more = malloc((size_t)count * sizeof(**more));
 	return *more ? *more : MPI_STATUSES_IGNORE;
 }
-
 
 #endif

@@ -158,7 +158,8 @@ typedef enum kymo_counter_op {
 	KYMO_COUNTER_OP_CALL = 0,    /* of one call: exit minus enter, on its thread */
 	KYMO_COUNTER_OP_THREAD = 1,  /* of a thread, since its last such record: add them up */
 	KYMO_COUNTER_OP_SAMPLE = 2,  /* of an agent, since its last such record */
-	KYMO_COUNTER_OP_DISPATCH = 3 /* of one kernel */
+	KYMO_COUNTER_OP_DISPATCH = 3, /* of one kernel */
+	KYMO_COUNTER_OP_PUBLISHED = 4 /* of a tool's or runtime's own (<kymo/publish.h>) */
 } kymo_counter_op_t;
 
 /* Values of one moment. Valid during the callback only. */

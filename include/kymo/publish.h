@@ -195,6 +195,49 @@ typedef struct kymo_copy_publication {
 
 KYMO_EXPORT kymo_status_t kymo_copy_publish(const kymo_copy_publication_t *copy);
 
+/* ---- measures ---------------------------------------------------------------------------------- */
+
+typedef struct kymo_counter_publication {
+	size_t size;
+	const char *name;      /* "temperature" */
+	const char *publisher; /* whose counter it is, "toy" */
+	const char *unit, *description; /* or NULL */
+	uint32_t agent;        /* of which device it is; 0: the host */
+	bool gauge;            /* a level, not a count */
+} kymo_counter_publication_t;
+
+/* `id`: as in fields of type "counter". */
+KYMO_EXPORT kymo_status_t kymo_counter_publish(const kymo_counter_publication_t *counter,
+					       uint32_t *id);
+
+typedef struct kymo_count_publication {
+	size_t size;
+	uint32_t counter;      /* published */
+	uint32_t agent;        /* the counter's */
+	double value;          /* what was counted from start to end; of gauges the level at `end` */
+	kymo_clock_t clock;
+	uint64_t start, end;   /* in units of the clock */
+	kymo_track_t track;
+	uint64_t correlation;  /* of the call that it is about, or 0 */
+} kymo_count_publication_t;
+
+/* ERROR_NOT_FOUND: no such counter, clock or track. ERROR_INVALID_ARGUMENT: it ends before it starts. */
+KYMO_EXPORT kymo_status_t kymo_count_publish(const kymo_count_publication_t *count);
+
+typedef struct kymo_sample_publication {
+	size_t size;
+	kymo_clock_t clock;
+	uint64_t time;         /* in units of the clock */
+	kymo_track_t track;    /* who was there */
+	uint64_t weight_ns;    /* that the sample stands for */
+	uint64_t correlation;  /* of the call around it, or 0 */
+	const uint64_t *addresses; /* [0] the program counter, then return addresses */
+	uint32_t count;        /* at most KYMO_SAMPLE_DEPTH are kept */
+} kymo_sample_publication_t;
+
+/* ERROR_NOT_FOUND: no such clock or track. */
+KYMO_EXPORT kymo_status_t kymo_sample_publish(const kymo_sample_publication_t *sample);
+
 #ifdef __cplusplus
 }
 #endif

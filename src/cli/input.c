@@ -127,6 +127,7 @@ static kymo_status_t forward_end(struct stream_sink *s, const struct trace *t)
 
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit)
 {
+	stream_sink_complete(next); /* what it has not set is called through it, too */
 	*c = (struct cli_counter){
 		.sink = {.begin = forward_begin, .call = count_call, .dispatch = count_dispatch,
 			 .copy = count_copy, .allocation = count_allocation, .sync = count_sync,

@@ -32,7 +32,7 @@ enum {
 	COUNTER_DURATION,    /* TIME ns that was counted */
 	COUNTER_FIELDS
 };
-#define COUNTER_OPS 4u
+#define COUNTER_OPS 5u
 
 struct counter {
 	const kymo_counter_provider_t *provider;

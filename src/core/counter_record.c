@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The activity domain "counter", and writing its records. */
 #include "core/counter.h"
+#include "core/publish.h"
 
 static struct cap_op counter_ops[COUNTER_OPS];
 
 #define REF(name, what) {name, what, NULL, KYMO_KIND_REF, 0, 8, 0}
 
-static const kymo_field_t fields[COUNTER_FIELDS] = {
-	[COUNTER_CORRELATION] = REF("correlation", "call"),
-	[COUNTER_COUNTER] = REF("counter", "counter"),
-	[COUNTER_INSTANCE] = {"instance", "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0},
-	[COUNTER_VALUE] = {"value", "double", NULL, KYMO_KIND_FLOAT, 0, 8, 0},
-	[COUNTER_OP] = {"op", "op", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},
-	[COUNTER_THREAD] = REF("thread", "thread"),
-	[COUNTER_AGENT] = REF("agent", "agent"),
-	[COUNTER_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},
-};
+#define FIELDS                                                                                     \
+	[COUNTER_CORRELATION] = REF("correlation", "call"),                                        \
+	[COUNTER_COUNTER] = REF("counter", "counter"),                                             \
+	[COUNTER_INSTANCE] = {"instance", "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0},               \
+	[COUNTER_VALUE] = {"value", "double", NULL, KYMO_KIND_FLOAT, 0, 8, 0},                     \
+	[COUNTER_OP] = {"op", "op", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},                            \
+	[COUNTER_THREAD] = REF("thread", "thread"),                                                \
+	[COUNTER_AGENT] = REF("agent", "agent"),                                                   \
+	[COUNTER_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0}
+
+static const kymo_field_t fields[COUNTER_FIELDS] = {FIELDS};
+static const kymo_field_t published_fields[COUNTER_FIELDS + TIMED_FIELDS] = {
+	FIELDS, CORE_TIMED_DESCRIBE(COUNTER_FIELDS)};
 
 #define OP(name) {name, fields, COUNTER_FIELDS, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0}
 
@@ -24,6 +28,8 @@ static const kymo_op_desc_t descs[COUNTER_OPS] = {
 	[KYMO_COUNTER_OP_THREAD] = OP("thread"),
 	[KYMO_COUNTER_OP_SAMPLE] = OP("sample"),
 	[KYMO_COUNTER_OP_DISPATCH] = OP("dispatch"),
+	[KYMO_COUNTER_OP_PUBLISHED] = {"published", published_fields, COUNTER_FIELDS + TIMED_FIELDS,
+				       KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY | KYMO_OP_TIMED, NULL, 0},
 };
 
 static const kymo_domain_desc_t desc = {sizeof(desc), "counter", "Counters", 1, COUNTER_OPS, descs};
@@ -47,6 +53,11 @@ kymo_status_t counter_domain_ready(void)
 		return status;
 	atomic_store(&ready, true);
 	return KYMO_OK;
+}
+
+struct cap_op *counter_published_op(void)
+{
+	return counter_domain_ready() == KYMO_OK ? &counter_ops[KYMO_COUNTER_OP_PUBLISHED] : NULL;
 }
 
 /* What a context counts goes into its own buffer alone, whoever else wants records of counters. */

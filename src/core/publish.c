@@ -23,14 +23,7 @@ static _Thread_local uint64_t publishing; /* id of the record while tools are to
 
 /* ---- descriptions ---- */
 
-static const kymo_field_t timed_fields[TIMED_FIELDS] = {
-	[TIMED_PARENT] = {"parent", "call", NULL, KYMO_KIND_REF, 0, 8, 0},
-	[TIMED_TRACK] = {"track", "thread", NULL, KYMO_KIND_REF, 0, 4, 0},
-	[TIMED_CLOCK] = {"clock", "clock", NULL, KYMO_KIND_REF, 0, 4, 0},
-	[TIMED_START] = {"start", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},
-	[TIMED_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},
-	[TIMED_STATUS] = {"status", "i32", NULL, KYMO_KIND_SIGNED, 0, 4, 0},
-};
+static const kymo_field_t timed_fields[TIMED_FIELDS] = {CORE_TIMED_DESCRIBE(0)};
 
 static bool kind_valid(const kymo_field_t *f)
 {
@@ -198,7 +191,7 @@ static kymo_status_t check(const struct published *p, uint32_t op, const kymo_pu
 	return publishing ? KYMO_ERROR_STATE : KYMO_OK;
 }
 
-static void put_timed(struct wire_enc *e, unsigned at, const kymo_publication_t *r, uint32_t track)
+void core_timed_put(struct wire_enc *e, unsigned at, const kymo_publication_t *r, uint32_t track)
 {
 	uint64_t start = publish_clock_ns(r->clock, r->start);
 	uint64_t end = publish_clock_ns(r->clock, r->end);
@@ -209,6 +202,19 @@ static void put_timed(struct wire_enc *e, unsigned at, const kymo_publication_t 
 	wire_unsigned(e, at + TIMED_START, start);
 	wire_unsigned(e, at + TIMED_DURATION, end - start);
 	wire_signed(e, at + TIMED_STATUS, r->status, 4);
+}
+
+bool core_publishing_begin(uint64_t id)
+{
+	if (publishing)
+		return false;
+	publishing = id;
+	return true;
+}
+
+void core_publishing_end(void)
+{
+	publishing = 0;
 }
 
 kymo_status_t kymo_publish(kymo_published_domain_t domain, uint32_t op,
@@ -246,10 +252,10 @@ kymo_status_t kymo_publish(kymo_published_domain_t domain, uint32_t op,
 		if (id)
 			*id = f.id;
 		put_values(&e, desc, own, record);
-		put_timed(&e, own, record, track);
-		publishing = f.id;
+		core_timed_put(&e, own, record, track);
+		core_publishing_begin(f.id);
 		cap_activity_commit(&f, &e);
-		publishing = 0;
+		core_publishing_end();
 	}
 	cap_origin_end(&origin);
 	return KYMO_OK;

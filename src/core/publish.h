@@ -21,6 +21,24 @@ enum {
 	TIMED_FIELDS
 };
 
+#define CORE_TIMED_DESCRIBE(at)                                                                    \
+	[(at) + TIMED_PARENT] = {"parent", "call", NULL, KYMO_KIND_REF, 0, 8, 0},                  \
+	[(at) + TIMED_TRACK] = {"track", "thread", NULL, KYMO_KIND_REF, 0, 4, 0},                  \
+	[(at) + TIMED_CLOCK] = {"clock", "clock", NULL, KYMO_KIND_REF, 0, 4, 0},                   \
+	[(at) + TIMED_START] = {"start", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},                     \
+	[(at) + TIMED_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},               \
+	[(at) + TIMED_STATUS] = {"status", "i32", NULL, KYMO_KIND_SIGNED, 0, 4, 0}
+
+/* Encodes them from field `at` on. */
+void core_timed_put(struct wire_enc *e, unsigned at, const kymo_publication_t *r, uint32_t track);
+/* Around a commit: what tools may not publish from, and the id they are told. False: within one. */
+bool core_publishing_begin(uint64_t id);
+void core_publishing_end(void);
+
+/* Ops of other domains that publishers write. NULL: the domain cannot be registered. */
+struct cap_op *counter_published_op(void);
+struct cap_op *sample_published_op(void);
+
 /* Threads that are tracks are numbered from here on. */
 #define CORE_TRACKS     (1u << 25)
 #define CORE_TRACKS_MAX 65536u

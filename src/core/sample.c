@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sampling service: who wants samples, who takes them, and their records; see kymo/sample.h. */
+#include "core/publish.h"
 #include "core/sample_internal.h"
 
 #include <errno.h>
@@ -65,11 +66,22 @@ static const kymo_field_t lost_fields[SAMPLE_LOST_FIELDS] = {
 	[SAMPLE_LOST_COUNT] = {"count", "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0},
 };
 
+static const kymo_field_t published_fields[SAMPLE_PUBLISHED_FIELDS + TIMED_FIELDS] = {
+	[SAMPLE_PUBLISHED_CORRELATION] = REF("correlation", "call"),
+	[SAMPLE_PUBLISHED_PC] = {"pc", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0},
+	[SAMPLE_PUBLISHED_STACK] = REF("stack", "stack"),
+	[SAMPLE_PUBLISHED_WEIGHT] = {"weight", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},
+	CORE_TIMED_DESCRIBE(SAMPLE_PUBLISHED_FIELDS),
+};
+
 static const kymo_op_desc_t descs[SAMPLE_OPS] = {
 	[SAMPLE_OP_PC] = {"pc", pc_fields, SAMPLE_FIELDS, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL,
 			  0},
 	[SAMPLE_OP_LOST] = {"lost", lost_fields, SAMPLE_LOST_FIELDS,
 			    KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0},
+	[SAMPLE_OP_PUBLISHED] = {"published", published_fields,
+				 SAMPLE_PUBLISHED_FIELDS + TIMED_FIELDS,
+				 KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY | KYMO_OP_TIMED, NULL, 0},
 };
 
 static const kymo_domain_desc_t desc = {sizeof(desc), "sample", "Samples", 1, SAMPLE_OPS, descs};
@@ -262,6 +274,11 @@ static kymo_status_t domain_ready(void)
 		return status;
 	atomic_store(&ready, true);
 	return KYMO_OK;
+}
+
+struct cap_op *sample_published_op(void)
+{
+	return domain_ready() == KYMO_OK ? &ops[SAMPLE_OP_PUBLISHED] : NULL;
 }
 
 /* ---- services ---- */

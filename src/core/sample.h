@@ -26,7 +26,12 @@ enum {
 };
 /* op "lost" */
 enum { SAMPLE_LOST_COUNT, SAMPLE_LOST_FIELDS };
-enum { SAMPLE_OP_PC, SAMPLE_OP_LOST, SAMPLE_OPS };
+/* op "published": the same, then those of core/publish.h, which say when and whose it is */
+enum {
+	SAMPLE_PUBLISHED_CORRELATION, SAMPLE_PUBLISHED_PC, SAMPLE_PUBLISHED_STACK,
+	SAMPLE_PUBLISHED_WEIGHT, SAMPLE_PUBLISHED_FIELDS
+};
+enum { SAMPLE_OP_PC, SAMPLE_OP_LOST, SAMPLE_OP_PUBLISHED, SAMPLE_OPS };
 
 struct cap_sample {
 	uint32_t tid, cpu;

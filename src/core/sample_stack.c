@@ -16,7 +16,7 @@ struct entry {
 };
 
 static struct entry *table;
-static uint32_t size, used, next_id = FIRST_ID;
+static uint32_t size, used, next_id = FIRST_ID; /* under the lock of the threads */
 
 static struct entry *slot_of(uint64_t hash)
 {
@@ -57,10 +57,31 @@ static void define(uint32_t id, const uint64_t *addresses, uint32_t count)
 	cap_define(&d);
 }
 
+/* The id of a stack of this hash; *fresh: it is to be defined. 0: no memory. */
+static uint32_t id_of(uint64_t hash, bool *fresh)
+{
+	struct entry *e;
+	uint32_t id = 0;
+
+	pthread_mutex_lock(&core_live->threads);
+	if (used * 2 < size || grow()) {
+		e = slot_of(hash);
+		*fresh = !e->hash;
+		if (*fresh) {
+			*e = (struct entry){hash, next_id++};
+			used++;
+		}
+		id = e->id;
+	}
+	pthread_mutex_unlock(&core_live->threads);
+	return id;
+}
+
 uint32_t sample_stack(const uint64_t *addresses, uint32_t count)
 {
 	uint64_t hash = 14695981039346656037ull;
-	struct entry *e;
+	bool fresh = false;
+	uint32_t id;
 
 	if (!count)
 		return 0;
@@ -70,14 +91,8 @@ uint32_t sample_stack(const uint64_t *addresses, uint32_t count)
 		hash = (hash ^ addresses[i]) * 1099511628211ull;
 		hash ^= hash >> 29;
 	}
-	hash |= 1;
-	if (used * 2 >= size && !grow())
-		return 0;
-	e = slot_of(hash);
-	if (!e->hash) {
-		*e = (struct entry){hash, next_id++};
-		used++;
-		define(e->id, addresses, count);
-	}
-	return e->id;
+	id = id_of(hash | 1, &fresh);
+	if (fresh)
+		define(id, addresses, count);
+	return id;
 }

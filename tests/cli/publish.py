@@ -24,6 +24,12 @@ LATE = """SELECT s.text AS name, o.name AS op, count(*) AS n, min(c.duration) AS
     FROM call c JOIN thread t ON t.id = c.thread JOIN op o ON o.id = c.op
     JOIN string s ON s.id = t.name GROUP BY 1, 2 ORDER BY 1, 2"""
 PARENT = "SELECT parent FROM call_extra WHERE parent <> 0"
+VALUES = """SELECT v.value, v.time - (SELECT min(start) FROM call WHERE op = (SELECT id FROM op WHERE name = 'work')
+    AND start > 0) AS time, v.duration, c.name, s.text AS track FROM counter_value v JOIN counter c ON c.id = v.counter
+    JOIN thread t ON t.id = v.thread JOIN string s ON s.id = t.name ORDER BY v.time"""
+SAMPLES = """SELECT x.time - (SELECT min(start) FROM call WHERE op = (SELECT id FROM op WHERE name = 'work')
+    AND start > 0) AS time, x.weight, s.text AS track FROM sample x JOIN thread t ON t.id = x.thread
+    JOIN string s ON s.id = t.name ORDER BY x.time"""
 STEPS = 3000
 
 
@@ -89,6 +95,13 @@ def late(checks, kymo, checker, program, folder):
                  [int(ran.out)])
     checks.equal("summary of the store", summary(kymo, trace), from_raw)
     checks.equal("lines of the summary", len(from_raw), 3)  # "work" among the errors too
+    wanted = [{"value": 0.5 * i, "time": 100000 * i, "duration": 7, "name": "torque", "track": "left arm"}
+              for i in range(10)]
+    checks.equal("values of a counter", traced.query(kymo, trace, VALUES), wanted)
+    wanted = [{"time": 100000 * i, "weight": 100000, "track": "left arm"} for i in range(10)]
+    checks.equal("samples", traced.query(kymo, trace, SAMPLES), wanted)
+    ordered = [line for line in shown if "torque" in line]
+    checks.equal("values as text, in order", (len(ordered), ordered), (10, sorted(ordered)))
     losses = traced.query(kymo, trace, traced.LOSSES)[0]
     checks.equal("lost", (losses["in_band"], losses["records"]), (0, 0))
     checks.equal("a clock that was never compared is named",

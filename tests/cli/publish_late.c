@@ -40,6 +40,30 @@ static void *late(void *arg)
 	return NULL;
 }
 
+/* Ten values and ten samples of the left arm, last first. */
+static int measures(void)
+{
+	kymo_counter_publication_t c = {.size = sizeof(c), .name = "torque", .publisher = "robot",
+					.unit = "Nm", .gauge = true};
+	uint32_t counter;
+
+	if (kymo_counter_publish(&c, &counter) != KYMO_OK)
+		return 0;
+	for (unsigned i = 10; i-- > 0;) {
+		const uint64_t addresses[] = {(uint64_t)(uintptr_t)&measures};
+		kymo_count_publication_t n = {.size = sizeof(n), .counter = counter,
+					      .value = 0.5 * i, .start = origin + i * 100000,
+					      .end = origin + i * 100000 + 7, .track = tracks[0]};
+		kymo_sample_publication_t s = {.size = sizeof(s), .time = origin + i * 100000,
+					       .track = tracks[0], .weight_ns = 100000,
+					       .addresses = addresses, .count = 1};
+
+		if (kymo_count_publish(&n) != KYMO_OK || kymo_sample_publish(&s) != KYMO_OK)
+			return 0;
+	}
+	return 1;
+}
+
 int main(void)
 {
 	unsigned numbers[2] = {0, 1};
@@ -59,6 +83,8 @@ int main(void)
 			return 1;
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
+	if (!measures())
+		return 1;
 	alarm.start = alarm.end = kymo_time();
 	kymo_publish(domain, 1, &alarm, &id);
 	publish(0, 9999, unknown, kymo_time(), id);

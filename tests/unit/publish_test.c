@@ -367,6 +367,87 @@ static void test_devices(void **state)
 	assert_int_equal(kymo_context_destroy(own), KYMO_OK);
 }
 
+/* ---- measures ---- */
+
+static struct {
+	const char *domain;
+	uint64_t start, end, parent, value_of, pc;
+	uint32_t thread;
+	double value;
+} measured[4];
+static uint32_t measured_count;
+
+static void measure_told(kymo_context_t from, const kymo_callback_record_t *r, void *data)
+{
+	const kymo_op_desc_t *op = &r->domain->ops[r->op];
+	kymo_value_t v = {.size = sizeof(v)};
+
+	assert_true(measured_count < 4);
+	measured[measured_count].domain = r->domain->name;
+	measured[measured_count].start = r->start;
+	measured[measured_count].end = r->end;
+	measured[measured_count].parent = r->parent;
+	measured[measured_count].thread = r->thread;
+	for (uint32_t i = 0; i < op->field_count; i++) {
+		assert_int_equal(kymo_callback_value(r, i, &v), KYMO_OK);
+		if (strcmp(op->fields[i].name, "value") == 0)
+			measured[measured_count].value = v.f;
+		if (strcmp(op->fields[i].name, "counter") == 0)
+			measured[measured_count].value_of = v.u;
+		if (strcmp(op->fields[i].name, "pc") == 0)
+			measured[measured_count].pc = v.u;
+	}
+	measured_count++;
+}
+
+static void test_measures(void **state)
+{
+	const uint64_t addresses[] = {0x401000, 0x402000}, now = kymo_time();
+	kymo_counter_publication_t c = {.size = sizeof(c), .name = "heat", .publisher = "toy",
+					.unit = "K", .gauge = true};
+	kymo_count_publication_t n = {.size = sizeof(n), .value = 311.5, .start = 1000, .end = 3000,
+				      .correlation = 9};
+	kymo_sample_publication_t s = {.size = sizeof(s), .time = 2000, .addresses = addresses,
+				       .count = 2, .correlation = 9};
+	kymo_context_t own;
+	uint32_t counter;
+
+	assert_int_equal(kymo_clock_create("plain", "device", 1000, &n.clock), KYMO_OK);
+	assert_int_equal(kymo_clock_sync(n.clock, now, 1000, now, KYMO_SYNC_SAMPLED), KYMO_OK);
+	assert_int_equal(kymo_track_create("core 0", &n.track), KYMO_OK);
+	s.clock = n.clock;
+	s.track = n.track;
+	assert_int_equal(kymo_count_publish(&n), KYMO_ERROR_NOT_FOUND);
+	assert_int_equal(kymo_counter_publish(&c, &counter), KYMO_OK);
+	n.counter = counter;
+	assert_int_equal(kymo_context_create(&own), KYMO_OK);
+	for (unsigned i = 0; i < 2; i++) {
+		kymo_selection_t all = {.size = sizeof(all), .domain = i ? "sample" : "counter"};
+
+		assert_int_equal(kymo_callback_service(own, &all, measure_told, NULL), KYMO_OK);
+	}
+	assert_int_equal(kymo_context_start(own), KYMO_OK);
+	assert_int_equal(kymo_count_publish(&n), KYMO_OK);
+	assert_int_equal(kymo_sample_publish(&s), KYMO_OK);
+	assert_int_equal(measured_count, 2);
+	assert_string_equal(measured[0].domain, "counter");
+	assert_int_equal(measured[0].start, now);
+	assert_int_equal(measured[0].end, now + 2000);
+	assert_int_equal(measured[0].value_of, counter);
+	assert_true(measured[0].value == 311.5);
+	assert_int_equal(measured[0].parent, 9);
+	assert_int_not_equal(measured[0].thread, kymo_thread_index());
+	assert_string_equal(measured[1].domain, "sample");
+	assert_int_equal(measured[1].start, now + 1000);
+	assert_int_equal(measured[1].pc, 0x401000);
+	assert_int_equal(measured[1].thread, measured[0].thread);
+	n.start = 4000;
+	assert_int_equal(kymo_count_publish(&n), KYMO_ERROR_INVALID_ARGUMENT);
+	s.count = 0;
+	assert_int_equal(kymo_sample_publish(&s), KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(kymo_context_destroy(own), KYMO_OK);
+}
+
 /* A child publishes as its parent did, on the same clocks and tracks. */
 static void test_fork(void **state)
 {
@@ -394,6 +475,7 @@ int main(void)
 		cmocka_unit_test_setup(test_nobody, begin),
 		cmocka_unit_test_setup(test_refused, begin),
 		cmocka_unit_test_setup(test_devices, begin),
+		cmocka_unit_test_setup(test_measures, begin),
 		cmocka_unit_test_setup(test_fork, begin),
 	};
 

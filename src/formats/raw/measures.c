@@ -64,8 +64,10 @@ void raw_decode_counter(struct raw_chunk *c, const struct wire_record *w, const 
 	struct wire_value v;
 
 	memset((char *)out + sizeof(out->base), 0, sizeof(*out) - sizeof(out->base));
+	if (raw_op_is_published(op))
+		raw_decode_published(c, w, op, &out->base);
 	wire_cursor_init(&cursor, w);
-	for (uint32_t i = 0; i < op->field_count; i++) {
+	for (uint32_t i = 0; i < op_own_fields(op); i++) {
 		const struct t_field *f = &op->fields[i];
 
 		if (!wire_field(&cursor, f->kind, f->element, f->size, &v))
@@ -128,8 +130,10 @@ void raw_decode_sample(struct raw_chunk *c, const struct wire_record *w, const s
 	uint32_t tid = 0;
 
 	memset((char *)out + sizeof(out->base), 0, sizeof(*out) - sizeof(out->base));
+	if (raw_op_is_published(op))
+		raw_decode_published(c, w, op, &out->base);
 	wire_cursor_init(&cursor, w);
-	for (uint32_t i = 0; i < op->field_count; i++) {
+	for (uint32_t i = 0; i < op_own_fields(op); i++) {
 		const struct t_field *f = &op->fields[i];
 
 		if (!wire_field(&cursor, f->kind, f->element, f->size, &v))

@@ -322,6 +322,17 @@ static void driver(bool late)
 	stand_deliver();
 }
 
+/* A launch by the driver, then many by the runtime: who does both is listened to. */
+static void mixed(void)
+{
+	stand_context(1);
+	direct("first");
+	many(1000);
+	printf("listened to %d\n", stand_enabled(DRIVER, CU_LAUNCH));
+	direct("again");
+	stand_deliver();
+}
+
 /* Kernels of calls that were not listened to turn listening on again. */
 static void unheard(void)
 {
@@ -408,6 +419,8 @@ int main(int argc, char **argv)
 		many((unsigned)atoi(argv[2]));
 	else if (strcmp(scene, "driver") == 0)
 		driver(argc > 2);
+	else if (strcmp(scene, "mixed") == 0)
+		mixed();
 	else if (strcmp(scene, "unheard") == 0)
 		unheard();
 	else if (strcmp(scene, "cost") == 0)

@@ -167,6 +167,11 @@ class Test(base.Test):
               {"cudaLaunchKernel": 1000, "cuLaunchKernel": 1000})
         check("late: every kernel's call", self.one(
             "SELECT count(*) FROM kernels WHERE region IS NULL"), 0)
+        out = self.scene("mixed")
+        check("both: still listened to", out.splitlines()[0], "listened to 1")
+        check("both: every kernel's call", self.rows(
+            "SELECT region, count(*) FROM kernels GROUP BY 1 ORDER BY 1"),
+            [("cuLaunchKernel", 2), ("cudaLaunchKernel", 1000)])
         self.scene("unheard")
         check("not listened to", self.rows(
             "SELECT name, region FROM kernels WHERE name LIKE '%heard' ORDER BY name"),

@@ -68,7 +68,7 @@ static bool op_extend(const kymo_op_desc_t *from, kymo_op_desc_t *to)
 	*to = *from;
 	to->fields = fields;
 	to->field_count = (uint16_t)(from->field_count + TIMED_FIELDS);
-	to->flags |= KYMO_OP_ACTIVITY | KYMO_OP_TIMED | KYMO_OP_MINIMAL;
+	to->flags |= KYMO_OP_ACTIVITY | KYMO_OP_TIMED;
 	return true;
 }
 

@@ -16,18 +16,26 @@ static kymo_context_t context;
 static kymo_context_t control; /* hears resume while the other is stopped */
 static pthread_mutex_t regex_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What is done on devices is always wanted; a runtime's calls when its name is in the list. */
-static bool domain_wanted(const char *name)
+static bool is_activity(const char *name)
 {
 	static const char *const activities[] = {"dispatch", "copy", "allocation", "sync",
 						 "code_object", "marker", "counter",
 						 "sample", "comm", NULL};
-	const char *p = options.backends;
-	size_t n = strlen(name);
 
 	for (unsigned i = 0; activities[i]; i++)
 		if (strcmp(name, activities[i]) == 0)
 			return true;
+	return false;
+}
+
+/* What is done on devices is always wanted; a runtime's calls when its name is in the list. */
+static bool domain_wanted(const char *name)
+{
+	const char *p = options.backends;
+	size_t n = strlen(name);
+
+	if (is_activity(name))
+		return true;
 	if (!p || !*p || strcmp(p, "all") == 0)
 		return true;
 	for (; p; p = strchr(p, ',')) {
@@ -58,7 +66,9 @@ static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 
 	if ((d->flags & KYMO_OP_OBJECT) || !domain_wanted(domain->name))
 		return false;
-	if (d->flags & KYMO_OP_ACTIVITY)
+	/* What others publish in domains of their own is calls to the user. */
+	if ((d->flags & KYMO_OP_ACTIVITY) &&
+	    (!(d->flags & KYMO_OP_TIMED) || is_activity(domain->name)))
 		return true;
 	if (options.exclude && matches(&exclude, d->name))
 		return false;

@@ -72,6 +72,16 @@ def accelerator(checks, kymo, checker, program, folder):
     return error
 
 
+def chosen(checks, kymo, program, folder):
+    """Options that choose among calls choose among published ones, and leave device work alone."""
+    for name, options, calls in (("exclude", ["--exclude", "toy_run"], 200), ("backends", ["-b", "opencl"], 0),
+                                 ("include", ["--include", "^toy_read$"], 100)):
+        trace = os.path.join(folder, f"{name}.kymo")
+        ran = traced.Run([kymo, "run", "--no-summary", *options, "-o", trace, "--", program], folder)
+        got = traced.query(kymo, trace, "SELECT (SELECT count(*) FROM call) AS c, (SELECT count(*) FROM dispatch) AS d")
+        checks.equal(name, (ran.status, got[0]["c"], got[0]["d"]), (0, calls, 200))
+
+
 def late(checks, kymo, checker, program, folder):
     trace = os.path.join(folder, "l.kymo")
     ran = traced.record(kymo, trace, [program], folder)
@@ -119,6 +129,7 @@ def main():
     checks = traced.Checks()
     with tempfile.TemporaryDirectory() as folder:
         error = accelerator(checks, kymo, checker, toy, folder)
+        chosen(checks, kymo, toy, folder)
         late(checks, kymo, checker, program, folder)
         print(f"clock error {error['ns']:.0f} ns")
     return checks.status(least=25)

@@ -10,6 +10,7 @@
  */
 #include <kymo/kymo.h>
 
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,7 +21,9 @@ static kymo_context_t recorder; /* its buffer takes everything */
 static kymo_buffer_t buffer;
 static uint64_t slow_ns = 10000000;
 static atomic_bool seen;
-static atomic_ulong printed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned long printed; /* while `telling` */
+static bool telling;          /* both under `lock` */
 static sem_t slow, told;
 
 /* A kernel has completed. Only says so: waiting for the buffer here would hold up the program. */
@@ -35,12 +38,28 @@ static void dispatched(kymo_context_t context, const kymo_callback_record_t *r, 
 			sem_post(&slow);
 }
 
+/*
+ * What nobody asked for is delivered at the end of the process, and work that was submitted before
+ * the recorder stopped may complete after it: neither is told.
+ */
 static void last_words(kymo_buffer_t b, const kymo_record_t *r, void *data)
 {
-	atomic_fetch_add(&printed, 1);
-	fprintf(stderr, "%llu +%llu ns thread %u %s:%s #%llu\n", (unsigned long long)r->start,
-		(unsigned long long)(r->end - r->start), r->thread, r->domain->name,
-		r->domain->ops[r->op].name, (unsigned long long)r->correlation);
+	pthread_mutex_lock(&lock);
+	if (telling) {
+		printed++;
+		fprintf(stderr, "%llu +%llu ns thread %u %s:%s #%llu\n",
+			(unsigned long long)r->start, (unsigned long long)(r->end - r->start),
+			r->thread, r->domain->name, r->domain->ops[r->op].name,
+			(unsigned long long)r->correlation);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void tell(bool yes)
+{
+	pthread_mutex_lock(&lock);
+	telling = yes;
+	pthread_mutex_unlock(&lock);
 }
 
 /* A thread of the tool's, which Kymo does not trace. */
@@ -51,12 +70,14 @@ static void watch(void *data)
 
 	while (sem_wait(&slow) != 0)
 		;
+	tell(true);
 	kymo_context_stop(recorder); /* so that what is read stays what led up to it */
 	s = kymo_drain(recorder, 1000000000);
 	kymo_buffer_info(buffer, &info);
+	tell(false);
 	fprintf(stderr, "a slow kernel: %lu records kept, %llu had given way, %llu lost (%s)\n",
-		atomic_load(&printed), (unsigned long long)info.overwritten,
-		(unsigned long long)info.lost, kymo_status_text(s));
+		printed, (unsigned long long)info.overwritten, (unsigned long long)info.lost,
+		kymo_status_text(s));
 	sem_post(&told);
 }
 
@@ -64,6 +85,9 @@ static void watch(void *data)
 static void child(void *data)
 {
 	atomic_store(&seen, false);
+	pthread_mutex_init(&lock, NULL);
+	telling = false;
+	printed = 0;
 	sem_init(&slow, 0, 0);
 	sem_init(&told, 0, 0);
 	kymo_context_start(recorder);

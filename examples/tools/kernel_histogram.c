@@ -50,8 +50,7 @@ static void dispatched(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
 static kymo_status_t start(void *data)
 {
 	kymo_selection_t dispatches = {.size = sizeof(dispatches), .domain = "dispatch"};
-	kymo_buffer_desc_t desc = {
-		.size = sizeof(desc), .deliver = dispatched, .arguments = KYMO_ARGUMENTS_SCALARS};
+	kymo_buffer_desc_t desc = {.size = sizeof(desc), .deliver = dispatched};
 	kymo_context_t context;
 	kymo_buffer_t buffer;
 	kymo_status_t s = kymo_context_create(&context);

@@ -40,7 +40,6 @@ public:
 		desc.size = sizeof(desc);
 		desc.deliver = deliver;
 		desc.data = data;
-		desc.arguments = KYMO_ARGUMENTS_FULL;
 		must(kymo_buffer_create(handle, &desc, &out));
 	}
 

@@ -100,8 +100,7 @@ static kymo_status_t start(void *data)
 {
 	static const char *const domains[] = {"scope", "dispatch", "copy"};
 	kymo_selection_t ranges = {.size = sizeof(ranges), .domain = "marker", .select = is_range};
-	kymo_buffer_desc_t desc = {
-		.size = sizeof(desc), .deliver = record, .arguments = KYMO_ARGUMENTS_FULL};
+	kymo_buffer_desc_t desc = {.size = sizeof(desc), .deliver = record};
 	kymo_context_t context;
 	kymo_buffer_t buffer;
 	kymo_status_t s = kymo_context_create(&context);

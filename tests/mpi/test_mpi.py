@@ -199,7 +199,9 @@ class BadInput(Base):
         p = self.recorded(2, "ending", "abort")
         self.assertEqual(p.code, plain.code)
         self.assertTrue(any("MPI_Abort(...) was open" in l for l in self.shown()))
-        self.assertEqual(self.calls()["MPI_Allreduce"], 2)
+        calls = self.calls()
+        self.assertEqual(calls["MPI_Init"], 2)
+        self.assertIn(calls["MPI_Allreduce"], (1, 2)) # the other may be killed before it is through
 
     def check_killed(self):
         """The launcher may kill the other rank while it still adds up; what was done by then is there."""

@@ -4,8 +4,9 @@
 
 gen_mpi.py --api api/mpi --out DIR [--module NAME --header FILE]
 
-Without --module: mpi_ops.h, mpi_desc.c (both in libkymo) and mpi_thunks.c (the preloaded door). With
-it: mpi_wrap.c, typed wrappers of what the preprocessed mpi.h FILE of that implementation declares.
+Without --module: mpi_ops.h (numbers) and mpi_thunks.c (the preloaded door). With it: mpi_desc.c, the
+description, and mpi_wrap.c, typed wrappers of what the preprocessed mpi.h FILE of that implementation
+declares.
 """
 
 import argparse
@@ -150,7 +151,7 @@ def check(facts, ops):
             raise Error(f"facts.json: {pattern} matches no function")
 
 
-# ---- in libkymo ----
+# ---- description ----
 
 def emit_ops(ops):
     lines = HEAD + ["#ifndef MPI_OPS_H", "#define MPI_OPS_H", "", "enum mpi_op {"]
@@ -164,14 +165,12 @@ def error_set(name, values):
         rows.setdefault(value, label)
     lines = [f"static const kymo_enum_value_t {name}_values[] = {{"]
     lines += [f'\t{{"{label}", {value}}},' for value, label in sorted(rows.items())]
-    return lines + ["};", f'const kymo_enum_set_t mpi_errors_{name} = {{"mpi_error", {name}_values,',
-                    f"\t\t\t\t\t\t     {len(rows)}}};", ""]
+    return lines + ["};", f'static const kymo_enum_set_t errors = {{"mpi_error", {name}_values, {len(rows)}}};', ""]
 
 
-def emit_desc(ops, errors):
+def emit_desc(ops, errors, module):
     lines = HEAD + ['#include "capture/mpi/backend.h"', ""]
-    for name, values in errors.items():
-        lines += error_set(name, values)
+    lines += error_set(module, errors[module])
     for op in ops:
         if op.params or op.result == "double":
             lines.append(f"static const kymo_field_t fields_{op.short}[] = {{")
@@ -190,12 +189,13 @@ def emit_desc(ops, errors):
             if op.result != "int":
                 lines.append("\t{MPI_ARG_VALUE, 8, 0, MPI_ALWAYS},")
             lines += ["};"]
-    lines += ["", "kymo_op_desc_t mpi_descs[MPI_OP_COUNT] = {"]
+    lines += ["", "static const kymo_op_desc_t descs[MPI_OP_COUNT] = {"]
     for op in ops:
         n = len(op.fields) + (op.result != "int")
         fields = f"fields_{op.short}" if n else "NULL"
-        lines.append(f'\t{{"{op.name}", {fields}, {n}, {op.flags()}, NULL, 0}},')
-    lines += ["};", "", "const struct mpi_info mpi_infos[MPI_OP_COUNT] = {"]
+        errors = "&errors" if op.result == "int" else "NULL"
+        lines.append(f'\t{{"{op.name}", {fields}, {n}, {op.flags()}, {errors}, 0}},')
+    lines += ["};", "", "static const struct mpi_info infos[MPI_OP_COUNT] = {"]
     for op in ops:
         n = len(op.fields) + (op.result != "int")
         used = [f"[MPI_ROLE_{r}] = {at + 1}" for r, at in op.roles.items() if at >= 0]
@@ -205,8 +205,9 @@ def emit_desc(ops, errors):
         status = op.result == "int"
         lines.append(f"\t{{{f'args_{op.short}' if n else 'NULL'}, {n}, MPI_CLASS_{op.group}, "
                      f"{int(large)}, {int(status)}, {{{', '.join(used) or '0'}}}}},")
-    return lines + ["};", "", "const kymo_domain_desc_t mpi_domain_desc = {",
-                    "\tsizeof(kymo_domain_desc_t), \"mpi\", \"MPI\", 1, MPI_OP_COUNT, mpi_descs,", "};"]
+    return lines + ["};", "", "static const kymo_domain_desc_t domain = {",
+                    "\tsizeof(kymo_domain_desc_t), \"mpi\", \"MPI\", 1, MPI_OP_COUNT, descs,", "};", "",
+                    "const struct mpi_description mpi_description = {infos, descs, &domain};"]
 
 
 # ---- the door ----
@@ -324,10 +325,11 @@ def main():
     except Error as error:
         raise SystemExit(f"gen_mpi.py: {error}") from None
     if args.module:
+        errors = json.loads((args.api / "errors.json").read_text())
+        write(args.out / "mpi_desc.c", emit_desc(ops, errors, args.module))
         write(args.out / "mpi_wrap.c", emit_wrap(ops, facts, args.header.read_text(), args.module))
         return
     write(args.out / "mpi_ops.h", emit_ops(ops))
-    write(args.out / "mpi_desc.c", emit_desc(ops, json.loads((args.api / "errors.json").read_text())))
     write(args.out / "mpi_thunks.c", emit_thunks(ops))
 
 

@@ -120,10 +120,16 @@ struct mpi_info {
 	uint8_t role[MPI_ROLES]; /* argument + 1, 0: it has none */
 };
 
-extern const struct mpi_info mpi_infos[MPI_OP_COUNT];
-extern kymo_op_desc_t mpi_descs[MPI_OP_COUNT];
-extern const kymo_domain_desc_t mpi_domain_desc;
-extern const kymo_enum_set_t mpi_errors_mpich, mpi_errors_openmpi;
+/* In the modules, so that processes without MPI need not relocate them; the host's copies are set when
+ * the door is opened. */
+struct mpi_description {
+	const struct mpi_info *infos; /* by op */
+	const kymo_op_desc_t *ops;
+	const kymo_domain_desc_t *domain;
+};
+
+extern const struct mpi_info *mpi_infos;
+extern const kymo_op_desc_t *mpi_descs;
 
 extern struct cap_op mpi_ops[MPI_OP_COUNT];
 extern const struct mpi_module *mpi_module; /* NULL until bound */

@@ -62,6 +62,8 @@ struct mpi_private {
 	int rank, size;
 };
 
+struct mpi_description; /* backend.h */
+
 struct mpi_module {
 	uint32_t contract;    /* MPI_CONTRACT */
 	uint32_t ops;         /* MPI_OP_COUNT */
@@ -70,6 +72,7 @@ struct mpi_module {
 	int32_t proc_null, any_source, root, undefined;
 	uint64_t in_place, request_null, comm_null, world; /* valid after bind() */
 	const struct mpi_host *host;
+	const struct mpi_description *description;
 	void *const *wrappers; /* by op; NULL: this implementation has it not */
 	void **next;           /* by op: its PMPI function; filled before bind() */
 	/* `find` gives a symbol of the implementation. False: it is none that this module knows. */

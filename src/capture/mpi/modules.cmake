@@ -33,14 +33,15 @@ function(mpi_module name includes text)
   file(WRITE ${dir}/header.txt.new "${text}")
   file(COPY_FILE ${dir}/header.txt.new ${dir}/header.txt ONLY_IF_DIFFERENT)
   add_custom_command(
-    OUTPUT ${dir}/stamp BYPRODUCTS ${dir}/mpi_wrap.c
+    OUTPUT ${dir}/stamp BYPRODUCTS ${dir}/mpi_wrap.c ${dir}/mpi_desc.c
     COMMAND Python3::Interpreter -B ${mpi_gen} --api ${mpi_api} --out ${dir} --module ${name}
             --header ${dir}/header.txt
     COMMAND ${CMAKE_COMMAND} -E touch ${dir}/stamp
-    DEPENDS ${mpi_gen} ${mpi_api}/functions.json ${mpi_api}/facts.json ${dir}/header.txt
+    DEPENDS ${mpi_gen} ${mpi_api}/functions.json ${mpi_api}/errors.json ${mpi_api}/facts.json
+            ${dir}/header.txt
     COMMENT "Generating the MPI wrappers for ${name}" VERBATIM)
   add_custom_target(mpi_gen_${name} DEPENDS ${dir}/stamp)
-  add_library(kymo-mpi-${name} MODULE module/module.c ${dir}/mpi_wrap.c)
+  add_library(kymo-mpi-${name} MODULE module/module.c ${dir}/mpi_wrap.c ${dir}/mpi_desc.c)
   add_dependencies(kymo-mpi-${name} mpi_gen_${name} mpi_gen)
   target_include_directories(kymo-mpi-${name} PRIVATE ${MPI_GEN_DIR})
   target_include_directories(kymo-mpi-${name} SYSTEM PRIVATE ${includes})

@@ -30,6 +30,8 @@ struct search {
 };
 
 const struct mpi_module *mpi_module;
+const struct mpi_info *mpi_infos;
+const kymo_op_desc_t *mpi_descs;
 _Atomic bool mpi_is_alive;
 struct mpi_bindings mpi_bindings;
 
@@ -250,14 +252,11 @@ static void bindings_find(const struct mpi_door *door)
 	}
 }
 
-static void errors_set(const struct mpi_module *m)
+static void describe(const struct mpi_module *m)
 {
-	const kymo_enum_set_t *set =
-		strcmp(m->name, "MPICH") == 0 ? &mpi_errors_mpich : &mpi_errors_openmpi;
-
-	for (uint32_t op = 0; op < MPI_OP_COUNT; op++)
-		if (mpi_infos[op].status)
-			mpi_descs[op].status_set = set;
+	mpi_module = m;
+	mpi_infos = m->description->infos;
+	mpi_descs = m->description->ops;
 }
 
 /* ---- the domain ----------------------------------------------------------------------------- */
@@ -290,13 +289,13 @@ static void fork_child(void)
 static bool register_domain(struct cap_slot *slots)
 {
 	static struct cap_domain_info info = {
-		.desc = &mpi_domain_desc,
 		.ops = mpi_ops,
 		.slot_count = 2 * MPI_OP_COUNT,
 		.wanted = wanted,
 		.fork_child = fork_child,
 	};
 
+	info.desc = mpi_module->description->domain;
 	info.slots = slots;
 	if (!comm_register() || cap_domain_register(&info, &domain) != KYMO_OK)
 		return false;
@@ -336,8 +335,7 @@ bool kymo_mpi_open(const struct mpi_door *door)
 			 mpi.name);
 	if (!m)
 		return true;
-	mpi_module = m;
-	errors_set(m);
+	describe(m);
 	bindings_find(door);
 	if (!register_domain(door->slots))
 		cap_note(2, "mpi", "calls of MPI cannot be recorded: too many domains");

@@ -276,6 +276,7 @@ static struct mpi_module module = {
 	.undefined = MPI_UNDEFINED,
 	.wrappers = mpi_wrappers,
 	.next = mpi_next,
+	.description = &mpi_description,
 	.bind = bind_module,
 	.type_size = type_size,
 	.type_name = type_name,

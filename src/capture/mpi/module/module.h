@@ -15,6 +15,8 @@
 
 #define MODULE_STATUSES MPI_FEW
 
+extern const struct mpi_description mpi_description;
+
 /* A handle as 64 bits: a pointer here, an int there. */
 #ifdef OPEN_MPI
 #define MODULE_HANDLE(h)     ((uint64_t)(uintptr_t)(h))

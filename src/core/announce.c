@@ -54,7 +54,8 @@ static void announce(const kymo_thread_info_t *thread, uint32_t count, bool befo
 		kymo_thread_fn fn = before ? n->before : n->after;
 
 		if (fn)
-			fn(thread, n->data);
+			core_contained(CORE_FUNCTION(fn), CORE_ARGUMENT(thread),
+				       CORE_ARGUMENT(n->data), 0);
 	}
 }
 

@@ -387,6 +387,11 @@ static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct 
 	return cap_enter_at(op, caller, __builtin_frame_address(0));
 }
 
+static inline bool cap_frame_of(const struct cap_thread *t, const struct cap_frame *f)
+{
+	return (uintptr_t)f - (uintptr_t)t->frames < sizeof(t->frames);
+}
+
 /*
  * Stamps the end of the call; what the thread calls from here on is not inside it. The frame, and
  * the contexts it captured, stay in use until cap_done().
@@ -396,8 +401,8 @@ static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
 	struct cap_thread *t = cap_thread_current;
 
 	f->end = tick_now();
-	/* After a fork inside the call the child's state is wiped and f reads zero. */
-	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC))
+	/* After a fork inside the call f reads zero in the child, and is no frame of its thread. */
+	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC || !cap_frame_of(t, f)))
 		return;
 	t->current = f->parent;
 	cap_shared_pop(t, (uint32_t)(f - t->frames));
@@ -410,7 +415,7 @@ static inline __attribute__((always_inline)) void cap_done(struct cap_frame *f)
 
 	if (cap_unlikely(f->retire != NULL))
 		cap_retire(f);
-	if (cap_likely(t && t->magic == CAP_THREAD_MAGIC))
+	if (cap_likely(t && t->magic == CAP_THREAD_MAGIC && cap_frame_of(t, f)))
 		atomic_store_explicit(&t->depth, (uint32_t)(f - t->frames), memory_order_release);
 }
 
@@ -564,7 +569,8 @@ static inline void cap_origin_end(struct cap_origin *o)
 bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
 			const struct cap_origin *origin, uint64_t start, uint64_t end,
 			unsigned fields);
-void cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e);
+/* False: this is a child, forked by a tool; nothing of the thread's state is left. */
+bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e);
 
 /*
  * A record of an activity domain by the calling thread. `start` and `end` are ticks (equal for a
@@ -598,7 +604,8 @@ static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
 	if (cap_unlikely(atomic_load_explicit(&f->callbacks, memory_order_relaxed) != NULL)) {
 		struct wire_enc copy = *e;
 
-		cap_activity_callbacks(f, &copy);
+		if (!cap_activity_callbacks(f, &copy))
+			return;
 	}
 	cap_idle(cap_thread_current);
 }

@@ -29,6 +29,20 @@ bool core_selecting(void)
 	return false;
 }
 
+bool core_configure_lock(void)
+{
+	if (core_selecting())
+		return false;
+	pthread_mutex_lock(&core_live->configure);
+	return true;
+}
+
+void core_configure_unlock(bool locked)
+{
+	if (locked)
+		pthread_mutex_unlock(&core_live->configure);
+}
+
 /* ---- handles: generation << 32 | index + 1 ---- */
 
 struct core_context *core_context_of(kymo_context_t h)
@@ -345,12 +359,13 @@ static void stop_owned(struct core_context *c, void *data)
 void core_contexts_stop_of(const void *owner)
 {
 	struct stopping s = {.owner = owner};
+	bool locked = core_configure_lock();
 
-	pthread_mutex_lock(&core_live->configure);
 	core_contexts_each(stop_owned, &s);
 	core_masks_update();
-	unlock();
-	core_wanted_notify();
+	core_configure_unlock(locked);
+	if (locked)
+		core_wanted_notify();
 	for (uint32_t i = 0; i < s.count; i++)
 		core_callbacks_wait(s.list[i], STOP_WAIT_NS);
 	free(s.list);

@@ -202,11 +202,12 @@ static bool end_begin(struct delivery_pool *p)
 	bool starting = true, own = false;
 
 	while (starting && !own) {
-		pthread_mutex_lock(&core_live->configure);
+		bool locked = core_configure_lock();
+
 		starting = p->starting;
 		own = starting && pthread_equal(p->starter, pthread_self());
 		p->ended |= own;
-		pthread_mutex_unlock(&core_live->configure);
+		core_configure_unlock(locked);
 		if (starting && !own)
 			sched_yield();
 	}
@@ -215,6 +216,8 @@ static bool end_begin(struct delivery_pool *p)
 
 void core_pool_end(struct delivery_pool *p)
 {
+	bool locked;
+
 	if (!end_begin(p))
 		return;
 	atomic_store(&p->stop, true);
@@ -222,9 +225,9 @@ void core_pool_end(struct delivery_pool *p)
 	for (uint32_t i = 0; i < p->running; i++)
 		pthread_join(p->threads[i], NULL);
 	p->running = 0;
-	pthread_mutex_lock(&core_live->configure);
+	locked = core_configure_lock();
 	p->used = false;
-	pthread_mutex_unlock(&core_live->configure);
+	core_configure_unlock(locked);
 }
 
 void core_pools_fork_child(void)

@@ -224,6 +224,8 @@ static inline kymo_status_t prepare(kymo_context_t context, struct core_context 
 	int saved;
 
 	*c = core_context_of(context);
+	if (cap_unlikely(atomic_load_explicit(&core_finalized, memory_order_relaxed)))
+		return KYMO_ERROR_FINALIZED;
 	if (cap_unlikely(!*c))
 		return context.handle ? KYMO_ERROR_NOT_FOUND : KYMO_ERROR_INVALID_ARGUMENT;
 	*t = cap_thread_current;

@@ -37,6 +37,7 @@ extern struct core_live *core_live;
 bool core_init(void);
 /* True if core is usable in this process; in a fresh child it is brought in order first. */
 bool core_usable(void);
+extern _Atomic bool core_finalized;
 /* KYMO_OK while something may be changed; initialises core. */
 kymo_status_t core_changeable(void);
 /*
@@ -74,6 +75,12 @@ void core_masks_update(void);
  * longjmp() the lock is given back.
  */
 bool core_selecting(void);
+/*
+ * Takes `configure`, unless this thread has it already because `select` of a tool ends the process.
+ * What it returns goes to core_configure_unlock().
+ */
+bool core_configure_lock(void);
+void core_configure_unlock(bool locked);
 /* What one context wants of an op. Caller holds `configure`. */
 const struct core_plan *core_plan_of(struct core_context *c, const struct cap_op *op,
 				     uint64_t *buffers);
@@ -222,12 +229,12 @@ struct core_told {
 
 /*
  * Calls the tools of the frame's plan. `words`: plan->count words kept from ENTER to EXIT; NULL: those
- * of the thread's frame. `wire`: of activities, else NULL.
+ * of the thread's frame. `wire`: of activities, else NULL. False: this is a child, forked by a tool.
  */
 #define CAP_COMPLETE ((enum cap_phase)3)
 /* What the callback that runs on this thread is told, or NULL. */
 const struct core_told *core_told_now(void);
-void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
+bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
 		    const struct wire_record *wire, const struct core_origin *origin);
 void core_words_release(struct cap_thread *t);
 
@@ -371,6 +378,8 @@ struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool
 bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
 		    enum wire_chunk_type type);
 void core_threads_init(void);
+/* Of the thread that forked this process, or NULL. */
+extern struct cap_thread *core_forked;
 /* Both stack pointers are of the calling thread's own stack. */
 bool core_same_stack(const void *a, const void *b);
 /* A tick as nanoseconds of CLOCK_MONOTONIC_RAW, as well as is known by now. */

@@ -380,17 +380,19 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 	return true;
 }
 
-void cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
+bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
 {
 	const struct core_plan *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 	struct cap_origin own = {.more = f->origin};
 	struct wire_record w = {0};
 	uint64_t words[plan->count];
+	bool goes_on;
 
 	wire_peek(e, &w);
 	f->id = core_activity_correlation(&core_domains[f->op->domain].info->desc->ops[f->op->number],
 					  &w);
-	core_callbacks(f, NULL, CAP_COMPLETE, words, &w, f->origin);
+	goes_on = core_callbacks(f, NULL, CAP_COMPLETE, words, &w, f->origin);
 	if (f->owns_origin && own.more)
 		cap_origin_end_more(&own);
+	return goes_on;
 }

@@ -23,6 +23,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool initialised;
 static bool failed;
 static _Atomic uint32_t state; /* kymo_state_t */
+_Atomic bool core_finalized;
 
 /* ---- barriers ---- */
 
@@ -91,6 +92,7 @@ static void after_fork_parent(void)
 /* The child's page is wiped: locks are free. The rest waits until the child uses a runtime. */
 static void after_fork_child(void)
 {
+	core_forked = cap_thread_current;
 	cap_thread_current = NULL;
 }
 
@@ -131,6 +133,7 @@ static void fork_child(void)
 		core_sites_fork_child();
 		core_buffers_fork_child();
 		atomic_store(&state, KYMO_STATE_RUNNING);
+		atomic_store(&core_finalized, false);
 		barrier_init();
 		/* From here on core works; without buffers nothing is recorded yet. */
 		atomic_store(&core_live->magic, LIVE_MAGIC);
@@ -190,6 +193,7 @@ __attribute__((destructor)) static void finalize(void)
 	core_buffers_deliver();
 	core_tools_finalize();
 	atomic_store(&state, KYMO_STATE_FINALIZED);
+	atomic_store(&core_finalized, true);
 	core_threads_end_all();
 	core_define_modules();
 	core_define_tick_sync();

@@ -25,6 +25,8 @@ struct slot {
 	bool live;
 };
 
+struct cap_thread *core_forked;
+
 static pthread_key_t exit_key;
 static struct slot *free_slots;
 static uint32_t slab_count;
@@ -247,6 +249,8 @@ struct cap_thread *cap_thread_attach(void)
 	pthread_setspecific(exit_key, s);
 	t->guard++;
 	define_thread(t, true);
+	if (cap_unlikely(t->magic != CAP_THREAD_MAGIC)) /* a tool has forked */
+		return cap_thread_attach();
 	t->guard--;
 	errno = saved;
 	return t;
@@ -454,6 +458,9 @@ void core_sites_fork_child(void)
 			if (!s->live)
 				continue;
 			s->live = false;
+			/* Wrappers on this thread's stack may still look at their frames. */
+			if (s->thread == core_forked || s->thread == cap_thread_current)
+				continue;
 			s->next = free_slots;
 			free_slots = s;
 		}

@@ -518,13 +518,14 @@ static void tell_timed(kymo_callback_record_t *r, const struct wire_record *wire
 		r->thread = timed.track;
 }
 
-void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
+bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
 		    const struct wire_record *wire, const struct core_origin *origin)
 {
 	const struct core_plan *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 	const struct cap_domain *d = &core_domains[f->op->domain];
 	struct cap_thread *t = cap_thread_current;
 	int saved = errno;
+	bool goes_on = true;
 	struct core_told told = {.domain = d, .op = f->op->number, .args = args,
 				 .exit = phase == CAP_EXIT, .ok = !f->has_status, .wire = wire};
 	kymo_callback_record_t r = {
@@ -548,15 +549,15 @@ void core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 		f->told = false;
 	if (words) {
 		const struct core_told *outer = telling;
-		bool all;
 
 		telling = &told;
-		all = call_all(t, plan, &r, words, origin);
+		goes_on = call_all(t, plan, &r, words, origin);
 		telling = outer;
-		if (all && phase == CAP_ENTER)
+		if (goes_on && phase == CAP_ENTER)
 			f->told = true;
 	}
 	errno = saved;
+	return goes_on;
 }
 
 /* ---- callbacks that were left, and calls that they make ---- */

@@ -103,7 +103,8 @@ static uint64_t external = 77;
 
 static void look_at_external(kymo_context_t c, const kymo_callback_record_t *r, void *data)
 {
-	external = r->external;
+	if (strcmp(r->domain->name, "bad") == 0)
+		external = r->external;
 }
 
 static void throws_elsewhere(void)
@@ -183,7 +184,7 @@ static void throws_life(void)
 	EQUAL(kymo_force_configure(configure_late), KYMO_OK);
 	child = fork();
 	if (child == 0) {
-		call();
+		kymo_thread_index(); /* Kymo is used */
 		_exit(count == 2 && !wrong ? 0 : 1);
 	}
 	EQUAL(waitpid(child, &status, 0), child);
@@ -740,7 +741,7 @@ static void unloads(void)
 
 	call(); /* gives the program's reference away */
 	CHECK(unloader_there());
-	EQUAL(*calls_seen - before, 2);
+	CHECK(*calls_seen - before >= 2);
 	EQUAL(kymo_tool_detach(tool), KYMO_OK);
 	CHECK(!unloader_there());
 	call();

@@ -143,9 +143,16 @@ static void after_fork(void)
 	pthread_mutex_unlock(&agents_lock);
 }
 
+/* It is not the thread that locked for writing: such a lock cannot be unlocked there. */
+static void after_fork_in_child(void)
+{
+	lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+	pthread_mutex_unlock(&agents_lock);
+}
+
 void rocm_objects_prepare(void)
 {
-	pthread_atfork(before_fork, after_fork, after_fork);
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 /* ---- agents ---- */

@@ -274,7 +274,13 @@ static void after_fork(void)
 	pthread_rwlock_unlock(&lock);
 }
 
+/* The child's thread did not lock it, so it cannot unlock it. */
+static void after_fork_in_child(void)
+{
+	lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+}
+
 void rocm_memory_prepare(void)
 {
-	pthread_atfork(before_fork, after_fork, after_fork);
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What Kymo makes of HIP's and HSA's calls: dispatches, copies, allocations, waits, objects.
+
+test_device.py BUILD [TESTS...]: the folder cmake built in. The runtimes are a stand-in.
+"""
+import csv
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = os.path.abspath(sys.argv[1])
+LIB = os.path.join(BUILD, "lib")
+HERE = os.path.join(BUILD, "tests", "register")
+KYMO = os.path.join(BUILD, "bin", "kymo")
+RUNTIME = os.path.join(HERE, "device", "libamdhip64.so.7")
+NO_TIMER = "8"
+
+
+def environment(**settings):
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("KYMO_", "ROCP", "LD_PRELOAD", "OPENCL_LAYERS"))}
+    env.update(LD_LIBRARY_PATH=LIB, PROBE_RUNTIME=RUNTIME, **settings)
+    return env
+
+
+def run(*command, **settings):
+    done = subprocess.run(command, env=environment(**settings), capture_output=True, text=True,
+                          timeout=60)
+    if done.returncode != 0:
+        raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+class Trace(unittest.TestCase):
+    scenario = None
+
+    @classmethod
+    def setUpClass(cls):
+        if not cls.scenario:
+            raise unittest.SkipTest("only a base")
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.trace = os.path.join(cls.folder.name, "t.kymo")
+        cls.summary = run(KYMO, "run", "-o", cls.trace, os.path.join(HERE, "probe_device"),
+                          cls.scenario)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def rows(self, sql):
+        text = run(KYMO, "query", "-f", "csv", self.trace, sql)
+        return [tuple(r) for r in list(csv.reader(io.StringIO(text)))[1:]]
+
+    def once(self, sql):
+        rows = self.rows(sql)
+        self.assertEqual(len(rows), 1, sql)
+        return rows[0]
+
+
+class Hip(Trace):
+    scenario = "hip"
+
+    def test_kernels_by_name(self):
+        self.assertEqual(self.rows("select name, count(*) from kernels group by 1 order by 1"),
+                         [("(HIP graph)", "1"), ("add(float*, float*, int)", "3"),
+                          ("reduce", "3"), ("scale", "4")])
+
+    def test_sizes(self):
+        grids = self.rows("select distinct name, grid_x, grid_y, workgroup_x from kernels "
+                          "where name in ('scale', 'reduce')")
+        self.assertIn(("scale", "256", "2", "64"), grids)
+        self.assertIn(("reduce", "64", "4", "32"), grids)
+        self.assertEqual({g[1] for g in grids if g[0] == "reduce"}, {"64", "256"})
+        shown = run(KYMO, "show", self.trace)
+        self.assertRegex(shown, r"scale global=256x2 local=64x1 dynamic_shared=4096 "
+                                r"\[no device time: no device timer\]")
+
+    def test_no_time_is_invented(self):
+        for view in ("kernels", "memory_copies"):
+            self.assertEqual(self.rows(f"select distinct duration, untimed from {view}"),
+                             [("", NO_TIMER)])
+        self.assertIn("Without device times: 21.", self.summary)
+
+    def test_correlation(self):
+        """Each record's call is the one that submitted it."""
+        self.assertEqual(self.rows("select distinct region from kernels order by 1"),
+                         [("hipExtModuleLaunchKernel",), ("hipGraphLaunch",), ("hipLaunchKernel",),
+                          ("hipModuleLaunchKernel",)])
+        for view, name in (("kernels", "region"), ("memory_copies", "region_name"),
+                           ("memory_allocations", "region_name"), ("syncs", "region_name")):
+            bad = self.rows(f"select a.id from {view} a left join regions r on r.id = a.call_id "
+                            f"where r.name is not a.{name} or r.name not like 'hip%'")
+            self.assertEqual(bad, [], view)
+        calls = self.rows("select count(distinct call_id), count(*) from kernels")
+        self.assertEqual(calls, [("11", "11")])
+
+    def test_bytes_by_direction(self):
+        self.assertEqual(self.rows("select operation, sum(size), count(*) from memory_copies "
+                                   "group by 1 order by 1"),
+                         [("copy", "2064", "2"), ("fill", "4136", "2"), ("read", "2024", "2"),
+                          ("write", "4584", "4")])
+        pinned = self.once("select operation, source_kind, destination_kind from memory_copies "
+                           "where size = 1024")
+        self.assertEqual(pinned, ("read", "3", "2"))
+        peer = self.once("select src_device, dst_device from memory_copies where size = 64")
+        self.assertEqual(peer, ("Stand-in 0", "Stand-in 1"))
+
+    def test_blocking(self):
+        self.assertEqual(self.rows("select blocking, count(*) from memory_copies group by 1"),
+                         [("0", "4"), ("1", "6")])
+        self.assertEqual(self.rows("select name, count(*) from syncs group by 1 order by 1"),
+                         [("barrier", "1"), ("blocking", "6"), ("device", "1"),
+                          ("event_record", "1"), ("events", "1"), ("queue", "1")])
+
+    def test_allocations(self):
+        kinds = self.rows("select kind, what, size, agent_name from memory_allocations "
+                          "where type = 'ALLOC' and size < 3000 order by size")
+        self.assertEqual(kinds, [("3", "1", "100", "Stand-in 0"), ("3", "7", "333", "Stand-in 0"),
+                                 ("4", "1", "512", "Stand-in 0"), ("3", "3", "512", "Stand-in 0"),
+                                 ("2", "9", "700", ""), ("2", "1", "1024", ""),
+                                 ("2", "1", "1024", ""), ("3", "1", "2048", "Stand-in 0"),
+                                 ("3", "1", "2048", "Stand-in 1")])
+
+    def test_leaks(self):
+        leaks = self.rows("select size from memory_allocations group by allocation "
+                          "having count(*) <> 2")
+        self.assertEqual(leaks, [("100",)])
+
+    def test_streams(self):
+        """A handle that is used again is another stream."""
+        queues = self.rows("select count(distinct id), count(distinct handle) from queue "
+                           "where handle <> 0")
+        self.assertEqual(queues, [("4", "2")])
+        used = self.rows("select count(distinct queue_id) from kernels where name like 'add%'")
+        self.assertEqual(used, [("3",)])
+        self.assertEqual(self.once("select agent_name from kernels where name = 'scale' and "
+                                   "stream = 'default stream' and grid_x = 64"), ("Stand-in 1",))
+
+    def test_captured_work_is_not_run(self):
+        self.assertEqual(self.once("select count(*) from regions where name = 'hipLaunchKernel'"),
+                         ("10",))  # one failed, two were captured
+        self.assertEqual(self.once("select count(*) from kernels where region = 'hipLaunchKernel'"),
+                         ("7",))
+
+    def test_programs(self):
+        self.assertEqual(self.rows("select domain, kind from code_objects"),
+                         [("hip", "binary"), ("hip", "binary")])
+        self.assertEqual(self.once("select code_object_id from kernel_symbols "
+                                   "where kernel_name = 'reduce'"), ("2",))
+
+    def test_agents(self):
+        self.assertEqual(self.rows("select type, name, vendor, domain from agent"),
+                         [("gpu", "Stand-in 0", "AMD", "hip"), ("gpu", "Stand-in 1", "AMD", "hip")])
+
+
+class Hsa(Trace):
+    scenario = "hsa"
+
+    def test_copies(self):
+        self.assertEqual(self.rows("select operation, size, src_device, dst_device from "
+                                   "memory_copies order by size"),
+                         [("read", "1500", "gfx900", ""), ("write", "4000", "", "gfx900")])
+
+    def test_memory(self):
+        self.assertEqual(self.rows("select size, kind, count(*) from memory_allocations "
+                                   "group by allocation order by size"),
+                         [("50", "3", "1"), ("6000", "3", "2")])
+
+    def test_objects(self):
+        self.assertEqual(self.once("select g.domain, s.kernel_name from kernel_symbols s join "
+                                   "code_objects g on g.id = s.code_object_id where "
+                                   "s.kernel_name = 'sum.kd'"), ("hsa", "sum.kd"))
+        self.assertEqual(self.rows("select domain, count(*) from queue group by 1"), [("hsa", "1")])
+        self.assertEqual(self.rows("select name, count(*) from syncs group by 1"), [("events", "1")])
+
+
+class Layered(Trace):
+    """HIP on HSA: what HIP does through HSA is recorded once, as HIP's."""
+    scenario = "layered"
+
+    def test_once(self):
+        self.assertEqual(self.rows("select region_name, size from memory_allocations where "
+                                   "type = 'ALLOC' order by size"),
+                         [("hipMalloc", "1111"), ("hipMallocManaged", "2222"),
+                          ("hsa_amd_memory_pool_allocate", "3333")])
+        self.assertEqual(self.rows("select region_name, size from memory_copies order by size"),
+                         [("hipMemcpyAsync", "500"), ("hipMemcpy", "1000")])
+        self.assertEqual(self.rows("select name, region_name from syncs"),
+                         [("blocking", "hipMemcpy")])
+
+    def test_calls_stay(self):
+        self.assertEqual(self.once("select count(*) from regions where "
+                                   "name = 'hsa_amd_memory_pool_allocate'"), ("3",))
+
+
+class Threads(Trace):
+    scenario = "threads"
+
+    def test_lifetimes(self):
+        """Addresses go from thread to thread; each lifetime has one beginning and one end."""
+        self.assertEqual(self.rows("select count(*), count(distinct allocation) from "
+                                   "memory_allocations"), [("32000", "16000")])
+        self.assertEqual(self.rows("select allocation from memory_allocations group by allocation "
+                                   "having count(*) <> 2 or min(type) = max(type)"), [])
+        self.assertEqual(self.once("select count(*), count(distinct queue_id) from kernels"),
+                         ("160", "160"))
+
+
+class Fork(Trace):
+    scenario = "fork"
+
+    def test_child(self):
+        self.assertEqual(self.rows("select name, count(*) from kernels group by pid"),
+                         [("scale", "1"), ("scale", "1")])
+        self.assertEqual(self.rows("select type, size from memory_allocations order by id"),
+                         [("ALLOC", "99"), ("FREE", "99")])
+
+
+class Tool(unittest.TestCase):
+    """A tool that knows no runtime: what it tells of HIP, and of OpenCL where there is one."""
+
+    def histogram(self, *program, **settings):
+        with tempfile.TemporaryDirectory() as folder:
+            tool = os.path.join(folder, "histogram.so")
+            root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+            run("cc", "-shared", "-fPIC", f"-I{root}/include",
+                os.path.join(root, "examples/tools/kernel_histogram.c"), "-o", tool,
+                f"-L{LIB}", "-lkymo")
+            text = run(*program, KYMO_TOOLS=tool, **settings)
+        counts = {}
+        for line in text.splitlines():
+            if " ns and more: " in line:
+                name = line[:24].strip()
+                counts[name] = counts.get(name, 0) + int(line.rsplit(":", 1)[1])
+        return counts
+
+    def test_hip(self):
+        counts = self.histogram(os.path.join(HERE, "probe_device"), "hip",
+                                LD_PRELOAD=os.path.join(LIB, "libkymo.so.1"),
+                                ROCPROFILER_REGISTER_FORCE_LOAD="1")
+        self.assertEqual(counts, {"scale": 4, "_Z3addPfS_i": 3, "reduce": 3, "(HIP graph)": 1})
+
+    def test_opencl(self):
+        """The same tool, as it is."""
+        heat = os.path.join(BUILD, "bin", "heat")
+        with tempfile.TemporaryDirectory() as folder:
+            trace = os.path.join(folder, "t.kymo")
+            done = subprocess.run([KYMO, "run", "-o", trace, heat], env=environment(), timeout=60,
+                                  capture_output=True, text=True)
+            if not os.path.exists(heat) or done.returncode != 0:
+                self.skipTest("no OpenCL program runs here")
+            text = run(KYMO, "query", "-f", "csv", trace,
+                       "select name, count(*) from kernels group by 1")
+        expected = {r[0]: int(r[1]) for r in list(csv.reader(io.StringIO(text)))[1:]}
+        self.assertTrue(expected)
+        self.assertEqual(self.histogram(heat, OPENCL_LAYERS=os.path.join(LIB, "libkymo.so.1")),
+                         expected)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=2)

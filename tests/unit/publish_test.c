@@ -3,6 +3,7 @@
  * Publishing as a tool in the process sees it: values of every kind, times on clocks that run at another
  * rate, records that come late, tracks, callbacks, and what is refused.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -326,7 +327,7 @@ static void test_devices(void **state)
 	kymo_copy_publication_t c = {.size = sizeof(c), .op = KYMO_COPY_READ, .start = 100,
 				     .end = 200, .bytes = 6, .source_kind = KYMO_MEMORY_DEVICE};
 	const kymo_agent_t *shown;
-	const char *name = NULL;
+	static const char *name; /* lives as long as the process */
 	kymo_context_t own;
 	uint32_t agent, queue, kernel;
 
@@ -448,6 +449,61 @@ static void test_measures(void **state)
 	assert_int_equal(kymo_context_destroy(own), KYMO_OK);
 }
 
+/* ---- many threads ---- */
+
+#define THREADS 4u
+#define EACH    2000u
+
+static void *publish_many(void *arg)
+{
+	kymo_clock_t clock = *(kymo_clock_t *)arg;
+	kymo_published_domain_t mine = domain;
+
+	for (unsigned i = 0; i < EACH; i++) {
+		kymo_publication_t p = {.size = sizeof(p), .clock = clock, .start = i, .end = i + 1};
+		kymo_track_t track;
+
+		if (i % 500 == 0)
+			kymo_track_create("of a thread", &track);
+		if (i % 50 == 0)
+			kymo_clock_sync(clock, kymo_time(), i, kymo_time(), KYMO_SYNC_BOUNDED);
+		kymo_publish(mine, TICK, &p, NULL);
+	}
+	return NULL;
+}
+
+static _Atomic uint32_t counted;
+
+static void count(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
+{
+	counted++;
+}
+
+static void test_threads(void **state)
+{
+	kymo_selection_t all = {.size = sizeof(all), .domain = "jobs"};
+	kymo_buffer_desc_t d = {.size = sizeof(d), .deliver = count};
+	kymo_buffer_t buffer;
+	kymo_context_t own;
+	kymo_clock_t clock;
+	pthread_t threads[THREADS];
+
+	assert_int_equal(kymo_context_stop(context), KYMO_OK);
+	assert_int_equal(kymo_clock_create("shared", "device", 1000, &clock), KYMO_OK);
+	assert_int_equal(kymo_context_create(&own), KYMO_OK);
+	assert_int_equal(kymo_buffer_create(own, &d, &buffer), KYMO_OK);
+	assert_int_equal(kymo_buffer_service(own, &all, buffer), KYMO_OK);
+	assert_int_equal(kymo_context_start(own), KYMO_OK);
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, publish_many, &clock), 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(kymo_drain(own, 10 * SECOND), KYMO_OK);
+	assert_int_equal(counted, THREADS * EACH);
+	assert_int_equal(kymo_context_destroy(own), KYMO_OK);
+	assert_int_equal(kymo_context_start(context), KYMO_OK);
+}
+
 /* A child publishes as its parent did, on the same clocks and tracks. */
 static void test_fork(void **state)
 {
@@ -476,6 +532,7 @@ int main(void)
 		cmocka_unit_test_setup(test_refused, begin),
 		cmocka_unit_test_setup(test_devices, begin),
 		cmocka_unit_test_setup(test_measures, begin),
+		cmocka_unit_test_setup(test_threads, begin),
 		cmocka_unit_test_setup(test_fork, begin),
 	};
 

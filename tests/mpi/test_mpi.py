@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -208,14 +209,18 @@ class BadInput(Base):
         calls = self.calls()
         self.assertEqual(calls["MPI_Init"], 2)
         self.assertIn(calls["MPI_Allreduce"], (1, 2))
-        self.assertIn("killed by signal 9", self.foot())
 
     def test_killed_rank(self):
         self.assertNotEqual(self.recorded(2, "ending", "kill").code, 0)
         self.check_killed()
+        self.assertIn("killed by signal 9", self.foot())
 
     def test_killed_rank_among_launchers(self):
+        """The launcher of ranks may kill `kymo run` as well: the drains outlive it, for a moment."""
         self.recorded(2, "ending", "kill", inside=True)
+        deadline = time.monotonic() + 20
+        while self.calls().get("MPI_Init") != 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
         self.check_killed()
 
     def test_no_finalize(self):

@@ -50,15 +50,33 @@ static void fail(void)
 
 /* ---- HSA ---- */
 
+/* The block given back last, and what is to happen before the call that gave it back returns. */
+static void *kept; /* by one thread at a time */
+static void (*after_release)(void);
+
+void mock_device_after_release(void (*function)(void))
+{
+	after_release = function;
+}
+
 static int hsa_allocate(uint64_t pool, uint64_t size, uint32_t flags, void **ptr)
 {
-	*ptr = malloc(size);
+	*ptr = kept ? kept : malloc(size);
+	kept = NULL;
 	return *ptr ? 0 : 0x1000;
 }
 
 static int hsa_release(void *ptr)
 {
-	free(ptr);
+	void (*function)(void) = after_release;
+
+	after_release = NULL;
+	if (function) {
+		kept = ptr;
+		function();
+	} else {
+		free(ptr);
+	}
 	return 0;
 }
 

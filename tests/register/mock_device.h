@@ -19,5 +19,7 @@ void **mock_device_entries(const char *table);
 /* Who calls HSA for hipMallocManaged: some other library than HIP's. */
 typedef int (*mock_allocate)(uint64_t pool, uint64_t size, uint32_t flags, void **ptr);
 void mock_device_between(int (*between)(mock_allocate, uint64_t size, void **ptr));
+/* Called once, when memory is free and the call that freed it has not returned; it is given out next. */
+void mock_device_after_release(void (*function)(void));
 
 #endif

@@ -315,6 +315,37 @@ static void threads(void)
 	end();
 }
 
+static void *first, *second;
+
+static void *take_it(void *data)
+{
+	HIP(hipMalloc, &second, (size_t)65);
+	return NULL;
+}
+
+static void other_thread_takes_it(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, take_it, NULL);
+	pthread_join(t, NULL);
+}
+
+/* Another thread is given an address before the call that freed it is back. */
+static void reused(void)
+{
+	void (*after_release)(void (*)(void));
+
+	begin();
+	after_release = dlsym(runtime, "mock_device_after_release");
+	HIP(hipMalloc, &first, (size_t)64);
+	after_release(other_thread_takes_it);
+	HIP(hipFree, first);
+	CHECK(second == first);
+	HIP(hipFree, second);
+	end();
+}
+
 static void forked(void)
 {
 	int status = -1;
@@ -337,7 +368,7 @@ static void forked(void)
 
 static const struct check_scenario scenarios[] = {
 	{"hip", hip_program}, {"hsa", hsa_program}, {"layered", layered}, {"threads", threads},
-	{"fork", forked}, {NULL, NULL},
+	{"fork", forked}, {"reused", reused}, {NULL, NULL},
 };
 
 int main(int argc, char **argv)

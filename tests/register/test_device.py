@@ -210,6 +210,24 @@ class Threads(Trace):
                          ("160", "160"))
 
 
+class Reused(Trace):
+    scenario = "reused"
+
+    def test_new_owner(self):
+        """Memory that somebody has again is not freed by the call that freed it before."""
+        self.assertEqual(self.rows("select allocation, type, size from memory_allocations "
+                                   "order by 1, 2"),
+                         [("1", "ALLOC", "64"), ("1", "FREE", "64"), ("2", "ALLOC", "65"),
+                          ("2", "FREE", "65")])
+        last = self.once("select region_name, start > (select max(start) from memory_allocations "
+                         "where type = 'ALLOC') from memory_allocations where allocation = 2 "
+                         "and type = 'FREE'")
+        self.assertEqual(last, ("hipFree", "1"))
+        calls = self.rows("select id from regions where name = 'hipFree' order by start")
+        self.assertEqual(self.once("select call_id from memory_allocations where allocation = 2 "
+                                   "and type = 'FREE'"), calls[-1])
+
+
 class Fork(Trace):
     scenario = "fork"
 

@@ -27,6 +27,10 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kymo-config.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kymo)
 install(EXPORT kymo-targets NAMESPACE kymo:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kymo)
 
+# <kymo/args/opencl.h>: arguments as callbacks get them
+install(FILES ${CMAKE_BINARY_DIR}/src/capture/opencl/gen/opencl_args.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kymo/args RENAME opencl.h)
+
 # Annotations of other languages are compiled or imported from source: no compiler's module format
 # and no interpreter's version is bound to an installation.
 install(DIRECTORY fortran DESTINATION ${CMAKE_INSTALL_DATADIR}/kymo)

@@ -50,7 +50,7 @@ static int run_backends(int argc, char **argv)
 {
 	if (argc)
 		return cli_usage("list", "list backends takes no operand, not \"%s\"", argv[0]);
-#define BACKEND(name, what) printf("%-10s %s\n", name, what);
+#define BACKEND(name, what) printf("%-12s %s\n", name, what);
 #include "backends.inc"
 #undef BACKEND
 	return CLI_OK;

@@ -4,8 +4,8 @@
 
   abi.py check INCLUDE LIBRARY...   compares each library with its baseline, tests/abi/NAME.abi
   abi.py detects INCLUDE            shows that changes are found, and additions are none
-  abi.py ops PROGRAM LIBRARY        compares the numbers of all ops with tests/abi/ops.txt
-  abi.py renew INCLUDE PROGRAM LIBRARY...   writes all of these anew (see CONTRIBUTING.md)
+  abi.py ops PROGRAM LIBRARY...     compares the numbers of all ops with tests/abi/ops.txt
+  abi.py renew INCLUDE PROGRAM LIBRARY...   libkymo first, MPI's modules last: writes all of these anew (see CONTRIBUTING.md)
 
 Additions are no change: new functions, new enumerators, new ops at the end of their domain, members
 at the end of structures that begin with their size. What is renewed is to be looked at with git diff:
@@ -225,17 +225,25 @@ def ops_of(text):
     return domains
 
 
-def read_ops(program, library):
-    done = run(program, os.path.abspath(library))
-    if done.returncode:
-        sys.exit(f"{program} {library}: {done.stdout}")
-    return ops_of(done.stdout)
+def read_ops(program, libraries):
+    """Of all libraries; modules that are built several times say the same."""
+    domains = {}
+    for library in libraries:
+        done = run(program, os.path.abspath(library))
+        if done.returncode:
+            sys.exit(f"{program} {library}: {done.stdout}")
+        for domain, names in ops_of(done.stdout).items():
+            if domains.setdefault(domain, names) != names:
+                sys.exit(f"{library} numbers the ops of {domain} in another way")
+    return domains
 
 
-def ops(program, library):
+def ops(program, *libraries):
     with open(OPS, encoding="utf-8") as f:
         promised = ops_of(f.read())
-    now, faults = read_ops(program, library), []
+    now, faults = read_ops(program, libraries), []
+    if not any("kymo-mpi" in library for library in libraries):
+        promised.pop("mpi")  # it lies in modules, which are built where there is an MPI
     for domain, names in promised.items():
         if domain not in now:
             faults.append(f"domain {domain} is gone")
@@ -251,11 +259,14 @@ def ops(program, library):
 
 
 def renew(include, program, *libraries):
+    modules = [library for library in libraries if "kymo-mpi-" in library]
     for library in libraries:
+        if library in modules:
+            continue
         dump(library, include, baseline_of(library))
         print(f"wrote {baseline_of(library)}")
     with open(OPS, "w", encoding="utf-8") as f:
-        for domain, names in sorted(read_ops(program, libraries[0]).items()):
+        for domain, names in sorted(read_ops(program, [libraries[0], *modules]).items()):
             f.writelines(f"{domain} {i} {name}\n" for i, name in enumerate(names))
     print(f"wrote {OPS}")
 

@@ -43,10 +43,10 @@ static int is_name(const char *s, int lower)
 
 static int is_domain(const kymo_domain_desc_t *d)
 {
-	return d->size == sizeof(*d) && inside(d->name, 1) && inside(d->title, 1) &&
-	       d->op_count && d->op_count < 10000 &&
-	       inside(d->ops, d->op_count * sizeof(*d->ops)) && is_name(d->name, 1) &&
-	       is_name(d->title, 0) && inside(d->ops[0].name, 1) && is_name(d->ops[0].name, 0);
+	return d->size == sizeof(*d) && inside(d->name, 1) && inside(d->title, 1) && d->op_count &&
+	       d->op_count < 10000 && inside(d->ops, d->op_count * sizeof(*d->ops)) &&
+	       is_name(d->name, 1) && is_name(d->title, 0) && inside(d->ops[0].name, 1) &&
+	       is_name(d->ops[0].name, 0);
 }
 
 static void search(uintptr_t at, uintptr_t end)
@@ -79,8 +79,9 @@ static int segments(struct dl_phdr_info *info, size_t size, void *data)
 
 int main(int argc, char **argv)
 {
-	if (argc != 2 || !dlopen(argv[1], RTLD_NOW)) {
-		fprintf(stderr, "usage: %s /PATH/libkymo.so.1\n%s\n", argv[0], argc == 2 ? dlerror() : "");
+	if (argc != 2 || !dlopen(argv[1], RTLD_LAZY)) {
+		fprintf(stderr, "usage: %s /PATH/libkymo.so.1\n%s\n", argv[0],
+			argc == 2 ? dlerror() : "");
 		return 2;
 	}
 	library.path = argv[1];

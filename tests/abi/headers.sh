@@ -5,38 +5,42 @@
 set -eu
 include=$1
 strict="-pedantic -Wall -Wextra -Werror -I$include -fsyntax-only"
-count=0 seen=
+count=0 c= cxx=
 
-try() { # COMPILER STANDARD LANGUAGE: compiles what comes in
-	command -v "$1" > /dev/null || return 0
-	case " $seen " in *" $1 "*) ;; *) seen="$seen $1" ;; esac
-	"$1" -std="$2" $strict -x "$3" -
-}
+for compiler in ${CC:-cc} gcc clang; do
+	! command -v "$compiler" > /dev/null || c="$c $compiler"
+done
+for compiler in ${CXX:-c++} g++ clang++; do
+	! command -v "$compiler" > /dev/null || cxx="$cxx $compiler"
+done
 
-try_all() { # TEXT [c]
-	if [ "${2:-c}" = c ]; then
-		for cc in ${CC:-cc} gcc clang; do
-			printf '%s\nint main(void) { return 0; }\n' "$1" | try "$cc" c11 c
-		done
-	fi
-	for cxx in ${CXX:-c++} g++ clang++; do
-		printf '%s\nint main() { return 0; }\n' "$1" | try "$cxx" c++11 c++
-	done
+try() { # TEXT LANGUAGE...
+	case $2 in
+	c) for compiler in $c; do
+		printf '%s\nint main(void) { return 0; }\n' "$1" | $compiler -std=c11 $strict -x c -
+	done ;;
+	c++) for compiler in $cxx; do
+		printf '%s\nint main() { return 0; }\n' "$1" | $compiler -std=c++11 $strict -x c++ -
+	done ;;
+	esac
 }
 
 all=
-for header in "$include"/kymo/*.h; do
-	line=$(printf '#include <kymo/%s>' "$(basename "$header")")
-	try_all "$line"
+for header in "$include"/kymo/*.h "$include"/kymo/args/*.h; do
+	test -e "$header" || continue # args: of installed trees
+	line="#include <${header#"$include"/}>"
+	try "$line" c
+	try "$line" c++
 	all="$all$line
 "
 	count=$((count + 1))
 done
 for header in "$include"/kymo/*.hpp; do
-	try_all "#include <kymo/$(basename "$header")>" c++
+	try "#include <${header#"$include"/}>" c++
 	count=$((count + 1))
 done
-try_all "$all"
+try "$all" c
+try "$all" c++
 
 # What a tool may use, marker.h and register.h being for others.
 for header in "$include"/kymo/*.h; do
@@ -45,5 +49,5 @@ for header in "$include"/kymo/*.h; do
 	echo "#include <kymo/kymo.h>" | ${CC:-cc} -std=c11 -I"$include" -M -x c - |
 		grep -q "kymo/$name" || { echo "<kymo/kymo.h> does not bring <kymo/$name>"; exit 1; }
 done
-echo "$count headers compile alone and together with:$seen"
+echo "$count headers compile alone and together with$c$cxx"
 test "$count" -gt 12

@@ -239,6 +239,12 @@ def test_languages(package, folder):
     check("the Fortran module", True)
 
 
+def test_headers(package, source):
+    run("sh", f"{source}/tests/abi/headers.sh", f"{package.prefix}/include")
+    check("installed headers stand alone, arguments of OpenCL among them",
+          os.path.exists(f"{package.prefix}/include/kymo/args/opencl.h"))
+
+
 def test_manual(package, folder):
     """Every ```c block compiles by itself; what is not a whole file is taken as a function's body."""
     (manual,) = glob.glob(f"{package.prefix}/**/tools.md", recursive=True)
@@ -281,6 +287,7 @@ def main():
         test_late_attach(package, tools, programs, folder)
         test_register(package, folder)
         test_languages(package, folder)
+        test_headers(package, source)
         test_manual(package, folder)
 
 

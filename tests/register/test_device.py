@@ -241,14 +241,19 @@ class Fork(Trace):
 class Tool(unittest.TestCase):
     """A tool that knows no runtime: what it tells of HIP, and of OpenCL where there is one."""
 
-    def histogram(self, *program, **settings):
+    HIP = {"LD_PRELOAD": os.path.join(LIB, "libkymo.so.1"),
+           "ROCPROFILER_REGISTER_FORCE_LOAD": "1"}
+
+    def with_tool(self, source, *program, **settings):
         with tempfile.TemporaryDirectory() as folder:
-            tool = os.path.join(folder, "histogram.so")
+            tool = os.path.join(folder, "tool.so")
             root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-            run("cc", "-shared", "-fPIC", f"-I{root}/include",
-                os.path.join(root, "examples/tools/kernel_histogram.c"), "-o", tool,
-                f"-L{LIB}", "-lkymo")
-            text = run(*program, KYMO_TOOLS=tool, **settings)
+            run("cc", "-shared", "-fPIC", f"-I{root}/include", os.path.join(root, source), "-o",
+                tool, f"-L{LIB}", "-lkymo")
+            return run(*program, KYMO_TOOLS=tool, **settings)
+
+    def histogram(self, *program, **settings):
+        text = self.with_tool("examples/tools/kernel_histogram.c", *program, **settings)
         counts = {}
         for line in text.splitlines():
             if " ns and more: " in line:
@@ -257,10 +262,15 @@ class Tool(unittest.TestCase):
         return counts
 
     def test_hip(self):
-        counts = self.histogram(os.path.join(HERE, "probe_device"), "hip",
-                                LD_PRELOAD=os.path.join(LIB, "libkymo.so.1"),
-                                ROCPROFILER_REGISTER_FORCE_LOAD="1")
+        counts = self.histogram(os.path.join(HERE, "probe_device"), "hip", **self.HIP)
         self.assertEqual(counts, {"scale": 4, "_Z3addPfS_i": 3, "reduce": 3, "(HIP graph)": 1})
+
+    def test_objects(self):
+        """Begin and end of streams, programs, kernels; the runtimes."""
+        text = self.with_tool("tests/register/tool_objects.c", os.path.join(HERE, "probe_device"),
+                              "hip", **self.HIP)
+        for line in ("stream 5 4 0", "code_object 0 2 2", "kernel_symbol 3 3 0", "runtime_init 3 "):
+            self.assertIn(line, text)
 
     def test_opencl(self):
         """The same tool, as it is."""

@@ -44,7 +44,10 @@ static const struct knob rows[] = {
 			     "counters"},
 	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,
 	 "100", "What is recorded",
-	 "Sample where the threads are, so often a second of processor time; 0 is not"},
+	 "Sample where the threads are, so often a second of processor time; 0: never"},
+	{"telemetry", 0, KNOB_INTEGER, KNOB_OPTIONAL, AT(telemetry_ms), "MS", "0", NULL, "100",
+	 "What is recorded", "Read power, clocks, memory, load of the node and its devices every MS "
+			     "milliseconds, outside of the program; 0: never"},
 
 	{"delay", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(delay_ns), "TIME", "0", NULL, NULL, "When",
 	 "Begin to record this long after each process started"},
@@ -79,5 +82,5 @@ struct knob_table run_options_table = {
 
 const char *const run_other_variables[] = {
 	"KYMO_TRACE", "KYMO_DRAIN", "KYMO_BIN",	"KYMO_CLOCK", "KYMO_TOOLS", "KYMO_JOB",
-	"KYMO_CUPTI", "KYMO_CUDA_GRAPHS", "KYMO_CUDA_INJECTION", NULL,
+	"KYMO_CUPTI", "KYMO_CUDA_GRAPHS", "KYMO_CUDA_INJECTION", "KYMO_TELEMETRY_ROOT", NULL,
 };

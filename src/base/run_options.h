@@ -28,6 +28,7 @@ struct run_options {
 	uint64_t duration_ns; /* 0: until the end */
 	const char *counters; /* list, or NULL */
 	int64_t sample_hz;    /* 0: no samples */
+	int64_t telemetry_ms; /* 0: no telemetry */
 	const char *config;
 	bool dry_run;
 	bool no_summary;

@@ -18,6 +18,7 @@
 #include "base/run_options.h"
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "telemetry/telemetry.h"
 
 enum grade { GOOD, FAIR, BAD };
 
@@ -170,10 +171,11 @@ static void check_kernel_settings(void)
 	long ptrace = read_number("/proc/sys/kernel/yama/ptrace_scope", -100);
 
 	if (perf == -100)
-		line(FAIR, "perf events", "not offered by this kernel; Kymo does not need them now");
+		line(FAIR, "perf events", "not offered by this kernel; --sample needs them, --counters has "
+					  "others");
 	else
-		line(GOOD, "perf events", "perf_event_paranoid is %ld; Kymo does not need them now",
-		     perf);
+		line(GOOD, "perf events", "perf_event_paranoid is %ld; --counters and --sample use "
+					  "them (kymo list counters)", perf);
 	if (ptrace >= 0)
 		line(GOOD, "ptrace", "ptrace_scope is %ld; Kymo does not use it", ptrace);
 }
@@ -266,6 +268,44 @@ static void check_openmp(void)
 				     "(Debian: libomp-19-dev); GCC's libgomp has none");
 }
 
+/* ---- telemetry: what is merely not there in one line, what cannot be read in a line each ---- */
+
+struct telemetry_found {
+	struct text good, missing;
+};
+
+static void found_source(void *data, const char *name, const char *about, unsigned values,
+			 uint64_t read_ns)
+{
+	struct telemetry_found *f = data;
+
+	text_addf(&f->good, "%s%s (%u)", f->good.length ? ", " : "", name, values);
+}
+
+static void missing_source(void *data, const char *source, const char *text, bool denied)
+{
+	struct telemetry_found *f = data;
+
+	if (denied)
+		line(FAIR, "telemetry", "%s: %s", source, text);
+	else
+		text_addf(&f->missing, "%s%s: %s", f->missing.length ? "; " : "", source, text);
+}
+
+static void check_telemetry(void)
+{
+	struct telemetry_found f = {{0}, {0}};
+	struct telemetry_visitor v = {NULL, found_source, missing_source, &f};
+
+	telemetry_look(telemetry_root(), &v);
+	if (f.good.length)
+		line(GOOD, "telemetry", "%s; kymo list telemetry shows values", f.good.s);
+	if (f.missing.length)
+		line(GOOD, "telemetry", "nothing from %s", f.missing.s);
+	text_release(&f.good);
+	text_release(&f.missing);
+}
+
 static int run_doctor(int argc, char **argv)
 {
 	if (argc)
@@ -280,6 +320,7 @@ static int run_doctor(int argc, char **argv)
 	check_pidfd();
 	check_kernel_settings();
 	check_devices();
+	check_telemetry();
 	check_room();
 	return anything_bad ? CLI_NO : CLI_OK;
 }

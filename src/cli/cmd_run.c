@@ -187,6 +187,8 @@ static void say_losses(const struct outcome *out)
 		cli_warn("the drain ended unexpectedly; the trace ends where it did");
 	if (t->failed)
 		cli_warn("the trace is cut short: %s", strerror(t->failed));
+	if (out->telemetry)
+		cli_warn("the telemetry is cut short: %s", strerror(out->telemetry));
 	if (t->lost_records || t->lost_definitions)
 		cli_warn("%" PRIu64 " records and %" PRIu64 " definitions were lost; a larger "
 			 "--buffer-size may help", t->lost_records, t->lost_definitions);
@@ -258,7 +260,8 @@ static int go(struct run *r)
 			   .trace = r->trace,
 			   .socket = r->traced ? r->socket : NULL,
 			   .manifest = &r->manifest,
-			   .compress = !r->options->no_compress};
+			   .compress = !r->options->no_compress,
+			   .telemetry_ns = (uint64_t)r->options->telemetry_ms * 1000000u};
 	struct outcome out;
 
 	fflush(NULL);
@@ -290,6 +293,8 @@ static int run_run(int argc, char **argv)
 	status = check_program(&r);
 	if (status)
 		return status;
+	if (r.options->telemetry_ms > 3600000)
+		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
 	if (!measures_check(r.options))
 		return CLI_USAGE;
 	socket_name(&r);

@@ -80,6 +80,7 @@ struct launch {
 	const char *socket; /* NULL: no drain */
 	struct manifest *manifest;
 	bool compress;
+	uint64_t telemetry_ns; /* between readings; 0: none */
 };
 
 struct outcome {
@@ -90,6 +91,7 @@ struct outcome {
 	bool drain_failed; /* the drain ended unexpectedly */
 	int interrupted;   /* signal that ended the wait after the program had ended, or 0 */
 	struct drain_totals totals;
+	int telemetry;     /* errno of what ended it early, else 0 */
 	int control;       /* to the drain, for launch_finish(); -1 */
 	int program;       /* pid, not yet waited for */
 	int drain;         /* pid */

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "cli/run.h"
 #include "drain/drain.h"
+#include "telemetry/telemetry.h"
 
 enum { BUSY_GRACE_MS = 300 };
 
@@ -222,9 +223,26 @@ static void restore_signals(struct launcher *s)
 	sigprocmask(SIG_SETMASK, &s->original, NULL);
 }
 
+/* Once nothing will be forked any more: a forked child has none of its threads. */
+static struct telemetry *start_telemetry(const struct launch *l, struct outcome *out)
+{
+	struct telemetry_options o = {.trace = l->trace, .root = telemetry_root(),
+				      .interval_ns = l->telemetry_ns, .program = out->program,
+				      .compress = l->compress};
+	struct telemetry *t;
+
+	if (!l->telemetry_ns || !l->socket || out->exec_error)
+		return NULL;
+	t = telemetry_start(&o);
+	if (!t)
+		out->telemetry = errno;
+	return t;
+}
+
 bool launch(const struct launch *l, struct outcome *out)
 {
 	struct launcher s = {.control = -1, .drain = -1, .out = out};
+	struct telemetry *telemetry;
 	int saved;
 
 	memset(out, 0, sizeof(*out));
@@ -243,7 +261,10 @@ bool launch(const struct launch *l, struct outcome *out)
 		return false;
 	}
 	tell_drain(&s, DRAIN_PROGRAM, out->program, 0);
+	telemetry = start_telemetry(l, out);
 	wait_for_end(&s);
+	if (telemetry)
+		out->telemetry = telemetry_stop(telemetry);
 	if (out->drain_failed && l->socket)
 		unlink(l->socket); /* processes to come start a drain of their own */
 	out->left = out->drained ? 0 : out->totals.alive;

@@ -28,14 +28,15 @@ static void clean_name(const char *host, char *out, size_t size)
 	out[i] = '\0';
 }
 
-bool rawfile_create(struct rawfile *f, const char *trace, const struct raw_header *h)
+bool rawfile_create_as(struct rawfile *f, const char *trace, const char *what,
+		       const struct raw_header *h)
 {
 	char host[64];
 
 	memset(f, 0, sizeof(*f));
 	clean_name((const char *)h->hostname, host, sizeof(host));
 	for (unsigned n = 0; n < 100000; n++) {
-		if (snprintf(f->path, sizeof(f->path), "%s/raw/%s-%u-%u.kyr", trace, host, h->pid,
+		if (snprintf(f->path, sizeof(f->path), "%s/raw/%s-%s-%u.kyr", trace, host, what,
 			     n) >= (int)sizeof(f->path)) {
 			errno = ENAMETOOLONG;
 			return false;
@@ -54,6 +55,14 @@ bool rawfile_create(struct rawfile *f, const char *trace, const struct raw_heade
 	unlink(f->path);
 	errno = f->failed;
 	return false;
+}
+
+bool rawfile_create(struct rawfile *f, const char *trace, const struct raw_header *h)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%u", h->pid);
+	return rawfile_create_as(f, trace, pid, h);
 }
 
 uint8_t *rawfile_reserve(struct rawfile *f, size_t bytes)

@@ -28,6 +28,10 @@ struct rawfile {
 /* Makes raw/HOST-PID-N.kyr in `trace`, N the first that is free. False: errno tells. */
 bool rawfile_create(struct rawfile *f, const char *trace, const struct raw_header *h);
 
+/* The same, named raw/HOST-WHAT-N.kyr. */
+bool rawfile_create_as(struct rawfile *f, const char *trace, const char *what,
+		       const struct raw_header *h);
+
 /*
  * Room for the payload of a block; NULL: out of memory. The caller fills it, then commits with
  * `b->raw` bytes of it used; type, thread, seq and ticks are the caller's, the rest is filled in.

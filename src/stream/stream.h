@@ -82,6 +82,7 @@ struct t_process {
 	double job_error_ns;      /* bound of that */
 	int64_t job_measured;     /* offset as measured against another rank ... */
 	double job_measured_error_ns; /* ... and the bound of the measurement */
+	bool telemetry;           /* Kymo's sampler on that host: no process of the program */
 };
 
 struct t_thread {

@@ -53,13 +53,14 @@ enum def_process { /* u pid, u ppid, s exe, s argv (NUL separated), s cwd, s hos
 		      u tick_source (1 TSC, 2 CLOCK_MONOTONIC_RAW ns, 3 CNTVCT), u ticks_per_second
 		      (estimate), u start_realtime_ns, u start_monotonic_raw_ns, u start_tick,
 		      s environment of interest (NUL separated), u parent pid traced or 0,
-		      s kymo_version, u arg level (0 none 1 scalars 2 full), u uid */
+		      s kymo_version, u arg level (0 none 1 scalars 2 full), u uid, u role (PROCESS_*) */
 	DEF_PROCESS_PID, DEF_PROCESS_PPID, DEF_PROCESS_EXE, DEF_PROCESS_ARGV, DEF_PROCESS_CWD,
 	DEF_PROCESS_HOSTNAME, DEF_PROCESS_TICK_SOURCE, DEF_PROCESS_TICK_RATE,
 	DEF_PROCESS_START_REALTIME, DEF_PROCESS_START_MONOTONIC, DEF_PROCESS_START_TICK,
 	DEF_PROCESS_ENVIRONMENT, DEF_PROCESS_TRACED_PARENT, DEF_PROCESS_VERSION,
-	DEF_PROCESS_ARG_LEVEL, DEF_PROCESS_UID
+	DEF_PROCESS_ARG_LEVEL, DEF_PROCESS_UID, DEF_PROCESS_ROLE
 };
+enum { PROCESS_TRACED = 0, PROCESS_TELEMETRY = 1 /* the launcher's sampler, no process of the program */ };
 enum def_domain { /* u id, s name, s title, u base (wire op = base + op), u op_count, u version */
 	DEF_DOMAIN_ID, DEF_DOMAIN_NAME, DEF_DOMAIN_TITLE, DEF_DOMAIN_BASE, DEF_DOMAIN_OPS,
 	DEF_DOMAIN_VERSION

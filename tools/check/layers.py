@@ -19,10 +19,11 @@ ALLOWED = {
     "inject": {"base", "wire", "core", "capture", "recorder"},
     "stream": {"base", "wire"},
     "drain": {"base", "wire"},
+    "telemetry": {"base", "wire", "drain"},
     "formats": {"base", "wire", "stream"},
     "analysis": {"base", "wire", "stream", "formats"},
     "report": {"base", "wire", "stream", "formats", "analysis"},
-    "cli": {"base", "wire", "stream", "drain", "formats", "analysis", "report"},
+    "cli": {"base", "wire", "stream", "drain", "telemetry", "formats", "analysis", "report"},
 }
 # Facts that both sides of an interface share: numbers and prototypes without code.
 SHARED = {"core/activity.h", "register/rocprofiler.h"}

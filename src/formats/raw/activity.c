@@ -61,6 +61,7 @@ enum raw_kind raw_kind_of_domain(const char *name)
 		     {"code_object", RAW_KIND_OTHER},     {"comm", RAW_KIND_COMM},
 		     {"marker", RAW_KIND_MARKER},
 		     {"counter", RAW_KIND_COUNTER},
+		     {"telemetry", RAW_KIND_COUNTER},
 		     {"sample", RAW_KIND_SAMPLE}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

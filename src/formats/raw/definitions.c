@@ -83,6 +83,9 @@ static void set_process(struct reading *r, const struct wire_def *d)
 	p->hostname = text(t, d, DEF_PROCESS_HOSTNAME);
 	p->version = text(t, d, DEF_PROCESS_VERSION);
 	p->arg_level = (uint32_t)wire_def_get(d, DEF_PROCESS_ARG_LEVEL);
+	p->telemetry = wire_def_get(d, DEF_PROCESS_ROLE) == PROCESS_TELEMETRY;
+	if (p->telemetry)
+		p->name = "telemetry";
 	p->start = (int64_t)wire_def_get(d, DEF_PROCESS_START_MONOTONIC);
 	p->start_realtime = (int64_t)wire_def_get(d, DEF_PROCESS_START_REALTIME);
 	p->realtime_offset = (int64_t)((uint64_t)p->start_realtime - (uint64_t)p->start);

@@ -31,7 +31,7 @@ static const struct sql_column process_columns[] = {
 	C(TIME, end), C(I64, start_realtime), C(I64, realtime_offset), C(U32, arg_level),
 	C(U32, how_ended), C(I32, exit_status), C(U64, lost_records), C(U64, lost_definitions),
 	C(U64, untraced_calls), C(U64, untimed), C(U64, damaged_blocks), C(DOUBLE, clock_error_ns),
-	C(DOUBLE, record_cost_ns), C(DOUBLE, overhead_ns)};
+	C(DOUBLE, record_cost_ns), C(DOUBLE, overhead_ns), C(BOOL, telemetry)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {

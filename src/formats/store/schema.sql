@@ -23,7 +23,7 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	end INTEGER, start_realtime INTEGER, realtime_offset INTEGER, arg_level INTEGER,
 	how_ended INTEGER, exit_status INTEGER, lost_records INTEGER, lost_definitions INTEGER,
 	untraced_calls INTEGER, untimed INTEGER, damaged_blocks INTEGER, clock_error_ns REAL,
-	record_cost_ns REAL, overhead_ns REAL);
+	record_cost_ns REAL, overhead_ns REAL, telemetry INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER);
@@ -139,7 +139,7 @@ CREATE TABLE tally_marker(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGE
 	total INTEGER, self INTEGER, min INTEGER, max INTEGER);
 CREATE TABLE tally_counter(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	call_op INTEGER, counter INTEGER, instance INTEGER, calls INTEGER, sum REAL, low REAL,
-	high REAL);
+	high REAL, last REAL);
 CREATE TABLE tally_sample(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, stack INTEGER,
 	samples INTEGER, lost INTEGER, total INTEGER);
 -- Messages; `peer` is the rank + 1, 0 where there is none.

@@ -220,6 +220,7 @@ void tally_merge(struct tallies *a, struct tally *to, const struct tallies *sour
 	if (from->count) {
 		to->low = to->count == from->count || from->low < to->low ? from->low : to->low;
 		to->high = to->count == from->count || from->high > to->high ? from->high : to->high;
+		to->last = from->last;
 	}
 	to->sum += from->sum;
 	for (uint32_t p = 0; p < HISTOGRAM_PAGES; p++) {
@@ -356,6 +357,7 @@ void tallies_counter(struct tallies *a, const struct rec_counter *r)
 	row->low = !row->count || r->value < row->low ? r->value : row->low;
 	row->high = !row->count || r->value > row->high ? r->value : row->high;
 	row->sum += r->value;
+	row->last = r->value;
 	row->count++;
 }
 

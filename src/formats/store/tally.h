@@ -47,6 +47,7 @@ struct tally {
 	uint64_t in_use, peak;      /* bytes at the end, at most */
 	int64_t peak_time;          /* node ns */
 	double sum, low, high;      /* of values that are no times */
+	double last;                /* of them */
 	uint64_t received;          /* bytes of messages; `bytes` are those sent */
 	struct histogram histogram; /* of durations */
 };

@@ -35,7 +35,8 @@ static const struct sql_column marker_columns[] = {
 static const struct sql_column counter_columns[] = {
 	KEY("process", 0), KEY("thread", 1), KEY("op", 2), KEY("call_op", 3), KEY("counter", 4),
 	KEY("instance", 5), CALLS, SQL_COLUMN(DOUBLE, struct tally, sum),
-	SQL_COLUMN(DOUBLE, struct tally, low), SQL_COLUMN(DOUBLE, struct tally, high)};
+	SQL_COLUMN(DOUBLE, struct tally, low), SQL_COLUMN(DOUBLE, struct tally, high),
+	SQL_COLUMN(DOUBLE, struct tally, last)};
 static const struct sql_column sample_columns[] = {
 	KEY("process", 0), KEY("thread", 1), KEY("stack", 2),
 	{"samples", SQL_U64, offsetof(struct tally, count)},

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's processes, and those of all launchers of the job on this node: processor time,
+ * memory, page faults, switches. Everything comes from /proc, from outside. What a process did
+ * after it was last read and before its end is not seen, so that sums are lower bounds. New
+ * processes are looked for as often as costs no more than 2 % of a processor.
+ */
+#include "telemetry/job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "telemetry/source.h"
+#include "telemetry/values.h"
+
+enum { SHOWN = 256, COST_SHARE = 50 };
+#define TASKS_NS (100 * MILLISECOND)
+
+struct sums {
+	uint64_t cpu, minor, major, voluntary, involuntary, wait;
+};
+
+struct job_state {
+	const char *root;
+	struct job_process *list;
+	unsigned count, shown;
+	uint64_t next_find, next_tasks;
+	uint64_t opened_ticks; /* processes that began before are counted from now on only */
+	struct sums sums;
+	uint32_t cpu, share, minor, major, voluntary, involuntary, wait, rss, processes, threads;
+	uint32_t process_rss, process_cpu;
+	uint64_t last_at, last_cpu;
+	bool unseen_said, tasks_said;
+};
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static uint32_t total(struct probe *p, const char *name, const char *unit, double scale,
+		      const char *what)
+{
+	return meter_metric(p, &(struct metric_info){.name = name, .unit = unit, .description = what,
+						     .kind = METRIC_TOTAL, .scale = scale});
+}
+
+static uint32_t level(struct probe *p, const char *name, const char *unit, const char *what)
+{
+	return meter_metric(p, &(struct metric_info){.name = name, .unit = unit, .description = what});
+}
+
+static void add_metrics(struct probe *p, struct job_state *j)
+{
+	j->cpu = total(p, "job.cpu_time", "s", 1e-9, "Processor time of the program's processes");
+	j->share = level(p, "job.cpu", "%", "Processor time of the program's processes, 100 is one "
+					    "processor");
+	j->minor = total(p, "job.faults.minor", "", 1, "Page faults without input");
+	j->major = total(p, "job.faults.major", "", 1, "Page faults that had to read");
+	j->voluntary = total(p, "job.switches.voluntary", "", 1, "Switches of threads that waited");
+	j->involuntary = total(p, "job.switches.involuntary", "", 1, "Switches of threads that had "
+								     "to give way");
+	j->wait = total(p, "job.wait_time", "s", 1e-9, "Time in which threads were ready and had no "
+						       "processor");
+	j->rss = level(p, "job.rss", "bytes", "Resident memory of the program's processes");
+	j->processes = level(p, "job.processes", "", "The program's processes");
+	j->threads = level(p, "job.threads", "", "Their threads");
+	j->process_rss = meter_metric(p, &(struct metric_info){
+		.name = "process.rss", .unit = "bytes", .description = "Resident memory of one process",
+		.dimensions = "pid:4194304"});
+	j->process_cpu = meter_metric(p, &(struct metric_info){
+		.name = "process.cpu", .unit = "%", .description = "Processor time of one process",
+		.dimensions = "pid:4194304"});
+}
+
+/* What the program did before it was read first counts as well. */
+static void begin_totals(struct probe *p, const struct job_state *j)
+{
+	const uint32_t totals[] = {j->cpu, j->minor, j->major, j->voluntary, j->involuntary, j->wait};
+
+	meter_before(p);
+	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
+		meter_total(p, totals[i], 0, NULL);
+}
+
+static void *job_open(struct probe *p)
+{
+	struct job_state *j = calloc(1, sizeof(*j));
+	struct timespec boot;
+	struct job_stat self;
+	int pid, error;
+
+	if (!j || meter_programs(p, &pid, 1) == 0) {
+		free(j);
+		return NULL;
+	}
+	j->root = meter_root(p);
+	error = job_stat_read(j->root, pid, &self);
+	j->list = error ? NULL : calloc(JOB_PROCESSES, sizeof(*j->list));
+	if (!j->list) {
+		meter_missing(p, "/proc/%d/stat: %s", pid, value_error(error));
+		free(j);
+		return NULL;
+	}
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	j->opened_ticks = (uint64_t)boot.tv_sec * (uint64_t)sysconf(_SC_CLK_TCK);
+	add_metrics(p, j);
+	begin_totals(p, j);
+	return j;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static void find(struct probe *p, struct job_state *j, uint64_t now)
+{
+	int programs[JOB_PROGRAMS];
+	unsigned n = meter_programs(p, programs, JOB_PROGRAMS);
+	unsigned refused = job_find(j->root, programs, n < JOB_PROGRAMS ? n : JOB_PROGRAMS, j->list,
+				    &j->count);
+
+	if (refused && !j->unseen_said) {
+		meter_denied(p, "more than %d processes at once: %u are not looked at", JOB_PROCESSES,
+			     refused);
+		j->unseen_said = true;
+	}
+	j->next_find = now + COST_SHARE * (clock_ns(CLOCK_MONOTONIC_RAW) - now);
+}
+
+/* Began with the program, or 2 s before at most: all that it did belongs to the recording. */
+static bool is_young(const struct job_state *j, const struct job_process *r)
+{
+	return r->start + 2 * (uint64_t)sysconf(_SC_CLK_TCK) >= j->opened_ticks;
+}
+
+static void show(struct probe *p, struct job_state *j, struct job_process *r,
+		 const struct job_stat *s, uint64_t grown, uint64_t at)
+{
+	if (!r->begun && j->shown < SHOWN) {
+		r->shown = true;
+		j->shown++;
+	}
+	if (!r->shown)
+		return;
+	meter_level_of(p, j->process_rss, (uint64_t)r->pid, (double)s->rss);
+	if (r->begun && at > r->last_at)
+		meter_level_of(p, j->process_cpu, (uint64_t)r->pid,
+			       100 * (double)grown / (double)(at - r->last_at));
+}
+
+static uint64_t more(uint64_t now, uint64_t then)
+{
+	return now > then ? now - then : 0;
+}
+
+static void add_process(struct probe *p, struct job_state *j, struct job_process *r,
+			const struct job_stat *s, uint64_t at)
+{
+	struct job_stat none = {0};
+	const struct job_stat *then = r->begun ? &r->last : is_young(j, r) ? &none : s;
+	uint64_t grown = more(s->cpu, then->cpu);
+
+	j->sums.cpu += grown;
+	j->sums.minor += more(s->minor, then->minor);
+	j->sums.major += more(s->major, then->major);
+	show(p, j, r, s, grown, at);
+	r->begun = true;
+	r->last = *s;
+	if (s->cpu < then->cpu)
+		r->last.cpu = then->cpu; /* of the coarser source, now and then */
+	r->last_at = at;
+}
+
+static void forget(struct job_state *j, unsigned i)
+{
+	free(j->list[i].tasks);
+	j->list[i] = j->list[--j->count];
+}
+
+static void read_tasks(struct probe *p, struct job_state *j, uint64_t now)
+{
+	struct job_task growth = {0};
+	bool all = true;
+	uint64_t cost;
+
+	for (unsigned i = 0; i < j->count; i++)
+		all &= job_tasks_read(j->root, &j->list[i], is_young(j, &j->list[i]), &growth);
+	j->sums.voluntary += growth.voluntary;
+	j->sums.involuntary += growth.involuntary;
+	j->sums.wait += growth.wait;
+	meter_total(p, j->voluntary, j->sums.voluntary, NULL);
+	meter_total(p, j->involuntary, j->sums.involuntary, NULL);
+	meter_total(p, j->wait, j->sums.wait, NULL);
+	if (!all && !j->tasks_said) {
+		for (unsigned i = 0; i < j->count && !j->tasks_said; i++)
+			j->tasks_said = j->list[i].task_count == JOB_TASKS;
+		if (j->tasks_said)
+			meter_denied(p, "more than %d threads of a process: switches and waiting of "
+				     "the first only", JOB_TASKS);
+	}
+	cost = clock_ns(CLOCK_MONOTONIC_RAW) - now;
+	j->next_tasks = now + (cost * COST_SHARE > TASKS_NS ? cost * COST_SHARE : TASKS_NS);
+}
+
+static void job_read(struct probe *p, void *state)
+{
+	struct job_state *j = state;
+	uint64_t now = meter_before(p), rss = 0, threads = 0;
+
+	if (now >= j->next_find)
+		find(p, j, now);
+	now = meter_before(p);
+	for (unsigned i = 0; i < j->count;) {
+		struct job_process *r = &j->list[i];
+		struct job_stat s;
+
+		if (job_stat_read(j->root, r->pid, &s) != 0 || s.start != r->start) {
+			forget(j, i);
+			continue;
+		}
+		add_process(p, j, r, &s, clock_ns(CLOCK_MONOTONIC_RAW));
+		rss += s.rss;
+		threads += s.threads;
+		i++;
+	}
+	meter_total(p, j->cpu, j->sums.cpu, NULL);
+	meter_total(p, j->minor, j->sums.minor, NULL);
+	meter_total(p, j->major, j->sums.major, NULL);
+	if (j->last_at)
+		meter_level(p, j->share, 100 * (double)(j->sums.cpu - j->last_cpu) /
+						 (double)(now - j->last_at));
+	j->last_at = now;
+	j->last_cpu = j->sums.cpu;
+	meter_level(p, j->rss, (double)rss);
+	meter_level(p, j->processes, j->count);
+	meter_level(p, j->threads, (double)threads);
+	if (now >= j->next_tasks)
+		read_tasks(p, j, now);
+}
+
+static void job_close(void *state)
+{
+	struct job_state *j = state;
+
+	while (j->count)
+		forget(j, 0);
+	free(j->list);
+	free(j);
+}
+
+extern const struct source source_job;
+const struct source source_job = {
+	.name = "job", .about = "the program's processes: /proc/PID",
+	.interval_ns = 10 * MILLISECOND,
+	.open = job_open, .read = job_read, .close = job_close,
+};

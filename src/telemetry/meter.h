@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The meter: takes what sources tell, makes growth of running totals, counts gaps, and hands values
+ * to the file and to whoever looks. Sources that may take their time tell it from threads of their
+ * own; one lock is over everything that they share.
+ */
+#ifndef TELEMETRY_METER_H
+#define TELEMETRY_METER_H
+
+#include <pthread.h>
+
+#include "telemetry/tfile.h"
+#include "telemetry/source.h"
+#include "telemetry/telemetry.h"
+
+enum { METER_DEVICES = 256, METER_METRICS = 4096 };
+
+struct metric {
+	struct metric_info info; /* its texts are owned */
+	const struct source *source;
+	/* Only its source's thread: */
+	bool begun;              /* there was a reading to compare with */
+	bool integrated;         /* made of power, not read */
+	uint64_t last_raw, last_ns;
+	double last_watts;
+	/* Under the lock: */
+	uint64_t values, gaps;
+	const char *why; /* of the first gap */
+	double shown;
+	bool per_second;
+	uint64_t instance;
+};
+
+struct device {
+	char type[16], name[96], vendor[48], driver[48], pci[24];
+	uint8_t uuid[16];
+	bool has_pci, has_uuid;
+};
+
+struct meter {
+	pthread_mutex_t lock;
+	const char *root;
+	struct device devices[METER_DEVICES];
+	uint32_t device_count;
+	struct metric *metrics[METER_METRICS];
+	uint32_t metric_count;
+	uint64_t refused; /* devices and metrics that there was no room for */
+	struct tfile *output;                  /* NULL: nothing is written, or no longer */
+	const struct telemetry_visitor *visitor; /* or NULL */
+	unsigned (*programs)(void *data, int *pids, unsigned room);
+	void *programs_data;
+};
+
+struct probe {
+	struct meter *meter;
+	const struct source *source;
+	void *state;
+	uint64_t before, next; /* ns; `next` of CLOCK_MONOTONIC */
+	uint64_t reads, read_ns, late;
+	uint32_t first, last; /* metrics */
+};
+
+void meter_init(struct meter *m, const char *root);
+void meter_release(struct meter *m);
+
+/* Opens the source; false: it is not here. */
+bool probe_open(struct probe *p, struct meter *m, const struct source *s);
+void probe_read(struct probe *p);
+void probe_close(struct probe *p);
+
+/* What went wrong while it was read, to the file. Under the lock. */
+void meter_note_gaps(struct meter *m);
+
+#endif

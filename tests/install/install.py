@@ -245,11 +245,30 @@ def test_headers(package, source):
           os.path.exists(f"{package.prefix}/include/kymo/args/opencl.h"))
 
 
-def test_manual(package, folder):
-    """Every ```c block compiles by itself; what is not a whole file is taken as a function's body."""
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def manual_names(text, package, source):
+    """What the manual names must be there: functions in the headers, ops of activities in ops.txt."""
+    headers = "".join(read(h) for h in glob.glob(f"{package.prefix}/include/kymo/**/*.h", recursive=True))
+    missing = {n for n in re.findall(r"\bkymo_\w+", text) if n not in headers}
+    check("functions and types of the manual are in the headers", not missing, missing)
+    ops = {}
+    for line in read(f"{source}/tests/abi/ops.txt").splitlines():
+        ops.setdefault(line.split()[0], []).append(line.split()[2])
+    rows = {d: re.findall(r"`(\w+)`", o)
+            for d, o in re.findall(r"^\| `(\w+)`(?:\\\*|\*)? \| (.*?) \| .*\|$", text, re.M) if d in ops}
+    wrong = {d: o for d, o in rows.items() if not set(o) >= set(ops[d])}
+    check(f"ops of {len(rows)} activity domains", len(rows) == 14 and not wrong, wrong)
+
+
+def test_manual(package, source, folder):
+    """Every ```c block compiles by itself, with the usual headers if it includes none."""
     (manual,) = glob.glob(f"{package.prefix}/**/tools.md", recursive=True)
-    with open(manual, encoding="utf-8") as f:
-        blocks = re.findall(r"^```c\n(.*?)^```$", f.read(), re.M | re.S)
+    manual_names(read(manual), package, source)
+    blocks = re.findall(r"^```c\n(.*?)^```$", read(manual), re.M | re.S)
     for i, block in enumerate(blocks):
         if "#include" not in block:
             block = f"#include <kymo/kymo.h>\n#include <stdio.h>\n#include <string.h>\n{block}"
@@ -288,7 +307,7 @@ def main():
         test_register(package, folder)
         test_languages(package, folder)
         test_headers(package, source)
-        test_manual(package, folder)
+        test_manual(package, source, folder)
 
 
 main()

@@ -91,6 +91,8 @@ struct cap_domain_info {
 	 * device work that is complete; wait for the rest at most until the tick `deadline`.
 	 */
 	void (*flush)(uint64_t deadline);
+	/* Device work is captured some time after it is complete: flush() at _exit() too, once. */
+	bool late;
 	/* A child after fork: forget device work and locks of the parent. */
 	void (*fork_child)(void);
 	/*
@@ -206,6 +208,7 @@ struct cap_thread {
 	_Atomic uint64_t records; /* written, all buffers; by the thread itself only */
 	struct wire_tally **tallies; /* by wire op, or NULL; mode summary */
 	struct wire_ring tally_ring; /* the chunk they lie in */
+	struct core_tally_chunk *tally_full; /* those before it */
 	struct core_words *words;    /* [CAP_FRAMES]: words of tools, or NULL until needed */
 	struct wire_ring *scratch;   /* for records that go into no buffer, or NULL */
 	struct core_externals *_Atomic externals; /* stacks of external ids, or NULL */
@@ -652,6 +655,9 @@ uint32_t cap_new_id(enum wire_def_kind kind);
  * Returns the blob's id. Equal content defined again gives the same id.
  */
 uint32_t cap_define_blob(const char *what, const void *data, size_t length);
+
+/* The flush that runs is the last: nothing of the process is left when it is over. */
+extern _Atomic bool cap_ending;
 
 /* Something the user should know; shown by every report. Severity 1 info, 2 warning, 3 error. */
 void cap_note(int severity, const char *part, const char *format, ...)

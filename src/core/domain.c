@@ -311,6 +311,7 @@ kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap
 		return status;
 	core_wanted_notify();
 	core_objects_runtime(info->desc);
+	core_ending_start(info);
 	return KYMO_OK;
 }
 

@@ -30,6 +30,7 @@ struct core_live { /* zero in a forked child until core_fork_check() */
 	pthread_mutex_t define;
 	pthread_mutex_t threads;
 	pthread_mutex_t fork;
+	_Atomic int ending; /* the process, if a thread waits for its end; see ending.c */
 };
 extern struct core_live *core_live;
 
@@ -47,6 +48,14 @@ kymo_status_t core_changeable(void);
 void core_barrier(void);
 /* A number that a child does not share with its parent. */
 extern uint32_t core_generation;
+
+/* ---- the end by _exit() (ending.c) ---- */
+/*
+ * A backend is there (NULL: those known still are): makes the thread that harvests at the end, if it
+ * needs one. Caller holds no lock.
+ */
+void core_ending_start(const struct cap_domain_info *info);
+void core_ending_fork_child(void);
 
 /* ---- domains (domain.c) ---- */
 
@@ -402,6 +411,8 @@ uint32_t core_shared_arguments(void);
 
 /* ---- tallies (tally.c) ---- */
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f);
+/* Hands its chunks over; the thread ends. */
+void core_tally_close(struct cap_thread *t, struct core_buffer *b);
 void core_tally_release(struct cap_thread *t);
 
 /* ---- definitions (define.c) ---- */

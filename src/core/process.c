@@ -131,6 +131,7 @@ static void fork_child(void)
 	if (atomic_load(&core_live->magic) != LIVE_MAGIC) {
 		core_generation = (uint32_t)getpid();
 		core_sites_fork_child();
+		core_ending_fork_child();
 		core_buffers_fork_child();
 		atomic_store(&state, KYMO_STATE_RUNNING);
 		atomic_store(&core_finalized, false);
@@ -144,6 +145,7 @@ static void fork_child(void)
 		core_masks_update();
 		pthread_mutex_unlock(&core_live->configure);
 		core_deliver_threads_start();
+		core_ending_start(NULL);
 	}
 	pthread_mutex_unlock(&core_live->fork);
 }

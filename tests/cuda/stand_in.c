@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef void (*callback_fn)(void *, int, uint32_t, const void *);
 
@@ -33,7 +34,7 @@ static struct {
 	uint8_t *buffer;
 	size_t size, used;
 	size_t dropped;
-	_Atomic uint32_t correlation;
+	_Atomic uint32_t correlation, flushed;
 	pthread_mutex_t lock;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static char contexts[16];
@@ -179,6 +180,11 @@ bool stand_enabled(int domain, uint32_t cbid)
 void stand_other_subscriber(void)
 {
 	state.other = true;
+}
+
+unsigned stand_flushed(void)
+{
+	return state.flushed;
 }
 
 /* ---- CUPTI's side ---- */
@@ -343,6 +349,9 @@ int cuptiActivityRegisterCallbacks(void (*request)(uint8_t **, size_t *, size_t 
 
 int cuptiActivityFlushAll(uint32_t flag)
 {
+	state.flushed++;
+	while (getenv("STAND_STUCK"))
+		pause();
 	stand_deliver();
 	return OK;
 }

@@ -41,6 +41,8 @@ uint64_t stand_now(void);
 /* Whether the records of a kind, the callbacks of a function are on. */
 bool stand_kind(int kind);
 bool stand_enabled(int domain, uint32_t cbid);
+/* How often all buffers were asked for. With STAND_STUCK set that never comes back. */
+unsigned stand_flushed(void);
 /* Another tool takes CUPTI before Kymo. */
 void stand_other_subscriber(void);
 

@@ -3,7 +3,9 @@
 """CUDA, from what the stand-in for CUPTI tells to the trace: test_cuda.py KYMO WHAT."""
 import glob
 import os
+import shutil
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
@@ -220,10 +222,25 @@ class Test(base.Test):
             if self.one("SELECT count(*) FROM processes") == 2 else [])
         self.scene("late")
         check("late: kernels", self.rows("SELECT name FROM kernels"), [("late",)])
+
+    def test_quick_ends(self):
+        """_exit() and its like harvest what is complete, once, and wait for nothing else."""
+        self.built = self.program()
         more = dict(os.environ, KYMO_CUPTI=self.library)
-        done = base.run(self.kymo, "run", "--no-summary", "-o", self.path("e.kymo"), self.built,
-                        "exit", env=more)
-        check("_exit: status", done.returncode, 3)
+        for how in ("_exit", "_Exit", "quick", "children"):
+            shutil.rmtree(self.trace, ignore_errors=True)
+            done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "exit",
+                            how, env=more)
+            check(f"{how}: status", done.returncode, 3)
+            check(f"{how}: kernels", self.one("SELECT count(*) FROM dispatch"), 10)
+        more["STAND_STUCK"] = "1"
+        shutil.rmtree(self.trace)
+        before = time.monotonic()
+        done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "exit", "_exit",
+                        env=more)
+        check("stuck: status", done.returncode, 3)
+        check("stuck: not for long", time.monotonic() - before < 5, True)
+        check("stuck: calls", self.calls(), {"cudaLaunchKernel": 10})
 
     def test_without(self):
         """No CUPTI, one that is too old, one that another tool holds: the program runs on."""

@@ -3,7 +3,8 @@
 """Checks what the libraries loaded into programs need and export.
 
 needed.py LIBRARY... : DT_NEEDED entries must be libc's own (and libkymo itself); the exported
-symbols must be kymo_* and the documented doors of runtimes; no text relocations, no executable
+symbols must be kymo_* and the documented doors of runtimes, and the functions that libkymo-inject
+stands before (_exit: a last harvest of device work, because nothing of the program's runs after it); no text relocations, no executable
 stack.
 """
 import re
@@ -12,7 +13,7 @@ import sys
 
 NEEDED = re.compile(r"^(libc|libdl|libpthread|ld-linux-[a-z0-9-]+|libkymo)\.so\.\d+$")
 EXPORTED = re.compile(r"^(kymo_\w+|rocprofiler_set_api_table|rocprofiler_register_\w+|cl[A-Z]\w+|KYMO_\w+|"
-                      r"P?MPI_\w+|mpi_\w+|InitializeInjection(Nvtx\w+)?|__itt_api_init|kokkosp_\w+|ompt_start_tool|__tgt_target_kernel)$")
+                      r"P?MPI_\w+|mpi_\w+|InitializeInjection(Nvtx\w+)?|__itt_api_init|kokkosp_\w+|ompt_start_tool|__tgt_target_kernel|_exit|_Exit)$")
 # Functions that end the program, print to its streams or change its signals.
 FORBIDDEN = {"exit", "_exit", "abort", "printf", "puts", "putchar", "perror", "sigaction", "signal",
              "sqlite3_open", "ZSTD_compress"}

@@ -285,19 +285,6 @@ void cuda_managed_memory_seen(void)
 
 /* ---- flush, end, fork ---- */
 
-static void flush(uint64_t deadline)
-{
-	if (!cuda_alive())
-		return;
-	if (atomic_load(&state) == RUNNING) {
-		cap_guard_enter();
-		cupti.ActivityFlushAll(0);
-		cap_guard_leave();
-	}
-	cuda_objects_complete();
-	cuda_clock_sync();
-}
-
 static void note_losses(void)
 {
 	if (cuda_dropped())
@@ -306,6 +293,22 @@ static void note_losses(void)
 	if (cuda_origins_missed())
 		cap_note(1, "cuda", "%llu pieces of device work are recorded without their call",
 			 (unsigned long long)cuda_origins_missed());
+}
+
+static void flush(uint64_t deadline)
+{
+	if (!cuda_alive())
+		return;
+	if (atomic_load(&state) == RUNNING) {
+		cap_guard_enter();
+		/* At the very end buffers with work that is still running are taken too. */
+		cupti.ActivityFlushAll(atomic_load(&cap_ending));
+		cap_guard_leave();
+	}
+	cuda_objects_complete();
+	cuda_clock_sync();
+	if (atomic_load(&cap_ending))
+		note_losses();
 }
 
 /* CUPTI must not be called any more once destructors run: this is the last moment. */
@@ -390,6 +393,7 @@ static bool domains_register(void)
 		if (api == CUDA_RUNTIME) {
 			infos[api].wanted = wanted;
 			infos[api].flush = flush;
+			infos[api].late = true;
 			infos[api].fork_child = fork_child;
 		}
 		enabled[api] = calloc(cuda_models[api].desc->op_count, sizeof(bool));

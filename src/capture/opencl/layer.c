@@ -142,6 +142,7 @@ static const struct cap_domain_info info = {
 	.slot_count = OCL_LINKS,
 	.wanted = wanted,
 	.flush = flush,
+	.late = true,
 	.fork_child = fork_child,
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device is a thread; its clock counts at 19.2 MHz or nearly so, from when it was switched on. */
+/* The device is a thread; its clock counts at 19.2 MHz or nearly so, from when it was switched on.
+ */
 #include "toy.h"
 
 #include <pthread.h>
@@ -25,7 +26,8 @@ uint64_t toy_clock(void)
 
 	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
 	return 1000 + (uint64_t)(((double)(now.tv_sec - switched_on.tv_sec) +
-				  (double)(now.tv_nsec - switched_on.tv_nsec) * 1e-9) * HZ);
+				  (double)(now.tv_nsec - switched_on.tv_nsec) * 1e-9) *
+				 HZ);
 }
 
 static void *device_main(void *unused)
@@ -96,8 +98,8 @@ void toy_read(float *to, const float *from, size_t count)
 
 void toy_run(const char *name, toy_kernel kernel, float *data, size_t count)
 {
-	struct toy_work w = {.call = TOY_RUN, .name = name, .kernel = kernel, .to = data,
-			     .count = count};
+	struct toy_work w = {
+		.call = TOY_RUN, .name = name, .kernel = kernel, .to = data, .count = count};
 
 	submit(&w);
 }

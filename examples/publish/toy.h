@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime of a toy accelerator: a device with a processor, a memory and a clock of its own, which
- * runs kernels and copies one after the other. No profiler knows it; toy_trace.c is all it takes to be
- * seen. Functions may be called from one thread.
+ * The runtime of a toy accelerator: a device with a processor, a memory and a clock of its own,
+ * which runs kernels and copies one after the other. No profiler knows it; toy_trace.c is all it
+ * takes to be seen. Functions may be called from one thread.
  */
 #ifndef TOY_H
 #define TOY_H

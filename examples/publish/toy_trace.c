@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a runtime is seen that no profiler knows: it describes its calls, names its device, queue and
- * kernels, reads its clock now and then beside the host's, and publishes what happened. Device work is
- * told at the very end here, last first, as a device with a log of its own might.
+ * kernels, reads its clock now and then beside the host's, and publishes what happened. Device work
+ * is told at the very end here, last first, as a device with a log of its own might.
  */
 #include "toy_trace.h"
 
@@ -57,9 +57,12 @@ static void read_clock(void)
 
 void toy_trace_open(void)
 {
-	kymo_agent_publication_t a = {.size = sizeof(a), .type = KYMO_AGENT_ACCELERATOR,
-				      .name = "Toy accelerator", .domain = "toy",
-				      .vendor = "Toys", .compute_units = 1};
+	kymo_agent_publication_t a = {.size = sizeof(a),
+				      .type = KYMO_AGENT_ACCELERATOR,
+				      .name = "Toy accelerator",
+				      .domain = "toy",
+				      .vendor = "Toys",
+				      .compute_units = 1};
 	kymo_queue_publication_t q = {.size = sizeof(q), .name = "engine"};
 
 	kymo_domain_publish(&toy, &domain);
@@ -92,14 +95,19 @@ void toy_trace_enter(struct toy_work *w)
 void toy_trace_exit(struct toy_work *w)
 {
 	const char *name = w->name ? w->name : "";
-	kymo_value_t run[] = {{.size = sizeof(run[0]), .present = true, .data = name,
+	kymo_value_t run[] = {{.size = sizeof(run[0]),
+			       .present = true,
+			       .data = name,
 			       .count = (uint32_t)strlen(name)},
 			      {.size = sizeof(run[0]), .present = true, .u = w->count}};
-	kymo_value_t copy[] = {{.size = sizeof(copy[0]), .present = true, .u = (uintptr_t)w->to},
-			       {.size = sizeof(copy[0]), .present = true,
-				.u = w->count * sizeof(float)}};
-	kymo_publication_t p = {.size = sizeof(p), .start = w->entered, .end = kymo_time(),
-				.values = w->call == TOY_RUN ? run : copy, .value_count = 2};
+	kymo_value_t copy[] = {
+		{.size = sizeof(copy[0]), .present = true, .u = (uintptr_t)w->to},
+		{.size = sizeof(copy[0]), .present = true, .u = w->count * sizeof(float)}};
+	kymo_publication_t p = {.size = sizeof(p),
+				.start = w->entered,
+				.end = kymo_time(),
+				.values = w->call == TOY_RUN ? run : copy,
+				.value_count = 2};
 
 	kymo_publish(domain, w->call, &p, &w->id);
 	if (log_count == log_room) {
@@ -119,9 +127,16 @@ void toy_trace_exit(struct toy_work *w)
 static void tell_kernel(const struct toy_work *w)
 {
 	kymo_dispatch_publication_t d = {
-		.size = sizeof(d), .correlation = w->id, .submitted_by = w->entered,
-		.queue = queue, .kernel = kernel_id(w->name), .submitted = w->submitted,
-		.start = w->start, .end = w->end, .dims = 1, .global = {w->count},
+		.size = sizeof(d),
+		.correlation = w->id,
+		.submitted_by = w->entered,
+		.queue = queue,
+		.kernel = kernel_id(w->name),
+		.submitted = w->submitted,
+		.start = w->start,
+		.end = w->end,
+		.dims = 1,
+		.global = {w->count},
 	};
 
 	kymo_dispatch_publish(&d);
@@ -131,13 +146,20 @@ static void tell_copy(const struct toy_work *w)
 {
 	bool to_device = w->call == TOY_WRITE;
 	kymo_copy_publication_t c = {
-		.size = sizeof(c), .op = to_device ? KYMO_COPY_WRITE : KYMO_COPY_READ,
-		.correlation = w->id, .submitted_by = w->entered, .queue = queue,
-		.source = to_device ? 0 : agent, .destination = to_device ? agent : 0,
+		.size = sizeof(c),
+		.op = to_device ? KYMO_COPY_WRITE : KYMO_COPY_READ,
+		.correlation = w->id,
+		.submitted_by = w->entered,
+		.queue = queue,
+		.source = to_device ? 0 : agent,
+		.destination = to_device ? agent : 0,
 		.source_kind = to_device ? KYMO_MEMORY_PAGEABLE : KYMO_MEMORY_DEVICE,
 		.destination_kind = to_device ? KYMO_MEMORY_DEVICE : KYMO_MEMORY_PAGEABLE,
-		.bytes = w->count * sizeof(float), .submitted = w->submitted, .start = w->start,
-		.end = w->end, .blocking = true,
+		.bytes = w->count * sizeof(float),
+		.submitted = w->submitted,
+		.start = w->start,
+		.end = w->end,
+		.blocking = true,
 	};
 
 	kymo_copy_publish(&c);

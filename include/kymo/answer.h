@@ -8,8 +8,8 @@
  * runtime, waits for another thread's call or takes a lock that a traced call may hold: all may be
  * called from callbacks, on any thread. Errors: as in tool.h.
  *
- * Arguments come as typed structures too: those of domain "opencl" are in <kymo/args/opencl.h>, those
- * of table domains ("hip", "hsa", ...) are kymo_table_args_t.
+ * Arguments come as typed structures too: those of domain "opencl" are in <kymo/args/opencl.h>,
+ * those of table domains ("hip", "hsa", ...) are kymo_table_args_t.
  */
 #ifndef KYMO_ANSWER_H
 #define KYMO_ANSWER_H
@@ -28,18 +28,18 @@ typedef enum kymo_memory_kind {
 	KYMO_MEMORY_PAGEABLE = 1, /* the program's own, known to no runtime */
 	KYMO_MEMORY_PINNED = 2,   /* of the host, for devices to reach */
 	KYMO_MEMORY_DEVICE = 3,
-	KYMO_MEMORY_MANAGED = 4,  /* moved by the runtime to where it is used */
-	KYMO_MEMORY_SHARED = 5    /* one memory that host and device reach */
+	KYMO_MEMORY_MANAGED = 4, /* moved by the runtime to where it is used */
+	KYMO_MEMORY_SHARED = 5   /* one memory that host and device reach */
 } kymo_memory_kind_t;
 
 typedef struct kymo_call_info {
 	size_t size; /* sizeof(kymo_call_info_t), set by the caller */
 	const kymo_domain_desc_t *domain;
 	uint32_t op;
-	uint32_t thread;      /* index, as in records */
+	uint32_t thread; /* index, as in records */
 	uint64_t correlation;
-	uint64_t parent;      /* of the traced call it was made from, or 0 */
-	uint64_t start;       /* ns */
+	uint64_t parent; /* of the traced call it was made from, or 0 */
+	uint64_t start;  /* ns */
 	int64_t scope;
 	const void *call_site;
 } kymo_call_info_t;
@@ -51,7 +51,7 @@ typedef struct kymo_call_info {
 KYMO_EXPORT kymo_status_t kymo_current_call(kymo_call_info_t *out);
 
 typedef struct kymo_queue_info {
-	size_t size; /* sizeof(kymo_queue_info_t), set by the caller */
+	size_t size;      /* sizeof(kymo_queue_info_t), set by the caller */
 	uint32_t queue;   /* as in fields of type "queue" */
 	uint32_t agent;   /* as in fields of type "agent" */
 	uint32_t context; /* as in fields of type "device_context" */
@@ -59,9 +59,10 @@ typedef struct kymo_queue_info {
 } kymo_queue_info_t;
 
 /*
- * The queue (stream) of `domain` that the calling thread's call in progress is about, or that it used
- * last in a call that some context wants. kymo_ref_name() may know its name. ERROR_NOT_FOUND: none yet, or it is gone, or there is no such
- * domain. ERROR_UNSUPPORTED: Kymo does not follow the domain's queues.
+ * The queue (stream) of `domain` that the calling thread's call in progress is about, or that it
+ * used last in a call that some context wants. kymo_ref_name() may know its name. ERROR_NOT_FOUND:
+ * none yet, or it is gone, or there is no such domain. ERROR_UNSUPPORTED: Kymo does not follow the
+ * domain's queues.
  */
 KYMO_EXPORT kymo_status_t kymo_current_queue(const char *domain, kymo_queue_info_t *out);
 
@@ -72,17 +73,18 @@ typedef struct kymo_pointer {
 	size_t size; /* sizeof(kymo_pointer_t), set by the caller */
 	kymo_memory_kind_t kind;
 	const kymo_domain_desc_t *domain; /* of the runtime that owns it; NULL: none does */
-	uint64_t base;       /* of the allocation, or its handle (cl_mem) */
-	uint64_t bytes;      /* of the allocation */
-	uint64_t allocation; /* as in fields "id" of allocations */
-	uint32_t agent;      /* as in fields of type "agent"; 0: the host, or a whole device context */
-	uint32_t context;    /* as in fields of type "device_context", or 0 */
+	uint64_t base;                    /* of the allocation, or its handle (cl_mem) */
+	uint64_t bytes;                   /* of the allocation */
+	uint64_t allocation;              /* as in fields "id" of allocations */
+	uint32_t agent;   /* as in fields of type "agent"; 0: the host, or a whole device context */
+	uint32_t context; /* as in fields of type "device_context", or 0 */
 } kymo_pointer_t;
 
 /*
- * What `address` points to: an address within an allocation, or the handle of a memory object. Memory
- * that no traced runtime gave is PAGEABLE, without owner, its base the address itself, its size 0.
- * Allocations made before any context wanted allocations, dispatches or copies may not be known.
+ * What `address` points to: an address within an allocation, or the handle of a memory object.
+ * Memory that no traced runtime gave is PAGEABLE, without owner, its base the address itself, its
+ * size 0. Allocations made before any context wanted allocations, dispatches or copies may not be
+ * known.
  */
 KYMO_EXPORT kymo_status_t kymo_pointer_info(const void *address, kymo_pointer_t *out);
 
@@ -95,8 +97,8 @@ typedef struct kymo_client_info {
 } kymo_client_info_t;
 
 /*
- * The tool whose function is running on the calling thread. ERROR_STATE: none is. It says nothing of
- * other tools but how many there are.
+ * The tool whose function is running on the calling thread. ERROR_STATE: none is. It says nothing
+ * of other tools but how many there are.
  */
 KYMO_EXPORT kymo_status_t kymo_client_info(kymo_client_info_t *out);
 

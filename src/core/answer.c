@@ -33,9 +33,13 @@ kymo_status_t kymo_current_call(kymo_call_info_t *out)
 		return KYMO_ERROR_NOT_FOUND;
 	*out = (kymo_call_info_t){.size = sizeof(*out),
 				  .domain = core_domains[f->op->domain].info->desc,
-				  .op = f->op->number, .thread = t->index, .correlation = f->id,
-				  .parent = f->parent, .start = core_tick_ns(f->start),
-				  .scope = f->scope, .call_site = f->caller};
+				  .op = f->op->number,
+				  .thread = t->index,
+				  .correlation = f->id,
+				  .parent = f->parent,
+				  .start = core_tick_ns(f->start),
+				  .scope = f->scope,
+				  .call_site = f->caller};
 	return KYMO_OK;
 }
 
@@ -137,7 +141,8 @@ kymo_status_t kymo_pointer_info(const void *address, kymo_pointer_t *out)
 			p.domain = info->desc;
 	}
 	if (!p.domain)
-		p = (kymo_pointer_t){.size = sizeof(p), .kind = KYMO_MEMORY_PAGEABLE,
+		p = (kymo_pointer_t){.size = sizeof(p),
+				     .kind = KYMO_MEMORY_PAGEABLE,
 				     .base = (uint64_t)(uintptr_t)address};
 	*out = p;
 	return KYMO_OK;

@@ -12,16 +12,18 @@
 #include "core/capture.h"
 
 struct cap_answers {
-	/* Type of fields that hold the queue of a call ("cl_command_queue"); NULL: there are none. */
+	/* Type of fields that hold the queue of a call ("cl_command_queue"); NULL: there are none.
+	 */
 	const char *queue_type;
 	/*
-	 * The queue of this handle (`given`), or the one that the calling thread used last. Fills in all
-	 * but `size`. False: none, or not known.
+	 * The queue of this handle (`given`), or the one that the calling thread used last. Fills
+	 * in all but `size`. False: none, or not known.
 	 */
 	bool (*queue)(uint64_t handle, bool given, kymo_queue_info_t *out);
 	/* Runtimes whose threads have a current device: that one. NULL: the device of the queue. */
 	bool (*agent)(uint32_t *agent);
-	/* What the address points to. Fills in all but `size` and `domain`. False: not of this runtime. */
+	/* What the address points to. Fills in all but `size` and `domain`. False: not of this
+	 * runtime. */
 	bool (*pointer)(const void *address, kymo_pointer_t *out);
 };
 

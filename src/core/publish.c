@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of domains that tools and runtimes publish. They are written as activities are, now and by
- * the calling thread; when and where they took place is in fields that core adds to each op, so that
- * records may come late and in any order.
+ * Records of domains that tools and runtimes publish. They are written as activities are, now and
+ * by the calling thread; when and where they took place is in fields that core adds to each op, so
+ * that records may come late and in any order.
  */
 #include "core/publish.h"
 
@@ -93,8 +93,8 @@ static struct published *published_new(const kymo_domain_desc_t *desc)
 		free(p);
 		return NULL;
 	}
-	p->desc = (kymo_domain_desc_t){sizeof(p->desc), desc->name, desc->title, desc->version,
-				       desc->op_count, ops};
+	p->desc = (kymo_domain_desc_t){sizeof(p->desc), desc->name,     desc->title,
+				       desc->version,   desc->op_count, ops};
 	p->info.desc = &p->desc;
 	p->info.ops = p->ops;
 	if (complete)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Publishing inside core: clocks and tracks of publishers (publish_clock.c), their domains (publish.c),
- * their devices (publish_work.c), and the fields that core adds to published ops.
+ * Publishing inside core: clocks and tracks of publishers (publish_clock.c), their domains
+ * (publish.c), their devices (publish_work.c), and the fields that core adds to published ops.
  */
 #ifndef CORE_PUBLISH_H
 #define CORE_PUBLISH_H
@@ -10,7 +10,8 @@
 
 #include "core/internal.h"
 
-/* Added at the end of the fields of an op that is KYMO_OP_TIMED; readers find them by this order. */
+/* Added at the end of the fields of an op that is KYMO_OP_TIMED; readers find them by this order.
+ */
 enum {
 	TIMED_PARENT,   /* REF call */
 	TIMED_TRACK,    /* REF thread, 0: that of the record */
@@ -23,11 +24,11 @@ enum {
 
 #define CORE_TIMED_DESCRIBE(at)                                                                    \
 	[(at) + TIMED_PARENT] = {"parent", "call", NULL, KYMO_KIND_REF, 0, 8, 0},                  \
-	[(at) + TIMED_TRACK] = {"track", "thread", NULL, KYMO_KIND_REF, 0, 4, 0},                  \
-	[(at) + TIMED_CLOCK] = {"clock", "clock", NULL, KYMO_KIND_REF, 0, 4, 0},                   \
-	[(at) + TIMED_START] = {"start", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},                     \
-	[(at) + TIMED_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},               \
-	[(at) + TIMED_STATUS] = {"status", "i32", NULL, KYMO_KIND_SIGNED, 0, 4, 0}
+		[(at) + TIMED_TRACK] = {"track", "thread", NULL, KYMO_KIND_REF, 0, 4, 0},          \
+		[(at) + TIMED_CLOCK] = {"clock", "clock", NULL, KYMO_KIND_REF, 0, 4, 0},           \
+		[(at) + TIMED_START] = {"start", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},             \
+		[(at) + TIMED_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},       \
+		[(at) + TIMED_STATUS] = {"status", "i32", NULL, KYMO_KIND_SIGNED, 0, 4, 0}
 
 /* Encodes them from field `at` on. */
 void core_timed_put(struct wire_enc *e, unsigned at, const kymo_publication_t *r, uint32_t track);

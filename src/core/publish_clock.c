@@ -170,8 +170,8 @@ uint64_t publish_clock_host(uint32_t id, uint64_t ns)
 /* ---- host times as ticks ---- */
 
 /*
- * The rate follows from two readings: the first that was ever taken here, and now. A time between them
- * is as good as they are; one before, by as much worse as it is earlier.
+ * The rate follows from two readings: the first that was ever taken here, and now. A time between
+ * them is as good as they are; one before, by as much worse as it is earlier.
  */
 uint64_t publish_tick(uint64_t host_ns)
 {
@@ -191,7 +191,8 @@ uint64_t publish_tick(uint64_t host_ns)
 	if (now.monotonic_raw - first.monotonic_raw > 10000000)
 		rate = (double)(now.before - first.before) /
 		       (double)(now.monotonic_raw - first.monotonic_raw);
-	return now.before + (uint64_t)(int64_t)((double)(int64_t)(host_ns - now.monotonic_raw) * rate);
+	return now.before +
+	       (uint64_t)(int64_t)((double)(int64_t)(host_ns - now.monotonic_raw) * rate);
 }
 
 /* ---- tracks ---- */

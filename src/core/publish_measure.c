@@ -66,7 +66,8 @@ static bool place_begin(struct placed *x, struct cap_op *op, unsigned fields)
 	return false;
 }
 
-static void place_end(struct placed *x, unsigned fields, const kymo_publication_t *p, uint32_t track)
+static void place_end(struct placed *x, unsigned fields, const kymo_publication_t *p,
+		      uint32_t track)
 {
 	bool outermost = core_publishing_begin(x->f.id);
 
@@ -91,8 +92,11 @@ kymo_status_t kymo_count_publish(const kymo_count_publication_t *count)
 		return KYMO_ERROR_INCOMPATIBLE;
 	if (count->counter == 0 || count->counter > atomic_load(&last_counter))
 		return KYMO_ERROR_NOT_FOUND;
-	p = (kymo_publication_t){.clock = count->clock, .start = count->start, .end = count->end,
-				 .track = count->track, .parent = count->correlation};
+	p = (kymo_publication_t){.clock = count->clock,
+				 .start = count->start,
+				 .end = count->end,
+				 .track = count->track,
+				 .parent = count->correlation};
 	status = status == KYMO_OK ? place_check(&p, &track) : status;
 	if (status != KYMO_OK)
 		return status;
@@ -125,8 +129,11 @@ kymo_status_t kymo_sample_publish(const kymo_sample_publication_t *sample)
 		return KYMO_ERROR_INCOMPATIBLE;
 	if (!sample->addresses || !sample->count)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	p = (kymo_publication_t){.clock = sample->clock, .start = sample->time, .end = sample->time,
-				 .track = sample->track, .parent = sample->correlation};
+	p = (kymo_publication_t){.clock = sample->clock,
+				 .start = sample->time,
+				 .end = sample->time,
+				 .track = sample->track,
+				 .parent = sample->correlation};
 	status = status == KYMO_OK ? place_check(&p, &track) : status;
 	if (status != KYMO_OK)
 		return status;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices of publishers, and what ran on them: definitions and activities as any backend makes them. */
+/* Devices of publishers, and what ran on them: definitions and activities as any backend makes
+ * them. */
 #include "core/activity.h"
 #include "core/publish.h"
 #include "core/topology/topology.h"
 
 #include <stdlib.h>
 
-#define AGENTS 1024u
-#define QUEUES 65536u
+#define AGENTS      1024u
+#define QUEUES      65536u
 #define QUEUE_BLOCK 256u
 
 struct agent {
@@ -167,10 +168,10 @@ kymo_status_t kymo_queue_publish(const kymo_queue_publication_t *queue, uint32_t
 		return status;
 	wire_def_init(&d, DEF_QUEUE);
 	wire_def_u64(&d, made);
-	wire_def_string(&d, kymo_agent_find_record(queue->agent, &shown) == KYMO_OK &&
-					    shown->handles[0]
-				    ? shown->handles[0]->domain
-				    : "");
+	wire_def_string(&d,
+			kymo_agent_find_record(queue->agent, &shown) == KYMO_OK && shown->handles[0]
+				? shown->handles[0]->domain
+				: "");
 	wire_def_u64(&d, queue->handle);
 	wire_def_u64(&d, queue->agent);
 	wire_def_u64(&d, 0);
@@ -274,8 +275,8 @@ kymo_status_t kymo_dispatch_publish(const kymo_dispatch_publication_t *w)
 	q = queue_of(w->queue);
 	if (!q)
 		return KYMO_ERROR_NOT_FOUND;
-	if (w->dims > 3 || !times_of(agents[q->agent].clock, w->queued, w->submitted, w->start,
-				     w->end, &t))
+	if (w->dims > 3 ||
+	    !times_of(agents[q->agent].clock, w->queued, w->submitted, w->start, w->end, &t))
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (status != KYMO_OK)
 		return status;

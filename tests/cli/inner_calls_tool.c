@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tool that does what it must not: calls OpenCL from its callbacks and from delivery. At the end it says
- * how often on the descriptor INNER_FD.
+ * A tool that does what it must not: calls OpenCL from its callbacks and from delivery. At the end
+ * it says how often on the descriptor INNER_FD.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -69,11 +69,14 @@ static void finalize(void *data)
 		dprintf(atoi(fd), "%u %llu\n", made, (unsigned long long)kymo_inner_calls());
 }
 
-KYMO_EXPORT const kymo_tool_t *kymo_configure(uint32_t version, const char *library, uint32_t number);
+KYMO_EXPORT const kymo_tool_t *kymo_configure(uint32_t version, const char *library,
+					      uint32_t number);
 
 const kymo_tool_t *kymo_configure(uint32_t version, const char *library, uint32_t number)
 {
-	static const kymo_tool_t tool = {.size = sizeof(tool), .name = "inner", .initialize = initialize,
+	static const kymo_tool_t tool = {.size = sizeof(tool),
+					 .name = "inner",
+					 .initialize = initialize,
 					 .finalize = finalize};
 
 	return &tool;

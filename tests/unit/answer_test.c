@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * On a real OpenCL runtime: what a tool is answered instead of asking it, filters at record time, and
- * what becomes of calls that a tool makes all the same. Kymo is the loader's layer (OPENCL_LAYERS).
+ * On a real OpenCL runtime: what a tool is answered instead of asking it, filters at record time,
+ * and what becomes of calls that a tool makes all the same. Kymo is the loader's layer
+ * (OPENCL_LAYERS).
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -309,10 +310,12 @@ static bool wanted(const kymo_work_t *work, void *data)
 
 static void make(unsigned which, const char *domain, bool buffered)
 {
-	kymo_selection_t s = {.size = sizeof(s), .domain = domain, .filter = wanted,
+	kymo_selection_t s = {.size = sizeof(s),
+			      .domain = domain,
+			      .filter = wanted,
 			      .data = (void *)(uintptr_t)which};
-	kymo_buffer_desc_t d = {.size = sizeof(d), .deliver = deliver,
-				.data = (void *)(uintptr_t)which};
+	kymo_buffer_desc_t d = {
+		.size = sizeof(d), .deliver = deliver, .data = (void *)(uintptr_t)which};
 	kymo_buffer_t buffer;
 
 	if (buffered) {

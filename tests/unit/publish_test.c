@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Publishing as a tool in the process sees it: values of every kind, times on clocks that run at another
- * rate, records that come late, tracks, callbacks, and what is refused.
+ * Publishing as a tool in the process sees it: values of every kind, times on clocks that run at
+ * another rate, records that come late, tracks, callbacks, and what is refused.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -57,8 +57,12 @@ static void deliver(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
 	struct seen *s = &records[record_count++];
 
 	assert_true(record_count < 64);
-	*s = (struct seen){.op = r->op, .thread = r->thread, .id = r->correlation,
-			   .parent = r->parent, .start = r->start, .end = r->end,
+	*s = (struct seen){.op = r->op,
+			   .thread = r->thread,
+			   .id = r->correlation,
+			   .parent = r->parent,
+			   .start = r->start,
+			   .end = r->end,
 			   .status = r->status};
 	for (uint32_t i = 0; r->op == TASK && i < 9; i++) {
 		s->v[i].size = sizeof(s->v[i]);
@@ -80,9 +84,13 @@ static void told(kymo_context_t context, const kymo_callback_record_t *r, void *
 
 	assert_int_equal(r->phase, KYMO_PHASE_COMPLETE);
 	assert_true(call_count < 64);
-	calls[call_count++] = (struct seen){.op = r->op, .thread = r->thread,
-					    .id = r->correlation, .parent = r->parent,
-					    .start = r->start, .end = r->end, .status = r->status};
+	calls[call_count++] = (struct seen){.op = r->op,
+					    .thread = r->thread,
+					    .id = r->correlation,
+					    .parent = r->parent,
+					    .start = r->start,
+					    .end = r->end,
+					    .status = r->status};
 	inner_status = kymo_publish(domain, TICK, &again, NULL);
 }
 
@@ -96,8 +104,8 @@ static void drain(void)
 static int setup(void **state)
 {
 	kymo_selection_t all = {.size = sizeof(all), .domain = "jobs"};
-	kymo_buffer_desc_t d = {.size = sizeof(d), .arguments = KYMO_ARGUMENTS_FULL,
-				.deliver = deliver};
+	kymo_buffer_desc_t d = {
+		.size = sizeof(d), .arguments = KYMO_ARGUMENTS_FULL, .deliver = deliver};
 	kymo_buffer_t buffer;
 
 	assert_int_equal(kymo_domain_publish(&desc, &domain), KYMO_OK);
@@ -118,7 +126,10 @@ static int begin(void **state)
 
 /* ---- tests ---- */
 
-#define NUMBER(x) {.size = sizeof(kymo_value_t), .present = true, .u = (uint64_t)(x)}
+#define NUMBER(x)                                                                                  \
+	{                                                                                          \
+		.size = sizeof(kymo_value_t), .present = true, .u = (uint64_t)(x)                  \
+	}
 
 static void test_values(void **state)
 {
@@ -133,8 +144,13 @@ static void test_values(void **state)
 		NUMBER(2),
 		NUMBER(0x7fff12345678),
 	};
-	kymo_publication_t p = {.size = sizeof(p), .start = 1000, .end = 4000, .status = -3,
-				.parent = 77, .values = values, .value_count = 8};
+	kymo_publication_t p = {.size = sizeof(p),
+				.start = 1000,
+				.end = 4000,
+				.status = -3,
+				.parent = 77,
+				.values = values,
+				.value_count = 8};
 	char text[32];
 	uint64_t id = 0;
 
@@ -236,7 +252,8 @@ static void test_refused(void **state)
 {
 	static const kymo_domain_desc_t empty = {sizeof(empty), "empty", NULL, 1, 0, descs};
 	static kymo_field_t many[KYMO_FIELDS_MAX];
-	static const kymo_op_desc_t wide[] = {{"wide", many, KYMO_PUBLISHED_FIELDS_MAX + 1, 0, NULL, 0}};
+	static const kymo_op_desc_t wide[] = {
+		{"wide", many, KYMO_PUBLISHED_FIELDS_MAX + 1, 0, NULL, 0}};
 	static const kymo_domain_desc_t too_wide = {sizeof(too_wide), "wide", NULL, 1, 1, wide};
 	static const kymo_field_t odd_field[] = {{"x", "u24", NULL, KYMO_KIND_UNSIGNED, 0, 3, 0}};
 	static const kymo_op_desc_t odd_op[] = {{"odd", odd_field, 1, 0, NULL, 0}};
@@ -276,7 +293,8 @@ static void test_refused(void **state)
 	p.value_count = 0;
 	p.size = 8;
 	assert_int_equal(kymo_publish(domain, TICK, &p, NULL), KYMO_ERROR_INCOMPATIBLE);
-	assert_int_equal(kymo_clock_create(NULL, "device", 1000, &clock), KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(kymo_clock_create(NULL, "device", 1000, &clock),
+			 KYMO_ERROR_INVALID_ARGUMENT);
 	assert_int_equal(kymo_clock_create("c", "device", 0, &clock), KYMO_ERROR_INVALID_ARGUMENT);
 	assert_int_equal(kymo_clock_sync((kymo_clock_t){99}, 1, 1, 2, KYMO_SYNC_SAMPLED),
 			 KYMO_ERROR_NOT_FOUND);
@@ -319,13 +337,20 @@ static bool only_copies_of_7(const kymo_work_t *work, void *data)
 static void test_devices(void **state)
 {
 	static const char *const domains[] = {"dispatch", "copy", "stream"};
-	kymo_agent_publication_t a = {.size = sizeof(a), .type = KYMO_AGENT_NPU, .name = "toy",
-				      .domain = "toy", .handle = 4711};
+	kymo_agent_publication_t a = {.size = sizeof(a),
+				      .type = KYMO_AGENT_NPU,
+				      .name = "toy",
+				      .domain = "toy",
+				      .handle = 4711};
 	kymo_queue_publication_t q = {.size = sizeof(q), .name = "first"};
-	kymo_dispatch_publication_t d = {.size = sizeof(d), .correlation = 12, .start = 100,
-					 .end = 200, .dims = 1};
-	kymo_copy_publication_t c = {.size = sizeof(c), .op = KYMO_COPY_READ, .start = 100,
-				     .end = 200, .bytes = 6, .source_kind = KYMO_MEMORY_DEVICE};
+	kymo_dispatch_publication_t d = {
+		.size = sizeof(d), .correlation = 12, .start = 100, .end = 200, .dims = 1};
+	kymo_copy_publication_t c = {.size = sizeof(c),
+				     .op = KYMO_COPY_READ,
+				     .start = 100,
+				     .end = 200,
+				     .bytes = 6,
+				     .source_kind = KYMO_MEMORY_DEVICE};
 	const kymo_agent_t *shown;
 	static const char *name; /* lives as long as the process */
 	kymo_context_t own;
@@ -333,8 +358,8 @@ static void test_devices(void **state)
 
 	assert_int_equal(kymo_context_create(&own), KYMO_OK);
 	for (unsigned i = 0; i < 3; i++) {
-		kymo_selection_t s = {.size = sizeof(s), .domain = domains[i],
-				      .filter = only_copies_of_7};
+		kymo_selection_t s = {
+			.size = sizeof(s), .domain = domains[i], .filter = only_copies_of_7};
 
 		assert_int_equal(kymo_callback_service(own, &s, device_told, NULL), KYMO_OK);
 	}
@@ -404,12 +429,15 @@ static void measure_told(kymo_context_t from, const kymo_callback_record_t *r, v
 static void test_measures(void **state)
 {
 	const uint64_t addresses[] = {0x401000, 0x402000}, now = kymo_time();
-	kymo_counter_publication_t c = {.size = sizeof(c), .name = "heat", .publisher = "toy",
-					.unit = "K", .gauge = true};
-	kymo_count_publication_t n = {.size = sizeof(n), .value = 311.5, .start = 1000, .end = 3000,
-				      .correlation = 9};
-	kymo_sample_publication_t s = {.size = sizeof(s), .time = 2000, .addresses = addresses,
-				       .count = 2, .correlation = 9};
+	kymo_counter_publication_t c = {
+		.size = sizeof(c), .name = "heat", .publisher = "toy", .unit = "K", .gauge = true};
+	kymo_count_publication_t n = {
+		.size = sizeof(n), .value = 311.5, .start = 1000, .end = 3000, .correlation = 9};
+	kymo_sample_publication_t s = {.size = sizeof(s),
+				       .time = 2000,
+				       .addresses = addresses,
+				       .count = 2,
+				       .correlation = 9};
 	kymo_context_t own;
 	uint32_t counter;
 
@@ -460,7 +488,8 @@ static void *publish_many(void *arg)
 	kymo_published_domain_t mine = domain;
 
 	for (unsigned i = 0; i < EACH; i++) {
-		kymo_publication_t p = {.size = sizeof(p), .clock = clock, .start = i, .end = i + 1};
+		kymo_publication_t p = {
+			.size = sizeof(p), .clock = clock, .start = i, .end = i + 1};
 		kymo_track_t track;
 
 		if (i % 500 == 0)

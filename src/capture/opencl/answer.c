@@ -54,5 +54,7 @@ static bool pointer(const void *address, kymo_pointer_t *out)
 }
 
 const struct cap_answers ocl_answers = {
-	.queue_type = "cl_command_queue", .queue = queue, .pointer = pointer,
+	.queue_type = "cl_command_queue",
+	.queue = queue,
+	.pointer = pointer,
 };

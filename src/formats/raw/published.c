@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records that tools and runtimes published: when and where they were is in the last fields, on a clock
- * of the publisher's or in node time. They become calls of their own tracks.
+ * Records that tools and runtimes published: when and where they were is in the last fields, on a
+ * clock of the publisher's or in node time. They become calls of their own tracks.
  */
 #include "formats/raw/internal.h"
 
@@ -43,7 +43,8 @@ void raw_decode_published(struct raw_chunk *c, const struct wire_record *w, cons
 	for (uint32_t i = 0; i < op->field_count; i++) {
 		const struct t_field *f = &op->fields[i];
 
-		if (!wire_field(&cursor, f->kind, f->element, f->size, i < own ? &skip : &v[i - own]))
+		if (!wire_field(&cursor, f->kind, f->element, f->size,
+				i < own ? &skip : &v[i - own]))
 			return;
 	}
 	place(c, v, op, out);

@@ -270,7 +270,8 @@ bool summary_counters(struct report *r, const struct summary *s, unsigned count)
 
 		for (uint32_t k = 0; k < set->count; k++)
 			if (set->rows[k]->key[4] < s[i].trace->counters_count &&
-			    set->rows[k]->key[3] < s[i].trace->ops_count)
+			    set->rows[k]->key[3] < s[i].trace->ops_count &&
+			    !s[i].trace->processes[set->rows[k]->key[0]].telemetry)
 				add_count(&all, s[i].trace, set->rows[k]);
 	}
 	t = all.count ? report_table(r, "counters", "Counters") : NULL;

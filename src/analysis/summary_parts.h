@@ -18,4 +18,7 @@ void summary_quality(struct report *r, const struct summary *s, unsigned count);
 bool summary_functions(struct report *r, const struct summary *s, unsigned count);
 bool summary_counters(struct report *r, const struct summary *s, unsigned count);
 
+/* What the node and its devices did meanwhile, and the energy of kernels. False: no memory. */
+bool summary_telemetry(struct report *r, const struct summary *s, unsigned count);
+
 #endif

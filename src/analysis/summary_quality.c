@@ -46,6 +46,10 @@ static void head_ends(struct report *r, const struct trace *t)
 		else if (p->how_ended == 4)
 			report_head(r, "Process %u was still running when the recording ended.",
 				    p->pid);
+		else if (p->how_ended == UINT32_MAX && p->telemetry)
+			report_head(r, "The telemetry of %s has no end; it was cut short or is still "
+				       "going on.",
+				    p->hostname);
 		else if (p->how_ended == UINT32_MAX)
 			report_head(r, "Process %u: the recording has no end; it was cut short or "
 				       "is still going on.",
@@ -79,11 +83,24 @@ static void head_nothing(struct report *r, const struct trace *t)
 			       "(`kymo list backends`).");
 }
 
+/* Kymo's sampler is no part of the program. */
+static uint32_t program_threads(const struct trace *t, uint32_t *processes)
+{
+	uint32_t threads = 0;
+
+	*processes = 0;
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		*processes += !t->processes[i].telemetry;
+	for (uint32_t i = 1; i < t->threads_count; i++)
+		threads += !t->processes[t->threads[i].process].telemetry;
+	return threads;
+}
+
 void summary_head(struct report *r, const struct summary *s, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const struct trace *t = s[i].trace;
-		uint32_t processes = t->processes_count - 1, threads = t->threads_count - 1;
+		uint32_t processes, threads = program_threads(t, &processes);
 		double seconds = t->end > t->origin ? (double)(t->end - t->origin) / 1e9 : 0;
 
 		report_head(r, "%s: %.*s%s", s[i].path, COMMAND_MAX, command_of(t),
@@ -177,7 +194,7 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 	}
 	for (uint32_t i = 1; i < t->threads_count; i++) {
 		end = t->threads[i].end ? t->threads[i].end : t->end;
-		if (end > t->threads[i].start)
+		if (end > t->threads[i].start && !t->processes[t->threads[i].process].telemetry)
 			q->span += (double)(end - t->threads[i].start);
 	}
 }

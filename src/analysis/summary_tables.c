@@ -696,7 +696,8 @@ kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned
 		ok = queues_table(r, s, count) && pool_table(r, s, count, by) &&
 		     allocation_table(r, s, count);
 	if (ok && whole)
-		ok = summary_functions(r, s, count) && summary_counters(r, s, count);
+		ok = summary_functions(r, s, count) && summary_counters(r, s, count) &&
+		     summary_telemetry(r, s, count);
 	ok = ok && error_table(r, s, count) && summary_open_calls(r, s, count);
 	summary_quality(r, s, count);
 	for (unsigned i = 0; i < r->table_count; i++)

@@ -237,7 +237,7 @@ static void conclude(struct run *r, struct outcome *out)
 		cli_note("%u ranks of the job are still recording", missing);
 	if (out->totals.processes == 0 && job->size < 2)
 		say_nothing_recorded(r->options, out);
-	else
+	if (out->totals.processes || job->size >= 2 || r->options->telemetry_ms)
 		print_summary(r->trace);
 	cli_note("trace in %s", r->trace);
 }

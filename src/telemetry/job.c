@@ -141,8 +141,8 @@ static void show(struct probe *p, struct job_state *j, struct job_process *r,
 		r->shown = true;
 		j->shown++;
 	}
-	if (!r->shown)
-		return;
+	if (!r->shown || s->ended || j->count < 2)
+		return; /* one process is the whole job */
 	meter_level_of(p, j->process_rss, (uint64_t)r->pid, (double)s->rss);
 	if (r->begun && at > r->last_at)
 		meter_level_of(p, j->process_cpu, (uint64_t)r->pid,
@@ -206,7 +206,7 @@ static void read_tasks(struct probe *p, struct job_state *j, uint64_t now)
 static void job_read(struct probe *p, void *state)
 {
 	struct job_state *j = state;
-	uint64_t now = meter_before(p), rss = 0, threads = 0;
+	uint64_t now = meter_before(p), rss = 0, threads = 0, alive = 0;
 
 	if (now >= j->next_find)
 		find(p, j, now);
@@ -221,7 +221,8 @@ static void job_read(struct probe *p, void *state)
 		}
 		add_process(p, j, r, &s, clock_ns(CLOCK_MONOTONIC_RAW));
 		rss += s.rss;
-		threads += s.threads;
+		threads += s.ended ? 0 : s.threads;
+		alive += !s.ended;
 		i++;
 	}
 	meter_total(p, j->cpu, j->sums.cpu, NULL);
@@ -232,9 +233,11 @@ static void job_read(struct probe *p, void *state)
 						 (double)(now - j->last_at));
 	j->last_at = now;
 	j->last_cpu = j->sums.cpu;
-	meter_level(p, j->rss, (double)rss);
-	meter_level(p, j->processes, j->count);
-	meter_level(p, j->threads, (double)threads);
+	if (alive) {
+		meter_level(p, j->rss, (double)rss);
+		meter_level(p, j->processes, (double)alive);
+		meter_level(p, j->threads, (double)threads);
+	}
 	if (now >= j->next_tasks)
 		read_tasks(p, j, now);
 }

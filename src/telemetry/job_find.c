@@ -18,13 +18,14 @@ enum { STAT_FIELDS = 24, GENERATIONS = 64 };
 /* ---- one process --------------------------------------------------------------------------- */
 
 /* Fields after the name, which may hold anything, parentheses included. Field 3 is index 3. */
-static bool fields_of(const char *text, uint64_t out[STAT_FIELDS + 1])
+static bool fields_of(const char *text, uint64_t out[STAT_FIELDS + 1], char *state)
 {
 	const char *p = strrchr(text, ')');
 	char *end;
 
 	if (!p || p[1] != ' ' || !p[2] || p[3] != ' ')
 		return false;
+	*state = p[2];
 	p += 4;
 	for (unsigned i = 4; i <= STAT_FIELDS; i++) {
 		if (!isdigit((unsigned char)*p) && *p != '-')
@@ -39,12 +40,13 @@ bool job_stat_parse(const char *text, struct job_stat *out)
 {
 	const long hz = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
 	uint64_t f[STAT_FIELDS + 1];
+	char state;
 
-	if (!fields_of(text, f))
+	if (!fields_of(text, f, &state))
 		return false;
 	*out = (struct job_stat){.pid = atoi(text), .ppid = (int)f[4], .minor = f[10], .major = f[12],
 				 .cpu = (f[14] + f[15]) * (1000000000u / (uint64_t)(hz > 0 ? hz : 100)),
-				 .threads = f[20], .start = f[22],
+				 .threads = f[20], .start = f[22], .ended = state == 'Z' || state == 'X',
 				 .rss = f[24] * (uint64_t)(page > 0 ? page : 4096)};
 	return true;
 }

@@ -12,6 +12,7 @@ Expectations are dotted paths into that object, e.g. totals.slices=12.
 """
 import json
 import mmap
+import struct
 import sys
 
 CLEARED, NEEDED = 1, 2
@@ -185,7 +186,10 @@ class Trace:
             p = message(one(m, 4))
             t.update(kind="thread", name=one(p, 5, b"").decode(), tid=one(p, 2))
         elif 8 in m:
-            t["kind"] = "counter"
+            c = message(one(m, 8))
+            t.update(kind="counter", unit=one(c, 6, b"").decode() or {2: "count", 3: "bytes"}.get(one(c, 3)))
+            if not t["unit"]:
+                self.problem("counter track %d has no unit" % uuid)
         self.tracks[uuid] = t
 
     # ---- events --------------------------------------------------------------------------
@@ -219,6 +223,12 @@ class Trace:
         e["flows"] = m.get(47, [])
         if 30 in m:
             e["value"] = signed(one(m, 30))
+        if 44 in m:
+            e["value"] = struct.unpack("<d", one(m, 44).to_bytes(8, "little"))[0]
+        if e["type"] == COUNTER and "value" not in e:
+            self.problem("a counter's event without a value")
+        if e["type"] == COUNTER and self.tracks.get(e["track"], {}).get("kind") != "counter":
+            self.problem("a counter's value on a track that is none")
         if 34 in m:
             e["site"] = self.lookup(s, 4, one(m, 34))
         e["args"] = dict(self.annotation(s, a) for a in m.get(4, []))
@@ -269,11 +279,11 @@ class Trace:
             totals["instants"] += 1
             row["names"][e["name"]] = row["names"].get(e["name"], 0) + 1
         elif e["type"] == COUNTER:
+            row["min"] = min(row["min"], e["value"]) if row["points"] else e["value"]
+            row["max"] = max(row["max"], e["value"]) if row["points"] else e["value"]
             row["points"] += 1
             totals["counter_points"] += 1
             row["last"] = e["value"]
-            row["min"] = min(row["min"], e["value"])
-            row["max"] = max(row["max"], e["value"])
         else:
             self.problem("event of unknown type %r" % e["type"])
         return None
@@ -289,6 +299,8 @@ class Trace:
                         "names")
             into = tracks.setdefault(self.path(uuid), {"lanes": 0})
             into["lanes"] += 1
+            if "unit" in self.tracks.get(uuid, {}):
+                into["unit"] = self.tracks[uuid]["unit"]
             for k in keep:
                 if k == "names":
                     for name, n in row[k].items():

@@ -29,6 +29,7 @@ struct work {
 struct point {
 	struct spool_key key;
 	int64_t delta;
+	double value; /* of COUNTER_VALUE */
 	uint32_t set, index;
 };
 
@@ -36,6 +37,14 @@ static kymo_status_t add_point(struct perfetto *p, enum counter_set set, uint32_
 			       int64_t time, int64_t delta)
 {
 	struct point point = {.key.time = time, .delta = delta, .set = set, .index = index};
+
+	return spool_add(&p->points, &point);
+}
+
+kymo_status_t device_point(struct perfetto *p, enum counter_set set, uint32_t index, int64_t time,
+			   double value)
+{
+	struct point point = {.key.time = time, .value = value, .set = set, .index = index};
 
 	return spool_add(&p->points, &point);
 }
@@ -306,10 +315,23 @@ static kymo_status_t finish_work(struct perfetto *p)
 	return status;
 }
 
+static void write_value(struct perfetto *p, const struct point *point)
+{
+	packet_begin(&p->packet, &p->counter, PF__TRACK_EVENT__TYPE__TYPE_COUNTER,
+		     point->key.time < 0 ? 0 : point->key.time, values_track(p, point->index));
+	packet_counter_real(&p->packet, point->value);
+	packet_end(&p->packet);
+}
+
 static void write_point(struct perfetto *p, const struct point *point)
 {
-	struct counter *c = track_counter(p, (enum counter_set)point->set, point->index);
+	struct counter *c;
 
+	if (point->set == COUNTER_VALUE) {
+		write_value(p, point);
+		return;
+	}
+	c = track_counter(p, (enum counter_set)point->set, point->index);
 	c->value += point->delta;
 	packet_begin(&p->packet, &p->counter, PF__TRACK_EVENT__TYPE__TYPE_COUNTER,
 		     point->key.time < 0 ? 0 : point->key.time, c->uuid);

@@ -265,6 +265,12 @@ void packet_counter(struct packet *p, int64_t value)
 	p->event.counter_value = value;
 }
 
+void packet_counter_real(struct packet *p, double value)
+{
+	p->event.has_double_counter_value = 1;
+	p->event.double_counter_value = value;
+}
+
 void packet_site(struct packet *p, uint32_t index, const struct t_site *site, uint32_t site_count)
 {
 	struct packet_sequence *s = p->sequence;

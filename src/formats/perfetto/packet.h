@@ -97,6 +97,7 @@ void packet_name(struct packet *p, const char *name);
 void packet_category(struct packet *p, const char *category);
 void packet_flow(struct packet *p, uint64_t id);
 void packet_counter(struct packet *p, int64_t value);
+void packet_counter_real(struct packet *p, double value);
 void packet_site(struct packet *p, uint32_t index, const struct t_site *site, uint32_t site_count);
 void packet_stack(struct packet *p, const struct trace *t, const struct t_stack *stack);
 

@@ -108,7 +108,7 @@ static void describe_process(struct perfetto *p, uint32_t i)
 	if (t->hostname && *t->hostname)
 		labels[process.n_process_labels++] = (char *)(uintptr_t)t->hostname;
 	process.process_labels = labels;
-	snprintf(name, sizeof(name), "%s%s%s", base_name(t->exe), t->rank != UINT32_MAX ? " " : "",
+	snprintf(name, sizeof(name), "%s%s%s", t->telemetry ? "telemetry" : base_name(t->exe), t->rank != UINT32_MAX ? " " : "",
 		 t->rank != UINT32_MAX ? rank : "");
 	process.has_pid = 1;
 	process.pid = (int32_t)t->pid;
@@ -214,7 +214,8 @@ kymo_status_t tracks_init(struct perfetto *p)
 	for (i = 1; i < t->processes_count; i++)
 		describe_process(p, i);
 	for (i = 1; i < t->threads_count; i++)
-		describe_thread(p, i);
+		if (!t->processes[t->threads[i].process].telemetry)
+			describe_thread(p, i);
 	for (i = 1; i < t->agents_count; i++)
 		describe_agent(p, i);
 	for (i = 1; i < t->queues_count; i++)
@@ -245,6 +246,25 @@ static void describe_counter(struct perfetto *p, uint64_t uuid, uint32_t parent,
 
 	c.has_unit = 1;
 	c.unit = unit;
+	d.counter = &c;
+	write_descriptor(p, &d, uuid, parent + 1, name, rank);
+}
+
+void track_describe_value(struct perfetto *p, uint64_t uuid, uint32_t parent, const char *name,
+			  const char *unit, int32_t rank)
+{
+	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+	Pf__CounterDescriptor c = PF__COUNTER_DESCRIPTOR__INIT;
+
+	if (strcmp(unit, "bytes") == 0) {
+		c.has_unit = 1;
+		c.unit = UNIT_BYTES;
+	} else if (*unit) {
+		c.unit_name = (char *)(uintptr_t)unit;
+	} else {
+		c.has_unit = 1;
+		c.unit = UNIT_COUNT;
+	}
 	d.counter = &c;
 	write_descriptor(p, &d, uuid, parent + 1, name, rank);
 }

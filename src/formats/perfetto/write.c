@@ -216,6 +216,13 @@ static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_alloc
 	return device_allocation(self(s), r);
 }
 
+static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter *r)
+{
+	struct perfetto *p = self(s);
+
+	return values_draws(p, r) ? values_add(p, r) : on_record(s, &r->base);
+}
+
 static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct perfetto *p = self(s);
@@ -371,6 +378,7 @@ static void perfetto_free(struct stream_sink *s)
 	spool_release(&p->work);
 	spool_release(&p->points);
 	live_release(&p->live);
+	values_release(p);
 	packet_sequence_release(&p->host);
 	packet_sequence_release(&p->device);
 	packet_sequence_release(&p->counter);
@@ -393,7 +401,8 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 	p->packet.file = &p->file;
 	p->sink = (struct stream_sink){
 		.begin = on_begin, .call = on_record, .dispatch = on_dispatch, .copy = on_copy,
-		.allocation = on_allocation, .sync = on_sync, .marker = on_marker, .other = on_record, .loss = on_loss,
+		.allocation = on_allocation, .sync = on_sync, .marker = on_marker, .counter = on_counter,
+		.other = on_record, .loss = on_loss,
 		.end = on_end};
 	status = open_output(p, o);
 	if (!status)

@@ -39,7 +39,26 @@ struct counter {
 	int64_t value;
 };
 
-enum counter_set { COUNTER_QUEUE, COUNTER_AGENT, COUNTER_CONTEXT, COUNTER_SETS };
+enum counter_set {
+	COUNTER_QUEUE, COUNTER_AGENT, COUNTER_CONTEXT,
+	COUNTER_SETS,
+	COUNTER_VALUE = COUNTER_SETS /* of values.c */
+};
+
+/* Values of one counter of one owner (a track): see values.c. */
+struct series {
+	uint64_t uuid; /* 0: not described yet */
+	uint32_t counter, op, owner;
+	uint64_t instance;
+	bool rate;
+};
+
+struct series_table {
+	struct series *list;
+	uint32_t count, room;
+	uint32_t *slots; /* hash: index + 1 */
+	uint32_t mask;
+};
 
 struct perfetto {
 	struct stream_sink sink; /* first: callbacks cast it back */
@@ -63,6 +82,7 @@ struct perfetto {
 	struct spool work, points;
 	struct live live;
 	struct counter *counters[COUNTER_SETS];
+	struct series_table series;
 	struct packet packet;
 };
 
@@ -84,6 +104,10 @@ void track_describe_lane(struct perfetto *p, uint32_t track, uint64_t uuid);
 
 /* Sets a counter's track up on first use and returns it. */
 struct counter *track_counter(struct perfetto *p, enum counter_set set, uint32_t index);
+
+/* Describes the track of a counter whose unit is a text. */
+void track_describe_value(struct perfetto *p, uint64_t uuid, uint32_t parent, const char *name,
+			  const char *unit, int32_t rank);
 
 /* Name of a queue or agent for people, into `out`. */
 void queue_name(const struct perfetto *p, uint32_t queue, char *out, size_t size);
@@ -124,7 +148,20 @@ kymo_status_t device_dispatch(struct perfetto *p, const struct rec_dispatch *r);
 kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r);
 kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation *r);
 
+/* A value for the counter sequence, at `time`. */
+kymo_status_t device_point(struct perfetto *p, enum counter_set set, uint32_t index, int64_t time,
+			   double value);
+
 /* Writes the device and counter sequences. */
 kymo_status_t device_finish(struct perfetto *p);
+
+/* ---- values.c ---------------------------------------------------------------------------- */
+
+/* The counter of the record is known, so that it has a track. */
+bool values_draws(const struct perfetto *p, const struct rec_counter *r);
+kymo_status_t values_add(struct perfetto *p, const struct rec_counter *r);
+/* uuid of the series' track, which is described when it is asked for first. */
+uint64_t values_track(struct perfetto *p, uint32_t index);
+void values_release(struct perfetto *p);
 
 #endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of the summary that say what the node and its devices did meanwhile: levels with their
+ * extremes and average, sums of what is counted, and the energy of devices by the kernels they ran.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/device_match.h"
+#include "analysis/labels.h"
+#include "analysis/summary_parts.h"
+
+#define GAUGE 1u /* KYMO_COUNTER_GAUGE */
+
+static bool is_telemetry(const struct trace *t, const struct tally *row)
+{
+	return t->processes[row->key[0]].telemetry && row->key[4] < t->counters_count;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+struct told {
+	const struct summary *s;
+	const struct tally *row;
+};
+
+static const struct t_counter *counter_of(const struct told *v)
+{
+	return &v->s->trace->counters[v->row->key[4]];
+}
+
+/* By trace, host, and in the order in which sources told of them; processes by number. */
+static int in_order(const void *x, const void *y)
+{
+	const struct told *a = x, *b = y;
+
+	if (a->s != b->s)
+		return a->s < b->s ? -1 : 1;
+	if (a->row->key[0] != b->row->key[0])
+		return a->row->key[0] < b->row->key[0] ? -1 : 1;
+	if (counter_of(a)->agent != counter_of(b)->agent)
+		return counter_of(a)->agent < counter_of(b)->agent ? -1 : 1;
+	if (a->row->key[4] != b->row->key[4])
+		return a->row->key[4] < b->row->key[4] ? -1 : 1;
+	return (a->row->key[5] > b->row->key[5]) - (a->row->key[5] < b->row->key[5]);
+}
+
+static struct told *gather(const struct summary *s, unsigned count, uint32_t *found, uint32_t *zero)
+{
+	struct told *list = NULL;
+	uint32_t room = 0;
+
+	*found = *zero = 0;
+	for (unsigned i = 0; i < count; i++)
+		room += s[i].tallies->set[TALLY_COUNTER].count;
+	list = calloc(room + 1u, sizeof(*list));
+	for (unsigned i = 0; list && i < count; i++) {
+		const struct tally_set *set = &s[i].tallies->set[TALLY_COUNTER];
+
+		for (uint32_t k = 0; k < set->count; k++) {
+			if (!is_telemetry(s[i].trace, set->rows[k]))
+				continue;
+			if (set->rows[k]->low != 0 || set->rows[k]->high != 0)
+				list[(*found)++] = (struct told){&s[i], set->rows[k]};
+			else
+				(*zero)++;
+		}
+	}
+	if (list)
+		qsort(list, *found, sizeof(*list), in_order);
+	return list;
+}
+
+/* Bytes come to numbers that nobody reads: they are told in MiB. */
+static double scale_of(const struct t_counter *k, const char **unit)
+{
+	bool rate = strcmp(k->unit, "bytes/s") == 0;
+
+	*unit = k->unit;
+	if (!rate && strcmp(k->unit, "bytes") != 0)
+		return 1;
+	*unit = rate ? "MiB/s" : "MiB";
+	return 1.0 / (1 << 20);
+}
+
+static void value_row(struct table *t, const struct told *v, struct text *label)
+{
+	const struct trace *trace = v->s->trace;
+	const struct t_counter *k = counter_of(v);
+	struct cell *c = table_row(t);
+	const char *unit;
+	double scale = scale_of(k, &unit);
+
+	if (!c)
+		return;
+	cell_text(t, c++, trace->processes[v->row->key[0]].hostname);
+	label->length = 0;
+	if (k->agent)
+		label_agent(label, trace, k->agent);
+	else
+		text_add(label, "node");
+	cell_text(t, c++, label->s ? label->s : "");
+	cell_text(t, c++, k->name);
+	cell_text(t, c++, unit);
+	if (*k->dimensions)
+		cell_number(c, v->row->key[5]);
+	c++;
+	cell_text(t, c++, k->provider);
+	cell_number(c++, v->row->count);
+	if (k->flags & GAUGE) {
+		cell_real(c, scale * v->row->low);
+		cell_real(c + 1, scale * v->row->sum / (double)v->row->count);
+		cell_real(c + 2, scale * v->row->high);
+		cell_real(c + 3, scale * v->row->last);
+	} else {
+		cell_real(c + 4, scale * v->row->sum);
+	}
+}
+
+static bool several_hosts(const struct told *list, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++)
+		if (list[i].s != list[0].s || list[i].row->key[0] != list[0].row->key[0])
+			return true;
+	return false;
+}
+
+static bool some_instance(const struct told *list, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (*counter_of(&list[i])->dimensions)
+			return true;
+	return false;
+}
+
+static void value_table(struct report *r, const struct told *list, uint32_t count, uint32_t zero)
+{
+	struct table *t = report_table(r, "telemetry", "Telemetry");
+	struct text label = {0};
+
+	if (!t)
+		return;
+	table_column_if(t, several_hosts(list, count), "host", "host", CELL_TEXT);
+	table_column(t, "device", "device", CELL_TEXT);
+	table_column(t, "counter", "counter", CELL_TEXT);
+	table_column(t, "unit", "unit", CELL_TEXT);
+	table_column_if(t, some_instance(list, count), "instance", "process", CELL_COUNT);
+	table_column_if(t, false, "source", "source", CELL_TEXT);
+	table_column_if(t, false, "samples", "samples", CELL_COUNT);
+	table_column(t, "min", "min", CELL_NUMBER);
+	table_column(t, "average", "average", CELL_NUMBER);
+	table_column(t, "max", "max", CELL_NUMBER);
+	table_column(t, "last", "last", CELL_NUMBER);
+	table_column(t, "total", "total", CELL_NUMBER);
+	for (uint32_t i = 0; i < count; i++)
+		value_row(t, &list[i], &label);
+	if (zero)
+		table_note(t, "%" PRIu32 " that were 0 throughout are left out", zero);
+	text_release(&label);
+}
+
+/* ---- energy -------------------------------------------------------------------------------- */
+
+struct used {
+	const struct summary *s;
+	uint32_t agent;    /* of the telemetry */
+	double joules, ns; /* and the time in which they were used */
+};
+
+/* A device's own count goes before what sensors say. */
+static unsigned rank_of(const struct t_counter *k)
+{
+	if (strcmp(k->unit, "J") != 0 || !k->agent)
+		return 0;
+	return strcmp(k->name, "energy") == 0 ? 2 : strncmp(k->name, "energy.", 7) == 0 ? 1 : 0;
+}
+
+static double span_of(const struct trace *t, uint32_t process)
+{
+	const struct t_process *p = &t->processes[process];
+	int64_t end = p->end ? p->end : t->end;
+
+	return end > p->start ? (double)(end - p->start) : 0;
+}
+
+/* Energy of a device in one trace: the best that there is, the first of equals. */
+static bool energy_of(const struct summary *s, uint32_t agent, struct used *out)
+{
+	const struct tally_set *set = &s->tallies->set[TALLY_COUNTER];
+	unsigned best = 0;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		const struct tally *row = set->rows[i];
+		const struct t_counter *k = &s->trace->counters[row->key[4]];
+
+		if (!is_telemetry(s->trace, row) || k->agent != agent || rank_of(k) <= best)
+			continue;
+		best = rank_of(k);
+		*out = (struct used){s, agent, row->sum, span_of(s->trace, row->key[0])};
+	}
+	return best && out->joules > 0 && out->ns > 0;
+}
+
+/* The first agent that is the device stands for all that are: its name is shown. */
+static bool matches_earlier(const struct trace *t, uint32_t agent, uint32_t kernel_agent)
+{
+	for (uint32_t i = 1; i < agent; i++)
+		if (t->processes[t->agents[i].process].telemetry && device_match(t, i, kernel_agent))
+			return true;
+	return false;
+}
+
+static bool runs_on(const struct trace *t, const struct tally *row, uint32_t agent)
+{
+	return row->key[1] && row->key[1] < t->agents_count && device_match(t, agent, row->key[1]);
+}
+
+/* Kernels of one name are one row, whichever process and queue they came from. */
+struct kernel_use {
+	const char *name;
+	double ns;
+};
+
+static uint32_t add_kernel(struct kernel_use *list, uint32_t count, const char *name, double ns)
+{
+	uint32_t i = 0;
+
+	while (i < count && strcmp(list[i].name, name) != 0)
+		i++;
+	if (i == count)
+		list[i] = (struct kernel_use){name, 0};
+	list[i].ns += ns;
+	return i == count ? count + 1 : count;
+}
+
+static int by_time(const void *x, const void *y)
+{
+	const struct kernel_use *a = x, *b = y;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static void energy_row(struct table *t, const char *device, const char *kernel, double ns,
+		       double joules, double share)
+{
+	struct cell *c = table_row(t);
+
+	if (!c)
+		return;
+	cell_text(t, c++, device);
+	cell_text(t, c++, kernel);
+	cell_number(c++, (uint64_t)ns);
+	cell_real(c++, joules);
+	cell_real(c, 100 * share);
+}
+
+static bool energy_rows(struct table *t, const struct used *u)
+{
+	const struct trace *trace = u->s->trace;
+	const struct tally_set *set = &u->s->tallies->set[TALLY_DISPATCH];
+	struct kernel_use *list = calloc(set->count + 1u, sizeof(*list));
+	struct text device = {0};
+	double busy = 0, whole;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; list && i < set->count; i++) {
+		const struct tally *row = set->rows[i];
+		uint32_t k = row->key[3] < trace->kernels_count ? row->key[3] : 0;
+
+		if (!runs_on(trace, row, u->agent))
+			continue;
+		count = add_kernel(list, count, k && *trace->kernels[k].name ? trace->kernels[k].name
+									      : "(unknown kernel)",
+				   (double)row->total);
+		busy += (double)row->total;
+	}
+	whole = busy > u->ns ? busy : u->ns;
+	label_agent(&device, trace, u->agent);
+	if (list)
+		qsort(list, count, sizeof(*list), by_time);
+	for (uint32_t i = 0; i < count; i++)
+		energy_row(t, device.s ? device.s : "", list[i].name, list[i].ns,
+			   u->joules * list[i].ns / whole, list[i].ns / whole);
+	if (count && whole > busy)
+		energy_row(t, device.s ? device.s : "", "(no kernel)", whole - busy,
+			   u->joules * (whole - busy) / whole, (whole - busy) / whole);
+	text_release(&device);
+	free(list);
+	return list != NULL;
+}
+
+/* A CPU is all packages of its host: their energy is one. */
+static void add_packages(struct used *u)
+{
+	const struct trace *t = u->s->trace;
+	struct used other;
+
+	if (strcmp(t->agents[u->agent].type, "cpu") != 0)
+		return;
+	for (uint32_t i = u->agent + 1; i < t->agents_count; i++)
+		if (t->agents[i].process == t->agents[u->agent].process &&
+		    strcmp(t->agents[i].type, "cpu") == 0 && energy_of(u->s, i, &other))
+			u->joules += other.joules;
+}
+
+static bool energy_of_trace(struct table *t, const struct summary *s)
+{
+	const struct trace *trace = s->trace;
+	bool ok = true;
+
+	for (uint32_t a = 1; ok && a < trace->agents_count; a++) {
+		const struct tally_set *set = &s->tallies->set[TALLY_DISPATCH];
+		struct used u;
+		bool first = false;
+
+		if (!trace->processes[trace->agents[a].process].telemetry || !energy_of(s, a, &u))
+			continue;
+		for (uint32_t i = 0; i < set->count && !first; i++)
+			first = runs_on(trace, set->rows[i], a) &&
+				!matches_earlier(trace, a, set->rows[i]->key[1]);
+		if (!first)
+			continue;
+		add_packages(&u);
+		ok = energy_rows(t, &u);
+	}
+	return ok;
+}
+
+static bool energy_table(struct report *r, const struct summary *s, unsigned count)
+{
+	struct table *t = report_table(r, "kernel_energy", "Energy by kernel (an estimate)");
+	bool ok = t != NULL;
+
+	if (!t)
+		return false;
+	table_column(t, "device", "device", CELL_TEXT);
+	table_column(t, "kernel", "kernel", CELL_TEXT);
+	table_column(t, "time_ns", "device time", CELL_TIME);
+	table_column(t, "joules", "energy, J", CELL_NUMBER);
+	table_column(t, "share_percent", "%", CELL_PERCENT);
+	for (unsigned i = 0; ok && i < count; i++)
+		ok = energy_of_trace(t, &s[i]);
+	table_note(t, "the device's measured energy, divided as its time was: as if its power had been "
+		      "the same throughout");
+	report_drop_empty(r);
+	return ok;
+}
+
+bool summary_telemetry(struct report *r, const struct summary *s, unsigned count)
+{
+	uint32_t found, zero;
+	struct told *list = gather(s, count, &found, &zero);
+
+	if (!list)
+		return false;
+	if (found)
+		value_table(r, list, found, zero);
+	free(list);
+	return !found || energy_table(r, s, count);
+}

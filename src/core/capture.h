@@ -561,6 +561,15 @@ struct cap_origin {
 bool cap_origin_take(struct cap_origin *o, const struct cap_frame *f, const struct cap_op *op,
 		     const struct cap_subject *subject);
 void cap_origin_end_more(struct cap_origin *o);
+void cap_origin_share_more(const struct cap_origin *o);
+
+/* The same origin for one more record of the same work: each of the two is ended once. */
+static inline struct cap_origin cap_origin_share(const struct cap_origin *o)
+{
+	if (cap_unlikely(o->more != NULL))
+		cap_origin_share_more(o);
+	return *o;
+}
 
 /* The work is over: its record is written, or never will be. */
 static inline void cap_origin_end(struct cap_origin *o)
@@ -665,6 +674,12 @@ void cap_note(int severity, const char *part, const char *format, ...)
 
 /* Time that recording took from the program, in ticks; shown with every summary. Any thread. */
 void cap_overhead(uint64_t ticks);
+
+/*
+ * `count` records of `op` will never come, because whoever has them lost them: every buffer that
+ * records the op counts them as lost, where the calling thread records next and in its totals.
+ */
+void cap_lost(const struct cap_op *op, uint64_t count);
 
 /* Device records that got no device time; shown as a total. */
 void cap_count_untimed(void);

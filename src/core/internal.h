@@ -255,6 +255,7 @@ void core_externals_mirror(const struct core_context *c, uint32_t buffer);
 
 /* ---- origins and retirement (origin.c) ---- */
 struct core_origin {
+	_Atomic uint32_t holders;     /* see cap_origin_share() */
 	const struct core_plan *plan; /* kept; or NULL */
 	struct core_retire *retire;   /* kept; or NULL */
 	uint64_t *buffer_external;    /* [CAP_BUFFERS] if any is not 0, else NULL */

@@ -6,6 +6,7 @@
 #include "wire/tally.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -25,11 +26,52 @@ static struct wire_tally **table(struct cap_thread *t)
 	return t->tallies;
 }
 
+/* A chunk that is full is still counted in: it is handed over when its thread ends. */
+struct core_tally_chunk {
+	struct wire_ring ring;
+	struct core_tally_chunk *next;
+};
+
+void core_tally_close(struct cap_thread *t, struct core_buffer *b)
+{
+	for (struct core_tally_chunk *c = t->tally_full; c; c = c->next)
+		core_ring_close(b, &c->ring);
+	core_ring_close(b, &t->tally_ring);
+}
+
 void core_tally_release(struct cap_thread *t)
 {
+	struct core_tally_chunk *next;
+
 	if (t->tallies)
 		munmap(t->tallies, TABLE_BYTES);
 	t->tallies = NULL;
+	for (struct core_tally_chunk *c = t->tally_full; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	t->tally_full = NULL;
+	memset(&t->tally_ring, 0, sizeof(t->tally_ring));
+}
+
+static bool another_chunk(struct cap_thread *t, struct core_buffer *b)
+{
+	struct wire_ring *r = &t->tally_ring;
+	struct core_tally_chunk *full = NULL;
+
+	if (r->chunk) {
+		full = malloc(sizeof(*full));
+		if (!full)
+			return false;
+		*full = (struct core_tally_chunk){*r, t->tally_full};
+	}
+	if (!core_ring_open(t, b, r, WIRE_CHUNK_TALLY)) {
+		free(full);
+		return false;
+	}
+	if (full)
+		t->tally_full = full;
+	return true;
 }
 
 static bool has_room(const struct core_buffer *b, const struct wire_ring *r)
@@ -49,11 +91,8 @@ static struct wire_tally *add(struct cap_thread *t, struct core_buffer *b, uint1
 
 	if (!b->ready || !table(t))
 		return NULL;
-	if (!has_room(b, r)) {
-		core_ring_close(b, r);
-		if (!core_ring_open(t, b, r, WIRE_CHUNK_TALLY))
-			return NULL;
-	}
+	if (!has_room(b, r) && !another_chunk(t, b))
+		return NULL;
 	used = atomic_load_explicit(&r->chunk->committed, memory_order_relaxed);
 	y = (struct wire_tally *)((uint8_t *)r->chunk + used);
 	memset(y, 0, sizeof(*y));

@@ -193,7 +193,7 @@ static void detach(void *arg)
 			continue;
 		core_ring_close(b, &t->rings[i]);
 		if (b->desc.tally)
-			core_ring_close(b, &t->tally_ring);
+			core_tally_close(t, b);
 	}
 	cap_idle(t);
 	core_tally_release(t);
@@ -505,6 +505,8 @@ static void forget_ring(struct cap_thread *t, void *data)
 {
 	uint32_t slot = *(uint32_t *)data;
 
+	if (core_buffers[slot].desc.tally)
+		core_tally_release(t);
 	memset(&t->rings[slot], 0, sizeof(t->rings[slot]));
 	atomic_fetch_and(&t->paused, ~(1ull << slot));
 }

@@ -174,6 +174,7 @@ static struct core_origin *more_new(struct cap_thread *t, struct cap_frame *f,
 
 	if (!m)
 		return NULL;
+	atomic_init(&m->holders, 1);
 	memset(skip, 0, sizeof(skip));
 	if (plan && plan->filters)
 		ask_filters(t, plan, op, subject, o, skip);
@@ -197,6 +198,7 @@ struct core_origin *core_origin_of(const struct core_plan *plan)
 
 	if (!m)
 		return NULL;
+	atomic_init(&m->holders, 1);
 	m->plan = plan;
 	core_plan_keep(plan);
 	return m;
@@ -214,6 +216,8 @@ void cap_origin_end_more(struct cap_origin *o)
 	int saved = errno;
 
 	o->more = NULL;
+	if (atomic_fetch_sub_explicit(&m->holders, 1, memory_order_acq_rel) != 1)
+		return;
 	if (m->plan)
 		core_plan_let_go(m->plan);
 	if (m->retire)
@@ -221,6 +225,11 @@ void cap_origin_end_more(struct cap_origin *o)
 	free(m->buffer_external);
 	free(m);
 	errno = saved;
+}
+
+void cap_origin_share_more(const struct cap_origin *o)
+{
+	atomic_fetch_add_explicit(&o->more->holders, 1, memory_order_relaxed);
 }
 
 static __attribute__((noinline, cold)) bool take_more(struct cap_thread *t, struct cap_frame *f,
@@ -286,6 +295,31 @@ static uint64_t still_open(uint64_t buffers, uint32_t epoch)
 			buffers &= ~(1ull << b);
 	}
 	return buffers;
+}
+
+void cap_lost(const struct cap_op *op, uint64_t count)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	if (!t || t->magic != CAP_THREAD_MAGIC)
+		t = cap_thread_attach();
+	if (!t || count == 0)
+		return;
+	cap_busy(t);
+	for (uint64_t left = atomic_load_explicit(&op->buffers, memory_order_acquire); left;
+	     left &= left - 1) {
+		struct core_buffer *b = &core_buffers[__builtin_ctzll(left)];
+		struct wire_ring *r = &t->rings[b->index];
+
+		if (!b->ready || atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
+			continue;
+		atomic_fetch_add_explicit(&b->pool->lost_records, count, memory_order_relaxed);
+		/* Said at the head of a chunk. Without one to be had, at that of the next. */
+		core_ring_close(b, r);
+		r->lost += count;
+		core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
+	}
+	cap_idle(t);
 }
 
 /* A place for a record that goes into no buffer. */

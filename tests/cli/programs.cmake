@@ -13,6 +13,9 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE)
 	add_test(NAME cli.kill COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/test_kill.py
 		$<TARGET_FILE:kymo> $<TARGET_FILE:ocl_sleepy>)
 	list(APPEND tests cli.kill)
+	add_test(NAME cli.quick COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/test_quick.py
+		$<TARGET_FILE:kymo> $<TARGET_FILE:ocl_quick>)
+	list(APPEND tests cli.quick)
 	if(KYMO_HAVE_PROTOBUFC AND TARGET heat)
 		add_test(NAME cli.perfetto COMMAND ${Python3_EXECUTABLE}
 			${CMAKE_CURRENT_LIST_DIR}/test_perfetto.py $<TARGET_FILE:kymo>

@@ -472,6 +472,25 @@ static void await_gate(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/* What a runtime lost is told in-band and in the totals, whether or not records follow. */
+static void test_lost_elsewhere(void **state)
+{
+	kymo_buffer_desc_t d = {.policy = KYMO_POLICY_BLOCK, .deliver_batch = deliver_batch};
+	kymo_buffer_t b;
+	kymo_context_t c = make(&d, &b);
+
+	call(0, NULL);
+	cap_lost(&ops[0], 5);
+	call(1, NULL);
+	cap_lost(&ops[0], 2);
+	DRAIN(c);
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(info_of(b).lost, 7);
+	assert_int_equal(seen.told_lost, 7);
+	destroy(c);
+	cap_lost(&ops[0], 3); /* nobody is there to be told */
+}
+
 static void check_blocked(kymo_policy_t policy)
 {
 	kymo_buffer_desc_t d = {.policy = policy, .bytes = 1, .block_ns = 2000000, .watermark = 1,
@@ -761,6 +780,7 @@ int main(void)
 		cmocka_unit_test(test_overwrite_after_part_was_delivered),
 		cmocka_unit_test(test_memory_is_given_back),
 		cmocka_unit_test(test_callback_misuse),
+		cmocka_unit_test(test_lost_elsewhere),
 		cmocka_unit_test(test_callback_blocks),
 		cmocka_unit_test(test_exact_block),
 		cmocka_unit_test(test_exact_drop),

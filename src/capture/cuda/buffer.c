@@ -58,16 +58,13 @@ void cuda_buffer_request(uint8_t **buffer, size_t *size, size_t *records)
 /* Records that CUPTI had no room for, on top of ours that were lost. */
 static void count_dropped(void *context, uint32_t stream)
 {
-	struct cap_thread *t = cap_thread_current;
-	uint64_t buffers = atomic_load(&core_dispatch_ops[DISPATCH_OP_LAUNCH].buffers);
 	size_t n = 0;
 
 	if (cupti.ActivityGetNumDroppedRecords(context, stream, &n) != CUPTI_OK || n == 0)
 		return;
 	if (atomic_fetch_add(&dropped, n) == 0)
 		cap_note(2, "cuda", "CUPTI dropped records of device work: it got no more buffers");
-	if (t && t->magic == CAP_THREAD_MAGIC && buffers)
-		t->rings[__builtin_ctzll(buffers)].lost += n;
+	cap_lost(&core_dispatch_ops[DISPATCH_OP_LAUNCH], n); /* of what kind is not told */
 }
 
 uint64_t cuda_dropped(void)

@@ -36,7 +36,8 @@ static void fill(const struct core_buffer *b, kymo_buffer_info_t *out)
 	out->memory = (uint64_t)atomic_load(&p->chunk_count) * p->chunk_size;
 	out->lost = atomic_load(&p->lost_records);
 	out->overwritten = atomic_load(&p->overwritten_records);
-	out->delivered = b->delivery ? atomic_load(&b->delivery->delivered) : 0;
+	if (core_buffer_private(b)) /* also after the end */
+		out->delivered = atomic_load(&core_deliveries[b->index].delivered);
 	out->order_bytes = b->desc.parallel ? UINT64_MAX : p->chunk_size;
 }
 

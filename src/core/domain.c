@@ -296,6 +296,7 @@ kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info, uint32
 kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap_domain **out)
 {
 	kymo_status_t status;
+	bool first;
 
 	if (!out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
@@ -303,6 +304,7 @@ kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap
 		return KYMO_ERROR_UNSUPPORTED;
 	core_tools_discover();
 	pthread_mutex_lock(&core_live->configure);
+	first = !runtime_present();
 	status = add(info, false, 0, out);
 	if (status == KYMO_OK)
 		core_masks_update();
@@ -310,6 +312,8 @@ kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap
 	if (status != KYMO_OK)
 		return status;
 	core_wanted_notify();
+	if (first) /* buffers that were made now have not heard of threads */
+		core_objects_replay();
 	core_objects_runtime(info->desc);
 	core_ending_start(info);
 	return KYMO_OK;

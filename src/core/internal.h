@@ -394,6 +394,7 @@ extern struct cap_thread *core_forked;
 bool core_same_stack(const void *a, const void *b);
 /* A tick as nanoseconds of CLOCK_MONOTONIC_RAW, as well as is known by now. */
 uint64_t core_tick_ns(uint64_t tick);
+uint64_t core_tick_span(uint64_t ticks); /* their length in ns */
 void core_threads_end_all(void); /* definitions THREAD_END of live threads, at finalisation */
 void core_threads_share(struct shm_header *pool); /* open calls go there from now on */
 void core_sites_fork_child(void);

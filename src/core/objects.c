@@ -214,6 +214,17 @@ struct late {
 };
 
 /* What a started context wants and has not been told; under `configure`. */
+/* Its services will be told of the op, even if they cannot now. */
+static bool selects(const struct core_context *c, const struct cap_op *op)
+{
+	bool yes = false;
+
+	for (uint32_t i = 0; i < c->service_count && !yes; i++)
+		yes = c->services[i].kind & (SERVICE_CALLBACK | SERVICE_BUFFER) &&
+		      core_service_selects(&c->services[i], op->wire);
+	return yes;
+}
+
 static void find_late(struct core_context *c, void *data)
 {
 	struct late **list = data, *l;
@@ -226,8 +237,12 @@ static void find_late(struct core_context *c, void *data)
 		if (c->told >> i & 1)
 			continue;
 		l->plan[i] = core_plan_of(c, objects[i].begin, &l->buffers[i]);
-		if (!l->plan[i] && !l->buffers[i])
+		if (!l->plan[i] && !l->buffers[i]) {
+			/* Its buffer is not made before there is a runtime: only threads are there. */
+			if (objects[i].kind != DEF_THREAD && selects(c, objects[i].begin))
+				c->told |= 1u << i;
 			continue;
+		}
 		c->told |= 1u << i;
 		any = true;
 		if (l->plan[i])

@@ -256,6 +256,13 @@ struct cap_thread *cap_thread_attach(void)
 	return t;
 }
 
+uint64_t core_tick_span(uint64_t ticks)
+{
+	if (tick_source_chosen == TICK_MONOTONIC_RAW)
+		return ticks;
+	return (uint64_t)((double)ticks * (1e9 / (double)tick_rate()));
+}
+
 uint64_t core_tick_ns(uint64_t tick)
 {
 	double ns_per_tick = 1e9 / (double)tick_rate();

@@ -540,8 +540,8 @@ bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 	if (words && (phase == CAP_ENTER || phase == CAP_COMPLETE))
 		memset(words, 0, plan->count * sizeof(*words));
 	if (phase == CAP_COMPLETE) {
-		r.start = core_tick_ns(f->start);
-		r.end = core_tick_ns(f->end);
+		r.end = core_tick_ns(f->end); /* one look at the clock for both */
+		r.start = r.end - core_tick_span(f->end - f->start);
 		if (d->info->desc->ops[r.op].flags & KYMO_OP_TIMED)
 			tell_timed(&r, wire);
 	}

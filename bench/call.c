@@ -89,13 +89,39 @@ static int floor_call(void *handle, uint32_t index, size_t size, const void *val
 	return result;
 }
 
+/* What a profiler cannot do without: a call by a pointer, and the time before and after it. */
+static bench_fn volatile pointer = bench_plain;
+
+static int clocked_call(void *handle, uint32_t index, size_t size, const void *value)
+{
+	volatile uint64_t start = clock_ns(CLOCK_MONOTONIC), end;
+	int result = pointer(handle, index, size, value);
+
+	end = clock_ns(CLOCK_MONOTONIC);
+	(void)start;
+	(void)end;
+	return result;
+}
+
+static int ticked_call(void *handle, uint32_t index, size_t size, const void *value)
+{
+	volatile uint64_t start = tick_now(), end;
+	int result = pointer(handle, index, size, value);
+
+	end = tick_now();
+	(void)start;
+	(void)end;
+	return result;
+}
+
 /* ---- main ---- */
 
 static void usage(void)
 {
 	fputs("usage: call [-t threads] [-s seconds] [-n calls] [-w work] [-r "
 	      "drain|discard|nobody] "
-	      "[-b bytes] plain|floor|unwanted|stopped|summary|traced|activity\n",
+	      "[-b bytes] plain|floor|clocked|ticked|unwanted|stopped|summary|traced|activity|"
+	      "tools1 to tools8|external\n",
 	      stderr);
 	exit(2);
 }
@@ -151,6 +177,16 @@ static bool prepare(struct options *o)
 	function = strcmp(m, "floor") == 0 ? floor_call : bench_traced();
 	if (strcmp(m, "floor") == 0 || strcmp(m, "unwanted") == 0)
 		return true;
+	if (strcmp(m, "clocked") == 0 || strcmp(m, "ticked") == 0) {
+		function = m[0] == 'c' ? clocked_call : ticked_call;
+		return true;
+	}
+	if (strncmp(m, "tools", 5) == 0)
+		return bench_tools((unsigned)atoi(m + 5));
+	if (strcmp(m, "external") == 0) {
+		function = bench_external;
+		return bench_tools(1);
+	}
 	if (strcmp(m, "activity") == 0) {
 		function = bench_activity;
 		return bench_record(&o->recording);

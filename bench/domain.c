@@ -226,6 +226,31 @@ static kymo_status_t make_context(const struct bench_recording *r, kymo_context_
 	return status;
 }
 
+static void nothing(kymo_context_t context, const kymo_callback_record_t *r, void *data)
+{
+}
+
+bool bench_tools(unsigned tools)
+{
+	kymo_selection_t s = {.size = sizeof(s), .domain = desc.name};
+	struct cap_domain *domain;
+
+	if (cap_domain_register(&info, &domain) != KYMO_OK || tools > 8)
+		return false;
+	for (; context_count < (int)tools; context_count++)
+		if (kymo_context_create(&contexts[context_count]) != KYMO_OK ||
+		    kymo_callback_service(contexts[context_count], &s, nothing, NULL) != KYMO_OK ||
+		    kymo_context_start(contexts[context_count]) != KYMO_OK)
+			return false;
+	return true;
+}
+
+int bench_external(void *handle, uint32_t index, size_t size, const void *value)
+{
+	kymo_external_push(contexts[0], index);
+	return kymo_external_pop(contexts[0], NULL);
+}
+
 int bench_make(const struct bench_recording *r)
 {
 	struct cap_domain *domain;

@@ -414,6 +414,23 @@ def ingest(b):
     return []
 
 
+def tools(b):
+    modes = ["plain", "clocked", "ticked", "tools1", "tools2", "tools4", "external", "stopped"]
+    plain, clocked, ticked, one, two, four, external, stopped = medians(9, [
+        lambda m=m: b.call("-s", "0.3", m)["cpu_ns"] for m in modes])
+    return [
+        Row("call with an empty tool called back", one - plain, "ns", clocked,
+            "ns pointer call, two clocks", "<= 2"),
+        Row("same, against the processor's counter", one - plain, "ns", ticked,
+            "ns pointer call, two ticks"),
+        Row("second tool adds", two - one, "ns", one - plain, "ns the first", "<= 1"),
+        Row("third and fourth tool add, each", (four - two) / 2, "ns", one - plain,
+            "ns the first", "<= 1"),
+        Row("external id pushed and popped", external - plain, "ns", mark="<= 10 ns"),
+        Row("context of a tool stopped", stopped - plain, "ns", mark="<= 1 ns"),
+    ]
+
+
 def buffer(b):
     out = b.values([b.program("bench_buffer")])
     drained = b.values([b.program("kymo"), "run", "--no-summary", "--no-compress", "-o",
@@ -464,4 +481,4 @@ def openmp(b):
             Row(what + ", mode minimal", minimal, "ns", plain, "ns without Kymo", "<= 1.05")]
 
 
-ALL = [annotations, openmp, call, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest]
+ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest]

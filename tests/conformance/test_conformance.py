@@ -42,7 +42,7 @@ PROGRAMS = {
     "mock_drops": (MOCK + ["8", "3000"], DROPS, {"CONFORMANCE_BYTES": "262144"}),
     "rocm": ([found("probe_rocm"), "kymo", os.path.join(TESTS, "register", "linked",
                                                         "libamdhip64.so.6"),
-              os.path.join(TESTS, "register", "profiler", "librocprofiler-sdk.so")], CALLS, {}),
+              os.path.join(TESTS, "register", "profiler", "librocprofiler-sdk.so")], KERNELS + ["allocations"], {}),
     "ocl_copies": ([found("ocl_copies")], DEVICE + ["direction", "allocations",
                                                     "allocation-bytes"], {}),
     "ocl_many": ([found("ocl_many"), "--kernels", "2000"], KERNELS + ["allocations"], {}),

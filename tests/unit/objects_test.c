@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What there is, is told once to each context: when it comes, or when the context starts. */
+#include "tool_support.h"
+
+static struct t_seen seen[2];
+static uint32_t delivered;
+
+static void deliver(kymo_buffer_t b, const kymo_record_t *r, void *data)
+{
+	delivered++;
+}
+
+static void define_kernel(uint64_t id, const char *name)
+{
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_KERNEL);
+	for (unsigned i = 0; i <= DEF_KERNEL_HANDLE || i <= DEF_KERNEL_NAME ||
+			     i <= DEF_KERNEL_PROGRAM || i <= DEF_KERNEL_DOMAIN; i++) {
+		if (i == DEF_KERNEL_NAME)
+			wire_def_string(&d, name);
+		else if (i == DEF_KERNEL_DOMAIN)
+			wire_def_string(&d, "t");
+		else
+			wire_def_u64(&d, i == DEF_KERNEL_ID ? id : 0);
+	}
+	cap_define(&d);
+}
+
+static void test_told_once(void **state)
+{
+	kymo_context_t early = t_context("kernel_symbol", &seen[0]),
+		       late = t_context("kernel_symbol", &seen[1]);
+
+	assert_int_equal(kymo_context_start(early), KYMO_OK);
+	kymo_thread_index();
+	define_kernel(1, "one");
+	define_kernel(2, "two");
+	define_kernel(3, "three");
+	assert_int_equal(seen[0].count, 3);
+	cap_define_end(DEF_KERNEL, 2);
+	assert_int_equal(seen[0].count, 4);
+	assert_int_equal(seen[0].list[3].op, SYMBOL_OP_UNLOAD);
+	assert_int_equal(seen[0].list[3].value, 2);
+	assert_int_equal(kymo_context_start(late), KYMO_OK);
+	assert_int_equal(seen[1].count, 2); /* two is gone */
+	assert_int_equal(seen[1].list[0].value, 1);
+	assert_int_equal(seen[1].list[1].value, 3);
+	define_kernel(4, "four");
+	assert_int_equal(seen[1].count, 3);
+	assert_int_equal(kymo_context_start(late), KYMO_OK); /* started already: nothing again */
+	assert_int_equal(seen[1].count, 3);
+	assert_int_equal(kymo_context_destroy(early), KYMO_OK);
+	assert_int_equal(kymo_context_destroy(late), KYMO_OK);
+}
+
+/* A context with a buffer is not told again because another one starts. */
+static void test_buffer(void **state)
+{
+	kymo_buffer_desc_t d = {.size = sizeof(d), .bytes = 1 << 20, .deliver = deliver};
+	kymo_selection_t s = {.size = sizeof(s), .domain = "kernel_symbol"};
+	kymo_context_t c, other = t_context("kernel_symbol", &seen[0]);
+	kymo_buffer_t b;
+
+	assert_int_equal(kymo_context_create(&c), KYMO_OK);
+	assert_int_equal(kymo_buffer_create(c, &d, &b), KYMO_OK);
+	assert_int_equal(kymo_buffer_service(c, &s, b), KYMO_OK);
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	assert_int_equal(kymo_context_start(other), KYMO_OK);
+	define_kernel(5, "five");
+	assert_int_equal(seen[0].count, 4);
+	assert_int_equal(kymo_drain(c, 5000000000u), KYMO_OK);
+	assert_int_equal(delivered, 4);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+	assert_int_equal(kymo_context_destroy(other), KYMO_OK);
+}
+
+static void *live(void *arg)
+{
+	kymo_thread_index();
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	kymo_context_t c = t_context("thread", &seen[0]);
+	pthread_t t;
+
+	kymo_thread_index();
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	assert_true(seen[0].count >= 1); /* this one, at least */
+	seen[0].count = 0;
+	assert_int_equal(pthread_create(&t, NULL, live, NULL), 0);
+	assert_int_equal(pthread_join(t, NULL), 0);
+	assert_int_equal(seen[0].count, 2);
+	assert_int_equal(seen[0].list[0].op, THREAD_OP_START);
+	assert_int_equal(seen[0].list[1].op, THREAD_OP_END);
+	assert_int_equal(seen[0].list[0].value, seen[0].list[1].value);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_told_once), cmocka_unit_test(test_buffer),
+		cmocka_unit_test(test_threads),
+	};
+
+	t_register();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

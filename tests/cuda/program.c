@@ -19,7 +19,8 @@ enum {
 	CU_STREAM_SYNC = 126, CU_STREAM_CREATE_PRIORITY = 367, CU_MANAGED = 371,
 	CU_EVENT_RECORD = 119, CU_STREAM_WAIT = 295, CU_EVENT_SYNC = 121, CU_MEMSET = 249,
 	CU_GET_FUNCTION = 23,
-	RT_LAUNCH = 211, RT_MALLOC = 20, RT_MEMCPY = 31, RT_STREAM_SYNC = 131, RT_GET_DEVICE = 17
+	RT_LAUNCH = 211, RT_MALLOC = 20, RT_MEMCPY = 31, RT_STREAM_SYNC = 131, RT_GET_DEVICE = 17,
+	RT_GRAPH_LAUNCH = 311
 };
 
 struct kernel {
@@ -82,11 +83,12 @@ static size_t by_version(size_t v13, size_t v12, size_t v11)
 }
 
 static uint32_t context_id = 1;
+static _Thread_local const char *symbol; /* of the launch that is made */
 
 static void begin(struct stand_call *c, int domain, uint32_t cbid, const void *params,
 		  uint32_t correlation)
 {
-	*c = (struct stand_call){domain, cbid, params, 0, correlation, context_id, 0};
+	*c = (struct stand_call){domain, cbid, params, 0, correlation, context_id, 0, symbol};
 	stand_enter(c);
 }
 
@@ -120,10 +122,12 @@ static uint32_t launch(const char *name, void *stream, unsigned blocks)
 	uint32_t correlation = stand_correlation();
 	struct stand_call outer, inner;
 
+	symbol = name;
 	begin(&outer, RUNTIME, RT_LAUNCH, &p, correlation);
 	begin(&inner, DRIVER, CU_LAUNCH, &d, correlation);
 	stand_leave(&inner, 0);
 	stand_leave(&outer, 0);
+	symbol = NULL;
 	return correlation;
 }
 
@@ -424,6 +428,29 @@ static int ends(const char *how)
 	_exit(3);
 }
 
+/* Work of which tools want to know more: kernels, one refused by a filter, a graph, a failure. */
+static void tooled(void)
+{
+	uint32_t first, second, graph = stand_correlation();
+	void *params[2] = {(void *)0x9, NULL};
+	struct stand_call c;
+
+	stand_context(1);
+	first = launch("first", NULL, 1);
+	second = launch("second", NULL, 1);
+	begin(&c, RUNTIME, RT_GRAPH_LAUNCH, params, graph);
+	stand_leave(&c, 0);
+	copies();
+	whole(RUNTIME, RT_LAUNCH, NULL, 1);
+	ran("second", second, stand_now(), stand_now() + 10, 7, 1);
+	ran("node", graph, stand_now(), stand_now() + 10, 7, 1);
+	stand_deliver();
+	ran("node", graph, stand_now(), stand_now() + 10, 7, 1);
+	ran("first", first, stand_now(), stand_now() + 10, 7, 1);
+	stand_deliver();
+	ran("node", graph, stand_now(), stand_now() + 10, 7, 1);
+}
+
 static void late(void)
 {
 	void *stream = NULL;
@@ -451,6 +478,8 @@ int main(int argc, char **argv)
 		mixed();
 	else if (strcmp(scene, "unheard") == 0)
 		unheard();
+	else if (strcmp(scene, "tooled") == 0)
+		tooled();
 	else if (strcmp(scene, "cost") == 0)
 		cost();
 	else if (strcmp(scene, "threads") == 0)

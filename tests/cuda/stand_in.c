@@ -73,7 +73,7 @@ void *stand_context(uint32_t id)
 
 static void call(struct stand_call *c, int site)
 {
-	struct callback d = {site, "function", c->params, site ? &c->result : NULL, NULL,
+	struct callback d = {site, "function", c->params, site ? &c->result : NULL, c->symbol,
 			     c->context_id ? &contexts[c->context_id] : NULL, c->context_id, &c->data,
 			     c->correlation};
 

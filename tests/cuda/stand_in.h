@@ -22,6 +22,7 @@ struct stand_call {
 	uint32_t correlation;
 	uint32_t context_id;
 	uint64_t data;
+	const char *symbol; /* the kernel's name, of launches */
 };
 void stand_enter(struct stand_call *c);
 void stand_leave(struct stand_call *c, int32_t result);

@@ -242,6 +242,26 @@ class Test(base.Test):
         check("stuck: not for long", time.monotonic() - before < 5, True)
         check("stuck: calls", self.calls(), {"cudaLaunchKernel": 10})
 
+    def test_origins(self):
+        """What a tool had at submission holds for every record; ids are retired after the last."""
+        self.built = self.program()
+        tool = self.compile("tool.so", "-std=gnu11", "-shared", "-fPIC", "-I",
+                            self.source + "/include", os.path.join(HERE, "tool.c"))
+        out = self.path("calls")
+        self.scene("tooled", env={"KYMO_TOOLS": tool, "TOOL_OUT": out})
+        with open(out, encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        check("calls and their records", lines, [
+            "cudaLaunchKernel records 1 wrong 0 retired 1 early 0",
+            "cudaLaunchKernel records 0 wrong 0 retired 1 early 0",
+            "cudaGraphLaunch records 3 wrong 0 retired 1 early 0",
+            "cudaMemcpy records 1 wrong 0 retired 1 early 0",
+            "cudaLaunchKernel records 0 wrong 0 retired 1 early 0",
+            "filter asked 6 knows 2"])
+        check("the recorder's kernels", self.rows(
+            "SELECT name, count(*) FROM kernels GROUP BY 1 ORDER BY 1"),
+            [("first", 1), ("node", 3), ("second", 1)])
+
     def test_without(self):
         """No CUPTI, one that is too old, one that another tool holds: the program runs on."""
         self.built = self.program()

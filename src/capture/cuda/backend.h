@@ -55,16 +55,31 @@ void cuda_effects_fork_child(void);
 
 /* ---- origin.c ---- */
 
+/* What can come of a call that submits work, with the op of its records. */
+enum cuda_work {
+	CUDA_WORK_LAUNCH, CUDA_WORK_READ, CUDA_WORK_WRITE, CUDA_WORK_COPY, CUDA_WORK_FILL,
+	CUDA_WORKS
+};
+
 struct cuda_origin {
-	uint64_t start; /* tick of the traced call */
-	struct cap_origin origin; /* `more` is NULL: one entry of the table serves many records */
-	bool renew; /* more was to be kept than the table can: ask again what is wanted now */
+	uint64_t start; /* tick of the traced call; 0: not known */
+	struct cap_origin origin;
 };
 
 bool cuda_origins_init(void);
-void cuda_origin_put(uint32_t correlation, const struct cuda_origin *o);
-/* False: not submitted by a traced call, or so long ago that it was forgotten (counted). */
-bool cuda_origin_get(uint32_t correlation, struct cuda_origin *o);
+/* `call` is about to submit work: a launch of one kernel, or who knows what. */
+void cuda_origin_put(uint32_t correlation, const struct cap_frame *call, bool launch,
+		     const struct cap_subject *subject);
+/* It did not. */
+void cuda_origin_failed(uint32_t correlation);
+/*
+ * For one record; the caller ends it. False: not submitted by a traced call, or so long ago that it
+ * was forgotten (counted); then it is of the present.
+ */
+bool cuda_origin_get(uint32_t correlation, enum cuda_work work, struct cuda_origin *o);
+/* Calls whose latest record came before this tick will have no more. UINT64_MAX: no call will. */
+void cuda_origins_age(uint64_t before);
+void cuda_origins_fork_child(void);
 uint64_t cuda_origins_missed(void);
 
 /* ---- objects.c ---- */

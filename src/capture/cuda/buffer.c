@@ -91,6 +91,7 @@ void cuda_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_
 	while (valid && cupti.ActivityGetNextRecord(buffer, valid, &record) == CUPTI_OK)
 		cuda_record(record);
 	count_dropped(context, stream);
+	cuda_origins_age(tick_now() - tick_rate());
 	cap_guard_leave();
 	give_back(buffer);
 }

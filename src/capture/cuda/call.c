@@ -202,16 +202,50 @@ static __attribute__((noinline)) void effects(const struct cuda_role *r, const s
 	cuda_effect(r, f, first ? first->id : 0, data);
 }
 
+/* What the filters of tools are told of work that is about to be submitted. */
+static __attribute__((noinline, cold)) void subject_of(const struct cuda_model *m, uint32_t op,
+						       const struct cupti_callback *data,
+						       struct cap_subject *s)
+{
+	const kymo_op_desc_t *desc = &m->desc->ops[op];
+	uint64_t value;
+
+	if (data->symbol)
+		s->kernel = cuda_kernel(data->symbol);
+	if (data->context_id)
+		s->agent = cuda_agent(cuda_device_of(data->context_id));
+	for (unsigned i = 0; data->params && i < desc->field_count; i++) {
+		const kymo_field_t *f = &desc->fields[i];
+
+		if (strcmp(f->type, "CUstream") != 0 && strcmp(f->type, "cudaStream_t") != 0)
+			continue;
+		if (value_of(data->params, &m->places[op][i], false, &value))
+			s->queue = cuda_queue_of(data->context, data->context_id,
+						 (void *)(uintptr_t)value);
+	}
+}
+
+static bool anyone_asks(void)
+{
+	return atomic_load_explicit(&core_dispatch_ops[DISPATCH_OP_LAUNCH].callbacks,
+				    memory_order_relaxed) ||
+	       atomic_load_explicit(&core_copy_ops[COPY_OP_READ].callbacks, memory_order_relaxed) ||
+	       atomic_load_explicit(&core_copy_ops[COPY_OP_WRITE].callbacks, memory_order_relaxed) ||
+	       atomic_load_explicit(&core_copy_ops[COPY_OP_COPY].callbacks, memory_order_relaxed) ||
+	       atomic_load_explicit(&core_copy_ops[COPY_OP_FILL].callbacks, memory_order_relaxed);
+}
+
 /* Work is about to be submitted: what its records are to know of this moment. */
-static void submit(const struct cap_frame *f, uint32_t correlation)
+static void submit(const struct cuda_model *m, uint32_t op, const struct cap_frame *f,
+		   const struct cupti_callback *data)
 {
 	const struct cap_frame *first = outermost(f);
-	struct cuda_origin o = {.start = first ? first->start : f->start};
+	struct cap_subject subject = {0};
 
-	cap_origin_take(&o.origin, first ? first : f, &core_dispatch_ops[DISPATCH_OP_LAUNCH], NULL);
-	o.renew = o.origin.more != NULL;
-	cap_origin_end(&o.origin);
-	cuda_origin_put(correlation, &o);
+	if (cap_unlikely(anyone_asks()))
+		subject_of(m, op, data, &subject);
+	cuda_origin_put(data->correlation, first ? first : f,
+			m->roles[op].role == CUDA_ROLE_LAUNCH, &subject);
 }
 
 /*
@@ -254,10 +288,10 @@ static void enter(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 	*data->data = (uintptr_t)f;
 	if (!f)
 		return;
-	if (desc->flags & KYMO_OP_SUBMITS)
-		submit(f, data->correlation);
 	if (cap_unlikely(f->callbacks))
 		tools(f, desc, m->places[op], data->params, CAP_ENTER);
+	if (desc->flags & KYMO_OP_SUBMITS) /* tools have said their external ids */
+		submit(m, op, f, data);
 }
 
 /* The frame that the entry left, if it is one that is open on this thread. */
@@ -286,6 +320,8 @@ static void leave(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 
 		memcpy(&status, data->result, sizeof(status));
 		cap_status(f, status, 0);
+		if (cap_unlikely(status != 0 && (desc->flags & KYMO_OP_SUBMITS)))
+			cuda_origin_failed(data->correlation);
 	}
 	if (cap_unlikely(f->callbacks))
 		tools(f, desc, m->places[op], data->params, CAP_EXIT);

@@ -307,8 +307,10 @@ static void flush(uint64_t deadline)
 	}
 	cuda_objects_complete();
 	cuda_clock_sync();
-	if (atomic_load(&cap_ending))
+	if (atomic_load(&cap_ending)) {
+		cuda_origins_age(UINT64_MAX);
 		note_losses();
+	}
 }
 
 /* CUPTI must not be called any more once destructors run: this is the last moment. */
@@ -321,6 +323,7 @@ static void at_exit(void)
 		cupti.ActivityFlushAll(1);
 		cap_guard_leave();
 		atomic_store(&state, CLOSED);
+		cuda_origins_age(UINT64_MAX);
 		cuda_objects_complete();
 		cuda_clock_sync();
 		note_losses();
@@ -334,6 +337,7 @@ static void fork_child(void)
 	atomic_store(&updates, 0);
 	cuda_objects_fork_child();
 	cuda_effects_fork_child();
+	cuda_origins_fork_child();
 }
 
 /* ---- start ---- */

@@ -1,28 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which call submitted a piece of device work. CUPTI numbers calls with 32 bits, going round; the
- * newest calls that submit work are kept in a table that is written and read without locks. Device
- * work whose call has been overwritten meanwhile is recorded without it, and counted.
+ * Which call submitted a piece of device work, and what was captured then. CUPTI numbers calls with
+ * 32 bits, going round; the newest calls that submit work are kept in a table that is written and
+ * read without locks. Device work whose call has been overwritten meanwhile is recorded without it,
+ * and counted.
+ *
+ * Where tools have more to keep (callbacks, filters, external ids, retirement), the slot has an entry
+ * on the side, under a lock. A launch makes one record, which takes the entry; other calls may make
+ * several, of graphs and batches: their entries end a while after the last record, when their slot
+ * is used again, or with the process.
  */
+#include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "capture/cuda/backend.h"
 
-#define ORIGINS (1u << 18) /* submissions under way; 12 MiB of address space, touched as needed */
+#define ORIGINS (1u << 18) /* submissions under way; 16 MiB of address space, touched as needed */
+
+/* Captured at submission, of which nobody can say what kind of work will come of it. */
+struct kept {
+	struct kept *next, **link; /* all entries, the oldest first */
+	uint32_t correlation;
+	bool single;
+	uint64_t call, start;
+	uint64_t seen; /* tick of the latest record; 0: none yet */
+	struct cap_origin origins[CUDA_WORKS];
+};
 
 struct slot {
 	_Atomic uint64_t key; /* correlation + 1; 0: being written, or never was */
 	_Atomic uint64_t call;
 	_Atomic uint64_t start;
 	_Atomic int64_t scope;
-	_Atomic uint64_t buffers;
-	_Atomic uint64_t epoch; /* and in the top bit `renew` */
+	_Atomic uint64_t launch_buffers, copy_buffers;
+	_Atomic uint64_t epoch;
+	struct kept *_Atomic kept; /* changed under the lock; then it has what the rest lacks */
 };
-
-#define RENEW (1ull << 63)
 
 static struct slot *slots;
 static _Atomic uint64_t missed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kept *oldest, **newest = &oldest;
 
 bool cuda_origins_init(void)
 {
@@ -35,45 +54,257 @@ bool cuda_origins_init(void)
 	return true;
 }
 
-void cuda_origin_put(uint32_t correlation, const struct cuda_origin *o)
+static struct cap_op *op_of(enum cuda_work work)
 {
-	struct slot *s = &slots[correlation % ORIGINS];
+	switch (work) {
+	case CUDA_WORK_LAUNCH:
+		return &core_dispatch_ops[DISPATCH_OP_LAUNCH];
+	case CUDA_WORK_READ:
+		return &core_copy_ops[COPY_OP_READ];
+	case CUDA_WORK_WRITE:
+		return &core_copy_ops[COPY_OP_WRITE];
+	case CUDA_WORK_COPY:
+		return &core_copy_ops[COPY_OP_COPY];
+	case CUDA_WORK_FILL:
+	case CUDA_WORKS:
+		break;
+	}
+	return &core_copy_ops[COPY_OP_FILL];
+}
 
+/* ---- entries on the side ---- */
+
+/* Caller holds the lock. The entry is the caller's then. */
+static struct kept *take_out(struct slot *s)
+{
+	struct kept *k = atomic_load(&s->kept);
+
+	if (!k)
+		return NULL;
+	atomic_store(&s->kept, NULL);
+	*k->link = k->next;
+	if (k->next)
+		k->next->link = k->link;
+	else
+		newest = k->link;
+	return k;
+}
+
+static void end(struct kept *k)
+{
+	for (unsigned i = 0; k && i < CUDA_WORKS; i++)
+		cap_origin_end(&k->origins[i]);
+	free(k);
+}
+
+static void keep(struct slot *s, struct kept *k)
+{
+	struct kept *old;
+
+	pthread_mutex_lock(&lock);
+	old = take_out(s);
+	k->next = NULL;
+	k->link = newest;
+	*newest = k;
+	newest = &k->next;
+	atomic_store(&s->kept, k);
+	pthread_mutex_unlock(&lock);
+	end(old);
+}
+
+static void drop(struct slot *s, uint32_t correlation)
+{
+	struct kept *k;
+
+	pthread_mutex_lock(&lock);
+	k = atomic_load(&s->kept);
+	k = k && k->correlation == correlation ? take_out(s) : NULL;
+	pthread_mutex_unlock(&lock);
+	end(k);
+}
+
+/* Inside a call of the runtime comes one of the driver with the same number: the outer one counts. */
+static bool kept_by(struct slot *s, uint32_t correlation, uint64_t call)
+{
+	struct kept *k;
+	bool is;
+
+	if (!atomic_load_explicit(&s->kept, memory_order_relaxed))
+		return false;
+	pthread_mutex_lock(&lock);
+	k = atomic_load(&s->kept);
+	is = k && k->correlation == correlation && k->call == call;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+/* ---- submission ---- */
+
+/* True: it fits in a slot. */
+static bool plain(const struct cap_origin *o)
+{
+	for (unsigned i = 0; i < CUDA_WORKS; i++)
+		if (o[i].more ||
+		    (i > CUDA_WORK_READ && o[i].buffers != o[CUDA_WORK_READ].buffers))
+			return false;
+	return true;
+}
+
+static void write_slot(struct slot *s, uint32_t correlation, uint64_t start,
+		       const struct cap_origin *o)
+{
 	atomic_store_explicit(&s->key, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	atomic_store_explicit(&s->call, o->origin.call, memory_order_relaxed);
-	atomic_store_explicit(&s->start, o->start, memory_order_relaxed);
-	atomic_store_explicit(&s->scope, o->origin.scope, memory_order_relaxed);
-	atomic_store_explicit(&s->buffers, o->origin.buffers, memory_order_relaxed);
-	atomic_store_explicit(&s->epoch, o->origin.epoch | (o->renew ? RENEW : 0),
+	atomic_store_explicit(&s->call, o->call, memory_order_relaxed);
+	atomic_store_explicit(&s->start, start, memory_order_relaxed);
+	atomic_store_explicit(&s->scope, o->scope, memory_order_relaxed);
+	atomic_store_explicit(&s->launch_buffers, o[CUDA_WORK_LAUNCH].buffers,
 			      memory_order_relaxed);
+	atomic_store_explicit(&s->copy_buffers, o[CUDA_WORK_READ].buffers, memory_order_relaxed);
+	atomic_store_explicit(&s->epoch, o->epoch, memory_order_relaxed);
 	atomic_store_explicit(&s->key, (uint64_t)correlation + 1, memory_order_release);
 }
 
-bool cuda_origin_get(uint32_t correlation, struct cuda_origin *o)
+static __attribute__((noinline, cold)) void put_more(struct slot *s, uint32_t correlation,
+						     uint64_t start, bool launch,
+						     struct cap_origin *o)
+{
+	struct kept *k = calloc(1, sizeof(*k));
+
+	if (!k) { /* without what tools have to do with it */
+		for (unsigned i = 0; i < CUDA_WORKS; i++)
+			cap_origin_end(&o[i]);
+		return;
+	}
+	k->correlation = correlation;
+	k->single = launch;
+	k->call = o->call;
+	k->start = start;
+	for (unsigned i = 0; i < CUDA_WORKS; i++)
+		k->origins[i] = o[i];
+	keep(s, k);
+}
+
+void cuda_origin_put(uint32_t correlation, const struct cap_frame *call, bool launch,
+		     const struct cap_subject *subject)
 {
 	struct slot *s = &slots[correlation % ORIGINS];
-	uint64_t key = (uint64_t)correlation + 1, epoch;
+	struct cap_origin o[CUDA_WORKS] = {0};
+	struct kept *old = NULL;
 
-	*o = (struct cuda_origin){.renew = true};
-	if (atomic_load_explicit(&s->key, memory_order_acquire) == key) {
-		o->origin.call = atomic_load_explicit(&s->call, memory_order_relaxed);
-		o->start = atomic_load_explicit(&s->start, memory_order_relaxed);
-		o->origin.scope = atomic_load_explicit(&s->scope, memory_order_relaxed);
-		o->origin.buffers = atomic_load_explicit(&s->buffers, memory_order_relaxed);
-		epoch = atomic_load_explicit(&s->epoch, memory_order_relaxed);
-		o->origin.epoch = (uint32_t)epoch;
-		o->renew = epoch & RENEW;
-		atomic_thread_fence(memory_order_acquire);
-		if (atomic_load_explicit(&s->key, memory_order_relaxed) == key)
-			return true;
-		*o = (struct cuda_origin){.renew = true};
+	if (kept_by(s, correlation, call->id))
+		return;
+	for (unsigned i = 0; i < (launch ? 1u : CUDA_WORKS); i++)
+		cap_origin_take(&o[i], call, op_of((enum cuda_work)i), subject);
+	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL)) {
+		pthread_mutex_lock(&lock);
+		old = take_out(s);
+		pthread_mutex_unlock(&lock);
+		end(old);
 	}
+	if (cap_unlikely(!plain(o)))
+		put_more(s, correlation, call->start, launch, o);
+	write_slot(s, correlation, call->start, o);
+}
+
+void cuda_origin_failed(uint32_t correlation)
+{
+	struct slot *s = &slots[correlation % ORIGINS];
+
+	if (atomic_load_explicit(&s->kept, memory_order_relaxed))
+		drop(s, correlation);
+}
+
+/* ---- records ---- */
+
+/* False: there is no entry on the side. */
+static __attribute__((noinline, cold)) bool get_more(struct slot *s, uint32_t correlation,
+						     enum cuda_work work, struct cuda_origin *o)
+{
+	struct kept *k, *over = NULL;
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	k = atomic_load(&s->kept);
+	found = k && k->correlation == correlation;
+	if (found) {
+		o->start = k->start;
+		o->origin = cap_origin_share(&k->origins[work]);
+		k->seen = tick_now();
+		if (k->single)
+			over = take_out(s);
+	}
+	pthread_mutex_unlock(&lock);
+	end(over);
+	return found;
+}
+
+/* False: it was overwritten meanwhile. */
+static bool read_slot(struct slot *s, uint64_t key, enum cuda_work work, struct cuda_origin *o)
+{
+	if (atomic_load_explicit(&s->key, memory_order_acquire) != key)
+		return false;
+	o->start = atomic_load_explicit(&s->start, memory_order_relaxed);
+	o->origin.call = atomic_load_explicit(&s->call, memory_order_relaxed);
+	o->origin.scope = atomic_load_explicit(&s->scope, memory_order_relaxed);
+	o->origin.buffers = atomic_load_explicit(work == CUDA_WORK_LAUNCH ? &s->launch_buffers
+									  : &s->copy_buffers,
+						 memory_order_relaxed);
+	o->origin.epoch =
+		(uint32_t)atomic_load_explicit(&s->epoch, memory_order_relaxed);
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&s->key, memory_order_relaxed) == key;
+}
+
+bool cuda_origin_get(uint32_t correlation, enum cuda_work work, struct cuda_origin *o)
+{
+	struct slot *s = &slots[correlation % ORIGINS];
+
+	*o = (struct cuda_origin){0};
+	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL) &&
+	    get_more(s, correlation, work, o))
+		return true;
+	if (read_slot(s, (uint64_t)correlation + 1, work, o))
+		return true;
 	atomic_fetch_add_explicit(&missed, 1, memory_order_relaxed);
+	*o = (struct cuda_origin){0};
+	cap_origin_take(&o->origin, NULL, op_of(work), NULL);
 	return false;
+}
+
+void cuda_origins_age(uint64_t before)
+{
+	struct kept *over = NULL, *k, *next;
+
+	if (!__atomic_load_n(&oldest, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&lock);
+	for (k = oldest; k; k = next) {
+		next = k->next;
+		if (before != UINT64_MAX && (k->seen == 0 || k->seen >= before))
+			continue;
+		take_out(&slots[k->correlation % ORIGINS]);
+		k->next = over;
+		over = k;
+	}
+	pthread_mutex_unlock(&lock);
+	for (; over; over = next) {
+		next = over->next;
+		end(over);
+	}
 }
 
 uint64_t cuda_origins_missed(void)
 {
 	return atomic_load(&missed);
+}
+
+/* What the parent submitted is nothing to a child; whoever held the lock is not there. */
+void cuda_origins_fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	for (struct kept *k = oldest; k; k = k->next)
+		atomic_store(&slots[k->correlation % ORIGINS].kept, NULL);
+	oldest = NULL;
+	newest = &oldest;
 }

@@ -38,18 +38,6 @@ static void count_untimed(const struct times *t)
 		cap_count_untimed();
 }
 
-/* What is wanted now; the call and the scope stay those of the submission. */
-static bool renew(struct cuda_origin *o, const struct cap_op *op)
-{
-	uint64_t call = o->origin.call;
-	int64_t scope = o->origin.scope;
-	bool wanted = cap_origin_take(&o->origin, NULL, op, NULL);
-
-	o->origin.call = call;
-	o->origin.scope = scope;
-	return wanted;
-}
-
 /* ---- kernels ---- */
 
 static void dispatch_encode(struct wire_enc *e, const struct cupti_kernel *k,
@@ -89,12 +77,10 @@ static void kernel(const struct cupti_kernel *k)
 	struct wire_enc e;
 	struct times t;
 
-	if (!cuda_origin_get(k->correlation, &o))
+	if (!cuda_origin_get(k->correlation, CUDA_WORK_LAUNCH, &o))
 		cuda_driver_used(); /* by a call that was not listened to */
 	t = times_of(k->start, k->end, &o);
 	count_untimed(&t);
-	if (o.renew && !renew(&o, op))
-		return;
 	if (cap_activity_begin(&f, &e, op, &o.origin, now, now, LAUNCH_FIELDS)) {
 		dispatch_encode(&e, k, &o, &t);
 		cap_activity_commit(&f, &e);
@@ -160,6 +146,14 @@ static void copy_encode(struct wire_enc *e, const struct copy *c, const struct c
 	wire_unsigned(e, COPY_COUNT, c->count);
 }
 
+static enum cuda_work work_of(unsigned op)
+{
+	return op == COPY_OP_READ    ? CUDA_WORK_READ
+	       : op == COPY_OP_WRITE ? CUDA_WORK_WRITE
+	       : op == COPY_OP_FILL  ? CUDA_WORK_FILL
+				     : CUDA_WORK_COPY;
+}
+
 static void copy(const struct copy *c)
 {
 	uint64_t now = tick_now();
@@ -170,11 +164,11 @@ static void copy(const struct copy *c)
 	struct times t;
 
 	if (c->correlation)
-		cuda_origin_get(c->correlation, &o);
+		cuda_origin_get(c->correlation, work_of(c->op), &o);
+	else /* by the driver, of itself */
+		cap_origin_take(&o.origin, NULL, op, NULL);
 	t = times_of(c->start, c->end, &o);
 	count_untimed(&t);
-	if (!renew(&o, op)) /* what was taken at submission is about kernels */
-		return;
 	if (cap_activity_begin(&f, &e, op, &o.origin, now, now, COPY_FIELDS)) {
 		copy_encode(&e, c, &o, &t);
 		cap_activity_commit(&f, &e);

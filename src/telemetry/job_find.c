@@ -76,6 +76,7 @@ int job_stat_read(const char *root, int pid, struct job_stat *out)
 		return error;
 	if (!job_stat_parse(text, out) || out->pid != pid)
 		return EBADMSG;
+	out->ended = out->ended || out->rss == 0; /* its memory goes before it does */
 	if (!*root)
 		refine(out);
 	return 0;

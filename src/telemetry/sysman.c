@@ -98,6 +98,14 @@ struct zes_count {
 	uint64_t value, timestamp; /* us, or uJ and us */
 };
 
+/* Where the specification's structures have these on 64-bit machines. */
+_Static_assert(sizeof(struct zes_core) == 368 && offsetof(struct zes_core, uuid) == 96 &&
+	       offsetof(struct zes_properties, driver) == 708 &&
+	       offsetof(struct zes_pci, domain) == 16 && sizeof(struct zes_pci_stats) == 56 &&
+	       offsetof(struct zes_part, on_subdevice) == 20 &&
+	       offsetof(struct zes_frequency, reasons) == 56 &&
+	       offsetof(struct zes_memory, size) == 32, "Sysman's structures");
+
 struct zes {
 	uint32_t (*init)(uint32_t flags);
 	uint32_t (*drivers)(uint32_t *n, zes_handle *out);

@@ -92,9 +92,34 @@ void raw_add_job_clock(struct raw_process *p, const struct wire_def *d)
 	tp->job_measured_error_ns = (double)wire_def_get(d, DEF_JOB_CLOCK_BOUND);
 }
 
+/* The sampler is no rank: the clock of its node is that of a rank there, whose file comes before. */
+static void borrow_points(struct raw_process *p)
+{
+	const struct trace *t = p->rt->trace;
+	const struct raw_process *rank = NULL;
+
+	for (uint32_t i = 0; i < p->rt->count && !rank; i++) {
+		const struct raw_process *r = &p->rt->processes[i];
+
+		if (r != p && r->job_point_count &&
+		    strcmp(t->processes[r->process].hostname, t->processes[p->process].hostname) == 0)
+			rank = r;
+	}
+	if (!rank)
+		return;
+	p->job_points = calloc(rank->job_point_count, sizeof(*p->job_points));
+	if (!p->job_points)
+		return;
+	memcpy(p->job_points, rank->job_points, rank->job_point_count * sizeof(*p->job_points));
+	p->job_point_count = rank->job_point_count;
+}
+
 void raw_align(struct raw_process *p)
 {
 	struct t_process *tp = &p->rt->trace->processes[p->process];
+
+	if (tp->telemetry && !p->job_point_count)
+		borrow_points(p);
 
 	tick_map_align(&p->ticks, p->job_points, p->job_point_count);
 	for (uint32_t i = 0; i < p->job_point_count; i++)

@@ -79,8 +79,10 @@ kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r)
 		output_text(&w->out, " of ");
 		output_text(&w->out, w->t->agents[r->agent].name);
 	}
-	output_text(&w->out, " in ");
-	output_duration(&w->out, r->duration, 0);
+	if (r->duration) { /* a level is of a moment */
+		output_text(&w->out, " in ");
+		output_duration(&w->out, r->duration, 0);
+	}
 	if (r->call_op) {
 		output_text(&w->out, " by ");
 		output_text(&w->out, w->t->ops[r->call_op].name);

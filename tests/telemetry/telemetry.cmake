@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Libraries under the names that the sampler loads; stand-ins for hardware that is not here.
+set(stand_ins ${CMAKE_CURRENT_BINARY_DIR}/telemetry_stand_ins)
+foreach(part "nvml libnvidia-ml.so.1" "rocm_smi librocm_smi64.so" "sysman libze_loader.so.1")
+  separate_arguments(part)
+  list(GET part 0 name)
+  list(GET part 1 file)
+  add_library(stand_in_${name} MODULE ${CMAKE_CURRENT_LIST_DIR}/stand_in_${name}.c)
+  target_compile_options(stand_in_${name} PRIVATE -Wno-missing-prototypes)
+  set_target_properties(stand_in_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${stand_ins}
+                        PREFIX "" OUTPUT_NAME ${file} SUFFIX "")
+endforeach()
+
+if(NOT TARGET kymo_format_raw)
+  return()
+endif()
+kymo_unit_test(telemetry ${CMAKE_CURRENT_LIST_DIR}/telemetry_test.c
+               LIBS kymo_telemetry kymo_format_raw m)
+add_dependencies(test_telemetry stand_in_nvml stand_in_rocm_smi stand_in_sysman)
+set_tests_properties(unit.telemetry PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${stand_ins}")
+
+if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
+  foreach(what program outside ranks killed energy hostile denied nvml faults others listing kernels)
+    add_test(NAME cli.telemetry.${what} COMMAND ${Python3_EXECUTABLE} -B
+      ${CMAKE_CURRENT_LIST_DIR}/test_telemetry.py $<TARGET_FILE:kymo> ${stand_ins} ${what})
+    set_tests_properties(cli.telemetry.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 120)
+  endforeach()
+endif()

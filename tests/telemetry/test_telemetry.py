@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Telemetry of whole programs: test_telemetry.py KYMO STAND_INS WHAT.
+
+STAND_INS is the folder of the libraries that stand in for NVML, ROCm-SMI and Sysman; files of the
+kernel are the real ones or a tree of our own (KYMO_TELEMETRY_ROOT)."""
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+SKIPPED = 77
+
+
+def run(*words, status=0, env=None, **options):
+    p = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120,
+                       env=dict(os.environ, **(env or {})), **options)
+    assert status is None or p.returncode == status, (words, p.returncode, p.stdout, p.stderr)
+    return p
+
+
+def wait_for(what, condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"waited in vain: {what}")
+
+
+def put(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+    data = text if isinstance(text, bytes) else text.encode()
+    os.pwrite(fd, data, 0)
+    os.ftruncate(fd, len(data))
+    os.close(fd)
+
+
+class Test:
+    def __init__(self, kymo, stand_ins, folder):
+        self.kymo, self.stand_ins, self.folder = kymo, stand_ins, folder
+        self.trace = os.path.join(folder, "t.kymo")
+        self.gpus = {"LD_LIBRARY_PATH": stand_ins}
+
+    def record(self, *program, env=None, status=0, ms=10, trace=None):
+        return run(self.kymo, "run", "-f", f"--telemetry={ms}", "-o", trace or self.trace, "--", *program,
+                   env=env, status=status)
+
+    def rows(self, name, trace=None):
+        report = json.loads(run(self.kymo, "summary", "--format", "json", trace or self.trace).stdout)
+        return [r for t in report["tables"] if t["name"] == name for r in t["rows"]]
+
+    def one(self, counter, device=None, trace=None):
+        rows = [r for r in self.rows("telemetry", trace) if r["counter"] == counter and
+                device in (None, r["device"])]
+        assert len(rows) == 1, (counter, device, rows)
+        return rows[0]
+
+    def query(self, sql, trace=None):
+        return json.loads(run(self.kymo, "query", "--format", "json", trace or self.trace, sql).stdout)
+
+    # ---- the program's processes, from the real /proc ----
+
+    def program(self):
+        spin = "import time\nx = bytearray(200 << 20)\nwhile time.process_time() < 0.6: pass"
+        self.record(sys.executable, "-c", spin)
+        spent = self.one("job.cpu_time")["total"]
+        assert 0.55 <= spent <= 0.9, spent
+        rss = self.one("job.rss")
+        assert rss["unit"] == "MiB" and 200 <= rss["max"] <= 300 and rss["min"] > 0, rss
+        assert self.one("job.faults.minor")["total"] >= (200 << 20) // 4096, self.one("job.faults.minor")
+        assert self.one("job.processes")["max"] == 1
+        busy = self.one("cpu.utilisation")
+        assert 0 < busy["average"] <= 100 and busy["samples"] >= 10, busy
+        # The same from the store, and each value between two readings of the clock.
+        store = self.query("SELECT sum(value) AS s, count(*) AS n, min(duration) AS d FROM counters "
+                           "WHERE name = 'job.cpu_time'")[0]
+        assert abs(store["s"] - spent) < 1e-6 and store["d"] > 0, (store, spent)
+        assert self.query("SELECT count(*) AS n FROM process WHERE telemetry")[0]["n"] == 1
+        report = run(self.kymo, "summary", self.trace)
+        assert re.search(r"\d s, 0 processes, 0 threads, ", report.stdout), report.stdout
+        idle = self.record("sleep", "0.3")
+        assert "nothing was recorded" not in idle.stderr or "Telemetry" in idle.stderr, idle.stderr
+        assert "Telemetry" in idle.stderr and self.one("job.cpu_time")["total"] < 0.1
+
+    def outside(self):
+        """The program has its own CPUs, descriptors and threads; the sampler goes where it may."""
+        look = r"""
+import os, sys, time
+parent = os.getppid()
+def sampler():
+    for task in os.listdir(f"/proc/{parent}/task"):
+        with open(f"/proc/{parent}/task/{task}/comm") as f:
+            if f.read().strip() == "kymo-telemetry":
+                return task
+for _ in range(500):
+    if sampler():
+        break
+    time.sleep(0.01)
+time.sleep(0.05)
+with open(f"/proc/{parent}/task/{sampler()}/status") as f:
+    wide = [l.split()[1] for l in f if l.startswith("Cpus_allowed_list")][0]
+print(sorted(os.sched_getaffinity(0)), len(os.listdir("/proc/self/task")),
+      sorted(os.readlink(f"/proc/self/fd/{i}") for i in os.listdir("/proc/self/fd")
+             if os.path.exists(f"/proc/self/fd/{i}")), file=sys.stdout)
+print(wide, file=open(sys.argv[1], "w"))
+"""
+        narrow = ["taskset", "-c", "0"]
+        if run("sh", "-c", "command -v taskset", status=None).returncode:
+            return SKIPPED
+        out = os.path.join(self.folder, "wide")
+        p = run(*narrow, self.kymo, "run", "--no-summary", "--telemetry=10", "-o", self.trace, "--",
+                sys.executable, "-c", look, out, stdin=subprocess.DEVNULL)
+        affinity = p.stdout.splitlines()[0]
+        assert affinity.startswith("[0] 1 ") and "telemetry" not in affinity, p.stdout
+        assert "nvidia" not in affinity and ".kyr" not in affinity, affinity
+        wide = open(out).read().strip()
+        whole = os.sched_getaffinity(0)
+        assert len(whole) == 1 or wide != "0", wide
+        return 0
+
+    def ranks(self):
+        """Three launchers of one job on this node: one samples, for all their processes."""
+        ready, go = os.path.join(self.folder, "ready"), os.path.join(self.folder, "go")
+        program = f"import os, time\nopen({ready!r} + str(os.getpid()), 'w')\n" \
+                  f"while not os.path.exists({go!r}): time.sleep(0.01)"
+        ranks = []
+        for rank in range(3):
+            env = dict(os.environ, KYMO_JOB="job7", PMI_RANK=str(rank), PMI_SIZE="3")
+            ranks.append(subprocess.Popen([self.kymo, "run", "--telemetry=10", "-o", self.trace, "--",
+                                           sys.executable, "-c", program], env=env,
+                                          stderr=subprocess.PIPE, text=True))
+        wait_for("three programs", lambda: len(glob.glob(ready + "*")) == 3)
+        raw = os.path.join(self.trace, "raw")
+        size = lambda: sum(os.path.getsize(f) for f in glob.glob(raw + "/*-telemetry-*.kyr"))  # noqa: E731
+        for _ in range(2):
+            before = size()
+            wait_for("a second of telemetry", lambda: size() > before)
+        assert len(glob.glob(raw + "/*-telemetry-*.kyr")) == 1, os.listdir(raw)
+        put(go, "")
+        for p in ranks:
+            assert p.wait(60) == 0, p.stderr.read()
+        assert max(r["max"] for r in self.rows("telemetry") if r["counter"] == "job.processes") == 3
+        pids = {r["instance"] for r in self.rows("telemetry") if r["counter"] == "process.rss"}
+        assert len(pids) == 3, pids
+
+    def killed(self):
+        """A launcher that is killed leaves what it read until a second before."""
+        stay = os.path.join(self.folder, "stay")
+        p = subprocess.Popen([self.kymo, "run", "--telemetry=10", "-o", self.trace, "--", sys.executable, "-c",
+                              f"import os, time\nopen({stay!r}, 'w').write(str(os.getpid()))\n"
+                              "time.sleep(60)"], stderr=subprocess.DEVNULL)
+        wait_for("the program", lambda: os.path.exists(stay) and open(stay).read())
+        name = self.trace + "/raw/*-telemetry-0.kyr"
+        wait_for("its telemetry", lambda: glob.glob(name))
+        first = os.path.getsize(glob.glob(name)[0])
+        wait_for("a second of it", lambda: os.path.getsize(glob.glob(name)[0]) > first + 4096)
+        os.kill(p.pid, signal.SIGKILL)
+        p.wait()
+        os.kill(int(open(stay).read()), signal.SIGKILL)
+        manifest = os.path.join(self.trace, "manifest.json")
+        wait_for("the drain's end", lambda: '"complete": true' in open(manifest).read() or
+                 "lost_records" in open(manifest).read())
+        report = run(self.kymo, "summary", self.trace).stdout
+        assert "has no end" in report and "damaged" not in report, report
+        assert self.one("job.rss")["samples"] >= 5
+
+    # ---- trees of our own ----
+
+    def tree(self, energy="000005000000\n"):
+        root = os.path.join(self.folder, "root")
+        os.makedirs(root, exist_ok=True)
+        if not os.path.islink(root + "/proc"):
+            os.symlink("/proc", root + "/proc")
+        zone = root + "/sys/class/powercap/intel-rapl:0/"
+        put(zone + "name", "package-0\n")
+        put(zone + "energy_uj", energy)
+        put(zone + "max_energy_range_uj", "6000000\n")
+        put(root + "/sys/class/hwmon/hwmon0/name", "k10temp\n")
+        put(root + "/sys/class/hwmon/hwmon0/temp1_input", "45000\n")
+        return root, zone
+
+    # A program that uses energy: 0.1 J of a counter that wraps at 6 J, forty times.
+    USER = """import os, sys, time
+fd = os.open(sys.argv[1], os.O_WRONLY)
+for i in range(1, 41):
+    os.pwrite(fd, b"%012d" % ((5000000 + 100000 * i) % 6000000), 0)
+    time.sleep(0.01)
+"""
+
+    def energy(self):
+        root, zone = self.tree()
+        self.record(sys.executable, "-c", self.USER, zone + "energy_uj", env={"KYMO_TELEMETRY_ROOT": root})
+        energy, power = self.one("energy"), self.one("power")
+        # Begun at 5, 4 J used; what the first reading came too late for is missing.
+        assert energy["unit"] == "J" and 3.0 <= energy["total"] <= 4.01, energy
+        assert power["max"] > 0 and power["min"] >= 0, power
+        assert self.one("temperature.1")["average"] == 45
+        assert self.query("SELECT DISTINCT agent_name AS a FROM counters WHERE name = 'energy'") == \
+            [{"a": "CPU package 0"}]
+
+    def hostile(self):
+        garbage = [b"", b"\0" * 4096, b"\xff" * 100000, b"9" * 1000000, b"-5\n", b"1e400\n"]
+        for i, bytes_ in enumerate(garbage):
+            root, zone = self.tree()
+            put(root + "/sys/class/hwmon/hwmon1/name", b"\x1b[31mevil\n" * 1000)
+            put(root + "/sys/class/hwmon/hwmon1/temp1_input", bytes_)
+            put(root + "/sys/class/hwmon/hwmon1/temp2_label", bytes_)
+            put(root + "/sys/class/hwmon/hwmon1/temp2_input", b"1000\n")
+            break_it = f"open({zone + 'energy_uj'!r}, 'wb').write({bytes_[:200]!r} * 3); import time; time.sleep(0.05)"
+            p = self.record(sys.executable, "-c", break_it, env={"KYMO_TELEMETRY_ROOT": root})
+            assert "\x1b" not in p.stderr, p.stderr
+            assert "energy could not be read" in p.stderr, (i, p.stderr)
+        os.remove(zone + "energy_uj")
+        os.mkfifo(zone + "energy_uj")
+        p = self.record("true", env={"KYMO_TELEMETRY_ROOT": root})
+        p = run(self.kymo, "doctor", env={"KYMO_TELEMETRY_ROOT": root}, status=None)
+        assert "rapl: intel-rapl:0/energy_uj: it held no number" in p.stdout, p.stdout
+        p = self.record("true", env={"KYMO_TELEMETRY_ROOT": "/nonexistent"})
+        assert "/proc/stat" in p.stderr, p.stderr
+
+    def denied(self):
+        if os.getuid() == 0 and not os.path.exists("/usr/bin/setpriv"):
+            return SKIPPED
+        root, zone = self.tree()
+        os.chmod(zone + "energy_uj", 0)
+        os.chmod(self.folder, 0o777)
+        drop = ["setpriv", "--reuid=65534", "--clear-groups", "--"] if os.getuid() == 0 else []
+        words = drop + [self.kymo, "run", "--telemetry=10", "-o", self.trace, "--", "true"]
+        p = run(*words, env={"KYMO_TELEMETRY_ROOT": root, "XDG_RUNTIME_DIR": ""}, status=None, cwd=self.folder)
+        if p.returncode == 126 or p.returncode == 127 or "cannot be" in p.stderr:
+            return SKIPPED  # the build's folder is not everybody's
+        assert len(re.findall("energy_uj: permission denied", p.stderr)) == 1, p.stderr
+        doctor = run(*drop, self.kymo, "doctor", env={"KYMO_TELEMETRY_ROOT": root}, status=None)
+        assert len(re.findall("energy_uj: permission denied", doctor.stdout)) == 1, doctor.stdout
+        return 0
+
+    # ---- vendors' libraries ----
+
+    def nvml(self):
+        self.record("sleep", "0.5", env=self.gpus, ms=100)
+        rows = [r for r in self.rows("telemetry") if r["source"] == "nvml"]
+        by = {(r["device"], r["counter"]): r for r in rows}
+        first = "Stand-in GPU #0"
+        assert by[first, "power"]["unit"] == "W" and 300 <= by[first, "power"]["min"] <= 301, by
+        assert by[first, "temperature"]["last"] == 55 and by["Stand-in GPU #1", "temperature"]["last"] == 56
+        assert by[first, "clock.sm"]["average"] == 1980 and by[first, "utilisation"]["max"] == 97
+        assert by[first, "memory.used"]["max"] == 10 * 1024 and by[first, "memory.used"]["unit"] == "MiB"
+        assert 0 < by[first, "throttled.power"]["average"] < 100, by[first, "throttled.power"]
+        assert (first, "throttled.heat") not in by  # 0 throughout
+        assert by[first, "power.instant"]["max"] == 310 and by[first, "temperature.memory"]["max"] == 61
+        assert by[first, "pcie.sent.rate"]["max"] == 1 and by[first, "pcie.sent.rate"]["unit"] == "MiB/s"
+        energy = self.query("SELECT count(*) AS n, sum(value) AS j, a.uuid AS uuid FROM counter_value v "
+                            "JOIN counter c ON c.id = v.counter JOIN agent a ON a.id = c.agent "
+                            "WHERE c.name = 'energy' AND c.provider = 'nvml' GROUP BY a.id")
+        assert len(energy) == 2 and energy[0]["n"] >= 4, energy
+        for e in energy:
+            assert abs(e["j"] - 30 * e["n"]) < 1e-3, energy
+        self.timeline()
+
+    def timeline(self):
+        """Counter tracks of the same values, as another decoder reads them."""
+        out = os.path.join(self.folder, "t.pftrace")
+        if run(self.kymo, "export", "--to", "perfetto", "-o", out, self.trace, status=None).returncode:
+            print("no Perfetto export in this build")
+            return
+        done = run(sys.executable, "-B", os.path.join(TESTS, "golden", "perfetto_check.py"), out)
+        report = json.loads(done.stdout)
+        assert report["problems"] == [], report["problems"]
+        tracks = report["tracks"]
+        clock = tracks["telemetry > gpu Stand-in GPU > clock.sm"]
+        assert clock["unit"] == "MHz" and clock["min"] == 2 * 1980 and clock["lanes"] == 2, clock
+        n = self.query("SELECT count(*) AS n FROM counters WHERE name = 'clock.sm'")[0]["n"]
+        assert clock["points"] == n, (clock, n)
+        energy = tracks["telemetry > gpu Stand-in GPU > energy"]
+        assert energy["unit"] == "J/s" and 2 * 150 <= energy["max"] <= 2 * 500 or energy["max"] > 0, energy
+        assert "telemetry > job.rss" in tracks and tracks["telemetry > job.rss"]["unit"] == "bytes"
+        points = self.query("SELECT count(*) AS n FROM counter_value")[0]["n"]
+        assert report["totals"]["counter_points"] == points, (report["totals"], points)
+
+    def faults(self):
+        p = self.record("sleep", "1.2", env=dict(self.gpus, STAND_NVML="lost"), ms=100)
+        assert "Stand-in GPU: temperature could not be read: the GPU is lost (3 times)" in p.stderr, p.stderr
+        heat = self.one("temperature", "Stand-in GPU #0")
+        assert heat["min"] == heat["max"] == 55, heat  # gaps, no zeros
+        other = self.one("temperature", "Stand-in GPU #1")
+        assert other["samples"] == heat["samples"] + 3, (heat, other)
+        energy = self.query("SELECT sum(value) AS j, max(duration) AS longest, min(duration) AS least "
+                            "FROM counters WHERE name = 'energy' GROUP BY agent_name, id / 1000000")
+        assert energy and energy[0]["longest"] > 3 * energy[0]["least"], energy
+        p = self.record("true", env=dict(self.gpus, STAND_NVML="denied"))
+        assert len(re.findall("nvml: power: permission denied", p.stderr)) == 2, p.stderr  # of each device
+        p = self.record("true", env=dict(self.gpus, STAND_NVML="mismatch"))
+        assert "nvml: library and driver are of different versions" in p.stderr, p.stderr
+        p = self.record("true", env=dict(self.gpus, STAND_NVML="nodriver"))
+        assert "nvml" not in p.stderr, p.stderr  # there is none: nothing to warn of
+        doctor = run(self.kymo, "doctor", env=dict(self.gpus, STAND_NVML="nodriver"), status=None).stdout
+        assert "nvml: the driver is not loaded" in doctor, doctor
+        self.record("sleep", "0.5", env=dict(self.gpus, STAND_NVML="old"), ms=100)
+        old = self.one("energy", "Stand-in GPU #0")
+        assert 30 <= old["total"] <= 310, old  # 300 W over half a second or more
+        begun = time.monotonic()
+        p = self.record("sleep", "0.3", env=dict(self.gpus, STAND_NVML="hang"), ms=100)
+        assert time.monotonic() - begun < 10, "a driver that hangs held the launcher up"
+        assert "did not come back" in p.stderr, p.stderr
+        assert self.one("job.rss")["samples"] >= 2
+
+    def others(self):
+        self.record("sleep", "0.3", env=self.gpus)
+        amd = {r["counter"]: r for r in self.rows("telemetry") if r["source"] == "rocm_smi"}
+        assert amd["power"]["average"] == 500 and amd["temperature.junction"]["last"] == 45, amd
+        assert abs(amd["energy"]["total"] - round(amd["energy"]["total"])) < 0.01, amd["energy"]
+        pci = self.query("SELECT properties AS p FROM agent WHERE name = 'Stand-in Instinct'")
+        assert pci == [{"p": '{"pci":"0001:c3:02.1"}'}], pci
+        xe = {r["counter"]: r for r in self.rows("telemetry") if r["source"] == "sysman"}
+        assert xe["utilisation.compute"]["average"] == 50 and xe["clock"]["max"] == 1550, xe
+        assert xe["memory.used"]["max"] == 2048 and xe["throttled"]["min"] == 100, xe
+        assert xe["energy"]["total"] % 2 == 0 and "clock.memory" not in xe, xe
+        self.record("sleep", "0.3", env=dict(self.gpus, STAND_RSMI="average"))
+        amd = {r["counter"]: r for r in self.rows("telemetry") if r["source"] == "rocm_smi"}
+        assert amd["power"]["average"] == 200 and 40 <= amd["energy"]["total"] <= 120, amd
+
+    def listing(self):
+        p = run(self.kymo, "list", "telemetry", "--format", "json", env=self.gpus)
+        told = json.loads(p.stdout)
+        power = [v for v in told["values"] if v["source"] == "nvml" and v["name"] == "power"]
+        assert len(power) == 2 and 300 <= power[0]["value"] <= 301, power
+        assert {"nvml", "rocm_smi", "sysman", "cpu", "job"} <= {s["name"] for s in told["sources"]}
+        assert "Stand-in GPU" in run(self.kymo, "list", "telemetry", env=self.gpus).stdout
+        run(self.kymo, "list", "telemetry", "x", status=2)
+        run(self.kymo, "run", "--telemetry=3600001", "true", status=2)
+        run(self.kymo, "run", "--telemetry=often", "true", status=2)
+
+    def kernels(self):
+        """Energy of a CUDA program's kernels: the stand-ins for CUPTI and NVML tell of one device."""
+        cuda = os.path.join(TESTS, "cuda")
+        flags = ["-std=gnu11", "-w", "-O2", "-pthread"]
+        cupti, program = os.path.join(self.folder, "libcupti-stand-in.so"), os.path.join(self.folder, "program")
+        cc = os.environ.get("CC", "cc").split()
+        if run("sh", "-c", f"command -v {cc[0]}", status=None).returncode:
+            return SKIPPED
+        run(*cc, *flags, "-shared", "-fPIC", os.path.join(cuda, "stand_in.c"), "-o", cupti)
+        run(*cc, *flags, os.path.join(cuda, "program.c"), cupti, "-o", program)
+        env = dict(self.gpus, KYMO_CUPTI=cupti, STAND_VERSION="130001")
+        env["LD_LIBRARY_PATH"] = f"{self.stand_ins}:{self.folder}"
+        self.record("sh", "-c", f"{program} basic; sleep 0.4", env=env, ms=100)
+        rows = self.rows("kernel_energy")
+        assert {r["kernel"] for r in rows} >= {"add(float*, float*, int)", "(no kernel)"}, rows
+        total = self.one("energy", rows[0]["device"])["total"]
+        assert abs(sum(r["joules"] for r in rows) - total) < 1e-4 * total, (rows, total)
+        assert abs(sum(r["share_percent"] for r in rows) - 100) < 1e-2, rows
+        assert rows[0]["device"] == "Stand-in GPU #0", rows
+        return 0
+
+
+def main():
+    kymo, stand_ins, what = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        status = getattr(Test(kymo, stand_ins, folder), what)()
+    if status == SKIPPED:
+        print("skipped: something that this needs is missing")
+    return status or 0
+
+
+sys.exit(main())

@@ -105,6 +105,20 @@ class Traffic(Base):
         want = sum(int(l.split()[4]) for l in p.out.splitlines() if l.split()[1] == "send")
         self.assertEqual(sent["send"], want)
 
+    def test_counted_only(self):
+        """--mode summary counts the calls that are recorded otherwise, in both launch styles."""
+        p = self.recorded(2, "traffic")
+        self.assertEqual(p.code, 0, p.err)
+        want = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
+        self.assertGreater(len(want), 80)
+        for inside in (False, True):
+            shutil.rmtree(self.trace)
+            p = self.recorded(2, "traffic", options=["--mode", "summary"], inside=inside)
+            self.assertEqual(p.code, 0, p.err)
+            got = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
+            self.assertEqual(got, want)
+            self.assertFalse(any("mpi:MPI_Send(" in l for l in self.shown()), "calls are recorded")
+
     def test_names(self):
         self.recorded(2, "traffic")
         lines = self.shown()

@@ -148,6 +148,8 @@ void check_pairs(const struct list *l)
 		uint32_t t = e->thread & 65535;
 
 		if (e->phase == KYMO_PHASE_ENTER) {
+			if (depth[t])
+				LOOK("nested", true, " ");
 			LOOK("parents", e->parent == (depth[t] ? stack[t][depth[t] - 1] : 0),
 			     "call %llu has parent %llu", ID(e->call), ID(e->parent));
 			if (depth[t] < 64)

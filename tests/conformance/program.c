@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program over a stand-in runtime (tests/register/mock_kymo.c), with ranges and threads: program
- * RUNTIME THREADS CALLS.
+ * A program over a stand-in runtime (tests/register/mock_kymo.c) and one of its own, whose functions
+ * call each other through their table, with ranges and threads: program RUNTIME THREADS CALLS.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -9,9 +9,49 @@
 #include <stdlib.h>
 
 #include <kymo/marker.h>
+#include <kymo/register.h>
 
 static int (*work)(int);
 static int calls;
+
+/* ---- a runtime of two functions ---- */
+
+static int inner(int n);
+static int outer(int n);
+
+static struct {
+	size_t size;
+	int (*inner)(int);
+	int (*outer)(int);
+} table = {sizeof(table), inner, outer};
+
+static int inner(int n)
+{
+	return n + 1;
+}
+
+static int outer(int n)
+{
+	return n ? table.outer(n - 1) + table.inner(n) : 0;
+}
+
+static const kymo_field_t fields[] = {
+	{"n", "int", NULL, KYMO_KIND_SIGNED, 0, 4, KYMO_FIELD_IN},
+	{"result", "int", NULL, KYMO_KIND_SIGNED, 0, 4, KYMO_FIELD_RESULT}};
+static const kymo_op_desc_t ops[] = {{"inner", fields, 2, 0, NULL, 0},
+				     {"outer", fields, 2, 0, NULL, 0}};
+static const kymo_domain_desc_t desc = {sizeof(desc), "nested", "Nested", 1, 2, ops};
+
+static void register_nested(void)
+{
+	static kymo_registration_id_t id;
+	const kymo_registration_t r = {sizeof(r), "nested", 100, &table, &desc};
+
+	if (kymo_register_table_dynamic(&r, &id) != KYMO_OK)
+		fprintf(stderr, "the nested runtime was not registered\n");
+}
+
+/* ---- the program ---- */
 
 static void *run(void *arg)
 {
@@ -20,7 +60,7 @@ static void *run(void *arg)
 	kymo_range_push("outer");
 	for (int i = 0; i < calls; i++) {
 		kymo_range_push("inner");
-		wrong += work(2);
+		wrong += work(2) + (table.outer(3) != 9);
 		kymo_range_pop();
 	}
 	kymo_range_pop();
@@ -44,6 +84,7 @@ int main(int argc, char **argv)
 	*(void **)&work = dlsym(library, "mock_kymo_work");
 	if (reg() != 0)
 		return 4;
+	register_nested();
 	run(NULL);
 	for (int i = 0; i < count; i++)
 		pthread_create(&threads[i], NULL, run, NULL);

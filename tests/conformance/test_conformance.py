@@ -38,7 +38,7 @@ MOCK = [os.path.join(TESTS, "conformance", "conformance_program"),
         os.path.join(TESTS, "register", "linked", "libmock.so.1")]
 # program: command, promises, settings
 PROGRAMS = {
-    "mock": (MOCK + ["8", "500"], CALLS + SCOPES, {}),
+    "mock": (MOCK + ["8", "500"], CALLS + SCOPES + ["nested"], {}),
     "mock_drops": (MOCK + ["8", "3000"], DROPS, {"CONFORMANCE_BYTES": "262144"}),
     "rocm": ([found("probe_rocm"), "kymo", os.path.join(TESTS, "register", "linked",
                                                         "libamdhip64.so.6"),
@@ -50,7 +50,7 @@ PROGRAMS = {
     "ocl_errors": ([found("ocl_errors")], CALLS, {}),
     "ocl_callbacks": ([found("ocl_callbacks")], CALLS, {}),
     "ocl_poll": ([found("ocl_poll")], DEVICE, {}),
-    "ocl_drops": ([found("ocl_many"), "--kernels", "4000"], DROPS, {"CONFORMANCE_BYTES": "262144"}),
+    "ocl_drops": ([found("ocl_many"), "--kernels", "10000"], DROPS, {"CONFORMANCE_BYTES": "65536"}),
 }
 
 

@@ -30,7 +30,7 @@ struct exception {
 	uint64_t private_1, private_2;
 };
 
-enum { SEARCH_PHASE = 1, HANDLER_FRAME = 4, FORCED = 8 };                /* actions */
+enum { SEARCH_PHASE = 1, HANDLER_FRAME = 4, FORCED = 8 };                  /* actions */
 enum { FOREIGN_CAUGHT = 1, HANDLER_FOUND = 6, INSTALL = 7, CONTINUE = 8 }; /* reasons */
 
 struct unwinder {
@@ -67,14 +67,12 @@ int core_personality(int version, int actions, uint64_t class, struct exception 
 uint64_t core_contained_caught(struct exception *e);
 extern const char core_contained_landing[] __attribute__((visibility("hidden")));
 
-__attribute__((used, visibility("hidden"))) int core_personality(int version, int actions,
-								 uint64_t class,
-								 struct exception *e, void *context)
+__attribute__((used, visibility("hidden"))) int
+core_personality(int version, int actions, uint64_t class, struct exception *e, void *context)
 {
 	struct unwinder u;
 
-	if (version != 1 || (actions & FORCED) ||
-	    !unwinder_of(__builtin_return_address(0), &u))
+	if (version != 1 || (actions & FORCED) || !unwinder_of(__builtin_return_address(0), &u))
 		return CONTINUE;
 	if (actions & SEARCH_PHASE)
 		return HANDLER_FOUND;
@@ -85,7 +83,8 @@ __attribute__((used, visibility("hidden"))) int core_personality(int version, in
 	return INSTALL;
 }
 
-/* C++ counts exceptions on their way; the library that threw this one is told that it has arrived. */
+/* C++ counts exceptions on their way; the library that threw this one is told that it has arrived.
+ */
 static void finish(struct exception *e)
 {
 	void *(*begin)(void *) = NULL;
@@ -133,9 +132,9 @@ __asm__(".pushsection .text\n"
 	"movq %rcx, %rdx\n"
 	"call *%rax\n"
 	"popq %rbp\n"
-	".cfi_remember_state\n.cfi_def_cfa 7, 8\n"
+	".cfi_def_cfa 7, 8\n"
 	"ret\n"
-	".cfi_restore_state\n"
+	".cfi_def_cfa 6, 16\n"
 	"core_contained_landing:\n"
 	"movq %rax, %rdi\n"
 	"call core_contained_caught\n"
@@ -152,9 +151,9 @@ __asm__(".pushsection .text\n"
 	"mov x2, x3\n"
 	"blr x9\n"
 	"ldp x29, x30, [sp], #16\n"
-	".cfi_remember_state\n.cfi_restore 30\n.cfi_restore 29\n.cfi_def_cfa_offset 0\n"
+	".cfi_restore 30\n.cfi_restore 29\n.cfi_def_cfa_offset 0\n"
 	"ret\n"
-	".cfi_restore_state\n"
+	".cfi_def_cfa_offset 16\n.cfi_offset 29, -16\n.cfi_offset 30, -8\n"
 	"core_contained_landing:\n"
 	"bl core_contained_caught\n"
 	"ldp x29, x30, [sp], #16\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs every case in a child of its own, which has a time limit: a tool that misbehaves must neither
- * stop nor end the program, and other tools must not notice. badtools FOLDER [CASE]
+ * Runs every case in a child of its own, which has a time limit: a tool that misbehaves must
+ * neither stop nor end the program, and other tools must not notice. badtools FOLDER [CASE]
  */
 #include "badtools.h"
 

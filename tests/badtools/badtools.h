@@ -29,7 +29,8 @@
 extern int wrong;
 extern const char *folder; /* of the libraries */
 
-/* A traced function that does nothing, one that calls `inside`, one that submits work which is done at once. */
+/* A traced function that does nothing, one that calls `inside`, one that submits work which is done
+ * at once. */
 void call(void);
 void call_around(void (*inside)(void));
 void submit(void);
@@ -54,7 +55,7 @@ bool thrower_load(void);
 struct bad_case {
 	const char *name;
 	void (*run)(void);
-	int status; /* with which the case ends the process */
+	int status;  /* with which the case ends the process */
 	bool throws; /* needs thrower.so */
 };
 extern const struct bad_case cases[], handle_cases[];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles that name nothing, sizes that do not fit, calls at the wrong time: each has an error of its own. */
+/* Handles that name nothing, sizes that do not fit, calls at the wrong time: each has an error of
+ * its own. */
 #include "badtools.h"
 
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static void contexts(void)
 	context_is((kymo_context_t){(uint64_t)1 << 32}, KYMO_ERROR_NOT_FOUND);
 	EQUAL(kymo_context_create(&c), KYMO_OK);
 	EQUAL(kymo_context_destroy(c), KYMO_OK);
-	context_is(c, KYMO_ERROR_NOT_FOUND); /* also destroyed twice */
+	context_is(c, KYMO_ERROR_NOT_FOUND);         /* also destroyed twice */
 	EQUAL(kymo_context_create(&again), KYMO_OK); /* has its place */
 	CHECK((uint32_t)again.handle == (uint32_t)c.handle && again.handle != c.handle);
 	context_is(c, KYMO_ERROR_NOT_FOUND);
@@ -305,8 +306,12 @@ static void after(void)
 }
 
 const struct bad_case handle_cases[] = {
-	{"contexts", contexts, 0, false},       {"buffers", buffers, 0, false},
-	{"pools", pools, 0, false},             {"sizes", sizes, 0, false},
-	{"inside select", in_select, 0, false}, {"inside delivery", in_delivery, 0, false},
-	{"after the end", after, 6, false},     {0},
+	{"contexts", contexts, 0, false},
+	{"buffers", buffers, 0, false},
+	{"pools", pools, 0, false},
+	{"sizes", sizes, 0, false},
+	{"inside select", in_select, 0, false},
+	{"inside delivery", in_delivery, 0, false},
+	{"after the end", after, 6, false},
+	{0},
 };

@@ -43,8 +43,10 @@ KYMO_EXPORT const kymo_tool_t *unloader_configure(uint32_t version, const char *
 
 const kymo_tool_t *unloader_configure(uint32_t version, const char *library, uint32_t priority)
 {
-	static const kymo_tool_t tool = {.size = sizeof(tool), .name = "unloader",
-					 .initialize = initialize, .finalize = finalize};
+	static const kymo_tool_t tool = {.size = sizeof(tool),
+					 .name = "unloader",
+					 .initialize = initialize,
+					 .finalize = finalize};
 
 	return self = &tool;
 }

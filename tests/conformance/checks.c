@@ -116,8 +116,8 @@ static void index_release(struct index *x)
 }
 
 #define EACH(e, x, l, key)                                                                         \
-	for (size_t at_ = (x)->first[place(x, key)];                                               \
-	     at_ && ((e) = &(l)->events[at_ - 1], true); at_ = (x)->next[at_ - 1])
+	for (size_t at_ = (x)->first[place(x, key)]; at_ && ((e) = &(l)->events[at_ - 1], true);   \
+	     at_ = (x)->next[at_ - 1])
 
 /* ---- promises ---- */
 
@@ -136,7 +136,8 @@ void check_times(const struct list *l, uint64_t began, uint64_t ended)
 	}
 }
 
-/* ENTER and EXIT in pairs by id and op; a thread's calls lie in each other, as their parents say. */
+/* ENTER and EXIT in pairs by id and op; a thread's calls lie in each other, as their parents say.
+ */
 void check_pairs(const struct list *l)
 {
 	static uint64_t stack[65536][64];
@@ -157,13 +158,15 @@ void check_pairs(const struct list *l)
 		} else if (e->phase == KYMO_PHASE_EXIT) {
 			bool top = depth[t] && stack[t][depth[t] - 1] == e->call;
 
-			LOOK("pairs", top, "%s: call %llu exits and is not the one that entered last",
-			     op_name(e), ID(e->call));
+			LOOK("pairs", top,
+			     "%s: call %llu exits and is not the one that entered last", op_name(e),
+			     ID(e->call));
 			depth[t] -= depth[t] ? 1 : 0;
 		}
 	}
 	for (unsigned t = 0; t < 65536; t++)
-		LOOK("pairs", depth[t] == 0, "thread %u has %u calls that did not exit", t, depth[t]);
+		LOOK("pairs", depth[t] == 0, "thread %u has %u calls that did not exit", t,
+		     depth[t]);
 }
 
 void check_unique(const struct list *l)
@@ -178,7 +181,7 @@ void check_unique(const struct list *l)
 		if (l->events[i].phase != KYMO_PHASE_EXIT)
 			continue;
 		EACH(e, &x, l, l->events[i].call)
-			n += e->phase == KYMO_PHASE_EXIT;
+		n += e->phase == KYMO_PHASE_EXIT;
 		LOOK("ids-unique", n == 1 && l->events[i].call, "id %llu is that of %u calls",
 		     ID(l->events[i].call), n);
 	}
@@ -197,7 +200,8 @@ void check_retired(const struct list *l)
 
 		if (l->events[i].phase != KYMO_PHASE_EXIT)
 			continue;
-		EACH(e, &x, l, l->events[i].call) {
+		EACH(e, &x, l, l->events[i].call)
+		{
 			size_t at = (size_t)(e - l->events) + 1;
 
 			if (in(e, "retirement")) {
@@ -231,8 +235,8 @@ void check_external(const struct list *calls, const struct list *l)
 			continue;
 		if (e->phase == KYMO_PHASE_COMPLETE && e->call)
 			EACH(call, &x, calls, e->call)
-				if (call->phase == KYMO_PHASE_ENTER)
-					thread = call->thread;
+		if (call->phase == KYMO_PHASE_ENTER)
+			thread = call->thread;
 		if (!thread)
 			continue;
 		if (e->phase == KYMO_PHASE_ENTER && !named[thread & 65535]++)
@@ -260,7 +264,7 @@ void check_announced(const struct list *l)
 		if (!in(e, "dispatch") || e->phase != KYMO_PHASE_COMPLETE)
 			continue;
 		EACH(symbol, &x, l, e->kernel)
-			before |= is(symbol, "kernel_symbol", "load") && symbol < e;
+		before |= is(symbol, "kernel_symbol", "load") && symbol < e;
 		LOOK("kernels-announced", before && e->kernel, "kernel %llu was not announced",
 		     ID(e->kernel));
 		if (!before)
@@ -273,8 +277,9 @@ void check_announced(const struct list *l)
 		if (!is(e, "kernel_symbol", "load"))
 			continue;
 		EACH(other, &x, l, e->kernel)
-			n += is(other, "kernel_symbol", "load");
-		LOOK("kernels-once", n == 1, "kernel %llu was announced %u times", ID(e->kernel), n);
+		n += is(other, "kernel_symbol", "load");
+		LOOK("kernels-once", n == 1, "kernel %llu was announced %u times", ID(e->kernel),
+		     n);
 	}
 	index_release(&x);
 }
@@ -295,13 +300,15 @@ void check_dispatches(const struct list *l)
 			continue;
 		LOOK("work-names-its-call", e->named == e->call, "%llu and %llu", ID(e->named),
 		     ID(e->call));
-		EACH(call, &x, l, e->call) {
+		EACH(call, &x, l, e->call)
+		{
 			enters += call->phase == KYMO_PHASE_ENTER;
 			exits += call->phase == KYMO_PHASE_EXIT;
 			entered = call->phase == KYMO_PHASE_ENTER ? call->now : entered;
 		}
 		LOOK("three-callbacks", enters == 1 && exits == 1,
-		     "%s of call %llu: %u enters, %u exits", op_name(e), ID(e->call), enters, exits);
+		     "%s of call %llu: %u enters, %u exits", op_name(e), ID(e->call), enters,
+		     exits);
 		LOOK("work-after-its-call", e->end >= entered || !enters,
 		     "%s of call %llu ended %llu ns before it was entered", op_name(e), ID(e->call),
 		     ID(entered - e->end));
@@ -339,7 +346,8 @@ void check_allocations(const struct list *l)
 
 		if (!is(e, "allocation", "free"))
 			continue;
-		EACH(other, &x, l, e->id) {
+		EACH(other, &x, l, e->id)
+		{
 			before += is(other, "allocation", "allocate") && other < e;
 			frees += is(other, "allocation", "free");
 			if (is(other, "allocation", "allocate") && e->bytes)
@@ -348,7 +356,8 @@ void check_allocations(const struct list *l)
 				     ID(other->bytes), ID(e->bytes));
 		}
 		LOOK("allocations", before == 1 && frees == 1,
-		     "allocation %llu: %u times before its free, %u frees", ID(e->id), before, frees);
+		     "allocation %llu: %u times before its free, %u frees", ID(e->id), before,
+		     frees);
 	}
 	index_release(&x);
 }
@@ -373,7 +382,7 @@ void check_scopes(const struct list *l)
 			unsigned n = 0;
 
 			EACH(s, &x, l, e->id)
-				n++;
+			n++;
 			LOOK("scopes-unique", n == 1 && e->id, "scope %llu ended %u times",
 			     ID(e->id), n);
 		}
@@ -381,7 +390,8 @@ void check_scopes(const struct list *l)
 			bool found = false;
 			uint64_t parent = 0;
 
-			EACH(s, &x, l, scope) {
+			EACH(s, &x, l, scope)
+			{
 				found = true;
 				parent = s->own_parent;
 			}
@@ -401,7 +411,8 @@ void check_drops(const struct list *t, const struct list *d, uint64_t lost, uint
 
 	for (size_t i = 0; i < t->count; i++)
 		ends += t->events[i].phase != KYMO_PHASE_ENTER;
-	LOOK("drops", count == d->count, "%llu records delivered, %llu said", ID(d->count), ID(count));
+	LOOK("drops", count == d->count, "%llu records delivered, %llu said", ID(d->count),
+	     ID(count));
 	LOOK("drops", ends == d->count + lost, "%llu told, %llu delivered, %llu lost", ID(ends),
 	     ID(d->count), ID(lost));
 	if (lost)
@@ -410,7 +421,8 @@ void check_drops(const struct list *t, const struct list *d, uint64_t lost, uint
 
 static int compare_calls(const void *a, const void *b)
 {
-	const struct event *x = *(const struct event *const *)a, *y = *(const struct event *const *)b;
+	const struct event *x = *(const struct event *const *)a,
+			   *y = *(const struct event *const *)b;
 	int order = strcmp(x->domain->name, y->domain->name);
 
 	if (order == 0)
@@ -422,7 +434,8 @@ static int compare_calls(const void *a, const void *b)
 
 static int compare(const void *a, const void *b)
 {
-	const struct event *x = *(const struct event *const *)a, *y = *(const struct event *const *)b;
+	const struct event *x = *(const struct event *const *)a,
+			   *y = *(const struct event *const *)b;
 	int order = compare_calls(a, b);
 
 	return order ? order : strcmp(x->text ? x->text : "", y->text ? y->text : "");
@@ -444,10 +457,11 @@ static const struct event **sorted(const struct list *l, size_t *count)
 void check_same(const struct list *t, const struct list *d)
 {
 	size_t told_count, delivered_count;
-	const struct event **told = sorted(t, &told_count), **delivered = sorted(d, &delivered_count);
+	const struct event **told = sorted(t, &told_count),
+			   **delivered = sorted(d, &delivered_count);
 
 	for (size_t i = 0, j = 0; i < told_count || j < delivered_count;) {
-		int order = i == told_count         ? 1
+		int order = i == told_count        ? 1
 			    : j == delivered_count ? -1
 						   : compare_calls(&told[i], &delivered[j]);
 		const struct event *one = order <= 0 ? told[i] : delivered[j];

@@ -46,7 +46,8 @@ void check_dispatches(const struct list *l);
 void check_copies(const struct list *l);
 void check_allocations(const struct list *l);
 void check_scopes(const struct list *l);
-void check_drops(const struct list *told, const struct list *delivered, uint64_t lost, uint64_t count);
+void check_drops(const struct list *told, const struct list *delivered, uint64_t lost,
+		 uint64_t count);
 void check_same(const struct list *told, const struct list *delivered);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program over a stand-in runtime (tests/register/mock_kymo.c) and one of its own, whose functions
- * call each other through their table, with ranges and threads: program RUNTIME THREADS CALLS.
+ * A program over a stand-in runtime (tests/register/mock_kymo.c) and one of its own, whose
+ * functions call each other through their table, with ranges and threads: program RUNTIME THREADS
+ * CALLS.
  */
 #include <dlfcn.h>
 #include <pthread.h>

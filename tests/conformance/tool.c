@@ -2,11 +2,11 @@
 /*
  * A tool that checks what every tool is promised, whatever runtimes there are: it knows activity
  * domains and the generic calls only. It watches the same things by callbacks and by a buffer, a
- * third context starts late, and at the end everything is compared. What did not hold, and how often
- * each promise was looked at, goes to the file CONFORMANCE_OUT.
+ * third context starts late, and at the end everything is compared. What did not hold, and how
+ * often each promise was looked at, goes to the file CONFORMANCE_OUT.
  *
- * CONFORMANCE_BYTES: a buffer so small that records are dropped. CONFORMANCE_LATE: calls after which
- * the third context starts.
+ * CONFORMANCE_BYTES: a buffer so small that records are dropped. CONFORMANCE_LATE: calls after
+ * which the third context starts.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -58,7 +58,8 @@ static void keep_field(struct event *e, const kymo_field_t *f, const kymo_value_
 		const char *name;
 		size_t at;
 	} wanted[] = {
-		{"kernel", offsetof(struct event, kernel)}, {"id", offsetof(struct event, id)},
+		{"kernel", offsetof(struct event, kernel)},
+		{"id", offsetof(struct event, id)},
 		{"bytes", offsetof(struct event, bytes)},
 		{"source_agent", offsetof(struct event, source)},
 		{"destination_agent", offsetof(struct event, destination)},
@@ -143,7 +144,8 @@ static void seen(kymo_context_t context, const kymo_callback_record_t *r, void *
 	if (r->phase == KYMO_PHASE_ENTER) {
 		*r->user = r->correlation * 3;
 	} else if (r->phase == KYMO_PHASE_EXIT && *r->user != r->correlation * 3) {
-		fail("user", "the word of call %llu was not kept", (unsigned long long)r->correlation);
+		fail("user", "the word of call %llu was not kept",
+		     (unsigned long long)r->correlation);
 	}
 	pthread_mutex_unlock(&lock);
 	if (l == &late)
@@ -177,13 +179,13 @@ static void deliver(kymo_buffer_t b, const kymo_record_t *r, void *data)
 }
 
 /*
- * What the two views have in common. Threads and runtimes are told when a context starts, and samples
- * go into buffers alone; ranges of annotations are two records with callbacks.
+ * What the two views have in common. Threads and runtimes are told when a context starts, and
+ * samples go into buffers alone; ranges of annotations are two records with callbacks.
  */
 static bool common(const kymo_domain_desc_t *d, uint32_t op, void *data)
 {
-	static const char *const others[] = {"thread", "runtime_init", "sample", "marker", "nvtx",
-					     "itt", "kokkos", "counter"};
+	static const char *const others[] = {"thread", "runtime_init", "sample", "marker",
+					     "nvtx",   "itt",          "kokkos", "counter"};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcmp(d->name, others[i]) == 0)
@@ -197,8 +199,10 @@ static kymo_status_t initialize(void *data)
 	kymo_selection_t s = {.size = sizeof(s), .select = common};
 	kymo_selection_t kernels = {.size = sizeof(kernels), .domain = "kernel_symbol"};
 	kymo_selection_t dispatches = {.size = sizeof(dispatches), .domain = "dispatch"};
-	kymo_buffer_desc_t d = {.size = sizeof(d), .deliver = deliver,
-				.arguments = KYMO_ARGUMENTS_FULL, .policy = KYMO_POLICY_BLOCK,
+	kymo_buffer_desc_t d = {.size = sizeof(d),
+				.deliver = deliver,
+				.arguments = KYMO_ARGUMENTS_FULL,
+				.policy = KYMO_POLICY_BLOCK,
 				.block_ns = 5000000000u};
 
 	began = kymo_time();
@@ -209,15 +213,14 @@ static kymo_status_t initialize(void *data)
 	if (after)
 		late_after = strtoull(after, NULL, 0);
 	if (kymo_context_create(&by_callback) || kymo_context_create(&by_buffer) ||
-	    kymo_context_create(&by_late) ||
-	    kymo_callback_service(by_callback, &s, seen, &told) ||
+	    kymo_context_create(&by_late) || kymo_callback_service(by_callback, &s, seen, &told) ||
 	    kymo_buffer_create(by_buffer, &d, &buffer) ||
 	    kymo_buffer_service(by_buffer, &s, buffer) ||
 	    kymo_callback_service(by_late, &kernels, seen, &late) ||
 	    kymo_callback_service(by_late, &dispatches, seen, &late))
 		return KYMO_ERROR_STATE;
 	return kymo_context_start(by_buffer) || kymo_context_start(by_callback) ? KYMO_ERROR_STATE
-										 : KYMO_OK;
+										: KYMO_OK;
 }
 
 static void finalize(void *data)
@@ -257,8 +260,10 @@ KYMO_EXPORT const kymo_tool_t *kymo_configure(uint32_t version, const char *libr
 
 const kymo_tool_t *kymo_configure(uint32_t version, const char *library_version, uint32_t priority)
 {
-	static const kymo_tool_t tool = {.size = sizeof(tool), .name = "conformance",
-					 .initialize = initialize, .finalize = finalize};
+	static const kymo_tool_t tool = {.size = sizeof(tool),
+					 .name = "conformance",
+					 .initialize = initialize,
+					 .finalize = finalize};
 
 	return getenv("CONFORMANCE_OUT") ? &tool : NULL;
 }

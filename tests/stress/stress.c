@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything at once: threads that make traced calls, submit work and finish that of others, name
- * what they do by external ids, begin and end, while tools come and go and make, start, change, drain
- * and destroy contexts. What a tool was given is freed the moment kymo_context_destroy() or
+ * what they do by external ids, begin and end, while tools come and go and make, start, change,
+ * drain and destroy contexts. What a tool was given is freed the moment kymo_context_destroy() or
  * kymo_tool_detach() returns, so a sanitizer sees any call that comes later; and so does the test.
  *
  * stress SECONDS THREADS: exit status 0, or 1 and what went wrong.
@@ -28,7 +28,8 @@
 #define DEAD     0xdeadbeefu
 
 static _Atomic bool stop;
-static _Atomic uint64_t wrong, calls, told, delivered, requested, filtered, created, attached, work_done;
+static _Atomic uint64_t wrong, calls, told, delivered, requested, filtered, created, attached,
+	work_done;
 
 #define CHECK(x)                                                                                   \
 	do {                                                                                       \
@@ -232,7 +233,10 @@ static bool odd(const kymo_domain_desc_t *d, uint32_t op, void *data)
 /* What a context wants is a matter of chance. */
 static void equip(kymo_context_t c, struct given *g, uint64_t *state)
 {
-	kymo_buffer_desc_t d = {.size = sizeof(d), .bytes = 1 << 20, .deliver = deliver, .data = g,
+	kymo_buffer_desc_t d = {.size = sizeof(d),
+				.bytes = 1 << 20,
+				.deliver = deliver,
+				.data = g,
 				.policy = KYMO_POLICY_DROP};
 	kymo_selection_t s = {.size = sizeof(s), .data = g};
 	uint32_t what = random_of(state, 64);
@@ -332,8 +336,8 @@ static const kymo_configure_fn configures[TOOLS] = {configure0, configure1, conf
 
 static void tool_change(uint32_t n)
 {
-	tools[n].tool = (kymo_tool_t){sizeof(kymo_tool_t), "stress", initialize, finalize, NULL,
-				      &tools[n]};
+	tools[n].tool =
+		(kymo_tool_t){sizeof(kymo_tool_t), "stress", initialize, finalize, NULL, &tools[n]};
 	CHECK(kymo_force_configure(configures[n]) == KYMO_OK);
 	atomic_fetch_add(&attached, 1);
 	sched_yield();
@@ -376,7 +380,11 @@ static void name_work(uint64_t *state)
 	case 2:
 		kymo_context_pause_thread(c, random_of(state, 2));
 		break;
-	case 3: case 4: case 5: case 6: case 7:
+	case 3:
+	case 4:
+	case 5:
+	case 6:
+	case 7:
 		kymo_external_push(c, *state);
 		break;
 	default:
@@ -477,7 +485,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 2; i++)
 		round_of(milliseconds / 4, workers);
 	after = in_use();
-	printf("%lu calls, %lu told, %lu delivered, %lu asked, %lu filtered, %lu works, %lu contexts, "
+	printf("%lu calls, %lu told, %lu delivered, %lu asked, %lu filtered, %lu works, %lu "
+	       "contexts, "
 	       "%lu tools; heap %zu then %zu\n",
 	       (unsigned long)calls, (unsigned long)told, (unsigned long)delivered,
 	       (unsigned long)requested, (unsigned long)filtered, (unsigned long)work_done,

@@ -123,8 +123,10 @@ static void test_other_thread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stack), cmocka_unit_test(test_generations),
-		cmocka_unit_test(test_buffer), cmocka_unit_test(test_other_thread),
+		cmocka_unit_test(test_stack),
+		cmocka_unit_test(test_generations),
+		cmocka_unit_test(test_buffer),
+		cmocka_unit_test(test_other_thread),
 	};
 
 	t_register();

@@ -16,7 +16,8 @@ static void define_kernel(uint64_t id, const char *name)
 
 	wire_def_init(&d, DEF_KERNEL);
 	for (unsigned i = 0; i <= DEF_KERNEL_HANDLE || i <= DEF_KERNEL_NAME ||
-			     i <= DEF_KERNEL_PROGRAM || i <= DEF_KERNEL_DOMAIN; i++) {
+			     i <= DEF_KERNEL_PROGRAM || i <= DEF_KERNEL_DOMAIN;
+	     i++) {
 		if (i == DEF_KERNEL_NAME)
 			wire_def_string(&d, name);
 		else if (i == DEF_KERNEL_DOMAIN)
@@ -102,7 +103,8 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_told_once), cmocka_unit_test(test_buffer),
+		cmocka_unit_test(test_told_once),
+		cmocka_unit_test(test_buffer),
 		cmocka_unit_test(test_threads),
 	};
 

@@ -106,8 +106,10 @@ static void test_request(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shared), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_captured), cmocka_unit_test(test_request),
+		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_captured),
+		cmocka_unit_test(test_request),
 	};
 
 	t_register();

@@ -103,9 +103,14 @@ void t_keep(kymo_context_t c, const kymo_callback_record_t *r, void *data)
 	if (s->count == 4096)
 		return;
 	e = &s->list[s->count++];
-	*e = (struct t_event){.domain = r->domain->name, .op = r->op, .phase = r->phase,
-			      .call = r->correlation, .external = r->external, .scope = r->scope,
-			      .status = r->status, .bare = !r->args};
+	*e = (struct t_event){.domain = r->domain->name,
+			      .op = r->op,
+			      .phase = r->phase,
+			      .call = r->correlation,
+			      .external = r->external,
+			      .scope = r->scope,
+			      .status = r->status,
+			      .bare = !r->args};
 	if (kymo_callback_value(r, 0, &v) == KYMO_OK)
 		e->value = v.u;
 }

@@ -31,7 +31,8 @@ struct t_args {
 
 /* Registers the runtime; once a process. */
 void t_register(void);
-/* A traced call of op T_CALL or T_OTHER; `inside` (may be NULL) runs inside it. Returns its id or 0. */
+/* A traced call of op T_CALL or T_OTHER; `inside` (may be NULL) runs inside it. Returns its id or
+ * 0. */
 uint64_t t_call(int op, uint64_t number, void (*inside)(void *data), void *data);
 /* Submits work (domain "sync") for t_complete(); the id of the call, 0: nobody wants the work. */
 uint64_t t_submit(struct cap_origin *o, uint64_t bytes, bool *wanted);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reflection: values of arguments in callbacks, their text, elements, and the layout of structures. */
+/* Reflection: values of arguments in callbacks, their text, elements, and the layout of structures.
+ */
 #include "tool_support.h"
 
 static int looked;
@@ -96,13 +97,14 @@ static void test_thread_end(void **state)
 
 static kymo_value_t value_of(const kymo_field_t *f, uint64_t u)
 {
-	return (kymo_value_t){.size = sizeof(kymo_value_t), .field = f, .present = true, .u = u,
-			      .kind = f->kind};
+	return (kymo_value_t){
+		.size = sizeof(kymo_value_t), .field = f, .present = true, .u = u, .kind = f->kind};
 }
 
 static void test_text(void **state)
 {
-	static const kymo_enum_value_t values[] = {{"ONE", 1}, {"TWO", 2}, {"FOUR", 4}, {"LESS", -1}};
+	static const kymo_enum_value_t values[] = {
+		{"ONE", 1}, {"TWO", 2}, {"FOUR", 4}, {"LESS", -1}};
 	static const kymo_enum_set_t set = {"set", values, 4};
 	static const kymo_field_t choice = {"c", "set", &set, KYMO_KIND_ENUM, 0, 4, 0};
 	static const kymo_field_t flags = {"f", "set", &set, KYMO_KIND_FLAGS, 0, 8, 0};
@@ -114,10 +116,18 @@ static void test_text(void **state)
 		uint64_t u;
 		const char *text;
 	} all[] = {
-		{&choice, 2, "TWO"},     {&choice, 9, "9"},          {&choice, (uint64_t)-1, "LESS"},
-		{&choice, 0xffffffffu, "LESS"}, {&flags, 5, "ONE|FOUR"}, {&flags, 9, "ONE|0x8"},
-		{&flags, 0, "0x0"},      {&pointer, 0, "NULL"},      {&pointer, 0x5581, "0x5581"},
-		{&number, (uint64_t)-7, "-7"}, {&yes, 1, "true"},    {&yes, 0, "false"},
+		{&choice, 2, "TWO"},
+		{&choice, 9, "9"},
+		{&choice, (uint64_t)-1, "LESS"},
+		{&choice, 0xffffffffu, "LESS"},
+		{&flags, 5, "ONE|FOUR"},
+		{&flags, 9, "ONE|0x8"},
+		{&flags, 0, "0x0"},
+		{&pointer, 0, "NULL"},
+		{&pointer, 0x5581, "0x5581"},
+		{&number, (uint64_t)-7, "-7"},
+		{&yes, 1, "true"},
+		{&yes, 0, "false"},
 	};
 	const char *name;
 
@@ -133,7 +143,8 @@ static void test_text(void **state)
 
 static void test_lists(void **state)
 {
-	static const kymo_field_t ints = {"a", "int[]", NULL, KYMO_KIND_ARRAY, KYMO_KIND_SIGNED, 4, 0};
+	static const kymo_field_t ints = {"a", "int[]", NULL, KYMO_KIND_ARRAY, KYMO_KIND_SIGNED,
+					  4,   0};
 	static const kymo_field_t bytes = {"d", "void *", NULL, KYMO_KIND_BYTES, 0, 1, 0};
 	static const int numbers[] = {1, -2, 3};
 	kymo_value_t v = value_of(&ints, 0);

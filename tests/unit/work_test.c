@@ -96,7 +96,8 @@ static void test_retirement(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_captured), cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_captured),
+		cmocka_unit_test(test_filter),
 		cmocka_unit_test(test_retirement),
 	};
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Optional dependencies. Each has a switch KYMO_WITH_<NAME> (auto, on, off), a reason to want it, and
 # a line in the summary at the end of the configuration.
-find_package(PkgConfig REQUIRED)
+find_package(PkgConfig)
 find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
@@ -13,7 +13,9 @@ function(kymo_feature name module reason)
   set_property(CACHE KYMO_WITH_${name} PROPERTY STRINGS auto on off)
   set(have OFF)
   set(why "switched off")
-  if(NOT KYMO_WITH_${name} STREQUAL "off")
+  if(NOT KYMO_WITH_${name} STREQUAL "off" AND NOT PKG_CONFIG_FOUND)
+    set(why "pkg-config not found: ${reason}")
+  elseif(NOT KYMO_WITH_${name} STREQUAL "off")
     pkg_check_modules(${name} IMPORTED_TARGET GLOBAL ${module})
     if(${name}_FOUND)
       set(have ON)

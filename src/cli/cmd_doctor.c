@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/run_options.h"
 #include "cli/cli.h"
+#include "cli/doctor_cuda.h"
 #include "cli/run.h"
 #include "telemetry/telemetry.h"
 
@@ -268,6 +269,11 @@ static void check_openmp(void)
 				     "(Debian: libomp-19-dev); GCC's libgomp has none");
 }
 
+static void say_cuda(bool fair, const char *what, const char *text)
+{
+	line(fair ? FAIR : GOOD, what, "%s", text);
+}
+
 /* ---- telemetry: what is merely not there in one line, what cannot be read in a line each ---- */
 
 struct telemetry_found {
@@ -315,6 +321,7 @@ static int run_doctor(int argc, char **argv)
 	check_loader();
 	check_vendors();
 	check_openmp();
+	doctor_cuda(telemetry_root(), say_cuda);
 	check_ticks();
 	check_memfd();
 	check_pidfd();

@@ -276,6 +276,32 @@ class Test(base.Test):
         self.scene("basic", env={"CUDA_INJECTION64_PATH": self.library})
         check("user's own injection", self.one("SELECT count(*) FROM dispatch"), 2)
 
+    def doctor(self, root, **env):
+        done = base.run(self.kymo, "doctor", env=dict(os.environ, KYMO_TELEMETRY_ROOT=root, **env))
+        return [line for line in done.stdout.splitlines() if line[6:].startswith(("CUDA ", "CUPTI "))]
+
+    def test_doctor(self):
+        """What doctor says of a driver, of CUPTI that is there, missing or too old, and of rights."""
+        self.built = self.program()
+        root = self.path("root")
+        os.makedirs(root + "/proc/driver/nvidia/capabilities/gpu0/mig/gi1")
+        with open(root + "/proc/driver/nvidia/version", "w", encoding="ascii") as f:
+            f.write("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23\n"
+                    "GCC version: 12.2.0\n")
+        with open(root + "/proc/driver/nvidia/params", "w", encoding="ascii") as f:
+            f.write("EnableMSI: 1\nRmProfilingAdminOnly: 1\n")
+        lines = self.doctor(root, KYMO_CUPTI=self.library)
+        check("driver", "driver 580.95.05" in lines[0], True)
+        check("CUPTI", lines[1], f"ok    CUPTI            {self.library}, version 130001 (CUDA 13)")
+        check("rights", any("administrator only" in x for x in lines), os.geteuid() != 0)
+        check("MIG", any(x.startswith("note  CUDA ") and "1 MIG instances" in x for x in lines), True)
+        lines = self.doctor(root, KYMO_CUPTI="/nowhere/libcupti.so")
+        check("no CUPTI", "note" in lines[1] and "KYMO_CUPTI names no library" in lines[1], True)
+        lines = self.doctor(root, KYMO_CUPTI=self.library, STAND_VERSION="17")
+        check("old", "version 17: CUDA 11.8 or later" in lines[1], True)
+        lines = self.doctor(root, KYMO_CUPTI=self.library, CUDA_INJECTION64_PATH="/x.so")
+        check("another tool", "/x.so is started before Kymo" in lines[0], True)
+
     def test_layout(self):
         """What is declared of CUPTI is what its headers say, where there are any."""
         folders = [f for f in [os.environ.get("CUPTI_INCLUDE", "-"),

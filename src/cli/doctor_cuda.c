@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `kymo doctor` on CUDA: the driver, CUPTI, whether the two fit, and what the administrator keeps
+ * back. Everything is read from /proc and by functions that initialise nothing.
+ */
+#include "cli/doctor_cuda.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cupti_find.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#define CUPTI_OLDEST 18u /* of CUDA 11.8 */
+
+typedef void say_fn(bool fair, const char *what, const char *text);
+
+static char *read_proc(const char *root, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.2000s/proc/driver/nvidia/%s", root, name);
+	return file_read(path, NULL);
+}
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95  Tue ...": the number with a dot. */
+static void kernel_module(const char *root, struct text *out)
+{
+	char *text = read_proc(root, "version"), *save = NULL;
+	char *first = text ? strtok_r(text, "\n", &save) : NULL;
+
+	for (char *word = first ? strtok_r(first, " \t", &save) : NULL; word;
+	     word = strtok_r(NULL, " \t", &save)) {
+		size_t digits = strspn(word, "0123456789.");
+
+		if (digits && !word[digits] && strchr(word, '.')) {
+			text_addf(out, "driver %s", word);
+			break;
+		}
+	}
+	free(text);
+}
+
+/* The newest CUDA that the driver's library knows, as 13000; 0: there is no driver. */
+static int driver_cuda(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+	void *symbol = library ? dlsym(library, "cuDriverGetVersion") : NULL;
+	int (*get)(int *) = NULL;
+	int version = 0;
+
+	memcpy(&get, &symbol, sizeof(symbol));
+	if (get && get(&version) != 0)
+		version = 0;
+	return version;
+}
+
+static unsigned version_of(const struct cupti_found *f)
+{
+	void *symbol = dlsym(f->library, "cuptiGetVersion");
+	int (*get)(unsigned *) = NULL;
+	unsigned version = 0;
+
+	memcpy(&get, &symbol, sizeof(symbol));
+	return get && get(&version) == 0 ? version : 0;
+}
+
+static void check_cupti(int driver, say_fn *say)
+{
+	struct cupti_found f;
+	struct text t = {0};
+	unsigned version, major;
+	bool fair = true;
+
+	cupti_find(&f);
+	version = f.library ? version_of(&f) : 0;
+	major = cupti_cuda_major(version);
+	if (!f.library)
+		text_addf(&t, "%s; programs that bring their own CUDA, as PyTorch does, have it "
+			      "beside it; others need a toolkit, or KYMO_CUPTI=/path/libcupti.so.%d",
+			  *f.path && getenv("KYMO_CUPTI") ? "KYMO_CUPTI names no library that loads"
+							  : "not found in CUDA_HOME, /usr/local/cuda or "
+							    "by the loader",
+			  driver ? driver / 1000 : 13);
+	else if (version < CUPTI_OLDEST)
+		text_addf(&t, "%s is of version %u: CUDA 11.8 or later is needed", f.path, version);
+	else if (driver && (int)major > driver / 1000)
+		text_addf(&t, "%s is of CUDA %u, the driver knows CUDA %d.%d: set KYMO_CUPTI to an "
+			      "older one, or update the driver",
+			  f.path, major, driver / 1000, driver % 1000 / 10);
+	else {
+		text_addf(&t, "%s, version %u (CUDA %u)", f.path, version, major);
+		fair = false;
+	}
+	say(fair, "CUPTI", t.s);
+	text_release(&t);
+}
+
+static void check_permission(const char *root, say_fn *say)
+{
+	char *text = read_proc(root, "params");
+	const char *at = text ? strstr(text, "RmProfilingAdminOnly:") : NULL;
+
+	if (at && strtol(at + strlen("RmProfilingAdminOnly:"), NULL, 10) != 0 && geteuid() != 0)
+		say(true, "CUDA", "calls, kernels and copies are recorded; counters and PC samples are "
+				  "for the administrator only (NVreg_RestrictProfilingToAdminUsers=1)");
+	free(text);
+}
+
+static void check_mig(const char *root, say_fn *say)
+{
+	char pattern[PATH_MAX], text[160];
+	glob_t g;
+
+	snprintf(pattern, sizeof(pattern), "%.2000s/proc/driver/nvidia/capabilities/gpu*/mig/gi*",
+		 root);
+	if (glob(pattern, 0, NULL, &g) != 0)
+		return;
+	snprintf(text, sizeof(text), "%zu MIG instances: each is traced as a device, of which CUDA "
+				     "shows a program one; this was not tried on real ones",
+		 g.gl_pathc);
+	globfree(&g);
+	say(true, "CUDA", text);
+}
+
+void doctor_cuda(const char *root, say_fn *say)
+{
+	struct text t = {0};
+	int driver = driver_cuda();
+
+	kernel_module(root, &t);
+	if (!t.length && !driver) {
+		say(false, "CUDA", "no NVIDIA driver here");
+		text_release(&t);
+		return;
+	}
+	if (!t.length)
+		text_add(&t, "driver of unknown version (no /proc/driver/nvidia/version)");
+	if (driver)
+		text_addf(&t, ", CUDA up to %d.%d", driver / 1000, driver % 1000 / 10);
+	else
+		text_add(&t, ", but libcuda.so.1 cannot be loaded: programs cannot use CUDA");
+	if (getenv("CUDA_INJECTION64_PATH"))
+		text_addf(&t, "; CUDA_INJECTION64_PATH is set: %s is started before Kymo, and if it "
+			      "uses CUPTI, CUDA is not recorded",
+			  getenv("CUDA_INJECTION64_PATH"));
+	say(!driver || getenv("CUDA_INJECTION64_PATH"), "CUDA", t.s);
+	text_release(&t);
+	check_cupti(driver, say);
+	check_permission(root, say);
+	check_mig(root, say);
+}

@@ -55,7 +55,7 @@ asan:
 # sanitizer's frames (gen_wrap), and a stress test that takes minutes then (opencl).
 tsan:
 	@$(call build,tsan)
-	@$(call run_tests,tsan,-L unit -E 'drain|perfetto|gen_wrap|unit.opencl$$')
+	@$(call run_tests,tsan,-L 'unit|stress' -E 'drain|perfetto|gen_wrap|unit.opencl$$')
 
 bench:
 	@tools/setup.sh build demo bench

@@ -43,7 +43,7 @@ static int real_add(int a, uint64_t b)
 	return b == 13 ? -5 : 0;
 }
 
-static const void *expected_site; /* the return address of the last call that was wanted */
+static _Thread_local const void *expected_site; /* the return address of the last call that was wanted */
 
 static __attribute__((noinline)) int add(int a, uint64_t b, const char *name, const int *list,
 					 size_t n, void *p)

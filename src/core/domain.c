@@ -314,7 +314,7 @@ kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap
 	core_wanted_notify();
 	if (first) /* buffers that were made now have not heard of threads */
 		core_objects_replay();
-	core_objects_runtime(info->desc);
+	core_objects_runtime(*out);
 	core_ending_start(info);
 	return KYMO_OK;
 }

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include <kymo/tool.h>
 
@@ -167,6 +168,40 @@ static inline bool core_service_selects(const struct core_service *s, uint16_t w
 	return wire / 64u < s->words && s->ops[wire / 64] >> wire % 64 & 1;
 }
 
+/* ---- structures of tools ---- */
+
+/*
+ * They begin with their size and grow at their end; a tool may have been built with less of one, down
+ * to `first` bytes. All consist of words: what is not a whole one is left out.
+ */
+static inline bool core_size_fits(const void *structure, size_t first)
+{
+	return *(const size_t *)structure >= first;
+}
+
+static inline size_t core_size_common(const void *structure, size_t size)
+{
+	const size_t theirs = *(const size_t *)structure / sizeof(size_t) * sizeof(size_t);
+
+	return theirs < size ? theirs : size;
+}
+
+/* What the tool's structure lacks is 0. */
+static inline void core_take(void *to, size_t size, const void *from)
+{
+	memset(to, 0, size);
+	memcpy(to, from, core_size_common(from, size));
+}
+
+/* Fills in what the tool knows of; its size becomes how much that is. */
+static inline void core_give(void *out, const void *from, size_t size)
+{
+	const size_t n = core_size_common(out, size);
+
+	memcpy(out, from, n);
+	*(size_t *)out = n;
+}
+
 /* ---- plans (plan.c): whom to call back of an op ---- */
 
 struct core_plan_entry {
@@ -271,7 +306,7 @@ extern _Atomic uint32_t core_epoch;
 /* The id of the call `f` will not be carried by anything new. */
 #define CORE_RETIRE_WANTED ((struct core_retire *)1)
 /* A runtime is there. Caller holds no lock. */
-void core_objects_runtime(const kymo_domain_desc_t *desc);
+void core_objects_runtime(const struct cap_domain *domain);
 /* What was defined, if it is something that tools are told of. */
 void core_objects_defined(const struct wire_def *d);
 /* A thread began, or ends. */

@@ -122,10 +122,26 @@ void core_objects_defined(const struct wire_def *d)
 		tell(o, o->begin, d, NULL);
 }
 
-void core_objects_runtime(const kymo_domain_desc_t *desc)
+/* Domains of activities alone (markers, counters, messages) are no runtimes. */
+static bool is_runtime(const kymo_domain_desc_t *desc)
 {
+	for (uint32_t i = 0; i < desc->op_count; i++)
+		if (!(desc->ops[i].flags & KYMO_OP_ACTIVITY))
+			return true;
+	return false;
+}
+
+/* By index of the domain: told when it came, so that it is replayed to those that come later. */
+static _Atomic bool runtime_told[CORE_DOMAINS];
+
+void core_objects_runtime(const struct cap_domain *domain)
+{
+	const kymo_domain_desc_t *desc = domain->info->desc;
 	struct wire_def d;
 
+	if (!is_runtime(desc))
+		return;
+	atomic_store(&runtime_told[domain->id - 1], true);
 	if (!cap_wants(CAP_ACTIVITY_OBJECTS))
 		return;
 	wire_def_init(&d, DEF_DOMAIN);
@@ -264,7 +280,7 @@ static bool to_be_told(const struct wire_def *d)
 	if (!object_of(d->kind))
 		return false;
 	if (d->kind == DEF_DOMAIN)
-		return !core_domains[id - 1].builtin;
+		return atomic_load(&runtime_told[id - 1]);
 	return !has_ended(d->kind, id);
 }
 

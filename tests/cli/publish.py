@@ -119,7 +119,7 @@ def late(checks, kymo, checker, program, folder):
     code, report = perfetto(checker, export(kymo, trace, "perfetto", os.path.join(folder, "l.pftrace")))
     checks.equal("problems of the file", (code, report["problems"]), (0, []))
     tracks = [v for k, v in report["tracks"].items() if "left arm" in k]
-    checks.equal("slices of the left arm", sum(t["names"].get("work", 0) for t in tracks), STEPS + 1)
+    checks.equal("slices of the left arm", sum(t.get("names", {}).get("work", 0) for t in tracks), STEPS + 1)
     lines = open(export(kymo, trace, "json", os.path.join(folder, "l.json")), encoding="utf-8").read()
     checks.equal("records in JSON", lines.count('"op":"work"'), 2 * STEPS + 1)
 

@@ -142,6 +142,12 @@ static bool rocm_wanted(const struct run_options *o)
 	return false;
 }
 
+/* Backends whose runtimes look for names that libkymo.so.1 has: it must be found before theirs. */
+static bool found_by_name(const struct run_options *o)
+{
+	return rocm_wanted(o) || knob_list_has(o->backends, "level_zero");
+}
+
 /* MPI is entered by its names, whichever MPI a program will turn out to have. */
 static void add_mpi_door(char *list, size_t size, const struct run_options *o)
 {
@@ -178,14 +184,15 @@ static void add_roctx_door(char *list, size_t size, const struct run_options *o)
 
 /*
  * libkymo.so.1 comes with libkymo-inject.so anyway. Named before the user's libraries it is found
- * before a profiler among them when ROCm looks for one, and passes the tables on.
+ * before a profiler among them when ROCm looks for one, and passes the tables on. Level Zero's loader
+ * finds the functions there that fill its tables.
  */
 static void preloaded(char *out, size_t size, const struct run_options *o)
 {
 	const char *libdir = cli_libdir();
 	const int room = PATH_MAX - 40;
 
-	if (rocm_wanted(o))
+	if (found_by_name(o))
 		snprintf(out, size, "%.*s/libkymo-inject.so:%.*s/libkymo.so.1", room, libdir, room,
 			 libdir);
 	else

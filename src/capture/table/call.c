@@ -38,7 +38,9 @@ static const void *place_of(const struct table_call *c, const struct table_field
 	if (f->indirect)
 		at = pointer_at(at);
 	at += f->offset;
-	return f->deref ? pointer_at(at) : at;
+	if (f->deref)
+		at = pointer_at(at);
+	return at && f->deref ? at + f->behind : at;
 }
 
 static uint64_t load(const void *at, const struct table_field *f)

@@ -132,7 +132,15 @@ static bool argument(const kymo_op_desc_t *desc, unsigned first, const struct ta
 	return c->stack <= STACK_WORDS_MAX;
 }
 
-/* "*NAME": where the argument NAME points. */
+/* "*NAME" lies where the argument NAME points, and so does "NAME->MEMBER". */
+static bool points(const char *base, const char *name)
+{
+	size_t n = strlen(base);
+
+	return name[0] == '*' ? strcmp(base, name + 1) == 0
+			      : strncmp(base, name, n) == 0 && strncmp(name + n, "->", 2) == 0;
+}
+
 static bool dereference(const kymo_op_desc_t *desc, unsigned i, struct table_op *op)
 {
 	const kymo_field_t *f = &desc->fields[i];
@@ -141,7 +149,7 @@ static bool dereference(const kymo_op_desc_t *desc, unsigned i, struct table_op 
 		const kymo_field_t *base = &desc->fields[k];
 		const struct table_field *b = &op->fields[k];
 
-		if (!is_argument(base) || f->name[0] != '*' || strcmp(base->name, f->name + 1) != 0)
+		if (!is_argument(base) || !points(base->name, f->name))
 			continue;
 		if (b->size != 8 || base->kind == KYMO_KIND_FLOAT)
 			return false;

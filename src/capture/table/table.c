@@ -145,9 +145,24 @@ static void slot_report(struct table_slot *s)
 		cap_count_untraced_more(domain, name, calls);
 }
 
+/* Models stay for ever, so their functions can be called without the lock. */
+static void flush_models(uint64_t deadline)
+{
+	const struct table_domain *d;
+
+	pthread_mutex_lock(&lock);
+	d = domains;
+	pthread_mutex_unlock(&lock);
+	for (; d; d = d->next)
+		if (d->model->flush)
+			d->model->flush(deadline);
+}
+
 static void flush(uint64_t deadline)
 {
 	uint32_t used;
+
+	flush_models(deadline);
 
 	pthread_mutex_lock(&lock);
 	used = slots_used;
@@ -199,6 +214,8 @@ static bool lay_out(const struct table_model *m, struct table_domain *d)
 		if (!table_layout(desc, m->args ? m->args[i].args : NULL,
 				  m->args ? m->args[i].count : 0, op))
 			return false;
+		for (uint32_t k = 0; m->behind && m->behind[i] && k < desc->field_count; k++)
+			op->fields[k].behind = m->behind[i][k];
 		op->after = after ? after->run : NULL;
 	}
 	keep_update(d);

@@ -45,6 +45,7 @@ struct table_field {
 	bool deref;     /* the value is where the one found points to; null: there is none */
 	bool out;       /* valid after a call that succeeded */
 	bool after;     /* known only after the call */
+	uint16_t behind; /* with `deref`: bytes from where the pointer points */
 };
 
 struct table_call;
@@ -82,9 +83,15 @@ struct table_args {
 struct table_model {
 	const kymo_domain_desc_t *desc;
 	const struct table_args *args; /* for each op, or NULL */
+	/*
+	 * For each op, or NULL: for each of its fields (or NULL: 0) where the value lies behind the
+	 * pointer. So are members described of a structure that a pointer leads to.
+	 */
+	const uint16_t *const *behind;
 	const struct table_after *after; /* ended by a null op, or NULL */
 	bool keep_after; /* ops with `after` are wrapped whatever tools want of them */
 	bool (*needed)(const char *op); /* as long as this says so; asked when that may change */
+	void (*flush)(uint64_t deadline); /* or NULL; as of cap_domain_info */
 	bool borrowed;   /* set by table_take(): it must stay as it is, for ever */
 };
 

@@ -22,6 +22,9 @@ static const struct knob rows[] = {
 	 "Print no summary when the program has ended"},
 	{"no-compress", 0, KNOB_FLAG, 0, AT(no_compress), NULL, NULL, NULL, NULL, "Trace",
 	 "Leave the raw files as they were written"},
+	{"node-local", 0, KNOB_STRING, KNOB_HANDED_ON, AT(node_local), "DIR", NULL, NULL, NULL, "Trace",
+	 "Record into a folder of DIR, a disk of the node, and bring the files into the trace at the "
+	 "end"},
 
 	{"backends", 'b', KNOB_LIST, KNOB_HANDED_ON, AT(backends), "LIST", "all", backend_names + 1, NULL,
 	 "What is recorded", "Runtimes to record, comma separated; see kymo list backends"},
@@ -48,6 +51,9 @@ static const struct knob rows[] = {
 	{"telemetry", 0, KNOB_INTEGER, KNOB_OPTIONAL, AT(telemetry_ms), "MS", "0", NULL, "100",
 	 "What is recorded", "Read power, clocks, memory, load of the node and its devices every MS "
 			     "milliseconds, outside of the program; 0: never"},
+
+	{"ranks", 0, KNOB_LIST, KNOB_HANDED_ON, AT(ranks), "LIST", NULL, NULL, NULL, "What is recorded",
+	 "Record only these ranks of a parallel job, as in 0-3,7; the others run as they are"},
 
 	{"delay", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(delay_ns), "TIME", "0", NULL, NULL, "When",
 	 "Begin to record this long after each process started"},

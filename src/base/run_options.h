@@ -35,6 +35,8 @@ struct run_options {
 	bool no_compress;
 	bool force;
 	bool untraced;
+	const char *ranks;      /* list of a job's ranks that are recorded, or NULL: all */
+	const char *node_local; /* where raw files lie until the end, or NULL: in the trace */
 };
 
 /* Values live in run_options_values; see knob.h. */

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "drain/collect.h"
 #include "drain/drain.h"
 
 struct drain_options {
@@ -62,7 +63,8 @@ static int run_drain(int argc, char **argv)
 {
 	static struct manifest manifest;
 	struct drain_config c = {.control = -1, .compress = true, .manifest = &manifest};
-	static char trace[PATH_MAX];
+	static char trace[PATH_MAX], local[PATH_MAX];
+	const char *disk = getenv("KYMO_NODE_LOCAL"); /* an option of `kymo run`, handed on */
 	int ready = (int)options.ready_fd;
 
 	if (argc || !options.orphan || !options.trace || !options.socket)
@@ -72,6 +74,9 @@ static int run_drain(int argc, char **argv)
 		cli_error("trace directory \"%s\": %s", options.trace, strerror(errno));
 		return CLI_FAILURE;
 	}
+	/* Without room on the node's disk the trace is the next best place. */
+	if (disk && *disk && collect_begin(local, disk, manifest.cwd))
+		c.local = local;
 	c.trace = trace;
 	c.socket_path = options.socket;
 	c.listener = drain_listen(options.socket);

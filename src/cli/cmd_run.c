@@ -12,8 +12,10 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/ranks.h"
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "drain/collect.h"
 #ifdef KYMO_HAVE_REPORT
 #include "analysis/summary.h"
 #endif
@@ -28,6 +30,7 @@ struct run {
 	bool traced;
 	char trace[PATH_MAX];
 	char socket[108];
+	char local[PATH_MAX]; /* where raw files lie until the end, "": in the trace */
 	struct manifest manifest;
 	struct environment environment;
 };
@@ -84,6 +87,25 @@ static bool check_room(const char *trace, struct text *error)
 	return false;
 }
 
+static void drop_local(const struct run *r)
+{
+	if (r->local[0])
+		file_remove_tree(r->local);
+}
+
+/* The folder on the node's disk, if one is asked for. */
+static bool make_local(struct run *r, struct text *error)
+{
+	const char *dir = r->options->node_local;
+
+	if (!dir || (collect_begin(r->local, dir, r->manifest.cwd) && check_room(r->local, error)))
+		return true;
+	if (!error->length)
+		text_addf(error, "\"%s\" of --node-local: %s", dir, strerror(errno));
+	drop_local(r);
+	return false;
+}
+
 static void print_plan(const struct run *r)
 {
 	struct text t = {0};
@@ -131,8 +153,12 @@ static int prepare(struct run *r)
 		environment_make(&r->environment, &run_options_table, "", r->socket, &error);
 		return fail(&error, CLI_FAILURE);
 	}
-	if (!trace_make(r->trace, r->options, r->argv[0], &r->manifest, &error))
+	if (!make_local(r, &error))
 		return fail(&error, CLI_FAILURE);
+	if (!trace_make(r->trace, r->options, r->argv[0], &r->manifest, &error)) {
+		drop_local(r);
+		return fail(&error, CLI_FAILURE);
+	}
 	if (!check_room(r->trace, &error) ||
 	    !environment_make(&r->environment, &run_options_table, r->trace, r->socket, &error))
 		return fail(&error, CLI_FAILURE);
@@ -179,12 +205,14 @@ static void say_nothing_recorded(const struct run_options *o, const struct outco
 			 "device through %s; \"kymo doctor\" tells whether they could", loader);
 }
 
-static void say_losses(const struct outcome *out)
+static void say_losses(const struct run *r, const struct outcome *out)
 {
 	const struct drain_totals *t = &out->totals;
 
 	if (out->drain_failed)
 		cli_warn("the drain ended unexpectedly; the trace ends where it did");
+	if (r->local[0] && access(r->local, F_OK) == 0 && (out->drain_failed || t->failed))
+		cli_warn("files that did not get into the trace are in %s/raw", r->local);
 	if (t->failed)
 		cli_warn("the trace is cut short: %s", strerror(t->failed));
 	if (out->telemetry)
@@ -225,14 +253,15 @@ static void print_summary(const char *trace)
 static void conclude(struct run *r, struct outcome *out)
 {
 	const struct job *job = &r->manifest.job;
-	bool speaker = !job->id[0] || job->rank == 0 || job->rank == JOB_UNKNOWN;
+	const char *ranks = r->options->ranks;
+	bool speaker = !job->id[0] || job->rank == ranks_first(ranks) || job->rank == JOB_UNKNOWN;
 	unsigned missing;
 
-	say_losses(out);
+	say_losses(r, out);
 	if (out->interrupted || r->options->no_summary || !speaker)
 		return;
 	/* The other ranks' programs have ended when this one has, or nearly. */
-	missing = trace_await_ranks(r->trace, job);
+	missing = trace_await_ranks(r->trace, ranks_count(ranks, job->size));
 	if (missing)
 		cli_note("%u ranks of the job are still recording", missing);
 	if (out->totals.processes == 0 && job->size < 2)
@@ -248,6 +277,7 @@ static int not_executed(struct run *r, struct outcome *out)
 	launch_finish(out, 5);
 	if (r->traced)
 		file_remove_tree(r->trace);
+	drop_local(r);
 	cli_error("\"%s\" cannot be executed: %s", r->program.path, strerror(out->exec_error));
 	return out->exec_error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
@@ -261,12 +291,14 @@ static int go(struct run *r)
 			   .socket = r->traced ? r->socket : NULL,
 			   .manifest = &r->manifest,
 			   .compress = !r->options->no_compress,
+			   .local = r->local[0] ? r->local : NULL,
 			   .telemetry_ns = (uint64_t)r->options->telemetry_ms * 1000000u};
 	struct outcome out;
 
 	fflush(NULL);
 	if (!launch(&l, &out)) {
 		cli_error("the program cannot be started: %s", strerror(errno));
+		drop_local(r);
 		return CLI_FAILURE;
 	}
 	if (out.exec_error)
@@ -283,6 +315,27 @@ static int go(struct run *r)
 	return launch_pass_on(out.wait_status);
 }
 
+/* A rank that is not to be recorded: the program takes this process's place. */
+static int run_plainly(char **argv)
+{
+	int error;
+
+	execvp(argv[0], argv);
+	error = errno;
+	cli_error("\"%s\" cannot be executed: %s", argv[0], strerror(error));
+	return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
+}
+
+static bool left_out(const struct run_options *o)
+{
+	struct job job;
+
+	if (!o->ranks || o->dry_run)
+		return false;
+	job_of_process(&job, 0);
+	return job.rank != JOB_UNKNOWN && !ranks_have(o->ranks, job.rank);
+}
+
 static int run_run(int argc, char **argv)
 {
 	struct run r = {.options = &run_options_values, .argv = argv};
@@ -290,6 +343,10 @@ static int run_run(int argc, char **argv)
 
 	if (argc == 0)
 		return cli_usage("run", "no program is named");
+	if (r.options->ranks && !ranks_valid(r.options->ranks))
+		return cli_usage("run", "--ranks takes numbers and ranges, as in 0-3,7");
+	if (left_out(r.options))
+		return run_plainly(argv);
 	status = check_program(&r);
 	if (status)
 		return status;

@@ -37,9 +37,9 @@ bool program_find(struct program *p, const char *name, struct text *error, int *
 bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *program,
 		struct manifest *m, struct text *error);
 
-/* Waits, a bounded time, until the other launchers of the job have written their manifests. Returns
- * how many have not. */
-unsigned trace_await_ranks(const char *path, const struct job *job);
+/* Waits, a bounded time, until `ranks` launchers of the job have written their manifests. Returns how
+ * many have not. */
+unsigned trace_await_ranks(const char *path, unsigned ranks);
 
 /* ---- run_environment.c ---- */
 
@@ -81,6 +81,7 @@ struct launch {
 	struct manifest *manifest;
 	bool compress;
 	uint64_t telemetry_ns; /* between readings; 0: none */
+	const char *local;     /* folder of collect_begin(), or NULL */
 };
 
 struct outcome {

@@ -55,7 +55,7 @@ static pid_t start_drain(const struct launch *l, int *control)
 	pid = fork();
 	if (pid == 0) {
 		struct drain_config c = {l->trace, l->socket, listener, pair[1], l->compress,
-					 l->manifest};
+					 l->manifest, l->local};
 
 		drain_detach(listener, pair[1]);
 		drain_run(&c);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/ranks.h"
 #include "cli/run.h"
 
 enum { AWAIT_MS = 3000, AWAIT_STEP_MS = 10 };
@@ -109,7 +110,7 @@ static bool wait_for_first(const struct run_options *o, const struct manifest *m
 {
 	const struct timespec step = {0, AWAIT_STEP_MS * 1000000};
 
-	if (!o->force || !m->job.id[0] || m->job.rank == 0 || m->job.rank == JOB_UNKNOWN ||
+	if (!o->force || !m->job.id[0] || m->job.rank == ranks_first(o->ranks) || m->job.rank == JOB_UNKNOWN ||
 	    attempt * AWAIT_STEP_MS > AWAIT_MS)
 		return false;
 	nanosleep(&step, NULL);
@@ -205,16 +206,16 @@ static void count_manifests(const char *path, unsigned *all, unsigned *recording
 		closedir(d);
 }
 
-unsigned trace_await_ranks(const char *path, const struct job *job)
+unsigned trace_await_ranks(const char *path, unsigned ranks)
 {
 	const struct timespec step = {0, AWAIT_STEP_MS * 1000000};
 	unsigned all, recording, missing = 0;
 
-	if (job->size < 2)
+	if (ranks < 2)
 		return 0;
 	for (int ms = 0; ms < AWAIT_MS; ms += AWAIT_STEP_MS) {
 		count_manifests(path, &all, &recording);
-		missing = recording + (all < job->size ? job->size - all : 0);
+		missing = recording + (all < ranks ? ranks - all : 0);
 		if (missing == 0)
 			break;
 		nanosleep(&step, NULL);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "drain/collect.h"
 #include "drain/death.h"
 #include "drain/sleeper.h"
 
@@ -35,6 +36,8 @@ struct file { /* finished */
 	struct file *next;
 	char path[PATH_MAX];
 	uint64_t bytes;
+	struct raw_end end;
+	int pid;
 };
 
 struct drain {
@@ -200,7 +203,7 @@ static void greet(struct drain *d, int fd)
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
 	if (good && hello.version == SHM_VERSION && peer.pid > 0) {
 		supersede(d, peer.pid, hello.image);
-		p = producer_new(d->config->trace, memfd, peer.pid, &status, &error);
+		p = producer_new(d->config->local ? d->config->local : d->config->trace, memfd, peer.pid, &status, &error);
 	} else if (memfd >= 0) {
 		close(memfd);
 	}
@@ -250,7 +253,7 @@ static void serve_guests(struct drain *d, const struct epoll_event *events, int 
 
 static void finish(struct drain *d, struct producer *p, int wait_status)
 {
-	struct file *f = calloc(1, sizeof(*f));
+	struct file *f = calloc(1, sizeof(*f)), **last = &d->files;
 	struct producer **at = &d->producers;
 	char path[PATH_MAX];
 	uint64_t before = d->totals.bytes;
@@ -261,16 +264,21 @@ static void finish(struct drain *d, struct producer *p, int wait_status)
 		at = &(*at)->next;
 	*at = p->next;
 	producer_finish(p, wait_status, &d->totals, &end, path);
-	manifest_process(d->config->manifest, pid, path, end.how, end.status, end.lost_records);
 	if (d->totals.failed && !failed)
 		manifest_error(d->config->manifest, "%s is cut short: %s", path,
 			       strerror(d->totals.failed));
-	if (!f)
+	if (!f) {
+		manifest_process(d->config->manifest, pid, path, end.how, end.status,
+				 end.lost_records);
 		return;
+	}
 	memcpy(f->path, path, sizeof(f->path));
 	f->bytes = d->totals.bytes - before;
-	f->next = d->files;
-	d->files = f;
+	f->end = end;
+	f->pid = pid;
+	while (*last)
+		last = &(*last)->next;
+	*last = f;
 }
 
 static void finish_dead(struct drain *d)
@@ -360,6 +368,27 @@ static void compress(struct drain *d)
 	}
 }
 
+/* From the node's disk into the trace. What cannot be moved stays, and the manifest says where. */
+static void collect(struct drain *d)
+{
+	for (struct file *f = d->files; f; f = f->next) {
+		if (collect_file(f->path, d->config->trace))
+			continue;
+		if (!d->totals.failed)
+			d->totals.failed = errno;
+		manifest_error(d->config->manifest, "%s is left there: %s", f->path,
+			       strerror(errno));
+	}
+	collect_end(d->config->local);
+}
+
+static void list_files(const struct drain *d)
+{
+	for (const struct file *f = d->files; f; f = f->next)
+		manifest_process(d->config->manifest, f->pid, f->path, f->end.how, f->end.status,
+				 f->end.lost_records);
+}
+
 static void free_files(struct drain *d)
 {
 	while (d->files) {
@@ -387,8 +416,14 @@ void drain_run(const struct drain_config *config)
 	do {
 		serve(&d, d.missing_pidfd ? NO_PIDFD_MS : POLL_MS);
 	} while (!nobody_left(&d) || !closed(&d));
+	if (config->local) {
+		compress(&d);
+		collect(&d);
+	}
 	tell(&d, DRAIN_EMPTY);
-	compress(&d);
+	if (!config->local)
+		compress(&d);
+	list_files(&d);
 	if (!manifest_write(config->manifest, &d.totals) && !d.totals.failed)
 		d.totals.failed = errno;
 	tell(&d, DRAIN_DONE);

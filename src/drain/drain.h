@@ -18,6 +18,7 @@ struct drain_config {
 	int control; /* to the launcher, -1: orphan */
 	bool compress;
 	struct manifest *manifest;
+	const char *local; /* folder of collect_begin(), where files lie until the end; or NULL */
 };
 
 /* Listening SOCK_SEQPACKET socket, for this user only; a stale one is replaced. -1: errno tells. */

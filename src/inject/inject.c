@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/job.h"
+#include "base/ranks.h"
 #include "base/run_options.h"
 #include "inject/connect.h"
 #include "recorder/recorder.h"
@@ -26,6 +28,17 @@ static kymo_policy_t policy_of(int on_full)
 					  : KYMO_POLICY_BLOCK;
 }
 
+/* Of a job that is recorded in part. */
+static bool left_out(const char *ranks)
+{
+	struct job job;
+
+	if (!ranks)
+		return false;
+	job_of_process(&job, 0);
+	return job.rank != JOB_UNKNOWN && ranks_valid(ranks) && !ranks_have(ranks, job.rank);
+}
+
 static void start(void)
 {
 	const struct run_options *o = &run_options_values;
@@ -35,6 +48,8 @@ static void start(void)
 	knob_defaults(&run_options_table);
 	if (!knob_parse_environment(&run_options_table, error))
 		return; /* the launcher has checked them; by hand: `kymo doctor` tells */
+	if (left_out(o->ranks))
+		return;
 	r = (struct recorder_options){
 		.mode = mode_of(o->mode),
 		.arguments = (kymo_arguments_t)o->args,

@@ -127,6 +127,84 @@ class Traffic(Base):
         self.assertTrue(any("comm:put" in l and "window of 2" in l for l in lines), "window's own name")
 
 
+class SomeRanks(Base):
+    def check(self, inside):
+        plain = self.run_any([LAUNCHER, "-n", 4, self.program("traffic")])
+        p = self.recorded(4, "traffic", options=["--ranks", "1,3-9"], inside=inside)
+        self.assertEqual((p.code, sorted(p.out.splitlines())), (0, sorted(plain.out.splitlines())), p.err)
+        calls = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
+        self.assertEqual({rank for rank, _ in calls}, {"1", "3"})
+        self.assertEqual(calls["1", "MPI_Finalize"], 1)
+        self.assertEqual({r["rank"] for r in self.summary("rank")["messages"]}, {"1", "3"})
+        raw = {json.loads(m) for m in re.findall(r'"file": ("[^"]*")', self.manifests())}
+        self.assertEqual(raw, {f.name for f in (self.trace / "raw").iterdir()})
+        self.assertIn(len(raw), (2, 2 if inside else 3)) # Open MPI's launcher looks for OpenCL devices
+
+    def manifests(self):
+        return "".join(f.read_text() for f in self.trace.glob("manifest*.json"))
+
+    def test_around_the_launcher(self):
+        self.check(False)
+
+    def test_in_each_rank(self):
+        self.check(True)
+        self.assertEqual(len(list(self.trace.glob("manifest*.json"))), 2)
+
+    def test_lowest_speaks(self):
+        """Rank 0 says nothing where it is not recorded; nobody waits for it."""
+        begin = time.monotonic()
+        p = self.run_any([LAUNCHER, "-n", 3, KYMO, "run", "--ranks", "1-2", "-o", self.trace,
+                          self.program("ending")])
+        self.assertEqual(p.code, 0, p.err)
+        self.assertEqual(p.err.count("trace in "), 1, p.err)
+        self.assertNotIn("still recording", p.err)
+        self.assertIn("MPI_Allreduce", p.err)
+        self.assertLess(time.monotonic() - begin, 30)
+
+    def test_none_of_the_job(self):
+        p = self.recorded(2, "ending", options=["--ranks", "7"], inside=True)
+        self.assertEqual((p.code, self.trace.exists()), (0, False), p.err)
+
+    def test_mistakes(self):
+        for ranks in ("", "1-", "3-2", "all"):
+            p = self.recorded(2, "ending", options=["--ranks", ranks])
+            self.assertEqual(p.code, 2, ranks)
+            self.assertIn("--ranks takes", p.err)
+
+
+class NodeLocal(Base):
+    def check(self, inside):
+        disk = self.folder / "disk"
+        p = self.recorded(2, "traffic", options=["--node-local", disk], inside=inside)
+        self.assertEqual(p.code, 0, p.err)
+        self.assertEqual(list(disk.iterdir()), [])
+        self.assertGreaterEqual(len(list((self.trace / "raw").glob("*.kyr"))), 2)
+        self.assertEqual([f for f in (self.trace / "raw").iterdir() if f.suffix != ".kyr"], [])
+        self.assertEqual(self.calls()["MPI_Finalize"], 2)
+
+    def test_around_the_launcher(self):
+        self.check(False)
+
+    def test_in_each_rank(self):
+        self.check(True)
+
+    def test_meanwhile(self):
+        """While the program runs its file lies on the node's disk and nothing in the trace."""
+        look = "ls disk/*/raw; ls t.kymo/raw"
+        p = self.run_any([KYMO, "run", "--no-summary", "--threads", "--node-local", "disk", "-o", self.trace,
+                          "sh", "-c", look])
+        self.assertEqual(p.code, 0, p.err)
+        self.assertEqual([l.endswith(".kyr") for l in p.out.split()][:1], [True], p.out + p.err)
+        self.assertTrue(any((self.trace / "raw").glob("*.kyr")))
+
+    def test_no_disk(self):
+        (self.folder / "file").write_text("")
+        p = self.recorded(2, "ending", options=["--node-local", "file"])
+        self.assertNotEqual(p.code, 0)
+        self.assertIn("--node-local", p.err)
+        self.assertFalse(self.trace.exists())
+
+
 class Fortran(Base):
     def ring(self, kind):
         if not self.program(f"ring_{kind}").exists():

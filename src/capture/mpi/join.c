@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/job.h"
+#include "base/ranks.h"
 #include "capture/mpi/backend.h"
 #include "capture/mpi/job.h"
 
@@ -55,15 +56,24 @@ static bool all_signed(int size)
 	return all;
 }
 
+/* False: the user has left ranks out, nobody need wait for them. The launcher has checked the list. */
+static bool all_wanted(int size)
+{
+	const char *ranks = getenv("KYMO_RANKS");
+
+	return !ranks || !*ranks || ranks_count(ranks, (uint32_t)size) == (uint32_t)size;
+}
+
 bool job_join(void)
 {
 	const struct timespec step = {0, STEP_MS * 1000000};
 	struct mpi_object_info world;
-	bool all = false;
+	bool all = false, possible;
 
 	if (!path[0] || !mpi_module->query(MPI_OBJECT_COMM, mpi_module->world, &world))
 		return false;
-	for (int ms = 0; ms < WAIT_MS && world.size > 1; ms += STEP_MS) {
+	possible = world.size > 1 && all_wanted(world.size);
+	for (int ms = 0; possible && ms < WAIT_MS; ms += STEP_MS) {
 		all = all_signed(world.size);
 		if (all)
 			break;

@@ -4,21 +4,49 @@
 #
 #   tools/gpu/run-all.sh [KYMO]
 #
-# KYMO is the kymo to use; without it one is built here with cmake and ninja into build/gpu (SQLite
-# without headers: the amalgamation that SQLITE_AMALGAMATION names). Programs are built with nvcc
-# unless GPU_PROGRAMS names a folder that has them. OUT keeps the traces and the logs.
+# Builds into build/gpu with gcc, cmake and ninja. What programs load (libkymo, libkymo-inject) needs
+# no library's headers and is always built here, from this source. kymo itself needs those of SQLite
+# and xxhash: where they are missing, a copy of KYMO is used in its place, a kymo that was built from
+# the same source elsewhere and finds its libraries by itself.
+#
+# Programs are built with nvcc unless GPU_PROGRAMS names a folder that has them; with the programs of
+# tests/programs (and libOpenCL.so.1, where the system has no loader) in it, OpenCL on NVIDIA is
+# tested too. OPENCL_HEADERS is where CL/cl_layer.h is, if not where compilers look. OUT keeps traces
+# and logs. GPU_ONLY=part,part does only those parts.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 out=${OUT:-$(mktemp -d)}
+build=$root/build/gpu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-kymo=${1:-}
-if [ -z "$kymo" ]; then
-	cmake -S "$root" -B "$root/build/gpu" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >"$out/build.log" 2>&1 &&
-		ninja -C "$root/build/gpu" kymo kymo-inject libkymo >>"$out/build.log" 2>&1 ||
-		{ tail -20 "$out/build.log"; exit 3; }
-	kymo=$root/build/gpu/bin/kymo
-fi
+
+configure() {
+	cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKYMO_TESTS=OFF \
+		-DKYMO_EXAMPLES=OFF -DKYMO_BENCH=OFF \
+		${OPENCL_HEADERS:+"-DOPENCL_HEADERS=$OPENCL_HEADERS"} "$@" >>"$out/build.log" 2>&1
+}
+
+headers() {
+	printf '#include <sqlite3.h>\n#include <xxhash.h>\n' | cc -fsyntax-only -xc - 2>/dev/null
+}
+
+rm -rf "$build"
+: >"$out/build.log"
+if headers; then
+	configure -DKYMO_CLI=ON && targets='kymo kymo-inject libkymo'
+elif [ -n "${1:-}" ]; then
+	configure -DKYMO_CLI=OFF && targets='kymo-inject libkymo'
+else
+	echo "run-all.sh: no headers of SQLite and xxhash here: name a kymo built elsewhere" >&2
+	exit 2
+fi || { tail -20 "$out/build.log"; exit 3; }
+# shellcheck disable=SC2086
+ninja -C "$build" $targets kymo-opencl-preload >>"$out/build.log" 2>&1 || { tail -20 "$out/build.log"; exit 3; }
+case $targets in
+'kymo '*) ;;
+*) mkdir -p "$build/bin" && cp "$1" "$build/bin/kymo" || exit 3 ;;
+esac
+
 programs=${GPU_PROGRAMS:-}
 if [ -z "$programs" ]; then
 	programs=$work
@@ -30,5 +58,5 @@ if [ -z "$programs" ]; then
 		-I"$cuda/extras/CUPTI/include" -L"$cuda/lib64" -L"$cuda/extras/CUPTI/lib64" -lcupti \
 		-Wl,-rpath,"$cuda/lib64:$cuda/extras/CUPTI/lib64" || exit 3
 fi
-exec python3 -B "$root/tools/gpu/run_all.py" --kymo "$kymo" --programs "$programs" --out "$out" \
+python3 -B "$root/tools/gpu/run_all.py" --kymo "$build/bin/kymo" --programs "$programs" --out "$out" \
 	${GPU_ONLY:+--only "$GPU_ONLY"}

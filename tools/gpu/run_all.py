@@ -122,6 +122,34 @@ class Bench:
     def store(self, path, name):
         shutil.make_archive(str(pathlib.Path(self.out) / name), "gztar", path)
 
+    # ---- what doctor says; OpenCL ----
+
+    def doctor(self):
+        done = self.run([self.kymo, "doctor"])
+        for line in done.stdout.splitlines():
+            if line[6:].startswith(("CUDA ", "CUPTI ")):
+                self.say("doctor: " + line[6:22].strip(), line[23:], line[:5].strip())
+
+    def opencl(self):
+        """The programs of tests/programs, with their own counts, on NVIDIA's driver alone."""
+        vendors = self.work / "vendors"
+        vendors.mkdir(exist_ok=True)
+        (vendors / "nvidia.icd").write_text("libnvidia-opencl.so.1\n")
+        path = f"{self.programs}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
+        env = {"OCL_ICD_VENDORS": str(vendors), "LD_LIBRARY_PATH": path}
+        tests = HERE.parent.parent / "tests" / "cli"
+        names = sorted(p.name for p in self.programs.glob("ocl_*"))
+        for name in names:
+            test = "test_quick.py" if name == "ocl_quick" else "test_programs.py"
+            done = self.run(["python3", "-B", tests / test, self.kymo, self.programs / name], env)
+            last = (done.stdout.strip().splitlines() or [done.stderr[-200:]])[-1]
+            if done.returncode == 77:
+                self.say(f"OpenCL: {name}", last[:100], "skipped")
+            else:
+                self.check(f"OpenCL: {name}", done.returncode == 0, last[:100])
+        if not names:
+            self.say("OpenCL", "no programs in GPU_PROGRAMS", "skipped")
+
     # ---- launch rate ----
 
     def rate(self, prefix=(), env=None):
@@ -144,7 +172,7 @@ class Bench:
             ways += [("cupti_trace_injection sample",
                       {"CUDA_INJECTION64_PATH": sample, "NVTX_INJECTION64_PATH": ""}, False)]
         times = {name: [] for name, _, _ in ways}
-        for i in range(5):
+        for i in range(3):
             for name, env, traced in ways:
                 prefix = [self.kymo, "run", "--no-summary", "-o", self.work / f"rate{i}.kymo",
                           "--mode", "full" if traced == "full" else "default"]
@@ -192,7 +220,7 @@ class Bench:
             self.say(f"train {what} {tool}", "failed: " + (done.stdout + done.stderr)[-300:])
             return None, path
 
-    def training(self, what, steps, mark, rounds=4):
+    def training(self, what, steps, mark, rounds=3):
         times, kernels, path = {}, {}, None
         for _ in range(rounds):
             for name, tool, traced, options in (
@@ -237,8 +265,10 @@ class Bench:
                      str(self.sql(path, "SELECT group_concat(text,'; ') FROM note"))[:300])
 
     def everything(self, only):
-        parts = {"app": lambda: [self.app(e) for e in ("return", "exit", "_exit", "handler",
+        parts = {"doctor": self.doctor,
+                 "app": lambda: [self.app(e) for e in ("return", "exit", "_exit", "handler",
                                                        "fork", "reset")],
+                 "opencl": self.opencl,
                  "rates": self.rates, "million": self.million,
                  "small": lambda: self.training("small", 200, 10),
                  "large": lambda: self.training("large", 20, 1, 1)}

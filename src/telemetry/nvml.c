@@ -36,6 +36,13 @@ struct nvml_field {
 	} value;
 };
 
+/* Of version 2: what the driver keeps for itself is not in use. */
+struct nvml_memory_v2 {
+	unsigned version;
+	unsigned long long total, reserved, free, used;
+};
+#define MEMORY_V2 ((unsigned)sizeof(struct nvml_memory_v2) | 2u << 24)
+
 struct nvml {
 	int (*init)(void);
 	int (*shutdown)(void);
@@ -53,6 +60,7 @@ struct nvml {
 	int (*old_reasons)(nvml_device d, unsigned long long *mask);
 	int (*utilisation)(nvml_device d, unsigned out[2]);
 	int (*memory)(nvml_device d, unsigned long long out[3]);
+	int (*memory_v2)(nvml_device d, struct nvml_memory_v2 *out);
 	int (*pcie)(nvml_device d, int counter, unsigned *kib);
 	int (*fields)(nvml_device d, int count, struct nvml_field *values);
 };
@@ -69,7 +77,7 @@ static const struct library_function functions[] = {
 	O(reasons, "nvmlDeviceGetCurrentClocksEventReasons"),
 	O(old_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons"),
 	O(utilisation, "nvmlDeviceGetUtilizationRates"), O(memory, "nvmlDeviceGetMemoryInfo"),
-	O(pcie, "nvmlDeviceGetPcieThroughput"), O(fields, "nvmlDeviceGetFieldValues"),
+	O(memory_v2, "nvmlDeviceGetMemoryInfo_v2"), O(pcie, "nvmlDeviceGetPcieThroughput"), O(fields, "nvmlDeviceGetFieldValues"),
 };
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -155,9 +163,14 @@ static int get_busy_memory(const struct nvml *n, nvml_device d, uint64_t *out)
 
 static int get_used(const struct nvml *n, nvml_device d, uint64_t *out)
 {
+	struct nvml_memory_v2 m = {.version = MEMORY_V2};
 	unsigned long long v[3] = {0, 0, 0};
 	int status;
 
+	if (n->memory_v2 && n->memory_v2(d, &m) == 0) {
+		*out = m.used;
+		return 0;
+	}
 	NEED(n->memory);
 	status = n->memory(d, v);
 	*out = v[2];

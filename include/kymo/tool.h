@@ -252,7 +252,7 @@ typedef enum kymo_policy {
 	/*
 	 * A flight recorder: the oldest records of the buffer give way, a chunk (32 KiB) at a time,
 	 * and are counted exactly. Nothing is delivered until it is asked for (kymo_drain,
-	 * kymo_buffer_flush) or the context is destroyed. A record is dropped, and counted as lost,
+	 * kymo_buffer_flush), the context is destroyed or the process ends. A record is dropped, and counted as lost,
 	 * only if every chunk is being filled by a thread of its own or being read.
 	 */
 	KYMO_POLICY_OVERWRITE = 3
@@ -474,7 +474,7 @@ KYMO_EXPORT kymo_status_t kymo_domain_find(const char *name, const kymo_domain_d
 /*
  * Name of what a field of kind KYMO_KIND_REF refers to: `type` is the field's type ("kernel",
  * "agent", "program", "queue"), `id` its value. Looks through what was defined so far, so keep what
- * it says: the string lives until the process ends. ERROR_NOT_FOUND: no such id, or one without a
+ * it says: the string lives until the process ends, and the same name is the same string. ERROR_NOT_FOUND: no such id, or one without a
  * name.
  */
 KYMO_EXPORT kymo_status_t kymo_ref_name(const char *type, uint64_t id, const char **name);
@@ -483,7 +483,11 @@ KYMO_EXPORT kymo_status_t kymo_ref_name(const char *type, uint64_t id, const cha
 typedef struct kymo_value {
 	size_t size;    /* sizeof(kymo_value_t), set by the caller */
 	const kymo_field_t *field;
-	bool present;   /* false: NULL pointer, or not recorded */
+	/*
+	 * False: NULL pointer, or not recorded. Of buffered records a number behind a NULL pointer
+	 * is present, and 0.
+	 */
+	bool present;
 	uint64_t u;     /* integers, enums, pointers, handles; signed ones sign extended */
 	double f;       /* KYMO_KIND_FLOAT */
 	const void *data; /* strings, bytes, arrays: `count` elements of `width` bytes */

@@ -43,11 +43,12 @@ static void fill(const struct core_buffer *b, kymo_buffer_info_t *out)
 
 kymo_status_t kymo_buffer_info(kymo_buffer_t buffer, kymo_buffer_info_t *out)
 {
+	kymo_buffer_info_t full;
 	struct core_buffer *b;
 
 	if (!out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (out->size < sizeof(*out))
+	if (!core_size_fits(out, offsetof(kymo_buffer_info_t, order_bytes)))
 		return KYMO_ERROR_INCOMPATIBLE;
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
@@ -56,8 +57,10 @@ kymo_status_t kymo_buffer_info(kymo_buffer_t buffer, kymo_buffer_info_t *out)
 	pthread_mutex_lock(&core_live->configure);
 	b = core_buffer_of(buffer);
 	if (b)
-		fill(b, out);
+		fill(b, &full);
 	pthread_mutex_unlock(&core_live->configure);
+	if (b)
+		core_give(out, &full, sizeof(full));
 	return b ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
 }
 

@@ -446,9 +446,9 @@ static kymo_status_t copy_selection(const kymo_selection_t *from, struct core_se
 {
 	if (!from)
 		return KYMO_OK;
-	if (from->size < sizeof(*from))
+	if (!core_size_fits(from, offsetof(kymo_selection_t, filter)))
 		return KYMO_ERROR_INCOMPATIBLE;
-	to->selection = *from;
+	core_take(&to->selection, sizeof(to->selection), from);
 	if (from->domain) {
 		to->domain = strdup(from->domain);
 		if (!to->domain)
@@ -628,15 +628,15 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 kymo_status_t kymo_buffer_create(kymo_context_t context, const kymo_buffer_desc_t *desc,
 				 kymo_buffer_t *out)
 {
-	kymo_buffer_desc_t full = {0}; /* an older tool knows less of it */
+	kymo_buffer_desc_t full;
 	struct core_context *c;
 	kymo_status_t status;
 
 	if (!desc || !out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (desc->size < offsetof(kymo_buffer_desc_t, watermark))
+	if (!core_size_fits(desc, offsetof(kymo_buffer_desc_t, watermark)))
 		return KYMO_ERROR_INCOMPATIBLE;
-	memcpy(&full, desc, desc->size < sizeof(full) ? desc->size : sizeof(full));
+	core_take(&full, sizeof(full), desc);
 	status = core_buffer_check(&full);
 	if (status == KYMO_OK)
 		status = lock_context(context, &c);

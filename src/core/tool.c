@@ -323,24 +323,29 @@ void core_tools_stop(void)
 	}
 }
 
-/* The last one that came goes first. */
+/* The last one that came of those that have not heard of the end, or NULL. */
+static struct tool *take_last(const kymo_tool_t **tool)
+{
+	struct tool *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (struct tool *t = tools; t; t = t->next)
+		if (t->tool && !t->over && (!found || t->priority > found->priority))
+			found = t;
+	if (found) {
+		found->over = true;
+		*tool = found->tool;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
 void core_tools_finalize(void)
 {
-	struct tool *list[256];
-	uint32_t n = 0;
+	const kymo_tool_t *tool;
 
-	for (struct tool *t = after(NULL); t && n < 256; t = after(t))
-		list[n++] = t;
-	while (n-- > 0) {
-		const kymo_tool_t *tool;
-
-		pthread_mutex_lock(&lock);
-		tool = list[n]->over ? NULL : list[n]->tool;
-		list[n]->over = true;
-		pthread_mutex_unlock(&lock);
-		if (tool)
-			call_tool(list[n], tool->finalize, tool->data);
-	}
+	for (struct tool *t; (t = take_last(&tool)) != NULL;)
+		call_tool(t, tool->finalize, tool->data);
 }
 
 /* ---- callbacks ---- */

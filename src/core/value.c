@@ -14,12 +14,17 @@
 
 /* ---- fields of a record ---- */
 
+#define VALUE_FIRST offsetof(kymo_value_t, address)
+
 static void fill(kymo_value_t *out, const kymo_field_t *field, const struct wire_value *v)
 {
-	*out = (kymo_value_t){.size = sizeof(*out), .field = field, .present = v->present,
-			      .u = v->u, .f = v->f, .data = v->data, .count = v->count,
-			      .total = v->total, .width = v->width, .kind = field->kind};
-	out->address = v->data ? (const void *)v->data : (const void *)&out->u;
+	const kymo_value_t full = {
+		.size = sizeof(full), .field = field, .present = v->present, .u = v->u, .f = v->f,
+		.data = v->data, .count = v->count, .total = v->total, .width = v->width,
+		.kind = field->kind,
+		.address = v->data ? (const void *)v->data : (const void *)&out->u};
+
+	core_give(out, &full, sizeof(full));
 }
 
 static kymo_status_t value_of(const struct wire_record *record, const kymo_op_desc_t *op,
@@ -50,14 +55,14 @@ kymo_status_t kymo_record_value(const kymo_record_t *record, uint32_t index, kym
 {
 	if (!record || !out || !record->internal)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (out->size < sizeof(*out))
+	if (!core_size_fits(out, VALUE_FIRST))
 		return KYMO_ERROR_INCOMPATIBLE;
 	return value_of(record->internal, &record->domain->ops[record->op], index, out);
 }
 
 uint64_t core_activity_correlation(const kymo_op_desc_t *op, const struct wire_record *record)
 {
-	kymo_value_t v;
+	kymo_value_t v = {.size = sizeof(v)};
 
 	if (op->field_count == 0 || strcmp(op->fields[0].name, "correlation") != 0 ||
 	    value_of(record, op, 0, &v) != KYMO_OK)
@@ -70,6 +75,7 @@ uint64_t core_activity_correlation(const kymo_op_desc_t *op, const struct wire_r
 struct encoded {
 	struct wire_record record;
 	struct wire_ring ring;
+	uint64_t absent; /* numbers that are not there, by bit: records have 0 there */
 	uint8_t bytes[WIRE_RECORD_MAX + WIRE_SLACK];
 };
 static _Thread_local struct encoded *encoded;
@@ -110,10 +116,12 @@ static const struct wire_record *encode(const struct core_told *told)
 	memset(&x->ring, 0, sizeof(x->ring));
 	x->ring.cur = x->bytes;
 	wire_begin(&e, &x->ring, &v, op->field_count);
+	e.absent = 0;
 	told->domain->info->encode(told->domain->info, told->op, told->args,
 				   told->exit && told->ok, &e);
 	memset(&x->record, 0, sizeof(x->record));
 	wire_peek(&e, &x->record);
+	x->absent = e.absent;
 	return &x->record;
 }
 
@@ -127,7 +135,7 @@ kymo_status_t kymo_callback_value(const kymo_callback_record_t *record, uint32_t
 
 	if (!told || !out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (out->size < sizeof(*out))
+	if (!core_size_fits(out, VALUE_FIRST))
 		return KYMO_ERROR_INCOMPATIBLE;
 	op = &record->domain->ops[record->op];
 	if (index >= op->field_count)
@@ -138,9 +146,10 @@ kymo_status_t kymo_callback_value(const kymo_callback_record_t *record, uint32_t
 	if (!wire)
 		return KYMO_ERROR_NO_MEMORY;
 	status = value_of(wire, op, index, out);
-	if (status == KYMO_OK && !told->wire && !told->exit &&
-	    (op->fields[index].flags & (KYMO_FIELD_OUT | KYMO_FIELD_RESULT)))
-		out->present = false; /* not known yet */
+	if (status == KYMO_OK && !told->wire &&
+	    ((encoded->absent >> index & 1) ||
+	     (!told->exit && (op->fields[index].flags & (KYMO_FIELD_OUT | KYMO_FIELD_RESULT)))))
+		out->present = false; /* or not known yet */
 	return status;
 }
 
@@ -154,30 +163,31 @@ static uint8_t element_kind(const kymo_field_t *f)
 kymo_status_t kymo_value_element(const kymo_value_t *value, uint32_t index, kymo_value_t *out)
 {
 	const kymo_field_t *f = value ? value->field : NULL;
+	kymo_value_t x = {.size = sizeof(x), .field = f, .present = true};
 	struct wire_value v = {0};
 
 	if (!f || !out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (out->size < sizeof(*out))
+	if (!core_size_fits(out, VALUE_FIRST))
 		return KYMO_ERROR_INCOMPATIBLE;
 	if (!value->present || !value->data || index >= value->count)
 		return KYMO_ERROR_NOT_FOUND;
 	v.data = value->data;
 	v.count = value->count;
 	v.width = (uint8_t)value->width;
-	*out = (kymo_value_t){.size = sizeof(*out), .field = f, .present = true,
-			      .kind = element_kind(f)};
-	out->u = wire_element(&v, out->kind, f->kind == KYMO_KIND_ARRAY ? f->size : 1, index);
-	if (out->kind == KYMO_KIND_FLOAT && f->size == 8)
-		memcpy(&out->f, &out->u, 8);
-	if (out->kind == KYMO_KIND_FLOAT && f->size == 4) {
-		uint32_t bits = (uint32_t)out->u;
+	x.kind = element_kind(f);
+	x.address = &out->u;
+	x.u = wire_element(&v, x.kind, f->kind == KYMO_KIND_ARRAY ? f->size : 1, index);
+	if (x.kind == KYMO_KIND_FLOAT && f->size == 8)
+		memcpy(&x.f, &x.u, 8);
+	if (x.kind == KYMO_KIND_FLOAT && f->size == 4) {
+		uint32_t bits = (uint32_t)x.u;
 		float single;
 
 		memcpy(&single, &bits, 4);
-		out->f = (double)single;
+		x.f = (double)single;
 	}
-	out->address = &out->u;
+	core_give(out, &x, sizeof(x));
 	return KYMO_OK;
 }
 

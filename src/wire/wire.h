@@ -157,6 +157,7 @@ struct wire_enc {
 	uint64_t classes; /* of fields 0..31 */
 	uint64_t classes_hi;
 	uint32_t flags;
+	uint64_t absent; /* bit i: field i has no value; for tools only, records have 0 there */
 };
 
 /* What a part of the encoder that is not inlined returns: where it stopped and a class or flags. */

@@ -134,7 +134,8 @@ static int asked;
 
 static void ask_values(kymo_context_t c, const kymo_callback_record_t *r, void *data)
 {
-	kymo_value_t v = {.size = sizeof(v) - 1};
+	const size_t old = offsetof(kymo_value_t, address);
+	kymo_value_t v = {.size = old - 1}, older = {.size = old, .address = &older};
 	kymo_callback_record_t bare = *r;
 
 	if (strcmp(r->domain->name, "sync") != 0)
@@ -146,14 +147,22 @@ static void ask_values(kymo_context_t c, const kymo_callback_record_t *r, void *
 	EQUAL(kymo_callback_value(r, 1000, &v), KYMO_ERROR_NOT_FOUND);
 	EQUAL(kymo_callback_value(r, 0, &v), KYMO_OK);
 	EQUAL(kymo_value_element(&v, 0, &v), KYMO_ERROR_NOT_FOUND);
+	EQUAL(kymo_callback_value(r, 0, &older), KYMO_OK);
+	CHECK(older.size == old && older.u == v.u && older.address == &older);
 	bare.internal = NULL;
 	EQUAL(kymo_callback_value(&bare, 0, &v), KYMO_ERROR_INVALID_ARGUMENT);
 	asked++;
 }
 
+static bool never_asked(const kymo_work_t *work, void *data)
+{
+	wrong++;
+	return false;
+}
+
 static void sizes(void)
 {
-	kymo_selection_t s = {.size = sizeof(s) - 1};
+	kymo_selection_t s = {.size = offsetof(kymo_selection_t, filter) - 1};
 	kymo_buffer_info_t info = {.size = 1};
 	kymo_buffer_desc_t d = {.size = 8, .deliver = deliver};
 	kymo_value_t v = {.size = sizeof(v)};
@@ -178,6 +187,11 @@ static void sizes(void)
 	EQUAL(kymo_buffer_create(c, &d, NULL), KYMO_ERROR_INVALID_ARGUMENT);
 	EQUAL(kymo_buffer_create(c, &d, &b), KYMO_OK);
 	EQUAL(kymo_buffer_info(b, &info), KYMO_ERROR_INCOMPATIBLE);
+	info = (kymo_buffer_info_t){.size = offsetof(kymo_buffer_info_t, order_bytes),
+				    .order_bytes = 77};
+	EQUAL(kymo_buffer_info(b, &info), KYMO_OK);
+	CHECK(info.size == offsetof(kymo_buffer_info_t, order_bytes) && info.order_bytes == 77);
+	EQUAL(info.policy, KYMO_POLICY_BLOCK);
 	EQUAL(kymo_buffer_info(b, NULL), KYMO_ERROR_INVALID_ARGUMENT);
 	EQUAL(kymo_buffer_lost(b, NULL), KYMO_ERROR_INVALID_ARGUMENT);
 	EQUAL(kymo_context_is_active(c, NULL), KYMO_ERROR_INVALID_ARGUMENT);
@@ -194,6 +208,15 @@ static void sizes(void)
 	EQUAL(kymo_thread_start(NULL, NULL, NULL), KYMO_ERROR_INVALID_ARGUMENT);
 	EQUAL(kymo_context_destroy(c), KYMO_OK);
 	c = watch(ask_values, NULL);
+	submit();
+	EQUAL(asked, 1);
+	EQUAL(kymo_context_destroy(c), KYMO_OK);
+	s = (kymo_selection_t){.size = offsetof(kymo_selection_t, filter), .domain = "sync",
+			       .filter = never_asked}; /* of a tool that does not know filters */
+	asked = 0;
+	EQUAL(kymo_context_create(&c), KYMO_OK);
+	EQUAL(kymo_callback_service(c, &s, ask_values, NULL), KYMO_OK);
+	EQUAL(kymo_context_start(c), KYMO_OK);
 	submit();
 	EQUAL(asked, 1);
 	EQUAL(kymo_context_destroy(c), KYMO_OK);
@@ -274,10 +297,12 @@ static void in_delivery(void)
 /* ---- after the end ---- */
 
 static bool look_after;
+static kymo_buffer_t kept;
 
 /* Later than Kymo's own, which has no priority. */
 __attribute__((destructor(150))) static void after_the_end(void)
 {
+	kymo_buffer_info_t info = {.size = sizeof(info)};
 	const kymo_domain_desc_t *found;
 	kymo_pool_t p;
 
@@ -292,6 +317,8 @@ __attribute__((destructor(150))) static void after_the_end(void)
 	EQUAL(kymo_pool_destroy((kymo_pool_t){1}), KYMO_ERROR_FINALIZED);
 	EQUAL(kymo_thread_notify(NULL, NULL, NULL), KYMO_ERROR_INVALID_ARGUMENT);
 	EQUAL(kymo_domain_find("bad", &found), KYMO_OK); /* what only looks still does */
+	EQUAL(kymo_buffer_info(kept, &info), KYMO_OK);
+	CHECK(info.delivered > 0 && info.lost == 0);
 	CHECK(kymo_time() != 0);
 	CHECK(strstr(kymo_status_text(KYMO_ERROR_FINALIZED), "ERROR_FINALIZED"));
 	call();
@@ -300,8 +327,60 @@ __attribute__((destructor(150))) static void after_the_end(void)
 
 static void after(void)
 {
+	const kymo_buffer_desc_t d = {.size = sizeof(d), .deliver = deliver};
+	kymo_context_t c;
+
+	EQUAL(kymo_context_create(&c), KYMO_OK);
+	EQUAL(kymo_buffer_create(c, &d, &kept), KYMO_OK);
+	EQUAL(kymo_buffer_service(c, NULL, kept), KYMO_OK);
+	EQUAL(kymo_context_start(c), KYMO_OK);
+	call();
 	target = watch(nobody, NULL);
 	look_after = true;
+	exit(wrong ? 1 : 0);
+}
+
+/* ---- many tools ---- */
+
+#define TEN(F, n)     F(n##0) F(n##1) F(n##2) F(n##3) F(n##4) F(n##5) F(n##6) F(n##7) F(n##8) F(n##9)
+#define HUNDRED(F, n)                                                                              \
+	TEN(F, n##0) TEN(F, n##1) TEN(F, n##2) TEN(F, n##3) TEN(F, n##4)                           \
+	TEN(F, n##5) TEN(F, n##6) TEN(F, n##7) TEN(F, n##8) TEN(F, n##9)
+#define MANY(F) HUNDRED(F, 1) HUNDRED(F, 2) HUNDRED(F, 3)
+
+static int next_end = 399;
+
+static void ends(void *data)
+{
+	EQUAL((intptr_t)data, next_end); /* the last first */
+	next_end--;
+}
+
+#define CONFIGURE(n)                                                                               \
+	static const kymo_tool_t *configure_##n(uint32_t v, const char *l, uint32_t p)             \
+	{                                                                                          \
+		static const kymo_tool_t tool = {                                                  \
+			.size = sizeof(tool), .name = "many", .finalize = ends, .data = (void *)n};\
+		return &tool;                                                                      \
+	}
+MANY(CONFIGURE)
+
+static bool look_many;
+
+__attribute__((destructor(150))) static void after_many(void)
+{
+	if (look_many)
+		_exit(wrong || next_end != 99 ? 1 : 6);
+}
+
+static void many(void)
+{
+#define NAME(n) configure_##n,
+	static const kymo_configure_fn list[] = {MANY(NAME)};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		EQUAL(kymo_force_configure(list[i]), KYMO_OK);
+	look_many = true;
 	exit(wrong ? 1 : 0);
 }
 
@@ -313,5 +392,6 @@ const struct bad_case handle_cases[] = {
 	{"inside select", in_select, 0, false},
 	{"inside delivery", in_delivery, 0, false},
 	{"after the end", after, 6, false},
+	{"many tools", many, 6, false},
 	{0},
 };

@@ -152,11 +152,21 @@ def given_places(model, op):
     return [wrap(f"a.{n} = ({plain_type(model, types[n])}){n};", "\t\t") for n in names]
 
 
+def otherwise(field, index):
+    """Records have 0 where there is no number; tools are told that there is none."""
+    if field.how not in ("scalar", "member", "result") or not (field.out or field.when):
+        return ""
+    return f"\n\t\telse\n\t\t\te->absent |= 1ull << {index};"
+
+
 def emit_encoder(model, op):
-    """Encodes the argument structure that tools are given, as the wrapper encodes the arguments."""
+    """
+    Encodes the argument structure that tools are given, as the wrapper encodes the arguments. What
+    the call wrote is looked at only after it: then the places that it counts into are there.
+    """
     if not op.fields:
         return []
-    body = [encode(field, i) for i, field in enumerate(op.fields)]
+    body = [encode(field, i) + otherwise(field, i) for i, field in enumerate(op.fields)]
     text = "\n".join(body).replace("&e,", "e,")
     lines = [f"static void encode_{op.name}(const struct kymo_opencl_{op.name}_args *a, bool ok,",
              "\t\t\t\tstruct wire_enc *e)", "{"]
@@ -171,11 +181,6 @@ def emit_encoder(model, op):
         lines.append(f"\t{declare(op.result, 'result')} = ({op.result})a->result;")
     if used("full"):
         lines.append("\tconst bool full = true;")
-    types = {p["name"]: p["type"] for p in op.params}
-    for counter in dict.fromkeys(c for c in op.returned.values() if used(c)):
-        lines.append(f"\t{types[counter].replace('*', '').strip()} none_{counter} = 0;")
-    lines += [f"\n\tif (!{counter})\n\t\t{counter} = &none_{counter};"
-              for counter in dict.fromkeys(c for c in op.returned.values() if used(c))]
     if not used("ok"):
         lines += ["", "\t(void)ok;"]
     lines += [""] + [line[1:] if line.startswith("\t") else line

@@ -659,6 +659,9 @@ void cap_define_end(enum wire_def_kind kind, uint64_t id);
 /* A new id, from 1, of the given kind (one sequence for each kind). */
 uint32_t cap_new_id(enum wire_def_kind kind);
 
+/* The id of a new lifetime of memory (ALLOCATION_ID), from 1: one sequence for all backends. */
+uint64_t cap_new_allocation(void);
+
 /*
  * Big values: stored as DEF_BLOB pieces up to KYMO_BLOB_CAP bytes (1 MiB; what is cut is counted).
  * Returns the blob's id. Equal content defined again gives the same id.

@@ -226,6 +226,13 @@ uint32_t cap_new_id(enum wire_def_kind kind)
 	return atomic_fetch_add(&ids[kind], 1) + 1;
 }
 
+uint64_t cap_new_allocation(void)
+{
+	static _Atomic uint64_t last;
+
+	return atomic_fetch_add(&last, 1) + 1;
+}
+
 /* ---- blobs ---- */
 
 struct blob_seen {
@@ -718,10 +725,35 @@ static const char *find_name(uint16_t kind, unsigned id_at, uint64_t id, unsigne
 	return found;
 }
 
+/* What tools were told: each text once, however often they ask. */
+struct told_name {
+	struct told_name *next;
+	size_t length;
+	char text[];
+};
+
+/* Caller holds `define`; NULL: no memory. */
+static const char *told_name(const char *text, size_t length)
+{
+	static struct told_name *told[1024];
+	struct told_name **at = &told[hash_bytes((const uint8_t *)text, length) % 1024];
+
+	while (*at && ((*at)->length != length || memcmp((*at)->text, text, length) != 0))
+		at = &(*at)->next;
+	if (!*at) {
+		*at = malloc(sizeof(**at) + length + 1);
+		if (!*at)
+			return NULL;
+		**at = (struct told_name){.length = length};
+		memcpy((*at)->text, text, length);
+		(*at)->text[length] = '\0';
+	}
+	return (*at)->text;
+}
+
 kymo_status_t kymo_ref_name(const char *type, uint64_t id, const char **name)
 {
-	const char *found = NULL;
-	char *copy = NULL;
+	const char *found = NULL, *copy = NULL;
 	size_t length = 0;
 
 	if (!type || !name)
@@ -733,7 +765,7 @@ kymo_status_t kymo_ref_name(const char *type, uint64_t id, const char **name)
 		if (strcmp(named[i].type, type) == 0)
 			found = find_name(named[i].kind, named[i].id, id, named[i].name, &length);
 	if (found)
-		copy = strndup(found, length);
+		copy = told_name(found, length);
 	pthread_mutex_unlock(&core_live->define);
 	if (!found)
 		return KYMO_ERROR_NOT_FOUND;

@@ -353,6 +353,7 @@ static void test_devices(void **state)
 				     .source_kind = KYMO_MEMORY_DEVICE};
 	const kymo_agent_t *shown;
 	static const char *name; /* lives as long as the process */
+	const char *again;
 	kymo_context_t own;
 	uint32_t agent, queue, kernel;
 
@@ -374,6 +375,8 @@ static void test_devices(void **state)
 	assert_int_equal(kymo_kernel_publish("toy", "scale", 3, &kernel), KYMO_OK);
 	assert_int_equal(kymo_ref_name("kernel", kernel, &name), KYMO_OK);
 	assert_string_equal(name, "scale");
+	assert_int_equal(kymo_ref_name("kernel", kernel, &again), KYMO_OK);
+	assert_ptr_equal(again, name); /* asking costs no memory */
 	assert_int_equal(kymo_dispatch_publish(&d), KYMO_ERROR_NOT_FOUND);
 	d.queue = c.queue = queue;
 	d.kernel = kernel;

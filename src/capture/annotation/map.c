@@ -149,12 +149,12 @@ static void record(enum cap_phase phase, const void *address, uint64_t bytes, ui
 
 void annotation_allocated(const void *address, uint64_t bytes)
 {
-	static _Atomic uint64_t last;
 	struct annotation_key key = {{KEY_MEMORY, (uintptr_t)address}}, sized = key;
-	uint64_t id = atomic_fetch_add(&last, 1) + 1;
+	uint64_t id;
 
 	if (!address || !cap_wants(CAP_ACTIVITY_ALLOCATION))
 		return;
+	id = cap_new_allocation();
 	sized.word[0] = KEY_BYTES;
 	if (annotation_open(&key, id))
 		annotation_open(&sized, bytes);

@@ -23,7 +23,6 @@ struct allocation {
 
 static struct allocation *buckets[BUCKETS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic uint64_t last_id;
 
 static struct allocation **bucket_of(uint64_t address)
 {
@@ -139,7 +138,7 @@ static void allocate(const struct cuda_role *r, const struct cap_frame *f, uint6
 	a.bytes = argument(d->params, r->bytes, r->after_bytes, r->narrow ? 4 : 8);
 	if (r->role == CUDA_ROLE_ALLOCATE_PITCH)
 		a.bytes *= argument(d->params, r->rows, false, r->narrow ? 4 : 8);
-	a.id = atomic_fetch_add(&last_id, 1) + 1;
+	a.id = cap_new_allocation();
 	if (r->kind == MEMORY_DEVICE)
 		a.agent = cuda_agent(device);
 	if (d->context_id)

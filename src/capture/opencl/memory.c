@@ -41,13 +41,6 @@ static void allocation_write(const struct cap_frame *f, unsigned op, const struc
 	cap_origin_end(&o);
 }
 
-static uint32_t allocation_id(void)
-{
-	static _Atomic uint32_t last;
-
-	return atomic_fetch_add(&last, 1) + 1;
-}
-
 /* ---- memory objects ---- */
 
 static struct ocl_range mem_range(const struct ocl_mem *m)
@@ -91,7 +84,7 @@ static struct ocl_mem *mem_new(cl_mem mem, uint8_t what, cl_mem parent)
 					NULL);
 	c = ocl_context_get(context);
 	m->object.handle = mem;
-	m->object.id = allocation_id();
+	m->object.id = (uint32_t)cap_new_allocation();
 	m->bytes = bytes;
 	m->element = (uint32_t)element;
 	m->memory = kind_of_flags(flags);
@@ -319,7 +312,7 @@ static void range_created(const struct cap_frame *f, const void *address, size_t
 
 	if (!address)
 		return;
-	r.id = allocation_id();
+	r.id = (uint32_t)cap_new_allocation();
 	range_add(&r);
 	allocation_write(f, ALLOCATION_OP_ALLOCATE, &r, 0);
 }

@@ -265,11 +265,10 @@ static struct {
 static void block(bool allocated, const void *address, uint64_t *bytes, uint64_t *id)
 {
 	unsigned first = (unsigned)(((uintptr_t)address * 0x9e3779b97f4a7c15ull) >> 52) % BLOCKS;
-	static uint64_t last;
 
-	pthread_mutex_lock(&lock);
 	if (allocated)
-		*id = ++last;
+		*id = cap_new_allocation();
+	pthread_mutex_lock(&lock);
 	for (unsigned n = 0; n < 64; n++) {
 		unsigned i = (first + n) % BLOCKS;
 

@@ -151,7 +151,6 @@ static void record_memory(const struct cap_frame *f, unsigned op, const struct r
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct rocm_memory *memories;
 static size_t memory_count, memory_room;
-static _Atomic uint64_t last_id;
 
 /* Index of the first above `address`. Caller holds the lock. */
 static size_t above(uint64_t address)
@@ -233,7 +232,7 @@ void rocm_allocated(const struct cap_frame *f, struct rocm_memory m)
 
 	if (!m.address)
 		return;
-	m.id = atomic_fetch_add(&last_id, 1) + 1;
+	m.id = cap_new_allocation();
 	m.born = f->end;
 	m.span = m.span ? m.span : m.bytes;
 	if (put(&m, &old))

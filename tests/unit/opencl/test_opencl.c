@@ -16,6 +16,7 @@
 #include <kymo/kymo.h>
 
 #include "core/activity.h"
+#include "core/capture.h"
 #include "fakeocl.h"
 
 /* ---- a tool that keeps every record ---- */
@@ -574,9 +575,11 @@ static void memory_lives(void **state)
 	const cl_buffer_region region = {0, 100};
 	const struct record *parent, *child;
 	cl_mem buffer_, part;
+	uint64_t others;
 	cl_int error;
 
 	buffer_ = cl->clCreateBuffer(p.context, CL_MEM_ALLOC_HOST_PTR, 1000, NULL, &error);
+	others = cap_new_allocation(); /* of another runtime's memory */
 	part = cl->clCreateSubBuffer(buffer_, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
 	cl->clRetainMemObject(buffer_);
 	cl->clReleaseMemObject(buffer_);
@@ -588,6 +591,7 @@ static void memory_lives(void **state)
 	assert_int_equal(parent->values[ALLOCATION_KIND], MEMORY_HOST_PINNED);
 	assert_int_equal(child->values[ALLOCATION_WHAT], ALLOCATION_SUB_BUFFER);
 	assert_int_equal(child->values[ALLOCATION_PARENT], parent->values[ALLOCATION_ID]);
+	assert_in_range(others, parent->values[ALLOCATION_ID] + 1, child->values[ALLOCATION_ID] - 1);
 	/* the sub-buffer keeps it */
 	assert_int_equal(count("allocation", "free"), 0);
 	cl->clReleaseMemObject(part);
@@ -763,6 +767,51 @@ static void a_stopped_context_costs_the_program_nothing(void **state)
 	nothing_alive();
 }
 
+static struct {
+	unsigned count;
+	bool present[4]; /* devices, *num_devices */
+	uint64_t number[4], stored[4];
+} asked;
+
+static void ask(kymo_context_t c, const kymo_callback_record_t *r, void *data)
+{
+	kymo_value_t devices = {.size = sizeof(devices)}, number = devices;
+
+	if (r->phase != KYMO_PHASE_EXIT || strcmp(r->domain->ops[r->op].name, "clGetDeviceIDs") != 0)
+		return;
+	assert_int_equal(kymo_callback_value(r, 3, &devices), KYMO_OK);
+	assert_int_equal(kymo_callback_value(r, 4, &number), KYMO_OK);
+	assert_string_equal(number.field->name, "*num_devices");
+	asked.present[asked.count] = number.present;
+	asked.number[asked.count] = number.u;
+	asked.stored[asked.count++] = devices.present ? devices.count : UINT64_MAX;
+}
+
+/* Counted places are there where the program gave one, or an array that is filled by it. */
+static void null_pointers_are_absent(void **state)
+{
+	const kymo_selection_t s = {.size = sizeof(s), .domain = "opencl"};
+	cl_device_id device;
+	kymo_context_t c;
+	cl_uint n;
+
+	assert_int_equal(kymo_context_create(&c), KYMO_OK);
+	assert_int_equal(kymo_callback_service(c, &s, ask, NULL), KYMO_OK);
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	cl->clGetDeviceIDs(NULL, CL_DEVICE_TYPE_ALL, 0, NULL, NULL);
+	cl->clGetDeviceIDs(NULL, CL_DEVICE_TYPE_ALL, 0, NULL, &n);
+	cl->clGetDeviceIDs(NULL, CL_DEVICE_TYPE_ALL, 1, &device, NULL);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+	assert_int_equal(asked.count, 3);
+	assert_false(asked.present[0]);
+	assert_true(asked.stored[0] == UINT64_MAX);
+	assert_true(asked.present[1]);
+	assert_int_equal(asked.number[1], n);
+	assert_true(asked.stored[1] == UINT64_MAX);
+	assert_true(asked.present[2]);
+	assert_int_equal(asked.stored[2], 1);
+}
+
 static void one_door(void **state)
 {
 	const cl_icd_dispatch *second = NULL;
@@ -798,6 +847,7 @@ int main(void)
 		TEST(threads),
 		TEST(a_child_forgets),
 		TEST(a_stopped_context_costs_the_program_nothing),
+		TEST(null_pointers_are_absent),
 		TEST(one_door),
 	};
 	cl_uint n;

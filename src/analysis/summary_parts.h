@@ -14,6 +14,9 @@ bool summary_open_calls(struct report *r, const struct summary *s, unsigned coun
 /* Loss, untraced and untimed work, clock errors, damage, notes: always shown. */
 void summary_quality(struct report *r, const struct summary *s, unsigned count);
 
+/* Least, mean and most of a job's ranks, and which. False: no memory. */
+bool summary_imbalance(struct report *r, const struct summary *s, unsigned count, unsigned by);
+
 /* Functions that samples met, self and total; values of counters by operation. False: no memory. */
 bool summary_functions(struct report *r, const struct summary *s, unsigned count);
 bool summary_counters(struct report *r, const struct summary *s, unsigned count);

@@ -692,6 +692,7 @@ kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned
 		ok = device_table(r, s, count, by, false) && device_table(r, s, count, by, true);
 	if (ok && applies(TALLY_SYNC, by))
 		ok = sync_table(r, s, count, by);
+	ok = ok && summary_imbalance(r, s, count, by);
 	if (ok && whole)
 		ok = queues_table(r, s, count) && pool_table(r, s, count, by) &&
 		     allocation_table(r, s, count);

@@ -205,6 +205,42 @@ class NodeLocal(Base):
         self.assertFalse(self.trace.exists())
 
 
+class Imbalance(Base):
+    def test_against_the_ranks_rows(self):
+        self.assertEqual(self.recorded(4, "traffic").code, 0)
+        tables = self.summary("rank,op")
+        for domain, column in (("mpi", "self_ns"), ("messages", "time_ns")):
+            times = {}
+            for r in tables[domain]:
+                times.setdefault(r["op"], {})[int(r["rank"])] = r[column]
+            loads = {r["op"]: r for r in tables["imbalance"] if r["kind"] == domain}
+            self.assertEqual(set(loads), set(times))
+            for op, by_rank in times.items():
+                load, all_ns = loads[op], [by_rank.get(r, 0) for r in range(4)]
+                self.assertEqual((load["min_ns"], load["max_ns"], load["ranks"]),
+                                 (min(all_ns), max(all_ns), len(by_rank)), op)
+                self.assertEqual(all_ns[load["min_rank"]], load["min_ns"])
+                self.assertEqual(all_ns[load["max_rank"]], load["max_ns"])
+                self.assertAlmostEqual(load["mean_ns"], sum(all_ns) / 4, delta=1)
+        self.assertTrue(any(r["ranks"] < 4 and r["min_ns"] == 0 for r in tables["imbalance"]))
+        self.assertEqual(len(self.summary("op")["imbalance"]), 10)
+        whole = self.summary("rank")
+        load = [r for r in whole["imbalance"] if r["kind"] == "mpi"][0]
+        self.assertEqual(load["max_ns"], max(r["self_ns"] for r in whole["mpi"]))
+
+    def test_formats(self):
+        self.assertEqual(self.recorded(2, "ending").code, 0)
+        self.assertIn("Load of 2 ranks", self.foot())
+        for form, want in (("md", "| kind | min | of rank | mean | max | of rank | imbalance % | ranks |"),
+                           ("csv", "imbalance_percent")):
+            p = self.run_any([KYMO, "summary", "--by", "rank", "--format", form, self.trace])
+            self.assertIn(want, p.out)
+
+    def test_one_rank(self):
+        self.assertEqual(self.recorded(1, "ending").code, 0)
+        self.assertNotIn("imbalance", self.summary("op"))
+
+
 class Fortran(Base):
     def ring(self, kind):
         if not self.program(f"ring_{kind}").exists():

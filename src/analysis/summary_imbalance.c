@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How evenly the ranks of a job share the work: for each kind of it, or each operation, the least
+ * time a rank spent in it, the mean, the most, and which ranks these are. A rank that was recorded
+ * and has none of it counts with no time.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/labels.h"
+#include "analysis/summary_parts.h"
+
+enum { PEOPLE_ROWS = 10 }; /* beside the tables of operations; --by rank,op has all */
+
+/* The time that one process of a rank spent in one thing. */
+struct share {
+	const char *kind; /* "kernels", or the domain of calls */
+	char *op;         /* owned; NULL where operations are not told apart */
+	uint32_t rank;
+	uint64_t ns;
+};
+
+struct load {
+	const struct share *of;
+	uint64_t min, max, sum;
+	uint64_t excess; /* what the others wait for at worst, and even shares would gain */
+	uint32_t min_rank, max_rank;
+	uint32_t ranks; /* that have it */
+};
+
+struct loads {
+	struct share *shares;
+	size_t count, room;
+	uint32_t *ranks; /* all that were recorded, ascending */
+	uint32_t rank_count;
+	struct load *list;
+	uint32_t list_count;
+};
+
+static void release(struct loads *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->shares[i].op);
+	free(l->shares);
+	free(l->ranks);
+	free(l->list);
+}
+
+static int compare_numbers(const void *x, const void *y)
+{
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+static bool find_ranks(struct loads *l, const struct trace *t)
+{
+	uint32_t n = 0;
+
+	l->ranks = calloc(t->processes_count + 1, sizeof(*l->ranks));
+	if (!l->ranks)
+		return false;
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		if (t->processes[i].rank != UINT32_MAX)
+			l->ranks[n++] = t->processes[i].rank;
+	qsort(l->ranks, n, sizeof(*l->ranks), compare_numbers);
+	for (uint32_t i = 0; i < n; i++)
+		if (i == 0 || l->ranks[i] != l->ranks[i - 1])
+			l->ranks[l->rank_count++] = l->ranks[i];
+	return true;
+}
+
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+static const char *kind_of(const struct trace *t, enum tally_kind kind, const struct tally *row)
+{
+	uint32_t op = row->key[2] < t->ops_count ? row->key[2] : 0;
+
+	switch (kind) {
+	case TALLY_DISPATCH:
+		return "kernels";
+	case TALLY_COPY:
+		return "copies";
+	case TALLY_COMM:
+		return "messages";
+	case TALLY_SYNC:
+		return "waiting";
+	case TALLY_MARKER:
+		return "ranges";
+	default:
+		return t->domains[t->ops[op].domain].name;
+	}
+}
+
+/* What has time inside of it that another row has as well counts without that. */
+static uint64_t time_of(enum tally_kind kind, const struct tally *row)
+{
+	return kind == TALLY_CALL || kind == TALLY_ACTIVITY || kind == TALLY_MARKER ? row->self
+										    : row->total;
+}
+
+static bool add_share(struct loads *l, const struct summary *s, enum tally_kind kind,
+		      const struct tally *row, bool ops)
+{
+	uint32_t rank = s->trace->processes[row->key[0]].rank;
+	struct share *x;
+
+	if (l->count == l->room) {
+		x = realloc(l->shares, (l->room * 2 + 256) * sizeof(*x));
+		if (!x)
+			return false;
+		l->shares = x;
+		l->room = l->room * 2 + 256;
+	}
+	x = &l->shares[l->count];
+	*x = (struct share){kind_of(s->trace, kind, row), NULL, rank, time_of(kind, row)};
+	if (ops) {
+		struct text label = {0};
+
+		label_add(&label, s, kind, row, BY_OP);
+		if (label.failed || !label.s) {
+			text_release(&label);
+			return false;
+		}
+		x->op = label.s;
+	}
+	l->count++;
+	return true;
+}
+
+static bool add_shares(struct loads *l, const struct summary *s, bool ops)
+{
+	static const enum tally_kind kinds[] = {TALLY_CALL, TALLY_ACTIVITY, TALLY_MARKER,
+						TALLY_COMM, TALLY_DISPATCH, TALLY_COPY,
+						TALLY_SYNC};
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+		const struct tally_set *set = &s->tallies->set[kinds[k]];
+
+		for (uint32_t i = 0; i < set->count; i++) {
+			const struct tally *row = set->rows[i];
+
+			if (row->key[0] && row->key[0] < s->trace->processes_count &&
+			    s->trace->processes[row->key[0]].rank != UINT32_MAX &&
+			    !add_share(l, s, kinds[k], row, ops))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* ---- loads ----------------------------------------------------------------------------------- */
+
+static int same_thing(const struct share *a, const struct share *b)
+{
+	int order = strcmp(a->kind, b->kind);
+
+	return order || !a->op ? order : strcmp(a->op, b->op);
+}
+
+static int compare_shares(const void *x, const void *y)
+{
+	const struct share *a = x, *b = y;
+	int order = same_thing(a, b);
+
+	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static void take(struct load *x, uint32_t rank, uint64_t ns)
+{
+	if (ns < x->min) {
+		x->min = ns;
+		x->min_rank = rank;
+	}
+	if (ns > x->max || x->max_rank == UINT32_MAX) {
+		x->max = ns;
+		x->max_rank = rank;
+	}
+	x->sum += ns;
+}
+
+/* The shares of one thing, in order of ranks, beside all ranks; returns the first of the next. */
+static size_t add_up(const struct loads *l, size_t at, struct load *x)
+{
+	*x = (struct load){.of = &l->shares[at], .min = UINT64_MAX, .max_rank = UINT32_MAX};
+	for (uint32_t r = 0; r < l->rank_count; r++) {
+		uint64_t ns = 0;
+		bool some = false;
+
+		for (; at < l->count && same_thing(&l->shares[at], x->of) == 0 &&
+		       l->shares[at].rank == l->ranks[r]; at++) {
+			ns += l->shares[at].ns;
+			some = true;
+		}
+		x->ranks += some;
+		take(x, l->ranks[r], ns);
+	}
+	x->excess = x->max - x->sum / l->rank_count;
+	return at;
+}
+
+static int compare_loads(const void *x, const void *y)
+{
+	const struct load *a = x, *b = y;
+
+	if (a->excess != b->excess)
+		return a->excess > b->excess ? -1 : 1;
+	return same_thing(a->of, b->of);
+}
+
+static bool make_loads(struct loads *l)
+{
+	l->list = calloc(l->count + 1, sizeof(*l->list));
+	if (!l->list)
+		return false;
+	if (l->count)
+		qsort(l->shares, l->count, sizeof(*l->shares), compare_shares);
+	for (size_t at = 0; at < l->count;)
+		at = add_up(l, at, &l->list[l->list_count++]);
+	if (l->list_count)
+		qsort(l->list, l->list_count, sizeof(*l->list), compare_loads);
+	return true;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void add_row(struct table *t, const struct loads *l, const struct load *x, bool ops)
+{
+	struct cell *c = table_row(t);
+	double mean = (double)x->sum / l->rank_count;
+
+	if (!c)
+		return;
+	cell_text(t, c++, x->of->kind);
+	if (ops)
+		cell_text(t, c++, x->of->op);
+	cell_number(c++, x->min);
+	cell_number(c++, x->min_rank);
+	cell_number(c++, (x->sum + l->rank_count / 2) / l->rank_count);
+	cell_number(c++, x->max);
+	cell_number(c++, x->max_rank);
+	if (mean > 0)
+		cell_real(c, 100.0 * ((double)x->max / mean - 1));
+	c++;
+	cell_number(c, x->ranks);
+}
+
+static bool make_table(struct report *r, const struct loads *l, bool ops, uint32_t limit)
+{
+	struct table *t;
+	char heading[80];
+
+	snprintf(heading, sizeof(heading), "Load of %" PRIu32 " ranks", l->rank_count);
+	t = report_table(r, "imbalance", heading);
+	if (!t)
+		return false;
+	table_column(t, "kind", "kind", CELL_TEXT);
+	if (ops)
+		table_column(t, "op", "name", CELL_TEXT);
+	table_column(t, "min_ns", "min", CELL_TIME);
+	table_column(t, "min_rank", "of rank", CELL_COUNT);
+	table_column(t, "mean_ns", "mean", CELL_TIME);
+	table_column(t, "max_ns", "max", CELL_TIME);
+	table_column(t, "max_rank", "of rank", CELL_COUNT);
+	table_column(t, "imbalance_percent", "imbalance %", CELL_PERCENT);
+	table_column(t, "ranks", "ranks", CELL_COUNT);
+	for (uint32_t i = 0; i < l->list_count && i < limit; i++)
+		add_row(t, l, &l->list[i], ops);
+	table_note(t, "time of each rank, without traced calls and ranges inside; imbalance: how far "
+		      "the most lies above the mean");
+	if (l->list_count > limit)
+		table_note(t, "the %" PRIu32 " of %" PRIu32 " furthest above their mean; --by rank,op "
+			      "shows all", limit, l->list_count);
+	report_drop_empty(r);
+	return true;
+}
+
+bool summary_imbalance(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	bool ops = by & BY_OP, ok;
+	struct loads l = {0};
+
+	/* Ranks of different jobs share nothing. */
+	if (count != 1 || (by != BY_OP && !(by & BY_RANK)))
+		return true;
+	ok = find_ranks(&l, s->trace);
+	if (ok && l.rank_count > 1)
+		ok = add_shares(&l, s, ops) && make_loads(&l) &&
+		     make_table(r, &l, ops, by == BY_OP ? PEOPLE_ROWS : UINT32_MAX);
+	release(&l);
+	return ok;
+}

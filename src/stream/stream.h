@@ -290,6 +290,12 @@ struct rec_launch {
 	uint64_t graph, graph_node;
 };
 
+static inline bool launch_told(const struct rec_launch *l)
+{
+	return l->registers || l->static_shared || l->dynamic_shared || l->local_memory ||
+	       l->cluster[0] || l->graph || l->graph_node;
+}
+
 struct rec_dispatch {
 	struct rec base; /* start/end: host time of harvest, of no interest to users */
 	struct rec_device device;
@@ -321,6 +327,7 @@ struct rec_sync {
 	struct rec base;
 	uint64_t correlation, count;
 	uint32_t queue;
+	uint64_t event; /* its handle, or 0 */
 };
 
 /*

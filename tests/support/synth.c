@@ -436,6 +436,24 @@ void synth_flush(struct synth *s, uint32_t thread)
 	t->ring.cur = NULL;
 }
 
+void synth_tallies(struct synth *s, uint32_t thread, const struct wire_tally *y, uint32_t count)
+{
+	uint32_t bytes = count * (uint32_t)sizeof(*y);
+	struct wire_chunk *h;
+
+	synth_flush(s, thread);
+	begin_chunk(s, thread, SYNTH_TICK0);
+	h = s->threads[thread].ring.chunk;
+	h->type = WIRE_CHUNK_TALLY;
+	if (sizeof(*h) + bytes > chunk_size(s))
+		fail("too many tallies");
+	memcpy(h + 1, y, bytes);
+	h->committed = (uint32_t)sizeof(*h) + bytes;
+	write_chunk(s, h, UINT64_MAX);
+	s->threads[thread].ring.chunk = NULL;
+	s->threads[thread].ring.cur = NULL;
+}
+
 void synth_drop(struct synth *s, uint32_t thread, uint64_t count)
 {
 	synth_flush(s, thread);
@@ -652,7 +670,10 @@ void synth_abandon(struct synth *s)
 void synth_close(struct synth *s, uint32_t how, int32_t status, uint64_t time)
 {
 	struct raw_block b = {.type = RAW_END};
-	struct raw_end end = {.how = how, .status = status, .tick = tick(time)};
+	struct raw_end end = {.how = how,
+			      .status = status,
+			      .tick = tick(time),
+			      .overwritten_records = s->o.overwritten};
 
 	for (uint32_t i = 1; i <= s->thread_count; i++)
 		synth_flush(s, i);

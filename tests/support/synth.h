@@ -12,6 +12,7 @@
 #include "core/activity.h"
 #include "wire/defs.h"
 #include "wire/raw.h"
+#include "wire/tally.h"
 
 #define SYNTH_TICK0     1000000000ull /* tick at which the process begins */
 #define SYNTH_NS0       5000000000ull /* node time then */
@@ -28,6 +29,7 @@ struct synth_options {
 	uint32_t rank;       /* RANK_NONE or a rank */
 	bool compress;
 	bool no_clock; /* no calibration points */
+	uint64_t overwritten; /* records that gave way, as a flight recorder says */
 	const char *command; /* words separated by spaces; NULL: "demo --size 64" */
 };
 #define RANK_NONE 0xffffffffu
@@ -85,6 +87,9 @@ void synth_leave_as(struct synth *s, uint32_t thread, uint64_t time, const struc
 /* A record of an activity domain. */
 void synth_activity(struct synth *s, uint32_t thread, uint16_t op, uint64_t start, uint64_t end,
 		    const struct synth_value *values);
+
+/* What mode "summary" leaves of a thread: a chunk of tallies, 20 of a chunk's 64 KiB at most. */
+void synth_tallies(struct synth *s, uint32_t thread, const struct wire_tally *y, uint32_t count);
 
 /* `count` records of the thread are dropped here: its chunk ends, the next says so. */
 void synth_drop(struct synth *s, uint32_t thread, uint64_t count);

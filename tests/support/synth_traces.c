@@ -31,7 +31,8 @@ static const kymo_field_t dispatch_fields[] = {
 	REF("kernel", "kernel"), TIME("start"), TIME("duration"), TIME("queued_before"),
 	TIME("submitted_before"), U64("dims"), U64("global_x"), U64("global_y"), U64("global_z"),
 	U64("local_x"), U64("local_y"), U64("local_z"), U64("offset_x"), U64("offset_y"),
-	U64("offset_z"), I32("status"), ENUM("untimed", untimed_reason), U64("submit_tick")};
+	U64("offset_z"), I32("status"), ENUM("untimed", untimed_reason), U64("submit_tick"),
+	SIZE("dynamic_shared")};
 static const kymo_field_t copy_fields[] = {
 	REF("correlation", "call"), REF("queue", "queue"), REF("source_agent", "agent"),
 	REF("destination_agent", "agent"), SIZE("bytes"), ENUM("source_kind", memory_kind),
@@ -49,7 +50,7 @@ static const kymo_field_t sync_fields[] = {REF("correlation", "call"), REF("queu
 static const kymo_field_t build_fields[] = {
 	REF("correlation", "call"), REF("program", "program"), REF("agent", "agent"),
 	I32("status"), REF("options", "blob"), REF("log", "blob")};
-_Static_assert(COUNT(dispatch_fields) == DISPATCH_FIELDS, "dispatch");
+_Static_assert(COUNT(dispatch_fields) == DISPATCH_FIELDS + 1, "dispatch");
 _Static_assert(COUNT(copy_fields) == COPY_FIELDS, "copy");
 _Static_assert(COUNT(allocation_fields) == ALLOCATION_FIELDS, "allocation");
 _Static_assert(COUNT(sync_fields) == SYNC_FIELDS, "sync");
@@ -235,12 +236,13 @@ static void report_dispatch(struct synth *s, uint32_t t, uint64_t id, uint64_t q
 			    uint64_t kernel, uint64_t submit, uint64_t start, uint64_t seen,
 			    bool timed)
 {
-	const struct synth_value v[DISPATCH_FIELDS] = {
+	const struct synth_value v[DISPATCH_FIELDS + 1] = {
 		V_U(id), V_U(queue == 3 ? 2 : 1), V_U(queue), V_U(kernel),
 		V_U(timed ? DEVICE0 + start : 0), V_U(timed ? 4000 : 0), V_U(timed ? 800 : 0),
 		V_U(timed ? 500 : 0), V_U(2), V_U(1024), V_U(64), V_U(0), V_U(64), V_U(1), V_U(0),
 		V_U(0), V_U(0), V_U(0), V_U(0), V_U(timed ? 0 : UNTIMED_QUERY),
-		V_U(SYNTH_TICK0 + submit * 2)};
+		V_U(SYNTH_TICK0 + submit * 2),
+		[DISPATCH_FIELDS] = V_U(queue == 3 ? 512 : 0)};
 
 	synth_activity(s, t, synth_activity_base(s, SYNTH_DISPATCH), seen, seen, v);
 }
@@ -264,7 +266,7 @@ static void copy_and_wait(struct synth *s, uint32_t t, uint16_t base, uint64_t a
 	const struct synth_value query_args[] = {V_U(7)};
 	uint64_t wait = synth_enter(s, t, (uint16_t)(base + TEST_WAIT), at, 4);
 	uint64_t id = synth_enter(s, t, (uint16_t)(base + TEST_COPY), at + 100, 4);
-	struct synth_value sync_values[SYNC_FIELDS] = {V_U(wait), V_U(1), V_U(0)};
+	struct synth_value sync_values[SYNC_FIELDS] = {V_U(wait), V_U(1), V_U(0), V_U(0xe001)};
 
 	synth_enter(s, t, (uint16_t)(base + TEST_QUERY), at + 200, 4);
 	synth_leave(s, t, at + 250, 0, true, query_args);
@@ -318,7 +320,8 @@ static void first_process(const char *directory, bool compress)
 static void second_process(const char *directory, bool compress)
 {
 	struct synth *s = synth_open(&(struct synth_options){
-		.directory = directory, .pid = 5151, .rank = 1, .compress = compress});
+		.directory = directory, .pid = 5151, .rank = 1, .compress = compress,
+		.overwritten = 5});
 	uint16_t base = synth_domain(s, &synth_test_domain);
 	uint32_t t = synth_thread(s, 5151, "");
 	const struct synth_value v[] = {V_U(1)};

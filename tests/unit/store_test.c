@@ -286,6 +286,9 @@ static void tallies_equal_sql_on_the_rows(void **state)
 		if (number(s, differences[i]) != 0)
 			fail_msg("not 0: %s", differences[i]);
 	}
+	assert_int_equal(number(s, "SELECT dynamic_shared FROM launch"), 512); /* of no registers */
+	assert_int_equal(number(s, "SELECT max(event) FROM syncs"), 0xe001);
+	assert_int_equal(number(s, "SELECT overwritten_records FROM process WHERE pid = 5151"), 5);
 	store_close(s);
 	free(trace);
 }

@@ -9,7 +9,6 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ze_memory *memories;
 static size_t count, room;
-static uint64_t last_id;
 /* What the call in progress frees: by the time it returned, the address may be somebody else's. */
 static _Thread_local struct ze_memory freed __attribute__((tls_model("initial-exec")));
 
@@ -48,7 +47,7 @@ static void put(struct ze_memory *m)
 
 	pthread_mutex_lock(&lock);
 	if (!m->id)
-		m->id = ++last_id;
+		m->id = cap_new_allocation();
 	if (count == room) {
 		size_t more = room ? room * 2 : 64;
 		struct ze_memory *p = realloc(memories, more * sizeof(*p));
@@ -112,8 +111,8 @@ static void record(const struct cap_frame *f, unsigned op, const struct ze_memor
 	cap_origin_end(&o);
 }
 
-static void allocated(const struct table_call *call, uint64_t address, uint64_t bytes,
-		      void *device, uint8_t kind)
+static void allocated(const struct table_call *call, uint64_t address, uint64_t bytes, void *device,
+		      uint8_t kind)
 {
 	const struct ze_agent *a = ze_succeeded(call) && device ? ze_agent_of(device) : NULL;
 	struct ze_memory m = {.address = address, .bytes = bytes, .kind = kind};

@@ -177,6 +177,10 @@ static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
 	queue(w, o, r->queue);
 	csv_unsigned(o, r->count);
 	csv_unsigned(o, r->correlation);
+	if (r->event)
+		csv_hex(o, r->event);
+	else
+		csv_text(o, "");
 	return csv_end_row(o);
 }
 
@@ -281,6 +285,7 @@ static void processes(struct csv_writer *w)
 		csv_signed(o, p->start_realtime);
 		csv_text(o, name_process_end(p, how, sizeof(how)));
 		csv_unsigned(o, p->lost_records);
+		csv_unsigned(o, p->overwritten_records);
 		csv_unsigned(o, p->lost_definitions);
 		csv_unsigned(o, p->damaged_blocks);
 		csv_unsigned(o, p->untraced_calls);

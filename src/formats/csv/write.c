@@ -27,13 +27,14 @@ static const struct {
 				  "causal_violation"},
 	[CSV_ALLOCATIONS] = {"allocations", "time,pid,tid,name,what,memory,bytes,address,"
 					    "allocation,parent,agent,correlation"},
-	[CSV_SYNCS] = {"syncs", "start,end,duration,pid,tid,name,agent,queue,events,correlation"},
+	[CSV_SYNCS] = {"syncs", "start,end,duration,pid,tid,name,agent,queue,events,correlation,event"},
 	[CSV_MARKERS] = {"markers", "start,end,duration,pid,tid,kind,name,domain,category,color,"
 				    "scope,parent_scope,left_open,payload"},
 	[CSV_OTHERS] = {"others", "start,end,duration,pid,tid,domain,name,arguments"},
 	[CSV_LOSSES] = {"losses", "start,end,pid,tid,records"},
 	[CSV_PROCESSES] = {"processes", "pid,ppid,rank,hostname,exe,command,start,start_realtime,"
-					"ended,lost_records,lost_definitions,damaged_blocks,"
+					"ended,lost_records,overwritten_records,"
+					"lost_definitions,damaged_blocks,"
 					"untraced_calls,untimed,clock_error"},
 	[CSV_THREADS] = {"threads", "pid,tid,name,main,lost_records"},
 	[CSV_AGENTS] = {"agents", "pid,name,type,vendor,driver,platform,clock_error"},

@@ -326,6 +326,7 @@ void json_end(struct json_writer *w, const struct trace *t)
 		output_json(o, name_process_end(p, how, sizeof(how)));
 		json_key_signed(o, "end", since(t, p->end));
 		json_key_unsigned(o, "lost_records", p->lost_records);
+		json_key_unsigned(o, "overwritten_records", p->overwritten_records);
 		json_key_unsigned(o, "lost_definitions", p->lost_definitions);
 		json_key_unsigned(o, "damaged_blocks", p->damaged_blocks);
 		json_key_unsigned(o, "untraced_calls", p->untraced_calls);

@@ -245,7 +245,7 @@ static void launch(struct output *o, const struct rec_launch *l)
 {
 	const uint64_t cluster[3] = {l->cluster[0], l->cluster[1], l->cluster[2]};
 
-	if (!l->registers)
+	if (!launch_told(l))
 		return;
 	json_key_unsigned(o, "registers", l->registers);
 	json_key_unsigned(o, "static_shared", l->static_shared);
@@ -319,6 +319,8 @@ static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
 	begin(w, "sync", &r->base);
 	json_key_unsigned(&w->out, "queue", r->queue);
 	json_key_unsigned(&w->out, "events", r->count);
+	if (r->event)
+		json_key_unsigned(&w->out, "event", r->event);
 	json_key_unsigned(&w->out, "correlation", r->correlation);
 	return end(w);
 }

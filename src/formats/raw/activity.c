@@ -23,7 +23,7 @@ enum slot {
 	SLOT_DATATYPE, SLOT_REQUEST, SLOT_STATE,
 	SLOT_KIND, SLOT_WHAT, SLOT_ADDRESS, SLOT_ID, SLOT_PARENT, SLOT_COUNT,
 	SLOT_REGISTERS, SLOT_STATIC_SHARED, SLOT_DYNAMIC_SHARED, SLOT_LOCAL_MEMORY, SLOT_GRAPH,
-	SLOT_GRAPH_NODE, SLOT_CAUSE,
+	SLOT_GRAPH_NODE, SLOT_CAUSE, SLOT_EVENT,
 	SLOT_CLUSTER, SLOT_CLUSTER_Y, SLOT_CLUSTER_Z, /* one field, an array */
 	SLOTS
 };
@@ -48,6 +48,7 @@ static const char *const slot_names[SLOTS] = {
 	[SLOT_REGISTERS] = "registers", [SLOT_STATIC_SHARED] = "static_shared",
 	[SLOT_DYNAMIC_SHARED] = "dynamic_shared", [SLOT_LOCAL_MEMORY] = "local_memory",
 	[SLOT_GRAPH] = "graph", [SLOT_GRAPH_NODE] = "graph_node", [SLOT_CAUSE] = "cause",
+	[SLOT_EVENT] = "event",
 	[SLOT_CLUSTER] = "cluster", [SLOT_CLUSTER_Y] = "", [SLOT_CLUSTER_Z] = "",
 };
 
@@ -230,6 +231,7 @@ static void to_sync(struct raw_chunk *c, const struct values *v, struct rec_sync
 {
 	out->correlation = v->v[SLOT_CORRELATION];
 	out->count = v->v[SLOT_COUNT];
+	out->event = v->v[SLOT_EVENT];
 	out->queue = idmap_get(&c->source->queues, v->v[SLOT_QUEUE]);
 }
 

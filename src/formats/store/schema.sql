@@ -21,7 +21,8 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	name TEXT, exe TEXT,
 	argv TEXT, cwd TEXT, hostname TEXT, job TEXT, file TEXT, version TEXT, start INTEGER,
 	end INTEGER, start_realtime INTEGER, realtime_offset INTEGER, arg_level INTEGER,
-	how_ended INTEGER, exit_status INTEGER, lost_records INTEGER, lost_definitions INTEGER,
+	how_ended INTEGER, exit_status INTEGER, lost_records INTEGER, overwritten_records INTEGER,
+	lost_definitions INTEGER,
 	untraced_calls INTEGER, untimed INTEGER, damaged_blocks INTEGER, clock_error_ns REAL,
 	record_cost_ns REAL, overhead_ns REAL, telemetry INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
@@ -85,7 +86,7 @@ CREATE TABLE allocation(id INTEGER PRIMARY KEY, call INTEGER, thread INTEGER, op
 	agent INTEGER, context INTEGER, kind INTEGER, what INTEGER, bytes INTEGER,
 	address INTEGER, allocation INTEGER, parent INTEGER, time INTEGER);
 CREATE TABLE sync(id INTEGER PRIMARY KEY, call INTEGER, thread INTEGER, op INTEGER, queue INTEGER,
-	events INTEGER, start INTEGER, duration INTEGER);
+	events INTEGER, start INTEGER, duration INTEGER, event INTEGER);
 CREATE TABLE activity(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, start INTEGER,
 	duration INTEGER, status INTEGER, args BLOB);
 -- Marks and ranges. A range is a scope: `scope` is its own id (unique in its process), `parent` that
@@ -259,7 +260,7 @@ CREATE VIEW memory_allocations AS SELECT l.id, 'MEMORY_ALLOCATION' AS category, 
 	LEFT JOIN call c ON c.id = l.call LEFT JOIN op co ON co.id = c.op;
 
 CREATE VIEW syncs AS SELECT s.id, p.pid, t.tid, o.name, s.start, s.start + s.duration AS end,
-	s.duration, s.events, s.queue AS queue_id, co.name AS region_name, s.call AS call_id
+	s.duration, s.events, s.event, s.queue AS queue_id, co.name AS region_name, s.call AS call_id
 	FROM sync s LEFT JOIN thread t ON t.id = s.thread LEFT JOIN process p ON p.id = t.process
 	LEFT JOIN op o ON o.id = s.op LEFT JOIN call c ON c.id = s.call
 	LEFT JOIN op co ON co.id = c.op;

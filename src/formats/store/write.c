@@ -35,7 +35,7 @@ static const struct {
 	[ROWS_COPY] = {"copy", 21, false},
 	[ROWS_COPY_EXTRA] = {"copy_extra", 6, false},
 	[ROWS_ALLOCATION] = {"allocation", 13, false},
-	[ROWS_SYNC] = {"sync", 8, false},
+	[ROWS_SYNC] = {"sync", 9, false},
 	[ROWS_ACTIVITY] = {"activity", 7, true},
 	[ROWS_MARKER] = {"marker", 15, true},
 	[ROWS_SAMPLE] = {"sample", 11, false},
@@ -189,7 +189,7 @@ static kymo_status_t put_dispatch(struct stream_sink *s, const struct rec_dispat
 	c[23] = r->device.causal_violation;
 	c[24] = r->base.thread;
 	c[25] = r->base.end - w->origin;
-	if (r->launch.registers || r->launch.graph)
+	if (launch_told(&r->launch))
 		return put_launch(w, w->last_id[ROWS_DISPATCH], &r->launch);
 	return KYMO_OK;
 }
@@ -280,6 +280,7 @@ static kymo_status_t put_sync(struct stream_sink *s, const struct rec_sync *r)
 	c[5] = (int64_t)r->count;
 	c[6] = r->base.start - w->origin;
 	c[7] = r->base.end - r->base.start;
+	c[8] = null_if_0(r->event);
 	time_index_add(&w->times[ROWS_SYNC], c[0], c[6], c[6] + c[7]);
 	return KYMO_OK;
 }
@@ -500,11 +501,13 @@ static bool write_time_index(struct store_writer *w)
 
 static bool write_metadata(struct store_writer *w, const struct trace *t)
 {
-	uint64_t lost = 0, lost_definitions = 0, untraced = 0, untimed = 0, damaged = 0;
+	uint64_t lost = 0, overwritten = 0, lost_definitions = 0;
+	uint64_t untraced = 0, untimed = 0, damaged = 0;
 	uint64_t refused = w->feed[ROWS_CALL].refused;
 
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		lost += t->processes[i].lost_records;
+		overwritten += t->processes[i].overwritten_records;
 		lost_definitions += t->processes[i].lost_definitions;
 		untraced += t->processes[i].untraced_calls;
 		untimed += t->processes[i].untimed;
@@ -520,6 +523,7 @@ static bool write_metadata(struct store_writer *w, const struct trace *t)
 	       metadata_add_integer(w->db, "origin", w->origin) &&
 	       metadata_add_integer(w->db, "duration", t->end - w->origin) &&
 	       metadata_add_integer(w->db, "lost_records", (int64_t)lost) &&
+	       metadata_add_integer(w->db, "overwritten_records", (int64_t)overwritten) &&
 	       metadata_add_integer(w->db, "lost_definitions", (int64_t)lost_definitions) &&
 	       metadata_add_integer(w->db, "untraced_calls", (int64_t)untraced) &&
 	       metadata_add_integer(w->db, "untimed", (int64_t)untimed) &&

@@ -180,6 +180,10 @@ kymo_status_t text_sync(struct stream_sink *s, const struct rec_sync *r)
 	}
 	if (r->count)
 		add(w, " events=", r->count);
+	if (r->event) {
+		output_text(&w->out, " event=");
+		output_hex(&w->out, r->event);
+	}
 	add(w, " call=", r->correlation);
 	return end_line(w);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scripted Level Zero driver: no device. Each queue does its commands one after the other, a kernel
- * takes 1,000 ticks of a timer of 12.5 MHz for each group in x, a copy 100. Kernel timestamps have 32
- * bits; SCRIPT_TIMER sets what the timer starts at. What it did is written to the file SCRIPT_LOG, a
- * line each: kind, name or bytes, true start and end.
+ * A scripted Level Zero driver: no device. Each queue does its commands one after the other, a
+ * kernel takes 1,000 ticks of a timer of 12.5 MHz for each group in x, a copy 100. Kernel
+ * timestamps have 32 bits; SCRIPT_TIMER sets what the timer starts at. What it did is written to
+ * the file SCRIPT_LOG, a line each: kind, name or bytes, true start and end.
  */
 #include <level_zero/ze_api.h>
 #include <pthread.h>
@@ -96,8 +96,8 @@ static void execute(uint64_t *end, const struct command *c)
 		c->event->end = *end;
 	}
 	if (script_log) {
-		fprintf(script_log, "%c %s %llu %llu\n", c->kind, c->name, (unsigned long long)start,
-			(unsigned long long)*end);
+		fprintf(script_log, "%c %s %llu %llu\n", c->kind, c->name,
+			(unsigned long long)start, (unsigned long long)*end);
 		fflush(script_log);
 	}
 }
@@ -166,7 +166,8 @@ ze_result_t drv_zeDevicePciGetPropertiesExt(ze_device_handle_t device, ze_pci_ex
 	return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t drv_zeDeviceGetGlobalTimestamps(ze_device_handle_t device, uint64_t *host, uint64_t *dev)
+ze_result_t drv_zeDeviceGetGlobalTimestamps(ze_device_handle_t device, uint64_t *host,
+					    uint64_t *dev)
 {
 	*host = host_ns();
 	*dev = low(timer(), TIMER_BITS);
@@ -317,7 +318,8 @@ ze_result_t drv_zeCommandListAppendMemoryFill(ze_command_list_handle_t list, voi
 	return append(list, c);
 }
 
-ze_result_t drv_zeCommandListAppendEventReset(ze_command_list_handle_t list, ze_event_handle_t event)
+ze_result_t drv_zeCommandListAppendEventReset(ze_command_list_handle_t list,
+					      ze_event_handle_t event)
 {
 	return append(list, (struct command){'r', "", 0, (struct event *)event});
 }
@@ -403,8 +405,9 @@ ze_result_t drv_zeEventQueryKernelTimestamp(ze_event_handle_t event,
 
 /* ---- memory, modules ---- */
 
-ze_result_t drv_zeMemAllocDevice(ze_context_handle_t context, const ze_device_mem_alloc_desc_t *desc,
-				 size_t bytes, size_t alignment, ze_device_handle_t device, void **out)
+ze_result_t drv_zeMemAllocDevice(ze_context_handle_t context,
+				 const ze_device_mem_alloc_desc_t *desc, size_t bytes,
+				 size_t alignment, ze_device_handle_t device, void **out)
 {
 	*out = bytes < 1u << 30 ? calloc(1, bytes) : NULL;
 	return *out ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
@@ -417,7 +420,8 @@ ze_result_t drv_zeMemAllocHost(ze_context_handle_t context, const ze_host_mem_al
 	return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t drv_zeMemAllocShared(ze_context_handle_t context, const ze_device_mem_alloc_desc_t *desc,
+ze_result_t drv_zeMemAllocShared(ze_context_handle_t context,
+				 const ze_device_mem_alloc_desc_t *desc,
 				 const ze_host_mem_alloc_desc_t *host_desc, size_t bytes,
 				 size_t alignment, ze_device_handle_t device, void **out)
 {
@@ -451,7 +455,8 @@ ze_result_t drv_zeModuleDestroy(ze_module_handle_t module)
 	return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t drv_zeModuleBuildLogGetString(ze_module_build_log_handle_t log, size_t *bytes, char *out)
+ze_result_t drv_zeModuleBuildLogGetString(ze_module_build_log_handle_t log, size_t *bytes,
+					  char *out)
 {
 	static const char text[] = "error: scripted to fail";
 

@@ -33,8 +33,10 @@ static void start(void)
 {
 	const ze_context_desc_t desc = {ZE_STRUCTURE_TYPE_CONTEXT_DESC, NULL, 0};
 	const ze_command_queue_desc_t queue_desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC};
-	ze_module_desc_t m = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC, .inputSize = 8,
-			      .pInputModule = (const uint8_t *)"spirv..", .pBuildFlags = "-O3"};
+	ze_module_desc_t m = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+			      .inputSize = 8,
+			      .pInputModule = (const uint8_t *)"spirv..",
+			      .pBuildFlags = "-O3"};
 	uint32_t count = 1;
 
 	CHECK(zeInit(0));
@@ -169,6 +171,7 @@ static void immediate_lists(void)
 	ze_event_pool_handle_t timed = pool(ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP);
 	ze_command_list_handle_t l = immediate();
 	ze_kernel_handle_t k = kernel("step", 16);
+	ze_event_handle_t last;
 
 	for (uint32_t i = 0; i < 100; i++) {
 		ze_event_handle_t e = event(timed, i);
@@ -178,8 +181,11 @@ static void immediate_lists(void)
 			;
 		CHECK(zeEventDestroy(e));
 	}
-	for (uint32_t i = 0; i < 10; i++) /* two are not over when their event goes */
+	for (uint32_t i = 0; i < 10; i++)
 		launch(l, k, 2, NULL);
+	last = event(timed, 100);
+	launch(l, k, 1, last);
+	CHECK(zeEventHostSynchronize(last, UINT64_MAX));
 	CHECK(zeCommandListDestroy(l));
 }
 
@@ -294,8 +300,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} scenarios[] = {
-		{"basic", basic}, {"immediate", immediate_lists}, {"batch", batch},
-		{"overlapping", overlapping}, {"threads", threads}, {"fork", forked},
+		{"basic", basic},         {"immediate", immediate_lists},
+		{"batch", batch},         {"overlapping", overlapping},
+		{"threads", threads},     {"fork", forked},
 		{"extension", extension},
 	};
 

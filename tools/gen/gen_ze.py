@@ -8,7 +8,8 @@ Run by the build: gen_ze.py --api api/ze --out FOLDER. Writes
   door.c    a function for each zeGet...ProcAddrTable
   shim.c    functions that stand between Kymo's wrappers and the driver
 Of facts.json: `after` have a hook in C that runs when they returned, `before` one that runs before
-the driver's function, `signal` take an event that Kymo may supply.
+the driver's function, `signal` take an event that Kymo may supply, `forced` a description of which
+Kymo may hand on a changed copy.
 """
 
 import argparse
@@ -44,7 +45,7 @@ class Model(gen_table.Model):
         self.by_name = {f["name"]: f for f in self.ops()}
         self.out, self.behind = set(), {}
         self.check()
-        for part in ("signal", "before", "used"):
+        for part in ("signal", "before", "forced", "used"):
             for name in self.facts[part]:
                 if name not in self.by_name:
                     raise ModelError(f"{part}: no function {name}")
@@ -165,12 +166,18 @@ def parameters(model, name, names=True):
 def emit_shim(model, name):
     passed = ", ".join(p["name"] for p in model.by_name[name]["params"])
     lines = [f"static uint32_t shim_{name}({parameters(model, name)})", "{",
-             f"\tuint32_t (*next)({parameters(model, name, False)});", "\tuint32_t result;", "",
-             f"\tmemcpy(&next, &ze_next[ZE_OP_{name}], sizeof(next));"]
+             f"\tuint32_t (*next)({parameters(model, name, False)});", "\tuint32_t result;"]
+    if name in model.facts["forced"]:
+        lines.append("\tvoid *forced = ze_forced(desc);")
+    lines += ["", f"\tmemcpy(&next, &ze_next[ZE_OP_{name}], sizeof(next));"]
     if name in model.facts["before"]:
         lines.append(f"\tze_before_{name}({passed});")
     if name in model.facts["signal"]:
         lines.append("\thSignalEvent = ze_signal(hCommandList, hSignalEvent);")
+    if name in model.facts["forced"]:
+        changed = passed.replace(" desc,", " forced,")
+        lines += [f"\tif (forced) {{\n\t\tresult = next({changed});",
+                  "\t\tif (ze_forced_done(result))", "\t\t\treturn result;", "\t}"]
     lines += [f"\tresult = next({passed});"]
     if name in model.facts["signal"]:
         lines.append("\tze_signal_done(result);")
@@ -178,7 +185,7 @@ def emit_shim(model, name):
 
 
 def emit_shims(model):
-    names = sorted(set(model.facts["signal"]) | set(model.facts["before"]))
+    names = sorted(set(model.facts["signal"] + model.facts["before"] + model.facts["forced"]))
     lines = HEAD + ["#include <string.h>", "", '#include "capture/ze/ze.h"', ""]
     for name in names:
         lines += emit_shim(model, name)

@@ -18,7 +18,8 @@ enum {
 	DEVICE_PROPERTIES = 0x3, /* structure types */
 	DEVICE_PROPERTIES_1_2 = 0x20006,
 	PCI_PROPERTIES = 0x10008,
-	GPU = 1, CPU = 2,
+	GPU = 1,
+	CPU = 2,
 	SUB_DEVICE = 2,
 };
 
@@ -81,7 +82,9 @@ static void report(const struct ze_agent *a, const struct device_properties *p)
 	struct core_agent_report r = CORE_AGENT_REPORT_INIT;
 	char partition[16];
 
-	r.type = p->type == GPU ? KYMO_AGENT_GPU : p->type == CPU ? KYMO_AGENT_CPU : KYMO_AGENT_OTHER;
+	r.type = p->type == GPU   ? KYMO_AGENT_GPU
+		 : p->type == CPU ? KYMO_AGENT_CPU
+				  : KYMO_AGENT_OTHER;
 	r.domain = ZE_DOMAIN;
 	r.name = p->name;
 	r.vendor = p->vendor == 0x8086 ? "Intel" : NULL;
@@ -152,7 +155,8 @@ static struct ze_agent *agent_new(void *device)
 	return a;
 }
 
-/* Devices stay as long as their driver; two threads that meet one first make it twice, and one stays. */
+/* Devices stay as long as their driver; two threads that meet one first make it twice, and one
+ * stays. */
 struct ze_agent *ze_agent_of(void *device)
 {
 	struct ze_agent *a = device ? find(device) : NULL, *made;
@@ -264,8 +268,8 @@ void ze_clock_start(struct ze_agent *a, const char *name)
 }
 
 /*
- * A timestamp may be a little later than the latest reading of the timer, and much earlier: a quarter
- * of its range lies ahead.
+ * A timestamp may be a little later than the latest reading of the timer, and much earlier: a
+ * quarter of its range lies ahead.
  */
 uint64_t ze_clock_time(const struct ze_agent *a, uint64_t timestamp)
 {
@@ -274,8 +278,8 @@ uint64_t ze_clock_time(const struct ze_agent *a, uint64_t timestamp)
 	if (a->kernel_bits == 64)
 		return nanoseconds(a, timestamp);
 	range = 1ull << a->kernel_bits;
-	return nanoseconds(a, ahead < range / 4 ? a->reference + ahead
-						: a->reference + ahead - range);
+	return nanoseconds(a,
+			   ahead < range / 4 ? a->reference + ahead : a->reference + ahead - range);
 }
 
 uint64_t ze_clock_length(const struct ze_agent *a, uint64_t from, uint64_t to)

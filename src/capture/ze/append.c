@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands, and the calls that have them executed: those of an immediate list are work at once, those
- * of another list each time that it is given to a queue. And the calls that wait.
+ * Commands, and the calls that have them executed: those of an immediate list are work at once,
+ * those of another list each time that it is given to a queue. And the calls that wait.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,6 @@ static void appended(const struct table_call *call, void *list, struct ze_comman
 	uint32_t queue = 0;
 	struct ze_list *l;
 
-	ze_own_ops(call->slot->cap - call->slot->cap->number);
 	if (!ze_succeeded(call))
 		return;
 	c->own = own;
@@ -120,7 +119,8 @@ void ze_after_zeCommandListAppendLaunchMultipleKernelsIndirect(const struct tabl
 		ze_pointer(call, zeCommandListAppendLaunchMultipleKernelsIndirect_hSignalEvent));
 
 	appended(call,
-		 ze_pointer(call, zeCommandListAppendLaunchMultipleKernelsIndirect_hCommandList), &c);
+		 ze_pointer(call, zeCommandListAppendLaunchMultipleKernelsIndirect_hCommandList),
+		 &c);
 }
 
 /* ---- copies ---- */
@@ -149,8 +149,7 @@ static void end_of(struct ze_command *c, unsigned end, const void *address)
 static void copied(const struct table_call *call, unsigned list, const void *from, const void *to,
 		   uint64_t bytes, unsigned event)
 {
-	struct ze_command c = {
-		.copy = true, .bytes = bytes, .event = ze_pointer(call, event)};
+	struct ze_command c = {.copy = true, .bytes = bytes, .event = ze_pointer(call, event)};
 
 	end_of(&c, 0, from);
 	end_of(&c, 1, to);
@@ -196,7 +195,8 @@ void ze_after_zeCommandListAppendMemoryCopyRegion(const struct table_call *call)
 void ze_after_zeCommandListAppendMemoryFill(const struct table_call *call)
 {
 	struct ze_command c = {
-		.copy = true, .op = COPY_OP_FILL,
+		.copy = true,
+		.op = COPY_OP_FILL,
 		.bytes = ze_arg(call, zeCommandListAppendMemoryFill_size),
 		.event = ze_pointer(call, zeCommandListAppendMemoryFill_hSignalEvent)};
 
@@ -207,9 +207,9 @@ void ze_after_zeCommandListAppendMemoryFill(const struct table_call *call)
 /* A hint: that the device did anything is not known, and it signals nothing. */
 void ze_after_zeCommandListAppendMemoryPrefetch(const struct table_call *call)
 {
-	struct ze_command c = {
-		.copy = true, .op = COPY_OP_MIGRATE,
-		.bytes = ze_arg(call, zeCommandListAppendMemoryPrefetch_size)};
+	struct ze_command c = {.copy = true,
+			       .op = COPY_OP_MIGRATE,
+			       .bytes = ze_arg(call, zeCommandListAppendMemoryPrefetch_size)};
 
 	end_of(&c, 1, ze_pointer(call, zeCommandListAppendMemoryPrefetch_ptr));
 	appended(call, ze_pointer(call, zeCommandListAppendMemoryPrefetch_hCommandList), &c);
@@ -219,7 +219,8 @@ void ze_after_zeCommandListAppendMemoryPrefetch(const struct table_call *call)
 static void image(const struct table_call *call, unsigned list, const void *from, const void *to,
 		  unsigned event)
 {
-	struct ze_command c = {.copy = true, .event = ze_pointer(call, event),
+	struct ze_command c = {.copy = true,
+			       .event = ze_pointer(call, event),
 			       .kinds = {MEMORY_DEVICE, MEMORY_DEVICE}};
 
 	if (from)
@@ -340,7 +341,8 @@ void ze_after_zeCommandQueueExecuteCommandLists(const struct table_call *call)
 void ze_before_zeCommandListImmediateAppendCommandListsExp(void *hCommandListImmediate,
 							   uint32_t numCommandLists,
 							   void *phCommandLists, void *hSignalEvent,
-							   uint32_t numWaitEvents, void *phWaitEvents)
+							   uint32_t numWaitEvents,
+							   void *phWaitEvents)
 {
 	ze_harvest(false);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What handles stand for. Destroyed objects are taken out before the driver's function is called: by
- * the time it returned, their handles may be somebody else's.
+ * What handles stand for. Destroyed objects are taken out before the driver's function is called:
+ * by the time it returned, their handles may be somebody else's.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -172,10 +172,11 @@ static struct ze_list *list_new(void *handle, void *context, void *device)
 void ze_after_zeCommandListCreate(const struct table_call *call)
 {
 	void *handle = ze_pointer(call, zeCommandListCreate_phCommandList);
-	struct ze_list *l = !ze_succeeded(call)
-				    ? NULL
-				    : list_new(handle, ze_pointer(call, zeCommandListCreate_hContext),
-					       ze_pointer(call, zeCommandListCreate_hDevice));
+	struct ze_list *l =
+		!ze_succeeded(call)
+			? NULL
+			: list_new(handle, ze_pointer(call, zeCommandListCreate_hContext),
+				   ze_pointer(call, zeCommandListCreate_hDevice));
 
 	if (l)
 		keep(l, ZE_LIST, handle);
@@ -192,8 +193,8 @@ void ze_after_zeCommandListCreateImmediate(const struct table_call *call)
 	if (!l)
 		return;
 	l->immediate = true;
-	l->synchronous = ze_arg(call, zeCommandListCreateImmediate_altdesc_mode) ==
-			 MODE_SYNCHRONOUS;
+	l->synchronous =
+		ze_arg(call, zeCommandListCreateImmediate_altdesc_mode) == MODE_SYNCHRONOUS;
 	l->object.id = l->queue = define_queue(handle, l->agent, "immediate list");
 	keep(l, ZE_LIST, handle);
 }
@@ -274,8 +275,24 @@ void ze_after_zeEventPoolCreate(const struct table_call *call)
 
 	if (!p)
 		return;
-	p->timed = (ze_arg(call, zeEventPoolCreate_desc_flags) & POOL_TIMESTAMPS) != 0;
+	p->forced = ze_forced_taken();
+	p->timed = p->forced || (ze_arg(call, zeEventPoolCreate_desc_flags) & POOL_TIMESTAMPS) != 0;
 	keep(p, ZE_POOL, ze_pointer(call, zeEventPoolCreate_phEventPool));
+}
+
+/* The program sees what it asked for. */
+void ze_after_zeEventPoolGetFlags(const struct table_call *call)
+{
+	uint32_t *flags = (uint32_t *)(uintptr_t)call->gp[1];
+	const struct ze_pool *p;
+
+	if (!ze_succeeded(call) || !flags)
+		return;
+	ze_objects_lock();
+	p = ze_find(ZE_POOL, ze_pointer(call, zeEventPoolGetFlags_hEventPool));
+	if (p && p->forced)
+		*flags &= ~(uint32_t)POOL_TIMESTAMPS;
+	ze_objects_unlock();
 }
 
 /* Another process made it; what it told of its events is not known. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of Kymo's own, for commands that the program gives none: in mode full only, because each of
- * them makes the device write a timestamp. They come in pools, one or more for each device context,
- * and go with it. A program's own event is left as it is.
+ * What mode full does to time commands that would not be timed: the program's events get
+ * timestamps, unless other processes see them, and commands without an event one of Kymo's own. In
+ * that mode only, because each of them makes the device write a timestamp. Kymo's own come in
+ * pools, one or more for each device context, and go with it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,14 @@
 
 #define POOL_EVENTS 64u
 
-enum { POOL_DESC = 0x10, EVENT_DESC = 0x11, HOST_VISIBLE = 1, TIMESTAMPS = 4 };
+enum {
+	POOL_DESC = 0x10,
+	EVENT_DESC = 0x11,
+	HOST_VISIBLE = 1,
+	IPC = 2,
+	TIMESTAMPS = 4,
+	MAPPED_TIMESTAMPS = 8
+};
 
 struct pool_desc {
 	uint32_t stype;
@@ -32,8 +40,8 @@ struct own_pool {
 	struct ze_event *events[POOL_EVENTS];
 };
 
-static struct own_pool *pools;  /* guarded by `harvest` */
-static struct ze_event *spare;  /* guarded by `objects` */
+static struct own_pool *pools; /* guarded by `harvest` */
+static struct ze_event *spare; /* guarded by `objects` */
 static struct cap_op *_Atomic ops;
 static _Thread_local struct ze_event *given __attribute__((tls_model("initial-exec")));
 
@@ -122,7 +130,8 @@ void *ze_signal(void *list, void *event)
 	void *context;
 
 	given = NULL;
-	if (event || ze_ended() || !cap_wants(CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY) || !ze_full())
+	if (event || ze_ended() || !cap_wants(CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY) ||
+	    !ze_full())
 		return event;
 	ze_objects_lock();
 	l = ze_find(ZE_LIST, list);
@@ -192,9 +201,50 @@ void ze_own_release(void *context)
 	cap_guard_leave();
 }
 
-/* The first call that is seen tells where the ops are. */
-void ze_own_ops(struct cap_op *first)
+/* ---- the program's pools ---- */
+
+static _Thread_local struct {
+	struct pool_desc desc;
+	bool done;
+} forced __attribute__((tls_model("initial-exec")));
+
+/* Descriptions that go on (in `next`) may not bear it. */
+void *ze_forced(const void *desc)
 {
-	if (!atomic_load_explicit(&ops, memory_order_relaxed))
-		atomic_store(&ops, first);
+	const struct pool_desc *d = desc;
+
+	forced.done = false;
+	if (!d || d->stype != POOL_DESC || d->next || ze_ended() ||
+	    d->flags & (IPC | TIMESTAMPS | MAPPED_TIMESTAMPS) ||
+	    !cap_wants(CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY) || !ze_full())
+		return NULL;
+	forced.desc = *d;
+	forced.desc.flags |= TIMESTAMPS;
+	return &forced.desc;
+}
+
+bool ze_forced_done(uint32_t result)
+{
+	static atomic_flag noted = ATOMIC_FLAG_INIT;
+
+	forced.done = result == 0;
+	if (forced.done && !atomic_flag_test_and_set(&noted))
+		cap_note(1, ZE_DOMAIN,
+			 "mode full: events have kernel timestamps that the program did "
+			 "not ask for, and commands without an event have one");
+	return forced.done;
+}
+
+bool ze_forced_taken(void)
+{
+	bool taken = forced.done;
+
+	forced.done = false;
+	return taken;
+}
+
+/* Nothing is made before there is a device context: its making tells where the ops are. */
+void ze_after_zeContextCreate(const struct table_call *call)
+{
+	atomic_store(&ops, call->slot->cap - call->slot->cap->number);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door. The loader fills the tables that all its exported functions jump through by calling
- * zeGet...ProcAddrTable by name, once, when it is initialised. Found first, ours are called instead,
- * let the loader's fill a table, and hand out one whose entries are wrapped. So every program is
- * seen that comes through the loader, linked to it or not, and each call once: layers and drivers
- * below have tables of their own.
+ * zeGet...ProcAddrTable by name, once, when it is initialised. Found first, ours are called
+ * instead, let the loader's fill a table, and hand out one whose entries are wrapped. So every
+ * program is seen that comes through the loader, linked to it or not, and each call once: layers
+ * and drivers below have tables of their own.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -145,8 +145,11 @@ static struct taken *find(const struct taken *like)
 static void wrap(struct taken *t)
 {
 	const struct ze_table *d = &ze_tables[t->table];
-	const struct table_part part = {.name = d->name, .entries = t->given, .count = t->count,
-					.first_op = d->first, .known = d->count};
+	const struct table_part part = {.name = d->name,
+					.entries = t->given,
+					.count = t->count,
+					.first_op = d->first,
+					.known = d->count};
 	kymo_status_t status;
 	uint64_t token;
 
@@ -260,9 +263,11 @@ void ze_after_zeDriverGetExtensionFunctionAddress(const struct table_call *call)
 		return;
 	if (atomic_compare_exchange_strong(&cells[op][0], &none, (uintptr_t)*out)) {
 		static void *entries[ZE_OPS];
-		const struct table_part part = {
-			.name = "functions asked for by name", .entries = &entries[op], .count = 1,
-			.first_op = (uint32_t)op, .known = 1};
+		const struct table_part part = {.name = "functions asked for by name",
+						.entries = &entries[op],
+						.count = 1,
+						.first_op = (uint32_t)op,
+						.known = 1};
 
 		entries[op] = *out;
 		if (table_take(&ze_model, &part, 1, &token) == KYMO_OK)

@@ -176,11 +176,13 @@ static void attach(struct ze_work *w)
 void ze_submit(const struct cap_frame *f, struct ze_agent *agent, uint32_t queue, bool blocking,
 	       const struct ze_command *c)
 {
-	struct cap_op *op = c->dispatch ? &core_dispatch_ops[DISPATCH_OP_KERNEL]
-					: &core_copy_ops[c->op];
-	const struct cap_subject subject = {
-		.agent = agent ? agent->id : 0, .queue = queue, .kernel = c->kernel,
-		.memory = {c->memory[0], c->memory[1]}, .bytes = c->bytes};
+	struct cap_op *op =
+		c->dispatch ? &core_dispatch_ops[DISPATCH_OP_KERNEL] : &core_copy_ops[c->op];
+	const struct cap_subject subject = {.agent = agent ? agent->id : 0,
+					    .queue = queue,
+					    .kernel = c->kernel,
+					    .memory = {c->memory[0], c->memory[1]},
+					    .bytes = c->bytes};
 	struct list now = {NULL, NULL};
 	struct cap_origin origin;
 	struct ze_work *w;
@@ -362,8 +364,8 @@ static bool take_out(struct ze_work *w)
 }
 
 /*
- * Works of an event that is gone, or of all of Kymo's own of a device context, know it no more. With
- * `objects` locked.
+ * Works of an event that is gone, or of all of Kymo's own of a device context, know it no more.
+ * With `objects` locked.
  */
 static void abandon(const struct ze_event *e, const void *context, struct list *over)
 {

@@ -3,9 +3,10 @@
  * Level Zero: the loader's tables, the objects that calls name, and device work. What is known of
  * the functions is generated from api/ze; vendors' headers are not needed.
  *
- * Work is what a command does each time that it is executed: at once on an immediate list, else each
- * time its list is given to a queue. Its times are those of its event, if that is one with kernel
- * timestamps; they are read after the program's own waits, and before an event goes or is reset.
+ * Work is what a command does each time that it is executed: at once on an immediate list, else
+ * each time its list is given to a queue. Its times are those of its event, if that is one with
+ * kernel timestamps; they are read after the program's own waits, and before an event goes or is
+ * reset.
  *
  * Locks: `harvest` first, held while the driver is asked about events, by who asks and by who makes
  * an event go; then `objects`, never held while core, a tool or the driver is called.
@@ -29,7 +30,7 @@ struct bytes16 {
 /* ---- generated ---- */
 
 struct ze_table {
-	const char *name; /* of the function that fills it */
+	const char *name;      /* of the function that fills it */
 	uint32_t first, count; /* its functions are ops of the domain */
 };
 
@@ -104,7 +105,7 @@ struct ze_command {
 	uint32_t groups[3], group[3];
 	uint64_t memory[2];
 	uint64_t bytes;
-	void *event;         /* handle: the program's, or Kymo's if it gave none */
+	void *event; /* handle: the program's, or Kymo's if it gave none */
 	struct ze_event *own;
 };
 
@@ -126,7 +127,7 @@ struct ze_list {
 
 struct ze_pool {
 	struct ze_object object;
-	bool timed;
+	bool timed, forced; /* forced: the program did not ask for that */
 };
 
 struct ze_fence {
@@ -223,8 +224,6 @@ uint64_t ze_clock_length(const struct ze_agent *a, uint64_t from, uint64_t to);
 
 /* ---- events of Kymo's own, in mode full ---- */
 
-/* Where the domain keeps the state of its ops. */
-void ze_own_ops(struct cap_op *first);
 /* Recording is as full as can be. */
 bool ze_full(void);
 /* What a command is to signal: the program's event, or one of Kymo's. */
@@ -232,6 +231,13 @@ void *ze_signal(void *list, void *event);
 void ze_signal_done(uint32_t result);
 /* The event that the call in progress was given, or NULL. */
 struct ze_event *ze_signal_taken(void);
+/* The description that a pool of events is to be made of instead, in mode full; NULL: the
+ * program's. */
+void *ze_forced(const void *desc);
+/* False: a pool cannot be made so. */
+bool ze_forced_done(uint32_t result);
+/* The pool that the call in progress made has timestamps that the program did not ask for. */
+bool ze_forced_taken(void);
 /* It may be used again. With `objects` locked. */
 void ze_own_free(struct ze_event *e);
 /* A device context goes, and Kymo's events with it. With `harvest` locked. */

@@ -105,18 +105,25 @@ class Traffic(Base):
         want = sum(int(l.split()[4]) for l in p.out.splitlines() if l.split()[1] == "send")
         self.assertEqual(sent["send"], want)
 
+    def counted(self):
+        """Calls by rank and function; how often the program had to ask differs from run to run."""
+        rows = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
+        for key in rows:
+            if key[1] in ("MPI_Testall", "MPI_Waitsome"):
+                rows[key] = rows[key] > 0
+        return rows
+
     def test_counted_only(self):
         """--mode summary counts the calls that are recorded otherwise, in both launch styles."""
         p = self.recorded(2, "traffic")
         self.assertEqual(p.code, 0, p.err)
-        want = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
+        want = self.counted()
         self.assertGreater(len(want), 80)
         for inside in (False, True):
             shutil.rmtree(self.trace)
             p = self.recorded(2, "traffic", options=["--mode", "summary"], inside=inside)
             self.assertEqual(p.code, 0, p.err)
-            got = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
-            self.assertEqual(got, want)
+            self.assertEqual(self.counted(), want)
             self.assertFalse(any("mpi:MPI_Send(" in l for l in self.shown()), "calls are recorded")
 
     def test_names(self):

@@ -414,6 +414,13 @@ def ingest(b):
     return []
 
 
+def ranks(b):
+    if not b.has("bench_ranks"):
+        return [Row("ranks", None, "", note="left out: bench_ranks was not built")]
+    print(b.run([b.program("bench_ranks")]))
+    return []
+
+
 def tools(b):
     modes = ["plain", "clocked", "ticked", "tools1", "tools2", "tools4", "external", "stopped"]
     plain, clocked, ticked, one, two, four, external, stopped = medians(9, [
@@ -481,4 +488,4 @@ def openmp(b):
             Row(what + ", mode minimal", minimal, "ns", plain, "ns without Kymo", "<= 1.05")]
 
 
-ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest]
+ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, ranks]

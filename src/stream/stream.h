@@ -192,7 +192,8 @@ struct t_tally {
 	uint32_t thread, op;
 	uint64_t count, errors;
 	uint64_t total, self, min, max; /* ns */
-	uint32_t *histogram;            /* WIRE_TALLY_BUCKETS of wire/tally.h, in ticks */
+	uint32_t *histogram;            /* `buckets` of wire/tally.h from `first` on, in ticks */
+	uint32_t first, buckets;
 	double ns_per_tick;
 };
 

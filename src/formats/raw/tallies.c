@@ -9,6 +9,25 @@
 
 #include "formats/raw/internal.h"
 
+/* Durations of an op lie close together: of a job with many ranks the whole would be gigabytes. */
+static void add_histogram(struct trace *t, struct t_tally *out, const struct wire_tally *y)
+{
+	uint32_t first = 0, end = WIRE_TALLY_BUCKETS;
+
+	while (first < end && !y->histogram[first])
+		first++;
+	while (end > first && !y->histogram[end - 1])
+		end--;
+	if (first == end)
+		return;
+	out->histogram = trace_alloc(t, (end - first) * sizeof(*out->histogram));
+	if (!out->histogram)
+		return;
+	memcpy(out->histogram, y->histogram + first, (end - first) * sizeof(*out->histogram));
+	out->first = first;
+	out->buckets = end - first;
+}
+
 static void add(struct raw_process *p, const struct wire_tally *y, uint32_t thread)
 {
 	struct trace *t = p->rt->trace;
@@ -28,9 +47,7 @@ static void add(struct raw_process *p, const struct wire_tally *y, uint32_t thre
 	out->min = (uint64_t)((double)y->min * ns);
 	out->max = (uint64_t)((double)y->max * ns);
 	out->ns_per_tick = ns;
-	out->histogram = trace_alloc(t, sizeof(y->histogram));
-	if (out->histogram)
-		memcpy(out->histogram, y->histogram, sizeof(y->histogram));
+	add_histogram(t, out, y);
 }
 
 void raw_read_tallies(struct raw_process *p)

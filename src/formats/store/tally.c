@@ -53,8 +53,8 @@ static void add_counted(struct tallies *a, const struct t_tally *y)
 	row->errors += y->errors;
 	row->total += y->total;
 	row->self += y->self;
-	for (uint32_t b = 0; b < WIRE_TALLY_BUCKETS && y->histogram; b++) {
-		uint64_t ns = (uint64_t)((double)wire_tally_middle(b) * y->ns_per_tick);
+	for (uint32_t b = 0; b < y->buckets; b++) {
+		uint64_t ns = (uint64_t)((double)wire_tally_middle(y->first + b) * y->ns_per_tick);
 
 		if (y->histogram[b] && !histogram_add(&a->pool, &row->histogram,
 						      histogram_bucket(ns), y->histogram[b]))

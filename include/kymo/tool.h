@@ -44,7 +44,8 @@ typedef struct kymo_tool {
 	/*
 	 * Called once at the end of the process, after the tool's contexts were stopped and everything
 	 * was delivered; the tool that came last is called first. May be NULL: contexts go on then
-	 * until the process is gone.
+	 * until the process is gone. kymo_tool_detach() calls it, too, with the contexts as they are:
+	 * what is started goes on being told and delivered until they are destroyed after it.
 	 */
 	void (*finalize)(void *data);
 	/*
@@ -71,12 +72,16 @@ typedef const kymo_tool_t *(*kymo_configure_fn)(uint32_t version, const char *li
 KYMO_EXPORT kymo_status_t kymo_force_configure(kymo_configure_fn configure);
 
 /*
- * Takes the tool out: `finalize` is called (if set), the contexts that it made from its configure,
- * initialise or callback functions are destroyed, and no function of it is called any more once this
- * returns; callbacks that are running on other threads are waited for. Called from a callback, of this
- * tool or another, those that are running go on to their end and the library stays loaded for good. The same tool may
- * be configured again. ERROR_NOT_FOUND: no such tool. ERROR_BUSY: called from a delivery callback
- * of the tool, which would have to come back first; nothing has changed.
+ * Takes the tool out: `finalize` is called (if set, and not before at the end of the process),
+ * then the contexts that it made from its configure, initialise or callback functions are
+ * destroyed, as by kymo_context_destroy(), and no function of it is called any more once this
+ * returns; callbacks that are running on other threads are waited for. Contexts that it made
+ * elsewhere, on threads of its own for example, stay: it destroys them itself, before. Called from
+ * a callback, of this tool or another, callbacks that are running are not waited for and the
+ * library stays loaded for good. The same tool may be configured again. ERROR_NOT_FOUND: no such
+ * tool. ERROR_BUSY: called from a delivery callback of the tool, or of one whose buffer is served
+ * by the same pool, which would have to come back first; nothing has changed. ERROR_STATE: called
+ * from a `select`. ERROR_FINALIZED: the process has ended.
  */
 KYMO_EXPORT kymo_status_t kymo_tool_detach(const kymo_tool_t *tool);
 
@@ -111,11 +116,14 @@ typedef struct kymo_context {
 KYMO_EXPORT kymo_status_t kymo_context_create(kymo_context_t *out);
 
 /*
- * Stops and frees it. Buffered records not yet delivered are delivered first; callbacks that are
- * running on other threads are waited for (not where this is called from a callback: they come back
- * by themselves then), and none is called afterwards. Calls that have not returned by then leave no
- * record. ERROR_BUSY: called from a delivery callback that would have to
- * come back first; nothing has changed.
+ * Stops and frees it, with its buffer. Callbacks that are running on other threads are waited for,
+ * without a limit (not where this is called from a callback: they come back by themselves then,
+ * maybe later), and none is called afterwards, not at the exit of calls that it saw enter either.
+ * Then what a private buffer holds is delivered; what a shared one holds stays where the other
+ * process has mapped it. Calls that have not returned and device work that is not known to be
+ * complete leave no record: kymo_drain() first waits for the latter. ERROR_BUSY: called from a
+ * delivery callback that would have to come back first; nothing has changed. ERROR_STATE: called
+ * from a `select`. ERROR_FINALIZED: the process has ended.
  */
 KYMO_EXPORT kymo_status_t kymo_context_destroy(kymo_context_t context);
 

@@ -19,7 +19,8 @@
 #define TIMER_BITS  36
 
 struct event {
-	uint64_t start, end; /* end 0: not signalled, else when it will be */
+	uint64_t start, end;         /* end 0: not signalled, else when it will be */
+	uint64_t old_start, old_end; /* what it shows until then, if it was not reset; 0: nothing */
 	bool timed;
 };
 
@@ -88,10 +89,14 @@ static void execute(uint64_t *end, const struct command *c)
 	start = *end > now ? *end : now + 10;
 	*end = start + c->ticks;
 	if (c->kind == 'r') {
-		c->event->end = 0;
+		c->event->end = c->event->old_end = 0;
 		return;
 	}
 	if (c->event) {
+		if (c->event->end && now >= c->event->end) {
+			c->event->old_start = c->event->start;
+			c->event->old_end = c->event->end;
+		}
 		c->event->start = start;
 		c->event->end = *end;
 	}
@@ -364,21 +369,25 @@ ze_result_t drv_zeEventDestroy(ze_event_handle_t event)
 ze_result_t drv_zeEventHostReset(ze_event_handle_t event)
 {
 	pthread_mutex_lock(&lock);
-	((struct event *)event)->end = 0;
+	((struct event *)event)->end = ((struct event *)event)->old_end = 0;
 	pthread_mutex_unlock(&lock);
 	return ZE_RESULT_SUCCESS;
 }
 
+static bool over(const struct event *e)
+{
+	return e->end && timer() >= e->end;
+}
+
 ze_result_t drv_zeEventQueryStatus(ze_event_handle_t event)
 {
-	ze_result_t result;
+	const struct event *e = (const struct event *)event;
+	bool signalled;
 
 	pthread_mutex_lock(&lock);
-	result = ((struct event *)event)->end && timer() >= ((struct event *)event)->end
-			 ? ZE_RESULT_SUCCESS
-			 : ZE_RESULT_NOT_READY;
+	signalled = over(e) || e->old_end;
 	pthread_mutex_unlock(&lock);
-	return result;
+	return signalled ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
 }
 
 ze_result_t drv_zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout)
@@ -397,8 +406,10 @@ ze_result_t drv_zeEventQueryKernelTimestamp(ze_event_handle_t event,
 		return ZE_RESULT_NOT_READY;
 	if (!e->timed)
 		return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-	result->global.kernelStart = low(e->start, KERNEL_BITS);
-	result->global.kernelEnd = low(e->end, KERNEL_BITS);
+	pthread_mutex_lock(&lock);
+	result->global.kernelStart = low(over(e) ? e->start : e->old_start, KERNEL_BITS);
+	result->global.kernelEnd = low(over(e) ? e->end : e->old_end, KERNEL_BITS);
+	pthread_mutex_unlock(&lock);
 	result->context = result->global;
 	return ZE_RESULT_SUCCESS;
 }

@@ -37,7 +37,7 @@ def main():
         lines += [f"ze_result_t {getter}(ze_api_version_t version, {struct} *t)", "{",
                   "\tvoid (*entries[])(void) = {"]
         lines += [f"\t\t(void (*)(void)){'drv' if n in scripted else 'stub'}_{n}," for n in names]
-        lines += ["\t};", "", "\tif (version > ZE_API_VERSION_CURRENT)",
+        lines += ["\t};", "", "\tif (version >> 16 != 1)",
                   "\t\treturn ZE_RESULT_ERROR_UNSUPPORTED_VERSION;",
                   "\tmemcpy(t, entries, sizeof(entries));", "\treturn ZE_RESULT_SUCCESS;", "}", ""]
     calls += ["\treturn n;", "}"]

@@ -165,6 +165,17 @@ static void basic(void)
 	printf("%s\n", host);
 }
 
+/* Without a call that says anything of work. */
+static void device_time_passes(uint64_t ticks)
+{
+	uint64_t host, from, now;
+
+	CHECK(zeDeviceGetGlobalTimestamps(device, &host, &from));
+	do
+		CHECK(zeDeviceGetGlobalTimestamps(device, &host, &now));
+	while (now - from < ticks);
+}
+
 /* Immediate lists: events that go as soon as they may, some before Kymo has looked at them. */
 static void immediate_lists(void)
 {
@@ -177,8 +188,10 @@ static void immediate_lists(void)
 		ze_event_handle_t e = event(timed, i);
 
 		launch(l, k, 1 + i % 4, e);
-		while (zeEventQueryStatus(e) != ZE_RESULT_SUCCESS)
+		while (i % 2 && zeEventQueryStatus(e) != ZE_RESULT_SUCCESS)
 			;
+		if (i % 2 == 0)
+			device_time_passes(5000);
 		CHECK(zeEventDestroy(e));
 	}
 	for (uint32_t i = 0; i < 10; i++)
@@ -229,6 +242,25 @@ static void overlapping(void)
 	run(l);
 	CHECK(zeCommandQueueSynchronize(queue, UINT64_MAX));
 	run(l); /* never waited for */
+}
+
+/* An event that is never reset shows what was, until it is signalled again. */
+static void stale(void)
+{
+	ze_event_pool_handle_t timed = pool(ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP);
+	ze_event_handle_t e = event(timed, 0);
+	ze_command_list_handle_t l = list();
+	ze_kernel_handle_t k = kernel("stale", 8);
+
+	launch(l, k, 20, e);
+	CHECK(zeCommandListClose(l));
+	for (int i = 0; i < 4; i++) {
+		run(l);
+		for (int look = 0; i && look < 3; look++)
+			CHECK(zeEventQueryStatus(e)); /* of the time before */
+		CHECK(zeCommandQueueSynchronize(queue, UINT64_MAX));
+	}
+	CHECK(zeEventDestroy(e));
 }
 
 static void *worker(void *data)
@@ -300,10 +332,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} scenarios[] = {
-		{"basic", basic},         {"immediate", immediate_lists},
-		{"batch", batch},         {"overlapping", overlapping},
-		{"threads", threads},     {"fork", forked},
-		{"extension", extension},
+		{"basic", basic}, {"immediate", immediate_lists},
+		{"batch", batch}, {"overlapping", overlapping},
+		{"stale", stale}, {"threads", threads},
+		{"fork", forked}, {"extension", extension},
 	};
 
 	start();

@@ -227,6 +227,14 @@ class Overlapping(Result, Trace):
                          {(LOST_UNTIMED,)})
 
 
+class Stale(Result, Trace):
+    scenario = "stale"
+
+    def test_times(self):
+        self.assertEqual(len(self.done("k")), 4)
+        self.compare_with_log(self.done("k"))
+
+
 class Threads(Result, Trace):
     scenario = "threads"
 

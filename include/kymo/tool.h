@@ -72,7 +72,7 @@ typedef const kymo_tool_t *(*kymo_configure_fn)(uint32_t version, const char *li
 KYMO_EXPORT kymo_status_t kymo_force_configure(kymo_configure_fn configure);
 
 /*
- * Takes the tool out: `finalize` is called (if set, and not before at the end of the process),
+ * Takes the tool out: `finalize` is called (if set, and not yet called at the end of the process),
  * then the contexts that it made from its configure, initialise or callback functions are
  * destroyed, as by kymo_context_destroy(), and no function of it is called any more once this
  * returns; callbacks that are running on other threads are waited for. Contexts that it made

@@ -134,6 +134,41 @@ class Traffic(Base):
         self.assertTrue(any("comm:put" in l and "window of 2" in l for l in lines), "window's own name")
 
 
+class Store(Base):
+    def query(self, sql):
+        p = self.run_any([KYMO, "query", "--format", "json", self.trace, sql])
+        self.assertEqual(p.code, 0, p.err)
+        return json.loads(p.out)
+
+    def rows(self, sql):
+        answer = self.query(sql)
+        return [tuple(r.values()) if isinstance(r, dict) else tuple(r)
+                for r in (answer["rows"] if isinstance(answer, dict) else answer)]
+
+    def test_messages(self):
+        p = self.recorded(4, "traffic", self.folder / "file")
+        want = set()
+        for line in p.out.splitlines():
+            rank, op, peer, messages, sent, received = line.split()
+            want.add((int(rank), op, int(peer), int(messages), int(sent), int(received)))
+        raw = self.summary("rank,peer,op")["messages"]
+        got = self.rows("SELECT rank, kind, ifnull(peer, -1), count(*), sum(sent), sum(received) "
+                        "FROM messages GROUP BY 1, 2, 3")
+        self.assertEqual(set(got), want)
+        calls = self.rows("SELECT count(*), count(region_name) FROM messages WHERE kind = 'send'")
+        self.assertEqual(*calls[0])
+        names = {n for n, in self.rows("SELECT DISTINCT communicator FROM messages")}
+        self.assertLessEqual({"half", "window", "MPI_COMM_WORLD"}, names)
+        self.assertIn(("pair",), self.rows("SELECT DISTINCT datatype FROM messages"))
+        world = self.rows("SELECT c.size, r.first, r.count, r.stride FROM communicator c JOIN "
+                          "communicator_ranks r ON r.communicator = c.id WHERE c.name = 'MPI_COMM_WORLD'")
+        self.assertEqual({(w[0], w[1], w[2]) for w in world}, {(4, 0, 4)})
+        self.assertEqual(self.rows("SELECT count(*) FROM activity a JOIN op o ON o.id = a.op JOIN domain d "
+                                   "ON d.id = o.domain WHERE d.name = 'comm'"), [(0,)])
+        self.assertTrue((self.trace / "store.db").exists())
+        self.assertEqual(self.summary("rank,peer,op")["messages"], raw) # now from the store
+
+
 class SomeRanks(Base):
     def check(self, inside):
         plain = self.run_any([LAUNCHER, "-n", 4, self.program("traffic")])

@@ -88,6 +88,12 @@ static const struct sql_column site_columns[] = {C(U32, process), C(U64, address
 #define STRUCTURE t_string
 static const struct sql_column name_columns[] = {C(TEXT, text), C(U32, length), C(U64, total)};
 #undef STRUCTURE
+#define STRUCTURE t_communicator
+static const struct sql_column communicator_columns[] = {
+	C(U32, process), C(U32, kind), {"number", SQL_U32, offsetof(struct t_communicator, id)},
+	C(TEXT, name), C(U32, size), C(U32, remote_size), C(U32, parent), C(U64, key),
+	C(U64, handle)};
+#undef STRUCTURE
 #define STRUCTURE t_note
 static const struct sql_column note_columns[] = {C(U32, process), C(U32, severity), C(TEXT, part),
 						 C(TEXT, text), C(TIME, time), C(U64, count)};
@@ -127,6 +133,7 @@ static const struct definition definitions[] = {
 	DEFINITION("site", site_columns, t_site, sites),
 	DEFINITION("marker_name", name_columns, t_string, strings),
 	DEFINITION("counter", counter_columns, t_counter, counters),
+	DEFINITION("communicator", communicator_columns, t_communicator, communicators),
 	DEFINITION("note", note_columns, t_note, notes),
 	DEFINITION("open_call", open_columns, t_open_call, open_calls),
 };
@@ -317,13 +324,48 @@ static bool write_bytes(struct sql_context *c, const struct trace *t)
 	return ok;
 }
 
+static bool write_ranks(sqlite3_stmt *s, uint32_t communicator, bool remote,
+			const struct t_ranks *runs, uint32_t count)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; ok && i < count; i++) {
+		sqlite3_bind_int64(s, 1, communicator);
+		sqlite3_bind_int64(s, 2, remote);
+		sqlite3_bind_int64(s, 3, runs[i].first);
+		sqlite3_bind_int64(s, 4, runs[i].count);
+		sqlite3_bind_int64(s, 5, runs[i].stride);
+		ok = step(s);
+	}
+	return ok;
+}
+
+static bool write_members(struct sql_context *c, const struct trace *t)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(c->db,
+				     "INSERT INTO communicator_ranks(communicator, remote, first, "
+				     "count, stride) VALUES(?, ?, ?, ?, ?)",
+				     -1, &s, NULL) == SQLITE_OK;
+
+	for (uint32_t i = 1; ok && i < t->communicators_count; i++) {
+		const struct t_communicator *x = &t->communicators[i];
+
+		ok = write_ranks(s, i, false, x->members, x->member_runs) &&
+		     write_ranks(s, i, true, x->remote, x->remote_runs);
+	}
+	sqlite3_finalize(s);
+	return ok;
+}
+
 bool definitions_write(struct sql_context *c, const struct trace *t)
 {
 	for (unsigned i = 0; i < DEFINITIONS; i++) {
 		if (!write_definition(c, &definitions[i], t))
 			return false;
 	}
-	return write_fields(c, t) && write_blobs(c, t) && write_stacks(c, t) && write_bytes(c, t);
+	return write_fields(c, t) && write_blobs(c, t) && write_stacks(c, t) &&
+	       write_members(c, t) && write_bytes(c, t);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------- */

@@ -53,6 +53,13 @@ CREATE TABLE stack_frame(id INTEGER PRIMARY KEY, stack INTEGER, process INTEGER,
 CREATE TABLE marker_name(id INTEGER PRIMARY KEY, text TEXT, length INTEGER, total INTEGER);
 CREATE TABLE counter(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, flags INTEGER,
 	name TEXT, unit TEXT, description TEXT, provider TEXT, dimensions TEXT);
+-- Groups of processes: kind 0 a communicator, 1 an intercommunicator, 2 a window's, 3 a file's; each process
+-- has its own row, `key` is the same in all members; members are ranks of the world: first, first + stride, ...;
+-- first 4294967295: of another world; `remote`: the other side of an intercommunicator.
+CREATE TABLE communicator(id INTEGER PRIMARY KEY, process INTEGER, kind INTEGER, number INTEGER,
+	name TEXT, size INTEGER, remote_size INTEGER, parent INTEGER, key INTEGER, handle INTEGER);
+CREATE TABLE communicator_ranks(id INTEGER PRIMARY KEY, communicator INTEGER, remote INTEGER,
+	first INTEGER, count INTEGER, stride INTEGER);
 CREATE TABLE note(id INTEGER PRIMARY KEY, process INTEGER, severity INTEGER, part TEXT, text TEXT,
 	time INTEGER, count INTEGER);
 
@@ -87,6 +94,12 @@ CREATE TABLE allocation(id INTEGER PRIMARY KEY, call INTEGER, thread INTEGER, op
 	address INTEGER, allocation INTEGER, parent INTEGER, time INTEGER);
 CREATE TABLE sync(id INTEGER PRIMARY KEY, call INTEGER, thread INTEGER, op INTEGER, queue INTEGER,
 	events INTEGER, start INTEGER, duration INTEGER, event INTEGER);
+-- Messages between processes, and transfers of their files; `completed_by`: the call that saw the end
+-- where it is not `call`; state: 0 complete, 1 cancelled, 2 freed before, 3 never completed.
+CREATE TABLE comm(id INTEGER PRIMARY KEY, call INTEGER, completed_by INTEGER, process INTEGER,
+	thread INTEGER, op INTEGER, communicator INTEGER, peer INTEGER, tag INTEGER, sent INTEGER,
+	received INTEGER, datatype INTEGER, request INTEGER, state INTEGER, start INTEGER,
+	duration INTEGER);
 CREATE TABLE activity(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, start INTEGER,
 	duration INTEGER, status INTEGER, args BLOB);
 -- Marks and ranges. A range is a scope: `scope` is its own id (unique in its process), `parent` that
@@ -263,6 +276,18 @@ CREATE VIEW syncs AS SELECT s.id, p.pid, t.tid, o.name, s.start, s.start + s.dur
 	s.duration, s.events, s.event, s.queue AS queue_id, co.name AS region_name, s.call AS call_id
 	FROM sync s LEFT JOIN thread t ON t.id = s.thread LEFT JOIN process p ON p.id = t.process
 	LEFT JOIN op o ON o.id = s.op LEFT JOIN call c ON c.id = s.call
+	LEFT JOIN op co ON co.id = c.op;
+
+-- `rank` exchanged with `peer`, both of the world; NULL: with all, or nobody in particular.
+CREATE VIEW messages AS SELECT m.id, o.name AS kind, p.pid, t.tid, p.rank, m.peer, m.tag, m.sent,
+	m.received, y.text AS datatype, g.name AS communicator, g.size AS communicator_size,
+	m.communicator AS communicator_id, m.request,
+	CASE m.state WHEN 0 THEN 'complete' WHEN 1 THEN 'cancelled' WHEN 2 THEN 'freed'
+	ELSE 'never completed' END AS state, m.start, m.start + m.duration AS end, m.duration,
+	co.name AS region_name, m.call AS call_id, m.completed_by
+	FROM comm m LEFT JOIN op o ON o.id = m.op LEFT JOIN process p ON p.id = m.process
+	LEFT JOIN thread t ON t.id = m.thread LEFT JOIN communicator g ON g.id = m.communicator
+	LEFT JOIN marker_name y ON y.id = m.datatype LEFT JOIN call c ON c.id = m.call
 	LEFT JOIN op co ON co.id = c.op;
 
 CREATE VIEW markers AS SELECT m.id, o.name AS kind, p.pid, t.tid,

@@ -20,7 +20,7 @@
 
 enum rows {
 	ROWS_CALL, ROWS_CALL_EXTRA, ROWS_DISPATCH, ROWS_LAUNCH, ROWS_COPY, ROWS_COPY_EXTRA, ROWS_ALLOCATION, ROWS_SYNC,
-	ROWS_ACTIVITY, ROWS_MARKER, ROWS_SAMPLE, ROWS_LOSS, ROWS_KINDS
+	ROWS_COMM, ROWS_ACTIVITY, ROWS_MARKER, ROWS_SAMPLE, ROWS_LOSS, ROWS_KINDS
 };
 
 static const struct {
@@ -36,6 +36,7 @@ static const struct {
 	[ROWS_COPY_EXTRA] = {"copy_extra", 6, false},
 	[ROWS_ALLOCATION] = {"allocation", 13, false},
 	[ROWS_SYNC] = {"sync", 9, false},
+	[ROWS_COMM] = {"comm", 16, false},
 	[ROWS_ACTIVITY] = {"activity", 7, true},
 	[ROWS_MARKER] = {"marker", 15, true},
 	[ROWS_SAMPLE] = {"sample", 11, false},
@@ -282,6 +283,34 @@ static kymo_status_t put_sync(struct stream_sink *s, const struct rec_sync *r)
 	c[7] = r->base.end - r->base.start;
 	c[8] = null_if_0(r->event);
 	time_index_add(&w->times[ROWS_SYNC], c[0], c[6], c[6] + c[7]);
+	return KYMO_OK;
+}
+
+static kymo_status_t put_comm(struct stream_sink *s, const struct rec_comm *r)
+{
+	struct store_writer *w = of(s);
+	int64_t *c = feed_row(&w->feed[ROWS_COMM]);
+
+	if (!c)
+		return failed(w);
+	tallies_comm(w->tallies, r);
+	c[0] = ++w->last_id[ROWS_COMM];
+	c[1] = store_call_id(r->base.process, r->correlation);
+	c[2] = store_call_id(r->base.process, r->completed_by);
+	c[3] = r->base.process;
+	c[4] = r->base.thread;
+	c[5] = r->base.op;
+	c[6] = null_if_0(r->communicator);
+	c[7] = r->peer >= 0 ? r->peer : FEED_NULL;
+	c[8] = r->tag >= 0 ? r->tag : FEED_NULL;
+	c[9] = (int64_t)r->sent;
+	c[10] = (int64_t)r->received;
+	c[11] = null_if_0(r->datatype);
+	c[12] = null_if_0(r->request);
+	c[13] = r->state;
+	c[14] = r->base.start - w->origin;
+	c[15] = r->base.end - r->base.start;
+	time_index_add(&w->times[ROWS_COMM], c[0], c[14], c[14] + c[15]);
 	return KYMO_OK;
 }
 
@@ -605,7 +634,7 @@ kymo_status_t store_writer_new(const char *path, const char *trace_path, struct 
 	w->sink = (struct stream_sink){.begin = begin, .call = put_call, .dispatch = put_dispatch,
 				       .copy = put_copy, .allocation = put_allocation,
 				       .sync = put_sync, .marker = put_marker, .counter = put_counter,
-				       .sample = put_sample, .other = put_other, .loss = put_loss,
+				       .sample = put_sample, .comm = put_comm, .other = put_other, .loss = put_loss,
 				       .end = end};
 	w->log = log;
 	w->path = strdup(path);

@@ -55,7 +55,7 @@ asan:
 # sanitizer's frames (gen_wrap), and a stress test that takes minutes then (opencl).
 tsan:
 	@$(call build,tsan)
-	@$(call run_tests,tsan,-L 'unit|stress' -E 'drain|perfetto|gen_wrap|unit.opencl$$')
+	@TSAN_OPTIONS=die_after_fork=0 $(call run_tests,tsan,-L 'unit|stress' -E 'drain|perfetto|gen_wrap|unit.opencl$$')
 
 bench:
 	@tools/setup.sh build demo bench

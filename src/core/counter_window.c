@@ -18,6 +18,7 @@ struct counter_window {
 	_Atomic uint32_t stop;
 	bool threaded;
 	pthread_t thread;
+	uint64_t interval_ns;
 	uint64_t begin; /* ns */
 	double *from, *to, *scratch;
 };
@@ -65,7 +66,10 @@ static void window_free(struct counter_window *w)
 	free(w);
 }
 
-/* A callback may stop the context that calls it: then nobody waits for this thread. */
+/*
+ * A callback may stop the context that calls it: then nobody waits for this thread, and its service
+ * may be another's when the callback comes back.
+ */
 static void *run(void *arg)
 {
 	struct counter_window *w = arg;
@@ -74,7 +78,7 @@ static void *run(void *arg)
 	prctl(PR_SET_NAME, "kymo-counter", 0, 0, 0);
 	kymo_sample_thread(false);
 	for (;;) {
-		core_futex_wait(&w->stop, 0, s->interval_ns);
+		core_futex_wait(&w->stop, 0, w->interval_ns);
 		if (atomic_load(&w->stop))
 			break;
 		if (!counter_window_end(s)) {
@@ -117,6 +121,7 @@ static struct counter_window *window_new(struct core_counter_service *s)
 	w->to = w->from + s->set->inputs;
 	w->scratch = w->to + s->set->inputs;
 	w->service = s;
+	w->interval_ns = s->interval_ns;
 	pthread_mutex_init(&w->lock, NULL);
 	return w;
 }

@@ -89,6 +89,9 @@ static void keep_fields(struct event *e, const void *record, value_fn value)
 			return;
 		}
 		keep_field(e, &op->fields[i], &v);
+		/* Of a number behind a NULL pointer a record has 0. */
+		v.present |= v.kind != KYMO_KIND_STRING && v.kind != KYMO_KIND_BYTES &&
+			     v.kind != KYMO_KIND_ARRAY;
 		if (strcmp(op->fields[i].name, "replayed") != 0 && room > 64 &&
 		    kymo_value_text(&v, at, room - 2, &length) == KYMO_OK) {
 			at += length < room - 2 ? length : room - 3;

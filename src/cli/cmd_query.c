@@ -106,7 +106,7 @@ const struct command cmd_query = {
 	.summary = "Ask a trace questions in SQL",
 	.about = "The trace's database is built when it is first asked, and kept in the trace.\n"
 		 "Tables hold records, views have the names and columns of ROCpd: regions, kernels,\n"
-		 "memory_copies, memory_allocations, top, top_kernels, busy, kernel_summary ...\n"
+		 "memory_copies, memory_allocations, messages, top, top_kernels, busy, kernel_summary ...\n"
 		 "kymo_arg(id, 'name') is an argument of a call, kymo_args(id) all of them as JSON,\n"
 		 "kymo_status(op, status) the name of a status. With several traces every table\n"
 		 "is the union of theirs, with a column `trace`.\n"

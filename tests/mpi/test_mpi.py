@@ -169,6 +169,21 @@ class Store(Base):
         self.assertEqual(self.summary("rank,peer,op")["messages"], raw) # now from the store
 
 
+class Perfetto(Base):
+    def test_messages_have_names(self):
+        """Read by a decoder of its own, tests/golden/perfetto_check.py."""
+        self.assertEqual(self.recorded(2, "traffic").code, 0)
+        out = self.folder / "t.pftrace"
+        p = self.run_any([KYMO, "export", "--to", "perfetto", "-o", out, self.trace])
+        self.assertEqual(p.code, 0, p.err)
+        checker = Path(__file__).parents[1] / "golden" / "perfetto_check.py"
+        p = self.run_any([sys.executable, checker, out])
+        self.assertEqual((p.code, json.loads(p.out)["problems"]), (0, []), p.err)
+        data = out.read_bytes()
+        for name in (b"send to 1", b"receive from 0", b"collective with root 0", b"put to 1", b"MPI_COMM_WORLD"):
+            self.assertTrue(name in data, name)
+
+
 class SomeRanks(Base):
     def check(self, inside):
         plain = self.run_any([LAUNCHER, "-n", 4, self.program("traffic")])

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,59 @@ static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
 		queue_name(p, r->queue, text, 256);
 		packet_add_text(&p->packet, "queue", text);
 	}
+	packet_end(&p->packet);
+	return file_status(p);
+}
+
+/* "send to 3"; the other side is a rank of the world. */
+static const char *comm_name(struct perfetto *p, const struct rec_comm *r)
+{
+	const char *op = p->trace->ops[r->base.op].name;
+	char *text = r->peer >= 0 ? packet_room(&p->packet, 64) : NULL;
+
+	if (!text)
+		return op;
+	snprintf(text, 64, "%.32s %s %" PRId32, op,
+		 strcmp(op, "receive") == 0 || strcmp(op, "get") == 0 ? "from" :
+		 strcmp(op, "collective") == 0			      ? "with root" : "to",
+		 r->peer);
+	return text;
+}
+
+static void annotate_comm(struct perfetto *p, const struct rec_comm *r)
+{
+	const struct t_communicator *c = &p->trace->communicators[r->communicator];
+
+	packet_add_uint(&p->packet, "sent", r->sent);
+	packet_add_uint(&p->packet, "received", r->received);
+	if (r->tag >= 0)
+		packet_add_int(&p->packet, "tag", r->tag);
+	if (r->datatype)
+		packet_add_text(&p->packet, "datatype", p->trace->strings[r->datatype].text);
+	if (r->communicator) {
+		packet_add_text(&p->packet, "communicator", *c->name ? c->name : "(no name)");
+		packet_add_uint(&p->packet, "communicator_size", c->size);
+	}
+	packet_add_uint(&p->packet, "correlation", r->correlation);
+	if (r->completed_by)
+		packet_add_uint(&p->packet, "completed_by", r->completed_by);
+	if (r->state)
+		packet_add_text(&p->packet, "state", r->state == 1   ? "cancelled" :
+							    r->state == 2 ? "freed" :
+									    "never completed");
+}
+
+static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
+{
+	struct perfetto *p = self(s);
+
+	if (p->device_only)
+		return KYMO_OK;
+	advance(p, r->base.start);
+	begin_interval(p, &r->base, false);
+	packet_name(&p->packet, comm_name(p, r));
+	packet_category(&p->packet, domain_name(p->trace, r->base.op));
+	annotate_comm(p, r);
 	packet_end(&p->packet);
 	return file_status(p);
 }
@@ -402,6 +456,7 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 	p->sink = (struct stream_sink){
 		.begin = on_begin, .call = on_record, .dispatch = on_dispatch, .copy = on_copy,
 		.allocation = on_allocation, .sync = on_sync, .marker = on_marker, .counter = on_counter,
+		.comm = on_comm,
 		.other = on_record, .loss = on_loss,
 		.end = on_end};
 	status = open_output(p, o);

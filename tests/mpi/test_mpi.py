@@ -254,6 +254,16 @@ class NodeLocal(Base):
         self.assertEqual([l.endswith(".kyr") for l in p.out.split()][:1], [True], p.out + p.err)
         self.assertTrue(any((self.trace / "raw").glob("*.kyr")))
 
+    def test_what_cannot_be_collected_stays(self):
+        p = self.run_any([KYMO, "run", "--no-summary", "--threads", "--node-local", "disk", "-o", self.trace,
+                          "sh", "-c", "rm -rf t.kymo/raw; /bin/true"])
+        self.assertEqual(p.code, 0, p.err)
+        left = {str(f) for f in (self.folder / "disk").glob("*/raw/*.kyr")}
+        self.assertTrue(left)
+        self.assertIn("files that did not get into the trace are in " + os.path.dirname(min(left)), p.err)
+        errors = json.loads((self.trace / "manifest.json").read_text())
+        self.assertTrue(all(f in json.dumps(errors) for f in left))
+
     def test_no_disk(self):
         (self.folder / "file").write_text("")
         p = self.recorded(2, "ending", options=["--node-local", "file"])

@@ -210,7 +210,8 @@ void cap_define_end(enum wire_def_kind kind, uint64_t id)
 		return;
 	pthread_mutex_lock(&core_live->define);
 	note_end(kind, id);
-	if (cap_wants(CAP_ACTIVITY_OBJECTS | CAP_ACTIVITY_CODE_OBJECT))
+	/* Looking for it takes time that grows with what was defined. */
+	if (o->end && (atomic_load(&o->end->callbacks) || atomic_load(&o->end->buffers)))
 		copy = core_definition_find(kind, id, &d);
 	pthread_mutex_unlock(&core_live->define);
 	if (copy)

@@ -25,6 +25,10 @@ foreach(name ${KYMO_MPI_MODULES})
     mpi_program(${KYMO_MPI_COMPILER_${name}} ${program}.${name} ${CMAKE_CURRENT_LIST_DIR}/${program}.c)
   endforeach()
   mpi_program(${KYMO_MPI_COMPILER_${name}} other.${name} ${CMAKE_CURRENT_LIST_DIR}/ending.c)
+  add_custom_command(OUTPUT ${mpi_dir}/other_tool.${name} DEPENDS ${CMAKE_CURRENT_LIST_DIR}/other_tool.c
+                     COMMAND ${KYMO_MPI_COMPILER_${name}} -shared -fPIC -O1 -o ${mpi_dir}/other_tool.${name}
+                             ${CMAKE_CURRENT_LIST_DIR}/other_tool.c VERBATIM)
+  list(APPEND mpi_programs ${mpi_dir}/other_tool.${name})
   find_program(KYMO_MPI_FORTRAN_${name} mpif90.${name})
   mark_as_advanced(KYMO_MPI_FORTRAN_${name})
   if(KYMO_MPI_FORTRAN_${name})

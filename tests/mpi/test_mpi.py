@@ -389,6 +389,28 @@ class Clocks(Base):
         self.assertEqual(self.calls()["MPI_Init"], 1)
 
 
+class OtherTool(Base):
+    """Another library that wraps MPI by its profiling interface sees what it saw without Kymo."""
+
+    def said(self, ended):
+        self.assertEqual(ended.code, 0, ended.err)
+        return sorted(l for l in ended.err.splitlines() if l.startswith("other tool: "))
+
+    def test_preloaded(self):
+        library = str(self.program("other_tool"))
+        program = [self.program("traffic")]
+        plain = self.said(self.run_any([LAUNCHER, "-n", 2, *program], LD_PRELOAD=library))
+        self.assertEqual(len(plain), 2)
+        kymo = [KYMO, "run", "--no-summary", "-o", self.trace]
+        self.assertEqual(self.said(self.run_any([*kymo, LAUNCHER, "-n", 2, *program],
+                                                LD_PRELOAD=library)), plain)
+        calls = self.calls()
+        for op, word in (("MPI_Send", 5), ("MPI_Allreduce", 7)):
+            seen = sum(int(l.split()[word]) for l in plain)
+            self.assertGreater(seen, 0)
+            self.assertEqual(calls[op], seen)
+
+
 class BadInput(Base):
     def test_abort(self):
         plain = self.run_any([LAUNCHER, "-n", 2, self.program("ending"), "abort"])

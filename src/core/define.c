@@ -228,9 +228,9 @@ uint32_t cap_new_id(enum wire_def_kind kind)
 
 uint64_t cap_new_allocation(void)
 {
-	static _Atomic uint64_t last;
+	static _Atomic uint64_t allocations;
 
-	return atomic_fetch_add(&last, 1) + 1;
+	return atomic_fetch_add(&allocations, 1) + 1;
 }
 
 /* ---- blobs ---- */

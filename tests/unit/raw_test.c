@@ -394,7 +394,8 @@ static size_t random_trace(const char *path, uint32_t threads, uint32_t steps, b
 		.chunk_size = 4096});
 	uint16_t base = synth_domain(s, &synth_test_domain);
 	const struct synth_value query[] = {V_U(3)};
-	struct synth_value work_done[DISPATCH_FIELDS] = {V_U(1), V_U(1), V_U(1), V_U(1)};
+	/* One more: the dispatches of synthetic traces tell of shared memory. */
+	struct synth_value work_done[DISPATCH_FIELDS + 1] = {V_U(1), V_U(1), V_U(1), V_U(1)};
 	uint32_t depth[SYNTH_THREADS + 1] = {0};
 	uint64_t now = 100;
 	size_t records = 0;

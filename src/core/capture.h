@@ -622,6 +622,24 @@ static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
 	cap_idle(cap_thread_current);
 }
 
+/* Memory that is obtained or given back. Values as in the fields of domain "allocation". */
+struct cap_allocation {
+	uint64_t address, bytes, id, parent; /* id: cap_new_allocation() */
+	uint32_t agent, context;
+	uint8_t kind, what;
+};
+
+/*
+ * Records it: `op` is ALLOCATION_OP_*, `f` the call that does it, or NULL. `call` names another call
+ * as the one that users know; 0: that of `f`.
+ */
+void cap_allocation_record(const struct cap_frame *f, uint64_t call, unsigned op,
+			   const struct cap_allocation *a);
+
+/* The same for a wait, or for what is put into a queue: `op` is SYNC_OP_*. `f` has returned. */
+void cap_sync_record(const struct cap_frame *f, uint64_t call, unsigned op, uint32_t queue,
+		     uint32_t count, const void *event);
+
 /* The activity domains' ops, indexed by the op numbers of core/activity.h. */
 extern struct cap_op core_dispatch_ops[];
 extern struct cap_op core_copy_ops[];

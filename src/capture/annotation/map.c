@@ -131,20 +131,11 @@ enum { KEY_MEMORY = 1, KEY_BYTES = 2 };
 
 static void record(enum cap_phase phase, const void *address, uint64_t bytes, uint64_t id)
 {
-	unsigned op = phase == CAP_ENTER ? ALLOCATION_OP_ALLOCATE : ALLOCATION_OP_FREE;
-	uint64_t now = tick_now();
-	struct cap_frame f;
-	struct wire_enc e;
+	const struct cap_allocation a = {.address = (uintptr_t)address, .bytes = bytes, .id = id,
+					 .kind = MEMORY_HOST_PAGEABLE};
 
-	if (!cap_activity_begin(&f, &e, &core_allocation_ops[op], NULL, now, now,
-				ALLOCATION_FIELDS))
-		return;
-	wire_unsigned(&e, ALLOCATION_CORRELATION, cap_current_id());
-	wire_unsigned(&e, ALLOCATION_KIND, MEMORY_HOST_PAGEABLE);
-	wire_unsigned(&e, ALLOCATION_BYTES, bytes);
-	wire_pointer(&e, ALLOCATION_ADDRESS, address);
-	wire_unsigned(&e, ALLOCATION_ID, id);
-	cap_activity_commit(&f, &e);
+	cap_allocation_record(NULL, cap_current_id(),
+			      phase == CAP_ENTER ? ALLOCATION_OP_ALLOCATE : ALLOCATION_OP_FREE, &a);
 }
 
 void annotation_allocated(const void *address, uint64_t bytes)

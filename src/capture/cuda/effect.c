@@ -105,25 +105,13 @@ static uint32_t queue(const struct cuda_role *r, const struct cupti_callback *d)
 
 /* ---- records ---- */
 
-static void allocation_record(const struct cap_frame *of, unsigned op, uint64_t call,
+static void allocation_record(const struct cap_frame *f, unsigned op, uint64_t call,
 			      const struct allocation *a)
 {
-	struct cap_frame f;
-	struct wire_enc e;
+	const struct cap_allocation record = {a->address, a->bytes, a->id, 0,
+					      a->agent, a->context, a->kind, a->what};
 
-	if (!cap_activity_begin(&f, &e, &core_allocation_ops[op], NULL, of->end, of->end,
-				ALLOCATION_FIELDS))
-		return;
-	wire_unsigned(&e, ALLOCATION_CORRELATION, call);
-	wire_unsigned(&e, ALLOCATION_AGENT, a->agent);
-	wire_unsigned(&e, ALLOCATION_CONTEXT, a->context);
-	wire_unsigned(&e, ALLOCATION_KIND, a->kind);
-	wire_unsigned(&e, ALLOCATION_WHAT, a->what);
-	wire_unsigned(&e, ALLOCATION_BYTES, a->bytes);
-	wire_pointer(&e, ALLOCATION_ADDRESS, (const void *)(uintptr_t)a->address);
-	wire_unsigned(&e, ALLOCATION_ID, a->id);
-	wire_unsigned(&e, ALLOCATION_PARENT, 0);
-	cap_activity_commit(&f, &e);
+	cap_allocation_record(f, call, op, &record);
 }
 
 static void allocate(const struct cuda_role *r, const struct cap_frame *f, uint64_t call,
@@ -161,27 +149,13 @@ static void release(const struct cuda_role *r, const struct cap_frame *f, uint64
 	allocation_record(f, ALLOCATION_OP_FREE, call, &a);
 }
 
-static void sync(const struct cuda_role *r, const struct cap_frame *of, unsigned op, uint64_t call,
+static void sync(const struct cuda_role *r, const struct cap_frame *f, unsigned op, uint64_t call,
 		 const struct cupti_callback *d)
 {
-	const bool waits = op != SYNC_OP_BARRIER && op != SYNC_OP_EVENT_RECORD;
 	uint64_t event = object(r, d);
-	struct cap_frame f;
-	struct wire_enc e;
 
-	if (!atomic_load_explicit(&core_sync_ops[op].buffers, memory_order_relaxed))
-		return;
-	/* Asked for before the record is begun: it may make a definition. */
-	uint32_t id = queue(r, d);
-
-	if (!cap_activity_begin(&f, &e, &core_sync_ops[op], NULL, waits ? of->start : of->end,
-				of->end, SYNC_FIELDS))
-		return;
-	wire_unsigned(&e, SYNC_CORRELATION, call);
-	wire_unsigned(&e, SYNC_QUEUE, id);
-	wire_unsigned(&e, SYNC_COUNT, event != 0);
-	wire_pointer(&e, SYNC_EVENT, (const void *)(uintptr_t)event);
-	cap_activity_commit(&f, &e);
+	if (cap_wants(CAP_ACTIVITY_SYNC)) /* asking for the queue may make a definition */
+		cap_sync_record(f, call, op, queue(r, d), event != 0, (const void *)(uintptr_t)event);
 }
 
 static uint32_t program(const struct cupti_callback *d, uint64_t handle)

@@ -65,7 +65,7 @@ static void blocking_wait(const struct cap_frame *f, bool blocking)
 	const struct ocl_queue *q = ocl_submission.queue;
 
 	if (q && blocking && cap_wants(CAP_ACTIVITY_SYNC))
-		ocl_sync_record(f, SYNC_OP_BLOCKING, q->object.id, 1);
+		cap_sync_record(f, 0, SYNC_OP_BLOCKING, q->object.id, 1, NULL);
 }
 
 static void read_write(const struct cap_frame *f, unsigned op, cl_mem mem, const void *address,

@@ -14,31 +14,10 @@
 static void allocation_write(const struct cap_frame *f, unsigned op, const struct ocl_range *r,
 			     uint32_t parent)
 {
-	struct cap_subject subject = {
-		.agent = r->agent, .memory = {r->id, parent}, .bytes = r->bytes};
-	struct cap_frame activity;
-	struct cap_origin o;
-	struct wire_enc e;
-	uint64_t now = tick_now();
+	const struct cap_allocation a = {r->address, r->bytes, r->id, parent,
+					 r->agent, r->context, r->memory, r->what};
 
-	if (!cap_origin_take(&o, f, &core_allocation_ops[op], &subject))
-		return;
-	if (!cap_activity_begin(&activity, &e, &core_allocation_ops[op], &o, now, now,
-				ALLOCATION_FIELDS)) {
-		cap_origin_end(&o);
-		return;
-	}
-	wire_unsigned(&e, ALLOCATION_CORRELATION, o.call);
-	wire_unsigned(&e, ALLOCATION_AGENT, r->agent);
-	wire_unsigned(&e, ALLOCATION_CONTEXT, r->context);
-	wire_unsigned(&e, ALLOCATION_KIND, r->memory);
-	wire_unsigned(&e, ALLOCATION_WHAT, r->what);
-	wire_unsigned(&e, ALLOCATION_BYTES, r->bytes);
-	wire_pointer(&e, ALLOCATION_ADDRESS, (const void *)r->address);
-	wire_unsigned(&e, ALLOCATION_ID, r->id);
-	wire_unsigned(&e, ALLOCATION_PARENT, parent);
-	cap_activity_commit(&activity, &e);
-	cap_origin_end(&o);
+	cap_allocation_record(f, 0, op, &a);
 }
 
 /* ---- memory objects ---- */

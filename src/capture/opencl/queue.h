@@ -112,8 +112,4 @@ void ocl_harvest_at_exit(void);
 /* The last moment at which the runtime can be asked: what is complete is recorded. */
 void ocl_harvest_end(void);
 
-/* ---- sync.c ---- */
-
-void ocl_sync_record(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count);
-
 #endif

@@ -11,26 +11,6 @@
 
 #include "opencl_hooks.h"
 
-OCL_HOT void ocl_sync_record(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count)
-{
-	bool waits = op < SYNC_OP_BARRIER;
-	struct cap_subject subject = {.queue = queue};
-	struct cap_frame activity;
-	struct cap_origin o;
-	struct wire_enc e;
-
-	if (!cap_origin_take(&o, f, &core_sync_ops[op], &subject))
-		return;
-	if (cap_activity_begin(&activity, &e, &core_sync_ops[op], &o, waits ? f->start : f->end,
-			       f->end, SYNC_FIELDS)) {
-		wire_unsigned(&e, SYNC_CORRELATION, o.call);
-		wire_unsigned(&e, SYNC_QUEUE, queue);
-		wire_unsigned(&e, SYNC_COUNT, count);
-		cap_activity_commit(&activity, &e);
-	}
-	cap_origin_end(&o);
-}
-
 /* Id of a queue for a record; 0 where no sync is wanted. */
 static uint32_t queue_id(cl_command_queue queue)
 {
@@ -50,7 +30,7 @@ OCL_HOT void ocl_post_clFinish(struct cap_frame *f, cl_command_queue command_que
 		return;
 	ocl_last_queue = command_queue;
 	if (cap_wants(CAP_ACTIVITY_SYNC))
-		ocl_sync_record(f, SYNC_OP_QUEUE, q->object.id, 0);
+		cap_sync_record(f, 0, SYNC_OP_QUEUE, q->object.id, 0, NULL);
 	ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_MANY);
 	ocl_harvest_old(now);
 }
@@ -90,7 +70,7 @@ void ocl_post_clWaitForEvents(struct cap_frame *f, cl_uint num_events, const cl_
 		return;
 	if (cap_wants(CAP_ACTIVITY_SYNC)) {
 		q = num_events == 1 ? ocl_queue_of_event(event_list[0]) : NULL;
-		ocl_sync_record(f, SYNC_OP_EVENTS, q ? q->object.id : 0, num_events);
+		cap_sync_record(f, 0, SYNC_OP_EVENTS, q ? q->object.id : 0, num_events, NULL);
 	}
 	events_harvest(num_events, event_list);
 	ocl_harvest_old(now);
@@ -159,7 +139,7 @@ static void queue_side(const struct cap_frame *f, unsigned op, cl_command_queue 
 		       cl_uint events, cl_int result)
 {
 	if (result == CL_SUCCESS && cap_wants(CAP_ACTIVITY_SYNC))
-		ocl_sync_record(f, op, queue_id(queue), events);
+		cap_sync_record(f, 0, op, queue_id(queue), events, NULL);
 }
 
 void ocl_post_clEnqueueMarker(struct cap_frame *f, cl_command_queue command_queue, cl_event *event,
@@ -199,5 +179,5 @@ void ocl_post_clSetUserEventStatus(struct cap_frame *f, cl_event event, cl_int e
 				   cl_int result)
 {
 	if (result == CL_SUCCESS && cap_wants(CAP_ACTIVITY_SYNC))
-		ocl_sync_record(f, SYNC_OP_USER_EVENT, 0, 1);
+		cap_sync_record(f, 0, SYNC_OP_USER_EVENT, 0, 1, NULL);
 }

@@ -293,21 +293,12 @@ void omp_device_memory(bool allocated, int device, const void *address, uint64_t
 {
 	const struct device *x = device_of(device);
 	unsigned op = allocated ? ALLOCATION_OP_ALLOCATE : ALLOCATION_OP_FREE;
-	uint64_t now = tick_now(), id = 0;
-	struct cap_frame f;
-	struct wire_enc e;
+	struct cap_allocation a = {.address = (uintptr_t)address, .agent = agent_of(x),
+				   .kind = MEMORY_DEVICE, .what = ALLOCATION_BUFFER};
 
 	if (!cap_wants(CAP_ACTIVITY_ALLOCATION) || !address)
 		return;
-	block(allocated, address, &bytes, &id);
-	if (!cap_activity_begin(&f, &e, &core_allocation_ops[op], NULL, now, now, ALLOCATION_FIELDS))
-		return;
-	wire_unsigned(&e, ALLOCATION_CORRELATION, correlation);
-	wire_unsigned(&e, ALLOCATION_AGENT, agent_of(x));
-	wire_unsigned(&e, ALLOCATION_KIND, MEMORY_DEVICE);
-	wire_unsigned(&e, ALLOCATION_WHAT, ALLOCATION_BUFFER);
-	wire_unsigned(&e, ALLOCATION_BYTES, bytes);
-	wire_pointer(&e, ALLOCATION_ADDRESS, address);
-	wire_unsigned(&e, ALLOCATION_ID, id);
-	cap_activity_commit(&f, &e);
+	block(allocated, address, &bytes, &a.id);
+	a.bytes = bytes;
+	cap_allocation_record(NULL, correlation, op, &a);
 }

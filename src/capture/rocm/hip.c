@@ -229,7 +229,7 @@ void hip_wait(const struct rocm_call *c)
 	const uint64_t event = rocm_argument(c, ROCM_OBJECT);
 	const uint32_t queue = rocm_has(c, ROCM_STREAM) ? hip_stream(c).id : 0;
 
-	rocm_record_sync(c->frame, c->rule->detail, queue, event != 0, event);
+	cap_sync_record(c->frame, 0, c->rule->detail, queue, event != 0, rocm_pointer(event));
 }
 
 void hip_event_recorded(const struct rocm_call *c)
@@ -243,7 +243,8 @@ void hip_event_recorded(const struct rocm_call *c)
 	else
 		rocm_forget(ROCM_EVENT, e.handle, 0, &old);
 	if (!s.state)
-		rocm_record_sync(c->frame, SYNC_OP_EVENT_RECORD, s.id, 1, e.handle);
+		cap_sync_record(c->frame, 0, SYNC_OP_EVENT_RECORD, s.id, 1,
+				rocm_pointer(e.handle));
 }
 
 void hip_stream_waits(const struct rocm_call *c)
@@ -255,7 +256,7 @@ void hip_stream_waits(const struct rocm_call *c)
 	if (rocm_find(ROCM_EVENT, event, 0, &e) && e.state)
 		set_capture(s, e.state);
 	else if (!s.state)
-		rocm_record_sync(c->frame, SYNC_OP_BARRIER, s.id, 1, event);
+		cap_sync_record(c->frame, 0, SYNC_OP_BARRIER, s.id, 1, rocm_pointer(event));
 }
 
 /* ---- programs and kernels ---- */

@@ -145,7 +145,7 @@ static void copied(const struct rocm_call *c, unsigned direction, uint64_t sourc
 		.source = from.id, .destination = to.id, .bytes = bytes,
 		.blocking = (c->rule->flags & ROCM_WAITS) != 0});
 	if (c->rule->flags & ROCM_WAITS)
-		rocm_record_sync(c->frame, SYNC_OP_BLOCKING, stream.id, 0, 0);
+		cap_sync_record(c->frame, 0, SYNC_OP_BLOCKING, stream.id, 0, NULL);
 }
 
 static unsigned direction_of(const struct rocm_call *c)

@@ -193,7 +193,7 @@ static void copied(const struct rocm_call *c, uint64_t source, uint64_t source_a
 		.destination_kind = to.kind, .source = from.id, .destination = to.id,
 		.bytes = bytes, .blocking = waits});
 	if (waits)
-		rocm_record_sync(c->frame, SYNC_OP_BLOCKING, 0, 0, 0);
+		cap_sync_record(c->frame, 0, SYNC_OP_BLOCKING, 0, 0, NULL);
 }
 
 static void copy(const struct rocm_call *c)
@@ -230,9 +230,9 @@ static void fill(const struct rocm_call *c)
 static void waited(const struct rocm_call *c)
 {
 	if (!rocm_inside_hip(c->table))
-		rocm_record_sync(c->frame, SYNC_OP_EVENTS, 0,
-				 rocm_has(c, ROCM_BYTES) ? (uint32_t)rocm_bytes(c) : 1,
-				 rocm_argument(c, ROCM_OBJECT));
+		cap_sync_record(c->frame, 0, SYNC_OP_EVENTS, 0,
+				rocm_has(c, ROCM_BYTES) ? (uint32_t)rocm_bytes(c) : 1,
+				rocm_pointer(rocm_argument(c, ROCM_OBJECT)));
 }
 
 /* ---- queues ---- */

@@ -97,53 +97,11 @@ void rocm_record_launch(const struct cap_frame *f, const struct rocm_launch *l)
 	cap_origin_end(&o);
 }
 
-void rocm_record_sync(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count,
-		      uint64_t event)
-{
-	const bool waits = op < SYNC_OP_BARRIER || op == SYNC_OP_DEVICE;
-	const struct cap_subject subject = {.queue = queue};
-	struct cap_frame activity;
-	struct cap_origin o;
-	struct wire_enc e;
-
-	if (!cap_origin_take(&o, f, &core_sync_ops[op], &subject))
-		return;
-	if (cap_activity_begin(&activity, &e, &core_sync_ops[op], &o, waits ? f->start : f->end,
-			       f->end, SYNC_FIELDS)) {
-		wire_unsigned(&e, SYNC_CORRELATION, o.call);
-		wire_unsigned(&e, SYNC_QUEUE, queue);
-		wire_unsigned(&e, SYNC_COUNT, count);
-		wire_pointer(&e, SYNC_EVENT, rocm_pointer(event));
-		cap_activity_commit(&activity, &e);
-	}
-	cap_origin_end(&o);
-}
-
 static void record_memory(const struct cap_frame *f, unsigned op, const struct rocm_memory *m)
 {
-	const struct cap_subject subject = {
-		.agent = m->agent, .memory = {m->id}, .bytes = m->bytes};
-	const uint64_t now = tick_now();
-	struct cap_frame activity;
-	struct cap_origin o;
-	struct wire_enc e;
+	const struct cap_allocation a = {m->address, m->bytes, m->id, 0, m->agent, 0, m->kind, m->what};
 
-	if (!cap_origin_take(&o, f, &core_allocation_ops[op], &subject))
-		return;
-	if (cap_activity_begin(&activity, &e, &core_allocation_ops[op], &o, now, now,
-			       ALLOCATION_FIELDS)) {
-		wire_unsigned(&e, ALLOCATION_CORRELATION, o.call);
-		wire_unsigned(&e, ALLOCATION_AGENT, m->agent);
-		wire_unsigned(&e, ALLOCATION_CONTEXT, 0);
-		wire_unsigned(&e, ALLOCATION_KIND, m->kind);
-		wire_unsigned(&e, ALLOCATION_WHAT, m->what);
-		wire_unsigned(&e, ALLOCATION_BYTES, m->bytes);
-		wire_pointer(&e, ALLOCATION_ADDRESS, rocm_pointer(m->address));
-		wire_unsigned(&e, ALLOCATION_ID, m->id);
-		wire_unsigned(&e, ALLOCATION_PARENT, 0);
-		cap_activity_commit(&activity, &e);
-	}
-	cap_origin_end(&o);
+	cap_allocation_record(f, 0, op, &a);
 }
 
 /* ---- what is allocated, sorted by address ---- */

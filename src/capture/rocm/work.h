@@ -186,8 +186,6 @@ struct rocm_launch {
 
 void rocm_record_copy(const struct cap_frame *f, const struct rocm_copy *c);
 void rocm_record_launch(const struct cap_frame *f, const struct rocm_launch *l);
-void rocm_record_sync(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count,
-		      uint64_t event);
 
 /* ---- the runtimes ---- */
 

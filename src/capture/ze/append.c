@@ -384,7 +384,7 @@ void ze_after_zeCommandQueueSynchronize(const struct table_call *call)
 	q = ze_find(ZE_QUEUE, ze_pointer(call, zeCommandQueueSynchronize_hCommandQueue));
 	queue = q ? q->object.id : 0;
 	ze_objects_unlock();
-	ze_record_sync(call->frame, SYNC_OP_QUEUE, queue, 0, NULL);
+	cap_sync_record(call->frame, 0, SYNC_OP_QUEUE, queue, 0, NULL);
 	ze_harvest(false);
 }
 
@@ -399,7 +399,7 @@ void ze_after_zeCommandListHostSynchronize(const struct table_call *call)
 	l = ze_find(ZE_LIST, ze_pointer(call, zeCommandListHostSynchronize_hCommandList));
 	queue = l ? l->queue : 0;
 	ze_objects_unlock();
-	ze_record_sync(call->frame, SYNC_OP_QUEUE, queue, 0, NULL);
+	cap_sync_record(call->frame, 0, SYNC_OP_QUEUE, queue, 0, NULL);
 	ze_harvest(false);
 }
 
@@ -414,7 +414,7 @@ void ze_after_zeFenceHostSynchronize(const struct table_call *call)
 	f = ze_find(ZE_FENCE, ze_pointer(call, zeFenceHostSynchronize_hFence));
 	queue = f ? f->queue : 0;
 	ze_objects_unlock();
-	ze_record_sync(call->frame, SYNC_OP_QUEUE, queue, 0, NULL);
+	cap_sync_record(call->frame, 0, SYNC_OP_QUEUE, queue, 0, NULL);
 	ze_harvest(false);
 }
 
@@ -422,7 +422,7 @@ void ze_after_zeEventHostSynchronize(const struct table_call *call)
 {
 	if (!call->frame->op)
 		return;
-	ze_record_sync(call->frame, SYNC_OP_EVENTS, 0, 1,
+	cap_sync_record(call->frame, 0, SYNC_OP_EVENTS, 0, 1,
 		       ze_pointer(call, zeEventHostSynchronize_hEvent));
 	ze_harvest(false);
 }

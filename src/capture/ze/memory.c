@@ -86,29 +86,10 @@ static struct ze_memory take(const void *address)
 
 static void record(const struct cap_frame *f, unsigned op, const struct ze_memory *m)
 {
-	const struct cap_subject subject = {
-		.agent = m->agent, .memory = {m->id}, .bytes = m->bytes};
-	const uint64_t now = tick_now();
-	struct cap_frame activity;
-	struct cap_origin o;
-	struct wire_enc e;
+	const struct cap_allocation a = {m->address, m->bytes, m->id, 0,
+					 m->agent, 0, m->kind, ALLOCATION_USM};
 
-	if (!cap_origin_take(&o, f, &core_allocation_ops[op], &subject))
-		return;
-	if (cap_activity_begin(&activity, &e, &core_allocation_ops[op], &o, now, now,
-			       ALLOCATION_FIELDS)) {
-		wire_unsigned(&e, ALLOCATION_CORRELATION, o.call);
-		wire_unsigned(&e, ALLOCATION_AGENT, m->agent);
-		wire_unsigned(&e, ALLOCATION_CONTEXT, 0);
-		wire_unsigned(&e, ALLOCATION_KIND, m->kind);
-		wire_unsigned(&e, ALLOCATION_WHAT, ALLOCATION_USM);
-		wire_unsigned(&e, ALLOCATION_BYTES, m->bytes);
-		wire_pointer(&e, ALLOCATION_ADDRESS, (const void *)(uintptr_t)m->address);
-		wire_unsigned(&e, ALLOCATION_ID, m->id);
-		wire_unsigned(&e, ALLOCATION_PARENT, 0);
-		cap_activity_commit(&activity, &e);
-	}
-	cap_origin_end(&o);
+	cap_allocation_record(f, 0, op, &a);
 }
 
 static void allocated(const struct table_call *call, uint64_t address, uint64_t bytes, void *device,

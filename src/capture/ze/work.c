@@ -132,28 +132,6 @@ static void record_all(struct list *l)
 	}
 }
 
-void ze_record_sync(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count,
-		    const void *event)
-{
-	const bool waits = op < SYNC_OP_BARRIER || op == SYNC_OP_DEVICE;
-	const struct cap_subject subject = {.queue = queue};
-	struct cap_frame activity;
-	struct cap_origin o;
-	struct wire_enc e;
-
-	if (!cap_origin_take(&o, f, &core_sync_ops[op], &subject))
-		return;
-	if (cap_activity_begin(&activity, &e, &core_sync_ops[op], &o, waits ? f->start : f->end,
-			       f->end, SYNC_FIELDS)) {
-		wire_unsigned(&e, SYNC_CORRELATION, o.call);
-		wire_unsigned(&e, SYNC_QUEUE, queue);
-		wire_unsigned(&e, SYNC_COUNT, count);
-		wire_pointer(&e, SYNC_EVENT, event);
-		cap_activity_commit(&activity, &e);
-	}
-	cap_origin_end(&o);
-}
-
 /* ---- submission ---- */
 
 /* With `objects` locked: links the work to its event. */
@@ -188,7 +166,7 @@ void ze_submit(const struct cap_frame *f, struct ze_agent *agent, uint32_t queue
 	struct ze_work *w;
 
 	if (!c->dispatch && !c->copy) {
-		ze_record_sync(f, c->op, queue, 0, c->event);
+		cap_sync_record(f, 0, c->op, queue, 0, c->event);
 		return;
 	}
 	if (!cap_origin_take(&origin, f, op, &subject))

@@ -202,8 +202,6 @@ void ze_harvest(bool all);
 void ze_event_last(void *event, bool gone);
 /* A device context goes: so do Kymo's own events in it. */
 void ze_context_last(void *context);
-void ze_record_sync(const struct cap_frame *f, unsigned op, uint32_t queue, uint32_t count,
-		    const void *event);
 void ze_flush(uint64_t deadline);
 /* Now that the driver is there: what is to be done before it goes. */
 void ze_at_exit(void);

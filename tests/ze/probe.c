@@ -326,6 +326,63 @@ static void extension(void)
 	       zeDriverGetExtensionFunctionAddress(driver, "zexUnknown", &symbol) != 0);
 }
 
+static void *by_name(const char *name)
+{
+	void *symbol = NULL;
+
+	CHECK(zeDriverGetExtensionFunctionAddress(driver, name, &symbol));
+	return symbol;
+}
+
+/* The functions that take all that a command needs at once. */
+static void newer(void)
+{
+	ze_result_t (*launch_with)(ze_command_list_handle_t, ze_kernel_handle_t, ze_group_count_t,
+				   struct sizes, void **, const void *, ze_event_handle_t, uint32_t,
+				   ze_event_handle_t *);
+	ze_result_t (*launch_too)(ze_command_list_handle_t, ze_kernel_handle_t,
+				  const ze_group_count_t *, const void *, ze_event_handle_t,
+				  uint32_t, ze_event_handle_t *);
+	ze_result_t (*copy)(ze_command_list_handle_t, void *, const void *, size_t, const void *,
+			    ze_event_handle_t, uint32_t, ze_event_handle_t *);
+	ze_result_t (*fill)(ze_command_list_handle_t, void *, const void *, size_t, size_t,
+			    const void *, ze_event_handle_t, uint32_t, ze_event_handle_t *);
+	ze_result_t (*lists)(ze_command_list_handle_t, uint32_t, ze_command_list_handle_t *,
+			     const void *, ze_event_handle_t, uint32_t, ze_event_handle_t *);
+	ze_result_t (*create)(ze_context_handle_t, ze_device_handle_t, const struct counter_based *,
+			      ze_event_handle_t *);
+	const struct counter_based desc[] = {{.flags = 1 | 1 << 4}, {.flags = 1}};
+	const ze_event_pool_handle_t timed = pool(ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP);
+	const ze_group_count_t counts = {3, 2, 1};
+	const struct sizes sizes = {8, 4, 2};
+	ze_command_list_handle_t l = list(), now = immediate();
+	ze_kernel_handle_t k = kernel("newer", 16);
+	ze_event_handle_t e[4], c[2];
+	char from[100] = "copied", to[100] = "";
+	void *arguments[] = {from};
+
+	for (uint32_t i = 0; i < 4; i++)
+		e[i] = event(timed, i);
+	*(void **)&launch_with = by_name("zeCommandListAppendLaunchKernelWithArguments");
+	*(void **)&launch_too = by_name("zeCommandListAppendLaunchKernelWithParameters");
+	*(void **)&copy = by_name("zeCommandListAppendMemoryCopyWithParameters");
+	*(void **)&fill = by_name("zeCommandListAppendMemoryFillWithParameters");
+	*(void **)&lists = by_name("zeCommandListImmediateAppendCommandListsWithParameters");
+	CHECK(launch_too(l, k, &counts, NULL, e[0], 0, NULL));
+	CHECK(launch_with(l, k, counts, sizes, arguments, NULL, e[1], 0, NULL));
+	CHECK(copy(l, to, from, sizeof(from), NULL, e[2], 0, NULL));
+	CHECK(fill(l, to + 50, "x", 1, 50, NULL, e[3], 0, NULL));
+	CHECK(lists(now, 1, &l, NULL, NULL, 0, NULL));
+	*(void **)&create = by_name("zeEventCounterBasedCreate");
+	for (uint32_t i = 0; i < 2; i++) {
+		CHECK(create(context, device, &desc[i], &c[i]));
+		launch(now, k, 1, c[i]);
+	}
+	CHECK(zeEventHostSynchronize(c[0], UINT64_MAX));
+	printf("%s %x\n", to,
+	       launch_with(l, k, counts, (struct sizes){0, 0, 0}, arguments, NULL, NULL, 0, NULL));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -336,6 +393,7 @@ int main(int argc, char **argv)
 		{"batch", batch}, {"overlapping", overlapping},
 		{"stale", stale}, {"threads", threads},
 		{"fork", forked}, {"extension", extension},
+		{"newer", newer},
 	};
 
 	start();

@@ -277,6 +277,44 @@ class Extension(Result, Trace):
                                    "name = 'zeDevicePciGetPropertiesExt'"), ("5",))
 
 
+class Newer(Result, Trace):
+    scenario = "newer"
+
+    untimed = MODE_UNTIMED
+
+    def test_kernels(self):
+        self.assertEqual(self.rows("select name, grid_x, grid_y, grid_z, workgroup_x, workgroup_y, "
+                                   "workgroup_z, untimed from kernels order by call_id, id"),
+                         [("newer", "48", "2", "", "16", "1", "", "0"),
+                          ("newer", "24", "8", "2", "8", "4", "2", "0"),
+                          ("newer", "8", "8", "2", "8", "4", "2", "0"),
+                          ("newer", "8", "8", "2", "8", "4", "2", self.untimed)])
+
+    def test_times(self):
+        self.compare_with_log(self.done("k")[:3])
+
+    def test_copies(self):
+        self.assertEqual(self.rows("select operation, size, untimed from memory_copies order by start"),
+                         [("copy", "100", "0"), ("fill", "50", "0")])
+
+    def test_correlation(self):
+        name = "zeCommandListImmediateAppendCommandListsWithParameters"
+        for column, view, number in (("region", "kernels", "2"), ("region_name", "memory_copies", "2")):
+            self.assertEqual(self.once(f"select count(*), count(distinct call_id) from {view} "
+                                       f"where {column} = '{name}'"), (number, "1"))
+
+    def test_failed(self):
+        self.assertEqual(self.once("select count(*), sum(status <> 0) from regions where "
+                                   "name = 'zeCommandListAppendLaunchKernelWithArguments'"),
+                         ("2", "1"))
+
+
+class FullNewer(Newer):
+    """Where shims stand between the wrappers and the functions."""
+
+    options = ("--mode", "full")
+
+
 class Doors(unittest.TestCase):
     """Which programs come through."""
 

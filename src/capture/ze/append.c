@@ -99,6 +99,25 @@ void ze_after_zeCommandListAppendLaunchCooperativeKernel(const struct table_call
 		 zeCommandListAppendLaunchCooperativeKernel_hSignalEvent);
 }
 
+void ze_after_zeCommandListAppendLaunchKernelWithParameters(const struct table_call *call)
+{
+	launched(call, zeCommandListAppendLaunchKernelWithParameters_hCommandList,
+		 zeCommandListAppendLaunchKernelWithParameters_hKernel,
+		 zeCommandListAppendLaunchKernelWithParameters_pGroupCounts_groupCountX,
+		 zeCommandListAppendLaunchKernelWithParameters_hSignalEvent);
+}
+
+/* Sets the kernel's group size as well. */
+void ze_after_zeCommandListAppendLaunchKernelWithArguments(const struct table_call *call)
+{
+	ze_group_size(call, zeCommandListAppendLaunchKernelWithArguments_hKernel,
+		      zeCommandListAppendLaunchKernelWithArguments_groupSizes_groupSizeX);
+	launched(call, zeCommandListAppendLaunchKernelWithArguments_hCommandList,
+		 zeCommandListAppendLaunchKernelWithArguments_hKernel,
+		 zeCommandListAppendLaunchKernelWithArguments_groupCounts_groupCountX,
+		 zeCommandListAppendLaunchKernelWithArguments_hSignalEvent);
+}
+
 /* The numbers of groups are known to the device only. */
 void ze_after_zeCommandListAppendLaunchKernelIndirect(const struct table_call *call)
 {
@@ -175,6 +194,15 @@ void ze_after_zeCommandListAppendMemoryCopyFromContext(const struct table_call *
 	       zeCommandListAppendMemoryCopyFromContext_hSignalEvent);
 }
 
+void ze_after_zeCommandListAppendMemoryCopyWithParameters(const struct table_call *call)
+{
+	copied(call, zeCommandListAppendMemoryCopyWithParameters_hCommandList,
+	       ze_pointer(call, zeCommandListAppendMemoryCopyWithParameters_srcptr),
+	       ze_pointer(call, zeCommandListAppendMemoryCopyWithParameters_dstptr),
+	       ze_arg(call, zeCommandListAppendMemoryCopyWithParameters_size),
+	       zeCommandListAppendMemoryCopyWithParameters_hSignalEvent);
+}
+
 /* Flat regions may say that they are 0 deep. */
 static uint64_t region_bytes(const struct table_call *call, unsigned width)
 {
@@ -192,16 +220,30 @@ void ze_after_zeCommandListAppendMemoryCopyRegion(const struct table_call *call)
 	       zeCommandListAppendMemoryCopyRegion_hSignalEvent);
 }
 
+static void filled(const struct table_call *call, unsigned list, unsigned address, unsigned size,
+		   unsigned event)
+{
+	struct ze_command c = {.copy = true,
+			       .op = COPY_OP_FILL,
+			       .bytes = ze_arg(call, size),
+			       .event = ze_pointer(call, event)};
+
+	end_of(&c, 1, ze_pointer(call, address));
+	appended(call, ze_pointer(call, list), &c);
+}
+
 void ze_after_zeCommandListAppendMemoryFill(const struct table_call *call)
 {
-	struct ze_command c = {
-		.copy = true,
-		.op = COPY_OP_FILL,
-		.bytes = ze_arg(call, zeCommandListAppendMemoryFill_size),
-		.event = ze_pointer(call, zeCommandListAppendMemoryFill_hSignalEvent)};
+	filled(call, zeCommandListAppendMemoryFill_hCommandList, zeCommandListAppendMemoryFill_ptr,
+	       zeCommandListAppendMemoryFill_size, zeCommandListAppendMemoryFill_hSignalEvent);
+}
 
-	end_of(&c, 1, ze_pointer(call, zeCommandListAppendMemoryFill_ptr));
-	appended(call, ze_pointer(call, zeCommandListAppendMemoryFill_hCommandList), &c);
+void ze_after_zeCommandListAppendMemoryFillWithParameters(const struct table_call *call)
+{
+	filled(call, zeCommandListAppendMemoryFillWithParameters_hCommandList,
+	       zeCommandListAppendMemoryFillWithParameters_ptr,
+	       zeCommandListAppendMemoryFillWithParameters_size,
+	       zeCommandListAppendMemoryFillWithParameters_hSignalEvent);
 }
 
 /* A hint: that the device did anything is not known, and it signals nothing. */
@@ -347,11 +389,17 @@ void ze_before_zeCommandListImmediateAppendCommandListsExp(void *hCommandListImm
 	ze_harvest(false);
 }
 
-void ze_after_zeCommandListImmediateAppendCommandListsExp(const struct table_call *call)
+void ze_before_zeCommandListImmediateAppendCommandListsWithParameters(
+	void *hCommandListImmediate, uint32_t numCommandLists, void *phCommandLists, void *pNext,
+	void *hSignalEvent, uint32_t numWaitEvents, void *phWaitEvents)
 {
-	const unsigned list = zeCommandListImmediateAppendCommandListsExp_hCommandListImmediate;
-	const unsigned count = zeCommandListImmediateAppendCommandListsExp_numCommandLists;
-	const unsigned lists = zeCommandListImmediateAppendCommandListsExp_phCommandLists;
+	ze_harvest(false);
+}
+
+/* Lists that an immediate one executes. */
+static void executed_at_once(const struct table_call *call, unsigned list, unsigned count,
+			     unsigned lists)
+{
 	struct ze_agent *agent = NULL;
 	bool synchronous = false;
 	const struct ze_list *l;
@@ -369,6 +417,22 @@ void ze_after_zeCommandListImmediateAppendCommandListsExp(const struct table_cal
 	ze_objects_unlock();
 	executed(call, ze_pointer(call, lists), (uint32_t)ze_arg(call, count), agent, queue,
 		 synchronous);
+}
+
+void ze_after_zeCommandListImmediateAppendCommandListsExp(const struct table_call *call)
+{
+	executed_at_once(call, zeCommandListImmediateAppendCommandListsExp_hCommandListImmediate,
+			 zeCommandListImmediateAppendCommandListsExp_numCommandLists,
+			 zeCommandListImmediateAppendCommandListsExp_phCommandLists);
+}
+
+void ze_after_zeCommandListImmediateAppendCommandListsWithParameters(const struct table_call *call)
+{
+	executed_at_once(
+		call,
+		zeCommandListImmediateAppendCommandListsWithParameters_hCommandListImmediate,
+		zeCommandListImmediateAppendCommandListsWithParameters_numCommandLists,
+		zeCommandListImmediateAppendCommandListsWithParameters_phCommandLists);
 }
 
 /* ---- waits ---- */

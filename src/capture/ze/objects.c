@@ -309,18 +309,40 @@ void ze_before_zeEventPoolDestroy(void *hEventPool)
 	free(forget(ZE_POOL, hEventPool));
 }
 
-void ze_after_zeEventCreate(const struct table_call *call)
+static void keep_event(void *handle, bool timed)
 {
-	struct ze_event *e = ze_succeeded(call) ? calloc(1, sizeof(*e)) : NULL;
-	const struct ze_pool *p;
+	struct ze_event *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return;
+	e->timed = timed;
+	ze_objects_lock();
+	ze_keep(&e->object, ZE_EVENT, handle);
+	ze_objects_unlock();
+}
+
+void ze_after_zeEventCreate(const struct table_call *call)
+{
+	const struct ze_pool *p;
+	bool timed;
+
+	if (!ze_succeeded(call))
+		return;
 	ze_objects_lock();
 	p = ze_find(ZE_POOL, ze_pointer(call, zeEventCreate_hEventPool));
-	e->timed = p && p->timed;
-	ze_keep(&e->object, ZE_EVENT, ze_pointer(call, zeEventCreate_phEvent));
+	timed = p && p->timed;
 	ze_objects_unlock();
+	keep_event(ze_pointer(call, zeEventCreate_phEvent), timed);
+}
+
+/* One that needs no pool. */
+void ze_after_zeEventCounterBasedCreate(const struct table_call *call)
+{
+	enum { DEVICE_TIMESTAMP = 1 << 4 }; /* ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP */
+
+	if (ze_succeeded(call))
+		keep_event(ze_pointer(call, zeEventCounterBasedCreate_phEvent),
+			   ze_arg(call, zeEventCounterBasedCreate_desc_flags) & DEVICE_TIMESTAMP);
 }
 
 void ze_before_zeEventDestroy(void *hEvent)
@@ -435,15 +457,20 @@ void ze_before_zeKernelDestroy(void *hKernel)
 	free(k);
 }
 
-void ze_after_zeKernelSetGroupSize(const struct table_call *call)
+void ze_group_size(const struct table_call *call, unsigned kernel, unsigned first)
 {
 	struct ze_kernel *k;
 
 	if (!ze_succeeded(call))
 		return;
 	ze_objects_lock();
-	k = ze_find(ZE_KERNEL, ze_pointer(call, zeKernelSetGroupSize_hKernel));
+	k = ze_find(ZE_KERNEL, ze_pointer(call, kernel));
 	for (unsigned i = 0; k && i < 3; i++)
-		k->group[i] = (uint32_t)ze_arg(call, zeKernelSetGroupSize_groupSizeX + i);
+		k->group[i] = (uint32_t)ze_arg(call, first + i);
 	ze_objects_unlock();
+}
+
+void ze_after_zeKernelSetGroupSize(const struct table_call *call)
+{
+	ze_group_size(call, zeKernelSetGroupSize_hKernel, zeKernelSetGroupSize_groupSizeX);
 }

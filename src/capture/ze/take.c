@@ -249,6 +249,35 @@ static int op_named(const char *name)
 	return -1;
 }
 
+/* What stands between a wrapper and `function`; the function itself if another is called there. */
+static void *shim_or(uint32_t op, void *function)
+{
+	const void *shim = shim_of(op);
+	void *known = NULL;
+
+	if (!shim)
+		return function;
+	if (__atomic_compare_exchange_n(&ze_next[op], &known, function, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE) ||
+	    known == function)
+		return (void *)(uintptr_t)shim;
+	return function;
+}
+
+static void *wrap_named(uint32_t op, void *function)
+{
+	static void *entries[ZE_OPS];
+	const struct table_part part = {.name = "functions asked for by name",
+					.entries = &entries[op],
+					.count = 1,
+					.first_op = op,
+					.known = 1};
+	uint64_t token;
+
+	entries[op] = shim_or(op, function);
+	return table_take(&ze_model, &part, 1, &token) == KYMO_OK ? entries[op] : NULL;
+}
+
 /* One that is known gets a wrapper of its own; the others run as they are. */
 void ze_after_zeDriverGetExtensionFunctionAddress(const struct table_call *call)
 {
@@ -257,22 +286,11 @@ void ze_after_zeDriverGetExtensionFunctionAddress(const struct table_call *call)
 	void **out = (void **)call->gp[2];
 	int op = ze_succeeded(call) && name && out && *out ? op_named(name) : -1;
 	uintptr_t none = 0;
-	uint64_t token;
 
-	if (op < 0 || shim_of((uint32_t)op))
+	if (op < 0)
 		return;
-	if (atomic_compare_exchange_strong(&cells[op][0], &none, (uintptr_t)*out)) {
-		static void *entries[ZE_OPS];
-		const struct table_part part = {.name = "functions asked for by name",
-						.entries = &entries[op],
-						.count = 1,
-						.first_op = (uint32_t)op,
-						.known = 1};
-
-		entries[op] = *out;
-		if (table_take(&ze_model, &part, 1, &token) == KYMO_OK)
-			atomic_store(&cells[op][1], (uintptr_t)entries[op]);
-	}
+	if (atomic_compare_exchange_strong(&cells[op][0], &none, (uintptr_t)*out))
+		atomic_store(&cells[op][1], (uintptr_t)wrap_named((uint32_t)op, *out));
 	if (atomic_load(&cells[op][0]) == (uintptr_t)*out && atomic_load(&cells[op][1]))
 		*out = (void *)atomic_load(&cells[op][1]);
 }

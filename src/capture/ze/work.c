@@ -50,6 +50,13 @@ static void list_add(struct list *l, struct ze_work *w)
 
 /* ---- records ---- */
 
+static unsigned dimensions(const struct ze_command *c)
+{
+	if (c->groups[2] > 1 || c->group[2] > 1)
+		return 3;
+	return c->groups[1] > 1 || c->group[1] > 1 ? 2 : 1;
+}
+
 static void record_dispatch(const struct ze_work *w)
 {
 	const struct ze_command *c = &w->command;
@@ -68,7 +75,7 @@ static void record_dispatch(const struct ze_work *w)
 	wire_unsigned(&e, DISPATCH_DURATION, w->duration);
 	wire_unsigned(&e, DISPATCH_QUEUED_BEFORE, 0);
 	wire_unsigned(&e, DISPATCH_SUBMITTED_BEFORE, 0);
-	wire_unsigned(&e, DISPATCH_DIMS, c->groups[2] > 1 ? 3 : c->groups[1] > 1 ? 2 : 1);
+	wire_unsigned(&e, DISPATCH_DIMS, dimensions(c));
 	for (unsigned i = 0; i < 3; i++)
 		wire_unsigned(&e, DISPATCH_GLOBAL_X + i, (uint64_t)c->groups[i] * c->group[i]);
 	for (unsigned i = 0; i < 3; i++)

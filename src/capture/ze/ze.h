@@ -23,6 +23,11 @@
 
 #define ZE_DOMAIN "level_zero"
 
+/* Structures that are passed by value. */
+struct bytes12 {
+	uint32_t data[3];
+};
+
 struct bytes16 {
 	uint64_t data[2];
 };
@@ -156,6 +161,9 @@ void ze_objects_lock(void);
 void ze_objects_unlock(void);
 /* With the lock: an object, or NULL. */
 void *ze_find(enum ze_type type, const void *handle);
+
+/* A call has set a kernel's group size; fields of the kernel, and of the first of three numbers. */
+void ze_group_size(const struct table_call *call, unsigned kernel, unsigned first);
 /* Keeps `o`; one of the same handle goes. */
 void ze_keep(struct ze_object *o, enum ze_type type, void *handle);
 /* Takes it out; the caller frees it. */

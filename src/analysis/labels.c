@@ -192,19 +192,6 @@ static void label_thread(struct text *out, const struct trace *t, uint32_t threa
 		text_addf(out, " %s", h->name);
 }
 
-static uint32_t scope_in(enum tally_kind kind, const struct tally *row)
-{
-	switch (kind) {
-	case TALLY_CALL:
-	case TALLY_ACTIVITY:
-		return row->key[3];
-	case TALLY_COPY:
-		return row->key[5] >> 16;
-	default:
-		return row->key[4];
-	}
-}
-
 void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 	       const struct tally *row, unsigned by)
 {
@@ -241,7 +228,7 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 			text_add(out, "all");
 		break;
 	case BY_SCOPE:
-		text_add(out, s->scopes ? scopes_text(s->scopes, scope_in(kind, row)) : "");
+		text_add(out, s->scopes ? scopes_text(s->scopes, row->key[TALLY_SCOPE]) : "");
 		break;
 	default:
 		label_op(out, t, kind, row);

@@ -58,7 +58,10 @@ static void add_activity(struct tallies *a, enum raw_kind kind, const union raw_
 	case RAW_KIND_PUBLISHED:
 		tallies_call(a, any->rec.thread, any->rec.op,
 			     (uint64_t)(any->rec.end - any->rec.start), any->rec.id,
-			     any->rec.parent, any->rec.ok, any->rec.status);
+			     any->rec.parent, any->rec.ok);
+		if (!any->rec.ok)
+			tallies_error(a, any->rec.thread, any->rec.op, any->rec.status,
+				      any->rec.start);
 		break;
 	default:
 		tallies_other(a, &any->rec);
@@ -70,9 +73,11 @@ static inline void add_call(struct tallies *a, struct raw_chunk *c, const struct
 {
 	int32_t good = a->trace->ops[op->op].status_ok;
 	int64_t start = raw_chunk_ns(c, w->start), end = raw_chunk_ns(c, w->end);
+	bool ok = !w->has_status || w->status == good;
 
-	tallies_call(a, c->thread, op->op, (uint64_t)(end - start), w->id, w->parent,
-		     !w->has_status || w->status == good, w->has_status ? w->status : good);
+	tallies_call(a, c->thread, op->op, (uint64_t)(end - start), w->id, w->parent, ok);
+	if (__builtin_expect(!ok, 0))
+		tallies_error(a, c->thread, op->op, w->status, start);
 }
 
 /* Records of a chunk end one after the other, so the last one tells when the trace ends. */

@@ -133,13 +133,13 @@ static void self_time_leaves_nested_calls_out(void **state)
 	const struct tally *outer, *inner;
 
 	/* 1 { 2 { 3 } 4 }, in order of their end; 5 alone; 7, whose parent 6 was lost; 8 */
-	tallies_call(a, 1, 2, 10, 3, 2, true, 0);
-	tallies_call(a, 1, 2, 30, 2, 1, true, 0);
-	tallies_call(a, 1, 2, 5, 4, 1, true, 0);
-	tallies_call(a, 1, 1, 100, 1, 0, true, 0);
-	tallies_call(a, 1, 1, 50, 5, 0, true, 0);
-	tallies_call(a, 1, 2, 40, 7, 6, true, 0);
-	tallies_call(a, 1, 1, 20, 8, 0, true, 0);
+	tallies_call(a, 1, 2, 10, 3, 2, true);
+	tallies_call(a, 1, 2, 30, 2, 1, true);
+	tallies_call(a, 1, 2, 5, 4, 1, true);
+	tallies_call(a, 1, 1, 100, 1, 0, true);
+	tallies_call(a, 1, 1, 50, 5, 0, true);
+	tallies_call(a, 1, 2, 40, 7, 6, true);
+	tallies_call(a, 1, 1, 20, 8, 0, true);
 	assert_int_equal(a->set[TALLY_CALL].count, 2);
 	inner = a->set[TALLY_CALL].rows[0];
 	outer = a->set[TALLY_CALL].rows[1];

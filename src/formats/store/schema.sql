@@ -138,16 +138,16 @@ CREATE TABLE tally_dispatch(id INTEGER PRIMARY KEY, process INTEGER, agent INTEG
 CREATE TABLE tally_copy(id INTEGER PRIMARY KEY, process INTEGER, op INTEGER, queue INTEGER,
 	source_agent INTEGER, destination_agent INTEGER, kinds INTEGER, calls INTEGER,
 	errors INTEGER, total INTEGER, min INTEGER, max INTEGER, bytes INTEGER, wait INTEGER,
-	untimed INTEGER, untimed_bytes INTEGER);
+	untimed INTEGER, untimed_bytes INTEGER, min_bytes REAL, max_bytes REAL);
 CREATE TABLE tally_allocation(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER,
 	kind INTEGER, what INTEGER, calls INTEGER, frees INTEGER, bytes INTEGER, freed INTEGER);
 CREATE TABLE tally_pool(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, kind INTEGER,
 	calls INTEGER, frees INTEGER, in_use INTEGER, peak INTEGER, peak_time INTEGER);
 CREATE TABLE tally_sync(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	queue INTEGER, calls INTEGER, total INTEGER, self INTEGER, min INTEGER, max INTEGER);
+-- `uncoded`: counted in the program, which kept no status. `first` is the start of the first call.
 CREATE TABLE tally_error(id INTEGER PRIMARY KEY, process INTEGER, op INTEGER, status INTEGER,
-	calls INTEGER);
--- Records lost; `gaps` counts the times when it is not known how many.
+	thread INTEGER, uncoded INTEGER, calls INTEGER, first INTEGER);
 CREATE TABLE tally_marker(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	name INTEGER, domain INTEGER, category INTEGER, calls INTEGER, left_open INTEGER,
 	total INTEGER, self INTEGER, min INTEGER, max INTEGER);
@@ -159,7 +159,15 @@ CREATE TABLE tally_sample(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGE
 -- Messages; `peer` is the rank + 1, 0 where there is none.
 CREATE TABLE tally_comm(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	communicator INTEGER, peer INTEGER, datatype INTEGER, calls INTEGER, errors INTEGER,
-	total INTEGER, self INTEGER, min INTEGER, max INTEGER, sent INTEGER, received INTEGER);
+	total INTEGER, self INTEGER, min INTEGER, max INTEGER, sent INTEGER, received INTEGER,
+	min_bytes REAL, max_bytes REAL);
+-- By size: class 0 has no bytes, class n from 4^(n-1) bytes to one less than 4^n.
+CREATE TABLE tally_comm_size(id INTEGER PRIMARY KEY, process INTEGER, op INTEGER, class INTEGER,
+	calls INTEGER, total INTEGER, sent INTEGER, received INTEGER);
+CREATE TABLE tally_copy_size(id INTEGER PRIMARY KEY, process INTEGER, op INTEGER, class INTEGER,
+	source_agent INTEGER, destination_agent INTEGER, kinds INTEGER, calls INTEGER,
+	total INTEGER, bytes INTEGER, untimed INTEGER, untimed_bytes INTEGER);
+-- Records lost; `gaps` counts the times when it is not known how many.
 CREATE TABLE tally_loss(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, calls INTEGER,
 	gaps INTEGER);
 -- Durations in `low` to `low + width - 1`; `kind` is the name of a tally table, `row` its row.

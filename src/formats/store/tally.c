@@ -38,6 +38,18 @@ struct tally_memory {
 	bool any_folded;
 };
 
+/* Errors whose status was not kept. */
+static void add_uncoded(struct tallies *a, uint32_t process, const struct t_tally *y)
+{
+	struct tally *row = y->errors ? tally_at(a, TALLY_ERROR,
+						 (uint32_t[TALLY_KEYS]){process, y->op, 0,
+									y->thread, 1})
+				      : NULL;
+
+	if (row)
+		row->count += y->errors;
+}
+
 /* Calls that the program counted and timed itself. */
 static void add_counted(struct tallies *a, const struct t_tally *y)
 {
@@ -53,6 +65,7 @@ static void add_counted(struct tallies *a, const struct t_tally *y)
 	row->errors += y->errors;
 	row->total += y->total;
 	row->self += y->self;
+	add_uncoded(a, process, y);
 	for (uint32_t b = 0; b < y->buckets; b++) {
 		uint64_t ns = (uint64_t)((double)wire_tally_middle(y->first + b) * y->ns_per_tick);
 
@@ -223,6 +236,8 @@ void tally_merge(struct tallies *a, struct tally *to, const struct tallies *sour
 		to->last = from->last;
 	}
 	to->sum += from->sum;
+	if (from->first && (!to->first || from->first < to->first))
+		to->first = from->first;
 	for (uint32_t p = 0; p < HISTOGRAM_PAGES; p++) {
 		for (uint32_t i = 0; from->histogram.pages[p] && i < HISTOGRAM_SUB; i++) {
 			uint32_t bucket = p * HISTOGRAM_SUB + i;
@@ -285,21 +300,29 @@ static struct tally *call_row(struct tallies *a, uint32_t thread, uint32_t op)
 		a->failed = true;
 		return NULL;
 	}
-	return t->ops[op] = tally_at(a, TALLY_CALL, (uint32_t[TALLY_KEYS]){process, thread, op,
-								       a->scope});
+	return t->ops[op] = tally_at(a, TALLY_CALL,
+				     (uint32_t[TALLY_KEYS]){process, thread, op,
+							    [TALLY_SCOPE] = a->scope});
 }
 
-static void add_error(struct tallies *a, uint32_t process, uint32_t op, int32_t status)
+void tallies_error(struct tallies *a, uint32_t thread, uint32_t op, int32_t status, int64_t start)
 {
-	struct tally *row =
-		tally_at(a, TALLY_ERROR, (uint32_t[TALLY_KEYS]){process, op, (uint32_t)status});
+	struct tally *row;
 
-	if (row)
-		row->count++;
+	if (thread >= a->trace->threads_count || op >= a->trace->ops_count)
+		return;
+	row = tally_at(a, TALLY_ERROR,
+		       (uint32_t[TALLY_KEYS]){a->trace->threads[thread].process, op,
+					      (uint32_t)status, thread, [TALLY_SCOPE] = a->scope});
+	if (!row)
+		return;
+	row->count++;
+	if (!row->first || start < row->first)
+		row->first = start;
 }
 
 void tallies_call(struct tallies *a, uint32_t thread, uint32_t op, uint64_t duration, uint64_t id,
-		  uint64_t parent, bool ok, int32_t status)
+		  uint64_t parent, bool ok)
 {
 	struct tally_thread *t;
 	struct tally *row;
@@ -315,11 +338,8 @@ void tallies_call(struct tallies *a, uint32_t thread, uint32_t op, uint64_t dura
 		inside = nest_pass(a, t, duration, id, parent);
 	row->count++;
 	row->self += duration > inside ? duration - inside : 0;
+	row->errors += !ok;
 	add_time(a, row, duration);
-	if (__builtin_expect(!ok, 0)) {
-		row->errors++;
-		add_error(a, row->key[0], op, status);
-	}
 }
 
 /* Ranges of a thread nest as its calls do; those that may end anywhere do not. */
@@ -331,9 +351,9 @@ void tallies_marker(struct tallies *a, const struct rec_marker *r)
 
 	if (r->base.thread >= a->thread_count)
 		return;
-	row = tally_at(a, TALLY_MARKER, (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
-							       r->base.op, r->name, r->domain,
-							       r->category});
+	row = tally_at(a, TALLY_MARKER,
+		       (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.op, r->name,
+					      r->domain, r->category, [TALLY_SCOPE] = a->scope});
 	if (!row)
 		return;
 	if (r->scope && !r->starter)
@@ -376,16 +396,43 @@ void tallies_sample(struct tallies *a, const struct rec_sample *r)
 	row->total += (uint64_t)r->weight;
 }
 
-void tallies_comm(struct tallies *a, const struct rec_comm *r)
+/* Least and most bytes of the records of a row; called before the record is counted. */
+static void add_size(struct tally *row, uint64_t bytes)
 {
-	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
-	struct tally *row = tally_at(a, TALLY_COMM,
-				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
-							    r->base.op, r->communicator,
-							    (uint32_t)(r->peer + 1), r->datatype});
+	row->low = !row->count || (double)bytes < row->low ? (double)bytes : row->low;
+	row->high = !row->count || (double)bytes > row->high ? (double)bytes : row->high;
+}
+
+static void add_comm_size(struct tallies *a, const struct rec_comm *r, uint64_t bytes,
+			  uint64_t duration)
+{
+	struct tally *row = tally_at(a, TALLY_COMM_SIZE,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op,
+							    tally_size_class(bytes),
+							    [TALLY_SCOPE] = a->scope});
 
 	if (!row)
 		return;
+	row->count++;
+	row->total += duration;
+	row->bytes += r->sent;
+	row->received += r->received;
+}
+
+void tallies_comm(struct tallies *a, const struct rec_comm *r)
+{
+	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
+	uint64_t bytes = r->sent > r->received ? r->sent : r->received;
+	struct tally *row = tally_at(a, TALLY_COMM,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
+							    r->base.op, r->communicator,
+							    (uint32_t)(r->peer + 1), r->datatype,
+							    a->scope});
+
+	if (!row)
+		return;
+	add_comm_size(a, r, bytes, duration);
+	add_size(row, bytes);
 	row->count++;
 	row->errors += r->state != 0;
 	row->bytes += r->sent;
@@ -400,7 +447,8 @@ void tallies_other(struct tallies *a, const struct rec *r)
 	struct tally *row;
 
 	row = tally_at(a, TALLY_ACTIVITY,
-		       (uint32_t[TALLY_KEYS]){r->process, r->thread, r->op, a->scope});
+		       (uint32_t[TALLY_KEYS]){r->process, r->thread, r->op,
+					      [TALLY_SCOPE] = a->scope});
 	if (!row)
 		return;
 	row->count++;
@@ -411,13 +459,18 @@ void tallies_other(struct tallies *a, const struct rec *r)
 
 /* ---- device work ----------------------------------------------------------------------------- */
 
+static bool is_untimed(const struct rec_device *d)
+{
+	return d->untimed || (!d->start && !d->end);
+}
+
 static void add_device(struct tallies *a, struct tally *row, const struct rec_device *d)
 {
 	int64_t from = d->queued ? d->queued : d->submit;
 
 	row->count++;
 	row->errors += d->status != 0;
-	if (d->untimed || (!d->start && !d->end)) {
+	if (is_untimed(d)) {
 		row->untimed++;
 		return;
 	}
@@ -430,25 +483,46 @@ void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r)
 {
 	struct tally *row = tally_at(a, TALLY_DISPATCH,
 				     (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->queue,
-							    r->kernel, a->scope});
+							    r->kernel, [TALLY_SCOPE] = a->scope});
 
 	if (row)
 		add_device(a, row, &r->device);
 }
 
-void tallies_copy(struct tallies *a, const struct rec_copy *r)
+static void add_copy_size(struct tallies *a, const struct rec_copy *r, uint32_t kinds)
 {
-	uint32_t scope = a->scope <= UINT16_MAX ? a->scope : UINT16_MAX;
-	uint32_t kinds = scope << 16 | (uint32_t)r->source_kind << 8 | r->destination_kind;
-	struct tally *row = tally_at(a, TALLY_COPY,
-				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op, r->queue,
+	struct tally *row = tally_at(a, TALLY_COPY_SIZE,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op,
+							    tally_size_class(r->bytes),
 							    r->source_agent, r->destination_agent,
-							    kinds});
+							    kinds, a->scope});
 
 	if (!row)
 		return;
+	row->count++;
 	row->bytes += r->bytes;
-	if (r->device.untimed || (!r->device.start && !r->device.end))
+	if (is_untimed(&r->device)) {
+		row->untimed++;
+		row->untimed_bytes += r->bytes;
+	} else if (r->device.end > r->device.start) {
+		row->total += (uint64_t)(r->device.end - r->device.start);
+	}
+}
+
+void tallies_copy(struct tallies *a, const struct rec_copy *r)
+{
+	uint32_t kinds = (uint32_t)r->source_kind << 8 | r->destination_kind;
+	struct tally *row = tally_at(a, TALLY_COPY,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op, r->queue,
+							    r->source_agent, r->destination_agent,
+							    kinds, a->scope});
+
+	if (!row)
+		return;
+	add_copy_size(a, r, kinds);
+	add_size(row, r->bytes);
+	row->bytes += r->bytes;
+	if (is_untimed(&r->device))
 		row->untimed_bytes += r->bytes; /* no part of the bandwidth */
 	add_device(a, row, &r->device);
 }
@@ -516,7 +590,7 @@ void tallies_allocation(struct tallies *a, const struct rec_allocation *r)
 	bool free_ = a->trace->ops[r->base.op].number == ALLOCATION_OP_FREE;
 	struct tally *row = tally_at(a, TALLY_ALLOCATION,
 				     (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->kind,
-							    r->what});
+							    r->what, [TALLY_SCOPE] = a->scope});
 	struct tally *pool;
 
 	if (!row)
@@ -543,7 +617,8 @@ void tallies_sync(struct tallies *a, const struct rec_sync *r)
 	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
 	struct tally *row = tally_at(a, TALLY_SYNC,
 				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
-							    r->base.op, r->queue, a->scope});
+							    r->base.op, r->queue,
+							    [TALLY_SCOPE] = a->scope});
 
 	if (!row)
 		return;
@@ -596,8 +671,9 @@ static kymo_status_t sink_begin(struct stream_sink *s, const struct trace *t)
 
 static kymo_status_t sink_call(struct stream_sink *s, const struct rec *r)
 {
-	tallies_call(of(s), r->thread, r->op, (uint64_t)(r->end - r->start), r->id, r->parent,
-		     r->ok, r->status);
+	tallies_call(of(s), r->thread, r->op, (uint64_t)(r->end - r->start), r->id, r->parent, r->ok);
+	if (!r->ok)
+		tallies_error(of(s), r->thread, r->op, r->status, r->start);
 	return KYMO_OK;
 }
 

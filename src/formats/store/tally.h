@@ -21,16 +21,19 @@ enum tally_kind {
 	TALLY_ALLOCATION, /* process, agent, memory kind, what */
 	TALLY_POOL,       /* process, agent, memory kind: bytes in use */
 	TALLY_SYNC,       /* process, thread, op, queue */
-	TALLY_ERROR,      /* process, op, status */
+	TALLY_ERROR,      /* process, op, status, thread, 1: counted in the program, without status */
 	TALLY_MARKER,     /* process, thread, op, name, domain, category (strings) */
 	TALLY_COUNTER,    /* process, thread, op, op of the call, counter, instance; real numbers */
 	TALLY_SAMPLE,     /* process, thread, stack; `total`: time they stand for, `errors`: lost */
 	TALLY_COMM,       /* process, thread, op, communicator, peer + 1, datatype (string) */
+	TALLY_COMM_SIZE,  /* process, op, size class: no extremes and histogram of times */
+	TALLY_COPY_SIZE,  /* process, op, size class, source agent, destination agent, memory kinds */
 	TALLY_LOSS,       /* process, thread; `errors`: gaps of unknown size */
 	TALLY_KINDS
 };
 
-#define TALLY_KEYS 6
+#define TALLY_KEYS  7
+#define TALLY_SCOPE 6 /* the key that is the scope, of scoped tallies */
 
 struct tally {
 	uint32_t key[TALLY_KEYS];
@@ -46,9 +49,10 @@ struct tally {
 	uint64_t frees, freed;      /* number and bytes */
 	uint64_t in_use, peak;      /* bytes at the end, at most */
 	int64_t peak_time;          /* node ns */
-	double sum, low, high;      /* of values that are no times */
+	double sum, low, high;      /* of values that are no times; least and most bytes */
 	double last;                /* of them */
 	uint64_t received;          /* bytes of messages; `bytes` are those sent */
+	int64_t first;              /* node ns, of errors; 0: not known */
 	struct histogram histogram; /* of durations */
 };
 
@@ -64,8 +68,7 @@ struct tallies {
 	struct histogram_pool pool;
 	const struct trace *trace; /* of the records; borrowed, may be gone by tallies_free() */
 	bool scoped;               /* rows are kept apart by `scope`; they do not go to a store */
-	uint32_t scope;            /* of the next record, in key 3 of calls and activities, 4 of
-				      dispatches and syncs, 5 (<< 16) of copies */
+	uint32_t scope;            /* of the next record */
 	bool failed;               /* memory ran out: the numbers are incomplete */
 	bool coarse;               /* histograms kept in the program are in it: 5 % */
 	uint64_t late;             /* allocations that came too late for an exact peak */
@@ -87,17 +90,30 @@ struct tally *tally_at(struct tallies *a, enum tally_kind kind, const uint32_t k
 void tally_merge(struct tallies *a, struct tally *to, const struct tallies *source,
 		 const struct tally *from);
 
+/* Classes of sizes: 0 bytes, then up to and without each power of 4. */
+static inline uint32_t tally_size_class(uint64_t bytes)
+{
+	return bytes ? 1 + (63u - (unsigned)__builtin_clzll(bytes)) / 2 : 0;
+}
+
+/* Least number of bytes of a class; that of the next one ends it. */
+static inline uint64_t tally_size_least(uint32_t size_class)
+{
+	return size_class ? 1ull << 2 * (size_class - 1) : 0;
+}
+
 /* Duration at `share` of the timed records, within 1.6 %, or 5 % when `coarse`. */
 uint64_t tally_percentile(const struct tallies *a, const struct tally *row, double share);
 
 /* ---- one record each ----------------------------------------------------------------------- */
 
 /*
- * Of the calls of one thread, in order of their end. `status` counts as an error when !ok.
+ * Of the calls of one thread, in order of their end; of one that is not `ok`, tallies_error() too.
  * Not inline, but cheap: about 10 ns.
  */
 void tallies_call(struct tallies *a, uint32_t thread, uint32_t op, uint64_t duration, uint64_t id,
-		  uint64_t parent, bool ok, int32_t status);
+		  uint64_t parent, bool ok);
+void tallies_error(struct tallies *a, uint32_t thread, uint32_t op, int32_t status, int64_t start);
 void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r);
 void tallies_copy(struct tallies *a, const struct rec_copy *r);
 void tallies_allocation(struct tallies *a, const struct rec_allocation *r);

@@ -7,6 +7,9 @@
 #define KEY(name, i)      {name, SQL_U32, offsetof(struct tally, key) + (i) * sizeof(uint32_t)}
 #define NUMBER(member)    SQL_COLUMN(U64, struct tally, member)
 #define CALLS             {"calls", SQL_U64, offsetof(struct tally, count)}
+#define SENT              {"sent", SQL_U64, offsetof(struct tally, bytes)}
+#define SIZES             {"min_bytes", SQL_DOUBLE, offsetof(struct tally, low)}, \
+			  {"max_bytes", SQL_DOUBLE, offsetof(struct tally, high)}
 #define EXTREMES          SQL_COLUMN(EXTREME, struct tally, min), NUMBER(max)
 
 static const struct sql_column call_columns[] = {
@@ -18,7 +21,11 @@ static const struct sql_column dispatch_columns[] = {
 static const struct sql_column copy_columns[] = {
 	KEY("process", 0), KEY("op", 1), KEY("queue", 2), KEY("source_agent", 3),
 	KEY("destination_agent", 4), KEY("kinds", 5), CALLS, NUMBER(errors), NUMBER(total),
-	EXTREMES, NUMBER(bytes), NUMBER(wait), NUMBER(untimed), NUMBER(untimed_bytes)};
+	EXTREMES, NUMBER(bytes), NUMBER(wait), NUMBER(untimed), NUMBER(untimed_bytes), SIZES};
+static const struct sql_column copy_size_columns[] = {
+	KEY("process", 0), KEY("op", 1), KEY("class", 2), KEY("source_agent", 3),
+	KEY("destination_agent", 4), KEY("kinds", 5), CALLS, NUMBER(total), NUMBER(bytes),
+	NUMBER(untimed), NUMBER(untimed_bytes)};
 static const struct sql_column allocation_columns[] = {
 	KEY("process", 0), KEY("agent", 1), KEY("kind", 2), KEY("what", 3), CALLS, NUMBER(frees),
 	NUMBER(bytes), NUMBER(freed)};
@@ -44,9 +51,13 @@ static const struct sql_column sample_columns[] = {
 static const struct sql_column comm_columns[] = {
 	KEY("process", 0), KEY("thread", 1), KEY("op", 2), KEY("communicator", 3),
 	KEY("peer", 4), KEY("datatype", 5), CALLS, NUMBER(errors), NUMBER(total), NUMBER(self),
-	EXTREMES, {"sent", SQL_U64, offsetof(struct tally, bytes)}, NUMBER(received)};
-static const struct sql_column error_columns[] = {KEY("process", 0), KEY("op", 1),
-						  KEY("status", 2), CALLS};
+	EXTREMES, SENT, NUMBER(received), SIZES};
+static const struct sql_column comm_size_columns[] = {
+	KEY("process", 0), KEY("op", 1), KEY("class", 2), CALLS, NUMBER(total), SENT,
+	NUMBER(received)};
+static const struct sql_column error_columns[] = {
+	KEY("process", 0), KEY("op", 1), KEY("status", 2), KEY("thread", 3), KEY("uncoded", 4), CALLS,
+	SQL_COLUMN(TIME, struct tally, first)};
 static const struct sql_column loss_columns[] = {KEY("process", 0), KEY("thread", 1), CALLS,
 						 {"gaps", SQL_U64, offsetof(struct tally, errors)}};
 
@@ -63,6 +74,8 @@ static const struct sql_table tables[TALLY_KINDS] = {
 	[TALLY_COUNTER] = SQL_TABLE("tally_counter", counter_columns),
 	[TALLY_SAMPLE] = SQL_TABLE("tally_sample", sample_columns),
 	[TALLY_COMM] = SQL_TABLE("tally_comm", comm_columns),
+	[TALLY_COMM_SIZE] = SQL_TABLE("tally_comm_size", comm_size_columns),
+	[TALLY_COPY_SIZE] = SQL_TABLE("tally_copy_size", copy_size_columns),
 	[TALLY_LOSS] = SQL_TABLE("tally_loss", loss_columns),
 };
 

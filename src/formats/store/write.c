@@ -107,7 +107,9 @@ static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 	int64_t *c;
 
 	tallies_call(w->tallies, r->thread, r->op, (uint64_t)(r->end - r->start), r->id, r->parent,
-		     r->ok, r->status);
+		     r->ok);
+	if (!r->ok)
+		tallies_error(w->tallies, r->thread, r->op, r->status, r->start);
 	if (id == INT64_MIN) {
 		w->unnumbered++;
 		return KYMO_OK;

@@ -467,7 +467,8 @@ void core_define_process_end(uint32_t how)
 
 	note_untraced();
 	note_inner_calls();
-	core_overhead_define();
+	if (core_shared_pool())
+		core_overhead_define();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		if (!core_buffers[i].used || !core_buffers[i].pool ||
 		    core_buffer_private(&core_buffers[i]))

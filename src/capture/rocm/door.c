@@ -13,11 +13,11 @@
 
 #include <kymo/tool.h>
 
+#include "base/elf.h"
 #include "capture/rocm/work.h"
 #include "register/rocprofiler.h"
 
 #define PARTS 16u
-#define REGISTER_LIBRARY "librocprofiler-register.so.0"
 #define PROFILER_LIBRARY "librocprofiler-sdk.so"
 
 static const struct known {
@@ -255,15 +255,12 @@ int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t insta
 /* Tables that were registered before this library was loaded. */
 __attribute__((constructor)) static void attach(void)
 {
-	void *library = dlopen(REGISTER_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
 	int (*function)(void);
 	void *symbol;
 
-	if (!library)
+	if (elf_find_everywhere("rocprofiler_register_invoke_nonpropagated_registrations", &symbol,
+				1) == 0)
 		return;
-	symbol = dlsym(library, "rocprofiler_register_invoke_nonpropagated_registrations");
 	memcpy(&function, &symbol, sizeof(function));
-	if (function)
-		function();
-	dlclose(library);
+	function();
 }

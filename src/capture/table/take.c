@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/elf.h"
 #include "capture/table/table.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -66,15 +67,11 @@ void kymo_register_return(void *token)
 /* Tables registered before this library was loaded. */
 __attribute__((constructor)) static void attach(void)
 {
-	void *library = dlopen(KYMO_REGISTER_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
 	kymo_status_t (*function)(kymo_take_fn, kymo_return_fn);
 	void *symbol;
 
-	if (!library)
+	if (elf_find_everywhere("kymo_register_attach", &symbol, 1) == 0)
 		return;
-	symbol = dlsym(library, "kymo_register_attach");
 	memcpy(&function, &symbol, sizeof(function));
-	if (function)
-		function(kymo_register_take, kymo_register_return);
-	dlclose(library);
+	function(kymo_register_take, kymo_register_return);
 }

@@ -2,6 +2,8 @@
 # The daily commands. CMake does the work (CMakePresets.json); this only saves typing.
 JOBS ?= $(shell nproc)
 DEMO  = build/demo
+# Open MPI asks to be told that root (as in a container) and few cores are meant.
+MPIRUN = mpirun.openmpi --oversubscribe $(if $(filter 0,$(shell id -u)),--allow-run-as-root)
 
 # $(call build,PRESET)
 build = cmake --preset $(1) > /dev/null && cmake --build --preset $(1) -j $(JOBS)
@@ -17,7 +19,7 @@ all:
 help:
 	@echo 'make            build into build/release'
 	@echo 'make setup      install what is missing from the distribution (root or sudo)'
-	@echo 'make demo       setup, build, record the bundled program, export a timeline'
+	@echo 'make demo       setup, build, record two bundled programs, export timelines'
 	@echo 'make check      setup, build, run all tests'
 	@echo 'make asan       the same tests with the address and undefined behaviour sanitizers'
 	@echo 'make tsan       the unit tests with the thread sanitizer'
@@ -33,11 +35,15 @@ demo:
 	@tools/setup.sh build demo
 	@$(MAKE) --no-print-directory all
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@echo && echo 'A program that gives its work to a device with OpenCL:'
 	build/release/bin/kymo run -o $(DEMO)/heat.kymo build/release/bin/heat
 	build/release/bin/kymo export --to perfetto -o $(DEMO)/heat.pftrace $(DEMO)/heat.kymo
+	@echo && echo 'A job of two ranks with MPI, OpenMP, OpenCL and ranges of its own:'
+	OMP_NUM_THREADS=2 $(MPIRUN) -n 2 build/release/bin/kymo run -o $(DEMO)/drum.kymo build/release/bin/drum.openmpi
+	build/release/bin/kymo export --to perfetto -o $(DEMO)/drum.pftrace $(DEMO)/drum.kymo
 	@echo
-	@echo 'trace:    $(DEMO)/heat.kymo (look into it with build/release/bin/kymo summary or show)'
-	@echo 'timeline: $(DEMO)/heat.pftrace (open it in https://ui.perfetto.dev)'
+	@echo 'traces:    $(DEMO)/heat.kymo $(DEMO)/drum.kymo (look into them with build/release/bin/kymo summary or show)'
+	@echo 'timelines: $(DEMO)/heat.pftrace $(DEMO)/drum.pftrace (open them in https://ui.perfetto.dev)'
 
 check:
 	@tools/setup.sh

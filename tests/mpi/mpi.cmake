@@ -37,9 +37,11 @@ foreach(name ${KYMO_MPI_MODULES})
                   ${CMAKE_CURRENT_LIST_DIR}/ring_${kind}.f90)
     endforeach()
   endif()
-  add_test(NAME mpi.${name} COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/test_mpi.py
+  add_test(NAME mpi.${name} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_mpi.py
            $<TARGET_FILE:kymo> ${name} ${mpi_dir})
-  set_tests_properties(mpi.${name} PROPERTIES LABELS mpi TIMEOUT 400 SKIP_RETURN_CODE 77
-                       RUN_SERIAL ON)
+  add_test(NAME mpi.jobs.${name} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_jobs.py
+           $<TARGET_FILE:kymo> ${name} ${mpi_dir})
+  set_tests_properties(mpi.${name} mpi.jobs.${name} PROPERTIES LABELS mpi TIMEOUT 400
+                       SKIP_RETURN_CODE 77 RUN_SERIAL ON)
 endforeach()
 add_custom_target(mpi_programs ALL DEPENDS ${mpi_programs})

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of MPI jobs share: the command line (KYMO IMPLEMENTATION FOLDER [TEST...], FOLDER holds
+the programs, NAME.IMPLEMENTATION), how jobs are started, and questions to their traces."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+KYMO, IMPLEMENTATION, PROGRAMS = os.path.abspath(sys.argv[1]), sys.argv[2], Path(sys.argv[3]).resolve()
+LAUNCHER = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.hydra"}[IMPLEMENTATION]
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_base_warn_component_unused="0")
+
+
+class Ended:
+    def __init__(self, argv, code, out, err):
+        self.argv, self.code, self.out, self.err = argv, code, out, err
+
+
+class Base(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="kymo-mpi-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.trace = self.folder / "t.kymo"
+
+    def run_any(self, argv, **more):
+        argv = [str(a) for a in argv]
+        p = subprocess.Popen(argv, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             stdin=subprocess.DEVNULL, text=True, start_new_session=True,
+                             env=dict(ENVIRONMENT, **more))
+        try:
+            out, err = p.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            out, err = p.communicate()
+            self.fail(f"{' '.join(argv)} hangs: {out[-500:]} {err[-500:]}")
+        return Ended(argv, p.returncode, out, err)
+
+    def program(self, name):
+        return PROGRAMS / f"{name}.{IMPLEMENTATION}"
+
+    def recorded(self, ranks, name, *args, options=(), inside=False):
+        """One `kymo run` around the launcher, or one in each rank."""
+        kymo = [KYMO, "run", "--no-summary", "-o", self.trace, *options]
+        launch = [LAUNCHER, "-n", ranks]
+        command = [self.program(name), *args]
+        return self.run_any([*launch, *kymo, *command] if inside else [*kymo, *launch, *command])
+
+    def summary(self, by):
+        p = self.run_any([KYMO, "summary", "--by", by, "--format", "json", self.trace])
+        self.assertEqual(p.code, 0, p.err)
+        return {t["name"]: t["rows"] for t in json.loads(p.out)["tables"]}
+
+    def shown(self):
+        p = self.run_any([KYMO, "show", self.trace])
+        self.assertEqual(p.code, 0, p.err)
+        return p.out.splitlines()
+
+    def foot(self):
+        return self.run_any([KYMO, "summary", self.trace]).out
+
+    def calls(self):
+        return {r["op"]: r["calls"] for r in self.summary("op").get("mpi", [])}
+
+    def query(self, sql):
+        p = self.run_any([KYMO, "query", "--format", "json", self.trace, sql])
+        self.assertEqual(p.code, 0, p.err)
+        return json.loads(p.out)
+
+    def rows(self, sql):
+        answer = self.query(sql)
+        return [tuple(r.values()) if isinstance(r, dict) else tuple(r)
+                for r in (answer["rows"] if isinstance(answer, dict) else answer)]
+
+
+def main():
+    if not shutil.which(LAUNCHER):
+        print(f"skipped: {LAUNCHER} is not installed")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=2)

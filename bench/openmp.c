@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an empty parallel region takes: median of rounds, by the clock. */
+/*
+ * What an empty parallel region takes, by the clock: median of many short rounds, and their fastest
+ * twentieth, which a busy machine disturbs least.
+ */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 31, REGIONS = 20000 };
+enum { ROUNDS = 1001, REGIONS = 500 };
 
 static int compare(const void *a, const void *b)
 {
@@ -27,7 +30,7 @@ int main(void)
 		each[r] = (omp_get_wtime() - begin) * 1e9 / REGIONS;
 	}
 	qsort(each, ROUNDS, sizeof(*each), compare);
-	printf("region=%.1f best=%.1f threads=%d\n", each[ROUNDS / 2], each[0],
+	printf("region=%.1f best=%.1f threads=%d\n", each[ROUNDS / 2], each[ROUNDS / 20],
 	       omp_get_max_threads());
 	return 0;
 }

@@ -459,10 +459,10 @@ def buffer(b):
     return rows
 
 
-def under_kymo(b, program, *options):
+def under_kymo(b, program, *options, env=None):
     """The program's own figures, recorded."""
     r = b.values([b.program("kymo"), "run", "--no-summary", "--no-compress", *options, "-o",
-                  b.trace("annotated"), "--", program])
+                  b.trace("annotated"), "--", program], env=env)
     shutil.rmtree(os.path.join(b.scratch, "annotated.kymo"))
     return r
 
@@ -480,12 +480,26 @@ def openmp(b):
     if not b.has("bench_openmp"):
         return [Row("OpenMP region", None, "", note="left out: no clang with OpenMP")]
     program = b.program("bench_openmp")
-    turns = [(b.values([program]), under_kymo(b, program), under_kymo(b, program, "--mode", "minimal"))
-             for _ in range(7)]
-    plain, traced, minimal = (statistics.median(t[i]["region"] for t in turns) for i in range(3))
-    what = f"empty OpenMP region, {turns[0][0]['threads']:.0f} threads"
-    return [Row(what, traced, "ns", plain, "ns without Kymo", "<= 1.05"),
-            Row(what + ", mode minimal", minimal, "ns", plain, "ns without Kymo", "<= 1.05")]
+    floor = os.path.join(os.path.dirname(b.bin), "lib", "libbench-openmp-floor.so")
+    rows = []
+    for threads in {1, min(2, b.cores)}:
+        env = {"OMP_NUM_THREADS": str(threads)}
+        empty = dict(env, OMP_TOOL_LIBRARIES=floor)
+        ways = {"an empty tool": lambda: b.values([program], env=empty),
+                "an empty tool, callbacks of regions":
+                    lambda: b.values([program], env=dict(empty, BENCH_OMPT="regions")),
+                "an empty tool, callbacks of regions and tasks":
+                    lambda: b.values([program], env=dict(empty, BENCH_OMPT="threads")),
+                "mode minimal": lambda: under_kymo(b, program, "--mode", "minimal", env=env),
+                "mode default": lambda: under_kymo(b, program, env=env),
+                "mode full": lambda: under_kymo(b, program, "--mode", "full", env=env)}
+        turns = [(b.values([program], env=dict(env, OMP_TOOL="disabled")),
+                  {w: f() for w, f in ways.items()}) for _ in range(5)]
+        plain = min(t[0]["best"] for t in turns)
+        rows += [Row(f"empty OpenMP region, threads {threads}, {w}",
+                     min(t[1][w]["best"] for t in turns), "ns", plain, "ns without a tool",
+                     "<= 1.05" if w.startswith("mode") else "") for w in ways]
+    return rows
 
 
 ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, ranks]

@@ -17,7 +17,7 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   kymo_annotation_tests(annotation roctx roctx_preloaded)
   kymo_annotation_tests(threads processes daemon many unasked)
   kymo_annotation_tests(kokkos standin hostile real)
-  kymo_annotation_tests(openmp host full target fallback unconnected other_tool disabled gcc)
+  kymo_annotation_tests(openmp host imbalance full target fallback unconnected other_tool disabled gcc)
 endif()
 
 # Payloads at random; `make asan` is where it can tell most.

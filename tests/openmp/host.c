@@ -98,6 +98,16 @@ static void nested(void)
 	sum += 1;
 }
 
+/* The second thread works for 20 ms, the first has nothing to do. */
+static void uneven(void)
+{
+	double until = omp_get_wtime() + 0.02;
+
+#pragma omp parallel num_threads(2)
+	while (omp_get_thread_num() && omp_get_wtime() < until)
+		;
+}
+
 static void ordered(void)
 {
 #pragma omp parallel for ordered num_threads(2)
@@ -123,6 +133,7 @@ int main(void)
 	tasks();
 	locks();
 	nested();
+	uneven();
 	ordered();
 	pauses();
 	printf("%d\n", sum);

@@ -43,8 +43,9 @@ class Test(base.Test):
     def test_host(self):
         self.record(self.program("host"), env=self.env)
         got = self.calls()
-        # 9 regions, but for that of the pause: 2 threads, one serial, one nested in two.
-        wanted = {"parallel": 7, "implicit_task": 13, "single": 2, "masked": 1, "barrier": 2,
+        # 9 regions, but for that of the pause: 2 threads, one serial, one nested in two. What
+        # primary threads do is in the regions' own records.
+        wanted = {"parallel": 8, "implicit_task": 7, "single": 2, "masked": 1, "barrier": 2,
                   "critical": 2, "ordered": 4, "lock": 2, "nest_lock": 2, "sections": 2,
                   "taskloop": 1, "task_create": 9, "dependences": 2, "taskwait": 2,
                   "control_tool": 2, "loop": 6}
@@ -56,9 +57,24 @@ class Test(base.Test):
         check("a region's place", bool(re.search(r"openmp:parallel\(.*@ main", shown)), True)
         check("arguments", "threads=2, number=1" in shown and "on=\"inout" in shown, True)
 
+    def test_imbalance(self):
+        """Who waited for whom at the end of a region: by the region and the tasks of its workers."""
+        self.record(self.program("host"), env=self.env)
+        unit = {"us": 1e3, "ms": 1e6, "s": 1e9}
+        regions = [(float(t) * unit[u], int(w)) for t, u, w in re.findall(
+            r"([0-9.]+) (us|ms|s) .*openmp:parallel\(.*threads=2, worked=([0-9]+)\)",
+            base.must(self.kymo, "show", self.trace))]
+        check("regions of two threads", len(regions), 7)
+        check("worked no longer than they took", [r for r in regions if r[1] > r[0] + 1000], [])
+        # Of the uneven one: the first thread was there at once, 20 ms before the second.
+        check("waited", any(took - worked > 15e6 for took, worked in regions), True)
+        tasks = self.query("SELECT max(duration) AS n FROM regions WHERE name = 'implicit_task'")
+        check("waited for", tasks[0]["n"] > 15e6, True)
+
     def test_full(self):
         self.record(self.program("host"), env=self.env, options=["--mode", "full"])
         got = self.calls()
+        check("tasks of primary threads", got.get("primary_task"), 8)
         check("chatty ones", [n for n in ("dispatch", "wait", "join_barrier", "single_other",
                                           "lock_init", "lock_destroy", "nest_lock_again")
                               if n not in got], [])
@@ -115,7 +131,7 @@ class Test(base.Test):
         self.record(program, env=dict(env, OTHER_TOOL="1"), options=["--threads"])
         check("note", any("another tool" in t for t in self.notes("openmp")), True)
         self.record(program, env=env, plain=False)  # it declines: our turn
-        check("recorded", self.calls().get("parallel"), 7)
+        check("recorded", self.calls().get("parallel"), 8)
 
     def test_disabled(self):
         self.record(self.program("host"), env=dict(self.env, OMP_TOOL="disabled"))

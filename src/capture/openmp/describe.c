@@ -46,7 +46,8 @@ VALUES(control_command, {"start", 1}, {"pause", 2}, {"flush", 3}, {"end", 4});
 #define FLAGS(name, set) {name, #set, &set, KYMO_KIND_FLAGS, 0, 4, 0}
 
 static const kymo_field_t parallel_fields[] = {U32("requested_threads"),
-					       FLAGS("flags", parallel_flags)};
+					       FLAGS("flags", parallel_flags), U32("threads"),
+					       NS("worked")};
 static const kymo_field_t implicit_fields[] = {CALL("parallel"), U32("threads"), U32("number")};
 static const kymo_field_t task_fields[] = {U64("task"), ENUM("ended", task_status)};
 static const kymo_field_t work_fields[] = {ENUM("kind", work_kind), U64("count")};

@@ -21,11 +21,6 @@ static omp_set_callback set_callback; /* under `lock`; NULL before and after the
 static bool registered[OMP_EVENTS];
 static struct cap_domain *domain;
 
-static bool wanted_op(enum omp_op op)
-{
-	return atomic_load(&omp_ops[op].callbacks) || atomic_load(&omp_ops[op].buffers);
-}
-
 /* Device work is told by target callbacks, whoever wants to hear of it. */
 static bool wanted_callback(const struct omp_callback *c, bool target, uint32_t activities)
 {
@@ -34,7 +29,7 @@ static bool wanted_callback(const struct omp_callback *c, bool target, uint32_t 
 	if (target && (activities & device))
 		return true;
 	for (unsigned i = 0; c->ops[i] != OMP_OP_COUNT; i++)
-		if (wanted_op(c->ops[i]))
+		if (omp_wanted(c->ops[i]))
 			return true;
 	return false;
 }

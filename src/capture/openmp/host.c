@@ -25,6 +25,15 @@ static void thread_end(data_t thread)
 
 /* ---- parallel regions and their implicit tasks ---- */
 
+/*
+ * The runtime keeps a word for each task: of explicit ones their number and what must be known when
+ * they are switched, of implicit ones whether there is
+ * something to end and whether others wait with it.
+ */
+enum { TASK_EXPLICIT = 1, TASK_UNTIED = 2, TASK_PRIMARY = 4, TASK_OPEN = 8, TASK_SHIFT = 4 };
+
+enum { PARALLEL_THREADS = 2, PARALLEL_WORKED = 3 }; /* fields that are known later */
+
 static enum omp_op parallel_op(int flags)
 {
 	return flags & OMP_PARALLEL_LEAGUE ? OMP_OP_TEAMS : OMP_OP_PARALLEL;
@@ -47,20 +56,55 @@ static void parallel_end(data_t parallel, data_t task, int flags, code_t code)
 /*
  * An implicit task is over when it reaches the barrier at the end of its region. What a worker does
  * until the runtime calls it out of there, maybe when the next region begins, is no part of it; how
- * long the others waited for the last is the end of the region less the end of their tasks.
+ * long the others waited for the last is the end of the region less the end of their tasks. What the
+ * primary thread did is part of the region's own record, which is on the same thread: a record of
+ * its task as well is only made for who asks for it.
  */
+static void implicit_task_begin(data_t parallel, data_t task, unsigned threads, unsigned number)
+{
+	enum omp_op op = number ? OMP_OP_IMPLICIT_TASK : OMP_OP_PRIMARY_TASK;
+	struct omp_region *region;
+
+	task->value = 0;
+	if (!number) {
+		region = omp_find(OMP_OP_PARALLEL, 0);
+		if (region)
+			region->values.v[PARALLEL_THREADS] = threads;
+		if (region && threads > 1)
+			task->value = TASK_PRIMARY;
+	}
+	if (!omp_wanted(op))
+		return;
+	omp_begin(op, (uintptr_t)task, NULL,
+		  OMP_VALUES_OF(parallel ? parallel->value : 0, threads, number));
+	task->value |= TASK_OPEN;
+}
+
+static void implicit_task_end(data_t task)
+{
+	struct omp_region *r;
+
+	if (task->value & TASK_OPEN) {
+		r = omp_find(OMP_OP_IMPLICIT_TASK, (uintptr_t)task);
+		omp_end(r ? r : omp_find(OMP_OP_PRIMARY_TASK, (uintptr_t)task));
+	}
+	if (task->value & TASK_PRIMARY) {
+		r = omp_find(OMP_OP_PARALLEL, 0);
+		if (r)
+			r->values.v[PARALLEL_WORKED] = omp_since(r);
+	}
+	task->value = 0;
+}
+
 static void implicit_task(int endpoint, data_t parallel, data_t task, unsigned threads,
 			  unsigned number, int flags)
 {
-	uint64_t key = (uintptr_t)task;
-
 	if (flags & OMP_TASK_INITIAL)
 		return;
 	if (endpoint & OMP_BEGIN)
-		omp_begin(OMP_OP_IMPLICIT_TASK, key, NULL,
-			  OMP_VALUES_OF(parallel ? parallel->value : 0, threads, number));
+		implicit_task_begin(parallel, task, threads, number);
 	if (endpoint & OMP_END)
-		omp_end(omp_find(OMP_OP_IMPLICIT_TASK, key));
+		implicit_task_end(task);
 }
 
 /* ---- barriers and other waits ---- */
@@ -101,11 +145,9 @@ static void sync_region(int kind, int endpoint, data_t parallel, data_t task, co
 
 	if (kind == OMP_BARRIER_PARALLEL) {
 		if (endpoint & OMP_BEGIN)
-			omp_end(omp_find(OMP_OP_IMPLICIT_TASK, (uintptr_t)task));
+			implicit_task_end(task);
 		/* A worker sits in it between regions: no place to be seen in by default. */
-		if (!atomic_load_explicit(&omp_ops[op].buffers, memory_order_relaxed) &&
-		    !atomic_load_explicit(&omp_ops[op].callbacks, memory_order_relaxed) &&
-		    !omp_find(op, 0))
+		if (!omp_wanted(op) && !omp_find(op, 0))
 			return;
 	}
 	region(op, endpoint, code, (uint64_t)kind);
@@ -168,9 +210,6 @@ static void dispatch(data_t parallel, data_t task, int kind, union omp_data inst
 }
 
 /* ---- explicit tasks ---- */
-
-/* The runtime keeps a word for each task: its number and what must be known when it is switched. */
-enum { TASK_EXPLICIT = 1, TASK_UNTIED = 2, TASK_SHIFT = 2 };
 
 static uint64_t task_number(data_t task)
 {
@@ -364,12 +403,12 @@ const struct omp_callback omp_host_callbacks[] = {
 	OMP_CALLBACK(OMP_THREAD_END, thread_end, OMP_OP_THREAD_END, OMP_OP_PARALLEL,
 		     OMP_OP_IMPLICIT_TASK),
 	OMP_CALLBACK(OMP_PARALLEL_BEGIN, parallel_begin, OMP_OP_PARALLEL, OMP_OP_TEAMS,
-		     OMP_OP_IMPLICIT_TASK),
+		     OMP_OP_IMPLICIT_TASK, OMP_OP_PRIMARY_TASK),
 	OMP_CALLBACK(OMP_PARALLEL_END, parallel_end, OMP_OP_PARALLEL, OMP_OP_TEAMS,
 		     OMP_OP_IMPLICIT_TASK),
-	OMP_CALLBACK(OMP_IMPLICIT_TASK, implicit_task, OMP_OP_IMPLICIT_TASK),
-	OMP_CALLBACK(OMP_SYNC_REGION, sync_region, OMP_OP_IMPLICIT_TASK, OMP_OP_BARRIER,
-		     OMP_OP_BARRIER_WORKSHARE, OMP_OP_BARRIER_PARALLEL, OMP_OP_BARRIER_OTHER,
+	OMP_CALLBACK(OMP_IMPLICIT_TASK, implicit_task, OMP_OP_IMPLICIT_TASK, OMP_OP_PRIMARY_TASK),
+	OMP_CALLBACK(OMP_SYNC_REGION, sync_region, OMP_OP_IMPLICIT_TASK, OMP_OP_PRIMARY_TASK,
+		     OMP_OP_BARRIER, OMP_OP_BARRIER_WORKSHARE, OMP_OP_BARRIER_PARALLEL, OMP_OP_BARRIER_OTHER,
 		     OMP_OP_TASKWAIT, OMP_OP_TASKGROUP),
 	OMP_CALLBACK(OMP_SYNC_REGION_WAIT, sync_wait, OMP_OP_WAIT),
 	OMP_CALLBACK(OMP_REDUCTION, reduction, OMP_OP_REDUCTION),

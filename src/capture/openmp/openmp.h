@@ -76,7 +76,8 @@
 	X(DEVICE_INITIALIZE, "device_initialize", device, KYMO_OP_MINIMAL)                         \
 	X(DEVICE_FINALIZE, "device_finalize", finalize, KYMO_OP_MINIMAL)                           \
 	X(DEVICE_LOAD, "device_load", load, 0)                                                     \
-	X(DEVICE_UNLOAD, "device_unload", unload, 0)
+	X(DEVICE_UNLOAD, "device_unload", unload, 0)                                               \
+	X(PRIMARY_TASK, "primary_task", implicit, KYMO_OP_CHATTY)
 
 #define OMP_OP_ENUM(name, text, fields, flags) OMP_OP_##name,
 enum omp_op { OMP_OPS(OMP_OP_ENUM) OMP_OP_COUNT };
@@ -119,6 +120,14 @@ void omp_end(struct omp_region *r);
 uint64_t omp_point(enum omp_op op, const void *code, const struct omp_values *values);
 /* Id of the innermost region of the thread that is `op`, 0: none. */
 uint64_t omp_current(enum omp_op op);
+/* Time since it began, in ns; 0 if it is not recorded. */
+uint64_t omp_since(const struct omp_region *r);
+/* Whether anybody wants to hear of `op`; what is open goes on whatever this says. */
+static inline bool omp_wanted(enum omp_op op)
+{
+	return atomic_load_explicit(&omp_ops[op].buffers, memory_order_relaxed) ||
+	       atomic_load_explicit(&omp_ops[op].callbacks, memory_order_relaxed);
+}
 void omp_thread_end(void);
 /* Rough; for durations that are values. */
 uint64_t omp_ns(uint64_t ticks);

@@ -159,6 +159,11 @@ static inline bool frame_live(const struct omp_region *r)
 	       &c->frames[r->index] == r->frame && r->frame->id == r->id;
 }
 
+uint64_t omp_since(const struct omp_region *r)
+{
+	return r->id && frame_live(r) ? omp_ns(tick_now() - r->frame->start) : 0;
+}
+
 /* What is still open in it ends with it: the runtime has not told. */
 void omp_end(struct omp_region *r)
 {

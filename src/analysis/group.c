@@ -127,26 +127,72 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		x->first = row;
 		x->summary = s;
 	}
+	if (row->first && (!x->earliest || row->first < x->earliest->first)) {
+		x->earliest = row;
+		x->earliest_summary = s;
+	}
 	tally_merge(g->numbers, &x->sum, s->tallies, row);
 	g->failed |= g->numbers->failed;
 }
 
-static int compare(const void *x, const void *y)
+static int compare_keys(const struct group *a, const struct group *b)
 {
-	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
 	size_t n = a->key_length < b->key_length ? a->key_length : b->key_length;
-	int order;
+	int order = memcmp(a->key, b->key, n);
 
-	if (a->sum.total != b->sum.total)
-		return a->sum.total > b->sum.total ? -1 : 1;
-	if (a->sum.count != b->sum.count)
-		return a->sum.count > b->sum.count ? -1 : 1;
-	order = memcmp(a->key, b->key, n);
 	return order ? order : (a->key_length > b->key_length) - (a->key_length < b->key_length);
 }
 
-void groups_sort(struct groups *g)
+/* The greater one first. */
+static int falling(uint64_t a, uint64_t b)
 {
+	return (a < b) - (a > b);
+}
+
+static int compare_times(const void *x, const void *y)
+{
+	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
+	int order = falling(a->sum.total, b->sum.total);
+
+	if (!order)
+		order = falling(a->sum.count, b->sum.count);
+	return order ? order : compare_keys(a, b);
+}
+
+static int compare_bytes(const void *x, const void *y)
+{
+	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
+	int order = falling(a->sum.bytes, b->sum.bytes);
+
+	return order ? order : compare_times(x, y);
+}
+
+/* By the labels from the left; sizes, and numbers in labels, as numbers. */
+static int compare_sizes(const void *x, const void *y)
+{
+	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
+
+	for (unsigned d = 0; d < dimension_count; d++) {
+		uint32_t i = a->first->key[2], k = b->first->key[2];
+		int order = 0;
+
+		if (dimensions[d].by == BY_SIZE)
+			order = (i > k) - (i < k);
+		else if (a->label[d])
+			order = strverscmp(a->label[d], b->label[d]);
+		if (order)
+			return order;
+	}
+	return 0;
+}
+
+void groups_sort(struct groups *g, enum groups_order order)
+{
+	static int (*const compare[])(const void *, const void *) = {
+		[ORDER_TIME] = compare_times,
+		[ORDER_BYTES] = compare_bytes,
+		[ORDER_SIZE] = compare_sizes};
+
 	if (g->count)
-		qsort(g->list, g->count, sizeof(*g->list), compare);
+		qsort(g->list, g->count, sizeof(*g->list), compare[order]);
 }

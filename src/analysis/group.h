@@ -8,7 +8,7 @@
 
 #include "analysis/labels.h"
 
-#define GROUP_LABELS 9
+#define GROUP_LABELS 15 /* as many as there are dimensions */
 
 struct group {
 	char *key;                  /* labels, NUL between them */
@@ -16,6 +16,8 @@ struct group {
 	const char *label[GROUP_LABELS]; /* in `key`, in order of `dimensions` */
 	const struct summary *summary;   /* of the first row */
 	const struct tally *first;
+	const struct summary *earliest_summary; /* of the row whose `first` is least */
+	const struct tally *earliest;
 	struct tally sum;
 };
 
@@ -36,7 +38,9 @@ void groups_release(struct groups *g);
 void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		const struct tally *row);
 
-/* Longest time first, then most calls, then by label. */
-void groups_sort(struct groups *g);
+/* What comes first: the longest time, or the most bytes, else the most calls; or the least size. */
+enum groups_order { ORDER_TIME, ORDER_BYTES, ORDER_SIZE };
+
+void groups_sort(struct groups *g, enum groups_order order);
 
 #endif

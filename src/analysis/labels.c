@@ -9,10 +9,21 @@
 #define LABEL_MAX 80 /* of a range, whose name can be anything */
 
 const struct dimension dimensions[] = {
-	{BY_TRACE, "trace", "trace"},     {BY_RANK, "rank", "rank"},
-	{BY_PROCESS, "process", "process"}, {BY_THREAD, "thread", "thread"},
-	{BY_DEVICE, "device", "device"},  {BY_QUEUE, "queue", "queue"},
-	{BY_PEER, "peer", "peer"},        {BY_SCOPE, "scope", "scope"},     {BY_OP, "op", "name"},
+	{BY_TRACE, "trace", "trace", false},
+	{BY_NODE, "node", "node", false},
+	{BY_RANK, "rank", "rank", false},
+	{BY_PROCESS, "process", "process", false},
+	{BY_THREAD, "thread", "thread", false},
+	{BY_DEVICE, "device", "device", false},
+	{BY_QUEUE, "queue", "queue", false},
+	{BY_PEER, "peer", "peer", false},
+	{BY_SCOPE, "scope", "scope", false},
+	{BY_OP, "op", "name", false},
+	{BY_DIRECTION, "direction", "direction", false},
+	{BY_SIZE, "size", "size", false},
+	{BY_MEMORY, "memory", "memory", true},
+	{BY_STATUS, "status", "status", true},
+	{BY_CODE, "code", "code", true},
 };
 const unsigned dimension_count = sizeof(dimensions) / sizeof(*dimensions);
 
@@ -25,7 +36,7 @@ unsigned summary_by_parse(const char *text, const char **bad, size_t *bad_length
 		unsigned i;
 
 		for (i = 0; i < dimension_count; i++) {
-			if (strlen(dimensions[i].name) == n &&
+			if (!dimensions[i].internal && strlen(dimensions[i].name) == n &&
 			    strncmp(p, dimensions[i].name, n) == 0)
 				break;
 		}
@@ -44,26 +55,34 @@ unsigned summary_by_parse(const char *text, const char **bad, size_t *bad_length
 
 unsigned dimensions_of(enum tally_kind kind)
 {
-	const unsigned any = BY_TRACE | BY_RANK | BY_PROCESS;
+	const unsigned any = BY_TRACE | BY_NODE | BY_RANK | BY_PROCESS;
 
 	switch (kind) {
 	case TALLY_CALL:
 	case TALLY_ACTIVITY:
+	case TALLY_MARKER:
 		return any | BY_THREAD | BY_SCOPE | BY_OP;
 	case TALLY_COMM:
-		return any | BY_THREAD | BY_PEER | BY_OP;
-	case TALLY_MARKER:
-		return any | BY_THREAD | BY_OP;
+		return any | BY_THREAD | BY_PEER | BY_SCOPE | BY_OP;
+	case TALLY_COMM_SIZE:
+		return any | BY_SCOPE | BY_OP | BY_SIZE;
 	case TALLY_DISPATCH:
-	case TALLY_COPY:
 		return any | BY_DEVICE | BY_QUEUE | BY_SCOPE | BY_OP;
+	case TALLY_COPY:
+		return any | BY_DEVICE | BY_QUEUE | BY_SCOPE | BY_OP | BY_DIRECTION;
+	case TALLY_COPY_SIZE:
+		return any | BY_DEVICE | BY_SCOPE | BY_OP | BY_DIRECTION | BY_SIZE;
 	case TALLY_SYNC:
-		return any | BY_THREAD | BY_QUEUE | BY_SCOPE | BY_OP;
+		return any | BY_THREAD | BY_DEVICE | BY_QUEUE | BY_SCOPE | BY_OP;
 	case TALLY_ERROR:
-		return any | BY_OP;
+		return any | BY_THREAD | BY_SCOPE | BY_OP | BY_STATUS | BY_CODE;
 	case TALLY_ALLOCATION:
+		return any | BY_DEVICE | BY_SCOPE | BY_OP | BY_MEMORY;
 	case TALLY_POOL:
-		return any | BY_DEVICE;
+		return any | BY_DEVICE | BY_OP | BY_MEMORY;
+	case TALLY_COUNTER:
+	case TALLY_SAMPLE:
+		return BY_OP;
 	default:
 		return any | BY_THREAD;
 	}
@@ -108,35 +127,115 @@ static void label_queue(struct text *out, const struct trace *t, uint32_t queue,
 		text_addf(out, " (%s)", q->name);
 }
 
-/* The device a copy is counted for: the one it writes to, else the one it reads. */
-static uint32_t copy_agent(const struct trace *t, const struct tally *row)
+static uint32_t queue_agent(const struct trace *t, uint32_t queue)
 {
-	uint32_t queue = row->key[2];
+	return queue < t->queues_count ? t->queues[queue].agent : 0;
+}
 
+/* The device a copy is counted for: the one it writes to, else the one it reads. */
+static uint32_t copy_agent(const struct trace *t, enum tally_kind kind, const struct tally *row)
+{
 	if (row->key[4])
 		return row->key[4];
 	if (row->key[3])
 		return row->key[3];
-	return queue < t->queues_count ? t->queues[queue].agent : 0;
+	return kind == TALLY_COPY ? queue_agent(t, row->key[2]) : 0;
+}
+
+static void label_agent_of(struct text *out, const struct trace *t, enum tally_kind kind,
+			   const struct tally *row)
+{
+	switch (kind) {
+	case TALLY_COPY:
+	case TALLY_COPY_SIZE:
+		label_agent(out, t, copy_agent(t, kind, row));
+		break;
+	case TALLY_SYNC:
+		if (row->key[3])
+			label_agent(out, t, queue_agent(t, row->key[3]));
+		else
+			text_add(out, "any");
+		break;
+	case TALLY_ALLOCATION:
+	case TALLY_POOL:
+		if (row->key[1])
+			label_agent(out, t, row->key[1]);
+		else
+			text_add(out, "(any of its context)");
+		break;
+	default:
+		label_agent(out, t, row->key[1]);
+	}
+}
+
+static void label_place(struct text *out, uint32_t agent, unsigned memory)
+{
+	text_add(out, agent ? "device" : "host");
+	if (memory && !(agent && memory == MEMORY_DEVICE))
+		text_addf(out, " %s", name_memory_kind(memory));
+}
+
+/* False: nothing is known of it. */
+static bool label_direction(struct text *out, const struct tally *row)
+{
+	unsigned from = row->key[5] >> 8 & 0xff, to = row->key[5] & 0xff;
+
+	if (!row->key[3] && !row->key[4] && !from && !to)
+		return false;
+	label_place(out, row->key[3], from);
+	text_add(out, " to ");
+	label_place(out, row->key[4], to);
+	return true;
+}
+
+static uint32_t copy_op(const struct trace *t, const struct tally *row)
+{
+	return row->key[1] < t->ops_count ? row->key[1] : 0;
 }
 
 static void label_copy(struct text *out, const struct trace *t, const struct tally *row)
 {
-	uint32_t op = row->key[1];
-	unsigned from = row->key[5] >> 8 & 0xff, to = row->key[5] & 0xff;
+	struct text direction = {0};
 
-	text_add(out, op < t->ops_count ? t->ops[op].name : "");
-	if (row->key[3] || row->key[4] || from || to) {
-		text_add(out, " (");
-		text_add(out, row->key[3] ? "device" : "host");
-		if (from && !(row->key[3] && from == MEMORY_DEVICE))
-			text_addf(out, " %s", name_memory_kind(from));
-		text_add(out, " to ");
-		text_add(out, row->key[4] ? "device" : "host");
-		if (to && !(row->key[4] && to == MEMORY_DEVICE))
-			text_addf(out, " %s", name_memory_kind(to));
-		text_add(out, ")");
+	text_add(out, t->ops[copy_op(t, row)].name);
+	if (label_direction(&direction, row) && !direction.failed)
+		text_addf(out, " (%s)", direction.s);
+	text_release(&direction);
+}
+
+/* Fills have no source; what is mapped may well stay where it is. */
+static void label_way(struct text *out, const struct trace *t, const struct tally *row)
+{
+	const char *op = t->ops[copy_op(t, row)].name;
+
+	if (strcmp(op, "fill") == 0) {
+		text_add(out, "fill of ");
+		label_place(out, row->key[4], row->key[5] & 0xff);
+		return;
 	}
+	if (strcmp(op, "map") == 0 || strcmp(op, "unmap") == 0)
+		text_addf(out, "%sped, ", op);
+	if (!label_direction(out, row))
+		text_add(out, "not known");
+}
+
+/* "4..15 B", "1..4 KiB": the end of a class in large units belongs to the next. */
+static void label_size(struct text *out, uint32_t size_class)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	uint64_t low = tally_size_least(size_class);
+	unsigned unit = size_class ? (size_class - 1) / 5 : 0;
+
+	if (unit >= sizeof(units) / sizeof(*units)) {
+		text_add(out, "(no class)");
+		return;
+	}
+	low >>= 10 * unit;
+	if (size_class == 0)
+		text_add(out, "0 B");
+	else
+		text_addf(out, "%llu..%llu %s", (unsigned long long)low,
+			  (unsigned long long)(low * 4 - (unit == 0)), units[unit]);
 }
 
 /* "domain:name", the domain where the program uses them. */
@@ -158,8 +257,12 @@ static void label_op(struct text *out, const struct trace *t, enum tally_kind ki
 {
 	uint32_t op;
 
-	if (kind == TALLY_COPY) {
+	if (kind == TALLY_COPY || kind == TALLY_COPY_SIZE) {
 		label_copy(out, t, row);
+		return;
+	}
+	if (kind == TALLY_ALLOCATION) {
+		text_add(out, name_allocation_what(row->key[3]));
 		return;
 	}
 	if (kind == TALLY_DISPATCH) {
@@ -172,7 +275,7 @@ static void label_op(struct text *out, const struct trace *t, enum tally_kind ki
 		label_marker(out, t, row);
 		return;
 	}
-	op = row->key[kind == TALLY_ERROR ? 1 : 2];
+	op = row->key[kind == TALLY_ERROR || kind == TALLY_COMM_SIZE ? 1 : 2];
 	text_add(out, op && op < t->ops_count ? t->ops[op].name : "(unknown operation)");
 }
 
@@ -192,31 +295,58 @@ static void label_thread(struct text *out, const struct trace *t, uint32_t threa
 		text_addf(out, " %s", h->name);
 }
 
+uint32_t label_thread_of(enum tally_kind kind, const struct tally *row)
+{
+	return row->key[kind == TALLY_ERROR ? 3 : 1];
+}
+
+static void label_rank(struct text *out, const struct t_process *p)
+{
+	if (p->rank == UINT32_MAX)
+		text_add(out, "none");
+	else
+		text_addf(out, "%u", p->rank);
+}
+
+/* Of calls that the program only counted no status is known. */
+static void label_status(struct text *out, const struct trace *t, const struct tally *row,
+			 bool code)
+{
+	uint32_t op = row->key[1] < t->ops_count ? row->key[1] : 0;
+	const char *name = rec_status_name(&t->ops[op], (int32_t)row->key[2]);
+
+	if (row->key[4])
+		text_add(out, code ? "" : "(not kept)");
+	else if (code)
+		text_addf(out, "%d", (int32_t)row->key[2]);
+	else
+		text_add(out, name ? name : "");
+}
+
 void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 	       const struct tally *row, unsigned by)
 {
 	const struct trace *t = s->trace;
-	uint32_t process = row->key[0] < t->processes_count ? row->key[0] : 0, rank;
+	uint32_t process = row->key[0] < t->processes_count ? row->key[0] : 0;
 
 	switch (by) {
 	case BY_TRACE:
 		text_add(out, s->path);
 		break;
+	case BY_NODE:
+		text_add(out, t->processes[process].hostname);
+		break;
 	case BY_RANK:
-		rank = t->processes[process].rank;
-		if (rank == UINT32_MAX)
-			text_add(out, "none");
-		else
-			text_addf(out, "%u", rank);
+		label_rank(out, &t->processes[process]);
 		break;
 	case BY_PROCESS:
 		label_process(out, t, process);
 		break;
 	case BY_THREAD:
-		label_thread(out, t, row->key[1]);
+		label_thread(out, t, label_thread_of(kind, row));
 		break;
 	case BY_DEVICE:
-		label_agent(out, t, kind == TALLY_COPY ? copy_agent(t, row) : row->key[1]);
+		label_agent_of(out, t, kind, row);
 		break;
 	case BY_QUEUE:
 		label_queue(out, t, row->key[kind == TALLY_SYNC ? 3 : 2], true);
@@ -229,6 +359,19 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		break;
 	case BY_SCOPE:
 		text_add(out, s->scopes ? scopes_text(s->scopes, row->key[TALLY_SCOPE]) : "");
+		break;
+	case BY_DIRECTION:
+		label_way(out, t, row);
+		break;
+	case BY_SIZE:
+		label_size(out, row->key[2]);
+		break;
+	case BY_MEMORY:
+		text_add(out, name_memory_kind(row->key[2]));
+		break;
+	case BY_STATUS:
+	case BY_CODE:
+		label_status(out, t, row, by == BY_CODE);
 		break;
 	default:
 		label_op(out, t, kind, row);

@@ -9,6 +9,7 @@
 struct dimension {
 	unsigned by; /* enum summary_by */
 	const char *name, *heading;
+	bool internal; /* not for users to choose */
 };
 extern const struct dimension dimensions[];
 extern const unsigned dimension_count;
@@ -19,6 +20,9 @@ unsigned dimensions_of(enum tally_kind kind);
 /* Adds the label of the row for one dimension that its kind knows. */
 void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 	       const struct tally *row, unsigned by);
+
+/* The thread of a row whose kind knows it. */
+uint32_t label_thread_of(enum tally_kind kind, const struct tally *row);
 
 /* "opencl:GPU name", told apart by a number where a process has several of the name. */
 void label_agent(struct text *out, const struct trace *t, uint32_t agent);

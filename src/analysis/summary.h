@@ -39,12 +39,20 @@ void summary_release(struct summary *s);
 enum summary_by {
 	BY_TRACE = 1, BY_RANK = 2, BY_PROCESS = 4, BY_THREAD = 8, BY_DEVICE = 16, BY_QUEUE = 32,
 	BY_OP = 64,
-	BY_PEER = 256, /* of messages */
-	BY_SCOPE = 128 /* only of what SUMMARY_SCOPES has read */
+	BY_SCOPE = 128, /* only of what SUMMARY_SCOPES has read */
+	BY_PEER = 256,  /* of messages */
+	BY_NODE = 512,
+	BY_DIRECTION = 1024, /* of copies */
+	BY_SIZE = 2048,      /* of copies and messages: a class of bytes */
+	/* Not for users; what some tables are always made by. */
+	BY_MEMORY = 4096, BY_STATUS = 8192, BY_CODE = 16384
 };
 
 /* Parses "thread,op"; 0 and *bad (a word of `text`, not terminated) when a word is unknown. */
 unsigned summary_by_parse(const char *text, const char **bad, size_t *bad_length);
+
+/* Nothing in any trace can be told by these together: there would be no table. */
+bool summary_by_useless(unsigned by);
 
 /* Makes the tables of the summary of `count` traces together. */
 kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned count,

@@ -130,7 +130,7 @@ static void function_row(struct table *t, const struct functions *f, const struc
 	cell_real(c, 100.0 * (double)x->total / whole);
 }
 
-bool summary_functions(struct report *r, const struct summary *s, unsigned count)
+bool summary_functions(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct functions f = {0};
 	struct table *t;
@@ -259,7 +259,7 @@ static void count_row(struct table *t, const struct counted *x)
 	cell_real(c, x->high);
 }
 
-bool summary_counters(struct report *r, const struct summary *s, unsigned count)
+bool summary_counters(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct counts all = {0};
 	struct table *t;

@@ -8,20 +8,34 @@
 /* What ran, when nothing was recorded also why. */
 void summary_head(struct report *r, const struct summary *s, unsigned count);
 
-/* Calls that were still open when their process ended. False: no memory. */
-bool summary_open_calls(struct report *r, const struct summary *s, unsigned count);
-
 /* Loss, untraced and untimed work, clock errors, damage, notes: always shown. */
 void summary_quality(struct report *r, const struct summary *s, unsigned count);
 
-/* Least, mean and most of a job's ranks, and which. False: no memory. */
-bool summary_imbalance(struct report *r, const struct summary *s, unsigned count, unsigned by);
+/*
+ * The tables, with a row for each combination of what `by` names. An empty one is left out.
+ * False: no memory.
+ */
+typedef bool summary_part(struct report *r, const struct summary *s, unsigned count, unsigned by);
 
-/* Functions that samples met, self and total; values of counters by operation. False: no memory. */
-bool summary_functions(struct report *r, const struct summary *s, unsigned count);
-bool summary_counters(struct report *r, const struct summary *s, unsigned count);
+/* What took time: host calls, ranges and marks, messages, device work, waiting for it. */
+summary_part summary_calls, summary_markers, summary_messages, summary_kernels, summary_copies,
+	summary_waiting, summary_queues;
 
-/* What the node and its devices did meanwhile, and the energy of kernels. False: no memory. */
-bool summary_telemetry(struct report *r, const struct summary *s, unsigned count);
+/* Bytes by direction and kind of memory, and by classes of sizes. */
+summary_part summary_traffic, summary_message_sizes, summary_copy_sizes;
+
+summary_part summary_pools, summary_allocations, summary_errors;
+
+/* Calls that were still open when their process ended. */
+summary_part summary_open_calls;
+
+/* Least, mean and most of a job's ranks, and which. */
+summary_part summary_imbalance;
+
+/* Functions that samples met, self and total; values of counters by operation. */
+summary_part summary_functions, summary_counters;
+
+/* What the node and its devices did meanwhile, and the energy of kernels. */
+summary_part summary_telemetry;
 
 #endif

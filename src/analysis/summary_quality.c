@@ -27,6 +27,11 @@ static bool nothing_recorded(const struct summary *s)
 	       !sum_of(s, TALLY_SAMPLE) && !sum_of(s, TALLY_COUNTER);
 }
 
+static uint64_t duration_of(const struct trace *t)
+{
+	return t->end > t->origin ? (uint64_t)(t->end - t->origin) : 0;
+}
+
 static const char *command_of(const struct trace *t)
 {
 	if (*t->command)
@@ -96,20 +101,51 @@ static uint32_t program_threads(const struct trace *t, uint32_t *processes)
 	return threads;
 }
 
+static uint32_t rank_count(const struct trace *t)
+{
+	uint32_t ranks = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		ranks += t->processes[i].rank != UINT32_MAX;
+	return ranks;
+}
+
+/* ", 1 thread", ", 20,222 kernels" */
+static void add_number(struct text *out, uint64_t n, const char *one, const char *several)
+{
+	char number[32];
+
+	text_addf(out, ", %s %s", count_text(n, number), n == 1 ? one : several);
+}
+
+static void head_numbers(struct report *r, const struct summary *s)
+{
+	const struct trace *t = s->trace;
+	uint32_t processes, threads = program_threads(t, &processes), ranks = rank_count(t);
+	struct text line = {0};
+
+	text_addf(&line, "%.3f s", (double)duration_of(t) / 1e9);
+	if (ranks > 1)
+		add_number(&line, ranks, "rank", "ranks");
+	add_number(&line, processes, "process", "processes");
+	add_number(&line, threads, "thread", "threads");
+	add_number(&line, sum_of(s, TALLY_CALL), "call", "calls");
+	add_number(&line, sum_of(s, TALLY_DISPATCH), "kernel", "kernels");
+	add_number(&line, sum_of(s, TALLY_COPY), "copy", "copies");
+	if (sum_of(s, TALLY_COMM))
+		add_number(&line, sum_of(s, TALLY_COMM), "message", "messages");
+	report_head(r, "%s", line.s ? line.s : "");
+	text_release(&line);
+}
+
 void summary_head(struct report *r, const struct summary *s, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const struct trace *t = s[i].trace;
-		uint32_t processes, threads = program_threads(t, &processes);
-		double seconds = t->end > t->origin ? (double)(t->end - t->origin) / 1e9 : 0;
 
 		report_head(r, "%s: %.*s%s", s[i].path, COMMAND_MAX, command_of(t),
 			    strlen(command_of(t)) > COMMAND_MAX ? "..." : "");
-		report_head(r, "%.3f s, %u process%s, %u thread%s, %" PRIu64 " calls, %" PRIu64
-			       " kernels, %" PRIu64 " copies",
-			    seconds, processes, processes == 1 ? "" : "es", threads,
-			    threads == 1 ? "" : "s", sum_of(&s[i], TALLY_CALL),
-			    sum_of(&s[i], TALLY_DISPATCH), sum_of(&s[i], TALLY_COPY));
+		head_numbers(r, &s[i]);
 		head_ends(r, t);
 		if (nothing_recorded(&s[i]))
 			head_nothing(r, t);
@@ -125,7 +161,7 @@ static int64_t end_of(const struct trace *t, uint32_t thread)
 	return end ? end : t->end;
 }
 
-bool summary_open_calls(struct report *r, const struct summary *s, unsigned count)
+bool summary_open_calls(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct table *table = report_table(r, "open_calls", "Calls that never finished");
 	struct text label = {0};
@@ -250,13 +286,23 @@ static void quality_add(struct quality *q, const struct summary *s)
 
 static void add_count(struct text *out, uint64_t n, const char *what)
 {
+	char number[32];
+
 	if (n)
-		text_addf(out, "%s%" PRIu64 " %s%s", out->s[out->length - 1] == ':' ? " " : ", ", n,
-			  what, n == 1 ? "" : "s");
+		text_addf(out, "%s%s %s%s", out->s[out->length - 1] == ':' ? " " : ", ",
+			  count_text(n, number), what, n == 1 ? "" : "s");
+}
+
+/* Device work whose times never came, told by the process or seen in the records. */
+static uint64_t untimed_of(const struct quality *q)
+{
+	return q->untimed > q->late ? q->untimed : q->late;
 }
 
 static void add_loss(struct text *out, const struct quality *q)
 {
+	char number[32];
+
 	text_add(out, "Lost:");
 	if (out->failed)
 		return;
@@ -271,12 +317,13 @@ static void add_loss(struct text *out, const struct quality *q)
 			  q->endless, q->endless == 1 ? "" : "s");
 	text_add(out, ".");
 	if (q->overwritten)
-		text_addf(out, " Overwritten: %" PRIu64 " older records.", q->overwritten);
+		text_addf(out, " Overwritten: %s older record%s.", count_text(q->overwritten, number),
+			  q->overwritten == 1 ? "" : "s");
 	if (q->untraced)
-		text_addf(out, " Untraced: %" PRIu64 " calls.", q->untraced);
-	if (q->untimed || q->late)
-		text_addf(out, " Without device times: %" PRIu64 ".",
-			  q->untimed > q->late ? q->untimed : q->late);
+		text_addf(out, " Untraced: %s call%s.", count_text(q->untraced, number),
+			  q->untraced == 1 ? "" : "s");
+	if (untimed_of(q))
+		text_addf(out, " Without device times: %s.", count_text(untimed_of(q), number));
 }
 
 static void add_time(struct text *out, double ns)
@@ -338,9 +385,15 @@ static bool has_devices(const struct summary *s, unsigned count)
 	return false;
 }
 
-static void add_notes(struct report *r, const struct summary *s)
+static const char *severity_of(const struct t_note *n)
 {
 	static const char *const severity[] = {"note", "note", "warning", "error"};
+
+	return severity[n->severity & 3];
+}
+
+static void add_notes(struct report *r, const struct summary *s)
+{
 	const struct trace *t = s->trace;
 
 	if (nothing_recorded(s))
@@ -349,18 +402,124 @@ static void add_notes(struct report *r, const struct summary *s)
 		const struct t_note *n = &t->notes[i];
 
 		if (n->count > 1)
-			report_foot(r, "%s: %s: %s (%" PRIu64 " times)", severity[n->severity & 3],
+			report_foot(r, "%s: %s: %s (%" PRIu64 " times)", severity_of(n),
 				    n->part, n->text, n->count);
 		else
-			report_foot(r, "%s: %s: %s", severity[n->severity & 3], n->part, n->text);
+			report_foot(r, "%s: %s: %s", severity_of(n), n->part, n->text);
 	}
 }
+
+/* ---- for programs ------------------------------------------------------------------------------ */
+
+static void quality_row(struct table *t, const struct summary *s)
+{
+	struct quality q = {0};
+	struct cell *c = table_row(t);
+	uint32_t processes, threads = program_threads(s->trace, &processes);
+
+	if (!c)
+		return;
+	quality_add(&q, s);
+	cell_text(t, c++, s->path);
+	cell_text(t, c++, command_of(s->trace));
+	cell_number(c++, duration_of(s->trace));
+	cell_number(c++, rank_count(s->trace));
+	cell_number(c++, processes);
+	cell_number(c++, threads);
+	cell_number(c++, q.lost);
+	cell_number(c++, q.gaps);
+	cell_number(c++, q.definitions);
+	cell_number(c++, q.damaged);
+	cell_number(c++, q.endless);
+	cell_number(c++, q.overwritten);
+	cell_number(c++, q.untraced);
+	cell_number(c++, untimed_of(&q));
+	cell_real(c++, q.host_error);
+	cell_real(c++, q.device_error);
+	cell_number(c++, q.unaligned);
+	if (q.ranks)
+		cell_real(c, q.rank_error);
+	c++;
+	if (q.overhead_known)
+		cell_real(c, q.overhead);
+	c++;
+	cell_real(c, q.coarse ? 5 : 1.6);
+}
+
+/* What the lines around the tables tell people, a row for each trace. */
+static void quality_table(struct report *r, const struct summary *s, unsigned count)
+{
+	struct table *t = report_table(r, "quality", "");
+
+	if (!t)
+		return;
+	t->hidden = true;
+	table_column(t, "trace", "", CELL_TEXT);
+	table_column(t, "command", "", CELL_TEXT);
+	table_column(t, "duration_ns", "", CELL_TIME);
+	table_column(t, "ranks", "", CELL_COUNT);
+	table_column(t, "processes", "", CELL_COUNT);
+	table_column(t, "threads", "", CELL_COUNT);
+	table_column(t, "lost_records", "", CELL_COUNT);
+	table_column(t, "unmeasured_gaps", "", CELL_COUNT);
+	table_column(t, "lost_definitions", "", CELL_COUNT);
+	table_column(t, "damaged_blocks", "", CELL_COUNT);
+	table_column(t, "recordings_without_end", "", CELL_COUNT);
+	table_column(t, "overwritten_records", "", CELL_COUNT);
+	table_column(t, "untraced_calls", "", CELL_COUNT);
+	table_column(t, "untimed", "", CELL_COUNT);
+	table_column(t, "host_clock_error_ns", "", CELL_NUMBER);
+	table_column(t, "device_clock_error_ns", "", CELL_NUMBER);
+	table_column(t, "device_clocks_not_aligned", "", CELL_COUNT);
+	table_column(t, "rank_clock_error_ns", "", CELL_NUMBER);
+	table_column(t, "overhead_ns", "", CELL_NUMBER);
+	table_column(t, "percentile_error_percent", "", CELL_NUMBER);
+	for (unsigned i = 0; i < count; i++)
+		quality_row(t, &s[i]);
+}
+
+static void notes_table(struct report *r, const struct summary *s, unsigned count)
+{
+	struct table *t = report_table(r, "notes", "");
+
+	if (!t)
+		return;
+	t->hidden = true;
+	table_column(t, "trace", "", CELL_TEXT);
+	table_column(t, "pid", "", CELL_NUMBER);
+	table_column(t, "severity", "", CELL_TEXT);
+	table_column(t, "part", "", CELL_TEXT);
+	table_column(t, "text", "", CELL_TEXT);
+	table_column(t, "times", "", CELL_COUNT);
+	for (unsigned i = 0; i < count; i++) {
+		const struct trace *trace = s[i].trace;
+
+		for (uint32_t k = 1; k < trace->notes_count; k++) {
+			const struct t_note *n = &trace->notes[k];
+			struct cell *c = table_row(t);
+
+			if (!c)
+				break;
+			cell_text(t, c++, s[i].path);
+			cell_real(c++, trace->processes[n->process].pid);
+			cell_text(t, c++, severity_of(n));
+			cell_text(t, c++, n->part);
+			cell_text(t, c++, n->text);
+			cell_number(c, n->count);
+		}
+	}
+	report_drop_empty(r);
+}
+
+/* ---- all --------------------------------------------------------------------------------------- */
 
 void summary_quality(struct report *r, const struct summary *s, unsigned count)
 {
 	struct quality q = {0};
 	struct text line = {0};
 
+	quality_table(r, s, count);
+	notes_table(r, s, count);
 	for (unsigned i = 0; i < count; i++) {
 		quality_add(&q, &s[i]);
 		add_notes(r, &s[i]);

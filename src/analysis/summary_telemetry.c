@@ -349,11 +349,14 @@ static bool energy_table(struct report *r, const struct summary *s, unsigned cou
 	return ok;
 }
 
-bool summary_telemetry(struct report *r, const struct summary *s, unsigned count)
+bool summary_telemetry(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	uint32_t found, zero;
-	struct told *list = gather(s, count, &found, &zero);
+	struct told *list;
 
+	if (by != BY_OP)
+		return true;
+	list = gather(s, count, &found, &zero);
 	if (!list)
 		return false;
 	if (found)

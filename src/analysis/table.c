@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables as data; see table.h. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +124,17 @@ void table_column_if(struct table *t, bool shown, const char *name, const char *
 	}
 	t->columns = bigger;
 	bigger[t->column_count++] = (struct table_column){
-		name, heading, (uint8_t)unit, unit != CELL_TEXT, !shown};
+		name, heading, (uint8_t)unit, unit != CELL_TEXT, !shown, 0};
+}
+
+void table_column_spare(struct table *t, unsigned spare, const char *name, const char *heading,
+			enum cell_unit unit)
+{
+	unsigned before = t->column_count;
+
+	table_column(t, name, heading, unit);
+	if (t->column_count > before)
+		t->columns[before].spare = (uint8_t)spare;
 }
 
 struct cell *table_row(struct table *t)
@@ -163,4 +174,18 @@ void cell_real(struct cell *c, double f)
 {
 	c->none = false;
 	c->f = f;
+}
+
+const char *count_text(uint64_t v, char buffer[32])
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v), at = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			buffer[at++] = ',';
+		buffer[at++] = digits[i];
+	}
+	buffer[at] = '\0';
+	return buffer;
 }

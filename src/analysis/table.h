@@ -26,6 +26,7 @@ struct table_column {
 	uint8_t unit;        /* enum cell_unit */
 	bool right;          /* text aligned to the right, as numbers are */
 	bool hidden;         /* from people: it has nothing to say here */
+	uint8_t spare;       /* gives way where the terminal is narrow: 1 first; 0: stays */
 };
 
 struct cell {
@@ -41,6 +42,7 @@ struct cell {
 struct table {
 	char *name;  /* for programs: "opencl" */
 	char *title; /* for people: "OpenCL calls" */
+	bool hidden; /* from people, whom the lines around the tables tell the same */
 	struct table_column *columns;
 	unsigned column_count;
 	struct cell *cells; /* row after row */
@@ -72,6 +74,10 @@ void table_column(struct table *t, const char *name, const char *heading, enum c
 void table_column_if(struct table *t, bool shown, const char *name, const char *heading,
 		     enum cell_unit unit);
 
+/* As table_column(); gives way where the terminal is too narrow, that of the least `spare` first. */
+void table_column_spare(struct table *t, unsigned spare, const char *name, const char *heading,
+			enum cell_unit unit);
+
 /* The cells of a new row, all "none". NULL: no memory (and `failed`). */
 struct cell *table_row(struct table *t);
 void table_note(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -82,5 +88,8 @@ void report_drop_empty(struct report *r);
 void cell_text(struct table *t, struct cell *c, const char *text);
 void cell_number(struct cell *c, uint64_t u);
 void cell_real(struct cell *c, double f);
+
+/* "1,234,567" */
+const char *count_text(uint64_t v, char buffer[32]);
 
 #endif

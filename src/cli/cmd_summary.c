@@ -17,7 +17,7 @@ static struct summary_options options;
 #define AT(member) offsetof(struct summary_options, member)
 
 static const struct knob rows[] = {
-	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op", "op|thread|process|rank|peer|device|queue|scope|trace", NULL,
+	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op", "op|node|rank|process|thread|device|queue|peer|scope|direction|size|trace", NULL,
 	 "Summary", "What a row stands for; several words: a row for each combination"},
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
 	 "How it is printed; times in csv and json are nanoseconds"},
@@ -65,6 +65,11 @@ static int run_summary(int argc, char **argv)
 	by = summary_by_parse(options.by, &bad, &bad_length);
 	if (!by)
 		return cli_usage("summary", "--by does not know \"%.*s\"", (int)bad_length, bad);
+	if (summary_by_useless(by))
+		return cli_usage("summary", "--by %s: nothing is known by all of these together. "
+				 "Calls, ranges and errors have a thread, messages a thread and a "
+				 "peer, kernels and copies a device and a queue, copies also a "
+				 "direction; only copies and messages have a size", options.by);
 	s = calloc((size_t)argc, sizeof(*s));
 	if (!s)
 		return CLI_FAILURE;

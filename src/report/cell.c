@@ -30,25 +30,10 @@ static const char *show_time(uint64_t ns, char buffer[32])
 	return scaled((double)ns, 1000, units, 4, buffer);
 }
 
-/* Thousands apart: "1,234,567". */
-static const char *show_count(uint64_t v, char buffer[32])
-{
-	char digits[24];
-	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v), at = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			buffer[at++] = ',';
-		buffer[at++] = digits[i];
-	}
-	buffer[at] = '\0';
-	return buffer;
-}
-
 const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32])
 {
 	static const char *const bytes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	static const char *const rates[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+	static const char *const rates[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
 
 	if (c->none || c->quiet)
 		return "";
@@ -56,7 +41,7 @@ const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]
 	case CELL_TEXT:
 		return c->s;
 	case CELL_COUNT:
-		return show_count(c->u, buffer);
+		return count_text(c->u, buffer);
 	case CELL_TIME:
 		return show_time(c->u, buffer);
 	case CELL_TIMESTAMP:
@@ -65,7 +50,7 @@ const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]
 	case CELL_BYTES:
 		return scaled((double)c->u, 1024, bytes, 5, buffer);
 	case CELL_RATE:
-		return scaled(c->f, 1000, rates, 5, buffer);
+		return scaled(c->f, 1000, rates, 6, buffer);
 	case CELL_PERCENT:
 		snprintf(buffer, 32, "%.1f", c->f);
 		return buffer;
@@ -85,7 +70,7 @@ const char *cell_raw(const struct cell *c, enum cell_unit unit, char buffer[32])
 	case CELL_RATE:
 	case CELL_PERCENT:
 	case CELL_NUMBER:
-		snprintf(buffer, 32, "%.6g", c->f);
+		snprintf(buffer, 32, "%.15g", c->f);
 		return buffer;
 	default:
 		snprintf(buffer, 32, "%" PRIu64, c->u);

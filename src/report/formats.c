@@ -55,7 +55,8 @@ void report_print_markdown(const struct report *r, FILE *out)
 	for (unsigned i = 0; i < r->head.count; i++)
 		fprintf(out, "%s%s\n", i ? "\n" : "", r->head.lines[i]);
 	for (unsigned i = 0; i < r->table_count; i++)
-		markdown_table(r->tables[i], out);
+		if (!r->tables[i]->hidden)
+			markdown_table(r->tables[i], out);
 	for (unsigned i = 0; i < r->foot.count; i++)
 		fprintf(out, "\n%s\n", r->foot.lines[i]);
 }

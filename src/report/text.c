@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports for people. Columns as wide as their widest cell; on a terminal that is too narrow the
- * widest text column gives way, its cells are cut and end in "...".
+ * Reports for people. Columns as wide as their widest cell; on a terminal that is too narrow for
+ * them names are cut and end in "...", then columns that can be spared give way. Elsewhere only
+ * names beyond all measure are cut.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,16 @@
 
 #include "report/report.h"
 
-#define GAP       2u
-#define TEXT_LEAST 16u /* a text column is not cut below this */
+#define GAP        2u
+#define TEXT_FAIR  32u  /* names keep as much before columns give way */
+#define TEXT_LEAST 16u  /* and as much in any case */
+#define TEXT_MOST  120u /* where there is no terminal */
+
+/* How the columns of a table are printed. */
+struct layout {
+	unsigned *width;
+	bool *hide;
+};
 
 /* Columns of the terminal behind `out`; 0: no terminal, no limit. */
 static unsigned terminal_width(FILE *out)
@@ -48,26 +57,65 @@ static void measure(const struct table *t, unsigned *width)
 	}
 }
 
-static void fit(const struct table *t, unsigned *width, unsigned limit)
+static bool is_text(const struct table *t, unsigned c)
 {
-	unsigned total = 0, widest = 0, excess;
-	bool found = false;
+	return t->columns[c].unit == CELL_TEXT;
+}
+
+/* Width of a line in which no name takes more than `most`. */
+static unsigned line_width(const struct table *t, const struct layout *l, unsigned most)
+{
+	unsigned total = 0, w;
 
 	for (unsigned c = 0; c < t->column_count; c++) {
-		if (t->columns[c].hidden)
+		if (l->hide[c])
 			continue;
-		total += width[c] + (total ? GAP : 0);
-		if (t->columns[c].unit == CELL_TEXT && (!found || width[c] > width[widest])) {
-			widest = c;
-			found = true;
+		w = is_text(t, c) && l->width[c] > most ? most : l->width[c];
+		total += w + (total ? GAP : 0);
+	}
+	return total;
+}
+
+/* Takes the column away that is spared first; false: all that are left stay. */
+static bool spare_one(const struct table *t, struct layout *l)
+{
+	unsigned least = 0, at = 0;
+
+	for (unsigned c = 0; c < t->column_count; c++) {
+		unsigned spare = t->columns[c].spare;
+
+		if (spare && !l->hide[c] && (!least || spare < least)) {
+			least = spare;
+			at = c;
 		}
 	}
-	if (!limit || total <= limit || !found)
+	l->hide[at] |= least != 0;
+	return least != 0;
+}
+
+static void cut_names(const struct table *t, struct layout *l, unsigned limit)
+{
+	unsigned most = limit;
+
+	while (most > TEXT_LEAST && line_width(t, l, most) > limit)
+		most--;
+	for (unsigned c = 0; c < t->column_count; c++)
+		if (is_text(t, c) && l->width[c] > most)
+			l->width[c] = most;
+}
+
+static void fit(const struct table *t, struct layout *l, unsigned limit)
+{
+	for (unsigned c = 0; c < t->column_count; c++) {
+		l->hide[c] = t->columns[c].hidden;
+		if (!limit && is_text(t, c) && l->width[c] > TEXT_MOST)
+			l->width[c] = TEXT_MOST;
+	}
+	if (!limit)
 		return;
-	excess = total - limit;
-	width[widest] = width[widest] > excess + TEXT_LEAST ? width[widest] - excess
-		      : width[widest] < TEXT_LEAST          ? width[widest]
-							    : TEXT_LEAST;
+	while (line_width(t, l, TEXT_FAIR) > limit && spare_one(t, l))
+		;
+	cut_names(t, l, limit);
 }
 
 /* The first `n` characters. */
@@ -104,7 +152,7 @@ static void put_cell(FILE *out, const char *s, unsigned width, bool left, unsign
 		*pending += width - w;
 }
 
-static void print_row(const struct table *t, const struct cell *cells, const unsigned *width,
+static void print_row(const struct table *t, const struct cell *cells, const struct layout *l,
 		      FILE *out)
 {
 	char buffer[32];
@@ -116,35 +164,57 @@ static void print_row(const struct table *t, const struct cell *cells, const uns
 		const char *s = cells ? cell_show(&cells[c], column->unit, buffer)
 				      : column->heading;
 
-		if (column->hidden)
+		if (l->hide[c])
 			continue;
 		pending += first ? 0 : GAP;
 		first = false;
-		put_cell(out, s, width[c], !column->right, &pending);
+		put_cell(out, s, l->width[c], !column->right, &pending);
 	}
 	fputc('\n', out);
 }
 
-static void print_table(const struct table *t, FILE *out, unsigned limit, bool colour)
+static void print_notes(const struct table *t, const struct layout *l, FILE *out)
 {
-	unsigned *width = calloc(t->column_count ? t->column_count : 1, sizeof(*width));
+	bool first = true;
 
-	if (!width)
-		return;
-	measure(t, width);
-	fit(t, width, limit);
+	for (unsigned i = 0; i < t->note_count; i++)
+		fprintf(out, "(%s)\n", t->notes[i]);
+	for (unsigned c = 0; c < t->column_count; c++) {
+		if (l->hide[c] == t->columns[c].hidden)
+			continue;
+		fprintf(out, "%s%s", first ? "(no room for " : ", ", t->columns[c].heading);
+		first = false;
+	}
+	if (!first)
+		fputs(")\n", out);
+}
+
+static void print_rows(const struct table *t, const struct layout *l, FILE *out, bool colour)
+{
 	if (*t->title)
 		fprintf(out, colour ? "\n\033[1m%s\033[0m\n" : "\n%s\n", t->title);
 	if (colour)
 		fputs("\033[4m", out);
-	print_row(t, NULL, width, out);
+	print_row(t, NULL, l, out);
 	if (colour)
 		fputs("\033[0m", out);
 	for (uint32_t r = 0; r < t->row_count; r++)
-		print_row(t, t->cells + (size_t)r * t->column_count, width, out);
-	for (unsigned i = 0; i < t->note_count; i++)
-		fprintf(out, "(%s)\n", t->notes[i]);
-	free(width);
+		print_row(t, t->cells + (size_t)r * t->column_count, l, out);
+	print_notes(t, l, out);
+}
+
+static void print_table(const struct table *t, FILE *out, unsigned limit, bool colour)
+{
+	struct layout l = {calloc(t->column_count + 1u, sizeof(*l.width)),
+			   calloc(t->column_count + 1u, sizeof(*l.hide))};
+
+	if (l.width && l.hide) {
+		measure(t, l.width);
+		fit(t, &l, limit);
+		print_rows(t, &l, out, colour);
+	}
+	free(l.width);
+	free(l.hide);
 }
 
 void report_print_text(const struct report *r, FILE *out)
@@ -155,7 +225,8 @@ void report_print_text(const struct report *r, FILE *out)
 	for (unsigned i = 0; i < r->head.count; i++)
 		fprintf(out, "%s\n", r->head.lines[i]);
 	for (unsigned i = 0; i < r->table_count; i++)
-		print_table(r->tables[i], out, width, colour);
+		if (!r->tables[i]->hidden)
+			print_table(r->tables[i], out, width, colour);
 	if (r->foot.count)
 		fputc('\n', out);
 	for (unsigned i = 0; i < r->foot.count; i++)

@@ -387,7 +387,7 @@ class BadInput(Base):
         p = self.recorded(2, "ending", "error")
         self.assertEqual(p.out, "status 1\nstatus 1\n", p.err)
         errors = self.summary("op")["errors"]
-        self.assertEqual([(e["call"], e["status"], e["calls"]) for e in errors],
+        self.assertEqual([(e["op"], e["status"], e["calls"]) for e in errors],
                          [("MPI_Send", "MPI_ERR_RANK", 2)])
         self.assertFalse(any("comm:send" in l for l in self.shown()))
 

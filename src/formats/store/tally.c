@@ -489,6 +489,24 @@ void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r)
 		add_device(a, row, &r->device);
 }
 
+/*
+ * Bytes that are no part of the bandwidth: without device times, or mapped where they lie, which is
+ * seen by a rate that no memory has.
+ */
+static uint64_t unmoved(const struct tallies *a, const struct rec_copy *r)
+{
+	enum { MOST_BYTES_A_NS = 10000 };
+	uint32_t op = a->trace->ops[r->base.op].number;
+	int64_t ns = r->device.end > r->device.start ? r->device.end - r->device.start : 0;
+
+	if (is_untimed(&r->device))
+		return r->bytes;
+	return (op == COPY_OP_MAP || op == COPY_OP_UNMAP) &&
+			       r->bytes / MOST_BYTES_A_NS > (uint64_t)ns
+		       ? r->bytes
+		       : 0;
+}
+
 static void add_copy_size(struct tallies *a, const struct rec_copy *r, uint32_t kinds)
 {
 	struct tally *row = tally_at(a, TALLY_COPY_SIZE,
@@ -501,12 +519,11 @@ static void add_copy_size(struct tallies *a, const struct rec_copy *r, uint32_t 
 		return;
 	row->count++;
 	row->bytes += r->bytes;
-	if (is_untimed(&r->device)) {
+	row->untimed_bytes += unmoved(a, r);
+	if (is_untimed(&r->device))
 		row->untimed++;
-		row->untimed_bytes += r->bytes;
-	} else if (r->device.end > r->device.start) {
+	else if (r->device.end > r->device.start)
 		row->total += (uint64_t)(r->device.end - r->device.start);
-	}
 }
 
 void tallies_copy(struct tallies *a, const struct rec_copy *r)
@@ -522,8 +539,7 @@ void tallies_copy(struct tallies *a, const struct rec_copy *r)
 	add_copy_size(a, r, kinds);
 	add_size(row, r->bytes);
 	row->bytes += r->bytes;
-	if (is_untimed(&r->device))
-		row->untimed_bytes += r->bytes; /* no part of the bandwidth */
+	row->untimed_bytes += unmoved(a, r);
 	add_device(a, row, &r->device);
 }
 

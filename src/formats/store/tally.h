@@ -45,7 +45,8 @@ struct tally {
 	uint64_t bytes;
 	uint64_t wait;     /* ns between queued (or the submitting call) and start, summed */
 	uint64_t untimed;  /* of `count`: without device times, in no other number */
-	uint64_t untimed_bytes;     /* of `bytes`: copied without device times */
+	uint64_t untimed_bytes;     /* of `bytes`: in no bandwidth, as without device times or mapped
+				       where they lie */
 	uint64_t frees, freed;      /* number and bytes */
 	uint64_t in_use, peak;      /* bytes at the end, at most */
 	int64_t peak_time;          /* node ns */
@@ -99,7 +100,7 @@ static inline uint32_t tally_size_class(uint64_t bytes)
 /* Least number of bytes of a class; that of the next one ends it. */
 static inline uint64_t tally_size_least(uint32_t size_class)
 {
-	return size_class ? 1ull << 2 * (size_class - 1) : 0;
+	return size_class && size_class <= 32 ? 1ull << 2 * (size_class - 1) : 0;
 }
 
 /* Duration at `share` of the timed records, within 1.6 %, or 5 % when `coarse`. */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of the summary about memory: what was in use at most, and what was allocated and freed. */
+#include "analysis/summary_columns.h"
+
+/* Peaks of processes do not add up: each has rows of its own. */
+bool summary_pools(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct groups g;
+	struct table *t = NULL;
+	uint64_t late = 0;
+
+	by = (by & ~(unsigned)BY_OP) | BY_PROCESS | BY_DEVICE | BY_MEMORY;
+	if (gather(&g, s, count, TALLY_POOL, by, NULL, NULL))
+		t = report_table(r, "memory", "Memory in use");
+	if (t) {
+		add_dimensions(t, by, "");
+		table_column(t, "peak_bytes", "peak", CELL_BYTES);
+		table_column(t, "peak_at_ns", "peak at", CELL_TIMESTAMP);
+		table_column(t, "in_use_bytes", "at end", CELL_BYTES);
+		table_column(t, "allocations", "allocations", CELL_COUNT);
+		table_column(t, "frees", "frees", CELL_COUNT);
+	}
+	for (uint32_t i = 0; t && i < g.count; i++) {
+		const struct group *x = g.list[i];
+		int64_t at = x->first->peak_time - x->summary->trace->origin;
+		struct cell *c = table_row(t);
+
+		if (!c)
+			break;
+		c = put_labels(t, c, x);
+		cell_number(c++, x->sum.peak);
+		cell_number(c++, at > 0 ? (uint64_t)at : 0);
+		cell_number(c++, x->sum.in_use);
+		cell_number(c++, x->sum.count);
+		cell_number(c++, x->sum.frees);
+	}
+	for (unsigned i = 0; i < count; i++)
+		late += s[i].tallies->late;
+	if (t && late)
+		table_note(t, "allocations reached the trace late: peaks are approximate");
+	if (t)
+		report_drop_empty(r);
+	groups_release(&g);
+	return t != NULL;
+}
+
+bool summary_allocations(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct groups g;
+	struct table *t = NULL;
+
+	by |= BY_OP | BY_MEMORY;
+	if (gather(&g, s, count, TALLY_ALLOCATION, by, NULL, NULL)) {
+		groups_sort(&g, ORDER_BYTES);
+		t = report_table(r, "allocations", "Allocations");
+	}
+	if (t) {
+		add_dimensions(t, by, "what");
+		table_column(t, "allocations", "allocations", CELL_COUNT);
+		table_column(t, "bytes", "bytes", CELL_BYTES);
+		table_column(t, "frees", "frees", CELL_COUNT);
+		table_column(t, "freed_bytes", "freed", CELL_BYTES);
+	}
+	for (uint32_t i = 0; t && i < g.count; i++) {
+		const struct tally *n = &g.list[i]->sum;
+		struct cell *c = table_row(t);
+
+		if (!c)
+			break;
+		c = put_labels(t, c, g.list[i]);
+		cell_number(c++, n->count);
+		cell_number(c++, n->bytes);
+		cell_number(c++, n->frees);
+		cell_number(c++, n->freed);
+	}
+	if (t)
+		report_drop_empty(r);
+	groups_release(&g);
+	return t != NULL;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of the summary about bytes: copies by direction and kind of memory, and sizes. */
+#include "analysis/summary_columns.h"
+
+/* The range of a class of sizes, for programs; people read it in the label. */
+static void size_columns(struct table *t, unsigned by)
+{
+	if (!(by & BY_SIZE))
+		return;
+	table_column_if(t, false, "size_from", "from", CELL_BYTES);
+	table_column_if(t, false, "size_below", "below", CELL_BYTES);
+}
+
+static struct cell *put_size(struct cell *c, unsigned by, const struct group *x)
+{
+	uint32_t size_class = x->first->key[2];
+
+	if (!(by & BY_SIZE))
+		return c;
+	cell_number(c++, tally_size_least(size_class));
+	cell_number(c++, tally_size_least(size_class + 1));
+	return c;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------ */
+
+static void copy_row(struct table *t, const struct group *x, unsigned by, struct totals all,
+		     bool extremes)
+{
+	const struct tally *n = &x->sum;
+	struct cell *c = table_row(t);
+
+	if (!c)
+		return;
+	c = put_size(put_labels(t, c, x), by, x);
+	cell_number(c++, n->bytes);
+	c = put_percent(c, n->bytes - stayed(n), all.bytes - all.stayed);
+	cell_number(c++, n->count);
+	cell_number(c++, n->count ? n->bytes / n->count : 0);
+	if (extremes) {
+		cell_number(c++, (uint64_t)n->low);
+		cell_number(c++, (uint64_t)n->high);
+	}
+	cell_number(c++, n->total);
+	put_rate(c, n);
+}
+
+static bool copy_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
+		       const char *name, const char *title)
+{
+	bool sizes = by & BY_SIZE;
+	struct groups g;
+	bool ok = gather(&g, s, count, sizes ? TALLY_COPY_SIZE : TALLY_COPY, by, NULL, NULL);
+	struct totals all = totals_of(&g);
+	struct table *t = ok ? report_table(r, name, title) : NULL;
+
+	if (t) {
+		groups_sort(&g, sizes ? ORDER_SIZE : ORDER_BYTES);
+		add_dimensions(t, by, "copy");
+		size_columns(t, by);
+		table_column(t, "bytes", "bytes", CELL_BYTES);
+		table_column(t, "percent", "%", CELL_PERCENT);
+		table_column(t, "calls", "copies", CELL_COUNT);
+		table_column(t, "bytes_each", "avg size", CELL_BYTES);
+		if (!sizes) {
+			table_column_spare(t, 1, "bytes_min", "min size", CELL_BYTES);
+			table_column_spare(t, 2, "bytes_max", "max size", CELL_BYTES);
+		}
+		table_column(t, "time_ns", "device time", CELL_TIME);
+		table_column(t, "bytes_per_second", "bandwidth", CELL_RATE);
+		for (uint32_t i = 0; i < g.count; i++)
+			copy_row(t, g.list[i], by, all, !sizes);
+		if (all.stayed)
+			table_note(t, "what was mapped where it lies was not copied: it is in no %% and no "
+				      "bandwidth");
+		report_drop_empty(r);
+	}
+	groups_release(&g);
+	return t != NULL;
+}
+
+bool summary_traffic(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	return copy_table(r, s, count, by, "traffic", "Bytes copied");
+}
+
+bool summary_copy_sizes(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	return copy_table(r, s, count, by, "copy_sizes", "Sizes of copies");
+}
+
+/* ---- messages ---------------------------------------------------------------------------------- */
+
+bool summary_message_sizes(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct groups g;
+	bool ok = gather(&g, s, count, TALLY_COMM_SIZE, by, NULL, NULL);
+	struct totals all = totals_of(&g);
+	struct table *t = ok ? report_table(r, "message_sizes", "Sizes of messages") : NULL;
+
+	if (t) {
+		groups_sort(&g, ORDER_SIZE);
+		add_dimensions(t, by, "message");
+		size_columns(t, by);
+		table_column(t, "calls", "messages", CELL_COUNT);
+		table_column(t, "percent", "%", CELL_PERCENT);
+		table_column(t, "sent", "sent", CELL_BYTES);
+		table_column(t, "received", "received", CELL_BYTES);
+		table_column(t, "time_ns", "time", CELL_TIME);
+		table_column(t, "average_ns", "average", CELL_TIME);
+	}
+	for (uint32_t i = 0; t && i < g.count; i++) {
+		const struct tally *n = &g.list[i]->sum;
+		struct cell *c = table_row(t);
+
+		if (!c)
+			break;
+		c = put_size(put_labels(t, c, g.list[i]), by, g.list[i]);
+		cell_number(c++, n->count);
+		c = put_percent(c, n->count, all.count);
+		cell_number(c++, n->bytes);
+		cell_number(c++, n->received);
+		cell_number(c++, n->total);
+		if (n->count)
+			cell_number(c, (n->total + n->count / 2) / n->count);
+	}
+	if (t)
+		report_drop_empty(r);
+	groups_release(&g);
+	return t != NULL;
+}

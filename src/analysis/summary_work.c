@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of the summary about what took time: host calls by domain, ranges, messages, kernels,
+ * copies, waiting. They are one table with different columns.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/summary_columns.h"
+
+/* What a table has beside labels, time, share, count and spread. */
+enum {
+	HAS_SELF = 1,     /* time without what is inside */
+	HAS_BYTES = 2,    /* and their rate */
+	HAS_MESSAGES = 4, /* bytes both ways */
+	HAS_DEVICE = 8    /* time in the queue, and what has no device times */
+};
+
+struct look {
+	enum tally_kind kind;
+	unsigned has;
+	const char *name, *title;
+	const char *op, *time, *times; /* headings */
+	const char *counted[2];        /* after the number in the title: one, several */
+	const char *errors, *errors_heading, *nested_note;
+};
+
+static void add_columns(struct table *t, const struct look *l, unsigned by, struct totals all)
+{
+	add_dimensions(t, by, l->op);
+	table_column(t, "time_ns", l->time, CELL_TIME);
+	if (l->has & HAS_SELF)
+		table_column_if(t, all.self != all.total, "self_ns", "self", CELL_TIME);
+	table_column(t, "percent", "%", CELL_PERCENT);
+	table_column(t, "calls", l->times, CELL_COUNT);
+	if (l->has & HAS_BYTES) {
+		table_column(t, "bytes", "bytes", CELL_BYTES);
+		table_column(t, "bytes_per_second", "bandwidth", CELL_RATE);
+	}
+	if (l->has & HAS_MESSAGES) {
+		table_column(t, "sent", "sent", CELL_BYTES);
+		table_column(t, "received", "received", CELL_BYTES);
+		table_column(t, "bytes_each", "avg size", CELL_BYTES);
+	}
+	add_spread(t);
+	if (l->has & HAS_DEVICE) {
+		table_column_spare(t, 5, "wait_ns", "avg in queue", CELL_TIME);
+		table_column_if(t, all.untimed, "untimed", "untimed", CELL_COUNT);
+	}
+	if (l->errors)
+		table_column_if(t, all.errors, l->errors, l->errors_heading, CELL_COUNT);
+}
+
+static void add_row(struct table *t, const struct look *l, const struct groups *g,
+		    const struct group *x, struct totals all)
+{
+	const struct tally *n = &x->sum;
+	uint64_t timed = n->count - n->untimed;
+	struct cell *c = table_row(t);
+
+	if (!c)
+		return;
+	c = put_labels(t, c, x);
+	cell_number(c++, n->total);
+	if (l->has & HAS_SELF)
+		cell_number(c++, n->self);
+	c = l->has & HAS_SELF ? put_percent(c, n->self, all.self)
+			      : put_percent(c, n->total, all.total);
+	cell_number(c++, n->count);
+	if (l->has & HAS_BYTES) {
+		cell_number(c++, n->bytes);
+		c = put_rate(c, n);
+	}
+	if (l->has & HAS_MESSAGES) {
+		cell_number(c++, n->bytes);
+		cell_number(c++, n->received);
+		cell_number(c++, (n->bytes > n->received ? n->bytes : n->received) / n->count);
+	}
+	c = put_spread(c, g, n);
+	if (l->has & HAS_DEVICE) {
+		if (timed)
+			cell_number(c, (n->wait + timed / 2) / timed);
+		c = put_rare(c + 1, n->untimed);
+	}
+	if (l->errors)
+		put_rare(c, n->errors);
+}
+
+static bool work_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
+		       const struct look *l, row_wanted *wanted, const void *data)
+{
+	struct groups g;
+	bool ok = gather(&g, s, count, l->kind, by, wanted, data);
+	struct totals all = totals_of(&g);
+	struct table *t = NULL;
+	char number[32];
+	struct text title = {0};
+
+	text_addf(&title, "%s: %s%s", l->title, count_text(all.count, number),
+		  l->counted[all.count != 1]);
+	if (ok && !title.failed)
+		t = report_table(r, l->name, title.s);
+	text_release(&title);
+	if (t) {
+		add_columns(t, l, by, all);
+		for (uint32_t i = 0; i < g.count && !t->failed; i++)
+			add_row(t, l, &g, g.list[i], all);
+		if (l->has & HAS_SELF && all.self != all.total)
+			table_note(t, "%s", l->nested_note);
+		if (l->has & HAS_DEVICE && all.untimed)
+			table_note(t, "untimed: the device gave no times; counted, but in no time");
+		if (l->has & HAS_BYTES && all.stayed)
+			table_note(t, "what was mapped where it lies has no bandwidth");
+		report_drop_empty(r);
+	}
+	groups_release(&g);
+	return t != NULL;
+}
+
+/* ---- host calls -------------------------------------------------------------------------------- */
+
+static const struct t_domain *domain_of(const struct trace *t, const struct tally *row)
+{
+	uint32_t op = row->key[2] < t->ops_count ? row->key[2] : 0;
+
+	return &t->domains[t->ops[op].domain];
+}
+
+static bool of_domain(const void *domain, const struct trace *t, const struct tally *row)
+{
+	return strcmp(domain_of(t, row)->name, domain) == 0;
+}
+
+static bool domain_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
+			 enum tally_kind kind, const struct t_domain *d)
+{
+	bool calls = kind == TALLY_CALL;
+	struct look look = {
+		.kind = kind,
+		.has = HAS_SELF,
+		.name = *d->name ? d->name : "unknown",
+		.title = *d->title ? d->title : *d->name ? d->name : "Operations without definition",
+		.op = calls ? "call" : "what",
+		.time = "time",
+		.times = calls ? "calls" : "times",
+		.counted = {calls ? " call" : "", calls ? " calls" : ""},
+		.errors = "errors",
+		.errors_heading = "errors",
+		.nested_note = "time includes traced calls made inside; self and % do not"};
+
+	return work_table(r, s, count, by, &look, of_domain, d->name);
+}
+
+/* Each domain that has some, in order of first appearance; one table each. */
+static bool all_domains(struct report *r, const struct summary *s, unsigned count, unsigned by,
+			enum tally_kind kind)
+{
+	const struct t_domain **seen = NULL, **bigger;
+	unsigned n = 0, d;
+	bool ok = true;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct tally_set *set = &s[i].tallies->set[kind];
+
+		for (uint32_t k = 0; ok && k < set->count; k++) {
+			const struct t_domain *domain = domain_of(s[i].trace, set->rows[k]);
+
+			for (d = 0; d < n && strcmp(seen[d]->name, domain->name) != 0; d++)
+				;
+			if (d < n)
+				continue;
+			bigger = realloc(seen, (n + 1) * sizeof(*seen));
+			ok = bigger != NULL;
+			if (!ok)
+				break;
+			seen = bigger;
+			seen[n++] = domain;
+			ok = domain_table(r, s, count, by, kind, domain);
+		}
+	}
+	free(seen);
+	return ok;
+}
+
+bool summary_calls(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	return all_domains(r, s, count, by, TALLY_CALL) &&
+	       all_domains(r, s, count, by, TALLY_ACTIVITY);
+}
+
+/* ---- markers ----------------------------------------------------------------------------------- */
+
+/* Marks take no time: they are a table of their own. */
+static bool is_mark(const void *data, const struct trace *t, const struct tally *row)
+{
+	return row->key[2] < t->ops_count && strcmp(t->ops[row->key[2]].name, "mark") == 0;
+}
+
+static bool is_range(const void *data, const struct trace *t, const struct tally *row)
+{
+	return !is_mark(data, t, row);
+}
+
+static bool marks_table(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct groups g;
+	bool ok = gather(&g, s, count, TALLY_MARKER, by, is_mark, NULL);
+	struct table *t = ok ? report_table(r, "marks", "Marks") : NULL;
+
+	if (t) {
+		add_dimensions(t, by, "mark");
+		table_column(t, "calls", "times", CELL_COUNT);
+		for (uint32_t i = 0; i < g.count; i++) {
+			struct cell *c = table_row(t);
+
+			if (!c)
+				break;
+			cell_number(put_labels(t, c, g.list[i]), g.list[i]->sum.count);
+		}
+		report_drop_empty(r);
+	}
+	groups_release(&g);
+	return t != NULL;
+}
+
+bool summary_markers(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	static const struct look ranges = {
+		.kind = TALLY_MARKER, .has = HAS_SELF, .name = "ranges", .title = "Ranges",
+		.op = "range", .time = "time", .times = "times", .counted = {"", ""},
+		.errors = "left_open", .errors_heading = "left open",
+		.nested_note = "time includes ranges inside; self and % do not"};
+
+	return work_table(r, s, count, by, &ranges, is_range, NULL) &&
+	       marks_table(r, s, count, by);
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------- */
+
+bool summary_messages(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	static const struct look messages = {
+		.kind = TALLY_COMM, .has = HAS_MESSAGES, .name = "messages", .title = "Messages",
+		.op = "message", .time = "time", .times = "messages", .counted = {"", ""},
+		.errors = "incomplete", .errors_heading = "incomplete"};
+
+	return work_table(r, s, count, by, &messages, NULL, NULL);
+}
+
+bool summary_kernels(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	static const struct look kernels = {
+		.kind = TALLY_DISPATCH, .has = HAS_DEVICE, .name = "kernels", .title = "Kernels",
+		.op = "kernel", .time = "device time", .times = "dispatches",
+		.counted = {" dispatched", " dispatched"}, .errors = "errors",
+		.errors_heading = "failed"};
+
+	return work_table(r, s, count, by, &kernels, NULL, NULL);
+}
+
+bool summary_copies(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	static const struct look copies = {
+		.kind = TALLY_COPY, .has = HAS_BYTES | HAS_DEVICE, .name = "copies",
+		.title = "Copies", .op = "copy", .time = "device time", .times = "copies",
+		.counted = {"", ""}, .errors = "errors", .errors_heading = "failed"};
+
+	return work_table(r, s, count, by, &copies, NULL, NULL);
+}
+
+bool summary_waiting(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	static const struct look waiting = {
+		.kind = TALLY_SYNC, .name = "waiting", .title = "Host waiting for devices",
+		.op = "for", .time = "time", .times = "times", .counted = {" time", " times"}};
+
+	return work_table(r, s, count, by, &waiting, NULL, NULL);
+}
+
+/* ---- queues ------------------------------------------------------------------------------------ */
+
+/* The time the traces took together: what a device could have been busy. */
+static uint64_t wall(const struct summary *s, unsigned count)
+{
+	uint64_t ns = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (s[i].trace->end > s[i].trace->origin)
+			ns += (uint64_t)(s[i].trace->end - s[i].trace->origin);
+	}
+	return ns;
+}
+
+static bool queue_rows(struct table *t, const struct summary *s, unsigned count,
+		       enum tally_kind kind, const char *what)
+{
+	struct groups g;
+	bool ok = gather(&g, s, count, kind, BY_QUEUE, NULL, NULL);
+
+	for (uint32_t i = 0; ok && i < g.count; i++) {
+		const struct tally *n = &g.list[i]->sum;
+		struct cell *c = table_row(t);
+
+		if (!c)
+			break;
+		c = put_labels(t, c, g.list[i]);
+		cell_text(t, c++, what);
+		cell_number(c++, n->total);
+		c = put_percent(c, n->total, wall(s, count));
+		cell_number(c++, n->count);
+		put_rare(c, n->bytes);
+	}
+	groups_release(&g);
+	return ok;
+}
+
+/* Kernels and copies by queue, side by side. */
+bool summary_queues(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct table *t;
+	bool ok;
+
+	if (by != BY_OP)
+		return true;
+	t = report_table(r, "queues", "Queues");
+	if (!t)
+		return false;
+	add_dimensions(t, BY_QUEUE, "");
+	table_column(t, "what", "what", CELL_TEXT);
+	table_column(t, "time_ns", "device time", CELL_TIME);
+	table_column(t, "percent", "% of run", CELL_PERCENT);
+	table_column(t, "calls", "commands", CELL_COUNT);
+	table_column(t, "bytes", "bytes", CELL_BYTES);
+	ok = queue_rows(t, s, count, TALLY_DISPATCH, "kernels") &&
+	     queue_rows(t, s, count, TALLY_COPY, "copies");
+	report_drop_empty(r);
+	return ok;
+}

@@ -82,7 +82,7 @@ static void say(const struct itt_domain *domain, bool current, struct itt_id id,
 static void add_values(const struct itt_domain *domain, bool current, struct itt_id id,
 		       const struct itt_string *key, int type, size_t count, const void *data)
 {
-	char names[VALUES][64];
+	char names[VALUES][80];
 	kymo_payload_t p[VALUES];
 	uint32_t n = 0;
 

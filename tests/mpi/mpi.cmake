@@ -41,7 +41,9 @@ foreach(name ${KYMO_MPI_MODULES})
            $<TARGET_FILE:kymo> ${name} ${mpi_dir})
   add_test(NAME mpi.jobs.${name} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_jobs.py
            $<TARGET_FILE:kymo> ${name} ${mpi_dir})
-  set_tests_properties(mpi.${name} mpi.jobs.${name} PROPERTIES LABELS mpi TIMEOUT 400
+  add_test(NAME mpi.slurm.${name} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_slurm.py
+           $<TARGET_FILE:kymo> ${name} ${mpi_dir})
+  set_tests_properties(mpi.${name} mpi.jobs.${name} mpi.slurm.${name} PROPERTIES LABELS mpi TIMEOUT 400
                        SKIP_RETURN_CODE 77 RUN_SERIAL ON)
 endforeach()
 add_custom_target(mpi_programs ALL DEPENDS ${mpi_programs})

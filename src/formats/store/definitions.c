@@ -26,10 +26,10 @@ static const struct sql_column field_columns[] = {C(TEXT, name), C(TEXT, type), 
 #undef STRUCTURE
 #define STRUCTURE t_process
 static const struct sql_column process_columns[] = {
-	C(U32, pid), C(U32, ppid), C(U32, rank), C(TEXT, name), C(TEXT, exe), C(TEXT, argv), C(TEXT, cwd),
+	C(U32, pid), C(U32, ppid), C(KNOWN, rank), C(TEXT, name), C(TEXT, exe), C(TEXT, argv), C(TEXT, cwd),
 	C(TEXT, hostname), C(TEXT, job), C(TEXT, file), C(TEXT, version), C(TIME, start),
 	C(TIME, end), C(I64, start_realtime), C(I64, realtime_offset), C(U32, arg_level),
-	C(U32, how_ended), C(I32, exit_status), C(U64, lost_records),
+	C(KNOWN, how_ended), C(I32, exit_status), C(U64, lost_records),
 	C(U64, overwritten_records), C(U64, lost_definitions), C(U64, untraced_calls), C(U64, untimed), C(U64, damaged_blocks), C(DOUBLE, clock_error_ns),
 	C(DOUBLE, record_cost_ns), C(DOUBLE, overhead_ns), C(BOOL, telemetry)};
 #undef STRUCTURE

@@ -128,6 +128,10 @@ static void bind(struct sql_context *c, sqlite3_stmt *s, int at, uint8_t type, c
 		if (MEMBER(uint64_t, p) != UINT64_MAX)
 			sqlite3_bind_int64(s, at, MEMBER(int64_t, p));
 		break;
+	case SQL_KNOWN:
+		if (MEMBER(uint32_t, p) != UINT32_MAX)
+			sqlite3_bind_int64(s, at, MEMBER(uint32_t, p));
+		break;
 	default:
 		sqlite3_bind_int64(s, at, MEMBER(int64_t, p));
 	}
@@ -184,6 +188,11 @@ static void take(struct sql_context *c, sqlite3_stmt *s, int at, uint8_t type, v
 		MEMBER(uint64_t, p) = sqlite3_column_type(s, at) == SQLITE_NULL
 					      ? UINT64_MAX
 					      : (uint64_t)sqlite3_column_int64(s, at);
+		break;
+	case SQL_KNOWN:
+		MEMBER(uint32_t, p) = sqlite3_column_type(s, at) == SQLITE_NULL
+					      ? UINT32_MAX
+					      : (uint32_t)sqlite3_column_int64(s, at);
 		break;
 	default:
 		MEMBER(int64_t, p) = sqlite3_column_int64(s, at);

@@ -16,7 +16,8 @@ enum sql_type {
 	SQL_TEXT,   /* const char * */
 	SQL_STRING, /* const char *, kept once in table `string` */
 	SQL_TIME,   /* int64_t node time; relative to the origin in the table; 0 is NULL */
-	SQL_EXTREME /* uint64_t; UINT64_MAX, "none yet", is NULL */
+	SQL_EXTREME, /* uint64_t; UINT64_MAX, "none yet", is NULL */
+	SQL_KNOWN    /* uint32_t; UINT32_MAX, "not known", is NULL */
 };
 
 struct sql_column {

@@ -270,6 +270,26 @@ static const char *one_file(const char *name, bool compress)
 	return path;
 }
 
+/* Somebody replaces the trace between its opening and its reading: that is damage, and no signal. */
+static void a_file_cut_meanwhile_is_damage(void **state)
+{
+	const char *path = one_file("cut-meanwhile", false);
+	struct format_options o = {.log = &quiet};
+	struct collector c;
+	struct raw_trace *rt;
+
+	collector_init(&c);
+	messages = 0;
+	assert_int_equal(raw_trace_open(path, &quiet, &rt), KYMO_OK);
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(raw_trace_read(rt, NULL, false, &c.sink, &o), KYMO_OK);
+	assert_int_equal(c.count, 0);
+	assert_true(messages > 0);
+	assert_true(raw_trace_definitions(rt)->processes[1].damaged_blocks > 0);
+	raw_trace_close(rt);
+	free(c.items);
+}
+
 /* Whole records in the first `n` bytes; of compressed files those of whole blocks. */
 static size_t records_within(const struct layout *l, size_t n, bool compress)
 {
@@ -525,6 +545,7 @@ int main(void)
 		cmocka_unit_test(definitions_come_back),
 		cmocka_unit_test(foreign_files_are_refused),
 		cmocka_unit_test(every_prefix),
+		cmocka_unit_test(a_file_cut_meanwhile_is_damage),
 		cmocka_unit_test(every_prefix_packed),
 		cmocka_unit_test(every_flip),
 		cmocka_unit_test(holes_are_jumped),

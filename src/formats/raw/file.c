@@ -3,13 +3,9 @@
 #include "formats/raw/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 #ifdef KYMO_HAVE_ZSTD
@@ -19,30 +15,6 @@
 #define PAYLOAD_MAX (64u << 20) /* more than any writer makes: a larger claim is damage */
 
 /* ---- open ---------------------------------------------------------------------------------- */
-
-static kymo_status_t map(struct raw_file *f)
-{
-	int fd = open(f->path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	void *p = NULL;
-
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		stream_error(f->log, "%s: %s", f->path, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return KYMO_ERROR_SYSTEM;
-	}
-	f->size = (size_t)st.st_size;
-	if (f->size)
-		p = mmap(NULL, f->size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (p == MAP_FAILED)
-		stream_error(f->log, "%s: cannot map the file: %s", f->path, strerror(errno));
-	close(fd);
-	if (p == MAP_FAILED)
-		return KYMO_ERROR_SYSTEM;
-	f->data = p;
-	return KYMO_OK;
-}
 
 static kymo_status_t check_header(struct raw_file *f)
 {
@@ -192,9 +164,11 @@ kymo_status_t raw_file_open(struct raw_file *f, const char *path, struct stream_
 	memset(f, 0, sizeof(*f));
 	f->path = path;
 	f->log = log;
-	status = map(f);
-	if (status == KYMO_OK)
-		status = check_header(f);
+	if (!raw_map(path, &f->mapping, &f->data, &f->size)) {
+		stream_error(log, "%s: cannot be read: %s", path, strerror(errno));
+		return KYMO_ERROR_SYSTEM;
+	}
+	status = check_header(f);
 	if (status == KYMO_OK)
 		status = index_blocks(f);
 	if (status == KYMO_ERROR_NO_MEMORY)
@@ -206,9 +180,9 @@ kymo_status_t raw_file_open(struct raw_file *f, const char *path, struct stream_
 
 void raw_file_close(struct raw_file *f)
 {
-	if (f->data)
-		munmap((void *)(uintptr_t)f->data, f->size);
+	raw_unmap(f->mapping);
 	free(f->blocks);
+	f->mapping = NULL;
 	f->data = NULL;
 	f->blocks = NULL;
 	f->block_count = 0;
@@ -276,7 +250,8 @@ static bool refuse(struct raw_file *f, uint32_t i, bool count, const char *why)
 	raw_file_block(f, i, &b);
 	f->damaged++;
 	stream_warn(f->log, "%s: block at offset %" PRIu64 " skipped (%u bytes, thread %u): %s",
-		    f->path, f->blocks[i], b.stored, b.thread, why);
+		    f->path, f->blocks[i], b.stored, b.thread,
+		    raw_mapping_cut(f->mapping) ? "the file was cut while it was read" : why);
 	return false;
 }
 

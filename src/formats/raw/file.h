@@ -7,11 +7,13 @@
 #ifndef FORMATS_RAW_FILE_H
 #define FORMATS_RAW_FILE_H
 
+#include "formats/raw/mapping.h"
 #include "stream/stream.h"
 #include "wire/raw.h"
 
 struct raw_file {
 	const char *path;  /* borrowed */
+	struct raw_mapping *mapping;
 	const uint8_t *data;
 	size_t size;
 	struct raw_header header;

@@ -70,6 +70,12 @@ void raw_trace_totals(struct raw_trace *rt)
 		}
 		if (lost > tp->lost_records)
 			tp->lost_records = lost;
+		/* What was read after the cut may have passed for records. */
+		if (!p->file.damaged && raw_mapping_cut(p->file.mapping)) {
+			p->file.damaged = 1;
+			stream_warn(rt->log, "%s: the file was cut while it was read",
+				    p->file.path);
+		}
 		tp->damaged_blocks = p->file.damaged;
 	}
 }

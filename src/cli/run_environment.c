@@ -96,6 +96,7 @@ static void add_list(struct text *t, const char *list, const char *separators)
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
 		if (n && !strstr(word, "/libkymo-inject.so") && !strstr(word, "/libkymo.so") &&
 		    !strstr(word, "/libkymo-opencl-preload.so") && !strstr(word, "/libkymo-mpi.so") &&
+		    !strstr(word, "/libkymo-exports.so") &&
 		    !strstr(word, "/libkymo-threads.so") && !strstr(word, "/kymo/rocm/libroctx64.so"))
 			text_addf(t, "%s%s", t->length ? ":" : "", word);
 		list += n + (list[n] != '\0');
@@ -159,6 +160,21 @@ static void add_mpi_door(char *list, size_t size, const struct run_options *o)
 		snprintf(list + n, size - n, ":%s", door);
 }
 
+/* Likewise libraries of plain functions. */
+static void add_exports_door(char *list, size_t size, const struct run_options *o)
+{
+	static const char *const backends[] = {"nccl", "cublas", "cublaslt", "cufft", "cudnn"};
+	size_t n = strlen(list);
+	char door[PATH_MAX];
+	bool wanted = false;
+
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+		wanted |= knob_list_has(o->backends, backends[i]);
+	snprintf(door, sizeof(door), "%.*s/libkymo-exports.so", PATH_MAX - 40, cli_libdir());
+	if (wanted && access(door, R_OK) == 0)
+		snprintf(list + n, size - n, ":%s", door);
+}
+
 /* Threads and processes that use nothing else are seen at their making, when that is asked for. */
 static void add_threads_door(char *list, size_t size, const struct run_options *o)
 {
@@ -198,13 +214,14 @@ static void preloaded(char *out, size_t size, const struct run_options *o)
 	else
 		snprintf(out, size, "%.*s/libkymo-inject.so", room, libdir);
 	add_mpi_door(out, size, o);
+	add_exports_door(out, size, o);
 	add_threads_door(out, size, o);
 	add_roctx_door(out, size, o);
 }
 
 static bool set_libraries(struct environment *e, const struct run_options *o, struct text *error)
 {
-	char inject[3 * PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "";
+	char inject[6 * PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "";
 	const char *libdir = cli_libdir();
 	bool opencl = knob_list_has(o->backends, "opencl");
 

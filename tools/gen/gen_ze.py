@@ -38,7 +38,7 @@ class Model(gen_table.Model):
         self.functions, self.facts, types = read("functions"), read("facts"), read("types")
         self.domain, self.tables = self.functions["domain"], self.functions["tables"]
         self.members, self.all_sets = types["structs"], types["sets"]
-        self.facts["types"] = {**types["types"], "const char *": ["string", 8]}
+        self.types = {**types["types"], "const char *": ["string", 8]}
         self.facts["structs"] = {n: {"bytes": s["bytes"], "members": self.by_value(s)}
                                  for n, s in types["structs"].items()}
         self.sets = {"status": self.functions["status"]}
@@ -52,8 +52,8 @@ class Model(gen_table.Model):
 
     def by_value(self, struct):
         """Members of a structure that is passed by value, if they are all that it has."""
-        rows = [(m, t) for m, t, _ in struct["members"] if self.facts["types"].get(t)]
-        total = sum(self.facts["types"][t][1] for _, t in rows)
+        rows = [(m, t) for m, t, _ in struct["members"] if self.types.get(t)]
+        total = sum(self.types[t][1] for _, t in rows)
         return rows if total == struct["bytes"] else []
 
     def field(self, name, ctype, flags=()):
@@ -66,7 +66,7 @@ class Model(gen_table.Model):
 
     def argument(self, function, param):
         target = re.sub(r"\s*\*$", "", param["type"])
-        scalar = self.facts["types"].get(target) or (["pointer", 8] if target.endswith("*") else 0)
+        scalar = self.types.get(target) or (["pointer", 8] if target.endswith("*") else 0)
         if "*" in param["type"] and "out" in param["direction"] and "array" not in param and scalar \
                 and target != "void":
             return [self.field(param["name"], target, ["OUT"])], (8, 1)
@@ -95,8 +95,8 @@ class Model(gen_table.Model):
     def c_type(self, ctype):
         if "*" in ctype:
             return "void *"
-        if ctype in self.facts["types"]:
-            kind, size = self.facts["types"][ctype][:2]
+        if ctype in self.types:
+            kind, size = self.types[ctype][:2]
             return C_TYPES.get((kind, size), "void *")
         return f"struct bytes{self.members[ctype]['bytes']}"
 

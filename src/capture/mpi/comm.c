@@ -2,6 +2,8 @@
 /* Description of the domain "comm"; see comm.h. */
 #include "capture/mpi/comm.h"
 
+#include <pthread.h>
+
 #include "core/capture.h"
 
 struct cap_op comm_ops[COMM_OPS];
@@ -47,9 +49,43 @@ static const kymo_op_desc_t descs[COMM_OPS] = {
 static const kymo_domain_desc_t desc = {sizeof(desc), "comm", "Messages", 1, COMM_OPS, descs};
 static const struct cap_domain_info info = {.desc = &desc, .ops = comm_ops};
 
-bool comm_register(void)
+static bool registered;
+
+static void register_once(void)
 {
 	struct cap_domain *domain;
 
-	return cap_domain_register(&info, &domain) == KYMO_OK;
+	registered = cap_domain_register(&info, &domain) == KYMO_OK;
+}
+
+bool comm_register(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_once);
+	return registered;
+}
+
+void comm_write(struct comm_transfer *t, uint64_t end)
+{
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (cap_activity_begin(&f, &e, &comm_ops[t->op], t->has_origin ? &t->origin : NULL,
+			       t->start, end, COMM_FIELDS)) {
+		wire_unsigned(&e, COMM_CORRELATION, t->correlation);
+		wire_unsigned(&e, COMM_COMPLETED_BY, t->completed_by);
+		wire_unsigned(&e, COMM_COMMUNICATOR, t->communicator);
+		wire_signed(&e, COMM_PEER, t->peer, 4);
+		wire_signed(&e, COMM_TAG, t->tag, 4);
+		wire_unsigned(&e, COMM_SENT, t->sent);
+		wire_unsigned(&e, COMM_RECEIVED, t->received);
+		wire_unsigned(&e, COMM_DATATYPE, t->datatype);
+		wire_unsigned(&e, COMM_REQUEST, t->request);
+		wire_unsigned(&e, COMM_STATE, t->state);
+		cap_activity_commit(&f, &e);
+	}
+	if (t->has_origin)
+		cap_origin_end(&t->origin);
+	t->has_origin = false;
 }

@@ -46,7 +46,23 @@ enum comm_state {
 
 extern struct cap_op comm_ops[COMM_OPS];
 
-/* Registers the domain. */
+/* Registers the domain; as often as one likes. */
 bool comm_register(void);
+
+/* What a record says. */
+struct comm_transfer {
+	unsigned op; /* COMM_OP_* */
+	enum comm_state state;
+	bool has_origin; /* of one that completes later: what was so when it was started */
+	struct cap_origin origin;
+	uint64_t correlation, completed_by;
+	uint64_t start; /* tick */
+	uint32_t communicator, datatype;
+	int32_t peer, tag;
+	uint64_t sent, received, request;
+};
+
+/* Writes the record of a transfer that ended at the tick `end`, and ends its origin. */
+void comm_write(struct comm_transfer *t, uint64_t end);
 
 #endif

@@ -37,26 +37,16 @@ static void release(struct mpi_transfer *t)
 
 void mpi_transfer_write(struct mpi_transfer *t, uint64_t request, uint64_t by, uint64_t end)
 {
-	struct cap_frame f;
-	struct wire_enc e;
+	struct comm_transfer record = {
+		.op = t->op, .state = (enum comm_state)t->state, .has_origin = t->has_origin,
+		.correlation = t->correlation, .completed_by = by, .start = t->start,
+		.communicator = t->comm ? t->comm->id : 0, .datatype = t->type, .peer = t->peer,
+		.tag = t->tag, .sent = t->sent, .received = t->received, .request = request};
 
-	if (!cap_activity_begin(&f, &e, &comm_ops[t->op], t->has_origin ? &t->origin : NULL,
-				t->start, end, COMM_FIELDS)) {
-		release(t);
-		return;
-	}
-	wire_unsigned(&e, COMM_CORRELATION, t->correlation);
-	wire_unsigned(&e, COMM_COMPLETED_BY, by);
-	wire_unsigned(&e, COMM_COMMUNICATOR, t->comm ? t->comm->id : 0);
-	wire_signed(&e, COMM_PEER, t->peer, 4);
-	wire_signed(&e, COMM_TAG, t->tag, 4);
-	wire_unsigned(&e, COMM_SENT, t->sent);
-	wire_unsigned(&e, COMM_RECEIVED, t->received);
-	wire_unsigned(&e, COMM_DATATYPE, t->type);
-	wire_unsigned(&e, COMM_REQUEST, request);
-	wire_unsigned(&e, COMM_STATE, t->state);
-	cap_activity_commit(&f, &e);
-	release(t);
+	if (t->has_origin)
+		record.origin = t->origin;
+	t->has_origin = false;
+	comm_write(&record, end);
 }
 
 void mpi_transfer_status(struct mpi_transfer *t, const struct mpi_status *s)

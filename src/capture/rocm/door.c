@@ -23,7 +23,7 @@
 static const struct known {
 	const char *name;
 	struct table_model *model;
-	const struct rocm_table *tables;
+	const struct table_piece *tables;
 	const unsigned *count;
 } known[] = {
 	{"roctx", &rocm_model_roctx, rocm_tables_roctx, &rocm_table_count_roctx},

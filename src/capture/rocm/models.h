@@ -5,15 +5,8 @@
 
 #include "capture/table/table.h"
 
-/* One of the tables of a runtime: its functions are ops of the domain from `first` on. */
-struct rocm_table {
-	const char *name;
-	uint32_t first;
-	uint32_t count;
-};
-
 extern struct table_model rocm_model_roctx, rocm_model_hip, rocm_model_hip_compiler, rocm_model_hsa;
-extern const struct rocm_table rocm_tables_roctx[], rocm_tables_hip[], rocm_tables_hip_compiler[],
+extern const struct table_piece rocm_tables_roctx[], rocm_tables_hip[], rocm_tables_hip_compiler[],
 	rocm_tables_hsa[];
 extern const unsigned rocm_table_count_roctx, rocm_table_count_hip, rocm_table_count_hip_compiler,
 	rocm_table_count_hsa;

@@ -79,6 +79,13 @@ struct table_args {
 	uint8_t count;
 };
 
+/* One of the tables of a known runtime: its functions are ops of the domain from `first` on. */
+struct table_piece {
+	const char *name;
+	uint32_t first;
+	uint32_t count;
+};
+
 /* What is known of a runtime. */
 struct table_model {
 	const kymo_domain_desc_t *desc;

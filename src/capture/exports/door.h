@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the door and its generated part (tools/gen/gen_exports.py) know of each other. */
+#ifndef CAPTURE_EXPORTS_DOOR_H
+#define CAPTURE_EXPORTS_DOOR_H
+
+#include <stdint.h>
+
+#define EXPORTS_THUNK_SIZE 32 /* bytes */
+
+#define EXPORTS_HIDDEN __attribute__((visibility("hidden")))
+
+/* One library: its functions are numbers `first` on. */
+struct exports_library {
+	char domain[16];
+	char prefix[16];    /* of all its functions' names */
+	char files[2][24];  /* how the names of its files begin */
+	uint16_t first, count;
+};
+
+extern const struct exports_library exports_libraries[] EXPORTS_HIDDEN;
+extern const unsigned exports_library_count EXPORTS_HIDDEN;
+extern const unsigned exports_count EXPORTS_HIDDEN; /* of functions; by library, then by name */
+extern const char exports_names[] EXPORTS_HIDDEN;
+extern const uint16_t exports_name_at[] EXPORTS_HIDDEN; /* by number: offset in the names */
+extern const uint8_t exports_status[] EXPORTS_HIDDEN; /* by number: whether it returns a status */
+extern const char exports_thunks[] EXPORTS_HIDDEN;    /* by number */
+extern void *exports_entries[] EXPORTS_HIDDEN;        /* by number: where the thunk jumps */
+extern void *exports_found[] EXPORTS_HIDDEN;          /* by number: the library's function */
+
+#endif

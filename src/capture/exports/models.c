@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptions of all libraries; see models.h. */
+#include <string.h>
+
+#include "capture/exports/models.h"
+
+__attribute__((visibility("default"))) struct table_model *kymo_exports_model(const char *domain);
+
+struct table_model *kymo_exports_model(const char *domain)
+{
+	static struct table_model *const models[] = {&exports_model_nccl, &exports_model_cublas,
+						     &exports_model_cublaslt, &exports_model_cufft,
+						     &exports_model_cudnn};
+
+	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
+		if (strcmp(models[i]->desc->name, domain) == 0)
+			return models[i];
+	return NULL;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Libraries of plain exported functions: NCCL, cuBLAS, cuDNN and others. The parts of the backend:
+ *
+ *   libkymo-exports.so                the door: preloaded, exports the functions as thunks
+ *   kymo/libkymo-exports-models.so    what the functions take, generated from api/; loaded with the
+ *                                     first call, so that other processes need not relocate it
+ *   libkymo.so.1                      the host: records, communicators
+ *
+ * They are built together and check that by the number of functions when they meet.
+ */
+#ifndef CAPTURE_EXPORTS_MODELS_H
+#define CAPTURE_EXPORTS_MODELS_H
+
+#include "capture/table/table.h"
+
+extern struct table_model exports_model_nccl, exports_model_cublas, exports_model_cublaslt,
+	exports_model_cufft, exports_model_cudnn;
+extern const struct table_piece exports_tables_nccl[], exports_tables_cublas[],
+	exports_tables_cublaslt[], exports_tables_cufft[], exports_tables_cudnn[];
+extern const unsigned exports_table_count_nccl, exports_table_count_cublas,
+	exports_table_count_cublaslt, exports_table_count_cufft, exports_table_count_cudnn;
+
+/* Of the library of models: the one of that name, or NULL. */
+typedef struct table_model *(*exports_model_fn)(const char *domain);
+
+/*
+ * Of libkymo, for the door: has the functions of a library traced. `entries` are its functions in
+ * the order of the model, null where it has them not; they are replaced. False: they stay.
+ */
+bool kymo_exports_open(const char *domain, void **entries, uint32_t count);
+
+/* nccl.c: what happens after its calls. `entries` as above, before they are replaced. */
+void exports_nccl_prepare(struct table_model *model, void *const *entries);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's side of the door: a library's functions become a table that is wrapped. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <kymo/tool.h>
+
+#include "capture/exports/models.h"
+
+__attribute__((visibility("default"))) bool kymo_exports_open(const char *domain, void **entries,
+							      uint32_t count);
+
+static bool models_path(char path[PATH_MAX])
+{
+	Dl_info info;
+	char *slash;
+
+	if (!dladdr((void *)(uintptr_t)kymo_exports_open, &info) || !info.dli_fname)
+		return false;
+	snprintf(path, PATH_MAX, "%.*s", PATH_MAX - 64, info.dli_fname);
+	slash = strrchr(path, '/');
+	if (!slash)
+		return false;
+	snprintf(slash, 64, "/kymo/libkymo-exports-models.so");
+	return true;
+}
+
+/* Core keeps descriptions for ever, so the library stays. */
+static struct table_model *model_of(const char *domain)
+{
+	char path[PATH_MAX];
+	exports_model_fn get;
+	void *library, *symbol;
+
+	library = models_path(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	symbol = library ? dlsym(library, "kymo_exports_model") : NULL;
+	memcpy(&get, &symbol, sizeof(get));
+	return get ? get(domain) : NULL;
+}
+
+static bool take(const char *domain, void **entries, uint32_t count)
+{
+	struct table_model *model = model_of(domain);
+	struct table_part part = {.name = domain, .entries = entries, .count = count,
+				  .known = count};
+	kymo_status_t status;
+	uint64_t token;
+
+	if (!model || model->desc->op_count != count) {
+		cap_note(2, domain, "its calls are not recorded: kymo/libkymo-exports-models.so is "
+				    "not there, or of another version");
+		return false;
+	}
+	if (strcmp(domain, "nccl") == 0)
+		exports_nccl_prepare(model, entries);
+	status = table_take(model, &part, 1, &token);
+	if (status != KYMO_OK)
+		cap_note(2, domain, "its calls are not recorded: %s", kymo_status_text(status));
+	return status == KYMO_OK;
+}
+
+bool kymo_exports_open(const char *domain, void **entries, uint32_t count)
+{
+	int saved = errno;
+	bool ok;
+
+	cap_guard_enter();
+	ok = take(domain, entries, count);
+	cap_guard_leave();
+	errno = saved;
+	return ok;
+}

@@ -35,7 +35,7 @@ VALUES(untimed_reason, {"no", UNTIMED_NO}, {"no profiling queue", UNTIMED_NO_PRO
        {"command failed", UNTIMED_FAILED}, {"never completed", UNTIMED_LOST},
        {"query refused", UNTIMED_QUERY}, {"not asked for", UNTIMED_MODE},
        {"no time reported", UNTIMED_NONE}, {"impossible time", UNTIMED_IMPOSSIBLE},
-       {"no device timer", UNTIMED_NO_TIMER});
+       {"no device timer", UNTIMED_NO_TIMER}, {"in a command buffer", UNTIMED_IN_BUFFER});
 
 #define REF(name, what)  {name, what, NULL, KYMO_KIND_REF, 0, 8, 0}
 #define U64(name)        {name, "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0}
@@ -241,6 +241,10 @@ static const kymo_op_desc_t sync_descs[SYNC_OPS] = {
 	[SYNC_OP_USER_EVENT] = OP("user_event", sync_fields),
 	[SYNC_OP_DEVICE] = OP("device", sync_fields),
 	[SYNC_OP_EVENT_RECORD] = OP("event_record", sync_fields),
+	[SYNC_OP_ACQUIRE] = OP("acquire", sync_fields),
+	[SYNC_OP_RELEASE] = OP("release", sync_fields),
+	[SYNC_OP_SEMAPHORE_WAIT] = OP("semaphore_wait", sync_fields),
+	[SYNC_OP_SEMAPHORE_SIGNAL] = OP("semaphore_signal", sync_fields),
 };
 #define OBJECT(name, fields) {name, fields, COUNT(fields), KYMO_OP_OBJECT | KYMO_OP_ACTIVITY, NULL, 0}
 

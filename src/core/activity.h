@@ -96,7 +96,7 @@ enum { ALLOCATION_OP_ALLOCATE, ALLOCATION_OP_FREE, ALLOCATION_OPS };
 /* domain "sync", ops below: the host waiting; start and end ticks of the record are the wait */
 enum {
 	SYNC_CORRELATION, SYNC_QUEUE, /* 0 when several or none */
-	SYNC_COUNT, /* events waited for */
+	SYNC_COUNT, /* events waited for, objects or semaphores */
 	SYNC_EVENT, /* HANDLE of the one event, where there is one */
 	SYNC_FIELDS
 };
@@ -109,6 +109,10 @@ enum {
 	SYNC_OP_USER_EVENT, /* the host completed a user event */
 	SYNC_OP_DEVICE,       /* for all work of a device or device context */
 	SYNC_OP_EVENT_RECORD, /* an event put into a queue, zero host time */
+	/* queue-side, zero host time: memory shared with another API, `count` objects */
+	SYNC_OP_ACQUIRE, SYNC_OP_RELEASE,
+	/* queue-side, zero host time: `count` semaphores */
+	SYNC_OP_SEMAPHORE_WAIT, SYNC_OP_SEMAPHORE_SIGNAL,
 	SYNC_OPS
 };
 
@@ -182,7 +186,8 @@ enum untimed_reason {
 	UNTIMED_MODE = 5,         /* device timing was not asked for */
 	UNTIMED_NONE = 6,         /* the runtime reported no time */
 	UNTIMED_IMPOSSIBLE = 7,   /* the runtime reported an end before the start */
-	UNTIMED_NO_TIMER = 8      /* nothing that Kymo listens to tells when the device works */
+	UNTIMED_NO_TIMER = 8,     /* nothing that Kymo listens to tells when the device works */
+	UNTIMED_IN_BUFFER = 9     /* only the command buffer that it is part of has device times */
 };
 
 #endif

@@ -36,7 +36,8 @@ const char *name_untimed(uint32_t reason)
 		[UNTIMED_FAILED] = "command failed", [UNTIMED_LOST] = "never completed",
 		[UNTIMED_QUERY] = "query refused", [UNTIMED_MODE] = "not asked for",
 		[UNTIMED_NONE] = "no time reported", [UNTIMED_IMPOSSIBLE] = "impossible time",
-		[UNTIMED_NO_TIMER] = "no device timer"};
+		[UNTIMED_NO_TIMER] = "no device timer",
+		[UNTIMED_IN_BUFFER] = "in a command buffer"};
 
 	return PICK(names, reason);
 }

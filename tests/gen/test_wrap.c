@@ -85,10 +85,49 @@ static cl_int CL_API_CALL free_two(cl_context context, void *pointer)
 	return 2;
 }
 
+/* What was given behind the queue, in both forms. */
+static const void *copy_properties;
+static size_t copy_size;
+static const void *copy_handle;
+
+static cl_int CL_API_CALL copy_older(cl_command_buffer_khr buffer, cl_command_queue queue,
+				     cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+				     size_t size, cl_uint points, const cl_sync_point_khr *list,
+				     cl_sync_point_khr *point, cl_mutable_command_khr *handle)
+{
+	copy_properties = NULL;
+	copy_size = size;
+	copy_handle = handle;
+	return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL copy_newer(cl_command_buffer_khr buffer, cl_command_queue queue,
+				     const cl_properties *properties, cl_mem from, cl_mem to,
+				     size_t from_offset, size_t to_offset, size_t size,
+				     cl_uint points, const cl_sync_point_khr *list,
+				     cl_sync_point_khr *point, cl_mutable_command_khr *handle)
+{
+	copy_properties = properties;
+	copy_size = size;
+	copy_handle = handle;
+	return CL_SUCCESS;
+}
+
+/* Platform 1 has the extension as it was, platform 2 as it is, platform 3 does not say. */
+bool ocl_extension_version(cl_platform_id platform, const char *extension, const char *name,
+			   const void *function, cl_version *version)
+{
+	*version =
+		platform == (cl_platform_id)1 ? CL_MAKE_VERSION(0, 9, 4) : CL_MAKE_VERSION(0, 9, 5);
+	return strcmp(extension, "cl_khr_command_buffer") == 0 && platform != (cl_platform_id)3;
+}
+
 static void *CL_API_CALL platform_lookup(cl_platform_id platform, const char *name)
 {
 	if (strcmp(name, "clMemFreeINTEL") == 0 && platform)
 		return platform == (cl_platform_id)1 ? (void *)free_one : (void *)free_two;
+	if (strcmp(name, "clCommandCopyBufferKHR") == 0)
+		return platform == (cl_platform_id)1 ? (void *)copy_older : (void *)copy_newer;
 	return strcmp(name, "clUnknownXYZ") == 0 ? (void *)platform_lookup : NULL;
 }
 
@@ -342,12 +381,50 @@ static void test_extension_of_two_platforms(void **state)
 	assert_int_equal(fake_untraced, 1);
 }
 
+/* One op, whatever the driver's version of the extension; without one nothing is put between. */
+static void test_functions_that_changed(void **state)
+{
+	static const char name[] = "clCommandCopyBufferKHR";
+	const cl_properties list[] = {7, 8, 0};
+	ocl_older_clCommandCopyBufferKHR was;
+	ocl_pfn_clCommandCopyBufferKHR is;
+	struct wire_value values[KYMO_FIELDS_MAX];
+	cl_mutable_command_khr handle;
+	struct wire_record rec;
+	struct wire_reader r;
+
+	was = (ocl_older_clCommandCopyBufferKHR)ours.clGetExtensionFunctionAddressForPlatform(
+		(cl_platform_id)1, name);
+	is = (ocl_pfn_clCommandCopyBufferKHR)ours.clGetExtensionFunctionAddressForPlatform(
+		(cl_platform_id)2, name);
+	fake_reset(); /* of the lookups */
+	assert_int_equal(was(NULL, NULL, NULL, NULL, 1, 2, 3, 0, NULL, NULL, &handle), CL_SUCCESS);
+	assert_int_equal(copy_size, 3);
+	assert_ptr_equal(copy_handle, &handle);
+	assert_int_equal(is(NULL, NULL, list, NULL, NULL, 1, 2, 4, 0, NULL, NULL, &handle),
+			 CL_SUCCESS);
+	assert_ptr_equal(copy_properties, list);
+	assert_int_equal(copy_size, 4);
+	assert_ptr_equal(copy_handle, &handle);
+	fake_read(&r);
+	expect(&r, &rec, OCL_OP_clCommandCopyBufferKHR, values);
+	assert_int_equal(FIELD(clCommandCopyBufferKHR, "properties")->total, 0);
+	assert_int_equal(FIELD(clCommandCopyBufferKHR, "size")->u, 3);
+	expect(&r, &rec, OCL_OP_clCommandCopyBufferKHR, values);
+	assert_int_equal(FIELD(clCommandCopyBufferKHR, "properties")->total, 2);
+	assert_int_equal(wire_next(&r, &rec), 0);
+	assert_int_equal(fake_untraced, 0);
+	assert_ptr_equal(ours.clGetExtensionFunctionAddressForPlatform((cl_platform_id)3, name),
+			 copy_newer);
+	assert_int_equal(fake_untraced, 1);
+}
+
 static void test_links_exhausted(void **state)
 {
 	void *got = NULL;
 
 	for (uintptr_t i = 0; i < OCL_LINKS_PER_OP; i++)
-		got = ocl_lookup("clSVMAlloc", (void *)(0x1000 + i));
+		got = ocl_lookup(NULL, "clSVMAlloc", (void *)(0x1000 + i));
 	/* The table's link of a core function stays reserved, so one of them found no link. */
 	assert_ptr_equal(got, (void *)(0x1000 + OCL_LINKS_PER_OP - 1));
 	assert_int_equal(fake_untraced, 1);
@@ -366,6 +443,7 @@ int main(void)
 		cmocka_unit_test_setup(test_callbacks, setup),
 		cmocka_unit_test_setup(test_unwanted, setup),
 		cmocka_unit_test_setup(test_extension_of_two_platforms, setup),
+		cmocka_unit_test_setup(test_functions_that_changed, setup),
 		cmocka_unit_test_setup(test_links_exhausted, setup),
 	};
 

@@ -21,9 +21,11 @@ def emit_ops(model, links):
     lines += [f"\t{op.symbol} = {number}," for number, op in enumerate(model.ops)]
     lines += [f"\tOCL_OP_COUNT = {len(model.ops)}", "};", ""]
     lines += ["/* An op can be reached through several pointers, its links: the dispatch table and",
-              " * what platforms hand out by name. A link has a slot and a thunk. */",
+              " * what platforms hand out by name. A link has a slot and a thunk. A function that an",
+              " * extension has changed has links of its own for its older form. */",
               f"#define OCL_LINKS_PER_OP {links}u",
-              "#define OCL_LINKS (OCL_OP_COUNT * OCL_LINKS_PER_OP)", "",
+              f"#define OCL_OLDER_COUNT {len(model.older)}u",
+              "#define OCL_LINKS ((OCL_OP_COUNT + OCL_OLDER_COUNT) * OCL_LINKS_PER_OP)", "",
               "/* Entries of the dispatch table that the model knows; the headers' may have more. */",
               f"#define OCL_TABLE_ENTRIES {len(model.table)}u", "",
               "extern struct cap_op ocl_ops[OCL_OP_COUNT];",
@@ -33,6 +35,10 @@ def emit_ops(model, links):
     for op in model.ops:
         params = ", ".join(declare(p["type"], p["name"]) for p in op.params) or "void"
         lines.append(wrap(f"typedef {declare(op.result, '(CL_API_CALL *ocl_pfn_' + op.name)})"
+                          f"({params});"))
+    for older in model.older:
+        params = ", ".join(declare(p["type"], p["name"]) for p in older.params)
+        lines.append(wrap(f"typedef {declare(older.result, '(CL_API_CALL *ocl_older_' + older.name)})"
                           f"({params});"))
     lines += ["", "/* The function that the table's link of an op leads to, traced or not. */",
               "#define OCL_NEXT(name)                                                          \\",

@@ -46,6 +46,33 @@ def encode_scalar(field, index, x):
 
 # ---- wrappers ----
 
+class Form:
+    """One way in which an op is called: as it is now, or as it was."""
+
+    def __init__(self, op, number, older=None):
+        kind = "older_" if older else ""
+        self.op, self.older, self.of = op, older, older or op
+        self.pfn = f"ocl_older_{op.name}" if older else f"ocl_pfn_{op.name}"
+        self.trace = f"trace_{kind}{op.name}"
+        self.shared = f"shared_{kind}{op.name}"
+        self.number = number    # its links are the OCL_LINKS_PER_OP from number times that
+        self.first = (f"(OCL_OP_COUNT + {number}) * OCL_LINKS_PER_OP" if older
+                      else f"{op.symbol} * OCL_LINKS_PER_OP")
+
+    def link(self, number):
+        return f"link{number}_{'older_' if self.older else ''}{self.op.name}"
+
+    def thunk(self, number):
+        return f"ocl_thunk_{'older_' if self.older else ''}{self.op.name}_{number}"
+
+
+def forms(model):
+    """All forms in the order of their links."""
+    changed = [op for op in model.ops if op.older]
+    return ([Form(op, i) for i, op in enumerate(model.ops)] +
+            [Form(op, i, op.older) for i, op in enumerate(changed)])
+
+
 def args_struct(model, op):
     values = []
     for p in op.params:
@@ -98,26 +125,39 @@ def record_lines(op):
     return lines + body + ["\t\tcap_commit(f, &e);", "\t}"]
 
 
-def call_lines(op):
-    if "call" in op.hooks:
+def looked_up(op, call):
+    """A pointer that the call hands out, led through a thunk."""
+    platform = "platform" if any(p["name"] == "platform" for p in op.params) else "NULL"
+    return f"ocl_lookup({platform}, func_name, {call})"
+
+
+def call_lines(op, older):
+    if older:
+        call = f"next({arguments(older)})"
+    elif "call" in op.hooks:
         call = f"ocl_call_{op.name}({arguments(op, ['f', 'next'])})"
     else:
         call = f"next({arguments(op)})"
     if op.lookup:
-        call = f"ocl_lookup(func_name, {call})"
+        call = looked_up(op, call)
     return [wrap(f"result = {call};" if op.result != "void" else f"{call};", "\t")]
 
 
-def emit_wrapper(model, op):
+def emit_wrapper(model, op, form):
     """The traced form of one op, with its callee as a parameter."""
     result = op.result != "void"
+    older = form.older
     local, substitute = out_parameters(op)
-    plain = f"next({arguments(op)});"
+    types = {p["name"]: p["type"] for p in op.params}
+    if older:
+        local += [f"\t{declare(types[name], name)} = {value};"
+                  for name, value in older.values.items()]
+    plain = f"next({arguments(form.of)})"
     if op.lookup:
-        plain = f"ocl_lookup(func_name, next({arguments(op)}));"
-    pass_through = ["return " + plain] if result else [plain, "return;"]
-    lines = [wrap(f"static inline __attribute__((always_inline)) {declare(op.result, 'trace_')}"
-                  f"{op.name}({parameters(op, ['ocl_pfn_' + op.name + ' next', 'const void *site'])})"),
+        plain = looked_up(op, plain)
+    pass_through = [f"return {plain};"] if result else [f"{plain};", "return;"]
+    lines = [wrap(f"static inline __attribute__((always_inline)) {declare(op.result, form.trace)}"
+                  f"({parameters(form.of, [form.pfn + ' next', 'const void *site'])})"),
              "{", f"\tstruct kymo_opencl_{op.name}_args a;",
              f"\tstruct cap_frame *f = cap_enter(&ocl_ops[{op.symbol}], site);",
              "\tstruct wire_enc e;"] + local
@@ -132,7 +172,7 @@ def emit_wrapper(model, op):
     lines += substitute
     if "pre" in op.hooks:
         lines.append(wrap(f"ocl_pre_{op.name}({arguments(op, ['f'])});", "\t"))
-    lines += call_lines(op) + ["\tcap_leave(f);"] + status_lines(op)
+    lines += call_lines(op, older) + ["\tcap_leave(f);"] + status_lines(op)
     lines += ["\tif (cap_unlikely(f->callbacks)) {"]
     lines += ["\t\ta.result = result;"] if result else []
     lines += given_places(model, op)
@@ -202,25 +242,24 @@ def emit_encoders(model):
     return lines + ["\t}", "}", ""]
 
 
-def emit_links(op, links):
+def emit_links(form, links):
     """One entry for each link: the first has the wrapper inlined, the others share one copy."""
-    give = "return " if op.result != "void" else ""
-    at = f"{op.symbol} * OCL_LINKS_PER_OP"
+    of = form.of
+    give = "return " if of.result != "void" else ""
     site = "__builtin_return_address(0)"
-    lines = [wrap(f"static {declare(op.result, 'CL_API_CALL link0_')}{op.name}({parameters(op)})"),
+    lines = [wrap(f"static {declare(of.result, 'CL_API_CALL ' + form.link(0))}({parameters(of)})"),
              "{",
-             wrap(f"{give}trace_{op.name}("
-                  f"{arguments(op, [f'(ocl_pfn_{op.name})ocl_slots[{at}].next', site])});", "\t"),
+             wrap(f"{give}{form.trace}("
+                  f"{arguments(of, [f'({form.pfn})ocl_slots[{form.first}].next', site])});", "\t"),
              "}", ""]
-    extra = ["ocl_pfn_" + op.name + " next", "const void *site"]
-    lines += [wrap(f"static __attribute__((noinline, cold)) {declare(op.result, 'shared_')}{op.name}"
-                   f"({parameters(op, extra)})"), "{",
-              wrap(f"{give}trace_{op.name}({arguments(op, ['next', 'site'])});", "\t"), "}", ""]
+    lines += [wrap(f"static __attribute__((noinline, cold)) {declare(of.result, form.shared)}"
+                   f"({parameters(of, [form.pfn + ' next', 'const void *site'])})"), "{",
+              wrap(f"{give}{form.trace}({arguments(of, ['next', 'site'])});", "\t"), "}", ""]
     for link in range(1, links):
-        callee = f"(ocl_pfn_{op.name})ocl_slots[{at} + {link}].next"
-        lines += [wrap(f"static {declare(op.result, 'CL_API_CALL link%d_' % link)}{op.name}"
-                       f"({parameters(op)})"), "{",
-                  wrap(f"{give}shared_{op.name}({arguments(op, [callee, site])});", "\t"), "}", ""]
+        callee = f"({form.pfn})ocl_slots[{form.first} + {link}].next"
+        lines += [wrap(f"static {declare(of.result, 'CL_API_CALL ' + form.link(link))}"
+                       f"({parameters(of)})"), "{",
+                  wrap(f"{give}{form.shared}({arguments(of, [callee, site])});", "\t"), "}", ""]
     return lines
 
 
@@ -228,26 +267,27 @@ def emit_slots(model, links):
     lines = ["struct cap_op ocl_ops[OCL_OP_COUNT];", "",
              "/* Read by the thunks by address; the name must survive link-time optimisation. */",
              "__attribute__((used)) struct cap_slot ocl_slots[OCL_LINKS] = {"]
-    for op in model.ops:
+    for form in forms(model):
         for link in range(links):
-            lines.append(f"\t{{.wrapper = (void *)link{link}_{op.name}, .op = {op.symbol}}},")
+            lines.append(f"\t{{.wrapper = (void *){form.link(link)}, .op = {form.op.symbol}}},")
     return lines + ["};", ""]
 
 
 def emit_thunks(model, links):
     """Thunks in assembly where we know how, else in C."""
-    names = [f"ocl_thunk_{op.name}_{link}" for op in model.ops for link in range(links)]
+    names = [form.thunk(link) for form in forms(model) for link in range(links)]
     lines = ["#ifdef OCL_THUNK"]
     lines += [f"OCL_THUNK({name}, {index});" for index, name in enumerate(names)]
     lines.append("#else /* correct, but call sites may be wrong without optimisation */")
-    for number, op in enumerate(model.ops):
-        give = "return " if op.result != "void" else ""
+    for number, form in enumerate(forms(model)):
+        of = form.of
+        give = "return " if of.result != "void" else ""
         for link in range(links):
             slot = f"ocl_slots[{number * links + link}].target"
-            lines += [wrap(f"static {declare(op.result, 'CL_API_CALL ')}"
-                           f"ocl_thunk_{op.name}_{link}({parameters(op)})"), "{",
-                      wrap(f"{give}((ocl_pfn_{op.name})atomic_load_explicit(&{slot}, "
-                           f"memory_order_relaxed))({arguments(op)});", "\t"), "}"]
+            lines += [wrap(f"static {declare(of.result, 'CL_API_CALL ')}"
+                           f"{form.thunk(link)}({parameters(of)})"), "{",
+                      wrap(f"{give}(({form.pfn})atomic_load_explicit(&{slot}, "
+                           f"memory_order_relaxed))({arguments(of)});", "\t"), "}"]
     lines += ["#endif", "", "void *const ocl_thunks[OCL_LINKS] = {"]
     return lines + [f"\t(void *){name}," for name in names] + ["};", ""]
 
@@ -258,8 +298,8 @@ def emit_wrap(model, links):
                  ['"capture/opencl/encode.h"', '"capture/opencl/table.h"',
                   '"capture/opencl/thunk.h"', '"opencl_args.h"', '"opencl_hooks.h"',
                   '"opencl_ops.h"'])
-    for op in model.ops:
-        lines += emit_wrapper(model, op) + emit_links(op, links)
+    for form in forms(model):
+        lines += emit_wrapper(model, form.op, form) + emit_links(form, links)
     return lines + emit_encoders(model) + emit_slots(model, links) + emit_thunks(model, links)
 
 
@@ -291,7 +331,7 @@ def emit_table(model):
     untraced = []
     for index, name in enumerate(model.table):
         row = model.signatures[name]
-        if name not in model.later or "return" not in row:
+        if name not in model.untraced or "return" not in row:
             continue
         untraced.append(name)
         params = ", ".join(declare(p["type"], p["name"]) for p in row["params"]) or "void"
@@ -306,12 +346,19 @@ def emit_table(model):
         op = model.by_name.get(name)
         function = f"(void *)untraced_{name}" if name in untraced else "NULL"
         lines.append(f'\t{{"{name}", {op.symbol if op else -1}, {function}}},')
-    lines += ["};", "", "/* Sorted by name; op -1: known, but traced in a later version. */",
+    lines += ["};", "", "/* Functions that an extension has changed: until when, and their links. */"]
+    for number, was in enumerate(model.older):
+        version = ", ".join(str(part) for part in was.before)
+        lines += [f"static const struct ocl_older older_{was.name} = {{",
+                  f'\t"{was.extension}", CL_MAKE_VERSION({version}), '
+                  f"(OCL_OP_COUNT + {number}) * OCL_LINKS_PER_OP", "};"]
+    lines += ["", "/* Sorted by name; op -1: known, and not traced. */",
               "const struct ocl_name ocl_names[] = {"]
     lookups = ", ".join(op.symbol for op in model.ops if op.lookup)
-    everything = sorted([op.name for op in model.ops] + model.later)
+    everything = sorted([op.name for op in model.ops] + model.untraced)
     for name in everything:
         op = model.by_name.get(name)
-        lines.append(f'\t{{"{name}", {op.symbol if op else -1}}},')
+        was = f"&older_{name}" if op and op.older else "NULL"
+        lines.append(f'\t{{"{name}", {op.symbol if op else -1}, {was}}},')
     return lines + ["};", "", f"const unsigned ocl_name_count = {len(everything)};",
                     f"const uint16_t ocl_lookup_ops[OCL_LOOKUP_OPS] = {{{lookups}}};"]

@@ -5,7 +5,7 @@
 A developer's step, run by hand when the headers move on: it reads the installed Khronos headers and
 writes api/opencl/functions.json (functions in the order of the ICD dispatch table, then the
 extension functions) and api/opencl/enums.json (named values by the type they belong to). What no
-header says (directions, lengths, classes of work) is kept by hand in api/opencl/facts.json.
+header says (directions, lengths, classes of work, prototypes that have changed) is kept by hand in api/opencl/facts.json.
 """
 
 import argparse

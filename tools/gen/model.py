@@ -57,11 +57,23 @@ class Op:
         self.status = "none"    # none, return, errcode
         self.hooks = ()
         self.lookup = False     # hands out function pointers
+        self.older = None       # the prototype it had in older versions of its extension
         self.returned = {}      # array parameter -> parameter that says how many were written
 
     @property
     def symbol(self):
         return "OCL_OP_" + self.name
+
+
+class Older:
+    """What a function looked like before a version of its extension."""
+
+    def __init__(self, op, rule, params, values):
+        self.name, self.result = op.name, op.result
+        self.params = params    # as they were
+        self.values = values    # of the parameters that were not there yet, as C expressions
+        self.extension = rule["extension"]
+        self.before = rule["before"]
 
 
 class Model:
@@ -73,23 +85,31 @@ class Model:
         self.types = {name: Type(name, *row) for name, row in self.facts["types"].items()}
         rows = functions["functions"] + self.facts["extra_functions"]
         self.table = [r["name"] for r in rows if "table" in r]
-        self.ops, self.later, self.signatures = [], [], {}
-        for row in rows:
+        self.ops, self.untraced, self.signatures = [], [], {}
+        for row in sorted(rows, key=self.generation):
             self.signatures[row["name"]] = row
-            if self.is_later(row):
-                self.later.append(row["name"])
+            if self.is_untraced(row):
+                self.untraced.append(row["name"])
             else:
                 self.ops.append(self.make_op(row))
+        self.older = [op.older for op in self.ops if op.older]
         self.by_name = {op.name: op for op in self.ops}
         self.check_facts()
         self.used_sets = self.find_used_sets()
 
-    def is_later(self, row):
-        patterns = [p for group in self.facts["later"].values() for p in group]
+    def generation(self, row):
+        """Ops keep their numbers: those of functions traced later come after all others."""
+        for number, patterns in enumerate(self.facts["added"].values()):
+            if any(re.fullmatch(p, row["name"]) for p in patterns):
+                return number + 1
+        return 0
+
+    def is_untraced(self, row):
+        patterns = [p for group in self.facts["untraced"].values() for p in group]
         if any(re.fullmatch(p, row["name"]) for p in patterns):
             return True
         if "return" not in row:
-            raise ModelError(f"{row['name']}: no prototype known and not marked as later")
+            raise ModelError(f"{row['name']}: no prototype known and not marked as untraced")
         return False
 
     def check_facts(self):
@@ -100,7 +120,7 @@ class Model:
             for param in facts.get("params", {}):
                 if param not in params:
                     raise ModelError(f"facts.json: {name} has no parameter {param}")
-        for part in ("hooks", "groups", "submits", "later"):
+        for part in ("hooks", "groups", "submits", "untraced", "added"):
             for patterns in self.facts[part].values():
                 for pattern in patterns:
                     if not any(re.fullmatch(pattern, name) for name in self.signatures):
@@ -109,7 +129,10 @@ class Model:
     # ---- one op ----
 
     def make_op(self, row):
-        op = Op(row["name"], row["return"], row["params"])
+        params = [{**p, "type": self.facts["retyped"].get(p["type"], p["type"])}
+                  for p in row["params"]]
+        op = Op(row["name"], row["return"], params)
+        self.shape(op)
         own = self.facts["functions"].get(op.name, {})
         op.table = row.get("table")
         op.lookup = own.get("lookup", False)
@@ -123,6 +146,21 @@ class Model:
         if len(op.fields) > 40:
             raise ModelError(f"{op.name}: {len(op.fields)} fields, a record holds 40")
         return op
+
+    def shape(self, op):
+        """Give the op its newest parameters, and those that it had before."""
+        for rule in self.facts["reshaped"]:
+            if not any(re.fullmatch(p, op.name) for p in rule["functions"]):
+                continue
+            gained = rule.get("gained")
+            if gained:
+                then = [p for p in op.params if p["name"] != gained["name"]]
+                new = {"name": gained["name"], "type": gained["type"]}
+                op.params = then[:gained["at"]] + [new] + then[gained["at"]:]
+                values = {gained["name"]: "NULL"}
+            else:
+                op.params, then, values = rule["now"], rule["then"], rule["values"]
+            op.older = Older(op, rule, then, values)
 
     def rule_for(self, param, own):
         if param["name"] in own.get("params", {}):

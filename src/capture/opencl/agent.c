@@ -288,6 +288,20 @@ static cl_device_id parent_of(cl_device_id device)
 	return parent;
 }
 
+/*
+ * Whether a command buffer cannot be made for a queue with profiling: then a program whose queue
+ * got it from us could make none.
+ */
+static bool buffers_need_plain_queues(cl_device_id device)
+{
+	cl_command_queue_properties supported = 0;
+
+	return ocl_next.clGetDeviceInfo(device,
+					CL_DEVICE_COMMAND_BUFFER_SUPPORTED_QUEUE_PROPERTIES_KHR,
+					sizeof(supported), &supported, NULL) == CL_SUCCESS &&
+	       !(supported & CL_QUEUE_PROFILING_ENABLE);
+}
+
 static struct ocl_device *device_learn(cl_device_id device)
 {
 	cl_device_id parent = parent_of(device);
@@ -301,6 +315,7 @@ static struct ocl_device *device_learn(cl_device_id device)
 	a->object.handle = device;
 	a->object.id = cap_new_id(DEF_AGENT);
 	a->sub = up != NULL;
+	a->leave_queues = buffers_need_plain_queues(device);
 	a->clock = up ? up->clock : ocl_clock_new(device, name);
 	agent_define(a, up ? up->object.id : 0, name);
 	old = (struct ocl_device *)ocl_insert(OCL_DEVICE, &a->object, false);

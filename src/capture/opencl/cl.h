@@ -22,4 +22,12 @@
 #include <CL/cl_icd.h>
 #include <CL/cl_layer.h>
 
+/* Gone from newer headers, not from older drivers. */
+struct _cl_mutable_base_config_khr;
+
+/* Of cl_khr_command_buffer 0.9.6; older headers lack it. */
+#ifndef CL_DEVICE_COMMAND_BUFFER_SUPPORTED_QUEUE_PROPERTIES_KHR
+#define CL_DEVICE_COMMAND_BUFFER_SUPPORTED_QUEUE_PROPERTIES_KHR 0x129A
+#endif
+
 #endif

@@ -3,58 +3,51 @@
  * Copies put into queues: how many bytes, from what to what. Copies and maps of memory that host
  * and device share move nothing on some devices; what is recorded is what the program asked for.
  */
+#include "capture/opencl/copy.h"
 #include "capture/opencl/memory.h"
-#include "capture/opencl/queue.h"
 
 #include "opencl_hooks.h"
 
-/* One end of a copy. */
-struct end {
-	uint32_t agent; /* 0: host */
-	uint8_t kind;
-	uint32_t id; /* of the allocation, 0: not known */
-};
-
-static struct end of_mem(const struct ocl_work *w, cl_mem mem)
+struct ocl_end ocl_end_of_mem(uint32_t agent, cl_mem mem)
 {
 	const struct ocl_mem *m = ocl_mem_get(mem);
 
-	return (struct end){w->agent, m ? m->memory : MEMORY_UNKNOWN, m ? m->object.id : 0};
+	return (struct ocl_end){agent, m ? m->memory : MEMORY_UNKNOWN, m ? m->object.id : 0};
 }
 
-static struct end of_address(const struct ocl_work *w, const void *address)
+struct ocl_end ocl_end_of_address(uint32_t agent, const void *address)
 {
 	struct ocl_range r = ocl_range_of(address);
 	bool host = r.memory == MEMORY_HOST_PAGEABLE || r.memory == MEMORY_HOST_PINNED;
 
-	return (struct end){host ? 0 : r.agent ? r.agent : w->agent, r.memory, r.id};
+	return (struct ocl_end){host ? 0 : r.agent ? r.agent : agent, r.memory, r.id};
 }
 
-static uint64_t volume(const size_t *region)
+uint64_t ocl_region_bytes(const size_t *region)
 {
 	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
 }
 
-/* Bytes of a region of pixels. */
-static uint64_t pixels(cl_mem image, const size_t *region)
+uint64_t ocl_region_pixels(cl_mem image, const size_t *region)
 {
 	const struct ocl_mem *m = ocl_mem_get(image);
 
-	return volume(region) * (m ? m->element : 0);
+	return ocl_region_bytes(region) * (m ? m->element : 0);
+}
+
+unsigned ocl_copy_op(struct ocl_end from, struct ocl_end to)
+{
+	if (!from.agent && to.agent)
+		return COPY_OP_WRITE;
+	return from.agent && !to.agent ? COPY_OP_READ : COPY_OP_COPY;
 }
 
 static void copy_submit(const struct cap_frame *f, struct ocl_work *w, unsigned op, uint64_t bytes,
-			struct end from, struct end to, bool blocking)
+			struct ocl_end from, struct ocl_end to, bool blocking)
 {
 	struct cap_subject subject = {.memory = {from.id, to.id}, .bytes = bytes};
 
-	w->is_dispatch = false;
-	w->op = (uint8_t)op;
-	w->bytes = bytes;
-	w->source = from.agent;
-	w->source_kind = from.kind;
-	w->destination = to.agent;
-	w->destination_kind = to.kind;
+	ocl_copy_describe(w, op, bytes, from, to);
 	w->blocking = blocking;
 	ocl_submit(f, w, &core_copy_ops[op], &subject);
 }
@@ -72,13 +65,13 @@ static void read_write(const struct cap_frame *f, unsigned op, cl_mem mem, const
 		       uint64_t bytes, bool blocking)
 {
 	struct ocl_work w;
-	struct end host, device;
+	struct ocl_end host, device;
 
 	blocking_wait(f, blocking);
 	if (!ocl_submit_take(f, &w))
 		return;
-	host = of_address(&w, address);
-	device = of_mem(&w, mem);
+	host = ocl_end_of_address(w.agent, address);
+	device = ocl_end_of_mem(w.agent, mem);
 	if (op == COPY_OP_READ)
 		copy_submit(f, &w, op, bytes, device, host, blocking);
 	else
@@ -90,49 +83,54 @@ static void mem_to_mem(const struct cap_frame *f, cl_mem from, cl_mem to, uint64
 	struct ocl_work w;
 
 	if (ocl_submit_take(f, &w))
-		copy_submit(f, &w, COPY_OP_COPY, bytes, of_mem(&w, from), of_mem(&w, to), false);
+		copy_submit(f, &w, COPY_OP_COPY, bytes, ocl_end_of_mem(w.agent, from),
+			    ocl_end_of_mem(w.agent, to), false);
 }
 
 /* A fill has no source; the device makes the values itself. */
 static void fill(const struct cap_frame *f, uint64_t bytes, cl_mem mem, const void *address)
 {
 	struct ocl_work w;
-	struct end to;
+	struct ocl_end to;
 
 	if (!ocl_submit_take(f, &w))
 		return;
-	to = mem ? of_mem(&w, mem) : of_address(&w, address);
-	copy_submit(f, &w, COPY_OP_FILL, bytes, (struct end){w.agent, MEMORY_UNKNOWN, 0}, to, false);
+	to = mem ? ocl_end_of_mem(w.agent, mem) : ocl_end_of_address(w.agent, address);
+	copy_submit(f, &w, COPY_OP_FILL, bytes, (struct ocl_end){w.agent, MEMORY_UNKNOWN, 0}, to,
+		    false);
 }
 
 static void map(const struct cap_frame *f, cl_mem mem, const void *address, uint64_t bytes,
 		bool blocking)
 {
-	const struct end host = {0, MEMORY_HOST_PAGEABLE, 0};
+	const struct ocl_end host = {0, MEMORY_HOST_PAGEABLE, 0};
 	struct ocl_work w;
 
 	blocking_wait(f, blocking);
 	if (!ocl_submit_take(f, &w))
 		return;
 	ocl_map_add(mem, address, bytes);
-	copy_submit(f, &w, COPY_OP_MAP, bytes, mem ? of_mem(&w, mem) : of_address(&w, address), host,
+	copy_submit(f, &w, COPY_OP_MAP, bytes,
+		    mem ? ocl_end_of_mem(w.agent, mem) : ocl_end_of_address(w.agent, address), host,
 		    blocking);
 }
 
 static void unmap(const struct cap_frame *f, cl_mem mem, const void *address)
 {
-	const struct end host = {0, MEMORY_HOST_PAGEABLE, 0};
+	const struct ocl_end host = {0, MEMORY_HOST_PAGEABLE, 0};
 	struct ocl_work w;
 
 	if (ocl_submit_take(f, &w))
 		copy_submit(f, &w, COPY_OP_UNMAP, ocl_map_take(mem, address), host,
-			    mem ? of_mem(&w, mem) : of_address(&w, address), false);
+			    mem ? ocl_end_of_mem(w.agent, mem)
+				: ocl_end_of_address(w.agent, address),
+			    false);
 }
 
 /* Where the memory was before is not known. */
-static void migrate(const struct cap_frame *f, uint64_t bytes, uint64_t flags, struct end end)
+static void migrate(const struct cap_frame *f, uint64_t bytes, uint64_t flags, struct ocl_end end)
 {
-	const struct end host = {0, MEMORY_UNKNOWN, 0};
+	const struct ocl_end host = {0, MEMORY_UNKNOWN, 0};
 	struct ocl_work w;
 
 	if (!ocl_submit_take(f, &w))
@@ -147,7 +145,7 @@ static void migrate(const struct cap_frame *f, uint64_t bytes, uint64_t flags, s
 static void migrate_mem(const struct cap_frame *f, cl_uint count, const cl_mem *mems,
 			uint64_t flags)
 {
-	struct end end = {0, MEMORY_UNKNOWN, 0};
+	struct ocl_end end = {0, MEMORY_UNKNOWN, 0};
 	uint64_t bytes = 0;
 
 	if (!ocl_submission.queue || !mems)
@@ -165,20 +163,15 @@ static void migrate_mem(const struct cap_frame *f, cl_uint count, const cl_mem *
 static void address_copy(const struct cap_frame *f, const void *to, const void *from,
 			 uint64_t bytes, bool blocking)
 {
-	unsigned op = COPY_OP_COPY;
-	struct end source, destination;
+	struct ocl_end source, destination;
 	struct ocl_work w;
 
 	blocking_wait(f, blocking);
 	if (!ocl_submit_take(f, &w))
 		return;
-	source = of_address(&w, from);
-	destination = of_address(&w, to);
-	if (!source.agent && destination.agent)
-		op = COPY_OP_WRITE;
-	else if (source.agent && !destination.agent)
-		op = COPY_OP_READ;
-	copy_submit(f, &w, op, bytes, source, destination, blocking);
+	source = ocl_end_of_address(w.agent, from);
+	destination = ocl_end_of_address(w.agent, to);
+	copy_submit(f, &w, ocl_copy_op(source, destination), bytes, source, destination, blocking);
 }
 
 /* ---- hooks ---- */
@@ -202,20 +195,20 @@ AFTER(clEnqueueReadBufferRect,
       (cl_mem buffer, cl_bool blocking_read, const size_t *buffer_origin, const size_t *host_origin,
        const size_t *region, size_t buffer_row_pitch, size_t buffer_slice_pitch,
        size_t host_row_pitch, size_t host_slice_pitch, void *ptr),
-      read_write(f, COPY_OP_READ, buffer, ptr, volume(region), blocking_read))
+      read_write(f, COPY_OP_READ, buffer, ptr, ocl_region_bytes(region), blocking_read))
 AFTER(clEnqueueWriteBufferRect,
       (cl_mem buffer, cl_bool blocking_write, const size_t *buffer_origin,
        const size_t *host_origin, const size_t *region, size_t buffer_row_pitch,
        size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, const void *ptr),
-      read_write(f, COPY_OP_WRITE, buffer, ptr, volume(region), blocking_write))
+      read_write(f, COPY_OP_WRITE, buffer, ptr, ocl_region_bytes(region), blocking_write))
 AFTER(clEnqueueReadImage,
       (cl_mem image, cl_bool blocking_read, const size_t *origin, const size_t *region,
        size_t row_pitch, size_t slice_pitch, void *ptr),
-      read_write(f, COPY_OP_READ, image, ptr, pixels(image, region), blocking_read))
+      read_write(f, COPY_OP_READ, image, ptr, ocl_region_pixels(image, region), blocking_read))
 AFTER(clEnqueueWriteImage,
       (cl_mem image, cl_bool blocking_write, const size_t *origin, const size_t *region,
        size_t input_row_pitch, size_t input_slice_pitch, const void *ptr),
-      read_write(f, COPY_OP_WRITE, image, ptr, pixels(image, region), blocking_write))
+      read_write(f, COPY_OP_WRITE, image, ptr, ocl_region_pixels(image, region), blocking_write))
 AFTER(clEnqueueCopyBuffer,
       (cl_mem src_buffer, cl_mem dst_buffer, size_t src_offset, size_t dst_offset, size_t size),
       mem_to_mem(f, src_buffer, dst_buffer, size))
@@ -223,25 +216,25 @@ AFTER(clEnqueueCopyBufferRect,
       (cl_mem src_buffer, cl_mem dst_buffer, const size_t *src_origin, const size_t *dst_origin,
        const size_t *region, size_t src_row_pitch, size_t src_slice_pitch, size_t dst_row_pitch,
        size_t dst_slice_pitch),
-      mem_to_mem(f, src_buffer, dst_buffer, volume(region)))
+      mem_to_mem(f, src_buffer, dst_buffer, ocl_region_bytes(region)))
 AFTER(clEnqueueCopyImage,
       (cl_mem src_image, cl_mem dst_image, const size_t *src_origin, const size_t *dst_origin,
        const size_t *region),
-      mem_to_mem(f, src_image, dst_image, pixels(src_image, region)))
+      mem_to_mem(f, src_image, dst_image, ocl_region_pixels(src_image, region)))
 AFTER(clEnqueueCopyImageToBuffer,
       (cl_mem src_image, cl_mem dst_buffer, const size_t *src_origin, const size_t *region,
        size_t dst_offset),
-      mem_to_mem(f, src_image, dst_buffer, pixels(src_image, region)))
+      mem_to_mem(f, src_image, dst_buffer, ocl_region_pixels(src_image, region)))
 AFTER(clEnqueueCopyBufferToImage,
       (cl_mem src_buffer, cl_mem dst_image, size_t src_offset, const size_t *dst_origin,
        const size_t *region),
-      mem_to_mem(f, src_buffer, dst_image, pixels(dst_image, region)))
+      mem_to_mem(f, src_buffer, dst_image, ocl_region_pixels(dst_image, region)))
 AFTER(clEnqueueFillBuffer,
       (cl_mem buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size),
       fill(f, size, buffer, NULL))
 AFTER(clEnqueueFillImage,
       (cl_mem image, const void *fill_color, const size_t *origin, const size_t *region),
-      fill(f, pixels(image, region), image, NULL))
+      fill(f, ocl_region_pixels(image, region), image, NULL))
 AFTER(clEnqueueUnmapMemObject, (cl_mem memobj, void *mapped_ptr), unmap(f, memobj, mapped_ptr))
 AFTER(clEnqueueMigrateMemObjects,
       (cl_uint num_mem_objects, const cl_mem *mem_objects, cl_mem_migration_flags flags),
@@ -273,7 +266,33 @@ AFTER(clEnqueueSVMUnmapARM, (void *svm_ptr), unmap(f, NULL, svm_ptr))
 AFTER(clEnqueueMemsetINTEL, (void *dst_ptr, cl_int value, size_t size),
       fill(f, size, NULL, dst_ptr))
 AFTER(clEnqueueMigrateMemINTEL, (const void *ptr, size_t size, cl_mem_migration_flags flags),
-      migrate(f, size, flags, (struct end){0, ocl_range_of(ptr).memory, ocl_range_of(ptr).id}))
+      migrate(f, size, flags, (struct ocl_end){0, ocl_range_of(ptr).memory, ocl_range_of(ptr).id}))
+
+/* What the other end of a host pipe is, the kernel knows. */
+static void pipe(const struct cap_frame *f, unsigned op, const void *address, uint64_t bytes,
+		 bool blocking)
+{
+	struct ocl_end host, device;
+	struct ocl_work w;
+
+	blocking_wait(f, blocking);
+	if (!ocl_submit_take(f, &w))
+		return;
+	host = ocl_end_of_address(w.agent, address);
+	device = (struct ocl_end){w.agent, MEMORY_UNKNOWN, 0};
+	if (op == COPY_OP_READ)
+		copy_submit(f, &w, op, bytes, device, host, blocking);
+	else
+		copy_submit(f, &w, op, bytes, host, device, blocking);
+}
+
+AFTER(clEnqueueReadHostPipeINTEL,
+      (cl_program program, const char *pipe_symbol, cl_bool blocking_read, void *ptr, size_t size),
+      pipe(f, COPY_OP_READ, ptr, size, blocking_read))
+AFTER(clEnqueueWriteHostPipeINTEL,
+      (cl_program program, const char *pipe_symbol, cl_bool blocking_write, const void *ptr,
+       size_t size),
+      pipe(f, COPY_OP_WRITE, ptr, size, blocking_write))
 
 void ocl_post_clEnqueueSVMMigrateMem(struct cap_frame *f, cl_command_queue command_queue,
 				     cl_uint num_svm_pointers, const void **svm_pointers,
@@ -287,7 +306,7 @@ void ocl_post_clEnqueueSVMMigrateMem(struct cap_frame *f, cl_command_queue comma
 	/* A size of 0, or no sizes: the whole allocation. */
 	for (cl_uint i = 0; i < num_svm_pointers; i++)
 		bytes += sizes && sizes[i] ? sizes[i] : ocl_range_of(svm_pointers[i]).bytes;
-	migrate(f, bytes, flags, (struct end){0, MEMORY_SHARED, 0});
+	migrate(f, bytes, flags, (struct ocl_end){0, MEMORY_SHARED, 0});
 }
 
 void ocl_post_clEnqueueMapBuffer(struct cap_frame *f, cl_command_queue command_queue, cl_mem buffer,
@@ -303,5 +322,5 @@ void ocl_post_clEnqueueMapImage(struct cap_frame *f, cl_command_queue command_qu
 				size_t *image_slice_pitch, WAIT_LIST, cl_int *errcode_ret,
 				void *result)
 {
-	map(f, image, result, pixels(image, region), blocking_map);
+	map(f, image, result, ocl_region_pixels(image, region), blocking_map);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels put into queues: what the call says about them becomes pending work. */
-#include <string.h>
-
+#include "capture/opencl/dispatch.h"
 #include "capture/opencl/program.h"
-#include "capture/opencl/queue.h"
 
 #include "opencl_hooks.h"
 
@@ -11,12 +9,7 @@ OCL_HOT static bool dispatch_begin(const struct cap_frame *f, struct ocl_work *w
 {
 	if (!ocl_submit_take(f, w))
 		return false;
-	w->is_dispatch = true;
-	w->kernel = kernel;
-	w->dims = 1;
-	memset(w->global, 0, sizeof(w->global));
-	memset(w->local, 0, sizeof(w->local));
-	memset(w->offset, 0, sizeof(w->offset));
+	ocl_dispatch_kernel(w, kernel);
 	return true;
 }
 
@@ -38,12 +31,26 @@ ocl_post_clEnqueueNDRangeKernel(struct cap_frame *f, cl_command_queue command_qu
 
 	if (!ocl_submission.queue || !dispatch_begin(f, &w, ocl_kernel_id(kernel)))
 		return;
-	w.dims = (uint8_t)(work_dim > 3 ? 3 : work_dim);
-	for (unsigned i = 0; i < w.dims; i++) {
-		w.global[i] = global_work_size ? global_work_size[i] : 0;
-		w.local[i] = local_work_size ? local_work_size[i] : 0;
-		w.offset[i] = global_work_offset ? global_work_offset[i] : 0;
-	}
+	ocl_dispatch_dims(&w, work_dim);
+	ocl_dispatch_sizes(&w, global_work_offset, global_work_size, local_work_size);
+	dispatch_submit(f, &w);
+}
+
+/* The sizes are groups here. */
+void ocl_post_clEnqueueNDCountKernelINTEL(
+	struct cap_frame *f, cl_command_queue command_queue, cl_kernel kernel, cl_uint work_dim,
+	const size_t *global_work_offset, const size_t *work_group_count,
+	const size_t *local_work_size, cl_uint num_events_in_wait_list,
+	const cl_event *event_wait_list, cl_event *event, cl_int result)
+{
+	struct ocl_work w;
+
+	if (!ocl_submission.queue || !dispatch_begin(f, &w, ocl_kernel_id(kernel)))
+		return;
+	ocl_dispatch_dims(&w, work_dim);
+	ocl_dispatch_sizes(&w, global_work_offset, work_group_count, local_work_size);
+	for (unsigned i = 0; i < w.dims; i++)
+		w.global[i] *= w.local[i] ? w.local[i] : 1;
 	dispatch_submit(f, &w);
 }
 
@@ -67,7 +74,8 @@ void ocl_post_clEnqueueNativeKernel(struct cap_frame *f, cl_command_queue comman
 {
 	struct ocl_work w;
 
-	if (!ocl_submission.queue || !dispatch_begin(f, &w, ocl_native_kernel_id()))
+	if (!ocl_submission.queue ||
+	    !dispatch_begin(f, &w, ocl_standing_kernel_id(OCL_KERNEL_NATIVE)))
 		return;
 	w.global[0] = w.local[0] = 1;
 	dispatch_submit(f, &w);

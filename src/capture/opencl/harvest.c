@@ -82,23 +82,45 @@ OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t,
 	cap_activity_commit(&f, &e);
 }
 
-static void work_write(struct ocl_work *w, const struct times *t, enum untimed_reason why,
-		       uint64_t now)
+OCL_HOT static void work_write(struct ocl_work *w, const struct times *t, enum untimed_reason why,
+			       uint64_t now)
 {
-	if (w->is_dispatch)
-		dispatch_write(w, t, why, now);
-	else
+	if (w->what == OCL_WORK_COPY)
 		copy_write(w, t, why, now);
+	else
+		dispatch_write(w, t, why, now);
 	cap_origin_end(&w->origin);
 	if (why != UNTIMED_NO)
 		cap_count_untimed();
+}
+
+/* The one event of a command buffer tells nothing of when its commands ran. */
+static void buffer_write(struct ocl_work *w, const struct times *t, enum untimed_reason why,
+			 uint64_t now)
+{
+	const struct times none = {.status = t->status};
+
+	if (w->kernel)
+		work_write(w, t, why, now);
+	for (uint64_t i = 0; i < w->inside_count; i++)
+		work_write(&w->inside[i], &none, why == UNTIMED_NO ? UNTIMED_IN_BUFFER : why, now);
+	free(w->inside);
+}
+
+OCL_HOT static void write_all(struct ocl_work *w, const struct times *t, enum untimed_reason why,
+			      uint64_t now)
+{
+	if (cap_unlikely(w->what == OCL_WORK_BUFFER))
+		buffer_write(w, t, why, now);
+	else
+		work_write(w, t, why, now);
 }
 
 void ocl_work_untimed(struct ocl_work *w, enum untimed_reason why, int32_t status)
 {
 	const struct times none = {.status = status};
 
-	work_write(w, &none, why, tick_now());
+	write_all(w, &none, why, tick_now());
 }
 
 /* ---- one command ---- */
@@ -150,10 +172,10 @@ static void work_record(struct ocl_work *w, enum state state, struct times *t, u
 	const struct times none = {.status = t->status};
 
 	if (state != COMPLETE) {
-		work_write(w, &none, state == FAILED ? UNTIMED_FAILED : UNTIMED_QUERY, now);
+		write_all(w, &none, state == FAILED ? UNTIMED_FAILED : UNTIMED_QUERY, now);
 		return;
 	}
-	work_write(w, t, UNTIMED_NO, now);
+	write_all(w, t, UNTIMED_NO, now);
 	if (w->clock)
 		ocl_clock_bound(w->clock, w->submit, w->end, t->queued);
 }

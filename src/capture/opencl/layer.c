@@ -43,7 +43,7 @@ void ocl_mask(unsigned op)
 
 /*
  * The lives of objects are followed always: a handle whose reuse was not seen would give later
- * work a wrong name.
+ * work a wrong name. So is what is recorded into command buffers, which may run much later.
  */
 static const uint16_t lives[] = {
 	OCL_OP_clCreateSubDevices,
@@ -79,6 +79,21 @@ static const uint16_t lives[] = {
 	OCL_OP_clReleaseMemObject,
 	OCL_OP_clEnqueueSVMFree,
 	OCL_OP_clEnqueueSVMFreeARM,
+	OCL_OP_clCreateCommandBufferKHR,
+	OCL_OP_clRetainCommandBufferKHR,
+	OCL_OP_clReleaseCommandBufferKHR,
+	OCL_OP_clRemapCommandBufferKHR,
+	OCL_OP_clUpdateMutableCommandsKHR,
+	OCL_OP_clCommandNDRangeKernelKHR,
+	OCL_OP_clCommandCopyBufferKHR,
+	OCL_OP_clCommandCopyBufferRectKHR,
+	OCL_OP_clCommandCopyBufferToImageKHR,
+	OCL_OP_clCommandCopyImageKHR,
+	OCL_OP_clCommandCopyImageToBufferKHR,
+	OCL_OP_clCommandFillBufferKHR,
+	OCL_OP_clCommandFillImageKHR,
+	OCL_OP_clCommandSVMMemcpyKHR,
+	OCL_OP_clCommandSVMMemFillKHR,
 };
 
 /* Where device work is submitted, or may be harvested. */

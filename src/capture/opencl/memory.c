@@ -14,8 +14,8 @@
 static void allocation_write(const struct cap_frame *f, unsigned op, const struct ocl_range *r,
 			     uint32_t parent)
 {
-	const struct cap_allocation a = {r->address, r->bytes, r->id, parent,
-					 r->agent, r->context, r->memory, r->what};
+	const struct cap_allocation a = {r->address, r->bytes,   r->id,     parent,
+					 r->agent,   r->context, r->memory, r->what};
 
 	cap_allocation_record(f, 0, op, &a);
 }
@@ -198,6 +198,56 @@ void ocl_post_clImportMemoryARM(struct cap_frame *f, cl_context context, cl_mem_
 	mem_created(f, result, ALLOCATION_BUFFER, NULL);
 }
 
+void ocl_post_clCreateBufferNV(struct cap_frame *f, cl_context context, cl_mem_flags flags,
+			       cl_ulong flags_NV, size_t size, void *host_ptr, cl_int *errcode_ret,
+			       cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_BUFFER, NULL);
+}
+
+/* ---- memory of other APIs, seen through an object of OpenCL ---- */
+
+void ocl_post_clCreateFromGLBuffer(struct cap_frame *f, cl_context context, cl_mem_flags flags,
+				   cl_GLuint bufobj, cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_BUFFER, NULL);
+}
+
+#define FROM_TEXTURE(name)                                                                         \
+	void ocl_post_##name(struct cap_frame *f, cl_context context, cl_mem_flags flags,          \
+			     cl_GLenum target, cl_GLint miplevel, cl_GLuint texture,               \
+			     cl_int *errcode_ret, cl_mem result)                                   \
+	{                                                                                          \
+		mem_created(f, result, ALLOCATION_IMAGE, NULL);                                    \
+	}
+
+FROM_TEXTURE(clCreateFromGLTexture)
+FROM_TEXTURE(clCreateFromGLTexture2D)
+FROM_TEXTURE(clCreateFromGLTexture3D)
+
+void ocl_post_clCreateFromGLRenderbuffer(struct cap_frame *f, cl_context context,
+					 cl_mem_flags flags, cl_GLuint renderbuffer,
+					 cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_IMAGE, NULL);
+}
+
+void ocl_post_clCreateFromEGLImageKHR(struct cap_frame *f, cl_context context,
+				      CLeglDisplayKHR egldisplay, CLeglImageKHR eglimage,
+				      cl_mem_flags flags,
+				      const cl_egl_image_properties_khr *properties,
+				      cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_IMAGE, NULL);
+}
+
+void ocl_post_clCreateFromVA_APIMediaSurfaceINTEL(struct cap_frame *f, cl_context context,
+						  cl_mem_flags flags, cl_uint *surface,
+						  cl_uint plane, cl_int *errcode_ret, cl_mem result)
+{
+	mem_created(f, result, ALLOCATION_IMAGE, NULL);
+}
+
 void ocl_pre_clRetainMemObject(struct cap_frame *f, cl_mem memobj)
 {
 	ocl_retain(OCL_MEM, memobj);
@@ -314,6 +364,19 @@ void ocl_post_clSVMAllocARM(struct cap_frame *f, cl_context context, cl_svm_mem_
 			    size_t size, cl_uint alignment, void *result)
 {
 	range_created(f, result, size, context, 0, MEMORY_SHARED, ALLOCATION_SVM);
+}
+
+void ocl_post_clSVMAllocWithPropertiesKHR(struct cap_frame *f, cl_context context,
+					  const cl_properties *properties, cl_uint svm_type_index,
+					  size_t size, cl_int *errcode_ret, void *result)
+{
+	range_created(f, result, size, context, 0, MEMORY_SHARED, ALLOCATION_SVM);
+}
+
+void ocl_pre_clSVMFreeWithPropertiesKHR(struct cap_frame *f, cl_context context,
+					const cl_properties *properties, cl_ulong flags, void *ptr)
+{
+	range_freed(f, ptr);
 }
 
 void ocl_pre_clSVMFree(struct cap_frame *f, cl_context context, void *svm_pointer)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/opencl/command_buffer.h"
 #include "capture/opencl/queue.h"
 
 #define FIRST_SLOTS 256u
@@ -24,6 +25,8 @@ struct ocl_table ocl_tables[OCL_KINDS] = {
 	WHOLE(OCL_MEM, ocl_mem),
 	WHOLE(OCL_PROGRAM, ocl_program),
 	WHOLE(OCL_KERNEL, ocl_kernel),
+	TABLE(OCL_COMMAND_BUFFER, sizeof(struct ocl_command_buffer),
+	      offsetof(struct ocl_command_buffer, lock)),
 	TABLE(OCL_QUEUE, sizeof(struct ocl_queue), offsetof(struct ocl_queue, lock)),
 };
 

@@ -19,7 +19,16 @@
 
 #include "capture/opencl/cl.h"
 
-enum ocl_kind { OCL_DEVICE, OCL_CONTEXT, OCL_QUEUE, OCL_MEM, OCL_PROGRAM, OCL_KERNEL, OCL_KINDS };
+enum ocl_kind {
+	OCL_DEVICE,
+	OCL_CONTEXT,
+	OCL_QUEUE,
+	OCL_MEM,
+	OCL_PROGRAM,
+	OCL_KERNEL,
+	OCL_COMMAND_BUFFER,
+	OCL_KINDS
+};
 
 struct ocl_object {
 	const void *handle;
@@ -34,6 +43,7 @@ struct ocl_device {
 	struct ocl_object object;
 	struct ocl_clock *clock; /* shared by sub-devices; lives for ever */
 	bool sub;
+	bool leave_queues; /* profiling must not be forced on its queues */
 };
 
 struct ocl_context {

@@ -9,7 +9,7 @@
 
 #define KERNEL_NAME_MAX 1024u
 
-static _Atomic uint32_t native_kernel;
+static _Atomic uint32_t standing_kernels[OCL_STANDING_KERNELS];
 
 /* ---- programs ---- */
 
@@ -259,7 +259,8 @@ static struct build *build_between(const struct cap_frame *f, const char *option
 	if (!notify || !cap_wants(CAP_ACTIVITY_CODE_OBJECT))
 		return NULL;
 	b = calloc(1, sizeof(*b));
-	if (!b || !cap_origin_take(&b->origin, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL)) {
+	if (!b ||
+	    !cap_origin_take(&b->origin, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL)) {
 		free(b);
 		return NULL;
 	}
@@ -434,16 +435,18 @@ OCL_HOT uint32_t ocl_kernel_id(cl_kernel kernel)
 	return cap_likely(k != NULL) ? k->id : kernel_new(kernel, NULL, NULL, false);
 }
 
-uint32_t ocl_native_kernel_id(void)
+uint32_t ocl_standing_kernel_id(enum ocl_standing_kernel which)
 {
-	uint32_t id = atomic_load(&native_kernel), none = 0;
+	static const char *const names[] = {
+		[OCL_KERNEL_NATIVE] = "native kernel", [OCL_KERNEL_BUFFER] = "(command buffer)"};
+	uint32_t id = atomic_load(&standing_kernels[which]), none = 0;
 
 	if (id)
 		return id;
 	id = cap_new_id(DEF_KERNEL);
-	if (!atomic_compare_exchange_strong(&native_kernel, &none, id))
+	if (!atomic_compare_exchange_strong(&standing_kernels[which], &none, id))
 		return none;
-	kernel_define(id, NULL, "native kernel", 0);
+	kernel_define(id, NULL, names[which], 0);
 	return id;
 }
 
@@ -482,5 +485,6 @@ void ocl_pre_clReleaseKernel(struct cap_frame *f, cl_kernel kernel)
 
 void ocl_programs_fork_child(void)
 {
-	atomic_store(&native_kernel, 0);
+	for (unsigned i = 0; i < OCL_STANDING_KERNELS; i++)
+		atomic_store(&standing_kernels[i], 0);
 }

@@ -132,13 +132,20 @@ static void queue_created(cl_command_queue queue, bool forced, const cl_queue_pr
 
 /* ---- creation ---- */
 
+static bool may_force(cl_device_id device)
+{
+	const struct ocl_device *a = cap_wants(OCL_DEVICE_WORK) ? ocl_device_get(device) : NULL;
+
+	return a && !a->leave_queues;
+}
+
 cl_command_queue ocl_call_clCreateCommandQueue(struct cap_frame *f,
 					       ocl_pfn_clCreateCommandQueue next,
 					       cl_context context, cl_device_id device,
 					       cl_command_queue_properties properties,
 					       cl_int *errcode_ret)
 {
-	bool force = cap_wants(OCL_DEVICE_WORK) && !(properties & CL_QUEUE_PROFILING_ENABLE);
+	bool force = !(properties & CL_QUEUE_PROFILING_ENABLE) && may_force(device);
 	cl_command_queue queue = NULL;
 
 	if (force)
@@ -187,7 +194,7 @@ cl_command_queue ocl_call_clCreateCommandQueueWithProperties(
 	cl_command_queue queue = NULL;
 	bool forced;
 
-	if (cap_wants(OCL_DEVICE_WORK) && forced_list(properties, list))
+	if (may_force(device) && forced_list(properties, list))
 		queue = next(context, device, list, errcode_ret);
 	forced = queue != NULL;
 	if (!queue)

@@ -14,6 +14,12 @@
 
 #define OCL_ASKED_MAX 32u /* elements of the property list a queue was created with */
 
+enum ocl_work_what {
+	OCL_WORK_COPY,
+	OCL_WORK_DISPATCH,
+	OCL_WORK_BUFFER /* a command buffer: a dispatch as a whole, and what is inside */
+};
+
 /* A command. Owned by its queue (pending or free); copied in and out by value. */
 struct ocl_work {
 	struct ocl_work *next;
@@ -24,14 +30,22 @@ struct ocl_work {
 	struct ocl_clock *clock;
 	uint32_t queue; /* ids: the queue may be gone when the command is harvested */
 	uint32_t agent;
-	bool is_dispatch;
+	uint8_t what; /* enum ocl_work_what */
 	bool blocking;
 	uint8_t op; /* COPY_OP_* */
 	uint8_t dims;
 	uint8_t source_kind, destination_kind;
-	uint32_t kernel;
-	uint32_t source, destination; /* agents */
-	uint64_t bytes;
+	uint32_t kernel; /* of a command buffer 0: nobody wants the whole */
+	union {
+		struct {
+			uint32_t source, destination; /* agents */
+			uint64_t bytes;
+		};
+		struct {
+			struct ocl_work *inside; /* without events; ours to free */
+			uint64_t inside_count;
+		};
+	};
 	size_t global[3], local[3], offset[3];
 };
 
@@ -78,11 +92,13 @@ struct ocl_queue *ocl_queue_get(cl_command_queue queue);
 /* Begins the work of the call just made; false: nothing to record. */
 bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w);
 /*
- * Puts it into its queue if a context wants it, and harvests if the queue's list is long or old. `op`
- * and `subject` (agent and queue are filled in here) say what it is.
+ * Puts it into its queue if a context wants it, and harvests if the queue's list is long or old.
+ * `op` and `subject` (agent and queue are filled in here) say what it is.
  */
 void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const struct cap_op *op,
 		struct cap_subject *subject);
+/* The same for work whose origin was taken. */
+void ocl_submit_taken(struct ocl_work *w);
 
 /* ---- harvest.c ---- */
 

@@ -5,6 +5,7 @@
  * call happens there, so that the time recorded for it is the runtime's.
  */
 #include "capture/opencl/answer.h"
+#include "capture/opencl/command_buffer.h"
 #include "capture/opencl/queue.h"
 
 #include <stdlib.h>
@@ -85,20 +86,11 @@ static bool pending_add(struct ocl_queue *q, struct ocl_work *w)
 	return q->pending >= q->look_count || w->end >= q->look_tick;
 }
 
-OCL_HOT void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const struct cap_op *op,
-			struct cap_subject *subject)
+OCL_HOT static inline void pend(struct ocl_queue *q, struct ocl_work *w)
 {
-	struct ocl_queue *q = ocl_submission.queue;
 	struct ocl_work *kept;
 	bool look;
 
-	subject->agent = w->agent;
-	subject->queue = w->queue;
-	if (cap_unlikely(!cap_origin_take(&w->origin, f, op, subject))) {
-		if (w->event) /* contexts that want it were stopped meanwhile, or filter it out */
-			ocl_next.clReleaseEvent(w->event);
-		return;
-	}
 	if (!w->event) {
 		ocl_work_untimed(w, q->profiled ? UNTIMED_QUERY : UNTIMED_NO_PROFILING, 0);
 		return;
@@ -118,6 +110,24 @@ OCL_HOT void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const str
 	} else if (look) {
 		ocl_harvest(q, OCL_LOOK, OCL_HARVEST_FEW);
 	}
+}
+
+OCL_HOT void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const struct cap_op *op,
+			struct cap_subject *subject)
+{
+	subject->agent = w->agent;
+	subject->queue = w->queue;
+	if (cap_unlikely(!cap_origin_take(&w->origin, f, op, subject))) {
+		if (w->event) /* contexts that want it were stopped meanwhile, or filter it out */
+			ocl_next.clReleaseEvent(w->event);
+		return;
+	}
+	pend(ocl_submission.queue, w);
+}
+
+void ocl_submit_taken(struct ocl_work *w)
+{
+	pend(ocl_submission.queue, w);
 }
 
 /* ---- call hooks ---- */
@@ -169,6 +179,33 @@ DISPATCH(clEnqueueNativeKernel,
 	  cl_uint num_mem_objects, const cl_mem *mem_list, const void **args_mem_loc, WAIT_LIST),
 	 (command_queue, user_func, args, cb_args, num_mem_objects, mem_list, args_mem_loc,
 	  WAIT_ARGUMENTS))
+
+DISPATCH(clEnqueueNDCountKernelINTEL,
+	 (cl_command_queue command_queue, cl_kernel kernel, cl_uint work_dim,
+	  const size_t *global_work_offset, const size_t *work_group_count,
+	  const size_t *local_work_size, WAIT_LIST),
+	 (command_queue, kernel, work_dim, global_work_offset, work_group_count, local_work_size,
+	  WAIT_ARGUMENTS))
+
+/* The event is that of the whole buffer; it belongs to the first of several queues. */
+cl_int ocl_call_clEnqueueCommandBufferKHR(struct cap_frame *f,
+					  ocl_pfn_clEnqueueCommandBufferKHR next,
+					  cl_uint num_queues, cl_command_queue *queues,
+					  cl_command_buffer_khr command_buffer, WAIT_LIST)
+{
+	cl_command_queue first =
+		num_queues && queues ? queues[0] : ocl_command_buffer_queue(command_buffer);
+	struct ocl_queue *q = first ? wanted_queue(first, OCL_DEVICE_WORK) : NULL;
+	bool asked = event != NULL;
+	cl_event own = NULL;
+	cl_int result;
+
+	if (q && q->profiled && !asked)
+		event = &own;
+	result = next(num_queues, queues, command_buffer, WAIT_ARGUMENTS);
+	submitted(q, result == CL_SUCCESS, event, asked);
+	return result;
+}
 
 COPY(clEnqueueReadBuffer,
      (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read, size_t offset,
@@ -290,6 +327,14 @@ SVM_UNMAP(clEnqueueSVMUnmapARM)
 COPY(clEnqueueMemsetINTEL,
      (cl_command_queue command_queue, void *dst_ptr, cl_int value, size_t size, WAIT_LIST),
      (command_queue, dst_ptr, value, size, WAIT_ARGUMENTS))
+COPY(clEnqueueReadHostPipeINTEL,
+     (cl_command_queue command_queue, cl_program program, const char *pipe_symbol,
+      cl_bool blocking_read, void *ptr, size_t size, WAIT_LIST),
+     (command_queue, program, pipe_symbol, blocking_read, ptr, size, WAIT_ARGUMENTS))
+COPY(clEnqueueWriteHostPipeINTEL,
+     (cl_command_queue command_queue, cl_program program, const char *pipe_symbol,
+      cl_bool blocking_write, const void *ptr, size_t size, WAIT_LIST),
+     (command_queue, program, pipe_symbol, blocking_write, ptr, size, WAIT_ARGUMENTS))
 COPY(clEnqueueSVMMigrateMem,
      (cl_command_queue command_queue, cl_uint num_svm_pointers, const void **svm_pointers,
       const size_t *sizes, cl_mem_migration_flags flags, WAIT_LIST),

@@ -175,6 +175,34 @@ void ocl_post_clEnqueueWaitForEvents(struct cap_frame *f, cl_command_queue comma
 	queue_side(f, SYNC_OP_BARRIER, command_queue, num_events, result);
 }
 
+/* Memory shared with another API, and semaphores: what the queue does with `count` of them. */
+#define QUEUE_SIDE(name, op, count, parameters)                                                    \
+	void ocl_post_##name(struct cap_frame *f, cl_command_queue command_queue,                  \
+			     PARAMETERS parameters, cl_uint num_events_in_wait_list,               \
+			     const cl_event *event_wait_list, cl_event *event, cl_int result)      \
+	{                                                                                          \
+		queue_side(f, op, command_queue, count, result);                                   \
+	}
+#define PARAMETERS(...) __VA_ARGS__
+#define OBJECTS         (cl_uint num_objects, const cl_mem *mem_objects)
+#define MEM_OBJECTS     (cl_uint num_mem_objects, const cl_mem *mem_objects)
+#define SEMAPHORES                                                                                 \
+	(cl_uint num_sema_objects, const cl_semaphore_khr *sema_objects,                           \
+	 const cl_semaphore_payload_khr *sema_payload_list)
+
+QUEUE_SIDE(clEnqueueAcquireGLObjects, SYNC_OP_ACQUIRE, num_objects, OBJECTS)
+QUEUE_SIDE(clEnqueueReleaseGLObjects, SYNC_OP_RELEASE, num_objects, OBJECTS)
+QUEUE_SIDE(clEnqueueAcquireEGLObjectsKHR, SYNC_OP_ACQUIRE, num_objects, OBJECTS)
+QUEUE_SIDE(clEnqueueReleaseEGLObjectsKHR, SYNC_OP_RELEASE, num_objects, OBJECTS)
+QUEUE_SIDE(clEnqueueAcquireVA_APIMediaSurfacesINTEL, SYNC_OP_ACQUIRE, num_objects, OBJECTS)
+QUEUE_SIDE(clEnqueueReleaseVA_APIMediaSurfacesINTEL, SYNC_OP_RELEASE, num_objects, OBJECTS)
+QUEUE_SIDE(clEnqueueAcquireGrallocObjectsIMG, SYNC_OP_ACQUIRE, num_objects, OBJECTS)
+QUEUE_SIDE(clEnqueueReleaseGrallocObjectsIMG, SYNC_OP_RELEASE, num_objects, OBJECTS)
+QUEUE_SIDE(clEnqueueAcquireExternalMemObjectsKHR, SYNC_OP_ACQUIRE, num_mem_objects, MEM_OBJECTS)
+QUEUE_SIDE(clEnqueueReleaseExternalMemObjectsKHR, SYNC_OP_RELEASE, num_mem_objects, MEM_OBJECTS)
+QUEUE_SIDE(clEnqueueWaitSemaphoresKHR, SYNC_OP_SEMAPHORE_WAIT, num_sema_objects, SEMAPHORES)
+QUEUE_SIDE(clEnqueueSignalSemaphoresKHR, SYNC_OP_SEMAPHORE_SIGNAL, num_sema_objects, SEMAPHORES)
+
 void ocl_post_clSetUserEventStatus(struct cap_frame *f, cl_event event, cl_int execution_status,
 				   cl_int result)
 {

@@ -125,7 +125,9 @@ void ocl_table_announce(void)
 {
 	static const struct intercept_source source = {intercept_read, intercept_store};
 	const kymo_table_info_t info = {
-		.domain = &ocl_domain_desc, .part = "dispatch", .entries = OCL_OP_COUNT,
+		.domain = &ocl_domain_desc,
+		.part = "dispatch",
+		.entries = OCL_OP_COUNT,
 		.known = OCL_OP_COUNT,
 	};
 
@@ -143,10 +145,13 @@ static bool chained(unsigned op, const void *function)
 	return intercept_leads_to(atomic_load(&table_number), op, function);
 }
 
-/* The link of `op` that leads to `function`, opened if need be; NULL: all are taken. */
-static void *link_thunk(unsigned op, void *function)
+/*
+ * The link of `op`, counted from `first`, that leads to `function`, opened if need be; NULL: all
+ * are taken.
+ */
+static void *link_thunk(unsigned op, unsigned first, void *function)
 {
-	struct cap_slot *slot = &ocl_slots[op * OCL_LINKS_PER_OP];
+	struct cap_slot *slot = &ocl_slots[first];
 	void *thunk = NULL;
 	bool opened = false;
 
@@ -158,7 +163,7 @@ static void *link_thunk(unsigned op, void *function)
 			opened = true;
 		}
 		if (slot[i].next == function || (i == 0 && chained(op, function)))
-			thunk = ocl_thunks[op * OCL_LINKS_PER_OP + i];
+			thunk = ocl_thunks[first + i];
 	}
 	pthread_mutex_unlock(&link_lock);
 	if (opened) {
@@ -171,10 +176,31 @@ static void *link_thunk(unsigned op, void *function)
 	return thunk;
 }
 
-void *ocl_lookup(const char *name, void *function)
+/*
+ * The first link of the form in which the driver has the function; false: the driver does not say
+ * which that is, so that no wrapper can be trusted to fit.
+ */
+static bool form_of(cl_platform_id platform, const struct ocl_name *known, const void *function,
+		    unsigned *first)
+{
+	cl_version version;
+
+	*first = (unsigned)known->op * OCL_LINKS_PER_OP;
+	if (!known->older)
+		return true;
+	if (!ocl_extension_version(platform, known->older->extension, known->name, function,
+				   &version))
+		return false;
+	if (version < known->older->before)
+		*first = known->older->link;
+	return true;
+}
+
+void *ocl_lookup(cl_platform_id platform, const char *name, void *function)
 {
 	const struct ocl_name *known;
 	void *thunk = NULL;
+	unsigned first;
 
 	if (!name || !function)
 		return function;
@@ -182,7 +208,8 @@ void *ocl_lookup(const char *name, void *function)
 	if (known && known->op >= 0) {
 		if (table_has((unsigned)known->op) && is_loader(function))
 			return function;
-		thunk = link_thunk((unsigned)known->op, function);
+		if (form_of(platform, known, function, &first))
+			thunk = link_thunk((unsigned)known->op, first, function);
 	}
 	if (thunk)
 		return thunk;

@@ -23,10 +23,18 @@ struct ocl_entry {
 	void *untraced; /* counts the call and calls on; NULL: the pointer is passed through */
 };
 
+/* Drivers with the extension in a version below `before` have the function's older form. */
+struct ocl_older {
+	const char *extension;
+	cl_version before;
+	unsigned link; /* the first one of the older form */
+};
+
 /* A function by its name. */
 struct ocl_name {
 	const char *name;
-	int op; /* -1: not traced yet */
+	int op;                        /* -1: not traced */
+	const struct ocl_older *older; /* NULL: it has always been the same */
 };
 
 extern const struct ocl_entry ocl_entries[OCL_TABLE_ENTRIES];
@@ -54,8 +62,18 @@ void ocl_table_announce(void);
 
 /*
  * What the program gets instead of `function`, which the next layer handed out under `name`:
- * a thunk if the function can be traced, else the function itself. NULL stays NULL.
+ * a thunk if the function can be traced, else the function itself. NULL stays NULL. `platform` is
+ * the one the program asked, or NULL.
  */
-void *ocl_lookup(const char *name, void *function);
+void *ocl_lookup(cl_platform_id platform, const char *name, void *function);
+
+/* ---- extension.c ---- */
+
+/*
+ * The version of an extension in the driver that handed `function` out under `name`; `platform`
+ * NULL: the program did not say which one that is. False: the driver does not tell.
+ */
+bool ocl_extension_version(cl_platform_id platform, const char *extension, const char *name,
+			   const void *function, cl_version *version);
 
 #endif

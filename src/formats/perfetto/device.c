@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/activity.h"
+#include "stream/names.h"
 
 struct work {
 	struct spool_key key; /* time: device start, or the submission of what has no times */
@@ -200,20 +201,10 @@ static void annotate_copy(struct perfetto *p, const struct work *w)
 		packet_add_bool(&p->packet, "blocking", true);
 }
 
-static const char *untimed_text(uint8_t reason)
-{
-	static const char *const texts[] = {
-		"", "the queue does not profile", "the command failed",
-		"not seen complete before the process ended", "the runtime gave no times",
-		"device timing was not asked for"};
-
-	return reason < sizeof(texts) / sizeof(*texts) ? texts[reason] : "unknown reason";
-}
-
 static void annotate_times(struct packet *k, const struct work *w)
 {
 	if (w->untimed) {
-		packet_add_text(k, "untimed", untimed_text(w->untimed));
+		packet_add_text(k, "untimed", name_untimed(w->untimed));
 		return;
 	}
 	if (w->queued)

@@ -193,7 +193,9 @@ bool summary_calls(struct report *r, const struct summary *s, unsigned count, un
 /* Marks take no time: they are a table of their own. */
 static bool is_mark(const void *data, const struct trace *t, const struct tally *row)
 {
-	return row->key[2] < t->ops_count && strcmp(t->ops[row->key[2]].name, "mark") == 0;
+	const char *name = row->key[2] < t->ops_count ? t->ops[row->key[2]].name : "";
+
+	return strcmp(name, "mark") == 0 || strcmp(name, "submitted_mark") == 0;
 }
 
 static bool is_range(const void *data, const struct trace *t, const struct tally *row)

@@ -141,6 +141,13 @@ static inline int64_t new_scope(struct marker_thread *m)
 	return m->next_scope++;
 }
 
+int64_t marker_new_scope(void)
+{
+	struct marker_thread *m;
+
+	return heard() && thread_get(&m) ? new_scope(m) : 0;
+}
+
 /* ---- names ---- */
 
 static inline unsigned cache_slot(const char *address)
@@ -922,6 +929,7 @@ static void note_faults(void)
 		[FAULT_CUT_TEXT] = "a text longer than 512 bytes was cut",
 		[FAULT_CUT_PAYLOAD] = "a value longer than 256 bytes, or beyond 800 in all, was cut",
 		[FAULT_NAMES] = "a name beyond the first 65536 is not counted apart",
+		[FAULT_TIMES] = "a range was submitted with times that cannot be; shown as a mark",
 	};
 
 	for (unsigned i = 0; i < FAULTS; i++) {

@@ -5,6 +5,7 @@
  * of the scope it describes. Front ends use the functions of <kymo/marker.h>, in the library.
  *
  *   marker.c       ranges, marks, pauses: the path of an annotation
+ *   marker_submit.c  marks and ranges with times of the program's own
  *   marker_text.c  texts that become numbers, payloads that become bytes
  *   marker_door.c  hooks of programs that include the header; the exported functions
  */
@@ -13,6 +14,8 @@
 
 #define KYMO_MARKER_LINKED
 #include <kymo/marker.h>
+
+#include <kymo/publish.h>
 
 #include "core/internal.h"
 
@@ -24,6 +27,8 @@ enum marker_op {
 	MARKER_OP_PROCESS_RANGE, /* started and stopped by any */
 	MARKER_OP_PAUSE,
 	MARKER_OP_RESUME,
+	MARKER_OP_SUBMITTED_MARK, /* over when they were told of; timed by their last fields */
+	MARKER_OP_SUBMITTED_RANGE,
 	MARKER_OPS
 };
 
@@ -38,7 +43,8 @@ enum {
 	MARKER_PAYLOAD,  /* as marker_payload_put() packs it */
 	MARKER_HOW,      /* enum marker_how */
 	MARKER_FIELDS,
-	MARKER_THREAD = MARKER_FIELDS, /* process ranges: index of the thread that started it */
+	MARKER_THREAD = MARKER_FIELDS, /* process and submitted ranges: index of the thread that
+					  started or submitted it */
 	MARKER_PROCESS_FIELDS
 };
 enum { CONTROL_ALL, CONTROL_FIELDS }; /* of pause and resume */
@@ -71,6 +77,7 @@ enum marker_fault {
 	FAULT_CUT_TEXT,
 	FAULT_CUT_PAYLOAD,
 	FAULT_NAMES,      /* more names than are kept as numbers */
+	FAULT_TIMES,      /* submitted with times that cannot be */
 	FAULTS
 };
 void marker_fault(enum marker_fault fault);
@@ -109,6 +116,14 @@ int marker_pop(uint32_t domain);
 void marker_add(const kymo_payload_t *payload, uint32_t count);
 uint64_t marker_start(const kymo_marker_t *m);
 int marker_stop(uint64_t id);
+/* A range that is over, a mark if it ends where it starts; in units of the clock. */
+void marker_submit(const kymo_marker_t *m, kymo_clock_t clock, uint64_t start, uint64_t end);
+/* A time of a clock on the host's time line, as well as is known by now. */
+uint64_t marker_host_time(kymo_clock_t clock, uint64_t units);
+/* Whether the process can have been at such times of the clock by now. */
+bool marker_possible(kymo_clock_t clock, uint64_t start, uint64_t end);
+/* Id of a scope that is not entered; 0: nobody listens. */
+int64_t marker_new_scope(void);
 void marker_control(kymo_control_t what);
 void marker_name_object(kymo_object_t what, const char *runtime, uint64_t handle,
 			const char *name);

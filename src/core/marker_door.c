@@ -4,6 +4,7 @@
  * their note or handed over by their constructors, and the exported functions.
  */
 #include "core/marker.h"
+#include "core/publish.h"
 
 #include <elf.h>
 #include <link.h>
@@ -26,23 +27,28 @@ static const kymo_enum_value_t how_values[] = {{"ended", MARKER_ENDED},
 					       {"left open", MARKER_LEFT_OPEN}};
 static const kymo_enum_set_t how = {"marker_how", how_values, COUNT(how_values)};
 
-static const kymo_field_t fields[] = {
-	[MARKER_SCOPE] = U64("scope"),
-	[MARKER_NAME] = REF("name"),
-	[MARKER_TEXT] = {"text", "char *", NULL, KYMO_KIND_STRING, 0, 1, 0},
-	[MARKER_DOMAIN] = REF("domain"),
-	[MARKER_CATEGORY] = REF("category"),
-	[MARKER_COLOR] = {"color", "argb", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},
-	[MARKER_PAYLOAD] = {"payload", "payload", NULL, KYMO_KIND_BYTES, 0, 1, 0},
-	[MARKER_HOW] = {"how", "marker_how", &how, KYMO_KIND_ENUM, 0, 4, 0},
-	[MARKER_THREAD] = {"thread", "thread", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},
-};
+#define FIELDS                                                                                     \
+	[MARKER_SCOPE] = U64("scope"),                                                             \
+	[MARKER_NAME] = REF("name"),                                                               \
+	[MARKER_TEXT] = {"text", "char *", NULL, KYMO_KIND_STRING, 0, 1, 0},                       \
+	[MARKER_DOMAIN] = REF("domain"),                                                           \
+	[MARKER_CATEGORY] = REF("category"),                                                       \
+	[MARKER_COLOR] = {"color", "argb", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},                     \
+	[MARKER_PAYLOAD] = {"payload", "payload", NULL, KYMO_KIND_BYTES, 0, 1, 0},                 \
+	[MARKER_HOW] = {"how", "marker_how", &how, KYMO_KIND_ENUM, 0, 4, 0},                       \
+	[MARKER_THREAD] = {"thread", "thread", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0}
+
+static const kymo_field_t fields[MARKER_PROCESS_FIELDS] = {FIELDS};
+static const kymo_field_t submitted_fields[MARKER_PROCESS_FIELDS + TIMED_FIELDS] = {
+	FIELDS, CORE_TIMED_DESCRIBE(MARKER_PROCESS_FIELDS)};
 static const kymo_field_t control_fields[] = {
 	[CONTROL_ALL] = {"all", "bool", NULL, KYMO_KIND_BOOL, 0, 1, 0},
 };
-_Static_assert(COUNT(fields) == MARKER_PROCESS_FIELDS, "marker fields");
 
 #define OP(name, fields, count) {name, fields, count, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0}
+#define TIMED(name)                                                                                \
+	{name, submitted_fields, COUNT(submitted_fields),                                          \
+	 KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY | KYMO_OP_TIMED, NULL, 0}
 
 static const kymo_op_desc_t ops[MARKER_OPS] = {
 	[MARKER_OP_MARK] = OP("mark", fields, MARKER_FIELDS),
@@ -50,6 +56,8 @@ static const kymo_op_desc_t ops[MARKER_OPS] = {
 	[MARKER_OP_PROCESS_RANGE] = OP("process_range", fields, MARKER_PROCESS_FIELDS),
 	[MARKER_OP_PAUSE] = OP("pause", control_fields, CONTROL_FIELDS),
 	[MARKER_OP_RESUME] = OP("resume", control_fields, CONTROL_FIELDS),
+	[MARKER_OP_SUBMITTED_MARK] = TIMED("submitted_mark"),
+	[MARKER_OP_SUBMITTED_RANGE] = TIMED("submitted_range"),
 };
 static const kymo_domain_desc_t desc = {sizeof(desc), "marker", "Markers", 1, MARKER_OPS, ops};
 

@@ -59,6 +59,23 @@ static void counters(void)
 	__itt_counter_set_value(t, &heat);
 }
 
+/* What is told of later. */
+static void deferred(void)
+{
+	unsigned long long begin = __itt_get_timestamp(), end;
+	__itt_domain *frames = __itt_domain_create("frames"), *wrong = __itt_domain_create("wrong");
+	__itt_counter c = __itt_counter_create_typed("late", "library", __itt_metadata_u64);
+	unsigned long long value = 9;
+
+	for (end = begin; end < begin + 2000000;)
+		end = __itt_get_timestamp();
+	__itt_frame_submit_v3(frames, NULL, begin, begin + 1000000);
+	__itt_frame_submit_v3(frames, NULL, begin, __itt_timestamp_none);
+	__itt_frame_submit_v3(wrong, NULL, end, begin);
+	__itt_frame_submit_v3(wrong, NULL, begin, end + (1ull << 50));
+	__itt_counter_set_value_ex(c, NULL, begin, &value);
+}
+
 static void memory(void)
 {
 	__itt_heap_function h = __itt_heap_function_create("my_alloc", "library");
@@ -163,6 +180,7 @@ int main(int argc, char **argv)
 	} else {
 		tasks();
 		counters();
+		deferred();
 		memory();
 		waiting();
 		events();

@@ -32,6 +32,7 @@ typedef struct counter *__itt_counter;
 typedef void *__itt_heap_function;
 typedef int __itt_event;
 enum { __itt_metadata_u64 = 1, __itt_metadata_float = 7, __itt_metadata_double = 8 };
+#define __itt_timestamp_none ((unsigned long long)-1)
 enum { __itt_marker_scope_process = 2, __itt_relation_is_child_of = 5 };
 
 static const __itt_id __itt_null;
@@ -48,6 +49,7 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 	X(__itt_counter, counter_create, (const char *a, const char *b), (a, b))                   \
 	X(__itt_counter, counter_create_typed, (const char *a, const char *b, int c), (a, b, c))   \
 	X(__itt_heap_function, heap_function_create, (const char *a, const char *b), (a, b))       \
+	X(unsigned long long, get_timestamp, (void), ())                                           \
 	X(__itt_event, event_create, (const char *a, int b), (a, b))                               \
 	X(int, event_start, (__itt_event a), (a))                                                  \
 	X(int, event_end, (__itt_event a), (a))
@@ -62,6 +64,8 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 	X(region_end, (DOMAIN, __itt_id b), (a, b))                                                \
 	X(frame_begin_v3, (DOMAIN, __itt_id *b), (a, b))                                           \
 	X(frame_end_v3, (DOMAIN, __itt_id *b), (a, b))                                             \
+	X(frame_submit_v3, (DOMAIN, __itt_id *b, unsigned long long c, unsigned long long d),      \
+	  (a, b, c, d))                                                                            \
 	X(marker, (DOMAIN, __itt_id b, HANDLE *c, int d), (a, b, c, d))                            \
 	X(metadata_add, (DOMAIN, __itt_id b, HANDLE *c, int d, size_t e, void *f),                 \
 	  (a, b, c, d, e, f))                                                                      \
@@ -70,6 +74,8 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 	X(relation_add, (DOMAIN, __itt_id b, int c, __itt_id d), (a, b, c, d))                     \
 	X(counter_inc, (__itt_counter a), (a))                                                     \
 	X(counter_inc_delta, (__itt_counter a, unsigned long long b), (a, b))                      \
+	X(counter_set_value_ex, (__itt_counter a, void *b, unsigned long long c, void *d),         \
+	  (a, b, c, d))                                                                            \
 	X(counter_dec, (__itt_counter a), (a))                                                     \
 	X(counter_set_value, (__itt_counter a, void *b), (a, b))                                   \
 	X(heap_allocate_begin, (void *a, size_t b, int c), (a, b, c))                              \

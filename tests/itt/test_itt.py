@@ -31,7 +31,7 @@ class Test(base.Test):
         self.record(program)
         check("ranges", self.tree(), {
             "outer": 1, "outer/inner": 1, "first": 1, "second": 1, "region": 1, "library": 1,
-            "my lock": 2, "event": 1, "seen": 1})
+            "my lock": 2, "event": 1, "seen": 1, "frames": 2})
         m = self.markers()
         check("inner", m["inner"], [("range", "library", "", {
             "rows": 77, "part[0]": 0.5, "part[1]": 0.25, "text": "value"})])
@@ -39,15 +39,26 @@ class Test(base.Test):
         check("overlapped", [m[n][0][:3] for n in ("first", "second", "region", "library")],
               [("process_range", "library", c) for c in ("task", "task", "region", "frame")])
         check("relation", list(m["is child of"][0][3]), ["to", "from"])
-        check("counters", [x[3] for n in ("queue length", "heat") for x in m[n]],
-              [{"value": 5}, {"value": 4}, {"value": 36.5}])
+        rows = self.query("SELECT name, provider, value, time AS start FROM counters ORDER BY name, time")
+        check("counters", [(r["name"], r["provider"], r["value"]) for r in rows],
+              [("heat", "library", 36.5), ("late", "library", 9), ("queue length", "library", 5),
+               ("queue length", "library", 4)])
+        frames = self.query("SELECT start, duration FROM markers WHERE name = 'frames' AND "
+                            "kind = 'submitted_range' ORDER BY duration")
+        check("frames begin together", len({r["start"] for r in frames}), 1)
+        check("their lengths", (frames[0]["duration"], frames[1]["duration"] >= 2000000),
+              (1000000, True))
+        check("a value of then", rows[1]["start"], frames[0]["start"])
+        check("impossible ones", [(x[0], x[2], x[3]["times"]) for x in m["wrong"]],
+              [("mark", "frame", "impossible")] * 2)
         check("lock", [x[2] for x in m["my lock"]],
               ["acquire", "release", "acquire", "not acquired"])
         check("paused", "hidden" in m, False)
         check("thread", self.thread_names(), {"itt main"})
         check("memory", self.query("SELECT type, size FROM memory_allocations ORDER BY start"),
               [{"type": "ALLOC", "size": 4096}, {"type": "FREE", "size": 4096}])
-        check("notes", self.notes("marker"), {})
+        check("notes", self.notes("marker"), {
+            "a range was submitted with times that cannot be; shown as a mark": 2})
 
     def test_standin(self):
         self.everything(self.program())

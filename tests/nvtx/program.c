@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef STAND_IN
@@ -19,6 +20,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCounters.h>
 #include <nvtx3/nvToolsExtPayload.h>
+#include <nvtx3/nvToolsExtSemanticsTime.h>
 #include <nvtx3/nvToolsExtSync.h>
 #endif
 
@@ -159,6 +161,117 @@ static void counters(nvtxDomainHandle_t d)
 
 	nvtxCounterSampleInt64(d, id, 42);
 	nvtxCounterSampleFloat64(d, id, 42.5);
+	nvtxCounterSampleNoValue(d, id, 2);
+}
+
+/* ---- what is told of later, with times of the program's own ---- */
+
+struct deferred {
+	uint64_t begin, end;
+	const char *text;
+	int32_t step;
+};
+
+static uint64_t deferred_schema(nvtxDomainHandle_t d, uint64_t time_domain)
+{
+	nvtxSemanticsTime_t time = {{sizeof(time), NVTX_SEMANTIC_ID_TIME_V1,
+				     NVTX_TIME_SEMANTIC_VERSION, NULL}, time_domain};
+	nvtxPayloadSchemaEntry_t entries[] = {
+		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN, .name = "begin",
+		 .type = NVTX_PAYLOAD_ENTRY_TYPE_INT64, .semantics = &time.header},
+		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END, .name = "end",
+		 .type = NVTX_PAYLOAD_ENTRY_TYPE_INT64, .semantics = &time.header},
+		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, .name = "text",
+		 .type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING},
+		{.type = NVTX_PAYLOAD_ENTRY_TYPE_INT32, .name = "step"},
+	};
+	nvtxPayloadSchemaAttr_t s = {
+		.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+		.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, .entries = entries, .numEntries = 4,
+		.payloadStaticSize = sizeof(struct deferred)};
+
+	return nvtxPayloadSchemaRegister(d, &s);
+}
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void submit(nvtxDomainHandle_t d, uint64_t schema, const char *text, uint64_t begin,
+		   uint64_t end)
+{
+	struct deferred x = {begin, end, text, 3};
+	nvtxPayloadData_t data = {schema, sizeof(x), &x};
+
+	nvtxEventSubmit(d, &data, 1);
+}
+
+static void wait_ns(uint64_t ns)
+{
+	for (uint64_t until = now(CLOCK_MONOTONIC) + ns; now(CLOCK_MONOTONIC) < until;)
+		;
+}
+
+/* All of these were at the same time: from 2 ms after a mark on, 1 ms long. */
+static void deferred(nvtxDomainHandle_t d)
+{
+	nvtxTimeDomainAttr_t own = {.timerResolution = 1000000};
+	uint64_t node, real, schema = deferred_schema(d, 0), domain;
+	struct deferred two[2];
+	nvtxEventBatch_t batch = {.eventSchemaId = schema, .size = sizeof(two), .events = two};
+
+	nvtxMarkA("origin");
+	node = (uint64_t)nvtxTimestampGet();
+	real = now(CLOCK_REALTIME);
+	wait_ns(4000000);
+	submit(d, schema, "by our clock", node + 2000000, node + 3000000);
+	schema = deferred_schema(d, NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME);
+	submit(d, schema, "by the wall clock", real + 2000000, real + 3000000);
+	domain = nvtxTimeDomainRegister(d, &own);
+	nvtxTimeSyncPoint(d, domain, 1, 500, (int64_t)node);
+	nvtxTimeSyncPoint(d, domain, 1, 4500, (int64_t)node + 4000000);
+	submit(d, deferred_schema(d, domain), "by its own clock", 2500, 3500);
+	two[0] = (struct deferred){node + 2000000, node + 3000000, "first of two", 3};
+	two[1] = (struct deferred){node + 2000000, node + 2000000, "a moment", 3};
+	nvtxEventBatchSubmit(d, &batch);
+	submit(d, schema, "backwards", real + 3000000, real + 2000000);
+	submit(d, batch.eventSchemaId, "in days", node, node + (1ull << 50));
+	submit(d, batch.eventSchemaId, "long ago", 5, 6);
+}
+
+static void deferred_counters(nvtxDomainHandle_t d)
+{
+	nvtxPayloadSchemaEntry_t entries[] = {
+		{.type = NVTX_PAYLOAD_ENTRY_TYPE_INT32, .name = "hits"},
+		{.type = NVTX_PAYLOAD_ENTRY_TYPE_FLOAT, .name = "rate"},
+	};
+	nvtxPayloadSchemaAttr_t s = {
+		.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+		.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, .entries = entries, .numEntries = 2,
+		.payloadStaticSize = 8};
+	struct {
+		int32_t hits;
+		float rate;
+	} values[2] = {{7, 0.5f}, {8, 0.25f}};
+	nvtxCounterAttr_t c = {.structSize = sizeof(c), .name = "cache"};
+	int64_t node = nvtxTimestampGet(), times[2] = {node - 2000, node - 1000};
+	nvtxCounterBatch_t batch = {.counters = values, .countersSize = sizeof(values),
+				    .timestamps = times, .timestampsSize = sizeof(times)};
+
+	c.schemaId = nvtxPayloadSchemaRegister(d, &s);
+	batch.counterId = nvtxCounterRegister(d, &c);
+	nvtxCounterSample(d, batch.counterId, values, sizeof(values[0]));
+	nvtxCounterBatchSubmit(d, &batch);
 }
 
 static void waiting(nvtxDomainHandle_t d)
@@ -245,6 +358,8 @@ int main(int argc, char **argv)
 		core(d);
 		payloads(d);
 		counters(d);
+		deferred(d);
+		deferred_counters(d);
 		waiting(d);
 	}
 	nvtxDomainDestroy(d);

@@ -89,6 +89,36 @@ typedef struct {
 	const void *semantics;
 	uint64_t counterId;
 } nvtxCounterAttr_t;
+typedef struct {
+	uint64_t counterId;
+	const void *counters;
+	size_t countersSize;
+	uint64_t flags;
+	const int64_t *timestamps;
+	size_t timestampsSize;
+} nvtxCounterBatch_t;
+typedef struct {
+	uint64_t eventSchemaId;
+	size_t size;
+	const void *events;
+	uint64_t scope, flags;
+	const void *flexData;
+	size_t flexDataSize, flexDataOffset;
+} nvtxEventBatch_t;
+typedef struct nvtxSemanticsHeader {
+	uint32_t structSize;
+	uint16_t semanticId, version;
+	const struct nvtxSemanticsHeader *next;
+} nvtxSemanticsHeader_t;
+typedef struct {
+	nvtxSemanticsHeader_t header;
+	uint64_t timeDomainId;
+} nvtxSemanticsTime_t;
+typedef struct {
+	uint64_t scopeId, timestampTypeId, timeDomainId, timerFlags;
+	int64_t timerResolution;
+	uint64_t timerStart;
+} nvtxTimeDomainAttr_t;
 
 enum {
 	NVTX_PAYLOAD_ENTRY_TYPE_UINT8 = 12, NVTX_PAYLOAD_ENTRY_TYPE_UINT16 = 14,
@@ -99,7 +129,11 @@ enum {
 	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES = 16, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES = 32,
 	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE = 64, NVTX_PAYLOAD_SCHEMA_TYPE_STATIC = 1,
 	NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES = 4, NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES = 8,
-	NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE = 16
+	NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE = 16, NVTX_SEMANTIC_ID_TIME_V1 = 2,
+	NVTX_TIME_SEMANTIC_VERSION = 1, NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE = 1 << 10,
+	NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN = 1 << 12, NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END = 2 << 12,
+	NVTX_PAYLOAD_ENTRY_FLAG_MARK = 3 << 12,
+	NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME = 12
 };
 
 /* ---- the loader: modules 1 and 5 of 16 functions, 6 of 7; payloads and counters ---- */
@@ -221,6 +255,21 @@ FUNCTION(int, nvtxRangePushPayload, stand_in_payload, 3, -2,
 	 (nvtxDomainHandle_t d, const nvtxPayloadData_t *p, size_t n), (d, p, n))
 FUNCTION(int, nvtxRangePopPayload, stand_in_payload, 4, -2,
 	 (nvtxDomainHandle_t d, const nvtxPayloadData_t *p, size_t n), (d, p, n))
+FUNCTION(int64_t, nvtxTimestampGet, stand_in_payload, 8, 0, (void), ())
+FUNCTION(uint64_t, nvtxTimeDomainRegister, stand_in_payload, 9, 0,
+	 (nvtxDomainHandle_t d, const nvtxTimeDomainAttr_t *a), (d, a))
+VOID(nvtxTimeSyncPoint, stand_in_payload, 13,
+     (nvtxDomainHandle_t d, uint64_t a, uint64_t b, int64_t x, int64_t y), (d, a, b, x, y))
+VOID(nvtxEventSubmit, stand_in_payload, 16,
+     (nvtxDomainHandle_t d, const nvtxPayloadData_t *p, size_t n), (d, p, n))
+VOID(nvtxEventBatchSubmit, stand_in_payload, 17, (nvtxDomainHandle_t d, const nvtxEventBatch_t *b),
+     (d, b))
+VOID(nvtxCounterSample, stand_in_counters, 3,
+     (nvtxDomainHandle_t d, uint64_t c, const void *v, size_t n), (d, c, v, n))
+VOID(nvtxCounterSampleNoValue, stand_in_counters, 4,
+     (nvtxDomainHandle_t d, uint64_t c, uint8_t reason), (d, c, reason))
+VOID(nvtxCounterBatchSubmit, stand_in_counters, 5,
+     (nvtxDomainHandle_t d, const nvtxCounterBatch_t *b), (d, b))
 FUNCTION(uint64_t, nvtxCounterRegister, stand_in_counters, 0, 0,
 	 (nvtxDomainHandle_t d, const nvtxCounterAttr_t *a), (d, a))
 VOID(nvtxCounterSampleInt64, stand_in_counters, 1, (nvtxDomainHandle_t d, uint64_t c, int64_t v),

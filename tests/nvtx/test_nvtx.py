@@ -38,7 +38,8 @@ class Test(base.Test):
     def everything(self, program):
         self.record(program)
         check("ranges", self.tree(), {
-            "outer": 1, "outer/wide α": 1, "outer/full": 1, "across": 1, "": 1, "my lock": 2})
+            "outer": 1, "outer/wide α": 1, "outer/full": 1, "across": 1, "": 1, "my lock": 2,
+            "by our clock": 1, "by the wall clock": 1, "by its own clock": 1, "first of two": 1})
         m = self.markers()
         check("mark", m["inside"], [("mark", "nvtx", "", None)])
         check("full", m["full"], [("range", "library", "io", {"payload": -3})])
@@ -49,14 +50,50 @@ class Test(base.Test):
         bad = m["bad pointer"]
         check("bad pointer", bad[0][3], dict(RECORD, pointer=8))
         check("no layout", [x[3] for x in bad[1:]], [None, None])
-        check("counter", [x[2:] for x in m["temperature"]],
-              [("counter", {"value": 42}), ("counter", {"value": 42.5})])
+        check("no value", [x[2:] for x in m["temperature"]], [("counter", {"value": "unavailable"})])
+        self.deferred(m)
+        self.counters()
         check("lock", [x[2] for x in m["my lock"]],
               ["acquire", "release", "acquire", "not acquired"])
         colors = self.query("SELECT color FROM markers WHERE name = 'full'")
         check("color", colors, [{"color": 0xff112233}])
         check("thread", self.thread_names(), {"nvtx main"})
-        check("notes", self.notes("marker"), {})
+        check("notes", self.notes("marker"), {
+            "a range was submitted with times that cannot be; shown as a mark": 3})
+
+    def deferred(self, m):
+        """Events with times of the program's own are where they were, whatever clock it took."""
+        rows = self.query("SELECT m.name, m.start - o.start AS start, m.duration FROM markers m, "
+                          "markers o WHERE o.name = 'origin' AND m.kind LIKE 'submitted%'")
+        names = {"by our clock", "by the wall clock", "by its own clock", "first of two", "a moment"}
+        check("submitted", {r["name"] for r in rows}, names)
+        for r in rows:
+            length = 0 if r["name"] == "a moment" else 1e6
+            check(r["name"], (abs(r["start"] - 2e6) < 3e5, abs(r["duration"] - length) < 1e5),
+                  (True, True))
+        check("values", [m[n][0][:2] + (m[n][0][3],) for n in ("first of two", "a moment")],
+              [("submitted_range", "library", {"step": 3}), ("submitted_mark", "library", {"step": 3})])
+        check("impossible", [(m[n][0][0], m[n][0][3]["times"], m[n][0][3]["step"])
+                             for n in ("backwards", "in days", "long ago")],
+              [("mark", "impossible", 3)] * 3)
+        check("as it was said", (m["long ago"][0][3]["begin"], m["long ago"][0][3]["end"]), (5, 6))
+        shown = base.must(self.kymo, "summary", self.trace)
+        check("in the summary", ("by its own clock" in shown, "a moment" in shown), (True, True))
+
+    def counters(self):
+        rows = self.query("SELECT name, provider, value FROM counters ORDER BY name, time, value")
+        check("counters", [(r["name"], r["provider"], r["value"]) for r in rows],
+              [("cache.hits", "library", 7), ("cache.hits", "library", 8),
+               ("cache.hits", "library", 7)] +
+              [("cache.rate", "library", 0.5), ("cache.rate", "library", 0.25),
+               ("cache.rate", "library", 0.5)] +
+              [("temperature", "library", 42), ("temperature", "library", 42.5)])
+        check("in the summary", "temperature" in base.must(self.kymo, "summary", self.trace), True)
+        track = self.path("track.json")
+        base.must(self.kymo, "export", "--to", "perfetto", "-o", track, self.trace)
+        with open(track, "rb") as f:
+            data = f.read()
+        check("in Perfetto", (b"temperature" in data, b"by its own clock" in data), (True, True))
 
     def test_standin(self):
         self.everything(self.program())

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ITT counters: each sample is a mark of category "counter" with its value. */
+/* ITT counters. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/annotation/counter.h"
 #include "capture/itt/itt.h"
 
 struct counter {
 	kymo_string_t *name, *domain;
+	struct annotation_counter *counter;
 	_Atomic uint64_t value; /* of those that are counted up and down */
 	int type;
 	struct counter *next;
@@ -32,6 +34,7 @@ static struct counter *get(kymo_string_t *name, kymo_string_t *domain, int type)
 		return NULL;
 	c->name = name;
 	c->domain = domain;
+	c->counter = annotation_counter(name, domain ? domain : annotation_string("itt"), NULL);
 	c->type = type;
 	c->next = atomic_load(&counters);
 	while (!atomic_compare_exchange_weak(&counters, &c->next, c))
@@ -58,23 +61,14 @@ static void destroy(struct counter *c)
 {
 }
 
-static void sample(const struct counter *c, const kymo_payload_t *value, uint32_t count)
-{
-	kymo_marker_t m = {.size = sizeof(m), .string = c->name, .domain = c->domain,
-			   .payload = value, .payload_count = count};
-
-	m.category = annotation_string("counter");
-	kymo_mark_full(&m);
-}
-
 static void change(struct counter *c, uint64_t by)
 {
-	kymo_payload_t p;
+	int64_t value;
 
 	if (!c)
 		return;
-	p = kymo_int64("value", (int64_t)(atomic_fetch_add(&c->value, by) + by));
-	sample(c, &p, 1);
+	value = (int64_t)(atomic_fetch_add(&c->value, by) + by);
+	annotation_count(c->counter, (double)value, (kymo_clock_t){0}, 0);
 }
 
 static void inc(struct counter *c)
@@ -97,7 +91,7 @@ static void dec_delta(struct counter *c, unsigned long long by)
 	change(c, 0 - by);
 }
 
-static void set_value(struct counter *c, void *value)
+static void set_at(struct counter *c, unsigned long long time, const void *value)
 {
 	kymo_payload_t p;
 
@@ -105,18 +99,19 @@ static void set_value(struct counter *c, void *value)
 		return;
 	if (c->type <= ITT_S64)
 		atomic_store(&c->value, p.value.u);
-	sample(c, &p, 1);
+	annotation_count(c->counter, annotation_number(&p), (kymo_clock_t){0}, time);
 }
 
+static void set_value(struct counter *c, void *value)
+{
+	set_at(c, 0, value);
+}
+
+/* Times of clocks of the program's own cannot be told by ours: nobody says when they were read. */
 static void set_value_ex(struct counter *c, struct itt_clock *clock, unsigned long long time,
 			 void *value)
 {
-	kymo_payload_t p[2];
-
-	if (!c || !itt_value(&p[0], "value", c->type, value, 0))
-		return;
-	p[1] = kymo_uint64("timestamp", time);
-	sample(c, p, 2);
+	set_at(c, clock ? 0 : time, value);
 }
 
 /* Counters that are named where they are used. */

@@ -60,6 +60,8 @@ struct itt_clock {
 	struct itt_clock *next;
 };
 
+#define ITT_NO_TIME UINT64_MAX /* __itt_timestamp_none: now */
+
 enum itt_type {
 	ITT_U64 = 1, ITT_S64 = 2, ITT_U32 = 3, ITT_S32 = 4, ITT_U16 = 5, ITT_S16 = 6, ITT_FLOAT = 7,
 	ITT_DOUBLE = 8

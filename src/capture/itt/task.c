@@ -164,17 +164,15 @@ static void frame_end(domain_t domain, const struct itt_id *id)
 	close_by(ITT_KEY_FRAME, domain, id_at(id));
 }
 
-/* A frame that is over already: a mark with its times, in nanoseconds of get_timestamp(). */
-static void frame_submit(domain_t domain, const struct itt_id *id, unsigned long long begin, unsigned long long end)
+/* A frame that is over already, with times of get_timestamp(). */
+static void frame_submit(domain_t domain, const struct itt_id *id, unsigned long long begin,
+			 unsigned long long end)
 {
 	kymo_marker_t m = itt_marker(domain, NULL);
-	kymo_payload_t p[] = {kymo_uint64("begin", begin), kymo_uint64("end", end)};
 
 	m.string = m.domain;
 	m.category = annotation_string("frame");
-	m.payload = p;
-	m.payload_count = 2;
-	kymo_mark_full(&m);
+	marker_submit(&m, (kymo_clock_t){0}, begin, end == ITT_NO_TIME ? kymo_time() : end);
 }
 
 /* ---- markers ---- */

@@ -112,6 +112,16 @@ struct nvtx_blob {
 	const void *data;
 };
 
+/* nvtxSemanticsHeader_t, and what follows it in one that says a time domain */
+struct nvtx_semantics {
+	uint32_t size;
+	uint16_t id;
+	uint16_t version;
+	const struct nvtx_semantics *next;
+	uint64_t time_domain;
+};
+enum { NVTX_SEMANTICS_TIME = 2 };
+
 /* nvtxPayloadSchemaEntry_t */
 struct nvtx_entry {
 	uint64_t flags;
@@ -120,7 +130,7 @@ struct nvtx_entry {
 	const char *description;
 	uint64_t detail; /* length, index of it, or of a union's selector */
 	uint64_t offset;
-	const void *semantics;
+	const struct nvtx_semantics *semantics;
 	const void *reserved;
 };
 
@@ -168,7 +178,8 @@ enum { /* flags of entries */
 	NVTX_ENTRY_POINTER = 1 << 1, NVTX_ENTRY_FROM_BASE = 1 << 2, NVTX_ENTRY_FROM_HERE = 1 << 3,
 	NVTX_ENTRY_ARRAY = 7 << 4, NVTX_ENTRY_FIXED = 1 << 4, NVTX_ENTRY_TERMINATED = 2 << 4,
 	NVTX_ENTRY_LENGTH = 3 << 4, NVTX_ENTRY_DEEP_COPY = 1 << 8, NVTX_ENTRY_HIDDEN = 1 << 9,
-	NVTX_ENTRY_MESSAGE = 1 << 10
+	NVTX_ENTRY_MESSAGE = 1 << 10, NVTX_ENTRY_TIME = 1 << 11, NVTX_ENTRY_EVENT = 7 << 12,
+	NVTX_ENTRY_BEGIN = 1 << 12, NVTX_ENTRY_END = 2 << 12, NVTX_ENTRY_MARK = 3 << 12
 };
 
 enum nvtx_type {
@@ -195,7 +206,7 @@ struct nvtx_counter {
 	const char *name;
 	const char *description;
 	uint64_t scope;
-	const void *semantics;
+	const struct nvtx_semantics *semantics;
 	uint64_t id;
 };
 
@@ -207,6 +218,23 @@ struct nvtx_counter_batch {
 	uint64_t flags;
 	const int64_t *times;
 	size_t times_size;
+};
+#define NVTX_BATCH_FROM_BEGIN (1ull << 32) /* times are the first one and the distance */
+#define NVTX_BATCH_FROM_END   (2ull << 32) /* the last one and the distance */
+
+/* nvtxTimeDomainAttr_t */
+struct nvtx_time_domain {
+	uint64_t scope;
+	uint64_t type; /* 0: a clock of the program's own */
+	uint64_t id;
+	uint64_t flags;
+	int64_t resolution; /* units a second, 0: not known */
+	uint64_t start;
+};
+
+/* nvtxSyncPoint_t */
+struct nvtx_time_pair {
+	int64_t source, destination;
 };
 
 /* nvtxEventBatch_t */

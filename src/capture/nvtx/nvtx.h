@@ -6,8 +6,10 @@
  *   door.c       how a program's copies of NVTX find us and get their functions
  *   events.c     marks, ranges, synchronisation
  *   names.c      domains, categories, registered strings, names of objects
- *   extension.c  the payload and counter extensions' functions
+ *   extension.c  the payload extension's functions
+ *   counter.c    the counter extension's
  *   schema.c     layouts of payloads that the program registered
+ *   time.c       clocks of events that are submitted later
  *   payload.c    from such a layout and its bytes to values with names
  */
 #ifndef CAPTURE_NVTX_NVTX_H
@@ -17,6 +19,7 @@
 
 #include "capture/annotation/string.h"
 #include "capture/nvtx/abi.h"
+#include "core/marker.h"
 
 /* What a domain handle of the program points to; NULL is the default domain. Lives for ever. */
 struct nvtx_domain {
@@ -58,6 +61,9 @@ struct nvtx_values {
 	size_t blob_count;
 	const char *message;           /* of the payload, or NULL */
 	uint32_t category, color;      /* 0: not in it */
+	bool timed;              /* times of the event are taken apart from its values: */
+	bool has_begin, has_end;
+	uint64_t begin, end, time_domain;
 	uint32_t count;
 	uint32_t used; /* of `bytes` */
 	kymo_payload_t values[NVTX_VALUES];
@@ -75,7 +81,7 @@ bool nvtx_plain_value(kymo_payload_t *out, int32_t type, union nvtx_value value)
 #define NVTX_ENTRIES_MAX 1024u
 
 struct nvtx_field {
-	uint64_t flags, type, detail, offset;
+	uint64_t flags, type, detail, offset, time_domain;
 	const char *name; /* or "" */
 };
 
@@ -104,5 +110,30 @@ const struct nvtx_layout *nvtx_layout_find(const struct nvtx_domain *domain, uin
 /* Bytes of a value of a predefined type and its alignment; 0: of no fixed size. */
 size_t nvtx_type_size(uint64_t type);
 uint64_t nvtx_new_id(void);
+
+/* ---- counters (counter.c) ---- */
+
+uint64_t nvtx_counter_register(void *domain, const struct nvtx_counter *given);
+void nvtx_sample_int(void *domain, uint64_t id, int64_t value);
+void nvtx_sample_double(void *domain, uint64_t id, double value);
+void nvtx_sample(void *domain, uint64_t id, const void *data, size_t size);
+void nvtx_sample_none(void *domain, uint64_t id, uint8_t reason);
+void nvtx_sample_batch(void *domain, const struct nvtx_counter_batch *b);
+
+/* ---- clocks (time.c) ---- */
+
+/* The time domain in a list of semantics, 0: none. */
+uint64_t nvtx_time_semantics(const struct nvtx_semantics *list);
+/* The clock of a time domain or timestamp type; 0 is node time. */
+kymo_clock_t nvtx_clock(const struct nvtx_domain *domain, uint64_t id);
+/* The time domain of a scope, 0: none. */
+uint64_t nvtx_time_domain_of(void *domain, uint64_t scope);
+uint64_t nvtx_time_domain_register(void *domain, const struct nvtx_time_domain *given);
+void nvtx_timer(void *domain, uint64_t id, uint64_t flags, int64_t (*timer)(void));
+void nvtx_timer_with(void *domain, uint64_t id, uint64_t flags, int64_t (*timer)(void *), void *data);
+void nvtx_time_point(void *domain, uint64_t a, uint64_t b, int64_t at_a, int64_t at_b);
+void nvtx_time_points(void *domain, uint64_t a, uint64_t b, const struct nvtx_time_pair *points,
+		      size_t count);
+void nvtx_time_factor(void *domain, uint64_t a, uint64_t b, double slope, int64_t at_a, int64_t at_b);
 
 #endif

@@ -481,6 +481,28 @@ static const struct nvtx_field *union_member(const struct place *p, const struct
 	return chosen < e->layout->fields ? &e->layout->field[chosen] : NULL;
 }
 
+/* A time of the event itself. False: it is a value like others. */
+static bool take_time(struct nvtx_values *v, const struct nvtx_field *f, const struct element *e,
+		      const uint8_t *at)
+{
+	uint64_t what = f->flags & NVTX_ENTRY_EVENT, time;
+
+	if (!v->timed || e->layout || e->width || !e->size || e->size > 8 ||
+	    what > NVTX_ENTRY_MARK || (!what && !(f->flags & NVTX_ENTRY_TIME)))
+		return false;
+	time = load_unsigned(at, e->size);
+	if (what != NVTX_ENTRY_END) {
+		v->begin = time;
+		v->has_begin = true;
+	} else {
+		v->end = time;
+		v->has_end = true;
+	}
+	if (f->time_domain)
+		v->time_domain = f->time_domain;
+	return true;
+}
+
 static bool put_field(struct nvtx_values *v, const struct place *p, size_t index, size_t *end,
 		      size_t *offsets)
 {
@@ -507,6 +529,8 @@ static bool put_field(struct nvtx_values *v, const struct place *p, size_t index
 	if ((f->flags & NVTX_ENTRY_ARRAY) == NVTX_ENTRY_TERMINATED && !pointer)
 		*end += e.size;
 	if (f->flags & (NVTX_ENTRY_HIDDEN | NVTX_ENTRY_FROM_BASE | NVTX_ENTRY_FROM_HERE))
+		return true;
+	if (!pointer && take_time(v, f, &e, p->data + at))
 		return true;
 	key = key_of(v, p, f->name, (unsigned)index);
 	member = union_member(p, f, &e, offsets, index);

@@ -79,6 +79,7 @@ uint64_t nvtx_schema_register(void *domain, const struct nvtx_schema *s)
 	for (size_t i = 0; i < count; i++)
 		l->field[i] = (struct nvtx_field){s->entries[i].flags, s->entries[i].type,
 						  s->entries[i].detail, s->entries[i].offset,
+						  nvtx_time_semantics(s->entries[i].semantics),
 						  keep(s->entries[i].name)};
 	l->name = s->mask & NVTX_SCHEMA_NAME ? keep(s->name) : "";
 	l->type = s->mask & NVTX_SCHEMA_TYPE ? s->type : NVTX_STATIC;

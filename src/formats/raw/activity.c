@@ -258,7 +258,7 @@ void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const
 	struct values v;
 
 	if (op->kind == RAW_KIND_MARKER) {
-		raw_decode_marker(c->source, w, &t->ops[op->op], &out->marker);
+		raw_decode_marker(c, w, &t->ops[op->op], &out->marker);
 		return;
 	}
 	if (op->kind == RAW_KIND_PUBLISHED)

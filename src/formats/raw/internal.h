@@ -65,7 +65,7 @@ void raw_add_name(struct raw_process *p, const struct wire_def *d);
 void raw_apply_names(struct raw_process *p);
 /* An op of domain "marker" whose records are struct rec_marker. */
 bool raw_op_is_marker(const struct t_op *op);
-void raw_decode_marker(struct raw_process *p, const struct wire_record *w, const struct t_op *op,
+void raw_decode_marker(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
 		       struct rec_marker *out);
 
 /* published.c: an op whose records are timed by their fields */

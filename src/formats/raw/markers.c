@@ -198,17 +198,20 @@ static void take(struct raw_process *p, const char *name, const struct wire_valu
 	}
 }
 
-void raw_decode_marker(struct raw_process *p, const struct wire_record *w, const struct t_op *op,
+void raw_decode_marker(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
 		       struct rec_marker *out)
 {
+	struct raw_process *p = c->source;
 	const struct trace *t = p->rt->trace;
 	struct wire_cursor cursor;
 	struct wire_value v;
 
 	memset((char *)out + sizeof(out->base), 0, sizeof(*out) - sizeof(out->base));
 	out->text = "";
+	if (raw_op_is_published(op))
+		raw_decode_published(c, w, op, &out->base);
 	wire_cursor_init(&cursor, w);
-	for (uint32_t i = 0; i < op->field_count; i++) {
+	for (uint32_t i = 0; i < op_own_fields(op); i++) {
 		const struct t_field *f = &op->fields[i];
 
 		if (!wire_field(&cursor, f->kind, f->element, f->size, &v))

@@ -77,7 +77,8 @@ static int64_t key_of(struct raw_chunk *c, const struct wire_record *w)
 
 	if (op->kind != RAW_KIND_DISPATCH && op->kind != RAW_KIND_COPY &&
 	    op->kind != RAW_KIND_SAMPLE && op->kind != RAW_KIND_PUBLISHED &&
-	    op->kind != RAW_KIND_COUNTER)
+	    op->kind != RAW_KIND_COUNTER &&
+	    (op->kind != RAW_KIND_MARKER || !raw_op_is_published(&c->source->rt->trace->ops[op->op])))
 		return raw_chunk_ns(c, w->start);
 	return raw_key(raw_record(c, w, &any), &any);
 }

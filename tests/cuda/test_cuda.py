@@ -262,6 +262,18 @@ class Test(base.Test):
             "SELECT name, count(*) FROM kernels GROUP BY 1 ORDER BY 1"),
             [("first", 1), ("node", 3), ("second", 1)])
 
+    def test_alone(self):
+        """A tool without a recorder hears waits, and the memory that its filter lets through."""
+        self.built = self.program()
+        tool = self.compile("alone.so", "-std=gnu11", "-shared", "-fPIC", "-I",
+                            self.source + "/include", os.path.join(HERE, "alone.c"), self.lib)
+        out = self.path("heard")
+        must(self.built, "basic", env=dict(os.environ, CUDA_INJECTION64_PATH=self.lib, KYMO_TOOLS=tool,
+                                           KYMO_CUPTI=self.library, TOOL_OUT=out))
+        with open(out, encoding="utf-8") as f:
+            lines = sorted(f.read().splitlines())
+        check("heard", lines, ["allocate 1", "barrier 1", "event_record 1", "events 1", "queue 1"])
+
     def test_without(self):
         """No CUPTI, one that is too old, one that another tool holds: the program runs on."""
         self.built = self.program()

@@ -312,6 +312,19 @@ static void forked(void)
 	printf("%d\n", status);
 }
 
+/* Work that is done, of which nobody has asked, when the process ends without handlers. */
+static void quick(void)
+{
+	ze_event_pool_handle_t timed = pool(ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP);
+	ze_command_list_handle_t l = immediate();
+	ze_kernel_handle_t k = kernel("quick", 4);
+
+	for (uint32_t i = 0; i < 10; i++)
+		launch(l, k, 1, event(timed, i));
+	device_time_passes(50000);
+	_exit(0);
+}
+
 static void extension(void)
 {
 	ze_result_t (*pci)(ze_device_handle_t, ze_pci_ext_properties_t *);
@@ -393,7 +406,7 @@ int main(int argc, char **argv)
 		{"batch", batch}, {"overlapping", overlapping},
 		{"stale", stale}, {"threads", threads},
 		{"fork", forked}, {"extension", extension},
-		{"newer", newer},
+		{"newer", newer}, {"quick", quick},
 	};
 
 	start();

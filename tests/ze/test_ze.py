@@ -185,6 +185,14 @@ class Immediate(Result, Trace):
                                    "region = 'zeCommandListAppendLaunchKernel'"), ("111",))
 
 
+class Quick(Trace):
+    """What is done when a program ends by _exit() is harvested."""
+    scenario = "quick"
+
+    def test_kernels(self):
+        self.assertEqual(self.rows("select untimed, count(*) from kernels group by 1"), [("0", "10")])
+
+
 class FullImmediate(Trace):
     scenario, options = "immediate", ("--mode", "full")
 

@@ -238,6 +238,7 @@ static struct table_domain *domain_new(const struct table_model *m, kymo_status_
 	d->info.slots = NULL;
 	d->info.wanted = contexts_changed;
 	d->info.flush = flush;
+	d->info.late = m->flush != NULL;
 	d->info.ops = calloc(m->desc->op_count, sizeof(*d->info.ops));
 	d->ops = calloc(m->desc->op_count, sizeof(*d->ops));
 	d->fields = calloc(fields, sizeof(*d->fields));

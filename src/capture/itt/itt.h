@@ -79,6 +79,10 @@ void itt_adopt(struct itt_domain *first_domain, struct itt_string *first_string)
 /* A marker of a domain. */
 kymo_marker_t itt_marker(const struct itt_domain *d, const struct itt_string *name);
 
+/* What an id is called, for tasks and regions that have no name of their own; NULL: not known. */
+void itt_id_name(struct itt_id id, kymo_string_t *name);
+kymo_string_t *itt_name_of_id(struct itt_id id);
+
 /* Value `i` of `data` by its type. False: no such type. */
 bool itt_value(kymo_payload_t *out, const char *key, int type, const void *data, size_t i);
 

@@ -116,9 +116,22 @@ static void metadata_add(const struct itt_domain *domain, struct itt_id id,
 	add_values(domain, is_none(id), id, key, type, count, data);
 }
 
+/* As oneTBB names the nodes of its graphs. */
+static void name_by(struct itt_id id, const struct itt_string *key, const char *data, size_t length)
+{
+	char text[KYMO_STRING_MAX];
+
+	if (!key || !key->text || !data || strcmp(key->text, "object_name") != 0)
+		return;
+	length = length && length < sizeof(text) ? length : sizeof(text) - 1;
+	snprintf(text, sizeof(text), "%.*s", (int)length, data);
+	itt_id_name(id, annotation_string(text));
+}
+
 static void metadata_str_add(const struct itt_domain *domain, struct itt_id id,
 			     const struct itt_string *key, const char *data, size_t length)
 {
+	name_by(id, key, data, length);
 	add_text(domain, is_none(id), id, key, data, length);
 }
 

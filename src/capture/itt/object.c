@@ -130,6 +130,40 @@ kymo_string_t *itt_string(const struct itt_string *given)
 	return s;
 }
 
+/* ---- names of ids: the latest 4,096, in the order of a hash ---- */
+
+#define ID_NAMES 4096u
+static struct {
+	_Atomic uint64_t d1, d2;
+	kymo_string_t *_Atomic name;
+} id_names[ID_NAMES];
+
+static unsigned id_slot(struct itt_id id)
+{
+	return (unsigned)(((id.d1 ^ id.d2 << 20) * 0x9e3779b97f4a7c15ull) >> 52) % ID_NAMES;
+}
+
+void itt_id_name(struct itt_id id, kymo_string_t *name)
+{
+	unsigned i = id_slot(id);
+
+	if (!name || (!id.d1 && !id.d2))
+		return;
+	atomic_store(&id_names[i].name, NULL);
+	atomic_store(&id_names[i].d1, id.d1);
+	atomic_store(&id_names[i].d2, id.d2);
+	atomic_store(&id_names[i].name, name);
+}
+
+kymo_string_t *itt_name_of_id(struct itt_id id)
+{
+	unsigned i = id_slot(id);
+	kymo_string_t *name = atomic_load(&id_names[i].name);
+	bool same = atomic_load(&id_names[i].d1) == id.d1 && atomic_load(&id_names[i].d2) == id.d2;
+
+	return same && atomic_load(&id_names[i].name) == name ? name : NULL;
+}
+
 kymo_marker_t itt_marker(const struct itt_domain *d, const struct itt_string *name)
 {
 	return (kymo_marker_t){.size = sizeof(kymo_marker_t), .string = itt_string(name),

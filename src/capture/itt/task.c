@@ -17,11 +17,25 @@
 typedef const struct itt_domain *domain_t;
 typedef const struct itt_string *name_t;
 
+/* Without a name, what it is or belongs to is called, and otherwise what kind it is of. */
+static kymo_marker_t named_by(domain_t domain, struct itt_id id, struct itt_id parent, name_t name,
+			      const char *kind)
+{
+	kymo_marker_t m = itt_marker(domain, name);
+
+	if (cap_unlikely(!m.string)) {
+		m.string = itt_name_of_id(id);
+		m.string = m.string ? m.string : itt_name_of_id(parent);
+		m.string = m.string ? m.string : annotation_string(kind);
+	}
+	return m;
+}
+
 /* ---- tasks ---- */
 
 static void task_begin(domain_t domain, struct itt_id id, struct itt_id parent, name_t name)
 {
-	kymo_marker_t m = itt_marker(domain, name);
+	kymo_marker_t m = named_by(domain, id, parent, name, "task");
 
 	kymo_range_push_full(&m);
 }
@@ -104,10 +118,10 @@ static void close_by(enum itt_key kind, domain_t domain, struct itt_id id)
 	kymo_range_stop(annotation_close(&key, &range) ? range : UINT64_MAX);
 }
 
-static void open_named(enum itt_key kind, domain_t domain, struct itt_id id, name_t name,
-		       const char *category)
+static void open_named(enum itt_key kind, domain_t domain, struct itt_id id, struct itt_id parent,
+		       name_t name, const char *category)
 {
-	kymo_marker_t m = itt_marker(domain, name);
+	kymo_marker_t m = named_by(domain, id, parent, name, category);
 
 	m.category = annotation_string(category);
 	open_by(kind, domain, id, &m);
@@ -115,13 +129,13 @@ static void open_named(enum itt_key kind, domain_t domain, struct itt_id id, nam
 
 static void task_begin_overlapped(domain_t domain, struct itt_id id, struct itt_id parent, name_t name)
 {
-	open_named(ITT_KEY_TASK, domain, id, name, "task");
+	open_named(ITT_KEY_TASK, domain, id, parent, name, "task");
 }
 
 static void task_begin_overlapped_ex(domain_t domain, struct itt_clock * clock, unsigned long long time, struct itt_id id,
 				     struct itt_id parent, name_t name)
 {
-	open_named(ITT_KEY_TASK, domain, id, name, "task");
+	open_named(ITT_KEY_TASK, domain, id, parent, name, "task");
 }
 
 static void task_end_overlapped(domain_t domain, struct itt_id id)
@@ -136,7 +150,7 @@ static void task_end_overlapped_ex(domain_t domain, struct itt_clock * clock, un
 
 static void region_begin(domain_t domain, struct itt_id id, struct itt_id parent, name_t name)
 {
-	open_named(ITT_KEY_REGION, domain, id, name, "region");
+	open_named(ITT_KEY_REGION, domain, id, parent, name, "region");
 }
 
 static void region_end(domain_t domain, struct itt_id id)
@@ -194,8 +208,9 @@ static void marker_ex(domain_t domain, struct itt_clock * clock, unsigned long l
 
 static void task_group(domain_t domain, struct itt_id id, struct itt_id parent, name_t name)
 {
-	kymo_marker_t m = itt_marker(domain, name);
+	kymo_marker_t m = named_by(domain, id, parent, name, "task group");
 
+	itt_id_name(id, m.string);
 	m.category = annotation_string("task group");
 	kymo_mark_full(&m);
 }

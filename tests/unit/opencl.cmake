@@ -2,7 +2,8 @@
 # The OpenCL backend against a stand-in runtime; see tests/support/fakeocl.
 if(TARGET kymo_capture_opencl)
   kymo_unit_test(opencl ${CMAKE_CURRENT_LIST_DIR}/opencl/test_opencl.c
-    ${CMAKE_CURRENT_LIST_DIR}/../support/fakeocl/fakeocl.c LIBS kymo_capture_opencl)
+    ${CMAKE_CURRENT_LIST_DIR}/../support/fakeocl/fakeocl.c
+    ${CMAKE_CURRENT_LIST_DIR}/../support/fakeocl/extensions.c LIBS kymo_capture_opencl)
   kymo_unit_test(opencl_objects ${CMAKE_CURRENT_LIST_DIR}/opencl/test_objects.c
     LIBS kymo_capture_opencl)
   foreach(test opencl opencl_objects)

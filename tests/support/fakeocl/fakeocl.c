@@ -136,6 +136,15 @@ static cl_int get_platform_info(cl_platform_id p, cl_platform_info what, QUERY)
 	return give("fake", 5, size, out, size_ret);
 }
 
+static cl_int give_versions(QUERY)
+{
+	const cl_name_version list[] = {{CL_MAKE_VERSION(1, 0, 0), "cl_khr_fp64"},
+					{fake.buffers, "cl_khr_command_buffer"},
+					{fake.buffers, "cl_khr_command_buffer_mutable_dispatch"}};
+
+	return give(list, sizeof(list), size, out, size_ret);
+}
+
 static cl_int get_device_info(cl_device_id d, cl_device_info what, QUERY)
 {
 	struct object *o = (struct object *)d;
@@ -157,6 +166,11 @@ static cl_int get_device_info(cl_device_id d, cl_device_info what, QUERY)
 		return give("a \"vendor\"", 11, size, out, size_ret);
 	case CL_DEVICE_EXTENSIONS:
 		return give("cl_khr_pci_bus_info cl_khr_device_uuid", 39, size, out, size_ret);
+	case CL_DEVICE_EXTENSIONS_WITH_VERSION:
+		return fake.buffers ? give_versions(size, out, size_ret) : CL_INVALID_VALUE;
+	case CL_DEVICE_COMMAND_BUFFER_SUPPORTED_QUEUE_PROPERTIES_KHR:
+		return fake.plain_buffers ? give(&(cl_ulong){0}, 8, size, out, size_ret)
+					  : CL_INVALID_VALUE;
 	case 0x410F: /* CL_DEVICE_PCI_BUS_INFO_KHR; no machine has this address */
 		return give((cl_uint[]){0xfffe, 0x3b, 0x1f, 7}, 16, size, out, size_ret);
 	case 0x106A: /* CL_DEVICE_UUID_KHR */
@@ -426,6 +440,28 @@ static cl_int enqueue(cl_command_queue q, cl_event *event)
 	return CL_SUCCESS;
 }
 
+cl_int fake_enqueue(cl_command_queue queue, cl_event *event)
+{
+	return enqueue(queue, event);
+}
+
+cl_mem fake_mem(cl_context context, cl_mem_flags flags, size_t size)
+{
+	cl_int error;
+
+	return create_buffer(context, flags, size, NULL, &error);
+}
+
+bool fake_profiles(cl_command_queue queue)
+{
+	return ((struct object *)queue)->properties & CL_QUEUE_PROFILING_ENABLE;
+}
+
+static void *extension_of(cl_platform_id platform, const char *name)
+{
+	return fake_extension(name);
+}
+
 static void leave(struct object *e)
 {
 	struct object **at = &e->queue->parent;
@@ -595,6 +631,7 @@ REFERENCES(event, cl_event, CL_INVALID_EVENT)
 
 static const cl_icd_dispatch table = {
 	.clGetPlatformInfo = get_platform_info,
+	.clGetExtensionFunctionAddressForPlatform = extension_of,
 	.clGetDeviceIDs = get_device_ids,
 	.clGetDeviceInfo = get_device_info,
 	.clCreateSubDevices = create_sub_devices,

@@ -30,6 +30,8 @@ struct fake_behaviour {
 	bool refuse_profiling;    /* queues with profiling cannot be created */
 	bool refuse_times;        /* clGetEventProfilingInfo fails for complete events, too */
 	bool offer_timer;         /* clGetDeviceAndHostTimer works */
+	bool plain_buffers;       /* no command buffers for queues with profiling, and it says so */
+	cl_version buffers;       /* version of what is about command buffers, 0: not said */
 	cl_int fail_enqueue;      /* error that the next enqueue returns */
 	cl_int fail_build;        /* error that clBuildProgram returns */
 	_Atomic unsigned queries; /* calls of clGetEventInfo and clGetEventProfilingInfo so far */
@@ -51,6 +53,18 @@ cl_event fake_event(cl_command_queue queue, unsigned last);
 
 /* Completes a command, or fails it with a negative status, and calls its callbacks. */
 void fake_complete(cl_event event, cl_int status);
+
+/* A command of whatever kind, and a memory object, for parts of the runtime that are elsewhere. */
+cl_int fake_enqueue(cl_command_queue queue, cl_event *event);
+cl_mem fake_mem(cl_context context, cl_mem_flags flags, size_t size);
+bool fake_profiles(cl_command_queue queue);
+
+/* ---- extensions.c ---- */
+
+/* A function by name, in the form that `buffers` says; NULL: there is no such function here. */
+void *fake_extension(const char *name);
+/* Command buffers alive. */
+unsigned fake_command_buffers(void);
 
 /* The device's clock; every question moves it. */
 cl_ulong fake_clock(void);

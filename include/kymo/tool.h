@@ -477,6 +477,13 @@ KYMO_EXPORT kymo_status_t kymo_scope_pop(void);
 /* Stop by returning another status than KYMO_OK; it is passed on. */
 typedef kymo_status_t (*kymo_domain_fn)(const kymo_domain_desc_t *domain, void *data);
 KYMO_EXPORT kymo_status_t kymo_domains(kymo_domain_fn callback, void *data);
+
+/*
+ * Likewise, and also the domains of this library whose runtime is not in the process (yet): what could
+ * be recorded. Of MPI as far as a module for some implementation is installed. Nothing gets
+ * initialised.
+ */
+KYMO_EXPORT kymo_status_t kymo_domains_known(kymo_domain_fn callback, void *data);
 KYMO_EXPORT kymo_status_t kymo_domain_find(const char *name, const kymo_domain_desc_t **out);
 
 /*

@@ -19,6 +19,13 @@ size_t file_write_all(int fd, const void *data, size_t bytes);
 /* mkdir -p of the folder that holds `path`. */
 bool file_make_parents(const char *path, mode_t mode);
 
+/*
+ * Marks a directory as in use by this process: until it ends, or the descriptor is closed. -1: the
+ * file system cannot.
+ */
+int file_hold(const char *directory);
+bool file_is_held(const char *directory);
+
 /* rm -r. Does not follow links. */
 bool file_remove_tree(const char *path);
 

@@ -220,6 +220,15 @@ static void origin(const struct knob_table *t, unsigned row, enum knob_source so
 		snprintf(out, size, "%s%s", source == KNOB_ARGUMENT ? "--" : "", t->rows[row].name);
 }
 
+/* Kept for ever, as all values are. */
+static const char *joined(const char *before, const char *text)
+{
+	struct text t = {0};
+
+	text_addf(&t, "%s:%s", before, text);
+	return t.failed ? text : t.s;
+}
+
 bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_source source,
 	      char error[KNOB_ERROR_MAX])
 {
@@ -227,6 +236,9 @@ bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_so
 
 	if (t->source[row] > source)
 		return true;
+	if (t->rows[row].flags & KNOB_REPEAT && source == KNOB_ARGUMENT &&
+	    t->source[row] == KNOB_ARGUMENT)
+		text = joined(*(const char **)member(t, row), text);
 	if (!store(t, row, text, why)) {
 		origin(t, row, source, where, sizeof(where));
 		return fail(error, "%s: %.300s", where, why);
@@ -360,7 +372,8 @@ bool knob_parse_arguments(struct knob_table *t, int argc, char **argv, int *oper
 
 void knob_environment_name(const struct knob_table *t, unsigned row, char *out, size_t size)
 {
-	snprintf(out, size, "KYMO_%s%s%s", t->command, *t->command ? "_" : "", t->rows[row].name);
+	snprintf(out, size, "KYMO_%s%s%s%s", t->command, *t->command ? "_" : "", t->rows[row].name,
+		 t->rows[row].flags & KNOB_REPEAT ? "s" : "");
 	for (char *p = out; *p; p++)
 		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
 }

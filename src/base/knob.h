@@ -30,8 +30,10 @@ enum knob_type {
 enum knob_source { KNOB_DEFAULT = 0, KNOB_CONFIG = 1, KNOB_ENVIRONMENT = 2, KNOB_ARGUMENT = 3 };
 
 enum knob_flags {
-	KNOB_OPTIONAL = 1, /* the value may be left out: --stacks or --stacks=REGEX; `implied` */
-	KNOB_HANDED_ON = 2 /* the launcher hands it to the program in the environment */
+	KNOB_OPTIONAL = 1,  /* the value may be left out: --stacks or --stacks=REGEX; `implied` */
+	KNOB_HANDED_ON = 2, /* the launcher hands it to the program in the environment */
+	KNOB_REPEAT = 4     /* several on the command line are one value, colons between them; the
+			       environment variable has an S more: --tool and KYMO_TOOLS */
 };
 
 struct knob {

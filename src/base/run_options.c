@@ -55,6 +55,8 @@ static const struct knob rows[] = {
 	{"ranks", 0, KNOB_LIST, KNOB_HANDED_ON, AT(ranks), "LIST", NULL, NULL, NULL, "What is recorded",
 	 "Record only these ranks of a parallel job, as in 0-3,7; the others run as they are"},
 
+	{"start-paused", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(start_paused), NULL, NULL, NULL, NULL, "When",
+	 "Record nothing until the program resumes it, with the annotations it uses"},
 	{"delay", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(delay_ns), "TIME", "0", NULL, NULL, "When",
 	 "Begin to record this long after each process started"},
 	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL, "When",
@@ -70,6 +72,8 @@ static const struct knob rows[] = {
 	{"buffer-size", 0, KNOB_SIZE, KNOB_HANDED_ON, AT(buffer_size), "SIZE", "32M", NULL, NULL,
 	 "Buffers", "Memory of each traced process for records on their way out, at most"},
 
+	{"tool", 0, KNOB_STRING, KNOB_REPEAT | KNOB_HANDED_ON, AT(tools), "LIB", NULL, NULL, NULL,
+	 "Running", "Load this tool into the program, beside the recorder; may be given several times"},
 	{"config", 'c', KNOB_STRING, 0, AT(config), "FILE", NULL, NULL, NULL, "Running",
 	 "Read options from a file; kymo list options --config writes one"},
 	{"dry-run", 'n', KNOB_FLAG, 0, AT(dry_run), NULL, NULL, NULL, NULL, "Running",
@@ -87,6 +91,6 @@ struct knob_table run_options_table = {
 };
 
 const char *const run_other_variables[] = {
-	"KYMO_TRACE", "KYMO_DRAIN", "KYMO_BIN",	"KYMO_CLOCK", "KYMO_TOOLS", "KYMO_JOB",
+	"KYMO_TRACE", "KYMO_DRAIN", "KYMO_BIN",	"KYMO_CLOCK", "KYMO_JOB",
 	"KYMO_CUPTI", "KYMO_CUDA_GRAPHS", "KYMO_CUDA_INJECTION", "KYMO_TELEMETRY_ROOT", NULL,
 };

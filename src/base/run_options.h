@@ -24,11 +24,13 @@ struct run_options {
 	uint64_t buffer_size; /* bytes of the shared buffer of each process */
 	const char *stacks;   /* regex of ops whose call stack is kept, or NULL */
 	bool threads;         /* all threads and processes, whatever they use */
+	bool start_paused;    /* until the program resumes */
 	uint64_t delay_ns;
 	uint64_t duration_ns; /* 0: until the end */
 	const char *counters; /* list, or NULL */
 	int64_t sample_hz;    /* 0: no samples */
 	int64_t telemetry_ms; /* 0: no telemetry */
+	const char *tools;    /* libraries, colons between them, or NULL */
 	const char *config;
 	bool dry_run;
 	bool no_summary;

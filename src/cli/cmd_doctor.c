@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo doctor`: what works here, what does not, and what to do about it. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -17,7 +16,7 @@
 #include "base/file.h"
 #include "base/run_options.h"
 #include "cli/cli.h"
-#include "cli/doctor_cuda.h"
+#include "cli/doctor.h"
 #include "cli/run.h"
 #include "telemetry/telemetry.h"
 
@@ -91,7 +90,7 @@ static void check_driver(void *data, const char *name, const char *library)
 		n -= 4;
 	if (!*library)
 		text_addf(&d->bad, "%s%.*s: names no library", d->bad.length ? "; " : "", n, name);
-	else if (opencl_driver_loads(library, &why))
+	else if (library_loads(library, &why))
 		text_addf(&d->good, "%s%.*s", d->good.length ? ", " : "", n, name);
 	else
 		text_addf(&d->bad, "%s%.*s: %s", d->bad.length ? "; " : "", n, name, why.s);
@@ -253,23 +252,7 @@ static void check_variables(void)
 		     error);
 }
 
-static void check_openmp(void)
-{
-	static const char *const runtimes[] = {"libomp.so.5", "libomp.so", "libiomp5.so"};
-	void *library = NULL;
-	size_t i;
-
-	for (i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]) && !library; i++)
-		library = dlopen(runtimes[i], RTLD_LAZY | RTLD_LOCAL);
-	if (library)
-		line(GOOD, "OpenMP", "%s is recorded; GCC's libgomp has no tools interface (OMPT)",
-		     runtimes[i - 1]);
-	else
-		line(FAIR, "OpenMP", "no runtime with a tools interface (OMPT) was found, as clang's is "
-				     "(Debian: libomp-19-dev); GCC's libgomp has none");
-}
-
-static void say_cuda(bool fair, const char *what, const char *text)
+static void say_runtime(bool fair, const char *what, const char *text)
 {
 	line(fair ? FAIR : GOOD, what, "%s", text);
 }
@@ -320,8 +303,8 @@ static int run_doctor(int argc, char **argv)
 	check_variables();
 	check_loader();
 	check_vendors();
-	check_openmp();
-	doctor_cuda(telemetry_root(), say_cuda);
+	doctor_runtimes(say_runtime);
+	doctor_cuda(telemetry_root(), say_runtime);
 	check_ticks();
 	check_memfd();
 	check_pidfd();

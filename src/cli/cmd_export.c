@@ -65,6 +65,7 @@ static kymo_status_t convert(const struct format *reader, const char *path,
 	if (status != KYMO_OK)
 		return status;
 	cli_counter_init(&c, sink, 0);
+	c.domains = options.filter.domains;
 	status = reader->read(path, filter, writer->needs_order, &c.sink, o);
 	writer->sink_free(sink);
 	cli_progress_clear();

@@ -159,6 +159,7 @@ static int prepare(struct run *r)
 		drop_local(r);
 		return fail(&error, CLI_FAILURE);
 	}
+	file_hold(r->trace);
 	if (!check_room(r->trace, &error) ||
 	    !environment_make(&r->environment, &run_options_table, r->trace, r->socket, &error))
 		return fail(&error, CLI_FAILURE);
@@ -168,11 +169,32 @@ static int prepare(struct run *r)
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
-static void say_nothing_recorded(const struct run_options *o, const struct outcome *out)
+/* What the program could have used and Kymo not have seen, and what is not here to be used. */
+static void say_unused(const struct run *r)
 {
+	struct text t = {0};
 	char loader[PATH_MAX];
-	struct rlimit limit;
 	bool layers;
+
+	environment_opencl_loader(loader, &layers);
+	if (!*loader)
+		text_add(&t, "; there is no OpenCL loader (libOpenCL.so.1) on this machine");
+	else if (opencl_drivers_count() == 0)
+		text_addf(&t, "; there is no OpenCL driver in %s", opencl_driver_place());
+	cli_note("nothing was recorded: neither the program nor its children used an interface that is "
+		 "recorded, such as OpenCL, CUDA, MPI, OpenMP or annotations%s; \"kymo list backends\" "
+		 "has all, \"kymo doctor\" tells which can be used here, --threads records threads and "
+		 "processes in any case", t.s ? t.s : "");
+	if (environment_mentions(r->program.path, "libgomp.so"))
+		cli_note("%s uses GCC's OpenMP (libgomp), which has no tools interface (OMPT): built "
+			 "with clang -fopenmp, its regions are recorded", r->program.path);
+	text_release(&t);
+}
+
+static void say_nothing_recorded(const struct run *r, const struct outcome *out)
+{
+	const struct run_options *o = r->options;
+	struct rlimit limit;
 
 	if (out->totals.refused) {
 		cli_warn("nothing was recorded: %u connections were refused; the manifest says why",
@@ -193,16 +215,11 @@ static void say_nothing_recorded(const struct run_options *o, const struct outco
 			 "--delay");
 		return;
 	}
-	environment_opencl_loader(loader, &layers);
-	if (!*loader)
-		cli_note("nothing was recorded: there is no OpenCL on this machine "
-			 "(libOpenCL.so.1 was not found)");
-	else if (opencl_drivers_count() == 0)
-		cli_note("nothing was recorded: there is no OpenCL driver in %s; \"kymo doctor\" "
-			 "tells more", opencl_driver_place());
-	else
-		cli_note("nothing was recorded: neither the program nor its children used an OpenCL "
-			 "device through %s; \"kymo doctor\" tells whether they could", loader);
+	if (o->start_paused) {
+		cli_note("nothing was recorded: --start-paused, and the program resumed nothing");
+		return;
+	}
+	say_unused(r);
 }
 
 static void say_losses(const struct run *r, const struct outcome *out)
@@ -265,7 +282,7 @@ static void conclude(struct run *r, struct outcome *out)
 	if (missing)
 		cli_note("%u ranks of the job are still recording", missing);
 	if (out->totals.processes == 0 && job->size < 2)
-		say_nothing_recorded(r->options, out);
+		say_nothing_recorded(r, out);
 	if (out->totals.processes || job->size >= 2 || r->options->telemetry_ms)
 		print_summary(r->trace);
 	cli_note("trace in %s", r->trace);
@@ -326,6 +343,28 @@ static int run_plainly(char **argv)
 	return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
 
+/* Tools are there, and found wherever the program goes. Names without a slash are the loader's. */
+static bool tools_check(struct run_options *o)
+{
+	char *list = o->tools ? strdup(o->tools) : NULL, *save = NULL, path[PATH_MAX];
+	struct text t = {0};
+	bool ok = true;
+
+	for (char *p = list ? strtok_r(list, ":", &save) : NULL; p && ok;
+	     p = strtok_r(NULL, ":", &save)) {
+		bool named = strchr(p, '/') != NULL;
+
+		ok = !named || realpath(p, path);
+		if (!ok)
+			cli_error("--tool %s: %s", p, strerror(errno));
+		text_addf(&t, "%s%s", t.length ? ":" : "", named ? path : p);
+	}
+	free(list);
+	if (ok && t.length)
+		o->tools = t.s; /* kept */
+	return ok;
+}
+
 static bool left_out(const struct run_options *o)
 {
 	struct job job;
@@ -352,7 +391,10 @@ static int run_run(int argc, char **argv)
 		return status;
 	if (r.options->telemetry_ms > 3600000)
 		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
-	if (!measures_check(r.options))
+	if (r.options->start_paused && (r.options->delay_ns || r.options->duration_ns))
+		return cli_usage("run", "--start-paused leaves the time to the program: it goes with "
+				 "neither --delay nor --duration");
+	if (!measures_check(r.options) || !tools_check(&run_options_values))
 		return CLI_USAGE;
 	socket_name(&r);
 	if (r.options->dry_run)

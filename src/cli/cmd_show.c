@@ -60,6 +60,7 @@ static kymo_status_t show(const char *path, const struct stream_filter *filter)
 	if (status != KYMO_OK)
 		return status;
 	cli_counter_init(&c, sink, (uint64_t)options.limit);
+	c.domains = options.filter.domains;
 	status = read_into(reader, path, filter, &c, &o);
 	text->sink_free(sink);
 	cli_progress_clear();

@@ -3,7 +3,7 @@
  * `kymo doctor` on CUDA: the driver, CUPTI, whether the two fit, and what the administrator keeps
  * back. Everything is read from /proc and by functions that initialise nothing.
  */
-#include "cli/doctor_cuda.h"
+#include "cli/doctor.h"
 
 #include <dlfcn.h>
 #include <glob.h>
@@ -17,8 +17,6 @@
 #include "base/text.h"
 
 #define CUPTI_OLDEST 18u /* of CUDA 11.8 */
-
-typedef void say_fn(bool fair, const char *what, const char *text);
 
 static char *read_proc(const char *root, const char *name)
 {
@@ -70,7 +68,7 @@ static unsigned version_of(const struct cupti_found *f)
 	return get && get(&version) == 0 ? version : 0;
 }
 
-static void check_cupti(int driver, say_fn *say)
+static void check_cupti(int driver, doctor_say_fn *say)
 {
 	struct cupti_found f;
 	struct text t = {0};
@@ -101,7 +99,7 @@ static void check_cupti(int driver, say_fn *say)
 	text_release(&t);
 }
 
-static void check_permission(const char *root, say_fn *say)
+static void check_permission(const char *root, doctor_say_fn *say)
 {
 	char *text = read_proc(root, "params");
 	const char *at = text ? strstr(text, "RmProfilingAdminOnly:") : NULL;
@@ -112,7 +110,7 @@ static void check_permission(const char *root, say_fn *say)
 	free(text);
 }
 
-static void check_mig(const char *root, say_fn *say)
+static void check_mig(const char *root, doctor_say_fn *say)
 {
 	char pattern[PATH_MAX], text[160];
 	glob_t g;
@@ -128,7 +126,7 @@ static void check_mig(const char *root, say_fn *say)
 	say(true, "CUDA", text);
 }
 
-void doctor_cuda(const char *root, say_fn *say)
+void doctor_cuda(const char *root, doctor_say_fn *say)
 {
 	struct text t = {0};
 	int driver = driver_cuda();

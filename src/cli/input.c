@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
+
 #define WARNINGS_SHOWN 10u
 
 static unsigned warnings;
@@ -112,11 +114,42 @@ static kymo_status_t forward_loss(struct stream_sink *s, const struct rec_loss *
 	return full(c) ? KYMO_ERROR_LIMIT : c->next->loss(c->next, r);
 }
 
+static void say_domains(const char *bad, int length, const struct trace *t)
+{
+	struct text has = {0};
+
+	for (uint32_t i = 1; i < t->domains_count; i++)
+		text_addf(&has, "%s%s", has.length ? ", " : "", t->domains[i].name);
+	cli_error("%s: it has no domain \"%.*s\"; its domains are %s", t->path, length, bad,
+		  has.s ? has.s : "none");
+	text_release(&has);
+}
+
+static bool check_domains(const char *list, const struct trace *t)
+{
+	for (const char *p = list; p && *p;) {
+		size_t n = strcspn(p, ",");
+		uint32_t i = 1;
+
+		while (i < t->domains_count && (strlen(t->domains[i].name) != n ||
+						strncmp(t->domains[i].name, p, n) != 0))
+			i++;
+		if (n && i >= t->domains_count) {
+			say_domains(p, (int)n, t);
+			return false;
+		}
+		p += n + (p[n] == ',');
+	}
+	return true;
+}
+
 static kymo_status_t forward_begin(struct stream_sink *s, const struct trace *t)
 {
 	struct cli_counter *c = counter(s);
 
 	c->tallies = t->tallies_count > 1;
+	if (!check_domains(c->domains, t))
+		return KYMO_ERROR_INVALID_ARGUMENT;
 	return c->next->begin(c->next, t);
 }
 

@@ -56,6 +56,7 @@ struct cli_counter {
 	struct stream_sink sink; /* first */
 	struct stream_sink *next;
 	uint64_t limit, count;
+	const char *domains; /* that the user named: each must be one of the trace; or NULL */
 	bool tallies; /* the trace holds counts of calls (mode summary) */
 };
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit);
@@ -66,7 +67,9 @@ void cli_explain_missing(const struct cli_counter *c, const char *path, bool fil
 /* Exit status of a command for a status already explained. */
 static inline int cli_exit(kymo_status_t status)
 {
-	return status == KYMO_OK ? CLI_OK : CLI_FAILURE;
+	return status == KYMO_OK		       ? CLI_OK
+	       : status == KYMO_ERROR_INVALID_ARGUMENT ? CLI_USAGE
+						       : CLI_FAILURE;
 }
 
 #endif

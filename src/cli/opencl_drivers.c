@@ -103,7 +103,7 @@ unsigned opencl_drivers_count(void)
 	return n;
 }
 
-bool opencl_driver_loads(const char *library, struct text *why)
+bool library_loads(const char *library, struct text *why)
 {
 	char message[512];
 	int ends[2], status = 0;

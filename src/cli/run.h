@@ -54,6 +54,9 @@ bool environment_make(struct environment *e, const struct knob_table *options, c
 		      const char *socket, struct text *error);
 void environment_release(struct environment *e);
 
+/* True if the file has the text in it, as a program has the names of its libraries. */
+bool environment_mentions(const char *path, const char *text);
+
 /* The OpenCL loader that programs here would use, "" if there is none; *layers: knows layers. */
 void environment_opencl_loader(char path[PATH_MAX], bool *layers);
 
@@ -67,8 +70,8 @@ typedef void opencl_driver_visit(void *data, const char *name, const char *libra
 void opencl_drivers(opencl_driver_visit *visit, void *data);
 unsigned opencl_drivers_count(void);
 
-/* Tries to load it, in a process of its own and a bounded time. False: `why` says why not. */
-bool opencl_driver_loads(const char *library, struct text *why);
+/* Tries to load a library, in a process of its own and a bounded time. False: `why` says why not. */
+bool library_loads(const char *library, struct text *why);
 
 /* ---- run_process.c ---- */
 

@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-static bool contains(const char *path, const char *needle)
+bool environment_mentions(const char *path, const char *text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
@@ -27,7 +27,7 @@ static bool contains(const char *path, const char *needle)
 	if (fstat(fd, &st) == 0 && st.st_size > 0) {
 		data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (data != MAP_FAILED) {
-			found = memmem(data, (size_t)st.st_size, needle, strlen(needle)) != NULL;
+			found = memmem(data, (size_t)st.st_size, text, strlen(text)) != NULL;
 			munmap(data, (size_t)st.st_size);
 		}
 	}
@@ -48,7 +48,7 @@ void environment_opencl_loader(char path[PATH_MAX], bool *layers)
 		snprintf(path, PATH_MAX, "%s", map->l_name);
 	dlclose(handle);
 	/* Loaders that know layers read this variable. */
-	*layers = contains(path, "OPENCL_LAYERS");
+	*layers = environment_mentions(path, "OPENCL_LAYERS");
 }
 
 /* ---- building ------------------------------------------------------------------------------- */

@@ -99,6 +99,11 @@ static bool replace(const char *path, const struct run_options *o, bool is_trace
 			  path);
 		return false;
 	}
+	if (file_is_held(path)) {
+		text_addf(error, "\"%s\" is still being recorded: not replaced, even with --force; -o "
+				 "names another place", path);
+		return false;
+	}
 	if (file_remove_tree(path))
 		return true;
 	text_addf(error, "\"%s\" cannot be replaced: %s", path, strerror(errno));

@@ -50,6 +50,19 @@
 
 struct core_plan; /* whom to call back; see core/plan.c */
 
+/*
+ * Makes a domain known before its runtime is met; `description` may be NULL when there is none after
+ * all. For kymo_domains_known().
+ */
+typedef const kymo_domain_desc_t *cap_known_fn(void);
+#define CAP_KNOWN_DOMAIN(name, description)                                                  \
+	static const kymo_domain_desc_t *known_##name(void)                                  \
+	{                                                                                    \
+		return description;                                                          \
+	}                                                                                    \
+	static cap_known_fn *const known_entry_##name                                        \
+		__attribute__((section("kymo_known"), used)) = known_##name
+
 /* Run-time state of one op. The arrays belong to the backend (static, zeroed), core writes them. */
 struct cap_op {
 	const struct core_plan *_Atomic callbacks; /* NULL: nobody */

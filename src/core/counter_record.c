@@ -33,6 +33,7 @@ static const kymo_op_desc_t descs[COUNTER_OPS] = {
 };
 
 static const kymo_domain_desc_t desc = {sizeof(desc), "counter", "Counters", 1, COUNTER_OPS, descs};
+CAP_KNOWN_DOMAIN(counter, &desc);
 
 static const struct cap_domain_info info = {
 	.desc = &desc, .ops = counter_ops, .wanted = counters_follow, .flush = counters_flush,

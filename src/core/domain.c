@@ -359,6 +359,25 @@ kymo_status_t kymo_domains(kymo_domain_fn callback, void *data)
 	return status;
 }
 
+/* Where CAP_KNOWN_DOMAIN() puts them; absent where there is none. */
+extern cap_known_fn *const __start_kymo_known[] __attribute__((weak));
+extern cap_known_fn *const __stop_kymo_known[] __attribute__((weak));
+
+kymo_status_t kymo_domains_known(kymo_domain_fn callback, void *data)
+{
+	kymo_status_t status = kymo_domains(callback, data);
+	const kymo_domain_desc_t *registered;
+
+	for (cap_known_fn *const *k = __start_kymo_known; status == KYMO_OK && k < __stop_kymo_known;
+	     k++) {
+		const kymo_domain_desc_t *d = (*k)();
+
+		if (d && kymo_domain_find(d->name, &registered) != KYMO_OK)
+			status = callback(d, data);
+	}
+	return status;
+}
+
 kymo_status_t kymo_domain_find(const char *name, const kymo_domain_desc_t **out)
 {
 	if (!name || !out)

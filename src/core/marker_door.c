@@ -60,6 +60,7 @@ static const kymo_op_desc_t ops[MARKER_OPS] = {
 	[MARKER_OP_SUBMITTED_RANGE] = TIMED("submitted_range"),
 };
 static const kymo_domain_desc_t desc = {sizeof(desc), "marker", "Markers", 1, MARKER_OPS, ops};
+CAP_KNOWN_DOMAIN(marker, &desc);
 
 static const kymo_marker_api_t api;
 static struct cap_domain *domain;

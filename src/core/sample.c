@@ -85,6 +85,7 @@ static const kymo_op_desc_t descs[SAMPLE_OPS] = {
 };
 
 static const kymo_domain_desc_t desc = {sizeof(desc), "sample", "Samples", 1, SAMPLE_OPS, descs};
+CAP_KNOWN_DOMAIN(sample, &desc);
 
 /* Only contexts that sample get samples, whoever else wants records of the domain. */
 static void buffers_look(uint64_t contexts)

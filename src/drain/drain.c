@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "drain/collect.h"
 #include "drain/death.h"
 #include "drain/sleeper.h"
@@ -407,6 +408,7 @@ void drain_run(const struct drain_config *config)
 			  .control_open = config->control >= 0,
 			  .program_fd = -1};
 
+	file_hold(config->trace);
 	tick_init();
 	producer_guard_memory();
 	sleeper_init(&d.sleeper, d.epoll);

@@ -60,6 +60,7 @@ static void start(void)
 		.policy = policy_of(o->on_full),
 		.block_ns = o->block_ns,
 		.buffer_bytes = o->buffer_size,
+		.paused = o->start_paused,
 		.delay_ns = o->delay_ns,
 		.duration_ns = o->duration_ns,
 		.counters = o->counters,

@@ -196,7 +196,7 @@ static kymo_status_t initialize(void *data)
 		status = make_context();
 	if (status == KYMO_OK)
 		status = obey_program();
-	if (status != KYMO_OK)
+	if (status != KYMO_OK || options.paused)
 		return status;
 	return options.delay_ns || options.duration_ns ? start_window()
 						       : kymo_context_start(context);

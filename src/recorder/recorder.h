@@ -26,6 +26,7 @@ struct recorder_options {
 	kymo_policy_t policy;
 	uint64_t block_ns;
 	uint64_t buffer_bytes;
+	bool paused;          /* record nothing until an annotation resumes */
 	uint64_t delay_ns;    /* start recording so long after the beginning of the process */
 	uint64_t duration_ns; /* stop after so long; 0: never */
 	const char *counters; /* as kymo_counter_set_parse() wants them, or NULL */

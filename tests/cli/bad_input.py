@@ -6,6 +6,8 @@ Usage: bad_input.py KYMO OCL_POLL
 """
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -88,6 +90,73 @@ def test_nothing_was_asked_for():
     expect("--backends is none" in p.stderr, p.stderr)
     p = kymo("run", "-f", "-o", "t.kymo", "--delay", "50", PROGRAM)
     expect("--delay" in p.stderr, p.stderr)
+
+
+def test_paused():
+    p = kymo("run", "-f", "-o", "t.kymo", "--start-paused", PROGRAM)
+    expect(p.returncode == 0 and "resumed nothing" in p.stderr, p.stderr)
+    for option in ("--delay", "--duration"):
+        refused(2, "--start-paused", "run", "--start-paused", option, "1", PROGRAM)
+
+
+def test_tools():
+    refused(2, "./lost.so", "run", "--tool", "./lost.so", PROGRAM)
+    open("here.so", "w", encoding="utf-8").close()
+    plan = kymo("run", "--dry-run", "--tool", "./here.so", "--tool", "libtool.so", PROGRAM).stdout
+    expect(f"KYMO_TOOLS={os.path.realpath('here.so')}:libtool.so" in plan, plan)
+    expect("KYMO_TOOLS" not in kymo("run", "--dry-run", PROGRAM).stdout, "a tool of nobody's")
+
+
+def test_domains():
+    domains = {line.split()[0]: int(line.split()[1])
+               for line in kymo("list", "domains").stdout.splitlines()}
+    expect(len(domains) == len(kymo("list", "domains").stdout.splitlines()), "a domain twice")
+    expect({"opencl", "cuda", "level_zero", "openmp", "dispatch", "marker"} <= set(domains), domains)
+    everything = kymo("list", "ops").stdout.splitlines()
+    expect(len(everything) == sum(domains.values()), len(everything))
+    ops = kymo("list", "ops", "opencl").stdout
+    expect(re.search(r"^opencl +minimal +clEnqueueNDRangeKernel\(command_queue, kernel, ", ops, re.M), ops)
+    expect(len(ops.splitlines()) == domains["opencl"], "ops of opencl")
+    refused(2, "there are dispatch", "list", "ops", "nothing")
+    record()
+    for words in (["show"], ["export", "--to", "json", "-o", "-"]):
+        p = kymo(*words, "-d", "opencl,nothing", "t.kymo")
+        expect(p.returncode == 2, words, p.returncode)
+        expect('no domain "nothing"; its domains are' in p.stderr, p.stderr)
+        expect("dispatch" in p.stderr and "opencl" in p.stderr, p.stderr)
+        expect(kymo(*words, "-d", "opencl,dispatch", "t.kymo").returncode == 0, words)
+
+
+def test_recording_that_goes_on():
+    """--force takes away what is done, not what is being recorded."""
+    with subprocess.Popen([KYMO, "run", "--no-summary", "-f", "-o", "t.kymo", "cat"], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        first.stdin.write("ready\n")
+        first.stdin.flush()
+        expect(first.stdout.readline() == "ready\n", "cat is not there")
+        p = kymo("run", "-f", "-o", "t.kymo", PROGRAM)
+        expect(p.returncode == 3, p.returncode)
+        expect("still being recorded" in p.stderr, p.stderr)
+        first.stdin.close()
+        expect(first.wait() == 0, "the recording was disturbed")
+    record()
+
+
+def test_gomp():
+    if not shutil.which("gcc"):
+        return
+    with open("omp.c", "w", encoding="utf-8") as f:
+        f.write("int main(void)\n{\n#pragma omp parallel\n\t;\n\treturn 0;\n}\n")
+    subprocess.run(["gcc", "-fopenmp", "-o", "omp", "omp.c"], check=True)
+    p = kymo("run", "-f", "-o", "t.kymo", "./omp")
+    expect("libgomp" in p.stderr and "clang" in p.stderr, p.stderr)
+    p = kymo("run", "-f", "-o", "t.kymo", "true")
+    expect("libgomp" not in p.stderr and "MPI" in p.stderr, p.stderr)
+
+
+def test_doctor():
+    said = {line.split()[1] for line in kymo("doctor").stdout.splitlines()}
+    expect({"OpenCL", "MPI", "OpenMP", "Level", "ROCm", "CUDA", "annotations"} <= said, said)
 
 
 def test_numbers_for_programs():

@@ -3,7 +3,7 @@
 """Annotations, from the program to the trace: test_marker.py SOURCE KYMO LIBRARY WHAT.
 
 Programs are built here as a user builds them: with the header alone. WHAT is a front end (c, cpp,
-fortran, python), `hostile`, `late` or `device` (LIBRARY: the bundled example). Exit status 77: there is no compiler for it."""
+fortran, python), `start_paused`, `hostile`, `late` or `device` (LIBRARY: the bundled example). Exit status 77: there is no compiler for it."""
 import json
 import os
 import shutil
@@ -139,6 +139,12 @@ class Test:
                  file, "--expect", "totals.slices=11", "totals.unfinished=0")
         nm = must("nm", "-D", self.path("front"))
         check("symbols of Kymo that the program needs", [w for w in nm.split() if "kymo" in w], [])
+
+    def test_start_paused(self):
+        program = self.c("paused", "paused.c")
+        must(self.kymo, "run", "--no-summary", "--start-paused", "-o", self.trace, "--", program)
+        check("marks", self.marks(), {"after": 1})
+        check("ranges", [r["name"] for r in self.query("SELECT name FROM scopes")], ["inside"])
 
     def test_cpp(self):
         program = self.compile(os.environ.get("CXX", "c++"), "front", "-std=c++11", "-pedantic",

@@ -465,3 +465,6 @@ int InitializeInjection(void)
 	errno = saved;
 	return 1;
 }
+
+CAP_KNOWN_DOMAIN(cuda, cuda_models[CUDA_DRIVER].desc);
+CAP_KNOWN_DOMAIN(cuda_runtime, cuda_models[CUDA_RUNTIME].desc);

@@ -47,6 +47,7 @@ static const kymo_op_desc_t descs[COMM_OPS] = {
 };
 
 static const kymo_domain_desc_t desc = {sizeof(desc), "comm", "Messages", 1, COMM_OPS, descs};
+CAP_KNOWN_DOMAIN(comm, &desc);
 static const struct cap_domain_info info = {.desc = &desc, .ops = comm_ops};
 
 static bool registered;

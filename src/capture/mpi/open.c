@@ -142,6 +142,7 @@ static uint32_t find_libraries(struct library *out, uintptr_t door)
 
 /* ---- modules -------------------------------------------------------------------------------- */
 
+/* Without a door it is only looked at. */
 static struct mpi_module *try_module(const char *path, const struct mpi_door *door)
 {
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -154,6 +155,8 @@ static struct mpi_module *try_module(const char *path, const struct mpi_door *do
 	if (get)
 		m = get();
 	if (m && m->contract == MPI_CONTRACT && m->ops == MPI_OP_COUNT) {
+		if (!door)
+			return m;
 		for (uint32_t op = 0; op < MPI_OP_COUNT; op++)
 			m->next[op] = find(door->names[op]);
 		if (m->bind(&mpi_host_functions, find_data))
@@ -198,6 +201,14 @@ static struct mpi_module *find_module(const struct mpi_door *door)
 		closedir(dir);
 	return m;
 }
+
+static const kymo_domain_desc_t *description(void)
+{
+	const struct mpi_module *m = find_module(NULL);
+
+	return m ? m->description->domain : NULL;
+}
+CAP_KNOWN_DOMAIN(mpi, description());
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 

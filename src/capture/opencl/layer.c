@@ -275,3 +275,5 @@ EXPORT cl_int CL_API_CALL clDeinitLayer(void)
 	ocl_harvest_end();
 	return CL_SUCCESS;
 }
+
+CAP_KNOWN_DOMAIN(opencl, &ocl_domain_desc);

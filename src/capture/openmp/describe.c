@@ -91,3 +91,4 @@ static const kymo_op_desc_t ops[OMP_OP_COUNT] = {OMP_OPS(OP)};
 
 const kymo_domain_desc_t omp_domain_desc = {sizeof(omp_domain_desc), "openmp", "OpenMP", 1,
 					    OMP_OP_COUNT, ops};
+CAP_KNOWN_DOMAIN(openmp, &omp_domain_desc);

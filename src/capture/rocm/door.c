@@ -264,3 +264,8 @@ __attribute__((constructor)) static void attach(void)
 	memcpy(&function, &symbol, sizeof(function));
 	function();
 }
+
+CAP_KNOWN_DOMAIN(roctx, rocm_model_roctx.desc);
+CAP_KNOWN_DOMAIN(hip, rocm_model_hip.desc);
+CAP_KNOWN_DOMAIN(hip_compiler, rocm_model_hip_compiler.desc);
+CAP_KNOWN_DOMAIN(hsa, rocm_model_hsa.desc);

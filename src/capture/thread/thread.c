@@ -24,6 +24,7 @@ static const kymo_op_desc_t ops[THREAD_OPS] = {
 			    0},
 };
 static const kymo_domain_desc_t desc = {sizeof(desc), "pthread", "Threads", 1, THREAD_OPS, ops};
+CAP_KNOWN_DOMAIN(pthread, &desc);
 static struct cap_op thread_ops[THREAD_OPS];
 static const struct cap_domain_info info = {.desc = &desc, .ops = thread_ops};
 

@@ -294,3 +294,5 @@ void ze_after_zeDriverGetExtensionFunctionAddress(const struct table_call *call)
 	if (atomic_load(&cells[op][0]) == (uintptr_t)*out && atomic_load(&cells[op][1]))
 		*out = (void *)atomic_load(&cells[op][1]);
 }
+
+CAP_KNOWN_DOMAIN(level_zero, ze_model.desc);

@@ -36,6 +36,12 @@ static struct {
 	size_t dropped;
 	_Atomic uint32_t correlation, flushed;
 	pthread_mutex_t lock;
+	size_t sizes[64];
+	struct {
+		const void *handle;
+		uint32_t id;
+	} streams[256];
+	unsigned stream_count;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static char contexts[16];
 
@@ -177,6 +183,25 @@ bool stand_enabled(int domain, uint32_t cbid)
 	return state.enabled[domain][cbid];
 }
 
+void stand_size(uint32_t kind, size_t bytes)
+{
+	state.sizes[kind] = bytes;
+}
+
+void stand_stream(const void *handle, uint32_t id)
+{
+	unsigned i = 0;
+
+	while (i < state.stream_count && state.streams[i].handle != handle)
+		i++;
+	if (i == sizeof(state.streams) / sizeof(state.streams[0]))
+		abort();
+	state.streams[i].handle = handle;
+	state.streams[i].id = id;
+	if (i == state.stream_count)
+		state.stream_count++;
+}
+
 void stand_other_subscriber(void)
 {
 	state.other = true;
@@ -261,6 +286,11 @@ int cuptiGetDeviceId(void *context, uint32_t *id)
 
 int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *id)
 {
+	for (unsigned i = 0; i < state.stream_count; i++)
+		if (state.streams[i].handle == stream) {
+			*id = state.streams[i].id;
+			return OK;
+		}
 	*id = stream ? (uint32_t)(uintptr_t)stream & 0xff : 7;
 	return OK;
 }
@@ -283,7 +313,7 @@ static const struct device {
 int cuptiActivityEnable(int kind)
 {
 	state.kinds[kind] = true;
-	if (kind == 8)
+	if (kind == 8 && !getenv("STAND_REPLAY"))
 		stand_record(&device, version() >= 130000 ? sizeof(device) : sizeof(device) - 8);
 	return OK;
 }
@@ -298,6 +328,8 @@ static size_t size_of(uint32_t kind)
 {
 	const bool v13 = version() >= 130000, v12 = version() >= 19;
 
+	if (state.sizes[kind])
+		return state.sizes[kind];
 	switch (kind) {
 	case 10:
 		return v13 ? 216 : v12 ? 208 : 200;

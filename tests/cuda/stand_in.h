@@ -2,7 +2,8 @@
 /*
  * A stand-in for NVIDIA's driver and CUPTI, for machines without a GPU: one library that exports
  * CUPTI's functions for Kymo and those below for test programs, which say what "CUDA" does.
- * STAND_VERSION is what cuptiGetVersion() reports; the sizes of records follow it.
+ * STAND_VERSION is what cuptiGetVersion() reports; the sizes of records follow it. With STAND_REPLAY
+ * set there is no device but those of records.
  */
 #ifndef TESTS_CUDA_STAND_IN_H
 #define TESTS_CUDA_STAND_IN_H
@@ -44,6 +45,9 @@ bool stand_kind(int kind);
 bool stand_enabled(int domain, uint32_t cbid);
 /* How often all buffers were asked for. With STAND_STUCK set that never comes back. */
 unsigned stand_flushed(void);
+/* For replays: what records of a kind are long, what number a stream has. */
+void stand_size(uint32_t kind, size_t bytes);
+void stand_stream(const void *handle, uint32_t id);
 /* Another tool takes CUPTI before Kymo. */
 void stand_other_subscriber(void);
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """CUDA, from what the stand-in for CUPTI tells to the trace: test_cuda.py KYMO WHAT."""
 import glob
+import lzma
 import os
 import shutil
+import struct
 import sys
 import time
 
@@ -287,6 +289,59 @@ class Test(base.Test):
             check(f"{version}: other: named", any(who in t for t in self.notes("cuda")), True)
         self.scene("basic", env={"CUDA_INJECTION64_PATH": self.library})
         check("user's own injection", self.one("SELECT count(*) FROM dispatch"), 2)
+
+    # ---- what a GPU told ----
+
+    def told(self, capture):
+        """Counts and times of device work in a capture, read without Kymo."""
+        kernels, copies = {}, {}
+        with open(capture, encoding="ascii") as f:
+            for words in (line.rstrip("\n").split(" ", 4) for line in f):
+                if words[1] != "R":
+                    continue
+                record = bytes.fromhex(words[3]).ljust(int(words[2]), b"\0")
+                kind = struct.unpack_from("<I", record)[0]
+                if kind == 10:
+                    start, end = struct.unpack_from("<QQ", record, 16)
+                    n, ns = kernels.get(words[4], (0, 0))
+                    kernels[words[4]] = (n + 1, ns + end - start)
+                elif kind in (1, 2):
+                    size = struct.unpack_from("<Q", record, 8)[0]
+                    what = "fill" if kind == 2 else {1: "write", 2: "read"}.get(record[4], "copy")
+                    n, total = copies.get(what, (0, 0))
+                    copies[what] = (n + 1, total + size)
+        return kernels, copies
+
+    def test_replay(self):
+        """What CUPTI told on an H200, said again: all of it is recorded, with its calls."""
+        self.program()
+        replay = self.compile("replay", "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter",
+                              "-pthread", "-I", self.source + "/src", os.path.join(HERE, "replay.c"),
+                              self.library)
+        # Calls as the trace taken there had them; the program counts kernels, copies, sets itself.
+        for name, calls, own in (("app", 199, (98, 14, 2)), ("training", 233, None)):
+            capture = self.path(name + ".txt")
+            with lzma.open(os.path.join(HERE, "captures", f"h200-{name}.txt.xz")) as f, \
+                    open(capture, "wb") as out:
+                shutil.copyfileobj(f, out)
+            self.record(replay, capture, env={"KYMO_CUPTI": self.library}, plain=False)
+            kernels, copies = self.told(capture)
+            check(f"{name}: kernels", sorted(self.rows(
+                "SELECT count(*), sum(duration) FROM kernels GROUP BY name")), sorted(kernels.values()))
+            check(f"{name}: copies", {o: (n, size) for o, n, size in self.rows(
+                "SELECT operation, count(*), sum(size) FROM memory_copies WHERE operation NOT IN "
+                "('migrate', 'fault') GROUP BY 1")}, copies)
+            if own:
+                check(f"{name}: counted by the program", own,
+                      (sum(n for n, _ in kernels.values()),
+                       sum(n for o, (n, _) in copies.items() if o != "fill"), copies["fill"][0]))
+            check(f"{name}: calls", self.one("SELECT count(*) FROM regions"), calls)
+            check(f"{name}: kernels without call or time, or early", self.one(
+                "SELECT count(*) FROM kernels WHERE ifnull(region, '') NOT LIKE '%Launch%' "
+                "OR untimed OR early"), 0)
+            check(f"{name}: device", self.rows("SELECT DISTINCT agent_name FROM kernels"),
+                  [("NVIDIA H200",)])
+            check(f"{name}: lost", self.lost_records(), 0)
 
     def doctor(self, root, **env):
         done = base.run(self.kymo, "doctor", env=dict(os.environ, KYMO_TELEMETRY_ROOT=root, **env))

@@ -4,6 +4,7 @@
  * is committed does not change until the chunk is given back.
  */
 #include "core/deliver.h"
+#include "core/marker.h"
 #include "core/publish.h"
 
 #define BATCH 64u
@@ -66,7 +67,7 @@ static void expand(const struct expander *x, const struct wire_record *w, kymo_r
 	r->op = (uint32_t)(w->op - x->domain->base);
 	r->thread = x->chunk->thread;
 	r->correlation = w->id;
-	if (desc->ops[r->op].flags & KYMO_OP_ACTIVITY)
+	if ((desc->ops[r->op].flags & KYMO_OP_ACTIVITY) && x->domain->info->ops != marker_ops)
 		r->correlation = core_activity_correlation(&desc->ops[r->op], w);
 	r->parent = w->parent;
 	r->external = w->external;

@@ -237,6 +237,19 @@ static bool set_marker(struct marker_thread *m, struct range *r, const kymo_mark
 
 /* ---- callbacks ---- */
 
+static inline uint64_t take_id(struct cap_thread *t)
+{
+	if (cap_unlikely(t->next_id == t->id_limit))
+		cap_ids_refill(t);
+	return t->next_id++;
+}
+
+/* By which callbacks were told of it; 0: none was, so that it gets one with its record. */
+static inline uint64_t id_told(const struct range *r)
+{
+	return cap_unlikely(r->callbacks && r->has_extra) ? r->extra->id : 0;
+}
+
 static uint64_t *words_of(struct extra *x, uint32_t count)
 {
 	uint64_t *more;
@@ -273,11 +286,8 @@ static void tell(struct range *r, struct cap_op *op, enum cap_phase phase)
 
 	if (!x)
 		return;
-	if (phase == CAP_ENTER) {
-		if (t->next_id == t->id_limit)
-			cap_ids_refill(t);
-		x->id = t->next_id++;
-	}
+	if (phase == CAP_ENTER)
+		x->id = take_id(t);
 	f.id = x->id;
 	if (x->text) {
 		memcpy(name, x->name, x->text);
@@ -300,8 +310,6 @@ static inline void tell_begin(struct cap_thread *t, struct range *r, struct cap_
 	cap_idle(t);
 	if (!r->callbacks)
 		return;
-	if (t->next_id == t->id_limit)
-		cap_ids_refill(t);
 	tell(r, op, CAP_ENTER);
 }
 
@@ -335,13 +343,13 @@ static __attribute__((noinline, cold)) void tell_scope(const struct range *r, ui
 /* ---- records ---- */
 
 /*
- * `scope`: that of the record itself. As cap_activity_begin(), but all in one piece: most of what
- * an annotation costs is this.
+ * `scope`: that of the record itself; `id`: 0 is a new one. As cap_activity_begin(), but all in one
+ * piece: most of what an annotation costs is this.
  */
 static inline __attribute__((always_inline)) bool begin(struct cap_thread *t, struct cap_frame *f,
 							struct wire_enc *e, struct cap_op *op,
-							uint64_t start, uint64_t end, int64_t scope,
-							unsigned fields)
+							uint64_t id, uint64_t start, uint64_t end,
+							int64_t scope, unsigned fields)
 {
 	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_relaxed);
 	struct wire_ring *ring;
@@ -360,10 +368,8 @@ static inline __attribute__((always_inline)) bool begin(struct cap_thread *t, st
 		cap_idle(t);
 		return false;
 	}
-	if (cap_unlikely(t->next_id == t->id_limit))
-		cap_ids_refill(t);
 	memset(&v, 0, sizeof(v));
-	f->id = v.id = t->next_id++;
+	f->id = v.id = cap_unlikely(id != 0) ? id : take_id(t);
 	f->start = v.start = start;
 	f->end = v.end = end;
 	f->scope = v.scope = scope;
@@ -412,7 +418,7 @@ static inline void write_range(struct cap_thread *t, const struct range *r, uint
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!begin(t, &f, &e, &marker_ops[MARKER_OP_RANGE], r->start, end, r->parent,
+	if (!begin(t, &f, &e, &marker_ops[MARKER_OP_RANGE], id_told(r), r->start, end, r->parent,
 		   MARKER_FIELDS))
 		return;
 	put_fields(&e, r, how);
@@ -425,8 +431,8 @@ static void write_process_range(struct cap_thread *t, const struct range *r, uin
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!begin(t, &f, &e, &marker_ops[MARKER_OP_PROCESS_RANGE], r->start, end, r->parent,
-		   MARKER_PROCESS_FIELDS))
+	if (!begin(t, &f, &e, &marker_ops[MARKER_OP_PROCESS_RANGE], id_told(r), r->start, end,
+		   r->parent, MARKER_PROCESS_FIELDS))
 		return;
 	put_fields(&e, r, how);
 	wire_unsigned(&e, MARKER_THREAD, r->thread);
@@ -446,7 +452,7 @@ void marker_mark(const kymo_marker_t *k)
 	r.start = tick_now();
 	r.parent = t->scope;
 	tell_begin(t, &r, &marker_ops[MARKER_OP_MARK]);
-	if (begin(t, &f, &e, &marker_ops[MARKER_OP_MARK], r.start, r.start, t->scope,
+	if (begin(t, &f, &e, &marker_ops[MARKER_OP_MARK], id_told(&r), r.start, r.start, t->scope,
 		  MARKER_FIELDS)) {
 		put_fields(&e, &r, MARKER_ENDED);
 		commit(t, &f, &e);
@@ -806,13 +812,13 @@ void marker_name_object(kymo_object_t what, const char *runtime, uint64_t handle
 	cap_define(&d);
 }
 
-static void write_control(struct cap_thread *t, struct cap_op *op, bool all)
+static void write_control(struct cap_thread *t, struct cap_op *op, uint64_t id, bool all)
 {
 	uint64_t now = tick_now();
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!begin(t, &f, &e, op, now, now, t->scope, CONTROL_FIELDS))
+	if (!begin(t, &f, &e, op, id, now, now, t->scope, CONTROL_FIELDS))
 		return;
 	wire_unsigned(&e, CONTROL_ALL, all);
 	commit(t, &f, &e);
@@ -836,8 +842,9 @@ void marker_control(kymo_control_t what)
 	}
 	if (!heard() || !(t = thread_get(&m)))
 		return;
+	f.id = take_id(t);
 	if (pause)
-		write_control(t, op, all);
+		write_control(t, op, f.id, all);
 	f.scope = t->scope;
 	f.parent = cap_current_id();
 	cap_busy(t);
@@ -846,7 +853,7 @@ void marker_control(kymo_control_t what)
 		core_callbacks(&f, &args, CAP_ENTER, NULL, NULL, NULL);
 	cap_idle(t);
 	if (!pause)
-		write_control(t, op, all);
+		write_control(t, op, f.id, all);
 }
 
 /* ---- ends ---- */

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -129,6 +130,56 @@ static void test_callbacks(void **state)
 	assert_int_equal(kymo_range_push("gone"), KYMO_MARKER_OFF);
 }
 
+/* ---- one numbering ---- */
+
+enum { IDS = 64 };
+static uint64_t told[IDS], recorded[IDS];
+static _Atomic unsigned told_count, recorded_count;
+
+static void note_told(kymo_context_t context, const kymo_callback_record_t *r, void *data)
+{
+	if (r->phase == KYMO_PHASE_ENTER)
+		told[atomic_fetch_add(&told_count, 1)] = r->correlation;
+}
+
+static void note_recorded(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
+{
+	recorded[atomic_fetch_add(&recorded_count, 1)] = r->correlation;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What callbacks are told of and what is recorded of it have the same id, pauses too. */
+static void test_ids(void **state)
+{
+	kymo_selection_t markers = {.size = sizeof(markers), .domain = "marker"};
+	kymo_buffer_desc_t d = {.size = sizeof(d), .bytes = 1u << 20, .deliver = note_recorded};
+	kymo_buffer_t buffer;
+	kymo_context_t c;
+
+	assert_int_equal(kymo_context_create(&c), KYMO_OK);
+	assert_int_equal(kymo_buffer_create(c, &d, &buffer), KYMO_OK);
+	assert_int_equal(kymo_buffer_service(c, &markers, buffer), KYMO_OK);
+	assert_int_equal(kymo_callback_service(c, &markers, note_told, NULL), KYMO_OK);
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	annotate(1);
+	kymo_pause();
+	kymo_resume();
+	assert_int_equal(kymo_drain(c, 1000000000), KYMO_OK);
+	assert_int_equal(told_count, 7);
+	assert_int_equal(recorded_count, 7);
+	qsort(told, told_count, sizeof(*told), by_id);
+	qsort(recorded, recorded_count, sizeof(*recorded), by_id);
+	assert_memory_equal(told, recorded, sizeof(told));
+	assert_int_not_equal(told[0], 0);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+}
+
 /* Ranges nest while a context is stopped: what was open before closes after it. */
 static void test_stopped(void **state)
 {
@@ -174,8 +225,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody),   cmocka_unit_test(test_records),
-		cmocka_unit_test(test_callbacks), cmocka_unit_test(test_stopped),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_callbacks), cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_stopped), cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 if(TARGET kymo AND KYMO_HAVE_SQLITE)
 	set(tests)
 	foreach(program ocl_noprofile ocl_poll ocl_callbacks ocl_errors ocl_svm ocl_copies ocl_native
-			ocl_fork ocl_many)
+			ocl_buffers ocl_fork ocl_many)
 		add_test(NAME cli.programs.${program} COMMAND ${Python3_EXECUTABLE}
 			${CMAKE_CURRENT_LIST_DIR}/test_programs.py
 			$<TARGET_FILE:kymo> $<TARGET_FILE:${program}>)

@@ -23,26 +23,28 @@ unsigned fake_command_buffers(void)
 	return alive;
 }
 
+static void *answer(cl_int error, void *object, cl_int *to)
+{
+	if (to)
+		*to = error;
+	return object;
+}
+
 static cl_command_buffer_khr create(cl_uint count, const cl_command_queue *queues,
 				    const cl_command_buffer_properties_khr *properties,
 				    cl_int *error)
 {
 	struct buffer *b;
 
-	if (count == 0 || count > 2 || !queues || !queues[0]) {
-		*error = CL_INVALID_VALUE;
-		return NULL;
-	}
-	if (fake.plain_buffers && fake_profiles(queues[0])) {
-		*error = -1140; /* CL_INCOMPATIBLE_COMMAND_QUEUE_KHR */
-		return NULL;
-	}
+	if (count == 0 || count > 2 || !queues || !queues[0])
+		return answer(CL_INVALID_VALUE, NULL, error);
+	if (fake.plain_buffers && fake_profiles(queues[0]))
+		return answer(-1140, NULL, error); /* CL_INCOMPATIBLE_COMMAND_QUEUE_KHR */
 	b = calloc(1, sizeof(*b));
 	b->references = 1;
 	b->queue = queues[0];
 	alive++;
-	*error = CL_SUCCESS;
-	return (cl_command_buffer_khr)b;
+	return answer(CL_SUCCESS, b, error);
 }
 
 static cl_int retain(cl_command_buffer_khr buffer)

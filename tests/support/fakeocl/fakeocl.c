@@ -34,6 +34,7 @@ struct object {
 
 struct fake_behaviour fake;
 
+static const void *dispatch; /* that handles lead to */
 static struct object *free_objects[FAKE_KINDS];
 static _Atomic unsigned alive[FAKE_KINDS];
 static _Atomic cl_ulong device_clock = 1000;
@@ -45,6 +46,11 @@ static _Thread_local struct object *mine; /* events of threads with complete_at_
 cl_ulong fake_clock(void)
 {
 	return atomic_fetch_add_explicit(&device_clock, 10, memory_order_relaxed);
+}
+
+void fake_dispatch(const cl_icd_dispatch *to)
+{
+	dispatch = device.dispatch = sub_device.dispatch = to;
 }
 
 void fake_reset(void)
@@ -79,6 +85,7 @@ static struct object *make(enum fake_kind kind)
 	else
 		o = malloc(sizeof(*o));
 	memset(o, 0, sizeof(*o));
+	o->dispatch = dispatch;
 	o->kind = kind;
 	o->references = 1;
 	atomic_fetch_add_explicit(&alive[kind], 1, memory_order_relaxed);
@@ -223,6 +230,13 @@ static cl_int get_mem_info(cl_mem m, cl_mem_info what, QUERY)
 	default:
 		return CL_INVALID_VALUE;
 	}
+}
+
+static cl_int get_image_info(cl_mem m, cl_image_info what, QUERY)
+{
+	size_t element = 4;
+
+	return what == CL_IMAGE_ELEMENT_SIZE ? GIVE(element) : CL_INVALID_VALUE;
 }
 
 static cl_int get_program_info(cl_program p, cl_program_info what, QUERY)
@@ -652,6 +666,7 @@ static const cl_icd_dispatch table = {
 	.clRetainMemObject = retain_mem,
 	.clReleaseMemObject = release_mem,
 	.clGetMemObjectInfo = get_mem_info,
+	.clGetImageInfo = get_image_info,
 	.clCreateProgramWithSource = create_program,
 	.clRetainProgram = retain_program,
 	.clReleaseProgram = release_program,

@@ -41,6 +41,9 @@ extern struct fake_behaviour fake;
 /* The runtime's dispatch table, as a loader hands it to a layer. */
 const cl_icd_dispatch *fake_table(void);
 
+/* Handles lead to this table, as a loader wants it; not needed without one. */
+void fake_dispatch(const cl_icd_dispatch *to);
+
 void fake_reset(void);
 cl_device_id fake_device(void);
 

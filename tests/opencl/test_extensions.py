@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every extension function of OpenCL through the real loader, on a stand-in for a driver.
+
+test_extensions.py KYMO PROBE DRIVER: the program prints the same with and without Kymo, and the trace
+has each call once, with its status, and what it did besides: memory, waits, copies, kernels.
+"""
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+import traced  # noqa: E402
+
+KYMO, PROBE, DRIVER = sys.argv[1:4]
+ENVIRONMENT = {"OCL_ICD_VENDORS": DRIVER, "OCL_ICD_FILENAMES": DRIVER}
+
+
+class Extensions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.trace = os.path.join(cls.folder.name, "t.kymo")
+        cls.plain = traced.Run([PROBE], env=ENVIRONMENT, timeout=60)
+        cls.run_ = traced.record(KYMO, cls.trace, [PROBE], None, ENVIRONMENT)
+        cls.said = dict(line.rsplit(" ", 1) for line in cls.plain.out.splitlines())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def rows(self, sql):
+        return [tuple(row.values()) for row in traced.query(KYMO, self.trace, sql)]
+
+    def test_result(self):
+        self.assertEqual(self.plain.status, 0, self.plain.err)
+        self.assertEqual((self.run_.status, self.run_.out, self.run_.err),
+                         (0, self.plain.out, self.plain.err))
+        self.assertEqual(self.said["no such function:"], "1")
+
+    def test_calls(self):
+        """Each once; the one that was also called through the loader's own function twice."""
+        calls = dict(self.rows("select name, count(*) from regions where category = 'opencl' "
+                               "group by 1"))
+        wanted = [n for n in self.said if n.startswith("cl") and n != "clFinish"]
+        self.assertGreater(len(wanted), 100)
+        self.assertEqual({n: calls.get(n) for n in wanted},
+                         {n: 2 if n == "clEnqueueAcquireGLObjects" else 1 for n in wanted})
+
+    def test_status(self):
+        """Errors are those that the program saw."""
+        failed = {name for name, in self.rows(
+            "select o.name from call c join op o on o.id = c.op where c.status <> o.status_ok")}
+        self.assertIn("clEnqueueCommandBufferKHR", failed)
+        self.assertIn("clCreateSemaphoreWithPropertiesKHR", failed)
+        for name, result in self.said.items():
+            if name.endswith("KHR") and not name.startswith(("clCreate", "clRemap", "clSVMAlloc")):
+                self.assertEqual(name in failed, result != "0", name)
+
+    def test_nothing_untraced(self):
+        self.assertEqual(self.rows("select sum(untraced_calls) from process"), [(0,)])
+
+    def test_memory(self):
+        rows = self.rows("select region_name from memory_allocations where type = 'ALLOC'")
+        made = {n for n, in rows}
+        for name in ("clCreateFromGLBuffer", "clCreateFromGLTexture", "clCreateFromGLTexture2D",
+                     "clCreateFromGLTexture3D", "clCreateFromGLRenderbuffer",
+                     "clCreateFromEGLImageKHR", "clCreateFromVA_APIMediaSurfaceINTEL",
+                     "clCreateBufferNV", "clCreateBufferWithPropertiesINTEL", "clImportMemoryARM",
+                     "clSVMAllocWithPropertiesKHR", "clSVMAllocARM", "clHostMemAllocINTEL",
+                     "clDeviceMemAllocINTEL", "clSharedMemAllocINTEL"):
+            self.assertIn(name, made)
+        self.assertEqual(len(rows), len(made))
+
+    def test_waits(self):
+        rows = self.rows("select name, region_name, count(*) from syncs where name not in "
+                         "('queue', 'blocking') group by 1, 2 order by 1, 2")
+        kinds = ("EGLObjectsKHR", "ExternalMemObjectsKHR", "GLObjects", "GrallocObjectsIMG",
+                 "VA_APIMediaSurfacesINTEL")
+        wanted = [("acquire", f"clEnqueueAcquire{k}", 2 if k == "GLObjects" else 1) for k in kinds]
+        wanted += [("release", f"clEnqueueRelease{k}", 1) for k in kinds]
+        wanted += [("semaphore_signal", "clEnqueueSignalSemaphoresKHR", 1),
+                   ("semaphore_wait", "clEnqueueWaitSemaphoresKHR", 1)]
+        self.assertEqual(rows, wanted)
+
+    def test_work(self):
+        self.assertEqual(self.rows("select region, untimed from kernels order by 1"),
+                         [("clEnqueueNDCountKernelINTEL", 0)])
+        copies = dict(self.rows("select region_name, operation from memory_copies"))
+        self.assertEqual(copies["clEnqueueReadHostPipeINTEL"], "read")
+        self.assertEqual(copies["clEnqueueWriteHostPipeINTEL"], "write")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)

@@ -60,6 +60,9 @@ bool environment_mentions(const char *path, const char *text);
 /* The OpenCL loader that programs here would use, "" if there is none; *layers: knows layers. */
 void environment_opencl_loader(char path[PATH_MAX], bool *layers);
 
+/* Where Kymo's layer for Level Zero is. True: the loader here cannot be entered by names. */
+bool environment_ze_layer(char path[PATH_MAX]);
+
 /* ---- opencl_drivers.c ---- */
 
 /* Folder, file or library where the OpenCL loader looks for drivers. */

@@ -13,6 +13,8 @@
 #include "cli/cli.h"
 #include "cli/run.h"
 
+#define ZE_LAYER_VARIABLE "ZE_ENABLE_VALIDATION_LAYER"
+
 extern char **environ;
 
 bool environment_mentions(const char *path, const char *text)
@@ -96,7 +98,7 @@ static void add_list(struct text *t, const char *list, const char *separators)
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
 		if (n && !strstr(word, "/libkymo-inject.so") && !strstr(word, "/libkymo.so") &&
 		    !strstr(word, "/libkymo-opencl-preload.so") && !strstr(word, "/libkymo-mpi.so") &&
-		    !strstr(word, "/libkymo-exports.so") &&
+		    !strstr(word, "/libkymo-exports.so") && !strstr(word, "/kymo/ze/libze_") &&
 		    !strstr(word, "/libkymo-threads.so") && !strstr(word, "/kymo/rocm/libroctx64.so"))
 			text_addf(t, "%s%s", t->length ? ":" : "", word);
 		list += n + (list[n] != '\0');
@@ -131,6 +133,68 @@ static void opencl_door(const char *libdir, char preload[PATH_MAX])
 	snprintf(preload, PATH_MAX, "%.*s/libkymo-opencl-preload.so", PATH_MAX - 40, libdir);
 	if (access(preload, R_OK) != 0)
 		preload[0] = '\0';
+}
+
+/* ---- Level Zero ---- */
+
+/* Whether the object looks for the function `name` when it calls it, so that ours is found first. */
+static bool looks_for(const struct link_map *map, const char *name)
+{
+	const char *strings = NULL;
+	const ElfW(Sym) *symbols = NULL;
+	const ElfW(Rela) *calls = NULL;
+	size_t bytes = 0;
+
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_STRTAB)
+			strings = (const char *)d->d_un.d_ptr;
+		else if (d->d_tag == DT_SYMTAB)
+			symbols = (const ElfW(Sym) *)d->d_un.d_ptr;
+		else if (d->d_tag == DT_JMPREL)
+			calls = (const ElfW(Rela) *)d->d_un.d_ptr;
+		else if (d->d_tag == DT_PLTRELSZ)
+			bytes = d->d_un.d_val;
+	}
+	for (size_t i = 0; strings && symbols && calls && i < bytes / sizeof(*calls); i++)
+		if (strcmp(strings + symbols[ELF64_R_SYM(calls[i].r_info)].st_name, name) == 0)
+			return true;
+	return false;
+}
+
+bool environment_ze_layer(char path[PATH_MAX])
+{
+	void *loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_LOCAL);
+	struct link_map *map = NULL;
+	bool found_by_name;
+
+	snprintf(path, PATH_MAX, "%.*s/kymo/ze/libze_validation_layer.so.1", PATH_MAX - 60,
+		 cli_libdir());
+	if (!loader)
+		return false;
+	found_by_name = dlinfo(loader, RTLD_DI_LINKMAP, &map) != 0 ||
+			looks_for(map, "zeGetGlobalProcAddrTable");
+	dlclose(loader);
+	return !found_by_name;
+}
+
+/* A layer that the user asks for stays what it is; a Kymo around this one asks for ours. */
+static bool others_ze_layer(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return getenv(ZE_LAYER_VARIABLE) && !(preload && strstr(preload, "/kymo/ze/libze_"));
+}
+
+static bool add_ze_layer(char *list, size_t size, const struct run_options *o)
+{
+	size_t n = strlen(list);
+	char path[PATH_MAX];
+
+	if (!knob_list_has(o->backends, "level_zero") || others_ze_layer() ||
+	    !environment_ze_layer(path) || access(path, R_OK) != 0)
+		return false;
+	snprintf(list + n, size - n, ":%s", path);
+	return true;
 }
 
 static bool rocm_wanted(const struct run_options *o)
@@ -221,7 +285,7 @@ static void preloaded(char *out, size_t size, const struct run_options *o)
 
 static bool set_libraries(struct environment *e, const struct run_options *o, struct text *error)
 {
-	char inject[6 * PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "";
+	char inject[7 * PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "";
 	const char *libdir = cli_libdir();
 	bool opencl = knob_list_has(o->backends, "opencl");
 
@@ -236,6 +300,8 @@ static bool set_libraries(struct environment *e, const struct run_options *o, st
 		return false;
 	}
 	preloaded(inject, sizeof(inject), o);
+	if (add_ze_layer(inject, sizeof(inject), o) && !set(e, ZE_LAYER_VARIABLE, "1"))
+		return false;
 	snprintf(layer, sizeof(layer), "%.*s/libkymo.so.1", PATH_MAX - 40, libdir);
 	if (opencl)
 		opencl_door(libdir, preload);

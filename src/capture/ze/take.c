@@ -4,7 +4,8 @@
  * zeGet...ProcAddrTable by name, once, when it is initialised. Found first, ours are called
  * instead, let the loader's fill a table, and hand out one whose entries are wrapped. So every
  * program is seen that comes through the loader, linked to it or not, and each call once: layers
- * and drivers below have tables of their own.
+ * and drivers below have tables of their own. Loaders that do not look for names call ours as those
+ * of a layer (layer.c), out of their own: what they hand out is wrapped then.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,6 +37,7 @@ enum { RESULT_UNINITIALIZED = 0x78000001 };
 void *ze_next[ZE_OPS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct taken *takens;
+static _Thread_local bool filling __attribute__((tls_model("initial-exec")));
 
 /* ---- the loader's own functions ---- */
 
@@ -204,7 +206,9 @@ static uint32_t fill(struct taken *t, fill_fn function, uint32_t version)
 
 	for (unsigned i = 0; i < ENTRIES_MAX; i++)
 		entries[i] = (void *)(uintptr_t)&mark;
+	filling = true;
 	result = function(version, entries);
+	filling = false;
 	for (unsigned i = 0; i < ENTRIES_MAX; i++)
 		if (entries[i] != &mark)
 			t->count = i + 1;
@@ -220,8 +224,11 @@ uint32_t ze_take(unsigned table, uint32_t version, void *entries, const void *ca
 	const struct taken *given;
 	int saved = errno;
 	uint32_t result;
-	fill_fn function = fill_function(ze_tables[table].name, caller);
+	fill_fn function;
 
+	if (filling) /* as a layer of the loader that is filling a table for us */
+		return 0;
+	function = fill_function(ze_tables[table].name, caller);
 	if (!function) {
 		errno = saved;
 		return RESULT_UNINITIALIZED;

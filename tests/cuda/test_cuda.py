@@ -172,7 +172,7 @@ class Test(base.Test):
         check("late: every kernel's call", self.one(
             "SELECT count(*) FROM kernels WHERE region IS NULL"), 0)
         out = self.scene("mixed")
-        check("both: still listened to", out.splitlines()[0], "listened to 1")
+        check("both: that one is still listened to", out.splitlines()[0], "listened to 1 0")
         check("both: every kernel's call", self.rows(
             "SELECT region, count(*) FROM kernels GROUP BY 1 ORDER BY 1"),
             [("cuLaunchKernel", 2), ("cudaLaunchKernel", 1000)])

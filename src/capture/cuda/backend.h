@@ -31,10 +31,12 @@ uint32_t cuda_clock_id(void);
 /* Nanoseconds of that clock at a tick, within a microsecond. */
 uint64_t cuda_clock_of_tick(uint64_t tick);
 void cuda_managed_memory_seen(void);
-/* The program itself launches kernels by the driver, or is about to. */
-void cuda_driver_used(void);
-/* So far all launches came from the runtime. */
-void cuda_driver_unused(void);
+/* The program itself launches kernels by this function of the driver. */
+void cuda_driver_used(uint32_t op);
+/* By one that nobody listened to, or it is about to. */
+void cuda_driver_suspected(void);
+/* What it has not used until now it does not use. */
+void cuda_driver_trial_over(void);
 /* The driver's launches inside the runtime's are to be recorded too. */
 extern _Atomic bool cuda_inner_launches;
 

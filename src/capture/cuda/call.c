@@ -19,7 +19,7 @@
  */
 #define STACK_SLACK 65536
 
-#define TRIAL 256u /* launches after which it shows whether the program uses the driver itself */
+#define TRIAL 256u /* launches after which it shows what of the driver the program uses itself */
 
 static uint16_t *ops_of[CUDA_APIS]; /* by CUPTI's number, plus one; 0: none */
 
@@ -196,7 +196,7 @@ static __attribute__((noinline)) void effects(const struct cuda_role *r, const s
 	if (r->role == CUDA_ROLE_FUNCTION) {
 		/* The runtime gets handles too, inside its own calls. */
 		if (f == cap_thread_current->frames || !is_ours(f[-1].op))
-			cuda_driver_used();
+			cuda_driver_suspected();
 		return;
 	}
 	cuda_effect(r, f, first ? first->id : 0, data);
@@ -249,10 +249,10 @@ static void submit(const struct cuda_model *m, uint32_t op, const struct cap_fra
 }
 
 /*
- * A launch by the driver inside one by the runtime, which is recorded: it tells nothing new. When
- * there was nothing else for a while, the driver's launches are not listened to any more.
+ * A launch by the driver inside one by the runtime, which is recorded: it tells nothing new. After a
+ * while only those functions are listened to that the program uses itself.
  */
-static bool inner_launch(void)
+static bool inner_launch(uint32_t op)
 {
 	static _Atomic uint32_t inner;
 	const struct cap_thread *t = cap_thread_current;
@@ -264,11 +264,11 @@ static bool inner_launch(void)
 		if (outer->op >= runtime->caps &&
 		    outer->op < runtime->caps + runtime->desc->op_count && recorded(outer)) {
 			if (atomic_fetch_add_explicit(&inner, 1, memory_order_relaxed) == TRIAL)
-				cuda_driver_unused();
+				cuda_driver_trial_over();
 			return true;
 		}
 	}
-	cuda_driver_used();
+	cuda_driver_used(op);
 	return false;
 }
 
@@ -279,7 +279,7 @@ static void enter(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 	struct cap_frame *f;
 
 	if (m->roles[op].role == CUDA_ROLE_LAUNCH && m == &cuda_models[CUDA_DRIVER] &&
-	    !atomic_load_explicit(&cuda_inner_launches, memory_order_relaxed) && inner_launch()) {
+	    !atomic_load_explicit(&cuda_inner_launches, memory_order_relaxed) && inner_launch(op)) {
 		*data->data = 0;
 		return;
 	}

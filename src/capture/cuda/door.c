@@ -24,7 +24,7 @@ static bool *enabled[CUDA_APIS]; /* callbacks, by op */
 static uint64_t kinds;           /* activity kinds that are on */
 static _Atomic int updates;      /* asked for and not yet done */
 static _Atomic bool managed;
-static _Atomic int driver_use; /* whether the program itself launches kernels by the driver */
+static _Atomic int *driver_use; /* by op: whether the program itself launches kernels by it */
 enum { DRIVER_ON_TRIAL, DRIVER_UNUSED, DRIVER_USED };
 _Atomic bool cuda_inner_launches;
 
@@ -138,8 +138,8 @@ static bool op_wanted(const struct cap_op *o)
 
 /*
  * A callback of the driver costs each launch some tenths of a microsecond, and inside a launch by
- * the runtime it tells nothing new. So the driver's launches are listened to only at first, when
- * the program makes such itself, when the runtime's are not recorded, or in mode full.
+ * the runtime it tells nothing new. So each of the driver's launching functions is listened to only
+ * at first, when the program itself uses it, when the runtime's are not recorded, or in mode full.
  */
 static bool launches_needed(void)
 {
@@ -152,21 +152,21 @@ static bool launches_needed(void)
 		full |= (cuda_models[CUDA_DRIVER].desc->ops[op].flags & KYMO_OP_CHATTY) &&
 			op_wanted(&cuda_models[CUDA_DRIVER].caps[op]);
 	atomic_store(&cuda_inner_launches, full || !runtime);
-	return full || !runtime || atomic_load(&driver_use) != DRIVER_UNUSED;
+	return full || !runtime;
 }
 
 static void callbacks_update(enum cuda_api api)
 {
 	const int domain = api == CUDA_DRIVER ? CUPTI_DRIVER : CUPTI_RUNTIME;
 	const bool launches = api == CUDA_RUNTIME || launches_needed();
-
 	const struct cuda_model *m = &cuda_models[api];
 
 	for (uint32_t op = 0; op < m->desc->op_count; op++) {
 		const struct cap_op *o = &m->caps[op];
 		bool want = op_wanted(o) || atomic_load(&o->keep);
 
-		if (m->roles[op].role == CUDA_ROLE_LAUNCH && !launches)
+		if (m->roles[op].role == CUDA_ROLE_LAUNCH && !launches &&
+		    atomic_load(&driver_use[op]) == DRIVER_UNUSED)
 			want = atomic_load(&o->callbacks) != NULL;
 		if (want == enabled[api][op])
 			continue;
@@ -246,19 +246,32 @@ static void wanted(uint32_t activities)
 	cap_guard_leave();
 }
 
-void cuda_driver_used(void)
+void cuda_driver_used(uint32_t op)
 {
-	if (atomic_load(&driver_use) != DRIVER_USED &&
-	    atomic_exchange(&driver_use, DRIVER_USED) == DRIVER_UNUSED)
+	if (atomic_load(&driver_use[op]) != DRIVER_USED &&
+	    atomic_exchange(&driver_use[op], DRIVER_USED) == DRIVER_UNUSED)
 		wanted(atomic_load(&cap_activities));
 }
 
-void cuda_driver_unused(void)
+void cuda_driver_suspected(void)
 {
-	int on_trial = DRIVER_ON_TRIAL;
+	const struct cuda_model *m = &cuda_models[CUDA_DRIVER];
 
-	if (atomic_compare_exchange_strong(&driver_use, &on_trial, DRIVER_UNUSED))
-		wanted(atomic_load(&cap_activities));
+	for (uint32_t op = 0; op < m->desc->op_count; op++)
+		if (m->roles[op].role == CUDA_ROLE_LAUNCH)
+			cuda_driver_used(op);
+}
+
+void cuda_driver_trial_over(void)
+{
+	const struct cuda_model *m = &cuda_models[CUDA_DRIVER];
+
+	for (uint32_t op = 0; op < m->desc->op_count; op++) {
+		int on_trial = DRIVER_ON_TRIAL;
+
+		atomic_compare_exchange_strong(&driver_use[op], &on_trial, DRIVER_UNUSED);
+	}
+	wanted(atomic_load(&cap_activities));
 }
 
 /* Counting what unified memory does is dear, so it begins when a program has such memory. */
@@ -413,7 +426,8 @@ static void start(void)
 {
 	char why[512];
 
-	if (!domains_register()) {
+	driver_use = calloc(cuda_models[CUDA_DRIVER].desc->op_count, sizeof(*driver_use));
+	if (!driver_use || !domains_register()) {
 		cap_note(2, "cuda", "CUDA is not traced: its domains could not be registered");
 		return;
 	}

@@ -78,7 +78,7 @@ static void kernel(const struct cupti_kernel *k)
 	struct times t;
 
 	if (!cuda_origin_get(k->correlation, CUDA_WORK_LAUNCH, &o))
-		cuda_driver_used(); /* by a call that was not listened to */
+		cuda_driver_suspected();
 	t = times_of(k->start, k->end, &o);
 	count_untimed(&t);
 	if (cap_activity_begin(&f, &e, op, &o.origin, now, now, LAUNCH_FIELDS)) {

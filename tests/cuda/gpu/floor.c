@@ -2,6 +2,7 @@
 /*
  * What CUPTI itself costs: a library for CUDA_INJECTION64_PATH that turns on what FLOOR names
  * (letters: a activities, d driver callbacks, r runtime callbacks of launches) and throws all away.
+ * FLOOR_CALLBACKS names more callbacks, as DOMAIN:NUMBER,...
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,18 @@ static void finish(void)
 	fprintf(stderr, "floor kernels %lu\n", kernels);
 }
 
+static void enable_listed(CUpti_SubscriberHandle subscriber, const char *list)
+{
+	unsigned domain, number;
+	int length;
+
+	while (list && sscanf(list, "%u:%u%n", &domain, &number, &length) == 2) {
+		cuptiEnableCallback(1, subscriber, domain, number);
+		list += length;
+		list += *list == ',';
+	}
+}
+
 static uint64_t stamp(void)
 {
 	struct timespec t;
@@ -75,6 +88,7 @@ int InitializeInjection(void)
 	if (strchr(what, 'r'))
 		cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
 				    CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+	enable_listed(subscriber, getenv("FLOOR_CALLBACKS"));
 	if (strchr(what, 'a')) {
 		uint8_t no = 0;
 		size_t size = sizeof(no);

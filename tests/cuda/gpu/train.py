@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A training step of PyTorch: train.py small|large STEPS [kineto|kineto_cuda|none].
+"""A training step of PyTorch: train.py small|large STEPS [kineto|kineto_cuda|none|nvtx].
 
 Small: 20 linear layers of 256, batch 64, where launching is what costs; large: layers of 8192.
 Prints the median milliseconds of a step, after warming up, as JSON; Kineto counts its kernels.
+
+With STEPS 0 it serves: for each line "STEPS [MAIN_CPU BACKWARD_CPU]" read it runs so many steps,
+its two launching threads bound to those CPUs, and prints what they took; "end" ends it.
 """
 import json
+import os
 import statistics
 import sys
 import time
 
 import torch
+
+WARM = 30
 
 
 def model(width, layers):
@@ -20,19 +26,57 @@ def model(width, layers):
     return torch.nn.Sequential(*parts).cuda()
 
 
-def main():
-    what, steps, tool = sys.argv[1], int(sys.argv[2]), (sys.argv + ["none"])[3]
-    torch.manual_seed(1)
-    net = model(256, 20) if what == "small" else model(8192, 4)
-    data = torch.randn(64 if what == "small" else 4096, 256 if what == "small" else 8192,
-                       device="cuda")
+def threads():
+    """Names and CPU time in ns of this process's threads."""
+    found = {}
+    for tid in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{tid}/comm", encoding="utf-8") as f:
+                name = f.read().strip()
+            with open(f"/proc/self/task/{tid}/schedstat", encoding="ascii") as f:
+                found[int(tid)] = (name, int(f.read().split()[0]))
+        except OSError:
+            pass  # it has ended
+    return found
 
-    def step():
-        net.zero_grad(set_to_none=True)
-        net(data).square().mean().backward()
 
-    def run(count):
-        times = []
+def launching(name, tid):
+    """PyTorch launches forward on the main thread, backward on one of its own."""
+    return tid == os.getpid() or name.startswith("pt_autograd")
+
+
+def bind(cpus):
+    for tid, (name, _) in threads().items():
+        if launching(name, tid):
+            os.sched_setaffinity(tid, [cpus[0] if tid == os.getpid() else cpus[1]])
+
+
+class Training:
+    def __init__(self, what, tool):
+        torch.manual_seed(1)
+        small = what == "small"
+        self.tool, self.kernels = tool, None
+        self.net = model(256, 20) if small else model(8192, 4)
+        self.data = torch.randn(64 if small else 4096, 256 if small else 8192, device="cuda")
+
+    def step(self):
+        self.net.zero_grad(set_to_none=True)
+        self.net(self.data).square().mean().backward()
+
+    def marked_step(self):
+        push, pop = torch.cuda.nvtx.range_push, torch.cuda.nvtx.range_pop
+        push("step")
+        self.net.zero_grad(set_to_none=True)
+        push("forward")
+        loss = self.net(self.data).square().mean()
+        pop()
+        push("backward")
+        loss.backward()
+        pop()
+        pop()
+
+    def run(self, count):
+        step, times = self.marked_step if self.tool == "nvtx" else self.step, []
         for _ in range(count):
             torch.cuda.synchronize()
             start = time.perf_counter()
@@ -41,21 +85,48 @@ def main():
             times.append((time.perf_counter() - start) * 1e3)
         return times
 
-    run(30)
-    kernels = None
-    if tool.startswith("kineto"):
+    def measured(self, count):
+        if not self.tool.startswith("kineto"):
+            return self.run(count)
         from torch.profiler import ProfilerActivity, profile
-        kinds = [ProfilerActivity.CUDA]
-        if tool == "kineto":
-            kinds.append(ProfilerActivity.CPU)
+        kinds = [ProfilerActivity.CUDA] + [ProfilerActivity.CPU] * (self.tool == "kineto")
         with profile(activities=kinds) as p:
-            times = run(steps)
-        kernels = sum(1 for e in p.events() if e.device_type == torch.autograd.DeviceType.CUDA)
-    else:
-        times = run(steps)
-    print(json.dumps({"what": what, "tool": tool, "steps": steps, "warm": 30,
+            times = self.run(count)
+        self.kernels = sum(1 for e in p.events()
+                           if e.device_type == torch.autograd.DeviceType.CUDA)
+        return times
+
+
+def serve(training):
+    print(json.dumps({"ready": os.getpid()}), flush=True)
+    for line in sys.stdin:
+        if line.strip() == "end":
+            return
+        count, *cpus = map(int, line.split())
+        if cpus:
+            bind(cpus)
+        training.run(3)
+        before = threads()
+        times = training.measured(count)
+        spent = [0, 0]
+        for tid, (name, ns) in threads().items():
+            spent[not launching(name, tid)] += ns - before.get(tid, (name, 0))[1]
+        print(json.dumps({"median_ms": statistics.median(times), "kernels": training.kernels,
+                          "launching_ms": spent[0] / 1e6 / count,
+                          "others_ms": spent[1] / 1e6 / count}), flush=True)
+
+
+def main():
+    what, steps, tool = sys.argv[1], int(sys.argv[2]), (sys.argv + ["none"])[3]
+    training = Training(what, tool)
+    training.run(WARM)
+    if steps == 0:
+        serve(training)
+        return
+    times = training.measured(steps)
+    print(json.dumps({"what": what, "tool": tool, "steps": steps, "warm": WARM,
                       "median_ms": round(statistics.median(times), 4),
-                      "min_ms": round(min(times), 4), "kernels": kernels}), flush=True)
+                      "min_ms": round(min(times), 4), "kernels": training.kernels}), flush=True)
 
 
 if __name__ == "__main__":

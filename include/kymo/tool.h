@@ -321,6 +321,13 @@ typedef enum kymo_arguments {
 	KYMO_ARGUMENTS_FULL = 2
 } kymo_arguments_t;
 
+/* What the process that empties a shared buffer may ask for. */
+typedef enum kymo_steer {
+	KYMO_STEER_FLUSH = 1, /* everything recorded is to reach it now: kymo_drain() */
+	KYMO_STEER_PAUSE = 2,
+	KYMO_STEER_RESUME = 3
+} kymo_steer_t;
+
 typedef struct kymo_buffer_desc {
 	size_t size;          /* sizeof(kymo_buffer_desc_t) */
 	uint64_t bytes;       /* most memory the buffer may take; 0: 64 MiB */
@@ -362,6 +369,12 @@ typedef struct kymo_buffer_desc {
 	 * threads there is no order.
 	 */
 	bool parallel;
+	/*
+	 * Shared buffers: called, on a thread of Kymo's that is made for it, when the process that
+	 * empties the buffer asks for something. It has its answer when this returns. NULL: nothing
+	 * can be asked.
+	 */
+	void (*steer)(kymo_steer_t what, void *data);
 } kymo_buffer_desc_t;
 
 /* The buffer belongs to the context and goes with it. */

@@ -64,6 +64,7 @@ struct birth {
 	const char *name;
 	void (*fn)(void *);
 	void *arg;
+	bool known;
 	_Atomic uint32_t tid;
 };
 
@@ -72,15 +73,18 @@ static void *thread_main(void *arg)
 	struct birth *birth = arg;
 	void (*fn)(void *) = birth->fn;
 	void *data = birth->arg;
+	bool known = birth->known;
 	char name[16];
 
 	snprintf(name, sizeof(name), "kymo-%s", birth->name);
-	prctl(PR_SET_NAME, name, 0, 0, 0);
+	syscall(SYS_prctl, PR_SET_NAME, name, 0, 0, 0); /* prctl() may be stood before */
 	atomic_store(&birth->tid, (uint32_t)syscall(SYS_gettid));
 	core_futex_wake(&birth->tid, 1); /* at worst wakes what lies there by then */
-	cap_guard_enter();
+	if (known)
+		cap_guard_enter();
 	fn(data);
-	cap_guard_leave();
+	if (known)
+		cap_guard_leave();
 	return NULL;
 }
 
@@ -98,9 +102,9 @@ static int make(struct birth *birth, pthread_t *out)
 	return error;
 }
 
-bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable)
+static bool start(const char *name, void (*fn)(void *), void *arg, bool known, pthread_t *joinable)
 {
-	struct birth birth = {name, fn, arg, 0};
+	struct birth birth = {name, fn, arg, known, 0};
 	kymo_thread_info_t info = {.size = sizeof(info), .name = name};
 	uint32_t count = atomic_load(&notice_count);
 	int saved = errno, error;
@@ -118,6 +122,16 @@ bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_
 		pthread_detach(thread);
 	errno = saved;
 	return error == 0;
+}
+
+bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable)
+{
+	return start(name, fn, arg, true, joinable);
+}
+
+bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg)
+{
+	return start(name, fn, arg, false, NULL);
 }
 
 kymo_status_t kymo_thread_start(const char *name, void (*fn)(void *data), void *data)

@@ -83,6 +83,7 @@ void core_buffer_release(struct core_buffer *b)
 		core_deliver_stop(b, 0);
 	pthread_mutex_lock(&core_live->configure);
 	b->retired = true;
+	core_steer_end(b);
 	pthread_mutex_unlock(&core_live->configure);
 }
 
@@ -131,6 +132,9 @@ void core_buffers_fork_child(void)
 		b->definitions_seq = 0;
 		b->ready = false;
 		b->refused = false;
+		if (b->steered)
+			atomic_fetch_sub(&b->users, 1); /* the thread is the parent's */
+		b->steered = false;
 		b->delivery = NULL;
 	}
 }

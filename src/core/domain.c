@@ -227,6 +227,7 @@ void core_masks_update(void)
 void core_wanted_notify(void)
 {
 	core_deliver_threads_start();
+	core_steer_start();
 	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
 		if (core_domains[i].info->wanted)
 			core_domains[i].info->wanted(atomic_load(&cap_activities));

@@ -23,10 +23,12 @@ static void harvest(void *arg)
 {
 	while (!atomic_load(&asked))
 		core_futex_wait(&asked, 0, UINT64_C(3600000000000));
+	cap_guard_enter();
 	atomic_store(&cap_ending, true);
 	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
 		if (core_domains[i].info->late)
 			core_domains[i].info->flush(tick_now());
+	cap_guard_leave();
 	atomic_store(&answered, 1);
 	core_futex_wake(&answered, INT32_MAX);
 }
@@ -40,7 +42,7 @@ void core_ending_start(const struct cap_domain_info *info)
 	if (!armed || !atomic_load(&wanted) ||
 	    !atomic_compare_exchange_strong(&core_live->ending, &none, -1))
 		return;
-	if (core_thread_start("end", harvest, NULL, NULL))
+	if (core_sleeper_start("end", harvest, NULL))
 		atomic_store(&core_live->ending, getpid());
 }
 

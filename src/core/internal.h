@@ -328,6 +328,8 @@ struct core_buffer {
 	bool defines;      /* has all definitions so far; under `define` */
 	uint8_t index;     /* into cap_thread.rings, and its bit in masks */
 	bool retired;      /* its context is gone; freed when nobody uses it */
+	bool steered;      /* a thread does what the reading side asks for */
+	_Atomic bool released; /* and is to end */
 	struct core_context *context;
 	uint32_t born;     /* core_epoch at its making */
 	uint32_t generation;
@@ -383,6 +385,11 @@ bool core_pool_reader_alive(const struct shm_header *pool);
 void core_futex_wake(_Atomic uint32_t *word, int count);
 void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 
+/* steer.c: threads for shared buffers with `steer` that have none yet. Caller holds no lock. */
+void core_steer_start(void);
+/* That of a buffer that goes away is to end. Caller holds `configure`. */
+void core_steer_end(struct core_buffer *b);
+
 /* deliver.c, delivery_pool.c: the reading side of private buffers; see deliver.h */
 /* Attaches the buffer to its pool; core_deliver_threads_start() follows. Caller holds `configure`. */
 bool core_deliver_start(struct core_buffer *b);
@@ -408,6 +415,9 @@ void core_pools_fork_child(void);
  * untraced, tools told. It is detached unless `joinable` is given. Caller holds no lock.
  */
 bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable);
+/* The same for a thread that sleeps until it is needed, mostly never: traces do not know it until
+ * `fn` calls cap_guard_enter(). */
+bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg);
 
 /* ---- threads (thread.c) ---- */
 

@@ -145,6 +145,7 @@ static void fork_child(void)
 		core_masks_update();
 		pthread_mutex_unlock(&core_live->configure);
 		core_deliver_threads_start();
+		core_steer_start();
 		core_ending_start(NULL);
 	}
 	pthread_mutex_unlock(&core_live->fork);

@@ -17,10 +17,12 @@
 #include "drain/collect.h"
 #include "drain/death.h"
 #include "drain/sleeper.h"
+#include "drain/steer.h"
 
 enum {
 	EVENTS = 64,
 	POLL_MS = 250,       /* longest sleep; the heartbeat is seconds */
+	STEER_MS = 5,        /* while processes do what was asked of them */
 	NO_PIDFD_MS = 50,    /* where the death of processes must be looked for */
 	GUEST_SECONDS = 5,   /* to say hello */
 	ORPHAN_SECONDS = 5,  /* without ever a producer */
@@ -47,6 +49,7 @@ struct drain {
 	int epoll;
 	struct producer *producers;
 	struct guest *guests;
+	struct steering steering;
 	struct file *files;
 	struct drain_totals totals; /* of finished processes */
 	uint64_t began;
@@ -130,21 +133,26 @@ static void accept_guests(struct drain *d)
 	}
 }
 
-/* Receives a hello with its memfd. False: not in order. */
-static bool receive_hello(int fd, struct shm_hello *hello, int *memfd)
+union greeting {
+	struct shm_hello hello;
+	struct steer_request request;
+};
+
+/* Receives what a guest has to say, with the memfd of a hello, or -1. Returns its bytes. */
+static ssize_t receive(int fd, union greeting *g, int *memfd)
 {
 	union {
 		struct cmsghdr h;
 		char space[CMSG_SPACE(8 * sizeof(int))];
 	} control;
-	struct iovec iov = {hello, sizeof(*hello)};
+	struct iovec iov = {g, sizeof(*g)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
 	*memfd = -1;
 	if (n < 0)
-		return false;
+		return n;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
 		int fds[8];
 		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -159,7 +167,7 @@ static bool receive_hello(int fd, struct shm_hello *hello, int *memfd)
 				close(fds[i]);
 		}
 	}
-	return n == (ssize_t)sizeof(*hello) && hello->magic == SHM_MAGIC && *memfd >= 0;
+	return n;
 }
 
 static void finish(struct drain *d, struct producer *p, int wait_status);
@@ -190,20 +198,18 @@ static void refuse(struct drain *d, int pid, int error)
 		       error ? strerror(error) : "what it shares is not in order");
 }
 
-static void greet(struct drain *d, int fd)
+static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int memfd)
 {
 	struct shm_welcome w = {SHM_MAGIC, SHM_VERSION, KYMO_ERROR_INCOMPATIBLE};
 	struct ucred peer = {0};
 	socklen_t size = sizeof(peer);
 	kymo_status_t status = KYMO_ERROR_INCOMPATIBLE;
 	struct producer *p = NULL;
-	struct shm_hello hello;
-	int memfd, error = 0;
-	bool good = receive_hello(fd, &hello, &memfd);
+	int error = 0;
 
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-	if (good && hello.version == SHM_VERSION && peer.pid > 0) {
-		supersede(d, peer.pid, hello.image);
+	if (hello && hello->version == SHM_VERSION && peer.pid > 0) {
+		supersede(d, peer.pid, hello->image);
 		p = producer_new(d->config->local ? d->config->local : d->config->trace, memfd, peer.pid, &status, &error);
 	} else if (memfd >= 0) {
 		close(memfd);
@@ -212,7 +218,7 @@ static void greet(struct drain *d, int fd)
 		refuse(d, peer.pid, error);
 	w.status = status;
 	if (p) {
-		p->image = hello.image;
+		p->image = hello->image;
 		p->pidfd = death_watch(p->pid);
 		d->missing_pidfd = d->missing_pidfd || p->pidfd < 0;
 		if (p->pidfd >= 0)
@@ -220,8 +226,28 @@ static void greet(struct drain *d, int fd)
 		p->next = d->producers;
 		d->producers = p;
 		d->totals.processes++;
+		steer_newcomer(&d->steering, p);
 	}
 	send(fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* A process that is to be recorded, or one that asks for something: that connection is kept. */
+static void greet(struct drain *d, struct guest *guest)
+{
+	union greeting g;
+	int memfd;
+	ssize_t n = receive(guest->fd, &g, &memfd);
+
+	if (n == (ssize_t)sizeof(g.request) && g.request.magic == STEER_MAGIC && memfd < 0) {
+		epoll_ctl(d->epoll, EPOLL_CTL_DEL, guest->fd, NULL);
+		steer_begin(&d->steering, guest->fd, &g.request, d->producers);
+		guest->fd = -1;
+	} else {
+		bool good = n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC &&
+			    memfd >= 0;
+
+		welcome(d, guest->fd, good ? &g.hello : NULL, memfd);
+	}
 }
 
 /* Greets those that have spoken, sends those away that say nothing. */
@@ -237,7 +263,7 @@ static void serve_guests(struct drain *d, const struct epoll_event *events, int 
 		for (int i = 0; i < n && !ready; i++)
 			ready = events[i].data.fd == g->fd;
 		if (ready)
-			greet(d, g->fd);
+			greet(d, g);
 		else if (late)
 			refuse(d, 0, 0);
 		if (!ready && !late) {
@@ -245,7 +271,8 @@ static void serve_guests(struct drain *d, const struct epoll_event *events, int 
 			continue;
 		}
 		*at = g->next;
-		close(g->fd);
+		if (g->fd >= 0)
+			close(g->fd);
 		free(g);
 	}
 }
@@ -305,6 +332,33 @@ static void pass(struct drain *d)
 		producer_pass(p);
 }
 
+/* ---- who wants to steer ---------------------------------------------------------------------- */
+
+void drain_control_prefix(char *out, size_t size)
+{
+	char host[64] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(out, size, DRAIN_CONTROL "%s-", host);
+}
+
+static void control_path(const struct drain *d, char *out, size_t size)
+{
+	char prefix[96];
+
+	drain_control_prefix(prefix, sizeof(prefix));
+	snprintf(out, size, "%.*s/%s%d", PATH_MAX - 128, d->config->trace, prefix, (int)getpid());
+}
+
+/* Where links cannot be made, only the processes' environment tells. */
+static bool control_link(const struct drain *d, bool there)
+{
+	char path[PATH_MAX];
+
+	control_path(d, path, sizeof(path));
+	return there ? symlink(d->config->socket_path, path) == 0 : unlink(path) == 0;
+}
+
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 static bool nobody_left(const struct drain *d)
@@ -322,8 +376,9 @@ static bool nobody_left(const struct drain *d)
 	return d->totals.processes > 0 || age > ORPHAN_SECONDS * 1000000000ull;
 }
 
-static void serve(struct drain *d, int timeout)
+static void serve(struct drain *d)
 {
+	int timeout = d->steering.fd >= 0 ? STEER_MS : d->missing_pidfd ? NO_PIDFD_MS : POLL_MS;
 	struct epoll_event events[EVENTS];
 	int n;
 
@@ -339,6 +394,7 @@ static void serve(struct drain *d, int timeout)
 	pass(d);
 	if (n > 0 || d->missing_pidfd)
 		finish_dead(d);
+	steer_serve(&d->steering, d->producers);
 	if (d->program_gone && d->producers && !d->busy_said) {
 		d->busy_said = true;
 		tell(d, DRAIN_BUSY);
@@ -352,6 +408,7 @@ static void serve(struct drain *d, int timeout)
 static bool closed(struct drain *d)
 {
 	unlink(d->config->socket_path);
+	control_link(d, false);
 	accept_guests(d);
 	return d->guests == NULL;
 }
@@ -412,11 +469,13 @@ void drain_run(const struct drain_config *config)
 	tick_init();
 	producer_guard_memory();
 	sleeper_init(&d.sleeper, d.epoll);
+	steer_init(&d.steering);
+	control_link(&d, true);
 	watch_fd(&d, config->listener);
 	if (d.control_open)
 		watch_fd(&d, config->control);
 	do {
-		serve(&d, d.missing_pidfd ? NO_PIDFD_MS : POLL_MS);
+		serve(&d);
 	} while (!nobody_left(&d) || !closed(&d));
 	if (config->local) {
 		compress(&d);

@@ -8,6 +8,7 @@
 #define DRAIN_DRAIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "drain/manifest.h"
 
@@ -23,6 +24,13 @@ struct drain_config {
 
 /* Listening SOCK_SEQPACKET socket, for this user only; a stale one is replaced. -1: errno tells. */
 int drain_listen(const char *path);
+
+/*
+ * While a drain runs, a link DRAIN_CONTROL HOST-PID in the trace leads to its socket. The part
+ * before the pid, on this host:
+ */
+#define DRAIN_CONTROL "control-"
+void drain_control_prefix(char *out, size_t size);
 
 /*
  * Makes this process fit to be a drain: own session, no terminal, no descriptors but the two, all

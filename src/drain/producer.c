@@ -277,11 +277,20 @@ static bool header_good(const struct producer *p, const struct wire_chunk *h, ui
 		h->type == WIRE_CHUNK_TALLY);
 }
 
+/* It still is what it was a moment ago, and perhaps more of it. */
+static bool same_chunk(const struct wire_chunk *before, const struct wire_chunk *after)
+{
+	return after->magic == before->magic && after->thread == before->thread &&
+	       after->seq == before->seq &&
+	       atomic_load_explicit(&after->committed, memory_order_acquire) >=
+		       atomic_load_explicit(&before->committed, memory_order_relaxed);
+}
+
 /* Copies a chunk into the file's pending blocks. The copy is what is checked and written. */
-static void copy_chunk(struct producer *p, uint32_t i, bool filling)
+static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_block_type type)
 {
 	const struct wire_chunk *c = chunk_of(p, i);
-	struct wire_chunk h;
+	struct wire_chunk h, after;
 	uint32_t committed;
 	struct raw_block b;
 	uint8_t *to;
@@ -303,7 +312,10 @@ static void copy_chunk(struct producer *p, uint32_t i, bool filling)
 	}
 	memcpy(to, c, committed);
 	memcpy(to, &h, sizeof(h));
-	b = (struct raw_block){.type = RAW_CHUNK,
+	memcpy(&after, c, sizeof(after));
+	if (filling && !same_chunk(&h, &after))
+		return;
+	b = (struct raw_block){.type = (uint16_t)type,
 			       .thread = h.thread,
 			       .chunk_type = h.type,
 			       .seq = h.seq,
@@ -357,6 +369,18 @@ static bool claim(const struct producer *p, const struct found *f)
 	return false;
 }
 
+/*
+ * What threads have written so far of the chunks that they are filling. In a flight recorder such a
+ * chunk may be handed over and taken for something newer while it is copied.
+ */
+static void copy_unfinished(struct producer *p)
+{
+	unsigned n = find(p, SHM_FILLING, false);
+
+	for (unsigned i = 0; i < n; i++)
+		copy_chunk(p, found[i].chunk, true, RAW_PARTIAL);
+}
+
 static unsigned pass(struct producer *p, bool all)
 {
 	uint32_t flush = atomic_load(&p->shm->flush);
@@ -372,9 +396,11 @@ static unsigned pass(struct producer *p, bool all)
 	for (unsigned i = 0; i < n; i++) {
 		if (recorder && !claim(p, &found[i]))
 			continue;
-		copy_chunk(p, found[i].chunk, false);
+		copy_chunk(p, found[i].chunk, false, RAW_CHUNK);
 		give_back(p, found[i].chunk);
 	}
+	if (atomic_load(&p->shm->flushed) != flush)
+		copy_unfinished(p);
 	if (now >= p->next_sync) {
 		write_sync(p);
 		p->next_sync = now + SYNC_NS;
@@ -390,6 +416,18 @@ static unsigned pass(struct producer *p, bool all)
 unsigned producer_pass(struct producer *p)
 {
 	return pass(p, false);
+}
+
+void producer_ask(struct producer *p, uint32_t asked)
+{
+	p->asked = asked;
+	atomic_store(&p->shm->asked, asked);
+	wake(&p->shm->asked);
+}
+
+bool producer_answered(const struct producer *p)
+{
+	return atomic_load(&p->shm->answered) == p->asked;
 }
 
 /* ---- end ------------------------------------------------------------------------------------ */
@@ -472,7 +510,7 @@ void producer_finish(struct producer *p, int wait_status, struct drain_totals *t
 		;
 	n = find(p, SHM_FILLING, false);
 	for (unsigned i = 0; i < n; i++)
-		copy_chunk(p, found[i].chunk, true);
+		copy_chunk(p, found[i].chunk, true, RAW_CHUNK);
 	write_open_calls(p);
 	write_sync(p);
 	rawfile_flush(&p->file);

@@ -29,6 +29,7 @@ struct producer {
 	uint64_t ctl_offset, threads_offset, chunks_offset;
 	uint32_t chunk_size, chunk_max;
 
+	uint32_t asked;     /* of it so far, see struct shm_header */
 	uint32_t seen_full; /* value of shm->full before the last pass */
 	uint64_t next_sync; /* CLOCK_MONOTONIC ns of the next calibration point */
 	uint64_t damaged_chunks;
@@ -52,6 +53,11 @@ unsigned producer_pass(struct producer *p);
  */
 void producer_finish(struct producer *p, int wait_status, struct drain_totals *totals,
 		     struct raw_end *end, char *path);
+
+/* Asks something of the process (SHM_ASKED_NEXT). */
+void producer_ask(struct producer *p, uint32_t asked);
+/* It has done what it was asked for. */
+bool producer_answered(const struct producer *p);
 
 /* Adds what the process has lost so far. */
 void producer_count(const struct producer *p, struct drain_totals *totals);

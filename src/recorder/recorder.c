@@ -10,6 +10,8 @@
 #define KYMO_MARKER_LINKED /* its types alone */
 #include <kymo/marker.h>
 
+#define FLUSH_NS 5000000000u
+
 static struct recorder_options options;
 static regex_t include, exclude, stacks;
 static kymo_context_t context;
@@ -156,6 +158,23 @@ static kymo_status_t obey_program(void)
 	return status == KYMO_OK ? kymo_context_start(control) : status;
 }
 
+/* ---- `kymo ctl` ---- */
+
+static void steer(kymo_steer_t what, void *data)
+{
+	switch (what) {
+	case KYMO_STEER_FLUSH:
+		kymo_drain(context, FLUSH_NS);
+		break;
+	case KYMO_STEER_PAUSE:
+		kymo_context_stop(context);
+		break;
+	case KYMO_STEER_RESUME:
+		kymo_context_start(context);
+		break;
+	}
+}
+
 /* ---- the tool ---- */
 
 static kymo_status_t make_context(void)
@@ -166,6 +185,7 @@ static kymo_status_t make_context(void)
 		.size = sizeof(desc), .bytes = options.buffer_bytes, .policy = options.policy,
 		.block_ns = options.block_ns, .arguments = options.arguments,
 		.tally = options.mode == RECORDER_SUMMARY, .share = options.share,
+		.steer = steer,
 	};
 	kymo_buffer_t buffer;
 	kymo_status_t status = kymo_context_create(&context);

@@ -20,7 +20,12 @@ enum raw_block_type {
 	RAW_CHUNK = 1,      /* a chunk of records or definitions */
 	RAW_OPEN_CALLS = 2, /* struct raw_open [], written when the process has ended */
 	RAW_END = 3,        /* struct raw_end: the drain saw the end of the process */
-	RAW_TICK_SYNC = 4   /* struct raw_tick_sync: calibration point taken by the drain */
+	RAW_TICK_SYNC = 4,  /* struct raw_tick_sync: calibration point taken by the drain */
+	/*
+	 * What there was of a chunk when the recording was flushed. A later block of the same thread,
+	 * chunk type and sequence number has all of it, and more.
+	 */
+	RAW_PARTIAL = 5
 };
 
 enum raw_flag { RAW_ZSTD = 1 };

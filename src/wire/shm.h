@@ -38,6 +38,9 @@ enum shm_chunk_state {
 	SHM_TAKEN = 3,  /* being emptied by a thread of the program that needs the room */
 	SHM_READING = 4 /* bit beside FILLING or FULL: being read, not to be taken away */
 };
+/* `asked` and `answered`: a number that changes each time, and what is asked for (kymo_steer_t). */
+#define SHM_ASKED_NEXT    0x100u
+#define SHM_ASKED_WHAT(v) ((v) & 0xffu)
 enum shm_process_state { SHM_RUNNING = 0, SHM_FINALIZED = 1, SHM_EXEC = 2 };
 
 struct shm_chunk_ctl {
@@ -87,6 +90,7 @@ struct shm_header {
 	_Atomic uint32_t drain_pid;
 	_Atomic uint32_t flushed;                /* last `flush` value that was served; futex word */
 	_Atomic uint32_t drain_failed;           /* errno once the drain can no longer write */
+	_Atomic uint32_t asked; /* of the program, see SHM_ASKED_NEXT; futex word */
 
 	_Alignas(64) _Atomic uint32_t stamps;    /* given to chunks so far (wraps) */
 	uint32_t overwrite; /* a flight recorder: the oldest FULL chunk gives way when none is free;
@@ -94,6 +98,7 @@ struct shm_header {
 	_Atomic uint64_t overwritten_records;
 	uint32_t kept_back; /* the first chunks are for definitions alone */
 	_Atomic uint32_t wake_at; /* private buffers: value of `full` at which delivery begins */
+	_Atomic uint32_t answered; /* `asked` as far as the program has done it */
 	uint64_t reader; /* private buffers: the delivering side, in this process; else 0 */
 };
 

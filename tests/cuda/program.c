@@ -326,6 +326,20 @@ static void driver(bool late)
 	stand_deliver();
 }
 
+/* Does what its input says: launches, whose records stay with CUPTI until somebody asks for them. */
+static void served(void)
+{
+	unsigned count;
+
+	stand_context(1);
+	while (scanf(" launch %u", &count) == 1) {
+		for (unsigned i = 0; i < count; i++)
+			ran("served", launch("served", NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+		printf("done\n");
+		fflush(stdout);
+	}
+}
+
 /* A launch by the driver, then many by the runtime: that function stays listened to, others do not. */
 static void mixed(void)
 {
@@ -477,6 +491,8 @@ int main(int argc, char **argv)
 		driver(argc > 2);
 	else if (strcmp(scene, "mixed") == 0)
 		mixed();
+	else if (strcmp(scene, "served") == 0)
+		served();
 	else if (strcmp(scene, "unheard") == 0)
 		unheard();
 	else if (strcmp(scene, "tooled") == 0)

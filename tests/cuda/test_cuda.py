@@ -5,7 +5,9 @@ import glob
 import lzma
 import os
 import shutil
+import signal
 import struct
+import subprocess
 import sys
 import time
 
@@ -342,6 +344,90 @@ class Test(base.Test):
             check(f"{name}: device", self.rows("SELECT DISTINCT agent_name FROM kernels"),
                   [("NVIDIA H200",)])
             check(f"{name}: lost", self.lost_records(), 0)
+    # ---- kymo ctl ----
+
+    def served(self, *options, env=None):
+        """A program under Kymo that launches when it is told to; its launcher."""
+        shutil.rmtree(self.trace, ignore_errors=True)
+        return subprocess.Popen(
+            [self.kymo, "run", "--no-summary", "-o", self.trace, *options, self.built, "served"],
+            env={**os.environ, "KYMO_CUPTI": self.library, **(env or {})}, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
+
+    def launch(self, program, count):
+        program.stdin.write(f"launch {count}\n")
+        program.stdin.flush()
+        check("the program's answer", program.stdout.readline(), "done\n")
+
+    def ctl(self, what, whom=None):
+        done = base.run(self.kymo, "ctl", what, whom or self.trace)
+        return done.returncode, done.stderr.strip().replace(self.trace, "TRACE")
+
+    def recorded(self):
+        return self.rows("SELECT (SELECT count(*) FROM dispatch), (SELECT count(*) FROM call "
+                         "c JOIN op o ON o.id = c.op WHERE o.name LIKE 'cudaLaunch%')")[0]
+
+    def test_ctl(self):
+        """What was recorded can be read while the program runs; pauses leave out what they should."""
+        self.built = self.program()
+        program = self.served()
+        self.launch(program, 5)
+        check("flush", self.ctl("flush"), (0, "kymo: TRACE: 1 process flushed"))
+        check("in the trace", self.recorded(), (5, 5))
+        self.launch(program, 2000)
+        check("flush, by the launcher", self.ctl("flush", str(program.pid))[0], 0)
+        check("in the trace then", self.recorded(), (2005, 2005))
+        check("pause", self.ctl("pause"), (0, "kymo: TRACE: 1 process paused"))
+        self.launch(program, 300)
+        check("flush in a pause", self.ctl("flush")[0], 0)
+        check("not recorded", self.recorded(), (2005, 2005))
+        check("resume", self.ctl("resume"), (0, "kymo: TRACE: 1 process recording again"))
+        self.launch(program, 7)
+        check("no such word", base.run(self.kymo, "ctl", "stop", self.trace).returncode, 2)
+        program.communicate(timeout=60)
+        check("status", program.returncode, 0)
+        check("in the end, each once", self.recorded(), (2012, 2012))
+        check("each with its call", self.one("SELECT count(DISTINCT call) FROM dispatch"), 2012)
+        check("lost", self.lost_records(), 0)
+        check("damaged", self.one("SELECT sum(damaged_blocks) FROM process"), 0)
+        code, text = self.ctl("flush")
+        check("complete", (code, "nobody is recording into it" in text), (3, True))
+        code, text = self.ctl("flush", str(os.getpid()))
+        check("not recorded", (code, "neither" in text), (3, True))
+
+    def test_ctl_recorder(self):
+        """A flight recorder writes what it holds, which is more than fits, when it is asked to."""
+        self.built = self.program()
+        program = self.served("--on-full", "overwrite", "--buffer-size", "2M")
+        for _ in range(20):
+            self.launch(program, 10000)
+        check("nothing yet", self.recorded(), (0, 0))
+        check("flush", self.ctl("flush")[0], 0)
+        calls = self.recorded()[1]
+        check("the newest", 5000 < calls < 200000, True)
+        newest = self.one("SELECT max(c.id & 0xffffffffff) FROM call c")
+        check("the last call is there", newest >= 200000, True)
+        program.communicate(timeout=60)
+        check("status", program.returncode, 0)
+
+    def test_ctl_silent(self):
+        """A process that does not answer is named, and so is a recording that was killed."""
+        self.built = self.program()
+        program = self.served(env={"STAND_STUCK": "1"})
+        self.launch(program, 1)
+        pid = self.one("SELECT pid FROM process")
+        code, text = self.ctl_for("200ms")
+        check("stuck", (code, "1 of 1 processes did not answer" in text, f"process {pid} " in text),
+              (3, True, True))
+        self.launch(program, 1)
+        os.kill(pid, signal.SIGKILL)
+        program.communicate(timeout=60)
+        check("status", program.returncode, -signal.SIGKILL)
+        check("calls", self.recorded()[1], 2)
+
+    def ctl_for(self, timeout):
+        done = base.run(self.kymo, "ctl", "--timeout", timeout, "flush", self.trace)
+        return done.returncode, done.stderr
 
     def doctor(self, root, **env):
         done = base.run(self.kymo, "doctor", env=dict(os.environ, KYMO_TELEMETRY_ROOT=root, **env))

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What tools add to a training step, resolved to about a percent on a machine that is not quiet.
+What tools add to a program that launches kernels, resolved to about a percent on a machine that is
+not quiet.
 
 Processes differ from each other, and a machine from minute to minute, by more than tools do. So all
 processes are started and warmed once and then take turns in short blocks of steps, in an order that
 changes from round to round; each block is compared with those without a tool of the same round. The
-threads that launch are bound to CPUs of their own. Two processes without a tool, compared with each
+threads that launch are bound to CPUs of their own. Processes without a tool, compared with each
 other, show what such a comparison is worth.
 """
 import json
@@ -14,12 +15,13 @@ import pathlib
 import random
 import statistics
 import subprocess
+import time
 
 MAIN_CPU, BACKWARD_CPU = "2", "3"
 
 
 class Server:
-    """One process of train.py that waits for its turns."""
+    """One process, of train.py or launch_rate, that waits for its turns."""
 
     def __init__(self, name, command, env, log):
         self.name, self.blocks = name, []
@@ -47,14 +49,15 @@ class Server:
             self.process.wait()
 
 
-def rounds(servers, count, steps, rare):
+def rounds(servers, seconds, steps, rare):
     """`rare`: names of those that take part in each eighth round alone."""
-    order = random.Random(1)
-    for i in range(count):
+    order, end, i = random.Random(1), time.monotonic() + seconds, 0
+    while time.monotonic() < end:
         at_turn = [s for s in servers if i % 8 == 0 or s.name not in rare]
         order.shuffle(at_turn)
         for s in at_turn:
             s.blocks.append((i, s.turn(steps)))
+        i += 1
 
 
 def interval(values):
@@ -82,13 +85,13 @@ def compare(servers, what):
     return result
 
 
-def measure(ways, log_path, count=48, steps=25, rare=()):
+def measure(ways, log_path, seconds, steps, rare=()):
     """`ways`: (name, command, environment). Returns the servers, ended, with their blocks."""
     with open(pathlib.Path(log_path), "a", encoding="utf-8") as log:
         servers = [Server(*way, log) for way in ways]
         live = [s for s in servers if s.answer()]
         try:
-            rounds(live, count, steps, rare)
+            rounds(live, seconds, steps, rare)
         finally:
             for s in servers:
                 s.end()

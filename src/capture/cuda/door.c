@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 enum { NOT_STARTED, RUNNING, CLOSED };
 
 static _Atomic int state;
+static pthread_mutex_t harvest_lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t owner;
 static void *subscriber;
 static struct cap_domain *domains[CUDA_APIS];
@@ -308,16 +310,24 @@ static void note_losses(void)
 			 (unsigned long long)cuda_origins_missed());
 }
 
+/* From a thread of Kymo's: the program may be ending, after which CUPTI must not be called. */
+static void harvest(bool running_too)
+{
+	pthread_mutex_lock(&harvest_lock);
+	if (atomic_load(&state) == RUNNING) {
+		cap_guard_enter();
+		cupti.ActivityFlushAll(running_too);
+		cap_guard_leave();
+	}
+	pthread_mutex_unlock(&harvest_lock);
+}
+
 static void flush(uint64_t deadline)
 {
 	if (!cuda_alive())
 		return;
-	if (atomic_load(&state) == RUNNING) {
-		cap_guard_enter();
-		/* At the very end buffers with work that is still running are taken too. */
-		cupti.ActivityFlushAll(atomic_load(&cap_ending));
-		cap_guard_leave();
-	}
+	/* At the very end buffers with work that is still running are taken too. */
+	harvest(atomic_load(&cap_ending));
 	cuda_objects_complete();
 	cuda_clock_sync();
 	if (atomic_load(&cap_ending)) {
@@ -332,10 +342,10 @@ static void at_exit(void)
 	int saved = errno;
 
 	if (atomic_load(&state) == RUNNING && cuda_alive()) {
-		cap_guard_enter();
-		cupti.ActivityFlushAll(1);
-		cap_guard_leave();
+		harvest(true);
+		pthread_mutex_lock(&harvest_lock);
 		atomic_store(&state, CLOSED);
+		pthread_mutex_unlock(&harvest_lock);
 		cuda_origins_age(UINT64_MAX);
 		cuda_objects_complete();
 		cuda_clock_sync();
@@ -348,6 +358,7 @@ static void at_exit(void)
 static void fork_child(void)
 {
 	atomic_store(&updates, 0);
+	pthread_mutex_init(&harvest_lock, NULL);
 	cuda_objects_fork_child();
 	cuda_effects_fork_child();
 	cuda_origins_fork_child();

@@ -13,6 +13,8 @@ struct cap_frame;
 struct thread_door {
 	/* Makes this process and the calling thread known, though they may never use a runtime. */
 	void (*attach)(void);
+	/* The thread that the calling one is about to make is not the program's. */
+	bool (*own)(void);
 	/* Around the call; `frame` NULL is passed over. `thread` is the pthread_t, 0 if there is none. */
 	struct cap_frame *(*enter)(enum thread_op op, const void *caller);
 	void (*leave)(struct cap_frame *frame, enum thread_op op, uint64_t thread,

@@ -121,7 +121,7 @@ static int run11(void *data)
 static struct start *start_new(routine function, thrd_start_t function11, void *argument)
 {
 	int saved = errno;
-	struct start *s = door ? malloc(sizeof(*s)) : NULL;
+	struct start *s = door && !door->own() ? malloc(sizeof(*s)) : NULL;
 
 	errno = saved;
 	if (s)

@@ -44,6 +44,14 @@ static void attach(void)
 		cap_thread_attach();
 }
 
+/* Kymo or one of its tools is at work. */
+static bool own(void)
+{
+	const struct cap_thread *t = cap_thread_current;
+
+	return t && t->magic == CAP_THREAD_MAGIC && t->guard;
+}
+
 static struct cap_frame *enter(enum thread_op op, const void *caller)
 {
 	struct cap_frame *f =
@@ -92,7 +100,7 @@ static void name_thread(uint32_t tid, const char *name)
 
 const struct thread_door *kymo_thread_door(void)
 {
-	static const struct thread_door door = {attach, enter, leave, name_thread};
+	static const struct thread_door door = {attach, own, enter, leave, name_thread};
 
 	return &door;
 }

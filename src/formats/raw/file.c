@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/raw/idmap.h"
+
 #include <xxhash.h>
 #ifdef KYMO_HAVE_ZSTD
 #include <zstd.h>
@@ -88,6 +90,40 @@ static uint64_t resync(const struct raw_file *f, uint64_t offset)
 	return f->size;
 }
 
+/* ---- chunks that are there as they were at a flush ---- */
+
+static bool is_chunk(const struct raw_block *b)
+{
+	return b->type == RAW_CHUNK || b->type == RAW_PARTIAL;
+}
+
+/* Of blocks of one chunk the last is kept. Those of a thread are in order of their sequence. */
+static kymo_status_t drop_superseded(struct raw_file *f)
+{
+	struct idmap later = {0}; /* thread and type: number of its next chunk, plus one */
+	uint32_t kept = f->block_count;
+	bool ok = true;
+
+	for (uint32_t i = f->block_count; i-- > 0 && ok;) {
+		struct raw_block b;
+		uint64_t key;
+		uint32_t number;
+
+		memcpy(&b, f->data + f->blocks[i], sizeof(b));
+		key = (uint64_t)b.thread << 32 | b.chunk_type;
+		number = (uint32_t)b.seq + 1;
+		if (b.type == RAW_PARTIAL && idmap_get(&later, key) == number)
+			continue;
+		if (is_chunk(&b) && number)
+			ok = idmap_set(&later, key, number);
+		f->blocks[--kept] = f->blocks[i];
+	}
+	idmap_release(&later);
+	f->block_count -= kept;
+	memmove(f->blocks, f->blocks + kept, f->block_count * sizeof(*f->blocks));
+	return ok ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
 static bool add_block(struct raw_file *f, uint64_t offset)
 {
 	uint32_t n = f->block_count;
@@ -140,6 +176,7 @@ static bool good_header(const struct raw_file *f, uint64_t offset, struct raw_bl
 static kymo_status_t index_blocks(struct raw_file *f)
 {
 	uint64_t offset = f->header.header_size;
+	bool partial = false;
 	struct raw_block b;
 
 	while (offset < f->size) {
@@ -153,8 +190,9 @@ static kymo_status_t index_blocks(struct raw_file *f)
 			offset = skip_damage(f, offset, &cut);
 		if ((good || cut) && !add_block(f, at))
 			return KYMO_ERROR_NO_MEMORY;
+		partial |= (good || cut) && b.type == RAW_PARTIAL;
 	}
-	return KYMO_OK;
+	return partial ? drop_superseded(f) : KYMO_OK;
 }
 
 kymo_status_t raw_file_open(struct raw_file *f, const char *path, struct stream_log *log)
@@ -193,6 +231,8 @@ void raw_file_close(struct raw_file *f)
 void raw_file_block(const struct raw_file *f, uint32_t i, struct raw_block *out)
 {
 	memcpy(out, f->data + f->blocks[i], sizeof(*out));
+	if (out->type == RAW_PARTIAL)
+		out->type = RAW_CHUNK; /* all that there is of it */
 }
 
 void raw_buffer_release(struct raw_buffer *b)

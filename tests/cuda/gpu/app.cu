@@ -54,6 +54,8 @@ __global__ void __cluster_dims__(2, 1, 1) clustered(float *p)
 static const int N = 1 << 20;
 static int kernels, copies, sets;
 static float *a, *b, *c, *host;
+enum { TIMED = 9 };
+static double us[TIMED + 2];
 
 static void add_on_streams()
 {
@@ -86,28 +88,36 @@ static void add_on_streams()
 }
 
 /*
- * Durations by events, in microseconds, for comparison with the trace. A kernel before them keeps the
- * device busy until all three are in the stream: what lies between the events is the kernel alone.
+ * Microseconds between events around `count` kernels, for comparison with the trace. A kernel before
+ * them keeps the device busy until all are in the stream.
  */
-static void timed(double *us, int count)
+static double timed(int count, long long cycles)
 {
 	cudaEvent_t from, to;
+	float ms;
 
 	CHECK(cudaEventCreate(&from));
 	CHECK(cudaEventCreate(&to));
-	for (int i = 0; i < count; i++, kernels += 2) {
-		float ms;
-
-		spin<<<1, 1>>>(2000000);
-		CHECK(cudaEventRecord(from));
-		spin<<<1, 1>>>(200000 * (i + 1));
-		CHECK(cudaEventRecord(to));
-		CHECK(cudaEventSynchronize(to));
-		CHECK(cudaEventElapsedTime(&ms, from, to));
-		us[i] = ms * 1e3;
-	}
+	spin<<<1, 1>>>(2000000);
+	CHECK(cudaEventRecord(from));
+	for (int i = 0; i < count; i++)
+		spin<<<1, 1>>>(cycles);
+	CHECK(cudaEventRecord(to));
+	CHECK(cudaEventSynchronize(to));
+	CHECK(cudaEventElapsedTime(&ms, from, to));
 	CHECK(cudaEventDestroy(from));
 	CHECK(cudaEventDestroy(to));
+	kernels += count + 1;
+	return ms * 1e3;
+}
+
+/* One kernel of growing length, the first of none; then ten and twenty in a row. */
+static void all_timed()
+{
+	for (int i = 0; i < TIMED; i++)
+		us[i] = timed(1, 200000 * i);
+	us[TIMED] = timed(10, 200000);
+	us[TIMED + 1] = timed(20, 200000);
 }
 
 static void graph()
@@ -168,17 +178,16 @@ static void at_the_end()
 int main(int argc, char **argv)
 {
 	const char *end = argc > 1 ? argv[1] : "return";
-	double us[8];
 
 	if (strcmp(end, "handler") == 0)
 		atexit(at_the_end); /* before CUDA is there: runs after what it registers */
 	add_on_streams();
-	timed(us, 8);
+	all_timed();
 	graph();
 	managed();
 	pools_and_clusters();
 	printf("{\"kernels\": %d, \"copies\": %d, \"sets\": %d, \"event_us\": [", kernels, copies, sets);
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < TIMED + 2; i++)
 		printf("%s%.2f", i ? ", " : "", us[i]);
 	printf("]}\n");
 	fflush(stdout);

@@ -97,8 +97,8 @@ class Training:
         return times
 
 
-def serve(training):
-    print(json.dumps({"ready": os.getpid()}), flush=True)
+def serve(training, answers):
+    print(json.dumps({"ready": os.getpid()}), file=answers, flush=True)
     for line in sys.stdin:
         if line.strip() == "end":
             return
@@ -111,17 +111,21 @@ def serve(training):
         spent = [0, 0]
         for tid, (name, ns) in threads().items():
             spent[not launching(name, tid)] += ns - before.get(tid, (name, 0))[1]
-        print(json.dumps({"median_ms": statistics.median(times), "kernels": training.kernels,
-                          "launching_ms": spent[0] / 1e6 / count,
-                          "others_ms": spent[1] / 1e6 / count}), flush=True)
+        print(json.dumps({"time": statistics.median(times), "kernels": training.kernels,
+                          "launching": spent[0] / 1e6 / count, "others": spent[1] / 1e6 / count}),
+              file=answers, flush=True)
 
 
 def main():
     what, steps, tool = sys.argv[1], int(sys.argv[2]), (sys.argv + ["none"])[3]
+    answers = sys.stdout
+    if steps == 0:
+        answers = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)  # tools may print
     training = Training(what, tool)
     training.run(WARM)
     if steps == 0:
-        serve(training)
+        serve(training, answers)
         return
     times = training.measured(steps)
     print(json.dumps({"what": what, "tool": tool, "steps": steps, "warm": WARM,

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `kymo ctl`: steers a running recording, through its drain (drain/steer.h). */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "drain/drain.h"
+#include "drain/steer.h"
+
+struct ctl_options {
+	uint64_t wait_ns;
+};
+
+static struct ctl_options options;
+
+static const struct knob rows[] = {
+	{"timeout", 0, KNOB_DURATION, 0, offsetof(struct ctl_options, wait_ns), "TIME", "10s", NULL, NULL,
+	 "Steering", "Wait at most so long for the program's processes"},
+};
+
+static struct knob_table table = {
+	.command = "ctl", .rows = rows, .count = 1, .values = &options};
+
+static const struct verb {
+	const char *name, *done;
+	kymo_steer_t what;
+} verbs[] = {
+	{"flush", "flushed", KYMO_STEER_FLUSH},
+	{"pause", "paused", KYMO_STEER_PAUSE},
+	{"resume", "recording again", KYMO_STEER_RESUME},
+};
+
+static const struct verb *verb_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+/* ---- the drain ------------------------------------------------------------------------------ */
+
+static int connect_drain(const char *path)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(path) >= sizeof(a.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(a.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* False: the drain ended before it answered, or does not answer. */
+static bool ask(int fd, const struct verb *v, struct steer_answer *a)
+{
+	struct steer_request r = {STEER_MAGIC, STEER_VERSION, v->what, options.wait_ns};
+	struct pollfd p = {fd, POLLIN, 0};
+	uint64_t patience = options.wait_ns / 1000000 + 2000;
+
+	if (send(fd, &r, sizeof(r), MSG_NOSIGNAL) != (ssize_t)sizeof(r) ||
+	    poll(&p, 1, patience < INT32_MAX ? (int)patience : INT32_MAX) != 1)
+		return false;
+	return recv(fd, a, sizeof(*a), 0) == (ssize_t)sizeof(*a) && a->magic == STEER_MAGIC &&
+	       a->version == STEER_VERSION;
+}
+
+static int conclude(const struct verb *v, const char *whom, const struct steer_answer *a)
+{
+	if (a->status == KYMO_ERROR_BUSY) {
+		cli_error("%s: another `kymo ctl` is at it; try again", whom);
+		return CLI_FAILURE;
+	}
+	if (a->status != KYMO_OK) {
+		cli_error("%s: it is recorded by another version of Kymo; use that one's ctl", whom);
+		return CLI_FAILURE;
+	}
+	if (a->answered < a->processes) {
+		cli_error("%s: %u of %u processes did not answer within the time of --timeout "
+			  "(process %d is one)", whom, a->processes - a->answered, a->processes,
+			  a->silent);
+		return CLI_FAILURE;
+	}
+	if (a->processes == 0)
+		cli_note("%s: no process is recorded just now", whom);
+	else
+		cli_note("%s: %u process%s %s", whom, a->processes, a->processes == 1 ? "" : "es",
+			 v->done);
+	return CLI_OK;
+}
+
+static int steer(const struct verb *v, const char *whom, const char *socket_path)
+{
+	struct steer_answer a;
+	int fd = connect_drain(socket_path), status;
+
+	if (fd < 0) {
+		cli_error("%s: its drain does not listen at %s: %s; the recording has ended or was "
+			  "killed", whom, socket_path, strerror(errno));
+		return CLI_FAILURE;
+	}
+	if (ask(fd, v, &a)) {
+		status = conclude(v, whom, &a);
+	} else {
+		cli_error("%s: no answer; the recording has just ended, or its drain is stopped",
+			  whom);
+		status = CLI_FAILURE;
+	}
+	close(fd);
+	return status;
+}
+
+/* ---- who is meant ---------------------------------------------------------------------------- */
+
+/* Several launchers of a job may record into one trace, on several hosts. */
+static int steer_trace(const struct verb *v, const char *trace)
+{
+	char here[PATH_MAX], path[PATH_MAX], socket_path[128];
+	unsigned found = 0, elsewhere = 0;
+	int status = CLI_OK;
+	DIR *dir = opendir(trace);
+	struct dirent *e;
+
+	if (!dir) {
+		cli_error("%s: %s", trace, strerror(errno));
+		return CLI_FAILURE;
+	}
+	drain_control_prefix(here, sizeof(here));
+	while ((e = readdir(dir))) {
+		ssize_t n;
+		int one;
+
+		if (strncmp(e->d_name, DRAIN_CONTROL, strlen(DRAIN_CONTROL)) != 0)
+			continue;
+		if (strncmp(e->d_name, here, strlen(here)) != 0) {
+			elsewhere++;
+			continue;
+		}
+		snprintf(path, sizeof(path), "%.*s/%.256s", PATH_MAX - 264, trace, e->d_name);
+		n = readlink(path, socket_path, sizeof(socket_path) - 1);
+		if (n <= 0)
+			continue;
+		socket_path[n] = '\0';
+		found++;
+		one = steer(v, trace, socket_path);
+		status = one ? one : status;
+	}
+	closedir(dir);
+	if (elsewhere) {
+		cli_error("%s: %u more recordings into it are on other hosts: call this there too",
+			  trace, elsewhere);
+		return CLI_FAILURE;
+	}
+	if (found)
+		return status;
+	cli_error("%s: nobody is recording into it: a trace that is complete, or none", trace);
+	return CLI_FAILURE;
+}
+
+/* The socket that a traced process was given, in its environment. */
+static bool socket_of(int pid, char *out, size_t size)
+{
+	static const char name[] = "KYMO_DRAIN=";
+	char path[64];
+	size_t bytes = 0;
+	char *text, *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	text = file_read(path, &bytes);
+	for (at = text; at && at < text + bytes; at += strlen(at) + 1)
+		if (strncmp(at, name, strlen(name)) == 0)
+			break;
+	if (!at || at >= text + bytes) {
+		free(text);
+		return false;
+	}
+	snprintf(out, size, "%s", at + strlen(name));
+	free(text);
+	return *out != '\0';
+}
+
+/* `kymo run` itself has no such environment, its program has. */
+static bool socket_of_child(int pid, char *out, size_t size)
+{
+	char path[64], *text, *at, *end;
+	bool found = false;
+	size_t bytes;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	text = file_read(path, &bytes);
+	for (at = text; at && !found; at = end) {
+		long child = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		found = socket_of((int)child, out, size);
+	}
+	free(text);
+	return found;
+}
+
+static int steer_process(const struct verb *v, const char *word)
+{
+	char socket_path[128];
+	int pid = atoi(word);
+
+	if (socket_of(pid, socket_path, sizeof(socket_path)) ||
+	    socket_of_child(pid, socket_path, sizeof(socket_path)))
+		return steer(v, word, socket_path);
+	cli_error("process %s: neither `kymo run` nor a program that it started; where Kymo was loaded by "
+		  "hand, name the trace directory", word);
+	return CLI_FAILURE;
+}
+
+static bool is_number(const char *word)
+{
+	for (; isdigit((unsigned char)*word); word++)
+		;
+	return *word == '\0';
+}
+
+static int run_ctl(int argc, char **argv)
+{
+	const struct verb *v = argc > 0 ? verb_of(argv[0]) : NULL;
+
+	if (argc != 2)
+		return cli_usage("ctl", "what to do, and with which trace or process: two words");
+	if (!v)
+		return cli_usage("ctl", "\"%s\": flush, pause or resume", argv[0]);
+	if (is_number(argv[1]) && access(argv[1], F_OK) != 0)
+		return steer_process(v, argv[1]);
+	return steer_trace(v, argv[1]);
+}
+
+const struct command cmd_ctl = {
+	.name = "ctl",
+	.operands = "flush|pause|resume TRACE|PID",
+	.summary = "Steer a running recording",
+	.about = "The recording is named by its trace directory, by the process of `kymo run`, or by\n"
+		 "a process that it records.\n\n"
+		 "flush   what was recorded so far is in the trace when the command ends, device work\n"
+		 "        that is complete included: summary, query, export read it while the program\n"
+		 "        runs on. A flight recorder (--on-full overwrite) writes what it holds.\n"
+		 "pause   nothing more is recorded, in processes that come later too.\n"
+		 "resume  recording goes on.\n\n"
+		 "Work is done by a thread of Kymo's in each process; no signal is sent and none of the\n"
+		 "program's threads is stopped. Exit status 3 if a process did not answer.",
+	.knobs = &table,
+	.run = run_ctl,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steering a recording: `kymo ctl` connects to the drain's socket and asks; the drain asks each
+ * process that it records, through the buffer they share, and answers when all have done it.
+ */
+#ifndef DRAIN_STEER_H
+#define DRAIN_STEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kymo/tool.h>
+
+#include "drain/producer.h"
+
+#define STEER_MAGIC   0x4c54434f4d594b31ull /* "1KYMOCTL" */
+#define STEER_VERSION 1u
+
+/* First message on the drain's socket, in place of a hello. */
+struct steer_request {
+	uint64_t magic; /* STEER_MAGIC */
+	uint32_t version;
+	uint32_t what;  /* kymo_steer_t */
+	uint64_t wait_ns;
+};
+
+struct steer_answer {
+	uint64_t magic;
+	uint32_t version;
+	int32_t status;     /* KYMO_OK, ERROR_BUSY: somebody else asks just now, ERROR_INVALID_ARGUMENT */
+	uint32_t processes; /* recorded, */
+	uint32_t answered;  /* of which so many have done it */
+	int32_t silent;     /* pid of one that has not, or 0 */
+	uint32_t reserved;
+};
+
+struct steering {
+	int fd; /* of who asks, -1: nobody */
+	uint32_t asked; /* value given to the processes */
+	uint64_t deadline;
+	bool paused; /* processes that come are asked to pause */
+};
+
+void steer_init(struct steering *s);
+/* Takes `fd`, closed once it is answered. */
+void steer_begin(struct steering *s, int fd, const struct steer_request *request,
+		 struct producer *producers);
+/* A process has come. */
+void steer_newcomer(struct steering *s, struct producer *p);
+/* Answers when all have, or time is up. */
+void steer_serve(struct steering *s, const struct producer *producers);
+
+#endif

@@ -344,6 +344,7 @@ class Test(base.Test):
             check(f"{name}: device", self.rows("SELECT DISTINCT agent_name FROM kernels"),
                   [("NVIDIA H200",)])
             check(f"{name}: lost", self.lost_records(), 0)
+
     # ---- kymo ctl ----
 
     def served(self, *options, env=None):

@@ -76,7 +76,8 @@ def expect(condition, *what):
 
 
 def run(script, *prefix, **options):
-    return subprocess.run([*prefix, sys.executable, "-c", script], stdin=subprocess.DEVNULL,
+    # Newer Pythons warn of fork() beside threads (PoCL's), with the process id.
+    return subprocess.run([*prefix, sys.executable, "-W", "ignore", "-c", script], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=60, check=False, **options)
 
 

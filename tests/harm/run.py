@@ -332,14 +332,16 @@ def test_launcher_is_killed():
 
 def test_child_outlives_program():
     script = f"rm -f progress; {SLEEPY} --file progress >/dev/null 2>&1 & " \
-             "while [ ! -s progress ]; do :; done; echo $!; sleep 0.2"
+             "until [ -s progress ] && ! cmp -s -n 8 progress /dev/zero; do :; done; echo $!"
     p = kymo("run", "--no-summary", "-o", "t.kymo", "sh", "-c", script)
     expect(p.returncode == 0, p)
     child = int(p.stdout)
-    expect("recorded in the background" in p.stderr, p.stderr)
-    expect(manifest("t.kymo")["state"] == "recording", "the manifest is ahead of its time")
-    await_progress(20)
-    os.kill(child, signal.SIGTERM)
+    try:
+        expect("recorded in the background" in p.stderr, p.stderr)
+        expect(manifest("t.kymo")["state"] == "recording", "the manifest is ahead of its time")
+        await_progress(20)
+    finally:
+        os.kill(child, signal.SIGTERM)
     deadline = time.monotonic() + 30
     while manifest("t.kymo")["state"] != "complete":
         expect(time.monotonic() < deadline, "the drain did not finish")

@@ -283,14 +283,32 @@ static void label_process(struct text *out, const struct trace *t, uint32_t proc
 {
 	const struct t_process *p = &t->processes[process < t->processes_count ? process : 0];
 
-	text_addf(out, "%u %s", p->pid, name_program(p));
+	if (p->stands_for)
+		text_addf(out, "%u ranks of %s", p->stands_for, name_program(p));
+	else
+		text_addf(out, "%u %s", p->pid, name_program(p));
+}
+
+static void label_rank(struct text *out, const struct t_process *p)
+{
+	if (p->stands_for && p->stands_for == p->ranks)
+		text_add(out, "all");
+	else if (p->stands_for)
+		text_addf(out, "%u of %u", p->stands_for, p->ranks);
+	else if (p->rank == UINT32_MAX)
+		text_add(out, "none");
+	else
+		text_addf(out, "%u", p->rank);
 }
 
 static void label_thread(struct text *out, const struct trace *t, uint32_t thread)
 {
 	const struct t_thread *h = &t->threads[thread < t->threads_count ? thread : 0];
 
-	text_addf(out, "%u/%u", t->processes[h->process].pid, h->tid);
+	if (t->processes[h->process].stands_for)
+		text_addf(out, "all of %u ranks", t->processes[h->process].stands_for);
+	else
+		text_addf(out, "%u/%u", t->processes[h->process].pid, h->tid);
 	if (*h->name)
 		text_addf(out, " %s", h->name);
 }
@@ -298,14 +316,6 @@ static void label_thread(struct text *out, const struct trace *t, uint32_t threa
 uint32_t label_thread_of(enum tally_kind kind, const struct tally *row)
 {
 	return row->key[kind == TALLY_ERROR ? 3 : 1];
-}
-
-static void label_rank(struct text *out, const struct t_process *p)
-{
-	if (p->rank == UINT32_MAX)
-		text_add(out, "none");
-	else
-		text_addf(out, "%u", p->rank);
 }
 
 /* Of calls that the program only counted no status is known. */
@@ -334,7 +344,8 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		text_add(out, s->path);
 		break;
 	case BY_NODE:
-		text_add(out, t->processes[process].hostname);
+		text_add(out, t->processes[process].stands_for ? "all"
+							       : t->processes[process].hostname);
 		break;
 	case BY_RANK:
 		label_rank(out, &t->processes[process]);

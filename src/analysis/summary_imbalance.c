@@ -10,6 +10,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "wire/tally.h"
 
 enum { PEOPLE_ROWS = 10 }; /* beside the tables of operations; --by rank,op has all */
 
@@ -19,6 +20,7 @@ struct share {
 	char *op;         /* owned; NULL where operations are not told apart */
 	uint32_t rank;
 	uint64_t ns;
+	const struct t_load *load; /* or NULL: of all ranks, then */
 };
 
 struct load {
@@ -26,7 +28,8 @@ struct load {
 	uint64_t min, max, sum;
 	uint64_t excess; /* what the others wait for at worst, and even shares would gain */
 	uint32_t min_rank, max_rank;
-	uint32_t ranks; /* that have it */
+	uint32_t ranks;      /* that have it */
+	uint32_t rank_count; /* of all */
 };
 
 struct loads {
@@ -73,10 +76,8 @@ static bool find_ranks(struct loads *l, const struct trace *t)
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-static const char *kind_of(const struct trace *t, enum tally_kind kind, const struct tally *row)
+static const char *kind_of(enum tally_kind kind, const char *domain)
 {
-	uint32_t op = row->key[2] < t->ops_count ? row->key[2] : 0;
-
 	switch (kind) {
 	case TALLY_DISPATCH:
 		return "kernels";
@@ -89,8 +90,13 @@ static const char *kind_of(const struct trace *t, enum tally_kind kind, const st
 	case TALLY_MARKER:
 		return "ranges";
 	default:
-		return t->domains[t->ops[op].domain].name;
+		return domain;
 	}
+}
+
+static const char *domain_of(const struct trace *t, const struct tally *row)
+{
+	return t->domains[t->ops[row->key[2] < t->ops_count ? row->key[2] : 0].domain].name;
 }
 
 /* What has time inside of it that another row has as well counts without that. */
@@ -100,10 +106,10 @@ static uint64_t time_of(enum tally_kind kind, const struct tally *row)
 										    : row->total;
 }
 
+/* Takes `like` over, with the operation's name if `row` is given. */
 static bool add_share(struct loads *l, const struct summary *s, enum tally_kind kind,
-		      const struct tally *row, bool ops)
+		      const struct tally *row, struct share like)
 {
-	uint32_t rank = s->trace->processes[row->key[0]].rank;
 	struct share *x;
 
 	if (l->count == l->room) {
@@ -113,9 +119,7 @@ static bool add_share(struct loads *l, const struct summary *s, enum tally_kind 
 		l->shares = x;
 		l->room = l->room * 2 + 256;
 	}
-	x = &l->shares[l->count];
-	*x = (struct share){kind_of(s->trace, kind, row), NULL, rank, time_of(kind, row)};
-	if (ops) {
+	if (row) {
 		struct text label = {0};
 
 		label_add(&label, s, kind, row, BY_OP);
@@ -123,9 +127,9 @@ static bool add_share(struct loads *l, const struct summary *s, enum tally_kind 
 			text_release(&label);
 			return false;
 		}
-		x->op = label.s;
+		like.op = label.s;
 	}
-	l->count++;
+	l->shares[l->count++] = like;
 	return true;
 }
 
@@ -140,10 +144,12 @@ static bool add_shares(struct loads *l, const struct summary *s, bool ops)
 
 		for (uint32_t i = 0; i < set->count; i++) {
 			const struct tally *row = set->rows[i];
+			const struct t_process *p = &s->trace->processes[row->key[0]];
+			struct share x = {kind_of(kinds[k], domain_of(s->trace, row)), NULL, p->rank,
+					  time_of(kinds[k], row), NULL};
 
 			if (row->key[0] && row->key[0] < s->trace->processes_count &&
-			    s->trace->processes[row->key[0]].rank != UINT32_MAX &&
-			    !add_share(l, s, kinds[k], row, ops))
+			    p->rank != UINT32_MAX && !add_share(l, s, kinds[k], ops ? row : NULL, x))
 				return false;
 		}
 	}
@@ -196,6 +202,7 @@ static size_t add_up(const struct loads *l, size_t at, struct load *x)
 		x->ranks += some;
 		take(x, l->ranks[r], ns);
 	}
+	x->rank_count = l->rank_count;
 	x->excess = x->max - x->sum / l->rank_count;
 	return at;
 }
@@ -209,6 +216,41 @@ static int compare_loads(const void *x, const void *y)
 	return same_thing(a->of, b->of);
 }
 
+/* What the ranks have worked out themselves, when they added up their tallies. */
+static bool take_loads(struct loads *l, const struct summary *s, bool ops)
+{
+	static const enum tally_kind kinds[WIRE_TALLY_KINDS] = {
+		[WIRE_TALLY_CALL] = TALLY_CALL,         [WIRE_TALLY_OTHER] = TALLY_ACTIVITY,
+		[WIRE_TALLY_DISPATCH] = TALLY_DISPATCH, [WIRE_TALLY_COPY] = TALLY_COPY,
+		[WIRE_TALLY_SYNC] = TALLY_SYNC,         [WIRE_TALLY_COMM] = TALLY_COMM,
+		[WIRE_TALLY_MARKER] = TALLY_MARKER};
+	const struct trace *t = s->trace;
+
+	for (uint32_t i = 1; i < t->loads_count; i++) {
+		const struct t_load *y = &t->loads[i];
+		struct tally row = {0};
+
+		if (y->whole == ops)
+			continue;
+		memcpy(row.key, y->key, sizeof(row.key));
+		if (!add_share(l, s, kinds[y->kind], ops ? &row : NULL,
+			       (struct share){.kind = kind_of(kinds[y->kind], y->domain), .load = y}))
+			return false;
+	}
+	l->list = calloc(l->count + 1, sizeof(*l->list));
+	for (size_t i = 0; l->list && i < l->count; i++) {
+		const struct t_load *y = l->shares[i].load;
+		uint32_t ranks = t->processes[y->process].stands_for;
+		struct load *x = &l->list[l->list_count++];
+
+		*x = (struct load){&l->shares[i], y->min, y->max, y->sum, 0, y->min_rank, y->max_rank,
+				   y->ranks, ranks ? ranks : 1};
+		x->excess = x->max - x->sum / x->rank_count;
+		l->rank_count = x->rank_count > l->rank_count ? x->rank_count : l->rank_count;
+	}
+	return l->list != NULL;
+}
+
 static bool make_loads(struct loads *l)
 {
 	l->list = calloc(l->count + 1, sizeof(*l->list));
@@ -218,17 +260,15 @@ static bool make_loads(struct loads *l)
 		qsort(l->shares, l->count, sizeof(*l->shares), compare_shares);
 	for (size_t at = 0; at < l->count;)
 		at = add_up(l, at, &l->list[l->list_count++]);
-	if (l->list_count)
-		qsort(l->list, l->list_count, sizeof(*l->list), compare_loads);
 	return true;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static void add_row(struct table *t, const struct loads *l, const struct load *x, bool ops)
+static void add_row(struct table *t, const struct load *x, bool ops)
 {
 	struct cell *c = table_row(t);
-	double mean = (double)x->sum / l->rank_count;
+	double mean = (double)x->sum / x->rank_count;
 
 	if (!c)
 		return;
@@ -237,7 +277,7 @@ static void add_row(struct table *t, const struct loads *l, const struct load *x
 		cell_text(t, c++, x->of->op);
 	cell_number(c++, x->min);
 	cell_number(c++, x->min_rank);
-	cell_number(c++, (x->sum + l->rank_count / 2) / l->rank_count);
+	cell_number(c++, (x->sum + x->rank_count / 2) / x->rank_count);
 	cell_number(c++, x->max);
 	cell_number(c++, x->max_rank);
 	if (mean > 0)
@@ -246,10 +286,13 @@ static void add_row(struct table *t, const struct loads *l, const struct load *x
 	cell_number(c, x->ranks);
 }
 
-static bool make_table(struct report *r, const struct loads *l, bool ops, uint32_t limit)
+static bool make_table(struct report *r, struct loads *l, bool ops, uint32_t limit)
 {
 	struct table *t;
 	char heading[80];
+
+	if (l->list_count)
+		qsort(l->list, l->list_count, sizeof(*l->list), compare_loads);
 
 	snprintf(heading, sizeof(heading), "Load of %" PRIu32 " ranks", l->rank_count);
 	t = report_table(r, "imbalance", heading);
@@ -266,7 +309,7 @@ static bool make_table(struct report *r, const struct loads *l, bool ops, uint32
 	table_column(t, "imbalance_percent", "imbalance %", CELL_PERCENT);
 	table_column(t, "ranks", "ranks", CELL_COUNT);
 	for (uint32_t i = 0; i < l->list_count && i < limit; i++)
-		add_row(t, l, &l->list[i], ops);
+		add_row(t, &l->list[i], ops);
 	table_note(t, "time of each rank, without traced calls and ranges inside; imbalance: how far "
 		      "the most lies above the mean");
 	if (l->list_count > limit)
@@ -284,10 +327,13 @@ bool summary_imbalance(struct report *r, const struct summary *s, unsigned count
 	/* Ranks of different jobs share nothing. */
 	if (count != 1 || (by != BY_OP && !(by & BY_RANK)))
 		return true;
-	ok = find_ranks(&l, s->trace);
+	if (s->trace->loads_count > 1)
+		ok = take_loads(&l, s, ops);
+	else
+		ok = find_ranks(&l, s->trace) &&
+		     (l.rank_count < 2 || (add_shares(&l, s, ops) && make_loads(&l)));
 	if (ok && l.rank_count > 1)
-		ok = add_shares(&l, s, ops) && make_loads(&l) &&
-		     make_table(r, &l, ops, by == BY_OP ? PEOPLE_ROWS : UINT32_MAX);
+		ok = make_table(r, &l, ops, by == BY_OP ? PEOPLE_ROWS : UINT32_MAX);
 	release(&l);
 	return ok;
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "stream/names.h"
 #include "wire/raw.h"
 
 enum { COMMAND_MAX = 200 }; /* bytes; the manifest has all of it */
@@ -89,15 +90,20 @@ static void head_nothing(struct report *r, const struct trace *t)
 }
 
 /* Kymo's sampler is no part of the program. */
+static bool in_person(const struct t_process *p)
+{
+	return !p->telemetry && !p->stands_for;
+}
+
 static uint32_t program_threads(const struct trace *t, uint32_t *processes)
 {
 	uint32_t threads = 0;
 
 	*processes = 0;
 	for (uint32_t i = 1; i < t->processes_count; i++)
-		*processes += !t->processes[i].telemetry;
+		*processes += in_person(&t->processes[i]);
 	for (uint32_t i = 1; i < t->threads_count; i++)
-		threads += !t->processes[t->threads[i].process].telemetry;
+		threads += in_person(&t->processes[t->threads[i].process]);
 	return threads;
 }
 
@@ -138,6 +144,18 @@ static void head_numbers(struct report *r, const struct summary *s)
 	text_release(&line);
 }
 
+/* Ranks that have added up their tallies are there as one. */
+static void head_ranks(struct report *r, const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		if (p->stands_for)
+			report_head(r, "%u of %u ranks, counted together up to MPI_Finalize (%s)", p->stands_for, p->ranks,
+				    name_program(p));
+	}
+}
+
 void summary_head(struct report *r, const struct summary *s, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -146,6 +164,7 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 		report_head(r, "%s: %.*s%s", s[i].path, COMMAND_MAX, command_of(t),
 			    strlen(command_of(t)) > COMMAND_MAX ? "..." : "");
 		head_numbers(r, &s[i]);
+		head_ranks(r, t);
 		head_ends(r, t);
 		if (nothing_recorded(&s[i]))
 			head_nothing(r, t);
@@ -214,6 +233,13 @@ struct quality {
 	bool coarse;        /* histograms kept in the program have wider buckets */
 };
 
+static double ranks_of(const struct trace *t, uint32_t thread)
+{
+	uint32_t ranks = t->processes[t->threads[thread].process].stands_for;
+
+	return ranks ? ranks : 1;
+}
+
 /* What recording took from each thread: its records at the cost measured in its process. */
 static void quality_overhead(struct quality *q, const struct summary *s)
 {
@@ -231,8 +257,19 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 	for (uint32_t i = 1; i < t->threads_count; i++) {
 		end = t->threads[i].end ? t->threads[i].end : t->end;
 		if (end > t->threads[i].start && !t->processes[t->threads[i].process].telemetry)
-			q->span += (double)(end - t->threads[i].start);
+			q->span += (double)(end - t->threads[i].start) * ranks_of(t, i);
 	}
+}
+
+/* Of the ranks of a job that were counted together, those that have left a file as well. */
+static uint32_t in_files(const struct trace *t, const struct t_process *job)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		n += t->processes[i].aligned && !t->processes[i].stands_for &&
+		     strcmp(t->processes[i].job, job->job) == 0;
+	return n < job->stands_for ? n : job->stands_for;
 }
 
 static void quality_add(struct quality *q, const struct summary *s)
@@ -252,6 +289,8 @@ static void quality_add(struct quality *q, const struct summary *s)
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		const struct t_process *p = &t->processes[i];
 
+		if (p->stands_for)
+			q->ranks += p->stands_for - in_files(t, p);
 		q->processes++;
 		q->endless += p->how_ended == UINT32_MAX;
 		counted += p->lost_records;
@@ -263,7 +302,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->overhead += p->overhead_ns;
 		q->overhead_known |= p->record_cost_ns > 0;
 		if (p->aligned) {
-			q->ranks++;
+			q->ranks += !p->stands_for;
 			q->rank_error = p->job_error_ns > q->rank_error ? p->job_error_ns : q->rank_error;
 			if (p->job_measured_error_ns > q->rank_measured)
 				q->rank_measured = p->job_measured_error_ns;

@@ -138,11 +138,25 @@ static void print_head(const struct info *c, const struct trace *t)
 	}
 }
 
+static void print_together(const struct t_process *p)
+{
+	printf("  %u of %u ranks, counted together  %s\n", p->stands_for, p->ranks,
+	       p->argv[0] ? p->argv : p->exe);
+	printf("      clocks compared within %.0f ns\n", p->job_error_ns);
+	if (p->lost_records || p->lost_definitions)
+		printf("      lost: %" PRIu64 " records, %" PRIu64 " definitions\n",
+		       p->lost_records, p->lost_definitions);
+}
+
 static void print_process(const struct info *c, const struct trace *t, uint32_t i)
 {
 	const struct t_process *p = &t->processes[i];
 	char how[64], rank[24] = "";
 
+	if (p->stands_for) {
+		print_together(p);
+		return;
+	}
 	if (p->rank != UINT32_MAX)
 		snprintf(rank, sizeof(rank), " rank %u", p->rank);
 	printf("  %u%s  %s\n", p->pid, rank, p->argv[0] ? p->argv : p->exe);
@@ -170,6 +184,8 @@ static void print_threads(const struct info *c, const struct trace *t)
 	for (uint32_t i = 1; i < t->threads_count && i <= ROWS_SHOWN; i++) {
 		const struct t_thread *th = &t->threads[i];
 
+		if (t->processes[th->process].stands_for)
+			continue;
 		printf("  %u of %u  %-16s %" PRIu64 " records", th->tid,
 		       t->processes[th->process].pid, th->name, c->by_thread[i]);
 		if (th->lost)

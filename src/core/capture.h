@@ -222,6 +222,7 @@ struct cap_thread {
 	struct wire_tally **tallies; /* by wire op, or NULL; mode summary */
 	struct wire_ring tally_ring; /* the chunk they lie in */
 	struct core_tally_chunk *tally_full; /* those before it */
+	struct core_work *work;      /* activities that are counted, or NULL */
 	struct core_words *words;    /* [CAP_FRAMES]: words of tools, or NULL until needed */
 	struct wire_ring *scratch;   /* for records that go into no buffer, or NULL */
 	struct core_externals *_Atomic externals; /* stacks of external ids, or NULL */
@@ -594,6 +595,10 @@ static inline void cap_origin_end(struct cap_origin *o)
 bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
 			const struct cap_origin *origin, uint64_t start, uint64_t end,
 			unsigned fields);
+/* Bit of the buffer whose activities are counted, not recorded; see cap_tally_work(). */
+extern _Atomic uint64_t cap_counted;
+/* Adds to the tallies of that buffer what is encoded; other buffers get the record. */
+void cap_activity_count(struct cap_frame *f, struct wire_enc e);
 /* False: this is a child, forked by a tool; nothing of the thread's state is left. */
 bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e);
 
@@ -624,7 +629,11 @@ static inline bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, s
 
 static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
 {
-	if (cap_likely(atomic_load_explicit(&f->buffers, memory_order_relaxed) != 0))
+	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
+
+	if (cap_unlikely(buffers & atomic_load_explicit(&cap_counted, memory_order_relaxed)))
+		cap_activity_count(f, *e);
+	else if (cap_likely(buffers != 0))
 		cap_commit(f, e);
 	if (cap_unlikely(atomic_load_explicit(&f->callbacks, memory_order_relaxed) != NULL)) {
 		struct wire_enc copy = *e;
@@ -665,6 +674,30 @@ extern struct cap_op core_thread_ops[];
 extern struct cap_op core_runtime_ops[1];
 extern struct cap_op core_scope_ops[1];
 extern struct cap_op core_retirement_ops[1];
+
+/* ---- tallies of a job --------------------------------------------------------------------- */
+
+struct job_tally;
+
+/* Calls are counted in this process, not recorded (mode summary). */
+bool cap_tallies(void);
+/* From now on activities are counted as well, because cap_tally_take() will be called. */
+void cap_tally_work(void);
+/* The call `f`, which ends no more than that, is counted as if it ended now. */
+void cap_tally_last(struct cap_frame *f);
+/*
+ * What was counted so far, as the table of one rank. The trace says that it was given: whoever finds
+ * the job's table in the trace will not count it twice. `clock_error`: ns. Release `out`.
+ */
+void cap_tally_take(struct job_tally *out, uint32_t rank, uint32_t world, int64_t offset,
+		    uint64_t clock_error);
+/* The table of all ranks goes into this process's trace. False: it does not fit. */
+bool cap_tally_write(const struct job_tally *t);
+/*
+ * It is there: counting ends. `elsewhere`: in another process's trace, so that this one needs none,
+ * unless it has more than tallies.
+ */
+void cap_tally_given(bool elsewhere);
 
 /*
  * Guard around the backend's own work (harvesting, asking the runtime): calls of the same thread

@@ -304,6 +304,7 @@ static void note(int severity, const char *part, const char *text, uint64_t coun
 	wire_def_u64(&d, tick_now());
 	wire_def_u64(&d, count);
 	cap_define(&d);
+	core_tally_not_all();
 }
 
 void cap_note(int severity, const char *part, const char *format, ...)

@@ -31,6 +31,8 @@ struct core_live { /* zero in a forked child until core_fork_check() */
 	pthread_mutex_t define;
 	pthread_mutex_t threads;
 	pthread_mutex_t fork;
+	pthread_mutex_t tallies; /* of threads: held while they are walked, or end; innermost but
+				    for `define` */
 	_Atomic int ending; /* the process, if a thread waits for its end; see ending.c */
 };
 extern struct core_live *core_live;
@@ -457,10 +459,33 @@ struct shm_header *core_shared_pool(void);
 uint32_t core_shared_arguments(void);
 
 /* ---- tallies (tally.c) ---- */
+struct wire_tally;
+struct wire_work;
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f);
+/* Adds a duration to total, extremes and histogram. */
+void core_tally_time(struct wire_tally *y, uint64_t duration);
+/* A new entry of the thread, as `from`; `work` where its flags say so. NULL: no room. */
+struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
+				  const struct wire_tally *from, const struct wire_work *work);
+/* Calls `fn` for the thread's entries, which it may be adding to. Caller holds `tallies`. */
+void core_tally_each(const struct cap_thread *t, void (*fn)(const struct wire_tally *y, void *data),
+		     void *data);
 /* Hands its chunks over; the thread ends. */
 void core_tally_close(struct cap_thread *t, struct core_buffer *b);
 void core_tally_release(struct cap_thread *t);
+
+/* ---- activities that are counted (tally_work.c) ---- */
+void core_work_release(struct cap_thread *t);
+void core_work_fork_child(void);
+
+/* ---- the tallies of a process for those of its job (tally_job.c) ---- */
+/* The thread ends: what it counted is kept for the job's. Before core_tally_close(). */
+void core_tally_fold(struct cap_thread *t);
+void core_tally_fork_child(void);
+/* Something is in the trace now that no tally of a job has. */
+void core_tally_not_all(void);
+/* The job has its table: nothing is counted any more. */
+extern _Atomic bool core_tally_over;
 
 /* ---- definitions (define.c) ---- */
 

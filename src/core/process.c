@@ -139,6 +139,7 @@ static void fork_child(void)
 		/* From here on core works; without buffers nothing is recorded yet. */
 		atomic_store(&core_live->magic, LIVE_MAGIC);
 		core_define_fork_child();
+		core_tally_fork_child();
 		core_domains_fork_child();
 		core_tools_fork_child();
 		pthread_mutex_lock(&core_live->configure);

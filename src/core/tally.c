@@ -39,10 +39,31 @@ void core_tally_close(struct cap_thread *t, struct core_buffer *b)
 	core_ring_close(b, &t->tally_ring);
 }
 
+void core_tally_each(const struct cap_thread *t, void (*fn)(const struct wire_tally *y, void *data),
+		     void *data)
+{
+	const struct core_tally_chunk *full = t->tally_full;
+
+	for (const struct wire_chunk *c = t->tally_ring.chunk; c;) {
+		uint32_t end = atomic_load_explicit(&c->committed, memory_order_acquire);
+
+		for (uint32_t at = c->header_size; at < end;) {
+			const struct wire_tally *y = (const void *)((const uint8_t *)c + at);
+
+			if (!(y->flags & WIRE_TALLY_GIVEN))
+				fn(y, data);
+			at += wire_tally_size(y);
+		}
+		c = full ? full->ring.chunk : NULL;
+		full = full ? full->next : NULL;
+	}
+}
+
 void core_tally_release(struct cap_thread *t)
 {
 	struct core_tally_chunk *next;
 
+	core_work_release(t);
 	if (t->tallies)
 		munmap(t->tallies, TABLE_BYTES);
 	t->tallies = NULL;
@@ -74,34 +95,48 @@ static bool another_chunk(struct cap_thread *t, struct core_buffer *b)
 	return true;
 }
 
-static bool has_room(const struct core_buffer *b, const struct wire_ring *r)
+static bool has_room(const struct core_buffer *b, const struct wire_ring *r, uint32_t bytes)
 {
 	uint32_t used = r->chunk ? atomic_load_explicit(&r->chunk->committed, memory_order_relaxed)
 				 : b->pool->chunk_size;
 
-	return used + sizeof(struct wire_tally) <= b->pool->chunk_size;
+	return used + bytes <= b->pool->chunk_size;
 }
 
-/* The thread's first call of the op. */
-static struct wire_tally *add(struct cap_thread *t, struct core_buffer *b, uint16_t op)
+struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
+				  const struct wire_tally *from, const struct wire_work *work)
 {
 	struct wire_ring *r = &t->tally_ring;
 	struct wire_tally *y;
 	uint32_t used;
 
-	if (!b->ready || !table(t))
-		return NULL;
-	if (!has_room(b, r) && !another_chunk(t, b))
+	if (!b->ready ||
+	    (!has_room(b, r, wire_tally_size(from)) && !another_chunk(t, b)))
 		return NULL;
 	used = atomic_load_explicit(&r->chunk->committed, memory_order_relaxed);
 	y = (struct wire_tally *)((uint8_t *)r->chunk + used);
-	memset(y, 0, sizeof(*y));
-	y->op = op;
-	y->min = UINT64_MAX;
-	atomic_store_explicit(&r->chunk->committed, used + (uint32_t)sizeof(*y),
+	*y = *from;
+	if (work)
+		memcpy(y + 1, work, sizeof(*work));
+	atomic_store_explicit(&r->chunk->committed, used + wire_tally_size(y),
 			      memory_order_release);
-	t->tallies[op] = y;
 	return y;
+}
+
+/* The thread's first call of the op. */
+static struct wire_tally *add(struct cap_thread *t, struct core_buffer *b, uint16_t op)
+{
+	struct wire_tally fresh = {.op = op, .min = UINT64_MAX};
+
+	return table(t) ? t->tallies[op] = core_tally_add(t, b, &fresh, NULL) : NULL;
+}
+
+void core_tally_time(struct wire_tally *y, uint64_t duration)
+{
+	y->total += duration;
+	y->min = duration < y->min ? duration : y->min;
+	y->max = duration > y->max ? duration : y->max;
+	y->histogram[wire_tally_bucket(duration)]++;
 }
 
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f)
@@ -110,7 +145,7 @@ void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_fra
 	uint64_t duration = f->end - f->start;
 	int saved;
 
-	if (cap_unlikely(t->paused >> b->index & 1))
+	if (cap_unlikely(t->paused >> b->index & 1 || core_tally_over))
 		return;
 	if (cap_unlikely(!y)) {
 		saved = errno;
@@ -124,11 +159,8 @@ void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_fra
 	}
 	y->count++;
 	y->errors += f->has_status;
-	y->total += duration;
 	y->self += duration - (f->inside < duration ? f->inside : duration);
-	y->min = duration < y->min ? duration : y->min;
-	y->max = duration > y->max ? duration : y->max;
-	y->histogram[wire_tally_bucket(duration)]++;
+	core_tally_time(y, duration);
 	f->inside = 0;
 	if (f != t->frames && !f[-1].end)
 		f[-1].inside += duration;

@@ -185,6 +185,7 @@ static void detach(void *arg)
 	unwind_all(t);
 	core_marker_thread_end(t);
 	define_thread(t, false);
+	pthread_mutex_lock(&core_live->tallies);
 	cap_busy(t);
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *b = &core_buffers[i];
@@ -192,11 +193,14 @@ static void detach(void *arg)
 		if (!b->used || !b->ready)
 			continue;
 		core_ring_close(b, &t->rings[i]);
-		if (b->desc.tally)
+		if (b->desc.tally) {
+			core_tally_fold(t);
 			core_tally_close(t, b);
+		}
 	}
 	cap_idle(t);
 	core_tally_release(t);
+	pthread_mutex_unlock(&core_live->tallies);
 	define_thread_end(t);
 	cap_thread_current = NULL;
 	slot_live(s, false);

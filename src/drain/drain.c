@@ -295,6 +295,11 @@ static void finish(struct drain *d, struct producer *p, int wait_status)
 	if (d->totals.failed && !failed)
 		manifest_error(d->config->manifest, "%s is cut short: %s", path,
 			       strerror(d->totals.failed));
+	if (!*path) {
+		d->totals.bytes = before;
+		free(f);
+		return;
+	}
 	if (!f) {
 		manifest_process(d->config->manifest, pid, path, end.how, end.status,
 				 end.lost_records);

@@ -315,6 +315,7 @@ static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_bl
 	memcpy(&after, c, sizeof(after));
 	if (filling && !same_chunk(&h, &after))
 		return;
+	p->recorded |= h.type == WIRE_CHUNK_RECORDS && (committed > h.header_size || h.lost);
 	b = (struct raw_block){.type = (uint16_t)type,
 			       .thread = h.thread,
 			       .chunk_type = h.type,
@@ -466,6 +467,15 @@ static void write_open_calls(struct producer *p)
 	free(calls);
 }
 
+/* Nothing is in the file that the job's table has not, and nothing went wrong. */
+static bool given_away(const struct producer *p)
+{
+	return atomic_load(&p->shm->given) == SHM_GIVEN && !p->recorded &&
+	       !p->damaged_chunks && !p->file.failed && !atomic_load(&p->shm->lost_records) &&
+	       !atomic_load(&p->shm->lost_definitions) &&
+	       atomic_load(&p->shm->state) == SHM_FINALIZED;
+}
+
 static struct raw_end end_of(const struct producer *p, int wait_status)
 {
 	uint32_t state = atomic_load(&p->shm->state);
@@ -503,6 +513,7 @@ void producer_count(const struct producer *p, struct drain_totals *totals)
 void producer_finish(struct producer *p, int wait_status, struct drain_totals *totals,
 		     struct raw_end *end, char *path)
 {
+	bool given;
 	unsigned n;
 
 	guard(p);
@@ -514,6 +525,7 @@ void producer_finish(struct producer *p, int wait_status, struct drain_totals *t
 	write_open_calls(p);
 	write_sync(p);
 	rawfile_flush(&p->file);
+	given = given_away(p);
 	*end = end_of(p, wait_status);
 	/* Even on a full file system there is a chance: cutting to a whole block made room. */
 	if (p->file.failed) {
@@ -528,6 +540,8 @@ void producer_finish(struct producer *p, int wait_status, struct drain_totals *t
 		rawfile_flush(&p->file);
 	}
 	rawfile_close(&p->file);
+	if (given && unlink(p->file.path) == 0)
+		p->file.path[0] = '\0';
 	producer_count(p, totals);
 	memcpy(path, p->file.path, PATH_MAX);
 	release(p);

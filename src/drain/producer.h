@@ -33,6 +33,7 @@ struct producer {
 	uint32_t seen_full; /* value of shm->full before the last pass */
 	uint64_t next_sync; /* CLOCK_MONOTONIC ns of the next calibration point */
 	uint64_t damaged_chunks;
+	bool recorded; /* there are records in the file */
 	struct rawfile file;
 };
 
@@ -49,7 +50,7 @@ unsigned producer_pass(struct producer *p);
 /*
  * The process is gone: writes what is left, the open calls, the end. `wait_status` as from
  * waitpid(), -1 if unknown. Adds to `totals`. The producer is freed; its file's path is left in
- * `path` (PATH_MAX bytes).
+ * `path` (PATH_MAX bytes), "" if the job's table has all that was in it: then it is not kept.
  */
 void producer_finish(struct producer *p, int wait_status, struct drain_totals *totals,
 		     struct raw_end *end, char *path);

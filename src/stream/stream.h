@@ -82,6 +82,7 @@ struct t_process {
 	double job_error_ns;      /* bound of that */
 	int64_t job_measured;     /* offset as measured against another rank ... */
 	double job_measured_error_ns; /* ... and the bound of the measurement */
+	uint32_t stands_for;      /* ranks whose tallies were added up in the job; 0: a process */
 	bool telemetry;           /* Kymo's sampler on that host: no process of the program */
 };
 
@@ -187,14 +188,39 @@ struct t_open_call {
 	int64_t start;
 };
 
-/* Calls that were counted, not recorded (mode summary). */
+/* What activities have that calls have not, see struct wire_work. */
+struct t_work {
+	uint64_t bytes, received, wait, untimed, untimed_bytes, frees, freed, in_use, peak;
+};
+
+/* Calls that were counted, not recorded (mode summary), and activities, see docs/format.md. */
 struct t_tally {
-	uint32_t thread, op;
+	uint32_t kind;   /* enum wire_tally_kind */
+	uint32_t thread; /* that counted it */
+	bool part;       /* of allocations: of parts of others */
+	uint32_t key[7]; /* as the rows of formats/store/tally.h have it, by kind */
 	uint64_t count, errors;
 	uint64_t total, self, min, max; /* ns */
-	uint32_t *histogram;            /* `buckets` of wire/tally.h from `first` on, in ticks */
+	void *histogram; /* `buckets` of wire/tally.h from `first` on, u32 each, or u64 where `wide` */
 	uint32_t first, buckets;
-	double ns_per_tick;
+	bool wide;
+	double ns_per_tick;  /* of the histogram's times */
+	struct t_work *work; /* or NULL */
+};
+
+static inline uint64_t t_tally_bucket(const struct t_tally *y, uint32_t i)
+{
+	return y->wide ? ((const uint64_t *)y->histogram)[i] : ((const uint32_t *)y->histogram)[i];
+}
+
+/* How the ranks of a process that stands for several share one thing, or all of one kind. */
+struct t_load {
+	uint32_t process, kind; /* enum wire_tally_kind */
+	bool whole;             /* all of the kind; of calls: of the domain */
+	uint32_t key[6];        /* of a row of it; key 0 and 1 mean nothing */
+	const char *domain;
+	uint64_t sum, min, max; /* ns, over all its ranks: one that has none of it has 0 */
+	uint32_t min_rank, max_rank, ranks; /* ranks: that have it */
 };
 
 /* Names of markers, of their domains and categories; one text has one index in a trace. */
@@ -251,6 +277,7 @@ struct trace {
 	T_ARRAY(struct t_note, notes);
 	T_ARRAY(struct t_open_call, open_calls);
 	T_ARRAY(struct t_tally, tallies);
+	T_ARRAY(struct t_load, loads);
 	T_ARRAY(struct t_string, strings);
 	T_ARRAY(struct t_communicator, communicators);
 	T_ARRAY(struct t_counter, counters);

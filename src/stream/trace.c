@@ -133,6 +133,7 @@ static void add_none(struct trace *t)
 						     .provider = "", .dimensions = ""};
 	trace_add(t, open_calls);
 	trace_add(t, tallies);
+	trace_add(t, loads);
 }
 
 struct trace *trace_new(void)
@@ -163,7 +164,7 @@ void trace_free(struct trace *t)
 	}
 	void *arrays[] = {t->domains, t->ops, t->processes, t->threads, t->clocks, t->agents,
 			  t->contexts, t->queues, t->blobs, t->programs, t->kernels, t->modules,
-			  t->sites, t->stacks, t->notes, t->open_calls, t->communicators, t->tallies, t->strings,
+			  t->sites, t->stacks, t->notes, t->open_calls, t->communicators, t->tallies, t->loads, t->strings,
 			  t->counters};
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)

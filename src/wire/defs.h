@@ -45,7 +45,9 @@ enum wire_def_kind {
 	DEF_COMMUNICATOR = 25,
 	DEF_RANK = 26,
 	DEF_JOB_CLOCK = 27,
-	DEF_COUNT = 28
+	DEF_JOB_TALLY = 28,
+	DEF_JOB_GIVEN = 29,
+	DEF_COUNT = 30
 };
 
 /* s: bytes/string, u: u64. */
@@ -189,6 +191,16 @@ enum def_job_clock { /* u tick, u node time (ns), i offset in ns (job time = nod
 };
 enum { JOB_CLOCK_SAME = 1, /* the clock of rank 0's node, or of a rank's that is aligned */
        JOB_CLOCK_MEASURED_OFFSET = 2 };
+
+enum def_job_tally { /* u offset, u total, s data (this piece): the tallies of ranks, wire/job_tally.h */
+	DEF_JOB_TALLY_OFFSET, DEF_JOB_TALLY_TOTAL, DEF_JOB_TALLY_DATA
+};
+#define DEF_JOB_TALLY_PIECE 16384u
+enum def_job_given { /* s indexes of threads that have ended (u32 each): all their tallies, and what
+			entries with WIRE_TALLY_GIVEN say, are in the job's DEF_JOB_TALLY if that was
+			written */
+	DEF_JOB_GIVEN_THREADS
+};
 
 #define WIRE_DEF_VALUES 24
 

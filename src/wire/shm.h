@@ -25,7 +25,7 @@
 #include "wire/wire.h"
 
 #define SHM_MAGIC     0x314d48534f4d594bull /* "KYMOSHM1" */
-#define SHM_VERSION   2u
+#define SHM_VERSION   3u
 #define SHM_THREADS   8192u
 #define SHM_NONE      0xffffffffu
 #define SHM_CHUNK_MAX 32768u /* chunks of a buffer at most */
@@ -41,6 +41,9 @@ enum shm_chunk_state {
 /* `asked` and `answered`: a number that changes each time, and what is asked for (kymo_steer_t). */
 #define SHM_ASKED_NEXT    0x100u
 #define SHM_ASKED_WHAT(v) ((v) & 0xffu)
+/* The job's table has the tallies of the process: if they are all there is, its file need not stay.
+ * KEPT: there is more. */
+enum shm_given { SHM_NOT_GIVEN = 0, SHM_GIVEN = 1, SHM_KEPT = 2 };
 enum shm_process_state { SHM_RUNNING = 0, SHM_FINALIZED = 1, SHM_EXEC = 2 };
 
 struct shm_chunk_ctl {
@@ -99,6 +102,7 @@ struct shm_header {
 	uint32_t kept_back; /* the first chunks are for definitions alone */
 	_Atomic uint32_t wake_at; /* private buffers: value of `full` at which delivery begins */
 	_Atomic uint32_t answered; /* `asked` as far as the program has done it */
+	_Atomic uint32_t given; /* enum shm_given; to be looked at when the process is gone */
 	uint64_t reader; /* private buffers: the delivering side, in this process; else 0 */
 };
 

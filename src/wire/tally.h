@@ -3,6 +3,9 @@
  * Tallies of calls: what is kept instead of records in mode "summary". A chunk of type
  * WIRE_CHUNK_TALLY holds struct wire_tally entries of one thread after its header; it is updated in
  * place, so the drain takes it when the thread or the process has ended, however that came.
+ *
+ * In a rank of a job that will add up its ranks' tallies (wire/job_tally.h) activities are counted
+ * as well: then struct wire_work follows the entry.
  */
 #ifndef WIRE_TALLY_H
 #define WIRE_TALLY_H
@@ -15,9 +18,41 @@
 #define WIRE_TALLY_OCTAVES 40u
 #define WIRE_TALLY_BUCKETS (WIRE_TALLY_SUB * WIRE_TALLY_OCTAVES)
 
+enum wire_tally_kind {
+	WIRE_TALLY_CALL = 0,
+	WIRE_TALLY_OTHER,      /* activities that have no kind of their own */
+	WIRE_TALLY_DISPATCH,   /* keys: agent, queue, kernel */
+	WIRE_TALLY_COPY,       /* queue, source agent, destination agent, kinds of memory (<< 8) */
+	WIRE_TALLY_ALLOCATION, /* agent, kind, what */
+	WIRE_TALLY_SYNC,       /* queue */
+	WIRE_TALLY_COMM,       /* datatype (string) */
+	WIRE_TALLY_MARKER,     /* name, domain, category (strings) */
+	WIRE_TALLY_POOL,       /* of a job: bytes in use by agent and kind */
+	WIRE_TALLY_KINDS
+};
+
+enum {
+	WIRE_TALLY_WORK = 1, /* struct wire_work follows */
+	WIRE_TALLY_GIVEN = 2 /* not a tally: how much of one is in the job's; see DEF_JOB_GIVEN */
+};
+
+#define WIRE_WORK_KEYS 4
+
+/* Times of device work are nanoseconds of the device's clock, all others ticks. */
+struct wire_work {
+	uint32_t kind;   /* enum wire_tally_kind */
+	uint32_t thread; /* of what is given: whose tally it is; else 0 */
+	uint32_t key[WIRE_WORK_KEYS]; /* ids of definitions, by kind */
+	uint64_t bytes, received;
+	uint64_t wait; /* between queued and start, summed */
+	uint64_t untimed, untimed_bytes;
+	uint64_t frees, freed;
+	uint64_t peak; /* bytes that the process had of this agent and kind, at most */
+};
+
 struct wire_tally {
 	uint32_t op; /* on the wire */
-	uint32_t reserved;
+	uint32_t flags; /* WIRE_TALLY_* */
 	uint64_t count;
 	uint64_t errors;
 	uint64_t total; /* ticks, calls inside included */
@@ -25,6 +60,12 @@ struct wire_tally {
 	uint64_t min, max;
 	uint32_t histogram[WIRE_TALLY_BUCKETS]; /* of durations, see wire_tally_bucket() */
 };
+
+static inline uint32_t wire_tally_size(const struct wire_tally *y)
+{
+	return (uint32_t)sizeof(*y) +
+	       (y->flags & WIRE_TALLY_WORK ? (uint32_t)sizeof(struct wire_work) : 0);
+}
 
 /* Values below 16 have a bucket each; above, each power of two has 16. The last one is open. */
 static inline uint32_t wire_tally_bucket(uint64_t v)

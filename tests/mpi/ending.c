@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that end as they should not: `ending abort|kill|leave|longjmp|error|size`. */
+/* Ranks that end as they should not: `ending abort|kill|leave|longjmp|error|size|late`. */
 #include <mpi.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -54,6 +54,8 @@ int main(int argc, char **argv)
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Finalize();
+	if (strcmp(how, "late") == 0 && rank != 0)
+		raise(SIGKILL);
 	MPI_Finalized(&flag);
 	return 0;
 }

@@ -48,33 +48,143 @@ class Traffic(Base):
         want = sum(int(l.split()[4]) for l in p.out.splitlines() if l.split()[1] == "send")
         self.assertEqual(sent["send"], want)
 
-    def counted(self):
-        """Calls by rank and function; how often the program had to ask differs from run to run."""
-        rows = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
-        for key in rows:
-            if key[1] in ("MPI_Testall", "MPI_Waitsome"):
-                rows[key] = rows[key] > 0
-        return rows
-
-    def test_counted_only(self):
-        """--mode summary counts the calls that are recorded otherwise, in both launch styles."""
-        p = self.recorded(2, "traffic")
-        self.assertEqual(p.code, 0, p.err)
-        want = self.counted()
-        self.assertGreater(len(want), 80)
-        for inside in (False, True):
-            shutil.rmtree(self.trace)
-            p = self.recorded(2, "traffic", options=["--mode", "summary"], inside=inside)
-            self.assertEqual(p.code, 0, p.err)
-            self.assertEqual(self.counted(), want)
-            self.assertFalse(any("mpi:MPI_Send(" in l for l in self.shown()), "calls are recorded")
-
     def test_names(self):
         self.recorded(2, "traffic")
         lines = self.shown()
         self.assertTrue(any("half of 1" in l for l in lines), "communicator's own name")
         self.assertTrue(any("type=pair" in l for l in lines), "datatype's own name")
         self.assertTrue(any("comm:put" in l and "window of 2" in l for l in lines), "window's own name")
+
+
+class Tallies(Base):
+    """--mode summary: the ranks add up what they counted; one of them has it in its file."""
+
+    # How often the program had to ask differs from run to run.
+    ASKED = ("MPI_Testall", "MPI_Waitsome")
+    ALL_CALLS = ("--mode", "summary", "--include", "^MPI_")
+
+    def counted(self):
+        tables = self.summary("op")
+        calls = {r["op"]: r["calls"] for r in tables["mpi"] if r["op"] not in self.ASKED}
+        messages = {r["op"]: (r["calls"], r["sent"], r["received"]) for r in tables["messages"]}
+        return calls, messages
+
+    def ranks_with_tallies(self):
+        return {r["rank"] for r in self.summary("rank")["mpi"]}
+
+    def record_both(self, inside):
+        shutil.rmtree(self.trace, ignore_errors=True)
+        p = self.recorded(4, "traffic", self.folder / "file", inside=inside)
+        self.assertEqual(p.code, 0, p.err)
+        want = self.counted(), {(r["kind"], r["op"]): r["ranks"] for r in self.summary("rank,op")["imbalance"]
+                                if r["op"] not in self.ASKED}
+        shutil.rmtree(self.trace)
+        p = self.recorded(4, "traffic", self.folder / "file", options=["--mode", "summary"], inside=inside)
+        self.assertEqual(p.code, 0, p.err)
+        return want
+
+    def check(self, inside):
+        (calls, messages), having = self.record_both(inside)
+        self.assertGreater(len(calls), 40)
+        self.assertEqual(self.counted(), (calls, messages))
+        self.assertEqual(self.ranks_with_tallies(), {"all"})
+        loads = {(r["kind"], r["op"]): r for r in self.summary("rank,op")["imbalance"]
+                 if r["op"] not in self.ASKED}
+        self.assertEqual({k: r["ranks"] for k, r in loads.items()}, having)
+        rows = {r["op"]: r for r in self.summary("op")["mpi"]}
+        for (kind, op), r in loads.items():
+            self.assertLessEqual(r["min_ns"], r["mean_ns"])
+            self.assertLessEqual(r["mean_ns"], r["max_ns"])
+            self.assertEqual(r["min_ns"] == 0, r["ranks"] < 4, op)
+            if kind == "mpi":
+                self.assertAlmostEqual(4 * r["mean_ns"], rows[op]["self_ns"], delta=4)
+        self.assertFalse(any("mpi:MPI_Send(" in l or "comm:" in l for l in self.shown()))
+
+    def test_around_the_launcher(self):
+        self.check(False)
+        raw = self.summary("op")
+        self.assertEqual(self.run_any([KYMO, "query", self.trace, "SELECT 1"]).code, 0)
+        stored = self.summary("op")
+        for table in raw:
+            self.assertEqual(stored[table], raw[table], table)
+
+    def test_in_each_rank(self):
+        self.check(True)
+
+    def test_size(self):
+        """Nothing is written for each rank: not its file, and the table is no larger with more of them."""
+        sizes = []
+        for ranks in (2, 6):
+            shutil.rmtree(self.trace, ignore_errors=True)
+            p = self.recorded(ranks, "ring_mpif", options=["--mode", "summary"])
+            if p.code:
+                self.skipTest("no Fortran compiler of this implementation")
+            self.assertEqual(self.calls()["MPI_Finalize"], ranks)
+            files = [f for f in (self.trace / "raw").iterdir() if self.is_rank(f)]
+            self.assertEqual(len(files), 1, files)
+            sizes.append(files[0].stat().st_size)
+        self.assertLess(sizes[1], sizes[0] * 1.1)
+
+    def is_rank(self, file):
+        p = self.run_any([KYMO, "info", file])
+        return "rank 0 of" in p.out or not ("mpirun" in p.out or "mpiexec" in p.out) # nor a launcher
+
+    def kept(self):
+        """A rank that is killed when MPI is over leaves its file, which says how it ended."""
+        self.recorded(2, "ending", "late", options=self.ALL_CALLS)
+        self.assertIn("killed by signal 9", self.foot())
+
+    def by_rank(self):
+        return {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
+
+    def test_nothing_twice(self):
+        """What is in the table and in a file counts once; calls after MPI_Finalize do not."""
+        self.kept()
+        want = {op: 2 for op in ("MPI_Initialized", "MPI_Init", "MPI_Comm_rank", "MPI_Allreduce",
+                                 "MPI_Barrier", "MPI_Finalize")}
+        self.assertEqual(self.by_rank(), {("all", op): n for op, n in want.items()})
+
+    def test_no_table(self):
+        """Without the rank that has the table in the trace the others' files still have everything."""
+        self.kept()
+        for f in (self.trace / "raw").iterdir():
+            if "rank 0 of" in self.run_any([KYMO, "info", f]).out:
+                f.unlink()
+        calls = self.by_rank()
+        for op in ("Init", "Allreduce", "Finalize"):
+            self.assertEqual(calls["1", "MPI_" + op], 1, op)
+        self.assertEqual({rank for rank, _ in calls}, {"1"})
+
+    def test_rank_that_never_comes(self):
+        """Without MPI_Finalize, or killed: what each rank counted is its own."""
+        for how in ("leave", "kill"):
+            shutil.rmtree(self.trace, ignore_errors=True)
+            self.recorded(2, "ending", how, options=["--mode", "summary"])
+            calls = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
+            self.assertEqual((calls["0", "MPI_Init"], calls["1", "MPI_Init"]), (1, 1), how)
+
+    def test_some_ranks(self):
+        p = self.recorded(3, "ending", options=["--mode", "summary", "--ranks", "1-2"])
+        self.assertEqual(p.code, 0, p.err)
+        self.assertEqual(self.ranks_with_tallies(), {"1", "2"})
+
+    def test_different_programs(self):
+        """Added up by name; one of them records, and adds nothing."""
+        ending = [self.program("ending"), "error"]
+        p = self.run_any([KYMO, "run", "--no-summary", "--mode", "summary", "-o", self.trace, LAUNCHER, "-n",
+                          2, *ending, ":", "-n", 1, self.program("other")])
+        self.assertEqual(p.code, 0, p.err)
+        calls = {r["op"]: r["calls"] for r in self.summary("op")["mpi"]}
+        self.assertEqual((calls["MPI_Init"], calls["MPI_Send"], calls["MPI_Finalize"]), (3, 2, 3))
+
+    def test_one_of_another_mode(self):
+        kymo = [KYMO, "run", "--no-summary", "-o", self.trace]
+        p = self.run_any([LAUNCHER, "-n", 1, *kymo, self.program("ending"), ":",
+                          "-n", 2, *kymo, "--mode", "summary", self.program("ending")])
+        self.assertEqual(p.code, 0, p.err)
+        calls = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
+        self.assertEqual((calls["0", "MPI_Init"], calls["2 of 3", "MPI_Init"]), (1, 2))
+        self.assertEqual(self.calls()["MPI_Finalize"], 3)
 
 
 class Store(Base):

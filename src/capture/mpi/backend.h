@@ -254,9 +254,9 @@ void mpi_traffic_after(struct mpi_call *c, const struct mpi_info *info, bool ok)
 
 /* ---- job.c, clock.c ------------------------------------------------------------------------- */
 
-/* Before and after MPI_Init, before MPI_Finalize. */
+/* Before and after MPI_Init, before MPI_Finalize (`f`: that call, NULL where nobody wants it). */
 void mpi_job_before_init(void);
 void mpi_job_after_init(bool world);
-void mpi_job_before_finalize(void);
+void mpi_job_before_finalize(struct cap_frame *f);
 
 #endif

@@ -192,11 +192,11 @@ static bool enter(struct mpi_call *c, uint32_t op, uint64_t *v, const void *call
 		return false;
 	if (info->group == MPI_CLASS_INIT)
 		mpi_job_before_init();
-	else if (info->group == MPI_CLASS_FINALIZE)
-		mpi_job_before_finalize();
 	if (__builtin_expect(mpi_bindings.count, 0))
 		caller = site_of(caller);
 	f = cap_enter_at(&mpi_ops[op], caller, sp);
+	if (info->group == MPI_CLASS_FINALIZE)
+		mpi_job_before_finalize(f);
 	if (!f)
 		return false;
 	c->frame = f;

@@ -47,17 +47,21 @@ void mpi_job_after_init(bool world)
 	cap_guard_enter();
 	define_rank();
 	mpi_comm_of(MPI_OBJECT_COMM, mpi_module->world, 0);
-	if (job_join())
+	if (job_join()) {
 		job_clock_take();
+		cap_tally_work();
+	}
 	cap_guard_leave();
 }
 
-void mpi_job_before_finalize(void)
+void mpi_job_before_finalize(struct cap_frame *f)
 {
 	mpi_requests_leave();
 	cap_guard_enter();
-	if (job_joined())
+	if (job_joined()) {
 		job_clock_take();
+		job_tally_reduce(f);
+	}
 	job_part();
 	cap_guard_leave();
 	if (atomic_load(&sessions) == 0)

@@ -18,6 +18,17 @@ int job_size(void);
 /* Before MPI_Finalize, after the last exchange. */
 void job_part(void);
 
+struct cap_frame;
+struct job_tally;
+
+/*
+ * reduce.c: in mode summary, the tallies of all ranks into the trace of rank 0. The call that is about
+ * to finalise MPI counts as long as it waited for the other ranks.
+ */
+void job_tally_reduce(struct cap_frame *finalize);
+
+/* clock.c: the tallies of this rank, with times of the job. */
+void job_clock_tally(struct job_tally *out);
 /* clock.c: a point of the mapping from this node's time to that of rank 0's node. */
 void job_clock_take(void);
 

@@ -95,19 +95,27 @@ static void set_process(struct reading *r, const struct wire_def *d)
 	o->identity = wire_def_get(d, DEF_PROCESS_TICK_SOURCE) == 2;
 }
 
-static void add_domain(struct reading *r, const struct wire_def *d)
+uint32_t raw_domain(struct trace *t, const char *name, size_t length, const char *title,
+		    size_t title_length)
 {
-	size_t length;
-	const char *name = wire_def_text(d, DEF_DOMAIN_NAME, &length);
 	uint32_t i = 1;
 
-	while (i < r->t->domains_count && (strlen(r->t->domains[i].name) != length ||
-					   memcmp(r->t->domains[i].name, name, length) != 0))
+	while (i < t->domains_count && (strlen(t->domains[i].name) != length ||
+					memcmp(t->domains[i].name, name, length) != 0))
 		i++;
-	if (i == r->t->domains_count)
-		*trace_add(r->t, domains) =
-			(struct t_domain){trace_string(r->t, name, length),
-					  text(r->t, d, DEF_DOMAIN_TITLE)};
+	if (i == t->domains_count)
+		*trace_add(t, domains) = (struct t_domain){trace_string(t, name, length),
+							   trace_string(t, title, title_length)};
+	return i;
+}
+
+static void add_domain(struct reading *r, const struct wire_def *d)
+{
+	size_t length, title_length;
+	const char *name = wire_def_text(d, DEF_DOMAIN_NAME, &length);
+	const char *title = wire_def_text(d, DEF_DOMAIN_TITLE, &title_length);
+	uint32_t i = raw_domain(r->t, name, length, title, title_length);
+
 	idmap_set(&r->p->domains, wire_def_get(d, DEF_DOMAIN_ID), i);
 	schema_domain_base(r->p, i, wire_def_get(d, DEF_DOMAIN_BASE));
 }
@@ -447,6 +455,16 @@ static void add_job_clock(struct reading *r, const struct wire_def *d)
 	raw_add_job_clock(r->p, d);
 }
 
+static void add_job_table(struct reading *r, const struct wire_def *d)
+{
+	raw_add_job_table(r->p, d);
+}
+
+static void add_given(struct reading *r, const struct wire_def *d)
+{
+	raw_add_given(r->p, d);
+}
+
 typedef void (*def_handler)(struct reading *r, const struct wire_def *d);
 
 static const def_handler handlers[DEF_COUNT] = {
@@ -459,6 +477,7 @@ static const def_handler handlers[DEF_COUNT] = {
 	[DEF_OVERHEAD] = add_overhead,
 	[DEF_STRING] = add_string, [DEF_NAME] = add_name, [DEF_COUNTER] = add_counter,
 	[DEF_RANK] = add_rank, [DEF_COMMUNICATOR] = add_communicator, [DEF_JOB_CLOCK] = add_job_clock,
+	[DEF_JOB_TALLY] = add_job_table, [DEF_JOB_GIVEN] = add_given,
 	[DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
 };
 
@@ -743,6 +762,7 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 	kymo_status_t status;
 
 	p->first_thread = t->threads_count;
+	p->first_note = t->notes_count;
 	walk(&r, false);
 	walk(&r, true);
 	status = finish(&r, first_open);

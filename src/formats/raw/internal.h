@@ -43,6 +43,12 @@ struct raw_process {
 	uint64_t *lost_seen;    /* likewise: records the chunks read so far say are lost */
 	uint32_t first_thread, thread_count;
 	bool undefined_op_said;
+	uint32_t first_tally, end_tally; /* in the trace */
+	uint8_t *job_table; /* DEF_JOB_TALLY as far as it was read; of job_bytes, job_read are there */
+	size_t job_bytes, job_read;
+	bool given;             /* it has given tallies to its job ... */
+	uint32_t first_note, given_notes; /* ... and these notes of the trace */
+	struct idmap given_all; /* threads that have given all of theirs */
 };
 
 struct raw_trace {
@@ -94,6 +100,22 @@ void raw_align(struct raw_process *p);
 
 /* tallies.c: adds the tallies of a process to the trace, after its definitions. */
 void raw_read_tallies(struct raw_process *p);
+/* Takes out again what is in the table of its job. */
+void raw_take_out_given(struct raw_process *p);
+
+/* job_tally.c: the table that ranks have added their tallies to */
+void raw_add_job_table(struct raw_process *p, const struct wire_def *d);
+void raw_add_given(struct raw_process *p, const struct wire_def *d);
+/* Makes each table a process that stands for its ranks; once all files are read. */
+void raw_settle_jobs(struct raw_trace *rt);
+
+/* markers.c: the index of a text. */
+uint32_t raw_string(struct raw_trace *rt, const char *s, size_t length, uint64_t total);
+/* schema.c: the op of that name, added if there is none. */
+uint32_t raw_op_named(struct raw_trace *rt, const struct t_op *like);
+/* definitions.c: the domain of that name, likewise. */
+uint32_t raw_domain(struct trace *t, const char *name, size_t length, const char *title,
+		    size_t title_length);
 
 /* activity.c: which typed record a domain's records become, and where its fields go. */
 enum raw_kind raw_kind_of_domain(const char *name);

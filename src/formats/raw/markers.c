@@ -19,7 +19,7 @@ static uint64_t hash_of(const char *s, size_t n, uint64_t total)
 }
 
 /* One text has one number in a trace, whichever processes use it: they are counted together. */
-static uint32_t string_index(struct raw_trace *rt, const char *s, size_t n, uint64_t total)
+uint32_t raw_string(struct raw_trace *rt, const char *s, size_t n, uint64_t total)
 {
 	struct trace *t = rt->trace;
 
@@ -45,7 +45,7 @@ void raw_add_string(struct raw_process *p, const struct wire_def *d)
 	const char *s = wire_def_text(d, DEF_STRING_TEXT, &n);
 
 	idmap_set(&p->strings, wire_def_get(d, DEF_STRING_ID),
-		  string_index(p->rt, s, n, wire_def_get(d, DEF_STRING_TOTAL)));
+		  raw_string(p->rt, s, n, wire_def_get(d, DEF_STRING_TOTAL)));
 }
 
 /* ---- names of objects ---------------------------------------------------------------------- */

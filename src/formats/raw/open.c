@@ -204,6 +204,7 @@ static kymo_status_t fill(struct raw_trace *rt, const char *path)
 	status = S_ISDIR(st.st_mode) ? open_directory(rt, path) : open_single(rt, path);
 	if (status != KYMO_OK)
 		return status;
+	raw_settle_jobs(rt);
 	trace_number_queues(rt->trace);
 	if (rt->trace->command[0] == '\0' && rt->count)
 		rt->trace->command = rt->trace->processes[1].argv;
@@ -239,7 +240,8 @@ static void release_process(struct raw_process *p)
 	struct idmap *maps[] = {&p->domains, &p->sets, &p->threads, &p->sites, &p->addresses,
 				&p->stacks, &p->agents, &p->clock_ids, &p->contexts, &p->queues,
 				&p->programs, &p->kernels, &p->blobs, &p->bases,
-				&p->communicators, &p->strings, &p->counters};
+				&p->communicators, &p->strings, &p->counters,
+				&p->given_all};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		idmap_release(maps[i]);
@@ -249,6 +251,7 @@ static void release_process(struct raw_process *p)
 	free(p->ops);
 	free(p->names);
 	free(p->job_points);
+	free(p->job_table);
 	free(p->set_table);
 	free(p->syncs);
 	free(p->next_seq);

@@ -171,6 +171,17 @@ static uint32_t merge_op(struct raw_trace *rt, const struct t_op *op)
 	}
 }
 
+uint32_t raw_op_named(struct raw_trace *rt, const struct t_op *like)
+{
+	const struct trace *t = rt->trace;
+	uint32_t i;
+
+	for (uint64_t key = op_key(like); (i = idmap_get(&rt->ops, key)); key++)
+		if (t->ops[i].domain == like->domain && strcmp(t->ops[i].name, like->name) == 0)
+			return i;
+	return merge_op(rt, like);
+}
+
 static bool reserve_ops(struct raw_process *p, uint32_t wire)
 {
 	uint32_t room = wire + 256;

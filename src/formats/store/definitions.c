@@ -31,7 +31,8 @@ static const struct sql_column process_columns[] = {
 	C(TIME, end), C(I64, start_realtime), C(I64, realtime_offset), C(U32, arg_level),
 	C(KNOWN, how_ended), C(I32, exit_status), C(U64, lost_records),
 	C(U64, overwritten_records), C(U64, lost_definitions), C(U64, untraced_calls), C(U64, untimed), C(U64, damaged_blocks), C(DOUBLE, clock_error_ns),
-	C(DOUBLE, record_cost_ns), C(DOUBLE, overhead_ns), C(BOOL, telemetry)};
+	C(DOUBLE, record_cost_ns), C(DOUBLE, overhead_ns), C(BOOL, telemetry), C(U32, ranks),
+	C(U32, stands_for), C(BOOL, aligned), C(DOUBLE, job_error_ns), C(DOUBLE, job_measured_error_ns)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {
@@ -104,6 +105,15 @@ static const struct sql_column open_columns[] = {
 	{"correlation", SQL_U64, offsetof(struct t_open_call, id)}, C(TIME, start)};
 #undef STRUCTURE
 
+#define STRUCTURE t_load
+#define KEY(name, i) {name, SQL_U32, offsetof(struct t_load, key) + (i) * sizeof(uint32_t)}
+static const struct sql_column load_columns[] = {
+	C(U32, process), C(U32, kind), C(BOOL, whole), KEY("key1", 1), KEY("key2", 2),
+	KEY("key3", 3), KEY("key4", 4), KEY("key5", 5), C(TEXT, domain), C(U64, sum), C(U64, min),
+	C(U64, max), C(U32, min_rank), C(U32, max_rank), C(U32, ranks)};
+#undef KEY
+#undef STRUCTURE
+
 static const struct sql_table field_table = SQL_TABLE("op_field", field_columns);
 
 struct definition {
@@ -136,6 +146,7 @@ static const struct definition definitions[] = {
 	DEFINITION("communicator", communicator_columns, t_communicator, communicators),
 	DEFINITION("note", note_columns, t_note, notes),
 	DEFINITION("open_call", open_columns, t_open_call, open_calls),
+	DEFINITION("rank_load", load_columns, t_load, loads),
 };
 #define DEFINITIONS (sizeof(definitions) / sizeof(*definitions))
 

@@ -24,7 +24,9 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	how_ended INTEGER, exit_status INTEGER, lost_records INTEGER, overwritten_records INTEGER,
 	lost_definitions INTEGER,
 	untraced_calls INTEGER, untimed INTEGER, damaged_blocks INTEGER, clock_error_ns REAL,
-	record_cost_ns REAL, overhead_ns REAL, telemetry INTEGER);
+	record_cost_ns REAL, overhead_ns REAL, telemetry INTEGER,
+	ranks INTEGER, stands_for INTEGER, aligned INTEGER, job_error_ns REAL,
+	job_measured_error_ns REAL);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER);
@@ -62,6 +64,13 @@ CREATE TABLE communicator_ranks(id INTEGER PRIMARY KEY, communicator INTEGER, re
 	first INTEGER, count INTEGER, stride INTEGER);
 CREATE TABLE note(id INTEGER PRIMARY KEY, process INTEGER, severity INTEGER, part TEXT, text TEXT,
 	time INTEGER, count INTEGER);
+
+-- of a process with `stands_for` ranks, whose tallies were added up in their job: how they share one thing, or
+-- (`whole`) all of a kind; kind: 0 calls, 1 other, 2 dispatches, 3 copies, 5 waits, 6 messages, 7 ranges; keys
+-- are those of the kind's tally table, after the process
+CREATE TABLE rank_load(id INTEGER PRIMARY KEY, process INTEGER, kind INTEGER, whole INTEGER,
+	key1 INTEGER, key2 INTEGER, key3 INTEGER, key4 INTEGER, key5 INTEGER, domain TEXT,
+	sum INTEGER, min INTEGER, max INTEGER, min_rank INTEGER, max_rank INTEGER, ranks INTEGER);
 
 -- records -------------------------------------------------------------------------------------
 CREATE TABLE call(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, start INTEGER,

@@ -42,7 +42,7 @@ struct tally_memory {
 static void add_uncoded(struct tallies *a, uint32_t process, const struct t_tally *y)
 {
 	struct tally *row = y->errors ? tally_at(a, TALLY_ERROR,
-						 (uint32_t[TALLY_KEYS]){process, y->op, 0,
+						 (uint32_t[TALLY_KEYS]){process, y->key[2], 0,
 									y->thread, 1})
 				      : NULL;
 
@@ -50,27 +50,51 @@ static void add_uncoded(struct tallies *a, uint32_t process, const struct t_tall
 		row->count += y->errors;
 }
 
-/* Calls that the program counted and timed itself. */
+static void add_work(struct tally *row, const struct t_work *w)
+{
+	row->bytes += w->bytes;
+	row->received += w->received;
+	row->wait += w->wait;
+	row->untimed += w->untimed;
+	row->untimed_bytes += w->untimed_bytes;
+	row->frees += w->frees;
+	row->freed += w->freed;
+	row->in_use += w->in_use;
+	row->peak = w->peak > row->peak ? w->peak : row->peak;
+}
+
+/* What the program counted and timed itself. */
 static void add_counted(struct tallies *a, const struct t_tally *y)
 {
-	uint32_t process = a->trace->threads[y->thread].process;
-	struct tally *row =
-		tally_at(a, TALLY_CALL, (uint32_t[TALLY_KEYS]){process, y->thread, y->op});
+	static const enum tally_kind kinds[WIRE_TALLY_KINDS] = {
+		[WIRE_TALLY_CALL] = TALLY_CALL,             [WIRE_TALLY_OTHER] = TALLY_ACTIVITY,
+		[WIRE_TALLY_DISPATCH] = TALLY_DISPATCH,     [WIRE_TALLY_COPY] = TALLY_COPY,
+		[WIRE_TALLY_ALLOCATION] = TALLY_ALLOCATION, [WIRE_TALLY_SYNC] = TALLY_SYNC,
+		[WIRE_TALLY_COMM] = TALLY_COMM,             [WIRE_TALLY_MARKER] = TALLY_MARKER,
+		[WIRE_TALLY_POOL] = TALLY_POOL};
+	struct tally *row;
 
+	if (!y->count && !(y->work && y->work->frees))
+		return; /* the job's table has it */
+	row = tally_at(a, kinds[y->kind], y->key);
 	if (!row)
 		return;
+	if (y->work)
+		add_work(row, y->work);
 	row->min = row->count == 0 || y->min < row->min ? y->min : row->min;
 	row->max = y->max > row->max ? y->max : row->max;
 	row->count += y->count;
 	row->errors += y->errors;
 	row->total += y->total;
 	row->self += y->self;
-	add_uncoded(a, process, y);
+	if (y->kind == WIRE_TALLY_CALL)
+		add_uncoded(a, y->key[0], y);
 	for (uint32_t b = 0; b < y->buckets; b++) {
 		uint64_t ns = (uint64_t)((double)wire_tally_middle(y->first + b) * y->ns_per_tick);
 
-		if (y->histogram[b] && !histogram_add(&a->pool, &row->histogram,
-						      histogram_bucket(ns), y->histogram[b]))
+		if (t_tally_bucket(y, b) &&
+		    !histogram_add(&a->pool, &row->histogram, histogram_bucket(ns),
+				   t_tally_bucket(y, b)))
 			a->failed = true;
 	}
 }

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table to which the ranks of a job have added their tallies. It becomes a process of the trace
+ * that stands for all of them, with operations, devices and kernels found by their names; so whoever
+ * reads tallies needs to know nothing of it.
+ */
+#include "wire/job_tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/raw/internal.h"
+#include "wire/tally.h"
+
+#define LARGEST (1u << 28)
+
+void raw_add_job_table(struct raw_process *p, const struct wire_def *d)
+{
+	uint64_t offset = wire_def_get(d, DEF_JOB_TALLY_OFFSET);
+	uint64_t total = wire_def_get(d, DEF_JOB_TALLY_TOTAL);
+	size_t n;
+	const char *data = wire_def_text(d, DEF_JOB_TALLY_DATA, &n);
+
+	if (!p->job_table && total <= LARGEST) {
+		p->job_table = malloc(total + 1);
+		p->job_bytes = total;
+	}
+	if (!p->job_table || total != p->job_bytes || offset != p->job_read || n > total - offset)
+		return; /* a piece is missing: so is the table */
+	memcpy(p->job_table + offset, data, n);
+	p->job_read += n;
+}
+
+void raw_add_given(struct raw_process *p, const struct wire_def *d)
+{
+	size_t bytes;
+	const char *data = wire_def_text(d, DEF_JOB_GIVEN_THREADS, &bytes);
+
+	p->given = true;
+	p->given_notes = p->rt->trace->notes_count;
+	for (size_t i = 0; i + 4 <= bytes; i += 4) {
+		uint32_t thread;
+
+		memcpy(&thread, data + i, 4);
+		idmap_set(&p->given_all, thread, 1);
+	}
+}
+
+/* ---- what rows are about ------------------------------------------------------------------- */
+
+struct settling {
+	struct raw_trace *rt;
+	struct trace *t;
+	uint32_t process, thread; /* those that stand for the ranks */
+	uint32_t first_agent, first_kernel;
+};
+
+static const char *copy_of(struct settling *s, const char *text)
+{
+	return trace_string(s->t, text, strlen(text));
+}
+
+static uint32_t agent_of(struct settling *s, const char *name)
+{
+	struct t_agent *a;
+
+	if (!*name)
+		return 0;
+	for (uint32_t i = s->first_agent; i < s->t->agents_count; i++)
+		if (strcmp(s->t->agents[i].name, name) == 0)
+			return i;
+	a = trace_add(s->t, agents);
+	*a = s->t->agents[0];
+	a->process = s->process;
+	a->name = copy_of(s, name);
+	return s->t->agents_count - 1;
+}
+
+static uint32_t kernel_of(struct settling *s, const char *domain, const char *name)
+{
+	struct t_kernel *k;
+
+	if (!*name)
+		return 0;
+	for (uint32_t i = s->first_kernel; i < s->t->kernels_count; i++)
+		if (strcmp(s->t->kernels[i].name, name) == 0 &&
+		    strcmp(s->t->kernels[i].domain, domain) == 0)
+			return i;
+	k = trace_add(s->t, kernels);
+	*k = s->t->kernels[0];
+	k->process = s->process;
+	k->domain = copy_of(s, domain);
+	k->name = copy_of(s, name);
+	return s->t->kernels_count - 1;
+}
+
+static uint32_t string_of(struct settling *s, const char *text)
+{
+	return *text ? raw_string(s->rt, text, strlen(text), strlen(text)) : 0;
+}
+
+static uint32_t op_of(struct settling *s, const struct job_tally_row *r)
+{
+	const char *domain = r->name[JOB_TALLY_DOMAIN], *title = r->name[JOB_TALLY_TITLE];
+	struct t_op op = {.name = copy_of(s, r->name[JOB_TALLY_OP]), .number = r->number,
+			  .flags = r->flags};
+
+	op.domain = raw_domain(s->t, domain, strlen(domain), title, strlen(title));
+	return raw_op_named(s->rt, &op);
+}
+
+/* As take_key() of tallies.c, by names. */
+static void key_of(struct settling *s, const struct job_tally_row *r, uint32_t kind, uint32_t key[6])
+{
+	key[0] = s->process;
+	switch (kind) {
+	case WIRE_TALLY_DISPATCH:
+		key[1] = agent_of(s, r->name[JOB_TALLY_A]);
+		key[3] = kernel_of(s, r->name[JOB_TALLY_DOMAIN], r->name[JOB_TALLY_OP]);
+		return;
+	case WIRE_TALLY_COPY:
+		key[1] = op_of(s, r);
+		key[3] = agent_of(s, r->name[JOB_TALLY_A]);
+		key[4] = agent_of(s, r->name[JOB_TALLY_B]);
+		key[5] = r->detail & 0xffff;
+		return;
+	case WIRE_TALLY_ALLOCATION:
+		key[1] = agent_of(s, r->name[JOB_TALLY_A]);
+		key[2] = r->detail >> 8 & 0xff;
+		key[3] = r->detail & 0xff;
+		return;
+	case WIRE_TALLY_POOL:
+		key[1] = agent_of(s, r->name[JOB_TALLY_A]);
+		key[2] = r->detail & 0xff;
+		return;
+	default:
+		break;
+	}
+	key[1] = s->thread;
+	key[2] = op_of(s, r);
+	if (kind == WIRE_TALLY_COMM)
+		key[5] = string_of(s, r->name[JOB_TALLY_A]);
+	for (unsigned i = 0; kind == WIRE_TALLY_MARKER && i < 3; i++)
+		key[3 + i] = string_of(s, r->name[JOB_TALLY_A + i]);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static void add_tally(struct settling *s, const struct job_tally_row *r)
+{
+	struct t_tally y = {.kind = r->kind, .thread = s->thread, .wide = true, .ns_per_tick = 1};
+
+	key_of(s, r, r->kind, y.key);
+	y.count = r->n[JOB_TALLY_COUNT];
+	y.errors = r->n[JOB_TALLY_ERRORS];
+	y.total = r->n[JOB_TALLY_TOTAL];
+	y.self = r->n[JOB_TALLY_SELF];
+	y.min = r->min;
+	y.max = r->max;
+	y.first = r->first;
+	y.histogram = trace_alloc(s->t, r->buckets * sizeof(uint64_t) + 1);
+	y.work = trace_alloc(s->t, sizeof(*y.work));
+	if (!y.histogram || !y.work)
+		return;
+	y.buckets = r->buckets;
+	if (r->buckets)
+		memcpy(y.histogram, r->histogram, r->buckets * sizeof(uint64_t));
+	*y.work = (struct t_work){
+		.bytes = r->n[JOB_TALLY_BYTES], .received = r->n[JOB_TALLY_RECEIVED],
+		.wait = r->n[JOB_TALLY_WAIT], .untimed = r->n[JOB_TALLY_UNTIMED],
+		.untimed_bytes = r->n[JOB_TALLY_UNTIMED_BYTES], .frees = r->n[JOB_TALLY_FREES],
+		.freed = r->n[JOB_TALLY_FREED], .in_use = r->n[JOB_TALLY_IN_USE],
+		.peak = r->n[JOB_TALLY_PEAK]};
+	*trace_add(s->t, tallies) = y;
+}
+
+static void add_load(struct settling *s, const struct job_tally_row *r)
+{
+	struct t_load *l = trace_add(s->t, loads);
+	uint32_t kind = r->kind & (JOB_TALLY_LOAD - 1u);
+
+	*l = (struct t_load){
+		.process = s->process, .kind = kind, .domain = copy_of(s, r->name[JOB_TALLY_DOMAIN]),
+		.whole = !*r->name[JOB_TALLY_OP],
+		.sum = r->n[JOB_TALLY_TOTAL], .min = r->min, .max = r->max,
+		.min_rank = r->min_rank, .max_rank = r->max_rank,
+		.ranks = (uint32_t)r->n[JOB_TALLY_COUNT]};
+	if (r->absent != JOB_TALLY_NONE) {
+		l->min = 0;
+		l->min_rank = r->absent;
+	}
+	if (!l->whole)
+		key_of(s, r, kind, l->key);
+}
+
+static void add_note(struct settling *s, const struct job_tally_row *r)
+{
+	*trace_add(s->t, notes) = (struct t_note){
+		.process = s->process, .severity = r->detail,
+		.part = copy_of(s, r->name[JOB_TALLY_DOMAIN]),
+		.text = copy_of(s, r->name[JOB_TALLY_A]),
+		.time = s->t->processes[s->process].end, .count = r->n[JOB_TALLY_COUNT]};
+}
+
+static void add_row(struct settling *s, const struct job_tally_row *r)
+{
+	if (r->kind == JOB_TALLY_NOTE)
+		add_note(s, r);
+	else if (r->kind & JOB_TALLY_LOAD && (r->kind & (JOB_TALLY_LOAD - 1)) < WIRE_TALLY_POOL)
+		add_load(s, r);
+	else if (r->kind < WIRE_TALLY_KINDS)
+		add_tally(s, r);
+}
+
+/* ---- the process --------------------------------------------------------------------------- */
+
+static void add_process(struct settling *s, const struct raw_process *rank, const uint64_t *total)
+{
+	struct trace *t = s->t;
+	struct t_process *tp;
+	struct t_thread *th;
+
+	s->process = t->processes_count;
+	tp = trace_add(t, processes);
+	*tp = t->processes[0];
+	tp->file = t->processes[rank->process].file;
+	tp->job = t->processes[rank->process].job;
+	tp->version = t->processes[rank->process].version;
+	tp->exe = t->processes[rank->process].exe;
+	tp->argv = t->processes[rank->process].argv;
+	tp->mpi = t->processes[rank->process].mpi;
+	tp->realtime_offset = t->processes[rank->process].realtime_offset;
+	tp->rank = UINT32_MAX;
+	tp->stands_for = (uint32_t)total[JOB_TALLY_RANKS];
+	tp->ranks = (uint32_t)total[JOB_TALLY_WORLD];
+	tp->start = (int64_t)total[JOB_TALLY_START];
+	tp->end = (int64_t)total[JOB_TALLY_END];
+	tp->thread_level = -1;
+	tp->exit_status = -1;
+	tp->lost_records = total[JOB_TALLY_LOST];
+	tp->lost_definitions = total[JOB_TALLY_LOST_DEFINITIONS];
+	tp->untraced_calls = total[JOB_TALLY_UNTRACED];
+	tp->untimed = total[JOB_TALLY_UNTIMED_RECORDS];
+	tp->record_cost_ns = t->processes[rank->process].record_cost_ns;
+	tp->overhead_ns = (double)total[JOB_TALLY_OVERHEAD];
+	tp->aligned = true;
+	tp->job_error_ns = (double)total[JOB_TALLY_CLOCK_ERROR];
+	s->thread = t->threads_count;
+	th = trace_add(t, threads);
+	*th = t->threads[0];
+	th->process = s->process;
+	th->start = tp->start;
+	th->end = tp->end;
+}
+
+static bool settle(struct raw_process *p)
+{
+	struct settling s = {.rt = p->rt, .t = p->rt->trace, .first_agent = p->rt->trace->agents_count,
+			     .first_kernel = p->rt->trace->kernels_count};
+	struct job_tally table;
+	bool ok = p->job_read == p->job_bytes &&
+		  job_tally_decode(&table, p->job_table, p->job_bytes);
+
+	if (!ok) {
+		stream_warn(p->rt->log, "%s: the table of the job's tallies is damaged or cut: "
+					"what the ranks' own files have is shown", p->file.path);
+		p->file.damaged++;
+	} else {
+		add_process(&s, p, table.total);
+		for (uint32_t i = 0; i < table.count; i++)
+			add_row(&s, table.rows[i]);
+		if (table.failed || table.total[JOB_TALLY_LEFT_OUT])
+			stream_warn(p->rt->log, "%s: the job has called more than its table holds: "
+						"%llu rows were left out", p->file.path,
+				    (unsigned long long)table.total[JOB_TALLY_LEFT_OUT]);
+	}
+	if (p->job_read == p->job_bytes)
+		job_tally_release(&table);
+	return ok;
+}
+
+/* Processes of the job have given theirs to the table; one that was forked has another rank's job. */
+static void take_out(struct raw_trace *rt, const struct raw_process *of)
+{
+	const struct trace *t = rt->trace;
+
+	for (uint32_t i = 0; i < rt->count; i++) {
+		struct raw_process *p = &rt->processes[i];
+
+		if (!p->given || strcmp(t->processes[p->process].job, t->processes[of->process].job) != 0)
+			continue;
+		raw_take_out_given(p);
+		for (uint32_t k = p->first_note; k < p->given_notes; k++)
+			t->notes[k].count = 0;
+	}
+}
+
+/* Notes of count 0 are in a table. */
+static void drop_notes(struct trace *t)
+{
+	uint32_t kept = 1;
+
+	for (uint32_t i = 1; i < t->notes_count; i++)
+		if (t->notes[i].count)
+			t->notes[kept++] = t->notes[i];
+	t->notes_count = kept;
+}
+
+void raw_settle_jobs(struct raw_trace *rt)
+{
+	bool settled = false;
+
+	for (uint32_t i = 0; i < rt->count; i++)
+		if (rt->processes[i].job_table && settle(&rt->processes[i])) {
+			take_out(rt, &rt->processes[i]);
+			settled = true;
+		}
+	if (settled)
+		drop_notes(rt->trace);
+}

@@ -24,7 +24,18 @@ struct times {
 	cl_int status;
 };
 
-/* ---- records ---- */
+/* ---- records: a field that is left out is 0, and costs nothing ---- */
+
+/* Three numbers from field `first`; those above `dims` are 0. */
+static inline void sizes_write(struct wire_enc *e, unsigned first, const size_t *size,
+			       unsigned dims)
+{
+	wire_unsigned(e, first, size[0]);
+	if (dims > 1) {
+		wire_unsigned(e, first + 1, size[1]);
+		wire_unsigned(e, first + 2, size[2]);
+	}
+}
 
 OCL_HOT static void dispatch_write(const struct ocl_work *w, const struct times *t,
 				   enum untimed_reason why, uint64_t now)
@@ -44,14 +55,14 @@ OCL_HOT static void dispatch_write(const struct ocl_work *w, const struct times 
 	wire_unsigned(&e, DISPATCH_QUEUED_BEFORE, t->started - t->queued);
 	wire_unsigned(&e, DISPATCH_SUBMITTED_BEFORE, t->started - t->submitted);
 	wire_unsigned(&e, DISPATCH_DIMS, w->dims);
-	for (unsigned i = 0; i < 3; i++)
-		wire_unsigned(&e, DISPATCH_GLOBAL_X + i, w->global[i]);
-	for (unsigned i = 0; i < 3; i++)
-		wire_unsigned(&e, DISPATCH_LOCAL_X + i, w->local[i]);
-	for (unsigned i = 0; i < 3; i++)
-		wire_unsigned(&e, DISPATCH_OFFSET_X + i, w->offset[i]);
-	wire_signed(&e, DISPATCH_STATUS, t->status, 4);
-	wire_unsigned(&e, DISPATCH_UNTIMED, why);
+	sizes_write(&e, DISPATCH_GLOBAL_X, w->global, w->dims);
+	sizes_write(&e, DISPATCH_LOCAL_X, w->local, w->dims);
+	if (w->offset[0] | w->offset[1] | w->offset[2])
+		sizes_write(&e, DISPATCH_OFFSET_X, w->offset, w->dims);
+	if (cap_unlikely(t->status))
+		wire_signed(&e, DISPATCH_STATUS, t->status, 4);
+	if (cap_unlikely(why != UNTIMED_NO))
+		wire_unsigned(&e, DISPATCH_UNTIMED, why);
 	wire_unsigned(&e, DISPATCH_SUBMIT_TICK, w->submit);
 	cap_activity_commit(&f, &e);
 }
@@ -75,9 +86,12 @@ OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t,
 	wire_unsigned(&e, COPY_DURATION, t->ended - t->started);
 	wire_unsigned(&e, COPY_QUEUED_BEFORE, t->started - t->queued);
 	wire_unsigned(&e, COPY_SUBMITTED_BEFORE, t->started - t->submitted);
-	wire_unsigned(&e, COPY_BLOCKING, w->blocking);
-	wire_signed(&e, COPY_STATUS, t->status, 4);
-	wire_unsigned(&e, COPY_UNTIMED, why);
+	if (w->blocking)
+		wire_unsigned(&e, COPY_BLOCKING, true);
+	if (cap_unlikely(t->status))
+		wire_signed(&e, COPY_STATUS, t->status, 4);
+	if (cap_unlikely(why != UNTIMED_NO))
+		wire_unsigned(&e, COPY_UNTIMED, why);
 	wire_unsigned(&e, COPY_SUBMIT_TICK, w->submit);
 	cap_activity_commit(&f, &e);
 }

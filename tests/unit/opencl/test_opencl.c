@@ -88,12 +88,16 @@ static void forget(void)
 	record_count = 0;
 }
 
+static bool is_of(const struct record *r, const char *domain, const char *op)
+{
+	return strcmp(r->domain->name, domain) == 0 && (!op || strcmp(r->op, op) == 0);
+}
+
 /* The n-th record of a domain (and op, unless NULL) since forget(); NULL: there is none. */
 static const struct record *record(const char *domain, const char *op, unsigned n)
 {
 	for (unsigned i = 0; i < record_count; i++)
-		if (strcmp(records[i].domain->name, domain) == 0 &&
-		    (!op || strcmp(records[i].op, op) == 0) && n-- == 0)
+		if (is_of(&records[i], domain, op) && n-- == 0)
 			return &records[i];
 	return NULL;
 }
@@ -102,8 +106,8 @@ static unsigned count(const char *domain, const char *op)
 {
 	unsigned n = 0;
 
-	while (record(domain, op, n))
-		n++;
+	for (unsigned i = 0; i < record_count; i++)
+		n += is_of(&records[i], domain, op);
 	return n;
 }
 

@@ -88,25 +88,51 @@ static void unset(struct environment *e, const char *name)
 	}
 }
 
-/* Kymo's own entries that a Kymo around this one has left are not repeated. */
-static void add_list(struct text *t, const char *list, const char *separators)
+/* Entries that a Kymo around this one has left. */
+static bool is_own(const char *word)
+{
+	static const char *const own[] = {
+		"/libkymo-inject.so",  "/libkymo.so",         "/libkymo-opencl-preload.so",
+		"/libkymo-mpi.so",     "/libkymo-threads.so", "/kymo/rocm/libroctx64.so",
+		"/libkymo-exports.so", "/kymo/ze/libze_",
+	};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (strstr(word, own[i]))
+			return true;
+	return false;
+}
+
+static bool is_mpi(const char *word)
+{
+	const char *name = strrchr(word, '/');
+
+	name = name ? name + 1 : word;
+	return strncmp(name, "libmpi.so", 9) == 0 || strncmp(name, "libmpich.so", 11) == 0;
+}
+
+/* The user's entries, and the door of MPI: behind other tools of MPI, but before an MPI itself. */
+static void add_list(struct text *t, const char *list, const char *separators, const char *mpi_door)
 {
 	while (list && *list) {
 		size_t n = strcspn(list, separators);
 		char word[PATH_MAX];
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
-		if (n && !strstr(word, "/libkymo-inject.so") && !strstr(word, "/libkymo.so") &&
-		    !strstr(word, "/libkymo-opencl-preload.so") && !strstr(word, "/libkymo-mpi.so") &&
-		    !strstr(word, "/libkymo-exports.so") && !strstr(word, "/kymo/ze/libze_") &&
-		    !strstr(word, "/libkymo-threads.so") && !strstr(word, "/kymo/rocm/libroctx64.so"))
+		if (*mpi_door && is_mpi(word)) {
+			text_addf(t, ":%s", mpi_door);
+			mpi_door = "";
+		}
+		if (n && !is_own(word))
 			text_addf(t, "%s%s", t->length ? ":" : "", word);
 		list += n + (list[n] != '\0');
 	}
+	if (*mpi_door)
+		text_addf(t, ":%s", mpi_door);
 }
 
 static bool set_list(struct environment *e, const char *name, const char *first,
-		     const char *second, const char *separators)
+		     const char *second, const char *mpi_door, const char *separators)
 {
 	struct text t = {0};
 	bool ok;
@@ -114,7 +140,7 @@ static bool set_list(struct environment *e, const char *name, const char *first,
 	text_add(&t, first);
 	if (second && *second)
 		text_addf(&t, ":%s", second);
-	add_list(&t, getenv(name), separators);
+	add_list(&t, getenv(name), separators, mpi_door);
 	ok = !t.failed && set(e, name, t.s);
 	text_release(&t);
 	return ok;
@@ -214,14 +240,11 @@ static bool found_by_name(const struct run_options *o)
 }
 
 /* MPI is entered by its names, whichever MPI a program will turn out to have. */
-static void add_mpi_door(char *list, size_t size, const struct run_options *o)
+static void find_mpi_door(char door[PATH_MAX], const struct run_options *o)
 {
-	size_t n = strlen(list);
-	char door[PATH_MAX];
-
-	snprintf(door, sizeof(door), "%.*s/libkymo-mpi.so", PATH_MAX - 40, cli_libdir());
-	if (knob_list_has(o->backends, "mpi") && access(door, R_OK) == 0)
-		snprintf(list + n, size - n, ":%s", door);
+	snprintf(door, PATH_MAX, "%.*s/libkymo-mpi.so", PATH_MAX - 40, cli_libdir());
+	if (!knob_list_has(o->backends, "mpi") || access(door, R_OK) != 0)
+		door[0] = '\0';
 }
 
 /* Likewise libraries of plain functions. */
@@ -277,7 +300,6 @@ static void preloaded(char *out, size_t size, const struct run_options *o)
 			 libdir);
 	else
 		snprintf(out, size, "%.*s/libkymo-inject.so", room, libdir);
-	add_mpi_door(out, size, o);
 	add_exports_door(out, size, o);
 	add_threads_door(out, size, o);
 	add_roctx_door(out, size, o);
@@ -285,7 +307,7 @@ static void preloaded(char *out, size_t size, const struct run_options *o)
 
 static bool set_libraries(struct environment *e, const struct run_options *o, struct text *error)
 {
-	char inject[7 * PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "";
+	char inject[7 * PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "", mpi_door[PATH_MAX];
 	const char *libdir = cli_libdir();
 	bool opencl = knob_list_has(o->backends, "opencl");
 
@@ -302,12 +324,13 @@ static bool set_libraries(struct environment *e, const struct run_options *o, st
 	preloaded(inject, sizeof(inject), o);
 	if (add_ze_layer(inject, sizeof(inject), o) && !set(e, ZE_LAYER_VARIABLE, "1"))
 		return false;
+	find_mpi_door(mpi_door, o);
 	snprintf(layer, sizeof(layer), "%.*s/libkymo.so.1", PATH_MAX - 40, libdir);
 	if (opencl)
 		opencl_door(libdir, preload);
-	if (!set_list(e, "LD_PRELOAD", inject, preload, " :"))
+	if (!set_list(e, "LD_PRELOAD", inject, preload, mpi_door, " :"))
 		return false;
-	return !opencl || *preload || set_list(e, "OPENCL_LAYERS", layer, NULL, ":");
+	return !opencl || *preload || set_list(e, "OPENCL_LAYERS", layer, NULL, "", ":");
 }
 
 /*

@@ -85,6 +85,17 @@ static bool join(const char *path, struct manifest *m, struct text *error)
 	return false;
 }
 
+/* In one step: while it was emptied where it is, another rank could put the new one there. */
+static bool remove_old(const char *path)
+{
+	char old[PATH_MAX];
+
+	snprintf(old, sizeof(old), "%.*s.old.%d", PATH_MAX - 32, path, (int)getpid());
+	if (rename(path, old) != 0)
+		return errno == ENOENT;
+	return file_remove_tree(old);
+}
+
 /* Something is there that is not our job's trace. */
 static bool replace(const char *path, const struct run_options *o, bool is_trace,
 		    struct text *error)
@@ -104,7 +115,7 @@ static bool replace(const char *path, const struct run_options *o, bool is_trace
 				 "names another place", path);
 		return false;
 	}
-	if (file_remove_tree(path))
+	if (remove_old(path))
 		return true;
 	text_addf(error, "\"%s\" cannot be replaced: %s", path, strerror(errno));
 	return false;

@@ -25,10 +25,12 @@ foreach(name ${KYMO_MPI_MODULES})
     mpi_program(${KYMO_MPI_COMPILER_${name}} ${program}.${name} ${CMAKE_CURRENT_LIST_DIR}/${program}.c)
   endforeach()
   mpi_program(${KYMO_MPI_COMPILER_${name}} other.${name} ${CMAKE_CURRENT_LIST_DIR}/ending.c)
-  add_custom_command(OUTPUT ${mpi_dir}/other_tool.${name} DEPENDS ${CMAKE_CURRENT_LIST_DIR}/other_tool.c
-                     COMMAND ${KYMO_MPI_COMPILER_${name}} -shared -fPIC -O1 -o ${mpi_dir}/other_tool.${name}
-                             ${CMAKE_CURRENT_LIST_DIR}/other_tool.c VERBATIM)
-  list(APPEND mpi_programs ${mpi_dir}/other_tool.${name})
+  foreach(tool other_tool count)
+    add_custom_command(OUTPUT ${mpi_dir}/${tool}.${name} DEPENDS ${CMAKE_CURRENT_LIST_DIR}/${tool}.c
+                       COMMAND ${KYMO_MPI_COMPILER_${name}} -shared -fPIC -g -O1 -w -o ${mpi_dir}/${tool}.${name}
+                               ${CMAKE_CURRENT_LIST_DIR}/${tool}.c VERBATIM)
+    list(APPEND mpi_programs ${mpi_dir}/${tool}.${name})
+  endforeach()
   find_program(KYMO_MPI_FORTRAN_${name} mpif90.${name})
   mark_as_advanced(KYMO_MPI_FORTRAN_${name})
   if(KYMO_MPI_FORTRAN_${name})
@@ -43,7 +45,7 @@ foreach(name ${KYMO_MPI_MODULES})
            $<TARGET_FILE:kymo> ${name} ${mpi_dir})
   add_test(NAME mpi.slurm.${name} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_slurm.py
            $<TARGET_FILE:kymo> ${name} ${mpi_dir})
-  set_tests_properties(mpi.${name} mpi.jobs.${name} mpi.slurm.${name} PROPERTIES LABELS mpi TIMEOUT 400
+  set_tests_properties(mpi.${name} mpi.jobs.${name} mpi.slurm.${name} PROPERTIES LABELS mpi TIMEOUT 600
                        SKIP_RETURN_CODE 77 RUN_SERIAL ON)
 endforeach()
 add_custom_target(mpi_programs ALL DEPENDS ${mpi_programs})

@@ -5,6 +5,9 @@
 test_jobs.py KYMO IMPLEMENTATION FOLDER [TEST...]
 """
 
+import re
+import shutil
+import unittest
 from pathlib import Path
 
 from jobs import IMPLEMENTATION, KYMO, LAUNCHER, Base, main
@@ -79,6 +82,120 @@ class Drum(Base):
 
     def test_in_each_rank(self):
         self.check(True)
+
+
+class Again(Base):
+    def test_force_in_each_rank(self):
+        """Ranks replace an old trace together: none finds the place taken by another of its own job."""
+        for attempt in range(8):
+            p = self.recorded(4, "ending", options=["-f"], inside=True)
+            self.assertEqual((p.code, p.err), (0, ""), f"attempt {attempt}")
+            self.assertEqual(self.calls()["MPI_Init"], 4)
+        self.assertEqual([f.name for f in self.folder.iterdir()], ["t.kymo"])
+
+
+NETPIPE = {"openmpi": "NPopenmpi", "mpich": "NPmpich2"}[IMPLEMENTATION]
+
+LAMMPS = """units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 6 0 6 0 6
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 3.0 87287 loop geom
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+fix 1 all nve
+thermo 10
+run 50
+"""
+
+NWCHEM = """start he
+memory 100 mb
+geometry
+ He 0.0 0.0 0.0
+end
+basis
+ * library sto-3g
+end
+task scf energy
+"""
+
+HPCC = Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
+# Of hpcc's list at the end, what the machine's speed has no part in.
+HPCC_FACTS = r"^\w+(?:_N|_n|residual|Errors|RnormI|norm1|normI|maxErr|ExeUpdates|Procs)=.*"
+
+
+class RealPrograms(Base):
+    """Programs nobody here wrote: the same results as without Kymo, and what a library between program
+    and MPI counts in the same run (count.c) is in the trace, rank by rank, peer by peer, byte by byte."""
+
+    def check(self, ranks, command, results):
+        if not shutil.which(command[0]):
+            self.skipTest(f"{command[0]} is not here")
+        launch = [LAUNCHER, "-n", ranks]
+        plain = self.run_any([*launch, *command])
+        self.assertEqual(plain.code, 0, plain.out + plain.err)
+        want = results(plain.out + plain.err)
+        self.assertTrue(want)
+        kymo = [KYMO, "run", "--no-summary", "-f", "-o", self.trace]
+        for argv in ([*kymo, *launch, *command], [*launch, *kymo, *command]):
+            p = self.run_any(argv, LD_PRELOAD=str(self.program("count")), COUNT_OUT=str(self.folder / "count"))
+            self.assertEqual((p.code, results(p.out + p.err)), (0, want), p.err)
+            self.compare(ranks)
+            self.assertIn("Lost: nothing.", self.foot())
+
+    def compare(self, ranks):
+        want = {}
+        for rank in range(ranks):
+            for line in (self.folder / f"count.{rank}").read_text().splitlines():
+                op, peer, messages, sent, received = line.split()
+                want[rank, op, int(peer)] = (int(messages), int(sent), int(received))
+        for (rank, op, peer), (messages, sent, _) in list(want.items()):
+            if op == "send":
+                want[peer, "receive", rank] = (messages, 0, sent)
+        got = {(int(r["rank"]), r["op"], -1 if r["peer"] == "all" else int(r["peer"])):
+               (r["calls"], r["sent"], r["received"]) for r in self.summary("rank,peer,op")["messages"]}
+        # Receives from anybody that were cancelled, not sent by anybody.
+        got = {k: v for k, v in got.items() if k[1:] != ("receive", -1) or v[1:] != (0, 0)}
+        self.assertEqual(got, want)
+        self.assertGreater(sum(v[1] for v in want.values()), 0)
+
+    def test_netpipe(self):
+        self.check(2, [NETPIPE, "-u", "5000", "-n", "10", "-o", "netpipe.out"],
+                   lambda out: re.findall(r"^\s*\d+:\s+\d+ bytes\s+\d+ times", out, re.M))
+
+    @unittest.skipIf(IMPLEMENTATION != "openmpi", "Debian builds LAMMPS with Open MPI alone")
+    def test_lammps(self):
+        (self.folder / "in.melt").write_text(LAMMPS)
+        self.check(4, ["lmp", "-in", "in.melt", "-log", "none"],
+                   lambda out: re.findall(r"^(?: +\d+ +\S+ +\S+ +\S+ +\S+ +\S+|N\w+: .*|Total # .*|Neigh.* builds.*)$",
+                                          out, re.M))
+
+    @unittest.skipIf(IMPLEMENTATION != "openmpi", "Debian builds hpcc with Open MPI alone")
+    def test_hpcc(self):
+        if not HPCC.exists():
+            self.skipTest("hpcc is not here")
+        text = HPCC.read_text()
+        for number, comment in ((100, "Ns"), (20, "NBs"), (1, "Ps")):
+            text = re.sub(rf"^\d+( +{comment}$)", rf"{number}\1", text, flags=re.M)
+        (self.folder / "hpccinf.txt").write_text(text)
+        self.check(2, ["hpcc"], lambda out: self.hpcc_results())
+
+    def hpcc_results(self):
+        """hpcc appends to its file: each run's own is looked at."""
+        path = self.folder / "hpccoutf.txt"
+        text = path.read_text()
+        path.unlink()
+        self.assertIn("Success=1", text)
+        return re.findall(HPCC_FACTS, text, re.M)
+
+    def test_nwchem(self):
+        """Global Arrays over one-sided communication, in Fortran and C."""
+        (self.folder / "he.nw").write_text(NWCHEM)
+        self.check(2, [f"nwchem.{IMPLEMENTATION}", "he.nw"],
+                   lambda out: re.findall(r"^ +(?:Total SCF|One-electron|Two-electron) energy.*", out, re.M))
 
 
 if __name__ == "__main__":

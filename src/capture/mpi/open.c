@@ -17,7 +17,7 @@
 
 #define LIBRARIES 4u
 
-struct library { /* one that has PMPI_Init */
+struct library { /* one that is an MPI */
 	void *handle;
 	uintptr_t low, high; /* addresses it is mapped at */
 	char name[PATH_MAX];
@@ -92,25 +92,34 @@ static int holds(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-/* The library of that name, if it has PMPI_Init itself. */
+/* The address of a function that the library has itself. */
+static uintptr_t own_function(const struct library *l, const char *function)
+{
+	void *address = dlsym(l->handle, function);
+	Dl_info owner;
+
+	if (!address || !dladdr(address, &owner) || !owner.dli_fname)
+		return 0;
+	return strcmp(owner.dli_fname, l->name) == 0 ? (uintptr_t)address : 0;
+}
+
+/*
+ * The library of that name, if it is an MPI. Tools may stand before PMPI_Init, too; that they stand
+ * before a function which moves and changes nothing is not to be expected.
+ */
 static bool is_mpi(const char *name, struct library *out)
 {
 	struct search s = {0};
-	void *init;
 
+	snprintf(out->name, sizeof(out->name), "%s", name);
 	out->handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
 	if (!out->handle)
 		return false;
-	init = dlsym(out->handle, "PMPI_Init");
-	s.address = (uintptr_t)init;
-	if (init && dl_iterate_phdr(holds, &s)) {
-		Dl_info owner;
-
+	s.address = own_function(out, "PMPI_Init");
+	if (s.address && own_function(out, "PMPI_Comm_rank") && dl_iterate_phdr(holds, &s)) {
 		out->low = s.low;
 		out->high = s.high;
-		snprintf(out->name, sizeof(out->name), "%s", name);
-		if (dladdr(init, &owner) && owner.dli_fname && strcmp(owner.dli_fname, name) == 0)
-			return true;
+		return true;
 	}
 	dlclose(out->handle);
 	return false;

@@ -563,6 +563,9 @@ void summary_quality(struct report *r, const struct summary *s, unsigned count)
 		quality_add(&q, &s[i]);
 		add_notes(r, &s[i]);
 	}
+	if (q.coarse)
+		report_foot(r, "Calls were counted in the program, not recorded (mode summary): their errors "
+			       "have no status, and they have no scope.");
 	add_loss(&line, &q);
 	report_foot(r, "%s", line.s ? line.s : "");
 	line.length = 0;

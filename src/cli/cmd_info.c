@@ -159,7 +159,8 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 	}
 	if (p->rank != UINT32_MAX)
 		snprintf(rank, sizeof(rank), " rank %u", p->rank);
-	printf("  %u%s  %s\n", p->pid, rank, p->argv[0] ? p->argv : p->exe);
+	printf("  %u%s  %s%s%s%s\n", p->pid, rank, p->name ? p->name : "", p->name ? " (" : "",
+	       p->argv[0] ? p->argv : p->exe, p->name ? ")" : "");
 	printf("      %" PRIu64 " records, %s, clock within %.0f ns\n", c->by_process[i],
 	       name_process_end(p, how, sizeof(how)), p->clock_error_ns);
 	if (p->ranks)
@@ -224,10 +225,12 @@ static void print_devices(const struct trace *t)
 		heading("Queues");
 	for (uint32_t i = 1; i < t->queues_count && i <= ROWS_SHOWN; i++) {
 		const struct t_queue *q = &t->queues[i];
+		const char *context = t->contexts[q->context].name;
 		char number[32];
 
-		printf("  %s / %s%s%s\n", t->agents[q->agent].name,
-		       name_queue(q, number, sizeof(number)),
+		printf("  %s / %s%s%s%s%s\n", t->agents[q->agent].name,
+		       name_queue(q, number, sizeof(number)), context ? " in " : "",
+		       context ? context : "",
 		       q->flags & QUEUE_OUT_OF_ORDER ? ", out of order" : "",
 		       q->flags & QUEUE_PROFILING_FORCED ? ", profiling switched on by Kymo" : "");
 	}

@@ -129,7 +129,7 @@ static void csv_row(const struct union_columns *u, const struct table *t, uint32
 void report_print_csv(const struct report *r, FILE *out)
 {
 	struct union_columns u;
-	bool named = r->table_count != 1 || *r->tables[0]->title;
+	bool named = r->table_count != 1 || strcmp(r->tables[0]->name, "query") != 0;
 
 	collect(&u, r);
 	if (!u.names)

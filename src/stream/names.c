@@ -42,6 +42,17 @@ const char *name_untimed(uint32_t reason)
 	return PICK(names, reason);
 }
 
+const char *name_migration_cause(uint32_t cause)
+{
+	static const char *const names[] = {
+		[MIGRATION_UNKNOWN] = "unknown", [MIGRATION_USER] = "user",
+		[MIGRATION_COHERENCE] = "coherence", [MIGRATION_PREFETCH] = "prefetch",
+		[MIGRATION_EVICTION] = "eviction",
+		[MIGRATION_ACCESS_COUNTERS] = "access counters"};
+
+	return PICK(names, cause);
+}
+
 const char *name_process_end(const struct t_process *p, char *out, size_t size)
 {
 	switch (p->how_ended) {

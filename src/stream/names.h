@@ -10,6 +10,7 @@
 const char *name_memory_kind(uint32_t kind);
 const char *name_allocation_what(uint32_t what);
 const char *name_untimed(uint32_t reason);
+const char *name_migration_cause(uint32_t cause);
 
 /* "exited with status 0", "killed by signal 9", "still running or lost", ... into `out`. */
 const char *name_process_end(const struct t_process *p, char *out, size_t size);

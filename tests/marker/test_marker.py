@@ -220,6 +220,35 @@ class Test:
         queues = self.query("SELECT name FROM queue WHERE name <> ''")
         check("name of the queue", queues, [{"name": "work"}])
 
+    def test_named(self):
+        """Names of processes, threads, devices, contexts and queues are in every output."""
+        program = self.c("named", "named.c", flags=("-Wl,--no-as-needed", "-lOpenCL"))
+        if run(program).returncode == SKIPPED:
+            skip("no OpenCL device here")
+        self.record(program)
+        names = {w + " of mine" for w in ("solver", "chief", "cruncher", "world", "lane")}
+        outputs = {"info": must(self.kymo, "info", self.trace), "show": must(self.kymo, "show", self.trace),
+                   "store": json.dumps(self.query(
+                       "SELECT name FROM process UNION ALL SELECT name FROM threads UNION ALL SELECT name "
+                       "FROM agent UNION ALL SELECT name FROM device_context UNION ALL SELECT name FROM queue"))}
+        for form in ("text", "json", "csv", "md"):
+            outputs["summary " + form] = "".join(must(
+                self.kymo, "summary", "--format", form, "--by", by, self.trace)
+                for by in ("process", "thread", "device", "queue"))
+        for form in ("json", "csv", "perfetto"):
+            file = self.path("out." + form)
+            must(self.kymo, "export", "--to", form, "-o", file, self.trace)
+            files = [os.path.join(file, f) for f in os.listdir(file)] if os.path.isdir(file) else [file]
+            outputs[form] = ""
+            for part in files:
+                with open(part, "rb") as f:
+                    outputs[form] += f.read().decode(errors="replace")
+        for output, text in outputs.items():
+            missing = {n for n in names if n not in text}
+            # Rows of summaries and lines of records are not told by context.
+            check(f"not in {output}", missing - (
+                {"world of mine"} if output == "show" or output.startswith("summary") else set()), set())
+
     def test_hostile(self):
         program = self.c("hostile", "hostile.c")
         plain, recorded = self.record(program)

@@ -123,6 +123,10 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 		csv_unsigned(o, r->global[i]);
 	for (int i = 0; i < 3; i++)
 		csv_unsigned(o, r->local[i]);
+	csv_unsigned(o, r->launch.registers);
+	csv_unsigned(o, r->launch.static_shared);
+	csv_unsigned(o, r->launch.dynamic_shared);
+	csv_unsigned(o, r->launch.local_memory);
 	return device_end(w, o, &r->device);
 }
 
@@ -291,6 +295,7 @@ static void processes(struct csv_writer *w)
 		csv_unsigned(o, p->untraced_calls);
 		csv_unsigned(o, p->untimed);
 		bound(o, p->clock_error_ns);
+		csv_text(o, p->name ? p->name : "");
 		csv_end_row(o);
 	}
 }
@@ -334,12 +339,14 @@ static void queues(struct csv_writer *w)
 
 	for (uint32_t i = 1; i < w->t->queues_count; i++) {
 		const struct t_queue *q = &w->t->queues[i];
+		const char *context = w->t->contexts[q->context].name;
 
 		csv_unsigned(o, w->t->processes[q->process].pid);
 		queue(w, o, i);
 		csv_hex(o, q->handle);
 		csv_unsigned(o, (q->flags & QUEUE_OUT_OF_ORDER) != 0);
 		csv_unsigned(o, (q->flags & QUEUE_PROFILING_FORCED) != 0);
+		csv_text(o, context ? context : "");
 		csv_end_row(o);
 	}
 }

@@ -19,8 +19,9 @@ static const struct {
 				"status_name,ok,unwound,external,scope,site,result,arguments"},
 	[CSV_DISPATCHES] = {"dispatches",
 			    "start,end,duration,queued,submitted,pid,tid,agent,queue,kernel,"
-			    "global_x,global_y,global_z,local_x,local_y,local_z,correlation,"
-			    "call_start,status,untimed,causal_violation"},
+			    "global_x,global_y,global_z,local_x,local_y,local_z,registers,"
+			    "static_shared,dynamic_shared,local_memory,correlation,call_start,"
+			    "status,untimed,causal_violation"},
 	[CSV_COPIES] = {"copies", "start,end,duration,queued,submitted,pid,tid,name,bytes,agent,"
 				  "queue,source_agent,source_kind,destination_agent,"
 				  "destination_kind,blocking,correlation,call_start,status,untimed,"
@@ -35,10 +36,10 @@ static const struct {
 	[CSV_PROCESSES] = {"processes", "pid,ppid,rank,hostname,exe,command,start,start_realtime,"
 					"ended,lost_records,overwritten_records,"
 					"lost_definitions,damaged_blocks,"
-					"untraced_calls,untimed,clock_error"},
+					"untraced_calls,untimed,clock_error,name"},
 	[CSV_THREADS] = {"threads", "pid,tid,name,main,lost_records"},
 	[CSV_AGENTS] = {"agents", "pid,name,type,vendor,driver,platform,clock_error"},
-	[CSV_QUEUES] = {"queues", "pid,agent,name,handle,out_of_order,profiling_forced"},
+	[CSV_QUEUES] = {"queues", "pid,agent,name,handle,out_of_order,profiling_forced,context"},
 	[CSV_OPEN_CALLS] = {"open_calls", "start,pid,tid,domain,name,id,depth"},
 	[CSV_NOTES] = {"notes", "time,pid,severity,part,text,count"},
 };

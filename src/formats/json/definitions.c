@@ -98,6 +98,8 @@ static void processes(struct output *o, const struct trace *t)
 		json_key_unsigned(o, "ppid", p->ppid);
 		if (p->rank != UINT32_MAX)
 			json_key_unsigned(o, "rank", p->rank);
+		if (p->name)
+			json_key_text(o, "name", p->name);
 		json_key_text(o, "exe", p->exe);
 		json_key_text(o, "argv", p->argv);
 		json_key_text(o, "cwd", p->cwd);
@@ -167,6 +169,8 @@ static void queues(struct output *o, const struct trace *t)
 		output_unsigned(o, q->process);
 		json_key_unsigned(o, "agent", q->agent);
 		json_key_text(o, "name", name_queue(q, name, sizeof(name)));
+		if (t->contexts[q->context].name)
+			json_key_text(o, "context_name", t->contexts[q->context].name);
 		json_key_hex(o, "handle", q->handle);
 		json_key_bool(o, "out_of_order", q->flags & QUEUE_OUT_OF_ORDER);
 		json_key_bool(o, "profiling_forced", q->flags & QUEUE_PROFILING_FORCED);

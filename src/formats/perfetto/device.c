@@ -20,6 +20,9 @@ struct work {
 	uint64_t correlation, external, bytes;
 	int64_t scope;
 	uint64_t size[3][3]; /* global, local, offset */
+	struct rec_launch launch; /* of dispatches; of copies its graph alone */
+	uint64_t address, faults; /* of migrations */
+	uint32_t cause;
 	uint32_t process, op, track, kernel;
 	uint32_t source, destination;
 	int32_t status;
@@ -103,6 +106,7 @@ kymo_status_t device_dispatch(struct perfetto *p, const struct rec_dispatch *r)
 	memcpy(w.size[0], r->global, sizeof(w.size[0]));
 	memcpy(w.size[1], r->local, sizeof(w.size[1]));
 	memcpy(w.size[2], r->offset, sizeof(w.size[2]));
+	w.launch = r->launch;
 	status = spool_add(&p->work, &w);
 	return status ? status : count_outstanding(p, &r->device, r->queue);
 }
@@ -121,6 +125,11 @@ kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r)
 	w.source_kind = r->source_kind;
 	w.destination_kind = r->destination_kind;
 	w.blocking = r->blocking;
+	w.launch.graph = r->graph;
+	w.launch.graph_node = r->graph_node;
+	w.address = r->address;
+	w.faults = r->faults;
+	w.cause = r->cause;
 	status = spool_add(&p->work, &w);
 	return status ? status : count_outstanding(p, &r->device, r->queue);
 }
@@ -166,15 +175,56 @@ static void annotate_size(struct packet *k, const char *name, const uint64_t siz
 		packet_set_uint(a->array_values[i], size[i]);
 }
 
+static void annotate_number(struct packet *k, const char *name, uint64_t v)
+{
+	if (v)
+		packet_add_uint(k, name, v);
+}
+
+static void annotate_graph(struct packet *k, const struct rec_launch *l)
+{
+	annotate_number(k, "graph", l->graph);
+	annotate_number(k, "graph_node", l->graph_node);
+}
+
+static void annotate_launch(struct packet *k, const struct rec_launch *l)
+{
+	const uint64_t cluster[3] = {l->cluster[0], l->cluster[1], l->cluster[2]};
+
+	annotate_number(k, "registers", l->registers);
+	annotate_number(k, "static_shared_bytes", l->static_shared);
+	annotate_number(k, "dynamic_shared_bytes", l->dynamic_shared);
+	annotate_number(k, "local_memory_bytes", l->local_memory);
+	if (cluster[0])
+		annotate_size(k, "cluster", cluster, 3);
+	annotate_graph(k, l);
+}
+
+/* How many groups there are in each dimension; the last may be smaller. */
+static void annotate_groups(struct packet *k, const struct work *w, unsigned dims)
+{
+	uint64_t groups[3] = {1, 1, 1};
+
+	for (unsigned i = 0; i < dims; i++) {
+		uint64_t local = w->size[1][i] ? w->size[1][i] : 1;
+
+		groups[i] = w->size[0][i] / local + (w->size[0][i] % local != 0);
+	}
+	annotate_size(k, "groups", groups, dims);
+}
+
 static void annotate_dispatch(struct packet *k, const struct work *w)
 {
 	unsigned dims = w->dims ? w->dims : 1;
 
 	annotate_size(k, "global", w->size[0], dims);
-	if (w->size[1][0])
+	if (w->size[1][0]) {
 		annotate_size(k, "local", w->size[1], dims);
+		annotate_groups(k, w, dims);
+	}
 	if (w->size[2][0] | w->size[2][1] | w->size[2][2])
 		annotate_size(k, "offset", w->size[2], dims);
+	annotate_launch(k, &w->launch);
 }
 
 static void annotate_end(struct perfetto *p, const char *name, uint32_t agent, uint8_t kind)
@@ -192,13 +242,39 @@ static void annotate_end(struct perfetto *p, const char *name, uint32_t agent, u
 	packet_add_text(&p->packet, name, text);
 }
 
+/* Of what is copied: mapping may move nothing. */
+static void annotate_rate(struct packet *k, const struct work *w)
+{
+	Pf__DebugAnnotation *a = packet_annotation(k, "bytes_per_second");
+
+	if (a)
+		packet_set_double(a, (double)w->bytes * 1e9 / (double)(w->end - w->key.time));
+}
+
+static void annotate_address(struct packet *k, uint64_t address)
+{
+	Pf__DebugAnnotation *a = address ? packet_annotation(k, "address") : NULL;
+
+	if (a)
+		packet_set_pointer(a, address);
+}
+
 static void annotate_copy(struct perfetto *p, const struct work *w)
 {
+	uint32_t op = p->trace->ops[w->op].number;
+
 	packet_add_uint(&p->packet, "bytes", w->bytes);
+	if (!w->untimed && w->end > w->key.time && op != COPY_OP_MAP && op != COPY_OP_UNMAP)
+		annotate_rate(&p->packet, w);
 	annotate_end(p, "source", w->source, w->source_kind);
 	annotate_end(p, "destination", w->destination, w->destination_kind);
 	if (w->blocking)
 		packet_add_bool(&p->packet, "blocking", true);
+	annotate_address(&p->packet, w->address);
+	annotate_number(&p->packet, "faults", w->faults);
+	if (w->cause)
+		packet_add_text(&p->packet, "cause", name_migration_cause(w->cause));
+	annotate_graph(&p->packet, &w->launch);
 }
 
 static void annotate_times(struct packet *k, const struct work *w)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stream/names.h"
 #include "wire/defs.h"
 
 #define NAME_SIZE 256
@@ -49,13 +50,6 @@ uint32_t track_of_queue(const struct perfetto *p, uint32_t process, uint32_t age
 	if (agent && agent < p->trace->agents_count)
 		return first_agent(p->trace) + agent;
 	return track_of_process(p, process);
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path ? path : "";
 }
 
 void queue_name(const struct perfetto *p, uint32_t queue, char *out, size_t size)
@@ -108,7 +102,7 @@ static void describe_process(struct perfetto *p, uint32_t i)
 	if (t->hostname && *t->hostname)
 		labels[process.n_process_labels++] = (char *)(uintptr_t)t->hostname;
 	process.process_labels = labels;
-	snprintf(name, sizeof(name), "%s%s%s", t->telemetry ? "telemetry" : base_name(t->exe), t->rank != UINT32_MAX ? " " : "",
+	snprintf(name, sizeof(name), "%s%s%s", name_program(t), t->rank != UINT32_MAX ? " " : "",
 		 t->rank != UINT32_MAX ? rank : "");
 	process.has_pid = 1;
 	process.pid = (int32_t)t->pid;
@@ -276,14 +270,19 @@ static void describe_set(struct perfetto *p, enum counter_set set, uint32_t i, u
 
 	if (set == COUNTER_QUEUE) {
 		const struct t_queue *q = &t->queues[i];
+		bool named = q->name && *q->name;
 
-		snprintf(name, sizeof(name), "queue %u outstanding", q->number);
+		snprintf(name, sizeof(name), "queue %u%s%.200s%s outstanding", q->number,
+			 named ? " \"" : "", named ? q->name : "", named ? "\"" : "");
 		describe_counter(p, uuid, track_of_queue(p, q->process, q->agent, 0), name,
 				 UNIT_COUNT, (int32_t)(2 * q->number + 1));
 	} else if (set == COUNTER_AGENT) {
 		describe_counter(p, uuid, first_agent(t) + i, "memory in use", UNIT_BYTES, -1);
 	} else {
-		snprintf(name, sizeof(name), "memory in use, context %u", i);
+		const char *user = t->contexts[i].name;
+
+		snprintf(name, sizeof(name), "memory in use, context %u%s%.200s%s", i,
+			 user ? " \"" : "", user ? user : "", user ? "\"" : "");
 		describe_counter(p, uuid, track_of_process(p, t->contexts[i].process), name,
 				 UNIT_BYTES, (int32_t)i);
 	}

@@ -25,8 +25,9 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	lost_definitions INTEGER,
 	untraced_calls INTEGER, untimed INTEGER, damaged_blocks INTEGER, clock_error_ns REAL,
 	record_cost_ns REAL, overhead_ns REAL, telemetry INTEGER,
-	ranks INTEGER, stands_for INTEGER, aligned INTEGER, job_error_ns REAL,
-	job_measured_error_ns REAL);
+	-- of a parallel job: its size, and how this clock was made the job's where `aligned`
+	ranks INTEGER, stands_for INTEGER, mpi TEXT, thread_level INTEGER, aligned INTEGER,
+	job_offset INTEGER, job_error_ns REAL, job_measured INTEGER, job_measured_error_ns REAL);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER);

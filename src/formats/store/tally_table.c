@@ -134,12 +134,62 @@ bool tallies_write(struct sql_context *c, const struct tallies *a)
 	       metadata_add(c->db, "percentile_error", a->coarse ? "0.05" : "0.016");
 }
 
+/* What the keys of a kind are indexes of, in their order; KEY_NUMBER: of nothing. */
+enum key_of {
+	KEY_NUMBER, KEY_PROCESS, KEY_THREAD, KEY_OP, KEY_AGENT, KEY_QUEUE, KEY_KERNEL, KEY_STRING,
+	KEY_COMMUNICATOR, KEY_COUNTER, KEY_STACK
+};
+
+static const uint8_t indexes[TALLY_KINDS][TALLY_KEYS] = {
+	[TALLY_CALL] = {KEY_PROCESS, KEY_THREAD, KEY_OP},
+	[TALLY_ACTIVITY] = {KEY_PROCESS, KEY_THREAD, KEY_OP},
+	[TALLY_DISPATCH] = {KEY_PROCESS, KEY_AGENT, KEY_QUEUE, KEY_KERNEL},
+	[TALLY_COPY] = {KEY_PROCESS, KEY_OP, KEY_QUEUE, KEY_AGENT, KEY_AGENT},
+	[TALLY_ALLOCATION] = {KEY_PROCESS, KEY_AGENT},
+	[TALLY_POOL] = {KEY_PROCESS, KEY_AGENT},
+	[TALLY_SYNC] = {KEY_PROCESS, KEY_THREAD, KEY_OP, KEY_QUEUE},
+	[TALLY_ERROR] = {KEY_PROCESS, KEY_OP, KEY_NUMBER, KEY_THREAD},
+	[TALLY_MARKER] = {KEY_PROCESS, KEY_THREAD, KEY_OP, KEY_STRING, KEY_STRING, KEY_STRING},
+	[TALLY_COUNTER] = {KEY_PROCESS, KEY_THREAD, KEY_OP, KEY_OP, KEY_COUNTER},
+	[TALLY_SAMPLE] = {KEY_PROCESS, KEY_THREAD, KEY_STACK},
+	[TALLY_COMM] = {KEY_PROCESS, KEY_THREAD, KEY_OP, KEY_COMMUNICATOR, KEY_NUMBER, KEY_STRING},
+	[TALLY_COMM_SIZE] = {KEY_PROCESS, KEY_OP},
+	[TALLY_COPY_SIZE] = {KEY_PROCESS, KEY_OP, KEY_NUMBER, KEY_AGENT, KEY_AGENT},
+	[TALLY_LOSS] = {KEY_PROCESS, KEY_THREAD},
+};
+
+static uint32_t limit_of(const struct trace *t, enum key_of what)
+{
+	const uint32_t limits[] = {
+		[KEY_NUMBER] = UINT32_MAX, [KEY_PROCESS] = t->processes_count,
+		[KEY_THREAD] = t->threads_count, [KEY_OP] = t->ops_count, [KEY_AGENT] = t->agents_count,
+		[KEY_QUEUE] = t->queues_count, [KEY_KERNEL] = t->kernels_count,
+		[KEY_STRING] = t->strings_count, [KEY_COMMUNICATOR] = t->communicators_count,
+		[KEY_COUNTER] = t->counters_count, [KEY_STACK] = t->stacks_count};
+
+	return limits[what];
+}
+
+/* A store can come from anywhere: what keys refer to must be there. */
+static bool is_sound(const struct trace *t, unsigned kind, const struct tally *row)
+{
+	for (unsigned i = 0; i < TALLY_KEYS; i++) {
+		enum key_of what = indexes[kind][i];
+
+		if (what != KEY_NUMBER && row->key[i] && row->key[i] >= limit_of(t, what))
+			return false;
+	}
+	return true;
+}
+
 /* The row under its key; a store where a key comes twice, or in another order, is damaged. */
 static bool read_row(struct sql_context *c, struct tallies *a, unsigned kind, sqlite3_stmt *s)
 {
 	struct tally row = {0}, *to;
 
 	sql_read(c, s, &tables[kind], &row);
+	if (!is_sound(a->trace, kind, &row))
+		return false;
 	to = tally_at(a, kind, row.key);
 	if (!to || sqlite3_column_int64(s, 0) != a->set[kind].count)
 		return false;

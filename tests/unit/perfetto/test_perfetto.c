@@ -337,6 +337,8 @@ static void test_dispatch_details(void **state)
 
 	r.device.causal_violation = true;
 	r.device.queued = ORIGIN + 130; /* after its start: kept */
+	r.launch = (struct rec_launch){.registers = 40, .static_shared = 1024,
+				       .dynamic_shared = 2048, .cluster = {2, 1, 1}};
 	assert_int_equal(s->dispatch(s, &r), KYMO_OK);
 	d = finish(s);
 	k = slice_at(d, 100, 300);
@@ -344,6 +346,12 @@ static void test_dispatch_details(void **state)
 	assert_int_equal(drawn_annotation(d, k, "global")->n_array_values, 2);
 	assert_int_equal(drawn_annotation(d, k, "global")->array_values[0]->uint_value, 64);
 	assert_int_equal(drawn_annotation(d, k, "local")->array_values[1]->uint_value, 8);
+	assert_int_equal(drawn_annotation(d, k, "groups")->array_values[0]->uint_value, 8);
+	assert_int_equal(drawn_annotation(d, k, "groups")->array_values[1]->uint_value, 4);
+	assert_int_equal(drawn_annotation(d, k, "registers")->uint_value, 40);
+	assert_int_equal(drawn_annotation(d, k, "static_shared_bytes")->uint_value, 1024);
+	assert_int_equal(drawn_annotation(d, k, "dynamic_shared_bytes")->uint_value, 2048);
+	assert_int_equal(drawn_annotation(d, k, "cluster")->array_values[0]->uint_value, 2);
 	assert_int_equal(drawn_annotation(d, k, "queued_to_start_ns")->int_value, -30);
 	assert_int_equal(drawn_annotation(d, k, "submitted_to_start_ns")->int_value, 20);
 	assert_int_equal(drawn_annotation(d, k, "correlation")->uint_value, 77);
@@ -480,6 +488,8 @@ static void test_copy_sync_loss_notes(void **state)
 	x = slice_at(d, 600, 800);
 	assert_string_equal(drawn_name(d, x), "read");
 	assert_int_equal(drawn_annotation(d, x, "bytes")->uint_value, 1 << 20);
+	assert_true(drawn_annotation(d, x, "bytes_per_second")->double_value ==
+		    (double)(1 << 20) * 1e9 / 200);
 	assert_string_equal(drawn_text(d, x, drawn_annotation(d, x, "source")),
 			    "gpu Device X (device memory)");
 	assert_string_equal(drawn_text(d, x, drawn_annotation(d, x, "destination")),

@@ -81,6 +81,8 @@ class Model:
         functions = json.loads((folder / "functions.json").read_text())
         self.facts = json.loads((folder / "facts.json").read_text())
         self.sets = json.loads((folder / "enums.json").read_text())["sets"]
+        for name, values in self.facts["values"].items():
+            self.sets[name]["values"].update(values)
         self.prefix = self.facts["prefix"]
         self.types = {name: Type(name, *row) for name, row in self.facts["types"].items()}
         rows = functions["functions"] + self.facts["extra_functions"]

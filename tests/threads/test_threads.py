@@ -30,6 +30,7 @@ class Test(base.Test):
         calls = self.query("SELECT name, count(*) AS n FROM regions GROUP BY name ORDER BY name")
         check("calls", calls, [{"name": "pthread_create", "n": 4}, {"name": "pthread_join", "n": 2}])
         check("lost", self.lost(), 0)
+        check("notes", self.notes("core"), {})
         check("ranks", self.query("SELECT DISTINCT rank FROM processes"), [{"rank": None}])
 
     def test_daemon(self):

@@ -96,6 +96,14 @@ KYMO_EXPORT kymo_status_t kymo_counter_instance(kymo_counter_t counter, const ui
 KYMO_EXPORT kymo_status_t kymo_counter_positions(kymo_counter_t counter, uint64_t instance,
 						 uint32_t *positions);
 
+typedef void (*kymo_counter_provider_fn)(const char *provider, void *data);
+
+/*
+ * Calls `callback` for every provider, also for those that come later (a GPU's comes with its
+ * runtime, on the thread that starts it). ERROR_LIMIT: 16 callbacks at most.
+ */
+KYMO_EXPORT kymo_status_t kymo_counter_providers(kymo_counter_provider_fn callback, void *data);
+
 /* What the last refusal in this thread was about, in words; never NULL. */
 KYMO_EXPORT const char *kymo_counter_error(void);
 
@@ -135,7 +143,8 @@ KYMO_EXPORT kymo_status_t kymo_counter_set_create(const char *name,
 
 /*
  * The same from text, separated by commas: NAME, PROVIDER:NAME, NAME[DIM=2] selects a position, and
- * sum(...), avg(...), min(...), max(...) reduce all dimensions that are left. Counters of the host.
+ * sum(...), avg(...), min(...), max(...) reduce all dimensions that are left. What is no counter of
+ * the host is counted on every agent that has it.
  */
 KYMO_EXPORT kymo_status_t kymo_counter_set_parse(const char *name, const char *list,
 						 kymo_counter_set_t *out);
@@ -173,6 +182,7 @@ typedef struct kymo_counter_values {
 	uint64_t start, end;     /* ns: the time that was counted */
 	const double *values;    /* in the order of kymo_counter_set_value() */
 	uint32_t count;
+	uint32_t kernel;         /* of DISPATCH: its id, see kymo_ref_name(); 0: unknown */
 } kymo_counter_values_t;
 
 typedef void (*kymo_counter_values_fn)(kymo_context_t context, const kymo_counter_values_t *values,
@@ -214,6 +224,7 @@ typedef struct kymo_counter_dispatch {
 	uint64_t correlation; /* id of the call that submitted it; 0: unknown */
 	uint64_t start, end;  /* ns on the scale of kymo_time(); 0: unknown */
 	const double *values; /* as in `read` below */
+	uint32_t kernel;      /* as in records; 0: unknown */
 } kymo_counter_dispatch_t;
 
 /* What a provider is asked to count together. Valid during the call only. */
@@ -262,6 +273,12 @@ typedef struct kymo_counter_provider {
 	/* Ends counting and frees the session. Any thread, also in a forked child. */
 	void (*close)(void *session, void *data);
 	void *data;
+	/*
+	 * Describes a counter of this name that `list` left out, where there are endless variants of
+	 * some. ERROR_NOT_FOUND: there is none. NULL: never.
+	 */
+	kymo_status_t (*find)(const char *name, uint32_t agent, kymo_counter_info_t *out,
+			      void *data);
 } kymo_counter_provider_t;
 
 /* `provider` is borrowed for ever. ERROR_EXISTS: the name is taken. ERROR_LIMIT: 16 at most. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples: where the threads of the program are, taken at intervals, with call stacks.
+ * Samples: where the threads of the program are, taken at intervals, with call stacks; and where the
+ * kernels on its devices are, and why they wait (second half).
  *
  * Samples are delivered as records of the activity domain "sample" into the context's buffer, where
  * a buffer service selects that domain. Op "pc" is a sample; its fields say the thread, the time, the
@@ -63,6 +64,48 @@ KYMO_EXPORT kymo_status_t kymo_sample_check(kymo_sample_method_t method);
 
 /* What the last refusal in this thread was about, in words; never NULL. */
 KYMO_EXPORT const char *kymo_sample_error(void);
+
+/* ---- kernels on devices ---------------------------------------------------------------------- */
+
+/*
+ * Program counters of kernels, sampled by the device itself. Delivered as records of the activity
+ * domain "device_sample" into the context's buffer, where a buffer service selects that domain. Op
+ * "pc" says how often an instruction was met, and why its warp did not go on (the stall reason; its
+ * name: kymo_ref_name()), in the time between the record's start and end; op "lost" what the device or its driver lost.
+ *
+ * A device that cannot be sampled is left out; a note in the trace says why. Devices are asked when
+ * their runtime starts, so this service is never refused for a reason of theirs.
+ */
+typedef enum kymo_device_sample_mode {
+	KYMO_DEVICE_SAMPLE_CONTINUOUS = 0, /* kernels run as ever; samples know only their code */
+	KYMO_DEVICE_SAMPLE_SERIALIZED = 1  /* kernels run one at a time; samples know their launch */
+} kymo_device_sample_mode_t;
+
+typedef struct kymo_device_sample_desc {
+	size_t size; /* sizeof(kymo_device_sample_desc_t) */
+	kymo_device_sample_mode_t mode;
+	uint32_t period_log2; /* a sample every 2^n cycles of a multiprocessor, 5 to 31; 0: 2^18 */
+} kymo_device_sample_desc_t;
+
+/*
+ * Samples all devices that can be while the context is started. A device's sampler is exclusive:
+ * contexts with the same description share it. ERROR_BUSY: another context samples with another.
+ */
+KYMO_EXPORT kymo_status_t kymo_device_sample_service(kymo_context_t context,
+						     const kymo_device_sample_desc_t *desc);
+
+/* An instruction of a kernel. Strings live as long as the process. */
+typedef struct kymo_device_code {
+	size_t size;          /* sizeof(kymo_device_code_t) */
+	const char *function; /* the symbol it lies in: a kernel, or a function that was not inlined */
+	const char *file;     /* "" where the code has no line information */
+	uint32_t line;        /* 0 likewise */
+	uint64_t module;      /* checksum of the binary, as the device's vendor forms it */
+	uint64_t offset;      /* bytes from the beginning of the function */
+} kymo_device_code_t;
+
+/* What field "code" of a record means. ERROR_NOT_FOUND. */
+KYMO_EXPORT kymo_status_t kymo_device_code(uint64_t code, kymo_device_code_t *out);
 
 #ifdef __cplusplus
 }

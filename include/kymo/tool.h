@@ -501,7 +501,7 @@ KYMO_EXPORT kymo_status_t kymo_domain_find(const char *name, const kymo_domain_d
 
 /*
  * Name of what a field of kind KYMO_KIND_REF refers to: `type` is the field's type ("kernel",
- * "agent", "program", "queue"), `id` its value. Looks through what was defined so far, so keep what
+ * "agent", "program", "queue", "string", "code"), `id` its value. Looks through what was defined so far, so keep what
  * it says: the string lives until the process ends, and the same name is the same string. ERROR_NOT_FOUND: no such id, or one without a
  * name.
  */

@@ -82,6 +82,7 @@ unsigned dimensions_of(enum tally_kind kind)
 		return any | BY_DEVICE | BY_OP | BY_MEMORY;
 	case TALLY_COUNTER:
 	case TALLY_SAMPLE:
+	case TALLY_DEVICE_SAMPLE:
 		return BY_OP;
 	default:
 		return any | BY_THREAD;

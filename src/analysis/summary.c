@@ -52,6 +52,9 @@ static void add_activity(struct tallies *a, enum raw_kind kind, const union raw_
 	case RAW_KIND_SAMPLE:
 		tallies_sample(a, &any->sample);
 		break;
+	case RAW_KIND_DEVICE_SAMPLE:
+		tallies_device_sample(a, &any->device_sample);
+		break;
 	case RAW_KIND_COMM:
 		tallies_comm(a, &any->comm);
 		break;

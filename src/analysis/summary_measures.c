@@ -209,12 +209,21 @@ static struct counted *count_at(struct counts *all, const struct t_counter *k, c
 	return &all->list[all->count++];
 }
 
+/* The call or kernel of which it was counted. */
+static const char *counted_of(const struct trace *t, const struct tally *row)
+{
+	uint32_t what = row->key[3];
+
+	if (strcmp(t->ops[row->key[2]].name, "dispatch") == 0)
+		return what < t->kernels_count ? t->kernels[what].name : "";
+	return what && what < t->ops_count ? t->ops[what].name : "";
+}
+
 static void add_count(struct counts *all, const struct trace *t, const struct tally *row)
 {
 	const struct t_counter *k = &t->counters[row->key[4]];
 	const char *kind = t->ops[row->key[2]].name;
-	const char *what = row->key[3] ? t->ops[row->key[3]].name : "";
-	struct counted *c = count_at(all, k, kind, what, row->key[5]);
+	struct counted *c = count_at(all, k, kind, counted_of(t, row), row->key[5]);
 
 	if (!c)
 		return;
@@ -270,7 +279,6 @@ bool summary_counters(struct report *r, const struct summary *s, unsigned count,
 
 		for (uint32_t k = 0; k < set->count; k++)
 			if (set->rows[k]->key[4] < s[i].trace->counters_count &&
-			    set->rows[k]->key[3] < s[i].trace->ops_count &&
 			    !s[i].trace->processes[set->rows[k]->key[0]].telemetry)
 				add_count(&all, s[i].trace, set->rows[k]);
 	}

@@ -35,6 +35,9 @@ summary_part summary_imbalance;
 /* Functions that samples met, self and total; values of counters by operation. */
 summary_part summary_functions, summary_counters;
 
+/* Lines of kernels that samples met, and why warps waited there. */
+summary_part summary_device_samples;
+
 /* What the node and its devices did meanwhile, and the energy of kernels. */
 summary_part summary_telemetry;
 

@@ -25,7 +25,7 @@ static bool nothing_recorded(const struct summary *s)
 {
 	return !sum_of(s, TALLY_CALL) && !sum_of(s, TALLY_DISPATCH) && !sum_of(s, TALLY_COPY) &&
 	       !sum_of(s, TALLY_MARKER) && !sum_of(s, TALLY_COMM) &&
-	       !sum_of(s, TALLY_SAMPLE) && !sum_of(s, TALLY_COUNTER);
+	       !sum_of(s, TALLY_SAMPLE) && !sum_of(s, TALLY_DEVICE_SAMPLE) && !sum_of(s, TALLY_COUNTER);
 }
 
 static uint64_t duration_of(const struct trace *t)

@@ -48,6 +48,11 @@ static const struct knob rows[] = {
 	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,
 	 "100", "What is recorded",
 	 "Sample where the threads are, so often a second of processor time; 0: never"},
+	{"pc-sampling", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(pc_sampling), "N", "0", NULL,
+	 "18", "What is recorded",
+	 "Sample where kernels are on the GPU and why they wait, every 2^N cycles, N 5 to 31; 0: never"},
+	{"pc-serialize", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(pc_serialize), NULL, NULL, NULL, NULL,
+	 "What is recorded", "With --pc-sampling: kernels run one at a time, samples know their launch"},
 	{"telemetry", 0, KNOB_INTEGER, KNOB_OPTIONAL, AT(telemetry_ms), "MS", "0", NULL, "100",
 	 "What is recorded", "Read power, clocks, memory, load of the node and its devices every MS "
 			     "milliseconds, outside of the program; 0: never"},

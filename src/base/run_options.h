@@ -29,6 +29,8 @@ struct run_options {
 	uint64_t duration_ns; /* 0: until the end */
 	const char *counters; /* list, or NULL */
 	int64_t sample_hz;    /* 0: no samples */
+	int64_t pc_sampling;  /* a sample every 2^n cycles; 0: none of kernels */
+	bool pc_serialize;
 	int64_t telemetry_ms; /* 0: no telemetry */
 	const char *tools;    /* libraries, colons between them, or NULL */
 	const char *config;

@@ -105,6 +105,7 @@ FORWARD(marker, struct rec_marker)
 FORWARD(comm, struct rec_comm)
 FORWARD(counter, struct rec_counter)
 FORWARD(sample, struct rec_sample)
+FORWARD(device_sample, struct rec_device_sample)
 FORWARD(other, struct rec)
 
 static kymo_status_t forward_loss(struct stream_sink *s, const struct rec_loss *r)
@@ -165,7 +166,8 @@ void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t 
 		.sink = {.begin = forward_begin, .call = count_call, .dispatch = count_dispatch,
 			 .copy = count_copy, .allocation = count_allocation, .sync = count_sync,
 			 .marker = count_marker, .comm = count_comm,
-			 .counter = count_counter, .sample = count_sample, .other = count_other, .loss = forward_loss,
+			 .counter = count_counter, .sample = count_sample,
+			 .device_sample = count_device_sample, .other = count_other, .loss = forward_loss,
 			 .end = forward_end},
 		.next = next,
 		.limit = limit};

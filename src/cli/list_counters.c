@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <kymo/counter.h>
@@ -44,11 +45,36 @@ static bool library_open(struct library *l)
 	return false;
 }
 
+/*
+ * Metrics of GPUs, which have "__" in their names, are looked for when their runtime starts: it is
+ * not for the launcher to initialise it.
+ */
+static bool counters_check(struct library *l, const char *list)
+{
+	char *words = strdup(list), *save = NULL;
+	kymo_counter_set_t set;
+	bool ok = words != NULL;
+
+	if (ok && !list[strspn(list, ",")])
+		ok = l->parse("recorder", list, &set) == KYMO_OK;
+	for (char *w = ok ? strtok_r(words, ",", &save) : NULL; w && ok;
+	     w = strtok_r(NULL, ",", &save))
+		ok = strstr(w, "__") || l->parse("recorder", w, &set) == KYMO_OK;
+	if (!ok)
+		cli_error("--counters: %s; kymo list counters says what there is",
+			  l->counter_error());
+	free(words);
+	return ok;
+}
+
 bool measures_check(const struct run_options *o)
 {
 	struct library l;
-	kymo_counter_set_t set;
 
+	if (o->pc_sampling && (o->pc_sampling < 5 || o->pc_sampling > 31)) {
+		cli_error("--pc-sampling takes 5 to 31: a sample every 2^N cycles");
+		return false;
+	}
 	if (!o->counters && !o->sample_hz)
 		return true;
 	if (o->sample_hz > 10000) {
@@ -57,11 +83,8 @@ bool measures_check(const struct run_options *o)
 	}
 	if (!library_open(&l))
 		return false;
-	if (o->counters && l.parse("recorder", o->counters, &set) != KYMO_OK) {
-		cli_error("--counters: %s; kymo list counters says what there is",
-			  l.counter_error());
+	if (o->counters && !counters_check(&l, o->counters))
 		return false;
-	}
 	if (o->sample_hz && l.sample_check(KYMO_SAMPLE_QUIET) != KYMO_OK) {
 		cli_error("--sample: %s", l.sample_error());
 		return false;

@@ -8,11 +8,17 @@
 #include <string.h>
 
 #define COUNTERS_MAX 65536u
+#define WATCHERS     16u
 
 pthread_mutex_t counters_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const kymo_counter_provider_t *providers[COUNTER_PROVIDERS];
 static uint32_t provider_count, listed_count;
+static struct watcher {
+	kymo_counter_provider_fn callback;
+	void *data;
+} watchers[WATCHERS];
+static uint32_t watcher_count;
 static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; /* one thread asks the providers */
 
 /* Counters never move: handles are positions, pointers stay good. */
@@ -38,13 +44,40 @@ const char *kymo_counter_error(void)
 
 /* ---- providers ---- */
 
+/* Tells those who watch by `count` of a provider. */
+static void tell(uint32_t count, const char *provider)
+{
+	for (uint32_t i = 0; i < count; i++)
+		watchers[i].callback(provider, watchers[i].data);
+}
+
+kymo_status_t kymo_counter_providers(kymo_counter_provider_fn callback, void *data)
+{
+	uint32_t count;
+
+	if (!callback)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	pthread_mutex_lock(&counters_lock);
+	if (watcher_count == WATCHERS) {
+		pthread_mutex_unlock(&counters_lock);
+		return KYMO_ERROR_LIMIT;
+	}
+	watchers[watcher_count++] = (struct watcher){callback, data};
+	count = provider_count;
+	pthread_mutex_unlock(&counters_lock);
+	for (uint32_t i = 0; i < count; i++)
+		callback(providers[i]->name, data);
+	return KYMO_OK;
+}
+
 kymo_status_t kymo_counter_provider_register(const kymo_counter_provider_t *p)
 {
 	kymo_status_t status = KYMO_OK;
+	uint32_t watching;
 
 	if (!p || !p->name || !p->list || !p->open || !p->close)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (p->size < sizeof(*p))
+	if (p->size < offsetof(kymo_counter_provider_t, find))
 		return KYMO_ERROR_INCOMPATIBLE;
 	pthread_mutex_lock(&counters_lock);
 	for (uint32_t i = 0; i < provider_count; i++)
@@ -54,7 +87,10 @@ kymo_status_t kymo_counter_provider_register(const kymo_counter_provider_t *p)
 		status = KYMO_ERROR_LIMIT;
 	if (status == KYMO_OK)
 		providers[provider_count++] = p;
+	watching = watcher_count;
 	pthread_mutex_unlock(&counters_lock);
+	if (status == KYMO_OK)
+		tell(watching, p->name);
 	return status;
 }
 
@@ -162,27 +198,70 @@ kymo_status_t kymo_counters(uint32_t agent, kymo_counter_fn callback, void *data
 	return status;
 }
 
+uint32_t counter_agents(uint32_t *out, uint32_t most)
+{
+	uint32_t n = count_now(), found = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t agent = at(i)->info.agent, k = 0;
+
+		while (k < found && out[k] != agent)
+			k++;
+		if (agent && k == found && found < most)
+			out[found++] = agent;
+	}
+	return found;
+}
+
+/* What is left of `name` after "PROVIDER:", where that names this provider. */
+static const char *bare_name(const kymo_counter_provider_t *p, const char *name)
+{
+	size_t n = strlen(p->name);
+
+	return strncmp(name, p->name, n) == 0 && name[n] == ':' ? name + n + 1 : name;
+}
+
+static uint32_t find_known(const char *name, uint32_t agent)
+{
+	uint32_t n = count_now();
+
+	for (uint32_t i = 0; i < n; i++)
+		if (at(i)->info.agent == agent &&
+		    strcmp(at(i)->info.name, bare_name(at(i)->provider, name)) == 0)
+			return i + 1;
+	return 0;
+}
+
+/* Providers that have more than they list are asked; what they describe is known from then on. */
+static uint32_t find_unlisted(const char *name, uint32_t agent)
+{
+	pthread_mutex_lock(&listing);
+	for (uint32_t i = 0; i < listed_count; i++) {
+		const kymo_counter_provider_t *p = providers[i];
+		kymo_counter_info_t info = {.size = sizeof(info)};
+
+		if (p->size >= sizeof(*p) && p->find &&
+		    p->find(bare_name(p, name), agent, &info, p->data) == KYMO_OK)
+			add_counter(&info, (void *)(uintptr_t)p);
+	}
+	pthread_mutex_unlock(&listing);
+	return find_known(name, agent);
+}
+
 kymo_status_t kymo_counter_find(const char *name, uint32_t agent, kymo_counter_t *out)
 {
-	uint32_t n;
+	uint32_t found;
 
 	if (!name || !out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
-	n = count_now();
-	for (uint32_t i = 0; i < n; i++) {
-		const struct counter *c = at(i);
-		size_t k = strlen(c->provider->name);
-
-		if (c->info.agent == agent &&
-		    (strcmp(c->info.name, name) == 0 ||
-		     (strncmp(name, c->provider->name, k) == 0 && name[k] == ':' &&
-		      strcmp(name + k + 1, c->info.name) == 0))) {
-			out->handle = i + 1u;
-			return KYMO_OK;
-		}
-	}
+	found = find_known(name, agent);
+	if (!found)
+		found = find_unlisted(name, agent);
+	out->handle = found;
+	if (found)
+		return KYMO_OK;
 	counter_refuse("no provider has a counter \"%s\" of agent %u", name, agent);
 	return KYMO_ERROR_NOT_FOUND;
 }

@@ -30,6 +30,7 @@ enum {
 	COUNTER_THREAD,      /* REF thread, 0: that of the record */
 	COUNTER_AGENT,       /* REF agent, 0: the host */
 	COUNTER_DURATION,    /* TIME ns that was counted */
+	COUNTER_KERNEL,      /* REF kernel, of dispatches */
 	COUNTER_FIELDS
 };
 #define COUNTER_OPS 5u
@@ -111,6 +112,8 @@ void counter_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)
 /* Makes sure that all providers have been asked. */
 void counters_list(void);
 const struct counter *counter_of(kymo_counter_t h);
+/* Agents that have counters, the host left out; returns how many, `most` at most. */
+uint32_t counter_agents(uint32_t *out, uint32_t most);
 
 /* counter_set.c */
 /* The set with one more reference, or NULL. */
@@ -137,7 +140,7 @@ kymo_status_t counter_domain_ready(void);
 void counter_buffers_look(struct core_counter_service *s);
 struct counter_event {
 	kymo_counter_op_t op;
-	uint32_t thread, agent;
+	uint32_t thread, agent, kernel;
 	uint16_t call_op; /* on the wire */
 	uint64_t correlation;
 	int64_t scope;

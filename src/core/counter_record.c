@@ -15,7 +15,8 @@ static struct cap_op counter_ops[COUNTER_OPS];
 	[COUNTER_OP] = {"op", "op", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},                            \
 	[COUNTER_THREAD] = REF("thread", "thread"),                                                \
 	[COUNTER_AGENT] = REF("agent", "agent"),                                                   \
-	[COUNTER_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0}
+	[COUNTER_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},                    \
+	[COUNTER_KERNEL] = REF("kernel", "kernel")
 
 static const kymo_field_t fields[COUNTER_FIELDS] = {FIELDS};
 static const kymo_field_t published_fields[COUNTER_FIELDS + TIMED_FIELDS] = {
@@ -96,6 +97,7 @@ static void write_value(struct cap_op *op, const struct counter_event *e, uint32
 	wire_unsigned(&enc, COUNTER_THREAD, e->thread);
 	wire_unsigned(&enc, COUNTER_AGENT, e->agent);
 	wire_unsigned(&enc, COUNTER_DURATION, e->end - e->start);
+	wire_unsigned(&enc, COUNTER_KERNEL, e->kernel);
 	cap_activity_commit(&f, &enc);
 }
 
@@ -122,7 +124,7 @@ void counter_deliver(const struct core_counter_service *s, const struct counter_
 	kymo_counter_values_t v = {
 		.size = sizeof(v), .op = e->op, .thread = e->thread, .agent = e->agent,
 		.correlation = e->correlation, .scope = e->scope, .start = e->start,
-		.end = e->end, .values = out, .count = s->set->outputs,
+		.end = e->end, .values = out, .count = s->set->outputs, .kernel = e->kernel,
 	};
 
 	write_values(s, e, out);

@@ -260,57 +260,87 @@ static kymo_reduce_t parse_reduction(char **word)
 	return KYMO_REDUCE_NONE;
 }
 
-static kymo_status_t parse_choice(char *word, kymo_counter_choice_t *out, uint32_t *select)
+/* What is being read from text. */
+struct reading {
+	kymo_counter_choice_t choices[KYMO_COUNTER_CHOICES];
+	uint32_t select[KYMO_COUNTER_CHOICES][KYMO_COUNTER_DIMENSIONS];
+	uint32_t count;
+};
+
+static kymo_status_t take_choice(struct reading *r, kymo_counter_t counter, kymo_reduce_t reduce,
+				 const char *brackets)
 {
 	kymo_counter_info_t info = {.size = sizeof(info)};
+	char copy[128];
+	uint32_t *select;
+
+	if (r->count == KYMO_COUNTER_CHOICES) {
+		counter_refuse("a set takes at most %u counters", KYMO_COUNTER_CHOICES);
+		return KYMO_ERROR_LIMIT;
+	}
+	select = r->select[r->count];
+	for (uint32_t d = 0; d < KYMO_COUNTER_DIMENSIONS; d++)
+		select[d] = KYMO_COUNTER_ALL;
+	r->choices[r->count++] = (kymo_counter_choice_t){
+		.size = sizeof(kymo_counter_choice_t), .counter = counter, .reduce = reduce,
+		.select = select};
+	snprintf(copy, sizeof(copy), "%s", brackets);
+	kymo_counter_describe(counter, NULL, &info);
+	return parse_selection(copy, &info, select);
+}
+
+/* A counter of the host, else one of each agent that has it. */
+static kymo_status_t parse_choice(struct reading *r, char *word)
+{
 	kymo_reduce_t reduce = parse_reduction(&word);
-	char *open = strchr(word, '[');
-	char brackets[128] = "";
+	uint32_t agents[COUNTER_PARTS * 8], before = r->count, n;
+	char *open = strchr(word, '['), brackets[128] = "";
+	kymo_counter_t counter;
 	kymo_status_t status;
 
 	if (open) {
 		snprintf(brackets, sizeof(brackets), "%s", open);
 		*open = '\0';
 	}
-	*out = (kymo_counter_choice_t){.size = sizeof(*out), .reduce = reduce, .select = select};
-	for (uint32_t d = 0; d < KYMO_COUNTER_DIMENSIONS; d++)
-		select[d] = KYMO_COUNTER_ALL;
-	status = kymo_counter_find(word, 0, &out->counter);
-	if (status == KYMO_OK)
-		status = kymo_counter_describe(out->counter, NULL, &info);
-	return status == KYMO_OK ? parse_selection(brackets, &info, select) : status;
+	if (kymo_counter_find(word, 0, &counter) == KYMO_OK)
+		return take_choice(r, counter, reduce, brackets);
+	n = counter_agents(agents, sizeof(agents) / sizeof(agents[0]));
+	for (uint32_t i = 0; i < n; i++) {
+		if (kymo_counter_find(word, agents[i], &counter) != KYMO_OK)
+			continue;
+		status = take_choice(r, counter, reduce, brackets);
+		if (status != KYMO_OK)
+			return status;
+	}
+	if (r->count > before)
+		return KYMO_OK;
+	counter_refuse("no provider has a counter \"%s\"", word);
+	return KYMO_ERROR_NOT_FOUND;
 }
 
 kymo_status_t kymo_counter_set_parse(const char *name, const char *list, kymo_counter_set_t *out)
 {
-	kymo_counter_choice_t choices[KYMO_COUNTER_CHOICES];
-	uint32_t select[KYMO_COUNTER_CHOICES][KYMO_COUNTER_DIMENSIONS];
 	kymo_status_t status = KYMO_OK;
+	struct reading *r;
 	char *copy, *save = NULL;
-	uint32_t n = 0;
 
 	if (!name || !list || !out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	copy = strdup(list);
-	if (!copy)
-		return KYMO_ERROR_NO_MEMORY;
-	for (char *w = strtok_r(copy, ",", &save); w && status == KYMO_OK;
-	     w = strtok_r(NULL, ",", &save)) {
-		if (n == KYMO_COUNTER_CHOICES) {
-			counter_refuse("a set takes at most %u counters", KYMO_COUNTER_CHOICES);
-			status = KYMO_ERROR_LIMIT;
-		} else {
-			status = parse_choice(w, &choices[n], select[n]);
-			n++;
-		}
-	}
-	free(copy);
-	if (status == KYMO_OK && !n)
+	r = calloc(1, sizeof(*r));
+	if (!copy || !r)
+		status = KYMO_ERROR_NO_MEMORY;
+	for (char *w = r ? strtok_r(copy, ",", &save) : NULL; w && status == KYMO_OK;
+	     w = strtok_r(NULL, ",", &save))
+		status = parse_choice(r, w);
+	if (status == KYMO_OK && !r->count)
 		counter_refuse("the list of counters is empty");
 	if (status == KYMO_OK)
-		status = kymo_counter_set_create(name, choices, n, out);
+		status = kymo_counter_set_create(name, r->choices, r->count, out);
 	if (status != KYMO_OK)
 		cap_note(2, "counter", "not counted: %s", kymo_counter_error());
+	free(copy);
+	free(r);
 	return status;
 }
 

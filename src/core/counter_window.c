@@ -197,7 +197,8 @@ void counter_dispatched(void *to, const kymo_counter_dispatch_t *d)
 				  .part = where->part + 1};
 	double *in;
 
-	if (!d || d->size < sizeof(*d) || !d->values || !atomic_load(&s->active))
+	if (!d || d->size < offsetof(kymo_counter_dispatch_t, kernel) || !d->values ||
+	    !atomic_load(&s->active))
 		return;
 	in = malloc((s->set->inputs + s->set->outputs) * sizeof(*in));
 	if (!in)
@@ -206,6 +207,7 @@ void counter_dispatched(void *to, const kymo_counter_dispatch_t *d)
 		in[i] = __builtin_nan("");
 	memcpy(in + first_input(s->set, where->part), d->values, p->instances * sizeof(*in));
 	e.correlation = d->correlation;
+	e.kernel = d->size >= sizeof(*d) ? d->kernel : 0;
 	e.start = d->start;
 	e.end = d->end;
 	counter_set_reduce(s->set, in, in + s->set->inputs);

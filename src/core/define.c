@@ -698,6 +698,8 @@ static const struct {
 	{"agent", DEF_AGENT, DEF_AGENT_ID, DEF_AGENT_NAME},
 	{"program", DEF_PROGRAM, DEF_PROGRAM_ID, DEF_PROGRAM_KIND},
 	{"queue", DEF_QUEUE, DEF_QUEUE_ID, DEF_QUEUE_NAME},
+	{"string", DEF_STRING, DEF_STRING_ID, DEF_STRING_TEXT},
+	{"code", DEF_CODE, DEF_CODE_ID, DEF_CODE_FUNCTION},
 };
 
 /* The last definition of the id counts. Caller holds `define`; *length is 0 if there is none. */

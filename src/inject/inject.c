@@ -65,6 +65,8 @@ static void start(void)
 		.duration_ns = o->duration_ns,
 		.counters = o->counters,
 		.sample_hz = (uint64_t)o->sample_hz,
+		.pc_sampling = (uint32_t)o->pc_sampling,
+		.pc_serialize = o->pc_serialize,
 		.share = connect_share,
 	};
 	recorder_start(&r);

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters and samples of a recording; see recorder.h. */
+#include <stdlib.h>
+#include <string.h>
+
 #include <kymo/counter.h>
 #include <kymo/sample.h>
 
 #include "recorder/recorder.h"
+
+/* What only a runtime's provider may have: no counter of the host. */
+static char *later;
 
 static void count(kymo_context_t context, const char *list,
 		  bool (*counted)(const kymo_domain_desc_t *domain, uint32_t op, void *data))
@@ -17,6 +23,60 @@ static void count(kymo_context_t context, const char *list,
 	kymo_counter_set_destroy(set);
 }
 
+static kymo_status_t is_of_device(kymo_counter_t counter, const char *provider,
+				  const kymo_counter_info_t *info, void *wanted)
+{
+	return info->agent && strcmp(provider, wanted) == 0 ? KYMO_ERROR_EXISTS : KYMO_OK;
+}
+
+/* Counters of devices are counted of kernels. */
+static void on_provider(const char *provider, void *data)
+{
+	kymo_context_t *context = data;
+	kymo_counter_set_t set;
+
+	if (kymo_counters(KYMO_COUNTER_ALL, is_of_device, (void *)(uintptr_t)provider) !=
+		    KYMO_ERROR_EXISTS ||
+	    kymo_counter_set_parse("recorder", later, &set) != KYMO_OK)
+		return;
+	kymo_counter_dispatch_service(*context, set, NULL, NULL);
+	kymo_counter_set_destroy(set);
+}
+
+/* Names of NVIDIA's metrics have it, those of hosts' counters do not. */
+static bool is_later(const char *word)
+{
+	return strstr(word, "__") != NULL;
+}
+
+static void append(char *list, const char *word)
+{
+	if (*list)
+		strcat(list, ",");
+	strcat(list, word);
+}
+
+/* The host's counters now, those of devices when their runtime comes. */
+static void count_all(kymo_context_t context, const char *list,
+		      bool (*counted)(const kymo_domain_desc_t *domain, uint32_t op, void *data))
+{
+	static kymo_context_t whose;
+	char *words = strdup(list), *now = calloc(1, strlen(list) + 1), *save = NULL;
+
+	later = calloc(1, strlen(list) + 1);
+	if (words && now && later) {
+		for (char *w = strtok_r(words, ",", &save); w; w = strtok_r(NULL, ",", &save))
+			append(is_later(w) ? later : now, w);
+		if (*now)
+			count(context, now, counted);
+		whose = context;
+		if (*later)
+			kymo_counter_providers(on_provider, &whose);
+	}
+	free(words);
+	free(now);
+}
+
 static void sample(kymo_context_t context, uint64_t hz)
 {
 	kymo_sample_desc_t desc = {.size = sizeof(desc), .interval_ns = 1000000000u / hz};
@@ -24,11 +84,23 @@ static void sample(kymo_context_t context, uint64_t hz)
 	kymo_sample_service(context, &desc);
 }
 
+static void sample_devices(kymo_context_t context, const struct recorder_options *options)
+{
+	kymo_device_sample_desc_t desc = {
+		.size = sizeof(desc), .period_log2 = options->pc_sampling,
+		.mode = options->pc_serialize ? KYMO_DEVICE_SAMPLE_SERIALIZED
+					      : KYMO_DEVICE_SAMPLE_CONTINUOUS};
+
+	kymo_device_sample_service(context, &desc);
+}
+
 void recorder_measure(kymo_context_t context, const struct recorder_options *options,
 		      bool (*counted)(const kymo_domain_desc_t *domain, uint32_t op, void *data))
 {
 	if (options->counters)
-		count(context, options->counters, counted);
+		count_all(context, options->counters, counted);
 	if (options->sample_hz)
 		sample(context, options->sample_hz);
+	if (options->pc_sampling)
+		sample_devices(context, options);
 }

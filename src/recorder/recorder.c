@@ -22,7 +22,7 @@ static bool is_activity(const char *name)
 {
 	static const char *const activities[] = {"dispatch", "copy", "allocation", "sync",
 						 "code_object", "marker", "counter",
-						 "sample", "comm", NULL};
+						 "sample", "device_sample", "comm", NULL};
 
 	for (unsigned i = 0; activities[i]; i++)
 		if (strcmp(name, activities[i]) == 0)

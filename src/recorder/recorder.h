@@ -31,6 +31,8 @@ struct recorder_options {
 	uint64_t duration_ns; /* stop after so long; 0: never */
 	const char *counters; /* as kymo_counter_set_parse() wants them, or NULL */
 	uint64_t sample_hz;   /* samples of each thread a second of its processor time; 0: none */
+	uint32_t pc_sampling; /* samples of kernels every 2^n cycles; 0: none */
+	bool pc_serialize;
 	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
 };
 

@@ -50,6 +50,12 @@ static kymo_status_t sample_as_other(struct stream_sink *s, const struct rec_sam
 	return s->other(s, &r->base);
 }
 
+static kymo_status_t device_sample_as_other(struct stream_sink *s,
+					    const struct rec_device_sample *r)
+{
+	return s->other(s, &r->base);
+}
+
 static kymo_status_t comm_as_other(struct stream_sink *s, const struct rec_comm *r)
 {
 	return s->other(s, &r->base);
@@ -73,6 +79,7 @@ void stream_sink_complete(struct stream_sink *s)
 	s->marker = s->marker ? s->marker : marker_as_other;
 	s->counter = s->counter ? s->counter : counter_as_other;
 	s->sample = s->sample ? s->sample : sample_as_other;
+	s->device_sample = s->device_sample ? s->device_sample : device_sample_as_other;
 	s->loss = s->loss ? s->loss : ignore_loss;
 	s->end = s->end ? s->end : ignore_trace;
 }

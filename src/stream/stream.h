@@ -255,6 +255,15 @@ struct t_counter { /* what values of counters are called */
 	const char *dimensions; /* "XCC:8,SE:4", the last varies fastest; "" none */
 };
 
+struct t_code { /* an instruction of a kernel */
+	uint32_t process;
+	const char *function; /* the symbol it lies in, as written */
+	const char *file;     /* or "" */
+	uint32_t line;        /* 0: not known */
+	uint64_t module;      /* checksum of the binary */
+	uint64_t offset;      /* in the function */
+};
+
 #define T_ARRAY(type, name) type *name; uint32_t name##_count
 struct trace {
 	const char *path;    /* of the trace directory or file */
@@ -281,6 +290,7 @@ struct trace {
 	T_ARRAY(struct t_string, strings);
 	T_ARRAY(struct t_communicator, communicators);
 	T_ARRAY(struct t_counter, counters);
+	T_ARRAY(struct t_code, codes);
 };
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -381,6 +391,7 @@ struct rec_counter { /* base.thread: whose it is; op name says what was counted 
 	uint32_t counter;     /* index */
 	uint32_t call_op;     /* op of the call, 0: none */
 	uint32_t agent;       /* 0: the host */
+	uint32_t kernel;      /* of dispatches; 0: not known */
 	uint64_t instance;
 	double value;
 	int64_t duration; /* ns that was counted */
@@ -394,6 +405,16 @@ struct rec_sample { /* base: thread, stack and time of the sample */
 	int64_t weight;  /* ns that it stands for */
 	uint32_t cpu;
 	bool kernel; /* the kernel was at work for the thread */
+};
+
+struct rec_device_sample { /* base: the time in which they were taken */
+	struct rec base;
+	uint64_t correlation; /* the call that launched the kernel; 0: not known */
+	uint64_t samples;
+	uint64_t idle;   /* of them: no warp of the scheduler could issue */
+	uint64_t cycles; /* between two samples of a multiprocessor */
+	uint64_t lost, full; /* these are no samples: so many were lost, a buffer was full so often */
+	uint32_t agent, code, reason; /* indexes; reason of strings */
 };
 
 struct rec_comm { /* a transfer between processes, or of a file; see capture/mpi/comm.h */
@@ -426,6 +447,7 @@ struct stream_sink {
 	kymo_status_t (*marker)(struct stream_sink *s, const struct rec_marker *r);
 	kymo_status_t (*counter)(struct stream_sink *s, const struct rec_counter *r); /* likewise */
 	kymo_status_t (*sample)(struct stream_sink *s, const struct rec_sample *r);   /* likewise */
+	kymo_status_t (*device_sample)(struct stream_sink *s, const struct rec_device_sample *r);
 	kymo_status_t (*comm)(struct stream_sink *s, const struct rec_comm *r);
 	kymo_status_t (*other)(struct stream_sink *s, const struct rec *r); /* any other activity */
 	kymo_status_t (*loss)(struct stream_sink *s, const struct rec_loss *r);

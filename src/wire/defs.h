@@ -47,7 +47,8 @@ enum wire_def_kind {
 	DEF_JOB_CLOCK = 27,
 	DEF_JOB_TALLY = 28,
 	DEF_JOB_GIVEN = 29,
-	DEF_COUNT = 30
+	DEF_CODE = 30,
+	DEF_COUNT = 31
 };
 
 /* s: bytes/string, u: u64. */
@@ -191,6 +192,10 @@ enum def_job_clock { /* u tick, u node time (ns), i offset in ns (job time = nod
 };
 enum { JOB_CLOCK_SAME = 1, /* the clock of rank 0's node, or of a rank's that is aligned */
        JOB_CLOCK_MEASURED_OFFSET = 2 };
+enum def_code { /* u id, s function (symbol), s file, u line (0: not known), u module (checksum), u offset
+		   in the function: an instruction of a kernel */
+	DEF_CODE_ID, DEF_CODE_FUNCTION, DEF_CODE_FILE, DEF_CODE_LINE, DEF_CODE_MODULE, DEF_CODE_OFFSET
+};
 
 enum def_job_tally { /* u offset, u total, s data (this piece): the tallies of ranks, wire/job_tally.h */
 	DEF_JOB_TALLY_OFFSET, DEF_JOB_TALLY_TOTAL, DEF_JOB_TALLY_DATA

@@ -3,9 +3,9 @@
 #include <stddef.h>
 
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 
-
-#include "capture/cuda/cupti.h"
+#include "capture/cuda/cupti_profile.h"
 
 #define SAME(ours, theirs, a, b)                                                                   \
 	_Static_assert(offsetof(struct ours, a) == offsetof(theirs, b), #ours "." #a)
@@ -76,3 +76,41 @@ _Static_assert((int)CUPTI_MEMCPY2 == (int)CUPTI_ACTIVITY_KIND_MEMCPY2, "kind");
 _Static_assert((int)CUPTI_GRAPH_TRACE == (int)CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "kind");
 _Static_assert((int)CUPTI_MULTIPLE_SUBSCRIBERS ==
 		       (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "error");
+
+/* ---- sampling ---- */
+
+SAME(cupti_module, CUpti_ModuleResourceData, cubin, pCubin);
+SAME(cupti_pc, CUpti_PCSamplingPCData, function, functionName);
+SAME(cupti_pc, CUpti_PCSamplingPCData, stalls, stallReason);
+SAME(cupti_pc_data, CUpti_PCSamplingData, dropped, droppedSamples);
+SAME(cupti_pc_data, CUpti_PCSamplingData, remaining, remainingNumPcs);
+SAME(cupti_pc_data, CUpti_PCSamplingData, pcs, pPcData);
+SAME(cupti_pc_data, CUpti_PCSamplingData, other_samples, nonUsrKernelsTotalSamples);
+SAME(cupti_pc_attribute, CUpti_PCSamplingConfigurationInfo, status, attributeStatus);
+SAME(cupti_pc_attribute, CUpti_PCSamplingConfigurationInfo, data, attributeData);
+SAME(cupti_pc_configuration, CUpti_PCSamplingConfigurationInfoParams, attributes,
+     pPCSamplingConfigurationInfo);
+SAME(cupti_pc_context, CUpti_PCSamplingEnableParams, context, ctx);
+SAME(cupti_pc_context, CUpti_PCSamplingDisableParams, context, ctx);
+SAME(cupti_pc_get, CUpti_PCSamplingGetDataParams, data, pcSamplingData);
+SAME(cupti_stall_count, CUpti_PCSamplingGetNumStallReasonsParams, count, numStallReasons);
+SAME(cupti_stall_names, CUpti_PCSamplingGetStallReasonsParams, names, stallReasons);
+SAME(cupti_source, CUpti_GetSassToSourceCorrelationParams, offset, pcOffset);
+SAME(cupti_source, CUpti_GetSassToSourceCorrelationParams, folder, dirName);
+SAME(cupti_crc, CUpti_GetCubinCrcParams, crc, cubinCrc);
+_Static_assert(sizeof(struct cupti_pc_attribute) == sizeof(CUpti_PCSamplingConfigurationInfo), "pc");
+_Static_assert(sizeof(struct cupti_stall) == sizeof(CUpti_PCSamplingStallReason), "pc");
+_Static_assert(sizeof(struct cupti_pc_data) >= sizeof(CUpti_PCSamplingData), "pc");
+#if CUPTI_API_VERSION >= 22
+SAME(cupti_pc, CUpti_PCSamplingPCData, correlation, correlationId);
+_Static_assert(sizeof(struct cupti_pc) == sizeof(CUpti_PCSamplingPCData), "pc");
+#else
+_Static_assert(offsetof(struct cupti_pc, correlation) == sizeof(CUpti_PCSamplingPCData), "pc");
+#endif
+_Static_assert((int)CUPTI_MODULE_LOADED == (int)CUPTI_CBID_RESOURCE_MODULE_LOADED, "resource");
+_Static_assert((int)CUPTI_CONTEXT_DESTROY == (int)CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, "resource");
+_Static_assert((int)CUPTI_INITIALIZED == (int)CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, "resource");
+_Static_assert((int)CUPTI_PC_BUFFER ==
+		       (int)CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER, "attribute");
+_Static_assert((int)CUPTI_INSUFFICIENT_PRIVILEGES == (int)CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "error");
+_Static_assert((int)CUPTI_MIG_NOT_SUPPORTED == (int)CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "error");

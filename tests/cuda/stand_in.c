@@ -66,14 +66,19 @@ void stand_init(void)
 		initialize();
 }
 
-void *stand_context(uint32_t id)
+void stand_resource(uint32_t cbid, void *context, void *descriptor)
 {
 	struct {
 		void *context, *handle, *descriptor;
-	} r = {&contexts[id], NULL, NULL};
+	} r = {context, NULL, descriptor};
 
-	if (state.callback && state.enabled[3][1])
-		state.callback(NULL, 3, 1, &r);
+	if (state.callback && state.enabled[3][cbid])
+		state.callback(NULL, 3, cbid, &r);
+}
+
+void *stand_context(uint32_t id)
+{
+	stand_resource(1, &contexts[id], NULL);
 	return &contexts[id];
 }
 

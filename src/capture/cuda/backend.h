@@ -17,6 +17,8 @@
 /* CUPTI's functions; all zero until it was found. Constant once the backend has started. */
 extern struct cupti cupti;
 
+extern void *cuda_library; /* CUPTI, for functions that not every version has */
+
 /* load.c: finds CUPTI and fills `cupti`. False: why not is said in `why`. */
 bool cuda_load(char *why, size_t size);
 
@@ -31,6 +33,10 @@ uint32_t cuda_clock_id(void);
 /* Nanoseconds of that clock at a tick, within a microsecond. */
 uint64_t cuda_clock_of_tick(uint64_t tick);
 void cuda_managed_memory_seen(void);
+/* Counting of kernels began or ended: the driver's launches are needed, or not any more. */
+void cuda_launches_changed(void);
+/* Whether loading of modules is to be told to profile.c. */
+void cuda_modules_wanted(bool wanted);
 /* The program itself launches kernels by this function of the driver. */
 void cuda_driver_used(uint32_t op);
 /* By one that nobody listened to, or it is about to. */
@@ -81,6 +87,8 @@ void cuda_origin_failed(uint32_t correlation);
 bool cuda_origin_get(uint32_t correlation, enum cuda_work work, struct cuda_origin *o);
 /* Calls whose latest record came before this tick will have no more. UINT64_MAX: no call will. */
 void cuda_origins_age(uint64_t before);
+/* The traced call of a submission; 0: not known (any more). */
+uint64_t cuda_origin_call(uint32_t correlation);
 void cuda_origins_fork_child(void);
 uint64_t cuda_origins_missed(void);
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/cuda/backend.h"
+#include "capture/cuda/profile.h"
 
 #define FLUSH_MS 100u /* at most so much device work is lost when a program is killed */
 
@@ -53,6 +53,7 @@ static void resource(uint32_t cbid, const struct cupti_resource *r)
 	if (cbid == CUPTI_CONTEXT_CREATED && cupti.GetContextId(r->context, &context) == CUPTI_OK &&
 	    cupti.GetDeviceId(r->context, &device) == CUPTI_OK)
 		cuda_device_context(context, device, r->context);
+	cuda_profile_resource(cbid, r);
 }
 
 static void trouble(const struct cupti_state *s)
@@ -72,13 +73,34 @@ static void flush_late(int domain, uint32_t cbid, const struct cupti_callback *d
 		cupti.ActivityFlushAll(0);
 }
 
+/* Calls of the driver from which kernels come. */
+static bool launches_kernels(uint32_t cbid)
+{
+	const struct cuda_model *m = &cuda_models[CUDA_DRIVER];
+	uint32_t op;
+
+	return cuda_op_of(CUDA_DRIVER, cbid, &op) &&
+	       (m->roles[op].role == CUDA_ROLE_LAUNCH ||
+		strncmp(m->desc->ops[op].name, "cuGraphLaunch", 13) == 0);
+}
+
+/* Kernels are counted between the tools' callbacks at entry and at exit of a launch. */
+static void range_launch(int domain, uint32_t cbid, const struct cupti_callback *data, bool enter)
+{
+	if (cap_unlikely(atomic_load_explicit(&cuda_range_active, memory_order_relaxed)) &&
+	    domain == CUPTI_DRIVER && (data->site == CUPTI_ENTER) == enter && launches_kernels(cbid))
+		cuda_range_launch(enter, data);
+}
+
 static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 {
 	int saved = errno;
 
 	if (domain == CUPTI_DRIVER || domain == CUPTI_RUNTIME) {
+		range_launch(domain, cbid, data, false);
 		cuda_call(domain == CUPTI_DRIVER ? CUDA_DRIVER : CUDA_RUNTIME, cbid, data,
 			  __builtin_frame_address(0));
+		range_launch(domain, cbid, data, true);
 		if (cap_unlikely(atomic_load_explicit(&state, memory_order_relaxed) == CLOSED))
 			flush_late(domain, cbid, data);
 	} else if (domain == CUPTI_RESOURCE) {
@@ -178,6 +200,11 @@ static void callbacks_update(enum cuda_api api)
 	}
 }
 
+void cuda_modules_wanted(bool on)
+{
+	cupti.EnableCallback(on, subscriber, CUPTI_RESOURCE, CUPTI_MODULE_LOADED);
+}
+
 static bool by_graph(void)
 {
 	const char *set = secure_getenv("KYMO_CUDA_GRAPHS");
@@ -246,6 +273,11 @@ static void wanted(uint32_t activities)
 		update(atomic_load(&cap_activities));
 	} while (atomic_fetch_sub(&updates, n) != n);
 	cap_guard_leave();
+}
+
+void cuda_launches_changed(void)
+{
+	wanted(atomic_load(&cap_activities));
 }
 
 void cuda_driver_used(uint32_t op)
@@ -342,6 +374,7 @@ static void at_exit(void)
 	int saved = errno;
 
 	if (atomic_load(&state) == RUNNING && cuda_alive()) {
+		cuda_profile_end();
 		harvest(true);
 		pthread_mutex_lock(&harvest_lock);
 		atomic_store(&state, CLOSED);
@@ -362,6 +395,7 @@ static void fork_child(void)
 	cuda_objects_fork_child();
 	cuda_effects_fork_child();
 	cuda_origins_fork_child();
+	cuda_profile_fork_child();
 }
 
 /* ---- start ---- */
@@ -456,10 +490,13 @@ static void start(void)
 	cuda_clock_define();
 	cuda_clock_sync();
 	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
+	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_DESTROY);
+	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_INITIALIZED);
 	cupti.EnableCallback(1, subscriber, CUPTI_STATE, CUPTI_FATAL_ERROR);
 	cupti.EnableCallback(1, subscriber, CUPTI_STATE, CUPTI_ERROR_STATE);
 	owner = getpid();
 	atomic_store(&state, RUNNING);
+	cuda_profile_init();
 	wanted(atomic_load(&cap_activities));
 	atexit(at_exit);
 }

@@ -8,6 +8,7 @@
 #include "capture/cuda/backend.h"
 
 struct cupti cupti;
+void *cuda_library;
 
 static bool symbol(void *library, const char *name, void *out)
 {
@@ -44,6 +45,7 @@ bool cuda_load(char *why, size_t size)
 		return false;
 	}
 	missing = fill(s.library);
+	cuda_library = s.library;
 	if (missing) {
 		snprintf(why, size, "%.200s lacks %s: it is too old (11.8 or later is needed)",
 			 s.path, missing);

@@ -63,7 +63,8 @@ enum raw_kind raw_kind_of_domain(const char *name)
 		     {"marker", RAW_KIND_MARKER},
 		     {"counter", RAW_KIND_COUNTER},
 		     {"telemetry", RAW_KIND_COUNTER},
-		     {"sample", RAW_KIND_SAMPLE}};
+		     {"sample", RAW_KIND_SAMPLE},
+		     {"device_sample", RAW_KIND_DEVICE_SAMPLE}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strcmp(kinds[i].name, name) == 0)
@@ -87,7 +88,7 @@ const uint8_t *raw_slots(struct trace *t, enum raw_kind kind, const struct t_op 
 
 	if (kind == RAW_KIND_CALL || kind == RAW_KIND_OTHER || kind == RAW_KIND_NONE ||
 	    kind == RAW_KIND_MARKER || kind == RAW_KIND_COUNTER || kind == RAW_KIND_SAMPLE ||
-	    kind == RAW_KIND_PUBLISHED)
+	    kind == RAW_KIND_DEVICE_SAMPLE || kind == RAW_KIND_PUBLISHED)
 		return NULL;
 	slots = trace_alloc(t, op->field_count + 1u);
 	for (uint32_t i = 0; slots && i < op->field_count; i++) {
@@ -267,6 +268,8 @@ void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const
 		raw_decode_counter(c, w, &t->ops[op->op], &out->counter);
 	else if (op->kind == RAW_KIND_SAMPLE)
 		raw_decode_sample(c, w, &t->ops[op->op], &out->sample);
+	else if (op->kind == RAW_KIND_DEVICE_SAMPLE)
+		raw_decode_device_sample(c, w, &t->ops[op->op], &out->device_sample);
 	if (op->kind == RAW_KIND_OTHER || op->kind == RAW_KIND_NONE || !op->slots)
 		return;
 	collect(&t->ops[op->op], op, w, &v);
@@ -308,6 +311,8 @@ kymo_status_t raw_deliver(struct stream_sink *s, enum raw_kind kind, const union
 		return s->counter(s, &any->counter);
 	case RAW_KIND_SAMPLE:
 		return s->sample(s, &any->sample);
+	case RAW_KIND_DEVICE_SAMPLE:
+		return s->device_sample(s, &any->device_sample);
 	case RAW_KIND_COMM:
 		return s->comm(s, &any->comm);
 	case RAW_KIND_OTHER:

@@ -316,6 +316,19 @@ static void add_kernel(struct reading *r, const struct wire_def *d)
 				  .name = written_name(r->t, text(r->t, d, DEF_KERNEL_NAME))};
 }
 
+static void add_code(struct reading *r, const struct wire_def *d)
+{
+	if (!define(&r->p->codes, wire_def_get(d, DEF_CODE_ID), r->t->codes_count))
+		return;
+	*trace_add(r->t, codes) =
+		(struct t_code){.process = r->p->process,
+				.function = written_name(r->t, text(r->t, d, DEF_CODE_FUNCTION)),
+				.file = text(r->t, d, DEF_CODE_FILE),
+				.line = (uint32_t)wire_def_get(d, DEF_CODE_LINE),
+				.module = wire_def_get(d, DEF_CODE_MODULE),
+				.offset = wire_def_get(d, DEF_CODE_OFFSET)};
+}
+
 /* A blob comes in pieces; all of one claim the same size, which the file must be able to hold. */
 static void add_blob(struct reading *r, const struct wire_def *d)
 {
@@ -479,6 +492,7 @@ static const def_handler handlers[DEF_COUNT] = {
 	[DEF_RANK] = add_rank, [DEF_COMMUNICATOR] = add_communicator, [DEF_JOB_CLOCK] = add_job_clock,
 	[DEF_JOB_TALLY] = add_job_table, [DEF_JOB_GIVEN] = add_given,
 	[DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
+	[DEF_CODE] = add_code,
 };
 
 /* ---- blocks -------------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@ struct raw_process {
 	struct device_map *clocks; /* by global index - first_clock */
 	uint32_t first_clock, clock_count;
 	struct idmap domains, sets, threads, sites, addresses, stacks, agents, clock_ids, contexts,
-		queues, programs, kernels, blobs, strings, counters;
+		queues, programs, kernels, blobs, strings, counters, codes;
 	struct raw_name *names; /* as the user gave them */
 	uint32_t name_count;
 	struct idmap communicators;
@@ -90,6 +90,8 @@ void raw_decode_counter(struct raw_chunk *c, const struct wire_record *w, const 
 			struct rec_counter *out);
 void raw_decode_sample(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
 		       struct rec_sample *out);
+void raw_decode_device_sample(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
+			      struct rec_device_sample *out);
 
 /* job.c: ranks, communicators, the clock of a job */
 void raw_add_rank(struct raw_process *p, const struct wire_def *d);

@@ -53,6 +53,8 @@ static void take_counter(struct raw_chunk *c, const char *name, const struct wir
 		out->agent = idmap_get(&p->agents, v->u);
 	else if (strcmp(name, "duration") == 0)
 		out->duration = v->i;
+	else if (strcmp(name, "kernel") == 0)
+		out->kernel = idmap_get(&p->kernels, v->u);
 	else if (strcmp(name, "thread") == 0 && v->u)
 		out->base.thread = idmap_get(&p->threads, v->u);
 }
@@ -142,4 +144,46 @@ void raw_decode_sample(struct raw_chunk *c, const struct wire_record *w, const s
 	}
 	if (tid)
 		out->base.thread = thread_at(p, out->base.thread, tid, out->base.start);
+}
+
+/* ---- samples of kernels -------------------------------------------------------------------- */
+
+static void take_device_sample(const struct raw_process *p, const char *name, uint64_t v,
+			       struct rec_device_sample *out)
+{
+	if (strcmp(name, "correlation") == 0)
+		out->correlation = v;
+	else if (strcmp(name, "agent") == 0)
+		out->agent = idmap_get(&p->agents, v);
+	else if (strcmp(name, "code") == 0)
+		out->code = idmap_get(&p->codes, v);
+	else if (strcmp(name, "reason") == 0)
+		out->reason = idmap_get(&p->strings, v);
+	else if (strcmp(name, "samples") == 0)
+		out->samples = v;
+	else if (strcmp(name, "idle") == 0)
+		out->idle = v;
+	else if (strcmp(name, "cycles") == 0)
+		out->cycles = v;
+	else if (strcmp(name, "count") == 0)
+		out->lost = v;
+	else if (strcmp(name, "full") == 0)
+		out->full = v;
+}
+
+void raw_decode_device_sample(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
+			      struct rec_device_sample *out)
+{
+	struct wire_cursor cursor;
+	struct wire_value v;
+
+	memset((char *)out + sizeof(out->base), 0, sizeof(*out) - sizeof(out->base));
+	wire_cursor_init(&cursor, w);
+	for (uint32_t i = 0; i < op->field_count; i++) {
+		const struct t_field *f = &op->fields[i];
+
+		if (!wire_field(&cursor, f->kind, f->element, f->size, &v))
+			break;
+		take_device_sample(c->source, f->name, v.u, out);
+	}
 }

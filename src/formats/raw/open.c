@@ -240,7 +240,7 @@ static void release_process(struct raw_process *p)
 	struct idmap *maps[] = {&p->domains, &p->sets, &p->threads, &p->sites, &p->addresses,
 				&p->stacks, &p->agents, &p->clock_ids, &p->contexts, &p->queues,
 				&p->programs, &p->kernels, &p->blobs, &p->bases,
-				&p->communicators, &p->strings, &p->counters,
+				&p->communicators, &p->strings, &p->counters, &p->codes,
 				&p->given_all};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)

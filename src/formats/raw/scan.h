@@ -35,6 +35,7 @@ enum raw_kind {
 	RAW_KIND_OTHER,
 	RAW_KIND_COUNTER,
 	RAW_KIND_SAMPLE,
+	RAW_KIND_DEVICE_SAMPLE,
 	RAW_KIND_PUBLISHED /* a call or event whose times are in its fields; `rec` as of a call */
 };
 
@@ -132,6 +133,7 @@ union raw_any {
 	struct rec_comm comm;
 	struct rec_counter counter;
 	struct rec_sample sample;
+	struct rec_device_sample device_sample;
 };
 
 enum raw_kind raw_record(struct raw_chunk *c, const struct wire_record *w, union raw_any *out);

@@ -90,6 +90,11 @@ static const struct sql_column site_columns[] = {C(U32, process), C(U64, address
 #define STRUCTURE t_string
 static const struct sql_column name_columns[] = {C(TEXT, text), C(U32, length), C(U64, total)};
 #undef STRUCTURE
+#define STRUCTURE t_code
+static const struct sql_column code_columns[] = {
+	C(U32, process), C(STRING, function), C(STRING, file), C(U32, line), C(U64, module),
+	C(U64, offset)};
+#undef STRUCTURE
 #define STRUCTURE t_communicator
 static const struct sql_column communicator_columns[] = {
 	C(U32, process), C(U32, kind), {"number", SQL_U32, offsetof(struct t_communicator, id)},
@@ -144,6 +149,7 @@ static const struct definition definitions[] = {
 	DEFINITION("site", site_columns, t_site, sites),
 	DEFINITION("marker_name", name_columns, t_string, strings),
 	DEFINITION("counter", counter_columns, t_counter, counters),
+	DEFINITION("device_code", code_columns, t_code, codes),
 	DEFINITION("communicator", communicator_columns, t_communicator, communicators),
 	DEFINITION("note", note_columns, t_note, notes),
 	DEFINITION("open_call", open_columns, t_open_call, open_calls),

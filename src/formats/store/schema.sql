@@ -54,6 +54,9 @@ CREATE TABLE stack_frame(id INTEGER PRIMARY KEY, stack INTEGER, process INTEGER,
 	site INTEGER);
 -- what markers, their domains and categories are called; `total`: bytes before it was cut
 CREATE TABLE marker_name(id INTEGER PRIMARY KEY, text TEXT, length INTEGER, total INTEGER);
+-- Instructions of kernels: `function` is the symbol they lie in, `module` the checksum of its binary
+CREATE TABLE device_code(id INTEGER PRIMARY KEY, process INTEGER, function INTEGER REFERENCES string,
+	file INTEGER REFERENCES string, line INTEGER, module INTEGER, offset INTEGER);
 CREATE TABLE counter(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, flags INTEGER,
 	name TEXT, unit TEXT, description TEXT, provider TEXT, dimensions TEXT);
 -- Groups of processes: kind 0 a communicator, 1 an intercommunicator, 2 a window's, 3 a file's; each process
@@ -119,15 +122,21 @@ CREATE TABLE marker(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op 
 	scope INTEGER, parent INTEGER, name INTEGER REFERENCES marker_name, domain INTEGER,
 	category INTEGER, color INTEGER, starter INTEGER, left_open INTEGER, start INTEGER,
 	duration INTEGER, extra TEXT);
--- Values of counters: of calls (`call` and the op of the call), threads, windows of time, dispatches;
+-- Values of counters: of calls (`call` and the op of the call), threads, windows of time, dispatches (`kernel`);
 -- `time`: when they were read; `duration`: what was counted before.
 CREATE TABLE counter_value(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
-	call INTEGER, call_op INTEGER, counter INTEGER, agent INTEGER, instance INTEGER,
+	call INTEGER, call_op INTEGER, kernel INTEGER, counter INTEGER, agent INTEGER, instance INTEGER,
 	value REAL, time INTEGER, duration INTEGER);
 -- Where threads were; `call` where it was known when the sample was taken; `weight`: ns it stands for
 CREATE TABLE sample(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, time INTEGER,
 	call INTEGER, scope INTEGER, stack INTEGER, pc INTEGER, cpu INTEGER, kernel INTEGER,
 	weight INTEGER);
+-- Samples of kernels: how often the device met an instruction, waiting for that reason, between `time`
+-- and `time + duration`; `idle`: of them, no warp of its scheduler could issue; `call` launched it,
+-- where that is known; `cycles` between two samples of a multiprocessor
+CREATE TABLE device_sample(id INTEGER PRIMARY KEY, process INTEGER, time INTEGER, duration INTEGER,
+	call INTEGER, agent INTEGER, code INTEGER, reason INTEGER REFERENCES marker_name,
+	samples INTEGER, idle INTEGER, cycles INTEGER);
 CREATE TABLE loss(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, count INTEGER,
 	after INTEGER, before INTEGER);
 CREATE TABLE open_call(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, depth INTEGER,
@@ -161,11 +170,14 @@ CREATE TABLE tally_error(id INTEGER PRIMARY KEY, process INTEGER, op INTEGER, st
 CREATE TABLE tally_marker(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	name INTEGER, domain INTEGER, category INTEGER, calls INTEGER, left_open INTEGER,
 	total INTEGER, self INTEGER, min INTEGER, max INTEGER);
+-- `call_op` is the kernel where the op is "dispatch".
 CREATE TABLE tally_counter(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	call_op INTEGER, counter INTEGER, instance INTEGER, calls INTEGER, sum REAL, low REAL,
 	high REAL, last REAL);
 CREATE TABLE tally_sample(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, stack INTEGER,
 	samples INTEGER, lost INTEGER, total INTEGER);
+CREATE TABLE tally_device_sample(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, code INTEGER,
+	reason INTEGER, records INTEGER, samples INTEGER, idle INTEGER, lost INTEGER, buffer_full INTEGER);
 -- Messages; `peer` is the rank + 1, 0 where there is none.
 CREATE TABLE tally_comm(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	communicator INTEGER, peer INTEGER, datatype INTEGER, calls INTEGER, errors INTEGER,
@@ -221,10 +233,19 @@ CREATE VIEW sample_functions AS SELECT s.id, p.pid, t.tid, s.time, s.weight, s.c
 	LEFT JOIN site i ON i.id = f.site LEFT JOIN module m ON m.id = i.module
 	LEFT JOIN string fn ON fn.id = i.function LEFT JOIN string fl ON fl.id = i.file;
 
+-- Samples of kernels with the line they lie in; hot lines: GROUP BY function, file, line.
+CREATE VIEW device_samples AS SELECT s.id, p.pid, a.name AS agent_name, fn.text AS function,
+	fl.text AS file, c.line, c.offset, printf('%x', c.module) AS module, r.text AS reason,
+	s.samples, s.idle, s.cycles, s.time, s.duration, s.call AS call_id
+	FROM device_sample s LEFT JOIN process p ON p.id = s.process LEFT JOIN agent a ON a.id = s.agent
+	LEFT JOIN device_code c ON c.id = s.code LEFT JOIN string fn ON fn.id = c.function
+	LEFT JOIN string fl ON fl.id = c.file LEFT JOIN marker_name r ON r.id = s.reason;
+
 CREATE VIEW counters AS SELECT v.id, o.name AS kind, p.pid, t.tid, n.name, n.unit, n.provider,
 	v.value, v.instance, n.dimensions, a.name AS agent_name, co.name AS region_name,
-	v.call AS call_id, v.time, v.duration
+	v.call AS call_id, v.time, v.duration, kn.text AS kernel_name
 	FROM counter_value v LEFT JOIN counter n ON n.id = v.counter
+	LEFT JOIN kernel k ON k.id = v.kernel AND v.kernel LEFT JOIN string kn ON kn.id = k.name
 	LEFT JOIN op o ON o.id = v.op LEFT JOIN op co ON co.id = v.call_op
 	LEFT JOIN thread t ON t.id = v.thread LEFT JOIN process p ON p.id = v.process
 	LEFT JOIN agent a ON a.id = v.agent;

@@ -393,8 +393,9 @@ void tallies_counter(struct tallies *a, const struct rec_counter *r)
 {
 	struct tally *row = tally_at(
 		a, TALLY_COUNTER,
-		(uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.op, r->call_op,
-				       r->counter, (uint32_t)r->instance});
+		(uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.op,
+				       r->kernel ? r->kernel : r->call_op, r->counter,
+				       (uint32_t)r->instance});
 
 	if (!row)
 		return;
@@ -441,6 +442,21 @@ static void add_comm_size(struct tallies *a, const struct rec_comm *r, uint64_t 
 	row->total += duration;
 	row->bytes += r->sent;
 	row->received += r->received;
+}
+
+void tallies_device_sample(struct tallies *a, const struct rec_device_sample *r)
+{
+	struct tally *row = tally_at(a, TALLY_DEVICE_SAMPLE,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->code,
+							    r->reason});
+
+	if (!row)
+		return;
+	row->count++;
+	row->bytes += r->samples;
+	row->untimed += r->idle;
+	row->errors += r->lost;
+	row->frees += r->full;
 }
 
 void tallies_comm(struct tallies *a, const struct rec_comm *r)
@@ -759,6 +775,12 @@ static kymo_status_t sink_sample(struct stream_sink *s, const struct rec_sample 
 	return state(of(s));
 }
 
+static kymo_status_t sink_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
+{
+	tallies_device_sample(of(s), r);
+	return state(of(s));
+}
+
 static kymo_status_t sink_comm(struct stream_sink *s, const struct rec_comm *r)
 {
 	tallies_comm(of(s), r);
@@ -789,6 +811,7 @@ void tallies_sink_init(struct tallies_sink *s, struct tallies **out)
 		.sink = {.begin = sink_begin, .call = sink_call, .dispatch = sink_dispatch,
 			 .copy = sink_copy, .allocation = sink_allocation, .sync = sink_sync,
 			 .marker = sink_marker, .comm = sink_comm, .counter = sink_counter, .sample = sink_sample,
+			 .device_sample = sink_device_sample,
 			 .other = sink_other, .loss = sink_loss, .end = sink_end},
 		.out = out};
 	*out = NULL;

@@ -23,8 +23,11 @@ enum tally_kind {
 	TALLY_SYNC,       /* process, thread, op, queue */
 	TALLY_ERROR,      /* process, op, status, thread, 1: counted in the program, without status */
 	TALLY_MARKER,     /* process, thread, op, name, domain, category (strings) */
-	TALLY_COUNTER,    /* process, thread, op, op of the call, counter, instance; real numbers */
+	TALLY_COUNTER,    /* process, thread, op, op of the call (of dispatches: kernel), counter,
+			     instance; real numbers */
 	TALLY_SAMPLE,     /* process, thread, stack; `total`: time they stand for, `errors`: lost */
+	TALLY_DEVICE_SAMPLE, /* process, agent, code, reason (string); `bytes`: samples, `untimed`: of
+				them idle, `errors`: lost, `frees`: times that a buffer was full */
 	TALLY_COMM,       /* process, thread, op, communicator, peer + 1, datatype (string) */
 	TALLY_COMM_SIZE,  /* process, op, size class: no extremes and histogram of times */
 	TALLY_COPY_SIZE,  /* process, op, size class, source agent, destination agent, memory kinds */
@@ -122,6 +125,7 @@ void tallies_sync(struct tallies *a, const struct rec_sync *r);
 void tallies_marker(struct tallies *a, const struct rec_marker *r);
 void tallies_counter(struct tallies *a, const struct rec_counter *r);
 void tallies_sample(struct tallies *a, const struct rec_sample *r);
+void tallies_device_sample(struct tallies *a, const struct rec_device_sample *r);
 void tallies_comm(struct tallies *a, const struct rec_comm *r);
 void tallies_other(struct tallies *a, const struct rec *r);
 void tallies_loss(struct tallies *a, const struct rec_loss *r);

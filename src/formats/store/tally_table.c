@@ -48,6 +48,13 @@ static const struct sql_column sample_columns[] = {
 	KEY("process", 0), KEY("thread", 1), KEY("stack", 2),
 	{"samples", SQL_U64, offsetof(struct tally, count)},
 	{"lost", SQL_U64, offsetof(struct tally, errors)}, NUMBER(total)};
+static const struct sql_column device_sample_columns[] = {
+	KEY("process", 0), KEY("agent", 1), KEY("code", 2), KEY("reason", 3),
+	{"records", SQL_U64, offsetof(struct tally, count)},
+	{"samples", SQL_U64, offsetof(struct tally, bytes)},
+	{"idle", SQL_U64, offsetof(struct tally, untimed)},
+	{"lost", SQL_U64, offsetof(struct tally, errors)},
+	{"buffer_full", SQL_U64, offsetof(struct tally, frees)}};
 static const struct sql_column comm_columns[] = {
 	KEY("process", 0), KEY("thread", 1), KEY("op", 2), KEY("communicator", 3),
 	KEY("peer", 4), KEY("datatype", 5), CALLS, NUMBER(errors), NUMBER(total), NUMBER(self),
@@ -73,6 +80,7 @@ static const struct sql_table tables[TALLY_KINDS] = {
 	[TALLY_MARKER] = SQL_TABLE("tally_marker", marker_columns),
 	[TALLY_COUNTER] = SQL_TABLE("tally_counter", counter_columns),
 	[TALLY_SAMPLE] = SQL_TABLE("tally_sample", sample_columns),
+	[TALLY_DEVICE_SAMPLE] = SQL_TABLE("tally_device_sample", device_sample_columns),
 	[TALLY_COMM] = SQL_TABLE("tally_comm", comm_columns),
 	[TALLY_COMM_SIZE] = SQL_TABLE("tally_comm_size", comm_size_columns),
 	[TALLY_COPY_SIZE] = SQL_TABLE("tally_copy_size", copy_size_columns),

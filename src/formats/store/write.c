@@ -20,7 +20,8 @@
 
 enum rows {
 	ROWS_CALL, ROWS_CALL_EXTRA, ROWS_DISPATCH, ROWS_LAUNCH, ROWS_COPY, ROWS_COPY_EXTRA, ROWS_ALLOCATION, ROWS_SYNC,
-	ROWS_COMM, ROWS_ACTIVITY, ROWS_MARKER, ROWS_SAMPLE, ROWS_LOSS, ROWS_KINDS
+	ROWS_COMM, ROWS_ACTIVITY, ROWS_MARKER, ROWS_SAMPLE, ROWS_DEVICE_SAMPLE,
+	ROWS_LOSS, ROWS_KINDS
 };
 
 static const struct {
@@ -40,6 +41,7 @@ static const struct {
 	[ROWS_ACTIVITY] = {"activity", 7, true},
 	[ROWS_MARKER] = {"marker", 15, true},
 	[ROWS_SAMPLE] = {"sample", 11, false},
+	[ROWS_DEVICE_SAMPLE] = {"device_sample", 11, false},
 	[ROWS_LOSS] = {"loss", 6, false},
 };
 
@@ -365,12 +367,39 @@ static kymo_status_t put_sample(struct stream_sink *s, const struct rec_sample *
 	return KYMO_OK;
 }
 
+static kymo_status_t put_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
+{
+	struct store_writer *w = of(s);
+	int64_t call = store_call_id(r->base.process, r->correlation);
+	int64_t *c;
+
+	tallies_device_sample(w->tallies, r);
+	if (r->lost || r->full)
+		return KYMO_OK;
+	c = feed_row(&w->feed[ROWS_DEVICE_SAMPLE]);
+	if (!c)
+		return failed(w);
+	c[0] = ++w->last_id[ROWS_DEVICE_SAMPLE];
+	c[1] = r->base.process;
+	c[2] = r->base.start - w->origin;
+	c[3] = r->base.end - r->base.start;
+	c[4] = r->correlation && call != INT64_MIN ? call : FEED_NULL;
+	c[5] = r->agent;
+	c[6] = r->code;
+	c[7] = r->reason;
+	c[8] = (int64_t)r->samples;
+	c[9] = (int64_t)r->idle;
+	c[10] = (int64_t)r->cycles;
+	time_index_add(&w->times[ROWS_DEVICE_SAMPLE], c[0], c[2], c[2] + c[3]);
+	return KYMO_OK;
+}
+
 static kymo_status_t put_counter(struct stream_sink *s, const struct rec_counter *r)
 {
 	struct store_writer *w = of(s);
 	int64_t call = store_call_id(r->base.process, r->correlation);
 	const int64_t numbers[] = {r->base.process, r->base.thread, r->base.op, call, r->call_op,
-				   r->counter, r->agent, (int64_t)r->instance};
+				   r->kernel, r->counter, r->agent, (int64_t)r->instance};
 	int n = 1;
 
 	tallies_counter(w->tallies, r);
@@ -470,8 +499,8 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 		return KYMO_ERROR_NO_MEMORY;
 	if (sqlite3_prepare_v2(w->db,
 			       "INSERT INTO counter_value(process, thread, op, call, call_op, "
-			       "counter, agent, instance, value, time, duration) "
-			       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			       "kernel, counter, agent, instance, value, time, duration) "
+			       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			       -1, &w->counter, NULL) != SQLITE_OK)
 		return failed(w);
 	w->side = side_writer_new(w->db);
@@ -636,7 +665,8 @@ kymo_status_t store_writer_new(const char *path, const char *trace_path, struct 
 	w->sink = (struct stream_sink){.begin = begin, .call = put_call, .dispatch = put_dispatch,
 				       .copy = put_copy, .allocation = put_allocation,
 				       .sync = put_sync, .marker = put_marker, .counter = put_counter,
-				       .sample = put_sample, .comm = put_comm, .other = put_other, .loss = put_loss,
+				       .sample = put_sample,
+				       .device_sample = put_device_sample, .comm = put_comm, .other = put_other, .loss = put_loss,
 				       .end = end};
 	w->log = log;
 	w->path = strdup(path);

@@ -54,6 +54,39 @@ kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r)
 	return end(w);
 }
 
+/* Of the device, so shown where only devices are asked for. */
+kymo_status_t text_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
+{
+	struct text_writer *w = text_writer_of(s);
+	const struct t_code *code = &w->t->codes[r->code];
+
+	begin(w, &r->base);
+	if (r->lost || r->full) {
+		add(w, " *** ", r->lost);
+		output_text(&w->out, " samples lost");
+		if (r->full)
+			output_text(&w->out, ", and those for which a buffer was full");
+		return end(w);
+	}
+	output_char(&w->out, ' ');
+	output_text(&w->out, code->function);
+	add(w, "+", code->offset);
+	if (code->line) {
+		output_text(&w->out, " ");
+		output_text(&w->out, code->file);
+		add(w, ":", code->line);
+	}
+	output_char(&w->out, ' ');
+	output_text(&w->out, w->t->strings[r->reason].text);
+	add(w, " samples=", r->samples);
+	add(w, " idle=", r->idle);
+	output_text(&w->out, " of ");
+	output_text(&w->out, w->t->agents[r->agent].name);
+	if (r->correlation)
+		add(w, " call=", r->correlation);
+	return end(w);
+}
+
 kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r)
 {
 	struct text_writer *w = text_writer_of(s);
@@ -83,9 +116,10 @@ kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r)
 		output_text(&w->out, " in ");
 		output_duration(&w->out, r->duration, 0);
 	}
-	if (r->call_op) {
+	if (r->call_op || r->kernel) {
 		output_text(&w->out, " by ");
-		output_text(&w->out, w->t->ops[r->call_op].name);
+		output_text(&w->out, r->kernel ? w->t->kernels[r->kernel].name
+					       : w->t->ops[r->call_op].name);
 	}
 	if (r->correlation)
 		add(w, " call=", r->correlation);

@@ -65,6 +65,7 @@ kymo_status_t text_marker(struct stream_sink *s, const struct rec_marker *r);
 kymo_status_t text_comm(struct stream_sink *s, const struct rec_comm *r);
 /* measures.c */
 kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r);
+kymo_status_t text_device_sample(struct stream_sink *s, const struct rec_device_sample *r);
 kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r);
 kymo_status_t text_other(struct stream_sink *s, const struct rec *r);
 kymo_status_t text_loss(struct stream_sink *s, const struct rec_loss *r);

@@ -34,7 +34,7 @@ static kymo_status_t text_write(const struct format_options *o, struct stream_si
 				       .dispatch = text_dispatch, .copy = text_copy,
 				       .allocation = text_allocation, .sync = text_sync,
 				       .marker = text_marker, .comm = text_comm,
-				       .sample = text_sample, .counter = text_counter,
+				       .sample = text_sample, .device_sample = text_device_sample, .counter = text_counter,
 				       .other = text_other, .loss = text_loss, .end = end};
 	stream_sink_complete(&w->sink);
 	status = output_open(&w->out, o->output, o->force, o->log);

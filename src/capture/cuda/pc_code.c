@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Instructions that samples met: each gets an id and, where its code has lines (-lineinfo), file and
+ * line. CUPTI tells these from the module's binary, which is kept while the process runs.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/cuda/profile.h"
+#include "core/device_sample.h"
+
+#define MODULES_BYTES (256u << 20) /* of all modules with lines */
+
+struct module {
+	struct module *next;
+	uint64_t crc;
+	size_t bytes;
+	uint8_t cubin[];
+};
+
+/* Never freed, and new ones come first: a reader needs no lock. */
+static struct module *_Atomic modules;
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+static size_t kept;
+
+struct place {
+	uint64_t crc, offset, function; /* a hash of its name */
+	uint32_t id;                    /* 0: the place is free */
+};
+static struct place *table;
+static uint32_t size, used;
+
+/* ---- modules ---- */
+
+static bool has_lines(const void *cubin, size_t bytes)
+{
+	static const char section[] = ".debug_line";
+
+	return memmem(cubin, bytes, section, sizeof(section)) != NULL;
+}
+
+static const struct module *module_of(uint64_t crc)
+{
+	const struct module *m = atomic_load(&modules);
+
+	while (m && m->crc != crc)
+		m = m->next;
+	return m;
+}
+
+/* Caller holds the lock. */
+static void add(uint64_t crc, const void *cubin, size_t bytes)
+{
+	struct module *m;
+
+	if (module_of(crc))
+		return;
+	m = kept + bytes <= MODULES_BYTES ? malloc(sizeof(*m) + bytes) : NULL;
+	if (!m) {
+		cap_note(1, "cuda", "samples in a module of %zu bytes have no lines: %u MiB of code "
+				    "are kept at most", bytes, MODULES_BYTES >> 20);
+		return;
+	}
+	kept += bytes;
+	m->crc = crc;
+	m->bytes = bytes;
+	memcpy(m->cubin, cubin, bytes);
+	m->next = atomic_load(&modules);
+	atomic_store(&modules, m);
+}
+
+void cuda_pc_module(const void *cubin, size_t bytes)
+{
+	struct cupti_crc c = {CUPTI_SIZE(cupti_crc, crc), bytes, cubin, 0};
+
+	if (!cubin || !bytes || !has_lines(cubin, bytes) || cupti_pc.GetCubinCrc(&c) != CUPTI_OK)
+		return;
+	pthread_mutex_lock(&adding);
+	add(c.crc, cubin, bytes);
+	pthread_mutex_unlock(&adding);
+}
+
+/* ---- instructions ---- */
+
+/* "folder/file"; to be freed. */
+static char *path_of(const struct cupti_source *s)
+{
+	const bool whole = !s->folder || !*s->folder || s->file[0] == '/';
+	size_t n = whole ? 0 : strlen(s->folder) + 1;
+	char *path = malloc(n + strlen(s->file) + 1);
+
+	if (!path)
+		return NULL;
+	if (!whole) {
+		memcpy(path, s->folder, n - 1);
+		path[n - 1] = '/';
+	}
+	strcpy(path + n, s->file);
+	return path;
+}
+
+/* The line of an instruction, with its file in *path, to be freed. 0: not known. */
+static uint32_t line_of(const struct cupti_pc *pc, char **path)
+{
+	const struct module *m = module_of(pc->crc);
+	struct cupti_source s = {.size = CUPTI_SIZE(cupti_source, folder),
+				 .function = pc->function, .offset = pc->offset};
+	uint32_t line = 0;
+
+	if (!m)
+		return 0;
+	s.cubin = m->cubin;
+	s.bytes = m->bytes;
+	if (cupti_pc.GetSassToSourceCorrelation(&s) == CUPTI_OK && s.file && s.line) {
+		*path = path_of(&s);
+		line = *path ? s.line : 0;
+	}
+	free(s.file);
+	free(s.folder);
+	return line;
+}
+
+static uint32_t define(const struct cupti_pc *pc)
+{
+	char *path = NULL;
+	kymo_device_code_t code = {.size = sizeof(code), .function = pc->function,
+				   .module = pc->crc, .offset = pc->offset};
+	uint32_t id;
+
+	code.line = line_of(pc, &path);
+	code.file = code.line ? path : "";
+	id = cap_device_code(&code);
+	free(path);
+	return id;
+}
+
+static struct place *place_of(const struct place *p)
+{
+	uint64_t h = (p->crc ^ p->function ^ p->offset * 0x9e3779b97f4a7c15ull) *
+		     0x9e3779b97f4a7c15ull;
+	uint32_t i = (uint32_t)(h >> 32) & (size - 1);
+
+	while (table[i].id && (table[i].crc != p->crc || table[i].offset != p->offset ||
+			       table[i].function != p->function))
+		i = (i + 1) & (size - 1);
+	return &table[i];
+}
+
+static bool grow(void)
+{
+	struct place *old = table, *bigger = calloc(size ? size * 2u : 1024, sizeof(*bigger));
+	uint32_t n = size;
+
+	if (!bigger)
+		return false;
+	table = bigger;
+	size = n ? n * 2 : 1024;
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i].id)
+			*place_of(&old[i]) = old[i];
+	free(old);
+	return true;
+}
+
+static uint64_t hash(const char *s)
+{
+	uint64_t h = 14695981039346656037ull;
+
+	while (*s)
+		h = (h ^ (unsigned char)*s++) * 1099511628211ull;
+	return h;
+}
+
+uint32_t cuda_pc_code(const struct cupti_pc *pc)
+{
+	struct place key = {.crc = pc->crc, .offset = pc->offset, .function = hash(pc->function)};
+	struct place *p;
+
+	if (used * 2 >= size && !grow())
+		return 0;
+	p = place_of(&key);
+	if (!p->id) {
+		key.id = define(pc);
+		if (!key.id)
+			return 0;
+		*p = key;
+		used++;
+	}
+	return p->id;
+}

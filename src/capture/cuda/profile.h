@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sampling program counters of kernels (pc_sampling.c, pc_code.c) and counting what they do
+ * (range_counter.c, range_profiler.c). CUPTI can do one or the other in a process, not both.
+ */
+#ifndef CAPTURE_CUDA_PROFILE_H
+#define CAPTURE_CUDA_PROFILE_H
+
+#include "capture/cuda/backend.h"
+#include "capture/cuda/cupti_profile.h"
+
+/* ---- profile.c ---- */
+
+extern struct cupti_pc_functions cupti_pc;
+extern struct cupti_range_functions cupti_range;
+
+enum cuda_profiler { CUDA_PROFILER_NONE, CUDA_PROFILER_PC, CUDA_PROFILER_RANGES };
+
+/* Makes the profiler this process's; false: why not is said in `why`. */
+bool cuda_profiler_take(enum cuda_profiler who, char *why, size_t size);
+void cuda_profiler_leave(enum cuda_profiler who);
+/* Why CUPTI refused, and what to do about it. */
+const char *cuda_profiler_refusal(cupti_result r, char *text, size_t size);
+
+/* Once CUPTI is there; then what happens to device contexts. */
+void cuda_profile_init(void);
+void cuda_profile_resource(uint32_t cbid, const struct cupti_resource *r);
+/* CUPTI must not be called any more after this. */
+void cuda_profile_end(void);
+void cuda_profile_fork_child(void);
+
+/* ---- pc_sampling.c ---- */
+
+void cuda_pc_init(void);
+void cuda_pc_context(void *context, uint32_t device);
+void cuda_pc_context_end(void *context);
+bool cuda_pc_active(void);
+void cuda_pc_end(void);
+void cuda_pc_fork_child(void);
+
+/* ---- range_profiler.c ---- */
+
+/* Kernels are being counted: the driver's launches are needed. */
+bool cuda_range_counting(void);
+/* Services and launches under way, which concern cuda_range_launch(); 0: none. */
+extern _Atomic unsigned cuda_range_active;
+/* Entry and exit of a call of the driver that launches kernels. */
+void cuda_range_launch(bool enter, const struct cupti_callback *data);
+void cuda_range_context(void *context, uint32_t device);
+void cuda_range_context_end(void *context);
+void cuda_range_end(void);
+void cuda_range_fork_child(void);
+
+/* ---- pc_code.c: of the one thread that hands samples over, but for modules ---- */
+
+/* A module was loaded, by any thread. Its code is kept if it has lines. */
+void cuda_pc_module(const void *cubin, size_t bytes);
+/* The id of an instruction; 0: no memory. */
+uint32_t cuda_pc_code(const struct cupti_pc *pc);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that are sampled and counted, said to the stand-in. The first argument chooses the scene. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stand_profile.h"
+
+enum { DRIVER = 1, RUNTIME = 2, CU_LAUNCH = 307, RT_LAUNCH = 211, CU_STREAM_SYNC = 126, CU_GRAPH_LAUNCH = 514 };
+
+/* What is counted of a launch is done when the driver's call comes back. */
+static uint32_t launch_of(void *context, const char *name, double warps)
+{
+	struct {
+		const void *func;
+		uint32_t grid[3], block[3];
+		void **args;
+		size_t shared;
+		void *stream;
+	} p = {name, {1, 1, 1}, {32, 1, 1}, NULL, 0, NULL};
+	struct {
+		void *f;
+		unsigned grid[3], block[3], shared;
+		void *stream;
+		void **params, **extra;
+	} d = {(void *)name, {1, 1, 1}, {32, 1, 1}, 0, NULL, NULL, NULL};
+	uint32_t correlation = stand_correlation();
+	struct stand_call outer = {RUNTIME, RT_LAUNCH, &p, 0, correlation, 1, 0, name};
+	struct stand_call inner = {DRIVER, CU_LAUNCH, &d, 0, correlation, 1, 0, name};
+
+	stand_enter(&outer);
+	stand_enter(&inner);
+	if (warps > 0)
+		stand_range(context, warps);
+	stand_leave(&inner, 0);
+	stand_leave(&outer, 0);
+	return correlation;
+}
+
+static uint32_t launch(const char *name)
+{
+	return launch_of(NULL, name, 0);
+}
+
+static void graph(void *context, double warps)
+{
+	void *params[2] = {(void *)0x9, NULL};
+	struct stand_call c = {DRIVER, CU_GRAPH_LAUNCH, params, 0, stand_correlation(), 1, 0, NULL};
+
+	stand_enter(&c);
+	stand_range(context, warps);
+	stand_leave(&c, 0);
+}
+
+static void wait(void)
+{
+	void *stream = NULL;
+	struct stand_call c = {DRIVER, CU_STREAM_SYNC, &stream, 0, stand_correlation(), 1, 0, NULL};
+
+	stand_enter(&c);
+	stand_leave(&c, 0);
+}
+
+static const char hot[] = "_Z3hotPfi", cold[] = "_Z4coldPf";
+
+static void hot_and_cold(void *context)
+{
+	uint32_t first = launch(hot), second = launch(hot);
+
+	stand_pc(context, 77, hot, 0x20, "long_scoreboard", 60, 50, first);
+	stand_pc(context, 77, hot, 0x20, "wait", 10, 0, first);
+	stand_pc(context, 77, hot, 0x28, "selected", 5, 0, second);
+	stand_pc(context, 77, hot, 0x40, "wait", 20, 15, second);
+	stand_pc(context, 78, cold, 0x20, "wait", 5, 5, 0);
+}
+
+struct thread {
+	void *context;
+	unsigned number;
+};
+
+/* Kernels of 1000 * thread + n warps. */
+static void *many_launches(void *arg)
+{
+	const struct thread *t = arg;
+
+	for (unsigned i = 1; i <= 200; i++)
+		launch_of(t->context, hot, 1000 * t->number + i);
+	return NULL;
+}
+
+static void threads(void *context)
+{
+	struct thread threads[4];
+	pthread_t t[4];
+
+	for (unsigned i = 0; i < 4; i++) {
+		threads[i] = (struct thread){context, i + 1};
+		pthread_create(&t[i], NULL, many_launches, &threads[i]);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *scene = argc > 1 ? argv[1] : "pc";
+	void *context;
+
+	stand_init();
+	stand_resource(5, NULL, NULL);
+	context = stand_context(1);
+	printf("period %u mode %u\n", stand_pc_period(), stand_pc_mode());
+	stand_module(true);
+	stand_module(false);
+	if (strcmp(scene, "pc") == 0) {
+		hot_and_cold(context);
+	} else if (strcmp(scene, "many") == 0) { /* more than are fetched at once */
+		for (unsigned i = 0; i < 5000; i++)
+			stand_pc(context, 77, hot, 16 * i, "wait", 1, 0, 0);
+		stand_pc_dropped(7);
+	} else if (strcmp(scene, "full") == 0) {
+		hot_and_cold(context);
+		stand_pc_full();
+	} else if (strcmp(scene, "paused") == 0) { /* what a tool does at waits is in profile_tool.c */
+		hot_and_cold(context);
+		wait();
+		printf("period %u\n", stand_pc_period());
+		hot_and_cold(context);
+		wait();
+		printf("period %u\n", stand_pc_period());
+		hot_and_cold(context);
+	} else if (strcmp(scene, "count") == 0) {
+		launch_of(context, hot, 4);
+		launch_of(context, cold, 8);
+		stand_range(context, 99); /* of a launch that nobody was told of */
+		launch_of(context, hot, 16);
+		graph(context, 32);
+		printf("counting %d\n", stand_range_on());
+	} else if (strcmp(scene, "threads") == 0) {
+		threads(context);
+	} else if (strcmp(scene, "counted-end") == 0) {
+		launch_of(context, hot, 4);
+		stand_resource(2, context, NULL);
+		printf("counting %d\n", stand_range_on());
+		stand_context(1);
+		launch_of(context, hot, 8);
+	} else if (strcmp(scene, "end") == 0) {
+		hot_and_cold(context);
+		stand_resource(2, context, NULL);
+		printf("period %u\n", stand_pc_period());
+	}
+	return 0;
+}

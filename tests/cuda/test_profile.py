@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Sampling and counting of kernels, on the stand-in for CUPTI: test_profile.py KYMO WHAT."""
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
+import base  # noqa: E402
+from base import check, must  # noqa: E402
+
+HOT, COLD = "hot(float*, int)", "cold(float*)"
+SAMPLED = [(COLD, None, 0, 0x20, "wait", 5, 5), (HOT, "/src/hot.cu", 102, 0x20, "long_scoreboard", 60, 50),
+           (HOT, "/src/hot.cu", 102, 0x20, "wait", 10, 0), (HOT, "/src/hot.cu", 102, 0x28, "selected", 5, 0),
+           (HOT, "/src/hot.cu", 104, 0x40, "wait", 20, 15)]
+ROWS = ("SELECT function, file, ifnull(line, 0), offset, reason, samples, idle FROM device_samples "
+        "ORDER BY 1, 4, 5")
+
+
+class Test(base.Test):
+    def build(self):
+        flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread"]
+        self.library = self.compile(
+            "libcupti-stand-in.so", *flags, "-shared", "-fPIC", os.path.join(HERE, "stand_in.c"),
+            os.path.join(HERE, "stand_profile.c"), os.path.join(HERE, "stand_range.c"))
+        self.built = self.compile("program", *flags, os.path.join(HERE, "profile.c"), self.library)
+
+    def scene(self, *words, version="130001", options=("--pc-sampling",), env=None):
+        more = {"KYMO_CUPTI": self.library, "STAND_VERSION": version, **(env or {})}
+        return self.record(self.built, *words, env=more, options=options, plain=False)
+
+    def rows(self, sql):
+        return [tuple(r.values()) for r in self.query(sql)]
+
+    def notes(self):
+        return [r[0] for r in self.rows("SELECT text FROM note WHERE part = 'cuda'")]
+
+    def noted(self, what, words):
+        check(f"{what}: note", [n for n in self.notes() if words in n] != [], True)
+
+    def table(self, name):
+        tables = json.loads(must(self.kymo, "summary", "--format", "json", self.trace))["tables"]
+        return next((t for t in tables if t["name"] == name), None)
+
+    def test_pc(self):
+        """Samples with function, line, reason; by every layout."""
+        self.build()
+        for version in ("18", "21", "22", "28", "130000", "130001"):
+            out = self.scene("pc", version=version)
+            check(f"{version}: what CUPTI was told", out, "period 18 mode 1\n")
+            check(f"{version}: samples", self.rows(ROWS), SAMPLED)
+            check(f"{version}: notes", self.notes(), [])
+        check("module", self.rows("SELECT DISTINCT function, module FROM device_samples ORDER BY 1"),
+              [(COLD, "4e"), (HOT, "4d")])
+        check("agent, period", self.rows("SELECT DISTINCT agent_name, cycles FROM device_samples"),
+              [("Stand-in GPU", 1 << 18)])
+        check("call", self.rows("SELECT count(call_id) FROM device_samples"), [(0,)])
+        check("time", self.rows("SELECT count(*) FROM device_samples WHERE time < 0 OR duration < 0"),
+              [(0,)])
+
+    def test_reports(self):
+        """The summary's table, records as text, from raw files and from the store."""
+        self.build()
+        self.scene("pc")
+        for where in ("raw", "store"):
+            text = must(self.kymo, "summary", self.trace)
+            lines = [x.strip() for x in text.splitlines()]
+            first = next((x for x in lines if x.startswith(HOT)), "")
+            check(f"{where}: the hottest line", "/src/hot.cu:102" in first and
+                  "long_scoreboard 80 %, wait 13 %, selected 7 %" in first and " 75 " in first, True)
+            check(f"{where}: all reasons", "long_scoreboard 60 %, wait 35 %, selected 5 %" in text, True)
+            check(f"{where}: no line", "5 samples have no line" in text, True)
+            self.query("SELECT 1 AS one")
+        shown = must(self.kymo, "show", self.trace)
+        check("show", "hot(float*, int)+32 /src/hot.cu:102 long_scoreboard samples=60 idle=50" in shown,
+              True)
+
+    def test_many(self):
+        """More instructions than are fetched at once; what the device dropped is counted."""
+        self.build()
+        self.scene("many", options=("--pc-sampling=12",))
+        check("samples", self.rows("SELECT count(*), sum(samples), min(line), max(line) FROM "
+                                   "device_samples"), [(5000, 5000, 100, 5099)])
+        check("lost", self.rows("SELECT sum(lost) FROM tally_device_sample"), [(7,)])
+        check("lost: said", "7 samples were lost" in must(self.kymo, "summary", self.trace), True)
+
+    def test_full(self):
+        self.build()
+        self.scene("full", options=("--pc-sampling=12",))
+        check("buffer full", self.rows("SELECT sum(buffer_full) FROM tally_device_sample"), [(1,)])
+        self.noted("full", "--pc-sampling=14")
+        check("full: said", "buffer was full 1 times" in must(self.kymo, "summary", self.trace), True)
+
+    def test_serialized(self):
+        """Kernels one at a time: samples know their launch."""
+        self.build()
+        out = self.scene("pc", options=("--pc-sampling=9", "--pc-serialize"))
+        check("mode", out, "period 9 mode 2\n")
+        check("launches", self.rows(
+            "SELECT s.offset, count(DISTINCT s.call_id), min(r.name) FROM device_samples s LEFT JOIN "
+            "regions r ON r.event_id = s.call_id GROUP BY 1 ORDER BY 1"),
+            [(0x20, 1, "cudaLaunchKernel"), (0x28, 1, "cudaLaunchKernel"), (0x40, 1, "cudaLaunchKernel")])
+        check("two of them", self.rows("SELECT count(DISTINCT call_id) FROM device_samples"), [(2,)])
+
+    def test_refused(self):
+        """Why not is said; everything else is recorded."""
+        self.build()
+        for result, words in (("35", "administrator"), ("26", "another profiler"),
+                              ("27", "does not support"), ("43", "MIG"), ("41", "confidential"),
+                              ("999", "999")):
+            out = self.scene("pc", env={"STAND_REFUSE": result})
+            check(f"{result}: not sampled", out, "period 0 mode 0\n")
+            self.noted(result, words)
+            check(f"{result}: calls", self.rows("SELECT count(*) FROM regions"), [(2,)])
+            check(f"{result}: samples", self.rows(ROWS), [])
+
+    def test_ends(self):
+        """A context that ends before the process does; no sampling where it was not asked for."""
+        self.build()
+        out = self.scene("end")
+        check("off at the end", out.splitlines()[-1], "period 0")
+        check("samples", self.rows(ROWS), SAMPLED)
+        out = self.scene("pc", options=())
+        check("not asked for", out, "period 0 mode 0\n")
+        check("not asked for: samples", self.rows(ROWS), [])
+        for wrong in ("4", "32"):
+            done = base.run(self.kymo, "run", f"--pc-sampling={wrong}", "true")
+            check(f"period {wrong}", (done.returncode, "5 to 31" in done.stderr), (2, True))
+
+    def test_service(self):
+        """A tool of its own: services, a pause, what codes and reasons mean."""
+        self.build()
+        tool = self.compile("tool.so", "-std=gnu11", "-shared", "-fPIC", "-I", self.source + "/include",
+                            os.path.join(HERE, "profile_tool.c"))
+        out = self.path("samples")
+        printed = self.scene("paused", options=(), env={"KYMO_TOOLS": tool, "TOOL_OUT": out})
+        check("on, off, on", printed, "period 10 mode 1\nperiod 0\nperiod 10\n")
+        with open(out, encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        check("service", lines[0].split(),
+              ["OK", "ERROR_EXISTS", "ERROR_BUSY", "ERROR_INVALID_ARGUMENT"])
+        twice = ["_Z3hotPfi+32 /src/hot.cu:102 long_scoreboard 60 50 every 1024",
+                 "_Z3hotPfi+32 /src/hot.cu:102 wait 10 0 every 1024",
+                 "_Z3hotPfi+40 /src/hot.cu:102 selected 5 0 every 1024",
+                 "_Z3hotPfi+64 /src/hot.cu:104 wait 20 15 every 1024",
+                 "_Z4coldPf+32 :0 wait 5 5 every 1024"] * 2
+        check("samples before and after the pause", sorted(lines[1:]), sorted(twice))
+        check("the recorder has none", self.rows(ROWS), [])
+
+    # ---- counters ----
+
+    COUNTED = ("SELECT kernel_name, name, value FROM counters WHERE kind = 'dispatch' ORDER BY id")
+
+    def test_count(self):
+        """Values of each kernel, with its call; counters of the host beside them."""
+        self.build()
+        out = self.scene("count", options=(
+            "--counters", "smsp__warps_launched.sum,page-faults,cuda:sm__cycles_elapsed.avg"))
+        check("printed", out, "period 0 mode 0\ncounting 1\n")
+        warps, cycles = "smsp__warps_launched.sum", "sm__cycles_elapsed.avg"
+        check("values", self.rows(self.COUNTED), [
+            (HOT, warps, 4), (HOT, cycles, 40), (COLD, warps, 8), (COLD, cycles, 80),
+            (HOT, warps, 16), (HOT, cycles, 160), ("(CUDA graph)", warps, 32), ("(CUDA graph)", cycles, 320)])
+        check("calls", self.rows(
+            "SELECT r.name, c.value FROM counters c JOIN regions r ON r.event_id = c.call_id "
+            f"WHERE c.name = '{warps}' ORDER BY c.id"),
+            [("cudaLaunchKernel", 4), ("cudaLaunchKernel", 8), ("cudaLaunchKernel", 16),
+             ("cuGraphLaunch", 32)])
+        check("of the device", self.rows("SELECT DISTINCT agent_name, unit, provider FROM counters "
+                                         f"WHERE name = '{warps}'"), [("Stand-in GPU", "warp", "cuda")])
+        check("of the host", self.rows("SELECT count(*) > 0 FROM counters WHERE name = 'page-faults'"),
+              [(1,)])
+        check("notes", self.notes(), [])
+        for where in ("raw", "store"):
+            rows = [r for r in self.table("counters")["rows"] if r["counter"] == warps]
+            check(f"{where}: summary", sorted((r["name"], r["records"], r["sum"]) for r in rows),
+                  [("(CUDA graph)", 1, 32), (COLD, 1, 8), (HOT, 2, 20)])
+            self.query("SELECT 1 AS one")
+        shown = must(self.kymo, "show", self.trace)
+        check("show", f"{warps}=16 warp of Stand-in GPU by {HOT} call=" in shown, True)
+
+    def test_passes(self):
+        self.build()
+        self.scene("count", options=("--counters", "smsp__warps_launched.sum,smsp__inst_executed.max,"
+                                                   "sm__cycles_elapsed.sum"))
+        self.noted("passes", "run 2 times each")
+        check("values", len(self.rows(self.COUNTED)), 12)
+
+    def test_count_threads(self):
+        """Every value belongs to the call that its thread made."""
+        self.build()
+        self.scene("threads", options=("--counters", "smsp__warps_launched.sum"))
+        rows = self.rows("SELECT c.value, r.tid, c.call_id FROM counters c JOIN regions r ON "
+                         "r.event_id = c.call_id ORDER BY r.start")
+        check("calls", (len(rows), len({r[2] for r in rows})), (800, 800))
+        for thread in range(1, 5):
+            mine = [(v, t) for v, t, _ in rows if v // 1000 == thread]
+            check(f"thread {thread}", ([v for v, _ in mine], len({t for _, t in mine})),
+                  ([1000 * thread + i for i in range(1, 201)], 1))
+
+    def test_count_refused(self):
+        """No such metric, no permission, samples at the same time: said, and the rest goes on."""
+        self.build()
+        for metric in ("smsp__nonsense.sum", "smsp__warps_launched", "smsp__warps_launched.nonsense"):
+            self.scene("count", options=("--counters", metric))
+            check(metric, [n[0] for n in self.rows("SELECT text FROM note WHERE part = 'counter'")],
+                  [f'not counted: no provider has a counter "{metric}"'])
+        for result, words in (("35", "administrator"), ("26", "another profiler")):
+            out = self.scene("count", options=("--counters", "smsp__warps_launched.sum"),
+                             env={"STAND_REFUSE": result})
+            check(f"{result}: not counting", out.splitlines()[-1], "counting 0")
+            self.noted(result, words)
+            check(f"{result}: calls", self.rows("SELECT count(*) FROM regions"), [(4,)])
+        out = self.scene("count", options=("--counters", "smsp__warps_launched.sum", "--pc-sampling"))
+        check("samples came first", out, "period 18 mode 1\ncounting 0\n")
+        texts = [n[0] for n in self.rows("SELECT text FROM note WHERE part = 'counter'")]
+        check("said", any("cannot both sample and count" in t for t in texts), True)
+        done = base.run(self.kymo, "run", "--no-summary", "-o", self.path("n.kymo"), "--counters",
+                        "nonsense", "true")
+        check("of the host: refused at once", done.returncode, 2)
+
+    def test_count_end(self):
+        """A context that ends lets the device go; the next one is counted again."""
+        self.build()
+        out = self.scene("counted-end", options=("--counters", "smsp__warps_launched.sum"))
+        check("let go", out.splitlines()[-1], "counting 0")
+        check("values", [r[2] for r in self.rows(self.COUNTED)], [4, 8])
+
+
+if __name__ == "__main__":
+    sys.exit(base.main(Test, HERE))

@@ -220,7 +220,7 @@ bool summary_open_calls(struct report *r, const struct summary *s, unsigned coun
 /* ---- quality ----------------------------------------------------------------------------------- */
 
 struct quality {
-	uint64_t lost, gaps, definitions, overwritten, untraced, untimed, damaged, late;
+	uint64_t lost, samples, gaps, definitions, overwritten, untraced, untimed, damaged, late;
 	double host_error, device_error;
 	double rank_error, rank_measured; /* job clocks: bounds used, and measured */
 	uint32_t ranks;                   /* whose clocks were compared */
@@ -272,12 +272,27 @@ static uint32_t in_files(const struct trace *t, const struct t_process *job)
 	return n < job->stands_for ? n : job->stands_for;
 }
 
+/* Samples that were lost; a buffer that was full lost nobody knows how many. */
+static void quality_samples(struct quality *q, const struct summary *s)
+{
+	const struct tally_set *threads = &s->tallies->set[TALLY_SAMPLE];
+	const struct tally_set *devices = &s->tallies->set[TALLY_DEVICE_SAMPLE];
+
+	for (uint32_t i = 0; i < threads->count; i++)
+		q->samples += threads->rows[i]->errors;
+	for (uint32_t i = 0; i < devices->count; i++) {
+		q->samples += devices->rows[i]->errors;
+		q->gaps += devices->rows[i]->frees;
+	}
+}
+
 static void quality_add(struct quality *q, const struct summary *s)
 {
 	const struct trace *t = s->trace;
 	const struct tally_set *loss = &s->tallies->set[TALLY_LOSS];
 	uint64_t in_band = 0, counted = 0;
 
+	quality_samples(q, s);
 	q->coarse |= s->tallies->coarse;
 	for (uint32_t i = 0; i < loss->count; i++) {
 		const struct t_process *p = &t->processes[loss->rows[i]->key[0]];
@@ -346,10 +361,11 @@ static void add_loss(struct text *out, const struct quality *q)
 	if (out->failed)
 		return;
 	add_count(out, q->lost, "record");
+	add_count(out, q->samples, "sample");
 	add_count(out, q->gaps, "unmeasured gap");
 	add_count(out, q->definitions, "definition");
 	add_count(out, q->damaged, "damaged block");
-	if (!q->lost && !q->gaps && !q->definitions && !q->damaged)
+	if (!q->lost && !q->samples && !q->gaps && !q->definitions && !q->damaged)
 		text_add(out, q->endless ? " nothing that was counted" : " nothing");
 	if (q->endless)
 		text_addf(out, "; what came after the end of %u recording%s is not known",
@@ -466,6 +482,7 @@ static void quality_row(struct table *t, const struct summary *s)
 	cell_number(c++, processes);
 	cell_number(c++, threads);
 	cell_number(c++, q.lost);
+	cell_number(c++, q.samples);
 	cell_number(c++, q.gaps);
 	cell_number(c++, q.definitions);
 	cell_number(c++, q.damaged);
@@ -500,6 +517,7 @@ static void quality_table(struct report *r, const struct summary *s, unsigned co
 	table_column(t, "processes", "", CELL_COUNT);
 	table_column(t, "threads", "", CELL_COUNT);
 	table_column(t, "lost_records", "", CELL_COUNT);
+	table_column(t, "lost_samples", "", CELL_COUNT);
 	table_column(t, "unmeasured_gaps", "", CELL_COUNT);
 	table_column(t, "lost_definitions", "", CELL_COUNT);
 	table_column(t, "damaged_blocks", "", CELL_COUNT);

@@ -24,11 +24,16 @@ struct library {
 	__typeof__(kymo_sample_error) *sample_error;
 };
 
+static void library_path(char *path, size_t size)
+{
+	snprintf(path, size, "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
+}
+
 static bool library_open(struct library *l)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
+	library_path(path, sizeof(path));
 	l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!l->handle) {
 		cli_error("%s cannot be loaded: %s", path, dlerror());
@@ -102,13 +107,20 @@ static void print_dimensions(const kymo_counter_info_t *i)
 		putchar(']');
 }
 
+struct listing {
+	bool available;
+	uint32_t device; /* the first one that has counters: others have the same */
+};
+
 static kymo_status_t print_one(kymo_counter_t counter, const char *provider,
-			       const kymo_counter_info_t *i, void *wanted)
+			       const kymo_counter_info_t *i, void *data)
 {
-	bool available = *(const bool *)wanted;
+	struct listing *l = data;
+	bool available = l->available;
 	char name[96];
 
-	if ((i->unavailable == NULL) != available)
+	l->device = l->device ? l->device : i->agent;
+	if ((i->unavailable == NULL) != available || (i->agent && i->agent != l->device))
 		return KYMO_OK;
 	snprintf(name, sizeof(name), "%s:%s", provider, i->name);
 	printf("%-34s %s", name, i->description);
@@ -123,18 +135,35 @@ static kymo_status_t print_one(kymo_counter_t counter, const char *provider,
 	return KYMO_OK;
 }
 
+/* CUDA loads the library as it does in a program; then its devices' counters are there. */
+static void start_cuda(void)
+{
+	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *symbol = cuda ? dlsym(cuda, "cuInit") : NULL;
+	int (*initialize)(unsigned flags);
+	char path[PATH_MAX];
+
+	memcpy(&initialize, &symbol, sizeof(symbol));
+	if (!initialize)
+		return;
+	library_path(path, sizeof(path));
+	setenv("CUDA_INJECTION64_PATH", path, 1);
+	initialize(0);
+}
+
 static int run(int argc, char **argv)
 {
 	struct library l;
-	bool available = true;
+	struct listing all = {.available = true};
 
 	if (argc)
 		return cli_usage("list", "list counters takes no more words, not \"%s\"", argv[0]);
 	if (!library_open(&l))
 		return CLI_FAILURE;
-	l.counters(KYMO_COUNTER_ALL, print_one, &available);
-	available = false;
-	l.counters(KYMO_COUNTER_ALL, print_one, &available);
+	start_cuda();
+	l.counters(KYMO_COUNTER_ALL, print_one, &all);
+	all.available = false;
+	l.counters(KYMO_COUNTER_ALL, print_one, &all);
 	return CLI_OK;
 }
 

@@ -7,7 +7,8 @@
 
 #include "stand_profile.h"
 
-enum { DRIVER = 1, RUNTIME = 2, CU_LAUNCH = 307, RT_LAUNCH = 211, CU_STREAM_SYNC = 126, CU_GRAPH_LAUNCH = 514 };
+enum { DRIVER = 1, RUNTIME = 2, CU_LAUNCH = 307, RT_LAUNCH = 211, CU_STREAM_SYNC = 126, CU_GRAPH_LAUNCH = 514,
+       CU_BEGIN_CAPTURE = 539, CU_END_CAPTURE = 497 };
 
 /* What is counted of a launch is done when the driver's call comes back. */
 static uint32_t launch_of(void *context, const char *name, double warps)
@@ -75,6 +76,26 @@ static void hot_and_cold(void *context)
 	stand_pc(context, 78, cold, 0x20, "wait", 5, 5, 0);
 }
 
+static void call(uint32_t cbid, int32_t result, bool on)
+{
+	void *params[2] = {NULL, NULL};
+	struct stand_call c = {DRIVER, cbid, params, 0, stand_correlation(), 1, 0, NULL};
+
+	stand_enter(&c);
+	stand_capture(on);
+	stand_leave(&c, result);
+}
+
+/* A kernel that is captured, not run; with `result` not 0 nothing is captured. */
+static void capture(void *context, int32_t result)
+{
+	call(CU_BEGIN_CAPTURE, result, result == 0);
+	if (result)
+		return;
+	launch_of(context, hot, 4096);
+	call(CU_END_CAPTURE, 0, false);
+}
+
 struct thread {
 	void *context;
 	unsigned number;
@@ -136,7 +157,10 @@ int main(int argc, char **argv)
 		launch_of(context, cold, 8);
 		stand_range(context, 99); /* of a launch that nobody was told of */
 		launch_of(context, hot, 16);
+		capture(context, 0);
 		graph(context, 32);
+		capture(context, 900); /* does not begin */
+		launch_of(context, cold, 64);
 		printf("counting %d\n", stand_range_on());
 	} else if (strcmp(scene, "threads") == 0) {
 		threads(context);

@@ -73,7 +73,7 @@ void stand_resource(uint32_t cbid, void *context, void *descriptor)
 	} r = {context, NULL, descriptor};
 
 	if (state.callback && state.enabled[3][cbid])
-		state.callback(NULL, 3, cbid, &r);
+		state.callback(NULL, 3, cbid, context || descriptor ? &r : NULL);
 }
 
 void *stand_context(uint32_t id)

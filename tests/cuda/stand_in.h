@@ -32,7 +32,7 @@ uint32_t stand_correlation(void);
 void stand_skip(uint32_t to);
 /* A context comes to be; its handle. */
 void *stand_context(uint32_t id);
-/* What CUPTI tells of a context's resources: "cbid" of domain 3. */
+/* What CUPTI tells of a context's resources: "cbid" of domain 3; nothing with it if both are NULL. */
 void stand_resource(uint32_t cbid, void *context, void *descriptor);
 /* A record into the present buffer, unless its kind is off. */
 void stand_record(const void *record, size_t bytes);

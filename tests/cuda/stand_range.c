@@ -35,8 +35,18 @@ static struct profiler {
 	size_t most;
 } profiler;
 
+static bool capturing;
+
+/* As the real one: what the profiler does while a stream is captured fails. */
+void stand_capture(bool on)
+{
+	capturing = on;
+}
+
 void stand_range(void *context, double value)
 {
+	if (capturing && profiler.context)
+		abort();
 	if (profiler.started && profiler.context == context && profiler.ran.count < profiler.most)
 		profiler.ran.values[profiler.ran.count++] = value;
 }
@@ -261,7 +271,7 @@ int cuptiRangeProfilerEnable(struct enable *p)
 {
 	const char *refuse = getenv("STAND_REFUSE");
 
-	if (p->size != sizeof(*p) || profiler.context || !profiler.initialized)
+	if (p->size != sizeof(*p) || profiler.context || !profiler.initialized || capturing)
 		return INVALID_OPERATION;
 	if (refuse)
 		return atoi(refuse);

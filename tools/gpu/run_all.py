@@ -129,6 +129,12 @@ class Bench:
             if line[6:].startswith(("CUDA ", "CUPTI ")):
                 self.say("doctor: " + line[6:22].strip(), line[23:], line[:5].strip())
 
+    def layout(self):
+        """What the sources declare of CUPTI is what the headers here say."""
+        done = self.run(["python3", "-B", GPU.parent / "test_cuda.py", self.kymo, "layout"])
+        self.check("layout of CUPTI's structures", done.returncode == 0,
+                   (done.stdout + done.stderr).strip()[-100:])
+
     def opencl(self):
         """The programs of tests/programs, with their own counts, on NVIDIA's driver alone."""
         vendors = self.work / "vendors"
@@ -148,6 +154,68 @@ class Bench:
                 self.check(f"OpenCL: {name}", done.returncode == 0, last[:100])
         if not names:
             self.say("OpenCL", "no programs in GPU_PROGRAMS", "skipped")
+
+    # ---- samples and counters of kernels ----
+
+    def hot(self, launches, *options):
+        """The program with one hot line: its trace, and what it printed."""
+        path, done = self.trace("hot", [self.programs / "hot", launches, 20000], *options)
+        try:
+            return path, json.loads(done.stdout.splitlines()[0])
+        except (ValueError, IndexError):
+            self.check("hot " + " ".join(options), False, (done.stdout + done.stderr)[-200:])
+            return path, None
+
+    def samples(self):
+        totals = []
+        for launches in (20, 200):
+            path, said = self.hot(launches, "--pc-sampling")
+            if not said:
+                return
+            totals.append(self.one(path, "SELECT sum(samples) FROM device_samples"))
+            share = self.one(path, f"SELECT sum(samples * (line = {said['line']})) * 100.0 / "
+                                   "sum(samples) FROM device_samples WHERE function LIKE 'hot%'")
+            self.check(f"samples: in the hot line, of {totals[-1]} (> 90 %)", (share or 0) > 90, share)
+        self.check("samples: ten times the work, samples (9 to 11 times)",
+                   9 < totals[1] / max(totals[0], 1) < 11, totals)
+        plain = json.loads(self.run([self.programs / "hot", "200", "20000"]).stdout)["ms"]
+        self.say("samples: kernels without, with, ms", f"{plain:.1f} {said['ms']:.1f}")
+        self.say("samples: fetched at times", str(self.one(
+            path, "SELECT count(DISTINCT time) FROM device_samples")))
+        self.summary(path, "samples")
+        path, said = self.hot(5, "--pc-sampling", "--pc-serialize")
+        self.check("samples, serialized: launches with samples of 5 and 1", self.one(
+            path, "SELECT count(DISTINCT call_id) FROM device_samples") in (5, 6), said)
+        path, said = self.hot(20, "--pc-sampling=5")
+        self.check("samples: too often is said", self.one(
+            path, "SELECT sum(buffer_full + lost) > 0 FROM tally_device_sample") == 1,
+            self.one(path, "SELECT group_concat(text) FROM note"))
+
+    def counters(self):
+        done = self.run([self.kymo, "list", "counters"])
+        n = sum(line.startswith("cuda:") for line in done.stdout.splitlines())
+        self.check("counters listed for the device (> 1000)", n > 1000, n)
+        path, said = self.hot(5, "--counters", "smsp__warps_launched.sum,smsp__inst_executed.sum")
+        if not said:
+            return
+        rows = self.sql(path, "SELECT value FROM counters WHERE name = 'smsp__warps_launched.sum' AND "
+                              "kernel_name LIKE 'hot%'")
+        self.check("counters: warps launched, each of 5", rows == [[said["warps"]]] * 5, rows)
+        rows = self.sql(path, "SELECT min(value), max(value), count(*) FROM counters WHERE "
+                              "name = 'smsp__inst_executed.sum' AND kernel_name LIKE 'hot%'")
+        self.check("counters: instructions, the same each time", rows and rows[0][0] == rows[0][1] > 0,
+                   rows)
+        path, done = self.trace("counted", [self.programs / "app"], "--counters",
+                                "smsp__warps_launched.sum")
+        plain = self.run([self.programs / "app"])
+        self.check("counters: a program with graphs and captures runs on",
+                   done.returncode == plain.returncode == 0, done.stderr[-200:])
+        self.say("counters: kernels counted", str(self.sql(
+            path, "SELECT kernel_name, count(*) FROM counters WHERE kind = 'dispatch' GROUP BY 1")))
+        self.say("counters: notes", str(self.sql(path, "SELECT group_concat(text,'; ') FROM note"))[:200])
+        path, _ = self.hot(2, "--pc-sampling", "--counters", "smsp__warps_launched.sum")
+        self.check("samples and counters together are refused", "cannot both" in str(self.one(
+            path, "SELECT group_concat(text) FROM note")), "said")
 
     # ---- launch rate ----
 
@@ -269,6 +337,7 @@ class Bench:
         parts = {"doctor": self.doctor,
                  "app": lambda: [self.app(e) for e in ("return", "exit", "_exit", "handler",
                                                        "fork", "reset")],
+                 "samples": self.samples, "counters": self.counters, "layout": self.layout,
                  "opencl": self.opencl,
                  "rates": self.rates, "million": self.million,
                  "small": lambda: self.training("small", 200, 10, 7),

@@ -73,23 +73,15 @@ static void flush_late(int domain, uint32_t cbid, const struct cupti_callback *d
 		cupti.ActivityFlushAll(0);
 }
 
-/* Calls of the driver from which kernels come. */
-static bool launches_kernels(uint32_t cbid)
+/* Kernels are counted between the tools' callbacks at entry and at exit of a launch. */
+static void range_call(int domain, uint32_t cbid, const struct cupti_callback *data, bool enter)
 {
-	const struct cuda_model *m = &cuda_models[CUDA_DRIVER];
 	uint32_t op;
 
-	return cuda_op_of(CUDA_DRIVER, cbid, &op) &&
-	       (m->roles[op].role == CUDA_ROLE_LAUNCH ||
-		strncmp(m->desc->ops[op].name, "cuGraphLaunch", 13) == 0);
-}
-
-/* Kernels are counted between the tools' callbacks at entry and at exit of a launch. */
-static void range_launch(int domain, uint32_t cbid, const struct cupti_callback *data, bool enter)
-{
 	if (cap_unlikely(atomic_load_explicit(&cuda_range_active, memory_order_relaxed)) &&
-	    domain == CUPTI_DRIVER && (data->site == CUPTI_ENTER) == enter && launches_kernels(cbid))
-		cuda_range_launch(enter, data);
+	    domain == CUPTI_DRIVER && (data->site == CUPTI_ENTER) == enter &&
+	    cuda_op_of(CUDA_DRIVER, cbid, &op))
+		cuda_range_call(cuda_range_role(op), enter, data);
 }
 
 static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
@@ -97,10 +89,10 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 	int saved = errno;
 
 	if (domain == CUPTI_DRIVER || domain == CUPTI_RUNTIME) {
-		range_launch(domain, cbid, data, false);
+		range_call(domain, cbid, data, false);
 		cuda_call(domain == CUPTI_DRIVER ? CUDA_DRIVER : CUDA_RUNTIME, cbid, data,
 			  __builtin_frame_address(0));
-		range_launch(domain, cbid, data, true);
+		range_call(domain, cbid, data, true);
 		if (cap_unlikely(atomic_load_explicit(&state, memory_order_relaxed) == CLOSED))
 			flush_late(domain, cbid, data);
 	} else if (domain == CUPTI_RESOURCE) {
@@ -192,6 +184,7 @@ static void callbacks_update(enum cuda_api api)
 		if (m->roles[op].role == CUDA_ROLE_LAUNCH && !launches &&
 		    atomic_load(&driver_use[op]) == DRIVER_UNUSED)
 			want = atomic_load(&o->callbacks) != NULL;
+		want |= api == CUDA_DRIVER && cuda_range_counting() && cuda_range_role(op);
 		if (want == enabled[api][op])
 			continue;
 		/* A CUPTI older than the model does not know the newest functions. */

@@ -98,9 +98,15 @@ static void context_ends(void *context)
 	cuda_pc_context_end(context);
 }
 
+static void module_loaded(const struct cupti_module *m)
+{
+	if (cuda_pc_active())
+		cuda_pc_module(m->cubin, m->bytes);
+}
+
+/* `r` is NULL when CUDA is initialised. */
 void cuda_profile_resource(uint32_t cbid, const struct cupti_resource *r)
 {
-	const struct cupti_module *m = r->descriptor;
 	uint32_t device;
 
 	if (cbid == CUPTI_CONTEXT_CREATED && cupti.GetDeviceId(r->context, &device) == CUPTI_OK)
@@ -109,8 +115,8 @@ void cuda_profile_resource(uint32_t cbid, const struct cupti_resource *r)
 		context_ends(r->context);
 	else if (cbid == CUPTI_INITIALIZED && have[CUDA_PROFILER_RANGES])
 		range_counter_announce();
-	else if (cbid == CUPTI_MODULE_LOADED && cuda_pc_active())
-		cuda_pc_module(m->cubin, m->bytes);
+	else if (cbid == CUPTI_MODULE_LOADED)
+		module_loaded(r->descriptor);
 }
 
 void cuda_profile_end(void)

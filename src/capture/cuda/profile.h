@@ -42,10 +42,15 @@ void cuda_pc_fork_child(void);
 
 /* Kernels are being counted: the driver's launches are needed. */
 bool cuda_range_counting(void);
-/* Services and launches under way, which concern cuda_range_launch(); 0: none. */
+/* Services, launches and captures under way, which concern cuda_range_call(); 0: none. */
 extern _Atomic unsigned cuda_range_active;
-/* Entry and exit of a call of the driver that launches kernels. */
-void cuda_range_launch(bool enter, const struct cupti_callback *data);
+/* What a call of the driver has to do with it; 0: nothing. */
+enum cuda_range_role {
+	CUDA_RANGE_NONE, CUDA_RANGE_LAUNCH, CUDA_RANGE_CAPTURE, CUDA_RANGE_CAPTURED
+};
+enum cuda_range_role cuda_range_role(uint32_t op);
+/* Entry and exit of such a call. */
+void cuda_range_call(enum cuda_range_role role, bool enter, const struct cupti_callback *data);
 void cuda_range_context(void *context, uint32_t device);
 void cuda_range_context_end(void *context);
 void cuda_range_end(void);

@@ -31,6 +31,7 @@ static uint32_t version = 1; /* changes with the sessions */
 static _Atomic unsigned open_sessions;
 _Atomic unsigned cuda_range_active;
 static unsigned delivering;
+static unsigned captures; /* of streams, under way */
 static bool ended;
 
 static void lock_init(void)
@@ -290,34 +291,102 @@ static _Thread_local struct {
 	uint32_t correlation;
 } launching;
 
-void cuda_range_launch(bool enter, const struct cupti_callback *data)
+static void launch_begins(const struct cupti_callback *data)
 {
 	struct device_context *c;
 
-	if (enter && cuda_range_counting()) {
-		pthread_mutex_lock(&lock);
-		c = data->context && !ended ? context_of(data->context) : NULL;
-		cap_guard_enter();
-		if (c)
-			follow(c);
-		cap_guard_leave();
-		if (!c || !c->version) {
-			pthread_mutex_unlock(&lock);
-			return;
-		}
-		launching.context = c;
-		launching.correlation = data->correlation;
-		atomic_fetch_add(&cuda_range_active, 1);
-	} else if (!enter && launching.context && launching.correlation == data->correlation) {
-		c = launching.context;
-		launching.context = NULL;
-		cap_guard_enter();
-		if (c->version && !ended)
-			collect(c, data->correlation, data->symbol);
-		cap_guard_leave();
-		atomic_fetch_sub(&cuda_range_active, 1);
+	pthread_mutex_lock(&lock);
+	c = data->context && !ended && !captures ? context_of(data->context) : NULL;
+	cap_guard_enter();
+	if (c)
+		follow(c);
+	cap_guard_leave();
+	if (!c || !c->version) {
 		pthread_mutex_unlock(&lock);
+		return;
 	}
+	launching.context = c;
+	launching.correlation = data->correlation;
+	atomic_fetch_add(&cuda_range_active, 1);
+}
+
+static void launch_ends(const struct cupti_callback *data)
+{
+	struct device_context *c = launching.context;
+
+	if (!c || launching.correlation != data->correlation)
+		return;
+	launching.context = NULL;
+	cap_guard_enter();
+	if (c->version && !ended)
+		collect(c, data->correlation, data->symbol);
+	cap_guard_leave();
+	atomic_fetch_sub(&cuda_range_active, 1);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * While a stream is captured into a graph, what the profiler does to a launch would end the capture:
+ * nothing is counted then, by nobody.
+ */
+static void capture_begins(void)
+{
+	static _Atomic bool said;
+
+	pthread_mutex_lock(&lock);
+	captures++;
+	atomic_fetch_add(&cuda_range_active, 1);
+	cap_guard_enter();
+	for (uint32_t i = 0; i < CONTEXTS; i++)
+		if (contexts[i].handle)
+			unconfigure(&contexts[i], !ended);
+	cap_guard_leave();
+	pthread_mutex_unlock(&lock);
+	if (!atomic_exchange(&said, true))
+		cap_note(1, "cuda", "kernels that are launched while a stream is being captured into "
+				    "a graph are not counted");
+}
+
+static void capture_ends(void)
+{
+	pthread_mutex_lock(&lock);
+	if (captures) {
+		captures--;
+		atomic_fetch_sub(&cuda_range_active, 1);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static bool begins_with(const char *name, const char *with)
+{
+	return strncmp(name, with, strlen(with)) == 0;
+}
+
+enum cuda_range_role cuda_range_role(uint32_t op)
+{
+	const struct cuda_model *m = &cuda_models[CUDA_DRIVER];
+	const char *name = m->desc->ops[op].name;
+
+	if (m->roles[op].role == CUDA_ROLE_LAUNCH || begins_with(name, "cuGraphLaunch"))
+		return CUDA_RANGE_LAUNCH;
+	if (begins_with(name, "cuStreamBeginCapture"))
+		return CUDA_RANGE_CAPTURE;
+	return begins_with(name, "cuStreamEndCapture") ? CUDA_RANGE_CAPTURED : CUDA_RANGE_NONE;
+}
+
+/* A capture that does not begin is over; one that ends is, whatever its end returns. */
+void cuda_range_call(enum cuda_range_role role, bool enter, const struct cupti_callback *data)
+{
+	const bool failed = !enter && data->result && *(const int *)data->result != 0;
+
+	if (role == CUDA_RANGE_LAUNCH && enter)
+		launch_begins(data);
+	else if (role == CUDA_RANGE_LAUNCH)
+		launch_ends(data);
+	else if (role == CUDA_RANGE_CAPTURE && enter)
+		capture_begins();
+	else if (role == CUDA_RANGE_CAPTURE ? failed : role == CUDA_RANGE_CAPTURED && !enter)
+		capture_ends();
 }
 
 void cuda_range_context(void *handle, uint32_t device)
@@ -371,5 +440,6 @@ void cuda_range_fork_child(void)
 {
 	lock_init();
 	ended = true;
+	captures = 0;
 	launching.context = NULL;
 }

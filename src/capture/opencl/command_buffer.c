@@ -51,18 +51,27 @@ static void buffer_end(struct ocl_command_buffer *b)
 	ocl_object_free(OCL_COMMAND_BUFFER, &b->object);
 }
 
+static void no_memory(void)
+{
+	cap_note(1, "opencl", "no memory to remember what is in a command buffer");
+}
+
 static struct ocl_command_buffer *buffer_new(cl_command_buffer_khr buffer, cl_uint count,
 					     const cl_command_queue *queues)
 {
 	struct ocl_command_buffer *b = ocl_object_new(OCL_COMMAND_BUFFER);
 
-	if (!b)
+	if (!b) {
+		no_memory();
 		return NULL;
+	}
 	b->object.handle = buffer;
 	b->queues = calloc(count, sizeof(*queues));
 	if (b->queues) {
 		memcpy(b->queues, queues, count * sizeof(*queues));
 		b->queue_count = count;
+	} else {
+		no_memory();
 	}
 	return b;
 }
@@ -151,7 +160,7 @@ static void record_end(const struct recording *r)
 		b->commands[b->count++] = r->command;
 	pthread_mutex_unlock(&b->lock);
 	if (!kept)
-		cap_note(1, "opencl", "no memory to remember a command of a command buffer");
+		no_memory();
 }
 
 static void record_copy(struct recording *r, unsigned op, uint64_t bytes, struct ocl_end from,
@@ -360,32 +369,44 @@ void ocl_post_clRemapCommandBufferKHR(struct cap_frame *f, cl_command_buffer_khr
 
 /* ---- runs ---- */
 
-/* Puts the commands into `w`, which is about to run on `queues`. */
+/* A run of one command of `w`, on one of `queues`. False: nobody wants to know. */
+static bool run_begin(struct ocl_work *x, const struct ocl_work *w, const struct cap_frame *f,
+		      const struct ocl_command *c, cl_uint count, const cl_command_queue *queues)
+{
+	const struct ocl_queue *q =
+		count > 1 && c->queue < count ? ocl_queue_get(queues[c->queue]) : NULL;
+	const bool dispatch = c->work.what == OCL_WORK_DISPATCH;
+	const struct cap_subject subject = {.agent = q ? q->agent : w->agent,
+					    .queue = q ? q->object.id : w->queue,
+					    .kernel = dispatch ? c->work.kernel : 0,
+					    .memory = {c->memory[0], c->memory[1]},
+					    .bytes = dispatch ? 0 : c->work.bytes};
+
+	*x = c->work;
+	x->agent = subject.agent;
+	x->queue = subject.queue;
+	x->submit = w->submit;
+	return cap_origin_take(&x->origin, f,
+			       dispatch ? &core_dispatch_ops[0] : &core_copy_ops[x->op], &subject);
+}
+
+/* Puts the commands into `w`, which is about to run on `queues`. Without memory they are lost. */
 static void unfold(struct ocl_work *w, const struct cap_frame *f,
 		   const struct ocl_command_buffer *b, cl_uint count,
 		   const cl_command_queue *queues)
 {
-	w->inside = malloc(b->count * sizeof(*w->inside));
-	for (uint32_t i = 0; w->inside && i < b->count; i++) {
-		const struct ocl_command *c = &b->commands[i];
-		struct ocl_work *x = &w->inside[w->inside_count];
-		const struct ocl_queue *q =
-			count > 1 && c->queue < count ? ocl_queue_get(queues[c->queue]) : NULL;
-		const bool dispatch = c->work.what == OCL_WORK_DISPATCH;
-		struct cap_subject subject = {.agent = q ? q->agent : w->agent,
-					      .queue = q ? q->object.id : w->queue,
-					      .kernel = dispatch ? c->work.kernel : 0,
-					      .memory = {c->memory[0], c->memory[1]},
-					      .bytes = dispatch ? 0 : c->work.bytes};
+	struct ocl_work lost;
 
-		*x = c->work;
-		x->agent = subject.agent;
-		x->queue = subject.queue;
-		x->submit = w->submit;
-		if (cap_origin_take(&x->origin, f,
-				    dispatch ? &core_dispatch_ops[0] : &core_copy_ops[x->op],
-				    &subject))
+	w->inside = malloc(b->count * sizeof(*w->inside));
+	for (uint32_t i = 0; i < b->count; i++) {
+		struct ocl_work *x = w->inside ? &w->inside[w->inside_count] : &lost;
+
+		if (!run_begin(x, w, f, &b->commands[i], count, queues))
+			continue;
+		if (w->inside)
 			w->inside_count++;
+		else
+			ocl_work_untimed(x, UNTIMED_LOST, 0);
 	}
 }
 

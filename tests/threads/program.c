@@ -65,6 +65,10 @@ static void processes(void)
 	}
 	await(pid);
 	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	await(pid);
+	pid = fork();
 	if (pid == 0) {
 		execv(argv[0], argv);
 		_exit(1);
@@ -107,7 +111,6 @@ int main(int argc, char **argv)
 		assert(pipe(fds) == 0);
 		if (fork() == 0) {
 			assert(daemon(1, 1) == 0);
-			threads();
 			assert(write(fds[1], "x", 1) == 1);
 			_exit(0);
 		}

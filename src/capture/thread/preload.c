@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libkymo-threads.so: preloaded when all threads and processes are asked for (`--threads`). It stands
- * before the C library's functions that make, join and name threads; each thread is known from its
- * first instruction on, and each process, whether they ever use a runtime or not.
+ * before the C library's functions that make, join and name threads, and that fork; each thread is
+ * known from its first instruction on, and each process, whether they ever use a runtime or not.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,6 +28,8 @@ static int (*next_join)(pthread_t, void **);
 static int (*next_setname)(pthread_t, const char *);
 static int (*next_prctl)(int, ...);
 static int (*next_thrd_create)(thrd_t *, thrd_start_t, void *);
+static pid_t (*next_fork)(void);
+static int (*next_daemon)(int, int);
 
 #define FIND(f, name)                                                                              \
 	do {                                                                                       \
@@ -44,6 +46,8 @@ static void find(void)
 	FIND(next_join, "pthread_join");
 	FIND(next_setname, "pthread_setname_np");
 	FIND(next_thrd_create, "thrd_create");
+	FIND(next_fork, "fork");
+	FIND(next_daemon, "daemon");
 	FIND(next_prctl, "prctl");
 }
 
@@ -212,5 +216,39 @@ EXPORT int prctl(int option, ...)
 	saved = errno;
 	door->name(0, (const char *)a);
 	errno = saved;
+	return status;
+}
+
+/* ---- forked processes ---- */
+
+static void attach(void)
+{
+	int saved = errno;
+
+	if (door)
+		door->attach();
+	errno = saved;
+}
+
+EXPORT pid_t fork(void)
+{
+	pid_t child;
+
+	find();
+	child = next_fork();
+	if (child == 0)
+		attach();
+	return child;
+}
+
+/* Forks inside the C library; who comes back is the child. */
+EXPORT int daemon(int keep_folder, int keep_streams)
+{
+	int status;
+
+	find();
+	status = next_daemon(keep_folder, keep_streams);
+	if (status == 0)
+		attach();
 	return status;
 }

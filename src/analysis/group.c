@@ -162,7 +162,7 @@ static int compare_times(const void *x, const void *y)
 static int compare_bytes(const void *x, const void *y)
 {
 	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
-	int order = falling(a->sum.bytes, b->sum.bytes);
+	int order = falling(a->sum.bytes + a->sum.peak, b->sum.bytes + b->sum.peak);
 
 	return order ? order : compare_times(x, y);
 }

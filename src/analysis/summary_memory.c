@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of the summary about memory: what was in use at most, and what was allocated and freed. */
+#include <inttypes.h>
+
 #include "analysis/summary_columns.h"
+
+enum { PEOPLE_ROWS = 20 }; /* of the whole summary; a job has rows for each of its processes */
 
 /* Peaks of processes do not add up: each has rows of its own. */
 bool summary_pools(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
+	uint32_t limit = by == BY_OP ? PEOPLE_ROWS : UINT32_MAX;
 	struct groups g;
 	struct table *t = NULL;
 	uint64_t late = 0;
 
 	by = (by & ~(unsigned)BY_OP) | BY_PROCESS | BY_DEVICE | BY_MEMORY;
-	if (gather(&g, s, count, TALLY_POOL, by, NULL, NULL))
+	if (gather(&g, s, count, TALLY_POOL, by, NULL, NULL)) {
+		groups_sort(&g, ORDER_BYTES);
 		t = report_table(r, "memory", "Memory in use");
+	}
 	if (t) {
 		add_dimensions(t, by, "");
 		table_column(t, "peak_bytes", "peak", CELL_BYTES);
@@ -20,7 +27,7 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 		table_column(t, "allocations", "allocations", CELL_COUNT);
 		table_column(t, "frees", "frees", CELL_COUNT);
 	}
-	for (uint32_t i = 0; t && i < g.count; i++) {
+	for (uint32_t i = 0; t && i < g.count && i < limit; i++) {
 		const struct group *x = g.list[i];
 		int64_t at = x->first->peak_time - x->summary->trace->origin;
 		struct cell *c = table_row(t);
@@ -34,6 +41,9 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 		cell_number(c++, x->sum.count);
 		cell_number(c++, x->sum.frees);
 	}
+	if (t && g.count > limit)
+		table_note(t, "the %" PRIu32 " largest peaks of %" PRIu32 "; --by process shows all", limit,
+			   g.count);
 	for (unsigned i = 0; i < count; i++)
 		late += s[i].tallies->late;
 	if (t && late)

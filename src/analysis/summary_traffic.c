@@ -118,8 +118,8 @@ bool summary_message_sizes(struct report *r, const struct summary *s, unsigned c
 		c = put_size(put_labels(t, c, g.list[i]), by, g.list[i]);
 		cell_number(c++, n->count);
 		c = put_percent(c, n->count, all.count);
-		cell_number(c++, n->bytes);
-		cell_number(c++, n->received);
+		c = put_rare(c, n->bytes);
+		c = put_rare(c, n->received);
 		cell_number(c++, n->total);
 		if (n->count)
 			cell_number(c, (n->total + n->count / 2) / n->count);

@@ -72,8 +72,8 @@ static void add_row(struct table *t, const struct look *l, const struct groups *
 		c = put_rate(c, n);
 	}
 	if (l->has & HAS_MESSAGES) {
-		cell_number(c++, n->bytes);
-		cell_number(c++, n->received);
+		c = put_rare(c, n->bytes);
+		c = put_rare(c, n->received);
 		cell_number(c++, (n->bytes > n->received ? n->bytes : n->received) / n->count);
 	}
 	c = put_spread(c, g, n);

@@ -92,7 +92,8 @@ const struct command cmd_summary = {
 	.name = "summary",
 	.operands = "[OPTION]... TRACE...",
 	.summary = "Show where the time of a trace went",
-	.about = "Host calls by API, kernels, copies, queues, memory, waiting and errors; and always what\n"
+	.about = "Host calls by API, messages, kernels, copies, bytes by direction, queues, memory, waiting\n"
+		 "and errors, with when and where they came first; and always what\n"
 		 "was lost and how far times can be trusted. Several traces are added up; --by trace,op\n"
 		 "keeps them apart.",
 	.knobs = &table,

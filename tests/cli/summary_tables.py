@@ -11,6 +11,7 @@ import io
 import itertools
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -251,6 +252,19 @@ def counted_only(folder, program, recorded):
                  {("(not kept)", "", None)})
 
 
+def damaged(trace):
+    """Tallies that refer to what is not there are refused, not followed."""
+    for change in ("tally_call SET thread = 9999", "tally_error SET op = 77777",
+                   "tally_error SET thread = 4000000000", "tally_call SET process = -1"):
+        os.remove(os.path.join(trace, "store.db"))
+        run("query", trace, "SELECT 1")
+        db = sqlite3.connect(os.path.join(trace, "store.db"))
+        db.execute("UPDATE " + change)
+        db.commit()
+        db.close()
+        checks.equal(change, "the tallies are damaged" in run("summary", trace, status=3).stderr, True)
+
+
 def messages(folder, mpirun, program):
     trace = os.path.join(folder, "ring.kymo")
     done = subprocess.run([*mpirun.split(), "-n", "4", KYMO, "run", "--no-summary", "-o", trace, program],
@@ -282,7 +296,9 @@ def main():
         trace = copies(folder, sys.argv[2])
         every_choice(trace, 3)
         raw_and_store_agree(trace)
-        raw_and_store_agree(errors(folder, sys.argv[3]))
+        trace = errors(folder, sys.argv[3])
+        raw_and_store_agree(trace)
+        damaged(trace)
         every_choice(record(folder, "annotated", sys.argv[4]))
         if sys.argv[5:]:
             messages(folder, sys.argv[5], sys.argv[6])

@@ -167,8 +167,8 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 		printf("      %s, rank %u of %u\n", p->mpi, p->rank, p->ranks);
 	if (p->aligned)
 		printf("      job clock: node's + %" PRId64 " ns, within %.0f ns; measured %" PRId64
-		       " ns, within %.0f ns\n", p->job_offset, p->job_error_ns, p->job_measured,
-		       p->job_measured_error_ns);
+		       " ns, within %.0f ns; compared %u times\n", p->job_offset, p->job_error_ns,
+		       p->job_measured, p->job_measured_error_ns, p->job_points);
 	if (p->lost_records || p->lost_definitions || p->damaged_blocks)
 		printf("      lost: %" PRIu64 " records, %" PRIu64 " definitions; %" PRIu64
 		       " damaged places in its file\n",

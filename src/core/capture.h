@@ -627,14 +627,22 @@ static inline bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, s
 	return true;
 }
 
-static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
+/* Recorded, or counted. */
+static inline __attribute__((always_inline)) void cap_activity_put(struct cap_frame *f,
+								    struct wire_enc *e)
 {
 	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
 
 	if (cap_unlikely(buffers & atomic_load_explicit(&cap_counted, memory_order_relaxed)))
 		cap_activity_count(f, *e);
-	else if (cap_likely(buffers != 0))
+	else
 		cap_commit(f, e);
+}
+
+static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
+{
+	if (cap_likely(atomic_load_explicit(&f->buffers, memory_order_relaxed) != 0))
+		cap_activity_put(f, e);
 	if (cap_unlikely(atomic_load_explicit(&f->callbacks, memory_order_relaxed) != NULL)) {
 		struct wire_enc copy = *e;
 

@@ -390,11 +390,7 @@ static inline __attribute__((always_inline)) bool begin(struct cap_thread *t, st
 static inline __attribute__((always_inline)) void commit(struct cap_thread *t, struct cap_frame *f,
 							 struct wire_enc *e)
 {
-	if (cap_unlikely(atomic_load_explicit(&f->buffers, memory_order_relaxed) &
-			 atomic_load_explicit(&cap_counted, memory_order_relaxed)))
-		cap_activity_count(f, *e);
-	else
-		cap_commit(f, e);
+	cap_activity_put(f, e);
 	cap_idle(t);
 }
 

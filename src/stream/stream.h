@@ -77,7 +77,8 @@ struct t_process {
 	uint32_t ranks;           /* of its job, 0: unknown */
 	const char *mpi;          /* implementation, or "" */
 	int32_t thread_level;     /* 0 single, 1 funneled, 2 serialized, 3 multiple; -1: unknown */
-	bool aligned;             /* its clock was compared with that of the job's rank 0 */
+	bool aligned;             /* its clock was compared with that of the job's rank 0 ... */
+	uint32_t job_points;      /* ... so many times */
 	int64_t job_offset;       /* ns added to its node's time for the job's, at its start */
 	double job_error_ns;      /* bound of that */
 	int64_t job_measured;     /* offset as measured against another rank ... */

@@ -171,14 +171,59 @@ int64_t job_offset(const struct job_point *p, uint32_t n, int64_t ns)
 					   (ns - p[i - 1].ns) / (p[i].ns - p[i - 1].ns));
 }
 
+/* How offsets grow about `ns`: not outside of the points, as job_offset() has it. */
+static double job_slope(const struct job_point *p, uint32_t n, int64_t ns)
+{
+	uint32_t i = 1;
+
+	if (n < 2 || ns < p[0].ns || ns >= p[n - 1].ns)
+		return 0;
+	while (p[i].ns <= ns)
+		i++;
+	return (double)(p[i].offset - p[i - 1].offset) / (double)(p[i].ns - p[i - 1].ns);
+}
+
+#define ROUNDED_NS 2
+
+static __int128 segment_ticks(const struct tick_segment *s, int64_t ns)
+{
+	return s->rate ? ((__int128)(ns - s->base_ns) << 40) / (__int128)s->rate : 0;
+}
+
+/* Cuts segments where points lie, so that each has one slope. Without memory they stay as they are. */
+static void cut_at_points(struct tick_map *m, const struct job_point *points, uint32_t count)
+{
+	struct tick_segment *cut = calloc(m->count + count, sizeof(*cut));
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; cut && i < m->count; i++) {
+		struct tick_segment *s = &m->segments[i];
+
+		for (uint32_t k = 0; k < count; k++) {
+			__int128 at = (__int128)s->base_tick + segment_ticks(s, points[k].ns);
+
+			if (at <= (__int128)s->from || at >= (__int128)s->to)
+				continue;
+			cut[n] = *s;
+			cut[n++].to = s->from = (uint64_t)at;
+		}
+		cut[n++] = *s;
+	}
+	if (!cut)
+		return;
+	free(m->segments);
+	m->segments = cut;
+	m->count = n;
+}
+
 /* Anchored where the segment begins, or at the first point: a slope far from its anchor is wrong. */
-static void align_segment(struct tick_segment *s, const struct job_point *points, uint32_t count,
-			  double slope)
+static void align_segment(struct tick_segment *s, const struct job_point *points, uint32_t count)
 {
 	int64_t ns = s->from ? tick_segment_ns(s, s->from) : points[0].ns;
-	__int128 ticks = s->rate ? ((__int128)(ns - s->base_ns) << 40) / (__int128)s->rate : 0;
+	/* Where a segment was cut is known to a tick. */
+	double slope = job_slope(points, count, s->from ? ns + ROUNDED_NS : ns - ROUNDED_NS);
 
-	s->base_tick += (uint64_t)(int64_t)ticks;
+	s->base_tick += (uint64_t)(int64_t)segment_ticks(s, ns);
 	s->base_ns = ns + job_offset(points, count, ns);
 	s->rate = (uint64_t)((double)s->rate * (1 + slope));
 }
@@ -186,7 +231,6 @@ static void align_segment(struct tick_segment *s, const struct job_point *points
 void tick_map_align(struct tick_map *m, struct job_point *points, uint32_t count)
 {
 	int64_t worst = 0;
-	double slope;
 
 	if (!count)
 		return;
@@ -194,13 +238,9 @@ void tick_map_align(struct tick_map *m, struct job_point *points, uint32_t count
 	for (uint32_t i = 0; i < count; i++)
 		worst = points[i].error > worst ? points[i].error : worst;
 	m->error_ns += (double)worst;
-	/* Clocks drift by parts in a million: the slope over all points serves within a segment. */
-	slope = count > 1 && points[count - 1].ns > points[0].ns
-			? (double)(points[count - 1].offset - points[0].offset) /
-				  (double)(points[count - 1].ns - points[0].ns)
-			: 0;
+	cut_at_points(m, points, count);
 	for (uint32_t i = 0; i < m->count; i++)
-		align_segment(&m->segments[i], points, count, slope);
+		align_segment(&m->segments[i], points, count);
 }
 
 void tick_map_release(struct tick_map *m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that end as they should not: `ending abort|kill|leave|longjmp|error|size|late`. */
+/* Ranks that end as they should not: `ending abort|kill|leave|longjmp|error|size|late|long|skip|pause`. */
 #include <mpi.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -28,6 +28,23 @@ static void leave_by_longjmp(int rank)
 	printf("back %d\n", rank);
 }
 
+/* Meets the others for 300 ms; with `skip`, rank 1 jumps out of one of these calls. */
+static void stay(int rank, int skip)
+{
+	double begin = MPI_Wtime();
+	MPI_Errhandler handler;
+	int go = 1, x = 0, calls = 0;
+
+	MPI_Comm_create_errhandler(jump, &handler);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+	while (go) {
+		if (skip && rank == 1 && ++calls == 20 && setjmp(back) == 0)
+			MPI_Allreduce(&x, &x, 1, MPI_DATATYPE_NULL, MPI_SUM, MPI_COMM_WORLD);
+		go = MPI_Wtime() - begin < 0.3;
+		MPI_Allreduce(MPI_IN_PLACE, &go, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -47,6 +64,14 @@ int main(int argc, char **argv)
 		_exit(0);
 	if (strcmp(how, "longjmp") == 0)
 		leave_by_longjmp(rank);
+	if (strcmp(how, "long") == 0 || strcmp(how, "skip") == 0)
+		stay(rank, strcmp(how, "skip") == 0);
+	if (strcmp(how, "pause") == 0) {
+		MPI_Pcontrol(2);
+		MPI_Pcontrol(0);
+		MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Pcontrol(rank != 1);
+	}
 	if (strcmp(how, "error") == 0) {
 		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 		printf("status %d\n",

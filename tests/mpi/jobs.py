@@ -45,12 +45,12 @@ class Base(unittest.TestCase):
     def program(self, name):
         return PROGRAMS / f"{name}.{IMPLEMENTATION}"
 
-    def recorded(self, ranks, name, *args, options=(), inside=False):
+    def recorded(self, ranks, name, *args, options=(), inside=False, **more):
         """One `kymo run` around the launcher, or one in each rank."""
         kymo = [KYMO, "run", "--no-summary", "-o", self.trace, *options]
         launch = [LAUNCHER, "-n", ranks]
         command = [self.program(name), *args]
-        return self.run_any([*launch, *kymo, *command] if inside else [*kymo, *launch, *command])
+        return self.run_any([*launch, *kymo, *command] if inside else [*kymo, *launch, *command], **more)
 
     def summary(self, by):
         p = self.run_any([KYMO, "summary", "--by", by, "--format", "json", self.trace])

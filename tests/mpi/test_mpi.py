@@ -423,6 +423,29 @@ class Clocks(Base):
             self.check_barrier(2, bound)
             shutil.rmtree(self.trace)
 
+    def points(self):
+        """How often each rank's clock was compared."""
+        return [int(n) for n in re.findall(r"; compared (\d+) times", self.run_any([KYMO, "info", self.trace]).out)]
+
+    def test_long_job(self):
+        """Every 20 ms at a collective call, as often in all ranks; a short job at its ends alone."""
+        for options in ([], ["--include", "^MPI_Init$"]):
+            shutil.rmtree(self.trace, ignore_errors=True)
+            p = self.recorded(5, "ending", "long", options=options, KYMO_CLOCK_PERIOD_MS="20")
+            self.assertEqual(p.code, 0, p.err)
+            points = self.points()
+            self.assertEqual((len(points), len(set(points))), (5, 1), points)
+            self.assertGreater(points[0], 4)
+        self.assertEqual(self.recorded(2, "ending", options=["--force"]).code, 0)
+        self.assertEqual(self.points(), [2, 2])
+
+    def test_rank_that_jumps_out(self):
+        """It is in none of the comparisons after that, nobody hangs, and the last one is made."""
+        p = self.recorded(3, "ending", "skip", KYMO_CLOCK_PERIOD_MS="20")
+        self.assertEqual(p.code, 0, p.err)
+        self.assertEqual(self.calls()["MPI_Finalize"], 3)
+        self.assertGreaterEqual(min(self.points()), 2)
+
     def test_not_all_recorded(self):
         kymo = [KYMO, "run", "--no-summary", "-o", self.trace]
         program = self.program("ending")
@@ -430,6 +453,23 @@ class Clocks(Base):
         self.assertEqual(p.code, 0, p.err)
         self.assertIn("not all ranks are recorded", self.foot())
         self.assertEqual(self.calls()["MPI_Init"], 1)
+
+
+class Control(Base):
+    """MPI_Pcontrol: 0 pauses the rank's recording, 1 resumes it, others are recorded and do nothing."""
+
+    def test_pause(self):
+        p = self.recorded(3, "ending", "pause", options=["--include", "^MPI_"])
+        self.assertEqual(p.code, 0, p.err)
+        calls = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
+        for rank, paused in (("0", False), ("1", True), ("2", False)): # rank 1 does not resume
+            self.assertEqual(calls[rank, "MPI_Allreduce"], 1)
+            self.assertEqual(calls[rank, "MPI_Pcontrol"], 2 if paused else 3)
+            self.assertEqual((rank, "MPI_Finalize") not in calls, paused)
+        levels = [l for l in self.shown() if "MPI_Pcontrol(" in l]
+        self.assertEqual(sum("level=2" in l for l in levels), 3)
+        if "clocks" not in self.foot():
+            self.assertIn("3 ranks compared", self.foot()) # paused or not
 
 
 class OtherTool(Base):

@@ -149,6 +149,43 @@ static void ticks_without_points(void **state)
 	tick_map_release(&m);
 }
 
+/* A node's clock that gains on the job's, then loses: straight between the points, level outside. */
+static void check_job_time(struct tick_map *m, uint64_t ticks_per_ns)
+{
+	static const struct {
+		int64_t node, offset;
+	} want[] = {{500, 100},	       {1000, 100},   {2000, 1100}, {2500, 1600},
+		    {3000, 2100},      {3250, 1600},  {3900, 300},  {4000, 100},
+		    {9000, 100}};
+
+	for (unsigned i = 0; i < sizeof(want) / sizeof(*want); i++) {
+		int64_t node = want[i].node * 1000000;
+		int64_t ns = tick_map_ns(m, (uint64_t)node * ticks_per_ns);
+
+		assert_in_range(ns - node, want[i].offset - 2, want[i].offset + 2);
+	}
+}
+
+static void job_time_is_piecewise(void **state)
+{
+	struct job_point points[] = {{4000000000, 100, 5}, {1000000000, 100, 10},
+				     {3000000000, 2100, 7}};
+	struct raw_tick_sync p[] = {{100, 100, 50, 0},
+				    {5000000000, 5000000000, 2500000000, 0},
+				    {20000000000, 20000000000, 10000000000, 0}};
+	struct tick_map m;
+
+	tick_map_build(&m, &(struct tick_origin){.identity = true}, NULL, 0);
+	tick_map_align(&m, points, 3);
+	assert_true(m.error_ns == 10);
+	check_job_time(&m, 1);
+	tick_map_release(&m);
+	assert_int_equal(tick_map_build(&m, &(struct tick_origin){0}, p, 3), KYMO_OK);
+	tick_map_align(&m, points, 3);
+	check_job_time(&m, 2);
+	tick_map_release(&m);
+}
+
 /* Wide brackets that agree narrow one another down. */
 static void device_clock_of_constant_offset(void **state)
 {
@@ -381,6 +418,7 @@ int main(void)
 		cmocka_unit_test(arrays_as_text),
 		cmocka_unit_test(ticks_follow_points),
 		cmocka_unit_test(ticks_without_points),
+		cmocka_unit_test(job_time_is_piecewise),
 		cmocka_unit_test(device_clock_of_constant_offset),
 		cmocka_unit_test(device_clock_that_drifts),
 		cmocka_unit_test(device_clock_of_a_short_run),

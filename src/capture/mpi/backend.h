@@ -33,6 +33,7 @@ enum mpi_class { /* what a function does, as far as traffic is concerned */
 		 MPI_CLASS_INIT,
 		 MPI_CLASS_SESSION,
 		 MPI_CLASS_FINALIZE,
+		 MPI_CLASS_CONTROL,
 		 MPI_CLASS_SEND,
 		 MPI_CLASS_SEND_INIT,
 		 MPI_CLASS_RECV,
@@ -254,6 +255,8 @@ void mpi_traffic_after(struct mpi_call *c, const struct mpi_info *info, bool ok)
 
 /* ---- job.c, clock.c ------------------------------------------------------------------------- */
 
+/* After a collective call: may be an occasion to compare clocks. */
+void mpi_job_after_collective(const struct mpi_call *c, const struct mpi_info *info);
 /* Before and after MPI_Init, before MPI_Finalize (`f`: that call, NULL where nobody wants it). */
 void mpi_job_before_init(void);
 void mpi_job_after_init(bool world);

@@ -10,6 +10,7 @@
 
 #include "capture/mpi/backend.h"
 #include "capture/mpi/host.h"
+#include "core/marker.h"
 
 #define ELEMENTS   16u /* of an array that a record holds */
 #define STRING_CAP 256u
@@ -192,6 +193,8 @@ static bool enter(struct mpi_call *c, uint32_t op, uint64_t *v, const void *call
 		return false;
 	if (info->group == MPI_CLASS_INIT)
 		mpi_job_before_init();
+	else if (info->group == MPI_CLASS_CONTROL && (int)v[0] == 1)
+		marker_control(KYMO_RESUME_ALL);
 	if (__builtin_expect(mpi_bindings.count, 0))
 		caller = site_of(caller);
 	f = cap_enter_at(&mpi_ops[op], caller, sp);
@@ -228,6 +231,8 @@ static void leave(struct mpi_call *c, int result)
 	if (info->group != MPI_CLASS_NONE)
 		mpi_traffic_after(c, info, ok);
 	cap_done(f);
+	if (info->group >= MPI_CLASS_BARRIER && info->group <= MPI_CLASS_REDUCE_SCATTER_BLOCK)
+		mpi_job_after_collective(c, info);
 }
 
 const struct mpi_host mpi_host_functions = {enter, leave};

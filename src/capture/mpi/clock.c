@@ -30,6 +30,8 @@ struct answer {
 static int64_t my_offset, my_error;
 static uint32_t my_same; /* the clock is rank 0's */
 static uint64_t my_clock;
+static int my_tag = JOB_TAG; /* of the exchanges that are made now */
+static uint64_t my_wait;     /* ns for an answer, 0: for ever */
 
 /* Boot of the kernel and time namespace: who agrees in both reads the same clock. */
 static uint64_t name_of_clock(void)
@@ -53,18 +55,29 @@ static int64_t now_ns(void)
 	return (int64_t)clock_ns(CLOCK_MONOTONIC_RAW);
 }
 
-static void answer_child(int child)
+static bool send(int to, const void *data, int bytes)
+{
+	return mpi_module->send(to, my_tag, data, bytes);
+}
+
+static bool receive(int from, void *data, int bytes)
+{
+	return mpi_module->receive(from, my_tag, data, bytes, my_wait);
+}
+
+static bool answer_child(int child)
 {
 	struct answer a = {0, my_offset, my_error, my_clock, my_same};
 	struct question q;
 
 	do {
-		if (!mpi_module->receive(child, &q, sizeof(q)))
-			return;
+		if (!receive(child, &q, sizeof(q)))
+			return false;
 		a.now = now_ns();
-		if (!mpi_module->send(child, &a, sizeof(a)))
-			return;
+		if (!send(child, &a, sizeof(a)))
+			return false;
 	} while (q.more);
+	return true;
 }
 
 static void define(int64_t measured, int64_t bound, int parent, uint64_t exchanges)
@@ -97,8 +110,7 @@ static bool ask(int parent, struct answer *a, int64_t *measured, int64_t *bound,
 		q.more = *count < EXCHANGES && !(*count >= ENOUGH && *bound <= GOOD_NS) &&
 			 now_ns() - begin < BUDGET_NS;
 		before = now_ns();
-		if (!mpi_module->send(parent, &q, sizeof(q)) ||
-		    !mpi_module->receive(parent, a, sizeof(*a)))
+		if (!send(parent, &q, sizeof(q)) || !receive(parent, a, sizeof(*a)))
 			return false;
 		after = now_ns();
 		if ((after - before + 1) / 2 < *bound) {
@@ -110,14 +122,14 @@ static bool ask(int parent, struct answer *a, int64_t *measured, int64_t *bound,
 	return true;
 }
 
-static void compare_with(int parent)
+static bool compare_with(int parent)
 {
 	int64_t measured = 0, bound = 0;
 	struct answer a;
 	uint64_t count;
 
 	if (!ask(parent, &a, &measured, &bound, &count))
-		return;
+		return false;
 	if (a.clock == my_clock && llabs(measured) <= bound) {
 		my_offset = a.offset;
 		my_error = a.error;
@@ -128,6 +140,7 @@ static void compare_with(int parent)
 		my_same = 0;
 	}
 	define(measured, bound, parent, count);
+	return true;
 }
 
 void job_clock_tally(struct job_tally *out)
@@ -136,9 +149,10 @@ void job_clock_tally(struct job_tally *out)
 		       (uint64_t)my_error);
 }
 
-void job_clock_take(void)
+static bool take(void)
 {
 	int rank = job_rank(), size = job_size(), step = 1;
+	bool ok = true;
 
 	if (!my_clock)
 		my_clock = name_of_clock();
@@ -146,12 +160,30 @@ void job_clock_take(void)
 	my_same = rank == 0;
 	while (step < size)
 		step *= 2;
-	for (step /= 2; step >= 1; step /= 2) {
+	for (step /= 2; ok && step >= 1; step /= 2) {
 		if (rank % (2 * step) == 0 && rank + step < size)
-			answer_child(rank + step);
+			ok = answer_child(rank + step);
 		else if (rank % (2 * step) == step)
-			compare_with(rank - step);
+			ok = compare_with(rank - step);
 	}
-	if (rank == 0)
+	if (rank == 0 && ok)
 		define(0, 0, 0, 0);
+	return ok;
+}
+
+void job_clock_take(void)
+{
+	take();
+}
+
+bool job_clock_take_within(int tag, uint64_t wait_ns)
+{
+	bool ok;
+
+	my_tag = tag;
+	my_wait = wait_ns;
+	ok = take();
+	my_tag = JOB_TAG;
+	my_wait = 0;
+	return ok;
 }

@@ -17,7 +17,7 @@
 
 #include "mpi_ops.h"
 
-#define MPI_CONTRACT 1u
+#define MPI_CONTRACT 2u
 #define MPI_FEW      64u /* requests or statuses that need no memory of their own */
 
 struct cap_slot;
@@ -89,8 +89,9 @@ struct mpi_module {
 	/* The private communicator: collective over MPI_COMM_WORLD. */
 	bool (*private_open)(struct mpi_private *out);
 	void (*private_close)(void);
-	bool (*send)(int to, const void *data, int bytes);
-	bool (*receive)(int from, void *data, int bytes);
+	bool (*send)(int to, int tag, const void *data, int bytes);
+	/* Waits at most `wait_ns`, 0: for ever. */
+	bool (*receive)(int from, int tag, void *data, int bytes, uint64_t wait_ns);
 };
 
 /* What the door tells. */

@@ -49,6 +49,7 @@ void mpi_job_after_init(bool world)
 	mpi_comm_of(MPI_OBJECT_COMM, mpi_module->world, 0);
 	if (job_join()) {
 		job_clock_take();
+		job_pace_begin();
 		cap_tally_work();
 	}
 	cap_guard_leave();
@@ -58,6 +59,7 @@ void mpi_job_before_finalize(struct cap_frame *f)
 {
 	mpi_requests_leave();
 	cap_guard_enter();
+	job_pace_end();
 	if (job_joined()) {
 		job_clock_take();
 		job_tally_reduce(f);

@@ -15,6 +15,16 @@ bool job_join(void);
 bool job_joined(void);
 int job_rank(void);
 int job_size(void);
+
+/*
+ * A binomial tree over the ranks. A rank's children are at steps 1, 2, 4 and so on, as far as there are
+ * any: the nearest first, so that their ranks and those below them follow on one another.
+ */
+int job_parent(void);
+int job_child(int step); /* -1: none, nor at larger steps */
+
+/* What is exchanged at different times must not be taken for one another. */
+enum { JOB_TAG = 1, JOB_TAG_PACE = 2, JOB_TAGS = 32767 };
 /* Before MPI_Finalize, after the last exchange. */
 void job_part(void);
 
@@ -31,5 +41,10 @@ void job_tally_reduce(struct cap_frame *finalize);
 void job_clock_tally(struct job_tally *out);
 /* clock.c: a point of the mapping from this node's time to that of rank 0's node. */
 void job_clock_take(void);
+/* pace.c: points between the first and the last, for long jobs. */
+void job_pace_begin(void);
+void job_pace_end(void);
+/* clock.c: the same in the middle of the job; false: a rank has not come in `wait_ns`. */
+bool job_clock_take_within(int tag, uint64_t wait_ns);
 
 #endif

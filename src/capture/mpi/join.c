@@ -102,6 +102,26 @@ int job_size(void)
 	return group.size;
 }
 
+/* The distance to the parent; of rank 0, one that no rank has. */
+static int reach(void)
+{
+	int step = 1;
+
+	while (step < group.size && group.rank % (2 * step) == 0)
+		step *= 2;
+	return step;
+}
+
+int job_parent(void)
+{
+	return group.rank - reach();
+}
+
+int job_child(int step)
+{
+	return step < reach() && group.rank + step < group.size ? group.rank + step : -1;
+}
+
 void job_part(void)
 {
 	if (joined)

@@ -283,6 +283,14 @@ static void describe(const struct mpi_module *m)
 
 static struct cap_domain *domain;
 
+/* What ranks do together, and what becomes of handles, must be seen even while nobody records. */
+static bool always(enum mpi_class group)
+{
+	return group != MPI_CLASS_NONE && (group < MPI_CLASS_SEND || group > MPI_CLASS_STARTALL ||
+					   (group >= MPI_CLASS_BARRIER &&
+					    group <= MPI_CLASS_REDUCE_SCATTER_BLOCK));
+}
+
 /* Who wants messages needs the wrappers of all calls that have to do with them. */
 static void wanted(uint32_t activities)
 {
@@ -297,7 +305,7 @@ static void wanted(uint32_t activities)
 		return;
 	for (uint32_t op = 0; op < MPI_OP_COUNT; op++)
 		if (mpi_infos[op].group != MPI_CLASS_NONE)
-			cap_keep(domain, op, keep);
+			cap_keep(domain, op, keep || always((enum mpi_class)mpi_infos[op].group));
 }
 
 static void fork_child(void)

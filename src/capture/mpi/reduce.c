@@ -13,42 +13,28 @@
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
-/* The distance of a rank to its parent; of rank 0, one that no rank has. */
-static int reach(void)
+static bool receive(int from, void *data, int bytes)
 {
-	int step = 1;
-
-	while (step < job_size() && job_rank() % (2 * step) == 0)
-		step *= 2;
-	return step;
-}
-
-/*
- * Children from the nearest on: their ranks and those below them follow on one another, and all lie
- * above what has been added before.
- */
-static int child_at(int step)
-{
-	return step < reach() && job_rank() + step < job_size() ? job_rank() + step : -1;
+	return mpi_module->receive(from, JOB_TAG, data, bytes, 0);
 }
 
 static bool to_children(uint32_t value)
 {
 	bool ok = true;
 
-	for (int step = 1; child_at(step) >= 0; step *= 2)
-		ok &= mpi_module->send(child_at(step), &value, sizeof(value));
+	for (int step = 1; job_child(step) >= 0; step *= 2)
+		ok &= mpi_module->send(job_child(step), JOB_TAG, &value, sizeof(value));
 	return ok;
 }
 
 static bool to_parent(const void *data, int bytes)
 {
-	return job_rank() == 0 || mpi_module->send(job_rank() - reach(), data, bytes);
+	return job_rank() == 0 || mpi_module->send(job_parent(), JOB_TAG, data, bytes);
 }
 
 static bool from_parent(uint32_t *value)
 {
-	return job_rank() == 0 || mpi_module->receive(job_rank() - reach(), value, sizeof(*value));
+	return job_rank() == 0 || receive(job_parent(), value, sizeof(*value));
 }
 
 /* What any rank says; all have come when it returns. */
@@ -56,8 +42,8 @@ static uint32_t any_of_all(uint32_t value)
 {
 	uint32_t theirs;
 
-	for (int step = 1; child_at(step) >= 0; step *= 2) {
-		if (!mpi_module->receive(child_at(step), &theirs, sizeof(theirs)))
+	for (int step = 1; job_child(step) >= 0; step *= 2) {
+		if (!receive(job_child(step), &theirs, sizeof(theirs)))
 			return 0;
 		value |= theirs;
 	}
@@ -76,9 +62,9 @@ static void add_child(struct job_tally *t, int child)
 	uint8_t *data = NULL;
 	uint64_t bytes = 0;
 
-	if (mpi_module->receive(child, &bytes, sizeof(bytes)) && bytes && bytes <= LARGEST)
+	if (receive(child, &bytes, sizeof(bytes)) && bytes && bytes <= LARGEST)
 		data = malloc(bytes);
-	if (data && mpi_module->receive(child, data, (int)bytes) &&
+	if (data && receive(child, data, (int)bytes) &&
 	    job_tally_decode(&theirs, data, bytes))
 		job_tally_merge(t, &theirs);
 	else
@@ -109,8 +95,8 @@ void job_tally_reduce(struct cap_frame *finalize)
 	if (finalize)
 		cap_tally_last(finalize);
 	job_clock_tally(&t);
-	for (int step = 1; child_at(step) >= 0; step *= 2)
-		add_child(&t, child_at(step));
+	for (int step = 1; job_child(step) >= 0; step *= 2)
+		add_child(&t, job_child(step));
 	if (job_rank() == 0)
 		written = !t.failed && t.total[JOB_TALLY_RANKS] && cap_tally_write(&t);
 	else

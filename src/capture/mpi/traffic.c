@@ -9,6 +9,7 @@
 
 #include "capture/mpi/backend.h"
 #include "capture/mpi/host.h"
+#include "core/marker.h"
 
 /* A call and what is known of it. */
 struct view {
@@ -566,6 +567,10 @@ static void other(struct mpi_call *c, const struct mpi_info *info)
 	case MPI_CLASS_INIT:
 	case MPI_CLASS_SESSION:
 		mpi_job_after_init(info->group == MPI_CLASS_INIT);
+		break;
+	case MPI_CLASS_CONTROL: /* level 1 goes before the call: both are recorded */
+		if ((int)c->v[0] == 0)
+			marker_control(KYMO_PAUSE_ALL);
 		break;
 	case MPI_CLASS_START:
 		mpi_requests_start(mpi_handle_at(mpi_arg(c, info, MPI_ROLE_HANDLE), 0), f->id,

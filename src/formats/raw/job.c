@@ -88,6 +88,7 @@ void raw_add_job_clock(struct raw_process *p, const struct wire_def *d)
 				   (int64_t)wire_def_get(d, DEF_JOB_CLOCK_OFFSET),
 				   (int64_t)wire_def_get(d, DEF_JOB_CLOCK_ERROR)};
 	tp->aligned = true;
+	tp->job_points++;
 	tp->job_measured = (int64_t)wire_def_get(d, DEF_JOB_CLOCK_MEASURED);
 	tp->job_measured_error_ns = (double)wire_def_get(d, DEF_JOB_CLOCK_BOUND);
 }

@@ -5,8 +5,10 @@
  */
 #include "capture/mpi/module/module.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 const struct mpi_host *mpi_host;
 void *mpi_next[MPI_OP_COUNT];
@@ -254,14 +256,36 @@ static void private_close(void)
 		NEXT(Comm_free)(&private_comm);
 }
 
-static bool send_bytes(int to, const void *data, int bytes)
+static bool send_bytes(int to, int tag, const void *data, int bytes)
 {
-	return NEXT(Send)(data, bytes, byte, to, 1, private_comm) == MPI_SUCCESS;
+	return NEXT(Send)(data, bytes, byte, to, tag, private_comm) == MPI_SUCCESS;
 }
 
-static bool receive_bytes(int from, void *data, int bytes)
+static uint64_t now_ns(void)
 {
-	return NEXT(Recv)(data, bytes, byte, from, 1, private_comm, MPI_STATUS_IGNORE) ==
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* False: nothing has come. */
+static bool wait_for(int from, int tag, uint64_t wait_ns)
+{
+	uint64_t end = now_ns() + wait_ns;
+	int there = 0;
+
+	while (NEXT(Iprobe)(from, tag, private_comm, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+	       !there && now_ns() < end)
+		sched_yield();
+	return there != 0;
+}
+
+static bool receive_bytes(int from, int tag, void *data, int bytes, uint64_t wait_ns)
+{
+	if (wait_ns && !wait_for(from, tag, wait_ns))
+		return false;
+	return NEXT(Recv)(data, bytes, byte, from, tag, private_comm, MPI_STATUS_IGNORE) ==
 	       MPI_SUCCESS;
 }
 

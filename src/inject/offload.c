@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands before the function by which compiled programs launch a target region: OMPT says nothing of
- * a region that no device takes and that the host computes instead.
+ * a region that no device takes and that the host computes instead. libomptarget's function for
+ * regions that are not waited for calls this one.
  */
 #include <dlfcn.h>
 #include <link.h>

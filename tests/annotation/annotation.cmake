@@ -25,3 +25,13 @@ add_executable(nvtx_payload_fuzz ${PROJECT_SOURCE_DIR}/tests/nvtx/payload_fuzz.c
 target_link_libraries(nvtx_payload_fuzz PRIVATE kymo_capture_nvtx)
 add_test(NAME unit.nvtx.payload COMMAND nvtx_payload_fuzz)
 set_tests_properties(unit.nvtx.payload PROPERTIES LABELS unit TIMEOUT 120)
+
+# What the interfaces have and what is provided of it.
+add_executable(annotation_functions ${PROJECT_SOURCE_DIR}/tests/annotation/functions.c)
+target_link_libraries(annotation_functions PRIVATE kymo_capture_nvtx kymo_capture_itt
+  kymo_capture_openmp)
+add_test(NAME unit.annotation.functions COMMAND ${Python3_EXECUTABLE} -B
+  ${PROJECT_SOURCE_DIR}/tests/annotation/test_functions.py $<TARGET_FILE:annotation_functions>
+  $<TARGET_FILE:libkymo>)
+set_tests_properties(unit.annotation.functions PROPERTIES LABELS unit SKIP_RETURN_CODE 77
+  TIMEOUT 60)

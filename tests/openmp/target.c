@@ -25,6 +25,11 @@ int main(int argc, char **argv)
 	block = omp_target_alloc(4096, device);
 	omp_target_memcpy(block, x, 4096, 0, 0, device, omp_get_initial_device());
 	omp_target_free(block, device);
+#pragma omp parallel num_threads(1)
+#pragma omp single
+#pragma omp target map(tofrom : y[0 : N]) device(device) nowait
+	for (int i = 0; i < N; i++)
+		y[i] += 1;
 	for (int i = 0; i < N; i++)
 		sum += y[i];
 	printf("%g, on the host: %d\n", sum, host);

@@ -83,18 +83,18 @@ class Test(base.Test):
         program = self.offload()
         self.record(program, env=self.env)
         got = self.calls()
-        wanted = {"target": 2, "target_enter_data": 1, "target_exit_data": 1, "target_update": 1,
-                  "target_submit": 2, "target_alloc": 4, "target_delete": 4,
-                  "target_transfer_to": 3, "target_transfer_from": 3}
+        wanted = {"target": 3, "target_enter_data": 1, "target_exit_data": 1, "target_update": 1,
+                  "target_submit": 3, "target_alloc": 5, "target_delete": 5,
+                  "target_transfer_to": 4, "target_transfer_from": 4}
         check("calls", {n: got.get(n) for n in wanted}, wanted)
         check("kernels", self.query("SELECT count(*) AS n, sum(duration > 0) AS timed FROM kernels"),
-              [{"n": 2, "timed": 2}])
+              [{"n": 3, "timed": 3}])
         check("copies", self.query("SELECT name, sum(size) AS b, count(*) AS n FROM memory_copies "
                                    "GROUP BY 1 ORDER BY 2"),
-              [{"name": "MEMORY_COPY_DEVICE_TO_HOST", "b": 16004, "n": 3}, {"name": "MEMORY_COPY_HOST_TO_DEVICE", "b": 20096, "n": 3}])
+              [{"name": "MEMORY_COPY_DEVICE_TO_HOST", "b": 24004, "n": 4}, {"name": "MEMORY_COPY_HOST_TO_DEVICE", "b": 28096, "n": 4}])
         check("memory", self.query("SELECT type, sum(size) AS b FROM memory_allocations "
                                    "GROUP BY 1 ORDER BY 1"),
-              [{"type": "ALLOC", "b": 20100}, {"type": "FREE", "b": 20100}])
+              [{"type": "ALLOC", "b": 28100}, {"type": "FREE", "b": 28100}])
         check("notes", [t for t in self.notes("openmp")], [])
 
     def test_fallback(self):
@@ -102,8 +102,12 @@ class Test(base.Test):
         program = self.offload()
         self.record(program, env=dict(self.env, OMP_TARGET_OFFLOAD="disabled"))
         shown = base.must(self.kymo, "show", self.trace)
-        check("on the host", len(re.findall(r"openmp:target\(.*host_fallback=true", shown)), 2)
+        check("on the host", len(re.findall(r"openmp:target\(.*host_fallback=true", shown)), 3)
         check("kernels", self.query("SELECT count(*) AS n FROM kernels"), [{"n": 0}])
+        self.record(self.program("nowait", "-L" + self.env["LD_LIBRARY_PATH"], "-lomptarget"),
+                    env=dict(self.env, OMP_TARGET_OFFLOAD="disabled"))
+        shown = base.must(self.kymo, "show", self.trace)
+        check("launched without waiting", len(re.findall(r"openmp:target\(.*host_fallback=true", shown)), 1)
         self.record(program, env=self.env)
         shown = base.must(self.kymo, "show", self.trace)
         check("on the device", "host_fallback=true" in shown, False)

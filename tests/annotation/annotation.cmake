@@ -26,6 +26,13 @@ target_link_libraries(nvtx_payload_fuzz PRIVATE kymo_capture_nvtx)
 add_test(NAME unit.nvtx.payload COMMAND nvtx_payload_fuzz)
 set_tests_properties(unit.nvtx.payload PROPERTIES LABELS unit TIMEOUT 120)
 
+# All functions of the annotation interfaces, misused at random.
+add_executable(annotation_fuzz ${PROJECT_SOURCE_DIR}/tests/annotation/fuzz.c)
+target_link_libraries(annotation_fuzz PRIVATE kymo_capture_nvtx kymo_capture_itt
+  kymo_capture_kokkos)
+add_test(NAME fuzz.annotation COMMAND annotation_fuzz)
+set_tests_properties(fuzz.annotation PROPERTIES LABELS fuzz TIMEOUT 300)
+
 # What the interfaces have and what is provided of it.
 add_executable(annotation_functions ${PROJECT_SOURCE_DIR}/tests/annotation/functions.c)
 target_link_libraries(annotation_functions PRIVATE kymo_capture_nvtx kymo_capture_itt

@@ -32,6 +32,24 @@ class Test(base.Test):
             self.record(self.compile("opened", source, "-ldl"), library)
             self.expect()
 
+    def test_together(self):
+        """What one interface pauses another resumes; names given to objects of another runtime."""
+        library = os.path.join(self.folder_rocm(), "librocprofiler-sdk-roctx.so.1")
+        program = self.compile("together", "-I" + os.path.join(self.source, "include"), "-I" + HERE,
+                               os.path.join(HERE, "together.c"), "-lOpenCL", "-ldl", "-pthread")
+        if base.run(program, library).returncode == base.SKIPPED:
+            base.skip("no OpenCL device here")
+        self.record(program, library)
+        m = self.markers()
+        check("marks", sorted(n for n in m if not n.startswith(("across", "hidden 3"))),
+              ["fifth", "first", "fourth", "second", "third"])
+        check("ranges", self.tree(), {"across": 1, "across/hidden 3": 1})
+        check("queues", sorted(r["name"] for r in self.query("SELECT name FROM queue")),
+              ["my other queue", "my queue"])
+        check("device", [r["name"].startswith("my device (") for r in self.query(
+            "SELECT name FROM agent WHERE domain = 'opencl'")], [True])
+        check("context", self.query("SELECT name FROM device_context"), [{"name": "my context"}])
+
     def test_roctx_preloaded(self):
         """The older library: its place is taken when the backend is named."""
         program = self.compile("plain", os.path.join(HERE, "roctx.c"), "-ldl")

@@ -89,6 +89,7 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 	X(sync_cancel, (void *a), (a))                                                             \
 	X(sync_destroy, (void *a), (a))                                                            \
 	X(thread_set_name, (const char *a), (a))                                                   \
+	X(thread_ignore, (void), ())                                                               \
 	X(pause, (void), ())                                                                       \
 	X(resume, (void), ())                                                                      \
 	X(histogram_submit, (void *a, size_t b, void *c, void *d), (a, b, c, d))

@@ -49,6 +49,18 @@ typedef struct {
 } nvtxSyncUserAttributes_t;
 
 typedef struct {
+	uint16_t version, size;
+	int32_t identifierType;
+	union {
+		const void *pValue;
+		uint64_t ullValue;
+	} identifier;
+	int32_t messageType;
+	nvtxMessageValue_t message;
+} nvtxResourceAttributes_t;
+enum { NVTX_RESOURCE_TYPE_OPENCL_COMMANDQUEUE = 6 << 16 | 3 };
+
+typedef struct {
 	uint64_t schemaId;
 	size_t size;
 	const void *payload;
@@ -136,11 +148,12 @@ enum {
 	NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME = 12
 };
 
-/* ---- the loader: modules 1 and 5 of 16 functions, 6 of 7; payloads and counters ---- */
+/* ---- the loader: modules 1 and 5 of 16 functions, 6 of 7, 3 of 15; payloads and counters ---- */
 
 typedef void (*stand_in_function)(void);
 static stand_in_function stand_in_core[16], stand_in_core2[16], stand_in_sync[7];
-static stand_in_function *stand_in_places[3][16];
+static stand_in_function stand_in_opencl[15];
+static stand_in_function *stand_in_places[4][16];
 static intptr_t stand_in_payload[64], stand_in_counters[64];
 
 static int stand_in_table(int module, stand_in_function ***table, unsigned *size)
@@ -148,12 +161,13 @@ static int stand_in_table(int module, stand_in_function ***table, unsigned *size
 	stand_in_function *of = module == 1   ? stand_in_core
 				: module == 5 ? stand_in_core2
 				: module == 6 ? stand_in_sync
+				: module == 3 ? stand_in_opencl
 					      : NULL;
-	int row = module == 1 ? 0 : module == 5 ? 1 : 2;
+	int row = module == 1 ? 0 : module == 5 ? 1 : module == 6 ? 2 : 3;
 
 	if (!of)
 		return 0;
-	*size = row == 2 ? 7 : 16;
+	*size = row == 3 ? 15 : row == 2 ? 7 : 16;
 	for (unsigned i = 0; i < *size; i++)
 		stand_in_places[row][i] = &of[i];
 	*table = stand_in_places[row];
@@ -234,6 +248,11 @@ VOID(nvtxDomainMarkEx, stand_in_core2, 1, (nvtxDomainHandle_t d, const nvtxEvent
 FUNCTION(int, nvtxDomainRangePushEx, stand_in_core2, 4, -2,
 	 (nvtxDomainHandle_t d, const nvtxEventAttributes_t *a), (d, a))
 FUNCTION(int, nvtxDomainRangePop, stand_in_core2, 5, -2, (nvtxDomainHandle_t d), (d))
+FUNCTION(void *, nvtxDomainResourceCreate, stand_in_core2, 6, NULL,
+	 (nvtxDomainHandle_t d, const nvtxResourceAttributes_t *a), (d, a))
+VOID(nvtxNameClDeviceA, stand_in_opencl, 1, (void *object, const char *s), (object, s))
+VOID(nvtxNameClContextA, stand_in_opencl, 3, (void *object, const char *s), (object, s))
+VOID(nvtxNameClCommandQueueA, stand_in_opencl, 5, (void *object, const char *s), (object, s))
 VOID(nvtxDomainNameCategoryA, stand_in_core2, 8, (nvtxDomainHandle_t d, uint32_t c, const char *s),
      (d, c, s))
 FUNCTION(nvtxStringHandle_t, nvtxDomainRegisterStringA, stand_in_core2, 10, NULL,

@@ -459,21 +459,23 @@ def buffer(b):
     return rows
 
 
-def under_kymo(b, program, *options, env=None):
+def under_kymo(b, program, *options, env=None, arguments=()):
     """The program's own figures, recorded."""
     r = b.values([b.program("kymo"), "run", "--no-summary", "--no-compress", *options, "-o",
-                  b.trace("annotated"), "--", program], env=env)
+                  b.trace("annotated"), "--", program, *arguments], env=env)
     shutil.rmtree(os.path.join(b.scratch, "annotated.kymo"))
     return r
 
 
 def annotations(b):
     program = b.program("bench_annotation")
-    plain = b.values([program])
-    traced = [under_kymo(b, program) for _ in range(5)]
+    roctx = os.path.join(os.path.dirname(b.bin), "lib/kymo/rocm/librocprofiler-sdk-roctx.so.1")
+    plain = b.values([program, roctx])
+    traced = [under_kymo(b, program, arguments=[roctx]) for _ in range(5)]
     return [Row(f"{name} push+pop, traced", statistics.median(r[key] for r in traced), "ns",
-                plain[key], "ns without Kymo", "<= 60 ns")
-            for name, key in (("NVTX", "nvtx"), ("ITT task", "itt"))]
+                plain[key] if plain[key] >= 0 else None, "ns without Kymo", "<= 60 ns")
+            for name, key in (("NVTX", "nvtx"), ("ITT task", "itt"), ("ROCTx", "roctx"),
+                              ("Kokkos region", "kokkos"))]
 
 
 def openmp(b):

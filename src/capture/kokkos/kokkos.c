@@ -68,12 +68,12 @@ void kokkosp_print_help(char *program)
 
 /* ---- ranges ---- */
 
-static void push(const char *name, const char *category, const kymo_payload_t *payload, uint32_t count)
+static void push(const char *name, kymo_string_t *category, const kymo_payload_t *payload,
+		 uint32_t count)
 {
-	kymo_marker_t m = {.size = sizeof(m), .name = name, .domain = &domain, .payload = payload,
-			   .payload_count = count};
+	kymo_marker_t m = {.size = sizeof(m), .name = name, .domain = &domain, .category = category,
+			   .payload = payload, .payload_count = count};
 
-	m.category = annotation_string(category);
 	kymo_range_push_full(&m);
 }
 
@@ -91,7 +91,7 @@ static void mark(const char *name, const char *category, const kymo_payload_t *p
 	kymo_mark_full(&m);
 }
 
-static void begin(const char *name, const char *category, uint32_t device, uint64_t *id)
+static void begin(const char *name, kymo_string_t *category, uint32_t device, uint64_t *id)
 {
 	static _Atomic uint64_t last;
 	kymo_payload_t p = kymo_uint64("device", device);
@@ -107,7 +107,9 @@ static void begin(const char *name, const char *category, uint32_t device, uint6
 	KYMO_EXPORT void kokkosp_end_##what(uint64_t id);                                          \
 	void kokkosp_begin_##what(const char *name, uint32_t device, uint64_t *id)                 \
 	{                                                                                          \
-		begin(name, #what, device, id);                                                    \
+		static kymo_string_t category = KYMO_STRING(#what);                                \
+                                                                                                   \
+		begin(name, &category, device, id);                                                \
 	}                                                                                          \
 	void kokkosp_end_##what(uint64_t id)                                                       \
 	{                                                                                          \
@@ -126,7 +128,9 @@ KYMO_EXPORT void kokkosp_declare_metadata(const char *key, const char *value);
 
 void kokkosp_push_profile_region(const char *name)
 {
-	push(name, "region", NULL, 0);
+	static kymo_string_t category = KYMO_STRING("region");
+
+	push(name, &category, NULL, 0);
 }
 
 void kokkosp_pop_profile_region(void)
@@ -267,11 +271,12 @@ void kokkosp_begin_deep_copy(struct space to, const char *to_label, const void *
 			     struct space from, const char *from_label, const void *from_address,
 			     uint64_t bytes)
 {
+	static kymo_string_t category = KYMO_STRING("deep_copy");
 	kymo_payload_t p[] = {space_value("from_space", &from), kymo_text("from", from_label),
 			      space_value("to_space", &to), kymo_text("to", to_label),
 			      kymo_uint64("bytes", bytes)};
 
-	push("deep_copy", "deep_copy", p, 5);
+	push("deep_copy", &category, p, 5);
 	if (is_host(&to) && is_host(&from))
 		record_copy(bytes);
 }

@@ -23,7 +23,7 @@ struct cell *put_labels(struct table *t, struct cell *c, const struct group *g)
 
 void add_spread(struct table *t)
 {
-	table_column(t, "average_ns", "average", CELL_TIME);
+	table_column_spare(t, 6, "average_ns", "average", CELL_TIME);
 	table_column_spare(t, 3, "min_ns", "min", CELL_TIME);
 	table_column_spare(t, 1, "p50_ns", "p50", CELL_TIME);
 	table_column_spare(t, 2, "p99_ns", "p99", CELL_TIME);

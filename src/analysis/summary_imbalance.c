@@ -306,8 +306,8 @@ static bool make_table(struct report *r, struct loads *l, bool ops, uint32_t lim
 	table_column(t, "mean_ns", "mean", CELL_TIME);
 	table_column(t, "max_ns", "max", CELL_TIME);
 	table_column(t, "max_rank", "of rank", CELL_COUNT);
-	table_column(t, "imbalance_percent", "imbalance %", CELL_PERCENT);
-	table_column(t, "ranks", "ranks", CELL_COUNT);
+	table_column_spare(t, 2, "imbalance_percent", "imbalance %", CELL_PERCENT);
+	table_column_spare(t, 1, "ranks", "ranks", CELL_COUNT);
 	for (uint32_t i = 0; i < l->list_count && i < limit; i++)
 		add_row(t, &l->list[i], ops);
 	table_note(t, "time of each rank, without traced calls and ranges inside; imbalance: how far "

@@ -40,7 +40,7 @@ static void add_columns(struct table *t, const struct look *l, unsigned by, stru
 	if (l->has & HAS_MESSAGES) {
 		table_column(t, "sent", "sent", CELL_BYTES);
 		table_column(t, "received", "received", CELL_BYTES);
-		table_column(t, "bytes_each", "avg size", CELL_BYTES);
+		table_column_spare(t, 7, "bytes_each", "avg size", CELL_BYTES);
 	}
 	add_spread(t);
 	if (l->has & HAS_DEVICE) {

@@ -7,14 +7,18 @@
 Every way to choose rows is tried in every format, from the raw files and from the store: the rows add
 up to the whole, and what cannot be told is said."""
 import csv
+import fcntl
 import io
 import itertools
 import json
 import os
+import pty
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 from traced import Checks, load
 
@@ -265,6 +269,40 @@ def damaged(trace):
         checks.equal(change, "the tallies are damaged" in run("summary", trace, status=3).stderr, True)
 
 
+def on_terminal(trace, columns):
+    """What a terminal of so many columns gets, without colours."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    with subprocess.Popen([KYMO, "summary", trace], stdin=subprocess.DEVNULL, stdout=slave,
+                          stderr=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1"}):
+        os.close(slave)
+        data = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            data += part
+    os.close(master)
+    return data.decode().replace("\r\n", "\n").splitlines()
+
+
+def narrow(trace):
+    """Tables fit; what gives way for that is named."""
+    out = tables(trace)[1]
+    prose = out["head"] + out["foot"]
+    for columns in (80, 120, 400):
+        lines = [l for l in on_terminal(trace, columns) if l not in prose and not l.startswith("(")]
+        checks.equal(f"there are tables in {columns} columns", len(lines) > 20, True)
+        checks.equal(f"lines that do not fit {columns} columns", [l for l in lines if len(l) > columns],
+                     [])
+    shown = on_terminal(trace, 80)
+    checks.equal("what has no room is named", any(l.startswith("(no room for ") for l in shown), True)
+    checks.equal("nothing gives way", any("no room" in l for l in on_terminal(trace, 400)), False)
+
+
 def messages(folder, mpirun, program):
     trace = os.path.join(folder, "ring.kymo")
     done = subprocess.run([*mpirun.split(), "-n", "4", KYMO, "run", "--no-summary", "-o", trace, program],
@@ -275,6 +313,7 @@ def messages(folder, mpirun, program):
     every_choice(trace)
     raw_and_store_agree(trace)
     classes(trace, "SELECT max(sent, received) AS bytes FROM comm", "message_sizes")
+    narrow(trace)
     for row in tables(trace, "--by", "rank")[0]["messages"]:
         told = query(trace, "SELECT count(*) AS n, sum(sent) AS s, sum(received) AS r FROM comm c "
                      f"JOIN process p ON p.id = c.process WHERE p.rank = {row['rank']}")[0]
@@ -295,6 +334,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="kymo-summary-") as folder:
         trace = copies(folder, sys.argv[2])
         every_choice(trace, 3)
+        narrow(trace)
         raw_and_store_agree(trace)
         trace = errors(folder, sys.argv[3])
         raw_and_store_agree(trace)

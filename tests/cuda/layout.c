@@ -56,6 +56,15 @@ SAME(cupti_device, CUpti_ActivityDevice4, mig, isMigEnabled);
 SAME(cupti_device, CUpti_ActivityDevice4, mig_uuid, migUuid);
 SAME(cupti_context, CUpti_ActivityContext2, device, deviceId);
 SAME(cupti_overhead, CUpti_ActivityOverhead, start, start);
+SAME(cupti_jit, CUpti_ActivityJit2, operation, jitOperationType);
+SAME(cupti_jit, CUpti_ActivityJit2, start, start);
+SAME(cupti_jit, CUpti_ActivityJit2, correlation, correlationId);
+SAME(cupti_jit, CUpti_ActivityJit2, path, cachePath);
+SAME(cupti_pool, CUpti_ActivityMemoryPool2, operation, memoryPoolOperationType);
+SAME(cupti_pool, CUpti_ActivityMemoryPool2, device, deviceId);
+SAME(cupti_pool, CUpti_ActivityMemoryPool2, least, minBytesToKeep);
+SAME(cupti_pool, CUpti_ActivityMemoryPool2, time, timestamp);
+SAME(cupti_pool, CUpti_ActivityMemoryPool2, used, utilizedSize);
 SAME(cupti_memory_counter, CUpti_ActivityUnifiedMemoryCounter2, value, value);
 SAME(cupti_memory_counter, CUpti_ActivityUnifiedMemoryCounter2, address, address);
 SAME(cupti_memory_counter, CUpti_ActivityUnifiedMemoryCounter2, source, srcId);
@@ -69,11 +78,16 @@ SAME(cupti_kernel, CUpti_ActivityKernel10, name, name);
 SAME(cupti_kernel, CUpti_ActivityKernel10, cluster, clusterX);
 SAME(cupti_memcpy, CUpti_ActivityMemcpy6, graph, graphId);
 SAME(cupti_memory_counter, CUpti_ActivityUnifiedMemoryCounter3, flags, flags);
+SAME(cupti_pool, CUpti_ActivityMemoryPool3, used, utilizedSize);
+SAME(cupti_overhead, CUpti_ActivityOverhead3, start, start);
+SAME(cupti_device, CUpti_ActivityDevice5, uuid, uuid);
 SAME(cupti_subscriber_params, CUpti_SubscriberParams, old_size, oldSubscriberSize);
 #endif
 _Static_assert((int)CUPTI_CONCURRENT_KERNEL == (int)CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kind");
 _Static_assert((int)CUPTI_MEMCPY2 == (int)CUPTI_ACTIVITY_KIND_MEMCPY2, "kind");
 _Static_assert((int)CUPTI_GRAPH_TRACE == (int)CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "kind");
+_Static_assert((int)CUPTI_JIT == (int)CUPTI_ACTIVITY_KIND_JIT, "kind");
+_Static_assert((int)CUPTI_MEMORY_POOL == (int)CUPTI_ACTIVITY_KIND_MEMORY_POOL, "kind");
 _Static_assert((int)CUPTI_MULTIPLE_SUBSCRIBERS ==
 		       (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "error");
 

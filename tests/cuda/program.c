@@ -74,6 +74,25 @@ struct counter_record {
 	uint64_t processors[5];
 };
 
+struct jit_record {
+	uint32_t kind, entry, operation, device;
+	uint64_t start, end;
+	uint32_t correlation, pad;
+	uint64_t id, cache_bytes;
+	const char *path;
+	uint32_t process, thread;
+};
+
+struct pool_record {
+	uint32_t kind, operation, type, correlation, process, device;
+	uint64_t least, address, bytes, threshold, time, used, managed;
+};
+
+struct overhead_record {
+	uint32_t kind, overhead, object, ids[3];
+	uint64_t start, end, more[2];
+};
+
 static size_t by_version(size_t v13, size_t v12, size_t v11)
 {
 	const char *v = getenv("STAND_VERSION");
@@ -279,6 +298,40 @@ static void odd(void)
 	ran("backwards", launch("backwards", NULL, 1), now + 1000, now, 7, 1);
 	ran("early", launch("early", NULL, 1), now - 5000000, now - 4000000, 7, 1);
 	ran("stranger", 4000000, now, now + 10, 7, 1);
+	stand_deliver();
+}
+
+static void overhead(uint32_t kind, uint64_t start, uint64_t end)
+{
+	struct overhead_record o = {.kind = 17, .overhead = kind << 16, .start = start, .end = end};
+
+	stand_record(&o, by_version(56, 48, 40));
+}
+
+/* What the driver does of itself, and CUPTI: code compiled during a launch, loaded, pools, costs. */
+static void driver_work(void)
+{
+	uint32_t correlation;
+	uint64_t now;
+
+	stand_context(1);
+	correlation = launch("compiled", NULL, 1);
+	now = stand_now();
+	for (uint32_t operation = 1; operation <= 3; operation++) {
+		struct jit_record j = {52, 1, operation, 0, now - 3000, now - 1000, correlation, 0, 7,
+				       4096, "/cache", 1, 2};
+
+		stand_record(&j, by_version(72, 64, 64));
+	}
+	for (uint32_t operation = 1; operation <= 3; operation++) {
+		struct pool_record p = {50, operation, 1, 0, 1, 0, 65536, 0xb00, 1 << 20, 1 << 16,
+					now, 4096, 0};
+
+		stand_record(&p, by_version(80, 72, 72));
+	}
+	for (uint32_t kind = 1; kind <= 8; kind++)
+		overhead(kind, now - 1000, now - 500);
+	ran("compiled", correlation, now, now + 10, 7, 1);
 	stand_deliver();
 }
 
@@ -493,6 +546,8 @@ int main(int argc, char **argv)
 		mixed();
 	else if (strcmp(scene, "served") == 0)
 		served();
+	else if (strcmp(scene, "driver_work") == 0)
+		driver_work();
 	else if (strcmp(scene, "unheard") == 0)
 		unheard();
 	else if (strcmp(scene, "tooled") == 0)

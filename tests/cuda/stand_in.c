@@ -317,6 +317,8 @@ static const struct device {
 
 int cuptiActivityEnable(int kind)
 {
+	if (kind == 52 && version() < 19)
+		return 1;
 	state.kinds[kind] = true;
 	if (kind == 8 && !getenv("STAND_REPLAY"))
 		stand_record(&device, version() >= 130000 ? sizeof(device) : sizeof(device) - 8);
@@ -350,6 +352,10 @@ static size_t size_of(uint32_t kind)
 		return v13 ? 56 : v12 ? 48 : 40;
 	case 25:
 		return v13 ? 104 : 64;
+	case 50:
+		return v13 ? 80 : 72;
+	case 52:
+		return v13 ? 72 : 64;
 	}
 	return 0;
 }

@@ -196,6 +196,31 @@ class Test(base.Test):
         notes = [t for t in self.notes("cuda") if "without their call" in t]
         check("note", notes, ["1 pieces of device work are recorded without their call"])
 
+    def test_driver_work(self):
+        """What the driver does of itself has records; CUPTI's own work is overhead."""
+        self.built = self.program()
+        for version in VERSIONS:
+            self.scene("driver_work", version=version)
+            jit = [] if version == "18" else [
+                (op, "PTX", 4096, "/cache", 2000, "cudaLaunchKernel")
+                for op in ("jit_cache_load", "jit_cache_store", "jit_compile")]
+            where = "FROM regions r JOIN call c ON c.id = r.id WHERE r.category = 'cuda_driver' AND "
+            check(f"{version}: JIT", self.rows(
+                "SELECT r.name, kymo_args(c.id) ->> '$.from' AS a, kymo_args(c.id) ->> '$.bytes' AS b, "
+                "kymo_args(c.id) ->> '$.path' AS p, r.duration, (SELECT name FROM regions WHERE id = "
+                "(SELECT parent FROM call_extra WHERE id = c.id)) AS inside " + where +
+                "r.name LIKE 'jit%' ORDER BY r.name"), jit)
+            check(f"{version}: pools", self.rows(
+                "SELECT r.name, kymo_args(c.id) ->> '$.bytes' AS b, kymo_args(c.id) ->> '$.used' AS u, "
+                "kymo_args(c.id) ->> '$.type' AS t " + where + "r.name LIKE 'pool%' ORDER BY r.name"),
+                [(f"pool_{op}", 1 << 20, 4096, "local") for op in ("create", "destroy", "trim")])
+            check(f"{version}: the rest", self.rows(
+                "SELECT r.name, r.duration " + where + "r.name LIKE '%ing' OR r.name LIKE '%full' ORDER "
+                "BY r.name"), [("command_buffer_full", 500), ("function_loading", 500),
+                               ("module_loading", 500)])
+            check(f"{version}: kernels", self.one("SELECT count(*) FROM dispatch"), 1)
+            check(f"{version}: notes", self.notes("cuda"), {})
+
     def test_many(self):
         self.built = self.program()
         self.scene("many", "100000")

@@ -118,6 +118,15 @@ void cuda_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_
 			  size_t valid);
 uint64_t cuda_dropped(void);
 
+/* ---- driver.c ---- */
+
+bool cuda_driver_domain(void);
+void cuda_driver_clock_sync(void);
+void cuda_jit_record(const struct cupti_jit *j);
+void cuda_pool_record(const struct cupti_pool *p);
+/* An overhead that is the driver's own. */
+void cuda_driver_overhead(uint32_t kind, uint64_t start, uint64_t end);
+
 /* ---- record.c ---- */
 
 void cuda_record(const struct cupti_record *r);

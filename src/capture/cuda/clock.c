@@ -73,6 +73,7 @@ void cuda_clock_sync(void)
 	wire_def_u64(&d, value);
 	wire_def_u64(&d, METHOD_SAMPLE);
 	cap_define(&d);
+	cuda_driver_clock_sync();
 }
 
 uint64_t cuda_clock_of_tick(uint64_t tick)

@@ -99,7 +99,8 @@ struct cupti {
 enum cupti_kind {
 	CUPTI_MEMCPY = 1, CUPTI_MEMSET = 2, CUPTI_KERNEL = 3, CUPTI_DEVICE = 8, CUPTI_CONTEXT = 9,
 	CUPTI_CONCURRENT_KERNEL = 10, CUPTI_OVERHEAD = 17, CUPTI_MEMCPY2 = 22,
-	CUPTI_UNIFIED_MEMORY_COUNTER = 25, CUPTI_GRAPH_TRACE = 51
+	CUPTI_UNIFIED_MEMORY_COUNTER = 25, CUPTI_MEMORY_POOL = 50, CUPTI_GRAPH_TRACE = 51,
+	CUPTI_JIT = 52
 };
 
 struct cupti_record {
@@ -196,6 +197,19 @@ struct cupti_overhead {
 	uint32_t kind, overhead, object_kind;
 	uint32_t object[3];
 	uint64_t start, end;
+};
+
+struct cupti_jit {
+	uint32_t kind, entry, operation, device;
+	uint64_t start, end;
+	uint32_t correlation, padding;
+	uint64_t id, cache_bytes;
+	const char *path; /* of the cache */
+};
+
+struct cupti_pool {
+	uint32_t kind, operation, type, correlation, process, device;
+	uint64_t least, address, bytes, threshold, time, used;
 };
 
 struct cupti_memory_counter { /* of unified memory */

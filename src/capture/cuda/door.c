@@ -218,6 +218,10 @@ static uint64_t kinds_wanted(uint32_t activities)
 		if (atomic_load(&managed))
 			want |= 1ull << CUPTI_UNIFIED_MEMORY_COUNTER;
 	}
+	if (activities & CAP_ACTIVITY_CODE_OBJECT)
+		want |= 1ull << CUPTI_JIT;
+	if (activities & CAP_ACTIVITY_ALLOCATION)
+		want |= 1ull << CUPTI_MEMORY_POOL;
 	if (want)
 		want |= 1ull << CUPTI_DEVICE | 1ull << CUPTI_CONTEXT | 1ull << CUPTI_OVERHEAD;
 	return want;
@@ -234,7 +238,8 @@ static void kinds_update(uint32_t activities)
 		if (on == (kinds >> kind & 1))
 			continue;
 		r = on ? cupti.ActivityEnable(kind) : cupti.ActivityDisable(kind);
-		if (r != CUPTI_OK)
+		/* Not every version that is supported knows JIT. */
+		if (r != CUPTI_OK && kind != CUPTI_JIT)
 			cap_note(2, "cuda", "CUPTI refuses activity records of kind %d: %s", kind,
 				 error_text(r));
 	}
@@ -456,7 +461,7 @@ static bool domains_register(void)
 		    cap_domain_register(&infos[api], &domains[api]) != KYMO_OK)
 			return false;
 	}
-	return true;
+	return cuda_driver_domain();
 }
 
 /* The domains come first: without them a trace would not have the note that says what failed. */

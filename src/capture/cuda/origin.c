@@ -276,8 +276,10 @@ uint64_t cuda_origin_call(uint32_t correlation)
 {
 	struct cuda_origin o;
 
-	return read_slot(&slots[correlation % ORIGINS], (uint64_t)correlation + 1,
-			 CUDA_WORK_LAUNCH, &o) ? o.origin.call : 0;
+	return correlation && read_slot(&slots[correlation % ORIGINS], (uint64_t)correlation + 1,
+					CUDA_WORK_LAUNCH, &o)
+		       ? o.origin.call
+		       : 0;
 }
 
 void cuda_origins_age(uint64_t before)

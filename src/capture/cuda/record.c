@@ -273,6 +273,7 @@ static void overhead(const struct cupti_overhead *o)
 {
 	const uint32_t what = o->overhead >> 16;
 
+	cuda_driver_overhead(what, o->start, o->end);
 	if (o->end > o->start && (what == OVERHEAD_INSTRUMENTATION || what == OVERHEAD_RESOURCE ||
 				  what == OVERHEAD_REQUEST || what == OVERHEAD_UVM))
 		cap_overhead((uint64_t)((double)(o->end - o->start) * (double)tick_rate() / 1e9));
@@ -313,6 +314,12 @@ void cuda_record(const struct cupti_record *r)
 		break;
 	case CUPTI_OVERHEAD:
 		overhead((const struct cupti_overhead *)r);
+		break;
+	case CUPTI_JIT:
+		cuda_jit_record((const struct cupti_jit *)r);
+		break;
+	case CUPTI_MEMORY_POOL:
+		cuda_pool_record((const struct cupti_pool *)r);
 		break;
 	}
 }

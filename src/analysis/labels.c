@@ -92,23 +92,14 @@ unsigned dimensions_of(enum tally_kind kind)
 void label_agent(struct text *out, const struct trace *t, uint32_t agent)
 {
 	const struct t_agent *a = &t->agents[agent < t->agents_count ? agent : 0];
-	unsigned same = 0, before = 0;
 
 	if (agent == 0 || agent >= t->agents_count) {
 		text_add(out, "host");
 		return;
 	}
-	for (uint32_t i = 1; i < t->agents_count; i++) {
-		const struct t_agent *b = &t->agents[i];
-
-		if (b->process != a->process || strcmp(b->name, a->name) != 0)
-			continue;
-		same++;
-		before += i < agent;
-	}
 	text_add(out, *a->name ? a->name : a->type);
-	if (same > 1)
-		text_addf(out, " #%u", before);
+	if (a->several)
+		text_addf(out, " #%u", a->number);
 }
 
 static void label_queue(struct text *out, const struct trace *t, uint32_t queue, bool device)

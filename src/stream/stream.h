@@ -113,6 +113,8 @@ struct t_agent {
 	uint64_t handle;
 	uint8_t uuid[16];
 	bool has_uuid;
+	bool several;    /* there are other devices of this name; this is the one of: */
+	uint32_t number; /* the same for all agents that are one device */
 };
 
 struct t_device_context {

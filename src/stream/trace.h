@@ -30,6 +30,9 @@ void trace_sort_enum_set(struct t_enum_set *set);
 /* Numbers the queues of each agent for display, once agents and queues are complete. */
 void trace_number_queues(struct trace *t);
 
+/* Numbers devices that have one name (devices.c), once agents are complete. */
+void trace_number_agents(struct trace *t);
+
 bool trace_failed(const struct trace *t);
 
 #endif

@@ -4,6 +4,7 @@
  * test has to know of it.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,16 @@ struct memcpy_record {
 	uint64_t node;
 	uint32_t graph, channel[2], launched;
 	uint64_t count;
+};
+
+struct peer_record {
+	uint32_t kind;
+	uint8_t what[3], flags;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, source[2], destination[2], correlation;
+	void *reserved;
+	uint64_t node;
+	uint32_t graph, channel[2], pad;
 };
 
 struct memset_record {
@@ -430,6 +441,31 @@ static void cost(void)
 	fprintf(stderr, "%.1f ns\n", (double)(stand_now() - start) / 1e6);
 }
 
+/* A kernel on each of two devices, a copy from the first to the second. */
+static void two_devices(void)
+{
+	struct peer_record p = {.kind = 22, .what = {10, 3, 3}, .bytes = 4096, .device = 0, .context = 1,
+				.stream = 7, .source = {0, 1}, .destination = {1, 2}};
+	struct kernel k = {.kind = 10, .grid = {1, 1, 1}, .block = {1, 1, 1}, .device = 1,
+			   .context = 2, .stream = 7, .name = "there"};
+	struct stand_call c;
+
+	stand_context(1);
+	stand_context(2);
+	ran("here", launch("here", NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+	k.correlation = launch("there", NULL, 1);
+	k.start = stand_now();
+	k.end = k.start + 10;
+	stand_record(&k, by_version(216, 208, 200));
+	p.correlation = stand_correlation();
+	begin(&c, RUNTIME, RT_MEMCPY, NULL, p.correlation);
+	stand_leave(&c, 0);
+	p.start = stand_now();
+	p.end = p.start + 100;
+	stand_record(&p, by_version(96, 96, 96));
+	stand_deliver();
+}
+
 static void *one_thread(void *arg)
 {
 	for (unsigned i = 0; i < 1000; i++) {
@@ -477,6 +513,11 @@ static int ends(const char *how)
 	stand_context(1);
 	for (unsigned i = 0; i < 10; i++)
 		ran("empty", launch("empty", NULL, 1), stand_now(), stand_now() + 1000, 7, 1);
+	if (strcmp(how, "kill") == 0) {
+		stand_deliver();
+		launch("lost", NULL, 1);
+		raise(SIGKILL);
+	}
 	if (strcmp(how, "quick") == 0)
 		quick_exit(3);
 	if (strcmp(how, "children") == 0) { /* which have nothing to harvest */
@@ -546,6 +587,8 @@ int main(int argc, char **argv)
 		mixed();
 	else if (strcmp(scene, "served") == 0)
 		served();
+	else if (strcmp(scene, "two_devices") == 0)
+		two_devices();
 	else if (strcmp(scene, "driver_work") == 0)
 		driver_work();
 	else if (strcmp(scene, "unheard") == 0)

@@ -45,11 +45,16 @@ static struct {
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static char contexts[16];
 
+static uint32_t setting(const char *name, uint32_t otherwise)
+{
+	const char *v = getenv(name);
+
+	return v ? (uint32_t)atoi(v) : otherwise;
+}
+
 static uint32_t version(void)
 {
-	const char *v = getenv("STAND_VERSION");
-
-	return v ? (uint32_t)atoi(v) : 130001;
+	return setting("STAND_VERSION", 130001);
 }
 
 /* ---- the program's side ---- */
@@ -283,9 +288,13 @@ int cuptiGetContextId(void *context, uint32_t *id)
 	return OK;
 }
 
+/* Contexts are of one device after the other. */
 int cuptiGetDeviceId(void *context, uint32_t *id)
 {
-	*id = 0;
+	uint32_t number = 0;
+
+	cuptiGetContextId(context, &number);
+	*id = number > 0 && number <= setting("STAND_DEVICES", 1) ? number - 1 : 0;
 	return OK;
 }
 
@@ -300,7 +309,7 @@ int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t
 	return OK;
 }
 
-static const struct device {
+static struct device {
 	uint32_t kind, flags;
 	uint64_t bandwidth, bytes;
 	uint32_t numbers[20];
@@ -315,13 +324,26 @@ static const struct device {
 	    .uuid = {0xde, 0xad, 0xbe, 0xef, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
 	    .name = "Stand-in GPU"};
 
+static void tell_devices(void)
+{
+	const uint32_t first = setting("STAND_FIRST", 0);
+
+	device.mig = (uint8_t)setting("STAND_MIG", 0);
+	for (uint32_t i = 0; i < setting("STAND_DEVICES", 1); i++) {
+		device.id = i;
+		device.uuid[15] = (uint8_t)(16 + first + i);
+		device.mig_uuid[0] = (uint8_t)(0xa0 + first + i);
+		stand_record(&device, version() >= 130000 ? sizeof(device) : sizeof(device) - 8);
+	}
+}
+
 int cuptiActivityEnable(int kind)
 {
 	if (kind == 52 && version() < 19)
 		return 1;
 	state.kinds[kind] = true;
 	if (kind == 8 && !getenv("STAND_REPLAY"))
-		stand_record(&device, version() >= 130000 ? sizeof(device) : sizeof(device) - 8);
+		tell_devices();
 	return OK;
 }
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CUDA, from what the stand-in for CUPTI tells to the trace: test_cuda.py KYMO WHAT."""
 import glob
+import json
 import lzma
 import os
 import shutil
@@ -221,6 +222,47 @@ class Test(base.Test):
             check(f"{version}: kernels", self.one("SELECT count(*) FROM dispatch"), 1)
             check(f"{version}: notes", self.notes("cuda"), {})
 
+    def summary_devices(self):
+        text = must(self.kymo, "summary", "--by", "device", "--format", "json", self.trace)
+        found = set()
+
+        def walk(x):
+            if isinstance(x, dict):
+                found.update(v for k, v in x.items() if k == "device" and isinstance(v, str))
+                x = list(x.values())
+            for y in x if isinstance(x, list) else []:
+                walk(y)
+        walk(json.loads(text))
+        return sorted(d for d in found if d.startswith("Stand-in"))
+
+    def test_devices(self):
+        """Devices are known by their uuid, whichever number a process gives them."""
+        self.built = self.program()
+        self.scene("two_devices", env={"STAND_DEVICES": "2"})
+        first, second = ("deadbeef05060708090a0b0c0d0e0f10", "deadbeef05060708090a0b0c0d0e0f11")
+        check("kernels", self.rows("SELECT k.name, a.uuid FROM kernels k JOIN dispatch d ON d.id = k.id "
+                                   "JOIN agent a ON a.id = d.agent ORDER BY k.name"),
+              [("here", first), ("there", second)])
+        check("copy", self.rows("SELECT s.uuid, d.uuid AS there, c.bytes FROM copy c JOIN agent s ON s.id = "
+                                "c.source_agent JOIN agent d ON d.id = c.destination_agent"),
+              [(first, second, 4096)])
+        check("summary", self.summary_devices(), ["Stand-in GPU #0", "Stand-in GPU #1"])
+        for numbers, names in ((("0", "0"), ["Stand-in GPU"]),
+                               (("1", "0"), ["Stand-in GPU #0", "Stand-in GPU #1"])):
+            self.built = self.path("both")
+            with open(self.built, "w", encoding="ascii") as f:
+                f.write("#!/bin/sh\n" + "".join(f"STAND_FIRST={n} {self.path('program')} basic\n"
+                                                for n in numbers))
+            os.chmod(self.built, 0o755)
+            self.scene()
+            check(f"{numbers}: devices", self.one("SELECT count(DISTINCT uuid) FROM agent WHERE uuid IS "
+                                                  "NOT NULL"), len(set(numbers)))
+            check(f"{numbers}: in the summary", self.summary_devices(), names)
+        self.built = self.path("program")
+        self.scene("basic", env={"STAND_MIG": "1"})
+        check("an instance has its own", self.one("SELECT uuid FROM agent WHERE uuid IS NOT NULL")[:2],
+              "a0")
+
     def test_many(self):
         self.built = self.program()
         self.scene("many", "100000")
@@ -262,6 +304,12 @@ class Test(base.Test):
                             how, env=more)
             check(f"{how}: status", done.returncode, 3)
             check(f"{how}: kernels", self.one("SELECT count(*) FROM dispatch"), 10)
+        shutil.rmtree(self.trace)
+        done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "exit", "kill",
+                        env=more)
+        check("killed: status", done.returncode, -9)
+        check("killed: kernels", self.one("SELECT count(*) FROM dispatch"), 10)
+        check("killed: calls", self.calls(), {"cudaLaunchKernel": 11})
         more["STAND_STUCK"] = "1"
         shutil.rmtree(self.trace)
         before = time.monotonic()

@@ -41,7 +41,7 @@ else
 	exit 2
 fi || { tail -20 "$out/build.log"; exit 3; }
 # shellcheck disable=SC2086
-ninja -C "$build" $targets kymo-opencl-preload >>"$out/build.log" 2>&1 || { tail -20 "$out/build.log"; exit 3; }
+ninja -C "$build" $targets kymo-opencl-preload kymo-exports >>"$out/build.log" 2>&1 || { tail -20 "$out/build.log"; exit 3; }
 case $targets in
 'kymo '*) ;;
 *) mkdir -p "$build/bin" && cp "$1" "$build/bin/kymo" || exit 3 ;;
@@ -50,8 +50,8 @@ esac
 programs=${GPU_PROGRAMS:-}
 if [ -z "$programs" ]; then
 	programs=$work
-	for p in launch_rate app hot; do
-		nvcc -O2 -arch=native -lineinfo -o "$work/$p" "$root/tests/cuda/gpu/$p.cu" || exit 3
+	for p in launch_rate app hot edge; do
+		nvcc -O2 -arch=native -lineinfo -o "$work/$p" "$root/tests/cuda/gpu/$p.cu" -lcuda || exit 3
 	done
 	cuda=${CUDA_HOME:-/usr/local/cuda}
 	cc -O2 -shared -fPIC -o "$work/libfloor.so" "$root/tests/cuda/gpu/floor.c" -I"$cuda/include" \

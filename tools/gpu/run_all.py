@@ -12,11 +12,13 @@ import subprocess
 import sys
 import tempfile
 
+from checks import Checks
+
 HERE = pathlib.Path(__file__).resolve().parent
 GPU = HERE.parent.parent / "tests" / "cuda" / "gpu"
 
 
-class Bench:
+class Bench(Checks):
     def __init__(self, args):
         self.kymo, self.programs, self.out = args.kymo, pathlib.Path(args.programs), args.out
         self.rows, self.work = [], pathlib.Path(tempfile.mkdtemp())
@@ -338,6 +340,7 @@ class Bench:
                  "app": lambda: [self.app(e) for e in ("return", "exit", "_exit", "handler",
                                                        "fork", "reset")],
                  "samples": self.samples, "counters": self.counters, "layout": self.layout,
+                 "edge": self.edge, "multi": self.multi,
                  "opencl": self.opencl,
                  "rates": self.rates, "million": self.million,
                  "small": lambda: self.training("small", 200, 10, 7),

@@ -206,6 +206,7 @@ static kymo_status_t fill(struct raw_trace *rt, const char *path)
 		return status;
 	raw_settle_jobs(rt);
 	trace_number_queues(rt->trace);
+	trace_number_agents(rt->trace);
 	if (rt->trace->command[0] == '\0' && rt->count)
 		rt->trace->command = rt->trace->processes[1].argv;
 	raw_trace_totals(rt);

@@ -586,6 +586,7 @@ static bool read_bytes(struct sql_context *c, struct trace *t)
 		m->build_id_length = unhex((const char *)sqlite3_column_text(s, 1), bytes, 64);
 	}
 	sqlite3_finalize(s);
+	trace_number_agents(t);
 	return ok && !trace_failed(t);
 }
 

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What run_all.py checks of rare uses of CUDA, of its libraries, and of several GPUs."""
+import json
+import os
+import pathlib
+import socket
+
+HERE = pathlib.Path(__file__).resolve().parent
+GPU = HERE.parent.parent / "tests" / "cuda" / "gpu"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return str(s.getsockname()[1])
+
+
+class Checks:
+    """Needs run_all.Bench: say(), check(), trace(), sql(), one()."""
+
+    def edge(self):
+        for scene in ("jit", "pool", "green", "capture", "peer", "killed"):
+            path, done = self.trace(f"edge-{scene}", [self.programs / "edge", scene])
+            plain = self.run([self.programs / "edge", scene])
+            try:
+                want = json.loads(done.stdout.splitlines()[0])
+            except (ValueError, IndexError):
+                self.check(f"{scene}", False, (done.stdout + done.stderr)[-300:])
+                continue
+            if "skipped" in want:
+                self.say(f"{scene}", "one GPU only", "skipped")
+                continue
+            same = plain.stdout == done.stdout and (plain.returncode == done.returncode or
+                                                    scene == "killed")
+            got = self.one(path, "SELECT count(*) FROM dispatch")
+            orphans = self.one(path, "SELECT count(*) FROM dispatch WHERE call & 0xffffffffff = 0 OR "
+                                     "call IS NULL OR start IS NULL")
+            self.check(f"{scene}: kernels, without call or time; same output",
+                       got == want["kernels"] and orphans == 0 and same,
+                       f"{got}/{want['kernels']} {orphans} {same}")
+            for op in sorted(set(want) & {"jit_compile", "pool_create", "pool_trim", "pool_destroy"}):
+                n = self.one(path, f"SELECT count(*) FROM regions WHERE name = '{op}'")
+                self.check(f"{scene}: {op}", n is not None and n >= want[op], n)
+            if scene == "jit":
+                self.say("jit: driver's own work", str(self.sql(
+                    path, "SELECT name, count(*) AS n, sum(duration) AS ns FROM regions WHERE category = "
+                          "'cuda_driver' GROUP BY 1"))[:200])
+            if scene == "pool":
+                n = self.one(path, "SELECT count(*) FROM allocation a JOIN op o ON o.id = a.op WHERE "
+                                   "o.name = 'allocate' AND a.what = 7")
+                self.check("pool: allocations from it", n == want["from_pool"], n)
+                self.say("pool: sizes", str(self.sql(
+                    path, "SELECT name, kymo_args(id) AS a FROM regions WHERE name LIKE 'pool%'"))[:300])
+            if scene == "peer":
+                self.peer(path, want)
+
+    def peer(self, path, want):
+        rows = self.sql(path, "SELECT s.uuid AS a, d.uuid AS b, count(*) AS n, sum(c.bytes) AS bytes FROM "
+                              "copy c JOIN agent s ON s.id = c.source_agent JOIN agent d ON d.id = "
+                              "c.destination_agent JOIN op o ON o.id = c.op WHERE o.name = 'copy' GROUP BY 1, 2 "
+                              "ORDER BY n DESC")
+        ok = (len(rows) == 2 and rows[0][:2] == rows[1][1::-1] and rows[0][0] != rows[0][1] and
+              [r[2] for r in rows] == [want["to"], want["back"]] and
+              all(r[3] == r[2] * want["bytes"] for r in rows))
+        self.check("peer: copies there and back, by uuid of the devices", ok, rows)
+
+    # ---- several ranks, NCCL, cuBLAS, cuDNN ----
+
+    def ranks(self, name, *words):
+        path = self.work / f"{name}.kymo"
+        self.run(["rm", "-rf", path])
+        return path, self.run(
+            ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", self.kymo, "run",
+             "--no-summary", "-o", path, "python3", GPU / "ranks.py", free_port(), *words],
+            {"NCCL_NVLS_ENABLE": "0", "KYMO_JOB": "", "OMPI_MCA_btl": "self,tcp"}, timeout=150)
+
+    def multi(self):
+        if self.run(["nvidia-smi", "-L"]).stdout.count("UUID") < 2:
+            self.say("several GPUs", "one only", "skipped")
+            return
+        for words in ((), ("own",)):
+            name = "two ranks" + (", a device visible to each" if words else "")
+            path, done = self.ranks("ranks" + "".join(words), *words)
+            told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+            if len(told) != 2:
+                self.check(name, False, (done.stdout + done.stderr)[-300:])
+                continue
+            uuids = {t["uuid"].replace("-", "") for t in told}
+            seen = {str(r[0]).lower().replace("-", "") for r in self.sql(
+                path, "SELECT DISTINCT a.uuid FROM dispatch k JOIN agent a "
+                      "ON a.id = k.agent")}
+            self.check(f"{name}: devices that ran kernels, by uuid", seen == uuids, sorted(seen))
+            self.check(f"{name}: one trace, ranks", self.sql(
+                path, "SELECT group_concat(DISTINCT rank) AS r FROM process WHERE rank IS NOT NULL") ==
+                [["0,1"]], self.sql(path, "SELECT pid, rank FROM process"))
+            rows = self.sql(path, "SELECT region_name, sent, received, count(*) AS n FROM messages WHERE "
+                                  "region_name IN ('ncclAllReduce', 'ncclAllGather') GROUP BY 1, 2, 3 "
+                                  "ORDER BY 2")
+            self.check(f"{name}: NCCL's messages", rows == [
+                ["ncclAllGather", 4000, 8000, 2], ["ncclAllReduce", 4 << 20, 4 << 20, 10]], rows)
+            rows = self.sql(path, "SELECT size, count(*) AS n, count(DISTINCT key) AS k, min(key <> 0) AS z "
+                                  "FROM communicator WHERE name LIKE '%NCCL%' GROUP BY 1")
+            self.check(f"{name}: a communicator of two, one key",
+                       any(r[0] == 2 and r[1] == 2 * r[2] and r[3] for r in rows), rows)
+            rows = self.sql(path, "SELECT k.name AS k, p.name AS p FROM kernels k JOIN call_extra x ON x.id "
+                                  "= k.call_id JOIN regions p ON p.id = x.parent WHERE k.name LIKE "
+                                  "'ncclDev%AllReduce%' GROUP BY 1, 2")
+            self.check(f"{name}: NCCL's kernels are of its calls",
+                       rows and all(r[1] in ("ncclAllReduce", "ncclGroupEnd") for r in rows), rows)
+            self.libraries(path, name)
+            self.say(f"{name}: devices in the summary", " | ".join(
+                line for line in self.run([self.kymo, "summary", "--by", "device", path])
+                .stdout.splitlines() if "H200" in line)[:300])
+            self.summary(path, "ranks" + "".join(words))
+
+    def libraries(self, path, name):
+        rows = self.sql(path, "SELECT category, name, count(*) AS n FROM regions WHERE category IN ('cublas', "
+                              "'cublaslt', 'cudnn') GROUP BY 1, 2")
+        kinds = {r[0] for r in rows}
+        self.check(f"{name}: cuBLAS, cuDNN", {"cublas", "cudnn"} <= kinds, rows)
+        text = self.one(path, "SELECT kymo_args(id) AS a FROM regions WHERE category = 'cublas' AND name LIKE "
+                              "'%emm%' LIMIT 1") or ""
+        self.say(f"{name}: a matrix product", text[:200])
+        notes = self.one(path, "SELECT group_concat(text, '; ') AS t FROM note WHERE severity > 1")
+        self.check(f"{name}: no warnings", not notes, notes or "none")

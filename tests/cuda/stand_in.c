@@ -2,6 +2,7 @@
 /* See stand_in.h. Sizes and names of CUPTI's are facts of its headers, stated here once more. */
 #include "stand_in.h"
 
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -217,6 +218,16 @@ void stand_other_subscriber(void)
 	state.other = true;
 }
 
+size_t stand_held(void)
+{
+	size_t held;
+
+	pthread_mutex_lock(&state.lock);
+	held = state.used;
+	pthread_mutex_unlock(&state.lock);
+	return held;
+}
+
 unsigned stand_flushed(void)
 {
 	return state.flushed;
@@ -414,15 +425,13 @@ int cuptiActivityRegisterCallbacks(void (*request)(uint8_t **, size_t *, size_t 
 
 int cuptiActivityFlushAll(uint32_t flag)
 {
-	state.flushed++;
+	char name[16] = "";
+
+	pthread_getname_np(pthread_self(), name, sizeof(name));
+	state.flushed += strcmp(name, "kymo-cuda") != 0; /* which does so from time to time */
 	while (getenv("STAND_STUCK"))
 		pause();
 	stand_deliver();
-	return OK;
-}
-
-int cuptiActivityFlushPeriod(uint32_t ms)
-{
 	return OK;
 }
 

@@ -45,7 +45,9 @@ uint64_t stand_now(void);
 /* Whether the records of a kind, the callbacks of a function are on. */
 bool stand_kind(int kind);
 bool stand_enabled(int domain, uint32_t cbid);
-/* How often all buffers were asked for. With STAND_STUCK set that never comes back. */
+/* Bytes of records that were not handed over. */
+size_t stand_held(void);
+/* How often all buffers were asked for, but by who asks regularly. With STAND_STUCK set that never comes back. */
 unsigned stand_flushed(void);
 /* For replays: what records of a kind are long, what number a stream has. */
 void stand_size(uint32_t kind, size_t bytes);

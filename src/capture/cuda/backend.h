@@ -46,6 +46,15 @@ void cuda_driver_trial_over(void);
 /* The driver's launches inside the runtime's are to be recorded too. */
 extern _Atomic bool cuda_inner_launches;
 
+/* Takes the buffers in which all work is done out of CUPTI's hands; all, if work may still run. */
+void cuda_harvest(bool running_too);
+
+/* ---- harvester.c ---- */
+
+void cuda_harvester_start(void);
+/* CUPTI has got a buffer. */
+void cuda_harvester_wake(void);
+
 /* ---- call.c ---- */
 
 /* CUPTI's number of a function to the op's; false: not in the model. */
@@ -117,6 +126,8 @@ void cuda_buffer_request(uint8_t **buffer, size_t *size, size_t *records);
 void cuda_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 			  size_t valid);
 uint64_t cuda_dropped(void);
+/* How many buffers are in CUPTI's hands. */
+unsigned cuda_buffers_given(void);
 
 /* ---- driver.c ---- */
 

@@ -53,6 +53,17 @@ void cuda_buffer_request(uint8_t **buffer, size_t *size, size_t *records)
 	*buffer = take();
 	*size = *buffer ? BUFFER_BYTES : 0;
 	*records = 0; /* as many as fit */
+	cuda_harvester_wake();
+}
+
+unsigned cuda_buffers_given(void)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&lock);
+	n = given;
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 /* Records that CUPTI had no room for, on top of ours that were lost. */

@@ -79,7 +79,6 @@ typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffe
 	X(ActivityGetNumDroppedRecords, (void *, uint32_t, size_t *))                              \
 	X(ActivityRegisterCallbacks, (cupti_request_fn, cupti_complete_fn))                        \
 	X(ActivityFlushAll, (uint32_t))                                                            \
-	X(ActivityFlushPeriod, (uint32_t))                                                         \
 	X(ActivityRegisterTimestampCallback, (uint64_t (*)(void)))                                 \
 	X(ActivityConfigureUnifiedMemoryCounter, (void *, uint32_t))
 /* not in every version */

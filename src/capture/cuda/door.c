@@ -13,8 +13,6 @@
 
 #include "capture/cuda/profile.h"
 
-#define FLUSH_MS 100u /* at most so much device work is lost when a program is killed */
-
 enum { NOT_STARTED, RUNNING, CLOSED };
 
 static _Atomic int state;
@@ -341,7 +339,7 @@ static void note_losses(void)
 }
 
 /* From a thread of Kymo's: the program may be ending, after which CUPTI must not be called. */
-static void harvest(bool running_too)
+void cuda_harvest(bool running_too)
 {
 	pthread_mutex_lock(&harvest_lock);
 	if (atomic_load(&state) == RUNNING) {
@@ -357,7 +355,7 @@ static void flush(uint64_t deadline)
 	if (!cuda_alive())
 		return;
 	/* At the very end buffers with work that is still running are taken too. */
-	harvest(atomic_load(&cap_ending));
+	cuda_harvest(atomic_load(&cap_ending));
 	cuda_objects_complete();
 	cuda_clock_sync();
 	if (atomic_load(&cap_ending)) {
@@ -373,7 +371,7 @@ static void at_exit(void)
 
 	if (atomic_load(&state) == RUNNING && cuda_alive()) {
 		cuda_profile_end();
-		harvest(true);
+		cuda_harvest(true);
 		pthread_mutex_lock(&harvest_lock);
 		atomic_store(&state, CLOSED);
 		pthread_mutex_unlock(&harvest_lock);
@@ -437,8 +435,6 @@ static bool activities_prepare(void)
 
 	if (r == CUPTI_OK)
 		r = cupti.ActivityRegisterCallbacks(cuda_buffer_request, cuda_buffer_complete);
-	if (r == CUPTI_OK)
-		r = cupti.ActivityFlushPeriod(FLUSH_MS);
 	if (r != CUPTI_OK)
 		cap_note(2, "cuda", "CUDA is not traced: CUPTI refuses activity records: %s",
 			 error_text(r));
@@ -495,6 +491,7 @@ static void start(void)
 	owner = getpid();
 	atomic_store(&state, RUNNING);
 	cuda_profile_init();
+	cuda_harvester_start();
 	wanted(atomic_load(&cap_activities));
 	atexit(at_exit);
 }

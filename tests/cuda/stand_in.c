@@ -246,12 +246,14 @@ int cuptiGetVersion(uint32_t *v)
 
 int cuptiGetResultString(int result, const char **text)
 {
-	*text = result == MULTIPLE ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" : "CUPTI_ERROR";
+	*text = result == 35 ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" : result == MULTIPLE ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" : "CUPTI_ERROR";
 	return OK;
 }
 
 int cuptiSubscribe(void **subscriber, callback_fn callback, void *user)
 {
+	if (setting("STAND_REFUSE", 0))
+		return (int)setting("STAND_REFUSE", 0);
 	if (state.other || state.callback)
 		return MULTIPLE;
 	state.callback = callback;

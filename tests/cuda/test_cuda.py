@@ -362,6 +362,10 @@ class Test(base.Test):
             out = self.scene("other", version=version)
             check(f"{version}: other: nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
             check(f"{version}: other: named", any(who in t for t in self.notes("cuda")), True)
+        out = self.scene("basic", env={"STAND_REFUSE": "35"})
+        check("refused: nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
+        check("refused: why", any("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" in t for t in self.notes("cuda")),
+              True)
         self.scene("basic", env={"CUDA_INJECTION64_PATH": self.library})
         check("user's own injection", self.one("SELECT count(*) FROM dispatch"), 2)
 

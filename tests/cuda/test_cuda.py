@@ -398,7 +398,7 @@ class Test(base.Test):
                               "-pthread", "-I", self.source + "/src", os.path.join(HERE, "replay.c"),
                               self.library)
         # Calls as the trace taken there had them; the program counts kernels, copies, sets itself.
-        for name, calls, own in (("app", 199, (98, 14, 2)), ("training", 233, None)):
+        for name, calls, by_driver, own in (("app", 199, 4, (98, 14, 2)), ("training", 233, 18, None)):
             capture = self.path(name + ".txt")
             with lzma.open(os.path.join(HERE, "captures", f"h200-{name}.txt.xz")) as f, \
                     open(capture, "wb") as out:
@@ -414,7 +414,10 @@ class Test(base.Test):
                 check(f"{name}: counted by the program", own,
                       (sum(n for n, _ in kernels.values()),
                        sum(n for o, (n, _) in copies.items() if o != "fill"), copies["fill"][0]))
-            check(f"{name}: calls", self.one("SELECT count(*) FROM regions"), calls)
+            check(f"{name}: calls", self.one("SELECT count(*) FROM regions WHERE category <> 'cuda_driver'"),
+                  calls)
+            check(f"{name}: what the driver did of itself", self.one(
+                "SELECT count(*) FROM regions WHERE category = 'cuda_driver'"), by_driver)
             check(f"{name}: kernels without call or time, or early", self.one(
                 "SELECT count(*) FROM kernels WHERE ifnull(region, '') NOT LIKE '%Launch%' "
                 "OR untimed OR early"), 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ran, and how far its numbers can be trusted: the lines around the summary's tables. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/labels.h"
@@ -447,21 +449,59 @@ static const char *severity_of(const struct t_note *n)
 	return severity[n->severity & 3];
 }
 
+/* What several processes note alike is said once. */
+struct said {
+	const struct t_note *note;
+	uint64_t count;
+	uint32_t processes, last; /* notes of a process lie together */
+};
+
+static bool is_same(const struct t_note *a, const struct t_note *b)
+{
+	return a->severity == b->severity && strcmp(a->part, b->part) == 0 &&
+	       strcmp(a->text, b->text) == 0;
+}
+
+static uint32_t unite_notes(const struct trace *t, struct said *said)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < t->notes_count; i++) {
+		const struct t_note *note = &t->notes[i];
+		uint32_t k = 0;
+
+		while (k < n && !is_same(said[k].note, note))
+			k++;
+		if (k == n)
+			said[n++].note = note;
+		said[k].processes += said[k].count == 0 || said[k].last != note->process;
+		said[k].last = note->process;
+		said[k].count += note->count ? note->count : 1;
+	}
+	return n;
+}
+
 static void add_notes(struct report *r, const struct summary *s)
 {
 	const struct trace *t = s->trace;
+	struct said *said;
+	uint32_t n;
 
 	if (nothing_recorded(s))
 		return; /* said at the top */
-	for (uint32_t i = 1; i < t->notes_count; i++) {
-		const struct t_note *n = &t->notes[i];
+	said = calloc(t->notes_count + 1, sizeof(*said));
+	n = said ? unite_notes(t, said) : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct said *x = &said[i];
+		char often[64] = "";
 
-		if (n->count > 1)
-			report_foot(r, "%s: %s: %s (%" PRIu64 " times)", severity_of(n),
-				    n->part, n->text, n->count);
-		else
-			report_foot(r, "%s: %s: %s", severity_of(n), n->part, n->text);
+		if (x->count > x->processes)
+			snprintf(often, sizeof(often), " (%" PRIu64 " times)", x->count);
+		else if (x->processes > 1)
+			snprintf(often, sizeof(often), " (in %u processes)", x->processes);
+		report_foot(r, "%s: %s: %s%s", severity_of(x->note), x->note->part, x->note->text, often);
 	}
+	free(said);
 }
 
 /* ---- for programs ------------------------------------------------------------------------------ */

@@ -434,7 +434,7 @@ void core_define_process(void)
 	wire_def_string(&d, cwd);
 	wire_def_string(&d, host);
 	wire_def_u64(&d, (uint64_t)tick_source_chosen);
-	wire_def_u64(&d, 0); /* rate: follows from the calibration points */
+	wire_def_u64(&d, tick_rate()); /* rough: the calibration points tell better, or that a clock stepped */
 	wire_def_u64(&d, now.realtime);
 	wire_def_u64(&d, now.monotonic_raw);
 	wire_def_u64(&d, now.before);

@@ -122,13 +122,51 @@ static double widest(const struct raw_tick_sync *p, uint32_t n, uint64_t rate)
 	return (double)worst / 2 * ((double)rate / (double)ONE);
 }
 
+/* ns that pass between two points by the node's clock, and those that ticks of that rate make. */
+static double departure(const struct raw_tick_sync *a, const struct raw_tick_sync *b, uint64_t rate)
+{
+	double ticks = (double)(middle(b) - middle(a)) * ((double)rate / (double)ONE);
+
+	return (double)(int64_t)(b->monotonic_raw - a->monotonic_raw) - ticks;
+}
+
+/*
+ * How far one of the clocks has stepped: the ticks' rate is known to 1 % without the points, and
+ * hardly changes, so more than that between two of them is a step. Nobody knows when between them,
+ * so it is part of the error. 0: none, or the rate is not known.
+ */
+static double largest_step(const struct raw_tick_sync *p, uint32_t count, const struct tick_origin *o)
+{
+	const struct raw_tick_sync *before = NULL;
+	double largest = 0;
+
+	for (uint32_t i = 0; i < count && o->per_second >= 1000; i++) {
+		double step, allowed;
+
+		if (!usable(&p[i]))
+			continue;
+		if (before) {
+			step = departure(before, &p[i], rate_of(o));
+			allowed = ((double)(middle(&p[i]) - middle(before)) / 100 +
+				   (double)(before->after - before->before + p[i].after - p[i].before)) *
+				  ((double)rate_of(o) / (double)ONE);
+			step = step < 0 ? -step : step;
+			largest = step > allowed && step > largest ? step : largest;
+		}
+		before = &p[i];
+	}
+	return largest;
+}
+
 kymo_status_t tick_map_build(struct tick_map *m, const struct tick_origin *o,
 			     struct raw_tick_sync *points, uint32_t count)
 {
+	double step;
 	uint32_t n;
 
 	if (count)
 		qsort(points, count, sizeof(*points), compare_points);
+	step = o->identity ? 0 : largest_step(points, count, o);
 	n = choose_points(points, count);
 	m->segments = calloc(n > 2 ? n : 2, sizeof(*m->segments));
 	if (!m->segments)
@@ -145,6 +183,8 @@ kymo_status_t tick_map_build(struct tick_map *m, const struct tick_origin *o,
 	} else {
 		one_segment(m, o->tick, (int64_t)o->ns, rate_of(o));
 	}
+	if (step > m->error_ns)
+		m->error_ns = step;
 	return KYMO_OK;
 }
 

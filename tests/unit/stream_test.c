@@ -134,6 +134,34 @@ static void ticks_follow_points(void **state)
 	tick_map_release(&m);
 }
 
+static double error_after_step(uint64_t per_second, int64_t step)
+{
+	struct raw_tick_sync p[] = {
+		{1000000, 1000010, 1000005, 0},
+		{3000000, 3000010, 3000105, 0},
+		{501000000, 501000010, (uint64_t)(501000005 + step), 0},
+		{999000000, 999000010, (uint64_t)(999000005 + step), 0},
+	};
+	struct tick_map m;
+	double error;
+
+	assert_int_equal(tick_map_build(&m, &(struct tick_origin){.per_second = per_second}, p, 4),
+			 KYMO_OK);
+	error = m.error_ns;
+	tick_map_release(&m);
+	return error;
+}
+
+/* A step of one clock is part of the error, whichever way it went. */
+static void ticks_step(void **state)
+{
+	assert_true(error_after_step(1000000000, 0) < 100);
+	assert_true(error_after_step(1000000000, 3000000) < 100); /* a rate 1 % off would look so */
+	assert_in_range(error_after_step(1000000000, 33000000), 32900000, 33100000);
+	assert_in_range(error_after_step(1000000000, -33000000), 32900000, 33100000);
+	assert_true(error_after_step(0, 33000000) < 100); /* an older trace: the rate is not in it */
+}
+
 static void ticks_without_points(void **state)
 {
 	struct tick_map m;
@@ -417,6 +445,7 @@ int main(void)
 		cmocka_unit_test(strings_as_text),
 		cmocka_unit_test(arrays_as_text),
 		cmocka_unit_test(ticks_follow_points),
+		cmocka_unit_test(ticks_step),
 		cmocka_unit_test(ticks_without_points),
 		cmocka_unit_test(job_time_is_piecewise),
 		cmocka_unit_test(device_clock_of_constant_offset),

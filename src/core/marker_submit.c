@@ -118,12 +118,14 @@ static void put_fields(struct wire_enc *e, const kymo_marker_t *k, int64_t scope
 
 static void write_submitted(const kymo_marker_t *k, const kymo_publication_t *p, int64_t scope)
 {
-	struct cap_op *op = &marker_ops[scope ? MARKER_OP_SUBMITTED_RANGE : MARKER_OP_SUBMITTED_MARK];
+	struct cap_op *op = &marker_ops[MARKER_OP_SUBMITTED_MARK];
 	uint64_t now = tick_now();
 	struct cap_origin origin;
 	struct cap_frame f;
 	struct wire_enc e;
 
+	if (scope)
+		op = &marker_ops[MARKER_OP_SUBMITTED_RANGE];
 	if (!cap_origin_take(&origin, NULL, op, NULL))
 		return;
 	origin.scope = 0; /* that of now need not have been that of then */

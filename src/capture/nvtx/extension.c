@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX's extensions: payloads with a layout and deferred events here, counters in counter.c. A program's copy of an
- * extension asks for its functions as its copy of NVTX does.
+ * NVTX's extensions: payloads with a layout and deferred events here, counters in counter.c. A
+ * program's copy of an extension asks for its functions as its copy of NVTX does.
  */
 #include <kymo/status.h>
 
@@ -141,7 +141,8 @@ static void submit_batch(void *domain, const struct nvtx_event_batch *b)
 static const nvtx_function payload_functions[] = {
 	[0] = F(nvtx_schema_register), [1] = F(nvtx_enum_register), [2] = F(mark), [3] = F(push),
 	[4] = F(pop), [5] = F(start), [6] = F(end), [7] = F(is_enabled), [8] = F(timestamp),
-	[9] = F(nvtx_time_domain_register), [10] = F(nvtx_timer), [11] = F(nvtx_timer_with), [12] = F(scope_register), 
+	[9] = F(nvtx_time_domain_register), [10] = F(nvtx_timer), [11] = F(nvtx_timer_with),
+	[12] = F(scope_register),
 	[13] = F(nvtx_time_point), [14] = F(nvtx_time_points), [15] = F(nvtx_time_factor),
 	[16] = F(submit), [17] = F(submit_batch),
 };

@@ -239,7 +239,8 @@ void nvtx_time_points(void *domain, uint64_t a, uint64_t b, const struct nvtx_ti
 }
 
 /* Two points of the line. */
-void nvtx_time_factor(void *domain, uint64_t a, uint64_t b, double slope, int64_t at_a, int64_t at_b)
+void nvtx_time_factor(void *domain, uint64_t a, uint64_t b, double slope, int64_t at_a,
+		      int64_t at_b)
 {
 	const int64_t far = 1000000000;
 

@@ -36,7 +36,9 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 			break;
 		c = put_labels(t, c, x);
 		cell_number(c++, x->sum.peak);
-		cell_number(c++, at > 0 ? (uint64_t)at : 0);
+		if (x->first->peak_time) /* not known of ranks that were counted together */
+			cell_number(c, at > 0 ? (uint64_t)at : 0);
+		c++;
 		cell_number(c++, x->sum.in_use);
 		cell_number(c++, x->sum.count);
 		cell_number(c++, x->sum.frees);

@@ -38,8 +38,12 @@ static void copy_row(struct table *t, const struct group *x, unsigned by, struct
 	cell_number(c++, n->count);
 	cell_number(c++, n->count ? n->bytes / n->count : 0);
 	if (extremes) {
-		cell_number(c++, (uint64_t)n->low);
-		cell_number(c++, (uint64_t)n->high);
+		/* Ranks that were counted together have kept no extremes. */
+		if (n->high > 0 || n->bytes == 0) {
+			cell_number(c, (uint64_t)n->low);
+			cell_number(c + 1, (uint64_t)n->high);
+		}
+		c += 2;
 	}
 	cell_number(c++, n->total);
 	put_rate(c, n);
@@ -91,6 +95,26 @@ bool summary_copy_sizes(struct report *r, const struct summary *s, unsigned coun
 
 /* ---- messages ---------------------------------------------------------------------------------- */
 
+static uint64_t sum_of(const struct summary *s, unsigned count, enum tally_kind kind)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		for (uint32_t k = 0; k < s[i].tallies->set[kind].count; k++)
+			n += s[i].tallies->set[kind].rows[k]->count;
+	return n;
+}
+
+static void tell_without_size(struct report *r, const struct summary *s, unsigned count)
+{
+	uint64_t all = sum_of(s, count, TALLY_COMM), known = sum_of(s, count, TALLY_COMM_SIZE);
+	char number[32];
+
+	if (all > known)
+		report_foot(r, "The sizes of %s messages were not kept: their ranks were counted "
+			       "together (mode summary).", count_text(all - known, number));
+}
+
 bool summary_message_sizes(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct groups g;
@@ -108,6 +132,7 @@ bool summary_message_sizes(struct report *r, const struct summary *s, unsigned c
 		table_column(t, "received", "received", CELL_BYTES);
 		table_column(t, "time_ns", "time", CELL_TIME);
 		table_column(t, "average_ns", "average", CELL_TIME);
+		tell_without_size(r, s, count);
 	}
 	for (uint32_t i = 0; t && i < g.count; i++) {
 		const struct tally *n = &g.list[i]->sum;

@@ -62,6 +62,30 @@ void *trace_alloc(struct trace *t, size_t bytes)
 	return result;
 }
 
+struct trace_mark trace_mark(const struct trace *t)
+{
+	struct piece *p = owner_of(t)->pieces;
+
+	return (struct trace_mark){p, p ? p->used : 0};
+}
+
+void trace_go_back(struct trace *t, struct trace_mark to)
+{
+	struct owner *o = owner_of(t);
+	struct piece *p = to.piece;
+
+	while (o->pieces && o->pieces != p) {
+		struct piece *next = o->pieces->next;
+
+		free(o->pieces);
+		o->pieces = next;
+	}
+	if (!p)
+		return;
+	memset(p->data + to.used, 0, p->used - to.used);
+	p->used = to.used;
+}
+
 const char *trace_string(struct trace *t, const char *s, size_t length)
 {
 	char *copy;

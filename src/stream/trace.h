@@ -16,6 +16,14 @@ void trace_free(struct trace *t);
 /* Zeroed memory that lives as long as the trace. NULL: no memory (and trace_failed()). */
 void *trace_alloc(struct trace *t, size_t bytes);
 
+/* A point to go back to: what was obtained since is given back, nothing may point to it any more. */
+struct trace_mark {
+	void *piece;
+	size_t used;
+};
+struct trace_mark trace_mark(const struct trace *t);
+void trace_go_back(struct trace *t, struct trace_mark to);
+
 /* A terminated copy of `length` bytes; "" when memory has run out. */
 const char *trace_string(struct trace *t, const char *s, size_t length);
 

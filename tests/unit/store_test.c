@@ -69,7 +69,7 @@ static void check_percentiles(unsigned count, double decades)
 	static const double shares[] = {0.001, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0};
 	uint64_t *values = malloc(count * sizeof(*values));
 	struct histogram_pool pool = {0};
-	struct histogram h = {{0}};
+	struct histogram h = {0};
 
 	for (unsigned i = 0; i < count; i++) {
 		values[i] = (uint64_t)pow(10, decades * drand48());

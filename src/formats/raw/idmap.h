@@ -52,7 +52,7 @@ static inline void idmap_place(struct idmap *m, uint64_t id, uint32_t index)
 static inline bool idmap_set(struct idmap *m, uint64_t id, uint32_t index)
 {
 	if (!m->entries || m->used * 2 >= m->mask) {
-		uint32_t size = m->entries ? (m->mask + 1) * 2 : 64;
+		uint32_t size = m->entries ? (m->mask + 1) * 2 : 8;
 		struct idmap bigger = {calloc(size, sizeof(*bigger.entries)), size - 1,
 				       (uint32_t)__builtin_clz(size) + 33, 0};
 

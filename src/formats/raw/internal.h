@@ -58,6 +58,11 @@ struct raw_trace {
 	uint32_t count;
 	uint64_t bytes;
 	struct idmap ops; /* by hash of domain and name: global op */
+	struct idmap sets; /* by hash: position in set_list, plus 1 */
+	struct t_enum_set **set_list;
+	uint32_t set_count;
+	const uint8_t **slots; /* of activities, by global op */
+	uint32_t slot_count;
 	struct idmap strings; /* by hash of text: global string */
 };
 

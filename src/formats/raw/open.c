@@ -270,6 +270,9 @@ void raw_trace_close(struct raw_trace *rt)
 		release_process(&rt->processes[i]);
 	free(rt->processes);
 	idmap_release(&rt->ops);
+	idmap_release(&rt->sets);
+	free(rt->set_list);
+	free(rt->slots);
 	idmap_release(&rt->strings);
 	trace_free(rt->trace);
 	free(rt);

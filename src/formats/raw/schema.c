@@ -49,19 +49,16 @@ static struct bytes bytes_of(const struct wire_def *d, unsigned i)
 
 /* ---- enum sets ----------------------------------------------------------------------------- */
 
-/* Sets are found by id through an array of pointers in the process. */
-void schema_add_set(struct raw_process *p, const struct wire_def *d)
+static struct t_enum_set *take_set(struct trace *t, const struct wire_def *d)
 {
-	struct trace *t = p->rt->trace;
 	struct bytes b = bytes_of(d, DEF_ENUM_SET_VALUES);
 	struct t_enum_set *set = trace_alloc(t, sizeof(*set));
 	size_t room = (size_t)(b.end - b.p) / 10; /* of the shortest values */
-	struct t_enum_set **bigger;
 	size_t length;
 	const char *name = wire_def_text(d, DEF_ENUM_SET_NAME, &length);
 
 	if (!set)
-		return;
+		return NULL;
 	set->name = trace_string(t, name, length);
 	set->values = trace_alloc(t, (room + 1) * sizeof(*set->values));
 	while (set->values && b.p < b.end && set->count < room) {
@@ -74,6 +71,60 @@ void schema_add_set(struct raw_process *p, const struct wire_def *d)
 		set->values[set->count++] = v;
 	}
 	trace_sort_enum_set(set);
+	return set;
+}
+
+static uint64_t set_key(const struct t_enum_set *set)
+{
+	uint64_t h = 0xcbf29ce484222325ull ^ set->count;
+
+	for (const char *s = set->name; *s; s++)
+		h = (h ^ (uint8_t)*s) * 0x100000001b3ull;
+	return h;
+}
+
+static bool same_set(const struct t_enum_set *a, const struct t_enum_set *b)
+{
+	if (a->count != b->count || strcmp(a->name, b->name) != 0)
+		return false;
+	for (uint32_t i = 0; i < a->count; i++)
+		if (a->values[i].value != b->values[i].value ||
+		    strcmp(a->values[i].name, b->values[i].name) != 0)
+			return false;
+	return true;
+}
+
+/* The processes of a trace mostly have the same sets: one like this one, or this one. */
+static struct t_enum_set *shared_set(struct raw_trace *rt, struct t_enum_set *set)
+{
+	struct t_enum_set **bigger;
+	uint64_t key = set_key(set);
+	uint32_t i;
+
+	for (; (i = idmap_get(&rt->sets, key)); key++)
+		if (same_set(rt->set_list[i - 1], set))
+			return rt->set_list[i - 1];
+	bigger = realloc(rt->set_list, (rt->set_count + 1u) * sizeof(*bigger));
+	if (!bigger)
+		return set;
+	rt->set_list = bigger;
+	rt->set_list[rt->set_count++] = set;
+	idmap_set(&rt->sets, key, rt->set_count);
+	return set;
+}
+
+/* Sets are found by id through an array of pointers in the process. */
+void schema_add_set(struct raw_process *p, const struct wire_def *d)
+{
+	struct trace *t = p->rt->trace;
+	struct trace_mark mark = trace_mark(t);
+	struct t_enum_set *own = take_set(t, d), *set, **bigger;
+
+	if (!own)
+		return;
+	set = shared_set(p->rt, own);
+	if (set != own)
+		trace_go_back(t, mark);
 	bigger = realloc(p->set_table, (p->set_count + 1u) * sizeof(*bigger));
 	if (!bigger)
 		return;
@@ -184,11 +235,12 @@ uint32_t raw_op_named(struct raw_trace *rt, const struct t_op *like)
 
 static bool reserve_ops(struct raw_process *p, uint32_t wire)
 {
-	uint32_t room = wire + 256;
+	uint32_t room = p->op_count ? p->op_count * 2 : 64;
 	struct raw_op *bigger;
 
 	if (wire < p->op_count)
 		return true;
+	room = room > wire ? room : wire + 1;
 	bigger = realloc(p->ops, room * sizeof(*bigger));
 	if (!bigger)
 		return false;
@@ -198,11 +250,33 @@ static bool reserve_ops(struct raw_process *p, uint32_t wire)
 	return true;
 }
 
+/* Of one op the same in all processes. */
+static const uint8_t *slots_of(struct raw_trace *rt, enum raw_kind kind, uint32_t op)
+{
+	const uint8_t **bigger;
+
+	if (op >= rt->slot_count) {
+		uint32_t room = op * 2 + 64;
+
+		bigger = realloc(rt->slots, room * sizeof(*bigger));
+		if (!bigger)
+			return NULL;
+		memset(bigger + rt->slot_count, 0, (room - rt->slot_count) * sizeof(*bigger));
+		rt->slots = bigger;
+		rt->slot_count = room;
+	}
+	if (!rt->slots[op])
+		rt->slots[op] = raw_slots(rt->trace, kind, &rt->trace->ops[op]);
+	return rt->slots[op];
+}
+
 void schema_add_op(struct raw_process *p, const struct wire_def *d)
 {
 	struct trace *t = p->rt->trace;
 	uint64_t wire = wire_def_get(d, DEF_OP_WIRE);
+	struct trace_mark mark = trace_mark(t);
 	struct t_op op = {0};
+	uint32_t known = t->ops_count;
 	struct raw_op *ro;
 	size_t length;
 	const char *name = wire_def_text(d, DEF_OP_NAME, &length);
@@ -218,11 +292,14 @@ void schema_add_op(struct raw_process *p, const struct wire_def *d)
 	take_fields(p, &op, bytes_of(d, DEF_OP_FIELDS), wire_def_get(d, DEF_OP_FIELD_COUNT));
 	ro = &p->ops[wire];
 	ro->op = merge_op(p->rt, &op);
+	if (ro->op < known)
+		trace_go_back(t, mark);
+	op = t->ops[ro->op];
 	ro->kind = (uint8_t)raw_kind_of_domain(t->domains[op.domain].name);
 	if (ro->kind == RAW_KIND_CALL && (op.flags & KYMO_OP_ACTIVITY))
 		ro->kind = raw_op_is_published(&op) ? RAW_KIND_PUBLISHED : RAW_KIND_OTHER;
 	if (ro->kind == RAW_KIND_MARKER && !raw_op_is_marker(&op))
 		ro->kind = RAW_KIND_OTHER;
 	ro->fields = (uint8_t)t->ops[ro->op].field_count;
-	ro->slots = raw_slots(t, (enum raw_kind)ro->kind, &t->ops[ro->op]);
+	ro->slots = slots_of(p->rt, (enum raw_kind)ro->kind, ro->op);
 }

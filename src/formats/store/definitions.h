@@ -14,7 +14,7 @@ struct trace *definitions_read(struct sql_context *c);
 /* Makes the context keep what it reads in `t`. */
 void definitions_reader(struct sql_context *c, struct trace *t);
 
-bool tallies_write(struct sql_context *c, const struct tallies *a);
+bool tallies_write(struct sql_context *c, struct tallies *a);
 /* NULL: damaged, or no memory. `t` must outlive the result. */
 struct tallies *tallies_read(struct sql_context *c, const struct trace *t);
 

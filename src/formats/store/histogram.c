@@ -19,7 +19,7 @@ uint64_t histogram_low(uint32_t bucket)
 /* Pages are handed out in order; a block is added when the last one is full. */
 static bool pool_reserve(struct histogram_pool *p)
 {
-	struct histogram_page **blocks;
+	union histogram_page **blocks;
 	uint32_t block = p->used / HISTOGRAM_BLOCK;
 
 	if (p->used % HISTOGRAM_BLOCK)
@@ -32,19 +32,29 @@ static bool pool_reserve(struct histogram_pool *p)
 	return blocks[block] != NULL;
 }
 
-bool histogram_grow(struct histogram_pool *p, struct histogram *h, uint32_t page)
+static uint32_t take_page(struct histogram_pool *p)
 {
 	if (!pool_reserve(p))
-		return false;
+		return 0;
 	if (p->used == 0)
 		p->used = 1; /* 0 says "none" */
-	h->pages[page] = p->used++;
-	return true;
+	return p->used++;
+}
+
+uint32_t histogram_grow(struct histogram_pool *p, struct histogram *h, uint32_t page)
+{
+	uint32_t number;
+
+	if (!h->table && !(h->table = take_page(p)))
+		return 0;
+	number = take_page(p);
+	histogram_page(p, h->table)->pages[page] = number;
+	return number;
 }
 
 uint64_t histogram_get(const struct histogram_pool *p, const struct histogram *h, uint32_t bucket)
 {
-	uint32_t page = h->pages[bucket / HISTOGRAM_SUB];
+	uint32_t page = histogram_page_of(p, h, bucket / HISTOGRAM_SUB);
 
 	return page ? histogram_page(p, page)->count[bucket % HISTOGRAM_SUB] : 0;
 }

@@ -5,7 +5,7 @@
  * most 1/64 (1.6 %) away from any of them. That is the error of every percentile Kymo shows.
  *
  * Buckets live in pages of one power of two, made when first used: a histogram of one API function
- * takes a few pages. Pages belong to a pool and go away with it.
+ * takes a few pages and one that says where they are. Pages belong to a pool and go away with it.
  */
 #ifndef FORMATS_STORE_HISTOGRAM_H
 #define FORMATS_STORE_HISTOGRAM_H
@@ -18,17 +18,18 @@
 #define HISTOGRAM_PAGES    60u /* 0..31, then one for each power of two up to 2^63 */
 #define HISTOGRAM_BUCKETS  (HISTOGRAM_PAGES * HISTOGRAM_SUB)
 
-struct histogram_page {
+union histogram_page {
 	uint64_t count[HISTOGRAM_SUB];
+	uint32_t pages[HISTOGRAM_PAGES]; /* of a histogram: their numbers in the pool, 0: none */
 };
 
 struct histogram_pool {
-	struct histogram_page **blocks; /* of HISTOGRAM_BLOCK pages */
+	union histogram_page **blocks; /* of HISTOGRAM_BLOCK pages */
 	uint32_t used;                  /* pages; page 0 is never handed out */
 };
 
 struct histogram {
-	uint32_t pages[HISTOGRAM_PAGES]; /* numbers in the pool, 0: none */
+	uint32_t table; /* number of the page that has `pages`, 0: it is empty */
 };
 
 #define HISTOGRAM_BLOCK 256u
@@ -48,22 +49,29 @@ static inline uint32_t histogram_bucket(uint64_t v)
 uint64_t histogram_low(uint32_t bucket);
 uint64_t histogram_width(uint32_t bucket);
 
-static inline struct histogram_page *histogram_page(const struct histogram_pool *p, uint32_t i)
+static inline union histogram_page *histogram_page(const struct histogram_pool *p, uint32_t i)
 {
 	return &p->blocks[i / HISTOGRAM_BLOCK][i % HISTOGRAM_BLOCK];
 }
 
-/* Makes the page; false: no memory. */
-bool histogram_grow(struct histogram_pool *p, struct histogram *h, uint32_t page);
+/* Number of a page, 0: none. */
+static inline uint32_t histogram_page_of(const struct histogram_pool *p, const struct histogram *h,
+					 uint32_t page)
+{
+	return h->table ? histogram_page(p, h->table)->pages[page] : 0;
+}
+
+/* Makes the page; 0: no memory. */
+uint32_t histogram_grow(struct histogram_pool *p, struct histogram *h, uint32_t page);
 
 static inline bool histogram_add(struct histogram_pool *p, struct histogram *h, uint32_t bucket,
 				 uint64_t count)
 {
-	uint32_t page = bucket / HISTOGRAM_SUB;
+	uint32_t page = histogram_page_of(p, h, bucket / HISTOGRAM_SUB);
 
-	if (__builtin_expect(!h->pages[page], 0) && !histogram_grow(p, h, page))
+	if (__builtin_expect(!page, 0) && !(page = histogram_grow(p, h, bucket / HISTOGRAM_SUB)))
 		return false;
-	histogram_page(p, h->pages[page])->count[bucket % HISTOGRAM_SUB] += count;
+	histogram_page(p, page)->count[bucket % HISTOGRAM_SUB] += count;
 	return true;
 }
 

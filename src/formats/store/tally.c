@@ -63,6 +63,18 @@ static void add_work(struct tally *row, const struct t_work *w)
 	row->peak = w->peak > row->peak ? w->peak : row->peak;
 }
 
+static void add_histogram(struct tallies *a, struct tally *row, const struct t_tally *y)
+{
+	for (uint32_t b = 0; b < y->buckets; b++) {
+		uint64_t ns = (uint64_t)((double)wire_tally_middle(y->first + b) * y->ns_per_tick);
+
+		if (t_tally_bucket(y, b) &&
+		    !histogram_add(&a->pool, &row->histogram, histogram_bucket(ns),
+				   t_tally_bucket(y, b)))
+			a->failed = true;
+	}
+}
+
 /* What the program counted and timed itself. */
 static void add_counted(struct tallies *a, const struct t_tally *y)
 {
@@ -89,14 +101,17 @@ static void add_counted(struct tallies *a, const struct t_tally *y)
 	row->self += y->self;
 	if (y->kind == WIRE_TALLY_CALL)
 		add_uncoded(a, y->key[0], y);
-	for (uint32_t b = 0; b < y->buckets; b++) {
-		uint64_t ns = (uint64_t)((double)wire_tally_middle(y->first + b) * y->ns_per_tick);
+	if (row->counted)
+		add_histogram(a, row, y);
+	else
+		row->counted = y;
+}
 
-		if (t_tally_bucket(y, b) &&
-		    !histogram_add(&a->pool, &row->histogram, histogram_bucket(ns),
-				   t_tally_bucket(y, b)))
-			a->failed = true;
-	}
+void tally_expand(struct tallies *a, struct tally *row)
+{
+	if (row->counted)
+		add_histogram(a, row, row->counted);
+	row->counted = NULL;
 }
 
 struct tallies *tallies_empty(const struct trace *t)
@@ -262,8 +277,12 @@ void tally_merge(struct tallies *a, struct tally *to, const struct tallies *sour
 	to->sum += from->sum;
 	if (from->first && (!to->first || from->first < to->first))
 		to->first = from->first;
+	if (from->counted)
+		add_histogram(a, to, from->counted);
 	for (uint32_t p = 0; p < HISTOGRAM_PAGES; p++) {
-		for (uint32_t i = 0; from->histogram.pages[p] && i < HISTOGRAM_SUB; i++) {
+		uint32_t page = histogram_page_of(&source->pool, &from->histogram, p);
+
+		for (uint32_t i = 0; page && i < HISTOGRAM_SUB; i++) {
 			uint32_t bucket = p * HISTOGRAM_SUB + i;
 			uint64_t n = histogram_get(&source->pool, &from->histogram, bucket);
 

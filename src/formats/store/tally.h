@@ -57,7 +57,9 @@ struct tally {
 	double last;                /* of them */
 	uint64_t received;          /* bytes of messages; `bytes` are those sent */
 	int64_t first;              /* node ns, of errors; 0: not known */
-	struct histogram histogram; /* of durations */
+	struct histogram histogram; /* of durations, and those of ... */
+	const struct t_tally *counted; /* ... this, which was counted in the program, or NULL: of many
+					  ranks there are many rows, and most are only added up */
 };
 
 struct tally_set {
@@ -106,7 +108,10 @@ static inline uint64_t tally_size_least(uint32_t size_class)
 	return size_class && size_class <= 32 ? 1ull << 2 * (size_class - 1) : 0;
 }
 
-/* Duration at `share` of the timed records, within 1.6 %, or 5 % when `coarse`. */
+/* Takes what was counted in the program into the row's own histogram. */
+void tally_expand(struct tallies *a, struct tally *row);
+
+/* Of a row that has been expanded, or merged into: duration at `share` of the timed records, within 1.6 %, or 5 % when `coarse`. */
 uint64_t tally_percentile(const struct tallies *a, const struct tally *row, double share);
 
 /* ---- one record each ----------------------------------------------------------------------- */

@@ -93,7 +93,8 @@ static bool write_histogram(sqlite3_stmt *s, const struct tallies *a, const stru
 	for (uint32_t b = 0; b < HISTOGRAM_BUCKETS; b++) {
 		uint64_t n;
 
-		if (b % HISTOGRAM_SUB == 0 && !row->histogram.pages[b / HISTOGRAM_SUB]) {
+		if (b % HISTOGRAM_SUB == 0 &&
+		    !histogram_page_of(&a->pool, &row->histogram, b / HISTOGRAM_SUB)) {
 			b += HISTOGRAM_SUB - 1;
 			continue;
 		}
@@ -113,21 +114,23 @@ static bool write_histogram(sqlite3_stmt *s, const struct tallies *a, const stru
 	return true;
 }
 
-static bool write_kind(struct sql_context *c, const struct tallies *a, unsigned kind,
+static bool write_kind(struct sql_context *c, struct tallies *a, unsigned kind,
 		       sqlite3_stmt *histogram)
 {
 	const struct tally_set *set = &a->set[kind];
 	sqlite3_stmt *s = sql_insert(c->db, &tables[kind]);
 	bool ok = s != NULL;
 
-	for (uint32_t i = 0; ok && i < set->count; i++)
+	for (uint32_t i = 0; ok && i < set->count; i++) {
+		tally_expand(a, set->rows[i]);
 		ok = sql_write(c, s, &tables[kind], i + 1, set->rows[i]) &&
 		     write_histogram(histogram, a, set->rows[i], tables[kind].name, i + 1);
+	}
 	sqlite3_finalize(s);
 	return ok;
 }
 
-bool tallies_write(struct sql_context *c, const struct tallies *a)
+bool tallies_write(struct sql_context *c, struct tallies *a)
 {
 	sqlite3_stmt *histogram = NULL;
 	bool ok = sqlite3_prepare_v2(c->db,

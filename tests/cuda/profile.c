@@ -44,13 +44,13 @@ static uint32_t launch(const char *name)
 	return launch_of(NULL, name, 0);
 }
 
-static void graph(void *context, double warps)
+static void graph(void)
 {
 	void *params[2] = {(void *)0x9, NULL};
 	struct stand_call c = {DRIVER, CU_GRAPH_LAUNCH, params, 0, stand_correlation(), 1, 0, NULL};
 
 	stand_enter(&c);
-	stand_range(context, warps);
+	stand_graph();
 	stand_leave(&c, 0);
 }
 
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 		stand_range(context, 99); /* of a launch that nobody was told of */
 		launch_of(context, hot, 16);
 		capture(context, 0);
-		graph(context, 32);
+		graph();
 		capture(context, 900); /* does not begin */
 		launch_of(context, cold, 64);
 		printf("counting %d\n", stand_range_on());

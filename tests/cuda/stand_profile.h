@@ -28,6 +28,8 @@ unsigned stand_pc_mode(void);
 
 /* A stream is captured from then to then. */
 void stand_capture(bool on);
+/* A graph runs. */
+void stand_graph(void);
 /* A kernel of so many warps ran in the context. */
 void stand_range(void *context, double warps);
 /* Whether the range profiler holds a context. */

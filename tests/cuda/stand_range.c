@@ -35,7 +35,7 @@ static struct profiler {
 	size_t most;
 } profiler;
 
-static bool capturing;
+static bool capturing, spoilt;
 
 /* As the real one: what the profiler does while a stream is captured fails. */
 void stand_capture(bool on)
@@ -43,10 +43,18 @@ void stand_capture(bool on)
 	capturing = on;
 }
 
+/* As the real one: after a graph that it saw it gives no values any more. */
+void stand_graph(void)
+{
+	spoilt |= profiler.started;
+}
+
 void stand_range(void *context, double value)
 {
-	if (capturing && profiler.context)
+	if (capturing && profiler.started)
 		abort();
+	if (spoilt)
+		return;
 	if (profiler.started && profiler.context == context && profiler.ran.count < profiler.most)
 		profiler.ran.values[profiler.ran.count++] = value;
 }

@@ -212,8 +212,9 @@ class Bench(Checks):
         plain = self.run([self.programs / "app"])
         self.check("counters: a program with graphs and captures runs on",
                    done.returncode == plain.returncode == 0, done.stderr[-200:])
-        self.say("counters: kernels counted", str(self.sql(
-            path, "SELECT kernel_name, count(*) FROM counters WHERE kind = 'dispatch' GROUP BY 1")))
+        self.check("counters: all of its kernels but those of graphs (48)", self.one(
+            path, "SELECT count(*) FROM counters WHERE kind = 'dispatch'") == 48, str(self.sql(
+                path, "SELECT kernel_name, count(*) FROM counters WHERE kind = 'dispatch' GROUP BY 1")))
         self.say("counters: notes", str(self.sql(path, "SELECT group_concat(text,'; ') FROM note"))[:200])
         path, _ = self.hot(2, "--pc-sampling", "--counters", "smsp__warps_launched.sum")
         self.check("samples and counters together are refused", "cannot both" in str(self.one(

@@ -18,6 +18,8 @@ struct device_context {
 	void *handle; /* NULL: free */
 	uint32_t device;
 	bool failed;       /* refused: not tried again */
+	bool paused;       /* stopped, to be started again */
+	uint64_t without;  /* launches of which CUPTI gave nothing */
 	uint32_t version;  /* of what is counted when it was configured; 0: not */
 	void *profiler;
 	uint8_t *config, *image;
@@ -123,10 +125,15 @@ static void unconfigure(struct device_context *c, bool alive)
 	struct cupti_range off = {CUPTI_SIZE(cupti_range, profiler), NULL, c->profiler};
 
 	if (c->profiler && alive) {
-		if (c->version)
+		if (c->version && !c->paused)
 			cupti_range.RangeProfilerStop(&stop);
 		cupti_range.RangeProfilerDisable(&off);
 	}
+	if (c->without)
+		cap_note(2, "cuda", "%llu launches of kernels have no values: CUPTI gave none",
+			 (unsigned long long)c->without);
+	c->without = 0;
+	c->paused = false;
 	free(c->config);
 	free(c->image);
 	c->profiler = c->config = c->image = NULL;
@@ -194,17 +201,22 @@ static cupti_result configure(struct device_context *c, const char **names, size
 /* Makes it count what is wanted now. */
 static void follow(struct device_context *c)
 {
-	const char **names;
+	const char **names = NULL;
 	char text[160];
 	size_t count;
-	cupti_result r;
+	cupti_result r = CUPTI_OK;
 
-	if (c->failed || c->version == version)
+	if (c->failed || (c->version == version && !c->paused))
 		return;
-	unconfigure(c, true);
-	count = names_of(c->device, &names);
-	r = count ? configure(c, names, count) : CUPTI_OK;
-	free(names);
+	if (c->version == version) {
+		r = image_prepare(c);
+		c->paused = r != CUPTI_OK;
+	} else {
+		unconfigure(c, true);
+		count = names_of(c->device, &names);
+		r = count ? configure(c, names, count) : CUPTI_OK;
+		free(names);
+	}
 	if (r == CUPTI_OK)
 		return;
 	unconfigure(c, true);
@@ -238,7 +250,7 @@ static void deliver(const struct device_context *c, size_t range, uint32_t corre
 {
 	kymo_counter_dispatch_t d = {.size = sizeof(d),
 				     .correlation = cuda_origin_call(correlation),
-				     .kernel = cuda_kernel(symbol ? symbol : "(CUDA graph)")};
+				     .kernel = cuda_kernel(symbol)};
 
 	delivering++;
 	for (struct range_session *s = sessions; s; s = s->next)
@@ -265,6 +277,8 @@ static void collect(struct device_context *c, uint32_t correlation, const char *
 		r = cupti_range.RangeProfilerGetCounterDataInfo(&info);
 	if (r == CUPTI_OK && info.ranges)
 		deliver(c, info.ranges - 1, correlation, symbol);
+	else if (r == CUPTI_OK)
+		c->without++;
 	if (r == CUPTI_OK)
 		r = image_prepare(c);
 	if (r == CUPTI_OK)
@@ -325,26 +339,47 @@ static void launch_ends(const struct cupti_callback *data)
 	pthread_mutex_unlock(&lock);
 }
 
+static void pause_context(struct device_context *c)
+{
+	struct cupti_range_stop stop = {.size = CUPTI_SIZE(cupti_range_stop, all_submitted),
+					.profiler = c->profiler};
+
+	if (c->version && !c->paused && !ended && cupti_range.RangeProfilerStop(&stop) == CUPTI_OK)
+		c->paused = true;
+}
+
 /*
- * While a stream is captured into a graph, what the profiler does to a launch would end the capture:
- * nothing is counted then, by nobody.
+ * While a stream is captured into a graph, what the profiler does to a launch would end the capture;
+ * and after a launch of a graph that it saw it gives no values any more. Caller holds the lock.
  */
+static void pause_all(void)
+{
+	static bool said;
+
+	cap_guard_enter();
+	for (uint32_t i = 0; i < CONTEXTS; i++)
+		pause_context(&contexts[i]);
+	cap_guard_leave();
+	if (!said)
+		cap_note(1, "cuda", "kernels of graphs, and those that are launched while a stream is "
+				    "being captured, are not counted");
+	said = true;
+}
+
+static void graph_begins(void)
+{
+	pthread_mutex_lock(&lock);
+	pause_all();
+	pthread_mutex_unlock(&lock);
+}
+
 static void capture_begins(void)
 {
-	static _Atomic bool said;
-
 	pthread_mutex_lock(&lock);
 	captures++;
 	atomic_fetch_add(&cuda_range_active, 1);
-	cap_guard_enter();
-	for (uint32_t i = 0; i < CONTEXTS; i++)
-		if (contexts[i].handle)
-			unconfigure(&contexts[i], !ended);
-	cap_guard_leave();
+	pause_all();
 	pthread_mutex_unlock(&lock);
-	if (!atomic_exchange(&said, true))
-		cap_note(1, "cuda", "kernels that are launched while a stream is being captured into "
-				    "a graph are not counted");
 }
 
 static void capture_ends(void)
@@ -367,8 +402,10 @@ enum cuda_range_role cuda_range_role(uint32_t op)
 	const struct cuda_model *m = &cuda_models[CUDA_DRIVER];
 	const char *name = m->desc->ops[op].name;
 
-	if (m->roles[op].role == CUDA_ROLE_LAUNCH || begins_with(name, "cuGraphLaunch"))
+	if (m->roles[op].role == CUDA_ROLE_LAUNCH)
 		return CUDA_RANGE_LAUNCH;
+	if (begins_with(name, "cuGraphLaunch"))
+		return CUDA_RANGE_GRAPH;
 	if (begins_with(name, "cuStreamBeginCapture"))
 		return CUDA_RANGE_CAPTURE;
 	return begins_with(name, "cuStreamEndCapture") ? CUDA_RANGE_CAPTURED : CUDA_RANGE_NONE;
@@ -383,6 +420,8 @@ void cuda_range_call(enum cuda_range_role role, bool enter, const struct cupti_c
 		launch_begins(data);
 	else if (role == CUDA_RANGE_LAUNCH)
 		launch_ends(data);
+	else if (role == CUDA_RANGE_GRAPH && enter)
+		graph_begins();
 	else if (role == CUDA_RANGE_CAPTURE && enter)
 		capture_begins();
 	else if (role == CUDA_RANGE_CAPTURE ? failed : role == CUDA_RANGE_CAPTURED && !enter)

@@ -6,7 +6,7 @@
  *    "trace": {"path", "command", "origin_ns", "processes": [...], "threads": [...], "agents",
  *              "queues", "kernels", "programs", "sites", "stacks", "notes"},
  *    "records": [{"kind": "call" | "dispatch" | "copy" | "allocation" | "sync" | "marker" |
- *                         "other" | "loss", ...}, ...],
+ *                         "device_sample" | "device_sample_loss" | "other" | "loss", ...}, ...],
  *    "end": {"end_ns", "processes": [totals], "threads": [totals], "open_calls": [...]}}
  *
  * Times are integers, ns since origin_ns (node time, CLOCK_MONOTONIC_RAW). "thread", "agent",

@@ -347,6 +347,35 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 	return end(w);
 }
 
+/* What was lost is a record of its own kind, shown as it is. */
+static kymo_status_t device_sample(struct stream_sink *s, const struct rec_device_sample *r)
+{
+	struct json_writer *w = json_writer_of(s);
+	const struct t_code *code = &w->t->codes[r->code];
+	struct output *o = &w->out;
+
+	begin(w, r->lost || r->full ? "device_sample_loss" : "device_sample", &r->base);
+	json_key_unsigned(o, "agent", r->agent);
+	if (r->lost || r->full) {
+		json_key_unsigned(o, "lost", r->lost);
+		json_key_unsigned(o, "buffer_full", r->full);
+		return end(w);
+	}
+	json_key_text(o, "function", code->function);
+	json_key_unsigned(o, "offset", code->offset);
+	json_key_hex(o, "module", code->module);
+	if (code->line) {
+		json_key_text(o, "file", code->file);
+		json_key_unsigned(o, "line", code->line);
+	}
+	json_key_text(o, "reason", w->t->strings[r->reason].text);
+	json_key_unsigned(o, "samples", r->samples);
+	json_key_unsigned(o, "idle", r->idle);
+	json_key_unsigned(o, "cycles", r->cycles);
+	json_key_unsigned(o, "correlation", r->correlation);
+	return end(w);
+}
+
 static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 {
 	struct json_writer *w = json_writer_of(s);
@@ -385,6 +414,7 @@ void json_set_records(struct stream_sink *s)
 	s->allocation = allocation;
 	s->sync = sync;
 	s->marker = marker;
+	s->device_sample = device_sample;
 	s->other = other;
 	s->loss = loss;
 }

@@ -126,7 +126,7 @@ static size_t pc_bytes(void)
 
 static int refused(void)
 {
-	const char *r = getenv("STAND_REFUSE");
+	const char *r = getenv("STAND_REFUSE_PROFILE");
 
 	return r ? atoi(r) : OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stand-in's part that samples and counts kernels. STAND_REFUSE is the result with which it
+ * The stand-in's part that samples and counts kernels. STAND_REFUSE_PROFILE is the result with which it
  * refuses to begin; 0: none.
  */
 #ifndef TESTS_CUDA_STAND_PROFILE_H

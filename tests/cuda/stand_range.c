@@ -277,7 +277,7 @@ struct enable {
 
 int cuptiRangeProfilerEnable(struct enable *p)
 {
-	const char *refuse = getenv("STAND_REFUSE");
+	const char *refuse = getenv("STAND_REFUSE_PROFILE");
 
 	if (p->size != sizeof(*p) || profiler.context || !profiler.initialized || capturing)
 		return INVALID_OPERATION;

@@ -118,7 +118,7 @@ class Test(base.Test):
         for result, words in (("35", "administrator"), ("26", "another profiler"),
                               ("27", "does not support"), ("43", "MIG"), ("41", "confidential"),
                               ("999", "999")):
-            out = self.scene("pc", env={"STAND_REFUSE": result})
+            out = self.scene("pc", env={"STAND_REFUSE_PROFILE": result})
             check(f"{result}: not sampled", out, "period 0 mode 0\n")
             self.noted(result, words)
             check(f"{result}: calls", self.rows("SELECT count(*) FROM regions"), [(2,)])
@@ -218,7 +218,7 @@ class Test(base.Test):
                   [f'not counted: no provider has a counter "{metric}"'])
         for result, words in (("35", "administrator"), ("26", "another profiler")):
             out = self.scene("count", options=("--counters", "smsp__warps_launched.sum"),
-                             env={"STAND_REFUSE": result})
+                             env={"STAND_REFUSE_PROFILE": result})
             check(f"{result}: not counting", out.splitlines()[-1], "counting 0")
             self.noted(result, words)
             check(f"{result}: calls", self.rows("SELECT count(*) FROM regions"), [(9,)])

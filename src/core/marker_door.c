@@ -7,6 +7,7 @@
 #include "core/publish.h"
 
 #include <elf.h>
+#include <limits.h>
 #include <link.h>
 #include <string.h>
 
@@ -120,14 +121,51 @@ static void encode(const struct cap_domain_info *of, uint32_t op, const void *ar
 static const struct cap_domain_info info = {.desc = &desc, .ops = marker_ops, .wanted = wanted,
 					    .fork_child = fork_child, .encode = encode};
 
+enum { NOT_BEGUN, BEGINNING, BEGUN };
+static _Atomic uint32_t begun;
+
+static void begin(void)
+{
+	if (cap_domain_register(&info, &domain) != KYMO_OK) {
+		atomic_store(&marker_state, MARKER_DEAF);
+		hooks_set(NULL);
+	}
+	atomic_store(&begun, BEGUN);
+	core_futex_wake(&begun, INT_MAX);
+}
+
+/*
+ * Other threads' first annotations are not to be lost while one finds out whether anybody listens.
+ * After a second, as in a child of a fork meanwhile, it has to do without.
+ */
+static void await_begin(void)
+{
+	const uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + 1000000000;
+
+	while (atomic_load(&begun) == BEGINNING) {
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+		if (now >= deadline)
+			atomic_store(&begun, BEGUN);
+		else
+			core_futex_wait(&begun, BEGINNING, deadline - now);
+	}
+}
+
 /* The first annotation: only now is the process one that Kymo has to do with. */
 bool marker_begin(void)
 {
-	static _Atomic bool begun;
+	static _Thread_local bool beginning; /* this thread: a tool that annotates does not wait for itself */
+	uint32_t state = NOT_BEGUN;
 
-	if (!atomic_exchange(&begun, true) && cap_domain_register(&info, &domain) != KYMO_OK) {
-		atomic_store(&marker_state, MARKER_DEAF);
-		hooks_set(NULL);
+	if (cap_likely(atomic_load(&begun) == BEGUN) || beginning)
+		return atomic_load(&marker_state) == MARKER_LISTENING;
+	if (atomic_compare_exchange_strong(&begun, &state, BEGINNING)) {
+		beginning = true;
+		begin();
+		beginning = false;
+	} else {
+		await_begin();
 	}
 	return atomic_load(&marker_state) == MARKER_LISTENING;
 }

@@ -278,6 +278,19 @@ class Test:
         lost = self.query("SELECT sum(lost_records) AS n FROM process")
         check("lost records", lost, [{"n": 0}])
 
+    def test_storm(self):
+        """Thousands of threads annotate at once, for the first time: each range is there, or counted as lost."""
+        program = self.c("storm", "storm.c")
+        for _ in range(3):
+            shutil.rmtree(self.trace, ignore_errors=True)
+            plain, recorded = self.record(program)
+            check("output", recorded, plain)
+            there = self.query("SELECT count(*) AS n FROM markers WHERE name = 'work'")[0]["n"]
+            lost = self.query("SELECT sum(lost_records) AS n FROM process")[0]["n"]
+            check("ranges, there or lost", there + lost, 5000)
+            check("most are there", there > 1000, True)
+            check("notes", self.query("SELECT text FROM note WHERE part = 'marker'"), [])
+
     def test_late(self):
         program = self.c("late", "late.c")
         plugin = self.c("plugin.so", "second.c", flags=("-shared", "-fPIC"))

@@ -252,8 +252,8 @@ int cuptiGetResultString(int result, const char **text)
 
 int cuptiSubscribe(void **subscriber, callback_fn callback, void *user)
 {
-	if (setting("STAND_REFUSE", 0))
-		return (int)setting("STAND_REFUSE", 0);
+	if (setting("STAND_NO_SUBSCRIBER", 0))
+		return (int)setting("STAND_NO_SUBSCRIBER", 0);
 	if (state.other || state.callback)
 		return MULTIPLE;
 	state.callback = callback;

@@ -362,7 +362,7 @@ class Test(base.Test):
             out = self.scene("other", version=version)
             check(f"{version}: other: nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
             check(f"{version}: other: named", any(who in t for t in self.notes("cuda")), True)
-        out = self.scene("basic", env={"STAND_REFUSE": "35"})
+        out = self.scene("basic", env={"STAND_NO_SUBSCRIBER": "35"})
         check("refused: nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
         check("refused: why", any("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" in t for t in self.notes("cuda")),
               True)

@@ -84,6 +84,8 @@ struct cuda_origin {
 };
 
 bool cuda_origins_init(void);
+/* cuda_origin_put() comes soon: what it writes to is fetched meanwhile. */
+void cuda_origin_expect(uint32_t correlation);
 /* `call` is about to submit work: a launch of one kernel, or who knows what. */
 void cuda_origin_put(uint32_t correlation, const struct cap_frame *call, bool launch,
 		     const struct cap_subject *subject);

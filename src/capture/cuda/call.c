@@ -98,6 +98,19 @@ static bool value_of(const char *params, const struct cuda_place *p, bool after,
 	return load(at, p, value);
 }
 
+/*
+ * A value that lies in the structure of arguments itself. That is on the caller's stack, so that what
+ * follows a narrow one may be read with it, which is quicker than to look how wide it is.
+ */
+static inline uint64_t plain_value(const char *at, const struct cuda_place *p)
+{
+	const unsigned above = 64u - 8u * p->size;
+	uint64_t v;
+
+	memcpy(&v, at, sizeof(v));
+	return v << above >> above;
+}
+
 static void encode(struct wire_enc *e, unsigned i, const struct cuda_place *p, uint64_t v,
 		   bool full)
 {
@@ -118,13 +131,33 @@ static void encode(struct wire_enc *e, unsigned i, const struct cuda_place *p, u
 	}
 }
 
+static inline bool is_address(const struct cuda_place *p)
+{
+	return p->kind == KYMO_KIND_POINTER || p->kind == KYMO_KIND_HANDLE;
+}
+
+static void field(struct wire_enc *e, unsigned i, const struct cuda_place *p, const char *params,
+		  bool ok, bool full)
+{
+	uint64_t value;
+
+	if (cap_likely(p->how == CUDA_PLAIN && p->kind != KYMO_KIND_STRING)) {
+		value = plain_value(params + p->offset, p);
+		if (is_address(p))
+			wire_pointer(e, i, (const void *)(uintptr_t)value);
+		else
+			wire_unsigned(e, i, value); /* signed ones are stored as their low bytes, too */
+	} else if (value_of(params, p, ok, &value)) {
+		encode(e, i, p, value, full);
+	}
+}
+
 static void record(struct cap_frame *f, const kymo_op_desc_t *desc,
 		   const struct cuda_place *places, const void *params)
 {
 	const unsigned level = cap_args(f);
 	const bool ok = !f->has_status;
 	struct wire_enc e;
-	uint64_t value;
 
 	if (level == 0) {
 		cap_record_bare(f);
@@ -133,8 +166,7 @@ static void record(struct cap_frame *f, const kymo_op_desc_t *desc,
 	if (!cap_record(f, &e, desc->field_count))
 		return;
 	for (unsigned i = 0; params && i < desc->field_count; i++)
-		if (value_of(params, &places[i], ok, &value))
-			encode(&e, i, &places[i], value, level > 1);
+		field(&e, i, &places[i], params, ok, level > 1);
 	cap_commit(f, &e);
 }
 
@@ -283,6 +315,8 @@ static void enter(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 		*data->data = 0;
 		return;
 	}
+	if (desc->flags & KYMO_OP_SUBMITS)
+		cuda_origin_expect(data->correlation);
 	keep_outer(sp);
 	f = cap_enter_at(&m->caps[op], NULL, sp);
 	*data->data = (uintptr_t)f;

@@ -141,9 +141,9 @@ static bool kept_by(struct slot *s, uint32_t correlation, uint64_t call)
 /* ---- submission ---- */
 
 /* True: it fits in a slot. */
-static bool plain(const struct cap_origin *o)
+static bool plain(const struct cap_origin *o, unsigned works)
 {
-	for (unsigned i = 0; i < CUDA_WORKS; i++)
+	for (unsigned i = 0; i < works; i++)
 		if (o[i].more ||
 		    (i > CUDA_WORK_READ && o[i].buffers != o[CUDA_WORK_READ].buffers))
 			return false;
@@ -151,7 +151,7 @@ static bool plain(const struct cap_origin *o)
 }
 
 static void write_slot(struct slot *s, uint32_t correlation, uint64_t start,
-		       const struct cap_origin *o)
+		       const struct cap_origin *o, uint64_t copy_buffers)
 {
 	atomic_store_explicit(&s->key, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
@@ -160,41 +160,47 @@ static void write_slot(struct slot *s, uint32_t correlation, uint64_t start,
 	atomic_store_explicit(&s->scope, o->scope, memory_order_relaxed);
 	atomic_store_explicit(&s->launch_buffers, o[CUDA_WORK_LAUNCH].buffers,
 			      memory_order_relaxed);
-	atomic_store_explicit(&s->copy_buffers, o[CUDA_WORK_READ].buffers, memory_order_relaxed);
+	atomic_store_explicit(&s->copy_buffers, copy_buffers, memory_order_relaxed);
 	atomic_store_explicit(&s->epoch, o->epoch, memory_order_relaxed);
 	atomic_store_explicit(&s->key, (uint64_t)correlation + 1, memory_order_release);
 }
 
 static __attribute__((noinline, cold)) void put_more(struct slot *s, uint32_t correlation,
-						     uint64_t start, bool launch,
+						     uint64_t start, unsigned works,
 						     struct cap_origin *o)
 {
 	struct kept *k = calloc(1, sizeof(*k));
 
 	if (!k) { /* without what tools have to do with it */
-		for (unsigned i = 0; i < CUDA_WORKS; i++)
+		for (unsigned i = 0; i < works; i++)
 			cap_origin_end(&o[i]);
 		return;
 	}
 	k->correlation = correlation;
-	k->single = launch;
+	k->single = works == 1;
 	k->call = o->call;
 	k->start = start;
-	for (unsigned i = 0; i < CUDA_WORKS; i++)
+	for (unsigned i = 0; i < works; i++)
 		k->origins[i] = o[i];
 	keep(s, k);
+}
+
+void cuda_origin_expect(uint32_t correlation)
+{
+	__builtin_prefetch(&slots[correlation % ORIGINS], 1);
 }
 
 void cuda_origin_put(uint32_t correlation, const struct cap_frame *call, bool launch,
 		     const struct cap_subject *subject)
 {
+	const unsigned works = launch ? CUDA_WORK_LAUNCH + 1 : CUDA_WORKS;
 	struct slot *s = &slots[correlation % ORIGINS];
-	struct cap_origin o[CUDA_WORKS] = {0};
+	struct cap_origin o[CUDA_WORKS];
 	struct kept *old = NULL;
 
 	if (kept_by(s, correlation, call->id))
 		return;
-	for (unsigned i = 0; i < (launch ? 1u : CUDA_WORKS); i++)
+	for (unsigned i = 0; i < works; i++)
 		cap_origin_take(&o[i], call, op_of((enum cuda_work)i), subject);
 	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL)) {
 		pthread_mutex_lock(&lock);
@@ -202,9 +208,9 @@ void cuda_origin_put(uint32_t correlation, const struct cap_frame *call, bool la
 		pthread_mutex_unlock(&lock);
 		end(old);
 	}
-	if (cap_unlikely(!plain(o)))
-		put_more(s, correlation, call->start, launch, o);
-	write_slot(s, correlation, call->start, o);
+	if (cap_unlikely(!plain(o, works)))
+		put_more(s, correlation, call->start, works, o);
+	write_slot(s, correlation, call->start, o, launch ? 0 : o[CUDA_WORK_READ].buffers);
 }
 
 void cuda_origin_failed(uint32_t correlation)

@@ -12,7 +12,7 @@
 # Programs are built with nvcc unless GPU_PROGRAMS names a folder that has them; with the programs of
 # tests/programs (and libOpenCL.so.1, where the system has no loader) in it, OpenCL on NVIDIA is
 # tested too. OPENCL_HEADERS is where CL/cl_layer.h is, if not where compilers look. OUT keeps traces
-# and logs. GPU_ONLY=part,part does only those parts.
+# and logs. GPU_ONLY=part,part does only those parts; GPU_SECONDS is how long each measurement takes.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 out=${OUT:-$(mktemp -d)}
@@ -58,5 +58,15 @@ if [ -z "$programs" ]; then
 		-I"$cuda/extras/CUPTI/include" -L"$cuda/lib64" -L"$cuda/extras/CUPTI/lib64" -lcupti \
 		-Wl,-rpath,"$cuda/lib64:$cuda/extras/CUPTI/lib64" || exit 3
 fi
+# CUPTI's own tracing sample, as shipped, to compare with.
+sample=${CUDA_HOME:-/usr/local/cuda}/extras/CUPTI/samples/cupti_trace_injection
+if [ -z "${CUPTI_SAMPLE:-}" ] && [ -d "$sample" ]; then
+	cp -r "$sample/.." "$work/samples"
+	make -C "$work/samples/cupti_trace_injection" CUDA_INSTALL_PATH="${CUDA_HOME:-/usr/local/cuda}" \
+		>>"$out/build.log" 2>&1
+	CUPTI_SAMPLE=$(find "$work/samples/cupti_trace_injection" -name '*.so' | head -1)
+	export CUPTI_SAMPLE
+fi
 python3 -B "$root/tools/gpu/run_all.py" --kymo "$build/bin/kymo" --programs "$programs" --out "$out" \
+	--seconds "${GPU_SECONDS:-30}" \
 	${GPU_ONLY:+--only "$GPU_ONLY"}

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+import steps as turns
 from checks import Checks
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -21,6 +22,7 @@ GPU = HERE.parent.parent / "tests" / "cuda" / "gpu"
 class Bench(Checks):
     def __init__(self, args):
         self.kymo, self.programs, self.out = args.kymo, pathlib.Path(args.programs), args.out
+        self.seconds, self.traces = args.seconds, 0
         self.rows, self.work = [], pathlib.Path(tempfile.mkdtemp())
         self.log = open(pathlib.Path(self.out) / "log.txt", "w", encoding="utf-8")
 
@@ -85,15 +87,7 @@ class Bench(Checks):
         self.check(f"app {end}: kernels without call or time, or early", lost == 0, lost)
         if end != "return":
             return
-        us = [r[0] / 1e3 for r in self.sql(path, "SELECT k.duration FROM dispatch k JOIN kernel n "
-              "ON n.id=k.kernel JOIN string s ON s.id=n.name WHERE s.text LIKE '%spin%' "
-              "ORDER BY k.start")]
-        # Every second one is between two events, at a constant distance.
-        for name, by_event in (("same run", want["event_us"]), ("run without kymo", plain_us)):
-            apart = [e - k for e, k in zip(by_event, us[1::2])]
-            self.check(f"event time less kernel time, us: {name} (spread < 1)",
-                       len(us) == 16 and max(apart) - min(apart) < 1,
-                       " ".join(f"{a:.2f}" for a in apart))
+        self.durations(path, want["event_us"])
         path2, _ = self.trace("app-graph", [self.programs / "app"],
                               env={"KYMO_CUDA_GRAPHS": "graph"})
         by_graph = self.sql(path2, "SELECT sum(s.text LIKE '%graph%') g, count(*) n FROM dispatch k "
@@ -119,6 +113,25 @@ class Bench(Checks):
             self.say(f"app: {what}", str(self.sql(path, query))[:300])
         self.summary(path, "app")
         self.store(path, "app.kymo")
+
+    def durations(self, path, by_event):
+        """Kernels that take ever longer, then ten and twenty in a row, each lot after one other."""
+        rows = self.sql(path, "SELECT k.start, k.duration FROM dispatch k JOIN kernel n "
+                        "ON n.id=k.kernel JOIN string s ON s.id=n.name WHERE s.text LIKE '%spin%' "
+                        "ORDER BY k.start")
+        if len(rows) != 50:
+            self.check("kernels beside events", False, len(rows))
+            return
+        apart = [e - rows[2 * i + 1][1] / 1e3 for i, e in enumerate(by_event[:9])]
+        self.say("event time less kernel time, us: empty kernel, others",
+                 f"{apart[0]:.2f}; " + " ".join(f"{a:.2f}" for a in apart[1:]))
+        most = max(abs(a - apart[0]) for a in apart)
+        self.check("the same less what it is for the empty one: most, us (<= 1)", most <= 1, f"{most:.2f}")
+        lots = [rows[19:29], rows[30:50]]
+        spans = [(lot[-1][0] + lot[-1][1] - lot[0][0]) / 1e3 for lot in lots]
+        one = ((by_event[10] - by_event[9]) / 10, (spans[1] - spans[0]) / 10)
+        self.check("a kernel in a row, 20 less 10: event, kernel, us (apart <= 1)",
+                   abs(one[0] - one[1]) <= 1, f"{one[0]:.3f} {one[1]:.3f}")
 
     def store(self, path, name):
         shutil.make_archive(str(pathlib.Path(self.out) / name), "gztar", path)
@@ -220,42 +233,73 @@ class Bench(Checks):
         self.check("samples and counters together are refused", "cannot both" in str(self.one(
             path, "SELECT group_concat(text) FROM note")), "said")
 
-    # ---- launch rate ----
+    # ---- what it costs ----
 
-    def rate(self, prefix=(), env=None):
-        """Median nanoseconds a launch."""
-        done = self.run([*prefix, self.programs / "launch_rate", "400000"], env)
-        m = re.search(r"median_ns (\d+)", done.stdout)
-        return int(m.group(1)) if m else None
+    def floor(self, what):
+        return {"FLOOR": what, "CUDA_INJECTION64_PATH": str(self.programs / "libfloor.so")}
 
-    def rates(self):
-        floor = self.programs / "libfloor.so"
-        ways = [("nothing", {}, False)]
-        ways += [(f"CUPTI: {text}", {"FLOOR": what, "CUDA_INJECTION64_PATH": str(floor)}, False)
-                 for what, text in (("a", "activities"), ("r", "runtime callback"),
-                                    ("d", "driver callback"), ("dr", "both callbacks"),
-                                    ("ar", "activities, runtime callback"),
-                                    ("adr", "activities, both callbacks"))]
-        ways += [("kymo", {}, True), ("kymo full", {}, "full")]
+    def recorded(self, command, *options):
+        """The command under kymo, each time into a trace of its own."""
+        self.traces += 1
+        return [self.kymo, "run", "--no-summary", "-o", self.work / f"cost{self.traces}.kymo",
+                *options, *command]
+
+    def compare(self, title, ways, seconds, steps, unit, rare=()):
+        """Percent that each way adds, from processes that take turns; see steps.py."""
+        servers = turns.measure(ways, pathlib.Path(self.out) / "turns.log", seconds, steps, rare)
+        added = turns.compare(servers, "time")
+        for name, (median, low, high) in added.items():
+            blocks = [b["time"] for s in servers if s.name == name for _, b in s.blocks]
+            self.say(f"{title}: {name}", f"{statistics.median(blocks):.3f} {unit} {median:+.1f} % "
+                     f"({low:+.1f} to {high:+.1f})", f"{len(blocks)} turns")
+        return {name: (median, statistics.median(b["time"] for s in servers if s.name == name
+                                                 for _, b in s.blocks))
+                for name, (median, _, _) in added.items()}
+
+    def ways(self, command, kineto=False):
+        """Fresh processes differ a little: those that matter are there more than once."""
+        every = [("none", command, {}), ("none", command, {})]
+        every += [(f"CUPTI {text}", command, self.floor(what))
+                  for what, text in (("a", "activities"), ("ar", "activities, runtime callback"))
+                  for _ in range(2)]
+        every += [("kymo", self.recorded(command), {}) for _ in range(3)]
+        every += [("kymo --args none", self.recorded(command, "--args", "none"), {})]
+        if kineto:
+            every += [("kineto CUDA only", [*command, "kineto_cuda"], {}),
+                      ("kineto CPU and CUDA", [*command, "kineto"], {})]
         sample = os.environ.get("CUPTI_SAMPLE")
         if sample:
-            ways += [("cupti_trace_injection sample",
-                      {"CUDA_INJECTION64_PATH": sample, "NVTX_INJECTION64_PATH": ""}, False)]
-        times = {name: [] for name, _, _ in ways}
-        for i in range(3):
-            for name, env, traced in ways:
-                prefix = [self.kymo, "run", "--no-summary", "-o", self.work / f"rate{i}.kymo",
-                          "--mode", "full" if traced == "full" else "default"]
-                if (self.work / f"rate{i}.kymo").exists():
-                    shutil.rmtree(self.work / f"rate{i}.kymo")
-                ns = self.rate(prefix if traced else [], env)
-                if ns:
-                    times[name].append(ns)
-        for name, ns in times.items():
-            self.say(f"launch rate: {name}", f"{min(ns)} ns (of {ns})" if ns else "did not run")
-        if times["kymo"] and times["CUPTI: activities, runtime callback"]:
-            above = min(times["kymo"]) - min(times["CUPTI: activities, runtime callback"])
-            self.check("kymo above the floor of CUPTI (<= 200 ns)", above <= 200, f"{above} ns")
+            every += [("cupti_trace_injection", command,
+                       {"CUDA_INJECTION64_PATH": sample, "NVTX_INJECTION64_PATH": ""})
+                      for _ in range(1 if kineto else 2)]
+        return every
+
+    def rates(self):
+        got = self.compare("launch", self.ways([self.programs / "launch_rate", "0"]),
+                           self.seconds, 5000, "ns")
+        floor, sample = got["CUPTI activities, runtime callback"], got.get("cupti_trace_injection")
+        above = (got["kymo"][0] - floor[0]) / 100 * got["none"][1]
+        self.check("kymo above the floor of CUPTI, a launch (<= 200 ns)", above <= 200,
+                   f"{above:.0f} ns")
+        if sample:
+            self.check("kymo dearer than CUPTI's sample, a launch (< 0)", got["kymo"][0] < sample[0],
+                       f"{(got['kymo'][0] - sample[0]) / 100 * got['none'][1]:.0f} ns")
+
+    def small(self):
+        command = ["python3", "-B", GPU / "train.py", "small", "0"]
+        got = self.compare("small step", self.ways(command, kineto=True), self.seconds * 2, 20, "ms",
+                           {"kineto CUDA only", "kineto CPU and CUDA", "cupti_trace_injection"})
+        self.check("small step: kymo adds <= 10 %", got["kymo"][0] <= 10, f"{got['kymo'][0]:+.1f} %")
+
+    def memory(self):
+        done = self.run(self.recorded([self.programs / "launch_rate", "0", str(self.seconds)]),
+                        timeout=self.seconds + 120)
+        found = re.search(r"rss_kb ([\d ]+) launches (\d+)", done.stdout)
+        sizes = [int(w) / 1024 for w in found.group(1).split()] if found else []
+        self.check("resident memory after each tenth of a flat out run, MiB (grows < 4)",
+                   len(sizes) == 10 and sizes[-1] - sizes[0] < 4, " ".join(f"{m:.1f}" for m in sizes))
+        n = self.one(self.work / f"cost{self.traces}.kymo", "SELECT sum(calls) FROM tally_dispatch")
+        self.check("kernels of that run", found and n == int(found.group(2)), n)
 
     def million(self):
         path, done = self.trace("million", [self.programs / "launch_rate", "1000000"])
@@ -293,25 +337,11 @@ class Bench(Checks):
     def training(self, what, steps, mark, rounds):
         """Rounds differ more than tools do, so each way is compared with `none` of its round."""
         times, kernels, path = {}, {}, None
-        few = ("CUPTI activities", "kymo full", "kineto CPU and CUDA")
         for i in range(rounds):
             for name, tool, traced, options in (
-                    ("none", "none", False, ()), ("CUPTI activities", "none", False, "a"),
-                    ("CUPTI activities, runtime callback", "none", False, "ar"),
-                    ("kymo", "none", True, ()),
-                    ("kymo full", "none", True, ("--mode", "full")),
-                    ("kineto CUDA only", "kineto_cuda", False, ()),
-                    ("kineto CPU and CUDA", "kineto", False, ())):
-                if what != "small" and name not in ("none", "kymo", "kineto CUDA only"):
-                    continue
-                if i > 1 and name in few:
-                    continue
-                env = None
-                if isinstance(options, str):
-                    env = {"FLOOR": options, "CUDA_INJECTION64_PATH":
-                           str(self.programs / "libfloor.so")}
-                    options = ()
-                got, p = self.step(what, steps, tool, traced, env=env, options=options)
+                    ("none", "none", False, ()), ("kymo", "none", True, ()),
+                    ("kineto CUDA only", "kineto_cuda", False, ())):
+                got, p = self.step(what, steps, tool, traced, options=options)
                 if not got:
                     continue
                 times.setdefault(name, []).append(got["median_ms"])
@@ -343,8 +373,8 @@ class Bench(Checks):
                  "samples": self.samples, "counters": self.counters, "layout": self.layout,
                  "edge": self.edge, "multi": self.multi,
                  "opencl": self.opencl,
-                 "rates": self.rates, "million": self.million,
-                 "small": lambda: self.training("small", 200, 10, 7),
+                 "rates": self.rates, "million": self.million, "memory": self.memory,
+                 "small": self.small,
                  "large": lambda: self.training("large", 20, 1, 1)}
         for name, part in parts.items():
             if only and name not in only.split(","):
@@ -361,6 +391,7 @@ def main():
     for option in ("--kymo", "--programs", "--out"):
         parser.add_argument(option, required=True)
     parser.add_argument("--only")
+    parser.add_argument("--seconds", type=int, default=30, help="of each measurement")
     args = parser.parse_args()
     sys.exit(Bench(args).everything(args.only))
 

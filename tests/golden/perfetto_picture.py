@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws a Perfetto trace, to look at what the exporter makes of a recording.
 
-    perfetto_picture.py FILE.pftrace OUT.png [--size WIDTHxHEIGHT] [--shorten N]
+    perfetto_picture.py FILE.pftrace OUT.png [--size WIDTHxHEIGHT] [--from MS] [--to MS] [--shorten N]
 
 The file is read by perfetto_check.py and drawn by the trace viewer of Chromium's tracing, a page that
 comes with Go's sources (Debian: golang-*-src), in Chromium (Debian: chromium) without a screen.
@@ -44,6 +44,10 @@ document.addEventListener('WebComponentsReady', async function() {
   viewer.model = model;
   viewer.viewTitle = '';
   viewer.highDetails = true;
+  await new Promise(r => setTimeout(r, 1000)); // it first shows everything
+  const port = viewer.trackView.viewport, view = port.currentDisplayTransform.clone();
+  view.xSetWorldBounds(FROM, TO, window.innerWidth - 250);
+  port.setDisplayTransformImmediately(view);
   requestAnimationFrame(() => requestAnimationFrame(() => fetch('drawn')));
 });
 </script></head><body><img src="wait" style="display: none"></body></html>"""
@@ -149,13 +153,18 @@ def main():
     parser.add_argument("trace")
     parser.add_argument("out")
     parser.add_argument("--size", default="1600x700")
+    parser.add_argument("--from", type=float, default=0, dest="start", help="ms from the first event")
+    parser.add_argument("--to", type=float, help="likewise")
     parser.add_argument("--shorten", type=int, default=60, help="longest name")
     args = parser.parse_args()
     trace = check.read(args.trace)
+    times = [e["time"] for e in trace.events if e["type"] != check.INSTANT]
+    end = args.to if args.to else (max(times) - min(times)) / 1e6
+    page = PAGE.replace("FROM", str(args.start)).replace("TO", str(end))
     with tempfile.TemporaryDirectory() as folder:
         for name in ("trace_viewer_full.html", "webcomponents.min.js"):
             shutil.copy(viewer() / name, folder)
-        pathlib.Path(folder, "page.html").write_text(PAGE, encoding="utf-8")
+        pathlib.Path(folder, "page.html").write_text(page, encoding="utf-8")
         pathlib.Path(folder, "events.json").write_text(
             json.dumps(Chrome(trace, args.shorten).convert()), encoding="utf-8")
         draw(folder, args.size, args.out)

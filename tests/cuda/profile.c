@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that are sampled and counted, said to the stand-in. The first argument chooses the scene. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "stand_profile.h"
 
@@ -54,7 +57,7 @@ static void graph(void)
 	stand_leave(&c, 0);
 }
 
-static void wait(void)
+static void wait_stream(void)
 {
 	void *stream = NULL;
 	struct stand_call c = {DRIVER, CU_STREAM_SYNC, &stream, 0, stand_correlation(), 1, 0, NULL};
@@ -124,6 +127,41 @@ static void threads(void *context)
 		pthread_join(t[i], NULL);
 }
 
+static sem_t launched, forked;
+
+/* A launch of four warps that is under way while the process forks. */
+static void *long_launch(void *context)
+{
+	struct stand_call c = {DRIVER, CU_LAUNCH, NULL, 0, stand_correlation(), 1, 0, cold};
+
+	stand_enter(&c);
+	sem_post(&launched);
+	sem_wait(&forked);
+	stand_range(context, 4);
+	stand_leave(&c, 0);
+	return NULL;
+}
+
+/* Prints how the child ended. */
+static void fork_while_launching(void *context)
+{
+	int status = -1;
+	pthread_t t;
+	pid_t child;
+
+	sem_init(&launched, 0, 0);
+	sem_init(&forked, 0, 0);
+	pthread_create(&t, NULL, long_launch, context);
+	sem_wait(&launched);
+	child = fork();
+	if (child == 0)
+		exit(7);
+	waitpid(child, &status, 0);
+	sem_post(&forked);
+	pthread_join(t, NULL);
+	printf("child %d\n", WEXITSTATUS(status));
+}
+
 int main(int argc, char **argv)
 {
 	const char *scene = argc > 1 ? argv[1] : "pc";
@@ -146,10 +184,10 @@ int main(int argc, char **argv)
 		stand_pc_full();
 	} else if (strcmp(scene, "paused") == 0) { /* what a tool does at waits is in profile_tool.c */
 		hot_and_cold(context);
-		wait();
+		wait_stream();
 		printf("period %u\n", stand_pc_period());
 		hot_and_cold(context);
-		wait();
+		wait_stream();
 		printf("period %u\n", stand_pc_period());
 		hot_and_cold(context);
 	} else if (strcmp(scene, "count") == 0) {
@@ -162,6 +200,8 @@ int main(int argc, char **argv)
 		capture(context, 900); /* does not begin */
 		launch_of(context, cold, 64);
 		printf("counting %d\n", stand_range_on());
+	} else if (strcmp(scene, "forked") == 0) {
+		fork_while_launching(context);
 	} else if (strcmp(scene, "threads") == 0) {
 		threads(context);
 	} else if (strcmp(scene, "counted-end") == 0) {

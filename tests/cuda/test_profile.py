@@ -230,6 +230,13 @@ class Test(base.Test):
                         "nonsense", "true")
         check("of the host: refused at once", done.returncode, 2)
 
+    def test_count_fork(self):
+        """A child that is made during a launch ends; the parent's launch is counted."""
+        self.build()
+        out = self.scene("forked", options=("--counters", "page-faults,smsp__warps_launched.sum"))
+        check("child", out.splitlines()[-1], "child 7")
+        check("values", self.rows(self.COUNTED), [(COLD, "smsp__warps_launched.sum", 4)])
+
     def test_count_end(self):
         """A context that ends lets the device go; the next one is counted again."""
         self.build()

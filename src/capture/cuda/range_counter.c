@@ -282,10 +282,13 @@ static kymo_status_t open_session(const kymo_counter_request_t *r, void **sessio
 	return KYMO_OK;
 }
 
+/* In a forked child the session is the parent's, whose launches may have held the lock. */
 static void close_session(void *session, void *data)
 {
+	if (!cuda_alive())
+		return;
 	range_session_remove(session);
-	if (cuda_range_counting() || !cuda_alive())
+	if (cuda_range_counting())
 		return;
 	range_profiler_rest();
 	cuda_profiler_leave(CUDA_PROFILER_RANGES);

@@ -195,8 +195,9 @@ int main(int argc, char **argv)
 		launch_of(context, cold, 8);
 		stand_range(context, 99); /* of a launch that nobody was told of */
 		launch_of(context, hot, 16);
-		capture(context, 0);
 		graph();
+		launch_of(context, cold, 32);
+		capture(context, 0);
 		capture(context, 900); /* does not begin */
 		launch_of(context, cold, 64);
 		printf("counting %d\n", stand_range_on());

@@ -137,6 +137,17 @@ class Test(base.Test):
         check("stub", self.record(host, stub, "stub_use", env={"LIBRARY": self.cublas}), "1\n")
         check("stub: calls", self.rows("SELECT name FROM regions"), [("cublasCreate_v2",)])
 
+    def test_sanitized(self):
+        """Sanitizers look functions up before anything else runs: they find them."""
+        self.build()
+        for name in ("address", "thread", "undefined"):
+            built = self.compile(name, *FLAGS, f"-fsanitize={name}", "-DBY_NAME",
+                                 os.path.join(HERE, "program.c"), "-ldl")
+            out = self.record(built, "gemm", env={
+                "LIBRARY": self.cublas, "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"})
+            check(f"{name}: output", out, "bad sizes 7\n")
+            check(f"{name}: calls", self.one("SELECT count(*) FROM regions"), 3)
+
 
 if __name__ == "__main__":
     sys.exit(base.main(Test, HERE))

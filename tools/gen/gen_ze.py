@@ -7,6 +7,7 @@ Run by the build: gen_ze.py --api api/ze --out FOLDER. Writes
   ops.h     numbers of ops and of the fields of those ops that the backend looks at
   door.c    a function for each zeGet...ProcAddrTable
   shim.c    functions that stand between Kymo's wrappers and the driver
+  layer.c   the library that stands in the place of the loader's layer
 Of facts.json: `after` have a hook in C that runs when they returned, `before` one that runs before
 the driver's function, `signal` take an event that Kymo may supply, `forced` a description of which
 Kymo may hand on a changed copy.
@@ -197,15 +198,15 @@ def emit_shims(model):
     return lines + ["};", f"const unsigned ze_used_count = {len(model.facts['used'])};"]
 
 
-def emit_door(model):
-    lines = HEAD + ['#include "capture/ze/ze.h"', ""]
+def emit_door(model, header, call):
+    """Functions that fill tables: as the loader finds them, or as those of its layer."""
+    lines = HEAD + [f'#include "{header}"', ""]
     for table in model.tables:
         getter = table["name"]
         lines += [f"__attribute__((visibility(\"default\"))) uint32_t {getter}(uint32_t version, "
                   "void *table);",
                   f"uint32_t {getter}(uint32_t version, void *table)", "{",
-                  f"\treturn ze_take(ZE_TABLE_{getter}, version, table, "
-                  "__builtin_return_address(0));", "}", ""]
+                  f"\treturn {call.format(table='ZE_TABLE_' + getter)};", "}", ""]
     return lines
 
 
@@ -218,7 +219,11 @@ def main():
     try:
         model = Model(args.api)
         files = {"model.c": emit_model(model), "ops.h": emit_ops(model),
-                 "shim.c": emit_shims(model), "door.c": emit_door(model)}
+                 "shim.c": emit_shims(model),
+                 "door.c": emit_door(model, "capture/ze/ze.h",
+                                     "ze_take({table}, version, table, __builtin_return_address(0))"),
+                 "layer.c": emit_door(model, "capture/ze/ze.h",
+                                      "kymo_ze_layer({table}, version, table)")}
     except (ModelError, KeyError, ValueError) as e:
         sys.exit(f"{args.api}: {e}")
     for name, lines in files.items():

@@ -5,7 +5,7 @@
  * instead, let the loader's fill a table, and hand out one whose entries are wrapped. So every
  * program is seen that comes through the loader, linked to it or not, and each call once: layers
  * and drivers below have tables of their own. Loaders that do not look for names call ours as those
- * of a layer (layer.c), out of their own: what they hand out is wrapped then.
+ * of a layer (kymo_ze_layer), out of their own: what they hand out is wrapped then.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -58,11 +58,18 @@ static void *symbol_in(const char *library, const char *name)
 	return symbol && base_of(symbol) != base_of(ze_tables) ? symbol : NULL;
 }
 
+static fill_fn as_function(void *symbol)
+{
+	fill_fn function;
+
+	memcpy(&function, &symbol, sizeof(function));
+	return function;
+}
+
 /* That of the library which calls, if it has one: there may be several loaders. */
 static fill_fn fill_function(const char *name, const void *caller)
 {
 	void *symbol = NULL;
-	fill_fn function;
 	Dl_info info;
 
 	if (dladdr(caller, &info) && info.dli_fname)
@@ -71,8 +78,7 @@ static fill_fn fill_function(const char *name, const void *caller)
 		symbol = dlsym(RTLD_NEXT, name);
 	if (!symbol)
 		symbol = symbol_in(LOADER, name);
-	memcpy(&function, &symbol, sizeof(function));
-	return function;
+	return as_function(symbol);
 }
 
 /* ---- functions that are called or stood in front of ---- */
@@ -218,17 +224,24 @@ static uint32_t fill(struct taken *t, fill_fn function, uint32_t version)
 	return result;
 }
 
+static void hand_out(const struct taken *filled, void **entries)
+{
+	const struct taken *given = filled->count ? take(filled) : NULL;
+
+	for (unsigned i = 0; i < filled->count; i++)
+		if (filled->filled[i])
+			entries[i] = given ? given->given[i] : filled->filled[i];
+	if (given)
+		ze_at_exit();
+}
+
 uint32_t ze_take(unsigned table, uint32_t version, void *entries, const void *caller)
 {
 	struct taken filled = {.table = table};
-	const struct taken *given;
 	int saved = errno;
 	uint32_t result;
-	fill_fn function;
+	fill_fn function = fill_function(ze_tables[table].name, caller);
 
-	if (filling) /* as a layer of the loader that is filling a table for us */
-		return 0;
-	function = fill_function(ze_tables[table].name, caller);
 	if (!function) {
 		errno = saved;
 		return RESULT_UNINITIALIZED;
@@ -236,14 +249,30 @@ uint32_t ze_take(unsigned table, uint32_t version, void *entries, const void *ca
 	if (!entries || !ze_shim_count)
 		return function(version, entries);
 	result = fill(&filled, function, version);
-	given = result == 0 && filled.count ? take(&filled) : NULL;
-	for (unsigned i = 0; i < filled.count; i++)
-		if (filled.filled[i])
-			((void **)entries)[i] = given ? given->given[i] : filled.filled[i];
-	if (given)
-		ze_at_exit();
+	if (result == 0)
+		hand_out(&filled, entries);
 	errno = saved;
 	return result;
+}
+
+/* How long the table is, a table of our own tells, in whose filling the layer has no part. */
+__attribute__((visibility("default"))) uint32_t kymo_ze_layer(unsigned table, uint32_t version,
+							      void *entries)
+{
+	struct taken filled = {.table = table};
+	fill_fn function;
+	int saved = errno;
+
+	if (filling || !entries)
+		return 0;
+	function = as_function(symbol_in(LOADER, ze_tables[table].name));
+	if (function && fill(&filled, function, version) == 0) {
+		memcpy(filled.filled, entries, filled.count * sizeof(filled.filled[0]));
+		memcpy(filled.given, entries, filled.count * sizeof(filled.given[0]));
+		hand_out(&filled, entries);
+	}
+	errno = saved;
+	return 0;
 }
 
 /* ---- functions asked for by name ---- */

@@ -60,6 +60,9 @@ extern void *ze_next[ZE_OPS]; /* the driver's functions, or the loader's own; NU
 /* A table is filled for `caller`, which lies in the loader or wants a table of its own. */
 uint32_t ze_take(unsigned table, uint32_t version, void *entries, const void *caller);
 
+/* The same where the loader has filled it and asks its layer for changes. */
+uint32_t kymo_ze_layer(unsigned table, uint32_t version, void *entries);
+
 /* ---- arguments ---- */
 
 static inline uint64_t ze_arg(const struct table_call *call, unsigned field)

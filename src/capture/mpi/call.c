@@ -126,7 +126,7 @@ static inline void put(struct wire_enc *e, unsigned i, const struct mpi_call *c,
 	default:
 		break;
 	}
-	v = scalar(c, a, i, ok);
+	v = a->how == MPI_ARG_VALUE ? c->v[i] : scalar(c, a, i, ok);
 	if (field->kind == KYMO_KIND_SIGNED)
 		wire_signed(e, i, (int64_t)v, field->size);
 	else if (field->kind == KYMO_KIND_FLOAT)

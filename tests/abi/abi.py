@@ -20,6 +20,7 @@ import tempfile
 from xml.etree import ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE)) + "/"
 OPS = os.path.join(HERE, "ops.txt")
 # What other people's loaders look for has their types: of these only that they are there counts.
 FOREIGN = r"(cl[A-Z]|InitializeInjection|__itt_|rocprofiler_|ompt_)"
@@ -97,6 +98,8 @@ def prune(path):
             unit.remove(e)
     for unit in [u for u in tree.getroot().iter("abi-instr") if not len(u)]:
         tree.getroot().remove(unit)
+    for unit in tree.getroot().iter("abi-instr"):
+        unit.set("path", unit.get("path", "").removeprefix(ROOT))
     tree.write(path)
 
 

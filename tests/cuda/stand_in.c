@@ -33,7 +33,7 @@ static struct {
 	void (*complete)(void *, uint32_t, uint8_t *, size_t, size_t);
 	uint64_t (*clock)(void);
 	uint8_t *buffer;
-	size_t size, used;
+	size_t size, used, delivering;
 	size_t dropped;
 	_Atomic uint32_t correlation, flushed;
 	pthread_mutex_t lock;
@@ -155,9 +155,13 @@ static void *deliver(void *arg)
 	used = state.used;
 	state.buffer = NULL;
 	state.used = 0;
+	state.delivering += used;
 	pthread_mutex_unlock(&state.lock);
 	if (buffer)
 		state.complete(NULL, 0, buffer, size, used);
+	pthread_mutex_lock(&state.lock);
+	state.delivering -= used;
+	pthread_mutex_unlock(&state.lock);
 	return NULL;
 }
 
@@ -223,7 +227,7 @@ size_t stand_held(void)
 	size_t held;
 
 	pthread_mutex_lock(&state.lock);
-	held = state.used;
+	held = state.used + state.delivering;
 	pthread_mutex_unlock(&state.lock);
 	return held;
 }

@@ -45,7 +45,7 @@ uint64_t stand_now(void);
 /* Whether the records of a kind, the callbacks of a function are on. */
 bool stand_kind(int kind);
 bool stand_enabled(int domain, uint32_t cbid);
-/* Bytes of records that were not handed over. */
+/* Bytes of records that Kymo does not have yet. */
 size_t stand_held(void);
 /* How often all buffers were asked for, but by who asks regularly. With STAND_STUCK set that never comes back. */
 unsigned stand_flushed(void);

@@ -45,16 +45,8 @@ static const struct cap_domain_info info = {
 kymo_status_t counter_domain_ready(void)
 {
 	static _Atomic bool ready;
-	struct cap_domain *d;
-	kymo_status_t status;
 
-	if (atomic_load(&ready))
-		return KYMO_OK;
-	status = cap_domain_register(&info, &d);
-	if (status != KYMO_OK && status != KYMO_ERROR_EXISTS)
-		return status;
-	atomic_store(&ready, true);
-	return KYMO_OK;
+	return core_domain_ready(&info, &ready);
 }
 
 struct cap_op *counter_published_op(void)

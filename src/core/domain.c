@@ -320,6 +320,20 @@ kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap
 	return KYMO_OK;
 }
 
+kymo_status_t core_domain_ready(const struct cap_domain_info *info, _Atomic bool *ready)
+{
+	struct cap_domain *d;
+	kymo_status_t status;
+
+	if (atomic_load(ready))
+		return KYMO_OK;
+	status = cap_domain_register(info, &d);
+	if (status != KYMO_OK && status != KYMO_ERROR_EXISTS)
+		return status;
+	atomic_store(ready, true);
+	return KYMO_OK;
+}
+
 void cap_slots_update(struct cap_domain *d)
 {
 	pthread_mutex_lock(&core_live->configure);

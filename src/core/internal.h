@@ -76,6 +76,8 @@ extern _Atomic uint32_t core_domain_count;
 /* Registers the activity domains; called once by core_init(). */
 void core_activities_register(void);
 kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info, uint32_t activity);
+/* Registers a domain that is not there before somebody wants it; *ready: it is. */
+kymo_status_t core_domain_ready(const struct cap_domain_info *info, _Atomic bool *ready);
 /* Domain and op of a wire op, or NULL. */
 const struct cap_domain *core_domain_of(uint16_t wire);
 /* Asks all services about ops of domains that came since. Caller holds `configure`. */

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # The OpenCL backend against a stand-in runtime; see tests/support/fakeocl.
 if(TARGET kymo_capture_opencl)
-  kymo_unit_test(opencl ${CMAKE_CURRENT_LIST_DIR}/opencl/test_opencl.c
-    ${CMAKE_CURRENT_LIST_DIR}/../support/fakeocl/fakeocl.c
-    ${CMAKE_CURRENT_LIST_DIR}/../support/fakeocl/extensions.c LIBS kymo_capture_opencl)
+  foreach(test opencl command_buffers)
+    kymo_unit_test(${test} ${CMAKE_CURRENT_LIST_DIR}/opencl/test_${test}.c
+      ${CMAKE_CURRENT_LIST_DIR}/opencl/fixture.c
+      ${CMAKE_CURRENT_LIST_DIR}/../support/fakeocl/fakeocl.c
+      ${CMAKE_CURRENT_LIST_DIR}/../support/fakeocl/extensions.c LIBS kymo_capture_opencl)
+  endforeach()
   kymo_unit_test(opencl_objects ${CMAKE_CURRENT_LIST_DIR}/opencl/test_objects.c
     LIBS kymo_capture_opencl)
-  foreach(test opencl opencl_objects)
+  foreach(test opencl command_buffers opencl_objects)
     if(TARGET test_${test})
       target_include_directories(test_${test} PRIVATE
         ${CMAKE_CURRENT_LIST_DIR}/../support/fakeocl)

@@ -3,7 +3,6 @@
 
 /* ---- a tool that keeps every record ---- */
 
-
 #define RECORDS_MAX 400000
 struct record *records;
 unsigned record_count;
@@ -96,7 +95,6 @@ const struct record *dispatch(unsigned n)
 }
 
 /* ---- a program ---- */
-
 
 cl_command_queue queue_create(cl_context c, cl_command_queue_properties properties)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of the OpenCL backend on a stand-in runtime share: a tool that keeps every record, a program. */
+/*
+ * What tests of the OpenCL backend on a stand-in runtime share: a tool that keeps every record, a
+ * program.
+ */
 #ifndef TESTS_UNIT_OPENCL_FIXTURE_H
 #define TESTS_UNIT_OPENCL_FIXTURE_H
 

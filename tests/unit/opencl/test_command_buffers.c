@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command buffers against a stand-in runtime, whose driver has either form of the functions that changed.
+ * Command buffers against a stand-in runtime, whose driver has either form of the functions that
+ * changed.
  */
 #include "fixture.h"
 

@@ -357,11 +357,14 @@ static bool tools_check(struct run_options *o)
 		ok = !named || realpath(p, path);
 		if (!ok)
 			cli_error("--tool %s: %s", p, strerror(errno));
-		text_addf(&t, "%s%s", t.length ? ":" : "", named ? path : p);
+		else
+			text_addf(&t, "%s%s", t.length ? ":" : "", named ? path : p);
 	}
 	free(list);
 	if (ok && t.length)
 		o->tools = t.s; /* kept */
+	else
+		text_release(&t);
 	return ok;
 }
 

@@ -191,10 +191,9 @@ void ze_submit(const struct cap_frame *f, struct ze_agent *agent, uint32_t queue
 	w->submit_tick = f->start;
 	ze_objects_lock();
 	attach(w);
-	ze_objects_unlock();
-	if (!w->untimed)
-		return;
-	list_add(&now, w);
+	if (w->untimed)
+		list_add(&now, w);
+	ze_objects_unlock(); /* what is pending may be another thread's, and gone, from here on */
 	record_all(&now);
 }
 

@@ -487,17 +487,19 @@ void core_sites_fork_child(void)
 
 /* ---- rings ---- */
 
+/* The first thread's answer serves all. */
 static uint64_t process_pointer_base(void)
 {
-	static uint64_t base;
+	static _Atomic uint64_t base;
+	uint64_t known = atomic_load_explicit(&base, memory_order_relaxed), found;
+	void *p;
 
-	if (!base) {
-		void *p = malloc(16);
-
-		base = (uint64_t)(uintptr_t)p & ~0xffffffffull;
-		free(p);
-	}
-	return base;
+	if (known)
+		return known;
+	p = malloc(16);
+	found = (uint64_t)(uintptr_t)p & ~0xffffffffull;
+	free(p);
+	return atomic_compare_exchange_strong(&base, &known, found) ? found : known;
 }
 
 void core_ring_close(struct core_buffer *b, struct wire_ring *r)

@@ -247,10 +247,11 @@ static void find_mpi_door(char door[PATH_MAX], const struct run_options *o)
 		door[0] = '\0';
 }
 
-/* Likewise libraries of plain functions. */
+/* Likewise libraries of plain functions, and CUPTI's where the program uses it itself. */
 static void add_exports_door(char *list, size_t size, const struct run_options *o)
 {
-	static const char *const backends[] = {"nccl", "cublas", "cublaslt", "cufft", "cudnn"};
+	static const char *const backends[] = {"nccl",  "cublas", "cublaslt",    "cufft",
+						"cudnn", "cuda",   "cuda_runtime"};
 	size_t n = strlen(list);
 	char door[PATH_MAX];
 	bool wanted = false;

@@ -3,6 +3,7 @@
  * What CUDA programs do, said to the stand-in. The first argument chooses the scene; prints what a
  * test has to know of it.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profiler.h"
 #include "stand_in.h"
 
 enum { DRIVER = 1, RUNTIME = 2 };
@@ -570,6 +572,58 @@ static void late(void)
 	whole(DRIVER, CU_STREAM_SYNC, &stream, 0);
 }
 
+static void kernels(const char *name, int count)
+{
+	for (int i = 0; i < count; i++)
+		ran(name, launch(name, NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+}
+
+/*
+ * A program with a profiler of its own, which uses CUPTI for five kernels of ten; `how` it gets at
+ * CUPTI, and when: "early" is before CUDA is initialised. `where`: the library to load or ask.
+ */
+static void takes(const char *how, const char *where)
+{
+	const bool loaded = strcmp(how, "loaded") == 0, asks = strcmp(how, "dlsym") == 0;
+	void *library = where ? dlopen(where, RTLD_NOW | RTLD_LOCAL) : NULL;
+	void *begin_at = loaded ? dlsym(library, "profiler_begin") : NULL;
+	void *end_at = loaded ? dlsym(library, "profiler_end") : NULL;
+	void (*profile)(void *, bool) = profiler_begin;
+	void (*profiled)(void) = profiler_end;
+
+	if (loaded) {
+		memcpy(&profile, &begin_at, sizeof(profile));
+		memcpy(&profiled, &end_at, sizeof(profiled));
+	}
+	if (strcmp(how, "early") == 0)
+		profile(NULL, true);
+	stand_init();
+	stand_context(1);
+	kernels("before", strcmp(how, "early") == 0 ? 0 : 3);
+	if (strcmp(how, "early") != 0)
+		profile(asks ? library : NULL, strcmp(how, "activities") != 0);
+	kernels("profiled", 5);
+	profiled();
+	kernels("after", 2);
+	printf("kernels wanted: %d\n", stand_kind(10));
+}
+
+/* A library that has CUPTI in it comes while kernels run. */
+static void brought(const char *library)
+{
+	int waited = 0;
+
+	stand_context(1);
+	kernels("before", 3);
+	if (!dlopen(library, RTLD_NOW | RTLD_LOCAL))
+		abort();
+	for (; (stand_kind(10) || stand_enabled(RUNTIME, RT_LAUNCH)) && waited < 60000; waited++) {
+		kernels("meanwhile", 1); /* Kymo looks while there is work */
+		usleep(1000);
+	}
+	kernels("after", 2);
+}
+
 int main(int argc, char **argv)
 {
 	const char *scene = argc > 1 ? argv[1] : "basic";
@@ -578,9 +632,15 @@ int main(int argc, char **argv)
 		atexit(late); /* before CUDA: runs after everything of it */
 	if (strcmp(scene, "other") == 0)
 		stand_other_subscriber();
+	if (strcmp(scene, "takes") == 0) {
+		takes(argv[2], argc > 3 ? argv[3] : NULL);
+		return 0;
+	}
 	stand_init();
 	if (strcmp(scene, "odd") == 0)
 		odd();
+	else if (strcmp(scene, "brought") == 0)
+		brought(argv[2]);
 	else if (strcmp(scene, "many") == 0)
 		many((unsigned)atoi(argv[2]));
 	else if (strcmp(scene, "driver") == 0)

@@ -184,7 +184,7 @@ uint64_t stand_now(void)
 
 	if (state.clock)
 		return state.clock();
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_REALTIME, &t); /* as CUPTI does */
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -282,6 +282,7 @@ int cuptiSubscribe_v2(void **subscriber, callback_fn callback, void *user, struc
 int cuptiUnsubscribe(void *subscriber)
 {
 	state.callback = NULL;
+	memset(state.enabled, 0, sizeof(state.enabled));
 	return OK;
 }
 

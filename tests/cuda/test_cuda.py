@@ -25,7 +25,8 @@ class Test(base.Test):
         flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread"]
         self.library = self.compile("libcupti-stand-in.so", *flags, "-shared", "-fPIC",
                                     os.path.join(HERE, "stand_in.c"))
-        return self.compile("program", *flags, os.path.join(HERE, "program.c"), self.library)
+        return self.compile("program", *flags, os.path.join(HERE, "program.c"),
+                            os.path.join(HERE, "profiler.c"), self.library)
 
     def scene(self, *words, version="130001", options=(), env=None, plain=False):
         more = {"KYMO_CUPTI": self.library, "STAND_VERSION": version, **(env or {})}
@@ -368,6 +369,64 @@ class Test(base.Test):
               True)
         self.scene("basic", env={"CUDA_INJECTION64_PATH": self.library})
         check("user's own injection", self.one("SELECT count(*) FROM dispatch"), 2)
+
+    def takes(self, how, where=None, env=None):
+        """The program's own profiler hears the same with Kymo; returns what Kymo says of CUDA."""
+        words = ["takes", how] + ([where] if where else [])
+        out = self.scene(*words, plain=True, env=env)
+        check(f"{how}: the program's profile", out.splitlines(), [
+            "profiler: 5 kernels, 0 not in its time, 0 buffers of others, status 0 0 0",
+            "kernels wanted: 0"])
+        check(f"{how}: lost", self.lost_records(), 0)
+        return list(self.notes("cuda"))
+
+    def kernel_names(self):
+        return dict(self.rows("SELECT name, count(*) FROM kernels GROUP BY name"))
+
+    def test_aside(self):
+        """A program that uses CUPTI itself comes first, however it gets at it; Kymo says so."""
+        self.built = self.program()
+        flags = ["-std=gnu11", "-shared", "-fPIC", os.path.join(HERE, "profiler.c")]
+        profiler = self.compile("libprofiler.so", *flags, self.library)
+        for how, where, by in (("linked", None, "program"), ("activities", None, "program"),
+                               ("loaded", profiler, "libprofiler.so"),
+                               ("dlsym", self.library, "program")):
+            notes = self.takes(how, where)
+            call = "cuptiActivityRegisterCallbacks" if how == "activities" else "cuptiSubscribe"
+            check(f"{how}: said once", notes, [
+                "CUDA is not traced from here on: only one tool can use CUPTI, and "
+                f"{by} of this program uses it itself ({call})"])
+            check(f"{how}: kernels until then", self.kernel_names(), {"before": 3})
+            check(f"{how}: launches until then", self.calls("name = 'cudaLaunchKernel'"),
+                  {"cudaLaunchKernel": 3})
+        notes = self.takes("early")
+        check("early: said", [n.partition(":")[0] for n in notes], ["CUDA is not traced"])
+        check("early: no kernel", self.kernel_names(), {})
+        for name, who in (("NV_COMPUTE_PROFILER_PERFWORKS_DIR", "Nsight Compute (ncu)"),
+                          ("NSYS_PROFILING_SESSION_ID", "Nsight Systems (nsys)")):
+            out = self.scene("basic", env={name: "1"})
+            check(f"{who}: nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
+            check(f"{who}: said", list(self.notes("cuda")), [
+                "CUDA is not traced: only one tool can use CUPTI, and this program runs under " + who])
+
+    def test_static(self):
+        """CUPTI linked statically into the program, or into a library that it loads later."""
+        self.built = self.program()
+        sources = [os.path.join(HERE, n) for n in ("program.c", "profiler.c", "stand_in.c")]
+        brings = self.compile("libbrings.so", "-std=gnu11", "-shared", "-fPIC", sources[2])
+        out = self.scene("brought", brings)
+        check("brought: given up", out, "kernels 0 driver 0 runtime 0\n")
+        check("brought: said once", [n.endswith("libbrings.so has CUPTI linked into it (libcupti_static.a)")
+                                     for n in self.notes("cuda")], [True])
+        names = self.kernel_names()
+        check("brought: kernels until then, none after", (names.pop("before"), "after" in names),
+              (3, False))
+        self.built = self.compile("static", "-std=gnu11", "-pthread", *sources)
+        out = self.scene("basic")
+        check("nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
+        check("said", [n.endswith("static has CUPTI linked into it (libcupti_static.a)") or
+                       n.endswith("exe has CUPTI linked into it (libcupti_static.a)")
+                       for n in self.notes("cuda")], [True])
 
     # ---- what a GPU told ----
 

@@ -233,6 +233,37 @@ class Bench(Checks):
         self.check("samples and counters together are refused", "cannot both" in str(self.one(
             path, "SELECT group_concat(text) FROM note")), "said")
 
+    # ---- programs and tools that use CUPTI themselves ----
+
+    def profilers(self):
+        """What a profiler of the program's own sees, or one that the program runs under."""
+        for what in ("torch", "jax"):
+            command = ["python3", "-B", GPU / "profiled.py", what]
+            plain = self.run(command, timeout=180).stdout.strip().splitlines()[-1:]
+            path, done = self.trace(f"profiled-{what}", command)
+            seen = done.stdout.strip().splitlines()[-1:]
+            self.check(f"{what}'s own profiler: events of the GPU, without and with Kymo",
+                       seen == plain and plain and min(json.loads(plain[0])) > 0, f"{plain} {seen}")
+            note = str(self.one(path, "SELECT group_concat(text) FROM note WHERE part = 'cuda'"))
+            self.check(f"{what}'s own profiler: said", "only one tool can use CUPTI" in note, note)
+            self.check(f"{what}'s own profiler: kernels until then",
+                       (self.one(path, "SELECT count(*) FROM dispatch") or 0) > 0, "some")
+        self.under_ncu()
+
+    def under_ncu(self):
+        ncu = shutil.which("ncu")
+        if not ncu:
+            self.say("ncu", "not here", "skipped")
+            return
+        command = [ncu, "--metrics", "smsp__inst_executed.sum", self.programs / "hot", "2", "200"]
+        plain = re.findall(r"inst_executed.sum\s+inst\s+([\d,]+)", self.run(command, timeout=180).stdout)
+        path, done = self.trace("ncu", command)
+        seen = re.findall(r"inst_executed.sum\s+inst\s+([\d,]+)", done.stdout)
+        self.check("kymo run ncu: what ncu counts, without and with Kymo", plain and seen == plain,
+                   f"{plain} {seen}")
+        note = str(self.one(path, "SELECT group_concat(text) FROM note WHERE part = 'cuda'"))
+        self.check("kymo run ncu: said", "Nsight Compute" in note, note[:200])
+
     # ---- what it costs ----
 
     def floor(self, what):
@@ -372,6 +403,7 @@ class Bench(Checks):
                                                        "fork", "reset")],
                  "samples": self.samples, "counters": self.counters, "layout": self.layout,
                  "edge": self.edge, "multi": self.multi,
+                 "profilers": self.profilers,
                  "opencl": self.opencl,
                  "rates": self.rates, "million": self.million, "memory": self.memory,
                  "small": self.small,

@@ -49,6 +49,16 @@ extern _Atomic bool cuda_inner_launches;
 /* Takes the buffers in which all work is done out of CUPTI's hands; all, if work may still run. */
 void cuda_harvest(bool running_too);
 
+/* Gives CUPTI up, for good, for somebody else in the process. False: it was not in use. */
+bool cuda_leave(void);
+
+/* ---- aside.c ---- */
+
+/* Whether somebody else uses CUPTI here, or is about to: who, in `why`. */
+bool cuda_others(char *why, size_t size);
+/* Objects that were loaded meanwhile may bring a CUPTI of their own: leaves it to them. */
+void cuda_aside_look(void);
+
 /* ---- harvester.c ---- */
 
 void cuda_harvester_start(void);

@@ -7,13 +7,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "capture/cuda/profile.h"
 
-enum { NOT_STARTED, RUNNING, CLOSED };
+enum { NOT_STARTED, RUNNING, CLOSED, ASIDE };
 
 static _Atomic int state;
 static pthread_mutex_t harvest_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,7 +33,9 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 
 bool cuda_alive(void)
 {
-	return atomic_load(&state) != NOT_STARTED && getpid() == owner;
+	const int s = atomic_load(&state);
+
+	return (s == RUNNING || s == CLOSED) && getpid() == owner;
 }
 
 static const char *error_text(cupti_result r)
@@ -364,6 +367,64 @@ static void flush(uint64_t deadline)
 	}
 }
 
+/* The last that is said of device work; `cuda_alive()` still holds. */
+static void complete(void)
+{
+	cuda_origins_age(UINT64_MAX);
+	cuda_objects_complete();
+	cuda_clock_sync();
+	note_losses();
+}
+
+/* Forever: what is wanted from now on changes nothing. Another thread may be at it for a moment. */
+static void updates_end(void)
+{
+	int none = 0;
+
+	while (!atomic_compare_exchange_weak(&updates, &none, 1)) {
+		none = 0;
+		sched_yield();
+	}
+}
+
+/* CUPTI's own clock, as long as nobody gives it another. */
+static uint64_t default_clock(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+/*
+ * CUPTI is as if Kymo had never used it: no subscriber, nothing switched on, no buffer of ours, its own
+ * clock. Device work that is done is taken before; what still runs comes without times.
+ */
+bool cuda_leave(void)
+{
+	int running = RUNNING;
+
+	if (!cuda_alive())
+		return false;
+	updates_end();
+	cuda_profile_end();
+	cuda_harvest(true);
+	pthread_mutex_lock(&harvest_lock);
+	if (!atomic_compare_exchange_strong(&state, &running, CLOSED)) {
+		pthread_mutex_unlock(&harvest_lock);
+		return false;
+	}
+	cap_guard_enter();
+	for (int kind = 0; kind < 64; kind++)
+		if (kinds >> kind & 1)
+			cupti.ActivityDisable(kind);
+	cupti.ActivityFlushAll(true);
+	cupti.Unsubscribe(subscriber);
+	cupti.ActivityRegisterTimestampCallback(default_clock);
+	cap_guard_leave();
+	complete();
+	atomic_store(&state, ASIDE);
+	pthread_mutex_unlock(&harvest_lock);
+	return true;
+}
+
 /* CUPTI must not be called any more once destructors run: this is the last moment. */
 static void at_exit(void)
 {
@@ -375,10 +436,7 @@ static void at_exit(void)
 		pthread_mutex_lock(&harvest_lock);
 		atomic_store(&state, CLOSED);
 		pthread_mutex_unlock(&harvest_lock);
-		cuda_origins_age(UINT64_MAX);
-		cuda_objects_complete();
-		cuda_clock_sync();
-		note_losses();
+		complete();
 	}
 	errno = saved;
 }
@@ -468,6 +526,10 @@ static void start(void)
 	driver_use = calloc(cuda_models[CUDA_DRIVER].desc->op_count, sizeof(*driver_use));
 	if (!driver_use || !domains_register()) {
 		cap_note(2, "cuda", "CUDA is not traced: its domains could not be registered");
+		return;
+	}
+	if (cuda_others(why, sizeof(why))) {
+		cap_note(2, "cuda", "CUDA is not traced: %s", why);
 		return;
 	}
 	if (!cuda_load(why, sizeof(why))) {

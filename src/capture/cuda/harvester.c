@@ -23,6 +23,7 @@ static void harvest(void *arg)
 			core_futex_wait(&wanted, 0, HOUR_NS);
 		nanosleep(&period, NULL);
 		atomic_store(&wanted, 0);
+		cuda_aside_look();
 		cuda_harvest(false);
 		if (cuda_buffers_given()) /* with work that still runs, or new ones */
 			atomic_store(&wanted, 1);

@@ -24,7 +24,6 @@ bool kymo_exports_open(const char *domain, void **entries, uint32_t count);
 void *exports_resolve(uint32_t number) USED;
 bool exports_has(const char *name) USED;
 void *exports_dlsym(void *handle, const char *name) USED;
-extern void *(*exports_next_dlsym)(void *handle, const char *name) EXPORTS_HIDDEN;
 
 enum { CLOSED, OPENING, OPEN };
 static _Atomic int states[16]; /* by library */
@@ -44,7 +43,8 @@ static void *thunk_of(uint32_t number)
 static bool is_thunk(const void *function)
 {
 	return (uintptr_t)function - (uintptr_t)exports_thunks <
-	       (size_t)exports_count * EXPORTS_THUNK_SIZE;
+		       (size_t)exports_count * EXPORTS_THUNK_SIZE ||
+	       cupti_is_thunk(function);
 }
 
 static const struct exports_library *library_of(uint32_t number)
@@ -109,7 +109,7 @@ __attribute__((constructor)) static void prepare(void)
 }
 
 /* No tail call: dlsym() looks at its return address to know after whom to search. */
-static void *symbol(void *handle, const char *name)
+void *exports_symbol(void *handle, const char *name)
 {
 	void *found = exports_next_dlsym(handle, name);
 
@@ -117,19 +117,24 @@ static void *symbol(void *handle, const char *name)
 	return found && !is_thunk(found) ? found : NULL;
 }
 
+static bool begins(const char *path, const char *file)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strncmp(slash ? slash + 1 : path, file, strlen(file)) == 0;
+}
+
 static bool is_file(const struct exports_library *l, const char *path)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	const char *base = slash ? slash + 1 : path;
-
-	for (unsigned i = 0; base && i < 2; i++)
-		if (*l->files[i] && strncmp(base, l->files[i], strlen(l->files[i])) == 0)
+	for (unsigned i = 0; path && i < 2; i++)
+		if (*l->files[i] && begins(path, l->files[i]))
 			return true;
 	return false;
 }
 
 struct hunt {
-	const struct exports_library *library; /* NULL: any object will do */
+	const struct exports_library *library; /* NULL: see `file` */
+	const char *file;		       /* how its name begins; NULL: any object will do */
 	const char *name;
 	void *found;
 };
@@ -141,20 +146,29 @@ static int hunt_in(struct dl_phdr_info *info, size_t size, void *data)
 	void *handle;
 
 	if (!info->dlpi_name || !*info->dlpi_name ||
-	    (h->library && !is_file(h->library, info->dlpi_name)))
+	    (h->library && !is_file(h->library, info->dlpi_name)) ||
+	    (h->file && !begins(info->dlpi_name, h->file)))
 		return 0;
 	handle = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-	h->found = handle ? symbol(handle, h->name) : NULL;
+	h->found = handle ? exports_symbol(handle, h->name) : NULL;
 	if (handle)
 		dlclose(handle);
 	return h->found != NULL;
 }
 
+void *exports_hunt(const char *file, const char *name)
+{
+	struct hunt h = {NULL, file, name, NULL};
+
+	dl_iterate_phdr(hunt_in, &h);
+	return h.found;
+}
+
 static void *real(uint32_t number)
 {
-	struct hunt h = {library_of(number), name_of(number), NULL};
+	struct hunt h = {library_of(number), NULL, name_of(number), NULL};
 
-	h.found = symbol(RTLD_NEXT, h.name);
+	h.found = exports_symbol(RTLD_NEXT, h.name);
 	if (!h.found)
 		dl_iterate_phdr(hunt_in, &h);
 	h.library = NULL;
@@ -186,7 +200,7 @@ static void open_library(const struct exports_library *l, uint32_t number, void 
 		return;
 	handle = hold(function);
 	for (uint32_t i = 0; i < l->count; i++)
-		entries[i] = handle ? symbol(handle, name_of(l->first + i)) : NULL;
+		entries[i] = handle ? exports_symbol(handle, name_of(l->first + i)) : NULL;
 	entries[number - l->first] = function;
 	for (uint32_t i = 0; i < l->count; i++) {
 		exports_found[l->first + i] = entries[i];
@@ -233,23 +247,23 @@ bool exports_has(const char *name)
 {
 	if (!exports_next_dlsym)
 		dlsym_find();
-	return name && (name[0] == 'n' || name[0] == 'c') && number_of(name) < exports_count;
+	return name && (name[0] == 'n' || name[0] == 'c') &&
+	       (number_of(name) < exports_count || cupti_has(name));
 }
 
 /*
  * A thunk stands for the function of one library only: the one that was opened, or is now. A symbol of
  * some other object (a sublibrary, a stub) is handed out as it is.
  */
-void *exports_dlsym(void *handle, const char *name)
+static void *traced_dlsym(void *handle, const char *name, uint32_t number)
 {
-	const uint32_t number = number_of(name);
 	const struct exports_library *l = library_of(number);
 	void *found = exports_next_dlsym(handle, name);
 	int saved = errno;
 	Dl_info info;
 
 	if (is_thunk(found)) /* the door itself was found; without it there may be none */
-		found = real(number) ? found : symbol(RTLD_NEXT, name);
+		found = real(number) ? found : exports_symbol(RTLD_NEXT, name);
 	else if (found && atomic_load(&states[l - exports_libraries]) == CLOSED &&
 		 dladdr(found, &info) && is_file(l, info.dli_fname))
 		open_library(l, number, found);
@@ -257,6 +271,14 @@ void *exports_dlsym(void *handle, const char *name)
 	if (found && found == exports_found[number])
 		return thunk_of(number);
 	return found;
+}
+
+void *exports_dlsym(void *handle, const char *name)
+{
+	const uint32_t number = number_of(name);
+
+	return number < exports_count ? traced_dlsym(handle, name, number)
+				      : cupti_dlsym(handle, name, __builtin_return_address(0));
 }
 
 /* Goes on to the C library's with the caller's return address, by which it knows RTLD_NEXT. */

@@ -3,6 +3,7 @@
 #ifndef CAPTURE_EXPORTS_DOOR_H
 #define CAPTURE_EXPORTS_DOOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define EXPORTS_THUNK_SIZE 32 /* bytes */
@@ -26,5 +27,19 @@ extern const uint8_t exports_status[] EXPORTS_HIDDEN; /* by number: whether it r
 extern const char exports_thunks[] EXPORTS_HIDDEN;    /* by number */
 extern void *exports_entries[] EXPORTS_HIDDEN;        /* by number: where the thunk jumps */
 extern void *exports_found[] EXPORTS_HIDDEN;          /* by number: the library's function */
+
+/* The C library's; NULL until the first look. */
+extern void *(*exports_next_dlsym)(void *handle, const char *name) EXPORTS_HIDDEN;
+/* What the C library's dlsym() finds for this library; NULL if that is one of its own thunks. */
+void *exports_symbol(void *handle, const char *name) EXPORTS_HIDDEN;
+/* `name` in a loaded object whose file's name begins with `file`. */
+void *exports_hunt(const char *file, const char *name) EXPORTS_HIDDEN;
+
+/* cupti.c: functions that are stood before without being traced. */
+bool cupti_has(const char *name) EXPORTS_HIDDEN;
+/* dlsym() of one of them, for a caller in the process. */
+void *cupti_dlsym(void *handle, const char *name, const void *caller) EXPORTS_HIDDEN;
+/* Whether it is one of the door's own. */
+bool cupti_is_thunk(const void *function) EXPORTS_HIDDEN;
 
 #endif

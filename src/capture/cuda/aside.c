@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Only one user of CUPTI is possible in a process, and the program, or a tool that the user runs it
+ * under, comes first. How it is known:
+ *
+ * - libkymo-exports.so stands before the functions by which CUPTI is taken
+ * (capture/exports/cupti.c);
+ * - NVIDIA's profilers leave their settings in the environment of what they run;
+ * - CUPTI's static library, which nobody can stand before, leaves its names in the file's symbols.
+ *
+ * Where none of this tells, CUPTI itself refuses whoever comes second.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/elf.h"
+#include "capture/cuda/backend.h"
+
+static _Atomic bool taken; /* by the program, and Kymo has left */
+static char who[256];      /* valid once taken */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void kymo_cuda_aside(const char *function, const void *caller)
+	__attribute__((visibility("default")));
+
+/* ---- by a call ---- */
+
+static void leave_to(const char *function, const void *caller)
+{
+	const char *name = NULL;
+	Dl_info info;
+
+	if (dladdr(caller, &info) && info.dli_fname) {
+		name = strrchr(info.dli_fname, '/');
+		name = name ? name + 1 : info.dli_fname;
+	}
+	snprintf(who, sizeof(who), "%.128s of this program uses it itself (%.64s)",
+		 name && *name ? name : "a library", function);
+	if (cuda_leave())
+		cap_note(2, "cuda",
+			 "CUDA is not traced from here on: only one tool can use CUPTI, "
+			 "and %s",
+			 who);
+}
+
+/* The call goes on to CUPTI when Kymo has left, whichever thread is first. */
+void kymo_cuda_aside(const char *function, const void *caller)
+{
+	if (atomic_load(&taken))
+		return;
+	pthread_mutex_lock(&lock);
+	if (!atomic_load(&taken)) {
+		leave_to(function, caller);
+		atomic_store(&taken, true);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- by the environment ---- */
+
+static const char *profiler(void)
+{
+	static const char *const left[][2] = {
+		{"NV_COMPUTE_PROFILER_PERFWORKS_DIR", "Nsight Compute (ncu)"},
+		{"NSYS_PROFILING_SESSION_ID", "Nsight Systems (nsys)"},
+	};
+
+	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+		if (secure_getenv(left[i][0]))
+			return left[i][1];
+	return NULL;
+}
+
+/* ---- by symbols ---- */
+
+#define STATIC_NAME "cuptiSubscribe"
+
+struct file {
+	const char *bytes;
+	size_t size;
+};
+
+static const void *part(const struct file *f, uint64_t offset, uint64_t bytes)
+{
+	return offset <= f->size && bytes <= f->size - offset ? f->bytes + offset : NULL;
+}
+
+static bool defines(const ElfW(Sym) * symbols, size_t count, const char *strings, size_t bytes)
+{
+	for (size_t i = 0; i < count; i++)
+		if (symbols[i].st_shndx != SHN_UNDEF && symbols[i].st_name < bytes &&
+		    bytes - symbols[i].st_name >= sizeof(STATIC_NAME) &&
+		    memcmp(strings + symbols[i].st_name, STATIC_NAME, sizeof(STATIC_NAME)) == 0)
+			return true;
+	return false;
+}
+
+/* The table of all functions, the local ones too, which a stripped file has not. */
+static bool file_has(const struct file *f)
+{
+	const ElfW(Ehdr) *e = part(f, 0, sizeof(*e));
+	const ElfW(Shdr) * sections, *s;
+
+	if (!e || memcmp(e->e_ident, ELFMAG, SELFMAG) != 0 || e->e_shentsize != sizeof(*s))
+		return false;
+	sections = part(f, e->e_shoff, (uint64_t)e->e_shnum * sizeof(*s));
+	for (unsigned i = 0; sections && i < e->e_shnum; i++) {
+		const ElfW(Sym) * symbols;
+		const char *strings;
+
+		s = &sections[i];
+		if (s->sh_type != SHT_SYMTAB || s->sh_link >= e->e_shnum)
+			continue;
+		symbols = part(f, s->sh_offset, s->sh_size);
+		strings = part(f, sections[s->sh_link].sh_offset, sections[s->sh_link].sh_size);
+		if (symbols && strings &&
+		    memmem(strings, sections[s->sh_link].sh_size, STATIC_NAME,
+			   sizeof(STATIC_NAME)) &&
+		    defines(symbols, s->sh_size / sizeof(*symbols), strings,
+			    sections[s->sh_link].sh_size))
+			return true;
+	}
+	return false;
+}
+
+static bool has_own_cupti(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	struct file f;
+	bool has = false;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+		f.size = (size_t)st.st_size;
+		f.bytes = mmap(NULL, f.size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (f.bytes != MAP_FAILED) {
+			has = file_has(&f);
+			munmap((void *)(uintptr_t)f.bytes, f.size);
+		}
+	}
+	close(fd);
+	return has;
+}
+
+static bool is_expected(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+
+	return strncmp(base, "libcupti", 8) == 0 || strncmp(base, "libkymo", 7) == 0;
+}
+
+struct paths {
+	unsigned count, skip;
+	char at[64][512];
+};
+
+/* Files cannot be read while the list of objects is walked: others wait for it. */
+static int note_path(struct dl_phdr_info *object, size_t size, void *data)
+{
+	struct paths *p = data;
+	const char *path =
+		object->dlpi_name && *object->dlpi_name ? object->dlpi_name : "/proc/self/exe";
+
+	if (p->skip) {
+		p->skip--;
+		return 0;
+	}
+	snprintf(p->at[p->count++], sizeof(p->at[0]), "%s", path);
+	return p->count == sizeof(p->at) / sizeof(p->at[0]);
+}
+
+/* The object that has CUPTI's static library in it. */
+static bool find_static(char *path, size_t size)
+{
+	struct paths *p = calloc(1, sizeof(*p));
+	unsigned seen = 0;
+	bool found = false;
+
+	while (p && !found) {
+		p->count = 0;
+		p->skip = seen;
+		dl_iterate_phdr(note_path, p);
+		seen += p->count;
+		for (unsigned i = 0; i < p->count && !found; i++) {
+			found = !is_expected(p->at[i]) && has_own_cupti(p->at[i]);
+			snprintf(path, size, "%s", p->at[i]);
+		}
+		if (p->count < sizeof(p->at) / sizeof(p->at[0]))
+			break;
+	}
+	free(p);
+	return found;
+}
+
+static bool seen_static(char *text, size_t size)
+{
+	static _Atomic uint64_t objects;
+	uint64_t now = elf_objects_loaded();
+	char path[512];
+
+	if (atomic_exchange(&objects, now) == now || !find_static(path, sizeof(path)))
+		return false;
+	snprintf(text, size, "%.400s has CUPTI linked into it (libcupti_static.a)", path);
+	return true;
+}
+
+void cuda_aside_look(void)
+{
+	char text[512];
+
+	if (!cuda_alive() || !seen_static(text, sizeof(text)) || !cuda_leave())
+		return;
+	cap_note(2, "cuda", "CUDA is not traced from here on: only one tool can use CUPTI, and %s",
+		 text);
+}
+
+bool cuda_others(char *why, size_t size)
+{
+	const char *name = profiler();
+	char text[512];
+
+	if (atomic_load(&taken))
+		snprintf(why, size, "only one tool can use CUPTI, and %s", who);
+	else if (name)
+		snprintf(why, size, "only one tool can use CUPTI, and this program runs under %s",
+			 name);
+	else if (seen_static(text, sizeof(text)))
+		snprintf(why, size, "only one tool can use CUPTI, and %s", text);
+	else
+		return false;
+	return true;
+}

@@ -118,7 +118,7 @@ int bench_activity(void *handle, uint32_t index, size_t size, const void *value)
 
 static void discard_pass(struct shm_header *h)
 {
-	struct shm_chunk_ctl *ctl = shm_ctl(h);
+	struct shm_chunk_ctl *ctl = (struct shm_chunk_ctl *)((uint8_t *)h + h->ctl_offset);
 	uint32_t count = atomic_load(&h->chunk_count);
 
 	for (uint32_t i = 0; i < count; i++) {

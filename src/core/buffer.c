@@ -11,12 +11,12 @@ uint8_t cap_args_of[CAP_BUFFERS];
 
 static bool share(struct core_buffer *b, int memfd)
 {
-	kymo_status_t status = b->desc.share(memfd, b->pool_bytes, b->desc.data);
+	kymo_status_t status = b->desc.share(memfd, b->pool->mapped, b->desc.data);
 
 	close(memfd);
 	if (status == KYMO_OK)
 		return true;
-	core_pool_destroy(b->pool, b->pool_bytes);
+	core_pool_destroy(b->pool);
 	b->pool = NULL;
 	b->refused = true;
 	return false;
@@ -27,6 +27,7 @@ static void set_up(struct core_buffer *b)
 	uint32_t watermark = (uint32_t)(b->desc.watermark / b->pool->chunk_size);
 
 	b->pool->overwrite = b->desc.policy == KYMO_POLICY_OVERWRITE;
+	b->pool->shm->overwrite = b->pool->overwrite; /* the drain looks at it once it has the memory */
 	if (b->desc.watermark)
 		b->pool->wake_threshold = watermark ? watermark : 1;
 }
@@ -36,7 +37,7 @@ static bool make(struct core_buffer *b)
 	bool shared = !core_buffer_private(b);
 	int memfd = -1;
 
-	b->pool = core_pool_create(b->desc.bytes, shared ? &memfd : NULL, &b->pool_bytes);
+	b->pool = core_pool_create(b->desc.bytes, shared ? &memfd : NULL);
 	if (!b->pool) {
 		b->refused = true;
 		return false;
@@ -46,7 +47,7 @@ static bool make(struct core_buffer *b)
 		return share(b, memfd);
 	if (core_deliver_start(b))
 		return true;
-	core_pool_destroy(b->pool, b->pool_bytes);
+	core_pool_destroy(b->pool);
 	b->pool = NULL;
 	b->refused = true;
 	return false;
@@ -94,7 +95,7 @@ static void buffer_free(struct core_buffer *b)
 	b->defines = false;
 	pthread_mutex_unlock(&core_live->define);
 	if (b->pool)
-		core_pool_destroy(b->pool, b->pool_bytes);
+		core_pool_destroy(b->pool);
 	b->pool = NULL;
 	b->ready = false;
 	b->used = false;
@@ -126,7 +127,7 @@ void core_buffers_fork_child(void)
 		if (!b->used)
 			continue;
 		if (b->pool && !core_buffer_private(b))
-			core_pool_destroy(b->pool, b->pool_bytes); /* the parent's, shared */
+			core_pool_destroy(b->pool); /* the parent's, shared */
 		b->pool = NULL;
 		b->definitions = NULL;
 		b->definitions_seq = 0;
@@ -150,19 +151,19 @@ static void take_own_rings(struct core_buffer *b)
 /* Asks the reading side for a pass over everything, chunks being filled included. */
 uint32_t core_buffer_flush(struct core_buffer *b)
 {
-	uint32_t ticket = atomic_fetch_add(&b->pool->flush, 1) + 1;
+	uint32_t ticket = atomic_fetch_add(&b->pool->shm->flush, 1) + 1;
 
 	if (b->pool->reader)
 		core_deliver_wake(b->pool);
 	else
-		core_futex_wake(&b->pool->full, 1);
+		core_futex_wake(&b->pool->shm->full, 1);
 	return ticket;
 }
 
 kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
-	struct shm_header *p = b->pool;
+	struct shm_header *p = b->pool->shm;
 	uint32_t ticket;
 
 	if (core_deliver_inside(b))
@@ -175,7 +176,7 @@ kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns)
 
 		if ((int32_t)(served - ticket) >= 0)
 			return KYMO_OK;
-		if (now >= deadline || !core_pool_reader_alive(p))
+		if (now >= deadline || !core_pool_reader_alive(b->pool))
 			return KYMO_ERROR_TIMEOUT;
 		core_futex_wait(&p->flushed, served, deadline - now);
 	}
@@ -198,7 +199,7 @@ void core_buffers_finalize(void)
 
 		if (!b->used || !b->ready || core_buffer_private(b))
 			continue;
-		atomic_store(&b->pool->state, SHM_FINALIZED);
-		core_futex_wake(&b->pool->full, 1);
+		atomic_store(&b->pool->shm->state, SHM_FINALIZED);
+		core_futex_wake(&b->pool->shm->full, 1);
 	}
 }

@@ -26,7 +26,7 @@ kymo_status_t core_buffer_check_pool(const kymo_buffer_desc_t *d)
 
 static void fill(const struct core_buffer *b, kymo_buffer_info_t *out)
 {
-	const struct shm_header *p = b->pool;
+	const struct core_pool *p = b->pool;
 
 	*out = (kymo_buffer_info_t){.size = sizeof(*out), .policy = b->desc.policy,
 				    .bytes = b->desc.bytes};
@@ -34,8 +34,8 @@ static void fill(const struct core_buffer *b, kymo_buffer_info_t *out)
 		return;
 	out->bytes = (uint64_t)p->chunk_max * p->chunk_size;
 	out->memory = (uint64_t)atomic_load(&p->chunk_count) * p->chunk_size;
-	out->lost = atomic_load(&p->lost_records);
-	out->overwritten = atomic_load(&p->overwritten_records);
+	out->lost = atomic_load(&p->shm->lost_records);
+	out->overwritten = atomic_load(&p->shm->overwritten_records);
 	if (core_buffer_private(b)) /* also after the end */
 		out->delivered = atomic_load(&core_deliveries[b->index].delivered);
 	out->order_bytes = b->desc.parallel ? UINT64_MAX : p->chunk_size;

@@ -662,7 +662,7 @@ kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 	pthread_mutex_lock(&core_live->configure);
 	b = core_buffer_of(buffer);
 	if (b)
-		*lost = b->pool ? atomic_load(&b->pool->lost_records) : 0;
+		*lost = b->pool ? atomic_load(&b->pool->shm->lost_records) : 0;
 	unlock();
 	return b ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
 }

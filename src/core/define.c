@@ -39,7 +39,7 @@ static void chunk_begin(struct core_buffer *b)
 	b->definitions = NULL;
 	if (chunk == SHM_NONE)
 		return;
-	c = shm_chunk(b->pool, chunk);
+	c = core_chunk(b->pool, chunk);
 	memset(c, 0, sizeof(*c));
 	c->magic = WIRE_CHUNK_MAGIC;
 	c->version = WIRE_VERSION;
@@ -50,27 +50,27 @@ static void chunk_begin(struct core_buffer *b)
 	atomic_store_explicit(&c->committed, sizeof(*c), memory_order_release);
 	b->definitions = c;
 	b->definitions_chunk = chunk;
+	b->definitions_used = sizeof(*c);
 }
 
 static void write_bytes(struct core_buffer *b, const void *data, size_t n)
 {
 	uint32_t used;
 
-	if (b->definitions &&
-	    atomic_load(&b->definitions->committed) + n > b->pool->chunk_size) {
+	if (b->definitions && b->definitions_used + n > b->pool->chunk_size) {
 		core_pool_put(b->pool, b->definitions_chunk);
 		b->definitions = NULL;
 	}
 	if (!b->definitions)
 		chunk_begin(b);
 	if (!b->definitions || sizeof(struct wire_chunk) + n > b->pool->chunk_size) {
-		atomic_fetch_add(&b->pool->lost_definitions, 1);
+		atomic_fetch_add(&b->pool->shm->lost_definitions, 1);
 		return;
 	}
-	used = atomic_load_explicit(&b->definitions->committed, memory_order_relaxed);
+	used = b->definitions_used;
 	memcpy((uint8_t *)b->definitions + used, data, n);
-	atomic_store_explicit(&b->definitions->committed, used + (uint32_t)n,
-			      memory_order_release);
+	b->definitions_used = used + (uint32_t)n;
+	atomic_store_explicit(&b->definitions->committed, b->definitions_used, memory_order_release);
 }
 
 static void write_all(const void *data, size_t n)
@@ -474,8 +474,8 @@ void core_define_process_end(uint32_t how)
 		if (!core_buffers[i].used || !core_buffers[i].pool ||
 		    core_buffer_private(&core_buffers[i]))
 			continue;
-		lost += atomic_load(&core_buffers[i].pool->lost_records);
-		lost_definitions += atomic_load(&core_buffers[i].pool->lost_definitions);
+		lost += atomic_load(&core_buffers[i].pool->shm->lost_records);
+		lost_definitions += atomic_load(&core_buffers[i].pool->shm->lost_definitions);
 	}
 	wire_def_init(&d, DEF_PROCESS_END);
 	wire_def_u64(&d, how);

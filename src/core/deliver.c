@@ -26,13 +26,13 @@ static uint64_t order_of(uint32_t stamp, uint32_t last)
 
 /* ---- what a pass takes ---- */
 
-static uint32_t pin_filling(struct core_delivery *d, struct shm_header *p)
+static uint32_t pin_filling(struct core_delivery *d, struct core_pool *p)
 {
-	struct shm_chunk_ctl *ctl = shm_ctl(p);
+	struct shm_chunk_ctl *ctl = p->ctl;
 	uint32_t count = atomic_load(&p->chunk_count), n = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct wire_chunk *c = shm_chunk(p, i);
+		const struct wire_chunk *c = core_chunk(p, i);
 		uint32_t state = SHM_FILLING;
 
 		if (atomic_load_explicit(&ctl[i].state, memory_order_relaxed) != SHM_FILLING ||
@@ -47,9 +47,9 @@ static uint32_t pin_filling(struct core_delivery *d, struct shm_header *p)
 	return n;
 }
 
-static uint32_t take_full(struct core_delivery *d, struct shm_header *p, uint32_t last, uint32_t n)
+static uint32_t take_full(struct core_delivery *d, struct core_pool *p, uint32_t last, uint32_t n)
 {
-	struct shm_chunk_ctl *ctl = shm_ctl(p);
+	struct shm_chunk_ctl *ctl = p->ctl;
 	uint32_t count = atomic_load(&p->chunk_count);
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -61,15 +61,15 @@ static uint32_t take_full(struct core_delivery *d, struct shm_header *p, uint32_
 						    SHM_FULL | SHM_READING))
 			continue;
 		d->items[n++] = (struct item){order_of(atomic_load(&ctl[i].stamp), last), i,
-					      shm_chunk(p, i)->thread};
+					      core_chunk(p, i)->thread};
 	}
 	return n;
 }
 
 /* Pinned chunks that have become FULL have their place among the others; the rest is newer. */
-static void order_pinned(struct core_delivery *d, struct shm_header *p, uint32_t last, uint32_t n)
+static void order_pinned(struct core_delivery *d, struct core_pool *p, uint32_t last, uint32_t n)
 {
-	struct shm_chunk_ctl *ctl = shm_ctl(p);
+	struct shm_chunk_ctl *ctl = p->ctl;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct shm_chunk_ctl *c = &ctl[d->items[i].chunk];
@@ -95,10 +95,10 @@ static int by_thread(const void *a, const void *b)
 	return by_order(a, b);
 }
 
-static uint32_t collect(struct core_delivery *d, struct shm_header *p, bool all)
+static uint32_t collect(struct core_delivery *d, struct core_pool *p, bool all)
 {
 	uint32_t pinned = all ? pin_filling(d, p) : 0;
-	uint32_t last = atomic_load(&p->stamps);
+	uint32_t last = atomic_load(&p->shm->stamps);
 	uint32_t n = take_full(d, p, last, pinned);
 
 	order_pinned(d, p, last, pinned);
@@ -111,29 +111,29 @@ static uint32_t collect(struct core_delivery *d, struct shm_header *p, bool all)
  * A producer that is woken may take the processor from the thread that makes room for it, so
  * waiting ones are not woken for every chunk; but soon, because they wait for a bounded time only.
  */
-static void tell_waiting(struct core_delivery *d, struct shm_header *p, bool now)
+static void tell_waiting(struct core_delivery *d, struct core_pool *p, bool now)
 {
 	uint32_t few = p->chunk_max / 8 < TELL_CHUNKS ? p->chunk_max / 8 : TELL_CHUNKS, n;
 
-	if (atomic_load(&p->waiters) == 0)
+	if (atomic_load(&p->shm->waiters) == 0)
 		return;
 	n = atomic_load(&d->returned);
 	if (!now && n < few && clock_ns(CLOCK_MONOTONIC) - atomic_load(&d->told) < TELL_NS)
 		return;
 	n = atomic_exchange(&d->returned, 0);
 	atomic_store(&d->told, clock_ns(CLOCK_MONOTONIC));
-	core_futex_wake(&p->freed, n ? (int)n : 1);
+	core_futex_wake(&p->shm->freed, n ? (int)n : 1);
 }
 
-static void give_back(struct core_delivery *d, struct shm_header *p, uint32_t i)
+static void give_back(struct core_delivery *d, struct core_pool *p, uint32_t i)
 {
-	struct shm_chunk_ctl *ctl = shm_ctl(p);
+	struct shm_chunk_ctl *ctl = p->ctl;
 
 	/* Its next owner must not show these records again. */
-	atomic_store_explicit(&shm_chunk(p, i)->committed, 0, memory_order_relaxed);
+	atomic_store_explicit(&core_chunk(p, i)->committed, 0, memory_order_relaxed);
 	atomic_store(&ctl[i].state, SHM_FREE);
-	shm_push(p, ctl, i, ctl[i].list);
-	atomic_fetch_add(&p->freed, 1);
+	shm_push(p->shm, ctl, i, ctl[i].list);
+	atomic_fetch_add(&p->shm->freed, 1);
 	atomic_fetch_add(&d->returned, 1);
 	tell_waiting(d, p, false);
 }
@@ -141,9 +141,9 @@ static void give_back(struct core_delivery *d, struct shm_header *p, uint32_t i)
 /* `next` of a chunk that is in use: the bytes delivered so far. False: left behind. */
 static bool deliver_chunk(struct core_delivery *d, uint32_t i)
 {
-	struct shm_header *p = atomic_load(&d->shm);
-	struct shm_chunk_ctl *ctl = &shm_ctl(p)[i];
-	const struct wire_chunk *c = shm_chunk(p, i);
+	struct core_pool *p = atomic_load(&d->shm);
+	struct shm_chunk_ctl *ctl = &p->ctl[i];
+	const struct wire_chunk *c = core_chunk(p, i);
 	uint32_t state = SHM_FILLING | SHM_READING, bytes, done;
 
 	do {
@@ -234,16 +234,16 @@ static void calibrate(struct core_delivery *d)
 				 (double)(now.before - d->start.before);
 }
 
-static void tell_overwritten(struct core_delivery *d, const struct shm_header *p)
+static void tell_overwritten(struct core_delivery *d, const struct core_pool *p)
 {
-	uint64_t total = atomic_load(&p->overwritten_records);
+	uint64_t total = atomic_load(&p->shm->overwritten_records);
 
 	atomic_fetch_add(&d->overwritten, total - d->overwritten_seen);
 	d->overwritten_seen = total;
 }
 
 /* With `all` also what lies in chunks that are still being filled. */
-static void pass(struct core_delivery *d, struct shm_header *p, bool all)
+static void pass(struct core_delivery *d, struct core_pool *p, bool all)
 {
 	uint32_t n = collect(d, p, all);
 
@@ -274,20 +274,20 @@ static void leave(struct core_delivery *d)
 	core_futex_wake(&d->done, INT32_MAX);
 }
 
-static bool work_to_do(const struct core_delivery *d, const struct shm_header *p)
+static bool work_to_do(const struct core_delivery *d, const struct core_pool *p)
 {
-	uint32_t full = atomic_load(&p->full);
+	uint32_t full = atomic_load(&p->shm->full);
 
-	return atomic_load(&d->stop) || atomic_load(&p->flush) != atomic_load(&p->flushed) ||
-	       (int32_t)(full - atomic_load(&p->wake_at)) >= 0 ||
+	return atomic_load(&d->stop) || atomic_load(&p->shm->flush) != atomic_load(&p->shm->flushed) ||
+	       (int32_t)(full - atomic_load(&p->shm->wake_at)) >= 0 ||
 	       (atomic_load(&d->starved) && full != atomic_load(&d->seen_full));
 }
 
 /* Claims the buffer if there is something to do; only then its memory is sure to be there. */
-static struct shm_header *claim(struct core_delivery *d)
+static struct core_pool *claim(struct core_delivery *d)
 {
 	struct delivery_pool *pool;
-	struct shm_header *p = NULL;
+	struct core_pool *p = NULL;
 	uint32_t idle = 0;
 
 	if (!atomic_compare_exchange_strong(&d->busy, &idle, 1))
@@ -305,7 +305,7 @@ static struct shm_header *claim(struct core_delivery *d)
 
 bool core_delivery_serve(struct core_delivery *d)
 {
-	struct shm_header *p;
+	struct core_pool *p;
 	uint32_t flush, full;
 	bool stop;
 
@@ -315,17 +315,17 @@ bool core_delivery_serve(struct core_delivery *d)
 	if (!p)
 		return false;
 	stop = atomic_load(&d->stop);
-	flush = atomic_load(&p->flush);
+	flush = atomic_load(&p->shm->flush);
 	atomic_store(&d->starved, 0);
-	full = atomic_load(&p->full);
+	full = atomic_load(&p->shm->full);
 	atomic_store(&d->seen_full, full);
-	atomic_store(&p->wake_at, full + p->wake_threshold);
-	pass(d, p, stop || atomic_load(&p->flushed) != flush);
+	atomic_store(&p->shm->wake_at, full + p->wake_threshold);
+	pass(d, p, stop || atomic_load(&p->shm->flushed) != flush);
 	if (core_delivery_left_behind())
 		return false;
-	if (atomic_load(&p->flushed) != flush) {
-		atomic_store(&p->flushed, flush);
-		core_futex_wake(&p->flushed, INT32_MAX);
+	if (atomic_load(&p->shm->flushed) != flush) {
+		atomic_store(&p->shm->flushed, flush);
+		core_futex_wake(&p->shm->flushed, INT32_MAX);
 	}
 	if (stop)
 		leave(d);
@@ -372,23 +372,23 @@ bool core_deliver_start(struct core_buffer *b)
 	tick_sync_take(&d->start);
 	atomic_store(&d->seen_full, 0);
 	atomic_store(&d->starved, 0);
-	atomic_store(&b->pool->wake_at, b->pool->wake_threshold);
+	atomic_store(&b->pool->shm->wake_at, b->pool->wake_threshold);
 	atomic_store(&d->stop, false);
 	atomic_store(&d->done, 0);
 	atomic_store(&d->open, 0);
 	atomic_store(&d->delivered, 0);
 	atomic_store(&d->overwritten, 0);
 	atomic_store(&d->shm, b->pool);
-	b->pool->reader = (uint64_t)(uintptr_t)d;
-	atomic_store(&b->pool->drain_beat, UINT32_MAX); /* alive until the end */
+	b->pool->reader = d;
+	atomic_store(&b->pool->shm->drain_beat, UINT32_MAX); /* alive until the end */
 	atomic_store(&d->pool, pool);
 	b->delivery = d;
 	return true;
 }
 
-void core_deliver_wake(struct shm_header *h)
+void core_deliver_wake(struct core_pool *h)
 {
-	struct core_delivery *d = (struct core_delivery *)(uintptr_t)h->reader;
+	struct core_delivery *d = h->reader;
 	struct delivery_pool *p = atomic_load(&d->pool);
 
 	if (p && atomic_load(&d->shm) == h)
@@ -396,9 +396,9 @@ void core_deliver_wake(struct shm_header *h)
 }
 
 /* Who drops does so again and again: it wakes the reader only if that sleeps. */
-void core_deliver_starved(struct shm_header *h, bool waits)
+void core_deliver_starved(struct core_pool *h, bool waits)
 {
-	struct core_delivery *d = (struct core_delivery *)(uintptr_t)h->reader;
+	struct core_delivery *d = h->reader;
 	struct delivery_pool *p = atomic_load(&d->pool);
 
 	if (!p || atomic_load(&d->shm) != h)
@@ -435,7 +435,7 @@ bool core_deliver_stop(struct core_buffer *b, uint64_t timeout_ns)
 			return false;
 		core_futex_wait(&d->done, 0, timeout_ns ? timeout_ns : 1000000000u);
 	}
-	atomic_store(&b->pool->drain_failed, 1); /* nobody waits for room any more */
+	atomic_store(&b->pool->shm->drain_failed, 1); /* nobody waits for room any more */
 	b->delivery = NULL;
 	if (own)
 		core_pool_end(own);

@@ -41,7 +41,7 @@ struct item { /* a chunk of a pass */
 
 struct core_delivery {
 	struct delivery_pool *_Atomic pool; /* NULL: not attached */
-	struct shm_header *_Atomic shm;
+	struct core_pool *_Atomic shm;
 	struct core_buffer *buffer;
 	const void *tool; /* whose it is, or NULL */
 	kymo_buffer_t handle;

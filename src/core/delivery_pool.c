@@ -127,7 +127,7 @@ static void give_up(const struct delivery_pool *p)
 {
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
 		if (atomic_load(&core_deliveries[i].pool) == p)
-			atomic_store(&atomic_load(&core_deliveries[i].shm)->drain_failed, 1);
+			atomic_store(&atomic_load(&core_deliveries[i].shm)->shm->drain_failed, 1);
 }
 
 /* A pool that lacks threads; it cannot go away until start_end(). */

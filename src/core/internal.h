@@ -325,6 +325,31 @@ void core_objects_replay(void);
 
 #define CORE_BUFFER_BYTES (64u << 20) /* unless the tool says otherwise */
 
+/*
+ * A pool of chunks as this process knows it. The drain can write into the shared page, and what can
+ * write there can be anybody's program that has gone wrong: so where things lie, and who has which
+ * chunk, is kept here, in memory of the process alone. What the header says is for the drain.
+ */
+struct core_pool {
+	struct shm_header *shm;
+	struct shm_chunk_ctl *ctl;
+	struct shm_thread *threads;
+	uint8_t *chunks;
+	size_t mapped, own; /* bytes of the mapping, of this structure */
+	uint32_t chunk_size, chunk_max;
+	uint32_t kept_back; /* the first chunks are for definitions alone */
+	uint32_t wake_threshold;
+	bool overwrite;
+	struct core_delivery *reader; /* private buffers, once they are delivered */
+	_Atomic uint32_t chunk_count;
+	_Atomic bool mine[]; /* by chunk: a thread of this process fills it */
+};
+
+static inline struct wire_chunk *core_chunk(const struct core_pool *p, uint32_t i)
+{
+	return (struct wire_chunk *)(p->chunks + (size_t)i * p->chunk_size);
+}
+
 struct core_buffer {
 	_Atomic bool used; /* looked at without a lock; set once the rest is filled in */
 	_Atomic bool ready; /* the pool exists in this process */
@@ -338,10 +363,9 @@ struct core_buffer {
 	uint32_t born;     /* core_epoch at its making */
 	uint32_t generation;
 	kymo_buffer_desc_t desc;
-	struct shm_header *pool; /* mapping; NULL until ready */
-	size_t pool_bytes;
+	struct core_pool *pool; /* NULL until ready */
 	struct wire_chunk *definitions; /* chunk being filled, under `define` */
-	uint32_t definitions_chunk;
+	uint32_t definitions_chunk, definitions_used;
 	uint64_t definitions_seq;
 	struct core_delivery *delivery; /* private buffers, once ready */
 	_Atomic uint32_t users;         /* who looks at it without `configure` */
@@ -378,14 +402,15 @@ void core_buffers_deliver(void);
 void core_buffers_finalize(void);
 
 /* pool.c */
+#define CORE_CHUNK_BYTES (32u << 10)
 /* Shared, with a descriptor to pass on, when `memfd` is not NULL; private otherwise. */
-struct shm_header *core_pool_create(uint64_t bytes, int *memfd, size_t *mapped);
-void core_pool_destroy(struct shm_header *pool, size_t mapped);
+struct core_pool *core_pool_create(uint64_t bytes, int *memfd);
+void core_pool_destroy(struct core_pool *pool);
 /* A chunk in state FILLING; SHM_NONE: none after the policy's wait. */
-uint32_t core_pool_get(struct shm_header *pool, enum shm_list list, uint64_t wait_ns);
+uint32_t core_pool_get(struct core_pool *pool, enum shm_list list, uint64_t wait_ns);
 /* Hands a chunk to the reading side. */
-void core_pool_put(struct shm_header *pool, uint32_t chunk);
-bool core_pool_reader_alive(const struct shm_header *pool);
+void core_pool_put(struct core_pool *pool, uint32_t chunk);
+bool core_pool_reader_alive(const struct core_pool *pool);
 void core_futex_wake(_Atomic uint32_t *word, int count);
 void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 
@@ -407,9 +432,9 @@ bool core_deliver_stop(struct core_buffer *b, uint64_t timeout_ns);
 /* The calling thread delivers for this buffer or for others of its pool: it cannot wait for it. */
 bool core_deliver_inside(const struct core_buffer *b);
 /* There is something to do for this private pool. */
-void core_deliver_wake(struct shm_header *pool);
+void core_deliver_wake(struct core_pool *pool);
 /* A producer finds no room in it, and waits for some or drops. */
-void core_deliver_starved(struct shm_header *pool, bool waits);
+void core_deliver_starved(struct core_pool *pool, bool waits);
 void core_deliver_fork_child(void);
 void core_pools_fork_child(void);
 
@@ -445,7 +470,7 @@ bool core_same_stack(const void *a, const void *b);
 uint64_t core_tick_ns(uint64_t tick);
 uint64_t core_tick_span(uint64_t ticks); /* their length in ns */
 void core_threads_end_all(void); /* definitions THREAD_END of live threads, at finalisation */
-void core_threads_share(struct shm_header *pool); /* open calls go there from now on */
+void core_threads_share(struct core_pool *pool); /* open calls go there from now on */
 void core_sites_fork_child(void);
 
 /* ---- values (value.c) ---- */
@@ -457,7 +482,7 @@ uint64_t core_activity_correlation(const kymo_op_desc_t *op, const struct wire_r
 void core_overhead_define(void);
 void core_overhead_fork_child(void);
 /* The pool that the drain of this process reads, or NULL. */
-struct shm_header *core_shared_pool(void);
+struct core_pool *core_shared_pool(void);
 uint32_t core_shared_arguments(void);
 
 /* ---- tallies (tally.c) ---- */
@@ -470,8 +495,8 @@ void core_tally_time(struct wire_tally *y, uint64_t duration);
 struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
 				  const struct wire_tally *from, const struct wire_work *work);
 /* Calls `fn` for the thread's entries, which it may be adding to. Caller holds `tallies`. */
-void core_tally_each(const struct cap_thread *t, void (*fn)(const struct wire_tally *y, void *data),
-		     void *data);
+typedef void core_tally_fn(const struct wire_tally *y, const struct wire_work *w, void *data);
+void core_tally_each(const struct cap_thread *t, core_tally_fn *fn, void *data);
 /* Hands its chunks over; the thread ends. */
 void core_tally_close(struct cap_thread *t, struct core_buffer *b);
 void core_tally_release(struct cap_thread *t);

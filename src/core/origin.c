@@ -313,7 +313,7 @@ void cap_lost(const struct cap_op *op, uint64_t count)
 
 		if (!b->ready || atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
 			continue;
-		atomic_fetch_add_explicit(&b->pool->lost_records, count, memory_order_relaxed);
+		atomic_fetch_add_explicit(&b->pool->shm->lost_records, count, memory_order_relaxed);
 		/* Said at the head of a chunk. Without one to be had, at that of the next. */
 		core_ring_close(b, r);
 		r->lost += count;

@@ -18,10 +18,10 @@ static _Atomic uint64_t measured; /* ticks */
 void cap_overhead(uint64_t ticks)
 {
 	uint64_t sum = atomic_fetch_add_explicit(&measured, ticks, memory_order_relaxed) + ticks;
-	struct shm_header *pool = core_shared_pool();
+	struct core_pool *pool = core_shared_pool();
 
 	if (pool)
-		atomic_store_explicit(&pool->overhead_ticks, sum, memory_order_relaxed);
+		atomic_store_explicit(&pool->shm->overhead_ticks, sum, memory_order_relaxed);
 }
 
 /* A record of four fields, as a wrapper writes it, into memory of our own. */

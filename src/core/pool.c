@@ -15,7 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CHUNK_SIZE     (32u << 10)
 #define GROW_CHUNKS    64u /* 2 MiB */
 #define KEEP_BACK      8u  /* chunks only definitions may use */
 #define WAKE_CHUNKS    8u
@@ -48,12 +47,12 @@ void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns
  * reports a full file system instead of killing; without it only what fallocate() reserved at
  * creation is used.
  */
-static bool reserve(struct shm_header *h, uint32_t from, uint32_t to)
+static bool reserve(const struct core_pool *p, uint32_t from, uint32_t to)
 {
 #ifdef MADV_POPULATE_WRITE
-	uint8_t *p = (uint8_t *)h + h->chunks_offset + (size_t)from * h->chunk_size;
 	int saved = errno;
-	bool ok = madvise(p, (size_t)(to - from) * h->chunk_size, MADV_POPULATE_WRITE) == 0;
+	bool ok = madvise(core_chunk(p, from), (size_t)(to - from) * p->chunk_size,
+			  MADV_POPULATE_WRITE) == 0;
 
 	errno = saved;
 	return ok;
@@ -63,27 +62,28 @@ static bool reserve(struct shm_header *h, uint32_t from, uint32_t to)
 }
 
 /* The same by hand, over memory that fallocate() has reserved. */
-static void touch(struct shm_header *h, uint32_t from, uint32_t to)
+static void touch(const struct core_pool *p, uint32_t from, uint32_t to)
 {
-	volatile uint8_t *p = (uint8_t *)h + h->chunks_offset;
+	volatile uint8_t *c = p->chunks;
 
-	for (size_t i = (size_t)from * h->chunk_size; i < (size_t)to * h->chunk_size; i += 4096)
-		p[i] = 0;
+	for (size_t i = (size_t)from * p->chunk_size; i < (size_t)to * p->chunk_size; i += 4096)
+		c[i] = 0;
 }
 
-static void add_chunks(struct shm_header *h, uint32_t from, uint32_t to)
+static void add_chunks(struct core_pool *p, uint32_t from, uint32_t to)
 {
-	struct shm_chunk_ctl *ctl = shm_ctl(h);
-
-	atomic_store_explicit(&h->chunk_count, to, memory_order_release);
+	atomic_store_explicit(&p->chunk_count, to, memory_order_release);
+	atomic_store_explicit(&p->shm->chunk_count, to, memory_order_release);
 	for (uint32_t i = to; i-- > from;) {
-		ctl[i].list = i < h->kept_back ? SHM_LIST_DEFINITIONS : SHM_LIST_RECORDS;
-		shm_push(h, ctl, i, ctl[i].list);
+		enum shm_list list = i < p->kept_back ? SHM_LIST_DEFINITIONS : SHM_LIST_RECORDS;
+
+		p->ctl[i].list = list;
+		shm_push(p->shm, p->ctl, i, list);
 	}
 }
 
 /* The memfd is closed once it is shared, so growth works through the mapping alone. */
-static bool grow(struct shm_header *h)
+static bool grow(struct core_pool *p)
 {
 	static _Atomic bool growing;
 	uint32_t from, to;
@@ -91,40 +91,51 @@ static bool grow(struct shm_header *h)
 
 	if (atomic_exchange(&growing, true))
 		return true; /* another thread is at it */
-	from = atomic_load(&h->chunk_count);
-	to = from + GROW_CHUNKS < h->chunk_max ? from + GROW_CHUNKS : h->chunk_max;
+	from = atomic_load(&p->chunk_count);
+	to = from + GROW_CHUNKS < p->chunk_max ? from + GROW_CHUNKS : p->chunk_max;
 	if (to > from) {
-		ok = reserve(h, from, to);
+		ok = reserve(p, from, to);
 		if (ok)
-			add_chunks(h, from, to);
+			add_chunks(p, from, to);
 	}
 	atomic_store(&growing, false);
 	return ok;
 }
 
-static void fill_header(struct shm_header *h, size_t bytes, uint32_t chunks)
+/* Where the parts of a pool of so many chunks lie. */
+struct layout {
+	size_t ctl, threads, chunks, bytes;
+};
+
+static struct layout layout_of(uint32_t chunks)
 {
+	struct layout l = {.ctl = page_up(sizeof(struct shm_header))};
+
+	l.threads = page_up(l.ctl + chunks * sizeof(struct shm_chunk_ctl));
+	l.chunks = page_up(l.threads + SHM_THREADS * sizeof(struct shm_thread));
+	l.bytes = l.chunks + (size_t)chunks * CORE_CHUNK_BYTES;
+	return l;
+}
+
+/* For the drain. */
+static void fill_header(const struct core_pool *p, const struct layout *l)
+{
+	struct shm_header *h = p->shm;
+
 	h->magic = SHM_MAGIC;
 	h->version = SHM_VERSION;
 	h->header_size = sizeof(*h);
-	h->bytes = bytes;
-	h->ctl_offset = page_up(sizeof(*h));
-	h->threads_offset = page_up(h->ctl_offset + chunks * sizeof(struct shm_chunk_ctl));
-	h->chunks_offset = page_up(h->threads_offset + SHM_THREADS * sizeof(struct shm_thread));
-	h->chunk_size = CHUNK_SIZE;
-	h->chunk_max = chunks;
+	h->bytes = l->bytes;
+	h->ctl_offset = l->ctl;
+	h->threads_offset = l->threads;
+	h->chunks_offset = l->chunks;
+	h->chunk_size = p->chunk_size;
+	h->chunk_max = p->chunk_max;
+	h->kept_back = p->kept_back;
 	h->pid = (uint32_t)getpid();
-	h->wake_threshold = WAKE_CHUNKS < chunks / 2 ? WAKE_CHUNKS : chunks / 2;
+	h->wake_threshold = p->wake_threshold;
 	atomic_store(&h->free_list[0], SHM_NONE);
 	atomic_store(&h->free_list[1], SHM_NONE);
-}
-
-static size_t pool_bytes(uint32_t chunks)
-{
-	struct shm_header h = {0};
-
-	fill_header(&h, 0, chunks);
-	return h.chunks_offset + (size_t)chunks * CHUNK_SIZE;
 }
 
 /* Memory for the pages up to `bytes`, sparse up to `total`. */
@@ -159,109 +170,158 @@ static struct shm_header *map_pool(size_t bytes, size_t total, int *fd)
 static uint32_t within_file_size_limit(uint32_t chunks)
 {
 	struct rlimit limit;
-	size_t total = pool_bytes(chunks), excess;
+	size_t total = layout_of(chunks).bytes, excess;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
 	    total <= limit.rlim_cur)
 		return chunks;
-	excess = (total - (size_t)limit.rlim_cur + CHUNK_SIZE - 1) / CHUNK_SIZE;
+	excess = (total - (size_t)limit.rlim_cur + CORE_CHUNK_BYTES - 1) / CORE_CHUNK_BYTES;
 	/* Fewer chunks need no more room for the header, so this fits. */
 	return excess + 2 * KEEP_BACK <= chunks ? chunks - (uint32_t)excess : 0;
 }
 
-struct shm_header *core_pool_create(uint64_t bytes, int *memfd, size_t *mapped)
+/* By mmap(): a forked child lets it go, where malloc() may be locked for good. */
+static struct core_pool *pool_new(uint32_t chunks)
 {
-	uint64_t wanted = bytes / CHUNK_SIZE;
+	size_t own = page_up(sizeof(struct core_pool) + chunks * sizeof(_Atomic bool));
+	struct core_pool *p = mmap(NULL, own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	p->own = own;
+	p->chunk_size = CORE_CHUNK_BYTES;
+	p->chunk_max = chunks;
+	p->wake_threshold = WAKE_CHUNKS < chunks / 2 ? WAKE_CHUNKS : chunks / 2;
+	return p;
+}
+
+static bool pool_map(struct core_pool *p, uint32_t first, int *memfd)
+{
+	struct layout l = layout_of(p->chunk_max);
+
+	p->shm = map_pool(l.bytes - (size_t)(p->chunk_max - first) * p->chunk_size, l.bytes, memfd);
+	if (!p->shm)
+		return false;
+	p->mapped = l.bytes;
+	p->ctl = (struct shm_chunk_ctl *)((uint8_t *)p->shm + l.ctl);
+	p->threads = (struct shm_thread *)((uint8_t *)p->shm + l.threads);
+	p->chunks = (uint8_t *)p->shm + l.chunks;
+	fill_header(p, &l);
+	return true;
+}
+
+struct core_pool *core_pool_create(uint64_t bytes, int *memfd)
+{
+	uint64_t wanted = bytes / CORE_CHUNK_BYTES;
 	uint32_t chunks = wanted < 2 * KEEP_BACK ? 2 * KEEP_BACK
 			  : wanted > SHM_CHUNK_MAX ? SHM_CHUNK_MAX : (uint32_t)wanted;
-	struct shm_header *h;
+	struct core_pool *p;
 	uint32_t first;
-	size_t total;
 
 	if (memfd)
 		chunks = within_file_size_limit(chunks);
-	if (chunks == 0)
+	p = chunks ? pool_new(chunks) : NULL;
+	if (!p)
 		return NULL;
 	first = GROW_CHUNKS < chunks ? GROW_CHUNKS : chunks;
-	total = pool_bytes(chunks);
-	h = map_pool(total - (size_t)(chunks - first) * CHUNK_SIZE, total, memfd);
-	if (!h)
+	p->kept_back = memfd ? KEEP_BACK : 0; /* private buffers hold no definitions */
+	if (!pool_map(p, first, memfd)) {
+		munmap(p, p->own);
 		return NULL;
-	fill_header(h, total, chunks);
-	h->kept_back = memfd ? KEEP_BACK : 0; /* private buffers hold no definitions */
-	if (!reserve(h, 0, first))
-		touch(h, 0, first);
-	add_chunks(h, 0, first);
-	*mapped = total;
-	return h;
+	}
+	if (!reserve(p, 0, first))
+		touch(p, 0, first);
+	add_chunks(p, 0, first);
+	return p;
 }
 
-void core_pool_destroy(struct shm_header *pool, size_t mapped)
+void core_pool_destroy(struct core_pool *p)
 {
-	munmap(pool, mapped);
+	munmap(p->shm, p->mapped);
+	munmap(p, p->own);
 }
 
-bool core_pool_reader_alive(const struct shm_header *pool)
+bool core_pool_reader_alive(const struct core_pool *pool)
 {
-	uint64_t beat = atomic_load_explicit(&pool->drain_beat, memory_order_relaxed);
+	uint64_t beat = atomic_load_explicit(&pool->shm->drain_beat, memory_order_relaxed);
 
-	if (atomic_load_explicit(&pool->drain_failed, memory_order_relaxed))
+	if (atomic_load_explicit(&pool->shm->drain_failed, memory_order_relaxed))
 		return false;
 	return beat + READER_DEAD_S >= clock_ns(CLOCK_MONOTONIC) / 1000000000u;
 }
 
-static uint32_t pop(struct shm_header *h, enum shm_list list)
+/*
+ * The list is written by the drain, too: a number that it holds may be that of a chunk which a thread
+ * of this process is filling. Such a chunk is left to its thread, and found by nobody else.
+ */
+static uint32_t pop_list(struct core_pool *p, enum shm_list list)
 {
-	uint32_t i = shm_pop(h, shm_ctl(h), h->chunk_max, list);
+	for (uint32_t tries = 0; tries < p->chunk_max; tries++) {
+		uint32_t i = shm_pop(p->shm, p->ctl, p->chunk_max, list);
+
+		if (i == SHM_NONE || !atomic_exchange(&p->mine[i], true))
+			return i;
+	}
+	return SHM_NONE;
+}
+
+static uint32_t pop(struct core_pool *p, enum shm_list list)
+{
+	uint32_t i = pop_list(p, list);
 
 	if (i == SHM_NONE && list == SHM_LIST_DEFINITIONS)
-		i = shm_pop(h, shm_ctl(h), h->chunk_max, SHM_LIST_RECORDS);
+		i = pop_list(p, SHM_LIST_RECORDS);
 	return i;
 }
 
-static uint32_t pop_or_grow(struct shm_header *h, enum shm_list list)
+static uint32_t pop_or_grow(struct core_pool *p, enum shm_list list)
 {
-	uint32_t i = pop(h, list);
+	uint32_t i = pop(p, list);
 
-	while (i == SHM_NONE && atomic_load(&h->chunk_count) < h->chunk_max) {
-		if (!grow(h))
+	while (i == SHM_NONE && atomic_load(&p->chunk_count) < p->chunk_max) {
+		if (!grow(p))
 			break;
-		i = pop(h, list);
+		i = pop(p, list);
 	}
 	return i;
 }
 
 /* ---- flight recorders ---- */
 
-/* Records of a chunk behind the first `from` bytes, which were delivered; 0: all. */
+/*
+ * Records of a chunk behind the first `from` bytes, which were delivered; 0: all. The chunk is where
+ * another process can write: nothing outside of it is looked at.
+ */
 static uint64_t records_in(const struct wire_chunk *c, uint32_t from)
 {
-	uint32_t at = from ? from : c->header_size;
+	uint32_t at = from ? from : (uint32_t)sizeof(*c);
 	uint32_t end = atomic_load_explicit(&c->committed, memory_order_relaxed);
 	uint64_t n = 0;
 
-	while (at + sizeof(struct wire_head) <= end) {
+	end = end < CORE_CHUNK_BYTES ? end : CORE_CHUNK_BYTES;
+	while (at <= end && end - at >= sizeof(struct wire_head)) {
 		const struct wire_head *w = (const void *)((const uint8_t *)c + at);
+		uint32_t words = *(const volatile uint8_t *)&w->words;
 
-		if (w->words == 0)
+		if (words == 0)
 			break;
-		at += 4u * w->words;
+		at += 4u * words;
 		n++;
 	}
 	return n;
 }
 
-static uint32_t oldest_full(struct shm_header *h)
+static uint32_t oldest_full(const struct core_pool *p)
 {
-	struct shm_chunk_ctl *ctl = shm_ctl(h);
-	uint32_t count = atomic_load(&h->chunk_count), best = SHM_NONE, oldest = 0;
+	uint32_t count = atomic_load(&p->chunk_count), best = SHM_NONE, oldest = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t stamp;
 
-		if (atomic_load_explicit(&ctl[i].state, memory_order_acquire) != SHM_FULL)
+		if (atomic_load_explicit(&p->ctl[i].state, memory_order_acquire) != SHM_FULL)
 			continue;
-		stamp = atomic_load_explicit(&ctl[i].stamp, memory_order_relaxed);
+		stamp = atomic_load_explicit(&p->ctl[i].stamp, memory_order_relaxed);
 		if (stamp && (best == SHM_NONE || (int32_t)(stamp - oldest) < 0)) {
 			best = i;
 			oldest = stamp;
@@ -271,19 +331,21 @@ static uint32_t oldest_full(struct shm_header *h)
 }
 
 /* A chunk of records from the program's own past. SHM_NONE: all are being filled or read. */
-static uint32_t overwrite(struct shm_header *h)
+static uint32_t overwrite(struct core_pool *p)
 {
-	struct shm_chunk_ctl *ctl = shm_ctl(h);
-	uint32_t i;
+	uint32_t i, tries = 0;
 
-	while ((i = oldest_full(h)) != SHM_NONE) {
-		struct wire_chunk *c = shm_chunk(h, i);
+	while ((i = oldest_full(p)) != SHM_NONE && tries++ < p->chunk_max) {
+		struct wire_chunk *c = core_chunk(p, i);
 		uint32_t state = SHM_FULL;
 
-		if (!atomic_compare_exchange_strong(&ctl[i].state, &state, SHM_TAKEN))
+		if (atomic_load(&p->mine[i]) ||
+		    !atomic_compare_exchange_strong(&p->ctl[i].state, &state, SHM_TAKEN))
 			continue; /* another thread was quicker */
-		atomic_fetch_add(&h->overwritten_records,
-				 records_in(c, h->reader ? atomic_load(&ctl[i].next) : 0));
+		if (atomic_exchange(&p->mine[i], true))
+			continue;
+		atomic_fetch_add(&p->shm->overwritten_records,
+				 records_in(c, p->reader ? atomic_load(&p->ctl[i].next) : 0));
 		atomic_store_explicit(&c->committed, 0, memory_order_relaxed);
 		return i;
 	}
@@ -292,27 +354,28 @@ static uint32_t overwrite(struct shm_header *h)
 
 /* ---- getting and handing over ---- */
 
-static uint32_t get_now(struct shm_header *h, enum shm_list list)
+static uint32_t get_now(struct core_pool *p, enum shm_list list)
 {
-	uint32_t i = pop_or_grow(h, list);
+	uint32_t i = pop_or_grow(p, list);
 
-	return i == SHM_NONE && h->overwrite && list == SHM_LIST_RECORDS ? overwrite(h) : i;
+	return i == SHM_NONE && p->overwrite && list == SHM_LIST_RECORDS ? overwrite(p) : i;
 }
 
-uint32_t core_pool_get(struct shm_header *h, enum shm_list list, uint64_t wait_ns)
+uint32_t core_pool_get(struct core_pool *p, enum shm_list list, uint64_t wait_ns)
 {
 	uint64_t now = 0, deadline = 0, waiting;
+	struct shm_header *h = p->shm;
 	uint32_t i;
 
 	for (;;) {
 		uint32_t freed = atomic_load(&h->freed);
 
-		i = get_now(h, list);
+		i = get_now(p, list);
 		if (i != SHM_NONE)
 			break;
-		if (h->reader)
-			core_deliver_starved(h, wait_ns != 0);
-		if (wait_ns == 0 || !core_pool_reader_alive(h))
+		if (p->reader)
+			core_deliver_starved(p, wait_ns != 0);
+		if (wait_ns == 0 || !core_pool_reader_alive(p))
 			return SHM_NONE;
 		now = clock_ns(CLOCK_MONOTONIC);
 		if (deadline == 0)
@@ -320,32 +383,34 @@ uint32_t core_pool_get(struct shm_header *h, enum shm_list list, uint64_t wait_n
 		if (now >= deadline)
 			return SHM_NONE;
 		waiting = tick_now();
-		if (!h->reader)
+		if (!p->reader)
 			core_futex_wake(&h->full, 1);
 		atomic_fetch_add(&h->waiters, 1);
 		core_futex_wait(&h->freed, freed, deadline - now);
 		atomic_fetch_sub(&h->waiters, 1);
 		cap_overhead(tick_now() - waiting);
 	}
-	atomic_store_explicit(&shm_ctl(h)[i].next, 0, memory_order_relaxed);
-	atomic_store_explicit(&shm_ctl(h)[i].state, SHM_FILLING, memory_order_release);
+	atomic_store_explicit(&p->ctl[i].next, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->ctl[i].state, SHM_FILLING, memory_order_release);
 	return i;
 }
 
-void core_pool_put(struct shm_header *h, uint32_t chunk)
+void core_pool_put(struct core_pool *p, uint32_t chunk)
 {
-	struct shm_chunk_ctl *ctl = &shm_ctl(h)[chunk];
-	bool records = shm_chunk(h, chunk)->type == WIRE_CHUNK_RECORDS;
-	uint32_t stamp, full, threshold = h->wake_threshold;
+	struct shm_chunk_ctl *ctl = &p->ctl[chunk];
+	bool records = core_chunk(p, chunk)->type == WIRE_CHUNK_RECORDS;
+	uint32_t stamp, full, threshold = p->wake_threshold;
+	struct shm_header *h = p->shm;
 
 	stamp = atomic_fetch_add(&h->stamps, 1) + 1;
 	atomic_store(&ctl->stamp, records ? stamp | !stamp : 0);
+	atomic_store(&p->mine[chunk], false);
 	atomic_fetch_add(&ctl->state, SHM_FULL - SHM_FILLING); /* it may be pinned by the reader */
-	if (h->overwrite && records)
+	if (p->overwrite && records)
 		return; /* stays until it is asked for */
 	full = atomic_fetch_add_explicit(&h->full, 1, memory_order_release) + 1;
-	if (h->reader && (int32_t)(full - atomic_load(&h->wake_at)) >= 0)
-		core_deliver_wake(h);
-	else if (!h->reader && (threshold <= 1 || full % threshold == 0))
+	if (p->reader && (int32_t)(full - atomic_load(&h->wake_at)) >= 0)
+		core_deliver_wake(p);
+	else if (!p->reader && (threshold <= 1 || full % threshold == 0))
 		core_futex_wake(&h->full, 1);
 }

@@ -8,7 +8,7 @@
 static void obey(void *arg)
 {
 	struct core_buffer *b = arg;
-	struct shm_header *p = b->pool;
+	struct shm_header *p = b->pool->shm;
 
 	while (!atomic_load(&b->released)) {
 		uint32_t asked = atomic_load(&p->asked);
@@ -61,6 +61,6 @@ void core_steer_end(struct core_buffer *b)
 	atomic_store(&b->released, true);
 	if (!b->pool || !b->steered)
 		return;
-	atomic_fetch_add(&b->pool->asked, SHM_ASKED_NEXT);
-	core_futex_wake(&b->pool->asked, 1);
+	atomic_fetch_add(&b->pool->shm->asked, SHM_ASKED_NEXT);
+	core_futex_wake(&b->pool->shm->asked, 1);
 }

@@ -39,21 +39,31 @@ void core_tally_close(struct cap_thread *t, struct core_buffer *b)
 	core_ring_close(b, &t->tally_ring);
 }
 
-void core_tally_each(const struct cap_thread *t, void (*fn)(const struct wire_tally *y, void *data),
-		     void *data)
+/* What the memory says is checked: another process can write there, while we read, too. */
+static void each_of(const struct wire_chunk *c, core_tally_fn *fn, void *data)
+{
+	uint32_t committed = atomic_load_explicit(&c->committed, memory_order_acquire);
+	uint32_t end = committed < CORE_CHUNK_BYTES ? committed : CORE_CHUNK_BYTES;
+
+	for (uint32_t at = sizeof(*c); at + sizeof(struct wire_tally) <= end;) {
+		const struct wire_tally *y = (const void *)((const uint8_t *)c + at);
+		uint32_t flags = *(const volatile uint32_t *)&y->flags;
+		bool work = flags & WIRE_TALLY_WORK;
+
+		at += wire_tally_bytes(work);
+		if (at > end)
+			return;
+		if (!(flags & WIRE_TALLY_GIVEN))
+			fn(y, work ? (const struct wire_work *)(y + 1) : NULL, data);
+	}
+}
+
+void core_tally_each(const struct cap_thread *t, core_tally_fn *fn, void *data)
 {
 	const struct core_tally_chunk *full = t->tally_full;
 
 	for (const struct wire_chunk *c = t->tally_ring.chunk; c;) {
-		uint32_t end = atomic_load_explicit(&c->committed, memory_order_acquire);
-
-		for (uint32_t at = c->header_size; at < end;) {
-			const struct wire_tally *y = (const void *)((const uint8_t *)c + at);
-
-			if (!(y->flags & WIRE_TALLY_GIVEN))
-				fn(y, data);
-			at += wire_tally_size(y);
-		}
+		each_of(c, fn, data);
 		c = full ? full->ring.chunk : NULL;
 		full = full ? full->next : NULL;
 	}
@@ -95,12 +105,14 @@ static bool another_chunk(struct cap_thread *t, struct core_buffer *b)
 	return true;
 }
 
+static uint32_t used_of(const struct wire_ring *r)
+{
+	return (uint32_t)(r->cur - (uint8_t *)r->chunk);
+}
+
 static bool has_room(const struct core_buffer *b, const struct wire_ring *r, uint32_t bytes)
 {
-	uint32_t used = r->chunk ? atomic_load_explicit(&r->chunk->committed, memory_order_relaxed)
-				 : b->pool->chunk_size;
-
-	return used + bytes <= b->pool->chunk_size;
+	return r->chunk && used_of(r) + bytes <= b->pool->chunk_size;
 }
 
 struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
@@ -108,18 +120,16 @@ struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
 {
 	struct wire_ring *r = &t->tally_ring;
 	struct wire_tally *y;
-	uint32_t used;
 
 	if (!b->ready ||
 	    (!has_room(b, r, wire_tally_size(from)) && !another_chunk(t, b)))
 		return NULL;
-	used = atomic_load_explicit(&r->chunk->committed, memory_order_relaxed);
-	y = (struct wire_tally *)((uint8_t *)r->chunk + used);
+	y = (struct wire_tally *)r->cur;
 	*y = *from;
 	if (work)
 		memcpy(y + 1, work, sizeof(*work));
-	atomic_store_explicit(&r->chunk->committed, used + wire_tally_size(y),
-			      memory_order_release);
+	r->cur += wire_tally_size(from);
+	atomic_store_explicit(&r->chunk->committed, used_of(r), memory_order_release);
 	return y;
 }
 
@@ -153,7 +163,7 @@ void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_fra
 		errno = saved;
 		if (!y) {
 			if (b->pool)
-				atomic_fetch_add(&b->pool->lost_records, 1);
+				atomic_fetch_add(&b->pool->shm->lost_records, 1);
 			return;
 		}
 	}

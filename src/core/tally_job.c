@@ -106,10 +106,14 @@ static void name_agent(char out[JOB_TALLY_NAME + 1], uint32_t agent, uint32_t qu
 	name_of(out, DEF_AGENT, agent, DEF_AGENT_NAME);
 }
 
-static void name_op(struct job_tally_row *r, struct names *n, uint32_t wire)
+static void name_op(struct job_tally_row *r, struct names *n, uint16_t wire)
 {
-	const struct cap_domain *d = core_domain_of((uint16_t)wire);
-	const kymo_op_desc_t *op = &d->info->desc->ops[wire - d->base];
+	const struct cap_domain *d = core_domain_of(wire);
+	const kymo_op_desc_t *op;
+
+	if (!d)
+		return; /* the tallies lie where another process can write */
+	op = &d->info->desc->ops[wire - d->base];
 
 	snprintf(n->text[JOB_TALLY_DOMAIN], sizeof(n->text[0]), "%s", d->info->desc->name);
 	snprintf(n->text[JOB_TALLY_TITLE], sizeof(n->text[0]), "%s", d->info->desc->title);
@@ -143,7 +147,7 @@ static void key_of(struct job_tally_row *r, struct names *n, uint32_t wire, cons
 	default:
 		break;
 	}
-	name_op(r, n, wire);
+	name_op(r, n, (uint16_t)wire);
 	if (r->kind == WIRE_TALLY_COPY) {
 		name_agent(n->text[JOB_TALLY_A], w->key[1], 0);
 		name_agent(n->text[JOB_TALLY_B], w->key[2], 0);
@@ -240,14 +244,9 @@ static void add_entry(struct job_tally *t, const struct wire_tally *y, const str
 
 /* ---- threads that end ----------------------------------------------------------------------- */
 
-static const struct wire_work *work_of(const struct wire_tally *y)
+static void fold(const struct wire_tally *y, const struct wire_work *w, void *data)
 {
-	return y->flags & WIRE_TALLY_WORK ? (const struct wire_work *)(y + 1) : NULL;
-}
-
-static void fold(const struct wire_tally *y, void *data)
-{
-	add_entry(&ended.table, y, work_of(y));
+	add_entry(&ended.table, y, w);
 }
 
 void core_tally_fold(struct cap_thread *t)
@@ -281,12 +280,11 @@ struct taking {
 };
 
 /* Written down first: what cannot be is not given away. */
-static void take_entry(const struct wire_tally *y, void *data)
+static void take_entry(const struct wire_tally *y, const struct wire_work *w, void *data)
 {
 	struct taking *k = data;
 	struct wire_tally copy = *y;
 	struct wire_work work = {.kind = WIRE_TALLY_CALL};
-	const struct wire_work *w = work_of(y);
 
 	if (w)
 		work = *w;
@@ -435,7 +433,7 @@ void cap_tally_last(struct cap_frame *f)
 static void fill_totals(struct job_tally *t, const struct taking *k, int64_t offset,
 			uint64_t clock_error)
 {
-	const struct shm_header *pool = k->buffer->pool;
+	const struct shm_header *pool = k->buffer->pool->shm;
 
 	t->total[JOB_TALLY_START] = core_tick_ns(k->start) + (uint64_t)offset;
 	t->total[JOB_TALLY_END] = clock_ns(CLOCK_MONOTONIC_RAW) + (uint64_t)offset;
@@ -496,13 +494,13 @@ void cap_tally_given(bool elsewhere)
 
 	atomic_store(&core_tally_over, true);
 	if (b && elsewhere)
-		atomic_store(&b->pool->given, SHM_GIVEN);
+		atomic_store(&b->pool->shm->given, SHM_GIVEN);
 }
 
 void core_tally_not_all(void)
 {
 	const struct core_buffer *b = tally_buffer();
 
-	if (b && atomic_load(&b->pool->given) == SHM_GIVEN)
-		atomic_store(&b->pool->given, SHM_KEPT);
+	if (b && atomic_load(&b->pool->shm->given) == SHM_GIVEN)
+		atomic_store(&b->pool->shm->given, SHM_KEPT);
 }

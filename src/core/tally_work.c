@@ -335,7 +335,7 @@ static void count(struct cap_thread *t, struct core_buffer *b, const struct cap_
 		wire = core_allocation_ops[ALLOCATION_OP_ALLOCATE].wire;
 	y = entry(t, b, wire, &like);
 	if (!y) {
-		atomic_fetch_add(&b->pool->lost_records, 1);
+		atomic_fetch_add(&b->pool->shm->lost_records, 1);
 		return;
 	}
 	y->count++;

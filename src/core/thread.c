@@ -33,7 +33,7 @@ static uint32_t slab_count;
 static struct slot *slabs[4096];
 static _Atomic uint64_t next_block = 1;
 static _Atomic uint32_t next_index;
-static struct shm_header *shared_pool; /* where open calls are shown */
+static struct core_pool *shared_pool; /* where open calls are shown */
 
 /* ---- slots ---- */
 
@@ -140,7 +140,7 @@ static void share_open_calls(struct cap_thread *t)
 	atomic_store(&t->shared, NULL);
 	if (!shared_pool || t->index >= SHM_THREADS)
 		return;
-	s = &shm_threads(shared_pool)[t->index];
+	s = &shared_pool->threads[t->index];
 	s->tid = t->tid;
 	s->index = t->index;
 	atomic_store(&s->depth, 0);
@@ -161,12 +161,12 @@ uint32_t core_shared_arguments(void)
 	return 0;
 }
 
-struct shm_header *core_shared_pool(void)
+struct core_pool *core_shared_pool(void)
 {
 	return shared_pool;
 }
 
-void core_threads_share(struct shm_header *pool)
+void core_threads_share(struct core_pool *pool)
 {
 	shared_pool = pool;
 	core_threads_each(share_one, NULL);
@@ -508,7 +508,7 @@ void core_ring_close(struct core_buffer *b, struct wire_ring *r)
 
 	if (!r->chunk || !b->pool)
 		return;
-	offset = (size_t)((uint8_t *)r->chunk - (uint8_t *)b->pool) - b->pool->chunks_offset;
+	offset = (size_t)((uint8_t *)r->chunk - b->pool->chunks);
 	r->cur = r->limit = NULL;
 	r->chunk = NULL;
 	core_pool_put(b->pool, (uint32_t)(offset / b->pool->chunk_size));
@@ -549,7 +549,7 @@ static void fill_open_calls(const struct cap_thread *t, struct wire_chunk *c)
 static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
 		       uint32_t chunk, enum wire_chunk_type type)
 {
-	struct wire_chunk *c = shm_chunk(b->pool, chunk);
+	struct wire_chunk *c = core_chunk(b->pool, chunk);
 
 	if (!r->last_tick) {
 		r->last_tick = t->start;
@@ -608,7 +608,7 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 	ok = core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
 	if (!ok) {
 		r->lost++;
-		atomic_fetch_add_explicit(&b->pool->lost_records, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&b->pool->shm->lost_records, 1, memory_order_relaxed);
 	}
 	errno = saved;
 	return ok ? r : NULL;

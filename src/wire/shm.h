@@ -11,8 +11,11 @@
  * drain) -> FREE. In a flight recorder also FULL -> TAKEN -> FILLING. The two free lists are Treiber stacks of chunk numbers: the program pops, the
  * drain pushes. One list is kept back for definitions so that records cannot starve them.
  *
- * The drain treats everything here as untrusted: indexes are range checked, a chunk is copied
- * before it is looked at. The memfd is passed with SCM_RIGHTS; see struct shm_hello.
+ * Both sides treat everything here as untrusted, since the other one can write it at any time. Where
+ * things are and how large they are is kept in private memory: the program's since it made them
+ * (struct core_pool), the drain's since it checked them (struct producer). Chunk numbers are range
+ * checked, a chunk is copied before the drain looks at it, and the program never computes where to
+ * write from what stands here. The memfd is passed with SCM_RIGHTS; see struct shm_hello.
  */
 #ifndef WIRE_SHM_H
 #define WIRE_SHM_H
@@ -103,7 +106,7 @@ struct shm_header {
 	_Atomic uint32_t wake_at; /* private buffers: value of `full` at which delivery begins */
 	_Atomic uint32_t answered; /* `asked` as far as the program has done it */
 	_Atomic uint32_t given; /* enum shm_given; to be looked at when the process is gone */
-	uint64_t reader; /* private buffers: the delivering side, in this process; else 0 */
+	uint64_t reserved;
 };
 
 /* First message on the drain's SOCK_SEQPACKET socket, with the memfd attached. */
@@ -122,25 +125,12 @@ struct shm_welcome {
 	int32_t status; /* 0, or a kymo_status_t */
 };
 
-static inline struct shm_chunk_ctl *shm_ctl(const struct shm_header *h)
-{
-	return (struct shm_chunk_ctl *)((uint8_t *)(uintptr_t)h + h->ctl_offset);
-}
-
-static inline struct shm_thread *shm_threads(const struct shm_header *h)
-{
-	return (struct shm_thread *)((uint8_t *)(uintptr_t)h + h->threads_offset);
-}
-
-static inline struct wire_chunk *shm_chunk(const struct shm_header *h, uint32_t i)
-{
-	return (struct wire_chunk *)((uint8_t *)(uintptr_t)h + h->chunks_offset +
-				     (size_t)i * h->chunk_size);
-}
+/* Somebody who keeps changing a list must not hold the other side for ever. */
+#define SHM_POP_TRIES 65536u
 
 /*
- * Pushes chunk `i` on its free list. Takes the control block and geometry as arguments so that the
- * drain can pass its own checked copies.
+ * Pushes chunk `i` on its free list. Takes the control blocks as an argument: each side passes what
+ * it keeps in its own memory, nobody computes an address from the shared page.
  */
 static inline void shm_push(struct shm_header *h, struct shm_chunk_ctl *ctl, uint32_t i,
 			    enum shm_list list)
@@ -155,16 +145,20 @@ static inline void shm_push(struct shm_header *h, struct shm_chunk_ctl *ctl, uin
 							memory_order_relaxed));
 }
 
-/* Pops a chunk number, SHM_NONE when the list is empty. */
+/*
+ * Pops a chunk number below `count`, SHM_NONE when the list is empty or holds none. The other side
+ * can write into the list: that the chunk is free has to be known from elsewhere.
+ */
 static inline uint32_t shm_pop(struct shm_header *h, struct shm_chunk_ctl *ctl, uint32_t count,
 			       enum shm_list list)
 {
 	uint64_t old = atomic_load_explicit(&h->free_list[list], memory_order_acquire), new;
+	uint32_t tries = 0;
 
 	do {
 		uint32_t i = (uint32_t)old;
 
-		if (i >= count)
+		if (i >= count || tries++ == SHM_POP_TRIES)
 			return SHM_NONE;
 		new = ((old >> 32) + 1) << 32 |
 		      atomic_load_explicit(&ctl[i].next, memory_order_relaxed);

@@ -61,10 +61,14 @@ struct wire_tally {
 	uint32_t histogram[WIRE_TALLY_BUCKETS]; /* of durations, see wire_tally_bucket() */
 };
 
+static inline uint32_t wire_tally_bytes(bool work)
+{
+	return (uint32_t)(sizeof(struct wire_tally) + (work ? sizeof(struct wire_work) : 0));
+}
+
 static inline uint32_t wire_tally_size(const struct wire_tally *y)
 {
-	return (uint32_t)sizeof(*y) +
-	       (y->flags & WIRE_TALLY_WORK ? (uint32_t)sizeof(struct wire_work) : 0);
+	return wire_tally_bytes(y->flags & WIRE_TALLY_WORK);
 }
 
 /* Values below 16 have a bucket each; above, each power of two has 16. The last one is open. */

@@ -56,4 +56,24 @@ int synth_dial(const char *socket);
 /* Sends hello with `memfd` (-1: none) and returns the status of the welcome, -1000: no welcome. */
 int synth_hello(int fd, const struct shm_hello *hello, size_t bytes, int memfd);
 
+/*
+ * Parts of a buffer that the caller has laid out itself. Kymo has no such functions: whoever believes
+ * the header of memory that another process can write computes addresses of that process's choice.
+ */
+static inline struct shm_chunk_ctl *shm_ctl(const struct shm_header *h)
+{
+	return (struct shm_chunk_ctl *)((uint8_t *)(uintptr_t)h + h->ctl_offset);
+}
+
+static inline struct shm_thread *shm_threads(const struct shm_header *h)
+{
+	return (struct shm_thread *)((uint8_t *)(uintptr_t)h + h->threads_offset);
+}
+
+static inline struct wire_chunk *shm_chunk(const struct shm_header *h, uint32_t i)
+{
+	return (struct wire_chunk *)((uint8_t *)(uintptr_t)h + h->chunks_offset +
+				     (size_t)i * h->chunk_size);
+}
+
 #endif

@@ -4,6 +4,7 @@
  * take no signals (those are the program's), are named "kymo-...", and are never traced.
  */
 #include "core/internal.h"
+#include "core/life.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -78,6 +79,7 @@ static void *thread_main(void *arg)
 
 	snprintf(name, sizeof(name), "kymo-%s", birth->name);
 	syscall(SYS_prctl, PR_SET_NAME, name, 0, 0, 0); /* prctl() may be stood before */
+	core_life_enter();
 	atomic_store(&birth->tid, (uint32_t)syscall(SYS_gettid));
 	core_futex_wake(&birth->tid, 1); /* at worst wakes what lies there by then */
 	if (known)
@@ -85,6 +87,7 @@ static void *thread_main(void *arg)
 	fn(data);
 	if (known)
 		cap_guard_leave();
+	core_life_leave();
 	return NULL;
 }
 
@@ -131,6 +134,7 @@ bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_
 
 bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg)
 {
+	core_life_watched();
 	return start(name, fn, arg, false, NULL);
 }
 

@@ -4,6 +4,7 @@
  * likes, and dispatches, which the provider itself delivers.
  */
 #include "core/counter.h"
+#include "core/life.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -76,6 +77,7 @@ static void *run(void *arg)
 	struct core_counter_service *s = w->service;
 
 	prctl(PR_SET_NAME, "kymo-counter", 0, 0, 0);
+	core_life_enter();
 	kymo_sample_thread(false);
 	for (;;) {
 		core_futex_wait(&w->stop, 0, w->interval_ns);
@@ -89,6 +91,7 @@ static void *run(void *arg)
 	}
 	if (atomic_load(&w->stop) == STOP_ALONE)
 		window_free(w);
+	core_life_leave();
 	return NULL;
 }
 

@@ -4,11 +4,13 @@
  * sleep until a producer says that there is something to do: an idle pool costs nothing.
  */
 #include "core/deliver.h"
+#include "core/life.h"
 
 #include <sched.h>
 #include <unistd.h>
 
-#define POOLS (2 * CAP_BUFFERS)
+#define POOLS     (2 * CAP_BUFFERS)
+#define SECOND_NS 1000000000u
 
 /* In one place for ever: a producer may look at one that is just going away. */
 static struct delivery_pool pools[POOLS];
@@ -99,7 +101,8 @@ static void worker(void *arg)
 		if (atomic_load(&p->stop))
 			break;
 		atomic_fetch_add(&p->sleepers, 1);
-		core_futex_wait(&p->work, seen, 3600000000000u);
+		if (!core_life_sleep(&p->work, seen))
+			core_futex_wait(&p->work, seen, SECOND_NS);
 		atomic_fetch_sub(&p->sleepers, 1);
 	}
 	current = NULL;
@@ -164,6 +167,7 @@ static void start_end(struct delivery_pool *p)
 
 static void start_threads(struct delivery_pool *p)
 {
+	core_life_watched();
 	while (p->running < p->wanted &&
 	       core_thread_start("deliver", worker, p, &p->threads[p->running]))
 		p->running++;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/internal.h"
+#include "core/life.h"
 
 #define LIMIT_NS 200000000u
 
@@ -19,16 +20,22 @@ static bool armed;
 static _Atomic bool wanted; /* some backend harvests late */
 static _Atomic uint32_t asked, answered;
 
-static void harvest(void *arg)
+void core_ending_harvest(void)
 {
-	while (!atomic_load(&asked))
-		core_futex_wait(&asked, 0, UINT64_C(3600000000000));
 	cap_guard_enter();
 	atomic_store(&cap_ending, true);
 	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
 		if (core_domains[i].info->late)
 			core_domains[i].info->flush(tick_now());
 	cap_guard_leave();
+}
+
+static void harvest(void *arg)
+{
+	while (!atomic_load(&asked))
+		if (!core_life_sleep(&asked, 0))
+			return;
+	core_ending_harvest();
 	atomic_store(&answered, 1);
 	core_futex_wake(&answered, INT32_MAX);
 }

@@ -16,4 +16,7 @@ void kymo_process_ending_arm(void);
  */
 void kymo_process_ending(void);
 
+/* Harvests what backends have not seen yet; not from a signal handler. */
+void core_ending_harvest(void);
+
 #endif

@@ -4,6 +4,7 @@
  * what a forked child must do before it may record.
  */
 #include "core/internal.h"
+#include "core/life.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -94,6 +95,7 @@ static void after_fork_child(void)
 {
 	core_forked = cap_thread_current;
 	cap_thread_current = NULL;
+	core_life_fork_child();
 }
 
 static void initialise(void)
@@ -103,6 +105,7 @@ static void initialise(void)
 		failed = true;
 		return;
 	}
+	core_life_fork_child(); /* it may be one, of a parent that did not use core */
 	tick_init();
 	barrier_init();
 	core_threads_init();
@@ -131,6 +134,7 @@ static void fork_child(void)
 	if (atomic_load(&core_live->magic) != LIVE_MAGIC) {
 		core_generation = (uint32_t)getpid();
 		core_sites_fork_child();
+		core_life_fork_child();
 		core_ending_fork_child();
 		core_buffers_fork_child();
 		atomic_store(&state, KYMO_STATE_RUNNING);

@@ -4,6 +4,7 @@
  * buffer's memory, so that nothing is asked of the program's own threads and no signal is used.
  */
 #include "core/internal.h"
+#include "core/life.h"
 
 static void obey(void *arg)
 {
@@ -14,7 +15,8 @@ static void obey(void *arg)
 		uint32_t asked = atomic_load(&p->asked);
 
 		if (asked == atomic_load(&p->answered)) {
-			core_futex_wait(&p->asked, asked, UINT64_C(3600000000000));
+			if (!core_life_sleep(&p->asked, asked))
+				break;
 			continue;
 		}
 		cap_guard_enter();

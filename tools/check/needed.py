@@ -18,8 +18,9 @@ EXPORTED = re.compile(r"^(kymo_\w+|rocprofiler_set_api_table|rocprofiler_registe
 FORBIDDEN = {"exit", "_exit", "abort", "printf", "puts", "putchar", "perror", "sigaction", "signal",
              "sqlite3_open", "ZSTD_compress"}
 # In the forked child that becomes the drain; in a child that a tool forked out of a delivery
-# callback; and for sampling by timers, where the user asks for it.
-ALLOWED_IN = {"libkymo-inject": {"_exit", "signal"}, "libkymo": {"_exit", "sigaction"}}
+# callback; for sampling by timers, where the user asks for it; and where the last thread of the program
+# is gone and the C library would have called exit() there (core/life.c).
+ALLOWED_IN = {"libkymo-inject": {"_exit", "signal"}, "libkymo": {"_exit", "exit", "sigaction"}}
 
 
 def run(*argv):

@@ -8,9 +8,9 @@
 
 #include "capture/cuda/backend.h"
 #include "core/internal.h"
+#include "core/life.h"
 
 #define PERIOD_NS 100000000
-#define HOUR_NS   UINT64_C(3600000000000)
 
 static _Atomic uint32_t wanted;
 
@@ -20,7 +20,8 @@ static void harvest(void *arg)
 
 	while (cuda_alive()) {
 		while (!atomic_load(&wanted))
-			core_futex_wait(&wanted, 0, HOUR_NS);
+			if (!core_life_sleep(&wanted, 0))
+				return;
 		nanosleep(&period, NULL);
 		atomic_store(&wanted, 0);
 		cuda_aside_look();

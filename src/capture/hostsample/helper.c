@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/life.h"
+
 enum { HELPER_NONE, HELPER_STARTING, HELPER_FAILED, HELPER_READY, HELPER_STOPPING };
 
 static void wait_word(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
@@ -24,16 +26,27 @@ static void wake_word(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 64, NULL, NULL, 0);
 }
 
+static void *helper_main(void *arg)
+{
+	struct helper *h = arg;
+
+	core_life_enter();
+	h->run(NULL);
+	core_life_leave();
+	return NULL;
+}
+
 bool helper_start(struct helper *h, pthread_t *thread, void *(*run)(void *))
 {
 	sigset_t all, old;
 	int error, saved = errno;
 
 	h->reason[0] = '\0';
+	h->run = run;
 	atomic_store(&h->state, HELPER_STARTING);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(thread, NULL, run, NULL);
+	error = pthread_create(thread, NULL, helper_main, h);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (error) {
 		snprintf(h->reason, sizeof(h->reason), "no thread could be started");

@@ -13,6 +13,7 @@ struct helper {
 	_Atomic uint32_t wake;  /* changes when it has something to do */
 	_Atomic uint32_t asked, done;
 	uint32_t seen; /* `asked` when the round began */
+	void *(*run)(void *);
 	char reason[256];
 };
 

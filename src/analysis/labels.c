@@ -97,9 +97,7 @@ void label_agent(struct text *out, const struct trace *t, uint32_t agent)
 		text_add(out, "host");
 		return;
 	}
-	text_add(out, *a->name ? a->name : a->type);
-	if (a->several)
-		text_addf(out, " #%u", a->number);
+	text_add(out, a->label);
 }
 
 static void label_queue(struct text *out, const struct trace *t, uint32_t queue, bool device)
@@ -114,9 +112,7 @@ static void label_queue(struct text *out, const struct trace *t, uint32_t queue,
 		label_agent(out, t, q->agent);
 		text_add(out, " ");
 	}
-	text_addf(out, "queue %u", q->number);
-	if (*q->name)
-		text_addf(out, " (%s)", q->name);
+	text_add(out, q->label);
 }
 
 static uint32_t queue_agent(const struct trace *t, uint32_t queue)

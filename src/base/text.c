@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain.h"
+
 static bool reserve(struct text *t, size_t more)
 {
 	size_t room = t->room ? t->room : 64;
@@ -60,52 +62,67 @@ void text_addf(struct text *t, const char *format, ...)
 	t->length += (size_t)n;
 }
 
-/* Length of the valid UTF-8 sequence at `s`, 0 if it is not one. */
-static unsigned utf8_length(const unsigned char *s)
-{
-	unsigned n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3
-		     : s[0] < 0xf5 ? 4 : 0;
-
-	for (unsigned i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)))
-		return 0;
-	if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)))
-		return 0;
-	return n;
-}
-
 void text_add_json(struct text *t, const char *string)
 {
-	const unsigned char *s = (const unsigned char *)string;
+	char escaped[2 * PLAIN_ESCAPE_MAX];
+	size_t n = strlen(string), length;
+	uint32_t code;
 
 	text_add(t, "\"");
-	while (*s) {
-		unsigned n = utf8_length(s);
-
-		if (n == 0) {
-			text_add(t, "\\ufffd");
-			n = 1;
-		} else if (*s == '"' || *s == '\\') {
-			text_addf(t, "\\%c", *s);
-		} else if (*s < 0x20 || *s == 0x7f) {
-			text_addf(t, "\\u%04x", *s);
-		} else {
-			text_add_bytes(t, (const char *)s, n);
-		}
-		s += n;
+	for (size_t i = 0; i < n; i += length) {
+		length = plain_next(string + i, n - i, &code);
+		if (code == '"' || code == '\\' || plain_hidden(code))
+			text_add_bytes(t, escaped, plain_escape_json(code, escaped));
+		else
+			text_add_bytes(t, string + i, length);
 	}
 	text_add(t, "\"");
 }
 
+/* Characters that must not be seen as they are: $'...' of POSIX.1-2024, bash, zsh and ksh. */
+static void add_shell_escaped(struct text *t, const char *s)
+{
+	size_t n = strlen(s), length;
+	uint32_t code;
+
+	text_add(t, "$'");
+	for (size_t i = 0; i < n; i += length) {
+		length = plain_next(s + i, n - i, &code);
+		for (size_t k = 0; plain_hidden(code) && k < length; k++)
+			text_addf(t, "\\%03o", (unsigned char)s[i + k]);
+		if (code == '\'' || code == '\\')
+			text_add(t, "\\");
+		if (!plain_hidden(code))
+			text_add_bytes(t, s + i, length);
+	}
+	text_add(t, "'");
+}
+
+static bool hides_something(const char *s)
+{
+	size_t n = strlen(s);
+	uint32_t code;
+
+	for (size_t i = 0; i < n;) {
+		i += plain_next(s + i, n - i, &code);
+		if (plain_hidden(code))
+			return true;
+	}
+	return false;
+}
+
 void text_add_shell(struct text *t, const char *s)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_@%+=:,./-";
+	static const char simple[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+		"_@%+=:,./-";
 
-	if (*s && strspn(s, plain) == strlen(s)) {
+	if (*s && strspn(s, simple) == strlen(s)) {
 		text_add(t, s);
+		return;
+	}
+	if (hides_something(s)) {
+		add_shell_escaped(t, s);
 		return;
 	}
 	text_add(t, "'");

@@ -9,16 +9,25 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/plain.h"
 
 static bool bar_shown;
 
-static void say(const char *kind, const char *format, va_list args)
+static void print(const char *kind, const struct text *t)
 {
 	cli_progress_clear();
 	fflush(stdout);
-	fprintf(stderr, "kymo: %s", kind);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	fprintf(stderr, "kymo: %s%s\n", kind, t->s ? t->s : "");
+}
+
+/* What is inserted into a format may be anything: a path, an argument, a name out of a trace. */
+static void say(const char *kind, const char *format, va_list args)
+{
+	struct text t = {0};
+
+	plain_vaddf(&t, format, args);
+	print(kind, &t);
+	text_release(&t);
 }
 
 #define SAY(kind)                        \
@@ -42,6 +51,15 @@ void cli_warn(const char *format, ...)
 void cli_note(const char *format, ...)
 {
 	SAY("");
+}
+
+void cli_message(int severity, const char *lines)
+{
+	struct text t = {0};
+
+	plain_add_lines(&t, lines, strlen(lines));
+	print(severity >= 3 ? "error: " : severity == 2 ? "warning: " : "", &t);
+	text_release(&t);
 }
 
 int cli_usage(const char *command, const char *format, ...)

@@ -45,11 +45,17 @@ struct list {
 };
 extern const struct list *const list_table[];
 
-/* "kymo: error: ..." on stderr: what went wrong, where, what to do. A newline is added. */
+/*
+ * "kymo: error: ..." on stderr: what went wrong, where, what to do. A newline is added; strings are
+ * escaped (base/plain.h).
+ */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "kymo: ..." on stderr. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What a stream_log was told: 3 and up are errors, 2 warnings. Its line breaks are its own. */
+void cli_message(int severity, const char *lines);
 
 /* Prints the error and a hint at the help of `command`; returns CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/run_options.h"
+#include "base/plain.h"
 #include "cli/cli.h"
 #include "cli/doctor.h"
 #include "cli/run.h"
@@ -33,7 +34,7 @@ static void line(enum grade g, const char *what, const char *format, ...)
 	va_list args;
 
 	anything_bad = anything_bad || g == BAD;
-	printf("%-5s %-16s ", marks[g], what);
+	plain_printf(stdout, "%-5s %-16s ", marks[g], what);
 	va_start(args, format);
 	vprintf(format, args);
 	va_end(args);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo info`: what is in a trace and how far it can be trusted. */
+#include "base/plain.h"
 #include "cli/input.h"
 
 #include <inttypes.h>
@@ -102,13 +103,13 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 
 static void heading(const char *text)
 {
-	printf("\n%s\n", text);
+	plain_printf(stdout, "\n%s\n", text);
 }
 
 static void rest(uint32_t total)
 {
 	if (total > ROWS_SHOWN)
-		printf("  ... and %u more\n", total - ROWS_SHOWN);
+		plain_printf(stdout, "  ... and %u more\n", total - ROWS_SHOWN);
 }
 
 static double seconds_between(int64_t from, int64_t to)
@@ -125,27 +126,30 @@ static void print_head(const struct info *c, const struct trace *t)
 
 	if (first->start_realtime > 0 && localtime_r(&when, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S %z", &tm);
-	printf("%-12s %s\n", "Trace", t->path);
-	printf("%-12s %s\n", "Command", t->command[0] ? t->command : "unknown");
-	printf("%-12s %s\n", "Recorded", date);
-	printf("%-12s %s\n", "Host", first->hostname[0] ? first->hostname : "unknown");
-	printf("%-12s %s\n", "Kymo", first->version[0] ? first->version : "unknown");
-	printf("%-12s %.6f s\n", "Duration", t->end > t->origin ? seconds_between(t->origin, t->end) : 0.0);
-	printf("%-12s %" PRIu64 "\n", "Records", c->records);
+	plain_printf(stdout, "%-12s %s\n", "Trace", t->path);
+	plain_printf(stdout, "%-12s %s\n", "Command", t->command[0] ? t->command : "unknown");
+	plain_printf(stdout, "%-12s %s\n", "Recorded", date);
+	plain_printf(stdout, "%-12s %s\n", "Host",
+		     first->hostname[0] ? first->hostname : "unknown");
+	plain_printf(stdout, "%-12s %s\n", "Kymo", first->version[0] ? first->version : "unknown");
+	plain_printf(stdout, "%-12s %.6f s\n", "Duration",
+		     t->end > t->origin ? seconds_between(t->origin, t->end) : 0.0);
+	plain_printf(stdout, "%-12s %" PRIu64 "\n", "Records", c->records);
 	for (uint32_t i = 1; i < t->domains_count; i++) {
 		if (c->by_domain[i])
-			printf("  %-10s %" PRIu64 "\n", t->domains[i].name, c->by_domain[i]);
+			plain_printf(stdout, "  %-10s %" PRIu64 "\n", t->domains[i].name,
+				     c->by_domain[i]);
 	}
 }
 
 static void print_together(const struct t_process *p)
 {
-	printf("  %u of %u ranks, counted together  %s\n", p->stands_for, p->ranks,
-	       p->argv[0] ? p->argv : p->exe);
-	printf("      clocks compared within %.0f ns\n", p->job_error_ns);
+	plain_printf(stdout, "  %u of %u ranks, counted together  %s\n", p->stands_for, p->ranks,
+		     p->argv[0] ? p->argv : p->exe);
+	plain_printf(stdout, "      clocks compared within %.0f ns\n", p->job_error_ns);
 	if (p->lost_records || p->lost_definitions)
-		printf("      lost: %" PRIu64 " records, %" PRIu64 " definitions\n",
-		       p->lost_records, p->lost_definitions);
+		plain_printf(stdout, "      lost: %" PRIu64 " records, %" PRIu64 " definitions\n",
+			     p->lost_records, p->lost_definitions);
 }
 
 static void print_process(const struct info *c, const struct trace *t, uint32_t i)
@@ -159,24 +163,30 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 	}
 	if (p->rank != UINT32_MAX)
 		snprintf(rank, sizeof(rank), " rank %u", p->rank);
-	printf("  %u%s  %s%s%s%s\n", p->pid, rank, p->name ? p->name : "", p->name ? " (" : "",
-	       p->argv[0] ? p->argv : p->exe, p->name ? ")" : "");
-	printf("      %" PRIu64 " records, %s, clock within %.0f ns\n", c->by_process[i],
-	       name_process_end(p, how, sizeof(how)), p->clock_error_ns);
+	plain_printf(stdout, "  %u%s  %s%s%s%s\n", p->pid, rank, p->name ? p->name : "",
+		     p->name ? " (" : "", p->argv[0] ? p->argv : p->exe, p->name ? ")" : "");
+	plain_printf(stdout, "      %" PRIu64 " records, %s, clock within %.0f ns\n",
+		     c->by_process[i], name_process_end(p, how, sizeof(how)), p->clock_error_ns);
 	if (p->ranks)
-		printf("      %s, rank %u of %u\n", p->mpi, p->rank, p->ranks);
+		plain_printf(stdout, "      %s, rank %u of %u\n", p->mpi, p->rank, p->ranks);
 	if (p->aligned)
-		printf("      job clock: node's + %" PRId64 " ns, within %.0f ns; measured %" PRId64
-		       " ns, within %.0f ns; compared %u times\n", p->job_offset, p->job_error_ns,
-		       p->job_measured, p->job_measured_error_ns, p->job_points);
+		plain_printf(stdout,
+			     "      job clock: node's + %" PRId64
+			     " ns, within %.0f ns; measured %" PRId64
+			     " ns, within %.0f ns; compared %u times\n",
+			     p->job_offset, p->job_error_ns, p->job_measured,
+			     p->job_measured_error_ns, p->job_points);
 	if (p->lost_records || p->lost_definitions || p->damaged_blocks)
-		printf("      lost: %" PRIu64 " records, %" PRIu64 " definitions; %" PRIu64
-		       " damaged places in its file\n",
-		       p->lost_records, p->lost_definitions, p->damaged_blocks);
+		plain_printf(stdout,
+			     "      lost: %" PRIu64 " records, %" PRIu64 " definitions; %" PRIu64
+			     " damaged places in its file\n",
+			     p->lost_records, p->lost_definitions, p->damaged_blocks);
 	if (p->untraced_calls || p->untimed)
-		printf("      %" PRIu64 " calls of functions that are not traced yet, %" PRIu64
-		       " device records without device time\n",
-		       p->untraced_calls, p->untimed);
+		plain_printf(stdout,
+			     "      %" PRIu64
+			     " calls of functions that are not traced yet, %" PRIu64
+			     " device records without device time\n",
+			     p->untraced_calls, p->untimed);
 }
 
 static void print_threads(const struct info *c, const struct trace *t)
@@ -187,10 +197,10 @@ static void print_threads(const struct info *c, const struct trace *t)
 
 		if (t->processes[th->process].stands_for)
 			continue;
-		printf("  %u of %u  %-16s %" PRIu64 " records", th->tid,
-		       t->processes[th->process].pid, th->name, c->by_thread[i]);
+		plain_printf(stdout, "  %u of %u  %-16s %" PRIu64 " records", th->tid,
+			     t->processes[th->process].pid, th->name, c->by_thread[i]);
 		if (th->lost)
-			printf(", %" PRIu64 " lost", th->lost);
+			plain_printf(stdout, ", %" PRIu64 " lost", th->lost);
 		putchar('\n');
 	}
 	rest(t->threads_count - 1);
@@ -203,9 +213,10 @@ static void print_clock(const struct trace *t, const struct t_agent *a)
 	if (a->clock == 0)
 		return;
 	if (k->error_ns < 0)
-		printf("; its clock was never aligned");
+		plain_printf(stdout, "; its clock was never aligned");
 	else
-		printf("; clock within %.0f ns (%u sync points)", k->error_ns, k->syncs);
+		plain_printf(stdout, "; clock within %.0f ns (%u sync points)", k->error_ns,
+			     k->syncs);
 }
 
 static void print_devices(const struct trace *t)
@@ -215,8 +226,8 @@ static void print_devices(const struct trace *t)
 	for (uint32_t i = 1; i < t->agents_count && i <= ROWS_SHOWN; i++) {
 		const struct t_agent *a = &t->agents[i];
 
-		printf("  %s  %s, %s, %s", a->name, a->type, a->platform[0] ? a->platform : a->domain,
-		       a->driver);
+		plain_printf(stdout, "  %s  %s, %s, %s", a->label, a->type,
+			     a->platform[0] ? a->platform : a->domain, a->driver);
 		print_clock(t, a);
 		putchar('\n');
 	}
@@ -226,13 +237,12 @@ static void print_devices(const struct trace *t)
 	for (uint32_t i = 1; i < t->queues_count && i <= ROWS_SHOWN; i++) {
 		const struct t_queue *q = &t->queues[i];
 		const char *context = t->contexts[q->context].name;
-		char number[32];
 
-		printf("  %s / %s%s%s%s%s\n", t->agents[q->agent].name,
-		       name_queue(q, number, sizeof(number)), context ? " in " : "",
-		       context ? context : "",
-		       q->flags & QUEUE_OUT_OF_ORDER ? ", out of order" : "",
-		       q->flags & QUEUE_PROFILING_FORCED ? ", profiling switched on by Kymo" : "");
+		plain_printf(stdout, "  %s / %s%s%s%s%s\n", t->agents[q->agent].label, q->label,
+			     context ? " in " : "", context ? context : "",
+			     q->flags & QUEUE_OUT_OF_ORDER ? ", out of order" : "",
+			     q->flags & QUEUE_PROFILING_FORCED ? ", profiling switched on by Kymo"
+							       : "");
 	}
 	rest(t->queues_count - 1);
 }
@@ -244,9 +254,9 @@ static void print_open_calls(const struct trace *t)
 	for (uint32_t i = 1; i < t->open_calls_count && i <= ROWS_SHOWN; i++) {
 		const struct t_open_call *o = &t->open_calls[i];
 
-		printf("  thread %u  %*s%s since %.9f s\n", t->threads[o->thread].tid,
-		       (int)(o->depth < 20 ? o->depth * 2 : 40), "", t->ops[o->op].name,
-		       seconds_between(t->origin, o->start));
+		plain_printf(stdout, "  thread %u  %*s%s since %.9f s\n", t->threads[o->thread].tid,
+			     (int)(o->depth < 20 ? o->depth * 2 : 40), "", t->ops[o->op].name,
+			     seconds_between(t->origin, o->start));
 	}
 	rest(t->open_calls_count - 1);
 }
@@ -260,10 +270,10 @@ static void print_notes(const struct trace *t)
 	for (uint32_t i = 1; i < t->notes_count && i <= ROWS_SHOWN; i++) {
 		const struct t_note *n = &t->notes[i];
 
-		printf("  %-7s %s: %s", n->severity < 4 ? severities[n->severity] : "?", n->part,
-		       n->text);
+		plain_printf(stdout, "  %-7s %s: %s",
+			     n->severity < 4 ? severities[n->severity] : "?", n->part, n->text);
 		if (n->count > 1)
-			printf(" (%" PRIu64 " times)", n->count);
+			plain_printf(stdout, " (%" PRIu64 " times)", n->count);
 		putchar('\n');
 	}
 	rest(t->notes_count - 1);
@@ -278,15 +288,15 @@ static void print_quality(const struct info *c, const struct trace *t)
 		damaged += t->processes[i].damaged_blocks;
 	}
 	heading("Quality");
-	printf("  %-28s %" PRIu64 "\n", "lost records", lost);
+	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "lost records", lost);
 	if (c->unknown_losses)
-		printf("  %-28s %" PRIu64 " (what they held is not known)\n", "gaps of missing chunks",
-		       c->unknown_losses);
-	printf("  %-28s %" PRIu64 "\n", "damaged places", damaged);
-	printf("  %-28s %" PRIu64 "\n", "failed calls", c->failed);
-	printf("  %-28s %" PRIu64 " of %" PRIu64 "\n", "device records without time", c->untimed,
-	       c->device);
-	printf("  %-28s %" PRIu64 "\n", "starting before their call", c->early);
+		plain_printf(stdout, "  %-28s %" PRIu64 " (what they held is not known)\n",
+			     "gaps of missing chunks", c->unknown_losses);
+	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "damaged places", damaged);
+	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "failed calls", c->failed);
+	plain_printf(stdout, "  %-28s %" PRIu64 " of %" PRIu64 "\n", "device records without time",
+		     c->untimed, c->device);
+	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "starting before their call", c->early);
 }
 
 static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)

@@ -33,10 +33,7 @@ static struct knob_table table = {.command = "query", .rows = rows, .count = 3, 
 #ifdef KYMO_HAVE_SQLITE
 static void log_message(struct stream_log *l, int severity, const char *text)
 {
-	if (severity >= 3)
-		cli_error("%s", text);
-	else
-		cli_warn("%s", text);
+	cli_message(severity, text);
 }
 
 static int query(struct store **stores, char **paths, unsigned count, const char *sql,

@@ -248,10 +248,7 @@ static void say_losses(const struct run *r, const struct outcome *out)
 #ifdef KYMO_HAVE_REPORT
 static void log_message(struct stream_log *l, int severity, const char *text)
 {
-	if (severity >= 3)
-		cli_error("%s", text);
-	else
-		cli_warn("%s", text);
+	cli_message(severity, text);
 }
 
 static void print_summary(const char *trace)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo show`: the records of traces as text, one a line. */
+#include "base/plain.h"
 #include "cli/input.h"
 
 #include <unistd.h>
@@ -83,7 +84,7 @@ static int run(int argc, char **argv)
 		kymo_status_t status;
 
 		if (argc > 1) {
-			printf("%s==> %s <==\n", i ? "\n" : "", argv[i]);
+			plain_printf(stdout, "%s==> %s <==\n", i ? "\n" : "", argv[i]);
 			fflush(stdout);
 		}
 		status = show(argv[i], filter);

@@ -27,10 +27,7 @@ static struct knob_table table = {.command = "summary", .rows = rows, .count = 2
 
 static void log_message(struct stream_log *l, int severity, const char *text)
 {
-	if (severity >= 3)
-		cli_error("%s", text);
-	else
-		cli_warn("%s", text);
+	cli_message(severity, text);
 }
 
 static int print_traces(struct summary *s, unsigned count, unsigned by)

@@ -14,10 +14,8 @@ static unsigned warnings;
 
 static void message(struct stream_log *l, int severity, const char *text)
 {
-	if (severity >= 3)
-		cli_error("%s", text);
-	else if (warnings++ < WARNINGS_SHOWN)
-		cli_warn("%s", text);
+	if (severity >= 3 || warnings++ < WARNINGS_SHOWN)
+		cli_message(severity, text);
 }
 
 struct stream_log cli_log = {message};

@@ -12,6 +12,7 @@
 #include <kymo/counter.h>
 #include <kymo/sample.h>
 
+#include "base/plain.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 
@@ -102,7 +103,8 @@ bool measures_check(const struct run_options *o)
 static void print_dimensions(const kymo_counter_info_t *i)
 {
 	for (uint32_t d = 0; d < i->dimension_count; d++)
-		printf("%s%s:%u", d ? "," : " [", i->dimensions[d].name, i->dimensions[d].size);
+		plain_printf(stdout, "%s%s:%u", d ? "," : " [", i->dimensions[d].name,
+			     i->dimensions[d].size);
 	if (i->dimension_count)
 		putchar(']');
 }
@@ -123,14 +125,14 @@ static kymo_status_t print_one(kymo_counter_t counter, const char *provider,
 	if ((i->unavailable == NULL) != available || (i->agent && i->agent != l->device))
 		return KYMO_OK;
 	snprintf(name, sizeof(name), "%s:%s", provider, i->name);
-	printf("%-34s %s", name, i->description);
+	plain_printf(stdout, "%-34s %s", name, i->description);
 	print_dimensions(i);
 	if (*i->unit)
-		printf(" (%s)", i->unit);
+		plain_printf(stdout, " (%s)", i->unit);
 	if (available && i->read_ns)
-		printf("; a reading costs about %u ns", i->read_ns);
+		plain_printf(stdout, "; a reading costs about %u ns", i->read_ns);
 	if (!available)
-		printf("\n%-34s not here: %s", "", i->unavailable);
+		plain_printf(stdout, "\n%-34s not here: %s", "", i->unavailable);
 	putchar('\n');
 	return KYMO_OK;
 }

@@ -5,6 +5,7 @@
 
 #include <kymo/agent.h>
 
+#include "base/plain.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -37,9 +38,9 @@ static void print_caches(const kymo_agent_t *a)
 		char size[32];
 
 		bytes_text(c->bytes, size);
-		printf("      L%u%s%s  %u x %s, %u B lines, each for %u\n", c->level,
-		       *cache_types[c->type] ? " " : "", cache_types[c->type], c->count, size,
-		       c->line_bytes, c->shared_by);
+		plain_printf(stdout, "      L%u%s%s  %u x %s, %u B lines, each for %u\n", c->level,
+			     *cache_types[c->type] ? " " : "", cache_types[c->type], c->count, size,
+			     c->line_bytes, c->shared_by);
 	}
 }
 
@@ -50,7 +51,8 @@ static void print_numa(const kymo_agent_t *a)
 		char size[32];
 
 		bytes_text(n->memory_bytes, size);
-		printf("      NUMA node %u  %s, %u hardware threads\n", n->node, size, n->threads);
+		plain_printf(stdout, "      NUMA node %u  %s, %u hardware threads\n", n->node, size,
+			     n->threads);
 	}
 }
 
@@ -60,20 +62,21 @@ static void print_where(const kymo_agent_t *a)
 
 	if (a->pci) {
 		pci_text(a->pci, pci);
-		printf("      PCI %s  %04x:%04x%s%s", pci, a->pci->vendor_id, a->pci->device_id,
-		       a->driver ? ", driver " : ", no driver", a->driver ? a->driver : "");
-		printf(a->version ? " %s" : "%s", a->version ? a->version : "");
+		plain_printf(stdout, "      PCI %s  %04x:%04x%s%s", pci, a->pci->vendor_id,
+			     a->pci->device_id, a->driver ? ", driver " : ", no driver",
+			     a->driver ? a->driver : "");
+		plain_printf(stdout, a->version ? " %s" : "%s", a->version ? a->version : "");
 		if (a->numa_node >= 0)
-			printf(", near NUMA node %d", a->numa_node);
+			plain_printf(stdout, ", near NUMA node %d", a->numa_node);
 		putchar('\n');
 	} else if (a->driver) {
-		printf("      driver %s\n", a->driver);
+		plain_printf(stdout, "      driver %s\n", a->driver);
 	}
 	if (a->uuid)
-		printf("      uuid %s\n", a->uuid);
+		plain_printf(stdout, "      uuid %s\n", a->uuid);
 	if (a->parent)
-		printf("      part of device %u%s%s\n", a->parent, a->partition ? ": " : "",
-		       a->partition ? a->partition : "");
+		plain_printf(stdout, "      part of device %u%s%s\n", a->parent,
+			     a->partition ? ": " : "", a->partition ? a->partition : "");
 }
 
 static void print_size(const kymo_agent_t *a)
@@ -82,21 +85,21 @@ static void print_size(const kymo_agent_t *a)
 	const char *gap = "      ";
 
 	if (a->compute_units) {
-		printf("%s%u %s", gap, a->compute_units,
-		       a->type == KYMO_AGENT_CPU ? "cores" : "compute units");
+		plain_printf(stdout, "%s%u %s", gap, a->compute_units,
+			     a->type == KYMO_AGENT_CPU ? "cores" : "compute units");
 		gap = ", ";
 	}
 	if (a->threads && a->type == KYMO_AGENT_CPU) {
-		printf("%s%u hardware threads", gap, a->threads);
+		plain_printf(stdout, "%s%u hardware threads", gap, a->threads);
 		gap = ", ";
 	}
 	if (a->memory_bytes) {
 		bytes_text(a->memory_bytes, size);
-		printf("%s%s memory", gap, size);
+		plain_printf(stdout, "%s%s memory", gap, size);
 		gap = ", ";
 	}
 	if (a->clock_max_hz) {
-		printf("%sup to %" PRIu64 " MHz", gap, a->clock_max_hz / 1000000);
+		plain_printf(stdout, "%sup to %" PRIu64 " MHz", gap, a->clock_max_hz / 1000000);
 		gap = ", ";
 	}
 	if (*gap == ',')
@@ -107,14 +110,16 @@ static kymo_status_t print_agent(const kymo_agent_t *a, void *data)
 {
 	unsigned *count = data;
 
-	printf("%3u   %-12s %s%s%s%s\n", a->id, kymo_agent_type_name(a->type), a->name,
-	       a->vendor ? " (" : "", a->vendor ? a->vendor : "", a->vendor ? ")" : "");
+	plain_printf(stdout, "%3u   %-12s %s%s%s%s\n", a->id, kymo_agent_type_name(a->type),
+		     a->name, a->vendor ? " (" : "", a->vendor ? a->vendor : "",
+		     a->vendor ? ")" : "");
 	print_where(a);
 	print_size(a);
 	print_caches(a);
 	print_numa(a);
 	for (size_t i = 0; a->properties[i]; i++)
-		printf("      %s: %s\n", a->properties[i]->name, a->properties[i]->value);
+		plain_printf(stdout, "      %s: %s\n", a->properties[i]->name,
+			     a->properties[i]->value);
 	++*count;
 	return KYMO_OK;
 }
@@ -233,7 +238,7 @@ static int print_text(void)
 	if (kymo_agents(print_agent, &count) != KYMO_OK)
 		return no_memory();
 	if (!count)
-		printf("No device is known; kymo doctor says why.\n");
+		plain_printf(stdout, "No device is known; kymo doctor says why.\n");
 	return CLI_OK;
 }
 

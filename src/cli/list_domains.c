@@ -10,6 +10,7 @@
 
 #include <kymo/tool.h>
 
+#include "base/plain.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -46,8 +47,8 @@ static bool has_calls(const kymo_domain_desc_t *d)
 
 static kymo_status_t print_domain(const kymo_domain_desc_t *d, void *data)
 {
-	printf("%-14s %5u %-10s %s\n", d->name, d->op_count, has_calls(d) ? "calls" : "activities",
-	       d->title);
+	plain_printf(stdout, "%-14s %5u %-10s %s\n", d->name, d->op_count,
+		     has_calls(d) ? "calls" : "activities", d->title);
 	return KYMO_OK;
 }
 
@@ -90,10 +91,10 @@ static kymo_status_t print_ops(const kymo_domain_desc_t *d, void *data)
 	for (uint32_t i = 0; i < d->op_count; i++) {
 		const kymo_op_desc_t *op = &d->ops[i];
 
-		printf("%-14s %-8s %s(", d->name, mode_of(op), op->name);
+		plain_printf(stdout, "%-14s %-8s %s(", d->name, mode_of(op), op->name);
 		for (uint32_t k = 0; k < op->field_count; k++)
-			printf("%s%s", k ? ", " : "", op->fields[k].name);
-		printf(")\n");
+			plain_printf(stdout, "%s%s", k ? ", " : "", op->fields[k].name);
+		plain_printf(stdout, ")\n");
 	}
 	return KYMO_OK;
 }

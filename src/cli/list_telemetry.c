@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plain.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run.h"
@@ -48,8 +49,8 @@ static void print_value(void *data, const struct telemetry_value *v)
 	if (v->known)
 		snprintf(value, sizeof(value), "%.6g", v->value);
 	snprintf(unit, sizeof(unit), "%s%s", v->unit, v->per_second ? "/s" : "");
-	printf("  %-24.24s %-26s %14s %-8s %s\n", *v->device ? v->device : "node", v->name, value, unit,
-	       v->description);
+	plain_printf(stdout, "  %-24.24s %-26s %14s %-8s %s\n", *v->device ? v->device : "node",
+		     v->name, value, unit, v->description);
 }
 
 static void print_source(void *data, const char *name, const char *about, unsigned values,
@@ -58,8 +59,8 @@ static void print_source(void *data, const char *name, const char *about, unsign
 	struct listing *l = data;
 
 	if (!l->json) {
-		printf("%s: %s; %u values, a reading takes %.1f us\n", name, about, values,
-		       (double)read_ns / 1e3);
+		plain_printf(stdout, "%s: %s; %u values, a reading takes %.1f us\n", name, about,
+			     values, (double)read_ns / 1e3);
 		return;
 	}
 	text_add(&l->sources, l->sources.length ? ",\n    {" : "\n    {");
@@ -73,7 +74,8 @@ static void print_missing(void *data, const char *source, const char *text, bool
 	struct listing *l = data;
 
 	if (!l->json) {
-		printf("%s: %s: %s\n", source, denied ? "cannot be read" : "not here", text);
+		plain_printf(stdout, "%s: %s: %s\n", source, denied ? "cannot be read" : "not here",
+			     text);
 		return;
 	}
 	text_add(&l->missing, l->missing.length ? ",\n    {" : "\n    {");

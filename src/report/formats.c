@@ -3,20 +3,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/plain.h"
 #include "report/report.h"
 
 /* ---- Markdown ---------------------------------------------------------------------------------- */
 
+/* Between what is the format's own. */
+static void markdown(FILE *out, const char *before, const char *s, const char *after)
+{
+	struct text escaped = {0};
+
+	plain_add_markdown(&escaped, s, strlen(s));
+	fprintf(out, "%s%s%s", before, escaped.s ? escaped.s : "", after);
+	text_release(&escaped);
+}
+
 static void markdown_cell(FILE *out, const char *s)
 {
-	fputs(" ", out);
-	for (; *s; s++) {
-		if (*s == '|' || *s == '\\')
-			fputc('\\', out);
-		fputc(*s == '\n' ? ' ' : *s, out);
-	}
-	fputs(" |", out);
+	markdown(out, " ", s, " |");
 }
 
 static void markdown_table(const struct table *t, FILE *out)
@@ -24,7 +28,7 @@ static void markdown_table(const struct table *t, FILE *out)
 	char buffer[32];
 
 	if (*t->title)
-		fprintf(out, "\n### %s\n", t->title);
+		markdown(out, "\n### ", t->title, "\n");
 	fputs("\n|", out);
 	for (unsigned c = 0; c < t->column_count; c++) {
 		if (!t->columns[c].hidden)
@@ -47,35 +51,29 @@ static void markdown_table(const struct table *t, FILE *out)
 		fputc('\n', out);
 	}
 	for (unsigned i = 0; i < t->note_count; i++)
-		fprintf(out, "\n%s\n", t->notes[i]);
+		markdown(out, "\n", t->notes[i], "\n");
 }
 
 void report_print_markdown(const struct report *r, FILE *out)
 {
 	for (unsigned i = 0; i < r->head.count; i++)
-		fprintf(out, "%s%s\n", i ? "\n" : "", r->head.lines[i]);
+		markdown(out, i ? "\n" : "", r->head.lines[i], "\n");
 	for (unsigned i = 0; i < r->table_count; i++)
 		if (!r->tables[i]->hidden)
 			markdown_table(r->tables[i], out);
 	for (unsigned i = 0; i < r->foot.count; i++)
-		fprintf(out, "\n%s\n", r->foot.lines[i]);
+		markdown(out, "\n", r->foot.lines[i], "\n");
 }
 
 /* ---- CSV --------------------------------------------------------------------------------------- */
 
 void csv_field(FILE *out, const char *text)
 {
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		fputs(text, out);
-		return;
-	}
-	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', out);
-		fputc(*text, out);
-	}
-	fputc('"', out);
+	struct text field = {0};
+
+	plain_add_csv(&field, text, strlen(text));
+	fputs(field.s ? field.s : "", out);
+	text_release(&field);
 }
 
 /* The columns of all tables, each name once. */

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/plain.h"
 #include "report/report.h"
 
 #define GAP        2u
@@ -32,25 +33,15 @@ static unsigned terminal_width(FILE *out)
 	return w.ws_col;
 }
 
-/* Characters of UTF-8 text, not bytes. */
-static unsigned display_width(const char *s)
-{
-	unsigned n = 0;
-
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	return n;
-}
-
 static void measure(const struct table *t, unsigned *width)
 {
 	char buffer[32];
 
 	for (unsigned c = 0; c < t->column_count; c++) {
-		width[c] = display_width(t->columns[c].heading);
+		width[c] = plain_width(t->columns[c].heading);
 		for (uint32_t r = 0; r < t->row_count; r++) {
 			const struct cell *cell = &t->cells[(size_t)r * t->column_count + c];
-			unsigned w = display_width(cell_show(cell, t->columns[c].unit, buffer));
+			unsigned w = plain_width(cell_show(cell, t->columns[c].unit, buffer));
 
 			width[c] = w > width[c] ? w : width[c];
 		}
@@ -118,38 +109,35 @@ static void fit(const struct table *t, struct layout *l, unsigned limit)
 	cut_names(t, l, limit);
 }
 
-/* The first `n` characters. */
-static void put_cut(FILE *out, const char *s, unsigned n)
+/* `s` in at most `width` columns, cut with "..." where it is wider; returns how many it takes. */
+static unsigned fitted(struct text *out, const char *s, unsigned width)
 {
-	unsigned seen = 0;
+	unsigned w = plain_width(s);
 
-	for (; *s; s++) {
-		seen += ((unsigned char)*s & 0xc0) != 0x80;
-		if (seen > n)
-			break;
-		fputc(*s, out);
+	if (w <= width) {
+		plain_add(out, s, strlen(s));
+		return w;
 	}
+	w = plain_add_cut(out, s, width - 3);
+	text_add(out, "...");
+	return w + 3;
 }
 
 /* Spaces wait in *pending until something follows them: no line ends in one. */
 static void put_cell(FILE *out, const char *s, unsigned width, bool left, unsigned *pending)
 {
-	unsigned w = display_width(s);
+	struct text cell = {0};
+	unsigned w = fitted(&cell, s, width), pad = w < width ? width - w : 0;
 
-	if (!left && w < width)
-		*pending += width - w;
-	if (w) {
-		fprintf(out, "%*s", (int)*pending, "");
+	if (!left)
+		*pending += pad;
+	if (cell.length) {
+		fprintf(out, "%*s%s", (int)*pending, "", cell.s);
 		*pending = 0;
 	}
-	if (w > width) {
-		put_cut(out, s, width - 3);
-		fputs("...", out);
-		return;
-	}
-	fputs(s, out);
 	if (left)
-		*pending += width - w;
+		*pending += pad;
+	text_release(&cell);
 }
 
 static void print_row(const struct table *t, const struct cell *cells, const struct layout *l,
@@ -178,11 +166,11 @@ static void print_notes(const struct table *t, const struct layout *l, FILE *out
 	bool first = true;
 
 	for (unsigned i = 0; i < t->note_count; i++)
-		fprintf(out, "(%s)\n", t->notes[i]);
+		plain_printf(out, "(%s)\n", t->notes[i]);
 	for (unsigned c = 0; c < t->column_count; c++) {
 		if (l->hide[c] == t->columns[c].hidden)
 			continue;
-		fprintf(out, "%s%s", first ? "(no room for " : ", ", t->columns[c].heading);
+		plain_printf(out, "%s%s", first ? "(no room for " : ", ", t->columns[c].heading);
 		first = false;
 	}
 	if (!first)
@@ -192,7 +180,7 @@ static void print_notes(const struct table *t, const struct layout *l, FILE *out
 static void print_rows(const struct table *t, const struct layout *l, FILE *out, bool colour)
 {
 	if (*t->title)
-		fprintf(out, colour ? "\n\033[1m%s\033[0m\n" : "\n%s\n", t->title);
+		plain_printf(out, colour ? "\n\033[1m%s\033[0m\n" : "\n%s\n", t->title);
 	if (colour)
 		fputs("\033[4m", out);
 	print_row(t, NULL, l, out);
@@ -223,12 +211,12 @@ void report_print_text(const struct report *r, FILE *out)
 	bool colour = width && !getenv("NO_COLOR");
 
 	for (unsigned i = 0; i < r->head.count; i++)
-		fprintf(out, "%s\n", r->head.lines[i]);
+		plain_printf(out, "%s\n", r->head.lines[i]);
 	for (unsigned i = 0; i < r->table_count; i++)
 		if (!r->tables[i]->hidden)
 			print_table(r->tables[i], out, width, colour);
 	if (r->foot.count)
 		fputc('\n', out);
 	for (unsigned i = 0; i < r->foot.count; i++)
-		fprintf(out, "%s\n", r->foot.lines[i]);
+		plain_printf(out, "%s\n", r->foot.lines[i]);
 }

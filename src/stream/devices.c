@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers for devices of the same name. Each process and each runtime defines the devices it uses:
- * those of one uuid are one device, whoever defined them; without a uuid the first of each process are
- * taken for one, and so on.
+ * Labels of devices and queues, which tell those of the same name apart. Each process and each
+ * runtime defines the devices it uses: those of one node and uuid are one device, whoever defined
+ * them; without a uuid the first of each process of a node are taken for one, and so on. Devices of
+ * one name are numbered on each node, and named with it where other nodes have such devices.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "stream/trace.h"
 
 struct device {
 	const struct t_agent *agent;
+	const char *host;
 	uint32_t index, ordinal; /* ordinal: among those of the name and process without uuid */
-	uint32_t first, name;    /* lowest index of the same device, of the same name */
+	uint32_t first, kin; /* lowest index of the same device; of one of its name on its node */
+	bool elsewhere;      /* other nodes have devices of the name */
 };
 
 static int by_process(const void *a, const void *b)
@@ -30,6 +34,8 @@ static int identity(const struct device *x, const struct device *y)
 {
 	int order = strcmp(x->agent->name, y->agent->name);
 
+	if (order == 0)
+		order = strcmp(x->host, y->host);
 	if (order == 0)
 		order = x->agent->has_uuid - y->agent->has_uuid;
 	if (order == 0 && x->agent->has_uuid)
@@ -63,15 +69,65 @@ static void count_ordinals(struct device *d, uint32_t count)
 			d[i].ordinal = d[i - 1].ordinal + 1;
 }
 
-/* Sorted by identity, those of one name lie together. */
+static bool same_name(const struct device *x, const struct device *y)
+{
+	return strcmp(x->agent->name, y->agent->name) == 0;
+}
+
+/* `count` devices of one name, those of a node together. */
+static void find_kin(struct device *d, uint32_t count)
+{
+	/* Processes that stand for several are of no node of their own: they sort first. */
+	const char *first = d[count - 1].host;
+	bool elsewhere = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		bool known = i && strcmp(d[i].host, d[i - 1].host) == 0;
+
+		d[i].kin = known ? d[i - 1].kin : d[i].index;
+		elsewhere |= *d[i].host && strcmp(d[i].host, first) != 0;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		d[i].elsewhere = elsewhere && *d[i].host;
+}
+
 static void find_firsts(struct device *d, uint32_t count)
 {
+	uint32_t from = 0;
+
 	qsort(d, count, sizeof(*d), by_identity);
-	for (uint32_t i = 0, from = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		d[i].first = i && identity(&d[i], &d[i - 1]) == 0 ? d[i - 1].first : d[i].index;
-		if (i && strcmp(d[i].agent->name, d[from].agent->name) != 0)
-			from = i;
-		d[i].name = d[from].index;
+		if (i + 1 == count || !same_name(&d[i], &d[i + 1])) {
+			find_kin(d + from, i + 1 - from);
+			from = i + 1;
+		}
+	}
+}
+
+static void label_agent(struct trace *t, const struct device *d)
+{
+	struct t_agent *a = &t->agents[d->index];
+	struct text label = {0};
+
+	text_add(&label, *a->name ? a->name : a->type);
+	if (a->several)
+		text_addf(&label, " #%u", a->number);
+	if (d->elsewhere)
+		text_addf(&label, " on %s", d->host);
+	a->label = trace_string(t, label.s ? label.s : "", label.failed ? 0 : label.length);
+	text_release(&label);
+}
+
+static void number(struct trace *t, struct device *d, uint32_t count, uint32_t *next)
+{
+	qsort(d, count, sizeof(*d), by_index);
+	for (uint32_t i = 0; i < count; i++)
+		t->agents[i + 1].number =
+			d[i].first == d[i].index ? next[d[i].kin]++ : t->agents[d[i].first].number;
+	for (uint32_t i = 0; i < count; i++) {
+		t->agents[i + 1].several = next[d[i].kin] > 1;
+		label_agent(t, &d[i]);
 	}
 }
 
@@ -79,21 +135,34 @@ void trace_number_agents(struct trace *t)
 {
 	const uint32_t count = t->agents_count ? t->agents_count - 1 : 0; /* index 0 is none */
 	struct device *d = calloc(count + 1, sizeof(*d));
-	uint32_t *next = calloc(count + 1, sizeof(*next)); /* by index: numbers given out */
+	uint32_t *next = calloc(count + 2, sizeof(*next)); /* by index: numbers given out */
 
-	for (uint32_t i = 0; d && i < count; i++)
-		d[i] = (struct device){.agent = &t->agents[i + 1], .index = i + 1};
+	for (uint32_t i = 0; i < count; i++) {
+		struct t_agent *a = &t->agents[i + 1];
+
+		a->label = a->name;
+		if (d)
+			d[i] = (struct device){.agent = a,
+					       .index = i + 1,
+					       .host = t->processes[a->process].hostname};
+	}
 	if (d && next && count) { /* without memory they have no numbers */
 		count_ordinals(d, count);
 		find_firsts(d, count);
-		qsort(d, count, sizeof(*d), by_index);
-		for (uint32_t i = 0; i < count; i++)
-			t->agents[i + 1].number = d[i].first == d[i].index
-							  ? next[d[i].name]++
-							  : t->agents[d[i].first].number;
-		for (uint32_t i = 0; i < count; i++)
-			t->agents[i + 1].several = next[d[i].name] > 1;
+		number(t, d, count, next);
 	}
 	free(next);
 	free(d);
+}
+
+void trace_label_queues(struct trace *t)
+{
+	for (uint32_t i = 1; i < t->queues_count; i++) {
+		struct t_queue *q = &t->queues[i];
+		struct text label = {0};
+
+		text_addf(&label, *q->name ? "queue %u (%s)" : "queue %u", q->number, q->name);
+		q->label = trace_string(t, label.s ? label.s : "", label.failed ? 0 : label.length);
+		text_release(&label);
+	}
 }

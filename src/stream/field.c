@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "base/plain.h"
 #include "stream/stream.h"
 
 void rec_fields_init(struct rec_fields *f, const struct trace *t, const struct rec *r)
@@ -123,6 +124,28 @@ static void put_float(struct out *o, double v, uint8_t size)
 		put(o, text, (size_t)n);
 }
 
+static void put_escaped(struct out *o, const char *s, size_t n)
+{
+	char escaped[PLAIN_ESCAPE_MAX];
+	size_t plain = 0, length;
+	uint32_t code;
+
+	for (size_t i = 0; i < n; i += length) {
+		length = plain_next(s + i, n - i, &code);
+		if (!plain_hidden(code) && code != '"' && code != '\\')
+			continue;
+		put(o, s + plain, i - plain);
+		plain = i + length;
+		if (plain_hidden(code)) {
+			put(o, escaped, plain_escape(code, escaped));
+		} else {
+			put_char(o, '\\');
+			put_char(o, (char)code);
+		}
+	}
+	put(o, s + plain, n - plain);
+}
+
 /* ---- values -------------------------------------------------------------------------------- */
 
 static void put_enum(struct out *o, const struct t_enum_set *set, int64_t v)
@@ -133,7 +156,7 @@ static void put_enum(struct out *o, const struct t_enum_set *set, int64_t v)
 	if (!name && v < 0)
 		name = set_name(set, (int64_t)(uint32_t)v);
 	if (name)
-		put_text(o, name);
+		put_escaped(o, name, strlen(name));
 	else if (v < 0 || v < 4096)
 		put_signed(o, v);
 	else
@@ -146,7 +169,7 @@ static void put_flags(struct out *o, const struct t_enum_set *set, uint64_t v)
 	bool first = true;
 
 	if (whole || v == 0) {
-		put_text(o, whole ? whole : "0");
+		put_escaped(o, whole ? whole : "0", whole ? strlen(whole) : 1);
 		return;
 	}
 	for (uint32_t i = 0; set && i < set->count; i++) {
@@ -156,7 +179,7 @@ static void put_flags(struct out *o, const struct t_enum_set *set, uint64_t v)
 			continue;
 		if (!first)
 			put_char(o, '|');
-		put_text(o, set->values[i].name);
+		put_escaped(o, set->values[i].name, strlen(set->values[i].name));
 		first = false;
 		v &= ~bit;
 	}
@@ -167,36 +190,10 @@ static void put_flags(struct out *o, const struct t_enum_set *set, uint64_t v)
 	}
 }
 
-static void put_escaped(struct out *o, const uint8_t *s, uint32_t n)
-{
-	static const char *const simple = "\"\\\n\t\r";
-	static const char *const letters = "\"\\ntr";
-	uint32_t plain = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		const char *hit;
-		char hex[4] = {'\\', 'x', "0123456789abcdef"[s[i] >> 4],
-			       "0123456789abcdef"[s[i] & 15]};
-
-		if (s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] != 0x7f)
-			continue;
-		put(o, (const char *)s + plain, i - plain);
-		plain = i + 1;
-		hit = s[i] ? strchr(simple, s[i]) : NULL;
-		if (hit) {
-			put_char(o, '\\');
-			put_char(o, letters[hit - simple]);
-		} else {
-			put(o, hex, sizeof(hex));
-		}
-	}
-	put(o, (const char *)s + plain, n - plain);
-}
-
 static void put_string(struct out *o, const struct wire_value *v)
 {
 	put_char(o, '"');
-	put_escaped(o, v->data, v->count);
+	put_escaped(o, (const char *)v->data, v->count);
 	put_char(o, '"');
 	if (v->total > v->count)
 		put_text(o, "...");

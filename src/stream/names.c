@@ -92,11 +92,3 @@ const char *name_thread(const struct t_thread *t, char *out, size_t size)
 	snprintf(out, size, "%u", t->tid);
 	return out;
 }
-
-const char *name_queue(const struct t_queue *q, char *out, size_t size)
-{
-	if (q->name[0])
-		return q->name;
-	snprintf(out, size, "queue %u", q->number);
-	return out;
-}

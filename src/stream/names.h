@@ -21,7 +21,4 @@ const char *name_program(const struct t_process *p);
 /* "worker", or "4243" for a thread without name; borrowed from the trace or `out`. */
 const char *name_thread(const struct t_thread *t, char *out, size_t size);
 
-/* What the user called the queue, or "queue 0" by its number within its agent. */
-const char *name_queue(const struct t_queue *q, char *out, size_t size);
-
 #endif

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plain.h"
+
 #define BUFFER (1u << 18)
 
 kymo_status_t output_open(struct output *o, const char *path, bool force, struct stream_log *log)
@@ -205,78 +207,59 @@ void output_duration(struct output *o, int64_t ns, unsigned width)
 
 void output_padded(struct output *o, const char *s, unsigned width)
 {
-	size_t n = strlen(s);
-	char *p = output_room(o, n + width);
+	unsigned columns = plain_width(s);
 
-	if (!p)
-		return;
-	memcpy(p, s, n);
-	if (n < width)
-		memset(p + n, ' ', width - n);
-	o->used += n < width ? width : n;
+	output_plain(o, s, strlen(s));
+	for (; columns < width; columns++)
+		output_char(o, ' ');
 }
 
 /* ---- strings ------------------------------------------------------------------------------- */
 
-/* Length of the valid UTF-8 sequence at s, 0 if there is none. */
-static size_t utf8(const unsigned char *s, size_t n)
+static void put_text(struct output *o, struct text *t)
 {
-	size_t length;
-	unsigned c = s[0];
-
-	if (c < 0x80)
-		return 1;
-	length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-	if (c < 0xc2 || c > 0xf4 || length > n)
-		return 0;
-	for (size_t i = 1; i < length; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) ||
-	    (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return length;
+	if (t->failed)
+		o->error = o->error ? o->error : ENOMEM;
+	else if (t->s)
+		output_put(o, t->s, t->length);
+	text_release(t);
 }
 
-static size_t json_escape(char *out, unsigned char c)
+void output_plain(struct output *o, const char *s, size_t n)
 {
-	static const char from[] = "\"\\\n\r\t\b\f", to[] = "\"\\nrtbf";
-	const char *hit = c ? strchr(from, c) : NULL;
+	struct text plain = {0};
 
-	out[0] = '\\';
-	if (hit) {
-		out[1] = to[hit - from];
-		return 2;
+	if (plain_ascii(s, n)) {
+		output_put(o, s, n);
+		return;
 	}
-	memcpy(out + 1, "u00", 3);
-	out[4] = "0123456789abcdef"[c >> 4];
-	out[5] = "0123456789abcdef"[c & 15];
-	return 6;
+	plain_add(&plain, s, n);
+	put_text(o, &plain);
 }
 
 void output_json_bytes(struct output *o, const char *s, size_t n)
 {
-	const unsigned char *u = (const unsigned char *)s;
-	char *begin = output_room(o, n * 6 + 2), *p = begin;
+	char *begin = output_room(o, n * 6 + 2), *p = begin; /* six for a byte, 12 for four */
+	uint32_t code;
 
 	if (!p)
 		return;
 	*p++ = '"';
-	for (size_t i = 0; i < n;) {
-		size_t length = utf8(u + i, n - i);
-
-		if (length == 1 && (u[i] < ' ' || u[i] == '"' || u[i] == '\\' || u[i] == 0x7f)) {
-			p += json_escape(p, u[i]);
-		} else if (length) {
-			memcpy(p, u + i, length);
-			p += length;
-		} else {
+	for (size_t i = 0, length; i < n; i += length) {
+		length = plain_next(s + i, n - i, &code);
+		if (code & PLAIN_BAD) {
 			memcpy(p, "\xef\xbf\xbd", 3);
 			p += 3;
-			length = 1;
+		} else if (code == '"' || code == '\\' || plain_hidden(code)) {
+			char escaped[2 * PLAIN_ESCAPE_MAX];
+			size_t used = plain_escape_json(code, escaped);
+
+			memcpy(p, escaped, used);
+			p += used;
+		} else {
+			memcpy(p, s + i, length);
+			p += length;
 		}
-		i += length;
 	}
 	*p++ = '"';
 	o->used += (size_t)(p - begin);
@@ -287,27 +270,23 @@ void output_json(struct output *o, const char *s)
 	output_json_bytes(o, s, strlen(s));
 }
 
+/* Nothing in it that means something in CSV. */
+static bool csv_as_is(const char *s, size_t n)
+{
+	return n == 0 || (plain_ascii(s, n) && !strchr("=+-@ '", s[0]) && s[n - 1] != ' ' &&
+			  !memchr(s, ',', n) && !memchr(s, '"', n) && !memchr(s, ';', n));
+}
+
 void output_csv(struct output *o, const char *s, size_t n)
 {
-	bool quote = n && (memchr(s, ',', n) || memchr(s, '"', n) || memchr(s, '\n', n) ||
-			   memchr(s, '\r', n) || s[0] == ' ' || s[n - 1] == ' ');
-	char *begin, *p;
+	struct text field = {0};
 
-	if (!quote) {
+	if (csv_as_is(s, n)) {
 		output_put(o, s, n);
 		return;
 	}
-	begin = p = output_room(o, n * 2 + 2);
-	if (!p)
-		return;
-	*p++ = '"';
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '"')
-			*p++ = '"';
-		*p++ = s[i];
-	}
-	*p++ = '"';
-	o->used += (size_t)(p - begin);
+	plain_add_csv(&field, s, n);
+	put_text(o, &field);
 }
 
 void output_value(struct output *o, const struct t_field *f, const struct wire_value *v)

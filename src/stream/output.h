@@ -77,14 +77,21 @@ void output_seconds(struct output *o, int64_t ns, unsigned width);
 /* A duration in the unit that suits it, three decimals beyond ns, right-aligned in `width`. */
 void output_duration(struct output *o, int64_t ns, unsigned width);
 
-/* `s` padded with spaces to `width` (in bytes). */
+/* Text from elsewhere, escaped (base/plain.h); then the same, padded with spaces to `width`
+ * columns. */
+void output_plain(struct output *o, const char *s, size_t n);
 void output_padded(struct output *o, const char *s, unsigned width);
+
+static inline void output_name(struct output *o, const char *s)
+{
+	output_plain(o, s, strlen(s));
+}
 
 /* `n` bytes as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
 void output_json_bytes(struct output *o, const char *s, size_t n);
 void output_json(struct output *o, const char *s);
 
-/* `s` as a field of a CSV line (RFC 4180), quoted where needed. */
+/* `s` as a field of a CSV line: plain_add_csv(). */
 void output_csv(struct output *o, const char *s, size_t n);
 
 /* A value as rec_value_text() renders it. */

@@ -97,7 +97,7 @@ static void put_key(struct output *o, const struct payload_value *v, bool json)
 		output_json_bytes(o, v->key, v->key_length);
 		output_char(o, ':');
 	} else {
-		output_put(o, v->key, v->key_length);
+		output_plain(o, v->key, v->key_length);
 		output_char(o, '=');
 	}
 }

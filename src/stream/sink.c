@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completion of sinks, and the log through which readers and writers talk to the user. */
 #include <stdarg.h>
-#include <stdio.h>
 
+#include "base/plain.h"
 #include "stream/stream.h"
 
 static kymo_status_t ignore_trace(struct stream_sink *s, const struct trace *t)
@@ -86,12 +86,13 @@ void stream_sink_complete(struct stream_sink *s)
 
 static void say(struct stream_log *l, int severity, const char *format, va_list args)
 {
-	char text[1024];
+	struct text text = {0};
 
 	if (!l || !l->message)
 		return;
-	vsnprintf(text, sizeof(text), format, args);
-	l->message(l, severity, text);
+	plain_vaddf(&text, format, args);
+	l->message(l, severity, text.s && !text.failed ? text.s : "out of memory");
+	text_release(&text);
 }
 
 void stream_error(struct stream_log *l, const char *format, ...)

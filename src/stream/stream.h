@@ -113,8 +113,9 @@ struct t_agent {
 	uint64_t handle;
 	uint8_t uuid[16];
 	bool has_uuid;
-	bool several;    /* there are other devices of this name; this is the one of: */
-	uint32_t number; /* the same for all agents that are one device */
+	bool several;      /* its node has other devices of this name; this is the one of: */
+	uint32_t number;   /* the same for all agents that are one device */
+	const char *label; /* name, number, node: two devices never have the same; "" of none */
 };
 
 struct t_device_context {
@@ -133,6 +134,7 @@ struct t_queue {
 	const char *domain;
 	const char *name; /* "" or what the user called it */
 	uint32_t number;  /* running number within its agent, from 0, for display */
+	const char *label; /* "queue 0 (name)": unique in its agent; "" of none */
 };
 
 struct t_blob {

@@ -139,11 +139,16 @@ static void add_none(struct trace *t)
 						      .version = "", .mpi = "", .rank = UINT32_MAX};
 	*trace_add(t, threads) = (struct t_thread){.name = ""};
 	*trace_add(t, clocks) = (struct t_clock){.name = "", .error_ns = -1};
-	*trace_add(t, agents) = (struct t_agent){.type = "", .name = "", .vendor = "",
-						 .driver = "", .domain = "", .platform = "",
-						 .properties = ""};
+	*trace_add(t, agents) = (struct t_agent){.type = "",
+						 .name = "",
+						 .vendor = "",
+						 .driver = "",
+						 .domain = "",
+						 .platform = "",
+						 .properties = "",
+						 .label = ""};
 	*trace_add(t, contexts) = (struct t_device_context){.domain = ""};
-	*trace_add(t, queues) = (struct t_queue){.domain = "", .name = ""};
+	*trace_add(t, queues) = (struct t_queue){.domain = "", .name = "", .label = ""};
 	*trace_add(t, blobs) = (struct t_blob){.what = "", .data = ""};
 	*trace_add(t, programs) = (struct t_program){.domain = "", .kind = ""};
 	*trace_add(t, kernels) = (struct t_kernel){.domain = "", .name = ""};
@@ -221,4 +226,5 @@ void trace_number_queues(struct trace *t)
 	for (uint32_t i = 1; i < t->queues_count; i++)
 		t->queues[i].number = next[t->queues[i].agent]++;
 	free(next);
+	trace_label_queues(t);
 }

@@ -35,11 +35,15 @@ void *trace_grow(struct trace *t, void *array, uint32_t *count, size_t size);
 /* Puts the values of an enum set in the order that lookups need (ascending, first name wins). */
 void trace_sort_enum_set(struct t_enum_set *set);
 
-/* Numbers the queues of each agent for display, once agents and queues are complete. */
+/* Numbers and labels the queues of each agent, once agents and queues are complete. */
 void trace_number_queues(struct trace *t);
 
-/* Numbers devices that have one name (devices.c), once agents are complete. */
+/* Numbers devices that have one name, labels all (devices.c), once processes and agents are
+ * complete. */
 void trace_number_agents(struct trace *t);
+
+/* Labels queues that have their numbers, as those of a store. */
+void trace_label_queues(struct trace *t);
 
 bool trace_failed(const struct trace *t);
 

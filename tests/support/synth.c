@@ -562,7 +562,7 @@ void synth_activity(struct synth *s, uint32_t thread, uint16_t op, uint64_t star
 static void define_process(struct synth *s)
 {
 	const char *command = s->o.command ? s->o.command : "demo --size 64";
-	char argv[256];
+	char argv[1024];
 	struct wire_def d;
 
 	snprintf(argv, sizeof(argv), "%s", command);
@@ -571,10 +571,10 @@ static void define_process(struct synth *s)
 	wire_def_init(&d, DEF_PROCESS);
 	wire_def_u64(&d, s->o.pid);
 	wire_def_u64(&d, 1);
-	wire_def_string(&d, "/usr/bin/demo");
+	wire_def_string(&d, s->o.exe ? s->o.exe : "/usr/bin/demo");
 	wire_def_bytes(&d, argv, strlen(command) + 1);
 	wire_def_string(&d, "/home/user");
-	wire_def_string(&d, "node1");
+	wire_def_string(&d, s->o.host ? s->o.host : "node1");
 	wire_def_u64(&d, 1);
 	wire_def_u64(&d, 2000000000);
 	wire_def_u64(&d, SYNTH_REALTIME0);
@@ -598,7 +598,7 @@ static void write_header(struct synth *s)
 			       .created_realtime = SYNTH_REALTIME0,
 			       .rank = s->o.rank};
 
-	memcpy(h.hostname, "node1", 5);
+	snprintf((char *)h.hostname, sizeof(h.hostname), "%s", s->o.host ? s->o.host : "node1");
 	if (fwrite(&h, sizeof(h), 1, s->file) != 1)
 		fail(s->path);
 }

@@ -31,6 +31,7 @@ struct synth_options {
 	bool no_clock; /* no calibration points */
 	uint64_t overwritten; /* records that gave way, as a flight recorder says */
 	const char *command; /* words separated by spaces; NULL: "demo --size 64" */
+	const char *exe, *host; /* NULL: /usr/bin/demo, node1 */
 };
 #define RANK_NONE 0xffffffffu
 
@@ -120,6 +121,9 @@ enum { TEST_ALL_KINDS, TEST_OPEN, TEST_LAUNCH, TEST_WAIT, TEST_COPY, TEST_QUERY,
  * copies, allocations, syncs, a build, losses, an open call, notes. The same bytes every time.
  */
 void synth_demo(const char *directory, bool compress);
+
+/* One process in which all that has a name is called `first` or `second`. */
+void synth_names(const char *directory, const char *first, const char *second);
 
 /* One process, `threads` threads, `calls` calls each of a few arguments (40 bytes a record). */
 void synth_bulk(const char *directory, uint32_t threads, uint32_t calls, bool compress);

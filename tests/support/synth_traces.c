@@ -341,6 +341,70 @@ void synth_demo(const char *directory, bool compress)
 	second_process(directory, compress);
 }
 
+/* ---- names --------------------------------------------------------------------------------- */
+
+/* A domain whose operations, fields, statuses and values are named by the test. */
+static uint16_t named_domain(struct synth *s, const char *a, const char *b)
+{
+	static kymo_enum_value_t values[2];
+	static kymo_enum_set_t set;
+	static kymo_field_t fields[2];
+	static kymo_op_desc_t ops[2];
+	static kymo_domain_desc_t domain; /* the writer keeps them */
+
+	values[0] = (kymo_enum_value_t){a, 0};
+	values[1] = (kymo_enum_value_t){b, 1};
+	set = (kymo_enum_set_t){a, values, 2};
+	fields[0] = (kymo_field_t){a, "const char *", NULL, KYMO_KIND_STRING, 0, 1, 0};
+	fields[1] = (kymo_field_t){"mode", b, &set, KYMO_KIND_ENUM, 0, 4, 0};
+	ops[0] = (kymo_op_desc_t){a, fields, 2, 0, &set, 0};
+	ops[1] = (kymo_op_desc_t){b, fields, 2, 0, &set, 0};
+	domain = (kymo_domain_desc_t){sizeof(domain), "named", a, 1, 2, ops};
+	return synth_domain(s, &domain);
+}
+
+static void named_devices(struct synth *s, const char *a, const char *b)
+{
+	synth_clock(s, 1, a);
+	synth_clock_sync(s, 1, 0, 200, DEVICE0 + 100);
+	synth_clock_sync(s, 1, 900000, 900200, DEVICE0 + 900100);
+	synth_agent(s, 1, "gpu", a, 1);
+	synth_agent(s, 2, "gpu", b, 1);
+	synth_context(s, 1, 0xd001);
+	synth_queue(s, 1, 1, 1, 0, a);
+	synth_queue(s, 2, 2, 1, 0, b);
+	synth_kernel(s, 1, a, 0);
+	synth_kernel(s, 2, b, 0);
+}
+
+void synth_names(const char *directory, const char *first, const char *second)
+{
+	struct synth *s = synth_open(&(struct synth_options){.directory = directory,
+							     .pid = 4242,
+							     .rank = RANK_NONE,
+							     .command = first,
+							     .exe = second,
+							     .host = first});
+	uint16_t base = synth_domain(s, &synth_test_domain), named = named_domain(s, first, second);
+	uint32_t thread[2] = {synth_thread(s, 4242, first), synth_thread(s, 4243, second)};
+	const struct synth_value values[][2] = {{V_S(first), V_U(0)}, {V_S(second), V_U(1)}};
+	uint64_t id;
+
+	named_devices(s, first, second);
+	for (uint32_t i = 0; i < 2; i++) {
+		id = launch(s, thread[i], base, 100000 + i * 1000, 1 + i);
+		report_dispatch(s, thread[i], id, 1 + i, 1 + i, 100000, 103000, 121000, true);
+		synth_enter(s, thread[i], (uint16_t)(named + i), 200000 + i * 1000, 0);
+		synth_leave(s, thread[i], 200500 + i * 1000, (int32_t)i, i == 0, values[i]);
+	}
+	copy_and_wait(s, thread[0], base, 300000);
+	synth_enter(s, thread[0], named, 500000, 0); /* open at the end */
+	synth_flush(s, thread[0]);
+	synth_note(s, 2, first, 2000);
+	synth_note(s, 3, second, 3000);
+	synth_close(s, 2, 9, 1100000);
+}
+
 /* ---- bulk ---------------------------------------------------------------------------------- */
 
 void synth_bulk(const char *directory, uint32_t threads, uint32_t calls, bool compress)

@@ -348,7 +348,7 @@ static void strings(void **state)
 	assert_string_equal(written(write_strings),
 			    "\"a\\\"\\\\\\n\\u0001\\u007f\""
 			    "\"caf\xc3\xa9 \xef\xbf\xbd( \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd "
-			    "\xf0\x9f\x98\x80\" plain\"a,b\"\"say \"\"x\"\"\r\n\"");
+			    "\xf0\x9f\x98\x80\" plain\"a,b\"\"say \"\"x\"\"\\r\\n\"");
 }
 
 static void outputs_are_not_overwritten(void **state)
@@ -437,9 +437,81 @@ static void missing_modules_are_said(void **state)
 	trace_free(t);
 }
 
+static uint32_t add_process(struct trace *t, const char *host)
+{
+	struct t_process *p = trace_add(t, processes);
+
+	*p = t->processes[0];
+	p->hostname = host;
+	return t->processes_count - 1;
+}
+
+/* `uuid` 0: it has none. */
+static uint32_t add_agent(struct trace *t, uint32_t process, const char *name, uint8_t uuid)
+{
+	struct t_agent *a = trace_add(t, agents);
+
+	*a = t->agents[0];
+	a->process = process;
+	a->name = name;
+	a->has_uuid = uuid != 0;
+	a->uuid[0] = uuid;
+	return t->agents_count - 1;
+}
+
+static void devices_of_one_name(void **state)
+{
+	struct trace *t = trace_new();
+	uint32_t one = add_process(t, "n1"), two = add_process(t, "n1"), far = add_process(t, "n2");
+	uint32_t all = add_process(t, ""), i;
+	const char *const labels[] = {"",          "gpu #0 on n1", "gpu #1 on n1",
+				      "cpu",       "gpu #1 on n1", "gpu #0 on n1",
+				      "gpu on n2", "gpu",          "old #0",
+				      "old #1",    "old #0",       "cpu"};
+
+	add_agent(t, one, "gpu", 1);
+	add_agent(t, one, "gpu", 2);
+	add_agent(t, one, "cpu", 0);
+	add_agent(t, two, "gpu", 2); /* as CUDA_VISIBLE_DEVICES turns them round */
+	add_agent(t, two, "gpu", 1);
+	add_agent(t, far, "gpu", 1);
+	add_agent(t, all, "gpu", 0); /* of ranks that were counted together */
+	add_agent(t, one, "old", 0);
+	add_agent(t, one, "old", 0);
+	add_agent(t, two, "old", 0);
+	add_agent(t, two, "cpu", 0);
+	trace_number_agents(t);
+	for (i = 0; i < t->agents_count; i++)
+		assert_string_equal(t->agents[i].label, labels[i]);
+	assert_int_equal(i, sizeof(labels) / sizeof(*labels));
+	trace_free(t);
+}
+
+static void queues_of_one_name(void **state)
+{
+	struct trace *t = trace_new();
+	uint32_t agent = add_agent(t, add_process(t, "n1"), "gpu", 0);
+	const char *const names[] = {"copy", "copy", ""};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct t_queue *q = trace_add(t, queues);
+
+		*q = t->queues[0];
+		q->agent = agent;
+		q->name = names[i];
+	}
+	trace_number_queues(t);
+	assert_string_equal(t->queues[1].label, "queue 0 (copy)");
+	assert_string_equal(t->queues[2].label, "queue 1 (copy)");
+	assert_string_equal(t->queues[3].label, "queue 2");
+	trace_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(devices_of_one_name),
+		cmocka_unit_test(queues_of_one_name),
 		cmocka_unit_test(numbers_as_text),
 		cmocka_unit_test(floats_as_text),
 		cmocka_unit_test(strings_as_text),

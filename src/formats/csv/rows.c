@@ -30,10 +30,9 @@ static void place(struct csv_writer *w, struct output *o, uint32_t process, uint
 static void queue(struct csv_writer *w, struct output *o, uint32_t i)
 {
 	const struct t_queue *q = &w->t->queues[i];
-	char name[32];
 
-	csv_text(o, w->t->agents[q->agent].name);
-	csv_text(o, i ? name_queue(q, name, sizeof(name)) : "");
+	csv_text(o, w->t->agents[q->agent].label);
+	csv_text(o, q->label);
 }
 
 /* "name=value; ..." of what `result` selects: the result only, or all but it. */
@@ -139,9 +138,9 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 	csv_text(o, w->t->ops[r->base.op].name);
 	csv_unsigned(o, r->bytes);
 	queue(w, o, r->queue);
-	csv_text(o, w->t->agents[r->source_agent].name);
+	csv_text(o, w->t->agents[r->source_agent].label);
 	csv_text(o, name_memory_kind(r->source_kind));
-	csv_text(o, w->t->agents[r->destination_agent].name);
+	csv_text(o, w->t->agents[r->destination_agent].label);
 	csv_text(o, name_memory_kind(r->destination_kind));
 	csv_unsigned(o, r->blocking);
 	return device_end(w, o, &r->device);
@@ -163,7 +162,7 @@ static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocati
 	csv_hex(o, r->address);
 	csv_unsigned(o, r->allocation);
 	csv_unsigned(o, r->parent);
-	csv_text(o, w->t->agents[r->agent].name);
+	csv_text(o, w->t->agents[r->agent].label);
 	csv_unsigned(o, r->correlation);
 	return csv_end_row(o);
 }
@@ -329,6 +328,7 @@ static void agents(struct csv_writer *w)
 		csv_text(o, a->driver);
 		csv_text(o, a->platform);
 		bound(o, w->t->clocks[a->clock].error_ns);
+		csv_text(o, a->label);
 		csv_end_row(o);
 	}
 }

@@ -2,7 +2,7 @@
 /*
  * The CSV format: a directory with a file for each kind of record and of definition, as RFC 4180
  * says (CRLF, quotes where needed), each with a header row. Times are ns since the trace began.
- * Fields that spreadsheets would take for formulas are left as they are: this is data.
+ * Names cannot do harm in a spreadsheet or terminal: plain_add_csv() says how they are escaped.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,8 @@ static const struct {
 				  "causal_violation"},
 	[CSV_ALLOCATIONS] = {"allocations", "time,pid,tid,name,what,memory,bytes,address,"
 					    "allocation,parent,agent,correlation"},
-	[CSV_SYNCS] = {"syncs", "start,end,duration,pid,tid,name,agent,queue,events,correlation,event"},
+	[CSV_SYNCS] = {"syncs",
+		       "start,end,duration,pid,tid,name,agent,queue,events,correlation,event"},
 	[CSV_MARKERS] = {"markers", "start,end,duration,pid,tid,kind,name,domain,category,color,"
 				    "scope,parent_scope,left_open,payload"},
 	[CSV_OTHERS] = {"others", "start,end,duration,pid,tid,domain,name,arguments"},
@@ -38,7 +39,7 @@ static const struct {
 					"lost_definitions,damaged_blocks,"
 					"untraced_calls,untimed,clock_error,name"},
 	[CSV_THREADS] = {"threads", "pid,tid,name,main,lost_records"},
-	[CSV_AGENTS] = {"agents", "pid,name,type,vendor,driver,platform,clock_error"},
+	[CSV_AGENTS] = {"agents", "pid,name,type,vendor,driver,platform,clock_error,label"},
 	[CSV_QUEUES] = {"queues", "pid,agent,name,handle,out_of_order,profiling_forced,context"},
 	[CSV_OPEN_CALLS] = {"open_calls", "start,pid,tid,domain,name,id,depth"},
 	[CSV_NOTES] = {"notes", "time,pid,severity,part,text,count"},

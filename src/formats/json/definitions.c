@@ -142,6 +142,7 @@ static void agents(struct output *o, const struct trace *t)
 		output_unsigned(o, a->process);
 		json_key_text(o, "type", a->type);
 		json_key_text(o, "name", a->name);
+		json_key_text(o, "label", a->label);
 		json_key_text(o, "vendor", a->vendor);
 		json_key_text(o, "driver", a->driver);
 		json_key_text(o, "domain", a->domain);
@@ -158,8 +159,6 @@ static void agents(struct output *o, const struct trace *t)
 
 static void queues(struct output *o, const struct trace *t)
 {
-	char name[32];
-
 	open_list(o, "queues");
 	for (uint32_t i = 1; i < t->queues_count; i++) {
 		const struct t_queue *q = &t->queues[i];
@@ -168,7 +167,7 @@ static void queues(struct output *o, const struct trace *t)
 		json_key(o, "process", true);
 		output_unsigned(o, q->process);
 		json_key_unsigned(o, "agent", q->agent);
-		json_key_text(o, "name", name_queue(q, name, sizeof(name)));
+		json_key_text(o, "name", q->label);
 		if (t->contexts[q->context].name)
 			json_key_text(o, "context_name", t->contexts[q->context].name);
 		json_key_hex(o, "handle", q->handle);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plain.h"
+
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_RAW = 5, CLOCK_ID_SEQUENCE = 64 };
 enum { STATE_CLEARED = 1, STATE_NEEDED = 2 };
 
@@ -227,10 +229,45 @@ char *packet_room(struct packet *p, size_t n)
 	return room;
 }
 
+/* Escaped into `out`, which has room for 4 * n; returns its end. */
+static char *put_plain(char *out, const char *text, size_t n)
+{
+	uint32_t code;
+
+	for (size_t i = 0, length; i < n; i += length) {
+		length = plain_next(text + i, n - i, &code);
+		if (plain_hidden(code)) {
+			out += plain_escape(code, out);
+		} else {
+			memcpy(out, text + i, length);
+			out += length;
+		}
+	}
+	return out;
+}
+
+static const char *plain_text(struct packet *p, const char *text)
+{
+	size_t n = strlen(text);
+	char *out, *end;
+
+	if (plain_ascii(text, n))
+		return text;
+	out = packet_room(p, 4 * n + PLAIN_ESCAPE_MAX);
+	if (!out)
+		return "(too long)";
+	end = put_plain(out, text, n);
+	*end = '\0';
+	p->text_used = (size_t)(end + 1 - p->text);
+	return out;
+}
+
 void packet_name(struct packet *p, const char *name)
 {
-	uint64_t iid = intern(&p->sequence->names, name, &p->names, init_name);
+	uint64_t iid;
 
+	name = plain_text(p, name);
+	iid = intern(&p->sequence->names, name, &p->names, init_name);
 	p->event.name_field_case = iid ? PF__TRACK_EVENT__NAME_FIELD_NAME_IID
 				       : PF__TRACK_EVENT__NAME_FIELD_NAME;
 	if (iid)
@@ -245,6 +282,7 @@ void packet_category(struct packet *p, const char *category)
 
 	if (p->event.n_category_iids + p->event.n_categories == PACKET_CATEGORIES)
 		return;
+	category = plain_text(p, category);
 	iid = intern(&p->sequence->categories, category, &p->category_names, init_category);
 	if (iid)
 		p->categories[p->event.n_category_iids++] = iid;
@@ -287,8 +325,9 @@ void packet_site(struct packet *p, uint32_t index, const struct t_site *site, ui
 	pf__source_location__init(&p->location);
 	p->location.has_iid = 1;
 	p->location.iid = index;
-	p->location.function_name = (char *)(uintptr_t)site->function;
-	p->location.file_name = (char *)(uintptr_t)(site->file ? site->file : "");
+	p->location.function_name =
+		(char *)(uintptr_t)(site->function ? plain_text(p, site->function) : NULL);
+	p->location.file_name = (char *)(uintptr_t)plain_text(p, site->file ? site->file : "");
 	p->location.has_line_number = site->line != 0;
 	p->location.line_number = site->line;
 	p->locations[0] = &p->location;
@@ -306,8 +345,9 @@ void packet_stack(struct packet *p, const struct trace *t, const struct t_stack 
 		Pf__TrackEvent__InlineCallstack__Frame *f = &p->frame[i];
 
 		pf__track_event__inline_callstack__frame__init(f);
-		f->function_name = (char *)(uintptr_t)(site->function ? site->function : "?");
-		f->source_file = (char *)(uintptr_t)site->file;
+		f->function_name =
+			(char *)(uintptr_t)plain_text(p, site->function ? site->function : "?");
+		f->source_file = (char *)(uintptr_t)(site->file ? plain_text(p, site->file) : NULL);
 		f->has_line_number = site->line != 0;
 		f->line_number = site->line;
 		p->frames[i] = f;
@@ -326,6 +366,7 @@ Pf__DebugAnnotation *packet_annotation(struct packet *p, const char *name)
 	if (n == PACKET_ANNOTATIONS)
 		return NULL;
 	pf__debug_annotation__init(a);
+	name = plain_text(p, name);
 	iid = intern(&p->sequence->annotations, name, &p->annotation_names, init_annotation);
 	a->name_field_case = iid ? PF__DEBUG_ANNOTATION__NAME_FIELD_NAME_IID
 				 : PF__DEBUG_ANNOTATION__NAME_FIELD_NAME;
@@ -404,6 +445,7 @@ void packet_set_interned(struct packet *p, Pf__DebugAnnotation *a, const char *t
 	bool fresh = false;
 	uint32_t iid = 0;
 
+	text = plain_text(p, text);
 	if (p->interned.n_debug_annotation_string_values < PACKET_STRINGS)
 		iid = intern_get(t, text, &fresh);
 	if (!iid) {
@@ -417,51 +459,18 @@ void packet_set_interned(struct packet *p, Pf__DebugAnnotation *a, const char *t
 	a->string_value_iid = iid;
 }
 
-/* Length of the valid UTF-8 sequence at `s`, 0 if there is none (or a NUL). */
-static size_t utf8_length(const uint8_t *s, size_t n)
-{
-	size_t length = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4, i;
-
-	if (*s == 0 || *s > 0xf4 || length > n)
-		return 0;
-	for (i = 1; i < length; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if (length == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)))
-		return 0;
-	if (length == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)))
-		return 0;
-	return length;
-}
-
 void packet_set_text(struct packet *p, Pf__DebugAnnotation *a, const uint8_t *text, size_t n,
 		     bool cut)
 {
-	static const char hex[] = "0123456789abcdef";
-	char *out = packet_room(p, 4 * n + 4), *o = out;
-	size_t i = 0;
+	char *out = packet_room(p, 4 * n + PLAIN_ESCAPE_MAX), *end;
 
 	if (!out) {
 		packet_set_interned(p, a, "(too long)");
 		return;
 	}
-	while (i < n) {
-		size_t length = utf8_length(text + i, n - i);
-
-		if (length) {
-			memcpy(o, text + i, length);
-			o += length;
-			i += length;
-			continue;
-		}
-		*o++ = '\\';
-		*o++ = 'x';
-		*o++ = hex[text[i] >> 4];
-		*o++ = hex[text[i++] & 15];
-	}
-	memcpy(o, cut ? "..." : "", cut ? 4 : 1);
-	p->text_used = (size_t)(o + (cut ? 4 : 1) - p->text);
+	end = put_plain(out, (const char *)text, n);
+	memcpy(end, cut ? "..." : "", cut ? 4 : 1);
+	p->text_used = (size_t)(end + (cut ? 4 : 1) - p->text);
 	a->value_case = PF__DEBUG_ANNOTATION__VALUE_STRING_VALUE;
 	a->string_value = out;
 }

@@ -116,7 +116,7 @@ void packet_set_bool(Pf__DebugAnnotation *a, bool v);
 void packet_set_double(Pf__DebugAnnotation *a, double v);
 void packet_set_pointer(Pf__DebugAnnotation *a, uint64_t v);
 void packet_set_interned(struct packet *p, Pf__DebugAnnotation *a, const char *text);
-/* `n` bytes, made valid UTF-8: other bytes become \xNN. */
+/* `n` bytes, escaped as all texts are that go into an event (base/plain.h). */
 void packet_set_text(struct packet *p, Pf__DebugAnnotation *a, const uint8_t *text, size_t n,
 		     bool cut);
 

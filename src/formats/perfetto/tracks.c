@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain.h"
 #include "stream/names.h"
 #include "wire/defs.h"
 
 #define NAME_SIZE 256
 
-enum { ORDER_EXPLICIT = 3, UNIT_COUNT = 2, UNIT_BYTES = 3 };
+enum { ORDER_EXPLICIT = 3, UNIT_COUNT = 2, UNIT_BYTES = 3, MERGE_NONE = 2, MERGE_BY_KEY = 3 };
 
 static uint32_t first_thread(const struct trace *t)
 {
@@ -55,10 +56,8 @@ uint32_t track_of_queue(const struct perfetto *p, uint32_t process, uint32_t age
 void queue_name(const struct perfetto *p, uint32_t queue, char *out, size_t size)
 {
 	const struct t_queue *q = &p->trace->queues[queue];
-	bool named = q->name && *q->name;
 
-	snprintf(out, size, "queue %u%s%s%s%s", q->number, named ? " \"" : "",
-		 named ? q->name : "", named ? "\"" : "",
+	snprintf(out, size, "%s%s", q->label,
 		 q->flags & QUEUE_OUT_OF_ORDER ? " (out of order)" : "");
 }
 
@@ -66,25 +65,51 @@ void agent_name(const struct perfetto *p, uint32_t agent, char *out, size_t size
 {
 	const struct t_agent *a = &p->trace->agents[agent];
 
-	snprintf(out, size, "%s %s", a->type ? a->type : "agent", a->name ? a->name : "");
+	snprintf(out, size, "%s %s", *a->type ? a->type : "agent", a->label);
 }
 
-static void write_descriptor(struct perfetto *p, Pf__TrackDescriptor *d, uint64_t uuid,
-			     uint64_t parent, const char *name, int32_t rank)
+/* An escaped copy, so that viewers get text and nothing else. */
+static char *plain_copy(const char *s)
+{
+	struct text t = {0};
+
+	plain_add(&t, s ? s : "", s ? strlen(s) : 0);
+	if (s && !t.failed && t.s)
+		return t.s;
+	text_release(&t);
+	return s ? strdup("") : NULL;
+}
+
+static void write_packet(struct perfetto *p, Pf__TrackDescriptor *d)
 {
 	Pf__TracePacket packet = PF__TRACE_PACKET__INIT;
 
-	d->has_uuid = 1;
-	d->uuid = uuid;
-	d->has_parent_uuid = parent != 0;
-	d->parent_uuid = parent;
-	d->name = (char *)(uintptr_t)name;
-	d->has_sibling_order_rank = 1;
-	d->sibling_order_rank = rank;
 	packet.has_trusted_packet_sequence_id = 1;
 	packet.trusted_packet_sequence_id = p->host.id;
 	packet.track_descriptor = d;
 	packet_write(&p->file, &packet);
+}
+
+/*
+ * Of siblings, only those of one `merge` (a track's uuid, not 0) are drawn as one: names cannot say
+ * it, programs choose them.
+ */
+static void write_descriptor(struct perfetto *p, Pf__TrackDescriptor *d, uint64_t uuid,
+			     uint64_t parent, const char *name, int32_t rank, uint64_t merge)
+{
+	d->has_uuid = 1;
+	d->uuid = uuid;
+	d->has_parent_uuid = parent != 0;
+	d->parent_uuid = parent;
+	d->name = plain_copy(name);
+	d->has_sibling_order_rank = 1;
+	d->sibling_order_rank = rank;
+	d->has_sibling_merge_behavior = name != NULL;
+	d->sibling_merge_behavior = merge ? MERGE_BY_KEY : MERGE_NONE;
+	d->has_sibling_merge_key_int = merge != 0;
+	d->sibling_merge_key_int = merge;
+	write_packet(p, d);
+	free(d->name);
 }
 
 static void describe_process(struct perfetto *p, uint32_t i)
@@ -92,21 +117,21 @@ static void describe_process(struct perfetto *p, uint32_t i)
 	const struct t_process *t = &p->trace->processes[i];
 	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
 	Pf__ProcessDescriptor process = PF__PROCESS_DESCRIPTOR__INIT;
-	char name[NAME_SIZE], rank[32], *cmdline = (char *)(uintptr_t)t->argv;
-	char *labels[2];
+	char name[NAME_SIZE], rank[32], *cmdline = plain_copy(t->argv);
+	char *labels[2], *host = plain_copy(t->hostname);
 
 	if (t->rank != UINT32_MAX) {
 		snprintf(rank, sizeof(rank), "rank %u", t->rank);
 		labels[process.n_process_labels++] = rank;
 	}
-	if (t->hostname && *t->hostname)
-		labels[process.n_process_labels++] = (char *)(uintptr_t)t->hostname;
+	if (host && *host)
+		labels[process.n_process_labels++] = host;
 	process.process_labels = labels;
 	snprintf(name, sizeof(name), "%s%s%s", name_program(t), t->rank != UINT32_MAX ? " " : "",
 		 t->rank != UINT32_MAX ? rank : "");
 	process.has_pid = 1;
 	process.pid = (int32_t)t->pid;
-	process.process_name = name;
+	process.process_name = plain_copy(name);
 	if (cmdline && *cmdline) {
 		process.n_cmdline = 1;
 		process.cmdline = &cmdline;
@@ -118,7 +143,10 @@ static void describe_process(struct perfetto *p, uint32_t i)
 	d.process = &process;
 	d.has_child_ordering = 1;
 	d.child_ordering = ORDER_EXPLICIT;
-	write_descriptor(p, &d, track_of_process(p, i) + 1, 0, NULL, (int32_t)i);
+	write_descriptor(p, &d, track_of_process(p, i) + 1, 0, NULL, (int32_t)i, 0);
+	free(process.process_name);
+	free(cmdline);
+	free(host);
 }
 
 static void describe_thread(struct perfetto *p, uint32_t i)
@@ -136,12 +164,13 @@ static void describe_thread(struct perfetto *p, uint32_t i)
 	thread.has_pid = thread.has_tid = 1;
 	thread.pid = (int32_t)p->trace->processes[process].pid;
 	thread.tid = t->tid;
-	thread.thread_name = name;
+	thread.thread_name = plain_copy(name);
 	thread.has_legacy_sort_index = 1;
 	thread.legacy_sort_index = (int32_t)t->index;
 	d.thread = &thread;
-	write_descriptor(p, &d, track_of_thread(p, 0, i) + 1, process + 1, NULL,
-			 (int32_t)t->index);
+	write_descriptor(p, &d, track_of_thread(p, 0, i) + 1, process + 1, NULL, (int32_t)t->index,
+			 0);
+	free(thread.thread_name);
 }
 
 static void describe_agent(struct perfetto *p, uint32_t i)
@@ -154,10 +183,10 @@ static void describe_agent(struct perfetto *p, uint32_t i)
 	agent_name(p, i, name, sizeof(name));
 	d.has_child_ordering = 1;
 	d.child_ordering = ORDER_EXPLICIT;
-	write_descriptor(p, &d, first_agent(p->trace) + i + 1, parent + 1, name, (int32_t)i);
+	write_descriptor(p, &d, first_agent(p->trace) + i + 1, parent + 1, name, (int32_t)i, 0);
 }
 
-/* Also of its further lanes: viewers draw tracks of one name and parent as one. */
+/* Also of its further lanes, which are drawn as one track with it. */
 static void describe_queue(struct perfetto *p, uint32_t i, uint64_t uuid)
 {
 	const struct t_queue *q = &p->trace->queues[i];
@@ -166,7 +195,7 @@ static void describe_queue(struct perfetto *p, uint32_t i, uint64_t uuid)
 
 	queue_name(p, i, name, sizeof(name));
 	write_descriptor(p, &d, uuid, track_of_queue(p, q->process, q->agent, 0) + 1, name,
-			 (int32_t)(2 * q->number));
+			 (int32_t)(2 * q->number), first_queue(p->trace) + i + 1);
 }
 
 void track_describe_lane(struct perfetto *p, uint32_t track, uint64_t uuid)
@@ -178,7 +207,8 @@ void track_describe_lane(struct perfetto *p, uint32_t track, uint64_t uuid)
 		describe_queue(p, track - first_queue(t), uuid);
 	else
 		write_descriptor(p, &d, uuid, track + 1,
-				 track >= first_agent(t) ? "without queue" : "overlapping", 0);
+				 track >= first_agent(t) ? "without queue" : "overlapping", 0,
+				 track + 1);
 }
 
 static void describe_root(struct perfetto *p)
@@ -187,7 +217,7 @@ static void describe_root(struct perfetto *p)
 
 	d.has_process_ordering = d.has_thread_ordering = 1;
 	d.process_ordering = d.thread_ordering = 1;
-	write_descriptor(p, &d, 0, 0, NULL, 0);
+	write_descriptor(p, &d, 0, 0, NULL, 0, 0);
 }
 
 kymo_status_t tracks_init(struct perfetto *p)
@@ -241,7 +271,7 @@ static void describe_counter(struct perfetto *p, uint64_t uuid, uint32_t parent,
 	c.has_unit = 1;
 	c.unit = unit;
 	d.counter = &c;
-	write_descriptor(p, &d, uuid, parent + 1, name, rank);
+	write_descriptor(p, &d, uuid, parent + 1, name, rank, 0);
 }
 
 void track_describe_value(struct perfetto *p, uint64_t uuid, uint32_t parent, const char *name,
@@ -254,13 +284,14 @@ void track_describe_value(struct perfetto *p, uint64_t uuid, uint32_t parent, co
 		c.has_unit = 1;
 		c.unit = UNIT_BYTES;
 	} else if (*unit) {
-		c.unit_name = (char *)(uintptr_t)unit;
+		c.unit_name = plain_copy(unit);
 	} else {
 		c.has_unit = 1;
 		c.unit = UNIT_COUNT;
 	}
 	d.counter = &c;
-	write_descriptor(p, &d, uuid, parent + 1, name, rank);
+	write_descriptor(p, &d, uuid, parent + 1, name, rank, 0);
+	free(c.unit_name);
 }
 
 static void describe_set(struct perfetto *p, enum counter_set set, uint32_t i, uint64_t uuid)
@@ -270,10 +301,8 @@ static void describe_set(struct perfetto *p, enum counter_set set, uint32_t i, u
 
 	if (set == COUNTER_QUEUE) {
 		const struct t_queue *q = &t->queues[i];
-		bool named = q->name && *q->name;
 
-		snprintf(name, sizeof(name), "queue %u%s%.200s%s outstanding", q->number,
-			 named ? " \"" : "", named ? q->name : "", named ? "\"" : "");
+		snprintf(name, sizeof(name), "%.200s outstanding", q->label);
 		describe_counter(p, uuid, track_of_queue(p, q->process, q->agent, 0), name,
 				 UNIT_COUNT, (int32_t)(2 * q->number + 1));
 	} else if (set == COUNTER_AGENT) {

@@ -46,9 +46,9 @@ static const struct sql_column clock_columns[] = {C(U32, process), C(TEXT, name)
 #undef STRUCTURE
 #define STRUCTURE t_agent
 static const struct sql_column agent_columns[] = {
-	C(U32, process), C(U32, parent), C(U32, clock), C(TEXT, type), C(TEXT, name),
-	C(TEXT, vendor), C(TEXT, driver), C(TEXT, domain), C(TEXT, platform), C(TEXT, properties),
-	C(U64, handle)};
+	C(U32, process),   C(U32, parent),      C(U32, clock),   C(TEXT, type),
+	C(TEXT, name),     C(TEXT, vendor),     C(TEXT, driver), C(TEXT, domain),
+	C(TEXT, platform), C(TEXT, properties), C(U64, handle),  C(TEXT, label)};
 #undef STRUCTURE
 #define STRUCTURE t_device_context
 static const struct sql_column context_columns[] = {C(U32, process), C(U64, handle),
@@ -56,8 +56,8 @@ static const struct sql_column context_columns[] = {C(U32, process), C(U64, hand
 #undef STRUCTURE
 #define STRUCTURE t_queue
 static const struct sql_column queue_columns[] = {
-	C(U32, process), C(U32, agent), C(U32, context), C(U32, flags), C(U64, handle),
-	C(U64, properties), C(TEXT, domain), C(TEXT, name), C(U32, number)};
+	C(U32, process),    C(U32, agent),   C(U32, context), C(U32, flags),  C(U64, handle),
+	C(U64, properties), C(TEXT, domain), C(TEXT, name),   C(U32, number), C(TEXT, label)};
 #undef STRUCTURE
 #define STRUCTURE t_counter
 static const struct sql_column counter_columns[] = {
@@ -587,6 +587,7 @@ static bool read_bytes(struct sql_context *c, struct trace *t)
 	}
 	sqlite3_finalize(s);
 	trace_number_agents(t);
+	trace_label_queues(t);
 	return ok && !trace_failed(t);
 }
 

@@ -35,11 +35,13 @@ CREATE TABLE clock(id INTEGER PRIMARY KEY, process INTEGER, name TEXT, error_ns 
 	syncs INTEGER);
 CREATE TABLE agent(id INTEGER PRIMARY KEY, process INTEGER, parent INTEGER, clock INTEGER,
 	type TEXT, name TEXT, vendor TEXT, driver TEXT, domain TEXT, platform TEXT,
-	properties TEXT, handle INTEGER, uuid TEXT);
+	properties TEXT, handle INTEGER, uuid TEXT,
+	label TEXT); -- name, number among those of the name, node: a device of several processes has one
 CREATE TABLE device_context(id INTEGER PRIMARY KEY, process INTEGER, handle INTEGER, domain TEXT,
 	name TEXT);
 CREATE TABLE queue(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, context INTEGER,
-	flags INTEGER, handle INTEGER, properties INTEGER, domain TEXT, name TEXT, number INTEGER);
+	flags INTEGER, handle INTEGER, properties INTEGER, domain TEXT, name TEXT, number INTEGER,
+	label TEXT);
 CREATE TABLE blob(id INTEGER PRIMARY KEY, process INTEGER, what TEXT, stored INTEGER,
 	total INTEGER, data TEXT);
 CREATE TABLE program(id INTEGER PRIMARY KEY, process INTEGER, context INTEGER, source INTEGER,
@@ -234,7 +236,7 @@ CREATE VIEW sample_functions AS SELECT s.id, p.pid, t.tid, s.time, s.weight, s.c
 	LEFT JOIN string fn ON fn.id = i.function LEFT JOIN string fl ON fl.id = i.file;
 
 -- Samples of kernels with the line they lie in; hot lines: GROUP BY function, file, line.
-CREATE VIEW device_samples AS SELECT s.id, p.pid, a.name AS agent_name, fn.text AS function,
+CREATE VIEW device_samples AS SELECT s.id, p.pid, a.label AS agent_name, fn.text AS function,
 	fl.text AS file, c.line, c.offset, printf('%x', c.module) AS module, r.text AS reason,
 	s.samples, s.idle, s.cycles, s.time, s.duration, s.call AS call_id
 	FROM device_sample s LEFT JOIN process p ON p.id = s.process LEFT JOIN agent a ON a.id = s.agent
@@ -242,7 +244,7 @@ CREATE VIEW device_samples AS SELECT s.id, p.pid, a.name AS agent_name, fn.text 
 	LEFT JOIN string fl ON fl.id = c.file LEFT JOIN marker_name r ON r.id = s.reason;
 
 CREATE VIEW counters AS SELECT v.id, o.name AS kind, p.pid, t.tid, n.name, n.unit, n.provider,
-	v.value, v.instance, n.dimensions, a.name AS agent_name, co.name AS region_name,
+	v.value, v.instance, n.dimensions, a.label AS agent_name, co.name AS region_name,
 	v.call AS call_id, v.time, v.duration, kn.text AS kernel_name
 	FROM counter_value v LEFT JOIN counter n ON n.id = v.counter
 	LEFT JOIN kernel k ON k.id = v.kernel AND v.kernel LEFT JOIN string kn ON kn.id = k.name
@@ -264,7 +266,7 @@ CREATE VIEW activities AS SELECT a.id, d.name AS category, o.name, p.pid, t.tid,
 
 CREATE VIEW kernels AS SELECT k.id, t.tid, 'KERNEL_DISPATCH' AS category, o.name AS region,
 	n.text AS name, 0 AS nid, p.pid, k.agent AS agent_abs_index, k.agent AS agent_log_index,
-	k.agent AS agent_type_index, upper(a.type) AS agent_type, a.name AS agent_name,
+	k.agent AS agent_type_index, upper(a.type) AS agent_type, a.label AS agent_name,
 	kd.program AS code_object_id, k.kernel AS kernel_id, k.id AS dispatch_id,
 	k.queue AS stream_id, k.queue AS queue_id, 'Queue ' || q.number AS queue,
 	CASE WHEN q.name <> '' THEN q.name ELSE 'Queue ' || q.number END AS stream,
@@ -287,8 +289,8 @@ CREATE VIEW memory_copies AS SELECT m.id, 'MEMORY_COPY' AS category, 0 AS nid, p
 	WHEN 'write' THEN 'HOST_TO_DEVICE' WHEN 'copy' THEN 'DEVICE_TO_DEVICE'
 	ELSE upper(mo.name) END AS name, o.name AS region_name, m.queue AS stream_id,
 	m.queue AS queue_id, 'Queue ' || q.number AS stream_name, 'Queue ' || q.number AS queue_name,
-	m.bytes AS size, da.name AS dst_device, m.destination_agent AS dst_agent_abs_index,
-	upper(ifnull(da.type, 'cpu')) AS dst_agent_type, sa.name AS src_device,
+	m.bytes AS size, da.label AS dst_device, m.destination_agent AS dst_agent_abs_index,
+	upper(ifnull(da.type, 'cpu')) AS dst_agent_type, sa.label AS src_device,
 	m.source_agent AS src_agent_abs_index, upper(ifnull(sa.type, 'cpu')) AS src_agent_type,
 	m.call & 0xffffffffff AS stack_id, m.call & 0xffffffffff AS parent_stack_id,
 	ifnull(x.external, 0) AS corr_id, mo.name AS operation, m.source_kind, m.destination_kind,
@@ -303,7 +305,7 @@ CREATE VIEW memory_copies AS SELECT m.id, 'MEMORY_COPY' AS category, 0 AS nid, p
 CREATE VIEW memory_allocations AS SELECT l.id, 'MEMORY_ALLOCATION' AS category, 0 AS nid, p.pid,
 	t.tid, l.time AS start, l.time AS end, 0 AS duration,
 	CASE o.number WHEN 0 THEN 'ALLOC' ELSE 'FREE' END AS type, 'REAL' AS level,
-	a.name AS agent_name, l.agent AS agent_abs_index, upper(a.type) AS agent_type, l.address,
+	a.label AS agent_name, l.agent AS agent_abs_index, upper(a.type) AS agent_type, l.address,
 	l.bytes AS size, l.call & 0xffffffffff AS stack_id, l.call & 0xffffffffff AS parent_stack_id,
 	0 AS corr_id, co.name AS region_name, l.kind, l.what, l.allocation, l.parent,
 	l.call AS call_id
@@ -378,7 +380,7 @@ CREATE VIEW memory_copy_summary AS SELECT o.name, sum(t.calls) AS calls, sum(t.t
 	min(t.min) AS min, max(t.max) AS max, sum(t.bytes) AS bytes, sum(t.untimed) AS untimed
 	FROM tally_copy t LEFT JOIN op o ON o.id = t.op GROUP BY t.op ORDER BY total DESC;
 
-CREATE VIEW memory_allocation_summary AS SELECT a.name AS agent_name, t.kind, t.what,
+CREATE VIEW memory_allocation_summary AS SELECT a.label AS agent_name, t.kind, t.what,
 	sum(t.calls) AS calls, sum(t.frees) AS frees, sum(t.bytes) AS bytes, sum(t.freed) AS freed
 	FROM tally_allocation t LEFT JOIN agent a ON a.id = t.agent GROUP BY t.agent, t.kind, t.what;
 
@@ -392,7 +394,7 @@ CREATE VIEW top AS SELECT name, calls AS total_calls, total / 1000.0 AS total_du
 	UNION ALL SELECT name, calls, total, average FROM region_summary) ORDER BY total DESC;
 
 CREATE VIEW busy AS SELECT a.id AS agent_id, upper(a.type) AS type,
-	w.device AS GpuTime, m.value AS WallTime, w.device * 1.0 / m.value AS Busy, a.name
+	w.device AS GpuTime, m.value AS WallTime, w.device * 1.0 / m.value AS Busy, a.label AS name
 	FROM (SELECT agent, sum(device) AS device FROM
 	(SELECT agent, total AS device FROM tally_dispatch UNION ALL
 	SELECT ifnull(nullif(destination_agent, 0), source_agent), total FROM tally_copy)

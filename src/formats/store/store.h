@@ -11,7 +11,7 @@
 #include "formats/format.h"
 #include "formats/store/tally.h"
 
-#define STORE_SCHEMA_VERSION "14"
+#define STORE_SCHEMA_VERSION "15"
 #define STORE_FILE           "store.db" /* in the trace directory */
 
 /* Correlation ids at or above this have no row of their own; they are counted. */

@@ -40,7 +40,7 @@ static void begin_device(struct text_writer *w, const struct rec *r, const struc
 		text_begin_line(w, d->start, minus(d->end, d->start), place);
 	else
 		text_begin_line(w, r->start, INT64_MIN, place);
-	output_text(&w->out, w->op_names[r->op]);
+	output_name(&w->out, w->op_names[r->op]);
 }
 
 static void end_device(struct text_writer *w, const struct rec_device *d)
@@ -100,7 +100,7 @@ kymo_status_t text_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 
 	begin_device(w, &r->base, &r->device, r->queue);
 	output_char(&w->out, ' ');
-	output_text(&w->out, w->t->kernels[r->kernel].name);
+	output_name(&w->out, w->t->kernels[r->kernel].name);
 	size(w, " global=", r->global, r->dims);
 	if (r->local[0])
 		size(w, " local=", r->local, r->dims);
@@ -116,7 +116,7 @@ static void memory(struct text_writer *w, uint32_t kind, uint32_t agent)
 	output_text(&w->out, name_memory_kind(kind));
 	if (agent) {
 		output_char(&w->out, '(');
-		output_text(&w->out, w->t->agents[agent].name);
+		output_name(&w->out, w->t->agents[agent].label);
 		output_char(&w->out, ')');
 	}
 }
@@ -148,7 +148,7 @@ kymo_status_t text_allocation(struct stream_sink *s, const struct rec_allocation
 		return KYMO_OK;
 	before_line(w, r->base.start);
 	text_begin_line(w, r->base.start, INT64_MIN, w->thread_names[r->base.thread]);
-	output_text(&w->out, w->op_names[r->base.op]);
+	output_name(&w->out, w->op_names[r->base.op]);
 	output_char(&w->out, ' ');
 	output_text(&w->out, name_allocation_what(r->what));
 	add(w, " ", r->bytes);
@@ -173,10 +173,10 @@ kymo_status_t text_sync(struct stream_sink *s, const struct rec_sync *r)
 	before_line(w, r->base.start);
 	text_begin_line(w, r->base.start, minus(r->base.end, r->base.start),
 			w->thread_names[r->base.thread]);
-	output_text(&w->out, w->op_names[r->base.op]);
+	output_name(&w->out, w->op_names[r->base.op]);
 	if (r->queue) {
 		output_char(&w->out, ' ');
-		output_text(&w->out, w->queue_names[r->queue]);
+		output_name(&w->out, w->queue_names[r->queue]);
 	}
 	if (r->count)
 		add(w, " events=", r->count);
@@ -193,7 +193,7 @@ static void labelled(struct text_writer *w, const char *label, uint32_t string)
 	if (!string)
 		return;
 	output_text(&w->out, label);
-	output_text(&w->out, w->t->strings[string].text);
+	output_name(&w->out, w->t->strings[string].text);
 }
 
 kymo_status_t text_marker(struct stream_sink *s, const struct rec_marker *r)
@@ -206,7 +206,7 @@ kymo_status_t text_marker(struct stream_sink *s, const struct rec_marker *r)
 	before_line(w, r->base.start);
 	text_begin_line(w, r->base.start, instant ? INT64_MIN : minus(r->base.end, r->base.start),
 			w->thread_names[r->base.thread]);
-	output_text(&w->out, w->op_names[r->base.op]);
+	output_name(&w->out, w->op_names[r->base.op]);
 	output_char(&w->out, ' ');
 	output_json_bytes(&w->out, r->text, r->text_length);
 	labelled(w, " domain=", r->domain);
@@ -230,7 +230,7 @@ kymo_status_t text_marker(struct stream_sink *s, const struct rec_marker *r)
 	}
 	if (r->starter && r->starter != r->base.thread) {
 		output_text(&w->out, " started by ");
-		output_text(&w->out, w->thread_names[r->starter]);
+		output_name(&w->out, w->thread_names[r->starter]);
 	}
 	if (r->left_open)
 		output_text(&w->out, " [left open]");
@@ -254,7 +254,7 @@ kymo_status_t text_comm(struct stream_sink *s, const struct rec_comm *r)
 	before_line(w, r->base.start);
 	text_begin_line(w, r->base.start, minus(r->base.end, r->base.start),
 			w->thread_names[r->base.thread]);
-	output_text(&w->out, w->op_names[r->base.op]);
+	output_name(&w->out, w->op_names[r->base.op]);
 	if (r->peer >= 0)
 		put_signed(w, " peer=", r->peer);
 	if (r->tag >= 0)
@@ -265,7 +265,7 @@ kymo_status_t text_comm(struct stream_sink *s, const struct rec_comm *r)
 	if (r->communicator) {
 		add(w, " on=#", c->id);
 		output_char(&w->out, ' ');
-		output_text(&w->out, c->name);
+		output_name(&w->out, c->name);
 		add(w, " of ", c->size);
 	}
 	if (r->request)
@@ -285,7 +285,7 @@ kymo_status_t text_other(struct stream_sink *s, const struct rec *r)
 		return KYMO_OK;
 	before_line(w, r->start);
 	text_begin_line(w, r->start, minus(r->end, r->start), w->thread_names[r->thread]);
-	output_text(&w->out, w->op_names[r->op]);
+	output_name(&w->out, w->op_names[r->op]);
 	output_char(&w->out, '(');
 	text_arguments(w, r, true, true);
 	output_char(&w->out, ')');
@@ -317,7 +317,7 @@ void text_open_calls(struct text_writer *w)
 		uint32_t process = w->t->threads[o->thread].process;
 
 		text_begin_line(w, o->start, INT64_MIN, w->thread_names[o->thread]);
-		output_text(&w->out, w->op_names[o->op]);
+		output_name(&w->out, w->op_names[o->op]);
 		output_text(&w->out, "(...) was open when the process ended: ");
 		output_text(&w->out, name_process_end(&w->t->processes[process], how, sizeof(how)));
 		output_char(&w->out, '\n');

@@ -33,7 +33,7 @@ void text_arguments(struct text_writer *w, const struct rec *r, bool in, bool ou
 			continue;
 		if (!first)
 			output_put(&w->out, ", ", 2);
-		output_text(&w->out, f->name);
+		output_name(&w->out, f->name);
 		output_char(&w->out, '=');
 		output_value(&w->out, f, &v);
 		first = false;
@@ -46,7 +46,7 @@ static void status_text(struct text_writer *w, const struct t_op *op, int32_t st
 
 	output_put(&w->out, " = ", 3);
 	if (name)
-		output_text(&w->out, name);
+		output_name(&w->out, name);
 	else
 		output_signed(&w->out, status);
 }
@@ -85,7 +85,7 @@ static void extras(struct text_writer *w, const struct rec *r)
 	}
 	if (r->site) {
 		output_put(&w->out, "  @ ", 4);
-		output_text(&w->out, text_site(w, r->site));
+		output_name(&w->out, text_site(w, r->site));
 	}
 	if (r->stack) {
 		const struct t_stack *stack = &w->t->stacks[r->stack];
@@ -95,7 +95,7 @@ static void extras(struct text_writer *w, const struct rec *r)
 
 		for (uint32_t i = said; i < stack->count; i++) {
 			output_put(&w->out, " < ", 3);
-			output_text(&w->out, text_site(w, stack->sites[i]));
+			output_name(&w->out, text_site(w, stack->sites[i]));
 		}
 	}
 }
@@ -110,7 +110,7 @@ kymo_status_t text_call(struct stream_sink *s, const struct rec *r)
 		return text_call_entry(w, r);
 	text_begin_line(w, r->start, (int64_t)((uint64_t)r->end - (uint64_t)r->start),
 			w->thread_names[r->thread]);
-	output_text(&w->out, w->op_names[r->op]);
+	output_name(&w->out, w->op_names[r->op]);
 	output_char(&w->out, '(');
 	text_arguments(w, r, true, true);
 	output_char(&w->out, ')');
@@ -196,7 +196,7 @@ static bool keep_exit(struct text_writer *w, const struct rec *r)
 	text_begin_line(w, r->end, (int64_t)((uint64_t)r->end - (uint64_t)r->start),
 			w->thread_names[r->thread]);
 	output_put(&w->out, "< ", 2);
-	output_text(&w->out, w->op_names[r->op]);
+	output_name(&w->out, w->op_names[r->op]);
 	output_char(&w->out, '(');
 	if (r->wire && !r->wire->no_fields)
 		text_arguments(w, r, false, true);
@@ -224,13 +224,13 @@ kymo_status_t text_call_entry(struct text_writer *w, const struct rec *r)
 	text_flush_exits(w, r->start);
 	text_begin_line(w, r->start, INT64_MIN, w->thread_names[r->thread]);
 	output_put(&w->out, "> ", 2);
-	output_text(&w->out, w->op_names[r->op]);
+	output_name(&w->out, w->op_names[r->op]);
 	output_char(&w->out, '(');
 	text_arguments(w, r, true, false);
 	output_char(&w->out, ')');
 	if (r->site) {
 		output_put(&w->out, "  @ ", 4);
-		output_text(&w->out, text_site(w, r->site));
+		output_name(&w->out, text_site(w, r->site));
 	}
 	output_char(&w->out, '\n');
 	return keep_exit(w, r) ? output_status(&w->out) : KYMO_ERROR_NO_MEMORY;

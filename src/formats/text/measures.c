@@ -15,7 +15,7 @@ static void begin(struct text_writer *w, const struct rec *r)
 	if (w->o.entry_exit)
 		text_flush_exits(w, r->start);
 	text_begin_line(w, r->start, INT64_MIN, w->thread_names[r->thread]);
-	output_text(&w->out, w->op_names[r->op]);
+	output_name(&w->out, w->op_names[r->op]);
 }
 
 static kymo_status_t end(struct text_writer *w)
@@ -40,7 +40,7 @@ kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r)
 	}
 	for (uint32_t i = 0; i < stack->count; i++) {
 		output_text(&w->out, i ? " < " : " ");
-		output_text(&w->out, text_site(w, stack->sites[i]));
+		output_name(&w->out, text_site(w, stack->sites[i]));
 	}
 	if (r->kernel)
 		output_text(&w->out, " [kernel]");
@@ -69,19 +69,19 @@ kymo_status_t text_device_sample(struct stream_sink *s, const struct rec_device_
 		return end(w);
 	}
 	output_char(&w->out, ' ');
-	output_text(&w->out, code->function);
+	output_name(&w->out, code->function);
 	add(w, "+", code->offset);
 	if (code->line) {
 		output_text(&w->out, " ");
-		output_text(&w->out, code->file);
+		output_name(&w->out, code->file);
 		add(w, ":", code->line);
 	}
 	output_char(&w->out, ' ');
-	output_text(&w->out, w->t->strings[r->reason].text);
+	output_name(&w->out, w->t->strings[r->reason].text);
 	add(w, " samples=", r->samples);
 	add(w, " idle=", r->idle);
 	output_text(&w->out, " of ");
-	output_text(&w->out, w->t->agents[r->agent].name);
+	output_name(&w->out, w->t->agents[r->agent].label);
 	if (r->correlation)
 		add(w, " call=", r->correlation);
 	return end(w);
@@ -97,7 +97,7 @@ kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r)
 		return KYMO_OK;
 	begin(w, &r->base);
 	output_char(&w->out, ' ');
-	output_text(&w->out, c->name);
+	output_name(&w->out, c->name);
 	if (*c->dimensions) {
 		add(w, "[", r->instance);
 		output_char(&w->out, ']');
@@ -106,11 +106,11 @@ kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r)
 	output_text(&w->out, value);
 	if (*c->unit) {
 		output_char(&w->out, ' ');
-		output_text(&w->out, c->unit);
+		output_name(&w->out, c->unit);
 	}
 	if (r->agent) {
 		output_text(&w->out, " of ");
-		output_text(&w->out, w->t->agents[r->agent].name);
+		output_name(&w->out, w->t->agents[r->agent].label);
 	}
 	if (r->duration) { /* a level is of a moment */
 		output_text(&w->out, " in ");
@@ -118,8 +118,8 @@ kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r)
 	}
 	if (r->call_op || r->kernel) {
 		output_text(&w->out, " by ");
-		output_text(&w->out, r->kernel ? w->t->kernels[r->kernel].name
-					       : w->t->ops[r->call_op].name);
+		output_name(&w->out,
+			    r->kernel ? w->t->kernels[r->kernel].name : w->t->ops[r->call_op].name);
 	}
 	if (r->correlation)
 		add(w, " call=", r->correlation);

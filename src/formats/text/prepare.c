@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain.h"
 #include "formats/text/text.h"
 
 #define PLACE_MAX 28u
@@ -35,14 +36,11 @@ static char *thread_name(const struct trace *t, uint32_t i)
 static char *queue_name(const struct trace *t, uint32_t i)
 {
 	const struct t_queue *q = &t->queues[i];
-	char number[32], *s = NULL;
+	char *s = NULL;
 
 	if (i == 0)
 		return strdup("");
-	if (asprintf(&s, "%s/%s", t->agents[q->agent].name,
-		     name_queue(q, number, sizeof(number))) < 0)
-		return NULL;
-	return s;
+	return asprintf(&s, "%s/%s", t->agents[q->agent].label, q->label) < 0 ? NULL : s;
 }
 
 static char **table(const struct trace *t, uint32_t count,
@@ -54,8 +52,8 @@ static char **table(const struct trace *t, uint32_t count,
 		names[i] = name(t, i);
 		if (!names[i])
 			return names; /* noticed by its NULL */
-		if (width && strlen(names[i]) > *width)
-			*width = (unsigned)strlen(names[i]);
+		if (width && plain_width(names[i]) > *width)
+			*width = plain_width(names[i]);
 	}
 	return names;
 }

@@ -48,11 +48,19 @@ static struct t_process processes[] = {
 static struct t_thread threads[] = {{0}, {.process = 1, .index = 1, .tid = 4711, .main = true,
 					  .name = ""},
 				    {.process = 1, .index = 2, .tid = 4712, .name = "worker"}};
-static struct t_agent agents[] = {{0}, {.process = 1, .type = "gpu", .name = "Device X"}};
+static struct t_agent agents[] = {
+	{.type = "", .name = "", .label = ""},
+	{.process = 1, .type = "gpu", .name = "Device X", .label = "Device X"}};
 static struct t_device_context contexts[] = {{0}, {.process = 1, .domain = "opencl"}};
 static struct t_queue queues[] = {
-	{0}, {.process = 1, .agent = 1, .context = 1, .number = 0},
-	{.process = 1, .agent = 1, .context = 1, .number = 1, .flags = QUEUE_OUT_OF_ORDER}};
+	{.name = "", .label = ""},
+	{.process = 1, .agent = 1, .context = 1, .number = 0, .label = "queue 0"},
+	{.process = 1,
+	 .agent = 1,
+	 .context = 1,
+	 .number = 1,
+	 .flags = QUEUE_OUT_OF_ORDER,
+	 .label = "queue 1"}};
 static struct t_kernel kernels[] = {{.name = ""}, {.process = 1, .name = "step"},
 				    {.process = 1, .name = "reduce"}};
 static struct t_site sites[] = {{0}, {.process = 1, .function = "main", .file = "heat.c",

@@ -413,7 +413,8 @@ class Test(base.Test):
         """CUPTI linked statically into the program, or into a library that it loads later."""
         self.built = self.program()
         sources = [os.path.join(HERE, n) for n in ("program.c", "profiler.c", "stand_in.c")]
-        brings = self.compile("libbrings.so", "-std=gnu11", "-shared", "-fPIC", sources[2])
+        static = ["-std=gnu11", "-DSTAND_STATIC", "-shared", "-fPIC", sources[2]]
+        brings = self.compile("libbrings.so", *static)
         out = self.scene("brought", brings)
         check("brought: given up", out, "kernels 0 driver 0 runtime 0\n")
         check("brought: said once", [n.endswith("libbrings.so has CUPTI linked into it (libcupti_static.a)")
@@ -421,7 +422,17 @@ class Test(base.Test):
         names = self.kernel_names()
         check("brought: kernels until then, none after", (names.pop("before"), "after" in names),
               (3, False))
-        self.built = self.compile("static", "-std=gnu11", "-pthread", *sources)
+        kept = self.built
+        self.built = self.compile("stub", "-std=gnu11", "-pthread", *sources)
+        self.scene("basic")
+        check("functions of the same names alone are none", self.notes("cuda"), {})
+        shutil.copy(kept, self.path("ncu"))
+        self.built = self.path("ncu")
+        out = self.scene("basic")
+        check("ncu: nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
+        check("ncu: said", self.notes("cuda"), {"CUDA is not traced: only one tool can use CUPTI, and in what "
+                                                "ncu runs Nsight Compute does": 1})
+        self.built = self.compile("static", "-std=gnu11", "-DSTAND_STATIC", "-pthread", *sources)
         out = self.scene("basic")
         check("nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
         check("said", [n.endswith("static has CUPTI linked into it (libcupti_static.a)") or

@@ -6,12 +6,14 @@
  * - libkymo-exports.so stands before the functions by which CUPTI is taken
  * (capture/exports/cupti.c);
  * - NVIDIA's profilers leave their settings in the environment of what they run;
- * - CUPTI's static library, which nobody can stand before, leaves its names in the file's symbols.
+ * - CUPTI's static library, which nobody can stand before, leaves its names in the file's symbols;
+ * - ncu refuses to run what finds CUDA_INJECTION64_PATH set: Kymo takes it back in ncu's process.
  *
  * Where none of this tells, CUPTI itself refuses whoever comes second.
  */
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
@@ -81,9 +83,38 @@ static const char *profiler(void)
 	return NULL;
 }
 
+/* What the user had put there himself is his. */
+static void give_back_injection(void)
+{
+	const char *own = secure_getenv("KYMO_CUDA_INJECTION");
+
+	if (own && *own)
+		setenv("CUDA_INJECTION64_PATH", own, 1);
+	else
+		unsetenv("CUDA_INJECTION64_PATH");
+}
+
+/* Before main(), so that it is alone in changing the environment. */
+__attribute__((constructor)) static void make_room(void)
+{
+	const char *set = secure_getenv("CUDA_INJECTION64_PATH");
+
+	if (strcmp(program_invocation_short_name, "ncu") != 0 || !set ||
+	    !strstr(set, "/libkymo.so"))
+		return;
+	give_back_injection();
+	cuda_give_way("only one tool can use CUPTI, and in what ncu runs Nsight Compute does");
+}
+
 /* ---- by symbols ---- */
 
-#define STATIC_NAME "cuptiSubscribe"
+/*
+ * Names of functions that only the static library has: _nv035946cupti. Those of CUPTI's interface
+ * tell nothing, because libraries that load CUPTI when it is wanted define them, too. Source: the
+ * symbols of libcupti_static.a of CUDA 11.8.
+ */
+#define STATIC_BEGIN "_nv"
+#define STATIC_END   "cupti" /* and the zero */
 
 struct file {
 	const char *bytes;
@@ -95,12 +126,20 @@ static const void *part(const struct file *f, uint64_t offset, uint64_t bytes)
 	return offset <= f->size && bytes <= f->size - offset ? f->bytes + offset : NULL;
 }
 
+static bool is_static_name(const char *name, size_t most)
+{
+	size_t n = strnlen(name, most);
+
+	return n < most && n >= sizeof(STATIC_BEGIN) + sizeof(STATIC_END) - 2 &&
+	       strncmp(name, STATIC_BEGIN, sizeof(STATIC_BEGIN) - 1) == 0 &&
+	       strcmp(name + n - (sizeof(STATIC_END) - 1), STATIC_END) == 0;
+}
+
 static bool defines(const ElfW(Sym) * symbols, size_t count, const char *strings, size_t bytes)
 {
 	for (size_t i = 0; i < count; i++)
 		if (symbols[i].st_shndx != SHN_UNDEF && symbols[i].st_name < bytes &&
-		    bytes - symbols[i].st_name >= sizeof(STATIC_NAME) &&
-		    memcmp(strings + symbols[i].st_name, STATIC_NAME, sizeof(STATIC_NAME)) == 0)
+		    is_static_name(strings + symbols[i].st_name, bytes - symbols[i].st_name))
 			return true;
 	return false;
 }
@@ -124,8 +163,7 @@ static bool file_has(const struct file *f)
 		symbols = part(f, s->sh_offset, s->sh_size);
 		strings = part(f, sections[s->sh_link].sh_offset, sections[s->sh_link].sh_size);
 		if (symbols && strings &&
-		    memmem(strings, sections[s->sh_link].sh_size, STATIC_NAME,
-			   sizeof(STATIC_NAME)) &&
+		    memmem(strings, sections[s->sh_link].sh_size, STATIC_END, sizeof(STATIC_END)) &&
 		    defines(symbols, s->sh_size / sizeof(*symbols), strings,
 			    sections[s->sh_link].sh_size))
 			return true;

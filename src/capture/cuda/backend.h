@@ -52,6 +52,9 @@ void cuda_harvest(bool running_too);
 /* Gives CUPTI up, for good, for somebody else in the process. False: it was not in use. */
 bool cuda_leave(void);
 
+/* Instead of starting: says why. */
+void cuda_give_way(const char *why);
+
 /* ---- aside.c ---- */
 
 /* Whether somebody else uses CUPTI here, or is about to: who, in `why`. */

@@ -518,16 +518,28 @@ static bool domains_register(void)
 	return cuda_driver_domain();
 }
 
-/* The domains come first: without them a trace would not have the note that says what failed. */
+/* Without the domains a trace would not have the notes that say what failed. */
+static bool prepare(void)
+{
+	driver_use = calloc(cuda_models[CUDA_DRIVER].desc->op_count, sizeof(*driver_use));
+	if (driver_use && domains_register())
+		return true;
+	cap_note(2, "cuda", "CUDA is not traced: its domains could not be registered");
+	return false;
+}
+
+void cuda_give_way(const char *why)
+{
+	if (prepare())
+		cap_note(2, "cuda", "CUDA is not traced: %s", why);
+}
+
 static void start(void)
 {
 	char why[512];
 
-	driver_use = calloc(cuda_models[CUDA_DRIVER].desc->op_count, sizeof(*driver_use));
-	if (!driver_use || !domains_register()) {
-		cap_note(2, "cuda", "CUDA is not traced: its domains could not be registered");
+	if (!prepare())
 		return;
-	}
 	if (cuda_others(why, sizeof(why))) {
 		cap_note(2, "cuda", "CUDA is not traced: %s", why);
 		return;

@@ -99,7 +99,7 @@ static void *real(const char *name, const void *caller)
 	}
 	if (!function)
 		function = exports_symbol(RTLD_NEXT, name);
-	return function ? function : exports_hunt("libcupti.so", name);
+	return function ? function : exports_hunt("libcupti", name);
 }
 
 /* What a program gets that was linked to CUPTI weakly, where there is none. */

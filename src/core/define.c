@@ -414,14 +414,16 @@ static size_t environment(char *out, size_t size)
 
 void core_define_process(void)
 {
-	static char argv[16384], env[8192];
-	char exe[PATH_MAX] = "", cwd[PATH_MAX] = "", host[256] = "";
+	static char argv[16384], env[8192], exe[PATH_MAX], cwd[PATH_MAX]; /* the stack may be small */
+	char host[256] = "";
 	const char *parent = getenv("KYMO_PARENT");
 	struct tick_sync now;
 	struct wire_def d;
+	ssize_t length;
 
-	if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
-		exe[0] = '\0';
+	length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	exe[length > 0 ? length : 0] = '\0';
 	if (!getcwd(cwd, sizeof(cwd)))
 		cwd[0] = '\0';
 	gethostname(host, sizeof(host) - 1);
@@ -537,7 +539,7 @@ static void build_id(const struct dl_phdr_info *info, const void **id, size_t *l
 static int define_module(struct dl_phdr_info *info, size_t size, void *data)
 {
 	uintptr_t start = UINTPTR_MAX, end = 0;
-	char exe[PATH_MAX];
+	static char exe[PATH_MAX]; /* the loader calls one at a time */
 	const char *path = info->dlpi_name;
 	struct wire_def d;
 	const void *id;
@@ -644,10 +646,12 @@ static uint8_t *put_field(uint8_t *p, const kymo_field_t *f)
 	return put(p, type, type_length);
 }
 
+/* Caller holds `configure`, or is the first there is. */
 static void define_op(const struct cap_domain *d, uint32_t number)
 {
+	static uint8_t fields[8192]; /* the stack may be small */
 	const kymo_op_desc_t *op = &d->info->desc->ops[number];
-	uint8_t fields[8192], *p = fields;
+	uint8_t *p = fields;
 	struct wire_def def;
 
 	for (uint32_t i = 0; i < op->field_count; i++) {

@@ -494,6 +494,9 @@ void core_tally_time(struct wire_tally *y, uint64_t duration);
 /* A new entry of the thread, as `from`; `work` where its flags say so. NULL: no room. */
 struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
 				  const struct wire_tally *from, const struct wire_work *work);
+/* The same, of nothing yet; with `work` of an activity. */
+struct wire_tally *core_tally_fresh(struct cap_thread *t, struct core_buffer *b, uint32_t op,
+				    const struct wire_work *work);
 /* Calls `fn` for the thread's entries, which it may be adding to. Caller holds `tallies`. */
 typedef void core_tally_fn(const struct wire_tally *y, const struct wire_work *w, void *data);
 void core_tally_each(const struct cap_thread *t, core_tally_fn *fn, void *data);

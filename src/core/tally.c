@@ -115,8 +115,8 @@ static bool has_room(const struct core_buffer *b, const struct wire_ring *r, uin
 	return r->chunk && used_of(r) + bytes <= b->pool->chunk_size;
 }
 
-struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
-				  const struct wire_tally *from, const struct wire_work *work)
+static struct wire_tally *make(struct cap_thread *t, struct core_buffer *b, uint32_t op,
+			       const struct wire_tally *from, const struct wire_work *work)
 {
 	struct wire_ring *r = &t->tally_ring;
 	struct wire_tally *y;
@@ -126,6 +126,7 @@ struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
 		return NULL;
 	y = (struct wire_tally *)r->cur;
 	*y = *from;
+	y->op = op;
 	if (work)
 		memcpy(y + 1, work, sizeof(*work));
 	r->cur += wire_tally_size(from);
@@ -133,12 +134,26 @@ struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
 	return y;
 }
 
+struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
+				  const struct wire_tally *from, const struct wire_work *work)
+{
+	return make(t, b, from->op, from, work);
+}
+
+/* Made where it stays: it is large for a small stack. */
+struct wire_tally *core_tally_fresh(struct cap_thread *t, struct core_buffer *b, uint32_t op,
+				    const struct wire_work *work)
+{
+	static const struct wire_tally call = {.min = UINT64_MAX};
+	static const struct wire_tally item = {.flags = WIRE_TALLY_WORK, .min = UINT64_MAX};
+
+	return make(t, b, op, work ? &item : &call, work);
+}
+
 /* The thread's first call of the op. */
 static struct wire_tally *add(struct cap_thread *t, struct core_buffer *b, uint16_t op)
 {
-	struct wire_tally fresh = {.op = op, .min = UINT64_MAX};
-
-	return table(t) ? t->tallies[op] = core_tally_add(t, b, &fresh, NULL) : NULL;
+	return table(t) ? t->tallies[op] = core_tally_fresh(t, b, op, NULL) : NULL;
 }
 
 void core_tally_time(struct wire_tally *y, uint64_t duration)

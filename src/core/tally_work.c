@@ -207,7 +207,6 @@ static bool grow(struct core_work *w)
 static struct wire_tally *entry(struct cap_thread *t, struct core_buffer *b, uint32_t op,
 				const struct wire_work *like)
 {
-	struct wire_tally fresh = {.op = op, .flags = WIRE_TALLY_WORK, .min = UINT64_MAX};
 	struct wire_tally **slot;
 
 	if (!t->work)
@@ -216,7 +215,7 @@ static struct wire_tally *entry(struct cap_thread *t, struct core_buffer *b, uin
 		return NULL;
 	slot = slot_at(t->work, op, like->key);
 	if (!*slot) {
-		*slot = core_tally_add(t, b, &fresh, like);
+		*slot = core_tally_fresh(t, b, op, like);
 		t->work->count += *slot != NULL;
 	}
 	return *slot;

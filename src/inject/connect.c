@@ -217,9 +217,11 @@ static void socket_name(char *out, size_t size)
 	snprintf(out, size, "%s/kymo-%d-%08x.sock", folder, (int)getpid(), random);
 }
 
+/* One thread at a time, which may have a small stack. */
 static int start_orphan(char *socket_path, size_t size)
 {
-	char kymo[PATH_MAX], trace[PATH_MAX], fd_text[] = "3";
+	static char kymo[PATH_MAX], trace[PATH_MAX];
+	char fd_text[] = "3";
 	char *argv[] = {"kymo", "drain", "--orphan", "--trace", trace, "--socket", socket_path,
 			"--ready-fd", fd_text, NULL};
 	char **envp = drain_environment();

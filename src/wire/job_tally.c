@@ -436,24 +436,30 @@ static bool take_totals(struct in *in, struct job_tally *t)
 	return !in->bad;
 }
 
-bool job_tally_decode(struct job_tally *t, const uint8_t *data, size_t bytes)
+static bool take_rows(struct in *in, struct job_tally *t, char (*names)[JOB_TALLY_NAME + 1])
 {
-	struct in in = {data, data + bytes, false};
-	char names[JOB_TALLY_NAMES][JOB_TALLY_NAME + 1];
-	uint64_t count;
+	uint64_t count = take(in);
 
-	job_tally_init(t);
-	if (!take_totals(&in, t))
-		return false;
-	count = take(&in);
-	for (uint64_t i = 0; i < count && !in.bad; i++) {
+	for (uint64_t i = 0; i < count && !in->bad; i++) {
 		struct job_tally_row key = {0}, *r;
 
-		take_key(&in, &key, names);
-		r = in.bad ? NULL : job_tally_row(t, &key);
+		take_key(in, &key, names);
+		r = in->bad ? NULL : job_tally_row(t, &key);
 		if (!r || t->count != i + 1)
 			return false;
-		take_numbers(&in, t, r);
+		take_numbers(in, t, r);
 	}
-	return !in.bad && in.p == in.end;
+	return !in->bad && in->p == in->end;
+}
+
+bool job_tally_decode(struct job_tally *t, const uint8_t *data, size_t bytes)
+{
+	char (*names)[JOB_TALLY_NAME + 1] = malloc(JOB_TALLY_NAMES * sizeof(*names));
+	struct in in = {data, data + bytes, false};
+	bool good;
+
+	job_tally_init(t);
+	good = names && take_totals(&in, t) && take_rows(&in, t, names);
+	free(names); /* too much for a small stack */
+	return good;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <kymo/tool.h>
@@ -13,7 +14,7 @@
 __attribute__((visibility("default"))) bool kymo_exports_open(const char *domain, void **entries,
 							      uint32_t count);
 
-static bool models_path(char path[PATH_MAX])
+static bool models_path(char *path)
 {
 	Dl_info info;
 	char *slash;
@@ -31,11 +32,12 @@ static bool models_path(char path[PATH_MAX])
 /* Core keeps descriptions for ever, so the library stays. */
 static struct table_model *model_of(const char *domain)
 {
-	char path[PATH_MAX];
+	char *path = malloc(PATH_MAX); /* too much for a small stack */
 	exports_model_fn get;
 	void *library, *symbol;
 
-	library = models_path(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	library = path && models_path(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	free(path);
 	symbol = library ? dlsym(library, "kymo_exports_model") : NULL;
 	memcpy(&get, &symbol, sizeof(get));
 	return get ? get(domain) : NULL;

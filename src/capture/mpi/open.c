@@ -192,22 +192,23 @@ static bool modules_folder(char path[PATH_MAX])
 
 static struct mpi_module *find_module(const struct mpi_door *door)
 {
-	char folder[PATH_MAX], path[PATH_MAX + 256];
+	struct {
+		char folder[PATH_MAX], path[PATH_MAX + 256];
+	} *at = malloc(sizeof(*at)); /* too much for a small stack */
 	struct mpi_module *m = NULL;
 	struct dirent *e;
 	DIR *dir;
 
-	if (!modules_folder(folder))
-		return NULL;
-	dir = opendir(folder);
+	dir = at && modules_folder(at->folder) ? opendir(at->folder) : NULL;
 	while (dir && !m && (e = readdir(dir))) {
 		if (strncmp(e->d_name, "libkymo-mpi-", 12) != 0)
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-		m = try_module(path, door);
+		snprintf(at->path, sizeof(at->path), "%s/%s", at->folder, e->d_name);
+		m = try_module(at->path, door);
 	}
 	if (dir)
 		closedir(dir);
+	free(at);
 	return m;
 }
 
@@ -333,7 +334,7 @@ static bool register_domain(struct cap_slot *slots)
 
 bool kymo_mpi_open(const struct mpi_door *door)
 {
-	struct library found[LIBRARIES];
+	static struct library found[LIBRARIES]; /* the door lets one thread in; its stack may be small */
 	struct mpi_module *m = NULL;
 	uint32_t n;
 

@@ -78,19 +78,21 @@ static void count_blob(const struct counter *c, const void *data, size_t size, b
 		       uint64_t time)
 {
 	struct nvtx_blob blob = {c->schema, size, data};
-	struct nvtx_values v;
+	struct nvtx_values *v = nvtx_values_new(c->domain);
 	kymo_clock_t clock;
 
-	nvtx_values_init(&v, c->domain);
-	v.timed = true;
-	v.time_domain = c->time_domain;
-	nvtx_values_add(&v, &blob, 1);
-	clock = nvtx_clock(c->domain, v.time_domain);
+	if (!v)
+		return;
+	v->timed = true;
+	v->time_domain = c->time_domain;
+	nvtx_values_add(v, &blob, 1);
+	clock = nvtx_clock(c->domain, v->time_domain);
 	if (!timed)
-		time = v.has_begin ? v.begin : 0;
-	for (uint32_t i = 0; i < v.count; i++)
-		annotation_count(member(c, &v.values[i]), annotation_number(&v.values[i]), clock,
+		time = v->has_begin ? v->begin : 0;
+	for (uint32_t i = 0; i < v->count; i++)
+		annotation_count(member(c, &v->values[i]), annotation_number(&v->values[i]), clock,
 				 time);
+	free(v);
 }
 
 void nvtx_sample_int(void *domain, uint64_t id, int64_t value)

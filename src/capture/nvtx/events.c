@@ -72,27 +72,32 @@ static __attribute__((noinline)) uint64_t act_extended(enum nvtx_action action,
 						       const struct nvtx_event *e)
 {
 	kymo_marker_t m = {.size = sizeof(m)};
-	char scratch[NVTX_SCRATCH];
-	struct nvtx_values values;
+	struct {
+		char scratch[NVTX_SCRATCH];
+		struct nvtx_values values;
+	} *x = malloc(sizeof(*x)); /* too much for a small stack */
 	kymo_payload_t payload;
+	uint64_t id;
 
 	describe(&m, &payload, d, e);
-	if (e->message_type == NVTX_UNICODE)
-		m.name = nvtx_text(e->message_type, e->message, scratch);
-	if (e->payload_type == NVTX_PAYLOAD_EXTENDED) {
-		nvtx_values_init(&values, d);
-		nvtx_values_add(&values, e->payload.pointer,
+	if (x && e->message_type == NVTX_UNICODE)
+		m.name = nvtx_text(e->message_type, e->message, x->scratch);
+	if (x && e->payload_type == NVTX_PAYLOAD_EXTENDED) {
+		nvtx_values_init(&x->values, d);
+		nvtx_values_add(&x->values, e->payload.pointer,
 				e->payload_count > 0 ? (size_t)e->payload_count : 0);
-		m.payload = values.values;
-		m.payload_count = values.count;
+		m.payload = x->values.values;
+		m.payload_count = x->values.count;
 		if (!m.name && !m.string)
-			m.name = values.message;
-		if (values.category)
-			m.category = annotation_category(&d->categories, values.category);
-		if (values.color)
-			m.color = values.color;
+			m.name = x->values.message;
+		if (x->values.category)
+			m.category = annotation_category(&d->categories, x->values.category);
+		if (x->values.color)
+			m.color = x->values.color;
 	}
-	return nvtx_act(action, &m);
+	id = nvtx_act(action, &m);
+	free(x);
+	return id;
 }
 
 /* Older and newer NVTX pass less or more of the structure; no more than is there is read. */

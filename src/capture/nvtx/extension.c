@@ -3,6 +3,8 @@
  * NVTX's extensions: payloads with a layout and deferred events here, counters in counter.c. A
  * program's copy of an extension asks for its functions as its copy of NVTX does.
  */
+#include <stdlib.h>
+
 #include <kymo/status.h>
 
 #include "capture/nvtx/nvtx.h"
@@ -31,12 +33,15 @@ static __attribute__((noinline)) uint64_t act(enum nvtx_action action, void *dom
 					      const struct nvtx_blob *blobs, size_t count)
 {
 	struct nvtx_domain *d = nvtx_domain(domain);
-	struct nvtx_values values;
-	kymo_marker_t m;
+	struct nvtx_values *values = nvtx_values_new(d);
+	kymo_marker_t m = {.size = sizeof(m), .domain = &d->name, .name = ""};
+	uint64_t id;
 
-	nvtx_values_init(&values, d);
-	m = describe(d, &values, blobs, count);
-	return nvtx_act(action, &m);
+	if (values)
+		m = describe(d, values, blobs, count);
+	id = nvtx_act(action, &m);
+	free(values);
+	return id;
 }
 
 static void mark(void *domain, const struct nvtx_blob *blobs, size_t count)
@@ -51,12 +56,14 @@ static int push(void *domain, const struct nvtx_blob *blobs, size_t count)
 
 static int pop(void *domain, const struct nvtx_blob *blobs, size_t count)
 {
-	struct nvtx_values values;
+	struct nvtx_values *values = nvtx_values_new(nvtx_domain(domain));
 
-	nvtx_values_init(&values, nvtx_domain(domain));
-	nvtx_values_add(&values, blobs, count);
-	if (values.count)
-		kymo_range_add(values.values, values.count);
+	if (values) {
+		nvtx_values_add(values, blobs, count);
+		if (values->count)
+			kymo_range_add(values->values, values->count);
+	}
+	free(values);
 	return nvtx_pop(domain);
 }
 
@@ -95,19 +102,21 @@ static __attribute__((noinline)) void submit_as(void *domain, uint64_t time_doma
 						const struct nvtx_blob *blobs, size_t count)
 {
 	struct nvtx_domain *d = nvtx_domain(domain);
-	struct nvtx_values values;
+	struct nvtx_values *values = nvtx_values_new(d);
 	kymo_marker_t m;
 
-	nvtx_values_init(&values, d);
-	values.timed = true;
-	values.time_domain = time_domain;
-	m = describe(d, &values, blobs, count);
-	if (values.has_begin || values.has_end)
-		marker_submit(&m, nvtx_clock(d, values.time_domain),
-			      values.has_begin ? values.begin : values.end,
-			      values.has_end ? values.end : values.begin);
+	if (!values)
+		return;
+	values->timed = true;
+	values->time_domain = time_domain;
+	m = describe(d, values, blobs, count);
+	if (values->has_begin || values->has_end)
+		marker_submit(&m, nvtx_clock(d, values->time_domain),
+			      values->has_begin ? values->begin : values->end,
+			      values->has_end ? values->end : values->begin);
 	else
 		kymo_mark_full(&m);
+	free(values);
 }
 
 static void submit(void *domain, const struct nvtx_blob *blobs, size_t count)

@@ -71,6 +71,8 @@ struct nvtx_values {
 };
 
 void nvtx_values_init(struct nvtx_values *v, const struct nvtx_domain *domain);
+/* On the heap, for the stack may be small: to be freed by the caller. NULL: no memory. */
+struct nvtx_values *nvtx_values_new(const struct nvtx_domain *domain);
 /* Adds what is in `count` payloads. The program's pointers are followed with care. */
 void nvtx_values_add(struct nvtx_values *v, const struct nvtx_blob *blobs, size_t count);
 /* What was said with plain attributes. False: no payload of a known type. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -30,6 +31,15 @@ void nvtx_values_init(struct nvtx_values *v, const struct nvtx_domain *domain)
 {
 	memset(v, 0, offsetof(struct nvtx_values, values));
 	v->domain = domain;
+}
+
+struct nvtx_values *nvtx_values_new(const struct nvtx_domain *domain)
+{
+	struct nvtx_values *v = malloc(sizeof(*v));
+
+	if (v)
+		nvtx_values_init(v, domain);
+	return v;
 }
 
 /* ---- room ---- */

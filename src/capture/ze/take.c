@@ -237,7 +237,7 @@ static void hand_out(const struct taken *filled, void **entries)
 
 uint32_t ze_take(unsigned table, uint32_t version, void *entries, const void *caller)
 {
-	struct taken filled = {.table = table};
+	struct taken *filled; /* too much for a small stack */
 	int saved = errno;
 	uint32_t result;
 	fill_fn function = fill_function(ze_tables[table].name, caller);
@@ -246,11 +246,14 @@ uint32_t ze_take(unsigned table, uint32_t version, void *entries, const void *ca
 		errno = saved;
 		return RESULT_UNINITIALIZED;
 	}
-	if (!entries || !ze_shim_count)
+	filled = entries && ze_shim_count ? calloc(1, sizeof(*filled)) : NULL;
+	if (!filled)
 		return function(version, entries);
-	result = fill(&filled, function, version);
+	filled->table = table;
+	result = fill(filled, function, version);
 	if (result == 0)
-		hand_out(&filled, entries);
+		hand_out(filled, entries);
+	free(filled);
 	errno = saved;
 	return result;
 }
@@ -259,18 +262,22 @@ uint32_t ze_take(unsigned table, uint32_t version, void *entries, const void *ca
 __attribute__((visibility("default"))) uint32_t kymo_ze_layer(unsigned table, uint32_t version,
 							      void *entries)
 {
-	struct taken filled = {.table = table};
+	struct taken *filled;
 	fill_fn function;
 	int saved = errno;
 
 	if (filling || !entries)
 		return 0;
 	function = as_function(symbol_in(LOADER, ze_tables[table].name));
-	if (function && fill(&filled, function, version) == 0) {
-		memcpy(filled.filled, entries, filled.count * sizeof(filled.filled[0]));
-		memcpy(filled.given, entries, filled.count * sizeof(filled.given[0]));
-		hand_out(&filled, entries);
+	filled = calloc(1, sizeof(*filled));
+	if (filled)
+		filled->table = table;
+	if (filled && function && fill(filled, function, version) == 0) {
+		memcpy(filled->filled, entries, filled->count * sizeof(filled->filled[0]));
+		memcpy(filled->given, entries, filled->count * sizeof(filled->given[0]));
+		hand_out(filled, entries);
 	}
+	free(filled);
 	errno = saved;
 	return 0;
 }

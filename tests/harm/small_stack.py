@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is recorded first may be on a thread with the smallest stack there is, in every mode.
+
+Usage: small_stack.py KYMO INJECT PROGRAM [TEST...]
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+KYMO, INJECT, PROGRAM = map(os.path.abspath, sys.argv[1:4])
+MODES = ([], ["-m", "full"], ["-m", "summary"], ["-m", "minimal"], ["--on-full", "overwrite"],
+         ["--stacks"], ["--sample=100"], ["--counters", "page-faults"], ["--threads"])
+RECORDS = {"marker": 20 * 200, "children": 20 * 200, "nvtx": 20 * 300, "opencl": 20 * 100}
+
+
+class SmallStack(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="kymo-stack-")
+        self.trace = os.path.join(self.folder, "t.kymo")
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def count(self, trace, what):
+        sql = ("SELECT count(*) FROM regions WHERE name = 'clGetPlatformIDs'" if what == "opencl"
+               else "SELECT count(*) FROM markers")
+        done = subprocess.run([KYMO, "query", "--format", "csv", trace, sql], timeout=120,
+                              capture_output=True, text=True, check=True)
+        return int(done.stdout.split()[1])
+
+    def traced(self, what, options, size=None):
+        shutil.rmtree(self.trace, ignore_errors=True)
+        words = [what] + ([str(size)] if size else [])
+        done = subprocess.run([KYMO, "run", "--no-summary", "-o", self.trace, *options, PROGRAM,
+                               *words], timeout=240, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 5, f"{words} {options}: {done.stderr}")
+        chatty = what == "opencl" and options != ["-m", "full"]
+        if not chatty and options not in (["-m", "summary"], ["-m", "minimal"]):
+            self.assertEqual(self.count(self.trace, what), RECORDS[what], f"{what} {options}")
+
+    def test_annotations(self):
+        for what in ("marker", "children", "nvtx"):
+            for options in MODES:
+                with self.subTest(what, options=options):
+                    self.traced(what, options)
+
+    def test_opencl(self):
+        """No more than the loader and the driver need themselves, and a page."""
+        size = 16384
+        while True:
+            status = subprocess.run([PROGRAM, "opencl", str(size)], timeout=120, check=False,
+                                    capture_output=True).returncode
+            if status == 77:
+                self.skipTest("there is no OpenCL here")
+            if status == 5:
+                break
+            size += 4096
+            if size > 1 << 20:
+                self.skipTest("the OpenCL driver does not run on any such thread")
+        for options in MODES:
+            with self.subTest(options=options):
+                self.traced("opencl", options if options else ["-m", "full"], size + 4096)
+
+    def test_by_hand(self):
+        """The thread starts the drain as well."""
+        env = {**os.environ, "LD_PRELOAD": INJECT, "KYMO_BIN": KYMO, "KYMO_TRACE": self.trace}
+        subprocess.run([PROGRAM, "marker"], env=env, timeout=120, check=False)
+        self.assertTrue(os.path.isdir(self.trace))
+
+
+if __name__ == "__main__":
+    for variable in [v for v in os.environ if v.startswith("KYMO_")]:
+        del os.environ[variable]
+    unittest.main(argv=[sys.argv[0]] + sys.argv[4:], verbosity=1)

@@ -17,9 +17,30 @@ static bool is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Reads the trace at `path`, whatever its format, into a new store at `file`. */
-static kymo_status_t build(const char *path, const char *file, const struct format_options *o)
+/* Passes messages on and remembers whether one was an error. */
+struct watched_log {
+	struct stream_log log; /* first */
+	struct stream_log *next;
+	bool error;
+};
+
+static void watch(struct stream_log *l, int severity, const char *text)
 {
+	struct watched_log *w = (struct watched_log *)(void *)l;
+
+	w->error |= severity >= 3;
+	w->next->message(w->next, severity, text);
+}
+
+/*
+ * Reads the trace at `path`, whatever its format, into a new store at `file`. *whole: nothing of
+ * the trace was left out because it could not be read.
+ */
+static kymo_status_t build(const char *path, const char *file, const struct format_options *o,
+			   bool *whole)
+{
+	struct watched_log log = {.log = {watch}, .next = o->log};
+	struct format_options watched = *o;
 	const struct format *raw = format_find("raw");
 	struct stream_sink *sink;
 	kymo_status_t status;
@@ -28,11 +49,13 @@ static kymo_status_t build(const char *path, const char *file, const struct form
 		stream_error(o->log, "%s: this is neither a trace nor a store", path);
 		return KYMO_ERROR_NOT_FOUND;
 	}
+	watched.log = &log.log;
 	status = store_writer_new(file, is_directory(path) ? path : NULL, o->log, &sink);
 	if (status != KYMO_OK)
 		return status;
-	status = raw->read(path, NULL, false, sink, o);
+	status = raw->read(path, NULL, false, sink, &watched);
 	store_writer_free(sink);
+	*whole = !log.error;
 	return status;
 }
 
@@ -43,16 +66,18 @@ static kymo_status_t build_temporary(const char *path, const struct format_optio
 	const char *folder = getenv("TMPDIR");
 	char dir[PATH_MAX], file[PATH_MAX + 16];
 	kymo_status_t status;
+	bool whole;
 
 	snprintf(dir, sizeof(dir), "%s/kymo-store-XXXXXX", folder && *folder ? folder : "/tmp");
 	if (!mkdtemp(dir)) {
-		stream_error(o->log, "%s: no store can be built here: %s; set TMPDIR to a folder "
-				     "that can be written to",
+		stream_error(o->log,
+			     "%s: no store can be built here: %s; set TMPDIR to a folder "
+			     "that can be written to",
 			     dir, strerror(errno));
 		return KYMO_ERROR_SYSTEM;
 	}
 	snprintf(file, sizeof(file), "%s/%s", dir, STORE_FILE);
-	status = build(path, file, o);
+	status = build(path, file, o, &whole);
 	if (status == KYMO_OK)
 		status = store_open(file, o->log, out);
 	unlink(file);
@@ -60,26 +85,32 @@ static kymo_status_t build_temporary(const char *path, const struct format_optio
 	return status;
 }
 
-/* Under a temporary name first, so that nobody ever sees half a store. */
+/*
+ * Under a temporary name first, so that nobody ever sees half a store. One that misses a file is
+ * not kept: who asks next is to hear of it, too.
+ */
 static kymo_status_t build_in_place(const char *path, const char *file,
 				    const struct format_options *o, struct store **out)
 {
 	char temporary[PATH_MAX];
 	kymo_status_t status;
+	bool whole;
 
 	if (snprintf(temporary, sizeof(temporary), "%s.%d", file, (int)getpid()) >=
 	    (int)sizeof(temporary))
 		return KYMO_ERROR_LIMIT;
 	unlink(temporary);
-	status = build(path, temporary, o);
+	status = build(path, temporary, o, &whole);
 	if (status != KYMO_OK)
 		return status;
-	if (rename(temporary, file) != 0) {
-		stream_error(o->log, "%s: %s", file, strerror(errno));
-		unlink(temporary);
-		return KYMO_ERROR_SYSTEM;
-	}
-	return store_open(file, o->log, out);
+	if (whole && rename(temporary, file) == 0)
+		return store_open(file, o->log, out);
+	if (whole)
+		stream_warn(o->log, "%s: %s; the store that is built now is not kept", file,
+			    strerror(errno));
+	status = store_open(temporary, o->log, out);
+	unlink(temporary);
+	return status;
 }
 
 kymo_status_t trace_store_open(const char *path, bool rebuild, const struct format_options *o,

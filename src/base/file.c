@@ -13,11 +13,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *file_read(const char *path, size_t *bytes)
+int file_open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st = {0};
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+	return -1;
+}
+
+/* From a descriptor, which is closed; -1: nothing. */
+static char *read_all(int fd, size_t *bytes)
 {
 	size_t n = 0, room = 4096;
 	char *data = malloc(room), *more;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got = -1;
 
 	/* Files of /proc have no size: read until the end. */
@@ -41,6 +55,16 @@ char *file_read(const char *path, size_t *bytes)
 	if (bytes)
 		*bytes = n;
 	return data;
+}
+
+char *file_read(const char *path, size_t *bytes)
+{
+	return read_all(open(path, O_RDONLY | O_CLOEXEC), bytes);
+}
+
+char *file_read_regular(const char *path, size_t *bytes)
+{
+	return read_all(file_open_regular(path), bytes);
 }
 
 size_t file_write_all(int fd, const void *data, size_t bytes)

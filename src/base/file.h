@@ -7,8 +7,17 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/*
+ * Opens a file for reading, if it is a regular one. What lies in a trace is somebody else's: a pipe
+ * there would be waited for. -1: errno says why, EINVAL that it is something else.
+ */
+int file_open_regular(const char *path);
+
 /* Content of a file, terminated; caller frees. `bytes` may be NULL. */
 char *file_read(const char *path, size_t *bytes);
+
+/* The same of regular files only. */
+char *file_read_regular(const char *path, size_t *bytes);
 
 /* Replaces a file by a new one: written beside it, then renamed. */
 bool file_replace(const char *path, const char *data, size_t bytes);

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/plain.h"
 
-static bool bar_shown;
+static bool bar_shown, errors_told;
 
 static void print(const char *kind, const struct text *t)
 {
@@ -57,9 +57,15 @@ void cli_message(int severity, const char *lines)
 {
 	struct text t = {0};
 
+	errors_told |= severity >= 3;
 	plain_add_lines(&t, lines, strlen(lines));
 	print(severity >= 3 ? "error: " : severity == 2 ? "warning: " : "", &t);
 	text_release(&t);
+}
+
+bool cli_told_errors(void)
+{
+	return errors_told;
 }
 
 int cli_usage(const char *command, const char *format, ...)

@@ -57,6 +57,9 @@ void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What a stream_log was told: 3 and up are errors, 2 warnings. Its line breaks are its own. */
 void cli_message(int severity, const char *lines);
 
+/* An error was among them: what was printed besides is not all, and the status must not be 0. */
+bool cli_told_errors(void);
+
 /* Prints the error and a hint at the help of `command`; returns CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

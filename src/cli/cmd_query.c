@@ -86,7 +86,7 @@ static int run_query(int argc, char **argv)
 	for (unsigned i = 0; i < count; i++)
 		store_close(stores[i]);
 	free(stores);
-	return result;
+	return result == CLI_OK && cli_told_errors() ? CLI_FAILURE : result;
 }
 #else
 static int run_query(int argc, char **argv)

@@ -82,7 +82,7 @@ static int run_summary(int argc, char **argv)
 	for (unsigned i = 0; i < count; i++)
 		summary_release(&s[i]);
 	free(s);
-	return result;
+	return result == CLI_OK && cli_told_errors() ? CLI_FAILURE : result;
 }
 
 const struct command cmd_summary = {

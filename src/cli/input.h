@@ -67,7 +67,7 @@ void cli_explain_missing(const struct cli_counter *c, const char *path, bool fil
 /* Exit status of a command for a status already explained. */
 static inline int cli_exit(kymo_status_t status)
 {
-	return status == KYMO_OK		       ? CLI_OK
+	return status == KYMO_OK                       ? cli_told_errors() ? CLI_FAILURE : CLI_OK
 	       : status == KYMO_ERROR_INVALID_ARGUMENT ? CLI_USAGE
 						       : CLI_FAILURE;
 }

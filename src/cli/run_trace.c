@@ -55,7 +55,7 @@ static bool read_job(const char *path, char job[64], bool *is_trace)
 
 	job[0] = '\0';
 	snprintf(file, sizeof(file), "%.*s/manifest.json", PATH_MAX - 32, path);
-	text = file_read(file, NULL);
+	text = file_read_regular(file, NULL);
 	*is_trace = text && strstr(text, "\"kymo trace\"");
 	p = text ? strstr(text, "\n  \"job\": {\"id\": \"") : NULL;
 	if (p)
@@ -213,7 +213,7 @@ static void count_manifests(const char *path, unsigned *all, unsigned *recording
 		    strcmp(e->d_name + n - 5, ".json") != 0)
 			continue;
 		snprintf(file, sizeof(file), "%.*s/%s", PATH_MAX - 300, path, e->d_name);
-		text = file_read(file, NULL);
+		text = file_read_regular(file, NULL);
 		++*all;
 		*recording += text && strstr(text, "\"state\": \"recording\"");
 		free(text);

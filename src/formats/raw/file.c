@@ -203,7 +203,8 @@ kymo_status_t raw_file_open(struct raw_file *f, const char *path, struct stream_
 	f->path = path;
 	f->log = log;
 	if (!raw_map(path, &f->mapping, &f->data, &f->size)) {
-		stream_error(log, "%s: cannot be read: %s", path, strerror(errno));
+		stream_error(log, "%s: cannot be read: %s", path,
+			     errno == EINVAL ? "no regular file" : strerror(errno));
 		return KYMO_ERROR_SYSTEM;
 	}
 	status = check_header(f);

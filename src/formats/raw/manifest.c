@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the manifest of a trace adds to its raw files: the command line as the user gave it. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,6 +10,7 @@
 #include <jansson.h>
 #endif
 
+#include "base/file.h"
 #include "formats/raw/internal.h"
 
 #ifdef KYMO_HAVE_JANSSON
@@ -35,13 +38,22 @@ void raw_read_manifest(struct trace *t, const char *directory, struct stream_log
 {
 	char path[4096];
 	json_error_t error;
+	char *text;
+	size_t bytes;
 	json_t *root;
 	const json_t *command;
 
 	snprintf(path, sizeof(path), "%s/manifest.json", directory);
 	if (access(path, F_OK) != 0)
 		return; /* recorded without launcher */
-	root = json_load_file(path, 0, &error);
+	text = file_read_regular(path, &bytes);
+	if (!text) {
+		stream_warn(log, "%s cannot be read: %s", path,
+			    errno == EINVAL ? "no regular file" : strerror(errno));
+		return;
+	}
+	root = json_loadb(text, bytes, 0, &error);
+	free(text);
 	if (!root) {
 		stream_warn(log, "%s:%d: damaged manifest ignored: %s", path, error.line,
 			    error.text);

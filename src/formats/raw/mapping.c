@@ -6,7 +6,6 @@
 #include "formats/raw/mapping.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,6 +13,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 struct raw_mapping {
 	_Atomic uintptr_t begin; /* 0: free to be used again */
@@ -101,7 +102,7 @@ static struct raw_mapping *add(uintptr_t begin, size_t size)
 
 bool raw_map(const char *path, struct raw_mapping **out, const uint8_t **data, size_t *size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = file_open_regular(path);
 	void *p = MAP_FAILED;
 	struct stat st;
 

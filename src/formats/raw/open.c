@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "formats/raw/internal.h"
 
 static bool ends_with(const char *s, const char *suffix)
@@ -31,16 +33,16 @@ bool raw_trace_probe(const char *path)
 {
 	char raw[4096];
 	uint64_t magic = 0;
-	FILE *f;
+	int fd;
 
 	if (is_directory(path))
 		return raw_directory(path, raw, sizeof(raw));
-	f = fopen(path, "re");
-	if (!f)
+	fd = file_open_regular(path);
+	if (fd < 0)
 		return false;
-	if (fread(&magic, sizeof(magic), 1, f) != 1)
+	if (read(fd, &magic, sizeof(magic)) != sizeof(magic))
 		magic = 0;
-	fclose(f);
+	close(fd);
 	return magic == RAW_MAGIC || ends_with(path, ".kyr");
 }
 

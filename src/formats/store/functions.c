@@ -198,7 +198,8 @@ static const char views[] =
 static bool add(sqlite3 *db, const char *name, int argc, struct functions *f,
 		void (*function)(sqlite3_context *, int, sqlite3_value **), void (*destroy)(void *))
 {
-	return sqlite3_create_function_v2(db, name, argc, SQLITE_UTF8 | SQLITE_DETERMINISTIC, f,
+	return sqlite3_create_function_v2(db, name, argc,
+					  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, f,
 					  function, NULL, NULL, destroy) == SQLITE_OK;
 }
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a store for reading, and telling whether it is still good. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "formats/store/definitions.h"
 #include "formats/store/side.h"
 #include "formats/store/store.h"
@@ -15,6 +19,7 @@ struct store {
 	struct trace *trace;
 	struct side_reader *side; /* arguments of calls */
 	struct stream_log *log;
+	int64_t left; /* see bound_work() */
 };
 
 static const char *keep_nothing(void *out, const char *text)
@@ -25,19 +30,95 @@ static const char *keep_nothing(void *out, const char *text)
 	return version;
 }
 
+enum { STEPS = 1000000 }; /* of SQLite's machine between two looks at the bound */
+
+/* Pages that point at each other make a file of a few pages a table without end. */
+static int count_down(void *left)
+{
+	return --*(int64_t *)left < 0;
+}
+
+/* The work that reading a file of this size can take. */
+static void bound_work(sqlite3 *db, int64_t *left, const char *path)
+{
+	enum { BYTES = 10000 };
+	struct stat st = {0};
+
+	stat(path, &st);
+	*left = 100 + st.st_size / BYTES;
+	sqlite3_progress_handler(db, STEPS, count_down, left);
+}
+
 /* The schema version of an open database; "" if it is no store or not whole. */
 static void schema_version(sqlite3 *db, char version[16])
 {
 	struct sql_context c = {.db = db, .keep = keep_nothing, .owner = version};
+	int64_t left = 3; /* one row: whatever takes longer is none of ours */
 
 	memset(version, 0, 16);
+	sqlite3_progress_handler(db, STEPS, count_down, &left);
 	metadata_text(&c, "schema_version");
+	sqlite3_progress_handler(db, 0, NULL, NULL);
 }
 
+/* ---- what is there is ours ---------------------------------------------------------------------
+ */
+
+#define SCHEMA_ROWS "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+
+static bool same_text(sqlite3_stmt *a, sqlite3_stmt *b, int column)
+{
+	const char *x = (const char *)sqlite3_column_text(a, column);
+	const char *y = (const char *)sqlite3_column_text(b, column);
+
+	return x && y ? strcmp(x, y) == 0 : x == y;
+}
+
+static bool same_rows(sqlite3_stmt *a, sqlite3_stmt *b)
+{
+	int x, y;
+
+	while ((x = sqlite3_step(a)) == SQLITE_ROW && (y = sqlite3_step(b)) == SQLITE_ROW)
+		for (int i = 0; i < 4; i++)
+			if (!same_text(a, b, i))
+				return false;
+	return x == SQLITE_DONE && sqlite3_step(b) == SQLITE_DONE;
+}
+
+/* Every table is a table, every view is one of ours, and there is nothing else: no trigger. */
+static bool has_our_schema(sqlite3 *db)
+{
+	sqlite3_stmt *theirs = NULL, *ours = NULL;
+	sqlite3 *fresh = NULL;
+	bool same = sqlite3_open_v2(":memory:", &fresh, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY,
+				    NULL) == SQLITE_OK &&
+		    sqlite3_exec(fresh, store_schema, NULL, NULL, NULL) == SQLITE_OK &&
+		    sqlite3_prepare_v2(fresh, SCHEMA_ROWS, -1, &ours, NULL) == SQLITE_OK &&
+		    sqlite3_prepare_v2(db, SCHEMA_ROWS, -1, &theirs, NULL) == SQLITE_OK &&
+		    same_rows(theirs, ours);
+
+	sqlite3_finalize(theirs);
+	sqlite3_finalize(ours);
+	sqlite3_close(fresh);
+	return same;
+}
+
+/* As SQLite advises for files that somebody else may have made. */
 static bool open_read_only(const char *path, sqlite3 **db)
 {
+	int fd = file_open_regular(path);
+
 	*db = NULL;
-	return sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
+	if (fd < 0)
+		return false;
+	close(fd);
+	if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+		return false;
+	sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_exec(*db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", NULL, NULL, NULL);
+	return true;
 }
 
 bool store_probe(const char *path)
@@ -56,11 +137,13 @@ bool store_fresh(const char *path, const char *trace_path)
 {
 	char version[16];
 	sqlite3 *db;
+	int64_t left;
 	bool fresh = false;
 
 	if (open_read_only(path, &db)) {
 		schema_version(db, version);
-		fresh = strcmp(version, STORE_SCHEMA_VERSION) == 0 &&
+		bound_work(db, &left, path);
+		fresh = strcmp(version, STORE_SCHEMA_VERSION) == 0 && has_our_schema(db) &&
 			store_sources_match(db, trace_path);
 	}
 	sqlite3_close(db);
@@ -88,8 +171,12 @@ static kymo_status_t load(struct store *s)
 			     s->path, version, STORE_SCHEMA_VERSION);
 		return KYMO_ERROR_INCOMPATIBLE;
 	}
+	if (!has_our_schema(s->db))
+		return refuse(s, "its tables and views are not those that Kymo makes");
+	bound_work(s->db, &s->left, s->path);
 	s->trace = definitions_read(&c);
 	sql_release(&c);
+	sqlite3_progress_handler(s->db, 0, NULL, NULL); /* questions may take what they need */
 	if (!s->trace)
 		return refuse(s, "the store is damaged; remove it, and it is built again from the "
 				 "raw files");
@@ -112,7 +199,7 @@ kymo_status_t store_open(const char *path, struct stream_log *log, struct store 
 	if (s->path && open_read_only(path, &s->db)) {
 		status = load(s);
 	} else {
-		stream_error(log, "%s: %s", path, sqlite3_errmsg(s->db));
+		stream_error(log, "%s: %s", path, s->db ? sqlite3_errmsg(s->db) : strerror(errno));
 		status = KYMO_ERROR_SYSTEM;
 	}
 	if (status != KYMO_OK) {
@@ -153,9 +240,11 @@ kymo_status_t store_tallies(struct store *s, struct tallies **out)
 {
 	struct sql_context c = {.db = s->db, .origin = s->trace->origin};
 
+	bound_work(s->db, &s->left, s->path);
 	definitions_reader(&c, s->trace);
 	*out = tallies_read(&c, s->trace);
 	sql_release(&c);
+	sqlite3_progress_handler(s->db, 0, NULL, NULL);
 	return *out ? KYMO_OK : refuse(s, "the tallies are damaged; remove the store, and it is "
 					  "built again from the raw files");
 }

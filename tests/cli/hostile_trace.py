@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Traces that somebody prepared: no command waits for a pipe, believes a database of other tables, runs
+without end, or keeps still about a file that it could not read.
+
+    hostile_trace.py KYMO SYNTH"""
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+KYMO, SYNTH = sys.argv[1:3]
+failures = []
+READERS = (["summary"], ["info"], ["show"], ["query"], ["export", "--to", "json", "-o", "-"],
+           ["export", "--to", "perfetto", "-o", "-"])
+
+
+def check(what, ok, detail=""):
+    if not ok:
+        failures.append(what)
+        print("FAILED: %s\n%s" % (what, detail))
+
+
+def kymo(*words):
+    return subprocess.run([KYMO, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=100, text=True, errors="replace",
+                          check=False)
+
+
+def demo(folder, name, store=False):
+    path = os.path.join(folder, name + ".kymo")
+    subprocess.run([SYNTH, "demo", path], check=True)
+    if store:
+        check("a store", kymo("query", path, "SELECT 1").returncode == 0)
+    return path
+
+
+def readers(trace):
+    for words in READERS:
+        sql = ["SELECT count(*) FROM call"] if words[0] == "query" else []
+        yield words[0], kymo(*words, trace, *sql)
+
+
+def replace_by(what, make, statuses, said):
+    """`what` of a trace becomes what `make` makes: every command ends, with that status, and says it."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = demo(folder, "t", store=what == "store.db")
+        path = os.path.join(trace, what)
+        if what.endswith(".kyr"):
+            path = os.path.join(trace, "raw", sorted(os.listdir(trace + "/raw"))[0])
+        if os.path.exists(path):
+            os.remove(path)
+        make(path)
+        for i, (name, got) in enumerate(list(readers(trace)) + list(readers(trace))):
+            check("%s, %s is a %s: status" % (name, what, make.__name__),
+                  got.returncode in statuses, (got.returncode, got.stderr))
+            check("%s, %s is a %s: said" % (name, what, make.__name__),
+                  said is None or said in got.stderr or
+                  # the store that the first round made has what the manifest says
+                  (i >= len(READERS) and said == "manifest.json"), got.stderr)
+            check("%s, %s is a %s: read" % (name, what, make.__name__), got.stdout, got.stderr)
+
+
+def socket(path):
+    import socket as s
+    here = os.getcwd()
+    os.chdir(os.path.dirname(path))
+    s.socket(s.AF_UNIX).bind(os.path.basename(path))
+    os.chdir(here)
+
+
+def device(path):
+    os.symlink("/dev/zero", path)
+
+
+def text(path):
+    with open(path, "w", encoding="ascii") as f:
+        f.write("this is none\n" * 100)
+
+
+def unreadable(path):
+    os.symlink("/nonexistent/file", path)
+
+
+def spoilt(folder, what, *sql):
+    """A store that agrees with its raw files, but is not as Kymo makes it."""
+    trace = demo(folder, what.replace(" ", "-"), store=True)
+    good = kymo("summary", trace).stdout
+    db = sqlite3.connect(trace + "/store.db")
+    for statement in sql:
+        db.execute(statement)
+    db.commit()
+    db.close()
+    for name, got in readers(trace):
+        check("%s, store with %s" % (name, what), got.returncode == 0 and got.stdout,
+              (got.returncode, got.stderr))
+    check("numbers of a store with " + what, kymo("summary", trace).stdout == good)
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, "
+
+
+def stores(folder):
+    spoilt(folder, "a view for a table", "DROP TABLE tally_call", "CREATE VIEW tally_call AS " +
+           ENDLESS + "1 process, 1 thread, 1 op, 1 calls, 0 errors, 1 total, 1 self, 1 min, "
+           "1 max FROM n")
+    spoilt(folder, "endless metadata", "ALTER TABLE metadata RENAME TO m",
+           "CREATE VIEW metadata AS " + ENDLESS + "'x' tag, 'y' value FROM n")
+    spoilt(folder, "an endless view", "DROP VIEW regions", "CREATE VIEW regions AS " + ENDLESS +
+           "1 AS x FROM n")
+    spoilt(folder, "a trigger", "CREATE TRIGGER t AFTER INSERT ON call BEGIN SELECT 1; END")
+    spoilt(folder, "another column", "ALTER TABLE kernel ADD COLUMN x")
+    spoilt(folder, "a table more", "CREATE TABLE x(y)")
+    trace = demo(folder, "lone", store=True)
+    lone = folder + "/lone.db"
+    shutil.copy(trace + "/store.db", lone)
+    check("a store alone", kymo("summary", lone).returncode == 0)
+    db = sqlite3.connect(lone)
+    db.execute("CREATE VIEW evil AS " + ENDLESS + "1 AS x FROM n")
+    db.commit()
+    db.close()
+    for words in (["summary", lone], ["query", lone, "SELECT 1"]):
+        got = kymo(*words)
+        check("a store alone, with a view more", got.returncode >= 3 and "not those" in got.stderr,
+              (got.returncode, got.stderr))
+
+
+def read_only(folder):
+    """A trace on a medium that cannot be written to: its store is used, or one is made elsewhere."""
+    for store in (True, False):
+        trace = demo(folder, "ro%d" % store, store=store)
+        for where, _, names in os.walk(trace):
+            for name in names:
+                os.chmod(os.path.join(where, name), 0o444)
+            os.chmod(where, 0o555)
+        for name, got in readers(trace):
+            check("%s, read-only" % name, got.returncode == 0, got.stderr)
+        os.chmod(trace, 0o755)
+        os.chmod(trace + "/raw", 0o755)
+
+
+for kind in (os.mkfifo, socket, device, os.mkdir):
+    replace_by("manifest.json", kind, (0,), "manifest.json")
+    replace_by("x.kyr", kind, (3, 4, 5), ".kyr")
+    replace_by("store.db", kind, (0,), None)
+replace_by("manifest.json", text, (0,), "manifest.json")
+replace_by("x.kyr", text, (3, 4, 5), ".kyr")
+replace_by("x.kyr", unreadable, (3, 4, 5), ".kyr")
+replace_by("store.db", text, (0,), None)
+with tempfile.TemporaryDirectory() as scratch:
+    stores(scratch)
+    read_only(scratch)
+print("%d failed" % len(failures))
+sys.exit(1 if failures else 0)

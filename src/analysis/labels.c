@@ -191,6 +191,15 @@ static void label_copy(struct text *out, const struct trace *t, const struct tal
 	text_release(&direction);
 }
 
+enum transfer label_transfer(const struct trace *t, const struct tally *row)
+{
+	const char *op = t->ops[copy_op(t, row)].name;
+
+	if (strcmp(op, "fill") == 0)
+		return TRANSFER_FILL;
+	return strcmp(op, "map") == 0 || strcmp(op, "unmap") == 0 ? TRANSFER_MAP : TRANSFER_COPY;
+}
+
 /* Fills have no source; what is mapped may well stay where it is. */
 static void label_way(struct text *out, const struct trace *t, const struct tally *row)
 {

@@ -27,4 +27,8 @@ uint32_t label_thread_of(enum tally_kind kind, const struct tally *row);
 /* "opencl:GPU name", told apart by a number where a process has several of the name. */
 void label_agent(struct text *out, const struct trace *t, uint32_t agent);
 
+/* What a row of TALLY_COPY or TALLY_COPY_SIZE is: bytes moved, made by the device, or mapped. */
+enum transfer { TRANSFER_COPY, TRANSFER_FILL, TRANSFER_MAP };
+enum transfer label_transfer(const struct trace *t, const struct tally *row);
+
 #endif

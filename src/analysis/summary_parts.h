@@ -19,7 +19,7 @@ typedef bool summary_part(struct report *r, const struct summary *s, unsigned co
 
 /* What took time: host calls, ranges and marks, messages, device work, waiting for it. */
 summary_part summary_calls, summary_markers, summary_messages, summary_kernels, summary_copies,
-	summary_waiting, summary_queues;
+	summary_fills, summary_maps, summary_waiting, summary_queues;
 
 /* Bytes by direction and kind of memory, and by classes of sizes. */
 summary_part summary_traffic, summary_message_sizes, summary_copy_sizes;

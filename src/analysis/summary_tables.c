@@ -6,7 +6,7 @@
 struct part {
 	summary_part *make;
 	enum tally_kind kind; /* TALLY_KINDS: looks for itself whether it has something to say */
-	const char *what;
+	const char *what;     /* NULL: told with another of its kind */
 	unsigned needs;       /* to be chosen by, but in the whole summary: BY_DIRECTION, BY_SIZE */
 	bool apart;           /* not in the whole summary */
 };
@@ -18,6 +18,8 @@ static const struct part parts[] = {
 	{summary_message_sizes, TALLY_COMM_SIZE, "sizes of messages", BY_SIZE, false},
 	{summary_kernels, TALLY_DISPATCH, "kernels", 0, false},
 	{summary_copies, TALLY_COPY, "copies", 0, false},
+	{summary_fills, TALLY_COPY, NULL, 0, false},
+	{summary_maps, TALLY_COPY, NULL, 0, false},
 	{summary_traffic, TALLY_COPY, "bytes copied", BY_DIRECTION, false},
 	{summary_copy_sizes, TALLY_COPY_SIZE, "sizes of copies", BY_SIZE, true},
 	{summary_waiting, TALLY_SYNC, "waiting", 0, false},
@@ -72,7 +74,8 @@ static void tell_left_out(struct report *r, const struct summary *s, unsigned co
 		for (unsigned i = 0; (by & dimensions[d].by) && i < PARTS; i++) {
 			const struct part *p = &parts[i];
 
-			if (p->kind == TALLY_KINDS || p->needs || !has_rows(s, count, p->kind) ||
+			if (p->kind == TALLY_KINDS || !p->what || p->needs ||
+			    !has_rows(s, count, p->kind) ||
 			    (dimensions_of(p->kind) & dimensions[d].by))
 				continue;
 			text_addf(&what, "%s%s", what.length ? ", " : "", p->what);

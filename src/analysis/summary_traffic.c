@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of the summary about bytes: copies by direction and kind of memory, and sizes. */
+#include "analysis/labels.h"
 #include "analysis/summary_columns.h"
 
 /* The range of a class of sizes, for programs; people read it in the label. */
@@ -34,7 +35,7 @@ static void copy_row(struct table *t, const struct group *x, unsigned by, struct
 		return;
 	c = put_size(put_labels(t, c, x), by, x);
 	cell_number(c++, n->bytes);
-	c = put_percent(c, n->bytes - stayed(n), all.bytes - all.stayed);
+	c = put_percent(c, n->bytes, all.bytes);
 	cell_number(c++, n->count);
 	cell_number(c++, n->count ? n->bytes / n->count : 0);
 	if (extremes) {
@@ -49,12 +50,19 @@ static void copy_row(struct table *t, const struct group *x, unsigned by, struct
 	put_rate(c, n);
 }
 
+/* Fills have no source, and what is mapped may stay where it lies: they have tables of their own.
+ */
+static bool is_copy(const void *data, const struct trace *t, const struct tally *row)
+{
+	return label_transfer(t, row) == TRANSFER_COPY;
+}
+
 static bool copy_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
 		       const char *name, const char *title)
 {
 	bool sizes = by & BY_SIZE;
 	struct groups g;
-	bool ok = gather(&g, s, count, sizes ? TALLY_COPY_SIZE : TALLY_COPY, by, NULL, NULL);
+	bool ok = gather(&g, s, count, sizes ? TALLY_COPY_SIZE : TALLY_COPY, by, is_copy, NULL);
 	struct totals all = totals_of(&g);
 	struct table *t = ok ? report_table(r, name, title) : NULL;
 
@@ -74,9 +82,6 @@ static bool copy_table(struct report *r, const struct summary *s, unsigned count
 		table_column(t, "bytes_per_second", "bandwidth", CELL_RATE);
 		for (uint32_t i = 0; i < g.count; i++)
 			copy_row(t, g.list[i], by, all, !sizes);
-		if (all.stayed)
-			table_note(t, "what was mapped where it lies was not copied: it is in no %% and no "
-				      "bandwidth");
 		report_drop_empty(r);
 	}
 	groups_release(&g);

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/labels.h"
 #include "analysis/summary_columns.h"
+#include "core/activity.h"
 
 /* What a table has beside labels, time, share, count and spread. */
 enum {
@@ -260,6 +262,18 @@ bool summary_kernels(struct report *r, const struct summary *s, unsigned count, 
 	return work_table(r, s, count, by, &kernels, NULL, NULL);
 }
 
+/* The `what` that a row of copies is; *what as data. */
+static bool is_transfer(const void *what, const struct trace *t, const struct tally *row)
+{
+	return label_transfer(t, row) == *(const enum transfer *)what;
+}
+
+static bool transfers(struct report *r, const struct summary *s, unsigned count, unsigned by,
+		      enum transfer what, const struct look *l)
+{
+	return work_table(r, s, count, by, l, is_transfer, &what);
+}
+
 bool summary_copies(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	static const struct look copies = {
@@ -267,7 +281,51 @@ bool summary_copies(struct report *r, const struct summary *s, unsigned count, u
 		.title = "Copies", .op = "copy", .time = "device time", .times = "copies",
 		.counted = {"", ""}, .errors = "errors", .errors_heading = "failed"};
 
-	return work_table(r, s, count, by, &copies, NULL, NULL);
+	return transfers(r, s, count, by, TRANSFER_COPY, &copies);
+}
+
+bool summary_fills(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	static const struct look fills = {.kind = TALLY_COPY,
+					  .has = HAS_BYTES | HAS_DEVICE,
+					  .name = "fills",
+					  .title = "Fills",
+					  .op = "fill",
+					  .time = "device time",
+					  .times = "fills",
+					  .counted = {"", ""},
+					  .errors = "errors",
+					  .errors_heading = "failed"};
+
+	return transfers(r, s, count, by, TRANSFER_FILL, &fills);
+}
+
+bool summary_maps(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	static const struct look maps = {.kind = TALLY_COPY,
+					 .has = HAS_BYTES | HAS_DEVICE,
+					 .name = "maps",
+					 .title = "Maps",
+					 .op = "map",
+					 .time = "device time",
+					 .times = "times",
+					 .counted = {"", ""},
+					 .errors = "errors",
+					 .errors_heading = "failed"};
+
+	return transfers(r, s, count, by, TRANSFER_MAP, &maps);
+}
+
+/* Not what a queue waits for, nor what the host tells it: their calls are with the others. */
+static bool is_wait(const void *data, const struct trace *t, const struct tally *row)
+{
+	static const bool waits[SYNC_OPS] = {[SYNC_OP_QUEUE] = true,
+					     [SYNC_OP_EVENTS] = true,
+					     [SYNC_OP_BLOCKING] = true,
+					     [SYNC_OP_DEVICE] = true};
+	const struct t_op *op = &t->ops[row->key[2] < t->ops_count ? row->key[2] : 0];
+
+	return op->number >= SYNC_OPS || waits[op->number] || row->total;
 }
 
 bool summary_waiting(struct report *r, const struct summary *s, unsigned count, unsigned by)
@@ -276,7 +334,7 @@ bool summary_waiting(struct report *r, const struct summary *s, unsigned count, 
 		.kind = TALLY_SYNC, .name = "waiting", .title = "Host waiting for devices",
 		.op = "for", .time = "time", .times = "times", .counted = {" time", " times"}};
 
-	return work_table(r, s, count, by, &waiting, NULL, NULL);
+	return work_table(r, s, count, by, &waiting, is_wait, NULL);
 }
 
 /* ---- queues ------------------------------------------------------------------------------------ */
@@ -294,10 +352,10 @@ static uint64_t wall(const struct summary *s, unsigned count)
 }
 
 static bool queue_rows(struct table *t, const struct summary *s, unsigned count,
-		       enum tally_kind kind, const char *what)
+		       enum tally_kind kind, const char *what, const enum transfer *transfer)
 {
 	struct groups g;
-	bool ok = gather(&g, s, count, kind, BY_QUEUE, NULL, NULL);
+	bool ok = gather(&g, s, count, kind, BY_QUEUE, transfer ? is_transfer : NULL, transfer);
 
 	for (uint32_t i = 0; ok && i < g.count; i++) {
 		const struct tally *n = &g.list[i]->sum;
@@ -316,9 +374,10 @@ static bool queue_rows(struct table *t, const struct summary *s, unsigned count,
 	return ok;
 }
 
-/* Kernels and copies by queue, side by side. */
+/* Kernels, copies and the rest by queue, side by side. */
 bool summary_queues(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
+	static const enum transfer copy = TRANSFER_COPY, fill = TRANSFER_FILL, map = TRANSFER_MAP;
 	struct table *t;
 	bool ok;
 
@@ -330,11 +389,13 @@ bool summary_queues(struct report *r, const struct summary *s, unsigned count, u
 	add_dimensions(t, BY_QUEUE, "");
 	table_column(t, "what", "what", CELL_TEXT);
 	table_column(t, "time_ns", "device time", CELL_TIME);
-	table_column(t, "percent", "% of run", CELL_PERCENT);
+	table_column(t, "percent_of_run", "% of run", CELL_PERCENT);
 	table_column(t, "calls", "commands", CELL_COUNT);
 	table_column(t, "bytes", "bytes", CELL_BYTES);
-	ok = queue_rows(t, s, count, TALLY_DISPATCH, "kernels") &&
-	     queue_rows(t, s, count, TALLY_COPY, "copies");
+	ok = queue_rows(t, s, count, TALLY_DISPATCH, "kernels", NULL) &&
+	     queue_rows(t, s, count, TALLY_COPY, "copies", &copy) &&
+	     queue_rows(t, s, count, TALLY_COPY, "fills", &fill) &&
+	     queue_rows(t, s, count, TALLY_COPY, "maps", &map);
 	report_drop_empty(r);
 	return ok;
 }

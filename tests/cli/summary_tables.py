@@ -32,19 +32,26 @@ KNOWN = {
     "errors": {"op", "node", "rank", "process", "thread", "scope", "trace"},
     "kernels": {"op", "node", "rank", "process", "device", "queue", "scope", "trace"},
     "copies": {"op", "node", "rank", "process", "device", "queue", "scope", "trace", "direction"},
+    "fills": {"op", "node", "rank", "process", "device", "queue", "scope", "trace", "direction"},
+    "maps": {"op", "node", "rank", "process", "device", "queue", "scope", "trace", "direction"},
     "copy_sizes": {"op", "node", "rank", "process", "device", "scope", "trace", "direction", "size"},
     "waiting": {"op", "node", "rank", "process", "thread", "device", "queue", "scope", "trace"},
     "messages": {"op", "node", "rank", "process", "thread", "peer", "scope", "trace"},
     "message_sizes": {"op", "node", "rank", "process", "scope", "trace", "size"},
 }
+TRANSFERS = "SELECT count(*) AS n, ifnull(sum(bytes), 0) AS s, 0 AS r FROM copy c JOIN op o ON " \
+            "o.id = c.op WHERE o.name "
 COUNTS = {
     "calls": "SELECT count(*) AS n, 0 AS s, 0 AS r FROM call",
     "ranges": "SELECT count(*) AS n, 0 AS s, 0 AS r FROM marker WHERE scope <> 0",
     "errors": "SELECT count(*) AS n, 0 AS s, 0 AS r FROM call c JOIN op o ON o.id = c.op WHERE c.status <> o.status_ok",
     "kernels": "SELECT count(*) AS n, 0 AS s, 0 AS r FROM dispatch",
-    "copies": "SELECT count(*) AS n, ifnull(sum(bytes), 0) AS s, 0 AS r FROM copy",
-    "copy_sizes": "SELECT count(*) AS n, ifnull(sum(bytes), 0) AS s, 0 AS r FROM copy",
-    "waiting": "SELECT count(*) AS n, 0 AS s, 0 AS r FROM sync",
+    "copies": TRANSFERS + "NOT IN ('fill', 'map', 'unmap')",
+    "fills": TRANSFERS + "= 'fill'",
+    "maps": TRANSFERS + "IN ('map', 'unmap')",
+    "copy_sizes": TRANSFERS + "NOT IN ('fill', 'map', 'unmap')",
+    "waiting": "SELECT count(*) AS n, 0 AS s, 0 AS r FROM sync s JOIN op o ON o.id = s.op WHERE "
+               "o.name IN ('queue', 'events', 'blocking', 'device')",
     "messages": "SELECT count(*) AS n, ifnull(sum(sent), 0) AS s, ifnull(sum(received), 0) AS r FROM comm",
     "message_sizes": "SELECT count(*) AS n, ifnull(sum(sent), 0) AS s, ifnull(sum(received), 0) AS r FROM comm",
 }
@@ -191,22 +198,25 @@ def copies(folder, program):
         kind[0] += c["count"]
         kind[1] += c["bytes"]
     got = {}
-    for row in found["copies"]:
+    for row in found["copies"] + found["fills"] + found["maps"]:
         kind = got.setdefault(row["op"].split(" (")[0], [0, 0])
         kind[0] += row["calls"]
         kind[1] += row["bytes"]
     checks.equal_counts("copies as the program counts them", got, by_kind)
-    checks.equal("traffic has all bytes", sum(r["bytes"] for r in found["traffic"]),
-                 sum(c[1] for c in by_kind.values()))
+    checks.equal("traffic has all bytes that were copied", sum(r["bytes"] for r in found["traffic"]),
+                 sum(c[1] for k, c in by_kind.items() if k not in ("fill", "map", "unmap")))
     ways = {r["direction"]: r for r in found["traffic"]}
-    checks.equal("there are reads, writes and fills", {w.split(" ")[0] for w in ways} >=
-                 {"host", "device", "fill"}, True)
-    for row in query(trace, "SELECT o.name, min(c.bytes) AS low, max(c.bytes) AS high FROM copy c "
-                            "JOIN op o ON o.id = c.op WHERE o.name IN ('fill')"):
-        rows = [r for w, r in ways.items() if w.startswith("fill")]
-        checks.equal("least and most bytes of a fill", (min(r["bytes_min"] for r in rows),
+    checks.equal("there are reads and writes, no fills and maps", {w.split(" ")[0] for w in ways},
+                 {"host", "device"})
+    for row in query(trace, "SELECT min(c.bytes) AS low, max(c.bytes) AS high FROM copy c JOIN op o "
+                            "ON o.id = c.op WHERE o.name = 'write'"):
+        rows = [r for w, r in ways.items() if w.startswith("host") and "unknown" not in w]
+        checks.equal("least and most bytes of a write", (min(r["bytes_min"] for r in rows),
                      max(r["bytes_max"] for r in rows)), (row["low"], row["high"]))
-    classes(trace, "SELECT bytes FROM copy", "copy_sizes")
+    checks.equal("fills and maps", [r["bytes"] > 0 for r in found["fills"] + found["maps"]],
+                 [True] * len(found["fills"] + found["maps"]))
+    classes(trace, "SELECT bytes FROM copy c JOIN op o ON o.id = c.op WHERE o.name NOT IN "
+                   "('fill', 'map', 'unmap')", "copy_sizes")
     return trace
 
 

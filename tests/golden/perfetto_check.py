@@ -178,7 +178,8 @@ class Trace:
         uuid = one(m, 1)
         if uuid in self.tracks:
             self.problem("track %d described twice" % uuid)
-        t = {"name": one(m, 2, b"").decode(), "parent": one(m, 5, 0), "kind": "track"}
+        t = {"name": one(m, 2, b"").decode(), "parent": one(m, 5, 0), "kind": "track",
+             "merge": (one(m, 15), one(m, 17))}
         if 3 in m:
             p = message(one(m, 3))
             t.update(kind="process", name=one(p, 6, b"").decode(), pid=one(p, 1))

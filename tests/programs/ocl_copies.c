@@ -125,7 +125,7 @@ static void map(cl_mem buffer)
 	tally_copy("map", 256);
 	expect_same("map", mapped, pattern + 8, 256);
 	CHECK(clEnqueueUnmapMemObject, queue, buffer, mapped, 0, NULL, NULL);
-	tally_copy("unmap", 256);
+	tally_copy("unmap", 0); /* it was only read */
 }
 
 static void migrate(cl_mem a, cl_mem b)
@@ -225,7 +225,7 @@ static void fill_and_map_image(cl_mem image)
 		for (size_t x = 0; x < SIDE; x++)
 			expect_same("fill image", mapped + y * row_pitch + x * PIXEL, pixel, PIXEL);
 	CHECK(clEnqueueUnmapMemObject, queue, image, mapped, 0, NULL, NULL);
-	tally_copy("unmap", SIDE * 6 * PIXEL);
+	tally_copy("unmap", 0);
 	CHECK(clFinish, queue);
 }
 

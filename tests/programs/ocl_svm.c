@@ -52,7 +52,7 @@ static void check_mapped(cl_command_queue queue, int *cells, int first, int per_
 	for (int i = 0; i < CELLS; i++)
 		expect("a cell", cells[i], first + i * per_cell);
 	CHECK(clEnqueueSVMUnmap, queue, cells, 0, NULL, NULL);
-	tally_copy("svm_unmap", SIZE);
+	tally_copy("svm_unmap", 0); /* it was only read */
 }
 
 static void increment(cl_command_queue queue, cl_device_id device, cl_kernel kernel, int *cells)

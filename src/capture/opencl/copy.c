@@ -100,8 +100,9 @@ static void fill(const struct cap_frame *f, uint64_t bytes, cl_mem mem, const vo
 		    false);
 }
 
+/* What is only read goes back nowhere when it is unmapped. */
 static void map(const struct cap_frame *f, cl_mem mem, const void *address, uint64_t bytes,
-		bool blocking)
+		cl_map_flags flags, bool blocking)
 {
 	const struct ocl_end host = {0, MEMORY_HOST_PAGEABLE, 0};
 	struct ocl_work w;
@@ -109,7 +110,7 @@ static void map(const struct cap_frame *f, cl_mem mem, const void *address, uint
 	blocking_wait(f, blocking);
 	if (!ocl_submit_take(f, &w))
 		return;
-	ocl_map_add(mem, address, bytes);
+	ocl_map_add(mem, address, flags == CL_MAP_READ ? 0 : bytes);
 	copy_submit(f, &w, COPY_OP_MAP, bytes,
 		    mem ? ocl_end_of_mem(w.agent, mem) : ocl_end_of_address(w.agent, address), host,
 		    blocking);
@@ -251,7 +252,7 @@ AFTER(clEnqueueMigrateMemObjectEXT,
 	      fill(f, size, NULL, svm_ptr))
 #define AFTER_MAP(name)                                                                            \
 	AFTER(name, (cl_bool blocking_map, cl_map_flags flags, void *svm_ptr, size_t size),        \
-	      map(f, NULL, svm_ptr, size, blocking_map))
+	      map(f, NULL, svm_ptr, size, flags, blocking_map))
 
 AFTER_MEMCPY(clEnqueueSVMMemcpy)
 AFTER_MEMCPY(clEnqueueSVMMemcpyARM)
@@ -313,7 +314,7 @@ void ocl_post_clEnqueueMapBuffer(struct cap_frame *f, cl_command_queue command_q
 				 cl_bool blocking_map, cl_map_flags map_flags, size_t offset,
 				 size_t size, WAIT_LIST, cl_int *errcode_ret, void *result)
 {
-	map(f, buffer, result, size, blocking_map);
+	map(f, buffer, result, size, map_flags, blocking_map);
 }
 
 void ocl_post_clEnqueueMapImage(struct cap_frame *f, cl_command_queue command_queue, cl_mem image,
@@ -322,5 +323,5 @@ void ocl_post_clEnqueueMapImage(struct cap_frame *f, cl_command_queue command_qu
 				size_t *image_slice_pitch, WAIT_LIST, cl_int *errcode_ret,
 				void *result)
 {
-	map(f, image, result, ocl_region_pixels(image, region), blocking_map);
+	map(f, image, result, ocl_region_pixels(image, region), map_flags, blocking_map);
 }

@@ -9,10 +9,13 @@
  *                         "device_sample" | "device_sample_loss" | "other" | "loss", ...}, ...],
  *    "end": {"end_ns", "processes": [totals], "threads": [totals], "open_calls": [...]}}
  *
- * Times are integers, ns since origin_ns (node time, CLOCK_MONOTONIC_RAW). "thread", "agent",
- * "queue", "kernel", "site" of a record are positions in the lists of "trace", which therefore hold
- * null at position 0. Handles and pointers are strings in hexadecimal, null when zero; enumerators
- * and flags are their names; an argument that was cut is named in "cut" with its true length.
+ * Times are integers, ns since origin_ns (node time, CLOCK_MONOTONIC_RAW). "start" and "end" of
+ * dispatches and copies are the device's; "collected" is when the host heard of them, which is what
+ * "start" and "end" are of those that have "untimed", the reason why there is no device time.
+ * "thread", "agent", "queue", "kernel", "site" of a record are positions in the lists of "trace",
+ * which therefore hold null at position 0. Handles and pointers are strings in hexadecimal, null
+ * when zero; enumerators and flags are their names; an argument that was cut is named in "cut" with
+ * its true length.
  */
 #ifndef FORMATS_JSON_JSON_H
 #define FORMATS_JSON_JSON_H

@@ -12,7 +12,8 @@ static int64_t since(const struct json_writer *w, int64_t ns)
 }
 
 /* What all records have. */
-static void begin(struct json_writer *w, const char *kind, const struct rec *r)
+static void begin_at(struct json_writer *w, const char *kind, const struct rec *r, int64_t start,
+		     int64_t finish)
 {
 	struct output *o = &w->out;
 	const struct t_op *op = &w->t->ops[r->op];
@@ -24,8 +25,21 @@ static void begin(struct json_writer *w, const char *kind, const struct rec *r)
 	json_key_text(o, "domain", w->t->domains[op->domain].name);
 	json_key_text(o, "op", op->name);
 	json_key_unsigned(o, "thread", r->thread);
-	json_key_signed(o, "start", since(w, r->start));
-	json_key_signed(o, "end", since(w, r->end));
+	json_key_signed(o, "start", since(w, start));
+	json_key_signed(o, "end", since(w, finish));
+}
+
+static void begin(struct json_writer *w, const char *kind, const struct rec *r)
+{
+	begin_at(w, kind, r, r->start, r->end);
+}
+
+/* By the time of the device; what has none was at the time it was seen, as in CSV. */
+static void begin_device(struct json_writer *w, const char *kind, const struct rec *r,
+			 const struct rec_device *d)
+{
+	begin_at(w, kind, r, d->start ? d->start : r->start, d->start ? d->end : r->start);
+	json_key_signed(&w->out, "collected", since(w, r->start));
 }
 
 static kymo_status_t end(struct json_writer *w)
@@ -213,10 +227,8 @@ static void device(struct json_writer *w, const struct rec_device *d)
 
 	json_key_unsigned(o, "correlation", d->correlation);
 	if (d->start) {
-		json_key_signed(o, "device_queued", since(w, d->queued));
-		json_key_signed(o, "device_submitted", since(w, d->submitted));
-		json_key_signed(o, "device_start", since(w, d->start));
-		json_key_signed(o, "device_end", since(w, d->end));
+		json_key_signed(o, "queued", since(w, d->queued));
+		json_key_signed(o, "submitted", since(w, d->submitted));
 	} else {
 		json_key_text(o, "untimed", name_untimed(d->untimed));
 	}
@@ -261,7 +273,7 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 	struct json_writer *w = json_writer_of(s);
 	struct output *o = &w->out;
 
-	begin(w, "dispatch", &r->base);
+	begin_device(w, "dispatch", &r->base, &r->device);
 	json_key_text(o, "kernel_name", w->t->kernels[r->kernel].name);
 	json_key_unsigned(o, "kernel", r->kernel);
 	json_key_unsigned(o, "agent", r->agent);
@@ -279,7 +291,7 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 	struct json_writer *w = json_writer_of(s);
 	struct output *o = &w->out;
 
-	begin(w, "copy", &r->base);
+	begin_device(w, "copy", &r->base, &r->device);
 	json_key_unsigned(o, "bytes", r->bytes);
 	json_key_unsigned(o, "queue", r->queue);
 	json_key_unsigned(o, "source_agent", r->source_agent);

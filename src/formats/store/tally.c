@@ -500,11 +500,30 @@ void tallies_comm(struct tallies *a, const struct rec_comm *r)
 	add_time(a, row, duration);
 }
 
+static bool is_build(const struct trace *t, uint32_t op)
+{
+	return t->ops[op].number == CODE_OBJECT_OP_BUILD &&
+	       strcmp(t->domains[t->ops[op].domain].name, "code_object") == 0;
+}
+
+/* A build for several devices leaves a record for each, with the time of the one call in all. */
+static bool same_build(struct tallies *a, const struct rec *r)
+{
+	struct tally_build *last = &a->build;
+	bool same = last->op == r->op && last->thread == r->thread && last->start == r->start &&
+		    last->end == r->end;
+
+	*last = (struct tally_build){r->op, r->thread, r->start, r->end};
+	return same;
+}
+
 void tallies_other(struct tallies *a, const struct rec *r)
 {
 	uint64_t duration = r->end > r->start ? (uint64_t)(r->end - r->start) : 0;
 	struct tally *row;
 
+	if (is_build(a->trace, r->op) && same_build(a, r))
+		return;
 	row = tally_at(a, TALLY_ACTIVITY,
 		       (uint32_t[TALLY_KEYS]){r->process, r->thread, r->op,
 					      [TALLY_SCOPE] = a->scope});
@@ -548,9 +567,29 @@ void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r)
 		add_device(a, row, &r->device);
 }
 
+/* Its properties, JSON, say so where its runtime does: "host_unified_memory": 1. */
+static bool shares_memory(const struct t_agent *g)
+{
+	static const char key[] = "\"host_unified_memory\"";
+	const char *at = g->properties ? strstr(g->properties, key) : NULL;
+
+	at = at ? at + sizeof(key) - 1 : NULL;
+	return strcmp(g->type, "cpu") == 0 || (at && at[strspn(at, " :")] == '1');
+}
+
+/* The device has the host's memory: what is mapped stays where it lies. */
+static bool mapped_in_place(const struct tallies *a, const struct rec_copy *r)
+{
+	uint32_t agent = r->source_agent ? r->source_agent : r->destination_agent;
+
+	if (!agent && r->queue < a->trace->queues_count)
+		agent = a->trace->queues[r->queue].agent;
+	return agent && agent < a->trace->agents_count && shares_memory(&a->trace->agents[agent]);
+}
+
 /*
  * Bytes that are no part of the bandwidth: without device times, or mapped where they lie, which is
- * seen by a rate that no memory has.
+ * known of the device or seen by a rate that no memory has.
  */
 static uint64_t unmoved(const struct tallies *a, const struct rec_copy *r)
 {
@@ -561,7 +600,7 @@ static uint64_t unmoved(const struct tallies *a, const struct rec_copy *r)
 	if (is_untimed(&r->device))
 		return r->bytes;
 	return (op == COPY_OP_MAP || op == COPY_OP_UNMAP) &&
-			       r->bytes / MOST_BYTES_A_NS > (uint64_t)ns
+			       (mapped_in_place(a, r) || r->bytes / MOST_BYTES_A_NS > (uint64_t)ns)
 		       ? r->bytes
 		       : 0;
 }

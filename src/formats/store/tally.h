@@ -69,6 +69,11 @@ struct tally_set {
 	uint32_t mask;
 };
 
+struct tally_build {
+	uint32_t op, thread;
+	int64_t start, end;
+};
+
 struct tallies {
 	struct tally_set set[TALLY_KINDS];
 	struct histogram_pool pool;
@@ -82,6 +87,7 @@ struct tallies {
 	struct tally_thread *scopes; /* likewise of ranges */
 	uint32_t thread_count;
 	struct tally_memory *memory;
+	struct tally_build build; /* the last */
 };
 
 /* What the trace brings along (calls that were counted, not recorded) is in it from the start. */

@@ -3,7 +3,9 @@
  * The processes of a run. The launcher starts the drain, then the program, in its own process group
  * and with everything it inherited: descriptors, CPUs, signal mask and dispositions. It then only
  * waits. What the terminal sends reaches the program by itself; what is sent to the launcher alone
- * is passed on; when the program stops, the launcher stops, so that job control works.
+ * is passed on. When the terminal stops the job, the launcher stops with the program, so that the
+ * shell sees it and continues both; when somebody else stops the program alone (a debugger, cpulimit),
+ * the launcher waits on: nobody would continue it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +26,10 @@
 #include "drain/drain.h"
 #include "telemetry/telemetry.h"
 
-enum { BUSY_GRACE_MS = 300 };
+enum {
+	BUSY_GRACE_MS = 300,
+	STOPPING_MS = 5000 /* a program may tidy up between the terminal's signal and its stop */
+};
 
 struct launcher {
 	sigset_t original; /* mask at start */
@@ -35,6 +40,8 @@ struct launcher {
 	struct outcome *out;
 	bool ended;
 	bool busy;
+	int stopped;           /* the signal that the program is stopped by, or 0 */
+	uint64_t stop_request; /* when the launcher itself got a stop signal; 0: it has not */
 };
 
 /* ---- the drain ------------------------------------------------------------------------------ */
@@ -126,19 +133,49 @@ static pid_t start_program(const struct launcher *s, const struct launch *l, int
 	return pid;
 }
 
+static bool is_terminal_stop(int sig)
+{
+	return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
+}
+
+/*
+ * The program is stopped: is that the terminal's job control? It reaches all of a process group, the
+ * launcher too, unless the program has a group of its own. What only the program got is somebody
+ * else's affair.
+ */
+static bool is_job_control(const struct launcher *s)
+{
+	if (s->stop_request &&
+	    clock_ns(CLOCK_MONOTONIC) - s->stop_request < STOPPING_MS * 1000000ull)
+		return true;
+	return is_terminal_stop(s->stopped) && getpgid(s->out->program) != getpgrp();
+}
+
+/* Stops with the program. Whoever continues the job continues the launcher, which passes it on. */
+static void stop_with_program(struct launcher *s)
+{
+	if (!s->stopped || !is_job_control(s))
+		return;
+	s->stopped = 0;
+	s->stop_request = 0;
+	kill(getpid(), SIGSTOP);
+}
+
 /* Looks whether the program has ended, without letting it go: the drain reads its status too. */
 static void look_at_program(struct launcher *s)
 {
+	const int events = WEXITED | WSTOPPED | WCONTINUED;
 	siginfo_t info = {0};
 
 	if (s->ended)
 		return;
-	if (waitid(P_PID, (id_t)s->out->program, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 ||
+	if (waitid(P_PID, (id_t)s->out->program, &info, events | WNOHANG | WNOWAIT) != 0 ||
 	    info.si_pid == 0)
 		return;
-	if (info.si_code == CLD_STOPPED) {
-		waitid(P_PID, (id_t)s->out->program, &info, WSTOPPED | WNOHANG);
-		kill(getpid(), SIGSTOP);
+	if (info.si_code == CLD_STOPPED || info.si_code == CLD_CONTINUED) {
+		s->stopped = info.si_code == CLD_STOPPED ? info.si_status : 0;
+		waitid(P_PID, (id_t)s->out->program, &info, WSTOPPED | WCONTINUED | WNOHANG);
+		stop_with_program(s);
 		return;
 	}
 	s->ended = true;
@@ -159,9 +196,15 @@ static void pass_on(struct launcher *s, const struct signalfd_siginfo *i)
 			s->out->interrupted = (int)i->ssi_signo;
 		return;
 	}
+	if (i->ssi_signo == SIGCONT)
+		s->stop_request = 0;
+	else if (is_terminal_stop((int)i->ssi_signo))
+		s->stop_request = clock_ns(CLOCK_MONOTONIC);
 	/* The terminal and the kernel send to the whole process group: the program has it already. */
-	if (i->ssi_code == SI_KERNEL && i->ssi_signo != SIGCONT)
+	if (i->ssi_code == SI_KERNEL && i->ssi_signo != SIGCONT) {
+		stop_with_program(s); /* it may have been first */
 		return;
+	}
 	if (i->ssi_code == SI_QUEUE) {
 		union sigval v = {.sival_ptr = (void *)(uintptr_t)i->ssi_ptr};
 

@@ -259,6 +259,26 @@ def test_job_control():
     os.close(terminal)
 
 
+def test_stopped_by_somebody_else():
+    """A debugger or cpulimit stops and continues the program alone, with any signal: the launcher waits on."""
+    p = subprocess.Popen([KYMO, "run", "--no-summary", PYTHON, "-c", CATCH], stdout=subprocess.PIPE)
+    fd = p.stdout.fileno()
+    expect(read_line(fd) == "ready", "not ready")
+    program = child_of(p.pid)
+    for sig in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGSTOP):
+        os.kill(program, sig)
+        await_state(program, "T")
+        # It has looked at what the stop told it when it passes on what came later.
+        p.send_signal(signal.SIGUSR1)
+        await_state(p.pid, "S")
+        os.kill(program, signal.SIGCONT)
+        line = read_line(fd)
+        expect(line == str(int(signal.SIGUSR1)), "after going on, got", line)
+        expect(state_of(p.pid) != "T", "the launcher has stopped by", sig)
+    p.terminate()
+    expect(p.wait(60) == 5, "status", p.returncode)
+
+
 # ---- the drain
 
 def drains():

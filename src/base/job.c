@@ -3,11 +3,13 @@
 #include "base/job.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 /* More specific ones first: a Slurm job may hold many Open MPI jobs. */
@@ -15,19 +17,22 @@ static const char *const id_names[] = {
 	"KYMO_JOB", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "PMI_JOBID", NULL,
 };
 static const char *const rank_names[] = {
-	"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PALS_RANKID", "MV2_COMM_WORLD_RANK",
-	"SLURM_PROCID", NULL,
+	"PMIX_RANK",           "OMPI_COMM_WORLD_RANK", "PMI_RANK",     "PALS_RANKID",
+	"MV2_COMM_WORLD_RANK", "FLUX_TASK_RANK",       "SLURM_PROCID", NULL,
 };
 static const char *const size_names[] = {
-	"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",
-	NULL,
+	"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",     "PALS_NRANKS", "MV2_COMM_WORLD_SIZE",
+	"FLUX_JOB_SIZE",        "SLURM_NTASKS", NULL,
 };
+
+enum { GENERATIONS = 16 }; /* between a proxy and a rank */
 
 static const char *lookup(const char *block, size_t bytes, const char *name)
 {
 	size_t n = strlen(name);
 
-	for (const char *p = block, *end = block + bytes; p < end; p += strnlen(p, (size_t)(end - p)) + 1)
+	for (const char *p = block, *end = block + bytes; p < end;
+	     p += strnlen(p, (size_t)(end - p)) + 1)
 		if ((size_t)(end - p) > n && strncmp(p, name, n) == 0 && p[n] == '=' && p[n + 1])
 			return p + n + 1;
 	return NULL;
@@ -53,6 +58,15 @@ static uint32_t number(const char *s, uint32_t otherwise)
 	return *end == '\0' && v < JOB_UNKNOWN ? (uint32_t)v : otherwise;
 }
 
+/* Only the end of a long name tells jobs apart. */
+static void set_id(struct job *job, const char *id)
+{
+	size_t n = strlen(id), room = sizeof(job->id) - 1;
+
+	id += n > room ? n - room : 0;
+	memcpy(job->id, id, strlen(id) + 1);
+}
+
 /* Two job steps of one allocation are two jobs. A batch script's own step starts no ranks. */
 static void slurm_id(struct job *job, const char *block, size_t bytes)
 {
@@ -63,20 +77,56 @@ static void slurm_id(struct job *job, const char *block, size_t bytes)
 		snprintf(job->id, sizeof(job->id), "slurm-%.24s.%.24s", id, step);
 }
 
-void job_from_environment(struct job *job, const char *block, size_t bytes, const char *launcher)
+/* MVAPICH's mpirun_rsh tells each node's starter where it runs itself. */
+static void mpirun_rsh_id(struct job *job, const char *block, size_t bytes)
+{
+	const char *host = lookup(block, bytes, "MPISPAWN_MPIRUN_HOST");
+	const char *id = lookup(block, bytes, "MPISPAWN_MPIRUN_ID");
+	const char *port = lookup(block, bytes, "MPISPAWN_MPIRUN_PORT");
+
+	if (host && id && lookup(block, bytes, "MV2_COMM_WORLD_RANK"))
+		snprintf(job->id, sizeof(job->id), "%.32s-%.12s-%.8s", host, id, port ? port : "0");
+}
+
+static void flux_id(struct job *job, const char *block, size_t bytes)
+{
+	const char *id = lookup(block, bytes, "FLUX_JOB_ID");
+
+	if (id && lookup(block, bytes, "FLUX_TASK_RANK"))
+		set_id(job, id);
+}
+
+/* Hydra hands out ranks but no name. Under a batch system it is what starts the ranks. */
+static void hydra_id(struct job *job, const struct job_starter *starter)
+{
+	if (!starter || !starter->hydra[0])
+		return;
+	set_id(job, starter->hydra);
+	job->since = starter->since;
+	job->proxy = starter->proxy;
+}
+
+void job_from_environment(struct job *job, const char *block, size_t bytes,
+			  const struct job_starter *starter)
 {
 	const char *id = first(block, bytes, id_names);
+	bool pmi = lookup(block, bytes, "PMI_RANK") != NULL;
 
 	memset(job, 0, sizeof(*job));
 	job->rank = number(first(block, bytes, rank_names), JOB_UNKNOWN);
 	job->size = number(first(block, bytes, size_names), 0);
 	if (id)
-		snprintf(job->id, sizeof(job->id), "%.63s", id);
+		set_id(job, id);
 	else
+		mpirun_rsh_id(job, block, bytes);
+	if (!job->id[0] && pmi)
+		hydra_id(job, starter);
+	if (!job->id[0])
+		flux_id(job, block, bytes);
+	if (!job->id[0])
 		slurm_id(job, block, bytes);
-	/* Hydra hands out ranks but no name. */
-	if (!job->id[0] && launcher && lookup(block, bytes, "PMI_RANK"))
-		snprintf(job->id, sizeof(job->id), "%.63s", launcher);
+	if (!job->id[0] && starter && pmi)
+		set_id(job, starter->parent);
 	if (!job->id[0]) {
 		job->rank = JOB_UNKNOWN;
 		job->size = 0;
@@ -86,44 +136,111 @@ void job_from_environment(struct job *job, const char *block, size_t bytes, cons
 			*p = '_';
 }
 
-/* Parent and its start time: the same for all ranks that one starter has on this node. */
-static void name_of_starter(int pid, char *out, size_t size)
+/* The word after `option` in a command line, "" if there is none. */
+static const char *word_after(const char *words, size_t bytes, const char *option)
 {
-	char path[64], host[64] = "", *text, *p;
-	unsigned long long start = 0;
-	int parent = 0;
+	const char *end = words + bytes;
+
+	for (const char *p = words; p < end; p += strnlen(p, (size_t)(end - p)) + 1) {
+		const char *next = p + strnlen(p, (size_t)(end - p)) + 1;
+
+		if (strncmp(p, option, strlen(option) + 1) == 0 && next < end)
+			return next;
+	}
+	return "";
+}
+
+/*
+ * The port that mpiexec listens to for its proxies is the job's alone while it runs, and each proxy
+ * is told it; processes that the job spawns are a group of another number. MPICH and MVAPICH:
+ * --control-port HOST:PORT, Intel MPI: --upstream-host HOST --upstream-port PORT.
+ */
+void job_of_hydra(char *out, size_t size, const char *words, size_t bytes)
+{
+	const char *port = word_after(words, bytes, "--control-port");
+	const char *host = word_after(words, bytes, "--upstream-host");
+	const char *upstream = word_after(words, bytes, "--upstream-port");
+	const char *group = word_after(words, bytes, "--pgid");
 
 	out[0] = '\0';
+	if (!memmem(words, strnlen(words, bytes), "hydra", 5) &&
+	    !memmem(words, strnlen(words, bytes), "_proxy", 6))
+		return;
+	if (strchr(port, ':'))
+		snprintf(out, size, "%s-%.8s", strlen(port) > 50 ? port + strlen(port) - 50 : port,
+			 *group ? group : "0");
+	else if (*host && *upstream)
+		snprintf(out, size, "%.32s-%.8s-%.8s", host, upstream, *group ? group : "0");
+}
+
+/* The parent of a process, 0 if there is none to be seen; *start in clock ticks since the boot. */
+static int parent_of(int pid, unsigned long long *start)
+{
+	char path[64], *text, *p;
+	int parent = 0;
+
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	text = file_read(path, NULL);
 	p = text ? strrchr(text, ')') : NULL;
-	if (!p || sscanf(p + 1, " %*c %d", &parent) != 1) {
-		free(text);
-		return;
-	}
-	free(text);
-	snprintf(path, sizeof(path), "/proc/%d/stat", parent);
-	text = file_read(path, NULL);
-	p = text ? strrchr(text, ')') : NULL;
+	if (!p || sscanf(p + 1, " %*c %d", &parent) != 1)
+		parent = 0;
 	for (int i = 0; p && i < 20; i++)
 		p = strchr(p + 1, ' ');
-	if (p)
-		start = strtoull(p, NULL, 10);
+	*start = p ? strtoull(p, NULL, 10) : 0;
 	free(text);
+	return parent;
+}
+
+/* Of a moment since the boot, in clock ticks. */
+static uint64_t realtime_of(unsigned long long ticks)
+{
+	uint64_t now = clock_ns(CLOCK_REALTIME), up = clock_ns(CLOCK_BOOTTIME);
+	long rate = sysconf(_SC_CLK_TCK);
+
+	return rate > 0 ? now - up + ticks * (1000000000ull / (unsigned long)rate) : 0;
+}
+
+/* Scripts and `env` may stand between the proxy and the rank. */
+static void find_starter(struct job_starter *s, int pid)
+{
+	unsigned long long start = 0;
+	int parent = parent_of(pid, &start);
+	char path[64], host[64] = "", *words;
+	size_t bytes;
+
+	memset(s, 0, sizeof(*s));
 	gethostname(host, sizeof(host) - 1);
-	snprintf(out, size, "%.24s-%d-%llu", host, parent, start);
+	for (int i = 0; i < GENERATIONS && parent > 1; i++) {
+		int next = parent_of(parent, &start);
+
+		if (i == 0)
+			snprintf(s->parent, sizeof(s->parent), "%.24s-%d-%llu", host, parent,
+				 start);
+		snprintf(path, sizeof(path), "/proc/%d/cmdline", parent);
+		words = file_read(path, &bytes);
+		if (words)
+			job_of_hydra(s->hydra, sizeof(s->hydra), words, bytes);
+		free(words);
+		if (s->hydra[0]) {
+			s->since = realtime_of(start);
+			s->proxy = parent;
+			return;
+		}
+		parent = next;
+	}
 }
 
 void job_of_process(struct job *job, int pid)
 {
-	char path[64], starter[96], *block;
+	struct job_starter starter;
+	char path[64], *block;
 	size_t bytes = 0;
 
 	if (pid == 0)
 		pid = (int)getpid();
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 	block = file_read(path, &bytes);
-	name_of_starter(pid, starter, sizeof(starter));
-	job_from_environment(job, block ? block : "", block ? bytes : 0, starter);
+	find_starter(&starter, pid);
+	job_from_environment(job, block ? block : "", block ? bytes : 0, &starter);
 	free(block);
 }

@@ -20,7 +20,11 @@
 #include "analysis/summary.h"
 #endif
 
-enum { FINISH_SECONDS = 600 }; /* the drain bounds its own work; this bounds a broken drain */
+enum {
+	FINISH_SECONDS = 600, /* the drain bounds its own work; this bounds a broken drain */
+	RANKS_MS = 3000,      /* for other ranks' launchers, which end when this one does */
+	RANKS_LATE_MS = 10000 /* the same where a job may have been killed */
+};
 enum { SMALLEST_BUFFER = 3 << 20 }; /* nothing is recorded where files cannot be as large */
 
 struct run {
@@ -263,21 +267,35 @@ static void print_summary(const char *trace)
 }
 #endif
 
-/* On stderr: standard output is the program's. One rank of a job speaks for all. */
-static void conclude(struct run *r, struct outcome *out)
+/* One rank of a job speaks for all. */
+static bool is_speaker(const struct run *r)
 {
 	const struct job *job = &r->manifest.job;
-	const char *ranks = r->options->ranks;
-	bool speaker = !job->id[0] || job->rank == ranks_first(ranks) || job->rank == JOB_UNKNOWN;
-	unsigned missing;
 
-	say_losses(r, out);
-	if (out->interrupted || r->options->no_summary || !speaker)
-		return;
-	/* The other ranks' programs have ended when this one has, or nearly. */
-	missing = trace_await_ranks(r->trace, ranks_count(ranks, job->size));
+	return !job->id[0] || job->rank == ranks_first(r->options->ranks) ||
+	       job->rank == JOB_UNKNOWN;
+}
+
+/* The other ranks' programs have ended when this one has, or nearly. */
+static void await_ranks(const struct run *r, int ms)
+{
+	unsigned missing = trace_await_ranks(
+		r->trace, ranks_count(r->options->ranks, r->manifest.job.size), ms);
+
 	if (missing)
 		cli_note("%u ranks of the job are still recording", missing);
+}
+
+/* On stderr: standard output is the program's. */
+static void conclude(struct run *r, struct outcome *out, int ranks_ms)
+{
+	const struct job *job = &r->manifest.job;
+
+	say_losses(r, out);
+	if (out->interrupted || r->options->no_summary || !is_speaker(r))
+		return;
+	if (job->size >= 2)
+		await_ranks(r, ranks_ms);
 	if (out->totals.processes == 0 && job->size < 2)
 		say_nothing_recorded(r, out);
 	if (out->totals.processes || job->size >= 2 || r->options->telemetry_ms)
@@ -296,6 +314,30 @@ static int not_executed(struct run *r, struct outcome *out)
 	return out->exec_error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
 
+/* See run_in_place.c: the program has ended, and perhaps all of its job. */
+static void conclude_in_place(void *data, struct outcome *out)
+{
+	struct run *r = data;
+
+	if (access(r->trace, F_OK) != 0)
+		return; /* the program could not be executed */
+	launch_finish(out, out->left ? 0 : FINISH_SECONDS);
+	conclude(r, out, RANKS_LATE_MS);
+}
+
+/* -1: not here; the exit status if it could not be. Does not return if it could. */
+static int go_in_place(struct run *r, const struct launch *l)
+{
+	int output = r->traced && !l->telemetry_ns ? in_place_output(&r->manifest.job) : -1;
+	struct outcome out = {.control = -1};
+
+	if (output < 0)
+		return -1;
+	out.exec_error = launch_in_place(l, output, conclude_in_place, r);
+	close(output);
+	return out.exec_error == EAGAIN ? -1 : not_executed(r, &out);
+}
+
 static int go(struct run *r)
 {
 	struct launch l = {.program = r->program.path,
@@ -308,8 +350,12 @@ static int go(struct run *r)
 			   .local = r->local[0] ? r->local : NULL,
 			   .telemetry_ns = (uint64_t)r->options->telemetry_ms * 1000000u};
 	struct outcome out;
+	int status;
 
 	fflush(NULL);
+	status = go_in_place(r, &l);
+	if (status >= 0)
+		return status;
 	if (!launch(&l, &out)) {
 		cli_error("the program cannot be started: %s", strerror(errno));
 		drop_local(r);
@@ -320,11 +366,11 @@ static int go(struct run *r)
 	if (out.drain_failed)
 		unlink(r->socket); /* it could not */
 	if (r->traced && r->manifest.job.size < 2)
-		conclude(r, &out);
+		conclude(r, &out, RANKS_MS);
 	launch_finish(&out, out.left || out.interrupted ? 0 : FINISH_SECONDS);
 	/* In a job the others must find this rank's manifest complete before all is told. */
 	if (r->traced && r->manifest.job.size >= 2)
-		conclude(r, &out);
+		conclude(r, &out, RANKS_MS);
 	environment_release(&r->environment);
 	return launch_pass_on(out.wait_status);
 }

@@ -37,9 +37,11 @@ bool program_find(struct program *p, const char *name, struct text *error, int *
 bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *program,
 		struct manifest *m, struct text *error);
 
-/* Waits, a bounded time, until `ranks` launchers of the job have written their manifests. Returns how
- * many have not. */
-unsigned trace_await_ranks(const char *path, unsigned ranks);
+/*
+ * Waits until `ranks` launchers of the job have written their manifests: a bounded time for those that
+ * have not come, `ms` for those that still record. Returns how many are missing.
+ */
+unsigned trace_await_ranks(const char *path, unsigned ranks, int ms);
 
 /* ---- run_environment.c ---- */
 
@@ -112,6 +114,24 @@ void launch_finish(struct outcome *out, unsigned seconds);
 
 /* Ends this process as the program ended: status or signal. Returns the status otherwise. */
 int launch_pass_on(int wait_status);
+
+/* What launch() does with the drain: starts it (-1: errno), tells it something, waits until the raw
+ * files are complete or only processes are left that outlive the program. */
+int launch_drain(const struct launch *l, int *control);
+void launch_tell_drain(int control, enum drain_message_type type, int pid, int status);
+void launch_await_drain(struct outcome *out);
+
+/* ---- run_in_place.c ---- */
+
+/* Where the attendant of a rank writes, -1: the rank is not Hydra's, or that cannot be had. */
+int in_place_output(const struct job *job);
+
+/*
+ * The program takes this process's place. `tell` is called in another process once it has ended, with
+ * an outcome for launch_finish(). Returns errno if it could not be.
+ */
+int launch_in_place(const struct launch *l, int output, void (*tell)(void *, struct outcome *),
+		    void *data);
 
 /* ---- list_counters.c ---- */
 

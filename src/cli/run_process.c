@@ -46,7 +46,7 @@ struct launcher {
 
 /* ---- the drain ------------------------------------------------------------------------------ */
 
-static pid_t start_drain(const struct launch *l, int *control)
+int launch_drain(const struct launch *l, int *control)
 {
 	int pair[2], listener = drain_listen(l->socket), saved;
 	pid_t pid;
@@ -81,12 +81,12 @@ static pid_t start_drain(const struct launch *l, int *control)
 	return pid;
 }
 
-static void tell_drain(struct launcher *s, enum drain_message_type type, int pid, int status)
+void launch_tell_drain(int control, enum drain_message_type type, int pid, int status)
 {
 	struct drain_message m = {.type = type, .pid = pid, .status = status};
 
-	if (s->control >= 0)
-		send(s->control, &m, sizeof(m), MSG_NOSIGNAL);
+	if (control >= 0)
+		send(control, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
 static void hear_drain(struct launcher *s)
@@ -183,7 +183,7 @@ static void look_at_program(struct launcher *s)
 		s->out->wait_status = (info.si_status & 0xff) << 8;
 	else
 		s->out->wait_status = info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
-	tell_drain(s, DRAIN_EXITED, s->out->program, s->out->wait_status);
+	launch_tell_drain(s->control, DRAIN_EXITED, s->out->program, s->out->wait_status);
 }
 
 static void pass_on(struct launcher *s, const struct signalfd_siginfo *i)
@@ -292,7 +292,7 @@ bool launch(const struct launch *l, struct outcome *out)
 	out->control = -1;
 	block_signals(&s);
 	if (l->socket)
-		s.drain = start_drain(l, &s.control);
+		s.drain = launch_drain(l, &s.control);
 	if (!l->socket || s.drain >= 0)
 		out->program = start_program(&s, l, &out->exec_error);
 	saved = errno;
@@ -303,7 +303,7 @@ bool launch(const struct launch *l, struct outcome *out)
 		errno = saved;
 		return false;
 	}
-	tell_drain(&s, DRAIN_PROGRAM, out->program, 0);
+	launch_tell_drain(s.control, DRAIN_PROGRAM, out->program, 0);
 	telemetry = start_telemetry(l, out);
 	wait_for_end(&s);
 	if (telemetry)
@@ -315,6 +315,21 @@ bool launch(const struct launch *l, struct outcome *out)
 	out->drain = s.drain;
 	restore_signals(&s);
 	return true;
+}
+
+void launch_await_drain(struct outcome *out)
+{
+	struct launcher s = {.control = out->control, .out = out, .ended = true};
+	uint64_t ended = clock_ns(CLOCK_MONOTONIC);
+
+	while (waiting(&s, ended)) {
+		struct pollfd p = {s.control, POLLIN, 0};
+
+		if (poll(&p, 1, s.busy ? 20 : -1) > 0)
+			hear_drain(&s);
+	}
+	out->left = out->drained ? 0 : out->totals.alive;
+	out->control = s.control;
 }
 
 void launch_finish(struct outcome *out, unsigned seconds)

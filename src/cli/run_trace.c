@@ -12,30 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/ranks.h"
 #include "cli/run.h"
+#include "cli/run_trace.h"
 
 enum { AWAIT_MS = 3000, AWAIT_STEP_MS = 10 };
-
-static void default_name(char *out, size_t size, const char *program, const struct job *job,
-			 int attempt)
-{
-	const char *base = strrchr(program, '/');
-	time_t now = time(NULL);
-	char stamp[32];
-	struct tm tm;
-
-	base = base ? base + 1 : program;
-	localtime_r(&now, &tm);
-	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-	if (job->id[0])
-		snprintf(out, size, "%.100s-%s.kymo", base, job->id);
-	else if (attempt == 0)
-		snprintf(out, size, "%.100s-%s.kymo", base, stamp);
-	else
-		snprintf(out, size, "%.100s-%s-%d.kymo", base, stamp, attempt + 1);
-}
 
 /* Absolute, without a slash at the end. */
 static bool absolute(char out[PATH_MAX], const char *path, const char *cwd)
@@ -46,22 +29,6 @@ static bool absolute(char out[PATH_MAX], const char *path, const char *cwd)
 	while (n > 1 && n < PATH_MAX - 64 && out[n - 1] == '/')
 		out[--n] = '\0';
 	return n < PATH_MAX - 64;
-}
-
-/* "manifest" of the trace at `path`: is it a trace, and of which job? */
-static bool read_job(const char *path, char job[64], bool *is_trace)
-{
-	char file[PATH_MAX], *text, *p;
-
-	job[0] = '\0';
-	snprintf(file, sizeof(file), "%.*s/manifest.json", PATH_MAX - 32, path);
-	text = file_read_regular(file, NULL);
-	*is_trace = text && strstr(text, "\"kymo trace\"");
-	p = text ? strstr(text, "\n  \"job\": {\"id\": \"") : NULL;
-	if (p)
-		sscanf(p + strlen("\n  \"job\": {\"id\": \""), "%63[^\"]", job);
-	free(text);
-	return job[0] != '\0';
 }
 
 /* Builds the directory beside its place. */
@@ -140,34 +107,67 @@ static bool wait_for_first(const struct run_options *o, const struct manifest *m
 static int place(const char *tmp, const char *path, const struct run_options *o,
 		 struct manifest *m, int attempt, struct text *error)
 {
-	char job[64];
-	bool is_trace;
+	struct trace_found found;
 
 	if (rename(tmp, path) == 0) {
 		snprintf(m->path, sizeof(m->path), "%.*s/manifest.json", PATH_MAX - 16, path);
 		return 1;
 	}
-	if (read_job(path, job, &is_trace) && strcmp(job, m->job.id) == 0) {
+	trace_look(path, &found);
+	if (trace_is_of(&found, &m->job)) {
 		file_remove_tree(tmp);
 		return join(path, m, error) ? 1 : -1;
 	}
-	if (!o->output && !m->job.id[0])
+	if (!o->output)
 		return 0; /* the next default name */
-	if (wait_for_first(o, m, attempt) || replace(path, o, is_trace, error))
+	if (wait_for_first(o, m, attempt) || replace(path, o, found.is_trace, error))
 		return 0;
 	return -1;
 }
 
+/* *claimed: the name is this rank's until the directory is there. */
 static bool choose_path(char path[PATH_MAX], const struct run_options *o, const char *program,
-			const struct manifest *m, int attempt, struct text *error)
+			const struct manifest *m, int attempt, bool *claimed, struct text *error)
 {
-	char name[256];
+	char name[NAME_MAX + 1];
 
-	default_name(name, sizeof(name), program, &m->job, attempt);
+	*claimed = false;
+	if (!o->output && m->job.id[0])
+		*claimed = trace_name_by_job(name, m->cwd, program, &m->job, attempt);
+	else if (!o->output)
+		trace_name_by_time(name, program, attempt);
 	if (absolute(path, o->output ? o->output : name, m->cwd))
 		return true;
 	text_add(error, "the name of the trace directory is too long");
 	return false;
+}
+
+/* As choose_path() and place(), one after the other. */
+static int try_place(const char *tmp, char path[PATH_MAX], const struct run_options *o,
+		     const char *program, struct manifest *m, int attempt, struct text *error)
+{
+	bool claimed;
+	int done = -1;
+
+	if (choose_path(path, o, program, m, attempt, &claimed, error))
+		done = place(tmp, path, o, m, attempt, error);
+	if (claimed)
+		trace_unclaim(m->cwd, &m->job);
+	return done;
+}
+
+/* Beside any place that the trace can get; processes of other nodes may have this one's number. */
+static bool temporary(char tmp[PATH_MAX], const struct run_options *o, const char *program,
+		      const struct manifest *m)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX];
+
+	trace_name_by_time(name, program, 0);
+	if (!absolute(path, o->output ? o->output : name, m->cwd))
+		return false;
+	snprintf(tmp, PATH_MAX, "%.*s.%d-%llx", PATH_MAX - 40, path, (int)getpid(),
+		 (unsigned long long)clock_ns(CLOCK_REALTIME));
+	return true;
 }
 
 bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *program,
@@ -176,20 +176,18 @@ bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *pr
 	char tmp[PATH_MAX];
 	int done = 0;
 
-	if (!choose_path(path, o, program, m, 0, error))
+	if (!temporary(tmp, o, program, m)) {
+		text_add(error, "the name of the trace directory is too long");
 		return false;
-	snprintf(tmp, sizeof(tmp), "%.*s.%d", PATH_MAX - 16, path, (int)getpid());
-	if (!file_make_parents(path, 0777) || !build(tmp, m)) {
+	}
+	if (!file_make_parents(tmp, 0777) || !build(tmp, m)) {
 		text_addf(error, "trace directory \"%s\" cannot be made: %s; -o names another place",
-			  path, strerror(errno));
+			  o->output ? o->output : tmp, strerror(errno));
 		file_remove_tree(tmp);
 		return false;
 	}
 	for (int attempt = 0; done == 0 && attempt < AWAIT_MS / AWAIT_STEP_MS + 3; attempt++)
-		if (!choose_path(path, o, program, m, attempt, error))
-			done = -1;
-		else
-			done = place(tmp, path, o, m, attempt, error);
+		done = try_place(tmp, path, o, program, m, attempt, error);
 	if (done == 1)
 		return true;
 	if (!error->length)
@@ -222,17 +220,15 @@ static void count_manifests(const char *path, unsigned *all, unsigned *recording
 		closedir(d);
 }
 
-unsigned trace_await_ranks(const char *path, unsigned ranks)
+unsigned trace_await_ranks(const char *path, unsigned ranks, int ms)
 {
 	const struct timespec step = {0, AWAIT_STEP_MS * 1000000};
 	unsigned all, recording, missing = 0;
 
-	if (ranks < 2)
-		return 0;
-	for (int ms = 0; ms < AWAIT_MS; ms += AWAIT_STEP_MS) {
+	for (int i = 0; i < ms; i += AWAIT_STEP_MS) {
 		count_manifests(path, &all, &recording);
 		missing = recording + (all < ranks ? ranks - all : 0);
-		if (missing == 0)
+		if (missing == 0 || (recording == 0 && i >= AWAIT_MS))
 			break;
 		nanosleep(&step, NULL);
 	}

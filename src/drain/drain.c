@@ -58,6 +58,7 @@ struct drain {
 	int program; /* pid, 0 unknown */
 	int program_fd;
 	bool program_gone;
+	bool program_told; /* the launcher has told how it ended, as far as it knows */
 	bool missing_pidfd; /* some producer's death must be polled for */
 };
 
@@ -104,6 +105,7 @@ static void hear_launcher(struct drain *d)
 				watch_fd(d, d->program_fd);
 		} else if (m.type == DRAIN_EXITED) {
 			d->program_gone = true;
+			d->program_told = true;
 			d->config->manifest->status = m.status;
 		}
 	}
@@ -375,7 +377,7 @@ static bool nobody_left(const struct drain *d)
 	/* The launcher, while it lives, always tells how the program ended. */
 	if (d->program)
 		return d->program_gone &&
-		       (!d->control_open || d->config->manifest->status != -1);
+		       (!d->control_open || d->program_told);
 	if (d->config->control >= 0)
 		return !d->control_open;
 	return d->totals.processes > 0 || age > ORPHAN_SECONDS * 1000000000ull;

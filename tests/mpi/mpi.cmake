@@ -21,7 +21,7 @@ set_target_properties(mpi_unknown PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${mpi_dir}
 set_target_properties(mpi_optional PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${mpi_dir} OUTPUT_NAME optional)
 
 foreach(name ${KYMO_MPI_MODULES})
-  foreach(program traffic ending two)
+  foreach(program traffic ending two die)
     mpi_program(${KYMO_MPI_COMPILER_${name}} ${program}.${name} ${CMAKE_CURRENT_LIST_DIR}/${program}.c)
   endforeach()
   mpi_program(${KYMO_MPI_COMPILER_${name}} other.${name} ${CMAKE_CURRENT_LIST_DIR}/ending.c)
@@ -45,7 +45,9 @@ foreach(name ${KYMO_MPI_MODULES})
            $<TARGET_FILE:kymo> ${name} ${mpi_dir})
   add_test(NAME mpi.slurm.${name} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_slurm.py
            $<TARGET_FILE:kymo> ${name} ${mpi_dir})
-  set_tests_properties(mpi.${name} mpi.jobs.${name} mpi.slurm.${name} PROPERTIES LABELS mpi TIMEOUT 600
+  add_test(NAME mpi.launch.${name} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_launch.py
+           $<TARGET_FILE:kymo> ${name} ${mpi_dir})
+  set_tests_properties(mpi.${name} mpi.jobs.${name} mpi.launch.${name} mpi.slurm.${name} PROPERTIES LABELS mpi TIMEOUT 600
                        SKIP_RETURN_CODE 77 RUN_SERIAL ON)
 endforeach()
 add_custom_target(mpi_programs ALL DEPENDS ${mpi_programs})

@@ -57,8 +57,8 @@ static void arguments(void **state)
 {
 	int n;
 
-	assert_true(parse(&n, "-fo", "dir", "--mode=full", "--buffer-size", "3M", "--stacks", "prog",
-			  "--mode", "x", NULL));
+	assert_true(parse(&n, "-fo", "dir", "--mode=full", "--buffer-size", "3M", "--stacks",
+			  "prog", "--mode", "x", NULL));
 	assert_int_equal(n, 3); /* options end at the program */
 	assert_true(o->force);
 	assert_string_equal(o->output, "dir");
@@ -95,7 +95,8 @@ static void mistakes(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_false(parse(&n, cases[i].word, NULL));
 		if (!strstr(error, cases[i].said))
-			fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].word, error, cases[i].said);
+			fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].word, error,
+				 cases[i].said);
 	}
 }
 
@@ -104,9 +105,9 @@ static void durations(void **state)
 	static const struct {
 		char *word;
 		uint64_t ns;
-	} cases[] = {{"--delay=1.5", 1500000000}, {"--delay=20ms", 20000000},
+	} cases[] = {{"--delay=1.5", 1500000000},  {"--delay=20ms", 20000000},
 		     {"--delay=3m", 180000000000}, {"--delay=.5s", 500000000},
-		     {"--delay=7us", 7000},	   {"--delay=9ns", 9}};
+		     {"--delay=7us", 7000},        {"--delay=9ns", 9}};
 	int n;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -140,10 +141,10 @@ static void precedence(void **state)
 	assert_true(parse(&n, "--mode", "full", NULL));
 	assert_true(knob_parse_environment(&run_options_table, error));
 	assert_true(knob_parse_config(&run_options_table, path, error));
-	assert_int_equal(o->mode, RUN_MODE_FULL);     /* command line */
-	assert_int_equal(o->args, RUN_ARGS_SCALARS);  /* environment */
-	assert_int_equal(o->on_full, RUN_DROP);       /* file */
-	assert_string_equal(o->backends, "all");      /* default: empty is unset */
+	assert_int_equal(o->mode, RUN_MODE_FULL);    /* command line */
+	assert_int_equal(o->args, RUN_ARGS_SCALARS); /* environment */
+	assert_int_equal(o->on_full, RUN_DROP);      /* file */
+	assert_string_equal(o->backends, "all");     /* default: empty is unset */
 	unlink(path);
 }
 
@@ -248,26 +249,91 @@ static void json_and_shell(void **state)
 
 static void jobs(void **state)
 {
+	const struct job_starter plain = {.parent = "host-9-1234"};
 	struct job j;
 
-	JOB("A=1\0PMIX_NAMESPACE=123@4\0PMIX_RANK=3\0OMPI_COMM_WORLD_SIZE=8", "s");
+	JOB("A=1\0PMIX_NAMESPACE=123@4\0PMIX_RANK=3\0OMPI_COMM_WORLD_SIZE=8", &plain);
 	assert_string_equal(j.id, "123_4");
 	assert_int_equal(j.rank, 3);
 	assert_int_equal(j.size, 8);
-	JOB("SLURM_JOB_ID=77\0SLURM_STEP_ID=2\0SLURM_PROCID=1\0SLURM_NTASKS=4", "s");
+	JOB("SLURM_JOB_ID=77\0SLURM_STEP_ID=2\0SLURM_PROCID=1\0SLURM_NTASKS=4", &plain);
 	assert_string_equal(j.id, "slurm-77.2");
 	assert_int_equal(j.rank, 1);
-	JOB("SLURM_JOB_ID=77\0SLURM_NTASKS=4", "s"); /* a batch script itself */
+	JOB("SLURM_JOB_ID=77\0SLURM_NTASKS=4", &plain); /* a batch script itself */
 	assert_string_equal(j.id, "");
-	JOB("PMI_RANK=1\0PMI_SIZE=2", "host-9-1234");
+	JOB("PMI_RANK=1\0PMI_SIZE=2", &plain);
 	assert_string_equal(j.id, "host-9-1234");
 	assert_int_equal(j.rank, 1);
-	JOB("PMI_JOBID=a/../b\0PMI_RANK=x", "s");
+	JOB("PMI_JOBID=a/../b\0PMI_RANK=x", &plain);
 	assert_string_equal(j.id, "a_.._b");
 	assert_int_equal(j.rank, JOB_UNKNOWN);
-	JOB("HOME=/root", "s");
+	JOB("HOME=/root", &plain);
 	assert_string_equal(j.id, "");
 	assert_int_equal(j.rank, JOB_UNKNOWN);
+	/* Of long names the end counts. */
+	JOB("PMIX_NAMESPACE=prterun-a-very-long-name-of-a-node-in-a-large-cluster.example.org-123@"
+	    "1",
+	    NULL);
+	assert_string_equal(j.id + strlen(j.id) - 6, "-123_1");
+}
+
+/* Launchers that give a name, with what each leaves in the environment of all its ranks. */
+static void jobs_of_launchers(void **state)
+{
+	const struct job_starter proxy = {
+		.hydra = "head:34507-0", .parent = "node7-9-1234", .since = 5};
+	struct job j;
+
+	/* Hydra, also under a batch system, whose step has the proxies for tasks. */
+	JOB("PMI_RANK=6\0PMI_SIZE=8", &proxy);
+	assert_string_equal(j.id, "head_34507-0");
+	assert_int_equal(j.rank, 6);
+	assert_int_equal(j.since, 5);
+	JOB("SLURM_JOB_ID=77\0SLURM_STEP_ID=0\0SLURM_PROCID=1\0PMI_RANK=6\0PMI_SIZE=8", &proxy);
+	assert_string_equal(j.id, "head_34507-0");
+	assert_int_equal(j.rank, 6);
+	JOB("FLUX_JOB_ID=f23X\0FLUX_TASK_RANK=2\0FLUX_JOB_SIZE=4\0PMI_RANK=2\0PMI_SIZE=4", NULL);
+	assert_string_equal(j.id, "f23X");
+	assert_int_equal(j.size, 4);
+	assert_int_equal(j.since, 0);
+	JOB("FLUX_JOB_ID=f23X\0FLUX_TASK_RANK=2\0FLUX_JOB_SIZE=4", NULL);
+	assert_int_equal(j.rank, 2);
+	JOB("FLUX_JOB_ID=f23X", NULL); /* a batch script */
+	assert_string_equal(j.id, "");
+	JOB("MPISPAWN_MPIRUN_HOST=head\0MPISPAWN_MPIRUN_ID=321\0MPISPAWN_MPIRUN_PORT=4711\0"
+	    "MV2_COMM_WORLD_RANK=3\0MV2_COMM_WORLD_SIZE=4\0PMI_ID=3",
+	    NULL);
+	assert_string_equal(j.id, "head-321-4711");
+	assert_int_equal(j.rank, 3);
+	JOB("PALS_APID=6a5c-11\0PALS_RANKID=1\0PMI_RANK=1\0PMI_SIZE=2", &proxy);
+	assert_string_equal(j.id, "6a5c-11");
+}
+
+#define PROXY(words) job_of_hydra(name, sizeof(name), words, sizeof(words) - 1)
+
+static void proxies(void **state)
+{
+	char name[96];
+
+	PROXY("/usr/bin/hydra_pmi_proxy\0--control-port\0vm:34507\0--rmk\0user\0--pgid\0"
+	      "0\0--proxy-id\0"
+	      "1");
+	assert_string_equal(name, "vm:34507-0");
+	PROXY("/usr/bin/hydra_pmi_proxy\0--control-port\0vm:34507\0--pgid\0"
+	      "1"); /* spawned */
+	assert_string_equal(name, "vm:34507-1");
+	PROXY("/opt/bin//hydra_bstrap_proxy\0--upstream-host\0z5.x\0--upstream-port\0"
+	      "34921\0--pgid\0"
+	      "0");
+	assert_string_equal(name, "z5.x-34921-0");
+	PROXY("srun\0-N\0"
+	      "2\0hydra_pmi_proxy\0--control-port\0vm:34507\0--pgid\0"
+	      "0");
+	assert_string_equal(name, "");
+	PROXY("hydra_pmi_proxy\0--control-port");
+	assert_string_equal(name, "");
+	PROXY("");
+	assert_string_equal(name, "");
 }
 
 int main(void)
@@ -285,6 +351,8 @@ int main(void)
 		cmocka_unit_test_setup(lists, setup),
 		cmocka_unit_test_setup(json_and_shell, setup),
 		cmocka_unit_test_setup(jobs, setup),
+		cmocka_unit_test_setup(jobs_of_launchers, setup),
+		cmocka_unit_test_setup(proxies, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kymo run` in the ranks of jobs: several nodes, several programs, and every way to die.
+
+test_launch.py KYMO IMPLEMENTATION FOLDER [TEST...]
+
+Other nodes are other host names in UTS namespaces of this one: what tells nodes apart is their name.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+import unittest
+from collections import Counter
+
+from jobs import IMPLEMENTATION, KYMO, LAUNCHER, Base, main
+
+RANKS = 4
+# Odd ranks are on another node; a shell stands between the launcher of the job and the rank.
+NODES = """#!/bin/sh
+if [ $((${PMI_RANK:-$OMPI_COMM_WORLD_RANK} % 2)) = 1 ]; then
+    unshare -u sh -c 'hostname other; exec "$@"' sh "$@"
+    exit $?
+fi
+exec "$@"
+"""
+
+
+def no_nodes():
+    if subprocess.run(["unshare", "-u", "hostname", "other"], capture_output=True, check=False).returncode:
+        return "host names cannot be changed here (unshare -u)"
+    return None
+
+
+class Job(Base):
+    def traces(self):
+        self.assertEqual([f.name for f in self.folder.iterdir() if f.name.startswith(".")], [])
+        return [f for f in self.folder.iterdir() if f.name.endswith(".kymo")]
+
+    def complete(self, trace, ranks):
+        """All ranks are in it, each with all its calls, and they have compared their clocks."""
+        self.trace = trace
+        self.assertEqual(self.calls()["MPI_Init"], ranks)
+        self.assertEqual(self.calls()["MPI_Finalize"], ranks)
+        self.assertEqual(sorted(int(r["rank"]) for r in self.summary("rank")["mpi"]), list(range(ranks)))
+        foot = self.foot()
+        self.assertIn(f"{ranks} ranks compared", foot)
+        self.assertIn("Lost: nothing.", foot)
+
+
+@unittest.skipIf(no_nodes(), no_nodes())
+class Nodes(Job):
+    def setUp(self):
+        super().setUp()
+        self.nodes = self.folder / "nodes.sh"
+        self.nodes.write_text(NODES)
+        self.nodes.chmod(0o755)
+
+    def start(self, *options):
+        p = self.run_any([LAUNCHER, "-n", RANKS, self.nodes, KYMO, "run", "--no-summary", *options,
+                          self.program("ending"), "plain"])
+        self.assertEqual((p.code, p.err), (0, ""))
+
+    def hosts(self):
+        return Counter(host for host, in self.rows("SELECT hostname FROM process"))
+
+    def test_named_trace(self):
+        self.start("-o", self.trace)
+        self.complete(self.trace, RANKS)
+        self.assertEqual(sorted(self.hosts().values()), [2, 2])
+
+    def test_replaced_trace(self):
+        for _ in range(2):
+            self.start("-f", "-o", self.trace)
+            self.complete(self.trace, RANKS)
+        self.assertEqual(self.traces(), [self.trace])
+
+    def test_default_name(self):
+        """One trace of each run, whose name begins with the program's."""
+        for n in (1, 2):
+            self.start()
+            self.assertEqual(len(self.traces()), n, self.traces())
+        for trace in self.traces():
+            self.assertTrue(trace.name.startswith(f"ending.{IMPLEMENTATION}-"), trace.name)
+            self.complete(trace, RANKS)
+
+    def test_summary_mode(self):
+        self.start("--mode", "summary", "-o", self.trace)
+        self.assertIn(f"{RANKS} of {RANKS} ranks, counted together", self.foot())
+        self.assertEqual(self.calls()["MPI_Init"], RANKS)
+
+
+class Programs(Job):
+    def test_one_trace(self):
+        """Which program names it depends on who comes first."""
+        shutil.copy(self.program("ending"), self.folder / "first")
+        shutil.copy(self.program("ending"), self.folder / "second")
+        kymo = [KYMO, "run", "--no-summary"]
+        for n in (1, 2, 3):
+            p = self.run_any([LAUNCHER, "-n", 2, *kymo, "./first", "plain", ":",
+                              "-n", 2, *kymo, "./second", "plain"])
+            self.assertEqual((p.code, p.err), (0, ""))
+            self.assertEqual(len(self.traces()), n, self.traces())
+        for trace in self.traces():
+            self.assertIn(trace.name.split("-")[0], ("first", "second"))
+            self.complete(trace, 4)
+
+
+class Deaths(Job):
+    """The status of the job is the untraced one and the trace has all calls, however a rank goes."""
+
+    def check(self, how, told=True, also=()):
+        launch, command = [LAUNCHER, "-n", 2], [self.program("die"), how]
+        plain = self.run_any([*launch, *command])
+        for inside in (True, False):
+            kymo = [KYMO, "run", "-f", "-o", self.trace]
+            p = self.run_any([*launch, *kymo, *command] if inside else [*kymo, *launch, *command])
+            self.assertIn(p.code, (plain.code, *also), f"inside: {inside}, {p.err}")
+            if told or not inside:
+                self.assertIn("Lost: nothing.", p.err)
+                self.assertEqual(p.err.count(f"trace in {self.trace}"), 1, p.err)
+            self.await_complete()
+            self.assertEqual(self.calls()["MPI_Allreduce"], 100)
+
+    def await_complete(self):
+        """What records a job outlives it where its launcher is killed."""
+        deadline = time.monotonic() + 60
+        while any(json.loads(f.read_text())["state"] != "complete" for f in self.trace.glob("manifest*.json")):
+            self.assertLess(time.monotonic(), deadline, "the recording does not end")
+            time.sleep(0.01)
+
+    def test_exit(self):
+        self.check("exit")
+
+    def test_kill(self):
+        self.check("kill")
+
+    def test_segv(self):
+        self.check("segv")
+
+    def test_abort(self):
+        # MPICH's mpiexec leaves its proxies alone at once: nobody reads any more what they say.
+        self.check("abort", told=IMPLEMENTATION != "mpich")
+
+    def test_forget(self):
+        # Hydra's own answer is either, traced or not: it depends on what it sees first.
+        self.check("forget", also=(0, 1) if IMPLEMENTATION == "mpich" else ())
+
+    def test_quick_exit(self):
+        self.check("quick")
+
+    def test_status(self):
+        self.check("return")
+
+
+if __name__ == "__main__":
+    os.environ.pop("KYMO_JOB", None)
+    main()

@@ -58,6 +58,9 @@ bool summary_by_useless(unsigned by);
 kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned count,
 			     unsigned by);
 
+/* Something was lost, or nobody can tell because the end of a recording is missing. */
+bool summary_lossy(const struct summary *s, unsigned count);
+
 /*
  * Prints the summary of a trace as text, as `kymo run` does at its end. The tables are laid out by
  * src/report, which implements this function.

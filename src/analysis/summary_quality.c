@@ -42,6 +42,22 @@ static const char *command_of(const struct trace *t)
 	return t->processes_count > 1 ? t->processes[1].argv : "";
 }
 
+/* A process whose file has no end: it is still being recorded, or nobody could write one. */
+static void head_endless(struct report *r, const struct t_process *p)
+{
+	char who[300];
+
+	if (p->telemetry)
+		snprintf(who, sizeof(who), "The telemetry of %.256s", p->hostname);
+	else
+		snprintf(who, sizeof(who), "Process %u", p->pid);
+	if (p->recording)
+		report_head(r, "%s is still recording (last data %.1f s ago).", who,
+			    (double)p->quiet_ns / 1e9);
+	else
+		report_head(r, "%s: the recording has no end; it was cut short.", who);
+}
+
 /* How processes ended that did not end well. */
 static void head_ends(struct report *r, const struct trace *t)
 {
@@ -54,14 +70,8 @@ static void head_ends(struct report *r, const struct trace *t)
 		else if (p->how_ended == 4)
 			report_head(r, "Process %u was still running when the recording ended.",
 				    p->pid);
-		else if (p->how_ended == UINT32_MAX && p->telemetry)
-			report_head(r, "The telemetry of %s has no end; it was cut short or is still "
-				       "going on.",
-				    p->hostname);
 		else if (p->how_ended == UINT32_MAX)
-			report_head(r, "Process %u: the recording has no end; it was cut short or "
-				       "is still going on.",
-				    p->pid);
+			head_endless(r, p);
 	}
 }
 
@@ -177,14 +187,25 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 
 static int64_t end_of(const struct trace *t, uint32_t thread)
 {
-	int64_t end = t->processes[t->threads[thread].process].end;
+	const struct t_process *p = &t->processes[t->threads[thread].process];
 
-	return end ? end : t->end;
+	return p->end ? p->end : p->seen ? p->seen : t->end;
+}
+
+static bool any_recording(const struct summary *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		for (uint32_t k = 1; k < s[i].trace->processes_count; k++)
+			if (s[i].trace->processes[k].recording)
+				return true;
+	return false;
 }
 
 bool summary_open_calls(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	struct table *table = report_table(r, "open_calls", "Calls that never finished");
+	struct table *table = report_table(r, "open_calls",
+					   any_recording(s, count) ? "Calls that had not finished"
+								   : "Calls that never finished");
 	struct text label = {0};
 
 	if (!table)
@@ -231,6 +252,9 @@ struct quality {
 	double span;     /* ns: run time times threads */
 	unsigned processes;
 	unsigned endless;   /* processes whose recording has no end */
+	unsigned recording; /* that are still being recorded */
+	double known_until; /* s: of the endless, the first that is not known any longer */
+	uint64_t unwritten; /* of the lost records: refused by the file system */
 	unsigned unaligned; /* clocks */
 	bool coarse;        /* histograms kept in the program have wider buckets */
 };
@@ -288,6 +312,20 @@ static void quality_samples(struct quality *q, const struct summary *s)
 	}
 }
 
+static void quality_endless(struct quality *q, const struct trace *t, const struct t_process *p)
+{
+	double until = p->seen > t->origin ? (double)(p->seen - t->origin) / 1e9 : 0;
+
+	if (p->how_ended != UINT32_MAX)
+		return;
+	q->recording += p->recording;
+	if (p->recording)
+		return;
+	if (!q->endless || until < q->known_until)
+		q->known_until = until;
+	q->endless++;
+}
+
 static void quality_add(struct quality *q, const struct summary *s)
 {
 	const struct trace *t = s->trace;
@@ -309,7 +347,8 @@ static void quality_add(struct quality *q, const struct summary *s)
 		if (p->stands_for)
 			q->ranks += p->stands_for - in_files(t, p);
 		q->processes++;
-		q->endless += p->how_ended == UINT32_MAX;
+		quality_endless(q, t, p);
+		q->unwritten += p->unwritten_records;
 		counted += p->lost_records;
 		q->definitions += p->lost_definitions;
 		q->overwritten += p->overwritten_records;
@@ -355,6 +394,25 @@ static uint64_t untimed_of(const struct quality *q)
 	return q->untimed > q->late ? q->untimed : q->late;
 }
 
+static bool lossy(const struct quality *q)
+{
+	return q->lost || q->samples || q->gaps || q->definitions || q->damaged;
+}
+
+/* What to do about it depends on where they went. */
+static void add_advice(struct text *out, const struct quality *q)
+{
+	char number[32];
+
+	if (q->unwritten)
+		text_addf(out, " The file system refused %s of the records; -o puts the trace elsewhere.",
+			  count_text(q->unwritten < q->lost ? q->unwritten : q->lost, number));
+	if (q->lost > q->unwritten)
+		text_addf(out, " %s found no room in the buffer: a larger --buffer-size, --mode minimal or a "
+			       "longer --block-time helps, --on-full overwrite keeps the newest.",
+			  count_text(q->lost - q->unwritten, number));
+}
+
 static void add_loss(struct text *out, const struct quality *q)
 {
 	char number[32];
@@ -367,12 +425,18 @@ static void add_loss(struct text *out, const struct quality *q)
 	add_count(out, q->gaps, "unmeasured gap");
 	add_count(out, q->definitions, "definition");
 	add_count(out, q->damaged, "damaged block");
-	if (!q->lost && !q->samples && !q->gaps && !q->definitions && !q->damaged)
-		text_add(out, q->endless ? " nothing that was counted" : " nothing");
+	if (!lossy(q))
+		text_add(out, q->endless ? "" : " nothing");
+	if (q->recording)
+		text_addf(out, "%s so far; %u process%s still recording",
+			  !lossy(q) && q->endless ? " nothing" : "", q->recording,
+			  q->recording == 1 ? " is" : "es are");
 	if (q->endless)
-		text_addf(out, "; what came after the end of %u recording%s is not known",
-			  q->endless, q->endless == 1 ? "" : "s");
+		text_addf(out, "%s the end of %u recording%s is missing: what was lost after %.3f s is not known",
+			  lossy(q) || q->recording ? ";" : "", q->endless, q->endless == 1 ? "" : "s",
+			  q->known_until);
 	text_add(out, ".");
+	add_advice(out, q);
 	if (q->overwritten)
 		text_addf(out, " Overwritten: %s older record%s.", count_text(q->overwritten, number),
 			  q->overwritten == 1 ? "" : "s");
@@ -381,6 +445,15 @@ static void add_loss(struct text *out, const struct quality *q)
 			  q->untraced == 1 ? "" : "s");
 	if (untimed_of(q))
 		text_addf(out, " Without device times: %s.", count_text(untimed_of(q), number));
+}
+
+bool summary_lossy(const struct summary *s, unsigned count)
+{
+	struct quality q = {0};
+
+	for (unsigned i = 0; i < count; i++)
+		quality_add(&q, &s[i]);
+	return lossy(&q) || q.endless;
 }
 
 static void add_time(struct text *out, double ns)
@@ -526,7 +599,7 @@ static void quality_row(struct table *t, const struct summary *s)
 	cell_number(c++, q.gaps);
 	cell_number(c++, q.definitions);
 	cell_number(c++, q.damaged);
-	cell_number(c++, q.endless);
+	cell_number(c++, q.endless + q.recording);
 	cell_number(c++, q.overwritten);
 	cell_number(c++, q.untraced);
 	cell_number(c++, untimed_of(&q));

@@ -36,6 +36,7 @@ struct run_options {
 	const char *config;
 	bool dry_run;
 	bool no_summary;
+	bool strict;
 	bool no_compress;
 	bool force;
 	bool untraced;

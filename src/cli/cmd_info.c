@@ -249,14 +249,23 @@ static void print_devices(const struct trace *t)
 
 static void print_open_calls(const struct trace *t)
 {
+	bool recording = false;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		recording |= t->processes[i].recording;
 	if (t->open_calls_count > 1)
-		heading("Open when the process ended");
+		heading(recording ? "Open" : "Open when the process ended");
 	for (uint32_t i = 1; i < t->open_calls_count && i <= ROWS_SHOWN; i++) {
 		const struct t_open_call *o = &t->open_calls[i];
 
-		plain_printf(stdout, "  thread %u  %*s%s since %.9f s\n", t->threads[o->thread].tid,
-			     (int)(o->depth < 20 ? o->depth * 2 : 40), "", t->ops[o->op].name,
-			     seconds_between(t->origin, o->start));
+		const struct t_process *p = &t->processes[t->threads[o->thread].process];
+
+		plain_printf(stdout, "  thread %u  %*s%s since %.9f s", t->threads[o->thread].tid,
+		       (int)(o->depth < 20 ? o->depth * 2 : 40), "", t->ops[o->op].name,
+		       seconds_between(t->origin, o->start));
+		if (p->recording && p->seen > o->start)
+			plain_printf(stdout, ", for %.3f s", seconds_between(o->start, p->seen));
+		plain_printf(stdout, "\n");
 	}
 	rest(t->open_calls_count - 1);
 }
@@ -282,13 +291,17 @@ static void print_notes(const struct trace *t)
 static void print_quality(const struct info *c, const struct trace *t)
 {
 	uint64_t lost = 0, damaged = 0;
+	uint32_t endless = 0;
 
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		lost += t->processes[i].lost_records;
 		damaged += t->processes[i].damaged_blocks;
+		endless += t->processes[i].how_ended == UINT32_MAX;
 	}
 	heading("Quality");
 	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "lost records", lost);
+	if (endless)
+		plain_printf(stdout, "  %-28s %u (what they lost later is not known)\n", "recordings without end", endless);
 	if (c->unknown_losses)
 		plain_printf(stdout, "  %-28s %" PRIu64 " (what they held is not known)\n",
 			     "gaps of missing chunks", c->unknown_losses);

@@ -226,9 +226,20 @@ static void say_nothing_recorded(const struct run *r, const struct outcome *out)
 	say_unused(r);
 }
 
+/* By the end of the drain, if it has had one. */
+static bool lost_something(const struct outcome *out)
+{
+	const struct drain_totals *t = &out->totals;
+
+	return out->drain_failed || t->failed || t->lost_records || t->lost_definitions ||
+	       t->damaged_chunks || t->refused;
+}
+
 static void say_losses(const struct run *r, const struct outcome *out)
 {
 	const struct drain_totals *t = &out->totals;
+	/* Once the drain has failed, what finds no room in the buffer found none in the file system. */
+	uint64_t unbuffered = t->failed ? 0 : t->lost_records - t->unwritten_records;
 
 	if (out->drain_failed)
 		cli_warn("the drain ended unexpectedly; the trace ends where it did");
@@ -238,9 +249,14 @@ static void say_losses(const struct run *r, const struct outcome *out)
 		cli_warn("the trace is cut short: %s", strerror(t->failed));
 	if (out->telemetry)
 		cli_warn("the telemetry is cut short: %s", strerror(out->telemetry));
-	if (t->lost_records || t->lost_definitions)
-		cli_warn("%" PRIu64 " records and %" PRIu64 " definitions were lost; a larger "
-			 "--buffer-size may help", t->lost_records, t->lost_definitions);
+	if (t->lost_records > unbuffered)
+		cli_warn("%" PRIu64 " records were lost because the file system took no more; -o puts the "
+			 "trace elsewhere", t->lost_records - unbuffered);
+	if (unbuffered || (t->lost_definitions && !t->failed))
+		cli_warn("%" PRIu64 " records and %" PRIu64 " definitions were lost because the buffer was "
+			 "full; a larger --buffer-size (now %" PRIu64 "M), --mode minimal or a longer "
+			 "--block-time helps, --on-full overwrite keeps the newest", unbuffered,
+			 t->lost_definitions, (uint64_t)r->options->buffer_size >> 20);
 	if (t->damaged_chunks)
 		cli_warn("%" PRIu64 " chunks were damaged by the program and are not in the trace",
 			 t->damaged_chunks);
@@ -372,6 +388,8 @@ static int go(struct run *r)
 	if (r->traced && r->manifest.job.size >= 2)
 		conclude(r, &out, RANKS_MS);
 	environment_release(&r->environment);
+	if (r->traced && r->options->strict && out.wait_status == 0 && lost_something(&out))
+		return CLI_NO;
 	return launch_pass_on(out.wait_status);
 }
 

@@ -10,6 +10,7 @@
 struct summary_options {
 	const char *by;
 	int format;
+	bool strict;
 };
 
 static struct summary_options options;
@@ -21,9 +22,11 @@ static const struct knob rows[] = {
 	 "Summary", "What a row stands for; several words: a row for each combination"},
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
 	 "How it is printed; times in csv and json are nanoseconds"},
+	{"strict", 0, KNOB_FLAG, 0, AT(strict), NULL, NULL, NULL, NULL, "Summary",
+	 "Exit with status 1 if anything was lost, or the end of a recording is missing"},
 };
 
-static struct knob_table table = {.command = "summary", .rows = rows, .count = 2, .values = &options};
+static struct knob_table table = {.command = "summary", .rows = rows, .count = sizeof(rows) / sizeof(rows[0]), .values = &options};
 
 static void log_message(struct stream_log *l, int severity, const char *text)
 {
@@ -79,6 +82,8 @@ static int run_summary(int argc, char **argv)
 	}
 	if (result == CLI_OK)
 		result = print_traces(s, count, by);
+	if (result == CLI_OK && options.strict && summary_lossy(s, count))
+		result = CLI_NO;
 	for (unsigned i = 0; i < count; i++)
 		summary_release(&s[i]);
 	free(s);

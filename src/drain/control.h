@@ -19,6 +19,7 @@ struct drain_totals {
 	uint32_t refused;      /* connections that were not in order */
 	int32_t failed;        /* errno of the first file that could not be written, or 0 */
 	uint64_t lost_records; /* by full buffers and by refused writes */
+	uint64_t unwritten_records; /* of these: by refused writes */
 	uint64_t lost_definitions;
 	uint64_t overwritten_records; /* of flight recorders: gave way to newer ones */
 	uint64_t damaged_chunks;

@@ -303,8 +303,7 @@ static void finish(struct drain *d, struct producer *p, int wait_status)
 		return;
 	}
 	if (!f) {
-		manifest_process(d->config->manifest, pid, path, end.how, end.status,
-				 end.lost_records);
+		manifest_process(d->config->manifest, pid, path, &end);
 		return;
 	}
 	memcpy(f->path, path, sizeof(f->path));
@@ -450,8 +449,7 @@ static void collect(struct drain *d)
 static void list_files(const struct drain *d)
 {
 	for (const struct file *f = d->files; f; f = f->next)
-		manifest_process(d->config->manifest, f->pid, f->path, f->end.how, f->end.status,
-				 f->end.lost_records);
+		manifest_process(d->config->manifest, f->pid, f->path, &f->end);
 }
 
 static void free_files(struct drain *d)

@@ -25,16 +25,19 @@ void manifest_init(struct manifest *m)
 	job_of_process(&m->job, 0);
 }
 
-void manifest_process(struct manifest *m, int pid, const char *file, uint32_t how, int32_t status,
-		      uint64_t lost)
+void manifest_process(struct manifest *m, int pid, const char *file, const struct raw_end *end)
 {
-	static const char *const names[] = {"finalised", "exited", "killed", "exec", "drain stopped"};
+	static const char *const names[] = MANIFEST_ENDS;
 	const char *slash = strrchr(file, '/');
 
 	text_addf(&m->processes, "%s\n    {\"pid\": %d, \"file\": ", m->processes.length ? "," : "", pid);
 	text_add_json(&m->processes, slash ? slash + 1 : file);
-	text_addf(&m->processes, ", \"ended\": \"%s\", \"status\": %d, \"lost_records\": %" PRIu64 "}",
-		  how < 5 ? names[how] : "?", status, lost);
+	text_addf(&m->processes,
+		  ", \"ended\": \"%s\", \"status\": %d, \"lost_records\": %" PRIu64
+		  ", \"unwritten_records\": %" PRIu64 ", \"lost_definitions\": %" PRIu64
+		  ", \"overwritten_records\": %" PRIu64 "}",
+		  end->how < 5 ? names[end->how] : "?", end->status, end->lost_records,
+		  end->unwritten_records, end->lost_definitions, end->overwritten_records);
 }
 
 void manifest_error(struct manifest *m, const char *format, ...)
@@ -117,10 +120,11 @@ static void add_totals(struct text *t, const struct drain_totals *s)
 {
 	text_addf(t,
 		  "  \"totals\": {\"processes\": %u, \"refused\": %u, \"lost_records\": %" PRIu64
+		  ", \"unwritten_records\": %" PRIu64
 		  ", \"lost_definitions\": %" PRIu64 ", \"overwritten_records\": %" PRIu64
 		  ", \"damaged_chunks\": %" PRIu64
 		  ", \"bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64 "},\n",
-		  s->processes, s->refused, s->lost_records, s->lost_definitions,
+		  s->processes, s->refused, s->lost_records, s->unwritten_records, s->lost_definitions,
 		  s->overwritten_records, s->damaged_chunks, s->bytes, s->stored);
 }
 

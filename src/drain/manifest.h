@@ -14,6 +14,7 @@
 #include "base/job.h"
 #include "base/text.h"
 #include "drain/control.h"
+#include "wire/raw.h"
 
 struct manifest {
 	char path[PATH_MAX];
@@ -33,8 +34,7 @@ struct manifest {
 /* Fills in place, time, host and job. */
 void manifest_init(struct manifest *m);
 
-void manifest_process(struct manifest *m, int pid, const char *file, uint32_t how, int32_t status,
-		      uint64_t lost);
+void manifest_process(struct manifest *m, int pid, const char *file, const struct raw_end *end);
 void manifest_error(struct manifest *m, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

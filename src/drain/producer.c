@@ -126,7 +126,7 @@ static void write_sync(struct producer *p)
 
 	tick_sync_take(&s);
 	raw = (struct raw_tick_sync){s.before, s.after, s.monotonic_raw, s.realtime};
-	rawfile_add(&p->file, RAW_TICK_SYNC, &raw, sizeof(raw));
+	rawfile_add_needed(&p->file, RAW_TICK_SYNC, &raw, sizeof(raw));
 }
 
 static void beat(struct producer *p)
@@ -160,6 +160,7 @@ struct producer *producer_new(const char *trace, int memfd, int pid, kymo_status
 	p->memfd = memfd;
 	p->pid = pid;
 	p->pidfd = -1;
+	p->defining = SHM_NONE;
 	if (!map_buffer(p)) {
 		*status = KYMO_ERROR_INCOMPATIBLE;
 		release(p);
@@ -201,8 +202,11 @@ struct found {
 };
 
 /* Chunks found by a pass; the drain has one thread. */
-static struct found found[SHM_CHUNK_MAX];
+static struct found found[SHM_CHUNK_MAX], defining[SHM_CHUNK_MAX];
 static uint8_t looked[SHM_CHUNK_MAX];
+/* Chunks that have been copied, and are given back when they are in the file. */
+static uint32_t taken[2 * SHM_CHUNK_MAX]; /* a broken program may show one as two */
+static unsigned taken_count;
 
 static int by_sequence(const void *a, const void *b)
 {
@@ -233,11 +237,11 @@ static unsigned look(const struct producer *p, uint32_t count, enum shm_chunk_st
 }
 
 /*
- * Fills `found` with chunks in that state so that chunks of a thread reach the file in order. One
+ * Fills `found` with chunks in that state, but for definitions, so that chunks of a thread reach the file in order. One
  * look can see a thread's newer chunk and miss the older one that was handed over meanwhile; so it
  * looks twice, and of those that only the second look saw takes what precedes a chunk of the first.
  */
-static unsigned find(const struct producer *p, enum shm_chunk_state state, bool definitions_only)
+static unsigned find(const struct producer *p, enum shm_chunk_state state, bool lasting_only)
 {
 	uint32_t count = chunk_count(p), thread = 0;
 	struct shm_chunk_ctl *ctl = ctl_of(p);
@@ -252,7 +256,9 @@ static unsigned find(const struct producer *p, enum shm_chunk_state state, bool 
 		if (atomic_load_explicit(&ctl[i].state, memory_order_acquire) != state)
 			continue;
 		/* The stamp of what may be overwritten is not 0; its header may just be changing. */
-		if (definitions_only && atomic_load(&ctl[i].stamp) != 0)
+		if (lasting_only && atomic_load(&ctl[i].stamp) != 0)
+			continue;
+		if (c->type == WIRE_CHUNK_DEFINITIONS)
 			continue;
 		found[n++] = (struct found){c->seq, c->thread, i, looked[i]};
 	}
@@ -286,6 +292,141 @@ static bool same_chunk(const struct wire_chunk *before, const struct wire_chunk 
 		       atomic_load_explicit(&before->committed, memory_order_relaxed);
 }
 
+static void wake(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void give_back(struct producer *p, uint32_t i)
+{
+	struct shm_chunk_ctl *ctl = ctl_of(p);
+	enum shm_list list = ctl[i].list == SHM_LIST_DEFINITIONS ? SHM_LIST_DEFINITIONS
+								 : SHM_LIST_RECORDS;
+
+	if ((atomic_load(&ctl[i].state) & ~(uint32_t)SHM_READING) != SHM_FULL)
+		return; /* the program has written there */
+	/* A process that dies between obtaining and beginning a chunk must not show it again. */
+	memset(chunk_of(p, i), 0, sizeof(struct wire_chunk));
+	atomic_store_explicit(&ctl[i].state, SHM_FREE, memory_order_relaxed);
+	shm_push(p->shm, ctl, i, list);
+	atomic_fetch_add(&p->shm->freed, 1);
+	if (atomic_load(&p->shm->waiters))
+		wake(&p->shm->freed);
+}
+
+/* ---- definitions ---------------------------------------------------------------------------- */
+
+/* The chunk that was being filled still is: there is no other that has not been copied. */
+static bool still_defining(const struct producer *p)
+{
+	const struct wire_chunk *c;
+
+	if (p->defining == SHM_NONE)
+		return false;
+	c = chunk_of(p, p->defining);
+	return c->seq == p->defining_seq && c->type == WIRE_CHUNK_DEFINITIONS &&
+	       atomic_load_explicit(&ctl_of(p)[p->defining].state, memory_order_acquire) ==
+		       SHM_FILLING;
+}
+
+/*
+ * One look is enough. What a record needs was committed before its chunk was seen, so the chunk that
+ * it was committed to is either full or being filled, and only the drain lets go of full ones.
+ */
+static unsigned find_definitions(const struct producer *p)
+{
+	struct shm_chunk_ctl *ctl = ctl_of(p);
+	uint32_t count = chunk_count(p);
+	unsigned n = 0;
+
+	if (still_defining(p)) {
+		defining[0] = (struct found){p->defining_seq, 0, p->defining, false};
+		return 1;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t state = atomic_load_explicit(&ctl[i].state, memory_order_acquire);
+		const struct wire_chunk *c = chunk_of(p, i);
+
+		if ((state == SHM_FULL || state == SHM_FILLING) && c->type == WIRE_CHUNK_DEFINITIONS)
+			defining[n++] = (struct found){c->seq, 0, i, state == SHM_FULL};
+	}
+	qsort(defining, n, sizeof(defining[0]), by_sequence);
+	return n;
+}
+
+/* What has been added to a chunk, as a chunk of its own: definitions do not depend on each other. */
+static void copy_definitions(struct producer *p, uint32_t i, bool full)
+{
+	const struct wire_chunk *c = chunk_of(p, i);
+	struct wire_chunk h;
+	struct raw_block b;
+	uint32_t committed, from;
+	uint8_t *to;
+
+	committed = atomic_load_explicit(&c->committed, memory_order_acquire);
+	memcpy(&h, c, sizeof(h));
+	if (!header_good(p, &h, committed)) {
+		p->damaged_chunks += full;
+		return;
+	}
+	from = i == p->defining && h.seq == p->defining_seq && p->defined > h.header_size
+		       ? p->defined : h.header_size;
+	p->defining = full ? SHM_NONE : i;
+	p->defining_seq = h.seq;
+	p->defined = committed > from ? committed : from;
+	if (committed <= from)
+		return;
+	b = (struct raw_block){.type = RAW_CHUNK, .chunk_type = WIRE_CHUNK_DEFINITIONS,
+			       .seq = h.seq, .first_tick = h.base_tick, .last_tick = UINT64_MAX,
+			       .raw = h.header_size + committed - from};
+	to = rawfile_reserve_needed(&p->file, b.raw);
+	if (!to) {
+		p->damaged_chunks++;
+		return;
+	}
+	memcpy(to, c, h.header_size);
+	atomic_store_explicit(&h.committed, b.raw, memory_order_relaxed);
+	memcpy(to, &h, sizeof(h));
+	memcpy(to + h.header_size, (const uint8_t *)c + from, committed - from);
+	rawfile_commit_needed(&p->file, &b);
+}
+
+/*
+ * Everything defined so far. It goes into the file before the records that are pending, and is
+ * looked at after these were copied: so whoever dies next, no record in the file lacks what it needs.
+ */
+static void take_definitions(struct producer *p)
+{
+	unsigned n = find_definitions(p);
+
+	for (unsigned i = 0; i < n; i++) {
+		/* It may have become full meanwhile: what is told here is what was seen. */
+		copy_definitions(p, defining[i].chunk, defining[i].sure);
+		if (defining[i].sure)
+			taken[taken_count++] = defining[i].chunk;
+	}
+}
+
+/* ---- copying -------------------------------------------------------------------------------- */
+
+/* A chunk is given back when it is in the file: who takes over from a drain that was killed finds it. */
+static void write_out(struct producer *p)
+{
+	take_definitions(p);
+	if (!rawfile_flush(&p->file))
+		atomic_store(&p->shm->drain_failed, (uint32_t)p->file.failed);
+	for (unsigned i = 0; i < taken_count; i++)
+		give_back(p, taken[i]);
+	taken_count = 0;
+}
+
+/* Threads wait while much of the buffer is on its way into the file. */
+static void make_room(struct producer *p)
+{
+	if (!rawfile_fits(&p->file, p->chunk_size) || taken_count >= p->chunk_max / 4)
+		write_out(p);
+}
+
 /* Copies a chunk into the file's pending blocks. The copy is what is checked and written. */
 static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_block_type type)
 {
@@ -305,6 +446,7 @@ static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_bl
 	}
 	if (filling && committed == h.header_size && h.lost == 0)
 		return;
+	make_room(p);
 	to = rawfile_reserve(&p->file, committed);
 	if (!to) {
 		p->damaged_chunks++;
@@ -326,32 +468,6 @@ static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_bl
 	rawfile_commit(&p->file, &b);
 }
 
-static void wake(_Atomic uint32_t *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
-
-static void give_back(struct producer *p, uint32_t i)
-{
-	struct shm_chunk_ctl *ctl = ctl_of(p);
-	enum shm_list list = ctl[i].list == SHM_LIST_DEFINITIONS ? SHM_LIST_DEFINITIONS
-								 : SHM_LIST_RECORDS;
-
-	/* A process that dies between obtaining and beginning a chunk must not show it again. */
-	memset(chunk_of(p, i), 0, sizeof(struct wire_chunk));
-	atomic_store_explicit(&ctl[i].state, SHM_FREE, memory_order_relaxed);
-	shm_push(p->shm, ctl, i, list);
-	atomic_fetch_add(&p->shm->freed, 1);
-	if (atomic_load(&p->shm->waiters))
-		wake(&p->shm->freed);
-}
-
-static void write_out(struct producer *p)
-{
-	if (!rawfile_flush(&p->file))
-		atomic_store(&p->shm->drain_failed, (uint32_t)p->file.failed);
-}
-
 /*
  * In a flight recorder a thread of the program may want the oldest chunk for itself at any time:
  * what is read is claimed first.
@@ -368,6 +484,95 @@ static bool claim(const struct producer *p, const struct found *f)
 		return true;
 	atomic_store(state, SHM_FULL); /* another one by now; it has its place in the next pass */
 	return false;
+}
+
+/* ---- how it stands -------------------------------------------------------------------------- */
+
+/*
+ * What is open is read through the file, which leaves what the process never touched without memory;
+ * twice, while the process runs: a call that comes and goes meanwhile is none that lasts.
+ */
+static unsigned open_calls_of(const struct shm_thread *t, const struct shm_thread *again,
+			      struct raw_open *out)
+{
+	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+	uint32_t n = depth < WIRE_OPEN_MAX ? depth : WIRE_OPEN_MAX, same = 0;
+
+	if (t->tid == 0 || t->tid != again->tid || t->index != again->index)
+		return 0;
+	while (same < n && same < atomic_load_explicit(&again->depth, memory_order_relaxed) &&
+	       memcmp(&t->open[same], &again->open[same], sizeof(t->open[0])) == 0)
+		same++;
+	for (uint32_t i = 0; i < same; i++)
+		out[i] = (struct raw_open){t->open[i], t->index, t->tid, i, 0};
+	return same;
+}
+
+static bool read_threads(const struct producer *p, uint32_t from, struct shm_thread *batch)
+{
+	size_t bytes = OPEN_BATCH * sizeof(*batch);
+
+	return pread(p->memfd, batch, bytes, (off_t)(p->threads_offset + from * sizeof(*batch))) ==
+	       (ssize_t)bytes;
+}
+
+static void write_open_calls(struct producer *p)
+{
+	struct shm_thread *batch = malloc(2 * OPEN_BATCH * sizeof(*batch)), *again = batch + OPEN_BATCH;
+	struct raw_open *calls = malloc(SHM_THREADS * WIRE_OPEN_MAX * sizeof(*calls));
+	uint64_t tick = tick_now();
+	unsigned n = 0;
+
+	for (uint32_t i = 0; batch && calls && i < SHM_THREADS; i += OPEN_BATCH) {
+		if (!read_threads(p, i, batch) || !read_threads(p, i, again))
+			break;
+		for (unsigned j = 0; j < OPEN_BATCH; j++)
+			n += open_calls_of(&batch[j], &again[j], calls + n);
+	}
+	if (n || p->open_told)
+		rawfile_add_at(&p->file, RAW_OPEN_CALLS, calls, (uint32_t)(n * sizeof(*calls)), tick);
+	p->open_told |= n > 0;
+	free(batch);
+	free(calls);
+}
+
+static struct raw_end end_of(const struct producer *p, int wait_status)
+{
+	uint32_t state = atomic_load(&p->shm->state);
+	struct raw_end end = {.status = -1, .tick = tick_now()};
+
+	end.lost_records = atomic_load(&p->shm->lost_records) + p->file.lost_records;
+	end.lost_definitions = atomic_load(&p->shm->lost_definitions) + p->file.lost_definitions;
+	end.damaged_chunks = p->damaged_chunks;
+	end.overhead_ticks = atomic_load(&p->shm->overhead_ticks);
+	end.overwritten_records = atomic_load(&p->shm->overwritten_records);
+	end.unwritten_records = p->file.lost_records;
+	if (state == SHM_EXEC || p->superseded) {
+		end.how = 3;
+	} else if (wait_status != -1 && WIFSIGNALED(wait_status)) {
+		end.how = 2;
+		end.status = WTERMSIG(wait_status);
+	} else {
+		end.how = state == SHM_FINALIZED ? 0 : 1;
+		end.status = wait_status == -1 ? -1 : WEXITSTATUS(wait_status);
+	}
+	return end;
+}
+
+/* What is lost up to now, for those who read while the process runs, or when its end is missing. */
+static void write_state(struct producer *p)
+{
+	struct raw_end now = end_of(p, -1);
+
+	now.how = 5;
+	now.status = -1;
+	if (now.lost_records == p->told.lost_records &&
+	    now.lost_definitions == p->told.lost_definitions &&
+	    now.overwritten_records == p->told.overwritten_records &&
+	    now.damaged_chunks == p->told.damaged_chunks)
+		return;
+	rawfile_add_at(&p->file, RAW_STATE, &now, sizeof(now), now.tick);
+	p->told = now;
 }
 
 /*
@@ -387,6 +592,7 @@ static unsigned pass(struct producer *p, bool all)
 	uint32_t flush = atomic_load(&p->shm->flush);
 	bool recorder = p->shm->overwrite != 0;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	bool asked;
 	unsigned n;
 
 	guard(p);
@@ -398,12 +604,17 @@ static unsigned pass(struct producer *p, bool all)
 		if (recorder && !claim(p, &found[i]))
 			continue;
 		copy_chunk(p, found[i].chunk, false, RAW_CHUNK);
-		give_back(p, found[i].chunk);
+		taken[taken_count++] = found[i].chunk;
 	}
-	if (atomic_load(&p->shm->flushed) != flush)
+	asked = atomic_load(&p->shm->flushed) != flush;
+	if (asked)
 		copy_unfinished(p);
-	if (now >= p->next_sync) {
+	if (!p->file.failed && (asked || now >= p->next_sync)) {
+		/* Else the room that is left is for what cannot be done without. */
+		if (asked)
+			write_open_calls(p);
 		write_sync(p);
+		write_state(p);
 		p->next_sync = now + SYNC_NS;
 	}
 	write_out(p);
@@ -433,40 +644,6 @@ bool producer_answered(const struct producer *p)
 
 /* ---- end ------------------------------------------------------------------------------------ */
 
-static unsigned open_calls_of(const struct shm_thread *t, struct raw_open *out)
-{
-	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
-	uint32_t n = depth < WIRE_OPEN_MAX ? depth : WIRE_OPEN_MAX;
-
-	if (t->tid == 0)
-		return 0;
-	for (uint32_t i = 0; i < n; i++)
-		out[i] = (struct raw_open){t->open[i], t->index, t->tid, i, 0};
-	return n;
-}
-
-/* Read through the file, which leaves what the process never touched without memory. */
-static void write_open_calls(struct producer *p)
-{
-	struct shm_thread *batch = malloc(OPEN_BATCH * sizeof(*batch));
-	struct raw_open *calls = malloc(SHM_THREADS * WIRE_OPEN_MAX * sizeof(*calls));
-	unsigned n = 0;
-
-	for (uint32_t i = 0; batch && calls && i < SHM_THREADS; i += OPEN_BATCH) {
-		size_t bytes = OPEN_BATCH * sizeof(*batch);
-		off_t at = (off_t)(p->threads_offset + i * sizeof(*batch));
-
-		if (pread(p->memfd, batch, bytes, at) != (ssize_t)bytes)
-			break;
-		for (unsigned j = 0; j < OPEN_BATCH; j++)
-			n += open_calls_of(&batch[j], calls + n);
-	}
-	if (n)
-		rawfile_add(&p->file, RAW_OPEN_CALLS, calls, (uint32_t)(n * sizeof(*calls)));
-	free(batch);
-	free(calls);
-}
-
 /* Nothing is in the file that the job's table has not, and nothing went wrong. */
 static bool given_away(const struct producer *p)
 {
@@ -476,33 +653,12 @@ static bool given_away(const struct producer *p)
 	       atomic_load(&p->shm->state) == SHM_FINALIZED;
 }
 
-static struct raw_end end_of(const struct producer *p, int wait_status)
-{
-	uint32_t state = atomic_load(&p->shm->state);
-	struct raw_end end = {.status = -1, .tick = tick_now()};
-
-	end.lost_records = atomic_load(&p->shm->lost_records) + p->file.lost_records;
-	end.lost_definitions = atomic_load(&p->shm->lost_definitions) + p->file.lost_definitions;
-	end.damaged_chunks = p->damaged_chunks;
-	end.overhead_ticks = atomic_load(&p->shm->overhead_ticks);
-	end.overwritten_records = atomic_load(&p->shm->overwritten_records);
-	if (state == SHM_EXEC || p->superseded) {
-		end.how = 3;
-	} else if (wait_status != -1 && WIFSIGNALED(wait_status)) {
-		end.how = 2;
-		end.status = WTERMSIG(wait_status);
-	} else {
-		end.how = state == SHM_FINALIZED ? 0 : 1;
-		end.status = wait_status == -1 ? -1 : WEXITSTATUS(wait_status);
-	}
-	return end;
-}
-
 void producer_count(const struct producer *p, struct drain_totals *totals)
 {
 	totals->lost_records += atomic_load(&p->shm->lost_records) + p->file.lost_records;
 	totals->lost_definitions +=
 		atomic_load(&p->shm->lost_definitions) + p->file.lost_definitions;
+	totals->unwritten_records += p->file.lost_records;
 	totals->overwritten_records += atomic_load(&p->shm->overwritten_records);
 	totals->damaged_chunks += p->damaged_chunks;
 	totals->bytes += p->file.bytes;
@@ -522,23 +678,13 @@ void producer_finish(struct producer *p, int wait_status, struct drain_totals *t
 	n = find(p, SHM_FILLING, false);
 	for (unsigned i = 0; i < n; i++)
 		copy_chunk(p, found[i].chunk, true, RAW_CHUNK);
+	write_out(p);
 	write_open_calls(p);
 	write_sync(p);
 	rawfile_flush(&p->file);
 	given = given_away(p);
 	*end = end_of(p, wait_status);
-	/* Even on a full file system there is a chance: cutting to a whole block made room. */
-	if (p->file.failed) {
-		int failed = p->file.failed;
-
-		p->file.failed = 0;
-		rawfile_add(&p->file, RAW_END, end, sizeof(*end));
-		rawfile_flush(&p->file);
-		p->file.failed = failed;
-	} else {
-		rawfile_add(&p->file, RAW_END, end, sizeof(*end));
-		rawfile_flush(&p->file);
-	}
+	rawfile_end(&p->file, end);
 	rawfile_close(&p->file);
 	if (given && unlink(p->file.path) == 0)
 		p->file.path[0] = '\0';

@@ -31,8 +31,14 @@ struct producer {
 
 	uint32_t asked;     /* of it so far, see struct shm_header */
 	uint32_t seen_full; /* value of shm->full before the last pass */
+	/* The chunk of definitions being filled, and how much of it has been copied. */
+	uint32_t defining; /* SHM_NONE: not known */
+	uint64_t defining_seq;
+	uint32_t defined;
 	uint64_t next_sync; /* CLOCK_MONOTONIC ns of the next calibration point */
 	uint64_t damaged_chunks;
+	struct raw_end told;    /* what the last RAW_STATE said */
+	bool open_told;         /* there is a RAW_OPEN_CALLS */
 	bool recorded; /* there are records in the file */
 	struct rawfile file;
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -16,7 +17,73 @@
 #include "wire/defs.h"
 #include "wire/wire.h"
 
-enum { GATHER = 1 << 20 };
+enum {
+	GATHER = 1 << 20,
+	SPARE = 32 << 10,  /* for definitions and the end when no more records are taken */
+	SPARE_MIN = 1 << 10,
+	END_ROOM = 12 << 10, /* of that, for the end, and for the manifest once the file is closed */
+	STEP_MIN = 64 << 10, STEP_MAX = 1 << 20 /* room is set aside in such steps */
+};
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+static bool no_room(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+static int reserve_to(struct rawfile *f, uint64_t end)
+{
+	int rc;
+
+	do {
+		rc = fallocate(f->fd, FALLOC_FL_KEEP_SIZE, (off_t)f->reserved,
+			       (off_t)(end - f->reserved));
+	} while (rc != 0 && errno == EINTR);
+	if (rc == 0)
+		f->reserved = end;
+	return rc;
+}
+
+/*
+ * The file may grow up to `end`. False: it may not, errno tells. A file system that cannot set room
+ * aside is found out when a write is refused.
+ */
+static bool have_room(struct rawfile *f, uint64_t end)
+{
+	uint64_t step = f->bytes / 4, more;
+
+	if (end > f->limit) {
+		errno = EFBIG;
+		return false;
+	}
+	if (f->reserved == 0 || end <= f->reserved)
+		return true;
+	step = step < STEP_MIN ? STEP_MIN : step > STEP_MAX ? STEP_MAX : step;
+	more = end + step < f->limit ? end + step : f->limit;
+	if (reserve_to(f, more) == 0 || (no_room(errno) && reserve_to(f, end) == 0))
+		return true;
+	if (no_room(errno))
+		return false;
+	f->reserved = 0;
+	return true;
+}
+
+static void begin_room(struct rawfile *f)
+{
+	struct rlimit limit;
+
+	f->limit = UINT64_MAX;
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		f->limit = limit.rlim_cur;
+	f->reserved = f->bytes;
+	for (f->spare = SPARE; f->spare >= SPARE_MIN; f->spare /= 2)
+		if (have_room(f, f->bytes + f->spare))
+			return;
+	f->spare = 0;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 /* Host names may hold anything; file names may not. */
 static void clean_name(const char *host, char *out, size_t size)
@@ -48,8 +115,10 @@ bool rawfile_create_as(struct rawfile *f, const char *trace, const char *what,
 	if (f->fd < 0)
 		return false;
 	f->bytes = file_write_all(f->fd, h, sizeof(*h));
-	if (f->bytes == sizeof(*h))
+	if (f->bytes == sizeof(*h)) {
+		begin_room(f);
 		return true;
+	}
 	f->failed = errno ? errno : ENOSPC;
 	close(f->fd);
 	unlink(f->path);
@@ -65,49 +134,95 @@ bool rawfile_create(struct rawfile *f, const char *trace, const struct raw_heade
 	return rawfile_create_as(f, trace, pid, h);
 }
 
-uint8_t *rawfile_reserve(struct rawfile *f, size_t bytes)
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static uint8_t *batch_reserve(struct raw_batch *b, size_t bytes)
 {
-	size_t need = sizeof(struct raw_block) + bytes;
-	uint8_t *p;
+	size_t need = b->bytes + sizeof(struct raw_block) + bytes;
 
-	if (f->pending_bytes && f->pending_bytes + need > GATHER)
-		rawfile_flush(f);
-	if (f->pending_bytes + need > f->pending_room) {
-		size_t room = f->pending_bytes + need < 65536 ? 65536 : GATHER;
+	if (need > b->room) {
+		size_t room = need < 65536 ? 65536 : need < GATHER ? GATHER : need;
+		uint8_t *p = realloc(b->data, room);
 
-		if (room < f->pending_bytes + need)
-			room = f->pending_bytes + need;
-		p = realloc(f->pending, room);
 		if (!p)
 			return NULL;
-		f->pending = p;
-		f->pending_room = room;
+		b->data = p;
+		b->room = room;
 	}
-	return f->pending + f->pending_bytes + sizeof(struct raw_block);
+	return b->data + b->bytes + sizeof(struct raw_block);
 }
 
-void rawfile_commit(struct rawfile *f, struct raw_block *b)
+static void batch_commit(struct raw_batch *batch, struct raw_block *b)
 {
-	uint8_t *at = f->pending + f->pending_bytes;
+	uint8_t *at = batch->data + batch->bytes;
 
 	b->magic = RAW_BLOCK_MAGIC;
 	b->flags = 0;
 	b->stored = b->raw;
 	b->checksum = XXH3_64bits(at + sizeof(*b), b->raw);
 	memcpy(at, b, sizeof(*b));
-	f->pending_bytes += sizeof(*b) + b->raw;
+	batch->bytes += sizeof(*b) + b->raw;
+}
+
+bool rawfile_fits(const struct rawfile *f, size_t bytes)
+{
+	return f->pending.bytes + sizeof(struct raw_block) + bytes <= GATHER;
+}
+
+uint8_t *rawfile_reserve(struct rawfile *f, size_t bytes)
+{
+	if (f->pending.bytes && !rawfile_fits(f, bytes))
+		rawfile_flush(f);
+	return batch_reserve(&f->pending, bytes);
+}
+
+void rawfile_commit(struct rawfile *f, struct raw_block *b)
+{
+	batch_commit(&f->pending, b);
+}
+
+uint8_t *rawfile_reserve_needed(struct rawfile *f, size_t bytes)
+{
+	return batch_reserve(&f->needed, bytes);
+}
+
+void rawfile_commit_needed(struct rawfile *f, struct raw_block *b)
+{
+	batch_commit(&f->needed, b);
+}
+
+static void add(struct raw_batch *batch, uint16_t type, const void *payload, uint32_t bytes,
+		uint64_t tick)
+{
+	struct raw_block b = {
+		.type = type, .raw = bytes, .first_tick = tick, .last_tick = UINT64_MAX};
+	uint8_t *p = batch_reserve(batch, bytes);
+
+	if (!p)
+		return;
+	if (bytes)
+		memcpy(p, payload, bytes);
+	batch_commit(batch, &b);
 }
 
 void rawfile_add(struct rawfile *f, uint16_t type, const void *payload, uint32_t bytes)
 {
-	struct raw_block b = {.type = type, .raw = bytes, .last_tick = UINT64_MAX};
-	uint8_t *p = rawfile_reserve(f, bytes);
-
-	if (!p)
-		return;
-	memcpy(p, payload, bytes);
-	rawfile_commit(f, &b);
+	if (f->pending.bytes && !rawfile_fits(f, bytes))
+		rawfile_flush(f);
+	add(&f->pending, type, payload, bytes, 0);
 }
+
+void rawfile_add_needed(struct rawfile *f, uint16_t type, const void *payload, uint32_t bytes)
+{
+	add(&f->needed, type, payload, bytes, 0);
+}
+
+void rawfile_add_at(struct rawfile *f, uint16_t type, const void *payload, uint32_t bytes, uint64_t tick)
+{
+	add(&f->needed, type, payload, bytes, tick);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Counts what a chunk that cannot be written holds. */
 static void count_lost(struct rawfile *f, const struct raw_block *b, const uint8_t *payload)
@@ -127,52 +242,106 @@ static void count_lost(struct rawfile *f, const struct raw_block *b, const uint8
 		f->lost_records++;
 }
 
-/* `written` bytes of the pending ones reached the file: keeps whole blocks, counts the others. */
-static void cut(struct rawfile *f, size_t written)
+/* `written` bytes of the batch reached the file: keeps whole blocks, counts the others. */
+static void cut(struct rawfile *f, const struct raw_batch *batch, size_t written)
 {
 	size_t at = 0, kept = 0;
 
-	while (at < f->pending_bytes) {
+	while (at < batch->bytes) {
 		struct raw_block b;
 
-		memcpy(&b, f->pending + at, sizeof(b));
+		memcpy(&b, batch->data + at, sizeof(b));
 		at += sizeof(b) + b.stored;
 		if (at <= written)
 			kept = at;
 		else
-			count_lost(f, &b, f->pending + at - b.stored);
+			count_lost(f, &b, batch->data + at - b.stored);
 	}
 	f->bytes += kept;
-	if (written > kept && ftruncate(f->fd, (off_t)f->bytes) != 0)
-		f->failed = f->failed ? f->failed : errno; /* readers stop at the torn block */
+	if (written == kept)
+		return;
+	if (ftruncate(f->fd, (off_t)f->bytes) != 0)
+		f->bytes += written - kept; /* readers step over the torn block */
+	else if (f->reserved > f->bytes)
+		f->reserved = f->bytes; /* what lay behind went with it */
 }
 
-bool rawfile_flush(struct rawfile *f)
+/* Whole blocks of the batch that have room, in bytes; less than all: errno tells why. */
+static size_t fitting(struct rawfile *f, const struct raw_batch *batch, uint64_t keep)
 {
-	size_t written = 0;
+	size_t allowed = 0, at = 0, whole = 0;
+	int error;
 
-	if (f->pending_bytes == 0)
-		return f->failed == 0;
-	if (f->failed == 0) {
-		written = file_write_all(f->fd, f->pending, f->pending_bytes);
-		if (written < f->pending_bytes)
-			f->failed = errno ? errno : ENOSPC;
+	if (have_room(f, f->bytes + batch->bytes + keep))
+		return batch->bytes;
+	error = errno;
+	for (size_t step = batch->bytes / 2; step >= 512; step /= 2)
+		if (have_room(f, f->bytes + allowed + step + keep))
+			allowed += step;
+	while (at < batch->bytes) {
+		struct raw_block b;
+
+		memcpy(&b, batch->data + at, sizeof(b));
+		at += sizeof(b) + b.stored;
+		if (at > allowed)
+			break;
+		whole = at;
 	}
-	if (written == f->pending_bytes)
+	errno = error;
+	return whole;
+}
+
+static void write_batch(struct rawfile *f, struct raw_batch *batch, uint64_t keep, bool refused)
+{
+	size_t room, written = 0;
+	int error = 0;
+
+	if (batch->bytes == 0)
+		return;
+	room = refused ? 0 : fitting(f, batch, keep);
+	if (room < batch->bytes)
+		error = errno;
+	if (room)
+		written = file_write_all(f->fd, batch->data, room);
+	if (written < room)
+		error = errno;
+	if (written < batch->bytes && !f->failed)
+		f->failed = error ? error : ENOSPC;
+	if (written == batch->bytes)
 		f->bytes += written;
 	else
-		cut(f, written);
-	f->pending_bytes = 0;
+		cut(f, batch, written);
+	batch->bytes = 0;
+}
+
+/*
+ * When records are refused, what is needed goes into the room that was kept for it; where none was
+ * kept, the little that is left is for the end.
+ */
+bool rawfile_flush(struct rawfile *f)
+{
+	write_batch(f, &f->needed, f->spare < END_ROOM ? 0 : END_ROOM,
+		    f->failed != 0 && f->reserved == 0);
+	write_batch(f, &f->pending, f->spare, f->failed != 0);
 	return f->failed == 0;
+}
+
+void rawfile_end(struct rawfile *f, const struct raw_end *end)
+{
+	rawfile_flush(f);
+	add(&f->needed, RAW_END, end, sizeof(*end), end->tick);
+	write_batch(f, &f->needed, 0, false);
 }
 
 void rawfile_close(struct rawfile *f)
 {
 	rawfile_flush(f);
+	if (f->reserved > f->bytes && ftruncate(f->fd, (off_t)f->bytes) != 0 && f->failed == 0)
+		f->failed = errno;
 	if (close(f->fd) != 0 && f->failed == 0)
 		f->failed = errno;
 	f->fd = -1;
-	free(f->pending);
-	f->pending = NULL;
-	f->pending_room = 0;
+	free(f->pending.data);
+	free(f->needed.data);
+	f->pending = f->needed = (struct raw_batch){0};
 }

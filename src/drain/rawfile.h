@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing a raw file (wire/raw.h). Blocks are gathered and written together; when the file system
- * refuses, the file ends at the last whole block and what is lost from then on is counted.
+ * Writing a raw file (wire/raw.h). Blocks are gathered and written together, those that others need
+ * first. Room for these and for the end is set aside ahead of what is written: a file system that is
+ * full takes no more records, but has the names of those that it took and the count of the others.
  */
 #ifndef DRAIN_RAWFILE_H
 #define DRAIN_RAWFILE_H
@@ -13,6 +14,12 @@
 
 #include "wire/raw.h"
 
+/* Blocks to be written. */
+struct raw_batch {
+	uint8_t *data;
+	size_t bytes, room;
+};
+
 struct rawfile {
 	int fd;
 	int failed; /* errno of the first write that was refused, 0 while all is well */
@@ -20,9 +27,11 @@ struct rawfile {
 	uint64_t bytes;        /* in the file */
 	uint64_t lost_records; /* not written because the file system refused */
 	uint64_t lost_definitions;
-	uint8_t *pending; /* blocks to be written */
-	size_t pending_bytes;
-	size_t pending_room;
+	struct raw_batch needed; /* definitions, the end: written first, and when records are refused */
+	struct raw_batch pending;
+	uint64_t reserved; /* the file system has room for the file up to here; 0: it does not tell */
+	uint64_t limit;    /* RLIMIT_FSIZE */
+	uint32_t spare;    /* bytes of it that are kept for what is needed */
 };
 
 /* Makes raw/HOST-PID-N.kyr in `trace`, N the first that is free. False: errno tells. */
@@ -39,11 +48,24 @@ bool rawfile_create_as(struct rawfile *f, const char *trace, const char *what,
 uint8_t *rawfile_reserve(struct rawfile *f, size_t bytes);
 void rawfile_commit(struct rawfile *f, struct raw_block *b);
 
-/* Adds a block with that payload. */
+/* The same for a block that goes before all of those. */
+uint8_t *rawfile_reserve_needed(struct rawfile *f, size_t bytes);
+void rawfile_commit_needed(struct rawfile *f, struct raw_block *b);
+
+/* A payload of so many bytes can be reserved without writing first what is pending. */
+bool rawfile_fits(const struct rawfile *f, size_t bytes);
+
+/* Adds a block with that payload; `needed`: as above. */
 void rawfile_add(struct rawfile *f, uint16_t type, const void *payload, uint32_t bytes);
+void rawfile_add_needed(struct rawfile *f, uint16_t type, const void *payload, uint32_t bytes);
+void rawfile_add_at(struct rawfile *f, uint16_t type, const void *payload, uint32_t bytes,
+		    uint64_t tick); /* needed, as of then */
 
 /* Writes what is pending. False: the file has failed. */
 bool rawfile_flush(struct rawfile *f);
+
+/* Writes what is pending, then the last block, whatever has been refused before. */
+void rawfile_end(struct rawfile *f, const struct raw_end *end);
 
 void rawfile_close(struct rawfile *f);
 

@@ -72,7 +72,11 @@ const char *name_process_end(const struct t_process *p, char *out, size_t size)
 	case 4:
 		return "still running when the recording stopped";
 	default:
-		return "its end was not recorded";
+		if (!p->recording)
+			return "its end is missing";
+		snprintf(out, size, "still recording (last data %.1f s ago)",
+			 (double)p->quiet_ns / 1e9);
+		return out;
 	}
 }
 

@@ -76,7 +76,9 @@ static void definitions_begin(struct tfile *o)
 static void chunk_write(struct tfile *o, const struct chunk *c, uint64_t last)
 {
 	uint32_t n = atomic_load(&c->head.committed);
-	uint8_t *to = n > sizeof(c->head) ? rawfile_reserve(&o->file, n) : NULL;
+	bool needed = c->head.type == WIRE_CHUNK_DEFINITIONS;
+	uint8_t *to = n <= sizeof(c->head) ? NULL
+		      : needed ? rawfile_reserve_needed(&o->file, n) : rawfile_reserve(&o->file, n);
 	struct raw_block b = {.type = RAW_CHUNK,
 			      .thread = c->head.thread,
 			      .chunk_type = c->head.type,
@@ -88,7 +90,10 @@ static void chunk_write(struct tfile *o, const struct chunk *c, uint64_t last)
 	if (!to)
 		return;
 	memcpy(to, c, n);
-	rawfile_commit(&o->file, &b);
+	if (needed)
+		rawfile_commit_needed(&o->file, &b);
+	else
+		rawfile_commit(&o->file, &b);
 }
 
 static void flush_records(struct tfile *o)
@@ -360,9 +365,10 @@ int tfile_close(struct tfile *o, bool compress)
 	flush_definitions(o);
 	flush_records(o);
 	write_sync(o);
+	rawfile_flush(&o->file);
 	end.lost_records = o->file.lost_records;
 	end.lost_definitions = o->file.lost_definitions;
-	rawfile_add(&o->file, RAW_END, &end, sizeof(end));
+	rawfile_end(&o->file, &end);
 	memcpy(path, o->file.path, sizeof(path));
 	rawfile_close(&o->file);
 	error = o->file.failed;

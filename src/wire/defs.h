@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Definitions: what records refer to. They travel in chunks of type WIRE_CHUNK_DEFINITIONS, are
- * never dropped, and may reach the reader after records that use them: read all of them first.
+ * never dropped, and reach the file before the records that use them. They may refer to later ones
+ * themselves: read all of them first.
  *
  * A definition is   kind u16 | count u16 | bytes u32   followed by `count` values, each
  *   tag_length u32 (low 4 bits 0: u64, 1: bytes; upper 28 bits: length)   data   padding to 4.

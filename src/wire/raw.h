@@ -18,14 +18,19 @@
 
 enum raw_block_type {
 	RAW_CHUNK = 1,      /* a chunk of records or definitions */
-	RAW_OPEN_CALLS = 2, /* struct raw_open [], written when the process has ended */
+	/*
+	 * struct raw_open []: calls that were open at `first_tick`, when the process had ended or the
+	 * recording was flushed. The last block counts.
+	 */
+	RAW_OPEN_CALLS = 2,
 	RAW_END = 3,        /* struct raw_end: the drain saw the end of the process */
 	RAW_TICK_SYNC = 4,  /* struct raw_tick_sync: calibration point taken by the drain */
 	/*
 	 * What there was of a chunk when the recording was flushed. A later block of the same thread,
 	 * chunk type and sequence number has all of it, and more.
 	 */
-	RAW_PARTIAL = 5
+	RAW_PARTIAL = 5,
+	RAW_STATE = 6 /* struct raw_end as far as it goes while the process runs: the last one counts */
 };
 
 enum raw_flag { RAW_ZSTD = 1 };
@@ -67,7 +72,7 @@ struct raw_open {
 
 struct raw_end {
 	uint32_t how;         /* 0 seen finalised, 1 exited without, 2 killed by signal, 3 exec,
-				 4 drain stopped first */
+				 4 drain stopped first, 5 still running (RAW_STATE) */
 	int32_t status;       /* exit status or signal when known, else -1 */
 	uint64_t tick;
 	uint64_t lost_records;
@@ -75,7 +80,11 @@ struct raw_end {
 	uint64_t damaged_chunks; /* chunks with a bad header, not written */
 	uint64_t overhead_ticks; /* measured in the program, see DEF_OVERHEAD */
 	uint64_t overwritten_records; /* of a flight recorder: gave way to newer ones */
+	uint64_t unwritten_records; /* of those lost: refused by the file system */
 };
+
+/* How the manifest calls raw_end.how. */
+#define MANIFEST_ENDS {"finalised", "exited", "killed", "exec", "drain stopped"}
 
 struct raw_tick_sync {
 	uint64_t before; /* tick */

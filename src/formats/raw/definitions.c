@@ -25,6 +25,8 @@ struct reading {
 	bool process_end_seen;
 	uint64_t process_end_how, process_end_tick;
 	uint64_t end_tick; /* of RAW_END, 0 unknown */
+	uint64_t seen_tick; /* of the last block that says when it was written */
+	uint32_t open_calls; /* of the trace before this file */
 	uint64_t record_millis, overhead; /* ticks: a record * 1000; measured besides */
 };
 
@@ -517,10 +519,12 @@ static void read_chunk(struct reading *r, uint32_t block, const uint8_t *data, s
 	}
 }
 
+/* The last of several counts. */
 static void read_open_calls(struct reading *r, const uint8_t *data, size_t bytes)
 {
 	struct raw_open o;
 
+	r->t->open_calls_count = r->open_calls;
 	for (; bytes >= sizeof(o); data += sizeof(o), bytes -= sizeof(o)) {
 		uint32_t thread;
 
@@ -533,7 +537,8 @@ static void read_open_calls(struct reading *r, const uint8_t *data, size_t bytes
 	}
 }
 
-static void read_end(struct reading *r, const uint8_t *data, size_t bytes)
+/* At the end, or how things stood while the process ran. */
+static void read_end(struct reading *r, const uint8_t *data, size_t bytes, bool end)
 {
 	struct t_process *p = &r->t->processes[r->p->process];
 	struct raw_end e = {0};
@@ -541,15 +546,18 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes)
 	if (bytes < offsetof(struct raw_end, overhead_ticks))
 		return;
 	memcpy(&e, data, bytes < sizeof(e) ? bytes : sizeof(e)); /* members are appended */
-	p->how_ended = e.how;
-	p->exit_status = e.status;
-	r->end_tick = e.tick;
+	if (end) {
+		p->how_ended = e.how;
+		p->exit_status = e.status;
+		r->end_tick = e.tick;
+		r->p->file.damaged += e.damaged_chunks;
+	}
 	if (e.lost_records > p->lost_records)
 		p->lost_records = e.lost_records;
 	if (e.lost_definitions > p->lost_definitions)
 		p->lost_definitions = e.lost_definitions;
-	r->p->file.damaged += e.damaged_chunks;
 	p->overwritten_records = e.overwritten_records;
+	p->unwritten_records = e.unwritten_records;
 	if (e.overhead_ticks > r->overhead)
 		r->overhead = e.overhead_ticks;
 }
@@ -559,13 +567,17 @@ static void read_small(struct reading *r, const struct raw_block *b, const uint8
 {
 	struct raw_tick_sync s;
 
+	if (b->type != RAW_TICK_SYNC && b->first_tick > r->seen_tick)
+		r->seen_tick = b->first_tick;
 	if (b->type == RAW_OPEN_CALLS) {
 		read_open_calls(r, data, bytes);
-	} else if (b->type == RAW_END) {
-		read_end(r, data, bytes);
+	} else if (b->type == RAW_END || b->type == RAW_STATE) {
+		read_end(r, data, bytes, b->type == RAW_END);
 	} else if (b->type == RAW_TICK_SYNC && bytes >= sizeof(s)) {
 		memcpy(&s, data, sizeof(s));
 		add_sync_point(r->p, &s);
+		if (s.before > r->seen_tick)
+			r->seen_tick = s.before;
 	}
 }
 
@@ -683,6 +695,7 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 		o->op = o->op < p->op_count ? p->ops[o->op].op : 0;
 	}
 	tp->end = r->end_tick ? to_ns(r, (int64_t)r->end_tick) : to_ns(r, (int64_t)r->process_end_tick);
+	tp->seen = r->seen_tick ? to_ns(r, (int64_t)r->seen_tick) : 0;
 	tp->clock_error_ns = p->ticks.error_ns;
 	tp->record_cost_ns = (double)r->record_millis / 1000 * ns_per_tick(p);
 	tp->overhead_ns = (double)r->overhead * ns_per_tick(p);
@@ -772,7 +785,7 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 			    .sites = t->sites_count,
 			    .notes = t->notes_count,
 			    .clocks = t->clocks_count};
-	uint32_t first_open = t->open_calls_count;
+	uint32_t first_open = r.open_calls = t->open_calls_count;
 	kymo_status_t status;
 
 	p->first_thread = t->threads_count;

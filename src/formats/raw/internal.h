@@ -133,8 +133,10 @@ void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const
 /* Start key for ordering: device start of device records, start of all others. */
 int64_t raw_key(enum raw_kind kind, const union raw_any *any);
 
-/* manifest.c */
-void raw_read_manifest(struct trace *t, const char *directory, struct stream_log *log);
+/* manifest.c: the command, and how processes ended whose files do not say it. */
+void raw_read_manifest(struct raw_trace *rt, const char *directory);
+/* recording.c: which of those that have no end are still being recorded. */
+void raw_find_recording(struct raw_trace *rt, const char *directory);
 
 /* scan.c: makes the chunk of a block ready to read. False: not a chunk of records, or damaged. */
 bool raw_chunk_init(struct raw_process *p, uint32_t block, struct raw_buffer *buffer, bool count,

@@ -106,6 +106,8 @@ static void widen_range(struct raw_process *p)
 			start = tick_map_ns(&p->ticks, first);
 		if (!end)
 			end = tick_map_ns(&p->ticks, last);
+		if (!tp->end && tp->seen > end)
+			end = tp->seen;
 	}
 	if (start && (!t->origin || start < t->origin))
 		t->origin = start;
@@ -182,8 +184,10 @@ static kymo_status_t open_directory(struct raw_trace *rt, const char *path)
 	for (int i = 0; i < count; i++)
 		free(names[i]);
 	free(names);
-	if (status == KYMO_OK)
-		raw_read_manifest(rt->trace, path, rt->log);
+	if (status == KYMO_OK) {
+		raw_read_manifest(rt, path);
+		raw_find_recording(rt, path);
+	}
 	return status;
 }
 

@@ -33,7 +33,8 @@ static const struct sql_column process_columns[] = {
 	C(U64, overwritten_records), C(U64, lost_definitions), C(U64, untraced_calls), C(U64, untimed), C(U64, damaged_blocks), C(DOUBLE, clock_error_ns),
 	C(DOUBLE, record_cost_ns), C(DOUBLE, overhead_ns), C(BOOL, telemetry), C(U32, ranks),
 	C(U32, stands_for), C(TEXT, mpi), C(I32, thread_level), C(BOOL, aligned), C(I64, job_offset),
-	C(DOUBLE, job_error_ns), C(I64, job_measured), C(DOUBLE, job_measured_error_ns)};
+	C(DOUBLE, job_error_ns), C(I64, job_measured), C(DOUBLE, job_measured_error_ns),
+	C(U64, unwritten_records), C(TIME, seen), C(BOOL, recording), C(I64, quiet_ns)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {

@@ -133,6 +133,18 @@ bool store_probe(const char *path)
 	return version[0] != '\0';
 }
 
+/* It said so when the store was built; whether it is so is to be looked at again. */
+static bool still_recording(sqlite3 *db)
+{
+	sqlite3_stmt *s = NULL;
+	bool yes = sqlite3_prepare_v2(db, "SELECT 1 FROM process WHERE recording LIMIT 1", -1, &s,
+				      NULL) == SQLITE_OK &&
+		   sqlite3_step(s) == SQLITE_ROW;
+
+	sqlite3_finalize(s);
+	return yes;
+}
+
 bool store_fresh(const char *path, const char *trace_path)
 {
 	char version[16];
@@ -144,7 +156,7 @@ bool store_fresh(const char *path, const char *trace_path)
 		schema_version(db, version);
 		bound_work(db, &left, path);
 		fresh = strcmp(version, STORE_SCHEMA_VERSION) == 0 && has_our_schema(db) &&
-			store_sources_match(db, trace_path);
+			store_sources_match(db, trace_path) && !still_recording(db);
 	}
 	sqlite3_close(db);
 	return fresh;

@@ -27,7 +27,10 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	record_cost_ns REAL, overhead_ns REAL, telemetry INTEGER,
 	-- of a parallel job: its size, and how this clock was made the job's where `aligned`
 	ranks INTEGER, stands_for INTEGER, mpi TEXT, thread_level INTEGER, aligned INTEGER,
-	job_offset INTEGER, job_error_ns REAL, job_measured INTEGER, job_measured_error_ns REAL);
+	job_offset INTEGER, job_error_ns REAL, job_measured INTEGER, job_measured_error_ns REAL,
+	-- of lost_records: refused by the file system; without an end (how_ended null): known up to `seen`,
+	-- and whether it was still being recorded, its file unchanged for `quiet_ns`
+	unwritten_records INTEGER, seen INTEGER, recording INTEGER, quiet_ns INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER);

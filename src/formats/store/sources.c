@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store was made of: name, size and time of change of each raw file. */
+/* What a store was made of: name, size and time of change of each raw file and manifest. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,25 +12,31 @@ struct source {
 	int64_t size, modified;
 };
 
-/* Calls `visit` for each raw file; false when it does, or when there is no such folder. */
-static bool each_source(const char *trace_path, bool (*visit)(void *, const struct source *),
-			void *data)
+static bool begins_with(const char *s, const char *prefix)
 {
-	char path[4096];
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+static bool ends_with(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+
+	return n >= m && strcmp(s + n - m, suffix) == 0;
+}
+
+/* Calls `visit` for the files of a folder with such names; false when it does, or without folder. */
+static bool each_file(const char *path, const char *prefix, const char *suffix,
+		      bool (*visit)(void *, const struct source *), void *data)
+{
+	DIR *d = opendir(path);
 	struct dirent *e;
 	struct stat st;
-	DIR *d;
 	bool ok = true;
 
-	if (snprintf(path, sizeof(path), "%s/raw", trace_path) >= (int)sizeof(path))
-		return false;
-	d = opendir(path);
 	if (!d)
 		return false;
 	while (ok && (e = readdir(d))) {
-		size_t n = strlen(e->d_name);
-
-		if (n < 4 || strcmp(e->d_name + n - 4, ".kyr") != 0 ||
+		if (!begins_with(e->d_name, prefix) || !ends_with(e->d_name, suffix) ||
 		    fstatat(dirfd(d), e->d_name, &st, 0) != 0)
 			continue;
 		ok = visit(data, &(struct source){e->d_name, st.st_size,
@@ -39,6 +45,18 @@ static bool each_source(const char *trace_path, bool (*visit)(void *, const stru
 	}
 	closedir(d);
 	return ok;
+}
+
+/* Raw files, and the manifests: they say how a process ended whose file could not be written to. */
+static bool each_source(const char *trace_path, bool (*visit)(void *, const struct source *),
+			void *data)
+{
+	char path[4096];
+
+	if (snprintf(path, sizeof(path), "%s/raw", trace_path) >= (int)sizeof(path))
+		return false;
+	return each_file(path, "", ".kyr", visit, data) &&
+	       each_file(trace_path, "manifest", ".json", visit, data);
 }
 
 static bool add_source(void *data, const struct source *f)

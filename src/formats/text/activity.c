@@ -318,7 +318,9 @@ void text_open_calls(struct text_writer *w)
 
 		text_begin_line(w, o->start, INT64_MIN, w->thread_names[o->thread]);
 		output_name(&w->out, w->op_names[o->op]);
-		output_text(&w->out, "(...) was open when the process ended: ");
+		output_text(&w->out, w->t->processes[process].recording
+					     ? "(...) is open: "
+					     : "(...) was open when the process ended: ");
 		output_text(&w->out, name_process_end(&w->t->processes[process], how, sizeof(how)));
 		output_char(&w->out, '\n');
 	}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests/harm/load counted, against what the trace has: shared by disk.py and campaign.py."""
+import json
+import os
+import signal
+import struct
+import subprocess
+import time
+
+WAIT = 120 # seconds for what a busy machine may take
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(condition, *what):
+    if not condition:
+        raise Failure(" ".join(str(w) for w in what))
+
+
+def await_true(condition, what, seconds=WAIT):
+    deadline = time.monotonic() + seconds
+    while True:
+        got = condition()
+        if got:
+            return got
+        expect(time.monotonic() < deadline, f"{what}: not within {seconds} s")
+        time.sleep(0.002)
+
+
+def counted(path):
+    """Calls begun and done, by the load's own account."""
+    try:
+        with open(path, "rb") as f:
+            data = f.read()
+    except OSError:
+        return 0, 0
+    rows = list(struct.iter_unpack("<8Q", data))
+    return sum(r[0] for r in rows), sum(r[1] for r in rows)
+
+
+def state(pid):
+    """Name and state of a process, or None."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            text = f.read()
+    except OSError:
+        return None
+    return text[text.index("(") + 1:text.rindex(")")], text[text.rindex(")") + 2]
+
+
+def alive(pid):
+    found = state(pid)
+    return found is not None and found[1] not in "ZX"
+
+
+def kill(pid, sig=signal.SIGKILL):
+    try:
+        os.kill(pid, sig)
+    except ProcessLookupError:
+        pass
+
+
+def children(pid):
+    found = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
+                found += [int(word) for word in f.read().split()]
+    except OSError:
+        pass
+    return found
+
+
+def drain_of(launcher):
+    for pid in children(launcher):
+        found = state(pid)
+        if found and found[0] == "kymo-drain" and found[1] not in "ZX":
+            return pid
+    return None
+
+
+def program_of(launcher, name="load"):
+    for pid in children(launcher):
+        found = state(pid)
+        if found and found[0] == name:
+            return pid
+    return None
+
+
+QUERY = """SELECT
+ (SELECT count(*) FROM markers) AS marks,
+ (SELECT count(*) FROM markers WHERE kind IS NULL OR name IS NULL OR name NOT LIKE 'm%.%') AS unnamed_marks,
+ (SELECT count(*) FROM call c JOIN op o ON o.id = c.op WHERE o.name = 'clEnqueueNDRangeKernel') AS kernels,
+ (SELECT count(*) FROM call c JOIN op o ON o.id = c.op WHERE o.name LIKE 'undefined%') AS undefined,
+ (SELECT count(*) FROM kernels WHERE name IS NOT 'add' OR agent_name IS NULL) AS unnamed_kernels,
+ (SELECT count(*) FROM process WHERE argv IS NULL OR argv = '' OR exe = '') AS unnamed_processes,
+ (SELECT count(*) FROM thread t LEFT JOIN string s ON s.id = t.name WHERE s.text IS NULL OR s.text = '')
+   AS unnamed_threads,
+ (SELECT count(*) FROM process) AS processes,
+ (SELECT count(*) FROM process WHERE how_ended IS NULL OR how_ended > 4) AS endless,
+ (SELECT total(lost_records) FROM process) AS lost,
+ (SELECT total(overwritten_records) FROM process) AS overwritten,
+ (SELECT total(damaged_blocks) FROM process) AS damaged"""
+
+
+def recorded(kymo, trace, environment=None):
+    """What the trace has, as a dict of numbers."""
+    p = subprocess.run([kymo, "query", "--format", "json", trace, QUERY], capture_output=True,
+                       text=True, timeout=600, check=False, env=environment)
+    expect(p.returncode == 0, "kymo query:", p.returncode, p.stderr)
+    return {k: int(v) for k, v in json.loads(p.stdout)[0].items()}
+
+
+def named(r):
+    """Whatever is on the disk has its names."""
+    expect(r["undefined"] == 0, r["undefined"], "records of operations that are not defined:", r)
+    expect(r["unnamed_marks"] == 0, r["unnamed_marks"], "marks without name:", r)
+    expect(r["unnamed_kernels"] == 0, r["unnamed_kernels"], "kernels without name or device:", r)
+    expect(r["unnamed_processes"] == 0 and r["unnamed_threads"] == 0, "no name of a process or thread:", r)
+
+
+def exact(r, what, begun, done):
+    """Recorded and counted as lost are together what was made."""
+    got = r[what] + r["lost"] + r["overwritten"]
+    expect(r[what] <= begun, what, "recorded:", r[what], "made:", begun, r)
+    expect(done <= got, what, done, "made, but", got, "recorded or lost:", r)

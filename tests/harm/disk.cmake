@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# What reaches the disk, whoever dies and whatever the file system refuses.
+set(out ${CMAKE_BINARY_DIR}/tests/harm)
+if(TARGET kymo AND TARGET kymo-inject AND TARGET OpenCL::OpenCL)
+  add_executable(harm_load ${CMAKE_CURRENT_LIST_DIR}/load.c)
+  target_link_libraries(harm_load PRIVATE OpenCL::OpenCL Threads::Threads ${CMAKE_DL_LIBS})
+  set_target_properties(harm_load PROPERTIES OUTPUT_NAME load RUNTIME_OUTPUT_DIRECTORY ${out})
+  add_library(harm_fail_write SHARED ${CMAKE_CURRENT_LIST_DIR}/fail_write.c)
+  target_compile_options(harm_fail_write PRIVATE -Wno-missing-prototypes)
+  set_target_properties(harm_fail_write PROPERTIES OUTPUT_NAME fail_write NO_SONAME ON PREFIX ""
+    C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${out})
+  add_test(NAME harm.disk COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/disk.py
+    ${CMAKE_BINARY_DIR})
+  set_tests_properties(harm.disk PROPERTIES LABELS harm TIMEOUT 300)
+endif()

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What reaches the disk, whoever dies next and whatever the file system refuses: records have their
+names, and what is missing is counted.
+
+Usage: disk.py BUILD
+"""
+import errno
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from account import (WAIT, alive, await_true, children, counted, drain_of, exact, expect, kill, named,
+                     program_of, recorded, Failure)
+
+BUILD = os.path.abspath(sys.argv[1])
+KYMO = BUILD + "/bin/kymo"
+LOAD = BUILD + "/tests/harm/load"
+FAIL_WRITE = BUILD + "/tests/harm/fail_write.so"
+ENDLESS = str(1 << 40)
+
+
+def start(*load, options=(), trace="t.kymo", **popen):
+    return subprocess.Popen([KYMO, "run", "--no-summary", "--no-compress", "-o", trace, *options, LOAD,
+                             "counts", *load], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            start_new_session=True, **popen)
+
+
+def raw_bytes(trace="t.kymo"):
+    try:
+        return sum(os.path.getsize(f"{trace}/raw/{name}") for name in os.listdir(trace + "/raw"))
+    except OSError:
+        return 0
+
+
+def finish(p, status=7):
+    out, err = p.communicate(timeout=WAIT)
+    expect(p.returncode == status and out == "done\n", "the program gave", p.returncode, out, err)
+    expect("--buffer-size" not in err, "advice that does not fit:", err)
+
+
+def said(*words):
+    p = subprocess.run([KYMO, *words], capture_output=True, text=True, timeout=WAIT, check=False)
+    return p.stdout + p.stderr
+
+
+def test_everybody_is_killed():
+    """As a container is stopped: the drain and the launcher first, the program at once after."""
+    for load, what in ((("2", ENDLESS), "marks"), (("2", ENDLESS, "cl"), "kernels")):
+        trace = what + ".kymo"
+        p = start(*load, trace=trace)
+        await_true(lambda: raw_bytes(trace) > 300000, "records on the disk")
+        victims = [p.pid, *children(p.pid)]
+        for pid in sorted(victims, key=lambda v: v != drain_of(p.pid)):
+            kill(pid)
+        p.communicate(timeout=WAIT)
+        await_true(lambda: not any(alive(pid) for pid in victims), "they die")
+        r = recorded(KYMO, trace)
+        named(r)
+        expect(0 < r[what] <= counted("counts")[0], what, "recorded:", r)
+        os.unlink("counts")
+
+
+def lossy(trace, *errors):
+    begun, done = counted("counts")
+    r = recorded(KYMO, trace)
+    if r["marks"]: # else not even a definition may have been written
+        named(r)
+    expect(r["lost"] > 0 and r["damaged"] == 0, "nothing lost?", r)
+    exact(r, "marks", begun, done)
+    expect(r["marks"] + r["lost"] == done, "made:", done, "accounted for:", r)
+    with open(trace + "/manifest.json", encoding="utf-8") as f:
+        m = json.load(f)
+    expect(m["totals"]["lost_records"] == r["lost"], m["totals"], r)
+    for words in (("summary", trace), ("info", trace)):
+        text = said(*words).replace(",", "")
+        expect(str(r["lost"]) in text, words, "does not say", r["lost"], text)
+    expect(any(e in str(m["errors"]) for e in errors), "the reason:", m["errors"])
+
+
+def test_full_file_system():
+    os.mkdir("full")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", "full"],
+                      stderr=subprocess.DEVNULL, check=False).returncode:
+        return "tmpfs cannot be mounted here"
+    try:
+        finish(start("2", "400000", trace="full/t.kymo"))
+        subprocess.run(["mv", "full/t.kymo", "moved.kymo"], check=True)
+        lossy("moved.kymo", os.strerror(errno.ENOSPC))
+    finally:
+        subprocess.run(["umount", "-l", "full"], check=True)
+    return None
+
+
+def test_file_size_limit():
+    limit = 4 << 20
+    p = start("2", "400000", trace="limit.kymo",
+              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    finish(p)
+    lossy("limit.kymo", os.strerror(errno.EFBIG))
+
+
+def test_disk_fails():
+    """A write is refused: this one alone, or all from then on, so that not even the end is written."""
+    for error, count in ((errno.EIO, 1), (errno.EIO, 1 << 40), (errno.EDQUOT, 1 << 40)):
+        for at in (3, 9):
+            trace = f"e{error}-{count & 1}-{at}.kymo"
+            p = start("2", "200000", trace=trace,
+                      env=dict(os.environ, LD_PRELOAD=FAIL_WRITE, FAIL_AT=str(at),
+                               FAIL_COUNT=str(count), FAIL_WITH=str(error)))
+            finish(p)
+            lossy(trace, os.strerror(error))
+
+
+def test_a_hang_is_looked_at():
+    """Two threads in calls that do not return; then one more flush when one of them is back."""
+    p = subprocess.Popen([KYMO, "run", "--no-summary", "-o", "hang.kymo", LOAD, "counts", "2", "1", "hang"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.PIPE)
+    await_true(lambda: counted("counts")[0] == 2, "both hang")
+    # They have said that they are about to call.
+    def flushed():
+        f = subprocess.run([KYMO, "ctl", "flush", "hang.kymo"], capture_output=True, text=True,
+                           timeout=WAIT, check=False)
+        expect(f.returncode == 0, f)
+        q = subprocess.run([KYMO, "query", "--format", "json", "hang.kymo",
+                            "SELECT o.name, p.recording, p.seen - c.start AS age FROM open_call c "
+                            "JOIN op o ON o.id = c.op JOIN thread t ON t.id = c.thread "
+                            "JOIN process p ON p.id = t.process"], capture_output=True, text=True,
+                           timeout=WAIT, check=False)
+        return json.loads(q.stdout)
+    rows = await_true(lambda: len(flushed()) == 2 and flushed(), "two open calls")
+    expect(all(r["name"] == "clWaitForEvents" and r["recording"] == 1 and r["age"] > 0 for r in rows), rows)
+    text = said("summary", "hang.kymo")
+    expect("is still recording (last data" in text and "Calls that had not finished" in text, text)
+    expect("Lost: nothing so far; 1 process is still recording." in text, text)
+    expect(subprocess.run([KYMO, "summary", "--strict", "hang.kymo"], capture_output=True, timeout=WAIT,
+                          check=False).returncode == 0, "a recording that goes on is no loss")
+    text = said("info", "hang.kymo")
+    expect(text.count("clWaitForEvents since") == 2 and "still recording (last data" in text, text)
+    expect("is open: still recording" in said("show", "hang.kymo"), "show")
+    p.stdin.write("x")
+    p.stdin.flush()
+    await_true(lambda: counted("counts")[1] == 1, "one returns")
+    rows = await_true(lambda: len(flushed()) == 1 and flushed(), "one open call")
+    p.stdin.write("x")
+    p.stdin.flush()
+    out, err = p.communicate(timeout=WAIT)
+    expect(p.returncode == 7 and out == "done\n", out, err)
+    text = said("summary", "hang.kymo")
+    expect("had not finished" not in text and "never finished" not in text and "Lost: nothing." in text, text)
+
+
+def test_the_end_is_missing():
+    """Neither file nor manifest have an end: nobody may say that nothing was lost."""
+    p = start("1", ENDLESS, "100000", trace="cut.kymo")
+    await_true(lambda: raw_bytes("cut.kymo") > 2000, "records on the disk")
+    for pid in (p.pid, drain_of(p.pid), program_of(p.pid)):
+        kill(pid)
+    p.communicate(timeout=WAIT)
+    text = said("summary", "cut.kymo")
+    expect("is missing: what was lost after" in text and "Lost: nothing" not in text, text)
+    expect("recordings without end" in said("info", "cut.kymo"), "info")
+    strict = subprocess.run([KYMO, "summary", "--strict", "cut.kymo"], capture_output=True, timeout=WAIT,
+                            check=False)
+    expect(strict.returncode == 1, "--strict gave", strict.returncode)
+
+
+def test_strict():
+    for options, status in ((["--buffer-size", "512k", "--on-full", "drop"], 1), ([], 0)):
+        p = subprocess.run([KYMO, "run", "--strict", "-f", "-o", "s.kymo", *options, "sh", "-c",
+                            f"{LOAD} counts 4 {300000 if status else 1000}; [ $? -eq 7 ]"], capture_output=True,
+                           text=True, timeout=WAIT, check=False)
+        expect(p.returncode == status, options, "gave", p.returncode, p.stderr)
+        expect(("--buffer-size" in p.stderr) == (status == 1), "advice:", p.stderr)
+        q = subprocess.run([KYMO, "summary", "--strict", "s.kymo"], capture_output=True, text=True,
+                           timeout=WAIT, check=False)
+        expect(q.returncode == status and ("--buffer-size" in q.stdout) == (status == 1), q)
+
+
+def main():
+    failed = 0
+    selected = sys.argv[2:]
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (selected and name not in selected):
+            continue
+        with tempfile.TemporaryDirectory(prefix="kymo-disk-") as folder:
+            os.chdir(folder)
+            try:
+                skipped = test()
+                print(f"{name}: {'skipped: ' + skipped if skipped else 'passed'}", flush=True)
+            except (Failure, OSError, KeyError, subprocess.SubprocessError) as e:
+                failed += 1
+                print(f"{name}: FAILED: {e}", flush=True)
+            os.chdir("/")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -238,8 +238,11 @@ __asm__(".pushsection .note.kymo,\"a\",%note\n"
 	".long kymo_marker_hook - .\n"
 	".popsection\n");
 
-/* Looks for a libkymo that is there already. Runs before main(), or when a library is loaded. */
-__attribute__((constructor, used)) static void kymo_marker_loaded(void)
+/*
+ * Looks for a libkymo that is there already. Runs before main(), or when a library is loaded,
+ * and before other constructors, which may annotate.
+ */
+__attribute__((constructor(101), used)) static void kymo_marker_loaded(void)
 {
 	void (*attach)(kymo_marker_hook_t *) = NULL;
 	void *library, *symbol;

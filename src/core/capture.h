@@ -136,6 +136,12 @@ enum {
  */
 kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap_domain **out);
 
+/*
+ * First in every door, for a library's constructor may come through it before ours have run (load.c):
+ * they have run now, and the recorder is there. cap_domain_register() does it as well.
+ */
+void cap_load(void);
+
 /* Slots were added or their `next` changed (an extension was looked up): store their targets. */
 void cap_slots_update(struct cap_domain *d);
 

@@ -301,6 +301,7 @@ kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap
 
 	if (!out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
+	cap_load();
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
 	core_tools_discover();

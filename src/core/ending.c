@@ -65,6 +65,11 @@ __attribute__((visibility("default"))) void kymo_process_ending_arm(void)
 	armed = true;
 }
 
+bool core_ending_armed(void)
+{
+	return armed;
+}
+
 __attribute__((visibility("default"))) void kymo_process_ending(void)
 {
 	int saved = errno;

@@ -3,6 +3,8 @@
 #ifndef CORE_ENDING_H
 #define CORE_ENDING_H
 
+#include <stdbool.h>
+
 /*
  * Somebody stands before _exit() and will call kymo_process_ending(): backends that harvest device
  * work late make a thread for it. Called once, when the library is loaded.
@@ -15,6 +17,9 @@ void kymo_process_ending_arm(void);
  * does nothing unless they use a runtime of their own.
  */
 void kymo_process_ending(void);
+
+/* Somebody stands there. */
+bool core_ending_armed(void);
 
 /* Harvests what backends have not seen yet; not from a signal handler. */
 void core_ending_harvest(void);

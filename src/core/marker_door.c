@@ -174,7 +174,7 @@ bool marker_begin(void)
 
 KYMO_EXPORT void kymo_marker_attach(kymo_marker_hook_t *hook);
 
-void kymo_marker_attach(kymo_marker_hook_t *hook)
+static void attach(kymo_marker_hook_t *hook)
 {
 	bool deaf = atomic_load(&marker_state) == MARKER_DEAF;
 
@@ -188,6 +188,12 @@ void kymo_marker_attach(kymo_marker_hook_t *hook)
 		__atomic_store_n(&hook->api, deaf ? NULL : &api, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&hooks_lock);
+}
+
+void kymo_marker_attach(kymo_marker_hook_t *hook)
+{
+	cap_load();
+	attach(hook);
 }
 
 static void detach(kymo_marker_hook_t *hook)
@@ -212,7 +218,7 @@ static void look_at_note(const uint8_t *name, uint32_t name_size, const uint8_t 
 	if (name_size != 5 || memcmp(name, "Kymo", 5) != 0 || type != 1 || size != 4)
 		return;
 	memcpy(&distance, data, 4);
-	kymo_marker_attach((kymo_marker_hook_t *)(uintptr_t)(data + distance));
+	attach((kymo_marker_hook_t *)(uintptr_t)(data + distance));
 }
 
 static void look_at_notes(const uint8_t *p, const uint8_t *end, size_t align)

@@ -340,6 +340,7 @@ bool kymo_mpi_open(const struct mpi_door *door)
 
 	if (opened)
 		return true;
+	cap_load();
 	if (door->contract != MPI_CONTRACT || door->ops != MPI_OP_COUNT)
 		return false;
 	n = find_libraries(found, (uintptr_t)door->names);

@@ -133,7 +133,7 @@ static int dry_run(struct run *r)
 {
 	struct text error = {0};
 
-	if (!environment_make(&r->environment, &run_options_table,
+	if (!environment_make(&r->environment, &run_options_table, r->program.path,
 			      r->options->output ? r->options->output : "NAME-TIME.kymo",
 			      r->traced ? r->socket : NULL, &error))
 		return fail(&error, CLI_FAILURE);
@@ -151,10 +151,10 @@ static int prepare(struct run *r)
 	r->manifest.command = r->argv;
 	r->manifest.untraced = r->traced ? NULL : r->program.untraceable;
 	if (!r->traced)
-		return environment_make(&r->environment, &run_options_table, NULL, NULL, &error)
+		return environment_make(&r->environment, &run_options_table, r->program.path, NULL, NULL, &error)
 			       ? 0 : fail(&error, CLI_FAILURE);
 	if (!*cli_libdir()) {
-		environment_make(&r->environment, &run_options_table, "", r->socket, &error);
+		environment_make(&r->environment, &run_options_table, r->program.path, "", r->socket, &error);
 		return fail(&error, CLI_FAILURE);
 	}
 	if (!make_local(r, &error))
@@ -165,7 +165,7 @@ static int prepare(struct run *r)
 	}
 	file_hold(r->trace);
 	if (!check_room(r->trace, &error) ||
-	    !environment_make(&r->environment, &run_options_table, r->trace, r->socket, &error))
+	    !environment_make(&r->environment, &run_options_table, r->program.path, r->trace, r->socket, &error))
 		return fail(&error, CLI_FAILURE);
 	r->manifest.environment = r->environment.set;
 	return 0;

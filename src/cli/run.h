@@ -28,6 +28,9 @@ struct program {
  */
 bool program_find(struct program *p, const char *name, struct text *error, int *status);
 
+/* The names of libraries and functions that the program is linked with have this text among them. */
+bool program_names(const char *path, const char *text);
+
 /* ---- run_trace.c ---- */
 
 /*
@@ -51,9 +54,9 @@ struct environment {
 	unsigned count, set_count;
 };
 
-/* The environment of a traced program. `socket` NULL: the program runs untraced. */
-bool environment_make(struct environment *e, const struct knob_table *options, const char *trace,
-		      const char *socket, struct text *error);
+/* The environment of the traced `program`. `socket` NULL: it runs untraced. */
+bool environment_make(struct environment *e, const struct knob_table *options, const char *program,
+		      const char *trace, const char *socket, struct text *error);
 void environment_release(struct environment *e);
 
 /* True if the file has the text in it, as a program has the names of its libraries. */

@@ -413,6 +413,25 @@ static bool set_cuda(struct environment *e, const struct run_options *o)
 	return set(e, "CUDA_INJECTION64_PATH", library);
 }
 
+/*
+ * Of programs that bring options of their own for AddressSanitizer, and so are not asked for ours; see
+ * inject/sanitizer.c.
+ */
+static bool set_sanitizer(struct environment *e, const char *program)
+{
+	const char *present = getenv("ASAN_OPTIONS"), *ours = "verify_asan_link_order=0";
+	struct text t = {0};
+	bool ok;
+
+	if (!program_names(program, "__asan_default_options") ||
+	    (present && strstr(present, "verify_asan_link_order")))
+		return true;
+	text_addf(&t, "%s%s%s", present ? present : "", present && *present ? ":" : "", ours);
+	ok = !t.failed && set(e, "ASAN_OPTIONS", t.s);
+	text_release(&t);
+	return ok;
+}
+
 static bool set_options(struct environment *e, const struct knob_table *t)
 {
 	char name[80], value[4096];
@@ -438,8 +457,8 @@ static bool set_job(struct environment *e)
 	return !job.id[0] || job.rank == JOB_UNKNOWN || set(e, "KYMO_JOB", job.id);
 }
 
-bool environment_make(struct environment *e, const struct knob_table *options, const char *trace,
-		      const char *socket, struct text *error)
+bool environment_make(struct environment *e, const struct knob_table *options, const char *program,
+		      const char *trace, const char *socket, struct text *error)
 {
 	unsigned n = 0;
 
@@ -458,7 +477,7 @@ bool environment_make(struct environment *e, const struct knob_table *options, c
 		return true;
 	return set_libraries(e, options->values, error) &&
 	       set_annotations(e, options->values) && set_rocm(e, options->values) &&
-	       set_cuda(e, options->values) &&
+	       set_cuda(e, options->values) && set_sanitizer(e, program) &&
 	       set(e, "KYMO_TRACE", trace) &&
 	       set(e, "KYMO_DRAIN", socket) && set(e, "KYMO_BIN", cli_self()) && set_job(e) &&
 	       set_options(e, options);

@@ -24,7 +24,7 @@
 #error "name the ELF machine of this architecture"
 #endif
 
-enum { SCRIPT_DEPTH = 5, HEADERS_MAX = 64 };
+enum { SCRIPT_DEPTH = 5, HEADERS_MAX = 64, STRINGS_MAX = 64 << 20 };
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
@@ -54,7 +54,8 @@ static int search(const char *name, char path[PATH_MAX])
 		size_t n = strcspn(p, ":");
 		int error;
 
-		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)n, p, n ? "/" : "./", name) < PATH_MAX) {
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)n, p, n ? "/" : "./", name) <
+		    PATH_MAX) {
 			error = executable(path);
 			if (error == 0)
 				return 0;
@@ -152,6 +153,70 @@ static void check_elf(int fd, const unsigned char *head, size_t n, const char *p
 		check_headers(fd, &h, path, why);
 }
 
+/* ---- what it is linked with ------------------------------------------------------------------ */
+
+struct dynamic {
+	uint64_t strings, bytes; /* where in the file, how many */
+};
+
+static uint64_t offset_of(const Elf64_Phdr *ph, unsigned n, uint64_t address)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (ph[i].p_type == PT_LOAD && address >= ph[i].p_vaddr &&
+		    address - ph[i].p_vaddr < ph[i].p_filesz)
+			return address - ph[i].p_vaddr + ph[i].p_offset;
+	return 0;
+}
+
+static bool find_strings(int fd, struct dynamic *d)
+{
+	Elf64_Phdr ph[HEADERS_MAX];
+	Elf64_Dyn entry;
+	Elf64_Ehdr h;
+	unsigned n;
+
+	memset(d, 0, sizeof(*d));
+	if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
+	    memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    h.e_phentsize != sizeof(*ph))
+		return false;
+	n = h.e_phnum < HEADERS_MAX ? h.e_phnum : HEADERS_MAX;
+	if (pread(fd, ph, n * sizeof(*ph), (off_t)h.e_phoff) != (ssize_t)(n * sizeof(*ph)))
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		for (uint64_t at = 0; ph[i].p_type == PT_DYNAMIC && at < ph[i].p_filesz;
+		     at += sizeof(entry)) {
+			if (pread(fd, &entry, sizeof(entry), (off_t)(ph[i].p_offset + at)) !=
+				    (ssize_t)sizeof(entry) ||
+			    entry.d_tag == DT_NULL)
+				break;
+			if (entry.d_tag == DT_STRTAB)
+				d->strings = offset_of(ph, n, entry.d_un.d_ptr);
+			else if (entry.d_tag == DT_STRSZ)
+				d->bytes = entry.d_un.d_val;
+		}
+	return d->strings && d->bytes && d->bytes < STRINGS_MAX;
+}
+
+bool program_names(const char *path, const char *text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct dynamic d;
+	char *strings = NULL;
+	bool found = false;
+
+	if (fd >= 0 && find_strings(fd, &d)) {
+		strings = malloc(d.bytes);
+		found = strings &&
+			pread(fd, strings, d.bytes, (off_t)d.strings) == (ssize_t)d.bytes &&
+			memmem(strings, d.bytes, text, strlen(text));
+	}
+	free(strings);
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
 /* Interpreter of a script, "" if the file is none. */
 static void interpreter(const char *head, char *out, size_t size)
 {
@@ -180,8 +245,8 @@ static bool check_file(const char *path, unsigned depth, char *why, struct text 
 		return true; /* may be executed, may not be read */
 	interpreter(head, next, sizeof(next));
 	if (*next && executable(next) != 0) {
-		text_addf(error, "\"%s\" is a script for \"%s\", which cannot be executed: %s", path,
-			  next, strerror(executable(next)));
+		text_addf(error, "\"%s\" is a script for \"%s\", which cannot be executed: %s",
+			  path, next, strerror(executable(next)));
 		ok = false;
 	} else if (*next && depth < SCRIPT_DEPTH) {
 		ok = check_file(next, depth + 1, why, error);

@@ -429,6 +429,51 @@ def test_bad_programs():
     refused(2, "did you mean \"run\"", "rum", "true")
 
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def build_sanitized(name, compiler, *flags):
+    """False: there is no such compiler or runtime here."""
+    built = subprocess.run([compiler, "-g", *flags, "-I", f"{HERE}/../../include", "-o", name,
+                            f"{HERE}/sanitized.c", "-ldl", "-lpthread"], capture_output=True, check=False) \
+        if shutil.which(compiler) else None
+    if not built or built.returncode:
+        return False
+    return subprocess.run([f"./{name}"], capture_output=True, check=False).returncode == 5
+
+
+def clang_runtime():
+    p = subprocess.run(["clang", "-print-file-name=libclang_rt.asan-x86_64.so"], capture_output=True, text=True,
+                       check=False) if shutil.which("clang") else None
+    return os.path.dirname(p.stdout.strip()) if p else ""
+
+
+def test_sanitizers():
+    """Programs whose sanitizer's runtime is a library that wants to be first run as they do alone."""
+    if "TEST_SANITIZED" in os.environ:
+        return "Kymo itself is built with a sanitizer"
+    shared = ("-fsanitize=address", "-shared-libsan", f"-Wl,-rpath,{clang_runtime()}")
+    kinds = [(s, "gcc", f"-fsanitize={s}") for s in ("address", "thread", "undefined", "leak")]
+    kinds += [("own", "gcc", "-fsanitize=address", "-DOWN_OPTIONS"), ("clang", "clang", *shared)]
+    there = [k[0] for k in kinds if build_sanitized(*k)]
+    for name in there:
+        p = kymo("run", "-o", f"{name}.kymo", f"./{name}")
+        expect(p.returncode == 5 and "runtime does not come first" not in p.stderr, name, p)
+        shown = kymo("show", f"{name}.kymo").stdout
+        expect(shown.count("sanitized") == 3, name, shown)
+    if "address" in there:  # children: with one, without one, of a script, of one with options of its own
+        for words in (["./address", "./address"], ["./address", "/bin/ls", "address"],
+                      ["sh", "-c", "./address; echo child $?; exit 5"],
+                      *([["./own", "./address"]] if "own" in there else [])):
+            p = kymo("run", "--no-summary", "-f", "-o", "c.kymo", *words)
+            child = "child 0" if "/bin/ls" in words else "child 5"
+            expect(p.returncode == 5 and child in p.stdout and p.stderr == "", words, p)
+        p = kymo("run", "--no-summary", "-f", "-o", "c.kymo", "./own",
+                 env={**os.environ, "ASAN_OPTIONS": "exitcode=7"})
+        expect(p.returncode == 5, p)
+    return None if there else "no compiler here builds programs with sanitizers"
+
+
 def write_script(name, text="#!/bin/sh\necho hello\n"):
     with open(name, "w", encoding="utf-8") as f:
         f.write(text)

@@ -4,8 +4,8 @@
 
 needed.py LIBRARY... : DT_NEEDED entries must be libc's own (and libkymo itself); the exported
 symbols must be kymo_* and the documented doors of runtimes, and the functions that libkymo-inject
-stands before (_exit: a last harvest of device work, because nothing of the program's runs after it); no text relocations, no executable
-stack.
+stands before (_exit: a last harvest of device work, because nothing of the program's runs after it; __asan_default_options: a sanitizer
+that asks for options); no text relocations, no executable stack.
 """
 import re
 import subprocess
@@ -13,7 +13,8 @@ import sys
 
 NEEDED = re.compile(r"^(libc|libdl|libpthread|ld-linux-[a-z0-9-]+|libkymo)\.so\.\d+$")
 EXPORTED = re.compile(r"^(kymo_\w+|rocprofiler_set_api_table|rocprofiler_register_\w+|cl[A-Z]\w+|KYMO_\w+|"
-                      r"P?MPI_\w+|mpi_\w+|InitializeInjection(Nvtx\w+)?|__itt_api_init|ze[rst]?Get\w+ProcAddrTable|kokkosp_\w+|ompt_start_tool|__tgt_target_kernel|_exit|_Exit)$")
+                      r"P?MPI_\w+|mpi_\w+|InitializeInjection(Nvtx\w+)?|__itt_api_init|ze[rst]?Get\w+ProcAddrTable|kokkosp_\w+|ompt_start_tool|__tgt_target_kernel|_exit|_Exit|"
+                      r"__asan_default_options)$")
 # Functions that end the program, print to its streams or change its signals.
 FORBIDDEN = {"exit", "_exit", "abort", "printf", "puts", "putchar", "perror", "sigaction", "signal",
              "sqlite3_open", "ZSTD_compress"}

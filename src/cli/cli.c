@@ -2,10 +2,12 @@
 /* Messages, progress and places shared by the commands; see cli.h. */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -30,12 +32,12 @@ static void say(const char *kind, const char *format, va_list args)
 	text_release(&t);
 }
 
-#define SAY(kind)                        \
-	do {                             \
-		va_list args;            \
-		va_start(args, format);  \
-		say(kind, format, args); \
-		va_end(args);            \
+#define SAY(kind)                                                                                  \
+	do {                                                                                       \
+		va_list args;                                                                      \
+		va_start(args, format);                                                            \
+		say(kind, format, args);                                                           \
+		va_end(args);                                                                      \
 	} while (0)
 
 void cli_error(const char *format, ...)
@@ -108,39 +110,76 @@ void cli_progress(void *data, double done)
 	bar_shown = true;
 }
 
+#define LIBRARY "libkymo-inject.so"
+
+static char libdir[PATH_MAX], libdir_error[2 * PATH_MAX + 200];
+
+/* /proc/self/exe, and where that cannot be read the name that the kernel was given. */
 const char *cli_self(void)
 {
 	static char path[PATH_MAX];
+	const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
 	ssize_t n;
 
 	if (path[0])
 		return path;
 	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	path[n > 0 ? n : 0] = '\0';
+	if (n <= 0 && (!name || !realpath(name, path)))
+		path[0] = '\0';
 	return path;
+}
+
+/* True: it is there. Else errno tells. */
+static bool try_libdir(const char *prefix, const char *relative)
+{
+	char probe[PATH_MAX];
+
+	snprintf(libdir, sizeof(libdir), "%.*s%s%s", PATH_MAX - 64, prefix, *relative ? "/" : "",
+		 relative);
+	snprintf(probe, sizeof(probe), "%.*s/" LIBRARY, PATH_MAX - 32, libdir);
+	if (access(probe, R_OK) == 0)
+		return true;
+	if (errno != ENOENT && errno != ENOTDIR && !libdir_error[0])
+		snprintf(libdir_error, sizeof(libdir_error), "%s may not be read: %s", probe,
+			 strerror(errno));
+	libdir[0] = '\0';
+	return false;
 }
 
 /* Beside the program (build tree and any prefix) first, then where it was to be installed. */
 const char *cli_libdir(void)
 {
 	static const char *const relative[] = {"lib", "lib/" KYMO_MULTIARCH, "lib64", NULL};
-	static char dir[PATH_MAX];
-	char probe[PATH_MAX + 32], prefix[PATH_MAX], *slash;
+	static char prefix[PATH_MAX];
+	char *slash;
 
-	if (dir[0])
-		return dir;
+	if (libdir[0])
+		return libdir;
+	libdir_error[0] = '\0';
 	snprintf(prefix, sizeof(prefix), "%s", cli_self());
 	for (int i = 0; i < 2 && (slash = strrchr(prefix, '/')); i++)
 		*slash = '\0';
-	for (int i = 0; relative[i]; i++) {
-		snprintf(dir, sizeof(dir), "%.*s/%s", PATH_MAX - 32, prefix, relative[i]);
-		snprintf(probe, sizeof(probe), "%s/libkymo-inject.so", dir);
-		if (access(probe, R_OK) == 0)
-			return dir;
-	}
-	snprintf(dir, sizeof(dir), "%s", KYMO_LIBDIR);
-	snprintf(probe, sizeof(probe), "%s/libkymo-inject.so", dir);
-	if (access(probe, R_OK) != 0)
-		dir[0] = '\0';
-	return dir;
+	for (int i = 0; *cli_self() && relative[i]; i++)
+		if (try_libdir(prefix, relative[i]))
+			return libdir;
+	try_libdir(KYMO_LIBDIR, "");
+	return libdir;
+}
+
+const char *cli_libdir_error(void)
+{
+	const char *self = cli_self();
+
+	if (!libdir_error[0] && !*self)
+		snprintf(libdir_error, sizeof(libdir_error),
+			 "this program cannot tell where it is, since /proc/self/exe cannot be "
+			 "read, and " LIBRARY " is not in %s; is /proc mounted?",
+			 KYMO_LIBDIR);
+	else if (!libdir_error[0])
+		snprintf(libdir_error, sizeof(libdir_error),
+			 LIBRARY
+			 " is neither beside %.*s nor in %s: the installation is incomplete",
+			 PATH_MAX, self, KYMO_LIBDIR);
+	return libdir_error;
 }

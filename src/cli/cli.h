@@ -76,4 +76,7 @@ void cli_progress_clear(void);
 const char *cli_self(void);
 const char *cli_libdir(void);
 
+/* Why it cannot be found. */
+const char *cli_libdir_error(void);
+
 #endif

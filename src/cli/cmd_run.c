@@ -441,9 +441,11 @@ static bool left_out(const struct run_options *o)
 
 static int run_run(int argc, char **argv)
 {
-	struct run r = {.options = &run_options_values, .argv = argv};
+	static struct run r; /* paths: too large for small stacks (ulimit -s) */
 	int status;
 
+	r.options = &run_options_values;
+	r.argv = argv;
 	if (argc == 0)
 		return cli_usage("run", "no program is named");
 	if (r.options->ranks && !ranks_valid(r.options->ranks))

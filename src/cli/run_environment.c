@@ -132,33 +132,38 @@ static void add_list(struct text *t, const char *list, const char *separators, c
 }
 
 static bool set_list(struct environment *e, const char *name, const char *first,
-		     const char *second, const char *mpi_door, const char *separators)
+		     const char *mpi_door, const char *separators)
 {
 	struct text t = {0};
 	bool ok;
 
 	text_add(&t, first);
-	if (second && *second)
-		text_addf(&t, ":%s", second);
 	add_list(&t, getenv(name), separators, mpi_door);
 	ok = !t.failed && set(e, name, t.s);
 	text_release(&t);
 	return ok;
 }
 
+/* A library of Kymo's, after the others of the list. False: it is not there. */
+static bool add_door(struct text *list, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - 80, cli_libdir(), name);
+	if (access(path, R_OK) != 0)
+		return false;
+	text_addf(list, "%s%s", list->length ? ":" : "", path);
+	return true;
+}
+
 /* Where the loader knows no layers, OpenCL is entered by preloading. */
-static void opencl_door(const char *libdir, char preload[PATH_MAX])
+static bool add_opencl_door(struct text *list)
 {
 	char loader[PATH_MAX];
 	bool layers;
 
-	preload[0] = '\0';
 	environment_opencl_loader(loader, &layers);
-	if (!*loader || layers)
-		return;
-	snprintf(preload, PATH_MAX, "%.*s/libkymo-opencl-preload.so", PATH_MAX - 40, libdir);
-	if (access(preload, R_OK) != 0)
-		preload[0] = '\0';
+	return *loader && !layers && add_door(list, "libkymo-opencl-preload.so");
 }
 
 /* ---- Level Zero ---- */
@@ -211,15 +216,14 @@ static bool others_ze_layer(void)
 	return getenv(ZE_LAYER_VARIABLE) && !(preload && strstr(preload, "/kymo/ze/libze_"));
 }
 
-static bool add_ze_layer(char *list, size_t size, const struct run_options *o)
+static bool add_ze_layer(struct text *list, const struct run_options *o)
 {
-	size_t n = strlen(list);
 	char path[PATH_MAX];
 
 	if (!knob_list_has(o->backends, "level_zero") || others_ze_layer() ||
 	    !environment_ze_layer(path) || access(path, R_OK) != 0)
 		return false;
-	snprintf(list + n, size - n, ":%s", path);
+	text_addf(list, ":%s", path);
 	return true;
 }
 
@@ -240,50 +244,30 @@ static bool found_by_name(const struct run_options *o)
 }
 
 /* MPI is entered by its names, whichever MPI a program will turn out to have. */
-static void find_mpi_door(char door[PATH_MAX], const struct run_options *o)
+static void find_mpi_door(struct text *door, const struct run_options *o)
 {
-	snprintf(door, PATH_MAX, "%.*s/libkymo-mpi.so", PATH_MAX - 40, cli_libdir());
-	if (!knob_list_has(o->backends, "mpi") || access(door, R_OK) != 0)
-		door[0] = '\0';
+	text_add(door, "");
+	if (knob_list_has(o->backends, "mpi"))
+		add_door(door, "libkymo-mpi.so");
 }
 
-/* Likewise libraries of plain functions, and CUPTI's where the program uses it itself. */
-static void add_exports_door(char *list, size_t size, const struct run_options *o)
+/* Likewise libraries of plain functions. */
+static void add_exports_door(struct text *list, const struct run_options *o)
 {
-	static const char *const backends[] = {"nccl",  "cublas", "cublaslt",    "cufft",
-						"cudnn", "cuda",   "cuda_runtime"};
-	size_t n = strlen(list);
-	char door[PATH_MAX];
+	static const char *const backends[] = {"nccl", "cublas", "cublaslt", "cufft", "cudnn"};
 	bool wanted = false;
 
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
 		wanted |= knob_list_has(o->backends, backends[i]);
-	snprintf(door, sizeof(door), "%.*s/libkymo-exports.so", PATH_MAX - 40, cli_libdir());
-	if (wanted && access(door, R_OK) == 0)
-		snprintf(list + n, size - n, ":%s", door);
-}
-
-/* Threads and processes that use nothing else are seen at their making, when that is asked for. */
-static void add_threads_door(char *list, size_t size, const struct run_options *o)
-{
-	size_t n = strlen(list);
-	char door[PATH_MAX];
-
-	snprintf(door, sizeof(door), "%.*s/libkymo-threads.so", PATH_MAX - 40, cli_libdir());
-	if (o->threads && access(door, R_OK) == 0)
-		snprintf(list + n, size - n, ":%s", door);
+	if (wanted)
+		add_door(list, "libkymo-exports.so");
 }
 
 /* ROCTx's older library registers no tables: its place is taken when the user names the backend. */
-static void add_roctx_door(char *list, size_t size, const struct run_options *o)
+static void add_roctx_door(struct text *list, const struct run_options *o)
 {
-	size_t n = strlen(list);
-	char door[PATH_MAX];
-
-	snprintf(door, sizeof(door), "%.*s/kymo/rocm/libroctx64.so.4", PATH_MAX - 40, cli_libdir());
-	if (o->backends && strcmp(o->backends, "all") != 0 && knob_list_has(o->backends, "roctx") &&
-	    access(door, R_OK) == 0)
-		snprintf(list + n, size - n, ":%s", door);
+	if (o->backends && strcmp(o->backends, "all") != 0 && knob_list_has(o->backends, "roctx"))
+		add_door(list, "kymo/rocm/libroctx64.so.4");
 }
 
 /*
@@ -291,30 +275,34 @@ static void add_roctx_door(char *list, size_t size, const struct run_options *o)
  * before a profiler among them when ROCm looks for one, and passes the tables on. Level Zero's loader
  * finds the functions there that fill its tables.
  */
-static void preloaded(char *out, size_t size, const struct run_options *o)
+static void preloaded(struct text *list, const struct run_options *o)
 {
-	const char *libdir = cli_libdir();
-	const int room = PATH_MAX - 40;
-
+	text_addf(list, "%s/libkymo-inject.so", cli_libdir());
 	if (found_by_name(o))
-		snprintf(out, size, "%.*s/libkymo-inject.so:%.*s/libkymo.so.1", room, libdir, room,
-			 libdir);
-	else
-		snprintf(out, size, "%.*s/libkymo-inject.so", room, libdir);
-	add_exports_door(out, size, o);
-	add_threads_door(out, size, o);
-	add_roctx_door(out, size, o);
+		text_addf(list, ":%s/libkymo.so.1", cli_libdir());
+	add_exports_door(list, o);
+	/* Threads and processes that use nothing else are seen at their making, if that is asked for. */
+	if (o->threads)
+		add_door(list, "libkymo-threads.so");
+	add_roctx_door(list, o);
+}
+
+static bool set_layers(struct environment *e)
+{
+	char layer[PATH_MAX];
+
+	snprintf(layer, sizeof(layer), "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
+	return set_list(e, "OPENCL_LAYERS", layer, "", ":");
 }
 
 static bool set_libraries(struct environment *e, const struct run_options *o, struct text *error)
 {
-	char inject[7 * PATH_MAX], layer[PATH_MAX], preload[PATH_MAX] = "", mpi_door[PATH_MAX];
+	struct text list = {0}, mpi_door = {0};
 	const char *libdir = cli_libdir();
-	bool opencl = knob_list_has(o->backends, "opencl");
+	bool opencl = knob_list_has(o->backends, "opencl"), ok;
 
 	if (!*libdir) {
-		text_addf(error, "libkymo-inject.so is neither beside %s nor in %s: "
-				 "the installation is incomplete", cli_self(), KYMO_LIBDIR);
+		text_add(error, cli_libdir_error());
 		return false;
 	}
 	if (strpbrk(libdir, " :")) {
@@ -322,16 +310,16 @@ static bool set_libraries(struct environment *e, const struct run_options *o, st
 			  libdir);
 		return false;
 	}
-	preloaded(inject, sizeof(inject), o);
-	if (add_ze_layer(inject, sizeof(inject), o) && !set(e, ZE_LAYER_VARIABLE, "1"))
-		return false;
-	find_mpi_door(mpi_door, o);
-	snprintf(layer, sizeof(layer), "%.*s/libkymo.so.1", PATH_MAX - 40, libdir);
-	if (opencl)
-		opencl_door(libdir, preload);
-	if (!set_list(e, "LD_PRELOAD", inject, preload, mpi_door, " :"))
-		return false;
-	return !opencl || *preload || set_list(e, "OPENCL_LAYERS", layer, NULL, "", ":");
+	preloaded(&list, o);
+	ok = !add_ze_layer(&list, o) || set(e, ZE_LAYER_VARIABLE, "1");
+	find_mpi_door(&mpi_door, o);
+	if (opencl && !add_opencl_door(&list))
+		ok = ok && set_layers(e);
+	ok = ok && !list.failed && !mpi_door.failed &&
+	     set_list(e, "LD_PRELOAD", list.s, mpi_door.s, " :");
+	text_release(&list);
+	text_release(&mpi_door);
+	return ok;
 }
 
 /*

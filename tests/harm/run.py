@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import pty
+import resource
 import select
 import shutil
 import signal
@@ -396,6 +397,58 @@ def test_full_file_system():
         expect(p.returncode == 3 and "small" in p.stderr, p)
     finally:
         subprocess.run(["umount", "-l", "small"], check=True)
+    return None
+
+
+# ---- poor surroundings
+
+def test_small_stack():
+    """A launcher whose stack is small, as the program's is: summary, telemetry."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, resource.RLIM_INFINITY))
+    for words in (["-o", "t.kymo"], ["--telemetry=10", "-o", "u.kymo"]):
+        p = kymo("run", *words, "sh", "-c", "exit 5", preexec_fn=limit)
+        expect(p.returncode == 5 and "trace in" in p.stderr, p)
+
+
+def test_without_proc():
+    """Kymo finds itself by the name it was started by."""
+    script = 'mount -t tmpfs none /proc && exec "$@"'
+    if subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", "true"], capture_output=True,
+                      check=False).returncode:
+        return "/proc cannot be covered here (unshare -m, mount)"
+    for command in (KYMO, "./link"):
+        if command != KYMO:
+            os.symlink(KYMO, "link")
+        p = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", command, "run", "--no-summary", "-f", "-o",
+                            "t.kymo", "sh", "-c", "exit 5"], capture_output=True, text=True, timeout=60, check=False)
+        expect(p.returncode == 5, p)
+    return None
+
+
+def test_unreadable_installation():
+    """Libraries that are there and may not be read are not said to be missing; missing ones are."""
+    if os.getuid() != 0:
+        return "needs to become another user"
+    build = os.path.dirname(os.path.dirname(KYMO))
+    os.chmod(".", 0o755)
+    for name in ("bin", "lib", "out"):
+        os.mkdir(name)
+    os.chmod("out", 0o777)
+    shutil.copy(KYMO, "bin/kymo")
+
+    def run():
+        return subprocess.run([f"{os.getcwd()}/bin/kymo", "run", "true"], capture_output=True, text=True, cwd="out",
+                              timeout=60, check=False, user=65534, group=65534)
+    installed = "neither beside" not in run().stderr
+    if not installed:
+        expect("the installation is incomplete" in run().stderr, run().stderr)
+    shutil.copy(f"{build}/lib/libkymo-inject.so", "lib")
+    os.chmod("lib/libkymo-inject.so", 0)
+    p = run()
+    if installed:
+        return "an installed Kymo is found instead"
+    expect(p.returncode == 3 and "lib/libkymo-inject.so may not be read: Permission denied" in p.stderr, p)
     return None
 
 

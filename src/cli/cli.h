@@ -42,6 +42,7 @@ struct list {
 	const char *name;
 	const char *summary;
 	int (*run)(int argc, char **argv); /* words after the topic */
+	const char *operands; /* what these may be, or NULL */
 };
 extern const struct list *const list_table[];
 

@@ -24,15 +24,31 @@ static int list_topics(FILE *out)
 	return CLI_OK;
 }
 
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int run_topic(const struct list *l, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++)
+		if (is_help(argv[i])) {
+			printf("Usage: kymo list %s%s%s\n\n%s.\n", l->name, l->operands ? " " : "",
+			       l->operands ? l->operands : "", l->summary);
+			return CLI_OK;
+		}
+	return l->run(argc, argv);
+}
+
 static int run_list(int argc, char **argv)
 {
-	if (argc == 0 || strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
+	if (argc == 0 || is_help(argv[0])) {
 		printf("Usage: kymo list TOPIC\n\n");
 		return list_topics(stdout);
 	}
 	for (size_t i = 0; list_table[i]; i++)
 		if (strcmp(list_table[i]->name, argv[0]) == 0)
-			return list_table[i]->run(argc - 1, argv + 1);
+			return run_topic(list_table[i], argc - 1, argv + 1);
 	cli_error("there is no list of \"%s\"", argv[0]);
 	list_topics(stderr);
 	return CLI_USAGE;
@@ -56,7 +72,7 @@ static int run_backends(int argc, char **argv)
 	return CLI_OK;
 }
 
-const struct list list_backends = {"backends", "Runtimes that can be recorded", run_backends};
+const struct list list_backends = {"backends", "Runtimes that can be recorded", run_backends, NULL};
 
 static void write_config(void)
 {
@@ -95,4 +111,5 @@ static int run_list_options(int argc, char **argv)
 }
 
 const struct list list_options = {
-	"options", "Options of all commands; --config writes a configuration file", run_list_options};
+	"options", "Options of all commands; --config writes a configuration file", run_list_options,
+	"[--config]"};

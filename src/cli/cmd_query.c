@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "report/report.h"
 #ifdef KYMO_HAVE_SQLITE
 #include "analysis/trace_store.h"
@@ -62,6 +63,7 @@ static int run_query(int argc, char **argv)
 	struct store **stores;
 	unsigned count = 0;
 	int result = CLI_OK;
+	const char *sql;
 
 	if (options.schema) {
 		fputs(store_schema, stdout);
@@ -72,17 +74,19 @@ static int run_query(int argc, char **argv)
 					       : "which trace, and which question?");
 	if (argv[argc - 1][strspn(argv[argc - 1], " \t\r\n;")] == '\0')
 		return cli_usage("query", "the last operand, the SQL, is empty");
+	sql = argv[argc - 1];
+	argc = cli_distinct(argc - 1, argv);
 	stores = calloc((size_t)argc, sizeof(struct store *));
 	if (!stores)
 		return CLI_FAILURE;
-	for (int i = 0; i < argc - 1 && result == CLI_OK; i++) {
+	for (int i = 0; i < argc && result == CLI_OK; i++) {
 		if (trace_store_open(argv[i], options.rebuild, &o, &stores[i]) != KYMO_OK)
 			result = CLI_FAILURE;
 		else
 			count++;
 	}
 	if (result == CLI_OK)
-		result = query(stores, argv, count, argv[argc - 1], &log);
+		result = query(stores, argv, count, sql, &log);
 	for (unsigned i = 0; i < count; i++)
 		store_close(stores[i]);
 	free(stores);

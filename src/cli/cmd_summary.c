@@ -5,6 +5,7 @@
 
 #include "analysis/summary.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "report/report.h"
 
 struct summary_options {
@@ -70,6 +71,9 @@ static int run_summary(int argc, char **argv)
 				 "Calls, ranges and errors have a thread, messages a thread and a "
 				 "peer, kernels and copies a device and a queue, copies also a "
 				 "direction; only copies and messages have a size", options.by);
+	argc = cli_distinct(argc, argv);
+	if (argc > 1 && !(by & BY_TRACE))
+		cli_note("%d traces are added up; --by trace,op keeps them apart", argc);
 	s = calloc((size_t)argc, sizeof(*s));
 	if (!s)
 		return CLI_FAILURE;

@@ -45,6 +45,27 @@ const struct format *cli_reader(const char *path)
 	return NULL;
 }
 
+int cli_distinct(int argc, char **argv)
+{
+	int kept = 0;
+
+	for (int i = 0; i < argc; i++) {
+		struct stat a, b;
+		bool again = false;
+
+		for (int k = 0; k < kept && !again; k++)
+			again = stat(argv[i], &a) == 0 && stat(argv[k], &b) == 0 && a.st_dev == b.st_dev &&
+				a.st_ino == b.st_ino;
+		if (again)
+			cli_note("%s is named twice and counted once", argv[i]);
+		else
+			argv[kept++] = argv[i];
+	}
+	if (kept < argc)
+		argv[kept] = NULL;
+	return kept;
+}
+
 struct stream_filter *cli_filter_new(const struct cli_filter *o, bool *failed)
 {
 	const struct stream_filter_spec spec = {
@@ -62,7 +83,11 @@ struct stream_filter *cli_filter_new(const struct cli_filter *o, bool *failed)
 	};
 	struct stream_filter *filter = NULL;
 
-	*failed = false;
+	*failed = o->before && o->after >= o->before;
+	if (*failed) {
+		cli_usage(NULL, "no moment is --after one time and --before another that is not later");
+		return NULL;
+	}
 	if (!o->domains && !o->include && !o->exclude && !o->kernels && !o->processes &&
 	    !o->threads && !o->after && !o->before && !o->min_duration)
 		return NULL;

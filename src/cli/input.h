@@ -45,6 +45,9 @@ struct cli_filter {
 	 NULL, NULL, "Which records", "Only records that take at least this long"}
 /* clang-format on */
 
+/* Leaves out traces that are named before, with a note. Returns how many are left. */
+int cli_distinct(int argc, char **argv);
+
 /* Compiles the options; NULL with *failed unset: everything is wanted. */
 struct stream_filter *cli_filter_new(const struct cli_filter *o, bool *failed);
 

@@ -171,4 +171,4 @@ static int run(int argc, char **argv)
 
 extern const struct list list_counters;
 const struct list list_counters = {
-	"counters", "What can be counted here (run --counters), and what cannot, and why", run};
+	"counters", "What can be counted here (run --counters), and what cannot, and why", run, NULL};

@@ -262,4 +262,4 @@ static int run(int argc, char **argv)
 
 extern const struct list list_devices;
 const struct list list_devices = {
-	"devices", "Processors, accelerators and network adapters; --format json for programs", run};
+	"devices", "Processors, accelerators and network adapters; --format json for programs", run, "[--format FORMAT]"};

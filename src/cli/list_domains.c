@@ -60,7 +60,7 @@ static int run_domains(int argc, char **argv)
 }
 
 const struct list list_domains = {"domains", "Domains of what is recorded: APIs and activities",
-				  run_domains};
+				  run_domains, NULL};
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
@@ -117,4 +117,5 @@ static int run_ops(int argc, char **argv)
 
 const struct list list_ops = {
 	"ops", "Operations of a domain, or of all: from which mode on they are recorded, arguments",
-	run_ops};
+	run_ops,
+	"[DOMAIN]"};

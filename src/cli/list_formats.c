@@ -14,4 +14,4 @@ static int run(int argc, char **argv)
 }
 
 extern const struct list list_formats;
-const struct list list_formats = {"formats", "Formats that can be read or written", run};
+const struct list list_formats = {"formats", "Formats that can be read or written", run, NULL};

@@ -118,4 +118,4 @@ static int run(int argc, char **argv)
 
 extern const struct list list_telemetry;
 const struct list list_telemetry = {
-	"telemetry", "What run --telemetry reads here, with present values; --format json", run};
+	"telemetry", "What run --telemetry reads here, with present values; --format json", run, "[--format FORMAT]"};

@@ -123,6 +123,17 @@ static bool parse_config(struct knob_table *t, char error[KNOB_ERROR_MAX])
 	return !path || !*path || knob_parse_config(t, path, error);
 }
 
+static bool is_version(const char *word)
+{
+	return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
+}
+
+static int print_version(void)
+{
+	puts("kymo " KYMO_VERSION);
+	return CLI_OK;
+}
+
 /* argv[0] is the command's name. */
 static int run_command(const struct command *c, int argc, char **argv)
 {
@@ -132,6 +143,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 	struct knob_table none = {.command = c->name, .stop_at_operand = false};
 	struct knob_table *t = c->knobs ? c->knobs : &none;
 
+	if (argc > 1 && is_version(argv[1]))
+		return print_version();
 	if (c->raw_arguments)
 		return c->run(argc - 1, argv + 1);
 	knob_defaults(t);
@@ -176,10 +189,8 @@ static int dispatch(int argc, char **argv)
 		print_overview(stdout);
 		return CLI_OK;
 	}
-	if (strcmp(argv[1], "--version") == 0) {
-		puts("kymo " KYMO_VERSION);
-		return CLI_OK;
-	}
+	if (is_version(argv[1]))
+		return print_version();
 	c = find_command(argv[1]);
 	if (c)
 		return run_command(c, argc - 1, argv + 1);

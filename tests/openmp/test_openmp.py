@@ -151,6 +151,10 @@ class Test(base.Test):
         check("note", any("libgomp" in t for t in self.notes("openmp")), True)
         check("in the summary", "libgomp" in base.must(self.kymo, "summary", self.trace), True)
         check("in doctor", "libgomp" in base.run(self.kymo, "doctor").stdout, True)
+        # Whoever loads it with a package has no regions of his own to miss.
+        load = "import ctypes; ctypes.CDLL('libgomp.so.1').omp_get_max_threads()"
+        self.record(sys.executable, "-c", load, options=["--threads"])
+        check("no note", [t for t in self.notes("openmp") if "libgomp" in t], [])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import glob
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,8 +25,8 @@ def check(what, ok, detail=""):
         print("FAILED: %s\n%s" % (what, detail))
 
 
-def kymo(*words, **how):
-    got = subprocess.run([KYMO, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+def kymo(*words, program=KYMO, **how):
+    got = subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
     got.stdout = got.stdout.decode("utf-8")  # as it is: CSV lines end in CR LF
     got.stderr = got.stderr.decode("utf-8")
     return got
@@ -103,17 +104,13 @@ def read_only(folder):
     subprocess.run([SYNTH, "demo", trace], check=True)
     os.chmod(folder, 0o755)
     os.chmod(trace, 0o555)
+    # Another user, to whom the build's own folder may be closed.
     how = {"user": 65534} if os.getuid() == 0 else {}
+    copy = shutil.copy(KYMO, os.path.join(folder, "kymo"))
     try:
-        got = kymo("query", "-f", "csv", trace, "SELECT count(*) > 0 AS n FROM call", **how)
-    except PermissionError:
-        print("skipped: another user may not run %s" % KYMO)
-        return
+        got = kymo("query", "-f", "csv", trace, "SELECT count(*) > 0 AS n FROM call", program=copy, **how)
     finally:
         os.chmod(trace, 0o755)
-    if got.returncode != 0 and "Permission denied" in got.stderr:
-        print("skipped: another user may not see %s" % KYMO)
-        return
     check("read-only trace", got.returncode == 0 and got.stdout == "n\r\n1\r\n" and
           "cannot be written to" in got.stderr, got.stdout + got.stderr)
     check("no store is left", not os.path.exists(os.path.join(trace, "store.db")))

@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -226,6 +227,16 @@ for i in range(1, 41):
         p = self.record("true", env={"KYMO_TELEMETRY_ROOT": "/nonexistent"})
         assert "/proc/stat" in p.stderr, p.stderr
 
+    def everybodys_kymo(self):
+        """A copy where another user may read it: the build may lie in a folder of root's own."""
+        build = os.path.dirname(os.path.dirname(self.kymo))
+        for name in ("bin", "lib"):
+            os.mkdir(f"{self.folder}/{name}", 0o755)
+        shutil.copy(self.kymo, f"{self.folder}/bin/kymo")
+        for library in glob.glob(f"{build}/lib/libkymo*.so*"):
+            shutil.copy(library, f"{self.folder}/lib", follow_symlinks=False)
+        return f"{self.folder}/bin/kymo"
+
     def denied(self):
         if os.getuid() == 0 and not os.path.exists("/usr/bin/setpriv"):
             return SKIPPED
@@ -233,12 +244,11 @@ for i in range(1, 41):
         os.chmod(zone + "energy_uj", 0)
         os.chmod(self.folder, 0o777)
         drop = ["setpriv", "--reuid=65534", "--clear-groups", "--"] if os.getuid() == 0 else []
-        words = drop + [self.kymo, "run", "--telemetry=10", "-o", self.trace, "--", "true"]
-        p = run(*words, env={"KYMO_TELEMETRY_ROOT": root, "XDG_RUNTIME_DIR": ""}, status=None, cwd=self.folder)
-        if p.returncode == 126 or p.returncode == 127 or "cannot be" in p.stderr:
-            return SKIPPED  # the build's folder is not everybody's
+        kymo = self.everybodys_kymo() if drop else self.kymo
+        words = drop + [kymo, "run", "--telemetry=10", "-o", self.trace, "--", "true"]
+        p = run(*words, env={"KYMO_TELEMETRY_ROOT": root, "XDG_RUNTIME_DIR": ""}, status=0, cwd=self.folder)
         assert len(re.findall("energy_uj: permission denied", p.stderr)) == 1, p.stderr
-        doctor = run(*drop, self.kymo, "doctor", env={"KYMO_TELEMETRY_ROOT": root}, status=None)
+        doctor = run(*drop, kymo, "doctor", env={"KYMO_TELEMETRY_ROOT": root}, status=None)
         assert len(re.findall("energy_uj: permission denied", doctor.stdout)) == 1, doctor.stdout
         return 0
 

@@ -92,14 +92,19 @@ static int find_runtime(struct dl_phdr_info *object, size_t size, void *found)
 	return 0;
 }
 
-/* Said where something else was recorded, so that nobody looks for it in vain. */
+static int at_start; /* runtimes that the program itself is linked with, directly or not */
+
+/*
+ * Said where something else was recorded, so that nobody looks for it in vain. Of GCC's only where it
+ * is the program's own: interpreters load it later with packages whose users never think of it.
+ */
 static void say_missing(void)
 {
 	int saved = errno, found = 0;
 
 	if (cap_wants(UINT32_MAX))
 		dl_iterate_phdr(find_runtime, &found);
-	if (found & RUNTIME_GCC)
+	if (found & at_start & RUNTIME_GCC)
 		cap_note(1, "openmp", "GCC's OpenMP runtime (libgomp) has no tools interface: its "
 				      "regions are not recorded; clang's has one");
 	if ((found & RUNTIME_LLVM) && !atomic_load(&asked))
@@ -111,6 +116,7 @@ static void say_missing(void)
 /* Exit handlers run before core lets go of the process. */
 __attribute__((constructor)) static void prepare(void)
 {
+	dl_iterate_phdr(find_runtime, &at_start);
 	atexit(say_missing);
 }
 

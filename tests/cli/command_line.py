@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Small answers of the command line: command_line.py KYMO
+
+Help and version wherever they are asked for, windows without a moment, traces that are named twice.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+KYMO = os.path.abspath(sys.argv[1])
+
+
+def kymo(*words):
+    return subprocess.run([KYMO, *words], capture_output=True, text=True, timeout=120, check=False)
+
+
+def expect(condition, *what):
+    if not condition:
+        sys.exit(" ".join(str(w) for w in what))
+
+
+def check_help():
+    topics = [line.split()[0] for line in kymo("list").stdout.splitlines() if line.startswith("  ")]
+    expect(len(topics) > 5, topics)
+    for topic in topics:
+        for word in ("--help", "-h"):
+            p = kymo("list", topic, word)
+            expect(p.returncode == 0 and p.stdout.startswith(f"Usage: kymo list {topic}") and not p.stderr, p)
+    p = kymo("list", "ops", "nosuch")
+    expect(p.returncode == 2 and "nosuch" in p.stderr, p)
+
+
+def check_version():
+    version = kymo("--version").stdout
+    expect(version.startswith("kymo "), version)
+    for words in (["-V"], ["run", "--version"], ["run", "-V"], ["summary", "--version"], ["list", "-V"]):
+        p = kymo(*words)
+        expect((p.returncode, p.stdout, p.stderr) == (0, version, ""), p)
+    p = kymo("run", "--no-summary", "-o", "version.kymo", "cat", "--version") # the program's own
+    expect(p.returncode == 0 and "cat" in p.stdout, p)
+
+
+def check_windows():
+    for words in (["--after", "1s", "--before", "500ms"], ["--after", "1s", "--before", "1s"]):
+        for command in (["show"], ["export", "--to", "json", "-o", "x.json"]):
+            p = kymo(*command, *words, "one.kymo")
+            expect(p.returncode == 2 and "--before" in p.stderr and not p.stdout, p)
+    expect(kymo("show", "--after", "0s", "--before", "1h", "one.kymo").returncode == 0, "a window")
+
+
+def check_twice():
+    os.symlink("one.kymo", "link.kymo")
+    once = kymo("summary", "one.kymo")
+    for other in ("one.kymo", "./one.kymo", "link.kymo"):
+        p = kymo("summary", "one.kymo", other)
+        expect((p.returncode, p.stdout) == (0, once.stdout) and "named twice" in p.stderr, p)
+        p = kymo("query", "--format", "csv", "one.kymo", other, "SELECT count(*) AS n FROM process")
+        expect(p.stdout.split() == ["n", "1"] and "named twice" in p.stderr, p)
+    p = kymo("summary", "one.kymo", "two.kymo")
+    expect("2 traces are added up" in p.stderr and "named twice" not in p.stderr, p)
+    expect("added up" not in kymo("summary", "--by", "trace,op", "one.kymo", "two.kymo").stderr, "by trace")
+    p = kymo("query", "--format", "csv", "one.kymo", "two.kymo", "SELECT count(*) AS n FROM process")
+    expect(p.stdout.split() == ["n", "2"], p)
+
+
+def main():
+    for variable in [v for v in os.environ if v.startswith("KYMO_")]:
+        del os.environ[variable]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for name in ("one", "two"):
+            p = kymo("run", "--no-summary", "--threads", "-o", f"{name}.kymo", "true")
+            expect(p.returncode == 0, p)
+        for check in (check_help, check_version, check_windows, check_twice):
+            check()
+        os.chdir("/")
+
+
+main()

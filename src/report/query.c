@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SQL over stores; see query.h. */
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,25 +13,85 @@
 
 /* ---- mistakes ---------------------------------------------------------------------------------- */
 
+/* The candidate of a query's first column that is nearest to `word`; "" if none is near. */
+static void nearest(sqlite3 *db, const char *candidates, const char *sql, const char *word,
+		    char out[64])
+{
+	sqlite3_stmt *s = NULL;
+	unsigned best = UINT_MAX;
+
+	if (sqlite3_prepare_v2(db, candidates, -1, &s, NULL) != SQLITE_OK)
+		return;
+	sqlite3_bind_text(s, 1, sql, -1, SQLITE_STATIC);
+	while (sqlite3_step(s) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(s, 0);
+
+		if (name && text_nearer(word, name, &best))
+			snprintf(out, 64, "%s", name);
+	}
+	sqlite3_finalize(s);
+}
+
+/* What could have been meant by a name that is not there, and where all names are. */
+static void suggest(struct text *out, sqlite3 *db, const char *sql)
+{
+	static const struct {
+		const char *message, *candidates;
+	} kinds[] = {
+		{"no such table: ",
+		 "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "
+		 "AND ?1 <> '' UNION SELECT name FROM sqlite_temp_schema"},
+		/* of the tables that the question names */
+		{"no such column: ",
+		 "SELECT c.name FROM sqlite_schema t, pragma_table_info(t.name) c "
+		 "WHERE t.type IN ('table', 'view') AND "
+		 "instr(lower(?1), lower(t.name))"},
+		{"no such function: ", "SELECT name FROM pragma_function_list WHERE ?1 <> ''"}};
+	const char *message = sqlite3_errmsg(db);
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		size_t n = strlen(kinds[i].message);
+		char word[64] = "", near[64] = "", *dot;
+
+		if (strncmp(message, kinds[i].message, n) != 0)
+			continue;
+		snprintf(word, sizeof(word), "%s", message + n);
+		dot = strrchr(word, '.'); /* "k.nme" */
+		nearest(db, kinds[i].candidates, sql, dot ? dot + 1 : word, near);
+		if (*near)
+			text_addf(out, "did you mean \"%s\"? ", near);
+		text_add(out, "\"kymo query --schema\" prints all tables and columns");
+		return;
+	}
+}
+
 /* The line of the SQL in which the mistake is, and a mark under it. */
 static void explain(struct stream_log *log, sqlite3 *db, const char *sql, const char *statement)
 {
 	int offset = -1;
 	const char *at, *begin, *end;
+	struct text message = {0}, hint = {0};
 
 #if SQLITE_VERSION_NUMBER >= 3038000
 	offset = sqlite3_error_offset(db);
 #endif
+	text_add(&message, sqlite3_errmsg(db));
+	suggest(&hint, db, sql);
 	if (offset < 0) {
-		stream_error(log, "in the SQL: %s", sqlite3_errmsg(db));
-		return;
+		stream_error(log, "in the SQL: %s", message.s ? message.s : "");
+	} else {
+		begin = at = statement + offset;
+		while (begin > sql && begin[-1] != '\n')
+			begin--;
+		end = at + strcspn(at, "\n");
+		stream_error(log, "in the SQL: %s (character %d)\n  %.*s\n  %*s^",
+			     message.s ? message.s : "", (int)(at - sql) + 1, (int)(end - begin),
+			     begin, (int)(at - begin), "");
 	}
-	begin = at = statement + offset;
-	while (begin > sql && begin[-1] != '\n')
-		begin--;
-	end = at + strcspn(at, "\n");
-	stream_error(log, "in the SQL: %s (character %d)\n  %.*s\n  %*s^", sqlite3_errmsg(db),
-		     (int)(at - sql) + 1, (int)(end - begin), begin, (int)(at - begin), "");
+	if (hint.s)
+		stream_error(log, "%s", hint.s);
+	text_release(&message);
+	text_release(&hint);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------- */

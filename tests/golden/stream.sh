@@ -25,6 +25,9 @@ mkdir out
 "$kymo" export --to csv -o out/csv demo.kymo 2>> export.log
 sed -i 's/"version":"[^"]*"},$/"version":"X"},/' out/demo.json
 
+# What is exported as text is what is shown.
+"$kymo" export --to text -o text.txt demo.kymo 2>> export.log
+cmp text.txt out/show.txt
 # The same trace, compressed, is the same trace.
 "$kymo" show packed.kymo > packed.txt
 cmp packed.txt out/show.txt

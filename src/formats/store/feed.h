@@ -7,9 +7,10 @@
 #ifndef FORMATS_STORE_FEED_H
 #define FORMATS_STORE_FEED_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "formats/store/sqlite.h"
 
 #define FEED_ROWS  4096u
 #define FEED_BYTES (1u << 19) /* of blobs between two insertions */

@@ -13,15 +13,53 @@
 
 #include "base/text.h"
 #include "formats/store/args.h"
+#include "formats/store/definitions.h"
 #include "formats/store/side.h"
 #include "formats/store/store.h"
+#include "stream/trace.h"
 
 #define VALUE_MAX 4096u
 
 struct functions {
 	const struct trace *trace;
 	struct side_reader *side;
+	/* On a connection of somebody else's: what is read from it at the first use. */
+	sqlite3 *db;
+	struct trace *own;
 };
+
+static const char *copy_version(void *out, const char *text)
+{
+	return strncpy(out, text ? text : "", 15);
+}
+
+static const char *cannot_read(struct functions *f)
+{
+	char version[16] = "";
+	struct sql_context c = {.db = f->db, .keep = copy_version, .owner = version};
+
+	metadata_text(&c, "schema_version");
+	if (strcmp(version, STORE_SCHEMA_VERSION) != 0)
+		return *version ? "this store is of another version of Kymo; kymo query builds it "
+				  "anew"
+				: "this database is no store of Kymo";
+	f->own = definitions_read(&c);
+	sql_release(&c);
+	f->side = f->own ? side_reader_new(f->db) : NULL;
+	f->trace = f->own;
+	return f->side ? NULL : "the store is damaged";
+}
+
+/* What the functions of this connection need; NULL: said why. */
+static struct functions *functions_of(sqlite3_context *c)
+{
+	struct functions *f = sqlite3_user_data(c);
+	const char *why = f->side ? NULL : cannot_read(f);
+
+	if (why)
+		sqlite3_result_error(c, why, -1);
+	return why ? NULL : f;
+}
 
 static const struct t_op *unpack(sqlite3_context *c, const struct trace *t, sqlite3_int64 op,
 				 const void *data, size_t length, struct wire_record *w)
@@ -42,11 +80,13 @@ static const struct t_op *unpack(sqlite3_context *c, const struct trace *t, sqli
 static const struct t_op *arguments(sqlite3_context *c, int n, sqlite3_value **v,
 				    struct wire_record *w)
 {
-	struct functions *f = sqlite3_user_data(c);
+	struct functions *f = functions_of(c);
 	const void *data;
 	size_t length;
 	uint32_t op;
 
+	if (!f)
+		return NULL;
 	if (n == 2)
 		return sqlite3_value_type(v[1]) == SQLITE_NULL
 			       ? NULL
@@ -175,13 +215,13 @@ static void args_function(sqlite3_context *c, int argc, sqlite3_value **argv)
 
 static void status_function(sqlite3_context *c, int argc, sqlite3_value **argv)
 {
-	const struct trace *t = ((struct functions *)sqlite3_user_data(c))->trace;
+	const struct functions *f = functions_of(c);
 	sqlite3_int64 op = sqlite3_value_int64(argv[0]);
 	const char *name;
 
-	if (op <= 0 || op >= t->ops_count)
+	if (!f || op <= 0 || op >= f->trace->ops_count)
 		return;
-	name = rec_status_name(&t->ops[op], sqlite3_value_int(argv[1]));
+	name = rec_status_name(&f->trace->ops[op], sqlite3_value_int(argv[1]));
 	if (name)
 		sqlite3_result_text(c, name, -1, SQLITE_STATIC);
 	else
@@ -203,18 +243,50 @@ static bool add(sqlite3 *db, const char *name, int argc, struct functions *f,
 					  function, NULL, NULL, destroy) == SQLITE_OK;
 }
 
+/* Of functions that read for themselves; the others have what the store's reader frees. */
+static void forget(void *data)
+{
+	struct functions *f = data;
+
+	if (f->db) {
+		side_reader_free(f->side);
+		trace_free(f->own);
+	}
+	free(f);
+}
+
+/* The last one to go frees `f`, which SQLite does when creating it fails, too. */
+static bool add_all(sqlite3 *db, struct functions *f)
+{
+	return add(db, "kymo_arg", 2, f, arg_function, NULL) &&
+	       add(db, "kymo_arg", 3, f, arg_function, NULL) &&
+	       add(db, "kymo_args", 1, f, args_function, NULL) &&
+	       add(db, "kymo_args", 2, f, args_function, NULL) &&
+	       add(db, "kymo_status", 2, f, status_function, forget);
+}
+
 bool store_functions(sqlite3 *db, const struct trace *t, struct side_reader *side)
 {
 	struct functions *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return false;
-	*f = (struct functions){t, side};
-	/* The last one to go frees `f`, which SQLite does when creating it fails, too. */
-	return add(db, "kymo_arg", 2, f, arg_function, NULL) &&
-	       add(db, "kymo_arg", 3, f, arg_function, NULL) &&
-	       add(db, "kymo_args", 1, f, args_function, NULL) &&
-	       add(db, "kymo_args", 2, f, args_function, NULL) &&
-	       add(db, "kymo_status", 2, f, status_function, free) &&
-	       sqlite3_exec(db, views, NULL, NULL, NULL) == SQLITE_OK;
+	*f = (struct functions){.trace = t, .side = side};
+	return add_all(db, f) && sqlite3_exec(db, views, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+bool store_functions_late(sqlite3 *db)
+{
+	struct functions *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return false;
+	f->db = db;
+	if (!add_all(db, f))
+		return false;
+	/* Only where it means something; the view's own tables are looked for when it is used. */
+	if (sqlite3_table_column_metadata(db, NULL, "call_args", "data", NULL, NULL, NULL, NULL,
+					  NULL) == SQLITE_OK)
+		sqlite3_exec(db, views, NULL, NULL, NULL);
+	return true;
 }

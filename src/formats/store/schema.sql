@@ -13,6 +13,8 @@ CREATE TABLE string(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE domain(id INTEGER PRIMARY KEY, name TEXT, title TEXT);
 CREATE TABLE enum_value(id INTEGER PRIMARY KEY, enum_set INTEGER, set_name TEXT, name TEXT,
 	value INTEGER);
+CREATE INDEX enum_value_in_set ON enum_value(enum_set, value);
+CREATE INDEX enum_value_by_name ON enum_value(set_name, value);
 CREATE TABLE op(id INTEGER PRIMARY KEY, domain INTEGER, number INTEGER, name TEXT, flags INTEGER,
 	status_set INTEGER, status_ok INTEGER);
 CREATE TABLE op_field(id INTEGER PRIMARY KEY, op INTEGER, position INTEGER, name TEXT, type TEXT,
@@ -202,8 +204,13 @@ CREATE TABLE histogram(id INTEGER PRIMARY KEY, kind TEXT, row INTEGER, bucket IN
 	low INTEGER, width INTEGER, count INTEGER);
 
 -- views -----------------------------------------------------------------------------------------
+-- New columns come last. What a number means stands beside it: `status` and `status_name`,
+-- `kind` and `kind_name`. docs/store.md is the manual.
 CREATE VIEW processes AS SELECT p.id, 0 AS nid, p.hostname, p.ppid, p.pid, p.rank,
-	p.start AS init, p.end AS fini, p.start, p.end, p.argv AS command, p.exe FROM process p;
+	p.start AS init, p.end AS fini, p.start, p.end, p.argv AS command, p.exe, p.name,
+	p.how_ended, p.exit_status, CASE p.how_ended WHEN 0 THEN 'ended' WHEN 1 THEN 'ended without finalisation'
+	WHEN 2 THEN 'killed by a signal' WHEN 3 THEN 'replaced by exec' WHEN 4 THEN 'was still running'
+	ELSE 'not recorded' END AS how_ended_name, p.lost_records FROM process p;
 
 CREATE VIEW threads AS SELECT t.id, 0 AS nid, p.hostname, p.ppid, p.pid, t.tid, t.start, t.end,
 	s.text AS name, t.records, t.lost
@@ -214,7 +221,9 @@ CREATE VIEW regions AS SELECT c.id, d.name AS category, o.name, 0 AS nid, p.pid,
 	c.id & 0xffffffffff AS stack_id, ifnull(x.parent, 0) AS parent_stack_id,
 	ifnull(x.external, 0) AS corr_id, NULL AS extdata, x.stack AS call_stack,
 	fn.text AS line_info, c.status, c.status <> o.status_ok AS failed, x.scope,
-	fn.text AS function, fl.text AS file, s.line, c.op
+	fn.text AS function, fl.text AS file, s.line, c.op,
+	(SELECT e.name FROM enum_value e WHERE e.enum_set = o.status_set
+	AND e.value = c.status ORDER BY e.id LIMIT 1) AS status_name
 	FROM call c LEFT JOIN thread t ON t.id = c.thread LEFT JOIN process p ON p.id = t.process
 	LEFT JOIN op o ON o.id = c.op LEFT JOIN domain d ON d.id = o.domain
 	LEFT JOIN call_extra x ON x.id = c.id LEFT JOIN site s ON s.id = c.site
@@ -263,7 +272,9 @@ CREATE VIEW regions_and_samples AS SELECT id, category, name, nid, pid, tid, sta
 	UNION ALL SELECT * FROM sample_regions;
 
 CREATE VIEW activities AS SELECT a.id, d.name AS category, o.name, p.pid, t.tid, a.start,
-	a.start + a.duration AS end, a.duration, a.status, a.op, a.args
+	a.start + a.duration AS end, a.duration, a.status, a.op, a.args,
+	(SELECT e.name FROM enum_value e WHERE e.enum_set = o.status_set
+	AND e.value = a.status ORDER BY e.id LIMIT 1) AS status_name
 	FROM activity a LEFT JOIN thread t ON t.id = a.thread LEFT JOIN process p ON p.id = t.process
 	LEFT JOIN op o ON o.id = a.op LEFT JOIN domain d ON d.id = o.domain;
 
@@ -279,7 +290,11 @@ CREATE VIEW kernels AS SELECT k.id, t.tid, 'KERNEL_DISPATCH' AS category, o.name
 	k.call & 0xffffffffff AS stack_id, k.call & 0xffffffffff AS parent_stack_id,
 	ifnull(x.external, 0) AS corr_id, k.queued, k.submitted, k.submit, k.status, k.untimed,
 	k.early, k.call AS call_id, x.scope, l.registers, l.static_shared, l.dynamic_shared,
-	l.local_memory, l.cluster_x, l.cluster_y, l.cluster_z, l.graph, l.graph_node
+	l.local_memory, l.cluster_x, l.cluster_y, l.cluster_z, l.graph, l.graph_node,
+	(SELECT e.name FROM enum_value e WHERE e.enum_set = o.status_set
+	AND e.value = k.status ORDER BY e.id LIMIT 1) AS status_name,
+	(SELECT e.name FROM enum_value e WHERE e.set_name = 'untimed_reason'
+	AND e.value = k.untimed ORDER BY e.id LIMIT 1) AS untimed_name
 	FROM dispatch k LEFT JOIN launch l ON l.id = k.id LEFT JOIN kernel kd ON kd.id = k.kernel LEFT JOIN string n ON n.id = kd.name
 	LEFT JOIN agent a ON a.id = k.agent LEFT JOIN queue q ON q.id = k.queue
 	LEFT JOIN process p ON p.id = k.process LEFT JOIN call c ON c.id = k.call
@@ -298,7 +313,15 @@ CREATE VIEW memory_copies AS SELECT m.id, 'MEMORY_COPY' AS category, 0 AS nid, p
 	m.call & 0xffffffffff AS stack_id, m.call & 0xffffffffff AS parent_stack_id,
 	ifnull(x.external, 0) AS corr_id, mo.name AS operation, m.source_kind, m.destination_kind,
 	m.blocking, m.queued, m.submitted, m.submit, m.status, m.untimed, m.early,
-	m.call AS call_id, x.scope
+	m.call AS call_id, x.scope,
+	(SELECT e.name FROM enum_value e WHERE e.set_name = 'memory_kind'
+	AND e.value = m.source_kind ORDER BY e.id LIMIT 1) AS source_kind_name,
+	(SELECT e.name FROM enum_value e WHERE e.set_name = 'memory_kind'
+	AND e.value = m.destination_kind ORDER BY e.id LIMIT 1) AS destination_kind_name,
+	(SELECT e.name FROM enum_value e WHERE e.enum_set = o.status_set
+	AND e.value = m.status ORDER BY e.id LIMIT 1) AS status_name,
+	(SELECT e.name FROM enum_value e WHERE e.set_name = 'untimed_reason'
+	AND e.value = m.untimed ORDER BY e.id LIMIT 1) AS untimed_name
 	FROM copy m LEFT JOIN op mo ON mo.id = m.op LEFT JOIN queue q ON q.id = m.queue
 	LEFT JOIN agent da ON da.id = m.destination_agent LEFT JOIN agent sa ON sa.id = m.source_agent
 	LEFT JOIN process p ON p.id = m.process LEFT JOIN call c ON c.id = m.call
@@ -311,14 +334,19 @@ CREATE VIEW memory_allocations AS SELECT l.id, 'MEMORY_ALLOCATION' AS category, 
 	a.label AS agent_name, l.agent AS agent_abs_index, upper(a.type) AS agent_type, l.address,
 	l.bytes AS size, l.call & 0xffffffffff AS stack_id, l.call & 0xffffffffff AS parent_stack_id,
 	0 AS corr_id, co.name AS region_name, l.kind, l.what, l.allocation, l.parent,
-	l.call AS call_id
+	l.call AS call_id,
+	(SELECT e.name FROM enum_value e WHERE e.set_name = 'memory_kind'
+	AND e.value = l.kind ORDER BY e.id LIMIT 1) AS kind_name,
+	(SELECT e.name FROM enum_value e WHERE e.set_name = 'allocation_what'
+	AND e.value = l.what ORDER BY e.id LIMIT 1) AS what_name
 	FROM allocation l LEFT JOIN thread t ON t.id = l.thread LEFT JOIN process p ON p.id = t.process
 	LEFT JOIN op o ON o.id = l.op LEFT JOIN agent a ON a.id = l.agent
 	LEFT JOIN call c ON c.id = l.call LEFT JOIN op co ON co.id = c.op;
 
 CREATE VIEW syncs AS SELECT s.id, p.pid, t.tid, o.name, s.start, s.start + s.duration AS end,
-	s.duration, s.events, s.event, s.queue AS queue_id, co.name AS region_name, s.call AS call_id
-	FROM sync s LEFT JOIN thread t ON t.id = s.thread LEFT JOIN process p ON p.id = t.process
+	s.duration, s.events, s.event, s.queue AS queue_id, co.name AS region_name, s.call AS call_id,
+	'Queue ' || q.number AS queue_name, a.label AS agent_name
+	FROM sync s LEFT JOIN queue q ON q.id = s.queue LEFT JOIN agent a ON a.id = q.agent LEFT JOIN thread t ON t.id = s.thread LEFT JOIN process p ON p.id = t.process
 	LEFT JOIN op o ON o.id = s.op LEFT JOIN call c ON c.id = s.call
 	LEFT JOIN op co ON co.id = c.op;
 
@@ -384,7 +412,11 @@ CREATE VIEW memory_copy_summary AS SELECT o.name, sum(t.calls) AS calls, sum(t.t
 	FROM tally_copy t LEFT JOIN op o ON o.id = t.op GROUP BY t.op ORDER BY total DESC;
 
 CREATE VIEW memory_allocation_summary AS SELECT a.label AS agent_name, t.kind, t.what,
-	sum(t.calls) AS calls, sum(t.frees) AS frees, sum(t.bytes) AS bytes, sum(t.freed) AS freed
+	sum(t.calls) AS calls, sum(t.frees) AS frees, sum(t.bytes) AS bytes, sum(t.freed) AS freed,
+	(SELECT e.name FROM enum_value e WHERE e.set_name = 'memory_kind'
+	AND e.value = t.kind ORDER BY e.id LIMIT 1) AS kind_name,
+	(SELECT e.name FROM enum_value e WHERE e.set_name = 'allocation_what'
+	AND e.value = t.what ORDER BY e.id LIMIT 1) AS what_name
 	FROM tally_allocation t LEFT JOIN agent a ON a.id = t.agent GROUP BY t.agent, t.kind, t.what;
 
 CREATE VIEW top_kernels AS SELECT name, calls AS total_calls, total / 1000.0 AS total_duration,

@@ -176,7 +176,7 @@ struct block {
 };
 
 struct side_reader {
-	sqlite3_stmt *select;
+	sqlite3 *db;
 	struct block *blocks[CACHED];
 	unsigned next; /* to give way */
 };
@@ -185,11 +185,8 @@ struct side_reader *side_reader_new(sqlite3 *db)
 {
 	struct side_reader *r = calloc(1, sizeof(*r));
 
-	if (r && sqlite3_prepare_v3(db, "SELECT data FROM call_args WHERE id BETWEEN ? AND ?", -1,
-				    SQLITE_PREPARE_PERSISTENT, &r->select, NULL) != SQLITE_OK) {
-		free(r);
-		return NULL;
-	}
+	if (r)
+		r->db = db;
 	return r;
 }
 
@@ -204,7 +201,6 @@ void side_reader_free(void *reader)
 			free(r->blocks[i]->data);
 		free(r->blocks[i]);
 	}
-	sqlite3_finalize(r->select);
 	free(r);
 }
 
@@ -258,6 +254,21 @@ static void block_add(struct block *b, const uint8_t *stored, size_t n)
 	}
 }
 
+/* No statement outlives this: a program that loaded the extension could not close its database. */
+static void read_frames(sqlite3 *db, uint64_t key, struct block *b)
+{
+	sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(db, "SELECT data FROM call_args WHERE id BETWEEN ? AND ?", -1, &s,
+			       NULL) != SQLITE_OK)
+		return;
+	sqlite3_bind_int64(s, 1, (int64_t)((key - 1) << PART_BITS));
+	sqlite3_bind_int64(s, 2, (int64_t)(key << PART_BITS) - 1);
+	while (sqlite3_step(s) == SQLITE_ROW)
+		block_add(b, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0));
+	sqlite3_finalize(s);
+}
+
 static struct block *block_for(struct side_reader *r, uint64_t key)
 {
 	struct block *b;
@@ -275,12 +286,7 @@ static struct block *block_for(struct side_reader *r, uint64_t key)
 	b->key = key;
 	b->bytes = 0;
 	memset(b->at, 0, sizeof(b->at));
-	sqlite3_bind_int64(r->select, 1, (int64_t)((key - 1) << PART_BITS));
-	sqlite3_bind_int64(r->select, 2, (int64_t)(key << PART_BITS) - 1);
-	while (sqlite3_step(r->select) == SQLITE_ROW)
-		block_add(b, sqlite3_column_blob(r->select, 0),
-			  (size_t)sqlite3_column_bytes(r->select, 0));
-	sqlite3_reset(r->select);
+	read_frames(r->db, key, b);
 	return b;
 }
 

@@ -11,11 +11,11 @@
 #ifndef FORMATS_STORE_SIDE_H
 #define FORMATS_STORE_SIDE_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/store/sqlite.h"
 #include "formats/store/args.h"
 
 /* ---- writing ----------------------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ bool side_flush(struct side_writer *w);
 struct side_reader;
 
 struct side_reader *side_reader_new(sqlite3 *db);
-void side_reader_free(void *reader); /* finalises its statement: before the database is closed */
+void side_reader_free(void *reader);
 
 /* The arguments of a call; borrowed until the next call of this function. False: it has none. */
 bool side_find(struct side_reader *r, int64_t id, uint32_t *op, const void **data, size_t *length);

@@ -6,10 +6,11 @@
 #ifndef FORMATS_STORE_SQL_H
 #define FORMATS_STORE_SQL_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "formats/store/sqlite.h"
 
 enum sql_type {
 	SQL_U8, SQL_U32, SQL_I32, SQL_U64, SQL_I64, SQL_BOOL, SQL_DOUBLE,

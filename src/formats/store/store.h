@@ -6,12 +6,11 @@
 #ifndef FORMATS_STORE_STORE_H
 #define FORMATS_STORE_STORE_H
 
-#include <sqlite3.h>
-
 #include "formats/format.h"
+#include "formats/store/sqlite.h"
 #include "formats/store/tally.h"
 
-#define STORE_SCHEMA_VERSION "15"
+#define STORE_SCHEMA_VERSION "16"
 #define STORE_FILE           "store.db" /* in the trace directory */
 
 /* Correlation ids at or above this have no row of their own; they are counted. */
@@ -60,6 +59,9 @@ struct side_reader;
 
 /* SQL functions kymo_arg() and so on; both must outlive the connection's last statement. */
 bool store_functions(sqlite3 *db, const struct trace *t, struct side_reader *side);
+
+/* The same on a connection of somebody else's: the definitions are read at the first use. */
+bool store_functions_late(sqlite3 *db);
 
 /* sources.c: the raw files of a trace, in table `source`. */
 bool store_sources_write(sqlite3 *db, const char *trace_path);

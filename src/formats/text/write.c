@@ -65,6 +65,7 @@ const struct format format_text = {
 	.name = "text",
 	.summary = "one record a line (what `kymo show` prints)",
 	.suffix = ".txt",
+	.needs_order = true,
 	.write = text_write,
 	.sink_free = text_free,
 };

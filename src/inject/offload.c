@@ -2,7 +2,8 @@
 /*
  * Stands before the function by which compiled programs launch a target region: OMPT says nothing of
  * a region that no device takes and that the host computes instead. libomptarget's function for
- * regions that are not waited for calls this one.
+ * regions that are not waited for calls this one. What it does with a region's status comes after the
+ * call, so libomptarget takes it for the program: who really called is noted meanwhile.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -54,14 +55,25 @@ static launch next(void)
 	return function;
 }
 
-int __tgt_target_kernel(void *location, int64_t device, int32_t teams, int32_t threads,
-			void *kernel, void *arguments)
+/* A section of its own, so that the linker says where the function begins and ends. */
+extern const char __start_kymo_offload[] __attribute__((visibility("hidden")));
+extern const char __stop_kymo_offload[] __attribute__((visibility("hidden")));
+
+__attribute__((section("kymo_offload"))) int __tgt_target_kernel(void *location, int64_t device,
+								 int32_t teams, int32_t threads,
+								 void *kernel, void *arguments)
 {
+	struct offload_launch l = {__start_kymo_offload, __stop_kymo_offload,
+				   __builtin_return_address(0), NULL};
 	launch real = next();
 	uint64_t since = tick_now();
-	int status = real ? real(location, device, teams, threads, kernel, arguments) : FAILED;
+	int status = FAILED;
 
+	kymo_offload_begin(&l);
+	if (real)
+		status = real(location, device, teams, threads, kernel, arguments);
+	kymo_offload_end(&l);
 	if (status != 0)
-		kymo_offload_failed(device, __builtin_return_address(0), since);
+		kymo_offload_failed(device, l.caller, since);
 	return status;
 }

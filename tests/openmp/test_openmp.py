@@ -97,6 +97,20 @@ class Test(base.Test):
               [{"type": "ALLOC", "b": 28100}, {"type": "FREE", "b": 28100}])
         check("notes", [t for t in self.notes("openmp")], [])
 
+    def test_regions(self):
+        """Regions are told apart, and are the program's own: as many places and kernels as there are."""
+        self.offload()
+        program = self.program("regions", "-fopenmp-targets=x86_64-pc-linux-gnu")
+        said = [l.split() for l in self.record(program, env=self.env).splitlines()]
+        times = sorted(int(w[2]) for w in said if len(w) == 3)
+        kernels = self.query("SELECT name, count(*) AS n FROM kernels GROUP BY name ORDER BY n")
+        check("kernels", [k["n"] for k in kernels], times)
+        check("of the program", [k["name"] for k in kernels if "__tgt" in k["name"]], [])
+        shown = base.must(self.kymo, "show", self.trace)
+        places = re.findall(r"openmp:target\(.*  @ (\S+)", shown)
+        check("places", [places.count("one"), places.count("two"), len(places)], [5, 3, 10])
+        check("none is Kymo's", "offload.c" in shown, False)
+
     def test_fallback(self):
         """A region that no device takes: the host computes it, and the trace says so."""
         program = self.offload()

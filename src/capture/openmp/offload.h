@@ -11,4 +11,16 @@
  */
 void kymo_offload_failed(int64_t device, const void *code, uint64_t since);
 
+/*
+ * Between these calls of one thread, code between `low` and `high` is not who launches regions: it is
+ * the function between the program and libomptarget, which tells OMPT its own caller's address.
+ */
+struct offload_launch {
+	const void *low, *high; /* of that function */
+	const void *caller;     /* its own, in the program */
+	const struct offload_launch *outer;
+};
+void kymo_offload_begin(struct offload_launch *l);
+void kymo_offload_end(const struct offload_launch *l);
+
 #endif

@@ -10,6 +10,8 @@
 #include "capture/openmp/openmp.h"
 
 KYMO_EXPORT void kymo_offload_failed(int64_t device, const void *code, uint64_t since);
+KYMO_EXPORT void kymo_offload_begin(struct offload_launch *l);
+KYMO_EXPORT void kymo_offload_end(const struct offload_launch *l);
 
 typedef union omp_data *data_t;
 typedef const void *code_t;
@@ -40,6 +42,31 @@ static struct omp_region *enclosing(void)
 	return r;
 }
 
+/* ---- places ---- */
+
+static _Thread_local const struct offload_launch *launching;
+
+void kymo_offload_begin(struct offload_launch *l)
+{
+	l->outer = launching;
+	launching = l;
+}
+
+void kymo_offload_end(const struct offload_launch *l)
+{
+	launching = l->outer;
+}
+
+/* The program's own place, where the function before libomptarget is the one that OMPT tells. */
+static code_t place(code_t code)
+{
+	const struct offload_launch *l = launching;
+
+	return l && (uintptr_t)code >= (uintptr_t)l->low && (uintptr_t)code < (uintptr_t)l->high
+		       ? l->caller
+		       : code;
+}
+
 /* ---- regions ---- */
 
 /* When the thread last said of a region that it ran on the host. */
@@ -51,7 +78,7 @@ static void target_endpoint(int kind, int endpoint, int device, uint64_t id, cod
 	enum omp_op op = target_op(kind);
 
 	if (endpoint & OMP_BEGIN)
-		omp_begin(op, 0, code,
+		omp_begin(op, 0, place(code),
 			  OMP_VALUES_OF((uint64_t)(int64_t)device, (kind & OMP_T_NOWAIT) != 0, id,
 					op == OMP_OP_TARGET));
 	if (endpoint & OMP_END) {
@@ -192,7 +219,7 @@ static void data_endpoint(int endpoint, int type, void *source, int source_devic
 	enum omp_op op = data_op(type);
 
 	if (endpoint & OMP_BEGIN)
-		omp_begin(op, tick_now(), code,
+		omp_begin(op, tick_now(), place(code),
 			  OMP_VALUES_OF((uint64_t)(int64_t)source_device, (uintptr_t)source,
 					(uint64_t)(int64_t)destination_device,
 					(uintptr_t)destination, bytes,
@@ -224,7 +251,7 @@ static void map_items(uint64_t target, unsigned items, const size_t *bytes, code
 
 	for (unsigned i = 0; bytes && i < items; i++)
 		total += bytes[i];
-	omp_point(OMP_OP_MAP, code, OMP_VALUES_OF(target, items, total));
+	omp_point(OMP_OP_MAP, place(code), OMP_VALUES_OF(target, items, total));
 }
 
 static void map_emi(data_t target, unsigned items, void **host, void **device, size_t *bytes,

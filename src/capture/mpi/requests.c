@@ -2,7 +2,8 @@
 /*
  * Requests: from the call that starts a transfer to the one that sees it complete. Implementations
  * hand out one handle for many transfers that were complete at once, so a handle may stand for
- * several here; they are taken out in the order they came.
+ * several here, a million say; they are taken out in the order they came. Whatever is asked costs
+ * the same for any number of transfers and handles under way.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,17 +11,22 @@
 #include "capture/mpi/backend.h"
 
 #define SHARDS  64u
-#define BUCKETS 64u /* of a shard */
+#define BUCKETS 16u /* of a shard, at first */
 
+/* The first of a handle's transfers is in the table; the others follow it. */
 struct entry {
 	uint64_t handle, id;
 	struct mpi_transfer t;
-	struct entry *next;
+	struct entry *next; /* of the handle, or spare */
+	struct entry *last; /* of the first: the handle's last one */
+	struct entry *side; /* of the first: the first of another handle */
 };
 
 struct shard {
 	_Alignas(64) pthread_mutex_t lock;
-	struct entry *heads[BUCKETS];
+	struct entry **heads; /* NULL: none was ever needed */
+	uint32_t buckets;     /* a power of two */
+	uint32_t handles;
 	struct entry *spare;
 };
 
@@ -38,23 +44,123 @@ void mpi_requests_fork_child(void)
 	init_locks();
 }
 
-static struct shard *shard_of(uint64_t handle, unsigned *bucket)
-{
-	uint64_t h = handle * 0x9e3779b97f4a7c15ull;
+/* ---- the table; the caller holds the shard's lock ----------------------------------------------
+ */
 
-	*bucket = (unsigned)(h >> 52) % BUCKETS;
-	return &shards[h >> 58];
+static uint64_t hash(uint64_t handle)
+{
+	return handle * 0x9e3779b97f4a7c15ull;
 }
+
+static struct shard *shard_of(uint64_t handle)
+{
+	return &shards[hash(handle) >> 58];
+}
+
+static struct entry **bucket_of(struct entry **heads, uint32_t buckets, uint64_t handle)
+{
+	return &heads[(uint32_t)(hash(handle) >> 26) & (buckets - 1)];
+}
+
+/* Where the first of the handle is, or would be; NULL: there is no table. */
+static struct entry **find(struct shard *s, uint64_t handle)
+{
+	struct entry **at = s->heads ? bucket_of(s->heads, s->buckets, handle) : NULL;
+
+	while (at && *at && (*at)->handle != handle)
+		at = &(*at)->side;
+	return at;
+}
+
+/* As many buckets as there are handles; where there is no memory for that, chains become longer. */
+static bool make_room(struct shard *s)
+{
+	uint32_t buckets = s->buckets ? 2 * s->buckets : BUCKETS;
+	struct entry **heads;
+
+	if (s->handles < s->buckets)
+		return true;
+	heads = calloc(buckets, sizeof(*heads));
+	if (!heads)
+		return s->heads != NULL;
+	for (uint32_t i = 0; i < s->buckets; i++)
+		while (s->heads[i]) {
+			struct entry *e = s->heads[i], **at = bucket_of(heads, buckets, e->handle);
+
+			s->heads[i] = e->side;
+			e->side = *at;
+			*at = e;
+		}
+	free(s->heads);
+	s->heads = heads;
+	s->buckets = buckets;
+	return true;
+}
+
+static bool append(struct shard *s, struct entry *e)
+{
+	struct entry **at;
+
+	if (!make_room(s))
+		return false;
+	at = find(s, e->handle);
+	e->next = e->side = NULL;
+	e->last = e;
+	if (*at) {
+		(*at)->last->next = e;
+		(*at)->last = e;
+	} else {
+		*at = e;
+		s->handles++;
+	}
+	return true;
+}
+
+static void put_aside(struct shard *s, struct entry *e)
+{
+	e->next = s->spare;
+	s->spare = e;
+}
+
+/* Takes `e` out of the handle's whose first is at `at`; `before` is the one before it, if any. */
+static void unlink_entry(struct shard *s, struct entry **at, struct entry *before, struct entry *e)
+{
+	if (before) {
+		before->next = e->next;
+		if (!e->next)
+			(*at)->last = before;
+	} else if (e->next) {
+		e->next->last = e->last;
+		e->next->side = e->side;
+		*at = e->next;
+	} else {
+		*at = e->side;
+		s->handles--;
+	}
+}
+
+/*
+ * The first active one, and the one before it. What is not active is persistent, and no handle of
+ * such a one stands for more than it was made for.
+ */
+static struct entry *first_active(struct entry *e, struct entry **before)
+{
+	for (*before = NULL; e && !e->t.active; e = e->next)
+		*before = e;
+	return e;
+}
+
+/* ---- from outside ------------------------------------------------------------------------------
+ */
 
 bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t)
 {
-	struct entry *e, **at;
-	struct shard *s;
-	unsigned bucket;
+	struct shard *s = shard_of(handle);
+	bool taken = false;
+	struct entry *e;
 
 	if (handle == mpi_module->request_null)
 		return false;
-	s = shard_of(handle, &bucket);
 	pthread_mutex_lock(&s->lock);
 	e = s->spare;
 	if (e)
@@ -62,68 +168,56 @@ bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t)
 	else
 		e = malloc(sizeof(*e));
 	if (e) {
-		*e = (struct entry){handle, atomic_fetch_add(&last_id, 1) + 1, *t, NULL};
-		for (at = &s->heads[bucket]; *at;)
-			at = &(*at)->next;
-		*at = e;
+		*e = (struct entry){
+			.handle = handle, .id = atomic_fetch_add(&last_id, 1) + 1, .t = *t};
+		taken = append(s, e);
+		if (!taken)
+			put_aside(s, e);
 	}
 	pthread_mutex_unlock(&s->lock);
-	return e != NULL;
+	return taken;
 }
 
-static void unlink_entry(struct shard *s, struct entry **at)
+static void copy(const struct entry *e, struct mpi_transfer *out, uint64_t *id)
 {
-	struct entry *e = *at;
-
-	*at = e->next;
-	e->next = s->spare;
-	s->spare = e;
-}
-
-/* The first of the handle; caller holds the lock. `active` alone, or any. */
-static struct entry **find(struct shard *s, unsigned bucket, uint64_t handle, bool active)
-{
-	struct entry **at = &s->heads[bucket];
-
-	while (*at && !((*at)->handle == handle && (!active || (*at)->t.active)))
-		at = &(*at)->next;
-	return at;
+	*out = e->t;
+	*id = e->id;
 }
 
 bool mpi_requests_complete(uint64_t handle, uint64_t started, struct mpi_transfer *out,
 			   uint64_t *id)
 {
-	struct entry **at;
-	struct shard *s;
-	unsigned bucket;
-	bool found;
+	struct shard *s = shard_of(handle);
+	struct entry **at, *e, *before;
 
 	if (handle == mpi_module->request_null)
 		return false;
-	s = shard_of(handle, &bucket);
 	pthread_mutex_lock(&s->lock);
-	at = find(s, bucket, handle, true);
-	found = *at != NULL && (!started || (*at)->t.correlation == started);
-	if (found) {
-		*out = (*at)->t;
-		*id = (*at)->id;
-		if (out->persistent)
-			(*at)->t.active = false;
-		else
-			unlink_entry(s, at);
+	at = find(s, handle);
+	e = at ? first_active(*at, &before) : NULL;
+	if (e && started && e->t.correlation != started)
+		e = NULL;
+	if (e) {
+		copy(e, out, id);
+		if (e->t.persistent) {
+			e->t.active = false;
+		} else {
+			unlink_entry(s, at, before, e);
+			put_aside(s, e);
+		}
 	}
 	pthread_mutex_unlock(&s->lock);
-	return found;
+	return e != NULL;
 }
 
 void mpi_requests_start(uint64_t handle, uint64_t correlation, uint64_t start)
 {
-	unsigned bucket;
-	struct shard *s = shard_of(handle, &bucket);
-	struct entry *e;
+	struct shard *s = shard_of(handle);
+	struct entry **at, *e;
 
 	pthread_mutex_lock(&s->lock);
-	e = *find(s, bucket, handle, false);
+	at = find(s, handle);
+	e = at ? *at : NULL;
 	if (e && e->t.persistent) {
 		e->t.active = true;
 		e->t.correlation = correlation;
@@ -135,53 +229,56 @@ void mpi_requests_start(uint64_t handle, uint64_t correlation, uint64_t start)
 
 bool mpi_requests_drop(uint64_t handle, struct mpi_transfer *out, uint64_t *id)
 {
-	struct entry **at;
-	struct shard *s;
-	unsigned bucket;
-	bool found;
+	struct shard *s = shard_of(handle);
+	struct entry **at, *e;
 
 	if (handle == mpi_module->request_null)
 		return false;
-	s = shard_of(handle, &bucket);
 	pthread_mutex_lock(&s->lock);
-	at = find(s, bucket, handle, false);
-	found = *at != NULL;
-	if (found) {
-		*out = (*at)->t;
-		*id = (*at)->id;
-		unlink_entry(s, at);
+	at = find(s, handle);
+	e = at ? *at : NULL;
+	if (e) {
+		copy(e, out, id);
+		unlink_entry(s, at, NULL, e);
+		put_aside(s, e);
 	}
 	pthread_mutex_unlock(&s->lock);
-	return found;
+	return e != NULL;
 }
 
-/* Takes any active transfer out; false: there is none. */
-static bool take_any(struct shard *s, struct entry *out)
+/* Takes all active transfers of a bucket out; they are put before `taken`. */
+static struct entry *take_active(struct shard *s, struct entry **at, struct entry *taken)
 {
-	bool found = false;
+	while (*at) {
+		struct entry *first = *at, *before, *e = first_active(first, &before);
 
-	pthread_mutex_lock(&s->lock);
-	for (unsigned b = 0; b < BUCKETS && !found; b++)
-		for (struct entry **at = &s->heads[b]; *at && !found;) {
-			if (!(*at)->t.active) {
-				at = &(*at)->next;
-				continue;
-			}
-			*out = **at;
-			unlink_entry(s, at);
-			found = true;
+		if (!e) {
+			at = &first->side;
+			continue;
 		}
-	pthread_mutex_unlock(&s->lock);
-	return found;
+		unlink_entry(s, at, before, e);
+		e->next = taken;
+		taken = e;
+	}
+	return taken;
 }
 
 void mpi_requests_leave(void)
 {
-	struct entry e;
+	struct entry *taken = NULL, *e;
 
-	for (unsigned i = 0; i < SHARDS; i++)
-		while (take_any(&shards[i], &e)) {
-			e.t.state = COMM_LEFT;
-			mpi_transfer_write(&e.t, e.id, 0, tick_now());
-		}
+	for (unsigned i = 0; i < SHARDS; i++) {
+		struct shard *s = &shards[i];
+
+		pthread_mutex_lock(&s->lock);
+		for (uint32_t b = 0; b < s->buckets; b++)
+			taken = take_active(s, &s->heads[b], taken);
+		pthread_mutex_unlock(&s->lock);
+	}
+	while ((e = taken)) {
+		taken = e->next;
+		e->t.state = COMM_LEFT;
+		mpi_transfer_write(&e->t, e->id, 0, tick_now());
+		free(e);
+	}
 }

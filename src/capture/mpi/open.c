@@ -125,7 +125,10 @@ static bool is_mpi(const char *name, struct library *out)
 	return false;
 }
 
-/* All MPIs of the process but the door itself. */
+/*
+ * All MPIs of the process behind the door. What is before it and has the functions of an MPI passes them
+ * on to it: the list is in the order in which names are looked up.
+ */
 static uint32_t find_libraries(struct library *out, uintptr_t door)
 {
 	struct search s = {0};
@@ -140,10 +143,13 @@ static uint32_t find_libraries(struct library *out, uintptr_t door)
 	for (uint32_t i = 0; i < s.count && n < LIBRARIES; i++) {
 		if (!is_mpi(s.names[i], &out[n]))
 			continue;
-		if (door >= out[n].low && door < out[n].high)
+		if (door >= out[n].low && door < out[n].high) {
 			dlclose(out[n].handle);
-		else
+			while (n > 0)
+				dlclose(out[--n].handle);
+		} else {
 			n++;
+		}
 	}
 	free(s.names);
 	return n;
@@ -230,6 +236,21 @@ static void slot_set(struct cap_slot *s, uint32_t op, void *wrapper, void *next)
 	atomic_store_explicit(&s->target, next, memory_order_release);
 }
 
+/* Nothing is traced: everything goes on to what would have been called without the door. */
+static void slots_pass(const struct mpi_door *door)
+{
+	for (uint32_t i = 0; i < 2 * MPI_OP_COUNT; i++) {
+		const char *name = door->names[i / 2] + (i % 2 == 0); /* MPI_X, PMPI_X */
+		void *behind = door->next(name);
+
+		/* One that was loaded without RTLD_GLOBAL is behind nothing. */
+		if (!behind)
+			behind = find(name);
+		if (behind)
+			slot_set(&door->slots[i], i / 2, NULL, behind);
+	}
+}
+
 /*
  * PMPI_X leads to the implementation through its wrapper. So does MPI_X, unless another tool's
  * MPI_X comes first: then to that tool, which calls PMPI_X.
@@ -238,7 +259,7 @@ static void slots_fill(const struct mpi_door *door, const struct mpi_module *m)
 {
 	for (uint32_t op = 0; op < MPI_OP_COUNT; op++) {
 		void *real = find(door->names[op]), *first = door->next(door->names[op] + 1);
-		void *wrapper = m ? m->wrappers[op] : NULL;
+		void *wrapper = m->wrappers[op];
 		uintptr_t address = (uintptr_t)first;
 		bool own = !first || (address >= mpi.low && address < mpi.high);
 
@@ -350,9 +371,12 @@ bool kymo_mpi_open(const struct mpi_door *door)
 	mpi = found[0];
 	if (n == 1)
 		m = find_module(door);
-	slots_fill(door, m);
-	if (!m)
+	if (m) {
+		slots_fill(door, m);
+	} else {
+		slots_pass(door);
 		comm_register(); /* so that there is a trace that the note is in */
+	}
 	if (n > 1)
 		cap_note(2, "mpi",
 			 "two MPI libraries in one process (%.200s and %.200s): calls of MPI "

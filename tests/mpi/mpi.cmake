@@ -21,11 +21,11 @@ set_target_properties(mpi_unknown PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${mpi_dir}
 set_target_properties(mpi_optional PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${mpi_dir} OUTPUT_NAME optional)
 
 foreach(name ${KYMO_MPI_MODULES})
-  foreach(program traffic ending two die)
+  foreach(program traffic ending two sparse die)
     mpi_program(${KYMO_MPI_COMPILER_${name}} ${program}.${name} ${CMAKE_CURRENT_LIST_DIR}/${program}.c)
   endforeach()
   mpi_program(${KYMO_MPI_COMPILER_${name}} other.${name} ${CMAKE_CURRENT_LIST_DIR}/ending.c)
-  foreach(tool other_tool count)
+  foreach(tool other_tool count translator)
     add_custom_command(OUTPUT ${mpi_dir}/${tool}.${name} DEPENDS ${CMAKE_CURRENT_LIST_DIR}/${tool}.c
                        COMMAND ${KYMO_MPI_COMPILER_${name}} -shared -fPIC -g -O1 -w -o ${mpi_dir}/${tool}.${name}
                                ${CMAKE_CURRENT_LIST_DIR}/${tool}.c VERBATIM)

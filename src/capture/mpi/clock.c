@@ -21,17 +21,9 @@ struct question {
 	int64_t more; /* 0: the last one */
 };
 
-struct answer {
-	int64_t now, offset, error;
-	uint64_t clock; /* names the clock that is read */
-	uint32_t same;
-};
-
 static int64_t my_offset, my_error;
 static uint32_t my_same; /* the clock is rank 0's */
 static uint64_t my_clock;
-static int my_tag = JOB_TAG; /* of the exchanges that are made now */
-static uint64_t my_wait;     /* ns for an answer, 0: for ever */
 
 /* Boot of the kernel and time namespace: who agrees in both reads the same clock. */
 static uint64_t name_of_clock(void)
@@ -50,30 +42,35 @@ static uint64_t name_of_clock(void)
 	return h;
 }
 
-static int64_t now_ns(void)
+int64_t job_clock_now(void)
 {
 	return (int64_t)clock_ns(CLOCK_MONOTONIC_RAW);
 }
 
 static bool send(int to, const void *data, int bytes)
 {
-	return mpi_module->send(to, my_tag, data, bytes);
+	return mpi_module->send(to, JOB_TAG, data, bytes);
 }
 
 static bool receive(int from, void *data, int bytes)
 {
-	return mpi_module->receive(from, my_tag, data, bytes, my_wait);
+	return mpi_module->receive(from, JOB_TAG, data, bytes);
+}
+
+void job_clock_answer(struct job_clock *out)
+{
+	*out = (struct job_clock){job_clock_now(), my_offset, my_error, my_clock, my_same};
 }
 
 static bool answer_child(int child)
 {
-	struct answer a = {0, my_offset, my_error, my_clock, my_same};
+	struct job_clock a;
 	struct question q;
 
 	do {
 		if (!receive(child, &q, sizeof(q)))
 			return false;
-		a.now = now_ns();
+		job_clock_answer(&a);
 		if (!send(child, &a, sizeof(a)))
 			return false;
 	} while (q.more);
@@ -86,7 +83,7 @@ static void define(int64_t measured, int64_t bound, int parent, uint64_t exchang
 
 	wire_def_init(&d, DEF_JOB_CLOCK);
 	wire_def_u64(&d, tick_now());
-	wire_def_u64(&d, (uint64_t)now_ns());
+	wire_def_u64(&d, (uint64_t)job_clock_now());
 	wire_def_u64(&d, (uint64_t)my_offset);
 	wire_def_u64(&d, (uint64_t)my_error);
 	wire_def_u64(&d, my_same ? JOB_CLOCK_SAME : JOB_CLOCK_MEASURED_OFFSET);
@@ -97,49 +94,73 @@ static void define(int64_t measured, int64_t bound, int parent, uint64_t exchang
 	cap_define(&d);
 }
 
-/* The tightest of some exchanges; false: MPI failed. */
-static bool ask(int parent, struct answer *a, int64_t *measured, int64_t *bound, uint64_t *count)
+void job_exchange_add(struct job_exchange *x, const struct job_clock *theirs, int64_t before)
 {
-	struct question q = {1};
-	int64_t begin = now_ns();
+	int64_t half = (job_clock_now() - before + 1) / 2;
 
-	*bound = INT64_MAX;
-	for (*count = 1; q.more; ++*count) {
-		int64_t before, after;
-
-		q.more = *count < EXCHANGES && !(*count >= ENOUGH && *bound <= GOOD_NS) &&
-			 now_ns() - begin < BUDGET_NS;
-		before = now_ns();
-		if (!send(parent, &q, sizeof(q)) || !receive(parent, a, sizeof(*a)))
-			return false;
-		after = now_ns();
-		if ((after - before + 1) / 2 < *bound) {
-			*bound = (after - before + 1) / 2;
-			*measured = a->now - (before + *bound);
-		}
+	if (half < x->bound) {
+		x->bound = half;
+		x->measured = theirs->now - (before + half);
 	}
-	--*count;
+	x->theirs = *theirs;
+	x->count++;
+}
+
+bool job_exchange_enough(const struct job_exchange *x, int64_t begin)
+{
+	return x->count >= EXCHANGES || (x->count >= ENOUGH && x->bound <= GOOD_NS) ||
+	       job_clock_now() - begin >= BUDGET_NS;
+}
+
+/* False: MPI failed. */
+static bool ask(int parent, struct job_exchange *x)
+{
+	int64_t begin = job_clock_now();
+	struct question q = {1};
+	struct job_clock a;
+
+	*x = (struct job_exchange){.bound = INT64_MAX};
+	while (q.more) {
+		int64_t before;
+
+		q.more = !job_exchange_enough(x, begin);
+		before = job_clock_now();
+		if (!send(parent, &q, sizeof(q)) || !receive(parent, &a, sizeof(a)))
+			return false;
+		job_exchange_add(x, &a, before);
+	}
 	return true;
+}
+
+void job_clock_point(const struct job_exchange *x, int parent)
+{
+	const struct job_clock *a = &x->theirs;
+
+	if (!x) {
+		my_offset = my_error = 0;
+		my_same = 1;
+		define(0, 0, 0, 0);
+		return;
+	}
+	if (a->clock == my_clock && llabs(x->measured) <= x->bound) {
+		my_offset = a->offset;
+		my_error = a->error;
+		my_same = a->same;
+	} else {
+		my_offset = a->offset + x->measured;
+		my_error = a->error + x->bound;
+		my_same = 0;
+	}
+	define(x->measured, x->bound, parent, x->count);
 }
 
 static bool compare_with(int parent)
 {
-	int64_t measured = 0, bound = 0;
-	struct answer a;
-	uint64_t count;
+	struct job_exchange x;
 
-	if (!ask(parent, &a, &measured, &bound, &count))
+	if (!ask(parent, &x))
 		return false;
-	if (a.clock == my_clock && llabs(measured) <= bound) {
-		my_offset = a.offset;
-		my_error = a.error;
-		my_same = a.same;
-	} else {
-		my_offset = a.offset + measured;
-		my_error = a.error + bound;
-		my_same = 0;
-	}
-	define(measured, bound, parent, count);
+	job_clock_point(&x, parent);
 	return true;
 }
 
@@ -149,7 +170,8 @@ void job_clock_tally(struct job_tally *out)
 		       (uint64_t)my_error);
 }
 
-static bool take(void)
+/* Of rank 0 after the others, as late as theirs. */
+void job_clock_take(void)
 {
 	int rank = job_rank(), size = job_size(), step = 1;
 	bool ok = true;
@@ -167,23 +189,5 @@ static bool take(void)
 			ok = compare_with(rank - step);
 	}
 	if (rank == 0 && ok)
-		define(0, 0, 0, 0);
-	return ok;
-}
-
-void job_clock_take(void)
-{
-	take();
-}
-
-bool job_clock_take_within(int tag, uint64_t wait_ns)
-{
-	bool ok;
-
-	my_tag = tag;
-	my_wait = wait_ns;
-	ok = take();
-	my_tag = JOB_TAG;
-	my_wait = 0;
-	return ok;
+		job_clock_point(NULL, 0);
 }

@@ -17,8 +17,9 @@
 
 #include "mpi_ops.h"
 
-#define MPI_CONTRACT 2u
+#define MPI_CONTRACT 3u
 #define MPI_FEW      64u /* requests or statuses that need no memory of their own */
+#define MPI_LETTER   48  /* bytes of what is posted */
 
 struct cap_slot;
 struct cap_frame;
@@ -90,8 +91,15 @@ struct mpi_module {
 	bool (*private_open)(struct mpi_private *out);
 	void (*private_close)(void);
 	bool (*send)(int to, int tag, const void *data, int bytes);
-	/* Waits at most `wait_ns`, 0: for ever. */
-	bool (*receive)(int from, int tag, void *data, int bytes, uint64_t wait_ns);
+	bool (*receive)(int from, int tag, void *data, int bytes);
+	/*
+	 * The same without ever waiting, for MPI_LETTER bytes: false where there is no room for another
+	 * one on its way, and where none has come.
+	 */
+	bool (*post)(int to, int tag, const void *letter);
+	bool (*take)(int from, int tag, void *letter);
+	/* Waits until all that was posted is on its way. */
+	void (*settle)(void);
 };
 
 /* What the door tells. */

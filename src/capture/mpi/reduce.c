@@ -15,7 +15,7 @@
 
 static bool receive(int from, void *data, int bytes)
 {
-	return mpi_module->receive(from, JOB_TAG, data, bytes, 0);
+	return mpi_module->receive(from, JOB_TAG, data, bytes);
 }
 
 static bool to_children(uint32_t value)

@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 const struct mpi_host *mpi_host;
 void *mpi_next[MPI_OP_COUNT];
@@ -260,32 +259,72 @@ static bool send_bytes(int to, int tag, const void *data, int bytes)
 	return NEXT(Send)(data, bytes, byte, to, tag, private_comm) == MPI_SUCCESS;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
+#define LOOKS 256 /* until it is likely that the sender waits for this processor */
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* False: nothing has come. */
-static bool wait_for(int from, int tag, uint64_t wait_ns)
+/* An implementation may well keep the processor while it waits. */
+static bool receive_bytes(int from, int tag, void *data, int bytes)
 {
-	uint64_t end = now_ns() + wait_ns;
 	int there = 0;
 
-	while (NEXT(Iprobe)(from, tag, private_comm, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
-	       !there && now_ns() < end)
-		sched_yield();
-	return there != 0;
-}
-
-static bool receive_bytes(int from, int tag, void *data, int bytes, uint64_t wait_ns)
-{
-	if (wait_ns && !wait_for(from, tag, wait_ns))
-		return false;
+	for (unsigned n = 1; NEXT(Iprobe)(from, tag, private_comm, &there, MPI_STATUS_IGNORE) ==
+				     MPI_SUCCESS &&
+			     !there;
+	     n++)
+		if (n % LOOKS == 0)
+			sched_yield();
 	return NEXT(Recv)(data, bytes, byte, from, tag, private_comm, MPI_STATUS_IGNORE) ==
 	       MPI_SUCCESS;
+}
+
+/* Letters on their way. A send of a few bytes may wait, too, where its receiver does not look. */
+#define ON_THE_WAY 64
+
+static struct {
+	MPI_Request request;
+	bool used;
+	char bytes[MPI_LETTER];
+} letters[ON_THE_WAY];
+
+static bool letter_is_free(unsigned i)
+{
+	int done = 0;
+
+	if (letters[i].used &&
+	    NEXT(Test)(&letters[i].request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done)
+		letters[i].used = false;
+	return !letters[i].used;
+}
+
+static bool post(int to, int tag, const void *letter)
+{
+	static unsigned last;
+
+	for (unsigned n = 0; n < ON_THE_WAY; n++) {
+		last = (last + 1) % ON_THE_WAY;
+		if (!letter_is_free(last))
+			continue;
+		memcpy(letters[last].bytes, letter, MPI_LETTER);
+		letters[last].used = NEXT(Isend)(letters[last].bytes, MPI_LETTER, byte, to, tag,
+						 private_comm, &letters[last].request) == MPI_SUCCESS;
+		return letters[last].used;
+	}
+	return false;
+}
+
+static bool take(int from, int tag, void *letter)
+{
+	int there = 0;
+
+	return NEXT(Iprobe)(from, tag, private_comm, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+	       there && receive_bytes(from, tag, letter, MPI_LETTER);
+}
+
+static void settle(void)
+{
+	for (unsigned i = 0; i < ON_THE_WAY; i++)
+		if (letters[i].used)
+			NEXT(Wait)(&letters[i].request, MPI_STATUS_IGNORE);
+	memset(letters, 0, sizeof(letters));
 }
 
 static struct mpi_module module = {
@@ -313,6 +352,9 @@ static struct mpi_module module = {
 	.private_close = private_close,
 	.send = send_bytes,
 	.receive = receive_bytes,
+	.post = post,
+	.take = take,
+	.settle = settle,
 };
 
 __attribute__((visibility("default"))) struct mpi_module *kymo_mpi_module(void);

@@ -149,11 +149,24 @@ static int falling(uint64_t a, uint64_t b)
 	return (a < b) - (a > b);
 }
 
+/* Rows of ranks, and of whom they talk to, are a list or a matrix. */
+static int compare_ranks(const struct group *a, const struct group *b)
+{
+	int order = 0;
+
+	for (unsigned d = 0; d < dimension_count && !order; d++)
+		if (dimensions[d].by & (BY_RANK | BY_PEER) && a->label[d])
+			order = strverscmp(a->label[d], b->label[d]);
+	return order;
+}
+
 static int compare_times(const void *x, const void *y)
 {
 	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
-	int order = falling(a->sum.total, b->sum.total);
+	int order = compare_ranks(a, b);
 
+	if (!order)
+		order = falling(a->sum.total, b->sum.total);
 	if (!order)
 		order = falling(a->sum.count, b->sum.count);
 	return order ? order : compare_keys(a, b);
@@ -162,7 +175,10 @@ static int compare_times(const void *x, const void *y)
 static int compare_bytes(const void *x, const void *y)
 {
 	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
-	int order = falling(a->sum.bytes + a->sum.peak, b->sum.bytes + b->sum.peak);
+	int order = compare_ranks(a, b);
+
+	if (!order)
+		order = falling(a->sum.bytes + a->sum.peak, b->sum.bytes + b->sum.peak);
 
 	return order ? order : compare_times(x, y);
 }
@@ -188,10 +204,9 @@ static int compare_sizes(const void *x, const void *y)
 
 void groups_sort(struct groups *g, enum groups_order order)
 {
-	static int (*const compare[])(const void *, const void *) = {
-		[ORDER_TIME] = compare_times,
-		[ORDER_BYTES] = compare_bytes,
-		[ORDER_SIZE] = compare_sizes};
+	static int (*const compare[])(const void *, const void *) = {[ORDER_TIME] = compare_times,
+								     [ORDER_BYTES] = compare_bytes,
+								     [ORDER_SIZE] = compare_sizes};
 
 	if (g->count)
 		qsort(g->list, g->count, sizeof(*g->list), compare[order]);

@@ -38,7 +38,7 @@ void groups_release(struct groups *g);
 void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		const struct tally *row);
 
-/* What comes first: the longest time, or the most bytes (moved, or in use at once), else the most calls; or the least size. */
+/* What comes first: the lowest rank and peer where these are chosen, else the longest time, or the most bytes (moved, or in use at once), else the most calls; or the least size. */
 enum groups_order { ORDER_TIME, ORDER_BYTES, ORDER_SIZE };
 
 void groups_sort(struct groups *g, enum groups_order order);

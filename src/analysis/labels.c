@@ -286,8 +286,11 @@ static void label_process(struct text *out, const struct trace *t, uint32_t proc
 		text_addf(out, "%u %s", p->pid, name_program(p));
 }
 
-static void label_rank(struct text *out, const struct t_process *p)
+/* "1.0": rank 0 of the second world, where there are several. */
+static void label_rank(struct text *out, const struct trace *t, const struct t_process *p)
 {
+	if (t->worlds > 1 && (p->stands_for || p->rank != UINT32_MAX))
+		text_addf(out, "%u.", p->world);
 	if (p->stands_for && p->stands_for == p->ranks)
 		text_add(out, "all");
 	else if (p->stands_for)
@@ -296,6 +299,21 @@ static void label_rank(struct text *out, const struct t_process *p)
 		text_add(out, "none");
 	else
 		text_addf(out, "%u", p->rank);
+}
+
+/* A rank of the same world. Ranks of others are not numbered in it. */
+static void label_peer(struct text *out, const struct trace *t, const struct tally *row)
+{
+	uint32_t op = row->key[2] < t->ops_count ? row->key[2] : 0;
+
+	if (row->key[4] && t->worlds > 1)
+		text_addf(out, "%u.%u", t->processes[row->key[0]].world, row->key[4] - 1);
+	else if (row->key[4])
+		text_addf(out, "%u", row->key[4] - 1);
+	else if (t->worlds > 1 && strcmp(t->ops[op].name, "collective") != 0)
+		text_add(out, "another world's");
+	else
+		text_add(out, "all");
 }
 
 static void label_thread(struct text *out, const struct trace *t, uint32_t thread)
@@ -345,7 +363,7 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 							       : t->processes[process].hostname);
 		break;
 	case BY_RANK:
-		label_rank(out, &t->processes[process]);
+		label_rank(out, t, &t->processes[process]);
 		break;
 	case BY_PROCESS:
 		label_process(out, t, process);
@@ -360,10 +378,7 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		label_queue(out, t, row->key[kind == TALLY_SYNC ? 3 : 2], true);
 		break;
 	case BY_PEER:
-		if (row->key[4])
-			text_addf(out, "%u", row->key[4] - 1);
-		else
-			text_add(out, "all");
+		label_peer(out, t, row);
 		break;
 	case BY_SCOPE:
 		text_add(out, s->scopes ? scopes_text(s->scopes, row->key[TALLY_SCOPE]) : "");

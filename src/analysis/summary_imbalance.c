@@ -35,6 +35,7 @@ struct load {
 struct loads {
 	struct share *shares;
 	size_t count, room;
+	uint32_t world;  /* whose ranks they are */
 	uint32_t *ranks; /* all that were recorded, ascending */
 	uint32_t rank_count;
 	struct load *list;
@@ -65,7 +66,7 @@ static bool find_ranks(struct loads *l, const struct trace *t)
 	if (!l->ranks)
 		return false;
 	for (uint32_t i = 1; i < t->processes_count; i++)
-		if (t->processes[i].rank != UINT32_MAX)
+		if (t->processes[i].rank != UINT32_MAX && t->processes[i].world == l->world)
 			l->ranks[n++] = t->processes[i].rank;
 	qsort(l->ranks, n, sizeof(*l->ranks), compare_numbers);
 	for (uint32_t i = 0; i < n; i++)
@@ -149,7 +150,7 @@ static bool add_shares(struct loads *l, const struct summary *s, bool ops)
 					  time_of(kinds[k], row), NULL};
 
 			if (row->key[0] && row->key[0] < s->trace->processes_count &&
-			    p->rank != UINT32_MAX && !add_share(l, s, kinds[k], ops ? row : NULL, x))
+			    p->rank != UINT32_MAX && p->world == l->world && !add_share(l, s, kinds[k], ops ? row : NULL, x))
 				return false;
 		}
 	}
@@ -230,7 +231,7 @@ static bool take_loads(struct loads *l, const struct summary *s, bool ops)
 		const struct t_load *y = &t->loads[i];
 		struct tally row = {0};
 
-		if (y->whole == ops)
+		if (y->whole == ops || t->processes[y->process].world != l->world)
 			continue;
 		memcpy(row.key, y->key, sizeof(row.key));
 		if (!add_share(l, s, kinds[y->kind], ops ? &row : NULL,
@@ -286,16 +287,23 @@ static void add_row(struct table *t, const struct load *x, bool ops)
 	cell_number(c, x->ranks);
 }
 
-static bool make_table(struct report *r, struct loads *l, bool ops, uint32_t limit)
+static bool make_table(struct report *r, struct loads *l, bool ops, uint32_t limit, bool worlds)
 {
 	struct table *t;
-	char heading[80];
+	char heading[80], name[32] = "imbalance";
+	uint32_t shown = 0;
 
 	if (l->list_count)
 		qsort(l->list, l->list_count, sizeof(*l->list), compare_loads);
 
-	snprintf(heading, sizeof(heading), "Load of %" PRIu32 " ranks", l->rank_count);
-	t = report_table(r, "imbalance", heading);
+	if (worlds)
+		snprintf(heading, sizeof(heading), "Load of the %" PRIu32 " ranks of world %" PRIu32,
+			 l->rank_count, l->world);
+	else
+		snprintf(heading, sizeof(heading), "Load of %" PRIu32 " ranks", l->rank_count);
+	if (l->world)
+		snprintf(name, sizeof(name), "imbalance_%" PRIu32, l->world);
+	t = report_table(r, name, heading);
 	if (!t)
 		return false;
 	table_column(t, "kind", "kind", CELL_TEXT);
@@ -308,32 +316,53 @@ static bool make_table(struct report *r, struct loads *l, bool ops, uint32_t lim
 	table_column(t, "max_rank", "of rank", CELL_COUNT);
 	table_column_spare(t, 2, "imbalance_percent", "imbalance %", CELL_PERCENT);
 	table_column_spare(t, 1, "ranks", "ranks", CELL_COUNT);
-	for (uint32_t i = 0; i < l->list_count && i < limit; i++)
-		add_row(t, &l->list[i], ops);
+	for (uint32_t i = 0; i < l->list_count && shown < limit; i++)
+		if (limit == UINT32_MAX || l->list[i].ranks > 1) {
+			add_row(t, &l->list[i], ops);
+			shown++;
+		}
 	table_note(t, "time of each rank, without traced calls and ranges inside; imbalance: how far "
-		      "the most lies above the mean");
+		      "the most lies above the mean. Calls count while they wait: a rank with the most "
+		      "may be the one that waits for the others");
 	if (l->list_count > limit)
-		table_note(t, "the %" PRIu32 " of %" PRIu32 " furthest above their mean; --by rank,op "
-			      "shows all", limit, l->list_count);
+		table_note(t, "the %" PRIu32 " of %" PRIu32 " furthest above their mean, without those of one "
+			      "rank alone; --by rank,op shows all", shown, l->list_count);
 	report_drop_empty(r);
 	return true;
 }
 
-bool summary_imbalance(struct report *r, const struct summary *s, unsigned count, unsigned by)
+static bool of_world(struct report *r, const struct summary *s, unsigned by, uint32_t world)
 {
+	struct loads l = {.world = world};
 	bool ops = by & BY_OP, ok;
-	struct loads l = {0};
 
-	/* Ranks of different jobs share nothing. */
-	if (count != 1 || (by != BY_OP && !(by & BY_RANK)))
-		return true;
 	if (s->trace->loads_count > 1)
 		ok = take_loads(&l, s, ops);
 	else
 		ok = find_ranks(&l, s->trace) &&
 		     (l.rank_count < 2 || (add_shares(&l, s, ops) && make_loads(&l)));
 	if (ok && l.rank_count > 1)
-		ok = make_table(r, &l, ops, by == BY_OP ? PEOPLE_ROWS : UINT32_MAX);
+		ok = make_table(r, &l, ops, by == BY_OP ? PEOPLE_ROWS : UINT32_MAX,
+				s->trace->worlds > 1);
 	release(&l);
+	return ok;
+}
+
+enum { WORLDS = 8 }; /* that have tables of their own */
+
+bool summary_imbalance(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	uint32_t worlds = count == 1 ? s->trace->worlds : 0;
+	bool ok = true;
+
+	/* Ranks of different jobs share nothing. */
+	if (count != 1 || (by != BY_OP && !(by & BY_RANK)))
+		return true;
+	for (uint32_t w = 0; ok && w < worlds && w < WORLDS; w++)
+		ok = of_world(r, s, by, w);
+	if (worlds > 1)
+		report_foot(r, "%" PRIu32 " worlds of ranks (jobs, or ranks that others have spawned): "
+			       "rank 1.0 is rank 0 of the second%s.", worlds,
+			    worlds > WORLDS ? "; the load of the first 8 is shown" : "");
 	return ok;
 }

@@ -462,8 +462,30 @@ static void add_time(struct text *out, double ns)
 		text_addf(out, "%.0f ns", ns);
 	else if (ns < 1e6)
 		text_addf(out, "%.1f us", ns / 1e3);
-	else
+	else if (ns < 1e9)
 		text_addf(out, "%.1f ms", ns / 1e6);
+	else if (ns < 6e10)
+		text_addf(out, "%.1f s", ns / 1e9);
+	else
+		text_addf(out, "%" PRIu64 " min %" PRIu64 " s", (uint64_t)(ns / 1e9) / 60,
+			  (uint64_t)(ns / 1e9) % 60);
+}
+
+/* Messages tell of clocks that are one only that they differ by no more than these took. */
+static void add_ranks(struct text *out, const struct quality *q)
+{
+	text_addf(out, ", %u ranks compared", q->ranks);
+	if (q->rank_error > 0) {
+		text_add(out, " within ");
+		add_time(out, q->rank_error);
+		return;
+	}
+	text_add(out, ": they read one clock");
+	if (q->rank_measured > 0) {
+		text_add(out, " (messages alone would have told it within ");
+		add_time(out, q->rank_measured);
+		text_add(out, ")");
+	}
 }
 
 static void add_clocks(struct text *out, const struct quality *q, bool devices)
@@ -476,11 +498,7 @@ static void add_clocks(struct text *out, const struct quality *q, bool devices)
 	text_add(out, "host within ");
 	add_time(out, q->host_error);
 	if (q->ranks) {
-		text_addf(out, ", %u ranks compared within ", q->ranks);
-		add_time(out, q->rank_error);
-		text_add(out, " (measured to ");
-		add_time(out, q->rank_measured);
-		text_add(out, ")");
+		add_ranks(out, q);
 	}
 	if (devices && (q->device_error > 0 || !q->unaligned)) {
 		text_add(out, ", devices within ");

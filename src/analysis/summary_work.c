@@ -33,7 +33,8 @@ static void add_columns(struct table *t, const struct look *l, unsigned by, stru
 	table_column(t, "time_ns", l->time, CELL_TIME);
 	if (l->has & HAS_SELF)
 		table_column_if(t, all.self != all.total, "self_ns", "self", CELL_TIME);
-	table_column(t, "percent", "%", CELL_PERCENT);
+	/* Of messages that are under way at once a share of the sum says nothing to people. */
+	table_column_if(t, !(l->has & HAS_MESSAGES), "percent", "%", CELL_PERCENT);
 	table_column(t, "calls", l->times, CELL_COUNT);
 	if (l->has & HAS_BYTES) {
 		table_column(t, "bytes", "bytes", CELL_BYTES);
@@ -111,6 +112,9 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 			table_note(t, "%s", l->nested_note);
 		if (l->has & HAS_DEVICE && all.untimed)
 			table_note(t, "untimed: the device gave no times; counted, but in no time");
+		if (l->has & HAS_MESSAGES)
+			table_note(t, "time from start to completion of each, added up: those under way at "
+				      "once count each, so it may be more than passed");
 		if (l->has & HAS_BYTES && all.stayed)
 			table_note(t, "what was mapped where it lies has no bandwidth");
 		report_drop_empty(r);
@@ -245,7 +249,7 @@ bool summary_messages(struct report *r, const struct summary *s, unsigned count,
 {
 	static const struct look messages = {
 		.kind = TALLY_COMM, .has = HAS_MESSAGES, .name = "messages", .title = "Messages",
-		.op = "message", .time = "time", .times = "messages", .counted = {"", ""},
+		.op = "message", .time = "added up", .times = "messages", .counted = {"", ""},
 		.errors = "incomplete", .errors_heading = "incomplete"};
 
 	return work_table(r, s, count, by, &messages, NULL, NULL);

@@ -155,13 +155,15 @@ static void print_together(const struct t_process *p)
 static void print_process(const struct info *c, const struct trace *t, uint32_t i)
 {
 	const struct t_process *p = &t->processes[i];
-	char how[64], rank[24] = "";
+	char how[64], rank[32] = "";
 
 	if (p->stands_for) {
 		print_together(p);
 		return;
 	}
-	if (p->rank != UINT32_MAX)
+	if (p->rank != UINT32_MAX && t->worlds > 1)
+		snprintf(rank, sizeof(rank), " rank %u.%u", p->world, p->rank);
+	else if (p->rank != UINT32_MAX)
 		snprintf(rank, sizeof(rank), " rank %u", p->rank);
 	plain_printf(stdout, "  %u%s  %s%s%s%s\n", p->pid, rank, p->name ? p->name : "",
 		     p->name ? " (" : "", p->argv[0] ? p->argv : p->exe, p->name ? ")" : "");

@@ -75,6 +75,7 @@ struct t_process {
 	double record_cost_ns;    /* what one record cost, measured in the process; 0: unknown */
 	double overhead_ns;       /* measured besides: waiting for room, harvesting device work */
 	uint32_t ranks;           /* of its job, 0: unknown */
+	uint32_t world;           /* of a rank: its MPI_COMM_WORLD, numbered as they began */
 	const char *mpi;          /* implementation, or "" */
 	int32_t thread_level;     /* 0 single, 1 funneled, 2 serialized, 3 multiple; -1: unknown */
 	bool aligned;             /* its clock was compared with that of the job's rank 0 ... */
@@ -277,6 +278,7 @@ struct t_code { /* an instruction of a kernel */
 struct trace {
 	const char *path;    /* of the trace directory or file */
 	const char *command; /* what was run, from the manifest, or "" */
+	uint32_t worlds;     /* jobs of the ranks; more than one where ranks spawn others */
 	int64_t origin, end; /* earliest and latest time, node ns */
 	T_ARRAY(struct t_domain, domains);
 	T_ARRAY(struct t_op, ops);

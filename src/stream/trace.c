@@ -228,3 +228,65 @@ void trace_number_queues(struct trace *t)
 	free(next);
 	trace_label_queues(t);
 }
+
+struct world {
+	const char *job;
+	int64_t start;
+	uint32_t index, number;
+};
+
+static int by_start(const void *x, const void *y)
+{
+	const struct world *a = x, *b = y;
+	int order = (a->start > b->start) - (a->start < b->start);
+
+	return order ? order : strcmp(a->job, b->job);
+}
+
+static int by_index(const void *x, const void *y)
+{
+	const struct world *a = x, *b = y;
+
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Ranks of one world mostly follow on one another. */
+static uint32_t find_world(struct world *list, uint32_t *count, uint32_t latest,
+			   const struct t_process *p)
+{
+	uint32_t i = latest;
+
+	if (*count && strcmp(list[i].job, p->job) != 0)
+		for (i = 0; i < *count && strcmp(list[i].job, p->job) != 0; i++)
+			;
+	if (i == *count) {
+		list[i] = (struct world){p->job, p->start, i, 0};
+		++*count;
+	}
+	list[i].start = p->start < list[i].start ? p->start : list[i].start;
+	return i;
+}
+
+void trace_number_worlds(struct trace *t)
+{
+	struct world *list = calloc(t->processes_count, sizeof(*list));
+	uint32_t count = 0, latest = 0;
+
+	if (!list) {
+		owner_of(t)->failed = true;
+		return;
+	}
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		if (t->processes[i].rank != UINT32_MAX || t->processes[i].stands_for)
+			t->processes[i].world = latest =
+				find_world(list, &count, latest, &t->processes[i]);
+	qsort(list, count, sizeof(*list), by_start);
+	for (uint32_t i = 0; i < count; i++)
+		list[i].number = i;
+	qsort(list, count, sizeof(*list), by_index);
+	for (uint32_t i = 1; count && i < t->processes_count; i++)
+		if (t->processes[i].rank != UINT32_MAX || t->processes[i].stands_for)
+			t->processes[i].world = list[t->processes[i].world].number;
+	t->worlds = count;
+	free(list);
+}

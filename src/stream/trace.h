@@ -35,6 +35,12 @@ void *trace_grow(struct trace *t, void *array, uint32_t *count, size_t size);
 /* Puts the values of an enum set in the order that lookups need (ascending, first name wins). */
 void trace_sort_enum_set(struct t_enum_set *set);
 
+/*
+ * Tells the worlds of ranks apart, once processes are complete: one that others have spawned, or a job
+ * started after another, has ranks of its own.
+ */
+void trace_number_worlds(struct trace *t);
+
 /* Numbers and labels the queues of each agent, once agents and queues are complete. */
 void trace_number_queues(struct trace *t);
 

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from jobs import KYMO, LAUNCHER, PROGRAMS, Base, main
+from jobs import ENVIRONMENT, KYMO, LAUNCHER, PROGRAMS, Base, main
 
 
 class Traffic(Base):
@@ -351,6 +351,51 @@ class Imbalance(Base):
         self.assertNotIn("imbalance", self.summary("op"))
 
 
+class Worlds(Base):
+    """Ranks that others have spawned are ranks of another world: theirs are not added to the parents'."""
+
+    def test_two_spawned(self):
+        command = [LAUNCHER, "-n", 1, self.program("spawn")]
+        try:
+            plain = subprocess.run([str(c) for c in command], env=ENVIRONMENT, cwd=self.folder, text=True,
+                                   capture_output=True, timeout=60, check=False)
+        except subprocess.TimeoutExpired:
+            plain = None
+        if not plain or plain.returncode or "spawned" not in plain.stdout:
+            self.skipTest("this MPI cannot spawn here, without Kymo")
+        p = self.recorded(1, "spawn")
+        self.assertEqual((p.code, p.out), (0, plain.stdout), p.err)
+        tables = self.summary("rank,op")
+        calls = {(r["rank"], r["op"]): r["calls"] for r in tables["mpi"]}
+        ranks = ["0.0", "1.0", "1.1", "2.0", "2.1"]
+        self.assertEqual({k: n for k, n in calls.items() if k[1] == "MPI_Init"}, {(r, "MPI_Init"): 1 for r in ranks})
+        self.assertEqual(calls["0.0", "MPI_Barrier"], 2)
+        self.assertEqual(list(dict.fromkeys(r["rank"] for r in tables["mpi"])), ranks) # in their order
+        self.assertNotIn("imbalance", tables) # of one rank
+        for name in ("imbalance_1", "imbalance_2"):
+            loads = {r["op"]: r["ranks"] for r in tables[name] if r["kind"] == "mpi"}
+            self.assertEqual(loads["MPI_Recv"], 2)
+            self.assertNotIn("MPI_Comm_spawn", loads)
+        peers = {(r["rank"], r["peer"]): r["calls"] for r in self.summary("rank,peer")["messages"]}
+        self.assertEqual(peers["0.0", "another world's"], 4)
+        self.assertEqual(peers["1.1", "another world's"], 1)
+        self.assertIn("3 worlds of ranks", self.foot())
+        self.assertEqual(self.rows("SELECT world, count(*), count(DISTINCT rank) FROM processes WHERE rank IS NOT NULL "
+                                   "GROUP BY 1 ORDER BY 1"), [(0, 1, 1), (1, 2, 2), (2, 2, 2)])
+        self.assertEqual(self.rows("SELECT world, count(*) FROM messages WHERE kind = 'receive' GROUP BY 1 ORDER BY 1"),
+                         [(1, 2), (2, 2)])
+        self.assertIn("rank 2.1", self.run_any([KYMO, "info", self.trace]).out)
+        out = self.folder / "t.pftrace"
+        self.assertEqual(self.run_any([KYMO, "export", "--to", "perfetto", "-o", out, self.trace]).code, 0)
+        self.assertIn(b"rank 2.1", out.read_bytes())
+
+    def test_one_world(self):
+        """Numbers as ever."""
+        self.assertEqual(self.recorded(3, "ending").code, 0)
+        self.assertEqual([r["rank"] for r in self.summary("rank")["mpi"]], ["0", "1", "2"])
+        self.assertNotIn("worlds", self.foot())
+
+
 class Fortran(Base):
     def ring(self, kind):
         if not self.program(f"ring_{kind}").exists():
@@ -400,7 +445,7 @@ class Clocks(Base):
 
     def test_one_node(self):
         self.assertEqual(self.recorded(4, "ending").code, 0)
-        self.assertIn("4 ranks compared within 0 ns", self.foot())
+        self.assertIn("4 ranks compared: they read one clock", self.foot())
         clocks = self.clocks()
         self.assertEqual([c[:2] for c in clocks], [(0, 0)] * 4)
         for _, _, measured, bound in clocks:

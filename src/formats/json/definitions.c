@@ -98,6 +98,8 @@ static void processes(struct output *o, const struct trace *t)
 		json_key_unsigned(o, "ppid", p->ppid);
 		if (p->rank != UINT32_MAX)
 			json_key_unsigned(o, "rank", p->rank);
+		if (p->rank != UINT32_MAX && t->worlds > 1)
+			json_key_unsigned(o, "world", p->world);
 		if (p->name)
 			json_key_text(o, "name", p->name);
 		json_key_text(o, "exe", p->exe);

@@ -121,7 +121,10 @@ static void describe_process(struct perfetto *p, uint32_t i)
 	char *labels[2], *host = plain_copy(t->hostname);
 
 	if (t->rank != UINT32_MAX) {
-		snprintf(rank, sizeof(rank), "rank %u", t->rank);
+		if (p->trace->worlds > 1)
+			snprintf(rank, sizeof(rank), "rank %u.%u", t->world, t->rank);
+		else
+			snprintf(rank, sizeof(rank), "rank %u", t->rank);
 		labels[process.n_process_labels++] = rank;
 	}
 	if (host && *host)

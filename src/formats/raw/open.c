@@ -211,6 +211,7 @@ static kymo_status_t fill(struct raw_trace *rt, const char *path)
 	if (status != KYMO_OK)
 		return status;
 	raw_settle_jobs(rt);
+	trace_number_worlds(rt->trace);
 	trace_number_queues(rt->trace);
 	trace_number_agents(rt->trace);
 	if (rt->trace->command[0] == '\0' && rt->count)

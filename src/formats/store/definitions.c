@@ -34,7 +34,7 @@ static const struct sql_column process_columns[] = {
 	C(DOUBLE, record_cost_ns), C(DOUBLE, overhead_ns), C(BOOL, telemetry), C(U32, ranks),
 	C(U32, stands_for), C(TEXT, mpi), C(I32, thread_level), C(BOOL, aligned), C(I64, job_offset),
 	C(DOUBLE, job_error_ns), C(I64, job_measured), C(DOUBLE, job_measured_error_ns),
-	C(U64, unwritten_records), C(TIME, seen), C(BOOL, recording), C(I64, quiet_ns)};
+	C(U64, unwritten_records), C(TIME, seen), C(BOOL, recording), C(I64, quiet_ns), C(U32, world)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {
@@ -615,6 +615,7 @@ struct trace *definitions_read(struct sql_context *c)
 		t->sites[i].function = *t->sites[i].function ? t->sites[i].function : NULL;
 		t->sites[i].file = *t->sites[i].file ? t->sites[i].file : NULL;
 	}
+	trace_number_worlds(t);
 	if (ok && read_fields(c, t) && read_blobs(c, t) && read_stacks(c, t) && read_bytes(c, t))
 		return t;
 	trace_free(t);

@@ -32,7 +32,9 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	job_offset INTEGER, job_error_ns REAL, job_measured INTEGER, job_measured_error_ns REAL,
 	-- of lost_records: refused by the file system; without an end (how_ended null): known up to `seen`,
 	-- and whether it was still being recorded, its file unchanged for `quiet_ns`
-	unwritten_records INTEGER, seen INTEGER, recording INTEGER, quiet_ns INTEGER);
+	unwritten_records INTEGER, seen INTEGER, recording INTEGER, quiet_ns INTEGER,
+	-- of a rank: its MPI_COMM_WORLD, numbered as they began (one that ranks spawn is another)
+	world INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER);
@@ -210,7 +212,7 @@ CREATE VIEW processes AS SELECT p.id, 0 AS nid, p.hostname, p.ppid, p.pid, p.ran
 	p.start AS init, p.end AS fini, p.start, p.end, p.argv AS command, p.exe, p.name,
 	p.how_ended, p.exit_status, CASE p.how_ended WHEN 0 THEN 'ended' WHEN 1 THEN 'ended without finalisation'
 	WHEN 2 THEN 'killed by a signal' WHEN 3 THEN 'replaced by exec' WHEN 4 THEN 'was still running'
-	ELSE 'not recorded' END AS how_ended_name, p.lost_records FROM process p;
+	ELSE 'not recorded' END AS how_ended_name, p.lost_records, p.world FROM process p;
 
 CREATE VIEW threads AS SELECT t.id, 0 AS nid, p.hostname, p.ppid, p.pid, t.tid, t.start, t.end,
 	s.text AS name, t.records, t.lost
@@ -356,7 +358,7 @@ CREATE VIEW messages AS SELECT m.id, o.name AS kind, p.pid, t.tid, p.rank, m.pee
 	m.communicator AS communicator_id, m.request,
 	CASE m.state WHEN 0 THEN 'complete' WHEN 1 THEN 'cancelled' WHEN 2 THEN 'freed'
 	ELSE 'never completed' END AS state, m.start, m.start + m.duration AS end, m.duration,
-	co.name AS region_name, m.call AS call_id, m.completed_by
+	co.name AS region_name, m.call AS call_id, m.completed_by, p.world
 	FROM comm m LEFT JOIN op o ON o.id = m.op LEFT JOIN process p ON p.id = m.process
 	LEFT JOIN thread t ON t.id = m.thread LEFT JOIN communicator g ON g.id = m.communicator
 	LEFT JOIN marker_name y ON y.id = m.datatype LEFT JOIN call c ON c.id = m.call

@@ -66,7 +66,7 @@ def accelerator(checks, kymo, checker, program, folder):
     code, report = perfetto(checker, export(kymo, trace, "perfetto", os.path.join(folder, "a.pftrace")))
     checks.equal("problems of the file", (code, report["problems"]), (0, []))
     checks.equal("flows", (report["totals"]["flows"], report["totals"]["flows_backwards"]), (400, 0))
-    (queue,) = [k for k in report["tracks"] if k.endswith('Toy accelerator > queue 0 "engine"')]
+    (queue,) = [k for k in report["tracks"] if k.endswith('Toy accelerator > queue 0 (engine)')]
     checks.equal("slices", report["tracks"][queue]["names"],
                  {"scale": 100, "smooth": 100, "read": 100, "write": 100})
     return error

@@ -51,6 +51,12 @@ PAIRS = {"memory_copies": ("source_kind", "destination_kind", "untimed"),
          "memory_allocations": ("kind", "what"), "memory_allocation_summary": ("kind", "what")}
 
 
+def views(trace):
+    """Every view can be asked with the protection that strangers' stores get."""
+    for row in query(trace, "SELECT name FROM sqlite_schema WHERE type = 'view'"):
+        query(trace, 'SELECT * FROM "%s" LIMIT 3' % row["name"])
+
+
 def names(trace, pairs):
     """Each number that stands for a name has it beside it, and it is the right one."""
     sets = {"source_kind": "memory_kind", "destination_kind": "memory_kind", "kind": "memory_kind",
@@ -133,6 +139,8 @@ with tempfile.TemporaryDirectory() as folder:
     if ran.returncode:
         sys.exit("status %d\n%s" % (ran.returncode, ran.stderr))
     manual([demo, real])
+    views(demo)
+    views(real)
     names(real, PAIRS)
     names(demo, {"kernels": ("untimed",)})
     statuses(real)

@@ -365,9 +365,9 @@ CREATE VIEW messages AS SELECT m.id, o.name AS kind, p.pid, t.tid, p.rank, m.pee
 	LEFT JOIN op co ON co.id = c.op;
 
 CREATE VIEW markers AS SELECT m.id, o.name AS kind, p.pid, t.tid,
-	ifnull(CAST(m.extra AS TEXT) ->> '$.text', n.text) AS name, d.text AS domain, c.text AS category, m.color,
+	ifnull(json_extract(CAST(m.extra AS TEXT), '$.text'), n.text) AS name, d.text AS domain, c.text AS category, m.color,
 	m.start, m.start + m.duration AS end, m.duration, m.scope, m.parent, st.tid AS starter_tid,
-	m.left_open, CAST(m.extra AS TEXT) -> '$.payload' AS payload, m.process
+	m.left_open, json_extract(CAST(m.extra AS TEXT), '$.payload') AS payload, m.process
 	FROM marker m LEFT JOIN op o ON o.id = m.op LEFT JOIN process p ON p.id = m.process
 	LEFT JOIN thread t ON t.id = m.thread LEFT JOIN marker_name n ON n.id = m.name
 	LEFT JOIN marker_name d ON d.id = m.domain LEFT JOIN marker_name c ON c.id = m.category

@@ -77,7 +77,8 @@ static const struct knob rows[] = {
 	{"block-time", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(block_ns), "TIME", "10ms", NULL, NULL,
 	 "Buffers", "Longest wait of one call for room"},
 	{"buffer-size", 0, KNOB_SIZE, KNOB_HANDED_ON, AT(buffer_size), "SIZE", "32M", NULL, NULL,
-	 "Buffers", "Memory of each traced process for records on their way out, at most"},
+	 "Buffers", "Memory of each traced process for records on their way out, at most; where threads "
+	 "hold half of it, each more adds 32 KiB"},
 
 	{"tool", 0, KNOB_STRING, KNOB_REPEAT | KNOB_HANDED_ON, AT(tools), "LIB", NULL, NULL, NULL,
 	 "Running", "Load this tool into the program, beside the recorder; may be given several times"},

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LOOK_NS 50000000u
+
 struct core_buffer core_buffers[CAP_BUFFERS];
 uint8_t cap_args_of[CAP_BUFFERS];
 
@@ -178,7 +180,8 @@ kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns)
 			return KYMO_OK;
 		if (now >= deadline || !core_pool_reader_alive(b->pool))
 			return KYMO_ERROR_TIMEOUT;
-		core_futex_wait(&p->flushed, served, deadline - now);
+		/* Nobody wakes those who wait for a drain that has been killed. */
+		core_futex_wait(&p->flushed, served, deadline - now < LOOK_NS ? deadline - now : LOOK_NS);
 	}
 }
 

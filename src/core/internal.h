@@ -337,11 +337,13 @@ struct core_pool {
 	uint8_t *chunks;
 	size_t mapped, own; /* bytes of the mapping, of this structure */
 	uint32_t chunk_size, chunk_max;
+	uint32_t size; /* chunks that were asked for; more, up to chunk_max, only for many threads */
 	uint32_t kept_back; /* the first chunks are for definitions alone */
 	uint32_t wake_threshold;
 	bool overwrite;
 	struct core_delivery *reader; /* private buffers, once they are delivered */
 	_Atomic uint32_t chunk_count;
+	_Atomic int32_t held; /* chunks that threads are filling */
 	_Atomic bool mine[]; /* by chunk: a thread of this process fills it */
 };
 

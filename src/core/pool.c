@@ -2,7 +2,8 @@
 /*
  * Pools of chunks. Memory is reserved and touched before a record is written into it: a sparse
  * mapping would kill the program with SIGBUS when memory runs out, and a first touch costs more
- * than a record. A pool starts small and grows in steps up to its limit.
+ * than a record. A pool starts small and grows in steps up to its limit. What threads are filling is
+ * not on its way to the drain: when they hold half of the pool, it grows by a chunk for each thread more.
  */
 #include "core/internal.h"
 
@@ -19,6 +20,7 @@
 #define KEEP_BACK      8u  /* chunks only definitions may use */
 #define WAKE_CHUNKS    8u
 #define READER_DEAD_S  5u
+#define LOOK_NS        50000000u /* longest sleep without looking whether the drain lives */
 
 static size_t page_up(size_t n)
 {
@@ -82,17 +84,19 @@ static void add_chunks(struct core_pool *p, uint32_t from, uint32_t to)
 	}
 }
 
+static _Atomic bool growing;
+
 /* The memfd is closed once it is shared, so growth works through the mapping alone. */
 static bool grow(struct core_pool *p)
 {
-	static _Atomic bool growing;
-	uint32_t from, to;
+	uint32_t from, to, most;
 	bool ok = false;
 
 	if (atomic_exchange(&growing, true))
 		return true; /* another thread is at it */
 	from = atomic_load(&p->chunk_count);
-	to = from + GROW_CHUNKS < p->chunk_max ? from + GROW_CHUNKS : p->chunk_max;
+	most = from < p->size ? p->size : p->chunk_max;
+	to = from + GROW_CHUNKS < most ? from + GROW_CHUNKS : most;
 	if (to > from) {
 		ok = reserve(p, from, to);
 		if (ok)
@@ -181,7 +185,7 @@ static uint32_t within_file_size_limit(uint32_t chunks)
 }
 
 /* By mmap(): a forked child lets it go, where malloc() may be locked for good. */
-static struct core_pool *pool_new(uint32_t chunks)
+static struct core_pool *pool_new(uint32_t size, uint32_t chunks)
 {
 	size_t own = page_up(sizeof(struct core_pool) + chunks * sizeof(_Atomic bool));
 	struct core_pool *p = mmap(NULL, own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -192,7 +196,8 @@ static struct core_pool *pool_new(uint32_t chunks)
 	p->own = own;
 	p->chunk_size = CORE_CHUNK_BYTES;
 	p->chunk_max = chunks;
-	p->wake_threshold = WAKE_CHUNKS < chunks / 2 ? WAKE_CHUNKS : chunks / 2;
+	p->size = size;
+	p->wake_threshold = WAKE_CHUNKS < size / 2 ? WAKE_CHUNKS : size / 2;
 	return p;
 }
 
@@ -211,20 +216,13 @@ static bool pool_map(struct core_pool *p, uint32_t first, int *memfd)
 	return true;
 }
 
-struct core_pool *core_pool_create(uint64_t bytes, int *memfd)
+static struct core_pool *create(uint32_t size, uint32_t chunks, int *memfd)
 {
-	uint64_t wanted = bytes / CORE_CHUNK_BYTES;
-	uint32_t chunks = wanted < 2 * KEEP_BACK ? 2 * KEEP_BACK
-			  : wanted > SHM_CHUNK_MAX ? SHM_CHUNK_MAX : (uint32_t)wanted;
-	struct core_pool *p;
-	uint32_t first;
+	uint32_t first = GROW_CHUNKS < size ? GROW_CHUNKS : size;
+	struct core_pool *p = pool_new(size, chunks);
 
-	if (memfd)
-		chunks = within_file_size_limit(chunks);
-	p = chunks ? pool_new(chunks) : NULL;
 	if (!p)
 		return NULL;
-	first = GROW_CHUNKS < chunks ? GROW_CHUNKS : chunks;
 	p->kept_back = memfd ? KEEP_BACK : 0; /* private buffers hold no definitions */
 	if (!pool_map(p, first, memfd)) {
 		munmap(p, p->own);
@@ -234,6 +232,38 @@ struct core_pool *core_pool_create(uint64_t bytes, int *memfd)
 		touch(p, 0, first);
 	add_chunks(p, 0, first);
 	return p;
+}
+
+/*
+ * Chunks for threads beyond the pool's size: addresses, which become memory when threads come. Where
+ * addresses are rationed they are the program's.
+ */
+static uint32_t for_threads(uint32_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY)
+		return 0;
+	return SHM_CHUNK_MAX - size < SHM_THREADS ? SHM_CHUNK_MAX - size : SHM_THREADS;
+}
+
+struct core_pool *core_pool_create(uint64_t bytes, int *memfd)
+{
+	uint64_t wanted = bytes / CORE_CHUNK_BYTES;
+	uint32_t chunks = wanted < 2 * KEEP_BACK ? 2 * KEEP_BACK
+			  : wanted > SHM_CHUNK_MAX ? SHM_CHUNK_MAX : (uint32_t)wanted;
+	struct core_pool *p;
+	uint32_t most;
+
+	if (!memfd)
+		return create(chunks, chunks, NULL);
+	most = within_file_size_limit(chunks + for_threads(chunks));
+	if (most == 0)
+		return NULL;
+	if (most <= chunks)
+		return create(most, most, memfd);
+	p = create(chunks, most, memfd);
+	return p ? p : create(chunks, chunks, memfd);
 }
 
 void core_pool_destroy(struct core_pool *p)
@@ -246,6 +276,9 @@ bool core_pool_reader_alive(const struct core_pool *pool)
 {
 	uint64_t beat = atomic_load_explicit(&pool->shm->drain_beat, memory_order_relaxed);
 
+	/* The kernel says so at once; the beat is for drains that are stopped, and old kernels. */
+	if (atomic_load_explicit(&pool->shm->drain_life, memory_order_relaxed) & FUTEX_OWNER_DIED)
+		return false;
 	if (atomic_load_explicit(&pool->shm->drain_failed, memory_order_relaxed))
 		return false;
 	return beat + READER_DEAD_S >= clock_ns(CLOCK_MONOTONIC) / 1000000000u;
@@ -275,13 +308,25 @@ static uint32_t pop(struct core_pool *p, enum shm_list list)
 	return i;
 }
 
+static uint32_t limit_now(const struct core_pool *p)
+{
+	int64_t more = (int64_t)atomic_load_explicit(&p->held, memory_order_relaxed) - p->size / 2;
+
+	if (more <= 0)
+		return p->size;
+	return more < p->chunk_max - p->size ? p->size + (uint32_t)more : p->chunk_max;
+}
+
+/* While another thread makes the pool larger its count says so before there are chunks. */
 static uint32_t pop_or_grow(struct core_pool *p, enum shm_list list)
 {
 	uint32_t i = pop(p, list);
 
-	while (i == SHM_NONE && atomic_load(&p->chunk_count) < p->chunk_max) {
-		if (!grow(p))
-			break;
+	while (i == SHM_NONE) {
+		bool wait = atomic_load(&growing);
+
+		if (!wait && (atomic_load(&p->chunk_count) >= limit_now(p) || !grow(p)))
+			return pop(p, list);
 		i = pop(p, list);
 	}
 	return i;
@@ -361,7 +406,7 @@ static uint32_t get_now(struct core_pool *p, enum shm_list list)
 	return i == SHM_NONE && p->overwrite && list == SHM_LIST_RECORDS ? overwrite(p) : i;
 }
 
-uint32_t core_pool_get(struct core_pool *p, enum shm_list list, uint64_t wait_ns)
+static uint32_t get(struct core_pool *p, enum shm_list list, uint64_t wait_ns)
 {
 	uint64_t now = 0, deadline = 0, waiting;
 	struct shm_header *h = p->shm;
@@ -386,7 +431,8 @@ uint32_t core_pool_get(struct core_pool *p, enum shm_list list, uint64_t wait_ns
 		if (!p->reader)
 			core_futex_wake(&h->full, 1);
 		atomic_fetch_add(&h->waiters, 1);
-		core_futex_wait(&h->freed, freed, deadline - now);
+		/* Who waits for a drain that has been killed is woken by nobody. */
+		core_futex_wait(&h->freed, freed, deadline - now < LOOK_NS ? deadline - now : LOOK_NS);
 		atomic_fetch_sub(&h->waiters, 1);
 		cap_overhead(tick_now() - waiting);
 	}
@@ -395,13 +441,30 @@ uint32_t core_pool_get(struct core_pool *p, enum shm_list list, uint64_t wait_ns
 	return i;
 }
 
+uint32_t core_pool_get(struct core_pool *p, enum shm_list list, uint64_t wait_ns)
+{
+	bool holds = list == SHM_LIST_RECORDS;
+	uint32_t i;
+
+	/* The one who asks counts, so that there may be room for all who ask at once. */
+	if (holds)
+		atomic_fetch_add_explicit(&p->held, 1, memory_order_relaxed);
+	i = get(p, list, wait_ns);
+	if (holds && i == SHM_NONE)
+		atomic_fetch_sub_explicit(&p->held, 1, memory_order_relaxed);
+	return i;
+}
+
 void core_pool_put(struct core_pool *p, uint32_t chunk)
 {
 	struct shm_chunk_ctl *ctl = &p->ctl[chunk];
-	bool records = core_chunk(p, chunk)->type == WIRE_CHUNK_RECORDS;
+	uint32_t type = core_chunk(p, chunk)->type;
+	bool records = type == WIRE_CHUNK_RECORDS;
 	uint32_t stamp, full, threshold = p->wake_threshold;
 	struct shm_header *h = p->shm;
 
+	if (type != WIRE_CHUNK_DEFINITIONS)
+		atomic_fetch_sub_explicit(&p->held, 1, memory_order_relaxed);
 	stamp = atomic_fetch_add(&h->stamps, 1) + 1;
 	atomic_store(&ctl->stamp, records ? stamp | !stamp : 0);
 	atomic_store(&p->mine[chunk], false);

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "drain/collect.h"
 #include "drain/death.h"
+#include "drain/life.h"
 #include "drain/sleeper.h"
 #include "drain/steer.h"
 
@@ -473,6 +474,7 @@ void drain_run(const struct drain_config *config)
 	file_hold(config->trace);
 	tick_init();
 	producer_guard_memory();
+	life_begin(offsetof(struct shm_header, drain_life));
 	sleeper_init(&d.sleeper, d.epoll);
 	steer_init(&d.steering);
 	control_link(&d, true);

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/job.h"
+#include "drain/life.h"
 
 enum {
 	CHUNK_MIN = 4096,
@@ -94,7 +95,14 @@ static bool map_buffer(struct producer *p)
 	    (uint64_t)st.st_size < sizeof(struct shm_header) || (uint64_t)st.st_size > BUFFER_MAX)
 		return false;
 	p->bytes = (size_t)st.st_size;
-	m = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->memfd, 0);
+	p->before = mmap(NULL, life_page() + p->bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p->before == MAP_FAILED) {
+		p->before = NULL;
+		return false;
+	}
+	m = mmap((uint8_t *)p->before + life_page(), p->bytes, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, p->memfd, 0);
 	if (m == MAP_FAILED)
 		return false;
 	p->shm = m;
@@ -137,8 +145,10 @@ static void beat(struct producer *p)
 
 static void release(struct producer *p)
 {
-	if (p->shm)
-		munmap(p->shm, p->bytes);
+	if (p->before) {
+		life_remove(p->before);
+		munmap(p->before, life_page() + p->bytes);
+	}
 	if (p->memfd >= 0)
 		close(p->memfd);
 	if (p->pidfd >= 0)
@@ -174,6 +184,7 @@ struct producer *producer_new(const char *trace, int memfd, int pid, kymo_status
 	}
 	atomic_store(&p->shm->drain_pid, (uint32_t)getpid());
 	beat(p);
+	life_add(p->before, &p->shm->drain_life);
 	write_sync(p);
 	p->next_sync = clock_ns(CLOCK_MONOTONIC) + SYNC_NS;
 	rawfile_flush(&p->file);

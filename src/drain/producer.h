@@ -17,6 +17,7 @@
 
 struct producer {
 	struct producer *next;
+	void *before; /* life_page() bytes before the mapping */
 	struct shm_header *shm; /* mapping; anything in it may change at any time */
 	size_t bytes;
 	int memfd;

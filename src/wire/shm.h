@@ -96,6 +96,11 @@ struct shm_header {
 	_Atomic uint32_t drain_pid;
 	_Atomic uint32_t flushed;                /* last `flush` value that was served; futex word */
 	_Atomic uint32_t drain_failed;           /* errno once the drain can no longer write */
+	/*
+	 * Thread id of the drain, on its robust list: the kernel puts FUTEX_OWNER_DIED there when it dies,
+	 * whatever kills it. 0: the drain cannot, its beat tells.
+	 */
+	_Atomic uint32_t drain_life;
 	_Atomic uint32_t asked; /* of the program, see SHM_ASKED_NEXT; futex word */
 
 	_Alignas(64) _Atomic uint32_t stamps;    /* given to chunks so far (wraps) */

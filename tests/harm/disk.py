@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 from account import (WAIT, alive, await_true, children, counted, drain_of, exact, expect, kill, named,
@@ -179,6 +180,38 @@ def test_strict():
         q = subprocess.run([KYMO, "summary", "--strict", "s.kymo"], capture_output=True, text=True,
                            timeout=WAIT, check=False)
         expect(q.returncode == status and ("--buffer-size" in q.stdout) == (status == 1), q)
+
+
+def test_a_crowd_of_threads():
+    """More threads alive than the buffer has chunks: nothing is lost, and it costs a chunk a thread."""
+    for threads, options in ((3000, []), (600, ["--buffer-size", "1M", "--on-full", "drop"]),
+                             (600, ["--buffer-size", "1M", "--on-full", "overwrite"])):
+        p = subprocess.run([KYMO, "run", "--no-summary", "-f", "-o", "crowd.kymo", *options,
+                            BUILD + "/tests/harm/crowd", str(threads)], capture_output=True, text=True,
+                           timeout=WAIT, check=False)
+        if p.returncode == 77:
+            return "so many threads cannot be made here"
+        expect(p.returncode == 7, p)
+        r = recorded(KYMO, "crowd.kymo")
+        named(r)
+        expect(r["marks"] == 2 * threads and r["lost"] == 0 and r["overwritten"] == 0, threads, options, r)
+        kilobytes = int(p.stdout)
+        expect(kilobytes < 40 * threads + (40 << 10), threads, "threads took", kilobytes, "kB")
+    return None
+
+
+def test_a_dead_drain_is_known():
+    """Nobody waits for room that nobody makes: not the block time, not until the heart beats no more."""
+    p = start("2", "600000", options=["--buffer-size", "1M", "--block-time", "90s"], trace="dead.kymo")
+    await_true(lambda: raw_bytes("dead.kymo") > 100000, "records on the disk")
+    kill(drain_of(p.pid))
+    began = time.monotonic()
+    out, err = p.communicate(timeout=WAIT)
+    took = time.monotonic() - began
+    expect(p.returncode == 7 and out == "done\n" and "drain ended unexpectedly" in err, out, err)
+    expect(counted("counts")[1] == 1200000, "the program did not do its work")
+    expect(took < 60, "the program waited for a dead drain:", took, "s")
+    named(recorded(KYMO, "dead.kymo"))
 
 
 def main():

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ran, and how far its numbers can be trusted: the lines around the summary's tables. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "base/file.h"
+#include "base/unseen.h"
 #include "stream/names.h"
 #include "wire/raw.h"
 
@@ -75,12 +78,52 @@ static void head_ends(struct report *r, const struct trace *t)
 	}
 }
 
-/* Why a trace is empty: what the processes noted, else what is left. */
-static void head_nothing(struct report *r, const struct trace *t)
+/* What stood in the way, as it was left in the trace. */
+static bool head_unseen(struct report *r, const char *trace)
 {
 	bool said = false;
 
+	for (enum unseen i = 0; i < UNSEEN_REASONS; i++) {
+		const char *text = unseen_told(trace, i);
+
+		if (text)
+			report_head(r, "  %s", text);
+		said |= text != NULL;
+	}
+	return said;
+}
+
+/* Whether the launcher gave the program this option of a time. */
+static bool has_time(const char *manifest, const char *option)
+{
+	const char *value = manifest ? strstr(manifest, option) : NULL;
+
+	return value && strncmp(value + strlen(option), "0\"", 2) != 0;
+}
+
+/* Only a part of the run was to be recorded. */
+static bool head_window(struct report *r, const char *trace)
+{
+	char path[PATH_MAX], *manifest;
+	bool window;
+
+	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, trace);
+	manifest = file_read_regular(path, NULL);
+	window = has_time(manifest, "\"KYMO_DELAY=") || has_time(manifest, "\"KYMO_DURATION=");
+	free(manifest);
+	if (window)
+		report_head(r, "  Nothing that is recorded began in the time that --delay and --duration left.");
+	return window;
+}
+
+/* Why a trace is empty: what the processes noted, else what is left. */
+static void head_nothing(struct report *r, const struct summary *s)
+{
+	const struct trace *t = s->trace;
+	bool said;
+
 	report_head(r, "Nothing was recorded.");
+	said = head_unseen(r, s->path) | head_window(r, s->path);
 	for (uint32_t i = 1; i < t->notes_count; i++) {
 		report_head(r, "  %s%s%s", t->notes[i].part, *t->notes[i].part ? ": " : "",
 			    t->notes[i].text);
@@ -179,7 +222,7 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 		head_ranks(r, t);
 		head_ends(r, t);
 		if (nothing_recorded(&s[i]))
-			head_nothing(r, t);
+			head_nothing(r, &s[i]);
 	}
 }
 

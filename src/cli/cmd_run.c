@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/ranks.h"
+#include "base/unseen.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 #include "drain/collect.h"
@@ -195,28 +196,58 @@ static void say_unused(const struct run *r)
 	text_release(&t);
 }
 
-static void say_nothing_recorded(const struct run *r, const struct outcome *out)
+/* The command sets LD_PRELOAD for what it starts: NAME=VALUE after -x or env, or NAME and VALUE. */
+static bool replaces_preload(char *const *argv)
 {
-	const struct run_options *o = r->options;
+	bool replaces = false;
+
+	for (int i = 0; argv[i]; i++) {
+		const char *at = strstr(argv[i], "LD_PRELOAD=");
+		bool pair = strcmp(argv[i], "LD_PRELOAD") == 0 && i > 0 && strstr(argv[i - 1], "env");
+
+		/* "$LD_PRELOAD:mine" of a script keeps what is there. */
+		replaces |= pair || (at && !strstr(at, "$LD_PRELOAD") && !strstr(at, "${LD_PRELOAD"));
+	}
+	return replaces;
+}
+
+/* What stood in the way of recording anything at all: said even where no summary is wanted. */
+static bool say_prevented(const struct run *r, const struct outcome *out)
+{
 	struct rlimit limit;
+	bool said = false;
 
 	if (out->totals.refused) {
 		cli_warn("nothing was recorded: %u connections were refused; the manifest says why",
 			 out->totals.refused);
-		return;
+		return true;
 	}
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SMALLEST_BUFFER) {
 		cli_warn("nothing was recorded: the limit of file sizes (ulimit -f) leaves no room "
 			 "for the memory that is shared with the program");
-		return;
+		return true;
 	}
+	for (enum unseen i = 0; i < UNSEEN_REASONS; i++) {
+		const char *text = unseen_told(r->trace, i);
+
+		if (text)
+			cli_warn("nothing was recorded: %s", text);
+		said |= text != NULL;
+	}
+	return said;
+}
+
+static void say_nothing_recorded(const struct run *r)
+{
+	const struct run_options *o = r->options;
+
 	if (o->backends && strcmp(o->backends, "none") == 0) {
 		cli_note("nothing was recorded: --backends is none");
 		return;
 	}
-	if (o->delay_ns) {
-		cli_note("nothing was recorded: no process that can be recorded lived longer than "
-			 "--delay");
+	if (o->delay_ns || o->duration_ns) {
+		cli_note("nothing was recorded: nothing that is recorded began in the time that --delay "
+			 "and --duration leave");
 		return;
 	}
 	if (o->start_paused) {
@@ -306,14 +337,20 @@ static void await_ranks(const struct run *r, int ms)
 static void conclude(struct run *r, struct outcome *out, int ranks_ms)
 {
 	const struct job *job = &r->manifest.job;
+	bool nothing = out->totals.processes == 0 && job->size < 2, prevented;
 
 	say_losses(r, out);
-	if (out->interrupted || r->options->no_summary || !is_speaker(r))
+	if (out->interrupted || !is_speaker(r))
+		return;
+	if (replaces_preload(r->argv))
+		unseen_tell(r->trace, UNSEEN_PRELOAD);
+	prevented = nothing && say_prevented(r, out);
+	if (r->options->no_summary)
 		return;
 	if (job->size >= 2)
 		await_ranks(r, ranks_ms);
-	if (out->totals.processes == 0 && job->size < 2)
-		say_nothing_recorded(r, out);
+	if (nothing && !prevented)
+		say_nothing_recorded(r);
 	if (out->totals.processes || job->size >= 2 || r->options->telemetry_ms)
 		print_summary(r->trace);
 	cli_note("trace in %s", r->trace);

@@ -146,6 +146,8 @@ class Test(base.Test):
               is not None, True)
         self.record(program, env=dict(env, OTHER_TOOL="1"))
         check("recorded", self.calls(), {})
+        check("why", re.findall("another tool has", base.must(self.kymo, "summary", self.trace)),
+              ["another tool has"])
         self.record(program, env=dict(env, OTHER_TOOL="1"), options=["--threads"])
         check("note", any("another tool" in t for t in self.notes("openmp")), True)
         self.record(program, env=env, plain=False)  # it declines: our turn

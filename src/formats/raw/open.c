@@ -177,8 +177,8 @@ static kymo_status_t open_directory(struct raw_trace *rt, const char *path)
 	}
 	if (count == 0)
 		stream_warn(rt->log,
-			    "%s: nothing was recorded (no .kyr file): the program used none of the "
-			    "traced interfaces; `kymo doctor` says what would be traced",
+			    "%s: nothing was recorded (no .kyr file); `kymo summary` says why, as far as "
+			    "that is known, `kymo doctor` what would be traced",
 			    raw);
 	status = count ? open_listed(rt, raw, names, count) : KYMO_OK;
 	for (int i = 0; i < count; i++)

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where nothing was recorded, `kymo run` and later `kymo summary` say the true reason: unseen.py KYMO OCL_QUICK"""
+import ctypes
+import glob
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+KYMO, QUICK = map(os.path.abspath, sys.argv[1:3])
+UNUSED = ("used an interface", "none of the APIs", "none of the traced")
+
+
+def kymo(*words, **options):
+    return subprocess.run([KYMO, *map(str, words)], capture_output=True, text=True, timeout=120, check=False,
+                          **options)
+
+
+def expect(condition, *what):
+    if not condition:
+        sys.exit(" ".join(str(w) for w in what))
+
+
+def check(reason, *command, options=(), prevented=False, **more):
+    """Said by both, also without a summary if something stood in the way, and no other reason."""
+    p = kymo("run", "-f", "-o", "t.kymo", *options, "--", *command, **more)
+    later = kymo("summary", "t.kymo")
+    for said in (p.stderr, later.stdout + later.stderr):
+        expect(reason in said, f"{command}: no \"{reason}\" in", said)
+        expect(not any(u in said for u in UNUSED), f"{command}:", said)
+    p = kymo("run", "--no-summary", "-f", "-o", "t.kymo", *options, "--", *command, **more)
+    expect((reason in p.stderr) == prevented, f"{command}, --no-summary:", p.stderr)
+
+
+def small_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 10, 100 << 10))
+
+
+def driver():
+    """The library of an OpenCL driver, as its file for the loader names it."""
+    for path in glob.glob("/etc/OpenCL/vendors/*.icd"):
+        with open(path, encoding="utf-8") as f:
+            name = f.read().strip()
+        try:
+            if ctypes.CDLL(name).clGetExtensionFunctionAddress:
+                return name
+        except (OSError, AttributeError):
+            pass
+    return None
+
+
+def main():
+    for variable in [v for v in os.environ if v.startswith("KYMO_")]:
+        del os.environ[variable]
+    library = driver()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        if library:  # as a loader that is part of the program loads it
+            check("an OpenCL driver was loaded", sys.executable, "-c", f"import ctypes; ctypes.CDLL('{library}')",
+                  prevented=True)
+        check("sets LD_PRELOAD", "env", "LD_PRELOAD=libm.so.6", QUICK, prevented=True)
+        check("--delay and --duration", "true", options=["--delay", "10s"])
+        check("--delay and --duration", "sh", "-c", "exit 0", options=["--duration", "1ms"])
+        p = kymo("run", "--no-summary", "-o", "small.kymo", "true", preexec_fn=small_files)
+        expect("limit of file sizes" in p.stderr, p)
+        for words in (["sh", "-c", "exit 3"], [sys.executable, "-c", "import ctypes; ctypes.CDLL('libm.so.6')"]):
+            p = kymo("run", "-f", "-o", "t.kymo", *words)
+            expect("used an interface" in p.stderr and "OpenCL driver was" not in p.stderr, p)
+        # What was seen is not said to be unseen.
+        p = kymo("run", "-f", "-o", "t.kymo", QUICK)
+        expect("loaded, but" not in p.stderr and "nothing was recorded" not in p.stderr, p)
+        os.chdir("/")
+    if not library:
+        print("skipped in part: no OpenCL driver here")
+
+
+main()

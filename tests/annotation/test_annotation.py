@@ -50,6 +50,28 @@ class Test(base.Test):
             "SELECT name FROM agent WHERE domain = 'opencl'")], [True])
         check("context", self.query("SELECT name FROM device_context"), [{"name": "my context"}])
 
+    def test_roctx_versioned(self):
+        """A program that was linked with AMD's older library, where that is and where it is gone."""
+        source = os.path.join(HERE, "roctx_amd.c")
+        library = self.compile("libroctx64.so.4", source, "-shared", "-fPIC",
+                               "-Wl,-soname,libroctx64.so.4",
+                               "-Wl,--version-script=" + os.path.join(HERE, "roctx_amd.map"))
+        program = self.compile("versioned", "-DROCTX_PROGRAM", source, library,
+                               "-Wl,-rpath," + self.folder)
+        expected = "version 4.1\nlevels 0 1 1 0\n"
+        for options in ([], ["-b", "roctx"]):
+            check("output", self.record(program, options=options), expected)
+            check("loader", "version information" in self.stderr, False)
+        self.expect_ranges()
+        os.remove(library)
+        env = {"LD_LIBRARY_PATH": self.folder_rocm()}
+        check("Kymo's alone", self.record(program, env=env, options=["-b", "roctx"]), expected)
+        check("loader", "version information" in self.stderr, False)
+        self.expect_ranges()
+
+    def expect_ranges(self):
+        check("ranges", self.tree(), {"outer": 1, "outer/inner": 1, "across": 1})
+
     def test_roctx_preloaded(self):
         """The older library: its place is taken when the backend is named."""
         program = self.compile("plain", os.path.join(HERE, "roctx.c"), "-ldl")

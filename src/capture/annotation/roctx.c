@@ -66,6 +66,11 @@ EXPORT int roctxNameHsaAgent(const char *name, const uint64_t *agent);
 EXPORT int roctxNameHipDevice(const char *name, int device);
 EXPORT int roctxNameHipStream(const char *name, const void *stream);
 EXPORT int roctxGetThreadId(uint64_t *tid);
+#ifdef ROCTX_4
+EXPORT uint32_t roctx_version_major(void);
+EXPORT uint32_t roctx_version_minor(void);
+EXPORT void roctxRegisterTracerCallback(int (*function)(uint32_t domain, uint32_t op, void *data));
+#endif
 
 void roctxMarkA(const char *message)
 {
@@ -191,3 +196,31 @@ int roctxGetThreadId(uint64_t *tid)
 	*tid = (uint64_t)syscall(SYS_gettid);
 	return 0;
 }
+
+#ifdef ROCTX_4 /* of the older library alone */
+
+/* The interface that programs were built for, and that this library has. */
+uint32_t roctx_version_major(void)
+{
+	NEXT(uint32_t, (void));
+
+	return other ? other() : 4;
+}
+
+uint32_t roctx_version_minor(void)
+{
+	NEXT(uint32_t, (void));
+
+	return other ? other() : 1;
+}
+
+/* AMD's older tracer asks its library to tell it of calls; where that is not, nobody is told. */
+void roctxRegisterTracerCallback(int (*function)(uint32_t domain, uint32_t op, void *data))
+{
+	NEXT(void, (int (*)(uint32_t, uint32_t, void *)));
+
+	if (other)
+		other(function);
+}
+
+#endif

@@ -450,6 +450,9 @@ static void fill_hip(void)
 	SET(hip, hipMemcpyPeer, hip_memcpy_peer);
 	SET(hip, hipMemcpy2D, hip_memcpy_2d);
 	SET(hip, hipMemcpy3D, hip_memcpy_3d);
+	SET(hip, hipMemcpyParam2D, hip_one);
+	SET(hip, hipDrvMemcpy2DUnaligned, hip_one);
+	SET(hip, hipMemcpyParam2DAsync, hip_two);
 	SET(hip, hipMemset, hip_memset);
 	SET(hip, hipMemsetD32Async, hip_memset_32);
 	SET(hip, hipLaunchKernel, hip_launch);
@@ -474,10 +477,18 @@ static void fill_hip(void)
 	SET(compiler, __hipUnregisterFatBinary, compiler_end);
 }
 
+/* 10000 * major + 100 * minor, as runtimes say it. */
+static uint32_t version(void)
+{
+	const char *text = getenv("MOCK_VERSION");
+
+	return text ? (uint32_t)atoi(text) : 60000;
+}
+
 uint32_t rocprofiler_register_import_hip(void);
 uint32_t rocprofiler_register_import_hip(void)
 {
-	return 60000;
+	return version();
 }
 
 static int give(const char *name, void *table)
@@ -485,8 +496,8 @@ static int give(const char *name, void *table)
 	void *tables[] = {table};
 	uint64_t id;
 
-	return rocprofiler_register_library_api_table(name, rocprofiler_register_import_hip, 60000,
-						      tables, 1, &id);
+	return rocprofiler_register_library_api_table(name, rocprofiler_register_import_hip,
+						      version(), tables, 1, &id);
 }
 
 int mock_device_register(void)

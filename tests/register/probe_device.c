@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -152,6 +153,60 @@ static void copies(void)
 	HIP(hipFree, device);
 	HIP(hipFree, other);
 	HIP(hipHostFree, pinned);
+}
+
+/* hip_Memcpy2D: of each side x, y, memory type, host, device, array, pitch; then width and height. */
+static void describe(uint64_t *side, uint64_t type, unsigned at, const void *address)
+{
+	side[2] = type;
+	side[at] = (uintptr_t)address;
+}
+
+static void copy_2d(uint64_t from, unsigned from_at, const void *source, uint64_t to, unsigned to_at,
+		    const void *destination)
+{
+	static uint64_t width = 100;
+	uint64_t d[16] = {[14] = width++, [15] = 1};
+
+	describe(d, from, from_at, source);
+	describe(d + 7, to, to_at, destination);
+	CHECK_EQUAL(HIP(hipMemcpyParam2D, d), 0);
+	if (width == 102) { /* once each */
+		d[15] = 10;
+		CHECK_EQUAL(HIP(hipDrvMemcpy2DUnaligned, d), 0);
+		d[15] = 100;
+		CHECK_EQUAL(HIP(hipMemcpyParam2DAsync, d, NULL), 0);
+	}
+}
+
+/* Copies by descriptor between all kinds of memory: the numbers of the types are HIP's own. */
+static void descriptors(void)
+{
+	enum { AT_HOST = 3, AT_DEVICE, AT_ARRAY };
+	const char *set = getenv("MOCK_VERSION");
+	const bool old = set && atoi(set) < 60000;
+	const uint64_t host = old ? 0 : 1, device = old ? 1 : 2, managed = old ? 4 : 3;
+	const uint64_t array = old ? 2 : 10, unified = old ? 3 : 11;
+	const int bits[] = {32, 0, 0, 0};
+	static char pageable[256];
+	void *d, *m, *a, *pinned;
+
+	begin();
+	HIP(hipMalloc, &d, (size_t)256);
+	HIP(hipMallocManaged, &m, (size_t)256, 1);
+	HIP(hipHostMalloc, &pinned, (size_t)256, 0);
+	HIP(hipMallocArray, &a, bits, (size_t)16, (size_t)4, 0);
+	copy_2d(host, AT_HOST, pageable, device, AT_DEVICE, d);      /* 100 */
+	copy_2d(device, AT_DEVICE, d, host, AT_HOST, pageable);      /* 101, 1010, 10100 */
+	copy_2d(host, AT_HOST, pageable, array, AT_ARRAY, a);        /* 102 */
+	copy_2d(array, AT_ARRAY, a, host, AT_HOST, pageable);        /* 103 */
+	copy_2d(unified, AT_DEVICE, d, unified, AT_DEVICE, pageable); /* 104 */
+	copy_2d(unified, AT_DEVICE, pinned, unified, AT_DEVICE, d);  /* 105 */
+	copy_2d(managed, AT_DEVICE, m, host, AT_HOST, pageable);     /* 106 */
+	copy_2d(host, AT_HOST, pageable, managed, AT_DEVICE, m);     /* 107 */
+	copy_2d(array, AT_ARRAY, a, device, AT_DEVICE, d);           /* 108 */
+	copy_2d(host, AT_HOST, pageable, managed, AT_DEVICE, pageable + 128); /* 109: nobody's */
+	end();
 }
 
 static void kernels(void)
@@ -368,7 +423,7 @@ static void forked(void)
 
 static const struct check_scenario scenarios[] = {
 	{"hip", hip_program}, {"hsa", hsa_program}, {"layered", layered}, {"threads", threads},
-	{"fork", forked}, {"reused", reused}, {NULL, NULL},
+	{"fork", forked}, {"reused", reused}, {"descriptors", descriptors}, {NULL, NULL},
 };
 
 int main(int argc, char **argv)

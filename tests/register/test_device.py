@@ -37,6 +37,7 @@ def run(*command, **settings):
 
 class Trace(unittest.TestCase):
     scenario = None
+    settings = {}
 
     @classmethod
     def setUpClass(cls):
@@ -45,7 +46,7 @@ class Trace(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.trace = os.path.join(cls.folder.name, "t.kymo")
         cls.summary = run(KYMO, "run", "-o", cls.trace, os.path.join(HERE, "probe_device"),
-                          cls.scenario)
+                          cls.scenario, **cls.settings)
 
     @classmethod
     def tearDownClass(cls):
@@ -226,6 +227,40 @@ class Reused(Trace):
         calls = self.rows("select id from regions where name = 'hipFree' order by start")
         self.assertEqual(self.once("select call_id from memory_allocations where allocation = 2 "
                                    "and type = 'FREE'"), calls[-1])
+
+
+class Descriptors(Trace):
+    """2D copies by descriptor: direction, kinds and devices of both sides."""
+    scenario = "descriptors"
+    PAGEABLE, PINNED, DEVICE, MANAGED = "1", "2", "3", "4"
+
+    def test_sides(self):
+        on = "HIP device 0"
+        self.assertEqual(self.rows(
+            "select size, operation, source_kind, destination_kind, src_device, dst_device "
+            "from memory_copies order by size"), [
+                ("100", "write", self.PAGEABLE, self.DEVICE, "", on),
+                ("101", "read", self.DEVICE, self.PAGEABLE, on, ""),
+                ("102", "write", self.PAGEABLE, self.DEVICE, "", on),
+                ("103", "read", self.DEVICE, self.PAGEABLE, on, ""),
+                ("104", "read", self.DEVICE, self.PAGEABLE, on, ""),
+                ("105", "write", self.PINNED, self.DEVICE, "", on),
+                ("106", "read", self.MANAGED, self.PAGEABLE, on, ""),
+                ("107", "write", self.PAGEABLE, self.MANAGED, "", on),
+                ("108", "copy", self.DEVICE, self.DEVICE, on, on),
+                ("109", "write", self.PAGEABLE, self.MANAGED, "", on),
+                ("1010", "read", self.DEVICE, self.PAGEABLE, on, ""),
+                ("10100", "read", self.DEVICE, self.PAGEABLE, on, "")])
+
+    def test_memory(self):
+        """What was allocated is what is copied: array, device memory, managed memory, pinned."""
+        self.assertEqual(self.once("select count(*) from memory_allocations where type = 'ALLOC'"),
+                         ("4",))
+
+
+class OldDescriptors(Descriptors):
+    """Before HIP 6 the types had other numbers."""
+    settings = {"MOCK_VERSION": "50700"}
 
 
 class Fork(Trace):

@@ -385,6 +385,16 @@ static void learn_domain(const struct table_part *p)
 	}
 }
 
+/* As runtimes say it: 10000 * major + 100 * minor + patch. */
+#define VERSION_6 60000u
+static _Atomic bool before_6;
+
+bool hip_before_6(void)
+{
+	return atomic_load_explicit(&before_6, memory_order_relaxed);
+}
+
+
 void rocm_hip_taken(const struct table_part *p, const void *table)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -392,6 +402,7 @@ void rocm_hip_taken(const struct table_part *p, const void *table)
 	uint32_t n;
 
 	learn_domain(p);
+	atomic_store(&before_6, p->version && p->version < VERSION_6);
 	if (!dl_iterate_phdr(look_at, &s))
 		return;
 	pthread_mutex_lock(&lock);

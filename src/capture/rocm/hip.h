@@ -8,6 +8,7 @@
 void hip_agents_prepare(void);
 uint32_t hip_agent(int64_t device); /* id; 0: not a device */
 int32_t hip_device(void);           /* the thread's current one */
+bool hip_before_6(void);            /* the runtime that registered last is older */
 struct rocm_object hip_stream(const struct rocm_call *c);
 uint32_t hip_kernel(uint64_t handle);
 uint32_t hip_graph_kernel(void);

@@ -122,6 +122,24 @@ static unsigned copy_op(unsigned direction, const struct rocm_memory *from,
 	return on_device(to) ? COPY_OP_WRITE : COPY_OP_READ;
 }
 
+static void record_copied(const struct rocm_call *c, const struct rocm_object *stream, unsigned op,
+			  struct rocm_memory from, struct rocm_memory to, uint64_t bytes)
+{
+	if (rocm_has(c, ROCM_DEVICE)) {
+		from.agent = hip_agent((int32_t)rocm_argument(c, ROCM_SOURCE_DEVICE));
+		to.agent = hip_agent((int32_t)rocm_argument(c, ROCM_DEVICE));
+	}
+	rocm_record_copy(c->frame, &(struct rocm_copy){
+		.op = op, .queue = stream->id,
+		.source_agent = on_device(&from) ? from.agent : 0,
+		.destination_agent = on_device(&to) ? to.agent : 0,
+		.source_kind = from.kind, .destination_kind = to.kind,
+		.source = from.id, .destination = to.id, .bytes = bytes,
+		.blocking = (c->rule->flags & ROCM_WAITS) != 0});
+	if (c->rule->flags & ROCM_WAITS)
+		cap_sync_record(c->frame, 0, SYNC_OP_BLOCKING, stream->id, 0, NULL);
+}
+
 static void copied(const struct rocm_call *c, unsigned direction, uint64_t source,
 		   uint64_t destination, uint64_t bytes)
 {
@@ -133,19 +151,7 @@ static void copied(const struct rocm_call *c, unsigned direction, uint64_t sourc
 		return;
 	from = side(source, direction & DEVICE_TO_HOST, told, stream.agent);
 	to = side(destination, direction & HOST_TO_DEVICE, told, stream.agent);
-	if (rocm_has(c, ROCM_DEVICE)) {
-		from.agent = hip_agent((int32_t)rocm_argument(c, ROCM_SOURCE_DEVICE));
-		to.agent = hip_agent((int32_t)rocm_argument(c, ROCM_DEVICE));
-	}
-	rocm_record_copy(c->frame, &(struct rocm_copy){
-		.op = copy_op(direction, &from, &to), .queue = stream.id,
-		.source_agent = on_device(&from) ? from.agent : 0,
-		.destination_agent = on_device(&to) ? to.agent : 0,
-		.source_kind = from.kind, .destination_kind = to.kind,
-		.source = from.id, .destination = to.id, .bytes = bytes,
-		.blocking = (c->rule->flags & ROCM_WAITS) != 0});
-	if (c->rule->flags & ROCM_WAITS)
-		cap_sync_record(c->frame, 0, SYNC_OP_BLOCKING, stream.id, 0, NULL);
+	record_copied(c, &stream, copy_op(direction, &from, &to), from, to, bytes);
 }
 
 static unsigned direction_of(const struct rocm_call *c)
@@ -159,17 +165,57 @@ static void copy(const struct rocm_call *c)
 	       rocm_bytes(c));
 }
 
-/* hip_Memcpy2D; of each side x, y, memory type, host, device, array, pitch; then the size. */
+/* What a side of a descriptor is. */
+enum place { AT_ANY, AT_HOST, AT_DEVICE, AT_ARRAY, AT_MANAGED };
+
+/* hipMemoryType; its numbers were others before HIP 6. Unified: any address, host or device. */
+static enum place place_of(uint64_t type)
+{
+	static const uint8_t now[] = {AT_ANY, AT_HOST, AT_DEVICE, AT_MANAGED, [10] = AT_ARRAY};
+	static const uint8_t before[] = {AT_HOST, AT_DEVICE, AT_ARRAY, AT_ANY, AT_MANAGED};
+	const uint32_t t = (uint32_t)type;
+
+	if (hip_before_6())
+		return t < sizeof(before) ? before[t] : AT_ANY;
+	return t < sizeof(now) ? now[t] : AT_ANY;
+}
+
+/*
+ * A side of hip_Memcpy2D: x, y, memory type, host, device, array, pitch. An address that nothing is
+ * known of is the host's where the type does not say, as for HIP.
+ */
+static struct rocm_memory side_2d(const uint64_t *p, uint32_t agent, bool *device)
+{
+	const enum place place = place_of(p[2]);
+	const uint64_t address = place == AT_HOST	? p[3]
+				 : place == AT_ARRAY	? p[5]
+				 : p[4] || place == AT_DEVICE ? p[4]
+						      : p[3];
+	struct rocm_memory m = side(address, place == AT_DEVICE || place == AT_ARRAY, true, agent);
+
+	if (!m.id && place == AT_MANAGED) {
+		m.kind = MEMORY_MANAGED;
+		m.agent = agent;
+	}
+	*device = place != AT_HOST && on_device(&m);
+	return m;
+}
+
+/* hip_Memcpy2D: both sides, then the size. */
 static void copy_2d(const struct rocm_call *c)
 {
-	static const uint8_t places[] = {0, 3, 4, 5, 4}; /* by memory type */
+	const struct rocm_object stream = hip_stream(c);
 	const uint64_t *p = rocm_pointer(rocm_argument(c, ROCM_SOURCE));
-	const uint32_t from = (uint32_t)p[2] < 5 ? (uint32_t)p[2] : 0;
-	const uint32_t to = (uint32_t)p[9] < 5 ? (uint32_t)p[9] : 0;
-	const bool host_from = from == 1, host_to = to == 1;
+	bool from_device, to_device;
+	struct rocm_memory from, to;
 
-	copied(c, from && to ? (unsigned)(!host_to) | (unsigned)(!host_from) << 1 : BY_ADDRESS,
-	       p[places[from]], p[7 + places[to]], p[14] * p[15]);
+	if (stream.state)
+		return;
+	from = side_2d(p, stream.agent, &from_device);
+	to = side_2d(p + 7, stream.agent, &to_device);
+	record_copied(c, &stream,
+		      copy_op((unsigned)to_device | (unsigned)from_device << 1, &from, &to), from, to,
+		      p[14] * p[15]);
 }
 
 /*

@@ -43,7 +43,8 @@ typedef struct kymo_tool {
 	kymo_status_t (*initialize)(void *data);
 	/*
 	 * Called once at the end of the process, after the tool's contexts were stopped and everything
-	 * was delivered; the tool that came last is called first. May be NULL: contexts go on then
+	 * was delivered; the tool that came last is called first. Not called if a delivery callback
+	 * of the tool has not come back (docs/tools.md). May be NULL: contexts go on then
 	 * until the process is gone. kymo_tool_detach() calls it, too, with the contexts as they are:
 	 * what is started goes on being told and delivered until they are destroyed after it.
 	 */
@@ -160,8 +161,8 @@ typedef struct kymo_work {
 /*
  * Which operations a service covers: those of `domain` (NULL: of every domain, also ones that
  * are registered later) for which `select` answers true (NULL: all). `select` is asked once for each
- * op, when the service is added or the domain is registered; it must not call functions that change
- * contexts (they return ERROR_STATE).
+ * op, when the service is added or the domain is registered, by one thread at a time; it must not call
+ * functions that change contexts (they return ERROR_STATE).
  * Of activity domains only the work that `filter` accepts is recorded or called back (NULL: all). It
  * is asked when work is submitted, on the thread that submits it.
  */
@@ -301,14 +302,16 @@ typedef void (*kymo_delivery_fn)(kymo_buffer_t buffer, const kymo_record_t *reco
 
 /*
  * Some records of one thread, in order, and what was lost before them. Valid during the delivery
- * callback only. `count` may be 0 when there is only a loss to tell.
+ * callback only. `count` is 0 when there is only a loss to tell: what a thread lost after its last
+ * record comes so when the thread ends, at kymo_drain() and when the buffer ends. All `lost` together
+ * are `lost` of kymo_buffer_info(), all `overwritten` its `overwritten`.
  */
 typedef struct kymo_batch {
 	size_t size;
 	const kymo_record_t *records;
 	size_t count;
 	size_t record_size;   /* bytes from one record to the next; sizeof(kymo_record_t) or more */
-	uint32_t thread;      /* as in the records */
+	uint32_t thread;      /* as in the records; 0: of what was overwritten alone */
 	uint64_t lost;        /* records of the thread that were dropped just before these */
 	uint64_t overwritten; /* records of the buffer that gave way since the last batch */
 } kymo_batch_t;
@@ -390,8 +393,8 @@ KYMO_EXPORT kymo_status_t kymo_buffer_service(kymo_context_t context,
 					      kymo_buffer_t buffer);
 
 /*
- * Delivers everything recorded by calls that have exited and device work that is complete.
- * ERROR_TIMEOUT: some of it is not there yet after `timeout_ns`. ERROR_BUSY: called from a delivery
+ * Delivers everything recorded by calls that have exited and device work that is complete. KYMO_OK at
+ * once when it is, also in `finalize`. ERROR_TIMEOUT: some of it is not there yet after `timeout_ns`. ERROR_BUSY: called from a delivery
  * callback that would have to come back first.
  */
 KYMO_EXPORT kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns);

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_NS 50000000u
+#define LOOK_NS   50000000u /* at the end of the process nobody serves a flush any more */
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 struct core_buffer core_buffers[CAP_BUFFERS];
 uint8_t cap_args_of[CAP_BUFFERS];
@@ -83,7 +84,7 @@ void core_buffer_release(struct core_buffer *b)
 {
 	atomic_fetch_and(&core_buffers_open, ~(1ull << b->index));
 	if (b->ready && core_buffer_private(b))
-		core_deliver_stop(b, 0);
+		core_deliver_stop(b);
 	pthread_mutex_lock(&core_live->configure);
 	b->retired = true;
 	core_steer_end(b);
@@ -142,7 +143,7 @@ void core_buffers_fork_child(void)
 	}
 }
 
-static void take_own_rings(struct core_buffer *b)
+void core_buffer_hand_over(struct core_buffer *b)
 {
 	struct cap_thread *t = cap_thread_current;
 
@@ -170,7 +171,7 @@ kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns)
 
 	if (core_deliver_inside(b))
 		return KYMO_ERROR_BUSY;
-	take_own_rings(b);
+	core_buffer_hand_over(b);
 	ticket = core_buffer_flush(b);
 	for (;;) {
 		uint32_t served = atomic_load(&p->flushed);
@@ -178,20 +179,12 @@ kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns)
 
 		if ((int32_t)(served - ticket) >= 0)
 			return KYMO_OK;
+		if (core_buffer_private(b) && core_deliver_over(b))
+			return KYMO_OK; /* the process ends */
 		if (now >= deadline || !core_pool_reader_alive(b->pool))
 			return KYMO_ERROR_TIMEOUT;
 		/* Nobody wakes those who wait for a drain that has been killed. */
-		core_futex_wait(&p->flushed, served, deadline - now < LOOK_NS ? deadline - now : LOOK_NS);
-	}
-}
-
-void core_buffers_deliver(void)
-{
-	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
-		struct core_buffer *b = &core_buffers[i];
-
-		if (b->used && b->ready && core_buffer_private(b))
-			core_deliver_stop(b, 2000000000u);
+		core_futex_wait(&p->flushed, served, MIN(deadline - now, LOOK_NS));
 	}
 }
 

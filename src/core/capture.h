@@ -135,6 +135,11 @@ enum {
  * recorder). Thread-safe. `info` is borrowed for ever.
  */
 kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap_domain **out);
+/*
+ * A runtime is there of which nothing is traced: traces are made nevertheless, so that what was noted
+ * of it is told.
+ */
+void cap_runtime_seen(void);
 
 /*
  * First in every door, for a library's constructor may come through it before ours have run (load.c):

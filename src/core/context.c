@@ -12,37 +12,6 @@ static struct core_context *_Atomic pieces[CORE_CONTEXTS / PIECE];
 static uint32_t contexts_used;         /* under `configure` */
 static struct core_context *free_list; /* likewise */
 
-/* Where `select` of a tool is running on this thread, under `configure`. */
-static _Thread_local const void *selecting;
-
-bool core_selecting(void)
-{
-	const void *sp = __builtin_frame_address(0);
-
-	if (!selecting)
-		return false;
-	if ((const char *)sp <= (const char *)selecting || !core_same_stack(sp, selecting))
-		return true;
-	selecting = NULL;
-	pthread_mutex_unlock(&core_live->configure);
-	cap_note(2, "core", "a tool left `select` by longjmp; contexts were locked meanwhile");
-	return false;
-}
-
-bool core_configure_lock(void)
-{
-	if (core_selecting())
-		return false;
-	pthread_mutex_lock(&core_live->configure);
-	return true;
-}
-
-void core_configure_unlock(bool locked)
-{
-	if (locked)
-		pthread_mutex_unlock(&core_live->configure);
-}
-
 /* ---- handles: generation << 32 | index + 1 ---- */
 
 struct core_context *core_context_of(kymo_context_t h)
@@ -150,26 +119,62 @@ kymo_status_t kymo_context_create(kymo_context_t *out)
 	return c ? KYMO_OK : KYMO_ERROR_LIMIT;
 }
 
+/* Services from number `first` on. Caller holds `configure`. */
+static void services_wait(struct core_context *c, uint32_t first, bool wait)
+{
+	for (uint32_t i = first; i < c->service_count; i++)
+		c->services[i].waits = wait;
+}
+
+/*
+ * What is there is told before anything that refers to it: until that is done the services in question
+ * take objects alone, those that come meanwhile. `starts` is what it was when they began to wait.
+ */
+static void tell_and_open(kymo_context_t h, uint32_t first, uint32_t starts)
+{
+	struct core_context *c = core_context_of(h);
+	struct core_buffer *b;
+
+	core_wanted_notify();
+	core_objects_replay(c);
+	if (lock_context(h, &c) != KYMO_OK)
+		return;
+	b = c->buffer;
+	if (b && b->ready && core_buffer_private(b))
+		core_buffer_hand_over(b); /* before other threads can hand over anything newer */
+	if (c->starts == starts) {
+		services_wait(c, first, false);
+		core_masks_update();
+	}
+	unlock();
+	core_wanted_notify();
+}
+
 static kymo_status_t set_active(kymo_context_t h, bool active)
 {
 	struct core_context *c;
 	kymo_status_t status = lock_context(h, &c);
-	bool changed;
+	bool changed, objects;
+	uint32_t starts;
 
 	if (status != KYMO_OK)
 		return status;
 	changed = c->active != active;
+	objects = changed && active && core_objects_selected(c);
+	starts = c->starts += changed;
 	if (active)
 		atomic_store(&c->over, false);
 	c->active = active;
 	c->told = 0; /* what comes while it is stopped it is not told of */
-	if (changed)
+	if (changed) {
+		services_wait(c, 0, objects);
 		core_masks_update();
+	}
 	unlock();
-	if (changed)
+	if (objects)
+		tell_and_open(h, 0, starts);
+	else if (changed)
 		core_wanted_notify();
-	if (changed && active)
-		core_objects_replay();
 	return KYMO_OK;
 }
 
@@ -359,78 +364,18 @@ static void stop_owned(struct core_context *c, void *data)
 void core_contexts_stop_of(const void *owner)
 {
 	struct stopping s = {.owner = owner};
-	bool locked = core_configure_lock();
 
+	pthread_mutex_lock(&core_live->configure);
 	core_contexts_each(stop_owned, &s);
 	core_masks_update();
-	core_configure_unlock(locked);
-	if (locked)
-		core_wanted_notify();
+	unlock();
+	core_wanted_notify();
 	for (uint32_t i = 0; i < s.count; i++)
 		core_callbacks_wait(s.list[i], STOP_WAIT_NS);
 	free(s.list);
 }
 
 /* ---- services ---- */
-
-static bool ask_select(const struct core_service *s, const kymo_domain_desc_t *desc, uint32_t op)
-{
-	struct cap_thread *t = cap_thread_current;
-	bool yes;
-
-	t = t && t->magic == CAP_THREAD_MAGIC ? t : NULL;
-	if (t)
-		t->guard++;
-	selecting = &yes;
-	yes = (uint8_t)core_contained(CORE_FUNCTION(s->selection.select), CORE_ARGUMENT(desc), op,
-				      CORE_ARGUMENT(s->selection.data));
-	selecting = NULL;
-	if (t && t->magic == CAP_THREAD_MAGIC && t->guard)
-		t->guard--;
-	return yes;
-}
-
-/* Asks about the ops of domains that came since. False: no memory, the service misses them. */
-static bool service_cover(struct core_service *s)
-{
-	uint32_t count = atomic_load(&core_domain_count);
-	const struct cap_domain *last = &core_domains[count - 1];
-	uint32_t words = (last->base + last->info->desc->op_count + 63u) / 64u;
-	uint64_t *ops = s->ops;
-
-	if (s->domains == count)
-		return true;
-	if (words > s->words) {
-		ops = realloc(ops, words * sizeof(*ops));
-		if (!ops)
-			return false;
-		memset(ops + s->words, 0, (words - s->words) * sizeof(*ops));
-		s->ops = ops;
-		s->words = words;
-	}
-	for (; s->domains < count; s->domains++) {
-		const struct cap_domain *d = &core_domains[s->domains];
-		const kymo_domain_desc_t *desc = d->info->desc;
-
-		if (s->domain && strcmp(s->domain, desc->name) != 0)
-			continue;
-		for (uint32_t op = 0; op < desc->op_count; op++)
-			if (!s->selection.select || ask_select(s, desc, op))
-				ops[(d->base + op) / 64] |= 1ull << (d->base + op) % 64;
-	}
-	return true;
-}
-
-static void context_cover(struct core_context *c, void *data)
-{
-	for (uint32_t i = 0; i < c->service_count; i++)
-		service_cover(&c->services[i]);
-}
-
-void core_services_cover(void)
-{
-	core_contexts_each(context_cover, NULL);
-}
 
 struct core_buffer *core_buffer_of(kymo_buffer_t h)
 {
@@ -476,12 +421,33 @@ static kymo_status_t service_append(struct core_context *c, const kymo_selection
 		c->services = more;
 		c->service_room = room;
 	}
-	if (!service_cover(service)) {
+	if (!core_service_room(service)) {
 		free(service->domain);
 		return KYMO_ERROR_NO_MEMORY;
 	}
 	c->services[c->service_count++] = *service;
 	return KYMO_OK;
+}
+
+/* Its ops are known now. */
+static void service_begin(kymo_context_t context, uint32_t index)
+{
+	struct core_context *c;
+	bool objects;
+	uint32_t starts;
+
+	if (lock_context(context, &c) != KYMO_OK)
+		return;
+	objects = c->active && core_objects_selected(c);
+	starts = c->starts;
+	services_wait(c, index, objects);
+	if (c->active)
+		core_masks_update();
+	unlock();
+	if (objects)
+		tell_and_open(context, index, starts);
+	else
+		core_wanted_notify();
 }
 
 /* Adds `service` to the context and puts it into force if the context is started. */
@@ -490,25 +456,22 @@ static kymo_status_t add_service(kymo_context_t context, const kymo_selection_t 
 {
 	struct core_context *c;
 	kymo_status_t status = lock_context(context, &c);
-	bool active = false;
+	uint32_t index;
 
 	if (status != KYMO_OK)
 		return status;
+	index = c->service_count;
+	service->waits = true;
 	if (buffer && (!c->buffer || c->buffer != core_buffer_of(*buffer)))
 		status = KYMO_ERROR_NOT_FOUND;
 	if (status == KYMO_OK)
 		status = service_append(c, selection, service);
-	if (status == KYMO_OK) {
-		active = c->active;
-		if (active)
-			core_masks_update();
-	}
 	unlock();
-	if (status == KYMO_OK)
-		core_wanted_notify();
-	if (active)
-		core_objects_replay();
-	return status;
+	if (status != KYMO_OK)
+		return status;
+	core_services_cover();
+	service_begin(context, index);
+	return KYMO_OK;
 }
 
 kymo_status_t kymo_callback_service(kymo_context_t context, const kymo_selection_t *selection,

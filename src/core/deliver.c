@@ -19,9 +19,93 @@
 
 struct core_delivery core_deliveries[CAP_BUFFERS];
 
+/* Behind it, and before the next, there is a place for what was lost then. */
 static uint64_t order_of(uint32_t stamp, uint32_t last)
 {
-	return (uint64_t)((int64_t)(int32_t)(stamp - last) + (1ll << 32));
+	return 2 * (uint64_t)((int64_t)(int32_t)(stamp - last) + (1ll << 32));
+}
+
+/* ---- losses that no chunk tells; until the pass their `order` is a stamp ---- */
+
+static void loss_add(struct core_delivery *d, uint32_t thread, uint32_t stamp, uint64_t lost)
+{
+	d->losses[d->loss_count++] = (struct item){stamp, SHM_NONE, thread, lost};
+}
+
+/* Room for one more, there and among the items of a pass. */
+static bool loss_room(struct core_delivery *d)
+{
+	uint32_t room = d->loss_room ? 2 * d->loss_room : 16;
+	size_t all = (size_t)atomic_load(&d->shm)->chunk_max + room;
+	void *losses, *items, *groups;
+
+	if (d->loss_count < d->loss_room)
+		return true;
+	losses = realloc(d->losses, room * sizeof(*d->losses));
+	d->losses = losses ? losses : d->losses;
+	items = realloc(d->items, all * sizeof(*d->items));
+	d->items = items ? items : d->items;
+	groups = realloc(d->groups, (all + 1) * sizeof(*d->groups));
+	d->groups = groups ? groups : d->groups;
+	if (losses && items && groups)
+		d->loss_room = room;
+	return losses && items && groups;
+}
+
+/* What a thread has lost since its last chunk it tells with its next, if it ever has one. */
+static void take_loss(struct cap_thread *t, void *data)
+{
+	struct core_delivery *d = data;
+	struct wire_ring *r = &t->rings[d->buffer->index];
+	uint64_t lost;
+
+	if (!atomic_load_explicit(&r->lost, memory_order_relaxed) || !loss_room(d))
+		return;
+	lost = atomic_exchange(&r->lost, 0);
+	if (lost)
+		loss_add(d, t->index, atomic_load(&atomic_load(&d->shm)->shm->stamps), lost);
+}
+
+static void take_losses(struct core_delivery *d, bool all)
+{
+	d->loss_count = 0;
+	for (struct loss *l = atomic_exchange(&d->told_next, NULL), *next; l; l = next) {
+		next = l->next;
+		if (loss_room(d))
+			loss_add(d, l->thread, l->stamp, l->lost);
+		else
+			atomic_fetch_add(&d->untold, l->lost);
+		free(l);
+	}
+	if (atomic_load(&d->untold) && loss_room(d))
+		loss_add(d, 0, atomic_load(&atomic_load(&d->shm)->shm->stamps),
+			 atomic_exchange(&d->untold, 0));
+	if (all && d->buffer->desc.deliver_batch)
+		core_threads_each(take_loss, d);
+}
+
+void core_deliver_lost_in(struct core_pool *h, uint32_t thread, uint64_t lost)
+{
+	struct core_delivery *d = h->reader;
+	struct loss *l;
+
+	if (lost == 0 || !atomic_load(&d->pool) || !d->buffer->desc.deliver_batch)
+		return;
+	l = malloc(sizeof(*l));
+	if (!l) {
+		atomic_fetch_add(&d->untold, lost);
+		return;
+	}
+	*l = (struct loss){atomic_load(&d->told_next), thread, atomic_load(&h->shm->stamps), lost};
+	while (!atomic_compare_exchange_weak(&d->told_next, &l->next, l))
+		;
+	core_deliver_wake(h);
+}
+
+void core_deliver_lost(struct core_buffer *b, uint32_t thread, uint64_t lost)
+{
+	if (b->pool)
+		core_deliver_lost_in(b->pool, thread, lost);
 }
 
 /* ---- what a pass takes ---- */
@@ -40,7 +124,7 @@ static uint32_t pin_filling(struct core_delivery *d, struct core_pool *p)
 						    SHM_FILLING | SHM_READING))
 			continue;
 		if (atomic_load_explicit(&c->committed, memory_order_acquire) >= sizeof(*c))
-			d->items[n++] = (struct item){0, i, c->thread};
+			d->items[n++] = (struct item){0, i, c->thread, 0};
 		else /* not begun */
 			atomic_fetch_and(&ctl[i].state, ~(uint32_t)SHM_READING);
 	}
@@ -61,7 +145,7 @@ static uint32_t take_full(struct core_delivery *d, struct core_pool *p, uint32_t
 						    SHM_FULL | SHM_READING))
 			continue;
 		d->items[n++] = (struct item){order_of(atomic_load(&ctl[i].stamp), last), i,
-					      core_chunk(p, i)->thread};
+					      core_chunk(p, i)->thread, 0};
 	}
 	return n;
 }
@@ -97,11 +181,17 @@ static int by_thread(const void *a, const void *b)
 
 static uint32_t collect(struct core_delivery *d, struct core_pool *p, bool all)
 {
-	uint32_t pinned = all ? pin_filling(d, p) : 0;
-	uint32_t last = atomic_load(&p->shm->stamps);
-	uint32_t n = take_full(d, p, last, pinned);
+	uint32_t pinned, last, n;
 
+	take_losses(d, all); /* first: chunks handed over before a loss are found, too */
+	pinned = all ? pin_filling(d, p) : 0;
+	last = atomic_load(&p->shm->stamps);
+	n = take_full(d, p, last, pinned);
 	order_pinned(d, p, last, pinned);
+	for (uint32_t i = 0; i < d->loss_count; i++) {
+		d->items[n] = d->losses[i];
+		d->items[n++].order = order_of((uint32_t)d->losses[i].order, last) + 1;
+	}
 	return n;
 }
 
@@ -162,6 +252,12 @@ static bool deliver_chunk(struct core_delivery *d, uint32_t i)
 	return true;
 }
 
+static bool deliver_item(struct core_delivery *d, const struct item *i)
+{
+	return i->chunk == SHM_NONE ? core_expand_lost(d, i->thread, i->lost)
+				    : deliver_chunk(d, i->chunk);
+}
+
 /* ---- passes that several workers share ---- */
 
 static bool take_group(struct core_delivery *d, uint32_t *group)
@@ -184,7 +280,7 @@ static bool help(struct core_delivery *d)
 
 	while (take_group(d, &g)) {
 		for (uint32_t i = d->groups[g]; i < d->groups[g + 1]; i++)
-			if (!deliver_chunk(d, d->items[i].chunk))
+			if (!deliver_item(d, &d->items[i]))
 				return false;
 		if (atomic_fetch_sub(&d->left, 1) == 1)
 			core_futex_wake(&d->left, 1);
@@ -207,15 +303,15 @@ static void deliver_shared(struct core_delivery *d, uint32_t n)
 	if (groups > 1)
 		core_pool_notify(atomic_load(&d->pool), true);
 	help(d);
-	while (!core_delivery_left_behind() && (left = atomic_load(&d->left)) != 0)
-		core_futex_wait(&d->left, left, 1000000000u);
+	while (!core_delivery_over(d) && (left = atomic_load(&d->left)) != 0)
+		core_futex_wait(&d->left, left, 100000000u);
 }
 
 static void deliver_alone(struct core_delivery *d, uint32_t n)
 {
 	qsort(d->items, n, sizeof(*d->items), by_order);
 	for (uint32_t i = 0; i < n; i++)
-		if (!deliver_chunk(d, d->items[i].chunk))
+		if (!deliver_item(d, &d->items[i]))
 			return;
 }
 
@@ -247,7 +343,9 @@ static void pass(struct core_delivery *d, struct core_pool *p, bool all)
 {
 	uint32_t n = collect(d, p, all);
 
-	if (n == 0)
+	if (all)
+		tell_overwritten(d, p);
+	if (n == 0 && !(all && atomic_load(&d->overwritten)))
 		return;
 	calibrate(d);
 	tell_overwritten(d, p);
@@ -255,18 +353,46 @@ static void pass(struct core_delivery *d, struct core_pool *p, bool all)
 		deliver_shared(d, n);
 	else
 		deliver_alone(d, n);
-	if (!core_delivery_left_behind())
+	if (all && !core_delivery_over(d) && atomic_load(&d->overwritten))
+		core_expand_lost(d, 0, 0);
+	if (!core_delivery_over(d))
 		tell_waiting(d, p, true);
 }
 
-/* Leaves the pool after a last pass; the slot may be used again as soon as `done` is set. */
-static void leave(struct core_delivery *d)
+/* What no pass has taken, or one has left behind. */
+static uint64_t count_rest(struct core_delivery *d, struct core_pool *p)
 {
+	struct shm_chunk_ctl *ctl = p->ctl;
+	uint32_t count = atomic_load(&p->chunk_count);
+	uint64_t rest = 0, handed;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t state = atomic_load(&ctl[i].state) & ~(uint32_t)SHM_READING;
+		const struct wire_chunk *c = core_chunk(p, i);
+
+		if ((state != SHM_FULL && state != SHM_FILLING) ||
+		    atomic_load_explicit(&c->committed, memory_order_acquire) < sizeof(*c))
+			continue;
+		handed = atomic_load(&d->progress[i].handed);
+		atomic_fetch_add(&d->delivered, handed);
+		rest += core_chunk_records(c, atomic_load(&ctl[i].next)) - handed;
+	}
+	return rest;
+}
+
+/* After a last pass, or none; the slot may be used again as soon as `done` is set. */
+void core_delivery_leave(struct core_delivery *d)
+{
+	struct core_pool *p = atomic_load(&d->shm);
+
+	atomic_fetch_add(&p->shm->lost_records, count_rest(d, p));
 	free(d->progress);
 	free(d->items);
+	free(d->losses);
 	free(d->groups);
 	d->progress = NULL;
-	d->items = NULL;
+	d->items = d->losses = NULL;
+	d->loss_count = d->loss_room = 0;
 	d->groups = NULL;
 	atomic_store(&d->pool, NULL);
 	atomic_store(&d->busy, 0);
@@ -279,6 +405,7 @@ static bool work_to_do(const struct core_delivery *d, const struct core_pool *p)
 	uint32_t full = atomic_load(&p->shm->full);
 
 	return atomic_load(&d->stop) || atomic_load(&p->shm->flush) != atomic_load(&p->shm->flushed) ||
+	       atomic_load(&d->told_next) ||
 	       (int32_t)(full - atomic_load(&p->shm->wake_at)) >= 0 ||
 	       (atomic_load(&d->starved) && full != atomic_load(&d->seen_full));
 }
@@ -303,7 +430,7 @@ static struct core_pool *claim(struct core_delivery *d)
 	return NULL;
 }
 
-bool core_delivery_serve(struct core_delivery *d)
+static bool serve(struct core_delivery *d)
 {
 	struct core_pool *p;
 	uint32_t flush, full;
@@ -321,17 +448,39 @@ bool core_delivery_serve(struct core_delivery *d)
 	atomic_store(&d->seen_full, full);
 	atomic_store(&p->shm->wake_at, full + p->wake_threshold);
 	pass(d, p, stop || atomic_load(&p->shm->flushed) != flush);
-	if (core_delivery_left_behind())
+	if (core_delivery_over(d))
 		return false;
 	if (atomic_load(&p->shm->flushed) != flush) {
 		atomic_store(&p->shm->flushed, flush);
 		core_futex_wake(&p->shm->flushed, INT32_MAX);
 	}
 	if (stop)
-		leave(d);
+		core_delivery_leave(d);
 	else
 		atomic_store(&d->busy, 0);
 	return true;
+}
+
+static _Thread_local const struct core_delivery *serving;
+
+const struct core_delivery *core_delivery_mine(void)
+{
+	return serving;
+}
+
+/* In `workers` before it looks whether it may, as who gives it up looks the other way round. */
+bool core_delivery_serve(struct core_delivery *d)
+{
+	bool did = false;
+
+	atomic_fetch_add(&d->workers, 1);
+	serving = d;
+	if (!atomic_load(&d->given_up))
+		did = serve(d);
+	serving = NULL;
+	if (!core_delivery_left_behind())
+		atomic_fetch_sub(&d->workers, 1);
+	return did;
 }
 
 /* ---- beginning and end ---- */
@@ -378,6 +527,11 @@ bool core_deliver_start(struct core_buffer *b)
 	atomic_store(&d->open, 0);
 	atomic_store(&d->delivered, 0);
 	atomic_store(&d->overwritten, 0);
+	for (struct loss *l = atomic_exchange(&d->told_next, NULL), *next; l; l = next) {
+		next = l->next; /* of who had the slot before */
+		free(l);
+	}
+	atomic_store(&d->untold, 0);
 	atomic_store(&d->shm, b->pool);
 	b->pool->reader = d;
 	atomic_store(&b->pool->shm->drain_beat, UINT32_MAX); /* alive until the end */
@@ -416,32 +570,6 @@ bool core_deliver_inside(const struct core_buffer *b)
 	return mine && b && b->delivery && atomic_load(&b->delivery->pool) == mine;
 }
 
-bool core_deliver_stop(struct core_buffer *b, uint64_t timeout_ns)
-{
-	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns, now;
-	struct core_delivery *d = b->delivery;
-	struct delivery_pool *own;
-
-	if (!d || core_deliver_inside(b))
-		return !d;
-	own = d->own;
-	atomic_store(&d->stop, true);
-	core_deliver_wake(b->pool);
-	while (!atomic_load(&d->done)) {
-		now = clock_ns(CLOCK_MONOTONIC);
-		if (atomic_load(&d->pool) && atomic_load(&d->pool)->failed)
-			leave(d); /* there is nobody to do it */
-		else if (timeout_ns && now >= deadline)
-			return false;
-		core_futex_wait(&d->done, 0, timeout_ns ? timeout_ns : 1000000000u);
-	}
-	atomic_store(&b->pool->shm->drain_failed, 1); /* nobody waits for room any more */
-	b->delivery = NULL;
-	if (own)
-		core_pool_end(own);
-	return true;
-}
-
 void core_deliver_fork_child(void)
 {
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
@@ -451,6 +579,11 @@ void core_deliver_fork_child(void)
 		atomic_store(&d->pool, NULL);
 		atomic_store(&d->busy, 0);
 		atomic_store(&d->open, 0);
+		atomic_store(&d->workers, 0);
+		atomic_store(&d->given_up, false);
+		atomic_store(&d->told_next, NULL);
+		d->losses = NULL;
+		d->loss_count = d->loss_room = 0;
 		d->own = NULL;
 	}
 }

@@ -206,12 +206,11 @@ static bool end_begin(struct delivery_pool *p)
 	bool starting = true, own = false;
 
 	while (starting && !own) {
-		bool locked = core_configure_lock();
-
+		pthread_mutex_lock(&core_live->configure);
 		starting = p->starting;
 		own = starting && pthread_equal(p->starter, pthread_self());
 		p->ended |= own;
-		core_configure_unlock(locked);
+		pthread_mutex_unlock(&core_live->configure);
 		if (starting && !own)
 			sched_yield();
 	}
@@ -220,8 +219,6 @@ static bool end_begin(struct delivery_pool *p)
 
 void core_pool_end(struct delivery_pool *p)
 {
-	bool locked;
-
 	if (!end_begin(p))
 		return;
 	atomic_store(&p->stop, true);
@@ -229,9 +226,9 @@ void core_pool_end(struct delivery_pool *p)
 	for (uint32_t i = 0; i < p->running; i++)
 		pthread_join(p->threads[i], NULL);
 	p->running = 0;
-	locked = core_configure_lock();
+	pthread_mutex_lock(&core_live->configure);
 	p->used = false;
-	core_configure_unlock(locked);
+	pthread_mutex_unlock(&core_live->configure);
 }
 
 void core_pools_fork_child(void)

@@ -13,10 +13,13 @@ _Atomic uint32_t core_domain_count;
 _Atomic uint32_t cap_activities;
 static uint16_t next_wire_op = 1;
 static uint16_t domain_by_wire[65536]; /* index of the domain */
+static bool untraced;                  /* some runtime is there that is not; under `configure` */
 
-/* Some domain of a runtime is there, so records may come. */
+/* Some domain of a runtime is there, so records may come; or there is something to say of one. */
 static bool runtime_present(void)
 {
+	if (untraced)
+		return true;
 	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
 		if (!core_domains[i].builtin)
 			return true;
@@ -123,6 +126,8 @@ static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
 
 		if (!core_service_selects(s, wire))
 			continue;
+		if (s->waits && !(d->info->desc->ops[op].flags & KYMO_OP_OBJECT))
+			continue;
 		if (s->kind == SERVICE_STACK || (s->kind == SERVICE_BUFFER && !(b && b->ready)))
 			continue;
 		entry_of(&w->list[i], &e);
@@ -207,7 +212,6 @@ void core_masks_update(void)
 	bool stacks = false;
 
 	buffers_ensure();
-	core_services_cover();
 	core_contexts_each(gather, &w);
 	w.entries = calloc(w.count + 1, sizeof(*w.entries));
 	if (w.entries)
@@ -308,17 +312,38 @@ kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap
 	pthread_mutex_lock(&core_live->configure);
 	first = !runtime_present();
 	status = add(info, false, 0, out);
-	if (status == KYMO_OK)
-		core_masks_update();
 	pthread_mutex_unlock(&core_live->configure);
 	if (status != KYMO_OK)
 		return status;
+	core_services_cover();
+	pthread_mutex_lock(&core_live->configure);
+	core_masks_update();
+	pthread_mutex_unlock(&core_live->configure);
 	core_wanted_notify();
 	if (first) /* buffers that were made now have not heard of threads */
-		core_objects_replay();
+		core_objects_replay(NULL);
 	core_objects_runtime(*out);
 	core_ending_start(info);
 	return KYMO_OK;
+}
+
+void cap_runtime_seen(void)
+{
+	bool first;
+
+	if (!core_init())
+		return;
+	core_tools_discover();
+	pthread_mutex_lock(&core_live->configure);
+	first = !runtime_present();
+	untraced = true;
+	if (first)
+		core_masks_update();
+	pthread_mutex_unlock(&core_live->configure);
+	if (!first)
+		return;
+	core_wanted_notify();
+	core_objects_replay(NULL);
 }
 
 kymo_status_t core_domain_ready(const struct cap_domain_info *info, _Atomic bool *ready)

@@ -11,7 +11,8 @@
 
 struct expander {
 	struct core_delivery *d;
-	const struct wire_chunk *chunk;
+	uint32_t thread;
+	struct progress *progress; /* of the chunk, or NULL */
 	const struct cap_domain *domain; /* of the record before */
 	uint64_t lost;                   /* to be told with the next batch */
 	uint64_t delivered;
@@ -65,7 +66,7 @@ static void expand(const struct expander *x, const struct wire_record *w, kymo_r
 	r->size = sizeof(*r);
 	r->domain = desc;
 	r->op = (uint32_t)(w->op - x->domain->base);
-	r->thread = x->chunk->thread;
+	r->thread = x->thread;
 	r->correlation = w->id;
 	if ((desc->ops[r->op].flags & KYMO_OP_ACTIVITY) && x->domain->info->ops != marker_ops)
 		r->correlation = core_activity_correlation(&desc->ops[r->op], w);
@@ -81,18 +82,35 @@ static void expand(const struct expander *x, const struct wire_record *w, kymo_r
 		expand_timed(w, r);
 }
 
+/* Somebody may have to count what is left while a callback does not come back. */
+static void handing_over(struct expander *x, uint32_t records)
+{
+	x->delivered += records;
+	if (x->progress)
+		atomic_store_explicit(&x->progress->handed, x->delivered, memory_order_relaxed);
+}
+
+static void come_back(void)
+{
+	struct delivery_pool *pool = core_pool_current();
+
+	if (pool) /* else a child that was forked meanwhile */
+		atomic_fetch_add_explicit(&pool->returned, 1, memory_order_relaxed);
+}
+
 static void hand_over_batch(struct expander *x)
 {
 	struct core_delivery *d = x->d;
 	kymo_batch_t b = {
 		.size = sizeof(b), .records = x->records, .count = x->count,
-		.record_size = sizeof(x->records[0]), .thread = x->chunk->thread,
+		.record_size = sizeof(x->records[0]), .thread = x->thread,
 		.lost = x->lost, .overwritten = atomic_exchange(&d->overwritten, 0),
 	};
 
+	handing_over(x, x->count);
 	core_contained(CORE_FUNCTION(d->buffer->desc.deliver_batch), d->handle.handle,
 		       CORE_ARGUMENT(&b), CORE_ARGUMENT(d->buffer->desc.data));
-	x->delivered += x->count;
+	come_back();
 	x->lost = 0;
 	x->count = 0;
 }
@@ -107,12 +125,12 @@ static bool deliver_batches(struct expander *x, struct wire_reader *r)
 		if (++x->count < BATCH)
 			continue;
 		hand_over_batch(x);
-		if (core_delivery_left_behind())
+		if (core_delivery_over(x->d))
 			return false;
 	}
 	if (x->count || x->lost)
 		hand_over_batch(x);
-	return !core_delivery_left_behind();
+	return !core_delivery_over(x->d);
 }
 
 static bool deliver_singly(struct expander *x, struct wire_reader *r)
@@ -123,10 +141,11 @@ static bool deliver_singly(struct expander *x, struct wire_reader *r)
 		if (!find_domain(x, x->wires[0].op))
 			continue;
 		expand(x, &x->wires[0], &x->records[0]);
+		handing_over(x, 1);
 		core_contained(CORE_FUNCTION(desc->deliver), x->d->handle.handle,
 			       CORE_ARGUMENT(&x->records[0]), CORE_ARGUMENT(desc->data));
-		x->delivered++;
-		if (core_delivery_left_behind())
+		come_back();
+		if (core_delivery_over(x->d))
 			return false;
 	}
 	return true;
@@ -159,7 +178,8 @@ uint32_t core_expand(struct core_delivery *d, const struct wire_chunk *c, struct
 	bool ok;
 
 	x.d = d;
-	x.chunk = c;
+	x.thread = c->thread;
+	x.progress = p;
 	x.domain = NULL;
 	x.lost = x.delivered = x.count = 0;
 	if (done) {
@@ -176,8 +196,27 @@ uint32_t core_expand(struct core_delivery *d, const struct wire_chunk *c, struct
 	if (!ok)
 		return 0;
 	atomic_fetch_add_explicit(&d->delivered, x.delivered, memory_order_relaxed);
+	atomic_store_explicit(&p->handed, 0, memory_order_relaxed);
 	p->reader = r;
 	return bytes;
+}
+
+bool core_expand_lost(struct core_delivery *d, uint32_t thread, uint64_t lost)
+{
+	struct expander x;
+	const void *outer;
+
+	if (!d->buffer->desc.deliver_batch)
+		return true;
+	x.d = d;
+	x.thread = thread;
+	x.progress = NULL;
+	x.lost = lost;
+	x.delivered = x.count = 0;
+	outer = core_tool_enter(d->tool);
+	hand_over_batch(&x);
+	core_tool_enter(outer);
+	return !core_delivery_over(d);
 }
 
 /* ---- values ---- */

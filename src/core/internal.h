@@ -80,21 +80,22 @@ kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info, uint32
 kymo_status_t core_domain_ready(const struct cap_domain_info *info, _Atomic bool *ready);
 /* Domain and op of a wire op, or NULL. */
 const struct cap_domain *core_domain_of(uint16_t wire);
-/* Asks all services about ops of domains that came since. Caller holds `configure`. */
+/*
+ * Asks all services about ops of domains that came since. Caller holds no lock, and none is held
+ * while a `select` runs: domains may come meanwhile.
+ */
 void core_services_cover(void);
+/* Room for the ops of all domains; false: no memory. Caller holds `configure`. */
+struct core_service;
+bool core_service_room(struct core_service *s);
+/* A `select` of the context runs on another thread. */
+struct core_context;
+bool core_select_runs(const struct core_context *c);
+void core_select_fork_child(void);
 /* Recomputes masks and slots of all ops. Caller holds `configure`. */
 void core_masks_update(void);
-/*
- * `select` of a tool runs on this thread, under `configure`: nothing may be changed. If it was left by
- * longjmp() the lock is given back.
- */
+/* `select` of a tool runs on this thread: contexts may not be changed. */
 bool core_selecting(void);
-/*
- * Takes `configure`, unless this thread has it already because `select` of a tool ends the process.
- * What it returns goes to core_configure_unlock().
- */
-bool core_configure_lock(void);
-void core_configure_unlock(bool locked);
 /* What one context wants of an op. Caller holds `configure`. */
 const struct core_plan *core_plan_of(struct core_context *c, const struct cap_op *op,
 				     uint64_t *buffers);
@@ -125,6 +126,7 @@ struct core_service {
 	uint64_t *ops; /* bit by wire op: selected */
 	uint32_t words;
 	uint32_t domains; /* how many domains `ops` covers */
+	bool waits;       /* for what is there to be told: of objects alone it takes records until then */
 };
 
 /* Never moves and is never freed; used again under another generation. */
@@ -139,6 +141,7 @@ struct core_context {
 	const void *owner;             /* the tool that made it, or NULL */
 	_Atomic bool over;             /* its tool has heard of the end: it is not called any more */
 	uint32_t told;                 /* kinds of objects it knows of; see objects.c */
+	uint32_t starts;               /* counts them */
 	struct core_context *next_free;
 };
 
@@ -318,8 +321,13 @@ void core_objects_thread(const struct wire_def *d, bool start);
 void core_objects_fork_child(void);
 /* An origin for telling those of `plan` (NULL: nobody) alone. */
 struct core_origin *core_origin_of(const struct core_plan *plan);
-/* Tells what is there already to contexts that have just begun to want it. Caller holds no lock. */
-void core_objects_replay(void);
+/*
+ * Tells what is there already to contexts that have just begun to want it: to `only`, or (NULL) to all
+ * whose services do not wait. Caller holds no lock.
+ */
+void core_objects_replay(const struct core_context *only);
+/* Some service of the context is told of objects. Caller holds `configure`. */
+bool core_objects_selected(const struct core_context *c);
 
 /* ---- buffers (buffer.c, buffer_info.c, pool.c) ---- */
 
@@ -396,10 +404,10 @@ void core_buffers_sweep(void);
 /* Child: forgets the parent's pools. */
 void core_buffers_fork_child(void);
 kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns);
+/* Hands over what the calling thread is filling. */
+void core_buffer_hand_over(struct core_buffer *b);
 /* Asks for delivery of everything; the number to wait for in `flushed`. */
 uint32_t core_buffer_flush(struct core_buffer *b);
-/* Delivers what private buffers hold and ends their threads. */
-void core_buffers_deliver(void);
 /* Marks all shared pools finalised and wakes their drains. */
 void core_buffers_finalize(void);
 
@@ -413,6 +421,11 @@ uint32_t core_pool_get(struct core_pool *pool, enum shm_list list, uint64_t wait
 /* Hands a chunk to the reading side. */
 void core_pool_put(struct core_pool *pool, uint32_t chunk);
 bool core_pool_reader_alive(const struct core_pool *pool);
+/*
+ * Records of a chunk behind its first `from` bytes; 0: all. The chunk may be where another process can
+ * write: nothing outside of it is looked at.
+ */
+uint64_t core_chunk_records(const struct wire_chunk *c, uint32_t from);
 void core_futex_wake(_Atomic uint32_t *word, int count);
 void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 
@@ -421,16 +434,28 @@ void core_steer_start(void);
 /* That of a buffer that goes away is to end. Caller holds `configure`. */
 void core_steer_end(struct core_buffer *b);
 
-/* deliver.c, delivery_pool.c: the reading side of private buffers; see deliver.h */
+/* deliver.c, deliver_end.c, delivery_pool.c: the reading side of private buffers; see deliver.h */
 /* Attaches the buffer to its pool; core_deliver_threads_start() follows. Caller holds `configure`. */
 bool core_deliver_start(struct core_buffer *b);
 /* Makes the threads that pools lack. Caller holds no lock. */
 void core_deliver_threads_start(void);
 /*
- * Delivers what is there and ends. False: a callback has not come back within `timeout_ns` (0: wait
- * for ever), or it is the one that asks.
+ * Delivers what is there and ends, however long it takes. False: a callback of it is the one that
+ * asks. Caller holds no lock.
  */
-bool core_deliver_stop(struct core_buffer *b, uint64_t timeout_ns);
+bool core_deliver_stop(struct core_buffer *b);
+/*
+ * The process ends: all private buffers deliver what they hold and end, as long as their callbacks come
+ * back. What is not delivered then is counted as lost.
+ */
+void core_deliver_end(void);
+/* A delivery callback of the tool was given up at the end, and may still be running. */
+bool core_deliver_runs(const void *tool);
+/* Everything is delivered that ever will be; of private buffers. */
+bool core_deliver_over(const struct core_buffer *b);
+/* Records of a thread that are lost and will be told by no chunk. */
+void core_deliver_lost(struct core_buffer *b, uint32_t thread, uint64_t lost);
+void core_deliver_lost_in(struct core_pool *pool, uint32_t thread, uint64_t lost);
 /* The calling thread delivers for this buffer or for others of its pool: it cannot wait for it. */
 bool core_deliver_inside(const struct core_buffer *b);
 /* There is something to do for this private pool. */

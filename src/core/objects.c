@@ -230,7 +230,6 @@ struct late {
 	struct late *next;
 };
 
-/* What a started context wants and has not been told; under `configure`. */
 /* Its services will be told of the op, even if they cannot now. */
 static bool selects(const struct core_context *c, const struct cap_op *op)
 {
@@ -242,12 +241,35 @@ static bool selects(const struct core_context *c, const struct cap_op *op)
 	return yes;
 }
 
+bool core_objects_selected(const struct core_context *c)
+{
+	for (size_t i = 0; i < OBJECTS; i++)
+		if (selects(c, objects[i].begin))
+			return true;
+	return false;
+}
+
+static bool waits(const struct core_context *c)
+{
+	for (uint32_t i = 0; i < c->service_count; i++)
+		if (c->services[i].waits)
+			return true;
+	return false;
+}
+
+struct search {
+	const struct core_context *only;
+	struct late *list;
+};
+
+/* What a started context wants and has not been told; under `configure`. */
 static void find_late(struct core_context *c, void *data)
 {
-	struct late **list = data, *l;
+	struct search *s = data;
+	struct late *l;
 	bool any = false;
 
-	if (!c->active)
+	if (!c->active || (s->only ? c != s->only : waits(c)))
 		return;
 	l = calloc(1, sizeof(*l));
 	for (size_t i = 0; l && i < OBJECTS; i++) {
@@ -269,8 +291,8 @@ static void find_late(struct core_context *c, void *data)
 		free(l);
 		return;
 	}
-	l->next = *list;
-	*list = l;
+	l->next = s->list;
+	s->list = l;
 }
 
 /* Under `define`. */
@@ -303,17 +325,19 @@ static void replay_to(struct late *l, const uint8_t *p, const uint8_t *end)
 	}
 }
 
-void core_objects_replay(void)
+void core_objects_replay(const struct core_context *only)
 {
-	struct late *list = NULL, *next;
+	struct search s = {.only = only};
+	struct late *list, *next;
 	uint8_t *copy = NULL;
 	size_t bytes = 0;
 
 	if (!cap_wants(CAP_ACTIVITY_OBJECTS | CAP_ACTIVITY_CODE_OBJECT))
 		return;
 	pthread_mutex_lock(&core_live->configure);
-	core_contexts_each(find_late, &list);
+	core_contexts_each(find_late, &s);
 	pthread_mutex_unlock(&core_live->configure);
+	list = s.list;
 	if (list) { /* a copy, so that no lock is held while tools are told */
 		pthread_mutex_lock(&core_live->define);
 		copy = core_definitions_copy(to_be_told, &bytes);

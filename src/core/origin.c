@@ -316,7 +316,7 @@ void cap_lost(const struct cap_op *op, uint64_t count)
 		atomic_fetch_add_explicit(&b->pool->shm->lost_records, count, memory_order_relaxed);
 		/* Said at the head of a chunk. Without one to be had, at that of the next. */
 		core_ring_close(b, r);
-		r->lost += count;
+		atomic_fetch_add_explicit(&r->lost, count, memory_order_relaxed);
 		core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
 	}
 	cap_idle(t);

@@ -183,7 +183,7 @@ static void look_running(struct cap_thread *t, void *data)
 
 static bool is_running(struct running *r)
 {
-	r->yes = false;
+	r->yes = core_select_runs(r->context);
 	core_threads_each(look_running, r);
 	return r->yes;
 }

@@ -334,11 +334,7 @@ static uint32_t pop_or_grow(struct core_pool *p, enum shm_list list)
 
 /* ---- flight recorders ---- */
 
-/*
- * Records of a chunk behind the first `from` bytes, which were delivered; 0: all. The chunk is where
- * another process can write: nothing outside of it is looked at.
- */
-static uint64_t records_in(const struct wire_chunk *c, uint32_t from)
+uint64_t core_chunk_records(const struct wire_chunk *c, uint32_t from)
 {
 	uint32_t at = from ? from : (uint32_t)sizeof(*c);
 	uint32_t end = atomic_load_explicit(&c->committed, memory_order_relaxed);
@@ -382,15 +378,17 @@ static uint32_t overwrite(struct core_pool *p)
 
 	while ((i = oldest_full(p)) != SHM_NONE && tries++ < p->chunk_max) {
 		struct wire_chunk *c = core_chunk(p, i);
-		uint32_t state = SHM_FULL;
+		uint32_t state = SHM_FULL, from;
 
 		if (atomic_load(&p->mine[i]) ||
 		    !atomic_compare_exchange_strong(&p->ctl[i].state, &state, SHM_TAKEN))
 			continue; /* another thread was quicker */
 		if (atomic_exchange(&p->mine[i], true))
 			continue;
-		atomic_fetch_add(&p->shm->overwritten_records,
-				 records_in(c, p->reader ? atomic_load(&p->ctl[i].next) : 0));
+		from = p->reader ? atomic_load(&p->ctl[i].next) : 0;
+		atomic_fetch_add(&p->shm->overwritten_records, core_chunk_records(c, from));
+		if (p->reader && from == 0 && c->lost) /* what is lost is told all the same */
+			core_deliver_lost_in(p, c->thread, c->lost);
 		atomic_store_explicit(&c->committed, 0, memory_order_relaxed);
 		return i;
 	}

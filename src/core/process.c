@@ -74,8 +74,7 @@ static void before_fork(void)
 {
 	if (!core_live)
 		return;
-	if (!core_selecting()) /* else this thread holds it */
-		pthread_mutex_lock(&core_live->configure);
+	pthread_mutex_lock(&core_live->configure);
 	pthread_mutex_lock(&core_live->define);
 	pthread_mutex_lock(&core_live->threads);
 }
@@ -86,8 +85,7 @@ static void after_fork_parent(void)
 		return;
 	pthread_mutex_unlock(&core_live->threads);
 	pthread_mutex_unlock(&core_live->define);
-	if (!core_selecting())
-		pthread_mutex_unlock(&core_live->configure);
+	pthread_mutex_unlock(&core_live->configure);
 }
 
 /* The child's page is wiped: locks are free. The rest waits until the child uses a runtime. */
@@ -136,6 +134,7 @@ static void fork_child(void)
 		core_sites_fork_child();
 		core_life_fork_child();
 		core_ending_fork_child();
+		core_select_fork_child();
 		core_buffers_fork_child();
 		atomic_store(&state, KYMO_STATE_RUNNING);
 		atomic_store(&core_finalized, false);
@@ -198,7 +197,7 @@ __attribute__((destructor)) static void finalize(void)
 	core_domains_flush(tick_now());
 	core_marker_finalize();
 	core_tools_stop();
-	core_buffers_deliver();
+	core_deliver_end();
 	core_tools_finalize();
 	atomic_store(&state, KYMO_STATE_FINALIZED);
 	atomic_store(&core_finalized, true);

@@ -115,7 +115,7 @@ static uint64_t ring_lost(const struct cap_thread *t)
 	uint64_t lost = 0;
 
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
-		lost += t->rings[i].lost;
+		lost += atomic_load_explicit(&t->rings[i].lost, memory_order_relaxed);
 	return lost;
 }
 
@@ -193,6 +193,9 @@ static void detach(void *arg)
 		if (!b->used || !b->ready)
 			continue;
 		core_ring_close(b, &t->rings[i]);
+		if (core_buffer_private(b))
+			core_deliver_lost(b, t->index,
+					  atomic_exchange(&t->rings[i].lost, 0));
 		if (b->desc.tally) {
 			core_tally_fold(t);
 			core_tally_close(t, b);
@@ -570,8 +573,7 @@ static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct
 	c->scope = r->scope;
 	c->external = r->external;
 	c->pointer_base = r->pointer_base = process_pointer_base();
-	c->lost = r->lost;
-	r->lost = 0;
+	c->lost = atomic_exchange_explicit(&r->lost, 0, memory_order_relaxed);
 	fill_open_calls(t, c);
 	atomic_store_explicit(&c->committed, sizeof(*c), memory_order_release);
 	r->chunk = c;
@@ -586,7 +588,7 @@ bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_rin
 	uint32_t chunk;
 
 	/* A reader that does not keep up is waited for once a chunk, not once a record. */
-	if (r->lost % 1024)
+	if (atomic_load_explicit(&r->lost, memory_order_relaxed) % 1024)
 		wait = 0;
 	chunk = core_pool_get(b->pool, SHM_LIST_RECORDS, wait);
 	if (chunk == SHM_NONE)
@@ -607,7 +609,7 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 	core_ring_close(b, r);
 	ok = core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
 	if (!ok) {
-		r->lost++;
+		atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&b->pool->shm->lost_records, 1, memory_order_relaxed);
 	}
 	errno = saved;

@@ -345,7 +345,8 @@ void core_tools_finalize(void)
 	const kymo_tool_t *tool;
 
 	for (struct tool *t; (t = take_last(&tool)) != NULL;)
-		call_tool(t, tool->finalize, tool->data);
+		if (!core_deliver_runs(t))
+			call_tool(t, tool->finalize, tool->data);
 }
 
 /* ---- callbacks ---- */

@@ -123,7 +123,8 @@ struct wire_ring {
 	int64_t scope;
 	uint64_t external;
 	uint64_t seq;
-	uint64_t lost; /* dropped since the last chunk was obtained */
+	/* Dropped since the last chunk was obtained; who delivers in the process may take it. */
+	_Atomic uint64_t lost;
 };
 
 /* What the caller knows of a record besides its fields. */

@@ -200,7 +200,7 @@ static void stress(const kymo_buffer_desc_t *d, bool drain_too)
 	else if (!drain_too)
 		assert_true(info_of(b).overwritten > 0);
 	if (d->deliver_batch)
-		assert_true(seen.told_lost <= info_of(b).lost &&
+		assert_true(seen.told_lost == info_of(b).lost &&
 			    seen.told_overwritten == info_of(b).overwritten);
 	assert_int_equal(info_of(b).order_bytes == UINT64_MAX, d->parallel);
 	destroy(c);
@@ -534,6 +534,66 @@ static void test_callback_blocks(void **state)
 	check_blocked(KYMO_POLICY_OVERWRITE);
 }
 
+/* ---- what is lost after the last record of a thread ---- */
+
+#define TAIL 60000
+
+static pthread_barrier_t produced, may_end;
+
+static void *produce_and_stay(void *arg)
+{
+	for (uint64_t i = 0; i < TAIL; i++)
+		call(i, NULL);
+	pthread_barrier_wait(&produced);
+	pthread_barrier_wait(&may_end);
+	return NULL;
+}
+
+/* Nothing is delivered while the threads produce, so that all of them lose their last records. */
+static void check_tail(unsigned threads, bool ended, bool parallel)
+{
+	kymo_buffer_desc_t d = {.policy = KYMO_POLICY_DROP, .bytes = 1, .watermark = 1,
+				.deliver_batch = deliver_blocking, .parallel = parallel};
+	pthread_t t[16];
+	kymo_buffer_t b;
+	kymo_context_t c;
+
+	if (parallel)
+		assert_int_equal(kymo_pool_create(3, &d.pool), KYMO_OK);
+	gate(false);
+	c = make(&d, &b);
+	pthread_barrier_init(&produced, NULL, threads + 1);
+	pthread_barrier_init(&may_end, NULL, threads + 1);
+	for (unsigned i = 0; i < threads; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, produce_and_stay, NULL), 0);
+	pthread_barrier_wait(&produced);
+	if (ended)
+		pthread_barrier_wait(&may_end);
+	for (unsigned i = 0; ended && i < threads; i++)
+		pthread_join(t[i], NULL);
+	gate(true);
+	DRAIN(c);
+	expect_exact(b, (uint64_t)threads * TAIL);
+	assert_true(info_of(b).lost > 0);
+	assert_int_equal(seen.told_lost, info_of(b).lost);
+	if (!ended)
+		pthread_barrier_wait(&may_end);
+	for (unsigned i = 0; !ended && i < threads; i++)
+		pthread_join(t[i], NULL);
+	destroy(c);
+	if (parallel)
+		assert_int_equal(kymo_pool_destroy(d.pool), KYMO_OK);
+}
+
+static void test_last_losses_are_told(void **state)
+{
+	for (unsigned threads = 1; threads <= 16; threads *= 4) {
+		check_tail(threads, false, false);
+		check_tail(threads, true, false);
+		check_tail(threads, true, true);
+	}
+}
+
 /* The child's copy of the thread must not go on with its parent's records. */
 static struct shared {
 	_Atomic int child;
@@ -782,6 +842,7 @@ int main(void)
 		cmocka_unit_test(test_callback_misuse),
 		cmocka_unit_test(test_lost_elsewhere),
 		cmocka_unit_test(test_callback_blocks),
+		cmocka_unit_test(test_last_losses_are_told),
 		cmocka_unit_test(test_exact_block),
 		cmocka_unit_test(test_exact_drop),
 		cmocka_unit_test(test_exact_overwrite),

@@ -76,6 +76,69 @@ static void test_buffer(void **state)
 	assert_int_equal(kymo_context_destroy(other), KYMO_OK);
 }
 
+/* ---- a context that starts while others work ---- */
+
+#define KERNELS 4
+
+static struct {
+	_Atomic uint32_t kernels, calls, early; /* calls told before the last kernel that was there */
+} order;
+
+static void *call_and_define(void *arg)
+{
+	define_kernel(200 + (uint32_t)(uintptr_t)arg, "meanwhile");
+	t_call(T_CALL, 1, NULL, NULL);
+	return NULL;
+}
+
+/* While it is told of what is there another thread defines more, and uses it. */
+static void in_order(kymo_context_t c, const kymo_callback_record_t *r, void *data)
+{
+	uint32_t n;
+	pthread_t t;
+
+	if (strcmp(r->domain->name, "t") == 0) {
+		atomic_fetch_add(&order.calls, 1);
+		atomic_fetch_add(&order.early, atomic_load(&order.kernels) < KERNELS);
+	}
+	if (strcmp(r->domain->name, "kernel_symbol") != 0)
+		return;
+	n = atomic_fetch_add(&order.kernels, 1);
+	if (n >= KERNELS)
+		return;
+	assert_int_equal(pthread_create(&t, NULL, call_and_define, (void *)(uintptr_t)n), 0);
+	assert_int_equal(pthread_join(t, NULL), 0);
+}
+
+static void test_replayed_first(void **state)
+{
+	kymo_selection_t s = {.size = sizeof(s)};
+	uint32_t told;
+	kymo_context_t c;
+
+	for (uint32_t i = 0; i < KERNELS; i++)
+		define_kernel(100 + i, "before");
+	assert_int_equal(kymo_context_create(&c), KYMO_OK);
+	assert_int_equal(kymo_callback_service(c, &s, in_order, NULL), KYMO_OK);
+	memset(&order, 0, sizeof(order));
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	assert_int_equal(order.early, 0);
+	told = order.kernels;
+	assert_true(told >= 2 * KERNELS); /* those that came meanwhile, too */
+	order.calls = 0;
+	t_call(T_CALL, 1, NULL, NULL);
+	assert_int_equal(order.calls, 2);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+
+	/* The same of a service that is added to a context that has started. */
+	assert_int_equal(kymo_context_create(&c), KYMO_OK);
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	memset(&order, 0, sizeof(order));
+	assert_int_equal(kymo_callback_service(c, &s, in_order, NULL), KYMO_OK);
+	assert_int_equal(order.early, 0);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+}
+
 static void *live(void *arg)
 {
 	kymo_thread_index();
@@ -106,6 +169,7 @@ int main(void)
 		cmocka_unit_test(test_told_once),
 		cmocka_unit_test(test_buffer),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_replayed_first),
 	};
 
 	t_register();

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private buffers at the end of a process: everything is delivered before tools are told, however slow
+ * their callbacks are; what is not is counted; nothing is delivered while a tool hears of the end.
+ * Each case is a process of its own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "tool_support.h"
+
+#define BUFFERS 2 /* of the tool, with a pool of their own, or one for both */
+
+static struct {
+	_Atomic uint32_t ended; /* calls of finalize */
+	_Atomic uint32_t inside; /* callbacks that run */
+	_Atomic uint32_t beside; /* those found in finalize */
+	_Atomic uint64_t told[BUFFERS], lost[BUFFERS];
+	kymo_buffer_info_t info[BUFFERS];
+	kymo_status_t drained;
+	uint64_t drain_ns;
+} *seen;
+
+/* What the tool of a case is like. */
+static struct how {
+	uint64_t records;
+	uint32_t each_us;  /* a callback takes */
+	uint32_t first_us; /* and the first of all; UINT32_MAX: for ever */
+	bool drain, pool, parallel;
+	kymo_policy_t policy;
+} how;
+
+static kymo_context_t contexts[BUFFERS];
+static kymo_buffer_t buffers[BUFFERS];
+
+static void take_time(void)
+{
+	static _Atomic uint32_t calls;
+
+	if (atomic_fetch_add(&calls, 1) == 0 && how.first_us)
+		while (how.first_us == UINT32_MAX)
+			pause();
+	usleep(atomic_load(&calls) == 1 && how.first_us ? how.first_us : how.each_us);
+}
+
+static void batch(kymo_buffer_t buffer, const kymo_batch_t *b, void *data)
+{
+	size_t n = (size_t)(uintptr_t)data;
+
+	atomic_fetch_add(&seen->inside, 1);
+	take_time();
+	atomic_fetch_add(&seen->told[n], b->count);
+	atomic_fetch_add(&seen->lost[n], b->lost);
+	atomic_fetch_sub(&seen->inside, 1);
+}
+
+static kymo_status_t start(void *data)
+{
+	kymo_selection_t s = {.size = sizeof(s), .domain = "t"};
+	kymo_pool_t pool = {0};
+	kymo_status_t status = how.pool ? kymo_pool_create(2, &pool) : KYMO_OK;
+
+	for (size_t i = 0; i < BUFFERS && !status; i++) {
+		kymo_buffer_desc_t d = {.size = sizeof(d), .deliver_batch = batch, .bytes = 64 << 20,
+					.watermark = 48 << 20, .data = (void *)i, .pool = pool,
+					.parallel = how.parallel, .policy = how.policy};
+
+		status = kymo_context_create(&contexts[i]);
+		status = status ? status : kymo_buffer_create(contexts[i], &d, &buffers[i]);
+		status = status ? status : kymo_buffer_service(contexts[i], &s, buffers[i]);
+		status = status ? status : kymo_context_start(contexts[i]);
+	}
+	return status;
+}
+
+static void end(void *data)
+{
+	uint64_t before = kymo_time();
+
+	atomic_fetch_add(&seen->ended, 1);
+	atomic_fetch_add(&seen->beside, atomic_load(&seen->inside));
+	for (size_t i = 0; i < BUFFERS; i++) {
+		if (how.drain)
+			seen->drained |= kymo_drain(contexts[i], 600000000000u);
+		seen->info[i].size = sizeof(seen->info[i]);
+		kymo_buffer_info(buffers[i], &seen->info[i]);
+	}
+	seen->drain_ns = kymo_time() - before;
+}
+
+static const kymo_tool_t *configure(uint32_t version, const char *library, uint32_t n)
+{
+	static const kymo_tool_t tool = {sizeof(tool), "end", start, end, NULL, NULL};
+
+	return &tool;
+}
+
+static void child(void)
+{
+	alarm(110);
+	t_register();
+	if (kymo_force_configure(configure) != KYMO_OK)
+		_exit(3);
+	for (uint64_t i = 0; i < how.records; i++)
+		t_call(T_CALL, i, NULL, NULL);
+	exit(0);
+}
+
+static void run(const struct how *h)
+{
+	int status = -1;
+	pid_t pid;
+
+	memset(seen, 0, sizeof(*seen));
+	how = *h;
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		child();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(seen->beside, 0);
+}
+
+static void expect_all(const struct how *h)
+{
+	run(h);
+	assert_int_equal(seen->ended, 1);
+	for (size_t i = 0; i < BUFFERS; i++) {
+		assert_int_equal(seen->told[i], h->records);
+		assert_int_equal(seen->info[i].delivered, h->records);
+		assert_int_equal(seen->info[i].lost, 0);
+	}
+}
+
+/* Far longer than the time that a callback which does not come back is given. */
+static void test_slow(void **state)
+{
+	expect_all(&(struct how){.records = 20000, .each_us = 10000});
+	expect_all(&(struct how){.records = 10000, .each_us = 10000, .pool = true});
+	expect_all(&(struct how){.records = 10000, .each_us = 10000, .pool = true, .parallel = true});
+	expect_all(&(struct how){.records = 10000, .each_us = 10000,
+				 .policy = KYMO_POLICY_OVERWRITE});
+}
+
+/* All is delivered by then, and said to be at once. */
+static void test_drain_at_the_end(void **state)
+{
+	expect_all(&(struct how){.records = 1000, .drain = true});
+	assert_int_equal(seen->drained, KYMO_OK);
+	assert_true(seen->drain_ns < 60000000000u);
+	expect_all(&(struct how){.records = 20000, .each_us = 10000, .drain = true});
+	assert_int_equal(seen->drained, KYMO_OK);
+	assert_true(seen->drain_ns < 60000000000u);
+}
+
+/* It comes back, but not soon: the rest is lost, and counted. */
+static void test_too_slow(void **state)
+{
+	run(&(struct how){.records = 5000, .first_us = 3000000, .drain = true});
+	assert_int_equal(seen->ended, 1);
+	assert_int_equal(seen->drained, KYMO_OK);
+	for (size_t i = 0; i < BUFFERS; i++) {
+		assert_int_equal(seen->info[i].delivered, seen->told[i]);
+		assert_int_equal(seen->info[i].delivered + seen->info[i].lost, 5000);
+	}
+	assert_true(seen->info[0].lost + seen->info[1].lost > 0);
+}
+
+/* It never comes back: the process ends, and the tool is not told beside it. */
+static void test_stuck(void **state)
+{
+	run(&(struct how){.records = 5000, .first_us = UINT32_MAX});
+	assert_int_equal(seen->ended, 0);
+	run(&(struct how){.records = 5000, .first_us = UINT32_MAX, .pool = true, .parallel = true});
+	assert_int_equal(seen->ended, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_drain_at_the_end),
+		cmocka_unit_test(test_too_slow),
+		cmocka_unit_test(test_stuck),
+	};
+
+	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return seen == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -198,6 +198,14 @@ class RocmKymo(Probe):
     def test_sizes(self):
         self.record("probe_rocm", "kymo-sizes", runtime("linked"), PROFILER)
 
+    def test_untraced(self):
+        """That a table is not traced is told to the user, never to the runtime as an error."""
+        for chained in ({}, {"PROBE_CHAINED": "1", "LD_PRELOAD": PROFILER}):
+            _, summary = self.record("probe_rocm", "kymo-untraced", runtime("linked"), PROFILER,
+                                     **chained)
+            for name in ("hsa", "rccl"):
+                self.assertIn(f"the tables of {name} are not traced", summary)
+
     def test_beside_amds_profiler(self):
         shown, _ = self.record("probe_rocm", "kymo-chained", runtime("linked"), PROFILER,
                                LD_PRELOAD=PROFILER)

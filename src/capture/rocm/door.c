@@ -235,6 +235,10 @@ static rocprofiler_set_api_table_fn other_profiler(void)
 	return function;
 }
 
+/*
+ * Whatever comes of it: to AMD's library another answer is an error of the profiler, of which it tells
+ * the runtime, and runtimes may end the program for it. That a table is not traced the trace says.
+ */
 int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t instance, void **tables,
 			      uint64_t count)
 {
@@ -245,11 +249,13 @@ int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t insta
 	if (other)
 		other(name, version, instance, tables, count);
 	status = take(name, version, instance, tables, count);
-	if (status != KYMO_OK)
+	if (status != KYMO_OK) {
 		cap_note(2, "rocm", "the tables of %s are not traced: %s", name ? name : "(null)",
 			 kymo_status_text(status));
+		cap_runtime_seen();
+	}
 	errno = saved;
-	return status == KYMO_OK ? 0 : 1;
+	return 0;
 }
 
 /* Tables that were registered before this library was loaded. */

@@ -12,13 +12,14 @@
  *   3. the tools' wrappers, the one chained last first;
  *   4. the function as the runtime registered it, or what others wrapped around it before.
  *
- *   static cl_int (*next)(cl_command_queue);        // set by Kymo, call through it
+ *   typedef cl_int (*finish_fn)(cl_command_queue);
+ *   static void *next;                              // Kymo's to write, at any time
  *   static cl_int my_finish(cl_command_queue queue)
  *   {
- *           return next(queue);
+ *           return ((finish_fn)kymo_intercept_next(&next))(queue);
  *   }
  *   kymo_intercept_find(info->table, "clFinish", &index);
- *   kymo_intercept_chain(info->table, index, (void *)my_finish, (void **)&next, &chain);
+ *   kymo_intercept_chain(info->table, index, (void *)my_finish, &next, &chain);
  *
  * A wrapper is a function of the type of the entry and serves one entry of one table, since it has
  * one `next`. It may leave the call out, change arguments and result, or call more than once.
@@ -110,12 +111,22 @@ KYMO_EXPORT kymo_status_t kymo_intercept_read(kymo_table_t table, uint32_t index
 
 /*
  * Puts `wrapper` into an entry. `*next` is what it has to call: it is set before any call can
- * reach the wrapper, and again (at once, while calls run) when what lies inside is unchained; it
- * stays the tool's memory and in place until the wrapper cannot run any more. Errors as for
- * kymo_intercept_read(); ERROR_EXISTS: `next` serves another chain.
+ * reach the wrapper, and again (at once, while calls run, which is why wrappers read it by
+ * kymo_intercept_next()) when what lies inside is unchained; it stays the tool's memory and in
+ * place until the wrapper cannot run any more. Errors as for kymo_intercept_read(); ERROR_EXISTS:
+ * `next` serves another chain.
  */
 KYMO_EXPORT kymo_status_t kymo_intercept_chain(kymo_table_t table, uint32_t index, void *wrapper,
 					       void **next, kymo_chain_t *out);
+
+/*
+ * What a wrapper has to call now. Kymo writes `next` while calls run: it is read so, at each call,
+ * and in no other way.
+ */
+static inline void *kymo_intercept_next(void *const *next)
+{
+	return __atomic_load_n(next, __ATOMIC_ACQUIRE);
+}
 
 /*
  * Takes a wrapper out, also from under others. No new call reaches it when this returns; calls

@@ -31,7 +31,7 @@ static int kernel(void *queue, void *k, uint32_t dimensions, const size_t *offse
 		  void **event)
 {
 	int (*next)(void *, void *, uint32_t, const size_t *, const size_t *, const size_t *,
-		    uint32_t, void *const *, void **) = points[KERNEL].next;
+		    uint32_t, void *const *, void **) = kymo_intercept_next(&points[KERNEL].next);
 
 	COUNT(KERNEL);
 	return next(queue, k, dimensions, offset, global, local, n, events, event);
@@ -41,7 +41,7 @@ static int kernel(void *queue, void *k, uint32_t dimensions, const size_t *offse
 static int release(void *context)
 {
 	static _Thread_local int inside;
-	int (*next)(void *) = points[RELEASE].next;
+	int (*next)(void *) = kymo_intercept_next(&points[RELEASE].next);
 	int (*retain)(void *) = dlsym(RTLD_DEFAULT, "clRetainContext");
 	int (*drop)(void *) = dlsym(RTLD_DEFAULT, "clReleaseContext");
 
@@ -57,7 +57,7 @@ static int release(void *context)
 
 static int twice(int n)
 {
-	int (*next)(int) = points[TWICE].next;
+	int (*next)(int) = kymo_intercept_next(&points[TWICE].next);
 
 	COUNT(TWICE);
 	return next(n);
@@ -65,7 +65,7 @@ static int twice(int n)
 
 static int hip_malloc(void **pointer, size_t size)
 {
-	int (*next)(void **, size_t) = points[MALLOC].next;
+	int (*next)(void **, size_t) = kymo_intercept_next(&points[MALLOC].next);
 
 	COUNT(MALLOC);
 	return next(pointer, size);

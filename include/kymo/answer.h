@@ -88,6 +88,17 @@ typedef struct kymo_pointer {
  */
 KYMO_EXPORT kymo_status_t kymo_pointer_info(const void *address, kymo_pointer_t *out);
 
+/*
+ * A time of an agent's clock (`start` of dispatches and copies) on the scale of all other times,
+ * and (may be NULL) how far that may be off. `agent`: as in fields of type "agent". It comes from
+ * readings of the clock that Kymo takes while the agent works: between two of them the bound is the
+ * wider one's; before the first and behind the last it grows with the distance, so a time is known
+ * best when the next reading has come (after kymo_drain(), for example). ERROR_NOT_FOUND: no such
+ * agent. ERROR_UNSUPPORTED: its clock cannot be read. ERROR_STATE: it has not been read yet.
+ */
+KYMO_EXPORT kymo_status_t kymo_clock_to_host(uint32_t agent, uint64_t time, uint64_t *host_ns,
+					     uint64_t *error_ns);
+
 typedef struct kymo_client_info {
 	size_t size; /* sizeof(kymo_client_info_t), set by the caller */
 	const char *name;

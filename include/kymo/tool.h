@@ -42,11 +42,12 @@ typedef struct kymo_tool {
 	 */
 	kymo_status_t (*initialize)(void *data);
 	/*
-	 * Called once at the end of the process, after the tool's contexts were stopped and everything
-	 * was delivered; the tool that came last is called first. Not called if a delivery callback
-	 * of the tool has not come back (docs/tools.md). May be NULL: contexts go on then
-	 * until the process is gone. kymo_tool_detach() calls it, too, with the contexts as they are:
-	 * what is started goes on being told and delivered until they are destroyed after it.
+	 * Called once at the end of the process, after the tool's contexts were stopped and
+	 * everything was delivered; the tool that came last is called first. Not called if a
+	 * delivery callback of the tool has not come back (docs/tools.md). May be NULL: contexts go
+	 * on then until the process is gone. kymo_tool_detach() calls it, too, with the contexts as
+	 * they are: what is started goes on being told and delivered until they are destroyed after
+	 * it.
 	 */
 	void (*finalize)(void *data);
 	/*
@@ -95,11 +96,23 @@ typedef enum kymo_state {
 
 KYMO_EXPORT kymo_state_t kymo_process_state(void);
 
+/* Version of these headers, for #if; that of the library is kymo_version(). */
+#define KYMO_VERSION_MAJOR 0
+#define KYMO_VERSION_MINOR 1
+#define KYMO_VERSION_PATCH 0
+
 /* Version of the library, "0.1.0". */
 KYMO_EXPORT const char *kymo_version(void);
 
 /* "ERROR_NO_MEMORY: memory could not be obtained"; never NULL. */
 KYMO_EXPORT const char *kymo_status_text(kymo_status_t status);
+
+/*
+ * Why the last function that refused a structure on the calling thread did so (a buffer's
+ * description whose parts do not fit together, a size that is wrong); "" if none has. Never NULL,
+ * valid for ever.
+ */
+KYMO_EXPORT const char *kymo_error_text(void);
 
 /* Present time in nanoseconds, on the scale of all records. */
 KYMO_EXPORT uint64_t kymo_time(void);
@@ -160,11 +173,11 @@ typedef struct kymo_work {
 
 /*
  * Which operations a service covers: those of `domain` (NULL: of every domain, also ones that
- * are registered later) for which `select` answers true (NULL: all). `select` is asked once for each
- * op, when the service is added or the domain is registered, by one thread at a time; it must not call
- * functions that change contexts (they return ERROR_STATE).
- * Of activity domains only the work that `filter` accepts is recorded or called back (NULL: all). It
- * is asked when work is submitted, on the thread that submits it.
+ * are registered later) for which `select` answers true (NULL: all). `select` is asked once for
+ * each op, when the service is added or the domain is registered, by one thread at a time; it must
+ * not call functions that change contexts (they return ERROR_STATE). Of activity domains only the
+ * work that `filter` accepts is recorded or called back (NULL: all). It is asked when work is
+ * submitted, on the thread that submits it.
  */
 typedef struct kymo_selection {
 	size_t size; /* sizeof(kymo_selection_t) */
@@ -227,8 +240,10 @@ KYMO_EXPORT kymo_status_t kymo_callback_service(kymo_context_t context,
 						kymo_callback_fn callback, void *data);
 
 /*
- * The whole call stack with the buffered records of the selected ops (return addresses; the call
- * site alone is always there). Costs microseconds a call.
+ * The whole call stack with calls of the selected ops (return addresses; the call site alone is
+ * always there): in traces, in callbacks at ENTER and EXIT (kymo_callback_stack) and in private
+ * buffers (kymo_record_stack). Work has the stack of the call that submitted it, found by its
+ * correlation id. Costs microseconds a call.
  */
 KYMO_EXPORT kymo_status_t kymo_stack_service(kymo_context_t context,
 					     const kymo_selection_t *selection);
@@ -303,8 +318,8 @@ typedef void (*kymo_delivery_fn)(kymo_buffer_t buffer, const kymo_record_t *reco
 /*
  * Some records of one thread, in order, and what was lost before them. Valid during the delivery
  * callback only. `count` is 0 when there is only a loss to tell: what a thread lost after its last
- * record comes so when the thread ends, at kymo_drain() and when the buffer ends. All `lost` together
- * are `lost` of kymo_buffer_info(), all `overwritten` its `overwritten`.
+ * record comes so when the thread ends, at kymo_drain() and when the buffer ends. All `lost`
+ * together are `lost` of kymo_buffer_info(), all `overwritten` its `overwritten`.
  */
 typedef struct kymo_batch {
 	size_t size;
@@ -333,7 +348,7 @@ typedef enum kymo_steer {
 
 typedef struct kymo_buffer_desc {
 	size_t size;          /* sizeof(kymo_buffer_desc_t) */
-	uint64_t bytes;       /* most memory the buffer may take; 0: 64 MiB */
+	uint64_t bytes;       /* most memory the buffer may take, up to 1 GiB; 0: 64 MiB */
 	kymo_policy_t policy; /* 0: BLOCK */
 	uint64_t block_ns;    /* 0: 10 ms */
 	kymo_arguments_t arguments;
@@ -361,7 +376,8 @@ typedef struct kymo_buffer_desc {
 	void *data;
 	/*
 	 * Bytes: delivery begins when so much waits (in whole chunks), when a producer finds no
-	 * room, or when it is asked for. 0: 256 KiB. More than `bytes` is ERROR_INVALID_ARGUMENT.
+	 * room, or when it is asked for. 0: 256 KiB. More than `bytes`, or any with OVERWRITE, is
+	 * ERROR_INVALID_ARGUMENT.
 	 */
 	uint64_t watermark;
 	kymo_batch_fn deliver_batch; /* instead of `deliver` */
@@ -380,7 +396,11 @@ typedef struct kymo_buffer_desc {
 	void (*steer)(kymo_steer_t what, void *data);
 } kymo_buffer_desc_t;
 
-/* The buffer belongs to the context and goes with it. */
+/*
+ * The buffer belongs to the context and goes with it. ERROR_INVALID_ARGUMENT: parts of the
+ * description do not fit together, kymo_error_text() says which. ERROR_LIMIT: a private one of more
+ * than 1 GiB, or too many.
+ */
 KYMO_EXPORT kymo_status_t kymo_buffer_create(kymo_context_t context, const kymo_buffer_desc_t *desc,
 					     kymo_buffer_t *out);
 
@@ -393,9 +413,9 @@ KYMO_EXPORT kymo_status_t kymo_buffer_service(kymo_context_t context,
 					      kymo_buffer_t buffer);
 
 /*
- * Delivers everything recorded by calls that have exited and device work that is complete. KYMO_OK at
- * once when it is, also in `finalize`. ERROR_TIMEOUT: some of it is not there yet after `timeout_ns`. ERROR_BUSY: called from a delivery
- * callback that would have to come back first.
+ * Delivers everything recorded by calls that have exited and device work that is complete. KYMO_OK
+ * at once when it is, also in `finalize`. ERROR_TIMEOUT: some of it is not there yet after
+ * `timeout_ns`. ERROR_BUSY: called from a delivery callback that would have to come back first.
  */
 KYMO_EXPORT kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns);
 
@@ -458,7 +478,9 @@ KYMO_EXPORT kymo_status_t kymo_thread_notify(kymo_thread_fn before, kymo_thread_
 
 /*
  * Makes a thread as Kymo makes its own, for a tool's needs: no signals, calls untraced, announced,
- * detached. `name`: at most 10 characters. In a forked child it does not exist.
+ * detached. `name`: at most 10 characters. In a forked child it does not exist. The library that
+ * holds `fn` stays loaded until `fn` has returned, also when the tool is detached meanwhile: tell
+ * the thread to end in `finalize`.
  */
 KYMO_EXPORT kymo_status_t kymo_thread_start(const char *name, void (*fn)(void *data), void *data);
 
@@ -495,8 +517,9 @@ typedef kymo_status_t (*kymo_domain_fn)(const kymo_domain_desc_t *domain, void *
 KYMO_EXPORT kymo_status_t kymo_domains(kymo_domain_fn callback, void *data);
 
 /*
- * Likewise, and also the domains of this library whose runtime is not in the process (yet): what could
- * be recorded. Of MPI as far as a module for some implementation is installed. Nothing gets
+ * Likewise, and also the domains of this library whose runtime is not in the process (yet): what
+ * could be recorded. Of MPI, NCCL and NVIDIA's libraries as far as their modules are installed.
+ * NVTX, ITT and Kokkos have none of their own: they are told in "marker" and "scope". Nothing gets
  * initialised.
  */
 KYMO_EXPORT kymo_status_t kymo_domains_known(kymo_domain_fn callback, void *data);
@@ -539,6 +562,22 @@ KYMO_EXPORT kymo_status_t kymo_record_value(const kymo_record_t *record, uint32_
  */
 KYMO_EXPORT kymo_status_t kymo_callback_value(const kymo_callback_record_t *record, uint32_t index,
 					      kymo_value_t *out);
+
+/* Number of a field by its name. */
+KYMO_EXPORT kymo_status_t kymo_field_find(const kymo_op_desc_t *op, const char *name,
+					  uint32_t *index);
+
+/*
+ * The call stack of a buffered record: `count` return addresses, innermost first, valid until the
+ * process ends; the same stack is the same pointer. ERROR_NOT_FOUND: none was taken
+ * (kymo_stack_service).
+ */
+KYMO_EXPORT kymo_status_t kymo_record_stack(const kymo_record_t *record, const uint64_t **addresses,
+					    uint32_t *count);
+
+/* The same of what a callback was told, at ENTER and EXIT of a call. */
+KYMO_EXPORT kymo_status_t kymo_callback_stack(const kymo_callback_record_t *record,
+					      const uint64_t **addresses, uint32_t *count);
 
 /*
  * Element `index` of a string, bytes or array: `out` is a scalar of the element's kind, its `field`

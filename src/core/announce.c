@@ -6,6 +6,7 @@
 #include "core/internal.h"
 #include "core/life.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -138,11 +139,49 @@ bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg)
 	return start(name, fn, arg, false, NULL);
 }
 
+/* ---- threads of tools ---- */
+
+struct tool_thread {
+	void (*fn)(void *data);
+	void *data;
+	void *library; /* that holds `fn`: loaded until the thread has left it; or NULL */
+};
+
+static void *library_of(void (*fn)(void *data))
+{
+	Dl_info info;
+
+	if (!dladdr((void *)(uintptr_t)fn, &info) || !info.dli_fname)
+		return NULL;
+	return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static void tool_thread(void *arg)
+{
+	struct tool_thread t = *(struct tool_thread *)arg;
+
+	free(arg);
+	t.fn(t.data);
+	if (t.library)
+		dlclose(t.library);
+}
+
 kymo_status_t kymo_thread_start(const char *name, void (*fn)(void *data), void *data)
 {
+	struct tool_thread *t;
+
 	if (!name || !fn)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
-	return core_thread_start(name, fn, data, NULL) ? KYMO_OK : KYMO_ERROR_SYSTEM;
+	t = malloc(sizeof(*t));
+	if (!t)
+		return KYMO_ERROR_NO_MEMORY;
+	*t = (struct tool_thread){fn, data, library_of(fn)};
+	if (core_thread_start(name, tool_thread, t, NULL))
+		return KYMO_OK;
+	if (t->library)
+		dlclose(t->library);
+	free(t);
+	return KYMO_ERROR_SYSTEM;
 }

@@ -2,20 +2,28 @@
 /* What may be asked of a buffer, and what it answers about itself. */
 #include "core/deliver.h"
 
+#define REFUSE(why) core_refuse(KYMO_ERROR_INVALID_ARGUMENT, why)
+
 kymo_status_t core_buffer_check(const kymo_buffer_desc_t *d)
 {
 	bool inside = d->deliver || d->deliver_batch;
 
+	if (inside && d->bytes > CORE_BUFFER_MOST)
+		return core_refuse(KYMO_ERROR_LIMIT, "a buffer has at most 1 GiB");
+	if (inside && d->steer)
+		return REFUSE("`steer` is for shared buffers: nobody empties a private one");
+	if (d->policy == KYMO_POLICY_OVERWRITE && d->watermark)
+		return REFUSE("OVERWRITE delivers when it is asked to: there is no watermark");
 	if ((!inside && !d->share) || (d->deliver && d->deliver_batch))
-		return KYMO_ERROR_INVALID_ARGUMENT;
+		return REFUSE("one of `deliver`, `deliver_batch` and `share` is needed");
 	if (d->arguments > KYMO_ARGUMENTS_FULL || d->policy > KYMO_POLICY_OVERWRITE)
-		return KYMO_ERROR_INVALID_ARGUMENT;
+		return REFUSE("no such policy or level of arguments");
 	if (d->tally && (inside || d->arguments != KYMO_ARGUMENTS_NONE))
-		return KYMO_ERROR_INVALID_ARGUMENT;
+		return REFUSE("a tally is for shared buffers, without arguments");
 	if ((d->pool.handle || d->parallel) && !inside)
-		return KYMO_ERROR_INVALID_ARGUMENT;
+		return REFUSE("`pool` and `parallel` are for private buffers");
 	if (d->watermark > (d->bytes ? d->bytes : CORE_BUFFER_BYTES))
-		return KYMO_ERROR_INVALID_ARGUMENT;
+		return REFUSE("the watermark lies beyond the size of the buffer");
 	return KYMO_OK;
 }
 
@@ -61,7 +69,7 @@ kymo_status_t kymo_buffer_info(kymo_buffer_t buffer, kymo_buffer_info_t *out)
 	pthread_mutex_unlock(&core_live->configure);
 	if (b)
 		core_give(out, &full, sizeof(full));
-	return b ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
+	return b ? KYMO_OK : core_not_found(buffer.handle);
 }
 
 kymo_status_t kymo_buffer_flush(kymo_buffer_t buffer)
@@ -79,5 +87,5 @@ kymo_status_t kymo_buffer_flush(kymo_buffer_t buffer)
 	pthread_mutex_unlock(&core_live->configure);
 	if (ready)
 		core_buffer_flush(b);
-	return b ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
+	return b ? KYMO_OK : core_not_found(buffer.handle);
 }

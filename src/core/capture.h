@@ -136,8 +136,8 @@ enum {
  */
 kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap_domain **out);
 /*
- * A runtime is there of which nothing is traced: traces are made nevertheless, so that what was noted
- * of it is told.
+ * A runtime is there of which nothing is traced: traces are made nevertheless, so that what was
+ * noted of it is told.
  */
 void cap_runtime_seen(void);
 

@@ -57,7 +57,7 @@ static kymo_status_t lock_context(kymo_context_t h, struct core_context **out)
 	if (*out)
 		return KYMO_OK;
 	pthread_mutex_unlock(&core_live->configure);
-	return h.handle ? KYMO_ERROR_NOT_FOUND : KYMO_ERROR_INVALID_ARGUMENT;
+	return core_not_found(h.handle);
 }
 
 static void unlock(void)
@@ -127,8 +127,9 @@ static void services_wait(struct core_context *c, uint32_t first, bool wait)
 }
 
 /*
- * What is there is told before anything that refers to it: until that is done the services in question
- * take objects alone, those that come meanwhile. `starts` is what it was when they began to wait.
+ * What is there is told before anything that refers to it: until that is done the services in
+ * question take objects alone, those that come meanwhile. `starts` is what it was when they began
+ * to wait.
  */
 static void tell_and_open(kymo_context_t h, uint32_t first, uint32_t starts)
 {
@@ -180,7 +181,9 @@ static kymo_status_t set_active(kymo_context_t h, bool active)
 
 kymo_status_t kymo_context_start(kymo_context_t context)
 {
-	core_tools_discover();
+	if (core_runtime_present()) /* else when one comes: not in programs that have nothing to do
+				       with it */
+		core_tools_discover();
 	return set_active(context, true);
 }
 
@@ -391,8 +394,9 @@ static kymo_status_t copy_selection(const kymo_selection_t *from, struct core_se
 {
 	if (!from)
 		return KYMO_OK;
-	if (!core_size_fits(from, offsetof(kymo_selection_t, filter)))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (!core_size_fits(from, offsetof(kymo_selection_t, filter)) ||
+	    !core_size_known(from, sizeof(*from)))
+		return core_refuse_size();
 	core_take(&to->selection, sizeof(to->selection), from);
 	if (from->domain) {
 		to->domain = strdup(from->domain);
@@ -463,7 +467,7 @@ static kymo_status_t add_service(kymo_context_t context, const kymo_selection_t 
 	index = c->service_count;
 	service->waits = true;
 	if (buffer && (!c->buffer || c->buffer != core_buffer_of(*buffer)))
-		status = KYMO_ERROR_NOT_FOUND;
+		status = core_not_found(buffer->handle);
 	if (status == KYMO_OK)
 		status = service_append(c, selection, service);
 	unlock();
@@ -499,6 +503,7 @@ kymo_status_t kymo_stack_service(kymo_context_t context, const kymo_selection_t 
 {
 	struct core_service service = {.kind = SERVICE_STACK};
 
+	core_stacks_keep();
 	return add_service(context, selection, &service, NULL);
 }
 
@@ -574,6 +579,8 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	b->desc = *desc;
 	if (!b->desc.bytes)
 		b->desc.bytes = CORE_BUFFER_BYTES;
+	if (b->desc.bytes > CORE_BUFFER_MOST)
+		b->desc.bytes = CORE_BUFFER_MOST;
 	if (!b->desc.block_ns)
 		b->desc.block_ns = 10000000;
 	if (!b->desc.policy)
@@ -597,8 +604,9 @@ kymo_status_t kymo_buffer_create(kymo_context_t context, const kymo_buffer_desc_
 
 	if (!desc || !out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (!core_size_fits(desc, offsetof(kymo_buffer_desc_t, watermark)))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (!core_size_fits(desc, offsetof(kymo_buffer_desc_t, watermark)) ||
+	    !core_size_known(desc, sizeof(*desc)))
+		return core_refuse_size();
 	core_take(&full, sizeof(full), desc);
 	status = core_buffer_check(&full);
 	if (status == KYMO_OK)
@@ -627,7 +635,7 @@ kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 	if (b)
 		*lost = b->pool ? atomic_load(&b->pool->shm->lost_records) : 0;
 	unlock();
-	return b ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
+	return b ? KYMO_OK : core_not_found(buffer.handle);
 }
 
 kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)

@@ -124,6 +124,9 @@ void cap_define(const struct wire_def *d)
 
 	if (core_live && (atomic_load(&core_live->magic) || core_usable())) {
 		define(d);
+		if (cap_unlikely(d->kind == DEF_CLOCK_SYNC || d->kind == DEF_CLOCK ||
+				 d->kind == DEF_AGENT))
+			core_clock_defined(d);
 		if (cap_unlikely(cap_wants(CAP_ACTIVITY_OBJECTS | CAP_ACTIVITY_CODE_OBJECT)))
 			core_objects_defined(d);
 	}

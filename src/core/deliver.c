@@ -404,9 +404,9 @@ static bool work_to_do(const struct core_delivery *d, const struct core_pool *p)
 {
 	uint32_t full = atomic_load(&p->shm->full);
 
-	return atomic_load(&d->stop) || atomic_load(&p->shm->flush) != atomic_load(&p->shm->flushed) ||
-	       atomic_load(&d->told_next) ||
-	       (int32_t)(full - atomic_load(&p->shm->wake_at)) >= 0 ||
+	return atomic_load(&d->stop) ||
+	       atomic_load(&p->shm->flush) != atomic_load(&p->shm->flushed) ||
+	       atomic_load(&d->told_next) || (int32_t)(full - atomic_load(&p->shm->wake_at)) >= 0 ||
 	       (atomic_load(&d->starved) && full != atomic_load(&d->seen_full));
 }
 

@@ -35,7 +35,7 @@ struct progress {
 	_Atomic uint64_t handed; /* records, of those that are being delivered just now */
 };
 
-struct item { /* a chunk of a pass, or a loss that no chunk tells */
+struct item {           /* a chunk of a pass, or a loss that no chunk tells */
 	uint64_t order; /* of being handed over */
 	uint32_t chunk; /* SHM_NONE: a loss */
 	uint32_t thread;
@@ -74,7 +74,7 @@ struct core_delivery {
 	 * themselves. What is not delivered is lost.
 	 */
 	_Atomic bool given_up;
-	_Atomic uint32_t workers;   /* are at it, in a callback perhaps */
+	_Atomic uint32_t workers; /* are at it, in a callback perhaps */
 
 	struct tick_sync start; /* ticks to ns: from here with the rate so far */
 	double ns_per_tick;     /* by the whole time so far, at each pass */

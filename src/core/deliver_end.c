@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of private buffers: of one, which waits for its tool as long as it takes, and of all when the
- * process ends. Then callbacks are waited for as long as they come back. One that does not, for
- * IDLE_NS, is given up: what is not delivered is counted as lost, and a tool whose callback may still
- * be running is not told of the end.
+ * The end of private buffers: of one, which waits for its tool as long as it takes, and of all when
+ * the process ends. Then callbacks are waited for as long as they come back. One that does not, for
+ * IDLE_NS, is given up: what is not delivered is counted as lost, and a tool whose callback may
+ * still be running is not told of the end.
  */
 #include "core/deliver.h"
 
@@ -69,9 +69,11 @@ static void note_rest(const struct core_delivery *d, uint64_t lost)
 	if (lost)
 		cap_note(2, "core",
 			 "the delivery of %llu records to a tool did not come to its end with the "
-			 "process: they are lost", (unsigned long long)lost);
+			 "process: they are lost",
+			 (unsigned long long)lost);
 	if (core_delivery_mine() != d && atomic_load(&d->workers))
-		cap_note(2, "core", "a delivery callback of a tool did not come back at the end of the "
+		cap_note(2, "core",
+			 "a delivery callback of a tool did not come back at the end of the "
 			 "process; the tool was not told of the end");
 }
 

@@ -56,6 +56,8 @@ static const kymo_op_desc_t descs[DEVICE_SAMPLE_OPS] = {
 static const kymo_domain_desc_t desc = {
 	sizeof(desc), "device_sample", "Samples of kernels", 1, DEVICE_SAMPLE_OPS, descs};
 
+CAP_KNOWN_DOMAIN(device_sample, &desc);
+
 /* Only contexts that sample get samples, whoever else wants records of the domain. */
 static void buffers_look(uint64_t contexts)
 {
@@ -258,8 +260,8 @@ kymo_status_t kymo_device_sample_service(kymo_context_t context,
 
 	if (!from || (unsigned)from->mode > KYMO_DEVICE_SAMPLE_SERIALIZED)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (from->size < sizeof(*from))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (from->size < sizeof(*from) || !core_size_known(from, sizeof(*from)))
+		return core_refuse_size();
 	d = *from;
 	d.period_log2 = d.period_log2 ? d.period_log2 : PERIOD_LOG2;
 	if (d.period_log2 < 5 || d.period_log2 > 31)

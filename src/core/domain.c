@@ -13,12 +13,12 @@ _Atomic uint32_t core_domain_count;
 _Atomic uint32_t cap_activities;
 static uint16_t next_wire_op = 1;
 static uint16_t domain_by_wire[65536]; /* index of the domain */
-static bool untraced;                  /* some runtime is there that is not; under `configure` */
+static _Atomic bool untraced;          /* some runtime is there that is not */
 
 /* Some domain of a runtime is there, so records may come; or there is something to say of one. */
-static bool runtime_present(void)
+bool core_runtime_present(void)
 {
-	if (untraced)
+	if (atomic_load(&untraced))
 		return true;
 	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
 		if (!core_domains[i].builtin)
@@ -169,7 +169,7 @@ static void ensure(struct core_context *c, void *data)
 
 static void buffers_ensure(void)
 {
-	if (runtime_present())
+	if (core_runtime_present())
 		core_contexts_each(ensure, NULL);
 }
 
@@ -310,7 +310,7 @@ kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap
 		return KYMO_ERROR_UNSUPPORTED;
 	core_tools_discover();
 	pthread_mutex_lock(&core_live->configure);
-	first = !runtime_present();
+	first = !core_runtime_present();
 	status = add(info, false, 0, out);
 	pthread_mutex_unlock(&core_live->configure);
 	if (status != KYMO_OK)
@@ -335,8 +335,8 @@ void cap_runtime_seen(void)
 		return;
 	core_tools_discover();
 	pthread_mutex_lock(&core_live->configure);
-	first = !runtime_present();
-	untraced = true;
+	first = !core_runtime_present();
+	atomic_store(&untraced, true);
 	if (first)
 		core_masks_update();
 	pthread_mutex_unlock(&core_live->configure);

@@ -12,7 +12,7 @@
 struct expander {
 	struct core_delivery *d;
 	uint32_t thread;
-	struct progress *progress; /* of the chunk, or NULL */
+	struct progress *progress;       /* of the chunk, or NULL */
 	const struct cap_domain *domain; /* of the record before */
 	uint64_t lost;                   /* to be told with the next batch */
 	uint64_t delivered;
@@ -102,9 +102,13 @@ static void hand_over_batch(struct expander *x)
 {
 	struct core_delivery *d = x->d;
 	kymo_batch_t b = {
-		.size = sizeof(b), .records = x->records, .count = x->count,
-		.record_size = sizeof(x->records[0]), .thread = x->thread,
-		.lost = x->lost, .overwritten = atomic_exchange(&d->overwritten, 0),
+		.size = sizeof(b),
+		.records = x->records,
+		.count = x->count,
+		.record_size = sizeof(x->records[0]),
+		.thread = x->thread,
+		.lost = x->lost,
+		.overwritten = atomic_exchange(&d->overwritten, 0),
 	};
 
 	handing_over(x, x->count);

@@ -73,6 +73,8 @@ struct cap_domain {
 extern struct cap_domain core_domains[CORE_DOMAINS];
 extern _Atomic uint32_t core_domain_count;
 
+/* Some runtime is there. Any thread, no lock. */
+bool core_runtime_present(void);
 /* Registers the activity domains; called once by core_init(). */
 void core_activities_register(void);
 kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info, uint32_t activity);
@@ -126,7 +128,7 @@ struct core_service {
 	uint64_t *ops; /* bit by wire op: selected */
 	uint32_t words;
 	uint32_t domains; /* how many domains `ops` covers */
-	bool waits;       /* for what is there to be told: of objects alone it takes records until then */
+	bool waits; /* for what is there to be told: of objects alone it takes records until then */
 };
 
 /* Never moves and is never freed; used again under another generation. */
@@ -191,6 +193,23 @@ static inline size_t core_size_common(const void *structure, size_t size)
 	const size_t theirs = *(const size_t *)structure / sizeof(size_t) * sizeof(size_t);
 
 	return theirs < size ? theirs : size;
+}
+
+/*
+ * A tool that was built with more of a structure than this version has must not have asked for
+ * anything there: what is not known is not ignored. A size that no version will have is none.
+ */
+#define CORE_SIZE_MAX 4096u
+__attribute__((no_sanitize("address"))) static inline bool core_size_known(const void *structure,
+									   size_t size)
+{
+	const size_t theirs = *(const size_t *)structure;
+	const volatile unsigned char *p = structure;
+
+	for (size_t i = size; i < theirs && theirs <= CORE_SIZE_MAX; i++)
+		if (p[i])
+			return false;
+	return theirs <= CORE_SIZE_MAX;
 }
 
 /* What the tool's structure lacks is 0. */
@@ -271,6 +290,7 @@ struct core_words {
 
 /* What a callback record's `internal` points to. */
 struct core_told {
+	uint32_t stack; /* of calls: id, 0: none was taken */
 	const struct cap_domain *domain;
 	uint32_t op;
 	const void *args;               /* of calls */
@@ -322,8 +342,8 @@ void core_objects_fork_child(void);
 /* An origin for telling those of `plan` (NULL: nobody) alone. */
 struct core_origin *core_origin_of(const struct core_plan *plan);
 /*
- * Tells what is there already to contexts that have just begun to want it: to `only`, or (NULL) to all
- * whose services do not wait. Caller holds no lock.
+ * Tells what is there already to contexts that have just begun to want it: to `only`, or (NULL) to
+ * all whose services do not wait. Caller holds no lock.
  */
 void core_objects_replay(const struct core_context *only);
 /* Some service of the context is told of objects. Caller holds `configure`. */
@@ -331,7 +351,15 @@ bool core_objects_selected(const struct core_context *c);
 
 /* ---- buffers (buffer.c, buffer_info.c, pool.c) ---- */
 
+#define CORE_CHUNK_BYTES  (32u << 10)
 #define CORE_BUFFER_BYTES (64u << 20) /* unless the tool says otherwise */
+#define CORE_BUFFER_MOST  ((uint64_t)SHM_CHUNK_MAX * CORE_CHUNK_BYTES)
+
+/* Of a handle that is none: it was never given, or is not any more. */
+static inline kymo_status_t core_not_found(uint64_t handle)
+{
+	return handle ? KYMO_ERROR_NOT_FOUND : KYMO_ERROR_INVALID_ARGUMENT;
+}
 
 /*
  * A pool of chunks as this process knows it. The drain can write into the shared page, and what can
@@ -412,7 +440,6 @@ uint32_t core_buffer_flush(struct core_buffer *b);
 void core_buffers_finalize(void);
 
 /* pool.c */
-#define CORE_CHUNK_BYTES (32u << 10)
 /* Shared, with a descriptor to pass on, when `memfd` is not NULL; private otherwise. */
 struct core_pool *core_pool_create(uint64_t bytes, int *memfd);
 void core_pool_destroy(struct core_pool *pool);
@@ -422,8 +449,8 @@ uint32_t core_pool_get(struct core_pool *pool, enum shm_list list, uint64_t wait
 void core_pool_put(struct core_pool *pool, uint32_t chunk);
 bool core_pool_reader_alive(const struct core_pool *pool);
 /*
- * Records of a chunk behind its first `from` bytes; 0: all. The chunk may be where another process can
- * write: nothing outside of it is looked at.
+ * Records of a chunk behind its first `from` bytes; 0: all. The chunk may be where another process
+ * can write: nothing outside of it is looked at.
  */
 uint64_t core_chunk_records(const struct wire_chunk *c, uint32_t from);
 void core_futex_wake(_Atomic uint32_t *word, int count);
@@ -435,7 +462,8 @@ void core_steer_start(void);
 void core_steer_end(struct core_buffer *b);
 
 /* deliver.c, deliver_end.c, delivery_pool.c: the reading side of private buffers; see deliver.h */
-/* Attaches the buffer to its pool; core_deliver_threads_start() follows. Caller holds `configure`. */
+/* Attaches the buffer to its pool; core_deliver_threads_start() follows. Caller holds `configure`.
+ */
 bool core_deliver_start(struct core_buffer *b);
 /* Makes the threads that pools lack. Caller holds no lock. */
 void core_deliver_threads_start(void);
@@ -445,8 +473,8 @@ void core_deliver_threads_start(void);
  */
 bool core_deliver_stop(struct core_buffer *b);
 /*
- * The process ends: all private buffers deliver what they hold and end, as long as their callbacks come
- * back. What is not delivered then is counted as lost.
+ * The process ends: all private buffers deliver what they hold and end, as long as their callbacks
+ * come back. What is not delivered then is counted as lost.
  */
 void core_deliver_end(void);
 /* A delivery callback of the tool was given up at the end, and may still be running. */
@@ -499,6 +527,22 @@ uint64_t core_tick_span(uint64_t ticks); /* their length in ns */
 void core_threads_end_all(void); /* definitions THREAD_END of live threads, at finalisation */
 void core_threads_share(struct core_pool *pool); /* open calls go there from now on */
 void core_sites_fork_child(void);
+
+/* ---- stacks of tools (stack.c) ---- */
+/* From now on stacks are kept for tools to ask for. */
+void core_stacks_keep(void);
+/* A stack has got its id. */
+void core_stack_defined(uint32_t id, void *const *addresses, uint32_t count);
+void core_stacks_fork_child(void);
+
+/* ---- clocks of agents (device_clock.c) ---- */
+/* What was defined, if it is a clock, a reading of one, or an agent. */
+void core_clock_defined(const struct wire_def *d);
+
+/* Why something was refused, for kymo_error_text(); returns `status`. */
+kymo_status_t core_refuse(kymo_status_t status, const char *why);
+/* ERROR_INCOMPATIBLE: the size is not set, or something is asked for that is not known. */
+kymo_status_t core_refuse_size(void);
 
 /* ---- values (value.c) ---- */
 /* The call that an activity belongs to: its field "correlation"; 0: none. */

@@ -135,6 +135,7 @@ static void fork_child(void)
 		core_life_fork_child();
 		core_ending_fork_child();
 		core_select_fork_child();
+		core_stacks_fork_child();
 		core_buffers_fork_child();
 		atomic_store(&state, KYMO_STATE_RUNNING);
 		atomic_store(&core_finalized, false);
@@ -216,6 +217,28 @@ uint64_t kymo_time(void)
 const char *kymo_version(void)
 {
 	return KYMO_VERSION;
+}
+
+/* Of the calling thread; constant texts. */
+static _Thread_local const char *refusal;
+
+kymo_status_t core_refuse(kymo_status_t status, const char *why)
+{
+	refusal = why;
+	return status;
+}
+
+kymo_status_t core_refuse_size(void)
+{
+	return core_refuse(
+		KYMO_ERROR_INCOMPATIBLE,
+		"a structure's `size` is not set, or what lies beyond the part that this "
+		"version knows is not 0");
+}
+
+const char *kymo_error_text(void)
+{
+	return refusal ? refusal : "";
 }
 
 const char *kymo_status_text(kymo_status_t status)

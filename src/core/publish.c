@@ -178,8 +178,8 @@ static void put_values(struct wire_enc *e, const kymo_op_desc_t *op, unsigned ow
 static kymo_status_t check(const struct published *p, uint32_t op, const kymo_publication_t *r,
 			   uint32_t *track)
 {
-	if (r->size < sizeof(*r))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (r->size < sizeof(*r) || !core_size_known(r, sizeof(*r)))
+		return core_refuse_size();
 	if (!p || op >= p->desc.op_count || !publish_clock_known(r->clock) ||
 	    !publish_track(r->track, track))
 		return KYMO_ERROR_NOT_FOUND;

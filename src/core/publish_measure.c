@@ -17,8 +17,8 @@ kymo_status_t kymo_counter_publish(const kymo_counter_publication_t *counter, ui
 
 	if (!counter || !id)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (counter->size < sizeof(*counter))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (counter->size < sizeof(*counter) || !core_size_known(counter, sizeof(*counter)))
+		return core_refuse_size();
 	if (!counter->name || !counter->publisher)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (status != KYMO_OK)
@@ -88,8 +88,8 @@ kymo_status_t kymo_count_publish(const kymo_count_publication_t *count)
 
 	if (!count)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (count->size < sizeof(*count))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (count->size < sizeof(*count) || !core_size_known(count, sizeof(*count)))
+		return core_refuse_size();
 	if (count->counter == 0 || count->counter > atomic_load(&last_counter))
 		return KYMO_ERROR_NOT_FOUND;
 	p = (kymo_publication_t){.clock = count->clock,
@@ -125,8 +125,8 @@ kymo_status_t kymo_sample_publish(const kymo_sample_publication_t *sample)
 
 	if (!sample)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (sample->size < sizeof(*sample))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (sample->size < sizeof(*sample) || !core_size_known(sample, sizeof(*sample)))
+		return core_refuse_size();
 	if (!sample->addresses || !sample->count)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	p = (kymo_publication_t){.clock = sample->clock,

@@ -107,8 +107,8 @@ kymo_status_t kymo_agent_publish(const kymo_agent_publication_t *agent, uint32_t
 
 	if (!agent || !id)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (agent->size < sizeof(*agent))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (agent->size < sizeof(*agent) || !core_size_known(agent, sizeof(*agent)))
+		return core_refuse_size();
 	if (!agent->name || !agent->domain || !kymo_agent_type_name(agent->type))
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (!publish_clock_known(agent->clock))
@@ -156,8 +156,8 @@ kymo_status_t kymo_queue_publish(const kymo_queue_publication_t *queue, uint32_t
 
 	if (!queue || !id)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (queue->size < sizeof(*queue))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (queue->size < sizeof(*queue) || !core_size_known(queue, sizeof(*queue)))
+		return core_refuse_size();
 	a = agent_of(queue->agent);
 	if (!a)
 		return KYMO_ERROR_NOT_FOUND;
@@ -270,8 +270,8 @@ kymo_status_t kymo_dispatch_publish(const kymo_dispatch_publication_t *w)
 
 	if (!w)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (w->size < sizeof(*w))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (w->size < sizeof(*w) || !core_size_known(w, sizeof(*w)))
+		return core_refuse_size();
 	q = queue_of(w->queue);
 	if (!q)
 		return KYMO_ERROR_NOT_FOUND;
@@ -328,8 +328,8 @@ kymo_status_t kymo_copy_publish(const kymo_copy_publication_t *w)
 
 	if (!w)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (w->size < sizeof(*w))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (w->size < sizeof(*w) || !core_size_known(w, sizeof(*w)))
+		return core_refuse_size();
 	q = queue_of(w->queue);
 	if (!q)
 		return KYMO_ERROR_NOT_FOUND;

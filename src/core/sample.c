@@ -338,8 +338,8 @@ kymo_status_t kymo_sample_service(kymo_context_t context, const kymo_sample_desc
 
 	if (!from || (unsigned)from->clock > KYMO_SAMPLE_WALL)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (from->size < sizeof(*from))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (from->size < sizeof(*from) || !core_size_known(from, sizeof(*from)))
+		return core_refuse_size();
 	d = *from;
 	d.interval_ns = d.interval_ns ? d.interval_ns : ORDINARY_NS;
 	d.depth = d.depth ? d.depth : KYMO_SAMPLE_DEPTH;

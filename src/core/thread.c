@@ -194,8 +194,7 @@ static void detach(void *arg)
 			continue;
 		core_ring_close(b, &t->rings[i]);
 		if (core_buffer_private(b))
-			core_deliver_lost(b, t->index,
-					  atomic_exchange(&t->rings[i].lost, 0));
+			core_deliver_lost(b, t->index, atomic_exchange(&t->rings[i].lost, 0));
 		if (b->desc.tally) {
 			core_tally_fold(t);
 			core_tally_close(t, b);
@@ -442,6 +441,7 @@ static uint32_t stack_of(struct cap_thread *t)
 		wire_def_u64(&d, id);
 		wire_def_bytes(&d, &addresses[STACK_SKIP], (size_t)(n - STACK_SKIP) * 8);
 		cap_define(&d);
+		core_stack_defined(id, &addresses[STACK_SKIP], (uint32_t)(n - STACK_SKIP));
 	}
 	t->guard--;
 	errno = saved;

@@ -124,8 +124,8 @@ static kymo_status_t begin(struct tool *t, const kymo_tool_t *tool)
 	kymo_status_t status = KYMO_OK;
 	uint32_t caught = core_caught();
 
-	if (tool->size < sizeof(*tool))
-		return KYMO_ERROR_INCOMPATIBLE;
+	if (tool->size < sizeof(*tool) || !core_size_known(tool, sizeof(*tool)))
+		return core_refuse_size();
 	t->pin = pin(t->configure);
 	set_tool(t, tool);
 	if (tool->initialize)
@@ -532,8 +532,13 @@ bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 	struct cap_thread *t = cap_thread_current;
 	int saved = errno;
 	bool goes_on = true;
-	struct core_told told = {.domain = d, .op = f->op->number, .args = args,
-				 .exit = phase == CAP_EXIT, .ok = !f->has_status, .wire = wire};
+	struct core_told told = {.domain = d,
+				 .op = f->op->number,
+				 .args = args,
+				 .exit = phase == CAP_EXIT,
+				 .ok = !f->has_status,
+				 .wire = wire,
+				 .stack = f->stack};
 	kymo_callback_record_t r = {
 		.size = sizeof(r), .domain = d->info->desc, .op = f->op->number,
 		.phase = (kymo_phase_t)phase, .thread = t->index, .tid = t->tid,

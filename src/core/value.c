@@ -51,6 +51,19 @@ static kymo_status_t value_of(const struct wire_record *record, const kymo_op_de
 	return KYMO_OK;
 }
 
+kymo_status_t kymo_field_find(const kymo_op_desc_t *op, const char *name, uint32_t *index)
+{
+	if (!op || !name || !index)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	for (uint32_t i = 0; i < op->field_count; i++) {
+		if (strcmp(op->fields[i].name, name) == 0) {
+			*index = i;
+			return KYMO_OK;
+		}
+	}
+	return KYMO_ERROR_NOT_FOUND;
+}
+
 kymo_status_t kymo_record_value(const kymo_record_t *record, uint32_t index, kymo_value_t *out)
 {
 	if (!record || !out || !record->internal)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands in for AMD's older libroctx64.so.4: what it exports, to be linked with roctx_amd.map. With
- * ROCTX_PROGRAM the program that was linked with it, and asks for its functions under their version.
+ * ROCTX_PROGRAM the program that was linked with it, and asks for its functions under their
+ * version.
  */
 #include <stdint.h>
 

@@ -777,6 +777,40 @@ static void detaches(void)
 	all_is_well();
 }
 
+/* A thread of the tool goes on when that is detached: its library stays until the thread has ended.
+ */
+static void leaves_threads(void)
+{
+	static _Atomic int states[2];
+	const kymo_tool_t *tool;
+	kymo_configure_fn configure;
+	char path[4096];
+	void *h;
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/unloader.so", folder);
+		h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		CHECK(h);
+		if (!h)
+			exit(1);
+		*(_Atomic int **)dlsym(h, "unloader_thread") = &states[i];
+		configure = (kymo_configure_fn)(uintptr_t)dlsym(h, "unloader_configure");
+		tool = configure(KYMO_TOOL_VERSION, "", 0);
+		EQUAL(kymo_force_configure(configure), KYMO_OK);
+		while (states[i] != 2)
+			sched_yield();
+		EQUAL(kymo_tool_detach(tool), KYMO_OK);
+		dlclose(h);
+		CHECK(unloader_there());
+	}
+	states[0] = states[1] = 3;
+	while (states[0] != 4 || states[1] != 4)
+		sched_yield();
+	while (unloader_there())
+		sched_yield();
+	all_is_well();
+}
+
 static const kymo_tool_t *delivering;
 static kymo_status_t detach_status = KYMO_OK;
 
@@ -850,6 +884,7 @@ const struct bad_case cases[] = {
 	{"exits, filter", exits_filter, 7, false},
 	{"exits, select", exits_select, 7, false},
 	{"exits, initialize", exits_initialize, 7, false},
+	{"threads that stay", leaves_threads, 0, false},
 	{"exits, delivery", exits_delivery, 7, false},
 	{"unloads itself", unloads, 0, false},
 	{"detaches itself", detaches, 0, false},

@@ -82,7 +82,7 @@ static void buffers(void)
 
 	EQUAL(kymo_context_create(&c), KYMO_OK);
 	EQUAL(kymo_context_create(&other), KYMO_OK);
-	buffer_is(c, (kymo_buffer_t){0}, KYMO_ERROR_NOT_FOUND);
+	buffer_is(c, (kymo_buffer_t){0}, KYMO_ERROR_INVALID_ARGUMENT);
 	EQUAL(kymo_buffer_create(c, &d, &b), KYMO_OK);
 	EQUAL(kymo_buffer_create(other, &d, &second), KYMO_OK);
 	EQUAL(kymo_buffer_service(c, NULL, second), KYMO_ERROR_NOT_FOUND); /* another's */

@@ -2,11 +2,27 @@
 /* A tool in a library of its own that closes itself, and detaches itself, in a callback. */
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <kymo/tool.h>
 
 KYMO_EXPORT int unloader_calls, unloader_ends, unloader_detach;
 static const kymo_tool_t *self;
+
+/* A thread that goes on when the tool is gone: it says that it is in, and stays until it may go. */
+KYMO_EXPORT _Atomic int
+	*unloader_thread; /* 1: it is to be made; 2: it is in; 3: it may go; 4: it has */
+
+static void thread(void *data)
+{
+	_Atomic int *state = data;
+	const struct timespec pause = {0, 1000000};
+
+	*state = 2;
+	while (*state != 3)
+		nanosleep(&pause, NULL);
+	*state = 4;
+}
 
 static void seen(kymo_context_t context, const kymo_callback_record_t *r, void *data)
 {
@@ -27,6 +43,8 @@ static kymo_status_t initialize(void *data)
 {
 	kymo_context_t c;
 
+	if (unloader_thread) /* and no callback, which would close the library */
+		return kymo_thread_start("left", thread, (void *)(uintptr_t)unloader_thread);
 	if (kymo_context_create(&c) != KYMO_OK)
 		return KYMO_ERROR_STATE;
 	kymo_callback_service(c, NULL, seen, NULL);

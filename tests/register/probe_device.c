@@ -155,15 +155,16 @@ static void copies(void)
 	HIP(hipHostFree, pinned);
 }
 
-/* hip_Memcpy2D: of each side x, y, memory type, host, device, array, pitch; then width and height. */
+/* hip_Memcpy2D: of each side x, y, memory type, host, device, array, pitch; then width and height.
+ */
 static void describe(uint64_t *side, uint64_t type, unsigned at, const void *address)
 {
 	side[2] = type;
 	side[at] = (uintptr_t)address;
 }
 
-static void copy_2d(uint64_t from, unsigned from_at, const void *source, uint64_t to, unsigned to_at,
-		    const void *destination)
+static void copy_2d(uint64_t from, unsigned from_at, const void *source, uint64_t to,
+		    unsigned to_at, const void *destination)
 {
 	static uint64_t width = 100;
 	uint64_t d[16] = {[14] = width++, [15] = 1};
@@ -196,15 +197,15 @@ static void descriptors(void)
 	HIP(hipMallocManaged, &m, (size_t)256, 1);
 	HIP(hipHostMalloc, &pinned, (size_t)256, 0);
 	HIP(hipMallocArray, &a, bits, (size_t)16, (size_t)4, 0);
-	copy_2d(host, AT_HOST, pageable, device, AT_DEVICE, d);      /* 100 */
-	copy_2d(device, AT_DEVICE, d, host, AT_HOST, pageable);      /* 101, 1010, 10100 */
-	copy_2d(host, AT_HOST, pageable, array, AT_ARRAY, a);        /* 102 */
-	copy_2d(array, AT_ARRAY, a, host, AT_HOST, pageable);        /* 103 */
-	copy_2d(unified, AT_DEVICE, d, unified, AT_DEVICE, pageable); /* 104 */
-	copy_2d(unified, AT_DEVICE, pinned, unified, AT_DEVICE, d);  /* 105 */
-	copy_2d(managed, AT_DEVICE, m, host, AT_HOST, pageable);     /* 106 */
-	copy_2d(host, AT_HOST, pageable, managed, AT_DEVICE, m);     /* 107 */
-	copy_2d(array, AT_ARRAY, a, device, AT_DEVICE, d);           /* 108 */
+	copy_2d(host, AT_HOST, pageable, device, AT_DEVICE, d);               /* 100 */
+	copy_2d(device, AT_DEVICE, d, host, AT_HOST, pageable);               /* 101, 1010, 10100 */
+	copy_2d(host, AT_HOST, pageable, array, AT_ARRAY, a);                 /* 102 */
+	copy_2d(array, AT_ARRAY, a, host, AT_HOST, pageable);                 /* 103 */
+	copy_2d(unified, AT_DEVICE, d, unified, AT_DEVICE, pageable);         /* 104 */
+	copy_2d(unified, AT_DEVICE, pinned, unified, AT_DEVICE, d);           /* 105 */
+	copy_2d(managed, AT_DEVICE, m, host, AT_HOST, pageable);              /* 106 */
+	copy_2d(host, AT_HOST, pageable, managed, AT_DEVICE, m);              /* 107 */
+	copy_2d(array, AT_ARRAY, a, device, AT_DEVICE, d);                    /* 108 */
 	copy_2d(host, AT_HOST, pageable, managed, AT_DEVICE, pageable + 128); /* 109: nobody's */
 	end();
 }
@@ -422,8 +423,9 @@ static void forked(void)
 }
 
 static const struct check_scenario scenarios[] = {
-	{"hip", hip_program}, {"hsa", hsa_program}, {"layered", layered}, {"threads", threads},
-	{"fork", forked}, {"reused", reused}, {"descriptors", descriptors}, {NULL, NULL},
+	{"hip", hip_program},         {"hsa", hsa_program}, {"layered", layered},
+	{"threads", threads},         {"fork", forked},     {"reused", reused},
+	{"descriptors", descriptors}, {NULL, NULL},
 };
 
 int main(int argc, char **argv)

@@ -396,8 +396,8 @@ static void kymo_sizes(void)
 	CHECK_EQUAL(hip_malloc(1), 0);
 }
 
-/* Tables that are not as published; like AMD's own stand-ins, this program ends with an error if told
- * that they were refused. */
+/* Tables that are not as published; like AMD's own stand-ins, this program ends with an error if
+ * told that they were refused. */
 static void kymo_untraced(void)
 {
 	static uint64_t plain[] = {24, 1, 2}, odd[] = {17, 0, 0};
@@ -444,12 +444,28 @@ static void taken_quietly(void)
 }
 
 static const struct check_scenario scenarios[] = {
-	{"no-library", no_library}, {"no-tool", no_tool}, {"taken", taken},
-	{"constructor", constructor}, {"codes", codes}, {"disabled", disabled},
-	{"secure", secure}, {"secure-refused", secure_refused}, {"instances", instances}, {"threads", threads},
-	{"nested", nested}, {"late", late}, {"unloaded", unloaded}, {"refused", refused}, {"kymo", kymo},
-	{"kymo-sizes", kymo_sizes}, {"kymo-untraced", kymo_untraced}, {"kymo-chained", kymo_chained},
-	{"kymo-constructor", kymo_constructor}, {"no-tool-amd", no_tool_amd}, {"taken-quietly", taken_quietly}, {NULL, NULL},
+	{"no-library", no_library},
+	{"no-tool", no_tool},
+	{"taken", taken},
+	{"constructor", constructor},
+	{"codes", codes},
+	{"disabled", disabled},
+	{"secure", secure},
+	{"secure-refused", secure_refused},
+	{"instances", instances},
+	{"threads", threads},
+	{"nested", nested},
+	{"late", late},
+	{"unloaded", unloaded},
+	{"refused", refused},
+	{"kymo", kymo},
+	{"kymo-sizes", kymo_sizes},
+	{"kymo-untraced", kymo_untraced},
+	{"kymo-chained", kymo_chained},
+	{"kymo-constructor", kymo_constructor},
+	{"no-tool-amd", no_tool_amd},
+	{"taken-quietly", taken_quietly},
+	{NULL, NULL},
 };
 
 int main(int argc, char **argv)

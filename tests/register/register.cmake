@@ -33,6 +33,7 @@ kymo_mock(mock_kymo_constructor constructor libmock.so.1 STYLE_LINKED IN_CONSTRU
 kymo_mock(mock_kymo_inner inner libinner.so.1 STYLE_LINKED IN_CONSTRUCTOR MOCK_NAME="inner"
   SOURCE mock_kymo.c LIBS kymo-register)
 kymo_mock(tool_count tool libtool-count.so SOURCE tool_count.c LIBS libkymo)
+kymo_mock(tool_where tool libtool-where.so SOURCE tool_where.c LIBS libkymo)
 foreach(name a b)
   kymo_mock(tool_intercept_${name} tool libtool-intercept-${name}.so NAME="${name}"
     SOURCE tool_intercept.c LIBS libkymo)

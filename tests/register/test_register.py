@@ -337,6 +337,32 @@ class Kymo(Probe):
         self.assertIn("entry 3 of the table (unknown) ran untraced", summary)
 
 
+class Children(Probe):
+    """A tool is initialised where a runtime is, not in every program that is started on the way there."""
+
+    def initialised(self, *options, **settings):
+        tool = os.path.join(HERE, "tool", "libtool-where.so")
+        with tempfile.TemporaryDirectory() as folder:
+            report = os.path.join(folder, "report")
+            probe = [os.path.join(HERE, "probe_register"), "plain",
+                     os.path.join(HERE, "linked/libmock.so.1"), TOOL, LIBKYMO]
+            script = "cat /dev/null; " + " ".join(f"'{a}'" for a in probe) + "; cat /dev/null"
+            done = subprocess.run([KYMO, "run", "--no-summary", "-o", os.path.join(folder, "t.kymo"),
+                                   *(o.replace("TOOL", tool) for o in options), "sh", "-c", script],
+                                  env=environment(TOOL_REPORT=report,
+                                                  **{k: tool for k in settings}),
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(report, encoding="utf-8") as file:
+                return file.read().split()
+
+    def test_run_tool(self):
+        self.assertEqual(self.initialised("--tool", "TOOL"), ["probe_register"])
+
+    def test_environment(self):
+        self.assertEqual(self.initialised(KYMO_TOOLS="TOOL"), ["probe_register"])
+
+
 class Intercept(Probe):
     """Two tools that put wrappers of their own into the same entries, beside the recorder."""
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private buffers at the end of a process: everything is delivered before tools are told, however slow
- * their callbacks are; what is not is counted; nothing is delivered while a tool hears of the end.
- * Each case is a process of its own.
+ * Private buffers at the end of a process: everything is delivered before tools are told, however
+ * slow their callbacks are; what is not is counted; nothing is delivered while a tool hears of the
+ * end. Each case is a process of its own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,14 +21,14 @@
 #define BUFFERS 2 /* of the tool, with a pool of their own, or one for both */
 
 static struct {
-	_Atomic uint32_t ended; /* calls of finalize */
+	_Atomic uint32_t ended;  /* calls of finalize */
 	_Atomic uint32_t inside; /* callbacks that run */
 	_Atomic uint32_t beside; /* those found in finalize */
 	_Atomic uint64_t told[BUFFERS], lost[BUFFERS];
 	kymo_buffer_info_t info[BUFFERS];
 	kymo_status_t drained;
 	uint64_t drain_ns;
-} *seen;
+} * seen;
 
 /* What the tool of a case is like. */
 static struct how {
@@ -70,9 +70,15 @@ static kymo_status_t start(void *data)
 	kymo_status_t status = how.pool ? kymo_pool_create(2, &pool) : KYMO_OK;
 
 	for (size_t i = 0; i < BUFFERS && !status; i++) {
-		kymo_buffer_desc_t d = {.size = sizeof(d), .deliver_batch = batch, .bytes = 64 << 20,
-					.watermark = 48 << 20, .data = (void *)i, .pool = pool,
-					.parallel = how.parallel, .policy = how.policy};
+		kymo_buffer_desc_t d = {.size = sizeof(d),
+					.deliver_batch = batch,
+					.bytes = 64 << 20,
+					.watermark =
+						how.policy == KYMO_POLICY_OVERWRITE ? 0 : 48 << 20,
+					.data = (void *)i,
+					.pool = pool,
+					.parallel = how.parallel,
+					.policy = how.policy};
 
 		status = kymo_context_create(&contexts[i]);
 		status = status ? status : kymo_buffer_create(contexts[i], &d, &buffers[i]);
@@ -147,9 +153,10 @@ static void test_slow(void **state)
 {
 	expect_all(&(struct how){.records = 20000, .each_us = 10000});
 	expect_all(&(struct how){.records = 10000, .each_us = 10000, .pool = true});
-	expect_all(&(struct how){.records = 10000, .each_us = 10000, .pool = true, .parallel = true});
-	expect_all(&(struct how){.records = 10000, .each_us = 10000,
-				 .policy = KYMO_POLICY_OVERWRITE});
+	expect_all(
+		&(struct how){.records = 10000, .each_us = 10000, .pool = true, .parallel = true});
+	expect_all(
+		&(struct how){.records = 10000, .each_us = 10000, .policy = KYMO_POLICY_OVERWRITE});
 }
 
 /* All is delivered by then, and said to be at once. */

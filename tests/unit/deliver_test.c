@@ -493,7 +493,10 @@ static void test_lost_elsewhere(void **state)
 
 static void check_blocked(kymo_policy_t policy)
 {
-	kymo_buffer_desc_t d = {.policy = policy, .bytes = 1, .block_ns = 2000000, .watermark = 1,
+	kymo_buffer_desc_t d = {.policy = policy,
+				.bytes = 1,
+				.block_ns = 2000000,
+				.watermark = policy != KYMO_POLICY_OVERWRITE,
 				.deliver_batch = deliver_blocking};
 	uint64_t i = 0, lost;
 	kymo_buffer_t b;
@@ -552,8 +555,11 @@ static void *produce_and_stay(void *arg)
 /* Nothing is delivered while the threads produce, so that all of them lose their last records. */
 static void check_tail(unsigned threads, bool ended, bool parallel)
 {
-	kymo_buffer_desc_t d = {.policy = KYMO_POLICY_DROP, .bytes = 1, .watermark = 1,
-				.deliver_batch = deliver_blocking, .parallel = parallel};
+	kymo_buffer_desc_t d = {.policy = KYMO_POLICY_DROP,
+				.bytes = 1,
+				.watermark = 1,
+				.deliver_batch = deliver_blocking,
+				.parallel = parallel};
 	pthread_t t[16];
 	kymo_buffer_t b;
 	kymo_context_t c;

@@ -20,20 +20,37 @@
 
 enum kind { ENTER, EXIT, DELIVERY, REQUEST, SELECT, FILTER, FINALIZE, INITIALIZE, KINDS };
 static const char *const kinds[KINDS] = {"callback at enter", "callback at exit", "delivery",
-					 "request", "select", "filter", "finalize", "initialize"};
+					 "request",           "select",           "filter",
+					 "finalize",          "initialize"};
 
 static kymo_context_t own, other;
 static kymo_buffer_t buffer;
 static const kymo_tool_t tool;
 static const kymo_selection_t all = {.size = sizeof(all), .domain = "t"};
 
-static void ignore(kymo_context_t c, const kymo_callback_record_t *r, void *data) {}
-static kymo_status_t no_domain(const kymo_domain_desc_t *d, void *data) { return KYMO_OK; }
-static kymo_status_t no_agent(const kymo_agent_t *a, void *data) { return KYMO_OK; }
-static void no_table(kymo_table_event_t e, const kymo_table_info_t *i, void *data) {}
-static void no_provider(const char *provider, void *data) {}
-static void no_notice(const kymo_thread_info_t *t, void *data) {}
-static void no_thread(void *data) {}
+static void ignore(kymo_context_t c, const kymo_callback_record_t *r, void *data)
+{
+}
+static kymo_status_t no_domain(const kymo_domain_desc_t *d, void *data)
+{
+	return KYMO_OK;
+}
+static kymo_status_t no_agent(const kymo_agent_t *a, void *data)
+{
+	return KYMO_OK;
+}
+static void no_table(kymo_table_event_t e, const kymo_table_info_t *i, void *data)
+{
+}
+static void no_provider(const char *provider, void *data)
+{
+}
+static void no_notice(const kymo_thread_info_t *t, void *data)
+{
+}
+static void no_thread(void *data)
+{
+}
 static kymo_status_t no_counter(kymo_counter_t c, const char *p, const kymo_counter_info_t *i,
 				void *data)
 {
@@ -48,10 +65,23 @@ static const kymo_tool_t *configure_second(uint32_t v, const char *l, uint32_t n
 
 /* ---- what is tried ---- */
 
-static void destroys(void) { kymo_context_destroy(own); }
-static void drains(void) { kymo_drain(own, 100000000); }
-static void stops(void) { kymo_context_stop(own); kymo_context_start(own); }
-static void detaches(void) { kymo_tool_detach(&tool); }
+static void destroys(void)
+{
+	kymo_context_destroy(own);
+}
+static void drains(void)
+{
+	kymo_drain(own, 100000000);
+}
+static void stops(void)
+{
+	kymo_context_stop(own);
+	kymo_context_start(own);
+}
+static void detaches(void)
+{
+	kymo_tool_detach(&tool);
+}
 static void configures(void)
 {
 	kymo_force_configure(configure_second);
@@ -64,8 +94,15 @@ static void creates(void)
 		kymo_context_start(other);
 	}
 }
-static void calls(void) { t_call(T_CALL, 1, NULL, NULL); }
-static void pushes(void) { kymo_external_push(own, 5); kymo_external_pop(own, NULL); }
+static void calls(void)
+{
+	t_call(T_CALL, 1, NULL, NULL);
+}
+static void pushes(void)
+{
+	kymo_external_push(own, 5);
+	kymo_external_pop(own, NULL);
+}
 static void scopes(void)
 {
 	int64_t scope;
@@ -83,7 +120,10 @@ static void publishes_kernel(void)
 	kymo_clock_sync(clock, 1, 1, 2, KYMO_SYNC_SAMPLED);
 	kymo_kernel_publish("t", "k", 7, &kernel);
 }
-static void flushes(void) { kymo_buffer_flush(buffer); }
+static void flushes(void)
+{
+	kymo_buffer_flush(buffer);
+}
 static void counts(void)
 {
 	kymo_counter_set_t set;
@@ -101,13 +141,37 @@ static void asks_buffer(void)
 	kymo_buffer_lost(buffer, &lost);
 	kymo_context_is_active(own, &active);
 }
-static void finds(void) { const kymo_domain_desc_t *d; kymo_domain_find("opencl", &d); }
-static void lists(void) { kymo_domains(no_domain, NULL); }
-static void lists_known(void) { kymo_domains_known(no_domain, NULL); }
-static void names(void) { const char *name; kymo_ref_name("kernel", 1, &name); }
-static void lists_agents(void) { kymo_agents(no_agent, NULL); }
-static void lists_counters(void) { kymo_counters(KYMO_COUNTER_ALL, no_counter, NULL); }
-static void listens(void) { kymo_listener_t l; kymo_intercept_listen("t", no_table, NULL, &l); }
+static void finds(void)
+{
+	const kymo_domain_desc_t *d;
+	kymo_domain_find("opencl", &d);
+}
+static void lists(void)
+{
+	kymo_domains(no_domain, NULL);
+}
+static void lists_known(void)
+{
+	kymo_domains_known(no_domain, NULL);
+}
+static void names(void)
+{
+	const char *name;
+	kymo_ref_name("kernel", 1, &name);
+}
+static void lists_agents(void)
+{
+	kymo_agents(no_agent, NULL);
+}
+static void lists_counters(void)
+{
+	kymo_counters(KYMO_COUNTER_ALL, no_counter, NULL);
+}
+static void listens(void)
+{
+	kymo_listener_t l;
+	kymo_intercept_listen("t", no_table, NULL, &l);
+}
 static void makes_pool(void)
 {
 	kymo_pool_t p;
@@ -115,7 +179,10 @@ static void makes_pool(void)
 	if (kymo_pool_create(2, &p) == KYMO_OK)
 		kymo_pool_destroy(p);
 }
-static void waits_for_providers(void) { kymo_counter_providers(no_provider, NULL); }
+static void waits_for_providers(void)
+{
+	kymo_counter_providers(no_provider, NULL);
+}
 static void asks(void)
 {
 	kymo_pointer_t p = {.size = sizeof(p)};
@@ -129,13 +196,16 @@ static void starts_thread(void)
 	kymo_thread_start("t", no_thread, NULL);
 	kymo_thread_notify(no_notice, no_notice, NULL);
 }
-static void marks(void) { kymo_mark("hello"); }
+static void marks(void)
+{
+	kymo_mark("hello");
+}
 static void publishes(void)
 {
 	static const kymo_field_t fields[1];
 	static const kymo_op_desc_t ops[1] = {{.name = "o", .fields = fields}};
-	static const kymo_domain_desc_t d = {.size = sizeof(d), .name = "mine", .title = "Mine",
-					     .op_count = 1, .ops = ops};
+	static const kymo_domain_desc_t d = {
+		.size = sizeof(d), .name = "mine", .title = "Mine", .op_count = 1, .ops = ops};
 	kymo_published_domain_t domain;
 
 	kymo_domain_publish(&d, &domain);
@@ -149,8 +219,12 @@ static void samples(void)
 static void runtime_comes(void)
 {
 	static const kymo_op_desc_t ops[1] = {{.name = "o"}};
-	static const kymo_domain_desc_t d = {.size = sizeof(d), .name = "late", .title = "Late",
-					     .version = 1, .op_count = 1, .ops = ops};
+	static const kymo_domain_desc_t d = {.size = sizeof(d),
+					     .name = "late",
+					     .title = "Late",
+					     .version = 1,
+					     .op_count = 1,
+					     .ops = ops};
 	static struct cap_op late_ops[1];
 	static const struct cap_domain_info info = {.desc = &d, .ops = late_ops};
 	struct cap_domain *domain;
@@ -163,16 +237,29 @@ static void pauses(void)
 	kymo_context_pause_thread(own, false);
 }
 
-#define TRY(name) {#name, name}
+#define TRY(name)                                                                                  \
+	{                                                                                          \
+#name, name                                                                        \
+	}
 static const struct action {
 	const char *name;
 	void (*run)(void);
 } actions[] = {
-	TRY(destroys), TRY(drains), TRY(stops), TRY(detaches), TRY(configures), TRY(creates),
-	TRY(calls), TRY(pushes), TRY(scopes), TRY(publishes_kernel), TRY(flushes), TRY(counts),
-	TRY(asks_buffer), TRY(finds), TRY(lists), TRY(lists_known), TRY(names), TRY(lists_agents),
-	TRY(lists_counters), TRY(listens), TRY(makes_pool), TRY(waits_for_providers), TRY(asks),
-	TRY(starts_thread), TRY(marks), TRY(publishes), TRY(samples), TRY(runtime_comes), TRY(pauses),
+	TRY(destroys),       TRY(drains),
+	TRY(stops),          TRY(detaches),
+	TRY(configures),     TRY(creates),
+	TRY(calls),          TRY(pushes),
+	TRY(scopes),         TRY(publishes_kernel),
+	TRY(flushes),        TRY(counts),
+	TRY(asks_buffer),    TRY(finds),
+	TRY(lists),          TRY(lists_known),
+	TRY(names),          TRY(lists_agents),
+	TRY(lists_counters), TRY(listens),
+	TRY(makes_pool),     TRY(waits_for_providers),
+	TRY(asks),           TRY(starts_thread),
+	TRY(marks),          TRY(publishes),
+	TRY(samples),        TRY(runtime_comes),
+	TRY(pauses),
 };
 
 /* ---- from where ---- */

@@ -81,7 +81,8 @@ static void test_buffer(void **state)
 #define KERNELS 4
 
 static struct {
-	_Atomic uint32_t kernels, calls, early; /* calls told before the last kernel that was there */
+	_Atomic uint32_t kernels, calls,
+		early; /* calls told before the last kernel that was there */
 } order;
 
 static void *call_and_define(void *arg)

@@ -62,6 +62,8 @@ static const kymo_op_desc_t ops[OPS] = {
 static const kymo_domain_desc_t desc = {sizeof(desc), "cuda_driver", "CUDA driver's own work", 1,
 					OPS, ops};
 
+CAP_KNOWN_DOMAIN(cuda_driver, &desc);
+
 static kymo_published_domain_t domain;
 static kymo_clock_t host_clock;
 static kymo_track_t track;

@@ -75,3 +75,17 @@ bool kymo_exports_open(const char *domain, void **entries, uint32_t count)
 	errno = saved;
 	return ok;
 }
+
+/* What could be recorded, where the models are installed. */
+static const kymo_domain_desc_t *description(const char *domain)
+{
+	const struct table_model *model = model_of(domain);
+
+	return model ? model->desc : NULL;
+}
+
+CAP_KNOWN_DOMAIN(nccl, description("nccl"));
+CAP_KNOWN_DOMAIN(cublas, description("cublas"));
+CAP_KNOWN_DOMAIN(cublaslt, description("cublaslt"));
+CAP_KNOWN_DOMAIN(cufft, description("cufft"));
+CAP_KNOWN_DOMAIN(cudnn, description("cudnn"));

@@ -236,8 +236,9 @@ static rocprofiler_set_api_table_fn other_profiler(void)
 }
 
 /*
- * Whatever comes of it: to AMD's library another answer is an error of the profiler, of which it tells
- * the runtime, and runtimes may end the program for it. That a table is not traced the trace says.
+ * Whatever comes of it: to AMD's library another answer is an error of the profiler, of which it
+ * tells the runtime, and runtimes may end the program for it. That a table is not traced the trace
+ * says.
  */
 int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t instance, void **tables,
 			      uint64_t count)

@@ -394,7 +394,6 @@ bool hip_before_6(void)
 	return atomic_load_explicit(&before_6, memory_order_relaxed);
 }
 
-
 void rocm_hip_taken(const struct table_part *p, const void *table)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -129,13 +129,17 @@ static void record_copied(const struct rocm_call *c, const struct rocm_object *s
 		from.agent = hip_agent((int32_t)rocm_argument(c, ROCM_SOURCE_DEVICE));
 		to.agent = hip_agent((int32_t)rocm_argument(c, ROCM_DEVICE));
 	}
-	rocm_record_copy(c->frame, &(struct rocm_copy){
-		.op = op, .queue = stream->id,
-		.source_agent = on_device(&from) ? from.agent : 0,
-		.destination_agent = on_device(&to) ? to.agent : 0,
-		.source_kind = from.kind, .destination_kind = to.kind,
-		.source = from.id, .destination = to.id, .bytes = bytes,
-		.blocking = (c->rule->flags & ROCM_WAITS) != 0});
+	rocm_record_copy(c->frame,
+			 &(struct rocm_copy){.op = op,
+					     .queue = stream->id,
+					     .source_agent = on_device(&from) ? from.agent : 0,
+					     .destination_agent = on_device(&to) ? to.agent : 0,
+					     .source_kind = from.kind,
+					     .destination_kind = to.kind,
+					     .source = from.id,
+					     .destination = to.id,
+					     .bytes = bytes,
+					     .blocking = (c->rule->flags & ROCM_WAITS) != 0});
 	if (c->rule->flags & ROCM_WAITS)
 		cap_sync_record(c->frame, 0, SYNC_OP_BLOCKING, stream->id, 0, NULL);
 }
@@ -187,10 +191,10 @@ static enum place place_of(uint64_t type)
 static struct rocm_memory side_2d(const uint64_t *p, uint32_t agent, bool *device)
 {
 	const enum place place = place_of(p[2]);
-	const uint64_t address = place == AT_HOST	? p[3]
-				 : place == AT_ARRAY	? p[5]
+	const uint64_t address = place == AT_HOST             ? p[3]
+				 : place == AT_ARRAY          ? p[5]
 				 : p[4] || place == AT_DEVICE ? p[4]
-						      : p[3];
+							      : p[3];
 	struct rocm_memory m = side(address, place == AT_DEVICE || place == AT_ARRAY, true, agent);
 
 	if (!m.id && place == AT_MANAGED) {
@@ -214,8 +218,8 @@ static void copy_2d(const struct rocm_call *c)
 	from = side_2d(p, stream.agent, &from_device);
 	to = side_2d(p + 7, stream.agent, &to_device);
 	record_copied(c, &stream,
-		      copy_op((unsigned)to_device | (unsigned)from_device << 1, &from, &to), from, to,
-		      p[14] * p[15]);
+		      copy_op((unsigned)to_device | (unsigned)from_device << 1, &from, &to), from,
+		      to, p[14] * p[15]);
 }
 
 /*

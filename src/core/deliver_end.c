@@ -25,7 +25,7 @@ static void over(struct core_buffer *b)
 
 	atomic_store(&b->pool->shm->drain_failed, 1); /* nobody waits for room any more */
 	b->delivery = NULL;
-	if (own)
+	if (own && own != core_pool_current()) /* else it does not end before the process */
 		core_pool_end(own);
 }
 
@@ -97,13 +97,17 @@ static bool still_ending(struct ending *e, uint64_t now)
 {
 	struct core_delivery *d = e->buffer->delivery;
 	uint64_t returned = atomic_load(&e->pool->returned);
+	bool served_here = core_pool_current() == e->pool;
 
+	/* The process may end on a thread that delivers, when the program has none left. */
+	if (served_here && !core_delivery_mine())
+		core_delivery_serve(d);
 	if (atomic_load(&d->done)) {
 		over(e->buffer);
 		return false;
 	}
 	if (nobody_serves(d) || core_delivery_mine() == d ||
-	    (core_pool_current() == e->pool && atomic_load(&e->pool->running) == 1)) {
+	    (served_here && core_delivery_mine() && atomic_load(&e->pool->running) == 1)) {
 		atomic_store(&d->given_up, true);
 		give_up(e->buffer);
 		return false;

@@ -195,7 +195,7 @@ static void answer(const struct question *q)
 /* False: there is nothing to ask. */
 static bool ask_next(void)
 {
-	struct question q;
+	static struct question q; /* of whose turn it is */
 
 	q.found = false;
 	pthread_mutex_lock(&core_live->configure);

@@ -130,7 +130,7 @@ WRAPPER(x)
 WRAPPER(y)
 WRAPPER(z)
 
-	static kymo_chain_t chain(int (*wrapper)(int, int), void **next)
+static kymo_chain_t chain(int (*wrapper)(int, int), void **next)
 {
 	kymo_chain_t c = {0};
 

@@ -33,9 +33,9 @@ static struct {
 /* What the tool of a case is like. */
 static struct how {
 	uint64_t records;
-	uint32_t each_us;  /* a callback takes */
-	uint32_t first_us; /* and the first of all; UINT32_MAX: for ever */
-	bool drain, pool, parallel;
+	uint32_t each_us;                  /* a callback takes */
+	uint32_t first_us;                 /* and the first of all; UINT32_MAX: for ever */
+	bool drain, pool, parallel, leave; /* by pthread_exit() */
 	kymo_policy_t policy;
 } how;
 
@@ -118,6 +118,8 @@ static void child(void)
 		_exit(3);
 	for (uint64_t i = 0; i < how.records; i++)
 		t_call(T_CALL, i, NULL, NULL);
+	if (how.leave)
+		pthread_exit(NULL);
 	exit(0);
 }
 
@@ -159,6 +161,15 @@ static void test_slow(void **state)
 		&(struct how){.records = 10000, .each_us = 10000, .policy = KYMO_POLICY_OVERWRITE});
 }
 
+/* The process ends on a thread of Kymo's, one that delivers among others. */
+static void test_main_leaves(void **state)
+{
+	expect_all(&(struct how){.records = 10000, .leave = true, .drain = true});
+	assert_int_equal(seen->drained, KYMO_OK);
+	expect_all(&(struct how){.records = 10000, .leave = true, .pool = true});
+	expect_all(&(struct how){.records = 10000, .leave = true, .pool = true, .parallel = true});
+}
+
 /* All is delivered by then, and said to be at once. */
 static void test_drain_at_the_end(void **state)
 {
@@ -196,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_main_leaves),
 		cmocka_unit_test(test_drain_at_the_end),
 		cmocka_unit_test(test_too_slow),
 		cmocka_unit_test(test_stuck),

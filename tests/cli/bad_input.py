@@ -112,6 +112,9 @@ def test_domains():
                for line in kymo("list", "domains").stdout.splitlines()}
     expect(len(domains) == len(kymo("list", "domains").stdout.splitlines()), "a domain twice")
     expect({"opencl", "cuda", "level_zero", "openmp", "dispatch", "marker"} <= set(domains), domains)
+    backends = {line.split()[0] for line in kymo("list", "backends").stdout.splitlines()}
+    # These are told in domain marker; a module of MPI may not be installed.
+    expect(backends - set(domains) - {"mpi"} == {"nvtx", "itt", "kokkos"}, backends - set(domains))
     everything = kymo("list", "ops").stdout.splitlines()
     expect(len(everything) == sum(domains.values()), len(everything))
     ops = kymo("list", "ops", "opencl").stdout

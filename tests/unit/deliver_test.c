@@ -800,6 +800,39 @@ static kymo_status_t create(kymo_buffer_desc_t d)
 	return status;
 }
 
+static void steer_nothing(kymo_steer_t what, void *data)
+{
+}
+
+/* As a tool of a later version has it: what it asks for at the end is not ignored. */
+static void test_newer_structures(void **state)
+{
+	struct {
+		kymo_selection_t s;
+		uint64_t more[2];
+	} selection = {.s = {.size = sizeof(selection)}};
+	struct {
+		kymo_buffer_desc_t d;
+		uint64_t more[2];
+	} buffer = {.d = {.size = sizeof(buffer), .deliver = deliver}};
+	kymo_context_t c;
+	kymo_buffer_t b;
+
+	assert_int_equal(kymo_context_create(&c), KYMO_OK);
+	buffer.more[1] = 1;
+	assert_int_equal(kymo_buffer_create(c, &buffer.d, &b), KYMO_ERROR_INCOMPATIBLE);
+	assert_true(*kymo_error_text());
+	buffer.more[1] = 0;
+	assert_int_equal(kymo_buffer_create(c, &buffer.d, &b), KYMO_OK);
+	selection.more[0] = 1;
+	assert_int_equal(kymo_buffer_service(c, &selection.s, b), KYMO_ERROR_INCOMPATIBLE);
+	selection.more[0] = 0;
+	assert_int_equal(kymo_buffer_service(c, &selection.s, b), KYMO_OK);
+	selection.s.size = 1 << 20; /* nobody's */
+	assert_int_equal(kymo_buffer_service(c, &selection.s, b), KYMO_ERROR_INCOMPATIBLE);
+	destroy(c);
+}
+
 static void test_bad_descriptions(void **state)
 {
 	kymo_buffer_info_t i = {.size = 8};
@@ -821,6 +854,18 @@ static void test_bad_descriptions(void **state)
 			 KYMO_ERROR_INVALID_ARGUMENT);
 	assert_int_equal(create((kymo_buffer_desc_t){.share = share_nothing, .parallel = true}),
 			 KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(create((kymo_buffer_desc_t){.deliver = deliver,
+						     .watermark = 32768,
+						     .policy = KYMO_POLICY_OVERWRITE}),
+			 KYMO_ERROR_INVALID_ARGUMENT);
+	assert_non_null(strstr(kymo_error_text(), "watermark"));
+	assert_int_equal(create((kymo_buffer_desc_t){.deliver = deliver, .steer = steer_nothing}),
+			 KYMO_ERROR_INVALID_ARGUMENT);
+	assert_non_null(strstr(kymo_error_text(), "steer"));
+	assert_int_equal(create((kymo_buffer_desc_t){.deliver = deliver, .bytes = 1 << 30}),
+			 KYMO_OK);
+	assert_int_equal(create((kymo_buffer_desc_t){.deliver = deliver, .bytes = (1 << 30) + 1u}),
+			 KYMO_ERROR_LIMIT);
 	assert_int_equal(kymo_buffer_info(b, NULL), KYMO_ERROR_INVALID_ARGUMENT);
 	assert_int_equal(kymo_buffer_info(b, &i), KYMO_ERROR_INCOMPATIBLE);
 	i.size = sizeof(i);
@@ -840,6 +885,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_threads_are_announced),
 		cmocka_unit_test(test_bad_descriptions),
+		cmocka_unit_test(test_newer_structures),
 		cmocka_unit_test(test_pool_handles),
 		cmocka_unit_test(test_watermark),
 		cmocka_unit_test(test_overwrite_keeps_the_newest),

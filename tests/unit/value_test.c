@@ -166,6 +166,7 @@ static void test_lists(void **state)
 
 static void test_names(void **state)
 {
+	char version[32];
 	const kymo_domain_desc_t *d;
 	const kymo_structure_t *s;
 	uint32_t op;
@@ -174,6 +175,16 @@ static void test_names(void **state)
 	assert_int_equal(kymo_op_find(d, "submit", &op), KYMO_OK);
 	assert_int_equal(op, T_SUBMIT);
 	assert_int_equal(kymo_op_find(d, "none", &op), KYMO_ERROR_NOT_FOUND);
+	for (uint32_t i = 0; i < d->ops[0].field_count; i++) {
+		assert_int_equal(kymo_field_find(&d->ops[0], d->ops[0].fields[i].name, &op),
+				 KYMO_OK);
+		assert_int_equal(op, i);
+	}
+	assert_true(d->ops[0].field_count > 1);
+	assert_int_equal(kymo_field_find(&d->ops[0], "none", &op), KYMO_ERROR_NOT_FOUND);
+	snprintf(version, sizeof(version), "%d.%d.%d", KYMO_VERSION_MAJOR, KYMO_VERSION_MINOR,
+		 KYMO_VERSION_PATCH);
+	assert_string_equal(kymo_version(), version);
 	assert_int_equal(kymo_structure_find("kymo_record_t", &s), KYMO_OK);
 	assert_int_equal(s->bytes, sizeof(kymo_record_t));
 	for (uint32_t i = 0; i < s->member_count; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding or building the store of a trace; see trace_store.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/trace_store.h"
+#include "base/file.h"
 
 static bool is_directory(const char *path)
 {
@@ -85,6 +87,17 @@ static kymo_status_t build_temporary(const char *path, const struct format_optio
 	return status;
 }
 
+/* Files that this user makes in other users' folders are neither theirs nor safe from them. */
+static bool is_own(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool own = fd >= 0 && file_is_own(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return own;
+}
+
 /*
  * Under a temporary name first, so that nobody ever sees half a store. One that misses a file is
  * not kept: who asks next is to hear of it, too.
@@ -92,15 +105,17 @@ static kymo_status_t build_temporary(const char *path, const struct format_optio
 static kymo_status_t build_in_place(const char *path, const char *file,
 				    const struct format_options *o, struct store **out)
 {
-	char temporary[PATH_MAX];
+	char temporary[PATH_MAX], token[FILE_TOKEN];
 	kymo_status_t status;
+	mode_t mask;
 	bool whole;
 
-	if (snprintf(temporary, sizeof(temporary), "%s.%d", file, (int)getpid()) >=
-	    (int)sizeof(temporary))
+	file_token(token);
+	if (snprintf(temporary, sizeof(temporary), "%s.%s", file, token) >= (int)sizeof(temporary))
 		return KYMO_ERROR_LIMIT;
-	unlink(temporary);
+	mask = umask(077); /* SQLite would make it for everybody to read */
 	status = build(path, temporary, o, &whole);
+	umask(mask);
 	if (status != KYMO_OK)
 		return status;
 	if (whole && rename(temporary, file) == 0)
@@ -132,6 +147,12 @@ kymo_status_t trace_store_open(const char *path, bool rebuild, const struct form
 		return store_open(file, o->log, out);
 	if (access(path, W_OK) != 0) {
 		stream_warn(o->log, "%s cannot be written to: its store is built in the folder for "
+				    "temporary files, and again next time",
+			    path);
+		return build_temporary(path, o, out);
+	}
+	if (!is_own(path)) {
+		stream_warn(o->log, "%s belongs to another user: its store is built in the folder for "
 				    "temporary files, and again next time",
 			    path);
 		return build_temporary(path, o, out);

@@ -6,11 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int file_open_regular(const char *path)
@@ -83,14 +86,95 @@ size_t file_write_all(int fd, const void *data, size_t bytes)
 	return done;
 }
 
-bool file_replace(const char *path, const char *data, size_t bytes)
-{
-	char tmp[PATH_MAX];
-	bool ok;
-	int fd, saved;
+/* ---- folders and files of one's own ------------------------------------------------------------ */
 
-	snprintf(tmp, sizeof(tmp), "%.*s.%d", PATH_MAX - 16, path, (int)getpid());
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+/*
+ * File systems exist that give every file another owner than who made it. There, what a file gets
+ * that is made here says whose the folder is.
+ */
+static bool same_owner_here(int folder, uid_t owner)
+{
+	char name[FILE_TOKEN + 8] = ".";
+	struct stat st;
+	bool same;
+	int fd;
+
+	file_token(name + 1);
+	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return false;
+	same = fstat(fd, &st) == 0 && st.st_uid == owner;
+	close(fd);
+	unlinkat(folder, name, 0);
+	return same;
+}
+
+bool file_is_own(int folder)
+{
+	struct stat st;
+
+	return fstat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
+	       (st.st_uid == geteuid() || same_owner_here(folder, st.st_uid));
+}
+
+int file_open_own(int at, const char *path)
+{
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || file_is_own(fd))
+		return fd;
+	close(fd);
+	errno = EPERM;
+	return -1;
+}
+
+void file_token(char out[FILE_TOKEN])
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
+	uint64_t random = 0;
+	struct timespec t;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random)) {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		random = ((uint64_t)t.tv_nsec << 32 ^ (uint64_t)t.tv_sec) * 0x9e3779b97f4a7c15ull ^
+			 (uint64_t)getpid() << 40;
+	}
+	for (int i = 0; i < FILE_TOKEN - 1; i++, random >>= 5)
+		out[i] = digits[random & 31];
+	out[FILE_TOKEN - 1] = '\0';
+}
+
+/* The folder that `path` lies in, if it is one's own, and the name there. */
+static int folder_of(const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+
+	*name = slash ? slash + 1 : path;
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+	return file_open_own(AT_FDCWD, slash == path ? "/" : folder);
+}
+
+int file_create_own(const char *path, int flags)
+{
+	const char *name;
+	int folder = folder_of(path, &name), fd, saved;
+
+	if (folder < 0)
+		return -1;
+	fd = openat(folder, name, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	saved = errno;
+	close(folder);
+	errno = saved;
+	return fd;
+}
+
+static bool write_file(int folder, const char *name, const char *data, size_t bytes)
+{
+	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool ok;
+	int saved;
+
 	if (fd < 0)
 		return false;
 	ok = file_write_all(fd, data, bytes) == bytes;
@@ -99,13 +183,34 @@ bool file_replace(const char *path, const char *data, size_t bytes)
 		ok = false;
 		saved = errno;
 	}
-	if (ok && rename(tmp, path) == 0)
-		return true;
-	if (ok)
-		saved = errno;
-	unlink(tmp);
+	if (!ok)
+		unlinkat(folder, name, 0);
 	errno = saved;
-	return false;
+	return ok;
+}
+
+bool file_replace(const char *path, const char *data, size_t bytes)
+{
+	char tmp[NAME_MAX + 1], token[FILE_TOKEN];
+	const char *name;
+	int folder = folder_of(path, &name), saved;
+	bool ok;
+
+	if (folder < 0)
+		return false;
+	file_token(token);
+	snprintf(tmp, sizeof(tmp), ".%.200s.%s", name, token);
+	ok = write_file(folder, tmp, data, bytes);
+	if (ok && renameat(folder, tmp, folder, name) != 0) {
+		saved = errno;
+		unlinkat(folder, tmp, 0);
+		errno = saved;
+		ok = false;
+	}
+	saved = errno;
+	close(folder);
+	errno = saved;
+	return ok;
 }
 
 bool file_make_parents(const char *path, mode_t mode)
@@ -143,30 +248,31 @@ bool file_is_held(const char *directory)
 	return held;
 }
 
-bool file_remove_tree(const char *path)
+/* By descriptors: a folder that somebody makes a link meanwhile is not followed. */
+static bool remove_at(int at, const char *name)
 {
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct dirent *e;
-	struct stat st;
 	bool ok = true;
 	DIR *d;
 
-	if (lstat(path, &st) != 0)
-		return errno == ENOENT;
-	if (!S_ISDIR(st.st_mode))
-		return unlink(path) == 0;
-	d = opendir(path);
-	if (!d)
+	if (fd < 0 && errno == ENOENT)
+		return true;
+	if (fd < 0)
+		return unlinkat(at, name, 0) == 0;
+	d = fdopendir(fd);
+	if (!d) {
+		close(fd);
 		return false;
-	while ((e = readdir(d))) {
-		char child[PATH_MAX];
-
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
-		if (snprintf(child, sizeof(child), "%s/%s", path, e->d_name) >= (int)sizeof(child))
-			ok = false;
-		else
-			ok = file_remove_tree(child) && ok;
 	}
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			ok = remove_at(dirfd(d), e->d_name) && ok;
 	closedir(d);
-	return rmdir(path) == 0 && ok;
+	return unlinkat(at, name, AT_REMOVEDIR) == 0 && ok;
+}
+
+bool file_remove_tree(const char *path)
+{
+	return remove_at(AT_FDCWD, path);
 }

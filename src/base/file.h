@@ -19,7 +19,22 @@ char *file_read(const char *path, size_t *bytes);
 /* The same of regular files only. */
 char *file_read_regular(const char *path, size_t *bytes);
 
-/* Replaces a file by a new one: written beside it, then renamed. */
+/*
+ * A folder that only this user, and who may do everything, can have made. A link is none, whatever it
+ * leads to; neither is what belongs to another user, though this one be the superuser.
+ */
+bool file_is_own(int folder);
+/* Opens one. -1: errno; EPERM: it is somebody else's, ELOOP or ENOTDIR: a link. */
+int file_open_own(int at, const char *path);
+
+/* Part of a name that nobody can foresee, and that no other process comes upon. */
+enum { FILE_TOKEN = 9 };
+void file_token(char out[FILE_TOKEN]);
+
+/* A file that was not there, readable for the user alone, in a folder of his own. -1: errno. */
+int file_create_own(const char *path, int flags);
+
+/* Replaces a file by a new one like that: written beside it, then renamed. */
 bool file_replace(const char *path, const char *data, size_t bytes);
 
 /* Writes all of it, however many calls it takes; returns what was written. */

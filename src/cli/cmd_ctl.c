@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/peer.h"
 #include "cli/cli.h"
 #include "drain/drain.h"
 #include "drain/steer.h"
@@ -47,24 +47,6 @@ static const struct verb *verb_of(const char *name)
 }
 
 /* ---- the drain ------------------------------------------------------------------------------ */
-
-static int connect_drain(const char *path)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	int fd;
-
-	if (strlen(path) >= sizeof(a.sun_path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	strcpy(a.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
 
 /* False: the drain ended before it answered, or does not answer. */
 static bool ask(int fd, const struct verb *v, struct steer_answer *a)
@@ -107,8 +89,12 @@ static int conclude(const struct verb *v, const char *whom, const struct steer_a
 static int steer(const struct verb *v, const char *whom, const char *socket_path)
 {
 	struct steer_answer a;
-	int fd = connect_drain(socket_path), status;
+	int fd = peer_connect(socket_path, geteuid() == 0), status;
 
+	if (fd < 0 && (errno == EPERM || errno == EACCES)) {
+		cli_error("%s: it is recorded by another user, who alone can steer it", whom);
+		return CLI_FAILURE;
+	}
 	if (fd < 0) {
 		cli_error("%s: its drain does not listen at %s: %s; the recording has ended or was "
 			  "killed", whom, socket_path, strerror(errno));
@@ -156,14 +142,18 @@ static int steer_trace(const struct verb *v, const char *trace)
 		if (n <= 0)
 			continue;
 		socket_path[n] = '\0';
+		if (access(socket_path, F_OK) != 0 && errno == ENOENT) {
+			elsewhere++; /* on a host of the same name, or killed */
+			continue;
+		}
 		found++;
 		one = steer(v, trace, socket_path);
 		status = one ? one : status;
 	}
 	closedir(dir);
 	if (elsewhere) {
-		cli_error("%s: %u more recordings into it are on other hosts: call this there too",
-			  trace, elsewhere);
+		cli_error("%s: %u %s into it on other hosts: call this there too",
+			  trace, elsewhere, elsewhere == 1 ? "recording is made" : "recordings are made");
 		return CLI_FAILURE;
 	}
 	if (found)

@@ -19,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/doctor.h"
 #include "cli/run.h"
+#include "drain/place.h"
 #include "telemetry/telemetry.h"
 
 enum grade { GOOD, FAIR, BAD };
@@ -296,6 +297,16 @@ static void check_telemetry(void)
 	text_release(&f.missing);
 }
 
+/* What drains that were killed could not remove. */
+static void check_left_over(void)
+{
+	unsigned n = place_sweep();
+
+	if (n)
+		line(GOOD, "left over", "%u %s was killed; what %s left behind is removed", n,
+		     n == 1 ? "recording" : "recordings", n == 1 ? "it" : "they");
+}
+
 static int run_doctor(int argc, char **argv)
 {
 	if (argc)
@@ -313,6 +324,7 @@ static int run_doctor(int argc, char **argv)
 	check_devices();
 	check_telemetry();
 	check_room();
+	check_left_over();
 	return anything_bad ? CLI_NO : CLI_OK;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/run.h"
 #include "drain/collect.h"
+#include "drain/place.h"
 #ifdef KYMO_HAVE_REPORT
 #include "analysis/summary.h"
 #endif
@@ -34,7 +35,7 @@ struct run {
 	struct program program;
 	bool traced;
 	char trace[PATH_MAX];
-	char socket[108];
+	char socket[PLACE_SOCKET];
 	char local[PATH_MAX]; /* where raw files lie until the end, "": in the trace */
 	struct manifest manifest;
 	struct environment environment;
@@ -69,18 +70,6 @@ static int check_program(struct run *r)
 	return 0;
 }
 
-/* In a folder of the user's own if there is one; names of traces are too long for sockets. */
-static void socket_name(struct run *r)
-{
-	const char *dir = getenv("XDG_RUNTIME_DIR");
-	uint64_t salt = clock_ns(CLOCK_REALTIME);
-
-	if (!dir || *dir != '/' || strlen(dir) > 60 || access(dir, W_OK | X_OK) != 0)
-		dir = "/tmp";
-	snprintf(r->socket, sizeof(r->socket), "%.60s/kymo-%d-%d-%06x.sock", dir, (int)getuid(),
-		 (int)getpid(), (unsigned)(salt / 1000 & 0xffffff));
-}
-
 /* A file system without room would cut the trace at once. */
 static bool check_room(const char *trace, struct text *error)
 {
@@ -111,6 +100,16 @@ static bool make_local(struct run *r, struct text *error)
 	return false;
 }
 
+/* Where the drain listens. */
+static bool make_place(struct run *r, struct text *error)
+{
+	if (place_make(r->socket, r->trace))
+		return true;
+	text_addf(error, "there is no place for the socket of the recording: %s; set XDG_RUNTIME_DIR "
+			 "to a folder that can be written to", strerror(errno));
+	return false;
+}
+
 static void print_plan(const struct run *r)
 {
 	struct text t = {0};
@@ -136,7 +135,7 @@ static int dry_run(struct run *r)
 
 	if (!environment_make(&r->environment, &run_options_table, r->program.path,
 			      r->options->output ? r->options->output : "NAME-TIME.kymo",
-			      r->traced ? r->socket : NULL, &error))
+			      r->traced ? "/tmp/kymo-drain-XXXXXX/drain" : NULL, &error))
 		return fail(&error, CLI_FAILURE);
 	print_plan(r);
 	environment_release(&r->environment);
@@ -165,9 +164,14 @@ static int prepare(struct run *r)
 		return fail(&error, CLI_FAILURE);
 	}
 	file_hold(r->trace);
-	if (!check_room(r->trace, &error) ||
-	    !environment_make(&r->environment, &run_options_table, r->program.path, r->trace, r->socket, &error))
+	place_sweep();
+	if (!check_room(r->trace, &error) || !make_place(r, &error))
 		return fail(&error, CLI_FAILURE);
+	if (!environment_make(&r->environment, &run_options_table, r->program.path, r->trace, r->socket,
+			      &error)) {
+		place_remove(r->socket);
+		return fail(&error, CLI_FAILURE);
+	}
 	r->manifest.environment = r->environment.set;
 	return 0;
 }
@@ -417,7 +421,7 @@ static int go(struct run *r)
 	if (out.exec_error)
 		return not_executed(r, &out);
 	if (out.drain_failed)
-		unlink(r->socket); /* it could not */
+		place_remove(r->socket); /* it could not */
 	if (r->traced && r->manifest.job.size < 2)
 		conclude(r, &out, RANKS_MS);
 	launch_finish(&out, out.left || out.interrupted ? 0 : FINISH_SECONDS);
@@ -499,7 +503,6 @@ static int run_run(int argc, char **argv)
 				 "neither --delay nor --duration");
 	if (!measures_check(r.options) || !tools_check(&run_options_values))
 		return CLI_USAGE;
-	socket_name(&r);
 	if (r.options->dry_run)
 		return dry_run(&r);
 	status = prepare(&r);

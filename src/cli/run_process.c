@@ -24,6 +24,8 @@
 #include "base/clock.h"
 #include "cli/run.h"
 #include "drain/drain.h"
+#include "drain/place.h"
+#include "drain/rawfile.h"
 #include "telemetry/telemetry.h"
 
 enum {
@@ -56,7 +58,7 @@ int launch_drain(const struct launch *l, int *control)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		close(listener);
-		unlink(l->socket);
+		place_remove(l->socket);
 		return -1;
 	}
 	pid = fork();
@@ -73,7 +75,7 @@ int launch_drain(const struct launch *l, int *control)
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
-		unlink(l->socket);
+		place_remove(l->socket);
 		errno = saved;
 		return -1;
 	}
@@ -272,10 +274,13 @@ static struct telemetry *start_telemetry(const struct launch *l, struct outcome 
 	struct telemetry_options o = {.trace = l->trace, .root = telemetry_root(),
 				      .interval_ns = l->telemetry_ns, .program = out->program,
 				      .compress = l->compress};
+	char token[PLACE_TOKEN];
 	struct telemetry *t;
 
 	if (!l->telemetry_ns || !l->socket || out->exec_error)
 		return NULL;
+	place_token(l->socket, token);
+	rawfile_set_token(token);
 	t = telemetry_start(&o);
 	if (!t)
 		out->telemetry = errno;
@@ -309,7 +314,7 @@ bool launch(const struct launch *l, struct outcome *out)
 	if (telemetry)
 		out->telemetry = telemetry_stop(telemetry);
 	if (out->drain_failed && l->socket)
-		unlink(l->socket); /* processes to come start a drain of their own */
+		place_remove(l->socket); /* processes to come start a drain of their own */
 	out->left = out->drained ? 0 : out->totals.alive;
 	out->control = s.control;
 	out->drain = s.drain;

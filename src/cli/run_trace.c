@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/ranks.h"
 #include "cli/run.h"
@@ -32,20 +32,22 @@ static bool absolute(char out[PATH_MAX], const char *path, const char *cwd)
 }
 
 /* Builds the directory beside its place. */
-static bool build(const char *tmp, struct manifest *m)
+static bool build(char *tmp, struct manifest *m)
 {
 	char raw[PATH_MAX];
 
+	/* Whatever the umask is: what was recorded is the user's alone. */
+	if (!mkdtemp(tmp))
+		return false;
 	snprintf(raw, sizeof(raw), "%.*s/raw", PATH_MAX - 8, tmp);
 	snprintf(m->path, sizeof(m->path), "%.*s/manifest.json", PATH_MAX - 16, tmp);
-	return mkdir(tmp, 0777) == 0 && mkdir(raw, 0777) == 0 && manifest_write(m, NULL);
+	return mkdir(raw, 0700) == 0 && manifest_write(m, NULL);
 }
 
 /* Another rank was first: this one's manifest lies beside that rank's. */
 static bool join(const char *path, struct manifest *m, struct text *error)
 {
-	snprintf(m->path, sizeof(m->path), "%.*s/manifest-%.60s-%d.json", PATH_MAX - 96, path,
-		 m->hostname, (int)getpid());
+	manifest_join(m, path);
 	if (manifest_write(m, NULL))
 		return true;
 	text_addf(error, "trace directory \"%s\": %s", path, strerror(errno));
@@ -56,11 +58,17 @@ static bool join(const char *path, struct manifest *m, struct text *error)
 static bool remove_old(const char *path)
 {
 	char old[PATH_MAX];
+	int saved;
 
-	snprintf(old, sizeof(old), "%.*s.old.%d", PATH_MAX - 32, path, (int)getpid());
-	if (rename(path, old) != 0)
-		return errno == ENOENT;
-	return file_remove_tree(old);
+	snprintf(old, sizeof(old), "%.*s.old.XXXXXX", PATH_MAX - 32, path);
+	if (!mkdtemp(old))
+		return false;
+	if (rename(path, old) == 0)
+		return file_remove_tree(old);
+	saved = errno;
+	rmdir(old);
+	errno = saved;
+	return errno == ENOENT;
 }
 
 /* Something is there that is not our job's trace. */
@@ -114,9 +122,14 @@ static int place(const char *tmp, const char *path, const struct run_options *o,
 		return 1;
 	}
 	trace_look(path, &found);
-	if (trace_is_of(&found, &m->job)) {
+	if (trace_is_of(&found, &m->job) && trace_is_own(path)) {
 		file_remove_tree(tmp);
 		return join(path, m, error) ? 1 : -1;
+	}
+	if (trace_is_of(&found, &m->job) && o->output) {
+		text_addf(error, "\"%s\" was not made by this user, or parts of it are links: nothing is "
+				 "recorded into it; -o names another place", path);
+		return -1;
 	}
 	if (!o->output)
 		return 0; /* the next default name */
@@ -156,7 +169,7 @@ static int try_place(const char *tmp, char path[PATH_MAX], const struct run_opti
 	return done;
 }
 
-/* Beside any place that the trace can get; processes of other nodes may have this one's number. */
+/* Beside any place that the trace can get; build() makes a name of its own of it. */
 static bool temporary(char tmp[PATH_MAX], const struct run_options *o, const char *program,
 		      const struct manifest *m)
 {
@@ -165,8 +178,7 @@ static bool temporary(char tmp[PATH_MAX], const struct run_options *o, const cha
 	trace_name_by_time(name, program, 0);
 	if (!absolute(path, o->output ? o->output : name, m->cwd))
 		return false;
-	snprintf(tmp, PATH_MAX, "%.*s.%d-%llx", PATH_MAX - 40, path, (int)getpid(),
-		 (unsigned long long)clock_ns(CLOCK_REALTIME));
+	snprintf(tmp, PATH_MAX, "%.*s.XXXXXX", PATH_MAX - 40, path);
 	return true;
 }
 

@@ -34,4 +34,10 @@ bool trace_name_by_job(char out[NAME_MAX + 1], const char *folder, const char *p
 		       const struct job *job, int attempt);
 void trace_unclaim(const char *folder, const struct job *job);
 
+/*
+ * The directory and raw/ in it are this user's, and no links: who made it gets what is recorded into
+ * it, and other users know the names of jobs, too.
+ */
+bool trace_is_own(const char *path);
+
 #endif

@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,17 @@ bool trace_is_of(const struct trace_found *f, const struct job *job)
 	return !job->since || !f->started || f->started + SKEW_NS > job->since;
 }
 
+bool trace_is_own(const char *path)
+{
+	int trace = file_open_own(AT_FDCWD, path), raw = trace < 0 ? -1 : file_open_own(trace, "raw");
+
+	if (raw >= 0)
+		close(raw);
+	if (trace >= 0)
+		close(trace);
+	return raw >= 0;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* PROGRAM-WHAT.kymo, PROGRAM-WHAT-2.kymo ... */
@@ -92,7 +104,7 @@ static bool is_of(const char *folder, const char *name, const struct job *job)
 
 	snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - NAME_MAX - 2, folder, name);
 	trace_look(path, &f);
-	return trace_is_of(&f, job);
+	return trace_is_of(&f, job) && trace_is_own(path);
 }
 
 /* Another program of the job has made it: ANY-JOB.kymo, ANY-JOB-2.kymo. */

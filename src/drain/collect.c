@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "drain/rawfile.h"
 
 enum { PIECE = 1 << 20, NAMES = 100000 };
 
@@ -57,7 +58,7 @@ static bool copy_all(int from, int to)
 static bool copy(const char *from, const char *to)
 {
 	int in = open(from, O_RDONLY | O_CLOEXEC);
-	int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int out = in < 0 ? -1 : file_create_own(to, O_WRONLY);
 	bool ok = out >= 0 && copy_all(in, out);
 	int saved = errno;
 
@@ -86,7 +87,7 @@ static bool take_name(char out[PATH_MAX], const char *from, const char *trace)
 	for (unsigned end = n + NAMES; n < end; n++) {
 		snprintf(out, PATH_MAX, "%.*s/raw/%.*s-%u.kyr", PATH_MAX - 300, trace,
 			 dash ? (int)(dash - name) : 200, name, n);
-		fd = open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		fd = file_create_own(out, O_WRONLY);
 		if (fd >= 0)
 			close(fd);
 		if (fd >= 0 || errno != EEXIST)
@@ -101,8 +102,8 @@ bool collect_file(char path[PATH_MAX], const char *trace)
 	const char *name = strrchr(path, '/') + 1;
 	int saved;
 
-	snprintf(part, sizeof(part), "%.*s/raw/.%.200s-%d.part", PATH_MAX - 300, trace, name,
-		 (int)getpid());
+	snprintf(part, sizeof(part), "%.*s/raw/.%.200s.%s.part", PATH_MAX - 300, trace, name,
+		 rawfile_token());
 	if (!copy(path, part))
 		return false;
 	if (take_name(final, path, trace)) {

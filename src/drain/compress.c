@@ -90,7 +90,7 @@ static uint64_t compress_to(const char *path, const char *tmp, const uint8_t *da
 	struct compressor c = {.zstd = ZSTD_createCCtx()};
 	bool ok;
 
-	c.fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	c.fd = file_create_own(tmp, O_WRONLY);
 	ok = c.zstd && c.fd >= 0 && write_blocks(&c, data, size, deadline);
 	if (c.fd >= 0 && close(c.fd) != 0)
 		ok = false;
@@ -121,7 +121,7 @@ uint64_t rawfile_compress(const char *path, uint64_t deadline)
 	if (data == MAP_FAILED)
 		return 0;
 	madvise(data, (size_t)st.st_size, MADV_SEQUENTIAL);
-	snprintf(tmp, sizeof(tmp), "%.*s.tmp", PATH_MAX - 8, path);
+	snprintf(tmp, sizeof(tmp), "%.*s.%s.tmp", PATH_MAX - 32, path, rawfile_token());
 	result = compress_to(path, tmp, data, (size_t)st.st_size, deadline);
 	munmap(data, (size_t)st.st_size);
 	return result;

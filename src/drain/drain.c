@@ -14,9 +14,11 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/peer.h"
 #include "drain/collect.h"
 #include "drain/death.h"
 #include "drain/life.h"
+#include "drain/place.h"
 #include "drain/sleeper.h"
 #include "drain/steer.h"
 
@@ -211,7 +213,7 @@ static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int 
 	int error = 0;
 
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-	if (hello && hello->version == SHM_VERSION && peer.pid > 0) {
+	if (hello && hello->version == SHM_VERSION && peer.pid > 0 && peer.uid == geteuid()) {
 		supersede(d, peer.pid, hello->image);
 		p = producer_new(d->config->local ? d->config->local : d->config->trace, memfd, peer.pid, &status, &error);
 	} else if (memfd >= 0) {
@@ -241,7 +243,8 @@ static void greet(struct drain *d, struct guest *guest)
 	int memfd;
 	ssize_t n = receive(guest->fd, &g, &memfd);
 
-	if (n == (ssize_t)sizeof(g.request) && g.request.magic == STEER_MAGIC && memfd < 0) {
+	if (n == (ssize_t)sizeof(g.request) && g.request.magic == STEER_MAGIC && memfd < 0 &&
+	    peer_may_ask(guest->fd)) {
 		epoll_ctl(d->epoll, EPOLL_CTL_DEL, guest->fd, NULL);
 		steer_begin(&d->steering, guest->fd, &g.request, d->producers);
 		guest->fd = -1;
@@ -354,7 +357,7 @@ static void control_path(const struct drain *d, char *out, size_t size)
 	char prefix[96];
 
 	drain_control_prefix(prefix, sizeof(prefix));
-	snprintf(out, size, "%.*s/%s%d", PATH_MAX - 128, d->config->trace, prefix, (int)getpid());
+	snprintf(out, size, "%.*s/%s%s", PATH_MAX - 128, d->config->trace, prefix, rawfile_token());
 }
 
 /* Where links cannot be made, only the processes' environment tells. */
@@ -470,7 +473,11 @@ void drain_run(const struct drain_config *config)
 			  .began = clock_ns(CLOCK_MONOTONIC),
 			  .control_open = config->control >= 0,
 			  .program_fd = -1};
+	char token[PLACE_TOKEN];
 
+	place_token(config->socket_path, token);
+	rawfile_set_token(token);
+	place_hold(config->socket_path);
 	file_hold(config->trace);
 	tick_init();
 	producer_guard_memory();
@@ -494,6 +501,7 @@ void drain_run(const struct drain_config *config)
 	list_files(&d);
 	if (!manifest_write(config->manifest, &d.totals) && !d.totals.failed)
 		d.totals.failed = errno;
+	place_remove(config->socket_path);
 	tell(&d, DRAIN_DONE);
 	free_files(&d);
 }

@@ -14,7 +14,7 @@
 
 struct drain_config {
 	const char *trace;       /* absolute path; raw/ exists */
-	const char *socket_path; /* of `listener`; unlinked at the end */
+	const char *socket_path; /* of `listener`; goes at the end, with its folder (place.h) */
 	int listener;
 	int control; /* to the launcher, -1: orphan */
 	bool compress;
@@ -22,12 +22,12 @@ struct drain_config {
 	const char *local; /* folder of collect_begin(), where files lie until the end; or NULL */
 };
 
-/* Listening SOCK_SEQPACKET socket, for this user only; a stale one is replaced. -1: errno tells. */
+/* Listening SOCK_SEQPACKET socket, for this user only. -1: errno tells. */
 int drain_listen(const char *path);
 
 /*
- * While a drain runs, a link DRAIN_CONTROL HOST-PID in the trace leads to its socket. The part
- * before the pid, on this host:
+ * While a drain runs, a link DRAIN_CONTROL HOST-TOKEN in the trace leads to its socket; see
+ * place_token(). The part before the token, on hosts of this name:
  */
 #define DRAIN_CONTROL "control-"
 void drain_control_prefix(char *out, size_t size);

@@ -25,6 +25,19 @@ void manifest_init(struct manifest *m)
 	job_of_process(&m->job, 0);
 }
 
+void manifest_join(struct manifest *m, const char *trace)
+{
+	char token[FILE_TOKEN], host[64];
+
+	/* Nodes may have one name, and containers on a node one name and equal process numbers. */
+	file_token(token);
+	snprintf(host, sizeof(host), "%s", m->hostname);
+	for (char *p = host; *p; p++)
+		*p = *p == '/' || (unsigned char)*p <= ' ' ? '_' : *p;
+	snprintf(m->path, sizeof(m->path), "%.*s/manifest-%.60s-%d-%s.json", PATH_MAX - 128, trace, host,
+		 (int)getpid(), token);
+}
+
 void manifest_process(struct manifest *m, int pid, const char *file, const struct raw_end *end)
 {
 	static const char *const names[] = MANIFEST_ENDS;

@@ -2,7 +2,8 @@
 /*
  * manifest.json of a trace: what ran, where, how, and the totals of what was lost. The launcher
  * writes it before the program starts, the drain once everything is in the trace. Where several
- * launchers of one job share a trace, each but the first has manifest-HOST-PID.json beside it.
+ * launchers of one job share a trace, each but the first has manifest-HOST-PID-TOKEN.json beside it;
+ * each tells of its own processes, `kymo info` of all.
  */
 #ifndef DRAIN_MANIFEST_H
 #define DRAIN_MANIFEST_H
@@ -33,6 +34,9 @@ struct manifest {
 
 /* Fills in place, time, host and job. */
 void manifest_init(struct manifest *m);
+
+/* Another launcher's lies in the trace: this one's gets a name beside it that no other has. */
+void manifest_join(struct manifest *m, const char *trace);
 
 void manifest_process(struct manifest *m, int pid, const char *file, const struct raw_end *end);
 void manifest_error(struct manifest *m, const char *format, ...)

@@ -85,6 +85,18 @@ static void begin_room(struct rawfile *f)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
+static char token[16] = "0";
+
+void rawfile_set_token(const char *t)
+{
+	snprintf(token, sizeof(token), "%s", t);
+}
+
+const char *rawfile_token(void)
+{
+	return token;
+}
+
 /* Host names may hold anything; file names may not. */
 static void clean_name(const char *host, char *out, size_t size)
 {
@@ -108,7 +120,7 @@ bool rawfile_create_as(struct rawfile *f, const char *trace, const char *what,
 			errno = ENAMETOOLONG;
 			return false;
 		}
-		f->fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+		f->fd = file_create_own(f->path, O_WRONLY | O_APPEND);
 		if (f->fd >= 0 || errno != EEXIST)
 			break;
 	}

@@ -34,6 +34,10 @@ struct rawfile {
 	uint32_t spare;    /* bytes of it that are kept for what is needed */
 };
 
+/* What this process's temporary files end in, before ".tmp" or ".part": who is left over tells whose. */
+void rawfile_set_token(const char *token);
+const char *rawfile_token(void);
+
 /* Makes raw/HOST-PID-N.kyr in `trace`, N the first that is free. False: errno tells. */
 bool rawfile_create(struct rawfile *f, const char *trace, const struct raw_header *h);
 

@@ -32,8 +32,6 @@ int drain_listen(const char *path)
 		return -1;
 	mask = umask(077);
 	rc = bind(fd, (struct sockaddr *)&a, sizeof(a));
-	if (rc != 0 && errno == EADDRINUSE && unlink(path) == 0)
-		rc = bind(fd, (struct sockaddr *)&a, sizeof(a));
 	umask(mask);
 	if (rc == 0 && listen(fd, SOMAXCONN) == 0)
 		return fd;

@@ -16,34 +16,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/peer.h"
 #include "wire/shm.h"
 
 #define TIMEOUT_MS 2000
-
-static int connect_to(const char *path)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	int fd;
-
-	if (strlen(path) >= sizeof(a.sun_path))
-		return -1;
-	strcpy(a.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
 
 /* Tells what exec() has put in the place of a process from what was there before. */
 static uint64_t image(void)
@@ -204,57 +187,51 @@ static char **drain_environment(void)
 	return copy;
 }
 
-/* A name that nobody can have taken beforehand; long runtime directories do not fit a socket. */
-static void socket_name(char *out, size_t size)
+/* Where the drain listens: it says so once it does. */
+static bool read_place(int fd, char *out, size_t size)
 {
-	const char *folder = getenv("XDG_RUNTIME_DIR");
-	uint32_t random = 0;
+	struct pollfd p = {fd, POLLIN, 0};
+	ssize_t got;
+	int n;
 
-	if (!folder || folder[0] != '/' || strlen(folder) > 64 || access(folder, W_OK) != 0)
-		folder = "/tmp";
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
-		random = (uint32_t)clock_ns(CLOCK_MONOTONIC);
-	snprintf(out, size, "%s/kymo-%d-%08x.sock", folder, (int)getpid(), random);
+	do {
+		n = poll(&p, 1, TIMEOUT_MS);
+	} while (n < 0 && errno == EINTR);
+	got = n == 1 ? read(fd, out, size) : -1;
+	return got > 1 && out[got - 1] == '\0';
 }
 
 /* One thread at a time, which may have a small stack. */
-static int start_orphan(char *socket_path, size_t size)
+static int start_orphan(void)
 {
 	static char kymo[PATH_MAX], trace[PATH_MAX];
-	char fd_text[] = "3";
-	char *argv[] = {"kymo", "drain", "--orphan", "--trace", trace, "--socket", socket_path,
-			"--ready-fd", fd_text, NULL};
+	char fd_text[] = "3", place[128];
+	char *argv[] = {"kymo", "drain", "--orphan", "--trace", trace, "--ready-fd", fd_text, NULL};
 	char **envp = drain_environment();
-	struct pollfd p;
-	int pipes[2], n;
-	bool started;
+	int pipes[2];
+	bool ready;
 
 	if (!envp || !kymo_path(kymo, sizeof(kymo)) || pipe2(pipes, O_CLOEXEC) != 0) {
 		free(envp);
 		return -1;
 	}
 	trace_path(trace, sizeof(trace));
-	socket_name(socket_path, size);
-	started = clone_drain(kymo, argv, envp, pipes[1]);
+	ready = clone_drain(kymo, argv, envp, pipes[1]);
 	close(pipes[1]);
-	p = (struct pollfd){pipes[0], POLLIN, 0};
-	do {
-		n = started ? poll(&p, 1, TIMEOUT_MS) : -1;
-	} while (n < 0 && errno == EINTR);
+	ready = ready && read_place(pipes[0], place, sizeof(place));
 	close(pipes[0]);
 	free(envp);
-	return n == 1 ? connect_to(socket_path) : -1;
+	return ready ? peer_connect(place, false) : -1;
 }
 
 kymo_status_t connect_share(int memfd, uint64_t bytes, void *data)
 {
 	const char *path = getenv("KYMO_DRAIN");
-	char orphan[108];
-	int fd = path && *path ? connect_to(path) : -1;
+	int fd = path && *path ? peer_connect(path, false) : -1;
 	bool ok;
 
 	if (fd < 0)
-		fd = start_orphan(orphan, sizeof(orphan));
+		fd = start_orphan();
 	if (fd < 0)
 		return KYMO_ERROR_SYSTEM;
 	ok = send_hello(fd, memfd, bytes) && await_welcome(fd);

@@ -194,7 +194,7 @@ static void lock_open(struct telemetry *t)
 	for (char *p = host; *p; p++)
 		*p = *p == '/' || *p <= ' ' ? '_' : *p;
 	snprintf(path, sizeof(path), "%s/raw/%.48s-telemetry.lock", t->trace, host);
-	t->lock_file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	t->lock_file = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	n = snprintf(line, sizeof(line), "%-*d\n", PROGRAMS_LINE - 1, t->options.program);
 	if (t->lock_file >= 0 && write(t->lock_file, line, (size_t)n) != n)
 		t->error = errno;

@@ -36,7 +36,7 @@ void job_sign(void)
 	if (!trace || !*trace || !job.id[0] || job.rank == JOB_UNKNOWN)
 		return;
 	snprintf(path, sizeof(path), "%.*s/.ranks-%.63s", PATH_MAX - 80, trace, job.id);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || pwrite(fd, "1", 1, (off_t)job.rank) != 1)
 		path[0] = '\0';
 	if (fd >= 0)

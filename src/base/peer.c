@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See peer.h. */
+#include "base/peer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static bool uid_of(int fd, uid_t *uid)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || size != sizeof(peer))
+		return false;
+	*uid = peer.uid;
+	return true;
+}
+
+bool peer_is_self(int fd)
+{
+	uid_t uid;
+
+	return uid_of(fd, &uid) && uid == geteuid();
+}
+
+bool peer_may_ask(int fd)
+{
+	uid_t uid;
+
+	return uid_of(fd, &uid) && (uid == geteuid() || uid == 0);
+}
+
+/* A folder of mode 0700 of that owner, and no link to one. */
+static bool folder_good(const char *path, uid_t *owner)
+{
+	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+
+	if (!slash || slash == path)
+		return false;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+	if (lstat(folder, &st) != 0)
+		return false;
+	*owner = st.st_uid;
+	errno = EPERM;
+	return S_ISDIR(st.st_mode) && (st.st_mode & 077) == 0;
+}
+
+int peer_connect(const char *path, bool any)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	uid_t owner, uid;
+	int fd, saved;
+
+	if (strlen(path) >= sizeof(a.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(a.sun_path, path);
+	if (!folder_good(path, &owner))
+		return -1;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0) {
+		saved = errno;
+		close(fd);
+		errno = saved;
+		return -1;
+	}
+	if (fd < 0 || (uid_of(fd, &uid) && uid == owner && (any || uid == geteuid())))
+		return fd;
+	close(fd);
+	errno = EPERM;
+	return -1;
+}

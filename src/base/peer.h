@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is at the other end of a local socket. A name in a file system says nothing about who listens
+ * there: it can have been taken by somebody else after its owner has gone. The kernel knows.
+ */
+#ifndef BASE_PEER_H
+#define BASE_PEER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* The process at the other end is, or was when it connected or began to listen, this user's. */
+bool peer_is_self(int fd);
+
+/* The same, or the superuser's, who can do all that this user can. */
+bool peer_may_ask(int fd);
+
+/*
+ * Connects (SOCK_SEQPACKET) to a socket that only this user can have made: it lies in a folder of his
+ * own that nobody else may enter, and it is he who listens. `any` is for the superuser, who may speak
+ * to the drain of anybody. -1: errno; EPERM: it is somebody else's.
+ */
+int peer_connect(const char *path, bool any);
+
+#endif

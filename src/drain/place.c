@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See place.h. */
+#include "drain/place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "drain/drain.h"
+
+#define PREFIX "kymo-drain-"
+#define SOCKET "drain"
+#define TRACE  "trace"
+
+enum { TRIES = 16 };
+
+static const char *runtime_folder(void)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+
+	if (!dir || *dir != '/' || strlen(dir) > 60 || access(dir, W_OK | X_OK) != 0)
+		return "/tmp";
+	return dir;
+}
+
+static int open_folder(int at, const char *name)
+{
+	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Who sweeps may have found it before it was held, and taken it for left over. */
+static bool held(int fd)
+{
+	struct stat st;
+
+	return flock(fd, LOCK_SH | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
+bool place_make(char socket[PLACE_SOCKET], const char *trace)
+{
+	char folder[PLACE_SOCKET - 16];
+
+	for (int i = 0; i < TRIES; i++) {
+		int fd;
+
+		snprintf(folder, sizeof(folder), "%.60s/" PREFIX "XXXXXX", runtime_folder());
+		if (!mkdtemp(folder))
+			return false;
+		fd = open_folder(AT_FDCWD, folder);
+		if (fd >= 0 && held(fd)) {
+			if (symlinkat(trace, fd, TRACE) != 0)
+				continue;
+			snprintf(socket, PLACE_SOCKET, "%s/" SOCKET, folder);
+			return true;
+		}
+		if (fd >= 0)
+			close(fd);
+		rmdir(folder);
+	}
+	errno = EBUSY;
+	return false;
+}
+
+/* False: the socket is not in such a folder. */
+static bool folder_of(const char *socket, char folder[PLACE_SOCKET])
+{
+	char *slash;
+
+	snprintf(folder, PLACE_SOCKET, "%s", socket);
+	slash = strrchr(folder, '/');
+	if (!slash || strcmp(slash + 1, SOCKET) != 0)
+		return false;
+	*slash = '\0';
+	slash = strrchr(folder, '/');
+	return slash && strncmp(slash + 1, PREFIX, strlen(PREFIX)) == 0;
+}
+
+void place_hold(const char *socket)
+{
+	char folder[PLACE_SOCKET];
+	int fd = folder_of(socket, folder) ? open_folder(AT_FDCWD, folder) : -1;
+
+	if (fd >= 0 && !held(fd))
+		close(fd);
+}
+
+void place_token(const char *socket, char token[PLACE_TOKEN])
+{
+	char folder[PLACE_SOCKET];
+
+	if (folder_of(socket, folder))
+		snprintf(token, PLACE_TOKEN, "%.6s", strrchr(folder, '/') + 1 + strlen(PREFIX));
+	else
+		snprintf(token, PLACE_TOKEN, "%06d", (int)getpid() % 1000000);
+}
+
+/* ---- what is left over ----------------------------------------------------------------------- */
+
+static bool ends_in(const char *name, const char *token, const char *suffix)
+{
+	char end[32];
+	size_t n, length = strlen(name);
+
+	snprintf(end, sizeof(end), "%s%s", token, suffix);
+	n = strlen(end);
+	return length > n && strcmp(name + length - n, end) == 0;
+}
+
+/* Files of that drain alone: its token is in their names. */
+static void clean_folder(int at, const char *name, const char *token)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd >= 0 && file_is_own(fd) ? fdopendir(fd) : NULL;
+	struct dirent *e;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((e = readdir(d)))
+		if ((strncmp(e->d_name, DRAIN_CONTROL, strlen(DRAIN_CONTROL)) == 0 &&
+		     ends_in(e->d_name, token, "")) ||
+		    ends_in(e->d_name, token, ".tmp") || ends_in(e->d_name, token, ".part"))
+			unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+}
+
+static void clean_trace(const char *trace, const char *token)
+{
+	int fd = open_folder(AT_FDCWD, trace);
+
+	if (fd < 0)
+		return;
+	clean_folder(fd, ".", token);
+	clean_folder(fd, "raw", token);
+	close(fd);
+}
+
+/* The folder open as `fd` is left over: nobody holds it. */
+static bool remove_left(int at, const char *name, int fd, const char *token)
+{
+	char trace[PATH_MAX];
+	ssize_t n = readlinkat(fd, TRACE, trace, sizeof(trace) - 1);
+
+	if (n > 0) {
+		trace[n] = '\0';
+		clean_trace(trace, token);
+	}
+	unlinkat(fd, SOCKET, 0);
+	unlinkat(fd, TRACE, 0);
+	return unlinkat(at, name, AT_REMOVEDIR) == 0;
+}
+
+void place_remove(const char *socket)
+{
+	char folder[PLACE_SOCKET], token[PLACE_TOKEN];
+	int fd = folder_of(socket, folder) ? open_folder(AT_FDCWD, folder) : -1;
+
+	if (fd < 0)
+		return;
+	place_token(socket, token);
+	remove_left(AT_FDCWD, folder, fd, token);
+	close(fd);
+}
+
+static bool sweep_one(int at, const char *name)
+{
+	int fd = open_folder(at, name);
+	bool removed = false;
+	struct stat st;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0777) == 0700 &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0)
+		removed = remove_left(at, name, fd, name + strlen(PREFIX));
+	close(fd);
+	return removed;
+}
+
+static unsigned sweep(const char *path)
+{
+	struct dirent *e;
+	unsigned n = 0;
+	DIR *d = opendir(path);
+
+	while (d && (e = readdir(d)))
+		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 &&
+		    strlen(e->d_name) == strlen(PREFIX) + 6)
+			n += sweep_one(dirfd(d), e->d_name);
+	if (d)
+		closedir(d);
+	return n;
+}
+
+unsigned place_sweep(void)
+{
+	const char *dir = runtime_folder();
+	unsigned n = sweep(dir);
+
+	return strcmp(dir, "/tmp") == 0 ? n : n + sweep("/tmp");
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a drain is spoken to: a folder kymo-drain-XXXXXX, of mode 0700 and with a name that nobody
+ * can foresee, in the user's folder for such things (XDG_RUNTIME_DIR) or /tmp. In it lie the socket
+ * and a link to the trace. Who uses the folder holds a lock on it, which ends with the process
+ * however that ends: a folder that nobody holds is left over, and with it what its drain left in the
+ * trace (place_sweep).
+ */
+#ifndef DRAIN_PLACE_H
+#define DRAIN_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { PLACE_SOCKET = 108, PLACE_TOKEN = 8 };
+
+/* Makes the folder and gives the path of the socket in it. False: errno. Held until this process ends. */
+bool place_make(char socket[PLACE_SOCKET], const char *trace);
+
+/* A drain that was given the socket holds its folder, too. */
+void place_hold(const char *socket);
+
+/* The folder goes, and what a drain that was killed has left in the trace. */
+void place_remove(const char *socket);
+
+/* What is in a name of that drain alone: of the folder's name, what nobody could foresee. */
+void place_token(const char *socket, char token[PLACE_TOKEN]);
+
+/* Removes what was left behind by drains of this user that were killed. Returns how many those were. */
+unsigned place_sweep(void);
+
+#endif

@@ -45,6 +45,19 @@ static const char *command_of(const struct trace *t)
 	return t->processes_count > 1 ? t->processes[1].argv : "";
 }
 
+static uint32_t refused_of(const struct trace *t, int *error)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		if (t->processes[i].how_ended != RAW_END_REFUSED)
+			continue;
+		if (n++ == 0)
+			*error = t->processes[i].exit_status;
+	}
+	return n;
+}
+
 /* A process whose file has no end: it is still being recorded, or nobody could write one. */
 static void head_endless(struct report *r, const struct t_process *p)
 {
@@ -64,6 +77,14 @@ static void head_endless(struct report *r, const struct t_process *p)
 /* How processes ended that did not end well. */
 static void head_ends(struct report *r, const struct trace *t)
 {
+	int error = 0;
+	uint32_t refused = refused_of(t, &error);
+
+	if (refused)
+		report_head(r, "%u %s could not be recorded (%s); `kymo info` names %s.", refused,
+			    refused == 1 ? "process" : "processes",
+			    error > 0 ? strerror(error) : "what they shared was not in order",
+			    refused == 1 ? "it" : "them");
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		const struct t_process *p = &t->processes[i];
 
@@ -298,6 +319,7 @@ struct quality {
 	unsigned recording; /* that are still being recorded */
 	double known_until; /* s: of the endless, the first that is not known any longer */
 	uint64_t unwritten; /* of the lost records: refused by the file system */
+	unsigned refused;   /* processes that could not be recorded */
 	unsigned unaligned; /* clocks */
 	bool coarse;        /* histograms kept in the program have wider buckets */
 };
@@ -392,6 +414,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->processes++;
 		quality_endless(q, t, p);
 		q->unwritten += p->unwritten_records;
+		q->refused += p->how_ended == RAW_END_REFUSED;
 		counted += p->lost_records;
 		q->definitions += p->lost_definitions;
 		q->overwritten += p->overwritten_records;
@@ -439,7 +462,7 @@ static uint64_t untimed_of(const struct quality *q)
 
 static bool lossy(const struct quality *q)
 {
-	return q->lost || q->samples || q->gaps || q->definitions || q->damaged;
+	return q->refused || q->lost || q->samples || q->gaps || q->definitions || q->damaged;
 }
 
 /* What to do about it depends on where they went. */
@@ -463,6 +486,8 @@ static void add_loss(struct text *out, const struct quality *q)
 	text_add(out, "Lost:");
 	if (out->failed)
 		return;
+	if (q->refused)
+		text_addf(out, " all of %u process%s", q->refused, q->refused == 1 ? "" : "es");
 	add_count(out, q->lost, "record");
 	add_count(out, q->samples, "sample");
 	add_count(out, q->gaps, "unmeasured gap");
@@ -673,7 +698,8 @@ static void quality_row(struct table *t, const struct summary *s)
 	if (q.overhead_known)
 		cell_real(c, q.overhead);
 	c++;
-	cell_real(c, q.coarse ? 5 : 1.6);
+	cell_real(c++, q.coarse ? 5 : 1.6);
+	cell_number(c, q.refused);
 }
 
 /* What the lines around the tables tell people, a row for each trace. */
@@ -705,6 +731,7 @@ static void quality_table(struct report *r, const struct summary *s, unsigned co
 	table_column(t, "rank_clock_error_ns", "", CELL_NUMBER);
 	table_column(t, "overhead_ns", "", CELL_NUMBER);
 	table_column(t, "percentile_error_percent", "", CELL_NUMBER);
+	table_column(t, "processes_not_recorded", "", CELL_COUNT);
 	for (unsigned i = 0; i < count; i++)
 		quality_row(t, &s[i]);
 }

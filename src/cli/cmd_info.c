@@ -10,6 +10,7 @@
 
 #include "stream/names.h"
 #include "wire/defs.h"
+#include "wire/raw.h"
 
 #define ROWS_SHOWN 40u /* threads, queues, notes: more are counted */
 
@@ -293,17 +294,20 @@ static void print_notes(const struct trace *t)
 static void print_quality(const struct info *c, const struct trace *t)
 {
 	uint64_t lost = 0, damaged = 0;
-	uint32_t endless = 0;
+	uint32_t endless = 0, refused = 0;
 
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		lost += t->processes[i].lost_records;
 		damaged += t->processes[i].damaged_blocks;
+		refused += t->processes[i].how_ended == RAW_END_REFUSED;
 		endless += t->processes[i].how_ended == UINT32_MAX;
 	}
 	heading("Quality");
 	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "lost records", lost);
 	if (endless)
 		plain_printf(stdout, "  %-28s %u (what they lost later is not known)\n", "recordings without end", endless);
+	if (refused)
+		plain_printf(stdout, "  %-28s %u\n", "processes not recorded", refused);
 	if (c->unknown_losses)
 		plain_printf(stdout, "  %-28s %" PRIu64 " (what they held is not known)\n",
 			     "gaps of missing chunks", c->unknown_losses);

@@ -221,11 +221,8 @@ static bool say_prevented(const struct run *r, const struct outcome *out)
 	struct rlimit limit;
 	bool said = false;
 
-	if (out->totals.refused) {
-		cli_warn("nothing was recorded: %u connections were refused; the manifest says why",
-			 out->totals.refused);
-		return true;
-	}
+	if (out->totals.refused)
+		return true; /* which was said */
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SMALLEST_BUFFER) {
 		cli_warn("nothing was recorded: the limit of file sizes (ulimit -f) leaves no room "
 			 "for the memory that is shared with the program");
@@ -261,6 +258,20 @@ static void say_nothing_recorded(const struct run *r)
 	say_unused(r);
 }
 
+/* Processes that asked to be recorded and could not be. */
+static void say_refused(const struct drain_totals *t)
+{
+	int e = t->refused_error;
+
+	if (t->refused)
+		cli_warn("%u %s could not be recorded and %s lost: %s%s", t->refused,
+			 t->refused == 1 ? "process" : "processes", t->refused == 1 ? "is" : "are",
+			 e ? strerror(e) : "the manifest says why",
+			 e == EMFILE ? "; raise the hard limit of open files (ulimit -Hn)"
+			 : e == ENFILE ? "; the whole machine has too many (fs.file-max)"
+			 : e == ENOSPC || e == EDQUOT ? "; -o names another place" : "");
+}
+
 /* By the end of the drain, if it has had one. */
 static bool lost_something(const struct outcome *out)
 {
@@ -280,6 +291,7 @@ static void say_losses(const struct run *r, const struct outcome *out)
 		cli_warn("the drain ended unexpectedly; the trace ends where it did");
 	if (r->local[0] && access(r->local, F_OK) == 0 && (out->drain_failed || t->failed))
 		cli_warn("files that did not get into the trace are in %s/raw", r->local);
+	say_refused(t);
 	if (t->failed)
 		cli_warn("the trace is cut short: %s", strerror(t->failed));
 	if (out->telemetry)

@@ -16,7 +16,8 @@ enum drain_message_type {
 struct drain_totals {
 	uint32_t processes;    /* that connected */
 	uint32_t alive;        /* of them */
-	uint32_t refused;      /* connections that were not in order */
+	uint32_t refused;      /* processes that asked to be recorded and are not */
+	int32_t refused_error; /* errno of the first of them; 0: what it shares was not in order */
 	int32_t failed;        /* errno of the first file that could not be written, or 0 */
 	uint64_t lost_records; /* by full buffers and by refused writes */
 	uint64_t unwritten_records; /* of these: by refused writes */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "drain/death.h"
 #include "drain/life.h"
 #include "drain/place.h"
+#include "drain/refused.h"
 #include "drain/sleeper.h"
 #include "drain/steer.h"
 
@@ -29,6 +31,7 @@ enum {
 	NO_PIDFD_MS = 50,    /* where the death of processes must be looked for */
 	GUEST_SECONDS = 5,   /* to say hello */
 	ORPHAN_SECONDS = 5,  /* without ever a producer */
+	GREETING_MS = 50,    /* for one that is to be turned away to say who it is */
 	COMPRESS_MIN_S = 1   /* time for compression; more after long runs */
 };
 
@@ -36,6 +39,11 @@ struct guest { /* connected, has not said hello */
 	struct guest *next;
 	int fd;
 	uint64_t since;
+};
+
+struct refusal { /* not written down yet */
+	struct refusal *next;
+	int pid, error;
 };
 
 struct file { /* finished */
@@ -54,6 +62,7 @@ struct drain {
 	struct guest *guests;
 	struct steering steering;
 	struct file *files;
+	struct refusal *refusals;
 	struct drain_totals totals; /* of finished processes */
 	uint64_t began;
 	bool control_open;
@@ -121,14 +130,90 @@ static void hear_launcher(struct drain *d)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
+static const char *where(const struct drain *d)
+{
+	return d->config->local ? d->config->local : d->config->trace;
+}
+
+/* A process is lost: that is told where the others' records are, now or at the end. */
+static void refuse(struct drain *d, int pid, int error, const char *why)
+{
+	struct refusal *r;
+
+	if (d->totals.refused++ == 0)
+		d->totals.refused_error = error;
+	manifest_error(d->config->manifest, "process %d is not recorded: %s", pid,
+		       error ? strerror(error) : why);
+	refused_begin();
+	r = refused_write(where(d), pid, error) ? NULL : malloc(sizeof(*r));
+	refused_end();
+	if (!r)
+		return;
+	*r = (struct refusal){d->refusals, pid, error};
+	d->refusals = r;
+}
+
+/* Room may have been made since. */
+static void write_refusals(struct drain *d)
+{
+	refused_begin();
+	while (d->refusals) {
+		struct refusal *r = d->refusals;
+
+		refused_write(d->config->trace, r->pid, r->error);
+		d->refusals = r->next;
+		free(r);
+	}
+}
+
+static pid_t pid_of(int fd)
+{
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	return peer.pid;
+}
+
+/* Nobody can be let in; who wants to be recorded is told so, and counted. False: nobody is there. */
+static bool turn_away(struct drain *d, int error)
+{
+	struct shm_welcome w = {SHM_MAGIC, SHM_VERSION, KYMO_ERROR_LIMIT};
+	struct shm_hello hello = {0};
+	struct pollfd p = {-1, POLLIN, 0};
+
+	refused_begin();
+	p.fd = accept4(d->config->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	/* Descriptors that come with it are dropped: there is no room for them here. */
+	if (p.fd >= 0 && poll(&p, 1, GREETING_MS) == 1 &&
+	    recv(p.fd, &hello, sizeof(hello), MSG_DONTWAIT) > 0 && hello.magic == SHM_MAGIC) {
+		pid_t pid = pid_of(p.fd);
+
+		send(p.fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+		close(p.fd);
+		refuse(d, pid, error, "");
+	} else if (p.fd >= 0) {
+		close(p.fd);
+	}
+	refused_end();
+	return p.fd >= 0;
+}
+
 static void accept_guests(struct drain *d)
 {
 	int fd;
 
-	while ((fd = accept4(d->config->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		struct guest *g = malloc(sizeof(*g));
+	for (;;) {
+		struct guest *g;
 
+		fd = accept4(d->config->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE) && turn_away(d, errno))
+			continue;
+		if (fd < 0)
+			return;
+		g = malloc(sizeof(*g));
 		if (!g) {
+			refuse(d, pid_of(fd), ENOMEM, "");
 			close(fd);
 			continue;
 		}
@@ -143,8 +228,11 @@ union greeting {
 	struct steer_request request;
 };
 
-/* Receives what a guest has to say, with the memfd of a hello, or -1. Returns its bytes. */
-static ssize_t receive(int fd, union greeting *g, int *memfd)
+/*
+ * Receives what a guest has to say, with the memfd of a hello, or -1; *error: errno if there was one and
+ * no room for it. Returns its bytes.
+ */
+static ssize_t receive(int fd, union greeting *g, int *memfd, int *error)
 {
 	union {
 		struct cmsghdr h;
@@ -156,6 +244,7 @@ static ssize_t receive(int fd, union greeting *g, int *memfd)
 	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
 	*memfd = -1;
+	*error = n >= 0 && (m.msg_flags & MSG_CTRUNC) ? EMFILE : 0;
 	if (n < 0)
 		return n;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
@@ -194,33 +283,29 @@ static void supersede(struct drain *d, int pid, uint64_t image)
 	}
 }
 
-static void refuse(struct drain *d, int pid, int error)
-{
-	d->totals.refused++;
-	if (error && !d->totals.failed)
-		d->totals.failed = error;
-	manifest_error(d->config->manifest, "process %d is not recorded: %s", pid,
-		       error ? strerror(error) : "what it shares is not in order");
-}
-
-static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int memfd)
+/* `error`: errno of what is wrong already. */
+static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int memfd, int error)
 {
 	struct shm_welcome w = {SHM_MAGIC, SHM_VERSION, KYMO_ERROR_INCOMPATIBLE};
 	struct ucred peer = {0};
 	socklen_t size = sizeof(peer);
 	kymo_status_t status = KYMO_ERROR_INCOMPATIBLE;
+	const char *why = "what it shares is not in order";
 	struct producer *p = NULL;
-	int error = 0;
 
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	if (peer.uid != geteuid())
+		why = "it is another user's";
+	else if (hello && hello->version != SHM_VERSION)
+		why = "it has another version of Kymo";
 	if (hello && hello->version == SHM_VERSION && peer.pid > 0 && peer.uid == geteuid()) {
 		supersede(d, peer.pid, hello->image);
-		p = producer_new(d->config->local ? d->config->local : d->config->trace, memfd, peer.pid, &status, &error);
+		p = producer_new(where(d), memfd, peer.pid, &status, &error);
 	} else if (memfd >= 0) {
 		close(memfd);
 	}
 	if (!p)
-		refuse(d, peer.pid, error);
+		refuse(d, peer.pid, error, why);
 	w.status = status;
 	if (p) {
 		p->image = hello->image;
@@ -240,8 +325,8 @@ static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int 
 static void greet(struct drain *d, struct guest *guest)
 {
 	union greeting g;
-	int memfd;
-	ssize_t n = receive(guest->fd, &g, &memfd);
+	int memfd, error;
+	ssize_t n = receive(guest->fd, &g, &memfd, &error);
 
 	if (n == (ssize_t)sizeof(g.request) && g.request.magic == STEER_MAGIC && memfd < 0 &&
 	    peer_may_ask(guest->fd)) {
@@ -252,7 +337,7 @@ static void greet(struct drain *d, struct guest *guest)
 		bool good = n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC &&
 			    memfd >= 0;
 
-		welcome(d, guest->fd, good ? &g.hello : NULL, memfd);
+		welcome(d, guest->fd, good ? &g.hello : NULL, memfd, error);
 	}
 }
 
@@ -271,7 +356,7 @@ static void serve_guests(struct drain *d, const struct epoll_event *events, int 
 		if (ready)
 			greet(d, g);
 		else if (late)
-			refuse(d, 0, 0);
+			refuse(d, pid_of(g->fd), 0, "it said nothing");
 		if (!ready && !late) {
 			at = &g->next;
 			continue;
@@ -482,6 +567,7 @@ void drain_run(const struct drain_config *config)
 	tick_init();
 	producer_guard_memory();
 	life_begin(offsetof(struct shm_header, drain_life));
+	refused_end();
 	sleeper_init(&d.sleeper, d.epoll);
 	steer_init(&d.steering);
 	control_link(&d, true);
@@ -491,6 +577,7 @@ void drain_run(const struct drain_config *config)
 	do {
 		serve(&d);
 	} while (!nobody_left(&d) || !closed(&d));
+	write_refusals(&d);
 	if (config->local) {
 		compress(&d);
 		collect(&d);

@@ -49,7 +49,7 @@ void manifest_process(struct manifest *m, int pid, const char *file, const struc
 		  ", \"ended\": \"%s\", \"status\": %d, \"lost_records\": %" PRIu64
 		  ", \"unwritten_records\": %" PRIu64 ", \"lost_definitions\": %" PRIu64
 		  ", \"overwritten_records\": %" PRIu64 "}",
-		  end->how < 5 ? names[end->how] : "?", end->status, end->lost_records,
+		  end->how < sizeof(names) / sizeof(names[0]) ? names[end->how] : "?", end->status, end->lost_records,
 		  end->unwritten_records, end->lost_definitions, end->overwritten_records);
 }
 

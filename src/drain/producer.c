@@ -105,6 +105,8 @@ static bool map_buffer(struct producer *p)
 		 MAP_SHARED | MAP_FIXED, p->memfd, 0);
 	if (m == MAP_FAILED)
 		return false;
+	close(p->memfd); /* descriptors are what there are fewest of */
+	p->memfd = -1;
 	p->shm = m;
 	guard(p);
 	return take_geometry(p);
@@ -519,12 +521,18 @@ static unsigned open_calls_of(const struct shm_thread *t, const struct shm_threa
 	return same;
 }
 
+/*
+ * False: nobody has been there. Slots are used from the first on, and one that was used keeps its
+ * number: what lies behind the last has no memory, and looking at it would make some.
+ */
 static bool read_threads(const struct producer *p, uint32_t from, struct shm_thread *batch)
 {
-	size_t bytes = OPEN_BATCH * sizeof(*batch);
-
-	return pread(p->memfd, batch, bytes, (off_t)(p->threads_offset + from * sizeof(*batch))) ==
-	       (ssize_t)bytes;
+	memcpy(batch, (uint8_t *)p->shm + p->threads_offset + from * sizeof(*batch),
+	       OPEN_BATCH * sizeof(*batch));
+	for (unsigned i = 0; i < OPEN_BATCH; i++)
+		if (batch[i].tid || batch[i].index)
+			return true;
+	return false;
 }
 
 static void write_open_calls(struct producer *p)

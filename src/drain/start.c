@@ -68,6 +68,20 @@ static void widen_affinity(void)
 	syscall(SYS_sched_setaffinity, 0, sizeof(all), all);
 }
 
+/*
+ * Two descriptors a process: the usual soft limit of 1,024 would end at 500 of them. Programs have their
+ * own limits, which they get from whoever starts them: not from here.
+ */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 void drain_detach(int keep1, int keep2)
 {
 	static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ,
@@ -85,6 +99,7 @@ void drain_detach(int keep1, int keep2)
 		if (fd != keep1 && fd != keep2)
 			dup2(null, fd);
 	close_others(keep1, keep2);
+	raise_file_limit();
 	if (chdir("/") != 0)
 		return; /* only keeps a file system busy */
 	prctl(PR_SET_NAME, "kymo-drain");

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/raw.h"
+
 #define PICK(table, i) ((i) < sizeof(table) / sizeof((table)[0]) && (table)[i] ? (table)[i] : "?")
 
 const char *name_memory_kind(uint32_t kind)
@@ -71,6 +73,10 @@ const char *name_process_end(const struct t_process *p, char *out, size_t size)
 		return "replaced by exec";
 	case 4:
 		return "still running when the recording stopped";
+	case RAW_END_REFUSED:
+		snprintf(out, size, "could not be recorded: %s",
+			 p->exit_status > 0 ? strerror(p->exit_status) : "it was not in order");
+		return out;
 	default:
 		if (!p->recording)
 			return "its end is missing";

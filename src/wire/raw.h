@@ -70,10 +70,14 @@ struct raw_open {
 	uint32_t reserved;
 };
 
+/* The process asked to be recorded and could not be: there is nothing else in its file. */
+#define RAW_END_REFUSED 6u
+
 struct raw_end {
 	uint32_t how;         /* 0 seen finalised, 1 exited without, 2 killed by signal, 3 exec,
-				 4 drain stopped first, 5 still running (RAW_STATE) */
-	int32_t status;       /* exit status or signal when known, else -1 */
+				 4 drain stopped first, 5 still running (RAW_STATE),
+				 RAW_END_REFUSED */
+	int32_t status;       /* exit status or signal when known, else -1; of REFUSED errno */
 	uint64_t tick;
 	uint64_t lost_records;
 	uint64_t lost_definitions;
@@ -84,7 +88,7 @@ struct raw_end {
 };
 
 /* How the manifest calls raw_end.how. */
-#define MANIFEST_ENDS {"finalised", "exited", "killed", "exec", "drain stopped"}
+#define MANIFEST_ENDS {"finalised", "exited", "killed", "exec", "drain stopped", "running", "refused"}
 
 struct raw_tick_sync {
 	uint64_t before; /* tick */

@@ -2,10 +2,16 @@
 /*
  * A program with a result that can be checked: threads that come and go, marks, ranges, names that
  * are new again and again, so that every part of what it shares is in use. Ends with status 5.
+ *
+ * victim wait FILE: one mark; then FILE.PID says how many descriptors it may have, and it waits until
+ * FILE is there.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <kymo/marker.h>
 
@@ -26,10 +32,31 @@ static void *work(void *arg)
 	return NULL;
 }
 
-int main(void)
+static int mark_and_wait(const char *file)
+{
+	struct rlimit limit;
+	char own[4096];
+	FILE *f;
+
+	kymo_mark("waits");
+	getrlimit(RLIMIT_NOFILE, &limit);
+	snprintf(own, sizeof(own), "%s.%d", file, (int)getpid());
+	f = fopen(own, "w");
+	if (!f)
+		return 1;
+	fprintf(f, "%lu\n", (unsigned long)limit.rlim_cur);
+	fclose(f);
+	while (access(file, F_OK) != 0)
+		usleep(10000);
+	return 5;
+}
+
+int main(int argc, char **argv)
 {
 	unsigned long sums[THREADS] = {1, 2, 3, 4}, all = 0;
 
+	if (argc == 3 && strcmp(argv[1], "wait") == 0)
+		return mark_and_wait(argv[2]);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		pthread_t threads[THREADS];
 

@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Drains with little room, with equals, and killed: nobody is lost unseen, nothing stays behind.
+
+Usage: rooms.py KYMO VICTIM [NAME]
+"""
+import glob
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+KYMO, VICTIM = map(os.path.abspath, sys.argv[1:3])
+PATIENCE = 120
+MANY = 40
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(condition, *what):
+    if not condition:
+        raise Failure(" ".join(str(w) for w in what))
+
+
+def kymo(*words, **options):
+    return subprocess.run([KYMO, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, **options)
+
+
+def query(trace, sql):
+    p = kymo("query", "--format", "json", trace, sql)
+    expect(p.returncode == 0, p.stderr)
+    return json.loads(p.stdout)
+
+
+def wait_for(what, condition):
+    limit = time.monotonic() + PATIENCE
+    while True:
+        found = condition()
+        if found:
+            return found
+        expect(time.monotonic() < limit, what, "within", PATIENCE, "s")
+        time.sleep(0.005)
+
+
+def manifests(trace):
+    found = []
+    for path in glob.glob(f"{trace}/manifest*.json"):
+        with open(path, encoding="utf-8") as f:
+            found.append(json.load(f))
+    return found
+
+
+# ---- descriptors
+
+def run_many(soft, hard):
+    """Many processes at once under limits of descriptors. Returns what the launcher said."""
+    script = f"i=0; while [ $i -lt {MANY} ]; do {VICTIM} wait $PWD/go & i=$((i+1)); done; wait; exit 5"
+    for name in glob.glob("go*"):
+        os.unlink(name)
+    p = subprocess.Popen([KYMO, "run", "-f", "-o", "t.kymo", "sh", "-c", script], stderr=subprocess.PIPE, text=True,
+                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
+    wait_for("the processes", lambda: len([n for n in glob.glob("go.*") if os.path.getsize(n)]) == MANY)
+    with open("go", "w", encoding="utf-8"):
+        pass
+    err = p.communicate(timeout=PATIENCE)[1]
+    expect(p.returncode == 5, "status", p.returncode, err)
+    for name in glob.glob("go.*"):
+        with open(name, encoding="utf-8") as f:
+            expect(f.read().strip() == str(soft), "the program's own limit was changed")
+    return err
+
+
+def recorded():
+    row = query("t.kymo", """SELECT (SELECT count(*) FROM marker) AS marks, count(*) AS all_of_them,
+        sum(how_ended = 6) AS refused, max(CASE WHEN how_ended = 6 THEN exit_status END) AS error FROM process""")[0]
+    return row["marks"], row["all_of_them"], row["refused"], row["error"]
+
+
+def test_soft_limit_is_raised():
+    err = run_many(40, min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    expect(recorded()[:3] == (MANY, MANY, 0), recorded(), err)
+    expect("Lost: nothing." in err, err)
+
+
+def test_who_is_turned_away_is_counted():
+    err = run_many(40, 40)
+    marks, everybody, refused, error = recorded()
+    expect(everybody == MANY and 0 < refused < MANY and marks + refused == MANY, recorded(), err)
+    expect(error == 24, "EMFILE, as errno:", error)
+    expect(f"{refused} processes could not be recorded and are lost: Too many open files; raise" in err, err)
+    expect(f"Lost: all of {refused} processes" in err and "Lost: nothing" not in err, err)
+    said = kymo("summary", "t.kymo").stdout
+    expect(f"{refused} processes could not be recorded (Too many open files)" in said and f"Lost: all of {refused} processes" in said, said)
+    table = json.loads(kymo("summary", "--format", "json", "t.kymo").stdout)
+    expect(json.dumps(table).count(f'"processes_not_recorded": {refused}') == 1, table)
+    said = kymo("info", "t.kymo").stdout
+    expect(re.search(rf"processes not recorded +{refused}\n", said), said)
+    expect(said.count("could not be recorded: Too many open files") > 0, said)
+    told = manifests("t.kymo")[0]
+    expect(told["totals"]["refused"] == refused and told["totals"]["processes"] == MANY - refused, told["totals"])
+
+
+# ---- names
+
+def run_equals(words):
+    """Four ranks of a job that all have one host name and one process number."""
+    script = f"hostname localhost; exec {KYMO} run --no-summary -o {os.getcwd()}/equals.kymo {VICTIM}"
+    ranks = [subprocess.Popen([*words, "sh", "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "4",
+                                   "PMIX_NAMESPACE": "equals", "KYMO_JOB": "equals"})
+             for rank in range(4)]
+    for p in ranks:
+        err = p.communicate(timeout=PATIENCE)[1]
+        expect(p.returncode == 5, p.returncode, err)
+
+
+def test_equal_names():
+    for words in (["unshare", "-u", "-p", "-f", "--mount-proc"], ["unshare", "-u"]):
+        if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+            print("skipped, this user may not make name spaces:", *words)
+            continue
+        run_equals(words)
+        row = query("equals.kymo", """SELECT count(*) AS n, count(DISTINCT rank) AS ranks, (SELECT count(*) FROM marker
+            WHERE NOT EXISTS (SELECT 1 FROM process WHERE lost_records)) AS marks FROM process""")[0]
+        one = kymo("run", "--no-summary", "-f", "-o", "one.kymo", VICTIM)
+        expect(one.returncode == 5, one.stderr)
+        marks = query("one.kymo", "SELECT count(*) AS n FROM marker")[0]["n"]
+        expect((row["n"], row["ranks"]) == (4, 4) and row["marks"] == 4 * marks, row, marks)
+        told = manifests("equals.kymo")
+        expect(len(told) == 4 and all(m["state"] == "complete" for m in told), "manifests:", len(told))
+        expect(sum(m["totals"]["processes"] for m in told) == 4, told)
+        # What a script reads of the job: all ranks together.
+        table = json.loads(kymo("summary", "--format", "json", "equals.kymo").stdout)
+        quality = next(t for t in walk(table) if isinstance(t, dict) and "lost_records" in t)
+        expect(quality["processes"] == 4 and quality["ranks"] == 4, quality)
+        left = [n for n in os.listdir("equals.kymo") if not n.startswith(("manifest", "raw", "store"))]
+        expect(not left, left)
+        shutil.rmtree("equals.kymo")
+
+
+def walk(x):
+    yield x
+    for y in x.values() if isinstance(x, dict) else x if isinstance(x, list) else ():
+        yield from walk(y)
+
+
+# ---- what is left behind
+
+def drain_of(launcher):
+    for pid in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                text = f.read()
+        except OSError:
+            continue
+        if "(kymo-drain)" in text and int(text.rsplit(")", 1)[1].split()[1]) == launcher:
+            return int(pid)
+    return None
+
+
+def places():
+    return glob.glob(os.environ["XDG_RUNTIME_DIR"] + "/kymo-drain-*")
+
+
+def left(trace):
+    return [n for n in glob.glob(f"{trace}/*") + glob.glob(f"{trace}/.*") + glob.glob(f"{trace}/raw/*") + glob.glob(f"{trace}/raw/.*")
+            if "control-" in n or n.endswith((".tmp", ".part"))]
+
+
+def killed(trace, who):
+    """kymo run, of which some are killed at once in mid-run."""
+    if os.path.exists("go"):
+        os.unlink("go")
+    for name in glob.glob("go.*"):
+        os.unlink(name)
+    p = subprocess.Popen([KYMO, "run", "--no-summary", "-o", trace, VICTIM, "wait", os.getcwd() + "/go"], stderr=subprocess.PIPE, text=True)
+    own = wait_for("the program", lambda: glob.glob("go.*"))
+    program, drain = int(own[0].split(".")[1]), wait_for("the drain", lambda: drain_of(p.pid))
+    pids = {"launcher": p.pid, "drain": drain, "program": program}
+    expect(len(places()) == 1 and left(trace), "nothing to be left behind:", places(), os.listdir(trace))
+    for name in who:
+        os.kill(pids[name], signal.SIGSTOP) # none sees the others die
+    for name in who:
+        os.kill(pids[name], signal.SIGKILL)
+    with open("go", "w", encoding="utf-8"):
+        pass
+    p.communicate(timeout=PATIENCE)
+    for pid in (drain, program):
+        wait_for("an end", lambda pid=pid: not os.path.exists(f"/proc/{pid}") or "\nState:\tZ" in open(f"/proc/{pid}/status", encoding="utf-8").read())
+
+
+def test_next_run_cleans():
+    for n, who in enumerate((("launcher", "drain", "program"), ("launcher", "drain"), ("drain",), ("launcher",))):
+        trace = f"killed{n}.kymo"
+        killed(trace, who)
+        if "launcher" in who and "drain" in who:
+            expect(len(places()) == 1 and left(trace), who, "left nothing: nothing is tested")
+            p = kymo("doctor") if n else kymo("run", "--no-summary", "-o", f"next{n}.kymo", "true")
+            expect(not n or "1 recording was killed" in p.stdout, p.stdout)
+        # The others clean up by themselves.
+        wait_for(f"{who}: {places()}, {left(trace)} stay", lambda t=trace: not places() and not left(t))
+
+
+def test_who_runs_is_left_alone():
+    if os.path.exists("go"):
+        os.unlink("go")
+    for name in glob.glob("go.*"):
+        os.unlink(name)
+    p = subprocess.Popen([KYMO, "run", "--no-summary", "-o", "alive.kymo", VICTIM, "wait", os.getcwd() + "/go"])
+    wait_for("the program", lambda: glob.glob("go.*"))
+    for words in (["run", "--no-summary", "-o", "beside.kymo", "true"], ["doctor"]):
+        kymo(*words)
+    expect(len(places()) == 1 and left("alive.kymo"), "a recording under way was taken for left over")
+    q = kymo("ctl", "flush", "alive.kymo")
+    expect(q.returncode == 0, q.stderr)
+    with open("go", "w", encoding="utf-8"):
+        pass
+    expect(p.wait(PATIENCE) == 5, p.returncode)
+    wait_for("the place stays", lambda: not places())
+
+
+def test_killed_while_compressing():
+    """At the moment when the compressed file is being written."""
+    for attempt in range(20):
+        trace = f"compress{attempt}.kymo"
+        p = subprocess.Popen([KYMO, "run", "--no-summary", "-o", trace, VICTIM], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True)
+        drain = wait_for("the drain", lambda: drain_of(p.pid) or p.poll() is not None)
+        os.kill(p.pid, signal.SIGSTOP)
+        limit, found = time.monotonic() + PATIENCE, False
+        while not found and os.path.exists(f"/proc/{drain}") and time.monotonic() < limit:
+            try:
+                found = any(n.endswith(".tmp") for n in os.listdir(f"{trace}/raw"))
+                with open(f"/proc/{drain}/stat", encoding="utf-8") as f:
+                    if ") Z " in f.read():
+                        break
+            except OSError:
+                pass
+        if found:
+            os.kill(drain, signal.SIGKILL)
+            os.kill(p.pid, signal.SIGKILL)
+        else:
+            os.kill(p.pid, signal.SIGCONT)
+        p.communicate(timeout=PATIENCE)
+        if found and left(trace):
+            break
+    expect(left(trace), "the moment was not met")
+    # Readers do not stumble over it.
+    marks = query(trace, "SELECT count(*) AS n, (SELECT count(*) FROM process) AS p FROM marker")[0]
+    expect(marks["p"] == 1 and marks["n"] > 90000, marks)
+    kymo("run", "--no-summary", "-o", "after.kymo", "true")
+    wait_for("it stays", lambda: not places() and not left(trace))
+
+
+def main():
+    bad = 0
+    for name, fn in list(globals().items()):
+        if not name.startswith("test_") or (len(sys.argv) > 3 and sys.argv[3] not in name):
+            continue
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as runtime:
+            os.environ["XDG_RUNTIME_DIR"] = runtime
+            os.chdir(folder)
+            try:
+                fn()
+                print("ok  ", name, flush=True)
+            except (Failure, subprocess.TimeoutExpired) as e:
+                bad += 1
+                print("FAIL", name + ":", e, flush=True)
+            os.chdir("/")
+    return 1 if bad else 0
+
+
+sys.exit(main())

@@ -134,6 +134,7 @@ void core_buffers_fork_child(void)
 		b->pool = NULL;
 		b->definitions = NULL;
 		b->definitions_seq = 0;
+		b->definitions_waits = 0;
 		b->ready = false;
 		b->refused = false;
 		if (b->steered)

@@ -17,6 +17,7 @@
 
 #define BLOB_CAP     (1u << 20)
 #define WAIT_NS      1000000000u /* for a chunk; afterwards the definition is lost and counted */
+#define WAITS        5u /* in vain, until nothing is waited for: a drain may look alive and do nothing */
 #define SLAB         (64u << 10)
 
 struct slab {
@@ -33,12 +34,16 @@ _Atomic uint64_t core_untraced, core_untimed;
 
 static void chunk_begin(struct core_buffer *b)
 {
-	uint32_t chunk = core_pool_get(b->pool, SHM_LIST_DEFINITIONS, WAIT_NS);
+	uint64_t wait = b->definitions_waits < WAITS ? WAIT_NS : 0;
+	uint32_t chunk = core_pool_get(b->pool, SHM_LIST_DEFINITIONS, wait);
 	struct wire_chunk *c;
 
 	b->definitions = NULL;
-	if (chunk == SHM_NONE)
+	if (chunk == SHM_NONE) {
+		b->definitions_waits += wait != 0;
 		return;
+	}
+	b->definitions_waits = 0;
 	c = core_chunk(b->pool, chunk);
 	memset(c, 0, sizeof(*c));
 	c->magic = WIRE_CHUNK_MAGIC;

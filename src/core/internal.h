@@ -403,7 +403,7 @@ struct core_buffer {
 	kymo_buffer_desc_t desc;
 	struct core_pool *pool; /* NULL until ready */
 	struct wire_chunk *definitions; /* chunk being filled, under `define` */
-	uint32_t definitions_chunk, definitions_used;
+	uint32_t definitions_chunk, definitions_used, definitions_waits;
 	uint64_t definitions_seq;
 	struct core_delivery *delivery; /* private buffers, once ready */
 	_Atomic uint32_t users;         /* who looks at it without `configure` */

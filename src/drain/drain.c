@@ -80,7 +80,7 @@ static struct drain_totals totals_now(const struct drain *d)
 {
 	struct drain_totals t = d->totals;
 
-	for (const struct producer *p = d->producers; p; p = p->next) {
+	for (struct producer *p = d->producers; p; p = p->next) {
 		producer_count(p, &t);
 		t.alive++;
 	}

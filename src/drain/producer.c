@@ -21,6 +21,9 @@ enum {
 	CHUNK_MIN = 4096,
 	CHUNK_SIZE_MAX = 1 << 24,
 	SYNC_NS = 1000000000,
+	COUNT_SLACK_NS = 1000000000,
+	COUNT_CPUS = 1024,
+	TICKS_A_NS = 16,
 	OPEN_BATCH = 256 /* threads read at once */
 };
 #define BUFFER_MAX (64ull << 30)
@@ -173,6 +176,7 @@ struct producer *producer_new(const char *trace, int memfd, int pid, kymo_status
 	p->pid = pid;
 	p->pidfd = -1;
 	p->defining = SHM_NONE;
+	p->born = clock_ns(CLOCK_MONOTONIC);
 	if (!map_buffer(p)) {
 		*status = KYMO_ERROR_INCOMPATIBLE;
 		release(p);
@@ -555,16 +559,49 @@ static void write_open_calls(struct producer *p)
 	free(calls);
 }
 
-static struct raw_end end_of(const struct producer *p, int wait_status)
+/*
+ * Losing a record takes a nanosecond at least, however many processors lose. Who says more has written
+ * over the counter; so has one whose counter goes back.
+ */
+static uint64_t most_of(const struct producer *p)
 {
+	return (clock_ns(CLOCK_MONOTONIC) - p->born + COUNT_SLACK_NS) * COUNT_CPUS;
+}
+
+static void take_count(struct producer *p, const _Atomic uint64_t *from, uint64_t most, uint64_t *known)
+{
+	uint64_t now = atomic_load(from);
+
+	if (now >= *known && now <= most)
+		*known = now;
+	else if (!p->counts_damaged) {
+		p->counts_damaged = true;
+		p->damaged_chunks++;
+	}
+}
+
+static const struct producer_counts *take_counts(struct producer *p)
+{
+	uint64_t most = most_of(p);
+
+	take_count(p, &p->shm->lost_records, most, &p->counts.lost_records);
+	take_count(p, &p->shm->lost_definitions, most, &p->counts.lost_definitions);
+	take_count(p, &p->shm->overwritten_records, most, &p->counts.overwritten_records);
+	take_count(p, &p->shm->overhead_ticks, most * TICKS_A_NS, &p->counts.overhead_ticks);
+	return &p->counts;
+}
+
+static struct raw_end end_of(struct producer *p, int wait_status)
+{
+	const struct producer_counts *counts = take_counts(p);
 	uint32_t state = atomic_load(&p->shm->state);
 	struct raw_end end = {.status = -1, .tick = tick_now()};
 
-	end.lost_records = atomic_load(&p->shm->lost_records) + p->file.lost_records;
-	end.lost_definitions = atomic_load(&p->shm->lost_definitions) + p->file.lost_definitions;
+	end.lost_records = counts->lost_records + p->file.lost_records;
+	end.lost_definitions = counts->lost_definitions + p->file.lost_definitions;
 	end.damaged_chunks = p->damaged_chunks;
-	end.overhead_ticks = atomic_load(&p->shm->overhead_ticks);
-	end.overwritten_records = atomic_load(&p->shm->overwritten_records);
+	end.overhead_ticks = counts->overhead_ticks;
+	end.overwritten_records = counts->overwritten_records;
 	end.unwritten_records = p->file.lost_records;
 	if (state == SHM_EXEC || p->superseded) {
 		end.how = 3;
@@ -672,13 +709,14 @@ static bool given_away(const struct producer *p)
 	       atomic_load(&p->shm->state) == SHM_FINALIZED;
 }
 
-void producer_count(const struct producer *p, struct drain_totals *totals)
+void producer_count(struct producer *p, struct drain_totals *totals)
 {
-	totals->lost_records += atomic_load(&p->shm->lost_records) + p->file.lost_records;
-	totals->lost_definitions +=
-		atomic_load(&p->shm->lost_definitions) + p->file.lost_definitions;
+	const struct producer_counts *counts = take_counts(p);
+
+	totals->lost_records += counts->lost_records + p->file.lost_records;
+	totals->lost_definitions += counts->lost_definitions + p->file.lost_definitions;
 	totals->unwritten_records += p->file.lost_records;
-	totals->overwritten_records += atomic_load(&p->shm->overwritten_records);
+	totals->overwritten_records += counts->overwritten_records;
 	totals->damaged_chunks += p->damaged_chunks;
 	totals->bytes += p->file.bytes;
 	if (p->file.failed && !totals->failed)

@@ -40,6 +40,11 @@ struct producer {
 	uint64_t damaged_chunks;
 	struct raw_end told;    /* what the last RAW_STATE said */
 	bool open_told;         /* there is a RAW_OPEN_CALLS */
+	uint64_t born; /* CLOCK_MONOTONIC ns */
+	struct producer_counts { /* what the process says of itself, as far as it can be */
+		uint64_t lost_records, lost_definitions, overwritten_records, overhead_ticks;
+	} counts;
+	bool counts_damaged;
 	bool recorded; /* there are records in the file */
 	struct rawfile file;
 };
@@ -68,7 +73,7 @@ void producer_ask(struct producer *p, uint32_t asked);
 bool producer_answered(const struct producer *p);
 
 /* Adds what the process has lost so far. */
-void producer_count(const struct producer *p, struct drain_totals *totals);
+void producer_count(struct producer *p, struct drain_totals *totals);
 
 /* The handler that survives memory which a producer takes away from under the drain. */
 void producer_guard_memory(void);

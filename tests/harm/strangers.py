@@ -324,6 +324,11 @@ def test_job_joins_no_strangers_trace():
         got = [n for n in tree(f"{top}/{name}") if os.path.isfile(n) and not n.endswith("manifest.json")]
         got += [n for n in tree(f"{theirs}/catch") if os.path.isfile(n)]
         expect(not got, "the stranger received", got)
+    # Where nobody asked for the name, another one is found.
+    taken = stranger_makes(top, f"{os.path.basename(VICTIM_PROGRAM)}-J77.kymo", True, theirs)
+    status, out, err = run(VICTIM, KYMO, "run", VICTIM_PROGRAM, cwd=top, env={"KYMO_JOB": "J77"})
+    expect(status == 5 and not os.listdir(f"{theirs}/catch") and len(os.listdir(taken)) == 2, status, err)
+    expect(os.path.isdir(taken.replace("J77", "J77-2")), os.listdir(top))
     # One's own folder with a link in place of raw.
     status, out, err = run(VICTIM, KYMO, "run", "--no-summary", "-o", f"{mine}/own.kymo", VICTIM_PROGRAM, cwd=mine, env={"KYMO_JOB": "J77"})
     expect(status == 5, err)

@@ -380,6 +380,44 @@ static void bad_producers_harm_nobody(void **state)
 	test_drain_remove(&d);
 }
 
+/* Losses that no program could have had were written by one that writes where it should not. */
+static void counts_that_cannot_be(void **state)
+{
+	static const uint64_t said[] = {17, 12490963527147716408ull, UINT64_MAX};
+	struct synth_account *a = *state;
+
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		struct test_drain d;
+		struct contents c;
+		struct synth s;
+		pid_t pid;
+
+		test_drain_start(&d, (struct test_drain_options){0});
+		s = producer(&d, a);
+		pid = fork();
+		if (pid == 0) {
+			int memfd, status;
+			struct shm_header *h = synth_connect(&s, &memfd, &status);
+
+			if (!h)
+				_exit(90);
+			atomic_store(&h->lost_records, said[i]);
+			atomic_store(&h->overwritten_records, said[i]);
+			atomic_store(&h->state, SHM_FINALIZED);
+			_exit(0);
+		}
+		test_drain_program(&d, pid);
+		test_drain_exited(&d, pid, reap(pid));
+		test_drain_done(&d);
+		assert_true(contents_read(&c, &d, pid, 0));
+		assert_int_equal(c.end.lost_records, i ? 0 : 17);
+		assert_int_equal(c.end.overwritten_records, i ? 0 : 17);
+		assert_int_equal(c.end.damaged_chunks, i ? 1 : 0);
+		assert_int_equal(d.totals.lost_records, i ? 0 : 17);
+		test_drain_remove(&d);
+	}
+}
+
 /* Chunks whose headers lie are counted and left out; good ones beside them are kept. */
 static void lying_chunks_are_counted(void **state)
 {
@@ -655,6 +693,7 @@ int main(void)
 		cmocka_unit_test(exec_begins_a_new_file),
 		cmocka_unit_test(bad_producers_harm_nobody),
 		cmocka_unit_test(lying_chunks_are_counted),
+		cmocka_unit_test(counts_that_cannot_be),
 		cmocka_unit_test(obtained_chunk_shows_nothing),
 		cmocka_unit_test(full_file_ends_at_a_block),
 		cmocka_unit_test(launcher_dies),

@@ -179,7 +179,8 @@ static uint32_t program_threads(const struct trace *t, uint32_t *processes)
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		*processes += in_person(&t->processes[i]);
 	for (uint32_t i = 1; i < t->threads_count; i++)
-		threads += in_person(&t->processes[t->threads[i].process]);
+		threads += !t->threads[i].own &&
+			   in_person(&t->processes[t->threads[i].process]);
 	return threads;
 }
 

@@ -505,6 +505,10 @@ bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg);
 
 /* ---- threads (thread.c) ---- */
 
+/* In a forked child for which the kernel has not done it: their memory reads zero. */
+void core_threads_wipe(void);
+/* A record is lost because there was no memory for the state of the calling thread. */
+void core_lost_without_thread(void);
 /* Runs `fn` for every live thread; under the `threads` lock. */
 void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data);
 /* Hands over the chunk a ring fills. Only by the owning thread. */

@@ -261,7 +261,6 @@ static void be_last(void *unused)
 	char state;
 	int status = 0;
 
-	core_life_leave();
 	if (atomic_load(&left)) { /* the C library's own words for it */
 		syscall(SYS_prctl, PR_SET_NAME, program_invocation_short_name, 0, 0, 0);
 		pthread_sigmask(SIG_SETMASK, &left_mask, NULL);

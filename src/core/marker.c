@@ -102,13 +102,13 @@ static inline struct cap_thread *thread_any(struct marker_thread **m)
 	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
 		t = cap_thread_attach();
 		if (!t)
-			return NULL;
+			return core_lost_without_thread(), NULL;
 	}
 	*m = current;
 	if (cap_unlikely(!*m)) {
 		*m = thread_add(t);
 		if (!*m)
-			return NULL;
+			return core_lost_without_thread(), NULL;
 	}
 	if (cap_unlikely((*m)->generation !=
 			 atomic_load_explicit(&marker_generation, memory_order_relaxed)))

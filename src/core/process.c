@@ -93,6 +93,10 @@ static void after_fork_child(void)
 {
 	core_forked = cap_thread_current;
 	cap_thread_current = NULL;
+	if (core_live && atomic_load(&core_live->magic)) { /* an emulator said yes and did not do it */
+		core_threads_wipe();
+		memset(core_live, 0, sizeof(*core_live));
+	}
 	core_life_fork_child();
 }
 

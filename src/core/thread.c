@@ -4,6 +4,7 @@
  * exception left behind. Everything here is off the ordinary path of a traced call.
  */
 #include "core/internal.h"
+#include "core/life.h"
 
 #include <errno.h>
 #include <execinfo.h>
@@ -74,6 +75,13 @@ static struct slot *slot_get(void)
 	return s;
 }
 
+void core_threads_wipe(void)
+{
+	for (uint32_t i = 0; i < slab_count; i++)
+		for (uint32_t j = 0; j < SLAB_THREADS; j++)
+			memset(slabs[i][j].thread, 0, sizeof(*slabs[i][j].thread));
+}
+
 void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data)
 {
 	pthread_mutex_lock(&core_live->threads);
@@ -106,6 +114,7 @@ static void define_thread(const struct cap_thread *t, bool start)
 	wire_def_string(&d, name);
 	wire_def_u64(&d, t->start);
 	wire_def_u64(&d, t->tid == (uint32_t)getpid());
+	wire_def_u64(&d, core_life_own(t->tid));
 	cap_define(&d);
 	core_objects_thread(&d, start);
 }
@@ -260,6 +269,21 @@ struct cap_thread *cap_thread_attach(void)
 	t->guard--;
 	errno = saved;
 	return t;
+}
+
+void core_lost_without_thread(void)
+{
+	struct core_pool *pool = core_usable() ? shared_pool : NULL;
+
+	if (pool)
+		atomic_fetch_add_explicit(&pool->shm->lost_records, 1, memory_order_relaxed);
+}
+
+struct cap_frame *cap_enter_lost(uint64_t buffers)
+{
+	if (buffers)
+		core_lost_without_thread();
+	return NULL;
 }
 
 uint64_t core_tick_span(uint64_t ticks)

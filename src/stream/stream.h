@@ -100,6 +100,7 @@ struct t_thread {
 	int64_t start, end;
 	uint64_t records, lost;
 	bool main;
+	bool own; /* Kymo's, or a tool's: no thread of the program */
 };
 
 struct t_clock {

@@ -78,8 +78,9 @@ enum def_op { /* u wire op, s name, u flags (KYMO_OP_*), u status enum set id or
 	DEF_OP_WIRE, DEF_OP_NAME, DEF_OP_FLAGS, DEF_OP_STATUS_SET, DEF_OP_FIELD_COUNT, DEF_OP_FIELDS,
 	DEF_OP_STATUS_OK, DEF_OP_DOMAIN
 };
-enum def_thread { /* u index, u tid, s name, u start tick, u main (1) */
-	DEF_THREAD_INDEX, DEF_THREAD_TID, DEF_THREAD_NAME, DEF_THREAD_START, DEF_THREAD_MAIN
+enum def_thread { /* u index, u tid, s name, u start tick, u main (1), u made by Kymo (1) */
+	DEF_THREAD_INDEX, DEF_THREAD_TID, DEF_THREAD_NAME, DEF_THREAD_START, DEF_THREAD_MAIN,
+	DEF_THREAD_OWN
 };
 enum def_site { /* u id, u address */ DEF_SITE_ID, DEF_SITE_ADDRESS };
 enum def_stack { /* u id, s addresses (u64 each, innermost first) */

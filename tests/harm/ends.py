@@ -78,6 +78,15 @@ class Ends(unittest.TestCase):
                 err = self.compare(shape, "--tool", TOOL)[2]
                 self.assertEqual(err, "tool: 2\n")
 
+    def test_own_threads(self):
+        """They are marked where they are in the trace, and are no threads of the program."""
+        done = run(KYMO, "run", "-o", self.trace, "--tool", TOOL, ENDS, "leave_alone")
+        self.assertEqual(done[0], 0, done[2])
+        self.assertIn("1 process, 1 thread", done[2])
+        self.assertEqual(ask(self.trace, "SELECT count(*) FROM threads WHERE own = 0 "
+                                         "AND tid IN (SELECT tid FROM markers)"), ["1"])
+        self.assertEqual(ask(self.trace, "SELECT count(*) > 0 FROM threads WHERE own = 1"), ["1"])
+
     def test_signals(self):
         """While the program's last thread waits for ever."""
         for sig in (signal.SIGTERM, signal.SIGINT):

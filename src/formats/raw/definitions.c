@@ -157,6 +157,8 @@ static void add_thread(struct reading *r, const struct wire_def *d)
 	th->name = text(r->t, d, DEF_THREAD_NAME);
 	th->start = (int64_t)wire_def_get(d, DEF_THREAD_START); /* a tick until resolve() */
 	th->main = wire_def_get(d, DEF_THREAD_MAIN) != 0;
+	/* Told again as it ends, when it has signed off. */
+	th->own |= wire_def_get(d, DEF_THREAD_OWN) != 0;
 }
 
 static void end_thread(struct reading *r, const struct wire_def *d)

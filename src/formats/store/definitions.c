@@ -39,7 +39,8 @@ static const struct sql_column process_columns[] = {
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {
 	C(U32, process), {"number", SQL_U32, offsetof(struct t_thread, index)}, C(U32, tid),
-	C(STRING, name), C(TIME, start), C(TIME, end), C(U64, records), C(U64, lost), C(BOOL, main)};
+	C(STRING, name), C(TIME, start), C(TIME, end), C(U64, records), C(U64, lost), C(BOOL, main),
+	C(BOOL, own)};
 #undef STRUCTURE
 #define STRUCTURE t_clock
 static const struct sql_column clock_columns[] = {C(U32, process), C(TEXT, name),

@@ -37,7 +37,7 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	world INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
-	main INTEGER);
+	main INTEGER, own INTEGER);
 CREATE TABLE clock(id INTEGER PRIMARY KEY, process INTEGER, name TEXT, error_ns REAL,
 	syncs INTEGER);
 CREATE TABLE agent(id INTEGER PRIMARY KEY, process INTEGER, parent INTEGER, clock INTEGER,
@@ -215,7 +215,7 @@ CREATE VIEW processes AS SELECT p.id, 0 AS nid, p.hostname, p.ppid, p.pid, p.ran
 	ELSE 'not recorded' END AS how_ended_name, p.lost_records, p.world FROM process p;
 
 CREATE VIEW threads AS SELECT t.id, 0 AS nid, p.hostname, p.ppid, p.pid, t.tid, t.start, t.end,
-	s.text AS name, t.records, t.lost
+	s.text AS name, t.records, t.lost, t.own
 	FROM thread t LEFT JOIN process p ON p.id = t.process LEFT JOIN string s ON s.id = t.name;
 
 CREATE VIEW regions AS SELECT c.id, d.name AS category, o.name, 0 AS nid, p.pid, t.tid, c.start,

@@ -255,7 +255,8 @@ extern _Thread_local struct cap_thread *cap_thread_current
 struct cap_thread *cap_thread_attach(void);
 
 /* Slow parts of cap_enter. */
-struct cap_frame *cap_enter_lost(uint64_t buffers); /* no memory for the thread: counted; NULL */
+/* The same for a call: if there is no memory, and some buffer wants it, it is counted as lost. */
+struct cap_thread *cap_thread_attach_for(uint64_t buffers);
 uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address);
 void cap_ids_refill(struct cap_thread *t);
 void cap_unwind(struct cap_thread *t, const void *sp); /* closes frames longjmp left behind */
@@ -364,9 +365,9 @@ cap_enter_at(struct cap_op *op, const void *caller, const void *sp)
 		return NULL;
 	t = cap_thread_current;
 	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
-		t = cap_thread_attach();
+		t = cap_thread_attach_for(buffers);
 		if (!t)
-			return cap_enter_lost(buffers);
+			return NULL;
 	}
 	if (cap_unlikely(t->guard) && !cap_guard_left(t, sp))
 		return NULL;

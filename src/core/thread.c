@@ -279,11 +279,13 @@ void core_lost_without_thread(void)
 		atomic_fetch_add_explicit(&pool->shm->lost_records, 1, memory_order_relaxed);
 }
 
-struct cap_frame *cap_enter_lost(uint64_t buffers)
+struct cap_thread *cap_thread_attach_for(uint64_t buffers)
 {
-	if (buffers)
+	struct cap_thread *t = cap_thread_attach();
+
+	if (!t && buffers)
 		core_lost_without_thread();
-	return NULL;
+	return t;
 }
 
 uint64_t core_tick_span(uint64_t ticks)

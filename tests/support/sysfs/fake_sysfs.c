@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -41,7 +42,7 @@ void fake_bytes(const char *root, const char *path, const void *data, size_t byt
 
 	snprintf(full, sizeof(full), "%s%s", root, path);
 	check(file_make_parents(full, 0755), full);
-	check(file_replace(full, data, bytes), full);
+	check(file_replace(full, data, bytes) && chmod(full, 0644) == 0, full);
 }
 
 void fake_file(const char *root, const char *path, const char *format, ...)

@@ -240,6 +240,14 @@ KYMO_EXPORT kymo_status_t kymo_callback_service(kymo_context_t context,
 						kymo_callback_fn callback, void *data);
 
 /*
+ * Calls of the selected ops that the context's shared buffer does not record are counted, by thread:
+ * a reader of the trace sees how often what was left out was called. Costs a nanosecond or two a call.
+ * Where a runtime hands out calls only to those who record them (CUDA), none are counted.
+ */
+KYMO_EXPORT kymo_status_t kymo_count_service(kymo_context_t context,
+					     const kymo_selection_t *selection);
+
+/*
  * The whole call stack with calls of the selected ops (return addresses; the call site alone is
  * always there): in traces, in callbacks at ENTER and EXIT (kymo_callback_stack) and in private
  * buffers (kymo_record_stack). Work has the stack of the call that submitted it, found by its

@@ -29,6 +29,11 @@ summary_part summary_pools, summary_allocations, summary_errors;
 /* Calls that were still open when their process ended. */
 summary_part summary_open_calls;
 
+/* Device work that was submitted and was never seen to finish. */
+summary_part summary_unfinished;
+/* Line and table of calls that the mode leaves out. */
+void summary_left_out(struct report *r, const struct summary *s, unsigned count);
+
 /* Least, mean and most of a job's ranks, and which. */
 summary_part summary_imbalance;
 

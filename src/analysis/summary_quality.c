@@ -2,6 +2,7 @@
 /* What ran, and how far its numbers can be trusted: the lines around the summary's tables. */
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "base/unseen.h"
 #include "stream/names.h"
+#include "wire/defs.h"
 #include "wire/raw.h"
 
 enum { COMMAND_MAX = 200 }; /* bytes; the manifest has all of it */
@@ -312,8 +314,12 @@ struct quality {
 	double host_error, device_error;
 	double rank_error, rank_measured; /* job clocks: bounds used, and measured */
 	uint32_t ranks;                   /* whose clocks were compared */
-	double overhead; /* ns, of all threads */
-	bool overhead_known;
+	struct cost {
+		double sure;     /* ns of the program's threads */
+		double variance; /* of it */
+		double waiting, beside;
+		bool known, forced;
+	} cost;
 	double span;     /* ns: run time times threads */
 	unsigned processes;
 	unsigned endless;   /* processes whose recording has no end */
@@ -325,6 +331,23 @@ struct quality {
 	bool coarse;        /* histograms kept in the program have wider buckets */
 };
 
+/*
+ * What was measured, give or take two standard errors of the samples. It is a floor: what lies before a
+ * sample's first tick and behind its last (the thunk, the wrapper's registers), the loading of Kymo, and
+ * what the program's own code loses in caches are not in it.
+ */
+static double cost_low(const struct cost *c)
+{
+	double low = c->sure - 2 * sqrt(c->variance);
+
+	return low > 0 ? low : 0;
+}
+
+static double cost_high(const struct cost *c)
+{
+	return c->sure + 2 * sqrt(c->variance);
+}
+
 static double ranks_of(const struct trace *t, uint32_t thread)
 {
 	uint32_t ranks = t->processes[t->threads[thread].process].stands_for;
@@ -332,20 +355,22 @@ static double ranks_of(const struct trace *t, uint32_t thread)
 	return ranks ? ranks : 1;
 }
 
-/* What recording took from each thread: its records at the cost measured in its process. */
+/* What recording took from each thread: calls from samples; other records at the cost of one. */
 static void quality_overhead(struct quality *q, const struct summary *s)
 {
+	static const enum tally_kind apart[] = {TALLY_MARKER};
 	const struct trace *t = s->trace;
 	int64_t end;
 
-	for (unsigned k = TALLY_CALL; k <= TALLY_SYNC; k++) {
-		for (uint32_t i = 0; k != TALLY_POOL && i < s->tallies->set[k].count; i++) {
-			const struct tally *row = s->tallies->set[k].rows[i];
+	for (unsigned k = 0; k < sizeof(apart) / sizeof(*apart); k++) {
+		for (uint32_t i = 0; i < s->tallies->set[apart[k]].count; i++) {
+			const struct tally *row = s->tallies->set[apart[k]].rows[i];
 
-			q->overhead += (double)(row->count + row->frees) *
-				       t->processes[row->key[0]].record_cost_ns;
+			q->cost.sure += (double)row->count * t->processes[row->key[0]].record_cost_ns;
 		}
 	}
+	for (uint32_t i = 1; i < t->queues_count; i++)
+		q->cost.forced |= (t->queues[i].flags & QUEUE_PROFILING_FORCED) != 0;
 	for (uint32_t i = 1; i < t->threads_count; i++) {
 		end = t->threads[i].end ? t->threads[i].end : t->end;
 		if (end > t->threads[i].start && !t->processes[t->threads[i].process].telemetry)
@@ -422,8 +447,11 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->untraced += p->untraced_calls;
 		q->untimed += p->untimed;
 		q->damaged += p->damaged_blocks;
-		q->overhead += p->overhead_ns;
-		q->overhead_known |= p->record_cost_ns > 0;
+		q->cost.sure += p->calls_cost_ns + p->overhead_ns;
+		q->cost.variance += p->calls_cost_variance;
+		q->cost.waiting += p->waiting_ns;
+		q->cost.beside += p->beside_ns + p->drain_ns;
+		q->cost.known |= p->record_cost_ns > 0;
 		if (p->aligned) {
 			q->ranks += !p->stands_for;
 			q->rank_error = p->job_error_ns > q->rank_error ? p->job_error_ns : q->rank_error;
@@ -579,18 +607,46 @@ static void add_clocks(struct text *out, const struct quality *q, bool devices)
 	text_addf(out, ". Percentiles within %s %%.", q->coarse ? "5" : "1.6");
 }
 
+static void add_share(struct text *out, double share)
+{
+	if (share < 0.0001)
+		text_add(out, ", below 0.01 % of their time");
+	else
+		text_addf(out, ", %.2g %% of their time", 100 * share);
+}
+
 static void add_overhead(struct text *out, const struct quality *q)
 {
+	double low, high;
+
 	text_add(out, "Overhead: ");
-	if (!q->overhead_known) {
+	if (!q->cost.known) {
 		text_add(out, "not known, no process measured it.");
 		return;
 	}
-	text_add(out, "about ");
-	add_time(out, q->overhead);
+	low = cost_low(&q->cost);
+	high = cost_high(&q->cost);
+	text_add(out, "at least ");
+	add_time(out, (low + high) / 2);
+	if (high > low) {
+		text_add(out, " (give or take ");
+		add_time(out, (high - low) / 2);
+		text_add(out, ")");
+	}
+	text_add(out, " in the program's threads");
 	if (q->span > 0)
-		text_addf(out, ", %.2g %% of the time of the threads", 100 * q->overhead / q->span);
-	text_add(out, " (records at the cost measured in the program, waiting, harvesting).");
+		add_share(out, (low + high) / 2 / q->span);
+	if (q->cost.waiting > 0) {
+		text_add(out, ", ");
+		add_time(out, q->cost.waiting);
+		text_add(out, " of waiting for room");
+	}
+	if (q->cost.beside > 0) {
+		text_add(out, ", and ");
+		add_time(out, q->cost.beside);
+		text_add(out, " of processor time beside it");
+	}
+	text_add(out, q->cost.forced ? "; what the runtime's own timing takes is not in it." : ".");
 }
 
 static bool has_devices(const struct summary *s, unsigned count)
@@ -696,9 +752,15 @@ static void quality_row(struct table *t, const struct summary *s)
 	if (q.ranks)
 		cell_real(c, q.rank_error);
 	c++;
-	if (q.overhead_known)
-		cell_real(c, q.overhead);
-	c++;
+	if (q.cost.known) {
+		cell_real(c++, (cost_low(&q.cost) + cost_high(&q.cost)) / 2);
+		cell_real(c++, cost_low(&q.cost));
+		cell_real(c++, cost_high(&q.cost));
+		cell_real(c++, q.cost.waiting);
+		cell_real(c++, q.cost.beside);
+	} else {
+		c += 5;
+	}
 	cell_real(c++, q.coarse ? 5 : 1.6);
 	cell_number(c, q.refused);
 }
@@ -731,6 +793,10 @@ static void quality_table(struct report *r, const struct summary *s, unsigned co
 	table_column(t, "device_clocks_not_aligned", "", CELL_COUNT);
 	table_column(t, "rank_clock_error_ns", "", CELL_NUMBER);
 	table_column(t, "overhead_ns", "", CELL_NUMBER);
+	table_column(t, "overhead_low_ns", "", CELL_NUMBER);
+	table_column(t, "overhead_high_ns", "", CELL_NUMBER);
+	table_column(t, "overhead_waiting_ns", "", CELL_NUMBER);
+	table_column(t, "overhead_beside_ns", "", CELL_NUMBER);
 	table_column(t, "percentile_error_percent", "", CELL_NUMBER);
 	table_column(t, "processes_not_recorded", "", CELL_COUNT);
 	for (unsigned i = 0; i < count; i++)
@@ -786,6 +852,7 @@ void summary_quality(struct report *r, const struct summary *s, unsigned count)
 	if (q.coarse)
 		report_foot(r, "Calls were counted in the program, not recorded (mode summary): their errors "
 			       "have no status, and they have no scope.");
+	summary_left_out(r, s, count);
 	add_loss(&line, &q);
 	report_foot(r, "%s", line.s ? line.s : "");
 	line.length = 0;

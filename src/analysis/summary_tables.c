@@ -33,6 +33,7 @@ static const struct part parts[] = {
 	{summary_telemetry, TALLY_KINDS, "", 0, false},
 	{summary_errors, TALLY_ERROR, "errors", 0, false},
 	{summary_open_calls, TALLY_KINDS, "", 0, false},
+	{summary_unfinished, TALLY_KINDS, "", 0, false},
 };
 
 enum { PARTS = sizeof(parts) / sizeof(*parts) };

@@ -273,6 +273,22 @@ static void print_open_calls(const struct trace *t)
 	rest(t->open_calls_count - 1);
 }
 
+static void print_unfinished(const struct trace *t)
+{
+	if (t->unfinished_count > 1)
+		heading("Submitted, never seen to finish");
+	for (uint32_t i = 1; i < t->unfinished_count && i <= ROWS_SHOWN; i++) {
+		const struct t_unfinished *u = &t->unfinished[i];
+
+		plain_printf(stdout, "  thread %u  %s%s%s on %s / %s since %.9f s\n",
+			     t->threads[u->thread].tid, t->ops[u->op].name, u->kernel ? " " : "",
+			     t->kernels[u->kernel].name, t->agents[u->agent].label,
+			     u->queue ? t->queues[u->queue].label : "no queue",
+			     seconds_between(t->origin, u->submit));
+	}
+	rest(t->unfinished_count - 1);
+}
+
 static void print_notes(const struct trace *t)
 {
 	static const char *const severities[] = {"", "info", "warning", "error"};
@@ -331,6 +347,7 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	print_devices(t);
 	print_quality(c, t);
 	print_open_calls(t);
+	print_unfinished(t);
 	print_notes(t);
 	return KYMO_OK;
 }

@@ -252,6 +252,7 @@ static const kymo_op_desc_t code_object_descs[CODE_OBJECT_OPS] = {
 	[CODE_OBJECT_OP_BUILD] = OP("build", build_fields),
 	[CODE_OBJECT_OP_LOAD] = OBJECT("load", load_fields),
 	[CODE_OBJECT_OP_UNLOAD] = OBJECT("unload", load_fields),
+	[CODE_OBJECT_OP_MODULE] = OP("load_module", build_fields),
 };
 static const kymo_op_desc_t symbol_descs[SYMBOL_OPS] = {
 	[SYMBOL_OP_LOAD] = OBJECT("load", symbol_fields),
@@ -278,7 +279,7 @@ DOMAIN(dispatch, "Kernels", dispatch_descs, core_dispatch_ops);
 DOMAIN(copy, "Copies", copy_descs, core_copy_ops);
 DOMAIN(allocation, "Allocations", allocation_descs, core_allocation_ops);
 DOMAIN(sync, "Waits", sync_descs, core_sync_ops);
-DOMAIN(code_object, "Programs", code_object_descs, core_code_object_ops);
+DOMAIN(code_object, "Programs and modules", code_object_descs, core_code_object_ops);
 DOMAIN(kernel_symbol, "Kernel symbols", symbol_descs, core_symbol_ops);
 DOMAIN(stream, "Streams", stream_descs, core_stream_ops);
 DOMAIN(thread, "Threads", thread_descs, core_thread_ops);

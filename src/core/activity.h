@@ -131,7 +131,13 @@ enum {
  * records of domain "marker"), so the recorder leaves these ops (KYMO_OP_OBJECT) out. A context that
  * starts late is told of what is there by then, `replayed`.
  */
-enum { CODE_OBJECT_OP_BUILD, CODE_OBJECT_OP_LOAD, CODE_OBJECT_OP_UNLOAD, CODE_OBJECT_OPS };
+enum {
+	CODE_OBJECT_OP_BUILD,
+	CODE_OBJECT_OP_LOAD,
+	CODE_OBJECT_OP_UNLOAD,
+	CODE_OBJECT_OP_MODULE, /* a binary that is there is loaded: fields as of a build */
+	CODE_OBJECT_OPS
+};
 /* fields of the latter two */
 enum { LOAD_PROGRAM, LOAD_DOMAIN, LOAD_KIND, LOAD_CONTEXT, LOAD_HANDLE, LOAD_REPLAYED, LOAD_FIELDS };
 

@@ -64,8 +64,10 @@ bool core_buffer_ensure(struct core_buffer *b)
 		return b->ready;
 	if (make(b)) {
 		b->ready = true;
-		if (!core_buffer_private(b))
+		if (!core_buffer_private(b)) {
 			core_threads_share(b->pool);
+			core_lines_share(b);
+		}
 		core_define_replay(b);
 		if (!core_buffer_private(b)) {
 			core_overhead_define();

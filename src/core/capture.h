@@ -40,6 +40,7 @@
 
 #include "base/clock.h"
 #include "wire/defs.h"
+#include "wire/live.h"
 #include "wire/shm.h"
 #include "wire/wire.h"
 
@@ -71,6 +72,7 @@ struct cap_op {
 	uint16_t wire;            /* op number on the wire */
 	uint16_t number;          /* within the domain */
 	uint16_t domain;          /* index of the domain */
+	_Atomic uint8_t left_out; /* calls are counted where they are not recorded */
 };
 
 /*
@@ -222,7 +224,7 @@ struct cap_thread {
 	uint32_t calling_level;
 	uint64_t current; /* id of the innermost call that has not returned, or 0 */
 	uint64_t next_id;
-	uint64_t id_limit; /* ids of the thread's block end here */
+	uint64_t id_limit; /* at this one something is due; see cap_ids_refill() */
 	int64_t scope;
 	struct shm_thread *_Atomic shared; /* open calls visible to the drain, or NULL */
 	uint32_t index;
@@ -238,6 +240,17 @@ struct cap_thread {
 	struct wire_ring *scratch;   /* for records that go into no buffer, or NULL */
 	struct core_externals *_Atomic externals; /* stacks of external ids, or NULL */
 	_Atomic uint64_t external[CAP_BUFFERS]; /* top of the stack of each buffer's context */
+	uint64_t id_end;           /* ids of the thread's block end here */
+	struct cap_cost {
+		struct wire_line *line; /* where samples are added up, or NULL */
+		uint64_t timed;         /* ticks that were timed as they were spent */
+		uint64_t id;            /* of the call whose cost is being measured */
+		uint64_t tick, before;  /* when that began, and `timed` then */
+		uint32_t sampled, weight; /* calls that this sample stands for; the next one */
+		uint32_t calls;           /* samples so far */
+		uint64_t random;
+	} cost;
+	struct wire_line **left_out; /* by wire op, or NULL */
 	struct wire_ring rings[CAP_BUFFERS];
 	struct {
 		uintptr_t address;
@@ -259,6 +272,8 @@ struct cap_thread *cap_thread_attach(void);
 struct cap_thread *cap_thread_attach_for(uint64_t buffers);
 uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address);
 void cap_ids_refill(struct cap_thread *t);
+void cap_ids_sample(struct cap_thread *t, struct cap_frame *f); /* the same where a call begins */
+void cap_left_out_slow(const struct cap_op *op);
 void cap_unwind(struct cap_thread *t, const void *sp); /* closes frames longjmp left behind */
 
 /* What few want and every call would have to ask for: non-zero when somebody does. */
@@ -345,6 +360,18 @@ static inline void cap_idle(struct cap_thread *t)
 	atomic_store_explicit(&t->busy, n - 1, memory_order_release);
 }
 
+/* A call that is not recorded because the mode leaves it out. After a fork the array reads NULL. */
+static inline void cap_left_out(const struct cap_op *op)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct wire_line *l = cap_likely(t && t->left_out) ? t->left_out[op->wire] : NULL;
+
+	if (cap_likely(l && !t->guard))
+		l->count.calls++;
+	else
+		cap_left_out_slow(op);
+}
+
 /*
  * Enters a call. `caller` is its return address, `sp` the stack pointer of a frame that lives until
  * cap_leave(). NULL: not traced, call on.
@@ -360,9 +387,12 @@ cap_enter_at(struct cap_op *op, const void *caller, const void *sp)
 	struct cap_frame *f;
 	uint32_t depth, site;
 
-	if (cap_unlikely(!callbacks && !buffers &&
-			 !atomic_load_explicit(&op->keep, memory_order_relaxed)))
-		return NULL;
+	if (cap_unlikely(!callbacks && !buffers)) {
+		if (cap_unlikely(atomic_load_explicit(&op->left_out, memory_order_relaxed)))
+			cap_left_out(op);
+		if (!atomic_load_explicit(&op->keep, memory_order_relaxed))
+			return NULL;
+	}
 	t = cap_thread_current;
 	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
 		t = cap_thread_attach_for(buffers);
@@ -377,10 +407,11 @@ cap_enter_at(struct cap_op *op, const void *caller, const void *sp)
 			return NULL;
 		depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
 	}
-	if (cap_unlikely(t->next_id == t->id_limit))
-		cap_ids_refill(t);
 	f = &t->frames[depth];
 	__asm__("" : "+r"(f)); /* one register, not a sum made anew for each store */
+	f->retire = NULL;
+	if (cap_unlikely(t->next_id == t->id_limit))
+		cap_ids_sample(t, f);
 	id = t->next_id++;
 	f->id = id;
 	f->parent = t->current;
@@ -395,7 +426,6 @@ cap_enter_at(struct cap_op *op, const void *caller, const void *sp)
 	f->stack = 0;
 	f->status = 0;
 	f->has_status = false;
-	f->retire = NULL;
 	cap_busy(t);
 	callbacks = atomic_load_explicit(&op->callbacks, memory_order_acquire);
 	buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
@@ -665,6 +695,66 @@ static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
 	cap_idle(cap_thread_current);
 }
 
+/* ---- work that is under way (live.c) ------------------------------------------------------ */
+
+/*
+ * A place in the memory that outlives the process where work says that it is under way, so that what
+ * never finishes is told whatever happens. 0: there is none to be had. Kept by the piece of work, or
+ * by what is used again for another. After a fork the places of the parent are nobody's.
+ */
+uint32_t cap_flight_new(void);
+void cap_flight_free(uint32_t place);
+
+#define CAP_LINE_CHUNKS 64u /* 2 MiB */
+#define CAP_LINE_BITS   9u  /* of a place: number of the line in its chunk */
+
+struct cap_lines {
+	struct wire_line *_Atomic chunks[CAP_LINE_CHUNKS];
+	_Atomic uint64_t buffer; /* bit of the buffer they lie in, as in cap_origin */
+};
+extern struct cap_lines *cap_lines; /* in memory that reads zero after a fork */
+
+static inline struct wire_line *cap_flight_line(uint32_t place)
+{
+	struct wire_line *l;
+
+	if (cap_unlikely(!place))
+		return NULL;
+	l = atomic_load_explicit(&cap_lines->chunks[place >> CAP_LINE_BITS],
+				 memory_order_relaxed);
+	return cap_likely(l != NULL) ? &l[place & ((1u << CAP_LINE_BITS) - 1)] : NULL;
+}
+
+/* It was submitted, and is wanted by the contexts of `o`. */
+static inline void cap_flight_begin(uint32_t place, const struct cap_op *op,
+				    const struct cap_origin *o, uint64_t submit,
+				    const struct cap_subject *s)
+{
+	struct wire_line *l = cap_flight_line(place);
+
+	if (cap_unlikely(!l || !(o->buffers & atomic_load_explicit(&cap_lines->buffer,
+								   memory_order_relaxed))))
+		return;
+	l->op = op->wire;
+	l->flight.call = o->call;
+	l->flight.submit = submit;
+	l->flight.bytes = s->bytes;
+	l->flight.agent = s->agent;
+	l->flight.queue = s->queue;
+	l->flight.kernel = s->kernel;
+	l->flight.thread = cap_thread_current ? cap_thread_current->index : 0;
+	atomic_store_explicit(&l->state, wire_flight_check(l->op, &l->flight), memory_order_release);
+}
+
+/* Its record is written, or never will be. */
+static inline void cap_flight_end(uint32_t place)
+{
+	struct wire_line *l = cap_flight_line(place);
+
+	if (cap_likely(l != NULL))
+		atomic_store_explicit(&l->state, 0, memory_order_release);
+}
+
 /* Memory that is obtained or given back. Values as in the fields of domain "allocation". */
 struct cap_allocation {
 	uint64_t address, bytes, id, parent; /* id: cap_new_allocation() */
@@ -760,8 +850,20 @@ extern _Atomic bool cap_ending;
 void cap_note(int severity, const char *part, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Time that recording took from the program, in ticks; shown with every summary. Any thread. */
+/*
+ * Time that recording took from the program, in ticks; shown with every summary. Any thread. For what
+ * is no part of a recorded call, or is long and rare: it is taken out of the samples around it.
+ */
 void cap_overhead(uint64_t ticks);
+/* Such work from begin to end; what is timed inside is counted once. */
+struct cap_timed {
+	uint64_t start, timed;
+};
+void cap_timed_begin(struct cap_timed *c);
+/* More than `most` ticks are not believed: the thread was interrupted. */
+void cap_timed_end(const struct cap_timed *c, uint64_t most);
+/* The same, spent by a thread that is not the program's. */
+void cap_overhead_beside(uint64_t ticks);
 
 /*
  * `count` records of `op` will never come, because whoever has them lost them: every buffer that

@@ -126,9 +126,12 @@ static void define(const struct wire_def *d)
 void cap_define(const struct wire_def *d)
 {
 	int saved = errno;
+	struct cap_timed timed;
 
 	if (core_live && (atomic_load(&core_live->magic) || core_usable())) {
+		cap_timed_begin(&timed);
 		define(d);
+		cap_timed_end(&timed, UINT64_MAX);
 		if (cap_unlikely(d->kind == DEF_CLOCK_SYNC || d->kind == DEF_CLOCK ||
 				 d->kind == DEF_AGENT))
 			core_clock_defined(d);

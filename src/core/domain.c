@@ -128,7 +128,8 @@ static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
 			continue;
 		if (s->waits && !(d->info->desc->ops[op].flags & KYMO_OP_OBJECT))
 			continue;
-		if (s->kind == SERVICE_STACK || (s->kind == SERVICE_BUFFER && !(b && b->ready)))
+		if (s->kind == SERVICE_STACK || s->kind == SERVICE_COUNT ||
+		    (s->kind == SERVICE_BUFFER && !(b && b->ready)))
 			continue;
 		entry_of(&w->list[i], &e);
 		if (!d->activity)
@@ -142,10 +143,10 @@ static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
 	return core_plan_get(w->entries, count);
 }
 
-static bool wants_stack(const struct wants *w, uint16_t wire)
+static bool wants_kind(const struct wants *w, enum core_service_kind kind, uint16_t wire)
 {
 	for (uint32_t i = 0; i < w->count; i++)
-		if (w->list[i].service->kind == SERVICE_STACK &&
+		if (w->list[i].service->kind == kind &&
 		    core_service_selects(w->list[i].service, wire))
 			return true;
 	return false;
@@ -155,7 +156,7 @@ static void slot_update(const struct cap_domain *d, struct cap_slot *s)
 {
 	struct cap_op *op = &d->info->ops[s->op];
 	bool wanted = atomic_load(&op->callbacks) || atomic_load(&op->buffers) ||
-		      atomic_load(&op->keep);
+		      atomic_load(&op->keep) || atomic_load(&op->left_out);
 
 	if (s->next)
 		atomic_store(&s->target, wanted ? s->wrapper : s->next);
@@ -181,8 +182,11 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 		uint64_t buffers;
 
 		plan = op_wants(d, op, w, &buffers);
-		stack_update((uint16_t)(d->base + op), wants_stack(w, (uint16_t)(d->base + op)),
-			     stacks);
+		stack_update((uint16_t)(d->base + op),
+			     wants_kind(w, SERVICE_STACK, (uint16_t)(d->base + op)), stacks);
+		atomic_store(&d->info->ops[op].left_out,
+			     !buffers && core_shared_pool() &&
+				     wants_kind(w, SERVICE_COUNT, (uint16_t)(d->base + op)));
 		atomic_store(&d->info->ops[op].callbacks, plan);
 		atomic_store(&d->info->ops[op].buffers, buffers);
 		if (plan || buffers)
@@ -298,7 +302,7 @@ kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info, uint32
 	return add(info, true, activity, &d);
 }
 
-kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap_domain **out)
+static kymo_status_t domain_register(const struct cap_domain_info *info, struct cap_domain **out)
 {
 	kymo_status_t status;
 	bool first;
@@ -344,6 +348,17 @@ void cap_runtime_seen(void)
 		return;
 	core_wanted_notify();
 	core_objects_replay(NULL);
+}
+
+kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap_domain **out)
+{
+	struct cap_timed spent;
+	kymo_status_t status;
+
+	core_spent_begin(&spent);
+	status = domain_register(info, out);
+	core_spent_end(&spent);
+	return status;
 }
 
 kymo_status_t core_domain_ready(const struct cap_domain_info *info, _Atomic bool *ready)

@@ -18,6 +18,7 @@
 #include <kymo/tool.h>
 
 #include "core/capture.h"
+#include "wire/live.h"
 #include "wire/shm.h"
 
 #define CORE_CONTEXTS 65536u /* at one time */
@@ -33,7 +34,10 @@ struct core_live { /* zero in a forked child until core_fork_check() */
 	pthread_mutex_t fork;
 	pthread_mutex_t tallies; /* of threads: held while they are walked, or end; innermost but
 				    for `define` */
+	pthread_mutex_t lines; /* innermost */
 	_Atomic int ending; /* the process, if a thread waits for its end; see ending.c */
+	struct cap_lines lines_of; /* of the shared buffer (live.c): a child finds none */
+	uint32_t line_count;       /* lines given out */
 };
 extern struct core_live *core_live;
 
@@ -115,7 +119,8 @@ enum core_service_kind {
 	SERVICE_CALLBACK = 1,
 	SERVICE_BUFFER = 2,
 	SERVICE_STACK = 4,
-	SERVICE_REQUEST = 8
+	SERVICE_REQUEST = 8,
+	SERVICE_COUNT = 16
 };
 
 struct core_service {
@@ -331,7 +336,9 @@ extern _Atomic uint64_t core_buffers_open;
 /* Counts buffers made; a buffer's own count is `born`. */
 extern _Atomic uint32_t core_epoch;
 /* The id of the call `f` will not be carried by anything new. */
-#define CORE_RETIRE_WANTED ((struct core_retire *)1)
+#define CORE_RETIRE_WANTED ((struct core_retire *)2)
+/* Nobody waits for it, but what the call costs is being measured; see overhead.c. */
+#define CORE_RETIRE_SAMPLED ((struct core_retire *)1)
 /* A runtime is there. Caller holds no lock. */
 void core_objects_runtime(const struct cap_domain *domain);
 /* What was defined, if it is something that tools are told of. */
@@ -556,6 +563,25 @@ uint64_t core_activity_correlation(const kymo_op_desc_t *op, const struct wire_r
 /* Publishes the cost of a record (measured once) and what was measured so far. */
 void core_overhead_define(void);
 void core_overhead_fork_child(void);
+/* The call in `f`, whose cost is a sample, is recorded. */
+void core_overhead_sampled(struct cap_frame *f);
+/* The call that is to be in `f` is a sample. */
+void core_overhead_sample(struct cap_thread *t, struct cap_frame *f);
+/* Ids up to the next sample. */
+uint32_t core_overhead_step(struct cap_thread *t);
+/* The beginning or the end of something that may wait. */
+void core_spent_begin(struct cap_timed *c);
+void core_spent_end(const struct cap_timed *c);
+/* The program waited for room. */
+void core_waited(uint64_t ticks);
+
+/* ---- lines (live.c) ---- */
+/* A line of that kind for good, or NULL: there is none to be had. */
+struct wire_line *core_line_new(enum wire_line_kind kind);
+void core_lines_share(struct core_buffer *b);
+void core_lines_init(void);
+void core_lines_fork_child(void);
+void core_left_out_release(struct cap_thread *t); /* the thread ends */
 /* The pool that the drain of this process reads, or NULL. */
 struct core_pool *core_shared_pool(void);
 uint32_t core_shared_arguments(void);

@@ -51,14 +51,8 @@ struct marker_thread {
 static _Thread_local struct marker_thread *current __attribute__((tls_model("initial-exec")));
 static struct marker_thread *threads; /* under `threads` */
 static _Atomic int64_t next_scope_block = 1;
-static _Atomic uint64_t faults[FAULTS];
 
 #define SCOPE_BLOCK 65536
-
-void marker_fault(enum marker_fault fault)
-{
-	atomic_fetch_add_explicit(&faults[fault], 1, memory_order_relaxed);
-}
 
 /* ---- threads ---- */
 
@@ -925,36 +919,6 @@ static uint32_t copy_open(struct range *out, uint32_t room)
 	return n;
 }
 
-static void note_faults(void)
-{
-	static const char *const texts[FAULTS] = {
-		[FAULT_UNBALANCED] = "a range was popped that was not pushed",
-		[FAULT_UNKNOWN] = "a range was stopped that was not open",
-		[FAULT_DEEP] = "a range was nested deeper than 256 and not recorded",
-		[FAULT_MANY] = "a range was started while 65536 were open and not recorded",
-		[FAULT_NULL] = "an annotation was given no text, or invalid values",
-		[FAULT_CUT_TEXT] = "a text longer than 512 bytes was cut",
-		[FAULT_CUT_PAYLOAD] = "a value longer than 256 bytes, or beyond 800 in all, was cut",
-		[FAULT_NAMES] = "a name beyond the first 65536 is not counted apart",
-		[FAULT_TIMES] = "a range was submitted with times that cannot be; shown as a mark",
-	};
-
-	for (unsigned i = 0; i < FAULTS; i++) {
-		uint64_t n = atomic_exchange(&faults[i], 0);
-		struct wire_def d;
-
-		if (!n)
-			continue;
-		wire_def_init(&d, DEF_NOTE);
-		wire_def_u64(&d, 2);
-		wire_def_string(&d, "marker");
-		wire_def_string(&d, texts[i]);
-		wire_def_u64(&d, tick_now());
-		wire_def_u64(&d, n);
-		cap_define(&d);
-	}
-}
-
 void core_marker_finalize(void)
 {
 	enum { ROOM = 1024 };
@@ -975,7 +939,7 @@ void core_marker_finalize(void)
 	free(open);
 	if (t && current)
 		leave_open(t, current);
-	note_faults();
+	marker_faults_note();
 }
 
 void marker_ranges_fork_child(void)
@@ -984,8 +948,7 @@ void marker_ranges_fork_child(void)
 	for (uint32_t i = 0; i < places_used; i++)
 		place_at(i)->open = false;
 	places_used = places_free = 0;
-	for (unsigned i = 0; i < FAULTS; i++)
-		atomic_store(&faults[i], 0);
+	marker_faults_fork_child();
 	if (!current)
 		return;
 	/* Only the thread that forked lives on; its state joins the list anew. */

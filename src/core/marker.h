@@ -6,6 +6,7 @@
  *
  *   marker.c       ranges, marks, pauses: the path of an annotation
  *   marker_submit.c  marks and ranges with times of the program's own
+ *   marker_fault.c  mistakes and limits, told when the process ends
  *   marker_text.c  texts that become numbers, payloads that become bytes
  *   marker_door.c  hooks of programs that include the header; the exported functions
  */
@@ -81,6 +82,10 @@ enum marker_fault {
 	FAULTS
 };
 void marker_fault(enum marker_fault fault);
+/* FAULT_CUT_PAYLOAD: of a value of that many bytes. */
+void marker_fault_cut(const kymo_payload_t *p, size_t bytes, bool left_out);
+void marker_faults_note(void);
+void marker_faults_fork_child(void);
 
 /* ---- texts and payloads (marker_text.c) --------------------------------------------------- */
 

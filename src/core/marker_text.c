@@ -158,7 +158,7 @@ static size_t put(uint8_t *out, size_t room, const kymo_payload_t *p)
 	if (8 + key_length + stored > room)
 		return 0;
 	if (stored < total)
-		marker_fault(FAULT_CUT_PAYLOAD);
+		marker_fault_cut(p, total, false);
 	stored16 = (uint16_t)stored;
 	total32 = total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
 	out[0] = (uint8_t)p->type;
@@ -178,12 +178,14 @@ size_t marker_payload_put(uint8_t *out, size_t used, const kymo_payload_t *paylo
 	if (!used)
 		out[used++] = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		size_t n = put(out + used, MARKER_PAYLOAD_MAX - used, &payload[i]);
+		size_t n = put(out + used, MARKER_PAYLOAD_MAX - used, &payload[i]), bytes;
+		const void *data;
 
 		used += n;
 		if (n)
 			continue;
-		marker_fault(FAULT_CUT_PAYLOAD);
+		bytes = value_of(&payload[i], &data);
+		marker_fault_cut(&payload[i], bytes == SIZE_MAX ? 0 : bytes, true);
 		out[0] = (uint8_t)(out[0] + (out[0] < UINT8_MAX));
 		if (used + 8 > MARKER_PAYLOAD_MAX)
 			break; /* nothing fits any more: not a walk over a count that is a lie */

@@ -49,7 +49,9 @@ void cap_retire(struct cap_frame *f)
 	int saved = errno;
 
 	f->retire = NULL;
-	if (r == CORE_RETIRE_WANTED)
+	if (r == CORE_RETIRE_SAMPLED)
+		core_overhead_sampled(f);
+	else if (r == CORE_RETIRE_WANTED)
 		retired(f->id);
 	else
 		retire_let_go(r);
@@ -61,7 +63,7 @@ static struct core_retire *retire_get(struct cap_frame *f)
 {
 	struct core_retire *r = f ? f->retire : NULL;
 
-	if (!r)
+	if (!r || r == CORE_RETIRE_SAMPLED)
 		return NULL;
 	if (r == CORE_RETIRE_WANTED) {
 		r = malloc(sizeof(*r));
@@ -272,7 +274,7 @@ bool cap_origin_take(struct cap_origin *o, const struct cap_frame *call, const s
 	o->scope = f ? f->scope : t->scope;
 	if (!o->buffers && !plan)
 		wanted = false;
-	else if (cap_unlikely(plan || (f && f->retire) ||
+	else if (cap_unlikely(plan || (f && f->retire > CORE_RETIRE_SAMPLED) ||
 			      atomic_load_explicit(&t->externals, memory_order_relaxed) ||
 			      (f && atomic_load_explicit(&f->callbacks, memory_order_relaxed))))
 		wanted = take_more(t, f, op, subject, plan, o);

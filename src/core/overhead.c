@@ -1,28 +1,189 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording costs the program, as a number that every trace carries: the cost of a record,
- * measured here on this machine when recording begins, times the records; plus time that is
- * measured where it is spent (waiting for room, harvesting device work). The sum is kept where the
- * drain sees it, so that a killed process has it too.
+ * What recording costs the program, as a number that every trace carries. It is measured in the
+ * program itself, in the caches that the program leaves: of every few hundred calls of a thread one is
+ * timed from its entry to the runtime's function and from there to its return. What is long and rare
+ * (harvesting, definitions, chunks that change, waiting for room) is timed each time, and taken out of
+ * the samples around it. The sums are kept where the drain sees them, so that a killed process has
+ * them too. For records that are not calls the cost of one is measured when recording begins.
  */
 #include "core/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH   64u
-#define BATCHES 16u
+#define BATCH      64u
+#define BATCHES    16u
+#define EVERY_MOST 256u  /* of so many calls one is timed, in the long run */
+#define SAMPLE_MAX 20000 /* ns: what took longer was interrupted */
 
-static _Atomic uint64_t measured; /* ticks */
+static _Atomic uint64_t measured, waited, beside; /* ticks */
+
+/* ---- sums -------------------------------------------------------------------------------------- */
+
+/* Ticks that were timed by this thread are no part of its samples. */
+static void timed(uint64_t ticks)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	if (t && t->magic == CAP_THREAD_MAGIC)
+		t->cost.timed += ticks;
+}
+
+static uint64_t add(_Atomic uint64_t *sum, uint64_t ticks)
+{
+	return atomic_fetch_add_explicit(sum, ticks, memory_order_relaxed) + ticks;
+}
 
 void cap_overhead(uint64_t ticks)
 {
-	uint64_t sum = atomic_fetch_add_explicit(&measured, ticks, memory_order_relaxed) + ticks;
+	uint64_t sum = add(&measured, ticks);
 	struct core_pool *pool = core_shared_pool();
 
+	timed(ticks);
 	if (pool)
 		atomic_store_explicit(&pool->shm->overhead_ticks, sum, memory_order_relaxed);
 }
+
+void core_waited(uint64_t ticks)
+{
+	uint64_t sum = add(&waited, ticks);
+	struct core_pool *pool = core_shared_pool();
+
+	timed(ticks);
+	if (pool)
+		atomic_store_explicit(&pool->shm->waiting_ticks, sum, memory_order_relaxed);
+}
+
+void cap_overhead_beside(uint64_t ticks)
+{
+	uint64_t sum = add(&beside, ticks);
+	struct core_pool *pool = core_shared_pool();
+
+	if (pool)
+		atomic_store_explicit(&pool->shm->beside_ticks, sum, memory_order_relaxed);
+}
+
+static uint64_t timed_so_far(void)
+{
+	const struct cap_thread *t = cap_thread_current;
+
+	return t && t->magic == CAP_THREAD_MAGIC ? t->cost.timed : 0;
+}
+
+void cap_timed_begin(struct cap_timed *c)
+{
+	c->timed = timed_so_far();
+	c->start = tick_now();
+}
+
+void cap_timed_end(const struct cap_timed *c, uint64_t most)
+{
+	uint64_t ticks = tick_now() - c->start, inside = timed_so_far() - c->timed;
+
+	ticks = ticks > inside ? ticks - inside : 0;
+	cap_overhead(ticks < most ? ticks : most);
+}
+
+/*
+ * Beginnings and ends: by the processor's time, as they wait for others. What was timed meanwhile, by
+ * whatever thread, is not counted twice.
+ */
+void core_spent_begin(struct cap_timed *c)
+{
+	c->timed = atomic_load(&measured);
+	c->start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void core_spent_end(const struct cap_timed *c)
+{
+	uint64_t ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - c->start;
+	uint64_t ticks = tick_source_chosen == TICK_MONOTONIC_RAW
+				 ? ns
+				 : (uint64_t)((double)ns / 1e9 * (double)tick_rate());
+	uint64_t inside = atomic_load(&measured) - c->timed;
+
+	if (ticks > inside)
+		cap_overhead(ticks - inside);
+}
+
+/* ---- samples ----------------------------------------------------------------------------------- */
+
+/* Many at the beginning, so that a program of a few hundred calls has its share. */
+static uint32_t every(const struct cap_thread *t)
+{
+	uint32_t n = t->cost.calls;
+
+	return n < 128 ? 4 : EVERY_MOST;
+}
+
+/* Up to the next sample; random, so that no loop of the program is in step with it. */
+uint32_t core_overhead_step(struct cap_thread *t)
+{
+	uint64_t x = t->cost.random ? t->cost.random : (uint64_t)t->tid * 0x9e3779b97f4a7c15ull | 1;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	t->cost.random = x;
+	t->cost.weight = every(t);
+	return 1 + (uint32_t)(x >> 32) % (2 * t->cost.weight - 1);
+}
+
+static struct wire_line *cost_line(struct cap_thread *t)
+{
+	struct wire_line *l = t->cost.line;
+
+	if (l || !core_shared_pool())
+		return l;
+	l = core_line_new(WIRE_LINE_COST);
+	if (!l)
+		return NULL;
+	l->cost.thread = t->index;
+	atomic_store_explicit(&l->state, 1, memory_order_release);
+	return t->cost.line = l;
+}
+
+void core_overhead_sample(struct cap_thread *t, struct cap_frame *f)
+{
+	if (!cost_line(t))
+		return;
+	t->cost.before = t->cost.timed;
+	t->cost.sampled = t->cost.weight;
+	f->retire = CORE_RETIRE_SAMPLED;
+}
+
+/*
+ * From the entry to the first tick of the call, and from its second to here: of the two reads of the
+ * clock the entry has one, and this one stands for the other.
+ */
+void core_overhead_sampled(struct cap_frame *f)
+{
+	struct cap_thread *t = cap_thread_current;
+	uint64_t now = tick_now(), ticks, inside;
+	struct wire_cost *c;
+	double x;
+
+	if (!t || t->magic != CAP_THREAD_MAGIC || !t->cost.line || t->cost.id != f->id)
+		return;
+	c = &t->cost.line->cost;
+	ticks = f->start - t->cost.tick + (now - f->end);
+	inside = t->cost.timed - t->cost.before;
+	ticks = ticks > inside ? ticks - inside : 0;
+	t->cost.calls++;
+	if (core_tick_span(ticks) > SAMPLE_MAX) {
+		c->refused++;
+		c->refused_calls += t->cost.sampled;
+		return;
+	}
+	x = (double)ticks * t->cost.sampled;
+	c->samples++;
+	c->calls += t->cost.sampled;
+	c->ticks += ticks * t->cost.sampled;
+	c->squares += x * x;
+}
+
+/* ---- what a record costs ----------------------------------------------------------------------- */
 
 /* A record of four fields, as a wrapper writes it, into memory of our own. */
 static void record(struct cap_thread *t, struct cap_op *op, struct wire_ring *r)
@@ -92,4 +253,6 @@ void core_overhead_define(void)
 void core_overhead_fork_child(void)
 {
 	atomic_store(&measured, 0);
+	atomic_store(&waited, 0);
+	atomic_store(&beside, 0);
 }

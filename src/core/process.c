@@ -110,6 +110,7 @@ static void initialise(void)
 	core_life_fork_child(); /* it may be one, of a parent that did not use core */
 	tick_init();
 	barrier_init();
+	core_lines_init();
 	core_threads_init();
 	atomic_store(&core_live->magic, LIVE_MAGIC);
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
@@ -137,6 +138,7 @@ static void fork_child(void)
 		core_generation = (uint32_t)getpid();
 		core_sites_fork_child();
 		core_life_fork_child();
+		core_lines_fork_child();
 		core_ending_fork_child();
 		core_select_fork_child();
 		core_stacks_fork_child();
@@ -194,11 +196,13 @@ kymo_state_t kymo_process_state(void)
 __attribute__((destructor)) static void finalize(void)
 {
 	uint32_t running = KYMO_STATE_RUNNING;
+	struct cap_timed spent;
 
 	if (!initialised || failed || getpid() != (pid_t)core_generation)
 		return;
 	if (!atomic_compare_exchange_strong(&state, &running, KYMO_STATE_FINALIZING))
 		return;
+	core_spent_begin(&spent);
 	core_domains_flush(tick_now());
 	core_marker_finalize();
 	core_tools_stop();
@@ -209,6 +213,7 @@ __attribute__((destructor)) static void finalize(void)
 	core_threads_end_all();
 	core_define_modules();
 	core_define_tick_sync();
+	core_spent_end(&spent);
 	core_define_process_end(1);
 	core_buffers_finalize();
 }

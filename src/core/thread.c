@@ -211,6 +211,7 @@ static void detach(void *arg)
 	}
 	cap_idle(t);
 	core_tally_release(t);
+	core_left_out_release(t);
 	pthread_mutex_unlock(&core_live->tallies);
 	define_thread_end(t);
 	cap_thread_current = NULL;
@@ -257,6 +258,7 @@ struct cap_thread *cap_thread_attach(void)
 	t->tid = (uint32_t)syscall(SYS_gettid);
 	t->start = tick_now();
 	t->scope = 0;
+	t->next_id = t->id_end = t->id_limit = 0;
 	share_open_calls(t);
 	t->magic = CAP_THREAD_MAGIC;
 	slot_live(s, true);
@@ -331,10 +333,29 @@ void core_threads_end_all(void)
 
 /* ---- ids ---- */
 
+/* The next id at which a call's cost is measured, or a new block is needed. */
+static void ids_limit(struct cap_thread *t)
+{
+	uint32_t step = core_overhead_step(t);
+
+	if (t->next_id == t->id_end) {
+		t->next_id = atomic_fetch_add(&next_block, ID_BLOCK);
+		t->id_end = t->next_id + ID_BLOCK;
+	}
+	t->id_limit = t->id_end - t->next_id > step ? t->next_id + step : t->id_end;
+}
+
 void cap_ids_refill(struct cap_thread *t)
 {
-	t->next_id = atomic_fetch_add(&next_block, ID_BLOCK);
-	t->id_limit = t->next_id + ID_BLOCK;
+	ids_limit(t);
+}
+
+void cap_ids_sample(struct cap_thread *t, struct cap_frame *f)
+{
+	core_overhead_sample(t, f);
+	ids_limit(t);
+	t->cost.id = t->next_id;
+	t->cost.tick = tick_now();
 }
 
 uint64_t cap_current_id(void)
@@ -628,12 +649,15 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 	struct core_buffer *b = &core_buffers[__builtin_ctzll(buffers)];
 	struct wire_ring *r = &t->rings[b->index];
 	int saved = errno;
+	struct cap_timed timed;
 	bool ok;
 
 	if (!b->ready || atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
 		return NULL;
+	cap_timed_begin(&timed);
 	core_ring_close(b, r);
 	ok = core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
+	cap_timed_end(&timed, UINT64_MAX);
 	if (!ok) {
 		atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&b->pool->shm->lost_records, 1, memory_order_relaxed);

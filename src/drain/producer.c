@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/job.h"
 #include "drain/life.h"
+#include "wire/live.h"
 
 enum {
 	CHUNK_MIN = 4096,
@@ -297,7 +298,7 @@ static bool header_good(const struct producer *p, const struct wire_chunk *h, ui
 	       h->header_size >= sizeof(*h) && h->header_size <= committed &&
 	       committed <= p->chunk_size &&
 	       (h->type == WIRE_CHUNK_RECORDS || h->type == WIRE_CHUNK_DEFINITIONS ||
-		h->type == WIRE_CHUNK_TALLY);
+		h->type == WIRE_CHUNK_TALLY || h->type == WIRE_CHUNK_LIVE);
 }
 
 /* It still is what it was a moment ago, and perhaps more of it. */
@@ -444,6 +445,19 @@ static void make_room(struct producer *p)
 		write_out(p);
 }
 
+/* There is work under way: `chunk` is our copy. */
+static bool has_flight(const uint8_t *chunk, uint32_t bytes)
+{
+	struct wire_line l;
+
+	for (size_t at = WIRE_LIVE_HEADER; at + sizeof(l) <= bytes; at += sizeof(l)) {
+		memcpy(&l, chunk + at, sizeof(l));
+		if (l.kind == WIRE_LINE_FLIGHT && l.state)
+			return true;
+	}
+	return false;
+}
+
 /* Copies a chunk into the file's pending blocks. The copy is what is checked and written. */
 static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_block_type type)
 {
@@ -474,7 +488,8 @@ static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_bl
 	memcpy(&after, c, sizeof(after));
 	if (filling && !same_chunk(&h, &after))
 		return;
-	p->recorded |= h.type == WIRE_CHUNK_RECORDS && (committed > h.header_size || h.lost);
+	p->recorded |= (h.type == WIRE_CHUNK_RECORDS && (committed > h.header_size || h.lost)) ||
+		       (h.type == WIRE_CHUNK_LIVE && has_flight(to, committed));
 	b = (struct raw_block){.type = (uint16_t)type,
 			       .thread = h.thread,
 			       .chunk_type = h.type,
@@ -603,6 +618,9 @@ static struct raw_end end_of(struct producer *p, int wait_status)
 	end.overhead_ticks = counts->overhead_ticks;
 	end.overwritten_records = counts->overwritten_records;
 	end.unwritten_records = p->file.lost_records;
+	end.waiting_ticks = atomic_load(&p->shm->waiting_ticks);
+	end.beside_ticks = atomic_load(&p->shm->beside_ticks);
+	end.drain_ns = p->busy_ns;
 	if (state == SHM_EXEC || p->superseded) {
 		end.how = 3;
 	} else if (wait_status != -1 && WIFSIGNALED(wait_status)) {
@@ -643,7 +661,7 @@ static void copy_unfinished(struct producer *p)
 		copy_chunk(p, found[i].chunk, true, RAW_PARTIAL);
 }
 
-static unsigned pass(struct producer *p, bool all)
+static unsigned do_pass(struct producer *p, bool all)
 {
 	uint32_t flush = atomic_load(&p->shm->flush);
 	bool recorder = p->shm->overwrite != 0;
@@ -678,6 +696,15 @@ static unsigned pass(struct producer *p, bool all)
 		atomic_store(&p->shm->flushed, flush);
 		wake(&p->shm->flushed);
 	}
+	return n;
+}
+
+static unsigned pass(struct producer *p, bool all)
+{
+	uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	unsigned n = do_pass(p, all);
+
+	p->busy_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
 	return n;
 }
 

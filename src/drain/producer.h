@@ -36,6 +36,7 @@ struct producer {
 	uint32_t defining; /* SHM_NONE: not known */
 	uint64_t defining_seq;
 	uint32_t defined;
+	uint64_t busy_ns; /* of the processor, for this process */
 	uint64_t next_sync; /* CLOCK_MONOTONIC ns of the next calibration point */
 	uint64_t damaged_chunks;
 	struct raw_end told;    /* what the last RAW_STATE said */

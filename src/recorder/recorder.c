@@ -78,7 +78,19 @@ static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 		return matches(&include, d->name);
 	if (options.mode == RECORDER_MINIMAL)
 		return (d->flags & KYMO_OP_MINIMAL) != 0;
-	return options.mode == RECORDER_FULL || !(d->flags & KYMO_OP_CHATTY);
+	/* To count the chattiest costs little, and they may be what there is to see. */
+	return options.mode == RECORDER_FULL || options.mode == RECORDER_SUMMARY ||
+	       !(d->flags & KYMO_OP_CHATTY);
+}
+
+/* What the mode leaves out, not the user. */
+static bool select_left_out(const kymo_domain_desc_t *domain, uint32_t op, void *data)
+{
+	const kymo_op_desc_t *d = &domain->ops[op];
+
+	return !(d->flags & (KYMO_OP_OBJECT | KYMO_OP_ACTIVITY)) && domain_wanted(domain->name) &&
+	       !options.include && !(options.exclude && matches(&exclude, d->name)) &&
+	       !select_op(domain, op, NULL);
 }
 
 static bool select_counted(const kymo_domain_desc_t *domain, uint32_t op, void *data)
@@ -180,6 +192,7 @@ static void steer(kymo_steer_t what, void *data)
 static kymo_status_t make_context(void)
 {
 	kymo_selection_t ops = {.size = sizeof(ops), .select = select_op};
+	kymo_selection_t left_out = {.size = sizeof(left_out), .select = select_left_out};
 	kymo_selection_t stack_ops = {.size = sizeof(stack_ops), .select = select_stack};
 	kymo_buffer_desc_t desc = {
 		.size = sizeof(desc), .bytes = options.buffer_bytes, .policy = options.policy,
@@ -197,6 +210,8 @@ static kymo_status_t make_context(void)
 		status = kymo_buffer_create(context, &desc, &buffer);
 	if (status == KYMO_OK)
 		status = kymo_buffer_service(context, &ops, buffer);
+	if (status == KYMO_OK)
+		status = kymo_count_service(context, &left_out);
 	if (status == KYMO_OK && options.stacks)
 		status = kymo_stack_service(context, &stack_ops);
 	if (status == KYMO_OK)

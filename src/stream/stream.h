@@ -73,7 +73,13 @@ struct t_process {
 	uint64_t damaged_blocks;  /* blocks of its file that could not be read */
 	double clock_error_ns;    /* bound of tick to node time */
 	double record_cost_ns;    /* what one record cost, measured in the process; 0: unknown */
-	double overhead_ns;       /* measured besides: waiting for room, harvesting device work */
+	double overhead_ns;       /* timed as it was spent: harvesting, definitions, chunks */
+	double calls_cost_ns;     /* of its calls, from samples */
+	double calls_cost_variance; /* of that: ns squared */
+	uint64_t cost_samples;
+	double waiting_ns;        /* for room */
+	double beside_ns;         /* of processors, by threads that are not the program's */
+	double drain_ns;          /* likewise, by the process that takes the records */
 	uint32_t ranks;           /* of its job, 0: unknown */
 	uint32_t world;           /* of a rank: its MPI_COMM_WORLD, numbered as they began */
 	const char *mpi;          /* implementation, or "" */
@@ -199,6 +205,21 @@ struct t_open_call {
 	int64_t start;
 };
 
+/* Device work that was submitted and was not seen to finish. */
+struct t_unfinished {
+	uint32_t process, thread, op; /* op of the activity: kernel, read, ... */
+	uint32_t agent, queue, kernel;
+	uint64_t id; /* of the submitting call, 0: it was not recorded */
+	uint64_t bytes;
+	int64_t submit;
+};
+
+/* Calls that the mode leaves out. */
+struct t_left_out {
+	uint32_t process, thread, op;
+	uint64_t calls;
+};
+
 /* What activities have that calls have not, see struct wire_work. */
 struct t_work {
 	uint64_t bytes, received, wait, untimed, untimed_bytes, frees, freed, in_use, peak;
@@ -297,6 +318,8 @@ struct trace {
 	T_ARRAY(struct t_stack, stacks);
 	T_ARRAY(struct t_note, notes);
 	T_ARRAY(struct t_open_call, open_calls);
+	T_ARRAY(struct t_unfinished, unfinished);
+	T_ARRAY(struct t_left_out, left_out);
 	T_ARRAY(struct t_tally, tallies);
 	T_ARRAY(struct t_load, loads);
 	T_ARRAY(struct t_string, strings);

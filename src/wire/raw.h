@@ -85,6 +85,9 @@ struct raw_end {
 	uint64_t overhead_ticks; /* measured in the program, see DEF_OVERHEAD */
 	uint64_t overwritten_records; /* of a flight recorder: gave way to newer ones */
 	uint64_t unwritten_records; /* of those lost: refused by the file system */
+	uint64_t waiting_ticks; /* of the program, for room */
+	uint64_t beside_ticks;  /* spent by threads of the process that are not the program's */
+	uint64_t drain_ns;      /* of a processor, by the drain for this process */
 };
 
 /* How the manifest calls raw_end.how. */

@@ -28,7 +28,7 @@
 #include "wire/wire.h"
 
 #define SHM_MAGIC     0x314d48534f4d594bull /* "KYMOSHM1" */
-#define SHM_VERSION   3u
+#define SHM_VERSION   4u
 #define SHM_THREADS   8192u
 #define SHM_NONE      0xffffffffu
 #define SHM_CHUNK_MAX 32768u /* chunks of a buffer at most */
@@ -85,6 +85,8 @@ struct shm_header {
 	_Atomic uint64_t lost_records;     /* by all threads so far */
 	_Atomic uint64_t lost_definitions;
 	_Atomic uint64_t overhead_ticks;   /* measured so far, see DEF_OVERHEAD */
+	_Atomic uint64_t waiting_ticks;    /* of the program, for room */
+	_Atomic uint64_t beside_ticks;     /* spent by threads that are not the program's */
 
 	/* Separate cache lines: written by different sides. */
 	_Alignas(64) _Atomic uint64_t free_list[2]; /* tag << 32 | chunk number */

@@ -49,7 +49,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire form is litt
 enum wire_chunk_type {
 	WIRE_CHUNK_RECORDS = 1,
 	WIRE_CHUNK_DEFINITIONS = 2,
-	WIRE_CHUNK_TALLY = 3 /* see tally.h */
+	WIRE_CHUNK_TALLY = 3, /* see tally.h */
+	WIRE_CHUNK_LIVE = 4   /* see live.h */
 };
 
 /* A call that was open when the chunk was begun (or when the program died). */

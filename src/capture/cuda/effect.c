@@ -185,8 +185,8 @@ static void code_loaded(const struct cuda_role *r, const struct cap_frame *of, u
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_code_object_ops[0], NULL, of->start, of->end,
-				BUILD_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_code_object_ops[CODE_OBJECT_OP_MODULE], NULL, of->start,
+				of->end, BUILD_FIELDS))
 		return;
 	wire_unsigned(&e, BUILD_CORRELATION, call);
 	wire_unsigned(&e, BUILD_PROGRAM, id);

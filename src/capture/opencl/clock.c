@@ -3,7 +3,8 @@
  * Device clocks: what readers need to place device times on the host's time line. Where the device
  * offers clGetDeviceAndHostTimer, its clock is sampled between two ticks; elsewhere the time at
  * which the runtime says that a command was queued lies between the begin and the end of the call
- * that queued it. Of the latter the tightest of each interval is published.
+ * that queued it. Of the latter the tightest of each interval is published, and each that is much
+ * tighter than what is known at once: whatever ends the process next, readers have it.
  */
 #include "capture/opencl/backend.h"
 
@@ -21,6 +22,7 @@ struct ocl_clock {
 	bool sampled;           /* the device offers the timer; constant */
 	_Atomic uint64_t due;   /* tick of the next sample or publication */
 	_Atomic uint64_t width; /* of `best`, UINT64_MAX if there is none */
+	_Atomic uint64_t known; /* width of the tightest that was published; 0: none */
 	pthread_mutex_t lock;
 	struct bound best; /* since the last publication */
 };
@@ -122,6 +124,15 @@ static void publish(struct ocl_clock *c)
 		sync_define(c, &b, METHOD_BOUNDS);
 }
 
+/* One thread is let through for each width. */
+static bool much_tighter(struct ocl_clock *c, uint64_t width)
+{
+	uint64_t known = atomic_load_explicit(&c->known, memory_order_relaxed);
+
+	return (!known || width < known / 2) &&
+	       atomic_compare_exchange_strong(&c->known, &known, width ? width : 1);
+}
+
 OCL_HOT void ocl_clock_bound(struct ocl_clock *c, uint64_t before, uint64_t after, uint64_t value)
 {
 	uint64_t width = after - before;
@@ -139,8 +150,8 @@ OCL_HOT void ocl_clock_bound(struct ocl_clock *c, uint64_t before, uint64_t afte
 		atomic_store_explicit(&c->width, width, memory_order_relaxed);
 		pthread_mutex_unlock(&c->lock);
 	}
-	/* At most four a second. */
-	if (due(c, after, 25 * ocl_ticks_10ms))
+	/* At most four a second; besides, each halves what is known, so they are few. */
+	if (due(c, after, 25 * ocl_ticks_10ms) || (value && much_tighter(c, width)))
 		publish(c);
 }
 

@@ -185,6 +185,7 @@ static void work_record(struct ocl_work *w, enum state state, struct times *t, u
 {
 	const struct times none = {.status = t->status};
 
+	cap_flight_end(w->place);
 	if (state != COMPLETE) {
 		write_all(w, &none, state == FAILED ? UNTIMED_FAILED : UNTIMED_QUERY, now);
 		return;
@@ -233,8 +234,11 @@ OCL_HOT static void list_harvest(struct list *l, bool in_order, enum ocl_harvest
 {
 	struct list running = {NULL, NULL, 0};
 	uint64_t now = tick_now();
+	struct cap_timed timed;
+	uint32_t looked;
 
-	for (uint32_t looked = 0; l->head && looked < most; looked++) {
+	cap_timed_begin(&timed);
+	for (looked = 0; l->head && looked < most; looked++) {
 		struct ocl_work *w = l->head;
 		struct times t;
 		enum state state = work_look(w, hint, &t);
@@ -249,7 +253,7 @@ OCL_HOT static void list_harvest(struct list *l, bool in_order, enum ocl_harvest
 		list_add(state == RUNNING ? &running : done, w);
 	}
 	list_join(l, &running);
-	cap_overhead(tick_now() - now);
+	cap_timed_end(&timed, (2 + looked / 10) * ocl_ticks_10ms / 1000);
 }
 
 /* Letting go of an event may end a context and run the program's callbacks: they are traced. */

@@ -61,6 +61,7 @@ static struct ocl_work *work_new(struct ocl_queue *q)
 		w = malloc(POOL_STEP * sizeof(*w));
 		for (unsigned i = 0; w && i < POOL_STEP; i++) {
 			w[i].next = q->free;
+			w[i].place = cap_flight_new();
 			q->free = &w[i];
 		}
 		w = q->free;
@@ -86,6 +87,18 @@ static bool pending_add(struct ocl_queue *q, struct ocl_work *w)
 	return q->pending >= q->look_count || w->end >= q->look_tick;
 }
 
+OCL_HOT static inline void in_flight(const struct ocl_work *w)
+{
+	const bool copy = w->what == OCL_WORK_COPY;
+	const struct cap_subject subject = {.agent = w->agent,
+					    .queue = w->queue,
+					    .kernel = copy ? 0 : w->kernel,
+					    .bytes = copy ? w->bytes : 0};
+
+	cap_flight_begin(w->place, copy ? &core_copy_ops[w->op] : &core_dispatch_ops[0], &w->origin,
+			 w->submit, &subject);
+}
+
 OCL_HOT static inline void pend(struct ocl_queue *q, struct ocl_work *w)
 {
 	struct ocl_work *kept;
@@ -98,7 +111,9 @@ OCL_HOT static inline void pend(struct ocl_queue *q, struct ocl_work *w)
 	pthread_mutex_lock(&q->lock);
 	kept = work_new(q);
 	if (kept) {
+		w->place = kept->place;
 		*kept = *w;
+		in_flight(kept);
 		look = pending_add(q, kept);
 	}
 	pthread_mutex_unlock(&q->lock);

@@ -128,6 +128,7 @@ static void record_all(struct list *l)
 
 	for (w = l->head; w; w = next) {
 		next = w->next;
+		cap_flight_free(w->place);
 		if (w->untimed)
 			cap_count_untimed();
 		if (w->command.dispatch)
@@ -189,6 +190,8 @@ void ze_submit(const struct cap_frame *f, struct ze_agent *agent, uint32_t queue
 	w->command = *c;
 	w->origin = origin;
 	w->submit_tick = f->start;
+	w->place = cap_flight_new();
+	cap_flight_begin(w->place, op, &origin, f->start, &subject);
 	ze_objects_lock();
 	attach(w);
 	if (w->untimed)
@@ -315,8 +318,8 @@ static void look(struct list *over, unsigned most)
 
 void ze_harvest(bool all)
 {
-	const uint64_t start = tick_now();
 	struct list over = {NULL, NULL};
+	struct cap_timed timed;
 
 	if (ze_ended() || !__atomic_load_n(&pending, __ATOMIC_RELAXED))
 		return;
@@ -324,12 +327,13 @@ void ze_harvest(bool all)
 		pthread_mutex_lock(&harvest);
 	else if (pthread_mutex_trylock(&harvest) != 0)
 		return; /* another thread is at it */
+	cap_timed_begin(&timed);
 	cap_guard_enter();
 	look(&over, all ? UINT32_MAX : LOOK);
 	cap_guard_leave();
 	pthread_mutex_unlock(&harvest);
 	record_all(&over);
-	cap_overhead(tick_now() - start);
+	cap_timed_end(&timed, UINT64_MAX);
 }
 
 /* Takes the work of an event out of what is pending. With `objects` locked. */
@@ -424,6 +428,7 @@ static void lose_all(void)
 
 	for (; w; w = next) {
 		next = w->next;
+		w->place = 0; /* what never finished is still to be seen */
 		w->untimed = UNTIMED_LOST;
 		list_add(&over, w);
 	}

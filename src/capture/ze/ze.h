@@ -200,6 +200,7 @@ struct ze_work {
 	struct cap_origin origin;
 	uint64_t submit_tick, start, duration; /* ns, device clock */
 	uint32_t queue;
+	uint32_t place; /* where it says that it is under way, or 0 */
 	uint8_t untimed;
 	bool blocking;
 };

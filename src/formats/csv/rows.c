@@ -369,6 +369,40 @@ static void open_calls(struct csv_writer *w)
 	}
 }
 
+static void unfinished(struct csv_writer *w)
+{
+	struct output *o = &w->out[CSV_UNFINISHED];
+
+	for (uint32_t i = 1; i < w->t->unfinished_count; i++) {
+		const struct t_unfinished *u = &w->t->unfinished[i];
+
+		csv_signed(o, since(w, u->submit));
+		place(w, o, u->process, u->thread);
+		csv_text(o, w->t->ops[u->op].name);
+		csv_text(o, w->t->kernels[u->kernel].name);
+		csv_unsigned(o, u->bytes);
+		queue(w, o, u->queue);
+		csv_unsigned(o, u->id);
+		csv_end_row(o);
+	}
+}
+
+static void not_recorded(struct csv_writer *w)
+{
+	struct output *o = &w->out[CSV_NOT_RECORDED];
+
+	for (uint32_t i = 1; i < w->t->left_out_count; i++) {
+		const struct t_left_out *l = &w->t->left_out[i];
+		const struct t_op *op = &w->t->ops[l->op];
+
+		place(w, o, l->process, l->thread);
+		csv_text(o, w->t->domains[op->domain].name);
+		csv_text(o, op->name);
+		csv_unsigned(o, l->calls);
+		csv_end_row(o);
+	}
+}
+
 static void notes(struct csv_writer *w)
 {
 	struct output *o = &w->out[CSV_NOTES];
@@ -393,5 +427,7 @@ void csv_definitions(struct csv_writer *w)
 	agents(w);
 	queues(w);
 	open_calls(w);
+	unfinished(w);
+	not_recorded(w);
 	notes(w);
 }

@@ -314,6 +314,51 @@ static void open_calls(struct output *o, const struct trace *t)
 	output_char(o, ']');
 }
 
+static void unfinished(struct output *o, const struct trace *t)
+{
+	output_text(o, ",\n ");
+	json_key(o, "unfinished", true);
+	output_char(o, '[');
+	for (uint32_t i = 1; i < t->unfinished_count; i++) {
+		const struct t_unfinished *u = &t->unfinished[i];
+
+		output_text(o, i == 1 ? "\n  {" : ",\n  {");
+		json_key(o, "op", true);
+		output_json(o, t->ops[u->op].name);
+		if (u->kernel)
+			json_key_text(o, "name", t->kernels[u->kernel].name);
+		json_key_unsigned(o, "process", u->process);
+		json_key_unsigned(o, "thread", u->thread);
+		json_key_unsigned(o, "agent", u->agent);
+		json_key_unsigned(o, "queue", u->queue);
+		json_key_unsigned(o, "kernel", u->kernel);
+		json_key_unsigned(o, "call", u->id);
+		json_key_unsigned(o, "bytes", u->bytes);
+		json_key_signed(o, "submit", since(t, u->submit));
+		output_char(o, '}');
+	}
+	output_char(o, ']');
+}
+
+static void left_out(struct output *o, const struct trace *t)
+{
+	output_text(o, ",\n ");
+	json_key(o, "not_recorded", true);
+	output_char(o, '[');
+	for (uint32_t i = 1; i < t->left_out_count; i++) {
+		const struct t_left_out *l = &t->left_out[i];
+
+		output_text(o, i == 1 ? "\n  {" : ",\n  {");
+		json_key(o, "thread", true);
+		output_unsigned(o, l->thread);
+		json_key_text(o, "domain", t->domains[t->ops[l->op].domain].name);
+		json_key_text(o, "op", t->ops[l->op].name);
+		json_key_unsigned(o, "calls", l->calls);
+		output_char(o, '}');
+	}
+	output_char(o, ']');
+}
+
 void json_end(struct json_writer *w, const struct trace *t)
 {
 	struct output *o = &w->out;
@@ -340,5 +385,7 @@ void json_end(struct json_writer *w, const struct trace *t)
 	}
 	close_list(o, t->processes_count);
 	open_calls(o, t);
+	unfinished(o, t);
+	left_out(o, t);
 	output_text(o, "}}\n");
 }

@@ -7,7 +7,8 @@
  *              "queues", "kernels", "programs", "sites", "stacks", "notes"},
  *    "records": [{"kind": "call" | "dispatch" | "copy" | "allocation" | "sync" | "marker" |
  *                         "device_sample" | "device_sample_loss" | "other" | "loss", ...}, ...],
- *    "end": {"end_ns", "processes": [totals], "threads": [totals], "open_calls": [...]}}
+ *    "end": {"end_ns", "processes": [totals], "threads": [totals], "open_calls": [...],
+ *            "unfinished": [...], "not_recorded": [...]}}
  *
  * Times are integers, ns since origin_ns (node time, CLOCK_MONOTONIC_RAW). "start" and "end" of
  * dispatches and copies are the device's; "collected" is when the host heard of them, which is what

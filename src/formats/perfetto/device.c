@@ -27,7 +27,7 @@ struct work {
 	uint32_t source, destination;
 	int32_t status;
 	uint8_t dims, untimed, source_kind, destination_kind;
-	bool is_copy, blocking, causal_violation;
+	bool is_copy, blocking, causal_violation, unfinished;
 };
 
 struct point {
@@ -132,6 +132,18 @@ kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r)
 	w.cause = r->cause;
 	status = spool_add(&p->work, &w);
 	return status ? status : count_outstanding(p, &r->device, r->queue);
+}
+
+/* An instant, where it was submitted: when it began nobody knows. */
+kymo_status_t device_unfinished(struct perfetto *p, const struct t_unfinished *u)
+{
+	struct work w = {.key.time = u->submit, .process = u->process, .op = u->op,
+			 .kernel = u->kernel, .bytes = u->bytes, .correlation = u->id,
+			 .untimed = UNTIMED_LOST, .unfinished = true,
+			 .track = track_of_queue(p, u->process, u->agent, u->queue)};
+
+	w.is_copy = strcmp(p->trace->domains[p->trace->ops[u->op].domain].name, "copy") == 0;
+	return spool_add(&p->work, &w);
 }
 
 /* What a record adds to the memory in use; sub-buffers take none of their own. */
@@ -279,6 +291,10 @@ static void annotate_copy(struct perfetto *p, const struct work *w)
 
 static void annotate_times(struct packet *k, const struct work *w)
 {
+	if (w->unfinished) {
+		packet_add_text(k, "end", "never seen to finish");
+		return;
+	}
 	if (w->untimed) {
 		packet_add_text(k, "untimed", name_untimed(w->untimed));
 		return;

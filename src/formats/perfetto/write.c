@@ -359,7 +359,10 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 		write_note(p, &t->notes[i]);
 	for (i = 1; i < t->processes_count; i++)
 		write_process_end(p, i);
-	status = device_finish(p);
+	for (i = 1, status = KYMO_OK; !status && i < t->unfinished_count; i++)
+		status = device_unfinished(p, &t->unfinished[i]);
+	if (!status)
+		status = device_finish(p);
 	if (status == KYMO_ERROR_SYSTEM)
 		stream_error(p->log, "temporary file: %s; free space or set TMPDIR",
 			     strerror(errno));

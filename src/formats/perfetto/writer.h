@@ -146,6 +146,7 @@ kymo_status_t device_init(struct perfetto *p, const char *directory);
 
 kymo_status_t device_dispatch(struct perfetto *p, const struct rec_dispatch *r);
 kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r);
+kymo_status_t device_unfinished(struct perfetto *p, const struct t_unfinished *u);
 kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation *r);
 
 /* A value for the counter sequence, at `time`. */

@@ -27,6 +27,7 @@ struct reading {
 	uint64_t end_tick; /* of RAW_END, 0 unknown */
 	uint64_t seen_tick; /* of the last block that says when it was written */
 	uint32_t open_calls; /* of the trace before this file */
+	uint64_t waiting, beside; /* ticks */
 	uint64_t record_millis, overhead; /* ticks: a record * 1000; measured besides */
 };
 
@@ -562,6 +563,9 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes, bool 
 	p->unwritten_records = e.unwritten_records;
 	if (e.overhead_ticks > r->overhead)
 		r->overhead = e.overhead_ticks;
+	r->waiting = e.waiting_ticks;
+	r->beside = e.beside_ticks;
+	p->drain_ns = (double)e.drain_ns;
 }
 
 static void read_small(struct reading *r, const struct raw_block *b, const uint8_t *data,
@@ -616,7 +620,7 @@ static void walk(struct reading *r, bool ops)
 
 		raw_file_block(&r->p->file, i, &b);
 		if (b.type == RAW_CHUNK && b.chunk_type != WIRE_CHUNK_DEFINITIONS) {
-			if (ops)
+			if (ops && b.chunk_type != WIRE_CHUNK_LIVE)
 				check_thread(r, i, &b, &buffer);
 			continue;
 		}
@@ -701,6 +705,8 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 	tp->clock_error_ns = p->ticks.error_ns;
 	tp->record_cost_ns = (double)r->record_millis / 1000 * ns_per_tick(p);
 	tp->overhead_ns = (double)r->overhead * ns_per_tick(p);
+	tp->waiting_ns = (double)r->waiting * ns_per_tick(p);
+	tp->beside_ns = (double)r->beside * ns_per_tick(p);
 	if (tp->how_ended == UINT32_MAX && r->process_end_seen) {
 		tp->how_ended = r->process_end_how == 2 ? 3 : 0;
 		tp->exit_status = -1;
@@ -795,8 +801,10 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 	walk(&r, false);
 	walk(&r, true);
 	status = finish(&r, first_open);
-	if (status == KYMO_OK)
+	if (status == KYMO_OK) {
 		raw_read_tallies(p);
+		raw_read_live(p);
+	}
 	free(r.clock_syncs);
 	free(r.clock_sync_ids);
 	free(r.clock_sync_host);

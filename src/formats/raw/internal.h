@@ -107,6 +107,8 @@ void raw_align(struct raw_process *p);
 
 /* tallies.c: adds the tallies of a process to the trace, after its definitions. */
 void raw_read_tallies(struct raw_process *p);
+/* live.c */
+void raw_read_live(struct raw_process *p);
 /* Takes out again what is in the table of its job. */
 void raw_take_out_given(struct raw_process *p);
 

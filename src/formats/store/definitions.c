@@ -31,7 +31,9 @@ static const struct sql_column process_columns[] = {
 	C(TIME, end), C(I64, start_realtime), C(I64, realtime_offset), C(U32, arg_level),
 	C(KNOWN, how_ended), C(I32, exit_status), C(U64, lost_records),
 	C(U64, overwritten_records), C(U64, lost_definitions), C(U64, untraced_calls), C(U64, untimed), C(U64, damaged_blocks), C(DOUBLE, clock_error_ns),
-	C(DOUBLE, record_cost_ns), C(DOUBLE, overhead_ns), C(BOOL, telemetry), C(U32, ranks),
+	C(DOUBLE, record_cost_ns), C(DOUBLE, overhead_ns), C(DOUBLE, calls_cost_ns),
+	C(DOUBLE, calls_cost_variance), C(U64, cost_samples), C(DOUBLE, waiting_ns),
+	C(DOUBLE, beside_ns), C(DOUBLE, drain_ns), C(BOOL, telemetry), C(U32, ranks),
 	C(U32, stands_for), C(TEXT, mpi), C(I32, thread_level), C(BOOL, aligned), C(I64, job_offset),
 	C(DOUBLE, job_error_ns), C(I64, job_measured), C(DOUBLE, job_measured_error_ns),
 	C(U64, unwritten_records), C(TIME, seen), C(BOOL, recording), C(I64, quiet_ns), C(U32, world)};
@@ -112,6 +114,16 @@ static const struct sql_column open_columns[] = {
 	C(U32, thread), C(U32, op), C(U32, depth),
 	{"correlation", SQL_U64, offsetof(struct t_open_call, id)}, C(TIME, start)};
 #undef STRUCTURE
+#define STRUCTURE t_unfinished
+static const struct sql_column unfinished_columns[] = {
+	C(U32, process), C(U32, thread), C(U32, op), C(U32, agent), C(U32, queue), C(U32, kernel),
+	{"correlation", SQL_U64, offsetof(struct t_unfinished, id)}, C(U64, bytes),
+	C(TIME, submit)};
+#undef STRUCTURE
+#define STRUCTURE t_left_out
+static const struct sql_column left_out_columns[] = {C(U32, process), C(U32, thread), C(U32, op),
+						     C(U64, calls)};
+#undef STRUCTURE
 
 #define STRUCTURE t_load
 #define KEY(name, i) {name, SQL_U32, offsetof(struct t_load, key) + (i) * sizeof(uint32_t)}
@@ -155,6 +167,8 @@ static const struct definition definitions[] = {
 	DEFINITION("communicator", communicator_columns, t_communicator, communicators),
 	DEFINITION("note", note_columns, t_note, notes),
 	DEFINITION("open_call", open_columns, t_open_call, open_calls),
+	DEFINITION("unfinished_work", unfinished_columns, t_unfinished, unfinished),
+	DEFINITION("left_out", left_out_columns, t_left_out, left_out),
 	DEFINITION("rank_load", load_columns, t_load, loads),
 };
 #define DEFINITIONS (sizeof(definitions) / sizeof(*definitions))

@@ -26,7 +26,11 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	how_ended INTEGER, exit_status INTEGER, lost_records INTEGER, overwritten_records INTEGER,
 	lost_definitions INTEGER,
 	untraced_calls INTEGER, untimed INTEGER, damaged_blocks INTEGER, clock_error_ns REAL,
-	record_cost_ns REAL, overhead_ns REAL, telemetry INTEGER,
+	-- what recording took: of a record that is no call; timed as it was spent (harvesting, definitions);
+	-- of calls, from so many samples; waiting for room; processor time of threads that are not the
+	-- program's, and of the drain. View `overhead` has the sums that the summary tells.
+	record_cost_ns REAL, overhead_ns REAL, calls_cost_ns REAL, calls_cost_variance REAL,
+	cost_samples INTEGER, waiting_ns REAL, beside_ns REAL, drain_ns REAL, telemetry INTEGER,
 	-- of a parallel job: its size, and how this clock was made the job's where `aligned`
 	ranks INTEGER, stands_for INTEGER, mpi TEXT, thread_level INTEGER, aligned INTEGER,
 	job_offset INTEGER, job_error_ns REAL, job_measured INTEGER, job_measured_error_ns REAL,
@@ -150,6 +154,14 @@ CREATE TABLE loss(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, count
 	after INTEGER, before INTEGER);
 CREATE TABLE open_call(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, depth INTEGER,
 	correlation INTEGER, start INTEGER);
+-- Device work that was submitted and not seen to finish before its process ended, or was flushed last;
+-- view `unfinished` has it with names.
+CREATE TABLE unfinished_work(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
+	agent INTEGER, queue INTEGER, kernel INTEGER, correlation INTEGER, bytes INTEGER,
+	submit INTEGER);
+-- Calls that were not recorded because the mode leaves them out; view `not_recorded`.
+CREATE TABLE left_out(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
+	calls INTEGER);
 
 -- Rows `first` to `last` of `kind` (a table's name) lie between `start` and `end`.
 CREATE TABLE time_index(id INTEGER PRIMARY KEY, kind TEXT, first INTEGER, last INTEGER,
@@ -329,6 +341,30 @@ CREATE VIEW memory_copies AS SELECT m.id, 'MEMORY_COPY' AS category, 0 AS nid, p
 	LEFT JOIN process p ON p.id = m.process LEFT JOIN call c ON c.id = m.call
 	LEFT JOIN call_extra x ON x.id = m.call LEFT JOIN op o ON o.id = c.op
 	LEFT JOIN thread t ON t.id = c.thread;
+
+-- Submitted, never seen to finish: `age` is how long before the end of its process, or of the recording.
+CREATE VIEW unfinished AS SELECT u.id, p.pid, t.tid, o.name AS operation, n.text AS name,
+	a.name AS agent_name, u.agent AS agent_id, u.queue AS queue_id, 'Queue ' || q.number AS queue,
+	u.bytes AS size, u.submit,
+	ifnull(p.end, (SELECT value FROM metadata WHERE tag = 'duration')) - u.submit AS age,
+	u.process - 1 << 40 | nullif(u.correlation, 0) AS call_id, co.name AS region_name
+	FROM unfinished_work u LEFT JOIN process p ON p.id = u.process
+	LEFT JOIN thread t ON t.id = u.thread LEFT JOIN op o ON o.id = u.op
+	LEFT JOIN kernel k ON k.id = u.kernel AND u.kernel LEFT JOIN string n ON n.id = k.name
+	LEFT JOIN agent a ON a.id = u.agent LEFT JOIN queue q ON q.id = u.queue
+	LEFT JOIN call c ON c.id = (u.process - 1 << 40 | nullif(u.correlation, 0))
+	LEFT JOIN op co ON co.id = c.op;
+
+-- What recording cost, by process, ns, as far as it was measured: in the program's threads
+-- (`variance_ns2`: of that, from samples; markers come on top: their number times
+-- process.record_cost_ns), waiting for room, and of processors beside it.
+CREATE VIEW overhead AS SELECT pid, calls_cost_ns + overhead_ns AS measured_ns,
+	calls_cost_variance AS variance_ns2, waiting_ns, beside_ns + drain_ns AS beside_ns, cost_samples FROM process WHERE id > 0;
+
+-- How often what the mode leaves out was called.
+CREATE VIEW not_recorded AS SELECT p.pid, t.tid, d.name AS category, o.name, l.calls
+	FROM left_out l LEFT JOIN process p ON p.id = l.process LEFT JOIN thread t ON t.id = l.thread
+	LEFT JOIN op o ON o.id = l.op LEFT JOIN domain d ON d.id = o.domain;
 
 CREATE VIEW memory_allocations AS SELECT l.id, 'MEMORY_ALLOCATION' AS category, 0 AS nid, p.pid,
 	t.tid, l.time AS start, l.time AS end, 0 AS duration,

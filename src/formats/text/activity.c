@@ -309,6 +309,27 @@ kymo_status_t text_loss(struct stream_sink *s, const struct rec_loss *r)
 	return end_line(w);
 }
 
+void text_unfinished(struct text_writer *w)
+{
+	for (uint32_t i = 1; i < w->t->unfinished_count; i++) {
+		const struct t_unfinished *u = &w->t->unfinished[i];
+
+		text_begin_line(w, u->submit, INT64_MIN,
+				u->queue ? w->queue_names[u->queue] : w->thread_names[u->thread]);
+		output_text(&w->out, w->op_names[u->op]);
+		if (u->kernel) {
+			output_char(&w->out, ' ');
+			output_name(&w->out, w->t->kernels[u->kernel].name);
+		}
+		if (u->bytes)
+			add(w, " bytes=", u->bytes);
+		add(w, " call=", u->id);
+		output_text(&w->out, " [submitted by ");
+		output_text(&w->out, w->thread_names[u->thread]);
+		output_text(&w->out, ", never seen to finish]\n");
+	}
+}
+
 void text_open_calls(struct text_writer *w)
 {
 	for (uint32_t i = 1; i < w->t->open_calls_count; i++) {

@@ -70,5 +70,6 @@ kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r);
 kymo_status_t text_other(struct stream_sink *s, const struct rec *r);
 kymo_status_t text_loss(struct stream_sink *s, const struct rec_loss *r);
 void text_open_calls(struct text_writer *w);
+void text_unfinished(struct text_writer *w);
 
 #endif

@@ -18,6 +18,7 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 
 	text_flush_exits(w, INT64_MAX);
 	text_open_calls(w);
+	text_unfinished(w);
 	return output_close(&w->out, w->o.log);
 }
 

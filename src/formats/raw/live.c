@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a process kept up to date (wire/live.h), as it was when the process ended or was flushed last:
+ * work that was never seen to finish, calls that were left out and counted, what recording cost.
+ */
+#include "wire/live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/raw/internal.h"
+
+static uint32_t op_of(const struct raw_process *p, uint16_t wire)
+{
+	return wire < p->op_count && p->ops[wire].kind != RAW_KIND_NONE ? p->ops[wire].op : 0;
+}
+
+static void take_flight(struct raw_process *p, const struct wire_line *l)
+{
+	struct trace *t = p->rt->trace;
+	const struct wire_flight *f = &l->flight;
+	struct t_unfinished *u;
+	uint32_t queue, agent;
+
+	if (l->state != wire_flight_check(l->op, f))
+		return;
+	queue = idmap_get(&p->queues, f->queue);
+	agent = idmap_get(&p->agents, f->agent);
+	u = trace_add(t, unfinished);
+	*u = (struct t_unfinished){
+		.process = p->process,
+		.thread = idmap_get(&p->threads, f->thread),
+		.op = op_of(p, l->op),
+		.agent = agent ? agent : t->queues[queue].agent,
+		.queue = queue,
+		.kernel = idmap_get(&p->kernels, f->kernel),
+		.id = f->call,
+		.bytes = f->bytes,
+		.submit = tick_map_ns(&p->ticks, f->submit)};
+}
+
+static void take_count(struct raw_process *p, const struct wire_line *l)
+{
+	struct trace *t = p->rt->trace;
+	uint32_t op = op_of(p, l->op);
+
+	if (op && l->count.calls)
+		*trace_add(t, left_out) = (struct t_left_out){
+			.process = p->process, .op = op, .calls = l->count.calls,
+			.thread = idmap_get(&p->threads, l->count.thread)};
+}
+
+/* Samples that were interrupted count as the mean of the others. */
+static void take_cost(struct raw_process *p, const struct wire_line *l)
+{
+	struct t_process *tp = &p->rt->trace->processes[p->process];
+	double ns = (double)p->ticks.segments[0].rate / (double)(1ull << 40);
+	const struct wire_cost *c = &l->cost;
+	double calls = (double)c->calls, all = calls + (double)c->refused_calls, mean;
+
+	if (!c->samples || !c->calls)
+		return;
+	mean = (double)c->ticks / calls;
+	tp->calls_cost_ns += mean * all * ns;
+	/* Of a sum of weighted samples: their squares, less what the mean explains. */
+	if (c->samples > 1)
+		tp->calls_cost_variance += (c->squares - mean * (double)c->ticks) * ns * ns;
+	tp->cost_samples += c->samples;
+}
+
+static void take(struct raw_process *p, const uint8_t *data, size_t bytes)
+{
+	struct wire_chunk h;
+	struct wire_line l;
+
+	if (bytes < sizeof(h))
+		return;
+	memcpy(&h, data, sizeof(h));
+	for (size_t at = h.header_size; at + sizeof(l) <= bytes; at += sizeof(l)) {
+		memcpy(&l, data + at, sizeof(l));
+		if (!l.state)
+			continue;
+		if (l.kind == WIRE_LINE_FLIGHT)
+			take_flight(p, &l);
+		else if (l.kind == WIRE_LINE_COUNT)
+			take_count(p, &l);
+		else if (l.kind == WIRE_LINE_COST)
+			take_cost(p, &l);
+	}
+}
+
+static int by_submission(const void *a, const void *b)
+{
+	const struct t_unfinished *x = a, *y = b;
+
+	if (x->submit != y->submit)
+		return x->submit < y->submit ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Of each chunk the last block: earlier ones were flushed. */
+void raw_read_live(struct raw_process *p)
+{
+	struct trace *t = p->rt->trace;
+	uint32_t first = t->unfinished_count;
+	struct raw_buffer buffer = {0};
+	struct idmap seen = {0};
+
+	for (uint32_t i = p->file.block_count; i-- > 0;) {
+		struct raw_block b;
+		const uint8_t *data;
+		size_t bytes;
+
+		raw_file_block(&p->file, i, &b);
+		if (b.type != RAW_CHUNK || b.chunk_type != WIRE_CHUNK_LIVE ||
+		    idmap_get(&seen, b.seq + 1) ||
+		    !raw_file_payload(&p->file, i, &buffer, true, &data, &bytes))
+			continue;
+		idmap_set(&seen, b.seq + 1, 1);
+		take(p, data, bytes);
+	}
+	idmap_release(&seen);
+	raw_buffer_release(&buffer);
+	if (t->unfinished_count > first)
+		qsort(&t->unfinished[first], t->unfinished_count - first, sizeof(*t->unfinished),
+		      by_submission);
+}

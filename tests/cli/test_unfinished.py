@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Work that never finishes is told, however the program ends: test_unfinished.py KYMO OCL_HANG PART.
+
+PART `endings`: a signal of every kind, _exit, exit; `modes`: also where calls are not recorded;
+`live`: a hang looked at while it lasts, then killed; `formats`: every output has it; `polls`: calls
+that the mode leaves out are counted. Two devices and two queues each time."""
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+import traced
+
+TWO = {"POCL_DEVICES": "pthread pthread"}
+PATIENCE = 120
+ENDINGS = {"kill": 128 + 9, "segv": 128 + 11, "abort": 128 + 6, "quit": 0, "leave": 0}
+WANTED = [("fill", None, 4096), ("kernel", "endless", 0), ("kernel", "gated", 0)]
+UNFINISHED = "SELECT operation, name, size, agent_id, queue_id, tid, age, region_name FROM unfinished"
+POLLS = 777
+
+
+def run(kymo, trace, program, options=()):
+    return traced.Run([kymo, "run", "--no-summary", *options, "-o", trace, "--", *program], None, TWO)
+
+
+def status_of(done):
+    return 128 - done.status if done.status < 0 else done.status
+
+
+def told(checks, kymo, trace, what, calls=True):
+    rows = traced.query(kymo, trace, UNFINISHED)
+    checks.equal(f"{what}: unfinished",
+                 sorted((r["operation"], r["name"], r["size"]) for r in rows), WANTED)
+    devices = {r["name"]: r["agent_id"] for r in rows}
+    checks.equal(f"{what}: on two devices", devices.get("endless") != devices.get("gated"), True)
+    checks.equal(f"{what}: in two queues", len({r["queue_id"] for r in rows}), 2)
+    checks.equal(f"{what}: by one thread, not the first", len({r["tid"] for r in rows}), 1)
+    checks.equal(f"{what}: before the end", all(r["age"] > 0 for r in rows), True)
+    if calls:
+        checks.equal(f"{what}: by calls", {r["region_name"] for r in rows},
+                     {"clEnqueueNDRangeKernel", "clEnqueueFillBuffer"})
+    done = traced.query(kymo, trace, "SELECT sum(calls) AS n FROM tally_dispatch t JOIN kernel k ON "
+                        "k.id = t.kernel JOIN string s ON s.id = k.name WHERE s.text = 'quick'")
+    checks.equal(f"{what}: kernels that finished", done[0]["n"], 5)
+
+
+def endings(checks, kymo, program, folder):
+    for ending, status in ENDINGS.items():
+        trace = os.path.join(folder, f"{ending}.kymo")
+        done = run(kymo, trace, [program, ending])
+        checks.equal(f"{ending}: status", status_of(done), status)
+        checks.equal(f"{ending}: printed", done.out, "ready\n")
+        told(checks, kymo, trace, ending)
+        # The first of five kernels is given in slowly, as it is compiled; the others are not.
+        clocks = traced.query(kymo, trace, "SELECT error_ns FROM clock WHERE syncs > 0")
+        checks.equal(f"{ending}: device clock", [c["error_ns"] < 1e6 for c in clocks], [True])
+
+
+def modes(checks, kymo, program, folder):
+    for what, options in {"summary": ["--mode", "summary"], "minimal": ["--mode", "minimal"],
+                          "excluded": ["--exclude", "^clEnqueue"]}.items():
+        trace = os.path.join(folder, f"{what}.kymo")
+        run(kymo, trace, [program, "kill"], options)
+        told(checks, kymo, trace, what, calls=what == "minimal")
+    trace = os.path.join(folder, "paused.kymo")
+    run(kymo, trace, [program, "kill"], ["--start-paused"])
+    checks.equal("paused: nothing", traced.query(kymo, trace, UNFINISHED), [])
+
+
+def live(checks, kymo, program, folder):
+    trace = os.path.join(folder, "live.kymo")
+    launcher = subprocess.Popen([kymo, "run", "--no-summary", "-o", trace, program, "wait"],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                env=dict(os.environ, **TWO))
+    checks.equal("printed", launcher.stdout.readline(), "ready\n")
+    for look in (1, 2):
+        flush = traced.Run([kymo, "ctl", "flush", trace], timeout=PATIENCE)
+        checks.equal(f"flush {look}", (flush.status, flush.err), (0, flush.err))
+        told(checks, kymo, trace, f"flush {look}")
+        text = traced.Run([kymo, "summary", trace]).out
+        checks.equal(f"flush {look}: the summary has it", "Submitted, never seen to finish" in text
+                     and "endless" in text, True)
+    pid = traced.query(kymo, trace, "SELECT pid FROM process")[0]["pid"]
+    os.kill(pid, signal.SIGKILL)
+    checks.equal("status", launcher.wait(PATIENCE), -signal.SIGKILL)
+    told(checks, kymo, trace, "killed")
+
+
+def formats(checks, kymo, program, folder):
+    trace = os.path.join(folder, "t.kymo")
+    run(kymo, trace, [program, "kill"])
+    for command in ("summary", "info", "show"):
+        text = traced.Run([kymo, command, trace]).out
+        for name in ("endless", "gated", "fill"):
+            lines = [l for l in text.splitlines() if name in l]
+            checks.equal(f"{command}: {name}", bool(lines), True)
+        checks.equal(f"{command}: says so", "ever seen to finish" in text, True)
+    table = json.loads(traced.Run([kymo, "summary", "--format", "json", trace]).out)
+    rows = [t for t in table["tables"] if t["name"] == "unfinished"]
+    checks.equal("summary as JSON", sorted(r["name"] for r in rows[0]["rows"]) if rows else None,
+                 ["endless", "fill", "gated"])
+    out = os.path.join(folder, "t.json")
+    traced.Run([kymo, "export", "--to", "json", "-o", out, trace])
+    checks.equal("JSON", sorted((r["op"], r.get("name"), r["bytes"])
+                                for r in traced.load(out)["end"]["unfinished"]), WANTED)
+    out = os.path.join(folder, "csv")
+    traced.Run([kymo, "export", "--to", "csv", "-o", out, trace])
+    with open(os.path.join(out, "unfinished.csv"), encoding="utf-8") as f:
+        checks.equal("CSV", sorted((r["operation"], r["name"] or None, int(r["bytes"]))
+                                   for r in csv.DictReader(f)), WANTED)
+    out = os.path.join(folder, "t.pftrace")
+    traced.Run([kymo, "export", "--to", "perfetto", "-o", out, trace])
+    with open(out, "rb") as f:
+        data = f.read()
+    checks.equal("Perfetto", data.count(b"never seen to finish") > 0 and b"endless" in data, True)
+
+
+def polls(checks, kymo, program, folder):
+    trace = os.path.join(folder, "t.kymo")
+    run(kymo, trace, [program, "kill", str(POLLS)])
+    sql = "SELECT sum(calls) AS n, count(DISTINCT tid) AS threads FROM not_recorded WHERE name = "
+    row = traced.query(kymo, trace, sql + "'clGetEventInfo'")[0]
+    checks.equal("default", (row["n"], row["threads"]), (POLLS, 1))
+    row = traced.query(kymo, trace, sql + "'clSetKernelArg'")[0]
+    checks.equal("by two threads", (row["n"], row["threads"]), (3, 2))
+    text = traced.Run([kymo, "summary", trace]).out
+    checks.equal("foot", f"Not recorded in this mode: clGetEventInfo {POLLS} calls" in text, True)
+    rows = json.loads(traced.Run([kymo, "summary", "--format", "json", trace]).out)["tables"]
+    rows = [t["rows"] for t in rows if t["name"] == "not_recorded"]
+    checks.equal("JSON", {r["op"]: r["calls"] for r in rows[0]}.get("clGetEventInfo") if rows else 0,
+                 POLLS)
+    for what, options, wanted in (("minimal", ["--mode", "minimal"], POLLS),
+                                  ("excluded", ["--exclude", "clGetEventInfo"], None),
+                                  ("full", ["--mode", "full"], None)):
+        trace = os.path.join(folder, f"{what}.kymo")
+        run(kymo, trace, [program, "quit", str(POLLS)], options)
+        row = traced.query(kymo, trace, sql + "'clGetEventInfo'")[0]
+        checks.equal(what, row["n"], wanted)
+    trace = os.path.join(folder, "summary.kymo")
+    run(kymo, trace, [program, "kill", str(POLLS)], ["--mode", "summary"])
+    row = traced.query(kymo, trace, "SELECT sum(calls) AS n FROM tally_call t JOIN op o ON o.id = t.op "
+                       "WHERE o.name = 'clGetEventInfo'")[0]
+    checks.equal("summary", row["n"], POLLS)
+
+
+PARTS = {"endings": (endings, 40), "modes": (modes, 15), "live": (live, 15), "formats": (formats, 15),
+         "polls": (polls, 8)}
+
+
+def main():
+    kymo, program, part = sys.argv[1:]
+    checks = traced.Checks()
+    run_part, least = PARTS[part]
+    with tempfile.TemporaryDirectory() as folder:
+        run_part(checks, kymo, program, folder)
+    return checks.status(least)
+
+
+sys.exit(main())

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is a trace still being written? A drain that is at work has a link control-HOST-PID in it; when it
- * was killed the link stays, so on this host its process is looked for, and elsewhere the raw file,
- * which a drain at work writes to every second.
+ * Is a trace still being written? A drain that is at work has a link control-HOST-TOKEN in it, to the
+ * socket in a folder that the drain holds a lock on (drain/place.h); when it was killed the link stays
+ * and the lock is gone. On other hosts only the raw file tells, which a drain at work writes to every
+ * second.
  */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,17 +23,26 @@
 #define LINK  "control-"
 #define FRESH 10000000000ll /* ns */
 
-static bool is_drain(const char *pid)
+/* Somebody holds the folder that the link leads to a file of. */
+static bool is_held(int at, const char *link)
 {
-	char path[64], *text, *after;
-	bool yes;
+	char folder[PATH_MAX], *slash;
+	ssize_t n = readlinkat(at, link, folder, sizeof(folder) - 1);
+	bool held;
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
-	text = file_read(path, NULL);
-	after = text ? strstr(text, "(kymo-drain) ") : NULL;
-	yes = after && !strchr("ZX", after[strlen("(kymo-drain) ")]);
-	free(text);
-	return yes;
+	if (n <= 0)
+		return false;
+	folder[n] = '\0';
+	slash = strrchr(folder, '/');
+	if (!slash)
+		return false;
+	*slash = '\0';
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	held = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	if (fd >= 0)
+		close(fd);
+	return held;
 }
 
 /* A drain of that host is at work; elsewhere it has been. */
@@ -45,7 +59,7 @@ static bool drain_on(const char *directory, const char *host, bool here)
 		if (strncmp(e->d_name, LINK, strlen(LINK)) != 0 || n != strlen(host) ||
 		    memcmp(name, host, n) != 0)
 			continue;
-		found |= !here || is_drain(dash + 1);
+		found |= !here || is_held(dirfd(d), e->d_name);
 	}
 	if (d)
 		closedir(d);

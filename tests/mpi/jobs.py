@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -50,7 +51,17 @@ class Base(unittest.TestCase):
         kymo = [KYMO, "run", "--no-summary", "-o", self.trace, *options]
         launch = [LAUNCHER, "-n", ranks]
         command = [self.program(name), *args]
-        return self.run_any([*launch, *kymo, *command] if inside else [*kymo, *launch, *command], **more)
+        p = self.run_any([*launch, *kymo, *command] if inside else [*kymo, *launch, *command], **more)
+        if p.code:
+            self.whole()
+        return p
+
+    def whole(self):
+        """Waits for processes that outlive `kymo run`: ranks that the launcher has killed are gone some time later."""
+        deadline = time.monotonic() + 60
+        while self.trace.exists() and "still recording" in self.run_any([KYMO, "info", self.trace]).out:
+            self.assertLess(time.monotonic(), deadline, "the trace does not end")
+            time.sleep(0.05)
 
     def summary(self, by):
         p = self.run_any([KYMO, "summary", "--by", by, "--format", "json", self.trace])

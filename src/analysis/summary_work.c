@@ -33,7 +33,7 @@ static void add_columns(struct table *t, const struct look *l, unsigned by, stru
 	table_column(t, "time_ns", l->time, CELL_TIME);
 	if (l->has & HAS_SELF)
 		table_column_if(t, all.self != all.total, "self_ns", "self", CELL_TIME);
-	/* Of messages that are under way at once a share of the sum says nothing to people. */
+	/* Messages under way at once add up to more than passed: they have no share of it. */
 	table_column_if(t, !(l->has & HAS_MESSAGES), "percent", "%", CELL_PERCENT);
 	table_column(t, "calls", l->times, CELL_COUNT);
 	if (l->has & HAS_BYTES) {
@@ -67,8 +67,11 @@ static void add_row(struct table *t, const struct look *l, const struct groups *
 	cell_number(c++, n->total);
 	if (l->has & HAS_SELF)
 		cell_number(c++, n->self);
-	c = l->has & HAS_SELF ? put_percent(c, n->self, all.self)
-			      : put_percent(c, n->total, all.total);
+	if (l->has & HAS_MESSAGES)
+		c++;
+	else
+		c = l->has & HAS_SELF ? put_percent(c, n->self, all.self)
+				      : put_percent(c, n->total, all.total);
 	cell_number(c++, n->count);
 	if (l->has & HAS_BYTES) {
 		cell_number(c++, n->bytes);

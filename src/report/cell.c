@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cells as text: four significant digits and a unit for people, base units for programs. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "report/report.h"
@@ -23,11 +24,22 @@ static const char *scaled(double v, double step, const char *const *units, unsig
 	return buffer;
 }
 
+/* Seconds up to 1000, then what people count in: "16.67 min", "2.500 h", "190.4 d". */
 static const char *show_time(uint64_t ns, char buffer[32])
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};
+	static const struct {
+		uint64_t below_s, step_s;
+		const char *unit;
+	} long_ones[] = {{6000, 60, "min"}, {48 * 3600, 3600, "h"}, {UINT64_MAX, 86400, "d"}};
+	unsigned i = 0;
 
-	return scaled((double)ns, 1000, units, 4, buffer);
+	if (ns < 1000000000000u)
+		return scaled((double)ns, 1000, units, 4, buffer);
+	while (ns / 1000000000u >= long_ones[i].below_s)
+		i++;
+	return scaled((double)ns / 1e9 / (double)long_ones[i].step_s, INFINITY, &long_ones[i].unit, 1,
+		      buffer);
 }
 
 const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32])

@@ -112,6 +112,55 @@ static void write_descriptor(struct perfetto *p, Pf__TrackDescriptor *d, uint64_
 	free(d->name);
 }
 
+/* ---- numbers of processes ------------------------------------------------------------------- */
+
+#define PID_OWN (1 << 23) /* beyond all pids of Linux */
+enum { ENDED_BY_EXEC = 3 };
+
+/* What a process becomes by exec stays one process. */
+static bool same_process(const struct t_process *a, const struct t_process *b)
+{
+	return a->how_ended == ENDED_BY_EXEC && strcmp(a->hostname, b->hostname) == 0;
+}
+
+/*
+ * Readers take what has one pid for one process. So of those that have the pid of an earlier one, on
+ * another node or in another container, each gets a number of its own.
+ */
+static bool number_processes(struct perfetto *p)
+{
+	const struct trace *t = p->trace;
+	uint32_t room = 16, *first;
+	bool ok;
+
+	while (room < 2 * t->processes_count)
+		room *= 2;
+	first = calloc(room, sizeof(*first));
+	p->pids = calloc(t->processes_count + 1, sizeof(*p->pids));
+	for (uint32_t i = 1; first && p->pids && i < t->processes_count; i++) {
+		const struct t_process *one = &t->processes[i];
+		uint32_t at = one->pid * 2654435761u & (room - 1);
+
+		while (first[at] && t->processes[first[at]].pid != one->pid)
+			at = (at + 1) & (room - 1);
+		p->pids[i] = first[at] && !same_process(&t->processes[first[at]], one)
+				     ? (int32_t)(PID_OWN + i)
+				     : (int32_t)one->pid;
+		if (!first[at] || p->pids[i] == (int32_t)one->pid)
+			first[at] = i;
+	}
+	ok = first && p->pids;
+	free(first);
+	return ok;
+}
+
+static bool renumbered(const struct perfetto *p, uint32_t process)
+{
+	return p->pids[process] != (int32_t)p->trace->processes[process].pid;
+}
+
+/* ---- descriptions --------------------------------------------------------------------------- */
+
 static void describe_process(struct perfetto *p, uint32_t i)
 {
 	const struct t_process *t = &p->trace->processes[i];
@@ -132,8 +181,14 @@ static void describe_process(struct perfetto *p, uint32_t i)
 	process.process_labels = labels;
 	snprintf(name, sizeof(name), "%s%s%s", name_program(t), t->rank != UINT32_MAX ? " " : "",
 		 t->rank != UINT32_MAX ? rank : "");
+	if (renumbered(p, i)) {
+		size_t n = strlen(name);
+
+		snprintf(name + n, sizeof(name) - n, " (pid %u%s%s)", t->pid,
+			 *t->hostname ? " on " : "", t->hostname);
+	}
 	process.has_pid = 1;
-	process.pid = (int32_t)t->pid;
+	process.pid = p->pids[i];
 	process.process_name = plain_copy(name);
 	if (cmdline && *cmdline) {
 		process.n_cmdline = 1;
@@ -165,8 +220,11 @@ static void describe_thread(struct perfetto *p, uint32_t i)
 	else
 		snprintf(name, sizeof(name), t->main ? "main" : "thread %u", t->index);
 	thread.has_pid = thread.has_tid = 1;
-	thread.pid = (int32_t)p->trace->processes[process].pid;
+	thread.pid = p->pids[process];
+	/* The main thread is known by having the number of its process. */
 	thread.tid = t->tid;
+	if (t->tid == p->trace->processes[process].pid)
+		thread.tid = p->pids[process];
 	thread.thread_name = plain_copy(name);
 	thread.has_legacy_sort_index = 1;
 	thread.legacy_sort_index = (int32_t)t->index;
@@ -237,6 +295,8 @@ kymo_status_t tracks_init(struct perfetto *p)
 	if (!p->tracks || !p->counters[COUNTER_QUEUE] || !p->counters[COUNTER_AGENT] ||
 	    !p->counters[COUNTER_CONTEXT])
 		return KYMO_ERROR_NO_MEMORY;
+	if (!number_processes(p))
+		return KYMO_ERROR_NO_MEMORY;
 	describe_root(p);
 	for (i = 1; i < t->processes_count; i++)
 		describe_process(p, i);
@@ -261,6 +321,7 @@ void tracks_release(struct perfetto *p)
 	}
 	for (i = 0; i < COUNTER_SETS; i++)
 		free(p->counters[i]);
+	free(p->pids);
 	free(p->tracks);
 	free(p->ends);
 }

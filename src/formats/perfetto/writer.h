@@ -70,6 +70,7 @@ struct perfetto {
 	struct packet_file file;
 	struct packet_sequence host, device, counter;
 
+	int32_t *pids; /* by process: as the file has them */
 	struct track *tracks; /* processes, threads, agents, queues; uuid is index + 1 */
 	uint32_t track_count;
 	uint64_t next_uuid;

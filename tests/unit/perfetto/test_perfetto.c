@@ -508,6 +508,73 @@ static void test_copy_sync_loss_notes(void **state)
 	drawn_free(d);
 }
 
+/* ---- pids ---------------------------------------------------------------------------------- */
+
+static struct t_process of_node(const char *node, uint32_t rank)
+{
+	struct t_process p = model_trace()->processes[1];
+
+	p.hostname = node;
+	p.rank = rank;
+	return p;
+}
+
+/* The descriptor of the n-th process or, `threads`, thread. */
+static const Pf__TrackDescriptor *described(const struct drawn *d, bool threads, unsigned n)
+{
+	for (size_t i = 0; i < d->trace->n_packet; i++) {
+		const Pf__TrackDescriptor *t = d->trace->packet[i]->track_descriptor;
+
+		if (t && (threads ? t->thread != NULL : t->process != NULL) && n-- == 0)
+			return t;
+	}
+	fail_msg("no such track");
+	return NULL;
+}
+
+/* Two ranks have one pid on two nodes, two on one (in containers), one has become another by exec. */
+static void test_one_pid_on_two_nodes(void **state)
+{
+	struct format_options o = {.output = path, .force = true, .log = &said.log};
+	struct trace two = *model_trace();
+	struct t_process processes[] = {two.processes[0], of_node("node7", 3), of_node("node8", 4),
+					of_node("node8", 5), of_node("node7", 3)};
+	struct t_thread threads[] = {two.threads[0], two.threads[1], two.threads[2],
+				     two.threads[1], two.threads[2]};
+	struct stream_sink *s = NULL;
+	struct drawn *d;
+
+	processes[1].how_ended = 3;
+	threads[3].process = threads[4].process = 2;
+	two.processes = processes;
+	two.processes_count = 5;
+	two.threads = threads;
+	two.threads_count = 5;
+	assert_int_equal(format_perfetto.write(&o, &s), KYMO_OK);
+	stream_sink_complete(s);
+	assert_int_equal(s->begin(s, &two), KYMO_OK);
+	assert_int_equal(s->end(s, &two), KYMO_OK);
+	format_perfetto.sink_free(s);
+	d = drawn_read(path);
+	assert_non_null(d);
+	assert_int_equal(described(d, false, 0)->process->pid, 4711);
+	assert_string_equal(described(d, false, 0)->process->process_name, "heat rank 3");
+	assert_string_equal(described(d, false, 1)->process->process_name,
+			    "heat rank 4 (pid 4711 on node8)");
+	assert_string_equal(described(d, false, 2)->process->process_name,
+			    "heat rank 5 (pid 4711 on node8)");
+	assert_true(described(d, false, 1)->process->pid > 4194304); /* Linux has none of these */
+	assert_true(described(d, false, 2)->process->pid > described(d, false, 1)->process->pid);
+	assert_int_equal(described(d, false, 3)->process->pid, 4711);
+	assert_int_equal(described(d, true, 0)->thread->pid, 4711);
+	assert_int_equal(described(d, true, 0)->thread->tid, 4711);
+	assert_int_equal(described(d, true, 2)->thread->pid, described(d, false, 1)->process->pid);
+	assert_int_equal(described(d, true, 2)->thread->tid, described(d, false, 1)->process->pid);
+	assert_int_equal(described(d, true, 3)->thread->pid, described(d, false, 1)->process->pid);
+	assert_int_equal(described(d, true, 3)->thread->tid, 4712);
+	drawn_free(d);
+}
+
 /* ---- streaming ---------------------------------------------------------------------------- */
 
 static size_t resident(void)
@@ -696,6 +763,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_impossible_times),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_copy_sync_loss_notes),
+		cmocka_unit_test(test_one_pid_on_two_nodes),
 		cmocka_unit_test(test_streams_in_constant_memory),
 		cmocka_unit_test(test_write_error_is_reported),
 		cmocka_unit_test(test_existing_file_is_kept),

@@ -257,6 +257,15 @@ KYMO_EXPORT kymo_status_t kymo_stack_service(kymo_context_t context,
 					     const kymo_selection_t *selection);
 
 /*
+ * Messages (domain "comm") that calls of the selected ops start do not go into the context's
+ * buffer, which has all others: without it they come whichever calls are recorded. Of a call that
+ * nobody wants, nor its messages, nothing is captured. Of a persistent request the call that made
+ * it counts.
+ */
+KYMO_EXPORT kymo_status_t kymo_exclusion_service(kymo_context_t context,
+						 const kymo_selection_t *selection);
+
+/*
  * Asks `request` at the enter of the selected ops for the external id of the call: of its records in
  * this context, and of the device work that it submits. It comes in place of the value that was
  * pushed.

@@ -68,6 +68,7 @@ typedef const kymo_domain_desc_t *cap_known_fn(void);
 struct cap_op {
 	const struct core_plan *_Atomic callbacks; /* NULL: nobody */
 	_Atomic uint64_t buffers; /* bit n: a started context records this op into buffer n */
+	_Atomic uint64_t excluded; /* bit n: nor do messages that such calls start go into buffer n */
 	_Atomic uint32_t keep;    /* the backend itself needs the wrapper (object tracking) */
 	uint16_t wire;            /* op number on the wire */
 	uint16_t number;          /* within the domain */

@@ -514,6 +514,13 @@ kymo_status_t kymo_count_service(kymo_context_t context, const kymo_selection_t 
 	return add_service(context, selection, &service, NULL);
 }
 
+kymo_status_t kymo_exclusion_service(kymo_context_t context, const kymo_selection_t *selection)
+{
+	struct core_service service = {.kind = SERVICE_EXCLUSION};
+
+	return add_service(context, selection, &service, NULL);
+}
+
 kymo_status_t kymo_buffer_service(kymo_context_t context, const kymo_selection_t *selection,
 				  kymo_buffer_t buffer)
 {

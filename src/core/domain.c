@@ -128,7 +128,7 @@ static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
 			continue;
 		if (s->waits && !(d->info->desc->ops[op].flags & KYMO_OP_OBJECT))
 			continue;
-		if (s->kind == SERVICE_STACK || s->kind == SERVICE_COUNT ||
+		if ((s->kind & (SERVICE_STACK | SERVICE_COUNT | SERVICE_EXCLUSION)) ||
 		    (s->kind == SERVICE_BUFFER && !(b && b->ready)))
 			continue;
 		entry_of(&w->list[i], &e);
@@ -150,6 +150,21 @@ static bool wants_kind(const struct wants *w, enum core_service_kind kind, uint1
 		    core_service_selects(w->list[i].service, wire))
 			return true;
 	return false;
+}
+
+/* Buffers of the contexts that want no messages of calls of the op. */
+static uint64_t excluded_from(const struct wants *w, uint16_t wire)
+{
+	uint64_t buffers = 0;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct core_buffer *b = w->list[i].context->buffer;
+
+		if (w->list[i].service->kind == SERVICE_EXCLUSION && b &&
+		    core_service_selects(w->list[i].service, wire))
+			buffers |= 1ull << b->index;
+	}
+	return buffers;
 }
 
 static void slot_update(const struct cap_domain *d, struct cap_slot *s)
@@ -187,6 +202,8 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 		atomic_store(&d->info->ops[op].left_out,
 			     !buffers && core_shared_pool() &&
 				     wants_kind(w, SERVICE_COUNT, (uint16_t)(d->base + op)));
+		atomic_store(&d->info->ops[op].excluded,
+			     excluded_from(w, (uint16_t)(d->base + op)));
 		atomic_store(&d->info->ops[op].callbacks, plan);
 		atomic_store(&d->info->ops[op].buffers, buffers);
 		if (plan || buffers)

@@ -120,7 +120,8 @@ enum core_service_kind {
 	SERVICE_BUFFER = 2,
 	SERVICE_STACK = 4,
 	SERVICE_REQUEST = 8,
-	SERVICE_COUNT = 16
+	SERVICE_COUNT = 16,
+	SERVICE_EXCLUSION = 32
 };
 
 struct core_service {

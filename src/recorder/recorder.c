@@ -60,7 +60,7 @@ static bool matches(regex_t *r, const char *name)
 
 /*
  * Chatty calls come back in mode default when the user names them with --include. Activities are
- * not filtered by op name: the filters speak of calls.
+ * not filtered by op name: the filters speak of calls, and of the messages of those left out.
  */
 static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 {
@@ -96,6 +96,13 @@ static bool select_left_out(const kymo_domain_desc_t *domain, uint32_t op, void 
 static bool select_counted(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 {
 	return !(domain->ops[op].flags & KYMO_OP_ACTIVITY) && select_op(domain, op, data);
+}
+
+/* Who names a call with --exclude wants to be rid of what it costs, and messages cost most of it. */
+static bool select_excluded(const kymo_domain_desc_t *domain, uint32_t op, void *data)
+{
+	return !(domain->ops[op].flags & KYMO_OP_ACTIVITY) &&
+	       matches(&exclude, domain->ops[op].name);
 }
 
 static bool select_stack(const kymo_domain_desc_t *domain, uint32_t op, void *data)
@@ -194,6 +201,7 @@ static kymo_status_t make_context(void)
 	kymo_selection_t ops = {.size = sizeof(ops), .select = select_op};
 	kymo_selection_t left_out = {.size = sizeof(left_out), .select = select_left_out};
 	kymo_selection_t stack_ops = {.size = sizeof(stack_ops), .select = select_stack};
+	kymo_selection_t excluded = {.size = sizeof(excluded), .select = select_excluded};
 	kymo_buffer_desc_t desc = {
 		.size = sizeof(desc), .bytes = options.buffer_bytes, .policy = options.policy,
 		.block_ns = options.block_ns, .arguments = options.arguments,
@@ -212,6 +220,8 @@ static kymo_status_t make_context(void)
 		status = kymo_buffer_service(context, &ops, buffer);
 	if (status == KYMO_OK)
 		status = kymo_count_service(context, &left_out);
+	if (status == KYMO_OK && options.exclude)
+		status = kymo_exclusion_service(context, &excluded);
 	if (status == KYMO_OK && options.stacks)
 		status = kymo_stack_service(context, &stack_ops);
 	if (status == KYMO_OK)

@@ -35,6 +35,7 @@ static void context_is(kymo_context_t c, kymo_status_t status)
 	EQUAL(kymo_callback_service(c, NULL, nobody, NULL), status);
 	EQUAL(kymo_external_request_service(c, NULL, ask, NULL), status);
 	EQUAL(kymo_stack_service(c, NULL), status);
+	EQUAL(kymo_exclusion_service(c, NULL), status);
 	EQUAL(kymo_buffer_create(c, &d, &b), status);
 	EQUAL(kymo_buffer_service(c, NULL, (kymo_buffer_t){1}), status);
 	EQUAL(kymo_drain(c, 0), status);
@@ -181,6 +182,7 @@ static void sizes(void)
 	EQUAL(kymo_callback_service(c, NULL, NULL, NULL), KYMO_ERROR_INVALID_ARGUMENT);
 	EQUAL(kymo_external_request_service(c, NULL, NULL, NULL), KYMO_ERROR_INVALID_ARGUMENT);
 	EQUAL(kymo_stack_service(c, &s), KYMO_ERROR_INCOMPATIBLE);
+	EQUAL(kymo_exclusion_service(c, &s), KYMO_ERROR_INCOMPATIBLE);
 	EQUAL(kymo_buffer_create(c, &d, &b), KYMO_ERROR_INCOMPATIBLE);
 	EQUAL(kymo_buffer_create(c, NULL, &b), KYMO_ERROR_INVALID_ARGUMENT);
 	d = (kymo_buffer_desc_t){.size = sizeof(d), .deliver = deliver};

@@ -4,3 +4,8 @@ foreach(part plan external work objects value deliver_end nested stack device_cl
   kymo_unit_test(${part} ${CMAKE_CURRENT_LIST_DIR}/${part}_test.c
     ${CMAKE_CURRENT_LIST_DIR}/tool_support.c LIBS kymo_core)
 endforeach()
+if(TARGET kymo_capture_mpi)
+  kymo_unit_test(exclusion ${CMAKE_CURRENT_LIST_DIR}/exclusion_test.c
+    ${CMAKE_CURRENT_LIST_DIR}/tool_support.c LIBS kymo_capture_mpi)
+  add_dependencies(test_exclusion mpi_gen)
+endif()

@@ -388,6 +388,7 @@ static void after_traffic(const struct table_call *c)
 	type = argument(c, "datatype");
 	if (k->peer)
 		t.peer = (int32_t)argument(c, k->peer);
+	t.excluded = atomic_load_explicit(&c->frame->op->excluded, memory_order_relaxed);
 	t.correlation = t.origin.call;
 	t.communicator = comm ? comm->id : 0;
 	t.start = c->frame->start;

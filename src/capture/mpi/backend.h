@@ -133,6 +133,7 @@ extern const struct mpi_info *mpi_infos;
 extern const kymo_op_desc_t *mpi_descs;
 
 extern struct cap_op mpi_ops[MPI_OP_COUNT];
+extern _Atomic bool mpi_moves[MPI_OP_COUNT]; /* somebody wants the messages of such calls */
 extern const struct mpi_module *mpi_module; /* NULL until bound */
 
 static inline bool mpi_has(const struct mpi_info *info, enum mpi_role role)
@@ -222,6 +223,7 @@ struct mpi_transfer {
 	struct cap_origin origin;
 	uint64_t correlation; /* call that started it */
 	uint64_t start;       /* tick */
+	uint64_t excluded;    /* buffers that it does not go into */
 	const struct mpi_comm *comm;
 	int32_t peer; /* rank of MPI_COMM_WORLD, -1 */
 	int32_t tag;

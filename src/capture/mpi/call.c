@@ -183,6 +183,18 @@ static __attribute__((noinline)) const void *site_of(const void *caller)
 	return caller;
 }
 
+/*
+ * A call that is seen for the clocks' sake alone: nobody wants it, nor its messages. It needs no
+ * frame and no times; leave() finds none.
+ */
+static bool quiet(uint32_t op, const struct mpi_info *info)
+{
+	return info->group >= MPI_CLASS_BARRIER && info->group <= MPI_CLASS_REDUCE_SCATTER_BLOCK &&
+	       !atomic_load_explicit(&mpi_ops[op].buffers, memory_order_relaxed) &&
+	       !atomic_load_explicit(&mpi_ops[op].callbacks, memory_order_relaxed) &&
+	       !atomic_load_explicit(&mpi_moves[op], memory_order_relaxed);
+}
+
 static bool enter(struct mpi_call *c, uint32_t op, uint64_t *v, const void *caller, const void *sp)
 {
 	const struct mpi_info *info = &mpi_infos[op];
@@ -191,6 +203,12 @@ static bool enter(struct mpi_call *c, uint32_t op, uint64_t *v, const void *call
 
 	if (__builtin_expect(t && t->depth, 0) && inside(t, sp))
 		return false;
+	c->v = v;
+	c->op = op;
+	if (__builtin_expect(quiet(op, info), 0)) {
+		c->frame = NULL;
+		return !t || !t->guard;
+	}
 	if (info->group == MPI_CLASS_INIT)
 		mpi_job_before_init();
 	else if (info->group == MPI_CLASS_CONTROL && (int)v[0] == 1)
@@ -203,8 +221,6 @@ static bool enter(struct mpi_call *c, uint32_t op, uint64_t *v, const void *call
 	if (!f)
 		return false;
 	c->frame = f;
-	c->v = v;
-	c->op = op;
 	c->count = 0;
 	c->handle = 0;
 	c->saved = c->few;
@@ -221,6 +237,11 @@ static void leave(struct mpi_call *c, int result)
 	struct cap_frame *f = c->frame;
 	bool ok = !info->status || result == 0;
 
+	if (__builtin_expect(f == NULL, 0)) {
+		if (ok)
+			mpi_job_after_collective(c, info);
+		return;
+	}
 	cap_leave(f);
 	if (__builtin_expect(!ok, 0))
 		cap_status(f, mpi_host_alive() ? mpi_module->error_class(result) : result, 0);

@@ -67,11 +67,33 @@ bool comm_register(void)
 	return registered;
 }
 
+bool comm_wanted_of(const struct cap_op *call)
+{
+	uint64_t excluded = atomic_load(&call->excluded);
+
+	for (unsigned i = 0; i < COMM_OPS; i++)
+		if (atomic_load(&comm_ops[i].callbacks) ||
+		    (atomic_load(&comm_ops[i].buffers) & ~excluded))
+			return true;
+	return false;
+}
+
+/* Some buffers are to have it and others are not. False: nobody is. */
+static bool exclude(struct comm_transfer *t)
+{
+	if (!t->has_origin)
+		t->has_origin = cap_origin_take(&t->origin, NULL, &comm_ops[t->op], NULL);
+	t->origin.buffers &= ~t->excluded;
+	return t->has_origin;
+}
+
 void comm_write(struct comm_transfer *t, uint64_t end)
 {
 	struct cap_frame f;
 	struct wire_enc e;
 
+	if (cap_unlikely(t->excluded != 0) && !exclude(t))
+		return;
 	if (cap_activity_begin(&f, &e, &comm_ops[t->op], t->has_origin ? &t->origin : NULL,
 			       t->start, end, COMM_FIELDS)) {
 		wire_unsigned(&e, COMM_CORRELATION, t->correlation);

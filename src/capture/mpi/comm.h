@@ -49,6 +49,9 @@ extern struct cap_op comm_ops[COMM_OPS];
 /* Registers the domain; as often as one likes. */
 bool comm_register(void);
 
+/* Somebody wants messages that calls of this op start. */
+bool comm_wanted_of(const struct cap_op *call);
+
 /* What a record says. */
 struct comm_transfer {
 	unsigned op; /* COMM_OP_* */
@@ -56,7 +59,8 @@ struct comm_transfer {
 	bool has_origin; /* of one that completes later: what was so when it was started */
 	struct cap_origin origin;
 	uint64_t correlation, completed_by;
-	uint64_t start; /* tick */
+	uint64_t excluded; /* buffers that it does not go into */
+	uint64_t start;    /* tick */
 	uint32_t communicator, datatype;
 	int32_t peer, tag;
 	uint64_t sent, received, request;

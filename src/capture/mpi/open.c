@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,33 +306,66 @@ static void describe(const struct mpi_module *m)
 
 static struct cap_domain *domain;
 
-/* What ranks do together, and what becomes of handles, must be seen even while nobody records. */
+/*
+ * What ranks do together, and what becomes of handles, must be seen even while nobody records.
+ * Calls on files call MPI inside, which is not to be taken for the program's.
+ */
 static bool always(enum mpi_class group)
 {
-	return group != MPI_CLASS_NONE && (group < MPI_CLASS_SEND || group > MPI_CLASS_STARTALL ||
-					   (group >= MPI_CLASS_BARRIER &&
-					    group <= MPI_CLASS_REDUCE_SCATTER_BLOCK));
+	return group != MPI_CLASS_NONE &&
+	       (group < MPI_CLASS_SEND || group > MPI_CLASS_STARTALL || group == MPI_CLASS_READ ||
+		group == MPI_CLASS_WRITE ||
+		(group >= MPI_CLASS_BARRIER && group <= MPI_CLASS_REDUCE_SCATTER_BLOCK));
 }
 
-/* Who wants messages needs the wrappers of all calls that have to do with them. */
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+_Atomic bool mpi_moves[MPI_OP_COUNT];
+
+static bool starts(enum mpi_class group)
+{
+	return group >= MPI_CLASS_SEND && group <= MPI_CLASS_WRITE;
+}
+
+static bool completes(enum mpi_class group)
+{
+	return group >= MPI_CLASS_WAIT && group <= MPI_CLASS_STARTALL;
+}
+
+static void keep(uint32_t op, bool on)
+{
+	if (atomic_load(&mpi_ops[op].keep) != on)
+		cap_keep(domain, op, on);
+}
+
+/*
+ * Who wants messages needs the wrappers of the calls that start them; and if any are wanted, of all
+ * that complete some.
+ */
 static void wanted(uint32_t activities)
 {
-	static _Atomic int kept = -1;
-	bool keep = false;
+	bool any = false;
 
 	if (!domain)
 		return;
-	for (unsigned i = 0; i < COMM_OPS; i++)
-		keep |= atomic_load(&comm_ops[i].buffers) != 0;
-	if (atomic_exchange(&kept, keep) == (int)keep)
-		return;
+	pthread_mutex_lock(&keeping);
+	for (uint32_t op = 0; op < MPI_OP_COUNT; op++) {
+		enum mpi_class group = (enum mpi_class)mpi_infos[op].group;
+		bool moves = starts(group) && comm_wanted_of(&mpi_ops[op]);
+
+		any |= moves;
+		atomic_store(&mpi_moves[op], moves);
+		if (!completes(group))
+			keep(op, moves || always(group));
+	}
 	for (uint32_t op = 0; op < MPI_OP_COUNT; op++)
-		if (mpi_infos[op].group != MPI_CLASS_NONE)
-			cap_keep(domain, op, keep || always((enum mpi_class)mpi_infos[op].group));
+		if (completes((enum mpi_class)mpi_infos[op].group))
+			keep(op, any);
+	pthread_mutex_unlock(&keeping);
 }
 
 static void fork_child(void)
 {
+	keeping = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	mpi_objects_fork_child();
 	mpi_requests_fork_child();
 }

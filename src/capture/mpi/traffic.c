@@ -40,7 +40,8 @@ void mpi_transfer_write(struct mpi_transfer *t, uint64_t request, uint64_t by, u
 {
 	struct comm_transfer record = {
 		.op = t->op, .state = (enum comm_state)t->state, .has_origin = t->has_origin,
-		.correlation = t->correlation, .completed_by = by, .start = t->start,
+		.excluded = t->excluded, .correlation = t->correlation, .completed_by = by,
+		.start = t->start,
 		.communicator = t->comm ? t->comm->id : 0, .datatype = t->type, .peer = t->peer,
 		.tag = t->tag, .sent = t->sent, .received = t->received, .request = request};
 
@@ -95,6 +96,7 @@ static void finish(struct view *w)
 
 	w->t.correlation = f->id;
 	w->t.start = f->start;
+	w->t.excluded = atomic_load_explicit(&f->op->excluded, memory_order_relaxed);
 	w->t.active = !w->t.persistent;
 	if (mpi_has(w->info, MPI_ROLE_REQUEST)) {
 		w->t.has_origin = !w->t.persistent &&
@@ -606,7 +608,8 @@ static void other(struct mpi_call *c, const struct mpi_info *info)
 void mpi_traffic_after(struct mpi_call *c, const struct mpi_info *info, bool ok)
 {
 	if (info->group >= MPI_CLASS_SEND && info->group <= MPI_CLASS_WRITE) {
-		if (ok && mpi_host_alive())
+		if (ok && mpi_host_alive() &&
+		    atomic_load_explicit(&mpi_moves[c->op], memory_order_relaxed))
 			move(c, info);
 	} else if (info->group >= MPI_CLASS_WAIT && info->group <= MPI_CLASS_WAITSOME) {
 		if (ok && mpi_host_alive())

@@ -11,6 +11,7 @@
 #include <kymo/kymo.h>
 
 #include "base/elf.h"
+#include "base/run_options.h"
 #include "base/unseen.h"
 
 enum { MOST = 16 };
@@ -64,14 +65,15 @@ static void look(void)
 {
 	static const char *const loaders[] = {"libOpenCL.", "libkymo", NULL};
 	static const char *const nothing[] = {NULL};
-	const char *trace = getenv("KYMO_TRACE");
+	const char *trace = getenv("KYMO_TRACE"), *wanted = run_options_values.backends;
 	int saved = errno;
 
 	if (trace && *trace) {
-		if (is_elsewhere("clGetExtensionFunctionAddress", loaders) && !is_seen("opencl"))
+		if (knob_list_has(wanted, "opencl") &&
+		    is_elsewhere("clGetExtensionFunctionAddress", loaders) && !is_seen("opencl"))
 			unseen_tell(trace, UNSEEN_OPENCL);
-		if (is_elsewhere("__kmpc_fork_call", nothing) && has_other_tool() &&
-		    !is_seen("openmp"))
+		if (knob_list_has(wanted, "openmp") && is_elsewhere("__kmpc_fork_call", nothing) &&
+		    has_other_tool() && !is_seen("openmp"))
 			unseen_tell(trace, UNSEEN_OMPT);
 	}
 	errno = saved;

@@ -262,7 +262,9 @@ def test_job_control():
 
 def test_stopped_by_somebody_else():
     """A debugger or cpulimit stops and continues the program alone, with any signal: the launcher waits on."""
-    p = subprocess.Popen([KYMO, "run", "--no-summary", PYTHON, "-c", CATCH], stdout=subprocess.PIPE)
+    # In a group of its own: in an orphaned one, as of a daemon's child, SIGTSTP stops nobody.
+    p = subprocess.Popen([KYMO, "run", "--no-summary", PYTHON, "-c", CATCH], stdout=subprocess.PIPE,
+                         preexec_fn=os.setpgrp)
     fd = p.stdout.fileno()
     expect(read_line(fd) == "ready", "not ready")
     program = child_of(p.pid)

@@ -95,7 +95,7 @@ class Traffic(Base):
 
 
 class Tallies(Base):
-    """--mode summary: the ranks add up what they counted; one of them has it in its file."""
+    """--mode summary: the ranks add up all calls that they counted; one of them has it in its file."""
 
     # How often the program had to ask differs from run to run.
     ASKED = ("MPI_Testall", "MPI_Waitsome")
@@ -112,7 +112,7 @@ class Tallies(Base):
 
     def record_both(self, inside):
         shutil.rmtree(self.trace, ignore_errors=True)
-        p = self.recorded(4, "traffic", self.folder / "file", inside=inside)
+        p = self.recorded(4, "traffic", self.folder / "file", options=["--mode", "full"], inside=inside)
         self.assertEqual(p.code, 0, p.err)
         want = self.counted(), {(r["kind"], r["op"]): r["ranks"] for r in self.summary("rank,op")["imbalance"]
                                 if r["op"] not in self.ASKED}

@@ -162,7 +162,7 @@ class Bench(Checks):
         names = sorted(p.name for p in self.programs.glob("ocl_*"))
         for name in names:
             test = "test_quick.py" if name == "ocl_quick" else "test_programs.py"
-            done = self.run(["python3", "-B", tests / test, self.kymo, self.programs / name], env)
+            done = self.run(["python3", "-B", tests / test, self.kymo, self.programs / name], env, timeout=400)
             last = (done.stdout.strip().splitlines() or [done.stderr[-200:]])[-1]
             if done.returncode == 77:
                 self.say(f"OpenCL: {name}", last[:100], "skipped")

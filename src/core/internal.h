@@ -402,7 +402,7 @@ struct core_buffer {
 	bool refused;      /* share() failed: nothing is recorded */
 	bool defines;      /* has all definitions so far; under `define` */
 	uint8_t index;     /* into cap_thread.rings, and its bit in masks */
-	bool retired;      /* its context is gone; freed when nobody uses it */
+	_Atomic bool retired; /* its context is gone; freed when nobody uses it */
 	bool steered;      /* a thread does what the reading side asks for */
 	_Atomic bool released; /* and is to end */
 	struct core_context *context;

@@ -199,7 +199,8 @@ static void detach(void *arg)
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *b = &core_buffers[i];
 
-		if (!b->used || !b->ready)
+		/* Who frees a retired one has looked for threads that are busy before it goes. */
+		if (!b->used || !b->ready || b->retired)
 			continue;
 		core_ring_close(b, &t->rings[i]);
 		if (core_buffer_private(b))

@@ -9,22 +9,12 @@
 #include <kymo/agent.h>
 #include <kymo/answer.h>
 
+#include "core/clock_readings.h"
 #include "core/internal.h"
 
-#define READINGS 64u
-#define APART_NS 10000000u /* closer readings say nothing of the rate */
-#define DRIFT    1e-4      /* of a clock whose rate is not known: the bound that is told */
-
-struct reading {
-	uint64_t value;    /* ns of the clock */
-	uint64_t host;     /* middle of the bracket, ns */
-	double half_width; /* ns */
-};
-
 struct device_clock {
-	uint64_t rate;  /* ns of 1000 units */
-	uint32_t count; /* readings, by value */
-	struct reading readings[READINGS];
+	uint64_t rate; /* ns of 1000 units */
+	struct clock_readings readings;
 };
 
 /* By id; under `threads`, which is taken last of all. */
@@ -64,25 +54,8 @@ static struct device_clock *clock_get(uint32_t id)
 	return clocks[id];
 }
 
-/* Of too many the earliest gives way. */
-static void add(struct device_clock *c, const struct reading *r)
-{
-	uint32_t at;
-
-	if (c->count == READINGS) {
-		if (r->value <= c->readings[0].value)
-			return;
-		c->count--;
-		memmove(c->readings, c->readings + 1, c->count * sizeof(*r));
-	}
-	for (at = c->count; at && c->readings[at - 1].value > r->value; at--)
-		c->readings[at] = c->readings[at - 1];
-	c->readings[at] = *r;
-	c->count++;
-}
-
 /* Host times are taken now, while the ticks are near: later their rate would matter. */
-static struct reading reading_of(const struct wire_def *d)
+static struct clock_reading reading_of(const struct wire_def *d)
 {
 	uint64_t before = wire_def_get(d, DEF_CLOCK_SYNC_BEFORE);
 	uint64_t after = wire_def_get(d, DEF_CLOCK_SYNC_AFTER);
@@ -91,15 +64,13 @@ static struct reading reading_of(const struct wire_def *d)
 		before = core_tick_ns(before);
 		after = core_tick_ns(after);
 	}
-	after = after > before ? after : before;
-	return (struct reading){wire_def_get(d, DEF_CLOCK_SYNC_VALUE),
-				before + (after - before) / 2, (double)(after - before) / 2};
+	return clock_reading_between(before, wire_def_get(d, DEF_CLOCK_SYNC_VALUE), after);
 }
 
 void core_clock_defined(const struct wire_def *d)
 {
 	struct device_clock *c;
-	struct reading r;
+	struct clock_reading r;
 	uint32_t id;
 
 	if (d->kind == DEF_CLOCK_SYNC)
@@ -116,7 +87,7 @@ void core_clock_defined(const struct wire_def *d)
 			c->rate = wire_def_get(d, DEF_CLOCK_RATE);
 		if (c && d->kind == DEF_CLOCK_SYNC) {
 			r.value = (uint64_t)((unsigned __int128)r.value * c->rate / 1000);
-			add(c, &r);
+			clock_readings_add(&c->readings, &r);
 		}
 	}
 	pthread_mutex_unlock(&core_live->threads);
@@ -124,61 +95,14 @@ void core_clock_defined(const struct wire_def *d)
 
 /* ---- what tools ask ---- */
 
-static double distance(uint64_t a, uint64_t b)
-{
-	return (double)(int64_t)(a - b);
-}
-
-static double widest(double a, double b)
-{
-	return a > b ? a : b;
-}
-
-/* Between two readings the clock is on the line between them, as far as each is right. */
-static bool between(const struct device_clock *c, uint64_t t, double *host, double *error)
-{
-	for (uint32_t i = 1; i < c->count; i++) {
-		const struct reading *a = &c->readings[i - 1], *b = &c->readings[i];
-		double length = distance(b->value, a->value);
-
-		if (t < a->value || t > b->value)
-			continue;
-		*host = length > 0 ? distance(t, a->value) * distance(b->host, a->host) / length
-				   : 0;
-		*host += distance(a->host, c->readings[0].host);
-		*error = widest(a->half_width, b->half_width);
-		return true;
-	}
-	return false;
-}
-
-/* Before the first or behind the last: by the rate between them if they are far enough apart. */
-static void beyond(const struct device_clock *c, uint64_t t, double *host, double *error)
-{
-	const struct reading *a = &c->readings[0], *b = &c->readings[c->count - 1];
-	const struct reading *near = t < a->value ? a : b;
-	double length = distance(b->value, a->value), away = distance(t, near->value);
-	double rate = 1, doubt = DRIFT;
-
-	if (length >= APART_NS) {
-		rate = distance(b->host, a->host) / length;
-		doubt = (a->half_width + b->half_width) / length;
-	}
-	*host = distance(near->host, a->host) + away * rate;
-	*error = near->half_width + (away < 0 ? -away : away) * doubt;
-}
-
 static kymo_status_t convert(uint32_t agent, uint64_t t, uint64_t *host_ns, uint64_t *error_ns)
 {
 	uint32_t id = agent < agent_room ? clock_of_agent[agent] : 0;
 	const struct device_clock *c = id && id < clock_room ? clocks[id] : NULL;
-	double host, error;
+	double error;
 
-	if (!c || !c->count)
+	if (!c || !clock_readings_host(&c->readings, t, host_ns, &error))
 		return id ? KYMO_ERROR_STATE : KYMO_ERROR_UNSUPPORTED;
-	if (!between(c, t, &host, &error))
-		beyond(c, t, &host, &error);
-	*host_ns = c->readings[0].host + (uint64_t)(int64_t)host;
 	if (error_ns)
 		*error_ns = (uint64_t)error + 1;
 	return KYMO_OK;

@@ -6,21 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock_readings.h"
 #include "core/publish.h"
 
-#define CLOCKS   256u
-#define READINGS 64u
-
-struct reading {
-	uint64_t value; /* ns of the clock */
-	uint64_t host;  /* middle of the bracket */
-};
+#define CLOCKS 256u
 
 struct clock {
 	uint32_t id; /* of its definition */
 	uint64_t ns_per_1000;
-	uint32_t count; /* by value; under the lock of the threads, as it is taken last of all */
-	struct reading readings[READINGS];
+	struct clock_readings readings; /* under the lock of the threads, as it is taken last of all */
 };
 
 static struct clock clocks[CLOCKS];
@@ -88,29 +82,12 @@ kymo_status_t kymo_clock_create(const char *name, const char *kind, uint64_t ns_
 	return KYMO_OK;
 }
 
-/* Sorted by value; of too many the earliest gives way. */
-static void reading_add(struct clock *c, const struct reading *r)
-{
-	uint32_t at;
-
-	if (c->count == READINGS) {
-		if (r->value <= c->readings[0].value)
-			return;
-		c->count--;
-		memmove(c->readings, c->readings + 1, c->count * sizeof(*r));
-	}
-	for (at = c->count; at && c->readings[at - 1].value > r->value; at--)
-		c->readings[at] = c->readings[at - 1];
-	c->readings[at] = *r;
-	c->count++;
-}
-
 kymo_status_t kymo_clock_sync(kymo_clock_t clock, uint64_t before, uint64_t value, uint64_t after,
 			      kymo_sync_method_t method)
 {
 	kymo_status_t status = core_changeable();
 	struct clock *c = clock_of(clock);
-	struct reading r;
+	struct clock_reading r;
 	struct wire_def d;
 
 	if (after < before || (method != KYMO_SYNC_SAMPLED && method != KYMO_SYNC_BOUNDED))
@@ -119,9 +96,9 @@ kymo_status_t kymo_clock_sync(kymo_clock_t clock, uint64_t before, uint64_t valu
 		return KYMO_ERROR_NOT_FOUND;
 	if (status != KYMO_OK)
 		return status;
-	r = (struct reading){publish_clock_ns(clock, value), before + (after - before) / 2};
+	r = clock_reading_between(before, publish_clock_ns(clock, value), after);
 	pthread_mutex_lock(&core_live->threads);
-	reading_add(c, &r);
+	clock_readings_add(&c->readings, &r);
 	pthread_mutex_unlock(&core_live->threads);
 	wire_def_init(&d, DEF_CLOCK_SYNC);
 	wire_def_u64(&d, c->id);
@@ -134,24 +111,6 @@ kymo_status_t kymo_clock_sync(kymo_clock_t clock, uint64_t before, uint64_t valu
 	return KYMO_OK;
 }
 
-/* On the line through two readings: neighbours where there are, else the first and the last. */
-static uint64_t on_line(const struct clock *c, uint64_t value)
-{
-	const struct reading *a = &c->readings[0], *b = &c->readings[c->count - 1];
-	double slope = 1;
-
-	for (uint32_t i = 1; i < c->count; i++) {
-		if (c->readings[i - 1].value > value || c->readings[i].value < value)
-			continue;
-		a = &c->readings[i - 1];
-		b = &c->readings[i];
-		break;
-	}
-	if (b->value > a->value)
-		slope = (double)(int64_t)(b->host - a->host) / (double)(b->value - a->value);
-	return a->host + (uint64_t)(int64_t)((double)(int64_t)(value - a->value) * slope);
-}
-
 uint64_t publish_clock_host(uint32_t id, uint64_t ns)
 {
 	uint32_t count = atomic_load_explicit(&clock_count, memory_order_acquire);
@@ -160,7 +119,7 @@ uint64_t publish_clock_host(uint32_t id, uint64_t ns)
 		if (clocks[i].id != id)
 			continue;
 		pthread_mutex_lock(&core_live->threads);
-		ns = clocks[i].count ? on_line(&clocks[i], ns) : ns;
+		clock_readings_host(&clocks[i].readings, ns, &ns, NULL);
 		pthread_mutex_unlock(&core_live->threads);
 		break;
 	}

@@ -411,6 +411,13 @@ typedef struct kymo_buffer_desc {
 	 * can be asked.
 	 */
 	void (*steer)(kymo_steer_t what, void *data);
+	/*
+	 * Shared buffers; may be NULL. As `share`, but called when the buffer is made, before the
+	 * program can give up what it takes to reach another process (chroot, setuid, seccomp,
+	 * limits). The memory stays empty until the first record. If this fails, or the other side
+	 * has not taken the memory by then, `share` is called with other memory.
+	 */
+	kymo_status_t (*share_early)(int memfd, uint64_t bytes, void *data);
 } kymo_buffer_desc_t;
 
 /*

@@ -235,12 +235,18 @@ void job_of_process(struct job *job, int pid)
 	struct job_starter starter;
 	char path[64], *block;
 	size_t bytes = 0;
+	bool starts;
 
 	if (pid == 0)
 		pid = (int)getpid();
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 	block = file_read(path, &bytes);
-	find_starter(&starter, pid);
-	job_from_environment(job, block ? block : "", block ? bytes : 0, &starter);
+	bytes = block ? bytes : 0;
+	/* The way up to what started the ranks is long: it is gone where it can lead to something.
+	 */
+	starts = block && lookup(block, bytes, "PMI_RANK");
+	if (starts)
+		find_starter(&starter, pid);
+	job_from_environment(job, block ? block : "", bytes, starts ? &starter : NULL);
 	free(block);
 }

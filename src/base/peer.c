@@ -53,7 +53,17 @@ static bool folder_good(const char *path, uid_t *owner)
 	return S_ISDIR(st.st_mode) && (st.st_mode & 077) == 0;
 }
 
-int peer_connect(const char *path, bool any)
+static int open_socket(int wait_ms)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (wait_ms ? 0 : SOCK_NONBLOCK), 0);
+	struct timeval t = {wait_ms / 1000, wait_ms % 1000 * 1000};
+
+	if (fd >= 0 && wait_ms)
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+	return fd;
+}
+
+int peer_connect(const char *path, bool any, int wait_ms)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	uid_t owner, uid;
@@ -66,7 +76,7 @@ int peer_connect(const char *path, bool any)
 	strcpy(a.sun_path, path);
 	if (!folder_good(path, &owner))
 		return -1;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fd = open_socket(wait_ms);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0) {
 		saved = errno;
 		close(fd);

@@ -16,10 +16,11 @@ bool peer_is_self(int fd);
 bool peer_may_ask(int fd);
 
 /*
- * Connects (SOCK_SEQPACKET) to a socket that only this user can have made: it lies in a folder of his
- * own that nobody else may enter, and it is he who listens. `any` is for the superuser, who may speak
- * to the drain of anybody. -1: errno; EPERM: it is somebody else's.
+ * Connects (SOCK_SEQPACKET) to a socket that only this user can have made: it lies in a folder of
+ * his own that nobody else may enter, and it is he who listens. `any` is for the superuser, who may
+ * speak to the drain of anybody. -1: errno; EPERM: it is somebody else's; EAGAIN: so many wait
+ * there that there was no place within `wait_ms`, and nothing that is sent later waits longer.
  */
-int peer_connect(const char *path, bool any);
+int peer_connect(const char *path, bool any, int wait_ms);
 
 #endif

@@ -15,6 +15,8 @@
 #include "drain/drain.h"
 #include "drain/steer.h"
 
+enum { CONNECT_MS = 2000 };
+
 struct ctl_options {
 	uint64_t wait_ns;
 };
@@ -89,10 +91,14 @@ static int conclude(const struct verb *v, const char *whom, const struct steer_a
 static int steer(const struct verb *v, const char *whom, const char *socket_path)
 {
 	struct steer_answer a;
-	int fd = peer_connect(socket_path, geteuid() == 0), status;
+	int fd = peer_connect(socket_path, geteuid() == 0, CONNECT_MS), status;
 
 	if (fd < 0 && (errno == EPERM || errno == EACCES)) {
 		cli_error("%s: it is recorded by another user, who alone can steer it", whom);
+		return CLI_FAILURE;
+	}
+	if (fd < 0 && errno == EAGAIN) {
+		cli_error("%s: its drain takes no connections: it is stopped", whom);
 		return CLI_FAILURE;
 	}
 	if (fd < 0) {

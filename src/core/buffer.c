@@ -12,12 +12,32 @@
 struct core_buffer core_buffers[CAP_BUFFERS];
 uint8_t cap_args_of[CAP_BUFFERS];
 
+/* By index: shared, and nothing recorded yet. Not in the buffer, whose size calls compute with. */
+static struct core_pool *early[CAP_BUFFERS];
+
+static void drop_early(struct core_buffer *b)
+{
+	if (early[b->index])
+		core_pool_destroy(early[b->index]);
+	early[b->index] = NULL;
+}
+
+/* False: we were not the first, or somebody has been before in vain. */
+static bool settle(struct core_pool *p, uint32_t what)
+{
+	uint32_t begun = SHM_NOT_BEGUN;
+
+	return atomic_compare_exchange_strong(&p->shm->begun, &begun, what);
+}
+
+/* An answer that came too late counts, if the memory says that it was taken. */
 static bool share(struct core_buffer *b, int memfd)
 {
-	kymo_status_t status = b->desc.share(memfd, b->pool->mapped, b->desc.data);
+	kymo_status_t status = b->desc.share(memfd, b->pool->total, b->desc.data);
 
 	close(memfd);
-	if (status == KYMO_OK)
+	settle(b->pool, status == KYMO_OK ? SHM_BEGUN : SHM_TOO_LATE);
+	if (atomic_load(&b->pool->shm->begun) == SHM_BEGUN)
 		return true;
 	core_pool_destroy(b->pool);
 	b->pool = NULL;
@@ -25,17 +45,53 @@ static bool share(struct core_buffer *b, int memfd)
 	return false;
 }
 
-static void set_up(struct core_buffer *b)
+static void set_up(const struct core_buffer *b, struct core_pool *p)
 {
-	uint32_t watermark = (uint32_t)(b->desc.watermark / b->pool->chunk_size);
+	uint32_t watermark = (uint32_t)(b->desc.watermark / p->chunk_size);
 
-	b->pool->overwrite = b->desc.policy == KYMO_POLICY_OVERWRITE;
-	b->pool->shm->overwrite = b->pool->overwrite; /* the drain looks at it once it has the memory */
+	p->overwrite = b->desc.policy == KYMO_POLICY_OVERWRITE;
+	p->shm->overwrite = p->overwrite; /* the drain looks at it once it has the memory */
 	if (b->desc.watermark)
-		b->pool->wake_threshold = watermark ? watermark : 1;
+		p->wake_threshold = watermark ? watermark : 1;
 }
 
-static bool make(struct core_buffer *b)
+void core_buffer_share_early(struct core_buffer *b)
+{
+	struct core_pool *p = NULL;
+	int saved = errno, memfd;
+
+	if (b->desc.share_early)
+		p = core_pool_prepare(b->desc.bytes, &memfd);
+	if (p) {
+		set_up(b, p);
+		if (b->desc.share_early(memfd, p->total, b->desc.data) != KYMO_OK) {
+			core_pool_destroy(p);
+			p = NULL;
+		}
+		close(memfd);
+	}
+	early[b->index] = p;
+	errno = saved;
+}
+
+/*
+ * From now on the other side takes what is shared early for a recording. False: it went away, which
+ * has nothing to do with this process.
+ */
+static bool begin_early(struct core_buffer *b)
+{
+	if (!settle(early[b->index], SHM_BEGUN)) {
+		drop_early(b);
+		return false;
+	}
+	b->pool = early[b->index];
+	early[b->index] = NULL;
+	core_pool_begin(b->pool);
+	core_futex_wake(&b->pool->shm->full, 1);
+	return true;
+}
+
+static bool make_anew(struct core_buffer *b)
 {
 	bool shared = !core_buffer_private(b);
 	int memfd = -1;
@@ -45,7 +101,7 @@ static bool make(struct core_buffer *b)
 		b->refused = true;
 		return false;
 	}
-	set_up(b);
+	set_up(b, b->pool);
 	if (shared)
 		return share(b, memfd);
 	if (core_deliver_start(b))
@@ -54,6 +110,21 @@ static bool make(struct core_buffer *b)
 	b->pool = NULL;
 	b->refused = true;
 	return false;
+}
+
+/* Where nobody empties what is shared and nobody else can be found, losses are counted there. */
+static bool make(struct core_buffer *b)
+{
+	if (early[b->index] && core_pool_reader_there(early[b->index]) && begin_early(b))
+		return true;
+	if (make_anew(b)) {
+		drop_early(b);
+		return true;
+	}
+	if (!early[b->index] || !begin_early(b))
+		return false;
+	b->refused = false;
+	return true;
 }
 
 bool core_buffer_ensure(struct core_buffer *b)
@@ -101,6 +172,7 @@ static void buffer_free(struct core_buffer *b)
 	pthread_mutex_unlock(&core_live->define);
 	if (b->pool)
 		core_pool_destroy(b->pool);
+	drop_early(b);
 	b->pool = NULL;
 	b->ready = false;
 	b->used = false;
@@ -133,6 +205,7 @@ void core_buffers_fork_child(void)
 			continue;
 		if (b->pool && !core_buffer_private(b))
 			core_pool_destroy(b->pool); /* the parent's, shared */
+		drop_early(b);
 		b->pool = NULL;
 		b->definitions = NULL;
 		b->definitions_seq = 0;

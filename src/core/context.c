@@ -605,6 +605,7 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	atomic_fetch_or(&core_buffers_open, 1ull << index);
 	atomic_store(&c->buffer_index, index);
 	core_externals_mirror(c, index);
+	core_buffer_share_early(b);
 	out->handle = (uint64_t)b->generation << 8 | (uint64_t)(index + 1u);
 	return KYMO_OK;
 }

@@ -27,6 +27,10 @@ struct slab {
 };
 
 static struct slab *first, *last;
+static _Alignas(struct slab) uint8_t first_slab[sizeof(struct slab) + SLAB];
+/* Where there is no memory to keep one; how many buffers to come will lack. Under `define`. */
+static uint8_t unkept[CORE_CHUNK_BYTES];
+static uint64_t forgotten;
 static _Atomic uint32_t ids[DEF_COUNT];
 _Atomic uint64_t core_untraced, core_untimed;
 
@@ -85,6 +89,13 @@ static void write_all(const void *data, size_t n)
 			write_bytes(&core_buffers[i], data, n);
 }
 
+static void lose_all(void)
+{
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
+		if (core_buffers[i].used && core_buffers[i].defines)
+			atomic_fetch_add(&core_buffers[i].pool->shm->lost_definitions, 1);
+}
+
 /* ---- keeping ---- */
 
 static uint8_t *keep(size_t n)
@@ -93,7 +104,8 @@ static uint8_t *keep(size_t n)
 
 	if (!last || last->size - last->used < n) {
 		size_t size = n > SLAB ? n : SLAB;
-		struct slab *s = malloc(sizeof(*s) + size);
+		struct slab *s =
+			first || n > SLAB ? malloc(sizeof(*s) + size) : (struct slab *)first_slab;
 
 		if (!s)
 			return NULL;
@@ -116,9 +128,14 @@ static void define(const struct wire_def *d)
 
 	pthread_mutex_lock(&core_live->define);
 	p = keep(n);
+	forgotten += !p;
+	if (!p && n <= sizeof(unkept))
+		p = unkept;
 	if (p) {
 		wire_def_write(d, p);
 		write_all(p, n);
+	} else {
+		lose_all();
 	}
 	pthread_mutex_unlock(&core_live->define);
 }
@@ -228,6 +245,7 @@ void core_define_replay(struct core_buffer *b)
 			write_bytes(b, p, bytes);
 		}
 	}
+	atomic_fetch_add(&b->pool->shm->lost_definitions, forgotten);
 	b->defines = true;
 	pthread_mutex_unlock(&core_live->define);
 }

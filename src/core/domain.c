@@ -44,11 +44,13 @@ static void stack_update(uint16_t wire, bool wanted, bool *any)
 
 /* ---- what the services of started contexts want, gathered once for all ops ---- */
 
+#define WANTS 128u /* services for which no memory has to be found */
+
 struct wants {
 	struct want {
 		struct core_context *context;
 		const struct core_service *service;
-	} *list;
+	} *list, *more; /* `more`: the list where it had to be allocated */
 	uint32_t count, room;
 	struct core_plan_entry *entries; /* room for one of each */
 };
@@ -60,11 +62,13 @@ static void gather(struct core_context *c, void *data)
 	for (uint32_t i = 0; c->active && i < c->service_count; i++) {
 		if (w->count == w->room) {
 			uint32_t room = w->room ? w->room * 2 : 64;
-			struct want *more = realloc(w->list, room * sizeof(*more));
+			struct want *more = realloc(w->more, room * sizeof(*more));
 
 			if (!more)
 				return;
-			w->list = more;
+			if (!w->more)
+				memcpy(more, w->list, w->count * sizeof(*more));
+			w->list = w->more = more;
 			w->room = room;
 		}
 		w->list[w->count++] = (struct want){c, &c->services[i]};
@@ -222,27 +226,32 @@ const struct core_plan *core_plan_of(struct core_context *c, const struct cap_op
 
 	gather(c, &w);
 	plan = op_wants(&core_domains[op->domain], op->number, &w, buffers);
-	free(w.list);
+	free(w.more);
 	return plan;
 }
 
 void core_masks_update(void)
 {
-	struct wants w = {0};
+	/* Memory that is there: who cannot update the masks records nothing. Under `configure`. */
+	static struct want list[WANTS];
+	static struct core_plan_entry entries[WANTS + 1];
+	struct wants w = {.list = list, .room = WANTS, .entries = entries};
 	uint32_t activities = 0;
 	bool stacks = false;
 
 	buffers_ensure();
 	core_contexts_each(gather, &w);
-	w.entries = calloc(w.count + 1, sizeof(*w.entries));
+	if (w.count > WANTS)
+		w.entries = calloc(w.count + 1, sizeof(*w.entries));
 	if (w.entries)
 		core_plans_update();
 	for (uint32_t i = 0; w.entries && i < atomic_load(&core_domain_count); i++)
 		domain_masks(&core_domains[i], &w, &activities, &stacks);
 	if (w.entries)
 		core_plans_sweep();
-	free(w.entries);
-	free(w.list);
+	if (w.entries != entries)
+		free(w.entries);
+	free(w.more);
 	atomic_store(&cap_activities, activities);
 	atomic_store(&cap_extra,
 		     (stacks ? CAP_EXTRA_STACKS : 0u) |

@@ -380,6 +380,7 @@ struct core_pool {
 	struct shm_thread *threads;
 	uint8_t *chunks;
 	size_t mapped, own; /* bytes of the mapping, of this structure */
+	size_t total;       /* bytes of the memory that is shared */
 	uint32_t chunk_size, chunk_max;
 	uint32_t size; /* chunks that were asked for; more, up to chunk_max, only for many threads */
 	uint32_t kept_back; /* the first chunks are for definitions alone */
@@ -434,6 +435,8 @@ kymo_status_t core_buffer_check_pool(const kymo_buffer_desc_t *desc);
 
 /* Makes the pool of a buffer in this process if need be. Caller holds `configure`. */
 bool core_buffer_ensure(struct core_buffer *b);
+/* Hands a buffer over that is to be shared when it is made. Caller holds `configure`. */
+void core_buffer_share_early(struct core_buffer *b);
 void core_buffer_release(struct core_buffer *b);
 /* Frees buffers that are released and that nobody uses any more. Caller holds `configure`. */
 void core_buffers_sweep(void);
@@ -451,11 +454,18 @@ void core_buffers_finalize(void);
 /* Shared, with a descriptor to pass on, when `memfd` is not NULL; private otherwise. */
 struct core_pool *core_pool_create(uint64_t bytes, int *memfd);
 void core_pool_destroy(struct core_pool *pool);
+/* A shared pool without memory and with few addresses, which core_pool_begin() gives it. */
+struct core_pool *core_pool_prepare(uint64_t bytes, int *memfd);
+/* What there is no memory for is lost and counted. */
+void core_pool_begin(struct core_pool *pool);
+/* Memory for what shows the calls of a thread; NULL: there is none. */
+struct shm_thread *core_pool_thread(const struct core_pool *pool, uint32_t index);
 /* A chunk in state FILLING; SHM_NONE: none after the policy's wait. */
 uint32_t core_pool_get(struct core_pool *pool, enum shm_list list, uint64_t wait_ns);
 /* Hands a chunk to the reading side. */
 void core_pool_put(struct core_pool *pool, uint32_t chunk);
 bool core_pool_reader_alive(const struct core_pool *pool);
+bool core_pool_reader_there(const struct core_pool *pool);
 /*
  * Records of a chunk behind its first `from` bytes; 0: all. The chunk may be where another process
  * can write: nothing outside of it is looked at.

@@ -45,22 +45,43 @@ void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns
 }
 
 /*
- * Backs chunks [from, to) with memory that is there to stay. MADV_POPULATE_WRITE (Linux 5.14)
- * reports a full file system instead of killing; without it only what fallocate() reserved at
- * creation is used.
+ * Lets the kernel write the word at `p` and sets it to zero: the kernel says so when there is no
+ * memory, where a store of ours would kill the program.
  */
-static bool reserve(const struct core_pool *p, uint32_t from, uint32_t to)
+static bool touch_word(void *p)
 {
-#ifdef MADV_POPULATE_WRITE
-	int saved = errno;
-	bool ok = madvise(core_chunk(p, from), (size_t)(to - from) * p->chunk_size,
-			  MADV_POPULATE_WRITE) == 0;
+	if (syscall(SYS_getcpu, p, NULL, NULL) != 0)
+		return false;
+	*(volatile uint32_t *)p = 0;
+	return true;
+}
 
+/*
+ * Backs whole pages that nobody uses yet with memory that is there to stay. MADV_POPULATE_WRITE
+ * (Linux 5.14, and a sandbox may refuse it) reports that there is none instead of killing.
+ */
+static bool back(void *from, size_t bytes)
+{
+	bool ok = false;
+	int saved = errno;
+
+#ifdef MADV_POPULATE_WRITE
+	ok = madvise(from, bytes, MADV_POPULATE_WRITE) == 0;
+	if (!ok && errno != EINVAL && errno != EPERM && errno != ENOSYS && errno != EACCES)
+		bytes = 0;
+#endif
+	for (size_t at = 0; !ok && at < bytes; at += 4096) {
+		if (!touch_word((uint8_t *)from + at))
+			break;
+		ok = at + 4096 >= bytes;
+	}
 	errno = saved;
 	return ok;
-#else
-	return false;
-#endif
+}
+
+static bool reserve(const struct core_pool *p, uint32_t from, uint32_t to)
+{
+	return back(core_chunk(p, from), (size_t)(to - from) * p->chunk_size);
 }
 
 /* The same by hand, over memory that fallocate() has reserved. */
@@ -142,8 +163,8 @@ static void fill_header(const struct core_pool *p, const struct layout *l)
 	atomic_store(&h->free_list[1], SHM_NONE);
 }
 
-/* Memory for the pages up to `bytes`, sparse up to `total`. */
-static struct shm_header *map_pool(size_t bytes, size_t total, int *fd)
+/* Memory for the pages up to `bytes`, addresses up to `mapped`, sparse up to `total`. */
+static struct shm_header *map_pool(size_t bytes, size_t mapped, size_t total, int *fd)
 {
 	struct shm_header *h;
 
@@ -158,7 +179,7 @@ static struct shm_header *map_pool(size_t bytes, size_t total, int *fd)
 	}
 	if (fd) /* the drain may trust the size */
 		fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	h = mmap(NULL, total, PROT_READ | PROT_WRITE,
+	h = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
 		 fd ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd ? *fd : -1, 0);
 	if (h != MAP_FAILED)
 		return h;
@@ -201,33 +222,50 @@ static struct core_pool *pool_new(uint32_t size, uint32_t chunks)
 	return p;
 }
 
-static bool pool_map(struct core_pool *p, uint32_t first, int *memfd)
+static void place(struct core_pool *p, struct shm_header *shm, size_t mapped,
+		  const struct layout *l)
+{
+	p->shm = shm;
+	p->mapped = mapped;
+	p->ctl = (struct shm_chunk_ctl *)((uint8_t *)shm + l->ctl);
+	p->threads = (struct shm_thread *)((uint8_t *)shm + l->threads);
+	p->chunks = (uint8_t *)shm + l->chunks;
+}
+
+/* Early: memory for the header, addresses for the first chunks. */
+static bool pool_map(struct core_pool *p, uint32_t first, int *memfd, bool early)
 {
 	struct layout l = layout_of(p->chunk_max);
+	size_t some = l.chunks + (size_t)first * p->chunk_size, mapped = early ? some : l.bytes;
+	struct shm_header *shm = map_pool(early ? l.ctl : some, mapped, l.bytes, memfd);
 
-	p->shm = map_pool(l.bytes - (size_t)(p->chunk_max - first) * p->chunk_size, l.bytes, memfd);
-	if (!p->shm)
+	if (!shm)
 		return false;
-	p->mapped = l.bytes;
-	p->ctl = (struct shm_chunk_ctl *)((uint8_t *)p->shm + l.ctl);
-	p->threads = (struct shm_thread *)((uint8_t *)p->shm + l.threads);
-	p->chunks = (uint8_t *)p->shm + l.chunks;
+	p->total = l.bytes;
+	place(p, shm, mapped, &l);
 	fill_header(p, &l);
 	return true;
 }
 
-static struct core_pool *create(uint32_t size, uint32_t chunks, int *memfd)
+static uint32_t first_chunks(uint32_t size)
 {
-	uint32_t first = GROW_CHUNKS < size ? GROW_CHUNKS : size;
+	return GROW_CHUNKS < size ? GROW_CHUNKS : size;
+}
+
+static struct core_pool *create(uint32_t size, uint32_t chunks, int *memfd, bool early)
+{
+	uint32_t first = first_chunks(size);
 	struct core_pool *p = pool_new(size, chunks);
 
 	if (!p)
 		return NULL;
 	p->kept_back = memfd ? KEEP_BACK : 0; /* private buffers hold no definitions */
-	if (!pool_map(p, first, memfd)) {
+	if (!pool_map(p, first, memfd, early)) {
 		munmap(p, p->own);
 		return NULL;
 	}
+	if (early)
+		return p;
 	if (!reserve(p, 0, first))
 		touch(p, 0, first);
 	add_chunks(p, 0, first);
@@ -247,7 +285,7 @@ static uint32_t for_threads(uint32_t size)
 	return SHM_CHUNK_MAX - size < SHM_THREADS ? SHM_CHUNK_MAX - size : SHM_THREADS;
 }
 
-struct core_pool *core_pool_create(uint64_t bytes, int *memfd)
+static struct core_pool *create_shared(uint64_t bytes, int *memfd, bool early)
 {
 	uint64_t wanted = bytes / CORE_CHUNK_BYTES;
 	uint32_t chunks = wanted < 2 * KEEP_BACK ? 2 * KEEP_BACK
@@ -256,14 +294,68 @@ struct core_pool *core_pool_create(uint64_t bytes, int *memfd)
 	uint32_t most;
 
 	if (!memfd)
-		return create(chunks, chunks, NULL);
+		return create(chunks, chunks, NULL, false);
 	most = within_file_size_limit(chunks + for_threads(chunks));
 	if (most == 0)
 		return NULL;
 	if (most <= chunks)
-		return create(most, most, memfd);
-	p = create(chunks, most, memfd);
-	return p ? p : create(chunks, chunks, memfd);
+		return create(most, most, memfd, early);
+	p = create(chunks, most, memfd, early);
+	return p ? p : create(chunks, chunks, memfd, early);
+}
+
+struct core_pool *core_pool_create(uint64_t bytes, int *memfd)
+{
+	return create_shared(bytes, memfd, false);
+}
+
+struct core_pool *core_pool_prepare(uint64_t bytes, int *memfd)
+{
+	return create_shared(bytes, memfd, true);
+}
+
+/* The program may have limited its addresses since: then it does with those of the first chunks. */
+static void extend(struct core_pool *p)
+{
+	struct layout l = layout_of(p->chunk_max);
+	uint32_t most = p->size + for_threads(p->size);
+	int saved = errno;
+	size_t bytes;
+	void *m;
+
+	most = most < p->chunk_max ? most : p->chunk_max;
+	bytes = l.chunks + (size_t)most * p->chunk_size;
+	m = bytes > p->mapped ? mremap(p->shm, p->mapped, bytes, MREMAP_MAYMOVE) : MAP_FAILED;
+	if (m != MAP_FAILED)
+		place(p, m, bytes, &l);
+	else
+		most = (uint32_t)((p->mapped - l.chunks) / p->chunk_size);
+	p->chunk_max = most;
+	p->size = p->size < most ? p->size : most;
+	errno = saved;
+}
+
+void core_pool_begin(struct core_pool *p)
+{
+	uint32_t first = first_chunks(p->size);
+
+	extend(p);
+	if (back(p->ctl, (size_t)((uint8_t *)p->threads - (uint8_t *)p->ctl)) &&
+	    reserve(p, 0, first))
+		add_chunks(p, 0, first);
+	else
+		p->chunk_max = p->size = 0; /* every record is lost, and counted */
+}
+
+/* A slot may lie in two pages, which others may use already. */
+struct shm_thread *core_pool_thread(const struct core_pool *p, uint32_t index)
+{
+	struct shm_thread *s = &p->threads[index];
+	int saved = errno;
+	bool ok = touch_word(&s->reserved) && touch_word((uint32_t *)(s + 1) - 1);
+
+	errno = saved;
+	return ok ? s : NULL;
 }
 
 void core_pool_destroy(struct core_pool *p)
@@ -272,14 +364,28 @@ void core_pool_destroy(struct core_pool *p)
 	munmap(p, p->own);
 }
 
+/* The kernel says so at once. */
+static bool reader_ended(const struct core_pool *pool)
+{
+	return atomic_load_explicit(&pool->shm->drain_life, memory_order_relaxed) &
+		       FUTEX_OWNER_DIED ||
+	       atomic_load_explicit(&pool->shm->drain_failed, memory_order_relaxed);
+}
+
+/* Has taken the memory, and takes up its work again if it is stopped. */
+bool core_pool_reader_there(const struct core_pool *pool)
+{
+	if (!atomic_load_explicit(&pool->shm->drain_life, memory_order_acquire))
+		return core_pool_reader_alive(pool);
+	return !reader_ended(pool);
+}
+
 bool core_pool_reader_alive(const struct core_pool *pool)
 {
 	uint64_t beat = atomic_load_explicit(&pool->shm->drain_beat, memory_order_relaxed);
 
-	/* The kernel says so at once; the beat is for drains that are stopped, and old kernels. */
-	if (atomic_load_explicit(&pool->shm->drain_life, memory_order_relaxed) & FUTEX_OWNER_DIED)
-		return false;
-	if (atomic_load_explicit(&pool->shm->drain_failed, memory_order_relaxed))
+	/* The beat is for drains that are stopped, and old kernels. */
+	if (reader_ended(pool))
 		return false;
 	return beat + READER_DEAD_S >= clock_ns(CLOCK_MONOTONIC) / 1000000000u;
 }
@@ -418,7 +524,7 @@ static uint32_t get(struct core_pool *p, enum shm_list list, uint64_t wait_ns)
 			break;
 		if (p->reader)
 			core_deliver_starved(p, wait_ns != 0);
-		if (wait_ns == 0 || !core_pool_reader_alive(p))
+		if (wait_ns == 0 || p->chunk_max == 0 || !core_pool_reader_alive(p))
 			return SHM_NONE;
 		now = clock_ns(CLOCK_MONOTONIC);
 		if (deadline == 0)

@@ -41,18 +41,18 @@ static struct core_pool *shared_pool; /* where open calls are shown */
 static bool add_slab(void)
 {
 	size_t bytes = (sizeof(struct cap_thread) * SLAB_THREADS + 4095) & ~(size_t)4095;
-	struct cap_thread *t = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t all = bytes + sizeof(struct slot) * SLAB_THREADS;
+	struct cap_thread *t = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				    -1, 0);
 	struct slot *s;
 
 	if (t == MAP_FAILED)
 		return false;
-	s = calloc(SLAB_THREADS, sizeof(*s));
-	if (!s || madvise(t, bytes, MADV_WIPEONFORK) != 0 || slab_count == 4096) {
-		free(s);
-		munmap(t, bytes);
+	if (madvise(t, bytes, MADV_WIPEONFORK) != 0 || slab_count == 4096) {
+		munmap(t, all);
 		return false;
 	}
+	s = (struct slot *)((uint8_t *)t + bytes); /* children find these as they are */
 	slabs[slab_count++] = s;
 	for (uint32_t i = SLAB_THREADS; i-- > 0;) {
 		s[i].thread = &t[i];
@@ -149,7 +149,9 @@ static void share_open_calls(struct cap_thread *t)
 	atomic_store(&t->shared, NULL);
 	if (!shared_pool || t->index >= SHM_THREADS)
 		return;
-	s = &shared_pool->threads[t->index];
+	s = core_pool_thread(shared_pool, t->index);
+	if (!s)
+		return;
 	s->tid = t->tid;
 	s->index = t->index;
 	atomic_store(&s->depth, 0);
@@ -235,6 +237,7 @@ static void detach(void *arg)
 void core_threads_init(void)
 {
 	pthread_key_create(&exit_key, detach);
+	add_slab(); /* the program may give up what that takes before its first call */
 }
 
 struct cap_thread *cap_thread_attach(void)

@@ -39,6 +39,7 @@ struct guest { /* connected, has not said hello */
 	struct guest *next;
 	int fd;
 	uint64_t since;
+	bool again; /* the same process has asked again: what it shares here is not what it uses */
 };
 
 struct refusal { /* not written down yet */
@@ -81,6 +82,8 @@ static struct drain_totals totals_now(const struct drain *d)
 	struct drain_totals t = d->totals;
 
 	for (struct producer *p = d->producers; p; p = p->next) {
+		if (!p->begun)
+			continue;
 		producer_count(p, &t);
 		t.alive++;
 	}
@@ -130,6 +133,8 @@ static void hear_launcher(struct drain *d)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
+static void finish(struct drain *d, struct producer *p, int wait_status);
+
 static const char *where(const struct drain *d)
 {
 	return d->config->local ? d->config->local : d->config->trace;
@@ -175,6 +180,21 @@ static pid_t pid_of(int fd)
 	return peer.pid;
 }
 
+/* It did not wait to be let in, and asks again: what it shared before is not what it uses. */
+static void forget_early(struct drain *d, int pid)
+{
+	struct producer *next;
+
+	for (struct producer *p = d->producers; p; p = next) {
+		next = p->next;
+		if (p->pid == pid && !p->begun && producer_too_late(p))
+			finish(d, p, -1);
+	}
+	/* 0: many, of somewhere where this process cannot look. */
+	for (struct guest *g = d->guests; g && pid > 0; g = g->next)
+		g->again |= pid_of(g->fd) == pid;
+}
+
 /* Nobody can be let in; who wants to be recorded is told so, and counted. False: nobody is there. */
 static bool turn_away(struct drain *d, int error)
 {
@@ -191,7 +211,10 @@ static bool turn_away(struct drain *d, int error)
 
 		send(p.fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
 		close(p.fd);
-		refuse(d, pid, error, "");
+		if (!hello.early) {
+			forget_early(d, pid);
+			refuse(d, pid, error, "");
+		}
 	} else if (p.fd >= 0) {
 		close(p.fd);
 	}
@@ -217,7 +240,7 @@ static void accept_guests(struct drain *d)
 			close(fd);
 			continue;
 		}
-		*g = (struct guest){d->guests, fd, clock_ns(CLOCK_MONOTONIC)};
+		*g = (struct guest){d->guests, fd, clock_ns(CLOCK_MONOTONIC), false};
 		d->guests = g;
 		watch_fd(d, fd);
 	}
@@ -264,7 +287,7 @@ static ssize_t receive(int fd, union greeting *g, int *memfd, int *error)
 	return n;
 }
 
-static void finish(struct drain *d, struct producer *p, int wait_status);
+static bool begin(struct drain *d, struct producer *p);
 
 /* The process has connected before: it has called exec, or has two buffers. */
 static void supersede(struct drain *d, int pid, uint64_t image)
@@ -283,8 +306,25 @@ static void supersede(struct drain *d, int pid, uint64_t image)
 	}
 }
 
-/* `error`: errno of what is wrong already. */
-static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int memfd, int error)
+/* False: it cannot be recorded. */
+static bool enlist(struct drain *d, struct producer *p, uint64_t image)
+{
+	p->image = image;
+	p->pidfd = death_watch(p->pid);
+	d->missing_pidfd = d->missing_pidfd || p->pidfd < 0;
+	p->next = d->producers;
+	d->producers = p;
+	if (p->pidfd >= 0)
+		watch_fd(d, p->pidfd);
+	return !producer_wants(p) || begin(d, p);
+}
+
+/*
+ * `error`: errno of what is wrong already; `early`: who is turned away has lost nothing yet. One
+ * that is not early and waits no longer goes on with what it shared early, if anything.
+ */
+static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int memfd, int error,
+		    bool early)
 {
 	struct shm_welcome w = {SHM_MAGIC, SHM_VERSION, KYMO_ERROR_INCOMPATIBLE};
 	struct ucred peer = {0};
@@ -300,24 +340,21 @@ static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int 
 		why = "it has another version of Kymo";
 	if (hello && hello->version == SHM_VERSION && peer.pid > 0 && peer.uid == geteuid()) {
 		supersede(d, peer.pid, hello->image);
-		p = producer_new(where(d), memfd, peer.pid, &status, &error);
+		p = producer_new(memfd, peer.pid, &status);
 	} else if (memfd >= 0) {
 		close(memfd);
 	}
-	if (!p)
-		refuse(d, peer.pid, error, why);
-	w.status = status;
-	if (p) {
-		p->image = hello->image;
-		p->pidfd = death_watch(p->pid);
-		d->missing_pidfd = d->missing_pidfd || p->pidfd < 0;
-		if (p->pidfd >= 0)
-			watch_fd(d, p->pidfd);
-		p->next = d->producers;
-		d->producers = p;
-		d->totals.processes++;
-		steer_newcomer(&d->steering, p);
+	if (p && !early && !producer_claim(p)) {
+		producer_drop(p);
+		return;
 	}
+	if (!early)
+		forget_early(d, peer.pid);
+	if (!p && !early)
+		refuse(d, peer.pid, error, why);
+	if (p && !enlist(d, p, hello->image))
+		status = KYMO_ERROR_SYSTEM;
+	w.status = status;
 	send(fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -334,10 +371,10 @@ static void greet(struct drain *d, struct guest *guest)
 		steer_begin(&d->steering, guest->fd, &g.request, d->producers);
 		guest->fd = -1;
 	} else {
-		bool good = n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC &&
-			    memfd >= 0;
+		bool known = n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC;
 
-		welcome(d, guest->fd, good ? &g.hello : NULL, memfd, error);
+		welcome(d, guest->fd, known && memfd >= 0 ? &g.hello : NULL, memfd, error,
+			known && g.hello.version == SHM_VERSION && g.hello.early);
 	}
 }
 
@@ -353,9 +390,10 @@ static void serve_guests(struct drain *d, const struct epoll_event *events, int 
 
 		for (int i = 0; i < n && !ready; i++)
 			ready = events[i].data.fd == g->fd;
-		if (ready)
+		late |= g->again;
+		if (ready && !g->again)
 			greet(d, g);
-		else if (late)
+		else if (late && !g->again)
 			refuse(d, pid_of(g->fd), 0, "it said nothing");
 		if (!ready && !late) {
 			at = &g->next;
@@ -370,18 +408,56 @@ static void serve_guests(struct drain *d, const struct epoll_event *events, int 
 
 /* ---- producers ------------------------------------------------------------------------------- */
 
+static void take_out(struct drain *d, struct producer *p)
+{
+	struct producer **at = &d->producers;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+}
+
+/* One that has begun to record. False: it cannot be, and is gone from the list. */
+static bool begin(struct drain *d, struct producer *p)
+{
+	if (!producer_begin(p, where(d))) {
+		refuse(d, p->pid, errno, "");
+		take_out(d, p);
+		producer_drop(p);
+		return false;
+	}
+	d->totals.processes++;
+	steer_newcomer(&d->steering, p);
+	return true;
+}
+
+static void begin_new(struct drain *d)
+{
+	struct producer *next;
+
+	for (struct producer *p = d->producers; p; p = next) {
+		next = p->next;
+		if (!p->begun && producer_wants(p))
+			begin(d, p);
+	}
+}
+
 static void finish(struct drain *d, struct producer *p, int wait_status)
 {
-	struct file *f = calloc(1, sizeof(*f)), **last = &d->files;
-	struct producer **at = &d->producers;
+	struct file *f, **last = &d->files;
 	char path[PATH_MAX];
 	uint64_t before = d->totals.bytes;
 	struct raw_end end;
 	int pid = p->pid, failed = d->totals.failed;
 
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
+	if (!p->begun && producer_wants(p) && !begin(d, p))
+		return;
+	take_out(d, p);
+	if (!p->begun) {
+		producer_drop(p);
+		return;
+	}
+	f = calloc(1, sizeof(*f));
 	producer_finish(p, wait_status, &d->totals, &end, path);
 	if (d->totals.failed && !failed)
 		manifest_error(d->config->manifest, "%s is cut short: %s", path,
@@ -460,7 +536,10 @@ static bool nobody_left(const struct drain *d)
 {
 	uint64_t age = clock_ns(CLOCK_MONOTONIC) - d->began;
 
-	if (d->producers || d->guests)
+	for (const struct producer *p = d->producers; p; p = p->next)
+		if (p->begun)
+			return false;
+	if (d->guests)
 		return false;
 	/* The launcher, while it lives, always tells how the program ended. */
 	if (d->program)
@@ -485,15 +564,29 @@ static void serve(struct drain *d)
 		else if (d->control_open && events[i].data.fd == d->config->control)
 			hear_launcher(d);
 	}
+	begin_new(d);
 	serve_guests(d, events, n < 0 ? 0 : n);
 	pass(d);
 	if (n > 0 || d->missing_pidfd)
 		finish_dead(d);
 	steer_serve(&d->steering, d->producers);
-	if (d->program_gone && d->producers && !d->busy_said) {
+	if (d->program_gone && totals_now(d).alive && !d->busy_said) {
 		d->busy_said = true;
 		tell(d, DRAIN_BUSY);
 	}
+}
+
+/* What has not begun to record by now has to look for another drain when it does. */
+static bool nobody_begins(struct drain *d)
+{
+	struct producer *next;
+
+	for (struct producer *p = d->producers; p; p = next) {
+		next = p->next;
+		if (!p->begun && producer_too_late(p))
+			finish(d, p, -1);
+	}
+	return d->producers == NULL;
 }
 
 /*
@@ -505,7 +598,7 @@ static bool closed(struct drain *d)
 	unlink(d->config->socket_path);
 	control_link(d, false);
 	accept_guests(d);
-	return d->guests == NULL;
+	return d->guests == NULL && nobody_begins(d);
 }
 
 static void compress(struct drain *d)

@@ -116,7 +116,8 @@ static bool map_buffer(struct producer *p)
 	return take_geometry(p);
 }
 
-static bool begin_file(struct producer *p, const char *trace)
+/* While the process is there to be asked. */
+static void take_header(struct producer *p)
 {
 	struct raw_header h = {.magic = RAW_MAGIC,
 			       .version = RAW_VERSION,
@@ -130,7 +131,7 @@ static bool begin_file(struct producer *p, const char *trace)
 	job_of_process(&job, p->pid);
 	memcpy(h.job, job.id, sizeof(h.job));
 	h.rank = job.rank;
-	return rawfile_create(&p->file, trace, &h);
+	p->header = h;
 }
 
 static void write_sync(struct producer *p)
@@ -162,13 +163,11 @@ static void release(struct producer *p)
 	free(p);
 }
 
-struct producer *producer_new(const char *trace, int memfd, int pid, kymo_status_t *status,
-			      int *error)
+struct producer *producer_new(int memfd, int pid, kymo_status_t *status)
 {
 	struct producer *p = calloc(1, sizeof(*p));
 
 	*status = KYMO_ERROR_NO_MEMORY;
-	*error = 0;
 	if (!p) {
 		close(memfd);
 		return NULL;
@@ -183,20 +182,55 @@ struct producer *producer_new(const char *trace, int memfd, int pid, kymo_status
 		release(p);
 		return NULL;
 	}
-	if (!begin_file(p, trace)) {
-		*error = errno;
-		*status = KYMO_ERROR_SYSTEM;
-		release(p);
-		return NULL;
-	}
+	take_header(p);
 	atomic_store(&p->shm->drain_pid, (uint32_t)getpid());
 	beat(p);
 	life_add(p->before, &p->shm->drain_life);
+	*status = KYMO_OK;
+	return p;
+}
+
+bool producer_wants(const struct producer *p)
+{
+	return atomic_load(&p->shm->begun) == SHM_BEGUN;
+}
+
+bool producer_claim(struct producer *p)
+{
+	uint32_t begun = SHM_NOT_BEGUN;
+
+	guard(p);
+	return atomic_compare_exchange_strong(&p->shm->begun, &begun, SHM_BEGUN) ||
+	       begun == SHM_BEGUN;
+}
+
+bool producer_too_late(struct producer *p)
+{
+	uint32_t begun = SHM_NOT_BEGUN;
+
+	guard(p);
+	return atomic_compare_exchange_strong(&p->shm->begun, &begun, SHM_TOO_LATE) ||
+	       begun != SHM_BEGUN;
+}
+
+void producer_drop(struct producer *p)
+{
+	release(p);
+}
+
+bool producer_begin(struct producer *p, const char *trace)
+{
+	guard(p);
+	if (!rawfile_create(&p->file, trace, &p->header)) {
+		atomic_store(&p->shm->drain_failed, (uint32_t)errno);
+		atomic_store(&p->shm->begun, SHM_TOO_LATE);
+		return false;
+	}
+	p->begun = true;
 	write_sync(p);
 	p->next_sync = clock_ns(CLOCK_MONOTONIC) + SYNC_NS;
 	rawfile_flush(&p->file);
-	*status = KYMO_OK;
-	return p;
+	return true;
 }
 
 /* ---- chunks --------------------------------------------------------------------------------- */
@@ -710,6 +744,12 @@ static unsigned pass(struct producer *p, bool all)
 
 unsigned producer_pass(struct producer *p)
 {
+	if (!p->begun) {
+		guard(p);
+		beat(p);
+		p->seen_full = atomic_load_explicit(&p->shm->full, memory_order_acquire);
+		return 0;
+	}
 	return pass(p, false);
 }
 

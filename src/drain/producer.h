@@ -24,6 +24,7 @@ struct producer {
 	int pidfd; /* -1: the kernel has none, the pid is polled */
 	int pid;   /* from the socket's credentials */
 	uint64_t image; /* as the process says, 0 unknown */
+	bool begun;     /* the process records, and there is a file; else only its memory is here */
 	bool superseded; /* the same process has connected again: it has called exec */
 
 	/* The geometry, copied and checked once. */
@@ -47,15 +48,25 @@ struct producer {
 	} counts;
 	bool counts_damaged;
 	bool recorded; /* there are records in the file */
+	struct raw_header header;
 	struct rawfile file;
 };
 
 /*
- * Takes over `memfd` of process `pid` and begins its raw file in `trace`. On failure the descriptor
- * is closed, *status is what the process is told, and *error is errno if the file was at fault.
+ * Takes over `memfd` of process `pid`. On failure the descriptor is closed and *status is what the
+ * process is told.
  */
-struct producer *producer_new(const char *trace, int memfd, int pid, kymo_status_t *status,
-			      int *error);
+struct producer *producer_new(int memfd, int pid, kymo_status_t *status);
+/* The process has begun to record. */
+bool producer_wants(const struct producer *p);
+/* Begins its raw file in `trace`. False: errno says why; the process is told. */
+bool producer_begin(struct producer *p, const char *trace);
+/* Begins what the process waits to hear of. False: it does not wait any more. */
+bool producer_claim(struct producer *p);
+/* From now on the process finds no drain when it begins. False: it has begun. */
+bool producer_too_late(struct producer *p);
+/* Lets go of one that has not begun. */
+void producer_drop(struct producer *p);
 
 /* Writes all chunks that are full and gives them back. Returns how many. */
 unsigned producer_pass(struct producer *p);

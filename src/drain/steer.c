@@ -45,7 +45,8 @@ void steer_begin(struct steering *s, int fd, const struct steer_request *request
 	s->asked = next_number(s, request->what);
 	s->deadline = clock_ns(CLOCK_MONOTONIC) + request->wait_ns;
 	for (struct producer *p = producers; p; p = p->next)
-		producer_ask(p, s->asked);
+		if (p->begun)
+			producer_ask(p, s->asked);
 }
 
 void steer_newcomer(struct steering *s, struct producer *p)
@@ -63,6 +64,8 @@ void steer_serve(struct steering *s, const struct producer *producers)
 	if (s->fd < 0)
 		return;
 	for (const struct producer *p = producers; p; p = p->next) {
+		if (!p->begun)
+			continue;
 		a.processes++;
 		if (producer_answered(p))
 			a.answered++;

@@ -38,9 +38,10 @@ static uint64_t image(void)
 	return atomic_load(&first);
 }
 
-static bool send_hello(int fd, int memfd, uint64_t bytes)
+static bool send_hello(int fd, int memfd, uint64_t bytes, bool early)
 {
-	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, (uint32_t)getpid(), bytes, image()};
+	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, (uint32_t)getpid(),
+				  bytes,     image(),     early};
 	union {
 		struct cmsghdr h;
 		char space[CMSG_SPACE(sizeof(int))];
@@ -221,20 +222,43 @@ static int start_orphan(void)
 	ready = ready && read_place(pipes[0], place, sizeof(place));
 	close(pipes[0]);
 	free(envp);
-	return ready ? peer_connect(place, false) : -1;
+	return ready ? peer_connect(place, false, TIMEOUT_MS) : -1;
+}
+
+static int to_drain(int wait_ms)
+{
+	const char *path = getenv("KYMO_DRAIN");
+
+	return path && *path ? peer_connect(path, false, wait_ms) : -1;
 }
 
 kymo_status_t connect_share(int memfd, uint64_t bytes, void *data)
 {
-	const char *path = getenv("KYMO_DRAIN");
-	int fd = path && *path ? peer_connect(path, false) : -1;
+	int fd = to_drain(TIMEOUT_MS);
 	bool ok;
 
 	if (fd < 0)
 		fd = start_orphan();
 	if (fd < 0)
 		return KYMO_ERROR_SYSTEM;
-	ok = send_hello(fd, memfd, bytes) && await_welcome(fd);
+	ok = send_hello(fd, memfd, bytes, false) && await_welcome(fd);
 	close(fd);
+	return ok ? KYMO_OK : KYMO_ERROR_SYSTEM;
+}
+
+bool connect_has_drain(void)
+{
+	const char *path = getenv("KYMO_DRAIN");
+
+	return path && *path;
+}
+
+kymo_status_t connect_share_early(int memfd, uint64_t bytes, void *data)
+{
+	int fd = to_drain(0);
+	bool ok = fd >= 0 && send_hello(fd, memfd, bytes, true);
+
+	if (fd >= 0)
+		close(fd);
 	return ok ? KYMO_OK : KYMO_ERROR_SYSTEM;
 }

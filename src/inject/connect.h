@@ -3,6 +3,7 @@
 #ifndef INJECT_CONNECT_H
 #define INJECT_CONNECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <kymo/status.h>
@@ -12,5 +13,14 @@
  * has mapped it. Signature of kymo_buffer_desc_t.share.
  */
 kymo_status_t connect_share(int memfd, uint64_t bytes, void *data);
+
+/* There is a drain that memory can be handed to early. */
+bool connect_has_drain(void);
+
+/*
+ * Hands memory over of which it is not known yet whether the process will use it. No drain is
+ * started, nothing is waited for: the memory tells later whether the drain has it.
+ */
+kymo_status_t connect_share_early(int memfd, uint64_t bytes, void *data);
 
 #endif

@@ -68,6 +68,7 @@ static void start(void)
 		.pc_sampling = (uint32_t)o->pc_sampling,
 		.pc_serialize = o->pc_serialize,
 		.share = connect_share,
+		.share_early = connect_has_drain() ? connect_share_early : NULL,
 	};
 	recorder_start(&r);
 }

@@ -12,6 +12,11 @@
 
 #define FLUSH_NS 5000000000u
 
+/* Once more where there was no memory: some may be free by now, and everything depends on it. */
+#define TWICE(call)                                                                              \
+	((status = (call)) == KYMO_ERROR_NO_MEMORY || status == KYMO_ERROR_LIMIT                 \
+		 ? (status = (call)) : status)
+
 static struct recorder_options options;
 static regex_t include, exclude, stacks;
 static kymo_context_t context;
@@ -170,10 +175,12 @@ static kymo_status_t obey_program(void)
 {
 	kymo_selection_t ops = {
 		.size = sizeof(ops), .domain = "marker", .select = select_control};
-	kymo_status_t status = kymo_context_create(&control);
+	kymo_status_t status;
+
+	TWICE(kymo_context_create(&control));
 
 	if (status == KYMO_OK)
-		status = kymo_callback_service(control, &ops, on_control, NULL);
+		TWICE(kymo_callback_service(control, &ops, on_control, NULL));
 	return status == KYMO_OK ? kymo_context_start(control) : status;
 }
 
@@ -206,10 +213,12 @@ static kymo_status_t make_context(void)
 		.size = sizeof(desc), .bytes = options.buffer_bytes, .policy = options.policy,
 		.block_ns = options.block_ns, .arguments = options.arguments,
 		.tally = options.mode == RECORDER_SUMMARY, .share = options.share,
-		.steer = steer,
+		.steer = steer, .share_early = options.share_early,
 	};
 	kymo_buffer_t buffer;
-	kymo_status_t status = kymo_context_create(&context);
+	kymo_status_t status;
+
+	TWICE(kymo_context_create(&context));
 
 	if (desc.tally)
 		desc.arguments = KYMO_ARGUMENTS_NONE;
@@ -217,11 +226,11 @@ static kymo_status_t make_context(void)
 	if (status == KYMO_OK)
 		status = kymo_buffer_create(context, &desc, &buffer);
 	if (status == KYMO_OK)
-		status = kymo_buffer_service(context, &ops, buffer);
+		TWICE(kymo_buffer_service(context, &ops, buffer));
 	if (status == KYMO_OK)
-		status = kymo_count_service(context, &left_out);
+		TWICE(kymo_count_service(context, &left_out));
 	if (status == KYMO_OK && options.exclude)
-		status = kymo_exclusion_service(context, &excluded);
+		TWICE(kymo_exclusion_service(context, &excluded));
 	if (status == KYMO_OK && options.stacks)
 		status = kymo_stack_service(context, &stack_ops);
 	if (status == KYMO_OK)
@@ -269,6 +278,8 @@ static const kymo_tool_t *configure(uint32_t version, const char *library_versio
 
 kymo_status_t recorder_start(const struct recorder_options *o)
 {
+	kymo_status_t status;
+
 	options = *o;
-	return kymo_force_configure(configure);
+	return TWICE(kymo_force_configure(configure));
 }

@@ -34,6 +34,7 @@ struct recorder_options {
 	uint32_t pc_sampling; /* samples of kernels every 2^n cycles; 0: none */
 	bool pc_serialize;
 	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
+	kymo_status_t (*share_early)(int memfd, uint64_t bytes, void *data); /* or NULL */
 };
 
 /* Makes the context and starts it. Called once, before the program's main(). */

@@ -47,6 +47,12 @@ enum shm_chunk_state {
 /* The job's table has the tallies of the process: if they are all there is, its file need not stay.
  * KEPT: there is more. */
 enum shm_given { SHM_NOT_GIVEN = 0, SHM_GIVEN = 1, SHM_KEPT = 2 };
+/*
+ * What becomes of memory that was handed over is agreed on here, by the one who is first. That of
+ * an early hello is begun by the process when it records; a drain that ends before says so. That of
+ * another hello is begun by the drain; a process that waits no longer says so.
+ */
+enum shm_begun { SHM_NOT_BEGUN = 0, SHM_BEGUN = 1, SHM_TOO_LATE = 2 };
 enum shm_process_state { SHM_RUNNING = 0, SHM_FINALIZED = 1, SHM_EXEC = 2 };
 
 struct shm_chunk_ctl {
@@ -113,7 +119,8 @@ struct shm_header {
 	_Atomic uint32_t wake_at; /* private buffers: value of `full` at which delivery begins */
 	_Atomic uint32_t answered; /* `asked` as far as the program has done it */
 	_Atomic uint32_t given; /* enum shm_given; to be looked at when the process is gone */
-	uint64_t reserved;
+	_Atomic uint32_t begun; /* enum shm_begun */
+	uint32_t reserved;
 };
 
 /* First message on the drain's SOCK_SEQPACKET socket, with the memfd attached. */
@@ -123,6 +130,7 @@ struct shm_hello {
 	uint32_t pid;   /* in the program's own pid namespace; the drain trusts SO_PEERCRED */
 	uint64_t bytes; /* of the memfd */
 	uint64_t image; /* another after exec(), the same for all buffers of an image; 0: not told */
+	uint64_t early; /* 1: it may never record; turned away, it asks again when it does */
 };
 
 /* The drain's answer once it has mapped the memory; the program then closes socket and memfd. */

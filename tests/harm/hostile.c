@@ -130,7 +130,7 @@ static uint64_t attack_until_gone(const struct victim *v, const char *attack)
 	return round;
 }
 
-static int receive(int fd)
+static int receive(int fd, bool *early)
 {
 	union {
 		struct cmsghdr h;
@@ -144,6 +144,7 @@ static int receive(int fd)
 
 	if (recvmsg(fd, &m, 0) == (ssize_t)sizeof(hello) && CMSG_FIRSTHDR(&m))
 		memcpy(&memfd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(memfd));
+	*early = memfd >= 0 && hello.early;
 	return memfd;
 }
 
@@ -152,7 +153,8 @@ static bool take(int fd, struct victim *v)
 	struct shm_welcome w = {SHM_MAGIC, SHM_VERSION, 0};
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
-	int memfd = receive(fd);
+	bool early;
+	int memfd = receive(fd, &early);
 	struct stat st;
 
 	if (memfd < 0 || fstat(memfd, &st) != 0 ||
@@ -166,7 +168,31 @@ static bool take(int fd, struct victim *v)
 		return false;
 	memcpy(&v->layout, v->memory, sizeof(v->layout));
 	atomic_store(&((struct shm_header *)v->memory)->drain_beat, UINT32_MAX); /* is alive */
-	return send(fd, &w, sizeof(w), MSG_NOSIGNAL) == (ssize_t)sizeof(w);
+	/* Who shares early does not wait for the answer. */
+	return send(fd, &w, sizeof(w), MSG_NOSIGNAL) == (ssize_t)sizeof(w) || early;
+}
+
+/* What is attacked is what the victim uses: it comes again if it began before it was let in. */
+static bool take_used(int listener, struct victim *v)
+{
+	struct pollfd p[] = {{listener, POLLIN, 0}, {-1, POLLIN, 0}};
+	bool ok = true;
+
+	while (ok && atomic_load(&((struct shm_header *)v->memory)->begun) != SHM_BEGUN) {
+		int fd;
+
+		p[1].fd = v->pidfd;
+		if (poll(p, 2, 1) < 1)
+			continue;
+		if (p[1].revents)
+			return false; /* it is gone */
+		fd = accept(listener, NULL, NULL);
+		munmap(v->memory, v->bytes);
+		close(v->pidfd);
+		ok = fd >= 0 && take(fd, v);
+		close(fd);
+	}
+	return ok;
 }
 
 static int serve(int listener, const char *attack)
@@ -185,6 +211,10 @@ static int serve(int listener, const char *attack)
 		return 1;
 	}
 	close(fd);
+	if (!take_used(listener, &v)) {
+		puts("nothing was used");
+		return 1;
+	}
 	printf("%s: %lu words over %zu bytes\n", attack,
 	       (unsigned long)attack_until_gone(&v, attack), v.bytes);
 	fflush(stdout);

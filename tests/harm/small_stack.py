@@ -4,6 +4,7 @@
 
 Usage: small_stack.py KYMO INJECT PROGRAM [TEST...]
 """
+import glob
 import os
 import shutil
 import subprocess
@@ -73,11 +74,22 @@ class SmallStack(unittest.TestCase):
             with self.subTest(options=options):
                 self.traced("opencl", options if options else ["-m", "full"], size + 4096)
 
+    def manifests(self):
+        text = ""
+        for path in glob.glob(os.path.join(self.trace, "manifest*.json")):
+            with open(path, encoding="utf-8") as f:
+                text += f.read()
+        return text
+
     def test_by_hand(self):
         """The thread starts the drain as well."""
         env = {**os.environ, "LD_PRELOAD": INJECT, "KYMO_BIN": KYMO, "KYMO_TRACE": self.trace}
         subprocess.run([PROGRAM, "marker"], env=env, timeout=120, check=False)
-        self.assertTrue(os.path.isdir(self.trace))
+        # The drain goes on for a while after the program.
+        end = time.monotonic() + 120
+        while '"complete"' not in self.manifests() and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertIn('"complete"', self.manifests())
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ static void wrong_hellos(const struct synth *s)
 {
 	int memfd, fd, pipes[2];
 	struct shm_header *h = synth_buffer(s, &memfd);
-	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, (uint32_t)getpid(), h->bytes, 0}, bad;
+	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, (uint32_t)getpid(), h->bytes, 0, 0}, bad;
 
 	fd = synth_dial(s->socket); /* says nothing */
 	close(fd);
@@ -260,7 +260,7 @@ static void wrong_geometries(const struct synth *s)
 		for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
 			int memfd, fd;
 			struct shm_header *h = synth_buffer(s, &memfd);
-			struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, 1, h->bytes, 0};
+			struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, 1, h->bytes, 0, 0};
 			size_t mapped = h->bytes;
 
 			memcpy((uint8_t *)h + offsets[o], &values[v],

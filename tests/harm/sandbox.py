@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a process gives up before its first recorded call does not make its records vanish: each is
+recorded, or counted as lost.
+
+Usage: sandbox.py KYMO SANDBOXED FAIL_ALLOC [TEST...]
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+KYMO, SANDBOXED, FAIL_ALLOC = map(os.path.abspath, sys.argv[1:4])
+CALLS = 20000
+
+
+class Sandbox(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="kymo-sandbox-")
+        self.trace = os.path.join(self.folder, "t.kymo")
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def ask(self, sql):
+        done = subprocess.run([KYMO, "query", "--format", "csv", self.trace, sql], timeout=120,
+                              capture_output=True, text=True, check=True)
+        return done.stdout.split("\n")[1:-1]
+
+    def run_one(self, *arguments, env=None):
+        """(recorded, lost) of a run of the program."""
+        shutil.rmtree(self.trace, ignore_errors=True)
+        done = subprocess.run([KYMO, "run", "--no-summary", "-o", self.trace, SANDBOXED, *arguments],
+                              timeout=300, env={**os.environ, **(env or {})}, capture_output=True,
+                              text=True, check=False)
+        if done.returncode == 77:
+            return None
+        self.assertEqual(done.returncode, 5, done.stderr)
+        recorded, lost = self.ask("SELECT (SELECT count(*) FROM markers), "
+                                  "(SELECT sum(lost_records) FROM process)")[0].split(",")
+        return int(recorded), int(lost or 0)
+
+    def gives_up(self, what):
+        for mode in "default", "full":
+            counts = self.run_one(what, str(CALLS), env={"KYMO_MODE": mode})
+            if counts is None:
+                self.skipTest("the system does not let a process do that")
+            self.assertEqual(counts, (CALLS, 0), f"{what}, {mode}")
+
+    def test_memory(self):
+        """Where there is none for the records, each is counted and none waits for room."""
+        self.assertEqual(self.run_one("memory", str(CALLS)), (0, CALLS))
+        self.assertEqual(self.ask("SELECT sum(waiting_ns) FROM process"), ["0.0"])
+
+    def test_allocations(self):
+        lost = 0
+        for number in range(1, 41):
+            counts = self.run_one("nothing", str(CALLS), env={
+                "LD_PRELOAD": FAIL_ALLOC, "FAIL_AT": str(number),
+                "FAIL_PROGRAM": os.path.basename(SANDBOXED)})
+            self.assertEqual(sum(counts), CALLS, f"allocation {number} fails")
+            lost += counts[1]
+        self.assertLessEqual(lost, 40)
+
+    def test_never_records(self):
+        """Who shares memory and records nothing is not in the trace, and nobody waits for it."""
+        begin = time.monotonic()
+        done = subprocess.run([KYMO, "run", "-o", self.trace, "sh", "-c", "sleep 300 >&- 2>&- & echo $!"],
+                              timeout=250, capture_output=True, text=True, check=False)
+        os.kill(int(done.stdout), signal.SIGKILL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(time.monotonic() - begin, 240)
+        self.assertNotIn("background", done.stderr)
+        self.assertFalse([f for _, _, files in os.walk(self.trace) for f in files if ".kyr" in f])
+
+
+for WHAT in ("chroot", "setuid", "files", "addresses", "memfd_create", "socket", "mmap", "madvise",
+             "mremap", "clone3"):
+    setattr(Sandbox, "test_" + WHAT, lambda self, what=WHAT: self.gives_up(what))
+
+if __name__ == "__main__":
+    for variable in [v for v in os.environ if v.startswith("KYMO_")]:
+        del os.environ[variable]
+    unittest.main(argv=[sys.argv[0]] + sys.argv[4:], verbosity=1)

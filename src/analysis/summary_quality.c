@@ -417,6 +417,12 @@ static void quality_endless(struct quality *q, const struct trace *t, const stru
 	q->endless++;
 }
 
+/* Each is a number that can be; those of thousands of hostile files need not fit. */
+static uint64_t add_up(uint64_t sum, uint64_t n)
+{
+	return n < UINT64_MAX - sum ? sum + n : UINT64_MAX;
+}
+
 static void quality_add(struct quality *q, const struct summary *s)
 {
 	const struct trace *t = s->trace;
@@ -428,7 +434,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 	for (uint32_t i = 0; i < loss->count; i++) {
 		const struct t_process *p = &t->processes[loss->rows[i]->key[0]];
 
-		in_band += loss->rows[i]->count;
+		in_band = add_up(in_band, loss->rows[i]->count);
 		if (!p->overwritten_records) /* else the gaps are where records gave way */
 			q->gaps += loss->rows[i]->errors;
 	}
@@ -441,7 +447,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 		quality_endless(q, t, p);
 		q->unwritten += p->unwritten_records;
 		q->refused += p->how_ended == RAW_END_REFUSED;
-		counted += p->lost_records;
+		counted = add_up(counted, p->lost_records);
 		q->definitions += p->lost_definitions;
 		q->overwritten += p->overwritten_records;
 		q->untraced += p->untraced_calls;
@@ -463,7 +469,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 	}
 	quality_overhead(q, s);
 	/* What processes counted includes what chunks say, and what came after the last chunk. */
-	q->lost += counted > in_band ? counted : in_band;
+	q->lost = add_up(q->lost, counted > in_band ? counted : in_band);
 	for (uint32_t i = 1; i < t->clocks_count; i++) {
 		q->unaligned += t->clocks[i].error_ns < 0;
 		if (t->clocks[i].error_ns > q->device_error)

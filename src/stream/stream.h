@@ -21,6 +21,9 @@
 
 #include "wire/wire.h"
 
+/* No count of what is lost or left out is larger: of more, readers believe none. */
+#define COUNT_MAX (UINT64_C(1) << 53)
+
 /* ---- definitions: arrays indexed by global index; index 0 of each is "none" --------------- */
 
 struct t_enum_set {

@@ -3,6 +3,13 @@
 # were built against must stay as it is.
 add_test(NAME abi.layers COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check/layers.py
          ${PROJECT_SOURCE_DIR})
+# Tests of parts that this build leaves out cannot be found.
+if(NOT KYMO_SANITIZE AND TARGET kymo_synth AND TARGET kymo_report AND TARGET kymo_format_json)
+  add_test(NAME abi.security_doc COMMAND Python3::Interpreter
+           ${PROJECT_SOURCE_DIR}/tools/check/security_doc.py ${PROJECT_SOURCE_DIR}
+           ${CMAKE_BINARY_DIR} ${CMAKE_CTEST_COMMAND})
+  set_tests_properties(abi.security_doc PROPERTIES LABELS abi)
+endif()
 if(NOT KYMO_SANITIZE)
   add_test(NAME abi.needed COMMAND Python3::Interpreter
            ${PROJECT_SOURCE_DIR}/tools/check/needed.py $<TARGET_FILE:libkymo>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Traces that somebody prepared: no command waits for a pipe, believes a database of other tables, runs
-without end, or keeps still about a file that it could not read.
+"""Traces that somebody prepared: no command waits for a pipe, believes a database of other tables or
+losses that cannot be, runs without end, or keeps still about a file that it could not read.
 
     hostile_trace.py KYMO SYNTH"""
 import os
@@ -112,12 +112,22 @@ def stores(folder):
            "1 AS x FROM n")
     spoilt(folder, "a trigger", "CREATE TRIGGER t AFTER INSERT ON call BEGIN SELECT 1; END")
     spoilt(folder, "another column", "ALTER TABLE kernel ADD COLUMN x")
+    for column in ("process SET lost_records", "process SET lost_definitions", "process SET untimed",
+                   "thread SET lost", "tally_loss SET calls", "tally_loss SET gaps", "loss SET count"):
+        for value in ("-1", "1 << 62", "9.5e18", "'many'"):
+            spoilt(folder, column.replace(" ", "-") + value.replace(" ", ""), "UPDATE %s = %s" % (column, value))
     spoilt(folder, "a table more", "CREATE TABLE x(y)")
     trace = demo(folder, "lone", store=True)
     lone = folder + "/lone.db"
     shutil.copy(trace + "/store.db", lone)
     check("a store alone", kymo("summary", lone).returncode == 0)
     db = sqlite3.connect(lone)
+    for value, ok in ((2**53, True), (2**53 + 1, False), (-1, False), (0, True)):
+        db.execute("UPDATE process SET lost_records = %d WHERE id = 1" % value)
+        db.commit()
+        got = kymo("summary", lone)
+        check("a store alone, %d lost" % value, (got.returncode == 0) == ok and
+              (ok or "damaged" in got.stderr), (got.returncode, got.stderr))
     db.execute("CREATE VIEW evil AS " + ENDLESS + "1 AS x FROM n")
     db.commit()
     db.close()
@@ -125,6 +135,68 @@ def stores(folder):
         got = kymo(*words)
         check("a store alone, with a view more", got.returncode >= 3 and "not those" in got.stderr,
               (got.returncode, got.stderr))
+
+
+def losing(folder, each, end):
+    trace = os.path.join(folder, "losses %d.kymo" % len(os.listdir(folder)))
+    subprocess.run([SYNTH, "losses", trace, str(each), str(end)], check=True)
+    return trace
+
+
+def written(n):
+    """How a number may stand in an output, as it is and as one with a sign."""
+    both = {n % 2**64, n % 2**64 - 2**64 if n % 2**64 >= 2**63 else n}
+    return {f for x in both if abs(x) > 2**53 for f in (str(x), "{:,}".format(x))}
+
+
+def totals(trace):
+    got = kymo("query", "--format", "csv", trace, "SELECT sum(lost_records), sum(lost_definitions), "
+               "sum(damaged_blocks), (SELECT sum(lost) FROM thread), (SELECT sum(count) FROM loss) "
+               "FROM process").stdout.splitlines()
+    return [int(x or 0) for x in got[1].split(",")] if len(got) == 2 else got
+
+
+def counted(folder):
+    """Two threads that each lost something, and an end that says so: what can be is believed."""
+    for each, end, lost in ((17, 34, 34), (17, 40, 40), (17, 0, 34), (999999999, 0, 1999999998)):
+        trace = losing(folder, each, end)
+        for _ in range(2): # from the raw files, from the store
+            said = kymo("summary", trace).stdout
+            check("lost %d" % lost, "Lost: {:,} records".format(lost) in said and
+                  "damaged" not in said, said)
+            check("totals of %d" % lost, totals(trace) == [lost, end, 0, 2 * each, 2 * each],
+                  totals(trace))
+
+
+def beyond(folder):
+    """Threads that lost more than their time allows, sums that overflow: damage, and no such number."""
+    for each, end, lost in ((2**63, 0, 0), (2**63, 34, 34), (2**64 - 1, 2**64 - 1, 0), (17, 2**63, 34),
+                            (2**62, 2**62, 0), (2**40, 0, 0), (17, 2**52, 34)):
+        trace = losing(folder, each, end)
+        what = "each %d, end %d" % (each, end)
+        for name, got in list(readers(trace)) + list(readers(trace)):
+            text = got.stdout + got.stderr
+            wrong = [n for x in (each, end, 2 * each, 2 * each + end) for n in written(x) if n in got.stdout]
+            check("%s: %s" % (what, name), got.returncode == 0 and not wrong, (wrong, text))
+        said = kymo("summary", "--strict", trace)
+        check(what + ": told", said.returncode == 1 and "1 damaged block" in said.stdout and
+              ("Lost: %d records" % lost in said.stdout) == (lost > 0), said.stdout)
+        check(what + ": why", "which cannot be" in kymo("show", trace).stderr)
+        check(what + ": totals", totals(trace) == [lost, end if end == 34 else 0, 1] +
+              [34 if each == 17 else 0] * 2, totals(trace))
+
+
+def told_by_manifest(folder):
+    """The end of the file is missing: the manifest says how it was, within what can be."""
+    for number, lost in ((50, 50), (2**62, 34), (-1, 34)):
+        trace = losing(folder, 17, 0)
+        path = os.path.join(trace, "raw", os.listdir(trace + "/raw")[0])
+        os.truncate(path, os.path.getsize(path) - 8)
+        with open(trace + "/manifest.json", "w", encoding="ascii") as f:
+            f.write('{"format": "kymo trace", "version": 1, "state": "complete", "processes": [{"file": '
+                    '"%s", "ended": "exited", "status": 0, "lost_records": %d}]}' %
+                    (os.path.basename(path), number))
+        check("manifest says %d" % number, totals(trace)[0] == lost, totals(trace))
 
 
 def read_only(folder):
@@ -151,6 +223,9 @@ replace_by("x.kyr", unreadable, (3, 4, 5), ".kyr")
 replace_by("store.db", text, (0,), None)
 with tempfile.TemporaryDirectory() as scratch:
     stores(scratch)
+    counted(scratch)
+    beyond(scratch)
+    told_by_manifest(scratch)
     read_only(scratch)
 print("%d failed" % len(failures))
 sys.exit(1 if failures else 0)

@@ -673,6 +673,8 @@ void synth_close(struct synth *s, uint32_t how, int32_t status, uint64_t time)
 	struct raw_end end = {.how = how,
 			      .status = status,
 			      .tick = tick(time),
+			      .lost_records = s->o.lost,
+			      .lost_definitions = s->o.lost,
 			      .overwritten_records = s->o.overwritten};
 
 	for (uint32_t i = 1; i <= s->thread_count; i++)

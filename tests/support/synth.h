@@ -30,6 +30,7 @@ struct synth_options {
 	bool compress;
 	bool no_clock; /* no calibration points */
 	uint64_t overwritten; /* records that gave way, as a flight recorder says */
+	uint64_t lost;        /* as the end of the file says, of records and of definitions */
 	const char *command; /* words separated by spaces; NULL: "demo --size 64" */
 	const char *exe, *host; /* NULL: /usr/bin/demo, node1 */
 };
@@ -124,6 +125,9 @@ void synth_demo(const char *directory, bool compress);
 
 /* One process in which all that has a name is called `first` or `second`. */
 void synth_names(const char *directory, const char *first, const char *second);
+
+/* One process of two threads, each of which lost `each` in the middle; its end says `end`. */
+void synth_losses(const char *directory, uint64_t each, uint64_t end);
 
 /* One process, `threads` threads, `calls` calls each of a few arguments (40 bytes a record). */
 void synth_bulk(const char *directory, uint32_t threads, uint32_t calls, bool compress);

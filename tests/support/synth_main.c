@@ -20,11 +20,13 @@ int main(int argc, char **argv)
 			return 2;
 		}
 		synth_bulk(argv[2], threads, (uint32_t)strtoul(argv[4], NULL, 10), packed);
+	} else if (argc == 5 && strcmp(argv[1], "losses") == 0) {
+		synth_losses(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
 	} else if (argc == 5 && strcmp(argv[1], "names") == 0) {
 		synth_names(argv[2], argv[3], argv[4]);
 	} else {
-		fprintf(stderr, "usage: kymo-synth names DIR NAME NAME | demo DIR [z] | bulk DIR "
-				"THREADS CALLS [z]\n");
+		fprintf(stderr, "usage: kymo-synth names DIR NAME NAME | losses DIR EACH END | "
+				"demo DIR [z] | bulk DIR THREADS CALLS [z]\n");
 		return 2;
 	}
 	return 0;

@@ -405,6 +405,21 @@ void synth_names(const char *directory, const char *first, const char *second)
 	synth_close(s, 2, 9, 1100000);
 }
 
+void synth_losses(const char *directory, uint64_t each, uint64_t end)
+{
+	struct synth *s = synth_open(&(struct synth_options){
+		.directory = directory, .pid = 4343, .rank = RANK_NONE, .lost = end});
+	uint16_t base = synth_domain(s, &synth_test_domain);
+	uint32_t thread[2] = {synth_thread(s, 4343, "first"), synth_thread(s, 4344, "second")};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		launch(s, thread[i], base, 100000 + i * 1000, 0);
+		synth_drop(s, thread[i], each);
+		launch(s, thread[i], base, 400000 + i * 1000, 0);
+	}
+	synth_close(s, 0, 0, 1100000);
+}
+
 /* ---- bulk ---------------------------------------------------------------------------------- */
 
 void synth_bulk(const char *directory, uint32_t threads, uint32_t calls, bool compress)

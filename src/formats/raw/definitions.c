@@ -776,6 +776,7 @@ static kymo_status_t finish(struct reading *r, uint32_t first_open)
 	raw_apply_names(p);
 	resolve_references(r);
 	resolve_times(r, first_open);
+	raw_check_counts(p);
 	return KYMO_OK;
 }
 

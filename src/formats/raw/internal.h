@@ -42,7 +42,7 @@ struct raw_process {
 	int64_t *last_seen;     /* likewise: end of the last chunk, ns */
 	uint64_t *lost_seen;    /* likewise: records the chunks read so far say are lost */
 	uint32_t first_thread, thread_count;
-	bool undefined_op_said;
+	bool undefined_op_said, count_said;
 	uint32_t first_tally, end_tally; /* in the trace */
 	uint8_t *job_table; /* DEF_JOB_TALLY as far as it was read; of job_bytes, job_read are there */
 	size_t job_bytes, job_read;
@@ -131,6 +131,14 @@ enum raw_kind raw_kind_of_domain(const char *name);
 const uint8_t *raw_slots(struct trace *t, enum raw_kind kind, const struct t_op *op);
 void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,
 			 union raw_any *out);
+
+/* counts.c: what can have been lost by one thread in that time; by the whole process. */
+uint64_t raw_most_in(int64_t ns);
+uint64_t raw_most_of(const struct raw_process *p);
+/* `n`; 0 and damage, told once, if it is more than `most`. */
+uint64_t raw_count(struct raw_process *p, uint64_t n, uint64_t most);
+/* What the definitions and the end of the file say of its process and threads. */
+void raw_check_counts(struct raw_process *p);
 
 /* Start key for ordering: device start of device records, start of all others. */
 int64_t raw_key(enum raw_kind kind, const union raw_any *any);

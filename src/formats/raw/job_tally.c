@@ -214,7 +214,7 @@ static void add_row(struct settling *s, const struct job_tally_row *r)
 
 /* ---- the process --------------------------------------------------------------------------- */
 
-static void add_process(struct settling *s, const struct raw_process *rank, const uint64_t *total)
+static void add_process(struct settling *s, struct raw_process *rank, const uint64_t *total)
 {
 	struct trace *t = s->t;
 	struct t_process *tp;
@@ -237,10 +237,10 @@ static void add_process(struct settling *s, const struct raw_process *rank, cons
 	tp->end = (int64_t)total[JOB_TALLY_END];
 	tp->thread_level = -1;
 	tp->exit_status = -1;
-	tp->lost_records = total[JOB_TALLY_LOST];
-	tp->lost_definitions = total[JOB_TALLY_LOST_DEFINITIONS];
-	tp->untraced_calls = total[JOB_TALLY_UNTRACED];
-	tp->untimed = total[JOB_TALLY_UNTIMED_RECORDS];
+	tp->lost_records = raw_count(rank, total[JOB_TALLY_LOST], COUNT_MAX);
+	tp->lost_definitions = raw_count(rank, total[JOB_TALLY_LOST_DEFINITIONS], COUNT_MAX);
+	tp->untraced_calls = raw_count(rank, total[JOB_TALLY_UNTRACED], COUNT_MAX);
+	tp->untimed = raw_count(rank, total[JOB_TALLY_UNTIMED_RECORDS], COUNT_MAX);
 	tp->record_cost_ns = t->processes[rank->process].record_cost_ns;
 	tp->overhead_ns = (double)total[JOB_TALLY_OVERHEAD];
 	tp->aligned = true;

@@ -45,9 +45,11 @@ static void take_count(struct raw_process *p, const struct wire_line *l)
 	uint32_t op = op_of(p, l->op);
 
 	if (op && l->count.calls)
-		*trace_add(t, left_out) = (struct t_left_out){
-			.process = p->process, .op = op, .calls = l->count.calls,
-			.thread = idmap_get(&p->threads, l->count.thread)};
+		*trace_add(t, left_out) =
+			(struct t_left_out){.process = p->process,
+					    .op = op,
+					    .calls = raw_count(p, l->count.calls, raw_most_of(p)),
+					    .thread = idmap_get(&p->threads, l->count.thread)};
 }
 
 /* Samples that were interrupted count as the mean of the others. */

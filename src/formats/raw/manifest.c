@@ -56,14 +56,14 @@ static uint32_t ended_as(const char *word)
 	return UINT32_MAX;
 }
 
-static struct t_process *process_of(struct raw_trace *rt, const char *file)
+static struct raw_process *process_of(struct raw_trace *rt, const char *file)
 {
 	for (uint32_t i = 0; file && i < rt->count; i++) {
-		struct t_process *p = &rt->trace->processes[rt->processes[i].process];
-		const char *slash = strrchr(p->file, '/');
+		const char *path = rt->trace->processes[rt->processes[i].process].file;
+		const char *slash = strrchr(path, '/');
 
-		if (strcmp(slash ? slash + 1 : p->file, file) == 0)
-			return p;
+		if (strcmp(slash ? slash + 1 : path, file) == 0)
+			return &rt->processes[i];
 	}
 	return NULL;
 }
@@ -81,7 +81,9 @@ static void read_ends(struct raw_trace *rt, const json_t *processes)
 	size_t i;
 
 	json_array_foreach (processes, i, one) {
-		struct t_process *p = process_of(rt, json_string_value(json_object_get(one, "file")));
+		struct raw_process *raw =
+			process_of(rt, json_string_value(json_object_get(one, "file")));
+		struct t_process *p = raw ? &rt->trace->processes[raw->process] : NULL;
 
 		if (!p || p->how_ended != UINT32_MAX)
 			continue;
@@ -92,6 +94,7 @@ static void read_ends(struct raw_trace *rt, const json_t *processes)
 		at_least(&p->overwritten_records, number(one, "overwritten_records"));
 		at_least(&p->unwritten_records, number(one, "unwritten_records"));
 		p->end = p->seen;
+		raw_check_counts(raw);
 	}
 }
 

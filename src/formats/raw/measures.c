@@ -120,7 +120,7 @@ static void take_sample(struct raw_process *p, const char *name, const struct wi
 	else if (strcmp(name, "scope") == 0)
 		out->base.scope = v->i;
 	else if (strcmp(name, "count") == 0)
-		out->lost = v->u;
+		out->lost = raw_count(p, v->u, COUNT_MAX);
 }
 
 void raw_decode_sample(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
@@ -148,7 +148,7 @@ void raw_decode_sample(struct raw_chunk *c, const struct wire_record *w, const s
 
 /* ---- samples of kernels -------------------------------------------------------------------- */
 
-static void take_device_sample(const struct raw_process *p, const char *name, uint64_t v,
+static void take_device_sample(struct raw_process *p, const char *name, uint64_t v,
 			       struct rec_device_sample *out)
 {
 	if (strcmp(name, "correlation") == 0)
@@ -166,9 +166,9 @@ static void take_device_sample(const struct raw_process *p, const char *name, ui
 	else if (strcmp(name, "cycles") == 0)
 		out->cycles = v;
 	else if (strcmp(name, "count") == 0)
-		out->lost = v;
+		out->lost = raw_count(p, v, COUNT_MAX);
 	else if (strcmp(name, "full") == 0)
-		out->full = v;
+		out->full = raw_count(p, v, COUNT_MAX);
 }
 
 void raw_decode_device_sample(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,

@@ -34,13 +34,15 @@ static void note_loss(struct raw_process *p, const struct wire_chunk *h, struct 
 {
 	uint32_t k = out->thread - p->first_thread;
 
-	out->lost = h->lost;
 	out->missing = h->seq != p->next_seq[k];
 	out->lost_after = p->last_seen[k];
 	out->lost_before = raw_chunk_ns(out, h->base_tick);
+	out->lost = raw_count(
+		p, h->lost,
+		raw_most_in((int64_t)((uint64_t)out->lost_before - (uint64_t)out->lost_after)));
 	p->next_seq[k] = h->seq + 1;
 	p->last_seen[k] = out->lost_before;
-	p->lost_seen[k] += h->lost;
+	p->lost_seen[k] = raw_count(p, p->lost_seen[k] + out->lost, COUNT_MAX);
 }
 
 /* A chunk that nobody wants is not missing. */
@@ -66,8 +68,9 @@ void raw_trace_totals(struct raw_trace *rt)
 
 			if (p->lost_seen[k] > th->lost)
 				th->lost = p->lost_seen[k];
-			lost += th->lost;
+			lost = lost < COUNT_MAX ? lost + th->lost : lost;
 		}
+		lost = raw_count(p, lost, raw_most_of(p));
 		if (lost > tp->lost_records)
 			tp->lost_records = lost;
 		/* What was read after the cut may have passed for records. */

@@ -2,6 +2,7 @@
 /* Opening a store for reading, and telling whether it is still good. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -133,6 +134,44 @@ bool store_probe(const char *path)
 	return version[0] != '\0';
 }
 
+/*
+ * As raw files, stores come from anywhere: counts of what is not there that cannot be. Of NULL
+ * nothing is said.
+ */
+static bool counts_can_be(sqlite3 *db)
+{
+	static const char *const columns[][2] = {{"process", "lost_records"},
+						 {"process", "overwritten_records"},
+						 {"process", "lost_definitions"},
+						 {"process", "unwritten_records"},
+						 {"process", "untraced_calls"},
+						 {"process", "untimed"},
+						 {"process", "damaged_blocks"},
+						 {"thread", "lost"},
+						 {"thread", "records"},
+						 {"left_out", "calls"},
+						 {"loss", "count"},
+						 {"tally_loss", "calls"},
+						 {"tally_loss", "gaps"},
+						 {"tally_sample", "lost"},
+						 {"tally_device_sample", "lost"},
+						 {"tally_device_sample", "buffer_full"}};
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < sizeof(columns) / sizeof(*columns); i++) {
+		sqlite3_stmt *s = NULL;
+		char sql[160];
+
+		snprintf(sql, sizeof(sql),
+			 "SELECT 1 FROM %s WHERE %s NOT BETWEEN 0 AND %llu LIMIT 1", columns[i][0],
+			 columns[i][1], (unsigned long long)COUNT_MAX);
+		ok = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK &&
+		     sqlite3_step(s) == SQLITE_DONE;
+		sqlite3_finalize(s);
+	}
+	return ok;
+}
+
 /* It said so when the store was built; whether it is so is to be looked at again. */
 static bool still_recording(sqlite3 *db)
 {
@@ -156,7 +195,8 @@ bool store_fresh(const char *path, const char *trace_path)
 		schema_version(db, version);
 		bound_work(db, &left, path);
 		fresh = strcmp(version, STORE_SCHEMA_VERSION) == 0 && has_our_schema(db) &&
-			store_sources_match(db, trace_path) && !still_recording(db);
+			store_sources_match(db, trace_path) && !still_recording(db) &&
+			counts_can_be(db);
 	}
 	sqlite3_close(db);
 	return fresh;
@@ -188,7 +228,7 @@ static kymo_status_t load(struct store *s)
 	/* They are our own text, letter by letter: what they call may be called (JSON, before 3.41). */
 	sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
 	bound_work(s->db, &s->left, s->path);
-	s->trace = definitions_read(&c);
+	s->trace = counts_can_be(s->db) ? definitions_read(&c) : NULL;
 	sql_release(&c);
 	sqlite3_progress_handler(s->db, 0, NULL, NULL); /* questions may take what they need */
 	if (!s->trace)

@@ -425,6 +425,12 @@ void tallies_counter(struct tallies *a, const struct rec_counter *r)
 	row->count++;
 }
 
+/* Traces from anywhere say what they like: a sum does not start anew. */
+static void add_count(uint64_t *sum, uint64_t n)
+{
+	*sum = n < UINT64_MAX - *sum ? *sum + n : UINT64_MAX;
+}
+
 void tallies_sample(struct tallies *a, const struct rec_sample *r)
 {
 	struct tally *row = tally_at(a, TALLY_SAMPLE,
@@ -433,7 +439,7 @@ void tallies_sample(struct tallies *a, const struct rec_sample *r)
 
 	if (!row)
 		return;
-	row->errors += r->lost;
+	add_count(&row->errors, r->lost);
 	if (r->lost)
 		return;
 	row->count++;
@@ -474,8 +480,8 @@ void tallies_device_sample(struct tallies *a, const struct rec_device_sample *r)
 	row->count++;
 	row->bytes += r->samples;
 	row->untimed += r->idle;
-	row->errors += r->lost;
-	row->frees += r->full;
+	add_count(&row->errors, r->lost);
+	add_count(&row->frees, r->full);
 }
 
 void tallies_comm(struct tallies *a, const struct rec_comm *r)

@@ -727,9 +727,9 @@ static inline struct wire_line *cap_flight_line(uint32_t place)
 }
 
 /* It was submitted, and is wanted by the contexts of `o`. */
-static inline void cap_flight_begin(uint32_t place, const struct cap_op *op,
-				    const struct cap_origin *o, uint64_t submit,
-				    const struct cap_subject *s)
+static inline void cap_flight_begin_by(uint32_t place, const struct cap_op *op,
+				       const struct cap_origin *o, uint64_t submit,
+				       const struct cap_subject *s, uint32_t thread)
 {
 	struct wire_line *l = cap_flight_line(place);
 
@@ -743,8 +743,16 @@ static inline void cap_flight_begin(uint32_t place, const struct cap_op *op,
 	l->flight.agent = s->agent;
 	l->flight.queue = s->queue;
 	l->flight.kernel = s->kernel;
-	l->flight.thread = cap_thread_current ? cap_thread_current->index : 0;
+	l->flight.thread = thread; /* index of the one that submitted it */
 	atomic_store_explicit(&l->state, wire_flight_check(l->op, &l->flight), memory_order_release);
+}
+
+static inline void cap_flight_begin(uint32_t place, const struct cap_op *op,
+				    const struct cap_origin *o, uint64_t submit,
+				    const struct cap_subject *s)
+{
+	cap_flight_begin_by(place, op, o, submit, s,
+			    cap_thread_current ? cap_thread_current->index : 0);
 }
 
 /* Its record is written, or never will be. */

@@ -22,7 +22,7 @@ enum {
 	CU_MEM_ALLOC = 243, CU_MEM_FREE = 245, CU_MEMCPY_HTOD = 276, CU_LAUNCH = 307,
 	CU_LAUNCH_EX = 652, CU_STREAM_SYNC = 126, CU_STREAM_CREATE_PRIORITY = 367, CU_MANAGED = 371,
 	CU_EVENT_RECORD = 119, CU_STREAM_WAIT = 295, CU_EVENT_SYNC = 121, CU_MEMSET = 249,
-	CU_GET_FUNCTION = 23,
+	CU_CTX_SYNC = 17, CU_GET_FUNCTION = 23, CU_BEGIN_CAPTURE = 539, CU_END_CAPTURE = 497,
 	RT_LAUNCH = 211, RT_MALLOC = 20, RT_MEMCPY = 31, RT_STREAM_SYNC = 131, RT_GET_DEVICE = 17,
 	RT_GRAPH_LAUNCH = 311
 };
@@ -431,7 +431,7 @@ static void unheard(void)
 }
 
 /* What the callbacks alone cost: nanoseconds a launch. */
-static void cost(void)
+static void cost(int count)
 {
 	uint64_t start;
 
@@ -439,9 +439,9 @@ static void cost(void)
 	for (int i = 0; i < 1000; i++)
 		launch("cost", NULL, 1);
 	start = stand_now();
-	for (int i = 0; i < 1000000; i++)
+	for (int i = 0; i < count; i++)
 		launch("cost", NULL, 1);
-	fprintf(stderr, "%.1f ns\n", (double)(stand_now() - start) / 1e6);
+	fprintf(stderr, "%.1f ns\n", (double)(stand_now() - start) / count);
 }
 
 /* A kernel on each of two devices, a copy from the first to the second. */
@@ -541,6 +541,91 @@ static int ends(const char *how)
 	_exit(3);
 }
 
+/* On a device of its own, by a thread of its own: a kernel and a memset. */
+static void *hang_there(void *arg)
+{
+	struct memset_record s = {.kind = 2, .bytes = 4096, .device = 1, .context = 2, .stream = 7};
+	struct kernel k = {.kind = 10, .grid = {1, 1, 1}, .block = {1, 1, 1}, .device = 1, .context = 2,
+			   .stream = 7, .name = "there"};
+	struct {
+		uint64_t to;
+		unsigned char value;
+		size_t n;
+	} p = {0x7f0000001000, 1, 4096};
+	struct stand_call c;
+
+	k.correlation = launch("there", NULL, 1);
+	stand_record(&k, by_version(216, 208, 200));
+	s.correlation = stand_correlation();
+	begin(&c, DRIVER, CU_MEMSET, &p, s.correlation);
+	stand_leave(&c, 0);
+	stand_record(&s, by_version(88, 88, 88));
+	return NULL;
+}
+
+/* What does not hang, though CUPTI has no record of it to give. */
+static void around(void *stream)
+{
+	struct {
+		void *to;
+		const void *from;
+		size_t count;
+		int kind;
+	} nothing = {&nothing, &nothing, 0, 1};
+	struct {
+		void *stream;
+		int mode;
+	} capture = {stream, 0};
+	struct {
+		void *stream, **graph;
+	} captured = {stream, NULL};
+	uint64_t now = stand_now();
+	void *legacy = NULL;
+
+	ran("seen", launch("seen", NULL, 1), now, now + 10, 7, 1);
+	whole(DRIVER, CU_CTX_SYNC, NULL, 0);
+	ran("waited", launch("waited", stream, 1), now, now + 10, 0x0d, 1);
+	whole(DRIVER, CU_STREAM_SYNC, &stream, 0);
+	whole(RUNTIME, RT_MEMCPY, &nothing, 0);
+	whole(DRIVER, CU_BEGIN_CAPTURE, &capture, 0);
+	launch("captured", stream, 1);
+	whole(DRIVER, CU_END_CAPTURE, &captured, 0);
+	whole(DRIVER, CU_STREAM_SYNC, &legacy, 999); /* failed: it says nothing of what came before */
+}
+
+/* Kernels on two devices and a memset that do not end, seen to hang; then the process ends as told. */
+static int hang(const char *how)
+{
+	void *stream = make_stream(0);
+	uint64_t now = stand_now();
+	pthread_t other;
+
+	stand_context(1);
+	stand_context(2);
+	ran("before", launch("before", NULL, 1), now, now + 10, 7, 1);
+	stand_deliver();
+	stand_hold(true);
+	around(stream);
+	ran("hung", launch("hung", stream, 1), 0, 0, 0x0d, 1);
+	context_id = 2;
+	if (pthread_create(&other, NULL, hang_there, NULL) != 0)
+		return 1;
+	pthread_join(other, NULL);
+	while (strcmp(how, "live") != 0 && stand_kind(10) && stand_looked() < 4)
+		sched_yield();
+	printf("hangs\n");
+	fflush(stdout);
+	if (strcmp(how, "ends") == 0) /* and the program as well */
+		stand_hold(false);
+	else if (strcmp(how, "live") == 0)
+		pause();
+	else if (strcmp(how, "_exit") == 0)
+		_exit(0);
+	else if (strcmp(how, "exit") != 0)
+		raise(atoi(how));
+	return 0;
+}
+
 /* Work of which tools want to know more: kernels, one refused by a filter, a graph, a failure. */
 static void tooled(void)
 {
@@ -637,6 +722,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	stand_init();
+	if (strcmp(scene, "hang") == 0)
+		return hang(argv[2]);
 	if (strcmp(scene, "odd") == 0)
 		odd();
 	else if (strcmp(scene, "brought") == 0)
@@ -658,7 +745,7 @@ int main(int argc, char **argv)
 	else if (strcmp(scene, "tooled") == 0)
 		tooled();
 	else if (strcmp(scene, "cost") == 0)
-		cost();
+		cost(argc > 2 ? atoi(argv[2]) : 1000000);
 	else if (strcmp(scene, "threads") == 0)
 		threads();
 	else if (strcmp(scene, "fork") == 0)

@@ -35,7 +35,8 @@ static struct {
 	uint8_t *buffer;
 	size_t size, used, delivering;
 	size_t dropped;
-	_Atomic uint32_t correlation, flushed;
+	_Atomic uint32_t correlation, flushed, looked;
+	_Atomic bool held;
 	pthread_mutex_t lock;
 	size_t sizes[64];
 	struct {
@@ -45,6 +46,7 @@ static struct {
 	unsigned stream_count;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static char contexts[16];
+static size_t size_of(uint32_t kind);
 
 static uint32_t setting(const char *name, uint32_t otherwise)
 {
@@ -230,6 +232,28 @@ size_t stand_held(void)
 	held = state.used + state.delivering;
 	pthread_mutex_unlock(&state.lock);
 	return held;
+}
+
+void stand_hold(bool on)
+{
+	const size_t start = 16, end = 24; /* of kernels, copies and sets alike */
+	uint64_t now = stand_now(), times[2] = {now, now + 10};
+	uint32_t kind;
+
+	pthread_mutex_lock(&state.lock);
+	state.held = on;
+	state.looked = 0;
+	for (size_t at = 0; !on && at < state.used; at += size_of(kind)) {
+		memcpy(&kind, state.buffer + at, sizeof(kind));
+		if (memcmp(state.buffer + at + end, "\0\0\0\0\0\0\0", 8) == 0)
+			memcpy(state.buffer + at + start, times, sizeof(times));
+	}
+	pthread_mutex_unlock(&state.lock);
+}
+
+unsigned stand_looked(void)
+{
+	return state.looked;
 }
 
 unsigned stand_flushed(void)
@@ -444,10 +468,12 @@ int cuptiActivityFlushAll(uint32_t flag)
 	char name[16] = "";
 
 	pthread_getname_np(pthread_self(), name, sizeof(name));
-	state.flushed += strcmp(name, "kymo-cuda") != 0; /* which does so from time to time */
+	state.looked += strcmp(name, "kymo-cuda") == 0; /* which does so from time to time */
+	state.flushed += strcmp(name, "kymo-cuda") != 0;
 	while (getenv("STAND_STUCK"))
 		pause();
-	stand_deliver();
+	if (flag || !state.held)
+		stand_deliver();
 	return OK;
 }
 

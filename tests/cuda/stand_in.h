@@ -49,6 +49,13 @@ bool stand_enabled(int domain, uint32_t cbid);
 size_t stand_held(void);
 /* How often all buffers were asked for, but by who asks regularly. With STAND_STUCK set that never comes back. */
 unsigned stand_flushed(void);
+/*
+ * From here on CUPTI keeps its buffer when it is asked for what is done, as it does while work in it
+ * runs: records that have no end. At the end of that they get one.
+ */
+void stand_hold(bool on);
+/* How often who asks regularly has asked since. */
+unsigned stand_looked(void);
 /* For replays: what records of a kind are long, what number a stream has. */
 void stand_size(uint32_t kind, size_t bytes);
 void stand_stream(const void *handle, uint32_t id);

@@ -320,6 +320,76 @@ class Test(base.Test):
         check("stuck: not for long", time.monotonic() - before < 5, True)
         check("stuck: calls", self.calls(), {"cudaLaunchKernel": 10})
 
+    UNFINISHED = ("SELECT u.operation, u.name, u.size, q.name AS queue, u.agent_id, u.tid, u.age, u.region_name "
+                  "FROM unfinished u JOIN queue q ON q.id = u.queue_id")
+    HANGING = [("fill", None, 4096, "stream 7", "cuMemsetD8_v2"),
+               ("launch", "hung", 0, "stream 13", "cudaLaunchKernel"),
+               ("launch", "there", 0, "stream 7", "cudaLaunchKernel")]
+
+    def hanging(self, what, calls=True):
+        """Two devices, two streams, two threads: what hangs is told, and nothing else."""
+        rows = self.query(self.UNFINISHED)
+        wanted = [w[:4] for w in self.HANGING]
+        check(f"{what}: unfinished", sorted((r["operation"], r["name"], r["size"], r["queue"])
+                                            for r in rows), wanted)
+        if calls:
+            check(f"{what}: by calls", sorted((r["operation"], r["name"], r["size"], r["queue"],
+                                               r["region_name"]) for r in rows), self.HANGING)
+        check(f"{what}: devices, threads", sorted((r["agent_id"] == rows[0]["agent_id"],
+                                                   r["tid"] == rows[0]["tid"]) for r in rows),
+              sorted((r["name"] != "hung",) * 2 if rows[0]["name"] != "hung" else
+                     (r["name"] == "hung",) * 2 for r in rows))
+        check(f"{what}: before the end", all(r["age"] > 0 for r in rows), True)
+        check(f"{what}: kernels that ended", "before" in self.kernel_names(), True)
+        check(f"{what}: notes", self.notes("cuda"), {})
+
+    def hang(self, how, status, *options, version="130001"):
+        shutil.rmtree(self.trace, ignore_errors=True)
+        done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, *options, self.built, "hang",
+                        str(how), env=dict(os.environ, KYMO_CUPTI=self.library, STAND_DEVICES="2",
+                                           STAND_VERSION=version))
+        check(f"{how}: status", (done.returncode, done.stdout), (status, "hangs\n"))
+
+    def test_hang(self):
+        """Work that hangs is told by name, device, stream, thread, however the program ends."""
+        self.built = self.program()
+        for end in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM):
+            self.hang(int(end), -end)
+            self.hanging(end.name)
+        text = must(self.kymo, "summary", self.trace)
+        check("summary", [w in text for w in ("never seen to finish", "hung", "there")], [True] * 3)
+        for how in ("_exit", "exit"): # with what CUPTI still had, of which these have no times
+            self.hang(how, 0)
+            self.hanging(how)
+            check(f"{how}: untimed", self.rows("SELECT name, untimed FROM kernels WHERE untimed ORDER BY 1"),
+                  [("hung", 6), ("there", 6)])
+        for version in VERSIONS:
+            self.hang("ends", 0, version=version)
+            check(f"{version}: it did end", self.query(self.UNFINISHED), [])
+            check(f"{version}: all kernels", self.kernel_names(),
+                  {n: 1 for n in ("before", "waited", "seen", "hung", "there")})
+
+    def test_hang_modes(self):
+        """The same where calls are not recorded, and of a hang while it lasts."""
+        self.built = self.program()
+        for options in (["--mode", "minimal"], ["--mode", "full"], ["--mode", "summary"],
+                        ["--exclude", "Launch|Memset"], ["--backends", "cuda"]):
+            self.hang(9, -9, *options)
+            self.hanging(" ".join(options), calls=False)
+        self.hang(9, -9, "--start-paused")
+        check("paused: nothing", self.query(self.UNFINISHED), [])
+        shutil.rmtree(self.trace, ignore_errors=True)
+        program = subprocess.Popen(
+            [self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "hang", "live"], text=True,
+            stdout=subprocess.PIPE, env={**os.environ, "KYMO_CUPTI": self.library, "STAND_DEVICES": "2"})
+        check("the program's answer", program.stdout.readline(), "hangs\n")
+        for look in (1, 2):
+            check(f"flush {look}", self.ctl("flush"), (0, "kymo: TRACE: 1 process flushed"))
+            self.hanging(f"flush {look}")
+        os.kill(self.one("SELECT pid FROM process"), signal.SIGKILL)
+        program.communicate(timeout=60)
+        self.hanging("killed")
+
     def test_origins(self):
         """What a tool had at submission holds for every record; ids are retired after the last."""
         self.built = self.program()

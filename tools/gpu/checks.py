@@ -54,6 +54,29 @@ class Checks:
             if scene == "peer":
                 self.peer(path, want)
 
+    def hang(self):
+        """A kernel that spins is told, by its name, however the program ends; what ended is not."""
+        sql = ("SELECT u.operation AS o, ifnull(u.name, '') AS n, a.name AS d, q.name AS q, u.region_name AS r "
+               "FROM unfinished u LEFT JOIN agent a ON a.id = u.agent_id LEFT JOIN queue q ON q.id = u.queue_id")
+        for scene in ("ends", "exits", "killed", "crowd"):
+            path, done = self.trace(f"hang-{scene}", [self.programs / "hang", scene])
+            try:
+                want = json.loads(done.stdout.splitlines()[0])
+            except (ValueError, IndexError):
+                self.check(f"hang, {scene}", False, (done.stdout + done.stderr)[-300:])
+                continue
+            rows = self.sql(path, sql)
+            named = [r for r in rows if "spinning" in r[1] and r[2] and r[3] and r[4] == "cudaLaunchKernel"]
+            self.check(f"hang, {scene}: never seen to finish ({want['spinning']} spinning)",
+                       len(rows) == len(named) == want["spinning"], rows[:5])
+            quick = self.one(path, "SELECT count(*) FROM kernels WHERE name LIKE 'quick%'")
+            if scene in ("ends", "exits"):
+                self.check(f"hang, {scene}: other kernels", quick == want["quick"], quick)
+            else: # CUPTI holds back what comes after the one that hangs, and some before it
+                self.say(f"hang, {scene}: other kernels recorded of {want['quick']}", str(quick))
+            if scene == "killed":
+                self.summary(path, "hang")
+
     def peer(self, path, want):
         """Without access to each other's memory a copy goes by the host, in two parts."""
         rows = self.sql(path, "SELECT o.name AS o, ifnull(s.uuid, '') AS a, ifnull(d.uuid, '') AS b, "

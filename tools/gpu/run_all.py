@@ -404,7 +404,7 @@ class Bench(Checks):
                  "app": lambda: [self.app(e) for e in ("return", "exit", "_exit", "handler",
                                                        "fork", "reset")],
                  "samples": self.samples, "counters": self.counters, "layout": self.layout,
-                 "edge": self.edge, "multi": self.multi,
+                 "edge": self.edge, "hang": self.hang, "multi": self.multi,
                  "profilers": self.profilers,
                  "opencl": self.opencl,
                  "rates": self.rates, "million": self.million, "memory": self.memory,

@@ -43,11 +43,20 @@ void cuda_driver_used(uint32_t op);
 void cuda_driver_suspected(void);
 /* What it has not used until now it does not use. */
 void cuda_driver_trial_over(void);
+/* CUPTI hands over all that it has, with work that still runs. */
+extern _Atomic bool cuda_taking_all;
 /* The driver's launches inside the runtime's are to be recorded too. */
 extern _Atomic bool cuda_inner_launches;
 
-/* Takes the buffers in which all work is done out of CUPTI's hands; all, if work may still run. */
-void cuda_harvest(bool running_too);
+/* What a harvest says of work that is not over (flight.c). */
+enum cuda_tell {
+	CUDA_TELL_OLD,     /* what was submitted a while ago */
+	CUDA_TELL_ALL,
+	CUDA_TELL_LAST,    /* CUPTI hands over all that it has: what has a record without an end */
+	CUDA_TELL_NOTHING  /* it is not looked at any more */
+};
+/* Takes the buffers in which all work is done out of CUPTI's hands; at last all. */
+void cuda_harvest(enum cuda_tell tell);
 
 /* Gives CUPTI up, for good, for somebody else in the process. False: it was not in use. */
 bool cuda_leave(void);
@@ -75,6 +84,9 @@ bool cuda_op_of(enum cuda_api api, uint32_t cbid, uint32_t *op);
 void cuda_calls_init(void);
 void cuda_call(enum cuda_api api, uint32_t cbid, const struct cupti_callback *data,
 	       const void *sp);
+
+/* The value of an argument before a call; false: there is none. */
+bool cuda_argument(const void *params, const struct cuda_place *p, uint64_t *value);
 
 /* ---- effect.c ---- */
 
@@ -111,10 +123,36 @@ void cuda_origin_failed(uint32_t correlation);
 bool cuda_origin_get(uint32_t correlation, enum cuda_work work, struct cuda_origin *o);
 /* Calls whose latest record came before this tick will have no more. UINT64_MAX: no call will. */
 void cuda_origins_age(uint64_t before);
+/* The same for a submission of which there is no record, as what it is for launches or copies. */
+bool cuda_origin_peek(uint32_t correlation, bool launch, struct cuda_origin *o);
 /* The traced call of a submission; 0: not known (any more). */
 uint64_t cuda_origin_call(uint32_t correlation);
 void cuda_origins_fork_child(void);
 uint64_t cuda_origins_missed(void);
+
+/* ---- flight.c ---- */
+
+bool cuda_flights_init(void);
+/* `f` has submitted work and returned. */
+void cuda_flight_put(enum cuda_api api, uint32_t op, const struct cap_frame *f,
+		     const struct cupti_callback *data);
+/* What this thread puts into streams is captured, from here on or no more. */
+void cuda_flight_capturing(bool on);
+/* There is a record of it. `start`: tick of the call; `complete`: it ran to its end. */
+void cuda_flight_over(uint32_t correlation, uint64_t start, bool complete);
+/* All that was submitted to a queue, or in a device context, before this tick is over. */
+void cuda_flight_queue_waited(uint32_t queue, uint64_t tick);
+void cuda_flight_context_waited(uint32_t context, uint64_t tick);
+/* What was submitted until now is of no interest, or will have no record. */
+void cuda_flights_forget(void);
+/* What was a kernel, a stream may be another one from here on. */
+void cuda_flight_code_unloaded(void);
+void cuda_flight_queue_ended(void);
+/* Before a harvest: sees what is new; returns how many pieces of work are not known to be over. */
+uint32_t cuda_flights_gather(void);
+/* After one. The first `done` of them are over. */
+void cuda_flights_tell(uint32_t done, enum cuda_tell when);
+void cuda_flights_fork_child(void);
 
 /* ---- objects.c ---- */
 

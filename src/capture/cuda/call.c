@@ -111,6 +111,14 @@ static inline uint64_t plain_value(const char *at, const struct cuda_place *p)
 	return v << above >> above;
 }
 
+bool cuda_argument(const void *params, const struct cuda_place *p, uint64_t *value)
+{
+	if (cap_unlikely(p->how != CUDA_PLAIN))
+		return value_of(params, p, false, value);
+	*value = plain_value((const char *)params + p->offset, p);
+	return true;
+}
+
 static void encode(struct wire_enc *e, unsigned i, const struct cuda_place *p, uint64_t v,
 		   bool full)
 {
@@ -357,6 +365,8 @@ static void leave(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 		if (cap_unlikely(status != 0 && (desc->flags & KYMO_OP_SUBMITS)))
 			cuda_origin_failed(data->correlation);
 	}
+	if ((desc->flags & KYMO_OP_SUBMITS) && !f->has_status)
+		cuda_flight_put(m == &cuda_models[CUDA_DRIVER] ? CUDA_DRIVER : CUDA_RUNTIME, op, f, data);
 	if (cap_unlikely(f->callbacks))
 		tools(f, desc, m->places[op], data->params, CAP_EXIT);
 	if (cap_likely(f->buffers))

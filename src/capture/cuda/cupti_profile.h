@@ -21,7 +21,8 @@ enum { /* results */
 };
 
 enum { /* callbacks of domain CUPTI_RESOURCE */
-	CUPTI_CONTEXT_DESTROY = 2, CUPTI_INITIALIZED = 5, CUPTI_MODULE_LOADED = 6
+	CUPTI_CONTEXT_DESTROY = 2, CUPTI_INITIALIZED = 5, CUPTI_MODULE_LOADED = 6,
+	CUPTI_MODULE_UNLOAD = 7
 };
 
 struct cupti_module { /* descriptor of CUPTI_MODULE_LOADED; the code is there during the callback */

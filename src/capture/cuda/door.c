@@ -27,7 +27,7 @@ static _Atomic int updates;      /* asked for and not yet done */
 static _Atomic bool managed;
 static _Atomic int *driver_use; /* by op: whether the program itself launches kernels by it */
 enum { DRIVER_ON_TRIAL, DRIVER_UNUSED, DRIVER_USED };
-_Atomic bool cuda_inner_launches;
+_Atomic bool cuda_inner_launches, cuda_taking_all;
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
@@ -54,6 +54,8 @@ static void resource(uint32_t cbid, const struct cupti_resource *r)
 	if (cbid == CUPTI_CONTEXT_CREATED && cupti.GetContextId(r->context, &context) == CUPTI_OK &&
 	    cupti.GetDeviceId(r->context, &device) == CUPTI_OK)
 		cuda_device_context(context, device, r->context);
+	if (cbid == CUPTI_MODULE_UNLOAD)
+		cuda_flight_code_unloaded();
 	cuda_profile_resource(cbid, r);
 }
 
@@ -70,8 +72,10 @@ static void flush_late(int domain, uint32_t cbid, const struct cupti_callback *d
 
 	if (data->site == CUPTI_EXIT && domain == CUPTI_DRIVER && cuda_alive() &&
 	    cuda_op_of(CUDA_DRIVER, cbid, &op) &&
-	    (cuda_models[CUDA_DRIVER].desc->ops[op].flags & KYMO_OP_WAITS))
+	    (cuda_models[CUDA_DRIVER].desc->ops[op].flags & KYMO_OP_WAITS)) {
 		cupti.ActivityFlushAll(0);
+		cuda_flights_tell(0, CUDA_TELL_OLD);
+	}
 }
 
 /* Kernels are counted between the tools' callbacks at entry and at exit of a launch. */
@@ -127,6 +131,9 @@ static bool role_needed(const struct cuda_role *r, uint16_t flags, bool driver, 
 		return activities != 0;
 	case CUDA_ROLE_FUNCTION:
 		return activities & CAP_ACTIVITY_DISPATCH;
+	case CUDA_ROLE_CAPTURE:
+	case CUDA_ROLE_CAPTURE_END:
+		return activities & (CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY);
 	case CUDA_ROLE_LAUNCH:
 	case CUDA_ROLE_NONE:
 		break;
@@ -244,6 +251,8 @@ static void kinds_update(uint32_t activities)
 			cap_note(2, "cuda", "CUPTI refuses activity records of kind %d: %s", kind,
 				 error_text(r));
 	}
+	if (kinds & ~want)
+		cuda_flights_forget(); /* what was under way may have no records now */
 	kinds = want;
 }
 
@@ -342,12 +351,19 @@ static void note_losses(void)
 }
 
 /* From a thread of Kymo's: the program may be ending, after which CUPTI must not be called. */
-void cuda_harvest(bool running_too)
+void cuda_harvest(enum cuda_tell tell)
 {
+	const bool all = tell == CUDA_TELL_LAST || tell == CUDA_TELL_NOTHING;
+	uint32_t before;
+
 	pthread_mutex_lock(&harvest_lock);
 	if (atomic_load(&state) == RUNNING) {
 		cap_guard_enter();
-		cupti.ActivityFlushAll(running_too);
+		before = cuda_flights_gather();
+		atomic_store(&cuda_taking_all, all);
+		cupti.ActivityFlushAll(all);
+		atomic_store(&cuda_taking_all, false);
+		cuda_flights_tell(all || cuda_buffers_given() ? 0 : before, tell);
 		cap_guard_leave();
 	}
 	pthread_mutex_unlock(&harvest_lock);
@@ -358,7 +374,7 @@ static void flush(uint64_t deadline)
 	if (!cuda_alive())
 		return;
 	/* At the very end buffers with work that is still running are taken too. */
-	cuda_harvest(atomic_load(&cap_ending));
+	cuda_harvest(atomic_load(&cap_ending) ? CUDA_TELL_LAST : CUDA_TELL_ALL);
 	cuda_objects_complete();
 	cuda_clock_sync();
 	if (atomic_load(&cap_ending)) {
@@ -405,7 +421,7 @@ bool cuda_leave(void)
 		return false;
 	updates_end();
 	cuda_profile_end();
-	cuda_harvest(true);
+	cuda_harvest(CUDA_TELL_NOTHING);
 	pthread_mutex_lock(&harvest_lock);
 	if (!atomic_compare_exchange_strong(&state, &running, CLOSED)) {
 		pthread_mutex_unlock(&harvest_lock);
@@ -432,7 +448,7 @@ static void at_exit(void)
 
 	if (atomic_load(&state) == RUNNING && cuda_alive()) {
 		cuda_profile_end();
-		cuda_harvest(true);
+		cuda_harvest(CUDA_TELL_LAST);
 		pthread_mutex_lock(&harvest_lock);
 		atomic_store(&state, CLOSED);
 		pthread_mutex_unlock(&harvest_lock);
@@ -449,6 +465,7 @@ static void fork_child(void)
 	cuda_objects_fork_child();
 	cuda_effects_fork_child();
 	cuda_origins_fork_child();
+	cuda_flights_fork_child();
 	cuda_profile_fork_child();
 }
 
@@ -548,7 +565,7 @@ static void start(void)
 		cap_note(2, "cuda", "CUDA is not traced: %s", why);
 		return;
 	}
-	if (!cuda_origins_init() || !subscribe())
+	if (!cuda_origins_init() || !cuda_flights_init() || !subscribe())
 		return;
 	if (!activities_prepare()) {
 		cupti.Unsubscribe(subscriber);
@@ -560,6 +577,7 @@ static void start(void)
 	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
 	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_DESTROY);
 	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_INITIALIZED);
+	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_MODULE_UNLOAD);
 	cupti.EnableCallback(1, subscriber, CUPTI_STATE, CUPTI_FATAL_ERROR);
 	cupti.EnableCallback(1, subscriber, CUPTI_STATE, CUPTI_ERROR_STATE);
 	owner = getpid();

@@ -154,8 +154,16 @@ static void sync(const struct cuda_role *r, const struct cap_frame *f, unsigned 
 {
 	uint64_t event = object(r, d);
 
-	if (cap_wants(CAP_ACTIVITY_SYNC)) /* asking for the queue may make a definition */
-		cap_sync_record(f, call, op, queue(r, d), event != 0, (const void *)(uintptr_t)event);
+	uint32_t id;
+
+	if (!cap_wants(CAP_ACTIVITY_SYNC)) /* asking for the queue may make a definition */
+		return;
+	id = queue(r, d);
+	if (op == SYNC_OP_QUEUE)
+		cuda_flight_queue_waited(id, f->start);
+	else if (op == SYNC_OP_DEVICE)
+		cuda_flight_context_waited(d->context_id, f->start);
+	cap_sync_record(f, call, op, id, event != 0, (const void *)(uintptr_t)event);
 }
 
 static uint32_t program(const struct cupti_callback *d, uint64_t handle)
@@ -240,7 +248,12 @@ void cuda_effect(const struct cuda_role *r, const struct cap_frame *f, uint64_t 
 	case CUDA_ROLE_QUEUE:
 		queue_made(r, d);
 		break;
+	case CUDA_ROLE_CAPTURE:
+	case CUDA_ROLE_CAPTURE_END:
+		cuda_flight_capturing(r->role == CUDA_ROLE_CAPTURE);
+		break;
 	case CUDA_ROLE_QUEUE_END:
+		cuda_flight_queue_ended();
 		cuda_queue_ended(d->context_id,
 				 (void *)(uintptr_t)argument(d->params, r->object, false, 8));
 		break;

@@ -25,7 +25,7 @@ static void harvest(void *arg)
 		nanosleep(&period, NULL);
 		atomic_store(&wanted, 0);
 		cuda_aside_look();
-		cuda_harvest(false);
+		cuda_harvest(CUDA_TELL_OLD);
 		if (cuda_buffers_given()) /* with work that still runs, or new ones */
 			atomic_store(&wanted, 1);
 	}

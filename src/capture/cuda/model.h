@@ -35,6 +35,7 @@ enum cuda_role_kind {
 	CUDA_ROLE_QUEUE_END,
 	CUDA_ROLE_LOAD,      /* of code */
 	CUDA_ROLE_FUNCTION,  /* gets a kernel from the driver, as who launches by it does */
+	CUDA_ROLE_CAPTURE, CUDA_ROLE_CAPTURE_END, /* of what is put into a stream */
 	CUDA_ROLE_LAUNCH
 };
 

@@ -278,6 +278,13 @@ bool cuda_origin_get(uint32_t correlation, enum cuda_work work, struct cuda_orig
 	return false;
 }
 
+bool cuda_origin_peek(uint32_t correlation, bool launch, struct cuda_origin *o)
+{
+	*o = (struct cuda_origin){0};
+	return read_slot(&slots[correlation % ORIGINS], (uint64_t)correlation + 1,
+			 launch ? CUDA_WORK_LAUNCH : CUDA_WORK_COPY, o);
+}
+
 uint64_t cuda_origin_call(uint32_t correlation)
 {
 	struct cuda_origin o;

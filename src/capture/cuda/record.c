@@ -80,6 +80,7 @@ static void kernel(const struct cupti_kernel *k)
 	if (!cuda_origin_get(k->correlation, CUDA_WORK_LAUNCH, &o))
 		cuda_driver_suspected();
 	t = times_of(k->start, k->end, &o);
+	cuda_flight_over(k->correlation, o.start, k->end != 0 || !atomic_load(&cuda_taking_all));
 	count_untimed(&t);
 	if (cap_activity_begin(&f, &e, op, &o.origin, now, now, LAUNCH_FIELDS)) {
 		dispatch_encode(&e, k, &o, &t);
@@ -163,10 +164,13 @@ static void copy(const struct copy *c)
 	struct wire_enc e;
 	struct times t;
 
-	if (c->correlation)
+	if (c->correlation) {
 		cuda_origin_get(c->correlation, work_of(c->op), &o);
-	else /* by the driver, of itself */
+		cuda_flight_over(c->correlation, o.start,
+				 c->end != 0 || !atomic_load(&cuda_taking_all));
+	} else { /* by the driver, of itself */
 		cap_origin_take(&o.origin, NULL, op, NULL);
+	}
 	t = times_of(c->start, c->end, &o);
 	count_untimed(&t);
 	if (cap_activity_begin(&f, &e, op, &o.origin, now, now, COPY_FIELDS)) {

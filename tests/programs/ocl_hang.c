@@ -27,6 +27,7 @@ static cl_context context;
 static cl_program program;
 static cl_command_queue queues[2];
 static cl_mem buffers[2];
+static int zeros[1024]; /* below zero `endless` would end */
 
 static void check(cl_int error, const char *what)
 {
@@ -51,7 +52,8 @@ static void prepare(void)
 	check(clBuildProgram(program, count, devices, "", NULL, NULL), "clBuildProgram");
 	for (unsigned i = 0; i < 2; i++) {
 		queues[i] = clCreateCommandQueue(context, devices[i % count], 0, NULL);
-		buffers[i] = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, NULL, NULL);
+		buffers[i] = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, 4096,
+					    zeros, NULL);
 	}
 }
 

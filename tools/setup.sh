@@ -29,7 +29,7 @@ done
 
 if ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then
 	echo "setup: this is no Debian or Ubuntu; have these installed (names may differ):" >&2
-	sed -n 's/^\([a-z][a-z]*  *[^ ]*\).*/  \1/p' "$list" >&2
+	sed -n 's/^\([a-z][a-z?]*  *[^ ]*\).*/  \1/p' "$list" >&2
 	exit 1
 fi
 
@@ -38,14 +38,25 @@ is_installed()
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2> /dev/null)" = installed ]
 }
 
-# "group package why" lines of the wanted groups whose package is not installed
-missing=$(
+# Whether the package lists are there and do not have it.
+is_unknown()
+{
+	apt-cache show make > /dev/null 2>&1 && ! apt-cache show "$1" > /dev/null 2>&1
+}
+
+# "package why" lines of the wanted groups whose package is not installed and can be
+find_missing()
+{
 	for group in $groups; do
-		grep "^$group " "$list" | while read -r _ package why; do
-			is_installed "$package" || printf '%s\t%s\n' "$package" "$why"
+		grep "^$group?\{0,1\} " "$list" | while read -r word package why; do
+			is_installed "$package" && continue
+			[ "$word" != "$group?" ] || ! is_unknown "$package" || continue
+			printf '%s\t%s\n' "$package" "$why"
 		done
 	done
-)
+}
+
+missing=$(find_missing)
 if [ -z "$missing" ]; then
 	echo "setup: nothing to install, all packages are there (groups: ${groups# })"
 	exit 0
@@ -85,6 +96,7 @@ if ! $as_root apt-get update -o DPkg::Lock::Timeout=300 < /dev/null > "$log" 2>&
 	tail -n 20 "$log" >&2
 	die "apt-get update failed (see above): is the network there?"
 fi
+packages=$(find_missing | cut -f 1)
 if ! install > "$log" 2>&1; then
 	tail -n 20 "$log" >&2
 	for package in $packages; do

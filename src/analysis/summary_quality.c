@@ -317,8 +317,9 @@ struct quality {
 	struct cost {
 		double sure;     /* ns of the program's threads */
 		double variance; /* of it */
-		double waiting, beside;
-		bool known, forced;
+		double waiting, beside, drain; /* `beside` has the drain's */
+		uint64_t cupti; /* records that CUPTI made */
+		bool known, forced, openmp;
 	} cost;
 	double span;     /* ns: run time times threads */
 	unsigned processes;
@@ -355,6 +356,43 @@ static double ranks_of(const struct trace *t, uint32_t thread)
 	return ranks ? ranks : 1;
 }
 
+/*
+ * What CUPTI itself takes of the program's threads for a kernel or copy, in ns: a program cannot measure
+ * it in itself, as that takes a run without CUPTI. From bench/overhead.py on two H200 with processors
+ * of different speed (docs/overhead.md).
+ */
+#define CUPTI_LEAST 800
+#define CUPTI_MOST  1600
+
+static uint64_t made_by_cupti(const struct trace *t, const struct tally_set *set)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		uint32_t queue = set->rows[i]->key[2];
+
+		if (queue < t->queues_count && strcmp(t->queues[queue].domain, "cuda") == 0)
+			n += set->rows[i]->count;
+	}
+	return n;
+}
+
+/* What runtimes take because they are recorded is not measured; which they are is told. */
+static void quality_runtimes(struct cost *c, const struct summary *s)
+{
+	const struct trace *t = s->trace;
+
+	c->cupti += made_by_cupti(t, &s->tallies->set[TALLY_DISPATCH]) +
+		    made_by_cupti(t, &s->tallies->set[TALLY_COPY]);
+	for (uint32_t i = 1; i < t->queues_count; i++)
+		c->forced |= (t->queues[i].flags & QUEUE_PROFILING_FORCED) != 0;
+	for (uint32_t i = 0; i < s->tallies->set[TALLY_CALL].count; i++) {
+		uint32_t op = s->tallies->set[TALLY_CALL].rows[i]->key[2];
+
+		c->openmp |= strcmp(t->domains[t->ops[op].domain].name, "openmp") == 0;
+	}
+}
+
 /* What recording took from each thread: calls from samples; other records at the cost of one. */
 static void quality_overhead(struct quality *q, const struct summary *s)
 {
@@ -369,8 +407,7 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 			q->cost.sure += (double)row->count * t->processes[row->key[0]].record_cost_ns;
 		}
 	}
-	for (uint32_t i = 1; i < t->queues_count; i++)
-		q->cost.forced |= (t->queues[i].flags & QUEUE_PROFILING_FORCED) != 0;
+	quality_runtimes(&q->cost, s);
 	for (uint32_t i = 1; i < t->threads_count; i++) {
 		end = t->threads[i].end ? t->threads[i].end : t->end;
 		if (end > t->threads[i].start && !t->processes[t->threads[i].process].telemetry)
@@ -457,6 +494,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->cost.variance += p->calls_cost_variance;
 		q->cost.waiting += p->waiting_ns;
 		q->cost.beside += p->beside_ns + p->drain_ns;
+		q->cost.drain += p->drain_ns;
 		q->cost.known |= p->record_cost_ns > 0;
 		if (p->aligned) {
 			q->ranks += !p->stands_for;
@@ -621,6 +659,27 @@ static void add_share(struct text *out, double share)
 		text_addf(out, ", %.2g %% of their time", 100 * share);
 }
 
+static void add_unmeasured(struct text *out, const struct cost *c)
+{
+	const char *and = ". Not in it, as no program can measure it in itself: ";
+
+	if (c->cupti) {
+		text_addf(out, "%swhat CUPTI takes, some ", and);
+		add_time(out, (double)c->cupti * CUPTI_LEAST);
+		text_add(out, " to ");
+		add_time(out, (double)c->cupti * CUPTI_MOST);
+		text_addf(out, " for %" PRIu64 " records", c->cupti);
+		and = "; ";
+	}
+	if (c->forced) {
+		text_addf(out, "%swhat queues take that were given profiling", and);
+		and = "; ";
+	}
+	if (c->openmp)
+		text_addf(out, "%swhat the OpenMP runtime takes to call its tool", and);
+	text_add(out, ".");
+}
+
 static void add_overhead(struct text *out, const struct quality *q)
 {
 	double low, high;
@@ -652,7 +711,7 @@ static void add_overhead(struct text *out, const struct quality *q)
 		add_time(out, q->cost.beside);
 		text_add(out, " of processor time beside it");
 	}
-	text_add(out, q->cost.forced ? "; what the runtime's own timing takes is not in it." : ".");
+	add_unmeasured(out, &q->cost);
 }
 
 static bool has_devices(const struct summary *s, unsigned count)
@@ -764,8 +823,11 @@ static void quality_row(struct table *t, const struct summary *s)
 		cell_real(c++, cost_high(&q.cost));
 		cell_real(c++, q.cost.waiting);
 		cell_real(c++, q.cost.beside);
+		cell_real(c++, q.cost.drain);
+		cell_real(c++, (double)q.cost.cupti * CUPTI_LEAST);
+		cell_real(c++, (double)q.cost.cupti * CUPTI_MOST);
 	} else {
-		c += 5;
+		c += 8;
 	}
 	cell_real(c++, q.coarse ? 5 : 1.6);
 	cell_number(c, q.refused);
@@ -803,6 +865,9 @@ static void quality_table(struct report *r, const struct summary *s, unsigned co
 	table_column(t, "overhead_high_ns", "", CELL_NUMBER);
 	table_column(t, "overhead_waiting_ns", "", CELL_NUMBER);
 	table_column(t, "overhead_beside_ns", "", CELL_NUMBER);
+	table_column(t, "overhead_drain_ns", "", CELL_NUMBER);
+	table_column(t, "overhead_cupti_low_ns", "", CELL_NUMBER);
+	table_column(t, "overhead_cupti_high_ns", "", CELL_NUMBER);
 	table_column(t, "percentile_error_percent", "", CELL_NUMBER);
 	table_column(t, "processes_not_recorded", "", CELL_COUNT);
 	for (unsigned i = 0; i < count; i++)

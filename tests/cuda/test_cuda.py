@@ -5,6 +5,7 @@ import glob
 import json
 import lzma
 import os
+import re
 import shutil
 import signal
 import struct
@@ -248,6 +249,8 @@ class Test(base.Test):
                                 "c.source_agent JOIN agent d ON d.id = c.destination_agent"),
               [(first, second, 4096)])
         check("summary", self.summary_devices(), ["Stand-in GPU #0", "Stand-in GPU #1"])
+        check("what CUPTI takes for kernels and copies", self.cupti_cost(),
+              ("2.4 us to 4.8 us for 3", 2400, 4800))
         for numbers, names in ((("0", "0"), ["Stand-in GPU"]),
                                (("1", "0"), ["Stand-in GPU #0", "Stand-in GPU #1"])):
             self.built = self.path("both")
@@ -264,9 +267,18 @@ class Test(base.Test):
         check("an instance has its own", self.one("SELECT uuid FROM agent WHERE uuid IS NOT NULL")[:2],
               "a0")
 
+    def cupti_cost(self):
+        """What the summary says of CUPTI's own cost: in its line, and for programs."""
+        tables = json.loads(must(self.kymo, "summary", "--format", "json", self.trace))["tables"]
+        row = [t for t in tables if t["name"] == "quality"][0]["rows"][0]
+        line = re.search("what CUPTI takes, some (.*) records", must(self.kymo, "summary", self.trace))
+        return line and line[1], row["overhead_cupti_low_ns"], row["overhead_cupti_high_ns"]
+
     def test_many(self):
         self.built = self.program()
         self.scene("many", "100000")
+        check("what CUPTI takes", self.cupti_cost(),
+              ("80.0 ms to 160.0 ms for 100000", 80000000, 160000000))
         check("kernels", self.one("SELECT count(*) FROM dispatch"), 100000)
         check("each with a call of its own", self.one(
             "SELECT count(DISTINCT call) FROM dispatch WHERE call & 0xffffffffff > 0"), 100000)

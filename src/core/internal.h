@@ -573,6 +573,8 @@ uint64_t core_activity_correlation(const kymo_op_desc_t *op, const struct wire_r
 /* ---- overhead (overhead.c) ---- */
 /* Publishes the cost of a record (measured once) and what was measured so far. */
 void core_overhead_define(void);
+/* Once in a process, when Kymo begins. */
+void core_overhead_loading(void);
 void core_overhead_fork_child(void);
 /* The call in `f`, whose cost is a sample, is recorded. */
 void core_overhead_sampled(struct cap_frame *f);

@@ -5,12 +5,15 @@
  * timed from its entry to the runtime's function and from there to its return. What is long and rare
  * (harvesting, definitions, chunks that change, waiting for room) is timed each time, and taken out of
  * the samples around it. The sums are kept where the drain sees them, so that a killed process has
- * them too. For records that are not calls the cost of one is measured when recording begins.
+ * them too. For records that are not calls the cost of one is measured when recording begins, and what
+ * the loading of Kymo took is reckoned from the pages it touched.
  */
 #include "core/internal.h"
 
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define BATCH      64u
 #define BATCHES    16u
@@ -18,6 +21,7 @@
 #define SAMPLE_MAX 20000 /* ns: what took longer was interrupted */
 
 static _Atomic uint64_t measured, waited, beside; /* ticks */
+static uint64_t loading; /* likewise; set before a second thread can be here */
 
 /* ---- sums -------------------------------------------------------------------------------------- */
 
@@ -37,7 +41,7 @@ static uint64_t add(_Atomic uint64_t *sum, uint64_t ticks)
 
 void cap_overhead(uint64_t ticks)
 {
-	uint64_t sum = add(&measured, ticks);
+	uint64_t sum = add(&measured, ticks) + loading;
 	struct core_pool *pool = core_shared_pool();
 
 	timed(ticks);
@@ -230,6 +234,68 @@ static uint64_t fastest(struct cap_thread *t, struct wire_chunk *chunk)
 	return best;
 }
 
+/* ---- loading ----------------------------------------------------------------------------------- */
+
+#define PAGE	   4096u
+#define FRESH	   8   /* pages that are touched to measure what one takes */
+#define READ_PAGES 25  /* that are read of a library: headers, symbols, code */
+#define COPIED	   1.5 /* times a fresh page: a page of a file, which is copied and relocated */
+
+/* Pages that the loader touched of Kymo's libraries. */
+static int add_pages(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	uint64_t *pages = data;
+
+	(void)size;
+	if (!slash || strncmp(slash, "/libkymo", 8) != 0)
+		return 0;
+	*pages += READ_PAGES;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && p->p_flags & PF_W)
+			*pages += p->p_filesz / PAGE + 1;
+	}
+	return 0;
+}
+
+/* Ticks; the median of several, as the first finds page tables missing and any may be interrupted. */
+static uint64_t page_cost(void)
+{
+	char *m = mmap(NULL, FRESH * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t took[FRESH];
+
+	if (m == MAP_FAILED)
+		return 0;
+	for (unsigned i = 0; i < FRESH; i++) {
+		uint64_t start = tick_now(), ticks;
+		unsigned at = i;
+
+		((volatile char *)m)[i * PAGE] = 1;
+		ticks = tick_now() - start;
+		for (; at > 0 && took[at - 1] > ticks; at--)
+			took[at] = took[at - 1];
+		took[at] = ticks;
+	}
+	munmap(m, FRESH * PAGE);
+	return took[FRESH / 2];
+}
+
+/*
+ * Kymo's libraries were loaded before anything here could look at a clock. What that took is told
+ * by the pages that it touched: loading is page faults above all.
+ */
+void core_overhead_loading(void)
+{
+	uint64_t pages = 0;
+
+	dl_iterate_phdr(add_pages, &pages);
+	loading = (uint64_t)(COPIED * (double)(pages * page_cost()));
+}
+
+/* ---- what is told ------------------------------------------------------------------------------ */
+
 void core_overhead_define(void)
 {
 	size_t bytes = sizeof(struct wire_chunk) + BATCH * 64 + WIRE_RECORD_MAX + WIRE_SLACK;
@@ -246,13 +312,14 @@ void core_overhead_define(void)
 	free(chunk);
 	wire_def_init(&d, DEF_OVERHEAD);
 	wire_def_u64(&d, batch * 1000 / BATCH);
-	wire_def_u64(&d, atomic_load(&measured));
+	wire_def_u64(&d, atomic_load(&measured) + loading);
 	cap_define(&d);
 }
 
 void core_overhead_fork_child(void)
 {
 	atomic_store(&measured, 0);
+	loading = 0;
 	atomic_store(&waited, 0);
 	atomic_store(&beside, 0);
 }

@@ -117,6 +117,7 @@ static void initialise(void)
 	core_generation = (uint32_t)getpid();
 	core_activities_register();
 	core_define_process();
+	core_overhead_loading();
 	atomic_store(&state, KYMO_STATE_RUNNING);
 	initialised = true;
 }

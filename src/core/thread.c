@@ -287,9 +287,14 @@ void core_lost_without_thread(void)
 
 struct cap_thread *cap_thread_attach_for(uint64_t buffers)
 {
-	struct cap_thread *t = cap_thread_attach();
+	struct cap_timed spent;
+	struct cap_thread *t;
 
-	if (!t && buffers)
+	core_spent_begin(&spent);
+	t = cap_thread_attach();
+	if (t)
+		core_spent_end(&spent);
+	else if (buffers)
 		core_lost_without_thread();
 	return t;
 }

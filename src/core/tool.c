@@ -142,7 +142,7 @@ static kymo_status_t begin(struct tool *t, const kymo_tool_t *tool)
 	return KYMO_OK;
 }
 
-kymo_status_t kymo_force_configure(kymo_configure_fn configure)
+static kymo_status_t force_configure(kymo_configure_fn configure)
 {
 	kymo_status_t status = core_changeable();
 	const void *outer = current;
@@ -168,6 +168,17 @@ kymo_status_t kymo_force_configure(kymo_configure_fn configure)
 	current = outer;
 	if (status != KYMO_OK)
 		forget(t);
+	return status;
+}
+
+kymo_status_t kymo_force_configure(kymo_configure_fn configure)
+{
+	struct cap_timed spent;
+	kymo_status_t status;
+
+	core_spent_begin(&spent);
+	status = force_configure(configure);
+	core_spent_end(&spent);
 	return status;
 }
 

@@ -66,7 +66,7 @@ static void gather(struct core_context *c, void *data)
 
 			if (!more)
 				return;
-			if (!w->more)
+			if (!w->more && w->count)
 				memcpy(more, w->list, w->count * sizeof(*more));
 			w->list = w->more = more;
 			w->room = room;

@@ -227,7 +227,7 @@ static double job_slope(const struct job_point *p, uint32_t n, int64_t ns)
 
 static __int128 segment_ticks(const struct tick_segment *s, int64_t ns)
 {
-	return s->rate ? ((__int128)(ns - s->base_ns) << 40) / (__int128)s->rate : 0;
+	return s->rate ? (__int128)(ns - s->base_ns) * ((__int128)1 << 40) / (__int128)s->rate : 0;
 }
 
 /* Cuts segments where points lie, so that each has one slope. Without memory they stay as they are. */

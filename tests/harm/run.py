@@ -415,6 +415,8 @@ def test_small_stack():
 
 def test_without_proc():
     """Kymo finds itself by the name it was started by."""
+    if "TEST_SANITIZED" in os.environ:
+        return "the sanitizer that Kymo itself is built with needs /proc"
     script = 'mount -t tmpfs none /proc && exec "$@"'
     if subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", "true"], capture_output=True,
                       check=False).returncode:

@@ -10,7 +10,7 @@
 
 static _Atomic int tables_taken, mallocs;
 static int (*next_malloc)(void **ptr, size_t size);
-static void (*nested)(void);
+static void (*_Atomic nested)(void);
 static int refuse;
 
 static int wrapped_malloc(void **ptr, size_t size)
@@ -22,10 +22,9 @@ static int wrapped_malloc(void **ptr, size_t size)
 int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t instance, void **tables,
 			      uint64_t count)
 {
-	void (*inside)(void) = nested;
+	void (*inside)(void) = atomic_exchange(&nested, NULL);
 	void **entry = (void **)((char *)tables[0] + 8) + MOCK_HIP_MALLOC;
 
-	nested = NULL;
 	if (inside)
 		inside();
 	if (refuse)

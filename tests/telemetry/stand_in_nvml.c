@@ -20,7 +20,8 @@ enum { OK = 0, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NO_DRIVER = 9, LOST = 15, M
 
 struct device {
 	int index;
-	unsigned powers, energies; /* times that it was asked */
+	_Atomic unsigned powers,
+		energies; /* times that it was asked, by samplers that take turns */
 };
 static struct device devices[2] = {{0, 0, 0}, {1, 0, 0}};
 

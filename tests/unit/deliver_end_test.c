@@ -164,6 +164,9 @@ static void test_slow(void **state)
 /* The process ends on a thread of Kymo's, one that delivers among others. */
 static void test_main_leaves(void **state)
 {
+#ifdef __SANITIZE_THREAD__ /* whose own thread keeps such a process alive, without Kymo as well */
+	skip();
+#endif
 	expect_all(&(struct how){.records = 10000, .leave = true, .drain = true});
 	assert_int_equal(seen->drained, KYMO_OK);
 	expect_all(&(struct how){.records = 10000, .leave = true, .pool = true});

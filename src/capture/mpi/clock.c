@@ -134,7 +134,7 @@ static bool ask(int parent, struct job_exchange *x)
 
 void job_clock_point(const struct job_exchange *x, int parent)
 {
-	const struct job_clock *a = &x->theirs;
+	const struct job_clock *a;
 
 	if (!x) {
 		my_offset = my_error = 0;
@@ -142,6 +142,7 @@ void job_clock_point(const struct job_exchange *x, int parent)
 		define(0, 0, 0, 0);
 		return;
 	}
+	a = &x->theirs;
 	if (a->clock == my_clock && llabs(x->measured) <= x->bound) {
 		my_offset = a->offset;
 		my_error = a->error;

@@ -78,6 +78,9 @@ def names(trace, document, picture, folder):
     check("copies in sql", query(trace, "SELECT DISTINCT ifnull(dst_device, src_device) FROM "
                                         "memory_copies WHERE operation = 'write' ORDER BY 1"),
           [(a,) for a in labels])
+    check("copies from", query(trace, "SELECT DISTINCT src_device, dst_device FROM memory_copies "
+                                      "WHERE operation = 'read' ORDER BY 1"),
+          [(a, None) for a in labels])
     for command in ("info", "show"):
         text = kymo(command, trace)
         check(command + " has both", [base + " #%d" % i in text for i in (0, 1)], [True, True])

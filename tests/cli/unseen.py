@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 KYMO, QUICK = map(os.path.abspath, sys.argv[1:3])
+REASONS = ("an OpenCL driver was loaded", "another tool has", "sets LD_PRELOAD", "--delay and --duration")
 UNUSED = ("used an interface", "none of the APIs", "none of the traced")
 
 
@@ -30,6 +31,7 @@ def check(reason, *command, options=(), prevented=False, **more):
     for said in (p.stderr, later.stdout + later.stderr):
         expect(reason in said, f"{command}: no \"{reason}\" in", said)
         expect(not any(u in said for u in UNUSED), f"{command}:", said)
+        expect(not any(r in said for r in REASONS if r != reason), f"{command}, another reason:", said)
     p = kymo("run", "--no-summary", "-f", "-o", "t.kymo", *options, "--", *command, **more)
     expect((reason in p.stderr) == prevented, f"{command}, --no-summary:", p.stderr)
 

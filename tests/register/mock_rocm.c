@@ -157,6 +157,14 @@ static int allocate_impl(uint64_t pool, size_t size, uint32_t flags, void **ptr)
 	return 0;
 }
 
+static uint64_t started;
+
+static int sample_impl(uint64_t sampling)
+{
+	started = sampling;
+	return 0;
+}
+
 struct version {
 	uint32_t major, size, step, reserved;
 };
@@ -168,10 +176,15 @@ static struct {
 	struct version v;
 	void *entries[71];
 } hsa_amd = {{2, sizeof(hsa_amd), 4, 0}, {[13] = allocate_impl}};
+/* The last of its tables, of another version than the first ones; those between are not there. */
+static struct {
+	struct version v;
+	void *entries[7];
+} hsa_sampling = {{1, sizeof(hsa_sampling), 0, 0}, {[4] = sample_impl}};
 static struct {
 	struct version v;
 	void *tables[6];
-} hsa = {{3, sizeof(hsa), 1, 0}, {&hsa_core, &hsa_amd}};
+} hsa = {{3, sizeof(hsa), 1, 0}, {&hsa_core, &hsa_amd, [5] = &hsa_sampling}};
 
 void **mock_entries(const char *table)
 {
@@ -183,6 +196,8 @@ void **mock_entries(const char *table)
 		return roctx_control.entries;
 	if (strcmp(table, "name") == 0)
 		return roctx_name.entries;
+	if (strcmp(table, "hsa_sampling") == 0)
+		return hsa_sampling.entries;
 	return strcmp(table, "hsa_core") == 0 ? hsa_core.entries : hsa_amd.entries;
 }
 

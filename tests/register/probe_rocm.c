@@ -331,10 +331,12 @@ static void calls(void)
 	if (reg_hsa) {
 		int (*init)(void) = entries("hsa_core")[0];
 		int (*allocate)(uint64_t, size_t, uint32_t, void **) = entries("hsa_amd")[13];
+		int (*sample)(uint64_t) = entries("hsa_sampling")[4];
 
 		CHECK_EQUAL(init(), 0);
 		CHECK_EQUAL(allocate(99, 4096, 1, &p), 0);
 		CHECK_EQUAL(p, 0x2000);
+		CHECK_EQUAL(sample(77), 0);
 	}
 }
 

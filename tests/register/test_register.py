@@ -173,6 +173,7 @@ class RocmKymo(Probe):
         self.assertRegex(shown, r"hsa:hsa_init\(\) = HSA_STATUS_SUCCESS")
         self.assertRegex(shown, r"hsa:hsa_amd_memory_pool_allocate\(memory_pool=0x63, size=4096, "
                                 r"flags=1, ptr=0x2000\)")
+        self.assertRegex(shown, r"hsa:hsa_ven_amd_pcs_start\(pc_sampling=0x4d\) = HSA_STATUS_SUCCESS")
 
     def check_markers(self, shown):
         for text in ('roctxMarkA(message="a mark")', 'roctxRangePushA(message="outer")',

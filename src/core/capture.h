@@ -248,7 +248,7 @@ struct cap_thread {
 		uint64_t id;            /* of the call whose cost is being measured */
 		uint64_t tick, before;  /* when that began, and `timed` then */
 		uint32_t sampled, weight; /* calls that this sample stands for; the next one */
-		uint32_t calls;           /* samples so far */
+		uint32_t steps;           /* so far */
 		uint64_t random;
 	} cost;
 	struct wire_line **left_out; /* by wire op, or NULL */

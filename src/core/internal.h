@@ -388,8 +388,14 @@ struct core_pool {
 	bool overwrite;
 	struct core_delivery *reader; /* private buffers, once they are delivered */
 	_Atomic uint32_t chunk_count;
-	_Atomic int32_t held; /* chunks that threads are filling */
-	_Atomic bool mine[]; /* by chunk: a thread of this process fills it */
+	_Atomic int32_t held; /* chunks that threads are filling, or left with little in them */
+	_Atomic uint8_t use[]; /* by chunk: enum core_chunk_use */
+};
+
+enum core_chunk_use {
+	CORE_CHUNK_UNUSED,
+	CORE_CHUNK_MINE, /* a thread of this process fills it */
+	CORE_CHUNK_LIGHT /* its thread has left it with little in it, as threads do that end soon */
 };
 
 static inline struct wire_chunk *core_chunk(const struct core_pool *p, uint32_t i)

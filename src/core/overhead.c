@@ -116,9 +116,7 @@ void core_spent_end(const struct cap_timed *c)
 /* Many at the beginning, so that a program of a few hundred calls has its share. */
 static uint32_t every(const struct cap_thread *t)
 {
-	uint32_t n = t->cost.calls;
-
-	return n < 128 ? 4 : EVERY_MOST;
+	return t->cost.steps < 128 ? 4 : EVERY_MOST;
 }
 
 /* Up to the next sample; random, so that no loop of the program is in step with it. */
@@ -131,6 +129,7 @@ uint32_t core_overhead_step(struct cap_thread *t)
 	x ^= x << 17;
 	t->cost.random = x;
 	t->cost.weight = every(t);
+	t->cost.steps++;
 	return 1 + (uint32_t)(x >> 32) % (2 * t->cost.weight - 1);
 }
 
@@ -174,7 +173,6 @@ void core_overhead_sampled(struct cap_frame *f)
 	ticks = f->start - t->cost.tick + (now - f->end);
 	inside = t->cost.timed - t->cost.before;
 	ticks = ticks > inside ? ticks - inside : 0;
-	t->cost.calls++;
 	if (core_tick_span(ticks) > SAMPLE_MAX) {
 		c->refused++;
 		c->refused_calls += t->cost.sampled;

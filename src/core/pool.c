@@ -2,8 +2,9 @@
 /*
  * Pools of chunks. Memory is reserved and touched before a record is written into it: a sparse
  * mapping would kill the program with SIGBUS when memory runs out, and a first touch costs more
- * than a record. A pool starts small and grows in steps up to its limit. What threads are filling is
- * not on its way to the drain: when they hold half of the pool, it grows by a chunk for each thread more.
+ * than a record. A pool starts small and grows in steps up to its limit. What threads are filling, or
+ * left with little in it, is no data on its way to the drain: when it is half of the pool, the pool grows
+ * by a chunk for each such chunk more. So neither many threads nor many short ones lose anything.
  */
 #include "core/internal.h"
 
@@ -390,6 +391,16 @@ bool core_pool_reader_alive(const struct core_pool *pool)
 	return beat + READER_DEAD_S >= clock_ns(CLOCK_MONOTONIC) / 1000000000u;
 }
 
+/* False: a thread of this process is filling it. */
+static bool take_use(struct core_pool *p, uint32_t i)
+{
+	uint8_t before = atomic_exchange(&p->use[i], CORE_CHUNK_MINE);
+
+	if (before == CORE_CHUNK_LIGHT)
+		atomic_fetch_sub_explicit(&p->held, 1, memory_order_relaxed);
+	return before != CORE_CHUNK_MINE;
+}
+
 /*
  * The list is written by the drain, too: a number that it holds may be that of a chunk which a thread
  * of this process is filling. Such a chunk is left to its thread, and found by nobody else.
@@ -399,7 +410,7 @@ static uint32_t pop_list(struct core_pool *p, enum shm_list list)
 	for (uint32_t tries = 0; tries < p->chunk_max; tries++) {
 		uint32_t i = shm_pop(p->shm, p->ctl, p->chunk_max, list);
 
-		if (i == SHM_NONE || !atomic_exchange(&p->mine[i], true))
+		if (i == SHM_NONE || take_use(p, i))
 			return i;
 	}
 	return SHM_NONE;
@@ -486,10 +497,10 @@ static uint32_t overwrite(struct core_pool *p)
 		struct wire_chunk *c = core_chunk(p, i);
 		uint32_t state = SHM_FULL, from;
 
-		if (atomic_load(&p->mine[i]) ||
+		if (atomic_load(&p->use[i]) == CORE_CHUNK_MINE ||
 		    !atomic_compare_exchange_strong(&p->ctl[i].state, &state, SHM_TAKEN))
 			continue; /* another thread was quicker */
-		if (atomic_exchange(&p->mine[i], true))
+		if (!take_use(p, i))
 			continue;
 		from = p->reader ? atomic_load(&p->ctl[i].next) : 0;
 		atomic_fetch_add(&p->shm->overwritten_records, core_chunk_records(c, from));
@@ -559,19 +570,27 @@ uint32_t core_pool_get(struct core_pool *p, enum shm_list list, uint64_t wait_ns
 	return i;
 }
 
+/* In a flight recorder chunks stay, whatever is in them. */
+static bool is_light(const struct core_pool *p, uint32_t chunk)
+{
+	uint32_t used = atomic_load_explicit(&core_chunk(p, chunk)->committed, memory_order_relaxed);
+
+	return !p->overwrite && used < p->chunk_size / 4;
+}
+
 void core_pool_put(struct core_pool *p, uint32_t chunk)
 {
 	struct shm_chunk_ctl *ctl = &p->ctl[chunk];
 	uint32_t type = core_chunk(p, chunk)->type;
-	bool records = type == WIRE_CHUNK_RECORDS;
+	bool records = type == WIRE_CHUNK_RECORDS, light = records && is_light(p, chunk);
 	uint32_t stamp, full, threshold = p->wake_threshold;
 	struct shm_header *h = p->shm;
 
-	if (type != WIRE_CHUNK_DEFINITIONS)
+	if (type != WIRE_CHUNK_DEFINITIONS && !light)
 		atomic_fetch_sub_explicit(&p->held, 1, memory_order_relaxed);
 	stamp = atomic_fetch_add(&h->stamps, 1) + 1;
 	atomic_store(&ctl->stamp, records ? stamp | !stamp : 0);
-	atomic_store(&p->mine[chunk], false);
+	atomic_store(&p->use[chunk], light ? CORE_CHUNK_LIGHT : CORE_CHUNK_UNUSED);
 	atomic_fetch_add(&ctl->state, SHM_FULL - SHM_FILLING); /* it may be pinned by the reader */
 	if (p->overwrite && records)
 		return; /* stays until it is asked for */

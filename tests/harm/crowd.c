@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* So many threads, all alive at once, each with two marks: one when it comes, one when all are there. */
+/*
+ * crowd N: so many threads, all alive at once, each with two marks: one when it comes, one when all are
+ * there. crowd N after: one after the other, each with one mark, when a line was read.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,12 +34,39 @@ static long shared_kb(void)
 	return kb;
 }
 
+static void *come_alone(void *arg)
+{
+	kymo_mark("m0.come");
+	return NULL;
+}
+
+static int one_after_the_other(unsigned threads)
+{
+	pthread_t t;
+
+	kymo_mark("m0.come");
+	puts("begun");
+	fflush(stdout);
+	if (getchar() == EOF)
+		return 1;
+	for (unsigned i = 0; i < threads; i++) {
+		if (pthread_create(&t, NULL, come_alone, NULL) != 0)
+			return 1;
+		pthread_join(t, NULL);
+	}
+	printf("%ld\n", shared_kb());
+	fflush(stdout);
+	return 7;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned threads = argc > 1 ? (unsigned)atoi(argv[1]) : 0, made = 0;
 	pthread_t *t = calloc(threads + 1, sizeof(*t));
 	pthread_attr_t attr;
 
+	if (argc > 2)
+		return one_after_the_other(threads);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 128 << 10);
 	pthread_barrier_init(&all, NULL, threads + 1);

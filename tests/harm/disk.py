@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -198,6 +199,27 @@ def test_a_crowd_of_threads():
         kilobytes = int(p.stdout)
         expect(kilobytes < 40 * threads + (40 << 10), threads, "threads took", kilobytes, "kB")
     return None
+
+
+def test_short_threads():
+    """More threads one after the other than the buffer has chunks, and a drain that does nothing meanwhile:
+    what each leaves is no reason to lose the next one's."""
+    p = subprocess.Popen([KYMO, "run", "--no-summary", "-o", "short.kymo", "--block-time", "0",
+                          BUILD + "/tests/harm/crowd", "3000", "after"], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
+    expect(p.stdout.readline() == "begun\n", "did not begin")
+    drain = drain_of(p.pid)
+    os.kill(drain, signal.SIGSTOP)
+    p.stdin.write("go\n")
+    p.stdin.flush()
+    kilobytes = p.stdout.readline()
+    os.kill(drain, signal.SIGCONT)
+    out, _ = p.communicate(timeout=WAIT)
+    expect(p.returncode == 7 and out == "", p.returncode, out)
+    r = recorded(KYMO, "short.kymo")
+    named(r)
+    expect(r["marks"] == 3001 and r["lost"] == 0, r)
+    expect(int(kilobytes) < 40 * 3000 + (40 << 10), "took", kilobytes, "kB")
 
 
 def test_a_dead_drain_is_known():

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stands before the function by which compiled programs launch a target region: OMPT says nothing of
+ * Stands before the functions by which compiled programs launch a target region: OMPT says nothing of
  * a region that no device takes and that the host computes instead. libomptarget's function for
- * regions that are not waited for calls this one. What it does with a region's status comes after the
- * call, so libomptarget takes it for the program: who really called is noted meanwhile.
+ * regions that are not waited for calls the other one, through here or not, as it was linked: the outer
+ * of the two tells. What it does with a region's status comes after the call, so libomptarget takes it
+ * for the program: who really called is noted meanwhile.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -14,46 +15,78 @@
 #include "base/clock.h"
 #include "capture/openmp/offload.h"
 
-#define NAME   "__tgt_target_kernel"
 #define FAILED (-1) /* what libomptarget returns when the host is to do it */
 
 typedef int (*launch)(void *location, int64_t device, int32_t teams, int32_t threads, void *kernel,
 		      void *arguments);
+typedef int (*launch_nowait)(void *location, int64_t device, int32_t teams, int32_t threads,
+			     void *kernel, void *arguments, int32_t waits, void *wait_list,
+			     int32_t others, void *other_list);
 
 __attribute__((visibility("default"))) int __tgt_target_kernel(void *location, int64_t device,
 							       int32_t teams, int32_t threads,
 							       void *kernel, void *arguments);
+__attribute__((visibility("default"))) int
+__tgt_target_kernel_nowait(void *location, int64_t device, int32_t teams, int32_t threads,
+			   void *kernel, void *arguments, int32_t waits, void *wait_list,
+			   int32_t others, void *other_list);
+
+struct wanted {
+	const char *name;
+	void *found;
+};
 
 /* Where libomptarget came with a plugin, it is not among what RTLD_NEXT looks through. */
-static int find_library(struct dl_phdr_info *object, size_t size, void *found)
+static int find_library(struct dl_phdr_info *object, size_t size, void *data)
 {
+	struct wanted *w = data;
 	void *library;
 
 	if (!object->dlpi_name || !strstr(object->dlpi_name, "/libomptarget.so"))
 		return 0;
 	library = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
 	if (library) {
-		*(void **)found = dlsym(library, NAME);
+		w->found = dlsym(library, w->name);
 		dlclose(library);
 	}
-	return *(void **)found != NULL;
+	return w->found != NULL;
 }
 
-static launch next(void)
+static void *next(void *_Atomic *found, const char *name)
+{
+	struct wanted w = {name, atomic_load(found)};
+
+	if (!w.found) {
+		w.found = dlsym(RTLD_NEXT, name);
+		if (!w.found)
+			dl_iterate_phdr(find_library, &w);
+		atomic_store(found, w.found);
+	}
+	return w.found;
+}
+
+static launch next_launch(void)
 {
 	static void *_Atomic found;
-	void *symbol = atomic_load(&found);
+	void *symbol = next(&found, "__tgt_target_kernel");
 	launch function;
 
-	if (!symbol) {
-		symbol = dlsym(RTLD_NEXT, NAME);
-		if (!symbol)
-			dl_iterate_phdr(find_library, &symbol);
-		atomic_store(&found, symbol);
-	}
 	memcpy(&function, &symbol, sizeof(function));
 	return function;
 }
+
+static launch_nowait next_nowait(void)
+{
+	static void *_Atomic found;
+	void *symbol = next(&found, "__tgt_target_kernel_nowait");
+	launch_nowait function;
+
+	memcpy(&function, &symbol, sizeof(function));
+	return function;
+}
+
+/* The thread is in the function that is not waited for. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) int inside;
 
 /* A section of its own, so that the linker says where the function begins and ends. */
 extern const char __start_kymo_offload[] __attribute__((visibility("hidden")));
@@ -65,13 +98,38 @@ __attribute__((section("kymo_offload"))) int __tgt_target_kernel(void *location,
 {
 	struct offload_launch l = {__start_kymo_offload, __stop_kymo_offload,
 				   __builtin_return_address(0), NULL};
-	launch real = next();
+	launch real = next_launch();
+	uint64_t since = tick_now();
+	int status = FAILED;
+
+	if (inside && real)
+		return real(location, device, teams, threads, kernel, arguments);
+	kymo_offload_begin(&l);
+	if (real)
+		status = real(location, device, teams, threads, kernel, arguments);
+	kymo_offload_end(&l);
+	if (status != 0)
+		kymo_offload_failed(device, l.caller, since);
+	return status;
+}
+
+__attribute__((section("kymo_offload"))) int
+__tgt_target_kernel_nowait(void *location, int64_t device, int32_t teams, int32_t threads,
+			   void *kernel, void *arguments, int32_t waits, void *wait_list,
+			   int32_t others, void *other_list)
+{
+	struct offload_launch l = {__start_kymo_offload, __stop_kymo_offload,
+				   __builtin_return_address(0), NULL};
+	launch_nowait real = next_nowait();
 	uint64_t since = tick_now();
 	int status = FAILED;
 
 	kymo_offload_begin(&l);
+	inside++;
 	if (real)
-		status = real(location, device, teams, threads, kernel, arguments);
+		status = real(location, device, teams, threads, kernel, arguments, waits, wait_list,
+			      others, other_list);
+	inside--;
 	kymo_offload_end(&l);
 	if (status != 0)
 		kymo_offload_failed(device, l.caller, since);

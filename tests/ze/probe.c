@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <level_zero/ze_api.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,6 +326,51 @@ static void quick(void)
 	_exit(0);
 }
 
+#define FOR_EVER 4000000000u /* groups */
+
+/* On a queue, by a thread of its own: a kernel that does not end, and a copy that waits for it. */
+static void *hang_queued(void *data)
+{
+	ze_event_pool_handle_t timed = pool(ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP);
+	static char from[3000], to[3000];
+	ze_command_list_handle_t l = list();
+
+	launch(l, kernel("queued", 8), FOR_EVER, event(timed, 0));
+	CHECK(zeCommandListAppendMemoryCopy(l, to, from, sizeof(from), event(timed, 1), 0, NULL));
+	CHECK(zeCommandListClose(l));
+	run(l);
+	return data;
+}
+
+/* Kernels on an immediate list and on a queue that never end; the process does as it is told. */
+static void hang(const char *how)
+{
+	ze_event_pool_handle_t timed = pool(ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP);
+	ze_command_list_handle_t l = immediate(), short_one = list();
+	ze_event_handle_t e = event(timed, 0);
+	ze_kernel_handle_t k = kernel("short", 4);
+	pthread_t other;
+
+	launch(l, k, 1, e);
+	CHECK(zeEventHostSynchronize(e, UINT64_MAX));
+	launch(short_one, k, 1, event(timed, 1));
+	CHECK(zeCommandListClose(short_one));
+	run(short_one);
+	CHECK(zeCommandQueueSynchronize(queue, UINT64_MAX));
+	launch(l, kernel("endless", 4), FOR_EVER, event(timed, 2));
+	pthread_create(&other, NULL, hang_queued, NULL);
+	pthread_join(other, NULL);
+	puts("hangs");
+	fflush(stdout);
+	if (strcmp(how, "live") == 0)
+		pause();
+	else if (strcmp(how, "_exit") == 0)
+		_exit(0);
+	else if (strcmp(how, "exit") == 0)
+		exit(0);
+	raise(atoi(how));
+}
+
 static void extension(void)
 {
 	ze_result_t (*pci)(ze_device_handle_t, ze_pci_ext_properties_t *);
@@ -413,6 +459,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
 		if (argc > 1 && strcmp(argv[1], scenarios[i].name) == 0)
 			scenarios[i].run();
+	if (argc > 2 && strcmp(argv[1], "hang") == 0)
+		hang(argv[2]);
 	if (argc > 1 && strcmp(argv[1], "all") == 0)
 		printf("%u\n", call_all());
 	CHECK(zeCommandQueueDestroy(queue));

@@ -7,6 +7,7 @@ test_ze.py BUILD [TESTS...]: the folder cmake built in.
 import csv
 import io
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -321,6 +322,73 @@ class FullNewer(Newer):
     """Where shims stand between the wrappers and the functions."""
 
     options = ("--mode", "full")
+
+
+class Hang(unittest.TestCase):
+    """Work that never finishes is told, however the program ends: of two lists, by two threads."""
+    WANTED = [("copy", "", "3000", "zeCommandQueueExecuteCommandLists"),
+              ("kernel", "endless", "0", "zeCommandListAppendLaunchKernel"),
+              ("kernel", "queued", "0", "zeCommandQueueExecuteCommandLists")]
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.trace = os.path.join(self.folder.name, "t.kymo")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def rows(self, sql):
+        text = run(KYMO, "query", "-f", "csv", self.trace, sql).stdout
+        return [tuple(r) for r in list(csv.reader(io.StringIO(text)))[1:]]
+
+    def unfinished(self, calls=True):
+        rows = self.rows("select operation, name, size, region_name, tid, queue_id, agent_id, age > 0 from "
+                         "unfinished order by operation, name")
+        self.assertEqual([r[:4 if calls else 3] for r in rows], [w[:4 if calls else 3] for w in self.WANTED])
+        self.assertEqual(rows[0][4:6], rows[2][4:6], "the copy behind the kernel")
+        self.assertNotEqual(rows[1][4], rows[0][4], "threads")
+        self.assertNotEqual(rows[1][5], rows[0][5], "lists")
+        self.assertEqual({r[6:] for r in rows}, {("1", "1")}, "device, time")
+        self.assertEqual(self.rows("select s.text, sum(t.calls) from tally_dispatch t join kernel k on k.id = "
+                                   "t.kernel join string s on s.id = k.name where s.text = 'short'"),
+                         [("short", "2")])
+
+    def hang(self, how, *options):
+        done = subprocess.run([KYMO, "run", "--no-summary", "-f", "-o", self.trace, *options, PROBE, "hang",
+                               str(how)], env=environment(), capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout),
+                         (-int(how) if isinstance(how, signal.Signals) else 0, "hangs\n"), done.stderr)
+
+    def test_endings(self):
+        for how in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM, "_exit", "exit"):
+            with self.subTest(how=how):
+                self.hang(how)
+                self.unfinished()
+        self.assertIn("never seen to finish", run(KYMO, "summary", self.trace).stdout)
+
+    def test_modes(self):
+        for options in (["--mode", "minimal"], ["--mode", "full"]):
+            with self.subTest(options=options):
+                self.hang(signal.SIGKILL, *options)
+                self.unfinished()
+        for options in (["--mode", "summary"], ["--exclude", "Execute|Append"]):
+            with self.subTest(options=options):
+                self.hang(signal.SIGKILL, *options)
+                self.unfinished(calls=False)
+        self.hang(signal.SIGKILL, "--start-paused")
+        self.assertEqual(self.rows("select * from unfinished"), [])
+
+    def test_live(self):
+        program = subprocess.Popen([KYMO, "run", "--no-summary", "-o", self.trace, PROBE, "hang", "live"],
+                                   env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   text=True)
+        self.assertEqual(program.stdout.readline(), "hangs\n")
+        for _ in range(2):
+            run(KYMO, "ctl", "flush", self.trace)
+            self.unfinished()
+        os.kill(int(self.rows("select pid from process")[0][0]), signal.SIGKILL)
+        program.communicate(timeout=60)
+        self.unfinished()
 
 
 def as_layer():

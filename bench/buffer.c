@@ -125,9 +125,9 @@ static void long_run(uint64_t calls)
 
 int main(int argc, char **argv)
 {
-	struct bench_recording shared = {BENCH_DISCARD, false, false, 32u << 20};
-	struct bench_recording private = {BENCH_PRIVATE, false, false, 32u << 20};
-	struct bench_recording batch = {BENCH_BATCH, false, false, 32u << 20};
+	struct bench_recording shared = {.reader = BENCH_DISCARD, .bytes = 32u << 20};
+	struct bench_recording private = {.reader = BENCH_PRIVATE, .bytes = 32u << 20};
+	struct bench_recording batch = {.reader = BENCH_BATCH, .bytes = 32u << 20};
 	unsigned turns = 7;
 	double seconds = 0.3;
 	uint64_t calls = 50000000;

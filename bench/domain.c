@@ -199,6 +199,18 @@ static kymo_status_t (*const readers[])(int, uint64_t, void *) = {
 	[BENCH_NOBODY] = share_with_nobody,
 };
 
+/* What a mode leaves out is counted. */
+static bool counted(const kymo_domain_desc_t *domain, uint32_t op, void *data)
+{
+	return domain == &desc;
+}
+
+/* All but that. */
+static bool others(const kymo_domain_desc_t *domain, uint32_t op, void *data)
+{
+	return domain != &desc && !(domain->ops[op].flags & KYMO_OP_OBJECT);
+}
+
 /* What the recorder records. */
 static bool recorded(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 {
@@ -207,7 +219,8 @@ static bool recorded(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 
 static kymo_status_t make_context(const struct bench_recording *r, kymo_context_t *context)
 {
-	kymo_selection_t all = {.size = sizeof(all), .select = recorded};
+	kymo_selection_t all = {.size = sizeof(all), .select = r->left_out ? others : recorded};
+	kymo_selection_t left_out = {.size = sizeof(left_out), .select = counted};
 	kymo_buffer_desc_t d = {
 		.size = sizeof(d),
 		.bytes = r->bytes,
@@ -223,6 +236,8 @@ static kymo_status_t make_context(const struct bench_recording *r, kymo_context_
 		status = kymo_buffer_create(*context, &d, &buffer);
 	if (status == KYMO_OK)
 		status = kymo_buffer_service(*context, &all, buffer);
+	if (status == KYMO_OK && r->left_out)
+		status = kymo_count_service(*context, &left_out);
 	return status;
 }
 

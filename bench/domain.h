@@ -35,6 +35,7 @@ struct bench_recording {
 	bool tally;     /* mode summary */
 	bool stopped;   /* the context is started and then stopped */
 	uint64_t bytes; /* of the buffer */
+	bool left_out;  /* calls are only counted, as those that a mode leaves out */
 };
 
 /* Starts recording every call. False: it did not start. */

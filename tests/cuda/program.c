@@ -22,7 +22,7 @@ enum {
 	CU_MEM_ALLOC = 243, CU_MEM_FREE = 245, CU_MEMCPY_HTOD = 276, CU_LAUNCH = 307,
 	CU_LAUNCH_EX = 652, CU_STREAM_SYNC = 126, CU_STREAM_CREATE_PRIORITY = 367, CU_MANAGED = 371,
 	CU_EVENT_RECORD = 119, CU_STREAM_WAIT = 295, CU_EVENT_SYNC = 121, CU_MEMSET = 249,
-	CU_CTX_SYNC = 17, CU_GET_FUNCTION = 23, CU_BEGIN_CAPTURE = 539, CU_END_CAPTURE = 497,
+	CU_CTX_SYNC = 17, CU_MODULE_LOAD = 19, CU_LIBRARY_LOAD = 678, CU_GET_FUNCTION = 23, CU_BEGIN_CAPTURE = 539, CU_END_CAPTURE = 497,
 	RT_LAUNCH = 211, RT_MALLOC = 20, RT_MEMCPY = 31, RT_STREAM_SYNC = 131, RT_GET_DEVICE = 17,
 	RT_GRAPH_LAUNCH = 311
 };
@@ -541,6 +541,43 @@ static int ends(const char *how)
 	_exit(3);
 }
 
+/* A call that takes a while, in a device context. */
+static void takes_long(uint32_t context, uint32_t cbid, const void *params, int32_t result)
+{
+	struct stand_call c;
+	uint64_t over;
+
+	context_id = context;
+	begin(&c, DRIVER, cbid, params, stand_correlation());
+	over = stand_now() + 2000000;
+	while (stand_now() < over)
+		sched_yield();
+	stand_leave(&c, result);
+}
+
+/* Two modules and a library on two devices, and one that cannot be loaded. */
+static void modules(void)
+{
+	void *handles[] = {(void *)0xa100, (void *)0xa200, (void *)0xa300, NULL};
+	struct {
+		void **module;
+		const void *image;
+	} p[] = {{&handles[0], "one"}, {&handles[1], "two"}, {&handles[3], "bad"}};
+	struct {
+		void **library;
+		const void *code;
+		void *more[6];
+	} library = {&handles[2], "three", {NULL}};
+
+	stand_context(1);
+	stand_context(2);
+	takes_long(1, CU_MODULE_LOAD, &p[0], 0);
+	takes_long(2, CU_MODULE_LOAD, &p[1], 0);
+	takes_long(2, CU_LIBRARY_LOAD, &library, 0);
+	takes_long(1, CU_MODULE_LOAD, &p[2], 209); /* no binary for the device */
+	context_id = 1;
+}
+
 /* On a device of its own, by a thread of its own: a kernel and a memset. */
 static void *hang_there(void *arg)
 {
@@ -724,7 +761,9 @@ int main(int argc, char **argv)
 	stand_init();
 	if (strcmp(scene, "hang") == 0)
 		return hang(argv[2]);
-	if (strcmp(scene, "odd") == 0)
+	if (strcmp(scene, "modules") == 0)
+		modules();
+	else if (strcmp(scene, "odd") == 0)
 		odd();
 	else if (strcmp(scene, "brought") == 0)
 		brought(argv[2]);

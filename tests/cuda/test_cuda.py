@@ -143,6 +143,8 @@ class Test(base.Test):
         self.built = self.program()
         out = self.scene("basic", options=["--mode", "full"])
         check("full: driver launches too", out, "kernels 1 driver 1 runtime 1\n")
+        full = dict(self.rows("SELECT name, count(*) FROM regions GROUP BY 1"))
+        check("full: nothing is left out", self.rows("SELECT * FROM not_recorded"), [])
         check("full: nested launch", self.one(
             "SELECT count(*) FROM regions WHERE name = 'cuLaunchKernel' AND parent_stack_id"), 2)
         check("full: chatty call", self.calls("name = 'cudaGetDevice'"), {"cudaGetDevice": 1})
@@ -152,6 +154,9 @@ class Test(base.Test):
         check("driver only: listened to", out, "kernels 1 driver 1 runtime 0\n")
         check("driver only: the kernels' call", self.rows("SELECT DISTINCT region FROM kernels"),
               [("cuLaunchKernel",)])
+        self.scene("basic")
+        check("default: what is left out is not listened to, and not counted", self.rows(
+            "SELECT * FROM not_recorded"), [])
         self.scene("basic", options=["--args", "none"])
         check("no arguments: calls", self.calls()["cudaLaunchKernel"], 2)
         self.scene("basic", options=["--mode", "summary"])
@@ -187,6 +192,44 @@ class Test(base.Test):
             [("heard", "cuLaunchKernel"), ("unheard", None)])
         check("counted", [t for t in self.notes("cuda") if "without their call" in t],
               ["1 pieces of device work are recorded without their call"])
+
+    def exported(self):
+        """The records of the trace, as JSON has them."""
+        out = self.path("t.json")
+        must(self.kymo, "export", "--to", "json", "-f", "-o", out, self.trace)
+        with open(out, encoding="utf-8") as f:
+            return [json.loads(line.rstrip(",\n")) for line in f if line.startswith('{"kind"')]
+
+    def test_modules(self):
+        """Code that is loaded: two modules and a library on two devices, one that fails; no build."""
+        self.built = self.program()
+        self.scene("modules", env={"STAND_DEVICES": "2"})
+        calls = self.rows("SELECT start, duration FROM regions WHERE name LIKE 'cu%Load%' ORDER BY start")
+        check("calls took a while", [d >= 2000000 for _, d in calls], [True] * 4)
+        loads = [(r["start"], r["end"] - r["start"]) for r in self.exported()
+                 if r.get("op") == "load_module"]
+        check("times of loads are those of the calls", sorted(loads), calls)
+        text = must(self.kymo, "show", self.trace)
+        found = re.findall(r"(\w+):load_module\(correlation=#(\d+), program=#(\d+), agent=#(\d+), "
+                           r"status=(\d+)", text)
+        check("domain", {f[0] for f in found}, {"code_object"})
+        ids = [i & 0xffffffffff for i, in self.rows("SELECT id FROM regions WHERE name LIKE 'cu%Load%' "
+                                                   "ORDER BY start")]
+        check("calls", [int(f[1]) for f in found], ids)
+        handles = dict(self.rows("SELECT id, handle FROM program"))
+        check("modules", [handles.get(int(f[2])) for f in found], [0xa100, 0xa200, 0xa300, None])
+        devices = dict(self.rows("SELECT id, substr(uuid, -2) AS u FROM agent"))
+        check("devices", [devices[int(f[3])] for f in found], ["10", "11", "11", "10"])
+        check("status", [int(f[4]) for f in found], [0, 0, 0, 209])
+        check("kinds of code", self.rows("SELECT domain, kind, count(*) FROM code_objects GROUP BY 1, 2"),
+              [("cuda", "binary", 3)])
+        tables = json.loads(must(self.kymo, "summary", "--format", "json", self.trace))["tables"]
+        rows = [r for t in tables if t["title"].startswith("Programs and modules") for r in t["rows"]]
+        check("summary: what, times, time", [(r["op"], r["calls"], r["time_ns"]) for r in rows],
+              [("load_module", 4, sum(d for _, d in calls))])
+        text = must(self.kymo, "summary", self.trace)
+        check("summary: title", "\nPrograms and modules: 4\n" in text, True)
+        check("summary: no build", re.search(r"\bbuild", text), None)
 
     def test_odd(self):
         """Times that cannot be are flagged; work without its call is there and counted."""

@@ -76,6 +76,27 @@ class Traffic(Base):
             self.assertFalse(any("comm:" in l or "mpi:" in l for l in self.shown()))
             shutil.rmtree(self.trace)
 
+    def test_left_out_calls_are_counted(self):
+        """By rank: what is recorded and what the mode leaves out make up what mode full records."""
+        counts = {}
+        for mode in ("full", "default", "minimal"):
+            p = self.recorded(2, "traffic", self.folder / "file", options=["--mode", mode])
+            self.assertEqual(p.code, 0, p.err)
+            counts[mode] = [{(pid, name): n for pid, name, n in self.rows(sql)} for sql in (
+                "SELECT (SELECT rank FROM process p WHERE p.pid = r.pid) AS k, name, count(*) AS n FROM regions r WHERE "
+                "category = 'mpi' AND name NOT IN ('MPI_Testall', 'MPI_Waitsome') GROUP BY 1, 2",
+                "SELECT (SELECT rank FROM process p WHERE p.pid = l.pid) AS k, name, sum(calls) AS n FROM not_recorded l "
+                "WHERE category = 'mpi' AND name NOT IN ('MPI_Testall', 'MPI_Waitsome') GROUP BY 1, 2")]
+            foot = self.foot()
+            self.assertEqual("Not recorded in this mode: " in foot, mode != "full", foot)
+            shutil.rmtree(self.trace)
+        full, none = counts["full"]
+        self.assertEqual(none, {})
+        for mode in ("default", "minimal"):
+            calls, left_out = counts[mode]
+            self.assertEqual({k: calls.get(k, 0) + left_out.get(k, 0) for k in {*calls, *left_out}}, full)
+            self.assertEqual({k[0] for k in left_out}, {k[0] for k in full}, "of each rank")
+
     def test_excluded_calls_are_not_wrapped(self):
         calls = ["MPI_Send", "MPI_Isend", "MPI_Recv", "MPI_Sendrecv", "MPI_Bcast", "MPI_Wait"]
         # Collective calls are seen for the clocks' sake.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes N traced calls, unwanted calls or activity records, and nothing else. hotpath.py runs it
- * under callgrind with two values of N: the difference is what one of them executes.
+ * Makes N traced calls, unwanted or left out ones or activity records, and nothing else. hotpath.py
+ * runs it under callgrind with two values of N: the difference is what one of them executes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@ static bench_fn choose(const char *what)
 	if (strcmp(what, "unwanted") == 0)
 		return bench_traced();
 	r.tally = strcmp(what, "summary") == 0;
+	r.left_out = strcmp(what, "left_out") == 0;
 	if (!bench_record(&r))
 		return NULL;
 	return strcmp(what, "activity") == 0 ? bench_activity : bench_traced();
@@ -31,7 +32,7 @@ int main(int argc, char **argv)
 	bench_fn function;
 
 	if (argc != 3) {
-		fputs("usage: hotpath plain|unwanted|summary|traced|activity CALLS\n", stderr);
+		fputs("usage: hotpath plain|unwanted|left_out|summary|traced|activity CALLS\n", stderr);
 		return 2;
 	}
 	function = choose(argv[1]);

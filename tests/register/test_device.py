@@ -62,6 +62,32 @@ class Trace(unittest.TestCase):
         return rows[0]
 
 
+class NotRecorded(unittest.TestCase):
+    """What a mode leaves out is counted: with it and what is recorded there is what mode full records."""
+
+    def counts(self, mode, folder, scenario):
+        trace = os.path.join(folder, f"{mode}-{scenario}.kymo")
+        self.text = run(KYMO, "run", "--mode", mode, "-o", trace, os.path.join(HERE, "probe_device"), scenario)
+        found = []
+        for sql in ("select name, count(*) from regions group by 1",
+                    "select name, sum(calls) from not_recorded group by 1"):
+            text = run(KYMO, "query", "-f", "csv", trace, sql)
+            found.append({r[0]: int(r[1]) for r in list(csv.reader(io.StringIO(text)))[1:]})
+        return found
+
+    def test_modes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for scenario, chatty in (("hip", "hipSetDevice"), ("hsa", "hsa_agent_get_info")):
+                full, none = self.counts("full", folder, scenario)
+                self.assertEqual(none, {})
+                for mode in ("default", "minimal"):
+                    calls, left_out = self.counts(mode, folder, scenario)
+                    self.assertEqual({n: calls.get(n, 0) + left_out.get(n, 0) for n in {*calls, *left_out}}, full)
+                    self.assertEqual(left_out.get(chatty, 0), full[chatty], mode)
+                    self.assertGreater(full[chatty], 0)
+                    self.assertIn("Not recorded in this mode: ", self.text)
+
+
 class Hip(Trace):
     scenario = "hip"
 

@@ -324,6 +324,37 @@ class FullNewer(Newer):
     options = ("--mode", "full")
 
 
+class NotRecorded(unittest.TestCase):
+    """What a mode leaves out is counted: with it and what is recorded there is what mode full records."""
+
+    def rows(self, sql):
+        text = run(KYMO, "query", "-f", "csv", self.trace, sql).stdout
+        return [tuple(r) for r in list(csv.reader(io.StringIO(text)))[1:]]
+
+    def counts(self, mode, folder, scenario):
+        self.trace = os.path.join(folder, mode + ".kymo")
+        self.text = run(KYMO, "run", "--mode", mode, "-o", self.trace, PROBE, scenario).stderr
+        calls = {name: int(n) for name, n in self.rows("select name, count(*) from regions group by 1")}
+        left_out = {name: int(n) for name, n in self.rows("select name, sum(calls) from not_recorded group by 1")}
+        return calls, left_out
+
+    def test_modes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for scenario, polled in (("stale", 9), ("threads", 0)):
+                full, none = self.counts("full", folder, scenario)
+                self.assertEqual(none, {})
+                for mode in ("default", "minimal"):
+                    calls, left_out = self.counts(mode, folder, scenario)
+                    self.assertEqual({n: calls.get(n, 0) + left_out.get(n, 0) for n in {*calls, *left_out}}, full)
+                    self.assertEqual(set(calls) & set(left_out), set())
+                    self.assertEqual(left_out.get("zeEventQueryStatus", 0), polled)
+                    self.assertIn("Not recorded in this mode: ", self.text)
+                    for name, n in sorted(left_out.items(), key=lambda x: -x[1])[:1]:
+                        self.assertIn(f"{name} {n:,} call", self.text)
+                    os.rename(self.trace, f"{self.trace}.{scenario}")
+                os.rename(os.path.join(folder, "full.kymo"), os.path.join(folder, scenario))
+
+
 class Hang(unittest.TestCase):
     """Work that never finishes is told, however the program ends: of two lists, by two threads."""
     WANTED = [("copy", "", "3000", "zeCommandQueueExecuteCommandLists"),

@@ -68,7 +68,8 @@ static void slot_update(struct table_slot *s, bool unknown_wanted)
 {
 	const void *target = s->next;
 
-	if (s->op && s->op->described && op_wanted(s->cap))
+	/* What the mode leaves out is counted where others are recorded: by thread, and for who comes after. */
+	if (s->op && s->op->described && (op_wanted(s->cap) || atomic_load(&s->cap->left_out)))
 		target = table_traced;
 	else if (s->cap ? op_wanted(s->cap) : unknown_wanted)
 		target = table_counted;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drains with little room, with equals, and killed: nobody is lost unseen, nothing stays behind.
 
-Usage: rooms.py KYMO VICTIM [NAME]
+Usage: rooms.py KYMO VICTIM LATE_GREETING [NAME]
 """
 import glob
 import json
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-KYMO, VICTIM = map(os.path.abspath, sys.argv[1:3])
+KYMO, VICTIM, LATE = map(os.path.abspath, sys.argv[1:4])
 PATIENCE = 120
 MANY = 40
 
@@ -60,9 +60,13 @@ def manifests(trace):
 
 # ---- descriptors
 
-def run_many(soft, hard):
+def run_many(soft, hard, late=0):
     """Many processes at once under limits of descriptors. Returns what the launcher said."""
-    script = f"i=0; while [ $i -lt {MANY} ]; do {VICTIM} wait $PWD/go & i=$((i+1)); done; wait; exit 5"
+    start = "& i=$((i+1)); done"
+    script = (f"i=0; while [ $i -lt {MANY - late} ]; do {VICTIM} wait $PWD/go {start}; "
+              f"while set -- go.*; [ $# -lt $i ]; do sleep 0.01; done; "
+              f"while [ $i -lt {MANY} ]; do LD_PRELOAD=$LD_PRELOAD:{LATE} LATE_MS=400 {VICTIM} wait $PWD/go {start}; "
+              "wait; exit 5")
     for name in glob.glob("go*"):
         os.unlink(name)
     p = subprocess.Popen([KYMO, "run", "-f", "-o", "t.kymo", "sh", "-c", script], stderr=subprocess.PIPE, text=True,
@@ -106,6 +110,14 @@ def test_who_is_turned_away_is_counted():
     expect(said.count("could not be recorded: Too many open files") > 0, said)
     told = manifests("t.kymo")[0]
     expect(told["totals"]["refused"] == refused and told["totals"]["processes"] == MANY - refused, told["totals"])
+
+
+def test_who_greets_late_is_counted_too():
+    """When the drain has no room left."""
+    err = run_many(40, 40, late=12)
+    marks, everybody, refused, error = recorded()
+    expect(everybody == MANY and 0 < refused < MANY and marks + refused == MANY and error == 24, recorded(), err)
+    expect(f"Lost: all of {refused} processes" in err and "Lost: nothing" not in err, err)
 
 
 # ---- names
@@ -263,7 +275,7 @@ def test_killed_while_compressing():
 def main():
     bad = 0
     for name, fn in list(globals().items()):
-        if not name.startswith("test_") or (len(sys.argv) > 3 and sys.argv[3] not in name):
+        if not name.startswith("test_") or (len(sys.argv) > 4 and sys.argv[4] not in name):
             continue
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as runtime:
             os.environ["XDG_RUNTIME_DIR"] = runtime

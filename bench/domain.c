@@ -30,6 +30,16 @@ static const kymo_op_desc_t descs[] = {{"call", fields, 4, 0, NULL, 0}};
 static const kymo_domain_desc_t desc = {sizeof(desc), "bench", "Bench", 1, 1, descs};
 static struct cap_op ops[1];
 
+/* What callbacks are shown, as in the generated headers. */
+struct bench_args {
+	size_t struct_size;
+	void *handle;
+	uint32_t index;
+	size_t size;
+	const void *value;
+	int result;
+};
+
 static int wrapper(void *handle, uint32_t index, size_t size, const void *value);
 
 /* Named as the thunks expect it: a library holds the thunks of one backend, or these. */
@@ -74,18 +84,23 @@ static int wrapper(void *handle, uint32_t index, size_t size, const void *value)
 {
 	bench_fn next = (bench_fn)ocl_slots[0].next;
 	struct cap_frame *f = cap_enter(&ops[0], __builtin_return_address(0));
+	struct bench_args a;
 	struct wire_enc e;
 	int result;
 
 	if (cap_unlikely(!f))
 		return next(handle, index, size, value);
-	if (cap_unlikely(f->callbacks))
-		cap_callbacks(f, NULL, CAP_ENTER);
+	if (cap_unlikely(f->callbacks)) {
+		a = (struct bench_args){sizeof(a), handle, index, size, value, 0};
+		cap_callbacks(f, &a, CAP_ENTER);
+	}
 	result = next(handle, index, size, value);
 	cap_leave(f);
 	cap_status(f, result, 0);
-	if (cap_unlikely(f->callbacks))
-		cap_callbacks(f, NULL, CAP_EXIT);
+	if (cap_unlikely(f->callbacks)) {
+		a.result = result;
+		cap_callbacks(f, &a, CAP_EXIT);
+	}
 	if (cap_likely(f->buffers) && ocl_begin(f, &e, 4)) {
 		wire_pointer(&e, 0, handle);
 		wire_unsigned(&e, 1, index);
@@ -245,7 +260,15 @@ static void nothing(kymo_context_t context, const kymo_callback_record_t *r, voi
 {
 }
 
-bool bench_tools(unsigned tools)
+static void read_all(kymo_context_t context, const kymo_callback_record_t *r, void *data)
+{
+	const struct bench_args *a = r->args;
+
+	__asm__ volatile("" ::"r"(a->handle), "r"(a->index), "r"(a->size), "r"(a->value),
+			 "r"(a->result));
+}
+
+bool bench_tools(unsigned tools, bool reads)
 {
 	kymo_selection_t s = {.size = sizeof(s), .domain = desc.name};
 	struct cap_domain *domain;
@@ -254,7 +277,8 @@ bool bench_tools(unsigned tools)
 		return false;
 	for (; context_count < (int)tools; context_count++)
 		if (kymo_context_create(&contexts[context_count]) != KYMO_OK ||
-		    kymo_callback_service(contexts[context_count], &s, nothing, NULL) != KYMO_OK ||
+		    kymo_callback_service(contexts[context_count], &s, reads ? read_all : nothing,
+					  NULL) != KYMO_OK ||
 		    kymo_context_start(contexts[context_count]) != KYMO_OK)
 			return false;
 	return true;

@@ -40,8 +40,8 @@ struct bench_recording {
 
 /* Starts recording every call. False: it did not start. */
 BENCH_EXPORT bool bench_record(const struct bench_recording *r);
-/* Starts `tools` contexts whose callbacks do nothing. */
-BENCH_EXPORT bool bench_tools(unsigned tools);
+/* Starts `tools` contexts whose callbacks do nothing, or read all arguments each time. */
+BENCH_EXPORT bool bench_tools(unsigned tools, bool reads);
 /* Pushes an external id of the last of them and pops it again. */
 BENCH_EXPORT int bench_external(void *handle, uint32_t index, size_t size, const void *value);
 /* Makes one of several recordings, not started; its number, or -1. */

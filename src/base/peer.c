@@ -22,13 +22,6 @@ static bool uid_of(int fd, uid_t *uid)
 	return true;
 }
 
-bool peer_is_self(int fd)
-{
-	uid_t uid;
-
-	return uid_of(fd, &uid) && uid == geteuid();
-}
-
 bool peer_may_ask(int fd)
 {
 	uid_t uid;

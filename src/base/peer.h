@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The process at the other end is, or was when it connected or began to listen, this user's. */
-bool peer_is_self(int fd);
-
-/* The same, or the superuser's, who can do all that this user can. */
+/*
+ * The process at the other end is, or was when it connected or began to listen, this user's or the
+ * superuser's, who can do all that this user can.
+ */
 bool peer_may_ask(int fd);
 
 /*

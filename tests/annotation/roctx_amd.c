@@ -18,9 +18,15 @@ void roctxRegisterTracerCallback(int (*function)(int domain, uint32_t op, void *
 #ifdef ROCTX_PROGRAM
 #include <stdio.h>
 
+static int tell(int domain, uint32_t op, void *data)
+{
+	printf(" (told of %u: %s)", op, (const char *)data);
+	return 0;
+}
+
 int main(void)
 {
-	roctxRegisterTracerCallback(0);
+	roctxRegisterTracerCallback(tell);
 	printf("version %u.%u\n", roctx_version_major(), roctx_version_minor());
 	printf("levels %d", roctxRangePushA("outer"));
 	printf(" %d", roctxRangePushA("inner"));
@@ -41,11 +47,13 @@ uint32_t roctx_version_major(void)
 
 uint32_t roctx_version_minor(void)
 {
-	return 1;
+	return 3;
 }
 
 void roctxMarkA(const char *message)
 {
+	if (told)
+		told(1, 7, (void *)(uintptr_t)message);
 }
 
 int roctxRangePushA(const char *message)

@@ -204,7 +204,7 @@ static void print_threads(const struct info *c, const struct trace *t)
 			     t->processes[th->process].pid, th->name, c->by_thread[i]);
 		if (th->lost)
 			plain_printf(stdout, ", %" PRIu64 " lost", th->lost);
-		putchar('\n');
+		plain_printf(stdout, "%s\n", th->own ? " (no thread of the program)" : "");
 	}
 	rest(t->threads_count - 1);
 }

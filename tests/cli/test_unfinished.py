@@ -8,6 +8,7 @@ that the mode leaves out are counted. Two devices and two queues each time."""
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,17 @@ def told(checks, kymo, trace, what, calls=True):
     checks.equal(f"{what}: kernels that finished", done[0]["n"], 5)
 
 
+def threads(checks, kymo, trace, what):
+    """Whatever the end, records are counted by thread as they are there, and Kymo's threads are told apart."""
+    rows = {r["tid"]: (r["records"], r["own"]) for r in traced.query(kymo, trace, "SELECT * FROM threads")}
+    shown = {int(tid): (int(n), int(bool(own))) for tid, n, own in re.findall(
+        r"^  (\d+) of \d+  .*? (\d+) records[^(\n]*(\(no thread of the program\))?$",
+        traced.Run([kymo, "info", trace]).out, re.M)}
+    checks.equal(f"{what}: records by thread", rows, shown)
+    checks.equal(f"{what}: the program's two threads", sorted(n > 0 for n, own in rows.values() if not own),
+                 [True, True])
+
+
 def endings(checks, kymo, program, folder):
     for ending, status in ENDINGS.items():
         trace = os.path.join(folder, f"{ending}.kymo")
@@ -55,6 +67,7 @@ def endings(checks, kymo, program, folder):
         checks.equal(f"{ending}: status", status_of(done), status)
         checks.equal(f"{ending}: printed", done.out, "ready\n")
         told(checks, kymo, trace, ending)
+        threads(checks, kymo, trace, ending)
         # The first of five kernels is given in slowly, as it is compiled; the others are not.
         clocks = traced.query(kymo, trace, "SELECT error_ns FROM clock WHERE syncs > 0")
         checks.equal(f"{ending}: device clock", [c["error_ns"] < 1e6 for c in clocks], [True])

@@ -59,6 +59,7 @@ struct store_writer {
 	int64_t last_id[ROWS_KINDS]; /* of tables numbered in order of arrival */
 	sqlite3_stmt *counter;       /* inserts a value; feeds hold integers */
 	uint64_t unnumbered;         /* calls whose id has no row */
+	uint64_t *held;              /* records that there are, by thread */
 	bool complete;
 };
 
@@ -87,6 +88,12 @@ static inline int64_t since_origin(const struct store_writer *w, int64_t time)
 
 /* ---- records ----------------------------------------------------------------------------------- */
 
+static inline void count(struct store_writer *w, const struct rec *r)
+{
+	if (r->thread < w->trace->threads_count)
+		w->held[r->thread]++;
+}
+
 static kymo_status_t put_extra(struct store_writer *w, int64_t id, const struct rec *r)
 {
 	int64_t *c = feed_row(&w->feed[ROWS_CALL_EXTRA]);
@@ -108,6 +115,7 @@ static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 	int64_t id = store_call_id(r->process, r->id), start = r->start - w->origin;
 	int64_t *c;
 
+	count(w, r);
 	tallies_call(w->tallies, r->thread, r->op, (uint64_t)(r->end - r->start), r->id, r->parent,
 		     r->ok);
 	if (!r->ok)
@@ -175,6 +183,7 @@ static kymo_status_t put_dispatch(struct stream_sink *s, const struct rec_dispat
 
 	if (!c)
 		return failed(w);
+	count(w, &r->base);
 	tallies_dispatch(w->tallies, r);
 	c[0] = ++w->last_id[ROWS_DISPATCH];
 	c[1] = store_call_id(r->base.process, r->device.correlation);
@@ -221,6 +230,7 @@ static kymo_status_t put_copy(struct stream_sink *s, const struct rec_copy *r)
 
 	if (!c)
 		return failed(w);
+	count(w, &r->base);
 	tallies_copy(w->tallies, r);
 	c[0] = ++w->last_id[ROWS_COPY];
 	c[1] = store_call_id(r->base.process, r->device.correlation);
@@ -251,6 +261,7 @@ static kymo_status_t put_allocation(struct stream_sink *s, const struct rec_allo
 
 	if (!c)
 		return failed(w);
+	count(w, &r->base);
 	tallies_allocation(w->tallies, r);
 	c[0] = ++w->last_id[ROWS_ALLOCATION];
 	c[1] = store_call_id(r->base.process, r->correlation);
@@ -276,6 +287,7 @@ static kymo_status_t put_sync(struct stream_sink *s, const struct rec_sync *r)
 
 	if (!c)
 		return failed(w);
+	count(w, &r->base);
 	tallies_sync(w->tallies, r);
 	c[0] = ++w->last_id[ROWS_SYNC];
 	c[1] = store_call_id(r->base.process, r->correlation);
@@ -297,6 +309,7 @@ static kymo_status_t put_comm(struct stream_sink *s, const struct rec_comm *r)
 
 	if (!c)
 		return failed(w);
+	count(w, &r->base);
 	tallies_comm(w->tallies, r);
 	c[0] = ++w->last_id[ROWS_COMM];
 	c[1] = store_call_id(r->base.process, r->correlation);
@@ -326,6 +339,7 @@ static kymo_status_t put_other(struct stream_sink *s, const struct rec *r)
 
 	if (!c)
 		return failed(w);
+	count(w, r);
 	tallies_other(w->tallies, r);
 	c[0] = ++w->last_id[ROWS_ACTIVITY];
 	c[1] = r->thread;
@@ -346,6 +360,7 @@ static kymo_status_t put_sample(struct stream_sink *s, const struct rec_sample *
 	int64_t call = store_call_id(r->base.process, r->correlation);
 	int64_t *c;
 
+	count(w, &r->base);
 	tallies_sample(w->tallies, r);
 	if (r->lost)
 		return KYMO_OK;
@@ -373,6 +388,7 @@ static kymo_status_t put_device_sample(struct stream_sink *s, const struct rec_d
 	int64_t call = store_call_id(r->base.process, r->correlation);
 	int64_t *c;
 
+	count(w, &r->base);
 	tallies_device_sample(w->tallies, r);
 	if (r->lost || r->full)
 		return KYMO_OK;
@@ -402,6 +418,7 @@ static kymo_status_t put_counter(struct stream_sink *s, const struct rec_counter
 				   r->kernel, r->counter, r->agent, (int64_t)r->instance};
 	int n = 1;
 
+	count(w, &r->base);
 	tallies_counter(w->tallies, r);
 	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		sqlite3_bind_int64(w->counter, n++, numbers[i]);
@@ -449,6 +466,7 @@ static kymo_status_t put_marker(struct stream_sink *s, const struct rec_marker *
 
 	if (!c)
 		return failed(w);
+	count(w, &r->base);
 	tallies_marker(w->tallies, r);
 	c[0] = ++w->last_id[ROWS_MARKER];
 	c[1] = r->base.process;
@@ -495,7 +513,8 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 	w->trace = t;
 	w->origin = t->origin;
 	w->tallies = tallies_new(t);
-	if (!w->tallies)
+	w->held = calloc(t->threads_count + 1u, sizeof(*w->held));
+	if (!w->tallies || !w->held)
 		return KYMO_ERROR_NO_MEMORY;
 	if (sqlite3_prepare_v2(w->db,
 			       "INSERT INTO counter_value(process, thread, op, call, call_op, "
@@ -592,6 +611,19 @@ static bool write_metadata(struct store_writer *w, const struct trace *t)
 	       metadata_add(w->db, "schema_version", STORE_SCHEMA_VERSION);
 }
 
+/* A thread that did not live to say how many records it made has those that there are. */
+static struct t_thread *threads_with_records(const struct store_writer *w, const struct trace *t)
+{
+	struct t_thread *threads = calloc(t->threads_count + 1u, sizeof(*threads));
+
+	for (uint32_t i = 0; threads && i < t->threads_count; i++) {
+		threads[i] = t->threads[i];
+		if (!threads[i].records)
+			threads[i].records = w->held[i];
+	}
+	return threads;
+}
+
 /* Definitions, with call sites as the symbols of the modules name them. */
 static bool write_definitions(struct store_writer *w, struct sql_context *c, const struct trace *t)
 {
@@ -608,8 +640,10 @@ static bool write_definitions(struct store_writer *w, struct sql_context *c, con
 		resolved.sites[i].file = y->file;
 		resolved.sites[i].line = y->line;
 	}
-	ok = resolved.sites && symbols && definitions_write(c, &resolved);
+	resolved.threads = threads_with_records(w, t);
+	ok = resolved.sites && resolved.threads && symbols && definitions_write(c, &resolved);
 	symbols_free(symbols);
+	free(resolved.threads);
 	free(resolved.sites);
 	return ok;
 }
@@ -699,6 +733,7 @@ void store_writer_free(struct stream_sink *s)
 		feed_release(&w->feed[k]);
 		time_index_release(&w->times[k]);
 	}
+	free(w->held);
 	side_writer_free(w->side);
 	sqlite3_finalize(w->counter);
 	sqlite3_close(w->db);

@@ -93,6 +93,7 @@ void marker_faults_fork_child(void);
 struct marker_name {
 	uint32_t id;
 	uint32_t total; /* bytes it had */
+	_Atomic bool defined;
 	char text[];    /* at most KYMO_STRING_MAX */
 };
 

@@ -56,6 +56,7 @@ static struct marker_name *add(uint32_t *slot, const char *s, size_t n, size_t t
 	memcpy(x->text, s, n);
 	x->text[n] = '\0';
 	x->id = ++name_count;
+	atomic_init(&x->defined, false);
 	name_bytes += n;
 	by_id[x->id] = x;
 	*slot = x->id;
@@ -80,15 +81,16 @@ const struct marker_name *marker_name(const char *text)
 	int saved = errno;
 	struct marker_name *x;
 	uint32_t *slot;
-	bool fresh;
 
 	pthread_mutex_lock(&core_live->threads);
 	slot = slot_of(text, n, total);
-	fresh = *slot == 0;
-	x = fresh ? add(slot, text, n, total) : by_id[*slot];
+	x = *slot ? by_id[*slot] : add(slot, text, n, total);
 	pthread_mutex_unlock(&core_live->threads);
-	if (x && fresh)
+	/* Also where another thread is about to: all may be killed before it does. */
+	if (x && !atomic_load(&x->defined)) {
 		define(x);
+		atomic_store(&x->defined, true);
+	}
 	if (!x)
 		marker_fault(FAULT_NAMES);
 	else if (n < total)

@@ -13,6 +13,7 @@
 struct entry {
 	uint64_t hash; /* 0: unused */
 	uint32_t id;
+	bool defined;
 };
 
 static struct entry *table;
@@ -57,7 +58,7 @@ static void define(uint32_t id, const uint64_t *addresses, uint32_t count)
 	cap_define(&d);
 }
 
-/* The id of a stack of this hash; *fresh: it is to be defined. 0: no memory. */
+/* The id of a stack of this hash; *fresh: nobody has defined it yet. 0: no memory. */
 static uint32_t id_of(uint64_t hash, bool *fresh)
 {
 	struct entry *e;
@@ -66,15 +67,22 @@ static uint32_t id_of(uint64_t hash, bool *fresh)
 	pthread_mutex_lock(&core_live->threads);
 	if (used * 2 < size || grow()) {
 		e = slot_of(hash);
-		*fresh = !e->hash;
-		if (*fresh) {
-			*e = (struct entry){hash, next_id++};
+		*fresh = !e->defined;
+		if (!e->hash) {
+			*e = (struct entry){hash, next_id++, false};
 			used++;
 		}
 		id = e->id;
 	}
 	pthread_mutex_unlock(&core_live->threads);
 	return id;
+}
+
+static void defined(uint64_t hash)
+{
+	pthread_mutex_lock(&core_live->threads);
+	slot_of(hash)->defined = true;
+	pthread_mutex_unlock(&core_live->threads);
 }
 
 uint32_t sample_stack(const uint64_t *addresses, uint32_t count)
@@ -92,7 +100,9 @@ uint32_t sample_stack(const uint64_t *addresses, uint32_t count)
 		hash ^= hash >> 29;
 	}
 	id = id_of(hash | 1, &fresh);
-	if (fresh)
+	if (fresh) {
 		define(id, addresses, count);
+		defined(hash | 1);
+	}
 	return id;
 }

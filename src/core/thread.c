@@ -395,6 +395,7 @@ void cap_guard_leave(void)
 struct interned {
 	uint64_t hash;
 	uint32_t id;
+	bool defined;
 };
 
 struct intern_table {
@@ -428,7 +429,10 @@ static bool intern_grow(struct intern_table *t)
 	return true;
 }
 
-/* Id of the key; *fresh: the caller must define it. 0: no memory. */
+/*
+ * Id of the key; *fresh: the caller must define it, and then say so. Until it is defined that is true of
+ * everybody: no record may refer to what another thread was killed over. 0: no memory.
+ */
 static uint32_t intern(struct intern_table *t, uint64_t hash, bool *fresh)
 {
 	struct interned *s;
@@ -440,14 +444,28 @@ static uint32_t intern(struct intern_table *t, uint64_t hash, bool *fresh)
 		return 0;
 	}
 	s = intern_find(t, hash);
-	*fresh = s->id == 0;
-	if (*fresh) {
+	*fresh = !s->defined;
+	if (s->id == 0) {
 		s->hash = hash;
 		s->id = ++t->count;
 	}
 	id = s->id;
 	pthread_mutex_unlock(&core_live->threads);
 	return id;
+}
+
+/* False: somebody else was quicker. */
+static bool intern_defined(struct intern_table *t, uint64_t hash)
+{
+	struct interned *s;
+	bool first;
+
+	pthread_mutex_lock(&core_live->threads);
+	s = intern_find(t, hash);
+	first = !s->defined;
+	s->defined = true;
+	pthread_mutex_unlock(&core_live->threads);
+	return first;
 }
 
 uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
@@ -467,6 +485,7 @@ uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 		wire_def_u64(&d, id);
 		wire_def_u64(&d, address);
 		cap_define(&d);
+		intern_defined(&site_table, address);
 	}
 	t->sites[h].address = address;
 	t->sites[h].id = id;
@@ -497,7 +516,8 @@ static uint32_t stack_of(struct cap_thread *t)
 		wire_def_u64(&d, id);
 		wire_def_bytes(&d, &addresses[STACK_SKIP], (size_t)(n - STACK_SKIP) * 8);
 		cap_define(&d);
-		core_stack_defined(id, &addresses[STACK_SKIP], (uint32_t)(n - STACK_SKIP));
+		if (intern_defined(&stack_table, hash))
+			core_stack_defined(id, &addresses[STACK_SKIP], (uint32_t)(n - STACK_SKIP));
 	}
 	t->guard--;
 	errno = saved;

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""All threads of a process die at once, again and again: what its records refer to is in the trace.
+
+Usage: names.py KYMO NAMES [ROUNDS]
+"""
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+KYMO, NAMES = map(os.path.abspath, sys.argv[1:3])
+ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 200
+SQL = """SELECT count(*) AS marks, sum(n.text LIKE 'name %') AS named FROM marker m
+    LEFT JOIN marker_name n ON n.id = m.name"""
+
+
+def main():
+    bad = marks = 0
+    seed = random.randrange(1 << 30)
+    choose = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "t.kymo")
+        for i in range(ROUNDS):
+            done = subprocess.run([KYMO, "run", "--no-summary", "-o", trace, NAMES, str(choose.randrange(2, 60))],
+                                  capture_output=True, text=True, timeout=120)
+            row = json.loads(subprocess.run([KYMO, "query", "--format", "json", trace, SQL], capture_output=True,
+                                            text=True, timeout=120, check=True).stdout)[0]
+            marks += row["marks"]
+            if done.returncode != -9 or row["marks"] != row["named"]:
+                bad += 1
+                print("round", i, "seed", seed, "status", done.returncode, row, done.stderr, flush=True)
+            shutil.rmtree(trace)
+    print(f"{ROUNDS} kills, {marks} marks, {bad} rounds with marks that have no name")
+    return 1 if bad or not marks else 0
+
+
+sys.exit(main())

@@ -60,22 +60,22 @@ def manifests(trace):
 
 # ---- descriptors
 
-def run_many(soft, hard, late=0):
+def run_many(soft, hard, late=0, options=(), status=5):
     """Many processes at once under limits of descriptors. Returns what the launcher said."""
     start = "& i=$((i+1)); done"
     script = (f"i=0; while [ $i -lt {MANY - late} ]; do {VICTIM} wait $PWD/go {start}; "
               f"while set -- go.*; [ $# -lt $i ]; do sleep 0.01; done; "
               f"while [ $i -lt {MANY} ]; do LD_PRELOAD=$LD_PRELOAD:{LATE} LATE_MS=400 {VICTIM} wait $PWD/go {start}; "
-              "wait; exit 5")
+              f"wait; exit {0 if options else 5}")
     for name in glob.glob("go*"):
         os.unlink(name)
-    p = subprocess.Popen([KYMO, "run", "-f", "-o", "t.kymo", "sh", "-c", script], stderr=subprocess.PIPE, text=True,
+    p = subprocess.Popen([KYMO, "run", *options, "-f", "-o", "t.kymo", "sh", "-c", script], stderr=subprocess.PIPE, text=True,
                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
     wait_for("the processes", lambda: len([n for n in glob.glob("go.*") if os.path.getsize(n)]) == MANY)
     with open("go", "w", encoding="utf-8"):
         pass
     err = p.communicate(timeout=PATIENCE)[1]
-    expect(p.returncode == 5, "status", p.returncode, err)
+    expect(p.returncode == status, "status", p.returncode, err)
     for name in glob.glob("go.*"):
         with open(name, encoding="utf-8") as f:
             expect(f.read().strip() == str(soft), "the program's own limit was changed")
@@ -118,6 +118,12 @@ def test_who_greets_late_is_counted_too():
     marks, everybody, refused, error = recorded()
     expect(everybody == MANY and 0 < refused < MANY and marks + refused == MANY and error == 24, recorded(), err)
     expect(f"Lost: all of {refused} processes" in err and "Lost: nothing" not in err, err)
+
+
+def test_strict():
+    """Who was turned away is a loss to --strict, though the program ends well."""
+    run_many(40, 40, options=["--strict"], status=1)
+    expect(kymo("summary", "--strict", "t.kymo").returncode == 1, "summary --strict: nothing is lost")
 
 
 # ---- names

@@ -416,7 +416,8 @@ typedef struct kymo_buffer_desc {
 	 * Shared buffers; may be NULL. As `share`, but called when the buffer is made, before the
 	 * program can give up what it takes to reach another process (chroot, setuid, seccomp,
 	 * limits). The memory stays empty until the first record. If this fails, or the other side
-	 * has not taken the memory by then, `share` is called with other memory.
+	 * has not taken the memory by then, `share` is called with other memory. In a forked child
+	 * it is called before fork() returns: what is not async-signal-safe may not be used.
 	 */
 	kymo_status_t (*share_early)(int memfd, uint64_t bytes, void *data);
 } kymo_buffer_desc_t;

@@ -14,6 +14,7 @@ uint8_t cap_args_of[CAP_BUFFERS];
 
 /* By index: shared, and nothing recorded yet. Not in the buffer, whose size calls compute with. */
 static struct core_pool *early[CAP_BUFFERS];
+static pid_t early_of; /* the process that has shared them, and not its parent */
 
 static void drop_early(struct core_buffer *b)
 {
@@ -71,7 +72,21 @@ void core_buffer_share_early(struct core_buffer *b)
 		close(memfd);
 	}
 	early[b->index] = p;
+	early_of = getpid();
 	errno = saved;
+}
+
+void core_buffers_share_in_child(void)
+{
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
+		struct core_buffer *b = &core_buffers[i];
+
+		if (!b->used || b->retired)
+			continue;
+		drop_early(b);
+		core_buffer_share_early(b);
+	}
+	early_of = getpid();
 }
 
 /*
@@ -205,7 +220,8 @@ void core_buffers_fork_child(void)
 			continue;
 		if (b->pool && !core_buffer_private(b))
 			core_pool_destroy(b->pool); /* the parent's, shared */
-		drop_early(b);
+		if (early_of != getpid())
+			drop_early(b);
 		b->pool = NULL;
 		b->definitions = NULL;
 		b->definitions_seq = 0;

@@ -443,6 +443,8 @@ kymo_status_t core_buffer_check_pool(const kymo_buffer_desc_t *desc);
 bool core_buffer_ensure(struct core_buffer *b);
 /* Hands a buffer over that is to be shared when it is made. Caller holds `configure`. */
 void core_buffer_share_early(struct core_buffer *b);
+/* The same of all, before fork() returns in the child; calls what may be called there. */
+void core_buffers_share_in_child(void);
 void core_buffer_release(struct core_buffer *b);
 /* Frees buffers that are released and that nobody uses any more. Caller holds `configure`. */
 void core_buffers_sweep(void);

@@ -88,7 +88,10 @@ static void after_fork_parent(void)
 	pthread_mutex_unlock(&core_live->configure);
 }
 
-/* The child's page is wiped: locks are free. The rest waits until the child uses a runtime. */
+/*
+ * The child's page is wiped: locks are free. It shares what it may record into while it can; the
+ * rest waits until it uses a runtime.
+ */
 static void after_fork_child(void)
 {
 	core_forked = cap_thread_current;
@@ -98,6 +101,7 @@ static void after_fork_child(void)
 		memset(core_live, 0, sizeof(*core_live));
 	}
 	core_life_fork_child();
+	core_buffers_share_in_child();
 }
 
 static void initialise(void)

@@ -222,10 +222,14 @@ static bool turn_away(struct drain *d, int error)
 	return p.fd >= 0;
 }
 
+/* In the order in which they came: of two of one process the second one counts. */
 static void accept_guests(struct drain *d)
 {
+	struct guest **last = &d->guests;
 	int fd;
 
+	while (*last)
+		last = &(*last)->next;
 	for (;;) {
 		struct guest *g;
 
@@ -240,8 +244,9 @@ static void accept_guests(struct drain *d)
 			close(fd);
 			continue;
 		}
-		*g = (struct guest){d->guests, fd, clock_ns(CLOCK_MONOTONIC), false};
-		d->guests = g;
+		*g = (struct guest){NULL, fd, clock_ns(CLOCK_MONOTONIC), false};
+		*last = g;
+		last = &g->next;
 		watch_fd(d, fd);
 	}
 }
@@ -378,19 +383,21 @@ static void greet(struct drain *d, struct guest *guest)
 	}
 }
 
-/* Greets those that have spoken, sends those away that say nothing. */
-static void serve_guests(struct drain *d, const struct epoll_event *events, int n)
+/*
+ * Greets those that have spoken, sends those away that say nothing. Each is asked: events may come
+ * in another order, and not all at once.
+ */
+static void serve_guests(struct drain *d)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct guest **at = &d->guests;
 
 	while (*at) {
 		struct guest *g = *at;
-		bool ready = false, late = now - g->since > GUEST_SECONDS * 1000000000ull;
+		bool late = g->again || now - g->since > GUEST_SECONDS * 1000000000ull;
+		struct pollfd p = {g->fd, POLLIN, 0};
+		bool ready = poll(&p, 1, 0) == 1;
 
-		for (int i = 0; i < n && !ready; i++)
-			ready = events[i].data.fd == g->fd;
-		late |= g->again;
 		if (ready && !g->again)
 			greet(d, g);
 		else if (late && !g->again)
@@ -450,7 +457,7 @@ static void finish(struct drain *d, struct producer *p, int wait_status)
 	struct raw_end end;
 	int pid = p->pid, failed = d->totals.failed;
 
-	if (!p->begun && producer_wants(p) && !begin(d, p))
+	if (!p->begun && !producer_too_late(p) && !begin(d, p))
 		return;
 	take_out(d, p);
 	if (!p->begun) {
@@ -565,7 +572,7 @@ static void serve(struct drain *d)
 			hear_launcher(d);
 	}
 	begin_new(d);
-	serve_guests(d, events, n < 0 ? 0 : n);
+	serve_guests(d);
 	pass(d);
 	if (n > 0 || d->missing_pidfd)
 		finish_dead(d);

@@ -276,16 +276,20 @@ kymo_status_t connect_share(int memfd, uint64_t bytes, void *data)
 	return answer == LET_IN ? KYMO_OK : KYMO_ERROR_SYSTEM;
 }
 
+/* Forked children cannot ask for it: the environment may just have been changing. */
+static char drain[PATH_MAX];
+
 bool connect_has_drain(void)
 {
 	const char *path = getenv("KYMO_DRAIN");
 
-	return path && *path;
+	snprintf(drain, sizeof(drain), "%s", path ? path : "");
+	return *drain;
 }
 
 kymo_status_t connect_share_early(int memfd, uint64_t bytes, void *data)
 {
-	int fd = to_drain(0);
+	int fd = peer_connect(drain, false, 0);
 	bool ok = fd >= 0 && send_hello(fd, memfd, bytes, true);
 
 	if (fd >= 0)

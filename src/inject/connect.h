@@ -14,7 +14,7 @@
  */
 kymo_status_t connect_share(int memfd, uint64_t bytes, void *data);
 
-/* There is a drain that memory can be handed to early. */
+/* There is a drain that memory can be handed to early, and will be to that one. */
 bool connect_has_drain(void);
 
 /*

@@ -10,4 +10,7 @@ if(TARGET kymo AND TARGET kymo-inject AND NOT KYMO_SANITIZE)
   add_test(NAME harm.sandbox COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/sandbox.py
     $<TARGET_FILE:kymo> $<TARGET_FILE:harm_sandboxed> $<TARGET_FILE:harm_fail_alloc>)
   set_tests_properties(harm.sandbox PROPERTIES LABELS harm TIMEOUT 600)
+  add_test(NAME harm.late COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/late.py
+    $<TARGET_FILE:kymo> $<TARGET_FILE:harm_sandboxed>)
+  set_tests_properties(harm.late PROPERTIES LABELS harm TIMEOUT 600)
 endif()

@@ -51,6 +51,12 @@ class Sandbox(unittest.TestCase):
                 self.skipTest("the system does not let a process do that")
             self.assertEqual(counts, (CALLS, 0), f"{what}, {mode}")
 
+    def gives_up_in_child(self, what):
+        counts = self.run_one("fork", what, str(CALLS))
+        if counts is None:
+            self.skipTest("the system does not let a process do that")
+        self.assertEqual(counts, (CALLS, 0))
+
     def test_memory(self):
         """Where there is none for the records, each is counted and none waits for room."""
         self.assertEqual(self.run_one("memory", str(CALLS)), (0, CALLS))
@@ -81,6 +87,7 @@ class Sandbox(unittest.TestCase):
 for WHAT in ("chroot", "setuid", "files", "addresses", "memfd_create", "socket", "mmap", "madvise",
              "mremap", "clone3"):
     setattr(Sandbox, "test_" + WHAT, lambda self, what=WHAT: self.gives_up(what))
+    setattr(Sandbox, f"test_{WHAT}_in_child", lambda self, what=WHAT: self.gives_up_in_child(what))
 
 if __name__ == "__main__":
     for variable in [v for v in os.environ if v.startswith("KYMO_")]:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gives up something, as servers and sandboxes do, and makes its first recorded calls only then:
- * sandboxed WHAT CALLS. Its status is 5; 77 where the system does not let it give that up.
+ * sandboxed [fork|after:FILE] WHAT CALLS. `fork`: in a child; `after`: when FILE is there. Its
+ * status is 5; 77 where the system does not let it give that up.
  */
 #include <errno.h>
 #include <kymo/marker.h>
@@ -13,6 +14,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static int refuse(int call, unsigned error)
@@ -53,10 +56,29 @@ static int give_up(const char *what)
 					     : strcmp(what, "nothing") != 0;
 }
 
+/* Where the calls are made, and when. */
+static void go(const char *where)
+{
+	const char *colon = strchr(where, ':');
+	struct timespec t = {0, 1000000};
+	pid_t child = colon ? 0 : fork();
+	int status;
+
+	while (colon && access(colon + 1, F_OK) != 0)
+		nanosleep(&t, NULL);
+	if (child == 0)
+		return;
+	waitpid(child, &status, 0);
+	exit(WEXITSTATUS(status));
+}
+
 int main(int argc, char **argv)
 {
-	int calls = argc > 2 ? atoi(argv[2]) : 0;
+	int calls;
 
+	if (argc == 4)
+		go(*++argv);
+	calls = atoi(argv[2]);
 	if (give_up(argv[1]))
 		return 77;
 	for (int i = 0; i < calls; i++)

@@ -88,7 +88,7 @@ int synth_dial(const char *socket_path)
 	return -1;
 }
 
-int synth_hello(int fd, const struct shm_hello *hello, size_t bytes, int memfd)
+bool synth_say(int fd, const struct shm_hello *hello, size_t bytes, int memfd)
 {
 	union {
 		struct cmsghdr h;
@@ -96,8 +96,6 @@ int synth_hello(int fd, const struct shm_hello *hello, size_t bytes, int memfd)
 	} control = {0};
 	struct iovec iov = {(void *)(uintptr_t)hello, bytes};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct pollfd p = {fd, POLLIN, 0};
-	struct shm_welcome w;
 
 	if (memfd >= 0) {
 		m.msg_control = &control;
@@ -107,7 +105,15 @@ int synth_hello(int fd, const struct shm_hello *hello, size_t bytes, int memfd)
 		control.h.cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(&control.h), &memfd, sizeof(int));
 	}
-	if (sendmsg(fd, &m, MSG_NOSIGNAL) != (ssize_t)bytes || poll(&p, 1, 10000) != 1 ||
+	return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)bytes;
+}
+
+int synth_hello(int fd, const struct shm_hello *hello, size_t bytes, int memfd)
+{
+	struct pollfd p = {fd, POLLIN, 0};
+	struct shm_welcome w;
+
+	if (!synth_say(fd, hello, bytes, memfd) || poll(&p, 1, 10000) != 1 ||
 	    recv(fd, &w, sizeof(w), 0) != (ssize_t)sizeof(w))
 		return -1000;
 	return w.status;

@@ -53,6 +53,8 @@ void synth_write(const struct synth *s, struct shm_header *h);
 /* A buffer without a connection, for tests that connect in a wrong way. */
 struct shm_header *synth_buffer(const struct synth *s, int *memfd);
 int synth_dial(const char *socket);
+/* Only sends it. */
+bool synth_say(int fd, const struct shm_hello *hello, size_t bytes, int memfd);
 /* Sends hello with `memfd` (-1: none) and returns the status of the welcome, -1000: no welcome. */
 int synth_hello(int fd, const struct shm_hello *hello, size_t bytes, int memfd);
 

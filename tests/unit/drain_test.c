@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -275,6 +276,104 @@ static void wrong_geometries(const struct synth *s)
 			munmap(h, mapped);
 		}
 	}
+}
+
+/* ---- memory that is handed over before it is used ---- */
+
+static bool until(const _Atomic uint32_t *word, uint32_t value)
+{
+	for (int i = 0; i < 60000 && atomic_load(word) != value; i++)
+		usleep(1000);
+	return atomic_load(word) == value;
+}
+
+static void say_early(const struct synth *s, int memfd, const struct shm_header *h, uint64_t image)
+{
+	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, (uint32_t)getpid(), h->bytes, image, 1};
+	int fd = synth_dial(s->socket);
+
+	if (fd < 0 || !synth_say(fd, &hello, sizeof(hello), memfd))
+		_exit(91);
+	close(fd);
+	close(memfd);
+}
+
+/* As a process that calls exec() twice before the drain has looked. */
+static void three_images(const struct synth *s, pid_t drain)
+{
+	struct shm_header *h[3];
+	int memfd;
+
+	kill(drain, SIGSTOP);
+	for (unsigned i = 0; i < 3; i++) {
+		h[i] = synth_buffer(s, &memfd);
+		if (!h[i])
+			_exit(90);
+		atomic_store(&h[i]->begun, SHM_NOT_BEGUN);
+		say_early(s, memfd, h[i], i + 1);
+	}
+	kill(drain, SIGCONT);
+	if (!until(&h[2]->drain_pid, (uint32_t)drain))
+		_exit(92);
+	if (!until(&h[0]->begun, SHM_TOO_LATE) || !until(&h[1]->begun, SHM_TOO_LATE))
+		_exit(93);
+	if (atomic_load(&h[2]->begun) != SHM_NOT_BEGUN)
+		_exit(94);
+	atomic_store(&h[2]->begun, SHM_BEGUN);
+	atomic_store(&h[2]->lost_records, 3);
+	_exit(0);
+}
+
+static void last_image_counts(void **state)
+{
+	struct test_drain d;
+	struct contents c;
+	struct synth s;
+	pid_t pid;
+
+	test_drain_start(&d, (struct test_drain_options){0});
+	s = producer(&d, *state);
+	pid = fork();
+	if (pid == 0)
+		three_images(&s, d.pid);
+	test_drain_program(&d, pid);
+	test_drain_exited(&d, pid, reap(pid));
+	test_drain_done(&d);
+	assert_true(contents_read(&c, &d, pid, 0));
+	assert_int_equal(c.end.status, 0);
+	assert_int_equal(c.end.lost_records, 3);
+	assert_false(contents_read(&c, &d, pid, 1));
+	test_drain_remove(&d);
+}
+
+/* All that it had taken says so as soon as it is gone, without a look at the time. */
+static void death_is_told(void **state)
+{
+	struct shm_header *h[3];
+	struct test_drain d;
+	struct synth s;
+	int memfd, status;
+	void *head;
+	size_t size;
+
+	if (syscall(SYS_get_robust_list, 0, &head, &size) != 0)
+		skip();
+	test_drain_start(&d, (struct test_drain_options){0});
+	s = producer(&d, *state);
+	for (unsigned i = 0; i < 3; i++) {
+		h[i] = synth_connect(&s, &memfd, &status);
+		assert_non_null(h[i]);
+		close(memfd);
+		assert_int_equal(atomic_load(&h[i]->drain_life) & FUTEX_TID_MASK, d.pid);
+		assert_int_equal(atomic_load(&h[i]->drain_life) & FUTEX_OWNER_DIED, 0);
+	}
+	kill(d.pid, SIGKILL);
+	reap(d.pid);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(atomic_load(&h[i]->drain_life) & FUTEX_OWNER_DIED);
+		munmap(h[i], h[i]->bytes);
+	}
+	test_drain_remove(&d);
 }
 
 /* Writes noise over everything shared, control words preferred, for a while. */
@@ -695,6 +794,8 @@ int main(void)
 		cmocka_unit_test(lying_chunks_are_counted),
 		cmocka_unit_test(counts_that_cannot_be),
 		cmocka_unit_test(obtained_chunk_shows_nothing),
+		cmocka_unit_test(last_image_counts),
+		cmocka_unit_test(death_is_told),
 		cmocka_unit_test(full_file_ends_at_a_block),
 		cmocka_unit_test(launcher_dies),
 		cmocka_unit_test(orphan_lives_as_long_as_its_producers),

@@ -206,6 +206,22 @@ static uint32_t within_file_size_limit(uint32_t chunks)
 	return excess + 2 * KEEP_BACK <= chunks ? chunks - (uint32_t)excess : 0;
 }
 
+/*
+ * Where addresses are rationed most are the program's, and the drain, under the same limit perhaps,
+ * maps what several processes share.
+ */
+static uint32_t within_address_limit(uint32_t chunks)
+{
+	size_t total = layout_of(chunks).bytes, excess;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	    total <= limit.rlim_cur / 4)
+		return chunks;
+	excess = (total - (size_t)limit.rlim_cur / 4 + CORE_CHUNK_BYTES - 1) / CORE_CHUNK_BYTES;
+	return excess + 2 * KEEP_BACK <= chunks ? chunks - (uint32_t)excess : 2 * KEEP_BACK;
+}
+
 /* By mmap(): a forked child lets it go, where malloc() may be locked for good. */
 static struct core_pool *pool_new(uint32_t size, uint32_t chunks)
 {
@@ -296,6 +312,7 @@ static struct core_pool *create_shared(uint64_t bytes, int *memfd, bool early)
 
 	if (!memfd)
 		return create(chunks, chunks, NULL, false);
+	chunks = within_address_limit(chunks);
 	most = within_file_size_limit(chunks + for_threads(chunks));
 	if (most == 0)
 		return NULL;

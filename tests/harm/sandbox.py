@@ -6,6 +6,7 @@ recorded, or counted as lost.
 Usage: sandbox.py KYMO SANDBOXED FAIL_ALLOC [TEST...]
 """
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -31,12 +32,12 @@ class Sandbox(unittest.TestCase):
                               capture_output=True, text=True, check=True)
         return done.stdout.split("\n")[1:-1]
 
-    def run_one(self, *arguments, env=None):
-        """(recorded, lost) of a run of the program."""
+    def run_one(self, *arguments, env=None, before=None):
+        """(recorded, lost) of a run of the program; the launcher does `before` first."""
         shutil.rmtree(self.trace, ignore_errors=True)
         done = subprocess.run([KYMO, "run", "--no-summary", "-o", self.trace, SANDBOXED, *arguments],
                               timeout=300, env={**os.environ, **(env or {})}, capture_output=True,
-                              text=True, check=False)
+                              text=True, check=False, preexec_fn=before)
         if done.returncode == 77:
             return None
         self.assertEqual(done.returncode, 5, done.stderr)
@@ -56,6 +57,12 @@ class Sandbox(unittest.TestCase):
         if counts is None:
             self.skipTest("the system does not let a process do that")
         self.assertEqual(counts, (CALLS, 0))
+
+    def test_few_addresses(self):
+        """Launcher, drain and program have but 64 MiB each."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (64 << 20, 64 << 20))
+        self.assertEqual(self.run_one("nothing", str(CALLS), before=limit), (CALLS, 0))
 
     def test_memory(self):
         """Where there is none for the records, each is counted and none waits for room."""

@@ -361,7 +361,7 @@ static double ranks_of(const struct trace *t, uint32_t thread)
  * it in itself, as that takes a run without CUPTI. From bench/overhead.py on two H200 with processors
  * of different speed (docs/overhead.md).
  */
-#define CUPTI_LEAST 800
+#define CUPTI_LEAST 650
 #define CUPTI_MOST  1600
 
 static uint64_t made_by_cupti(const struct trace *t, const struct tally_set *set)

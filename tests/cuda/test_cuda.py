@@ -293,7 +293,7 @@ class Test(base.Test):
               [(first, second, 4096)])
         check("summary", self.summary_devices(), ["Stand-in GPU #0", "Stand-in GPU #1"])
         check("what CUPTI takes for kernels and copies", self.cupti_cost(),
-              ("2.4 us to 4.8 us for 3", 2400, 4800))
+              ("1.9 us to 4.8 us for 3", 1950, 4800))
         for numbers, names in ((("0", "0"), ["Stand-in GPU"]),
                                (("1", "0"), ["Stand-in GPU #0", "Stand-in GPU #1"])):
             self.built = self.path("both")
@@ -321,7 +321,7 @@ class Test(base.Test):
         self.built = self.program()
         self.scene("many", "100000")
         check("what CUPTI takes", self.cupti_cost(),
-              ("80.0 ms to 160.0 ms for 100000", 80000000, 160000000))
+              ("65.0 ms to 160.0 ms for 100000", 65000000, 160000000))
         check("kernels", self.one("SELECT count(*) FROM dispatch"), 100000)
         check("each with a call of its own", self.one(
             "SELECT count(DISTINCT call) FROM dispatch WHERE call & 0xffffffffff > 0"), 100000)

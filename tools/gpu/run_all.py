@@ -159,7 +159,8 @@ class Bench(Checks):
         path = f"{self.programs}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
         env = {"OCL_ICD_VENDORS": str(vendors), "LD_LIBRARY_PATH": path}
         tests = HERE.parent.parent / "tests" / "cli"
-        names = sorted(p.name for p in self.programs.glob("ocl_*"))
+        others = ("ocl_sleepy", "ocl_two", "ocl_hang") # which count nothing
+        names = sorted(p.name for p in self.programs.glob("ocl_*") if p.name not in others)
         for name in names:
             test = "test_quick.py" if name == "ocl_quick" else "test_programs.py"
             done = self.run(["python3", "-B", tests / test, self.kymo, self.programs / name], env, timeout=400)
@@ -329,8 +330,9 @@ class Bench(Checks):
                         timeout=self.seconds + 120)
         found = re.search(r"rss_kb ([\d ]+) launches (\d+)", done.stdout)
         sizes = [int(w) / 1024 for w in found.group(1).split()] if found else []
-        self.check("resident memory after each tenth of a flat out run, MiB (grows < 4)",
-                   len(sizes) == 10 and sizes[-1] - sizes[0] < 4, " ".join(f"{m:.1f}" for m in sizes))
+        # The buffer reaches its size in the first half; what leaks would go on in the second.
+        self.check("resident memory after each tenth of a flat out run, MiB (second half grows < 1)",
+                   len(sizes) == 10 and sizes[-1] - sizes[4] < 1, " ".join(f"{m:.1f}" for m in sizes))
         n = self.one(self.work / f"cost{self.traces}.kymo", "SELECT sum(calls) FROM tally_dispatch")
         self.check("kernels of that run", found and n == int(found.group(2)), n)
 

@@ -132,6 +132,8 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		x->earliest_summary = s;
 	}
 	tally_merge(g->numbers, &x->sum, s->tallies, row);
+	if (kind == TALLY_COMM)
+		x->passed += row->bytes > row->received ? row->bytes : row->received;
 	g->failed |= g->numbers->failed;
 }
 

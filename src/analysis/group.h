@@ -19,6 +19,7 @@ struct group {
 	const struct summary *earliest_summary; /* of the row whose `first` is least */
 	const struct tally *earliest;
 	struct tally sum;
+	uint64_t passed; /* bytes: of each row what was sent or received, whichever is more */
 };
 
 struct groups {

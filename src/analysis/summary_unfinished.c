@@ -227,8 +227,9 @@ void summary_left_out(struct report *r, const struct summary *s, unsigned count)
 					  l.list[i].calls == 1 ? "" : "s");
 		}
 		if (l.count > NAMED)
-			text_addf(&line, ", %u others %s calls", l.count - NAMED,
-				  count_text(others, number));
+			text_addf(&line, ", %u other%s %s call%s", l.count - NAMED,
+				  l.count - NAMED == 1 ? "" : "s", count_text(others, number),
+				  others == 1 ? "" : "s");
 		report_foot(r, "Not recorded in this mode: %s (--mode full records them).",
 			    line.s ? line.s : "");
 	}

@@ -80,7 +80,7 @@ static void add_row(struct table *t, const struct look *l, const struct groups *
 	if (l->has & HAS_MESSAGES) {
 		c = put_rare(c, n->bytes);
 		c = put_rare(c, n->received);
-		cell_number(c++, (n->bytes > n->received ? n->bytes : n->received) / n->count);
+		cell_number(c++, x->passed / n->count);
 	}
 	c = put_spread(c, g, n);
 	if (l->has & HAS_DEVICE) {

@@ -301,9 +301,9 @@ static void say_losses(const struct run *r, const struct outcome *out)
 			 "trace elsewhere", t->lost_records - unbuffered);
 	if (unbuffered || (t->lost_definitions && !t->failed))
 		cli_warn("%" PRIu64 " records and %" PRIu64 " definitions were lost because the buffer was "
-			 "full; a larger --buffer-size (now %" PRIu64 "M), --mode minimal or a longer "
+			 "full; a larger --buffer-size (now %" PRIu64 "K), --mode minimal or a longer "
 			 "--block-time helps, --on-full overwrite keeps the newest", unbuffered,
-			 t->lost_definitions, (uint64_t)r->options->buffer_size >> 20);
+			 t->lost_definitions, (uint64_t)r->options->buffer_size >> 10);
 	if (t->damaged_chunks)
 		cli_warn("%" PRIu64 " chunks were damaged by the program and are not in the trace",
 			 t->damaged_chunks);
@@ -355,6 +355,8 @@ static void conclude(struct run *r, struct outcome *out, int ranks_ms)
 	const struct job *job = &r->manifest.job;
 	bool nothing = out->totals.processes == 0 && job->size < 2, prevented;
 
+	/* Who reads no further does not change the program's status. */
+	signal(SIGPIPE, SIG_IGN);
 	say_losses(r, out);
 	if (out->interrupted || !is_speaker(r))
 		return;

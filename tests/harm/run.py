@@ -305,6 +305,15 @@ def drain_of(launcher):
         return next(int(c) for c in f.read().split() if int(c) in drains())
 
 
+def test_nobody_reads_the_summary():
+    """A pipe that is closed before the summary is written to it does not change the program's status."""
+    p = subprocess.Popen([KYMO, "run", "-f", "-o", "t.kymo", "sh", "-c", "read x; exit 5"], stdin=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    p.stderr.close()
+    p.stdin.close()
+    expect(p.wait(60) == 5, "status", p.returncode)
+
+
 def start_sleepy(*words):
     p = subprocess.Popen([KYMO, "run", *words, SLEEPY, "--file", "progress"],
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

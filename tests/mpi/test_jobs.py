@@ -177,6 +177,9 @@ class RealPrograms(Base):
         got = {k: v for k, v in got.items() if k[1:] != ("receive", -1) or v[1:] != (0, 0)}
         self.assertEqual(got, want)
         self.assertGreater(sum(v[1] for v in want.values()), 0)
+        for row in self.summary("rank")["messages"]:
+            mine = [v for k, v in got.items() if k[0] == int(row["rank"])]
+            self.assertAlmostEqual(row["bytes_each"], sum(max(v[1:]) for v in mine) / row["calls"], delta=1)
 
     def test_netpipe(self):
         self.check(2, [NETPIPE, "-u", "5000", "-n", "10", "-o", "netpipe.out"],

@@ -79,6 +79,7 @@ class Late(unittest.TestCase):
         self.addCleanup(self.clear, p)
         self.assertEqual(p.stdout.readline(), "ready\n")
         self.until("there is no drain", lambda: self.drain_of(p.pid))
+        self.until("the drain listens nowhere", lambda: glob.glob(os.path.join(self.trace, "control-*")))
         drain = self.drain_of(p.pid)
         os.kill(drain, signal.SIGSTOP)
         return p, drain

@@ -62,11 +62,12 @@ static int one_after_the_other(unsigned threads)
 int main(int argc, char **argv)
 {
 	unsigned threads = argc > 1 ? (unsigned)atoi(argv[1]) : 0, made = 0;
-	pthread_t *t = calloc(threads + 1, sizeof(*t));
 	pthread_attr_t attr;
+	pthread_t *t;
 
 	if (argc > 2)
 		return one_after_the_other(threads);
+	t = calloc(threads + 1, sizeof(*t));
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 128 << 10);
 	pthread_barrier_init(&all, NULL, threads + 1);

@@ -24,8 +24,7 @@ struct clock_readings {
 	struct clock_reading readings[CLOCK_READINGS_MAX];
 };
 
-/* The clock showed `value` at some time from `before` to `after`; an `after` before it is `before`.
- */
+/* The clock showed `value` at some time from `before` to `after`; an earlier `after` is `before`. */
 struct clock_reading clock_reading_between(uint64_t before, uint64_t value, uint64_t after);
 
 /* Of too many the one with the lowest value gives way. */

@@ -37,7 +37,7 @@ static const struct verb {
 } verbs[] = {
 	{"flush", "flushed", KYMO_STEER_FLUSH},
 	{"pause", "paused", KYMO_STEER_PAUSE},
-	{"resume", "recording again", KYMO_STEER_RESUME},
+	{"resume", "recorded again", KYMO_STEER_RESUME},
 };
 
 static const struct verb *verb_of(const char *name)
@@ -64,31 +64,60 @@ static bool ask(int fd, const struct verb *v, struct steer_answer *a)
 	       a->version == STEER_VERSION;
 }
 
-static int conclude(const struct verb *v, const char *whom, const struct steer_answer *a)
+static int refused(const char *whom, const struct steer_answer *a)
 {
-	if (a->status == KYMO_ERROR_BUSY) {
+	if (a->status == KYMO_ERROR_BUSY)
 		cli_error("%s: another `kymo ctl` is at it; try again", whom);
-		return CLI_FAILURE;
-	}
-	if (a->status != KYMO_OK) {
-		cli_error("%s: it is recorded by another version of Kymo; use that one's ctl", whom);
-		return CLI_FAILURE;
-	}
-	if (a->answered < a->processes) {
-		cli_error("%s: %u of %u processes did not answer within the time of --timeout "
-			  "(process %d is one)", whom, a->processes - a->answered, a->processes,
-			  a->silent);
-		return CLI_FAILURE;
-	}
-	if (a->processes == 0)
-		cli_note("%s: no process is recorded just now", whom);
 	else
-		cli_note("%s: %u process%s %s", whom, a->processes, a->processes == 1 ? "" : "es",
-			 v->done);
+		cli_error("%s: it is recorded by another version of Kymo; use that one's ctl", whom);
+	return CLI_FAILURE;
+}
+
+/* Adds up what the drains of a trace say. */
+static int take(const struct verb *v, const char *whom, const struct steer_answer *a,
+		struct steer_answer *sum)
+{
+	if (a->status != KYMO_OK)
+		return refused(whom, a);
+	sum->processes += a->processes;
+	sum->waiting += a->waiting;
+	if (a->answered == a->processes)
+		return CLI_OK;
+	cli_error("%s: %u of %u processes did not answer within the time of --timeout (process %d is "
+		  "one)", whom, a->processes - a->answered, a->processes, a->silent);
+	return CLI_FAILURE;
+}
+
+static const char *plural(uint32_t n)
+{
+	return n == 1 ? "" : "es";
+}
+
+static int conclude(const struct verb *v, const char *whom, const struct steer_answer *sum)
+{
+	const uint32_t n = sum->processes, waiting = sum->waiting;
+
+	if (n)
+		cli_note("%s: %u process%s %s", whom, n, plural(n), v->done);
+	if (n + waiting == 0) {
+		cli_error("%s: no process is there that could be %s: try again once the program has "
+			  "started. Programs that are linked statically, run setuid or clear their "
+			  "environment have no Kymo in them",
+			  whom, v->done);
+		return CLI_FAILURE;
+	}
+	if (waiting && v->what != KYMO_STEER_FLUSH)
+		cli_note("%s: %u process%s no runtime yet, and will be %s when %s", whom, waiting,
+			 waiting == 1 ? " uses" : "es use", v->done, waiting == 1 ? "it does" : "they do");
+	else if (!n)
+		cli_note("%s: nothing to flush: %u process%s recorded nothing so far", whom, waiting,
+			 waiting == 1 ? " has" : "es have");
 	return CLI_OK;
 }
 
-static int steer(const struct verb *v, const char *whom, const char *socket_path)
+/* Asks one drain; its processes are added to `sum`. */
+static int steer(const struct verb *v, const char *whom, const char *socket_path,
+		 struct steer_answer *sum)
 {
 	struct steer_answer a;
 	int fd = peer_connect(socket_path, geteuid() == 0, CONNECT_MS), status;
@@ -107,7 +136,7 @@ static int steer(const struct verb *v, const char *whom, const char *socket_path
 		return CLI_FAILURE;
 	}
 	if (ask(fd, v, &a)) {
-		status = conclude(v, whom, &a);
+		status = take(v, whom, &a, sum);
 	} else {
 		cli_error("%s: no answer; the recording has just ended, or its drain is stopped",
 			  whom);
@@ -124,6 +153,7 @@ static int steer_trace(const struct verb *v, const char *trace)
 {
 	char here[PATH_MAX], path[PATH_MAX], socket_path[128];
 	unsigned found = 0, elsewhere = 0;
+	struct steer_answer sum = {0};
 	int status = CLI_OK;
 	DIR *dir = opendir(trace);
 	struct dirent *e;
@@ -153,10 +183,12 @@ static int steer_trace(const struct verb *v, const char *trace)
 			continue;
 		}
 		found++;
-		one = steer(v, trace, socket_path);
+		one = steer(v, trace, socket_path, &sum);
 		status = one ? one : status;
 	}
 	closedir(dir);
+	if (found && !status)
+		status = conclude(v, trace, &sum);
 	if (elsewhere) {
 		cli_error("%s: %u %s into it on other hosts: call this there too",
 			  trace, elsewhere, elsewhere == 1 ? "recording is made" : "recordings are made");
@@ -212,12 +244,15 @@ static bool socket_of_child(int pid, char *out, size_t size)
 
 static int steer_process(const struct verb *v, const char *word)
 {
+	struct steer_answer sum = {0};
 	char socket_path[128];
-	int pid = atoi(word);
+	int pid = atoi(word), status;
 
 	if (socket_of(pid, socket_path, sizeof(socket_path)) ||
-	    socket_of_child(pid, socket_path, sizeof(socket_path)))
-		return steer(v, word, socket_path);
+	    socket_of_child(pid, socket_path, sizeof(socket_path))) {
+		status = steer(v, word, socket_path, &sum);
+		return status ? status : conclude(v, word, &sum);
+	}
 	cli_error("process %s: neither `kymo run` nor a program that it started; where Kymo was loaded by "
 		  "hand, name the trace directory", word);
 	return CLI_FAILURE;
@@ -253,9 +288,12 @@ const struct command cmd_ctl = {
 		 "        that is complete included: summary, query, export read it while the program\n"
 		 "        runs on. A flight recorder (--on-full overwrite) writes what it holds.\n"
 		 "pause   nothing more is recorded, in processes that come later too.\n"
-		 "resume  recording goes on.\n\n"
+		 "resume  recording goes on, or begins: after --start-paused, or before --delay is over.\n\n"
+		 "What was asked for last holds for processes that come later and for those that use\n"
+		 "nothing yet that is traced; --delay and --duration count no more then.\n\n"
 		 "Work is done by a thread of Kymo's in each process; no signal is sent and none of the\n"
-		 "program's threads is stopped. Exit status 3 if a process did not answer.",
+		 "program's threads is stopped. Exit status 3 if a process did not answer, or none is\n"
+		 "there.",
 	.knobs = &table,
 	.run = run_ctl,
 };

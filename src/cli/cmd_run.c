@@ -252,7 +252,8 @@ static void say_nothing_recorded(const struct run *r)
 		return;
 	}
 	if (o->start_paused) {
-		cli_note("nothing was recorded: --start-paused, and the program resumed nothing");
+		cli_note("nothing was recorded: --start-paused, and neither the program nor `kymo ctl` "
+			 "resumed it, or nothing that is recorded began after that");
 		return;
 	}
 	say_unused(r);

@@ -106,20 +106,29 @@ static int make(struct birth *birth, pthread_t *out)
 	return error;
 }
 
+bool core_thread_notices(void)
+{
+	return atomic_load(&notice_count) != 0;
+}
+
 static bool start(const char *name, void (*fn)(void *), void *arg, bool known, pthread_t *joinable)
 {
 	struct birth birth = {name, fn, arg, known, 0};
 	kymo_thread_info_t info = {.size = sizeof(info), .name = name};
-	uint32_t count = atomic_load(&notice_count);
+	/* Inside fork() there is no record of the calling thread yet, and nobody who is told. */
+	bool in_fork = core_generation != (uint32_t)getpid();
+	uint32_t count = in_fork ? 0 : atomic_load(&notice_count);
 	int saved = errno, error;
 	pthread_t thread;
 
-	cap_guard_enter();
+	if (!in_fork)
+		cap_guard_enter();
 	announce(&info, count, true);
 	error = make(&birth, &thread);
 	info.tid = atomic_load(&birth.tid);
 	announce(&info, count, false);
-	cap_guard_leave();
+	if (!in_fork)
+		cap_guard_leave();
 	if (!error && joinable)
 		*joinable = thread;
 	else if (!error)

@@ -18,9 +18,16 @@ static pid_t early_of; /* the process that has shared them, and not its parent *
 
 static void drop_early(struct core_buffer *b)
 {
-	if (early[b->index])
-		core_pool_destroy(early[b->index]);
+	if (!early[b->index])
+		return;
+	core_steer_drops(b);
+	core_pool_destroy(early[b->index]);
 	early[b->index] = NULL;
+}
+
+struct core_pool *core_buffer_early(const struct core_buffer *b)
+{
+	return early_of == getpid() ? early[b->index] : NULL;
 }
 
 /* False: we were not the first, or somebody has been before in vain. */
@@ -54,6 +61,8 @@ static void set_up(const struct core_buffer *b, struct core_pool *p)
 	p->shm->overwrite = p->overwrite; /* the drain looks at it once it has the memory */
 	if (b->desc.watermark)
 		p->wake_threshold = watermark ? watermark : 1;
+	if (b->desc.steer)
+		core_steer_made(b, p);
 }
 
 void core_buffer_share_early(struct core_buffer *b)
@@ -78,6 +87,7 @@ void core_buffer_share_early(struct core_buffer *b)
 
 void core_buffers_share_in_child(void)
 {
+	core_steer_fork_child();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *b = &core_buffers[i];
 
@@ -211,6 +221,7 @@ void core_buffers_sweep(void)
 
 void core_buffers_fork_child(void)
 {
+	core_steer_fork_child();
 	core_deliver_fork_child();
 	core_pools_fork_child();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
@@ -228,9 +239,6 @@ void core_buffers_fork_child(void)
 		b->definitions_waits = 0;
 		b->ready = false;
 		b->refused = false;
-		if (b->steered)
-			atomic_fetch_sub(&b->users, 1); /* the thread is the parent's */
-		b->steered = false;
 		b->delivery = NULL;
 	}
 }

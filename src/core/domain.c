@@ -339,6 +339,7 @@ static kymo_status_t domain_register(const struct cap_domain_info *info, struct 
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
 	core_tools_discover();
+	core_steer_catch_up();
 	pthread_mutex_lock(&core_live->configure);
 	first = !core_runtime_present();
 	status = add(info, false, 0, out);
@@ -364,6 +365,7 @@ void cap_runtime_seen(void)
 	if (!core_init())
 		return;
 	core_tools_discover();
+	core_steer_catch_up();
 	pthread_mutex_lock(&core_live->configure);
 	first = !core_runtime_present();
 	atomic_store(&untraced, true);

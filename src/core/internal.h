@@ -455,6 +455,8 @@ kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns);
 void core_buffer_hand_over(struct core_buffer *b);
 /* Asks for delivery of everything; the number to wait for in `flushed`. */
 uint32_t core_buffer_flush(struct core_buffer *b);
+/* What is shared for a buffer that has recorded nothing yet, or NULL. */
+struct core_pool *core_buffer_early(const struct core_buffer *b);
 /* Marks all shared pools finalised and wakes their drains. */
 void core_buffers_finalize(void);
 
@@ -482,8 +484,22 @@ uint64_t core_chunk_records(const struct wire_chunk *c, uint32_t from);
 void core_futex_wake(_Atomic uint32_t *word, int count);
 void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 
-/* steer.c: threads for shared buffers with `steer` that have none yet. Caller holds no lock. */
+/* steer.c: threads for shared buffers with `steer` that need one and have none yet. Caller holds no
+ * lock. */
 void core_steer_start(void);
+/*
+ * The same before fork() returns in the child. Where tools are to hear of threads it waits until the
+ * child uses Kymo: before that they are not called.
+ */
+void core_steer_start_in_child(void);
+/* Does what was asked of buffers that are not ready yet. Caller holds no lock. */
+void core_steer_catch_up(void);
+/* Memory has been made for the buffer: what its process was told before holds there. */
+void core_steer_made(const struct core_buffer *b, struct core_pool *pool);
+/* What the buffer has shared early is gone; others look elsewhere. Caller holds `configure`. */
+void core_steer_drops(struct core_buffer *b);
+/* Child: the threads are the parent's. Calls what may be called in fork(). */
+void core_steer_fork_child(void);
 /* That of a buffer that goes away is to end. Caller holds `configure`. */
 void core_steer_end(struct core_buffer *b);
 
@@ -525,6 +541,8 @@ void core_pools_fork_child(void);
  * untraced, tools told. It is detached unless `joinable` is given. Caller holds no lock.
  */
 bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable);
+/* Tools want to hear of them. */
+bool core_thread_notices(void);
 /* The same for a thread that sleeps until it is needed, mostly never: traces do not know it until
  * `fn` calls cap_guard_enter(). */
 bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg);

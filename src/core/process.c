@@ -89,8 +89,8 @@ static void after_fork_parent(void)
 }
 
 /*
- * The child's page is wiped: locks are free. It shares what it may record into while it can; the
- * rest waits until it uses a runtime.
+ * The child's page is wiped: locks are free. It shares what it may record into while it can, and
+ * listens where nothing that it uses would tell it to start; the rest waits until it uses a runtime.
  */
 static void after_fork_child(void)
 {
@@ -102,6 +102,8 @@ static void after_fork_child(void)
 	}
 	core_life_fork_child();
 	core_buffers_share_in_child();
+	if (core_live)
+		core_steer_start_in_child();
 }
 
 static void initialise(void)
@@ -157,6 +159,7 @@ static void fork_child(void)
 		core_tally_fork_child();
 		core_domains_fork_child();
 		core_tools_fork_child();
+		core_steer_catch_up();
 		pthread_mutex_lock(&core_live->configure);
 		core_masks_update();
 		pthread_mutex_unlock(&core_live->configure);

@@ -319,6 +319,7 @@ static bool enlist(struct drain *d, struct producer *p, uint64_t image)
 	d->missing_pidfd = d->missing_pidfd || p->pidfd < 0;
 	p->next = d->producers;
 	d->producers = p;
+	steer_newcomer(&d->steering, p);
 	if (p->pidfd >= 0)
 		watch_fd(d, p->pidfd);
 	return !producer_wants(p) || begin(d, p);
@@ -373,7 +374,8 @@ static void greet(struct drain *d, struct guest *guest)
 	if (n == (ssize_t)sizeof(g.request) && g.request.magic == STEER_MAGIC && memfd < 0 &&
 	    peer_may_ask(guest->fd)) {
 		epoll_ctl(d->epoll, EPOLL_CTL_DEL, guest->fd, NULL);
-		steer_begin(&d->steering, guest->fd, &g.request, d->producers);
+		if (steer_begin(&d->steering, guest->fd, &g.request, d->producers))
+			place_stands(d->config->socket_path, g.request.what);
 		guest->fd = -1;
 	} else {
 		bool known = n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC;
@@ -434,7 +436,6 @@ static bool begin(struct drain *d, struct producer *p)
 		return false;
 	}
 	d->totals.processes++;
-	steer_newcomer(&d->steering, p);
 	return true;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "drain/drain.h"
+#include "wire/shm.h"
 
 #define PREFIX "kymo-drain-"
 #define SOCKET "drain"
@@ -156,8 +157,21 @@ static bool remove_left(int at, const char *name, int fd, const char *token)
 		clean_trace(trace, token);
 	}
 	unlinkat(fd, SOCKET, 0);
+	unlinkat(fd, SOCKET SHM_STANDS, 0);
 	unlinkat(fd, TRACE, 0);
 	return unlinkat(at, name, AT_REMOVEDIR) == 0;
+}
+
+void place_stands(const char *socket, unsigned what)
+{
+	char link[PLACE_SOCKET + 16], temporary[PLACE_SOCKET + 24], text[16];
+
+	snprintf(link, sizeof(link), "%s" SHM_STANDS, socket);
+	snprintf(temporary, sizeof(temporary), "%s.new", link);
+	snprintf(text, sizeof(text), "%u", what);
+	unlink(temporary);
+	if (symlink(text, temporary) == 0 && rename(temporary, link) != 0)
+		unlink(temporary);
 }
 
 void place_remove(const char *socket)

@@ -20,6 +20,9 @@ bool place_make(char socket[PLACE_SOCKET], const char *trace);
 /* A drain that was given the socket holds its folder, too. */
 void place_hold(const char *socket);
 
+/* Tells processes that come what stands (SHM_STANDS). */
+void place_stands(const char *socket, unsigned what);
+
 /* The folder goes, and what a drain that was killed has left in the trace. */
 void place_remove(const char *socket);
 

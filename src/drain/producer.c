@@ -755,6 +755,7 @@ unsigned producer_pass(struct producer *p)
 
 void producer_ask(struct producer *p, uint32_t asked)
 {
+	guard(p);
 	p->asked = asked;
 	atomic_store(&p->shm->asked, asked);
 	wake(&p->shm->asked);
@@ -762,7 +763,20 @@ void producer_ask(struct producer *p, uint32_t asked)
 
 bool producer_answered(const struct producer *p)
 {
+	guard(p);
 	return atomic_load(&p->shm->answered) == p->asked;
+}
+
+bool producer_listens(const struct producer *p)
+{
+	guard(p);
+	return p->begun || atomic_load(&p->shm->listening);
+}
+
+uint32_t producer_stands(struct producer *p)
+{
+	guard(p);
+	return p->asked = atomic_load(&p->shm->answered);
 }
 
 /* ---- end ------------------------------------------------------------------------------------ */

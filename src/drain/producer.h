@@ -83,6 +83,10 @@ void producer_finish(struct producer *p, int wait_status, struct drain_totals *t
 void producer_ask(struct producer *p, uint32_t asked);
 /* It has done what it was asked for. */
 bool producer_answered(const struct producer *p);
+/* Somebody in it hears what is asked; else it is done when the process begins to use a runtime. */
+bool producer_listens(const struct producer *p);
+/* The number of what it did last, or what the process did that made it by fork(); 0: nothing. */
+uint32_t producer_stands(struct producer *p);
 
 /* Adds what the process has lost so far. */
 void producer_count(struct producer *p, struct drain_totals *totals);

@@ -2,14 +2,20 @@
 /* See steer.h. */
 #include "drain/steer.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 
+/* Numbers of a drain that was there before, which processes remember, are others. */
 void steer_init(struct steering *s)
 {
-	*s = (struct steering){.fd = -1};
+	*s = (struct steering){.fd = -1,
+			       .asked = (uint32_t)(clock_ns(CLOCK_MONOTONIC) / 1000) & ~0xffu};
 }
 
 static void answer(int fd, struct steer_answer *a)
@@ -25,7 +31,7 @@ static uint32_t next_number(const struct steering *s, uint32_t what)
 	return ((s->asked + SHM_ASKED_NEXT) & ~0xffu) | what;
 }
 
-void steer_begin(struct steering *s, int fd, const struct steer_request *request,
+bool steer_begin(struct steering *s, int fd, const struct steer_request *request,
 		 struct producer *producers)
 {
 	struct steer_answer a = {.status = KYMO_OK};
@@ -37,24 +43,65 @@ void steer_begin(struct steering *s, int fd, const struct steer_request *request
 		a.status = KYMO_ERROR_BUSY;
 	if (a.status != KYMO_OK) {
 		answer(fd, &a);
-		return;
+		return false;
 	}
-	if (request->what != KYMO_STEER_FLUSH)
-		s->paused = request->what == KYMO_STEER_PAUSE;
 	s->fd = fd;
 	s->asked = next_number(s, request->what);
+	if (request->what != KYMO_STEER_FLUSH)
+		s->standing = s->asked;
 	s->deadline = clock_ns(CLOCK_MONOTONIC) + request->wait_ns;
 	for (struct producer *p = producers; p; p = p->next)
-		if (p->begun)
+		if (p->begun || request->what != KYMO_STEER_FLUSH)
 			producer_ask(p, s->asked);
+	return s->standing == s->asked;
+}
+
+static bool stands(uint32_t number)
+{
+	return SHM_ASKED_WHAT(number) == KYMO_STEER_PAUSE ||
+	       SHM_ASKED_WHAT(number) == KYMO_STEER_RESUME;
 }
 
 void steer_newcomer(struct steering *s, struct producer *p)
 {
-	if (!s->paused)
-		return;
-	s->asked = next_number(s, KYMO_STEER_PAUSE);
-	producer_ask(p, s->asked);
+	uint32_t before = producer_stands(p);
+
+	if (!s->standing && stands(before)) /* another drain was there before this one */
+		s->standing = before;
+	/* A child knows what its parent did, and what that did of itself since then counts more. */
+	if (s->standing && s->standing != before)
+		producer_ask(p, s->standing);
+}
+
+/* There is nothing to flush where nothing was recorded; who does not listen acts when it begins. */
+static bool must_answer(const struct steering *s, const struct producer *p)
+{
+	if (SHM_ASKED_WHAT(s->asked) == KYMO_STEER_FLUSH)
+		return p->begun;
+	return producer_listens(p) || producer_answered(p);
+}
+
+/* It may have called exec() since for a program that Kymo is not in. */
+static bool has_kymo(int pid)
+{
+	char path[32], *maps;
+	bool yes;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = file_read(path, NULL);
+	yes = !maps || strstr(maps, "/libkymo");
+	free(maps);
+	return yes;
+}
+
+/* What is there and not asked to do anything now. */
+static uint32_t count_waiting(const struct steering *s, const struct producer *producers)
+{
+	uint32_t n = 0;
+
+	for (const struct producer *p = producers; p; p = p->next)
+		n += !must_answer(s, p) && has_kymo(p->pid);
+	return n;
 }
 
 void steer_serve(struct steering *s, const struct producer *producers)
@@ -64,7 +111,7 @@ void steer_serve(struct steering *s, const struct producer *producers)
 	if (s->fd < 0)
 		return;
 	for (const struct producer *p = producers; p; p = p->next) {
-		if (!p->begun)
+		if (!must_answer(s, p))
 			continue;
 		a.processes++;
 		if (producer_answered(p))
@@ -74,6 +121,7 @@ void steer_serve(struct steering *s, const struct producer *producers)
 	}
 	if (a.answered < a.processes && clock_ns(CLOCK_MONOTONIC) < s->deadline)
 		return;
+	a.waiting = count_waiting(s, producers);
 	answer(s->fd, &a);
 	s->fd = -1;
 }

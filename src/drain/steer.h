@@ -28,22 +28,22 @@ struct steer_answer {
 	uint64_t magic;
 	uint32_t version;
 	int32_t status;     /* KYMO_OK, ERROR_BUSY: somebody else asks just now, ERROR_INVALID_ARGUMENT */
-	uint32_t processes; /* recorded, */
+	uint32_t processes; /* that hear it, */
 	uint32_t answered;  /* of which so many have done it */
 	int32_t silent;     /* pid of one that has not, or 0 */
-	uint32_t reserved;
+	uint32_t waiting;   /* those that use nothing that is traced: they do it when they begin to */
 };
 
 struct steering {
 	int fd; /* of who asks, -1: nobody */
 	uint32_t asked; /* value given to the processes */
 	uint64_t deadline;
-	bool paused; /* processes that come are asked to pause */
+	uint32_t standing; /* the last PAUSE or RESUME: processes that come are asked for it; 0: none */
 };
 
 void steer_init(struct steering *s);
-/* Takes `fd`, closed once it is answered. */
-void steer_begin(struct steering *s, int fd, const struct steer_request *request,
+/* Takes `fd`, closed once it is answered. True: what processes that come are to do has changed. */
+bool steer_begin(struct steering *s, int fd, const struct steer_request *request,
 		 struct producer *producers);
 /* A process has come. */
 void steer_newcomer(struct steering *s, struct producer *p);

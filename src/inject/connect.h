@@ -7,12 +7,16 @@
 #include <stdint.h>
 
 #include <kymo/status.h>
+#include <kymo/tool.h>
 
 /*
  * Passes the memory of a shared buffer to the drain and waits, at most two seconds, until the drain
  * has mapped it. Signature of kymo_buffer_desc_t.share.
  */
 kymo_status_t connect_share(int memfd, uint64_t bytes, void *data);
+
+/* What the user has asked all processes for, those to come too; 0: nothing. */
+kymo_steer_t connect_stands(void);
 
 /* There is a drain that memory can be handed to early, and will be to that one. */
 bool connect_has_drain(void);

@@ -61,6 +61,7 @@ static void start(void)
 		.block_ns = o->block_ns,
 		.buffer_bytes = o->buffer_size,
 		.paused = o->start_paused,
+		.stands = connect_stands(),
 		.delay_ns = o->delay_ns,
 		.duration_ns = o->duration_ns,
 		.counters = o->counters,

@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 #include <regex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
@@ -134,14 +136,19 @@ static void wait_ns(uint64_t ns)
 		;
 }
 
+static _Atomic bool steered; /* the user has said since what is to be: no window holds any more */
+
 static void window(void *data)
 {
 	wait_ns(options.delay_ns);
+	if (atomic_load(&steered))
+		return;
 	kymo_context_start(context);
-	if (options.duration_ns) {
-		wait_ns(options.duration_ns);
+	if (!options.duration_ns)
+		return;
+	wait_ns(options.duration_ns);
+	if (!atomic_load(&steered))
 		kymo_context_stop(context);
-	}
 }
 
 /* A thread of its own only when the user asked for a window. */
@@ -193,9 +200,11 @@ static void steer(kymo_steer_t what, void *data)
 		kymo_drain(context, FLUSH_NS);
 		break;
 	case KYMO_STEER_PAUSE:
+		atomic_store(&steered, true);
 		kymo_context_stop(context);
 		break;
 	case KYMO_STEER_RESUME:
+		atomic_store(&steered, true);
 		kymo_context_start(context);
 		break;
 	}
@@ -250,7 +259,10 @@ static kymo_status_t initialize(void *data)
 		status = make_context();
 	if (status == KYMO_OK)
 		status = obey_program();
-	if (status != KYMO_OK || options.paused)
+	atomic_store(&steered, options.stands != 0);
+	if (status == KYMO_OK && options.stands == KYMO_STEER_RESUME)
+		return kymo_context_start(context);
+	if (status != KYMO_OK || options.stands || options.paused)
 		return status;
 	return options.delay_ns || options.duration_ns ? start_window()
 						       : kymo_context_start(context);
@@ -259,7 +271,7 @@ static kymo_status_t initialize(void *data)
 /* The window's thread stays in the parent: a child records from the start of its own delay. */
 static void fork_child(void *data)
 {
-	if (options.delay_ns || options.duration_ns)
+	if ((options.delay_ns || options.duration_ns) && !atomic_load(&steered))
 		start_window();
 }
 

@@ -27,6 +27,7 @@ struct recorder_options {
 	uint64_t block_ns;
 	uint64_t buffer_bytes;
 	bool paused;          /* record nothing until an annotation resumes */
+	kymo_steer_t stands;  /* others have been asked for before: holds from the start; 0: nothing */
 	uint64_t delay_ns;    /* start recording so long after the beginning of the process */
 	uint64_t duration_ns; /* stop after so long; 0: never */
 	const char *counters; /* as kymo_counter_set_parse() wants them, or NULL */

@@ -44,6 +44,11 @@ enum shm_chunk_state {
 /* `asked` and `answered`: a number that changes each time, and what is asked for (kymo_steer_t). */
 #define SHM_ASKED_NEXT    0x100u
 #define SHM_ASKED_WHAT(v) ((v) & 0xffu)
+/*
+ * Beside the drain's socket a link whose name ends so, and whose text is the last PAUSE or RESUME (a
+ * kymo_steer_t in decimal): for processes that begin before the drain has heard of them.
+ */
+#define SHM_STANDS "-stands"
 /* The job's table has the tallies of the process: if they are all there is, its file need not stay.
  * KEPT: there is more. */
 enum shm_given { SHM_NOT_GIVEN = 0, SHM_GIVEN = 1, SHM_KEPT = 2 };
@@ -120,7 +125,7 @@ struct shm_header {
 	_Atomic uint32_t answered; /* `asked` as far as the program has done it */
 	_Atomic uint32_t given; /* enum shm_given; to be looked at when the process is gone */
 	_Atomic uint32_t begun; /* enum shm_begun */
-	uint32_t reserved;
+	_Atomic uint32_t listening; /* 1: a thread of the program waits for `asked`, begun or not */
 };
 
 /* First message on the drain's SOCK_SEQPACKET socket, with the memfd attached. */

@@ -94,7 +94,7 @@ def test_nothing_was_asked_for():
 
 def test_paused():
     p = kymo("run", "-f", "-o", "t.kymo", "--start-paused", PROGRAM)
-    expect(p.returncode == 0 and "resumed nothing" in p.stderr, p.stderr)
+    expect(p.returncode == 0 and "neither the program nor `kymo ctl` resumed it" in p.stderr, p.stderr)
     for option in ("--delay", "--duration"):
         refused(2, "--start-paused", "run", "--start-paused", option, "1", PROGRAM)
 

@@ -657,7 +657,7 @@ class Test(base.Test):
         self.launch(program, 300)
         check("flush in a pause", self.ctl("flush")[0], 0)
         check("not recorded", self.recorded(), (2005, 2005))
-        check("resume", self.ctl("resume"), (0, "kymo: TRACE: 1 process recording again"))
+        check("resume", self.ctl("resume"), (0, "kymo: TRACE: 1 process recorded again"))
         self.launch(program, 7)
         check("no such word", base.run(self.kymo, "ctl", "stop", self.trace).returncode, 2)
         program.communicate(timeout=60)

@@ -94,7 +94,7 @@ static void write_geometry(const struct victim *v, uint64_t round)
 		offsetof(struct shm_header, chunks_offset), offsetof(struct shm_header, bytes),
 		offsetof(struct shm_header, chunk_size),    offsetof(struct shm_header, chunk_max),
 		offsetof(struct shm_header, chunk_count),   offsetof(struct shm_header, kept_back),
-		offsetof(struct shm_header, overwrite),     offsetof(struct shm_header, reserved),
+		offsetof(struct shm_header, overwrite),     offsetof(struct shm_header, listening),
 		offsetof(struct shm_header, wake_threshold)};
 	uint32_t value = word(v) | 1u << 30;
 

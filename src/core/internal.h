@@ -38,6 +38,7 @@ struct core_live { /* zero in a forked child until core_fork_check() */
 	_Atomic int ending; /* the process, if a thread waits for its end; see ending.c */
 	struct cap_lines lines_of; /* of the shared buffer (live.c): a child finds none */
 	uint32_t line_count;       /* lines given out */
+	_Atomic uint32_t reviving; /* thread that brings a child in order, for which it is usable already */
 };
 extern struct core_live *core_live;
 

@@ -137,11 +137,20 @@ bool core_init(void)
 	return !failed && core_usable();
 }
 
-/* First use in a child: everything that names the parent's rings is dropped, then made anew. */
+/*
+ * First use in a child: everything that names the parent's rings is dropped, then made anew. Other
+ * threads wait for that: the one that `kymo ctl` speaks to may be there before the program's own.
+ */
 static void fork_child(void)
 {
+	const uint32_t self = (uint32_t)syscall(SYS_gettid);
+
+	if (atomic_load(&core_live->reviving) == self)
+		return;
 	pthread_mutex_lock(&core_live->fork);
 	if (atomic_load(&core_live->magic) != LIVE_MAGIC) {
+		/* From here on core works for this thread; without buffers nothing is recorded yet. */
+		atomic_store(&core_live->reviving, self);
 		core_generation = (uint32_t)getpid();
 		core_sites_fork_child();
 		core_life_fork_child();
@@ -153,8 +162,6 @@ static void fork_child(void)
 		atomic_store(&state, KYMO_STATE_RUNNING);
 		atomic_store(&core_finalized, false);
 		barrier_init();
-		/* From here on core works; without buffers nothing is recorded yet. */
-		atomic_store(&core_live->magic, LIVE_MAGIC);
 		core_define_fork_child();
 		core_tally_fork_child();
 		core_domains_fork_child();
@@ -163,6 +170,8 @@ static void fork_child(void)
 		pthread_mutex_lock(&core_live->configure);
 		core_masks_update();
 		pthread_mutex_unlock(&core_live->configure);
+		atomic_store(&core_live->magic, LIVE_MAGIC);
+		atomic_store(&core_live->reviving, 0);
 		core_deliver_threads_start();
 		core_steer_start();
 		core_ending_start(NULL);

@@ -25,6 +25,12 @@ class Program:
             [KYMO, "run", "--no-summary", "--mode", "full", *options, "-o", self.trace, "--", *command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         checks.equal(f"{name}: started", self.process.stdout.readline(), "ready\n")
+        deadline = time.monotonic() + PATIENCE
+        while not self.drained() and time.monotonic() < deadline:
+            time.sleep(0.01)  # the program may be there before the drain is
+
+    def drained(self):
+        return any(name.startswith("control-") for name in os.listdir(self.trace))
 
     def __call__(self, line):
         self.process.stdin.write(line + "\n")
@@ -146,6 +152,19 @@ def start_paused_then_exec(folder):
     p.end().marks("on", "zero")
 
 
+def first_use_in_children(folder):
+    """Children in a pause are brought in order by whoever comes first: the thread that listens, or the program."""
+    p = Program(folder, "first_use_in_children")
+    p("mark on")
+    p.ctl("pause")
+    for _ in range(40):
+        p("fork")
+        checks.equal("first_use_in_children: used", p("0 mark lost"), "done")
+        p("0 end")
+        p("forget")
+    p.end().marks("on")
+
+
 def fork_in_delay(folder):
     """The user counts more than a --delay, in who is forked before it is over, too."""
     p = Program(folder, "fork_in_delay", "--delay", "1h")
@@ -215,7 +234,8 @@ def nobody(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        tests = [before_any_call, paused_and_used, children, pause_then_fork, start_paused_then_exec,
+        tests = [before_any_call, paused_and_used, children, pause_then_fork,
+                 start_paused_then_exec, first_use_in_children,
                  fork_in_delay, child_has_a_delay, own_pause_counts, two_launchers, nobody]
         for test in tests:
             test(folder)

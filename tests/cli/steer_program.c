@@ -2,8 +2,8 @@
 /*
  * A program that does what it is told, line by line, and answers each line when it is done:
  * "mark NAME", "range NAME" (one that is over at once), "cl" (a call of OpenCL), "pause", "resume" (by
- * itself), "fork" (answers with the number of the child), "N LINE" (for child N to do), "exec" (this
- * program anew: answers "ready"), "end".
+ * itself), "fork" (answers with the number of the child), "N LINE" (for child N to do), "forget" (the last child),
+ * "exec" (this program anew: answers "ready"), "end".
  */
 #include <CL/cl.h>
 #include <kymo/marker.h>
@@ -75,7 +75,7 @@ static void pass_on(char *line)
 	fprintf(c->to, "%s\n", line + 1);
 	fflush(c->to);
 	if (!fgets(text, sizeof(text), c->from))
-		abort();
+		strcpy(text, "child is gone");
 	text[strcspn(text, "\n")] = '\0';
 	answer(text);
 }
@@ -106,6 +106,12 @@ static int obey(char *line)
 	if (strcmp(line, "fork") == 0) {
 		make_child();
 		return 1;
+	}
+	if (strcmp(line, "forget") == 0) {
+		child_count--;
+		fclose(children[child_count].to);
+		fclose(children[child_count].from);
+		waitpid(children[child_count].pid, NULL, 0);
 	}
 	if (strcmp(line, "exec") == 0) {
 		dup2(fileno(orders), 0);

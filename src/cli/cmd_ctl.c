@@ -50,18 +50,23 @@ static const struct verb *verb_of(const char *name)
 
 /* ---- the drain ------------------------------------------------------------------------------ */
 
-/* False: the drain ended before it answered, or does not answer. */
-static bool ask(int fd, const struct verb *v, struct steer_answer *a)
+enum { TRIES = 3 };
+enum reply { ANSWERED, SILENT, HUNG_UP };
+
+/* Hung up: the drain has ended; if it was killed another one may be there in a moment. */
+static enum reply ask(int fd, const struct verb *v, struct steer_answer *a)
 {
 	struct steer_request r = {STEER_MAGIC, STEER_VERSION, v->what, options.wait_ns};
 	struct pollfd p = {fd, POLLIN, 0};
 	uint64_t patience = options.wait_ns / 1000000 + 2000;
 
-	if (send(fd, &r, sizeof(r), MSG_NOSIGNAL) != (ssize_t)sizeof(r) ||
-	    poll(&p, 1, patience < INT32_MAX ? (int)patience : INT32_MAX) != 1)
-		return false;
-	return recv(fd, a, sizeof(*a), 0) == (ssize_t)sizeof(*a) && a->magic == STEER_MAGIC &&
-	       a->version == STEER_VERSION;
+	if (send(fd, &r, sizeof(r), MSG_NOSIGNAL) != (ssize_t)sizeof(r))
+		return HUNG_UP;
+	if (poll(&p, 1, patience < INT32_MAX ? (int)patience : INT32_MAX) != 1)
+		return SILENT;
+	if (recv(fd, a, sizeof(*a), 0) != (ssize_t)sizeof(*a))
+		return HUNG_UP;
+	return a->magic == STEER_MAGIC && a->version == STEER_VERSION ? ANSWERED : SILENT;
 }
 
 static int refused(const char *whom, const struct steer_answer *a)
@@ -115,12 +120,30 @@ static int conclude(const struct verb *v, const char *whom, const struct steer_a
 	return CLI_OK;
 }
 
+/* Asking twice does no more than asking once. */
+static enum reply ask_again(const char *socket_path, int *fd, const struct verb *v,
+			    struct steer_answer *a)
+{
+	enum reply reply = ask(*fd, v, a);
+
+	for (int i = 0; i < TRIES && reply == HUNG_UP; i++) {
+		int next = peer_connect(socket_path, geteuid() == 0, CONNECT_MS);
+
+		if (next < 0)
+			break;
+		close(*fd);
+		*fd = next;
+		reply = ask(*fd, v, a);
+	}
+	return reply;
+}
+
 /* Asks one drain; its processes are added to `sum`. */
 static int steer(const struct verb *v, const char *whom, const char *socket_path,
 		 struct steer_answer *sum)
 {
 	struct steer_answer a;
-	int fd = peer_connect(socket_path, geteuid() == 0, CONNECT_MS), status;
+	int fd = peer_connect(socket_path, geteuid() == 0, CONNECT_MS), status = CLI_FAILURE;
 
 	if (fd < 0 && (errno == EPERM || errno == EACCES)) {
 		cli_error("%s: it is recorded by another user, who alone can steer it", whom);
@@ -135,13 +158,11 @@ static int steer(const struct verb *v, const char *whom, const char *socket_path
 			  "killed", whom, socket_path, strerror(errno));
 		return CLI_FAILURE;
 	}
-	if (ask(fd, v, &a)) {
+	if (ask_again(socket_path, &fd, v, &a) == ANSWERED)
 		status = take(v, whom, &a, sum);
-	} else {
+	else
 		cli_error("%s: no answer; the recording has just ended, or its drain is stopped",
 			  whom);
-		status = CLI_FAILURE;
-	}
 	close(fd);
 	return status;
 }

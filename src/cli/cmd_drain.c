@@ -15,6 +15,7 @@
 #include "cli/run.h"
 #include "drain/collect.h"
 #include "drain/drain.h"
+#include "drain/keeper.h"
 #include "drain/place.h"
 
 struct drain_options {
@@ -124,8 +125,7 @@ static int run_drain(int argc, char **argv)
 		return CLI_FAILURE;
 	}
 	drain_detach(c.listener, c.listener);
-	drain_run(&c);
-	return CLI_OK;
+	return drain_keep(&c) == 0 ? CLI_OK : CLI_FAILURE;
 }
 
 const struct command cmd_drain = {

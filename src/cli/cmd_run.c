@@ -2,6 +2,7 @@
 /* `kymo run`: records a program. Checks first, then trace, processes, and what to say afterwards. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -273,6 +274,20 @@ static void say_refused(const struct drain_totals *t)
 			 : e == ENOSPC || e == EDQUOT ? "; -o names another place" : "");
 }
 
+/* Not a loss: what is lost meanwhile is counted as always. */
+static void say_restarts(const struct drain_totals *t)
+{
+	char why[48] = "";
+
+	if (!t->restarts)
+		return;
+	if (t->signal)
+		snprintf(why, sizeof(why), " (signal %d, %s)", t->signal, strsignal(t->signal));
+	cli_warn("the drain ended unexpectedly%s and was started again, %u time%s; the recording "
+		 "went on",
+		 why, t->restarts, t->restarts == 1 ? "" : "s");
+}
+
 /* By the end of the drain, if it has had one. */
 static bool lost_something(const struct outcome *out)
 {
@@ -293,6 +308,7 @@ static void say_losses(const struct run *r, const struct outcome *out)
 	if (r->local[0] && access(r->local, F_OK) == 0 && (out->drain_failed || t->failed))
 		cli_warn("files that did not get into the trace are in %s/raw", r->local);
 	say_refused(t);
+	say_restarts(t);
 	if (t->failed)
 		cli_warn("the trace is cut short: %s", strerror(t->failed));
 	if (out->telemetry)

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "cli/run.h"
 #include "drain/drain.h"
+#include "drain/keeper.h"
 #include "drain/place.h"
 #include "drain/rawfile.h"
 #include "telemetry/telemetry.h"
@@ -67,8 +68,7 @@ int launch_drain(const struct launch *l, int *control)
 					 l->manifest, l->local};
 
 		drain_detach(listener, pair[1]);
-		drain_run(&c);
-		_exit(0);
+		_exit(drain_keep(&c));
 	}
 	saved = errno;
 	close(listener);

@@ -382,12 +382,16 @@ void core_pool_destroy(struct core_pool *p)
 	munmap(p, p->own);
 }
 
-/* The kernel says so at once. */
+/* The kernel says so at once. Another drain may be about to go on in its place: then the beat
+ * tells. */
 static bool reader_ended(const struct core_pool *pool)
 {
-	return atomic_load_explicit(&pool->shm->drain_life, memory_order_relaxed) &
-		       FUTEX_OWNER_DIED ||
-	       atomic_load_explicit(&pool->shm->drain_failed, memory_order_relaxed);
+	const struct shm_header *h = pool->shm;
+
+	if (atomic_load_explicit(&h->drain_failed, memory_order_relaxed))
+		return true;
+	return atomic_load_explicit(&h->drain_life, memory_order_relaxed) & FUTEX_OWNER_DIED &&
+	       !atomic_load_explicit(&h->drain_kept, memory_order_relaxed);
 }
 
 /* Has taken the memory, and takes up its work again if it is stopped. */

@@ -58,10 +58,14 @@ static bool copy_all(int from, int to)
 static bool copy(const char *from, const char *to)
 {
 	int in = open(from, O_RDONLY | O_CLOEXEC);
-	int out = in < 0 ? -1 : file_create_own(to, O_WRONLY);
-	bool ok = out >= 0 && copy_all(in, out);
-	int saved = errno;
+	int out;
+	bool ok;
+	int saved;
 
+	unlink(to); /* of a drain that was killed at it */
+	out = in < 0 ? -1 : file_create_own(to, O_WRONLY);
+	ok = out >= 0 && copy_all(in, out);
+	saved = errno;
 	if (out >= 0 && close(out) != 0 && ok) {
 		saved = errno;
 		ok = false;
@@ -76,9 +80,10 @@ static bool copy(const char *from, const char *to)
 
 /*
  * Takes a name in the trace that is free: HOST-PID-N.kyr of the file, N counted on where a process
- * of the same number was recorded by somebody else. Nobody reads the file before it is whole.
+ * of the same number was recorded by somebody else. Nobody reads the file before it is whole. The
+ * name is this process's as long as the descriptor is open. -1: errno.
  */
-static bool take_name(char out[PATH_MAX], const char *from, const char *trace)
+static int take_name(char out[PATH_MAX], const char *from, const char *trace)
 {
 	const char *name = strrchr(from, '/') + 1, *dash = strrchr(name, '-');
 	unsigned n = dash ? (unsigned)strtoul(dash + 1, NULL, 10) : 0;
@@ -88,25 +93,26 @@ static bool take_name(char out[PATH_MAX], const char *from, const char *trace)
 		snprintf(out, PATH_MAX, "%.*s/raw/%.*s-%u.kyr", PATH_MAX - 300, trace,
 			 dash ? (int)(dash - name) : 200, name, n);
 		fd = file_create_own(out, O_WRONLY);
-		if (fd >= 0)
-			close(fd);
 		if (fd >= 0 || errno != EEXIST)
-			return fd >= 0;
+			return fd;
 	}
-	return false;
+	return -1;
 }
 
-bool collect_file(char path[PATH_MAX], const char *trace)
+bool collect_file(char path[PATH_MAX], const char *trace, const struct collect_note *note)
 {
 	char part[PATH_MAX], final[PATH_MAX];
 	const char *name = strrchr(path, '/') + 1;
-	int saved;
+	int saved, fd;
 
 	snprintf(part, sizeof(part), "%.*s/raw/.%.200s.%s.part", PATH_MAX - 300, trace, name,
 		 rawfile_token());
 	if (!copy(path, part))
 		return false;
-	if (take_name(final, path, trace)) {
+	fd = take_name(final, path, trace);
+	if (fd >= 0) {
+		note->name(note->data, note->number, final);
+		close(fd);
 		if (rename(part, final) == 0) {
 			unlink(path);
 			memcpy(path, final, PATH_MAX);

@@ -13,8 +13,15 @@
  * and `folder` is "". */
 bool collect_begin(char folder[PATH_MAX], const char *dir, const char *cwd);
 
+/* Called before a file appears under its new name. */
+struct collect_note {
+	void (*name)(void *data, unsigned number, const char *path);
+	void *data;
+	unsigned number;
+};
+
 /* Moves a finished file into raw/ of the trace; *path is its new place. False: errno, it stays. */
-bool collect_file(char path[PATH_MAX], const char *trace);
+bool collect_file(char path[PATH_MAX], const char *trace, const struct collect_note *note);
 
 /* Removes the folder unless a file has stayed there. */
 void collect_end(const char *folder);

@@ -90,6 +90,7 @@ static uint64_t compress_to(const char *path, const char *tmp, const uint8_t *da
 	struct compressor c = {.zstd = ZSTD_createCCtx()};
 	bool ok;
 
+	unlink(tmp); /* of a drain that was killed at it */
 	c.fd = file_create_own(tmp, O_WRONLY);
 	ok = c.zstd && c.fd >= 0 && write_blocks(&c, data, size, deadline);
 	if (c.fd >= 0 && close(c.fd) != 0)

@@ -19,6 +19,8 @@ struct drain_totals {
 	uint32_t refused;      /* processes that asked to be recorded and are not */
 	int32_t refused_error; /* errno of the first of them; 0: what it shares was not in order */
 	int32_t failed;        /* errno of the first file that could not be written, or 0 */
+	uint32_t restarts;     /* drains that ended unexpectedly and were followed by another */
+	int32_t signal;        /* that ended the last of them, 0: none did */
 	uint64_t lost_records; /* by full buffers and by refused writes */
 	uint64_t unwritten_records; /* of these: by refused writes */
 	uint64_t lost_definitions;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The drain's loop: connections, producers, the launcher, the end. See drain.h. */
-#include "drain/drain.h"
+#include "drain/inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,6 @@
 #include "drain/life.h"
 #include "drain/place.h"
 #include "drain/refused.h"
-#include "drain/sleeper.h"
-#include "drain/steer.h"
 
 enum {
 	EVENTS = 64,
@@ -33,46 +32,6 @@ enum {
 	ORPHAN_SECONDS = 5,  /* without ever a producer */
 	GREETING_MS = 50,    /* for one that is to be turned away to say who it is */
 	COMPRESS_MIN_S = 1   /* time for compression; more after long runs */
-};
-
-struct guest { /* connected, has not said hello */
-	struct guest *next;
-	int fd;
-	uint64_t since;
-	bool again; /* the same process has asked again: what it shares here is not what it uses */
-};
-
-struct refusal { /* not written down yet */
-	struct refusal *next;
-	int pid, error;
-};
-
-struct file { /* finished */
-	struct file *next;
-	char path[PATH_MAX];
-	uint64_t bytes;
-	struct raw_end end;
-	int pid;
-};
-
-struct drain {
-	const struct drain_config *config;
-	struct sleeper sleeper;
-	int epoll;
-	struct producer *producers;
-	struct guest *guests;
-	struct steering steering;
-	struct file *files;
-	struct refusal *refusals;
-	struct drain_totals totals; /* of finished processes */
-	uint64_t began;
-	bool control_open;
-	bool busy_said;
-	int program; /* pid, 0 unknown */
-	int program_fd;
-	bool program_gone;
-	bool program_told; /* the launcher has told how it ended, as far as it knows */
-	bool missing_pidfd; /* some producer's death must be polled for */
 };
 
 /* ---- the launcher ---------------------------------------------------------------------------- */
@@ -105,24 +64,37 @@ static void watch_fd(struct drain *d, int fd)
 	epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &e);
 }
 
+static void hear_of_program(struct drain *d, int pid)
+{
+	struct journal_program entry = {.pid = pid, .fd = death_watch(pid)};
+
+	entry.gone = entry.fd < 0 && errno == ESRCH;
+	journal_add(d->journal, JOURNAL_PROGRAM, &entry, sizeof(entry), NULL);
+	d->program = pid;
+	d->config->manifest->pid = pid;
+	d->program_fd = entry.fd;
+	d->program_gone = entry.gone;
+	if (entry.fd >= 0)
+		watch_fd(d, entry.fd);
+}
+
 static void hear_launcher(struct drain *d)
 {
 	struct drain_message m;
 	ssize_t n;
 
-	while ((n = recv(d->config->control, &m, sizeof(m), MSG_DONTWAIT)) == (ssize_t)sizeof(m)) {
-		if (m.type == DRAIN_PROGRAM) {
-			d->program = m.pid;
-			d->config->manifest->pid = m.pid;
-			d->program_fd = death_watch(m.pid);
-			d->program_gone = d->program_fd < 0 && errno == ESRCH;
-			if (d->program_fd >= 0)
-				watch_fd(d, d->program_fd);
+	/* It is taken once it is in the journal. */
+	while ((n = recv(d->config->control, &m, sizeof(m), MSG_DONTWAIT | MSG_PEEK)) ==
+	       (ssize_t)sizeof(m)) {
+		if (m.type == DRAIN_PROGRAM && !d->program) {
+			hear_of_program(d, m.pid);
 		} else if (m.type == DRAIN_EXITED) {
+			journal_add(d->journal, JOURNAL_EXITED, &m.status, sizeof(m.status), NULL);
 			d->program_gone = true;
 			d->program_told = true;
 			d->config->manifest->status = m.status;
 		}
+		recv(d->config->control, &m, sizeof(m), MSG_DONTWAIT);
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -140,17 +112,42 @@ static const char *where(const struct drain *d)
 	return d->config->local ? d->config->local : d->config->trace;
 }
 
+/* In the manifest, whichever drain writes it. */
+__attribute__((format(printf, 2, 3))) static void complain(struct drain *d, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	journal_add(d->journal, JOURNAL_ERROR, NULL, 0, text);
+	manifest_error(d->config->manifest, "%s", text);
+}
+
+/* False: it is not written down. */
+static bool write_refusal(struct drain *d, const char *trace, int pid, int error)
+{
+	struct journal_refused entry = {pid, error};
+
+	if (!refused_write(trace, pid, error))
+		return false;
+	journal_add(d->journal, JOURNAL_WRITTEN, &entry, sizeof(entry), NULL);
+	return true;
+}
+
 /* A process is lost: that is told where the others' records are, now or at the end. */
 static void refuse(struct drain *d, int pid, int error, const char *why)
 {
+	struct journal_refused entry = {pid, error};
 	struct refusal *r;
 
+	journal_add(d->journal, JOURNAL_REFUSED, &entry, sizeof(entry), NULL);
 	if (d->totals.refused++ == 0)
 		d->totals.refused_error = error;
-	manifest_error(d->config->manifest, "process %d is not recorded: %s", pid,
-		       error ? strerror(error) : why);
+	complain(d, "process %d is not recorded: %s", pid, error ? strerror(error) : why);
 	refused_begin();
-	r = refused_write(where(d), pid, error) ? NULL : malloc(sizeof(*r));
+	r = write_refusal(d, where(d), pid, error) ? NULL : malloc(sizeof(*r));
 	refused_end();
 	if (!r)
 		return;
@@ -165,7 +162,7 @@ static void write_refusals(struct drain *d)
 	while (d->refusals) {
 		struct refusal *r = d->refusals;
 
-		refused_write(d->config->trace, r->pid, r->error);
+		write_refusal(d, d->config->trace, r->pid, r->error);
 		d->refusals = r->next;
 		free(r);
 	}
@@ -222,32 +219,35 @@ static bool turn_away(struct drain *d, int error)
 	return p.fd >= 0;
 }
 
+bool drain_add_guest(struct drain *d, int fd)
+{
+	struct guest **last = &d->guests, *g = malloc(sizeof(*g));
+
+	if (!g)
+		return false;
+	while (*last)
+		last = &(*last)->next;
+	*g = (struct guest){NULL, fd, clock_ns(CLOCK_MONOTONIC), false};
+	*last = g;
+	watch_fd(d, fd);
+	return true;
+}
+
 /* In the order in which they came: of two of one process the second one counts. */
 static void accept_guests(struct drain *d)
 {
-	struct guest **last = &d->guests;
 	int fd;
 
-	while (*last)
-		last = &(*last)->next;
 	for (;;) {
-		struct guest *g;
-
 		fd = accept4(d->config->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE) && turn_away(d, errno))
 			continue;
 		if (fd < 0)
 			return;
-		g = malloc(sizeof(*g));
-		if (!g) {
+		if (!drain_add_guest(d, fd)) {
 			refuse(d, pid_of(fd), ENOMEM, "");
 			close(fd);
-			continue;
 		}
-		*g = (struct guest){NULL, fd, clock_ns(CLOCK_MONOTONIC), false};
-		*last = g;
-		last = &g->next;
-		watch_fd(d, fd);
 	}
 }
 
@@ -322,7 +322,18 @@ static bool enlist(struct drain *d, struct producer *p, uint64_t image)
 	steer_newcomer(&d->steering, p);
 	if (p->pidfd >= 0)
 		watch_fd(d, p->pidfd);
+	producer_adopt(p, ++d->numbers);
 	return !producer_wants(p) || begin(d, p);
+}
+
+/* Its drain was killed before it could answer: the process asks again, with the same memory. */
+static struct producer *known(const struct drain *d, int memfd)
+{
+	struct producer *p = d->journal && d->journal->deaths ? d->producers : NULL;
+
+	while (p && !producer_has(p, memfd))
+		p = p->next;
+	return p;
 }
 
 /*
@@ -338,6 +349,7 @@ static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int 
 	kymo_status_t status = KYMO_ERROR_INCOMPATIBLE;
 	const char *why = "what it shares is not in order";
 	struct producer *p = NULL;
+	bool again = false;
 
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
 	if (peer.uid != geteuid())
@@ -345,20 +357,28 @@ static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int 
 	else if (hello && hello->version != SHM_VERSION)
 		why = "it has another version of Kymo";
 	if (hello && hello->version == SHM_VERSION && peer.pid > 0 && peer.uid == geteuid()) {
-		supersede(d, peer.pid, hello->image);
-		p = producer_new(memfd, peer.pid, &status);
+		p = known(d, memfd);
+		again = p != NULL;
+		if (again)
+			close(memfd);
+		else
+			supersede(d, peer.pid, hello->image);
+		status = KYMO_OK;
+		if (!again)
+			p = producer_new(memfd, peer.pid, d->journal, &status);
 	} else if (memfd >= 0) {
 		close(memfd);
 	}
 	if (p && !early && !producer_claim(p)) {
-		producer_drop(p);
+		if (!again)
+			producer_drop(p);
 		return;
 	}
 	if (!early)
 		forget_early(d, peer.pid);
 	if (!p && !early)
 		refuse(d, peer.pid, error, why);
-	if (p && !enlist(d, p, hello->image))
+	if (p && !(again ? p->begun || early || begin(d, p) : enlist(d, p, hello->image)))
 		status = KYMO_ERROR_SYSTEM;
 	w.status = status;
 	send(fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -426,13 +446,21 @@ static void take_out(struct drain *d, struct producer *p)
 	*at = p->next;
 }
 
+static void let_go(struct drain *d, struct producer *p)
+{
+	if (p->kept)
+		journal_add(d->journal, JOURNAL_GONE, &p->kept->number, sizeof(p->kept->number),
+			    NULL);
+	producer_drop(p);
+}
+
 /* One that has begun to record. False: it cannot be, and is gone from the list. */
 static bool begin(struct drain *d, struct producer *p)
 {
 	if (!producer_begin(p, where(d))) {
 		refuse(d, p->pid, errno, "");
 		take_out(d, p);
-		producer_drop(p);
+		let_go(d, p);
 		return false;
 	}
 	d->totals.processes++;
@@ -450,42 +478,58 @@ static void begin_new(struct drain *d)
 	}
 }
 
+struct file *drain_add_file(struct drain *d, const char *path)
+{
+	struct file **last = &d->files, *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	while (*last)
+		last = &(*last)->next;
+	*last = f;
+	return f;
+}
+
+static void list_finished(struct drain *d, const struct journal_finished *done, const char *path)
+{
+	struct file *f = drain_add_file(d, path);
+
+	if (!f) {
+		manifest_process(d->config->manifest, done->pid, path, &done->end);
+		return;
+	}
+	f->bytes = done->bytes;
+	f->end = done->end;
+	f->pid = done->pid;
+}
+
 static void finish(struct drain *d, struct producer *p, int wait_status)
 {
-	struct file *f, **last = &d->files;
+	struct journal_finished done = {.pid = p->pid};
 	char path[PATH_MAX];
 	uint64_t before = d->totals.bytes;
-	struct raw_end end;
-	int pid = p->pid, failed = d->totals.failed;
+	int failed = d->totals.failed;
 
 	if (!p->begun && !producer_too_late(p) && !begin(d, p))
 		return;
 	take_out(d, p);
 	if (!p->begun) {
-		producer_drop(p);
+		let_go(d, p);
 		return;
 	}
-	f = calloc(1, sizeof(*f));
-	producer_finish(p, wait_status, &d->totals, &end, path);
+	producer_finish(p, wait_status, &d->totals, &done.end, path);
 	if (d->totals.failed && !failed)
-		manifest_error(d->config->manifest, "%s is cut short: %s", path,
-			       strerror(d->totals.failed));
-	if (!*path) {
+		complain(d, "%s is cut short: %s", path, strerror(d->totals.failed));
+	if (!*path)
 		d->totals.bytes = before;
-		free(f);
-		return;
-	}
-	if (!f) {
-		manifest_process(d->config->manifest, pid, path, &end);
-		return;
-	}
-	memcpy(f->path, path, sizeof(f->path));
-	f->bytes = d->totals.bytes - before;
-	f->end = end;
-	f->pid = pid;
-	while (*last)
-		last = &(*last)->next;
-	*last = f;
+	done.number = p->kept ? p->kept->number : 0;
+	done.bytes = d->totals.bytes - before;
+	done.totals = d->totals;
+	journal_add(d->journal, JOURNAL_FINISHED, &done, sizeof(done), path);
+	if (*path)
+		list_finished(d, &done, path);
+	producer_drop(p);
 }
 
 static void finish_dead(struct drain *d)
@@ -500,6 +544,7 @@ static void finish_dead(struct drain *d)
 	if (d->program && !d->program_gone && death_seen(d->program, d->program_fd))
 		d->program_gone = true;
 	if (d->program_gone && d->program_fd >= 0) {
+		journal_add(d->journal, JOURNAL_PROGRAM_GONE, NULL, 0, NULL);
 		close(d->program_fd); /* leaves the epoll set, where it would be ready for ever */
 		d->program_fd = -1;
 	}
@@ -558,6 +603,17 @@ static bool nobody_left(const struct drain *d)
 	return d->totals.processes > 0 || age > ORPHAN_SECONDS * 1000000000ull;
 }
 
+/* The keeper is dead, or what is in the journal is not all: nobody is to wait for another drain. */
+static void look_at_keeper(struct drain *d)
+{
+	if (!d->journal || d->alone ||
+	    (getppid() == d->journal->keeper && !atomic_load(&d->journal->full)))
+		return;
+	d->alone = true;
+	for (struct producer *p = d->producers; p; p = p->next)
+		producer_alone(p);
+}
+
 static void serve(struct drain *d)
 {
 	int timeout = d->steering.fd >= 0 ? STEER_MS : d->missing_pidfd ? NO_PIDFD_MS : POLL_MS;
@@ -574,6 +630,7 @@ static void serve(struct drain *d)
 	}
 	begin_new(d);
 	serve_guests(d);
+	look_at_keeper(d);
 	pass(d);
 	if (n > 0 || d->missing_pidfd)
 		finish_dead(d);
@@ -609,6 +666,14 @@ static bool closed(struct drain *d)
 	return d->guests == NULL && nobody_begins(d);
 }
 
+/* It may have been compressed already. */
+static uint64_t size_of(const struct file *f)
+{
+	struct stat st;
+
+	return stat(f->path, &st) == 0 ? (uint64_t)st.st_size : f->bytes;
+}
+
 static void compress(struct drain *d)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), run = now - d->began;
@@ -616,22 +681,32 @@ static void compress(struct drain *d)
 
 	d->totals.stored = 0;
 	for (struct file *f = d->files; f; f = f->next) {
-		uint64_t size = d->config->compress ? rawfile_compress(f->path, deadline) : 0;
+		uint64_t size =
+			d->config->compress && !f->goal ? rawfile_compress(f->path, deadline) : 0;
 
-		d->totals.stored += size ? size : f->bytes;
+		d->totals.stored += size ? size : size_of(f);
 	}
+}
+
+static void note_goal(void *data, unsigned number, const char *goal)
+{
+	struct drain *d = data;
+	uint32_t n = number;
+
+	journal_add(d->journal, JOURNAL_COLLECTING, &n, sizeof(n), goal);
 }
 
 /* From the node's disk into the trace. What cannot be moved stays, and the manifest says where. */
 static void collect(struct drain *d)
 {
-	for (struct file *f = d->files; f; f = f->next) {
-		if (collect_file(f->path, d->config->trace))
+	struct collect_note note = {note_goal, d, 0};
+
+	for (struct file *f = d->files; f; f = f->next, note.number++) {
+		if (f->goal || collect_file(f->path, d->config->trace, &note))
 			continue;
 		if (!d->totals.failed)
 			d->totals.failed = errno;
-		manifest_error(d->config->manifest, "%s is left there: %s", f->path,
-			       strerror(errno));
+		complain(d, "%s is left there: %s", f->path, strerror(errno));
 	}
 	collect_end(d->config->local);
 }
@@ -647,48 +722,88 @@ static void free_files(struct drain *d)
 	while (d->files) {
 		struct file *next = d->files->next;
 
+		free(d->files->goal);
 		free(d->files);
 		d->files = next;
 	}
 }
 
-void drain_run(const struct drain_config *config)
+static void enter(struct drain *d, enum journal_phase phase)
 {
-	struct drain d = {.config = config,
-			  .epoll = epoll_create1(EPOLL_CLOEXEC),
-			  .began = clock_ns(CLOCK_MONOTONIC),
-			  .control_open = config->control >= 0,
-			  .program_fd = -1};
+	uint32_t entry = phase;
+
+	journal_add(d->journal, JOURNAL_PHASE, &entry, sizeof(entry), NULL);
+	d->phase = phase;
+}
+
+static void record(struct drain *d)
+{
+	control_link(d, true);
+	watch_fd(d, d->config->listener);
+	if (d->control_open)
+		watch_fd(d, d->config->control);
+	do {
+		serve(d);
+	} while (!nobody_left(d) || !closed(d));
+	enter(d, PHASE_ENDING);
+}
+
+static void end(struct drain *d)
+{
+	write_refusals(d);
+	if (d->config->local) {
+		compress(d);
+		collect(d);
+	}
+	tell(d, DRAIN_EMPTY);
+	if (!d->config->local)
+		compress(d);
+	list_files(d);
+	if (!manifest_write(d->config->manifest, &d->totals) && !d->totals.failed)
+		d->totals.failed = errno;
+	enter(d, PHASE_DONE);
+}
+
+static void begin_drain(struct drain *d)
+{
 	char token[PLACE_TOKEN];
 
-	place_token(config->socket_path, token);
+	place_token(d->config->socket_path, token);
 	rawfile_set_token(token);
-	place_hold(config->socket_path);
-	file_hold(config->trace);
+	if (!d->journal) { /* else the keeper does */
+		place_hold(d->config->socket_path);
+		file_hold(d->config->trace);
+	}
 	tick_init();
 	producer_guard_memory();
 	life_begin(offsetof(struct shm_header, drain_life));
+}
+
+void drain_run(const struct drain_config *config, struct journal *journal, enum drain_task task)
+{
+	struct drain d = {.config = config,
+			  .journal = journal,
+			  .epoll = -1,
+			  .began = journal ? journal->began : clock_ns(CLOCK_MONOTONIC),
+			  .control_open = config->control >= 0,
+			  .program_fd = -1};
+
+	begin_drain(&d);
+	if (task == DRAIN_GIVE_UP) {
+		resume_give_up(&d);
+		return;
+	}
+	steer_init(&d.steering, journal);
+	if (task == DRAIN_GO_ON)
+		resume(&d);
+	else
+		d.epoll = epoll_create1(EPOLL_CLOEXEC);
 	refused_end();
 	sleeper_init(&d.sleeper, d.epoll);
-	steer_init(&d.steering);
-	control_link(&d, true);
-	watch_fd(&d, config->listener);
-	if (d.control_open)
-		watch_fd(&d, config->control);
-	do {
-		serve(&d);
-	} while (!nobody_left(&d) || !closed(&d));
-	write_refusals(&d);
-	if (config->local) {
-		compress(&d);
-		collect(&d);
-	}
-	tell(&d, DRAIN_EMPTY);
-	if (!config->local)
-		compress(&d);
-	list_files(&d);
-	if (!manifest_write(config->manifest, &d.totals) && !d.totals.failed)
-		d.totals.failed = errno;
+	if (d.phase == PHASE_RECORDING)
+		record(&d);
+	if (d.phase == PHASE_ENDING)
+		end(&d);
 	place_remove(config->socket_path);
 	tell(&d, DRAIN_DONE);
 	free_files(&d);

@@ -38,7 +38,18 @@ void drain_control_prefix(char *out, size_t size);
  */
 void drain_detach(int keep1, int keep2);
 
-/* Returns when nobody is recorded any more. */
-void drain_run(const struct drain_config *config);
+enum drain_task {
+	DRAIN_BEGIN,
+	DRAIN_GO_ON,  /* where the journal says that another one was */
+	DRAIN_GIVE_UP /* tells those that it recorded that nobody comes any more */
+};
+
+struct journal;
+
+/*
+ * Returns when nobody is recorded any more. `journal`: of the keeper (keeper.h), or NULL: nobody
+ * could go on in its place.
+ */
+void drain_run(const struct drain_config *config, struct journal *journal, enum drain_task task);
 
 #endif

@@ -133,12 +133,13 @@ static void add_totals(struct text *t, const struct drain_totals *s)
 {
 	text_addf(t,
 		  "  \"totals\": {\"processes\": %u, \"refused\": %u, \"lost_records\": %" PRIu64
-		  ", \"unwritten_records\": %" PRIu64
-		  ", \"lost_definitions\": %" PRIu64 ", \"overwritten_records\": %" PRIu64
-		  ", \"damaged_chunks\": %" PRIu64
-		  ", \"bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64 "},\n",
-		  s->processes, s->refused, s->lost_records, s->unwritten_records, s->lost_definitions,
-		  s->overwritten_records, s->damaged_chunks, s->bytes, s->stored);
+		  ", \"unwritten_records\": %" PRIu64 ", \"lost_definitions\": %" PRIu64
+		  ", \"overwritten_records\": %" PRIu64 ", \"damaged_chunks\": %" PRIu64
+		  ", \"drain_restarts\": %u, \"bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64
+		  "},\n",
+		  s->processes, s->refused, s->lost_records, s->unwritten_records,
+		  s->lost_definitions, s->overwritten_records, s->damaged_chunks, s->restarts,
+		  s->bytes, s->stored);
 }
 
 bool manifest_write(const struct manifest *m, const struct drain_totals *totals)

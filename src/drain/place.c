@@ -84,13 +84,15 @@ static bool folder_of(const char *socket, char folder[PLACE_SOCKET])
 	return slash && strncmp(slash + 1, PREFIX, strlen(PREFIX)) == 0;
 }
 
-void place_hold(const char *socket)
+int place_hold(const char *socket)
 {
 	char folder[PLACE_SOCKET];
 	int fd = folder_of(socket, folder) ? open_folder(AT_FDCWD, folder) : -1;
 
-	if (fd >= 0 && !held(fd))
-		close(fd);
+	if (fd < 0 || held(fd))
+		return fd;
+	close(fd);
+	return -1;
 }
 
 void place_token(const char *socket, char token[PLACE_TOKEN])

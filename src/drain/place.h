@@ -17,8 +17,9 @@ enum { PLACE_SOCKET = 108, PLACE_TOKEN = 8 };
 /* Makes the folder and gives the path of the socket in it. False: errno. Held until this process ends. */
 bool place_make(char socket[PLACE_SOCKET], const char *trace);
 
-/* A drain that was given the socket holds its folder, too. */
-void place_hold(const char *socket);
+/* A drain that was given the socket holds its folder, too: by the descriptor returned; -1: it is
+ * none. */
+int place_hold(const char *socket);
 
 /* Tells processes that come what stands (SHM_STANDS). */
 void place_stands(const char *socket, unsigned what);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Taking chunks out of a shared buffer; see producer.h. */
-#include "drain/producer.h"
+#include "drain/producer_inside.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -54,7 +54,7 @@ void producer_guard_memory(void)
 	sigaction(SIGBUS, &sa, NULL);
 }
 
-static void guard(const struct producer *p)
+void producer_guard(const struct producer *p)
 {
 	guarded.begin = (uintptr_t)p->shm;
 	guarded.end = guarded.begin + p->bytes;
@@ -90,7 +90,7 @@ static bool take_geometry(struct producer *p)
 	return true;
 }
 
-static bool map_buffer(struct producer *p)
+bool producer_map(struct producer *p)
 {
 	struct stat st;
 	void *m;
@@ -109,11 +109,13 @@ static bool map_buffer(struct producer *p)
 		 MAP_SHARED | MAP_FIXED, p->memfd, 0);
 	if (m == MAP_FAILED)
 		return false;
-	close(p->memfd); /* descriptors are what there are fewest of */
-	p->memfd = -1;
+	if (!p->journal) {       /* else it is for who comes next */
+		close(p->memfd); /* descriptors are what there are fewest of */
+		p->memfd = -1;
+	}
 	p->shm = m;
-	guard(p);
-	return take_geometry(p);
+	producer_guard(p);
+	return true;
 }
 
 /* While the process is there to be asked. */
@@ -144,13 +146,13 @@ static void write_sync(struct producer *p)
 	rawfile_add_needed(&p->file, RAW_TICK_SYNC, &raw, sizeof(raw));
 }
 
-static void beat(struct producer *p)
+void producer_beat(struct producer *p)
 {
 	atomic_store_explicit(&p->shm->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u,
 			      memory_order_relaxed);
 }
 
-static void release(struct producer *p)
+void producer_release(struct producer *p)
 {
 	if (p->before) {
 		life_remove(p->before);
@@ -160,10 +162,11 @@ static void release(struct producer *p)
 		close(p->memfd);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
+	free(p->already);
 	free(p);
 }
 
-struct producer *producer_new(int memfd, int pid, kymo_status_t *status)
+struct producer *producer_new(int memfd, int pid, struct journal *j, kymo_status_t *status)
 {
 	struct producer *p = calloc(1, sizeof(*p));
 
@@ -177,17 +180,57 @@ struct producer *producer_new(int memfd, int pid, kymo_status_t *status)
 	p->pidfd = -1;
 	p->defining = SHM_NONE;
 	p->born = clock_ns(CLOCK_MONOTONIC);
-	if (!map_buffer(p)) {
+	p->journal = j;
+	if (!producer_map(p) || !take_geometry(p)) {
 		*status = KYMO_ERROR_INCOMPATIBLE;
-		release(p);
+		producer_release(p);
 		return NULL;
 	}
 	take_header(p);
-	atomic_store(&p->shm->drain_pid, (uint32_t)getpid());
-	beat(p);
-	life_add(p->before, &p->shm->drain_life);
 	*status = KYMO_OK;
 	return p;
+}
+
+void producer_be_there(struct producer *p)
+{
+	atomic_store(&p->shm->drain_pid, (uint32_t)getpid());
+	atomic_store(&p->shm->drain_kept, p->kept != NULL);
+	producer_beat(p);
+	life_add(p->before, &p->shm->drain_life);
+}
+
+void producer_adopt(struct producer *p, uint32_t number)
+{
+	struct journal_producer k = {.number = number,
+				     .memfd = p->memfd,
+				     .pidfd = p->pidfd,
+				     .pid = p->pid,
+				     .image = p->image,
+				     .born = p->born,
+				     .bytes = p->bytes,
+				     .ctl_offset = p->ctl_offset,
+				     .threads_offset = p->threads_offset,
+				     .chunks_offset = p->chunks_offset,
+				     .chunk_size = p->chunk_size,
+				     .chunk_max = p->chunk_max,
+				     .header = p->header};
+
+	p->kept = journal_add(p->journal, JOURNAL_ADOPTED, &k, sizeof(k), NULL);
+	producer_be_there(p);
+}
+
+bool producer_has(const struct producer *p, int memfd)
+{
+	struct stat own, other;
+
+	return p->memfd >= 0 && fstat(p->memfd, &own) == 0 && fstat(memfd, &other) == 0 &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
+void producer_alone(struct producer *p)
+{
+	producer_guard(p);
+	atomic_store(&p->shm->drain_kept, 0);
 }
 
 bool producer_wants(const struct producer *p)
@@ -199,7 +242,7 @@ bool producer_claim(struct producer *p)
 {
 	uint32_t begun = SHM_NOT_BEGUN;
 
-	guard(p);
+	producer_guard(p);
 	return atomic_compare_exchange_strong(&p->shm->begun, &begun, SHM_BEGUN) ||
 	       begun == SHM_BEGUN;
 }
@@ -208,24 +251,27 @@ bool producer_too_late(struct producer *p)
 {
 	uint32_t begun = SHM_NOT_BEGUN;
 
-	guard(p);
+	producer_guard(p);
 	return atomic_compare_exchange_strong(&p->shm->begun, &begun, SHM_TOO_LATE) ||
 	       begun != SHM_BEGUN;
 }
 
 void producer_drop(struct producer *p)
 {
-	release(p);
+	producer_release(p);
 }
 
 bool producer_begin(struct producer *p, const char *trace)
 {
-	guard(p);
+	producer_guard(p);
 	if (!rawfile_create(&p->file, trace, &p->header)) {
 		atomic_store(&p->shm->drain_failed, (uint32_t)errno);
 		atomic_store(&p->shm->begun, SHM_TOO_LATE);
 		return false;
 	}
+	if (p->kept)
+		journal_add(p->journal, JOURNAL_BEGUN, &p->kept->number, sizeof(p->kept->number),
+			    p->file.path);
 	p->begun = true;
 	write_sync(p);
 	p->next_sync = clock_ns(CLOCK_MONOTONIC) + SYNC_NS;
@@ -234,17 +280,6 @@ bool producer_begin(struct producer *p, const char *trace)
 }
 
 /* ---- chunks --------------------------------------------------------------------------------- */
-
-static struct shm_chunk_ctl *ctl_of(const struct producer *p)
-{
-	return (struct shm_chunk_ctl *)((uint8_t *)p->shm + p->ctl_offset);
-}
-
-static struct wire_chunk *chunk_of(const struct producer *p, uint32_t i)
-{
-	return (struct wire_chunk *)((uint8_t *)p->shm + p->chunks_offset +
-				     (size_t)i * p->chunk_size);
-}
 
 struct found {
 	uint64_t seq;
@@ -267,13 +302,6 @@ static int by_sequence(const void *a, const void *b)
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
-}
-
-static uint32_t chunk_count(const struct producer *p)
-{
-	uint32_t n = atomic_load_explicit(&p->shm->chunk_count, memory_order_acquire);
-
-	return n < p->chunk_max ? n : p->chunk_max;
 }
 
 static unsigned look(const struct producer *p, uint32_t count, enum shm_chunk_state state)
@@ -349,7 +377,7 @@ static void wake(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void give_back(struct producer *p, uint32_t i)
+void producer_give_back(struct producer *p, uint32_t i)
 {
 	struct shm_chunk_ctl *ctl = ctl_of(p);
 	enum shm_list list = ctl[i].list == SHM_LIST_DEFINITIONS ? SHM_LIST_DEFINITIONS
@@ -461,14 +489,55 @@ static void take_definitions(struct producer *p)
 
 /* ---- copying -------------------------------------------------------------------------------- */
 
+static bool losses_kept(const struct producer *p)
+{
+	const struct journal_counts *c = &p->kept->counts;
+
+	return c->lost_records == p->file.lost_records &&
+	       c->lost_definitions == p->file.lost_definitions &&
+	       c->damaged_chunks == p->damaged_chunks && c->failed == p->file.failed;
+}
+
+/*
+ * What was just counted as lost is not in the file, where who takes over from a drain that was
+ * killed would look for it.
+ */
+static void keep_losses(struct producer *p)
+{
+	struct journal_loss *l;
+
+	if (!p->kept || losses_kept(p))
+		return;
+	l = &p->journal->loss;
+	atomic_store(&l->valid, 0);
+	l->number = p->kept->number;
+	l->counts = p->kept->counts;
+	l->counts.lost_records = p->file.lost_records;
+	l->counts.lost_definitions = p->file.lost_definitions;
+	l->counts.damaged_chunks = p->damaged_chunks;
+	l->counts.failed = p->file.failed;
+	l->defining = p->defining;
+	l->defining_seq = p->defining_seq;
+	l->defined = p->defined;
+	l->count = taken_count;
+	for (unsigned i = 0; i < taken_count; i++) {
+		const struct wire_chunk *c = chunk_of(p, taken[i]);
+
+		l->chunks[i] = (struct journal_chunk){taken[i], c->thread, c->seq};
+	}
+	atomic_store(&l->valid, 1);
+	p->kept->counts = l->counts;
+}
+
 /* A chunk is given back when it is in the file: who takes over from a drain that was killed finds it. */
 static void write_out(struct producer *p)
 {
 	take_definitions(p);
 	if (!rawfile_flush(&p->file))
 		atomic_store(&p->shm->drain_failed, (uint32_t)p->file.failed);
+	keep_losses(p);
 	for (unsigned i = 0; i < taken_count; i++)
-		give_back(p, taken[i]);
+		producer_give_back(p, taken[i]);
 	taken_count = 0;
 }
 
@@ -524,6 +593,8 @@ static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_bl
 		return;
 	p->recorded |= (h.type == WIRE_CHUNK_RECORDS && (committed > h.header_size || h.lost)) ||
 		       (h.type == WIRE_CHUNK_LIVE && has_flight(to, committed));
+	if (p->kept)
+		p->kept->counts.recorded = p->recorded;
 	b = (struct raw_block){.type = (uint16_t)type,
 			       .thread = h.thread,
 			       .chunk_type = h.type,
@@ -625,6 +696,8 @@ static void take_count(struct producer *p, const _Atomic uint64_t *from, uint64_
 		*known = now;
 	else if (!p->counts_damaged) {
 		p->counts_damaged = true;
+		if (p->kept)
+			p->kept->counts.counts_damaged = true;
 		p->damaged_chunks++;
 	}
 }
@@ -703,8 +776,8 @@ static unsigned do_pass(struct producer *p, bool all)
 	bool asked;
 	unsigned n;
 
-	guard(p);
-	beat(p);
+	producer_guard(p);
+	producer_beat(p);
 	p->seen_full = atomic_load_explicit(&p->shm->full, memory_order_acquire);
 	all |= !recorder || atomic_load(&p->shm->flushed) != flush;
 	n = find(p, SHM_FULL, !all);
@@ -739,14 +812,16 @@ static unsigned pass(struct producer *p, bool all)
 	unsigned n = do_pass(p, all);
 
 	p->busy_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+	if (p->kept)
+		p->kept->counts.busy_ns = p->busy_ns;
 	return n;
 }
 
 unsigned producer_pass(struct producer *p)
 {
 	if (!p->begun) {
-		guard(p);
-		beat(p);
+		producer_guard(p);
+		producer_beat(p);
 		p->seen_full = atomic_load_explicit(&p->shm->full, memory_order_acquire);
 		return 0;
 	}
@@ -755,7 +830,7 @@ unsigned producer_pass(struct producer *p)
 
 void producer_ask(struct producer *p, uint32_t asked)
 {
-	guard(p);
+	producer_guard(p);
 	p->asked = asked;
 	atomic_store(&p->shm->asked, asked);
 	wake(&p->shm->asked);
@@ -763,19 +838,19 @@ void producer_ask(struct producer *p, uint32_t asked)
 
 bool producer_answered(const struct producer *p)
 {
-	guard(p);
+	producer_guard(p);
 	return atomic_load(&p->shm->answered) == p->asked;
 }
 
 bool producer_listens(const struct producer *p)
 {
-	guard(p);
+	producer_guard(p);
 	return p->begun || atomic_load(&p->shm->listening);
 }
 
 uint32_t producer_stands(struct producer *p)
 {
-	guard(p);
+	producer_guard(p);
 	return p->asked = atomic_load(&p->shm->answered);
 }
 
@@ -788,6 +863,27 @@ static bool given_away(const struct producer *p)
 	       !p->damaged_chunks && !p->file.failed && !atomic_load(&p->shm->lost_records) &&
 	       !atomic_load(&p->shm->lost_definitions) &&
 	       atomic_load(&p->shm->state) == SHM_FINALIZED;
+}
+
+/* It goes only once that is known to who comes next, who would not find it. */
+static void give_away(struct producer *p)
+{
+	if (p->given || !given_away(p))
+		return;
+	p->given = true;
+	if (p->kept)
+		journal_add(p->journal, JOURNAL_GIVEN_AWAY, &p->kept->number,
+			    sizeof(p->kept->number), NULL);
+}
+
+/* A drain before this one has written it, and then was killed. */
+static bool is_already(const struct producer *p, const struct found *f)
+{
+	for (unsigned i = 0; i < p->already_count; i++)
+		if (p->already[i].chunk == f->chunk && p->already[i].thread == f->thread &&
+		    p->already[i].seq == f->seq)
+			return true;
+	return false;
 }
 
 void producer_count(struct producer *p, struct drain_totals *totals)
@@ -807,26 +903,28 @@ void producer_count(struct producer *p, struct drain_totals *totals)
 void producer_finish(struct producer *p, int wait_status, struct drain_totals *totals,
 		     struct raw_end *end, char *path)
 {
-	bool given;
 	unsigned n;
 
-	guard(p);
+	producer_guard(p);
 	while (pass(p, true) > 0)
 		;
 	n = find(p, SHM_FILLING, false);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		if (is_already(p, &found[i]))
+			continue;
 		copy_chunk(p, found[i].chunk, true, RAW_CHUNK);
+		taken[taken_count++] = found[i].chunk; /* which is given back by nobody */
+	}
 	write_out(p);
 	write_open_calls(p);
 	write_sync(p);
 	rawfile_flush(&p->file);
-	given = given_away(p);
+	give_away(p);
 	*end = end_of(p, wait_status);
 	rawfile_end(&p->file, end);
 	rawfile_close(&p->file);
-	if (given && unlink(p->file.path) == 0)
+	if (p->given && (unlink(p->file.path) == 0 || errno == ENOENT))
 		p->file.path[0] = '\0';
 	producer_count(p, totals);
 	memcpy(path, p->file.path, PATH_MAX);
-	release(p);
 }

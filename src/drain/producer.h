@@ -12,6 +12,7 @@
 #include <kymo/status.h>
 
 #include "drain/control.h"
+#include "drain/journal.h"
 #include "drain/rawfile.h"
 #include "wire/shm.h"
 
@@ -50,13 +51,37 @@ struct producer {
 	bool recorded; /* there are records in the file */
 	struct raw_header header;
 	struct rawfile file;
+
+	/* For a drain in the place of this one. */
+	struct journal *journal;       /* NULL: there will be none */
+	struct journal_producer *kept; /* in there */
+	/* Chunks being filled that are in the file as they are, by who was here before. */
+	struct journal_chunk *already;
+	unsigned already_count;
+	bool given; /* its file is not kept */
 };
 
 /*
  * Takes over `memfd` of process `pid`. On failure the descriptor is closed and *status is what the
  * process is told.
  */
-struct producer *producer_new(int memfd, int pid, kymo_status_t *status);
+struct producer *producer_new(int memfd, int pid, struct journal *j, kymo_status_t *status);
+/* Tells the process that it has a drain. `number`: none has it that the journal knows. */
+void producer_adopt(struct producer *p, uint32_t number);
+/* It is the one whose memory this is. */
+bool producer_has(const struct producer *p, int memfd);
+
+/*
+ * The producer that a drain before this one has left; NULL: errno tells. What has become of it
+ * since it came is then the caller's to say: `begun`, `file.path`, `given`.
+ */
+struct producer *producer_restore(struct journal *j, struct journal_producer *kept);
+/* Goes on where that drain has stopped. False: errno tells. */
+bool producer_continue(struct producer *p);
+/* Lets go of one that was restored: there will be no drain any more. */
+void producer_give_up(struct producer *p);
+/* Nobody would start another drain if this one died now. */
+void producer_alone(struct producer *p);
 /* The process has begun to record. */
 bool producer_wants(const struct producer *p);
 /* Begins its raw file in `trace`. False: errno says why; the process is told. */
@@ -65,7 +90,7 @@ bool producer_begin(struct producer *p, const char *trace);
 bool producer_claim(struct producer *p);
 /* From now on the process finds no drain when it begins. False: it has begun. */
 bool producer_too_late(struct producer *p);
-/* Lets go of one that has not begun. */
+/* Lets go of one that has not begun, or is finished. */
 void producer_drop(struct producer *p);
 
 /* Writes all chunks that are full and gives them back. Returns how many. */
@@ -73,8 +98,8 @@ unsigned producer_pass(struct producer *p);
 
 /*
  * The process is gone: writes what is left, the open calls, the end. `wait_status` as from
- * waitpid(), -1 if unknown. Adds to `totals`. The producer is freed; its file's path is left in
- * `path` (PATH_MAX bytes), "" if the job's table has all that was in it: then it is not kept.
+ * waitpid(), -1 if unknown. Adds to `totals`. Its file's path is left in `path` (PATH_MAX bytes),
+ * "" if the job's table has all that was in it: then it is not kept.
  */
 void producer_finish(struct producer *p, int wait_status, struct drain_totals *totals,
 		     struct raw_end *end, char *path);

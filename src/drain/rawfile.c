@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/file.h"
+#include "drain/scan.h"
 #include "wire/defs.h"
 #include "wire/wire.h"
 
@@ -144,6 +146,33 @@ bool rawfile_create(struct rawfile *f, const char *trace, const struct raw_heade
 
 	snprintf(pid, sizeof(pid), "%u", h->pid);
 	return rawfile_create_as(f, trace, pid, h);
+}
+
+static bool continue_at(struct rawfile *f, struct scan *s)
+{
+	struct stat st;
+
+	if (!scan_file(f->fd, s) || fstat(f->fd, &st) != 0)
+		return false;
+	f->bytes = s->bytes;
+	return (uint64_t)st.st_size == f->bytes || ftruncate(f->fd, (off_t)f->bytes) == 0;
+}
+
+bool rawfile_continue(struct rawfile *f, const char *path, struct scan *s)
+{
+	memset(f, 0, sizeof(*f));
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	f->fd = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+	if (f->fd >= 0 && continue_at(f, s)) {
+		begin_room(f);
+		return true;
+	}
+	f->failed = errno ? errno : EIO;
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+	errno = f->failed;
+	return false;
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */

@@ -45,6 +45,14 @@ bool rawfile_create(struct rawfile *f, const char *trace, const struct raw_heade
 bool rawfile_create_as(struct rawfile *f, const char *trace, const char *what,
 		       const struct raw_header *h);
 
+struct scan;
+
+/*
+ * Goes on with a file that another drain has begun: finds what is in it (scan.h), and cuts what is
+ * not whole. False: errno tells; the file takes nothing, which is counted.
+ */
+bool rawfile_continue(struct rawfile *f, const char *path, struct scan *s);
+
 /*
  * Room for the payload of a block; NULL: out of memory. The caller fills it, then commits with
  * `b->raw` bytes of it used; type, thread, seq and ticks are the caller's, the rest is filled in.

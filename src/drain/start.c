@@ -69,8 +69,8 @@ static void widen_affinity(void)
 }
 
 /*
- * Two descriptors a process: the usual soft limit of 1,024 would end at 500 of them. Programs have their
- * own limits, which they get from whoever starts them: not from here.
+ * Three descriptors a process: the usual soft limit of 1,024 would end at 340 of them. Programs
+ * have their own limits, which they get from whoever starts them: not from here.
  */
 static void raise_file_limit(void)
 {

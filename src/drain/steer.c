@@ -12,10 +12,19 @@
 #include "base/file.h"
 
 /* Numbers of a drain that was there before, which processes remember, are others. */
-void steer_init(struct steering *s)
+void steer_init(struct steering *s, struct journal *j)
 {
 	*s = (struct steering){.fd = -1,
+			       .journal = j,
 			       .asked = (uint32_t)(clock_ns(CLOCK_MONOTONIC) / 1000) & ~0xffu};
+}
+
+/* For a drain in the place of this one. */
+static void keep(const struct steering *s)
+{
+	struct journal_steer entry = {s->asked, s->standing};
+
+	journal_add(s->journal, JOURNAL_STEER, &entry, sizeof(entry), NULL);
 }
 
 static void answer(int fd, struct steer_answer *a)
@@ -49,6 +58,7 @@ bool steer_begin(struct steering *s, int fd, const struct steer_request *request
 	s->asked = next_number(s, request->what);
 	if (request->what != KYMO_STEER_FLUSH)
 		s->standing = s->asked;
+	keep(s);
 	s->deadline = clock_ns(CLOCK_MONOTONIC) + request->wait_ns;
 	for (struct producer *p = producers; p; p = p->next)
 		if (p->begun || request->what != KYMO_STEER_FLUSH)
@@ -62,12 +72,18 @@ static bool stands(uint32_t number)
 	       SHM_ASKED_WHAT(number) == KYMO_STEER_RESUME;
 }
 
+static void set_standing(struct steering *s, uint32_t number)
+{
+	s->standing = number;
+	keep(s);
+}
+
 void steer_newcomer(struct steering *s, struct producer *p)
 {
 	uint32_t before = producer_stands(p);
 
 	if (!s->standing && stands(before)) /* another drain was there before this one */
-		s->standing = before;
+		set_standing(s, before);
 	/* A child knows what its parent did, and what that did of itself since then counts more. */
 	if (s->standing && s->standing != before)
 		producer_ask(p, s->standing);

@@ -39,9 +39,11 @@ struct steering {
 	uint32_t asked; /* value given to the processes */
 	uint64_t deadline;
 	uint32_t standing; /* the last PAUSE or RESUME: processes that come are asked for it; 0: none */
+	struct journal *journal;
 };
 
-void steer_init(struct steering *s);
+/* `j`: for a drain in the place of this one; may be NULL. */
+void steer_init(struct steering *s, struct journal *j);
 /* Takes `fd`, closed once it is answered. True: what processes that come are to do has changed. */
 bool steer_begin(struct steering *s, int fd, const struct steer_request *request,
 		 struct producer *producers);

@@ -114,6 +114,7 @@ struct shm_header {
 	 * whatever kills it. 0: the drain cannot, its beat tells.
 	 */
 	_Atomic uint32_t drain_life;
+	_Atomic uint32_t drain_kept; /* a drain that dies is followed by another, which takes a moment */
 	_Atomic uint32_t asked; /* of the program, see SHM_ASKED_NEXT; futex word */
 
 	_Alignas(64) _Atomic uint32_t stamps;    /* given to chunks so far (wraps) */

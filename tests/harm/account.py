@@ -73,12 +73,29 @@ def children(pid):
     return found
 
 
-def drain_of(launcher):
-    for pid in children(launcher):
+def _living(pids, name):
+    for pid in pids:
         found = state(pid)
-        if found and found[0] == "kymo-drain" and found[1] not in "ZX":
+        if found and found[0] == name and found[1] not in "ZX":
             return pid
     return None
+
+
+def keeper_of(launcher):
+    return _living(children(launcher), "kymo-keeper")
+
+
+def drain_of(launcher):
+    """Of the moment: another one takes the place of one that dies, as long as its keeper lives."""
+    keeper = keeper_of(launcher)
+    return _living(children(keeper), "kymo-drain") if keeper else None
+
+
+def everybody_of(launcher):
+    """The launcher last, before it the program; the keeper is dead before its drain."""
+    keeper = keeper_of(launcher)
+    return [*([keeper, drain_of(launcher)] if keeper else []),
+            *(c for c in children(launcher) if c != keeper), launcher]
 
 
 def program_of(launcher, name="load"):

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from account import (WAIT, Failure, alive, await_true, children, counted, drain_of, exact, expect, kill,
+from account import (WAIT, Failure, alive, await_true, children, counted, drain_of, exact, expect, keeper_of, kill,
                      named, program_of, recorded, state)
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -28,7 +28,8 @@ FAST, PACED, KERNELS = "fast", "paced", "cl"
 DEATHS = [("program", signal.SIGKILL), ("program", signal.SIGSEGV), ("program", signal.SIGTERM),
           ("launcher", signal.SIGKILL), ("launcher", signal.SIGTERM), ("group", signal.SIGKILL),
           ("group", signal.SIGINT), ("drain", signal.SIGKILL), ("drain", signal.SIGSEGV),
-          ("drain and launcher", signal.SIGKILL), ("all", signal.SIGKILL), ("drain", signal.SIGSTOP)]
+          ("drain and launcher", signal.SIGKILL), ("all", signal.SIGKILL), ("drain", signal.SIGSTOP),
+          ("keeper", signal.SIGKILL), ("keeper and drain", signal.SIGKILL)]
 
 
 def load_of(kind, endless):
@@ -36,35 +37,37 @@ def load_of(kind, endless):
     return [str(many), *{FAST: [], PACED: ["100000"], KERNELS: ["cl"]}[kind]]
 
 
-def victims_of(who, launcher, drain, program, dice):
+def victims_of(who, launcher, keeper, drain, program, dice):
     if who == "all":
-        everybody = [launcher, drain, program]
+        everybody = [launcher, keeper, drain, program]
         dice.shuffle(everybody)
         return everybody
-    return {"program": [program], "launcher": [launcher], "drain": [drain], "group": [],
-            "drain and launcher": [drain, launcher]}[who]
+    return {"program": [program], "launcher": [launcher], "drain": [drain], "group": [], "keeper": [keeper],
+            "keeper and drain": [keeper, drain], "drain and launcher": [drain, launcher]}[who]
 
 
 def statuses(who, sig):
     """What the launcher may end with: the program had perhaps ended before."""
     if who in ("program", "group") or (who == "launcher" and sig != signal.SIGKILL):
         return {-sig, 7}
-    return {7} if who == "drain" else {7, -signal.SIGKILL}
+    return {7} if who in ("drain", "keeper", "keeper and drain") else {7, -signal.SIGKILL}
 
 
 def strike(p, who, sig, dice):
-    drain, program = drain_of(p.pid), program_of(p.pid)
+    keeper, drain, program = keeper_of(p.pid), drain_of(p.pid), program_of(p.pid)
     if not drain or not program:
         return None # all is over already
     if who == "group":
         os.killpg(p.pid, sig)
-    for pid in victims_of(who, p.pid, drain, program, dice):
+    if who == "all":
+        kill(keeper, signal.SIGSTOP) # it would start another drain
+    for pid in victims_of(who, p.pid, keeper, drain, program, dice):
         kill(pid, sig)
     if sig == signal.SIGSTOP:
         await_true(lambda: (state(drain) or ("", "Z"))[1] in "TZX", "the drain stops")
         signal.sigtimedwait([], dice.random() * 0.3) # the load goes on
         kill(drain, signal.SIGCONT)
-    return [p.pid, drain, program]
+    return [p.pid, keeper, drain, program]
 
 
 def check(trace, kind, who, sig, told):
@@ -74,7 +77,7 @@ def check(trace, kind, who, sig, told):
     if r[what]:
         named(r)
     expect(r[what] <= begun, r, "begun:", begun)
-    drain_lives = sig == signal.SIGSTOP or who not in ("drain", "drain and launcher", "all")
+    drain_lives = who not in ("keeper and drain", "all") # or another in its place
     if drain_lives:
         exact(r, what, begun, done)
         expect(r["damaged"] == 0, "damage:", r) # else its last block may be torn
@@ -83,7 +86,7 @@ def check(trace, kind, who, sig, told):
     text = subprocess.run([KYMO, "summary", trace], capture_output=True, text=True, timeout=WAIT,
                           check=False).stdout
     expect(r["endless"] == 0 or "Lost: nothing" not in text, "nothing lost?", text)
-    if who == "drain":
+    if who == "keeper and drain":
         expect("drain ended unexpectedly" in told or r["endless"] == 0, told)
     return r[what]
 
@@ -110,7 +113,7 @@ def one_round(number, seed):
             out, err = p.communicate(timeout=WAIT)
             await_true(lambda: not any(alive(pid) for pid in everybody or []), "all end")
             expect(everybody is None or p.returncode in statuses(who, sig), "status", p.returncode, err)
-            expect(who != "drain" or out == "done\n", "the program said", out)
+            expect("drain" not in who or "launcher" in who or out == "done\n", "the program said", out)
             return about, check("t.kymo", kind, who, sig, err)
         except Failure as e:
             for pid in [p.pid, *children(p.pid)]:

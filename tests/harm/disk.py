@@ -16,8 +16,8 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-from account import (WAIT, alive, await_true, children, counted, drain_of, exact, expect, kill, named,
-                     program_of, recorded, Failure)
+from account import (WAIT, alive, await_true, counted, drain_of, everybody_of, exact, expect, keeper_of, kill,
+                     named, recorded, Failure)
 
 BUILD = os.path.abspath(sys.argv[1])
 KYMO = BUILD + "/bin/kymo"
@@ -56,8 +56,9 @@ def test_everybody_is_killed():
         trace = what + ".kymo"
         p = start(*load, trace=trace)
         await_true(lambda: raw_bytes(trace) > 300000, "records on the disk")
-        victims = [p.pid, *children(p.pid)]
-        for pid in sorted(victims, key=lambda v: v != drain_of(p.pid)):
+        victims = [v for v in everybody_of(p.pid) if v]
+        expect(len(victims) == 4, victims)
+        for pid in victims:
             kill(pid)
         p.communicate(timeout=WAIT)
         await_true(lambda: not any(alive(pid) for pid in victims), "they die")
@@ -160,7 +161,7 @@ def test_the_end_is_missing():
     """Neither file nor manifest have an end: nobody may say that nothing was lost."""
     p = start("1", ENDLESS, "100000", trace="cut.kymo")
     await_true(lambda: raw_bytes("cut.kymo") > 2000, "records on the disk")
-    for pid in (p.pid, drain_of(p.pid), program_of(p.pid)):
+    for pid in everybody_of(p.pid):
         kill(pid)
     p.communicate(timeout=WAIT)
     text = said("summary", "cut.kymo")
@@ -226,7 +227,9 @@ def test_a_dead_drain_is_known():
     """Nobody waits for room that nobody makes: not the block time, not until the heart beats no more."""
     p = start("2", "600000", options=["--buffer-size", "1M", "--block-time", "90s"], trace="dead.kymo")
     await_true(lambda: raw_bytes("dead.kymo") > 100000, "records on the disk")
-    kill(drain_of(p.pid))
+    drain = drain_of(p.pid)
+    kill(keeper_of(p.pid)) # else there would be another
+    kill(drain)
     began = time.monotonic()
     out, err = p.communicate(timeout=WAIT)
     took = time.monotonic() - began

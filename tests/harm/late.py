@@ -84,14 +84,18 @@ class Late(unittest.TestCase):
         os.kill(drain, signal.SIGSTOP)
         return p, drain
 
-    def drain_of(self, launcher):
-        with open(f"/proc/{launcher}/task/{launcher}/children", encoding="utf-8") as f:
+    def child_of(self, parent, name):
+        with open(f"/proc/{parent}/task/{parent}/children", encoding="utf-8") as f:
             children = f.read().split()
         for child in children:
             with open(f"/proc/{child}/comm", encoding="utf-8") as f:
-                if f.read() == "kymo-drain\n":
+                if f.read() == name + "\n":
                     return int(child)
         return 0
+
+    def drain_of(self, launcher):
+        keeper = self.child_of(launcher, "kymo-keeper")
+        return self.child_of(keeper, "kymo-drain") if keeper else 0
 
     def clear(self, p):
         """What is left when something went wrong; the drain ends with it."""

@@ -172,16 +172,25 @@ def walk(x):
 
 # ---- what is left behind
 
-def drain_of(launcher):
+def named_child(parent, name):
     for pid in os.listdir("/proc"):
         try:
             with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
                 text = f.read()
         except OSError:
             continue
-        if "(kymo-drain)" in text and int(text.rsplit(")", 1)[1].split()[1]) == launcher:
+        if f"({name})" in text and int(text.rsplit(")", 1)[1].split()[1]) == parent:
             return int(pid)
     return None
+
+
+def keeper_of(launcher):
+    return named_child(launcher, "kymo-keeper")
+
+
+def drain_of(launcher):
+    keeper = keeper_of(launcher)
+    return keeper and named_child(keeper, "kymo-drain")
 
 
 def places():
@@ -202,7 +211,7 @@ def killed(trace, who):
     p = subprocess.Popen([KYMO, "run", "--no-summary", "-o", trace, VICTIM, "wait", os.getcwd() + "/go"], stderr=subprocess.PIPE, text=True)
     own = wait_for("the program", lambda: glob.glob("go.*"))
     program, drain = int(own[0].split(".")[1]), wait_for("the drain", lambda: drain_of(p.pid))
-    pids = {"launcher": p.pid, "drain": drain, "program": program}
+    pids = {"launcher": p.pid, "keeper": keeper_of(p.pid), "drain": drain, "program": program}
     expect(len(places()) == 1 and left(trace), "nothing to be left behind:", places(), os.listdir(trace))
     for name in who:
         os.kill(pids[name], signal.SIGSTOP) # none sees the others die
@@ -216,10 +225,11 @@ def killed(trace, who):
 
 
 def test_next_run_cleans():
-    for n, who in enumerate((("launcher", "drain", "program"), ("launcher", "drain"), ("drain",), ("launcher",))):
+    for n, who in enumerate((("keeper", "launcher", "drain", "program"), ("keeper", "launcher", "drain"),
+                             ("keeper", "drain"), ("drain",), ("drain", "launcher"), ("launcher",))):
         trace = f"killed{n}.kymo"
         killed(trace, who)
-        if "launcher" in who and "drain" in who:
+        if "launcher" in who and "keeper" in who:
             expect(len(places()) == 1 and left(trace), who, "left nothing: nothing is tested")
             p = kymo("doctor") if n else kymo("run", "--no-summary", "-o", f"next{n}.kymo", "true")
             expect(not n or "1 recording was killed" in p.stdout, p.stdout)
@@ -262,7 +272,9 @@ def test_killed_while_compressing():
                 pass # the trace is not there yet
         if found:
             try: # the launcher must not see it die
+                keeper = keeper_of(p.pid)
                 os.kill(drain, signal.SIGSTOP)
+                os.kill(keeper, signal.SIGKILL)
                 p.kill()
                 os.kill(drain, signal.SIGKILL)
             except ProcessLookupError:

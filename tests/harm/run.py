@@ -284,13 +284,13 @@ def test_stopped_by_somebody_else():
 
 # ---- the drain
 
-def drains():
+def drains(name="kymo-drain"):
     """Drains of this test: others run beside it."""
     found = set()
     for path in glob.glob("/proc/[0-9]*/comm"):
         try:
             with open(path, encoding="utf-8") as f:
-                if f.read().strip() != "kymo-drain":
+                if f.read().strip() != name:
                     continue
             with open(path.replace("/comm", "/environ"), "rb") as f:
                 if f"TEST_MARK={os.getpid()}".encode() in f.read().split(b"\0"):
@@ -300,9 +300,17 @@ def drains():
     return found
 
 
+def child_among(parent, these):
+    with open(f"/proc/{parent}/task/{parent}/children", encoding="utf-8") as f:
+        return next(int(c) for c in f.read().split() if int(c) in these)
+
+
+def keeper_of(launcher):
+    return child_among(launcher, drains("kymo-keeper"))
+
+
 def drain_of(launcher):
-    with open(f"/proc/{launcher}/task/{launcher}/children", encoding="utf-8") as f:
-        return next(int(c) for c in f.read().split() if int(c) in drains())
+    return child_among(keeper_of(launcher), drains())
 
 
 def test_nobody_reads_the_summary():
@@ -336,9 +344,11 @@ def await_progress(more):
         time.sleep(0.001)
 
 
-def test_drain_is_killed():
+def test_keeper_and_drain_are_killed():
     p = start_sleepy("-o", "t.kymo")
-    os.kill(drain_of(p.pid), signal.SIGKILL)
+    keeper, drain = keeper_of(p.pid), drain_of(p.pid)
+    os.kill(keeper, signal.SIGKILL) # there is no other then
+    os.kill(drain, signal.SIGKILL)
     await_progress(200) # the program does not suffer
     p.terminate()
     _, err = p.communicate(timeout=30)

@@ -50,7 +50,7 @@ void test_drain_start(struct test_drain *d, struct test_drain_options o)
 		if (o.file_limit)
 			setrlimit(RLIMIT_FSIZE, &limit);
 		drain_detach(listener, o.orphan ? listener : pair[1]);
-		drain_run(&c);
+		drain_run(&c, NULL, DRAIN_BEGIN);
 		_exit(0);
 	}
 	close(listener);

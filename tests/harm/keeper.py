@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The drain is killed and another one goes on in its place: nothing that was in shared memory is lost, nothing
+is there twice.
+
+Usage: keeper.py BUILD [TEST]
+"""
+import glob
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+from account import (WAIT, Failure, alive, await_true, counted, drain_of, exact, expect, keeper_of, kill,
+                     named, recorded, state)
+
+BUILD = os.path.abspath(sys.argv[1])
+KYMO = BUILD + "/bin/kymo"
+LOAD = BUILD + "/tests/harm/load"
+INJECT = BUILD + "/lib/libkymo-inject.so"
+SEED = int(os.environ.get("TEST_SEED", "20"))
+# Whoever finds no room waits for the drain, be it another one.
+WAITS = ("--block-time", "60s", "--buffer-size", "1M")
+
+
+def start(*load, options=WAITS, trace="t.kymo", command=None, **popen):
+    return subprocess.Popen([KYMO, "run", "--no-summary", "-o", trace, *options, *(command or (LOAD, "counts", *load))],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **popen)
+
+
+def finish(p, status=7):
+    out, err = p.communicate(timeout=WAIT)
+    expect(p.returncode == status, "the program gave", p.returncode, out, err)
+    return err
+
+
+def kill_drain(p, sig=signal.SIGKILL, last=None):
+    """Another than `last`; the one that was killed."""
+    def other():
+        expect(p.poll() is None, "the run is over")
+        drain = drain_of(p.pid)
+        return drain != last and drain
+    drain = await_true(other, "a drain")
+    kill(drain, sig)
+    return drain
+
+
+def after(calls):
+    await_true(lambda: counted("counts")[1] >= calls, f"{calls} calls")
+
+
+def manifest(trace="t.kymo"):
+    with open(trace + "/manifest.json", encoding="utf-8") as f:
+        return json.load(f)
+
+
+def said(*words):
+    p = subprocess.run([KYMO, *words], capture_output=True, text=True, timeout=WAIT, check=False)
+    return p.stdout + p.stderr
+
+
+def all_there(calls, trace="t.kymo", processes=1):
+    r = recorded(KYMO, trace)
+    named(r)
+    expect(r["marks"] == calls and r["lost"] == 0 and r["damaged"] == 0 and r["endless"] == 0 and
+           r["processes"] == processes, "not all of", calls, "marks of", processes, "processes:", r)
+
+
+def left(trace="t.kymo"):
+    return [n for n in glob.glob(f"{trace}/*") + glob.glob(f"{trace}/.*") + glob.glob(f"{trace}/raw/*") +
+            glob.glob(f"{trace}/raw/.*") if "control-" in n or n.endswith((".tmp", ".part")) or "/.manifest" in n]
+
+
+def steer(what):
+    p = subprocess.run([KYMO, "ctl", what, "t.kymo"], capture_output=True, text=True, timeout=WAIT, check=False)
+    expect(p.returncode == 0, what, "gave", p.returncode, p.stderr)
+
+
+# ---- once, twice
+
+def test_killed():
+    p = start("2", "600000")
+    after(100000)
+    kill_drain(p)
+    err = finish(p)
+    expect("(signal 9, Killed) and was started again, 1 time;" in err, "the launcher said", err)
+    all_there(1200000)
+    expect(manifest()["totals"]["drain_restarts"] == 1, manifest()["totals"])
+    for words in (("summary", "t.kymo"), ("info", "t.kymo")):
+        expect("drain: the drain was ended by signal 9; another went on" in said(*words), said(*words))
+    expect("Lost: nothing." in said("summary", "t.kymo"), said("summary", "t.kymo"))
+    strict = subprocess.run([KYMO, "summary", "--strict", "t.kymo"], capture_output=True, timeout=WAIT, check=False)
+    expect(strict.returncode == 0, "a drain that was started again is no loss")
+    expect(not left(), left())
+
+
+def test_killed_twice():
+    for sig in (signal.SIGKILL, signal.SIGSEGV):
+        p = start("2", "300000", "100000", options=("-f", *WAITS))
+        after(50000)
+        first = kill_drain(p, sig)
+        after(200000)
+        kill_drain(p, sig, first)
+        expect("started again, 2 times;" in finish(p), "not said")
+        all_there(600000)
+        os.unlink("counts")
+
+
+def test_at_any_moment():
+    dice = random.Random(SEED)
+    began = time.monotonic()
+    for n in range(30):
+        options = dice.choice([WAITS, WAITS, (), ("--on-full", "drop", "--buffer-size", "1M"),
+                               ("--on-full", "overwrite", "--buffer-size", "1M")])
+        threads = dice.choice([1, 3])
+        p = start(str(threads), "100000", options=("-f", "--no-compress", *options))
+        await_true(lambda: os.path.exists("counts") or p.poll() is not None, "the load")
+        signal.sigtimedwait([], dice.random() * 0.1)
+        drain = drain_of(p.pid)
+        if drain:
+            kill(drain)
+        finish(p)
+        begun, done = counted("counts")
+        r = recorded(KYMO, "t.kymo")
+        named(r)
+        try:
+            exact(r, "marks", begun, done)
+            expect(r["damaged"] == 0 and r["endless"] == 0, "damage:", r)
+            expect(r["marks"] + r["lost"] + r["overwritten"] == done, "made:", done, "accounted for:", r)
+            expect(options != WAITS or r["lost"] == 0, "lost:", r)
+        except Failure as e:
+            raise Failure(f"round {n} of TEST_SEED={SEED}, {options}, {threads} threads: {e}") from e
+        os.unlink("counts")
+        if time.monotonic() - began > 30 and n >= 3:
+            break
+
+
+# ---- processes
+
+def test_processes_that_come_later():
+    """Four at work when the drain is killed, forty come after it, one after the other: some in that moment."""
+    script = f"for i in 1 2 3 4; do {LOAD} counts$i 2 200000 & done; " \
+             f"for i in $(seq 5 44); do {LOAD} counts$i 1 1000 || [ $? -eq 7 ] || exit 1; done; wait; exit 5"
+    p = start(command=("sh", "-c", script))
+    await_true(lambda: counted("counts8")[1] == 1000, "the eighth")
+    kill_drain(p)
+    finish(p, 5)
+    all_there(4 * 2 * 200000 + 40 * 1000, processes=44)
+
+
+def test_without_launcher():
+    mark = f"TEST_MARK={os.getpid()}"
+
+    def marked(name):
+        for path in glob.glob("/proc/[0-9]*"):
+            try:
+                with open(path + "/environ", "rb") as f:
+                    own = mark.encode() in f.read().split(b"\0")
+            except OSError:
+                continue
+            pid = int(path.rsplit("/", 1)[1])
+            if own and (state(pid) or ("", "Z"))[0] == name and alive(pid):
+                return pid
+        return None
+
+    p = subprocess.Popen([LOAD, "counts", "1", "1000000", "10000"], stdout=subprocess.DEVNULL,
+                         env=dict(os.environ, LD_PRELOAD=INJECT, KYMO_TRACE=os.getcwd() + "/t.kymo",
+                                  KYMO_BIN=KYMO, TEST_MARK=str(os.getpid())))
+    after(1000)
+    keeper, drain = marked("kymo-keeper"), marked("kymo-drain")
+    expect(keeper and drain, "no keeper, or no drain:", keeper, drain)
+    kill(drain)
+    await_true(lambda: marked("kymo-drain") not in (None, drain), "another drain")
+    p.wait(WAIT)
+    await_true(lambda: manifest()["state"] == "complete" and not alive(keeper), "the end")
+    all_there(1000000)
+
+
+# ---- steering
+
+def test_steered():
+    """What was asked for before holds for who comes later; what is asked after is done."""
+    script = f"{LOAD} counts 1 1; until [ -e go ]; do sleep 0.01; done; {LOAD} later 1 1000; " \
+             f"until [ -e on ]; do sleep 0.01; done; {LOAD} counts 1 1000"
+    p = start(command=("sh", "-c", script))
+    after(1)
+    steer("pause")
+    kill_drain(p)
+    open("go", "w", encoding="utf-8").close()
+    await_true(lambda: counted("later")[1] == 1000, "a process that is paused")
+    steer("resume")
+    open("on", "w", encoding="utf-8").close()
+    finish(p)
+    r = recorded(KYMO, "t.kymo")
+    expect(r["marks"] == 1001 and r["lost"] == 0, r)
+
+
+# ---- the end
+
+def test_killed_at_the_end():
+    """While it compresses; while it brings files from the node's disk; nothing half made stays."""
+    for what, pattern, options in (("compressing", "t.kymo/raw/*.tmp", ()),
+                                   ("compressing there", "disk/*/raw/*.tmp", ("--node-local", "disk")),
+                                   ("collecting", "t.kymo/raw/.*.part", ("--node-local", "disk", "--no-compress"))):
+        met = False
+        for _ in range(20):
+            p = start("4", "200000", options=("-f", "--buffer-size", "512M", *options))
+            drain = await_true(lambda: drain_of(p.pid) or p.poll() is not None, "the drain")
+            limit = time.monotonic() + WAIT
+            while not met and p.poll() is None and time.monotonic() < limit:
+                met = bool(glob.glob(pattern))
+            if met:
+                kill(drain)
+            finish(p)
+            all_there(800000)
+            expect(not left() and not glob.glob("disk/*"), what, "left", left(), glob.glob("disk/*"))
+            met = manifest()["totals"]["drain_restarts"] == 1
+            if met:
+                break
+        expect(met, what, "was never met")
+        packed = os.path.getsize(glob.glob("t.kymo/raw/*.kyr")[0])
+        expect((packed < 5000000) == (what != "collecting"), what, packed, "bytes")
+
+
+def test_three_die_at_once():
+    """Then there is no other, and nobody waits for one."""
+    p = start("2", "300000", "100000", options=("--buffer-size", "1M", "--block-time", "90s"))
+    after(100000)
+    drain = None
+    for _ in range(3):
+        drain = kill_drain(p, last=drain)
+    began = time.monotonic()
+    err = finish(p)
+    took = time.monotonic() - began
+    expect("drain ended unexpectedly; the trace ends" in err, err)
+    expect(counted("counts")[1] == 600000 and took < 60, "waited for a dead drain:", took, "s")
+    r = recorded(KYMO, "t.kymo")
+    named(r)
+    expect(0 < r["marks"] <= 600000, r)
+
+
+def test_keeper_alone_is_killed():
+    p = start("2", "600000")
+    after(10000)
+    kill(keeper_of(p.pid))
+    err = finish(p)
+    expect("drain" not in err, err)
+    all_there(1200000)
+
+
+# ---- what is lost meanwhile
+
+def test_losses_survive():
+    """What the file system refused before the drain was killed is counted after."""
+    os.mkdir("full")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", "full"],
+                      stderr=subprocess.DEVNULL, check=False).returncode:
+        return "tmpfs cannot be mounted here"
+    try:
+        p = start("2", "600000", trace="full/t.kymo", options=("--buffer-size", "1M", "--no-compress"))
+        await_true(lambda: os.statvfs("full").f_bavail == 0, "a full file system")
+        at = counted("counts")[1]
+        after(at + 100000)
+        kill_drain(p)
+        err = finish(p)
+        expect("cut short: No space left" in err and "was started again" in err, err)
+        subprocess.run(["mv", "full/t.kymo", "moved.kymo"], check=True)
+        r = recorded(KYMO, "moved.kymo")
+        expect(r["lost"] > 100000 and r["marks"] + r["lost"] == counted("counts")[1] == 1200000, r)
+    finally:
+        subprocess.run(["umount", "-l", "full"], check=True)
+    return None
+
+
+def test_flight_recorder():
+    p = start("2", "600000", options=("--on-full", "overwrite", "--buffer-size", "1M"))
+    after(100000)
+    kill_drain(p)
+    after(500000)
+    steer("flush")
+    finish(p)
+    r = recorded(KYMO, "t.kymo")
+    named(r)
+    exact(r, "marks", *counted("counts"))
+    expect(r["lost"] == 0 and r["overwritten"] > 0 and r["damaged"] == 0, r)
+
+
+def main():
+    failed = 0
+    selected = sys.argv[2:]
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (selected and name not in selected):
+            continue
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="kymo-keeper-") as folder:
+            os.chdir(folder)
+            try:
+                skipped = test()
+                print(f"{name}: {'skipped: ' + skipped if skipped else 'passed'} in {time.monotonic() - began:.1f} s",
+                      flush=True)
+            except (Failure, OSError, KeyError, subprocess.SubprocessError) as e:
+                failed += 1
+                print(f"{name}: FAILED: {e}", flush=True)
+            os.chdir("/")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

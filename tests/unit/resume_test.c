@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a drain that takes over from one that was killed reads: the journal, and the file that was
+ * begun. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "drain/journal.h"
+#include "drain/rawfile.h"
+#include "drain/scan.h"
+
+/* ---- the journal ----------------------------------------------------------------------------- */
+
+static void entries_come_back(void **state)
+{
+	struct journal *j = journal_new();
+	struct journal_refused r = {17, 24};
+	struct journal_entry *e = NULL;
+	uint32_t number = 5;
+
+	assert_non_null(j);
+	assert_null(journal_next(j, NULL));
+	journal_add(j, JOURNAL_BEGUN, &number, sizeof(number), "/a/path");
+	journal_add(j, JOURNAL_ERROR, NULL, 0, "wrong");
+	journal_add(j, JOURNAL_REFUSED, &r, sizeof(r), NULL);
+	journal_add(j, JOURNAL_PROGRAM_GONE, NULL, 0, NULL);
+
+	e = journal_next(j, e);
+	assert_int_equal(e->type, JOURNAL_BEGUN);
+	assert_int_equal(*(uint32_t *)journal_data(e, sizeof(number)), 5);
+	assert_string_equal(journal_text(e, sizeof(number)), "/a/path");
+	e = journal_next(j, e);
+	assert_int_equal(e->type, JOURNAL_ERROR);
+	assert_string_equal(journal_text(e, 0), "wrong");
+	e = journal_next(j, e);
+	assert_memory_equal(journal_data(e, sizeof(r)), &r, sizeof(r));
+	assert_string_equal(journal_text(e, sizeof(r)), "");
+	assert_null(journal_data(e, sizeof(struct journal_finished)));
+	e = journal_next(j, e);
+	assert_int_equal(e->type, JOURNAL_PROGRAM_GONE);
+	assert_null(journal_next(j, e));
+	journal_free(j);
+}
+
+/* An entry is there when it is whole; what makes no sense ends the journal. */
+static void a_torn_end_is_cut(void **state)
+{
+	struct journal *j = journal_new();
+	struct journal_entry *e;
+	uint32_t number = 5;
+	uint64_t used;
+
+	journal_add(j, JOURNAL_GONE, &number, sizeof(number), NULL);
+	used = atomic_load(&j->used);
+	journal_add(j, JOURNAL_BEGUN, &number, sizeof(number), "/a/path/that/is/long");
+	e = journal_next(j, NULL);
+	assert_non_null(journal_next(j, e));
+	for (uint64_t cut = used; cut < used + 24; cut += 8) {
+		atomic_store(&j->used, cut);
+		assert_null(journal_next(j, e));
+	}
+	atomic_store(&j->used, UINT64_MAX);
+	((struct journal_entry *)(j->entries + used))->bytes = UINT32_MAX;
+	assert_null(journal_next(j, e));
+	((struct journal_entry *)(j->entries + used))->bytes = 8;
+	((struct journal_entry *)(j->entries + used))->type = 77;
+	assert_null(journal_next(j, e));
+	journal_free(j);
+}
+
+static void a_full_journal_says_so(void **state)
+{
+	struct journal *j = journal_new();
+	uint32_t number = 1;
+
+	j->room = 64;
+	assert_non_null(journal_add(j, JOURNAL_GONE, &number, sizeof(number), NULL));
+	assert_null(journal_add(j, JOURNAL_ERROR, NULL, 0,
+				"a text that is longer than what is left of 64 bytes"));
+	assert_int_equal(atomic_load(&j->full), 1);
+	/* A later one that fits would be believed without it. */
+	assert_null(journal_add(j, JOURNAL_GONE, &number, sizeof(number), NULL));
+	assert_null(journal_next(j, journal_next(j, NULL)));
+	journal_free(j);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+enum { HEADER = sizeof(struct wire_chunk) };
+
+static char folder[] = "/tmp/kymo-resume-XXXXXX";
+
+static int make_folder(void **state)
+{
+	char raw[64];
+
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(raw, sizeof(raw), "%s/raw", folder);
+	return mkdir(raw, 0700);
+}
+
+static int remove_folder(void **state)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	return system(command);
+}
+
+static void add_chunk(struct rawfile *f, enum raw_block_type type, uint32_t chunk_type,
+		      uint32_t thread, uint64_t seq, uint32_t bytes)
+{
+	struct raw_block b = {.type = (uint16_t)type,
+			      .thread = thread,
+			      .chunk_type = chunk_type,
+			      .seq = seq,
+			      .raw = HEADER + bytes};
+
+	memset(rawfile_reserve(f, b.raw), 0, b.raw);
+	rawfile_commit(f, &b);
+}
+
+/* Thread 1: chunks 0 to 2; of 3 a part. Definitions 7: 100 and 50 bytes of it. */
+static void make_file(struct rawfile *f)
+{
+	struct raw_header h = {.magic = RAW_MAGIC,
+			       .version = RAW_VERSION,
+			       .header_size = sizeof(h),
+			       .pid = 1,
+			       .hostname = "host"};
+	struct raw_end told = {.how = 5, .lost_records = 3}, later = {.how = 5, .lost_records = 4};
+
+	assert_true(rawfile_create(f, folder, &h));
+	for (uint64_t seq = 0; seq < 3; seq++)
+		add_chunk(f, RAW_CHUNK, WIRE_CHUNK_RECORDS, 1, seq, 400);
+	add_chunk(f, RAW_PARTIAL, WIRE_CHUNK_RECORDS, 1, 3, 100);
+	rawfile_flush(f);
+	rawfile_add(f, RAW_STATE, &told, sizeof(told));
+	rawfile_add(f, RAW_STATE, &later, sizeof(later));
+	add_chunk(f, RAW_CHUNK, WIRE_CHUNK_DEFINITIONS, 0, 7, 100);
+	add_chunk(f, RAW_CHUNK, WIRE_CHUNK_DEFINITIONS, 0, 7, 50);
+	assert_true(rawfile_flush(f));
+}
+
+static struct scan_chunk of(uint32_t type, uint32_t thread, uint64_t seq, uint32_t chunk)
+{
+	return (struct scan_chunk){
+		.type = type, .thread = thread, .seq = seq, .chunk = chunk, .header_size = HEADER};
+}
+
+static const struct scan_chunk *chunk(const struct scan *s, uint32_t number)
+{
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->chunks[i].chunk == number)
+			return &s->chunks[i];
+	fail_msg("chunk %u is gone", number);
+	return NULL;
+}
+
+static void what_is_written_is_found(void **state)
+{
+	struct scan_chunk chunks[] = {
+		of(WIRE_CHUNK_RECORDS, 1, 3, 0),     of(WIRE_CHUNK_RECORDS, 1, 2, 1),
+		of(WIRE_CHUNK_RECORDS, 2, 2, 2),     of(WIRE_CHUNK_DEFINITIONS, 0, 7, 3),
+		of(WIRE_CHUNK_DEFINITIONS, 0, 8, 4), of(WIRE_CHUNK_TALLY, 1, 2, 5),
+		of(WIRE_CHUNK_RECORDS, 1, 2, 6)};
+	struct scan s = {.chunks = chunks, .count = 7};
+	struct rawfile f, again;
+
+	make_file(&f);
+	assert_true(rawfile_continue(&again, f.path, &s));
+	assert_int_equal(again.bytes, f.bytes);
+	assert_false(chunk(&s, 0)->found); /* a part is not all */
+	assert_true(chunk(&s, 1)->found);
+	assert_true(chunk(&s, 6)->found); /* a broken program shows it twice */
+	assert_false(chunk(&s, 2)->found);
+	assert_false(chunk(&s, 5)->found);
+	assert_int_equal(chunk(&s, 3)->copied, 150);
+	assert_int_equal(chunk(&s, 4)->copied, 0);
+	assert_int_equal(s.told.lost_records, 4);
+	assert_false(s.open_told);
+	rawfile_close(&again);
+	rawfile_close(&f);
+}
+
+/* Wherever the drain was killed while it wrote: the file goes on behind what is whole. */
+static void a_torn_tail_is_cut(void **state)
+{
+	struct rawfile f, again;
+	struct raw_end end = {0};
+	uint64_t last;
+	struct stat st;
+
+	make_file(&f);
+	last = f.bytes;
+	add_chunk(&f, RAW_CHUNK, WIRE_CHUNK_RECORDS, 1, 3, 400);
+	assert_true(rawfile_flush(&f));
+	for (uint64_t size = f.bytes - 1; size > last; size -= size - last > 40 ? 40 : 1) {
+		struct scan_chunk c = of(WIRE_CHUNK_RECORDS, 1, 3, 0);
+		struct scan s = {.chunks = &c, .count = 1};
+
+		assert_int_equal(truncate(f.path, (off_t)size), 0);
+		assert_true(rawfile_continue(&again, f.path, &s));
+		assert_false(c.found);
+		assert_int_equal(again.bytes, last);
+		rawfile_close(&again);
+		assert_int_equal(stat(f.path, &st), 0);
+		assert_int_equal(st.st_size, last);
+		assert_int_equal(truncate(f.path, (off_t)f.bytes),
+				 0); /* zeros are no block either */
+	}
+	rawfile_close(&f);
+
+	/* An end is written anew. */
+	make_file(&f);
+	last = f.bytes;
+	rawfile_end(&f, &end);
+	rawfile_close(&f);
+	assert_true(rawfile_continue(&again, f.path, &(struct scan){0}));
+	assert_int_equal(again.bytes, last);
+	add_chunk(&again, RAW_CHUNK, WIRE_CHUNK_RECORDS, 1, 4, 8);
+	rawfile_end(&again, &end);
+	rawfile_close(&again);
+	assert_int_equal(stat(f.path, &st), 0);
+	assert_int_equal(st.st_size,
+			 last + 2 * sizeof(struct raw_block) + HEADER + 8 + sizeof(end));
+}
+
+static void no_file_takes_nothing(void **state)
+{
+	struct raw_end end = {0};
+	struct rawfile f;
+	char path[80];
+
+	snprintf(path, sizeof(path), "%s/raw/none.kyr", folder);
+	assert_false(rawfile_continue(&f, path, &(struct scan){0}));
+	assert_int_not_equal(f.failed, 0);
+	add_chunk(&f, RAW_CHUNK, WIRE_CHUNK_RECORDS, 1, 0, 8);
+	rawfile_end(&f, &end);
+	rawfile_close(&f);
+	assert_int_equal(f.bytes, 0);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(entries_come_back),
+		cmocka_unit_test(a_torn_end_is_cut),
+		cmocka_unit_test(a_full_journal_says_so),
+		cmocka_unit_test(what_is_written_is_found),
+		cmocka_unit_test(a_torn_tail_is_cut),
+		cmocka_unit_test(no_file_takes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -94,6 +94,21 @@ static void add_row(struct table *t, const struct kind_of_work *k)
 	cell_number(c, end > u->submit ? (uint64_t)(end - u->submit) : 0);
 }
 
+/* What was under way beyond the commands that are kept in mind. */
+static void add_unlisted(struct table *t, const struct trace *trace)
+{
+	uint64_t unlisted = 0;
+	struct cell *c;
+
+	for (uint32_t i = 1; i < trace->processes_count; i++)
+		unlisted += trace->processes[i].unlisted;
+	c = unlisted ? table_row(t) : NULL;
+	if (!c)
+		return;
+	cell_text(t, c, "(commands of which only the number is known)");
+	cell_number(c + 3, unlisted);
+}
+
 static bool any_bytes(const struct works *w)
 {
 	for (uint32_t i = 0; i < w->count; i++)
@@ -123,6 +138,8 @@ bool summary_unfinished(struct report *r, const struct summary *s, unsigned coun
 			qsort(w.list, w.count, sizeof(*w.list), oldest_first);
 		for (uint32_t i = 0; i < w.count; i++)
 			add_row(t, &w.list[i]);
+		for (unsigned i = 0; i < count; i++)
+			add_unlisted(t, s[i].trace);
 		report_drop_empty(r);
 	}
 	free(w.list);

@@ -275,7 +275,11 @@ static void print_open_calls(const struct trace *t)
 
 static void print_unfinished(const struct trace *t)
 {
-	if (t->unfinished_count > 1)
+	uint64_t unlisted = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		unlisted += t->processes[i].unlisted;
+	if (t->unfinished_count > 1 || unlisted)
 		heading("Submitted, never seen to finish");
 	for (uint32_t i = 1; i < t->unfinished_count && i <= ROWS_SHOWN; i++) {
 		const struct t_unfinished *u = &t->unfinished[i];
@@ -287,6 +291,8 @@ static void print_unfinished(const struct trace *t)
 			     seconds_between(t->origin, u->submit));
 	}
 	rest(t->unfinished_count - 1);
+	if (unlisted)
+		printf("  %" PRIu64 " more, of which only the number is known\n", unlisted);
 }
 
 static void print_notes(const struct trace *t)

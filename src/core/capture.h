@@ -700,13 +700,18 @@ static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
 
 /*
  * A place in the memory that outlives the process where work says that it is under way, so that what
- * never finishes is told whatever happens. 0: there is none to be had. Kept by the piece of work, or
- * by what is used again for another. After a fork the places of the parent are nobody's.
+ * never finishes is told whatever happens. 0: there is none to be had; work that has none is counted
+ * there while it is under way, which its place then says. Kept by the piece of work, or by what is
+ * used again for another. After a fork the places of the parent are nobody's.
  */
 uint32_t cap_flight_new(void);
-void cap_flight_free(uint32_t place);
+void cap_flight_free(uint32_t *place);
 
-#define CAP_LINE_CHUNKS 64u /* 2 MiB */
+/* The same where there is no line, off the hot path. */
+void cap_flight_count(uint32_t *place);
+void cap_flight_uncount(uint32_t *place);
+
+#define CAP_LINE_CHUNKS 2048u /* 64 MiB: more than a million of lines */
 #define CAP_LINE_BITS   9u  /* of a place: number of the line in its chunk */
 
 struct cap_lines {
@@ -719,7 +724,7 @@ static inline struct wire_line *cap_flight_line(uint32_t place)
 {
 	struct wire_line *l;
 
-	if (cap_unlikely(!place))
+	if (cap_unlikely((int32_t)place <= 0)) /* counted: the highest bit */
 		return NULL;
 	l = atomic_load_explicit(&cap_lines->chunks[place >> CAP_LINE_BITS],
 				 memory_order_relaxed);
@@ -727,15 +732,22 @@ static inline struct wire_line *cap_flight_line(uint32_t place)
 }
 
 /* It was submitted, and is wanted by the contexts of `o`. */
-static inline void cap_flight_begin_by(uint32_t place, const struct cap_op *op,
+static inline void cap_flight_begin_by(uint32_t *place, const struct cap_op *op,
 				       const struct cap_origin *o, uint64_t submit,
 				       const struct cap_subject *s, uint32_t thread)
 {
-	struct wire_line *l = cap_flight_line(place);
+	struct wire_line *l;
 
-	if (cap_unlikely(!l || !(o->buffers & atomic_load_explicit(&cap_lines->buffer,
-								   memory_order_relaxed))))
+	if (cap_unlikely(!(o->buffers &
+			   atomic_load_explicit(&cap_lines->buffer, memory_order_relaxed))))
 		return;
+	l = cap_flight_line(*place);
+	if (cap_unlikely(!l)) {
+		cap_flight_count(place);
+		l = cap_flight_line(*place);
+		if (!l)
+			return;
+	}
 	l->op = op->wire;
 	l->flight.call = o->call;
 	l->flight.submit = submit;
@@ -747,7 +759,7 @@ static inline void cap_flight_begin_by(uint32_t place, const struct cap_op *op,
 	atomic_store_explicit(&l->state, wire_flight_check(l->op, &l->flight), memory_order_release);
 }
 
-static inline void cap_flight_begin(uint32_t place, const struct cap_op *op,
+static inline void cap_flight_begin(uint32_t *place, const struct cap_op *op,
 				    const struct cap_origin *o, uint64_t submit,
 				    const struct cap_subject *s)
 {
@@ -756,12 +768,14 @@ static inline void cap_flight_begin(uint32_t place, const struct cap_op *op,
 }
 
 /* Its record is written, or never will be. */
-static inline void cap_flight_end(uint32_t place)
+static inline void cap_flight_end(uint32_t *place)
 {
-	struct wire_line *l = cap_flight_line(place);
+	struct wire_line *l = cap_flight_line(*place);
 
 	if (cap_likely(l != NULL))
 		atomic_store_explicit(&l->state, 0, memory_order_release);
+	else if (*place)
+		cap_flight_uncount(place);
 }
 
 /* Memory that is obtained or given back. Values as in the fields of domain "allocation". */

@@ -39,6 +39,7 @@ struct core_live { /* zero in a forked child until core_fork_check() */
 	struct cap_lines lines_of; /* of the shared buffer (live.c): a child finds none */
 	uint32_t line_count;       /* lines given out */
 	_Atomic uint32_t reviving; /* thread that brings a child in order, for which it is usable already */
+	uint64_t lines_none;       /* work under way that has no line, under `lines` */
 };
 extern struct core_live *core_live;
 

@@ -13,8 +13,6 @@
 #define LINES       (1u << CAP_LINE_BITS)
 #define TABLE_BYTES (65536u * sizeof(struct wire_line *))
 
-_Static_assert(sizeof(struct core_live) <= 4096, "it has one page");
-
 struct cap_lines *cap_lines;
 
 static struct place {
@@ -22,7 +20,12 @@ static struct place {
 	uint32_t number;
 } *spare; /* places given back, under `lines` */
 
-/* As many lines as fit into a chunk; the first one of all is nobody's, as place 0 is none. */
+/* Lines of the first chunk: place 0 is none, and one counts the work that has no line. */
+#define BEYOND    1u
+#define FIRST     2u
+#define COUNTED   0x80000000u /* a place: counted by the process of that generation */
+
+/* As many lines as fit into a chunk. */
 static uint32_t lines_of(const struct core_pool *pool)
 {
 	uint32_t n = (pool->chunk_size - (uint32_t)WIRE_LIVE_HEADER) / (uint32_t)sizeof(struct wire_line);
@@ -30,7 +33,7 @@ static uint32_t lines_of(const struct core_pool *pool)
 	return n < LINES ? n : LINES;
 }
 
-/* Chunks that stay, so that records keep seven eighths of the buffer. */
+/* Chunks that stay. The buffer grows by what they are more than half of it, as long as it may. */
 static bool chunk_add(struct core_pool *pool, uint32_t number)
 {
 	struct wire_chunk *c;
@@ -39,6 +42,8 @@ static bool chunk_add(struct core_pool *pool, uint32_t number)
 	if (number >= CAP_LINE_CHUNKS || number > pool->chunk_max / 8)
 		return false;
 	i = core_pool_get(pool, SHM_LIST_RECORDS, 0);
+	if (i == SHM_NONE && number == 0) /* in which what has no line is told */
+		i = core_pool_get(pool, SHM_LIST_DEFINITIONS, 0);
 	if (i == SHM_NONE)
 		return false;
 	c = core_chunk(pool, i);
@@ -66,7 +71,7 @@ static uint32_t place_new(void)
 	if (!pool)
 		return 0;
 	each = lines_of(pool);
-	n = core_live->line_count ? core_live->line_count : 1;
+	n = core_live->line_count ? core_live->line_count : FIRST;
 	number = n / each;
 	if (number < CAP_LINE_CHUNKS && !atomic_load(&cap_lines->chunks[number]) &&
 	    !chunk_add(pool, number))
@@ -77,41 +82,97 @@ static uint32_t place_new(void)
 	return number << CAP_LINE_BITS | n % each;
 }
 
+/* One that was given back, or a new one; 0: there is none. Caller holds `lines`. */
+static uint32_t flight_place(void)
+{
+	struct place *p = spare;
+	uint32_t place;
+
+	if (p)
+		spare = p->next;
+	place = p ? p->number : place_new();
+	free(p);
+	if (place)
+		cap_flight_line(place)->kind = WIRE_LINE_FLIGHT;
+	return place;
+}
+
 uint32_t cap_flight_new(void)
 {
 	int saved = errno;
-	struct place *p;
 	uint32_t place;
 
 	if (!core_usable())
 		return 0;
 	pthread_mutex_lock(&core_live->lines);
-	p = spare;
-	if (p)
-		spare = p->next;
-	place = p ? p->number : place_new();
+	place = flight_place();
 	pthread_mutex_unlock(&core_live->lines);
-	free(p);
-	if (place)
-		cap_flight_line(place)->kind = WIRE_LINE_FLIGHT;
-	else if (core_shared_pool())
-		cap_note(1, "core", "more commands were under way at a time than are kept in mind: of "
-				    "those that never finished some may be missing");
 	errno = saved;
 	return place;
 }
 
-void cap_flight_free(uint32_t place)
+void cap_flight_free(uint32_t *place)
 {
-	struct place *p = place ? malloc(sizeof(*p)) : NULL;
+	struct place *p;
 
 	cap_flight_end(place);
+	p = *place ? malloc(sizeof(*p)) : NULL;
 	if (!p)
 		return;
 	pthread_mutex_lock(&core_live->lines);
-	*p = (struct place){spare, place};
+	*p = (struct place){spare, *place};
 	spare = p;
 	pthread_mutex_unlock(&core_live->lines);
+	*place = 0;
+}
+
+/* Puts the number where it outlives the process. Caller holds `lines`. */
+static void tell_beyond(void)
+{
+	struct core_pool *pool = core_shared_pool();
+	struct wire_line *l;
+
+	if (!pool || (!atomic_load(&cap_lines->chunks[0]) && !chunk_add(pool, 0)))
+		return;
+	l = cap_flight_line(BEYOND);
+	l->kind = WIRE_LINE_BEYOND;
+	l->count.calls = core_live->lines_none;
+	atomic_store_explicit(&l->state, 1, memory_order_release);
+}
+
+/* There may be a line by now. */
+void cap_flight_count(uint32_t *place)
+{
+	int saved = errno;
+
+	if (!core_usable())
+		return;
+	pthread_mutex_lock(&core_live->lines);
+	*place = flight_place();
+	if (!*place) {
+		*place = COUNTED | core_generation;
+		core_live->lines_none++;
+		tell_beyond();
+	}
+	pthread_mutex_unlock(&core_live->lines);
+	errno = saved;
+}
+
+/* It may have been counted by the parent, or have its line there. */
+void cap_flight_uncount(uint32_t *place)
+{
+	int saved = errno;
+
+	if (!core_usable())
+		return;
+	pthread_mutex_lock(&core_live->lines);
+	if (*place == (COUNTED | core_generation)) {
+		core_live->lines_none--;
+		tell_beyond();
+	}
+	pthread_mutex_unlock(&core_live->lines);
+	*place = 0;
+	errno = saved;
 }
 
 struct wire_line *core_line_new(enum wire_line_kind kind)

@@ -108,7 +108,7 @@ static void after_fork_child(void)
 
 static void initialise(void)
 {
-	core_live = wipe_page(4096);
+	core_live = wipe_page(sizeof(*core_live));
 	if (!core_live) { /* Linux before 4.14 */
 		failed = true;
 		return;

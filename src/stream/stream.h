@@ -96,6 +96,7 @@ struct t_process {
 	uint32_t stands_for;      /* ranks whose tallies were added up in the job; 0: a process */
 	bool telemetry;           /* Kymo's sampler on that host: no process of the program */
 	uint64_t unwritten_records; /* of those lost: the file system refused them */
+	uint64_t unlisted;        /* commands never seen to finish that `unfinished` has no room for */
 	int64_t seen;             /* ns node time up to which it is known, where there is no end */
 	bool recording;           /* has no end because it is still being recorded; then: */
 	int64_t quiet_ns;         /* since its file has grown */

@@ -16,7 +16,8 @@ enum wire_line_kind {
 	WIRE_LINE_NONE = 0,
 	WIRE_LINE_FLIGHT = 1, /* work that was submitted and was not seen to finish */
 	WIRE_LINE_COUNT = 2,  /* calls of an op by a thread that the mode leaves out */
-	WIRE_LINE_COST = 3    /* what recording takes from a thread, from samples */
+	WIRE_LINE_COST = 3,   /* what recording takes from a thread, from samples */
+	WIRE_LINE_BEYOND = 4  /* how much work is under way that has no line (wire_count; thread 0) */
 };
 
 struct wire_flight {

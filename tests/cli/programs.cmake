@@ -19,6 +19,10 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE)
 			$<TARGET_FILE:kymo> $<TARGET_FILE:ocl_hang> ${part})
 		list(APPEND tests cli.unfinished.${part})
 	endforeach()
+	add_test(NAME cli.unfinished.flood COMMAND ${Python3_EXECUTABLE}
+		${CMAKE_CURRENT_LIST_DIR}/test_unfinished.py
+		$<TARGET_FILE:kymo> $<TARGET_FILE:ocl_flood> flood)
+	list(APPEND tests cli.unfinished.flood)
 	add_test(NAME cli.quick COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/test_quick.py
 		$<TARGET_FILE:kymo> $<TARGET_FILE:ocl_quick>)
 	list(APPEND tests cli.quick)

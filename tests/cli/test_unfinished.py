@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Work that never finishes is told, however the program ends: test_unfinished.py KYMO OCL_HANG PART.
+"""Work that never finishes is told, however the program ends: test_unfinished.py KYMO PROGRAM PART.
 
 PART `endings`: a signal of every kind, _exit, exit; `modes`: also where calls are not recorded;
 `live`: a hang looked at while it lasts, then killed; `formats`: every output has it; `polls`: calls
-that the mode leaves out are counted. Two devices and two queues each time."""
+that the mode leaves out are counted. Two devices and two queues each time. `flood` (of OCL_FLOOD, the
+others are of OCL_HANG): tens of thousands are under way at a time."""
 import csv
 import json
 import os
@@ -160,8 +161,96 @@ def polls(checks, kymo, program, folder):
     checks.equal("summary", row["n"], POLLS)
 
 
+def flooded(kymo, trace):
+    """By process: what is listed of each queue, and how many are only counted."""
+    listed = traced.query(kymo, trace, "SELECT p.pid, p.unlisted, u.operation, u.size, count(u.id) AS n "
+                          "FROM process p LEFT JOIN unfinished u ON u.pid = p.pid WHERE p.id > 0 "
+                          "GROUP BY 1, 2, 3, 4 ORDER BY 1, 3")
+    by_pid = {}
+    for r in listed:
+        by_pid.setdefault((r["pid"], r["unlisted"]), {})[(r["operation"], r["size"])] = r["n"]
+    return [(unlisted, rows) for (_, unlisted), rows in sorted(by_pid.items())]
+
+
+def no_note(checks, kymo, trace, what):
+    checks.equal(f"{what}: no note", traced.query(kymo, trace, "SELECT * FROM note"), [])
+
+
+def listed(checks, kymo, program, folder):
+    for commands, processes in ((40000, 2), (100000, 1)):
+        what = f"{commands} by {processes}"
+        trace = os.path.join(folder, f"{commands}.kymo")
+        done = run(kymo, trace, [program, str(commands), str(processes), "kill"])
+        checks.equal(f"{what}: status", status_of(done), 128 + 9)
+        half = commands // 2
+        checks.equal(f"{what}: each is listed", flooded(kymo, trace),
+                     [(0, {("kernel", 0): half, ("fill", 4): half})] * processes)
+        no_note(checks, kymo, trace, what)
+
+
+def healthy(checks, kymo, program, folder):
+    trace = os.path.join(folder, "healthy.kymo")
+    done = run(kymo, trace, [program, "100000", "2", "end"])
+    checks.equal("healthy: status", status_of(done), 0)
+    checks.equal("healthy: nothing is unfinished", flooded(kymo, trace), [(0, {(None, None): 0})] * 2)
+    no_note(checks, kymo, trace, "healthy")
+    text = traced.Run([kymo, "summary", trace]).out
+    checks.equal("healthy: nothing of it in the summary", re.findall(r".*finish.*|.*missing.*", text), [])
+
+
+def counted(checks, kymo, program, folder):
+    """A small buffer (by a limit of file sizes: 20 MiB with its fixed parts) holds some thousands."""
+    commands = 40000
+    small = ["sh", "-c", 'ulimit -f 40960; exec "$@"', "sh", program]
+    trace = os.path.join(folder, "small.kymo")
+    run(kymo, trace, [*small, str(commands), "2", "kill"])
+    rows = flooded(kymo, trace)
+    checks.equal("small: processes", len(rows), 2)
+    for unlisted, by_queue in rows:
+        checks.equal("small: some are not listed", 0 < unlisted < commands, True)
+        checks.equal("small: all are told", unlisted + sum(by_queue.values()), commands)
+        checks.equal("small: of two queues", sorted(by_queue), [("fill", 4), ("kernel", 0)])
+    no_note(checks, kymo, trace, "small")
+    unlisted = sum(n for n, _ in rows)
+    tables = json.loads(traced.Run([kymo, "summary", "--format", "json", trace]).out)["tables"]
+    table = [t["rows"] for t in tables if t["name"] == "unfinished"][0]
+    checks.equal("small: the summary's sum", sum(r["commands"] for r in table), 2 * commands)
+    checks.equal("small: the summary's row", [r["commands"] for r in table if "only the number" in r["name"]],
+                 [unlisted])
+    text = traced.Run([kymo, "info", trace]).out
+    checks.equal("small: info", f"  {unlisted} more, of which only the number is known\n" in text, True)
+    text = traced.Run([kymo, "show", trace]).out
+    checks.equal("small: show", sum(int(n) for n in re.findall(
+        r"^\*\*\* (\d+) more commands of process \d+ were never seen to finish$", text, re.M)), unlisted)
+    out = os.path.join(folder, "small.json")
+    traced.Run([kymo, "export", "--to", "json", "-o", out, trace])
+    checks.equal("small: JSON", sum(p["unlisted"] for p in traced.load(out)["end"]["processes"] if p), unlisted)
+    out = os.path.join(folder, "small.csv")
+    traced.Run([kymo, "export", "--to", "csv", "-o", out, trace])
+    with open(os.path.join(out, "processes.csv"), encoding="utf-8") as f:
+        checks.equal("small: CSV", sum(int(r["unlisted"]) for r in csv.DictReader(f)), unlisted)
+
+    trace = os.path.join(folder, "rounds.kymo")
+    run(kymo, trace, [*small, str(commands), "1", "rounds"])
+    rows = flooded(kymo, trace)
+    checks.equal("rounds: what finished is not counted", [n + sum(q.values()) for n, q in rows], [3])
+    no_note(checks, kymo, trace, "rounds")
+
+    trace = os.path.join(folder, "end.kymo")
+    done = run(kymo, trace, [*small, str(commands), "2", "end"])
+    checks.equal("small, all finish: status", status_of(done), 0)
+    checks.equal("small, all finish: nothing", flooded(kymo, trace), [(0, {(None, None): 0})] * 2)
+    no_note(checks, kymo, trace, "small, all finish")
+
+
+def flood(checks, kymo, program, folder):
+    listed(checks, kymo, program, folder)
+    healthy(checks, kymo, program, folder)
+    counted(checks, kymo, program, folder)
+
+
 PARTS = {"endings": (endings, 40), "modes": (modes, 15), "live": (live, 15), "formats": (formats, 15),
-         "polls": (polls, 8)}
+         "polls": (polls, 8), "flood": (flood, 25)}
 
 
 def main():

@@ -631,7 +631,7 @@ static void around(void *stream)
 }
 
 /* Kernels on two devices and a memset that do not end, seen to hang; then the process ends as told. */
-static int hang(const char *how)
+static int hang(const char *how, int more)
 {
 	void *stream = make_stream(0);
 	uint64_t now = stand_now();
@@ -644,6 +644,8 @@ static int hang(const char *how)
 	stand_hold(true);
 	around(stream);
 	ran("hung", launch("hung", stream, 1), 0, 0, 0x0d, 1);
+	for (int i = 0; i < more; i++) /* behind it */
+		launch("behind", stream, 1);
 	context_id = 2;
 	if (pthread_create(&other, NULL, hang_there, NULL) != 0)
 		return 1;
@@ -760,7 +762,7 @@ int main(int argc, char **argv)
 	}
 	stand_init();
 	if (strcmp(scene, "hang") == 0)
-		return hang(argv[2]);
+		return hang(argv[2], argc > 3 ? atoi(argv[3]) : 0);
 	if (strcmp(scene, "modules") == 0)
 		modules();
 	else if (strcmp(scene, "odd") == 0)

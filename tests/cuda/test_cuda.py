@@ -398,10 +398,10 @@ class Test(base.Test):
         check(f"{what}: kernels that ended", "before" in self.kernel_names(), True)
         check(f"{what}: notes", self.notes("cuda"), {})
 
-    def hang(self, how, status, *options, version="130001"):
+    def hang(self, how, status, *options, version="130001", more=()):
         shutil.rmtree(self.trace, ignore_errors=True)
         done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, *options, self.built, "hang",
-                        str(how), env=dict(os.environ, KYMO_CUPTI=self.library, STAND_DEVICES="2",
+                        str(how), *more, env=dict(os.environ, KYMO_CUPTI=self.library, STAND_DEVICES="2",
                                            STAND_VERSION=version))
         check(f"{how}: status", (done.returncode, done.stdout), (status, "hangs\n"))
 
@@ -423,6 +423,17 @@ class Test(base.Test):
             check(f"{version}: it did end", self.query(self.UNFINISHED), [])
             check(f"{version}: all kernels", self.kernel_names(),
                   {n: 1 for n in ("before", "waited", "seen", "hung", "there")})
+
+    def test_hang_many(self):
+        """Thousands behind a kernel that hangs are listed, each of them."""
+        self.built = self.program()
+        self.hang(9, -9, more=["9000"])
+        names = {}
+        for r in self.query(self.UNFINISHED):
+            names[r["name"]] = names.get(r["name"], 0) + 1
+        check("unfinished", names, {None: 1, "hung": 1, "there": 1, "behind": 9000})
+        check("not only counted", self.one("SELECT unlisted FROM process"), 0)
+        check("notes", self.notes("cuda"), {})
 
     def test_hang_modes(self):
         """The same where calls are not recorded, and of a hang while it lasts."""

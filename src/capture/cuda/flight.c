@@ -21,7 +21,6 @@
 
 #define ENTRIES   (1u << 18) /* as many as origins; 8 MiB of address space, touched as needed */
 #define BEYOND    1024u      /* the newest number may be that of a thread that came late */
-#define LINES     4096u      /* of the memory that outlives the process: 256 KiB */
 #define MARKS     4096u      /* queues and contexts of which it is known how far they are */
 #define CACHED    256u
 #define SETTLE_NS 20000
@@ -80,7 +79,7 @@ static _Thread_local unsigned capturing __attribute__((tls_model("initial-exec")
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiting *list;
-static uint32_t count, room, lines;
+static uint32_t count, room;
 
 /* ---- what calls submit ---- */
 
@@ -455,23 +454,12 @@ static uint32_t kernel_named(uint32_t what)
 /* Caller holds the lock. */
 static void show(struct waiting *w)
 {
-	static bool said;
 	const bool copy = w->what & COPY_BIT;
 	const struct cap_subject subject = {
 		.queue = w->queue, .bytes = w->bytes, .kernel = copy ? 0 : kernel_named(w->what)};
 
-	if (lines >= LINES) {
-		if (!said)
-			cap_note(1, "cuda",
-				 "more than %u commands were under way at a time: of those "
-				 "that never finished some are missing",
-				 LINES);
-		said = true;
-		return;
-	}
 	w->place = cap_flight_new();
-	lines += w->place != 0;
-	cap_flight_begin_by(w->place,
+	cap_flight_begin_by(&w->place,
 			    copy ? &core_copy_ops[w->what & ~COPY_BIT]
 				 : &core_dispatch_ops[DISPATCH_OP_LAUNCH],
 			    &w->origin.origin, w->origin.start, &subject, w->thread);
@@ -487,9 +475,7 @@ void cuda_flights_tell(uint32_t done, enum cuda_tell when)
 		struct waiting w = list[i];
 
 		if (i < done || when == CUDA_TELL_NOTHING || is_over(&w, when == CUDA_TELL_LAST)) {
-			lines -= w.place != 0;
-			if (w.place)
-				cap_flight_free(w.place);
+			cap_flight_free(&w.place);
 			continue;
 		}
 		if (!w.place && w.origin.start < young)
@@ -504,6 +490,6 @@ void cuda_flights_tell(uint32_t done, enum cuda_tell when)
 void cuda_flights_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	count = lines = 0;
+	count = 0;
 	capturing = 0;
 }

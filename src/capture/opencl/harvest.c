@@ -185,7 +185,7 @@ static void work_record(struct ocl_work *w, enum state state, struct times *t, u
 {
 	const struct times none = {.status = t->status};
 
-	cap_flight_end(w->place);
+	cap_flight_end(&w->place);
 	if (state != COMPLETE) {
 		write_all(w, &none, state == FAILED ? UNTIMED_FAILED : UNTIMED_QUERY, now);
 		return;

@@ -87,7 +87,7 @@ static bool pending_add(struct ocl_queue *q, struct ocl_work *w)
 	return q->pending >= q->look_count || w->end >= q->look_tick;
 }
 
-OCL_HOT static inline void in_flight(const struct ocl_work *w)
+OCL_HOT static inline void in_flight(struct ocl_work *w)
 {
 	const bool copy = w->what == OCL_WORK_COPY;
 	const struct cap_subject subject = {.agent = w->agent,
@@ -95,7 +95,7 @@ OCL_HOT static inline void in_flight(const struct ocl_work *w)
 					    .kernel = copy ? 0 : w->kernel,
 					    .bytes = copy ? w->bytes : 0};
 
-	cap_flight_begin(w->place, copy ? &core_copy_ops[w->op] : &core_dispatch_ops[0], &w->origin,
+	cap_flight_begin(&w->place, copy ? &core_copy_ops[w->op] : &core_dispatch_ops[0], &w->origin,
 			 w->submit, &subject);
 }
 

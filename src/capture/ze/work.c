@@ -128,7 +128,7 @@ static void record_all(struct list *l)
 
 	for (w = l->head; w; w = next) {
 		next = w->next;
-		cap_flight_free(w->place);
+		cap_flight_free(&w->place);
 		if (w->untimed)
 			cap_count_untimed();
 		if (w->command.dispatch)
@@ -191,7 +191,7 @@ void ze_submit(const struct cap_frame *f, struct ze_agent *agent, uint32_t queue
 	w->origin = origin;
 	w->submit_tick = f->start;
 	w->place = cap_flight_new();
-	cap_flight_begin(w->place, op, &origin, f->start, &subject);
+	cap_flight_begin(&w->place, op, &origin, f->start, &subject);
 	ze_objects_lock();
 	attach(w);
 	if (w->untimed)

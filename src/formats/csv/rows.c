@@ -295,6 +295,7 @@ static void processes(struct csv_writer *w)
 		csv_unsigned(o, p->untimed);
 		bound(o, p->clock_error_ns);
 		csv_text(o, p->name ? p->name : "");
+		csv_unsigned(o, p->unlisted);
 		csv_end_row(o);
 	}
 }

@@ -381,6 +381,7 @@ void json_end(struct json_writer *w, const struct trace *t)
 		json_key_unsigned(o, "damaged_blocks", p->damaged_blocks);
 		json_key_unsigned(o, "untraced_calls", p->untraced_calls);
 		json_key_unsigned(o, "untimed", p->untimed);
+		json_key_unsigned(o, "unlisted", p->unlisted);
 		output_char(o, '}');
 	}
 	close_list(o, t->processes_count);

@@ -341,6 +341,8 @@ static void write_process_end(struct perfetto *p, uint32_t i)
 	packet_add_uint(k, "untraced_calls", t->untraced_calls);
 	packet_add_uint(k, "untimed", t->untimed);
 	packet_add_uint(k, "damaged_blocks", t->damaged_blocks);
+	if (t->unlisted)
+		packet_add_uint(k, "commands never seen to finish that are not shown", t->unlisted);
 	a = packet_annotation(k, "clock_error_ns");
 	if (a)
 		packet_set_double(a, t->clock_error_ns);

@@ -70,6 +70,11 @@ static void take_cost(struct raw_process *p, const struct wire_line *l)
 	tp->cost_samples += c->samples;
 }
 
+static void take_beyond(struct raw_process *p, const struct wire_line *l)
+{
+	p->rt->trace->processes[p->process].unlisted = raw_count(p, l->count.calls, raw_most_of(p));
+}
+
 static void take(struct raw_process *p, const uint8_t *data, size_t bytes)
 {
 	struct wire_chunk h;
@@ -88,6 +93,8 @@ static void take(struct raw_process *p, const uint8_t *data, size_t bytes)
 			take_count(p, &l);
 		else if (l.kind == WIRE_LINE_COST)
 			take_cost(p, &l);
+		else if (l.kind == WIRE_LINE_BEYOND)
+			take_beyond(p, &l);
 	}
 }
 

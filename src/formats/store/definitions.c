@@ -36,7 +36,8 @@ static const struct sql_column process_columns[] = {
 	C(DOUBLE, beside_ns), C(DOUBLE, drain_ns), C(BOOL, telemetry), C(U32, ranks),
 	C(U32, stands_for), C(TEXT, mpi), C(I32, thread_level), C(BOOL, aligned), C(I64, job_offset),
 	C(DOUBLE, job_error_ns), C(I64, job_measured), C(DOUBLE, job_measured_error_ns),
-	C(U64, unwritten_records), C(TIME, seen), C(BOOL, recording), C(I64, quiet_ns), C(U32, world)};
+	C(U64, unwritten_records), C(TIME, seen), C(BOOL, recording), C(I64, quiet_ns), C(U32, world),
+	C(U64, unlisted)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {

@@ -147,6 +147,7 @@ static bool counts_can_be(sqlite3 *db)
 						 {"process", "untraced_calls"},
 						 {"process", "untimed"},
 						 {"process", "damaged_blocks"},
+						 {"process", "unlisted"},
 						 {"thread", "lost"},
 						 {"thread", "records"},
 						 {"left_out", "calls"},

@@ -38,7 +38,9 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	-- and whether it was still being recorded, its file unchanged for `quiet_ns`
 	unwritten_records INTEGER, seen INTEGER, recording INTEGER, quiet_ns INTEGER,
 	-- of a rank: its MPI_COMM_WORLD, numbered as they began (one that ranks spawn is another)
-	world INTEGER);
+	world INTEGER,
+	-- commands never seen to finish beyond those in unfinished_work
+	unlisted INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER, own INTEGER);

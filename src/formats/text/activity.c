@@ -328,6 +328,17 @@ void text_unfinished(struct text_writer *w)
 		output_text(&w->out, w->thread_names[u->thread]);
 		output_text(&w->out, ", never seen to finish]\n");
 	}
+	for (uint32_t i = 1; i < w->t->processes_count; i++) {
+		const struct t_process *p = &w->t->processes[i];
+
+		if (!p->unlisted)
+			continue;
+		output_text(&w->out, "*** ");
+		output_unsigned(&w->out, p->unlisted);
+		output_text(&w->out, " more commands of process ");
+		output_unsigned(&w->out, p->pid);
+		output_text(&w->out, " were never seen to finish\n");
+	}
 }
 
 void text_open_calls(struct text_writer *w)

@@ -699,10 +699,10 @@ static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
 /* ---- work that is under way (live.c) ------------------------------------------------------ */
 
 /*
- * A place in the memory that outlives the process where work says that it is under way, so that what
- * never finishes is told whatever happens. 0: there is none to be had; work that has none is counted
- * there while it is under way, which its place then says. Kept by the piece of work, or by what is
- * used again for another. After a fork the places of the parent are nobody's.
+ * A place in the memory that outlives the process where work says that it is under way, so that
+ * what never finishes is told whatever happens. 0: there is none to be had; work that has none is
+ * counted there while it is under way, which its place then says. Kept by the piece of work, or by
+ * what is used again for another. After a fork the places of the parent are nobody's.
  */
 uint32_t cap_flight_new(void);
 void cap_flight_free(uint32_t *place);
@@ -738,8 +738,8 @@ static inline void cap_flight_begin_by(uint32_t *place, const struct cap_op *op,
 {
 	struct wire_line *l;
 
-	if (cap_unlikely(!(o->buffers &
-			   atomic_load_explicit(&cap_lines->buffer, memory_order_relaxed))))
+	if (cap_unlikely(
+		    !(o->buffers & atomic_load_explicit(&cap_lines->buffer, memory_order_relaxed))))
 		return;
 	l = cap_flight_line(*place);
 	if (cap_unlikely(!l)) {

@@ -21,9 +21,9 @@ static struct place {
 } *spare; /* places given back, under `lines` */
 
 /* Lines of the first chunk: place 0 is none, and one counts the work that has no line. */
-#define BEYOND    1u
-#define FIRST     2u
-#define COUNTED   0x80000000u /* a place: counted by the process of that generation */
+#define BEYOND  1u
+#define FIRST   2u
+#define COUNTED 0x80000000u /* a place: counted by the process of that generation */
 
 /* As many lines as fit into a chunk. */
 static uint32_t lines_of(const struct core_pool *pool)

@@ -95,8 +95,8 @@ OCL_HOT static inline void in_flight(struct ocl_work *w)
 					    .kernel = copy ? 0 : w->kernel,
 					    .bytes = copy ? w->bytes : 0};
 
-	cap_flight_begin(&w->place, copy ? &core_copy_ops[w->op] : &core_dispatch_ops[0], &w->origin,
-			 w->submit, &subject);
+	cap_flight_begin(&w->place, copy ? &core_copy_ops[w->op] : &core_dispatch_ops[0],
+			 &w->origin, w->submit, &subject);
 }
 
 OCL_HOT static inline void pend(struct ocl_queue *q, struct ocl_work *w)

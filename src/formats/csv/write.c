@@ -42,7 +42,8 @@ static const struct {
 	[CSV_AGENTS] = {"agents", "pid,name,type,vendor,driver,platform,clock_error,label"},
 	[CSV_QUEUES] = {"queues", "pid,agent,name,handle,out_of_order,profiling_forced,context"},
 	[CSV_OPEN_CALLS] = {"open_calls", "start,pid,tid,domain,name,id,depth"},
-	[CSV_UNFINISHED] = {"unfinished", "submit,pid,tid,operation,name,bytes,agent,queue,correlation"},
+	[CSV_UNFINISHED] = {"unfinished",
+			    "submit,pid,tid,operation,name,bytes,agent,queue,correlation"},
 	[CSV_NOT_RECORDED] = {"not_recorded", "pid,tid,domain,name,calls"},
 	[CSV_NOTES] = {"notes", "time,pid,severity,part,text,count"},
 };

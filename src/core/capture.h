@@ -851,6 +851,13 @@ uint64_t cap_current_id(void);
  */
 void cap_define(const struct wire_def *d);
 
+/*
+ * The same once more, where another thread is about to: all may be killed before it has, and no
+ * record may refer to what is not there. So who finds an id that is not yet said to be defined does
+ * this.
+ */
+void cap_define_also(const struct wire_def *d);
+
 /* What was defined as `kind` (DEF_QUEUE, DEF_KERNEL, DEF_PROGRAM) with this id is there no more. */
 void cap_define_end(enum wire_def_kind kind, uint64_t id);
 

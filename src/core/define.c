@@ -158,6 +158,21 @@ void cap_define(const struct wire_def *d)
 	errno = saved;
 }
 
+/* Neither kept nor told to tools: the thread that was first does so. */
+void cap_define_also(const struct wire_def *d)
+{
+	size_t n = wire_def_size(d);
+	int saved = errno;
+
+	if (n > sizeof(unkept) || !core_usable())
+		return;
+	pthread_mutex_lock(&core_live->define);
+	wire_def_write(d, unkept);
+	write_all(unkept, n);
+	pthread_mutex_unlock(&core_live->define);
+	errno = saved;
+}
+
 /* ---- reading them again ---- */
 
 uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t *bytes)
@@ -313,10 +328,13 @@ uint32_t cap_define_blob(const char *what, const void *data, size_t length)
 		pthread_mutex_unlock(&core_live->define);
 		return id;
 	}
+	pthread_mutex_unlock(&core_live->define);
 	id = cap_new_id(DEF_BLOB);
+	define_pieces(id, what, data, length);
+	/* Others may refer to it from here on. Two that come at once make two. */
+	pthread_mutex_lock(&core_live->define);
 	*seen = (struct blob_seen){hash, length, id};
 	pthread_mutex_unlock(&core_live->define);
-	define_pieces(id, what, data, length);
 	return id;
 }
 

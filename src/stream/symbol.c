@@ -17,6 +17,9 @@ struct file {
 #ifdef KYMO_HAVE_DW
 	Dwfl *dwfl;
 	Dwfl_Module *elf; /* NULL: cannot be used */
+	struct unit *units; /* by address; made when the file's own table has missed one */
+	size_t unit_count;
+	bool units_known;
 #endif
 };
 
@@ -80,13 +83,125 @@ static void open_file(struct symbols *s, struct file *f)
 	}
 }
 
+/* A part of a compilation unit, by addresses of the module. */
+struct unit {
+	Dwarf_Addr low, high, bias;
+	Dwarf_Die *die;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct unit *x = a, *y = b;
+
+	return (x->low > y->low) - (x->low < y->low);
+}
+
+static bool add_unit(struct file *f, size_t *room, const struct unit *u)
+{
+	struct unit *more;
+
+	if (f->unit_count == *room) {
+		more = realloc(f->units, (*room ? 2 * *room : 64) * sizeof(*more));
+		if (!more)
+			return false;
+		f->units = more;
+		*room = *room ? 2 * *room : 64;
+	}
+	f->units[f->unit_count++] = *u;
+	return true;
+}
+
+static void find_units(struct file *f)
+{
+	struct unit u = {.die = NULL};
+	Dwarf_Addr base;
+	size_t room = 0;
+	bool ok = true;
+
+	f->units_known = true;
+	while (ok && (u.die = dwfl_module_nextcu(f->elf, u.die, &u.bias))) {
+		Dwarf_Addr low, high;
+		ptrdiff_t at = 0;
+
+		while (ok && (at = dwarf_ranges(u.die, at, &base, &low, &high)) > 0) {
+			u.low = low + u.bias;
+			u.high = high + u.bias;
+			ok = add_unit(f, &room, &u);
+		}
+	}
+	if (f->unit_count)
+		qsort(f->units, f->unit_count, sizeof(*f->units), by_address);
+}
+
+/*
+ * The compilation unit that an address lies in. Clang writes no .debug_aranges, which is all that
+ * libdw looks at: then the units' own ranges tell.
+ */
+static Dwarf_Die *unit_of(struct file *f, uint64_t address, Dwarf_Addr *bias)
+{
+	Dwarf_Die *die = dwfl_module_addrdie(f->elf, address, bias);
+	size_t low = 0, high;
+
+	if (die)
+		return die;
+	if (!f->units_known)
+		find_units(f);
+	for (high = f->unit_count; low < high;) {
+		size_t middle = (low + high) / 2;
+
+		if (f->units[middle].low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address >= f->units[low - 1].high)
+		return NULL;
+	*bias = f->units[low - 1].bias;
+	return f->units[low - 1].die;
+}
+
+/* What a compiler made without a line of the source (0) belongs to the line before. */
+static Dwarf_Line *line_before(Dwarf_Die *unit, Dwarf_Line *of)
+{
+	Dwarf_Line *line = NULL, *before = of;
+	Dwarf_Lines *lines;
+	int number = 0;
+	size_t n;
+
+	if (dwarf_lineno(of, &number) != 0 || number || dwarf_getsrclines(unit, &lines, &n) != 0)
+		return of;
+	for (size_t i = 0; i < n && line != of; i++) {
+		bool end = false;
+
+		line = dwarf_onesrcline(lines, i);
+		if (dwarf_lineendsequence(line, &end) == 0 && end)
+			before = of;
+		else if (dwarf_lineno(line, &number) == 0 && number)
+			before = line;
+	}
+	return before;
+}
+
+static void find_line(struct file *f, uint64_t address, struct symbol *out)
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = unit_of(f, address, &bias);
+	Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, address - bias) : NULL;
+	int number = 0;
+
+	if (!line)
+		return;
+	line = line_before(unit, line);
+	out->file = dwarf_linesrc(line, NULL, NULL);
+	if (out->file && dwarf_lineno(line, &number) == 0)
+		out->line = (uint32_t)number;
+}
+
 static void look_up(struct symbols *s, const struct t_module *m, struct file *f, uint64_t address,
 		    struct symbol *out)
 {
 	GElf_Off offset;
 	GElf_Sym symbol;
-	Dwfl_Line *line;
-	int number = 0;
 
 	if (!f->opened)
 		open_file(s, f);
@@ -94,14 +209,12 @@ static void look_up(struct symbols *s, const struct t_module *m, struct file *f,
 		return;
 	address -= m->bias;
 	out->function = dwfl_module_addrinfo(f->elf, address, &offset, &symbol, NULL, NULL, NULL);
-	line = dwfl_module_getsrc(f->elf, address);
-	if (line)
-		out->file = dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
-	out->line = out->file ? (uint32_t)number : 0;
+	find_line(f, address, out);
 }
 
 static void close_file(struct file *f)
 {
+	free(f->units);
 	if (f->dwfl)
 		dwfl_end(f->dwfl);
 }

@@ -23,6 +23,11 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE)
 		${CMAKE_CURRENT_LIST_DIR}/test_unfinished.py
 		$<TARGET_FILE:kymo> $<TARGET_FILE:ocl_flood> flood)
 	list(APPEND tests cli.unfinished.flood)
+	if(KYMO_HAVE_DW AND NOT KYMO_SANITIZE)
+		add_test(NAME cli.lines COMMAND ${Python3_EXECUTABLE}
+			${CMAKE_CURRENT_LIST_DIR}/test_lines.py $<TARGET_FILE:kymo>)
+		list(APPEND tests cli.lines)
+	endif()
 	add_test(NAME cli.quick COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/test_quick.py
 		$<TARGET_FILE:kymo> $<TARGET_FILE:ocl_quick>)
 	list(APPEND tests cli.quick)

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../support/between.h"
 #include "profiler.h"
 #include "stand_in.h"
 
@@ -748,6 +749,19 @@ static void brought(const char *library)
 	kernels("after", 2);
 }
 
+static void fresh(void)
+{
+	launch("fresh", NULL, 1);
+}
+
+static void fresh_seen(void)
+{
+	uint64_t now = stand_now();
+
+	ran("fresh", launch("fresh", NULL, 1), now, now + 10, 7, 1);
+	stand_deliver();
+}
+
 int main(int argc, char **argv)
 {
 	const char *scene = argc > 1 ? argv[1] : "basic";
@@ -763,6 +777,10 @@ int main(int argc, char **argv)
 	stand_init();
 	if (strcmp(scene, "hang") == 0)
 		return hang(argv[2], argc > 3 ? atoi(argv[3]) : 0);
+	if (strcmp(scene, "meet") == 0) {
+		stand_context(1);
+		between((unsigned)atoi(argv[2]), fresh, fresh_seen);
+	}
 	if (strcmp(scene, "modules") == 0)
 		modules();
 	else if (strcmp(scene, "odd") == 0)

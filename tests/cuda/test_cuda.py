@@ -27,7 +27,8 @@ class Test(base.Test):
         self.library = self.compile("libcupti-stand-in.so", *flags, "-shared", "-fPIC",
                                     os.path.join(HERE, "stand_in.c"))
         return self.compile("program", *flags, os.path.join(HERE, "program.c"),
-                            os.path.join(HERE, "profiler.c"), self.library)
+                            os.path.join(HERE, "profiler.c"), os.path.join(HERE, "..", "support", "between.c"),
+                            "-rdynamic", self.library)
 
     def scene(self, *words, version="130001", options=(), env=None, plain=False):
         more = {"KYMO_CUPTI": self.library, "STAND_VERSION": version, **(env or {})}
@@ -423,6 +424,24 @@ class Test(base.Test):
             check(f"{version}: it did end", self.query(self.UNFINISHED), [])
             check(f"{version}: all kernels", self.kernel_names(),
                   {n: 1 for n in ("before", "waited", "seen", "hung", "there")})
+
+    def test_meet(self):
+        """A kernel that two threads launch first, one stopped at each step: the other's record has what it names."""
+        self.built = self.program()
+        stops = met = 0
+        for n in range(1, 200):
+            shutil.rmtree(self.trace, ignore_errors=True)
+            done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "meet", str(n),
+                            env=dict(os.environ, KYMO_CUPTI=self.library, STAND_VERSION="130001"))
+            if done.returncode == 3:
+                break
+            check(f"lock {n}: status", done.returncode, -9)
+            rows = self.rows("SELECT k.name AS kernel, q.name AS queue, c.id > 0 AS context FROM kernels k LEFT JOIN queue q ON q.id = "
+                             "k.queue_id AND q.id > 0 LEFT JOIN device_context c ON c.id = q.context AND c.id > 0")
+            check(f"lock {n}: all is named", [r for r in rows if r != ("fresh", "stream 7", 1)], [])
+            stops += 1
+            met += len(rows) > 0
+        check("stopped, went on, ended", (stops > 3, met > 3, stops < 199), (True, True, True))
 
     def test_hang_many(self):
         """Thousands behind a kernel that hangs are listed, each of them."""

@@ -25,10 +25,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map queues;   /* context and stream number: id */
 static struct map handles;  /* context number and handle: id of the queue */
 static struct map contexts; /* number: id, device << 32 */
+#define DEFINED (1ull << 63) /* of what queues and contexts hold: somebody has defined it */
 static struct map pointers; /* a kernel's name by address: struct name * */
 static struct name {
 	struct name *next;
 	uint32_t id;
+	_Atomic bool defined;
 	char text[];
 } **names; /* by hash of the text */
 #define NAMES 4096u
@@ -182,6 +184,22 @@ void cuda_objects_complete(void)
 
 /* ---- device contexts ---- */
 
+static uint32_t device_in(uint64_t context)
+{
+	return (uint32_t)((context & ~DEFINED) >> 32);
+}
+
+static void say_defined(struct map *m, uint64_t key)
+{
+	uint64_t *value;
+
+	pthread_mutex_lock(&lock);
+	value = map_put(m, key);
+	if (value)
+		*value |= DEFINED;
+	pthread_mutex_unlock(&lock);
+}
+
 static uint64_t context_get(uint32_t context, uint32_t device, bool *made)
 {
 	uint64_t *value, found = map_get(&contexts, (uint64_t)context + 1);
@@ -204,16 +222,17 @@ uint32_t cuda_device_context(uint32_t context, uint32_t device, void *handle)
 
 	pthread_mutex_lock(&lock);
 	found = context_get(context, device, &made);
-	agent = agent_id((uint32_t)(found >> 32));
+	agent = agent_id(device_in(found));
 	pthread_mutex_unlock(&lock);
-	if (made) {
+	if (found && !(found & DEFINED)) {
 		wire_def_init(&d, DEF_DEVICE_CONTEXT);
 		wire_def_u64(&d, (uint32_t)found);
 		wire_def_string(&d, "cuda");
 		wire_def_u64(&d, (uintptr_t)handle);
 		wire_def_bytes(&d, &agent, sizeof(agent));
 		wire_def_u64(&d, tick_now());
-		cap_define(&d);
+		(made ? cap_define : cap_define_also)(&d);
+		say_defined(&contexts, (uint64_t)context + 1);
 	}
 	return (uint32_t)found;
 }
@@ -225,7 +244,7 @@ uint32_t cuda_device_of(uint32_t context)
 	pthread_mutex_lock(&lock);
 	found = map_get(&contexts, (uint64_t)context + 1);
 	pthread_mutex_unlock(&lock);
-	return (uint32_t)(found >> 32);
+	return device_in(found);
 }
 
 /* ---- streams ---- */
@@ -236,7 +255,7 @@ struct queue {
 	uint64_t properties;
 };
 
-static void queue_define(uint32_t id, const struct queue *q)
+static void queue_define(uint32_t id, const struct queue *q, bool made)
 {
 	uint32_t context = cuda_device_context(q->context, q->device, NULL);
 	struct wire_def d;
@@ -253,28 +272,29 @@ static void queue_define(uint32_t id, const struct queue *q)
 	wire_def_u64(&d, 0);
 	wire_def_u64(&d, tick_now());
 	wire_def_string(&d, name);
-	cap_define(&d);
+	(made ? cap_define : cap_define_also)(&d);
 }
 
 static uint32_t queue_get(const struct queue *q)
 {
-	uint64_t key = (uint64_t)q->context << 32 | (q->stream + 1u), *value;
-	uint32_t id;
+	uint64_t key = (uint64_t)q->context << 32 | (q->stream + 1u), *value, found;
 	bool made = false;
 
 	pthread_mutex_lock(&lock);
-	id = (uint32_t)map_get(&queues, key);
-	if (!id) {
+	found = map_get(&queues, key);
+	if (!found) {
 		value = map_put(&queues, key);
 		if (value) {
-			*value = id = cap_new_id(DEF_QUEUE);
+			*value = found = cap_new_id(DEF_QUEUE);
 			made = true;
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	if (made)
-		queue_define(id, q);
-	return id;
+	if (found && !(found & DEFINED)) {
+		queue_define((uint32_t)found, q, made);
+		say_defined(&queues, key);
+	}
+	return (uint32_t)found;
 }
 
 uint32_t cuda_queue(uint32_t context, uint32_t stream, uint32_t device)
@@ -354,6 +374,7 @@ static struct name *name_add(const char *text, size_t length, uint32_t bucket)
 	if (!n)
 		return NULL;
 	n->id = cap_new_id(DEF_KERNEL);
+	atomic_init(&n->defined, false);
 	memcpy(n->text, text, length + 1);
 	n->next = names[bucket];
 	return names[bucket] = n;
@@ -406,7 +427,7 @@ uint32_t cuda_kernel(const char *name)
 	pthread_mutex_lock(&lock);
 	n = name_of(name, &made);
 	pthread_mutex_unlock(&lock);
-	if (n && made) {
+	if (n && !atomic_load(&n->defined)) {
 		wire_def_init(&d, DEF_KERNEL);
 		wire_def_u64(&d, n->id);
 		wire_def_string(&d, "cuda");
@@ -414,7 +435,8 @@ uint32_t cuda_kernel(const char *name)
 		wire_def_u64(&d, 0);
 		wire_def_u64(&d, 0);
 		wire_def_u64(&d, tick_now());
-		cap_define(&d);
+		(made ? cap_define : cap_define_also)(&d);
+		atomic_store(&n->defined, true);
 	}
 	return n ? n->id : 0;
 }

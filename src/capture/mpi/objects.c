@@ -227,9 +227,11 @@ static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint3
 	/* Members make communicators in the same order, so this names one alike in all of them. */
 	c->job_key =
 		local ? (local->m.hash ^ (remote ? remote->m.hash : 0)) + local->instances++ : 0;
+	pthread_mutex_unlock(&lock);
+	define(c, what, handle, parent, info.name); /* before others may refer to it */
+	pthread_mutex_lock(&lock);
 	map_set(&maps[what], handle, (uintptr_t)c);
 	pthread_mutex_unlock(&lock);
-	define(c, what, handle, parent, info.name);
 	return c;
 }
 

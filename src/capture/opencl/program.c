@@ -10,6 +10,7 @@
 #define KERNEL_NAME_MAX 1024u
 
 static _Atomic uint32_t standing_kernels[OCL_STANDING_KERNELS];
+static _Atomic bool standing_defined[OCL_STANDING_KERNELS];
 
 /* ---- programs ---- */
 
@@ -385,7 +386,8 @@ void ocl_post_clLinkProgram(struct cap_frame *f, cl_context context, cl_uint num
 
 /* ---- kernels ---- */
 
-static void kernel_define(uint32_t id, cl_kernel kernel, const char *name, uint32_t program)
+static void kernel_define(uint32_t id, cl_kernel kernel, const char *name, uint32_t program,
+			  void (*define)(const struct wire_def *d))
 {
 	struct wire_def d;
 
@@ -396,7 +398,7 @@ static void kernel_define(uint32_t id, cl_kernel kernel, const char *name, uint3
 	wire_def_u64(&d, program);
 	wire_def_u64(&d, (uintptr_t)kernel);
 	wire_def_u64(&d, tick_now());
-	cap_define(&d);
+	define(&d);
 }
 
 /* `name` and `program` may be NULL: the runtime is asked. */
@@ -421,7 +423,7 @@ static uint32_t kernel_new(cl_kernel kernel, const char *name, cl_program progra
 	}
 	k->object.handle = kernel;
 	k->object.id = id = cap_new_id(DEF_KERNEL);
-	kernel_define(id, kernel, name, p ? p->object.id : 0);
+	kernel_define(id, kernel, name, p ? p->object.id : 0, cap_define);
 	old = (struct ocl_kernel *)ocl_insert(OCL_KERNEL, &k->object, replace);
 	if (old && replace)
 		ocl_object_free(OCL_KERNEL, &old->object);
@@ -439,14 +441,18 @@ uint32_t ocl_standing_kernel_id(enum ocl_standing_kernel which)
 {
 	static const char *const names[] = {
 		[OCL_KERNEL_NATIVE] = "native kernel", [OCL_KERNEL_BUFFER] = "(command buffer)"};
-	uint32_t id = atomic_load(&standing_kernels[which]), none = 0;
+	uint32_t id = 0, made;
 
-	if (id)
-		return id;
-	id = cap_new_id(DEF_KERNEL);
-	if (!atomic_compare_exchange_strong(&standing_kernels[which], &none, id))
-		return none;
-	kernel_define(id, NULL, names[which], 0);
+	if (cap_likely(atomic_load(&standing_defined[which])))
+		return atomic_load(&standing_kernels[which]);
+	made = cap_new_id(DEF_KERNEL);
+	if (atomic_compare_exchange_strong(&standing_kernels[which], &id, made)) {
+		kernel_define(made, NULL, names[which], 0, cap_define);
+		id = made;
+	} else {
+		kernel_define(id, NULL, names[which], 0, cap_define_also);
+	}
+	atomic_store(&standing_defined[which], true);
 	return id;
 }
 
@@ -485,6 +491,8 @@ void ocl_pre_clReleaseKernel(struct cap_frame *f, cl_kernel kernel)
 
 void ocl_programs_fork_child(void)
 {
-	for (unsigned i = 0; i < OCL_STANDING_KERNELS; i++)
+	for (unsigned i = 0; i < OCL_STANDING_KERNELS; i++) {
+		atomic_store(&standing_defined[i], false);
 		atomic_store(&standing_kernels[i], 0);
+	}
 }

@@ -186,7 +186,7 @@ void rocm_agent_report(const struct rocm_agent *a)
 	core_agent_report(&r, NULL);
 }
 
-static void agent_define(const struct rocm_agent *a, uint32_t id)
+static void agent_define(const struct rocm_agent *a, uint32_t id, bool first)
 {
 	struct wire_def d;
 
@@ -203,16 +203,16 @@ static void agent_define(const struct rocm_agent *a, uint32_t id)
 	wire_def_u64(&d, 0);
 	wire_def_bytes(&d, "", 0);
 	wire_def_string(&d, "ROCm");
-	cap_define(&d);
+	(first ? cap_define : cap_define_also)(&d);
 }
 
 uint32_t rocm_agent_id(struct rocm_agent *a)
 {
-	uint32_t id = atomic_load(&a->id);
 	bool first = false;
+	uint32_t id;
 
-	if (id)
-		return id;
+	if (atomic_load(&a->defined))
+		return atomic_load(&a->id);
 	pthread_mutex_lock(&agents_lock);
 	id = atomic_load(&a->id);
 	if (!id) {
@@ -221,10 +221,10 @@ uint32_t rocm_agent_id(struct rocm_agent *a)
 		first = true;
 	}
 	pthread_mutex_unlock(&agents_lock);
-	if (first) {
-		agent_define(a, id);
+	agent_define(a, id, first);
+	atomic_store(&a->defined, true);
+	if (first)
 		rocm_agent_report(a);
-	}
 	return id;
 }
 

@@ -155,6 +155,7 @@ struct rocm_agent {
 	uint64_t memory;
 	uint32_t compute_units;
 	_Atomic uint32_t id;
+	_Atomic bool defined;
 };
 
 uint32_t rocm_agent_id(struct rocm_agent *a);

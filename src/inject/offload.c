@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "capture/openmp/offload.h"
 
 #define FAILED (-1) /* what libomptarget returns when the host is to do it */
@@ -97,9 +96,8 @@ __attribute__((section("kymo_offload"))) int __tgt_target_kernel(void *location,
 								 void *kernel, void *arguments)
 {
 	struct offload_launch l = {__start_kymo_offload, __stop_kymo_offload,
-				   __builtin_return_address(0), NULL};
+				   __builtin_return_address(0), NULL, 0};
 	launch real = next_launch();
-	uint64_t since = tick_now();
 	int status = FAILED;
 
 	if (inside && real)
@@ -109,7 +107,7 @@ __attribute__((section("kymo_offload"))) int __tgt_target_kernel(void *location,
 		status = real(location, device, teams, threads, kernel, arguments);
 	kymo_offload_end(&l);
 	if (status != 0)
-		kymo_offload_failed(device, l.caller, since);
+		kymo_offload_failed(device, l.caller, l.since);
 	return status;
 }
 
@@ -119,9 +117,8 @@ __tgt_target_kernel_nowait(void *location, int64_t device, int32_t teams, int32_
 			   int32_t others, void *other_list)
 {
 	struct offload_launch l = {__start_kymo_offload, __stop_kymo_offload,
-				   __builtin_return_address(0), NULL};
+				   __builtin_return_address(0), NULL, 0};
 	launch_nowait real = next_nowait();
-	uint64_t since = tick_now();
 	int status = FAILED;
 
 	kymo_offload_begin(&l);
@@ -132,6 +129,6 @@ __tgt_target_kernel_nowait(void *location, int64_t device, int32_t teams, int32_
 	inside--;
 	kymo_offload_end(&l);
 	if (status != 0)
-		kymo_offload_failed(device, l.caller, since);
+		kymo_offload_failed(device, l.caller, l.since);
 	return status;
 }

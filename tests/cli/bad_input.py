@@ -111,7 +111,8 @@ def test_domains():
     domains = {line.split()[0]: int(line.split()[1])
                for line in kymo("list", "domains").stdout.splitlines()}
     expect(len(domains) == len(kymo("list", "domains").stdout.splitlines()), "a domain twice")
-    expect({"opencl", "cuda", "level_zero", "openmp", "dispatch", "marker"} <= set(domains), domains)
+    expect({"opencl", "cuda", "cuda_runtime", "hip", "hip_compiler", "hsa", "roctx", "level_zero", "openmp", "comm",
+            "dispatch", "marker"} <= set(domains), domains)
     backends = {line.split()[0] for line in kymo("list", "backends").stdout.splitlines()}
     # These are told in domain marker; a module of MPI may not be installed.
     expect(backends - set(domains) - {"mpi"} == {"nvtx", "itt", "kokkos"}, backends - set(domains))

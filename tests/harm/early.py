@@ -5,38 +5,27 @@
 Usage: early.py KYMO INJECT PROGRAM HAVE_OPENCL [TEST...]
 """
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 
-KYMO, INJECT, PROGRAM = map(os.path.abspath, sys.argv[1:4])
+import recorded
+
+INJECT, PROGRAM = map(os.path.abspath, sys.argv[2:4])
 OPENCL = sys.argv[4] == "1"
 MARKS, KERNELS = "SELECT count(*) FROM markers", "SELECT count(*) FROM kernels"
 
 
-class Early(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="kymo-early-")
-        self.trace = os.path.join(self.folder, "t.kymo")
-
-    def tearDown(self):
-        shutil.rmtree(self.folder)
-
+class Early(recorded.Recorded):
     def count(self, sql):
-        done = subprocess.run([KYMO, "query", "--format", "csv", self.trace, sql], timeout=120,
-                              capture_output=True, text=True, check=True)
-        return int(done.stdout.split("\n")[1])
+        return int(self.ask(sql)[0])
 
     def record(self, only, *options):
-        env = {**os.environ, **({"EARLY_ONLY": only} if only else {})}
-        status = subprocess.run([PROGRAM], env=env, timeout=240, check=False).returncode
+        env = {"EARLY_ONLY": only} if only else {}
+        status = subprocess.run([PROGRAM], env={**os.environ, **env}, timeout=240, check=False).returncode
         if status == 77:
             self.skipTest("no OpenCL device")
-        done = subprocess.run([KYMO, "run", "--no-summary", "-o", self.trace, *options, PROGRAM],
-                              env=env, timeout=240, capture_output=True, text=True, check=False)
+        done = self.run_recorded(PROGRAM, *options, env=env)
         self.assertEqual((status, done.returncode), (5, 5), done.stderr)
 
     def test_marker(self):
@@ -73,6 +62,4 @@ class Early(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    for variable in [v for v in os.environ if v.startswith("KYMO_")]:
-        del os.environ[variable]
-    unittest.main(argv=[sys.argv[0]] + sys.argv[5:], verbosity=1)
+    recorded.main(4)

@@ -126,6 +126,16 @@ class Test(base.Test):
         shown = base.must(self.kymo, "show", self.trace)
         check("on the device", "host_fallback=true" in shown, False)
 
+    def test_told_once(self):
+        """Of regions that no device takes the runtime tells some itself: each is there once."""
+        source = os.path.join(HERE, "failing.c")
+        library = self.compile("libomptarget.so", "-shared", "-fPIC", "-DLIBRARY", source, "-ldl")
+        program = self.compile("failing", source, library, "-Wl,-rpath," + self.folder)
+        self.record(program)
+        shown = base.must(self.kymo, "show", self.trace)
+        check("on the host", len(re.findall(r"openmp:target\(.*host_fallback=true", shown)), 5)
+        check("of the program", len(re.findall(r"openmp:target\(.*  @ main", shown)), 5)
+
     def test_unconnected(self):
         """libomptarget that does not find its libomp: said, not passed over."""
         program = self.offload()

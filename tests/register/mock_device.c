@@ -217,6 +217,20 @@ static int hip_malloc_pitch(void **ptr, size_t *pitch, size_t width, size_t heig
 	return below_allocate(*pitch * height, ptr);
 }
 
+struct extent {
+	size_t width, height, depth;
+};
+
+static int hip_malloc_3d(void **pitched, struct extent e)
+{
+	size_t pitch = (e.width + 255) / 256 * 256, *of = (size_t *)pitched;
+
+	of[1] = pitch;
+	of[2] = e.width;
+	of[3] = e.height;
+	return below_allocate(pitch * e.height * e.depth, pitched);
+}
+
 static int hip_malloc_array(void **array, const int *bits, size_t width, size_t height,
 			    unsigned flags)
 {
@@ -437,6 +451,7 @@ static void fill_hip(void)
 	SET(hip, hipMallocAsync, hip_malloc_async);
 	SET(hip, hipMallocManaged, hip_malloc_managed);
 	SET(hip, hipMallocPitch, hip_malloc_pitch);
+	SET(hip, hipMalloc3D, hip_malloc_3d);
 	SET(hip, hipMallocArray, hip_malloc_array);
 	SET(hip, hipHostMalloc, hip_host_malloc);
 	SET(hip, hipHostRegister, hip_register);

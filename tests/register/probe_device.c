@@ -90,6 +90,10 @@ static void names(void)
 
 static void memory(void)
 {
+	const struct {
+		size_t width, height, depth;
+	} extent = {200, 3, 2};
+	void *pitched[4];
 	static char own[700];
 	void *p[8];
 	size_t pitch;
@@ -101,6 +105,8 @@ static void memory(void)
 	CHECK_EQUAL(HIP(hipMallocManaged, &p[3], (size_t)512, 1), 0);
 	CHECK_EQUAL(HIP(hipMallocPitch, &p[4], &pitch, (size_t)100, (size_t)8), 0);
 	CHECK_EQUAL(pitch, 256);
+	CHECK_EQUAL(HIP(hipMalloc3D, pitched, extent), 0);
+	CHECK_EQUAL((size_t)pitched[1], 256);
 	CHECK_EQUAL(HIP(hipMallocArray, &p[5], bits, (size_t)16, (size_t)4, 0), 0);
 	CHECK_EQUAL(HIP(hipHostRegister, own, sizeof(own), 0), 0);
 	CHECK_EQUAL(HIP(hipMallocAsync, &p[6], (size_t)333, (void *)0), 0);
@@ -108,6 +114,7 @@ static void memory(void)
 	HIP(hipHostFree, p[2]);
 	HIP(hipFree, p[3]);
 	HIP(hipFree, p[4]);
+	HIP(hipFree, pitched[0]);
 	HIP(hipFreeArray, p[5]);
 	HIP(hipHostUnregister, own);
 	HIP(hipFreeAsync, p[6], NULL);
@@ -190,7 +197,7 @@ static void descriptors(void)
 	const uint64_t array = old ? 2 : 10, unified = old ? 3 : 11;
 	const int bits[] = {32, 0, 0, 0};
 	static char pageable[256];
-	void *d, *m, *a, *pinned;
+	void *d, *m, *a, *b, *pinned;
 
 	begin();
 	HIP(hipMalloc, &d, (size_t)256);
@@ -207,6 +214,10 @@ static void descriptors(void)
 	copy_2d(host, AT_HOST, pageable, managed, AT_DEVICE, m);              /* 107 */
 	copy_2d(array, AT_ARRAY, a, device, AT_DEVICE, d);                    /* 108 */
 	copy_2d(host, AT_HOST, pageable, managed, AT_DEVICE, pageable + 128); /* 109: nobody's */
+	CHECK_EQUAL(HIP(hipSetDevice, 1), 0);
+	HIP(hipMallocArray, &b, bits, (size_t)16, (size_t)4, 0);
+	CHECK_EQUAL(HIP(hipSetDevice, 0), 0);
+	copy_2d(host, AT_HOST, pageable, array, AT_ARRAY, b);                 /* 110: of the other device */
 	end();
 }
 

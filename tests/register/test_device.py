@@ -149,7 +149,8 @@ class Hip(Trace):
         self.assertEqual(kinds, [("3", "1", "100", "Stand-in 0"), ("3", "7", "333", "Stand-in 0"),
                                  ("4", "1", "512", "Stand-in 0"), ("3", "3", "512", "Stand-in 0"),
                                  ("2", "9", "700", ""), ("2", "1", "1024", ""),
-                                 ("2", "1", "1024", ""), ("3", "1", "2048", "Stand-in 0"),
+                                 ("2", "1", "1024", ""), ("3", "1", "1536", "Stand-in 0"),
+                                 ("3", "1", "2048", "Stand-in 0"),
                                  ("3", "1", "2048", "Stand-in 1")])
 
     def test_leaks(self):
@@ -275,13 +276,14 @@ class Descriptors(Trace):
                 ("107", "write", self.PAGEABLE, self.MANAGED, "", on),
                 ("108", "copy", self.DEVICE, self.DEVICE, on, on),
                 ("109", "write", self.PAGEABLE, self.MANAGED, "", on),
+                ("110", "write", self.PAGEABLE, self.DEVICE, "", "HIP device 1"),
                 ("1010", "read", self.DEVICE, self.PAGEABLE, on, ""),
                 ("10100", "read", self.DEVICE, self.PAGEABLE, on, "")])
 
     def test_memory(self):
         """What was allocated is what is copied: array, device memory, managed memory, pinned."""
         self.assertEqual(self.once("select count(*) from memory_allocations where type = 'ALLOC'"),
-                         ("4",))
+                         ("5",))
 
 
 class OldDescriptors(Descriptors):

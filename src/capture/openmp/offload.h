@@ -19,6 +19,7 @@ struct offload_launch {
 	const void *low, *high; /* of that function */
 	const void *caller;     /* its own, in the program */
 	const struct offload_launch *outer;
+	uint64_t since; /* the tick of kymo_offload_begin() */
 };
 void kymo_offload_begin(struct offload_launch *l);
 void kymo_offload_end(const struct offload_launch *l);

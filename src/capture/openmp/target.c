@@ -49,6 +49,7 @@ static _Thread_local const struct offload_launch *launching;
 void kymo_offload_begin(struct offload_launch *l)
 {
 	l->outer = launching;
+	l->since = tick_now(); /* here: ticks of the caller's library may be others */
 	launching = l;
 }
 

@@ -480,14 +480,16 @@ static void begin_new(struct drain *d)
 
 struct file *drain_add_file(struct drain *d, const char *path)
 {
-	struct file **last = &d->files, *f = calloc(1, sizeof(*f));
+	struct file *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
 	snprintf(f->path, sizeof(f->path), "%s", path);
-	while (*last)
-		last = &(*last)->next;
-	*last = f;
+	if (d->last_file)
+		d->last_file->next = f;
+	else
+		d->files = f;
+	d->last_file = f;
 	return f;
 }
 
@@ -532,21 +534,22 @@ static void finish(struct drain *d, struct producer *p, int wait_status)
 	producer_drop(p);
 }
 
+/* The program first: those that it has waited for are dead when it is. */
 static void finish_dead(struct drain *d)
 {
 	struct producer *next;
 
-	for (struct producer *p = d->producers; p; p = next) {
-		next = p->next;
-		if (death_seen(p->pid, p->pidfd))
-			finish(d, p, death_status(p->pid, p->pidfd));
-	}
 	if (d->program && !d->program_gone && death_seen(d->program, d->program_fd))
 		d->program_gone = true;
 	if (d->program_gone && d->program_fd >= 0) {
 		journal_add(d->journal, JOURNAL_PROGRAM_GONE, NULL, 0, NULL);
 		close(d->program_fd); /* leaves the epoll set, where it would be ready for ever */
 		d->program_fd = -1;
+	}
+	for (struct producer *p = d->producers; p; p = next) {
+		next = p->next;
+		if (death_seen(p->pid, p->pidfd))
+			finish(d, p, death_status(p->pid, p->pidfd));
 	}
 }
 

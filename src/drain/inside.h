@@ -40,7 +40,7 @@ struct drain {
 	struct producer *producers;
 	struct guest *guests;
 	struct steering steering;
-	struct file *files;
+	struct file *files, *last_file;
 	struct refusal *refusals;
 	struct drain_totals totals; /* of finished processes */
 	uint64_t began;

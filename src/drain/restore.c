@@ -70,13 +70,13 @@ static unsigned list_chunks(struct producer *p, struct scan_chunk *out)
 
 		if (!is_used(state))
 			continue;
-		if (c->magic == WIRE_CHUNK_MAGIC)
+		if (c->magic)
 			out[n++] = (struct scan_chunk){.thread = c->thread,
 						       .type = c->type,
 						       .seq = c->seq,
 						       .chunk = i,
 						       .header_size = c->header_size};
-		else if (c->magic == 0 && (state & ~(uint32_t)SHM_READING) == SHM_FULL)
+		else if ((state & ~(uint32_t)SHM_READING) == SHM_FULL)
 			producer_give_back(p, i);
 	}
 	return n;

@@ -18,7 +18,10 @@
 #include "drain/inside.h"
 #include "drain/place.h"
 
-enum { FILES_MAX = 65536 };
+enum {
+	NUMBERS_MAX = 1 << 20, /* of descriptors */
+	SMALL = 1024           /* bytes; a raw file that was just being made has less */
+};
 
 /* ---- the journal ----------------------------------------------------------------------------- */
 
@@ -248,6 +251,13 @@ static bool is_known_file(const struct drain *d, const struct stat *st)
 	return false;
 }
 
+static bool is_raw(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && strcmp(dot, ".kyr") == 0;
+}
+
 /* A file that was just being made, of which nobody knows, goes. */
 static void forget_file(const struct drain *d, int fd)
 {
@@ -257,14 +267,15 @@ static void forget_file(const struct drain *d, int fd)
 	ssize_t n;
 
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink == 0 ||
-	    (flags & O_ACCMODE) == O_RDONLY || is_known_file(d, &st))
+	    (flags & O_ACCMODE) == O_RDONLY)
 		return;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
 	if (n <= 0)
 		return;
 	path[n] = '\0';
-	if (is_path_of(path, &st))
+	if (is_path_of(path, &st) &&
+	    (!is_raw(path) || (st.st_size <= SMALL && !is_known_file(d, &st))))
 		unlink(path);
 }
 
@@ -281,7 +292,7 @@ static bool is_guest(int fd)
 
 static void sort_out(struct drain *d, int fd)
 {
-	if (is_known(d, fd) || fcntl(fd, F_GETFD) < 0)
+	if (fcntl(fd, F_GETFD) < 0 || is_known(d, fd))
 		return;
 	if (is_guest(fd) && drain_add_guest(d, fd))
 		return;
@@ -289,34 +300,22 @@ static void sort_out(struct drain *d, int fd)
 	close(fd);
 }
 
-/* Fills `fds` with descriptors that are open; -1: it cannot be known which are. */
-static int list_open(int fds[FILES_MAX])
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *e;
-	int n = 0;
-
-	if (!dir)
-		return -1;
-	while (n < FILES_MAX && (e = readdir(dir)))
-		if (e->d_name[0] != '.' && atoi(e->d_name) != dirfd(dir))
-			fds[n++] = atoi(e->d_name);
-	closedir(dir);
-	return n;
-}
-
+/* Without /proc, or a descriptor to read it, each number is tried. */
 static void sort_out_descriptors(struct drain *d)
 {
-	static int fds[FILES_MAX];
+	DIR *dir = opendir("/proc/self/fd");
 	struct rlimit limit;
-	int n = list_open(fds);
+	struct dirent *e;
 
-	for (int i = 0; i < n; i++)
-		sort_out(d, fds[i]);
-	if (n >= 0)
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.' && atoi(e->d_name) != dirfd(dir))
+			sort_out(d, atoi(e->d_name));
+	if (dir) {
+		closedir(dir);
 		return;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > FILES_MAX)
-		limit.rlim_cur = FILES_MAX;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > NUMBERS_MAX)
+		limit.rlim_cur = NUMBERS_MAX;
 	for (int fd = 3; fd < (int)limit.rlim_cur; fd++)
 		sort_out(d, fd);
 }

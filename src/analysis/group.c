@@ -19,6 +19,7 @@ void groups_release(struct groups *g)
 {
 	for (uint32_t i = 0; i < g->count; i++) {
 		free(g->list[i]->key);
+		free(g->list[i]->processes);
 		free(g->list[i]);
 	}
 	free(g->list);
@@ -99,6 +100,23 @@ static struct group *add_group(struct groups *g, struct text *key)
 	return x;
 }
 
+static bool add_process(struct group *x, const struct summary *s, uint32_t process)
+{
+	uint32_t n = x->process_count;
+	struct group_process *more;
+
+	if (n && x->processes[n - 1].summary == s && x->processes[n - 1].process == process)
+		return true;
+	if ((n & (n - 1)) == 0) { /* room for the next power of two */
+		more = realloc(x->processes, (n ? 2 * n : 1) * sizeof(*more));
+		if (!more)
+			return false;
+		x->processes = more;
+	}
+	x->processes[x->process_count++] = (struct group_process){s, process};
+	return true;
+}
+
 void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		const struct tally *row)
 {
@@ -131,6 +149,8 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		x->earliest = row;
 		x->earliest_summary = s;
 	}
+	if (g->by & BY_QUEUE && !add_process(x, s, row->key[0]))
+		g->failed = true;
 	tally_merge(g->numbers, &x->sum, s->tallies, row);
 	if (kind == TALLY_COMM)
 		x->passed += row->bytes > row->received ? row->bytes : row->received;

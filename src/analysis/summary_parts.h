@@ -32,6 +32,19 @@ summary_part summary_open_calls;
 /* Device work that was submitted and was never seen to finish. */
 summary_part summary_unfinished;
 /* Line and table of calls that the mode leaves out. */
+/* How long the processes of a trace were there and recorded, ns; all, and of one. */
+struct recorded_sum {
+	int64_t lived, ns, least, most;
+	uint32_t processes, pauses, paused; /* paused: processes that were */
+};
+struct recorded_sum summary_recorded_sum(const struct trace *t);
+/* Of the head: pauses, and what the user has left out. */
+void summary_head_recorded(struct report *r, const struct trace *t);
+/* What the first process that has any was started with, "" for none. */
+const char *summary_filters(const struct trace *t);
+/* The run less what none of these processes (by index) recorded, ns. */
+uint64_t summary_recorded_wall(const struct trace *t, const bool *of);
+
 void summary_left_out(struct report *r, const struct summary *s, unsigned count);
 
 /* Least, mean and most of a job's ranks, and which. */

@@ -245,6 +245,7 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 		head_numbers(r, &s[i]);
 		head_ranks(r, t);
 		head_ends(r, t);
+		summary_head_recorded(r, t);
 		if (nothing_recorded(&s[i]))
 			head_nothing(r, &s[i]);
 	}
@@ -790,6 +791,7 @@ static void add_notes(struct report *r, const struct summary *s)
 static void quality_row(struct table *t, const struct summary *s)
 {
 	struct quality q = {0};
+	struct recorded_sum recorded = summary_recorded_sum(s->trace);
 	struct cell *c = table_row(t);
 	uint32_t processes, threads = program_threads(s->trace, &processes);
 
@@ -830,7 +832,11 @@ static void quality_row(struct table *t, const struct summary *s)
 		c += 8;
 	}
 	cell_real(c++, q.coarse ? 5 : 1.6);
-	cell_number(c, q.refused);
+	cell_number(c++, q.refused);
+	cell_number(c++, (uint64_t)recorded.lived);
+	cell_number(c++, (uint64_t)recorded.ns);
+	cell_number(c++, recorded.pauses);
+	cell_text(t, c, summary_filters(s->trace));
 }
 
 /* What the lines around the tables tell people, a row for each trace. */
@@ -870,6 +876,10 @@ static void quality_table(struct report *r, const struct summary *s, unsigned co
 	table_column(t, "overhead_cupti_high_ns", "", CELL_NUMBER);
 	table_column(t, "percentile_error_percent", "", CELL_NUMBER);
 	table_column(t, "processes_not_recorded", "", CELL_COUNT);
+	table_column(t, "lived_ns", "", CELL_TIME);
+	table_column(t, "recorded_ns", "", CELL_TIME);
+	table_column(t, "pauses", "", CELL_COUNT);
+	table_column(t, "filters", "", CELL_TEXT);
 	for (unsigned i = 0; i < count; i++)
 		quality_row(t, &s[i]);
 }

@@ -346,14 +346,23 @@ bool summary_waiting(struct report *r, const struct summary *s, unsigned count, 
 
 /* ---- queues ------------------------------------------------------------------------------------ */
 
-/* The time the traces took together: what a device could have been busy. */
-static uint64_t wall(const struct summary *s, unsigned count)
+/*
+ * The time the traces took together, less that in which none of the processes with the queue recorded:
+ * what it could be seen to be busy.
+ */
+static uint64_t wall(const struct summary *s, unsigned count, const struct group *x)
 {
 	uint64_t ns = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		if (s[i].trace->end > s[i].trace->origin)
-			ns += (uint64_t)(s[i].trace->end - s[i].trace->origin);
+		bool *of = calloc(s[i].trace->processes_count, sizeof(*of));
+
+		for (uint32_t k = 0; of && k < x->process_count; k++)
+			if (x->processes[k].summary == &s[i] &&
+			    x->processes[k].process < s[i].trace->processes_count)
+				of[x->processes[k].process] = true;
+		ns += of ? summary_recorded_wall(s[i].trace, of) : 0;
+		free(of);
 	}
 	return ns;
 }
@@ -373,7 +382,7 @@ static bool queue_rows(struct table *t, const struct summary *s, unsigned count,
 		c = put_labels(t, c, g.list[i]);
 		cell_text(t, c++, what);
 		cell_number(c++, n->total);
-		c = put_percent(c, n->total, wall(s, count));
+		c = put_percent(c, n->total, wall(s, count, g.list[i]));
 		cell_number(c++, n->count);
 		put_rare(c, n->bytes);
 	}

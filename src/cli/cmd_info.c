@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "stream/names.h"
+#include "stream/recorded.h"
 #include "wire/defs.h"
 #include "wire/raw.h"
 
@@ -153,6 +154,19 @@ static void print_together(const struct t_process *p)
 			     p->lost_records, p->lost_definitions);
 }
 
+static void print_recorded(const struct trace *t, uint32_t i)
+{
+	const char *filters = t->processes[i].filters;
+	struct recorded r = recorded_of(t, i);
+
+	if (r.pauses)
+		plain_printf(stdout, "      recorded %.6f s of %.6f s, paused %u time%s\n",
+			     (double)r.ns / 1e9, (double)r.lived / 1e9, r.pauses,
+			     r.pauses == 1 ? "" : "s");
+	if (filters && *filters)
+		plain_printf(stdout, "      recorded with %s\n", filters);
+}
+
 static void print_process(const struct info *c, const struct trace *t, uint32_t i)
 {
 	const struct t_process *p = &t->processes[i];
@@ -170,6 +184,7 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 		     p->name ? " (" : "", p->argv[0] ? p->argv : p->exe, p->name ? ")" : "");
 	plain_printf(stdout, "      %" PRIu64 " records, %s, clock within %.0f ns\n",
 		     c->by_process[i], name_process_end(p, how, sizeof(how)), p->clock_error_ns);
+	print_recorded(t, i);
 	if (p->ranks)
 		plain_printf(stdout, "      %s, rank %u of %u\n", p->mpi, p->rank, p->ranks);
 	if (p->aligned)

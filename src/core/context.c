@@ -167,7 +167,8 @@ static kymo_status_t set_active(kymo_context_t h, bool active)
 		atomic_store(&c->over, false);
 	c->active = active;
 	c->told = 0; /* what comes while it is stopped it is not told of */
-	if (changed) {
+	if (changed) { /* what is started while its tool is set up records with the process */
+		core_define_recording(c->buffer, active, core_tool_initializing() ? 0 : tick_now());
 		services_wait(c, 0, objects);
 		core_masks_update();
 	}

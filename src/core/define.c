@@ -446,6 +446,7 @@ static size_t environment(char *out, size_t size)
 		"HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "POCL_DEVICES", "OCL_ICD_VENDORS",
 		"OPENCL_LAYERS", "SLURM_JOB_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
 		"PMI_RANK", "PMIX_RANK", "KYMO_MODE", "KYMO_ARGS", "KYMO_ON_FULL",
+		"KYMO_BACKENDS", "KYMO_INCLUDE", "KYMO_EXCLUDE", "KYMO_RANKS",
 	};
 	size_t used = 0;
 
@@ -830,6 +831,18 @@ kymo_status_t kymo_ref_name(const char *type, uint64_t id, const char **name)
 	return KYMO_OK;
 }
 
+void core_define_recording(const struct core_buffer *b, bool on, uint64_t tick)
+{
+	struct wire_def d;
+
+	if (!b || core_buffer_private(b))
+		return;
+	wire_def_init(&d, DEF_RECORDING);
+	wire_def_u64(&d, on);
+	wire_def_u64(&d, tick);
+	cap_define(&d);
+}
+
 void core_define_fork_child(void)
 {
 	/* What the parent defined holds in the child, but it is another process. */
@@ -843,4 +856,10 @@ void core_define_fork_child(void)
 		core_buffers[i].defines = false;
 	core_overhead_fork_child();
 	core_define_process();
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
+		const struct core_buffer *b = &core_buffers[i];
+
+		if (b->used && !b->retired && b->context->active)
+			core_define_recording(b, true, 0);
+	}
 }

@@ -486,6 +486,9 @@ uint64_t core_chunk_records(const struct wire_chunk *c, uint32_t from);
 void core_futex_wake(_Atomic uint32_t *word, int count);
 void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 
+/* Recording into the buffer begins or stops: `tick` 0, with the process. */
+void core_define_recording(const struct core_buffer *b, bool on, uint64_t tick);
+
 /* steer.c: threads for shared buffers with `steer` that need one and have none yet. Caller holds no
  * lock. */
 void core_steer_start(void);
@@ -687,6 +690,8 @@ void core_tools_stop(void);
 void core_tools_finalize(void);
 /* The tool whose function runs on this thread, or NULL. */
 const void *core_tool_current(void);
+/* The calling thread is in its `initialize`. */
+bool core_tool_initializing(void);
 /* A function of this one runs from now on; what core_tool_current() said before is put back after. */
 const void *core_tool_enter(const void *tool);
 /*

@@ -127,7 +127,8 @@ static bool claim(struct core_buffer *b, bool now)
 	yes = b->used && b->desc.steer && !b->steered && !b->retired && pool_of(b);
 	if (yes && core_buffer_early(b))
 		yes = now || (core_runtime_present() && !b->context->active);
-	if (yes) {
+	if (yes) { /* from here on somebody will answer, though it may not be there yet */
+		atomic_store(&pool_of(b)->shm->listening, 1);
 		b->steered = true;
 		steered_in = getpid();
 		atomic_fetch_add(&b->users, 1);

@@ -119,6 +119,13 @@ static void set_tool(struct tool *t, const kymo_tool_t *tool)
 	pthread_mutex_unlock(&lock);
 }
 
+static _Thread_local bool initializing;
+
+bool core_tool_initializing(void)
+{
+	return initializing;
+}
+
 static kymo_status_t begin(struct tool *t, const kymo_tool_t *tool)
 {
 	kymo_status_t status = KYMO_OK;
@@ -128,9 +135,11 @@ static kymo_status_t begin(struct tool *t, const kymo_tool_t *tool)
 		return core_refuse_size();
 	t->pin = pin(t->configure);
 	set_tool(t, tool);
+	initializing = true;
 	if (tool->initialize)
 		status = (kymo_status_t)core_contained(CORE_FUNCTION(tool->initialize),
 						       CORE_ARGUMENT(tool->data), 0, 0);
+	initializing = false;
 	if (core_caught() != caught)
 		status = KYMO_ERROR_STATE;
 	if (status == KYMO_OK)

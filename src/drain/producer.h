@@ -33,6 +33,7 @@ struct producer {
 	uint32_t chunk_size, chunk_max;
 
 	uint32_t asked;     /* of it so far, see struct shm_header */
+	bool hears;         /* the request that is being served */
 	uint32_t seen_full; /* value of shm->full before the last pass */
 	/* The chunk of definitions being filled, and how much of it has been copied. */
 	uint32_t defining; /* SHM_NONE: not known */

@@ -111,23 +111,24 @@ static bool has_kymo(int pid)
 }
 
 /* What is there and not asked to do anything now. */
-static uint32_t count_waiting(const struct steering *s, const struct producer *producers)
+static uint32_t count_waiting(const struct producer *producers)
 {
 	uint32_t n = 0;
 
 	for (const struct producer *p = producers; p; p = p->next)
-		n += !must_answer(s, p) && has_kymo(p->pid);
+		n += !p->hears && has_kymo(p->pid);
 	return n;
 }
 
-void steer_serve(struct steering *s, const struct producer *producers)
+void steer_serve(struct steering *s, struct producer *producers)
 {
 	struct steer_answer a = {.status = KYMO_OK};
 
 	if (s->fd < 0)
 		return;
-	for (const struct producer *p = producers; p; p = p->next) {
-		if (!must_answer(s, p))
+	for (struct producer *p = producers; p; p = p->next) {
+		p->hears = must_answer(s, p);
+		if (!p->hears)
 			continue;
 		a.processes++;
 		if (producer_answered(p))
@@ -137,7 +138,7 @@ void steer_serve(struct steering *s, const struct producer *producers)
 	}
 	if (a.answered < a.processes && clock_ns(CLOCK_MONOTONIC) < s->deadline)
 		return;
-	a.waiting = count_waiting(s, producers);
+	a.waiting = count_waiting(producers);
 	answer(s->fd, &a);
 	s->fd = -1;
 }

@@ -50,6 +50,6 @@ bool steer_begin(struct steering *s, int fd, const struct steer_request *request
 /* A process has come. */
 void steer_newcomer(struct steering *s, struct producer *p);
 /* Answers when all have, or time is up. */
-void steer_serve(struct steering *s, const struct producer *producers);
+void steer_serve(struct steering *s, struct producer *producers);
 
 #endif

@@ -100,6 +100,12 @@ struct t_process {
 	int64_t seen;             /* ns node time up to which it is known, where there is no end */
 	bool recording;           /* has no end because it is still being recorded; then: */
 	int64_t quiet_ns;         /* since its file has grown */
+	const char *filters;      /* options that left something out: "-x '^clGet'", or "" */
+};
+
+struct t_pause { /* in which its process recorded nothing, though it was there */
+	uint32_t process;
+	int64_t start, end;
 };
 
 struct t_thread {
@@ -324,6 +330,7 @@ struct trace {
 	T_ARRAY(struct t_open_call, open_calls);
 	T_ARRAY(struct t_unfinished, unfinished);
 	T_ARRAY(struct t_left_out, left_out);
+	T_ARRAY(struct t_pause, pauses);
 	T_ARRAY(struct t_tally, tallies);
 	T_ARRAY(struct t_load, loads);
 	T_ARRAY(struct t_string, strings);

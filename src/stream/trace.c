@@ -164,6 +164,7 @@ static void add_none(struct trace *t)
 	trace_add(t, open_calls);
 	trace_add(t, unfinished);
 	trace_add(t, left_out);
+	trace_add(t, pauses);
 	trace_add(t, tallies);
 	trace_add(t, loads);
 }
@@ -196,7 +197,7 @@ void trace_free(struct trace *t)
 	}
 	void *arrays[] = {t->domains, t->ops, t->processes, t->threads, t->clocks, t->agents,
 			  t->contexts, t->queues, t->blobs, t->programs, t->kernels, t->modules,
-			  t->sites, t->stacks, t->notes, t->open_calls, t->unfinished, t->left_out, t->communicators, t->tallies, t->loads, t->strings,
+			  t->sites, t->stacks, t->notes, t->open_calls, t->unfinished, t->left_out, t->pauses, t->communicators, t->tallies, t->loads, t->strings,
 			  t->counters, t->codes};
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)

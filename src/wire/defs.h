@@ -49,7 +49,8 @@ enum wire_def_kind {
 	DEF_JOB_TALLY = 28,
 	DEF_JOB_GIVEN = 29,
 	DEF_CODE = 30,
-	DEF_COUNT = 31
+	DEF_RECORDING = 31,
+	DEF_COUNT = 32
 };
 
 /* s: bytes/string, u: u64. */
@@ -203,6 +204,11 @@ enum def_job_tally { /* u offset, u total, s data (this piece): the tallies of r
 	DEF_JOB_TALLY_OFFSET, DEF_JOB_TALLY_TOTAL, DEF_JOB_TALLY_DATA
 };
 #define DEF_JOB_TALLY_PIECE 16384u
+enum def_recording { /* u 1: recording goes on, 0: it stops; u tick, 0: with the process. Of a child by fork()
+			those after its DEF_PROCESS count. Without any it is on all the time; before the
+			first it is off */
+	DEF_RECORDING_ON, DEF_RECORDING_TICK
+};
 enum def_job_given { /* s indexes of threads that have ended (u32 each): all their tallies, and what
 			entries with WIRE_TALLY_GIVEN say, are in the job's DEF_JOB_TALLY if that was
 			written */

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""kymo ctl pause, resume and flush reach every process there is, used or not, and those that come:
-steer.py KYMO STEER_PROGRAM."""
+"""kymo ctl pause, resume and flush reach every process there is, used or not, and those that come; when
+recording was on is told, by all outputs the same: steer.py KYMO STEER_PROGRAM."""
+import csv
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -232,11 +235,110 @@ def nobody(folder):
     p.end()
 
 
+def near(what, got, least, most):
+    """In nanoseconds; a clock of the test's and one of Kymo's may be a millisecond apart."""
+    checks.equal(f"{what}: {got} is from {least} to {most}", least - 1e6 <= got <= most + 1e6, True)
+
+
+def recorded_by_outputs(trace, folder):
+    """{output: [(lived, recorded, pauses, filters) by process]}; and the tables of the summary."""
+    raw = json.loads(traced.Run([KYMO, "summary", "--format", "json", trace]).out)
+    told = {"SQL": [(r["lived"], r["recorded"], r["pauses"], r["filters"] or "") for r in traced.query(
+        KYMO, trace, "SELECT lived, recorded, pauses, filters FROM processes ORDER BY id")]}
+    store = json.loads(traced.Run([KYMO, "summary", "--format", "json", trace]).out)
+    checks.equal("summary of raw and of the store", raw, store)
+    out = trace + ".json"
+    traced.Run([KYMO, "export", "--to", "json", "-o", out, trace])
+    told["JSON"] = [(p["lived"], p["recorded"], len(p["pauses"]), p["filters"])
+                    for p in traced.load(out)["end"]["processes"] if p]
+    out = trace + ".csv"
+    traced.Run([KYMO, "export", "--to", "csv", "-o", out, trace])
+    with open(os.path.join(out, "processes.csv"), newline="") as f:  # no formula for a spreadsheet: '-x
+        told["CSV"] = [(int(r["lived"]), int(r["recorded"]), int(r["pauses"]), re.sub("^'-", "-", r["filters"]))
+                       for r in csv.DictReader(f)]
+    for output, rows in told.items():
+        checks.equal(f"{output} and SQL", rows, told["SQL"])
+    return told["SQL"], {t["name"]: t["rows"] for t in raw["tables"]}, raw["head"]
+
+
+def two_pauses(folder):
+    """Of two processes one pauses itself, both are paused from outside; shares are of what was recorded."""
+    p = Program(folder, "two_pauses", "-x", "^clGet")
+    clock = time.monotonic_ns
+    p("fork")
+    p("0 fill")
+    p("fill")
+    times = {"own": [clock(), p("0 pause") and clock()]}
+    time.sleep(0.2)  # what is measured, not waited for
+    times["own"] += [clock(), p("0 resume") and clock()]
+    times["all"] = [clock(), p.ctl("pause") or clock()]
+    time.sleep(0.3)
+    times["all"] += [clock(), p.ctl("resume") or clock()]
+    p("0 fill")
+    p("mark over")
+    p.end()
+    rows, tables, head = recorded_by_outputs(p.trace, folder)
+    pauses = {k: (v[2] - v[1], v[3] - v[0]) for k, v in times.items()}
+    checks.equal("pauses", [r[2] for r in rows], [1, 2])
+    checks.equal("filters", [r[3] for r in rows], ["-x '^clGet'"] * 2)
+    near("first process", rows[0][0] - rows[0][1], *pauses["all"])
+    near("second process", rows[1][0] - rows[1][1], pauses["all"][0] + pauses["own"][0],
+         pauses["all"][1] + pauses["own"][1])
+    quality, = tables["quality"]
+    checks.equal("quality", [quality[k] for k in ("lived_ns", "recorded_ns", "pauses", "filters")],
+                 [sum(r[0] for r in rows), sum(r[1] for r in rows), 3, "-x '^clGet'"])
+    checks.equal("head", [line.split(" s of")[0] for line in head if line.startswith("Recorded:")],
+                 [f"Recorded: {quality['recorded_ns'] / 1e9:.3f}"])
+    checks.equal("head: filters", "Recorded with: -x '^clGet'" in head, True)
+    info = traced.Run([KYMO, "info", p.trace]).out
+    checks.equal("info", re.findall(r"recorded (\S+) s of (\S+) s, paused (\d+) time", info),
+                 [(f"{r[1] / 1e9:.6f}", f"{r[0] / 1e9:.6f}", str(r[2])) for r in rows])
+    spans = traced.query(KYMO, p.trace, "SELECT process, start, end FROM pause ORDER BY process, start")
+    users = traced.query(KYMO, p.trace, "SELECT DISTINCT a.label || ' ' || q.label AS name, q.process FROM queue q "
+                         "JOIN agent a ON a.id = q.agent")
+    for row in tables["queues"]:  # what none of those with such a queue recorded is not counted
+        of = {u["process"] for u in users if u["name"] == row["queue"]}
+        gaps = [(s["start"], s["end"]) for s in spans if s["process"] in of]
+        if len(of) > 1:
+            gaps = [(max(a["start"], b["start"]), min(a["end"], b["end"])) for a in spans for b in spans
+                    if a["process"] < b["process"]]
+        run = quality["duration_ns"] - sum(max(0, e - s) for s, e in gaps)
+        checks.equal(f"share of the run of {len(of)}", round(row["percent_of_run"], 6),
+                     round(100 * row["time_ns"] / run, 6))
+    checks.equal("queues of one and of two", sorted({len([u for u in users if u["name"] == row["queue"]])
+                                                     for row in tables["queues"]}), [1, 2])
+    checks.equal("rows of queues", len(tables["queues"]) > 0, True)
+
+
+def never_paused(folder):
+    """Nothing is said where there is nothing to say; a --start-paused is a pause."""
+    p = Program(folder, "never_paused")
+    p("mark on")
+    p.end()
+    rows, tables, head = recorded_by_outputs(p.trace, folder)
+    checks.equal("never paused", (rows[0][0] == rows[0][1] > 0, rows[0][2:]), (True, (0, "")))
+    checks.equal("never paused: head", [line for line in head if line.startswith("Recorded")], [])
+    p = Program(folder, "start_paused", "--start-paused")
+    before = time.monotonic_ns()
+    time.sleep(0.2)
+    p.ctl("resume")
+    p("mark on")
+    after = time.monotonic_ns()
+    p.end()
+    rows, tables, head = recorded_by_outputs(p.trace, folder)
+    checks.equal("started paused", rows[0][2], 1)
+    checks.equal("started paused: at least", rows[0][0] - rows[0][1] >= 200e6, True)
+    start, = traced.query(KYMO, p.trace, "SELECT s.end - p.start AS ns, s.start - p.start AS first FROM pause s "
+                          "JOIN process p ON p.id = s.process")
+    checks.equal("started paused: from the start", start["first"], 0)
+    checks.equal("started paused: till", start["ns"] >= 200e6 and after > before, True)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tests = [before_any_call, paused_and_used, children, pause_then_fork,
                  start_paused_then_exec, first_use_in_children,
-                 fork_in_delay, child_has_a_delay, own_pause_counts, two_launchers, nobody]
+                 fork_in_delay, child_has_a_delay, own_pause_counts, two_launchers, nobody, two_pauses, never_paused]
         for test in tests:
             test(folder)
     return checks.status(60)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that does what it is told, line by line, and answers each line when it is done:
- * "mark NAME", "range NAME" (one that is over at once), "cl" (a call of OpenCL), "pause", "resume" (by
+ * "mark NAME", "range NAME" (one that is over at once), "cl" (calls of OpenCL), "fill" (work of
+ * a device), "pause", "resume" (by
  * itself), "fork" (answers with the number of the child), "N LINE" (for child N to do), "forget" (the last child),
  * "exec" (this program anew: answers "ready"), "end".
  */
@@ -91,6 +92,32 @@ static void use_opencl(void)
 		abort();
 }
 
+/* Work of a device, in a queue of its own each time. */
+static void fill(void)
+{
+	cl_platform_id platform;
+	cl_device_id device;
+	cl_int zero = 0;
+	cl_context context;
+	cl_command_queue queue;
+	cl_mem buffer;
+
+	if (clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS ||
+	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
+		abort();
+	context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
+	queue = clCreateCommandQueueWithProperties(context, device, NULL, NULL);
+	buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, 16 << 20, NULL, NULL);
+	if (!queue || !buffer ||
+	    clEnqueueFillBuffer(queue, buffer, &zero, sizeof(zero), 0, 16 << 20, 0, NULL, NULL) !=
+		    CL_SUCCESS ||
+	    clFinish(queue) != CL_SUCCESS)
+		abort();
+	clReleaseMemObject(buffer);
+	clReleaseCommandQueue(queue);
+	clReleaseContext(context);
+}
+
 /* False: it is over. */
 static int obey(char *line)
 {
@@ -127,6 +154,8 @@ static int obey(char *line)
 	}
 	if (strcmp(line, "cl") == 0)
 		use_opencl();
+	if (strcmp(line, "fill") == 0)
+		fill();
 	if (strcmp(line, "pause") == 0)
 		kymo_pause();
 	if (strcmp(line, "resume") == 0)

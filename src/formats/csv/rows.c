@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "formats/csv/csv.h"
+#include "stream/recorded.h"
 #include "stream/names.h"
 #include "stream/payload.h"
 #include "wire/defs.h"
@@ -273,6 +274,7 @@ static void processes(struct csv_writer *w)
 
 	for (uint32_t i = 1; i < w->t->processes_count; i++) {
 		const struct t_process *p = &w->t->processes[i];
+		struct recorded r = recorded_of(w->t, i);
 		char how[64];
 
 		csv_unsigned(o, p->pid);
@@ -296,6 +298,10 @@ static void processes(struct csv_writer *w)
 		bound(o, p->clock_error_ns);
 		csv_text(o, p->name ? p->name : "");
 		csv_unsigned(o, p->unlisted);
+		csv_signed(o, r.lived);
+		csv_signed(o, r.ns);
+		csv_unsigned(o, r.pauses);
+		csv_text(o, p->filters ? p->filters : "");
 		csv_end_row(o);
 	}
 }

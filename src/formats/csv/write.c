@@ -37,7 +37,8 @@ static const struct {
 	[CSV_PROCESSES] = {"processes", "pid,ppid,rank,hostname,exe,command,start,start_realtime,"
 					"ended,lost_records,overwritten_records,"
 					"lost_definitions,damaged_blocks,"
-					"untraced_calls,untimed,clock_error,name,unlisted"},
+					"untraced_calls,untimed,clock_error,name,unlisted,"
+					"lived,recorded,pauses,filters"},
 	[CSV_THREADS] = {"threads", "pid,tid,name,main,lost_records"},
 	[CSV_AGENTS] = {"agents", "pid,name,type,vendor,driver,platform,clock_error,label"},
 	[CSV_QUEUES] = {"queues", "pid,agent,name,handle,out_of_order,profiling_forced,context"},

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "formats/json/json.h"
+#include "stream/recorded.h"
 #include "stream/names.h"
 #include "stream/symbol.h"
 #include "wire/defs.h"
@@ -359,6 +360,32 @@ static void left_out(struct output *o, const struct trace *t)
 	output_char(o, ']');
 }
 
+static void recorded(struct output *o, const struct trace *t, uint32_t process)
+{
+	const char *filters = t->processes[process].filters;
+	struct recorded r = recorded_of(t, process);
+	bool first = true;
+
+	json_key_signed(o, "lived", r.lived);
+	json_key_signed(o, "recorded", r.ns);
+	json_key_text(o, "filters", filters ? filters : "");
+	json_key(o, "pauses", false);
+	output_char(o, '[');
+	for (uint32_t i = 1; i < t->pauses_count; i++) {
+		const struct t_pause *p = &t->pauses[i];
+
+		if (p->process != process)
+			continue;
+		output_text(o, first ? "{" : ",{");
+		json_key(o, "start", true);
+		output_signed(o, since(t, p->start));
+		json_key_signed(o, "end", since(t, p->end));
+		output_char(o, '}');
+		first = false;
+	}
+	output_char(o, ']');
+}
+
 void json_end(struct json_writer *w, const struct trace *t)
 {
 	struct output *o = &w->out;
@@ -382,6 +409,7 @@ void json_end(struct json_writer *w, const struct trace *t)
 		json_key_unsigned(o, "untraced_calls", p->untraced_calls);
 		json_key_unsigned(o, "untimed", p->untimed);
 		json_key_unsigned(o, "unlisted", p->unlisted);
+		recorded(o, t, i);
 		output_char(o, '}');
 	}
 	close_list(o, t->processes_count);

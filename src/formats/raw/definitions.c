@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "formats/raw/internal.h"
 #include "formats/raw/schema.h"
 #include "stream/demangle.h"
@@ -28,6 +29,8 @@ struct reading {
 	uint64_t seen_tick; /* of the last block that says when it was written */
 	uint32_t open_calls; /* of the trace before this file */
 	uint64_t waiting, beside; /* ticks */
+	uint32_t pauses; /* of the trace before this process */
+	bool on, told;   /* it records, as far as DEF_RECORDING says so */
 	uint64_t record_millis, overhead; /* ticks: a record * 1000; measured besides */
 };
 
@@ -72,6 +75,47 @@ static const char *join_words(struct trace *t, const struct wire_def *d, unsigne
 	return out;
 }
 
+static const struct filter_option {
+	const char *variable, *option;
+} filter_options[] = {
+	{"KYMO_BACKENDS=", "-b"}, {"KYMO_INCLUDE=", "-i"}, {"KYMO_EXCLUDE=", "-x"},
+	{"KYMO_RANKS=", "--ranks"},
+};
+
+static const char *filter_value(const struct filter_option *f, const char *word)
+{
+	size_t n = strlen(f->variable);
+	const char *value = strncmp(word, f->variable, n) == 0 ? word + n : "";
+
+	return strcmp(f->option, "-b") == 0 && strcmp(value, "all") == 0 ? "" : value;
+}
+
+/* Options that left something out, as words of a shell. */
+static const char *filters_of(struct trace *t, const struct wire_def *d)
+{
+	struct text out = {0};
+	const char *result = "";
+	size_t length;
+	const char *s = wire_def_text(d, DEF_PROCESS_ENVIRONMENT, &length), *end = s + length;
+
+	for (; s < end; s += strnlen(s, (size_t)(end - s)) + 1) {
+		char *word = strndup(s, (size_t)(end - s));
+
+		for (size_t i = 0; word && i < sizeof(filter_options) / sizeof(filter_options[0]); i++) {
+			const char *value = filter_value(&filter_options[i], word);
+
+			if (*value)
+				text_addf(&out, "%s%s '%s'", out.length ? " " : "",
+					  filter_options[i].option, value);
+		}
+		free(word);
+	}
+	if (out.s && !out.failed)
+		result = trace_string(t, out.s, out.length);
+	text_release(&out);
+	return result;
+}
+
 static void set_process(struct reading *r, const struct wire_def *d)
 {
 	struct trace *t = r->t;
@@ -85,6 +129,10 @@ static void set_process(struct reading *r, const struct wire_def *d)
 	p->cwd = text(t, d, DEF_PROCESS_CWD);
 	p->hostname = text(t, d, DEF_PROCESS_HOSTNAME);
 	p->version = text(t, d, DEF_PROCESS_VERSION);
+	p->filters = filters_of(t, d);
+	/* What its parent told of itself is the parent's. */
+	t->pauses_count = r->pauses;
+	r->on = r->told = false;
 	p->arg_level = (uint32_t)wire_def_get(d, DEF_PROCESS_ARG_LEVEL);
 	p->telemetry = wire_def_get(d, DEF_PROCESS_ROLE) == PROCESS_TELEMETRY;
 	if (p->telemetry)
@@ -430,6 +478,25 @@ static void add_overhead(struct reading *r, const struct wire_def *d)
 		r->overhead = measured;
 }
 
+/* Of a pause that goes on the end is 0; ticks until resolve(), of which 0 is the process's start. */
+static void add_recording(struct reading *r, const struct wire_def *d)
+{
+	bool on = wire_def_get(d, DEF_RECORDING_ON) != 0, first = !r->told;
+	int64_t tick = (int64_t)wire_def_get(d, DEF_RECORDING_TICK);
+	struct trace *t = r->t;
+
+	r->told = true;
+	if (on == r->on && !first)
+		return;
+	r->on = on;
+	if (first && !(on && tick == 0))
+		*trace_add(t, pauses) = (struct t_pause){r->p->process, 0, on ? tick : 0};
+	else if (!first && on)
+		t->pauses[t->pauses_count - 1].end = tick;
+	else if (!first)
+		*trace_add(t, pauses) = (struct t_pause){r->p->process, tick, 0};
+}
+
 static void end_process(struct reading *r, const struct wire_def *d)
 {
 	struct t_process *p = &r->t->processes[r->p->process];
@@ -497,7 +564,7 @@ static const def_handler handlers[DEF_COUNT] = {
 	[DEF_RANK] = add_rank, [DEF_COMMUNICATOR] = add_communicator, [DEF_JOB_CLOCK] = add_job_clock,
 	[DEF_JOB_TALLY] = add_job_table, [DEF_JOB_GIVEN] = add_given,
 	[DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
-	[DEF_CODE] = add_code,
+	[DEF_CODE] = add_code, [DEF_RECORDING] = add_recording,
 };
 
 /* ---- blocks -------------------------------------------------------------------------------- */
@@ -682,6 +749,21 @@ static double ns_per_tick(const struct raw_process *p)
 	return (double)p->ticks.segments[0].rate / (double)(1ull << 40);
 }
 
+static void resolve_pauses(struct reading *r)
+{
+	const struct t_process *p = &r->t->processes[r->p->process];
+	int64_t end = p->end ? p->end : p->seen;
+
+	for (uint32_t i = r->pauses; i < r->t->pauses_count; i++) {
+		struct t_pause *x = &r->t->pauses[i];
+
+		x->start = x->start ? to_ns(r, x->start) : p->start;
+		x->end = x->end ? to_ns(r, x->end) : end;
+		if (x->end < x->start)
+			x->end = x->start;
+	}
+}
+
 static void resolve_times(struct reading *r, uint32_t first_open)
 {
 	struct raw_process *p = r->p;
@@ -715,6 +797,7 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 		tp->realtime_offset = (int64_t)(p->syncs[0].realtime - p->syncs[0].monotonic_raw);
 		tp->start = p->origin.tick ? to_ns(r, (int64_t)p->origin.tick) : tp->start;
 	}
+	resolve_pauses(r);
 }
 
 /* Collects the syncs of each clock of this process and builds its map. */
@@ -795,6 +878,8 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 			    .notes = t->notes_count,
 			    .clocks = t->clocks_count};
 	uint32_t first_open = r.open_calls = t->open_calls_count;
+
+	r.pauses = t->pauses_count;
 	kymo_status_t status;
 
 	p->first_thread = t->threads_count;

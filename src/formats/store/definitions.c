@@ -73,7 +73,8 @@ static const struct sql_column process_columns[] = {C(U32, pid),
 						    C(BOOL, recording),
 						    C(I64, quiet_ns),
 						    C(U32, world),
-						    C(U64, unlisted)};
+						    C(U64, unlisted),
+						    C(TEXT, filters)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {
@@ -161,6 +162,9 @@ static const struct sql_column unfinished_columns[] = {
 static const struct sql_column left_out_columns[] = {C(U32, process), C(U32, thread), C(U32, op),
 						     C(U64, calls)};
 #undef STRUCTURE
+#define STRUCTURE t_pause
+static const struct sql_column pause_columns[] = {C(U32, process), C(TIME, start), C(TIME, end)};
+#undef STRUCTURE
 
 #define STRUCTURE t_load
 #define KEY(name, i) {name, SQL_U32, offsetof(struct t_load, key) + (i) * sizeof(uint32_t)}
@@ -206,6 +210,7 @@ static const struct definition definitions[] = {
 	DEFINITION("open_call", open_columns, t_open_call, open_calls),
 	DEFINITION("unfinished_work", unfinished_columns, t_unfinished, unfinished),
 	DEFINITION("left_out", left_out_columns, t_left_out, left_out),
+	DEFINITION("pause", pause_columns, t_pause, pauses),
 	DEFINITION("rank_load", load_columns, t_load, loads),
 };
 #define DEFINITIONS (sizeof(definitions) / sizeof(*definitions))

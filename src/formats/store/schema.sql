@@ -40,7 +40,9 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	-- of a rank: its MPI_COMM_WORLD, numbered as they began (one that ranks spawn is another)
 	world INTEGER,
 	-- commands never seen to finish beyond those in unfinished_work
-	unlisted INTEGER);
+	unlisted INTEGER,
+	-- options that left something out: -b, -i, -x, --ranks
+	filters TEXT);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER, own INTEGER);
@@ -165,6 +167,9 @@ CREATE TABLE unfinished_work(id INTEGER PRIMARY KEY, process INTEGER, thread INT
 CREATE TABLE left_out(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
 	calls INTEGER);
 
+-- When a process recorded nothing though it was there: --start-paused, --delay, --duration, pauses.
+CREATE TABLE pause(id INTEGER PRIMARY KEY, process INTEGER, start INTEGER, end INTEGER);
+
 -- Rows `first` to `last` of `kind` (a table's name) lie between `start` and `end`.
 CREATE TABLE time_index(id INTEGER PRIMARY KEY, kind TEXT, first INTEGER, last INTEGER,
 	start INTEGER, end INTEGER);
@@ -226,7 +231,11 @@ CREATE VIEW processes AS SELECT p.id, 0 AS nid, p.hostname, p.ppid, p.pid, p.ran
 	p.start AS init, p.end AS fini, p.start, p.end, p.argv AS command, p.exe, p.name,
 	p.how_ended, p.exit_status, CASE p.how_ended WHEN 0 THEN 'ended' WHEN 1 THEN 'ended without finalisation'
 	WHEN 2 THEN 'killed by a signal' WHEN 3 THEN 'replaced by exec' WHEN 4 THEN 'was still running'
-	ELSE 'not recorded' END AS how_ended_name, p.lost_records, p.world FROM process p;
+	ELSE 'not recorded' END AS how_ended_name, p.lost_records, p.world, x.lived, max(x.lived - x.paused, 0) AS recorded, x.pauses, p.filters
+	FROM process p JOIN (SELECT p.id, max(ifnull(nullif(p.end, 0), ifnull(nullif(p.seen, 0), CAST(m.value AS INTEGER)))
+	- p.start, 0) AS lived, (SELECT ifnull(sum(s.end - s.start), 0) FROM pause s WHERE s.process = p.id) AS paused,
+	(SELECT count(*) FROM pause s WHERE s.process = p.id) AS pauses FROM process p
+	LEFT JOIN metadata m ON m.tag = 'duration') x ON x.id = p.id;
 
 CREATE VIEW threads AS SELECT t.id, 0 AS nid, p.hostname, p.ppid, p.pid, t.tid, t.start, t.end,
 	s.text AS name, t.records, t.lost, t.own

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See recorded.h. */
+#include "stream/recorded.h"
+
+#include <stdlib.h>
+
+static int64_t end_of(const struct trace *t, const struct t_process *p)
+{
+	return p->end ? p->end : p->seen ? p->seen : t->end;
+}
+
+struct recorded recorded_of(const struct trace *t, uint32_t process)
+{
+	const struct t_process *p = &t->processes[process];
+	struct recorded r = {.lived = end_of(t, p) - p->start};
+
+	r.lived = r.lived > 0 ? r.lived : 0;
+	r.ns = r.lived;
+	for (uint32_t i = 1; i < t->pauses_count; i++) {
+		if (t->pauses[i].process != process)
+			continue;
+		r.pauses++;
+		r.ns -= t->pauses[i].end - t->pauses[i].start;
+	}
+	r.ns = r.ns > 0 ? r.ns : 0;
+	return r;
+}
+
+struct edge {
+	int64_t at;
+	int step; /* one process more that is in a pause, or less */
+};
+
+static int by_time(const void *x, const void *y)
+{
+	const struct edge *a = x, *b = y;
+
+	return a->at != b->at ? (a->at > b->at) - (a->at < b->at) : a->step - b->step;
+}
+
+/* Time in which `all` are in a pause. */
+static int64_t together(struct edge *edges, uint32_t count, uint32_t all)
+{
+	int64_t ns = 0, since = 0;
+	uint32_t paused = 0;
+
+	qsort(edges, count, sizeof(*edges), by_time);
+	for (uint32_t i = 0; i < count; i++) {
+		if (paused == all)
+			ns += edges[i].at - since;
+		paused += (uint32_t)edges[i].step;
+		since = edges[i].at;
+	}
+	return ns;
+}
+
+int64_t recorded_gaps(const struct trace *t, const bool *of)
+{
+	struct edge *edges = malloc(2 * (t->pauses_count + 1u) * sizeof(*edges));
+	uint32_t count = 0, all = 0;
+	int64_t ns = -1;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		all += of[i];
+	for (uint32_t i = 1; edges && i < t->pauses_count; i++) {
+		const struct t_pause *p = &t->pauses[i];
+
+		if (p->process >= t->processes_count || !of[p->process] || p->end <= p->start)
+			continue;
+		edges[count++] = (struct edge){p->start, 1};
+		edges[count++] = (struct edge){p->end, -1};
+	}
+	if (edges)
+		ns = all ? together(edges, count, all) : 0;
+	free(edges);
+	return ns;
+}

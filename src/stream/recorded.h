@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the processes of a trace recorded: what of the run is known, and what of it lies in pauses.
+ */
+#ifndef STREAM_RECORDED_H
+#define STREAM_RECORDED_H
+
+#include "stream/stream.h"
+
+/* Of a process: how long it was there, and recorded, ns; how often it did not. */
+struct recorded {
+	int64_t lived, ns;
+	uint32_t pauses;
+};
+
+struct recorded recorded_of(const struct trace *t, uint32_t process);
+
+/* Adds up time in which none of the processes recorded that `of` (by index) has; ns. -1: no memory. */
+int64_t recorded_gaps(const struct trace *t, const bool *of);
+
+#endif

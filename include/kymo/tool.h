@@ -420,6 +420,12 @@ typedef struct kymo_buffer_desc {
 	 * it is called before fork() returns: what is not async-signal-safe may not be used.
 	 */
 	kymo_status_t (*share_early)(int memfd, uint64_t bytes, void *data);
+	/*
+	 * Shared buffers; may be NULL. Something was to be recorded and nothing of this process will be:
+	 * there is no memory that could be shared, or `share` has failed. `error`: errno of that, 0 if
+	 * there was none. Called at most once in a process, under the same rules as `share`.
+	 */
+	void (*unshared)(int error, void *data);
 } kymo_buffer_desc_t;
 
 /*

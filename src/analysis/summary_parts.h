@@ -8,6 +8,13 @@
 /* What ran, when nothing was recorded also why. */
 void summary_head(struct report *r, const struct summary *s, unsigned count);
 
+/* Of the head: there is nothing to tell of; and its numbers. Kymo's own threads are not counted. */
+bool summary_nothing_recorded(const struct summary *s);
+uint64_t summary_duration(const struct trace *t);
+const char *summary_command(const struct trace *t);
+uint32_t summary_threads(const struct trace *t, uint32_t *processes);
+uint32_t summary_ranks(const struct trace *t);
+
 /* Loss, untraced and untimed work, clock errors, damage, notes: always shown. */
 void summary_quality(struct report *r, const struct summary *s, unsigned count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ran, and how far its numbers can be trusted: the lines around the summary's tables. */
+/* How far the numbers of a trace can be trusted: the lines below the summary's tables. */
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -9,247 +9,9 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
-#include "base/file.h"
-#include "base/unseen.h"
 #include "stream/names.h"
 #include "wire/defs.h"
 #include "wire/raw.h"
-
-enum { COMMAND_MAX = 200 }; /* bytes; the manifest has all of it */
-
-/* ---- what ran ---------------------------------------------------------------------------------- */
-
-static uint64_t sum_of(const struct summary *s, enum tally_kind kind)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < s->tallies->set[kind].count; i++)
-		n += s->tallies->set[kind].rows[i]->count;
-	return n;
-}
-
-static bool nothing_recorded(const struct summary *s)
-{
-	return !sum_of(s, TALLY_CALL) && !sum_of(s, TALLY_DISPATCH) && !sum_of(s, TALLY_COPY) &&
-	       !sum_of(s, TALLY_MARKER) && !sum_of(s, TALLY_COMM) &&
-	       !sum_of(s, TALLY_SAMPLE) && !sum_of(s, TALLY_DEVICE_SAMPLE) && !sum_of(s, TALLY_COUNTER);
-}
-
-static uint64_t duration_of(const struct trace *t)
-{
-	return t->end > t->origin ? (uint64_t)(t->end - t->origin) : 0;
-}
-
-static const char *command_of(const struct trace *t)
-{
-	if (*t->command)
-		return t->command;
-	return t->processes_count > 1 ? t->processes[1].argv : "";
-}
-
-static uint32_t refused_of(const struct trace *t, int *error)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 1; i < t->processes_count; i++) {
-		if (t->processes[i].how_ended != RAW_END_REFUSED)
-			continue;
-		if (n++ == 0)
-			*error = t->processes[i].exit_status;
-	}
-	return n;
-}
-
-/* A process whose file has no end: it is still being recorded, or nobody could write one. */
-static void head_endless(struct report *r, const struct t_process *p)
-{
-	char who[300];
-
-	if (p->telemetry)
-		snprintf(who, sizeof(who), "The telemetry of %.256s", p->hostname);
-	else
-		snprintf(who, sizeof(who), "Process %u", p->pid);
-	if (p->recording)
-		report_head(r, "%s is still recording (last data %.1f s ago).", who,
-			    (double)p->quiet_ns / 1e9);
-	else
-		report_head(r, "%s: the recording has no end; it was cut short.", who);
-}
-
-/* How processes ended that did not end well. */
-static void head_ends(struct report *r, const struct trace *t)
-{
-	int error = 0;
-	uint32_t refused = refused_of(t, &error);
-
-	if (refused)
-		report_head(r, "%u %s could not be recorded (%s); `kymo info` names %s.", refused,
-			    refused == 1 ? "process" : "processes",
-			    error > 0 ? strerror(error) : "what they shared was not in order",
-			    refused == 1 ? "it" : "them");
-	for (uint32_t i = 1; i < t->processes_count; i++) {
-		const struct t_process *p = &t->processes[i];
-
-		if (p->how_ended == 2)
-			report_head(r, "Process %u was killed by signal %d (%s).", p->pid,
-				    p->exit_status, strsignal(p->exit_status));
-		else if (p->how_ended == 4)
-			report_head(r, "Process %u was still running when the recording ended.",
-				    p->pid);
-		else if (p->how_ended == UINT32_MAX)
-			head_endless(r, p);
-	}
-}
-
-/* What stood in the way, as it was left in the trace. */
-static bool head_unseen(struct report *r, const char *trace)
-{
-	bool said = false;
-
-	for (enum unseen i = 0; i < UNSEEN_REASONS; i++) {
-		const char *text = unseen_told(trace, i);
-
-		if (text)
-			report_head(r, "  %s", text);
-		said |= text != NULL;
-	}
-	return said;
-}
-
-/* Whether the launcher gave the program this option of a time. */
-static bool has_time(const char *manifest, const char *option)
-{
-	const char *value = manifest ? strstr(manifest, option) : NULL;
-
-	return value && strncmp(value + strlen(option), "0\"", 2) != 0;
-}
-
-/* Only a part of the run was to be recorded. */
-static bool head_window(struct report *r, const char *trace)
-{
-	char path[PATH_MAX], *manifest;
-	bool window;
-
-	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, trace);
-	manifest = file_read_regular(path, NULL);
-	window = has_time(manifest, "\"KYMO_DELAY=") || has_time(manifest, "\"KYMO_DURATION=");
-	free(manifest);
-	if (window)
-		report_head(r, "  Nothing that is recorded began in the time that --delay and --duration left.");
-	return window;
-}
-
-/* Why a trace is empty: what the processes noted, else what is left. */
-static void head_nothing(struct report *r, const struct summary *s)
-{
-	const struct trace *t = s->trace;
-	bool said;
-
-	report_head(r, "Nothing was recorded.");
-	said = head_unseen(r, s->path) | head_window(r, s->path);
-	for (uint32_t i = 1; i < t->notes_count; i++) {
-		report_head(r, "  %s%s%s", t->notes[i].part, *t->notes[i].part ? ": " : "",
-			    t->notes[i].text);
-		said = true;
-	}
-	for (uint32_t i = 1; i < t->processes_count; i++) {
-		if (t->processes[i].untraced_calls) {
-			report_head(r, "  process %u: %" PRIu64 " calls went past Kymo",
-				    t->processes[i].pid, t->processes[i].untraced_calls);
-			said = true;
-		}
-	}
-	if (!said && t->processes_count <= 1)
-		report_head(r, "  No process used an interface that is traced (`kymo list backends`), "
-			       "or none could be traced; `kymo doctor` tells more.");
-	else if (!said)
-		report_head(r, "  The program called none of the APIs that were traced "
-			       "(`kymo list backends`).");
-}
-
-/* Kymo's sampler is no part of the program. */
-static bool in_person(const struct t_process *p)
-{
-	return !p->telemetry && !p->stands_for;
-}
-
-static uint32_t program_threads(const struct trace *t, uint32_t *processes)
-{
-	uint32_t threads = 0;
-
-	*processes = 0;
-	for (uint32_t i = 1; i < t->processes_count; i++)
-		*processes += in_person(&t->processes[i]);
-	for (uint32_t i = 1; i < t->threads_count; i++)
-		threads += !t->threads[i].own &&
-			   in_person(&t->processes[t->threads[i].process]);
-	return threads;
-}
-
-static uint32_t rank_count(const struct trace *t)
-{
-	uint32_t ranks = 0;
-
-	for (uint32_t i = 1; i < t->processes_count; i++)
-		ranks += t->processes[i].rank != UINT32_MAX;
-	return ranks;
-}
-
-/* ", 1 thread", ", 20,222 kernels" */
-static void add_number(struct text *out, uint64_t n, const char *one, const char *several)
-{
-	char number[32];
-
-	text_addf(out, ", %s %s", count_text(n, number), n == 1 ? one : several);
-}
-
-static void head_numbers(struct report *r, const struct summary *s)
-{
-	const struct trace *t = s->trace;
-	uint32_t processes, threads = program_threads(t, &processes), ranks = rank_count(t);
-	struct text line = {0};
-
-	text_addf(&line, "%.3f s", (double)duration_of(t) / 1e9);
-	if (ranks > 1)
-		add_number(&line, ranks, "rank", "ranks");
-	add_number(&line, processes, "process", "processes");
-	add_number(&line, threads, "thread", "threads");
-	add_number(&line, sum_of(s, TALLY_CALL), "call", "calls");
-	add_number(&line, sum_of(s, TALLY_DISPATCH), "kernel", "kernels");
-	add_number(&line, sum_of(s, TALLY_COPY), "copy", "copies");
-	if (sum_of(s, TALLY_COMM))
-		add_number(&line, sum_of(s, TALLY_COMM), "message", "messages");
-	report_head(r, "%s", line.s ? line.s : "");
-	text_release(&line);
-}
-
-/* Ranks that have added up their tallies are there as one. */
-static void head_ranks(struct report *r, const struct trace *t)
-{
-	for (uint32_t i = 1; i < t->processes_count; i++) {
-		const struct t_process *p = &t->processes[i];
-
-		if (p->stands_for)
-			report_head(r, "%u of %u ranks, counted together up to MPI_Finalize (%s)", p->stands_for, p->ranks,
-				    name_program(p));
-	}
-}
-
-void summary_head(struct report *r, const struct summary *s, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		const struct trace *t = s[i].trace;
-
-		report_head(r, "%s: %.*s%s", s[i].path, COMMAND_MAX, command_of(t),
-			    strlen(command_of(t)) > COMMAND_MAX ? "..." : "");
-		head_numbers(r, &s[i]);
-		head_ranks(r, t);
-		head_ends(r, t);
-		summary_head_recorded(r, t);
-		if (nothing_recorded(&s[i]))
-			head_nothing(r, &s[i]);
-	}
-}
 
 /* ---- open calls -------------------------------------------------------------------------------- */
 
@@ -328,6 +90,9 @@ struct quality {
 	unsigned recording; /* that are still being recorded */
 	double known_until; /* s: of the endless, the first that is not known any longer */
 	uint64_t unwritten; /* of the lost records: refused by the file system */
+	uint64_t no_memory; /* of the lost records: the process had no memory for them */
+	uint64_t left_out_rows; /* of tallies: the table of the job had no room for them */
+	unsigned missing;   /* files that are not there, or cannot be read */
 	unsigned refused;   /* processes that could not be recorded */
 	unsigned unaligned; /* clocks */
 	bool coarse;        /* histograms kept in the program have wider buckets */
@@ -445,7 +210,7 @@ static void quality_endless(struct quality *q, const struct trace *t, const stru
 {
 	double until = p->seen > t->origin ? (double)(p->seen - t->origin) / 1e9 : 0;
 
-	if (p->how_ended != UINT32_MAX)
+	if (p->how_ended != UINT32_MAX || p->file_state)
 		return;
 	q->recording += p->recording;
 	if (p->recording)
@@ -483,7 +248,10 @@ static void quality_add(struct quality *q, const struct summary *s)
 			q->ranks += p->stands_for - in_files(t, p);
 		q->processes++;
 		quality_endless(q, t, p);
-		q->unwritten += p->unwritten_records;
+		q->unwritten = add_up(q->unwritten, p->unwritten_records);
+		q->no_memory = add_up(q->no_memory, p->no_memory_records);
+		q->left_out_rows = add_up(q->left_out_rows, p->left_out_rows);
+		q->missing += p->file_state != FILE_READ;
 		q->refused += p->how_ended == RAW_END_REFUSED;
 		counted = add_up(counted, p->lost_records);
 		q->definitions += p->lost_definitions;
@@ -536,21 +304,30 @@ static uint64_t untimed_of(const struct quality *q)
 
 static bool lossy(const struct quality *q)
 {
-	return q->refused || q->lost || q->samples || q->gaps || q->definitions || q->damaged;
+	return q->refused || q->missing || q->lost || q->samples || q->gaps || q->definitions ||
+	       q->damaged || q->left_out_rows;
 }
 
 /* What to do about it depends on where they went. */
 static void add_advice(struct text *out, const struct quality *q)
 {
+	const uint64_t unwritten = q->unwritten < q->lost ? q->unwritten : q->lost;
+	const uint64_t left = q->lost - unwritten, no_memory = q->no_memory < left ? q->no_memory : left;
 	char number[32];
 
-	if (q->unwritten)
+	if (unwritten)
 		text_addf(out, " The file system refused %s of the records; -o puts the trace elsewhere.",
-			  count_text(q->unwritten < q->lost ? q->unwritten : q->lost, number));
-	if (q->lost > q->unwritten)
+			  count_text(unwritten, number));
+	if (no_memory)
+		text_addf(out, " For %s there was no memory: the program has used up what it may have.",
+			  count_text(no_memory, number));
+	if (q->lost > unwritten + no_memory)
 		text_addf(out, " %s found no room in the buffer: a larger --buffer-size, --mode minimal or a "
 			       "longer --block-time helps, --on-full overwrite keeps the newest.",
-			  count_text(q->lost - q->unwritten, number));
+			  count_text(q->lost - unwritten - no_memory, number));
+	if (q->left_out_rows)
+		text_add(out, " The ranks have called more than the table of their job holds: without --mode "
+			      "summary nothing of that is left out.");
 }
 
 static void add_loss(struct text *out, const struct quality *q)
@@ -562,11 +339,15 @@ static void add_loss(struct text *out, const struct quality *q)
 		return;
 	if (q->refused)
 		text_addf(out, " all of %u process%s", q->refused, q->refused == 1 ? "" : "es");
+	if (q->missing)
+		text_addf(out, "%s all that was in %u file%s", q->refused ? "," : "", q->missing,
+			  q->missing == 1 ? "" : "s");
 	add_count(out, q->lost, "record");
 	add_count(out, q->samples, "sample");
 	add_count(out, q->gaps, "unmeasured gap");
 	add_count(out, q->definitions, "definition");
 	add_count(out, q->damaged, "damaged block");
+	add_count(out, q->left_out_rows, "tally row");
 	if (!lossy(q))
 		text_add(out, q->endless ? "" : " nothing");
 	if (q->recording)
@@ -769,7 +550,7 @@ static void add_notes(struct report *r, const struct summary *s)
 	struct said *said;
 	uint32_t n;
 
-	if (nothing_recorded(s))
+	if (summary_nothing_recorded(s))
 		return; /* said at the top */
 	said = calloc(t->notes_count + 1, sizeof(*said));
 	n = said ? unite_notes(t, said) : 0;
@@ -793,15 +574,15 @@ static void quality_row(struct table *t, const struct summary *s)
 	struct quality q = {0};
 	struct recorded_sum recorded = summary_recorded_sum(s->trace);
 	struct cell *c = table_row(t);
-	uint32_t processes, threads = program_threads(s->trace, &processes);
+	uint32_t processes, threads = summary_threads(s->trace, &processes);
 
 	if (!c)
 		return;
 	quality_add(&q, s);
 	cell_text(t, c++, s->path);
-	cell_text(t, c++, command_of(s->trace));
-	cell_number(c++, duration_of(s->trace));
-	cell_number(c++, rank_count(s->trace));
+	cell_text(t, c++, summary_command(s->trace));
+	cell_number(c++, summary_duration(s->trace));
+	cell_number(c++, summary_ranks(s->trace));
 	cell_number(c++, processes);
 	cell_number(c++, threads);
 	cell_number(c++, q.lost);
@@ -836,7 +617,11 @@ static void quality_row(struct table *t, const struct summary *s)
 	cell_number(c++, (uint64_t)recorded.lived);
 	cell_number(c++, (uint64_t)recorded.ns);
 	cell_number(c++, recorded.pauses);
-	cell_text(t, c, summary_filters(s->trace));
+	cell_text(t, c++, summary_filters(s->trace));
+	cell_number(c++, q.missing);
+	cell_number(c++, q.unwritten);
+	cell_number(c++, q.no_memory);
+	cell_number(c, q.left_out_rows);
 }
 
 /* What the lines around the tables tell people, a row for each trace. */
@@ -880,6 +665,10 @@ static void quality_table(struct report *r, const struct summary *s, unsigned co
 	table_column(t, "recorded_ns", "", CELL_TIME);
 	table_column(t, "pauses", "", CELL_COUNT);
 	table_column(t, "filters", "", CELL_TEXT);
+	table_column(t, "files_missing", "", CELL_COUNT);
+	table_column(t, "unwritten_records", "", CELL_COUNT);
+	table_column(t, "no_memory_records", "", CELL_COUNT);
+	table_column(t, "left_out_rows", "", CELL_COUNT);
 	for (unsigned i = 0; i < count; i++)
 		quality_row(t, &s[i]);
 }

@@ -36,8 +36,9 @@ static bool folder_good(const char *path, uid_t *owner)
 	const char *slash = strrchr(path, '/');
 	struct stat st;
 
+	errno = EPERM;
 	if (!slash || slash == path)
-		return false;
+		return false; /* not of one's own */
 	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
 	if (lstat(folder, &st) != 0)
 		return false;

@@ -331,16 +331,30 @@ static void print_notes(const struct trace *t)
 static void print_quality(const struct info *c, const struct trace *t)
 {
 	uint64_t lost = 0, damaged = 0;
-	uint32_t endless = 0, refused = 0;
+	uint64_t unwritten = 0, no_memory = 0, rows = 0;
+	uint32_t endless = 0, refused = 0, missing = 0;
 
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		lost += t->processes[i].lost_records;
 		damaged += t->processes[i].damaged_blocks;
 		refused += t->processes[i].how_ended == RAW_END_REFUSED;
-		endless += t->processes[i].how_ended == UINT32_MAX;
+		missing += t->processes[i].file_state != FILE_READ;
+		endless += t->processes[i].how_ended == UINT32_MAX && !t->processes[i].file_state;
+		unwritten += t->processes[i].unwritten_records;
+		no_memory += t->processes[i].no_memory_records;
+		rows += t->processes[i].left_out_rows;
 	}
 	heading("Quality");
 	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "lost records", lost);
+	if (unwritten)
+		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  refused by the file system", unwritten);
+	if (no_memory)
+		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  without memory for them", no_memory);
+	if (rows)
+		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "rows the job's table left out", rows);
+	if (missing)
+		plain_printf(stdout, "  %-28s %u (what they held is lost)\n", "files missing or unreadable",
+			     missing);
 	if (endless)
 		plain_printf(stdout, "  %-28s %u (what they lost later is not known)\n", "recordings without end", endless);
 	if (refused)

@@ -191,8 +191,8 @@ static void say_unused(const struct run *r)
 		text_add(&t, "; there is no OpenCL loader (libOpenCL.so.1) on this machine");
 	else if (opencl_drivers_count() == 0)
 		text_addf(&t, "; there is no OpenCL driver in %s", opencl_driver_place());
-	cli_note("nothing was recorded: neither the program nor its children used an interface that is "
-		 "recorded, such as OpenCL, CUDA, MPI, OpenMP or annotations%s; \"kymo list backends\" "
+	cli_note("nothing was recorded: no process that could reach the recording used an interface "
+		 "that is recorded, such as OpenCL, CUDA, MPI, OpenMP or annotations%s; \"kymo list backends\" "
 		 "has all, \"kymo doctor\" tells which can be used here, --threads records threads and "
 		 "processes in any case", t.s ? t.s : "");
 	if (environment_mentions(r->program.path, "libgomp.so"))
@@ -222,7 +222,7 @@ static bool say_prevented(const struct run *r, const struct outcome *out)
 	struct rlimit limit;
 	bool said = false;
 
-	if (out->totals.refused)
+	if (out->totals.refused || out->unrecorded)
 		return true; /* which was said */
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SMALLEST_BUFFER) {
 		cli_warn("nothing was recorded: the limit of file sizes (ulimit -f) leaves no room "
@@ -239,7 +239,23 @@ static bool say_prevented(const struct run *r, const struct outcome *out)
 	return said;
 }
 
-static void say_nothing_recorded(const struct run *r)
+/* Only of processes that could say that they are there something is known. */
+static bool say_unreached(const struct outcome *out)
+{
+	if (out->drain_failed)
+		return true; /* which was said */
+	if (!out->totals.greeted)
+		cli_note("nothing was recorded: Kymo was loaded into no process, or none could reach the "
+			 "recording; what the program used is not known");
+	else if (out->totals.crowded)
+		cli_note("nothing was recorded: there was no room for %u process%s when %s began (open "
+			 "files, memory); whether an interface that is recorded was called is not known",
+			 out->totals.crowded, out->totals.crowded == 1 ? "" : "es",
+			 out->totals.crowded == 1 ? "it" : "they");
+	return !out->totals.greeted || out->totals.crowded;
+}
+
+static void say_nothing_recorded(const struct run *r, const struct outcome *out)
 {
 	const struct run_options *o = r->options;
 
@@ -257,17 +273,19 @@ static void say_nothing_recorded(const struct run *r)
 			 "resumed it, or nothing that is recorded began after that");
 		return;
 	}
-	say_unused(r);
+	if (!say_unreached(out))
+		say_unused(r);
 }
 
 /* Processes that asked to be recorded and could not be. */
-static void say_refused(const struct drain_totals *t)
+static void say_refused(const struct outcome *out)
 {
-	int e = t->refused_error;
+	unsigned refused = out->totals.refused + out->unrecorded;
+	int e = out->totals.refused ? out->totals.refused_error : out->unrecorded_error;
 
-	if (t->refused)
-		cli_warn("%u %s could not be recorded and %s lost: %s%s", t->refused,
-			 t->refused == 1 ? "process" : "processes", t->refused == 1 ? "is" : "are",
+	if (refused)
+		cli_warn("%u %s could not be recorded and %s lost: %s%s", refused,
+			 refused == 1 ? "process" : "processes", refused == 1 ? "is" : "are",
 			 e ? strerror(e) : "the manifest says why",
 			 e == EMFILE ? "; raise the hard limit of open files (ulimit -Hn)"
 			 : e == ENFILE ? "; the whole machine has too many (fs.file-max)"
@@ -294,29 +312,32 @@ static bool lost_something(const struct outcome *out)
 	const struct drain_totals *t = &out->totals;
 
 	return out->drain_failed || t->failed || t->lost_records || t->lost_definitions ||
-	       t->damaged_chunks || t->refused;
+	       t->damaged_chunks || t->refused || out->unrecorded;
 }
 
 static void say_losses(const struct run *r, const struct outcome *out)
 {
 	const struct drain_totals *t = &out->totals;
-	/* Once the drain has failed, what finds no room in the buffer found none in the file system. */
-	uint64_t unbuffered = t->failed ? 0 : t->lost_records - t->unwritten_records;
+	const uint64_t known = t->unwritten_records + t->no_memory_records;
+	const uint64_t unbuffered = known > t->lost_records ? 0 : t->lost_records - known;
 
 	if (out->drain_failed)
 		cli_warn("the drain ended unexpectedly; the trace ends where it did");
 	if (r->local[0] && access(r->local, F_OK) == 0 && (out->drain_failed || t->failed))
 		cli_warn("files that did not get into the trace are in %s/raw", r->local);
-	say_refused(t);
+	say_refused(out);
 	say_restarts(t);
 	if (t->failed)
 		cli_warn("the trace is cut short: %s", strerror(t->failed));
 	if (out->telemetry)
 		cli_warn("the telemetry is cut short: %s", strerror(out->telemetry));
-	if (t->lost_records > unbuffered)
+	if (t->unwritten_records)
 		cli_warn("%" PRIu64 " records were lost because the file system took no more; -o puts the "
-			 "trace elsewhere", t->lost_records - unbuffered);
-	if (unbuffered || (t->lost_definitions && !t->failed))
+			 "trace elsewhere", t->unwritten_records);
+	if (t->no_memory_records)
+		cli_warn("%" PRIu64 " records were lost because the program had no memory for them",
+			 t->no_memory_records);
+	if (unbuffered || (t->lost_definitions && !t->failed && !t->no_memory_records))
 		cli_warn("%" PRIu64 " records and %" PRIu64 " definitions were lost because the buffer was "
 			 "full; a larger --buffer-size (now %" PRIu64 "K), --mode minimal or a longer "
 			 "--block-time helps, --on-full overwrite keeps the newest", unbuffered,
@@ -374,6 +395,8 @@ static void conclude(struct run *r, struct outcome *out, int ranks_ms)
 
 	/* Who reads no further does not change the program's status. */
 	signal(SIGPIPE, SIG_IGN);
+	if (is_speaker(r) || r->options->strict)
+		out->unrecorded = trace_unrecorded(r->trace, &out->unrecorded_error);
 	say_losses(r, out);
 	if (out->interrupted || !is_speaker(r))
 		return;
@@ -385,7 +408,7 @@ static void conclude(struct run *r, struct outcome *out, int ranks_ms)
 	if (job->size >= 2)
 		await_ranks(r, ranks_ms);
 	if (nothing && !prevented)
-		say_nothing_recorded(r);
+		say_nothing_recorded(r, out);
 	if (out->totals.processes || job->size >= 2 || r->options->telemetry_ms)
 		print_summary(r->trace);
 	cli_note("trace in %s", r->trace);

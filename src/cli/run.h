@@ -46,6 +46,9 @@ bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *pr
  */
 unsigned trace_await_ranks(const char *path, unsigned ranks, int ms);
 
+/* Processes that reached no drain and said so themselves; *error: errno of the first. */
+unsigned trace_unrecorded(const char *path, int *error);
+
 /* ---- run_environment.c ---- */
 
 struct environment {
@@ -104,6 +107,8 @@ struct outcome {
 	int interrupted;   /* signal that ended the wait after the program had ended, or 0 */
 	struct drain_totals totals;
 	int telemetry;     /* errno of what ended it early, else 0 */
+	unsigned unrecorded; /* processes that say themselves that they reached no drain */
+	int unrecorded_error; /* errno of the first of them */
 	int control;       /* to the drain, for launch_finish(); -1 */
 	int program;       /* pid, not yet waited for */
 	int drain;         /* pid */

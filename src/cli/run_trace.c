@@ -17,6 +17,7 @@
 #include "base/ranks.h"
 #include "cli/run.h"
 #include "cli/run_trace.h"
+#include "wire/raw.h"
 
 enum { AWAIT_MS = 3000, AWAIT_STEP_MS = 10 };
 
@@ -245,4 +246,36 @@ unsigned trace_await_ranks(const char *path, unsigned ranks, int ms)
 		nanosleep(&step, NULL);
 	}
 	return missing;
+}
+
+static int error_in(int folder, const char *name)
+{
+	struct raw_header h = {0};
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd >= 0 && read(fd, &h, sizeof(h)) != (ssize_t)sizeof(h))
+		h.unrecorded = 0;
+	if (fd >= 0)
+		close(fd);
+	return (int)h.unrecorded;
+}
+
+unsigned trace_unrecorded(const char *path, int *error)
+{
+	char raw[PATH_MAX];
+	unsigned n = 0;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(raw, sizeof(raw), "%.*s/raw", PATH_MAX - 8, path);
+	d = opendir(raw);
+	while (d && (e = readdir(d))) {
+		if (!strstr(e->d_name, RAW_UNRECORDED))
+			continue;
+		if (n++ == 0)
+			*error = error_in(dirfd(d), e->d_name);
+	}
+	if (d)
+		closedir(d);
+	return n;
 }

@@ -42,6 +42,7 @@ static bool settle(struct core_pool *p, uint32_t what)
 static bool share(struct core_buffer *b, int memfd)
 {
 	kymo_status_t status = b->desc.share(memfd, b->pool->total, b->desc.data);
+	int error = errno;
 
 	close(memfd);
 	settle(b->pool, status == KYMO_OK ? SHM_BEGUN : SHM_TOO_LATE);
@@ -50,6 +51,7 @@ static bool share(struct core_buffer *b, int memfd)
 	core_pool_destroy(b->pool);
 	b->pool = NULL;
 	b->refused = true;
+	errno = error;
 	return false;
 }
 
@@ -158,7 +160,11 @@ bool core_buffer_ensure(struct core_buffer *b)
 
 	if (b->ready || b->refused)
 		return b->ready;
-	if (make(b)) {
+	errno = 0;
+	if (!make(b)) {
+		if (b->desc.unshared)
+			b->desc.unshared(errno, b->desc.data);
+	} else {
 		b->ready = true;
 		if (!core_buffer_private(b)) {
 			core_threads_share(b->pool);

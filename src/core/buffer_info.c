@@ -14,6 +14,8 @@ kymo_status_t core_buffer_check(const kymo_buffer_desc_t *d)
 		return REFUSE("`steer` is for shared buffers: nobody empties a private one");
 	if (inside && d->share_early)
 		return REFUSE("`share_early` is for shared buffers");
+	if (inside && d->unshared)
+		return REFUSE("`unshared` is for shared buffers");
 	if (d->policy == KYMO_POLICY_OVERWRITE && d->watermark)
 		return REFUSE("OVERWRITE delivers when it is asked to: there is no watermark");
 	if ((!inside && !d->share) || (d->deliver && d->deliver_batch))

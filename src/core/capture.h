@@ -223,6 +223,7 @@ struct cap_thread {
 	/* Whose functions run on this thread, outermost first; NULL: at the moment none. */
 	struct core_context *_Atomic calling[CAP_CALLING];
 	uint32_t calling_level;
+	bool tally_no_memory; /* what the last tally lacked that could not be had; else room */
 	uint64_t current; /* id of the innermost call that has not returned, or 0 */
 	uint64_t next_id;
 	uint64_t id_limit; /* at this one something is due; see cap_ids_refill() */

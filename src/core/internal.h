@@ -388,6 +388,7 @@ struct core_pool {
 	uint32_t kept_back; /* the first chunks are for definitions alone */
 	uint32_t wake_threshold;
 	bool overwrite;
+	_Atomic bool no_memory; /* what it lacks chunks for */
 	struct core_delivery *reader; /* private buffers, once they are delivered */
 	_Atomic uint32_t chunk_count;
 	_Atomic int32_t held; /* chunks that threads are filling, or left with little in them */
@@ -476,6 +477,8 @@ struct shm_thread *core_pool_thread(const struct core_pool *pool, uint32_t index
 uint32_t core_pool_get(struct core_pool *pool, enum shm_list list, uint64_t wait_ns);
 /* Hands a chunk to the reading side. */
 void core_pool_put(struct core_pool *pool, uint32_t chunk);
+/* Counts records as lost; `memory`: for want of memory, not of room in the buffer. */
+void core_pool_lose(struct core_pool *pool, uint64_t records, bool memory);
 bool core_pool_reader_alive(const struct core_pool *pool);
 bool core_pool_reader_there(const struct core_pool *pool);
 /*

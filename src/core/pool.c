@@ -121,6 +121,7 @@ static bool grow(struct core_pool *p)
 	to = from + GROW_CHUNKS < most ? from + GROW_CHUNKS : most;
 	if (to > from) {
 		ok = reserve(p, from, to);
+		atomic_store_explicit(&p->no_memory, !ok, memory_order_relaxed);
 		if (ok)
 			add_chunks(p, from, to);
 	}
@@ -361,8 +362,18 @@ void core_pool_begin(struct core_pool *p)
 	if (back(p->ctl, (size_t)((uint8_t *)p->threads - (uint8_t *)p->ctl)) &&
 	    reserve(p, 0, first))
 		add_chunks(p, 0, first);
-	else
+	else {
 		p->chunk_max = p->size = 0; /* every record is lost, and counted */
+		atomic_store_explicit(&p->no_memory, true, memory_order_relaxed);
+	}
+}
+
+void core_pool_lose(struct core_pool *p, uint64_t records, bool memory)
+{
+	/* Who reads the part first never finds it more than the whole. */
+	atomic_fetch_add_explicit(&p->shm->lost_records, records, memory_order_release);
+	if (memory)
+		atomic_fetch_add_explicit(&p->shm->no_memory_records, records, memory_order_release);
 }
 
 /* A slot may lie in two pages, which others may use already. */

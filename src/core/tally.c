@@ -22,6 +22,7 @@ static struct wire_tally **table(struct cap_thread *t)
 		p = mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		t->tallies = p == MAP_FAILED ? NULL : p;
+		t->tally_no_memory = !t->tallies;
 	}
 	return t->tallies;
 }
@@ -92,11 +93,13 @@ static bool another_chunk(struct cap_thread *t, struct core_buffer *b)
 
 	if (r->chunk) {
 		full = malloc(sizeof(*full));
+		t->tally_no_memory = !full;
 		if (!full)
 			return false;
 		*full = (struct core_tally_chunk){*r, t->tally_full};
 	}
 	if (!core_ring_open(t, b, r, WIRE_CHUNK_TALLY)) {
+		t->tally_no_memory = atomic_load_explicit(&b->pool->no_memory, memory_order_relaxed);
 		free(full);
 		return false;
 	}
@@ -151,9 +154,16 @@ struct wire_tally *core_tally_fresh(struct cap_thread *t, struct core_buffer *b,
 }
 
 /* The thread's first call of the op. */
-static struct wire_tally *add(struct cap_thread *t, struct core_buffer *b, uint16_t op)
+__attribute__((noinline)) static struct wire_tally *begin(struct cap_thread *t, struct core_buffer *b,
+							  uint16_t op)
 {
-	return table(t) ? t->tallies[op] = core_tally_fresh(t, b, op, NULL) : NULL;
+	int saved = errno;
+	struct wire_tally *y = table(t) ? t->tallies[op] = core_tally_fresh(t, b, op, NULL) : NULL;
+
+	errno = saved;
+	if (!y && b->pool)
+		core_pool_lose(b->pool, 1, t->tally_no_memory);
+	return y;
 }
 
 void core_tally_time(struct wire_tally *y, uint64_t duration)
@@ -168,19 +178,13 @@ void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_fra
 {
 	struct wire_tally *y = t->tallies ? t->tallies[f->op->wire] : NULL;
 	uint64_t duration = f->end - f->start;
-	int saved;
 
 	if (cap_unlikely(t->paused >> b->index & 1 || core_tally_over))
 		return;
 	if (cap_unlikely(!y)) {
-		saved = errno;
-		y = add(t, b, f->op->wire);
-		errno = saved;
-		if (!y) {
-			if (b->pool)
-				atomic_fetch_add(&b->pool->shm->lost_records, 1);
+		y = begin(t, b, f->op->wire);
+		if (!y)
 			return;
-		}
 	}
 	y->count++;
 	y->errors += f->has_status;

@@ -211,7 +211,8 @@ static struct wire_tally *entry(struct cap_thread *t, struct core_buffer *b, uin
 
 	if (!t->work)
 		t->work = calloc(1, sizeof(*t->work));
-	if (!t->work || (t->work->count * 2 >= t->work->mask && !grow(t->work)))
+	t->tally_no_memory = !t->work || (t->work->count * 2 >= t->work->mask && !grow(t->work));
+	if (t->tally_no_memory)
 		return NULL;
 	slot = slot_at(t->work, op, like->key);
 	if (!*slot) {
@@ -334,7 +335,7 @@ static void count(struct cap_thread *t, struct core_buffer *b, const struct cap_
 		wire = core_allocation_ops[ALLOCATION_OP_ALLOCATE].wire;
 	y = entry(t, b, wire, &like);
 	if (!y) {
-		atomic_fetch_add(&b->pool->shm->lost_records, 1);
+		core_pool_lose(b->pool, 1, t->tally_no_memory);
 		return;
 	}
 	y->count++;

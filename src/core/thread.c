@@ -282,7 +282,7 @@ void core_lost_without_thread(void)
 	struct core_pool *pool = core_usable() ? shared_pool : NULL;
 
 	if (pool)
-		atomic_fetch_add_explicit(&pool->shm->lost_records, 1, memory_order_relaxed);
+		core_pool_lose(pool, 1, true);
 }
 
 struct cap_thread *cap_thread_attach_for(uint64_t buffers)
@@ -689,7 +689,7 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 	cap_timed_end(&timed, UINT64_MAX);
 	if (!ok) {
 		atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
-		atomic_fetch_add_explicit(&b->pool->shm->lost_records, 1, memory_order_relaxed);
+		core_pool_lose(b->pool, 1, atomic_load_explicit(&b->pool->no_memory, memory_order_relaxed));
 	}
 	errno = saved;
 	return ok ? r : NULL;

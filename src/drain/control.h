@@ -16,6 +16,8 @@ enum drain_message_type {
 struct drain_totals {
 	uint32_t processes;    /* that connected */
 	uint32_t alive;        /* of them */
+	uint32_t greeted;      /* that Kymo was loaded into and that could say so */
+	uint32_t crowded;      /* of these: there was no room for them then; they may have asked again */
 	uint32_t refused;      /* processes that asked to be recorded and are not */
 	int32_t refused_error; /* errno of the first of them; 0: what it shares was not in order */
 	int32_t failed;        /* errno of the first file that could not be written, or 0 */
@@ -23,6 +25,7 @@ struct drain_totals {
 	int32_t signal;        /* that ended the last of them, 0: none did */
 	uint64_t lost_records; /* by full buffers and by refused writes */
 	uint64_t unwritten_records; /* of these: by refused writes */
+	uint64_t no_memory_records; /* of these: the programs had no memory for them */
 	uint64_t lost_definitions;
 	uint64_t overwritten_records; /* of flight recorders: gave way to newer ones */
 	uint64_t damaged_chunks;

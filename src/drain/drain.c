@@ -208,6 +208,8 @@ static bool turn_away(struct drain *d, int error)
 
 		send(p.fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
 		close(p.fd);
+		d->totals.greeted++;
+		d->totals.crowded += hello.early != 0;
 		if (!hello.early) {
 			forget_early(d, pid);
 			refuse(d, pid, error, "");
@@ -378,6 +380,7 @@ static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int 
 		forget_early(d, peer.pid);
 	if (!p && !early)
 		refuse(d, peer.pid, error, why);
+	d->totals.crowded += !p && early;
 	if (p && !(again ? p->begun || early || begin(d, p) : enlist(d, p, hello->image)))
 		status = KYMO_ERROR_SYSTEM;
 	w.status = status;
@@ -400,6 +403,7 @@ static void greet(struct drain *d, struct guest *guest)
 	} else {
 		bool known = n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC;
 
+		d->totals.greeted += known;
 		welcome(d, guest->fd, known && memfd >= 0 ? &g.hello : NULL, memfd, error,
 			known && g.hello.version == SHM_VERSION && g.hello.early);
 	}

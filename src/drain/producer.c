@@ -487,6 +487,43 @@ static void take_definitions(struct producer *p)
 	}
 }
 
+/* ---- what is lost ---------------------------------------------------------------------------- */
+
+/*
+ * Losing a record takes a nanosecond at least, however many processors lose. Who says more has written
+ * over the counter; so has one whose counter goes back.
+ */
+static uint64_t most_of(const struct producer *p)
+{
+	return (clock_ns(CLOCK_MONOTONIC) - p->born + COUNT_SLACK_NS) * COUNT_CPUS;
+}
+
+static void take_count(struct producer *p, const _Atomic uint64_t *from, uint64_t most, uint64_t *known)
+{
+	uint64_t now = atomic_load(from);
+
+	if (now >= *known && now <= most)
+		*known = now;
+	else if (!p->counts_damaged) {
+		p->counts_damaged = true;
+		if (p->kept)
+			p->kept->counts.counts_damaged = true;
+		p->damaged_chunks++;
+	}
+}
+
+static const struct producer_counts *take_counts(struct producer *p)
+{
+	uint64_t most = most_of(p);
+
+	take_count(p, &p->shm->no_memory_records, most, &p->counts.no_memory_records);
+	take_count(p, &p->shm->lost_records, most, &p->counts.lost_records);
+	take_count(p, &p->shm->lost_definitions, most, &p->counts.lost_definitions);
+	take_count(p, &p->shm->overwritten_records, most, &p->counts.overwritten_records);
+	take_count(p, &p->shm->overhead_ticks, most * TICKS_A_NS, &p->counts.overhead_ticks);
+	return &p->counts;
+}
+
 /* ---- copying -------------------------------------------------------------------------------- */
 
 static bool losses_kept(const struct producer *p)
@@ -529,12 +566,21 @@ static void keep_losses(struct producer *p)
 	p->kept->counts = l->counts;
 }
 
+/* The file system refuses: from now on it is its fault what the process loses. */
+static void note_failure(struct producer *p)
+{
+	if (!p->refusing)
+		p->known_then = *take_counts(p);
+	p->refusing = true;
+	atomic_store(&p->shm->drain_failed, (uint32_t)p->file.failed);
+}
+
 /* A chunk is given back when it is in the file: who takes over from a drain that was killed finds it. */
 static void write_out(struct producer *p)
 {
 	take_definitions(p);
 	if (!rawfile_flush(&p->file))
-		atomic_store(&p->shm->drain_failed, (uint32_t)p->file.failed);
+		note_failure(p);
 	keep_losses(p);
 	for (unsigned i = 0; i < taken_count; i++)
 		producer_give_back(p, taken[i]);
@@ -680,37 +726,16 @@ static void write_open_calls(struct producer *p)
 }
 
 /*
- * Losing a record takes a nanosecond at least, however many processors lose. Who says more has written
- * over the counter; so has one whose counter goes back.
+ * Of the records lost, those that the file system has on its account: what it refused, and, since it
+ * did, what found no room in a buffer that was not emptied any more.
  */
-static uint64_t most_of(const struct producer *p)
+static uint64_t unwritten_of(const struct producer *p)
 {
-	return (clock_ns(CLOCK_MONOTONIC) - p->born + COUNT_SLACK_NS) * COUNT_CPUS;
-}
+	const struct producer_counts *now = &p->counts, *then = &p->known_then;
+	uint64_t since = p->refusing ? now->lost_records - then->lost_records : 0,
+		 memory = p->refusing ? now->no_memory_records - then->no_memory_records : 0;
 
-static void take_count(struct producer *p, const _Atomic uint64_t *from, uint64_t most, uint64_t *known)
-{
-	uint64_t now = atomic_load(from);
-
-	if (now >= *known && now <= most)
-		*known = now;
-	else if (!p->counts_damaged) {
-		p->counts_damaged = true;
-		if (p->kept)
-			p->kept->counts.counts_damaged = true;
-		p->damaged_chunks++;
-	}
-}
-
-static const struct producer_counts *take_counts(struct producer *p)
-{
-	uint64_t most = most_of(p);
-
-	take_count(p, &p->shm->lost_records, most, &p->counts.lost_records);
-	take_count(p, &p->shm->lost_definitions, most, &p->counts.lost_definitions);
-	take_count(p, &p->shm->overwritten_records, most, &p->counts.overwritten_records);
-	take_count(p, &p->shm->overhead_ticks, most * TICKS_A_NS, &p->counts.overhead_ticks);
-	return &p->counts;
+	return p->file.lost_records + (since > memory ? since - memory : 0);
 }
 
 static struct raw_end end_of(struct producer *p, int wait_status)
@@ -724,10 +749,11 @@ static struct raw_end end_of(struct producer *p, int wait_status)
 	end.damaged_chunks = p->damaged_chunks;
 	end.overhead_ticks = counts->overhead_ticks;
 	end.overwritten_records = counts->overwritten_records;
-	end.unwritten_records = p->file.lost_records;
+	end.unwritten_records = unwritten_of(p);
 	end.waiting_ticks = atomic_load(&p->shm->waiting_ticks);
 	end.beside_ticks = atomic_load(&p->shm->beside_ticks);
 	end.drain_ns = p->busy_ns;
+	end.no_memory_records = counts->no_memory_records;
 	if (state == SHM_EXEC || p->superseded) {
 		end.how = 3;
 	} else if (wait_status != -1 && WIFSIGNALED(wait_status)) {
@@ -892,7 +918,8 @@ void producer_count(struct producer *p, struct drain_totals *totals)
 
 	totals->lost_records += counts->lost_records + p->file.lost_records;
 	totals->lost_definitions += counts->lost_definitions + p->file.lost_definitions;
-	totals->unwritten_records += p->file.lost_records;
+	totals->unwritten_records += unwritten_of(p);
+	totals->no_memory_records += counts->no_memory_records;
 	totals->overwritten_records += counts->overwritten_records;
 	totals->damaged_chunks += p->damaged_chunks;
 	totals->bytes += p->file.bytes;

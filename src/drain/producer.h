@@ -46,9 +46,12 @@ struct producer {
 	bool open_told;         /* there is a RAW_OPEN_CALLS */
 	uint64_t born; /* CLOCK_MONOTONIC ns */
 	struct producer_counts { /* what the process says of itself, as far as it can be */
-		uint64_t lost_records, lost_definitions, overwritten_records, overhead_ticks;
+		uint64_t no_memory_records, lost_records, lost_definitions, overwritten_records,
+			overhead_ticks;
 	} counts;
 	bool counts_damaged;
+	bool refusing; /* the file system takes no more, since then: */
+	struct producer_counts known_then;
 	bool recorded; /* there are records in the file */
 	struct raw_header header;
 	struct rawfile file;

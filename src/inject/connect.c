@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/peer.h"
+#include "inject/unrecorded.h"
 #include "wire/shm.h"
 
 #define TIMEOUT_MS 2000
@@ -58,9 +59,9 @@ static bool send_hello(int fd, int memfd, uint64_t bytes, bool early)
 	return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
 }
 
-enum answer { LET_IN, REFUSED, UNHEARD };
+/* Refused: by the drain, which has counted us as lost. Unheard: it has hung up. Else errno tells. */
+enum answer { LET_IN, REFUSED, UNHEARD, FAILED };
 
-/* Unheard: the drain has hung up. */
 static enum answer await_welcome(int fd)
 {
 	struct pollfd p = {fd, POLLIN, 0};
@@ -71,22 +72,25 @@ static enum answer await_welcome(int fd)
 	do {
 		n = poll(&p, 1, TIMEOUT_MS);
 	} while (n < 0 && errno == EINTR);
+	if (n == 0)
+		errno = ETIMEDOUT;
 	if (n != 1)
-		return REFUSED;
+		return FAILED;
 	got = recv(fd, &w, sizeof(w), 0);
 	if (got == 0 || (got < 0 && (errno == ECONNRESET || errno == EPIPE)))
 		return UNHEARD;
-	return got == (ssize_t)sizeof(w) && w.magic == SHM_MAGIC && w.version == SHM_VERSION &&
-			       w.status == KYMO_OK
-		       ? LET_IN
-		       : REFUSED;
+	if (got != (ssize_t)sizeof(w) || w.magic != SHM_MAGIC) {
+		errno = EPROTO;
+		return FAILED;
+	}
+	return w.version == SHM_VERSION && w.status == KYMO_OK ? LET_IN : REFUSED;
 }
 
 static enum answer greet(int fd, int memfd, uint64_t bytes)
 {
 	if (send_hello(fd, memfd, bytes, false))
 		return await_welcome(fd);
-	return errno == EPIPE || errno == ECONNRESET ? UNHEARD : REFUSED;
+	return errno == EPIPE || errno == ECONNRESET ? UNHEARD : FAILED;
 }
 
 /* ---- an orphan drain ---- */
@@ -250,17 +254,24 @@ static int to_drain(int wait_ms)
 	return path && *path ? peer_connect(path, false, wait_ms) : -1;
 }
 
+/* The drain knows that it has turned this process away. */
+static bool counted;
+
 kymo_status_t connect_share(int memfd, uint64_t bytes, void *data)
 {
 	const uint64_t limit = clock_ns(CLOCK_MONOTONIC) + TIMEOUT_MS * 1000000ull;
-	int fd = to_drain(TIMEOUT_MS);
+	int fd = to_drain(TIMEOUT_MS), error = errno;
 	enum answer answer;
 
+	counted = false;
 	if (fd < 0)
 		fd = start_orphan();
-	if (fd < 0)
+	if (fd < 0) {
+		errno = error;
 		return KYMO_ERROR_SYSTEM;
+	}
 	answer = greet(fd, memfd, bytes);
+	error = answer == UNHEARD ? ECONNRESET : errno;
 	close(fd);
 	/*
 	 * A drain without room waits but a moment for who it is that it turns away. On a busy machine that
@@ -273,7 +284,15 @@ kymo_status_t connect_share(int memfd, uint64_t bytes, void *data)
 		answer = greet(fd, memfd, bytes);
 		close(fd);
 	}
+	counted = answer == REFUSED;
+	errno = error;
 	return answer == LET_IN ? KYMO_OK : KYMO_ERROR_SYSTEM;
+}
+
+void connect_unshared(int error, void *data)
+{
+	if (!counted)
+		unrecorded_tell(getenv("KYMO_TRACE"), error);
 }
 
 /* Forked children cannot ask for it: the environment may just have been changing. */

@@ -27,4 +27,7 @@ bool connect_has_drain(void);
  */
 kymo_status_t connect_share_early(int memfd, uint64_t bytes, void *data);
 
+/* This process will not be recorded: unless the drain knows that, leaves it in the trace, if it can. */
+void connect_unshared(int error, void *data);
+
 #endif

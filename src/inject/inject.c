@@ -70,6 +70,7 @@ static void start(void)
 		.pc_serialize = o->pc_serialize,
 		.share = connect_share,
 		.share_early = connect_has_drain() ? connect_share_early : NULL,
+		.unshared = connect_unshared,
 	};
 	recorder_start(&r);
 }

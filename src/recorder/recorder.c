@@ -222,7 +222,7 @@ static kymo_status_t make_context(void)
 		.size = sizeof(desc), .bytes = options.buffer_bytes, .policy = options.policy,
 		.block_ns = options.block_ns, .arguments = options.arguments,
 		.tally = options.mode == RECORDER_SUMMARY, .share = options.share,
-		.steer = steer, .share_early = options.share_early,
+		.steer = steer, .share_early = options.share_early, .unshared = options.unshared,
 	};
 	kymo_buffer_t buffer;
 	kymo_status_t status;

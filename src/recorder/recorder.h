@@ -36,6 +36,7 @@ struct recorder_options {
 	bool pc_serialize;
 	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
 	kymo_status_t (*share_early)(int memfd, uint64_t bytes, void *data); /* or NULL */
+	void (*unshared)(int error, void *data); /* or NULL */
 };
 
 /* Makes the context and starts it. Called once, before the program's main(). */

@@ -55,6 +55,9 @@ struct t_op {
 	struct t_field *fields;
 };
 
+/* What is known of a process whose file cannot be read, its manifest tells: all records are lost. */
+enum file_state { FILE_READ = 0, FILE_MISSING = 1, FILE_UNREADABLE = 2 };
+
 struct t_process {
 	uint32_t pid, ppid, rank; /* rank UINT32_MAX: unknown */
 	const char *name;         /* what the user called it, or NULL */
@@ -97,6 +100,10 @@ struct t_process {
 	bool telemetry;           /* Kymo's sampler on that host: no process of the program */
 	uint64_t unwritten_records; /* of those lost: the file system refused them */
 	uint64_t unlisted;        /* commands never seen to finish that `unfinished` has no room for */
+	uint64_t no_memory_records; /* of those lost: the process had no memory for them */
+	uint64_t left_out_rows;   /* of the ranks that it stands for: their job's table had no room */
+	uint32_t file_state;      /* enum file_state */
+	uint32_t rank_stage;      /* enum rank_stage, 0 unknown: whether it came to MPI_Finalize */
 	int64_t seen;             /* ns node time up to which it is known, where there is no end */
 	bool recording;           /* has no end because it is still being recorded; then: */
 	int64_t quiet_ns;         /* since its file has grown */

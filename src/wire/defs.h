@@ -182,10 +182,11 @@ enum def_communicator { /* u id, s name, u kind (COMMUNICATOR_*), u members, s m
 enum { COMMUNICATOR_INTRA = 0, COMMUNICATOR_INTER = 1, COMMUNICATOR_WINDOW = 2, COMMUNICATOR_FILE = 3 };
 enum def_rank { /* u rank, u size, s implementation ("Open MPI"), s its version, u thread level + 1 (0:
 		   unknown; 1 single, 2 funneled, 3 serialized, 4 multiple in all known ABIs), u tick,
-		   s job id */
+		   s job id, u stage (enum rank_stage, 0 unknown); the last one counts */
 	DEF_RANK_RANK, DEF_RANK_SIZE, DEF_RANK_IMPLEMENTATION, DEF_RANK_VERSION, DEF_RANK_THREADS,
-	DEF_RANK_TICK, DEF_RANK_JOB
+	DEF_RANK_TICK, DEF_RANK_JOB, DEF_RANK_STAGE
 };
+enum rank_stage { RANK_INITIALIZED = 1, RANK_FINALIZING = 2 };
 enum def_job_clock { /* u tick, u node time (ns), i offset in ns (job time = node time + offset), u bound of
 			its error in ns, u method (JOB_CLOCK_*), i offset as measured against the rank
 			below, u bound of that, u that rank, u exchanges made */

@@ -45,7 +45,11 @@ struct raw_header {
 	uint8_t hostname[64];      /* zero padded */
 	uint8_t job[64];           /* job id, or empty */
 	uint32_t rank;             /* from the launcher's environment, SHM_NONE if unknown */
-	uint32_t reserved;
+	/*
+	 * errno: the process wrote this file itself, which has nothing else in it: it was to be recorded and
+	 * reached no drain. 0 in all others.
+	 */
+	uint32_t unrecorded;
 };
 
 struct raw_block {
@@ -70,6 +74,9 @@ struct raw_open {
 	uint32_t reserved;
 };
 
+/* What the names of files have in them that such processes write. */
+#define RAW_UNRECORDED "-unrecorded-"
+
 /* The process asked to be recorded and could not be: there is nothing else in its file. */
 #define RAW_END_REFUSED 6u
 
@@ -88,6 +95,7 @@ struct raw_end {
 	uint64_t waiting_ticks; /* of the program, for room */
 	uint64_t beside_ticks;  /* spent by threads of the process that are not the program's */
 	uint64_t drain_ns;      /* of a processor, by the drain for this process */
+	uint64_t no_memory_records; /* of those lost: the program had no memory for them */
 };
 
 /* How the manifest calls raw_end.how. */

@@ -28,7 +28,7 @@
 #include "wire/wire.h"
 
 #define SHM_MAGIC     0x314d48534f4d594bull /* "KYMOSHM1" */
-#define SHM_VERSION   4u
+#define SHM_VERSION   5u
 #define SHM_THREADS   8192u
 #define SHM_NONE      0xffffffffu
 #define SHM_CHUNK_MAX 32768u /* chunks of a buffer at most */
@@ -127,6 +127,7 @@ struct shm_header {
 	_Atomic uint32_t given; /* enum shm_given; to be looked at when the process is gone */
 	_Atomic uint32_t begun; /* enum shm_begun */
 	_Atomic uint32_t listening; /* 1: a thread of the program waits for `asked`, begun or not */
+	_Atomic uint64_t no_memory_records; /* of lost_records: not for want of room, of memory */
 };
 
 /* First message on the drain's SOCK_SEQPACKET socket, with the memfd attached. */

@@ -192,6 +192,91 @@ def test_recording_without_end():
     expect(any("is not known" in line for line in foot), foot)
 
 
+def record_three():
+    """A trace of three processes, and its files in the order of their ends."""
+    p = kymo("run", "--no-summary", "-f", "-o", "t.kymo", "sh", "-c", f"{PROGRAM}; {PROGRAM}; {PROGRAM}")
+    expect(p.returncode == 0, p)
+    with open("t.kymo/manifest.json", encoding="utf-8") as f:
+        files = [process["file"] for process in json.load(f)["processes"]]
+    expect(len(files) == 3, files)
+    return files
+
+
+def unread(files, rest):
+    """Every command says which files are not there, or are not what they were; `rest` processes are read."""
+    commands = (("summary", "t.kymo"), ("info", "t.kymo"), ("show", "t.kymo"),
+                ("query", "t.kymo", "SELECT sum(file_state > 0) AS n FROM process"),
+                ("query", "t.kymo", "SELECT count(DISTINCT process) FROM thread"),
+                ("export", "-f", "-o", "t.json", "t.kymo"))
+    for words in commands:
+        p = kymo(*words)
+        expect(p.returncode == 3, words, "gave", p.returncode, p.stderr)
+        expect(all(f in p.stderr for f in files), words, "said", p.stderr)
+        if words[0] == "summary":
+            expect(f"Lost: all that was in {len(files)} file" in p.stdout and "Lost: nothing" not in p.stdout, p.stdout)
+            expect(all(f in p.stdout for f in files) and "none of the APIs" not in p.stdout, p.stdout)
+        elif words[0] == "info":
+            expect(re.search(rf"files missing or unreadable +{len(files)} ", p.stdout), p.stdout)
+        elif words[0] == "query":
+            expect(p.stdout.split()[-1] == str(rest if "thread" in words[2] else len(files)), words, p.stdout)
+    tables = json.loads(kymo("summary", "-f", "json", "t.kymo").stdout)["tables"]
+    quality, = [t["rows"][0] for t in tables if t["name"] == "quality"]
+    expect(quality["files_missing"] == len(files) and quality["processes"] == rest + len(files), quality)
+    expect(kymo("summary", "--strict", "t.kymo").returncode != 0, "--strict")
+
+
+def test_missing_files():
+    files = record_three()
+    expect(kymo("query", "t.kymo", "SELECT 1").returncode == 0, "the store of a whole trace")
+    for n in (1, 2):
+        os.rename("t.kymo/raw/" + files[n], "kept" + files[n])
+        unread(files[1:n + 1], 3 - n)
+    os.remove("t.kymo/raw/" + files[0])
+    p = kymo("summary", "t.kymo")
+    expect(p.returncode == 3 and "Lost: all that was in 3 files." in p.stdout, p)
+    expect("No process used" not in p.stdout and "nothing was recorded (no" not in p.stderr, p)
+    for f in files[1:]: # back again
+        os.rename("kept" + f, "t.kymo/raw/" + f)
+    unread(files[:1], 2)
+
+
+def test_empty_and_missing_file():
+    files = record_three()
+    with open("t.kymo/raw/" + files[0], "wb"):
+        pass
+    unread(files[:1], 2)
+    os.remove("t.kymo/raw/" + files[2])
+    unread([files[0], files[2]], 1)
+
+
+def test_copy_of_a_running_recording():
+    """Files that no manifest lists yet are no damage."""
+    record_three()
+    with open("t.kymo/manifest.json", encoding="utf-8") as f:
+        m = json.load(f)
+    m["state"], m["processes"] = "recording", []
+    with open("t.kymo/manifest.json", "w", encoding="utf-8") as f:
+        json.dump(m, f)
+    p = kymo("summary", "--strict", "t.kymo")
+    expect(p.returncode == 0 and "Lost: nothing." in p.stdout, p)
+
+
+def test_manifest_that_lists_anything():
+    """What it names is looked for in the folder of raw files alone, each name once."""
+    files = record_three()
+    with open("t.kymo/manifest.json", encoding="utf-8") as f:
+        m = json.load(f)
+    m["processes"] += [{"file": f, "pid": 1 << 40, "lost_records": 1 << 62, "ended": "killed", "status": 9}
+                       for f in ("../manifest.json", "/etc/passwd", "", "a.kyr", "a.kyr", "\033[31m.kyr")]
+    m["processes"] += [{"file": 3}, 5, "x"]
+    with open("t.kymo/manifest.json", "w", encoding="utf-8") as f:
+        json.dump(m, f)
+    p = kymo("summary", "t.kymo")
+    expect(p.returncode == 3 and "Lost: all that was in 2 files." in p.stdout, p)
+    expect("\033" not in p.stdout + p.stderr and "passwd" not in p.stdout + p.stderr, p)
+    expect(kymo("query", "t.kymo", "SELECT 1").returncode == 3, files)
+
+
 def main():
     failed, home = 0, os.getcwd()
     for name, test in [(n, f) for n, f in globals().items() if n.startswith("test_")]:

@@ -8,6 +8,7 @@ Usage: disk.py BUILD
 import errno
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -82,6 +83,11 @@ def lossy(trace, *errors):
     for words in (("summary", trace), ("info", trace)):
         text = said(*words).replace(",", "")
         expect(str(r["lost"]) in text, words, "does not say", r["lost"], text)
+        if words[0] == "summary":
+            expect(f"The file system refused {r['lost']} of the records; -o puts" in text and
+                   "--buffer-size" not in text, "where they went:", text)
+        else:
+            expect(re.search(rf"refused by the file system +{r['lost']}\n", text), text)
     expect(any(e in str(m["errors"]) for e in errors), "the reason:", m["errors"])
 
 
@@ -182,6 +188,7 @@ def test_strict():
         q = subprocess.run([KYMO, "summary", "--strict", "s.kymo"], capture_output=True, text=True,
                            timeout=WAIT, check=False)
         expect(q.returncode == status and ("--buffer-size" in q.stdout) == (status == 1), q)
+        expect("memory" not in p.stderr + q.stdout, "a full buffer is no want of memory:", p.stderr, q)
 
 
 def test_a_crowd_of_threads():

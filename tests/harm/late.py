@@ -20,7 +20,7 @@ import unittest
 KYMO, SANDBOXED = map(os.path.abspath, sys.argv[1:3])
 CALLS = 2000
 PATIENCE = 120
-EARLY = struct.pack("=QIIQQQ", 0x314d48534f4d594b, 4, 0, 0, 0, 1)  # struct shm_hello
+EARLY = struct.pack("=QIIQQQ", 0x314d48534f4d594b, 5, 0, 0, 0, 1)  # struct shm_hello
 
 
 class Late(unittest.TestCase):

@@ -13,4 +13,7 @@ if(TARGET kymo AND TARGET kymo-inject AND NOT KYMO_SANITIZE)
   add_test(NAME harm.late COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/late.py
     $<TARGET_FILE:kymo> $<TARGET_FILE:harm_sandboxed>)
   set_tests_properties(harm.late PROPERTIES LABELS harm TIMEOUT 600)
+  add_test(NAME harm.unreached COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/unreached.py
+    $<TARGET_FILE:kymo> $<TARGET_FILE:harm_sandboxed>)
+  set_tests_properties(harm.unreached PROPERTIES LABELS harm TIMEOUT 900)
 endif()

@@ -5,6 +5,7 @@ recorded, or counted as lost.
 
 Usage: sandbox.py KYMO SANDBOXED FAIL_ALLOC [TEST...]
 """
+import json
 import os
 import resource
 import shutil
@@ -41,6 +42,7 @@ class Sandbox(unittest.TestCase):
         if done.returncode == 77:
             return None
         self.assertEqual(done.returncode, 5, done.stderr)
+        self.said = done.stderr
         recorded, lost = self.ask("SELECT (SELECT count(*) FROM markers), "
                                   "(SELECT sum(lost_records) FROM process)")[0].split(",")
         return int(recorded), int(lost or 0)
@@ -65,9 +67,26 @@ class Sandbox(unittest.TestCase):
         self.assertEqual(self.run_one("nothing", str(CALLS), before=limit), (CALLS, 0))
 
     def test_memory(self):
-        """Where there is none for the records, each is counted and none waits for room."""
-        self.assertEqual(self.run_one("memory", str(CALLS)), (0, CALLS))
-        self.assertEqual(self.ask("SELECT sum(waiting_ns) FROM process"), ["0.0"])
+        """Where there is none for the records, each is counted, none waits for room, and that is why."""
+        for child in [], ["fork"]:
+            self.assertEqual(self.run_one(*child, "memory", str(CALLS)), (0, CALLS))
+            self.assertEqual(self.ask("SELECT sum(waiting_ns), sum(no_memory_records) FROM process"),
+                             [f"0.0,{CALLS}"])
+            said = self.said
+            self.assertIn(f"{CALLS} records were lost because the program had no memory for them", said)
+            summary = subprocess.run([KYMO, "summary", self.trace], timeout=120, capture_output=True,
+                                     text=True, check=True).stdout
+            self.assertIn(f"For {CALLS:,} there was no memory", summary)
+            self.assertNotIn("none of the APIs", summary)
+            info = subprocess.run([KYMO, "info", self.trace], timeout=120, capture_output=True,
+                                  text=True, check=True).stdout
+            self.assertRegex(info, rf"without memory for them +{CALLS}\n")
+            for text in said, summary:
+                self.assertNotIn("--buffer-size", text)
+            with open(os.path.join(self.trace, "manifest.json"), encoding="utf-8") as f:
+                manifest = json.load(f)
+            self.assertEqual(manifest["totals"]["no_memory_records"], CALLS)
+            self.assertEqual(sum(p["no_memory_records"] for p in manifest["processes"]), CALLS)
 
     def test_allocations(self):
         lost = 0
@@ -76,6 +95,7 @@ class Sandbox(unittest.TestCase):
                 "LD_PRELOAD": FAIL_ALLOC, "FAIL_AT": str(number),
                 "FAIL_PROGRAM": os.path.basename(SANDBOXED)})
             self.assertEqual(sum(counts), CALLS, f"allocation {number} fails")
+            self.assertEqual(self.ask("SELECT sum(no_memory_records) FROM process"), [str(counts[1])])
             lost += counts[1]
         self.assertLessEqual(lost, 40)
 

@@ -7,7 +7,8 @@ set(mpi_programs "")
 
 function(mpi_program compiler output)
   add_custom_command(OUTPUT ${mpi_dir}/${output} DEPENDS ${ARGN}
-                     COMMAND ${compiler} -g -O1 -w -o ${mpi_dir}/${output} ${ARGN} VERBATIM)
+                     COMMAND ${compiler} -g -O1 -w -I${PROJECT_SOURCE_DIR}/include -o ${mpi_dir}/${output} ${ARGN}
+                             -ldl VERBATIM)
   set(mpi_programs ${mpi_programs} ${mpi_dir}/${output} PARENT_SCOPE)
 endfunction()
 
@@ -21,7 +22,7 @@ set_target_properties(mpi_unknown PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${mpi_dir}
 set_target_properties(mpi_optional PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${mpi_dir} OUTPUT_NAME optional)
 
 foreach(name ${KYMO_MPI_MODULES})
-  foreach(program traffic ending two sparse spawn die bare)
+  foreach(program traffic ending two sparse spawn die bare names)
     mpi_program(${KYMO_MPI_COMPILER_${name}} ${program}.${name} ${CMAKE_CURRENT_LIST_DIR}/${program}.c)
   endforeach()
   mpi_program(${KYMO_MPI_COMPILER_${name}} other.${name} ${CMAKE_CURRENT_LIST_DIR}/ending.c)

@@ -110,6 +110,33 @@ class Again(Base):
         self.assertEqual([f.name for f in self.folder.iterdir()], ["t.kymo"])
 
 
+class Table(Base):
+    """The table that ranks add up in mode summary has an end."""
+
+    def check(self, ranges, ranks=2):
+        p = self.recorded(ranks, "names", ranges, options=["-f", "--mode", "summary"], inside=True)
+        self.assertEqual((p.code, p.err), (0, ""))
+        foot = self.foot()
+        left_out = self.rows("SELECT sum(left_out_rows) FROM process")[0][0]
+        strict = self.run_any([KYMO, "summary", "--strict", self.trace])
+        return left_out, foot, strict.code
+
+    def test_full_table(self):
+        left_out, foot, strict = self.check(5000)
+        # 4,096 rows, some of them for the ranks' loads and MPI's functions.
+        self.assertGreater(left_out, 5000 - 4096)
+        self.assertIn(f"Lost: {left_out:,} tally rows. The ranks have called more than the table of their job holds", foot)
+        self.assertNotIn("buffer", foot)
+        self.assertEqual(strict, 1)
+        self.assertIn(f"left out {left_out}", re.sub(" +", " ", self.run_any([KYMO, "info", self.trace]).out))
+        self.assertEqual(self.summary("op")["quality"][0]["left_out_rows"], left_out)
+
+    def test_table_that_has_room(self):
+        left_out, foot, strict = self.check(10)
+        self.assertEqual((left_out, strict), (0, 0))
+        self.assertIn("Lost: nothing.", foot)
+
+
 NETPIPE = {"openmpi": "NPopenmpi", "mpich": "NPmpich2"}[IMPLEMENTATION]
 
 LAMMPS = """units lj

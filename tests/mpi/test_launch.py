@@ -9,6 +9,7 @@ Other nodes are other host names in UTS namespaces of this one: what tells nodes
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -111,9 +112,17 @@ class Programs(Job):
 class Deaths(Job):
     """The status of the job is the untraced one and the trace has all calls, however a rank goes."""
 
-    def check(self, how, told=True, also=()):
+    def dead(self, text):
+        """What the summary says of ranks that did not end well, by rank."""
+        said = re.findall(r"^Rank (\d+) \(process \d+ on \S+\) (.+)\.$", text, re.M)
+        self.assertEqual(len(said), text.count("\nRank "), text)
+        self.assertEqual(len(said), len(dict(said)), text)
+        return {int(rank): how for rank, how in said}
+
+    def check(self, how, told=True, also=(), end=None):
         launch, command = [LAUNCHER, "-n", 2], [self.program("die"), how]
         plain = self.run_any([*launch, *command])
+        end = end if plain.code != 6 else None # what the launcher gave its ranks makes the signal do nothing
         for inside in (True, False):
             kymo = [KYMO, "run", "-f", "-o", self.trace]
             p = self.run_any([*launch, *kymo, *command] if inside else [*kymo, *launch, *command])
@@ -123,6 +132,13 @@ class Deaths(Job):
                 self.assertEqual(p.err.count(f"trace in {self.trace}"), 1, p.err)
             self.await_complete()
             self.assertEqual(self.calls()["MPI_Allreduce"] + self.open("MPI_Allreduce"), 100)
+            dead = self.dead(self.foot())
+            if end:
+                self.assertRegex(dead[1], end if inside else end + "|without MPI_Finalize$")
+                self.assertEqual(self.rows("SELECT rank_stage FROM process WHERE rank = 1 AND mpi <> ''"), [(1,)])
+            else:
+                self.assertEqual(dead, {})
+                self.assertEqual(self.rows("SELECT DISTINCT rank_stage FROM process WHERE mpi <> ''"), [(2,)])
 
     def open(self, op):
         """Calls that a rank had not left when it was killed with the others."""
@@ -136,21 +152,33 @@ class Deaths(Job):
             time.sleep(0.01)
 
     def test_exit(self):
-        self.check("exit")
+        self.check("exit", end="^ended with status 5 without MPI_Finalize$")
 
     def test_kill(self):
-        self.check("kill")
+        self.check("kill", end=r"^was killed by signal 9 \(")
 
     def test_segv(self):
-        self.check("segv")
+        self.check("segv", end=r"^was killed by signal 11 \(")
 
     def test_abort(self):
         # MPICH's mpiexec leaves its proxies alone at once: nobody reads any more what they say.
-        self.check("abort", told=IMPLEMENTATION != "mpich")
+        self.check("abort", told=IMPLEMENTATION != "mpich", end="^ended with status 37 without|^was killed by")
 
     def test_forget(self):
         # Hydra's own answer is either, traced or not: it depends on what it sees first.
-        self.check("forget", also=(0, 1) if IMPLEMENTATION == "mpich" else ())
+        self.check("forget", also=(0, 1) if IMPLEMENTATION == "mpich" else (), end="^ended with status 0 without MPI_F|^was killed")
+
+    def test_two_die(self):
+        """Both are named, and no more lines than eight are said of many."""
+        self.run_any([LAUNCHER, "-n", 3, KYMO, "run", "-f", "-o", self.trace, self.program("die"), "kill", "both"])
+        self.await_complete()
+        dead = self.dead(self.foot())
+        self.assertRegex(dead[1] + dead[2], "signal 9")
+        self.run_any([KYMO, "run", "-f", "-o", self.trace, LAUNCHER, "-n", 11, self.program("die"), "forget"])
+        self.await_complete()
+        text = self.foot()
+        self.assertEqual(len(self.dead(text)), 8, text)
+        self.assertIn("\n3 more ended so after these; `kymo info`", text)
 
     def test_quick_exit(self):
         self.check("quick")

@@ -9,7 +9,7 @@
 
 static _Atomic int sessions;
 
-static void define_rank(void)
+static void define_rank(enum rank_stage stage)
 {
 	struct mpi_object_info world;
 	struct wire_def d;
@@ -29,6 +29,7 @@ static void define_rank(void)
 	wire_def_u64(&d, (uint64_t)(level + 1));
 	wire_def_u64(&d, tick_now());
 	wire_def_string(&d, job.id);
+	wire_def_u64(&d, stage);
 	cap_define(&d);
 }
 
@@ -45,7 +46,7 @@ void mpi_job_after_init(bool world)
 		return;
 	}
 	cap_guard_enter();
-	define_rank();
+	define_rank(RANK_INITIALIZED);
 	mpi_comm_of(MPI_OBJECT_COMM, mpi_module->world, 0);
 	if (job_join()) {
 		job_clock_take();
@@ -59,6 +60,7 @@ void mpi_job_before_finalize(struct cap_frame *f)
 {
 	mpi_requests_leave();
 	cap_guard_enter();
+	define_rank(RANK_FINALIZING);
 	job_pace_end();
 	if (job_joined()) {
 		job_clock_take();

@@ -61,7 +61,8 @@ void raw_check_counts(struct raw_process *p)
 	const uint64_t most = raw_most_of(p);
 	uint64_t *counts[] = {&tp->lost_records,        &tp->lost_definitions,
 			      &tp->overwritten_records, &tp->unwritten_records,
-			      &tp->untraced_calls,      &tp->untimed};
+			      &tp->untraced_calls,      &tp->untimed,
+			      &tp->no_memory_records};
 	double *times[] = {&tp->overhead_ns, &tp->waiting_ns, &tp->beside_ns, &tp->drain_ns};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)

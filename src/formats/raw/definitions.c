@@ -628,6 +628,7 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes, bool 
 		p->lost_definitions = e.lost_definitions;
 	p->overwritten_records = e.overwritten_records;
 	p->unwritten_records = e.unwritten_records;
+	p->no_memory_records = e.no_memory_records;
 	if (e.overhead_ticks > r->overhead)
 		r->overhead = e.overhead_ticks;
 	r->waiting = e.waiting_ticks;
@@ -795,7 +796,8 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 	}
 	if (p->sync_count) {
 		tp->realtime_offset = (int64_t)(p->syncs[0].realtime - p->syncs[0].monotonic_raw);
-		tp->start = p->origin.tick ? to_ns(r, (int64_t)p->origin.tick) : tp->start;
+		/* Who lost even the definition of itself began when the drain first saw it. */
+		tp->start = to_ns(r, (int64_t)(p->origin.tick ? p->origin.tick : p->syncs[0].before));
 	}
 	resolve_pauses(r);
 }

@@ -143,7 +143,10 @@ void raw_check_counts(struct raw_process *p);
 /* Start key for ordering: device start of device records, start of all others. */
 int64_t raw_key(enum raw_kind kind, const union raw_any *any);
 
-/* manifest.c: the command, and how processes ended whose files do not say it. */
+/* open.c: adds a process of whose file there is nothing. */
+struct t_process *raw_add_unread(struct raw_trace *rt, const char *path, enum file_state state);
+
+/* manifest.c: the command, how processes ended whose files do not say it, and which files are missing. */
 void raw_read_manifest(struct raw_trace *rt, const char *directory);
 /* recording.c: which of those that have no end are still being recorded. */
 void raw_find_recording(struct raw_trace *rt, const char *directory);

@@ -22,6 +22,7 @@ void raw_add_rank(struct raw_process *p, const struct wire_def *d)
 	tp->ranks = (uint32_t)wire_def_get(d, DEF_RANK_SIZE);
 	tp->mpi = text_of(p, d, DEF_RANK_IMPLEMENTATION);
 	tp->thread_level = (int32_t)wire_def_get(d, DEF_RANK_THREADS) - 1;
+	tp->rank_stage = (uint32_t)wire_def_get(d, DEF_RANK_STAGE);
 }
 
 /* ---- communicators ------------------------------------------------------------------------- */

@@ -241,6 +241,7 @@ static void add_process(struct settling *s, struct raw_process *rank, const uint
 	tp->lost_definitions = raw_count(rank, total[JOB_TALLY_LOST_DEFINITIONS], COUNT_MAX);
 	tp->untraced_calls = raw_count(rank, total[JOB_TALLY_UNTRACED], COUNT_MAX);
 	tp->untimed = raw_count(rank, total[JOB_TALLY_UNTIMED_RECORDS], COUNT_MAX);
+	tp->left_out_rows = raw_count(rank, total[JOB_TALLY_LEFT_OUT], COUNT_MAX);
 	tp->record_cost_ns = t->processes[rank->process].record_cost_ns;
 	tp->overhead_ns = (double)total[JOB_TALLY_OVERHEAD];
 	tp->aligned = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the manifests of a trace add to its raw files: the command line as the user gave it, and how
- * processes ended whose files have no end because the file system refused it.
+ * What the manifests of a trace add to its raw files: the command line as the user gave it, how
+ * processes ended whose files have no end because the file system refused it, and which files are
+ * not there any more.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -56,17 +57,121 @@ static uint32_t ended_as(const char *word)
 	return UINT32_MAX;
 }
 
-static struct raw_process *process_of(struct raw_trace *rt, const char *file)
-{
-	for (uint32_t i = 0; file && i < rt->count; i++) {
-		const char *path = rt->trace->processes[rt->processes[i].process].file;
-		const char *slash = strrchr(path, '/');
+/* ---- processes by the names of their files --------------------------------------------------- */
 
-		if (strcmp(slash ? slash + 1 : path, file) == 0)
-			return &rt->processes[i];
-	}
-	return NULL;
+struct listed {
+	const char *name;
+	uint32_t process;
+	struct raw_process *raw; /* NULL: its file could not be read */
+};
+
+struct listing {
+	struct raw_trace *rt;
+	const char *directory;
+	struct listed *list;
+	uint32_t count, room;
+};
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
+
+static int by_name(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static bool make_room(struct listing *l)
+{
+	uint32_t room = l->room ? l->room * 2 : l->rt->trace->processes_count + 16;
+	struct listed *bigger;
+
+	if (l->count < l->room)
+		return true;
+	bigger = realloc(l->list, room * sizeof(*bigger));
+	if (!bigger)
+		return false;
+	l->list = bigger;
+	l->room = room;
+	return true;
+}
+
+static bool list_processes(struct listing *l)
+{
+	const struct trace *t = l->rt->trace;
+	uint32_t raw = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		bool read = raw < l->rt->count && l->rt->processes[raw].process == i;
+
+		if (!make_room(l))
+			return false;
+		l->list[l->count++] = (struct listed){name_of(t->processes[i].file), i,
+						      read ? &l->rt->processes[raw] : NULL};
+		raw += read;
+	}
+	if (l->count)
+		qsort(l->list, l->count, sizeof(*l->list), by_name);
+	return true;
+}
+
+/* The place of the first that does not come before it. */
+static uint32_t place_of(const struct listing *l, const char *name)
+{
+	uint32_t from = 0, to = l->count;
+
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (strcmp(l->list[middle].name, name) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/* What the manifest lists was there once: it is a process of the trace, with nothing but its end. */
+static struct listed *add_missing(struct listing *l, uint32_t at, const char *name, const json_t *root)
+{
+	const json_t *job = json_object_get(root, "job"), *rank = json_object_get(job, "rank");
+	const char *host = json_string_value(json_object_get(root, "hostname"));
+	char path[8192];
+	struct t_process *p;
+
+	if (!make_room(l))
+		return NULL;
+	snprintf(path, sizeof(path), "%s/raw/%s", l->directory, name);
+	stream_error(l->rt->log, "%s: the manifest lists this file and it is not there: what the process "
+				 "recorded is lost", path);
+	p = raw_add_unread(l->rt, path, FILE_MISSING);
+	if (host)
+		p->hostname = trace_string(l->rt->trace, host, strlen(host));
+	if (json_is_integer(rank))
+		p->rank = (uint32_t)json_integer_value(rank);
+	memmove(l->list + at + 1, l->list + at, (l->count++ - at) * sizeof(*l->list));
+	l->list[at] = (struct listed){name_of(p->file), l->rt->trace->processes_count - 1, NULL};
+	return &l->list[at];
+}
+
+static struct listed *find(struct listing *l, const char *name, const json_t *root)
+{
+	uint32_t at;
+
+	if (!name || !*name || strchr(name, '/'))
+		return NULL;
+	at = place_of(l, name);
+	if (at < l->count && strcmp(l->list[at].name, name) == 0)
+		return &l->list[at];
+	return add_missing(l, at, name, root);
+}
+
+/* ---- how they ended -------------------------------------------------------------------------- */
 
 static void at_least(uint64_t *value, uint64_t other)
 {
@@ -74,32 +179,55 @@ static void at_least(uint64_t *value, uint64_t other)
 		*value = other;
 }
 
+/* No file bears it out: what can be is taken. */
+static void take_alone(struct t_process *p, const json_t *one)
+{
+	uint64_t *counts[] = {&p->lost_records, &p->lost_definitions, &p->overwritten_records,
+			      &p->unwritten_records, &p->no_memory_records};
+
+	p->pid = (uint32_t)number(one, "pid");
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		*counts[i] = *counts[i] <= COUNT_MAX ? *counts[i] : 0;
+}
+
 /* The end of the file could not be written, but the drain told the manifest what it would have said. */
-static void read_ends(struct raw_trace *rt, const json_t *processes)
+static void read_end(struct raw_trace *rt, const struct listed *of, const json_t *one)
+{
+	struct t_process *p = &rt->trace->processes[of->process];
+
+	if (p->how_ended != UINT32_MAX)
+		return;
+	p->how_ended = ended_as(json_string_value(json_object_get(one, "ended")));
+	p->exit_status = (int32_t)json_integer_value(json_object_get(one, "status"));
+	at_least(&p->lost_records, number(one, "lost_records"));
+	at_least(&p->lost_definitions, number(one, "lost_definitions"));
+	at_least(&p->overwritten_records, number(one, "overwritten_records"));
+	at_least(&p->unwritten_records, number(one, "unwritten_records"));
+	at_least(&p->no_memory_records, number(one, "no_memory_records"));
+	p->end = p->seen;
+	if (of->raw)
+		raw_check_counts(of->raw);
+	else
+		take_alone(p, one);
+}
+
+static void read_ends(struct listing *l, const json_t *root)
 {
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach (processes, i, one) {
-		struct raw_process *raw =
-			process_of(rt, json_string_value(json_object_get(one, "file")));
-		struct t_process *p = raw ? &rt->trace->processes[raw->process] : NULL;
+	json_array_foreach (json_object_get(root, "processes"), i, one) {
+		const struct listed *of =
+			find(l, json_string_value(json_object_get(one, "file")), root);
 
-		if (!p || p->how_ended != UINT32_MAX)
-			continue;
-		p->how_ended = ended_as(json_string_value(json_object_get(one, "ended")));
-		p->exit_status = (int32_t)json_integer_value(json_object_get(one, "status"));
-		at_least(&p->lost_records, number(one, "lost_records"));
-		at_least(&p->lost_definitions, number(one, "lost_definitions"));
-		at_least(&p->overwritten_records, number(one, "overwritten_records"));
-		at_least(&p->unwritten_records, number(one, "unwritten_records"));
-		p->end = p->seen;
-		raw_check_counts(raw);
+		if (of)
+			read_end(l->rt, of, one);
 	}
 }
 
-static void read_one(struct raw_trace *rt, const char *path, bool first)
+static void read_one(struct listing *l, const char *path, bool first)
 {
+	struct raw_trace *rt = l->rt;
 	struct trace *t = rt->trace;
 	const json_t *command;
 	json_error_t error;
@@ -125,32 +253,24 @@ static void read_one(struct raw_trace *rt, const char *path, bool first)
 	else if (first && json_is_string(command))
 		t->command = trace_string(t, json_string_value(command),
 					  json_string_length(command));
-	read_ends(rt, json_object_get(root, "processes"));
+	read_ends(l, root);
 	json_decref(root);
 }
 
-static bool endless(const struct raw_trace *rt)
-{
-	for (uint32_t i = 0; i < rt->count; i++)
-		if (rt->trace->processes[rt->processes[i].process].how_ended == UINT32_MAX)
-			return true;
-	return false;
-}
-
 /* Those of the other launchers of a job: manifest-HOST-PID.json. */
-static void read_others(struct raw_trace *rt, const char *directory)
+static void read_others(struct listing *l)
 {
 	char path[4096];
 	struct dirent *e;
-	DIR *d = opendir(directory);
+	DIR *d = opendir(l->directory);
 
 	while (d && (e = readdir(d))) {
 		size_t n = strlen(e->d_name);
 
 		if (strncmp(e->d_name, "manifest-", 9) == 0 && n > 5 &&
 		    strcmp(e->d_name + n - 5, ".json") == 0 &&
-		    snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) < (int)sizeof(path))
-			read_one(rt, path, false);
+		    snprintf(path, sizeof(path), "%s/%s", l->directory, e->d_name) < (int)sizeof(path))
+			read_one(l, path, false);
 	}
 	if (d)
 		closedir(d);
@@ -158,13 +278,16 @@ static void read_others(struct raw_trace *rt, const char *directory)
 
 void raw_read_manifest(struct raw_trace *rt, const char *directory)
 {
+	struct listing l = {.rt = rt, .directory = directory};
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/manifest.json", directory);
-	if (access(path, F_OK) == 0) /* else it was recorded without launcher */
-		read_one(rt, path, true);
-	if (endless(rt))
-		read_others(rt, directory);
+	if (list_processes(&l)) {
+		if (access(path, F_OK) == 0) /* else it was recorded without launcher */
+			read_one(&l, path, true);
+		read_others(&l);
+	}
+	free(l.list);
 }
 #else
 void raw_read_manifest(struct raw_trace *rt, const char *directory)

@@ -72,6 +72,10 @@ static void add_process(struct raw_process *p, const char *path)
 	tp->hostname = fixed_text(t, p->file.header.hostname, sizeof(p->file.header.hostname));
 	tp->job = fixed_text(t, p->file.header.job, sizeof(p->file.header.job));
 	tp->how_ended = UINT32_MAX;
+	if (p->file.header.unrecorded) {
+		tp->how_ended = RAW_END_REFUSED;
+		tp->exit_status = (int32_t)(p->file.header.unrecorded & INT32_MAX);
+	}
 	p->file.path = tp->file;
 }
 
@@ -116,6 +120,19 @@ static void widen_range(struct raw_process *p)
 	tp->start = start;
 }
 
+struct t_process *raw_add_unread(struct raw_trace *rt, const char *path, enum file_state state)
+{
+	struct trace *t = rt->trace;
+	struct t_process *tp = trace_add(t, processes);
+
+	*tp = t->processes[0];
+	tp->file = trace_string(t, path, strlen(path));
+	tp->rank = tp->how_ended = UINT32_MAX;
+	tp->exit_status = tp->thread_level = -1;
+	tp->file_state = state;
+	return tp;
+}
+
 static kymo_status_t open_file(struct raw_trace *rt, const char *path)
 {
 	struct raw_process *p = &rt->processes[rt->count];
@@ -144,18 +161,30 @@ static kymo_status_t open_listed(struct raw_trace *rt, const char *directory,
 {
 	kymo_status_t status = KYMO_OK, first = KYMO_OK;
 	char path[8192];
+	int unread = 0;
 
 	rt->processes = calloc((size_t)count, sizeof(*rt->processes));
 	if (!rt->processes)
 		return KYMO_ERROR_NO_MEMORY;
 	for (int i = 0; i < count && status != KYMO_ERROR_NO_MEMORY; i++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, names[i]->d_name);
+		struct dirent *name = names[i];
+
+		snprintf(path, sizeof(path), "%s/%s", directory, name->d_name);
 		status = open_file(rt, path);
-		if (status != KYMO_OK && first == KYMO_OK)
+		if (status == KYMO_OK)
+			continue;
+		if (first == KYMO_OK)
 			first = status;
+		names[i] = names[unread];
+		names[unread++] = name;
 	}
 	if (status == KYMO_ERROR_NO_MEMORY)
 		return status;
+	/* Behind those that tell something. */
+	for (int i = 0; rt->count && i < unread; i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]->d_name);
+		raw_add_unread(rt, path, FILE_UNREADABLE);
+	}
 	return rt->count ? KYMO_OK : first;
 }
 
@@ -175,20 +204,20 @@ static kymo_status_t open_directory(struct raw_trace *rt, const char *path)
 		stream_error(rt->log, "%s: %s", raw, strerror(errno));
 		return KYMO_ERROR_SYSTEM;
 	}
-	if (count == 0)
-		stream_warn(rt->log,
-			    "%s: nothing was recorded (no .kyr file); `kymo summary` says why, as far as "
-			    "that is known, `kymo doctor` what would be traced",
-			    raw);
 	status = count ? open_listed(rt, raw, names, count) : KYMO_OK;
 	for (int i = 0; i < count; i++)
 		free(names[i]);
 	free(names);
-	if (status == KYMO_OK) {
-		raw_read_manifest(rt, path);
-		raw_find_recording(rt, path);
-	}
-	return status;
+	if (status != KYMO_OK)
+		return status;
+	raw_read_manifest(rt, path);
+	raw_find_recording(rt, path);
+	if (rt->trace->processes_count <= 1)
+		stream_warn(rt->log,
+			    "%s: nothing was recorded (no .kyr file); `kymo summary` says why, as far as "
+			    "that is known, `kymo doctor` what would be traced",
+			    raw);
+	return KYMO_OK;
 }
 
 static kymo_status_t open_single(struct raw_trace *rt, const char *path)

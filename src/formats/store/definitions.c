@@ -74,7 +74,11 @@ static const struct sql_column process_columns[] = {C(U32, pid),
 						    C(I64, quiet_ns),
 						    C(U32, world),
 						    C(U64, unlisted),
-						    C(TEXT, filters)};
+						    C(TEXT, filters),
+						    C(U64, no_memory_records),
+						    C(U64, left_out_rows),
+						    C(U32, file_state),
+						    C(U32, rank_stage)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {

@@ -144,6 +144,8 @@ static bool counts_can_be(sqlite3 *db)
 						 {"process", "overwritten_records"},
 						 {"process", "lost_definitions"},
 						 {"process", "unwritten_records"},
+						 {"process", "no_memory_records"},
+						 {"process", "left_out_rows"},
 						 {"process", "untraced_calls"},
 						 {"process", "untimed"},
 						 {"process", "damaged_blocks"},

@@ -42,7 +42,15 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	-- commands never seen to finish beyond those in unfinished_work
 	unlisted INTEGER,
 	-- options that left something out: -b, -i, -x, --ranks
-	filters TEXT);
+	filters TEXT,
+	-- of lost_records: there was no memory for them; of ranks counted together: rows of tallies for which
+	-- their job's table had no room
+	no_memory_records INTEGER, left_out_rows INTEGER,
+	-- its file: 0 was read, 1 is missing, 2 cannot be read; then all that the process recorded is lost,
+	-- and the rest of the row is what the manifest says
+	file_state INTEGER,
+	-- of a rank: 1 it has been in MPI_Init, 2 it has called MPI_Finalize; 0 not known
+	rank_stage INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER, own INTEGER);

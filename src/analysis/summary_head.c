@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ran, and how it ended: the lines above the summary's tables. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/summary_parts.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/unseen.h"
+#include "stream/names.h"
+#include "wire/defs.h"
+#include "wire/raw.h"
+
+enum {
+	COMMAND_MAX = 200, /* bytes; the manifest has all of it */
+	NAMED = 4,         /* files */
+	DEATHS_SHOWN = 8
+};
+
+static uint64_t sum_of(const struct summary *s, enum tally_kind kind)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->tallies->set[kind].count; i++)
+		n += s->tallies->set[kind].rows[i]->count;
+	return n;
+}
+
+bool summary_nothing_recorded(const struct summary *s)
+{
+	return !sum_of(s, TALLY_CALL) && !sum_of(s, TALLY_DISPATCH) && !sum_of(s, TALLY_COPY) &&
+	       !sum_of(s, TALLY_MARKER) && !sum_of(s, TALLY_COMM) &&
+	       !sum_of(s, TALLY_SAMPLE) && !sum_of(s, TALLY_DEVICE_SAMPLE) && !sum_of(s, TALLY_COUNTER);
+}
+
+uint64_t summary_duration(const struct trace *t)
+{
+	return t->end > t->origin ? (uint64_t)(t->end - t->origin) : 0;
+}
+
+const char *summary_command(const struct trace *t)
+{
+	if (*t->command)
+		return t->command;
+	return t->processes_count > 1 ? t->processes[1].argv : "";
+}
+
+static uint32_t refused_of(const struct trace *t, int *error)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		if (t->processes[i].how_ended != RAW_END_REFUSED)
+			continue;
+		if (n++ == 0)
+			*error = t->processes[i].exit_status;
+	}
+	return n;
+}
+
+/* A process whose file has no end: it is still being recorded, or nobody could write one. */
+static void head_endless(struct report *r, const struct t_process *p)
+{
+	char who[300];
+
+	if (p->telemetry)
+		snprintf(who, sizeof(who), "The telemetry of %.256s", p->hostname);
+	else
+		snprintf(who, sizeof(who), "Process %u", p->pid);
+	if (p->recording)
+		report_head(r, "%s is still recording (last data %.1f s ago).", who,
+			    (double)p->quiet_ns / 1e9);
+	else
+		report_head(r, "%s: the recording has no end; it was cut short.", who);
+}
+
+static void head_refused(struct report *r, const struct trace *t)
+{
+	int error = 0;
+	uint32_t refused = refused_of(t, &error);
+
+	if (refused)
+		report_head(r, "%u %s could not be recorded (%s); `kymo info` names %s.", refused,
+			    refused == 1 ? "process" : "processes",
+			    error > 0 ? strerror(error) : "what they shared was not in order",
+			    refused == 1 ? "it" : "them");
+}
+
+/* Files of the trace that are not there, or of which nothing can be read. */
+static void head_unread(struct report *r, const struct trace *t, enum file_state state)
+{
+	struct text names = {0};
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const char *file = t->processes[i].file, *slash = strrchr(file, '/');
+
+		if (t->processes[i].file_state != state)
+			continue;
+		if (n++ < NAMED)
+			text_addf(&names, "%s%s", n == 1 ? "" : ", ", slash ? slash + 1 : file);
+	}
+	if (n > NAMED)
+		text_addf(&names, " and %u more", n - NAMED);
+	if (n)
+		report_head(r, "%s: %s. What the %s recorded is lost.",
+			    state == FILE_MISSING ? "Missing in the trace" : "In the trace, and cannot be read",
+			    names.s ? names.s : "", n == 1 ? "process" : "processes");
+	text_release(&names);
+}
+
+/* ---- how processes ended --------------------------------------------------------------------- */
+
+/* A rank that has been in MPI_Init and not in MPI_Finalize: the others may have waited for it. */
+static bool left_early(const struct t_process *p)
+{
+	return p->rank != UINT32_MAX && p->rank_stage == RANK_INITIALIZED && p->how_ended <= 1;
+}
+
+static bool died(const struct t_process *p)
+{
+	return !p->stands_for && (p->how_ended == 2 || left_early(p));
+}
+
+static void head_death(struct report *r, const struct trace *t, const struct t_process *p)
+{
+	char who[400], status[32] = "";
+
+	if (p->rank == UINT32_MAX)
+		snprintf(who, sizeof(who), "Process %u", p->pid);
+	else if (t->worlds > 1)
+		snprintf(who, sizeof(who), "Rank %u.%u (process %u on %.256s)", p->world, p->rank, p->pid,
+			 p->hostname);
+	else
+		snprintf(who, sizeof(who), "Rank %u (process %u on %.256s)", p->rank, p->pid, p->hostname);
+	if (p->exit_status >= 0)
+		snprintf(status, sizeof(status), " with status %d", p->exit_status);
+	if (p->how_ended != 2)
+		report_head(r, "%s ended%s without MPI_Finalize.", who, status);
+	else if (p->exit_status > 0)
+		report_head(r, "%s was killed by signal %d (%s).", who, p->exit_status,
+			    strsignal(p->exit_status));
+	else
+		report_head(r, "%s was killed by a signal.", who);
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct t_process *x = *(const struct t_process *const *)a,
+			       *y = *(const struct t_process *const *)b;
+
+	if (x->end != y->end)
+		return x->end < y->end ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* Those that died, the first first: the deaths of others may follow from its. */
+static void head_deaths(struct report *r, const struct trace *t)
+{
+	const struct t_process **dead = calloc(t->processes_count, sizeof(const struct t_process *));
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; dead && i < t->processes_count; i++)
+		if (died(&t->processes[i]))
+			dead[n++] = &t->processes[i];
+	if (n)
+		qsort(dead, n, sizeof(const struct t_process *), by_end);
+	for (uint32_t i = 0; i < n && i < DEATHS_SHOWN; i++)
+		head_death(r, t, dead[i]);
+	if (n > DEATHS_SHOWN)
+		report_head(r, "%u more ended so after these; `kymo info` names processes.",
+			    n - DEATHS_SHOWN);
+	free(dead);
+}
+
+/* How processes ended that did not end well. */
+static void head_ends(struct report *r, const struct trace *t)
+{
+	head_refused(r, t);
+	head_unread(r, t, FILE_MISSING);
+	head_unread(r, t, FILE_UNREADABLE);
+	head_deaths(r, t);
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		if (p->how_ended == 4)
+			report_head(r, "Process %u was still running when the recording ended.",
+				    p->pid);
+		else if (p->how_ended == UINT32_MAX && !p->file_state)
+			head_endless(r, p);
+	}
+}
+
+/* ---- empty traces ---------------------------------------------------------------------------- */
+
+/* What stood in the way, as it was left in the trace. */
+static bool head_unseen(struct report *r, const char *trace)
+{
+	bool said = false;
+
+	for (enum unseen i = 0; i < UNSEEN_REASONS; i++) {
+		const char *text = unseen_told(trace, i);
+
+		if (text)
+			report_head(r, "  %s", text);
+		said |= text != NULL;
+	}
+	return said;
+}
+
+/* Whether the launcher gave the program this option of a time. */
+static bool has_time(const char *manifest, const char *option)
+{
+	const char *value = manifest ? strstr(manifest, option) : NULL;
+
+	return value && strncmp(value + strlen(option), "0\"", 2) != 0;
+}
+
+/* Only a part of the run was to be recorded. */
+static bool head_window(struct report *r, const char *trace)
+{
+	char path[PATH_MAX], *manifest;
+	bool window;
+
+	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, trace);
+	manifest = file_read_regular(path, NULL);
+	window = has_time(manifest, "\"KYMO_DELAY=") || has_time(manifest, "\"KYMO_DURATION=");
+	free(manifest);
+	if (window)
+		report_head(r, "  Nothing that is recorded began in the time that --delay and --duration left.");
+	return window;
+}
+
+static bool is_recording(const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		if (t->processes[i].recording)
+			return true;
+	return false;
+}
+
+/* Why a trace is empty: what the processes noted, else what is left. */
+static void head_nothing(struct report *r, const struct summary *s)
+{
+	const struct trace *t = s->trace;
+	bool said;
+
+	report_head(r, "Nothing was recorded.");
+	said = head_unseen(r, s->path) | head_window(r, s->path);
+	for (uint32_t i = 1; i < t->notes_count; i++) {
+		report_head(r, "  %s%s%s", t->notes[i].part, *t->notes[i].part ? ": " : "",
+			    t->notes[i].text);
+		said = true;
+	}
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		if (t->processes[i].untraced_calls) {
+			report_head(r, "  process %u: %" PRIu64 " calls went past Kymo",
+				    t->processes[i].pid, t->processes[i].untraced_calls);
+			said = true;
+		}
+	}
+	if (!said && is_recording(t))
+		report_head(r, "  Not yet: the recording goes on.");
+	else if (!said && summary_lossy(s, 1))
+		report_head(r, "  What was to be recorded is lost; see the line \"Lost\" below.");
+	else if (!said && t->processes_count <= 1)
+		report_head(r, "  No process used an interface that is traced (`kymo list backends`), "
+			       "or none could be traced; `kymo doctor` tells more.");
+	else if (!said)
+		report_head(r, "  The processes in it called none of the APIs that were traced "
+			       "(`kymo list backends`).");
+}
+
+/* Kymo's sampler is no part of the program. */
+static bool in_person(const struct t_process *p)
+{
+	return !p->telemetry && !p->stands_for;
+}
+
+uint32_t summary_threads(const struct trace *t, uint32_t *processes)
+{
+	uint32_t threads = 0;
+
+	*processes = 0;
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		*processes += in_person(&t->processes[i]);
+	for (uint32_t i = 1; i < t->threads_count; i++)
+		threads += !t->threads[i].own &&
+			   in_person(&t->processes[t->threads[i].process]);
+	return threads;
+}
+
+uint32_t summary_ranks(const struct trace *t)
+{
+	uint32_t ranks = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		ranks += t->processes[i].rank != UINT32_MAX;
+	return ranks;
+}
+
+/* ", 1 thread", ", 20,222 kernels" */
+static void add_number(struct text *out, uint64_t n, const char *one, const char *several)
+{
+	char number[32];
+
+	text_addf(out, ", %s %s", count_text(n, number), n == 1 ? one : several);
+}
+
+static void head_numbers(struct report *r, const struct summary *s)
+{
+	const struct trace *t = s->trace;
+	uint32_t processes, threads = summary_threads(t, &processes), ranks = summary_ranks(t);
+	struct text line = {0};
+
+	text_addf(&line, "%.3f s", (double)summary_duration(t) / 1e9);
+	if (ranks > 1)
+		add_number(&line, ranks, "rank", "ranks");
+	add_number(&line, processes, "process", "processes");
+	add_number(&line, threads, "thread", "threads");
+	add_number(&line, sum_of(s, TALLY_CALL), "call", "calls");
+	add_number(&line, sum_of(s, TALLY_DISPATCH), "kernel", "kernels");
+	add_number(&line, sum_of(s, TALLY_COPY), "copy", "copies");
+	if (sum_of(s, TALLY_COMM))
+		add_number(&line, sum_of(s, TALLY_COMM), "message", "messages");
+	report_head(r, "%s", line.s ? line.s : "");
+	text_release(&line);
+}
+
+/* Ranks that have added up their tallies are there as one. */
+static void head_ranks(struct report *r, const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		if (p->stands_for)
+			report_head(r, "%u of %u ranks, counted together up to MPI_Finalize (%s)", p->stands_for, p->ranks,
+				    name_program(p));
+	}
+}
+
+void summary_head(struct report *r, const struct summary *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct trace *t = s[i].trace;
+
+		report_head(r, "%s: %.*s%s", s[i].path, COMMAND_MAX, summary_command(t),
+			    strlen(summary_command(t)) > COMMAND_MAX ? "..." : "");
+		head_numbers(r, &s[i]);
+		head_ranks(r, t);
+		head_ends(r, t);
+		summary_head_recorded(r, t);
+		if (summary_nothing_recorded(&s[i]))
+			head_nothing(r, &s[i]);
+	}
+}

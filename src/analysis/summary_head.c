@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/labels.h"
 #include "analysis/summary_parts.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -26,6 +27,18 @@ static uint64_t sum_of(const struct summary *s, enum tally_kind kind)
 
 	for (uint32_t i = 0; i < s->tallies->set[kind].count; i++)
 		n += s->tallies->set[kind].rows[i]->count;
+	return n;
+}
+
+/* Fills and maps move nothing between memories; they have tables of their own. */
+static uint64_t copies_of(const struct summary *s)
+{
+	const struct tally_set *set = &s->tallies->set[TALLY_COPY];
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < set->count; i++)
+		if (label_transfer(s->trace, set->rows[i]) == TRANSFER_COPY)
+			n += set->rows[i]->count;
 	return n;
 }
 
@@ -323,7 +336,7 @@ static void head_numbers(struct report *r, const struct summary *s)
 	add_number(&line, threads, "thread", "threads");
 	add_number(&line, sum_of(s, TALLY_CALL), "call", "calls");
 	add_number(&line, sum_of(s, TALLY_DISPATCH), "kernel", "kernels");
-	add_number(&line, sum_of(s, TALLY_COPY), "copy", "copies");
+	add_number(&line, copies_of(s), "copy", "copies");
 	if (sum_of(s, TALLY_COMM))
 		add_number(&line, sum_of(s, TALLY_COMM), "message", "messages");
 	report_head(r, "%s", line.s ? line.s : "");

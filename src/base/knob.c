@@ -165,16 +165,22 @@ static bool check_regex(const char *s, char error[KNOB_ERROR_MAX])
 	return fail(error, "\"%s\" is not a regular expression: %s", s, why);
 }
 
-static bool check_list(const char *values, const char *s, char error[KNOB_ERROR_MAX])
+/* "all" and "none" are choices of lists that are "all" unless somebody says otherwise. */
+static bool check_list(const struct knob *k, const char *s, char error[KNOB_ERROR_MAX])
 {
+	const bool whole = k->fallback && strcmp(k->fallback, "all") == 0;
+	const char *values = k->values;
+
 	if (!values)
 		return true;
 	for (const char *p = s; *p;) {
 		size_t n = strcspn(p, ",");
 
-		if (n && value_index(values, p, n) < 0 && !(n == 3 && strncmp(p, "all", 3) == 0) &&
-		    !(n == 4 && strncmp(p, "none", 4) == 0))
-			return fail(error, "\"%.*s\" is none of all|none|%s", (int)n, p, values);
+		if (n && value_index(values, p, n) < 0 &&
+		    !(whole && ((n == 3 && strncmp(p, "all", 3) == 0) ||
+				(n == 4 && strncmp(p, "none", 4) == 0))))
+			return fail(error, "\"%.*s\" is none of %s%s", (int)n, p,
+				    whole ? "all|none|" : "", values);
 		p += n + (p[n] == ',');
 	}
 	return true;
@@ -200,7 +206,7 @@ static bool store(struct knob_table *t, unsigned row, const char *s, char why[KN
 			return false;
 		break;
 	case KNOB_LIST:
-		if (!check_list(k->values, s, why))
+		if (!check_list(k, s, why))
 			return false;
 		break;
 	default:

@@ -11,8 +11,8 @@ static const struct {
 } reasons[UNSEEN_REASONS] = {
 	[UNSEEN_OPENCL] =
 		{".unseen-opencl",
-		 "an OpenCL driver was loaded, but not through a loader that Kymo can enter: "
-		 "the loader is linked into the program (statically), or knows no layers"},
+		 "a library with OpenCL's functions was loaded, such as a driver, but not through a loader "
+		 "that Kymo can enter: the loader is linked into the program (statically), or knows no layers"},
 	[UNSEEN_OMPT] = {".unseen-ompt", "an OpenMP runtime was loaded whose only place for a tool "
 					 "(OMPT) another tool has"},
 	[UNSEEN_PRELOAD] =

@@ -28,6 +28,7 @@ enum {
 	RANKS_MS = 3000,      /* for other ranks' launchers, which end when this one does */
 	RANKS_LATE_MS = 10000 /* the same where a job may have been killed */
 };
+enum { LEAST_ROOM = 1 << 20 }; /* bytes for a trace */
 enum { SMALLEST_BUFFER = 3 << 20 }; /* nothing is recorded where files cannot be as large */
 
 struct run {
@@ -71,15 +72,63 @@ static int check_program(struct run *r)
 	return 0;
 }
 
+/* Where the file system of `path` begins: the last folder upwards that is in it. */
+static void find_mount(const char *path, char mount[PATH_MAX])
+{
+	char up[PATH_MAX], *slash;
+	struct stat at, above;
+
+	snprintf(mount, PATH_MAX, "%s", path);
+	if (stat(mount, &at) != 0)
+		return;
+	snprintf(up, sizeof(up), "%s", mount);
+	while ((slash = strrchr(up, '/')) && slash[1]) {
+		slash[slash == up] = '\0';
+		if (stat(up, &above) != 0 || above.st_dev != at.st_dev)
+			return;
+		snprintf(mount, PATH_MAX, "%s", up);
+	}
+}
+
+/* Which file system it is, how large, and what is left of it; nothing where that is not known. */
+static void add_file_system(struct text *out, const char *path)
+{
+	static char mount[PATH_MAX];
+	struct statvfs fs;
+
+	if (statvfs(path, &fs) != 0)
+		return;
+	find_mount(path, mount);
+	text_addf(out, "the file system at \"%s\" has %.1f MiB, of which %.1f MiB are left", mount,
+		  (double)fs.f_blocks * (double)fs.f_frsize / 1048576,
+		  (double)fs.f_bavail * (double)fs.f_frsize / 1048576);
+}
+
 /* A file system without room would cut the trace at once. */
 static bool check_room(const char *trace, struct text *error)
 {
 	struct statvfs fs;
 
-	if (statvfs(trace, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= 1u << 20)
+	if (statvfs(trace, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= LEAST_ROOM)
 		return true;
-	text_addf(error, "\"%s\": the file system is full; -o names another place", trace);
+	text_addf(error, "\"%s\": ", trace);
+	add_file_system(error, trace);
+	text_addf(error, "; a trace needs %u MiB at least: -o names another place", LEAST_ROOM >> 20);
 	return false;
+}
+
+/* Where the drain could not write on. */
+static void say_cut(const struct run *r, int error)
+{
+	struct text t = {0};
+
+	text_addf(&t, "the trace is cut short: %s", strerror(error));
+	if (error == ENOSPC) {
+		text_add(&t, "; ");
+		add_file_system(&t, r->local[0] ? r->local : r->trace);
+	}
+	cli_warn("%s", t.s ? t.s : "the trace is cut short");
+	text_release(&t);
 }
 
 static void drop_local(const struct run *r)
@@ -328,7 +377,7 @@ static void say_losses(const struct run *r, const struct outcome *out)
 	say_refused(out);
 	say_restarts(t);
 	if (t->failed)
-		cli_warn("the trace is cut short: %s", strerror(t->failed));
+		say_cut(r, t->failed);
 	if (out->telemetry)
 		cli_warn("the telemetry is cut short: %s", strerror(out->telemetry));
 	if (t->unwritten_records)

@@ -26,6 +26,14 @@ static bool is_seen(char *name)
 	return kymo_domains(is_it, name) == KYMO_ERROR_LIMIT;
 }
 
+/* What is preloaded stands before the functions of others: it is no runtime of its own. */
+static bool is_preloaded(const char *name)
+{
+	const char *list = getenv("LD_PRELOAD");
+
+	return list && strstr(list, name);
+}
+
 /* A function of that name in a library whose own name begins with none of these. */
 static bool is_elsewhere(const char *function, const char *const *but)
 {
@@ -43,7 +51,7 @@ static bool is_elsewhere(const char *function, const char *const *but)
 		name = name ? name + 1 : info.dli_fname;
 		while (*b && strncmp(name, *b, strlen(*b)) != 0)
 			b++;
-		if (!*b && strstr(name, ".so"))
+		if (!*b && strstr(name, ".so") && !is_preloaded(name))
 			return true;
 	}
 	return false;

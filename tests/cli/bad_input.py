@@ -192,6 +192,33 @@ def test_recording_without_end():
     expect(any("is not known" in line for line in foot), foot)
 
 
+def test_choices():
+    """What is said can be chosen is what can be."""
+    record()
+    for bad in ("foo", "all", "none", "rank,foo"):
+        refused(2, f'--by: "{bad.split(",")[-1]}" is none of op|node|rank', "summary", "--by", bad, "t.kymo")
+    p = kymo("run", "-b", "foo", "true")
+    expect(p.returncode == 2 and '"foo" is none of all|none|opencl' in p.stderr, p)
+
+
+def test_little_room():
+    """Which file system has too little, and how much that is."""
+    os.mkdir("full")
+    for size, text in (("512k", "0.5 MiB"), ("900k", "0.9 MiB")):
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", "full"], check=False,
+                          stderr=subprocess.DEVNULL).returncode:
+            print("skipped, tmpfs cannot be mounted here")
+            return
+        try:
+            os.makedirs("full/a/b")
+            p = kymo("run", "-o", "full/a/b/t.kymo", "true")
+            where = os.path.realpath("full")
+            expect(p.returncode == 3 and f'the file system at "{where}" has {text}, of which ' in p.stderr and
+                   "a trace needs 1 MiB at least: -o" in p.stderr, p)
+        finally:
+            subprocess.run(["umount", "-l", "full"], check=True)
+
+
 def record_three():
     """A trace of three processes, and its files in the order of their ends."""
     p = kymo("run", "--no-summary", "-f", "-o", "t.kymo", "sh", "-c", f"{PROGRAM}; {PROGRAM}; {PROGRAM}")

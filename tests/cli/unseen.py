@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 KYMO, QUICK = map(os.path.abspath, sys.argv[1:3])
-REASONS = ("an OpenCL driver was loaded", "another tool has", "sets LD_PRELOAD", "--delay and --duration")
+REASONS = ("a library with OpenCL's functions", "another tool has", "sets LD_PRELOAD", "--delay and --duration")
 UNUSED = ("used an interface", "none of the APIs", "none of the traced")
 
 
@@ -53,6 +53,28 @@ def driver():
     return None
 
 
+INTERPOSER = """
+int clGetPlatformIDs(unsigned n, void **p, unsigned *count) { *count = 0; return -1001; }
+void *clGetExtensionFunctionAddress(const char *name) { return 0; }
+"""
+
+
+def interposers(folder):
+    """Libraries that stand before OpenCL's functions, and no driver anywhere: none was loaded."""
+    with open("cl.c", "w", encoding="utf-8") as f:
+        f.write(INTERPOSER)
+    names = [f"{folder}/libbefore{n}.so" for n in (1, 2)]
+    for name in names:
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", name, "cl.c"], check=True)
+    call = "import ctypes; n = ctypes.c_uint(); exit(ctypes.CDLL(None).clGetPlatformIDs(0, None, ctypes.byref(n)) + 1006)"
+    for count in (1, 2):
+        env = {**os.environ, "LD_PRELOAD": ":".join(names[:count])}
+        p = kymo("run", "-f", "-o", "t.kymo", sys.executable, "-c", call, env=env)
+        said = p.stderr + kymo("summary", "t.kymo").stdout
+        expect(p.returncode == 5 and "nothing was recorded" in p.stderr, p)
+        expect("driver was" not in said and "OpenCL's functions" not in said, "no driver was loaded:", said)
+
+
 def main():
     for variable in [v for v in os.environ if v.startswith("KYMO_")]:
         del os.environ[variable]
@@ -60,7 +82,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         if library:  # as a loader that is part of the program loads it
-            check("an OpenCL driver was loaded", sys.executable, "-c", f"import ctypes; ctypes.CDLL('{library}')",
+            check("a library with OpenCL's functions", sys.executable, "-c", f"import ctypes; ctypes.CDLL('{library}')",
                   prevented=True)
         check("sets LD_PRELOAD", "env", "LD_PRELOAD=libm.so.6", QUICK, prevented=True)
         check("--delay and --duration", "true", options=["--delay", "10s"])
@@ -69,7 +91,8 @@ def main():
         expect("limit of file sizes" in p.stderr, p)
         for words in (["sh", "-c", "exit 3"], [sys.executable, "-c", "import ctypes; ctypes.CDLL('libm.so.6')"]):
             p = kymo("run", "-f", "-o", "t.kymo", *words)
-            expect("used an interface" in p.stderr and "OpenCL driver was" not in p.stderr, p)
+            expect("used an interface" in p.stderr and "OpenCL's functions" not in p.stderr, p)
+        interposers(folder)
         # What was seen is not said to be unseen.
         p = kymo("run", "-f", "-o", "t.kymo", QUICK)
         expect("loaded, but" not in p.stderr and "nothing was recorded" not in p.stderr, p)

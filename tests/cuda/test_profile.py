@@ -3,6 +3,7 @@
 """Sampling and counting of kernels, on the stand-in for CUPTI: test_profile.py KYMO WHAT."""
 import json
 import os
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -91,6 +92,9 @@ class Test(base.Test):
         check("lost", self.rows("SELECT sum(lost) FROM tally_device_sample"), [(7,)])
         text = must(self.kymo, "summary", self.trace)
         check("lost: said", ("7 samples were lost" in text, "Lost: 7 samples." in text), (True, True))
+        strict = subprocess.run([self.kymo, "summary", "--strict", self.trace], capture_output=True, timeout=120,
+                                check=False)
+        check("lost: --strict, though all records are there", strict.returncode, 1)
 
     def test_full(self):
         self.build()

@@ -44,6 +44,7 @@ def finish(p, status=7):
     out, err = p.communicate(timeout=WAIT)
     expect(p.returncode == status and out == "done\n", "the program gave", p.returncode, out, err)
     expect("--buffer-size" not in err, "advice that does not fit:", err)
+    return err
 
 
 def said(*words):
@@ -97,7 +98,9 @@ def test_full_file_system():
                       stderr=subprocess.DEVNULL, check=False).returncode:
         return "tmpfs cannot be mounted here"
     try:
-        finish(start("2", "400000", trace="full/t.kymo"))
+        said_then = finish(start("2", "400000", trace="full/t.kymo"))
+        where = os.path.realpath("full")
+        expect(f'the file system at "{where}" has 4.0 MiB, of which ' in said_then, said_then)
         subprocess.run(["mv", "full/t.kymo", "moved.kymo"], check=True)
         lossy("moved.kymo", os.strerror(errno.ENOSPC))
     finally:
@@ -189,6 +192,20 @@ def test_strict():
                            timeout=WAIT, check=False)
         expect(q.returncode == status and ("--buffer-size" in q.stdout) == (status == 1), q)
         expect("memory" not in p.stderr + q.stdout, "a full buffer is no want of memory:", p.stderr, q)
+
+
+def test_strict_of_damage():
+    """A program that spoils what it shares ends well, but its recording did not."""
+    for options, status in ((["--strict"], 1), ([], 0)):
+        p = subprocess.run([KYMO, "run", *options, "-f", "-o", "d.kymo", BUILD + "/bin/harm_scribble"],
+                           capture_output=True, text=True, timeout=WAIT, check=False)
+        if p.returncode == 77:
+            return "the memory is not found in /proc/self/maps"
+        expect(p.returncode == status and "1 chunks were damaged by the program" in p.stderr, options, p)
+        expect(re.search(r"Lost: [12] damaged blocks?\.", p.stderr), p.stderr)
+        q = subprocess.run([KYMO, "summary", "--strict", "d.kymo"], capture_output=True, timeout=WAIT, check=False)
+        expect(q.returncode == 1, q)
+    return None
 
 
 def test_a_crowd_of_threads():

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "unit/drain_support.h"
+#include "wire/live.h"
 
 static struct synth producer(const struct test_drain *d, struct synth_account *a)
 {
@@ -569,6 +570,52 @@ static void lying_chunks_are_counted(void **state)
 	test_drain_remove(&d);
 }
 
+/* The job's table has all that the process has counted; work under way is nowhere but in its file. */
+static void flights_keep_the_file(void **state)
+{
+	struct synth_account *a = *state;
+
+	for (uint32_t flying = 0; flying < 2; flying++) {
+		struct test_drain d;
+		struct contents c;
+		struct synth s;
+		pid_t pid;
+
+		test_drain_start(&d, (struct test_drain_options){0});
+		s = producer(&d, a);
+		pid = fork();
+		if (pid == 0) {
+			int memfd, status;
+			struct shm_header *h = synth_connect(&s, &memfd, &status);
+			struct wire_chunk *w = h ? shm_chunk(h, 20) : NULL;
+			struct wire_line *l;
+
+			if (!h)
+				_exit(90);
+			*w = (struct wire_chunk){.magic = WIRE_CHUNK_MAGIC,
+						 .version = WIRE_VERSION,
+						 .header_size = sizeof(*w),
+						 .type = WIRE_CHUNK_LIVE,
+						 .committed = WIRE_LIVE_HEADER + 2 * sizeof(*l)};
+			l = (struct wire_line *)((uint8_t *)w + WIRE_LIVE_HEADER);
+			memset(l, 0, 2 * sizeof(*l));
+			l[0].kind = WIRE_LINE_COUNT;
+			l[0].state = 1;
+			l[1].kind = WIRE_LINE_FLIGHT;
+			l[1].state = flying; /* 0: it has come down */
+			atomic_store(&shm_ctl(h)[20].state, SHM_FILLING);
+			atomic_store(&h->given, SHM_GIVEN);
+			atomic_store(&h->state, SHM_FINALIZED);
+			_exit(0);
+		}
+		test_drain_program(&d, pid);
+		test_drain_exited(&d, pid, reap(pid));
+		test_drain_done(&d);
+		assert_int_equal(contents_read(&c, &d, pid, 0), flying);
+		test_drain_remove(&d);
+	}
+}
+
 /* Death right after obtaining a used chunk must not show its old records again. */
 static void obtained_chunk_shows_nothing(void **state)
 {
@@ -793,6 +840,7 @@ int main(void)
 		cmocka_unit_test(bad_producers_harm_nobody),
 		cmocka_unit_test(lying_chunks_are_counted),
 		cmocka_unit_test(counts_that_cannot_be),
+		cmocka_unit_test(flights_keep_the_file),
 		cmocka_unit_test(obtained_chunk_shows_nothing),
 		cmocka_unit_test(last_image_counts),
 		cmocka_unit_test(death_is_told),

@@ -147,6 +147,7 @@ def polls(checks, kymo, program, folder):
     rows = [t["rows"] for t in rows if t["name"] == "not_recorded"]
     checks.equal("JSON", {r["op"]: r["calls"] for r in rows[0]}.get("clGetEventInfo") if rows else 0,
                  POLLS)
+    checks.equal("JSON: of two threads", {r["op"]: r["calls"] for r in rows[0]}.get("clSetKernelArg") if rows else 0, 3)
     for what, options, wanted in (("minimal", ["--mode", "minimal"], POLLS),
                                   ("excluded", ["--exclude", "clGetEventInfo"], None),
                                   ("full", ["--mode", "full"], None)):
@@ -176,6 +177,34 @@ def no_note(checks, kymo, trace, what):
     checks.equal(f"{what}: no note", traced.query(kymo, trace, "SELECT * FROM note"), [])
 
 
+def table_of(kymo, trace, name):
+    tables = json.loads(traced.Run([kymo, "summary", "--format", "json", trace]).out)["tables"]
+    return next((t["rows"] for t in tables if t["name"] == name), [])
+
+
+def added_up(checks, kymo, trace, what):
+    """The summary's rows are the sums of the commands of a queue, the oldest first."""
+    sql = ("SELECT count(*) AS n, sum(size) AS bytes, min(submit) AS submit, max(age) AS age FROM unfinished "
+           "GROUP BY pid, queue_id ORDER BY min(submit)")
+    wanted = [(r["n"], r["bytes"], r["submit"], r["age"]) for r in traced.query(kymo, trace, sql)]
+    rows = [(r["commands"], r.get("bytes") or 0, r["submit_ns"], r["age_ns"])
+            for r in table_of(kymo, trace, "unfinished")]
+    checks.equal(f"{what}: added up", rows, wanted)
+
+
+def others(checks, kymo, program, folder):
+    """Five of the calls that are left out are named, the others are added up."""
+    trace = os.path.join(folder, "others.kymo")
+    run(kymo, trace, [program, "2", "2", "end"], ["--mode", "minimal"])
+    rows = table_of(kymo, trace, "not_recorded")
+    checks.equal("others: calls of two processes", {r["op"]: r["calls"] for r in rows}.get("clGetPlatformIDs"), 2)
+    checks.equal("others: the most first", [r["calls"] for r in rows], sorted((r["calls"] for r in rows), reverse=True))
+    rest = [r["calls"] for r in rows[5:]]
+    checks.equal("others: some", len(rest) > 1, True)
+    text = traced.Run([kymo, "summary", trace]).out
+    checks.equal("others: foot", re.findall(r", (\d+) others (\d+) calls \(", text), [(str(len(rest)), str(sum(rest)))])
+
+
 def listed(checks, kymo, program, folder):
     for commands, processes in ((40000, 2), (100000, 1)):
         what = f"{commands} by {processes}"
@@ -185,6 +214,7 @@ def listed(checks, kymo, program, folder):
         half = commands // 2
         checks.equal(f"{what}: each is listed", flooded(kymo, trace),
                      [(0, {("kernel", 0): half, ("fill", 4): half})] * processes)
+        added_up(checks, kymo, trace, what)
         no_note(checks, kymo, trace, what)
 
 
@@ -247,6 +277,7 @@ def flood(checks, kymo, program, folder):
     listed(checks, kymo, program, folder)
     healthy(checks, kymo, program, folder)
     counted(checks, kymo, program, folder)
+    others(checks, kymo, program, folder)
 
 
 PARTS = {"endings": (endings, 40), "modes": (modes, 15), "live": (live, 15), "formats": (formats, 15),

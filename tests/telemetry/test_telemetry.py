@@ -361,7 +361,8 @@ for i in range(1, 41):
         if run("sh", "-c", f"command -v {cc[0]}", status=None).returncode:
             return SKIPPED
         run(*cc, *flags, "-shared", "-fPIC", os.path.join(cuda, "stand_in.c"), "-o", cupti)
-        run(*cc, *flags, os.path.join(cuda, "program.c"), os.path.join(cuda, "profiler.c"), cupti, "-o", program)
+        run(*cc, *flags, os.path.join(cuda, "program.c"), os.path.join(cuda, "profiler.c"),
+            os.path.join(TESTS, "support", "between.c"), cupti, "-o", program)
         env = dict(self.gpus, KYMO_CUPTI=cupti, STAND_VERSION="130001")
         env["LD_LIBRARY_PATH"] = f"{self.stand_ins}:{self.folder}"
         self.record("sh", "-c", f"{program} basic; sleep 0.4", env=env, ms=100)

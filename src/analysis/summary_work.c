@@ -92,6 +92,16 @@ static void add_row(struct table *t, const struct look *l, const struct groups *
 		put_rare(c, n->errors);
 }
 
+/* Kymo gives profiling to the queues that it sees being made while it records. */
+static const char *untimed_note(const struct summary *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (s[i].trace->pauses_count > 1)
+			return "untimed: no times of the device, as queues have none that were made while "
+			       "recording was off; counted, but in no time";
+	return "untimed: no times of the device (untimed_name in SQL says why); counted, but in no time";
+}
+
 static bool work_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
 		       const struct look *l, row_wanted *wanted, const void *data)
 {
@@ -114,7 +124,7 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 		if (l->has & HAS_SELF && all.self != all.total)
 			table_note(t, "%s", l->nested_note);
 		if (l->has & HAS_DEVICE && all.untimed)
-			table_note(t, "untimed: the device gave no times; counted, but in no time");
+			table_note(t, "%s", untimed_note(s, count));
 		if (l->has & HAS_MESSAGES)
 			table_note(t, "time from start to completion of each, added up: those under way at "
 				      "once count each, so it may be more than passed");

@@ -51,7 +51,8 @@ static int find_library(struct dl_phdr_info *object, size_t size, void *data)
 	return w->found != NULL;
 }
 
-static void *next(void *_Atomic *found, const char *name)
+/* Puts the function that stands behind ours into `*function`, a pointer to functions of any type. */
+static void next(void *_Atomic *found, const char *name, void *function)
 {
 	struct wanted w = {name, atomic_load(found)};
 
@@ -61,27 +62,7 @@ static void *next(void *_Atomic *found, const char *name)
 			dl_iterate_phdr(find_library, &w);
 		atomic_store(found, w.found);
 	}
-	return w.found;
-}
-
-static launch next_launch(void)
-{
-	static void *_Atomic found;
-	void *symbol = next(&found, "__tgt_target_kernel");
-	launch function;
-
-	memcpy(&function, &symbol, sizeof(function));
-	return function;
-}
-
-static launch_nowait next_nowait(void)
-{
-	static void *_Atomic found;
-	void *symbol = next(&found, "__tgt_target_kernel_nowait");
-	launch_nowait function;
-
-	memcpy(&function, &symbol, sizeof(function));
-	return function;
+	memcpy(function, &w.found, sizeof(w.found));
 }
 
 /* The thread is in the function that is not waited for. */
@@ -97,9 +78,11 @@ __attribute__((section("kymo_offload"))) int __tgt_target_kernel(void *location,
 {
 	struct offload_launch l = {__start_kymo_offload, __stop_kymo_offload,
 				   __builtin_return_address(0), NULL, 0};
-	launch real = next_launch();
+	static void *_Atomic found;
 	int status = FAILED;
+	launch real;
 
+	next(&found, "__tgt_target_kernel", &real);
 	if (inside && real)
 		return real(location, device, teams, threads, kernel, arguments);
 	kymo_offload_begin(&l);
@@ -118,9 +101,11 @@ __tgt_target_kernel_nowait(void *location, int64_t device, int32_t teams, int32_
 {
 	struct offload_launch l = {__start_kymo_offload, __stop_kymo_offload,
 				   __builtin_return_address(0), NULL, 0};
-	launch_nowait real = next_nowait();
+	static void *_Atomic found;
 	int status = FAILED;
+	launch_nowait real;
 
+	next(&found, "__tgt_target_kernel_nowait", &real);
 	kymo_offload_begin(&l);
 	inside++;
 	if (real)

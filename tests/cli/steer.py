@@ -334,11 +334,26 @@ def never_paused(folder):
     checks.equal("started paused: till", start["ns"] >= 200e6 and after > before, True)
 
 
+def queue_of_before(folder):
+    """A queue that was made while recording was off has no times: that is the reason that is told."""
+    p = Program(folder, "queue_of_before", "--start-paused")
+    p("fill again")
+    p.ctl("resume")
+    p("fill again")
+    p.end()
+    rows = traced.query(KYMO, p.trace, "SELECT untimed_name AS why, count(*) AS n FROM memory_copies GROUP BY 1")
+    checks.equal("queue_of_before: SQL", [(r["why"], r["n"]) for r in rows], [("no profiling queue", 1)])
+    text = traced.Run([KYMO, "summary", p.trace]).out
+    checks.equal("queue_of_before: summary", ("made while recording was off" in text, "gave no times" in text),
+                 (True, False))
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tests = [before_any_call, paused_and_used, children, pause_then_fork,
                  start_paused_then_exec, first_use_in_children,
-                 fork_in_delay, child_has_a_delay, own_pause_counts, two_launchers, nobody, two_pauses, never_paused]
+                 fork_in_delay, child_has_a_delay, own_pause_counts, two_launchers, nobody, two_pauses,
+                 never_paused, queue_of_before]
         for test in tests:
             test(folder)
     return checks.status(60)

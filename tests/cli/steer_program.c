@@ -2,7 +2,7 @@
 /*
  * A program that does what it is told, line by line, and answers each line when it is done:
  * "mark NAME", "range NAME" (one that is over at once), "cl" (calls of OpenCL), "fill" (work of
- * a device), "pause", "resume" (by
+ * a device; "fill again": always in the same queue), "pause", "resume" (by
  * itself), "fork" (answers with the number of the child), "N LINE" (for child N to do), "forget" (the last child),
  * "exec" (this program anew: answers "ready"), "end".
  */
@@ -92,9 +92,10 @@ static void use_opencl(void)
 		abort();
 }
 
-/* Work of a device, in a queue of its own each time. */
-static void fill(void)
+/* Work of a device, in a queue of its own each time or (`kept`) in one that is made once. */
+static void fill(int kept)
 {
+	static cl_command_queue first;
 	cl_platform_id platform;
 	cl_device_id device;
 	cl_int zero = 0;
@@ -106,7 +107,12 @@ static void fill(void)
 	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
 		abort();
 	context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
-	queue = clCreateCommandQueueWithProperties(context, device, NULL, NULL);
+	if (kept && first)
+		clGetCommandQueueInfo(first, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
+	queue = kept && first ? first
+			      : clCreateCommandQueueWithProperties(context, device, NULL, NULL);
+	if (kept)
+		first = queue;
 	buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, 16 << 20, NULL, NULL);
 	if (!queue || !buffer ||
 	    clEnqueueFillBuffer(queue, buffer, &zero, sizeof(zero), 0, 16 << 20, 0, NULL, NULL) !=
@@ -114,6 +120,8 @@ static void fill(void)
 	    clFinish(queue) != CL_SUCCESS)
 		abort();
 	clReleaseMemObject(buffer);
+	if (kept)
+		return;
 	clReleaseCommandQueue(queue);
 	clReleaseContext(context);
 }
@@ -154,8 +162,8 @@ static int obey(char *line)
 	}
 	if (strcmp(line, "cl") == 0)
 		use_opencl();
-	if (strcmp(line, "fill") == 0)
-		fill();
+	if (strcmp(line, "fill") == 0 || strcmp(line, "fill again") == 0)
+		fill(line[4] != '\0');
 	if (strcmp(line, "pause") == 0)
 		kymo_pause();
 	if (strcmp(line, "resume") == 0)

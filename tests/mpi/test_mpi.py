@@ -5,6 +5,7 @@
 test_mpi.py KYMO IMPLEMENTATION FOLDER [TEST...]      FOLDER holds the programs, NAME.IMPLEMENTATION
 """
 
+import csv
 import json
 import os
 import re
@@ -406,6 +407,24 @@ class Imbalance(Base):
                            ("csv", "imbalance_percent")):
             p = self.run_any([KYMO, "summary", "--by", "rank", "--format", form, self.trace])
             self.assertIn(want, p.out)
+
+    def test_csv_of_messages(self):
+        self.assertEqual(self.recorded(2, "traffic", self.folder / "file").code, 0)
+        out = f"{self.trace}.csv"
+        self.assertEqual(self.run_any([KYMO, "export", "--to", "csv", "-o", out, self.trace]).code, 0)
+        wanted = self.query("SELECT start, end, duration, pid, tid, kind AS name, rank, peer, tag, sent, received, "
+                            "datatype, communicator, communicator_size, request, state, "
+                            "ifnull(call_id, 0) & 0xffffffffff AS correlation, "
+                            "ifnull(completed_by, 0) & 0xffffffffff AS completed_by FROM messages")
+        wanted = [{k: "" if v is None or (k in ("peer", "tag") and v < 0) else str(v) for k, v in r.items()}
+                  for r in wanted]
+        with open(os.path.join(out, "messages.csv"), newline="") as f:
+            rows = list(csv.DictReader(f))
+        self.assertGreater(len(rows), 10)
+        key = lambda r: [r[k] for k in ("start", "tid", "end", "name", "peer", "tag", "request", "correlation")]
+        for got, want in zip(sorted(rows, key=key), sorted(wanted, key=key)):
+            self.assertEqual(got, want)
+        self.assertEqual(len(rows), len(wanted))
 
     def test_one_rank(self):
         self.assertEqual(self.recorded(1, "ending").code, 0)

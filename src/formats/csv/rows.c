@@ -215,6 +215,46 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 	return csv_end_row(o);
 }
 
+/* What is not known is empty. */
+static void rank_or_none(struct output *o, int64_t number)
+{
+	if (number < 0)
+		csv_text(o, "");
+	else
+		csv_signed(o, number);
+}
+
+static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
+{
+	static const char *const states[] = {"complete", "cancelled", "freed"};
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_MESSAGES];
+	const struct t_communicator *c = &w->t->communicators[r->communicator];
+	uint32_t rank = w->t->processes[r->base.process].rank;
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	times(w, o, r->base.start, r->base.end);
+	place(w, o, r->base.process, r->base.thread);
+	csv_text(o, w->t->ops[r->base.op].name);
+	rank_or_none(o, rank == UINT32_MAX ? -1 : (int64_t)rank);
+	rank_or_none(o, r->peer);
+	rank_or_none(o, r->tag);
+	csv_unsigned(o, r->sent);
+	csv_unsigned(o, r->received);
+	csv_text(o, w->t->strings[r->datatype].text);
+	csv_text(o, c->name ? c->name : "");
+	csv_unsigned(o, c->size);
+	if (r->request)
+		csv_unsigned(o, r->request);
+	else
+		csv_text(o, "");
+	csv_text(o, r->state < 3 ? states[r->state] : "never completed");
+	csv_unsigned(o, r->correlation);
+	csv_unsigned(o, r->completed_by);
+	return csv_end_row(o);
+}
+
 static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
@@ -254,6 +294,7 @@ void csv_set_records(struct stream_sink *s)
 	s->allocation = allocation;
 	s->sync = sync;
 	s->marker = marker;
+	s->comm = comm;
 	s->other = other;
 	s->loss = loss;
 }

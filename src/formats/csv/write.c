@@ -32,6 +32,9 @@ static const struct {
 		       "start,end,duration,pid,tid,name,agent,queue,events,correlation,event"},
 	[CSV_MARKERS] = {"markers", "start,end,duration,pid,tid,kind,name,domain,category,color,"
 				    "scope,parent_scope,left_open,payload"},
+	[CSV_MESSAGES] = {"messages", "start,end,duration,pid,tid,name,rank,peer,tag,sent,received,datatype,"
+				      "communicator,communicator_size,request,state,correlation,"
+				      "completed_by"},
 	[CSV_OTHERS] = {"others", "start,end,duration,pid,tid,domain,name,arguments"},
 	[CSV_LOSSES] = {"losses", "start,end,pid,tid,records"},
 	[CSV_PROCESSES] = {"processes", "pid,ppid,rank,hostname,exe,command,start,start_realtime,"

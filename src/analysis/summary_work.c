@@ -8,7 +8,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_columns.h"
-#include "core/activity.h"
+#include "record/fields.h"
 
 /* What a table has beside labels, time, share, count and spread. */
 enum {

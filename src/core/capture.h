@@ -797,19 +797,6 @@ void cap_allocation_record(const struct cap_frame *f, uint64_t call, unsigned op
 void cap_sync_record(const struct cap_frame *f, uint64_t call, unsigned op, uint32_t queue,
 		     uint32_t count, const void *event);
 
-/* The activity domains' ops, indexed by the op numbers of core/activity.h. */
-extern struct cap_op core_dispatch_ops[];
-extern struct cap_op core_copy_ops[];
-extern struct cap_op core_allocation_ops[];
-extern struct cap_op core_sync_ops[];
-extern struct cap_op core_code_object_ops[];
-extern struct cap_op core_symbol_ops[];
-extern struct cap_op core_stream_ops[];
-extern struct cap_op core_thread_ops[];
-extern struct cap_op core_runtime_ops[1];
-extern struct cap_op core_scope_ops[1];
-extern struct cap_op core_retirement_ops[1];
-
 /* ---- tallies of a job --------------------------------------------------------------------- */
 
 struct job_tally;

@@ -14,26 +14,12 @@
 #include <kymo/counter.h>
 
 #include "core/internal.h"
+#include "record/fields.h"
 
 #define COUNTER_PROVIDERS 16u
 #define COUNTER_SERVICES  32u
 #define COUNTER_PARTS     8u  /* of a set: groups of one provider and agent */
 #define COUNTER_REASON    256u
-
-/* domain "counter": fields, the same of all ops */
-enum {
-	COUNTER_CORRELATION, /* REF call */
-	COUNTER_COUNTER,     /* REF counter */
-	COUNTER_INSTANCE,    /* row by row in the counter's dimensions */
-	COUNTER_VALUE,       /* FLOAT 8 */
-	COUNTER_OP,          /* UNSIGNED: the call's op on the wire, 0: none */
-	COUNTER_THREAD,      /* REF thread, 0: that of the record */
-	COUNTER_AGENT,       /* REF agent, 0: the host */
-	COUNTER_DURATION,    /* TIME ns that was counted */
-	COUNTER_KERNEL,      /* REF kernel, of dispatches */
-	COUNTER_FIELDS
-};
-#define COUNTER_OPS 5u
 
 struct counter {
 	const kymo_counter_provider_t *provider;

@@ -5,39 +5,11 @@
 
 static struct cap_op counter_ops[COUNTER_OPS];
 
-#define REF(name, what) {name, what, NULL, KYMO_KIND_REF, 0, 8, 0}
-
-#define FIELDS                                                                                     \
-	[COUNTER_CORRELATION] = REF("correlation", "call"),                                        \
-	[COUNTER_COUNTER] = REF("counter", "counter"),                                             \
-	[COUNTER_INSTANCE] = {"instance", "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0},               \
-	[COUNTER_VALUE] = {"value", "double", NULL, KYMO_KIND_FLOAT, 0, 8, 0},                     \
-	[COUNTER_OP] = {"op", "op", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},                            \
-	[COUNTER_THREAD] = REF("thread", "thread"),                                                \
-	[COUNTER_AGENT] = REF("agent", "agent"),                                                   \
-	[COUNTER_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},                    \
-	[COUNTER_KERNEL] = REF("kernel", "kernel")
-
-static const kymo_field_t fields[COUNTER_FIELDS] = {FIELDS};
-static const kymo_field_t published_fields[COUNTER_FIELDS + TIMED_FIELDS] = {
-	FIELDS, CORE_TIMED_DESCRIBE(COUNTER_FIELDS)};
-
-#define OP(name) {name, fields, COUNTER_FIELDS, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0}
-
-static const kymo_op_desc_t descs[COUNTER_OPS] = {
-	[KYMO_COUNTER_OP_CALL] = OP("call"),
-	[KYMO_COUNTER_OP_THREAD] = OP("thread"),
-	[KYMO_COUNTER_OP_SAMPLE] = OP("sample"),
-	[KYMO_COUNTER_OP_DISPATCH] = OP("dispatch"),
-	[KYMO_COUNTER_OP_PUBLISHED] = {"published", published_fields, COUNTER_FIELDS + TIMED_FIELDS,
-				       KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY | KYMO_OP_TIMED, NULL, 0},
-};
-
-static const kymo_domain_desc_t desc = {sizeof(desc), "counter", "Counters", 1, COUNTER_OPS, descs};
-CAP_KNOWN_DOMAIN(counter, &desc);
+_Static_assert((int)COUNTER_OP_PUBLISHED == (int)KYMO_COUNTER_OP_PUBLISHED, "ops as tools know them");
+CAP_KNOWN_DOMAIN(counter, &record_counter_desc);
 
 static const struct cap_domain_info info = {
-	.desc = &desc, .ops = counter_ops, .wanted = counters_follow, .flush = counters_flush,
+	.desc = &record_counter_desc, .ops = counter_ops, .wanted = counters_follow, .flush = counters_flush,
 	.fork_child = counters_fork_child,
 };
 

@@ -27,36 +27,7 @@ static _Atomic uint32_t changes;   /* not followed yet */
 
 static struct cap_op ops[DEVICE_SAMPLE_OPS];
 
-#define REF(name, what) {name, what, NULL, KYMO_KIND_REF, 0, 8, 0}
-#define COUNT(name)     {name, "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0}
-
-static const kymo_field_t pc_fields[DEVICE_SAMPLE_FIELDS] = {
-	[DEVICE_SAMPLE_CORRELATION] = REF("correlation", "call"),
-	[DEVICE_SAMPLE_AGENT] = REF("agent", "agent"),
-	[DEVICE_SAMPLE_CODE] = REF("code", "code"),
-	[DEVICE_SAMPLE_REASON] = REF("reason", "string"),
-	[DEVICE_SAMPLE_SAMPLES] = COUNT("samples"),
-	[DEVICE_SAMPLE_IDLE] = COUNT("idle"),
-	[DEVICE_SAMPLE_CYCLES] = COUNT("cycles"),
-};
-
-static const kymo_field_t lost_fields[DEVICE_LOST_FIELDS] = {
-	[DEVICE_LOST_AGENT] = REF("agent", "agent"),
-	[DEVICE_LOST_COUNT] = COUNT("count"),
-	[DEVICE_LOST_FULL] = COUNT("full"),
-};
-
-#define OP(name, fields, n) {name, fields, n, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0}
-
-static const kymo_op_desc_t descs[DEVICE_SAMPLE_OPS] = {
-	[DEVICE_SAMPLE_OP_PC] = OP("pc", pc_fields, DEVICE_SAMPLE_FIELDS),
-	[DEVICE_SAMPLE_OP_LOST] = OP("lost", lost_fields, DEVICE_LOST_FIELDS),
-};
-
-static const kymo_domain_desc_t desc = {
-	sizeof(desc), "device_sample", "Samples of kernels", 1, DEVICE_SAMPLE_OPS, descs};
-
-CAP_KNOWN_DOMAIN(device_sample, &desc);
+CAP_KNOWN_DOMAIN(device_sample, &record_device_sample_desc);
 
 /* Only contexts that sample get samples, whoever else wants records of the domain. */
 static void buffers_look(uint64_t contexts)
@@ -216,7 +187,7 @@ static void fork_child(void)
 }
 
 static const struct cap_domain_info info = {
-	.desc = &desc, .ops = ops, .wanted = follow, .flush = flush, .fork_child = fork_child,
+	.desc = &record_device_sample_desc, .ops = ops, .wanted = follow, .flush = flush, .fork_child = fork_child,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */

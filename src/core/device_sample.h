@@ -9,25 +9,7 @@
 #include <kymo/sample.h>
 
 #include "core/capture.h"
-
-/* domain "device_sample", op "pc": fields; the record spans the time in which they were taken */
-enum {
-	DEVICE_SAMPLE_CORRELATION, /* REF call that launched it, 0: not known */
-	DEVICE_SAMPLE_AGENT,       /* REF agent */
-	DEVICE_SAMPLE_CODE,        /* REF code */
-	DEVICE_SAMPLE_REASON,      /* REF string */
-	DEVICE_SAMPLE_SAMPLES,
-	DEVICE_SAMPLE_IDLE,        /* of them: no warp of the scheduler could issue */
-	DEVICE_SAMPLE_CYCLES,      /* between two samples of a multiprocessor */
-	DEVICE_SAMPLE_FIELDS
-};
-/* op "lost" */
-enum {
-	DEVICE_LOST_AGENT, DEVICE_LOST_COUNT, /* samples, where that is known */
-	DEVICE_LOST_FULL, /* times that a buffer was full, with an unknown number of samples */
-	DEVICE_LOST_FIELDS
-};
-enum { DEVICE_SAMPLE_OP_PC, DEVICE_SAMPLE_OP_LOST, DEVICE_SAMPLE_OPS };
+#include "record/fields.h"
 
 struct cap_device_sample {
 	uint32_t agent, code, reason;

@@ -429,7 +429,7 @@ static void write_process_range(struct cap_thread *t, const struct range *r, uin
 		   r->parent, MARKER_PROCESS_FIELDS))
 		return;
 	put_fields(&e, r, how);
-	wire_unsigned(&e, MARKER_THREAD, r->thread);
+	wire_unsigned(&e, MARKER_PROCESS_THREAD, r->thread);
 	commit(t, &f, &e);
 }
 

@@ -19,42 +19,11 @@
 #include <kymo/publish.h>
 
 #include "core/internal.h"
+#include "record/fields.h"
 
 /* ---- domain "marker" --------------------------------------------------------------------- */
 
-enum marker_op {
-	MARKER_OP_MARK,
-	MARKER_OP_RANGE,         /* pushed and popped by one thread */
-	MARKER_OP_PROCESS_RANGE, /* started and stopped by any */
-	MARKER_OP_PAUSE,
-	MARKER_OP_RESUME,
-	MARKER_OP_SUBMITTED_MARK, /* over when they were told of; timed by their last fields */
-	MARKER_OP_SUBMITTED_RANGE,
-	MARKER_OPS
-};
-
-/* Fields of marks and ranges. Readers find them by name. */
-enum {
-	MARKER_SCOPE,    /* of ranges: the scope it is */
-	MARKER_NAME,     /* REF string */
-	MARKER_TEXT,     /* the name itself, where it has no number */
-	MARKER_DOMAIN,   /* REF string */
-	MARKER_CATEGORY, /* REF string */
-	MARKER_COLOR,
-	MARKER_PAYLOAD,  /* as marker_payload_put() packs it */
-	MARKER_HOW,      /* enum marker_how */
-	MARKER_FIELDS,
-	MARKER_THREAD = MARKER_FIELDS, /* process and submitted ranges: index of the thread that
-					  started or submitted it */
-	MARKER_PROCESS_FIELDS
-};
-enum { CONTROL_ALL, CONTROL_FIELDS }; /* of pause and resume */
-
-enum marker_how {
-	MARKER_ENDED = 0,    /* popped or stopped */
-	MARKER_LEFT_OPEN = 1 /* its thread or process ended first */
-};
-
+/* Fields and ops: model/marker.rec. */
 extern struct cap_op marker_ops[MARKER_OPS];
 
 /* ---- state ------------------------------------------------------------------------------- */

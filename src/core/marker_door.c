@@ -3,6 +3,7 @@
  * How annotations come in: hooks of programs and libraries that include <kymo/marker.h>, found by
  * their note or handed over by their constructors, and the exported functions.
  */
+#include "core/activity.h"
 #include "core/marker.h"
 #include "core/publish.h"
 
@@ -20,48 +21,7 @@ static kymo_marker_hook_t *hooks;
 
 struct cap_op marker_ops[MARKER_OPS];
 
-#define COUNT(a)          (sizeof(a) / sizeof((a)[0]))
-#define REF(name)         {name, "string", NULL, KYMO_KIND_REF, 0, 4, 0}
-#define U64(name)         {name, "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0}
-
-static const kymo_enum_value_t how_values[] = {{"ended", MARKER_ENDED},
-					       {"left open", MARKER_LEFT_OPEN}};
-static const kymo_enum_set_t how = {"marker_how", how_values, COUNT(how_values)};
-
-#define FIELDS                                                                                     \
-	[MARKER_SCOPE] = U64("scope"),                                                             \
-	[MARKER_NAME] = REF("name"),                                                               \
-	[MARKER_TEXT] = {"text", "char *", NULL, KYMO_KIND_STRING, 0, 1, 0},                       \
-	[MARKER_DOMAIN] = REF("domain"),                                                           \
-	[MARKER_CATEGORY] = REF("category"),                                                       \
-	[MARKER_COLOR] = {"color", "argb", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},                     \
-	[MARKER_PAYLOAD] = {"payload", "payload", NULL, KYMO_KIND_BYTES, 0, 1, 0},                 \
-	[MARKER_HOW] = {"how", "marker_how", &how, KYMO_KIND_ENUM, 0, 4, 0},                       \
-	[MARKER_THREAD] = {"thread", "thread", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0}
-
-static const kymo_field_t fields[MARKER_PROCESS_FIELDS] = {FIELDS};
-static const kymo_field_t submitted_fields[MARKER_PROCESS_FIELDS + TIMED_FIELDS] = {
-	FIELDS, CORE_TIMED_DESCRIBE(MARKER_PROCESS_FIELDS)};
-static const kymo_field_t control_fields[] = {
-	[CONTROL_ALL] = {"all", "bool", NULL, KYMO_KIND_BOOL, 0, 1, 0},
-};
-
-#define OP(name, fields, count) {name, fields, count, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0}
-#define TIMED(name)                                                                                \
-	{name, submitted_fields, COUNT(submitted_fields),                                          \
-	 KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY | KYMO_OP_TIMED, NULL, 0}
-
-static const kymo_op_desc_t ops[MARKER_OPS] = {
-	[MARKER_OP_MARK] = OP("mark", fields, MARKER_FIELDS),
-	[MARKER_OP_RANGE] = OP("range", fields, MARKER_FIELDS),
-	[MARKER_OP_PROCESS_RANGE] = OP("process_range", fields, MARKER_PROCESS_FIELDS),
-	[MARKER_OP_PAUSE] = OP("pause", control_fields, CONTROL_FIELDS),
-	[MARKER_OP_RESUME] = OP("resume", control_fields, CONTROL_FIELDS),
-	[MARKER_OP_SUBMITTED_MARK] = TIMED("submitted_mark"),
-	[MARKER_OP_SUBMITTED_RANGE] = TIMED("submitted_range"),
-};
-static const kymo_domain_desc_t desc = {sizeof(desc), "marker", "Markers", 1, MARKER_OPS, ops};
-CAP_KNOWN_DOMAIN(marker, &desc);
+CAP_KNOWN_DOMAIN(marker, &record_marker_desc);
 
 static const kymo_marker_api_t api;
 static struct cap_domain *domain;
@@ -118,7 +78,7 @@ static void encode(const struct cap_domain_info *of, uint32_t op, const void *ar
 	wire_unsigned(e, MARKER_COLOR, a->color);
 }
 
-static const struct cap_domain_info info = {.desc = &desc, .ops = marker_ops, .wanted = wanted,
+static const struct cap_domain_info info = {.desc = &record_marker_desc, .ops = marker_ops, .wanted = wanted,
 					    .fork_child = fork_child, .encode = encode};
 
 enum { NOT_BEGUN, BEGINNING, BEGUN };

@@ -113,7 +113,7 @@ static void put_fields(struct wire_enc *e, const kymo_marker_t *k, int64_t scope
 	if (used)
 		wire_array(e, MARKER_PAYLOAD, payload, used, 1, MARKER_PAYLOAD_MAX);
 	wire_unsigned(e, MARKER_HOW, MARKER_ENDED);
-	wire_unsigned(e, MARKER_THREAD, scope ? cap_thread_current->index : 0);
+	wire_unsigned(e, MARKER_PROCESS_THREAD, scope ? cap_thread_current->index : 0);
 }
 
 static void write_submitted(const kymo_marker_t *k, const kymo_publication_t *p, int64_t scope)

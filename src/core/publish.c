@@ -23,8 +23,6 @@ static _Thread_local uint64_t publishing; /* id of the record while tools are to
 
 /* ---- descriptions ---- */
 
-static const kymo_field_t timed_fields[TIMED_FIELDS] = {CORE_TIMED_DESCRIBE(0)};
-
 static bool kind_valid(const kymo_field_t *f)
 {
 	unsigned size = f->size;
@@ -64,7 +62,7 @@ static bool op_extend(const kymo_op_desc_t *from, kymo_op_desc_t *to)
 		return false;
 	if (from->field_count)
 		memcpy(fields, from->fields, from->field_count * sizeof(*fields));
-	memcpy(fields + from->field_count, timed_fields, sizeof(timed_fields));
+	memcpy(fields + from->field_count, record_timed_fields, sizeof(record_timed_fields));
 	*to = *from;
 	to->fields = fields;
 	to->field_count = (uint16_t)(from->field_count + TIMED_FIELDS);

@@ -9,26 +9,7 @@
 #include <kymo/publish.h>
 
 #include "core/internal.h"
-
-/* Added at the end of the fields of an op that is KYMO_OP_TIMED; readers find them by this order.
- */
-enum {
-	TIMED_PARENT,   /* REF call */
-	TIMED_TRACK,    /* REF thread, 0: that of the record */
-	TIMED_CLOCK,    /* REF clock, 0: node time */
-	TIMED_START,    /* TIME ns of the clock */
-	TIMED_DURATION, /* TIME ns of the clock */
-	TIMED_STATUS,   /* SIGNED 4 */
-	TIMED_FIELDS
-};
-
-#define CORE_TIMED_DESCRIBE(at)                                                                    \
-	[(at) + TIMED_PARENT] = {"parent", "call", NULL, KYMO_KIND_REF, 0, 8, 0},                  \
-		[(at) + TIMED_TRACK] = {"track", "thread", NULL, KYMO_KIND_REF, 0, 4, 0},          \
-		[(at) + TIMED_CLOCK] = {"clock", "clock", NULL, KYMO_KIND_REF, 0, 4, 0},           \
-		[(at) + TIMED_START] = {"start", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},             \
-		[(at) + TIMED_DURATION] = {"duration", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},       \
-		[(at) + TIMED_STATUS] = {"status", "i32", NULL, KYMO_KIND_SIGNED, 0, 4, 0}
+#include "record/fields.h"
 
 /* Encodes them from field `at` on. */
 void core_timed_put(struct wire_enc *e, unsigned at, const kymo_publication_t *r, uint32_t track);

@@ -47,45 +47,7 @@ const char *kymo_sample_error(void)
 
 static struct cap_op ops[SAMPLE_OPS];
 
-#define REF(name, what) {name, what, NULL, KYMO_KIND_REF, 0, 8, 0}
-
-static const kymo_field_t pc_fields[SAMPLE_FIELDS] = {
-	[SAMPLE_CORRELATION] = REF("correlation", "call"),
-	[SAMPLE_THREAD] = REF("thread", "thread"),
-	[SAMPLE_TID] = {"tid", "u32", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},
-	[SAMPLE_TIME] = {"time", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},
-	[SAMPLE_CPU] = {"cpu", "u32", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},
-	[SAMPLE_PC] = {"pc", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0},
-	[SAMPLE_STACK] = REF("stack", "stack"),
-	[SAMPLE_WEIGHT] = {"weight", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},
-	[SAMPLE_KERNEL] = {"kernel", "bool", NULL, KYMO_KIND_BOOL, 0, 1, 0},
-	[SAMPLE_SCOPE] = {"scope", "i64", NULL, KYMO_KIND_SIGNED, 0, 8, 0},
-};
-
-static const kymo_field_t lost_fields[SAMPLE_LOST_FIELDS] = {
-	[SAMPLE_LOST_COUNT] = {"count", "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0},
-};
-
-static const kymo_field_t published_fields[SAMPLE_PUBLISHED_FIELDS + TIMED_FIELDS] = {
-	[SAMPLE_PUBLISHED_CORRELATION] = REF("correlation", "call"),
-	[SAMPLE_PUBLISHED_PC] = {"pc", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0},
-	[SAMPLE_PUBLISHED_STACK] = REF("stack", "stack"),
-	[SAMPLE_PUBLISHED_WEIGHT] = {"weight", "ns", NULL, KYMO_KIND_TIME, 0, 8, 0},
-	CORE_TIMED_DESCRIBE(SAMPLE_PUBLISHED_FIELDS),
-};
-
-static const kymo_op_desc_t descs[SAMPLE_OPS] = {
-	[SAMPLE_OP_PC] = {"pc", pc_fields, SAMPLE_FIELDS, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL,
-			  0},
-	[SAMPLE_OP_LOST] = {"lost", lost_fields, SAMPLE_LOST_FIELDS,
-			    KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0},
-	[SAMPLE_OP_PUBLISHED] = {"published", published_fields,
-				 SAMPLE_PUBLISHED_FIELDS + TIMED_FIELDS,
-				 KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY | KYMO_OP_TIMED, NULL, 0},
-};
-
-static const kymo_domain_desc_t desc = {sizeof(desc), "sample", "Samples", 1, SAMPLE_OPS, descs};
-CAP_KNOWN_DOMAIN(sample, &desc);
+CAP_KNOWN_DOMAIN(sample, &record_sample_desc);
 
 /* Only contexts that sample get samples, whoever else wants records of the domain. */
 static void buffers_look(uint64_t contexts)
@@ -258,7 +220,7 @@ static void fork_child(void)
 }
 
 static const struct cap_domain_info info = {
-	.desc = &desc, .ops = ops, .wanted = follow, .flush = flush, .fork_child = fork_child,
+	.desc = &record_sample_desc, .ops = ops, .wanted = follow, .flush = flush, .fork_child = fork_child,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */

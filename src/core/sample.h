@@ -9,29 +9,7 @@
 #include <kymo/sample.h>
 
 #include "core/capture.h"
-
-/* domain "sample", op "pc": fields */
-enum {
-	SAMPLE_CORRELATION, /* REF call, 0: not known when it was taken */
-	SAMPLE_THREAD,      /* REF thread */
-	SAMPLE_TID,
-	SAMPLE_TIME,        /* TIME ns, CLOCK_MONOTONIC_RAW */
-	SAMPLE_CPU,
-	SAMPLE_PC,          /* POINTER: in the program, also while the kernel works for it */
-	SAMPLE_STACK,       /* REF stack */
-	SAMPLE_WEIGHT,      /* TIME ns that it stands for */
-	SAMPLE_KERNEL,      /* BOOL: the kernel was at work for the thread */
-	SAMPLE_SCOPE,       /* SIGNED 64 */
-	SAMPLE_FIELDS
-};
-/* op "lost" */
-enum { SAMPLE_LOST_COUNT, SAMPLE_LOST_FIELDS };
-/* op "published": the same, then those of core/publish.h, which say when and whose it is */
-enum {
-	SAMPLE_PUBLISHED_CORRELATION, SAMPLE_PUBLISHED_PC, SAMPLE_PUBLISHED_STACK,
-	SAMPLE_PUBLISHED_WEIGHT, SAMPLE_PUBLISHED_FIELDS
-};
-enum { SAMPLE_OP_PC, SAMPLE_OP_LOST, SAMPLE_OP_PUBLISHED, SAMPLE_OPS };
+#include "record/fields.h"
 
 struct cap_sample {
 	uint32_t tid, cpu;

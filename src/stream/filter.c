@@ -215,7 +215,7 @@ void filter_unbind(struct filter_binding *b)
 static bool device_time(const struct filter_binding *b, const struct rec *r,
 			const struct rec_device *d)
 {
-	return d->start ? filter_time(b, d->start, d->end) : filter_time(b, r->start, r->end);
+	return device_timed(d) ? filter_time(b, d->start, d->end) : filter_time(b, r->start, r->end);
 }
 
 bool filter_dispatch(const struct filter_binding *b, const struct rec_dispatch *r)

@@ -5,54 +5,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/value.h"
 #include "wire/raw.h"
-
-#define PICK(table, i) ((i) < sizeof(table) / sizeof((table)[0]) && (table)[i] ? (table)[i] : "?")
 
 const char *name_memory_kind(uint32_t kind)
 {
-	static const char *const names[] = {
-		[MEMORY_UNKNOWN] = "unknown", [MEMORY_HOST_PAGEABLE] = "pageable",
-		[MEMORY_HOST_PINNED] = "pinned", [MEMORY_DEVICE] = "device",
-		[MEMORY_MANAGED] = "managed", [MEMORY_SHARED] = "shared"};
-
-	return PICK(names, kind);
+	return record_value_name(&record_set_memory_kind, kind);
 }
 
 const char *name_allocation_what(uint32_t what)
 {
-	static const char *const names[] = {
-		[0] = "memory", [ALLOCATION_BUFFER] = "buffer",
-		[ALLOCATION_SUB_BUFFER] = "sub-buffer", [ALLOCATION_IMAGE] = "image",
-		[ALLOCATION_PIPE] = "pipe", [ALLOCATION_SVM] = "svm", [ALLOCATION_USM] = "usm",
-		[ALLOCATION_POOL] = "pool", [ALLOCATION_PHYSICAL] = "physical",
-		[ALLOCATION_REGISTERED] = "registered"};
-
-	return PICK(names, what);
+	return what ? record_value_name(&record_set_allocation_what, what) : "memory";
 }
 
 const char *name_untimed(uint32_t reason)
 {
-	static const char *const names[] = {
-		[UNTIMED_NO] = "no", [UNTIMED_NO_PROFILING] = "no profiling queue",
-		[UNTIMED_FAILED] = "command failed", [UNTIMED_LOST] = "never completed",
-		[UNTIMED_QUERY] = "query refused", [UNTIMED_MODE] = "not asked for",
-		[UNTIMED_NONE] = "no time reported", [UNTIMED_IMPOSSIBLE] = "impossible time",
-		[UNTIMED_NO_TIMER] = "no device timer",
-		[UNTIMED_IN_BUFFER] = "in a command buffer"};
-
-	return PICK(names, reason);
+	return record_value_name(&record_set_untimed_reason, reason);
 }
 
 const char *name_migration_cause(uint32_t cause)
 {
-	static const char *const names[] = {
-		[MIGRATION_UNKNOWN] = "unknown", [MIGRATION_USER] = "user",
-		[MIGRATION_COHERENCE] = "coherence", [MIGRATION_PREFETCH] = "prefetch",
-		[MIGRATION_EVICTION] = "eviction",
-		[MIGRATION_ACCESS_COUNTERS] = "access counters"};
-
-	return PICK(names, cause);
+	return record_value_name(&record_set_migration_cause, cause);
 }
 
 const char *name_process_end(const struct t_process *p, char *out, size_t size)

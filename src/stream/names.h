@@ -3,7 +3,7 @@
 #ifndef STREAM_NAMES_H
 #define STREAM_NAMES_H
 
-#include "core/activity.h"
+#include "record/fields.h"
 #include "stream/stream.h"
 
 /* "device", "pageable", ...; "?" for values this version does not know. */

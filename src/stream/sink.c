@@ -15,51 +15,12 @@ static kymo_status_t ignore_rec(struct stream_sink *s, const struct rec *r)
 	return KYMO_OK;
 }
 
-static kymo_status_t ignore_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
-{
-	return KYMO_OK;
-}
-
-static kymo_status_t ignore_copy(struct stream_sink *s, const struct rec_copy *r)
-{
-	return KYMO_OK;
-}
-
-static kymo_status_t ignore_allocation(struct stream_sink *s, const struct rec_allocation *r)
-{
-	return KYMO_OK;
-}
-
-static kymo_status_t ignore_sync(struct stream_sink *s, const struct rec_sync *r)
-{
-	return KYMO_OK;
-}
-
-static kymo_status_t marker_as_other(struct stream_sink *s, const struct rec_marker *r)
-{
-	return s->other(s, &r->base);
-}
-
-static kymo_status_t counter_as_other(struct stream_sink *s, const struct rec_counter *r)
-{
-	return s->other(s, &r->base);
-}
-
-static kymo_status_t sample_as_other(struct stream_sink *s, const struct rec_sample *r)
-{
-	return s->other(s, &r->base);
-}
-
-static kymo_status_t device_sample_as_other(struct stream_sink *s,
-					    const struct rec_device_sample *r)
-{
-	return s->other(s, &r->base);
-}
-
-static kymo_status_t comm_as_other(struct stream_sink *s, const struct rec_comm *r)
-{
-	return s->other(s, &r->base);
-}
+#define AS_OTHER(K, name, type)                                                                    \
+	static kymo_status_t name##_as_other(struct stream_sink *s, const struct type *r)          \
+	{                                                                                          \
+		return s->other(s, &r->base);                                                      \
+	}
+RECORD_KINDS(AS_OTHER)
 
 static kymo_status_t ignore_loss(struct stream_sink *s, const struct rec_loss *r)
 {
@@ -70,16 +31,9 @@ void stream_sink_complete(struct stream_sink *s)
 {
 	s->begin = s->begin ? s->begin : ignore_trace;
 	s->call = s->call ? s->call : ignore_rec;
-	s->dispatch = s->dispatch ? s->dispatch : ignore_dispatch;
-	s->copy = s->copy ? s->copy : ignore_copy;
-	s->allocation = s->allocation ? s->allocation : ignore_allocation;
-	s->sync = s->sync ? s->sync : ignore_sync;
 	s->other = s->other ? s->other : ignore_rec;
-	s->comm = s->comm ? s->comm : comm_as_other;
-	s->marker = s->marker ? s->marker : marker_as_other;
-	s->counter = s->counter ? s->counter : counter_as_other;
-	s->sample = s->sample ? s->sample : sample_as_other;
-	s->device_sample = s->device_sample ? s->device_sample : device_sample_as_other;
+#define COMPLETE(K, name, type) s->name = s->name ? s->name : name##_as_other;
+	RECORD_KINDS(COMPLETE)
 	s->loss = s->loss ? s->loss : ignore_loss;
 	s->end = s->end ? s->end : ignore_trace;
 }

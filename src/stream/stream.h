@@ -19,6 +19,8 @@
 #include <kymo/schema.h>
 #include <kymo/status.h>
 
+#include "record/fields.h"
+#include "record/types.h"
 #include "wire/wire.h"
 
 /* No count of what is lost or left out is larger: of more, readers believe none. */
@@ -346,144 +348,13 @@ struct trace {
 	T_ARRAY(struct t_code, codes);
 };
 
-/* ---- records ------------------------------------------------------------------------------ */
-
-/* Common to all. Indexes are global. */
-struct rec {
-	uint32_t process, thread, op;
-	uint32_t site, stack;
-	int32_t status;
-	bool ok;        /* status is the op's success */
-	bool unwound;
-	uint64_t id;     /* unique in the process; 0 for activities */
-	uint64_t parent;
-	uint64_t external;
-	int64_t scope;
-	int64_t start, end; /* node ns */
-	const struct wire_record *wire; /* fields: walk with rec_fields_*; NULL: no fields */
-};
-
-struct rec_device { /* device times of dispatches and copies, node ns */
-	int64_t queued, submitted, start, end; /* all 0 when untimed */
-	uint32_t untimed;    /* enum untimed_reason */
-	int32_t status;
-	uint64_t correlation; /* id of the submitting call, in the same process */
-	int64_t submit;       /* start of the submitting call on the host */
-	bool causal_violation; /* starts before it was submitted by more than the clock error */
-};
-
-/* What some runtimes tell of a kernel; all 0 where they do not. */
-struct rec_launch {
-	uint64_t registers; /* of a thread */
-	uint64_t static_shared, dynamic_shared; /* bytes of a block */
-	uint64_t local_memory; /* bytes of a thread */
-	uint32_t cluster[3];   /* blocks of a cluster */
-	uint64_t graph, graph_node;
-};
+/* ---- records: record/record.h, record/types.h ---------------------------------------------- */
 
 static inline bool launch_told(const struct rec_launch *l)
 {
 	return l->registers || l->static_shared || l->dynamic_shared || l->local_memory ||
 	       l->cluster[0] || l->graph || l->graph_node;
 }
-
-struct rec_dispatch {
-	struct rec base; /* start/end: host time of harvest, of no interest to users */
-	struct rec_device device;
-	uint32_t agent, queue, kernel, dims;
-	uint64_t global[3], local[3], offset[3];
-	struct rec_launch launch;
-};
-
-struct rec_copy {
-	struct rec base; /* op name says what */
-	struct rec_device device;
-	uint32_t queue, source_agent, destination_agent;
-	uint8_t source_kind, destination_kind; /* enum memory_kind */
-	bool blocking;
-	uint64_t bytes;
-	uint64_t graph, graph_node;
-	uint64_t address, faults; /* of migrations and faults of unified memory */
-	uint32_t cause;           /* enum migration_cause */
-};
-
-struct rec_allocation {
-	struct rec base; /* op number: ALLOCATION_OP_* */
-	uint64_t correlation, bytes, address, allocation, parent;
-	uint32_t agent, context;
-	uint8_t kind, what;
-};
-
-struct rec_sync {
-	struct rec base;
-	uint64_t correlation, count;
-	uint32_t queue;
-	uint64_t event; /* its handle, or 0 */
-};
-
-/*
- * A mark (start equals end), or one execution of a range: a scope. base.scope is the scope around
- * it, so that these records are the tree of scopes.
- */
-struct rec_marker {
-	struct rec base;
-	uint32_t name, domain, category; /* strings; name 0: not numbered, domain 0: the default */
-	const char *text;                /* the name in any case; not terminated */
-	uint32_t text_length;
-	uint32_t color;                  /* 0xAARRGGBB, 0 none */
-	int64_t scope;                   /* of ranges: their own; of marks 0 */
-	uint32_t starter;                /* thread that started it, where another may have ended it */
-	bool left_open;                  /* its thread or process ended before it */
-	const uint8_t *payload;          /* stream/payload.h */
-	uint32_t payload_bytes;
-};
-
-struct rec_counter { /* base.thread: whose it is; op name says what was counted */
-	struct rec base;
-	uint64_t correlation; /* of calls: the call itself; of dispatches: the submitting call */
-	uint32_t counter;     /* index */
-	uint32_t call_op;     /* op of the call, 0: none */
-	uint32_t agent;       /* 0: the host */
-	uint32_t kernel;      /* of dispatches; 0: not known */
-	uint64_t instance;
-	double value;
-	int64_t duration; /* ns that was counted */
-};
-
-struct rec_sample { /* base: thread, stack and time of the sample */
-	struct rec base;
-	uint64_t correlation; /* the innermost call around it; 0: none, or not known */
-	uint64_t pc;
-	uint64_t lost;   /* this is no sample: so many were lost */
-	int64_t weight;  /* ns that it stands for */
-	uint32_t cpu;
-	bool kernel; /* the kernel was at work for the thread */
-};
-
-struct rec_device_sample { /* base: the time in which they were taken */
-	struct rec base;
-	uint64_t correlation; /* the call that launched the kernel; 0: not known */
-	uint64_t samples;
-	uint64_t idle;   /* of them: no warp of the scheduler could issue */
-	uint64_t cycles; /* between two samples of a multiprocessor */
-	uint64_t lost, full; /* these are no samples: so many were lost, a buffer was full so often */
-	uint32_t agent, code, reason; /* indexes; reason of strings */
-};
-
-struct rec_comm { /* a transfer between processes, or of a file; see capture/mpi/comm.h */
-	struct rec base;
-	uint64_t correlation, completed_by, request;
-	uint64_t sent, received; /* bytes */
-	uint32_t communicator, datatype; /* indexes; datatype of strings */
-	int32_t peer, tag;       /* -1: none */
-	uint8_t state;
-};
-
-struct rec_loss { /* records dropped by one thread between two of its chunks */
-	uint32_t process, thread;
-	uint64_t count;        /* 0: not known, whole chunks are missing */
-	int64_t after, before; /* time range in which it happened */
-};
 
 /*
  * A consumer. Unset functions are filled by stream_sink_complete() with ones that do nothing and
@@ -492,16 +363,11 @@ struct rec_loss { /* records dropped by one thread between two of its chunks */
 struct stream_sink {
 	kymo_status_t (*begin)(struct stream_sink *s, const struct trace *t);
 	kymo_status_t (*call)(struct stream_sink *s, const struct rec *r);
-	kymo_status_t (*dispatch)(struct stream_sink *s, const struct rec_dispatch *r);
-	kymo_status_t (*copy)(struct stream_sink *s, const struct rec_copy *r);
-	kymo_status_t (*allocation)(struct stream_sink *s, const struct rec_allocation *r);
-	kymo_status_t (*sync)(struct stream_sink *s, const struct rec_sync *r);
-	/* Unset: handed to `other`, without its names; nothing may be dropped unnoticed. */
-	kymo_status_t (*marker)(struct stream_sink *s, const struct rec_marker *r);
-	kymo_status_t (*counter)(struct stream_sink *s, const struct rec_counter *r); /* likewise */
-	kymo_status_t (*sample)(struct stream_sink *s, const struct rec_sample *r);   /* likewise */
-	kymo_status_t (*device_sample)(struct stream_sink *s, const struct rec_device_sample *r);
-	kymo_status_t (*comm)(struct stream_sink *s, const struct rec_comm *r);
+	/* A function for each kind of record. Unset: handed to `other`; nothing may be dropped unnoticed. */
+#define STREAM_SINK_KIND(K, name, type) \
+	kymo_status_t (*name)(struct stream_sink *s, const struct type *r);
+	RECORD_KINDS(STREAM_SINK_KIND)
+#undef STREAM_SINK_KIND
 	kymo_status_t (*other)(struct stream_sink *s, const struct rec *r); /* any other activity */
 	kymo_status_t (*loss)(struct stream_sink *s, const struct rec_loss *r);
 	/* `t` again: totals that were only known at the end are filled in by now. */
@@ -511,7 +377,7 @@ struct stream_sink {
 void stream_sink_complete(struct stream_sink *s);
 
 /* Fields at the end of an op that is KYMO_OP_TIMED: they say when and where it was. */
-#define T_TIMED_FIELDS 6u
+#define T_TIMED_FIELDS ((uint32_t)TIMED_FIELDS)
 
 /* Fields that say something of their own. */
 static inline uint32_t op_own_fields(const struct t_op *op)

@@ -3,7 +3,7 @@
 if(KYMO_HAVE_ZSTD)
   add_library(kymo_synth STATIC support/synth.c support/synth_traces.c)
   target_include_directories(kymo_synth PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(kymo_synth PUBLIC kymo_wire PkgConfig::ZSTD PkgConfig::XXHASH)
+  target_link_libraries(kymo_synth PUBLIC kymo_record kymo_wire PkgConfig::ZSTD PkgConfig::XXHASH)
   add_executable(kymo-synth support/synth_main.c)
   target_link_libraries(kymo-synth PRIVATE kymo_synth)
 endif()

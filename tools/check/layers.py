@@ -11,22 +11,23 @@ import sys
 
 ALLOWED = {
     "base": set(),
+    "record": {"base"},
     "wire": {"base"},
-    "core": {"base", "wire"},
-    "capture": {"base", "wire", "core"},
+    "core": {"base", "record", "wire"},
+    "capture": {"base", "record", "wire", "core"},
     "recorder": set(),
     "register": set(),
-    "inject": {"base", "wire", "core", "capture", "recorder"},
-    "stream": {"base", "wire"},
+    "inject": {"base", "record", "wire", "core", "capture", "recorder"},
+    "stream": {"base", "record", "wire"},
     "drain": {"base", "wire"},
     "telemetry": {"base", "wire", "drain"},
-    "formats": {"base", "wire", "stream"},
-    "analysis": {"base", "wire", "stream", "formats"},
+    "formats": {"base", "record", "wire", "stream"},
+    "analysis": {"base", "record", "wire", "stream", "formats"},
     "report": {"base", "wire", "stream", "formats", "analysis"},
     "cli": {"base", "wire", "stream", "drain", "telemetry", "formats", "analysis", "report"},
 }
 # Facts that both sides of an interface share: numbers and prototypes without code.
-SHARED = {"core/activity.h", "register/rocprofiler.h"}
+SHARED = {"register/rocprofiler.h"}
 VENDOR = re.compile(r"^(CL|cuda|cupti|hip|hsa|level_zero|mpi|omp-tools|nvtx3)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 LINES_MAX = 1000

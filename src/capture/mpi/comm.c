@@ -8,47 +8,8 @@
 
 struct cap_op comm_ops[COMM_OPS];
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-static const kymo_enum_value_t states[] = {{"completed", COMM_COMPLETED},
-					   {"cancelled", COMM_CANCELLED},
-					   {"freed", COMM_FREED},
-					   {"left", COMM_LEFT}};
-static const kymo_enum_set_t comm_state = {"comm_state", states, COUNT(states)};
-
-static const kymo_field_t fields[] = {
-	[COMM_CORRELATION] = {"correlation", "call", NULL, KYMO_KIND_REF, 0, 8, 0},
-	[COMM_COMPLETED_BY] = {"completed_by", "call", NULL, KYMO_KIND_REF, 0, 8, 0},
-	[COMM_COMMUNICATOR] = {"communicator", "communicator", NULL, KYMO_KIND_REF, 0, 8, 0},
-	[COMM_PEER] = {"peer", "rank", NULL, KYMO_KIND_SIGNED, 0, 4, 0},
-	[COMM_TAG] = {"tag", "int", NULL, KYMO_KIND_SIGNED, 0, 4, 0},
-	[COMM_SENT] = {"sent", "bytes", NULL, KYMO_KIND_SIZE, 0, 8, 0},
-	[COMM_RECEIVED] = {"received", "bytes", NULL, KYMO_KIND_SIZE, 0, 8, 0},
-	[COMM_DATATYPE] = {"datatype", "string", NULL, KYMO_KIND_REF, 0, 8, 0},
-	[COMM_REQUEST] = {"request", "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0},
-	[COMM_STATE] = {"state", "comm_state", &comm_state, KYMO_KIND_ENUM, 0, 4, 0},
-};
-_Static_assert(COUNT(fields) == COMM_FIELDS, "comm fields");
-
-#define OP(name)                                                                                   \
-	{                                                                                          \
-		name, fields, COMM_FIELDS, KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0             \
-	}
-
-static const kymo_op_desc_t descs[COMM_OPS] = {
-	[COMM_OP_SEND] = OP("send"),
-	[COMM_OP_RECEIVE] = OP("receive"),
-	[COMM_OP_COLLECTIVE] = OP("collective"),
-	[COMM_OP_PUT] = OP("put"),
-	[COMM_OP_GET] = OP("get"),
-	[COMM_OP_ACCUMULATE] = OP("accumulate"),
-	[COMM_OP_READ] = OP("read"),
-	[COMM_OP_WRITE] = OP("write"),
-};
-
-static const kymo_domain_desc_t desc = {sizeof(desc), "comm", "Messages", 1, COMM_OPS, descs};
-CAP_KNOWN_DOMAIN(comm, &desc);
-static const struct cap_domain_info info = {.desc = &desc, .ops = comm_ops};
+CAP_KNOWN_DOMAIN(comm, &record_comm_desc);
+static const struct cap_domain_info info = {.desc = &record_comm_desc, .ops = comm_ops};
 
 static bool registered;
 

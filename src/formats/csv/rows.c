@@ -92,7 +92,7 @@ static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 static void device_times(struct csv_writer *w, struct output *o, const struct rec *r,
 			 const struct rec_device *d)
 {
-	if (d->start)
+	if (device_timed(d))
 		times(w, o, d->start, d->end);
 	else
 		times(w, o, r->start, r->start);
@@ -106,7 +106,7 @@ static kymo_status_t device_end(struct csv_writer *w, struct output *o, const st
 	csv_unsigned(o, d->correlation);
 	csv_signed(o, since(w, d->submit));
 	csv_signed(o, d->status);
-	csv_text(o, d->start ? "" : name_untimed(d->untimed));
+	csv_text(o, device_timed(d) ? "" : name_untimed(d->untimed));
 	csv_unsigned(o, d->causal_violation);
 	return csv_end_row(o);
 }

@@ -38,7 +38,9 @@ static void begin(struct json_writer *w, const char *kind, const struct rec *r)
 static void begin_device(struct json_writer *w, const char *kind, const struct rec *r,
 			 const struct rec_device *d)
 {
-	begin_at(w, kind, r, d->start ? d->start : r->start, d->start ? d->end : r->start);
+	bool timed = device_timed(d);
+
+	begin_at(w, kind, r, timed ? d->start : r->start, timed ? d->end : r->start);
 	json_key_signed(&w->out, "collected", since(w, r->start));
 }
 
@@ -226,7 +228,7 @@ static void device(struct json_writer *w, const struct rec_device *d)
 	struct output *o = &w->out;
 
 	json_key_unsigned(o, "correlation", d->correlation);
-	if (d->start) {
+	if (device_timed(d)) {
 		json_key_signed(o, "queued", since(w, d->queued));
 		json_key_signed(o, "submitted", since(w, d->submitted));
 	} else {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/activity.h"
+#include "record/fields.h"
 #include "stream/names.h"
 
 struct work {
@@ -33,11 +33,11 @@ struct work {
 struct point {
 	struct spool_key key;
 	int64_t delta;
-	double value; /* of COUNTER_VALUE */
+	double value; /* of TRACK_OF_VALUE */
 	uint32_t set, index;
 };
 
-static kymo_status_t add_point(struct perfetto *p, enum counter_set set, uint32_t index,
+static kymo_status_t add_point(struct perfetto *p, enum track_owner set, uint32_t index,
 			       int64_t time, int64_t delta)
 {
 	struct point point = {.key.time = time, .delta = delta, .set = set, .index = index};
@@ -45,17 +45,12 @@ static kymo_status_t add_point(struct perfetto *p, enum counter_set set, uint32_
 	return spool_add(&p->points, &point);
 }
 
-kymo_status_t device_point(struct perfetto *p, enum counter_set set, uint32_t index, int64_t time,
+kymo_status_t device_point(struct perfetto *p, enum track_owner set, uint32_t index, int64_t time,
 			   double value)
 {
 	struct point point = {.key.time = time, .value = value, .set = set, .index = index};
 
 	return spool_add(&p->points, &point);
-}
-
-static bool untimed(const struct rec_device *d)
-{
-	return d->untimed || (!d->start && !d->end);
 }
 
 /* Outstanding work: up when the program queued it, down when the device was done. */
@@ -65,10 +60,10 @@ static kymo_status_t count_outstanding(struct perfetto *p, const struct rec_devi
 	int64_t from = d->queued ? d->queued : d->submitted ? d->submitted : d->start;
 	kymo_status_t status;
 
-	if (!queue || queue >= p->trace->queues_count || untimed(d))
+	if (!queue || queue >= p->trace->queues_count || !device_timed(d))
 		return KYMO_OK;
-	status = add_point(p, COUNTER_QUEUE, queue, from, 1);
-	return status ? status : add_point(p, COUNTER_QUEUE, queue, d->end, -1);
+	status = add_point(p, TRACK_OF_QUEUE, queue, from, 1);
+	return status ? status : add_point(p, TRACK_OF_QUEUE, queue, d->end, -1);
 }
 
 static void fill(struct perfetto *p, struct work *w, const struct rec *r,
@@ -76,7 +71,7 @@ static void fill(struct perfetto *p, struct work *w, const struct rec *r,
 {
 	memset(w, 0, sizeof(*w));
 	w->untimed = (uint8_t)d->untimed;
-	if (untimed(d)) {
+	if (!device_timed(d)) {
 		w->key.time = d->submit ? d->submit : r->start;
 		w->untimed = d->untimed ? (uint8_t)d->untimed : UNTIMED_QUERY;
 	} else {
@@ -170,9 +165,9 @@ kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation 
 	if (!delta)
 		return KYMO_OK;
 	if (r->agent && r->agent < p->trace->agents_count)
-		status = add_point(p, COUNTER_AGENT, r->agent, time, delta);
+		status = add_point(p, TRACK_OF_AGENT, r->agent, time, delta);
 	if (!status && r->context && r->context < p->trace->contexts_count)
-		status = add_point(p, COUNTER_CONTEXT, r->context, time, delta);
+		status = add_point(p, TRACK_OF_CONTEXT, r->context, time, delta);
 	return status;
 }
 
@@ -410,11 +405,11 @@ static void write_point(struct perfetto *p, const struct point *point)
 {
 	struct counter *c;
 
-	if (point->set == COUNTER_VALUE) {
+	if (point->set == TRACK_OF_VALUE) {
 		write_value(p, point);
 		return;
 	}
-	c = track_counter(p, (enum counter_set)point->set, point->index);
+	c = track_counter(p, (enum track_owner)point->set, point->index);
 	c->value += point->delta;
 	packet_begin(&p->packet, &p->counter, PF__TRACK_EVENT__TYPE__TYPE_COUNTER,
 		     point->key.time < 0 ? 0 : point->key.time, c->uuid);

@@ -289,11 +289,11 @@ kymo_status_t tracks_init(struct perfetto *p)
 	p->track_count = first_queue(t) + t->queues_count;
 	p->next_uuid = p->track_count + 1;
 	p->tracks = calloc(p->track_count + 1, sizeof(*p->tracks));
-	p->counters[COUNTER_QUEUE] = calloc(t->queues_count + 1, sizeof(struct counter));
-	p->counters[COUNTER_AGENT] = calloc(t->agents_count + 1, sizeof(struct counter));
-	p->counters[COUNTER_CONTEXT] = calloc(t->contexts_count + 1, sizeof(struct counter));
-	if (!p->tracks || !p->counters[COUNTER_QUEUE] || !p->counters[COUNTER_AGENT] ||
-	    !p->counters[COUNTER_CONTEXT])
+	p->counters[TRACK_OF_QUEUE] = calloc(t->queues_count + 1, sizeof(struct counter));
+	p->counters[TRACK_OF_AGENT] = calloc(t->agents_count + 1, sizeof(struct counter));
+	p->counters[TRACK_OF_CONTEXT] = calloc(t->contexts_count + 1, sizeof(struct counter));
+	if (!p->tracks || !p->counters[TRACK_OF_QUEUE] || !p->counters[TRACK_OF_AGENT] ||
+	    !p->counters[TRACK_OF_CONTEXT])
 		return KYMO_ERROR_NO_MEMORY;
 	if (!number_processes(p))
 		return KYMO_ERROR_NO_MEMORY;
@@ -319,7 +319,7 @@ void tracks_release(struct perfetto *p)
 			free(p->tracks[i].lanes[k].ends);
 		free(p->tracks[i].lanes);
 	}
-	for (i = 0; i < COUNTER_SETS; i++)
+	for (i = 0; i < TRACK_OWNERS; i++)
 		free(p->counters[i]);
 	free(p->pids);
 	free(p->tracks);
@@ -358,18 +358,18 @@ void track_describe_value(struct perfetto *p, uint64_t uuid, uint32_t parent, co
 	free(c.unit_name);
 }
 
-static void describe_set(struct perfetto *p, enum counter_set set, uint32_t i, uint64_t uuid)
+static void describe_set(struct perfetto *p, enum track_owner set, uint32_t i, uint64_t uuid)
 {
 	const struct trace *t = p->trace;
 	char name[NAME_SIZE];
 
-	if (set == COUNTER_QUEUE) {
+	if (set == TRACK_OF_QUEUE) {
 		const struct t_queue *q = &t->queues[i];
 
 		snprintf(name, sizeof(name), "%.200s outstanding", q->label);
 		describe_counter(p, uuid, track_of_queue(p, q->process, q->agent, 0), name,
 				 UNIT_COUNT, (int32_t)(2 * q->number + 1));
-	} else if (set == COUNTER_AGENT) {
+	} else if (set == TRACK_OF_AGENT) {
 		describe_counter(p, uuid, first_agent(t) + i, "memory in use", UNIT_BYTES, -1);
 	} else {
 		const char *user = t->contexts[i].name;
@@ -381,7 +381,7 @@ static void describe_set(struct perfetto *p, enum counter_set set, uint32_t i, u
 	}
 }
 
-struct counter *track_counter(struct perfetto *p, enum counter_set set, uint32_t index)
+struct counter *track_counter(struct perfetto *p, enum track_owner set, uint32_t index)
 {
 	struct counter *c = &p->counters[set][index];
 

@@ -114,8 +114,8 @@ kymo_status_t values_add(struct perfetto *p, const struct rec_counter *r)
 	if (index == UINT32_MAX)
 		return KYMO_ERROR_NO_MEMORY;
 	if (!s.rate)
-		return device_point(p, COUNTER_VALUE, index, time, r->value);
-	return device_point(p, COUNTER_VALUE, index, time - r->duration,
+		return device_point(p, TRACK_OF_VALUE, index, time, r->value);
+	return device_point(p, TRACK_OF_VALUE, index, time - r->duration,
 			    r->value / ((double)r->duration / 1e9));
 }
 

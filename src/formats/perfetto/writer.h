@@ -39,10 +39,10 @@ struct counter {
 	int64_t value;
 };
 
-enum counter_set {
-	COUNTER_QUEUE, COUNTER_AGENT, COUNTER_CONTEXT,
-	COUNTER_SETS,
-	COUNTER_VALUE = COUNTER_SETS /* of values.c */
+enum track_owner {
+	TRACK_OF_QUEUE, TRACK_OF_AGENT, TRACK_OF_CONTEXT,
+	TRACK_OWNERS,
+	TRACK_OF_VALUE = TRACK_OWNERS /* of values.c */
 };
 
 /* Values of one counter of one owner (a track): see values.c. */
@@ -82,7 +82,7 @@ struct perfetto {
 
 	struct spool work, points;
 	struct live live;
-	struct counter *counters[COUNTER_SETS];
+	struct counter *counters[TRACK_OWNERS];
 	struct series_table series;
 	struct packet packet;
 };
@@ -104,7 +104,7 @@ uint32_t track_of_queue(const struct perfetto *p, uint32_t process, uint32_t age
 void track_describe_lane(struct perfetto *p, uint32_t track, uint64_t uuid);
 
 /* Sets a counter's track up on first use and returns it. */
-struct counter *track_counter(struct perfetto *p, enum counter_set set, uint32_t index);
+struct counter *track_counter(struct perfetto *p, enum track_owner set, uint32_t index);
 
 /* Describes the track of a counter whose unit is a text. */
 void track_describe_value(struct perfetto *p, uint64_t uuid, uint32_t parent, const char *name,
@@ -151,7 +151,7 @@ kymo_status_t device_unfinished(struct perfetto *p, const struct t_unfinished *u
 kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation *r);
 
 /* A value for the counter sequence, at `time`. */
-kymo_status_t device_point(struct perfetto *p, enum counter_set set, uint32_t index, int64_t time,
+kymo_status_t device_point(struct perfetto *p, enum track_owner set, uint32_t index, int64_t time,
 			   double value);
 
 /* Writes the device and counter sequences. */

@@ -76,8 +76,6 @@ void raw_add_name(struct raw_process *p, const struct wire_def *d);
 void raw_apply_names(struct raw_process *p);
 /* An op of domain "marker" whose records are struct rec_marker. */
 bool raw_op_is_marker(const struct t_op *op);
-void raw_decode_marker(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
-		       struct rec_marker *out);
 
 /* published.c: an op whose records are timed by their fields */
 bool raw_op_is_published(const struct t_op *op);
@@ -91,12 +89,6 @@ const struct device_map *raw_clock_map(const struct raw_process *p, uint32_t clo
 
 /* measures.c: counters and samples */
 void raw_add_counter(struct raw_process *p, const struct wire_def *d);
-void raw_decode_counter(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
-			struct rec_counter *out);
-void raw_decode_sample(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
-		       struct rec_sample *out);
-void raw_decode_device_sample(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
-			      struct rec_device_sample *out);
 
 /* job.c: ranks, communicators, the clock of a job */
 void raw_add_rank(struct raw_process *p, const struct wire_def *d);
@@ -129,6 +121,20 @@ uint32_t raw_domain(struct trace *t, const char *name, size_t length, const char
 /* activity.c: which typed record a domain's records become, and where its fields go. */
 enum raw_kind raw_kind_of_domain(const char *name);
 const uint8_t *raw_slots(struct trace *t, enum raw_kind kind, const struct t_op *op);
+/* record/decode.c, generated: the fields of a kind; all of a record but what the functions below add. */
+struct raw_slot {
+	const char *name;
+	uint8_t kind; /* kymo_kind_t */
+};
+const struct raw_slot *raw_slots_of(enum raw_kind kind, unsigned *count);
+void raw_decode(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,
+		union raw_any *out);
+/* activity.c, markers.c, measures.c: what becomes of several fields, or of what is around the record */
+void raw_finish_dispatch(struct raw_chunk *c, const struct record_rest *v, struct rec_dispatch *out);
+void raw_finish_copy(struct raw_chunk *c, const struct record_rest *v, struct rec_copy *out);
+void raw_finish_marker(struct raw_chunk *c, struct rec_marker *out);
+void raw_finish_counter(struct raw_chunk *c, const struct record_rest *v, struct rec_counter *out);
+void raw_finish_sample(struct raw_chunk *c, const struct record_rest *v, struct rec_sample *out);
 void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,
 			 union raw_any *out);
 

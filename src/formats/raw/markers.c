@@ -170,56 +170,14 @@ bool raw_op_is_marker(const struct t_op *op)
 	return false;
 }
 
-static void take(struct raw_process *p, const char *name, const struct wire_value *v,
-		 struct rec_marker *out)
+void raw_finish_marker(struct raw_chunk *c, struct rec_marker *out)
 {
-	if (!v->present)
-		return;
-	if (strcmp(name, "scope") == 0) {
-		out->scope = v->i;
-	} else if (strcmp(name, "name") == 0) {
-		out->name = idmap_get(&p->strings, v->u);
-	} else if (strcmp(name, "text") == 0) {
-		out->text = (const char *)v->data;
-		out->text_length = v->count;
-	} else if (strcmp(name, "domain") == 0) {
-		out->domain = idmap_get(&p->strings, v->u);
-	} else if (strcmp(name, "category") == 0) {
-		out->category = idmap_get(&p->strings, v->u);
-	} else if (strcmp(name, "color") == 0) {
-		out->color = (uint32_t)v->u;
-	} else if (strcmp(name, "payload") == 0) {
-		out->payload = v->data;
-		out->payload_bytes = v->count;
-	} else if (strcmp(name, "how") == 0) {
-		out->left_open = v->u != 0;
-	} else if (strcmp(name, "thread") == 0) {
-		out->starter = idmap_get(&p->threads, v->u);
-	}
-}
+	const struct t_string *name = &c->source->rt->trace->strings[out->name];
 
-void raw_decode_marker(struct raw_chunk *c, const struct wire_record *w, const struct t_op *op,
-		       struct rec_marker *out)
-{
-	struct raw_process *p = c->source;
-	const struct trace *t = p->rt->trace;
-	struct wire_cursor cursor;
-	struct wire_value v;
-
-	memset((char *)out + sizeof(out->base), 0, sizeof(*out) - sizeof(out->base));
-	out->text = "";
-	if (raw_op_is_published(op))
-		raw_decode_published(c, w, op, &out->base);
-	wire_cursor_init(&cursor, w);
-	for (uint32_t i = 0; i < op_own_fields(op); i++) {
-		const struct t_field *f = &op->fields[i];
-
-		if (!wire_field(&cursor, f->kind, f->element, f->size, &v))
-			break;
-		take(p, f->name, &v, out);
-	}
 	if (out->name) {
-		out->text = t->strings[out->name].text;
-		out->text_length = t->strings[out->name].length;
+		out->text = name->text;
+		out->text_length = name->length;
+	} else if (!out->text) {
+		out->text = "";
 	}
 }

@@ -5,10 +5,6 @@
  */
 #include "formats/raw/internal.h"
 
-/* In the order in which the fields are written. */
-enum { PARENT, TRACK, CLOCK, START, DURATION, STATUS };
-_Static_assert(STATUS + 1 == T_TIMED_FIELDS, "fields at the end of a published op");
-
 bool raw_op_is_published(const struct t_op *op)
 {
 	return op->flags & KYMO_OP_TIMED && op->field_count >= T_TIMED_FIELDS;
@@ -18,15 +14,15 @@ static void place(struct raw_chunk *c, const struct wire_value *v, const struct 
 		  struct rec *out)
 {
 	const struct raw_process *p = c->source;
-	uint32_t clock = idmap_get(&p->clock_ids, v[CLOCK].u);
+	uint32_t clock = idmap_get(&p->clock_ids, v[TIMED_CLOCK].u);
 	const struct device_map *map = raw_clock_map(p, clock);
-	int64_t start = v[START].i, end = (int64_t)(v[START].u + v[DURATION].u);
-	uint32_t track = v[TRACK].u ? idmap_get(&p->threads, v[TRACK].u) : 0;
+	int64_t start = v[TIMED_START].i, end = (int64_t)(v[TIMED_START].u + v[TIMED_DURATION].u);
+	uint32_t track = v[TIMED_TRACK].u ? idmap_get(&p->threads, v[TIMED_TRACK].u) : 0;
 
 	out->start = map ? device_map_ns(map, start) : raw_node_ns(p, start);
 	out->end = map ? device_map_ns(map, end) : raw_node_ns(p, end);
-	out->parent = v[PARENT].u;
-	out->status = (int32_t)v[STATUS].i;
+	out->parent = v[TIMED_PARENT].u;
+	out->status = (int32_t)v[TIMED_STATUS].i;
 	out->ok = out->status == op->status_ok;
 	if (track)
 		out->thread = track;

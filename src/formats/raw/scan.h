@@ -26,24 +26,18 @@
 enum raw_kind {
 	RAW_KIND_NONE = 0, /* an op without definition */
 	RAW_KIND_CALL,
-	RAW_KIND_DISPATCH,
-	RAW_KIND_COPY,
-	RAW_KIND_ALLOCATION,
-	RAW_KIND_SYNC,
-	RAW_KIND_MARKER,
-	RAW_KIND_COMM,
-	RAW_KIND_OTHER,
-	RAW_KIND_COUNTER,
-	RAW_KIND_SAMPLE,
-	RAW_KIND_DEVICE_SAMPLE,
-	RAW_KIND_PUBLISHED /* a call or event whose times are in its fields; `rec` as of a call */
+	RAW_KIND_OTHER,     /* an activity that is struct rec, with fields to be walked */
+	RAW_KIND_PUBLISHED, /* a call or event whose times are in its fields; `rec` as of a call */
+#define RAW_KIND_OF(K, name, type) RAW_KIND_##K,
+	RECORD_KINDS(RAW_KIND_OF)
+#undef RAW_KIND_OF
 };
 
 struct raw_op {
 	uint32_t op; /* global index */
 	uint8_t kind; /* enum raw_kind */
 	uint8_t fields;
-	const uint8_t *slots; /* activities: for each field its place in the typed record, or 0 */
+	const uint8_t *slots; /* activities: for each field its number among those of its kind, or 0 */
 };
 
 struct raw_process; /* one raw file; private */
@@ -125,15 +119,9 @@ static inline int64_t raw_chunk_ns(struct raw_chunk *c, uint64_t tick)
 /* Any record in full. Borrows `w`. */
 union raw_any {
 	struct rec rec;
-	struct rec_dispatch dispatch;
-	struct rec_copy copy;
-	struct rec_allocation allocation;
-	struct rec_sync sync;
-	struct rec_marker marker;
-	struct rec_comm comm;
-	struct rec_counter counter;
-	struct rec_sample sample;
-	struct rec_device_sample device_sample;
+#define RAW_ANY_OF(K, name, type) struct type name;
+	RECORD_KINDS(RAW_ANY_OF)
+#undef RAW_ANY_OF
 };
 
 enum raw_kind raw_record(struct raw_chunk *c, const struct wire_record *w, union raw_any *out);

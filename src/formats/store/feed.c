@@ -94,7 +94,12 @@ static int feed_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int i)
 		return SQLITE_OK;
 	if (f->blob && (unsigned)i == f->columns - 1)
 		sqlite3_result_blob(out, f->bytes + (v >> 16), (int)(v & 0xffff), SQLITE_STATIC);
-	else
+	else if (f->reals >> i & 1) {
+		double real;
+
+		memcpy(&real, &v, sizeof(real));
+		sqlite3_result_double(out, real);
+	} else
 		sqlite3_result_int64(out, v);
 	return SQLITE_OK;
 }
@@ -118,12 +123,13 @@ static const sqlite3_module feed_module = {
 	.xRowid = feed_rowid,
 };
 
-bool feed_init(struct feed *f, sqlite3 *db, const char *table, unsigned columns, bool blob)
+bool feed_init(struct feed *f, sqlite3 *db, const char *table, unsigned columns, bool blob,
+	       uint64_t reals)
 {
 	char module[64], sql[512];
 	int at;
 
-	*f = (struct feed){.db = db, .columns = columns, .blob = blob};
+	*f = (struct feed){.db = db, .columns = columns, .reals = reals, .blob = blob};
 	f->cells = malloc(sizeof(*f->cells) * FEED_ROWS * columns);
 	f->bytes = malloc(blob ? FEED_BYTES : 1);
 	if (!f->cells || !f->bytes)

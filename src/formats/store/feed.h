@@ -20,6 +20,7 @@
 struct feed {
 	sqlite3 *db;
 	unsigned columns;
+	uint64_t reals;   /* bit by column: its cells are the bytes of a double */
 	bool blob;        /* the last column is one: offset << 16 | length in `bytes` */
 	int64_t *cells;   /* FEED_ROWS * columns */
 	uint32_t rows;
@@ -30,8 +31,9 @@ struct feed {
 	uint64_t refused; /* rows whose id was there already */
 };
 
-/* For `table` with `columns` columns. False: sqlite3_errmsg() says why. */
-bool feed_init(struct feed *f, sqlite3 *db, const char *table, unsigned columns, bool blob);
+/* For `table` with `columns` columns, `reals` of them real numbers. False: sqlite3_errmsg() says why. */
+bool feed_init(struct feed *f, sqlite3 *db, const char *table, unsigned columns, bool blob,
+	       uint64_t reals);
 void feed_release(struct feed *f);
 
 /* Inserts what was collected. */

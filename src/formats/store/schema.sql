@@ -109,59 +109,9 @@ CREATE TABLE call_args(id INTEGER PRIMARY KEY, data BLOB);
 -- what few calls have: the call around them, the scope and external id, a stack
 CREATE TABLE call_extra(id INTEGER PRIMARY KEY, parent INTEGER, scope INTEGER, external INTEGER,
 	stack INTEGER, unwound INTEGER);
-CREATE TABLE dispatch(id INTEGER PRIMARY KEY, call INTEGER, process INTEGER, agent INTEGER,
-	queue INTEGER, kernel INTEGER, start INTEGER, duration INTEGER, queued INTEGER,
-	submitted INTEGER, submit INTEGER, dims INTEGER, global_x INTEGER, global_y INTEGER,
-	global_z INTEGER, local_x INTEGER, local_y INTEGER, local_z INTEGER, offset_x INTEGER,
-	offset_y INTEGER, offset_z INTEGER, status INTEGER, untimed INTEGER, early INTEGER,
-	thread INTEGER, harvested INTEGER);
--- What some runtimes tell of a kernel; `id` is the dispatch's. Bytes of a block (shared) or a thread.
-CREATE TABLE launch(id INTEGER PRIMARY KEY, registers INTEGER, static_shared INTEGER,
-	dynamic_shared INTEGER, local_memory INTEGER, cluster_x INTEGER, cluster_y INTEGER,
-	cluster_z INTEGER, graph INTEGER, graph_node INTEGER);
-CREATE TABLE copy(id INTEGER PRIMARY KEY, call INTEGER, process INTEGER, op INTEGER,
-	queue INTEGER, source_agent INTEGER, destination_agent INTEGER, source_kind INTEGER,
-	destination_kind INTEGER, bytes INTEGER, start INTEGER, duration INTEGER, queued INTEGER,
-	submitted INTEGER, submit INTEGER, blocking INTEGER, status INTEGER, untimed INTEGER,
-	early INTEGER, thread INTEGER, harvested INTEGER);
--- Copies in graphs, migrations and faults of unified memory; `id` is the copy's.
-CREATE TABLE copy_extra(id INTEGER PRIMARY KEY, graph INTEGER, graph_node INTEGER,
-	address INTEGER, cause INTEGER, faults INTEGER);
-CREATE TABLE allocation(id INTEGER PRIMARY KEY, call INTEGER, thread INTEGER, op INTEGER,
-	agent INTEGER, context INTEGER, kind INTEGER, what INTEGER, bytes INTEGER,
-	address INTEGER, allocation INTEGER, parent INTEGER, time INTEGER);
-CREATE TABLE sync(id INTEGER PRIMARY KEY, call INTEGER, thread INTEGER, op INTEGER, queue INTEGER,
-	events INTEGER, start INTEGER, duration INTEGER, event INTEGER);
--- Messages between processes, and transfers of their files; `completed_by`: the call that saw the end
--- where it is not `call`; state: 0 complete, 1 cancelled, 2 freed before, 3 never completed.
-CREATE TABLE comm(id INTEGER PRIMARY KEY, call INTEGER, completed_by INTEGER, process INTEGER,
-	thread INTEGER, op INTEGER, communicator INTEGER, peer INTEGER, tag INTEGER, sent INTEGER,
-	received INTEGER, datatype INTEGER, request INTEGER, state INTEGER, start INTEGER,
-	duration INTEGER);
+-- @records
 CREATE TABLE activity(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, start INTEGER,
 	duration INTEGER, status INTEGER, args BLOB);
--- Marks and ranges. A range is a scope: `scope` is its own id (unique in its process), `parent` that
--- of the scope around it; `starter` the thread that began what another ended; `text` the name where
--- it has no number; `payload` JSON.
-CREATE TABLE marker(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
-	scope INTEGER, parent INTEGER, name INTEGER REFERENCES marker_name, domain INTEGER,
-	category INTEGER, color INTEGER, starter INTEGER, left_open INTEGER, start INTEGER,
-	duration INTEGER, extra TEXT);
--- Values of counters: of calls (`call` and the op of the call), threads, windows of time, dispatches (`kernel`);
--- `time`: when they were read; `duration`: what was counted before.
-CREATE TABLE counter_value(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,
-	call INTEGER, call_op INTEGER, kernel INTEGER, counter INTEGER, agent INTEGER, instance INTEGER,
-	value REAL, time INTEGER, duration INTEGER);
--- Where threads were; `call` where it was known when the sample was taken; `weight`: ns it stands for
-CREATE TABLE sample(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, time INTEGER,
-	call INTEGER, scope INTEGER, stack INTEGER, pc INTEGER, cpu INTEGER, kernel INTEGER,
-	weight INTEGER);
--- Samples of kernels: how often the device met an instruction, waiting for that reason, between `time`
--- and `time + duration`; `idle`: of them, no warp of its scheduler could issue; `call` launched it,
--- where that is known; `cycles` between two samples of a multiprocessor
-CREATE TABLE device_sample(id INTEGER PRIMARY KEY, process INTEGER, time INTEGER, duration INTEGER,
-	call INTEGER, agent INTEGER, code INTEGER, reason INTEGER REFERENCES marker_name,
-	samples INTEGER, idle INTEGER, cycles INTEGER);
 CREATE TABLE loss(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, count INTEGER,
 	after INTEGER, before INTEGER);
 CREATE TABLE open_call(id INTEGER PRIMARY KEY, thread INTEGER, op INTEGER, depth INTEGER,
@@ -177,10 +127,6 @@ CREATE TABLE left_out(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, o
 
 -- When a process recorded nothing though it was there: --start-paused, --delay, --duration, pauses.
 CREATE TABLE pause(id INTEGER PRIMARY KEY, process INTEGER, start INTEGER, end INTEGER);
-
--- Rows `first` to `last` of `kind` (a table's name) lie between `start` and `end`.
-CREATE TABLE time_index(id INTEGER PRIMARY KEY, kind TEXT, first INTEGER, last INTEGER,
-	start INTEGER, end INTEGER);
 
 -- tallies: filled while ingesting, so that no summary scans ---------------------------------------
 CREATE TABLE tally_call(id INTEGER PRIMARY KEY, process INTEGER, thread INTEGER, op INTEGER,

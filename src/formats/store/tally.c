@@ -5,7 +5,7 @@
 
 #include "wire/tally.h"
 
-#include "core/activity.h"
+#include "record/fields.h"
 #include "formats/store/tally.h"
 
 #define NEST_MAX 64u
@@ -543,18 +543,13 @@ void tallies_other(struct tallies *a, const struct rec *r)
 
 /* ---- device work ----------------------------------------------------------------------------- */
 
-static bool is_untimed(const struct rec_device *d)
-{
-	return d->untimed || (!d->start && !d->end);
-}
-
 static void add_device(struct tallies *a, struct tally *row, const struct rec_device *d)
 {
 	int64_t from = d->queued ? d->queued : d->submit;
 
 	row->count++;
 	row->errors += d->status != 0;
-	if (is_untimed(d)) {
+	if (!device_timed(d)) {
 		row->untimed++;
 		return;
 	}
@@ -603,7 +598,7 @@ static uint64_t unmoved(const struct tallies *a, const struct rec_copy *r)
 	uint32_t op = a->trace->ops[r->base.op].number;
 	int64_t ns = r->device.end > r->device.start ? r->device.end - r->device.start : 0;
 
-	if (is_untimed(&r->device))
+	if (!device_timed(&r->device))
 		return r->bytes;
 	return (op == COPY_OP_MAP || op == COPY_OP_UNMAP) &&
 			       (mapped_in_place(a, r) || r->bytes / MOST_BYTES_A_NS > (uint64_t)ns)
@@ -624,7 +619,7 @@ static void add_copy_size(struct tallies *a, const struct rec_copy *r, uint32_t 
 	row->count++;
 	row->bytes += r->bytes;
 	row->untimed_bytes += unmoved(a, r);
-	if (is_untimed(&r->device))
+	if (!device_timed(&r->device))
 		row->untimed++;
 	else if (r->device.end > r->device.start)
 		row->total += (uint64_t)(r->device.end - r->device.start);

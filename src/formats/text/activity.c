@@ -35,8 +35,8 @@ static void begin_device(struct text_writer *w, const struct rec *r, const struc
 {
 	const char *place = queue ? w->queue_names[queue] : w->thread_names[r->thread];
 
-	before_line(w, d->start ? d->start : r->start);
-	if (d->start)
+	before_line(w, device_timed(d) ? d->start : r->start);
+	if (device_timed(d))
 		text_begin_line(w, d->start, minus(d->end, d->start), place);
 	else
 		text_begin_line(w, r->start, INT64_MIN, place);
@@ -45,7 +45,7 @@ static void begin_device(struct text_writer *w, const struct rec *r, const struc
 
 static void end_device(struct text_writer *w, const struct rec_device *d)
 {
-	if (d->start) {
+	if (device_timed(d)) {
 		output_text(&w->out, " queued=-");
 		output_duration(&w->out, minus(d->start, d->queued), 0);
 		output_text(&w->out, " submitted=-");

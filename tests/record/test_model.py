@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record model: a field and a kind that are added are found in everything generated; mistakes are refused."""
+
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = sys.argv.pop(1)
+GENERATOR = os.path.join(ROOT, "tools", "gen", "gen_records.py")
+
+GHOST = """domain ghost "Ghosts"
+builtin GHOST
+record rec_ghost
+
+ops GHOST_OP
+	seen GHOST
+
+fields GHOST
+	correlation ref:call  -> correlation
+	agent       ref:agent -> agent
+	weight      double    -> weight
+	note        text      -> note
+	floor       u64       -> floor:u8
+
+table ghost
+	call correlation call
+"""
+
+
+class Model(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.model = os.path.join(self.folder, "model")
+        self.out = os.path.join(self.folder, "out")
+        shutil.copytree(os.path.join(ROOT, "model"), self.model)
+
+    def write(self, name, text, mode="a"):
+        with open(os.path.join(self.model, name), mode, encoding="utf-8") as f:
+            f.write(text)
+
+    def change(self, name, old, new):
+        path = os.path.join(self.model, name)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        self.assertEqual(text.count(old), 1, old)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text.replace(old, new))
+
+    def generate(self, *more):
+        return subprocess.run([sys.executable, "-B", GENERATOR, "--model", self.model, "--out", self.out, *more],
+                              capture_output=True, text=True, check=False)
+
+    def made(self, name):
+        with open(os.path.join(self.out, name), encoding="utf-8") as f:
+            return f.read()
+
+    def assert_in_order(self, text, *parts):
+        at = 0
+        for part in parts:
+            at = text.find(part, at)
+            self.assertGreaterEqual(at, 0, f"{part} (in this order)")
+
+    def test_a_field_is_everywhere(self):
+        self.change("dispatch.rec", "\tsubmit_tick       tick ",
+                    "\tspin              u64                 -> spin   # turns\n\tsubmit_tick       tick ")
+        self.assertEqual(self.generate().stderr, "")
+        self.assert_in_order(self.made("fields.h"), "DISPATCH_UNTIMED,", "DISPATCH_SPIN, /* turns */",
+                             "DISPATCH_SUBMIT_TICK,", "DISPATCH_FIELDS", "LAUNCH_CORRELATION")
+        self.assert_in_order(self.made("schema.c"), "dispatch_fields[]", '{"spin", "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0}',
+                             "launch_fields[]")
+        self.assert_in_order(self.made("types.h"), "struct rec_dispatch {", "uint64_t spin; /* turns */", "};")
+        self.assert_in_order(self.made("decode.c"), "dispatch_slots[]", '{"spin", KYMO_KIND_UNSIGNED}', "copy_slots[]",
+                             "decode_dispatch", "out->spin = v.u;", "decode_copy")
+        self.assert_in_order(self.made("store_tables.sql"), "CREATE TABLE dispatch(", "harvested INTEGER, spin INTEGER);")
+        self.assert_in_order(self.made("store_functions.inc"), "row_dispatch", "c[26] = (int64_t)r->spin; /* spin */")
+        self.assertIn('{"dispatch", 27, false, 0}', self.made("store_rows.inc"))
+
+    def test_a_kind_is_everywhere(self):
+        self.write("ghost.rec", GHOST, "w")
+        self.write("records.list", "ghost\n")
+        self.assertEqual(self.generate().stderr, "")
+        fields = self.made("fields.h")
+        self.assert_in_order(fields, "GHOST_OP_SEEN,", "GHOST_OPS", "GHOST_AGENT,", "GHOST_FIELDS",
+                             "record_ghost_desc;", "X(ghost, ghost, GHOST_OPS, GHOST)")
+        self.assert_in_order(self.made("types.h"), "struct rec_ghost {", "struct rec base;", "uint32_t agent;",
+                             "double weight;", "uint32_t note_length;", "const char *note;", "uint8_t floor;",
+                             "X(GHOST, ghost, rec_ghost)", 'X("ghost", GHOST)')
+        self.assert_in_order(self.made("decode.c"), "case RAW_KIND_GHOST:", "return ghost_slots;", "decode_ghost",
+                             "out->agent = idmap_get(&p->agents, v.u);", "out->weight = v.f;",
+                             "out->floor = (uint8_t)v.u;", "decode_ghost(c, w, ro, op, &out->ghost);")
+        self.assertIn("CREATE TABLE ghost(id INTEGER PRIMARY KEY, call INTEGER, agent INTEGER, weight REAL, "
+                      "floor INTEGER);", self.made("store_tables.sql"))
+        self.assertIn('{"ghost", 5, false, 8}', self.made("store_rows.inc"))
+        self.assert_in_order(self.made("store_functions.inc"), "put_ghost", "tallies_ghost(w->tallies, r);",
+                             "row_ghost(w, c, id, r);")
+
+    def refused(self, message):
+        done = self.generate()
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(message, done.stderr)
+
+    def test_mistakes_are_refused(self):
+        mistakes = (("u64                 -> dims:u32", "u65                 -> dims:u32", "dispatch.rec:22: dims: type u65"),
+                    ("\tlaunch LAUNCH\n", "\tlaunch LUNCH\n", "dispatch.launch: no fields LUNCH"),
+                    ("enum:untimed_reason -> rest.untimed ", "enum:untimed_season -> rest.untimed ",
+                     "DISPATCH untimed: no enum untimed_season"),
+                    ("\tlike global_x ", "\tlike agent ", "LAUNCH: a field twice"),
+                    ("fields LAUNCH most 24", "fields LAUNCH most 23", "LAUNCH: more than 23 fields"),
+                    ("record rec_dispatch", "reckord rec_dispatch", "dispatch.rec:7: unknown word reckord"))
+        for old, new, message in mistakes:
+            with self.subTest(message):
+                self.change("dispatch.rec", old, new)
+                self.refused(message)
+                self.change("dispatch.rec", new, old)
+
+    def test_page_is_of_this_model(self):
+        page = os.path.join(self.folder, "records.md")
+        self.generate("--docs", page)
+        self.assertTrue(filecmp.cmp(page, os.path.join(ROOT, "docs", "records.md"), shallow=False),
+                        "docs/records.md: run tools/gen/gen_records.py --model model --docs docs/records.md")
+
+
+if __name__ == "__main__":
+    unittest.main()

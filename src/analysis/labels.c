@@ -123,11 +123,11 @@ static uint32_t queue_agent(const struct trace *t, uint32_t queue)
 /* The device a copy is counted for: the one it writes to, else the one it reads. */
 static uint32_t copy_agent(const struct trace *t, enum tally_kind kind, const struct tally *row)
 {
-	if (row->key[4])
-		return row->key[4];
-	if (row->key[3])
-		return row->key[3];
-	return kind == TALLY_COPY ? queue_agent(t, row->key[2]) : 0;
+	if (row->key[KEY_COPY_DESTINATION_AGENT])
+		return row->key[KEY_COPY_DESTINATION_AGENT];
+	if (row->key[KEY_COPY_SOURCE_AGENT])
+		return row->key[KEY_COPY_SOURCE_AGENT];
+	return kind == TALLY_COPY ? queue_agent(t, row->key[KEY_COPY_QUEUE]) : 0;
 }
 
 static void label_agent_of(struct text *out, const struct trace *t, enum tally_kind kind,
@@ -139,20 +139,20 @@ static void label_agent_of(struct text *out, const struct trace *t, enum tally_k
 		label_agent(out, t, copy_agent(t, kind, row));
 		break;
 	case TALLY_SYNC:
-		if (row->key[3])
-			label_agent(out, t, queue_agent(t, row->key[3]));
+		if (row->key[KEY_SYNC_QUEUE])
+			label_agent(out, t, queue_agent(t, row->key[KEY_SYNC_QUEUE]));
 		else
 			text_add(out, "any");
 		break;
 	case TALLY_ALLOCATION:
 	case TALLY_POOL:
-		if (row->key[1])
-			label_agent(out, t, row->key[1]);
+		if (row->key[KEY_DISPATCH_AGENT])
+			label_agent(out, t, row->key[KEY_DISPATCH_AGENT]);
 		else
 			text_add(out, "(any of its context)");
 		break;
 	default:
-		label_agent(out, t, row->key[1]);
+		label_agent(out, t, row->key[KEY_DISPATCH_AGENT]);
 	}
 }
 
@@ -166,19 +166,19 @@ static void label_place(struct text *out, uint32_t agent, unsigned memory)
 /* False: nothing is known of it. */
 static bool label_direction(struct text *out, const struct tally *row)
 {
-	unsigned from = row->key[5] >> 8 & 0xff, to = row->key[5] & 0xff;
+	unsigned from = row->key[KEY_COPY_KINDS] >> 8 & 0xff, to = row->key[KEY_COPY_KINDS] & 0xff;
 
-	if (!row->key[3] && !row->key[4] && !from && !to)
+	if (!row->key[KEY_COPY_SOURCE_AGENT] && !row->key[KEY_COPY_DESTINATION_AGENT] && !from && !to)
 		return false;
-	label_place(out, row->key[3], from);
+	label_place(out, row->key[KEY_COPY_SOURCE_AGENT], from);
 	text_add(out, " to ");
-	label_place(out, row->key[4], to);
+	label_place(out, row->key[KEY_COPY_DESTINATION_AGENT], to);
 	return true;
 }
 
 static uint32_t copy_op(const struct trace *t, const struct tally *row)
 {
-	return row->key[1] < t->ops_count ? row->key[1] : 0;
+	return row->key[KEY_COPY_OP] < t->ops_count ? row->key[KEY_COPY_OP] : 0;
 }
 
 static void label_copy(struct text *out, const struct trace *t, const struct tally *row)
@@ -207,7 +207,7 @@ static void label_way(struct text *out, const struct trace *t, const struct tall
 
 	if (strcmp(op, "fill") == 0) {
 		text_add(out, "fill of ");
-		label_place(out, row->key[4], row->key[5] & 0xff);
+		label_place(out, row->key[KEY_COPY_DESTINATION_AGENT], row->key[KEY_COPY_KINDS] & 0xff);
 		return;
 	}
 	if (strcmp(op, "map") == 0 || strcmp(op, "unmap") == 0)
@@ -238,7 +238,7 @@ static void label_size(struct text *out, uint32_t size_class)
 /* "domain:name", the domain where the program uses them. */
 static void label_marker(struct text *out, const struct trace *t, const struct tally *row)
 {
-	uint32_t name = row->key[3], domain = row->key[4];
+	uint32_t name = row->key[KEY_MARKER_NAME], domain = row->key[KEY_MARKER_DOMAIN];
 
 	if (domain && domain < t->strings_count)
 		text_addf(out, "%s:", t->strings[domain].text);
@@ -259,11 +259,13 @@ static void label_op(struct text *out, const struct trace *t, enum tally_kind ki
 		return;
 	}
 	if (kind == TALLY_ALLOCATION) {
-		text_add(out, name_allocation_what(row->key[3]));
+		text_add(out, name_allocation_what(row->key[KEY_ALLOCATION_WHAT]));
 		return;
 	}
 	if (kind == TALLY_DISPATCH) {
-		uint32_t k = row->key[3] < t->kernels_count ? row->key[3] : 0;
+		uint32_t k = row->key[KEY_DISPATCH_KERNEL];
+
+		k = k < t->kernels_count ? k : 0;
 
 		text_add(out, k && *t->kernels[k].name ? t->kernels[k].name : "(unknown kernel)");
 		return;
@@ -272,7 +274,9 @@ static void label_op(struct text *out, const struct trace *t, enum tally_kind ki
 		label_marker(out, t, row);
 		return;
 	}
-	op = row->key[kind == TALLY_ERROR || kind == TALLY_COMM_SIZE ? 1 : 2];
+	op = kind == TALLY_ERROR       ? row->key[KEY_ERROR_OP]
+	     : kind == TALLY_COMM_SIZE ? row->key[KEY_COMM_SIZE_OP]
+				       : row->key[KEY_OP];
 	text_add(out, op && op < t->ops_count ? t->ops[op].name : "(unknown operation)");
 }
 
@@ -304,12 +308,13 @@ static void label_rank(struct text *out, const struct trace *t, const struct t_p
 /* A rank of the same world. Ranks of others are not numbered in it. */
 static void label_peer(struct text *out, const struct trace *t, const struct tally *row)
 {
-	uint32_t op = row->key[2] < t->ops_count ? row->key[2] : 0;
+	uint32_t op = row->key[KEY_OP] < t->ops_count ? row->key[KEY_OP] : 0;
+	uint32_t peer = row->key[KEY_COMM_PEER];
 
-	if (row->key[4] && t->worlds > 1)
-		text_addf(out, "%u.%u", t->processes[row->key[0]].world, row->key[4] - 1);
-	else if (row->key[4])
-		text_addf(out, "%u", row->key[4] - 1);
+	if (peer && t->worlds > 1)
+		text_addf(out, "%u.%u", t->processes[row->key[KEY_PROCESS]].world, peer - 1);
+	else if (peer)
+		text_addf(out, "%u", peer - 1);
 	else if (t->worlds > 1 && strcmp(t->ops[op].name, "collective") != 0)
 		text_add(out, "another world's");
 	else
@@ -330,20 +335,21 @@ static void label_thread(struct text *out, const struct trace *t, uint32_t threa
 
 uint32_t label_thread_of(enum tally_kind kind, const struct tally *row)
 {
-	return row->key[kind == TALLY_ERROR ? 3 : 1];
+	return row->key[kind == TALLY_ERROR ? KEY_ERROR_THREAD : KEY_THREAD];
 }
 
 /* Of calls that the program only counted no status is known. */
 static void label_status(struct text *out, const struct trace *t, const struct tally *row,
 			 bool code)
 {
-	uint32_t op = row->key[1] < t->ops_count ? row->key[1] : 0;
-	const char *name = rec_status_name(&t->ops[op], (int32_t)row->key[2]);
+	uint32_t op = row->key[KEY_ERROR_OP] < t->ops_count ? row->key[KEY_ERROR_OP] : 0;
+	int32_t status = (int32_t)row->key[KEY_ERROR_STATUS];
+	const char *name = rec_status_name(&t->ops[op], status);
 
-	if (row->key[4])
+	if (row->key[KEY_ERROR_UNCODED])
 		text_add(out, code ? "" : "(not kept)");
 	else if (code)
-		text_addf(out, "%d", (int32_t)row->key[2]);
+		text_addf(out, "%d", status);
 	else
 		text_add(out, name ? name : "");
 }
@@ -352,7 +358,7 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 	       const struct tally *row, unsigned by)
 {
 	const struct trace *t = s->trace;
-	uint32_t process = row->key[0] < t->processes_count ? row->key[0] : 0;
+	uint32_t process = row->key[KEY_PROCESS] < t->processes_count ? row->key[KEY_PROCESS] : 0;
 
 	switch (by) {
 	case BY_TRACE:
@@ -375,7 +381,7 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		label_agent_of(out, t, kind, row);
 		break;
 	case BY_QUEUE:
-		label_queue(out, t, row->key[kind == TALLY_SYNC ? 3 : 2], true);
+		label_queue(out, t, row->key[kind == TALLY_SYNC ? KEY_SYNC_QUEUE : KEY_COPY_QUEUE], true);
 		break;
 	case BY_PEER:
 		label_peer(out, t, row);
@@ -387,10 +393,10 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		label_way(out, t, row);
 		break;
 	case BY_SIZE:
-		label_size(out, row->key[2]);
+		label_size(out, row->key[KEY_COPY_SIZE_CLASS]);
 		break;
 	case BY_MEMORY:
-		text_add(out, name_memory_kind(row->key[2]));
+		text_add(out, name_memory_kind(row->key[KEY_ALLOCATION_KIND]));
 		break;
 	case BY_STATUS:
 	case BY_CODE:

@@ -57,7 +57,7 @@ static int by_samples(const void *a, const void *b)
 
 static void add_row(struct device_samples *d, const struct summary *s, const struct tally *row)
 {
-	const struct t_code *code = &s->trace->codes[row->key[2]];
+	const struct t_code *code = &s->trace->codes[row->key[KEY_DEVICE_SAMPLE_CODE]];
 
 	d->lost += row->errors;
 	d->full += row->frees;
@@ -67,7 +67,7 @@ static void add_row(struct device_samples *d, const struct summary *s, const str
 	d->idle += row->untimed;
 	d->rows[d->row_count++] = (struct met){
 		.function = code->function, .file = code->file, .line = code->line,
-		.reason = s->trace->strings[row->key[3]].text, .samples = row->bytes,
+		.reason = s->trace->strings[row->key[KEY_DEVICE_SAMPLE_REASON]].text, .samples = row->bytes,
 		.idle = row->untimed};
 }
 
@@ -86,8 +86,8 @@ static bool collect(struct device_samples *d, const struct summary *s, unsigned 
 		const struct tally_set *set = &s[i].tallies->set[TALLY_DEVICE_SAMPLE];
 
 		for (uint32_t k = 0; k < set->count; k++)
-			if (set->rows[k]->key[2] < s[i].trace->codes_count &&
-			    set->rows[k]->key[3] < s[i].trace->strings_count)
+			if (set->rows[k]->key[KEY_DEVICE_SAMPLE_CODE] < s[i].trace->codes_count &&
+			    set->rows[k]->key[KEY_DEVICE_SAMPLE_REASON] < s[i].trace->strings_count)
 				add_row(d, &s[i], set->rows[k]);
 	}
 	return true;

@@ -97,7 +97,7 @@ static const char *kind_of(enum tally_kind kind, const char *domain)
 
 static const char *domain_of(const struct trace *t, const struct tally *row)
 {
-	return t->domains[t->ops[row->key[2] < t->ops_count ? row->key[2] : 0].domain].name;
+	return t->domains[t->ops[row->key[KEY_OP] < t->ops_count ? row->key[KEY_OP] : 0].domain].name;
 }
 
 /* What has time inside of it that another row has as well counts without that. */
@@ -145,11 +145,11 @@ static bool add_shares(struct loads *l, const struct summary *s, bool ops)
 
 		for (uint32_t i = 0; i < set->count; i++) {
 			const struct tally *row = set->rows[i];
-			const struct t_process *p = &s->trace->processes[row->key[0]];
+			const struct t_process *p = &s->trace->processes[row->key[KEY_PROCESS]];
 			struct share x = {kind_of(kinds[k], domain_of(s->trace, row)), NULL, p->rank,
 					  time_of(kinds[k], row), NULL};
 
-			if (row->key[0] && row->key[0] < s->trace->processes_count &&
+			if (row->key[KEY_PROCESS] && row->key[KEY_PROCESS] < s->trace->processes_count &&
 			    p->rank != UINT32_MAX && p->world == l->world && !add_share(l, s, kinds[k], ops ? row : NULL, x))
 				return false;
 		}

@@ -67,7 +67,7 @@ static uint32_t function_of_site(struct functions *f, struct symbols *symbols, u
 static void add_stack(struct functions *f, const struct trace *t, struct symbols *symbols,
 		      uint32_t *by_site, const struct tally *row)
 {
-	const struct t_stack *stack = &t->stacks[row->key[2]];
+	const struct t_stack *stack = &t->stacks[row->key[KEY_SAMPLE_STACK]];
 
 	f->samples += row->count;
 	f->total += row->total;
@@ -96,7 +96,7 @@ static void add_trace(struct functions *f, const struct summary *s)
 	uint32_t *by_site = symbols ? calloc(s->trace->sites_count, sizeof(*by_site)) : NULL;
 
 	for (uint32_t i = 0; by_site && i < set->count; i++)
-		if (set->rows[i]->key[2] < s->trace->stacks_count)
+		if (set->rows[i]->key[KEY_SAMPLE_STACK] < s->trace->stacks_count)
 			add_stack(f, s->trace, symbols, by_site, set->rows[i]);
 	f->failed |= set->count && !by_site;
 	free(by_site);
@@ -212,18 +212,18 @@ static struct counted *count_at(struct counts *all, const struct t_counter *k, c
 /* The call or kernel of which it was counted. */
 static const char *counted_of(const struct trace *t, const struct tally *row)
 {
-	uint32_t what = row->key[3];
+	uint32_t what = row->key[KEY_COUNTER_CALL_OP];
 
-	if (strcmp(t->ops[row->key[2]].name, "dispatch") == 0)
+	if (strcmp(t->ops[row->key[KEY_OP]].name, "dispatch") == 0)
 		return what < t->kernels_count ? t->kernels[what].name : "";
 	return what && what < t->ops_count ? t->ops[what].name : "";
 }
 
 static void add_count(struct counts *all, const struct trace *t, const struct tally *row)
 {
-	const struct t_counter *k = &t->counters[row->key[4]];
-	const char *kind = t->ops[row->key[2]].name;
-	struct counted *c = count_at(all, k, kind, counted_of(t, row), row->key[5]);
+	const struct t_counter *k = &t->counters[row->key[KEY_COUNTER_COUNTER]];
+	const char *kind = t->ops[row->key[KEY_OP]].name;
+	struct counted *c = count_at(all, k, kind, counted_of(t, row), row->key[KEY_COUNTER_INSTANCE]);
 
 	if (!c)
 		return;
@@ -278,8 +278,8 @@ bool summary_counters(struct report *r, const struct summary *s, unsigned count,
 		const struct tally_set *set = &s[i].tallies->set[TALLY_COUNTER];
 
 		for (uint32_t k = 0; k < set->count; k++)
-			if (set->rows[k]->key[4] < s[i].trace->counters_count &&
-			    !s[i].trace->processes[set->rows[k]->key[0]].telemetry)
+			if (set->rows[k]->key[KEY_COUNTER_COUNTER] < s[i].trace->counters_count &&
+			    !s[i].trace->processes[set->rows[k]->key[KEY_PROCESS]].telemetry)
 				add_count(&all, s[i].trace, set->rows[k]);
 	}
 	t = all.count ? report_table(r, "counters", "Counters") : NULL;

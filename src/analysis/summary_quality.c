@@ -135,7 +135,7 @@ static uint64_t made_by_cupti(const struct trace *t, const struct tally_set *set
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < set->count; i++) {
-		uint32_t queue = set->rows[i]->key[2];
+		uint32_t queue = set->rows[i]->key[KEY_DISPATCH_QUEUE];
 
 		if (queue < t->queues_count && strcmp(t->queues[queue].domain, "cuda") == 0)
 			n += set->rows[i]->count;
@@ -153,7 +153,7 @@ static void quality_runtimes(struct cost *c, const struct summary *s)
 	for (uint32_t i = 1; i < t->queues_count; i++)
 		c->forced |= (t->queues[i].flags & QUEUE_PROFILING_FORCED) != 0;
 	for (uint32_t i = 0; i < s->tallies->set[TALLY_CALL].count; i++) {
-		uint32_t op = s->tallies->set[TALLY_CALL].rows[i]->key[2];
+		uint32_t op = s->tallies->set[TALLY_CALL].rows[i]->key[KEY_OP];
 
 		c->openmp |= strcmp(t->domains[t->ops[op].domain].name, "openmp") == 0;
 	}
@@ -170,7 +170,7 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 		for (uint32_t i = 0; i < s->tallies->set[apart[k]].count; i++) {
 			const struct tally *row = s->tallies->set[apart[k]].rows[i];
 
-			q->cost.sure += (double)row->count * t->processes[row->key[0]].record_cost_ns;
+			q->cost.sure += (double)row->count * t->processes[row->key[KEY_PROCESS]].record_cost_ns;
 		}
 	}
 	quality_runtimes(&q->cost, s);
@@ -235,7 +235,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 	quality_samples(q, s);
 	q->coarse |= s->tallies->coarse;
 	for (uint32_t i = 0; i < loss->count; i++) {
-		const struct t_process *p = &t->processes[loss->rows[i]->key[0]];
+		const struct t_process *p = &t->processes[loss->rows[i]->key[KEY_PROCESS]];
 
 		in_band = add_up(in_band, loss->rows[i]->count);
 		if (!p->overwritten_records) /* else the gaps are where records gave way */

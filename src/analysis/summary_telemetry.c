@@ -15,7 +15,7 @@
 
 static bool is_telemetry(const struct trace *t, const struct tally *row)
 {
-	return t->processes[row->key[0]].telemetry && row->key[4] < t->counters_count;
+	return t->processes[row->key[KEY_PROCESS]].telemetry && row->key[KEY_COUNTER_COUNTER] < t->counters_count;
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ struct told {
 
 static const struct t_counter *counter_of(const struct told *v)
 {
-	return &v->s->trace->counters[v->row->key[4]];
+	return &v->s->trace->counters[v->row->key[KEY_COUNTER_COUNTER]];
 }
 
 /* By trace, host, and in the order in which sources told of them; processes by number. */
@@ -37,13 +37,13 @@ static int in_order(const void *x, const void *y)
 
 	if (a->s != b->s)
 		return a->s < b->s ? -1 : 1;
-	if (a->row->key[0] != b->row->key[0])
-		return a->row->key[0] < b->row->key[0] ? -1 : 1;
+	if (a->row->key[KEY_PROCESS] != b->row->key[KEY_PROCESS])
+		return a->row->key[KEY_PROCESS] < b->row->key[KEY_PROCESS] ? -1 : 1;
 	if (counter_of(a)->agent != counter_of(b)->agent)
 		return counter_of(a)->agent < counter_of(b)->agent ? -1 : 1;
-	if (a->row->key[4] != b->row->key[4])
-		return a->row->key[4] < b->row->key[4] ? -1 : 1;
-	return (a->row->key[5] > b->row->key[5]) - (a->row->key[5] < b->row->key[5]);
+	if (a->row->key[KEY_COUNTER_COUNTER] != b->row->key[KEY_COUNTER_COUNTER])
+		return a->row->key[KEY_COUNTER_COUNTER] < b->row->key[KEY_COUNTER_COUNTER] ? -1 : 1;
+	return (a->row->key[KEY_COUNTER_INSTANCE] > b->row->key[KEY_COUNTER_INSTANCE]) - (a->row->key[KEY_COUNTER_INSTANCE] < b->row->key[KEY_COUNTER_INSTANCE]);
 }
 
 static struct told *gather(const struct summary *s, unsigned count, uint32_t *found, uint32_t *zero)
@@ -94,7 +94,7 @@ static void value_row(struct table *t, const struct told *v, struct text *label)
 
 	if (!c)
 		return;
-	cell_text(t, c++, trace->processes[v->row->key[0]].hostname);
+	cell_text(t, c++, trace->processes[v->row->key[KEY_PROCESS]].hostname);
 	label->length = 0;
 	if (k->agent)
 		label_agent(label, trace, k->agent);
@@ -104,7 +104,7 @@ static void value_row(struct table *t, const struct told *v, struct text *label)
 	cell_text(t, c++, k->name);
 	cell_text(t, c++, unit);
 	if (*k->dimensions)
-		cell_number(c, v->row->key[5]);
+		cell_number(c, v->row->key[KEY_COUNTER_INSTANCE]);
 	c++;
 	cell_text(t, c++, k->provider);
 	cell_number(c++, v->row->count);
@@ -121,7 +121,7 @@ static void value_row(struct table *t, const struct told *v, struct text *label)
 static bool several_hosts(const struct told *list, uint32_t count)
 {
 	for (uint32_t i = 1; i < count; i++)
-		if (list[i].s != list[0].s || list[i].row->key[0] != list[0].row->key[0])
+		if (list[i].s != list[0].s || list[i].row->key[KEY_PROCESS] != list[0].row->key[KEY_PROCESS])
 			return true;
 	return false;
 }
@@ -192,12 +192,12 @@ static bool energy_of(const struct summary *s, uint32_t agent, struct used *out)
 
 	for (uint32_t i = 0; i < set->count; i++) {
 		const struct tally *row = set->rows[i];
-		const struct t_counter *k = &s->trace->counters[row->key[4]];
+		const struct t_counter *k = &s->trace->counters[row->key[KEY_COUNTER_COUNTER]];
 
 		if (!is_telemetry(s->trace, row) || k->agent != agent || rank_of(k) <= best)
 			continue;
 		best = rank_of(k);
-		*out = (struct used){s, agent, row->sum, span_of(s->trace, row->key[0])};
+		*out = (struct used){s, agent, row->sum, span_of(s->trace, row->key[KEY_PROCESS])};
 	}
 	return best && out->joules > 0 && out->ns > 0;
 }
@@ -213,7 +213,7 @@ static bool matches_earlier(const struct trace *t, uint32_t agent, uint32_t kern
 
 static bool runs_on(const struct trace *t, const struct tally *row, uint32_t agent)
 {
-	return row->key[1] && row->key[1] < t->agents_count && device_match(t, agent, row->key[1]);
+	return row->key[KEY_DISPATCH_AGENT] && row->key[KEY_DISPATCH_AGENT] < t->agents_count && device_match(t, agent, row->key[KEY_DISPATCH_AGENT]);
 }
 
 /* Kernels of one name are one row, whichever process and queue they came from. */
@@ -268,7 +268,7 @@ static bool energy_rows(struct table *t, const struct used *u)
 
 	for (uint32_t i = 0; list && i < set->count; i++) {
 		const struct tally *row = set->rows[i];
-		uint32_t k = row->key[3] < trace->kernels_count ? row->key[3] : 0;
+		uint32_t k = row->key[KEY_DISPATCH_KERNEL] < trace->kernels_count ? row->key[KEY_DISPATCH_KERNEL] : 0;
 
 		if (!runs_on(trace, row, u->agent))
 			continue;
@@ -320,7 +320,7 @@ static bool energy_of_trace(struct table *t, const struct summary *s)
 			continue;
 		for (uint32_t i = 0; i < set->count && !first; i++)
 			first = runs_on(trace, set->rows[i], a) &&
-				!matches_earlier(trace, a, set->rows[i]->key[1]);
+				!matches_earlier(trace, a, set->rows[i]->key[KEY_DISPATCH_AGENT]);
 		if (!first)
 			continue;
 		add_packages(&u);

@@ -14,7 +14,7 @@ static void size_columns(struct table *t, unsigned by)
 
 static struct cell *put_size(struct cell *c, unsigned by, const struct group *x)
 {
-	uint32_t size_class = x->first->key[2];
+	uint32_t size_class = x->first->key[KEY_COMM_SIZE_CLASS];
 
 	if (!(by & BY_SIZE))
 		return c;

@@ -140,7 +140,7 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 
 static const struct t_domain *domain_of(const struct trace *t, const struct tally *row)
 {
-	uint32_t op = row->key[2] < t->ops_count ? row->key[2] : 0;
+	uint32_t op = row->key[KEY_OP] < t->ops_count ? row->key[KEY_OP] : 0;
 
 	return &t->domains[t->ops[op].domain];
 }
@@ -212,7 +212,7 @@ bool summary_calls(struct report *r, const struct summary *s, unsigned count, un
 /* Marks take no time: they are a table of their own. */
 static bool is_mark(const void *data, const struct trace *t, const struct tally *row)
 {
-	const char *name = row->key[2] < t->ops_count ? t->ops[row->key[2]].name : "";
+	const char *name = row->key[KEY_OP] < t->ops_count ? t->ops[row->key[KEY_OP]].name : "";
 
 	return strcmp(name, "mark") == 0 || strcmp(name, "submitted_mark") == 0;
 }
@@ -340,7 +340,7 @@ static bool is_wait(const void *data, const struct trace *t, const struct tally 
 					     [SYNC_OP_EVENTS] = true,
 					     [SYNC_OP_BLOCKING] = true,
 					     [SYNC_OP_DEVICE] = true};
-	const struct t_op *op = &t->ops[row->key[2] < t->ops_count ? row->key[2] : 0];
+	const struct t_op *op = &t->ops[row->key[KEY_OP] < t->ops_count ? row->key[KEY_OP] : 0];
 
 	return op->number >= SYNC_OPS || waits[op->number] || row->total;
 }

@@ -132,31 +132,33 @@ static void key_of(struct job_tally_row *r, struct names *n, uint32_t wire, cons
 	r->kind = w ? (uint8_t)w->kind : WIRE_TALLY_CALL;
 	switch (r->kind) {
 	case WIRE_TALLY_DISPATCH:
-		name_of(n->text[JOB_TALLY_DOMAIN], DEF_KERNEL, w->key[2], DEF_KERNEL_DOMAIN);
-		name_of(n->text[JOB_TALLY_OP], DEF_KERNEL, w->key[2], DEF_KERNEL_NAME);
-		name_agent(n->text[JOB_TALLY_A], w->key[0], w->key[1]);
+		name_of(n->text[JOB_TALLY_DOMAIN], DEF_KERNEL, w->key[WIRE_KEY_DISPATCH_KERNEL], DEF_KERNEL_DOMAIN);
+		name_of(n->text[JOB_TALLY_OP], DEF_KERNEL, w->key[WIRE_KEY_DISPATCH_KERNEL], DEF_KERNEL_NAME);
+		name_agent(n->text[JOB_TALLY_A], w->key[WIRE_KEY_DISPATCH_AGENT],
+			   w->key[WIRE_KEY_DISPATCH_QUEUE]);
 		return;
 	case WIRE_TALLY_ALLOCATION:
-		name_agent(n->text[JOB_TALLY_A], w->key[0], 0);
-		r->detail = w->key[1] << 8 | w->key[2];
+		name_agent(n->text[JOB_TALLY_A], w->key[WIRE_KEY_ALLOCATION_AGENT], 0);
+		r->detail = w->key[WIRE_KEY_ALLOCATION_KIND] << 8 | w->key[WIRE_KEY_ALLOCATION_WHAT];
 		return;
 	case WIRE_TALLY_POOL:
-		name_agent(n->text[JOB_TALLY_A], w->key[0], 0);
-		r->detail = w->key[1];
+		name_agent(n->text[JOB_TALLY_A], w->key[WIRE_KEY_POOL_AGENT], 0);
+		r->detail = w->key[WIRE_KEY_POOL_KIND];
 		return;
 	default:
 		break;
 	}
 	name_op(r, n, (uint16_t)wire);
 	if (r->kind == WIRE_TALLY_COPY) {
-		name_agent(n->text[JOB_TALLY_A], w->key[1], 0);
-		name_agent(n->text[JOB_TALLY_B], w->key[2], 0);
-		r->detail = w->key[3];
+		name_agent(n->text[JOB_TALLY_A], w->key[WIRE_KEY_COPY_SOURCE_AGENT], 0);
+		name_agent(n->text[JOB_TALLY_B], w->key[WIRE_KEY_COPY_DESTINATION_AGENT], 0);
+		r->detail = w->key[WIRE_KEY_COPY_KINDS];
 	} else if (r->kind == WIRE_TALLY_COMM) {
-		name_of(n->text[JOB_TALLY_A], DEF_STRING, w->key[0], DEF_STRING_TEXT);
+		name_of(n->text[JOB_TALLY_A], DEF_STRING, w->key[WIRE_KEY_COMM_DATATYPE], DEF_STRING_TEXT);
 	} else if (r->kind == WIRE_TALLY_MARKER) {
 		for (unsigned i = 0; i < 3; i++)
-			name_of(n->text[JOB_TALLY_A + i], DEF_STRING, w->key[i], DEF_STRING_TEXT);
+			name_of(n->text[JOB_TALLY_A + i], DEF_STRING, w->key[WIRE_KEY_MARKER_NAME + i],
+				DEF_STRING_TEXT);
 	}
 }
 
@@ -237,7 +239,7 @@ static void add_entry(struct job_tally *t, const struct wire_tally *y, const str
 		if (w)
 			add_work(r, w);
 	}
-	if (r && w && w->kind == WIRE_TALLY_ALLOCATION && !w->key[3])
+	if (r && w && w->kind == WIRE_TALLY_ALLOCATION && !w->key[WIRE_KEY_ALLOCATION_PART])
 		add_pool(t, y, w, n);
 	free(n);
 }

@@ -231,24 +231,32 @@ static void key_of(struct wire_work *w, const struct values *x)
 
 	switch (w->kind) {
 	case WIRE_TALLY_DISPATCH:
-		memcpy(key, (uint64_t[]){v[SLOT_AGENT], v[SLOT_QUEUE], v[SLOT_KERNEL]}, 24);
+		key[WIRE_KEY_DISPATCH_AGENT] = v[SLOT_AGENT];
+		key[WIRE_KEY_DISPATCH_QUEUE] = v[SLOT_QUEUE];
+		key[WIRE_KEY_DISPATCH_KERNEL] = v[SLOT_KERNEL];
 		break;
 	case WIRE_TALLY_COPY:
-		memcpy(key, (uint64_t[]){v[SLOT_QUEUE], v[SLOT_SOURCE_AGENT], v[SLOT_DESTINATION_AGENT],
-					 v[SLOT_SOURCE_KIND] << 8 | v[SLOT_DESTINATION_KIND]}, 32);
+		key[WIRE_KEY_COPY_QUEUE] = v[SLOT_QUEUE];
+		key[WIRE_KEY_COPY_SOURCE_AGENT] = v[SLOT_SOURCE_AGENT];
+		key[WIRE_KEY_COPY_DESTINATION_AGENT] = v[SLOT_DESTINATION_AGENT];
+		key[WIRE_KEY_COPY_KINDS] = v[SLOT_SOURCE_KIND] << 8 | v[SLOT_DESTINATION_KIND];
 		break;
 	case WIRE_TALLY_ALLOCATION: /* parts of another allocation are no memory of their own */
-		memcpy(key, (uint64_t[]){v[SLOT_AGENT], v[SLOT_KIND], v[SLOT_WHAT],
-					 v[SLOT_PARENT] != 0}, 32);
+		key[WIRE_KEY_ALLOCATION_AGENT] = v[SLOT_AGENT];
+		key[WIRE_KEY_ALLOCATION_KIND] = v[SLOT_KIND];
+		key[WIRE_KEY_ALLOCATION_WHAT] = v[SLOT_WHAT];
+		key[WIRE_KEY_ALLOCATION_PART] = v[SLOT_PARENT] != 0;
 		break;
 	case WIRE_TALLY_SYNC:
-		key[0] = v[SLOT_QUEUE];
+		key[WIRE_KEY_SYNC_QUEUE] = v[SLOT_QUEUE];
 		break;
 	case WIRE_TALLY_COMM:
-		key[0] = v[SLOT_DATATYPE];
+		key[WIRE_KEY_COMM_DATATYPE] = v[SLOT_DATATYPE];
 		break;
 	case WIRE_TALLY_MARKER:
-		memcpy(key, (uint64_t[]){v[SLOT_NAME], v[SLOT_DOMAIN], v[SLOT_CATEGORY]}, 24);
+		key[WIRE_KEY_MARKER_NAME] = v[SLOT_NAME];
+		key[WIRE_KEY_MARKER_DOMAIN] = v[SLOT_DOMAIN];
+		key[WIRE_KEY_MARKER_CATEGORY] = v[SLOT_CATEGORY];
 		break;
 	default:
 		break;

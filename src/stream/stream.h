@@ -249,7 +249,7 @@ struct t_tally {
 	uint32_t kind;   /* enum wire_tally_kind */
 	uint32_t thread; /* that counted it */
 	bool part;       /* of allocations: of parts of others */
-	uint32_t key[7]; /* as the rows of formats/store/tally.h have it, by kind */
+	uint32_t key[7]; /* enum tally_key, by kind */
 	uint64_t count, errors;
 	uint64_t total, self, min, max; /* ns */
 	void *histogram; /* `buckets` of wire/tally.h from `first` on, u32 each, or u64 where `wide` */
@@ -268,7 +268,7 @@ static inline uint64_t t_tally_bucket(const struct t_tally *y, uint32_t i)
 struct t_load {
 	uint32_t process, kind; /* enum wire_tally_kind */
 	bool whole;             /* all of the kind; of calls: of the domain */
-	uint32_t key[6];        /* of a row of it; key 0 and 1 mean nothing */
+	uint32_t key[6];        /* of a row of it; process and thread mean nothing */
 	const char *domain;
 	uint64_t sum, min, max; /* ns, over all its ranks: one that has none of it has 0 */
 	uint32_t min_rank, max_rank, ranks; /* ranks: that have it */

@@ -18,16 +18,17 @@
 #define WIRE_TALLY_OCTAVES 40u
 #define WIRE_TALLY_BUCKETS (WIRE_TALLY_SUB * WIRE_TALLY_OCTAVES)
 
+/* Keys of each: enum wire_tally_key of record/fields.h (model/tallies.rec). */
 enum wire_tally_kind {
 	WIRE_TALLY_CALL = 0,
-	WIRE_TALLY_OTHER,      /* activities that have no kind of their own */
-	WIRE_TALLY_DISPATCH,   /* keys: agent, queue, kernel */
-	WIRE_TALLY_COPY,       /* queue, source agent, destination agent, kinds of memory (<< 8) */
-	WIRE_TALLY_ALLOCATION, /* agent, kind, what */
-	WIRE_TALLY_SYNC,       /* queue */
-	WIRE_TALLY_COMM,       /* datatype (string) */
-	WIRE_TALLY_MARKER,     /* name, domain, category (strings) */
-	WIRE_TALLY_POOL,       /* of a job: bytes in use by agent and kind */
+	WIRE_TALLY_OTHER, /* activities that have no kind of their own */
+	WIRE_TALLY_DISPATCH,
+	WIRE_TALLY_COPY,
+	WIRE_TALLY_ALLOCATION,
+	WIRE_TALLY_SYNC,
+	WIRE_TALLY_COMM,
+	WIRE_TALLY_MARKER,
+	WIRE_TALLY_POOL, /* of a job: bytes in use by agent and kind */
 	WIRE_TALLY_KINDS
 };
 

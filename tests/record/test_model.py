@@ -96,8 +96,29 @@ class Model(unittest.TestCase):
         self.assertIn("CREATE TABLE ghost(id INTEGER PRIMARY KEY, call INTEGER, agent INTEGER, weight REAL, "
                       "floor INTEGER);", self.made("store_tables.sql"))
         self.assertIn('{"ghost", 5, false, 8}', self.made("store_rows.inc"))
-        self.assert_in_order(self.made("store_functions.inc"), "put_ghost", "tallies_ghost(w->tallies, r);",
-                             "row_ghost(w, c, id, r);")
+        rows = self.made("store_functions.inc")
+        self.assert_in_order(rows, "put_ghost", "row_ghost(w, c, id, r);")
+        self.assertNotIn("tallies_ghost", rows)  # nothing is added up of it
+
+    def test_a_tally_is_everywhere(self):
+        self.write("ghost.rec", GHOST, "w")
+        self.write("records.list", "ghost\n")
+        self.write("tallies.rec", "\ntally GHOST tally_ghost\n\tkeys process:process agent:agent floor\n\twire agent floor\n"
+                                  "\tcolumns calls=count weight=sum min\n")
+        self.assertEqual(self.generate().stderr, "")
+        keys = self.made("tallies.h")
+        self.assert_in_order(keys, "TALLY_LOSS,", "TALLY_GHOST,", "TALLY_KINDS", "TALLY_KEYS  7", "TALLY_SCOPE 6",
+                             "KEY_PROCESS = 0,", "KEY_GHOST_AGENT = 1,", "KEY_GHOST_FLOOR = 2,")
+        self.assert_in_order(self.made("fields.h"), "enum wire_tally_key", "WIRE_KEY_GHOST_AGENT = 0,",
+                             "WIRE_KEY_GHOST_FLOOR = 1,")
+        columns = self.made("tally_columns.inc")
+        self.assert_in_order(columns, "tally_ghost_columns[]", '{"floor", SQL_U32, offsetof(struct tally, key) + 2',
+                             '{"calls", SQL_U64, offsetof(struct tally, count)}', '{"weight", SQL_DOUBLE, offsetof(struct tally, sum)}',
+                             '{"min", SQL_EXTREME, offsetof(struct tally, min)}',
+                             '[TALLY_GHOST] = SQL_TABLE("tally_ghost"', "[TALLY_GHOST] = {OF_PROCESS, OF_AGENT, OF_NUMBER}")
+        self.assertIn("CREATE TABLE tally_ghost(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, floor INTEGER, "
+                      "calls INTEGER, weight REAL, min INTEGER);", self.made("store_tables.sql"))
+        self.assert_in_order(self.made("store_functions.inc"), "put_ghost", "tallies_ghost(w->tallies, r);", "row_ghost(")
 
     def refused(self, message):
         done = self.generate()

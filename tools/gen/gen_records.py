@@ -75,6 +75,9 @@ def fields_h(model):
         for layout in d.layouts.values():
             out += layout_enum(layout)
         out += [f"extern const kymo_domain_desc_t record_{d.name}_desc;", ""]
+    out += ["/* Keys of what a process counts itself (struct wire_work), by kind. */", "enum wire_tally_key {"]
+    out += [f"\tWIRE_KEY_{t.name}_{n.upper()} = {i}," for t in model.tallies for i, n in enumerate(t.wire)]
+    out += ["};", ""]
     out += ["/* X(name of the domain, name of its ops core_..._ops, number of ops, bit CAP_ACTIVITY_...) */",
             "#define RECORD_BUILTIN_DOMAINS(X) \\"]
     builtin = [d for d in model.domains if d.builtin]
@@ -407,7 +410,9 @@ def store_functions(model):
         out += [f"static kymo_status_t put_{d.name}(struct stream_sink *s, const struct {d.record} *r)",
                 "{", "\tstruct store_writer *w = writer_of(s);",
                 f"\tstruct feed *f = &w->feed[ROWS_{main.name.upper()}];", "\tint64_t id, *c;", "",
-                "\tcount(w, &r->base);", f"\ttallies_{d.name}(w->tallies, r);"]
+                "\tcount(w, &r->base);"]
+        if d.name.upper() in {t.name for t in model.tallies}:
+            out += [f"\ttallies_{d.name}(w->tallies, r);"]
         if main.when:
             out += [f"\tif (!({main.when}))", "\t\treturn KYMO_OK;"]
         out += ["\tc = feed_row(f);", "\tif (!c)", "\t\treturn failed(w);",
@@ -418,6 +423,69 @@ def store_functions(model):
                     "\t\tif (!c)", "\t\t\treturn failed(w);", f"\t\trow_{t.name}(w, c, id, r);",
                     "\t}"]
         out += ["\treturn KYMO_OK;", "}", ""]
+    return out
+
+
+# ---- tallies -----------------------------------------------------------------------------------
+
+# How a member of struct tally lies in a table, unless it is a u64.
+TALLY_TYPES = {"min": "EXTREME", "peak_time": "TIME", "first": "TIME", "sum": "DOUBLE", "low": "DOUBLE",
+               "high": "DOUBLE", "last": "DOUBLE"}
+
+
+def tally_keys_h(model):
+    """Kinds of tallies, and which of their keys means what."""
+    out = head("Tallies and their keys.", "RECORD_TALLIES_H")
+    out += ["enum tally_kind {"]
+    out += [f"\tTALLY_{t.name}, /* {', '.join(k[0] for k in t.keys)} */" for t in model.tallies]
+    out += ["\tTALLY_KINDS", "};", ""]
+    most = max(len(t.keys) for t in model.tallies)
+    out += [f"#define TALLY_KEYS  {most + 1}",
+            f"#define TALLY_SCOPE {most} /* the key that is the scope, of scoped tallies */", "",
+            "enum tally_key {", "\tKEY_PROCESS = 0, /* of all */"]
+    host = next(t for t in model.tallies if t.name == "CALL")
+    out += [f"\tKEY_{n.upper()} = {i}, /* of those that have threads and ops, errors left out */"
+            for i, (n, _) in enumerate(host.keys) if i]
+    for t in model.tallies:
+        out += [f"\tKEY_{t.name}_{n.upper()} = {i}," for i, (n, _) in enumerate(t.keys)
+                if i and (i >= len(host.keys) or n != host.keys[i][0])]
+    out += ["};"]
+    return out + ["", "#endif"]
+
+
+def tally_columns(model):
+    """Included by formats/store/tally_table.c."""
+    out = head("Columns of the tables of tallies; included by formats/store/tally_table.c.")
+    for t in model.tallies:
+        out += [f"static const struct sql_column {t.table}_columns[] = {{"]
+        out += [f'\t{{"{n}", SQL_U32, offsetof(struct tally, key) + {i} * sizeof(uint32_t)}},'
+                for i, (n, _) in enumerate(t.keys)]
+        out += [f'\t{{"{n}", SQL_{TALLY_TYPES.get(m, "U64")}, offsetof(struct tally, {m})}},'
+                for n, m in t.columns] + ["};"]
+    out += ["", "static const struct sql_table tables[TALLY_KINDS] = {"]
+    out += [f'\t[TALLY_{t.name}] = SQL_TABLE("{t.table}", {t.table}_columns),' for t in model.tallies]
+    out += ["};", "", "/* What keys are indexes of; 0: of nothing. */", "#define NUMBER 0"]
+    what = sorted({k[1] for t in model.tallies for k in t.keys if k[1]})
+    out += ["enum key_of { OF_NUMBER, " + ", ".join(f"OF_{w.upper()}" for w in what) + " };", "",
+            "static const uint8_t indexes[TALLY_KINDS][TALLY_KEYS] = {"]
+    for t in model.tallies:
+        out += [f"\t[TALLY_{t.name}] = {{" + ", ".join(f"OF_{(k[1] or 'number').upper()}" for k in t.keys) + "},"]
+    out += ["};", "", "static uint32_t limit_of(const struct trace *t, enum key_of what)", "{",
+            "\tswitch (what) {"]
+    for w in what:
+        plural = w + ("es" if w.endswith("s") else "s")
+        out += [f"\tcase OF_{w.upper()}:", f"\t\treturn t->{plural}_count;"]
+    out += ["\tdefault:", "\t\treturn UINT32_MAX;", "\t}", "}"]
+    return [line for line in out if line != "#define NUMBER 0"]
+
+
+def tally_sql(model):
+    out = []
+    for t in model.tallies:
+        real = {"sum", "low", "high", "last"}
+        columns = ["id INTEGER PRIMARY KEY"] + [f"{n} INTEGER" for n, _ in t.keys]
+        columns += [f"{n} {'REAL' if m in real else 'INTEGER'}" for n, m in t.columns]
+        out += [f"-- {line}" for line in t.comment] + [f"CREATE TABLE {t.table}({', '.join(columns)});"]
     return out
 
 
@@ -443,13 +511,19 @@ def docs(model):
                      if f.target and f.target in c[1].split(",")]
             out += [f"| {name} | {f.spec} | {of} | {', '.join(where)} | {f.comment} |"]
         out += [""]
-    out += ["## Values", ""]
+    out += ["## Tallies", "", "What the store's `tally_*` tables count by and add up.", "", "| table | keys | columns |", "|---|---|---|"]
+    out += [f"| {t.table} | {', '.join(k[0] for k in t.keys)} | {', '.join(c[0] for c in t.columns)} |" for t in model.tallies]
+    out += ["", "## Values", ""]
     for e in model.enums.values():
         out += [f"`{e.name}`: " + ", ".join(f"{n} {text}" for text, n, _, _ in e.values) + ".", ""]
     return out[:-1]
 
 
-WRITERS = {"store_tables.sql": store_sql, "store_rows.inc": store_rows,
+def sql(model):
+    return store_sql(model) + ["", "-- tallies: filled while ingesting, so that no summary scans"] + tally_sql(model)
+
+
+WRITERS = {"store_tables.sql": sql, "tallies.h": tally_keys_h, "tally_columns.inc": tally_columns, "store_rows.inc": store_rows,
            "store_functions.inc": store_functions, "fields.h": fields_h, "schema.c": schema_c, "types.h": types_h, "decode.c": decode_c}
 
 

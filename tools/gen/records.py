@@ -90,6 +90,26 @@ class Table:
         self.columns = []     # (name, member, rule, what follows the type in SQL)
 
 
+class Tally:
+    """What records are added up by (keys), and into what (members of struct tally)."""
+
+    def __init__(self, name, table, comment):
+        self.name, self.table, self.comment = name, table, comment
+        self.keys = []     # (name, what it is the index of, or None)
+        self.columns = []  # (name, member)
+        self.wire = []     # names
+
+    def line(self, w):
+        if w[0] == "keys":
+            self.keys += [(k.partition(":")[0], k.partition(":")[2] or None) for k in w[1:]]
+        elif w[0] == "wire":
+            self.wire += w[1:]
+        elif w[0] == "columns":
+            self.columns += [(c.partition("=")[0], c.partition("=")[2] or c) for c in w[1:]]
+        else:
+            raise ModelError(f"unknown word {w[0]}")
+
+
 class EnumSet:
     def __init__(self, name, prefix):
         self.name, self.prefix, self.values = name, prefix, []  # (text, number, suffix, comment)
@@ -98,6 +118,7 @@ class EnumSet:
 class Model:
     def __init__(self):
         self.domains, self.enums, self.layouts = [], {}, {}
+        self.tallies = []
 
     @property
     def timed(self):
@@ -180,6 +201,11 @@ class Reader:
         self.domain.tables.append(t)
         self.block = lambda v, c: t.columns.append(
             (v[0], v[1], v[2] if len(v) > 2 else "plain", " ".join(v[3:])))
+
+    def top_tally(self, w, _comment):
+        t = Tally(w[0], w[1], self.above)
+        self.model.tallies.append(t)
+        self.block = lambda v, c: t.line(v)
 
     def top_fields(self, w, comment):
         layout = Layout(w[0], comment)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "formats/raw/internal.h"
+#include "record/tallies.h"
 #include "wire/tally.h"
 
 #define LARGEST (1u << 28)
@@ -112,36 +113,36 @@ static uint32_t op_of(struct settling *s, const struct job_tally_row *r)
 /* As take_key() of tallies.c, by names. */
 static void key_of(struct settling *s, const struct job_tally_row *r, uint32_t kind, uint32_t key[6])
 {
-	key[0] = s->process;
+	key[KEY_PROCESS] = s->process;
 	switch (kind) {
 	case WIRE_TALLY_DISPATCH:
-		key[1] = agent_of(s, r->name[JOB_TALLY_A]);
-		key[3] = kernel_of(s, r->name[JOB_TALLY_DOMAIN], r->name[JOB_TALLY_OP]);
+		key[KEY_DISPATCH_AGENT] = agent_of(s, r->name[JOB_TALLY_A]);
+		key[KEY_DISPATCH_KERNEL] = kernel_of(s, r->name[JOB_TALLY_DOMAIN], r->name[JOB_TALLY_OP]);
 		return;
 	case WIRE_TALLY_COPY:
-		key[1] = op_of(s, r);
-		key[3] = agent_of(s, r->name[JOB_TALLY_A]);
-		key[4] = agent_of(s, r->name[JOB_TALLY_B]);
-		key[5] = r->detail & 0xffff;
+		key[KEY_COPY_OP] = op_of(s, r);
+		key[KEY_COPY_SOURCE_AGENT] = agent_of(s, r->name[JOB_TALLY_A]);
+		key[KEY_COPY_DESTINATION_AGENT] = agent_of(s, r->name[JOB_TALLY_B]);
+		key[KEY_COPY_KINDS] = r->detail & 0xffff;
 		return;
 	case WIRE_TALLY_ALLOCATION:
-		key[1] = agent_of(s, r->name[JOB_TALLY_A]);
-		key[2] = r->detail >> 8 & 0xff;
-		key[3] = r->detail & 0xff;
+		key[KEY_ALLOCATION_AGENT] = agent_of(s, r->name[JOB_TALLY_A]);
+		key[KEY_ALLOCATION_KIND] = r->detail >> 8 & 0xff;
+		key[KEY_ALLOCATION_WHAT] = r->detail & 0xff;
 		return;
 	case WIRE_TALLY_POOL:
-		key[1] = agent_of(s, r->name[JOB_TALLY_A]);
-		key[2] = r->detail & 0xff;
+		key[KEY_POOL_AGENT] = agent_of(s, r->name[JOB_TALLY_A]);
+		key[KEY_POOL_KIND] = r->detail & 0xff;
 		return;
 	default:
 		break;
 	}
-	key[1] = s->thread;
-	key[2] = op_of(s, r);
+	key[KEY_THREAD] = s->thread;
+	key[KEY_OP] = op_of(s, r);
 	if (kind == WIRE_TALLY_COMM)
-		key[5] = string_of(s, r->name[JOB_TALLY_A]);
+		key[KEY_COMM_DATATYPE] = string_of(s, r->name[JOB_TALLY_A]);
 	for (unsigned i = 0; kind == WIRE_TALLY_MARKER && i < 3; i++)
-		key[3 + i] = string_of(s, r->name[JOB_TALLY_A + i]);
+		key[KEY_MARKER_NAME + i] = string_of(s, r->name[JOB_TALLY_A + i]);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "formats/raw/internal.h"
+#include "record/tallies.h"
 
 /* An entry as it lies in the file. */
 struct entry {
@@ -64,39 +65,44 @@ static bool take_key(const struct raw_process *p, const struct entry *e, uint32_
 	op = p->ops[e->y.op].op;
 	out->kind = e->w.kind;
 	out->thread = thread;
-	out->key[0] = p->process;
+	out->key[KEY_PROCESS] = p->process;
 	switch (out->kind) {
 	case WIRE_TALLY_DISPATCH:
-		agent = idmap_get(&p->agents, key[0]);
-		queue = idmap_get(&p->queues, key[1]);
-		out->key[1] = agent ? agent : t->queues[queue].agent;
-		out->key[2] = queue;
-		out->key[3] = idmap_get(&p->kernels, key[2]);
+		agent = idmap_get(&p->agents, key[WIRE_KEY_DISPATCH_AGENT]);
+		queue = idmap_get(&p->queues, key[WIRE_KEY_DISPATCH_QUEUE]);
+		out->key[KEY_DISPATCH_AGENT] = agent ? agent : t->queues[queue].agent;
+		out->key[KEY_DISPATCH_QUEUE] = queue;
+		out->key[KEY_DISPATCH_KERNEL] =
+			idmap_get(&p->kernels, key[WIRE_KEY_DISPATCH_KERNEL]);
 		return true;
 	case WIRE_TALLY_COPY:
-		out->key[1] = op;
-		out->key[2] = idmap_get(&p->queues, key[0]);
-		out->key[3] = idmap_get(&p->agents, key[1]);
-		out->key[4] = idmap_get(&p->agents, key[2]);
-		out->key[5] = key[3] & 0xffff;
+		out->key[KEY_COPY_OP] = op;
+		out->key[KEY_COPY_QUEUE] = idmap_get(&p->queues, key[WIRE_KEY_COPY_QUEUE]);
+		out->key[KEY_COPY_SOURCE_AGENT] =
+			idmap_get(&p->agents, key[WIRE_KEY_COPY_SOURCE_AGENT]);
+		out->key[KEY_COPY_DESTINATION_AGENT] =
+			idmap_get(&p->agents, key[WIRE_KEY_COPY_DESTINATION_AGENT]);
+		out->key[KEY_COPY_KINDS] = key[WIRE_KEY_COPY_KINDS] & 0xffff;
 		return true;
 	case WIRE_TALLY_ALLOCATION:
-		out->key[1] = idmap_get(&p->agents, key[0]);
-		out->key[2] = key[1];
-		out->key[3] = key[2];
-		out->part = key[3] != 0;
+		out->key[KEY_ALLOCATION_AGENT] =
+			idmap_get(&p->agents, key[WIRE_KEY_ALLOCATION_AGENT]);
+		out->key[KEY_ALLOCATION_KIND] = key[WIRE_KEY_ALLOCATION_KIND];
+		out->key[KEY_ALLOCATION_WHAT] = key[WIRE_KEY_ALLOCATION_WHAT];
+		out->part = key[WIRE_KEY_ALLOCATION_PART] != 0;
 		return true;
 	default:
 		break;
 	}
-	out->key[1] = thread;
-	out->key[2] = op;
+	out->key[KEY_THREAD] = thread;
+	out->key[KEY_OP] = op;
 	if (out->kind == WIRE_TALLY_SYNC)
-		out->key[3] = idmap_get(&p->queues, key[0]);
+		out->key[KEY_SYNC_QUEUE] = idmap_get(&p->queues, key[WIRE_KEY_SYNC_QUEUE]);
 	if (out->kind == WIRE_TALLY_COMM)
-		out->key[5] = idmap_get(&p->strings, key[0]);
+		out->key[KEY_COMM_DATATYPE] = idmap_get(&p->strings, key[WIRE_KEY_COMM_DATATYPE]);
 	for (unsigned i = 0; out->kind == WIRE_TALLY_MARKER && i < 3; i++)
-		out->key[3 + i] = idmap_get(&p->strings, key[i]);
+		out->key[KEY_MARKER_NAME + i] =
+			idmap_get(&p->strings, key[WIRE_KEY_MARKER_NAME + i]);
 	return true;
 }
 
@@ -159,11 +165,13 @@ static void add(struct raw_process *p, const struct entry *e, uint32_t thread)
 	if (e->y.flags & WIRE_TALLY_WORK)
 		take_work(t, &e->w, &y);
 	*trace_add(t, tallies) = y;
-	if (y.kind != WIRE_TALLY_ALLOCATION || e->w.key[3] || !y.work)
+	if (y.kind != WIRE_TALLY_ALLOCATION || e->w.key[WIRE_KEY_ALLOCATION_PART] || !y.work)
 		return;
 	out = trace_add(t, tallies); /* the memory in use, whatever it is used for */
 	*out = (struct t_tally){.kind = WIRE_TALLY_POOL, .thread = thread, .count = y.count,
-				.work = y.work, .key = {y.key[0], y.key[1], y.key[2]}};
+				.work = y.work, .key = {[KEY_PROCESS] = y.key[KEY_PROCESS],
+					[KEY_POOL_AGENT] = y.key[KEY_ALLOCATION_AGENT],
+					[KEY_POOL_KIND] = y.key[KEY_ALLOCATION_KIND]}};
 }
 
 void raw_read_tallies(struct raw_process *p)

@@ -42,8 +42,11 @@ struct tally_memory {
 static void add_uncoded(struct tallies *a, uint32_t process, const struct t_tally *y)
 {
 	struct tally *row = y->errors ? tally_at(a, TALLY_ERROR,
-						 (uint32_t[TALLY_KEYS]){process, y->key[2], 0,
-									y->thread, 1})
+						 (uint32_t[TALLY_KEYS]){
+							 [KEY_PROCESS] = process,
+							 [KEY_ERROR_OP] = y->key[KEY_OP],
+							 [KEY_ERROR_THREAD] = y->thread,
+							 [KEY_ERROR_UNCODED] = 1})
 				      : NULL;
 
 	if (row)
@@ -100,7 +103,7 @@ static void add_counted(struct tallies *a, const struct t_tally *y)
 	row->total += y->total;
 	row->self += y->self;
 	if (y->kind == WIRE_TALLY_CALL)
-		add_uncoded(a, y->key[0], y);
+		add_uncoded(a, y->key[KEY_PROCESS], y);
 	if (row->counted)
 		add_histogram(a, row, y);
 	else
@@ -762,116 +765,4 @@ void tallies_end(struct tallies *a)
 		if ((int64_t)pools->rows[i]->in_use < 0)
 			pools->rows[i]->in_use = 0;
 	}
-}
-
-/* ---- sink ------------------------------------------------------------------------------------ */
-
-static struct tallies *of(struct stream_sink *s)
-{
-	return *((struct tallies_sink *)s)->out;
-}
-
-static kymo_status_t state(struct tallies *a)
-{
-	return a->failed ? KYMO_ERROR_NO_MEMORY : KYMO_OK;
-}
-
-static kymo_status_t sink_begin(struct stream_sink *s, const struct trace *t)
-{
-	struct tallies_sink *sink = (struct tallies_sink *)s;
-
-	*sink->out = tallies_new(t);
-	return *sink->out ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
-}
-
-static kymo_status_t sink_call(struct stream_sink *s, const struct rec *r)
-{
-	tallies_call(of(s), r->thread, r->op, (uint64_t)(r->end - r->start), r->id, r->parent, r->ok);
-	if (!r->ok)
-		tallies_error(of(s), r->thread, r->op, r->status, r->start);
-	return KYMO_OK;
-}
-
-static kymo_status_t sink_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
-{
-	tallies_dispatch(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_copy(struct stream_sink *s, const struct rec_copy *r)
-{
-	tallies_copy(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_allocation(struct stream_sink *s, const struct rec_allocation *r)
-{
-	tallies_allocation(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_sync(struct stream_sink *s, const struct rec_sync *r)
-{
-	tallies_sync(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_marker(struct stream_sink *s, const struct rec_marker *r)
-{
-	tallies_marker(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_counter(struct stream_sink *s, const struct rec_counter *r)
-{
-	tallies_counter(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_sample(struct stream_sink *s, const struct rec_sample *r)
-{
-	tallies_sample(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
-{
-	tallies_device_sample(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_comm(struct stream_sink *s, const struct rec_comm *r)
-{
-	tallies_comm(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_other(struct stream_sink *s, const struct rec *r)
-{
-	tallies_other(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_loss(struct stream_sink *s, const struct rec_loss *r)
-{
-	tallies_loss(of(s), r);
-	return state(of(s));
-}
-
-static kymo_status_t sink_end(struct stream_sink *s, const struct trace *t)
-{
-	tallies_end(of(s));
-	return state(of(s));
-}
-
-void tallies_sink_init(struct tallies_sink *s, struct tallies **out)
-{
-	*s = (struct tallies_sink){
-		.sink = {.begin = sink_begin, .call = sink_call, .dispatch = sink_dispatch,
-			 .copy = sink_copy, .allocation = sink_allocation, .sync = sink_sync,
-			 .marker = sink_marker, .comm = sink_comm, .counter = sink_counter, .sample = sink_sample,
-			 .device_sample = sink_device_sample,
-			 .other = sink_other, .loss = sink_loss, .end = sink_end},
-		.out = out};
-	*out = NULL;
 }

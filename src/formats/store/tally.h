@@ -11,32 +11,8 @@
 #define FORMATS_STORE_TALLY_H
 
 #include "formats/store/histogram.h"
+#include "record/tallies.h"
 #include "stream/stream.h"
-
-enum tally_kind {
-	TALLY_CALL,       /* process, thread, op */
-	TALLY_ACTIVITY,   /* the same of activities that have no kind of their own: builds */
-	TALLY_DISPATCH,   /* process, agent, queue, kernel */
-	TALLY_COPY,       /* process, op, queue, source agent, destination agent, memory kinds */
-	TALLY_ALLOCATION, /* process, agent, memory kind, what */
-	TALLY_POOL,       /* process, agent, memory kind: bytes in use */
-	TALLY_SYNC,       /* process, thread, op, queue */
-	TALLY_ERROR,      /* process, op, status, thread, 1: counted in the program, without status */
-	TALLY_MARKER,     /* process, thread, op, name, domain, category (strings) */
-	TALLY_COUNTER,    /* process, thread, op, op of the call (of dispatches: kernel), counter,
-			     instance; real numbers */
-	TALLY_SAMPLE,     /* process, thread, stack; `total`: time they stand for, `errors`: lost */
-	TALLY_DEVICE_SAMPLE, /* process, agent, code, reason (string); `bytes`: samples, `untimed`: of
-				them idle, `errors`: lost, `frees`: times that a buffer was full */
-	TALLY_COMM,       /* process, thread, op, communicator, peer + 1, datatype (string) */
-	TALLY_COMM_SIZE,  /* process, op, size class: no extremes and histogram of times */
-	TALLY_COPY_SIZE,  /* process, op, size class, source agent, destination agent, memory kinds */
-	TALLY_LOSS,       /* process, thread; `errors`: gaps of unknown size */
-	TALLY_KINDS
-};
-
-#define TALLY_KEYS  7
-#define TALLY_SCOPE 6 /* the key that is the scope, of scoped tallies */
 
 struct tally {
 	uint32_t key[TALLY_KEYS];
@@ -143,12 +119,5 @@ void tallies_loss(struct tallies *a, const struct rec_loss *r);
 
 /* Completes what needs all records (peaks). */
 void tallies_end(struct tallies *a);
-
-/* A sink that fills `a` from any reader: embed it, or make one with tallies_sink_init(). */
-struct tallies_sink {
-	struct stream_sink sink;
-	struct tallies **out; /* made at begin; the caller frees it */
-};
-void tallies_sink_init(struct tallies_sink *s, struct tallies **out);
 
 #endif

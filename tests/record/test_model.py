@@ -79,6 +79,13 @@ class Model(unittest.TestCase):
         self.assert_in_order(self.made("store_tables.sql"), "CREATE TABLE dispatch(", "harvested INTEGER, spin INTEGER);")
         self.assert_in_order(self.made("store_functions.inc"), "row_dispatch", "c[26] = (int64_t)r->spin; /* spin */")
         self.assertIn('{"dispatch", 27, false, 0}', self.made("store_rows.inc"))
+        self.assert_in_order(self.made("show_json.inc"), "show_dispatch", "if (r->spin)",
+                             'json_key_unsigned(o, "spin", r->spin);', "show_copy")
+        self.assert_in_order(self.made("show_csv.inc"), "show_dispatch", "csv_unsigned(o, r->offset[0]);",
+                             "csv_unsigned(o, r->spin);", "show_copy")
+        self.assertRegex(self.made("csv_headers.h"), 'CSV_DEFAULT_DISPATCH ",dims,offset_x,.*,spin,cluster_x,')
+        self.assert_in_order(self.made("show_text.inc"), "show_dispatch", "if (r->spin)",
+                             'text_key_unsigned(o, "spin", r->spin);', "show_copy")
 
     def test_a_kind_is_everywhere(self):
         self.write("ghost.rec", GHOST, "w")
@@ -126,7 +133,7 @@ class Model(unittest.TestCase):
         self.assertIn(message, done.stderr)
 
     def test_mistakes_are_refused(self):
-        mistakes = (("u64                 -> dims:u32", "u65                 -> dims:u32", "dispatch.rec:22: dims: type u65"),
+        mistakes = (("u64                 -> dims:u32", "u65                 -> dims:u32", ": dims: type u65"),
                     ("\tlaunch LAUNCH\n", "\tlaunch LUNCH\n", "dispatch.launch: no fields LUNCH"),
                     ("enum:untimed_reason -> rest.untimed ", "enum:untimed_season -> rest.untimed ",
                      "DISPATCH untimed: no enum untimed_season"),

@@ -426,6 +426,80 @@ def store_functions(model):
     return out
 
 
+# ---- what formats show of a record by default ---------------------------------------------------
+
+# How a format writes a value: by what the value is. {n}: name, {v}: value.
+SHOW = {
+    "json": {"unsigned": 'json_key_unsigned(o, "{n}", {v});', "signed": 'json_key_signed(o, "{n}", {v});',
+             "real": 'json_key_real(o, "{n}", {v});', "hex": 'json_key_hex(o, "{n}", {v});',
+             "text": 'json_key_text(o, "{n}", {v});'},
+    "csv": {"unsigned": "csv_unsigned(o, {v});", "signed": "csv_signed(o, {v});", "real": "csv_real(o, {v});",
+            "hex": "csv_hex(o, {v});", "text": "csv_text(o, {v});"},
+    "text": {"unsigned": 'text_key_unsigned(o, "{n}", {v});', "signed": 'text_key_signed(o, "{n}", {v});',
+             "real": 'text_key_real(o, "{n}", {v});', "hex": 'text_key_hex(o, "{n}", {v});',
+             "text": 'text_key_text(o, "{n}", {v});'},
+}
+
+
+def not_shown(d, form):
+    """(name, member, field) of what the format's own code leaves out; nothing if it has none for the kind."""
+    own = d.own.get(form)
+    if own is None:
+        return []
+    out = []
+    for f in record_fields(d):
+        part, bare = f.target.split(".")[0], f.target.split("[")[0]
+        if part in ("rest", "base") or part in own or bare in own or f.target in own \
+                or f.base in ("text", "blob"):
+            continue
+        if f.base == "u32[3]":
+            out += [(f"{f.name}_{axis}", f"{f.target}[{i}]", f) for i, axis in enumerate("xyz")]
+        else:
+            out += [(f.name if "[" in f.target else f.target.split(".")[-1], f.target, f)]
+    return out
+
+
+def shown_as(f, member):
+    if f.set:
+        return "text", f"record_value_name(&record_set_{f.set}, r->{member})"
+    if f.conversion == "thread":
+        return "unsigned", f"t->threads[r->{member}].tid"
+    if f.of == "string":
+        return "text", f"t->strings[r->{member}].text"
+    if f.base in ("pointer", "handle"):
+        return "hex", f"r->{member}"
+    if f.c_type == "double":
+        return "real", f"r->{member}"
+    if f.c_type in ("int64_t", "int32_t"):
+        return "signed", f"r->{member}"
+    return "unsigned", f"r->{member}"
+
+
+def show_default(form):
+    def write(model):
+        out = head(f"What is shown of a record by default; included by the format {form}.")
+        for d in model.records():
+            rows = not_shown(d, form)
+            if d.own.get(form) is None:
+                continue
+            out += [f"static inline void show_{d.name}(struct output *o, const struct trace *t,",
+                    f"\tconst struct {d.record} *r)", "{"]
+            for n, member, f in rows:
+                how, value = shown_as(f, member)
+                line = SHOW[form][how].format(n=n, v=value)
+                out += [f"\t{line}"] if form == "csv" else [f"\tif (r->{member})", f"\t\t{line}"]
+            out += ["}", ""]
+        return out
+    return write
+
+
+def csv_headers(model):
+    out = head("Columns that are shown by default, for the headers of CSV files.", "RECORD_CSV_HEADERS_H")
+    out += [f'#define CSV_DEFAULT_{d.name.upper()} "{"".join("," + n for n, _, _ in not_shown(d, "csv"))}"'
+            for d in model.records()]
+    return out + ["", "#endif"]
+
+
 # ---- tallies -----------------------------------------------------------------------------------
 
 # How a member of struct tally lies in a table, unless it is a u64.
@@ -523,7 +597,7 @@ def sql(model):
     return store_sql(model) + ["", "-- tallies: filled while ingesting, so that no summary scans"] + tally_sql(model)
 
 
-WRITERS = {"store_tables.sql": sql, "tallies.h": tally_keys_h, "tally_columns.inc": tally_columns, "store_rows.inc": store_rows,
+WRITERS = {**{f"show_{form}.inc": show_default(form) for form in SHOW}, "csv_headers.h": csv_headers, "store_tables.sql": sql, "tallies.h": tally_keys_h, "tally_columns.inc": tally_columns, "store_rows.inc": store_rows,
            "store_functions.inc": store_functions, "fields.h": fields_h, "schema.c": schema_c, "types.h": types_h, "decode.c": decode_c}
 
 

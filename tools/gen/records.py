@@ -76,6 +76,7 @@ class Domain:
         self.known = False
         self.record, self.finish = None, False  # struct of a reader's records
         self.aliases, self.parts = [], {}
+        self.own = {}  # by format: members that its own code shows or leaves out
         self.op_prefix, self.ops = None, []     # (name, enumerator, layout, object, timed, comment)
         self.layouts = {}
         self.tables = []
@@ -175,6 +176,9 @@ class Reader:
 
     def top_record(self, w, _comment):
         self.domain.record, self.domain.finish = w[0], "finish" in w[1:]
+
+    def top_own(self, w, _comment):
+        self.domain.own[w[0]] = w[1:]
 
     def top_part(self, w, comment):
         self.domain.parts[w[0]] = (w[1], comment)

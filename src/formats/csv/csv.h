@@ -31,6 +31,7 @@ static inline struct csv_writer *csv_writer_of(struct stream_sink *s)
 void csv_text(struct output *o, const char *s);
 void csv_unsigned(struct output *o, uint64_t v);
 void csv_signed(struct output *o, int64_t v);
+void csv_real(struct output *o, double v);
 void csv_hex(struct output *o, uint64_t v);
 kymo_status_t csv_end_row(struct output *o);
 

@@ -5,10 +5,13 @@
 
 #include "base/text.h"
 #include "formats/csv/csv.h"
-#include "stream/recorded.h"
+#include "record/value.h"
 #include "stream/names.h"
 #include "stream/payload.h"
+#include "stream/recorded.h"
 #include "wire/defs.h"
+
+#include "record/show_csv.inc"
 
 static int64_t since(const struct csv_writer *w, int64_t ns)
 {
@@ -101,14 +104,13 @@ static void device_times(struct csv_writer *w, struct output *o, const struct re
 	place(w, o, r->process, r->thread);
 }
 
-static kymo_status_t device_end(struct csv_writer *w, struct output *o, const struct rec_device *d)
+static void device_end(struct csv_writer *w, struct output *o, const struct rec_device *d)
 {
 	csv_unsigned(o, d->correlation);
 	csv_signed(o, since(w, d->submit));
 	csv_signed(o, d->status);
 	csv_text(o, device_timed(d) ? "" : name_untimed(d->untimed));
 	csv_unsigned(o, d->causal_violation);
-	return csv_end_row(o);
 }
 
 static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *r)
@@ -127,7 +129,9 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 	csv_unsigned(o, r->launch.static_shared);
 	csv_unsigned(o, r->launch.dynamic_shared);
 	csv_unsigned(o, r->launch.local_memory);
-	return device_end(w, o, &r->device);
+	device_end(w, o, &r->device);
+	show_dispatch(o, w->t, r);
+	return csv_end_row(o);
 }
 
 static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
@@ -144,7 +148,9 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 	csv_text(o, w->t->agents[r->destination_agent].label);
 	csv_text(o, name_memory_kind(r->destination_kind));
 	csv_unsigned(o, r->blocking);
-	return device_end(w, o, &r->device);
+	device_end(w, o, &r->device);
+	show_copy(o, w->t, r);
+	return csv_end_row(o);
 }
 
 static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocation *r)
@@ -165,6 +171,7 @@ static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocati
 	csv_unsigned(o, r->parent);
 	csv_text(o, w->t->agents[r->agent].label);
 	csv_unsigned(o, r->correlation);
+	show_allocation(o, w->t, r);
 	return csv_end_row(o);
 }
 
@@ -185,6 +192,7 @@ static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
 		csv_hex(o, r->event);
 	else
 		csv_text(o, "");
+	show_sync(o, w->t, r);
 	return csv_end_row(o);
 }
 
@@ -212,6 +220,7 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 		payload_json(&payload, r);
 	output_csv(o, data, payload.used);
 	output_char(o, ',');
+	show_marker(o, w->t, r);
 	return csv_end_row(o);
 }
 
@@ -252,6 +261,7 @@ static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
 	csv_text(o, r->state < 3 ? states[r->state] : "never completed");
 	csv_unsigned(o, r->correlation);
 	csv_unsigned(o, r->completed_by);
+	show_comm(o, w->t, r);
 	return csv_end_row(o);
 }
 

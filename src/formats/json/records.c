@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "formats/json/json.h"
+#include "record/value.h"
 #include "stream/names.h"
 #include "stream/payload.h"
 
@@ -189,6 +190,8 @@ static void cut(struct json_writer *w, const struct rec *r)
 		output_char(&w->out, '}');
 }
 
+#include "record/show_json.inc"
+
 /* ---- kinds --------------------------------------------------------------------------------- */
 
 static kymo_status_t call(struct stream_sink *s, const struct rec *r)
@@ -284,6 +287,7 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 	size(o, "local", r->local, r->dims);
 	size(o, "offset", r->offset, r->dims);
 	launch(o, &r->launch);
+	show_dispatch(o, w->t, r);
 	device(w, &r->device);
 	return end(w);
 }
@@ -301,6 +305,7 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 	json_key_unsigned(o, "destination_agent", r->destination_agent);
 	json_key_text(o, "destination_kind", name_memory_kind(r->destination_kind));
 	json_key_bool(o, "blocking", r->blocking);
+	show_copy(o, w->t, r);
 	device(w, &r->device);
 	return end(w);
 }
@@ -321,6 +326,7 @@ static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocati
 	json_key_unsigned(o, "parent_allocation", r->parent);
 	json_key_unsigned(o, "agent", r->agent);
 	json_key_unsigned(o, "correlation", r->correlation);
+	show_allocation(o, w->t, r);
 	return end(w);
 }
 
@@ -336,6 +342,7 @@ static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
 	if (r->event)
 		json_key_unsigned(&w->out, "event", r->event);
 	json_key_unsigned(&w->out, "correlation", r->correlation);
+	show_sync(&w->out, w->t, r);
 	return end(w);
 }
 
@@ -358,6 +365,7 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 	json_key_bool(o, "left_open", r->left_open);
 	json_key(o, "payload", false);
 	payload_json(o, r);
+	show_marker(o, w->t, r);
 	return end(w);
 }
 
@@ -387,6 +395,7 @@ static kymo_status_t device_sample(struct stream_sink *s, const struct rec_devic
 	json_key_unsigned(o, "idle", r->idle);
 	json_key_unsigned(o, "cycles", r->cycles);
 	json_key_unsigned(o, "correlation", r->correlation);
+	show_device_sample(o, w->t, r);
 	return end(w);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "formats/text/text.h"
+#include "record/value.h"
 #include "stream/payload.h"
 
 static void add(struct text_writer *w, const char *before, uint64_t v)
@@ -10,6 +11,48 @@ static void add(struct text_writer *w, const char *before, uint64_t v)
 	output_text(&w->out, before);
 	output_unsigned(&w->out, v);
 }
+
+static void text_key(struct output *o, const char *name)
+{
+	output_char(o, ' ');
+	output_text(o, name);
+	output_char(o, '=');
+}
+
+static inline void text_key_unsigned(struct output *o, const char *name, uint64_t v)
+{
+	text_key(o, name);
+	output_unsigned(o, v);
+}
+
+static inline void text_key_signed(struct output *o, const char *name, int64_t v)
+{
+	text_key(o, name);
+	output_signed(o, v);
+}
+
+static inline void text_key_real(struct output *o, const char *name, double v)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%.9g", v);
+	text_key(o, name);
+	output_text(o, text);
+}
+
+static inline void text_key_hex(struct output *o, const char *name, uint64_t v)
+{
+	text_key(o, name);
+	output_hex(o, v);
+}
+
+static inline void text_key_text(struct output *o, const char *name, const char *v)
+{
+	text_key(o, name);
+	output_name(o, v);
+}
+
+#include "record/show_text.inc"
 
 static kymo_status_t end_line(struct text_writer *w)
 {
@@ -107,6 +150,7 @@ kymo_status_t text_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 	if (r->offset[0] | r->offset[1] | r->offset[2])
 		size(w, " offset=", r->offset, r->dims);
 	launch(w, &r->launch);
+	show_dispatch(&w->out, w->t, r);
 	end_device(w, &r->device);
 	return end_line(w);
 }
@@ -136,6 +180,7 @@ kymo_status_t text_copy(struct stream_sink *s, const struct rec_copy *r)
 	add_if(w, " faults=", r->faults);
 	add_if(w, " graph=", r->graph);
 	add_if(w, " node=", r->graph_node);
+	show_copy(&w->out, w->t, r);
 	end_device(w, &r->device);
 	return end_line(w);
 }
@@ -161,6 +206,7 @@ kymo_status_t text_allocation(struct stream_sink *s, const struct rec_allocation
 		add(w, " parent=", r->parent);
 	if (r->correlation)
 		add(w, " call=", r->correlation);
+	show_allocation(&w->out, w->t, r);
 	return end_line(w);
 }
 
@@ -185,6 +231,7 @@ kymo_status_t text_sync(struct stream_sink *s, const struct rec_sync *r)
 		output_hex(&w->out, r->event);
 	}
 	add(w, " call=", r->correlation);
+	show_sync(&w->out, w->t, r);
 	return end_line(w);
 }
 
@@ -234,6 +281,7 @@ kymo_status_t text_marker(struct stream_sink *s, const struct rec_marker *r)
 	}
 	if (r->left_open)
 		output_text(&w->out, " [left open]");
+	show_marker(&w->out, w->t, r);
 	return end_line(w);
 }
 
@@ -274,6 +322,7 @@ kymo_status_t text_comm(struct stream_sink *s, const struct rec_comm *r)
 	if (r->completed_by)
 		add(w, " completed by=", r->completed_by);
 	output_text(&w->out, r->state < 4 ? states[r->state] : "");
+	show_comm(&w->out, w->t, r);
 	return end_line(w);
 }
 

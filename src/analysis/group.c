@@ -149,7 +149,7 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		x->earliest = row;
 		x->earliest_summary = s;
 	}
-	if (g->by & BY_QUEUE && !add_process(x, s, row->key[0]))
+	if (g->by & BY_QUEUE && !add_process(x, s, row->key[KEY_PROCESS]))
 		g->failed = true;
 	tally_merge(g->numbers, &x->sum, s->tallies, row);
 	if (kind == TALLY_COMM)

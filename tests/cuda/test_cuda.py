@@ -567,7 +567,7 @@ class Test(base.Test):
     def test_static(self):
         """CUPTI linked statically into the program, or into a library that it loads later."""
         self.built = self.program()
-        sources = [os.path.join(HERE, n) for n in ("program.c", "profiler.c", "stand_in.c")]
+        sources = [os.path.join(HERE, n) for n in ("program.c", "profiler.c", "stand_in.c", "../support/between.c")]
         static = ["-std=gnu11", "-DSTAND_STATIC", "-shared", "-fPIC", sources[2]]
         brings = self.compile("libbrings.so", *static)
         out = self.scene("brought", brings)

@@ -100,10 +100,15 @@ void label_agent(struct text *out, const struct trace *t, uint32_t agent)
 	text_add(out, a->label);
 }
 
-static void label_queue(struct text *out, const struct trace *t, uint32_t queue, bool device)
+static void label_queue(struct text *out, const struct trace *t, uint32_t process, uint32_t queue,
+			bool device)
 {
 	const struct t_queue *q = &t->queues[queue < t->queues_count ? queue : 0];
 
+	if (t->processes[process].stands_for) {
+		text_addf(out, "all of %u ranks", t->processes[process].stands_for);
+		return;
+	}
 	if (queue == 0 || queue >= t->queues_count) {
 		text_add(out, "no queue");
 		return;
@@ -381,7 +386,8 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		label_agent_of(out, t, kind, row);
 		break;
 	case BY_QUEUE:
-		label_queue(out, t, row->key[kind == TALLY_SYNC ? KEY_SYNC_QUEUE : KEY_COPY_QUEUE], true);
+		label_queue(out, t, process,
+			    row->key[kind == TALLY_SYNC ? KEY_SYNC_QUEUE : KEY_COPY_QUEUE], true);
 		break;
 	case BY_PEER:
 		label_peer(out, t, row);

@@ -293,11 +293,40 @@ static bool in_person(const struct t_process *p)
 	return !p->telemetry && !p->stands_for;
 }
 
+/* Of the ranks of a job that were counted together, those that have left a file as well. */
+static uint32_t in_files(const struct trace *t, const struct t_process *job)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		n += t->processes[i].aligned && !t->processes[i].stands_for &&
+		     strcmp(t->processes[i].job, job->job) == 0;
+	return n < job->stands_for ? n : job->stands_for;
+}
+
+bool summary_together(const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		if (t->processes[i].stands_for)
+			return true;
+	return false;
+}
+
+uint32_t summary_without_file(const struct trace *t)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		if (t->processes[i].stands_for)
+			n += t->processes[i].stands_for - in_files(t, &t->processes[i]);
+	return n;
+}
+
 uint32_t summary_threads(const struct trace *t, uint32_t *processes)
 {
 	uint32_t threads = 0;
 
-	*processes = 0;
+	*processes = summary_without_file(t);
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		*processes += in_person(&t->processes[i]);
 	for (uint32_t i = 1; i < t->threads_count; i++)
@@ -308,7 +337,7 @@ uint32_t summary_threads(const struct trace *t, uint32_t *processes)
 
 uint32_t summary_ranks(const struct trace *t)
 {
-	uint32_t ranks = 0;
+	uint32_t ranks = summary_without_file(t);
 
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		ranks += t->processes[i].rank != UINT32_MAX;
@@ -333,7 +362,8 @@ static void head_numbers(struct report *r, const struct summary *s)
 	if (ranks > 1)
 		add_number(&line, ranks, "rank", "ranks");
 	add_number(&line, processes, "process", "processes");
-	add_number(&line, threads, "thread", "threads");
+	if (!summary_without_file(t)) /* else nobody has counted them */
+		add_number(&line, threads, "thread", "threads");
 	add_number(&line, sum_of(s, TALLY_CALL), "call", "calls");
 	add_number(&line, sum_of(s, TALLY_DISPATCH), "kernel", "kernels");
 	add_number(&line, copies_of(s), "copy", "copies");

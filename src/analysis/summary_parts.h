@@ -12,6 +12,9 @@ void summary_head(struct report *r, const struct summary *s, unsigned count);
 bool summary_nothing_recorded(const struct summary *s);
 uint64_t summary_duration(const struct trace *t);
 const char *summary_command(const struct trace *t);
+/* Ranks whose tallies were added up in their job; of them those without a file (threads unknown). */
+bool summary_together(const struct trace *t);
+uint32_t summary_without_file(const struct trace *t);
 uint32_t summary_threads(const struct trace *t, uint32_t *processes);
 uint32_t summary_ranks(const struct trace *t);
 

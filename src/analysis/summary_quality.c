@@ -181,17 +181,6 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 	}
 }
 
-/* Of the ranks of a job that were counted together, those that have left a file as well. */
-static uint32_t in_files(const struct trace *t, const struct t_process *job)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 1; i < t->processes_count; i++)
-		n += t->processes[i].aligned && !t->processes[i].stands_for &&
-		     strcmp(t->processes[i].job, job->job) == 0;
-	return n < job->stands_for ? n : job->stands_for;
-}
-
 /* Samples that were lost; a buffer that was full lost nobody knows how many. */
 static void quality_samples(struct quality *q, const struct summary *s)
 {
@@ -233,6 +222,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 	uint64_t in_band = 0, counted = 0;
 
 	quality_samples(q, s);
+	q->ranks += summary_without_file(t);
 	q->coarse |= s->tallies->coarse;
 	for (uint32_t i = 0; i < loss->count; i++) {
 		const struct t_process *p = &t->processes[loss->rows[i]->key[KEY_PROCESS]];
@@ -244,8 +234,6 @@ static void quality_add(struct quality *q, const struct summary *s)
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		const struct t_process *p = &t->processes[i];
 
-		if (p->stands_for)
-			q->ranks += p->stands_for - in_files(t, p);
 		q->processes++;
 		quality_endless(q, t, p);
 		q->unwritten = add_up(q->unwritten, p->unwritten_records);
@@ -584,7 +572,9 @@ static void quality_row(struct table *t, const struct summary *s)
 	cell_number(c++, summary_duration(s->trace));
 	cell_number(c++, summary_ranks(s->trace));
 	cell_number(c++, processes);
-	cell_number(c++, threads);
+	if (!summary_without_file(s->trace))
+		cell_number(c, threads);
+	c++;
 	cell_number(c++, q.lost);
 	cell_number(c++, q.samples);
 	cell_number(c++, q.gaps);
@@ -712,13 +702,18 @@ void summary_quality(struct report *r, const struct summary *s, unsigned count)
 {
 	struct quality q = {0};
 	struct text line = {0};
+	bool together = false;
 
 	quality_table(r, s, count);
 	notes_table(r, s, count);
 	for (unsigned i = 0; i < count; i++) {
 		quality_add(&q, &s[i]);
 		add_notes(r, &s[i]);
+		together |= summary_together(s[i].trace);
 	}
+	if (together)
+		report_foot(r, "Of ranks that were counted together, MPI_Finalize counts until all ranks had come "
+			       "to it, and their threads and queues are not told apart.");
 	if (q.coarse)
 		report_foot(r, "Calls were counted in the program, not recorded (mode summary): their errors "
 			       "have no status, and they have no scope.");

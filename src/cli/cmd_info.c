@@ -237,6 +237,23 @@ static void print_clock(const struct trace *t, const struct t_agent *a)
 			     k->syncs);
 }
 
+/* Of ranks that were counted together those are told that no process with a file of its own has. */
+static void print_device(const struct trace *t, const struct t_agent *a)
+{
+	bool together = t->processes[a->process].stands_for;
+
+	if (together && a->type[0])
+		return;
+	plain_printf(stdout, "  %s  ", a->label);
+	if (together)
+		plain_printf(stdout, "of ranks that were counted together");
+	else
+		plain_printf(stdout, "%s, %s, %s", a->type,
+			     a->platform[0] ? a->platform : a->domain, a->driver);
+	print_clock(t, a);
+	putchar('\n');
+}
+
 static void print_devices(const struct trace *t)
 {
 	if (t->agents_count > 1)
@@ -244,10 +261,7 @@ static void print_devices(const struct trace *t)
 	for (uint32_t i = 1; i < t->agents_count && i <= ROWS_SHOWN; i++) {
 		const struct t_agent *a = &t->agents[i];
 
-		plain_printf(stdout, "  %s  %s, %s, %s", a->label, a->type,
-			     a->platform[0] ? a->platform : a->domain, a->driver);
-		print_clock(t, a);
-		putchar('\n');
+		print_device(t, a);
 	}
 	rest(t->agents_count - 1);
 	if (t->queues_count > 1)

@@ -100,6 +100,37 @@ class Drum(Base):
         self.check(True)
 
 
+class Together(Base):
+    """Mode summary of a program with devices: what the ranks counted together is told as theirs."""
+
+    def check(self, ranks):
+        p = self.recorded(ranks, BIN / "drum", 61, 10, options=["-f", "--mode", "summary"],
+                          inside=True, OMP_NUM_THREADS="2")
+        self.assertEqual(p.code, 0, p.err)
+        tables = self.summary("op")
+        self.assertEqual((tables["quality"][0]["ranks"], tables["quality"][0]["processes"]), (ranks, ranks))
+        self.assertEqual({(r["queue"], r["what"], r["calls"]) for r in tables["queues"]},
+                         {(f"all of {ranks} ranks", what, n * ranks) for what, n in (("kernels", 10), ("copies", 41))})
+        for table in ("kernels", "copies", "waiting"):
+            self.assertEqual({r["queue"] for r in self.summary("queue")[table]}, {f"all of {ranks} ranks"}, table)
+        info = self.run_any([KYMO, "info", self.trace]).out.splitlines()
+        devices = info[info.index("Devices") + 1:]
+        devices = devices[:devices.index("")]
+        self.assertGreater(len(devices), 0)
+        named = [d.split("  ")[1:3] for d in devices]
+        self.assertEqual(len({n[0] for n in named}), len(devices), devices)
+        for name, what in named:
+            self.assertRegex(what, r"^\w+, \w+", devices)
+        known = self.rows("SELECT DISTINCT type FROM agent WHERE type = '' OR name = 'device'")
+        self.assertEqual(known, [])
+
+    def test_two(self):
+        self.check(2)
+
+    def test_four(self):
+        self.check(4)
+
+
 class Again(Base):
     def test_force_in_each_rank(self):
         """Ranks replace an old trace together: none finds the place taken by another of its own job."""

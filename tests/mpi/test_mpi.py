@@ -148,6 +148,12 @@ class Tallies(Base):
         self.assertGreater(len(calls), 40)
         self.assertEqual(self.counted(), (calls, messages))
         self.assertEqual(self.ranks_with_tallies(), {"all"})
+        told = self.summary("op")["quality"][0]
+        self.assertEqual((told["ranks"], told["threads"]), (4, None))
+        if inside:
+            self.assertEqual(told["processes"], 4)
+        self.assertIn(" 4 ranks, ", self.foot().splitlines()[1])
+        self.assertIn("MPI_Finalize counts until all ranks had come to it", self.foot())
         loads = {(r["kind"], r["op"]): r for r in self.summary("rank,op")["imbalance"]
                  if r["op"] not in self.ASKED}
         self.assertEqual({k: r["ranks"] for k, r in loads.items()}, having)

@@ -54,11 +54,30 @@ struct settling {
 	struct trace *t;
 	uint32_t process, thread; /* those that stand for the ranks */
 	uint32_t first_agent, first_kernel;
+	bool loads; /* rows that tell no device from another */
 };
 
 static const char *copy_of(struct settling *s, const char *text)
 {
 	return trace_string(s->t, text, strlen(text));
+}
+
+/* The table has the name alone; what it is says a process that knows a device of that name. */
+static void describe_agent(struct settling *s, struct t_agent *a)
+{
+	for (uint32_t i = 1; i < s->first_agent; i++) {
+		const struct t_agent *known = &s->t->agents[i];
+
+		if (strcmp(known->name, a->name) != 0)
+			continue;
+		a->type = known->type;
+		a->vendor = known->vendor;
+		a->driver = known->driver;
+		a->domain = known->domain;
+		a->platform = known->platform;
+		a->properties = known->properties;
+		return;
+	}
 }
 
 static uint32_t agent_of(struct settling *s, const char *name)
@@ -68,12 +87,13 @@ static uint32_t agent_of(struct settling *s, const char *name)
 	if (!*name)
 		return 0;
 	for (uint32_t i = s->first_agent; i < s->t->agents_count; i++)
-		if (strcmp(s->t->agents[i].name, name) == 0)
+		if (s->loads || strcmp(s->t->agents[i].name, name) == 0)
 			return i;
 	a = trace_add(s->t, agents);
 	*a = s->t->agents[0];
 	a->process = s->process;
 	a->name = copy_of(s, name);
+	describe_agent(s, a);
 	return s->t->agents_count - 1;
 }
 
@@ -205,12 +225,26 @@ static void add_note(struct settling *s, const struct job_tally_row *r)
 
 static void add_row(struct settling *s, const struct job_tally_row *r)
 {
+	bool load = r->kind & JOB_TALLY_LOAD;
+
+	if (load != s->loads)
+		return;
 	if (r->kind == JOB_TALLY_NOTE)
 		add_note(s, r);
-	else if (r->kind & JOB_TALLY_LOAD && (r->kind & (JOB_TALLY_LOAD - 1)) < WIRE_TALLY_POOL)
+	else if (load && (r->kind & (JOB_TALLY_LOAD - 1)) < WIRE_TALLY_POOL)
 		add_load(s, r);
 	else if (r->kind < WIRE_TALLY_KINDS)
 		add_tally(s, r);
+}
+
+/* Loads last: of devices they say only that it is one, and any that the other rows name will do. */
+static void add_rows(struct settling *s, const struct job_tally *table)
+{
+	for (unsigned pass = 0; pass < 2; pass++) {
+		s->loads = pass;
+		for (uint32_t i = 0; i < table->count; i++)
+			add_row(s, table->rows[i]);
+	}
 }
 
 /* ---- the process --------------------------------------------------------------------------- */
@@ -269,8 +303,7 @@ static bool settle(struct raw_process *p)
 		p->file.damaged++;
 	} else {
 		add_process(&s, p, table.total);
-		for (uint32_t i = 0; i < table.count; i++)
-			add_row(&s, table.rows[i]);
+		add_rows(&s, &table);
 		if (table.failed || table.total[JOB_TALLY_LEFT_OUT])
 			stream_warn(p->rt->log, "%s: the job has called more than its table holds: "
 						"%llu rows were left out", p->file.path,

@@ -85,8 +85,11 @@ static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
 
 static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 {
+	const struct t_process *p = &info_of(s)->t->processes[r->process];
+
 	info_of(s)->losses += r->count;
-	info_of(s)->unknown_losses += r->count == 0;
+	if (!p->overwritten_records) /* else the gaps are where records gave way */
+		info_of(s)->unknown_losses += r->count == 0;
 	return KYMO_OK;
 }
 
@@ -345,7 +348,7 @@ static void print_notes(const struct trace *t)
 static void print_quality(const struct info *c, const struct trace *t)
 {
 	uint64_t lost = 0, damaged = 0;
-	uint64_t unwritten = 0, no_memory = 0, rows = 0;
+	uint64_t unwritten = 0, no_memory = 0, rows = 0, overwritten = 0;
 	uint32_t endless = 0, refused = 0, missing = 0;
 
 	for (uint32_t i = 1; i < t->processes_count; i++) {
@@ -357,6 +360,7 @@ static void print_quality(const struct info *c, const struct trace *t)
 		unwritten += t->processes[i].unwritten_records;
 		no_memory += t->processes[i].no_memory_records;
 		rows += t->processes[i].left_out_rows;
+		overwritten += t->processes[i].overwritten_records;
 	}
 	heading("Quality");
 	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "lost records", lost);
@@ -364,6 +368,9 @@ static void print_quality(const struct info *c, const struct trace *t)
 		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  refused by the file system", unwritten);
 	if (no_memory)
 		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  without memory for them", no_memory);
+	if (overwritten)
+		plain_printf(stdout, "  %-28s %" PRIu64 " (older ones, which gave way)\n",
+			     "overwritten records", overwritten);
 	if (rows)
 		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "rows the job's table left out", rows);
 	if (missing)

@@ -275,9 +275,10 @@ CREATE VIEW unfinished AS SELECT u.id, p.pid, t.tid, o.name AS operation, n.text
 	LEFT JOIN op co ON co.id = c.op;
 
 -- What recording cost, by process, ns, as far as it was measured: in the program's threads
--- (`variance_ns2`: of that, from samples; markers come on top: their number times
--- process.record_cost_ns), waiting for room, and of processors beside it.
-CREATE VIEW overhead AS SELECT pid, calls_cost_ns + overhead_ns AS measured_ns,
+-- (`variance_ns2`: of that, from samples; markers are in it at process.record_cost_ns each), waiting
+-- for room, and of processors beside it. The sum over processes is the summary's number.
+CREATE VIEW overhead AS SELECT pid, calls_cost_ns + overhead_ns + record_cost_ns *
+	(SELECT ifnull(sum(m.calls), 0) FROM tally_marker m WHERE m.process = process.id) AS measured_ns,
 	calls_cost_variance AS variance_ns2, waiting_ns, beside_ns + drain_ns AS beside_ns, cost_samples FROM process WHERE id > 0;
 
 -- How often what the mode leaves out was called.

@@ -250,15 +250,17 @@ static bool write_metadata(struct store_writer *w, const struct trace *t)
 	       metadata_add(w->db, "schema_version", STORE_SCHEMA_VERSION);
 }
 
-/* A thread that did not live to say how many records it made has those that there are. */
+/*
+ * Those that are in the trace, as every reader counts them: what a thread said of itself leaves out
+ * what it made after that, and has what was lost or overwritten.
+ */
 static struct t_thread *threads_with_records(const struct store_writer *w, const struct trace *t)
 {
 	struct t_thread *threads = calloc(t->threads_count + 1u, sizeof(*threads));
 
 	for (uint32_t i = 0; threads && i < t->threads_count; i++) {
 		threads[i] = t->threads[i];
-		if (!threads[i].records)
-			threads[i].records = w->held[i];
+		threads[i].records = w->held[i];
 	}
 	return threads;
 }

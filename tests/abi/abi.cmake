@@ -2,7 +2,9 @@
 # What is loaded into programs must stay small and harmless; headers must stand alone; what others
 # were built against must stay as it is.
 add_test(NAME abi.layers COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check/layers.py
-         ${PROJECT_SOURCE_DIR})
+         ${PROJECT_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+add_test(NAME abi.layers_planted COMMAND Python3::Interpreter -B
+         ${PROJECT_SOURCE_DIR}/tests/abi/test_layers.py ${PROJECT_SOURCE_DIR})
 # Tests of parts that this build leaves out cannot be found.
 if(NOT KYMO_SANITIZE AND TARGET kymo_synth AND TARGET kymo_report AND TARGET kymo_format_json)
   add_test(NAME abi.security_doc COMMAND Python3::Interpreter

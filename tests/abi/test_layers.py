@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planted violations of the layers are found, by what is written or by what the compiler read."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = sys.argv.pop(1)
+LAYERS = os.path.join(ROOT, "tools", "check", "layers.py")
+
+NINJA = """rule cc
+  command = cc -MMD -MF $out.d -I ../src -I ../vendor -I ../include -c $in -o $out
+  depfile = $out.d
+  deps = gcc
+"""
+
+
+class Layers(unittest.TestCase):
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+        for header in ("src/core/internal.h", "src/base/text.h", "include/kymo/kymo.h", "vendor/nvml.h", "vendor/papi.h",
+                       "vendor/ittnotify.h", "vendor/ompt.h", "vendor/zes_api.h", "vendor/CL/cl.h", "vendor/sqlite3.h"):
+            self.write(header, "")
+        self.write("src/base/text.c", '#include "base/text.h"\n')
+
+    def write(self, name, text):
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def check(self, *build):
+        done = subprocess.run([sys.executable, "-B", LAYERS, self.root, *build], capture_output=True, text=True,
+                              check=False)
+        return done.returncode, done.stdout
+
+    def built(self):
+        """What is compiled of src, then checked."""
+        build = os.path.join(self.root, "build")
+        lines = []
+        for folder, _, names in os.walk(os.path.join(self.root, "src")):
+            for name in sorted(names):
+                path = os.path.relpath(os.path.join(folder, name), self.root)
+                if name.endswith(".c"):
+                    lines.append(f"build {path}.o: cc ../{path}\n")
+        shutil.rmtree(build, ignore_errors=True)
+        self.write("build/build.ninja", NINJA + "".join(lines))
+        subprocess.run(["ninja", "-C", build], check=True, capture_output=True)
+        return self.check(build)
+
+    def planted(self, path, text, message, compiled=True):
+        with self.subTest(text):
+            self.write(path, text)
+            status, said = self.built() if compiled else self.check()
+            self.assertEqual(status, 1, said)
+            self.assertIn(message, said)
+            shutil.rmtree(os.path.join(self.root, os.path.dirname(path)))
+
+    def test_clean(self):
+        self.write("src/stream/good.c", '#include "base/text.h"\n#include <kymo/kymo.h>\n#include <stdio.h>\n')
+        status, said = self.built()
+        self.assertEqual(status, 0, said)
+        self.assertRegex(said, "layers: 4 files, 2 objects, 0 problems")
+
+    def test_own_headers(self):
+        for include in ('#include "core/internal.h"', '#include "../core/internal.h"', "#include <core/internal.h>",
+                        '#define X "core/internal.h"\n#include X'):
+            self.planted("src/stream/bad.c", include + "\n", "src/stream/bad.c.o: core/internal.h: stream may not use core")
+
+    def test_in_an_inc(self):
+        self.write("src/stream/more.inc", '#include "core/internal.h"\n')
+        self.planted("src/stream/bad.c", '#include "more.inc"\n', "src/stream/more.inc:1: core/internal.h: stream may not use core")
+
+    def test_vendors(self):
+        for header in ("nvml.h", "papi.h", "ittnotify.h", "ompt.h", "zes_api.h", "CL/cl.h"):
+            self.planted("src/recorder/bad.c", f"#include <{header}>\n", "vendor headers belong to capture")
+            self.planted("src/recorder/bad.c", f'#include "{header}"\n', "vendor headers belong to capture")
+
+    def test_libraries(self):
+        self.planted("src/wire/bad.c", '#include "sqlite3.h"\n', "wire may not use sqlite3")
+
+    def test_new_folder(self):
+        self.planted("src/extra/bad.c", '#include "core/internal.h"\n', "a folder that the table of layers does not have",
+                     compiled=False)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -271,13 +271,13 @@ static bool say_prevented(const struct run *r, const struct outcome *out)
 	struct rlimit limit;
 	bool said = false;
 
-	if (out->totals.refused || out->unrecorded)
-		return true; /* which was said */
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SMALLEST_BUFFER) {
 		cli_warn("nothing was recorded: the limit of file sizes (ulimit -f) leaves no room "
 			 "for the memory that is shared with the program");
 		return true;
 	}
+	if (out->totals.refused || out->unrecorded)
+		return true; /* which was said */
 	for (enum unseen i = 0; i < UNSEEN_REASONS; i++) {
 		const char *text = unseen_told(r->trace, i);
 

@@ -204,7 +204,10 @@ static uint32_t within_file_size_limit(uint32_t chunks)
 		return chunks;
 	excess = (total - (size_t)limit.rlim_cur + CORE_CHUNK_BYTES - 1) / CORE_CHUNK_BYTES;
 	/* Fewer chunks need no more room for the header, so this fits. */
-	return excess + 2 * KEEP_BACK <= chunks ? chunks - (uint32_t)excess : 0;
+	if (excess + 2 * KEEP_BACK <= chunks)
+		return chunks - (uint32_t)excess;
+	errno = EFBIG; /* which is the reason that is told */
+	return 0;
 }
 
 /*

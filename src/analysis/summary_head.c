@@ -236,15 +236,19 @@ static bool has_time(const char *manifest, const char *option)
 static bool head_window(struct report *r, const char *trace)
 {
 	char path[PATH_MAX], *manifest;
-	bool window;
+	bool window, paused;
 
 	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, trace);
 	manifest = file_read_regular(path, NULL);
 	window = has_time(manifest, "\"KYMO_DELAY=") || has_time(manifest, "\"KYMO_DURATION=");
+	paused = has_time(manifest, "\"KYMO_START_PAUSED=");
 	free(manifest);
+	if (paused)
+		report_head(r, "  Recording was to begin paused (--start-paused), and nothing was recorded after it "
+			       "was resumed, if it was.");
 	if (window)
 		report_head(r, "  Nothing that is recorded began in the time that --delay and --duration left.");
-	return window;
+	return window || paused;
 }
 
 static bool is_recording(const struct trace *t)

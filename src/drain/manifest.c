@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -38,19 +39,34 @@ void manifest_join(struct manifest *m, const char *trace)
 		 (int)getpid(), token);
 }
 
+/* Of the file in the trace, so that one that is cut later can be told; 0: it is not there. */
+static uint64_t bytes_of(const struct manifest *m, const char *name)
+{
+	const char *end = strrchr(m->path, '/');
+	char path[PATH_MAX + 512];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%.*s/raw/%s", end ? (int)(end - m->path) : 0, m->path, name);
+	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
 void manifest_process(struct manifest *m, int pid, const char *file, const struct raw_end *end)
 {
 	static const char *const names[] = MANIFEST_ENDS;
 	const char *slash = strrchr(file, '/');
+	uint64_t bytes = bytes_of(m, slash ? slash + 1 : file);
 
 	text_addf(&m->processes, "%s\n    {\"pid\": %d, \"file\": ", m->processes.length ? "," : "", pid);
 	text_add_json(&m->processes, slash ? slash + 1 : file);
 	text_addf(&m->processes,
 		  ", \"ended\": \"%s\", \"status\": %d, \"lost_records\": %" PRIu64
 		  ", \"unwritten_records\": %" PRIu64 ", \"no_memory_records\": %" PRIu64
-		  ", \"lost_definitions\": %" PRIu64 ", \"overwritten_records\": %" PRIu64 "}",
+		  ", \"lost_definitions\": %" PRIu64 ", \"overwritten_records\": %" PRIu64,
 		  end->how < sizeof(names) / sizeof(names[0]) ? names[end->how] : "?", end->status, end->lost_records,
 		  end->unwritten_records, end->no_memory_records, end->lost_definitions, end->overwritten_records);
+	if (bytes)
+		text_addf(&m->processes, ", \"bytes\": %" PRIu64, bytes);
+	text_add(&m->processes, "}");
 }
 
 void manifest_error(struct manifest *m, const char *format, ...)

@@ -276,6 +276,37 @@ def test_empty_and_missing_file():
     unread([files[0], files[2]], 1)
 
 
+def test_cut_files():
+    """A file that has become shorter has lost its end, wherever it was cut, and whoever asks first."""
+    files = record_three()
+    expect(kymo("summary", "--strict", "t.kymo").returncode == 0, "the whole trace")
+    for f in files[:2]:
+        path = "t.kymo/raw/" + f
+        with open(path, "rb") as whole:
+            data = whole.read()
+        blocks = [m.start() for m in re.finditer(b"KBLK", data)]
+        for size in {blocks[0], blocks[len(blocks) // 2], blocks[-1], len(data) - 10}:
+            os.truncate(path, size)
+            p = kymo("summary", "--strict", "t.kymo")
+            expect(p.returncode == 1 and "the end of 1 recording is missing" in p.stdout and
+                   f"it had {len(data)} bytes when it was recorded and has {size}" in p.stderr, size, p)
+            p = kymo("query", "t.kymo", "SELECT count(*) FROM process WHERE how_ended IS NULL AND id")
+            expect(p.stdout.split()[-1] == "1", size, p.stdout)
+            with open(path, "wb") as whole:
+                whole.write(data)
+    for f in files[:2]:
+        os.truncate("t.kymo/raw/" + f, blocks[0])
+    p = kymo("summary", "--strict", "t.kymo")
+    expect(p.returncode == 1 and "the end of 2 recordings is missing" in p.stdout, p.stdout)
+
+
+def test_never_resumed():
+    p = kymo("run", "--no-summary", "-f", "-o", "t.kymo", "--start-paused", PROGRAM)
+    expect(p.returncode == 0, p)
+    p = kymo("summary", "t.kymo")
+    expect("Recording was to begin paused (--start-paused)" in p.stdout and "No process used" not in p.stdout, p.stdout)
+
+
 def test_copy_of_a_running_recording():
     """Files that no manifest lists yet are no damage."""
     record_three()

@@ -36,7 +36,7 @@ class Base(unittest.TestCase):
                              stdin=subprocess.DEVNULL, text=True, start_new_session=True,
                              env=dict(ENVIRONMENT, **more))
         try:
-            out, err = p.communicate(timeout=60)
+            out, err = p.communicate(timeout=300)
         except subprocess.TimeoutExpired:
             os.killpg(p.pid, signal.SIGKILL)
             out, err = p.communicate()

@@ -119,6 +119,7 @@ class Model(unittest.TestCase):
         self.assert_in_order(self.made("fields.h"), "enum wire_tally_key", "WIRE_KEY_GHOST_AGENT = 0,",
                              "WIRE_KEY_GHOST_FLOOR = 1,")
         columns = self.made("tally_columns.inc")
+        self.assert_in_order(columns, "tally_error_columns[]", '{"status", SQL_I32,', '{"thread", SQL_U32,')
         self.assert_in_order(columns, "tally_ghost_columns[]", '{"floor", SQL_U32, offsetof(struct tally, key) + 2',
                              '{"calls", SQL_U64, offsetof(struct tally, count)}', '{"weight", SQL_DOUBLE, offsetof(struct tally, sum)}',
                              '{"min", SQL_EXTREME, offsetof(struct tally, min)}',

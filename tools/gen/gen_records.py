@@ -532,18 +532,18 @@ def tally_columns(model):
     out = head("Columns of the tables of tallies; included by formats/store/tally_table.c.")
     for t in model.tallies:
         out += [f"static const struct sql_column {t.table}_columns[] = {{"]
-        out += [f'\t{{"{n}", SQL_U32, offsetof(struct tally, key) + {i} * sizeof(uint32_t)}},'
-                for i, (n, _) in enumerate(t.keys)]
+        out += [f'\t{{"{n}", SQL_{"I32" if of == "i32" else "U32"}, offsetof(struct tally, key) + {i} * sizeof(uint32_t)}},'
+                for i, (n, of) in enumerate(t.keys)]
         out += [f'\t{{"{n}", SQL_{TALLY_TYPES.get(m, "U64")}, offsetof(struct tally, {m})}},'
                 for n, m in t.columns] + ["};"]
     out += ["", "static const struct sql_table tables[TALLY_KINDS] = {"]
     out += [f'\t[TALLY_{t.name}] = SQL_TABLE("{t.table}", {t.table}_columns),' for t in model.tallies]
     out += ["};", "", "/* What keys are indexes of; 0: of nothing. */", "#define NUMBER 0"]
-    what = sorted({k[1] for t in model.tallies for k in t.keys if k[1]})
+    what = sorted({k[1] for t in model.tallies for k in t.keys if k[1] not in (None, "i32")})
     out += ["enum key_of { OF_NUMBER, " + ", ".join(f"OF_{w.upper()}" for w in what) + " };", "",
             "static const uint8_t indexes[TALLY_KINDS][TALLY_KEYS] = {"]
     for t in model.tallies:
-        out += [f"\t[TALLY_{t.name}] = {{" + ", ".join(f"OF_{(k[1] or 'number').upper()}" for k in t.keys) + "},"]
+        out += [f"\t[TALLY_{t.name}] = {{" + ", ".join("OF_NUMBER" if k[1] in (None, "i32") else f"OF_{k[1].upper()}" for k in t.keys) + "},"]
     out += ["};", "", "static uint32_t limit_of(const struct trace *t, enum key_of what)", "{",
             "\tswitch (what) {"]
     for w in what:

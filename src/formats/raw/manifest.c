@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +196,12 @@ static void read_end(struct raw_trace *rt, const struct listed *of, const json_t
 {
 	struct t_process *p = &rt->trace->processes[of->process];
 
+	if (of->raw && number(one, "bytes") > of->raw->file.size) {
+		stream_warn(rt->log, "%s: it had %" PRIu64 " bytes when it was recorded and has %zu: the rest is lost",
+			    p->file, number(one, "bytes"), of->raw->file.size);
+		p->how_ended = UINT32_MAX;
+		return;
+	}
 	if (p->how_ended != UINT32_MAX)
 		return;
 	p->how_ended = ended_as(json_string_value(json_object_get(one, "ended")));

@@ -225,7 +225,7 @@ static bool head_unseen(struct report *r, const char *trace)
 }
 
 /* Whether the launcher gave the program this option of a time. */
-static bool has_time(const char *manifest, const char *option)
+static bool is_set(const char *manifest, const char *option)
 {
 	const char *value = manifest ? strstr(manifest, option) : NULL;
 
@@ -240,8 +240,8 @@ static bool head_window(struct report *r, const char *trace)
 
 	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, trace);
 	manifest = file_read_regular(path, NULL);
-	window = has_time(manifest, "\"KYMO_DELAY=") || has_time(manifest, "\"KYMO_DURATION=");
-	paused = has_time(manifest, "\"KYMO_START_PAUSED=");
+	window = is_set(manifest, "\"KYMO_DELAY=") || is_set(manifest, "\"KYMO_DURATION=");
+	paused = is_set(manifest, "\"KYMO_START_PAUSED=");
 	free(manifest);
 	if (paused)
 		report_head(r, "  Recording was to begin paused (--start-paused), and nothing was recorded after it "

@@ -350,12 +350,6 @@ struct trace {
 
 /* ---- records: record/record.h, record/types.h ---------------------------------------------- */
 
-static inline bool launch_told(const struct rec_launch *l)
-{
-	return l->registers || l->static_shared || l->dynamic_shared || l->local_memory ||
-	       l->cluster[0] || l->graph || l->graph_node;
-}
-
 /*
  * A consumer. Unset functions are filled by stream_sink_complete() with ones that do nothing and
  * return KYMO_OK. Any other status stops the stream and is returned by the reader.

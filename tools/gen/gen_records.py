@@ -176,11 +176,20 @@ def declaration(c_type, name, comment):
     return f"\t{c_type}{star}{name};{note(comment)}"
 
 
+def is_set(struct, names):
+    """A function that tells whether any member of a part's struct is there."""
+    values = [f"{n.split('[')[0]}[{i}]" if "[" in n else n
+              for n in names for i in range(3 if "[" in n else 1)]
+    return [f"static inline bool {struct}_is_set(const struct {struct} *p)", "{",
+            "\treturn " + " ||\n\t       ".join(f"p->{v}" for v in values) + ";", "}", ""]
+
+
 def struct_of(d):
     lines, parts = [], []
     for part, (struct, comment) in d.parts.items():
+        own = [(t, n, c) for p, t, n, c in members(d) if p == part]
         lines += [f"/* {comment} */", f"struct {struct} {{"]
-        lines += [declaration(t, n, c) for p, t, n, c in members(d) if p == part] + ["};", ""]
+        lines += [declaration(*m) for m in own] + ["};", ""] + is_set(struct, [n for _, n, _ in own])
         parts.append(f"\tstruct {struct} {part};")
     lines += [f"struct {d.record} {{", "\tstruct rec base;"]
     if timed_by_device(d):
@@ -538,7 +547,7 @@ def tally_columns(model):
                 for n, m in t.columns] + ["};"]
     out += ["", "static const struct sql_table tables[TALLY_KINDS] = {"]
     out += [f'\t[TALLY_{t.name}] = SQL_TABLE("{t.table}", {t.table}_columns),' for t in model.tallies]
-    out += ["};", "", "/* What keys are indexes of; 0: of nothing. */", "#define NUMBER 0"]
+    out += ["};", "", "/* What keys are indexes of; 0: of nothing. */"]
     what = sorted({k[1] for t in model.tallies for k in t.keys if k[1] not in (None, "i32")})
     out += ["enum key_of { OF_NUMBER, " + ", ".join(f"OF_{w.upper()}" for w in what) + " };", "",
             "static const uint8_t indexes[TALLY_KINDS][TALLY_KEYS] = {"]
@@ -550,7 +559,7 @@ def tally_columns(model):
         plural = w + ("es" if w.endswith("s") else "s")
         out += [f"\tcase OF_{w.upper()}:", f"\t\treturn t->{plural}_count;"]
     out += ["\tdefault:", "\t\treturn UINT32_MAX;", "\t}", "}"]
-    return [line for line in out if line != "#define NUMBER 0"]
+    return out
 
 
 def tally_sql(model):

@@ -262,7 +262,7 @@ static void launch(struct output *o, const struct rec_launch *l)
 {
 	const uint64_t cluster[3] = {l->cluster[0], l->cluster[1], l->cluster[2]};
 
-	if (!launch_told(l))
+	if (!rec_launch_is_set(l))
 		return;
 	json_key_unsigned(o, "registers", l->registers);
 	json_key_unsigned(o, "static_shared", l->static_shared);

@@ -10,7 +10,7 @@
 
 #include "analysis/table.h"
 #include "formats/format.h"
-#include "formats/store/tally.h"
+#include "tally/tally.h"
 
 /* The numbers of one trace. */
 struct summary {

@@ -49,7 +49,7 @@
 
 /* ---- operations --------------------------------------------------------------------------- */
 
-struct core_plan; /* whom to call back; see core/plan.c */
+struct core_plan; /* whom to call back; see core/context/plan.c */
 
 /*
  * Makes a domain known before its runtime is met; `description` may be NULL when there is none after
@@ -118,7 +118,7 @@ struct cap_domain_info {
 	 */
 	void (*encode)(const struct cap_domain_info *info, uint32_t op, const void *args, bool ok,
 		       struct wire_enc *e);
-	/* Answers for tools (core/answer.h); may be NULL. */
+	/* Answers for tools (core/tool/answer.h); may be NULL. */
 	const struct cap_answers *answers;
 };
 

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/ending.h"
+#include "core/process/ending.h"
 
 typedef void (*end)(int status);
 

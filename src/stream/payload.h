@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Payloads of markers, as src/core/marker.h packs them: values with names, one after the other. */
+/* Payloads of markers, as src/core/marker/marker.h packs them: values with names, one after the other. */
 #ifndef STREAM_PAYLOAD_H
 #define STREAM_PAYLOAD_H
 

@@ -33,7 +33,7 @@ static uint64_t number(const kymo_record_t *r, uint32_t field)
 	return kymo_record_value(r, field, &v) == KYMO_OK ? v.u : 0;
 }
 
-/* Fields as core/device_sample.h lists them. */
+/* Fields as core/sample/device.h lists them. */
 static void on_record(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
 {
 	kymo_device_code_t code = {.size = sizeof(code)};

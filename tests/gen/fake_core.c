@@ -2,7 +2,7 @@
 /*
  * The core of the wrapper tests: the functions of core/capture.h with the least behind them.
  */
-#include "core/intercept.h"
+#include "core/intercept/intercept.h"
 #include "fake_core.h"
 
 #include "opencl_ops.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/clock_readings.h"
+#include "core/define/clock_readings.h"
 
 #define MS    ((uint64_t)1000000)
 #define S     ((uint64_t)1000000000)

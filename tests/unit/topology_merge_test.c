@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/topology/topology.h"
+#include "topology/topology.h"
 
 #include "fake_sysfs.h"
 

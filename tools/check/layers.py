@@ -18,18 +18,20 @@ ALLOWED = {
     "base": set(),
     "record": {"base"},
     "wire": {"base"},
-    "core": {"base", "record", "wire"},
-    "capture": {"base", "record", "wire", "core"},
+    "topology": {"base"},
+    "core": {"base", "record", "wire", "topology"},
+    "capture": {"base", "record", "wire", "topology", "core"},
     "recorder": set(),
     "register": set(),
-    "inject": {"base", "record", "wire", "core", "capture", "recorder"},
+    "inject": {"base", "record", "wire", "topology", "core", "capture", "recorder"},
     "stream": {"base", "record", "wire"},
     "drain": {"base", "wire"},
     "telemetry": {"base", "wire", "drain"},
-    "formats": {"base", "record", "wire", "stream"},
-    "analysis": {"base", "record", "wire", "stream", "formats"},
-    "report": {"base", "record", "wire", "stream", "formats", "analysis"},
-    "cli": {"base", "record", "wire", "stream", "drain", "telemetry", "formats", "analysis", "report"},
+    "tally": {"base", "record", "wire", "stream"},
+    "formats": {"base", "record", "wire", "stream", "tally"},
+    "analysis": {"base", "record", "wire", "stream", "tally", "formats"},
+    "report": {"base", "record", "wire", "stream", "tally", "formats", "analysis"},
+    "cli": {"base", "record", "wire", "topology", "stream", "tally", "drain", "telemetry", "formats", "analysis", "report"},
 }
 # Facts that both sides of an interface share: numbers and prototypes without code.
 SHARED = {"register/rocprofiler.h"}
@@ -41,7 +43,7 @@ LIBRARIES = {
     "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats"},
     "jansson": {"formats"}, "protobuf-c": {"formats"},
     "libdw": {"stream"}, "libdwfl": {"stream"}, "libelf": {"stream"}, "gelf": {"stream"}, "dwarf": {"stream"},
-    "hwloc": {"core"},
+    "hwloc": {"topology"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 LINES_MAX = 1000

@@ -20,7 +20,7 @@ FORBIDDEN = {"exit", "_exit", "abort", "printf", "puts", "putchar", "perror", "s
              "sqlite3_open", "ZSTD_compress"}
 # In the forked child that becomes the drain; in a child that a tool forked out of a delivery
 # callback; for sampling by timers, where the user asks for it; and where the last thread of the program
-# is gone and the C library would have called exit() there (core/life.c).
+# is gone and the C library would have called exit() there (core/process/life.c).
 ALLOWED_IN = {"libkymo-inject": {"_exit", "signal"}, "libkymo": {"_exit", "exit", "sigaction"}}
 
 

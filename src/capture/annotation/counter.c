@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "core/marker.h"
+#include "core/marker/marker.h"
 
 #define BUCKETS 256u
 

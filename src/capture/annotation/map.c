@@ -10,7 +10,7 @@
 #define KYMO_MARKER_LINKED
 #include <kymo/marker.h>
 
-#include "core/activity.h"
+#include "core/work/activity.h"
 #include "core/capture.h"
 
 #define SHARDS  64u

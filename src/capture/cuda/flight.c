@@ -3,7 +3,7 @@
  * Work that was submitted and for which CUPTI has delivered no record: what a kernel that hangs
  * leaves behind. A call that submitted something writes 32 bytes, which its record marks as over.
  * The thread that asks CUPTI for records every 100 ms looks at what is new, and gives what is left
- * a line in the memory that outlives the process (core/live.c); so does a flush.
+ * a line in the memory that outlives the process (core/ring/live.c); so does a flush.
  *
  * CUPTI holds back what is in a buffer, and in later ones of that thread, until all work in it is
  * done: behind a kernel that hangs there are others that are over. What the host has waited for

@@ -7,8 +7,9 @@
 #include <time.h>
 
 #include "capture/cuda/backend.h"
-#include "core/internal.h"
-#include "core/life.h"
+#include "core/process/life.h"
+#include "core/process/process.h"
+#include "core/ring/ring.h"
 
 #define PERIOD_NS 100000000
 

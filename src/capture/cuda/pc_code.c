@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "capture/cuda/profile.h"
-#include "core/device_sample.h"
+#include "core/sample/device.h"
 
 #define MODULES_BYTES (256u << 20) /* of all modules with lines */
 

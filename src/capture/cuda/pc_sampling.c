@@ -16,7 +16,7 @@
 
 #include "capture/cuda/profile.h"
 #include "capture/hostsample/hostsample.h"
-#include "core/device_sample.h"
+#include "core/sample/device.h"
 
 #define CONTEXTS  64u
 #define FETCH_NS  100000000u

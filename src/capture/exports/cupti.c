@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "capture/exports/door.h"
-#include "core/resolve.h"
+#include "core/intercept/resolve.h"
 
 /* Of libkymo.so.1. */
 void kymo_cuda_aside(const char *function, const void *caller);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "capture/exports/door.h"
-#include "core/resolve.h"
+#include "core/intercept/resolve.h"
 
 /* Of libkymo.so.1. */
 bool kymo_exports_open(const char *domain, void **entries, uint32_t count);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "capture/exports/models.h"
-#include "capture/mpi/comm.h"
-#include "core/marker.h"
+#include "core/work/comm.h"
+#include "core/marker/marker.h"
 
 enum { NCCL_OK = 0, NCCL_IN_PROGRESS = 7 }; /* the latter of communicators that do not block */
 enum { UNIQUE_ID = 128 };                   /* bytes */

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/life.h"
+#include "core/process/life.h"
 
 enum { HELPER_NONE, HELPER_STARTING, HELPER_FAILED, HELPER_READY, HELPER_STOPPING };
 

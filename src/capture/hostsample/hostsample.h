@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/sample.h"
+#include "core/sample/sample.h"
 
 struct helper {
 	_Atomic uint32_t state; /* HELPER_* */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "capture/itt/itt.h"
-#include "core/marker.h"
+#include "core/marker/marker.h"
 
 static kymo_string_t itt = KYMO_STRING("itt");
 

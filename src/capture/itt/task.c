@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "capture/itt/itt.h"
-#include "core/marker.h"
+#include "core/marker/marker.h"
 
 typedef const struct itt_domain *domain_t;
 typedef const struct itt_string *name_t;

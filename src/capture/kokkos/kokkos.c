@@ -16,9 +16,9 @@
 
 #include "capture/annotation/map.h"
 #include "capture/annotation/string.h"
-#include "core/activity.h"
+#include "core/work/activity.h"
 #include "core/capture.h"
-#include "core/marker.h"
+#include "core/marker/marker.h"
 
 /* Kokkos_Profiling_SpaceHandle: the name of a memory space, by value. */
 struct space {

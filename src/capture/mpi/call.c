@@ -10,7 +10,7 @@
 
 #include "capture/mpi/backend.h"
 #include "capture/mpi/host.h"
-#include "core/marker.h"
+#include "core/marker/marker.h"
 
 #define ELEMENTS   16u /* of an array that a record holds */
 #define STRING_CAP 256u

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "capture/mpi/thunk.h"
-#include "core/resolve.h"
+#include "core/intercept/resolve.h"
 
 __attribute__((visibility("hidden"))) struct cap_slot mpi_slots[2 * MPI_OP_COUNT];
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "capture/mpi/backend.h"
-#include "core/marker.h"
+#include "core/marker/marker.h"
 
 #define BUCKETS 1024u
 #define RUNS    4096u /* of members that a definition holds */

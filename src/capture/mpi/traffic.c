@@ -9,7 +9,7 @@
 
 #include "capture/mpi/backend.h"
 #include "capture/mpi/host.h"
-#include "core/marker.h"
+#include "core/marker/marker.h"
 
 /* A call and what is known of it. */
 struct view {

@@ -5,7 +5,7 @@
 
 #include "capture/annotation/map.h"
 #include "capture/nvtx/nvtx.h"
-#include "core/marker.h"
+#include "core/marker/marker.h"
 
 uint64_t nvtx_act(enum nvtx_action action, const kymo_marker_t *m)
 {

@@ -19,7 +19,7 @@
 
 #include "capture/annotation/string.h"
 #include "capture/nvtx/abi.h"
-#include "core/marker.h"
+#include "core/marker/marker.h"
 
 /* What a domain handle of the program points to; NULL is the default domain. Lives for ever. */
 struct nvtx_domain {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "capture/opencl/queue.h"
-#include "core/topology/topology.h"
+#include "topology/topology.h"
 
 #include "opencl_hooks.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/intercept.h"
+#include "core/intercept/intercept.h"
 
 void *ocl_untraced_next[OCL_TABLE_ENTRIES];
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "capture/openmp/openmp.h"
-#include "core/activity.h"
+#include "core/work/activity.h"
 
 #define DEVICES 64
 

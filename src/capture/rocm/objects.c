@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "capture/rocm/work.h"
-#include "core/topology/topology.h"
+#include "topology/topology.h"
 
 #define BUCKETS 4096u
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "capture/rocm/models.h"
-#include "core/marker.h"
+#include "core/marker/marker.h"
 
 #define OPEN_MAX 1024u /* ranges started and not stopped; more are recorded as calls only */
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/intercept.h"
+#include "core/intercept/intercept.h"
 
 struct table_domain {
 	struct cap_domain_info info; /* first */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "capture/ze/ze.h"
-#include "core/topology/topology.h"
+#include "topology/topology.h"
 
 #define SECOND 1000000000ull
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "capture/table/table.h"
-#include "core/activity.h"
+#include "core/work/activity.h"
 
 #define ZE_DOMAIN "level_zero"
 

@@ -51,7 +51,7 @@ static void each(struct raw_process *p, bool count_damage,
 
 /* ---- what an entry is about ---------------------------------------------------------------- */
 
-/* Keys in the order of the rows of formats/store/tally.h; false: it is damaged. */
+/* Keys in the order of the rows of tally/tally.h; false: it is damaged. */
 static bool take_key(const struct raw_process *p, const struct entry *e, uint32_t thread,
 		     struct t_tally *out)
 {

@@ -4,7 +4,7 @@
 #define FORMATS_STORE_DEFINITIONS_H
 
 #include "formats/store/sql.h"
-#include "formats/store/tally.h"
+#include "tally/tally.h"
 
 bool definitions_write(struct sql_context *c, const struct trace *t);
 

@@ -8,7 +8,7 @@
 
 #include "formats/format.h"
 #include "formats/store/sqlite.h"
-#include "formats/store/tally.h"
+#include "tally/tally.h"
 
 #define STORE_SCHEMA_VERSION "24"
 #define STORE_FILE           "store.db" /* in the trace directory */

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Domains and the masks that say who wants which op. Masks are recomputed whole whenever a
+ * context, a service or a domain changes; traced calls only ever load them.
+ */
+#include "core/context/context.h"
+#include "core/define/define.h"
+#include "core/deliver/deliver.h"
+#include "core/process/process.h"
+#include "core/ring/ring.h"
+#include "core/tool/tool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cap_domain core_domains[CORE_DOMAINS];
+_Atomic uint32_t core_domain_count;
+_Atomic uint32_t cap_activities;
+static uint16_t next_wire_op = 1;
+static uint16_t domain_by_wire[65536]; /* index of the domain */
+static _Atomic bool untraced;          /* some runtime is there that is not */
+
+/* Some domain of a runtime is there, so records may come; or there is something to say of one. */
+bool core_runtime_present(void)
+{
+	if (atomic_load(&untraced))
+		return true;
+	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
+		if (!core_domains[i].builtin)
+			return true;
+	return false;
+}
+
+static _Atomic uint64_t stack_bits[65536 / 64]; /* by wire op */
+
+bool core_stack_wanted(uint16_t wire)
+{
+	return atomic_load_explicit(&stack_bits[wire / 64], memory_order_relaxed) >> wire % 64 & 1;
+}
+
+static void stack_update(uint16_t wire, bool wanted, bool *any)
+{
+	uint64_t bit = 1ull << wire % 64;
+
+	*any |= wanted;
+	if (wanted != core_stack_wanted(wire))
+		atomic_fetch_xor(&stack_bits[wire / 64], bit);
+}
+
+/* ---- what the services of started contexts want, gathered once for all ops ---- */
+
+#define WANTS 128u /* services for which no memory has to be found */
+
+struct wants {
+	struct want {
+		struct core_context *context;
+		const struct core_service *service;
+	} *list, *more; /* `more`: the list where it had to be allocated */
+	uint32_t count, room;
+	struct core_plan_entry *entries; /* room for one of each */
+};
+
+static void gather(struct core_context *c, void *data)
+{
+	struct wants *w = data;
+
+	for (uint32_t i = 0; c->active && i < c->service_count; i++) {
+		if (w->count == w->room) {
+			uint32_t room = w->room ? w->room * 2 : 64;
+			struct want *more = realloc(w->more, room * sizeof(*more));
+
+			if (!more)
+				return;
+			if (!w->more && w->count)
+				memcpy(more, w->list, w->count * sizeof(*more));
+			w->list = w->more = more;
+			w->room = room;
+		}
+		w->list[w->count++] = (struct want){c, &c->services[i]};
+	}
+}
+
+static void entry_of(const struct want *w, struct core_plan_entry *e)
+{
+	const struct core_service *s = w->service;
+
+	memset(e, 0, sizeof(*e));
+	e->context = w->context;
+	e->generation = atomic_load(&w->context->generation);
+	e->buffer = (int16_t)atomic_load(&w->context->buffer_index);
+	e->callback = s->callback;
+	e->request = s->request;
+	e->records = s->kind == SERVICE_BUFFER;
+	e->filter = s->selection.filter;
+	e->data = s->data;
+	e->filter_data = s->selection.data;
+}
+
+/* Requests come before the callbacks of their context: those are told the answer. */
+static uint32_t entry_add(struct core_plan_entry *entries, uint32_t count,
+			  const struct core_plan_entry *e)
+{
+	uint32_t at = count;
+
+	while (e->request && at && entries[at - 1].context == e->context &&
+	       !entries[at - 1].request)
+		at--;
+	memmove(&entries[at + 1], &entries[at], (count - at) * sizeof(*entries));
+	entries[at] = *e;
+	return count + 1;
+}
+
+/* Some service of the buffer takes all work of the op: the filters of others do not matter. */
+static bool unfiltered(const struct wants *w, uint16_t wire, const struct core_context *c)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->list[i].context == c && w->list[i].service->kind == SERVICE_BUFFER &&
+		    !w->list[i].service->selection.filter &&
+		    core_service_selects(w->list[i].service, wire))
+			return true;
+	return false;
+}
+
+static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
+					const struct wants *w, uint64_t *buffers)
+{
+	uint16_t wire = (uint16_t)(d->base + op);
+	uint32_t count = 0;
+
+	*buffers = 0;
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct core_service *s = w->list[i].service;
+		const struct core_buffer *b = w->list[i].context->buffer;
+		struct core_plan_entry e;
+
+		if (!core_service_selects(s, wire))
+			continue;
+		if (s->waits && !(d->info->desc->ops[op].flags & KYMO_OP_OBJECT))
+			continue;
+		if ((s->kind & (SERVICE_STACK | SERVICE_COUNT | SERVICE_EXCLUSION)) ||
+		    (s->kind == SERVICE_BUFFER && !(b && b->ready)))
+			continue;
+		entry_of(&w->list[i], &e);
+		if (!d->activity)
+			e.filter = NULL;
+		if (s->kind == SERVICE_BUFFER)
+			*buffers |= 1ull << b->index;
+		if (s->kind != SERVICE_BUFFER ||
+		    (e.filter && !unfiltered(w, wire, w->list[i].context)))
+			count = entry_add(w->entries, count, &e);
+	}
+	return core_plan_get(w->entries, count);
+}
+
+static bool wants_kind(const struct wants *w, enum core_service_kind kind, uint16_t wire)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->list[i].service->kind == kind &&
+		    core_service_selects(w->list[i].service, wire))
+			return true;
+	return false;
+}
+
+/* Buffers of the contexts that want no messages of calls of the op. */
+static uint64_t excluded_from(const struct wants *w, uint16_t wire)
+{
+	uint64_t buffers = 0;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct core_buffer *b = w->list[i].context->buffer;
+
+		if (w->list[i].service->kind == SERVICE_EXCLUSION && b &&
+		    core_service_selects(w->list[i].service, wire))
+			buffers |= 1ull << b->index;
+	}
+	return buffers;
+}
+
+static void slot_update(const struct cap_domain *d, struct cap_slot *s)
+{
+	struct cap_op *op = &d->info->ops[s->op];
+	bool wanted = atomic_load(&op->callbacks) || atomic_load(&op->buffers) ||
+		      atomic_load(&op->keep) || atomic_load(&op->left_out);
+
+	if (s->next)
+		atomic_store(&s->target, wanted ? s->wrapper : s->next);
+}
+
+static void ensure(struct core_context *c, void *data)
+{
+	if (c->active && c->buffer)
+		core_buffer_ensure(c->buffer);
+}
+
+static void buffers_ensure(void)
+{
+	if (core_runtime_present())
+		core_contexts_each(ensure, NULL);
+}
+
+static void domain_masks(const struct cap_domain *d, const struct wants *w, uint32_t *activities,
+			 bool *stacks)
+{
+	for (uint32_t op = 0; op < d->info->desc->op_count; op++) {
+		const struct core_plan *plan;
+		uint64_t buffers;
+
+		plan = op_wants(d, op, w, &buffers);
+		stack_update((uint16_t)(d->base + op),
+			     wants_kind(w, SERVICE_STACK, (uint16_t)(d->base + op)), stacks);
+		atomic_store(&d->info->ops[op].left_out,
+			     !buffers && core_shared_pool() &&
+				     wants_kind(w, SERVICE_COUNT, (uint16_t)(d->base + op)));
+		atomic_store(&d->info->ops[op].excluded,
+			     excluded_from(w, (uint16_t)(d->base + op)));
+		atomic_store(&d->info->ops[op].callbacks, plan);
+		atomic_store(&d->info->ops[op].buffers, buffers);
+		if (plan || buffers)
+			*activities |= d->activity;
+	}
+	for (uint32_t i = 0; i < d->info->slot_count; i++)
+		slot_update(d, &d->info->slots[i]);
+}
+
+const struct core_plan *core_plan_of(struct core_context *c, const struct cap_op *op,
+				     uint64_t *buffers)
+{
+	struct core_plan_entry entries[c->service_count + 1];
+	struct wants w = {.entries = entries};
+	const struct core_plan *plan;
+
+	gather(c, &w);
+	plan = op_wants(&core_domains[op->domain], op->number, &w, buffers);
+	free(w.more);
+	return plan;
+}
+
+void core_masks_update(void)
+{
+	/* Memory that is there: who cannot update the masks records nothing. Under `configure`. */
+	static struct want list[WANTS];
+	static struct core_plan_entry entries[WANTS + 1];
+	struct wants w = {.list = list, .room = WANTS, .entries = entries};
+	uint32_t activities = 0;
+	bool stacks = false;
+
+	buffers_ensure();
+	core_contexts_each(gather, &w);
+	if (w.count > WANTS)
+		w.entries = calloc(w.count + 1, sizeof(*w.entries));
+	if (w.entries)
+		core_plans_update();
+	for (uint32_t i = 0; w.entries && i < atomic_load(&core_domain_count); i++)
+		domain_masks(&core_domains[i], &w, &activities, &stacks);
+	if (w.entries)
+		core_plans_sweep();
+	if (w.entries != entries)
+		free(w.entries);
+	free(w.more);
+	atomic_store(&cap_activities, activities);
+	atomic_store(&cap_extra,
+		     (stacks ? CAP_EXTRA_STACKS : 0u) |
+			     (activities & CAP_ACTIVITY_RETIREMENT ? CAP_EXTRA_RETIREMENT : 0u));
+}
+
+void core_wanted_notify(void)
+{
+	core_deliver_threads_start();
+	core_steer_start();
+	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
+		if (core_domains[i].info->wanted)
+			core_domains[i].info->wanted(atomic_load(&cap_activities));
+}
+
+void core_domains_flush(uint64_t deadline)
+{
+	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
+		if (core_domains[i].info->flush)
+			core_domains[i].info->flush(deadline);
+}
+
+void core_domains_fork_child(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
+		if (core_domains[i].info->fork_child)
+			core_domains[i].info->fork_child();
+}
+
+static bool description_valid(const struct cap_domain_info *info)
+{
+	const kymo_domain_desc_t *d = info ? info->desc : NULL;
+
+	if (!d || d->size < sizeof(*d) || !d->name || !d->ops || !info->ops)
+		return false;
+	for (uint32_t i = 0; i < d->op_count; i++)
+		if (!d->ops[i].name || d->ops[i].field_count > KYMO_FIELDS_MAX)
+			return false;
+	return d->op_count != 0 && d->op_count < 0xffffu - next_wire_op;
+}
+
+/* Caller holds `configure`. */
+static kymo_status_t add(const struct cap_domain_info *info, bool builtin, uint32_t activity,
+			 struct cap_domain **out)
+{
+	uint32_t n = atomic_load(&core_domain_count);
+	struct cap_domain *d = &core_domains[n];
+
+	if (!description_valid(info))
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	for (uint32_t i = 0; i < n; i++)
+		if (strcmp(core_domains[i].info->desc->name, info->desc->name) == 0)
+			return KYMO_ERROR_EXISTS;
+	if (n == CORE_DOMAINS)
+		return KYMO_ERROR_LIMIT;
+	*d = (struct cap_domain){info, n + 1, next_wire_op, builtin, activity};
+	next_wire_op = (uint16_t)(next_wire_op + info->desc->op_count);
+	for (uint32_t i = 0; i < info->desc->op_count; i++) {
+		info->ops[i].wire = (uint16_t)(d->base + i);
+		info->ops[i].number = (uint16_t)i;
+		info->ops[i].domain = (uint16_t)n;
+		domain_by_wire[d->base + i] = (uint16_t)n;
+	}
+	core_domain_define(d);
+	atomic_store(&core_domain_count, n + 1);
+	*out = d;
+	return KYMO_OK;
+}
+
+kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info, uint32_t activity)
+{
+	struct cap_domain *d;
+
+	return add(info, true, activity, &d);
+}
+
+static kymo_status_t domain_register(const struct cap_domain_info *info, struct cap_domain **out)
+{
+	kymo_status_t status;
+	bool first;
+
+	if (!out)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	cap_load();
+	if (!core_init())
+		return KYMO_ERROR_UNSUPPORTED;
+	core_tools_discover();
+	core_steer_catch_up();
+	pthread_mutex_lock(&core_live->configure);
+	first = !core_runtime_present();
+	status = add(info, false, 0, out);
+	pthread_mutex_unlock(&core_live->configure);
+	if (status != KYMO_OK)
+		return status;
+	core_services_cover();
+	pthread_mutex_lock(&core_live->configure);
+	core_masks_update();
+	pthread_mutex_unlock(&core_live->configure);
+	core_wanted_notify();
+	if (first) /* buffers that were made now have not heard of threads */
+		core_objects_replay(NULL);
+	core_objects_runtime(*out);
+	core_ending_start(info);
+	return KYMO_OK;
+}
+
+void cap_runtime_seen(void)
+{
+	bool first;
+
+	if (!core_init())
+		return;
+	core_tools_discover();
+	core_steer_catch_up();
+	pthread_mutex_lock(&core_live->configure);
+	first = !core_runtime_present();
+	atomic_store(&untraced, true);
+	if (first)
+		core_masks_update();
+	pthread_mutex_unlock(&core_live->configure);
+	if (!first)
+		return;
+	core_wanted_notify();
+	core_objects_replay(NULL);
+}
+
+kymo_status_t cap_domain_register(const struct cap_domain_info *info, struct cap_domain **out)
+{
+	struct cap_timed spent;
+	kymo_status_t status;
+
+	core_spent_begin(&spent);
+	status = domain_register(info, out);
+	core_spent_end(&spent);
+	return status;
+}
+
+kymo_status_t core_domain_ready(const struct cap_domain_info *info, _Atomic bool *ready)
+{
+	struct cap_domain *d;
+	kymo_status_t status;
+
+	if (atomic_load(ready))
+		return KYMO_OK;
+	status = cap_domain_register(info, &d);
+	if (status != KYMO_OK && status != KYMO_ERROR_EXISTS)
+		return status;
+	atomic_store(ready, true);
+	return KYMO_OK;
+}
+
+void cap_slots_update(struct cap_domain *d)
+{
+	pthread_mutex_lock(&core_live->configure);
+	for (uint32_t i = 0; i < d->info->slot_count; i++)
+		slot_update(d, &d->info->slots[i]);
+	pthread_mutex_unlock(&core_live->configure);
+}
+
+void cap_keep(struct cap_domain *d, uint32_t op, bool on)
+{
+	pthread_mutex_lock(&core_live->configure);
+	atomic_store(&d->info->ops[op].keep, on);
+	for (uint32_t i = 0; i < d->info->slot_count; i++)
+		if (d->info->slots[i].op == op)
+			slot_update(d, &d->info->slots[i]);
+	pthread_mutex_unlock(&core_live->configure);
+}
+
+const struct cap_domain *core_domain_of(uint16_t wire)
+{
+	const struct cap_domain *d = &core_domains[domain_by_wire[wire]];
+
+	return wire >= d->base && wire - d->base < (int)d->info->desc->op_count ? d : NULL;
+}
+
+/* ---- reflection ---- */
+
+kymo_status_t kymo_domains(kymo_domain_fn callback, void *data)
+{
+	kymo_status_t status = KYMO_OK;
+
+	if (!callback)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (!core_init())
+		return KYMO_ERROR_UNSUPPORTED;
+	for (uint32_t i = 0; status == KYMO_OK && i < atomic_load(&core_domain_count); i++)
+		status = callback(core_domains[i].info->desc, data);
+	return status;
+}
+
+/* Where CAP_KNOWN_DOMAIN() puts them; absent where there is none. */
+extern cap_known_fn *const __start_kymo_known[] __attribute__((weak));
+extern cap_known_fn *const __stop_kymo_known[] __attribute__((weak));
+
+kymo_status_t kymo_domains_known(kymo_domain_fn callback, void *data)
+{
+	kymo_status_t status = kymo_domains(callback, data);
+	const kymo_domain_desc_t *registered;
+
+	for (cap_known_fn *const *k = __start_kymo_known; status == KYMO_OK && k < __stop_kymo_known;
+	     k++) {
+		const kymo_domain_desc_t *d = (*k)();
+
+		if (d && kymo_domain_find(d->name, &registered) != KYMO_OK)
+			status = callback(d, data);
+	}
+	return status;
+}
+
+kymo_status_t kymo_domain_find(const char *name, const kymo_domain_desc_t **out)
+{
+	if (!name || !out)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (!core_init())
+		return KYMO_ERROR_UNSUPPORTED;
+	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++) {
+		if (strcmp(core_domains[i].info->desc->name, name) == 0) {
+			*out = core_domains[i].info->desc;
+			return KYMO_OK;
+		}
+	}
+	return KYMO_ERROR_NOT_FOUND;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plans: whom to call back of an op. They are made when something changes and only read by traced
+ * calls; equal ones are one. What a call has captured must stay until the call is over, so here is
+ * also how one finds out that nobody uses a plan or a buffer any more.
+ */
+#include "core/context/context.h"
+#include "core/process/process.h"
+#include "core/ring/ring.h"
+#include "core/tool/tool.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct core_plan *plans; /* under `configure` */
+static uint32_t plan_count, updates = 1;
+
+/* ---- making ---- */
+
+static uint64_t hash_of(const struct core_plan_entry *e, uint32_t count)
+{
+	const uint8_t *p = (const uint8_t *)e;
+	uint64_t h = 14695981039346656037ull;
+
+	for (size_t n = count * sizeof(*e); n--; p++)
+		h = (h ^ *p) * 1099511628211ull;
+	return h;
+}
+
+static struct core_plan *plan_new(const struct core_plan_entry *entries, uint32_t count,
+				  uint64_t hash)
+{
+	struct core_plan *p = calloc(1, sizeof(*p) + count * sizeof(*entries));
+
+	if (!p)
+		return NULL;
+	p->count = count;
+	p->hash = hash;
+	memcpy(p->entries, entries, count * sizeof(*entries));
+	for (uint32_t i = 0; i < count; i++) {
+		p->requests |= entries[i].request != NULL;
+		p->filters |= entries[i].filter != NULL;
+		p->callbacks |= entries[i].callback != NULL;
+	}
+	p->update = updates;
+	p->next = plans;
+	plans = p;
+	plan_count++;
+	return p;
+}
+
+const struct core_plan *core_plan_get(const struct core_plan_entry *entries, uint32_t count)
+{
+	uint64_t hash = hash_of(entries, count);
+
+	if (count == 0)
+		return NULL;
+	for (struct core_plan *p = plans; p; p = p->next) {
+		if (p->hash == hash && p->count == count &&
+		    memcmp(p->entries, entries, count * sizeof(*entries)) == 0) {
+			p->update = updates;
+			return p;
+		}
+	}
+	return plan_new(entries, count, hash);
+}
+
+/* ---- who uses what ---- */
+
+struct use {
+	const struct core_plan *plan;
+	uint64_t buffers;
+	bool used;
+};
+
+/*
+ * Frames below `depth` say what they captured. A thread that is busy may use anything that it
+ * loaded before the barrier; one that becomes busy after it loads what is there now.
+ */
+static void look_at(struct cap_thread *t, void *data)
+{
+	struct use *u = data;
+	uint32_t depth;
+
+	if (atomic_load_explicit(&t->busy, memory_order_acquire)) {
+		u->used = true;
+		return;
+	}
+	depth = atomic_load_explicit(&t->depth, memory_order_acquire);
+	for (uint32_t i = 0; i < depth && i < CAP_FRAMES && !u->used; i++) {
+		const struct cap_frame *f = &t->frames[i];
+		const struct core_plan *p =
+			atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+
+		u->used = (u->plan && p == u->plan) ||
+			  (atomic_load_explicit(&f->buffers, memory_order_relaxed) & u->buffers);
+	}
+}
+
+bool core_quiet(const struct core_plan *plan, uint64_t buffers)
+{
+	struct use u = {plan, buffers, false};
+
+	if (plan && atomic_load_explicit(&plan->refs, memory_order_acquire))
+		return false;
+	core_barrier();
+	core_threads_each(look_at, &u);
+	return !u.used && !(plan && atomic_load_explicit(&plan->refs, memory_order_acquire));
+}
+
+/* NULL: any may be in use. */
+static void mark(const struct core_plan *used)
+{
+	for (struct core_plan *p = plans; p; p = p->next)
+		if (!used || p == used)
+			p->used = true;
+}
+
+static void mark_of(struct cap_thread *t, void *data)
+{
+	uint32_t depth;
+
+	if (atomic_load_explicit(&t->busy, memory_order_acquire)) {
+		mark(NULL);
+		return;
+	}
+	depth = atomic_load_explicit(&t->depth, memory_order_acquire);
+	for (uint32_t i = 0; i < depth && i < CAP_FRAMES; i++) {
+		const struct core_plan *p =
+			atomic_load_explicit(&t->frames[i].callbacks, memory_order_relaxed);
+
+		if (p)
+			mark(p);
+	}
+}
+
+void core_plans_update(void)
+{
+	updates++;
+}
+
+/* Now and then, so that a plan costs a constant share of a sweep. */
+void core_plans_sweep(void)
+{
+	static uint32_t left; /* in use at the last sweep */
+	struct core_plan **link = &plans;
+
+	if (plan_count < 2 * left + 16)
+		return;
+	left = 0;
+	for (struct core_plan *p = plans; p; p = p->next)
+		left += p->used = p->update == updates || atomic_load(&p->refs);
+	core_barrier();
+	core_threads_each(mark_of, NULL);
+	while (*link) {
+		struct core_plan *p = *link;
+
+		if (p->used || atomic_load_explicit(&p->refs, memory_order_acquire)) {
+			link = &p->next;
+		} else {
+			*link = p->next;
+			free(p);
+			plan_count--;
+		}
+	}
+}
+
+/* ---- callbacks that are running ---- */
+
+struct running {
+	const struct core_context *context;
+	bool yes;
+};
+
+static void look_running(struct cap_thread *t, void *data)
+{
+	struct running *r = data;
+
+	if (t == cap_thread_current)
+		return;
+	for (unsigned i = 0; i < CAP_CALLING; i++)
+		r->yes |= atomic_load_explicit(&t->calling[i], memory_order_acquire) == r->context;
+}
+
+static bool is_running(struct running *r)
+{
+	r->yes = core_select_runs(r->context);
+	core_threads_each(look_running, r);
+	return r->yes;
+}
+
+/* In a callback of its own a thread waits for nobody: the other might wait for it. */
+void core_callbacks_wait(const struct core_context *c, uint64_t timeout_ns)
+{
+	uint64_t end = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
+	const struct timespec pause = {0, 50000};
+	struct running r = {c, true};
+	int saved = errno;
+
+	if (core_inside_callback())
+		return;
+	core_barrier();
+	for (unsigned i = 0; is_running(&r); i++) {
+		if (timeout_ns && clock_ns(CLOCK_MONOTONIC) > end)
+			break;
+		if (i < 16)
+			sched_yield();
+		else
+			nanosleep(&pause, NULL);
+	}
+	errno = saved;
+}

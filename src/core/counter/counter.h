@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters inside core: providers and their counters (provider.c), sets (set.c), services
+ * (service.c, window.c) and the records they write (record.c).
+ *
+ * One lock, `counters_lock`, guards the tables; no function of a provider and no callback is called
+ * under it, and it is taken before no lock of core's but that of the threads.
+ */
+#ifndef CORE_COUNTER_H
+#define CORE_COUNTER_H
+
+#include <pthread.h>
+
+#include <kymo/counter.h>
+
+#include "core/capture.h"
+#include "record/fields.h"
+
+#define COUNTER_PROVIDERS 16u
+#define COUNTER_SERVICES  32u
+#define COUNTER_PARTS     8u  /* of a set: groups of one provider and agent */
+#define COUNTER_REASON    256u
+
+struct counter {
+	const kymo_counter_provider_t *provider;
+	kymo_counter_info_t info;
+	uint32_t instances;
+};
+
+struct choice {
+	const struct counter *counter;
+	uint32_t definition; /* DEF_COUNTER, 0: not yet */
+	kymo_reduce_t reduce;
+	uint32_t keep;
+	bool selects;
+	uint32_t select[KYMO_COUNTER_DIMENSIONS];
+	uint32_t part, first; /* where its counter's instances begin in the part's values */
+	uint32_t outputs, out; /* how many values come out, and where */
+	char name[96];
+};
+
+/* Counters of one provider and agent, which are opened together. */
+struct part {
+	const kymo_counter_provider_t *provider;
+	uint32_t agent, count, instances;
+	uint64_t handles[KYMO_COUNTER_CHOICES];
+	const struct counter *counters[KYMO_COUNTER_CHOICES];
+};
+
+struct counter_set {
+	uint32_t references; /* under the lock */
+	char name[64];
+	uint32_t choice_count, part_count;
+	uint32_t modes;   /* that all of them have */
+	uint32_t inputs;  /* values of all parts */
+	uint32_t outputs;
+	struct choice choices[KYMO_COUNTER_CHOICES];
+	struct part parts[COUNTER_PARTS];
+};
+
+/* The open sessions of a set, one for each part. */
+struct sessions {
+	uint32_t generation; /* of the process that opened it; 0: not open */
+	void *session[COUNTER_PARTS];
+};
+
+/* Where a provider delivers kernels to. */
+struct dispatched {
+	struct core_counter_service *service;
+	uint32_t part;
+};
+
+struct core_counter_service {
+	bool used;
+	_Atomic bool active; /* its context is started */
+	/*
+	 * Who gets its records, by op, as of when the context was last seen started: what there is
+	 * when it stops still goes to them.
+	 */
+	_Atomic uint64_t buffers[COUNTER_OPS];
+	uint32_t mode;       /* KYMO_COUNTER_THREAD, ... */
+	uint32_t number;     /* tells it from others that had the slot */
+	kymo_context_t context;
+	struct counter_set *set;
+	kymo_counter_values_fn callback;
+	void *data;
+	struct sessions sessions; /* of windows and dispatches */
+	struct counter_window *window;
+	uint64_t interval_ns;
+	struct dispatched dispatched[COUNTER_PARTS];
+};
+
+extern pthread_mutex_t counters_lock;
+extern struct core_counter_service core_counter_services[COUNTER_SERVICES];
+
+/* counter.c */
+void counter_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Makes sure that all providers have been asked. */
+void counters_list(void);
+const struct counter *counter_of(kymo_counter_t h);
+/* Agents that have counters, the host left out; returns how many, `most` at most. */
+uint32_t counter_agents(uint32_t *out, uint32_t most);
+
+/* set.c */
+/* The set with one more reference, or NULL. */
+struct counter_set *counter_set_get(kymo_counter_set_t h);
+void counter_set_put(struct counter_set *s);
+/* Publishes what the values of the set are called. */
+void counter_set_define(struct counter_set *s);
+/* `inputs` values as providers gave them to `outputs` values as the choices want them. */
+void counter_set_reduce(const struct counter_set *s, const double *in, double *out);
+/* Like it, of the difference between two readings; gauges give the later one. */
+void counter_set_difference(const struct counter_set *s, const double *from, const double *to,
+			    double *scratch, double *out);
+
+/* session.c */
+kymo_status_t sessions_open(struct sessions *s, const struct counter_set *set, uint32_t mode,
+			    struct core_counter_service *service);
+bool sessions_read(struct sessions *s, const struct counter_set *set, double *values);
+void sessions_close(struct sessions *s, const struct counter_set *set);
+
+/* record.c */
+/* Registers the domain once. */
+kymo_status_t counter_domain_ready(void);
+/* Learns who gets the records of a service whose context is started. */
+void counter_buffers_look(struct core_counter_service *s);
+struct counter_event {
+	kymo_counter_op_t op;
+	uint32_t thread, agent, kernel;
+	uint16_t call_op; /* on the wire */
+	uint64_t correlation;
+	int64_t scope;
+	uint64_t start, end; /* ns */
+	uint32_t part;       /* only this part's values were counted, plus 1; 0: all */
+};
+void counter_deliver(const struct core_counter_service *s, const struct counter_event *e,
+		     const double *out);
+
+/* service.c */
+kymo_status_t counter_service_add(kymo_context_t context, kymo_counter_set_t set, uint32_t mode,
+				  uint64_t interval_ns, kymo_counter_values_fn callback, void *data,
+				  struct core_counter_service **out);
+/* Contexts were started, stopped or destroyed: services follow. */
+void counters_follow(uint32_t activities);
+void counters_flush(uint64_t deadline);
+void counters_fork_child(void);
+
+/* thread.c: calls and threads */
+void counter_thread_call(kymo_context_t context, const kymo_callback_record_t *r, void *service);
+void counter_threads_flush(void);
+void counter_threads_stop(struct core_counter_service *s);
+void counter_threads_fork_child(void);
+
+/* window.c: windows and dispatches, which open and close with their context */
+void counter_window_start(struct core_counter_service *s);
+void counter_window_stop(struct core_counter_service *s);
+/* Ends a window now. False: nothing could be read. */
+bool counter_window_end(struct core_counter_service *s);
+void counter_dispatched(void *to, const kymo_counter_dispatch_t *d);
+
+#endif

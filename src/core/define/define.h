@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Definitions: strings, agents, queues, kernels, clocks and whatever else records refer to.
+ *
+ * Invariants. Everything defined is kept in the order in which it was defined, under core_live->define, and is
+ * written to every buffer before a record that needs it can be. An id is given once in a process and never again.
+ * Tools are told of objects from the definitions, with no lock held.
+ */
+#ifndef CORE_DEFINE_H
+#define CORE_DEFINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kymo/tool.h>
+
+#include "core/capture.h"
+
+struct core_buffer;
+struct core_context;
+
+/* ---- definitions (define.c) ---- */
+
+/* Writes all definitions so far to a buffer that has just been made. */
+void core_define_replay(struct core_buffer *b);
+void core_define_process(void);
+void core_define_process_end(uint32_t how);
+void core_define_modules(void);
+void core_define_tick_sync(void);
+void core_define_fork_child(void);
+extern _Atomic uint64_t core_untraced, core_untimed;
+/* Copies of definitions, to be freed by the caller, who holds `define`. NULL: none, or no memory. */
+uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t *bytes);
+uint8_t *core_definition_find(uint16_t kind, uint64_t id, struct wire_def *out);
+
+/* Recording into the buffer begins or stops: `tick` 0, with the process. */
+void core_define_recording(const struct core_buffer *b, bool on, uint64_t tick);
+
+
+/* ---- what tools are told of that is there (objects.c) ---- */
+/* A runtime is there. Caller holds no lock. */
+void core_objects_runtime(const struct cap_domain *domain);
+/* What was defined, if it is something that tools are told of. */
+void core_objects_defined(const struct wire_def *d);
+/* A thread began, or ends. */
+void core_objects_thread(const struct wire_def *d, bool start);
+void core_objects_fork_child(void);
+/*
+ * Tells what is there already to contexts that have just begun to want it: to `only`, or (NULL) to
+ * all whose services do not wait. Caller holds no lock.
+ */
+void core_objects_replay(const struct core_context *only);
+/* Some service of the context is told of objects. Caller holds `configure`. */
+bool core_objects_selected(const struct core_context *c);
+
+/* ---- stacks of tools (stack.c) ---- */
+/* From now on stacks are kept for tools to ask for. */
+void core_stacks_keep(void);
+/* A stack has got its id. */
+void core_stack_defined(uint32_t id, void *const *addresses, uint32_t count);
+void core_stacks_fork_child(void);
+
+/* ---- clocks of agents (device_clock.c) ---- */
+/* What was defined, if it is a clock, a reading of one, or an agent. */
+void core_clock_defined(const struct wire_def *d);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call stacks for tools in the process: each is kept once, by the id that records carry. Traces
+ * have them as definitions; here they are found at once.
+ */
+#include "core/define/define.h"
+#include "core/process/process.h"
+#include "core/tool/tool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct stack {
+	uint32_t count;
+	uint64_t addresses[]; /* innermost first */
+};
+
+static struct stack **stacks; /* by id; under `threads`, stacks themselves never change */
+static uint32_t room;
+static _Atomic bool kept;
+
+void core_stacks_keep(void)
+{
+	atomic_store(&kept, true);
+}
+
+/* Caller holds `threads`. */
+static bool make_room(uint32_t id)
+{
+	uint32_t more = room ? room : 1024;
+	struct stack **larger;
+
+	while (more <= id)
+		more *= 2;
+	if (more == room)
+		return true;
+	larger = realloc(stacks, more * sizeof(*larger));
+	if (!larger)
+		return false;
+	memset(larger + room, 0, (more - room) * sizeof(*larger));
+	stacks = larger;
+	room = more;
+	return true;
+}
+
+void core_stack_defined(uint32_t id, void *const *addresses, uint32_t count)
+{
+	struct stack *s = atomic_load(&kept) ? malloc(sizeof(*s) + count * sizeof(uint64_t)) : NULL;
+
+	if (!s)
+		return;
+	s->count = count;
+	for (uint32_t i = 0; i < count; i++)
+		s->addresses[i] = (uint64_t)(uintptr_t)addresses[i];
+	pthread_mutex_lock(&core_live->threads);
+	if (make_room(id) && !stacks[id])
+		stacks[id] = s;
+	else
+		free(s);
+	pthread_mutex_unlock(&core_live->threads);
+}
+
+/* The child's ids begin anew; what was there stays where tools may still look. */
+void core_stacks_fork_child(void)
+{
+	if (room)
+		memset(stacks, 0, room * sizeof(*stacks));
+}
+
+/* One that was defined before a tool asked for stacks. */
+static void look_up(uint32_t id)
+{
+	uint64_t words[256];
+	struct wire_def d;
+	const char *text;
+	uint8_t *copy;
+	size_t length;
+
+	pthread_mutex_lock(&core_live->define);
+	copy = core_definition_find(DEF_STACK, id, &d);
+	pthread_mutex_unlock(&core_live->define);
+	if (!copy)
+		return;
+	text = wire_def_text(&d, DEF_STACK_ADDRESSES, &length);
+	length = length < sizeof(words) ? length : sizeof(words);
+	memcpy(words, text, length);
+	core_stack_defined(id, (void *const *)(const void *)words, (uint32_t)(length / 8));
+	free(copy);
+}
+
+static const struct stack *stack_get(uint32_t id)
+{
+	const struct stack *s;
+
+	pthread_mutex_lock(&core_live->threads);
+	s = id < room ? stacks[id] : NULL;
+	pthread_mutex_unlock(&core_live->threads);
+	return s;
+}
+
+static kymo_status_t give(uint32_t id, const uint64_t **addresses, uint32_t *count)
+{
+	const struct stack *s = id ? stack_get(id) : NULL;
+
+	if (id && !s) {
+		look_up(id);
+		s = stack_get(id);
+	}
+	if (!s)
+		return KYMO_ERROR_NOT_FOUND;
+	*addresses = s->addresses;
+	*count = s->count;
+	return KYMO_OK;
+}
+
+kymo_status_t kymo_record_stack(const kymo_record_t *record, const uint64_t **addresses,
+				uint32_t *count)
+{
+	const struct wire_record *w = record ? record->internal : NULL;
+
+	if (!w || !addresses || !count)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	return give(w->stack, addresses, count);
+}
+
+kymo_status_t kymo_callback_stack(const kymo_callback_record_t *record, const uint64_t **addresses,
+				  uint32_t *count)
+{
+	const struct core_told *told = record ? record->internal : NULL;
+
+	if (!told || !addresses || !count)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	return give(told->wire ? told->wire->stack : told->stack, addresses, count);
+}

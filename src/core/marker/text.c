@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts that become numbers, and payloads that become bytes; see marker.h. */
+#include "core/marker/marker.h"
+#include "core/process/process.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_MAX  65536u
+#define BYTES_MAX  (16u << 20) /* of all names */
+#define TOTAL_MAX  (1u << 20)  /* longer texts are not measured */
+#define KEY_MAX    64u
+
+/*
+ * By number, and hashed: positions in `by_id`. Written under `threads`; a number is handed out
+ * after its entry is complete.
+ */
+static struct marker_name *by_id[NAMES_MAX + 1];
+static uint32_t slots[2 * NAMES_MAX];
+static uint32_t name_count;
+static size_t name_bytes;
+
+static uint64_t hash_of(const char *s, size_t n, size_t total)
+{
+	uint64_t h = 14695981039346656037ull ^ total;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (uint8_t)s[i]) * 1099511628211ull;
+	return h;
+}
+
+static uint32_t *slot_of(const char *s, size_t n, size_t total)
+{
+	uint32_t i = (uint32_t)(hash_of(s, n, total) % (2 * NAMES_MAX));
+
+	for (; slots[i]; i = (i + 1) % (2 * NAMES_MAX)) {
+		const struct marker_name *x = by_id[slots[i]];
+
+		if (x->total == total && memcmp(x->text, s, n) == 0)
+			break;
+	}
+	return &slots[i];
+}
+
+/* Under `threads`. */
+static struct marker_name *add(uint32_t *slot, const char *s, size_t n, size_t total)
+{
+	struct marker_name *x;
+
+	if (name_count == NAMES_MAX || name_bytes + n > BYTES_MAX)
+		return NULL;
+	x = malloc(sizeof(*x) + n + 1);
+	if (!x)
+		return NULL;
+	x->total = (uint32_t)total;
+	memcpy(x->text, s, n);
+	x->text[n] = '\0';
+	x->id = ++name_count;
+	atomic_init(&x->defined, false);
+	name_bytes += n;
+	by_id[x->id] = x;
+	*slot = x->id;
+	return x;
+}
+
+static void define(const struct marker_name *x)
+{
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_STRING);
+	wire_def_u64(&d, x->id);
+	wire_def_string(&d, x->text);
+	wire_def_u64(&d, x->total);
+	cap_define(&d);
+}
+
+const struct marker_name *marker_name(const char *text)
+{
+	size_t total = strnlen(text, TOTAL_MAX);
+	size_t n = total < KYMO_STRING_MAX ? total : KYMO_STRING_MAX;
+	int saved = errno;
+	struct marker_name *x;
+	uint32_t *slot;
+
+	pthread_mutex_lock(&core_live->threads);
+	slot = slot_of(text, n, total);
+	x = *slot ? by_id[*slot] : add(slot, text, n, total);
+	pthread_mutex_unlock(&core_live->threads);
+	/* Also where another thread is about to: all may be killed before it does. */
+	if (x && !atomic_load(&x->defined)) {
+		define(x);
+		atomic_store(&x->defined, true);
+	}
+	if (!x)
+		marker_fault(FAULT_NAMES);
+	else if (n < total)
+		marker_fault(FAULT_CUT_TEXT);
+	errno = saved;
+	return x;
+}
+
+uint32_t marker_string_id(kymo_string_t *string)
+{
+	const struct marker_name *x;
+	uint32_t id;
+
+	if (!string || !string->text)
+		return 0;
+	id = __atomic_load_n(&string->id, __ATOMIC_RELAXED);
+	if (cap_likely(id != 0 && id <= NAMES_MAX && by_id[id]))
+		return id;
+	x = marker_name(string->text);
+	if (!x)
+		return 0;
+	__atomic_store_n(&string->id, x->id, __ATOMIC_RELAXED);
+	return x->id;
+}
+
+const char *marker_string_text(uint32_t id)
+{
+	return id && id <= NAMES_MAX && by_id[id] ? by_id[id]->text : "";
+}
+
+/* ---- payloads ---- */
+
+static size_t value_of(const kymo_payload_t *p, const void **data)
+{
+	switch (p->type) {
+	case KYMO_PAYLOAD_INT64:
+	case KYMO_PAYLOAD_UINT64:
+	case KYMO_PAYLOAD_DOUBLE:
+		*data = &p->value;
+		return 8;
+	case KYMO_PAYLOAD_STRING:
+		*data = p->value.p;
+		if (!p->value.p)
+			return 0;
+		return p->length ? p->length : strnlen(p->value.p, TOTAL_MAX);
+	case KYMO_PAYLOAD_BYTES:
+		*data = p->value.p;
+		return p->value.p ? p->length : 0;
+	default:
+		return SIZE_MAX;
+	}
+}
+
+/* One entry; 0: no room, or of no known type. */
+static size_t put(uint8_t *out, size_t room, const kymo_payload_t *p)
+{
+	const char *key = p->key ? p->key : "";
+	size_t key_length = strnlen(key, KEY_MAX), total, stored;
+	const void *data = NULL;
+	uint16_t stored16;
+	uint32_t total32;
+
+	total = value_of(p, &data);
+	if (total == SIZE_MAX)
+		return 0;
+	stored = total < KYMO_PAYLOAD_MAX ? total : KYMO_PAYLOAD_MAX;
+	if (8 + key_length + stored > room)
+		return 0;
+	if (stored < total)
+		marker_fault_cut(p, total, false);
+	stored16 = (uint16_t)stored;
+	total32 = total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
+	out[0] = (uint8_t)p->type;
+	out[1] = (uint8_t)key_length;
+	memcpy(out + 2, &stored16, 2);
+	memcpy(out + 4, &total32, 4);
+	memcpy(out + 8, key, key_length);
+	if (stored)
+		memcpy(out + 8 + key_length, data, stored);
+	return 8 + key_length + stored;
+}
+
+size_t marker_payload_put(uint8_t *out, size_t used, const kymo_payload_t *payload, uint32_t count)
+{
+	if (!payload || !count)
+		return used;
+	if (!used)
+		out[used++] = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		size_t n = put(out + used, MARKER_PAYLOAD_MAX - used, &payload[i]), bytes;
+		const void *data;
+
+		used += n;
+		if (n)
+			continue;
+		bytes = value_of(&payload[i], &data);
+		marker_fault_cut(&payload[i], bytes == SIZE_MAX ? 0 : bytes, true);
+		out[0] = (uint8_t)(out[0] + (out[0] < UINT8_MAX));
+		if (used + 8 > MARKER_PAYLOAD_MAX)
+			break; /* nothing fits any more: not a walk over a count that is a lie */
+	}
+	return used;
+}

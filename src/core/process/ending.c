@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The last harvest of a program that ends by _exit(). Where that happens nothing may be assumed: it
+ * can be a signal handler that interrupted malloc(), or a child that shares its parent's memory. So
+ * all that is done there is to wake a thread that was made beforehand, and to wait for it a while.
+ */
+#include "core/process/ending.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "core/context/context.h"
+#include "core/process/life.h"
+#include "core/process/process.h"
+#include "core/ring/ring.h"
+
+#define LIMIT_NS 200000000u
+
+_Atomic bool cap_ending;
+
+static bool armed;
+static _Atomic bool wanted; /* some backend harvests late */
+static _Atomic uint32_t asked, answered;
+
+void core_ending_harvest(void)
+{
+	cap_guard_enter();
+	atomic_store(&cap_ending, true);
+	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
+		if (core_domains[i].info->late)
+			core_domains[i].info->flush(tick_now());
+	cap_guard_leave();
+}
+
+static void harvest(void *arg)
+{
+	while (!atomic_load(&asked))
+		if (!core_life_sleep(&asked, 0))
+			return;
+	core_ending_harvest();
+	atomic_store(&answered, 1);
+	core_futex_wake(&answered, INT32_MAX);
+}
+
+void core_ending_start(const struct cap_domain_info *info)
+{
+	int none = 0;
+
+	if (info && info->late)
+		atomic_store(&wanted, true);
+	if (!armed || !atomic_load(&wanted) ||
+	    !atomic_compare_exchange_strong(&core_live->ending, &none, -1))
+		return;
+	if (core_sleeper_start("end", harvest, NULL))
+		atomic_store(&core_live->ending, getpid());
+}
+
+void core_ending_fork_child(void)
+{
+	atomic_store(&asked, 0);
+	atomic_store(&answered, 0);
+	atomic_store(&cap_ending, false);
+}
+
+__attribute__((visibility("default"))) void kymo_process_ending_arm(void)
+{
+	armed = true;
+}
+
+bool core_ending_armed(void)
+{
+	return armed;
+}
+
+__attribute__((visibility("default"))) void kymo_process_ending(void)
+{
+	int saved = errno;
+	uint64_t now, limit;
+
+	/* A child of fork() reads zero there, one of vfork() another's number. */
+	if (!core_live || atomic_load(&core_live->ending) != getpid() ||
+	    kymo_process_state() != KYMO_STATE_RUNNING)
+		return;
+	atomic_store(&asked, 1);
+	core_futex_wake(&asked, 1);
+	now = clock_ns(CLOCK_MONOTONIC);
+	limit = now + LIMIT_NS;
+	while (!atomic_load(&answered) && now < limit) {
+		core_futex_wait(&answered, 0, limit - now);
+		now = clock_ns(CLOCK_MONOTONIC);
+	}
+	errno = saved;
+}

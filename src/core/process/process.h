@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Life of core in a process: initialisation, fork, finalisation; Kymo's own threads.
+ *
+ * Invariants. `core_live` lies in a wipe-on-fork page: in a child it reads zero, its locks are free, and nothing
+ * of core may be used before core_usable() has brought the process in order. Locks, outermost first:
+ * core_live->configure (contexts, services, domains), core_live->define (definitions, notes), core_live->threads
+ * (thread slots, sites, stacks), core_live->tallies, core_live->lines. Traced calls take none of them in the
+ * ordinary case, and nobody calls a tool or a backend's function with one held unless its comment says so.
+ */
+#ifndef CORE_PROCESS_H
+#define CORE_PROCESS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <kymo/tool.h>
+
+#include "core/capture.h"
+#include "wire/live.h"
+
+struct core_buffer;
+struct core_pool;
+
+/* ---- process (process.c) ---- */
+
+struct core_live { /* zero in a forked child until core_fork_check() */
+	_Atomic uint64_t magic;
+	pthread_mutex_t configure;
+	pthread_mutex_t define;
+	pthread_mutex_t threads;
+	pthread_mutex_t fork;
+	pthread_mutex_t tallies; /* of threads: held while they are walked, or end; innermost but
+				    for `define` */
+	pthread_mutex_t lines; /* innermost */
+	_Atomic int ending; /* the process, if a thread waits for its end; see ending.c */
+	struct cap_lines lines_of; /* of the shared buffer (live.c): a child finds none */
+	uint32_t line_count;       /* lines given out */
+	_Atomic uint32_t reviving; /* thread that brings a child in order, for which it is usable already */
+	uint64_t lines_none;       /* work under way that has no line, under `lines` */
+};
+extern struct core_live *core_live;
+
+/* Initialises core in this process once. False: Kymo cannot work here. */
+bool core_init(void);
+/* True if core is usable in this process; in a fresh child it is brought in order first. */
+bool core_usable(void);
+extern _Atomic bool core_finalized;
+/* KYMO_OK while something may be changed; initialises core. */
+kymo_status_t core_changeable(void);
+/*
+ * What other threads did before is seen, and what they do from now on sees what was stored before:
+ * makes the plain stores of cap_busy() enough.
+ */
+void core_barrier(void);
+/* A number that a child does not share with its parent. */
+extern uint32_t core_generation;
+
+/* ---- the end by _exit() (ending.c) ---- */
+/*
+ * A backend is there (NULL: those known still are): makes the thread that harvests at the end, if it
+ * needs one. Caller holds no lock.
+ */
+void core_ending_start(const struct cap_domain_info *info);
+void core_ending_fork_child(void);
+
+/* ---- what the reading side asks for (steer.c) ---- */
+/* Threads for shared buffers with `steer` that need one and have none yet. Caller holds no
+ * lock. */
+void core_steer_start(void);
+/*
+ * The same before fork() returns in the child. Where tools are to hear of threads it waits until the
+ * child uses Kymo: before that they are not called.
+ */
+void core_steer_start_in_child(void);
+/* Does what was asked of buffers that are not ready yet. Caller holds no lock. */
+void core_steer_catch_up(void);
+/* Memory has been made for the buffer: what its process was told before holds there. */
+void core_steer_made(const struct core_buffer *b, struct core_pool *pool);
+/* What the buffer has shared early is gone; others look elsewhere. Caller holds `configure`. */
+void core_steer_drops(struct core_buffer *b);
+/* Child: the threads are the parent's. Calls what may be called in fork(). */
+void core_steer_fork_child(void);
+/* That of a buffer that goes away is to end. Caller holds `configure`. */
+void core_steer_end(struct core_buffer *b);
+
+/* ---- threads of Kymo (announce.c) ---- */
+/*
+ * Makes a thread of Kymo's, named "kymo-" and `name` (up to 10 characters): signals masked, calls
+ * untraced, tools told. It is detached unless `joinable` is given. Caller holds no lock.
+ */
+bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable);
+/* Tools want to hear of them. */
+bool core_thread_notices(void);
+/* The same for a thread that sleeps until it is needed, mostly never: traces do not know it until
+ * `fn` calls cap_guard_enter(). */
+bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines of the shared buffer that are kept up to date (wire/live.h): work that is under way, calls
+ * that are only counted. They lie in chunks that are never handed over while the process runs; a flush
+ * copies them, and so does the drain when the process is gone, however it went.
+ */
+#include "core/process/process.h"
+#include "core/ring/ring.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define LINES       (1u << CAP_LINE_BITS)
+#define TABLE_BYTES (65536u * sizeof(struct wire_line *))
+
+struct cap_lines *cap_lines;
+
+static struct place {
+	struct place *next;
+	uint32_t number;
+} *spare; /* places given back, under `lines` */
+
+/* Lines of the first chunk: place 0 is none, and one counts the work that has no line. */
+#define BEYOND  1u
+#define FIRST   2u
+#define COUNTED 0x80000000u /* a place: counted by the process of that generation */
+
+/* As many lines as fit into a chunk. */
+static uint32_t lines_of(const struct core_pool *pool)
+{
+	uint32_t n = (pool->chunk_size - (uint32_t)WIRE_LIVE_HEADER) / (uint32_t)sizeof(struct wire_line);
+
+	return n < LINES ? n : LINES;
+}
+
+/* Chunks that stay. The buffer grows by what they are more than half of it, as long as it may. */
+static bool chunk_add(struct core_pool *pool, uint32_t number)
+{
+	struct wire_chunk *c;
+	uint32_t i;
+
+	if (number >= CAP_LINE_CHUNKS || number > pool->chunk_max / 8)
+		return false;
+	i = core_pool_get(pool, SHM_LIST_RECORDS, 0);
+	if (i == SHM_NONE && number == 0) /* in which what has no line is told */
+		i = core_pool_get(pool, SHM_LIST_DEFINITIONS, 0);
+	if (i == SHM_NONE)
+		return false;
+	c = core_chunk(pool, i);
+	memset(c, 0, pool->chunk_size);
+	c->magic = WIRE_CHUNK_MAGIC;
+	c->version = WIRE_VERSION;
+	c->header_size = WIRE_LIVE_HEADER;
+	c->type = WIRE_CHUNK_LIVE;
+	c->seq = number;
+	c->base_tick = tick_now();
+	atomic_store_explicit(&c->committed,
+			      (uint32_t)(WIRE_LIVE_HEADER + lines_of(pool) * sizeof(struct wire_line)),
+			      memory_order_release);
+	atomic_store(&cap_lines->chunks[number],
+		     (struct wire_line *)((uint8_t *)c + WIRE_LIVE_HEADER));
+	return true;
+}
+
+/* Caller holds `lines`. */
+static uint32_t place_new(void)
+{
+	struct core_pool *pool = core_shared_pool();
+	uint32_t each, number, n;
+
+	if (!pool)
+		return 0;
+	each = lines_of(pool);
+	n = core_live->line_count ? core_live->line_count : FIRST;
+	number = n / each;
+	if (number < CAP_LINE_CHUNKS && !atomic_load(&cap_lines->chunks[number]) &&
+	    !chunk_add(pool, number))
+		return 0;
+	if (number >= CAP_LINE_CHUNKS)
+		return 0;
+	core_live->line_count = n + 1;
+	return number << CAP_LINE_BITS | n % each;
+}
+
+/* One that was given back, or a new one; 0: there is none. Caller holds `lines`. */
+static uint32_t flight_place(void)
+{
+	struct place *p = spare;
+	uint32_t place;
+
+	if (p)
+		spare = p->next;
+	place = p ? p->number : place_new();
+	free(p);
+	if (place)
+		cap_flight_line(place)->kind = WIRE_LINE_FLIGHT;
+	return place;
+}
+
+uint32_t cap_flight_new(void)
+{
+	int saved = errno;
+	uint32_t place;
+
+	if (!core_usable())
+		return 0;
+	pthread_mutex_lock(&core_live->lines);
+	place = flight_place();
+	pthread_mutex_unlock(&core_live->lines);
+	errno = saved;
+	return place;
+}
+
+void cap_flight_free(uint32_t *place)
+{
+	struct place *p;
+
+	cap_flight_end(place);
+	p = *place ? malloc(sizeof(*p)) : NULL;
+	if (!p)
+		return;
+	pthread_mutex_lock(&core_live->lines);
+	*p = (struct place){spare, *place};
+	spare = p;
+	pthread_mutex_unlock(&core_live->lines);
+	*place = 0;
+}
+
+/* Puts the number where it outlives the process. Caller holds `lines`. */
+static void tell_beyond(void)
+{
+	struct core_pool *pool = core_shared_pool();
+	struct wire_line *l;
+
+	if (!pool || (!atomic_load(&cap_lines->chunks[0]) && !chunk_add(pool, 0)))
+		return;
+	l = cap_flight_line(BEYOND);
+	l->kind = WIRE_LINE_BEYOND;
+	l->count.calls = core_live->lines_none;
+	atomic_store_explicit(&l->state, 1, memory_order_release);
+}
+
+/* There may be a line by now. */
+void cap_flight_count(uint32_t *place)
+{
+	int saved = errno;
+
+	if (!core_usable())
+		return;
+	pthread_mutex_lock(&core_live->lines);
+	*place = flight_place();
+	if (!*place) {
+		*place = COUNTED | core_generation;
+		core_live->lines_none++;
+		tell_beyond();
+	}
+	pthread_mutex_unlock(&core_live->lines);
+	errno = saved;
+}
+
+/* It may have been counted by the parent, or have its line there. */
+void cap_flight_uncount(uint32_t *place)
+{
+	int saved = errno;
+
+	if (!core_usable())
+		return;
+	pthread_mutex_lock(&core_live->lines);
+	if (*place == (COUNTED | core_generation)) {
+		core_live->lines_none--;
+		tell_beyond();
+	}
+	pthread_mutex_unlock(&core_live->lines);
+	*place = 0;
+	errno = saved;
+}
+
+struct wire_line *core_line_new(enum wire_line_kind kind)
+{
+	struct wire_line *l;
+	uint32_t place;
+
+	pthread_mutex_lock(&core_live->lines);
+	place = place_new();
+	pthread_mutex_unlock(&core_live->lines);
+	l = cap_flight_line(place);
+	if (l)
+		l->kind = (uint16_t)kind;
+	return l;
+}
+
+void core_lines_share(struct core_buffer *b)
+{
+	atomic_store(&cap_lines->buffer, 1ull << b->index);
+}
+
+void core_lines_init(void)
+{
+	cap_lines = &core_live->lines_of;
+}
+
+/* Places of the parent are in its memory. */
+void core_lines_fork_child(void)
+{
+	spare = NULL;
+}
+
+/* ---- calls that are left out ------------------------------------------------------------------ */
+
+/* The thread's first such call of the op; NULL: the thread's state cannot be had. */
+static struct wire_line *count_line(struct cap_thread *t, const struct cap_op *op)
+{
+	struct wire_line *l;
+	void *p;
+
+	if (!t->left_out) {
+		p = mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (p == MAP_FAILED)
+			return NULL;
+		t->left_out = p;
+	}
+	l = t->left_out[op->wire];
+	if (l)
+		return l;
+	l = core_line_new(WIRE_LINE_COUNT);
+	if (!l)
+		return NULL;
+	l->op = op->wire;
+	l->count.thread = t->index;
+	atomic_store_explicit(&l->state, 1, memory_order_release);
+	return t->left_out[op->wire] = l;
+}
+
+void cap_left_out_slow(const struct cap_op *op)
+{
+	struct cap_thread *t = cap_thread_current;
+	int saved = errno;
+	struct wire_line *l;
+
+	if (!t || t->magic != CAP_THREAD_MAGIC)
+		t = cap_thread_attach();
+	if (!t || t->guard)
+		return;
+	t->guard++;
+	l = count_line(t, op);
+	t->guard--;
+	if (l)
+		l->count.calls++;
+	errno = saved;
+}
+
+void core_left_out_release(struct cap_thread *t)
+{
+	if (t->left_out)
+		munmap(t->left_out, TABLE_BYTES);
+	t->left_out = NULL;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where records go: buffers, the pools of chunks below them, the rings of threads, and what recording costs.
+ *
+ * Invariants. A ring is written by its own thread alone. A chunk belongs to one thread while its state is FILLING,
+ * and to the reading side from the moment it is FULL until it is given back. Of a pool that another process maps
+ * nothing that lies in shared memory is believed: geometry and ownership are kept in struct core_pool. A record
+ * that finds no room is counted before the thread goes on. Buffers are made and released under
+ * core_live->configure; `used`, `ready`, `retired` and `released` are read without it.
+ */
+#ifndef CORE_RING_H
+#define CORE_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <kymo/tool.h>
+
+#include "core/capture.h"
+#include "wire/live.h"
+#include "wire/shm.h"
+
+struct core_context;
+struct core_delivery;
+
+/* Bit n: buffer n takes records. Rises and falls with buffers, not with contexts. */
+extern _Atomic uint64_t core_buffers_open;
+/* Counts buffers made; a buffer's own count is `born`. */
+extern _Atomic uint32_t core_epoch;
+
+/* ---- buffers (buffer.c, buffer_info.c, pool.c) ---- */
+
+#define CORE_CHUNK_BYTES  (32u << 10)
+#define CORE_BUFFER_BYTES (64u << 20) /* unless the tool says otherwise */
+#define CORE_BUFFER_MOST  ((uint64_t)SHM_CHUNK_MAX * CORE_CHUNK_BYTES)
+
+/* Of a handle that is none: it was never given, or is not any more. */
+static inline kymo_status_t core_not_found(uint64_t handle)
+{
+	return handle ? KYMO_ERROR_NOT_FOUND : KYMO_ERROR_INVALID_ARGUMENT;
+}
+
+/*
+ * A pool of chunks as this process knows it. The drain can write into the shared page, and what can
+ * write there can be anybody's program that has gone wrong: so where things lie, and who has which
+ * chunk, is kept here, in memory of the process alone. What the header says is for the drain.
+ */
+struct core_pool {
+	struct shm_header *shm;
+	struct shm_chunk_ctl *ctl;
+	struct shm_thread *threads;
+	uint8_t *chunks;
+	size_t mapped, own; /* bytes of the mapping, of this structure */
+	size_t total;       /* bytes of the memory that is shared */
+	uint32_t chunk_size, chunk_max;
+	uint32_t size; /* chunks that were asked for; more, up to chunk_max, only for many threads */
+	uint32_t kept_back; /* the first chunks are for definitions alone */
+	uint32_t wake_threshold;
+	bool overwrite;
+	_Atomic bool no_memory; /* what it lacks chunks for */
+	struct core_delivery *reader; /* private buffers, once they are delivered */
+	_Atomic uint32_t chunk_count;
+	_Atomic int32_t held; /* chunks that threads are filling, or left with little in them */
+	_Atomic uint8_t use[]; /* by chunk: enum core_chunk_use */
+};
+
+enum core_chunk_use {
+	CORE_CHUNK_UNUSED,
+	CORE_CHUNK_MINE, /* a thread of this process fills it */
+	CORE_CHUNK_LIGHT /* its thread has left it with little in it, as threads do that end soon */
+};
+
+static inline struct wire_chunk *core_chunk(const struct core_pool *p, uint32_t i)
+{
+	return (struct wire_chunk *)(p->chunks + (size_t)i * p->chunk_size);
+}
+
+struct core_buffer {
+	_Atomic bool used; /* looked at without a lock; set once the rest is filled in */
+	_Atomic bool ready; /* the pool exists in this process */
+	bool refused;      /* share() failed: nothing is recorded */
+	bool defines;      /* has all definitions so far; under `define` */
+	uint8_t index;     /* into cap_thread.rings, and its bit in masks */
+	_Atomic bool retired; /* its context is gone; freed when nobody uses it */
+	bool steered;      /* a thread does what the reading side asks for */
+	_Atomic bool released; /* and is to end */
+	struct core_context *context;
+	uint32_t born;     /* core_epoch at its making */
+	uint32_t generation;
+	kymo_buffer_desc_t desc;
+	struct core_pool *pool; /* NULL until ready */
+	struct wire_chunk *definitions; /* chunk being filled, under `define` */
+	uint32_t definitions_chunk, definitions_used, definitions_waits;
+	uint64_t definitions_seq;
+	struct core_delivery *delivery; /* private buffers, once ready */
+	_Atomic uint32_t users;         /* who looks at it without `configure` */
+};
+
+/* Delivered in this process, not shared with another. */
+static inline bool core_buffer_private(const struct core_buffer *b)
+{
+	return b->desc.deliver || b->desc.deliver_batch;
+}
+
+extern struct core_buffer core_buffers[CAP_BUFFERS];
+
+/* The buffer of a handle, or NULL. */
+struct core_buffer *core_buffer_of(kymo_buffer_t handle);
+/* Whether the parts of a description fit together. */
+kymo_status_t core_buffer_check(const kymo_buffer_desc_t *desc);
+/* Whether its pool exists. Caller holds `configure`. */
+kymo_status_t core_buffer_check_pool(const kymo_buffer_desc_t *desc);
+
+/* Makes the pool of a buffer in this process if need be. Caller holds `configure`. */
+bool core_buffer_ensure(struct core_buffer *b);
+/* Hands a buffer over that is to be shared when it is made. Caller holds `configure`. */
+void core_buffer_share_early(struct core_buffer *b);
+/* The same of all, before fork() returns in the child; calls what may be called there. */
+void core_buffers_share_in_child(void);
+void core_buffer_release(struct core_buffer *b);
+/* Frees buffers that are released and that nobody uses any more. Caller holds `configure`. */
+void core_buffers_sweep(void);
+/* Child: forgets the parent's pools. */
+void core_buffers_fork_child(void);
+kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns);
+/* Hands over what the calling thread is filling. */
+void core_buffer_hand_over(struct core_buffer *b);
+/* Asks for delivery of everything; the number to wait for in `flushed`. */
+uint32_t core_buffer_flush(struct core_buffer *b);
+/* What is shared for a buffer that has recorded nothing yet, or NULL. */
+struct core_pool *core_buffer_early(const struct core_buffer *b);
+/* Marks all shared pools finalised and wakes their drains. */
+void core_buffers_finalize(void);
+
+/* pool.c */
+/* Shared, with a descriptor to pass on, when `memfd` is not NULL; private otherwise. */
+struct core_pool *core_pool_create(uint64_t bytes, int *memfd);
+void core_pool_destroy(struct core_pool *pool);
+/* A shared pool without memory and with few addresses, which core_pool_begin() gives it. */
+struct core_pool *core_pool_prepare(uint64_t bytes, int *memfd);
+/* What there is no memory for is lost and counted. */
+void core_pool_begin(struct core_pool *pool);
+/* Memory for what shows the calls of a thread; NULL: there is none. */
+struct shm_thread *core_pool_thread(const struct core_pool *pool, uint32_t index);
+/* A chunk in state FILLING; SHM_NONE: none after the policy's wait. */
+uint32_t core_pool_get(struct core_pool *pool, enum shm_list list, uint64_t wait_ns);
+/* Hands a chunk to the reading side. */
+void core_pool_put(struct core_pool *pool, uint32_t chunk);
+/* Counts records as lost; `memory`: for want of memory, not of room in the buffer. */
+void core_pool_lose(struct core_pool *pool, uint64_t records, bool memory);
+bool core_pool_reader_alive(const struct core_pool *pool);
+bool core_pool_reader_there(const struct core_pool *pool);
+/*
+ * Records of a chunk behind its first `from` bytes; 0: all. The chunk may be where another process
+ * can write: nothing outside of it is looked at.
+ */
+uint64_t core_chunk_records(const struct wire_chunk *c, uint32_t from);
+void core_futex_wake(_Atomic uint32_t *word, int count);
+void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
+
+/* ---- threads (thread.c) ---- */
+
+/* In a forked child for which the kernel has not done it: their memory reads zero. */
+void core_threads_wipe(void);
+/* A record is lost because there was no memory for the state of the calling thread. */
+void core_lost_without_thread(void);
+/* Runs `fn` for every live thread; under the `threads` lock. */
+void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data);
+/* Hands over the chunk a ring fills. Only by the owning thread. */
+void core_ring_close(struct core_buffer *b, struct wire_ring *r);
+/* All threads: nothing of the buffer in this slot is left. Only when it is quiet. */
+void core_rings_forget(uint32_t slot);
+/* Of several buffers those stay in the frame that take the record; the ring of the first. */
+struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool call);
+/* Begins a chunk; false: none to be had. */
+bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
+		    enum wire_chunk_type type);
+void core_threads_init(void);
+/* Of the thread that forked this process, or NULL. */
+extern struct cap_thread *core_forked;
+/* Both stack pointers are of the calling thread's own stack. */
+bool core_same_stack(const void *a, const void *b);
+/* A tick as nanoseconds of CLOCK_MONOTONIC_RAW, as well as is known by now. */
+uint64_t core_tick_ns(uint64_t tick);
+uint64_t core_tick_span(uint64_t ticks); /* their length in ns */
+void core_threads_end_all(void); /* definitions THREAD_END of live threads, at finalisation */
+void core_threads_share(struct core_pool *pool); /* open calls go there from now on */
+void core_sites_fork_child(void);
+
+/* ---- overhead (overhead.c) ---- */
+/* Publishes the cost of a record (measured once) and what was measured so far. */
+void core_overhead_define(void);
+/* Once in a process, when Kymo begins. */
+void core_overhead_loading(void);
+void core_overhead_fork_child(void);
+/* The call in `f`, whose cost is a sample, is recorded. */
+void core_overhead_sampled(struct cap_frame *f);
+/* The call that is to be in `f` is a sample. */
+void core_overhead_sample(struct cap_thread *t, struct cap_frame *f);
+/* Ids up to the next sample. */
+uint32_t core_overhead_step(struct cap_thread *t);
+/* The beginning or the end of something that may wait. */
+void core_spent_begin(struct cap_timed *c);
+void core_spent_end(const struct cap_timed *c);
+/* The program waited for room. */
+void core_waited(uint64_t ticks);
+
+/* ---- lines (live.c) ---- */
+/* A line of that kind for good, or NULL: there is none to be had. */
+struct wire_line *core_line_new(enum wire_line_kind kind);
+void core_lines_share(struct core_buffer *b);
+void core_lines_init(void);
+void core_lines_fork_child(void);
+void core_left_out_release(struct cap_thread *t); /* the thread ends */
+/* The pool that the drain of this process reads, or NULL. */
+struct core_pool *core_shared_pool(void);
+uint32_t core_shared_arguments(void);
+
+#endif

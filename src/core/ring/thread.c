@@ -1,0 +1,909 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Per-thread state: attaching, ids, call sites, stacks, chunk changes, frames that longjmp or an
+ * exception left behind. Everything here is off the ordinary path of a traced call.
+ */
+#include "core/context/context.h"
+#include "core/define/define.h"
+#include "core/deliver/deliver.h"
+#include "core/marker/marker.h"
+#include "core/process/life.h"
+#include "core/process/process.h"
+#include "core/ring/ring.h"
+#include "core/tally/tally.h"
+#include "core/tool/tool.h"
+#include "core/work/origin.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SLAB_THREADS 16u
+#define ID_BLOCK     65536u
+
+_Thread_local struct cap_thread *cap_thread_current __attribute__((tls_model("initial-exec")));
+
+struct slot {
+	struct cap_thread *thread;
+	struct slot *next; /* free list */
+	bool live;
+};
+
+struct cap_thread *core_forked;
+
+static pthread_key_t exit_key;
+static struct slot *free_slots;
+static uint32_t slab_count;
+static struct slot *slabs[4096];
+static _Atomic uint64_t next_block = 1;
+static _Atomic uint32_t next_index;
+static struct core_pool *shared_pool; /* where open calls are shown */
+
+/* ---- slots ---- */
+
+static bool add_slab(void)
+{
+	size_t bytes = (sizeof(struct cap_thread) * SLAB_THREADS + 4095) & ~(size_t)4095;
+	size_t all = bytes + sizeof(struct slot) * SLAB_THREADS;
+	struct cap_thread *t = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				    -1, 0);
+	struct slot *s;
+
+	if (t == MAP_FAILED)
+		return false;
+	if (madvise(t, bytes, MADV_WIPEONFORK) != 0 || slab_count == 4096) {
+		munmap(t, all);
+		return false;
+	}
+	s = (struct slot *)((uint8_t *)t + bytes); /* children find these as they are */
+	slabs[slab_count++] = s;
+	for (uint32_t i = SLAB_THREADS; i-- > 0;) {
+		s[i].thread = &t[i];
+		s[i].next = free_slots;
+		free_slots = &s[i];
+	}
+	return true;
+}
+
+static struct slot *slot_get(void)
+{
+	struct slot *s = NULL;
+
+	pthread_mutex_lock(&core_live->threads);
+	if (free_slots || add_slab()) {
+		s = free_slots;
+		free_slots = s->next;
+	}
+	pthread_mutex_unlock(&core_live->threads);
+	return s;
+}
+
+void core_threads_wipe(void)
+{
+	for (uint32_t i = 0; i < slab_count; i++)
+		for (uint32_t j = 0; j < SLAB_THREADS; j++)
+			memset(slabs[i][j].thread, 0, sizeof(*slabs[i][j].thread));
+}
+
+void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data)
+{
+	pthread_mutex_lock(&core_live->threads);
+	for (uint32_t i = 0; i < slab_count; i++)
+		for (uint32_t j = 0; j < SLAB_THREADS; j++)
+			if (slabs[i][j].live)
+				fn(slabs[i][j].thread, data);
+	pthread_mutex_unlock(&core_live->threads);
+}
+
+static void slot_live(struct slot *s, bool live)
+{
+	pthread_mutex_lock(&core_live->threads);
+	s->live = live;
+	pthread_mutex_unlock(&core_live->threads);
+}
+
+/* ---- definitions of threads ---- */
+
+/* Again at its end: it may have been named meanwhile. */
+static void define_thread(const struct cap_thread *t, bool start)
+{
+	struct wire_def d;
+	char name[32] = "";
+
+	prctl(PR_GET_NAME, name, 0, 0, 0);
+	wire_def_init(&d, DEF_THREAD);
+	wire_def_u64(&d, t->index);
+	wire_def_u64(&d, t->tid);
+	wire_def_string(&d, name);
+	wire_def_u64(&d, t->start);
+	wire_def_u64(&d, t->tid == (uint32_t)getpid());
+	wire_def_u64(&d, core_life_own(t->tid));
+	cap_define(&d);
+	core_objects_thread(&d, start);
+}
+
+static uint64_t ring_lost(const struct cap_thread *t)
+{
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
+		lost += atomic_load_explicit(&t->rings[i].lost, memory_order_relaxed);
+	return lost;
+}
+
+static void define_thread_end(const struct cap_thread *t)
+{
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_THREAD_END);
+	wire_def_u64(&d, t->index);
+	wire_def_u64(&d, tick_now());
+	wire_def_u64(&d, atomic_load(&t->records));
+	wire_def_u64(&d, ring_lost(t));
+	cap_define(&d);
+}
+
+/* ---- attach and detach ---- */
+
+static void share_open_calls(struct cap_thread *t)
+{
+	struct shm_thread *s;
+
+	atomic_store(&t->shared, NULL);
+	if (!shared_pool || t->index >= SHM_THREADS)
+		return;
+	s = core_pool_thread(shared_pool, t->index);
+	if (!s)
+		return;
+	s->tid = t->tid;
+	s->index = t->index;
+	atomic_store(&s->depth, 0);
+	atomic_store(&t->shared, s);
+}
+
+static void share_one(struct cap_thread *t, void *data)
+{
+	share_open_calls(t);
+}
+
+/* Level of arguments that goes into the shared buffer of the first context that has one. */
+uint32_t core_shared_arguments(void)
+{
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
+		if (core_buffers[i].used && !core_buffer_private(&core_buffers[i]))
+			return cap_args_of[i];
+	return 0;
+}
+
+struct core_pool *core_shared_pool(void)
+{
+	return shared_pool;
+}
+
+void core_threads_share(struct core_pool *pool)
+{
+	shared_pool = pool;
+	core_threads_each(share_one, NULL);
+}
+
+static void unwind_all(struct cap_thread *t);
+
+static void detach(void *arg)
+{
+	struct slot *s = arg;
+	struct cap_thread *t = s->thread;
+	struct shm_thread *shared;
+
+	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
+		return;
+	unwind_all(t);
+	core_marker_thread_end(t);
+	define_thread(t, false);
+	pthread_mutex_lock(&core_live->tallies);
+	cap_busy(t);
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
+		struct core_buffer *b = &core_buffers[i];
+
+		/* Who frees a retired one has looked for threads that are busy before it goes. */
+		if (!b->used || !b->ready || b->retired)
+			continue;
+		core_ring_close(b, &t->rings[i]);
+		if (core_buffer_private(b))
+			core_deliver_lost(b, t->index, atomic_exchange(&t->rings[i].lost, 0));
+		if (b->desc.tally) {
+			core_tally_fold(t);
+			core_tally_close(t, b);
+		}
+	}
+	cap_idle(t);
+	core_tally_release(t);
+	core_left_out_release(t);
+	pthread_mutex_unlock(&core_live->tallies);
+	define_thread_end(t);
+	cap_thread_current = NULL;
+	slot_live(s, false);
+	core_externals_release(t);
+	core_words_release(t);
+	free(t->scratch);
+	shared = atomic_load(&t->shared);
+	if (shared) {
+		atomic_store(&shared->depth, 0);
+		shared->tid = 0;
+	}
+	pthread_mutex_lock(&core_live->threads);
+	memset(t, 0, sizeof(*t));
+	s->next = free_slots;
+	free_slots = s;
+	pthread_mutex_unlock(&core_live->threads);
+}
+
+void core_threads_init(void)
+{
+	pthread_key_create(&exit_key, detach);
+	add_slab(); /* the program may give up what that takes before its first call */
+}
+
+struct cap_thread *cap_thread_attach(void)
+{
+	int saved = errno;
+	struct cap_thread *t;
+	struct slot *s;
+
+	if (!core_usable())
+		return NULL;
+	t = cap_thread_current;
+	if (t && t->magic == CAP_THREAD_MAGIC)
+		return t;
+	s = slot_get();
+	if (!s) {
+		errno = saved;
+		return NULL;
+	}
+	t = s->thread;
+	memset(t, 0, sizeof(*t));
+	t->index = atomic_fetch_add(&next_index, 1) + 1;
+	t->tid = (uint32_t)syscall(SYS_gettid);
+	t->start = tick_now();
+	t->scope = 0;
+	t->next_id = t->id_end = t->id_limit = 0;
+	share_open_calls(t);
+	t->magic = CAP_THREAD_MAGIC;
+	slot_live(s, true);
+	cap_thread_current = t;
+	pthread_setspecific(exit_key, s);
+	t->guard++;
+	define_thread(t, true);
+	if (cap_unlikely(t->magic != CAP_THREAD_MAGIC)) /* a tool has forked */
+		return cap_thread_attach();
+	t->guard--;
+	errno = saved;
+	return t;
+}
+
+void core_lost_without_thread(void)
+{
+	struct core_pool *pool = core_usable() ? shared_pool : NULL;
+
+	if (pool)
+		core_pool_lose(pool, 1, true);
+}
+
+struct cap_thread *cap_thread_attach_for(uint64_t buffers)
+{
+	struct cap_timed spent;
+	struct cap_thread *t;
+
+	core_spent_begin(&spent);
+	t = cap_thread_attach();
+	if (t)
+		core_spent_end(&spent);
+	else if (buffers)
+		core_lost_without_thread();
+	return t;
+}
+
+uint64_t core_tick_span(uint64_t ticks)
+{
+	if (tick_source_chosen == TICK_MONOTONIC_RAW)
+		return ticks;
+	return (uint64_t)((double)ticks * (1e9 / (double)tick_rate()));
+}
+
+uint64_t core_tick_ns(uint64_t tick)
+{
+	double ns_per_tick = 1e9 / (double)tick_rate();
+	int64_t delta = (int64_t)(tick - tick_now());
+
+	if (tick_source_chosen == TICK_MONOTONIC_RAW)
+		return tick;
+	return clock_ns(CLOCK_MONOTONIC_RAW) + (uint64_t)(int64_t)((double)delta * ns_per_tick);
+}
+
+struct live_list {
+	struct cap_thread *threads[1024];
+	uint32_t count;
+};
+
+static void list_one(struct cap_thread *t, void *data)
+{
+	struct live_list *l = data;
+
+	if (l->count < 1024)
+		l->threads[l->count++] = t;
+}
+
+/* Defining takes a lock that comes before that of the threads, so they are listed first. */
+void core_threads_end_all(void)
+{
+	static struct live_list list; /* once a process, at its end */
+
+	list.count = 0;
+	core_threads_each(list_one, &list);
+	for (uint32_t i = 0; i < list.count; i++)
+		define_thread_end(list.threads[i]);
+}
+
+/* ---- ids ---- */
+
+/* The next id at which a call's cost is measured, or a new block is needed. */
+static void ids_limit(struct cap_thread *t)
+{
+	uint32_t step = core_overhead_step(t);
+
+	if (t->next_id == t->id_end) {
+		t->next_id = atomic_fetch_add(&next_block, ID_BLOCK);
+		t->id_end = t->next_id + ID_BLOCK;
+	}
+	t->id_limit = t->id_end - t->next_id > step ? t->next_id + step : t->id_end;
+}
+
+void cap_ids_refill(struct cap_thread *t)
+{
+	ids_limit(t);
+}
+
+void cap_ids_sample(struct cap_thread *t, struct cap_frame *f)
+{
+	core_overhead_sample(t, f);
+	ids_limit(t);
+	t->cost.id = t->next_id;
+	t->cost.tick = tick_now();
+}
+
+uint64_t cap_current_id(void)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	return t && t->magic == CAP_THREAD_MAGIC ? t->current : 0;
+}
+
+void cap_guard_enter(void)
+{
+	struct cap_thread *t = cap_thread_attach();
+
+	if (t)
+		t->guard++;
+}
+
+void cap_guard_leave(void)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	if (t && t->guard)
+		t->guard--;
+}
+
+/* ---- call sites and stacks: interned, defined once ---- */
+
+struct interned {
+	uint64_t hash;
+	uint32_t id;
+	bool defined;
+};
+
+struct intern_table {
+	struct interned *slots;
+	uint32_t count, capacity;
+};
+
+static struct intern_table site_table, stack_table;
+
+static struct interned *intern_find(struct intern_table *t, uint64_t hash)
+{
+	uint32_t i = (uint32_t)(hash % t->capacity);
+
+	while (t->slots[i].id && t->slots[i].hash != hash)
+		i = (i + 1) % t->capacity;
+	return &t->slots[i];
+}
+
+static bool intern_grow(struct intern_table *t)
+{
+	struct intern_table bigger = {NULL, t->count, t->capacity ? t->capacity * 2 : 1024};
+
+	bigger.slots = calloc(bigger.capacity, sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return false;
+	for (uint32_t i = 0; i < t->capacity; i++)
+		if (t->slots[i].id)
+			*intern_find(&bigger, t->slots[i].hash) = t->slots[i];
+	free(t->slots);
+	*t = bigger;
+	return true;
+}
+
+/*
+ * Id of the key; *fresh: the caller must define it, and then say so. Until it is defined that is true of
+ * everybody: no record may refer to what another thread was killed over. 0: no memory.
+ */
+static uint32_t intern(struct intern_table *t, uint64_t hash, bool *fresh)
+{
+	struct interned *s;
+	uint32_t id;
+
+	pthread_mutex_lock(&core_live->threads);
+	if (t->count * 2 >= t->capacity && !intern_grow(t)) {
+		pthread_mutex_unlock(&core_live->threads);
+		return 0;
+	}
+	s = intern_find(t, hash);
+	*fresh = !s->defined;
+	if (s->id == 0) {
+		s->hash = hash;
+		s->id = ++t->count;
+	}
+	id = s->id;
+	pthread_mutex_unlock(&core_live->threads);
+	return id;
+}
+
+/* False: somebody else was quicker. */
+static bool intern_defined(struct intern_table *t, uint64_t hash)
+{
+	struct interned *s;
+	bool first;
+
+	pthread_mutex_lock(&core_live->threads);
+	s = intern_find(t, hash);
+	first = !s->defined;
+	s->defined = true;
+	pthread_mutex_unlock(&core_live->threads);
+	return first;
+}
+
+uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
+{
+	unsigned h = (unsigned)((address * 0x9e3779b97f4a7c15ull) >> 56) % CAP_SITES;
+	int saved = errno;
+	bool fresh;
+	uint32_t id;
+
+	if (!address)
+		return 0;
+	id = intern(&site_table, address, &fresh);
+	if (id && fresh) {
+		struct wire_def d;
+
+		wire_def_init(&d, DEF_SITE);
+		wire_def_u64(&d, id);
+		wire_def_u64(&d, address);
+		cap_define(&d);
+		intern_defined(&site_table, address);
+	}
+	t->sites[h].address = address;
+	t->sites[h].id = id;
+	errno = saved;
+	return id;
+}
+
+#define STACK_MAX  64
+#define STACK_SKIP 2 /* this function and the wrapper */
+
+static uint32_t stack_of(struct cap_thread *t)
+{
+	void *addresses[STACK_MAX];
+	uint64_t hash = 14695981039346656037ull;
+	int saved = errno, n;
+	bool fresh;
+	uint32_t id;
+
+	t->guard++;
+	n = backtrace(addresses, STACK_MAX);
+	for (int i = STACK_SKIP; i < n; i++)
+		hash = (hash ^ (uintptr_t)addresses[i]) * 1099511628211ull;
+	id = n > STACK_SKIP ? intern(&stack_table, hash, &fresh) : 0;
+	if (id && fresh) {
+		struct wire_def d;
+
+		wire_def_init(&d, DEF_STACK);
+		wire_def_u64(&d, id);
+		wire_def_bytes(&d, &addresses[STACK_SKIP], (size_t)(n - STACK_SKIP) * 8);
+		cap_define(&d);
+		if (intern_defined(&stack_table, hash))
+			core_stack_defined(id, &addresses[STACK_SKIP], (uint32_t)(n - STACK_SKIP));
+	}
+	t->guard--;
+	errno = saved;
+	return id;
+}
+
+_Atomic uint32_t cap_extra;
+
+void cap_enter_extra(struct cap_thread *t, struct cap_frame *f)
+{
+	uint32_t extra = atomic_load_explicit(&cap_extra, memory_order_relaxed);
+
+	if ((extra & CAP_EXTRA_STACKS) && core_stack_wanted(f->op->wire))
+		f->stack = stack_of(t);
+	if ((extra & CAP_EXTRA_RETIREMENT) &&
+	    (atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
+	     atomic_load_explicit(&f->buffers, memory_order_relaxed)))
+		f->retire = CORE_RETIRE_WANTED;
+}
+
+void core_sites_fork_child(void)
+{
+	/* Slots of the parent's threads read zero; ids and definitions start anew. */
+	for (uint32_t i = 0; i < slab_count; i++) {
+		for (uint32_t j = 0; j < SLAB_THREADS; j++) {
+			struct slot *s = &slabs[i][j];
+
+			if (!s->live)
+				continue;
+			s->live = false;
+			/* Wrappers on this thread's stack may still look at their frames. */
+			if (s->thread == core_forked || s->thread == cap_thread_current)
+				continue;
+			s->next = free_slots;
+			free_slots = s;
+		}
+	}
+	/* After a raw clone no handler has run: the pointer still names the parent's slot. */
+	cap_thread_current = NULL;
+	shared_pool = NULL;
+	memset(&site_table, 0, sizeof(site_table));
+	memset(&stack_table, 0, sizeof(stack_table));
+	atomic_store(&next_index, 0);
+	atomic_store(&next_block, 1);
+}
+
+/* ---- rings ---- */
+
+/* The first thread's answer serves all. */
+static uint64_t process_pointer_base(void)
+{
+	static _Atomic uint64_t base;
+	uint64_t known = atomic_load_explicit(&base, memory_order_relaxed), found;
+	void *p;
+
+	if (known)
+		return known;
+	p = malloc(16);
+	found = (uint64_t)(uintptr_t)p & ~0xffffffffull;
+	free(p);
+	return atomic_compare_exchange_strong(&base, &known, found) ? found : known;
+}
+
+void core_ring_close(struct core_buffer *b, struct wire_ring *r)
+{
+	size_t offset;
+
+	if (!r->chunk || !b->pool)
+		return;
+	offset = (size_t)((uint8_t *)r->chunk - b->pool->chunks);
+	r->cur = r->limit = NULL;
+	r->chunk = NULL;
+	core_pool_put(b->pool, (uint32_t)(offset / b->pool->chunk_size));
+}
+
+static void forget_ring(struct cap_thread *t, void *data)
+{
+	uint32_t slot = *(uint32_t *)data;
+
+	if (core_buffers[slot].desc.tally)
+		core_tally_release(t);
+	memset(&t->rings[slot], 0, sizeof(t->rings[slot]));
+	atomic_fetch_and(&t->paused, ~(1ull << slot));
+}
+
+void core_rings_forget(uint32_t slot)
+{
+	core_threads_each(forget_ring, &slot);
+}
+
+/* Calls that have returned and are being recorded are not open. */
+static void fill_open_calls(const struct cap_thread *t, struct wire_chunk *c)
+{
+	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed), n = 0;
+
+	for (uint32_t i = 0; i < depth; i++) {
+		const struct cap_frame *f = &t->frames[i];
+
+		if (f->end)
+			continue;
+		if (n < WIRE_OPEN_MAX)
+			c->open[n] = (struct wire_open){f->id, f->start, f->op->wire, f->site};
+		n++;
+	}
+	c->open_depth = n;
+}
+
+static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
+		       uint32_t chunk, enum wire_chunk_type type)
+{
+	struct wire_chunk *c = core_chunk(b->pool, chunk);
+
+	if (!r->last_tick) {
+		r->last_tick = t->start;
+		r->next_id = t->next_id ? t->next_id - 1 : 0;
+	}
+	/* `committed` is zero already, and the reading side may look at it. */
+	memset(c, 0, offsetof(struct wire_chunk, committed));
+	memset(&c->seq, 0, sizeof(*c) - offsetof(struct wire_chunk, seq));
+	c->magic = WIRE_CHUNK_MAGIC;
+	c->version = WIRE_VERSION;
+	c->header_size = sizeof(*c);
+	c->type = type;
+	c->thread = t->index;
+	c->tid = t->tid;
+	c->seq = r->seq++;
+	c->base_tick = r->last_tick;
+	c->next_id = r->next_id;
+	c->scope = r->scope;
+	c->external = r->external;
+	c->pointer_base = r->pointer_base = process_pointer_base();
+	c->lost = atomic_exchange_explicit(&r->lost, 0, memory_order_relaxed);
+	fill_open_calls(t, c);
+	atomic_store_explicit(&c->committed, sizeof(*c), memory_order_release);
+	r->chunk = c;
+	r->cur = (uint8_t *)(c + 1);
+	r->limit = (uint8_t *)c + b->pool->chunk_size - WIRE_RECORD_MAX - WIRE_SLACK;
+}
+
+bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
+		    enum wire_chunk_type type)
+{
+	uint64_t wait = b->desc.policy == KYMO_POLICY_BLOCK ? b->desc.block_ns : 0;
+	uint32_t chunk;
+
+	/* A reader that does not keep up is waited for once a chunk, not once a record. */
+	if (atomic_load_explicit(&r->lost, memory_order_relaxed) % 1024)
+		wait = 0;
+	chunk = core_pool_get(b->pool, SHM_LIST_RECORDS, wait);
+	if (chunk == SHM_NONE)
+		return false;
+	ring_begin(t, b, r, chunk, type);
+	return true;
+}
+
+struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
+{
+	struct core_buffer *b = &core_buffers[__builtin_ctzll(buffers)];
+	struct wire_ring *r = &t->rings[b->index];
+	int saved = errno;
+	struct cap_timed timed;
+	bool ok;
+
+	if (!b->ready || atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
+		return NULL;
+	cap_timed_begin(&timed);
+	core_ring_close(b, r);
+	ok = core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
+	cap_timed_end(&timed, UINT64_MAX);
+	if (!ok) {
+		atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
+		core_pool_lose(b->pool, 1, atomic_load_explicit(&b->pool->no_memory, memory_order_relaxed));
+	}
+	errno = saved;
+	return ok ? r : NULL;
+}
+
+/* ---- records that are not the ordinary one ---- */
+
+uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, unsigned buffer)
+{
+	const struct core_plan *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+	size_t at = (size_t)(f - t->frames);
+
+	for (uint32_t i = 0; plan->requests && i < plan->count; i++)
+		if (plan->entries[i].request && plan->entries[i].buffer == (int)buffer &&
+		    t->words && t->words[at].room > i)
+			return t->words[at].words[i];
+	return atomic_load_explicit(&t->external[buffer], memory_order_relaxed);
+}
+
+static void event_of(const struct cap_frame *f, struct cap_thread *t, unsigned buffer,
+		     struct wire_event *v)
+{
+	*v = (struct wire_event){
+		.id = f->id, .parent = f->parent, .start = f->start, .end = f->end,
+		.external = atomic_load_explicit(&t->external[buffer], memory_order_relaxed),
+		.scope = f->scope, .status = f->status, .has_status = f->has_status,
+		.op = f->op->wire, .site = f->site, .stack = f->stack,
+	};
+	if (f >= t->frames && f < t->frames + CAP_FRAMES &&
+	    atomic_load_explicit(&f->callbacks, memory_order_relaxed))
+		v->external = cap_external_asked(t, f, buffer);
+}
+
+static void record_bare_in(struct cap_thread *t, struct cap_frame *f, unsigned buffer, bool unwound)
+{
+	struct core_buffer *b = &core_buffers[buffer];
+	struct wire_ring *r;
+	struct wire_event v;
+	struct wire_enc e;
+
+	if (b->desc.tally) {
+		core_tally_call(t, b, f);
+		return;
+	}
+	r = cap_ring(t, 1ull << buffer);
+	if (!r)
+		return;
+	event_of(f, t, buffer, &v);
+	v.no_fields = true;
+	v.unwound = unwound;
+	wire_begin(&e, r, &v, 0);
+	wire_end(&e, r);
+	cap_count_record(t);
+}
+
+static void record_bare(struct cap_thread *t, struct cap_frame *f, bool unwound)
+{
+	for (uint64_t left = atomic_load(&f->buffers); left; left &= left - 1)
+		record_bare_in(t, f, (unsigned)__builtin_ctzll(left), unwound);
+}
+
+void cap_record_bare(struct cap_frame *f)
+{
+	record_bare(cap_thread_current, f, false);
+}
+
+unsigned cap_args_many(uint64_t buffers)
+{
+	unsigned most = 0;
+
+	for (uint64_t left = buffers; left; left &= left - 1) {
+		unsigned level = cap_args_of[__builtin_ctzll(left)];
+
+		most = level > most ? level : most;
+	}
+	return most;
+}
+
+/* Of several buffers those stay in the frame that have room and want the arguments. */
+struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool call)
+{
+	uint64_t buffers = atomic_load(&f->buffers);
+	struct wire_ring *first = NULL;
+
+	for (uint64_t left = buffers; left; left &= left - 1) {
+		unsigned b = (unsigned)__builtin_ctzll(left);
+		struct wire_ring *r = NULL;
+
+		if (call && cap_args_of[b] == 0)
+			record_bare_in(t, f, b, false);
+		else
+			r = cap_ring(t, 1ull << b);
+		if (!r)
+			buffers &= ~(1ull << b);
+		first = first ? first : r;
+	}
+	atomic_store_explicit(&f->buffers, buffers, memory_order_relaxed);
+	return first;
+}
+
+struct wire_ring *cap_ring_for(struct cap_thread *t, struct cap_frame *f)
+{
+	return core_ring_many(t, f, true);
+}
+
+/* External id of an activity's record in `buffer`. */
+static void activity_external(const struct cap_frame *f, unsigned buffer, struct wire_event *v)
+{
+	if (f->origin && f->origin->buffer_external)
+		v->external = f->origin->buffer_external[buffer];
+	else if (!f->owns_origin) /* else it is what this thread has pushed */
+		v->external = 0;
+}
+
+void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *from)
+{
+	struct cap_thread *t = cap_thread_current;
+	size_t ext = (e->flags & WIRE_EXT4 ? 4u : 0u) + (e->flags & WIRE_EXT8 ? 8u : 0u);
+	const uint8_t *fields = e->ext + ext;
+	size_t bytes = (size_t)(e->p - fields);
+	unsigned count = e->flags & WIRE_EXT8 ? KYMO_FIELDS_MAX : e->flags & WIRE_EXT4 ? 24 : 8;
+	uint64_t left = atomic_load(&f->buffers) & ~(1ull << (from - t->rings));
+
+	for (; left; left &= left - 1) {
+		unsigned b = (unsigned)__builtin_ctzll(left);
+		struct wire_ring *r = cap_ring(t, left);
+		struct wire_event v;
+		struct wire_enc more;
+
+		if (!r)
+			continue;
+		event_of(f, t, b, &v);
+		if (f < t->frames || f >= t->frames + CAP_FRAMES)
+			activity_external(f, b, &v);
+		wire_begin(&more, r, &v, count);
+		if ((size_t)(more.p - more.start) + bytes > WIRE_RECORD_MAX) {
+			record_bare_in(t, f, b, false); /* optional items made it too long */
+			continue;
+		}
+		memcpy(more.p, fields, bytes);
+		more.p += bytes;
+		more.classes = e->classes;
+		more.classes_hi = e->classes_hi;
+		wire_end(&more, r);
+		cap_count_record(t);
+	}
+}
+
+/* ---- frames left behind ---- */
+
+/* Only a stack pointer of the same stack says anything: signal stacks and coroutines differ. */
+bool core_same_stack(const void *a, const void *b)
+{
+	static _Thread_local const char *low, *high;
+	pthread_attr_t attr;
+	void *base;
+	size_t size;
+
+	if (!high) {
+		high = (const char *)1;
+		if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+			if (pthread_attr_getstack(&attr, &base, &size) == 0) {
+				low = base;
+				high = low + size;
+			}
+			pthread_attr_destroy(&attr);
+		}
+	}
+	return (const char *)a >= low && (const char *)a < high && (const char *)b >= low &&
+	       (const char *)b < high;
+}
+
+/* The innermost call will not return: tools that saw it enter see it exit. */
+static void close_frame(struct cap_thread *t, struct cap_frame *f)
+{
+	if (!f->end) { /* else it was left while a tool was told of its exit */
+		f->end = tick_now();
+		t->current = f->parent;
+		if (atomic_load(&f->callbacks) && f->told)
+			cap_callbacks(f, NULL, CAP_EXIT);
+		record_bare(t, f, true);
+	}
+	t->current = f->parent;
+	if (f->retire)
+		cap_retire(f);
+	atomic_store(&t->depth, (uint32_t)(f - t->frames));
+}
+
+void cap_unwind(struct cap_thread *t, const void *sp)
+{
+	int saved = errno;
+
+	while (atomic_load(&t->depth)) {
+		struct cap_frame *f = &t->frames[atomic_load(&t->depth) - 1];
+
+		if ((const char *)f->sp > (const char *)sp || !core_same_stack(f->sp, sp))
+			break;
+		close_frame(t, f);
+	}
+	errno = saved;
+}
+
+/* The thread ends inside calls (pthread_exit). */
+static void unwind_all(struct cap_thread *t)
+{
+	while (atomic_load(&t->depth))
+		close_frame(t, &t->frames[atomic_load(&t->depth) - 1]);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of samples of the host share. All of it belongs to the one thread that hands over samples. */
+#ifndef CORE_SAMPLE_HOST_H
+#define CORE_SAMPLE_HOST_H
+
+#include "core/capture.h"
+#include "core/sample/sample.h"
+
+/* thread.c */
+/* Learns which threads core knows by now. */
+void sample_threads_look(void);
+/* Number of the thread in records; 0: it does not want to be sampled. */
+uint32_t sample_thread_index(uint32_t tid);
+void sample_thread_end(uint32_t tid);
+void sample_threads_fork_child(void);
+
+/* stack.c */
+/* Id of the stack, defined when it is new; 0: no memory. */
+uint32_t sample_stack(const uint64_t *addresses, uint32_t count);
+
+#endif

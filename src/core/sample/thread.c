@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads of samples. Core knows threads that made traced calls; others get a definition here, with
+ * numbers that no thread of core's has. Also: who does not want to be sampled.
+ */
+#include "core/ring/ring.h"
+#include "core/sample/host.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FIRST_INDEX (1u << 24) /* above all threads of core's */
+#define OUT_MAX     256u
+
+struct known {
+	uint32_t tid, index;
+	bool own; /* defined here */
+	bool used;
+};
+
+static struct known *table; /* open addressing, by tid */
+static uint32_t table_size, table_used, next_own;
+
+/* Threads that opted out; read by the sampler, written by the threads. */
+static _Atomic uint32_t out[OUT_MAX];
+
+/* ---- who is not sampled ---- */
+
+#define ENDED 0x80000000u /* the thread has ended, but samples of it may still come */
+
+static bool opted_out(uint32_t tid)
+{
+	for (uint32_t i = 0; i < OUT_MAX; i++)
+		if ((atomic_load_explicit(&out[i], memory_order_relaxed) & ~ENDED) == tid)
+			return true;
+	return false;
+}
+
+static void change(uint32_t from, uint32_t to)
+{
+	for (uint32_t i = 0; i < OUT_MAX; i++) {
+		uint32_t expected = from;
+
+		atomic_compare_exchange_strong(&out[i], &expected, to);
+	}
+}
+
+static void end_thread(void *tid)
+{
+	change((uint32_t)(uintptr_t)tid, (uint32_t)(uintptr_t)tid | ENDED);
+}
+
+extern int __cxa_thread_atexit_impl(void (*function)(void *), void *arg, void *library)
+	__attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+/* Places of threads that have ended are taken when no other is left. */
+static bool enter_out(uint32_t tid)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < OUT_MAX; i++) {
+			uint32_t old = atomic_load(&out[i]);
+
+			if ((old == 0 || (pass && (old & ENDED))) &&
+			    atomic_compare_exchange_strong(&out[i], &old, tid))
+				return true;
+		}
+	}
+	return false;
+}
+
+kymo_status_t kymo_sample_thread(bool sampled)
+{
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+
+	change(tid, 0);
+	change(tid | ENDED, 0); /* of a thread that had the number before */
+	if (sampled)
+		return KYMO_OK;
+	if (!enter_out(tid))
+		return KYMO_ERROR_LIMIT;
+	if (__cxa_thread_atexit_impl)
+		__cxa_thread_atexit_impl(end_thread, (void *)(uintptr_t)tid, &__dso_handle);
+	return KYMO_OK;
+}
+
+/* ---- numbers of threads ---- */
+
+static struct known *slot_of(uint32_t tid)
+{
+	uint32_t i = (tid * 2654435761u) & (table_size - 1);
+
+	while (table[i].used && table[i].tid != tid)
+		i = (i + 1) & (table_size - 1);
+	return &table[i];
+}
+
+static bool grow(void)
+{
+	uint32_t old_size = table_size;
+	struct known *old = table, *bigger = calloc(old_size ? old_size * 2 : 256, sizeof(*bigger));
+
+	if (!bigger)
+		return false;
+	table = bigger;
+	table_size = old_size ? old_size * 2 : 256;
+	for (uint32_t i = 0; i < old_size; i++)
+		if (old[i].used)
+			*slot_of(old[i].tid) = old[i];
+	free(old);
+	return true;
+}
+
+static struct known *know(uint32_t tid)
+{
+	struct known *k;
+
+	if (table_used * 2 >= table_size && !grow())
+		return NULL;
+	k = slot_of(tid);
+	if (!k->used) {
+		*k = (struct known){.tid = tid, .used = true};
+		table_used++;
+	}
+	return k;
+}
+
+static void see(struct cap_thread *t, void *data)
+{
+	struct known *k = know(t->tid);
+
+	if (k)
+		*k = (struct known){.tid = t->tid, .index = t->index, .used = true};
+}
+
+/* The number is free for another thread. */
+static void end_known(uint32_t tid)
+{
+	struct known *k = table_size ? slot_of(tid) : NULL;
+	struct wire_def d;
+
+	change(tid | ENDED, 0);
+	if (!k || !k->used)
+		return;
+	if (k->own) {
+		wire_def_init(&d, DEF_THREAD_END);
+		wire_def_u64(&d, k->index);
+		wire_def_u64(&d, tick_now());
+		wire_def_u64(&d, 0);
+		wire_def_u64(&d, 0);
+		cap_define(&d);
+	}
+	k->index = 0;
+	k->own = false;
+}
+
+/* Samples of a thread may lie in another ring than its end: it has ended when the batch is over. */
+static uint32_t *ended;
+static uint32_t ended_count, ended_room;
+
+void sample_threads_look(void)
+{
+	for (uint32_t i = 0; i < ended_count; i++)
+		end_known(ended[i]);
+	ended_count = 0;
+	core_threads_each(see, NULL);
+}
+
+void sample_thread_end(uint32_t tid)
+{
+	uint32_t *bigger;
+
+	if (ended_count == ended_room) {
+		bigger = realloc(ended, (ended_room ? ended_room * 2u : 64u) * sizeof(*bigger));
+		if (!bigger)
+			return;
+		ended = bigger;
+		ended_room = ended_room ? ended_room * 2 : 64;
+	}
+	ended[ended_count++] = tid;
+}
+
+static void name_of(uint32_t tid, char *name, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, name, size - 1);
+		close(fd);
+	}
+	name[n > 0 ? n : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+}
+
+static void define_thread(const struct known *k)
+{
+	struct wire_def d;
+	char name[32];
+
+	name_of(k->tid, name, sizeof(name));
+	wire_def_init(&d, DEF_THREAD);
+	wire_def_u64(&d, k->index);
+	wire_def_u64(&d, k->tid);
+	wire_def_string(&d, name);
+	wire_def_u64(&d, tick_now());
+	wire_def_u64(&d, k->tid == (uint32_t)getpid());
+	cap_define(&d);
+}
+
+uint32_t sample_thread_index(uint32_t tid)
+{
+	struct known *k;
+
+	if (opted_out(tid))
+		return 0;
+	k = know(tid);
+	if (!k)
+		return 0;
+	if (!k->index) {
+		k->own = true;
+		k->index = FIRST_INDEX + next_own++;
+		define_thread(k);
+	}
+	return k->index;
+}
+
+void sample_threads_fork_child(void)
+{
+	free(table);
+	table = NULL;
+	table_size = table_used = ended_count = 0;
+	for (uint32_t i = 0; i < OUT_MAX; i++)
+		atomic_store(&out[i], 0);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting instead of recording, for mode summary and for tables of jobs.
+ *
+ * Invariants. A tally is added to by its own thread alone. Tallies lie in chunks of the shared buffer, so that a
+ * process that is killed loses none; they are walked by others under core_live->tallies.
+ */
+#ifndef CORE_TALLY_H
+#define CORE_TALLY_H
+
+#include <stdatomic.h>
+
+#include <kymo/tool.h>
+
+#include "core/capture.h"
+
+struct core_buffer;
+struct wire_tally;
+struct wire_work;
+
+/* ---- tallies (tally.c) ---- */
+void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f);
+/* Adds a duration to total, extremes and histogram. */
+void core_tally_time(struct wire_tally *y, uint64_t duration);
+/* A new entry of the thread, as `from`; `work` where its flags say so. NULL: no room. */
+struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
+				  const struct wire_tally *from, const struct wire_work *work);
+/* The same, of nothing yet; with `work` of an activity. */
+struct wire_tally *core_tally_fresh(struct cap_thread *t, struct core_buffer *b, uint32_t op,
+				    const struct wire_work *work);
+/* Calls `fn` for the thread's entries, which it may be adding to. Caller holds `tallies`. */
+typedef void core_tally_fn(const struct wire_tally *y, const struct wire_work *w, void *data);
+void core_tally_each(const struct cap_thread *t, core_tally_fn *fn, void *data);
+/* Hands its chunks over; the thread ends. */
+void core_tally_close(struct cap_thread *t, struct core_buffer *b);
+void core_tally_release(struct cap_thread *t);
+
+/* ---- activities that are counted (work.c) ---- */
+void core_work_release(struct cap_thread *t);
+void core_work_fork_child(void);
+
+/* ---- the tallies of a process for those of its job (job.c) ---- */
+/* The thread ends: what it counted is kept for the job's. Before core_tally_close(). */
+void core_tally_fold(struct cap_thread *t);
+void core_tally_fork_child(void);
+/* Something is in the trace now that no tally of a job has. */
+void core_tally_not_all(void);
+/* The job has its table: nothing is counted any more. */
+extern _Atomic bool core_tally_over;
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting activities as tally.c counts calls: device work, messages, ranges. That is for ranks whose
+ * job adds up its tallies (job.c); elsewhere device work is recorded in every mode. What a
+ * backend has encoded is read again by the names of its fields, so no backend knows of this.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context/context.h"
+#include "core/ring/ring.h"
+#include "core/tally/tally.h"
+#include "core/work/activity.h"
+#include "wire/tally.h"
+
+#define RANGES  64u /* nested ranges whose time is told from that of the range around them */
+#define POOLS   64u
+#define OP_ROOM 1024u
+
+_Atomic uint64_t cap_counted;
+
+/* ---- what is read of a record --------------------------------------------------------------- */
+
+enum slot {
+	SLOT_NONE,
+	SLOT_AGENT, SLOT_QUEUE, SLOT_KERNEL, SLOT_START, SLOT_DURATION, SLOT_QUEUED_BEFORE,
+	SLOT_STATUS, SLOT_UNTIMED, SLOT_SOURCE_AGENT, SLOT_DESTINATION_AGENT, SLOT_BYTES,
+	SLOT_SOURCE_KIND, SLOT_DESTINATION_KIND, SLOT_KIND, SLOT_WHAT, SLOT_PARENT, SLOT_SENT,
+	SLOT_RECEIVED, SLOT_DATATYPE, SLOT_STATE, SLOT_NAME, SLOT_DOMAIN, SLOT_CATEGORY, SLOT_SCOPE,
+	SLOT_HOW, SLOT_THREAD,
+	SLOTS
+};
+
+static const char *const slot_names[SLOTS] = {
+	"", "agent", "queue", "kernel", "start", "duration", "queued_before", "status", "untimed",
+	"source_agent", "destination_agent", "bytes", "source_kind", "destination_kind", "kind",
+	"what", "parent", "sent", "received", "datatype", "state", "name", "domain", "category",
+	"scope", "how", "thread"};
+
+struct values {
+	uint64_t v[SLOTS];
+};
+
+/* How an op is counted; made once, kept for ever. */
+struct work_op {
+	uint8_t kind; /* enum wire_tally_kind; WIRE_TALLY_KINDS: not counted */
+	uint8_t fields; /* that have to be read */
+	uint8_t slot[KYMO_FIELDS_MAX];
+};
+
+static struct work_op *_Atomic ops[OP_ROOM]; /* by wire op, as far as that goes */
+
+static uint8_t kind_of(const struct cap_domain *d, const kymo_op_desc_t *op)
+{
+	static const struct {
+		const char *domain;
+		uint8_t kind;
+	} kinds[] = {{"dispatch", WIRE_TALLY_DISPATCH},     {"copy", WIRE_TALLY_COPY},
+		     {"allocation", WIRE_TALLY_ALLOCATION}, {"sync", WIRE_TALLY_SYNC},
+		     {"comm", WIRE_TALLY_COMM},             {"marker", WIRE_TALLY_MARKER},
+		     {"code_object", WIRE_TALLY_OTHER}};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		bool range = kinds[i].kind != WIRE_TALLY_MARKER || strcmp(op->name, "mark") == 0 ||
+			     strstr(op->name, "range");
+
+		if (strcmp(kinds[i].domain, d->info->desc->name) == 0)
+			return range && !(op->flags & KYMO_OP_TIMED) ? kinds[i].kind
+								     : WIRE_TALLY_KINDS;
+	}
+	return WIRE_TALLY_KINDS;
+}
+
+static struct work_op *describe(const struct cap_op *op)
+{
+	const struct cap_domain *d = &core_domains[op->domain];
+	const kymo_op_desc_t *desc = &d->info->desc->ops[op->number];
+	struct work_op *w = calloc(1, sizeof(*w)), *other = NULL;
+
+	if (!w)
+		return NULL;
+	w->kind = kind_of(d, desc);
+	for (uint8_t i = 0; w->kind < WIRE_TALLY_KINDS && i < desc->field_count; i++)
+		for (uint8_t s = 1; s < SLOTS; s++)
+			if (strcmp(desc->fields[i].name, slot_names[s]) == 0) {
+				w->slot[i] = s;
+				w->fields = (uint8_t)(i + 1);
+			}
+	if (atomic_compare_exchange_strong(&ops[op->wire], &other, w))
+		return w;
+	free(w);
+	return other;
+}
+
+static const struct work_op *work_op_of(const struct cap_op *op)
+{
+	const struct work_op *w =
+		op->wire < OP_ROOM ? atomic_load_explicit(&ops[op->wire], memory_order_acquire) : NULL;
+
+	return w || op->wire >= OP_ROOM ? w : describe(op);
+}
+
+static void collect(const struct work_op *w, const struct cap_op *op, const struct wire_enc *e,
+		    struct values *out)
+{
+	const kymo_field_t *fields = core_domains[op->domain].info->desc->ops[op->number].fields;
+	struct wire_record record = {0};
+	struct wire_cursor cursor;
+	struct wire_value v;
+
+	memset(out, 0, sizeof(*out));
+	wire_peek(e, &record);
+	wire_cursor_init(&cursor, &record);
+	for (unsigned i = 0; i < w->fields; i++) {
+		if (!wire_field(&cursor, (uint8_t)fields[i].kind, (uint8_t)fields[i].element,
+				fields[i].size, &v))
+			return;
+		out->v[w->slot[i]] = v.u;
+	}
+	out->v[SLOT_NONE] = 0;
+}
+
+/* ---- memory in use -------------------------------------------------------------------------- */
+
+static struct {
+	_Atomic uint64_t key; /* agent << 8 | kind, plus 1 */
+	_Atomic uint64_t in_use;
+} pools[POOLS];
+
+/* Bytes in use after it. Only an allocation makes them more, so the most that one has seen is all. */
+static uint64_t pool_add(uint64_t agent, uint64_t kind, uint64_t bytes)
+{
+	uint64_t key = (agent << 8 | kind) + 1, none;
+
+	for (unsigned i = 0; i < POOLS; i++) {
+		none = 0;
+		if (atomic_load(&pools[i].key) == key ||
+		    atomic_compare_exchange_strong(&pools[i].key, &none, key) || none == key)
+			return atomic_fetch_add(&pools[i].in_use, bytes) + bytes;
+	}
+	return 0;
+}
+
+/* ---- the thread's entries ------------------------------------------------------------------- */
+
+struct open_time { /* of ranges that ended inside one that has not */
+	uint64_t scope, inside;
+};
+
+struct core_work {
+	struct wire_tally **slots;
+	uint32_t count, mask;
+	struct open_time ranges[RANGES];
+	uint32_t depth;
+};
+
+void core_work_release(struct cap_thread *t)
+{
+	if (t->work)
+		free(t->work->slots);
+	free(t->work);
+	t->work = NULL;
+}
+
+void core_work_fork_child(void)
+{
+	atomic_store(&cap_counted, 0);
+	memset(pools, 0, sizeof(pools));
+}
+
+static struct wire_work *work_of(struct wire_tally *y)
+{
+	return (struct wire_work *)(y + 1);
+}
+
+static struct wire_tally **slot_at(struct core_work *w, uint32_t op,
+				   const uint32_t key[WIRE_WORK_KEYS])
+{
+	uint64_t h = op;
+	struct wire_tally *y;
+	uint32_t at;
+
+	for (unsigned i = 0; i < WIRE_WORK_KEYS; i++)
+		h = (h ^ key[i]) * 0x9e3779b97f4a7c15ull;
+	for (at = (uint32_t)(h >> 32) & w->mask; (y = w->slots[at]); at = (at + 1) & w->mask)
+		if (y->op == op && memcmp(work_of(y)->key, key, sizeof(work_of(y)->key)) == 0)
+			break;
+	return &w->slots[at];
+}
+
+static bool grow(struct core_work *w)
+{
+	struct core_work bigger = *w;
+
+	bigger.mask = w->slots ? w->mask * 2 + 1 : 63;
+	bigger.slots = calloc(bigger.mask + 1u, sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return false;
+	for (uint32_t i = 0; w->slots && i <= w->mask; i++)
+		if (w->slots[i])
+			*slot_at(&bigger, w->slots[i]->op, work_of(w->slots[i])->key) = w->slots[i];
+	free(w->slots);
+	w->slots = bigger.slots;
+	w->mask = bigger.mask;
+	return true;
+}
+
+static struct wire_tally *entry(struct cap_thread *t, struct core_buffer *b, uint32_t op,
+				const struct wire_work *like)
+{
+	struct wire_tally **slot;
+
+	if (!t->work)
+		t->work = calloc(1, sizeof(*t->work));
+	t->tally_no_memory = !t->work || (t->work->count * 2 >= t->work->mask && !grow(t->work));
+	if (t->tally_no_memory)
+		return NULL;
+	slot = slot_at(t->work, op, like->key);
+	if (!*slot) {
+		*slot = core_tally_fresh(t, b, op, like);
+		t->work->count += *slot != NULL;
+	}
+	return *slot;
+}
+
+/* ---- adding --------------------------------------------------------------------------------- */
+
+static void key_of(struct wire_work *w, const struct values *x)
+{
+	const uint64_t *v = x->v;
+	uint64_t key[WIRE_WORK_KEYS] = {0};
+
+	switch (w->kind) {
+	case WIRE_TALLY_DISPATCH:
+		key[WIRE_KEY_DISPATCH_AGENT] = v[SLOT_AGENT];
+		key[WIRE_KEY_DISPATCH_QUEUE] = v[SLOT_QUEUE];
+		key[WIRE_KEY_DISPATCH_KERNEL] = v[SLOT_KERNEL];
+		break;
+	case WIRE_TALLY_COPY:
+		key[WIRE_KEY_COPY_QUEUE] = v[SLOT_QUEUE];
+		key[WIRE_KEY_COPY_SOURCE_AGENT] = v[SLOT_SOURCE_AGENT];
+		key[WIRE_KEY_COPY_DESTINATION_AGENT] = v[SLOT_DESTINATION_AGENT];
+		key[WIRE_KEY_COPY_KINDS] = v[SLOT_SOURCE_KIND] << 8 | v[SLOT_DESTINATION_KIND];
+		break;
+	case WIRE_TALLY_ALLOCATION: /* parts of another allocation are no memory of their own */
+		key[WIRE_KEY_ALLOCATION_AGENT] = v[SLOT_AGENT];
+		key[WIRE_KEY_ALLOCATION_KIND] = v[SLOT_KIND];
+		key[WIRE_KEY_ALLOCATION_WHAT] = v[SLOT_WHAT];
+		key[WIRE_KEY_ALLOCATION_PART] = v[SLOT_PARENT] != 0;
+		break;
+	case WIRE_TALLY_SYNC:
+		key[WIRE_KEY_SYNC_QUEUE] = v[SLOT_QUEUE];
+		break;
+	case WIRE_TALLY_COMM:
+		key[WIRE_KEY_COMM_DATATYPE] = v[SLOT_DATATYPE];
+		break;
+	case WIRE_TALLY_MARKER:
+		key[WIRE_KEY_MARKER_NAME] = v[SLOT_NAME];
+		key[WIRE_KEY_MARKER_DOMAIN] = v[SLOT_DOMAIN];
+		key[WIRE_KEY_MARKER_CATEGORY] = v[SLOT_CATEGORY];
+		break;
+	default:
+		break;
+	}
+	for (unsigned i = 0; i < WIRE_WORK_KEYS; i++)
+		w->key[i] = (uint32_t)key[i];
+}
+
+static void add_device(struct wire_tally *y, struct wire_work *w, const struct values *x)
+{
+	bool untimed = x->v[SLOT_UNTIMED] || !x->v[SLOT_START];
+
+	w->bytes += x->v[SLOT_BYTES];
+	y->errors += (int32_t)x->v[SLOT_STATUS] != 0;
+	w->untimed += untimed;
+	w->untimed_bytes += untimed ? x->v[SLOT_BYTES] : 0;
+	if (untimed)
+		return;
+	core_tally_time(y, (int64_t)x->v[SLOT_DURATION] > 0 ? x->v[SLOT_DURATION] : 0);
+	w->wait += (int64_t)x->v[SLOT_QUEUED_BEFORE] > 0 ? x->v[SLOT_QUEUED_BEFORE] : 0;
+}
+
+static void add_allocation(struct wire_tally *y, struct wire_work *w, const struct values *x,
+			   bool allocate)
+{
+	uint64_t bytes = x->v[SLOT_BYTES], in_use;
+
+	y->min = 0;
+	y->count -= !allocate; /* allocations alone */
+	w->frees += !allocate;
+	w->bytes += allocate ? bytes : 0;
+	w->freed += allocate ? 0 : bytes;
+	if (x->v[SLOT_PARENT])
+		return;
+	in_use = pool_add(x->v[SLOT_AGENT], x->v[SLOT_KIND], allocate ? bytes : 0 - bytes);
+	if (allocate && in_use > w->peak && (int64_t)in_use > 0)
+		w->peak = in_use;
+}
+
+/* Time of the ranges inside this one, which ended right before it; see nest_pass() of the readers. */
+static uint64_t inside(struct core_work *t, uint64_t scope, uint64_t around, uint64_t duration)
+{
+	uint64_t sum = 0;
+
+	while (t->depth && t->ranges[t->depth - 1].scope == scope)
+		sum += t->ranges[--t->depth].inside;
+	if (!around)
+		t->depth = 0;
+	else if (t->depth && t->ranges[t->depth - 1].scope == around)
+		t->ranges[t->depth - 1].inside += duration;
+	else if (t->depth < RANGES)
+		t->ranges[t->depth++] = (struct open_time){around, duration};
+	return sum;
+}
+
+static void add_host(struct cap_thread *t, struct wire_tally *y, struct wire_work *w,
+		     const struct cap_frame *f, const struct values *x)
+{
+	uint64_t duration = f->end > f->start ? f->end - f->start : 0, within = 0;
+
+	if (w->kind == WIRE_TALLY_MARKER && x->v[SLOT_SCOPE] && !x->v[SLOT_THREAD])
+		within = inside(t->work, x->v[SLOT_SCOPE], (uint64_t)f->scope, duration);
+	core_tally_time(y, duration);
+	y->self += duration - (within < duration ? within : duration);
+	y->errors += w->kind == WIRE_TALLY_COMM     ? x->v[SLOT_STATE] != 0
+		     : w->kind == WIRE_TALLY_MARKER ? x->v[SLOT_HOW] != 0
+						    : (int32_t)x->v[SLOT_STATUS] != 0;
+	w->bytes += x->v[SLOT_SENT];
+	w->received += x->v[SLOT_RECEIVED];
+}
+
+static void count(struct cap_thread *t, struct core_buffer *b, const struct cap_frame *f,
+		  const struct wire_enc *e, const struct work_op *op)
+{
+	struct wire_work like = {.kind = op->kind};
+	struct wire_tally *y;
+	struct values x;
+	uint32_t wire = f->op->wire;
+	bool allocate = f->op == &core_allocation_ops[ALLOCATION_OP_ALLOCATE];
+
+	collect(op, f->op, e, &x);
+	key_of(&like, &x);
+	if (op->kind == WIRE_TALLY_ALLOCATION) /* what is freed belongs to what was allocated */
+		wire = core_allocation_ops[ALLOCATION_OP_ALLOCATE].wire;
+	y = entry(t, b, wire, &like);
+	if (!y) {
+		core_pool_lose(b->pool, 1, t->tally_no_memory);
+		return;
+	}
+	y->count++;
+	if (op->kind == WIRE_TALLY_DISPATCH || op->kind == WIRE_TALLY_COPY)
+		add_device(y, work_of(y), &x);
+	else if (op->kind == WIRE_TALLY_ALLOCATION)
+		add_allocation(y, work_of(y), &x, allocate);
+	else
+		add_host(t, y, work_of(y), f, &x);
+}
+
+void cap_activity_count(struct cap_frame *f, struct wire_enc e)
+{
+	uint64_t bit = atomic_load_explicit(&cap_counted, memory_order_relaxed);
+	uint64_t rest = atomic_load(&f->buffers) & ~bit;
+	const struct work_op *op = work_op_of(f->op);
+	struct cap_thread *t = cap_thread_current;
+	unsigned buffer = (unsigned)__builtin_ctzll(bit);
+	int saved = errno;
+
+	if (!op || op->kind == WIRE_TALLY_KINDS) {
+		cap_commit(f, &e);
+		return;
+	}
+	if (!core_tally_over)
+		count(t, &core_buffers[buffer], f, &e, op);
+	errno = saved;
+	if (e.ring != &t->rings[buffer]) {
+		atomic_store_explicit(&f->buffers, rest, memory_order_relaxed);
+		cap_commit(f, &e);
+	} else if (rest) {
+		cap_commit_more(f, &e, e.ring);
+	}
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Description of the domain "comm"; see comm.h. */
+#include "core/context/context.h"
+#include "core/work/comm.h"
+
+#include <pthread.h>
+
+#include "core/capture.h"
+
+struct cap_op comm_ops[COMM_OPS];
+
+CAP_KNOWN_DOMAIN(comm, &record_comm_desc);
+static const struct cap_domain_info info = {.desc = &record_comm_desc, .ops = comm_ops};
+
+static bool registered;
+
+static void register_once(void)
+{
+	struct cap_domain *domain;
+
+	registered = cap_domain_register(&info, &domain) == KYMO_OK;
+}
+
+bool comm_register(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_once);
+	return registered;
+}
+
+bool comm_wanted_of(const struct cap_op *call)
+{
+	uint64_t excluded = atomic_load(&call->excluded);
+
+	for (unsigned i = 0; i < COMM_OPS; i++)
+		if (atomic_load(&comm_ops[i].callbacks) ||
+		    (atomic_load(&comm_ops[i].buffers) & ~excluded))
+			return true;
+	return false;
+}
+
+/* Some buffers are to have it and others are not. False: nobody is. */
+static bool exclude(struct comm_transfer *t)
+{
+	if (!t->has_origin)
+		t->has_origin = cap_origin_take(&t->origin, NULL, &comm_ops[t->op], NULL);
+	t->origin.buffers &= ~t->excluded;
+	return t->has_origin;
+}
+
+void comm_write(struct comm_transfer *t, uint64_t end)
+{
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (cap_unlikely(t->excluded != 0) && !exclude(t))
+		return;
+	if (cap_activity_begin(&f, &e, &comm_ops[t->op], t->has_origin ? &t->origin : NULL,
+			       t->start, end, COMM_FIELDS)) {
+		wire_unsigned(&e, COMM_CORRELATION, t->correlation);
+		wire_unsigned(&e, COMM_COMPLETED_BY, t->completed_by);
+		wire_unsigned(&e, COMM_COMMUNICATOR, t->communicator);
+		wire_signed(&e, COMM_PEER, t->peer, 4);
+		wire_signed(&e, COMM_TAG, t->tag, 4);
+		wire_unsigned(&e, COMM_SENT, t->sent);
+		wire_unsigned(&e, COMM_RECEIVED, t->received);
+		wire_unsigned(&e, COMM_DATATYPE, t->datatype);
+		wire_unsigned(&e, COMM_REQUEST, t->request);
+		wire_unsigned(&e, COMM_STATE, t->state);
+		cap_activity_commit(&f, &e);
+	}
+	if (t->has_origin)
+		cap_origin_end(&t->origin);
+	t->has_origin = false;
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What work keeps of the moment it was submitted, and the retirement of correlation ids: an id is
+ * retired when its call has returned and all origins taken in it have ended.
+ */
+#include "core/work/activity.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context/context.h"
+#include "core/ring/ring.h"
+#include "core/tool/tool.h"
+#include "core/work/origin.h"
+
+_Atomic uint64_t core_buffers_open;
+_Atomic uint32_t core_epoch;
+
+struct core_retire {
+	_Atomic uint32_t refs;
+	uint64_t id;
+};
+
+/* ---- retirement ---- */
+
+static void retired(uint64_t id)
+{
+	uint64_t now = tick_now();
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &core_retirement_ops[0], NULL, now, now, RETIREMENT_FIELDS))
+		return;
+	wire_unsigned(&e, RETIREMENT_CORRELATION, id);
+	cap_activity_commit(&f, &e);
+}
+
+static void retire_let_go(struct core_retire *r)
+{
+	uint64_t id = r->id;
+
+	if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	free(r);
+	retired(id);
+}
+
+void cap_retire(struct cap_frame *f)
+{
+	struct core_retire *r = f->retire;
+	int saved = errno;
+
+	f->retire = NULL;
+	if (r == CORE_RETIRE_SAMPLED)
+		core_overhead_sampled(f);
+	else if (r == CORE_RETIRE_WANTED)
+		retired(f->id);
+	else
+		retire_let_go(r);
+	errno = saved;
+}
+
+/* The call's own, made when the first work wants it. */
+static struct core_retire *retire_get(struct cap_frame *f)
+{
+	struct core_retire *r = f ? f->retire : NULL;
+
+	if (!r || r == CORE_RETIRE_SAMPLED)
+		return NULL;
+	if (r == CORE_RETIRE_WANTED) {
+		r = malloc(sizeof(*r));
+		if (!r)
+			return NULL; /* retired with the call, then: too early, but once */
+		atomic_init(&r->refs, 1);
+		r->id = f->id;
+		f->retire = r;
+	}
+	atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+	return r;
+}
+
+/* ---- filters ---- */
+
+static bool accepted(struct core_calling *k, const struct core_plan_entry *e,
+		     const kymo_work_t *work)
+{
+	if (!core_calling_goes_on(k) || !core_calling_one(k, e->context, e->generation))
+		return false;
+	return !e->filter ||
+	       (uint8_t)core_contained(CORE_FUNCTION(e->filter), CORE_ARGUMENT(work),
+				       CORE_ARGUMENT(e->filter_data), 0);
+}
+
+/* Asks the filters; buffers that none of their services wants are taken out of the mask. */
+static void ask_filters(struct cap_thread *t, const struct core_plan *plan, const struct cap_op *op,
+			const struct cap_subject *s, struct cap_origin *o, bool *skip)
+{
+	kymo_work_t work = {.size = sizeof(work), .domain = core_domains[op->domain].info->desc,
+			    .op = op->number, .correlation = o->call};
+	uint64_t filtered = 0, wanted = 0;
+	struct core_calling k;
+	bool may = core_calling_begin(&k, t);
+
+	if (s) {
+		work.agent = s->agent;
+		work.queue = s->queue;
+		work.kernel = s->kernel;
+		work.memory[0] = s->memory[0];
+		work.memory[1] = s->memory[1];
+		work.bytes = s->bytes;
+	}
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct core_plan_entry *e = &plan->entries[i];
+		uint64_t bit = e->buffer >= 0 ? 1ull << e->buffer : 0;
+		bool yes = may && accepted(&k, e, &work);
+
+		skip[i] = !yes;
+		if (!e->records)
+			continue;
+		filtered |= bit;
+		wanted |= yes ? bit : 0;
+	}
+	if (may)
+		core_calling_end(&k);
+	o->buffers &= ~filtered | wanted;
+}
+
+/* ---- origins ---- */
+
+static uint64_t external_of(struct cap_thread *t, const struct cap_frame *f, unsigned buffer)
+{
+	if (f && atomic_load_explicit(&f->callbacks, memory_order_relaxed))
+		return cap_external_asked(t, f, buffer);
+	return atomic_load_explicit(&t->external[buffer], memory_order_relaxed);
+}
+
+static bool keep_buffer_externals(struct cap_thread *t, const struct cap_frame *f,
+				  struct cap_origin *o, struct core_origin *more)
+{
+	uint64_t any = 0, values[CAP_BUFFERS];
+
+	for (uint64_t left = o->buffers; left; left &= left - 1) {
+		unsigned b = (unsigned)__builtin_ctzll(left);
+
+		any |= values[b] = external_of(t, f, b);
+	}
+	if (!any)
+		return true;
+	more->buffer_external = malloc(sizeof(values));
+	if (!more->buffer_external)
+		return false;
+	memcpy(more->buffer_external, values, sizeof(values));
+	return true;
+}
+
+/* External id of an entry's context: asked for at the call, or pushed. */
+static uint64_t entry_external(struct cap_thread *t, const struct cap_frame *f,
+			       const struct core_plan_entry *e)
+{
+	const struct core_plan *asked =
+		f ? atomic_load_explicit(&f->callbacks, memory_order_relaxed) : NULL;
+	size_t at = f ? (size_t)(f - t->frames) : 0;
+
+	for (uint32_t i = 0; asked && asked->requests && i < asked->count; i++)
+		if (asked->entries[i].request && asked->entries[i].context == e->context &&
+		    t->words && t->words[at].room > i)
+			return t->words[at].words[i];
+	return core_external_top(t, e->context);
+}
+
+static struct core_origin *more_new(struct cap_thread *t, struct cap_frame *f,
+				    const struct cap_op *op, const struct cap_subject *subject,
+				    const struct core_plan *plan, struct cap_origin *o)
+{
+	uint32_t count = plan ? plan->count : 0;
+	struct core_origin *m = calloc(1, sizeof(*m) + count * sizeof(m->entries[0]));
+	bool skip[count + 1];
+
+	if (!m)
+		return NULL;
+	atomic_init(&m->holders, 1);
+	memset(skip, 0, sizeof(skip));
+	if (plan && plan->filters)
+		ask_filters(t, plan, op, subject, o, skip);
+	for (uint32_t i = 0; i < count; i++) {
+		m->entries[i].skip = skip[i];
+		m->entries[i].external = entry_external(t, f, &plan->entries[i]);
+	}
+	if (plan && plan->callbacks) {
+		m->plan = plan;
+		core_plan_keep(plan);
+	}
+	m->retire = retire_get(f);
+	keep_buffer_externals(t, f, o, m);
+	return m;
+}
+
+struct core_origin *core_origin_of(const struct core_plan *plan)
+{
+	struct core_origin *m =
+		plan ? calloc(1, sizeof(*m) + plan->count * sizeof(m->entries[0])) : NULL;
+
+	if (!m)
+		return NULL;
+	atomic_init(&m->holders, 1);
+	m->plan = plan;
+	core_plan_keep(plan);
+	return m;
+}
+
+/* Nothing that the rest of the work would need. */
+static bool more_empty(const struct core_origin *m, const struct cap_origin *o)
+{
+	return !o->buffers && !m->plan;
+}
+
+void cap_origin_end_more(struct cap_origin *o)
+{
+	struct core_origin *m = o->more;
+	int saved = errno;
+
+	o->more = NULL;
+	if (atomic_fetch_sub_explicit(&m->holders, 1, memory_order_acq_rel) != 1)
+		return;
+	if (m->plan)
+		core_plan_let_go(m->plan);
+	if (m->retire)
+		retire_let_go(m->retire);
+	free(m->buffer_external);
+	free(m);
+	errno = saved;
+}
+
+void cap_origin_share_more(const struct cap_origin *o)
+{
+	atomic_fetch_add_explicit(&o->more->holders, 1, memory_order_relaxed);
+}
+
+static __attribute__((noinline, cold)) bool take_more(struct cap_thread *t, struct cap_frame *f,
+						       const struct cap_op *op,
+						       const struct cap_subject *subject,
+						       const struct core_plan *plan,
+						       struct cap_origin *o)
+{
+	int saved = errno;
+
+	o->more = more_new(t, f, op, subject, plan, o);
+	if (o->more && more_empty(o->more, o))
+		cap_origin_end_more(o);
+	errno = saved;
+	return o->more || o->buffers;
+}
+
+bool cap_origin_take(struct cap_origin *o, const struct cap_frame *call, const struct cap_op *op,
+		     const struct cap_subject *subject)
+{
+	struct cap_frame *f = (struct cap_frame *)(uintptr_t)call;
+	struct cap_thread *t = cap_thread_current;
+	const struct core_plan *plan;
+	bool wanted = true;
+
+	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
+		t = cap_thread_attach();
+		if (!t)
+			return false;
+	}
+	cap_busy(t);
+	o->epoch = atomic_load_explicit(&core_epoch, memory_order_acquire);
+	o->buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
+	plan = atomic_load_explicit(&op->callbacks, memory_order_acquire);
+	o->more = NULL;
+	o->call = f && (atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
+			atomic_load_explicit(&f->buffers, memory_order_relaxed))
+			  ? f->id
+			  : 0;
+	o->scope = f ? f->scope : t->scope;
+	if (!o->buffers && !plan)
+		wanted = false;
+	else if (cap_unlikely(plan || (f && f->retire > CORE_RETIRE_SAMPLED) ||
+			      atomic_load_explicit(&t->externals, memory_order_relaxed) ||
+			      (f && atomic_load_explicit(&f->callbacks, memory_order_relaxed))))
+		wanted = take_more(t, f, op, subject, plan, o);
+	cap_idle(t);
+	return wanted;
+}
+
+/* ---- records of activities ---- */
+
+/* The buffers of the mask that were there when the origin was taken, and still are. */
+static uint64_t still_open(uint64_t buffers, uint32_t epoch)
+{
+	buffers &= atomic_load_explicit(&core_buffers_open, memory_order_acquire);
+	if (cap_likely(epoch == atomic_load_explicit(&core_epoch, memory_order_acquire)))
+		return buffers;
+	for (uint64_t left = buffers; left; left &= left - 1) {
+		unsigned b = (unsigned)__builtin_ctzll(left);
+
+		if (core_buffers[b].born > epoch)
+			buffers &= ~(1ull << b);
+	}
+	return buffers;
+}
+
+void cap_lost(const struct cap_op *op, uint64_t count)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	if (!t || t->magic != CAP_THREAD_MAGIC)
+		t = cap_thread_attach();
+	if (!t || count == 0)
+		return;
+	cap_busy(t);
+	for (uint64_t left = atomic_load_explicit(&op->buffers, memory_order_acquire); left;
+	     left &= left - 1) {
+		struct core_buffer *b = &core_buffers[__builtin_ctzll(left)];
+		struct wire_ring *r = &t->rings[b->index];
+
+		if (!b->ready || atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
+			continue;
+		atomic_fetch_add_explicit(&b->pool->shm->lost_records, count, memory_order_relaxed);
+		/* Said at the head of a chunk. Without one to be had, at that of the next. */
+		core_ring_close(b, r);
+		atomic_fetch_add_explicit(&r->lost, count, memory_order_relaxed);
+		core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
+	}
+	cap_idle(t);
+}
+
+/* A place for a record that goes into no buffer. */
+static struct wire_ring *scratch_ring(struct cap_thread *t)
+{
+	struct wire_ring *r = t->scratch;
+
+	if (!r) {
+		r = calloc(1, sizeof(*r) + WIRE_RECORD_MAX + WIRE_SLACK);
+		if (!r)
+			return NULL;
+		t->scratch = r;
+	}
+	r->cur = (uint8_t *)(r + 1);
+	return r;
+}
+
+static struct wire_ring *ring_for(struct cap_thread *t, struct cap_frame *f)
+{
+	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
+	struct wire_ring *r = NULL;
+
+	if (cap_likely(buffers && !(buffers & (buffers - 1))))
+		r = cap_ring(t, buffers);
+	else if (buffers)
+		r = core_ring_many(t, f, false);
+	if (cap_likely(r != NULL))
+		return r;
+	atomic_store_explicit(&f->buffers, 0, memory_order_relaxed);
+	return atomic_load_explicit(&f->callbacks, memory_order_relaxed) ? scratch_ring(t) : NULL;
+}
+
+bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
+			const struct cap_origin *origin, uint64_t start, uint64_t end,
+			unsigned fields)
+{
+	struct cap_thread *t = cap_thread_current;
+	const struct core_plan *plan = NULL;
+	struct wire_event v = {0};
+	struct cap_origin own;
+	struct wire_ring *r;
+
+	if (!origin) {
+		if (!cap_origin_take(&own, NULL, op, NULL))
+			return false;
+		origin = &own;
+	}
+	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
+		t = cap_thread_attach();
+		if (!t)
+			return false;
+	}
+	cap_busy(t);
+	f->origin = origin->more;
+	f->owns_origin = origin == &own;
+	if (cap_unlikely(origin->more != NULL))
+		plan = origin->more->plan;
+	atomic_store_explicit(&f->callbacks, plan, memory_order_relaxed);
+	atomic_store_explicit(&f->buffers, still_open(origin->buffers, origin->epoch),
+			      memory_order_relaxed);
+	f->op = op;
+	f->parent = 0;
+	f->scope = origin->scope;
+	r = ring_for(t, f);
+	if (cap_unlikely(!r)) {
+		if (origin == &own)
+			cap_origin_end(&own);
+		cap_idle(t);
+		return false;
+	}
+	if (cap_unlikely(t->next_id == t->id_limit))
+		cap_ids_refill(t);
+	f->id = t->next_id++;
+	f->start = start;
+	f->end = end;
+	f->status = 0;
+	f->has_status = false;
+	f->site = f->stack = 0;
+	f->caller = NULL;
+	v.id = f->id;
+	v.start = f->start;
+	v.end = f->end;
+	v.scope = f->scope;
+	if (cap_unlikely(origin->more && origin->more->buffer_external && r != t->scratch))
+		v.external = origin->more->buffer_external[r - t->rings];
+	v.op = op->wire;
+	wire_begin(e, r, &v, fields);
+	if (cap_unlikely(origin == &own && own.more && !plan)) {
+		cap_origin_end(&own);
+		f->origin = NULL;
+	}
+	return true;
+}
+
+bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
+{
+	const struct core_plan *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+	struct cap_origin own = {.more = f->origin};
+	struct wire_record w = {0};
+	uint64_t words[plan->count];
+	bool goes_on;
+
+	wire_peek(e, &w);
+	f->id = core_activity_correlation(&core_domains[f->op->domain].info->desc->ops[f->op->number],
+					  &w);
+	goes_on = core_callbacks(f, NULL, CAP_COMPLETE, words, &w, f->origin);
+	if (f->owns_origin && own.more)
+		cap_origin_end_more(&own);
+	return goes_on;
+}

@@ -1,0 +1,768 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tallies; see tally.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/tally.h"
+
+#include "record/fields.h"
+#include "tally/tally.h"
+
+#define NEST_MAX 64u
+
+/* Time of calls that have ended inside a call that has not, by the id of that one. */
+struct nest {
+	uint64_t parent;
+	uint64_t inside;
+};
+
+struct tally_thread {
+	struct tally **ops; /* rows of TALLY_CALL by op */
+	struct nest *nest;  /* NEST_MAX of them, once a nested call was seen */
+	uint32_t depth;
+};
+
+/* One allocation or free, until they are put in order of time. */
+struct memory_event {
+	int64_t time;
+	int64_t bytes;
+	struct tally *pool;
+};
+
+#define MEMORY_EVENTS (1u << 20)
+
+struct tally_memory {
+	struct memory_event *events;
+	uint32_t count, room;
+	int64_t folded; /* events up to this time have been applied */
+	bool any_folded;
+};
+
+/* Errors whose status was not kept. */
+static void add_uncoded(struct tallies *a, uint32_t process, const struct t_tally *y)
+{
+	struct tally *row = y->errors ? tally_at(a, TALLY_ERROR,
+						 (uint32_t[TALLY_KEYS]){
+							 [KEY_PROCESS] = process,
+							 [KEY_ERROR_OP] = y->key[KEY_OP],
+							 [KEY_ERROR_THREAD] = y->thread,
+							 [KEY_ERROR_UNCODED] = 1})
+				      : NULL;
+
+	if (row)
+		row->count += y->errors;
+}
+
+static void add_work(struct tally *row, const struct t_work *w)
+{
+	row->bytes += w->bytes;
+	row->received += w->received;
+	row->wait += w->wait;
+	row->untimed += w->untimed;
+	row->untimed_bytes += w->untimed_bytes;
+	row->frees += w->frees;
+	row->freed += w->freed;
+	row->in_use += w->in_use;
+	row->peak = w->peak > row->peak ? w->peak : row->peak;
+}
+
+static void add_histogram(struct tallies *a, struct tally *row, const struct t_tally *y)
+{
+	for (uint32_t b = 0; b < y->buckets; b++) {
+		uint64_t ns = (uint64_t)((double)wire_tally_middle(y->first + b) * y->ns_per_tick);
+
+		if (t_tally_bucket(y, b) &&
+		    !histogram_add(&a->pool, &row->histogram, histogram_bucket(ns),
+				   t_tally_bucket(y, b)))
+			a->failed = true;
+	}
+}
+
+/* What the program counted and timed itself. */
+static void add_counted(struct tallies *a, const struct t_tally *y)
+{
+	static const enum tally_kind kinds[WIRE_TALLY_KINDS] = {
+		[WIRE_TALLY_CALL] = TALLY_CALL,             [WIRE_TALLY_OTHER] = TALLY_ACTIVITY,
+		[WIRE_TALLY_DISPATCH] = TALLY_DISPATCH,     [WIRE_TALLY_COPY] = TALLY_COPY,
+		[WIRE_TALLY_ALLOCATION] = TALLY_ALLOCATION, [WIRE_TALLY_SYNC] = TALLY_SYNC,
+		[WIRE_TALLY_COMM] = TALLY_COMM,             [WIRE_TALLY_MARKER] = TALLY_MARKER,
+		[WIRE_TALLY_POOL] = TALLY_POOL};
+	struct tally *row;
+
+	if (!y->count && !(y->work && y->work->frees))
+		return; /* the job's table has it */
+	row = tally_at(a, kinds[y->kind], y->key);
+	if (!row)
+		return;
+	if (y->work)
+		add_work(row, y->work);
+	row->min = row->count == 0 || y->min < row->min ? y->min : row->min;
+	row->max = y->max > row->max ? y->max : row->max;
+	row->count += y->count;
+	row->errors += y->errors;
+	row->total += y->total;
+	row->self += y->self;
+	if (y->kind == WIRE_TALLY_CALL)
+		add_uncoded(a, y->key[KEY_PROCESS], y);
+	if (row->counted)
+		add_histogram(a, row, y);
+	else
+		row->counted = y;
+}
+
+void tally_expand(struct tallies *a, struct tally *row)
+{
+	if (row->counted)
+		add_histogram(a, row, row->counted);
+	row->counted = NULL;
+}
+
+struct tallies *tallies_empty(const struct trace *t)
+{
+	struct tallies *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->trace = t;
+	a->thread_count = t->threads_count;
+	a->threads = calloc(a->thread_count + 1u, sizeof(*a->threads));
+	a->scopes = calloc(a->thread_count + 1u, sizeof(*a->scopes));
+	a->memory = calloc(1, sizeof(*a->memory));
+	if (!a->threads || !a->scopes || !a->memory) {
+		tallies_free(a);
+		return NULL;
+	}
+	return a;
+}
+
+struct tallies *tallies_new(const struct trace *t)
+{
+	struct tallies *a = tallies_empty(t);
+
+	for (uint32_t i = 1; a && i < t->tallies_count; i++) {
+		add_counted(a, &t->tallies[i]);
+		a->coarse = true;
+	}
+	return a;
+}
+
+static void set_release(struct tally_set *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		free(s->rows[i]);
+	free(s->rows);
+	free(s->slots);
+}
+
+void tallies_free(struct tallies *a)
+{
+	if (!a)
+		return;
+	for (unsigned k = 0; k < TALLY_KINDS; k++)
+		set_release(&a->set[k]);
+	for (uint32_t i = 0; a->threads && i < a->thread_count; i++) {
+		free(a->threads[i].ops);
+		free(a->threads[i].nest);
+	}
+	for (uint32_t i = 0; a->scopes && i < a->thread_count; i++)
+		free(a->scopes[i].nest);
+	free(a->scopes);
+	free(a->threads);
+	if (a->memory)
+		free(a->memory->events);
+	free(a->memory);
+	histogram_pool_release(&a->pool);
+	free(a);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static uint32_t key_hash(const uint32_t key[TALLY_KEYS])
+{
+	uint64_t h = 0;
+
+	for (unsigned i = 0; i < TALLY_KEYS; i++)
+		h = (h ^ key[i]) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(h >> 32);
+}
+
+static bool set_rehash(struct tally_set *s)
+{
+	uint32_t size = s->slots ? (s->mask + 1) * 2 : 64;
+	uint32_t *slots = calloc(size, sizeof(*slots));
+
+	if (!slots)
+		return false;
+	for (uint32_t r = 0; r < s->count; r++) {
+		uint32_t i = key_hash(s->rows[r]->key) & (size - 1);
+
+		while (slots[i])
+			i = (i + 1) & (size - 1);
+		slots[i] = r + 1;
+	}
+	free(s->slots);
+	s->slots = slots;
+	s->mask = size - 1;
+	return true;
+}
+
+static bool set_reserve(struct tally_set *s)
+{
+	if (s->count == s->room) {
+		uint32_t room = s->room ? s->room * 2 : 32;
+		struct tally **rows = realloc(s->rows, room * sizeof(*rows));
+
+		if (!rows)
+			return false;
+		s->rows = rows;
+		s->room = room;
+	}
+	return (s->slots && s->count * 2 < s->mask) || set_rehash(s);
+}
+
+struct tally *tally_at(struct tallies *a, enum tally_kind kind, const uint32_t key[TALLY_KEYS])
+{
+	struct tally_set *s = &a->set[kind];
+	uint32_t i, h = key_hash(key);
+	struct tally *row;
+
+	for (i = h & s->mask; s->slots && s->slots[i]; i = (i + 1) & s->mask) {
+		row = s->rows[s->slots[i] - 1];
+		if (memcmp(row->key, key, sizeof(row->key)) == 0)
+			return row;
+	}
+	row = set_reserve(s) ? calloc(1, sizeof(*row)) : NULL;
+	if (!row) {
+		a->failed = true;
+		return NULL;
+	}
+	memcpy(row->key, key, sizeof(row->key));
+	row->min = UINT64_MAX;
+	for (i = h & s->mask; s->slots[i]; i = (i + 1) & s->mask)
+		;
+	s->slots[i] = s->count + 1;
+	s->rows[s->count++] = row;
+	return row;
+}
+
+static inline void add_time(struct tallies *a, struct tally *row, uint64_t duration)
+{
+	row->total += duration;
+	row->min = duration < row->min ? duration : row->min;
+	row->max = duration > row->max ? duration : row->max;
+	if (!histogram_add(&a->pool, &row->histogram, histogram_bucket(duration), 1))
+		a->failed = true;
+}
+
+void tally_merge(struct tallies *a, struct tally *to, const struct tallies *source,
+		 const struct tally *from)
+{
+	to->count += from->count;
+	to->errors += from->errors;
+	to->total += from->total;
+	to->self += from->self;
+	to->min = from->min < to->min ? from->min : to->min;
+	to->max = from->max > to->max ? from->max : to->max;
+	to->bytes += from->bytes;
+	to->received += from->received;
+	to->wait += from->wait;
+	to->untimed += from->untimed;
+	to->untimed_bytes += from->untimed_bytes;
+	to->frees += from->frees;
+	to->freed += from->freed;
+	to->in_use += from->in_use;
+	to->peak += from->peak;
+	if (from->count) {
+		to->low = to->count == from->count || from->low < to->low ? from->low : to->low;
+		to->high = to->count == from->count || from->high > to->high ? from->high : to->high;
+		to->last = from->last;
+	}
+	to->sum += from->sum;
+	if (from->first && (!to->first || from->first < to->first))
+		to->first = from->first;
+	if (from->counted)
+		add_histogram(a, to, from->counted);
+	for (uint32_t p = 0; p < HISTOGRAM_PAGES; p++) {
+		uint32_t page = histogram_page_of(&source->pool, &from->histogram, p);
+
+		for (uint32_t i = 0; page && i < HISTOGRAM_SUB; i++) {
+			uint32_t bucket = p * HISTOGRAM_SUB + i;
+			uint64_t n = histogram_get(&source->pool, &from->histogram, bucket);
+
+			if (n && !histogram_add(&a->pool, &to->histogram, bucket, n))
+				a->failed = true;
+		}
+	}
+}
+
+uint64_t tally_percentile(const struct tallies *a, const struct tally *row, double share)
+{
+	uint64_t timed = row->count - row->untimed, v;
+
+	if (!timed)
+		return 0;
+	v = histogram_at(&a->pool, &row->histogram, timed, share);
+	return v < row->min ? row->min : v > row->max ? row->max : v;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/*
+ * Calls of a thread arrive in order of their end, so those inside a call come right before it. An
+ * outermost call leaves nothing open: what is still on the stack then belongs to lost records.
+ */
+static uint64_t nest_pass(struct tallies *a, struct tally_thread *t, uint64_t duration,
+			  uint64_t id, uint64_t parent)
+{
+	uint64_t inside = 0;
+
+	while (t->depth && t->nest[t->depth - 1].parent == id)
+		inside += t->nest[--t->depth].inside;
+	if (!parent) {
+		t->depth = 0;
+		return inside;
+	}
+	if (!t->nest)
+		t->nest = calloc(NEST_MAX, sizeof(*t->nest));
+	if (!t->nest) {
+		a->failed = true;
+		return inside;
+	}
+	if (t->depth && t->nest[t->depth - 1].parent == parent)
+		t->nest[t->depth - 1].inside += duration;
+	else if (t->depth < NEST_MAX)
+		t->nest[t->depth++] = (struct nest){parent, duration};
+	return inside;
+}
+
+static struct tally *call_row(struct tallies *a, uint32_t thread, uint32_t op)
+{
+	struct tally_thread *t = &a->threads[thread];
+	uint32_t process = a->trace->threads[thread].process;
+
+	if (!t->ops)
+		t->ops = calloc(a->trace->ops_count, sizeof(*t->ops));
+	if (!t->ops) {
+		a->failed = true;
+		return NULL;
+	}
+	return t->ops[op] = tally_at(a, TALLY_CALL,
+				     (uint32_t[TALLY_KEYS]){process, thread, op,
+							    [TALLY_SCOPE] = a->scope});
+}
+
+void tallies_error(struct tallies *a, uint32_t thread, uint32_t op, int32_t status, int64_t start)
+{
+	struct tally *row;
+
+	if (thread >= a->trace->threads_count || op >= a->trace->ops_count)
+		return;
+	row = tally_at(a, TALLY_ERROR,
+		       (uint32_t[TALLY_KEYS]){a->trace->threads[thread].process, op,
+					      (uint32_t)status, thread, [TALLY_SCOPE] = a->scope});
+	if (!row)
+		return;
+	row->count++;
+	if (!row->first || start < row->first)
+		row->first = start;
+}
+
+void tallies_call(struct tallies *a, uint32_t thread, uint32_t op, uint64_t duration, uint64_t id,
+		  uint64_t parent, bool ok)
+{
+	struct tally_thread *t;
+	struct tally *row;
+	uint64_t inside = 0;
+
+	if (thread >= a->trace->threads_count || op >= a->trace->ops_count)
+		return;
+	t = &a->threads[thread];
+	row = t->ops && !a->scoped ? t->ops[op] : NULL;
+	if (__builtin_expect(!row, 0) && !(row = call_row(a, thread, op)))
+		return;
+	if (__builtin_expect(parent != 0 || t->depth != 0, 0))
+		inside = nest_pass(a, t, duration, id, parent);
+	row->count++;
+	row->self += duration > inside ? duration - inside : 0;
+	row->errors += !ok;
+	add_time(a, row, duration);
+}
+
+/* Ranges of a thread nest as its calls do; those that may end anywhere do not. */
+void tallies_marker(struct tallies *a, const struct rec_marker *r)
+{
+	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
+	uint64_t inside = 0;
+	struct tally *row;
+
+	if (r->base.thread >= a->thread_count)
+		return;
+	row = tally_at(a, TALLY_MARKER,
+		       (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.op, r->name,
+					      r->domain, r->category, [TALLY_SCOPE] = a->scope});
+	if (!row)
+		return;
+	if (r->scope && !r->starter)
+		inside = nest_pass(a, &a->scopes[r->base.thread], duration, (uint64_t)r->scope,
+				   (uint64_t)r->base.scope);
+	row->count++;
+	row->errors += r->left_open;
+	row->self += duration > inside ? duration - inside : 0;
+	add_time(a, row, duration);
+}
+
+void tallies_counter(struct tallies *a, const struct rec_counter *r)
+{
+	struct tally *row = tally_at(
+		a, TALLY_COUNTER,
+		(uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.op,
+				       r->kernel ? r->kernel : r->call_op, r->counter,
+				       (uint32_t)r->instance});
+
+	if (!row)
+		return;
+	row->low = !row->count || r->value < row->low ? r->value : row->low;
+	row->high = !row->count || r->value > row->high ? r->value : row->high;
+	row->sum += r->value;
+	row->last = r->value;
+	row->count++;
+}
+
+/* Traces from anywhere say what they like: a sum does not start anew. */
+static void add_count(uint64_t *sum, uint64_t n)
+{
+	*sum = n < UINT64_MAX - *sum ? *sum + n : UINT64_MAX;
+}
+
+void tallies_sample(struct tallies *a, const struct rec_sample *r)
+{
+	struct tally *row = tally_at(a, TALLY_SAMPLE,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
+							    r->base.stack});
+
+	if (!row)
+		return;
+	add_count(&row->errors, r->lost);
+	if (r->lost)
+		return;
+	row->count++;
+	row->total += (uint64_t)r->weight;
+}
+
+/* Least and most bytes of the records of a row; called before the record is counted. */
+static void add_size(struct tally *row, uint64_t bytes)
+{
+	row->low = !row->count || (double)bytes < row->low ? (double)bytes : row->low;
+	row->high = !row->count || (double)bytes > row->high ? (double)bytes : row->high;
+}
+
+static void add_comm_size(struct tallies *a, const struct rec_comm *r, uint64_t bytes,
+			  uint64_t duration)
+{
+	struct tally *row = tally_at(a, TALLY_COMM_SIZE,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op,
+							    tally_size_class(bytes),
+							    [TALLY_SCOPE] = a->scope});
+
+	if (!row)
+		return;
+	row->count++;
+	row->total += duration;
+	row->bytes += r->sent;
+	row->received += r->received;
+}
+
+void tallies_device_sample(struct tallies *a, const struct rec_device_sample *r)
+{
+	struct tally *row = tally_at(a, TALLY_DEVICE_SAMPLE,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->code,
+							    r->reason});
+
+	if (!row)
+		return;
+	row->count++;
+	row->bytes += r->samples;
+	row->untimed += r->idle;
+	add_count(&row->errors, r->lost);
+	add_count(&row->frees, r->full);
+}
+
+void tallies_comm(struct tallies *a, const struct rec_comm *r)
+{
+	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
+	uint64_t bytes = r->sent > r->received ? r->sent : r->received;
+	struct tally *row = tally_at(a, TALLY_COMM,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
+							    r->base.op, r->communicator,
+							    (uint32_t)(r->peer + 1), r->datatype,
+							    a->scope});
+
+	if (!row)
+		return;
+	add_comm_size(a, r, bytes, duration);
+	add_size(row, bytes);
+	row->count++;
+	row->errors += r->state != 0;
+	row->bytes += r->sent;
+	row->received += r->received;
+	row->self += duration;
+	add_time(a, row, duration);
+}
+
+static bool is_build(const struct trace *t, uint32_t op)
+{
+	return t->ops[op].number == CODE_OBJECT_OP_BUILD &&
+	       strcmp(t->domains[t->ops[op].domain].name, "code_object") == 0;
+}
+
+/* A build for several devices leaves a record for each, with the time of the one call in all. */
+static bool same_build(struct tallies *a, const struct rec *r)
+{
+	struct tally_build *last = &a->build;
+	bool same = last->op == r->op && last->thread == r->thread && last->start == r->start &&
+		    last->end == r->end;
+
+	*last = (struct tally_build){r->op, r->thread, r->start, r->end};
+	return same;
+}
+
+void tallies_other(struct tallies *a, const struct rec *r)
+{
+	uint64_t duration = r->end > r->start ? (uint64_t)(r->end - r->start) : 0;
+	struct tally *row;
+
+	if (is_build(a->trace, r->op) && same_build(a, r))
+		return;
+	row = tally_at(a, TALLY_ACTIVITY,
+		       (uint32_t[TALLY_KEYS]){r->process, r->thread, r->op,
+					      [TALLY_SCOPE] = a->scope});
+	if (!row)
+		return;
+	row->count++;
+	row->self += duration;
+	row->errors += !r->ok;
+	add_time(a, row, duration);
+}
+
+/* ---- device work ----------------------------------------------------------------------------- */
+
+static void add_device(struct tallies *a, struct tally *row, const struct rec_device *d)
+{
+	int64_t from = d->queued ? d->queued : d->submit;
+
+	row->count++;
+	row->errors += d->status != 0;
+	if (!device_timed(d)) {
+		row->untimed++;
+		return;
+	}
+	add_time(a, row, d->end > d->start ? (uint64_t)(d->end - d->start) : 0);
+	if (from && d->start > from)
+		row->wait += (uint64_t)(d->start - from);
+}
+
+void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r)
+{
+	struct tally *row = tally_at(a, TALLY_DISPATCH,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->queue,
+							    r->kernel, [TALLY_SCOPE] = a->scope});
+
+	if (row)
+		add_device(a, row, &r->device);
+}
+
+/* Its properties, JSON, say so where its runtime does: "host_unified_memory": 1. */
+static bool shares_memory(const struct t_agent *g)
+{
+	static const char key[] = "\"host_unified_memory\"";
+	const char *at = g->properties ? strstr(g->properties, key) : NULL;
+
+	at = at ? at + sizeof(key) - 1 : NULL;
+	return strcmp(g->type, "cpu") == 0 || (at && at[strspn(at, " :")] == '1');
+}
+
+/* The device has the host's memory: what is mapped stays where it lies. */
+static bool mapped_in_place(const struct tallies *a, const struct rec_copy *r)
+{
+	uint32_t agent = r->source_agent ? r->source_agent : r->destination_agent;
+
+	if (!agent && r->queue < a->trace->queues_count)
+		agent = a->trace->queues[r->queue].agent;
+	return agent && agent < a->trace->agents_count && shares_memory(&a->trace->agents[agent]);
+}
+
+/*
+ * Bytes that are no part of the bandwidth: without device times, or mapped where they lie, which is
+ * known of the device or seen by a rate that no memory has.
+ */
+static uint64_t unmoved(const struct tallies *a, const struct rec_copy *r)
+{
+	enum { MOST_BYTES_A_NS = 10000 };
+	uint32_t op = a->trace->ops[r->base.op].number;
+	int64_t ns = r->device.end > r->device.start ? r->device.end - r->device.start : 0;
+
+	if (!device_timed(&r->device))
+		return r->bytes;
+	return (op == COPY_OP_MAP || op == COPY_OP_UNMAP) &&
+			       (mapped_in_place(a, r) || r->bytes / MOST_BYTES_A_NS > (uint64_t)ns)
+		       ? r->bytes
+		       : 0;
+}
+
+static void add_copy_size(struct tallies *a, const struct rec_copy *r, uint32_t kinds)
+{
+	struct tally *row = tally_at(a, TALLY_COPY_SIZE,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op,
+							    tally_size_class(r->bytes),
+							    r->source_agent, r->destination_agent,
+							    kinds, a->scope});
+
+	if (!row)
+		return;
+	row->count++;
+	row->bytes += r->bytes;
+	row->untimed_bytes += unmoved(a, r);
+	if (!device_timed(&r->device))
+		row->untimed++;
+	else if (r->device.end > r->device.start)
+		row->total += (uint64_t)(r->device.end - r->device.start);
+}
+
+void tallies_copy(struct tallies *a, const struct rec_copy *r)
+{
+	uint32_t kinds = (uint32_t)r->source_kind << 8 | r->destination_kind;
+	struct tally *row = tally_at(a, TALLY_COPY,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op, r->queue,
+							    r->source_agent, r->destination_agent,
+							    kinds, a->scope});
+
+	if (!row)
+		return;
+	add_copy_size(a, r, kinds);
+	add_size(row, r->bytes);
+	row->bytes += r->bytes;
+	row->untimed_bytes += unmoved(a, r);
+	add_device(a, row, &r->device);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static int event_compare(const void *x, const void *y)
+{
+	const struct memory_event *a = x, *b = y;
+
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes; /* frees first */
+}
+
+static void event_apply(const struct memory_event *e)
+{
+	struct tally *p = e->pool;
+
+	p->in_use += (uint64_t)e->bytes; /* may pass below zero while events are missing */
+	if ((int64_t)p->in_use > (int64_t)p->peak) {
+		p->peak = p->in_use;
+		p->peak_time = e->time;
+	}
+}
+
+/* Applies the oldest `n` events of those waiting. */
+static void memory_fold(struct tally_memory *m, uint32_t n)
+{
+	if (n == 0)
+		return;
+	qsort(m->events, m->count, sizeof(*m->events), event_compare);
+	for (uint32_t i = 0; i < n; i++)
+		event_apply(&m->events[i]);
+	m->folded = m->events[n - 1].time;
+	m->any_folded = true;
+	memmove(m->events, m->events + n, (m->count - n) * sizeof(*m->events));
+	m->count -= n;
+}
+
+static void memory_add(struct tallies *a, struct memory_event e)
+{
+	struct tally_memory *m = a->memory;
+
+	if (m->any_folded && e.time < m->folded)
+		a->late++;
+	if (m->count == m->room && m->room < MEMORY_EVENTS) {
+		uint32_t room = m->room ? m->room * 2 : 1024;
+		struct memory_event *events = realloc(m->events, room * sizeof(*events));
+
+		if (!events) {
+			a->failed = true;
+			return;
+		}
+		m->events = events;
+		m->room = room;
+	}
+	if (m->count == m->room)
+		memory_fold(m, m->count / 2);
+	m->events[m->count++] = e;
+}
+
+void tallies_allocation(struct tallies *a, const struct rec_allocation *r)
+{
+	bool free_ = a->trace->ops[r->base.op].number == ALLOCATION_OP_FREE;
+	struct tally *row = tally_at(a, TALLY_ALLOCATION,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->kind,
+							    r->what, [TALLY_SCOPE] = a->scope});
+	struct tally *pool;
+
+	if (!row)
+		return;
+	row->count += !free_;
+	row->frees += free_;
+	row->bytes += free_ ? 0 : r->bytes;
+	row->freed += free_ ? r->bytes : 0;
+	if (r->parent)
+		return; /* part of another allocation */
+	pool = tally_at(a, TALLY_POOL, (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->kind});
+	if (!pool)
+		return;
+	pool->count += !free_;
+	pool->frees += free_;
+	memory_add(a, (struct memory_event){r->base.start,
+					    free_ ? -(int64_t)r->bytes : (int64_t)r->bytes, pool});
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+void tallies_sync(struct tallies *a, const struct rec_sync *r)
+{
+	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
+	struct tally *row = tally_at(a, TALLY_SYNC,
+				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
+							    r->base.op, r->queue,
+							    [TALLY_SCOPE] = a->scope});
+
+	if (!row)
+		return;
+	row->count++;
+	row->self += duration;
+	add_time(a, row, duration);
+}
+
+void tallies_loss(struct tallies *a, const struct rec_loss *r)
+{
+	struct tally *row =
+		tally_at(a, TALLY_LOSS, (uint32_t[TALLY_KEYS]){r->process, r->thread});
+
+	if (!row)
+		return;
+	row->count += r->count;
+	row->errors += r->count == 0;
+}
+
+void tallies_end(struct tallies *a)
+{
+	struct tally_set *pools = &a->set[TALLY_POOL];
+
+	memory_fold(a->memory, a->memory->count);
+	for (uint32_t i = 0; i < pools->count; i++) {
+		if ((int64_t)pools->rows[i]->in_use < 0)
+			pools->rows[i]->in_use = 0;
+	}
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Taking chunks out of a shared buffer; see producer.h. */
+#include "base/futex.h"
 #include "drain/producer_inside.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -372,11 +372,6 @@ static bool same_chunk(const struct wire_chunk *before, const struct wire_chunk 
 		       atomic_load_explicit(&before->committed, memory_order_relaxed);
 }
 
-static void wake(_Atomic uint32_t *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
-
 void producer_give_back(struct producer *p, uint32_t i)
 {
 	struct shm_chunk_ctl *ctl = ctl_of(p);
@@ -391,7 +386,7 @@ void producer_give_back(struct producer *p, uint32_t i)
 	shm_push(p->shm, ctl, i, list);
 	atomic_fetch_add(&p->shm->freed, 1);
 	if (atomic_load(&p->shm->waiters))
-		wake(&p->shm->freed);
+		futex_wake(&p->shm->freed, FUTEX_ALL);
 }
 
 /* ---- definitions ---------------------------------------------------------------------------- */
@@ -827,7 +822,7 @@ static unsigned do_pass(struct producer *p, bool all)
 	write_out(p);
 	if (atomic_load_explicit(&p->shm->flushed, memory_order_relaxed) != flush) {
 		atomic_store(&p->shm->flushed, flush);
-		wake(&p->shm->flushed);
+		futex_wake(&p->shm->flushed, FUTEX_ALL);
 	}
 	return n;
 }
@@ -859,7 +854,7 @@ void producer_ask(struct producer *p, uint32_t asked)
 	producer_guard(p);
 	p->asked = asked;
 	atomic_store(&p->shm->asked, asked);
-	wake(&p->shm->asked);
+	futex_wake(&p->shm->asked, FUTEX_ALL);
 }
 
 bool producer_answered(const struct producer *p)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See sleeper.h. */
+#include "base/futex.h"
 #include "drain/sleeper.h"
 
 #include <errno.h>
@@ -41,9 +42,9 @@ static void *watch(void *data)
 		if (poll(&p, 1, -1) < 0)
 			continue;
 		atomic_store(&s->ready, 1);
-		syscall(SYS_futex, &s->ready, FUTEX_WAKE, 1, NULL, NULL, 0);
+		futex_wake(&s->ready, 1);
 		while (atomic_load(&s->ready))
-			syscall(SYS_futex, &s->ready, FUTEX_WAIT, 1, NULL, NULL, 0);
+			futex_wait(&s->ready, 1, FUTEX_FOREVER);
 	}
 	return NULL;
 }
@@ -79,7 +80,7 @@ static bool wait_vector(struct sleeper *s, const struct producer *producers, int
 	unsigned n = 0;
 
 	if (atomic_exchange(&s->ready, 0))
-		syscall(SYS_futex, &s->ready, FUTEX_WAKE, 1, NULL, NULL, 0);
+		futex_wake(&s->ready, 1);
 	words[n++] = word(&s->ready, 0);
 	for (; producers; producers = producers->next) {
 		if (n == WORDS_MAX)

@@ -22,7 +22,7 @@ class Layers(unittest.TestCase):
     def setUp(self):
         self.root = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.root)
-        for header in ("src/core/internal.h", "src/base/text.h", "include/kymo/kymo.h", "vendor/nvml.h", "vendor/papi.h",
+        for header in ("src/core/capture.h", "src/core/ring/ring.h", "src/base/text.h", "include/kymo/kymo.h", "vendor/nvml.h", "vendor/papi.h",
                        "vendor/ittnotify.h", "vendor/ompt.h", "vendor/zes_api.h", "vendor/CL/cl.h", "vendor/sqlite3.h"):
             self.write(header, "")
         self.write("src/base/text.c", '#include "base/text.h"\n')
@@ -64,16 +64,19 @@ class Layers(unittest.TestCase):
         self.write("src/stream/good.c", '#include "base/text.h"\n#include <kymo/kymo.h>\n#include <stdio.h>\n')
         status, said = self.built()
         self.assertEqual(status, 0, said)
-        self.assertRegex(said, "layers: 4 files, 2 objects, 0 problems")
+        self.assertRegex(said, "layers: 5 files, 2 objects, 0 problems")
 
     def test_own_headers(self):
-        for include in ('#include "core/internal.h"', '#include "../core/internal.h"', "#include <core/internal.h>",
-                        '#define X "core/internal.h"\n#include X'):
-            self.planted("src/stream/bad.c", include + "\n", "src/stream/bad.c.o: core/internal.h: stream may not use core")
+        for include in ('#include "core/capture.h"', '#include "../core/capture.h"', "#include <core/capture.h>",
+                        '#define X "core/capture.h"\n#include X'):
+            self.planted("src/stream/bad.c", include + "\n", "src/stream/bad.c.o: core/capture.h: stream may not use core")
 
     def test_in_an_inc(self):
-        self.write("src/stream/more.inc", '#include "core/internal.h"\n')
-        self.planted("src/stream/bad.c", '#include "more.inc"\n', "src/stream/more.inc:1: core/internal.h: stream may not use core")
+        self.write("src/stream/more.inc", '#include "core/capture.h"\n')
+        self.planted("src/stream/bad.c", '#include "more.inc"\n', "src/stream/more.inc:1: core/capture.h: stream may not use core")
+
+    def test_private_headers(self):
+        self.planted("src/capture/ze/bad.c", '#include "core/ring/ring.h"\n', "core/ring/ring.h: private to core")
 
     def test_vendors(self):
         for header in ("nvml.h", "papi.h", "ittnotify.h", "ompt.h", "zes_api.h", "CL/cl.h"):
@@ -84,7 +87,7 @@ class Layers(unittest.TestCase):
         self.planted("src/wire/bad.c", '#include "sqlite3.h"\n', "wire may not use sqlite3")
 
     def test_new_folder(self):
-        self.planted("src/extra/bad.c", '#include "core/internal.h"\n', "a folder that the table of layers does not have",
+        self.planted("src/extra/bad.c", '#include "core/capture.h"\n', "a folder that the table of layers does not have",
                      compiled=False)
 
 

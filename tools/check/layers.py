@@ -35,6 +35,9 @@ ALLOWED = {
 }
 # Facts that both sides of an interface share: numbers and prototypes without code.
 SHARED = {"register/rocprofiler.h"}
+# Headers that the rooms of a layer have for each other: no other layer sees them.
+PRIVATE = re.compile(r"core/(process/process|context/context|ring/ring|define/define|work/origin|deliver/\w+|tool/tool|tally/\w+|"
+                     r"sample/host|marker/range)\.h$")
 VENDOR = re.compile(r"(^|/)(CL|cuda|cupti|nvtx3|level_zero|hip|hsa|rocprofiler-sdk|mpich|openmpi|omp-tools|ompt|mpi|nvml|papi|"
                     r"ittnotify|ze_|zes_|zet_|Kokkos|kp_)(\b|[a-z_]*\.h$|/)")
 # Libraries that are no vendor's: which layers may see their headers.
@@ -54,6 +57,8 @@ def check_use(where, layer, used, name, problems):
     if used in ALLOWED:
         if used != layer and used not in ALLOWED[layer] and name not in SHARED:
             problems.add(f"{where}: {layer} may not use {used}")
+        elif used != layer and PRIVATE.match(name):
+            problems.add(f"{where}: private to {used}")
         return
     if VENDOR.search(name) and layer != "capture":
         problems.add(f"{where}: vendor headers belong to capture")

@@ -6,10 +6,9 @@
  */
 #include <time.h>
 
+#include "base/futex.h"
 #include "capture/cuda/backend.h"
 #include "core/process/life.h"
-#include "core/process/process.h"
-#include "core/ring/ring.h"
 
 #define PERIOD_NS 100000000
 
@@ -42,5 +41,5 @@ void cuda_harvester_start(void)
 void cuda_harvester_wake(void)
 {
 	if (!atomic_exchange(&wanted, 1))
-		core_futex_wake(&wanted, 1);
+		futex_wake(&wanted, 1);
 }

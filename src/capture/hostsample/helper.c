@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that hands samples over; see hostsample.h. */
+#include "base/futex.h"
 #include "capture/hostsample/hostsample.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/process/life.h"
 
 enum { HELPER_NONE, HELPER_STARTING, HELPER_FAILED, HELPER_READY, HELPER_STOPPING };
-
-static void wait_word(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
-{
-	struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &t, NULL, 0);
-}
-
-static void wake_word(_Atomic uint32_t *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 64, NULL, NULL, 0);
-}
 
 static void *helper_main(void *arg)
 {
@@ -53,7 +41,7 @@ bool helper_start(struct helper *h, pthread_t *thread, void *(*run)(void *))
 		return false;
 	}
 	while (atomic_load(&h->state) == HELPER_STARTING)
-		wait_word(&h->state, HELPER_STARTING, 1000000000);
+		futex_wait(&h->state, HELPER_STARTING, 1000000000);
 	errno = saved;
 	if (atomic_load(&h->state) == HELPER_READY)
 		return true;
@@ -64,7 +52,7 @@ bool helper_start(struct helper *h, pthread_t *thread, void *(*run)(void *))
 void helper_ready(struct helper *h, bool ok)
 {
 	atomic_store(&h->state, ok ? HELPER_READY : HELPER_FAILED);
-	wake_word(&h->state);
+	futex_wake(&h->state, FUTEX_ALL);
 }
 
 void helper_stop(struct helper *h, pthread_t thread)
@@ -73,7 +61,7 @@ void helper_stop(struct helper *h, pthread_t thread)
 
 	atomic_store(&h->state, HELPER_STOPPING);
 	atomic_fetch_add(&h->wake, 1);
-	wake_word(&h->wake);
+	futex_wake(&h->wake, FUTEX_ALL);
 	pthread_join(thread, NULL);
 	errno = saved;
 }
@@ -84,13 +72,13 @@ void helper_ask(struct helper *h)
 	int saved = errno;
 
 	atomic_fetch_add(&h->wake, 1);
-	wake_word(&h->wake);
+	futex_wake(&h->wake, FUTEX_ALL);
 	for (int i = 0; i < 100; i++) {
 		uint32_t done = atomic_load(&h->done);
 
 		if ((int32_t)(done - ticket) >= 0)
 			break;
-		wait_word(&h->done, done, 10000000);
+		futex_wait(&h->done, done, 10000000);
 	}
 	errno = saved;
 }
@@ -102,7 +90,7 @@ bool helper_wait(struct helper *h, uint64_t ns)
 	if (atomic_load(&h->state) == HELPER_STOPPING)
 		return false;
 	if (atomic_load(&h->asked) == atomic_load(&h->done))
-		wait_word(&h->wake, wake, ns);
+		futex_wait(&h->wake, wake, ns);
 	h->seen = atomic_load(&h->asked);
 	return atomic_load(&h->state) != HELPER_STOPPING;
 }
@@ -111,7 +99,7 @@ bool helper_wait(struct helper *h, uint64_t ns)
 void helper_done(struct helper *h)
 {
 	atomic_store(&h->done, h->seen);
-	wake_word(&h->done);
+	futex_wake(&h->done, FUTEX_ALL);
 }
 
 __attribute__((constructor)) static void announce(void)

@@ -4,6 +4,7 @@
  * thread at a time, so that it may do what brings new domains: those are asked about next. Who
  * registers a domain waits for its turn, because its calls are to be seen from the first.
  */
+#include "base/futex.h"
 #include "core/context/context.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
@@ -42,7 +43,7 @@ static void turn_take(void)
 	while (!atomic_compare_exchange_strong(&asker, &other, self)) {
 		if (gone(other) && atomic_compare_exchange_strong(&asker, &other, self))
 			break;
-		core_futex_wait(&asker, other, LOOK_NS);
+		futex_wait(&asker, other, LOOK_NS);
 		other = 0;
 	}
 }
@@ -51,7 +52,7 @@ static void turn_end(void)
 {
 	atomic_store(&asked, NULL);
 	atomic_store(&asker, 0);
-	core_futex_wake(&asker, 1);
+	futex_wake(&asker, 1);
 }
 
 void core_select_fork_child(void)

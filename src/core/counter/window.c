@@ -3,6 +3,7 @@
  * Counting agents: windows of time, which a thread of Kymo's ends at intervals or a tool when it
  * likes, and dispatches, which the provider itself delivers.
  */
+#include "base/futex.h"
 #include "core/counter/counter.h"
 #include "core/process/life.h"
 #include "core/ring/ring.h"
@@ -82,7 +83,7 @@ static void *run(void *arg)
 	core_life_enter();
 	kymo_sample_thread(false);
 	for (;;) {
-		core_futex_wait(&w->stop, 0, w->interval_ns);
+		futex_wait(&w->stop, 0, w->interval_ns);
 		if (atomic_load(&w->stop))
 			break;
 		if (!counter_window_end(s)) {
@@ -171,7 +172,7 @@ void counter_window_stop(struct core_counter_service *s)
 		atomic_store(&w->stop, STOP_ALONE);
 	} else if (w) {
 		atomic_store(&w->stop, STOP_JOINED);
-		core_futex_wake(&w->stop, 1);
+		futex_wake(&w->stop, 1);
 		if (w->threaded)
 			pthread_join(w->thread, NULL);
 		counter_window_end(s);

@@ -10,6 +10,7 @@
  * When all is asked for, chunks that are being filled are pinned (SHM_READING) and delivered as far
  * as they are committed. A pinned chunk may become FULL meanwhile, but nobody takes it away.
  */
+#include "base/futex.h"
 #include "core/context/context.h"
 #include "core/deliver/deliver.h"
 #include "core/deliver/pass.h"
@@ -215,7 +216,7 @@ static void tell_waiting(struct core_delivery *d, struct core_pool *p, bool now)
 		return;
 	n = atomic_exchange(&d->returned, 0);
 	atomic_store(&d->told, clock_ns(CLOCK_MONOTONIC));
-	core_futex_wake(&p->shm->freed, n ? (int)n : 1);
+	futex_wake(&p->shm->freed, n ? (int)n : 1);
 }
 
 static void give_back(struct core_delivery *d, struct core_pool *p, uint32_t i)
@@ -286,7 +287,7 @@ static bool help(struct core_delivery *d)
 			if (!deliver_item(d, &d->items[i]))
 				return false;
 		if (atomic_fetch_sub(&d->left, 1) == 1)
-			core_futex_wake(&d->left, 1);
+			futex_wake(&d->left, 1);
 		did = true;
 	}
 	return did;
@@ -307,7 +308,7 @@ static void deliver_shared(struct core_delivery *d, uint32_t n)
 		core_pool_notify(atomic_load(&d->pool), true);
 	help(d);
 	while (!core_delivery_over(d) && (left = atomic_load(&d->left)) != 0)
-		core_futex_wait(&d->left, left, 100000000u);
+		futex_wait(&d->left, left, 100000000u);
 }
 
 static void deliver_alone(struct core_delivery *d, uint32_t n)
@@ -400,7 +401,7 @@ void core_delivery_leave(struct core_delivery *d)
 	atomic_store(&d->pool, NULL);
 	atomic_store(&d->busy, 0);
 	atomic_store(&d->done, 1);
-	core_futex_wake(&d->done, INT32_MAX);
+	futex_wake(&d->done, INT32_MAX);
 }
 
 static bool work_to_do(const struct core_delivery *d, const struct core_pool *p)
@@ -455,7 +456,7 @@ static bool serve(struct core_delivery *d)
 		return false;
 	if (atomic_load(&p->shm->flushed) != flush) {
 		atomic_store(&p->shm->flushed, flush);
-		core_futex_wake(&p->shm->flushed, INT32_MAX);
+		futex_wake(&p->shm->flushed, INT32_MAX);
 	}
 	if (stop)
 		core_delivery_leave(d);

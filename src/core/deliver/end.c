@@ -5,6 +5,7 @@
  * IDLE_NS, is given up: what is not delivered is counted as lost, and a tool whose callback may
  * still be running is not told of the end.
  */
+#include "base/futex.h"
 #include "core/deliver/deliver.h"
 #include "core/deliver/pass.h"
 #include "core/ring/ring.h"
@@ -47,7 +48,7 @@ bool core_deliver_stop(struct core_buffer *b)
 	while (!atomic_load(&d->done)) {
 		if (nobody_serves(d))
 			core_delivery_leave(d); /* there is nobody to do it */
-		core_futex_wait(&d->done, 0, 1000000000u);
+		futex_wait(&d->done, 0, 1000000000u);
 	}
 	over(b);
 	return true;
@@ -169,7 +170,7 @@ void core_deliver_end(void)
 			next = e->buffer->delivery;
 		}
 		if (next)
-			core_futex_wait(&next->done, 0, LOOK_NS);
+			futex_wait(&next->done, 0, LOOK_NS);
 	}
 }
 

@@ -3,6 +3,7 @@
  * Pools of delivery threads. A buffer without a pool gets one of its own with one thread. Workers
  * sleep until a producer says that there is something to do: an idle pool costs nothing.
  */
+#include "base/futex.h"
 #include "core/context/context.h"
 #include "core/deliver/deliver.h"
 #include "core/deliver/pass.h"
@@ -107,7 +108,7 @@ static void worker(void *arg)
 			break;
 		atomic_fetch_add(&p->sleepers, 1);
 		if (!core_life_sleep(&p->work, seen))
-			core_futex_wait(&p->work, seen, SECOND_NS);
+			futex_wait(&p->work, seen, SECOND_NS);
 		atomic_fetch_sub(&p->sleepers, 1);
 	}
 	current = NULL;
@@ -119,7 +120,7 @@ void core_pool_notify(struct delivery_pool *p, bool many)
 {
 	atomic_fetch_add(&p->work, 1);
 	if (atomic_load(&p->sleepers))
-		core_futex_wake(&p->work, many ? INT32_MAX : 1);
+		futex_wake(&p->work, many ? INT32_MAX : 1);
 }
 
 static bool attached(const struct delivery_pool *p)

@@ -3,6 +3,7 @@
  * How annotations come in: hooks of programs and libraries that include <kymo/marker.h>, found by
  * their note or handed over by their constructors, and the exported functions.
  */
+#include "base/futex.h"
 #include "core/context/context.h"
 #include "core/marker/marker.h"
 #include "core/process/process.h"
@@ -95,7 +96,7 @@ static void begin(void)
 		hooks_set(NULL);
 	}
 	atomic_store(&begun, BEGUN);
-	core_futex_wake(&begun, INT_MAX);
+	futex_wake(&begun, INT_MAX);
 }
 
 /*
@@ -112,7 +113,7 @@ static void await_begin(void)
 		if (now >= deadline)
 			atomic_store(&begun, BEGUN);
 		else
-			core_futex_wait(&begun, BEGINNING, deadline - now);
+			futex_wait(&begun, BEGINNING, deadline - now);
 	}
 }
 

@@ -4,11 +4,14 @@
  * one tree of scopes. A range is recorded once, when it ends; the record's own scope is the parent
  * of the scope it describes. Front ends use the functions of <kymo/marker.h>, in the library.
  *
- *   marker.c       ranges, marks, pauses: the path of an annotation
- *   submit.c  marks and ranges with times of the program's own
- *   fault.c  mistakes and limits, told when the process ends
- *   text.c  texts that become numbers, payloads that become bytes
- *   door.c  hooks of programs that include the header; the exported functions
+ *   range.c          marks and ranges of a thread: the path of an annotation; range.h is what the files share
+ *   process_range.c  ranges that one thread starts and another may stop
+ *   extra.c          texts without a number, payloads, callbacks of a range
+ *   control.c        pause and resume, names of objects
+ *   submit.c         marks and ranges with times of the program's own
+ *   fault.c          mistakes and limits, told when the process ends
+ *   text.c           texts that become numbers, payloads that become bytes
+ *   door.c           hooks of programs that include the header; the exported functions
  */
 #ifndef CORE_MARKER_H
 #define CORE_MARKER_H

@@ -3,6 +3,7 @@
  * Threads that Kymo makes: one way to make them, and notice to the tools that asked for it. They
  * take no signals (those are the program's), are named "kymo-...", and are never traced.
  */
+#include "base/futex.h"
 #include "core/context/context.h"
 #include "core/process/life.h"
 #include "core/process/process.h"
@@ -86,7 +87,7 @@ static void *thread_main(void *arg)
 	syscall(SYS_prctl, PR_SET_NAME, name, 0, 0, 0); /* prctl() may be stood before */
 	core_life_enter();
 	atomic_store(&birth->tid, (uint32_t)syscall(SYS_gettid));
-	core_futex_wake(&birth->tid, 1); /* at worst wakes what lies there by then */
+	futex_wake(&birth->tid, 1); /* at worst wakes what lies there by then */
 	if (known)
 		cap_guard_enter();
 	fn(data);
@@ -106,7 +107,7 @@ static int make(struct birth *birth, pthread_t *out)
 	error = pthread_create(out, NULL, thread_main, birth);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	while (!error && atomic_load(&birth->tid) == 0)
-		core_futex_wait(&birth->tid, 0, 1000000000u);
+		futex_wait(&birth->tid, 0, 1000000000u);
 	return error;
 }
 

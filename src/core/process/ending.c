@@ -4,6 +4,7 @@
  * can be a signal handler that interrupted malloc(), or a child that shares its parent's memory. So
  * all that is done there is to wake a thread that was made beforehand, and to wait for it a while.
  */
+#include "base/futex.h"
 #include "core/process/ending.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static void harvest(void *arg)
 			return;
 	core_ending_harvest();
 	atomic_store(&answered, 1);
-	core_futex_wake(&answered, INT32_MAX);
+	futex_wake(&answered, INT32_MAX);
 }
 
 void core_ending_start(const struct cap_domain_info *info)
@@ -82,11 +83,11 @@ __attribute__((visibility("default"))) void kymo_process_ending(void)
 	    kymo_process_state() != KYMO_STATE_RUNNING)
 		return;
 	atomic_store(&asked, 1);
-	core_futex_wake(&asked, 1);
+	futex_wake(&asked, 1);
 	now = clock_ns(CLOCK_MONOTONIC);
 	limit = now + LIMIT_NS;
 	while (!atomic_load(&answered) && now < limit) {
-		core_futex_wait(&answered, 0, limit - now);
+		futex_wait(&answered, 0, limit - now);
 		now = clock_ns(CLOCK_MONOTONIC);
 	}
 	errno = saved;

@@ -6,6 +6,7 @@
  * nothing: Kymo's sleeping threads wait for one word more, which the kernel clears when the main
  * thread is gone. From then on they look now and then whether a thread of the program's is left.
  */
+#include "base/futex.h"
 #include "core/process/life.h"
 
 #include <errno.h>
@@ -84,7 +85,7 @@ static void main_leaves(void *unused)
 {
 	pthread_sigmask(SIG_SETMASK, NULL, &left_mask);
 	atomic_store(&left, 1);
-	core_futex_wake(&left, INT32_MAX);
+	futex_wake(&left, INT32_MAX);
 	if (any_own() && !atomic_exchange(&watched, true))
 		core_sleeper_start("watch", watch, NULL);
 }
@@ -168,7 +169,7 @@ static bool main_is_gone(void)
 		return false;
 	/* Who joins the main thread waits there as well, and the kernel has woken one. */
 	if (!atomic_exchange(&passed_on, true))
-		core_futex_wake(word, INT32_MAX);
+		futex_wake(word, INT32_MAX);
 	return true;
 }
 
@@ -321,7 +322,7 @@ bool core_life_sleep(_Atomic uint32_t *word, uint32_t value)
 	} else if (!atomic_load(&left)) { /* else it is about to go, and the kernel wakes but one */
 		look = 0;
 		if (!atomic_load(&leader) || atomic_load(&no_waitv))
-			core_futex_wait(word, value, SECOND_NS);
+			futex_wait(word, value, SECOND_NS);
 		else if (!wait_any(word, value))
 			atomic_store(&no_waitv, true);
 		return true;
@@ -331,7 +332,7 @@ bool core_life_sleep(_Atomic uint32_t *word, uint32_t value)
 	if (alone == UNKNOWN)
 		return false;
 	look = look < LOOK_MIN ? LOOK_MIN : look * 2 < LOOK_MAX ? look * 2 : LOOK_MAX;
-	core_futex_wait(word, value, look);
+	futex_wait(word, value, look);
 	return true;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads of Kymo's never keep a process alive: which they are, how they sleep, and what they do
- * when the program has no thread left but them.
+ * Kymo's own threads: how they are made, and how they never keep a process alive: which they are, how they
+ * sleep, and what they do when the program has no thread left but them.
  */
 #ifndef CORE_PROCESS_LIFE_H
 #define CORE_PROCESS_LIFE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +30,17 @@ void core_life_watched(void);
 
 /* In a child: after fork(), and at the first use, which may be after a clone() of another kind. */
 void core_life_fork_child(void);
+
+/* ---- threads of Kymo (announce.c) ---- */
+/*
+ * Makes a thread of Kymo's, named "kymo-" and `name` (up to 10 characters): signals masked, calls
+ * untraced, tools told. It is detached unless `joinable` is given. Caller holds no lock.
+ */
+bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable);
+/* Tools want to hear of them. */
+bool core_thread_notices(void);
+/* The same for a thread that sleeps until it is needed, mostly never: traces do not know it until
+ * `fn` calls cap_guard_enter(). */
+bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg);
 
 #endif

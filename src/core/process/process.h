@@ -85,16 +85,4 @@ void core_steer_fork_child(void);
 /* That of a buffer that goes away is to end. Caller holds `configure`. */
 void core_steer_end(struct core_buffer *b);
 
-/* ---- threads of Kymo (announce.c) ---- */
-/*
- * Makes a thread of Kymo's, named "kymo-" and `name` (up to 10 characters): signals masked, calls
- * untraced, tools told. It is detached unless `joinable` is given. Caller holds no lock.
- */
-bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable);
-/* Tools want to hear of them. */
-bool core_thread_notices(void);
-/* The same for a thread that sleeps until it is needed, mostly never: traces do not know it until
- * `fn` calls cap_guard_enter(). */
-bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg);
-
 #endif

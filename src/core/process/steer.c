@@ -6,6 +6,7 @@
  * would hear that it is to start. A process that has no runtime yet needs no thread: what was asked of
  * it meanwhile is done before its first runtime is traced.
  */
+#include "base/futex.h"
 #include "core/context/context.h"
 #include "core/process/life.h"
 #include "core/process/process.h"
@@ -176,7 +177,7 @@ static void wake(struct shm_header *h)
 	if (!h)
 		return;
 	atomic_fetch_add(&h->asked, SHM_ASKED_NEXT);
-	core_futex_wake(&h->asked, 1);
+	futex_wake(&h->asked, 1);
 }
 
 void core_steer_drops(struct core_buffer *b)

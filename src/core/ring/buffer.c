@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers: a pool of chunks, and either a consumer beside the process or a delivery thread in it. */
+#include "base/futex.h"
 #include "core/context/context.h"
 #include "core/define/define.h"
 #include "core/deliver/deliver.h"
@@ -119,7 +120,7 @@ static bool begin_early(struct core_buffer *b)
 	b->pool = early[b->index];
 	early[b->index] = NULL;
 	core_pool_begin(b->pool);
-	core_futex_wake(&b->pool->shm->full, 1);
+	futex_wake(&b->pool->shm->full, 1);
 	return true;
 }
 
@@ -270,7 +271,7 @@ uint32_t core_buffer_flush(struct core_buffer *b)
 	if (b->pool->reader)
 		core_deliver_wake(b->pool);
 	else
-		core_futex_wake(&b->pool->shm->full, 1);
+		futex_wake(&b->pool->shm->full, 1);
 	return ticket;
 }
 
@@ -295,7 +296,7 @@ kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns)
 		if (now >= deadline || !core_pool_reader_alive(b->pool))
 			return KYMO_ERROR_TIMEOUT;
 		/* Nobody wakes those who wait for a drain that has been killed. */
-		core_futex_wait(&p->flushed, served, MIN(deadline - now, LOOK_NS));
+		futex_wait(&p->flushed, served, MIN(deadline - now, LOOK_NS));
 	}
 }
 
@@ -307,6 +308,6 @@ void core_buffers_finalize(void)
 		if (!b->used || !b->ready || core_buffer_private(b))
 			continue;
 		atomic_store(&b->pool->shm->state, SHM_FINALIZED);
-		core_futex_wake(&b->pool->shm->full, 1);
+		futex_wake(&b->pool->shm->full, 1);
 	}
 }

@@ -6,6 +6,7 @@
  * left with little in it, is no data on its way to the drain: when it is half of the pool, the pool grows
  * by a chunk for each such chunk more. So neither many threads nor many short ones lose anything.
  */
+#include "base/futex.h"
 #include "core/deliver/deliver.h"
 #include "core/ring/ring.h"
 
@@ -27,23 +28,6 @@
 static size_t page_up(size_t n)
 {
 	return (n + 4095) & ~(size_t)4095;
-}
-
-void core_futex_wake(_Atomic uint32_t *word, int count)
-{
-	int saved = errno;
-
-	syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
-	errno = saved;
-}
-
-void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
-{
-	struct timespec t = {(time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u)};
-	int saved = errno;
-
-	syscall(SYS_futex, word, FUTEX_WAIT, value, &t, NULL, 0);
-	errno = saved;
 }
 
 /*
@@ -580,10 +564,10 @@ static uint32_t get(struct core_pool *p, enum shm_list list, uint64_t wait_ns)
 			return SHM_NONE;
 		waiting = tick_now();
 		if (!p->reader)
-			core_futex_wake(&h->full, 1);
+			futex_wake(&h->full, 1);
 		atomic_fetch_add(&h->waiters, 1);
 		/* Who waits for a drain that has been killed is woken by nobody. */
-		core_futex_wait(&h->freed, freed, deadline - now < LOOK_NS ? deadline - now : LOOK_NS);
+		futex_wait(&h->freed, freed, deadline - now < LOOK_NS ? deadline - now : LOOK_NS);
 		atomic_fetch_sub(&h->waiters, 1);
 		core_waited(tick_now() - waiting);
 	}
@@ -634,5 +618,5 @@ void core_pool_put(struct core_pool *p, uint32_t chunk)
 	if (p->reader && (int32_t)(full - atomic_load(&h->wake_at)) >= 0)
 		core_deliver_wake(p);
 	else if (!p->reader && (threshold <= 1 || full % threshold == 0))
-		core_futex_wake(&h->full, 1);
+		futex_wake(&h->full, 1);
 }

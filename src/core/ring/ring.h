@@ -155,8 +155,6 @@ bool core_pool_reader_there(const struct core_pool *pool);
  * can write: nothing outside of it is looked at.
  */
 uint64_t core_chunk_records(const struct wire_chunk *c, uint32_t from);
-void core_futex_wake(_Atomic uint32_t *word, int count);
-void core_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 
 /* ---- threads (thread.c) ---- */
 

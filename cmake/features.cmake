@@ -33,6 +33,13 @@ function(kymo_feature name module reason)
   set(KYMO_FEATURE_LINES "${lines}" CACHE INTERNAL "")
 endfunction()
 
+# kymo_feature_line(text): a line of the summary for what kymo_feature() does not look for.
+function(kymo_feature_line text)
+  set(lines ${KYMO_FEATURE_LINES})
+  list(APPEND lines "${text}")
+  set(KYMO_FEATURE_LINES "${lines}" CACHE INTERNAL "")
+endfunction()
+
 function(kymo_feature_summary)
   message(STATUS "Kymo ${PROJECT_VERSION}, features:")
   foreach(line ${KYMO_FEATURE_LINES})

@@ -81,7 +81,10 @@ typedef kymo_status_t (*kymo_counter_fn)(kymo_counter_t counter, const char *pro
  */
 KYMO_EXPORT kymo_status_t kymo_counters(uint32_t agent, kymo_counter_fn callback, void *data);
 
-/* "page-faults", or "perf:page-faults" of that provider alone. ERROR_NOT_FOUND. */
+/*
+ * "page-faults", or "perf:page-faults" of that provider alone. ERROR_NOT_FOUND; ERROR_STATE: it is named
+ * as counters of a runtime's devices are, whose provider comes when the runtime starts.
+ */
 KYMO_EXPORT kymo_status_t kymo_counter_find(const char *name, uint32_t agent, kymo_counter_t *out);
 
 KYMO_EXPORT kymo_status_t kymo_counter_describe(kymo_counter_t counter, const char **provider,

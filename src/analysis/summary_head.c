@@ -209,19 +209,15 @@ static void head_ends(struct report *r, const struct trace *t)
 
 /* ---- empty traces ---------------------------------------------------------------------------- */
 
+static void head_told(void *report, const char *text)
+{
+	report_head(report, "  %s", text);
+}
+
 /* What stood in the way, as it was left in the trace. */
 static bool head_unseen(struct report *r, const char *trace)
 {
-	bool said = false;
-
-	for (enum unseen i = 0; i < UNSEEN_REASONS; i++) {
-		const char *text = unseen_told(trace, i);
-
-		if (text)
-			report_head(r, "  %s", text);
-		said |= text != NULL;
-	}
-	return said;
+	return unseen_told(trace, head_told, r) > 0;
 }
 
 /* Whether the launcher gave the program this option of a time. */

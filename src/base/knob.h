@@ -101,6 +101,11 @@ void knob_help(const struct knob_table *t, FILE *out);
 /* A commented configuration file: every row with its default. */
 void knob_write_config(const struct knob_table *t, FILE *out);
 
+/* An environment variable that is no option but means something. */
+struct knob_variable {
+	const char *name, *what;
+};
+
 /* Calls `unknown` for each KYMO_* variable that neither a table nor `others` names; the guess may
  * be NULL. `tables` and `others` end with NULL. */
 void knob_check_environment(const struct knob_table *const *tables, const char *const *others,

@@ -99,7 +99,12 @@ struct knob_table run_options_table = {
 	.values = &run_options_values,
 };
 
-const char *const run_other_variables[] = {
-	"KYMO_TRACE", "KYMO_DRAIN", "KYMO_BIN",	"KYMO_CLOCK", "KYMO_JOB",
-	"KYMO_CUPTI", "KYMO_CUDA_GRAPHS", "KYMO_CUDA_INJECTION", "KYMO_TELEMETRY_ROOT", NULL,
+const struct knob_variable run_other_variables[] = {
+	{"KYMO_TRACE", "set by kymo run: the trace directory"},
+	{"KYMO_DRAIN", "set by kymo run: the socket of the process that writes the trace"},
+	{"KYMO_BIN", "set by kymo run: the program kymo, which processes start where nothing writes the trace"},
+	{"KYMO_JOB", "id of a parallel job, where its launcher tells none: ranks share a trace"},
+	{"KYMO_CLOCK", "clock of the records: tsc or monotonic; default: the one that can be trusted"},
+	{"KYMO_TELEMETRY_ROOT", "put before /proc and /sys where telemetry is read; for tests"},
+	{NULL, NULL},
 };

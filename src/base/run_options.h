@@ -48,7 +48,8 @@ struct run_options {
 extern struct knob_table run_options_table;
 extern struct run_options run_options_values;
 
-/* Variables that are no options but mean something to some part of Kymo; NULL terminated. */
-extern const char *const run_other_variables[];
+/* Variables that are no options but mean something to some part of Kymo; ends with a name of NULL. Backends have
+ * their own (launch/launch.h). */
+extern const struct knob_variable run_other_variables[];
 
 #endif

@@ -2,47 +2,68 @@
 /* See unseen.h. */
 #include "base/unseen.h"
 
+#include <dirent.h>
 #include <fcntl.h>
-#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-static const struct {
-	const char *file, *text;
-} reasons[UNSEEN_REASONS] = {
-	[UNSEEN_OPENCL] =
-		{".unseen-opencl",
-		 "a library with OpenCL's functions was loaded, such as a driver, but not through a loader "
-		 "that Kymo can enter: the loader is linked into the program (statically), or knows no layers"},
-	[UNSEEN_OMPT] = {".unseen-ompt", "an OpenMP runtime was loaded whose only place for a tool "
-					 "(OMPT) another tool has"},
-	[UNSEEN_PRELOAD] =
-		{".unseen-preload",
-		 "the command sets LD_PRELOAD for processes that it starts, which replaces "
-		 "Kymo's: start them with \"kymo run\" inside, or append to $LD_PRELOAD"},
-};
+#include "base/file.h"
 
-void unseen_tell(const char *trace, enum unseen reason)
+#define PREFIX ".unseen-"
+
+void unseen_tell(const char *trace, const char *about, const char *text)
 {
 	int folder = open(trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[64];
 	int fd = -1;
 
+	snprintf(name, sizeof(name), PREFIX "%.40s", about);
 	if (folder >= 0)
-		fd = openat(folder, reasons[reason].file,
-			    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd >= 0)
+		fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0) {
+		file_write_all(fd, text, strnlen(text, UNSEEN_TEXT - 1));
 		close(fd);
+	}
 	if (folder >= 0)
 		close(folder);
 }
 
-const char *unseen_told(const char *trace, enum unseen reason)
+static bool read_text(int folder, const char *name, char text[UNSEEN_TEXT])
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n = fd >= 0 ? read(fd, text, UNSEEN_TEXT - 1) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static int is_reason(const struct dirent *e)
+{
+	return strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0;
+}
+
+unsigned unseen_told(const char *trace, void (*told)(void *data, const char *text), void *data)
 {
 	int folder = open(trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool there;
+	struct dirent **names = NULL;
+	unsigned count = 0;
+	int n = folder >= 0 ? scandir(trace, &names, is_reason, alphasort) : 0;
 
-	if (folder < 0)
-		return NULL;
-	there = faccessat(folder, reasons[reason].file, F_OK, 0) == 0;
-	close(folder);
-	return there ? reasons[reason].text : NULL;
+	for (int i = 0; i < n; i++) {
+		char text[UNSEEN_TEXT];
+
+		if (read_text(folder, names[i]->d_name, text)) {
+			told(data, text);
+			count++;
+		}
+		free(names[i]);
+	}
+	free(names);
+	if (folder >= 0)
+		close(folder);
+	return count;
 }

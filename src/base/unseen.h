@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Why nothing of a runtime was recorded although it was used: what a traced process or the launcher
- * finds out is left in the trace as an empty file each, to be told where a trace has nothing in it.
+ * finds out is left in the trace as a small file each, to be told where a trace has nothing in it.
  */
 #ifndef BASE_UNSEEN_H
 #define BASE_UNSEEN_H
 
 #include <stdbool.h>
 
-enum unseen {
-	UNSEEN_OPENCL,  /* a driver without a loader that can be entered */
-	UNSEEN_OMPT,    /* OpenMP has another tool */
-	UNSEEN_PRELOAD, /* LD_PRELOAD of the command replaces Kymo's */
-	UNSEEN_REASONS
-};
+#define UNSEEN_TEXT 512 /* bytes of a text at most, with the NUL */
 
-/* Leaves it in the trace directory. */
-void unseen_tell(const char *trace, enum unseen reason);
+/* Leaves `text` in the trace directory, under the name of what it is about: a domain, "preload". */
+void unseen_tell(const char *trace, const char *about, const char *text);
 
-/* What is to be told of the trace, NULL: it was not left there. */
-const char *unseen_told(const char *trace, enum unseen reason);
+/* Calls `told` for each text that was left there, in the order of what they are about. How many. */
+unsigned unseen_told(const char *trace, void (*told)(void *data, const char *text), void *data);
 
 #endif

@@ -17,12 +17,12 @@
 #include "base/run_options.h"
 #include "base/plain.h"
 #include "cli/cli.h"
-#include "cli/doctor.h"
 #include "cli/run.h"
 #include "drain/place.h"
+#include "launch/launch.h"
 #include "telemetry/telemetry.h"
 
-enum grade { GOOD, FAIR, BAD };
+enum grade { GOOD = LAUNCH_GOOD, FAIR = LAUNCH_FAIR, BAD = LAUNCH_BAD };
 
 static bool anything_bad;
 
@@ -56,63 +56,6 @@ static void check_libraries(void)
 		line(GOOD, "installation", "libraries in %s", cli_libdir());
 	else
 		line(BAD, "installation", "%s: %s", path, strerror(errno));
-}
-
-static void check_loader(void)
-{
-	char path[PATH_MAX], preload[PATH_MAX];
-	bool layers;
-
-	environment_opencl_loader(path, &layers);
-	snprintf(preload, sizeof(preload), "%.*s/libkymo-opencl-preload.so", PATH_MAX - 40,
-		 cli_libdir());
-	if (!*path)
-		line(FAIR, "OpenCL loader", "libOpenCL.so.1 was not found; programs that bring "
-		     "their own are recorded all the same (Debian: ocl-icd-libopencl1)");
-	else if (layers)
-		line(GOOD, "OpenCL loader", "%s, knows layers", path);
-	else if (access(preload, R_OK) == 0)
-		line(FAIR, "OpenCL loader", "%s knows no layers: Kymo is preloaded instead", path);
-	else
-		line(BAD, "OpenCL loader", "%s knows no layers and %s is missing: OpenCL is not "
-		     "recorded; install ocl-icd 2.3 or the Khronos loader", path, preload);
-}
-
-struct drivers {
-	struct text good, bad;
-};
-
-static void check_driver(void *data, const char *name, const char *library)
-{
-	int n = (int)strlen(name);
-	struct drivers *d = data;
-	struct text why = {0};
-
-	if (n > 4 && strcmp(name + n - 4, ".icd") == 0)
-		n -= 4;
-	if (!*library)
-		text_addf(&d->bad, "%s%.*s: names no library", d->bad.length ? "; " : "", n, name);
-	else if (library_loads(library, &why))
-		text_addf(&d->good, "%s%.*s", d->good.length ? ", " : "", n, name);
-	else
-		text_addf(&d->bad, "%s%.*s: %s", d->bad.length ? "; " : "", n, name, why.s);
-	text_release(&why);
-}
-
-static void check_vendors(void)
-{
-	const char *place = opencl_driver_place();
-	struct drivers d = {{0}, {0}};
-
-	opencl_drivers(check_driver, &d);
-	if (d.good.length)
-		line(GOOD, "OpenCL drivers", "%s (in %s)", d.good.s, place);
-	else if (!d.bad.length)
-		line(FAIR, "OpenCL drivers", "none in %s (Debian: pocl-opencl-icd for CPUs)", place);
-	if (d.bad.length)
-		line(FAIR, "OpenCL drivers", "cannot be loaded: %s (in %s)", d.bad.s, place);
-	text_release(&d.good);
-	text_release(&d.bad);
 }
 
 static void check_ticks(void)
@@ -254,9 +197,57 @@ static void check_variables(void)
 		     error);
 }
 
-static void say_runtime(bool fair, const char *what, const char *text)
+/* ---- backends ---- */
+
+static void say_backend(enum launch_grade grade, const char *what, const char *text)
 {
-	line(fair ? FAIR : GOOD, what, "%s", text);
+	line((enum grade)grade, what, "%s", text);
+}
+
+/* A library that is named already gets what Kymo would. */
+static void check_tools(struct text *t)
+{
+	for (const struct kymo_launch *const *l = launch_table; *l; l++) {
+		const char *variable = (*l)->tool.variable, *value = variable ? getenv(variable) : NULL;
+
+		if (value && *value && !(*l)->tool.separator && !strstr(value, "/libkymo"))
+			text_addf(t, "%s%s names %s: that tool gets what Kymo would record, unset it",
+				  t->length ? "; " : "", variable, value);
+	}
+}
+
+static void check_annotations(void)
+{
+	const struct kymo_launch *all[LAUNCH_MOST];
+	struct text bad = {0}, good = {0};
+
+	check_tools(&bad);
+	launch_annotations(all);
+	for (unsigned i = 0; all[i]; i++)
+		text_addf(&good, "%s%s", i ? ", " : "", all[i]->annotation);
+	if (bad.length)
+		line(FAIR, "annotations", "%s", bad.s);
+	else
+		line(GOOD, "annotations", "%s and Kymo's own are recorded", good.s);
+	text_release(&bad);
+	text_release(&good);
+}
+
+static void check_backends(void)
+{
+	const struct launch_doctor d = {cli_libdir(), telemetry_root(), say_backend};
+	const struct kymo_launch *all[LAUNCH_MOST];
+	bool annotations = false;
+
+	launch_told_order(all);
+	for (unsigned i = 0; all[i]; i++) {
+		if (!annotations && (!all[i]->told || all[i]->told >= LAUNCH_TOLD_LATER)) {
+			check_annotations();
+			annotations = true;
+		}
+		if (all[i]->doctor)
+			all[i]->doctor(&d);
+	}
 }
 
 /* ---- telemetry: what is merely not there in one line, what cannot be read in a line each ---- */
@@ -313,10 +304,7 @@ static int run_doctor(int argc, char **argv)
 		return cli_usage("doctor", "doctor takes no operand, not \"%s\"", argv[0]);
 	check_libraries();
 	check_variables();
-	check_loader();
-	check_vendors();
-	doctor_runtimes(say_runtime);
-	doctor_cuda(telemetry_root(), say_runtime);
+	check_backends();
 	check_ticks();
 	check_memfd();
 	check_pidfd();

@@ -4,6 +4,7 @@
 
 #include "base/run_options.h"
 #include "cli/cli.h"
+#include "launch/launch.h"
 
 #define LIST(name) extern const struct list list_##name;
 #include "cli/lists.list"
@@ -98,12 +99,27 @@ static void print_options(void)
 	}
 }
 
+static void print_variables(const struct knob_variable *v)
+{
+	for (; v && v->name; v++)
+		printf("%-8s %-18s %-26s %s\n", "-", "-", v->name, v->what);
+}
+
+/* Options, then variables without one. */
+static void print_all(void)
+{
+	print_options();
+	print_variables(run_other_variables);
+	for (const struct kymo_launch *const *l = launch_table; *l; l++)
+		print_variables((*l)->variables);
+}
+
 static int run_list_options(int argc, char **argv)
 {
 	if (argc == 1 && strcmp(argv[0], "--config") == 0)
 		write_config();
 	else if (argc == 0)
-		print_options();
+		print_all();
 	else
 		return cli_usage("list", "list options takes --config or nothing, not \"%s\"",
 				 argv[0]);

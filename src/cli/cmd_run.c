@@ -40,7 +40,7 @@ struct run {
 	char socket[PLACE_SOCKET];
 	char local[PATH_MAX]; /* where raw files lie until the end, "": in the trace */
 	struct manifest manifest;
-	struct environment environment;
+	struct launch_environment environment;
 };
 
 /* ---- before ---------------------------------------------------------------------------------- */
@@ -231,22 +231,19 @@ static int prepare(struct run *r)
 /* What the program could have used and Kymo not have seen, and what is not here to be used. */
 static void say_unused(const struct run *r)
 {
+	const struct kymo_launch *const *l;
 	struct text t = {0};
-	char loader[PATH_MAX];
-	bool layers;
 
-	environment_opencl_loader(loader, &layers);
-	if (!*loader)
-		text_add(&t, "; there is no OpenCL loader (libOpenCL.so.1) on this machine");
-	else if (opencl_drivers_count() == 0)
-		text_addf(&t, "; there is no OpenCL driver in %s", opencl_driver_place());
+	for (l = launch_table; *l; l++)
+		if ((*l)->absent)
+			(*l)->absent(&t);
 	cli_note("nothing was recorded: no process that could reach the recording used an interface "
 		 "that is recorded, such as OpenCL, CUDA, MPI, OpenMP or annotations%s; \"kymo list backends\" "
 		 "has all, \"kymo doctor\" tells which can be used here, --threads records threads and "
 		 "processes in any case", t.s ? t.s : "");
-	if (environment_mentions(r->program.path, "libgomp.so"))
-		cli_note("%s uses GCC's OpenMP (libgomp), which has no tools interface (OMPT): built "
-			 "with clang -fopenmp, its regions are recorded", r->program.path);
+	for (l = launch_table; *l; l++)
+		if ((*l)->unused)
+			(*l)->unused(r->program.path, cli_note);
 	text_release(&t);
 }
 
@@ -265,11 +262,15 @@ static bool replaces_preload(char *const *argv)
 	return replaces;
 }
 
+static void warn_unseen(void *data, const char *text)
+{
+	cli_warn("nothing was recorded: %s", text);
+}
+
 /* What stood in the way of recording anything at all: said even where no summary is wanted. */
 static bool say_prevented(const struct run *r, const struct outcome *out)
 {
 	struct rlimit limit;
-	bool said = false;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SMALLEST_BUFFER) {
 		cli_warn("nothing was recorded: the limit of file sizes (ulimit -f) leaves no room "
@@ -278,14 +279,7 @@ static bool say_prevented(const struct run *r, const struct outcome *out)
 	}
 	if (out->totals.refused || out->unrecorded)
 		return true; /* which was said */
-	for (enum unseen i = 0; i < UNSEEN_REASONS; i++) {
-		const char *text = unseen_told(r->trace, i);
-
-		if (text)
-			cli_warn("nothing was recorded: %s", text);
-		said |= text != NULL;
-	}
-	return said;
+	return unseen_told(r->trace, warn_unseen, NULL) > 0;
 }
 
 /* Only of processes that could say that they are there something is known. */
@@ -450,7 +444,9 @@ static void conclude(struct run *r, struct outcome *out, int ranks_ms)
 	if (out->interrupted || !is_speaker(r))
 		return;
 	if (replaces_preload(r->argv))
-		unseen_tell(r->trace, UNSEEN_PRELOAD);
+		unseen_tell(r->trace, "preload",
+			    "the command sets LD_PRELOAD for processes that it starts, which replaces Kymo's: "
+			    "start them with \"kymo run\" inside, or append to $LD_PRELOAD");
 	prevented = nothing && say_prevented(r, out);
 	if (r->options->no_summary)
 		return;

@@ -19,6 +19,7 @@
 struct library {
 	void *handle;
 	__typeof__(kymo_counters) *counters;
+	__typeof__(kymo_counter_find) *find;
 	__typeof__(kymo_counter_set_parse) *parse;
 	__typeof__(kymo_counter_error) *counter_error;
 	__typeof__(kymo_sample_check) *sample_check;
@@ -41,20 +42,25 @@ static bool library_open(struct library *l)
 		return false;
 	}
 	l->counters = (__typeof__(l->counters))dlsym(l->handle, "kymo_counters");
+	l->find = (__typeof__(l->find))dlsym(l->handle, "kymo_counter_find");
 	l->parse = (__typeof__(l->parse))dlsym(l->handle, "kymo_counter_set_parse");
 	l->counter_error = (__typeof__(l->counter_error))dlsym(l->handle, "kymo_counter_error");
 	l->sample_check = (__typeof__(l->sample_check))dlsym(l->handle, "kymo_sample_check");
 	l->sample_error = (__typeof__(l->sample_error))dlsym(l->handle, "kymo_sample_error");
-	if (l->counters && l->parse && l->counter_error && l->sample_check && l->sample_error)
+	if (l->counters && l->find && l->parse && l->counter_error && l->sample_check && l->sample_error)
 		return true;
 	cli_error("%s is of another version", path);
 	return false;
 }
 
-/*
- * Metrics of GPUs, which have "__" in their names, are looked for when their runtime starts: it is
- * not for the launcher to initialise it.
- */
+/* Of a runtime that has not started: it is not for the launcher to initialise it. */
+static bool is_later(const struct library *l, const char *word)
+{
+	kymo_counter_t counter;
+
+	return l->find(word, 0, &counter) == KYMO_ERROR_STATE;
+}
+
 static bool counters_check(struct library *l, const char *list)
 {
 	char *words = strdup(list), *save = NULL;
@@ -65,7 +71,7 @@ static bool counters_check(struct library *l, const char *list)
 		ok = l->parse("recorder", list, &set) == KYMO_OK;
 	for (char *w = ok ? strtok_r(words, ",", &save) : NULL; w && ok;
 	     w = strtok_r(NULL, ",", &save))
-		ok = strstr(w, "__") || l->parse("recorder", w, &set) == KYMO_OK;
+		ok = is_later(l, w) || l->parse("recorder", w, &set) == KYMO_OK;
 	if (!ok)
 		cli_error("--counters: %s; kymo list counters says what there is",
 			  l->counter_error());
@@ -137,20 +143,15 @@ static kymo_status_t print_one(kymo_counter_t counter, const char *provider,
 	return KYMO_OK;
 }
 
-/* CUDA loads the library as it does in a program; then its devices' counters are there. */
-static void start_cuda(void)
+/* Their devices' counters are there once the runtimes have loaded the library. */
+static void start_devices(void)
 {
-	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-	void *symbol = cuda ? dlsym(cuda, "cuInit") : NULL;
-	int (*initialize)(unsigned flags);
 	char path[PATH_MAX];
 
-	memcpy(&initialize, &symbol, sizeof(symbol));
-	if (!initialize)
-		return;
 	library_path(path, sizeof(path));
-	setenv("CUDA_INJECTION64_PATH", path, 1);
-	initialize(0);
+	for (const struct kymo_launch *const *l = launch_table; *l; l++)
+		if ((*l)->start_devices)
+			(*l)->start_devices(path);
 }
 
 static int run(int argc, char **argv)
@@ -162,7 +163,7 @@ static int run(int argc, char **argv)
 		return cli_usage("list", "list counters takes no more words, not \"%s\"", argv[0]);
 	if (!library_open(&l))
 		return CLI_FAILURE;
-	start_cuda();
+	start_devices();
 	l.counters(KYMO_COUNTER_ALL, print_one, &all);
 	all.available = false;
 	l.counters(KYMO_COUNTER_ALL, print_one, &all);

@@ -24,6 +24,7 @@ const struct command *const command_table[] = {
 };
 
 #define COMMANDS (sizeof(command_table) / sizeof(command_table[0]))
+#define OTHERS   64 /* variables that are no options */
 
 static const struct command *find_command(const char *name)
 {
@@ -100,6 +101,20 @@ static void unknown_variable(const char *name, const char *guess)
 		cli_warn("unknown environment variable %s is ignored", name);
 }
 
+/* Variables that are no options: of Kymo itself, then of backends. NULL terminated. */
+static const char *const *other_variables(void)
+{
+	static const char *names[OTHERS + 1];
+	unsigned n = 0;
+
+	for (const struct knob_variable *v = run_other_variables; v->name && n < OTHERS; v++)
+		names[n++] = v->name;
+	for (const struct kymo_launch *const *l = launch_table; *l; l++)
+		for (const struct knob_variable *v = (*l)->variables; v && v->name && n < OTHERS; v++)
+			names[n++] = v->name;
+	return names;
+}
+
 static void check_environment(void)
 {
 	const struct knob_table *tables[COMMANDS];
@@ -109,7 +124,7 @@ static void check_environment(void)
 		if (command_table[i]->knobs)
 			tables[n++] = command_table[i]->knobs;
 	tables[n] = NULL;
-	knob_check_environment(tables, run_other_variables, unknown_variable);
+	knob_check_environment(tables, other_variables(), unknown_variable);
 }
 
 /* The configuration file is named by --config of the command, else by KYMO_CONFIG. */

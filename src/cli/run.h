@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "drain/control.h"
 #include "drain/manifest.h"
+#include "launch/launch.h"
 
 /* As the shell has them. */
 enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 };
@@ -51,38 +52,13 @@ unsigned trace_unrecorded(const char *path, int *error);
 
 /* ---- run_environment.c ---- */
 
-struct environment {
-	char **words;        /* the whole environment of the program */
-	char **set;          /* those that the launcher set, NULL terminated */
-	unsigned count, set_count;
-};
+/* Variables that the launcher may set. */
+#define ENVIRONMENT_MOST (KNOB_ROWS_MAX + 64)
 
 /* The environment of the traced `program`. `socket` NULL: it runs untraced. */
-bool environment_make(struct environment *e, const struct knob_table *options, const char *program,
+bool environment_make(struct launch_environment *e, const struct knob_table *options, const char *program,
 		      const char *trace, const char *socket, struct text *error);
-void environment_release(struct environment *e);
-
-/* True if the file has the text in it, as a program has the names of its libraries. */
-bool environment_mentions(const char *path, const char *text);
-
-/* The OpenCL loader that programs here would use, "" if there is none; *layers: knows layers. */
-void environment_opencl_loader(char path[PATH_MAX], bool *layers);
-
-/* Where Kymo's layer for Level Zero is. True: the loader here cannot be entered by names. */
-bool environment_ze_layer(char path[PATH_MAX]);
-
-/* ---- opencl_drivers.c ---- */
-
-/* Folder, file or library where the OpenCL loader looks for drivers. */
-const char *opencl_driver_place(void);
-
-/* Calls `visit` for each driver: the name of its .icd file, the library named there. */
-typedef void opencl_driver_visit(void *data, const char *name, const char *library);
-void opencl_drivers(opencl_driver_visit *visit, void *data);
-unsigned opencl_drivers_count(void);
-
-/* Tries to load a library, in a process of its own and a bounded time. False: `why` says why not. */
-bool library_loads(const char *library, struct text *why);
+void environment_release(struct launch_environment *e);
 
 /* ---- run_process.c ---- */
 

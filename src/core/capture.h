@@ -64,6 +64,12 @@ typedef const kymo_domain_desc_t *cap_known_fn(void);
 	static cap_known_fn *const known_entry_##name                                        \
 		__attribute__((section("kymo_known"), used)) = known_##name
 
+/* COUNTER_LATER(backend, function): tells names of the counters that come when its runtime starts. */
+typedef bool counter_later_fn(const char *name);
+#define COUNTER_LATER(backend, function)                                                     \
+	static counter_later_fn *const later_entry_##backend                                 \
+		__attribute__((section("kymo_later"), used)) = function
+
 /* Run-time state of one op. The arrays belong to the backend (static, zeroed), core writes them. */
 struct cap_op {
 	const struct core_plan *_Atomic callbacks; /* NULL: nobody */

@@ -193,6 +193,13 @@ static bool clone_drain(const char *kymo, char *const argv[], char *const envp[]
 	return pid > 0;
 }
 
+/* Runtimes load the library that a variable of theirs names. */
+static bool loads_us(const char *word)
+{
+	return strncmp(word, "LD_PRELOAD=", 11) == 0 ||
+	       (strncmp(word, "KYMO_", 5) != 0 && strstr(word, "/libkymo.so"));
+}
+
 /* The environment less what would trace the drain itself. */
 static char **drain_environment(void)
 {
@@ -204,8 +211,7 @@ static char **drain_environment(void)
 		n++;
 	copy = calloc(n + 1, sizeof(*copy));
 	for (size_t i = 0; copy && i < n; i++)
-		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0 &&
-		    strncmp(environ[i], "OPENCL_LAYERS=", 14) != 0)
+		if (!loads_us(environ[i]))
 			copy[kept++] = environ[i];
 	return copy;
 }

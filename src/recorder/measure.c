@@ -43,10 +43,12 @@ static void on_provider(const char *provider, void *data)
 	kymo_counter_set_destroy(set);
 }
 
-/* Names of NVIDIA's metrics have it, those of hosts' counters do not. */
+/* Of a runtime that has not started. */
 static bool is_later(const char *word)
 {
-	return strstr(word, "__") != NULL;
+	kymo_counter_t counter;
+
+	return kymo_counter_find(word, 0, &counter) == KYMO_ERROR_STATE;
 }
 
 static void append(char *list, const char *word)

@@ -57,7 +57,7 @@ enum wire_def_kind {
 enum def_process { /* u pid, u ppid, s exe, s argv (NUL separated), s cwd, s hostname,
 		      u tick_source (1 TSC, 2 CLOCK_MONOTONIC_RAW ns, 3 CNTVCT), u ticks_per_second
 		      (estimate), u start_realtime_ns, u start_monotonic_raw_ns, u start_tick,
-		      s environment of interest (NUL separated), u parent pid traced or 0,
+		      s environment of interest (NUL separated), u 0 (not used),
 		      s kymo_version, u arg level (0 none 1 scalars 2 full), u uid, u role (PROCESS_*) */
 	DEF_PROCESS_PID, DEF_PROCESS_PPID, DEF_PROCESS_EXE, DEF_PROCESS_ARGV, DEF_PROCESS_CWD,
 	DEF_PROCESS_HOSTNAME, DEF_PROCESS_TICK_SOURCE, DEF_PROCESS_TICK_RATE,

@@ -86,6 +86,25 @@ class Layers(unittest.TestCase):
     def test_libraries(self):
         self.planted("src/wire/bad.c", '#include "sqlite3.h"\n', "wire may not use sqlite3")
 
+    def test_launch(self):
+        """What is compiled into the command line and what runs in programs do not see each other."""
+        self.write("src/launch/launch.h", "")
+        self.write("src/capture/one/find.h", "")
+        self.write("src/capture/one/launch.c", '#include "launch/launch.h"\n#include "capture/one/find.h"\n')
+        status, said = self.built()
+        self.assertEqual(status, 0, said)
+        self.planted("src/capture/two/launch.c", '#include "core/internal.h"\n', "launch may not use core")
+        self.planted("src/capture/two/launch.c", '#include "capture/one/find.h"\n', "launch may not use capture")
+        self.planted("src/capture/two/door.c", '#include "launch/launch.h"\n', "may not use launch")
+
+    def test_formats(self):
+        self.write("src/formats/raw/raw.h", "")
+        self.write("src/formats/format.h", "")
+        self.planted("src/formats/csv/bad.c", '#include "formats/raw/raw.h"\n', "formats/csv may not use formats/raw")
+        self.write("src/formats/csv/good.c", '#include "formats/format.h"\n')
+        status, said = self.built()
+        self.assertEqual(status, 0, said)
+
     def test_new_folder(self):
         self.planted("src/extra/bad.c", '#include "core/capture.h"\n', "a folder that the table of layers does not have",
                      compiled=False)

@@ -65,6 +65,20 @@ def check_twice():
     expect(p.stdout.split() == ["n", "2"], p)
 
 
+def check_variables():
+    """Those that are no options are listed, and known where they are set, whoever they belong to."""
+    listed = kymo("list", "options").stdout
+    for name in ("KYMO_CLOCK", "KYMO_CUPTI", "KYMO_CLOCK_PERIOD_MS"):
+        expect(f" {name} " in listed, name, listed)
+        os.environ[name] = "1"
+        p = kymo("info", "one.kymo")
+        expect("unknown" not in p.stderr, name, p)
+        del os.environ[name]
+    os.environ["KYMO_CUPTY"] = "1"
+    expect("did you mean KYMO_CUPTI" in kymo("info", "one.kymo").stderr, "a misspelt one")
+    del os.environ["KYMO_CUPTY"]
+
+
 def main():
     for variable in [v for v in os.environ if v.startswith("KYMO_")]:
         del os.environ[variable]
@@ -73,7 +87,7 @@ def main():
         for name in ("one", "two"):
             p = kymo("run", "--no-summary", "--threads", "-o", f"{name}.kymo", "true")
             expect(p.returncode == 0, p)
-        for check in (check_help, check_version, check_windows, check_twice):
+        for check in (check_help, check_version, check_windows, check_twice, check_variables):
             check()
         os.chdir("/")
 

@@ -21,6 +21,7 @@ ALLOWED = {
     "topology": {"base"},
     "core": {"base", "record", "wire", "topology"},
     "capture": {"base", "record", "wire", "topology", "core"},
+    "launch": {"base"},
     "recorder": set(),
     "register": set(),
     "inject": {"base", "record", "wire", "topology", "core", "capture", "recorder"},
@@ -31,7 +32,7 @@ ALLOWED = {
     "formats": {"base", "record", "wire", "stream", "tally"},
     "analysis": {"base", "record", "wire", "stream", "tally", "formats"},
     "report": {"base", "record", "wire", "stream", "tally", "formats", "analysis"},
-    "cli": {"base", "record", "wire", "topology", "stream", "tally", "drain", "telemetry", "formats", "analysis", "report"},
+    "cli": {"base", "record", "wire", "topology", "stream", "tally", "drain", "telemetry", "formats", "analysis", "report", "launch"},
 }
 # Facts that both sides of an interface share: numbers and prototypes without code.
 SHARED = {"register/rocprofiler.h"}
@@ -52,13 +53,35 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 LINES_MAX = 1000
 
 
-def check_use(where, layer, used, name, problems):
-    """`layer` sees the header `name`, which lies in layer `used`, or (None) outside of the project."""
-    if used in ALLOWED:
-        if used != layer and used not in ALLOWED[layer] and name not in SHARED:
-            problems.add(f"{where}: {layer} may not use {used}")
-        elif used != layer and PRIVATE.match(name):
-            problems.add(f"{where}: private to {used}")
+# Folders of these layers are leaves: none is built on another.
+LEAVES = {"formats"}
+# What of a backend is compiled into the command line: it sees that, its own folder, and nothing else of capture.
+LAUNCH = re.compile(r"^capture/[^/]+/launch\.c$")
+
+
+def check_inner(where, place, used, problems):
+    """The file `place` sees `used`; both are paths below src."""
+    layer, other = place.split("/")[0], used.split("/")[0]
+    same_folder = place.split("/")[:2] == used.split("/")[:2]
+    leaf = layer in LEAVES and place.count("/") > 1 and used.count("/") > 1
+    if LAUNCH.match(place):
+        layer = "launch"
+    elif other == "launch" and layer == "capture":
+        layer = "what runs in programs"
+    if layer == other and leaf and not same_folder:
+        problems.add(f"{where}: {'/'.join(place.split('/')[:2])} may not use {'/'.join(used.split('/')[:2])}: no "
+                     f"folder of {layer} uses another")
+    elif layer != other and not same_folder and other not in ALLOWED.get(layer, ()) and used not in SHARED:
+        problems.add(f"{where}: {layer} may not use {other}")
+    elif layer != other and PRIVATE.match(used):
+        problems.add(f"{where}: private to {other}")
+
+
+def check_use(where, place, used, name, problems):
+    """The file `place` sees the header `name`, which is `used` below src, or (None) outside of the project."""
+    layer = place.split("/")[0]
+    if used and used.split("/")[0] in ALLOWED:
+        check_inner(where, place, used, problems)
         return
     if VENDOR.search(name) and layer != "capture":
         problems.add(f"{where}: vendor headers belong to capture")
@@ -69,7 +92,7 @@ def check_use(where, layer, used, name, problems):
 
 # ---- as written --------------------------------------------------------------------------------
 
-def check_file(root, path, layer, problems):
+def check_file(root, path, problems):
     with open(os.path.join(root, path), encoding="utf-8") as f:
         lines = f.readlines()
     if len(lines) > LINES_MAX:
@@ -77,8 +100,8 @@ def check_file(root, path, layer, problems):
     for number, line in enumerate(lines, 1):
         m = INCLUDE.match(line)
         if m:
-            used = m.group(2).split("/")[0] if m.group(1) == '"' else None
-            check_use(f"{path}:{number}: {m.group(2)}", layer, used, m.group(2), problems)
+            used = m.group(2) if m.group(1) == '"' else None
+            check_use(f"{path}:{number}: {m.group(2)}", path[len("src/"):], used, m.group(2), problems)
 
 
 def check_written(root, problems):
@@ -92,7 +115,7 @@ def check_written(root, problems):
             for name in names:
                 if name.endswith((".c", ".h", ".inc")):
                     files += 1
-                    check_file(root, os.path.relpath(os.path.join(inside, name), root), layer, problems)
+                    check_file(root, os.path.relpath(os.path.join(inside, name), root), problems)
     return files
 
 
@@ -107,10 +130,13 @@ def objects(build):
             yield lines[0].split(":")[0], [line.strip() for line in lines[1:]]
 
 
-def layer_of(path, top):
-    """Layer of a path below `top`/src, or None."""
-    parts = os.path.relpath(path, top).split(os.sep)
-    return parts[1] if len(parts) > 2 and parts[0] == "src" else None
+def place_of(path, *tops):
+    """The path below src of one of these folders, or None."""
+    for top in tops:
+        parts = os.path.relpath(path, top).split(os.sep)
+        if len(parts) > 2 and parts[0] == "src":
+            return "/".join(parts[1:])
+    return None
 
 
 def outside(path):
@@ -121,21 +147,21 @@ def outside(path):
 def check_read(root, build, problems):
     count = 0
     for name, files in objects(build):
-        layer = layer_of(os.path.join(build, name), build)
-        if layer not in ALLOWED:
+        files = [os.path.normpath(os.path.join(build, path)) for path in files]
+        made = place_of(os.path.join(build, name), build)  # what is generated belongs where it is compiled
+        place = made and (place_of(files[0], root) or made)
+        if not place or place.split("/")[0] not in ALLOWED:
             continue
         count += 1
         for path in files:
-            path = os.path.normpath(os.path.join(build, path))
-            used = layer_of(path, build) or layer_of(path, root)
-            inner = used and path[path.index(f"/src/{used}/") + len("/src/"):]
+            used = place_of(path, build, root)
             public = path.startswith(os.path.join(root, "include") + os.sep)
-            if inner and used not in ALLOWED:
-                problems.add(f"{name}: {inner}: a folder that the table of layers does not have")
-            elif inner and not path.endswith((".c", ".cpp")):
-                check_use(f"{name}: {inner}", layer, used, inner, problems)
-            elif not inner and not public:
-                check_use(f"{name}: {path}", layer, None, outside(path), problems)
+            if used and used.split("/")[0] not in ALLOWED:
+                problems.add(f"{name}: {used}: a folder that the table of layers does not have")
+            elif used and not path.endswith((".c", ".cpp")):
+                check_use(f"{name}: {used}", place, used, used, problems)
+            elif not used and not public:
+                check_use(f"{name}: {path}", place, None, outside(path), problems)
     if not count:
         problems.add(f"{build}: ninja knows no objects")
     return count

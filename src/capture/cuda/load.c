@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cupti_find.h"
+#include "capture/cuda/cupti_find.h"
 #include "capture/cuda/backend.h"
 
 struct cupti cupti;

@@ -295,6 +295,13 @@ static void close_session(void *session, void *data)
 	cuda_launches_changed();
 }
 
+/* "sm__warps_active": names of hosts' counters have no two underscores. */
+static bool is_metric(const char *name)
+{
+	return strstr(name, "__") != NULL;
+}
+COUNTER_LATER(cuda, is_metric);
+
 static const kymo_counter_provider_t provider = {
 	.size = sizeof(provider), .name = "cuda",
 	.description = "What NVIDIA devices count of kernels, through CUPTI's range profiler",

@@ -250,6 +250,19 @@ static uint32_t find_unlisted(const char *name, uint32_t agent)
 	return find_known(name, agent);
 }
 
+extern counter_later_fn *const __start_kymo_later[] __attribute__((weak));
+extern counter_later_fn *const __stop_kymo_later[] __attribute__((weak));
+
+/* A backend's provider may know it once its runtime has started. */
+static bool is_later(const char *name)
+{
+	counter_later_fn *const *l = __start_kymo_later;
+
+	while (l < __stop_kymo_later && !(*l)(name))
+		l++;
+	return l < __stop_kymo_later;
+}
+
 kymo_status_t kymo_counter_find(const char *name, uint32_t agent, kymo_counter_t *out)
 {
 	uint32_t found;
@@ -265,7 +278,7 @@ kymo_status_t kymo_counter_find(const char *name, uint32_t agent, kymo_counter_t
 	if (found)
 		return KYMO_OK;
 	counter_refuse("no provider has a counter \"%s\" of agent %u", name, agent);
-	return KYMO_ERROR_NOT_FOUND;
+	return is_later(name) ? KYMO_ERROR_STATE : KYMO_ERROR_NOT_FOUND;
 }
 
 kymo_status_t kymo_counter_describe(kymo_counter_t counter, const char **provider,

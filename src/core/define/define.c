@@ -470,7 +470,6 @@ void core_define_process(void)
 {
 	static char argv[16384], env[8192], exe[PATH_MAX], cwd[PATH_MAX]; /* the stack may be small */
 	char host[256] = "";
-	const char *parent = getenv("KYMO_PARENT");
 	struct tick_sync now;
 	struct wire_def d;
 	ssize_t length;
@@ -495,7 +494,7 @@ void core_define_process(void)
 	wire_def_u64(&d, now.monotonic_raw);
 	wire_def_u64(&d, now.before);
 	wire_def_bytes(&d, env, environment(env, sizeof(env)));
-	wire_def_u64(&d, parent ? strtoull(parent, NULL, 10) : 0);
+	wire_def_u64(&d, 0);
 	wire_def_string(&d, KYMO_VERSION);
 	wire_def_u64(&d, core_shared_arguments());
 	wire_def_u64(&d, (uint64_t)getuid());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where NVIDIA's library for tools is; the same for the backend and for `kymo doctor`. */
-#ifndef BASE_CUPTI_FIND_H
-#define BASE_CUPTI_FIND_H
+#ifndef CAPTURE_CUDA_CUPTI_FIND_H
+#define CAPTURE_CUDA_CUPTI_FIND_H
 
 #include <limits.h>
 

@@ -3,7 +3,7 @@
  * Finding CUPTI: beside the program's own CUDA libraries, in Python's packages, in the toolkit, or by
  * the dynamic loader.
  */
-#include "base/cupti_find.h"
+#include "capture/cuda/cupti_find.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `kymo doctor` on CUDA: the driver, CUPTI, whether the two fit, and what the administrator keeps
- * back. Everything is read from /proc and by functions that initialise nothing.
+ * The launcher's side of CUDA (launch/launch.h). `kymo doctor` tells of the driver, CUPTI, whether the two
+ * fit, and what the administrator keeps back: everything is read from /proc and by functions that
+ * initialise nothing.
  */
-#include "cli/doctor.h"
-
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
@@ -12,11 +11,46 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cupti_find.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "capture/cuda/cupti_find.h"
+#include "launch/launch.h"
 
 #define CUPTI_OLDEST 18u /* of CUDA 11.8 */
+#define INJECTION    "CUDA_INJECTION64_PATH"
+
+/*
+ * The driver loads one library only. One that the user has set is handed on to Kymo, which starts it
+ * before itself: it comes first in everything.
+ */
+static bool environment(struct launch_environment *e, const struct kymo_launch *self)
+{
+	const char *present = getenv(INJECTION);
+	char library[PATH_MAX];
+
+	if (!launch_wants(e, self))
+		return true;
+	launch_path(e, "libkymo.so.1", library);
+	if (present && *present && !strstr(present, "/libkymo.so") &&
+	    !launch_set(e, "KYMO_CUDA_INJECTION", present))
+		return false;
+	return launch_set(e, INJECTION, library);
+}
+
+/* CUDA loads the library as it does in a program; then its devices' counters are there. */
+static void start_devices(const char *library)
+{
+	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *symbol = cuda ? dlsym(cuda, "cuInit") : NULL;
+	int (*initialize)(unsigned flags);
+
+	memcpy(&initialize, &symbol, sizeof(symbol));
+	if (!initialize)
+		return;
+	setenv(INJECTION, library, 1);
+	initialize(0);
+}
+
+/* ---- kymo doctor ---- */
 
 static char *read_proc(const char *root, const char *name)
 {
@@ -68,7 +102,7 @@ static unsigned version_of(const struct cupti_found *f)
 	return get && get(&version) == 0 ? version : 0;
 }
 
-static void check_cupti(int driver, doctor_say_fn *say)
+static void check_cupti(int driver, const struct launch_doctor *d)
 {
 	struct cupti_found f;
 	struct text t = {0};
@@ -95,45 +129,45 @@ static void check_cupti(int driver, doctor_say_fn *say)
 		text_addf(&t, "%s, version %u (CUDA %u)", f.path, version, major);
 		fair = false;
 	}
-	say(fair, "CUPTI", t.s);
+	d->say(fair ? LAUNCH_FAIR : LAUNCH_GOOD, "CUPTI", t.s);
 	text_release(&t);
 }
 
-static void check_permission(const char *root, doctor_say_fn *say)
+static void check_permission(const struct launch_doctor *d)
 {
-	char *text = read_proc(root, "params");
+	char *text = read_proc(d->root, "params");
 	const char *at = text ? strstr(text, "RmProfilingAdminOnly:") : NULL;
 
 	if (at && strtol(at + strlen("RmProfilingAdminOnly:"), NULL, 10) != 0 && geteuid() != 0)
-		say(true, "CUDA", "calls, kernels and copies are recorded; counters and PC samples are "
+		d->say(LAUNCH_FAIR, "CUDA", "calls, kernels and copies are recorded; counters and PC samples are "
 				  "for the administrator only (NVreg_RestrictProfilingToAdminUsers=1)");
 	free(text);
 }
 
-static void check_mig(const char *root, doctor_say_fn *say)
+static void check_mig(const struct launch_doctor *d)
 {
 	char pattern[PATH_MAX], text[160];
 	glob_t g;
 
 	snprintf(pattern, sizeof(pattern), "%.2000s/proc/driver/nvidia/capabilities/gpu*/mig/gi*",
-		 root);
+		 d->root);
 	if (glob(pattern, 0, NULL, &g) != 0)
 		return;
 	snprintf(text, sizeof(text), "%zu MIG instances: each is traced as a device, of which CUDA "
 				     "shows a program one; this was not tried on real ones",
 		 g.gl_pathc);
 	globfree(&g);
-	say(true, "CUDA", text);
+	d->say(LAUNCH_FAIR, "CUDA", text);
 }
 
-void doctor_cuda(const char *root, doctor_say_fn *say)
+static void doctor(const struct launch_doctor *d)
 {
 	struct text t = {0};
 	int driver = driver_cuda();
 
-	kernel_module(root, &t);
+	kernel_module(d->root, &t);
 	if (!t.length && !driver) {
-		say(false, "CUDA", "no NVIDIA driver here");
+		d->say(LAUNCH_GOOD, "CUDA", "no NVIDIA driver here");
 		text_release(&t);
 		return;
 	}
@@ -147,9 +181,22 @@ void doctor_cuda(const char *root, doctor_say_fn *say)
 		text_addf(&t, "; CUDA_INJECTION64_PATH is set: %s is started before Kymo, and if it "
 			      "uses CUPTI, CUDA is not recorded",
 			  getenv("CUDA_INJECTION64_PATH"));
-	say(!driver || getenv("CUDA_INJECTION64_PATH"), "CUDA", t.s);
+	d->say(!driver || getenv(INJECTION) ? LAUNCH_FAIR : LAUNCH_GOOD, "CUDA", t.s);
 	text_release(&t);
-	check_cupti(driver, say);
-	check_permission(root, say);
-	check_mig(root, say);
+	check_cupti(driver, d);
+	check_permission(d);
+	check_mig(d);
 }
+
+const struct kymo_launch kymo_launch_cuda = {
+	.domains = (const char *const[]){"cuda", "cuda_runtime", "cuda_driver", NULL},
+	.environment = environment,
+	.variables = (const struct knob_variable[]){
+		{"KYMO_CUPTI", "path of the CUPTI to use, before all that would be found"},
+		{"KYMO_CUDA_GRAPHS", "graph: a launch of a graph is recorded as one, not node by node"},
+		{"KYMO_CUDA_INJECTION", "set by kymo run: the user's own CUDA_INJECTION64_PATH"},
+		{NULL, NULL}},
+	.doctor = doctor,
+	.told = LAUNCH_TOLD_LATER,
+	.start_devices = start_devices,
+};

@@ -93,7 +93,7 @@ class Layers(unittest.TestCase):
         self.write("src/capture/one/launch.c", '#include "launch/launch.h"\n#include "capture/one/find.h"\n')
         status, said = self.built()
         self.assertEqual(status, 0, said)
-        self.planted("src/capture/two/launch.c", '#include "core/internal.h"\n', "launch may not use core")
+        self.planted("src/capture/two/launch.c", '#include "core/capture.h"\n', "launch may not use core")
         self.planted("src/capture/two/launch.c", '#include "capture/one/find.h"\n', "launch may not use capture")
         self.planted("src/capture/two/door.c", '#include "launch/launch.h"\n', "may not use launch")
 

@@ -6,11 +6,13 @@
 #include <stdio.h>
 
 #include "base/plain.h"
+#include "stream/reference.h"
 #include "stream/stream.h"
 
 void rec_fields_init(struct rec_fields *f, const struct trace *t, const struct rec *r)
 {
 	f->op = r->wire ? &t->ops[r->op] : &t->ops[0];
+	f->ids = t->processes[r->process].ids;
 	if (r->wire)
 		wire_cursor_init(&f->cursor, r->wire);
 	else
@@ -24,7 +26,11 @@ bool rec_fields_next(struct rec_fields *f, const struct t_field **field, struct 
 	if (!f->cursor.rec || f->cursor.rec->no_fields || i >= op_own_fields(f->op))
 		return false;
 	*field = &f->op->fields[i];
-	return wire_field(&f->cursor, (*field)->kind, (*field)->element, (*field)->size, value);
+	if (!wire_field(&f->cursor, (*field)->kind, (*field)->element, (*field)->size, value))
+		return false;
+	if ((*field)->reference && f->ids && value->present)
+		value->u = f->ids->index(f->ids, (*field)->reference, value->u);
+	return true;
 }
 
 /* Name of a value in a sorted set, or NULL. */
@@ -54,6 +60,7 @@ const char *rec_status_name(const struct t_op *op, int32_t status)
 struct out {
 	char *p, *end; /* end: room for the terminator is kept */
 	size_t length; /* as if there were room for all */
+	const struct trace *t;
 };
 
 static inline void put(struct out *o, const char *s, size_t n)
@@ -217,6 +224,26 @@ static void put_pointer(struct out *o, uint64_t v)
 		put(o, "NULL", 4);
 }
 
+/* By name, quoted where it is a text; what has none by its index, which is the id in the store. */
+static void put_reference(struct out *o, uint8_t what, uint64_t index)
+{
+	bool quoted = what == REFERENCE_STRING || what == REFERENCE_BLOB;
+	char room[REFERENCE_TEXT];
+	const char *name = what ? reference_name(o->t, what, index, room, sizeof(room)) : "";
+
+	if (what && !index)
+		put_text(o, "none");
+	if (*name && quoted)
+		put_char(o, '"');
+	put_escaped(o, name, strlen(name));
+	if (*name && quoted)
+		put_char(o, '"');
+	if (*name || (what && !index))
+		return;
+	put_char(o, '#');
+	put_unsigned(o, index);
+}
+
 static double as_double(uint64_t u, uint8_t size)
 {
 	uint32_t bits = (uint32_t)u;
@@ -253,8 +280,7 @@ static void put_number(struct out *o, const struct t_field *field, uint8_t kind,
 		put_text(o, u ? "true" : "false");
 		break;
 	case KYMO_KIND_REF:
-		put_char(o, '#');
-		put_unsigned(o, u);
+		put_reference(o, field->reference, u);
 		break;
 	default:
 		put_unsigned(o, u);
@@ -292,16 +318,16 @@ static void put_value(struct out *o, const struct t_field *field, const struct w
 		put_array(o, field, v);
 		break;
 	default:
-		put_number(o, field, field->kind, v->u);
+		put_number(o, field, field->reference ? KYMO_KIND_REF : field->kind, v->u);
 		break;
 	}
 }
 
-size_t rec_value_text(const struct t_field *field, const struct wire_value *v, char *out,
-		      size_t size)
+size_t rec_value_text(const struct trace *t, const struct t_field *field,
+		      const struct wire_value *v, char *out, size_t size)
 {
 	char none;
-	struct out o = {size ? out : &none, size ? out + size - 1 : &none, 0};
+	struct out o = {size ? out : &none, size ? out + size - 1 : &none, 0, t};
 
 	if (v->present)
 		put_value(&o, field, v);

@@ -289,15 +289,16 @@ void output_csv(struct output *o, const char *s, size_t n)
 	put_text(o, &field);
 }
 
-void output_value(struct output *o, const struct t_field *f, const struct wire_value *v)
+void output_value(struct output *o, const struct trace *t, const struct t_field *f,
+		  const struct wire_value *v)
 {
 	char *p = output_room(o, 256);
 	size_t room = o->size - o->used;
-	size_t n = p ? rec_value_text(f, v, p, room) : 0;
+	size_t n = p ? rec_value_text(t, f, v, p, room) : 0;
 
 	if (p && n >= room) {
 		p = output_reserve(o, n + 1);
-		n = p ? rec_value_text(f, v, p, n + 1) : 0;
+		n = p ? rec_value_text(t, f, v, p, n + 1) : 0;
 	}
 	o->used += n;
 }

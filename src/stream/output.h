@@ -95,6 +95,7 @@ void output_json(struct output *o, const char *s);
 void output_csv(struct output *o, const char *s, size_t n);
 
 /* A value as rec_value_text() renders it. */
-void output_value(struct output *o, const struct t_field *f, const struct wire_value *v);
+void output_value(struct output *o, const struct trace *t, const struct t_field *f,
+		  const struct wire_value *v);
 
 #endif

@@ -39,6 +39,7 @@ struct t_field {
 	const char *type;
 	const struct t_enum_set *set; /* or NULL */
 	uint8_t kind, element, size, flags;
+	uint8_t reference; /* enum record_reference: what its value is the index of */
 };
 
 struct t_domain {
@@ -55,6 +56,14 @@ struct t_op {
 	int32_t status_ok;
 	uint32_t field_count;
 	struct t_field *fields;
+};
+
+/*
+ * Ids that the records of a process hold, as a reader finds them: it gives the index of what `id`
+ * is, 0 if it is nothing. Calls have no index; their numbers stay as they are.
+ */
+struct t_ids {
+	uint64_t (*index)(const struct t_ids *ids, enum record_reference what, uint64_t id);
 };
 
 /* What is known of a process whose file cannot be read, its manifest tells: all records are lost. */
@@ -110,6 +119,7 @@ struct t_process {
 	bool recording;           /* has no end because it is still being recorded; then: */
 	int64_t quiet_ns;         /* since its file has grown */
 	const char *filters;      /* options that left something out: "-x '^clGet'", or "" */
+	const struct t_ids *ids;  /* NULL: records hold indexes */
 };
 
 struct t_pause { /* in which its process recorded nothing, though it was there */
@@ -319,6 +329,8 @@ struct t_code { /* an instruction of a kernel */
 struct trace {
 	const char *path;    /* of the trace directory or file */
 	const char *command; /* what was run, from the manifest, or "" */
+	const char *hostname, *version; /* of its launcher, from the manifest, or "" */
+	int64_t started;                /* likewise: seconds since the epoch; 0: not known */
 	uint32_t worlds;     /* jobs of the ranks; more than one where ranks spawn others */
 	int64_t origin, end; /* earliest and latest time, node ns */
 	T_ARRAY(struct t_domain, domains);
@@ -385,22 +397,26 @@ static inline uint32_t op_own_fields(const struct t_op *op)
 
 struct rec_fields {
 	const struct t_op *op;
+	const struct t_ids *ids;
 	struct wire_cursor cursor;
 };
 
 /* Begins the walk over the fields of a record. */
 void rec_fields_init(struct rec_fields *f, const struct trace *t, const struct rec *r);
 
-/* Next field: its schema and value; false at the end (or at damage). */
+/*
+ * Next field: its schema and value, of a reference the index of what it refers to. False at the end
+ * (or at damage).
+ */
 bool rec_fields_next(struct rec_fields *f, const struct t_field **field, struct wire_value *value);
 
 /*
  * Renders a value as text (enum and flag names, handles in hex, strings quoted and escaped, arrays
- * in brackets, "..." where truncated) into `out` of `size` bytes, always terminated. Returns the
- * length it would have had, as snprintf does.
+ * in brackets, "..." where truncated, references as reference_name() names them) into `out` of
+ * `size` bytes, always terminated. Returns the length it would have had, as snprintf does.
  */
-size_t rec_value_text(const struct t_field *field, const struct wire_value *v, char *out,
-		      size_t size);
+size_t rec_value_text(const struct trace *t, const struct t_field *field,
+		      const struct wire_value *v, char *out, size_t size);
 
 /* Name of a status of `op`, e.g. "CL_INVALID_VALUE", or NULL. */
 const char *rec_status_name(const struct t_op *op, int32_t status);

@@ -15,6 +15,8 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import references  # noqa: E402
 from jobs import ENVIRONMENT, KYMO, LAUNCHER, PROGRAMS, Base, main
 
 
@@ -276,6 +278,27 @@ class Store(Base):
                                    "ON d.id = o.domain WHERE d.name = 'comm'"), [(0,)])
         self.assertTrue((self.trace / "store.db").exists())
         self.assertEqual(self.summary("rank,peer,op")["messages"], raw) # now from the store
+
+    def test_json(self):
+        """Communicators and types of messages are those of the message's process, and the same as in SQL."""
+        self.assertEqual(self.recorded(4, "traffic", self.folder / "file").code, 0)
+        out = self.folder / "t.json"
+        self.assertEqual(self.run_any([KYMO, "export", "--to", "json", "-o", out, self.trace]).code, 0)
+        document = json.loads(out.read_text())
+        problems, met = references.check(document)
+        self.assertEqual(problems, [])
+        self.assertGreater(met["send", "communicator"], 0)
+        lists, got = document["trace"], {}
+        for r in (r for r in document["records"] if r.get("domain") == "comm"):
+            a, process = r["args"], lists["processes"][lists["threads"][r["thread"]]["process"]]
+            c, t = a.get("communicator", 0), a.get("datatype", 0)
+            key = (process["rank"], r["op"], lists["communicators"][c]["name"] if c else None,
+                   lists["communicators"][c]["size"] if c else None, lists["strings"][t] if t else None)
+            got[key] = got.get(key, 0) + 1
+        want = self.rows("SELECT rank, kind, communicator, communicator_size, datatype, count(*) FROM messages "
+                         "GROUP BY 1, 2, 3, 4, 5")
+        self.assertEqual(got, {w[:5]: w[5] for w in want})
+        self.assertLessEqual({"half", "window", "MPI_COMM_WORLD"}, {k[2] for k in got})
 
 
 class Perfetto(Base):

@@ -22,6 +22,7 @@ ops GHOST_OP
 fields GHOST
 	correlation ref:call  -> correlation
 	agent       ref:agent -> agent
+	plan        ref:program -> plan
 	weight      double    -> weight
 	note        text      -> note
 	floor       u64       -> floor:u8
@@ -95,17 +96,30 @@ class Model(unittest.TestCase):
         self.assert_in_order(fields, "GHOST_OP_SEEN,", "GHOST_OPS", "GHOST_AGENT,", "GHOST_FIELDS",
                              "record_ghost_desc;", "X(ghost, ghost, GHOST_OPS, GHOST)")
         self.assert_in_order(self.made("types.h"), "struct rec_ghost {", "struct rec base;", "uint32_t agent;",
-                             "double weight;", "uint32_t note_length;", "const char *note;", "uint8_t floor;",
+                             "uint32_t plan;", "double weight;", "uint32_t note_length;", "const char *note;", "uint8_t floor;",
                              "X(GHOST, ghost, rec_ghost)", 'X("ghost", GHOST)')
         self.assert_in_order(self.made("decode.c"), "case RAW_KIND_GHOST:", "return ghost_slots;", "decode_ghost",
-                             "out->agent = idmap_get(&p->agents, v.u);", "out->weight = v.f;",
+                             "out->agent = idmap_get(&p->agents, v.u);",
+                             "out->plan = idmap_get(&p->programs, v.u);", "out->weight = v.f;",
                              "out->floor = (uint8_t)v.u;", "decode_ghost(c, w, ro, op, &out->ghost);")
-        self.assertIn("CREATE TABLE ghost(id INTEGER PRIMARY KEY, call INTEGER, agent INTEGER, weight REAL, "
-                      "floor INTEGER);", self.made("store_tables.sql"))
-        self.assertIn('{"ghost", 5, false, 8}', self.made("store_rows.inc"))
+        self.assertIn("CREATE TABLE ghost(id INTEGER PRIMARY KEY, call INTEGER, agent INTEGER, plan INTEGER, "
+                      "weight REAL, floor INTEGER);", self.made("store_tables.sql"))
+        self.assertIn('{"ghost", 6, false, 16}', self.made("store_rows.inc"))
         rows = self.made("store_functions.inc")
         self.assert_in_order(rows, "put_ghost", "row_ghost(w, c, id, r);")
         self.assertNotIn("tallies_ghost", rows)  # nothing is added up of it
+
+    def test_references_are_named(self):
+        """Where a format's own code has a kind and not this field: by name, in JSON as index of its list."""
+        self.change("allocation.rec", "\tparent       u64                  ->",
+                    "\tfrom         ref:queue            -> from\n\tparent       u64                  ->")
+        self.assertEqual(self.generate().stderr, "")
+        self.assert_in_order(self.made("types.h"), "#define RECORD_REFERENCES(X)", 'X(QUEUE, "queue", queues)',
+                             'X(DEVICE_CONTEXT, "device_context", contexts)', "REFERENCE_CALL,", "REFERENCE_QUEUE,")
+        name = "reference_name(t, REFERENCE_QUEUE, r->from, room, sizeof(room))"
+        self.assertIn(f"csv_text(o, {name});", self.made("show_csv.inc"))
+        self.assertIn(f'text_key_text(o, "from", {name});', self.made("show_text.inc"))
+        self.assertIn('json_key_unsigned(o, "from", r->from);', self.made("show_json.inc"))
 
     def test_a_tally_is_everywhere(self):
         self.write("ghost.rec", GHOST, "w")
@@ -139,6 +153,9 @@ class Model(unittest.TestCase):
                     ("enum:untimed_reason -> rest.untimed ", "enum:untimed_season -> rest.untimed ",
                      "DISPATCH untimed: no enum untimed_season"),
                     ("\tlike global_x ", "\tlike agent ", "LAUNCH: a field twice"),
+                    ("correlation       ref:call            -> rest.correlation       # the call",
+                     "correlation       ref:spirit          -> rest.correlation       # the call",
+                     "correlation: ref:spirit: REFERENCES does not say where to find it"),
                     ("fields LAUNCH most 24", "fields LAUNCH most 23", "LAUNCH: more than 23 fields"),
                     ("record rec_dispatch", "reckord rec_dispatch", "dispatch.rec:7: unknown word reckord"))
         for old, new, message in mistakes:

@@ -312,7 +312,7 @@ static void render(const struct trace *t, const struct rec *r, char *out, size_t
 	rec_fields_init(&f, t, r);
 	out[0] = '\0';
 	while (rec_fields_next(&f, &field, &v) && n < size) {
-		rec_value_text(field, &v, value, sizeof(value));
+		rec_value_text(t, field, &v, value, sizeof(value));
 		n += (size_t)snprintf(out + n, size - n, "%s=%s;", field->name, value);
 	}
 }

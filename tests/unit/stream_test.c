@@ -28,7 +28,7 @@ static const char *text_of(const struct t_field *f, const struct wire_value *v)
 {
 	static char text[256];
 
-	assert_true(rec_value_text(f, v, text, sizeof(text)) < sizeof(text));
+	assert_true(rec_value_text(NULL, f, v, text, sizeof(text)) < sizeof(text));
 	return text;
 }
 
@@ -49,7 +49,7 @@ static void numbers_as_text(void **state)
 	assert_string_equal(number_text(KYMO_KIND_HANDLE, 8, NULL, 0xabc), "0xabc");
 	assert_string_equal(number_text(KYMO_KIND_POINTER, 8, NULL, 0), "NULL");
 	assert_string_equal(number_text(KYMO_KIND_BOOL, 1, NULL, 1), "true");
-	assert_string_equal(number_text(KYMO_KIND_REF, 8, NULL, 7), "#7");
+	assert_string_equal(number_text(KYMO_KIND_REF, 8, NULL, 7), "#7"); /* of an unknown kind */
 	assert_string_equal(number_text(KYMO_KIND_ENUM, 4, &modes, 2), "B");
 	assert_string_equal(number_text(KYMO_KIND_ENUM, 4, &modes, 0x11f0), "HIGH");
 	assert_string_equal(number_text(KYMO_KIND_ENUM, 4, &modes, 9), "9");
@@ -83,9 +83,9 @@ static void strings_as_text(void **state)
 	char small[5];
 
 	assert_string_equal(text_of(&f, &v), "\"a\\\"b\\\\\\n\\x02z\"");
-	assert_int_equal(rec_value_text(&f, &v, small, sizeof(small)), 15);
+	assert_int_equal(rec_value_text(NULL, &f, &v, small, sizeof(small)), 15);
 	assert_string_equal(small, "\"a\\\"");
-	assert_int_equal(rec_value_text(&f, &v, NULL, 0), 15);
+	assert_int_equal(rec_value_text(NULL, &f, &v, NULL, 0), 15);
 	v.total = 9;
 	assert_string_equal(text_of(&f, &v), "\"a\\\"b\\\\\\n\\x02z\"...");
 	v.present = false;

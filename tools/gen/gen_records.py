@@ -16,10 +16,12 @@ import os
 
 import records
 
-# What of a reader's tables an id on the wire is looked up in (struct raw_process).
-IDMAPS = {"agent": "agents", "queue": "queues", "kernel": "kernels", "device_context": "contexts",
-          "string": "strings", "communicator": "communicators", "counter": "counters",
-          "code": "codes", "stack": "stacks", "thread": "threads"}
+# What fields can refer to, and the list of it: of a reader's ids (struct raw_process), of a trace (struct
+# trace). Calls are not here: they have no list, but numbers of their own in their process.
+REFERENCES = {"agent": "agents", "queue": "queues", "kernel": "kernels", "program": "programs",
+              "device_context": "contexts", "blob": "blobs", "string": "strings",
+              "communicator": "communicators", "counter": "counters", "code": "codes",
+              "stack": "stacks", "thread": "threads"}
 
 
 def head(what, guard=None, includes=()):
@@ -198,6 +200,15 @@ def struct_of(d):
     return lines + parts + ["};", ""]
 
 
+def references(model):
+    """What fields of the model refer to; each must have a list where it can be found."""
+    for layout in model.layouts.values():
+        for f in layout.fields if layout is not model.timed else []:  # its fields say when, readers use them up
+            if f.kind == "REF" and f.of != "call" and f.of not in REFERENCES:
+                raise SystemExit(f"{f.name}: {f.spec}: REFERENCES does not say where to find it")
+    return REFERENCES
+
+
 def types_h(model):
     out = head("Records with the fields of their domain, as readers hand them on.",
                "RECORD_TYPES_H", ['"record/record.h"'])
@@ -215,6 +226,15 @@ def types_h(model):
     out += [f'\tX("{n}", {k})' + (" \\" if (n, k) != names[-1] else "") for n, k in names]
     rest = sorted({f.target.split(".")[1] for d in model.records() for f in record_fields(d)
                    if f.target.startswith("rest.")})
+    out += ["", "/* X(enumerator, type of the field, list) of what fields of kind KYMO_KIND_REF refer to, but calls */",
+            "#define RECORD_REFERENCES(X) \\"]
+    referred = list(references(model))
+    out += [f'\tX({n.upper()}, "{n}", {REFERENCES[n]})' + (" \\" if n != referred[-1] else "")
+            for n in referred]
+    out += ["", "enum record_reference {", "\tREFERENCE_NONE, /* the value refers to nothing that is known here */",
+            "\tREFERENCE_CALL, /* number of a call in its process */",
+            "\tREFERENCE_OP, /* number of an op in its process */"]
+    out += [f"\tREFERENCE_{n.upper()}," for n in referred] + ["};"]
     out += ["", "/* Values of fields that become parts of a record together with others. */",
             "struct record_rest {", f"\tuint64_t {', '.join(rest)};", "};"]
     return out + ["", "#endif"]
@@ -230,7 +250,7 @@ def converted(f):
     if f.conversion == "count":
         return "raw_count(p, v.u, COUNT_MAX)"
     if f.base in ("ref", "ref4") and f.of != "call" and not f.target.startswith("rest."):
-        return f"idmap_get(&p->{IDMAPS[f.of]}, v.u)"
+        return f"idmap_get(&p->{REFERENCES[f.of]}, v.u)"
     if f.c_type == "double":
         return "v.f"
     if f.c_type == "int64_t":
@@ -468,13 +488,15 @@ def not_shown(d, form):
     return out
 
 
-def shown_as(f, member):
+def shown_as(f, member, form):
     if f.set:
         return "text", f"record_value_name(&record_set_{f.set}, r->{member})"
     if f.conversion == "thread":
         return "unsigned", f"t->threads[r->{member}].tid"
     if f.of == "string":
         return "text", f"t->strings[r->{member}].text"
+    if f.of in REFERENCES and form != "json":
+        return "text", f"reference_name(t, REFERENCE_{f.of.upper()}, r->{member}, room, sizeof(room))"
     if f.base in ("pointer", "handle"):
         return "hex", f"r->{member}"
     if f.c_type == "double":
@@ -493,8 +515,10 @@ def show_default(form):
                 continue
             out += [f"static inline void show_{d.name}(struct output *o, const struct trace *t,",
                     f"\tconst struct {d.record} *r)", "{"]
+            if any("room" in shown_as(f, member, form)[1] for _, member, f in rows):
+                out += ["\tchar room[REFERENCE_TEXT];", ""]
             for n, member, f in rows:
-                how, value = shown_as(f, member)
+                how, value = shown_as(f, member, form)
                 line = SHOW[form][how].format(n=n, v=value)
                 out += [f"\t{line}"] if form == "csv" else [f"\tif (r->{member})", f"\t\t{line}"]
             out += ["}", ""]

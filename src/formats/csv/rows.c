@@ -9,6 +9,7 @@
 #include "stream/names.h"
 #include "stream/payload.h"
 #include "stream/recorded.h"
+#include "stream/reference.h"
 #include "wire/defs.h"
 
 #include "record/show_csv.inc"
@@ -53,7 +54,7 @@ static void values(struct csv_writer *w, struct output *o, const struct rec *r, 
 		if (((f->flags & KYMO_FIELD_RESULT) != 0) != result ||
 		    (!r->ok && (f->flags & KYMO_FIELD_OUT)))
 			continue;
-		if (rec_value_text(f, &v, value, sizeof(value)) >= sizeof(value))
+		if (rec_value_text(w->t, f, &v, value, sizeof(value)) >= sizeof(value))
 			memcpy(value + sizeof(value) - 4, "...", 4);
 		if (!result)
 			text_addf(&text, "%s%s=", text.length ? "; " : "", f->name);
@@ -91,26 +92,37 @@ static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 	return csv_end_row(o);
 }
 
-/* Device times; of work without them the time it was seen. */
+/* A time that is not known, 0, is an empty cell. */
+static void known_time(struct csv_writer *w, struct output *o, int64_t ns)
+{
+	if (ns)
+		csv_signed(o, since(w, ns));
+	else
+		csv_text(o, "");
+}
+
+/* Device times; work that has none has empty cells. */
 static void device_times(struct csv_writer *w, struct output *o, const struct rec *r,
 			 const struct rec_device *d)
 {
 	if (device_timed(d))
 		times(w, o, d->start, d->end);
 	else
-		times(w, o, r->start, r->start);
-	csv_signed(o, since(w, d->queued));
-	csv_signed(o, since(w, d->submitted));
+		output_text(o, ",,,");
+	known_time(w, o, d->queued);
+	known_time(w, o, d->submitted);
 	place(w, o, r->process, r->thread);
 }
 
-static void device_end(struct csv_writer *w, struct output *o, const struct rec_device *d)
+static void device_end(struct csv_writer *w, struct output *o, const struct rec *r,
+		       const struct rec_device *d)
 {
 	csv_unsigned(o, d->correlation);
-	csv_signed(o, since(w, d->submit));
+	known_time(w, o, d->submit);
 	csv_signed(o, d->status);
 	csv_text(o, device_timed(d) ? "" : name_untimed(d->untimed));
 	csv_unsigned(o, d->causal_violation);
+	csv_signed(o, since(w, r->start));
 }
 
 static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *r)
@@ -129,7 +141,7 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 	csv_unsigned(o, r->launch.static_shared);
 	csv_unsigned(o, r->launch.dynamic_shared);
 	csv_unsigned(o, r->launch.local_memory);
-	device_end(w, o, &r->device);
+	device_end(w, o, &r->base, &r->device);
 	show_dispatch(o, w->t, r);
 	return csv_end_row(o);
 }
@@ -148,7 +160,7 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 	csv_text(o, w->t->agents[r->destination_agent].label);
 	csv_text(o, name_memory_kind(r->destination_kind));
 	csv_unsigned(o, r->blocking);
-	device_end(w, o, &r->device);
+	device_end(w, o, &r->base, &r->device);
 	show_copy(o, w->t, r);
 	return csv_end_row(o);
 }

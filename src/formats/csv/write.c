@@ -22,20 +22,22 @@ static const struct {
 			    "start,end,duration,queued,submitted,pid,tid,agent,queue,kernel,"
 			    "global_x,global_y,global_z,local_x,local_y,local_z,registers,"
 			    "static_shared,dynamic_shared,local_memory,correlation,call_start,"
-			    "status,untimed,causal_violation" CSV_DEFAULT_DISPATCH},
+			    "status,untimed,causal_violation,collected" CSV_DEFAULT_DISPATCH},
 	[CSV_COPIES] = {"copies", "start,end,duration,queued,submitted,pid,tid,name,bytes,agent,"
 				  "queue,source_agent,source_kind,destination_agent,"
 				  "destination_kind,blocking,correlation,call_start,status,untimed,"
-				  "causal_violation" CSV_DEFAULT_COPY},
-	[CSV_ALLOCATIONS] = {"allocations", "time,pid,tid,name,what,memory,bytes,address,"
-					    "allocation,parent,agent,correlation" CSV_DEFAULT_ALLOCATION},
-	[CSV_SYNCS] = {"syncs",
-		       "start,end,duration,pid,tid,name,agent,queue,events,correlation,event" CSV_DEFAULT_SYNC},
+				  "causal_violation,collected" CSV_DEFAULT_COPY},
+	[CSV_ALLOCATIONS] = {"allocations",
+			     "time,pid,tid,name,what,memory,bytes,address,"
+			     "allocation,parent,agent,correlation" CSV_DEFAULT_ALLOCATION},
+	[CSV_SYNCS] = {"syncs", "start,end,duration,pid,tid,name,agent,queue,events,correlation,"
+				"event" CSV_DEFAULT_SYNC},
 	[CSV_MARKERS] = {"markers", "start,end,duration,pid,tid,kind,name,domain,category,color,"
 				    "scope,parent_scope,left_open,payload" CSV_DEFAULT_MARKER},
-	[CSV_MESSAGES] = {"messages", "start,end,duration,pid,tid,name,rank,peer,tag,sent,received,datatype,"
-				      "communicator,communicator_size,request,state,correlation,"
-				      "completed_by" CSV_DEFAULT_COMM},
+	[CSV_MESSAGES] = {"messages",
+			  "start,end,duration,pid,tid,name,rank,peer,tag,sent,received,datatype,"
+			  "communicator,communicator_size,request,state,correlation,"
+			  "completed_by" CSV_DEFAULT_COMM},
 	[CSV_OTHERS] = {"others", "start,end,duration,pid,tid,domain,name,arguments"},
 	[CSV_LOSSES] = {"losses", "start,end,pid,tid,records"},
 	[CSV_PROCESSES] = {"processes", "pid,ppid,rank,hostname,exe,command,start,start_realtime,"

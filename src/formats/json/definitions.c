@@ -2,10 +2,12 @@
 /* The parts of the JSON document before and after its records. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "formats/json/json.h"
 #include "stream/recorded.h"
 #include "stream/names.h"
+#include "stream/reference.h"
 #include "stream/symbol.h"
 #include "wire/defs.h"
 
@@ -170,6 +172,7 @@ static void queues(struct output *o, const struct trace *t)
 		json_key(o, "process", true);
 		output_unsigned(o, q->process);
 		json_key_unsigned(o, "agent", q->agent);
+		json_key_unsigned(o, "context", q->context);
 		json_key_text(o, "name", q->label);
 		if (t->contexts[q->context].name)
 			json_key_text(o, "context_name", t->contexts[q->context].name);
@@ -199,6 +202,7 @@ static void kernels(struct output *o, const struct trace *t)
 		element(o, i);
 		json_key(o, "kind", true);
 		output_json(o, t->programs[i].kind);
+		json_key_unsigned(o, "context", t->programs[i].context);
 		json_key(o, "source", false);
 		output_json_bytes(o, b->data, b->stored);
 		if (b->total > b->stored)
@@ -206,6 +210,189 @@ static void kernels(struct output *o, const struct trace *t)
 		output_char(o, '}');
 	}
 	close_list(o, t->programs_count);
+}
+
+static void contexts(struct output *o, const struct trace *t)
+{
+	open_list(o, "contexts");
+	for (uint32_t i = 1; i < t->contexts_count; i++) {
+		const struct t_device_context *c = &t->contexts[i];
+
+		element(o, i);
+		json_key(o, "process", true);
+		output_unsigned(o, c->process);
+		json_key_text(o, "domain", c->domain);
+		if (c->name)
+			json_key_text(o, "name", c->name);
+		json_key_hex(o, "handle", c->handle);
+		output_char(o, '}');
+	}
+	close_list(o, t->contexts_count);
+}
+
+/* Sources are in their programs already: by blob, a program that has it as its source. NULL: no
+ * memory. */
+static uint32_t *programs_of_blobs(const struct trace *t)
+{
+	uint32_t *programs = calloc(t->blobs_count, sizeof(*programs));
+
+	for (uint32_t i = 1; programs && i < t->programs_count; i++)
+		programs[t->programs[i].source] = i;
+	return programs;
+}
+
+static void blobs(struct output *o, const struct trace *t)
+{
+	uint32_t *programs = programs_of_blobs(t);
+
+	open_list(o, "blobs");
+	for (uint32_t i = 1; i < t->blobs_count; i++) {
+		const struct t_blob *b = &t->blobs[i];
+		uint32_t program = programs ? programs[i] : 0;
+
+		element(o, i);
+		json_key(o, "process", true);
+		output_unsigned(o, b->process);
+		json_key_text(o, "what", b->what);
+		if (program) {
+			json_key_unsigned(o, "source_of", program);
+		} else {
+			json_key(o, "text", false);
+			output_json_bytes(o, b->data, b->stored);
+		}
+		if (b->total > b->stored)
+			json_key_unsigned(o, "length", b->total);
+		output_char(o, '}');
+	}
+	close_list(o, t->blobs_count);
+	free(programs);
+}
+
+static void strings(struct output *o, const struct trace *t)
+{
+	open_list(o, "strings");
+	for (uint32_t i = 1; i < t->strings_count; i++) {
+		output_text(o, i == 1 ? "null,\n  " : ",\n  ");
+		output_json_bytes(o, t->strings[i].text, t->strings[i].length);
+	}
+	close_list(o, t->strings_count);
+}
+
+static void communicators(struct output *o, const struct trace *t)
+{
+	static const char *const kinds[] = {"communicator", "intercommunicator", "window", "file"};
+
+	open_list(o, "communicators");
+	for (uint32_t i = 1; i < t->communicators_count; i++) {
+		const struct t_communicator *c = &t->communicators[i];
+
+		element(o, i);
+		json_key(o, "process", true);
+		output_unsigned(o, c->process);
+		json_key_text(o, "kind", c->kind < 4 ? kinds[c->kind] : "?");
+		json_key_text(o, "name", c->name);
+		json_key_unsigned(o, "number", c->id);
+		json_key_unsigned(o, "size", c->size);
+		if (c->remote_size)
+			json_key_unsigned(o, "remote_size", c->remote_size);
+		json_key_unsigned(o, "parent", c->parent);
+		json_key_hex(o, "handle", c->handle);
+		output_char(o, '}');
+	}
+	close_list(o, t->communicators_count);
+}
+
+static void counters(struct output *o, const struct trace *t)
+{
+	open_list(o, "counters");
+	for (uint32_t i = 1; i < t->counters_count; i++) {
+		const struct t_counter *c = &t->counters[i];
+
+		element(o, i);
+		json_key(o, "process", true);
+		output_unsigned(o, c->process);
+		json_key_unsigned(o, "agent", c->agent);
+		json_key_text(o, "name", c->name);
+		json_key_text(o, "unit", c->unit);
+		json_key_text(o, "description", c->description);
+		json_key_text(o, "provider", c->provider);
+		json_key_text(o, "dimensions", c->dimensions);
+		output_char(o, '}');
+	}
+	close_list(o, t->counters_count);
+}
+
+static void codes(struct output *o, const struct trace *t)
+{
+	open_list(o, "codes");
+	for (uint32_t i = 1; i < t->codes_count; i++) {
+		const struct t_code *c = &t->codes[i];
+
+		element(o, i);
+		json_key(o, "process", true);
+		output_unsigned(o, c->process);
+		json_key_text(o, "function", c->function);
+		json_key_unsigned(o, "offset", c->offset);
+		json_key_hex(o, "module", c->module);
+		if (c->line) {
+			json_key_text(o, "file", c->file);
+			json_key_unsigned(o, "line", c->line);
+		}
+		output_char(o, '}');
+	}
+	close_list(o, t->codes_count);
+}
+
+/* The list that a field is an index of, NULL: of none. */
+static const char *list_of(uint8_t reference)
+{
+	switch (reference) {
+#define LIST(K, type_name, list)                                                                   \
+	case REFERENCE_##K:                                                                        \
+		return #list;
+		RECORD_REFERENCES(LIST)
+#undef LIST
+	default:
+		return NULL;
+	}
+}
+
+/* Which fields of an operation's records are indexes, and of what; false: none. */
+static bool op_references(struct output *o, const struct trace *t, const struct t_op *op,
+			  bool later)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < op_own_fields(op); i++) {
+		const char *list = list_of(op->fields[i].reference);
+
+		if (!list)
+			continue;
+		if (!any) {
+			output_text(o, later ? ",\n  {" : "\n  {");
+			json_key(o, "domain", true);
+			output_json(o, t->domains[op->domain].name);
+			json_key_text(o, "op", op->name);
+			output_text(o, ",\"args\":{");
+		}
+		json_key(o, op->fields[i].name, !any);
+		output_json(o, list);
+		any = true;
+	}
+	output_text(o, any ? "}}" : "");
+	return any;
+}
+
+static void references(struct output *o, const struct trace *t)
+{
+	bool any = false;
+
+	output_text(o, ",\n ");
+	json_key(o, "references", true);
+	output_char(o, '[');
+	for (uint32_t i = 1; i < t->ops_count; i++)
+		any |= op_references(o, t, &t->ops[i], any);
+	output_char(o, ']');
 }
 
 static kymo_status_t sites(struct json_writer *w)
@@ -285,8 +472,15 @@ kymo_status_t json_definitions(struct json_writer *w)
 	processes(o, t);
 	threads(o, t);
 	agents(o, t);
+	contexts(o, t);
 	queues(o, t);
 	kernels(o, t);
+	blobs(o, t);
+	strings(o, t);
+	communicators(o, t);
+	counters(o, t);
+	codes(o, t);
+	references(o, t);
 	status = sites(w);
 	stacks(o, t);
 	notes(o, t);

@@ -4,19 +4,23 @@
  *
  *   {"kymo": {"format": 1, "version": ...},
  *    "trace": {"path", "command", "origin_ns", "processes": [...], "threads": [...], "agents",
- *              "queues", "kernels", "programs", "sites", "stacks", "notes"},
+ *              "contexts", "queues", "kernels", "programs", "blobs", "strings", "communicators",
+ *              "counters", "codes", "references", "sites", "stacks", "notes"},
  *    "records": [{"kind": "call" | "dispatch" | "copy" | "allocation" | "sync" | "marker" |
  *                         "device_sample" | "device_sample_loss" | "other" | "loss", ...}, ...],
  *    "end": {"end_ns", "processes": [totals], "threads": [totals], "open_calls": [...],
  *            "unfinished": [...], "not_recorded": [...]}}
  *
  * Times are integers, ns since origin_ns (node time, CLOCK_MONOTONIC_RAW). "start" and "end" of
- * dispatches and copies are the device's; "collected" is when the host heard of them, which is what
- * "start" and "end" are of those that have "untimed", the reason why there is no device time.
- * "thread", "agent", "queue", "kernel", "site" of a record are positions in the lists of "trace",
- * which therefore hold null at position 0. Handles and pointers are strings in hexadecimal, null
- * when zero; enumerators and flags are their names; an argument that was cut is named in "cut" with
- * its true length.
+ * dispatches and copies are the device's; "collected" is when the host heard of them. Those without
+ * device times have null for both, and "untimed", the reason.
+ * "thread", "agent", "queue", "kernel", "context", "site" of a record are positions in the lists of
+ * "trace", which therefore hold null at position 0; so are "args", as "references" says by
+ * operation:
+ * {"domain", "op", "args": {"datatype": "strings", ...}}. "correlation", "call" and the like are
+ * the "id" of a call of the same process. A blob that is the source of a program has "source_of",
+ * others have "text". Handles and pointers are strings in hexadecimal, null when zero; enumerators
+ * and flags are their names; an argument that was cut is named in "cut" with its true length.
  */
 #ifndef FORMATS_JSON_JSON_H
 #define FORMATS_JSON_JSON_H

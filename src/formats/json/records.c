@@ -6,15 +6,15 @@
 #include "record/value.h"
 #include "stream/names.h"
 #include "stream/payload.h"
+#include "stream/reference.h"
 
 static int64_t since(const struct json_writer *w, int64_t ns)
 {
 	return (int64_t)((uint64_t)ns - (uint64_t)w->t->origin);
 }
 
-/* What all records have. */
-static void begin_at(struct json_writer *w, const char *kind, const struct rec *r, int64_t start,
-		     int64_t finish)
+/* What all records have but their times. */
+static void begin_untimed(struct json_writer *w, const char *kind, const struct rec *r)
 {
 	struct output *o = &w->out;
 	const struct t_op *op = &w->t->ops[r->op];
@@ -26,22 +26,29 @@ static void begin_at(struct json_writer *w, const char *kind, const struct rec *
 	json_key_text(o, "domain", w->t->domains[op->domain].name);
 	json_key_text(o, "op", op->name);
 	json_key_unsigned(o, "thread", r->thread);
-	json_key_signed(o, "start", since(w, start));
-	json_key_signed(o, "end", since(w, finish));
+}
+
+static void times(struct json_writer *w, int64_t start, int64_t end)
+{
+	json_key_signed(&w->out, "start", since(w, start));
+	json_key_signed(&w->out, "end", since(w, end));
 }
 
 static void begin(struct json_writer *w, const char *kind, const struct rec *r)
 {
-	begin_at(w, kind, r, r->start, r->end);
+	begin_untimed(w, kind, r);
+	times(w, r->start, r->end);
 }
 
-/* By the time of the device; what has none was at the time it was seen, as in CSV. */
+/* By the time of the device, null where it is not known. */
 static void begin_device(struct json_writer *w, const char *kind, const struct rec *r,
 			 const struct rec_device *d)
 {
-	bool timed = device_timed(d);
-
-	begin_at(w, kind, r, timed ? d->start : r->start, timed ? d->end : r->start);
+	begin_untimed(w, kind, r);
+	if (device_timed(d))
+		times(w, d->start, d->end);
+	else
+		output_text(&w->out, ",\"start\":null,\"end\":null");
 	json_key_signed(&w->out, "collected", since(w, r->start));
 }
 
@@ -56,7 +63,7 @@ static kymo_status_t end(struct json_writer *w)
 static void quoted(struct output *o, const struct t_field *f, const struct wire_value *v)
 {
 	char text[512];
-	size_t n = rec_value_text(f, v, text, sizeof(text));
+	size_t n = rec_value_text(NULL, f, v, text, sizeof(text));
 
 	output_json_bytes(o, text, n < sizeof(text) ? n : sizeof(text) - 1);
 }
@@ -65,7 +72,7 @@ static void quoted(struct output *o, const struct t_field *f, const struct wire_
 static void real(struct output *o, const struct t_field *f, const struct wire_value *v)
 {
 	if (isfinite(v->f))
-		output_value(o, f, v);
+		output_value(o, NULL, f, v);
 	else
 		output_text(o, "null");
 }
@@ -125,10 +132,25 @@ static void array(struct output *o, const struct t_field *f, const struct wire_v
 	output_char(o, ']');
 }
 
-static void value(struct output *o, const struct t_field *f, const struct wire_value *v)
+/* Operations have no list: their names are short. */
+static void op_name(struct json_writer *w, uint64_t index)
 {
+	char room[REFERENCE_TEXT];
+
+	if (index)
+		output_json(&w->out, reference_name(w->t, REFERENCE_OP, index, room, sizeof(room)));
+	else
+		output_text(&w->out, "null");
+}
+
+static void value(struct json_writer *w, const struct t_field *f, const struct wire_value *v)
+{
+	struct output *o = &w->out;
+
 	if (!v->present)
 		output_text(o, "null");
+	else if (f->reference == REFERENCE_OP)
+		op_name(w, v->u);
 	else if (f->kind == KYMO_KIND_STRING)
 		output_json_bytes(o, (const char *)v->data, v->count);
 	else if (f->kind == KYMO_KIND_ARRAY)
@@ -162,7 +184,7 @@ static void arguments(struct json_writer *w, const struct rec *r)
 		if (!has_value(f, r))
 			continue;
 		json_key(o, f->name, first);
-		value(o, f, &v);
+		value(w, f, &v);
 		first = false;
 	}
 	output_char(o, '}');

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "stream/reference.h"
+
 uint64_t flow_id(uint32_t process, uint64_t correlation)
 {
 	return (uint64_t)process << 48 ^ correlation;
@@ -17,7 +19,7 @@ static void set_rendered(struct packet *p, Pf__DebugAnnotation *a, const struct 
 			 const struct wire_value *v)
 {
 	char text[512], *keep;
-	size_t n = rec_value_text(f, v, text, sizeof(text));
+	size_t n = rec_value_text(NULL, f, v, text, sizeof(text));
 
 	if (n >= sizeof(text))
 		n = sizeof(text) - 1;
@@ -27,6 +29,20 @@ static void set_rendered(struct packet *p, Pf__DebugAnnotation *a, const struct 
 	memcpy(keep, text, n);
 	keep[n] = '\0';
 	packet_set_interned(p, a, keep);
+}
+
+/* The name of what a field refers to, or its number. */
+static void set_reference(struct perfetto *p, Pf__DebugAnnotation *a, const struct t_field *f,
+			  const struct wire_value *v)
+{
+	char room[REFERENCE_TEXT], *keep;
+	const char *name = reference_name(p->trace, f->reference, v->u, room, sizeof(room));
+
+	keep = *name ? packet_room(&p->packet, strlen(name) + 1) : NULL;
+	if (keep)
+		packet_set_interned(&p->packet, a, strcpy(keep, name));
+	else
+		packet_set_uint(a, v->u);
 }
 
 /* A number of kind `kind`; `v` is the widened value. */
@@ -94,10 +110,14 @@ static void set_elements(struct packet *p, Pf__DebugAnnotation *a, const struct 
 	}
 }
 
-static void set_value(struct packet *p, Pf__DebugAnnotation *a, const struct t_field *f,
+static void set_value(struct perfetto *pf, Pf__DebugAnnotation *a, const struct t_field *f,
 		      const struct wire_value *v)
 {
-	if (f->kind == KYMO_KIND_STRING)
+	struct packet *p = &pf->packet;
+
+	if (f->reference)
+		set_reference(pf, a, f, v);
+	else if (f->kind == KYMO_KIND_STRING)
 		packet_set_text(p, a, v->data, v->count, v->total > v->count);
 	else if (f->kind == KYMO_KIND_BYTES)
 		set_rendered(p, a, f, v);
@@ -120,7 +140,7 @@ static void annotate_fields(struct perfetto *p, const struct rec *r)
 		Pf__DebugAnnotation *a = v.present ? packet_annotation(&p->packet, f->name) : NULL;
 
 		if (a)
-			set_value(&p->packet, a, f, &v);
+			set_value(p, a, f, &v);
 	}
 }
 

@@ -17,6 +17,7 @@ struct raw_name {
 };
 
 struct raw_process {
+	struct t_ids ids; /* first */
 	struct raw_trace *rt;
 	struct raw_file file;
 	uint32_t process; /* global index */
@@ -51,6 +52,14 @@ struct raw_process {
 	struct idmap given_all; /* threads that have given all of theirs */
 };
 
+struct raw_restarts { /* of the drains of a node */
+	const char *host;
+	uint32_t times;
+	int32_t signal, status; /* of all of them, where it was the same; 0: not known */
+};
+
+#define RESTARTS_MAX 1000000u /* of one drain: more cannot be */
+
 struct raw_trace {
 	struct trace *trace;
 	struct stream_log *log;
@@ -64,6 +73,8 @@ struct raw_trace {
 	const uint8_t **slots; /* of activities, by global op */
 	uint32_t slot_count;
 	struct idmap strings; /* by hash of text: global string */
+	struct raw_restarts *restarts; /* of drains, by node, until they are a note */
+	uint32_t restart_count;
 };
 
 /* definitions.c: reads all definitions of one file into the trace, references resolved. */
@@ -89,6 +100,9 @@ const struct device_map *raw_clock_map(const struct raw_process *p, uint32_t clo
 
 /* measures.c: counters and samples */
 void raw_add_counter(struct raw_process *p, const struct wire_def *d);
+
+/* ids.c: lets the fields of its records be resolved. */
+void raw_give_ids(struct raw_process *p);
 
 /* job.c: ranks, communicators, the clock of a job */
 void raw_add_rank(struct raw_process *p, const struct wire_def *d);
@@ -154,6 +168,11 @@ struct t_process *raw_add_unread(struct raw_trace *rt, const char *path, enum fi
 
 /* manifest.c: the command, how processes ended whose files do not say it, and which files are missing. */
 void raw_read_manifest(struct raw_trace *rt, const char *directory);
+/* restarts.c: a drain of that node says so; and makes the notes of all that say it one, at the end.
+ */
+void raw_add_restarts(struct raw_trace *rt, const char *host, uint64_t times, int32_t sig,
+		      int32_t status);
+void raw_settle_restarts(struct raw_trace *rt);
 /* recording.c: which of those that have no end are still being recorded. */
 void raw_find_recording(struct raw_trace *rt, const char *directory);
 

@@ -66,6 +66,7 @@ static void add_process(struct raw_process *p, const char *path)
 	p->process = t->processes_count;
 	tp = trace_add(t, processes);
 	*tp = t->processes[0];
+	raw_give_ids(p);
 	tp->file = trace_string(t, path, strlen(path));
 	tp->pid = p->file.header.pid;
 	tp->rank = p->file.header.rank;

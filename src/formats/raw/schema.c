@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "stream/reference.h"
+
 /* A cursor over the packed bytes of a definition; reads beyond the end give zeros and `bad`. */
 struct bytes {
 	const uint8_t *p, *end;
@@ -171,6 +173,7 @@ static void take_fields(struct raw_process *p, struct t_op *op, struct bytes b, 
 		f.type = take_text(&b, t);
 		if (b.bad)
 			return;
+		f.reference = (uint8_t)reference_of(&f, op->flags & KYMO_OP_ACTIVITY);
 		op->fields[op->field_count++] = f;
 	}
 }
@@ -178,7 +181,8 @@ static void take_fields(struct raw_process *p, struct t_op *op, struct bytes b, 
 static bool same_field(const struct t_field *a, const struct t_field *b)
 {
 	return a->kind == b->kind && a->element == b->element && a->size == b->size &&
-	       a->flags == b->flags && strcmp(a->name, b->name) == 0;
+	       a->flags == b->flags && a->reference == b->reference &&
+	       strcmp(a->name, b->name) == 0;
 }
 
 static bool same_op(const struct t_op *a, const struct t_op *b)

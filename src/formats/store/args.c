@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "formats/store/args.h"
+#include "formats/store/store.h"
 
 static inline unsigned class_of(const struct wire_record *w, unsigned i)
 {
@@ -24,10 +25,18 @@ static size_t array_bytes(const uint8_t *p, size_t room, unsigned cls, unsigned 
 	return head[cls] + (size_t)count * size;
 }
 
-/* Length of all fields; 0 if they do not fit the record. Sets *based when the base is needed. */
-static size_t fields_length(const struct t_op *op, const struct wire_record *w, bool *based)
+static const uint8_t number[4] = {0, 1, 4, 8};
+
+/* What must be known of all fields of a record. */
+struct whole {
+	size_t length;  /* 0: they do not fit the record */
+	bool based;     /* the base of pointers is needed */
+	bool referring; /* there are references */
+};
+
+static size_t fields_length(const struct t_op *op, const struct wire_record *w, struct whole *all)
 {
-	static const uint8_t number[4] = {0, 1, 4, 8}, pointer[4] = {0, 6, 4, 8};
+	static const uint8_t pointer[4] = {0, 6, 4, 8};
 	size_t room = (size_t)(w->fields_end - w->fields), at = 0;
 
 	for (unsigned i = 0; i < op->field_count && i < KYMO_FIELDS_MAX; i++) {
@@ -39,7 +48,7 @@ static size_t fields_length(const struct t_op *op, const struct wire_record *w, 
 		switch (f->kind) {
 		case KYMO_KIND_POINTER:
 		case KYMO_KIND_HANDLE:
-			*based |= cls == 2;
+			all->based |= cls == 2;
 			at += pointer[cls];
 			break;
 		case KYMO_KIND_STRING:
@@ -54,6 +63,7 @@ static size_t fields_length(const struct t_op *op, const struct wire_record *w, 
 			break;
 		}
 		default:
+			all->referring |= f->reference != REFERENCE_NONE;
 			at += number[cls];
 		}
 		if (at > room)
@@ -80,25 +90,82 @@ static uint8_t *put_base(uint8_t *p, uint64_t base)
 	return p + (small == 0xffff ? 6 : 2);
 }
 
-uint32_t args_pack(const struct t_op *op, const struct wire_record *w, uint8_t *out)
+/* The id that the store has for it; 0: none. */
+static uint64_t id_of(const struct trace *t, const struct rec *r, const struct t_field *f,
+		      uint64_t v)
 {
-	bool based = false;
-	size_t length, head = classes_bytes(op);
+	const struct t_ids *ids = t->processes[r->process].ids;
+	int64_t call;
+
+	if (f->reference != REFERENCE_CALL)
+		return ids ? ids->index(ids, f->reference, v) : v;
+	call = store_call_id(r->process, v);
+	return call == INT64_MIN ? 0 : (uint64_t)call;
+}
+
+/* Writes a number, and which class it is of to its place among the classes. */
+static uint8_t *put_id(uint8_t *p, uint8_t *classes, unsigned i, uint64_t id)
+{
+	unsigned cls = id == 0 ? 0 : id <= UINT8_MAX ? 1 : id <= UINT32_MAX ? 2 : 3;
+
+	classes[i / 4] = (uint8_t)((classes[i / 4] & ~(3u << i % 4 * 2)) | cls << i % 4 * 2);
+	memcpy(p, &id, number[cls]);
+	return p + number[cls];
+}
+
+/* Fields with references made ids: those between them are copied as they are. */
+static uint8_t *put_resolved(const struct trace *t, const struct rec *r, uint8_t *classes,
+			     uint8_t *p)
+{
+	const struct t_op *op = &t->ops[r->op];
+	struct wire_cursor cursor;
+	const uint8_t *from;
+	struct wire_value v;
+
+	wire_cursor_init(&cursor, r->wire);
+	from = cursor.p;
+	for (unsigned i = 0; i < op->field_count && i < KYMO_FIELDS_MAX; i++) {
+		const struct t_field *f = &op->fields[i];
+		const uint8_t *start = cursor.p;
+
+		if (!wire_field(&cursor, f->kind, f->element, f->size, &v))
+			break;
+		if (!f->reference)
+			continue;
+		memcpy(p, from, (size_t)(start - from));
+		p = put_id(p + (start - from), classes, i, id_of(t, r, f, v.u));
+		from = cursor.p;
+	}
+	memcpy(p, from, (size_t)(cursor.p - from));
+	return p + (cursor.p - from);
+}
+
+uint32_t args_pack(const struct trace *t, const struct rec *r, uint8_t *out)
+{
+	const struct t_op *op = &t->ops[r->op];
+	const struct wire_record *w = r->wire;
+	struct whole all = {0};
+	size_t head = classes_bytes(op);
 	uint8_t classes[16], *p = out;
 
 	if (!w || w->no_fields || head == 0)
 		return 0;
-	length = fields_length(op, w, &based);
-	if (length == 0 && (w->classes | w->classes_hi))
+	all.length = fields_length(op, w, &all);
+	if (all.length == 0 && (w->classes | w->classes_hi))
 		return 0; /* damaged */
 	memcpy(classes, &w->classes, 8);
 	memcpy(classes + 8, &w->classes_hi, 8);
-	memcpy(p, classes, head);
 	p += head;
-	if (based)
+	if (all.based)
 		p = put_base(p, w->pointer_base);
-	memcpy(p, w->fields, length);
-	return (uint32_t)(p + length - out);
+	if (all.referring) {
+		p = put_resolved(t, r, classes, p);
+	} else {
+		memcpy(p, w->fields, all.length);
+		p += all.length;
+	}
+	memcpy(out, classes, head);
+	return (uint32_t)(p - out);
 }
 
 /* True if a pointer field is stored relative to the base. */

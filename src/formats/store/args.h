@@ -14,10 +14,14 @@
 
 #include "stream/stream.h"
 
-#define ARGS_MAX (WIRE_RECORD_MAX + 20u)
+/* Numbers of one byte may become ids of eight. */
+#define ARGS_MAX (WIRE_RECORD_MAX + 20u + 7u * KYMO_FIELDS_MAX)
 
-/* Writes to `out`, which has ARGS_MAX bytes; returns the length, 0 for NULL. */
-uint32_t args_pack(const struct t_op *op, const struct wire_record *w, uint8_t *out);
+/*
+ * Writes the fields of `r` to `out`, which has ARGS_MAX bytes; returns the length, 0 for NULL.
+ * References become ids of the store's tables.
+ */
+uint32_t args_pack(const struct trace *t, const struct rec *r, uint8_t *out);
 
 /* Fills the part of `w` that field access needs; it borrows `data`. False: not such data. */
 bool args_unpack(const struct t_op *op, const void *data, size_t length, struct wire_record *w);

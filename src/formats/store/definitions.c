@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "formats/store/definitions.h"
+#include "stream/reference.h"
 #include "stream/trace.h"
 
 #define C(kind, member) SQL_COLUMN(kind, struct STRUCTURE, member)
@@ -548,6 +549,8 @@ static bool read_fields(struct sql_context *c, struct trace *t)
 			break;
 		sql_read(c, s, &field_table, &op->fields[at]);
 		op->fields[at].set = set < count ? sets[set] : NULL;
+		op->fields[at].reference =
+			(uint8_t)reference_of(&op->fields[at], op->flags & KYMO_OP_ACTIVITY);
 		op->field_count++;
 	}
 	sqlite3_finalize(s);

@@ -120,7 +120,8 @@ static bool has_value(const struct t_field *f, const struct wire_value *v)
 			       f->kind == KYMO_KIND_ARRAY);
 }
 
-static void result(sqlite3_context *c, const struct t_field *f, const struct wire_value *v)
+static void result(sqlite3_context *c, const struct trace *t, const struct t_field *f,
+		   const struct wire_value *v)
 {
 	char text[VALUE_MAX];
 
@@ -129,12 +130,12 @@ static void result(sqlite3_context *c, const struct t_field *f, const struct wir
 	if (f->kind == KYMO_KIND_STRING) {
 		sqlite3_result_text(c, (const char *)v->data, (int)v->count, SQLITE_TRANSIENT);
 	} else if (is_text(f)) {
-		rec_value_text(f, v, text, sizeof(text));
+		rec_value_text(t, f, v, text, sizeof(text));
 		sqlite3_result_text(c, text, -1, SQLITE_TRANSIENT);
 	} else if (f->kind == KYMO_KIND_FLOAT) {
 		sqlite3_result_double(c, v->f);
 	} else if (v->u > INT64_MAX && f->kind != KYMO_KIND_SIGNED && f->kind != KYMO_KIND_TIME) {
-		rec_value_text(f, v, text, sizeof(text)); /* more than SQL's integers hold */
+		rec_value_text(t, f, v, text, sizeof(text)); /* more than SQL's integers hold */
 		sqlite3_result_text(c, text, -1, SQLITE_TRANSIENT);
 	} else {
 		sqlite3_result_int64(c, v->i);
@@ -155,13 +156,14 @@ static void arg_function(sqlite3_context *c, int argc, sqlite3_value **argv)
 	wire_cursor_init(&f.cursor, &w);
 	while (rec_fields_next(&f, &field, &v)) {
 		if (strcmp(field->name, name) == 0) {
-			result(c, field, &v);
+			result(c, functions_of(c)->trace, field, &v);
 			return;
 		}
 	}
 }
 
-static void add_json(struct text *out, const struct t_field *f, const struct wire_value *v)
+static void add_json(struct text *out, const struct trace *t, const struct t_field *f,
+		     const struct wire_value *v)
 {
 	char text[VALUE_MAX];
 
@@ -172,8 +174,8 @@ static void add_json(struct text *out, const struct t_field *f, const struct wir
 		text_add(out, "null");
 		return;
 	}
-	rec_value_text(f, v, text, sizeof(text));
-	if (f->kind == KYMO_KIND_REF) {
+	rec_value_text(t, f, v, text, sizeof(text));
+	if (f->kind == KYMO_KIND_REF || f->reference) {
 		text_addf(out, "%" PRIu64, v->u);
 	} else if (f->kind == KYMO_KIND_FLOAT && !isfinite(v->f)) {
 		text_add_json(out, text); /* JSON has no such numbers */
@@ -204,7 +206,7 @@ static void args_function(sqlite3_context *c, int argc, sqlite3_value **argv)
 	text_add(&out, "{");
 	wire_cursor_init(&f.cursor, &w);
 	while (rec_fields_next(&f, &field, &v))
-		add_json(&out, field, &v);
+		add_json(&out, functions_of(c)->trace, field, &v);
 	text_add(&out, "}");
 	if (out.failed)
 		sqlite3_result_error_nomem(c);

@@ -296,8 +296,9 @@ CREATE VIEW memory_allocations AS SELECT l.id, 'MEMORY_ALLOCATION' AS category, 
 	(SELECT e.name FROM enum_value e WHERE e.set_name = 'memory_kind'
 	AND e.value = l.kind ORDER BY e.id LIMIT 1) AS kind_name,
 	(SELECT e.name FROM enum_value e WHERE e.set_name = 'allocation_what'
-	AND e.value = l.what ORDER BY e.id LIMIT 1) AS what_name
-	FROM allocation l LEFT JOIN thread t ON t.id = l.thread LEFT JOIN process p ON p.id = t.process
+	AND e.value = l.what ORDER BY e.id LIMIT 1) AS what_name, l.context AS context_id,
+	x.name AS context_name, x.handle AS context_handle
+	FROM allocation l LEFT JOIN device_context x ON x.id = l.context LEFT JOIN thread t ON t.id = l.thread LEFT JOIN process p ON p.id = t.process
 	LEFT JOIN op o ON o.id = l.op LEFT JOIN agent a ON a.id = l.agent
 	LEFT JOIN call c ON c.id = l.call LEFT JOIN op co ON co.id = c.op;
 

@@ -133,14 +133,13 @@ static struct frame *frame_for(struct side_writer *w, uint64_t key)
 	return oldest;
 }
 
-bool side_add(struct side_writer *w, int64_t id, uint32_t op, const struct t_op *schema,
-	      const struct wire_record *record)
+bool side_add(struct side_writer *w, int64_t id, const struct trace *t, const struct rec *r)
 {
 	uint64_t key = ((uint64_t)id >> ID_BITS) + 1;
 	struct frame *f = w->last;
-	struct entry e = {(uint16_t)(id & ((1 << ID_BITS) - 1)), 0, op};
+	struct entry e = {(uint16_t)(id & ((1 << ID_BITS) - 1)), 0, r->op};
 
-	if (!schema->field_count || !record || record->no_fields)
+	if (!t->ops[r->op].field_count || !r->wire || r->wire->no_fields)
 		return true;
 	if (!f || f->key != key) {
 		f = w->last = frame_for(w, key);
@@ -148,7 +147,7 @@ bool side_add(struct side_writer *w, int64_t id, uint32_t op, const struct t_op 
 			return false;
 		f->used = ++w->clock;
 	}
-	e.length = (uint16_t)args_pack(schema, record, f->data + f->bytes + sizeof(e));
+	e.length = (uint16_t)args_pack(t, r, f->data + f->bytes + sizeof(e));
 	if (!e.length)
 		return true;
 	memcpy(f->data + f->bytes, &e, sizeof(e));

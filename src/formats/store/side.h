@@ -26,8 +26,7 @@ struct side_writer *side_writer_new(sqlite3 *db);
 void side_writer_free(struct side_writer *w);
 
 /* Adds the arguments of a call, if it has any. False: SQLite or memory failed. */
-bool side_add(struct side_writer *w, int64_t id, uint32_t op, const struct t_op *schema,
-	      const struct wire_record *record);
+bool side_add(struct side_writer *w, int64_t id, const struct trace *t, const struct rec *r);
 
 /* Writes what is still in memory. */
 bool side_flush(struct side_writer *w);

@@ -119,8 +119,7 @@ static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 	c[4] = r->end - r->start;
 	c[5] = null_if_0(r->site);
 	c[6] = r->status;
-	if (r->wire && r->op < w->trace->ops_count &&
-	    !side_add(w->side, id, r->op, &w->trace->ops[r->op], r->wire))
+	if (r->wire && r->op < w->trace->ops_count && !side_add(w->side, id, w->trace, r))
 		return failed(w);
 	if (r->parent || r->scope || r->external || r->stack || r->unwound)
 		return put_extra(w, id, r);
@@ -145,7 +144,7 @@ static kymo_status_t put_other(struct stream_sink *s, const struct rec *r)
 	c[5] = r->status;
 	c[6] = FEED_NULL;
 	if (r->wire && r->op < w->trace->ops_count)
-		c[6] = feed_blob_cell(f, args_pack(&w->trace->ops[r->op], r->wire, feed_blob(f)));
+		c[6] = feed_blob_cell(f, args_pack(w->trace, r, feed_blob(f)));
 	return KYMO_OK;
 }
 

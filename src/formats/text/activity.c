@@ -5,6 +5,7 @@
 #include "formats/text/text.h"
 #include "record/value.h"
 #include "stream/payload.h"
+#include "stream/reference.h"
 
 static void add(struct text_writer *w, const char *before, uint64_t v)
 {

@@ -35,7 +35,7 @@ void text_arguments(struct text_writer *w, const struct rec *r, bool in, bool ou
 			output_put(&w->out, ", ", 2);
 		output_name(&w->out, f->name);
 		output_char(&w->out, '=');
-		output_value(&w->out, f, &v);
+		output_value(&w->out, w->t, f, &v);
 		first = false;
 	}
 }
@@ -64,7 +64,7 @@ void text_status(struct text_writer *w, const struct rec *r)
 		if (!(f->flags & KYMO_FIELD_RESULT))
 			continue;
 		output_put(&w->out, " = ", 3);
-		output_value(&w->out, f, &v);
+		output_value(&w->out, w->t, f, &v);
 		return;
 	}
 	if (op->status_set || !r->ok)

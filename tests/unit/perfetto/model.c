@@ -16,15 +16,15 @@ static kymo_enum_value_t status_values[] = {{"CL_INVALID_VALUE", -30}, {"CL_SUCC
 static kymo_enum_value_t flag_values[] = {{"CL_MEM_READ_WRITE", 1}, {"CL_MEM_READ_ONLY", 4}};
 static struct t_enum_set sets[] = {{"status", status_values, 2}, {"cl_mem_flags", flag_values, 2}};
 static struct t_field enqueue_fields[] = {
-	{"command_queue", "cl_command_queue", NULL, KYMO_KIND_HANDLE, 0, 8, 0},
-	{"work_dim", "cl_uint", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},
-	{"global_work_size", "const size_t *", NULL, KYMO_KIND_ARRAY, KYMO_KIND_UNSIGNED, 8, 0},
-	{"text", "const char *", NULL, KYMO_KIND_STRING, 0, 1, 0},
-	{"delta", "cl_int", NULL, KYMO_KIND_SIGNED, 0, 4, 0},
+	{"command_queue", "cl_command_queue", NULL, KYMO_KIND_HANDLE, 0, 8, 0, 0},
+	{"work_dim", "cl_uint", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0, 0},
+	{"global_work_size", "const size_t *", NULL, KYMO_KIND_ARRAY, KYMO_KIND_UNSIGNED, 8, 0, 0},
+	{"text", "const char *", NULL, KYMO_KIND_STRING, 0, 1, 0, 0},
+	{"delta", "cl_int", NULL, KYMO_KIND_SIGNED, 0, 4, 0, 0},
 };
 static struct t_field create_fields[] = {
-	{"flags", "cl_mem_flags", &sets[1], KYMO_KIND_FLAGS, 0, 8, 0},
-	{"status", "cl_int", &sets[0], KYMO_KIND_ENUM, 0, 4, 0},
+	{"flags", "cl_mem_flags", &sets[1], KYMO_KIND_FLAGS, 0, 8, 0, 0},
+	{"status", "cl_int", &sets[0], KYMO_KIND_ENUM, 0, 4, 0, 0},
 };
 static struct t_domain domains[] = {{"", ""}, {"opencl", "OpenCL"}, {"dispatch", "Dispatches"},
 				    {"copy", "Copies"}, {"allocation", "Allocations"},

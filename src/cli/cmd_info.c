@@ -125,18 +125,20 @@ static double seconds_between(int64_t from, int64_t to)
 static void print_head(const struct info *c, const struct trace *t)
 {
 	const struct t_process *first = &t->processes[t->processes_count > 1];
-	time_t when = (time_t)(first->start_realtime / 1000000000);
+	time_t when = (time_t)(first->start_realtime > 0 ? first->start_realtime / 1000000000
+							 : t->started);
+	const char *host = first->hostname[0] ? first->hostname : t->hostname;
+	const char *version = first->version[0] ? first->version : t->version;
 	char date[64] = "unknown";
 	struct tm tm;
 
-	if (first->start_realtime > 0 && localtime_r(&when, &tm))
+	if (when > 0 && localtime_r(&when, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S %z", &tm);
 	plain_printf(stdout, "%-12s %s\n", "Trace", t->path);
 	plain_printf(stdout, "%-12s %s\n", "Command", t->command[0] ? t->command : "unknown");
 	plain_printf(stdout, "%-12s %s\n", "Recorded", date);
-	plain_printf(stdout, "%-12s %s\n", "Host",
-		     first->hostname[0] ? first->hostname : "unknown");
-	plain_printf(stdout, "%-12s %s\n", "Kymo", first->version[0] ? first->version : "unknown");
+	plain_printf(stdout, "%-12s %s\n", "Host", host[0] ? host : "unknown");
+	plain_printf(stdout, "%-12s %s\n", "Kymo", version[0] ? version : "unknown");
 	plain_printf(stdout, "%-12s %.6f s\n", "Duration",
 		     t->end > t->origin ? seconds_between(t->origin, t->end) : 0.0);
 	plain_printf(stdout, "%-12s %" PRIu64 "\n", "Records", c->records);

@@ -755,6 +755,13 @@ static void record(struct drain *d)
 	enter(d, PHASE_ENDING);
 }
 
+static void write_manifest(struct drain *d)
+{
+	list_files(d);
+	if (!manifest_write(d->config->manifest, &d->totals) && !d->totals.failed)
+		d->totals.failed = errno;
+}
+
 static void end(struct drain *d)
 {
 	write_refusals(d);
@@ -765,10 +772,17 @@ static void end(struct drain *d)
 	tell(d, DRAIN_EMPTY);
 	if (!d->config->local)
 		compress(d);
-	list_files(d);
-	if (!manifest_write(d->config->manifest, &d->totals) && !d->totals.failed)
-		d->totals.failed = errno;
+	write_manifest(d);
 	enter(d, PHASE_DONE);
+}
+
+/* All was done when the drain before this one was killed: but nobody was told of that. */
+static void end_again(struct drain *d)
+{
+	d->totals.stored = 0;
+	for (const struct file *f = d->files; f; f = f->next)
+		d->totals.stored += size_of(f);
+	write_manifest(d);
 }
 
 static void begin_drain(struct drain *d)
@@ -807,6 +821,8 @@ void drain_run(const struct drain_config *config, struct journal *journal, enum 
 		d.epoll = epoll_create1(EPOLL_CLOEXEC);
 	refused_end();
 	sleeper_init(&d.sleeper, d.epoll);
+	if (task == DRAIN_GO_ON && d.phase == PHASE_DONE)
+		end_again(&d);
 	if (d.phase == PHASE_RECORDING)
 		record(&d);
 	if (d.phase == PHASE_ENDING)

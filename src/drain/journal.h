@@ -106,6 +106,7 @@ struct journal {
 	_Atomic uint32_t full;  /* an entry found no room: who comes next does not know all */
 	uint32_t deaths;        /* of drains so far, by the keeper */
 	int32_t signal, status; /* that ended the last one; signal 0: it went by itself */
+	bool mixed;             /* not each of them ended like that */
 	int32_t keeper;         /* pid */
 	int32_t held[2];        /* descriptors that stay open for what they lock */
 	uint64_t began;         /* CLOCK_MONOTONIC ns */

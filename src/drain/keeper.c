@@ -52,11 +52,14 @@ static bool note_death(struct journal *j, int status)
 	static uint64_t died[DEATHS - 1];
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), *oldest = &died[j->deaths % (DEATHS - 1)];
 	bool often = *oldest && now - *oldest < DEATHS_SECONDS * 1000000000ull;
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 
 	*oldest = now;
+	j->mixed = j->deaths && (j->mixed || j->signal != sig || j->status != code);
 	j->deaths++;
-	j->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	j->status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	j->signal = sig;
+	j->status = code;
 	return often;
 }
 

@@ -145,6 +145,18 @@ static void add_system(struct text *t)
 	text_addf(t, ", \"cpus\": %ld},\n", sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+static void add_restarts(struct text *t, const struct manifest *m)
+{
+	if (!m->restarts)
+		return;
+	text_addf(t, "  \"drain\": {\"restarts\": %u", m->restarts);
+	if (m->restart_signal)
+		text_addf(t, ", \"signal\": %d", m->restart_signal);
+	else if (m->restart_status)
+		text_addf(t, ", \"status\": %d", m->restart_status);
+	text_add(t, "},\n");
+}
+
 static void add_totals(struct text *t, const struct drain_totals *s)
 {
 	text_addf(t,
@@ -181,6 +193,7 @@ bool manifest_write(const struct manifest *m, const struct drain_totals *totals)
 		add_time(&t, "ended", clock_ns(CLOCK_REALTIME));
 		add_totals(&t, totals);
 	}
+	add_restarts(&t, m);
 	add_program(&t, m);
 	text_addf(&t, "  \"processes\": [%s%s],\n", m->processes.s ? m->processes.s : "",
 		  m->processes.s ? "\n  " : "");

@@ -155,7 +155,7 @@ static void settle(struct producer *p, const struct scan *s)
 /* Whoever reads the trace is told. */
 static void write_note(struct producer *p)
 {
-	static const char format[] = "the drain was ended by %s %d; another went on in its place";
+	static const char format[] = RAW_NOTE_DRAIN_ENDED "%s %d; another went on in its place";
 	int sig = p->journal->signal;
 	struct wire_chunk h = {.magic = WIRE_CHUNK_MAGIC,
 			       .version = WIRE_VERSION,

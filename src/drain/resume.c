@@ -372,11 +372,23 @@ static void settle_collected(struct drain *d)
 	}
 }
 
+/* The manifest tells it from now on, whatever comes: this drain may be killed, too. */
+static void tell_restarts(struct drain *d)
+{
+	struct manifest *m = d->config->manifest;
+
+	d->totals.restarts = m->restarts = d->journal->deaths;
+	d->totals.signal = d->journal->signal;
+	m->restart_signal = d->journal->mixed ? 0 : d->journal->signal;
+	m->restart_status = d->journal->mixed ? 0 : d->journal->status;
+	if (d->phase != PHASE_DONE)
+		manifest_write(m, NULL);
+}
+
 void resume(struct drain *d)
 {
 	replay(d);
-	d->totals.restarts = d->journal->deaths;
-	d->totals.signal = d->journal->signal;
+	tell_restarts(d);
 	sort_out_descriptors(d);
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	for (struct guest *g = d->guests; g; g = g->next)

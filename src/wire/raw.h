@@ -99,6 +99,8 @@ struct raw_end {
 };
 
 /* How the manifest calls raw_end.how. */
+/* How a note of part "drain" begins in the file of a process whose drain was followed by another. */
+#define RAW_NOTE_DRAIN_ENDED "the drain was ended by "
 #define MANIFEST_ENDS {"finalised", "exited", "killed", "exec", "drain stopped", "running", "refused"}
 
 struct raw_tick_sync {

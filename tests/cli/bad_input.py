@@ -7,6 +7,7 @@ Usage: bad_input.py KYMO OCL_POLL
 import json
 import os
 import re
+import socket
 import shutil
 import subprocess
 import sys
@@ -259,6 +260,9 @@ def test_missing_files():
         os.rename("t.kymo/raw/" + files[n], "kept" + files[n])
         unread(files[1:n + 1], 3 - n)
     os.remove("t.kymo/raw/" + files[0])
+    whole = kymo("info", "t.kymo").stdout # the manifest knows
+    expect(re.search(r"^Recorded +20\d\d-\d\d-\d\d ", whole, re.M) and "unknown" not in whole.split("Duration")[0], whole)
+    expect(re.search(rf"^Host +{re.escape(socket.gethostname())}$", whole, re.M), whole)
     p = kymo("summary", "t.kymo")
     expect(p.returncode == 3 and "Lost: all that was in 3 files." in p.stdout, p)
     expect("No process used" not in p.stdout and "nothing was recorded (no" not in p.stderr, p)

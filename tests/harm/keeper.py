@@ -76,6 +76,20 @@ def left(trace="t.kymo"):
             glob.glob(f"{trace}/raw/.*") if "control-" in n or n.endswith((".tmp", ".part")) or "/.manifest" in n]
 
 
+def restarts_told(times, reason="was ended by signal 9", node="", trace="t.kymo"):
+    """A number of the drain, however many processes it recorded; in summary, info, SQL, and the manifest."""
+    text = f"drain: the drain{node} {reason}; another went on in its place"
+    often = f" ({times} times)" if times > 1 else ""
+    for words in (("summary", trace), ("info", trace)):
+        lines = [x.strip() for x in said(*words).splitlines() if "another went on" in x]
+        expect(len(lines) == 1 and lines[0].endswith(text + often), words, "said", lines, "not", text + often)
+    rows = json.loads(said("query", "-f", "json", trace, "SELECT process, text, count FROM note WHERE part = 'drain'"))
+    expect(rows == [{"process": 0, "text": text[7:], "count": times}], "SQL has", rows)
+    if os.path.exists(trace + "/manifest.json"):
+        found = manifest(trace)
+        expect(found["drain"]["restarts"] == times == found["totals"]["drain_restarts"], found)
+
+
 def steer(what):
     p = subprocess.run([KYMO, "ctl", what, "t.kymo"], capture_output=True, text=True, timeout=WAIT, check=False)
     expect(p.returncode == 0, what, "gave", p.returncode, p.stderr)
@@ -91,8 +105,7 @@ def test_killed():
     expect("(signal 9, Killed) and was started again, 1 time;" in err, "the launcher said", err)
     all_there(400000)
     expect(manifest()["totals"]["drain_restarts"] == 1, manifest()["totals"])
-    for words in (("summary", "t.kymo"), ("info", "t.kymo")):
-        expect("drain: the drain was ended by signal 9; another went on" in said(*words), said(*words))
+    restarts_told(1)
     expect("Lost: nothing." in said("summary", "t.kymo"), said("summary", "t.kymo"))
     strict = subprocess.run([KYMO, "summary", "--strict", "t.kymo"], capture_output=True, timeout=WAIT, check=False)
     expect(strict.returncode == 0, "a drain that was started again is no loss")
@@ -100,15 +113,63 @@ def test_killed():
 
 
 def test_killed_twice():
-    for sig in (signal.SIGKILL, signal.SIGSEGV):
-        p = start("2", "200000", "100000", options=("-f", *WAITS))
+    """Of one reason, of two; two deaths are two, of however many processes."""
+    for sig, reason in ((signal.SIGKILL, "was ended by signal 9"), (signal.SIGSEGV, "ended unexpectedly")):
+        script = f"{LOAD} counts2 1 200000 100000 & {LOAD} counts3 1 200000 100000 & " \
+                 f"{LOAD} counts 2 200000 100000; wait; exit 7"
+        p = start(options=("-f", *WAITS), command=("sh", "-c", script))
+        for name in ("counts2", "counts3"):
+            await_true(lambda: counted(name)[1] > 0, name)  # pylint: disable=cell-var-from-loop
         after(50000)
-        first = kill_drain(p, sig)
+        first = kill_drain(p)
         after(150000)
         kill_drain(p, sig, first)
         expect("started again, 2 times;" in finish(p), "not said")
-        all_there(400000)
-        os.unlink("counts")
+        all_there(800000, processes=3)
+        restarts_told(2, reason)
+        for name in ("counts", "counts2", "counts3"):
+            os.unlink(name)
+
+
+def test_killed_at_the_start():
+    """Before there was a process to record."""
+    p = start(command=("sh", "-c", f"until [ -e go ]; do sleep 0.01; done; exec {LOAD} counts 1 1000"))
+    drain = kill_drain(p)
+    await_true(lambda: drain_of(p.pid) not in (None, False, drain), "another drain")
+    open("go", "w", encoding="utf-8").close()
+    expect("(signal 9, Killed) and was started again, 1 time;" in finish(p), "not said")
+    all_there(1000)
+    restarts_told(1)
+
+
+def test_told_of_each_node():
+    """Two launchers, each with a drain, on nodes of their own: two numbers. Without manifests files tell it."""
+    if subprocess.run(["unshare", "--uts", "hostname", "other"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return "there can be no other host name here"
+    job = dict(os.environ, OMPI_COMM_WORLD_SIZE="2", OMPI_MCA_ess_base_jobid="77")
+    ps = []
+    for rank, host in enumerate(("first", "second")):
+        ps.append(subprocess.Popen(["unshare", "--uts", "sh", "-c", f'hostname {host}; exec "$@"', "sh", KYMO, "run",
+                                    "--no-summary", "-o", "t.kymo", *WAITS, LOAD, f"counts{rank}", "1", "400000", "100000"],
+                                   stderr=subprocess.PIPE, text=True, env=dict(job, OMPI_COMM_WORLD_RANK=str(rank))))
+    for rank, times in ((0, 1), (1, 2)):
+        last = None
+        for n in range(times):
+            calls = 50000 * (n + 1)
+            await_true(lambda: counted(f"counts{rank}")[1] >= calls, "calls")  # pylint: disable=cell-var-from-loop
+            last = kill_drain(ps[rank], last=last)
+    for p in ps:
+        finish(p)
+    all_there(800000, processes=2)
+    for manifests in (True, False):
+        text = said("summary", "t.kymo")
+        for host, often in (("first", "\n"), ("second", " (2 times)\n")):
+            expect(f"drain: the drain of {host} was ended by signal 9; another went on in its place{often}" in text, text)
+        if manifests:
+            for path in glob.glob("t.kymo/manifest*.json") + ["t.kymo/store.db"]:
+                if os.path.exists(path):
+                    os.unlink(path)
+    return None
 
 
 def test_at_any_moment():
@@ -179,6 +240,7 @@ def test_processes_that_come_later():
     kill_drain(p)
     finish(p, 5)
     all_there(4 * 2 * 200000 + 40 * 1000, processes=44)
+    restarts_told(1)
 
 
 def test_without_launcher():
@@ -249,6 +311,7 @@ def test_killed_at_the_end():
             expect(not left() and not glob.glob("disk/*"), what, "left", left(), glob.glob("disk/*"))
             met = manifest()["totals"]["drain_restarts"] == 1
             if met:
+                restarts_told(1)
                 break
         expect(met, what, "was never met")
         packed = os.path.getsize(glob.glob("t.kymo/raw/*.kyr")[0])

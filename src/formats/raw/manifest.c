@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef KYMO_HAVE_JANSSON
@@ -232,6 +233,38 @@ static void read_ends(struct listing *l, const json_t *root)
 	}
 }
 
+static const char *text_of(struct trace *t, const json_t *object, const char *name)
+{
+	const json_t *v = json_object_get(object, name);
+
+	return json_is_string(v) ? trace_string(t, json_string_value(v), json_string_length(v))
+				 : "";
+}
+
+/* Written anew by each drain that goes on in the place of another; older ones had a total only. */
+static void read_restarts(struct raw_trace *rt, const json_t *root)
+{
+	const json_t *drain = json_object_get(root, "drain");
+	uint64_t times = number(drain, "restarts");
+
+	if (!times)
+		times = number(json_object_get(root, "totals"), "drain_restarts");
+	raw_add_restarts(rt, text_of(rt->trace, root, "hostname"), times,
+			 (int32_t)number(drain, "signal"), (int32_t)number(drain, "status"));
+}
+
+/* Of the first launcher: what is known even where nothing was recorded. */
+static void read_launcher(struct trace *t, const json_t *root)
+{
+	const char *started = json_string_value(json_object_get(root, "started"));
+	struct tm tm = {0};
+
+	t->hostname = text_of(t, root, "hostname");
+	t->version = text_of(t, root, "kymo");
+	if (started && strptime(started, "%Y-%m-%dT%H:%M:%S", &tm))
+		t->started = (int64_t)timegm(&tm);
+}
+
 static void read_one(struct listing *l, const char *path, bool first)
 {
 	struct raw_trace *rt = l->rt;
@@ -260,6 +293,9 @@ static void read_one(struct listing *l, const char *path, bool first)
 	else if (first && json_is_string(command))
 		t->command = trace_string(t, json_string_value(command),
 					  json_string_length(command));
+	if (first)
+		read_launcher(t, root);
+	read_restarts(rt, root);
 	read_ends(l, root);
 	json_decref(root);
 }

@@ -241,6 +241,7 @@ static kymo_status_t fill(struct raw_trace *rt, const char *path)
 	if (status != KYMO_OK)
 		return status;
 	raw_settle_jobs(rt);
+	raw_settle_restarts(rt);
 	trace_number_worlds(rt->trace);
 	trace_number_queues(rt->trace);
 	trace_number_agents(rt->trace);
@@ -306,6 +307,7 @@ void raw_trace_close(struct raw_trace *rt)
 	for (uint32_t i = 0; i < rt->count; i++)
 		release_process(&rt->processes[i]);
 	free(rt->processes);
+	free(rt->restarts);
 	idmap_release(&rt->ops);
 	idmap_release(&rt->sets);
 	free(rt->set_list);

@@ -61,6 +61,10 @@ kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned
 /* Something was lost, or nobody can tell because the end of a recording is missing. */
 bool summary_lossy(const struct summary *s, unsigned count);
 
+/* The same of a trace; false, and said why, if it cannot be read. Implemented by src/report, too.
+ */
+bool summary_tells_losses(const char *trace_path, struct stream_log *log);
+
 /*
  * Prints the summary of a trace as text, as `kymo run` does at its end. The tables are laid out by
  * src/report, which implements this function.

@@ -21,7 +21,8 @@ static const struct knob rows[] = {
 	{"no-summary", 0, KNOB_FLAG, 0, AT(no_summary), NULL, NULL, NULL, NULL, "Trace",
 	 "Print no summary when the program has ended"},
 	{"strict", 0, KNOB_FLAG, 0, AT(strict), NULL, NULL, NULL, NULL, "Trace",
-	 "Exit with status 1 if anything was lost and the program's own status is 0"},
+	 "Exit with status 1 if the program's own status is 0 and anything was lost: records, samples, "
+	 "definitions, processes, rows of tallies (in a job, rank 0 says it of all)"},
 	{"no-compress", 0, KNOB_FLAG, 0, AT(no_compress), NULL, NULL, NULL, NULL, "Trace",
 	 "Leave the raw files as they were written"},
 	{"node-local", 0, KNOB_STRING, KNOB_HANDED_ON, AT(node_local), "DIR", NULL, NULL, NULL, "Trace",

@@ -24,7 +24,8 @@ static const struct knob rows[] = {
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
 	 "How it is printed; times in csv and json are nanoseconds"},
 	{"strict", 0, KNOB_FLAG, 0, AT(strict), NULL, NULL, NULL, NULL, "Summary",
-	 "Exit with status 1 if anything was lost, or the end of a recording is missing"},
+	 "Exit with status 1 if anything was lost (records, samples, definitions, processes, files, rows of "
+	 "tallies), or the end of a recording is missing"},
 };
 
 static struct knob_table table = {.command = "summary", .rows = rows, .count = sizeof(rows) / sizeof(rows[0]), .values = &options};

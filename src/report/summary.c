@@ -3,6 +3,19 @@
 #include "analysis/summary.h"
 #include "report/report.h"
 
+bool summary_tells_losses(const char *trace_path, struct stream_log *log)
+{
+	struct format_options o = {.log = log};
+	struct summary s;
+	bool lossy;
+
+	if (summary_read(&s, trace_path, SUMMARY_ANY, &o) != KYMO_OK)
+		return false; /* said why */
+	lossy = summary_lossy(&s, 1);
+	summary_release(&s);
+	return lossy;
+}
+
 kymo_status_t summary_print(const char *trace_path, FILE *out, struct stream_log *log)
 {
 	struct format_options o = {.log = log};

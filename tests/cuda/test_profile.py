@@ -95,6 +95,11 @@ class Test(base.Test):
         strict = subprocess.run([self.kymo, "summary", "--strict", self.trace], capture_output=True, timeout=120,
                                 check=False)
         check("lost: --strict, though all records are there", strict.returncode, 1)
+        for words, wanted in (("many", 1), ("pc", 0)):
+            run = subprocess.run([self.kymo, "run", "--strict", "--no-summary", "-f", "-o", self.trace, "--pc-sampling=12",
+                                  self.built, words], capture_output=True, timeout=120, check=False,
+                                 env=dict(os.environ, KYMO_CUPTI=self.library, STAND_VERSION="130001"))
+            check(f"run --strict {words}", run.returncode, wanted)
 
     def test_full(self):
         self.build()

@@ -34,7 +34,7 @@ bool plain_hidden(uint32_t code);
 /* What stands for a hidden one; returns its length. No terminator. */
 size_t plain_escape(uint32_t code, char out[PLAIN_ESCAPE_MAX]);
 
-/* The same in a JSON string; returns its length. Bytes that are no text become U+FFFD. */
+/* The same in a JSON string, for json_escape(); returns its length. */
 size_t plain_escape_json(uint32_t code, char out[2 * PLAIN_ESCAPE_MAX]);
 
 /* Columns that a terminal gives it (plain_width.c): 0, 1 or 2, or those of its escape. */

@@ -8,27 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/plain.h"
+#include "base/vec.h"
 
+/* Room for `more` bytes and the terminator. */
 static bool reserve(struct text *t, size_t more)
 {
-	size_t room = t->room ? t->room : 64;
-	char *s;
-
 	if (t->failed)
 		return false;
-	while (room < t->length + more + 1)
-		room *= 2;
-	if (room == t->room)
-		return true;
-	s = realloc(t->s, room);
-	if (!s) {
-		t->failed = true;
-		return false;
-	}
-	t->s = s;
-	t->room = room;
-	return true;
+	t->failed = more == SIZE_MAX || !vec_reserve(&t->s, &t->room, t->length, more + 1);
+	return !t->failed;
 }
 
 void text_add_bytes(struct text *t, const char *s, size_t n)
@@ -62,21 +52,19 @@ void text_addf(struct text *t, const char *format, ...)
 	t->length += (size_t)n;
 }
 
-void text_add_json(struct text *t, const char *string)
+void text_add_json_bytes(struct text *t, const char *s, size_t n)
 {
-	char escaped[2 * PLAIN_ESCAPE_MAX];
-	size_t n = strlen(string), length;
-	uint32_t code;
-
-	text_add(t, "\"");
-	for (size_t i = 0; i < n; i += length) {
-		length = plain_next(string + i, n - i, &code);
-		if (code == '"' || code == '\\' || plain_hidden(code))
-			text_add_bytes(t, escaped, plain_escape_json(code, escaped));
-		else
-			text_add_bytes(t, string + i, length);
+	if (n > SIZE_MAX / 8 || !reserve(t, JSON_ESCAPED_MAX(n))) {
+		t->failed = true;
+		return;
 	}
-	text_add(t, "\"");
+	t->length += json_escape(t->s + t->length, s, n);
+	t->s[t->length] = '\0';
+}
+
+void text_add_json(struct text *t, const char *s)
+{
+	text_add_json_bytes(t, s, strlen(s));
 }
 
 /* Characters that must not be seen as they are: $'...' of POSIX.1-2024, bash, zsh and ksh. */

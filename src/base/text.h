@@ -18,8 +18,9 @@ void text_add(struct text *t, const char *s);
 void text_add_bytes(struct text *t, const char *s, size_t n);
 void text_addf(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds `s` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+/* Adds `s` as a JSON string with its quotes: json_escape(). */
 void text_add_json(struct text *t, const char *s);
+void text_add_json_bytes(struct text *t, const char *s, size_t n);
 
 /* Adds `s` quoted for a POSIX shell, where it needs quotes. */
 void text_add_shell(struct text *t, const char *s);

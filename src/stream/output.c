@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/plain.h"
 
 #define BUFFER (1u << 18)
@@ -239,30 +240,10 @@ void output_plain(struct output *o, const char *s, size_t n)
 
 void output_json_bytes(struct output *o, const char *s, size_t n)
 {
-	char *begin = output_room(o, n * 6 + 2), *p = begin; /* six for a byte, 12 for four */
-	uint32_t code;
+	char *p = output_room(o, JSON_ESCAPED_MAX(n));
 
-	if (!p)
-		return;
-	*p++ = '"';
-	for (size_t i = 0, length; i < n; i += length) {
-		length = plain_next(s + i, n - i, &code);
-		if (code & PLAIN_BAD) {
-			memcpy(p, "\xef\xbf\xbd", 3);
-			p += 3;
-		} else if (code == '"' || code == '\\' || plain_hidden(code)) {
-			char escaped[2 * PLAIN_ESCAPE_MAX];
-			size_t used = plain_escape_json(code, escaped);
-
-			memcpy(p, escaped, used);
-			p += used;
-		} else {
-			memcpy(p, s + i, length);
-			p += length;
-		}
-	}
-	*p++ = '"';
-	o->used += (size_t)(p - begin);
+	if (p)
+		o->used += json_escape(p, s, n);
 }
 
 void output_json(struct output *o, const char *s)

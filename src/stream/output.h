@@ -87,7 +87,7 @@ static inline void output_name(struct output *o, const char *s)
 	output_plain(o, s, strlen(s));
 }
 
-/* `n` bytes as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
+/* `n` bytes as a JSON string with its quotes: json_escape(). */
 void output_json_bytes(struct output *o, const char *s, size_t n);
 void output_json(struct output *o, const char *s);
 

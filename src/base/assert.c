@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a violated invariant does; see assert.h. */
+#include "base/assert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Without stdio's buffers and locks: it may happen anywhere. */
+void kymo_assert_failed(const char *expression, const char *file, int line, const char *function)
+{
+	char text[512];
+	int n = snprintf(text, sizeof(text), "kymo: %s:%d: %s: assertion failed: %s\n", file, line,
+			 function, expression);
+
+	n = n < (int)sizeof(text) ? n : (int)sizeof(text) - 1;
+	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) != n)
+		abort();
+	abort();
+}

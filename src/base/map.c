@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hash map; see map.h. */
+#include "base/map.h"
+
+#include <string.h>
+
+#define FIRST 8u
+
+/* The first free entry for `key`. */
+static struct map_entry *free_entry(const struct map *m, uint64_t key)
+{
+	uint32_t i = map_place(m, key);
+
+	while (m->entries[i].value)
+		i = (i + 1) & m->mask;
+	return &m->entries[i];
+}
+
+/* Makes room for one more. */
+static bool reserve(struct map *m)
+{
+	uint32_t size = m->entries ? m->mask + 1 : 0;
+	struct map bigger = {.count = m->count};
+
+	if ((uint64_t)m->count * 2 + 2 <= size)
+		return true;
+	if (size > UINT32_MAX / 4)
+		return false;
+	size = size ? size * 2 : FIRST;
+	bigger.entries = calloc(size, sizeof(*bigger.entries));
+	if (!bigger.entries)
+		return false;
+	bigger.mask = size - 1;
+	bigger.shift = (uint32_t)__builtin_clz(size) + 33;
+	for (uint32_t i = 0; m->entries && i <= m->mask; i++)
+		if (m->entries[i].value)
+			*free_entry(&bigger, m->entries[i].key) = m->entries[i];
+	free(m->entries);
+	*m = bigger;
+	return true;
+}
+
+bool map_add(struct map *m, uint64_t key, uint64_t value)
+{
+	if (!reserve(m))
+		return false;
+	*free_entry(m, key) = (struct map_entry){key, value};
+	m->count++;
+	return true;
+}
+
+bool map_set(struct map *m, uint64_t key, uint64_t value)
+{
+	if (m->entries) {
+		for (uint32_t i = map_place(m, key); m->entries[i].value; i = (i + 1) & m->mask) {
+			if (m->entries[i].key == key) {
+				m->entries[i].value = value;
+				return true;
+			}
+		}
+	}
+	return map_add(m, key, value);
+}
+
+/* Frees an entry; those behind it that it kept from their place move up. */
+static void take_out(struct map *m, uint32_t hole)
+{
+	uint32_t i = hole;
+
+	for (;;) {
+		i = (i + 1) & m->mask;
+		if (!m->entries[i].value)
+			break;
+		if (((i - map_place(m, m->entries[i].key)) & m->mask) >= ((i - hole) & m->mask)) {
+			m->entries[hole] = m->entries[i];
+			hole = i;
+		}
+	}
+	m->entries[hole].value = 0;
+	m->count--;
+}
+
+uint64_t map_remove(struct map *m, uint64_t key)
+{
+	uint64_t value = 0;
+
+	if (!m->entries)
+		return 0;
+	for (uint32_t i = map_place(m, key); (value = m->entries[i].value); i = (i + 1) & m->mask) {
+		if (m->entries[i].key == key) {
+			take_out(m, i);
+			break;
+		}
+	}
+	return value;
+}
+
+bool map_remove_value(struct map *m, uint64_t key, uint64_t value)
+{
+	if (!m->entries)
+		return false;
+	for (uint32_t i = map_place(m, key); m->entries[i].value; i = (i + 1) & m->mask) {
+		if (m->entries[i].key == key && m->entries[i].value == value) {
+			take_out(m, i);
+			return true;
+		}
+	}
+	return false;
+}
+
+void map_clear(struct map *m)
+{
+	if (m->entries)
+		memset(m->entries, 0, ((size_t)m->mask + 1) * sizeof(*m->entries));
+	m->count = 0;
+}

@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "analysis/group.h"
+#include "base/hash.h"
+#include "base/vec.h"
 
 bool groups_init(struct groups *g, const struct trace *t, unsigned by)
 {
 	memset(g, 0, sizeof(*g));
 	g->by = by;
 	g->numbers = tallies_empty(t);
-	g->mask = 63;
-	g->slots = calloc(g->mask + 1, sizeof(*g->slots));
-	return g->numbers && g->slots;
+	return g->numbers != NULL;
 }
 
 void groups_release(struct groups *g)
@@ -23,68 +23,35 @@ void groups_release(struct groups *g)
 		free(g->list[i]);
 	}
 	free(g->list);
-	free(g->slots);
+	map_release(&g->places);
 	tallies_free(g->numbers);
 	memset(g, 0, sizeof(*g));
 }
 
-static uint32_t hash(const char *key, size_t length)
+static struct group *find(const struct groups *g, uint64_t hash, const struct text *key)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
+	uint64_t i;
 
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (uint8_t)key[i]) * 0x100000001b3ull;
-	return (uint32_t)(h ^ h >> 32);
-}
+	map_each(&g->places, hash, i) {
+		struct group *x = g->list[i - 1];
 
-/* The slot of the key: of the group that has it, or an empty one. */
-static uint32_t slot(const struct groups *g, const char *key, size_t length)
-{
-	uint32_t i = hash(key, length) & g->mask;
-
-	while (g->slots[i]) {
-		const struct group *x = g->list[g->slots[i] - 1];
-
-		if (x->key_length == length && memcmp(x->key, key, length) == 0)
-			break;
-		i = (i + 1) & g->mask;
+		if (x->key_length == key->length && memcmp(x->key, key->s, key->length) == 0)
+			return x;
 	}
-	return i;
-}
-
-static bool reserve(struct groups *g)
-{
-	uint32_t *old = g->slots;
-	struct group **list;
-
-	if ((g->count & (g->count - 1)) == 0) {
-		list = realloc(g->list, (g->count ? g->count * 2 : 1) * sizeof(*list));
-		if (!list)
-			return false;
-		g->list = list;
-	}
-	if (g->count * 2 < g->mask)
-		return true;
-	g->slots = calloc((size_t)(g->mask + 1) * 2, sizeof(*g->slots));
-	if (!g->slots) {
-		g->slots = old;
-		return false;
-	}
-	g->mask = g->mask * 2 + 1;
-	for (uint32_t i = 0; i < g->count; i++)
-		g->slots[slot(g, g->list[i]->key, g->list[i]->key_length)] = i + 1;
-	free(old);
-	return true;
+	return NULL;
 }
 
 /* A new group; takes the text of its key over. */
-static struct group *add_group(struct groups *g, struct text *key)
+static struct group *add_group(struct groups *g, uint64_t hash, struct text *key)
 {
-	struct group *x = reserve(g) ? calloc(1, sizeof(*x)) : NULL;
+	bool room = vec_reserve(&g->list, &g->room, g->count, 1);
+	struct group *x = room ? calloc(1, sizeof(*x)) : NULL;
 	char *p = key->s;
 
-	if (!x)
+	if (!x || !map_add(&g->places, hash, g->count + 1)) {
+		free(x);
 		return NULL;
+	}
 	x->key = key->s;
 	x->key_length = key->length;
 	memset(key, 0, sizeof(*key));
@@ -95,7 +62,6 @@ static struct group *add_group(struct groups *g, struct text *key)
 		p += strlen(p) + 1;
 	}
 	x->sum.min = UINT64_MAX;
-	g->slots[slot(g, x->key, x->key_length)] = g->count + 1;
 	g->list[g->count++] = x;
 	return x;
 }
@@ -103,16 +69,11 @@ static struct group *add_group(struct groups *g, struct text *key)
 static bool add_process(struct group *x, const struct summary *s, uint32_t process)
 {
 	uint32_t n = x->process_count;
-	struct group_process *more;
 
 	if (n && x->processes[n - 1].summary == s && x->processes[n - 1].process == process)
 		return true;
-	if ((n & (n - 1)) == 0) { /* room for the next power of two */
-		more = realloc(x->processes, (n ? 2 * n : 1) * sizeof(*more));
-		if (!more)
-			return false;
-		x->processes = more;
-	}
+	if (!vec_reserve(&x->processes, &x->process_room, n, 1))
+		return false;
 	x->processes[x->process_count++] = (struct group_process){s, process};
 	return true;
 }
@@ -122,7 +83,7 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 {
 	struct text key = {0};
 	struct group *x = NULL;
-	uint32_t i;
+	uint64_t hash;
 
 	for (unsigned d = 0; d < dimension_count; d++) {
 		if (!(g->by & dimensions[d].by))
@@ -133,8 +94,9 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 	if (!key.s)
 		text_add_bytes(&key, "", 1); /* one group for everything */
 	if (!key.failed && key.s) {
-		i = g->slots[slot(g, key.s, key.length)];
-		x = i ? g->list[i - 1] : add_group(g, &key);
+		hash = hash_bytes(key.s, key.length);
+		x = find(g, hash, &key);
+		x = x ? x : add_group(g, hash, &key);
 	}
 	text_release(&key);
 	if (!x) {

@@ -7,6 +7,7 @@
 #define ANALYSIS_GROUP_H
 
 #include "analysis/labels.h"
+#include "base/map.h"
 
 #define GROUP_LABELS 15 /* as many as there are dimensions */
 
@@ -23,15 +24,14 @@ struct group {
 		const struct summary *summary;
 		uint32_t process;
 	} *processes;
-	uint32_t process_count;
+	uint32_t process_count, process_room;
 	uint64_t passed; /* bytes: of each row what was sent or received, whichever is more */
 };
 
 struct groups {
 	struct group **list;
-	uint32_t count;
-	uint32_t *slots;
-	uint32_t mask;
+	uint32_t count, room;
+	struct map places;       /* by hash of the key: index + 1 */
 	struct tallies *numbers; /* owns the histograms of the sums */
 	unsigned by;             /* dimensions in use */
 	bool failed;

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/raw/idmap.h"
+#include "base/map.h"
+#include "base/vec.h"
 #include "formats/raw/read.h"
 
 #define DEPTH_MAX 512u /* of a path; what a sound trace cannot have */
@@ -21,35 +22,21 @@ struct node {
 struct scopes {
 	const struct trace *trace;
 	uint32_t process_count;
-	struct idmap *nodes;   /* by process: scope to node */
-	struct idmap *submits; /* by process: id of a submitting call to its place in `within` */
+	struct map *nodes;   /* by process: scope to node */
+	struct map *submits; /* by process: id of a submitting call to its place in `within` */
 	struct node *node;
-	uint32_t node_count;
+	uint32_t node_count, node_room;
 	int64_t *within; /* scopes of submitting calls */
-	uint32_t within_count;
-	struct idmap path_of; /* path above << 32 | name */
+	uint32_t within_count, within_room;
+	struct map path_of; /* path above << 32 | name */
 	char **paths;
-	uint32_t path_count;
+	uint32_t path_count, path_room;
 	bool failed;
 };
 
-/* Room for one more of an array that doubles. */
-static bool room(void *array, uint32_t count, size_t size)
-{
-	void *data;
-
-	if (count && (count & (count - 1)))
-		return true;
-	memcpy(&data, array, sizeof(data));
-	data = realloc(data, (count ? (size_t)count * 2 : 1) * size);
-	if (data)
-		memcpy(array, &data, sizeof(data));
-	return data != NULL;
-}
-
 static uint32_t add_path(struct scopes *s, char *text)
 {
-	if (!text || !room(&s->paths, s->path_count, sizeof(*s->paths))) {
+	if (!text || !vec_reserve(&s->paths, &s->path_room, s->path_count, 1)) {
 		free(text);
 		s->failed = true;
 		return UNKNOWN;
@@ -66,8 +53,8 @@ static void add_range(struct scopes *s, const struct rec_marker *r)
 
 	if (!r->scope || p >= s->process_count)
 		return;
-	if (!room(&s->node, s->node_count, sizeof(*s->node)) ||
-	    !idmap_set(&s->nodes[p], (uint64_t)r->scope, s->node_count)) {
+	if (!vec_reserve(&s->node, &s->node_room, s->node_count, 1) ||
+	    !map_set(&s->nodes[p], (uint64_t)r->scope, s->node_count)) {
 		s->failed = true;
 		return;
 	}
@@ -78,8 +65,8 @@ static void add_submit(struct scopes *s, uint32_t p, const struct wire_record *w
 {
 	if (p >= s->process_count)
 		return;
-	if (!room(&s->within, s->within_count, sizeof(*s->within)) ||
-	    !idmap_set(&s->submits[p], w->id, s->within_count)) {
+	if (!vec_reserve(&s->within, &s->within_room, s->within_count, 1) ||
+	    !map_set(&s->submits[p], w->id, s->within_count)) {
 		s->failed = true;
 		return;
 	}
@@ -116,8 +103,8 @@ struct scopes *scopes_new(struct raw_trace *rt)
 	s->nodes = calloc(s->process_count, sizeof(*s->nodes));
 	s->submits = calloc(s->process_count, sizeof(*s->submits));
 	/* Index 0 of each is "none". */
-	s->failed = !s->nodes || !s->submits || !room(&s->node, 0, sizeof(*s->node)) ||
-		    !room(&s->within, 0, sizeof(*s->within));
+	s->failed = !s->nodes || !s->submits || !vec_reserve(&s->node, &s->node_room, 0, 1) ||
+		    !vec_reserve(&s->within, &s->within_room, 0, 1);
 	s->node_count = s->within_count = 1;
 	add_path(s, strdup(""));
 	add_path(s, strdup("(not recorded)"));
@@ -137,12 +124,12 @@ void scopes_free(struct scopes *s)
 	if (!s)
 		return;
 	for (uint32_t i = 0; s->nodes && i < s->process_count; i++)
-		idmap_release(&s->nodes[i]);
+		map_release(&s->nodes[i]);
 	for (uint32_t i = 0; s->submits && i < s->process_count; i++)
-		idmap_release(&s->submits[i]);
+		map_release(&s->submits[i]);
 	for (uint32_t i = 0; i < s->path_count; i++)
 		free(s->paths[i]);
-	idmap_release(&s->path_of);
+	map_release(&s->path_of);
 	free(s->nodes);
 	free(s->submits);
 	free(s->node);
@@ -156,7 +143,7 @@ void scopes_free(struct scopes *s)
 static uint32_t path_below(struct scopes *s, uint32_t above, uint32_t name)
 {
 	uint64_t key = (uint64_t)above << 32 | name;
-	uint32_t path = idmap_get(&s->path_of, key);
+	uint32_t path = map_get(&s->path_of, key);
 	const char *text = name ? s->trace->strings[name].text : "(no name)";
 	size_t a, b;
 	char *whole;
@@ -172,7 +159,7 @@ static uint32_t path_below(struct scopes *s, uint32_t above, uint32_t name)
 		memcpy(whole + a + (a != 0), text, b + 1);
 	}
 	path = add_path(s, whole);
-	if (!idmap_set(&s->path_of, key, path))
+	if (!map_set(&s->path_of, key, path))
 		s->failed = true;
 	return path;
 }
@@ -183,7 +170,7 @@ static uint32_t path_at(struct scopes *s, uint32_t process, int64_t scope, uint3
 
 	if (!scope)
 		return 0;
-	i = process < s->process_count ? idmap_get(&s->nodes[process], (uint64_t)scope) : 0;
+	i = process < s->process_count ? map_get(&s->nodes[process], (uint64_t)scope) : 0;
 	if (!i || depth == DEPTH_MAX)
 		return UNKNOWN;
 	if (!s->node[i].path) {
@@ -201,7 +188,7 @@ uint32_t scopes_path(struct scopes *s, uint32_t process, int64_t scope)
 
 uint32_t scopes_path_of_call(struct scopes *s, uint32_t process, uint64_t call)
 {
-	uint32_t i = process < s->process_count ? idmap_get(&s->submits[process], call) : 0;
+	uint32_t i = process < s->process_count ? map_get(&s->submits[process], call) : 0;
 
 	return i ? scopes_path(s, process, s->within[i]) : 0;
 }

@@ -10,6 +10,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "base/vec.h"
 #include "wire/tally.h"
 
 enum { PEOPLE_ROWS = 10 }; /* beside the tables of operations; --by rank,op has all */
@@ -111,15 +112,8 @@ static uint64_t time_of(enum tally_kind kind, const struct tally *row)
 static bool add_share(struct loads *l, const struct summary *s, enum tally_kind kind,
 		      const struct tally *row, struct share like)
 {
-	struct share *x;
-
-	if (l->count == l->room) {
-		x = realloc(l->shares, (l->room * 2 + 256) * sizeof(*x));
-		if (!x)
-			return false;
-		l->shares = x;
-		l->room = l->room * 2 + 256;
-	}
+	if (!vec_reserve(&l->shares, &l->room, l->count, 1))
+		return false;
 	if (row) {
 		struct text label = {0};
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/summary_parts.h"
+#include "base/vec.h"
 #include "stream/symbol.h"
 
 #define FUNCTIONS_SHOWN 25u
@@ -37,18 +38,12 @@ static void functions_release(struct functions *f)
 static uint32_t function_at(struct functions *f, const struct symbol *y)
 {
 	const char *name = y->function ? y->function : "(no name)";
-	struct function *bigger;
 
 	for (uint32_t i = 0; i < f->count; i++)
 		if (strcmp(f->list[i].name, name) == 0 && strcmp(f->list[i].module, y->module) == 0)
 			return i + 1;
-	if (f->count == f->room) {
-		f->room = f->room ? f->room * 2 : 64;
-		bigger = realloc(f->list, f->room * sizeof(*bigger));
-		if (!bigger)
-			return 0;
-		f->list = bigger;
-	}
+	if (!vec_reserve(&f->list, &f->room, f->count, 1))
+		return 0;
 	f->list[f->count] = (struct function){.name = strdup(name), .module = strdup(y->module)};
 	return ++f->count;
 }
@@ -190,19 +185,12 @@ static bool same_counter(const struct counted *c, const struct t_counter *k, con
 static struct counted *count_at(struct counts *all, const struct t_counter *k, const char *kind,
 				const char *what, uint32_t instance)
 {
-	struct counted *bigger;
-
 	for (uint32_t i = 0; i < all->count; i++)
 		if (same_counter(&all->list[i], k, kind, what, instance))
 			return &all->list[i];
-	if (all->count == all->room) {
-		all->room = all->room ? all->room * 2 : 64;
-		bigger = realloc(all->list, all->room * sizeof(*bigger));
-		if (!bigger) {
-			all->failed = true;
-			return NULL;
-		}
-		all->list = bigger;
+	if (!vec_reserve(&all->list, &all->room, all->count, 1)) {
+		all->failed = true;
+		return NULL;
 	}
 	all->list[all->count] =
 		(struct counted){.kind = kind, .what = what, .counter = k, .instance = instance};

@@ -8,6 +8,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "base/vec.h"
 
 /* ---- work that did not finish ------------------------------------------------------------------ */
 
@@ -30,8 +31,6 @@ struct works {
 
 static bool add_work(struct works *w, const struct summary *s, const struct t_unfinished *u)
 {
-	struct kind_of_work *more;
-
 	for (uint32_t i = 0; i < w->count; i++) {
 		struct kind_of_work *k = &w->list[i];
 
@@ -43,13 +42,8 @@ static bool add_work(struct works *w, const struct summary *s, const struct t_un
 			k->oldest = u;
 		return true;
 	}
-	if (w->count == w->room) {
-		w->room = w->room ? w->room * 2 : 16;
-		more = realloc(w->list, w->room * sizeof(*more));
-		if (!more)
-			return false;
-		w->list = more;
-	}
+	if (!vec_reserve(&w->list, &w->room, w->count, 1))
+		return false;
 	w->list[w->count++] = (struct kind_of_work){s, u, 1, u->bytes};
 	return true;
 }
@@ -162,8 +156,6 @@ struct left_outs {
 static bool add_left_out(struct left_outs *l, const struct trace *t, const struct t_left_out *x)
 {
 	const struct t_op *op = &t->ops[x->op];
-	struct left_out *more;
-
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct left_out *o = &l->list[i];
 
@@ -173,13 +165,8 @@ static bool add_left_out(struct left_outs *l, const struct trace *t, const struc
 		l->list[i].calls += x->calls;
 		return true;
 	}
-	if (l->count == l->room) {
-		l->room = l->room ? l->room * 2 : 16;
-		more = realloc(l->list, l->room * sizeof(*more));
-		if (!more)
-			return false;
-		l->list = more;
-	}
+	if (!vec_reserve(&l->list, &l->room, l->count, 1))
+		return false;
 	l->list[l->count++] = (struct left_out){t, op, x->calls};
 	return true;
 }

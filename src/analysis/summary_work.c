@@ -8,6 +8,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_columns.h"
+#include "base/vec.h"
 #include "record/fields.h"
 
 /* What a table has beside labels, time, share, count and spread. */
@@ -174,8 +175,8 @@ static bool domain_table(struct report *r, const struct summary *s, unsigned cou
 static bool all_domains(struct report *r, const struct summary *s, unsigned count, unsigned by,
 			enum tally_kind kind)
 {
-	const struct t_domain **seen = NULL, **bigger;
-	unsigned n = 0, d;
+	const struct t_domain **seen = NULL;
+	unsigned n = 0, room = 0, d;
 	bool ok = true;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -188,11 +189,9 @@ static bool all_domains(struct report *r, const struct summary *s, unsigned coun
 				;
 			if (d < n)
 				continue;
-			bigger = realloc(seen, (n + 1) * sizeof(*seen));
-			ok = bigger != NULL;
+			ok = vec_reserve(&seen, &room, n, 1);
 			if (!ok)
 				break;
-			seen = bigger;
 			seen[n++] = domain;
 			ok = domain_table(r, s, count, by, kind, domain);
 		}

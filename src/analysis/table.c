@@ -7,51 +7,48 @@
 #include <string.h>
 
 #include "analysis/table.h"
+#include "base/vec.h"
 
 /* Appends a formatted line to an owned list. False: no memory. */
-static bool add_line(char ***lines, unsigned *count, const char *format, va_list args)
+static bool add_line(struct text_lines *l, const char *format, va_list args)
 {
-	char **bigger = realloc(*lines, (*count + 1) * sizeof(**lines));
 	char *line;
 
-	if (!bigger)
+	if (!vec_reserve(&l->lines, &l->room, l->count, 1) || vasprintf(&line, format, args) < 0)
 		return false;
-	*lines = bigger;
-	if (vasprintf(&line, format, args) < 0)
-		return false;
-	bigger[(*count)++] = line;
+	l->lines[l->count++] = line;
 	return true;
 }
 
-#define ADD_LINE(owner, lines, count)                                                              \
+#define ADD_LINE(owner, lines)                                                                     \
 	do {                                                                                       \
 		va_list args;                                                                      \
 		va_start(args, format);                                                            \
-		if (!add_line(&(lines), &(count), format, args))                                   \
+		if (!add_line(&(lines), format, args))                                             \
 			(owner)->failed = true;                                                    \
 		va_end(args);                                                                      \
 	} while (0)
 
 void report_head(struct report *r, const char *format, ...)
 {
-	ADD_LINE(r, r->head.lines, r->head.count);
+	ADD_LINE(r, r->head);
 }
 
 void report_foot(struct report *r, const char *format, ...)
 {
-	ADD_LINE(r, r->foot.lines, r->foot.count);
+	ADD_LINE(r, r->foot);
 }
 
 void table_note(struct table *t, const char *format, ...)
 {
-	ADD_LINE(t, t->notes, t->note_count);
+	ADD_LINE(t, t->notes);
 }
 
-static void free_lines(char **lines, unsigned count)
+static void free_lines(struct text_lines *l)
 {
-	for (unsigned i = 0; i < count; i++)
-		free(lines[i]);
-	free(lines);
+	for (unsigned i = 0; i < l->count; i++)
+		free(l->lines[i]);
+	free(l->lines);
 }
 
 static void table_free(struct table *t)
@@ -64,7 +61,7 @@ static void table_free(struct table *t)
 				free(t->cells[(size_t)r * t->column_count + c].s);
 		}
 	}
-	free_lines(t->notes, t->note_count);
+	free_lines(&t->notes);
 	free(t->columns);
 	free(t->cells);
 	free(t->name);
@@ -77,23 +74,21 @@ void report_release(struct report *r)
 	for (unsigned i = 0; i < r->table_count; i++)
 		table_free(r->tables[i]);
 	free(r->tables);
-	free_lines(r->head.lines, r->head.count);
-	free_lines(r->foot.lines, r->foot.count);
+	free_lines(&r->head);
+	free_lines(&r->foot);
 	memset(r, 0, sizeof(*r));
 }
 
 struct table *report_table(struct report *r, const char *name, const char *title)
 {
-	struct table **bigger = realloc(r->tables, (r->table_count + 1) * sizeof(*bigger));
+	bool room = vec_reserve(&r->tables, &r->table_room, r->table_count, 1);
 	struct table *t = calloc(1, sizeof(*t));
 
-	if (bigger)
-		r->tables = bigger;
 	if (t) {
 		t->name = strdup(name);
 		t->title = strdup(title);
 	}
-	if (!bigger || !t || !t->name || !t->title) {
+	if (!room || !t || !t->name || !t->title) {
 		table_free(t);
 		r->failed = true;
 		return NULL;
@@ -115,16 +110,12 @@ void table_column(struct table *t, const char *name, const char *heading, enum c
 void table_column_if(struct table *t, bool shown, const char *name, const char *heading,
 		     enum cell_unit unit)
 {
-	struct table_column *bigger =
-		realloc(t->columns, (t->column_count + 1) * sizeof(*bigger));
-
-	if (!bigger) {
+	if (!vec_reserve(&t->columns, &t->column_room, t->column_count, 1)) {
 		t->failed = true;
 		return;
 	}
-	t->columns = bigger;
-	bigger[t->column_count++] = (struct table_column){
-		name, heading, (uint8_t)unit, unit != CELL_TEXT, !shown, 0};
+	t->columns[t->column_count++] =
+		(struct table_column){name, heading, (uint8_t)unit, unit != CELL_TEXT, !shown, 0};
 }
 
 void table_column_spare(struct table *t, unsigned spare, const char *name, const char *heading,
@@ -140,16 +131,11 @@ void table_column_spare(struct table *t, unsigned spare, const char *name, const
 struct cell *table_row(struct table *t)
 {
 	size_t n = t->column_count, at = (size_t)t->row_count * n;
-	struct cell *bigger = t->cells;
 
-	if ((t->row_count & (t->row_count - 1)) == 0)
-		bigger = realloc(t->cells, (t->row_count ? t->row_count * 2 : 1) * n *
-						   sizeof(*bigger));
-	if (!bigger) {
+	if (!vec_reserve(&t->cells, &t->cell_room, at, n)) {
 		t->failed = true;
 		return NULL;
 	}
-	t->cells = bigger;
 	t->row_count++;
 	for (size_t i = 0; i < n; i++)
 		t->cells[at + i] = (struct cell){.none = true};

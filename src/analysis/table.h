@@ -39,27 +39,29 @@ struct cell {
 	};
 };
 
+struct text_lines {
+	char **lines;
+	unsigned count, room;
+};
+
 struct table {
 	char *name;  /* for programs: "opencl" */
 	char *title; /* for people: "OpenCL calls" */
 	bool hidden; /* from people, whom the lines around the tables tell the same */
 	struct table_column *columns;
-	unsigned column_count;
+	unsigned column_count, column_room;
 	struct cell *cells; /* row after row */
 	uint32_t row_count;
-	char **notes;       /* lines under the table */
-	unsigned note_count;
+	size_t cell_room;
+	struct text_lines notes; /* under the table */
 	bool failed;        /* memory ran out */
 };
 
 /* A few tables and the lines around them, in order. */
 struct report {
 	struct table **tables;
-	unsigned table_count;
-	struct text_lines {
-		char **lines;
-		unsigned count;
-	} head, foot;
+	unsigned table_count, table_room;
+	struct text_lines head, foot;
 	bool failed;
 };
 

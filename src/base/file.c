@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/vec.h"
+
 int file_open_regular(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -30,24 +32,19 @@ int file_open_regular(const char *path)
 	return -1;
 }
 
+#define READ 4096u /* room for what is read next, at least */
+
 /* From a descriptor, which is closed; -1: nothing. */
 static char *read_all(int fd, size_t *bytes)
 {
-	size_t n = 0, room = 4096;
-	char *data = malloc(room), *more;
+	size_t n = 0, room = 0;
+	char *data = NULL;
 	ssize_t got = -1;
 
 	/* Files of /proc have no size: read until the end. */
-	while (fd >= 0 && data && (got = read(fd, data + n, room - n - 1)) > 0) {
+	while (fd >= 0 && (got = -1, vec_reserve(&data, &room, n, READ)) &&
+	       (got = read(fd, data + n, room - n - 1)) > 0)
 		n += (size_t)got;
-		if (room - n > 1)
-			continue;
-		room *= 2;
-		more = realloc(data, room);
-		if (!more)
-			break;
-		data = more;
-	}
 	if (fd >= 0)
 		close(fd);
 	if (!data || got != 0) {

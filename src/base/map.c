@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/assert.h"
+
 #define FIRST 8u
 
 /* The first free entry for `key`. */
@@ -42,6 +44,7 @@ static bool reserve(struct map *m)
 
 bool map_add(struct map *m, uint64_t key, uint64_t value)
 {
+	kymo_assert(value);
 	if (!reserve(m))
 		return false;
 	*free_entry(m, key) = (struct map_entry){key, value};

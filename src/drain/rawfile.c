@@ -15,6 +15,7 @@
 #include <xxhash.h>
 
 #include "base/file.h"
+#include "base/vec.h"
 #include "drain/scan.h"
 #include "wire/defs.h"
 #include "wire/wire.h"
@@ -179,17 +180,10 @@ bool rawfile_continue(struct rawfile *f, const char *path, struct scan *s)
 
 static uint8_t *batch_reserve(struct raw_batch *b, size_t bytes)
 {
-	size_t need = b->bytes + sizeof(struct raw_block) + bytes;
+	size_t more = sizeof(struct raw_block) + bytes;
 
-	if (need > b->room) {
-		size_t room = need < 65536 ? 65536 : need < GATHER ? GATHER : need;
-		uint8_t *p = realloc(b->data, room);
-
-		if (!p)
-			return NULL;
-		b->data = p;
-		b->room = room;
-	}
+	if (!vec_reserve(&b->data, &b->room, b->bytes, more))
+		return NULL;
 	return b->data + b->bytes + sizeof(struct raw_block);
 }
 

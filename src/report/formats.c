@@ -50,8 +50,8 @@ static void markdown_table(const struct table *t, FILE *out)
 		}
 		fputc('\n', out);
 	}
-	for (unsigned i = 0; i < t->note_count; i++)
-		markdown(out, "\n", t->notes[i], "\n");
+	for (unsigned i = 0; i < t->notes.count; i++)
+		markdown(out, "\n", t->notes.lines[i], "\n");
 }
 
 void report_print_markdown(const struct report *r, FILE *out)

@@ -165,8 +165,8 @@ static void print_notes(const struct table *t, const struct layout *l, FILE *out
 {
 	bool first = true;
 
-	for (unsigned i = 0; i < t->note_count; i++)
-		plain_printf(out, "(%s)\n", t->notes[i]);
+	for (unsigned i = 0; i < t->notes.count; i++)
+		plain_printf(out, "(%s)\n", t->notes.lines[i]);
 	for (unsigned c = 0; c < t->column_count; c++) {
 		if (l->hide[c] == t->columns[c].hidden)
 			continue;

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/plain.h"
+#include "base/vec.h"
 
 #define BUFFER (1u << 18)
 
@@ -55,19 +56,11 @@ static void flush(struct output *o)
 
 char *output_reserve(struct output *o, size_t n)
 {
-	char *bigger;
-
 	flush(o);
-	if (o->size >= n)
+	if (vec_reserve(&o->data, &o->size, 0, n))
 		return o->data;
-	bigger = realloc(o->data, n);
-	if (!bigger) {
-		o->error = o->error ? o->error : ENOMEM;
-		return NULL;
-	}
-	o->data = bigger;
-	o->size = n;
-	return o->data;
+	o->error = o->error ? o->error : ENOMEM;
+	return NULL;
 }
 
 kymo_status_t output_close(struct output *o, struct stream_log *log)

@@ -8,6 +8,8 @@
 #include <string.h>
 #ifdef KYMO_HAVE_DW
 #include <elfutils/libdwfl.h>
+
+#include "base/vec.h"
 #endif
 
 /* One for each distinct file: the processes of a trace mostly map the same ones. */
@@ -98,15 +100,8 @@ static int by_address(const void *a, const void *b)
 
 static bool add_unit(struct file *f, size_t *room, const struct unit *u)
 {
-	struct unit *more;
-
-	if (f->unit_count == *room) {
-		more = realloc(f->units, (*room ? 2 * *room : 64) * sizeof(*more));
-		if (!more)
-			return false;
-		f->units = more;
-		*room = *room ? 2 * *room : 64;
-	}
+	if (!vec_reserve(&f->units, room, f->unit_count, 1))
+		return false;
 	f->units[f->unit_count++] = *u;
 	return true;
 }

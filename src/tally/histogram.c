@@ -2,6 +2,7 @@
 /* Log-linear histograms; see histogram.h. */
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "tally/histogram.h"
 
 uint64_t histogram_width(uint32_t bucket)
@@ -19,17 +20,14 @@ uint64_t histogram_low(uint32_t bucket)
 /* Pages are handed out in order; a block is added when the last one is full. */
 static bool pool_reserve(struct histogram_pool *p)
 {
-	union histogram_page **blocks;
 	uint32_t block = p->used / HISTOGRAM_BLOCK;
 
 	if (p->used % HISTOGRAM_BLOCK)
 		return true;
-	blocks = realloc(p->blocks, (block + 1) * sizeof(*blocks));
-	if (!blocks)
+	if (!vec_reserve(&p->blocks, &p->room, block, 1))
 		return false;
-	p->blocks = blocks;
-	blocks[block] = calloc(HISTOGRAM_BLOCK, sizeof(**blocks));
-	return blocks[block] != NULL;
+	p->blocks[block] = calloc(HISTOGRAM_BLOCK, sizeof(**p->blocks));
+	return p->blocks[block] != NULL;
 }
 
 static uint32_t take_page(struct histogram_pool *p)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/vec.h"
 #include "wire/tally.h"
 
 #include "record/fields.h"
@@ -151,7 +153,7 @@ static void set_release(struct tally_set *s)
 	for (uint32_t i = 0; i < s->count; i++)
 		free(s->rows[i]);
 	free(s->rows);
-	free(s->slots);
+	map_release(&s->places);
 }
 
 void tallies_free(struct tallies *a)
@@ -177,71 +179,41 @@ void tallies_free(struct tallies *a)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static uint32_t key_hash(const uint32_t key[TALLY_KEYS])
+static uint64_t key_hash(const uint32_t key[TALLY_KEYS])
 {
-	uint64_t h = 0;
-
-	for (unsigned i = 0; i < TALLY_KEYS; i++)
-		h = (h ^ key[i]) * 0x9e3779b97f4a7c15ull;
-	return (uint32_t)(h >> 32);
+	return hash_bytes(key, TALLY_KEYS * sizeof(*key));
 }
 
-static bool set_rehash(struct tally_set *s)
+/* A new row at the end of the set. */
+static struct tally *row_new(struct tally_set *s, uint64_t hash, const uint32_t key[TALLY_KEYS])
 {
-	uint32_t size = s->slots ? (s->mask + 1) * 2 : 64;
-	uint32_t *slots = calloc(size, sizeof(*slots));
+	struct tally *row;
 
-	if (!slots)
-		return false;
-	for (uint32_t r = 0; r < s->count; r++) {
-		uint32_t i = key_hash(s->rows[r]->key) & (size - 1);
-
-		while (slots[i])
-			i = (i + 1) & (size - 1);
-		slots[i] = r + 1;
+	if (!vec_reserve(&s->rows, &s->room, s->count, 1))
+		return NULL;
+	row = calloc(1, sizeof(*row));
+	if (!row || !map_add(&s->places, hash, s->count + 1)) {
+		free(row);
+		return NULL;
 	}
-	free(s->slots);
-	s->slots = slots;
-	s->mask = size - 1;
-	return true;
-}
-
-static bool set_reserve(struct tally_set *s)
-{
-	if (s->count == s->room) {
-		uint32_t room = s->room ? s->room * 2 : 32;
-		struct tally **rows = realloc(s->rows, room * sizeof(*rows));
-
-		if (!rows)
-			return false;
-		s->rows = rows;
-		s->room = room;
-	}
-	return (s->slots && s->count * 2 < s->mask) || set_rehash(s);
+	memcpy(row->key, key, sizeof(row->key));
+	row->min = UINT64_MAX;
+	return s->rows[s->count++] = row;
 }
 
 struct tally *tally_at(struct tallies *a, enum tally_kind kind, const uint32_t key[TALLY_KEYS])
 {
 	struct tally_set *s = &a->set[kind];
-	uint32_t i, h = key_hash(key);
+	uint64_t i, hash = key_hash(key);
 	struct tally *row;
 
-	for (i = h & s->mask; s->slots && s->slots[i]; i = (i + 1) & s->mask) {
-		row = s->rows[s->slots[i] - 1];
+	map_each(&s->places, hash, i) {
+		row = s->rows[i - 1];
 		if (memcmp(row->key, key, sizeof(row->key)) == 0)
 			return row;
 	}
-	row = set_reserve(s) ? calloc(1, sizeof(*row)) : NULL;
-	if (!row) {
-		a->failed = true;
-		return NULL;
-	}
-	memcpy(row->key, key, sizeof(row->key));
-	row->min = UINT64_MAX;
-	for (i = h & s->mask; s->slots[i]; i = (i + 1) & s->mask)
-		;
-	s->slots[i] = s->count + 1;
-	s->rows[s->count++] = row;
+	row = row_new(s, hash, key);
+	a->failed |= !row;
 	return row;
 }
 
@@ -687,19 +659,12 @@ static void memory_add(struct tallies *a, struct memory_event e)
 
 	if (m->any_folded && e.time < m->folded)
 		a->late++;
-	if (m->count == m->room && m->room < MEMORY_EVENTS) {
-		uint32_t room = m->room ? m->room * 2 : 1024;
-		struct memory_event *events = realloc(m->events, room * sizeof(*events));
-
-		if (!events) {
-			a->failed = true;
-			return;
-		}
-		m->events = events;
-		m->room = room;
-	}
-	if (m->count == m->room)
+	if (m->count == MEMORY_EVENTS)
 		memory_fold(m, m->count / 2);
+	if (!vec_reserve(&m->events, &m->room, m->count, 1)) {
+		a->failed = true;
+		return;
+	}
 	m->events[m->count++] = e;
 }
 

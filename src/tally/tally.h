@@ -10,9 +10,10 @@
 #ifndef TALLY_H
 #define TALLY_H
 
-#include "tally/histogram.h"
+#include "base/map.h"
 #include "record/tallies.h"
 #include "stream/stream.h"
+#include "tally/histogram.h"
 
 struct tally {
 	uint32_t key[TALLY_KEYS];
@@ -41,8 +42,7 @@ struct tally {
 struct tally_set {
 	struct tally **rows; /* in order of first appearance */
 	uint32_t count, room;
-	uint32_t *slots;     /* hash: row + 1 */
-	uint32_t mask;
+	struct map places; /* by hash of the key: row + 1 */
 };
 
 struct tally_build {

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "telemetry/values.h"
 
 enum { STAT_FIELDS = 24, GENERATIONS = 64 };
@@ -100,15 +101,8 @@ static void list_processes(const char *root, struct all *all)
 	while (d && (e = readdir(d)) != NULL) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
-		if (all->count == all->room) {
-			unsigned room = all->room ? all->room * 2 : 256;
-			struct job_stat *more = realloc(all->list, room * sizeof(*more));
-
-			if (!more)
-				break;
-			all->list = more;
-			all->room = room;
-		}
+		if (!vec_reserve(&all->list, &all->room, all->count, 1))
+			break;
 		if (job_stat_read(root, atoi(e->d_name), &all->list[all->count]) == 0)
 			all->count++;
 	}

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/vec.h"
 #include "wire/tally.h"
 
 #define MAGIC 0x4b4a5431u /* the layout's version is its last digit */
@@ -28,22 +30,19 @@ void job_tally_release(struct job_tally *t)
 	for (uint32_t i = 0; i < t->count; i++)
 		row_free(t->rows[i]);
 	free(t->rows);
-	free(t->slots);
+	map_release(&t->places);
 	memset(t, 0, sizeof(*t));
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const struct job_tally_row *r)
+static uint64_t hash_of(const struct job_tally_row *r)
 {
-	uint64_t h = 0xcbf29ce484222325ull ^ r->kind ^ (uint64_t)r->detail << 8;
+	uint64_t h = hash_mix(hash_u64(r->kind), r->detail);
 
-	for (unsigned i = 0; i < JOB_TALLY_NAMES; i++) {
-		for (const char *s = r->name[i]; *s; s++)
-			h = (h ^ (uint8_t)*s) * 0x100000001b3ull;
-		h = (h ^ 0xff) * 0x100000001b3ull;
-	}
-	return (uint32_t)(h ^ h >> 32);
+	for (unsigned i = 0; i < JOB_TALLY_NAMES; i++)
+		h = hash_add(h, r->name[i], strlen(r->name[i]));
+	return h;
 }
 
 static bool same_key(const struct job_tally_row *a, const struct job_tally_row *b)
@@ -56,34 +55,16 @@ static bool same_key(const struct job_tally_row *a, const struct job_tally_row *
 	return true;
 }
 
-/* The slot of the row with that key, or the empty one where it goes. */
-static uint32_t *slot_of(const struct job_tally *t, const struct job_tally_row *key)
+/* The row with that key; NULL: there is none. */
+static struct job_tally_row *row_find(const struct job_tally *t, const struct job_tally_row *key,
+				      uint64_t hash)
 {
-	uint32_t i = hash_of(key) & t->mask;
+	uint64_t i;
 
-	while (t->slots[i] && !same_key(t->rows[t->slots[i] - 1], key))
-		i = (i + 1) & t->mask;
-	return &t->slots[i];
-}
-
-static bool grow(struct job_tally *t)
-{
-	uint32_t room = t->room ? t->room * 2 : 64;
-	struct job_tally_row **rows = realloc(t->rows, room * sizeof(*rows));
-	uint32_t *slots = calloc(2 * (size_t)room, sizeof(*slots));
-
-	t->rows = rows ? rows : t->rows;
-	if (!rows || !slots) {
-		free(slots);
-		return false;
-	}
-	free(t->slots);
-	t->slots = slots;
-	t->mask = 2 * room - 1;
-	t->room = room;
-	for (uint32_t i = 0; i < t->count; i++)
-		*slot_of(t, t->rows[i]) = i + 1;
-	return true;
+	map_each(&t->places, hash, i)
+		if (same_key(t->rows[i - 1], key))
+			return t->rows[i - 1];
+	return NULL;
 }
 
 static struct job_tally_row *row_new(const struct job_tally_row *like)
@@ -112,20 +93,22 @@ static struct job_tally_row *row_new(const struct job_tally_row *like)
 struct job_tally_row *job_tally_row(struct job_tally *t, const struct job_tally_row *like)
 {
 	struct job_tally_row *r;
-	uint32_t *slot = t->slots ? slot_of(t, like) : NULL;
+	uint64_t hash = hash_of(like);
 
-	if (slot && *slot)
-		return t->rows[*slot - 1];
+	r = row_find(t, like, hash);
+	if (r)
+		return r;
 	if (t->count == JOB_TALLY_ROWS) {
 		t->total[JOB_TALLY_LEFT_OUT]++;
 		return NULL;
 	}
-	r = t->count < t->room || grow(t) ? row_new(like) : NULL;
-	if (!r) {
+	r = vec_reserve(&t->rows, &t->room, t->count, 1) ? row_new(like) : NULL;
+	if (!r || !map_add(&t->places, hash, t->count + 1)) {
+		if (r)
+			row_free(r);
 		t->failed = true;
 		return NULL;
 	}
-	*slot_of(t, r) = t->count + 1;
 	return t->rows[t->count++] = r;
 }
 
@@ -213,8 +196,8 @@ static void merge_absence(struct job_tally *to, const struct job_tally *from, ui
 
 	for (uint32_t i = 0; i < before; i++) {
 		struct job_tally_row *r = to->rows[i];
-		uint32_t *slot = from->slots ? slot_of(from, r) : NULL;
-		uint32_t there = slot && *slot ? from->rows[*slot - 1]->absent : from_first;
+		const struct job_tally_row *same = row_find(from, r, hash_of(r));
+		uint32_t there = same ? same->absent : from_first;
 
 		r->absent = (uint32_t)lower(r->absent, there);
 	}
@@ -273,16 +256,9 @@ struct out {
 
 static void put_bytes(struct out *o, const void *data, size_t n)
 {
-	if (o->used + n > o->room) {
-		size_t room = (o->used + n) * 2;
-		uint8_t *more = realloc(o->data, room);
-
-		if (!more) {
-			o->failed = true;
-			return;
-		}
-		o->data = more;
-		o->room = room;
+	if (!vec_reserve(&o->data, &o->room, o->used, n)) {
+		o->failed = true;
+		return;
 	}
 	memcpy(o->data + o->used, data, n);
 	o->used += n;

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 #define JOB_TALLY_ROWS  4096u /* of a table; what does not fit is counted in JOB_TALLY_LEFT_OUT */
 #define JOB_TALLY_NAMES 6u
 #define JOB_TALLY_NAME  4095u /* bytes of one at most */
@@ -72,8 +74,7 @@ struct job_tally {
 	uint64_t total[JOB_TALLY_TOTALS];
 	struct job_tally_row **rows; /* in order of first appearance */
 	uint32_t count, room;
-	uint32_t *slots; /* hash: row + 1 */
-	uint32_t mask;
+	struct map places; /* by hash of the key: row + 1 */
 	bool failed; /* memory ran out: incomplete */
 };
 

@@ -99,8 +99,8 @@ class Model(unittest.TestCase):
                              "uint32_t plan;", "double weight;", "uint32_t note_length;", "const char *note;", "uint8_t floor;",
                              "X(GHOST, ghost, rec_ghost)", 'X("ghost", GHOST)')
         self.assert_in_order(self.made("decode.c"), "case RAW_KIND_GHOST:", "return ghost_slots;", "decode_ghost",
-                             "out->agent = idmap_get(&p->agents, v.u);",
-                             "out->plan = idmap_get(&p->programs, v.u);", "out->weight = v.f;",
+                             "out->agent = map_get(&p->agents, v.u);",
+                             "out->plan = map_get(&p->programs, v.u);", "out->weight = v.f;",
                              "out->floor = (uint8_t)v.u;", "decode_ghost(c, w, ro, op, &out->ghost);")
         self.assertIn("CREATE TABLE ghost(id INTEGER PRIMARY KEY, call INTEGER, agent INTEGER, plan INTEGER, "
                       "weight REAL, floor INTEGER);", self.made("store_tables.sql"))

@@ -162,8 +162,7 @@ static unsigned values_under(const struct map *m, uint64_t key, uint64_t *sum)
 	uint64_t value;
 
 	*sum = 0;
-	map_each(m, key, value)
-	{
+	map_each(m, key, value) {
 		*sum += value;
 		n++;
 	}
@@ -243,7 +242,8 @@ static void hashes(void **state)
 	uint64_t value;
 
 	for (size_t n = 0; n < sizeof(text); n++) {
-		map_each(&seen, hash_bytes(text, n), value) fail();
+		map_each(&seen, hash_bytes(text, n), value)
+			fail();
 		assert_true(map_add(&seen, hash_bytes(text, n), 1));
 	}
 	assert_true(hash_string("ab") == hash_bytes("ab", 2));

@@ -244,13 +244,13 @@ def types_h(model):
 
 def converted(f):
     if f.conversion == "thread":
-        return "idmap_get(&p->threads, v.u)"
+        return "map_get(&p->threads, v.u)"
     if f.conversion == "op":
         return "v.u <= UINT16_MAX ? raw_chunk_op(c, (uint16_t)v.u)->op : 0"
     if f.conversion == "count":
         return "raw_count(p, v.u, COUNT_MAX)"
     if f.base in ("ref", "ref4") and f.of != "call" and not f.target.startswith("rest."):
-        return f"idmap_get(&p->{REFERENCES[f.of]}, v.u)"
+        return f"map_get(&p->{REFERENCES[f.of]}, v.u)"
     if f.c_type == "double":
         return "v.f"
     if f.c_type == "int64_t":

@@ -10,11 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 struct intern {
-	uint32_t *slots;    /* number of the string, 0: free */
-	uint64_t *hashes;   /* by number - 1 */
-	const char **texts; /* by number - 1; copies in blocks */
-	uint32_t slot_count, count, room;
+	struct map numbers; /* by hash of the string */
+	const char **texts; /* by number - 1; copies */
+	uint32_t count, room;
 	size_t bytes;
 };
 

@@ -13,21 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 #define LANES_MAX 1024u /* of a track; more at once is not drawable */
 
 static bool heap_push(struct perfetto *p, int64_t time, uint32_t track, uint32_t lane)
 {
 	uint32_t at = p->end_count, up;
 
-	if (p->end_count == p->end_room) {
-		uint32_t room = p->end_room ? p->end_room * 2 : 256;
-		struct pending_end *ends = realloc(p->ends, room * sizeof(*ends));
-
-		if (!ends)
-			return false;
-		p->ends = ends;
-		p->end_room = room;
-	}
+	if (!vec_reserve(&p->ends, &p->end_room, p->end_count, 1))
+		return false;
 	p->end_count++;
 	for (; at && p->ends[(up = (at - 1) / 2)].time > time; at = up)
 		p->ends[at] = p->ends[up];
@@ -74,33 +69,21 @@ static bool fits(const struct lane *l, int64_t start, int64_t end, bool nests)
 static struct lane *add_lane(struct perfetto *p, uint32_t track)
 {
 	struct track *t = &p->tracks[track];
-	struct lane *lanes;
+	struct lane *l;
 
-	if (t->lane_count == LANES_MAX)
+	if (t->lane_count == LANES_MAX || !vec_reserve(&t->lanes, &t->lane_room, t->lane_count, 1))
 		return NULL;
-	lanes = realloc(t->lanes, (t->lane_count + 1) * sizeof(*lanes));
-	if (!lanes)
-		return NULL;
-	t->lanes = lanes;
-	memset(&lanes[t->lane_count], 0, sizeof(*lanes));
-	lanes[t->lane_count].from = INT64_MIN;
-	lanes[t->lane_count].uuid = t->lane_count ? p->next_uuid++ : track + 1;
-	if (t->lane_count)
-		track_describe_lane(p, track, lanes[t->lane_count].uuid);
-	return &lanes[t->lane_count++];
+	l = &t->lanes[t->lane_count];
+	*l = (struct lane){.from = INT64_MIN, .uuid = t->lane_count ? p->next_uuid++ : track + 1};
+	if (t->lane_count++)
+		track_describe_lane(p, track, l->uuid);
+	return l;
 }
 
 static bool push_end(struct lane *l, int64_t end)
 {
-	if (l->depth == l->room) {
-		uint32_t room = l->room ? l->room * 2 : 4;
-		int64_t *ends = realloc(l->ends, room * sizeof(*ends));
-
-		if (!ends)
-			return false;
-		l->ends = ends;
-		l->room = room;
-	}
+	if (!vec_reserve(&l->ends, &l->room, l->depth, 1))
+		return false;
 	l->ends[l->depth++] = end;
 	return true;
 }

@@ -10,14 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct live_entry {
-	uint64_t id; /* 0: free slot */
-	uint64_t bytes;
-};
+#include "base/map.h"
 
 struct live {
-	struct live_entry *slots;
-	uint32_t slot_count, count;
+	struct map sizes;
 	bool overflowed; /* some allocations are not in the table */
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/plain.h"
+#include "base/vec.h"
 
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_RAW = 5, CLOCK_ID_SEQUENCE = 64 };
 enum { STATE_CLEARED = 1, STATE_NEEDED = 2 };
@@ -37,20 +38,11 @@ void packet_flush(struct packet_file *f)
 
 static bool reserve(struct packet_file *f, size_t bytes)
 {
-	uint8_t *buffer;
-
 	if (f->used + bytes > f->room)
 		packet_flush(f);
-	if (bytes <= f->room)
-		return true;
-	buffer = realloc(f->buffer, bytes);
-	if (!buffer) {
+	if (!vec_reserve(&f->buffer, &f->room, f->used, bytes))
 		f->status = KYMO_ERROR_NO_MEMORY;
-		return false;
-	}
-	f->buffer = buffer;
-	f->room = bytes;
-	return true;
+	return f->status == KYMO_OK;
 }
 
 void packet_write(struct packet_file *f, const Pf__TracePacket *packet)

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/vec.h"
+
 #define SPOOL_MERGE_BYTES (8u << 20) /* memory of all run readers together */
 #define SPOOL_LOAD_MIN    16u         /* items a run loads at least */
 
@@ -68,15 +70,8 @@ static kymo_status_t write_all(struct spool *s, const uint8_t *p, size_t n)
 
 static struct spool_run *add_run(struct spool *s)
 {
-	if (s->run_count == s->run_room) {
-		uint32_t room = s->run_room ? s->run_room * 2 : 16;
-		struct spool_run *runs = realloc(s->runs, room * sizeof(*runs));
-
-		if (!runs)
-			return NULL;
-		s->runs = runs;
-		s->run_room = room;
-	}
+	if (!vec_reserve(&s->runs, &s->run_room, s->run_count, 1))
+		return NULL;
 	memset(&s->runs[s->run_count], 0, sizeof(*s->runs));
 	return &s->runs[s->run_count++];
 }

@@ -130,27 +130,22 @@ static bool same_process(const struct t_process *a, const struct t_process *b)
 static bool number_processes(struct perfetto *p)
 {
 	const struct trace *t = p->trace;
-	uint32_t room = 16, *first;
+	struct map first = {0}; /* by pid: the process that had it last */
 	bool ok;
 
-	while (room < 2 * t->processes_count)
-		room *= 2;
-	first = calloc(room, sizeof(*first));
 	p->pids = calloc(t->processes_count + 1, sizeof(*p->pids));
-	for (uint32_t i = 1; first && p->pids && i < t->processes_count; i++) {
+	ok = p->pids != NULL;
+	for (uint32_t i = 1; ok && i < t->processes_count; i++) {
 		const struct t_process *one = &t->processes[i];
-		uint32_t at = one->pid * 2654435761u & (room - 1);
+		uint64_t other = map_get(&first, one->pid);
 
-		while (first[at] && t->processes[first[at]].pid != one->pid)
-			at = (at + 1) & (room - 1);
-		p->pids[i] = first[at] && !same_process(&t->processes[first[at]], one)
+		p->pids[i] = other && !same_process(&t->processes[other], one)
 				     ? (int32_t)(PID_OWN + i)
 				     : (int32_t)one->pid;
-		if (!first[at] || p->pids[i] == (int32_t)one->pid)
-			first[at] = i;
+		if (!other || p->pids[i] == (int32_t)one->pid)
+			ok = map_set(&first, one->pid, i);
 	}
-	ok = first && p->pids;
-	free(first);
+	map_release(&first);
 	return ok;
 }
 

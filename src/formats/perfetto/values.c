@@ -10,16 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAUGE = 1, FIRST_ROOM = 256 };
+#include "base/hash.h"
+#include "base/vec.h"
 
-static uint32_t hash_of(const struct series *s)
+enum { GAUGE = 1 };
+
+static uint64_t hash_of(const struct series *s)
 {
-	uint64_t h = s->counter;
-
-	h = h * 0x9e3779b97f4a7c15ull + s->op;
-	h = h * 0x9e3779b97f4a7c15ull + s->owner;
-	h = h * 0x9e3779b97f4a7c15ull + s->instance;
-	return (uint32_t)(h >> 32 ^ h);
+	return hash_mix(hash_mix(hash_u64(s->counter), (uint64_t)s->op << 32 | s->owner),
+			s->instance);
 }
 
 static bool same(const struct series *a, const struct series *b)
@@ -28,56 +27,25 @@ static bool same(const struct series *a, const struct series *b)
 	       a->instance == b->instance;
 }
 
-/* Where `s` stands in the table, or would. */
-static uint32_t *slot_of(struct series_table *t, const struct series *s)
-{
-	uint32_t i = hash_of(s) & t->mask;
-
-	while (t->slots[i] && !same(&t->list[t->slots[i] - 1], s))
-		i = (i + 1) & t->mask;
-	return &t->slots[i];
-}
-
-static bool grow(struct series_table *t)
-{
-	uint32_t room = t->room ? t->room * 2 : FIRST_ROOM;
-	struct series *list = realloc(t->list, room * sizeof(*list));
-	uint32_t *slots;
-
-	if (!list)
-		return false;
-	t->list = list;
-	slots = calloc(room * 2, sizeof(*slots));
-	if (!slots)
-		return false;
-	free(t->slots);
-	t->slots = slots;
-	t->room = room;
-	t->mask = room * 2 - 1;
-	for (uint32_t i = 0; i < t->count; i++)
-		*slot_of(t, &t->list[i]) = i + 1;
-	return true;
-}
-
 /* Index of the series, from 0; UINT32_MAX: no memory. */
 static uint32_t series_at(struct series_table *t, const struct series *s)
 {
-	uint32_t *slot;
+	uint64_t hash = hash_of(s), i;
 
-	if (t->count == t->room && !grow(t))
+	map_each(&t->places, hash, i)
+		if (same(&t->list[i - 1], s))
+			return (uint32_t)i - 1;
+	if (!vec_reserve(&t->list, &t->room, t->count, 1) ||
+	    !map_add(&t->places, hash, t->count + 1))
 		return UINT32_MAX;
-	slot = slot_of(t, s);
-	if (!*slot) {
-		t->list[t->count] = *s;
-		*slot = ++t->count;
-	}
-	return *slot - 1;
+	t->list[t->count] = *s;
+	return t->count++;
 }
 
 void values_release(struct perfetto *p)
 {
 	free(p->series.list);
-	free(p->series.slots);
+	map_release(&p->series.places);
 }
 
 /* The track that the counter's is below. */

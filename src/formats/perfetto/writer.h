@@ -12,6 +12,7 @@
 #define FORMATS_PERFETTO_WRITER_H
 
 #include "formats/format.h"
+#include "base/map.h"
 #include "formats/perfetto/live.h"
 #include "formats/perfetto/packet.h"
 #include "formats/perfetto/spool.h"
@@ -26,7 +27,7 @@ struct lane {
 
 struct track {
 	struct lane *lanes; /* the first has the track's own uuid */
-	uint32_t lane_count;
+	uint32_t lane_count, lane_room;
 };
 
 struct pending_end {
@@ -56,8 +57,7 @@ struct series {
 struct series_table {
 	struct series *list;
 	uint32_t count, room;
-	uint32_t *slots; /* hash: index + 1 */
-	uint32_t mask;
+	struct map places; /* by hash: index + 1 */
 };
 
 struct perfetto {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vec.h"
 #include "formats/raw/internal.h"
 #include "formats/raw/schema.h"
 #include "stream/demangle.h"
@@ -20,7 +21,7 @@ struct reading {
 	struct device_sync *clock_syncs; /* with clock ids in parallel */
 	uint64_t *clock_sync_ids;
 	uint8_t *clock_sync_host; /* CLOCK_SYNC_* */
-	uint32_t clock_sync_count;
+	uint32_t clock_sync_count, clock_sync_room, clock_sync_id_room, clock_sync_host_room;
 	/* What this file added begins here. */
 	uint32_t agents, contexts, queues, programs, kernels, modules, sites, notes, clocks;
 	bool process_end_seen;
@@ -167,7 +168,7 @@ static void add_domain(struct reading *r, const struct wire_def *d)
 	const char *title = wire_def_text(d, DEF_DOMAIN_TITLE, &title_length);
 	uint32_t i = raw_domain(r->t, name, length, title, title_length);
 
-	idmap_set(&r->p->domains, wire_def_get(d, DEF_DOMAIN_ID), i);
+	map_set(&r->p->domains, wire_def_get(d, DEF_DOMAIN_ID), i);
 	schema_domain_base(r->p, i, wire_def_get(d, DEF_DOMAIN_BASE));
 }
 
@@ -184,7 +185,7 @@ static void add_op(struct reading *r, const struct wire_def *d)
 /* The thread of that index in the process; made if need be. */
 static struct t_thread *thread_of(struct reading *r, uint64_t index)
 {
-	uint32_t i = idmap_get(&r->p->threads, index);
+	uint32_t i = map_get(&r->p->threads, index);
 	struct t_thread *th;
 
 	if (i)
@@ -194,7 +195,7 @@ static struct t_thread *thread_of(struct reading *r, uint64_t index)
 	th->process = r->p->process;
 	th->index = (uint32_t)index;
 	th->name = "";
-	idmap_set(&r->p->threads, index, i);
+	map_set(&r->p->threads, index, i);
 	return th;
 }
 
@@ -221,20 +222,20 @@ static void end_thread(struct reading *r, const struct wire_def *d)
 
 static uint32_t site_at(struct reading *r, uint64_t address)
 {
-	uint32_t i = idmap_get(&r->p->addresses, address);
+	uint32_t i = map_get(&r->p->addresses, address);
 
 	if (i)
 		return i;
 	i = r->t->sites_count;
 	*trace_add(r->t, sites) = (struct t_site){.process = r->p->process, .address = address};
-	idmap_set(&r->p->addresses, address, i);
+	map_set(&r->p->addresses, address, i);
 	return i;
 }
 
 static void add_site(struct reading *r, const struct wire_def *d)
 {
-	idmap_set(&r->p->sites, wire_def_get(d, DEF_SITE_ID),
-		  site_at(r, wire_def_get(d, DEF_SITE_ADDRESS)));
+	map_set(&r->p->sites, wire_def_get(d, DEF_SITE_ID),
+		site_at(r, wire_def_get(d, DEF_SITE_ADDRESS)));
 }
 
 static void add_stack(struct reading *r, const struct wire_def *d)
@@ -253,7 +254,7 @@ static void add_stack(struct reading *r, const struct wire_def *d)
 	}
 	if (!stack.sites)
 		stack.count = 0;
-	idmap_set(&r->p->stacks, wire_def_get(d, DEF_STACK_ID), r->t->stacks_count);
+	map_set(&r->p->stacks, wire_def_get(d, DEF_STACK_ID), r->t->stacks_count);
 	*trace_add(r->t, stacks) = stack;
 }
 
@@ -276,9 +277,9 @@ static void add_module(struct reading *r, const struct wire_def *d)
 }
 
 /* True when `id` was not defined before: then it now stands for `next`. */
-static bool define(struct idmap *m, uint64_t id, uint32_t next)
+static bool define(struct map *m, uint64_t id, uint32_t next)
 {
-	return id != 0 && idmap_get(m, id) == 0 && idmap_set(m, id, next);
+	return id != 0 && map_get(m, id) == 0 && map_set(m, id, next);
 }
 
 static void add_agent(struct reading *r, const struct wire_def *d)
@@ -401,7 +402,7 @@ static void add_blob(struct reading *r, const struct wire_def *d)
 		if (!b->data)
 			*b = (struct t_blob){.what = "", .data = ""};
 	}
-	b = &r->t->blobs[idmap_get(&r->p->blobs, id)];
+	b = &r->t->blobs[map_get(&r->p->blobs, id)];
 	if (b->process == r->p->process && offset <= b->stored && length <= b->stored - offset)
 		memcpy((char *)(uintptr_t)b->data + offset, data, length);
 }
@@ -413,27 +414,13 @@ static void add_clock(struct reading *r, const struct wire_def *d)
 							    text(r->t, d, DEF_CLOCK_NAME), -1, 0};
 }
 
-/* Appends to an array of capacity 64, 128, ... */
-static bool append(void *array, uint32_t count, size_t size)
-{
-	void *data;
-
-	if (count && (count < 64 || (count & (count - 1))))
-		return true;
-	memcpy(&data, array, sizeof(data));
-	data = realloc(data, (count ? (size_t)count * 2 : 64) * size);
-	if (data)
-		memcpy(array, &data, sizeof(data));
-	return data != NULL;
-}
-
 static void add_clock_sync(struct reading *r, const struct wire_def *d)
 {
 	uint32_t n = r->clock_sync_count;
 
-	if (!append(&r->clock_syncs, n, sizeof(*r->clock_syncs)) ||
-	    !append(&r->clock_sync_ids, n, sizeof(*r->clock_sync_ids)) ||
-	    !append(&r->clock_sync_host, n, sizeof(*r->clock_sync_host)))
+	if (!vec_reserve(&r->clock_syncs, &r->clock_sync_room, n, 1) ||
+	    !vec_reserve(&r->clock_sync_ids, &r->clock_sync_id_room, n, 1) ||
+	    !vec_reserve(&r->clock_sync_host, &r->clock_sync_host_room, n, 1))
 		return;
 	r->clock_syncs[n] = (struct device_sync){ /* ticks until resolve() */
 		(int64_t)wire_def_get(d, DEF_CLOCK_SYNC_BEFORE),
@@ -446,7 +433,7 @@ static void add_clock_sync(struct reading *r, const struct wire_def *d)
 
 static void add_sync_point(struct raw_process *p, const struct raw_tick_sync *s)
 {
-	if (append(&p->syncs, p->sync_count, sizeof(*p->syncs)))
+	if (vec_reserve(&p->syncs, &p->sync_room, p->sync_count, 1))
 		p->syncs[p->sync_count++] = *s;
 }
 
@@ -600,7 +587,7 @@ static void read_open_calls(struct reading *r, const uint8_t *data, size_t bytes
 
 		memcpy(&o, data, sizeof(o));
 		thread_of(r, o.thread)->tid = o.tid;
-		thread = idmap_get(&r->p->threads, o.thread);
+		thread = map_get(&r->p->threads, o.thread);
 		*trace_add(r->t, open_calls) =
 			(struct t_open_call){thread, o.call.op, o.depth, o.call.id,
 					     (int64_t)o.call.start};
@@ -663,12 +650,12 @@ static void check_thread(struct reading *r, uint32_t block, const struct raw_blo
 	const uint8_t *data;
 	size_t bytes;
 
-	if (idmap_get(&r->p->threads, b->thread) ||
+	if (map_get(&r->p->threads, b->thread) ||
 	    !raw_file_payload(&r->p->file, block, buffer, false, &data, &bytes) ||
 	    bytes < sizeof(h))
 		return;
 	memcpy(&h, data, sizeof(h));
-	if (idmap_get(&r->p->threads, h.thread) == 0) {
+	if (map_get(&r->p->threads, h.thread) == 0) {
 		struct t_thread *th = thread_of(r, h.thread);
 
 		th->tid = h.tid;
@@ -722,19 +709,19 @@ static void resolve_references(struct reading *r)
 	struct trace *t = r->t;
 
 	for (uint32_t i = r->agents; i < t->agents_count; i++) {
-		t->agents[i].parent = idmap_get(&p->agents, t->agents[i].parent);
-		t->agents[i].clock = idmap_get(&p->clock_ids, t->agents[i].clock);
+		t->agents[i].parent = map_get(&p->agents, t->agents[i].parent);
+		t->agents[i].clock = map_get(&p->clock_ids, t->agents[i].clock);
 	}
 	for (uint32_t i = r->queues; i < t->queues_count; i++) {
-		t->queues[i].agent = idmap_get(&p->agents, t->queues[i].agent);
-		t->queues[i].context = idmap_get(&p->contexts, t->queues[i].context);
+		t->queues[i].agent = map_get(&p->agents, t->queues[i].agent);
+		t->queues[i].context = map_get(&p->contexts, t->queues[i].context);
 	}
 	for (uint32_t i = r->programs; i < t->programs_count; i++) {
-		t->programs[i].context = idmap_get(&p->contexts, t->programs[i].context);
-		t->programs[i].source = idmap_get(&p->blobs, t->programs[i].source);
+		t->programs[i].context = map_get(&p->contexts, t->programs[i].context);
+		t->programs[i].source = map_get(&p->blobs, t->programs[i].source);
 	}
 	for (uint32_t i = r->kernels; i < t->kernels_count; i++)
-		t->kernels[i].program = idmap_get(&p->programs, t->kernels[i].program);
+		t->kernels[i].program = map_get(&p->programs, t->kernels[i].program);
 	/* Of modules that were mapped over one another, the last. */
 	for (uint32_t i = r->sites; i < t->sites_count; i++) {
 		for (uint32_t m = r->modules; m < t->modules_count; m++) {
@@ -823,7 +810,7 @@ static kymo_status_t build_clocks(struct reading *r)
 		for (uint32_t k = 0; k < r->clock_sync_count; k++) {
 			const struct device_sync *s = &r->clock_syncs[k];
 
-			if (idmap_get(&p->clock_ids, r->clock_sync_ids[k]) != p->first_clock + i)
+			if (map_get(&p->clock_ids, r->clock_sync_ids[k]) != p->first_clock + i)
 				continue;
 			one[count] = (struct device_sync){to_ns(r, s->before), to_ns(r, s->after),
 							  s->value};

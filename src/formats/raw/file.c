@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/raw/idmap.h"
+#include "base/map.h"
 
 #include <xxhash.h>
 #ifdef KYMO_HAVE_ZSTD
 #include <zstd.h>
+
+#include "base/vec.h"
 #endif
 
 #define PAYLOAD_MAX (64u << 20) /* more than any writer makes: a larger claim is damage */
@@ -100,7 +102,7 @@ static bool is_chunk(const struct raw_block *b)
 /* Of blocks of one chunk the last is kept. Those of a thread are in order of their sequence. */
 static kymo_status_t drop_superseded(struct raw_file *f)
 {
-	struct idmap later = {0}; /* thread and type: number of its next chunk, plus one */
+	struct map later = {0}; /* thread and type: number of its next chunk, plus one */
 	uint32_t kept = f->block_count;
 	bool ok = true;
 
@@ -112,13 +114,13 @@ static kymo_status_t drop_superseded(struct raw_file *f)
 		memcpy(&b, f->data + f->blocks[i], sizeof(b));
 		key = (uint64_t)b.thread << 32 | b.chunk_type;
 		number = (uint32_t)b.seq + 1;
-		if (b.type == RAW_PARTIAL && idmap_get(&later, key) == number)
+		if (b.type == RAW_PARTIAL && map_get(&later, key) == number)
 			continue;
 		if (is_chunk(&b) && number)
-			ok = idmap_set(&later, key, number);
+			ok = map_set(&later, key, number);
 		f->blocks[--kept] = f->blocks[i];
 	}
-	idmap_release(&later);
+	map_release(&later);
 	f->block_count -= kept;
 	memmove(f->blocks, f->blocks + kept, f->block_count * sizeof(*f->blocks));
 	return ok ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
@@ -126,15 +128,8 @@ static kymo_status_t drop_superseded(struct raw_file *f)
 
 static bool add_block(struct raw_file *f, uint64_t offset)
 {
-	uint32_t n = f->block_count;
-
-	if (n == 0 || (n >= 64 && (n & (n - 1)) == 0)) {
-		uint64_t *bigger = realloc(f->blocks, (n ? n * 2u : 64u) * sizeof(*bigger));
-
-		if (!bigger)
-			return false;
-		f->blocks = bigger;
-	}
+	if (!vec_reserve(&f->blocks, &f->block_room, f->block_count, 1))
+		return false;
 	f->blocks[f->block_count++] = offset;
 	return true;
 }
@@ -242,20 +237,6 @@ void raw_buffer_release(struct raw_buffer *b)
 	*b = (struct raw_buffer){0};
 }
 
-static bool reserve(struct raw_buffer *b, size_t bytes)
-{
-	uint8_t *bigger;
-
-	if (b->size >= bytes)
-		return true;
-	bigger = realloc(b->data, bytes);
-	if (!bigger)
-		return false;
-	b->data = bigger;
-	b->size = bytes;
-	return true;
-}
-
 /* Decompresses what there is of a frame; returns the bytes that came out. */
 static size_t inflate_frame(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
 {
@@ -304,7 +285,7 @@ static bool repair(struct raw_buffer *buffer, const uint8_t **data, size_t *byte
 	if (*bytes < sizeof(h))
 		return false;
 	if (*data != buffer->data) {
-		if (!reserve(buffer, *bytes))
+		if (!vec_reserve(&buffer->data, &buffer->size, 0, *bytes))
 			return false;
 		memcpy(buffer->data, *data, *bytes);
 		*data = buffer->data;
@@ -324,7 +305,7 @@ static bool unpack(struct raw_file *f, uint32_t i, const struct raw_block *b,
 #ifndef KYMO_HAVE_ZSTD
 	return refuse(f, i, count, "compressed with zstd, and this Kymo was built without it");
 #endif
-	if (!reserve(buffer, b->raw ? b->raw : 1))
+	if (!vec_reserve(&buffer->data, &buffer->size, 0, b->raw ? b->raw : 1))
 		return refuse(f, i, count, "not enough memory");
 	*bytes = inflate_frame(*data, *bytes, buffer->data, b->raw);
 	*data = buffer->data;

@@ -18,7 +18,7 @@ struct raw_file {
 	size_t size;
 	struct raw_header header;
 	uint64_t *blocks;  /* offsets of block headers, ascending */
-	uint32_t block_count;
+	uint32_t block_count, block_room;
 	uint64_t damaged;  /* blocks, or stretches of the file, that could not be read */
 	struct stream_log *log;
 };

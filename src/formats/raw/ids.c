@@ -9,7 +9,7 @@ static uint64_t index_of(const struct t_ids *ids, enum record_reference what, ui
 	switch (what) {
 #define LOOK_UP(K, type_name, list)                                                                \
 	case REFERENCE_##K:                                                                        \
-		return idmap_get(&p->list, id);
+		return map_get(&p->list, id);
 		RECORD_REFERENCES(LOOK_UP)
 #undef LOOK_UP
 	case REFERENCE_OP:

@@ -3,7 +3,7 @@
 #ifndef FORMATS_RAW_INTERNAL_H
 #define FORMATS_RAW_INTERNAL_H
 
-#include "formats/raw/idmap.h"
+#include "base/map.h"
 #include "formats/raw/scan.h"
 #include "stream/trace.h"
 #include "wire/defs.h"
@@ -26,19 +26,19 @@ struct raw_process {
 	struct tick_map ticks;
 	struct tick_origin origin;
 	struct raw_tick_sync *syncs;
-	uint32_t sync_count;
+	uint32_t sync_count, sync_room;
 	struct device_map *clocks; /* by global index - first_clock */
 	uint32_t first_clock, clock_count;
-	struct idmap domains, sets, threads, sites, addresses, stacks, agents, clock_ids, contexts,
+	struct map domains, sets, threads, sites, addresses, stacks, agents, clock_ids, contexts,
 		queues, programs, kernels, blobs, strings, counters, codes;
 	struct raw_name *names; /* as the user gave them */
-	uint32_t name_count;
-	struct idmap communicators;
+	uint32_t name_count, name_room;
+	struct map communicators;
 	struct job_point *job_points; /* of the clock of its job */
-	uint32_t job_point_count;
-	struct idmap bases; /* by global domain: wire number of its op 0, plus 1 */
+	uint32_t job_point_count, job_point_room;
+	struct map bases;              /* by global domain: wire number of its op 0, plus 1 */
 	struct t_enum_set **set_table; /* `sets` gives positions in it, plus 1 */
-	uint32_t set_count;
+	uint32_t set_count, set_room;
 	uint64_t *next_seq;     /* by global thread index - first_thread: chunk expected next */
 	int64_t *last_seen;     /* likewise: end of the last chunk, ns */
 	uint64_t *lost_seen;    /* likewise: records the chunks read so far say are lost */
@@ -49,7 +49,7 @@ struct raw_process {
 	size_t job_bytes, job_read;
 	bool given;             /* it has given tallies to its job ... */
 	uint32_t first_note, given_notes; /* ... and these notes of the trace */
-	struct idmap given_all; /* threads that have given all of theirs */
+	struct map given_all;             /* threads that have given all of theirs */
 };
 
 struct raw_restarts { /* of the drains of a node */
@@ -66,15 +66,15 @@ struct raw_trace {
 	struct raw_process *processes;
 	uint32_t count;
 	uint64_t bytes;
-	struct idmap ops; /* by hash of domain and name: global op */
-	struct idmap sets; /* by hash: position in set_list, plus 1 */
+	struct map ops;  /* by hash of domain and name: global ops */
+	struct map sets; /* by hash: positions in set_list, plus 1 */
 	struct t_enum_set **set_list;
-	uint32_t set_count;
+	uint32_t set_count, set_room;
 	const uint8_t **slots; /* of activities, by global op */
 	uint32_t slot_count;
-	struct idmap strings; /* by hash of text: global string */
+	struct map strings; /* by hash of text: global strings */
 	struct raw_restarts *restarts; /* of drains, by node, until they are a note */
-	uint32_t restart_count;
+	uint32_t restart_count, restart_room;
 };
 
 /* definitions.c: reads all definitions of one file into the trace, references resolved. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "formats/raw/internal.h"
 
 static const char *text_of(struct raw_process *p, const struct wire_def *d, unsigned i)
@@ -48,13 +49,13 @@ void raw_add_communicator(struct raw_process *p, const struct wire_def *d)
 {
 	struct trace *t = p->rt->trace;
 	uint64_t id = wire_def_get(d, DEF_COMMUNICATOR_ID);
-	uint32_t i = idmap_get(&p->communicators, id);
+	uint32_t i = map_get(&p->communicators, id);
 	struct t_communicator *c;
 
 	if (!i) {
 		i = t->communicators_count;
 		trace_add(t, communicators);
-		if (!idmap_set(&p->communicators, id, i))
+		if (!map_set(&p->communicators, id, i))
 			return;
 	}
 	c = &t->communicators[i];
@@ -65,7 +66,7 @@ void raw_add_communicator(struct raw_process *p, const struct wire_def *d)
 		.name = text_of(p, d, DEF_COMMUNICATOR_NAME),
 		.size = (uint32_t)wire_def_get(d, DEF_COMMUNICATOR_SIZE),
 		.remote_size = (uint32_t)wire_def_get(d, DEF_COMMUNICATOR_REMOTE_SIZE),
-		.parent = idmap_get(&p->communicators, wire_def_get(d, DEF_COMMUNICATOR_PARENT)),
+		.parent = map_get(&p->communicators, wire_def_get(d, DEF_COMMUNICATOR_PARENT)),
 		.key = wire_def_get(d, DEF_COMMUNICATOR_KEY),
 		.handle = wire_def_get(d, DEF_COMMUNICATOR_HANDLE),
 	};
@@ -78,13 +79,10 @@ void raw_add_communicator(struct raw_process *p, const struct wire_def *d)
 void raw_add_job_clock(struct raw_process *p, const struct wire_def *d)
 {
 	struct t_process *tp = &p->rt->trace->processes[p->process];
-	struct job_point *bigger =
-		realloc(p->job_points, (p->job_point_count + 1u) * sizeof(*bigger)); /* few */
 
-	if (!bigger)
+	if (!vec_reserve(&p->job_points, &p->job_point_room, p->job_point_count, 1))
 		return;
-	p->job_points = bigger;
-	bigger[p->job_point_count++] =
+	p->job_points[p->job_point_count++] =
 		(struct job_point){(int64_t)wire_def_get(d, DEF_JOB_CLOCK_NODE),
 				   (int64_t)wire_def_get(d, DEF_JOB_CLOCK_OFFSET),
 				   (int64_t)wire_def_get(d, DEF_JOB_CLOCK_ERROR)};

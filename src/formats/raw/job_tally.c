@@ -43,7 +43,7 @@ void raw_add_given(struct raw_process *p, const struct wire_def *d)
 		uint32_t thread;
 
 		memcpy(&thread, data + i, 4);
-		idmap_set(&p->given_all, thread, 1);
+		map_set(&p->given_all, thread, 1);
 	}
 }
 

@@ -24,19 +24,18 @@ static void take_flight(struct raw_process *p, const struct wire_line *l)
 
 	if (l->state != wire_flight_check(l->op, f))
 		return;
-	queue = idmap_get(&p->queues, f->queue);
-	agent = idmap_get(&p->agents, f->agent);
+	queue = map_get(&p->queues, f->queue);
+	agent = map_get(&p->agents, f->agent);
 	u = trace_add(t, unfinished);
-	*u = (struct t_unfinished){
-		.process = p->process,
-		.thread = idmap_get(&p->threads, f->thread),
-		.op = op_of(p, l->op),
-		.agent = agent ? agent : t->queues[queue].agent,
-		.queue = queue,
-		.kernel = idmap_get(&p->kernels, f->kernel),
-		.id = f->call,
-		.bytes = f->bytes,
-		.submit = tick_map_ns(&p->ticks, f->submit)};
+	*u = (struct t_unfinished){.process = p->process,
+				   .thread = map_get(&p->threads, f->thread),
+				   .op = op_of(p, l->op),
+				   .agent = agent ? agent : t->queues[queue].agent,
+				   .queue = queue,
+				   .kernel = map_get(&p->kernels, f->kernel),
+				   .id = f->call,
+				   .bytes = f->bytes,
+				   .submit = tick_map_ns(&p->ticks, f->submit)};
 }
 
 static void take_count(struct raw_process *p, const struct wire_line *l)
@@ -49,7 +48,7 @@ static void take_count(struct raw_process *p, const struct wire_line *l)
 			(struct t_left_out){.process = p->process,
 					    .op = op,
 					    .calls = raw_count(p, l->count.calls, raw_most_of(p)),
-					    .thread = idmap_get(&p->threads, l->count.thread)};
+					    .thread = map_get(&p->threads, l->count.thread)};
 }
 
 /* Samples that were interrupted count as the mean of the others. */
@@ -113,7 +112,7 @@ void raw_read_live(struct raw_process *p)
 	struct trace *t = p->rt->trace;
 	uint32_t first = t->unfinished_count;
 	struct raw_buffer buffer = {0};
-	struct idmap seen = {0};
+	struct map seen = {0};
 
 	for (uint32_t i = p->file.block_count; i-- > 0;) {
 		struct raw_block b;
@@ -122,13 +121,13 @@ void raw_read_live(struct raw_process *p)
 
 		raw_file_block(&p->file, i, &b);
 		if (b.type != RAW_CHUNK || b.chunk_type != WIRE_CHUNK_LIVE ||
-		    idmap_get(&seen, b.seq + 1) ||
+		    map_get(&seen, b.seq + 1) ||
 		    !raw_file_payload(&p->file, i, &buffer, true, &data, &bytes))
 			continue;
-		idmap_set(&seen, b.seq + 1, 1);
+		map_set(&seen, b.seq + 1, 1);
 		take(p, data, bytes);
 	}
-	idmap_release(&seen);
+	map_release(&seen);
 	raw_buffer_release(&buffer);
 	if (t->unfinished_count > first)
 		qsort(&t->unfinished[first], t->unfinished_count - first, sizeof(*t->unfinished),

@@ -18,6 +18,7 @@
 #endif
 
 #include "base/file.h"
+#include "base/vec.h"
 #include "formats/raw/internal.h"
 #include "wire/raw.h"
 
@@ -88,21 +89,6 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static bool make_room(struct listing *l)
-{
-	uint32_t room = l->room ? l->room * 2 : l->rt->trace->processes_count + 16;
-	struct listed *bigger;
-
-	if (l->count < l->room)
-		return true;
-	bigger = realloc(l->list, room * sizeof(*bigger));
-	if (!bigger)
-		return false;
-	l->list = bigger;
-	l->room = room;
-	return true;
-}
-
 static bool list_processes(struct listing *l)
 {
 	const struct trace *t = l->rt->trace;
@@ -111,7 +97,7 @@ static bool list_processes(struct listing *l)
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		bool read = raw < l->rt->count && l->rt->processes[raw].process == i;
 
-		if (!make_room(l))
+		if (!vec_reserve(&l->list, &l->room, l->count, 1))
 			return false;
 		l->list[l->count++] = (struct listed){name_of(t->processes[i].file), i,
 						      read ? &l->rt->processes[raw] : NULL};
@@ -146,7 +132,7 @@ static struct listed *add_missing(struct listing *l, uint32_t at, const char *na
 	char path[8192];
 	struct t_process *p;
 
-	if (!make_room(l))
+	if (!vec_reserve(&l->list, &l->room, l->count, 1))
 		return NULL;
 	snprintf(path, sizeof(path), "%s/raw/%s", l->directory, name);
 	stream_error(l->rt->log, "%s: the manifest lists this file and it is not there: what the process "

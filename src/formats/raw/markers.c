@@ -5,38 +5,26 @@
 #define KYMO_MARKER_LINKED /* its types alone */
 #include <kymo/marker.h>
 
+#include "base/hash.h"
+#include "base/vec.h"
 #include "formats/raw/internal.h"
 
 /* ---- texts --------------------------------------------------------------------------------- */
-
-static uint64_t hash_of(const char *s, size_t n, uint64_t total)
-{
-	uint64_t h = 0xcbf29ce484222325ull ^ total;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (uint8_t)s[i]) * 0x100000001b3ull;
-	return h;
-}
 
 /* One text has one number in a trace, whichever processes use it: they are counted together. */
 uint32_t raw_string(struct raw_trace *rt, const char *s, size_t n, uint64_t total)
 {
 	struct trace *t = rt->trace;
+	uint64_t key = hash_mix(hash_bytes(s, n), total), i;
 
-	for (uint64_t key = hash_of(s, n, total);; key++) {
-		uint32_t i = idmap_get(&rt->strings, key);
-
-		if (!i) {
-			i = t->strings_count;
-			*trace_add(t, strings) =
-				(struct t_string){trace_string(t, s, n), (uint32_t)n, total};
-			idmap_set(&rt->strings, key, i);
-			return i;
-		}
+	map_each(&rt->strings, key, i)
 		if (t->strings[i].length == n && t->strings[i].total == total &&
 		    memcmp(t->strings[i].text, s, n) == 0)
-			return i;
-	}
+			return (uint32_t)i;
+	i = t->strings_count;
+	*trace_add(t, strings) = (struct t_string){trace_string(t, s, n), (uint32_t)n, total};
+	map_add(&rt->strings, key, i);
+	return (uint32_t)i;
 }
 
 void raw_add_string(struct raw_process *p, const struct wire_def *d)
@@ -44,8 +32,8 @@ void raw_add_string(struct raw_process *p, const struct wire_def *d)
 	size_t n;
 	const char *s = wire_def_text(d, DEF_STRING_TEXT, &n);
 
-	idmap_set(&p->strings, wire_def_get(d, DEF_STRING_ID),
-		  raw_string(p->rt, s, n, wire_def_get(d, DEF_STRING_TOTAL)));
+	map_set(&p->strings, wire_def_get(d, DEF_STRING_ID),
+		raw_string(p->rt, s, n, wire_def_get(d, DEF_STRING_TOTAL)));
 }
 
 /* ---- names of objects ---------------------------------------------------------------------- */
@@ -56,12 +44,9 @@ void raw_add_name(struct raw_process *p, const struct wire_def *d)
 	size_t length, domain_length;
 	const char *name = wire_def_text(d, DEF_NAME_NAME, &length);
 	const char *domain = wire_def_text(d, DEF_NAME_DOMAIN, &domain_length);
-	struct raw_name *bigger =
-		realloc(p->names, (p->name_count + 1u) * sizeof(*p->names)); /* few */
 
-	if (!bigger)
+	if (!vec_reserve(&p->names, &p->name_room, p->name_count, 1))
 		return;
-	p->names = bigger;
 	p->names[p->name_count++] = (struct raw_name){
 		.what = (uint32_t)wire_def_get(d, DEF_NAME_WHAT),
 		.domain = trace_string(t, domain, domain_length),

@@ -19,10 +19,10 @@ void raw_add_counter(struct raw_process *p, const struct wire_def *d)
 {
 	struct trace *t = p->rt->trace;
 
-	idmap_set(&p->counters, wire_def_get(d, DEF_COUNTER_ID), t->counters_count);
+	map_set(&p->counters, wire_def_get(d, DEF_COUNTER_ID), t->counters_count);
 	*trace_add(t, counters) = (struct t_counter){
 		.process = p->process,
-		.agent = idmap_get(&p->agents, wire_def_get(d, DEF_COUNTER_AGENT)),
+		.agent = map_get(&p->agents, wire_def_get(d, DEF_COUNTER_AGENT)),
 		.flags = (uint32_t)wire_def_get(d, DEF_COUNTER_FLAGS),
 		.name = text_of(t, d, DEF_COUNTER_NAME),
 		.unit = text_of(t, d, DEF_COUNTER_UNIT),
@@ -37,7 +37,7 @@ void raw_add_counter(struct raw_process *p, const struct wire_def *d)
 void raw_finish_counter(struct raw_chunk *c, const struct record_rest *v, struct rec_counter *out)
 {
 	if (v->thread)
-		out->base.thread = idmap_get(&c->source->threads, v->thread);
+		out->base.thread = map_get(&c->source->threads, v->thread);
 }
 
 /* ---- samples ------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ void raw_finish_sample(struct raw_chunk *c, const struct record_rest *v, struct 
 	const struct raw_process *p = c->source;
 
 	if (v->thread)
-		out->base.thread = idmap_get(&p->threads, v->thread);
+		out->base.thread = map_get(&p->threads, v->thread);
 	if (v->time)
 		out->base.start = out->base.end = raw_node_ns(p, (int64_t)v->time);
 	if (v->tid)

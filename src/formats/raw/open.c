@@ -276,14 +276,14 @@ kymo_status_t raw_trace_open(const char *path, struct stream_log *log, struct ra
 
 static void release_process(struct raw_process *p)
 {
-	struct idmap *maps[] = {&p->domains, &p->sets, &p->threads, &p->sites, &p->addresses,
-				&p->stacks, &p->agents, &p->clock_ids, &p->contexts, &p->queues,
-				&p->programs, &p->kernels, &p->blobs, &p->bases,
-				&p->communicators, &p->strings, &p->counters, &p->codes,
-				&p->given_all};
+	struct map *maps[] = {&p->domains,   &p->sets,   &p->threads,       &p->sites,
+			      &p->addresses, &p->stacks, &p->agents,        &p->clock_ids,
+			      &p->contexts,  &p->queues, &p->programs,      &p->kernels,
+			      &p->blobs,     &p->bases,  &p->communicators, &p->strings,
+			      &p->counters,  &p->codes,  &p->given_all};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
-		idmap_release(maps[i]);
+		map_release(maps[i]);
 	for (uint32_t i = 0; p->clocks && i < p->clock_count; i++)
 		device_map_release(&p->clocks[i]);
 	free(p->clocks);
@@ -308,11 +308,11 @@ void raw_trace_close(struct raw_trace *rt)
 		release_process(&rt->processes[i]);
 	free(rt->processes);
 	free(rt->restarts);
-	idmap_release(&rt->ops);
-	idmap_release(&rt->sets);
+	map_release(&rt->ops);
+	map_release(&rt->sets);
 	free(rt->set_list);
 	free(rt->slots);
-	idmap_release(&rt->strings);
+	map_release(&rt->strings);
 	trace_free(rt->trace);
 	free(rt);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "formats/raw/read.h"
 #include "formats/raw/within.h"
 
@@ -36,7 +37,7 @@ struct loaded {
 	struct raw_buffer buffer;
 	const uint8_t *base;
 	struct entry *entries;
-	uint32_t count, next;
+	uint32_t count, room, next;
 };
 
 struct ordering {
@@ -56,15 +57,8 @@ struct ordering {
 
 static bool add_span(struct ordering *o, const struct span *s)
 {
-	if (o->span_count == o->span_room) {
-		uint32_t room = o->span_room ? o->span_room * 2 : 256;
-		struct span *bigger = realloc(o->spans, room * sizeof(*bigger));
-
-		if (!bigger)
-			return false;
-		o->spans = bigger;
-		o->span_room = room;
-	}
+	if (!vec_reserve(&o->spans, &o->span_room, o->span_count, 1))
+		return false;
 	o->spans[o->span_count++] = *s;
 	return true;
 }
@@ -168,15 +162,8 @@ static void unload(struct loaded *l)
 
 static bool add_entry(struct loaded *l, const struct entry *e)
 {
-	uint32_t n = l->count;
-
-	if (n == 0 || (n >= 256 && (n & (n - 1)) == 0)) {
-		struct entry *bigger = realloc(l->entries, (n ? n * 2u : 256u) * sizeof(*bigger));
-
-		if (!bigger)
-			return false;
-		l->entries = bigger;
-	}
+	if (!vec_reserve(&l->entries, &l->room, l->count, 1))
+		return false;
 	l->entries[l->count++] = *e;
 	return true;
 }
@@ -264,15 +251,8 @@ static bool push(struct ordering *o, struct loaded *l)
 {
 	uint32_t i = o->heap_count;
 
-	if (o->heap_count == o->heap_room) {
-		uint32_t room = o->heap_room ? o->heap_room * 2 : 64;
-		struct loaded **bigger = realloc(o->heap, room * sizeof(*bigger));
-
-		if (!bigger)
-			return false;
-		o->heap = bigger;
-		o->heap_room = room;
-	}
+	if (!vec_reserve(&o->heap, &o->heap_room, o->heap_count, 1))
+		return false;
 	o->heap[o->heap_count++] = l;
 	for (; i && before(l, o->heap[(i - 1) / 2]); i = (i - 1) / 2) {
 		o->heap[i] = o->heap[(i - 1) / 2];

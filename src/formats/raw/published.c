@@ -14,10 +14,10 @@ static void place(struct raw_chunk *c, const struct wire_value *v, const struct 
 		  struct rec *out)
 {
 	const struct raw_process *p = c->source;
-	uint32_t clock = idmap_get(&p->clock_ids, v[TIMED_CLOCK].u);
+	uint32_t clock = map_get(&p->clock_ids, v[TIMED_CLOCK].u);
 	const struct device_map *map = raw_clock_map(p, clock);
 	int64_t start = v[TIMED_START].i, end = (int64_t)(v[TIMED_START].u + v[TIMED_DURATION].u);
-	uint32_t track = v[TIMED_TRACK].u ? idmap_get(&p->threads, v[TIMED_TRACK].u) : 0;
+	uint32_t track = v[TIMED_TRACK].u ? map_get(&p->threads, v[TIMED_TRACK].u) : 0;
 
 	out->start = map ? device_map_ns(map, start) : raw_node_ns(p, start);
 	out->end = map ? device_map_ns(map, end) : raw_node_ns(p, end);

@@ -22,7 +22,7 @@ bool raw_wanted(const struct filter_binding *b, enum raw_kind kind, const union 
 bool raw_wanted_block(void *data, const struct raw_process *p, const struct raw_block *b)
 {
 	const struct filter_binding *f = data;
-	uint32_t thread = idmap_get(&p->threads, b->thread);
+	uint32_t thread = map_get(&p->threads, b->thread);
 
 	if (b->type != RAW_CHUNK || b->chunk_type != WIRE_CHUNK_RECORDS)
 		return true;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "formats/raw/internal.h"
 #include "wire/raw.h"
 
@@ -17,17 +18,16 @@ enum { WARNING = 2 };
 /* An entry of the node, which is added if there is none; NULL: no memory. */
 static struct raw_restarts *of_node(struct raw_trace *rt, const char *host)
 {
-	struct raw_restarts *bigger;
+	struct raw_restarts *r;
 
 	for (uint32_t i = 0; i < rt->restart_count; i++)
 		if (strcmp(rt->restarts[i].host, host) == 0)
 			return &rt->restarts[i];
-	bigger = realloc(rt->restarts, (rt->restart_count + 1u) * sizeof(*bigger));
-	if (!bigger)
+	if (!vec_reserve(&rt->restarts, &rt->restart_room, rt->restart_count, 1))
 		return NULL;
-	rt->restarts = bigger;
-	bigger[rt->restart_count] = (struct raw_restarts){.host = host};
-	return &bigger[rt->restart_count++];
+	r = &rt->restarts[rt->restart_count++];
+	*r = (struct raw_restarts){.host = host};
+	return r;
 }
 
 /* A reason that is not that of all of them is none. */
@@ -134,5 +134,5 @@ void raw_settle_restarts(struct raw_trace *rt)
 		add_note(rt->trace, &rt->restarts[i], named);
 	free(rt->restarts);
 	rt->restarts = NULL;
-	rt->restart_count = 0;
+	rt->restart_count = rt->restart_room = 0;
 }

@@ -48,7 +48,7 @@ static void note_loss(struct raw_process *p, const struct wire_chunk *h, struct 
 /* A chunk that nobody wants is not missing. */
 static void pass_over(struct raw_process *p, const struct raw_block *b)
 {
-	uint32_t thread = idmap_get(&p->threads, b->thread);
+	uint32_t thread = map_get(&p->threads, b->thread);
 
 	if (b->type == RAW_CHUNK && b->chunk_type == WIRE_CHUNK_RECORDS && thread)
 		p->next_seq[thread - p->first_thread] = b->seq + 1;
@@ -108,7 +108,7 @@ bool raw_chunk_init(struct raw_process *p, uint32_t block, struct raw_buffer *bu
 	memcpy(&h, data, sizeof(h));
 	out->source = p;
 	out->process = p->process;
-	out->thread = idmap_get(&p->threads, h.thread);
+	out->thread = map_get(&p->threads, h.thread);
 	out->number = block;
 	out->ops = p->ops;
 	out->op_count = p->op_count;
@@ -180,8 +180,8 @@ enum raw_kind raw_record(struct raw_chunk *c, const struct wire_record *w, union
 	r->process = c->process;
 	r->thread = c->thread;
 	r->op = op->op;
-	r->site = idmap_get(&c->source->sites, w->site);
-	r->stack = w->stack ? idmap_get(&c->source->stacks, w->stack) : 0;
+	r->site = map_get(&c->source->sites, w->site);
+	r->stack = w->stack ? map_get(&c->source->stacks, w->stack) : 0;
 	r->status = w->has_status ? w->status : t_op->status_ok;
 	r->ok = !w->has_status || w->status == t_op->status_ok;
 	r->unwound = w->unwound;

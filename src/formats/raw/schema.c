@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/vec.h"
 #include "stream/reference.h"
 
 /* A cursor over the packed bytes of a definition; reads beyond the end give zeros and `bad`. */
@@ -78,11 +80,7 @@ static struct t_enum_set *take_set(struct trace *t, const struct wire_def *d)
 
 static uint64_t set_key(const struct t_enum_set *set)
 {
-	uint64_t h = 0xcbf29ce484222325ull ^ set->count;
-
-	for (const char *s = set->name; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3ull;
-	return h;
+	return hash_mix(hash_string(set->name), set->count);
 }
 
 static bool same_set(const struct t_enum_set *a, const struct t_enum_set *b)
@@ -99,19 +97,15 @@ static bool same_set(const struct t_enum_set *a, const struct t_enum_set *b)
 /* The processes of a trace mostly have the same sets: one like this one, or this one. */
 static struct t_enum_set *shared_set(struct raw_trace *rt, struct t_enum_set *set)
 {
-	struct t_enum_set **bigger;
-	uint64_t key = set_key(set);
-	uint32_t i;
+	uint64_t key = set_key(set), i;
 
-	for (; (i = idmap_get(&rt->sets, key)); key++)
+	map_each(&rt->sets, key, i)
 		if (same_set(rt->set_list[i - 1], set))
 			return rt->set_list[i - 1];
-	bigger = realloc(rt->set_list, (rt->set_count + 1u) * sizeof(*bigger));
-	if (!bigger)
+	if (!vec_reserve(&rt->set_list, &rt->set_room, rt->set_count, 1))
 		return set;
-	rt->set_list = bigger;
 	rt->set_list[rt->set_count++] = set;
-	idmap_set(&rt->sets, key, rt->set_count);
+	map_add(&rt->sets, key, rt->set_count);
 	return set;
 }
 
@@ -120,24 +114,22 @@ void schema_add_set(struct raw_process *p, const struct wire_def *d)
 {
 	struct trace *t = p->rt->trace;
 	struct trace_mark mark = trace_mark(t);
-	struct t_enum_set *own = take_set(t, d), *set, **bigger;
+	struct t_enum_set *own = take_set(t, d), *set;
 
 	if (!own)
 		return;
 	set = shared_set(p->rt, own);
 	if (set != own)
 		trace_go_back(t, mark);
-	bigger = realloc(p->set_table, (p->set_count + 1u) * sizeof(*bigger));
-	if (!bigger)
+	if (!vec_reserve(&p->set_table, &p->set_room, p->set_count, 1))
 		return;
-	p->set_table = bigger;
 	p->set_table[p->set_count++] = set;
-	idmap_set(&p->sets, wire_def_get(d, DEF_ENUM_SET_ID), p->set_count);
+	map_set(&p->sets, wire_def_get(d, DEF_ENUM_SET_ID), p->set_count);
 }
 
 static const struct t_enum_set *set_of(const struct raw_process *p, uint64_t id)
 {
-	uint32_t i = id ? idmap_get(&p->sets, id) : 0;
+	uint32_t i = id ? map_get(&p->sets, id) : 0;
 
 	return i ? p->set_table[i - 1] : NULL;
 }
@@ -146,7 +138,7 @@ static const struct t_enum_set *set_of(const struct raw_process *p, uint64_t id)
 
 void schema_domain_base(struct raw_process *p, uint32_t domain, uint64_t base)
 {
-	idmap_set(&p->bases, domain, (uint32_t)(base & 0xffff) + 1);
+	map_set(&p->bases, domain, (uint32_t)(base & 0xffff) + 1);
 }
 
 static uint8_t sound_size(uint8_t size)
@@ -199,76 +191,40 @@ static bool same_op(const struct t_op *a, const struct t_op *b)
 
 static uint64_t op_key(const struct t_op *op)
 {
-	uint64_t h = op->domain + 0x100000001b3ull;
-
-	for (const char *s = op->name; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3ull;
-	return h;
+	return hash_mix(hash_string(op->name), op->domain);
 }
 
 /* Index of an op like this one, which is added if there is none. */
 static uint32_t merge_op(struct raw_trace *rt, const struct t_op *op)
 {
 	struct trace *t = rt->trace;
-	uint32_t i;
+	uint64_t key = op_key(op), i;
 
-	/* Ops of one name but other fields get the keys that follow. */
-	for (uint64_t key = op_key(op);; key++) {
-		i = idmap_get(&rt->ops, key);
-		if (i && !same_op(&t->ops[i], op))
-			continue;
-		if (i)
-			return i;
-		i = t->ops_count;
-		*trace_add(t, ops) = *op;
-		idmap_set(&rt->ops, key, i);
-		return i;
-	}
+	map_each(&rt->ops, key, i) /* of one name, perhaps with other fields */
+		if (same_op(&t->ops[i], op))
+			return (uint32_t)i;
+	i = t->ops_count;
+	*trace_add(t, ops) = *op;
+	map_add(&rt->ops, key, i);
+	return (uint32_t)i;
 }
 
 uint32_t raw_op_named(struct raw_trace *rt, const struct t_op *like)
 {
 	const struct trace *t = rt->trace;
-	uint32_t i;
+	uint64_t i;
 
-	for (uint64_t key = op_key(like); (i = idmap_get(&rt->ops, key)); key++)
+	map_each(&rt->ops, op_key(like), i)
 		if (t->ops[i].domain == like->domain && strcmp(t->ops[i].name, like->name) == 0)
-			return i;
+			return (uint32_t)i;
 	return merge_op(rt, like);
-}
-
-static bool reserve_ops(struct raw_process *p, uint32_t wire)
-{
-	uint32_t room = p->op_count ? p->op_count * 2 : 64;
-	struct raw_op *bigger;
-
-	if (wire < p->op_count)
-		return true;
-	room = room > wire ? room : wire + 1;
-	bigger = realloc(p->ops, room * sizeof(*bigger));
-	if (!bigger)
-		return false;
-	memset(bigger + p->op_count, 0, (room - p->op_count) * sizeof(*bigger));
-	p->ops = bigger;
-	p->op_count = room;
-	return true;
 }
 
 /* Of one op the same in all processes. */
 static const uint8_t *slots_of(struct raw_trace *rt, enum raw_kind kind, uint32_t op)
 {
-	const uint8_t **bigger;
-
-	if (op >= rt->slot_count) {
-		uint32_t room = op * 2 + 64;
-
-		bigger = realloc(rt->slots, room * sizeof(*bigger));
-		if (!bigger)
-			return NULL;
-		memset(bigger + rt->slot_count, 0, (room - rt->slot_count) * sizeof(*bigger));
-		rt->slots = bigger;
-		rt->slot_count = room;
-	}
+	if (!vec_reserve_zero(&rt->slots, &rt->slot_count, op, 1))
+		return NULL;
 	if (!rt->slots[op])
 		rt->slots[op] = raw_slots(rt->trace, kind, &rt->trace->ops[op]);
 	return rt->slots[op];
@@ -285,10 +241,10 @@ void schema_add_op(struct raw_process *p, const struct wire_def *d)
 	size_t length;
 	const char *name = wire_def_text(d, DEF_OP_NAME, &length);
 
-	if (wire > UINT16_MAX || !reserve_ops(p, (uint32_t)wire))
+	if (wire > UINT16_MAX || !vec_reserve_zero(&p->ops, &p->op_count, wire, 1))
 		return;
-	op.domain = idmap_get(&p->domains, wire_def_get(d, DEF_OP_DOMAIN));
-	op.number = (uint32_t)wire - (idmap_get(&p->bases, op.domain) - 1);
+	op.domain = map_get(&p->domains, wire_def_get(d, DEF_OP_DOMAIN));
+	op.number = (uint32_t)wire - (map_get(&p->bases, op.domain) - 1);
 	op.name = trace_string(t, name, length);
 	op.flags = (uint32_t)wire_def_get(d, DEF_OP_FLAGS);
 	op.status_set = set_of(p, wire_def_get(d, DEF_OP_STATUS_SET));

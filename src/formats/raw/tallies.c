@@ -42,7 +42,7 @@ static void each(struct raw_process *p, bool count_damage,
 				break;
 			memset(&e.w, 0, sizeof(e.w));
 			memcpy(&e.w, data + at + sizeof(e.y), wire_tally_size(&e.y) - sizeof(e.y));
-			fn(p, &e, idmap_get(&p->threads, h.thread));
+			fn(p, &e, map_get(&p->threads, h.thread));
 			at += wire_tally_size(&e.y);
 		}
 	}
@@ -68,25 +68,24 @@ static bool take_key(const struct raw_process *p, const struct entry *e, uint32_
 	out->key[KEY_PROCESS] = p->process;
 	switch (out->kind) {
 	case WIRE_TALLY_DISPATCH:
-		agent = idmap_get(&p->agents, key[WIRE_KEY_DISPATCH_AGENT]);
-		queue = idmap_get(&p->queues, key[WIRE_KEY_DISPATCH_QUEUE]);
+		agent = map_get(&p->agents, key[WIRE_KEY_DISPATCH_AGENT]);
+		queue = map_get(&p->queues, key[WIRE_KEY_DISPATCH_QUEUE]);
 		out->key[KEY_DISPATCH_AGENT] = agent ? agent : t->queues[queue].agent;
 		out->key[KEY_DISPATCH_QUEUE] = queue;
-		out->key[KEY_DISPATCH_KERNEL] =
-			idmap_get(&p->kernels, key[WIRE_KEY_DISPATCH_KERNEL]);
+		out->key[KEY_DISPATCH_KERNEL] = map_get(&p->kernels, key[WIRE_KEY_DISPATCH_KERNEL]);
 		return true;
 	case WIRE_TALLY_COPY:
 		out->key[KEY_COPY_OP] = op;
-		out->key[KEY_COPY_QUEUE] = idmap_get(&p->queues, key[WIRE_KEY_COPY_QUEUE]);
+		out->key[KEY_COPY_QUEUE] = map_get(&p->queues, key[WIRE_KEY_COPY_QUEUE]);
 		out->key[KEY_COPY_SOURCE_AGENT] =
-			idmap_get(&p->agents, key[WIRE_KEY_COPY_SOURCE_AGENT]);
+			map_get(&p->agents, key[WIRE_KEY_COPY_SOURCE_AGENT]);
 		out->key[KEY_COPY_DESTINATION_AGENT] =
-			idmap_get(&p->agents, key[WIRE_KEY_COPY_DESTINATION_AGENT]);
+			map_get(&p->agents, key[WIRE_KEY_COPY_DESTINATION_AGENT]);
 		out->key[KEY_COPY_KINDS] = key[WIRE_KEY_COPY_KINDS] & 0xffff;
 		return true;
 	case WIRE_TALLY_ALLOCATION:
 		out->key[KEY_ALLOCATION_AGENT] =
-			idmap_get(&p->agents, key[WIRE_KEY_ALLOCATION_AGENT]);
+			map_get(&p->agents, key[WIRE_KEY_ALLOCATION_AGENT]);
 		out->key[KEY_ALLOCATION_KIND] = key[WIRE_KEY_ALLOCATION_KIND];
 		out->key[KEY_ALLOCATION_WHAT] = key[WIRE_KEY_ALLOCATION_WHAT];
 		out->part = key[WIRE_KEY_ALLOCATION_PART] != 0;
@@ -97,12 +96,11 @@ static bool take_key(const struct raw_process *p, const struct entry *e, uint32_
 	out->key[KEY_THREAD] = thread;
 	out->key[KEY_OP] = op;
 	if (out->kind == WIRE_TALLY_SYNC)
-		out->key[KEY_SYNC_QUEUE] = idmap_get(&p->queues, key[WIRE_KEY_SYNC_QUEUE]);
+		out->key[KEY_SYNC_QUEUE] = map_get(&p->queues, key[WIRE_KEY_SYNC_QUEUE]);
 	if (out->kind == WIRE_TALLY_COMM)
-		out->key[KEY_COMM_DATATYPE] = idmap_get(&p->strings, key[WIRE_KEY_COMM_DATATYPE]);
+		out->key[KEY_COMM_DATATYPE] = map_get(&p->strings, key[WIRE_KEY_COMM_DATATYPE]);
 	for (unsigned i = 0; out->kind == WIRE_TALLY_MARKER && i < 3; i++)
-		out->key[KEY_MARKER_NAME + i] =
-			idmap_get(&p->strings, key[WIRE_KEY_MARKER_NAME + i]);
+		out->key[KEY_MARKER_NAME + i] = map_get(&p->strings, key[WIRE_KEY_MARKER_NAME + i]);
 	return true;
 }
 
@@ -219,7 +217,7 @@ static void take_out(struct raw_process *p, const struct entry *e, uint32_t thre
 	struct t_tally given = {0};
 
 	if (!(e->y.flags & WIRE_TALLY_GIVEN) ||
-	    !take_key(p, e, idmap_get(&p->threads, e->w.thread), &given))
+	    !take_key(p, e, map_get(&p->threads, e->w.thread), &given))
 		return;
 	take_numbers(p, e, &given);
 	for (uint32_t i = p->first_tally; i < p->end_tally; i++) {
@@ -242,7 +240,7 @@ void raw_take_out_given(struct raw_process *p)
 	for (uint32_t i = p->first_tally; i < p->end_tally; i++) {
 		struct t_tally *y = &t->tallies[i];
 
-		if (!idmap_get(&p->given_all, t->threads[y->thread].index))
+		if (!map_get(&p->given_all, t->threads[y->thread].index))
 			continue;
 		y->count = 0;
 		y->work = NULL;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "formats/store/definitions.h"
 #include "stream/reference.h"
 #include "stream/trace.h"
@@ -250,15 +251,8 @@ static int64_t set_id(struct set_list *l, const struct t_enum_set *set)
 		if (l->sets[i] == set)
 			return i + 1;
 	}
-	if (l->count == l->room) {
-		uint32_t room = l->room ? l->room * 2 : 64;
-		const struct t_enum_set **sets = realloc(l->sets, room * sizeof(*sets));
-
-		if (!sets)
-			return 0;
-		l->sets = sets;
-		l->room = room;
-	}
+	if (!vec_reserve(&l->sets, &l->room, l->count, 1))
+		return 0;
 	l->sets[l->count++] = set;
 	return l->count;
 }

@@ -7,6 +7,7 @@
 #include <zstd.h>
 #endif
 
+#include "base/vec.h"
 #include "formats/store/side.h"
 
 #define ID_BITS     12u
@@ -170,7 +171,7 @@ bool side_flush(struct side_writer *w)
 struct block {
 	uint64_t key; /* as in frames */
 	uint8_t *data;
-	size_t bytes;
+	size_t bytes, room;
 	uint32_t at[1u << ID_BITS]; /* offset of the entry, plus 1; 0: none */
 };
 
@@ -235,12 +236,12 @@ static bool frame_unpack(const uint8_t *stored, size_t n, uint8_t *out, size_t s
 static void block_add(struct block *b, const uint8_t *stored, size_t n)
 {
 	size_t size = frame_size(stored, n), at = b->bytes;
-	uint8_t *data = size ? realloc(b->data, b->bytes + size) : NULL;
 	struct entry e;
+	uint8_t *data;
 
-	if (!data)
+	if (!size || !vec_reserve(&b->data, &b->room, at, size))
 		return;
-	b->data = data;
+	data = b->data;
 	if (!frame_unpack(stored, n, data + at, size))
 		return;
 	b->bytes += size;

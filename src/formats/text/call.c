@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "formats/text/text.h"
 
 /* Out-values of a failed call were not stored: what is there is no value. */
@@ -139,15 +140,8 @@ static bool push_exit(struct text_writer *w, const struct pending *p)
 {
 	uint32_t i = w->exit_count;
 
-	if (w->exit_count == w->exit_room) {
-		uint32_t room = w->exit_room ? w->exit_room * 2 : 64;
-		struct pending *bigger = realloc(w->exits, room * sizeof(*bigger));
-
-		if (!bigger)
-			return false;
-		w->exits = bigger;
-		w->exit_room = room;
-	}
+	if (!vec_reserve(&w->exits, &w->exit_room, w->exit_count, 1))
+		return false;
 	w->exits[w->exit_count++] = *p;
 	for (; i && sooner(&w->exits[i], &w->exits[(i - 1) / 2]); i = (i - 1) / 2)
 		swap(&w->exits[i], &w->exits[(i - 1) / 2]);

@@ -39,6 +39,18 @@ size_t json_escape(char *out, const char *s, size_t n)
 
 /* ---- writer ---- */
 
+static void new_line(struct json *j)
+{
+	if (j->line)
+		text_addf(j->out, "\n%*s", (int)j->line - 1, "");
+	j->line = 0;
+}
+
+void json_line(struct json *j, unsigned indent)
+{
+	j->line = indent + 1;
+}
+
 /* What comes between the last value and the next. */
 static void separate(struct json *j)
 {
@@ -49,9 +61,10 @@ static void separate(struct json *j)
 		return;
 	}
 	if (later && *later)
-		text_add(j->out, j->compact ? "," : ", ");
+		text_add(j->out, j->compact || j->line ? "," : ", ");
 	if (later)
 		*later = true;
+	new_line(j);
 }
 
 void json_open(struct json *j, char bracket)
@@ -66,6 +79,7 @@ void json_open(struct json *j, char bracket)
 void json_close(struct json *j)
 {
 	kymo_assert(j->depth && !j->named);
+	new_line(j);
 	text_add_bytes(j->out, &j->ends[--j->depth], 1);
 }
 

@@ -39,12 +39,17 @@ struct json {
 	bool later[JSON_DEPTH]; /* of each level: a comma is due */
 	char ends[JSON_DEPTH];  /* what closes it */
 	unsigned depth;
-	bool named; /* a name was written, its value comes next */
+	bool named;    /* a name was written, its value comes next */
+	unsigned line; /* more than 0: what comes next begins a line, after so many spaces less one
+			*/
 };
 
 /* Begins an object, '{', or an array, '['. No deeper than JSON_DEPTH. */
 void json_open(struct json *j, char bracket);
 void json_close(struct json *j);
+
+/* What comes next (a name, a value, an end) begins a line, after `indent` spaces. */
+void json_line(struct json *j, unsigned indent);
 
 /* In an object, before each value. */
 void json_name(struct json *j, const char *name);
@@ -57,8 +62,7 @@ void json_add_bool(struct json *j, bool v);
 void json_add_real(struct json *j, double v); /* null for what JSON has no number for */
 void json_add_null(struct json *j);
 
-/* A value that is JSON already; "" makes the comma that is due, for text that the caller lays out.
- */
+/* A value that is JSON already. */
 void json_add_raw(struct json *j, const char *value);
 
 #endif

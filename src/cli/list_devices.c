@@ -5,6 +5,7 @@
 
 #include <kymo/agent.h>
 
+#include "base/json.h"
 #include "base/plain.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -126,86 +127,115 @@ static kymo_status_t print_agent(const kymo_agent_t *a, void *data)
 
 /* ---- JSON ---- */
 
-static void json_text(struct text *j, const char *key, const char *value)
+static void add_text(struct json *j, const char *key, const char *value)
 {
-	text_addf(j, ", \"%s\": ", key);
-	if (value)
-		text_add_json(j, value);
-	else
-		text_add(j, "null");
+	json_name(j, key);
+	json_add_string(j, value);
 }
 
-static void json_pci(struct text *j, const kymo_agent_pci_t *p)
+static void add_number(struct json *j, const char *key, uint64_t value)
 {
-	char pci[32];
+	json_name(j, key);
+	json_add_unsigned(j, value);
+}
+
+static void add_pci(struct json *j, const kymo_agent_pci_t *p)
+{
+	char address[32];
 
 	if (!p)
 		return;
-	pci_text(p, pci);
-	text_addf(j, ", \"pci\": {\"address\": \"%s\", \"vendor_id\": %u, \"device_id\": %u, "
-		  "\"subsystem_vendor_id\": %u, \"subsystem_device_id\": %u, \"class\": %u, "
-		  "\"revision\": %u}", pci, p->vendor_id, p->device_id, p->subsystem_vendor_id,
-		  p->subsystem_device_id, p->class_code, p->revision);
+	pci_text(p, address);
+	json_name(j, "pci");
+	json_open(j, '{');
+	add_text(j, "address", address);
+	add_number(j, "vendor_id", p->vendor_id);
+	add_number(j, "device_id", p->device_id);
+	add_number(j, "subsystem_vendor_id", p->subsystem_vendor_id);
+	add_number(j, "subsystem_device_id", p->subsystem_device_id);
+	add_number(j, "class", p->class_code);
+	add_number(j, "revision", p->revision);
+	json_close(j);
 }
 
-static void json_parts(struct text *j, const kymo_agent_t *a)
+static void add_cache(struct json *j, const kymo_agent_cache_t *c)
 {
-	text_add(j, ", \"caches\": [");
-	for (size_t i = 0; a->caches[i]; i++) {
-		const kymo_agent_cache_t *c = a->caches[i];
+	json_open(j, '{');
+	add_number(j, "level", c->level);
+	add_text(j, "type", *cache_types[c->type] ? cache_types[c->type] : "unified");
+	add_number(j, "bytes", c->bytes);
+	add_number(j, "line_bytes", c->line_bytes);
+	add_number(j, "shared_by", c->shared_by);
+	add_number(j, "count", c->count);
+	json_close(j);
+}
 
-		text_addf(j, "%s{\"level\": %u, \"type\": \"%s\", \"bytes\": %" PRIu64
-			  ", \"line_bytes\": %u, \"shared_by\": %u, \"count\": %u}", i ? ", " : "",
-			  c->level, *cache_types[c->type] ? cache_types[c->type] : "unified",
-			  c->bytes, c->line_bytes, c->shared_by, c->count);
+static void add_parts(struct json *j, const kymo_agent_t *a)
+{
+	json_name(j, "caches");
+	json_open(j, '[');
+	for (size_t i = 0; a->caches[i]; i++)
+		add_cache(j, a->caches[i]);
+	json_close(j);
+	json_name(j, "numa");
+	json_open(j, '[');
+	for (size_t i = 0; a->numa[i]; i++) {
+		json_open(j, '{');
+		add_number(j, "node", a->numa[i]->node);
+		add_number(j, "threads", a->numa[i]->threads);
+		add_number(j, "memory_bytes", a->numa[i]->memory_bytes);
+		json_close(j);
 	}
-	text_add(j, "], \"numa\": [");
-	for (size_t i = 0; a->numa[i]; i++)
-		text_addf(j, "%s{\"node\": %u, \"threads\": %u, \"memory_bytes\": %" PRIu64 "}",
-			  i ? ", " : "", a->numa[i]->node, a->numa[i]->threads,
-			  a->numa[i]->memory_bytes);
-	text_add(j, "], \"properties\": [");
+	json_close(j);
+	json_name(j, "properties");
+	json_open(j, '[');
 	for (size_t i = 0; a->properties[i]; i++) {
-		text_add(j, i ? ", {\"name\": " : "{\"name\": ");
-		text_add_json(j, a->properties[i]->name);
-		text_add(j, ", \"value\": ");
-		text_add_json(j, a->properties[i]->value);
-		text_add(j, "}");
+		json_open(j, '{');
+		add_text(j, "name", a->properties[i]->name);
+		add_text(j, "value", a->properties[i]->value);
+		json_close(j);
 	}
-	text_add(j, "]");
+	json_close(j);
 }
 
-static kymo_status_t json_agent(const kymo_agent_t *a, void *data)
+static kymo_status_t add_agent(const kymo_agent_t *a, void *data)
 {
-	struct text *j = data;
+	struct json *j = data;
 
-	text_addf(j, "%s\n    {\"id\": %u, \"type\": \"%s\"", j->s[j->length - 1] == '[' ? "" : ",",
-		  a->id, kymo_agent_type_name(a->type));
-	text_addf(j, ", \"parent\": %u, \"numa_node\": %d", a->parent, a->numa_node);
-	json_text(j, "name", a->name);
-	json_text(j, "vendor", a->vendor);
-	json_text(j, "driver", a->driver);
-	json_text(j, "driver_version", a->version);
-	json_text(j, "uuid", a->uuid);
-	json_text(j, "partition", a->partition);
-	text_addf(j, ", \"memory_bytes\": %" PRIu64 ", \"compute_units\": %u, \"threads\": %u, "
-		  "\"clock_max_hz\": %" PRIu64, a->memory_bytes, a->compute_units, a->threads,
-		  a->clock_max_hz);
-	json_pci(j, a->pci);
-	json_parts(j, a);
-	text_add(j, "}");
+	json_line(j, 4);
+	json_open(j, '{');
+	add_number(j, "id", a->id);
+	add_text(j, "type", kymo_agent_type_name(a->type));
+	add_number(j, "parent", a->parent);
+	json_name(j, "numa_node");
+	json_add_signed(j, a->numa_node);
+	add_text(j, "name", a->name);
+	add_text(j, "vendor", a->vendor);
+	add_text(j, "driver", a->driver);
+	add_text(j, "driver_version", a->version);
+	add_text(j, "uuid", a->uuid);
+	add_text(j, "partition", a->partition);
+	add_number(j, "memory_bytes", a->memory_bytes);
+	add_number(j, "compute_units", a->compute_units);
+	add_number(j, "threads", a->threads);
+	add_number(j, "clock_max_hz", a->clock_max_hz);
+	add_pci(j, a->pci);
+	add_parts(j, a);
+	json_close(j);
 	return KYMO_OK;
 }
 
-static kymo_status_t json_source(const kymo_agent_source_t *s, void *data)
+static kymo_status_t add_source(const kymo_agent_source_t *s, void *data)
 {
-	struct text *j = data;
+	struct json *j = data;
 
-	text_addf(j, "%s\n    {\"name\": ", j->s[j->length - 1] == '[' ? "" : ",");
-	text_add_json(j, s->name);
-	text_addf(j, ", \"status\": %d, \"text\": ", s->status);
-	text_add_json(j, s->text);
-	text_add(j, "}");
+	json_line(j, 4);
+	json_open(j, '{');
+	add_text(j, "name", s->name);
+	json_name(j, "status");
+	json_add_signed(j, s->status);
+	add_text(j, "text", s->text);
+	json_close(j);
 	return KYMO_OK;
 }
 
@@ -217,17 +247,28 @@ static int no_memory(void)
 
 static int print_json(void)
 {
-	struct text j = {0};
+	struct text out = {0};
+	struct json j = {.out = &out};
 	bool ok;
 
-	text_add(&j, "{\n  \"devices\": [");
-	ok = kymo_agents(json_agent, &j) == KYMO_OK;
-	text_add(&j, "\n  ],\n  \"sources\": [");
-	ok = ok && kymo_agent_sources(json_source, &j) == KYMO_OK && !j.failed;
-	text_add(&j, "\n  ]\n}\n");
+	json_open(&j, '{');
+	json_line(&j, 2);
+	json_name(&j, "devices");
+	json_open(&j, '[');
+	ok = kymo_agents(add_agent, &j) == KYMO_OK;
+	json_line(&j, 2);
+	json_close(&j);
+	json_line(&j, 2);
+	json_name(&j, "sources");
+	json_open(&j, '[');
+	ok = ok && kymo_agent_sources(add_source, &j) == KYMO_OK && !out.failed;
+	json_line(&j, 2);
+	json_close(&j);
+	json_line(&j, 0);
+	json_close(&j);
 	if (ok)
-		fputs(j.s, stdout);
-	text_release(&j);
+		puts(out.s);
+	text_release(&out);
 	return ok ? CLI_OK : no_memory();
 }
 

@@ -98,12 +98,35 @@ static void document(void **state)
 	text_release(&t);
 }
 
+static void lines(void **state)
+{
+	struct text t = {0};
+	struct json j = {.out = &t};
+
+	json_open(&j, '{');
+	json_line(&j, 2);
+	json_name(&j, "a");
+	json_add_unsigned(&j, 1);
+	json_line(&j, 2);
+	json_name(&j, "b");
+	json_open(&j, '[');
+	json_line(&j, 0);
+	json_close(&j);
+	json_name(&j, "c");
+	json_add_raw(&j, "1.50");
+	json_line(&j, 0);
+	json_close(&j);
+	assert_string_equal(t.s, "{\n  \"a\": 1,\n  \"b\": [\n], \"c\": 1.50\n}");
+	text_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strings),
 		cmocka_unit_test(no_text),
 		cmocka_unit_test(document),
+		cmocka_unit_test(lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "capture/opencl/queue.h"
 #include "topology/topology.h"
 
@@ -59,42 +60,6 @@ static const char *type_name(uint64_t type)
 
 /* ---- properties ---- */
 
-struct json {
-	char *text;
-	size_t length, room;
-};
-
-static void put(struct json *j, const char *s, size_t n)
-{
-	if (n > j->room - j->length - 1)
-		n = j->room - j->length - 1;
-	memcpy(j->text + j->length, s, n);
-	j->length += n;
-	j->text[j->length] = '\0';
-}
-
-static void put_quoted(struct json *j, const char *s)
-{
-	put(j, "\"", 1);
-	for (; *s; s++) {
-		char escape[8];
-
-		if (*s == '"' || *s == '\\' || (unsigned char)*s < 0x20)
-			put(j, escape,
-			    (size_t)snprintf(escape, sizeof(escape), "\\u%04x", (unsigned char)*s));
-		else
-			put(j, s, 1);
-	}
-	put(j, "\"", 1);
-}
-
-static void put_key(struct json *j, const char *key)
-{
-	put(j, j->length > 1 ? "," : "", j->length > 1);
-	put_quoted(j, key);
-	put(j, ":", 1);
-}
-
 static const struct {
 	const char *key;
 	cl_device_info what;
@@ -137,29 +102,28 @@ static bool pci_address(cl_device_id device, char *scratch, struct pci_info *out
 	       out->bus < 256 && out->device < 32 && out->function < 8;
 }
 
-static void put_properties(cl_device_id device, const struct pci_info *pci, struct json *j,
+static void put_properties(cl_device_id device, const struct pci_info *pci, struct text *out,
 			   char *scratch)
 {
-	char number[32];
+	struct json j = {.out = out, .compact = true};
+	char address[32];
 
-	put(j, "{", 1);
+	json_open(&j, '{');
 	if (pci) {
-		put_key(j, "pci");
-		put(j, number,
-		    (size_t)snprintf(number, sizeof(number), "\"%04x:%02x:%02x.%x\"", pci->domain,
-				     pci->bus, pci->device, pci->function));
+		snprintf(address, sizeof(address), "%04x:%02x:%02x.%x", pci->domain, pci->bus,
+			 pci->device, pci->function);
+		json_name(&j, "pci");
+		json_add_string(&j, address);
 	}
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		put_key(j, numbers[i].key);
-		put(j, number,
-		    (size_t)snprintf(number, sizeof(number), "%llu",
-				     (unsigned long long)device_number(device, numbers[i].what)));
+		json_name(&j, numbers[i].key);
+		json_add_unsigned(&j, device_number(device, numbers[i].what));
 	}
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		put_key(j, texts[i].key);
-		put_quoted(j, device_text(device, texts[i].what, scratch, TEXT_MAX));
+		json_name(&j, texts[i].key);
+		json_add_string(&j, device_text(device, texts[i].what, scratch, TEXT_MAX));
 	}
-	put(j, "}", 1);
+	json_close(&j);
 }
 
 /* ---- agents ---- */
@@ -244,13 +208,13 @@ static void agent_define(const struct ocl_device *a, uint32_t parent, const char
 	cl_device_id device = (cl_device_id)a->object.handle;
 	char vendor[256], driver[256], platform[256];
 	char *scratch = malloc(TEXT_MAX);
-	struct json j = {malloc(2 * TEXT_MAX), 0, 2 * TEXT_MAX};
+	struct text properties = {0};
 	uint8_t id[CL_UUID_SIZE_KHR];
 	struct wire_def d;
 
-	if (scratch && j.text) {
+	if (scratch) {
 		pci = pci_address(device, scratch, &pci_info) ? &pci_info : NULL;
-		put_properties(device, pci, &j, scratch);
+		put_properties(device, pci, &properties, scratch);
 		platform_name(device, platform, sizeof(platform));
 		wire_def_init(&d, DEF_AGENT);
 		wire_def_u64(&d, a->object.id);
@@ -261,7 +225,7 @@ static void agent_define(const struct ocl_device *a, uint32_t parent, const char
 		wire_def_string(&d, "opencl");
 		wire_def_u64(&d, (uintptr_t)device);
 		wire_def_u64(&d, parent);
-		wire_def_bytes(&d, j.text, j.length);
+		wire_def_bytes(&d, properties.s, properties.failed ? 0 : properties.length);
 		wire_def_u64(&d, ocl_clock_id(a->clock));
 		r.uuid_bytes = uuid(device, scratch, id);
 		wire_def_bytes(&d, id, r.uuid_bytes);
@@ -275,7 +239,7 @@ static void agent_define(const struct ocl_device *a, uint32_t parent, const char
 		agent_report(a, &r, pci);
 	}
 	free(scratch);
-	free(j.text);
+	text_release(&properties);
 }
 
 static cl_device_id parent_of(cl_device_id device)

@@ -23,6 +23,7 @@ static bool reserve(struct map *m)
 {
 	uint32_t size = m->entries ? m->mask + 1 : 0;
 	struct map bigger = {.count = m->count};
+	struct map_entry *old;
 
 	if ((uint64_t)m->count * 2 + 2 <= size)
 		return true;
@@ -37,8 +38,9 @@ static bool reserve(struct map *m)
 	for (uint32_t i = 0; m->entries && i <= m->mask; i++)
 		if (m->entries[i].value)
 			*free_entry(&bigger, m->entries[i].key) = m->entries[i];
-	free(m->entries);
+	old = m->entries;
 	*m = bigger;
+	free(old); /* last: a fork may come at any time */
 	return true;
 }
 

@@ -325,7 +325,9 @@ struct t_code { /* an instruction of a kernel */
 	uint64_t offset;      /* in the function */
 };
 
-#define T_ARRAY(type, name) type *name; uint32_t name##_count
+#define T_ARRAY(type, name)                                                                        \
+	type *name;                                                                                \
+	uint32_t name##_count, name##_room
 struct trace {
 	const char *path;    /* of the trace directory or file */
 	const char *command; /* what was run, from the manifest, or "" */

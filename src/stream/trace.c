@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 #define ARENA_PIECE (256u << 10)
 #define ELEMENT_MAX 512u
 
@@ -99,34 +101,18 @@ const char *trace_string(struct trace *t, const char *s, size_t length)
 	return copy;
 }
 
-/* Capacity follows from the count: 16, then powers of two. */
-static bool is_full(uint32_t count)
-{
-	return count == 0 || (count >= 16 && (count & (count - 1)) == 0);
-}
-
-void *trace_grow(struct trace *t, void *array, uint32_t *count, size_t size)
+void *trace_grow(struct trace *t, void *array, uint32_t *count, uint32_t *room, size_t size)
 {
 	struct owner *o = owner_of(t);
-	void *data;
+	char *data;
 
-	memcpy(&data, array, sizeof(data));
-	if (is_full(*count)) {
-		size_t room = *count ? (size_t)*count * 2 : 16;
-		void *bigger = *count > UINT32_MAX / 4 ? NULL : realloc(data, room * size);
-
-		if (!bigger) {
-			o->failed = true;
-			memset(o->scratch, 0, sizeof(o->scratch));
-			return o->scratch;
-		}
-		data = bigger;
-		memcpy(array, &data, sizeof(data));
+	if (!vec_reserve_u32(array, room, *count, 1, size)) {
+		o->failed = true;
+		memset(o->scratch, 0, sizeof(o->scratch));
+		return o->scratch;
 	}
-	data = (char *)data + (size_t)*count * size;
-	memset(data, 0, size);
-	++*count;
-	return data;
+	memcpy(&data, array, sizeof(data));
+	return memset(data + (*count)++ * size, 0, size);
 }
 
 /* Element 0 of each array: printing "none" must be safe. */

@@ -28,9 +28,10 @@ void trace_go_back(struct trace *t, struct trace_mark to);
 const char *trace_string(struct trace *t, const char *s, size_t length);
 
 /* Makes room for one more element and returns it, zeroed; a scratch element without memory. */
-void *trace_grow(struct trace *t, void *array, uint32_t *count, size_t size);
+void *trace_grow(struct trace *t, void *array, uint32_t *count, uint32_t *room, size_t size);
 #define trace_add(t, name)                                                                         \
-	((__typeof__((t)->name))trace_grow((t), &(t)->name, &(t)->name##_count, sizeof(*(t)->name)))
+	((__typeof__((t)->name))trace_grow((t), &(t)->name, &(t)->name##_count, &(t)->name##_room, \
+					   sizeof(*(t)->name)))
 
 /* Puts the values of an enum set in the order that lookups need (ascending, first name wins). */
 void trace_sort_enum_set(struct t_enum_set *set);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "topology/model.h"
 
 #define ENTRIES_MAX 8192u
@@ -166,20 +167,15 @@ static int by_number(const void *x, const void *y)
 static struct entry *list_folder(DIR *d, const char *prefix, size_t *count)
 {
 	size_t room = 0, n = 0;
-	struct entry *list = NULL, *more;
+	struct entry *list = NULL;
 	struct dirent *e;
 
 	while (n < ENTRIES_MAX && (e = readdir(d))) {
 		if (e->d_name[0] == '.' || strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
 		    strlen(e->d_name) >= NAME_ROOM)
 			continue;
-		if (n == room) {
-			room = room ? 2 * room : 64;
-			more = realloc(list, room * sizeof(*list));
-			if (!more)
-				break;
-			list = more;
-		}
+		if (!vec_reserve(&list, &room, n, 1))
+			break;
 		memcpy(list[n++].name, e->d_name, strlen(e->d_name) + 1);
 	}
 	*count = n;

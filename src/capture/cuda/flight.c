@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/vec.h"
 #include "capture/cuda/backend.h"
 
 #define ENTRIES   (1u << 18) /* as many as origins; 8 MiB of address space, touched as needed */
@@ -372,17 +373,12 @@ static void take(uint32_t correlation)
 {
 	struct entry *e = &entries[correlation % ENTRIES];
 	uint64_t key = correlation;
-	struct waiting *w, *more;
+	struct waiting *w;
 
 	if (atomic_load_explicit(&e->key, memory_order_acquire) != key)
 		return;
-	if (count == room) {
-		more = realloc(list, (room ? 2 * room : 256) * sizeof(*list));
-		if (!more)
-			return;
-		list = more;
-		room = room ? 2 * room : 256;
-	}
+	if (!vec_reserve(&list, &room, count, 1))
+		return;
 	w = &list[count];
 	w->what = (uint32_t)(atomic_load(&e->what) >> 32);
 	w->queue = (uint32_t)atomic_load(&e->what);

@@ -8,87 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/map.h"
 #include "capture/cuda/backend.h"
 
 #define DEVICES 64u
 
-/* Number to number; open addressing, grown at three quarters. Key 0 is not used. */
-struct map {
-	struct pair {
-		uint64_t key;
-		uint64_t value;
-	} *pairs;
-	uint32_t size, used;
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map queues;   /* context and stream number: id */
-static struct map handles;  /* context number and handle: id of the queue */
+static struct map handles;  /* hash of context number and handle: id of the queue */
 static struct map contexts; /* number: id, device << 32 */
 #define DEFINED (1ull << 63) /* of what queues and contexts hold: somebody has defined it */
 static struct map pointers; /* a kernel's name by address: struct name * */
-static struct name {
-	struct name *next;
+struct name {
 	uint32_t id;
 	_Atomic bool defined;
 	char text[];
-} **names; /* by hash of the text */
-#define NAMES 4096u
+};
+static struct map names; /* by hash of the text: struct name * */
 static struct {
 	uint32_t id;
 	bool described;
 } agents[DEVICES];
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	a = (a ^ b << 32 ^ b >> 32) * 0x9e3779b97f4a7c15ull;
-	return a ^ a >> 29;
-}
-
-static struct pair *place(struct pair *pairs, uint32_t size, uint64_t key)
-{
-	uint32_t i = (uint32_t)mix(key, 0) & (size - 1);
-
-	while (pairs[i].key && pairs[i].key != key)
-		i = (i + 1) & (size - 1);
-	return &pairs[i];
-}
-
-static bool grow(struct map *m)
-{
-	uint32_t size = m->size ? 2 * m->size : 64;
-	struct pair *pairs = calloc(size, sizeof(*pairs));
-
-	if (!pairs)
-		return false;
-	for (uint32_t i = 0; i < m->size; i++)
-		if (m->pairs[i].key)
-			*place(pairs, size, m->pairs[i].key) = m->pairs[i];
-	free(m->pairs);
-	m->pairs = pairs;
-	m->size = size;
-	return true;
-}
-
-/* The value's place, made if need be; NULL: no memory. */
-static uint64_t *map_put(struct map *m, uint64_t key)
-{
-	struct pair *p;
-
-	if (m->used >= m->size / 4 * 3 && !grow(m))
-		return NULL;
-	p = place(m->pairs, m->size, key);
-	if (!p->key) {
-		p->key = key;
-		m->used++;
-	}
-	return &p->value;
-}
-
-static uint64_t map_get(const struct map *m, uint64_t key)
-{
-	return m->size ? place(m->pairs, m->size, key)->value : 0;
-}
 
 /* ---- devices ---- */
 
@@ -191,27 +132,21 @@ static uint32_t device_in(uint64_t context)
 
 static void say_defined(struct map *m, uint64_t key)
 {
-	uint64_t *value;
-
 	pthread_mutex_lock(&lock);
-	value = map_put(m, key);
-	if (value)
-		*value |= DEFINED;
+	map_set(m, key, map_get(m, key) | DEFINED);
 	pthread_mutex_unlock(&lock);
 }
 
 static uint64_t context_get(uint32_t context, uint32_t device, bool *made)
 {
-	uint64_t *value, found = map_get(&contexts, (uint64_t)context + 1);
+	uint64_t found = map_get(&contexts, context), fresh;
 
 	*made = false;
 	if (found)
 		return found;
-	value = map_put(&contexts, (uint64_t)context + 1);
-	if (!value)
-		return 0;
-	*made = true;
-	return *value = cap_new_id(DEF_DEVICE_CONTEXT) | (uint64_t)device << 32;
+	fresh = cap_new_id(DEF_DEVICE_CONTEXT) | (uint64_t)device << 32;
+	*made = map_set(&contexts, context, fresh);
+	return *made ? fresh : 0;
 }
 
 uint32_t cuda_device_context(uint32_t context, uint32_t device, void *handle)
@@ -232,7 +167,7 @@ uint32_t cuda_device_context(uint32_t context, uint32_t device, void *handle)
 		wire_def_bytes(&d, &agent, sizeof(agent));
 		wire_def_u64(&d, tick_now());
 		(made ? cap_define : cap_define_also)(&d);
-		say_defined(&contexts, (uint64_t)context + 1);
+		say_defined(&contexts, context);
 	}
 	return (uint32_t)found;
 }
@@ -242,7 +177,7 @@ uint32_t cuda_device_of(uint32_t context)
 	uint64_t found;
 
 	pthread_mutex_lock(&lock);
-	found = map_get(&contexts, (uint64_t)context + 1);
+	found = map_get(&contexts, context);
 	pthread_mutex_unlock(&lock);
 	return device_in(found);
 }
@@ -277,17 +212,15 @@ static void queue_define(uint32_t id, const struct queue *q, bool made)
 
 static uint32_t queue_get(const struct queue *q)
 {
-	uint64_t key = (uint64_t)q->context << 32 | (q->stream + 1u), *value, found;
+	uint64_t key = (uint64_t)q->context << 32 | q->stream, found;
 	bool made = false;
 
 	pthread_mutex_lock(&lock);
 	found = map_get(&queues, key);
 	if (!found) {
-		value = map_put(&queues, key);
-		if (value) {
-			*value = found = cap_new_id(DEF_QUEUE);
-			made = true;
-		}
+		found = cap_new_id(DEF_QUEUE);
+		made = map_set(&queues, key, found);
+		found = made ? found : 0;
 	}
 	pthread_mutex_unlock(&lock);
 	if (found && !(found & DEFINED)) {
@@ -306,17 +239,16 @@ uint32_t cuda_queue(uint32_t context, uint32_t stream, uint32_t device)
 
 static uint64_t handle_key(uint32_t context, void *handle)
 {
-	return mix((uintptr_t)handle, context) | 1;
+	return hash_mix(hash_u64(context), (uintptr_t)handle);
 }
 
 static void handle_put(uint32_t context, void *handle, uint32_t id)
 {
-	uint64_t *value;
-
 	pthread_mutex_lock(&lock);
-	value = map_put(&handles, handle_key(context, handle));
-	if (value)
-		*value = id;
+	if (id)
+		map_set(&handles, handle_key(context, handle), id);
+	else
+		map_remove(&handles, handle_key(context, handle));
 	pthread_mutex_unlock(&lock);
 }
 
@@ -367,52 +299,47 @@ void cuda_queue_ended(uint32_t context, void *handle)
 
 /* ---- kernels ---- */
 
-static struct name *name_add(const char *text, size_t length, uint32_t bucket)
+static struct name *name_add(const char *text, size_t length, uint64_t hash)
 {
 	struct name *n = malloc(sizeof(*n) + length + 1);
 
-	if (!n)
+	if (!n || !map_add(&names, hash, (uintptr_t)n)) {
+		free(n);
 		return NULL;
+	}
 	n->id = cap_new_id(DEF_KERNEL);
 	atomic_init(&n->defined, false);
 	memcpy(n->text, text, length + 1);
-	n->next = names[bucket];
-	return names[bucket] = n;
+	return n;
 }
 
 static struct name *name_find(const char *text, bool *made)
 {
 	size_t length = strlen(text);
-	uint64_t h = length;
-	uint32_t bucket;
+	uint64_t hash = hash_bytes(text, length), value;
 
 	*made = false;
-	if (!names && !(names = calloc(NAMES, sizeof(*names))))
-		return NULL;
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (unsigned char)text[i]) * 0x100000001b3ull;
-	bucket = (uint32_t)(h ^ h >> 32) % NAMES;
-	for (struct name *n = names[bucket]; n; n = n->next)
+	map_each(&names, hash, value) {
+		struct name *n = (struct name *)(uintptr_t)value;
+
 		if (strcmp(n->text, text) == 0)
 			return n;
+	}
 	*made = true;
-	return name_add(text, length, bucket);
+	return name_add(text, length, hash);
 }
 
 /* Names are found by address; an address that came to hold another name is noticed. */
 static struct name *name_of(const char *text, bool *made)
 {
-	uint64_t *value = map_put(&pointers, (uintptr_t)text);
-	struct name *n;
+	struct name *n = map_get_pointer(&pointers, (uintptr_t)text);
 
 	*made = false;
-	if (!value)
-		return NULL;
-	n = (struct name *)(uintptr_t)*value;
 	if (n && strcmp(n->text, text) == 0)
 		return n;
 	n = name_find(text, made);
-	*value = (uintptr_t)n;
+	if (n)
+		map_set_pointer(&pointers, (uintptr_t)text, n);
 	return n;
 }
 

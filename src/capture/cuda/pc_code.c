@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/vec.h"
 #include "capture/cuda/profile.h"
 #include "core/sample/device.h"
 
@@ -26,10 +29,11 @@ static size_t kept;
 
 struct place {
 	uint64_t crc, offset, function; /* a hash of its name */
-	uint32_t id;                    /* 0: the place is free */
+	uint32_t id;
 };
-static struct place *table;
-static uint32_t size, used;
+static struct place *list;
+static uint32_t count, room;
+static struct map places; /* by hash: in the list, plus 1 */
 
 /* ---- modules ---- */
 
@@ -135,57 +139,23 @@ static uint32_t define(const struct cupti_pc *pc)
 	return id;
 }
 
-static struct place *place_of(const struct place *p)
-{
-	uint64_t h = (p->crc ^ p->function ^ p->offset * 0x9e3779b97f4a7c15ull) *
-		     0x9e3779b97f4a7c15ull;
-	uint32_t i = (uint32_t)(h >> 32) & (size - 1);
-
-	while (table[i].id && (table[i].crc != p->crc || table[i].offset != p->offset ||
-			       table[i].function != p->function))
-		i = (i + 1) & (size - 1);
-	return &table[i];
-}
-
-static bool grow(void)
-{
-	struct place *old = table, *bigger = calloc(size ? size * 2u : 1024, sizeof(*bigger));
-	uint32_t n = size;
-
-	if (!bigger)
-		return false;
-	table = bigger;
-	size = n ? n * 2 : 1024;
-	for (uint32_t i = 0; i < n; i++)
-		if (old[i].id)
-			*place_of(&old[i]) = old[i];
-	free(old);
-	return true;
-}
-
-static uint64_t hash(const char *s)
-{
-	uint64_t h = 14695981039346656037ull;
-
-	while (*s)
-		h = (h ^ (unsigned char)*s++) * 1099511628211ull;
-	return h;
-}
-
 uint32_t cuda_pc_code(const struct cupti_pc *pc)
 {
-	struct place key = {.crc = pc->crc, .offset = pc->offset, .function = hash(pc->function)};
-	struct place *p;
+	struct place key = {
+		.crc = pc->crc, .offset = pc->offset, .function = hash_string(pc->function)};
+	uint64_t hash = hash_mix(hash_mix(hash_u64(key.crc), key.function), key.offset), i;
 
-	if (used * 2 >= size && !grow())
-		return 0;
-	p = place_of(&key);
-	if (!p->id) {
-		key.id = define(pc);
-		if (!key.id)
-			return 0;
-		*p = key;
-		used++;
+	map_each(&places, hash, i) {
+		const struct place *p = &list[i - 1];
+
+		if (p->crc == key.crc && p->offset == key.offset && p->function == key.function)
+			return p->id;
 	}
-	return p->id;
+	if (!vec_reserve(&list, &room, count, 1))
+		return 0;
+	key.id = define(pc);
+	if (!key.id || !map_add(&places, hash, count + 1))
+		return key.id;
+	list[count++] = key;
+	return key.id;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "capture/exports/models.h"
 #include "core/work/comm.h"
 #include "core/marker/marker.h"
@@ -186,18 +187,9 @@ static struct communicator *communicator_of(void *handle)
 	return c;
 }
 
-static uint64_t mix(uint64_t hash, const void *data, size_t size)
-{
-	const unsigned char *p = data;
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ p[i]) * 0x100000001b3ull;
-	return hash;
-}
-
 static uint64_t key_of(const void *unique_ids, size_t count)
 {
-	return unique_ids ? mix(0xcbf29ce484222325ull, unique_ids, UNIQUE_ID * count) : 0;
+	return unique_ids ? hash_bytes(unique_ids, UNIQUE_ID * count) : 0;
 }
 
 /* The unique id is passed by value: on the stack, or (AAPCS64) as a pointer to a copy. */
@@ -257,7 +249,7 @@ static void after_init_all(const struct table_call *c)
 {
 	void *const *handles = (void *const *)(uintptr_t)c->gp[0];
 	const int size = (int)argument(c, "ndev");
-	const uint64_t now = tick_now(), key = mix(0xcbf29ce484222325ull, &now, sizeof(now));
+	const uint64_t now = tick_now(), key = hash_u64(now);
 
 	for (int i = 0; succeeded(c) && handles && i < size; i++)
 		add(&(struct communicator){.handle = handles[i], .key = key, .rank = i,
@@ -277,8 +269,7 @@ static void after_split(const struct table_call *c)
 	parent->splits++;
 	like.parent = parent->id;
 	if (parent->key) {
-		like.key = mix(parent->key, &parent->splits, sizeof(parent->splits));
-		like.key = mix(like.key, &color, sizeof(color));
+		like.key = hash_mix(hash_mix(parent->key, parent->splits), color);
 	}
 	parent = add(&like, name_in(c));
 	if (parent)

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "capture/hostsample/code.h"
 #include "capture/hostsample/hostsample.h"
 #include "capture/hostsample/perf_ring.h"
@@ -100,16 +101,8 @@ static void take_sample(const struct sample *s)
 
 static void note_inherited(uint32_t tid)
 {
-	if (inherited_count == inherited_room) {
-		uint32_t room = inherited_room ? inherited_room * 2 : 64;
-		uint32_t *bigger = realloc(inherited, room * sizeof(*bigger));
-
-		if (!bigger)
-			return;
-		inherited = bigger;
-		inherited_room = room;
-	}
-	inherited[inherited_count++] = tid;
+	if (vec_reserve(&inherited, &inherited_room, inherited_count, 1))
+		inherited[inherited_count++] = tid;
 }
 
 static void take(const struct perf_event_header *h)

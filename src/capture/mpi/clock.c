@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "capture/mpi/backend.h"
 #include "capture/mpi/job.h"
 
@@ -28,17 +29,17 @@ static uint64_t my_clock;
 /* Boot of the kernel and time namespace: who agrees in both reads the same clock. */
 static uint64_t name_of_clock(void)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
+	uint64_t h = HASH_START;
 	char *boot = file_read("/proc/sys/kernel/random/boot_id", NULL);
 	struct stat st = {0};
 
-	for (const char *p = boot; p && *p; p++)
-		h = (h ^ (uint8_t)*p) * 0x100000001b3ull;
+	if (boot)
+		h = hash_string(boot);
 	free(boot);
 	if (!boot)
 		return (uint64_t)getpid(); /* nobody's but its own */
 	if (stat("/proc/self/ns/time", &st) == 0)
-		h = (h ^ (uint64_t)st.st_ino) * 0x100000001b3ull;
+		h = hash_mix(h, st.st_ino);
 	return h;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "capture/mpi/backend.h"
 #include "core/marker/marker.h"
 
@@ -87,11 +88,7 @@ static struct group *groups; /* under `lock` */
 
 static uint64_t hash_members(const uint32_t *world, uint32_t count)
 {
-	uint64_t h = 0xcbf29ce484222325ull ^ count;
-
-	for (uint32_t i = 0; i < count; i++)
-		h = (h ^ world[i]) * 0x100000001b3ull;
-	return h;
+	return hash_bytes(world, count * sizeof(*world));
 }
 
 static bool identity(const uint32_t *world, uint32_t count)

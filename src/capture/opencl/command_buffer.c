@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "capture/opencl/copy.h"
 #include "capture/opencl/dispatch.h"
 #include "capture/opencl/program.h"
@@ -112,21 +113,6 @@ static uint32_t queue_index(const struct ocl_command_buffer *b, cl_command_queue
 	return 0; /* NULL: there is only one */
 }
 
-static bool make_room(struct ocl_command_buffer *b)
-{
-	uint32_t room = b->room ? b->room * 2 : 16;
-	struct ocl_command *more;
-
-	if (b->count < b->room)
-		return true;
-	more = realloc(b->commands, room * sizeof(*more));
-	if (!more)
-		return false;
-	b->commands = more;
-	b->room = room;
-	return true;
-}
-
 /* A call has put a command into a buffer. */
 struct recording {
 	struct ocl_command_buffer *buffer;
@@ -155,7 +141,7 @@ static void record_end(const struct recording *r)
 	bool kept;
 
 	pthread_mutex_lock(&b->lock);
-	kept = make_room(b);
+	kept = vec_reserve(&b->commands, &b->room, b->count, 1);
 	if (kept)
 		b->commands[b->count++] = r->command;
 	pthread_mutex_unlock(&b->lock);
@@ -355,7 +341,8 @@ void ocl_post_clRemapCommandBufferKHR(struct cap_frame *f, cl_command_buffer_khr
 		return;
 	if (from) {
 		pthread_mutex_lock(&from->lock);
-		for (uint32_t i = 0; i < from->count && make_room(b); i++) {
+		for (uint32_t i = 0;
+		     i < from->count && vec_reserve(&b->commands, &b->room, b->count, 1); i++) {
 			struct ocl_command *c = &b->commands[b->count++];
 
 			*c = from->commands[i];

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/vec.h"
+
 _Atomic bool ocl_ended;
 
 static _Atomic uint64_t sweep_tick; /* when unattended queues are looked at next */
@@ -400,16 +402,8 @@ static void collect(struct ocl_object *object, void *data)
 	pthread_mutex_unlock(&q->lock);
 	if (!wanted || (c->context && q->context_handle != c->context))
 		return;
-	if (c->count == c->room) {
-		size_t room = c->room ? c->room * 2 : 64;
-		struct ocl_queue **more = realloc(c->queues, room * sizeof(*more));
-
-		if (!more)
-			return;
-		c->queues = more;
-		c->room = room;
-	}
-	c->queues[c->count++] = q;
+	if (vec_reserve(&c->queues, &c->room, c->count, 1))
+		c->queues[c->count++] = q;
 }
 
 /* Returns how many queues had pending work. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "opencl_hooks.h"
 
 static void allocation_write(const struct cap_frame *f, unsigned op, const struct ocl_range *r,
@@ -298,15 +299,8 @@ static void range_add(const struct ocl_range *r)
 	size_t i;
 
 	pthread_rwlock_wrlock(&range_lock);
-	if (range_count == range_room) {
-		size_t room = range_room ? range_room * 2 : 64;
-		struct ocl_range *more = realloc(ranges, room * sizeof(*more));
-
-		ranges = more ? more : ranges;
-		range_room = more ? room : range_room;
-	}
 	i = range_above(r->address);
-	if (range_count < range_room) {
+	if (vec_reserve(&ranges, &range_room, range_count, 1)) {
 		memmove(&ranges[i + 1], &ranges[i], (range_count - i) * sizeof(*ranges));
 		ranges[i] = *r;
 		range_count++;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "capture/rocm/work.h"
 #include "topology/topology.h"
 
@@ -102,16 +103,8 @@ static struct rocm_object *all_of(enum rocm_type type, size_t *count)
 		for (const struct node *at = buckets[b]; at; at = at->next) {
 			if (at->object.type != type)
 				continue;
-			if (n == room) {
-				size_t more = room ? 2 * room : 64;
-				struct rocm_object *p = realloc(list, more * sizeof(*p));
-
-				if (!p)
-					continue;
-				list = p;
-				room = more;
-			}
-			list[n++] = at->object;
+			if (vec_reserve(&list, &room, n, 1))
+				list[n++] = at->object;
 		}
 	}
 	pthread_rwlock_unlock(&lock);

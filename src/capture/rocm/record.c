@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "capture/rocm/work.h"
 
 void rocm_record_copy(const struct cap_frame *f, const struct rocm_copy *c)
@@ -146,21 +147,6 @@ struct rocm_memory rocm_memory_of(uint64_t address)
 	return m;
 }
 
-static bool room_for_one(void)
-{
-	size_t room = memory_room ? memory_room * 2 : 64;
-	struct rocm_memory *more;
-
-	if (memory_count < memory_room)
-		return true;
-	more = realloc(memories, room * sizeof(*more));
-	if (!more)
-		return false;
-	memories = more;
-	memory_room = room;
-	return true;
-}
-
 /* True: `old` was there, and its end not seen. */
 static bool put(const struct rocm_memory *m, struct rocm_memory *old)
 {
@@ -174,7 +160,7 @@ static bool put(const struct rocm_memory *m, struct rocm_memory *old)
 	if (replaced) {
 		*old = *there;
 		*there = *m;
-	} else if (room_for_one()) {
+	} else if (vec_reserve(&memories, &memory_room, memory_count, 1)) {
 		i = above(m->address);
 		memmove(&memories[i + 1], &memories[i], (memory_count - i) * sizeof(*memories));
 		memories[i] = *m;

@@ -6,22 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "capture/ze/ze.h"
-
-static bool room_for_one(struct ze_list *l)
-{
-	size_t more = l->room ? l->room * 2 : 16;
-	struct ze_command *p;
-
-	if (l->count < l->room)
-		return true;
-	p = realloc(l->commands, more * sizeof(*p));
-	if (!p)
-		return false;
-	l->commands = p;
-	l->room = more;
-	return true;
-}
 
 /* A call has appended `c`, if it succeeded. */
 static void appended(const struct table_call *call, void *list, struct ze_command *c)
@@ -42,7 +28,7 @@ static void appended(const struct table_call *call, void *list, struct ze_comman
 		synchronous = l->synchronous;
 		agent = l->agent;
 		queue = l->queue;
-	} else if (l && room_for_one(l)) {
+	} else if (l && vec_reserve(&l->commands, &l->room, l->count, 1)) {
 		if (own)
 			own->keep = true;
 		l->commands[l->count++] = *c;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "capture/ze/ze.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -48,19 +49,10 @@ static void put(struct ze_memory *m)
 	pthread_mutex_lock(&lock);
 	if (!m->id)
 		m->id = cap_new_allocation();
-	if (count == room) {
-		size_t more = room ? room * 2 : 64;
-		struct ze_memory *p = realloc(memories, more * sizeof(*p));
-
-		if (p) {
-			memories = p;
-			room = more;
-		}
-	}
 	i = above(m->address);
 	if (i && memories[i - 1].address == m->address) { /* its end was not seen */
 		memories[i - 1] = *m;
-	} else if (count < room) {
+	} else if (vec_reserve(&memories, &room, count, 1)) {
 		memmove(&memories[i + 1], &memories[i], (count - i) * sizeof(*memories));
 		memories[i] = *m;
 		count++;

@@ -10,6 +10,7 @@
 #define KYMO_MARKER_LINKED
 #include <kymo/marker.h>
 
+#include "base/hash.h"
 #include "core/work/activity.h"
 #include "core/capture.h"
 
@@ -43,11 +44,7 @@ __attribute__((constructor)) static void prepare(void)
 
 static uint32_t hash(const struct annotation_key *k)
 {
-	uint64_t h = 0;
-
-	for (unsigned i = 0; i < 4; i++)
-		h = (h ^ k->word[i]) * 0x9e3779b97f4a7c15ull;
-	return (uint32_t)(h >> 40);
+	return (uint32_t)hash_bytes(k->word, sizeof(k->word));
 }
 
 bool annotation_open(const struct annotation_key *key, uint64_t value)

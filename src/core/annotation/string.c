@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define BUCKETS        4096u
 #define CATEGORIES_MAX 65536u
 
@@ -20,15 +22,6 @@ struct text {
 
 /* Only ever prepended to, so that readers need no lock and a forked child finds it whole. */
 static struct text *_Atomic texts[BUCKETS];
-
-static uint32_t hash(const char *s, size_t length)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (uint8_t)s[i]) * 0x100000001b3ull;
-	return (uint32_t)(h >> 32 ^ h) % BUCKETS;
-}
 
 static struct text *new_text(const char *s, size_t length)
 {
@@ -53,7 +46,7 @@ kymo_string_t *annotation_string(const char *s)
 
 	if (!s)
 		return NULL;
-	bucket = &texts[hash(s, length)];
+	bucket = &texts[hash_bytes(s, length) % BUCKETS];
 	for (t = atomic_load(bucket); t; t = t->next)
 		if (t->length == length && memcmp(t->bytes, s, length) == 0)
 			return &t->string;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts and their services: what tools configure. */
 #include "core/context/context.h"
+#include "base/vec.h"
 #include "core/define/define.h"
 #include "core/deliver/deliver.h"
 #include "core/process/process.h"
@@ -357,16 +358,8 @@ static void stop_owned(struct core_context *c, void *data)
 		return;
 	c->active = false;
 	atomic_store(&c->over, true);
-	if (s->count == s->room) {
-		uint32_t room = s->room ? s->room * 2 : 16;
-		struct core_context **more = realloc(s->list, room * sizeof(*more));
-
-		if (!more)
-			return; /* stopped, but not waited for */
-		s->list = more;
-		s->room = room;
-	}
-	s->list[s->count++] = c;
+	if (vec_reserve(&s->list, &s->room, s->count, 1))
+		s->list[s->count++] = c; /* else stopped, but not waited for */
 }
 
 #define STOP_WAIT_NS 2000000000u
@@ -417,22 +410,12 @@ static kymo_status_t copy_selection(const kymo_selection_t *from, struct core_se
 static kymo_status_t service_append(struct core_context *c, const kymo_selection_t *selection,
 				    struct core_service *service)
 {
-	uint32_t room = c->service_room ? c->service_room * 2 : 4;
 	kymo_status_t status = copy_selection(selection, service);
-	struct core_service *more;
 
 	if (status != KYMO_OK)
 		return status;
-	if (c->service_count == c->service_room) {
-		more = realloc(c->services, room * sizeof(*more));
-		if (!more) {
-			free(service->domain);
-			return KYMO_ERROR_NO_MEMORY;
-		}
-		c->services = more;
-		c->service_room = room;
-	}
-	if (!core_service_room(service)) {
+	if (!vec_reserve(&c->services, &c->service_room, c->service_count, 1) ||
+	    !core_service_room(service)) {
 		free(service->domain);
 		return KYMO_ERROR_NO_MEMORY;
 	}

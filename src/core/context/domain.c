@@ -4,6 +4,7 @@
  * context, a service or a domain changes; traced calls only ever load them.
  */
 #include "core/context/context.h"
+#include "base/vec.h"
 #include "core/define/define.h"
 #include "core/deliver/deliver.h"
 #include "core/process/process.h"
@@ -67,15 +68,13 @@ static void gather(struct core_context *c, void *data)
 
 	for (uint32_t i = 0; c->active && i < c->service_count; i++) {
 		if (w->count == w->room) {
-			uint32_t room = w->room ? w->room * 2 : 64;
-			struct want *more = realloc(w->more, room * sizeof(*more));
+			bool first = !w->more;
 
-			if (!more)
+			if (!vec_reserve(&w->more, &w->room, w->count, 1))
 				return;
-			if (!w->more && w->count)
-				memcpy(more, w->list, w->count * sizeof(*more));
-			w->list = w->more = more;
-			w->room = room;
+			if (first && w->count)
+				memcpy(w->more, w->list, w->count * sizeof(*w->more));
+			w->list = w->more;
 		}
 		w->list[w->count++] = (struct want){c, &c->services[i]};
 	}

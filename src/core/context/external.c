@@ -4,6 +4,7 @@
  * own stacks with plain stores; another thread that wants to first makes it see that.
  */
 #include "core/context/context.h"
+#include "base/vec.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
 
@@ -116,14 +117,7 @@ static struct stack *stack_make(struct core_externals *x, const struct core_cont
 
 static __attribute__((noinline, cold)) bool stack_grow(struct stack *s)
 {
-	uint32_t room = s->room ? s->room * 2 : 8;
-	uint64_t *more = realloc(s->values, room * sizeof(*more));
-
-	if (!more)
-		return false;
-	s->values = more;
-	s->room = room;
-	return true;
+	return vec_reserve(&s->values, &s->room, s->depth, 1);
 }
 
 /* What the context's buffer carries from now on. */

@@ -5,6 +5,7 @@
  * also how one finds out that nobody uses a plan or a buffer any more.
  */
 #include "core/context/context.h"
+#include "base/hash.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
 #include "core/tool/tool.h"
@@ -21,12 +22,7 @@ static uint32_t plan_count, updates = 1;
 
 static uint64_t hash_of(const struct core_plan_entry *e, uint32_t count)
 {
-	const uint8_t *p = (const uint8_t *)e;
-	uint64_t h = 14695981039346656037ull;
-
-	for (size_t n = count * sizeof(*e); n--; p++)
-		h = (h ^ *p) * 1099511628211ull;
-	return h;
+	return hash_bytes(e, count * sizeof(*e));
 }
 
 static struct core_plan *plan_new(const struct core_plan_entry *entries, uint32_t count,

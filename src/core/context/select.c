@@ -6,6 +6,7 @@
  */
 #include "base/futex.h"
 #include "core/context/context.h"
+#include "base/vec.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
 #include "core/tool/tool.h"
@@ -95,17 +96,8 @@ bool core_service_room(struct core_service *s)
 	uint32_t count = atomic_load(&core_domain_count);
 	const struct cap_domain *last = &core_domains[count - 1];
 	uint32_t words = (last->base + last->info->desc->op_count + 63u) / 64u;
-	uint64_t *ops;
 
-	if (words <= s->words)
-		return true;
-	ops = realloc(s->ops, words * sizeof(*ops));
-	if (!ops)
-		return false;
-	memset(ops + s->words, 0, (words - s->words) * sizeof(*ops));
-	s->ops = ops;
-	s->words = words;
-	return true;
+	return vec_reserve_zero(&s->ops, &s->words, 0, words);
 }
 
 static void set(struct core_service *s, const struct cap_domain *d, uint32_t op)

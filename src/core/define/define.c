@@ -4,6 +4,8 @@
  * attaches late, a forked child) gets it all, and is written at once to the buffers that exist.
  */
 #include "core/context/context.h"
+#include "base/hash.h"
+#include "base/vec.h"
 #include "core/define/define.h"
 #include "core/process/process.h"
 #include "core/publish/publish.h"
@@ -183,7 +185,7 @@ void cap_define_also(const struct wire_def *d)
 
 uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t *bytes)
 {
-	uint8_t *copy = NULL, *more;
+	uint8_t *copy = NULL;
 	size_t room = 0;
 	struct wire_def d;
 
@@ -196,13 +198,8 @@ uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t 
 
 			if (!wanted(&d))
 				continue;
-			if (*bytes + n > room) {
-				room = (*bytes + n) * 2;
-				more = realloc(copy, room);
-				if (!more)
-					return copy;
-				copy = more;
-			}
+			if (!vec_reserve(&copy, &room, *bytes, n))
+				return copy;
 			memcpy(copy + *bytes, at, n);
 			*bytes += n;
 		}
@@ -290,15 +287,6 @@ struct blob_seen {
 	uint32_t id;
 };
 static struct blob_seen blobs[256]; /* recent ones, under `define` */
-
-static uint64_t hash_bytes(const uint8_t *p, size_t n)
-{
-	uint64_t h = 14695981039346656037ull;
-
-	while (n--)
-		h = (h ^ *p++) * 1099511628211ull;
-	return h;
-}
 
 static void define_pieces(uint32_t id, const char *what, const uint8_t *data, size_t length)
 {

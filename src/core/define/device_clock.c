@@ -10,6 +10,7 @@
 #include <kymo/agent.h>
 #include <kymo/answer.h>
 
+#include "base/vec.h"
 #include "core/define/clock_readings.h"
 #include "core/define/define.h"
 #include "core/process/process.h"
@@ -25,30 +26,12 @@ static struct device_clock **clocks;
 static uint32_t *clock_of_agent;
 static uint32_t clock_room, agent_room;
 
-static bool grow(void *array, uint32_t *room, uint32_t id, size_t element)
-{
-	uint32_t more = *room ? *room : 64;
-	void **at = array, *larger;
-
-	if (id >= 1u << 20)
-		return false;
-	while (more <= id)
-		more *= 2;
-	if (more == *room)
-		return true;
-	larger = realloc(*at, more * element);
-	if (!larger)
-		return false;
-	memset((char *)larger + *room * element, 0, (more - *room) * element);
-	*at = larger;
-	*room = more;
-	return true;
-}
+#define IDS_MAX (1u << 20)
 
 /* Caller holds `threads`. */
 static struct device_clock *clock_get(uint32_t id)
 {
-	if (!grow(&clocks, &clock_room, id, sizeof(*clocks)))
+	if (id >= IDS_MAX || !vec_reserve_zero(&clocks, &clock_room, id, 1))
 		return NULL;
 	if (!clocks[id])
 		clocks[id] = calloc(1, sizeof(*clocks[id]));
@@ -81,7 +64,7 @@ void core_clock_defined(const struct wire_def *d)
 	pthread_mutex_lock(&core_live->threads);
 	if (d->kind == DEF_AGENT) {
 		id = (uint32_t)wire_def_get(d, DEF_AGENT_ID);
-		if (grow(&clock_of_agent, &agent_room, id, sizeof(*clock_of_agent)))
+		if (id < IDS_MAX && vec_reserve_zero(&clock_of_agent, &agent_room, id, 1))
 			clock_of_agent[id] = (uint32_t)wire_def_get(d, DEF_AGENT_CLOCK);
 	} else {
 		c = clock_get((uint32_t)wire_def_get(

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "core/context/context.h"
 #include "core/define/define.h"
 #include "core/process/process.h"
@@ -175,20 +176,9 @@ static bool has_ended(uint16_t kind, uint64_t id)
 static void note_end(uint16_t kind, uint64_t id)
 {
 	struct ended *e = &ended[kind];
-	size_t words = e->words ? e->words : 16;
-	uint64_t *more;
 
-	while (words <= id / 64)
-		words *= 2;
-	if (words > e->words) {
-		more = realloc(e->bits, words * sizeof(*more));
-		if (!more)
-			return;
-		memset(more + e->words, 0, (words - e->words) * sizeof(*more));
-		e->bits = more;
-		e->words = words;
-	}
-	e->bits[id / 64] |= 1ull << id % 64;
+	if (vec_reserve_zero(&e->bits, &e->words, id / 64, 1))
+		e->bits[id / 64] |= 1ull << id % 64;
 }
 
 void core_objects_thread(const struct wire_def *d, bool start)

@@ -4,6 +4,7 @@
  * have them as definitions; here they are found at once.
  */
 #include "core/define/define.h"
+#include "base/vec.h"
 #include "core/process/process.h"
 #include "core/tool/tool.h"
 
@@ -24,25 +25,6 @@ void core_stacks_keep(void)
 	atomic_store(&kept, true);
 }
 
-/* Caller holds `threads`. */
-static bool make_room(uint32_t id)
-{
-	uint32_t more = room ? room : 1024;
-	struct stack **larger;
-
-	while (more <= id)
-		more *= 2;
-	if (more == room)
-		return true;
-	larger = realloc(stacks, more * sizeof(*larger));
-	if (!larger)
-		return false;
-	memset(larger + room, 0, (more - room) * sizeof(*larger));
-	stacks = larger;
-	room = more;
-	return true;
-}
-
 void core_stack_defined(uint32_t id, void *const *addresses, uint32_t count)
 {
 	struct stack *s = atomic_load(&kept) ? malloc(sizeof(*s) + count * sizeof(uint64_t)) : NULL;
@@ -53,7 +35,7 @@ void core_stack_defined(uint32_t id, void *const *addresses, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		s->addresses[i] = (uint64_t)(uintptr_t)addresses[i];
 	pthread_mutex_lock(&core_live->threads);
-	if (make_room(id) && !stacks[id])
+	if (vec_reserve_zero(&stacks, &room, id, 1) && !stacks[id])
 		stacks[id] = s;
 	else
 		free(s);

@@ -12,6 +12,7 @@
  */
 #include "base/futex.h"
 #include "core/context/context.h"
+#include "base/vec.h"
 #include "core/deliver/deliver.h"
 #include "core/deliver/pass.h"
 #include "core/ring/ring.h"
@@ -39,21 +40,12 @@ static void loss_add(struct core_delivery *d, uint32_t thread, uint32_t stamp, u
 /* Room for one more, there and among the items of a pass. */
 static bool loss_room(struct core_delivery *d)
 {
-	uint32_t room = d->loss_room ? 2 * d->loss_room : 16;
-	size_t all = (size_t)atomic_load(&d->shm)->chunk_max + room;
-	void *losses, *items, *groups;
+	size_t chunks = atomic_load(&d->shm)->chunk_max;
 
-	if (d->loss_count < d->loss_room)
-		return true;
-	losses = realloc(d->losses, room * sizeof(*d->losses));
-	d->losses = losses ? losses : d->losses;
-	items = realloc(d->items, all * sizeof(*d->items));
-	d->items = items ? items : d->items;
-	groups = realloc(d->groups, (all + 1) * sizeof(*d->groups));
-	d->groups = groups ? groups : d->groups;
-	if (losses && items && groups)
-		d->loss_room = room;
-	return losses && items && groups;
+	if (!vec_reserve(&d->losses, &d->loss_room, d->loss_count, 1))
+		return false;
+	return vec_reserve(&d->items, &d->item_room, chunks, d->loss_room) &&
+	       vec_reserve(&d->groups, &d->group_room, chunks, d->loss_room + 1u);
 }
 
 /* What a thread has lost since its last chunk it tells with its next, if it ever has one. */
@@ -491,10 +483,12 @@ bool core_delivery_serve(struct core_delivery *d)
 
 static bool allocate(struct core_delivery *d, uint32_t chunks)
 {
+	d->items = NULL; /* what a forked child has of its parent's stays behind */
+	d->groups = NULL;
+	d->item_room = d->group_room = 0;
 	d->progress = calloc(chunks, sizeof(*d->progress));
-	d->items = malloc(chunks * sizeof(*d->items));
-	d->groups = malloc((chunks + 1) * sizeof(*d->groups));
-	if (d->progress && d->items && d->groups)
+	if (d->progress && vec_reserve(&d->items, &d->item_room, 0, chunks) &&
+	    vec_reserve(&d->groups, &d->group_room, 0, chunks + 1u))
 		return true;
 	free(d->progress);
 	free(d->items);

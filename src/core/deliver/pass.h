@@ -63,7 +63,7 @@ struct core_delivery {
 	struct progress *progress; /* by chunk */
 	struct item *items;        /* room for all chunks and `loss_room` losses, in groups, too */
 	struct item *losses;       /* of a pass */
-	uint32_t loss_count, loss_room;
+	uint32_t loss_count, loss_room, item_room, group_room;
 	struct loss *_Atomic told_next; /* what was lost by threads that have ended */
 	_Atomic uint64_t untold;        /* and what there was no memory for */
 

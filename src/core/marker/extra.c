@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "core/tool/tool.h"
 #include "core/work/activity.h"
 
@@ -59,16 +60,7 @@ bool marker_set(struct marker_thread *m, struct range *r, const kymo_marker_t *k
 
 static uint64_t *words_of(struct range_extra *x, uint32_t count)
 {
-	uint64_t *more;
-
-	if (x->word_count < count) {
-		more = realloc(x->words, count * sizeof(*more));
-		if (!more)
-			return NULL;
-		x->words = more;
-		x->word_count = count;
-	}
-	return x->words;
+	return vec_reserve(&x->words, &x->word_room, 0, count) ? x->words : NULL;
 }
 
 void marker_extra_free(struct range_extra *x)

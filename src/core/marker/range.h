@@ -26,7 +26,7 @@ struct range_extra {
 	uint16_t payload; /* bytes */
 	uint64_t id;      /* for callbacks, as their words */
 	uint64_t *words;
-	uint32_t word_count;
+	uint32_t word_room;
 	char name[KYMO_STRING_MAX];
 	uint8_t data[MARKER_PAYLOAD_MAX];
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that become numbers, and payloads that become bytes; see marker.h. */
 #include "core/marker/marker.h"
+#include "base/hash.h"
+#include "base/map.h"
 #include "core/process/process.h"
 
 #include <errno.h>
@@ -14,46 +16,39 @@
 #define KEY_MAX    64u
 
 /*
- * By number, and hashed: positions in `by_id`. Written under `threads`; a number is handed out
- * after its entry is complete.
+ * By number. Written under `threads`; a number is handed out after its entry is complete.
  */
 static struct marker_name *by_id[NAMES_MAX + 1];
-static uint32_t slots[2 * NAMES_MAX];
+static struct map places; /* by hash: numbers */
 static uint32_t name_count;
 static size_t name_bytes;
 
-static uint64_t hash_of(const char *s, size_t n, size_t total)
+/* Under `threads`. */
+static struct marker_name *find(uint64_t hash, const char *s, size_t n, size_t total)
 {
-	uint64_t h = 14695981039346656037ull ^ total;
+	uint64_t id;
 
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (uint8_t)s[i]) * 1099511628211ull;
-	return h;
-}
-
-static uint32_t *slot_of(const char *s, size_t n, size_t total)
-{
-	uint32_t i = (uint32_t)(hash_of(s, n, total) % (2 * NAMES_MAX));
-
-	for (; slots[i]; i = (i + 1) % (2 * NAMES_MAX)) {
-		const struct marker_name *x = by_id[slots[i]];
+	map_each(&places, hash, id) {
+		struct marker_name *x = by_id[id];
 
 		if (x->total == total && memcmp(x->text, s, n) == 0)
-			break;
+			return x;
 	}
-	return &slots[i];
+	return NULL;
 }
 
 /* Under `threads`. */
-static struct marker_name *add(uint32_t *slot, const char *s, size_t n, size_t total)
+static struct marker_name *add(uint64_t hash, const char *s, size_t n, size_t total)
 {
 	struct marker_name *x;
 
 	if (name_count == NAMES_MAX || name_bytes + n > BYTES_MAX)
 		return NULL;
 	x = malloc(sizeof(*x) + n + 1);
-	if (!x)
+	if (!x || !map_add(&places, hash, name_count + 1)) {
+		free(x);
 		return NULL;
+	}
 	x->total = (uint32_t)total;
 	memcpy(x->text, s, n);
 	x->text[n] = '\0';
@@ -61,7 +56,6 @@ static struct marker_name *add(uint32_t *slot, const char *s, size_t n, size_t t
 	atomic_init(&x->defined, false);
 	name_bytes += n;
 	by_id[x->id] = x;
-	*slot = x->id;
 	return x;
 }
 
@@ -81,12 +75,12 @@ const struct marker_name *marker_name(const char *text)
 	size_t total = strnlen(text, TOTAL_MAX);
 	size_t n = total < KYMO_STRING_MAX ? total : KYMO_STRING_MAX;
 	int saved = errno;
+	uint64_t hash = hash_mix(hash_bytes(text, n), total);
 	struct marker_name *x;
-	uint32_t *slot;
 
 	pthread_mutex_lock(&core_live->threads);
-	slot = slot_of(text, n, total);
-	x = *slot ? by_id[*slot] : add(slot, text, n, total);
+	x = find(hash, text, n, total);
+	x = x ? x : add(hash, text, n, total);
 	pthread_mutex_unlock(&core_live->threads);
 	/* Also where another thread is about to: all may be killed before it does. */
 	if (x && !atomic_load(&x->defined)) {

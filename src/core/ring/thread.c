@@ -4,6 +4,7 @@
  * exception left behind. Everything here is off the ordinary path of a traced call.
  */
 #include "core/context/context.h"
+#include "base/hash.h"
 #include "core/define/define.h"
 #include "core/deliver/deliver.h"
 #include "core/marker/marker.h"
@@ -508,7 +509,7 @@ uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 static uint32_t stack_of(struct cap_thread *t)
 {
 	void *addresses[STACK_MAX];
-	uint64_t hash = 14695981039346656037ull;
+	uint64_t hash = HASH_START;
 	int saved = errno, n;
 	bool fresh;
 	uint32_t id;
@@ -516,7 +517,7 @@ static uint32_t stack_of(struct cap_thread *t)
 	t->guard++;
 	n = backtrace(addresses, STACK_MAX);
 	for (int i = STACK_SKIP; i < n; i++)
-		hash = (hash ^ (uintptr_t)addresses[i]) * 1099511628211ull;
+		hash = hash_mix(hash, (uintptr_t)addresses[i]);
 	id = n > STACK_SKIP ? intern(&stack_table, hash, &fresh) : 0;
 	if (id && fresh) {
 		struct wire_def d;

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/map.h"
 #include "core/marker/marker.h"
 
 #define BLOCK   1024u
 #define BLOCKS  1024u
-#define NAMES   1024u
 
 /* Codes never move. A block is handed out before `count` says that it is there. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -34,27 +35,20 @@ static void define(uint32_t id, const kymo_device_code_t *c)
 /* Many instructions lie in one function and file: their texts are kept once. */
 static const char *keep(const char *text)
 {
-	static struct kept {
-		struct kept *next;
-		char text[];
-	} *kept[NAMES];
-	uint64_t h = 14695981039346656037ull;
+	static struct map texts; /* by hash: char * */
 	size_t n = strlen(text);
-	struct kept *k;
+	uint64_t hash = hash_bytes(text, n), value;
+	char *copy;
 
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (unsigned char)text[i]) * 1099511628211ull;
-	h = (h ^ h >> 32) % NAMES;
-	for (k = kept[h]; k; k = k->next)
-		if (strcmp(k->text, text) == 0)
-			return k->text;
-	k = malloc(sizeof(*k) + n + 1);
-	if (!k)
+	map_each(&texts, hash, value)
+		if (strcmp((const char *)(uintptr_t)value, text) == 0)
+			return (const char *)(uintptr_t)value;
+	copy = malloc(n + 1);
+	if (!copy || !map_add(&texts, hash, (uintptr_t)copy)) {
+		free(copy);
 		return NULL;
-	memcpy(k->text, text, n + 1);
-	k->next = kept[h];
-	kept[h] = k;
-	return k->text;
+	}
+	return memcpy(copy, text, n + 1);
 }
 
 /* Caller holds the lock. */

@@ -4,6 +4,8 @@
  * come.
  */
 #include "core/process/process.h"
+#include "base/hash.h"
+#include "base/map.h"
 #include "core/sample/host.h"
 
 #include <pthread.h>
@@ -12,39 +14,10 @@
 
 #define FIRST_ID 0x80000000u
 
-struct entry {
-	uint64_t hash; /* 0: unused */
-	uint32_t id;
-	bool defined;
-};
-
-static struct entry *table;
-static uint32_t size, used, next_id = FIRST_ID; /* under the lock of the threads */
-
-static struct entry *slot_of(uint64_t hash)
-{
-	uint32_t i = (uint32_t)hash & (size - 1);
-
-	while (table[i].hash && table[i].hash != hash)
-		i = (i + 1) & (size - 1);
-	return &table[i];
-}
-
-static bool grow(void)
-{
-	struct entry *old = table, *bigger = calloc(size ? size * 2u : 1024, sizeof(*bigger));
-	uint32_t n = size;
-
-	if (!bigger)
-		return false;
-	table = bigger;
-	size = n ? n * 2 : 1024;
-	for (uint32_t i = 0; i < n; i++)
-		if (old[i].hash)
-			*slot_of(old[i].hash) = old[i];
-	free(old);
-	return true;
-}
+/* By hash: the id, and whether somebody has defined it; under the lock of the threads. */
+static struct map ids;
+static uint32_t next_id = FIRST_ID;
+#define DEFINED (1ull << 32)
 
 static void define(uint32_t id, const uint64_t *addresses, uint32_t count)
 {
@@ -63,33 +36,27 @@ static void define(uint32_t id, const uint64_t *addresses, uint32_t count)
 /* The id of a stack of this hash; *fresh: nobody has defined it yet. 0: no memory. */
 static uint32_t id_of(uint64_t hash, bool *fresh)
 {
-	struct entry *e;
-	uint32_t id = 0;
+	uint64_t value;
 
 	pthread_mutex_lock(&core_live->threads);
-	if (used * 2 < size || grow()) {
-		e = slot_of(hash);
-		*fresh = !e->defined;
-		if (!e->hash) {
-			*e = (struct entry){hash, next_id++, false};
-			used++;
-		}
-		id = e->id;
-	}
+	value = map_get(&ids, hash);
+	if (!value && map_set(&ids, hash, next_id))
+		value = next_id++;
 	pthread_mutex_unlock(&core_live->threads);
-	return id;
+	*fresh = value && !(value & DEFINED);
+	return (uint32_t)value;
 }
 
-static void defined(uint64_t hash)
+static void defined(uint64_t hash, uint32_t id)
 {
 	pthread_mutex_lock(&core_live->threads);
-	slot_of(hash)->defined = true;
+	map_set(&ids, hash, id | DEFINED);
 	pthread_mutex_unlock(&core_live->threads);
 }
 
 uint32_t sample_stack(const uint64_t *addresses, uint32_t count)
 {
-	uint64_t hash = 14695981039346656037ull;
+	uint64_t hash = HASH_START;
 	bool fresh = false;
 	uint32_t id;
 
@@ -97,14 +64,12 @@ uint32_t sample_stack(const uint64_t *addresses, uint32_t count)
 		return 0;
 	if (count > KYMO_SAMPLE_DEPTH)
 		count = KYMO_SAMPLE_DEPTH;
-	for (uint32_t i = 0; i < count; i++) {
-		hash = (hash ^ addresses[i]) * 1099511628211ull;
-		hash ^= hash >> 29;
-	}
-	id = id_of(hash | 1, &fresh);
+	for (uint32_t i = 0; i < count; i++)
+		hash = hash_mix(hash, addresses[i]);
+	id = id_of(hash, &fresh);
 	if (fresh) {
 		define(id, addresses, count);
-		defined(hash | 1);
+		defined(hash, id);
 	}
 	return id;
 }

@@ -4,6 +4,8 @@
  * numbers that no thread of core's has. Also: who does not want to be sampled.
  */
 #include "core/ring/ring.h"
+#include "base/map.h"
+#include "base/vec.h"
 #include "core/sample/host.h"
 
 #include <fcntl.h>
@@ -19,11 +21,11 @@
 struct known {
 	uint32_t tid, index;
 	bool own; /* defined here */
-	bool used;
 };
 
-static struct known *table; /* open addressing, by tid */
-static uint32_t table_size, table_used, next_own;
+static struct known *list;
+static uint32_t count, room, next_own;
+static struct map places; /* by tid: in the list, plus 1 */
 
 /* Threads that opted out; read by the sampler, written by the threads. */
 static _Atomic uint32_t out[OUT_MAX];
@@ -90,43 +92,23 @@ kymo_status_t kymo_sample_thread(bool sampled)
 
 /* ---- numbers of threads ---- */
 
-static struct known *slot_of(uint32_t tid)
+static struct known *find(uint32_t tid)
 {
-	uint32_t i = (tid * 2654435761u) & (table_size - 1);
+	uint64_t i = map_get(&places, tid);
 
-	while (table[i].used && table[i].tid != tid)
-		i = (i + 1) & (table_size - 1);
-	return &table[i];
-}
-
-static bool grow(void)
-{
-	uint32_t old_size = table_size;
-	struct known *old = table, *bigger = calloc(old_size ? old_size * 2 : 256, sizeof(*bigger));
-
-	if (!bigger)
-		return false;
-	table = bigger;
-	table_size = old_size ? old_size * 2 : 256;
-	for (uint32_t i = 0; i < old_size; i++)
-		if (old[i].used)
-			*slot_of(old[i].tid) = old[i];
-	free(old);
-	return true;
+	return i ? &list[i - 1] : NULL;
 }
 
 static struct known *know(uint32_t tid)
 {
-	struct known *k;
+	struct known *k = find(tid);
 
-	if (table_used * 2 >= table_size && !grow())
+	if (k)
+		return k;
+	if (!vec_reserve(&list, &room, count, 1) || !map_set(&places, tid, count + 1))
 		return NULL;
-	k = slot_of(tid);
-	if (!k->used) {
-		*k = (struct known){.tid = tid, .used = true};
-		table_used++;
-	}
-	return k;
+	list[count] = (struct known){.tid = tid};
+	return &list[count++];
 }
 
 static void see(struct cap_thread *t, void *data)
@@ -134,17 +116,17 @@ static void see(struct cap_thread *t, void *data)
 	struct known *k = know(t->tid);
 
 	if (k)
-		*k = (struct known){.tid = t->tid, .index = t->index, .used = true};
+		*k = (struct known){.tid = t->tid, .index = t->index};
 }
 
 /* The number is free for another thread. */
 static void end_known(uint32_t tid)
 {
-	struct known *k = table_size ? slot_of(tid) : NULL;
+	struct known *k = find(tid);
 	struct wire_def d;
 
 	change(tid | ENDED, 0);
-	if (!k || !k->used)
+	if (!k)
 		return;
 	if (k->own) {
 		wire_def_init(&d, DEF_THREAD_END);
@@ -172,16 +154,8 @@ void sample_threads_look(void)
 
 void sample_thread_end(uint32_t tid)
 {
-	uint32_t *bigger;
-
-	if (ended_count == ended_room) {
-		bigger = realloc(ended, (ended_room ? ended_room * 2u : 64u) * sizeof(*bigger));
-		if (!bigger)
-			return;
-		ended = bigger;
-		ended_room = ended_room ? ended_room * 2 : 64;
-	}
-	ended[ended_count++] = tid;
+	if (vec_reserve(&ended, &ended_room, ended_count, 1))
+		ended[ended_count++] = tid;
 }
 
 static void name_of(uint32_t tid, char *name, size_t size)
@@ -234,9 +208,8 @@ uint32_t sample_thread_index(uint32_t tid)
 
 void sample_threads_fork_child(void)
 {
-	free(table);
-	table = NULL;
-	table_size = table_used = ended_count = 0;
+	map_clear(&places);
+	count = ended_count = 0;
 	for (uint32_t i = 0; i < OUT_MAX; i++)
 		atomic_store(&out[i], 0);
 }

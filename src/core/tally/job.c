@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "core/context/context.h"
 #include "core/define/define.h"
 #include "core/process/process.h"
@@ -260,15 +261,8 @@ void core_tally_fold(struct cap_thread *t)
 {
 	if (ended.taken || !t->tally_ring.chunk)
 		return;
-	if (ended.count == ended.room) {
-		uint32_t room = ended.room ? ended.room * 2 : 64;
-		uint32_t *more = realloc(ended.threads, room * sizeof(*more));
-
-		if (!more)
-			return; /* then it is not given away */
-		ended.threads = more;
-		ended.room = room;
-	}
+	if (!vec_reserve(&ended.threads, &ended.room, ended.count, 1))
+		return; /* then it is not given away */
 	if (!ended.began)
 		job_tally_init(&ended.table);
 	ended.began = true;

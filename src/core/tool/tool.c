@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/elf.h"
+#include "base/vec.h"
 
 struct tool {
 	kymo_configure_fn configure;
@@ -381,21 +382,13 @@ void core_tools_finalize(void)
 static uint64_t *words_of(struct cap_thread *t, const struct cap_frame *f, uint32_t count)
 {
 	struct core_words *w;
-	uint64_t *more;
 
 	if (!t->words)
 		t->words = calloc(CAP_FRAMES, sizeof(*t->words));
 	if (!t->words)
 		return NULL;
 	w = &t->words[f >= t->frames && f < t->frames + CAP_FRAMES ? f - t->frames : 0];
-	if (w->room < count) {
-		more = realloc(w->words, count * sizeof(*more));
-		if (!more)
-			return NULL;
-		w->words = more;
-		w->room = count;
-	}
-	return w->words;
+	return vec_reserve(&w->words, &w->room, 0, count) ? w->words : NULL;
 }
 
 void core_words_release(struct cap_thread *t)

@@ -186,12 +186,12 @@ static const struct sql_table field_table = SQL_TABLE("op_field", field_columns)
 struct definition {
 	struct sql_table table;
 	size_t size;
-	size_t array, count; /* offsets in struct trace */
+	size_t array, count, room; /* offsets in struct trace */
 };
 #define DEFINITION(table, columns, type, name)                                                     \
 	{                                                                                          \
 		SQL_TABLE(table, columns), sizeof(struct type), offsetof(struct trace, name),      \
-			offsetof(struct trace, name##_count)                                       \
+			offsetof(struct trace, name##_count), offsetof(struct trace, name##_room)  \
 	}
 
 static const struct definition definitions[] = {
@@ -461,6 +461,7 @@ static bool read_definition(struct sql_context *c, const struct definition *d, s
 {
 	void *array = (char *)t + d->array;
 	uint32_t *count = (uint32_t *)(void *)((char *)t + d->count);
+	uint32_t *room = (uint32_t *)(void *)((char *)t + d->room);
 	sqlite3_stmt *s = sql_select(c->db, &d->table);
 	bool ok = s != NULL;
 	int rc = SQLITE_DONE;
@@ -468,7 +469,7 @@ static bool read_definition(struct sql_context *c, const struct definition *d, s
 	while (ok && (rc = sqlite3_step(s)) == SQLITE_ROW) {
 		ok = sqlite3_column_int64(s, 0) == *count;
 		if (ok)
-			sql_read(c, s, &d->table, trace_grow(t, array, count, d->size));
+			sql_read(c, s, &d->table, trace_grow(t, array, count, room, d->size));
 	}
 	sqlite3_finalize(s);
 	return ok && rc == SQLITE_DONE && !trace_failed(t);

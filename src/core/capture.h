@@ -39,6 +39,7 @@
 #include <kymo/status.h>
 
 #include "base/clock.h"
+#include "base/packed.h"
 #include "wire/defs.h"
 #include "wire/live.h"
 #include "wire/shm.h"
@@ -98,8 +99,11 @@ struct cap_domain;
 struct cap_answers;
 
 struct cap_domain_info {
+	/* One of the two: the description, or domain number `domain` of `packed`. */
 	const kymo_domain_desc_t *desc;
-	struct cap_op *ops; /* desc->op_count */
+	const struct packed *packed;
+	uint32_t domain;
+	struct cap_op *ops; /* as many as the description says */
 	struct cap_slot *slots;
 	uint32_t slot_count;
 	/*

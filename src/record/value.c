@@ -2,10 +2,14 @@
 /* See value.h. */
 #include "record/value.h"
 
-const char *record_value_name(const kymo_enum_set_t *set, int64_t value)
+const char *record_value_name(enum record_set set, int64_t value)
 {
-	for (uint32_t i = 0; i < set->count; i++)
-		if (set->values[i].value == value)
-			return set->values[i].name;
+	const struct packed *p = RECORD_PACKED;
+	const struct packed_set *s = (const struct packed_set *)packed_at(p, p->sets) + set;
+	const struct packed_value *v = packed_at(p, p->values);
+
+	for (uint32_t i = s->first_value; i < s->first_value + s->value_count; i++)
+		if (v[i].value == value)
+			return packed_text(p, v[i].name);
 	return "?";
 }

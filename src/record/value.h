@@ -3,9 +3,9 @@
 #ifndef RECORD_VALUE_H
 #define RECORD_VALUE_H
 
-#include <kymo/schema.h>
+#include "record/fields.h"
 
 /* "?" for values that this version does not know. */
-const char *record_value_name(const kymo_enum_set_t *set, int64_t value);
+const char *record_value_name(enum record_set set, int64_t value);
 
 #endif

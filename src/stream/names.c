@@ -10,22 +10,22 @@
 
 const char *name_memory_kind(uint32_t kind)
 {
-	return record_value_name(&record_set_memory_kind, kind);
+	return record_value_name(RECORD_SET_memory_kind, kind);
 }
 
 const char *name_allocation_what(uint32_t what)
 {
-	return what ? record_value_name(&record_set_allocation_what, what) : "memory";
+	return what ? record_value_name(RECORD_SET_allocation_what, what) : "memory";
 }
 
 const char *name_untimed(uint32_t reason)
 {
-	return record_value_name(&record_set_untimed_reason, reason);
+	return record_value_name(RECORD_SET_untimed_reason, reason);
 }
 
 const char *name_migration_cause(uint32_t cause)
 {
-	return record_value_name(&record_set_migration_cause, cause);
+	return record_value_name(RECORD_SET_migration_cause, cause);
 }
 
 const char *name_process_end(const struct t_process *p, char *out, size_t size)

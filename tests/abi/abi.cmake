@@ -22,7 +22,9 @@ if(NOT KYMO_SANITIZE)
            ${PROJECT_SOURCE_DIR}/tools/check/needed.py $<TARGET_FILE:libkymo>
            $<TARGET_FILE:kymo-inject> $<TARGET_FILE:kymo-register>
            $<TARGET_FILE:kymo-rocprofiler>)
-  set_tests_properties(abi.needed PROPERTIES LABELS abi)
+  add_test(NAME abi.relocations COMMAND Python3::Interpreter
+           ${CMAKE_CURRENT_LIST_DIR}/relocations.py $<TARGET_FILE:libkymo> 2100 96)
+  set_tests_properties(abi.needed abi.relocations PROPERTIES LABELS abi)
 endif()
 add_test(NAME abi.headers COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/headers.sh
          ${PROJECT_SOURCE_DIR}/include)

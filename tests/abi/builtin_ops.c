@@ -2,7 +2,8 @@
 /*
  * Prints every domain that is described in a library, with its ops in order: "DOMAIN NUMBER OP".
  * Descriptions of runtimes that are not here count as well, so they are not asked for but searched
- * in the library's data: a kymo_domain_desc_t is known by its size and by where it points to.
+ * in the library's data: a kymo_domain_desc_t is known by its size and by where it points to, one
+ * without pointers (src/base/packed.h) by its parts, which lie one behind the other.
  */
 #include <ctype.h>
 #include <dlfcn.h>
@@ -12,6 +13,8 @@
 #include <string.h>
 
 #include <kymo/schema.h>
+
+#include "base/packed.h"
 
 static struct {
 	const char *path;
@@ -49,8 +52,45 @@ static int is_domain(const kymo_domain_desc_t *d)
 	       is_name(d->ops[0].name, 0);
 }
 
+/* A part begins at `at`, behind what ends at `end`; none is nowhere. */
+static int follows(uint32_t at, uint32_t count, size_t size, size_t *end)
+{
+	if (!count)
+		return at == 0;
+	if (count > 100000 || at < *end || at - *end >= 8)
+		return 0;
+	*end = at + count * size;
+	return 1;
+}
+
+static int is_packed(const struct packed *p)
+{
+	size_t end = sizeof(*p);
+
+	return inside(p, sizeof(*p)) && p->domain_count && p->op_count &&
+	       follows(p->domains, p->domain_count, sizeof(struct packed_domain), &end) &&
+	       follows(p->ops, p->op_count, sizeof(struct packed_op), &end) &&
+	       follows(p->fields, p->field_count, sizeof(struct packed_field), &end) &&
+	       follows(p->sets, p->set_count, sizeof(struct packed_set), &end) &&
+	       follows(p->values, p->value_count, sizeof(struct packed_value), &end) &&
+	       follows(p->text, 1, 1, &end) && inside(p, end);
+}
+
+static void print_packed(const struct packed *p)
+{
+	const struct packed_domain *d = packed_at(p, p->domains);
+
+	for (uint32_t k = 0; k < p->domain_count; k++, library.domains++)
+		for (uint32_t i = 0; i < d[k].op_count; i++)
+			printf("%s %u %s\n", packed_text(p, d[k].name), i,
+			       packed_text(p, packed_op(p, d[k].first_op + i)->name));
+}
+
 static void search(uintptr_t at, uintptr_t end)
 {
+	for (uintptr_t p = at; p + sizeof(struct packed) <= end; p += 8)
+		if (is_packed((const struct packed *)p))
+			print_packed((const struct packed *)p);
 	for (; at + sizeof(kymo_domain_desc_t) <= end; at += sizeof(void *)) {
 		const kymo_domain_desc_t *d = (const void *)at;
 

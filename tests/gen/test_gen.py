@@ -95,7 +95,8 @@ def check_coverage(text, one):
     table = [re.search(r"(\w+)\s*$", e).group(1) for e in members.split(";") if e.strip()]
     source = (one / "opencl_table.c").read_text()
     source = re.search(r"ocl_entries\[.*?^\};", source, re.S | re.M).group(0)
-    entries = re.findall(r'^\t\{"(cl\w+)", (\S+), ([^}]+)\},$', source, re.M)
+    entries = [(name, op, function) for op, function, name in
+               re.findall(r"^\t\{(\S+), ([^}]+)\}, /\* (cl\w+) \*/$", source, re.M)]
     check(len(entries) >= 149 and [e[0] for e in entries] == table[:len(entries)],
           f"{len(entries)} of {len(table)} entries of the installed table are known, in order")
     table = table[:len(entries)]

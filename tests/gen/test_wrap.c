@@ -161,7 +161,7 @@ static int setup(void **state)
 static void expect(struct wire_reader *r, struct wire_record *rec, unsigned op,
 		   struct wire_value *values)
 {
-	const kymo_op_desc_t *desc = &ocl_domain_desc.ops[op];
+	const kymo_op_desc_t *desc = &packed_describe(OCL_PACKED, 0)->ops[op];
 	struct wire_cursor c;
 
 	assert_int_equal(wire_next(r, rec), 1);
@@ -176,7 +176,7 @@ static void expect(struct wire_reader *r, struct wire_record *rec, unsigned op,
 
 static unsigned field_of(unsigned op, const char *name)
 {
-	const kymo_op_desc_t *desc = &ocl_domain_desc.ops[op];
+	const kymo_op_desc_t *desc = &packed_describe(OCL_PACKED, 0)->ops[op];
 
 	for (unsigned i = 0; i < desc->field_count; i++)
 		if (strcmp(desc->fields[i].name, name) == 0)

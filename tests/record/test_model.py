@@ -72,8 +72,8 @@ class Model(unittest.TestCase):
         self.assertEqual(self.generate().stderr, "")
         self.assert_in_order(self.made("fields.h"), "DISPATCH_UNTIMED,", "DISPATCH_SPIN, /* turns */",
                              "DISPATCH_SUBMIT_TICK,", "DISPATCH_FIELDS", "LAUNCH_CORRELATION")
-        self.assert_in_order(self.made("schema.c"), "dispatch_fields[]", '{"spin", "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0}',
-                             "launch_fields[]")
+        self.assert_in_order(self.made("schema.c"), ".fields = {", "0, KYMO_KIND_UNSIGNED, 0, 8, 0}, /* spin */",
+                             "/* submit_tick */", ".text =", '"spin\\0"')
         self.assert_in_order(self.made("types.h"), "struct rec_dispatch {", "uint64_t spin; /* turns */", "};")
         self.assert_in_order(self.made("decode.c"), "dispatch_slots[]", '{"spin", KYMO_KIND_UNSIGNED}', "copy_slots[]",
                              "decode_dispatch", "out->spin = v.u;", "decode_copy")
@@ -93,8 +93,10 @@ class Model(unittest.TestCase):
         self.write("records.list", "ghost\n")
         self.assertEqual(self.generate().stderr, "")
         fields = self.made("fields.h")
+        self.assertIn("\tRECORD_DOMAIN_ghost,", fields)
+        self.assertIn("/* ghost */", self.made("schema.c"))
         self.assert_in_order(fields, "GHOST_OP_SEEN,", "GHOST_OPS", "GHOST_AGENT,", "GHOST_FIELDS",
-                             "record_ghost_desc;", "X(ghost, ghost, GHOST_OPS, GHOST)")
+                             "X(ghost, ghost, GHOST_OPS, GHOST)")
         self.assert_in_order(self.made("types.h"), "struct rec_ghost {", "struct rec base;", "uint32_t agent;",
                              "uint32_t plan;", "double weight;", "uint32_t note_length;", "const char *note;", "uint8_t floor;",
                              "X(GHOST, ghost, rec_ghost)", 'X("ghost", GHOST)')

@@ -17,8 +17,8 @@
 #include <kymo/tool.h>
 
 #include "capture/rocm/models.h"
-#include "core/table/table.h"
-#include "capture/rocm/register.h"
+#include "capture/table/table.h"
+#include "register/rocprofiler.h"
 
 kymo_status_t kymo_register_take(const kymo_registration_t *, uint32_t, void **);
 void kymo_register_return(void *);
@@ -411,7 +411,7 @@ static int memset3d(struct pitched p, int value, struct extent e)
 
 static uint32_t hip_op(const char *name)
 {
-	const kymo_domain_desc_t *d = rocm_model_hip.desc;
+	const kymo_domain_desc_t *d = table_describe(&rocm_model_hip);
 
 	for (uint32_t i = 0; i < d->op_count; i++)
 		if (strcmp(d->ops[i].name, name) == 0)

@@ -4,13 +4,9 @@
 import re
 
 from emit import declare, head, wrap
-from model import KINDS
+from packed import Packed
 
 FLAG_ORDER = ["CHATTY", "SUBMITS", "WAITS", "MINIMAL", "ALLOCATES"]
-
-
-def kind(name):
-    return "KYMO_KIND_" + KINDS[name] if name else "0"
 
 
 def emit_ops(model, links):
@@ -30,8 +26,10 @@ def emit_ops(model, links):
               f"#define OCL_TABLE_ENTRIES {len(model.table)}u", "",
               "extern struct cap_op ocl_ops[OCL_OP_COUNT];",
               "extern struct cap_slot ocl_slots[OCL_LINKS] __attribute__((visibility(\"hidden\")));",
-              "extern void *const ocl_thunks[OCL_LINKS];",
-              "extern const kymo_domain_desc_t ocl_domain_desc;", ""]
+              "void *ocl_thunk(unsigned link); /* what leads to the slot of that number */",
+              "void ocl_slots_fill(void); /* before the first slot is opened */",
+              "extern const struct ocl_rows ocl_rows;",
+              "#define OCL_PACKED ((const struct packed *)&ocl_rows)", ""]
     for op in model.ops:
         params = ", ".join(declare(p["type"], p["name"]) for p in op.params) or "void"
         lines.append(wrap(f"typedef {declare(op.result, '(CL_API_CALL *ocl_pfn_' + op.name)})"
@@ -48,43 +46,24 @@ def emit_ops(model, links):
 
 def emit_desc(model):
     """opencl_desc.c: enum sets, fields, ops, the domain."""
-    lines = head("Description of the domain: enum sets, fields, operations.",
-                 ["<kymo/schema.h>", '"opencl_ops.h"'])
+    packed, facts = Packed(), model.facts
     for name, values in model.used_sets.items():
-        lines.append(f"static const kymo_enum_value_t values_{name}[] = {{")
-        lines += [f'\t{{"{label}", {value}}},' for label, value in values]
-        lines += ["};",
-                  f'static const kymo_enum_set_t set_{name} = {{"{name}", values_{name}, '
-                  f"{len(values)}}};", ""]
+        packed.add_set(name, name, values)
     for op in model.ops:
-        if op.fields:
-            lines.append(f"static const kymo_field_t fields_{op.name}[] = {{")
-            lines += ["\t" + field_row(field) for field in op.fields]
-            lines += ["};", ""]
-    lines.append("static const kymo_op_desc_t ops[OCL_OP_COUNT] = {")
-    lines += [wrap(op_row(model, op), "\t") for op in model.ops]
-    facts = model.facts
-    lines += ["};", "", "const kymo_domain_desc_t ocl_domain_desc = {",
-              "\t.size = sizeof(kymo_domain_desc_t),", f'\t.name = "{facts["domain"]}",',
-              f'\t.title = "{facts["title"]}",', f"\t.version = {facts['version']},",
-              "\t.op_count = OCL_OP_COUNT,", "\t.ops = ops,", "};"]
-    return lines
+        flags = " | ".join("KYMO_OP_" + f for f in FLAG_ORDER if f in op.flags) or "0"
+        status = facts["status_set"] if op.status != "none" else None
+        packed.add_op(op.name, [field_row(packed, f) for f in op.fields] or None, flags, status)
+    packed.add_domain(facts["domain"], facts["title"], facts["version"], len(model.ops))
+    return head("Description of the domain: enum sets, fields, operations.",
+                ['"base/packed.h"', '"opencl_ops.h"']) + packed.emit("ocl")
 
 
-def field_row(field):
+def field_row(packed, field):
     flags = [name for name, on in (("KYMO_FIELD_OUT", field.out),
                                    ("KYMO_FIELD_DEREF", field.deref),
                                    ("KYMO_FIELD_RESULT", field.how == "result")) if on]
-    return (f'{{"{field.name}", "{field.ctype}", {"&set_" + field.set if field.set else "NULL"}, '
-            f"{kind(field.kind)}, {kind(field.element)}, {field.size}, "
-            f"{' | '.join(flags) or 'KYMO_FIELD_IN'}}},")
-
-
-def op_row(model, op):
-    flags = " | ".join("KYMO_OP_" + f for f in FLAG_ORDER if f in op.flags) or "0"
-    fields = f"fields_{op.name}" if op.fields else "NULL"
-    status = "&set_" + model.facts["status_set"] if op.status != "none" else "NULL"
-    return f'{{"{op.name}", {fields}, {len(op.fields)}, {flags}, {status}, 0}},'
+    return packed.field(field.name, field.ctype, field.set, field.kind, field.element, field.size,
+                        " | ".join(flags) or "KYMO_FIELD_IN")
 
 
 # ---- argument structures ----

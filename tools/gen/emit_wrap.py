@@ -266,18 +266,22 @@ def emit_links(form, links):
 def emit_slots(model, links):
     lines = ["struct cap_op ocl_ops[OCL_OP_COUNT];", "",
              "/* Read by the thunks by address; the name must survive link-time optimisation. */",
-             "__attribute__((used)) struct cap_slot ocl_slots[OCL_LINKS] = {"]
+             "__attribute__((used)) struct cap_slot ocl_slots[OCL_LINKS];", "",
+             "/* Code, for a table would be relocated in every process. */",
+             "void ocl_slots_fill(void)", "{", "\tstruct cap_slot *s = ocl_slots;", ""]
     for form in forms(model):
         for link in range(links):
-            lines.append(f"\t{{.wrapper = (void *){form.link(link)}, .op = {form.op.symbol}}},")
-    return lines + ["};", ""]
+            lines.append(f"\tocl_slot_fill(s++, (void *){form.link(link)}, {form.op.symbol});")
+    return lines + ["}", ""]
 
 
 def emit_thunks(model, links):
     """Thunks in assembly where we know how, else in C."""
     names = [form.thunk(link) for form in forms(model) for link in range(links)]
-    lines = ["#ifdef OCL_THUNK"]
+    lines = ["#ifdef OCL_THUNK", "OCL_THUNKS_BEGIN;"]
     lines += [f"OCL_THUNK({name}, {index});" for index, name in enumerate(names)]
+    lines += ["", "void *ocl_thunk(unsigned link)", "{",
+              "\treturn (void *)((uintptr_t)ocl_thunks + (size_t)link * OCL_THUNK_BYTES);", "}"]
     lines.append("#else /* correct, but call sites may be wrong without optimisation */")
     for number, form in enumerate(forms(model)):
         of = form.of
@@ -288,8 +292,9 @@ def emit_thunks(model, links):
                            f"{form.thunk(link)}({parameters(of)})"), "{",
                       wrap(f"{give}(({form.pfn})atomic_load_explicit(&{slot}, "
                            f"memory_order_relaxed))({arguments(of)});", "\t"), "}"]
-    lines += ["#endif", "", "void *const ocl_thunks[OCL_LINKS] = {"]
-    return lines + [f"\t(void *){name}," for name in names] + ["};", ""]
+    lines += ["", "void *ocl_thunk(unsigned link)", "{", "\tstatic void *const thunks[OCL_LINKS] = {"]
+    lines += [f"\t\t(void *){name}," for name in names]
+    return lines + ["\t};", "", "\treturn thunks[link];", "}", "#endif", ""]
 
 
 def emit_wrap(model, links):
@@ -345,20 +350,23 @@ def emit_table(model):
     for name in model.table:
         op = model.by_name.get(name)
         function = f"(void *)untraced_{name}" if name in untraced else "NULL"
-        lines.append(f'\t{{"{name}", {op.symbol if op else -1}, {function}}},')
+        lines.append(f"\t{{{op.symbol if op else -1}, {function}}}, /* {name} */")
     lines += ["};", "", "/* Functions that an extension has changed: until when, and their links. */"]
+    lines += ["const struct ocl_older ocl_olders[] = {"]
     for number, was in enumerate(model.older):
         version = ", ".join(str(part) for part in was.before)
-        lines += [f"static const struct ocl_older older_{was.name} = {{",
-                  f'\t"{was.extension}", CL_MAKE_VERSION({version}), '
-                  f"(OCL_OP_COUNT + {number}) * OCL_LINKS_PER_OP", "};"]
-    lines += ["", "/* Sorted by name; op -1: known, and not traced. */",
+        lines += [f'\t{{"{was.extension}", CL_MAKE_VERSION({version}), '
+                  f"(OCL_OP_COUNT + {number}) * OCL_LINKS_PER_OP}}, /* {was.name} */"]
+    lines += ["};", "", "/* Sorted by name; op -1: known, and not traced. */",
               "const struct ocl_name ocl_names[] = {"]
     lookups = ", ".join(op.symbol for op in model.ops if op.lookup)
     everything = sorted([op.name for op in model.ops] + model.untraced)
+    older, at, texts = {was.name: n for n, was in enumerate(model.older, 1)}, 0, []
     for name in everything:
         op = model.by_name.get(name)
-        was = f"&older_{name}" if op and op.older else "NULL"
-        lines.append(f'\t{{"{name}", {op.symbol if op else -1}, {was}}},')
-    return lines + ["};", "", f"const unsigned ocl_name_count = {len(everything)};",
+        was = older[name] if op and op.older else 0
+        lines.append(f"\t{{{at}, {op.symbol if op else -1}, {was}}}, /* {name} */")
+        texts.append(f'\t"{name}\\0"')
+        at += len(name) + 1
+    return lines + ["};", "const char ocl_name_text[] ="] + texts + ["\t;", "", f"const unsigned ocl_name_count = {len(everything)};",
                     f"const uint16_t ocl_lookup_ops[OCL_LOOKUP_OPS] = {{{lookups}}};"]

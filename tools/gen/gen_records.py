@@ -15,6 +15,7 @@ import argparse
 import os
 
 import records
+from packed import Packed
 
 # What fields can refer to, and the list of it: of a reader's ids (struct raw_process), of a trace (struct
 # trace). Calls are not here: they have no list, but numbers of their own in their process.
@@ -67,16 +68,23 @@ def value_enum(e):
 
 def fields_h(model):
     out = head("Numbers of fields, ops and values of the domains that have records.",
-               "RECORD_FIELDS_H", ["<kymo/schema.h>"])
+               "RECORD_FIELDS_H", ['"base/packed.h"'])
+    out += ["/* The domains' descriptions, and where in them domains and sets of values are. */",
+            "extern const struct record_rows record_rows;",
+            "#define RECORD_PACKED ((const struct packed *)&record_rows)",
+            "#define RECORD_DESCRIPTION(name) .packed = RECORD_PACKED, .domain = RECORD_DOMAIN_##name",
+            "enum record_domain {"] + [f"\tRECORD_DOMAIN_{d.name}," for d in model.domains] + \
+           ["};", "enum record_set {"] + [f"\tRECORD_SET_{e.name}," for e in model.enums.values()] + ["};", ""]
     for e in model.enums.values():
-        out += value_enum(e) + [f"extern const kymo_enum_set_t record_set_{e.name};", ""]
+        out += value_enum(e) + [""]
     out += layout_enum(model.timed)
-    out += ["extern const kymo_field_t record_timed_fields[TIMED_FIELDS];", ""]
+    out += ["/* Number of the first of the fields that a record timed by its publisher ends with. */",
+            "extern const uint32_t record_timed_first;", ""]
     for d in model.domains:
         out += [f"/* domain \"{d.name}\"{': ' + d.comment if d.comment else ''} */"] + ops_enum(d)
         for layout in d.layouts.values():
             out += layout_enum(layout)
-        out += [f"extern const kymo_domain_desc_t record_{d.name}_desc;", ""]
+        out += [""]
     out += ["/* Keys of what a process counts itself (struct wire_work), by kind. */", "enum wire_tally_key {"]
     out += [f"\tWIRE_KEY_{t.name}_{n.upper()} = {i}," for t in model.tallies for i, n in enumerate(t.wire)]
     out += ["};", ""]
@@ -90,48 +98,26 @@ def fields_h(model):
 
 # ---- schema.c ----------------------------------------------------------------------------------
 
-def field_initialiser(f):
-    the_set = f"&record_set_{f.set}" if f.set else "NULL"
-    element = f"KYMO_KIND_{f.element}" if f.element else "0"
-    return f'{{"{f.name}", "{f.type}", {the_set}, KYMO_KIND_{f.kind}, {element}, {f.size}, 0}}'
-
-
-def field_array(name, fields, storage="static "):
-    lines = [f"{storage}const kymo_field_t {name}[] = {{"]
-    return lines + [f"\t{field_initialiser(f)}," for f in fields] + ["};", ""]
-
-
-def op_initialiser(o):
-    name, _, layout, is_object, timed, _ = o
-    array = layout.lower() + ("_timed" if timed else "") + "_fields"
-    flags = ["OBJECT" if is_object else "MINIMAL", "ACTIVITY"] + (["TIMED"] if timed else [])
-    return f'{{"{name}", {array}, COUNT({array}), {" | ".join("KYMO_OP_" + x for x in flags)}, NULL, 0}}'
+def field_rows(packed, fields):
+    return [packed.field(f.name, f.type, f.set, f.kind.lower(), f.element and f.element.lower(), f.size, "0")
+            for f in fields]
 
 
 def schema_c(model):
-    out = head("Descriptions of the domains that have records.",
-               includes=['"record/fields.h"', "<stddef.h>"])
-    out += ["#define COUNT(a) (sizeof(a) / sizeof((a)[0]))", ""]
+    packed = Packed()
     for e in model.enums.values():
-        out += [f"static const kymo_enum_value_t {e.name}_values[] = {{"]
-        out += [f'\t{{"{text}", {e.prefix}_{suffix}}},' for text, _, suffix, _ in e.values]
-        out += ["};", f"const kymo_enum_set_t record_set_{e.name} = {{",
-                f'\t"{e.name}", {e.name}_values, COUNT({e.name}_values)}};', ""]
-    out += field_array("record_timed_fields", model.timed.fields, "")
-    used = {(o[2], o[4]) for d in model.domains for o in d.ops}
+        packed.add_set(e.name, e.name, [(text, f"{e.prefix}_{suffix}") for text, _, suffix, _ in e.values])
     for d in model.domains:
-        for layout in d.layouts.values():
-            if (layout.prefix, False) in used:
-                out += field_array(layout.prefix.lower() + "_fields", layout.fields)
-            if (layout.prefix, True) in used:
-                out += field_array(layout.prefix.lower() + "_timed_fields",
-                                   layout.fields + model.timed.fields)
-        out += [f"static const kymo_op_desc_t {d.name}_ops[] = {{"]
-        out += [f"\t{op_initialiser(o)}," for o in d.ops]
-        out += ["};", f"const kymo_domain_desc_t record_{d.name}_desc = {{",
-                f'\tsizeof(kymo_domain_desc_t), "{d.name}", "{d.title}", 1, COUNT({d.name}_ops), '
-                f"{d.name}_ops}};", ""]
-    return out
+        for name, _, layout, is_object, timed, _ in d.ops:
+            fields = model.layouts[layout].fields + (model.timed.fields if timed else [])
+            flags = ["OBJECT" if is_object else "MINIMAL", "ACTIVITY"] + (["TIMED"] if timed else [])
+            packed.add_op(name, field_rows(packed, fields),
+                          " | ".join("KYMO_OP_" + x for x in flags), None)
+        packed.add_domain(d.name, d.title, 1, len(d.ops))
+    timed = packed.add_fields(field_rows(packed, model.timed.fields))
+    return head("Descriptions of the domains that have records.",
+                includes=['"record/fields.h"']) + packed.emit("record") + [
+        f"const uint32_t record_timed_first = {timed};"]
 
 
 # ---- types.h -----------------------------------------------------------------------------------
@@ -490,7 +476,7 @@ def not_shown(d, form):
 
 def shown_as(f, member, form):
     if f.set:
-        return "text", f"record_value_name(&record_set_{f.set}, r->{member})"
+        return "text", f"record_value_name(RECORD_SET_{f.set}, r->{member})"
     if f.conversion == "thread":
         return "unsigned", f"t->threads[r->{member}].tid"
     if f.of == "string":

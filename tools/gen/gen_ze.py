@@ -21,8 +21,8 @@ import sys
 
 import gen_table
 from gen_table import ModelError
+from packed import Packed
 
-KINDS = {**gen_table.KINDS, "flags": "FLAGS"}
 FIELDS_MAX = 38   # of an op
 MEMBERS_MAX = 14  # of a structure
 C_TYPES = {("unsigned", 1): "uint8_t", ("bool", 1): "uint8_t", ("unsigned", 2): "uint16_t",
@@ -45,6 +45,8 @@ class Model(gen_table.Model):
         self.sets = {"status": self.functions["status"]}
         self.by_name = {f["name"]: f for f in self.ops()}
         self.out, self.behind = set(), {}
+        self.packed, self.names = Packed(), {}
+        self.add_sets()
         self.check()
         for part in ("signal", "before", "forced", "used"):
             for name in self.facts[part]:
@@ -58,12 +60,13 @@ class Model(gen_table.Model):
         return rows if total == struct["bytes"] else []
 
     def field(self, name, ctype, flags=()):
-        kind, size, values = self.type_of(ctype)
-        if values:
-            self.sets.setdefault(values, self.all_sets[values])
-        c_set = f"&set_{values}" if values else "NULL"
-        all_flags = " | ".join("KYMO_FIELD_" + f for f in flags) or "KYMO_FIELD_IN"
-        return f'{{"{name}", "{ctype}", {c_set}, KYMO_KIND_{KINDS[kind]}, 0, {size}, {all_flags}}}'
+        values = self.type_of(ctype)[2]
+        if values and values not in self.sets:
+            self.sets[values] = self.all_sets[values]
+            self.packed.add_set(values, values, list(self.sets[values].items()))
+        row = super().field(name, ctype, flags)
+        self.names[row] = name
+        return row
 
     def argument(self, function, param):
         target = re.sub(r"\s*\*$", "", param["type"])
@@ -103,13 +106,13 @@ class Model(gen_table.Model):
 
 
 def emit_op(model, function):
-    """Lines, and the rows of the op, its arguments and its offsets."""
+    """Lines, and the rows of the op's arguments and its offsets."""
     name = function["name"]
-    lines, row, arg = gen_table.emit_op(model, function)
+    lines, arg = gen_table.emit_op(model, function)
     behind = model.behind.get(name)
     if behind:
         lines.append(f"static const uint16_t behind_{name}[] = {{{', '.join(map(str, behind))}}};")
-    return lines, row, arg, f"\tbehind_{name}," if behind else "\tNULL,"
+    return lines, arg, f"\tbehind_{name}," if behind else "\tNULL,"
 
 
 HEAD = ["/* SPDX-License-Identifier: Apache-2.0 */",
@@ -118,19 +121,16 @@ HEAD = ["/* SPDX-License-Identifier: Apache-2.0 */",
 
 def emit_model(model):
     ops = [emit_op(model, f) for f in model.ops()]
-    lines = HEAD + ['#include "capture/ze/ze.h"', ""] + gen_table.emit_sets(model)
+    lines = HEAD + ['#include "capture/ze/ze.h"', ""]
     for op in ops:
         lines += op[0]
-    lines += ["", "static const kymo_op_desc_t ops[] = {"] + [o[1] for o in ops] + ["};", ""]
-    lines += ["static const kymo_domain_desc_t desc = {",
-              f'\tsizeof(desc), "{model.domain}", "{model.facts["title"]}", '
-              f'{model.facts["version"]}, {len(ops)}, ops}};', ""]
-    lines += ["static const struct table_args args[] = {"] + [o[2] for o in ops] + ["};", ""]
-    lines += ["static const uint16_t *const behind[] = {"] + [o[3] for o in ops] + ["};", ""]
+    lines += [""] + gen_table.emit_packed(model, len(ops))
+    lines += ["static const struct table_args args[] = {"] + [o[1] for o in ops] + ["};", ""]
+    lines += ["static const uint16_t *const behind[] = {"] + [o[2] for o in ops] + ["};", ""]
     lines += ["static const struct table_after after[] = {"]
     lines += [f'\t{{"{n}", ze_after_{n}}},' for n in model.facts["after"]]
     lines += ["\t{NULL, NULL}};", "",
-              "struct table_model ze_model = {.desc = &desc, .args = args, .behind = behind,",
+              "struct table_model ze_model = {.packed = &described_rows.head, .args = args, .behind = behind,",
               "\t.after = after, .keep_after = true};", "", "const struct ze_table ze_tables[] = {"]
     first = 0
     for table in model.tables:
@@ -141,7 +141,7 @@ def emit_model(model):
 
 def field_names(model, name):
     rows, _ = model.layout(model.by_name[name])
-    return [re.match(r'\{"([^"]+)"', r)[1] for r in rows]
+    return [model.names[r] for r in rows]
 
 
 def emit_ops(model):

@@ -8,11 +8,8 @@ a person stated is checked here, so that a mistake in the facts stops the build 
 import json
 import re
 
-KINDS = {
-    "unsigned": "UNSIGNED", "signed": "SIGNED", "pointer": "POINTER", "handle": "HANDLE",
-    "enum": "ENUM", "flags": "FLAGS", "bool": "BOOL", "size": "SIZE", "string": "STRING",
-    "bytes": "BYTES", "array": "ARRAY",
-}
+from packed import KINDS
+
 HOOKS = ("pre", "call", "post")
 ARRAY_CAP = 16    # elements of an array that a record holds
 BYTES_CAP = 32    # bytes of untyped data

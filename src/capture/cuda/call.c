@@ -259,7 +259,7 @@ static __attribute__((noinline, cold)) void subject_of(const struct cuda_model *
 
 		if (strcmp(f->type, "CUstream") != 0 && strcmp(f->type, "cudaStream_t") != 0)
 			continue;
-		if (value_of(data->params, &m->places[op][i], false, &value))
+		if (value_of(data->params, &cuda_places(m, op)[i], false, &value))
 			s->queue = cuda_queue_of(data->context, data->context_id,
 						 (void *)(uintptr_t)value);
 	}
@@ -331,7 +331,7 @@ static void enter(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 	if (!f)
 		return;
 	if (cap_unlikely(f->callbacks))
-		tools(f, desc, m->places[op], data->params, CAP_ENTER);
+		tools(f, desc, cuda_places(m, op), data->params, CAP_ENTER);
 	if (desc->flags & KYMO_OP_SUBMITS) /* tools have said their external ids */
 		submit(m, op, f, data);
 }
@@ -368,9 +368,9 @@ static void leave(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 	if ((desc->flags & KYMO_OP_SUBMITS) && !f->has_status)
 		cuda_flight_put(m == &cuda_models[CUDA_DRIVER] ? CUDA_DRIVER : CUDA_RUNTIME, op, f, data);
 	if (cap_unlikely(f->callbacks))
-		tools(f, desc, m->places[op], data->params, CAP_EXIT);
+		tools(f, desc, cuda_places(m, op), data->params, CAP_EXIT);
 	if (cap_likely(f->buffers))
-		record(f, desc, m->places[op], data->params);
+		record(f, desc, cuda_places(m, op), data->params);
 	if (cap_unlikely(m->roles[op].role != CUDA_ROLE_NONE &&
 			 m->roles[op].role != CUDA_ROLE_LAUNCH))
 		effects(&m->roles[op], f, data);

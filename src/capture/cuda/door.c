@@ -538,6 +538,11 @@ static bool domains_register(void)
 /* Without the domains a trace would not have the notes that say what failed. */
 static bool prepare(void)
 {
+	for (uint32_t api = 0; api < CUDA_APIS; api++) {
+		cuda_models[api].desc = packed_describe(CUDA_PACKED, api);
+		if (!cuda_models[api].desc)
+			return false;
+	}
 	driver_use = calloc(cuda_models[CUDA_DRIVER].desc->op_count, sizeof(*driver_use));
 	if (driver_use && domains_register())
 		return true;
@@ -615,5 +620,5 @@ int InitializeInjection(void)
 	return 1;
 }
 
-CAP_KNOWN_DOMAIN(cuda, cuda_models[CUDA_DRIVER].desc);
-CAP_KNOWN_DOMAIN(cuda_runtime, cuda_models[CUDA_RUNTIME].desc);
+CAP_KNOWN_DOMAIN(cuda, packed_describe(CUDA_PACKED, CUDA_DRIVER));
+CAP_KNOWN_DOMAIN(cuda_runtime, packed_describe(CUDA_PACKED, CUDA_RUNTIME));

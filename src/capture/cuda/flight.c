@@ -153,7 +153,7 @@ bool cuda_flights_init(void)
 		ways[api] = calloc(m->desc->op_count, sizeof(struct way));
 		for (uint32_t op = 0; ways[api] && op < m->desc->op_count; op++)
 			if (m->desc->ops[op].flags & KYMO_OP_SUBMITS)
-				way_find(&ways[api][op], &m->desc->ops[op], m->places[op],
+				way_find(&ways[api][op], &m->desc->ops[op], cuda_places(m, op),
 					 m->roles[op].role == CUDA_ROLE_LAUNCH);
 	}
 	p = mmap(NULL, ENTRIES * sizeof(*entries), PROT_READ | PROT_WRITE,
@@ -275,7 +275,7 @@ void cuda_flight_put(enum cuda_api api, uint32_t op, const struct cap_frame *f,
 	if (cap_likely(w->plain && d->params)) {
 		work.handle = word_at(d->params, w->stream_at);
 		work.what = kernel_of(d, word_at(d->params, w->function_at));
-	} else if (!describe(w, cuda_models[api].places[op], d, &work)) {
+	} else if (!describe(w, cuda_places(&cuda_models[api], op), d, &work)) {
 		return;
 	}
 	atomic_store_explicit(&e->what, (uint64_t)work.what << 32 | queue_of(d, work.handle),

@@ -50,14 +50,22 @@ struct cuda_role {
 };
 
 struct cuda_model {
-	const kymo_domain_desc_t *desc;
+	const kymo_domain_desc_t *desc; /* NULL before the door was opened */
 	struct cap_op *caps;
-	const struct cuda_place *const *places; /* by op; NULL: no arguments */
+	const struct cuda_place *places;
+	const uint16_t *first_places;           /* by op: where those of its fields begin */
 	const uint16_t *cbids;                  /* by op: CUPTI's number of the function */
 	const struct cuda_role *roles;
 	uint32_t last_cbid;
 };
 
-extern const struct cuda_model cuda_models[CUDA_APIS];
+extern const struct cuda_rows cuda_rows;
+#define CUDA_PACKED ((const struct packed *)&cuda_rows)
+extern struct cuda_model cuda_models[CUDA_APIS];
+
+static inline const struct cuda_place *cuda_places(const struct cuda_model *m, uint32_t op)
+{
+	return &m->places[m->first_places[op]];
+}
 
 #endif

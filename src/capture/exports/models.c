@@ -6,6 +6,13 @@
 
 __attribute__((visibility("default"))) struct table_model *kymo_exports_model(const char *domain);
 
+static const char *name_of(const struct packed *p)
+{
+	const struct packed_domain *d = packed_at(p, p->domains);
+
+	return packed_text(p, d->name);
+}
+
 struct table_model *kymo_exports_model(const char *domain)
 {
 	static struct table_model *const models[] = {&exports_model_nccl, &exports_model_cublas,
@@ -13,7 +20,7 @@ struct table_model *kymo_exports_model(const char *domain)
 						     &exports_model_cudnn};
 
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
-		if (strcmp(models[i]->desc->name, domain) == 0)
+		if (strcmp(name_of(models[i]->packed), domain) == 0)
 			return models[i];
 	return NULL;
 }

@@ -51,7 +51,7 @@ static bool take(const char *domain, void **entries, uint32_t count)
 	kymo_status_t status;
 	uint64_t token;
 
-	if (!model || model->desc->op_count != count) {
+	if (!model || !table_describe(model) || model->desc->op_count != count) {
 		cap_note(2, domain, "its calls are not recorded: kymo/libkymo-exports-models.so is "
 				    "not there, or of another version");
 		return false;
@@ -79,9 +79,9 @@ bool kymo_exports_open(const char *domain, void **entries, uint32_t count)
 /* What could be recorded, where the models are installed. */
 static const kymo_domain_desc_t *description(const char *domain)
 {
-	const struct table_model *model = model_of(domain);
+	struct table_model *model = model_of(domain);
 
-	return model ? model->desc : NULL;
+	return model ? table_describe(model) : NULL;
 }
 
 CAP_KNOWN_DOMAIN(nccl, description("nccl"));

@@ -23,7 +23,7 @@ add_custom_command(
   COMMAND Python3::Interpreter -B ${ocl_gen_tools}/gen_opencl.py
           --api ${ocl_gen_api} --out ${OCL_GEN_DIR}
   COMMAND ${CMAKE_COMMAND} -E touch ${OCL_GEN_DIR}/stamp
-  DEPENDS ${ocl_gen_tools}/gen_opencl.py ${ocl_gen_tools}/model.py ${ocl_gen_tools}/emit.py
+  DEPENDS ${ocl_gen_tools}/gen_opencl.py ${ocl_gen_tools}/model.py ${ocl_gen_tools}/packed.py ${ocl_gen_tools}/emit.py
           ${ocl_gen_tools}/emit_desc.py ${ocl_gen_tools}/emit_preload.py
           ${ocl_gen_tools}/emit_wrap.py
           ${ocl_gen_api}/functions.json ${ocl_gen_api}/enums.json ${ocl_gen_api}/facts.json

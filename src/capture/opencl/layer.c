@@ -109,7 +109,7 @@ static void keep_lives(void)
 	for (size_t i = 0; i < COUNT(lives); i++)
 		cap_keep(domain, lives[i], true);
 	for (unsigned op = 0; op < OCL_OP_COUNT; op++)
-		if (ocl_domain_desc.ops[op].flags & KYMO_OP_ALLOCATES)
+		if (packed_op(OCL_PACKED, op)->flags & KYMO_OP_ALLOCATES)
 			cap_keep(domain, op, true);
 }
 
@@ -120,9 +120,9 @@ static void wanted(uint32_t activities)
 	if (!domain)
 		return;
 	for (unsigned op = 0; op < OCL_OP_COUNT; op++)
-		if (ocl_domain_desc.ops[op].flags & (KYMO_OP_SUBMITS | KYMO_OP_WAITS) &&
+		if (packed_op(OCL_PACKED, op)->flags & (KYMO_OP_SUBMITS | KYMO_OP_WAITS) &&
 		    op != OCL_OP_clEnqueueSVMFree && op != OCL_OP_clEnqueueSVMFreeARM &&
-		    !(ocl_domain_desc.ops[op].flags & KYMO_OP_ALLOCATES))
+		    !(packed_op(OCL_PACKED, op)->flags & KYMO_OP_ALLOCATES))
 			cap_keep(domain, op, work);
 	for (size_t i = 0; i < COUNT(moments); i++)
 		cap_keep(domain, moments[i], work);
@@ -149,7 +149,7 @@ static void fork_child(void)
 }
 
 static const struct cap_domain_info info = {
-	.desc = &ocl_domain_desc,
+	.packed = OCL_PACKED,
 	.answers = &ocl_answers,
 	.encode = ocl_encode,
 	.ops = ocl_ops,
@@ -276,4 +276,4 @@ EXPORT cl_int CL_API_CALL clDeinitLayer(void)
 	return CL_SUCCESS;
 }
 
-CAP_KNOWN_DOMAIN(opencl, &ocl_domain_desc);
+CAP_KNOWN_DOMAIN(opencl, packed_describe(OCL_PACKED, 0));

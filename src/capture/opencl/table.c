@@ -70,7 +70,7 @@ static void *entry_install(unsigned i, void *next)
 		unsigned link = (unsigned)entry->op * OCL_LINKS_PER_OP;
 
 		slot_open(&ocl_slots[link], next);
-		return ocl_thunks[link];
+		return ocl_thunk(link);
 	}
 	ocl_untraced_next[i] = next;
 	return entry->untraced ? entry->untraced : next;
@@ -82,6 +82,7 @@ void ocl_table_install(cl_icd_dispatch *ours, const cl_icd_dispatch *target, uns
 	const unsigned room = sizeof(pointers) / sizeof(void *);
 	Dl_info info;
 
+	ocl_slots_fill();
 	if (entries > room)
 		entries = room;
 	memcpy(pointers, target, entries * sizeof(void *));
@@ -125,7 +126,7 @@ void ocl_table_announce(void)
 {
 	static const struct intercept_source source = {intercept_read, intercept_store};
 	const kymo_table_info_t info = {
-		.domain = &ocl_domain_desc,
+		.domain = packed_describe(OCL_PACKED, 0),
 		.part = "dispatch",
 		.entries = OCL_OP_COUNT,
 		.known = OCL_OP_COUNT,
@@ -136,7 +137,7 @@ void ocl_table_announce(void)
 
 static int name_compare(const void *key, const void *element)
 {
-	return strcmp(key, ((const struct ocl_name *)element)->name);
+	return strcmp(key, &ocl_name_text[((const struct ocl_name *)element)->name]);
 }
 
 /* A wrapper lies before the function: it is the same link all the same. */
@@ -163,7 +164,7 @@ static void *link_thunk(unsigned op, unsigned first, void *function)
 			opened = true;
 		}
 		if (slot[i].next == function || (i == 0 && chained(op, function)))
-			thunk = ocl_thunks[first + i];
+			thunk = ocl_thunk(first + i);
 	}
 	pthread_mutex_unlock(&link_lock);
 	if (opened) {
@@ -183,16 +184,18 @@ static void *link_thunk(unsigned op, unsigned first, void *function)
 static bool form_of(cl_platform_id platform, const struct ocl_name *known, const void *function,
 		    unsigned *first)
 {
+	const struct ocl_older *older;
 	cl_version version;
 
 	*first = (unsigned)known->op * OCL_LINKS_PER_OP;
 	if (!known->older)
 		return true;
-	if (!ocl_extension_version(platform, known->older->extension, known->name, function,
+	older = &ocl_olders[known->older - 1];
+	if (!ocl_extension_version(platform, older->extension, &ocl_name_text[known->name], function,
 				   &version))
 		return false;
-	if (version < known->older->before)
-		*first = known->older->link;
+	if (version < older->before)
+		*first = older->link;
 	return true;
 }
 

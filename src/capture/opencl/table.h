@@ -18,27 +18,28 @@
 
 /* An entry of the dispatch table. */
 struct ocl_entry {
-	const char *name;
 	int op;         /* -1: not traced */
 	void *untraced; /* counts the call and calls on; NULL: the pointer is passed through */
 };
 
 /* Drivers with the extension in a version below `before` have the function's older form. */
 struct ocl_older {
-	const char *extension;
+	char extension[CL_NAME_VERSION_MAX_NAME_SIZE];
 	cl_version before;
 	unsigned link; /* the first one of the older form */
 };
 
 /* A function by its name. */
 struct ocl_name {
-	const char *name;
-	int op;                        /* -1: not traced */
-	const struct ocl_older *older; /* NULL: it has always been the same */
+	uint16_t name;  /* where it is in ocl_name_text */
+	int16_t op;     /* -1: not traced */
+	uint16_t older; /* number in ocl_olders, from 1 on; 0: it has always been the same */
 };
 
 extern const struct ocl_entry ocl_entries[OCL_TABLE_ENTRIES];
+extern const struct ocl_older ocl_olders[];
 extern const struct ocl_name ocl_names[];
+extern const char ocl_name_text[];
 extern const unsigned ocl_name_count;
 extern const uint16_t ocl_lookup_ops[OCL_LOOKUP_OPS]; /* ops that hand out function pointers */
 extern void *ocl_untraced_next[OCL_TABLE_ENTRIES];

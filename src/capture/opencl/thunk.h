@@ -22,7 +22,21 @@ _Static_assert(sizeof(struct cap_slot) == 32, "slot layout");
 	"\n\tldr x16, [x16, #:lo12:ocl_slots + 32 * " #index "]\n\tbr x16\n"
 #endif
 
+/* What generated code fills in. */
+static inline void ocl_slot_fill(struct cap_slot *s, void *wrapper, unsigned op)
+{
+	s->wrapper = wrapper;
+	s->op = (uint16_t)op;
+}
+
 #ifdef OCL_THUNK_JUMP
+#define OCL_THUNK_BYTES 16
+#define OCL_THUNKS_BEGIN                                                                           \
+	extern const char ocl_thunks[] __attribute__((visibility("hidden")));                      \
+	__asm__(".pushsection .text.ocl_thunks,\"ax\",%progbits\n\t.balign 16\n"                  \
+		"\t.globl ocl_thunks\n\t.hidden ocl_thunks\nocl_thunks:\n\t.popsection\n")
+
+/* One lies behind the other: that of link n is at n * OCL_THUNK_BYTES. */
 #define OCL_THUNK(name, index)                                                                     \
 	extern const char name[] __attribute__((visibility("hidden")));                            \
 	__asm__(".pushsection .text.ocl_thunks,\"ax\",%progbits\n"                                 \
@@ -30,7 +44,9 @@ _Static_assert(sizeof(struct cap_slot) == 32, "slot layout");
 		", %function\n" #name                                                              \
 		":\n\t.cfi_startproc\n\t" OCL_THUNK_JUMP(index) "\t.cfi_endproc\n\t.size " #name   \
 								", . - " #name                     \
-								"\n\t.popsection\n")
+								"\n\t.if . - " #name " > 16\n"    \
+								"\t.error \"long thunk\"\n"       \
+								"\t.endif\n\t.popsection\n")
 #endif
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "base/elf.h"
 #include "capture/rocm/work.h"
-#include "capture/rocm/register.h"
+#include "register/rocprofiler.h"
 
 #define PARTS 16u
 #define PROFILER_LIBRARY "librocprofiler-sdk.so"
@@ -272,7 +272,7 @@ __attribute__((constructor)) static void attach(void)
 	function();
 }
 
-CAP_KNOWN_DOMAIN(roctx, rocm_model_roctx.desc);
-CAP_KNOWN_DOMAIN(hip, rocm_model_hip.desc);
-CAP_KNOWN_DOMAIN(hip_compiler, rocm_model_hip_compiler.desc);
-CAP_KNOWN_DOMAIN(hsa, rocm_model_hsa.desc);
+CAP_KNOWN_DOMAIN(roctx, table_describe(&rocm_model_roctx));
+CAP_KNOWN_DOMAIN(hip, table_describe(&rocm_model_hip));
+CAP_KNOWN_DOMAIN(hip_compiler, table_describe(&rocm_model_hip_compiler));
+CAP_KNOWN_DOMAIN(hsa, table_describe(&rocm_model_hsa));

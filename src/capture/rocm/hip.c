@@ -62,8 +62,8 @@ void hip_device_properties(const struct rocm_call *c)
 		return;
 	snprintf(a->name, sizeof(a->name), "%.*s", (int)sizeof(a->name) - 1, p);
 	/* After the name of 256 bytes: the older layout goes on with the memory's size. */
-	memcpy(&a->memory, p + (c->rule->detail ? 288 : 256), sizeof(a->memory));
-	if (c->rule->detail) {
+	memcpy(&a->memory, p + (c->rule->traits.detail ? 288 : 256), sizeof(a->memory));
+	if (c->rule->traits.detail) {
 		memcpy(&units, p + 388, sizeof(units));
 		a->compute_units = (uint32_t)units;
 	}
@@ -108,7 +108,7 @@ void hip_context_created(const struct rocm_call *c)
 				     .agent = (uint32_t)rocm_argument(c, ROCM_DEVICE)};
 
 	rocm_keep(&o, true, &old);
-	if (c->rule->detail) /* created, and made current */
+	if (c->rule->traits.detail) /* created, and made current */
 		current.device = (int32_t)o.agent;
 }
 
@@ -117,7 +117,7 @@ void hip_context_set(const struct rocm_call *c)
 	struct rocm_object o = {.agent = (uint32_t)current.device};
 
 	rocm_find(ROCM_CONTEXT, rocm_argument(c, ROCM_OBJECT), 0, &o);
-	if (c->rule->detail && current.pushed < CONTEXTS)
+	if (c->rule->traits.detail && current.pushed < CONTEXTS)
 		current.below[current.pushed++] = current.device;
 	current.device = (int32_t)o.agent;
 }
@@ -153,7 +153,7 @@ struct rocm_object hip_stream(const struct rocm_call *c)
 	uint64_t handle = rocm_argument(c, ROCM_STREAM);
 	struct rocm_object old, o = {.type = ROCM_QUEUE, .handle = handle};
 
-	if (handle == 0 && c->rule->flags & ROCM_THREAD_STREAM)
+	if (handle == 0 && c->rule->traits.flags & ROCM_THREAD_STREAM)
 		handle = HIP_STREAM_PER_THREAD;
 	if (handle <= HIP_STREAM_PER_THREAD)
 		return stream_given(handle == HIP_STREAM_LEGACY ? 0 : handle);
@@ -229,7 +229,7 @@ void hip_wait(const struct rocm_call *c)
 	const uint64_t event = rocm_argument(c, ROCM_OBJECT);
 	const uint32_t queue = rocm_has(c, ROCM_STREAM) ? hip_stream(c).id : 0;
 
-	cap_sync_record(c->frame, 0, c->rule->detail, queue, event != 0, rocm_pointer(event));
+	cap_sync_record(c->frame, 0, c->rule->traits.detail, queue, event != 0, rocm_pointer(event));
 }
 
 void hip_event_recorded(const struct rocm_call *c)

@@ -11,10 +11,10 @@ enum { HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, BY_ADDRES
 
 static void allocated(const struct rocm_call *c)
 {
-	const uint8_t kind = c->rule->detail;
+	const uint8_t kind = c->rule->traits.detail;
 	const bool host = kind == MEMORY_HOST_PINNED;
 	struct rocm_memory m = {.address = rocm_argument(c, ROCM_ADDRESS), .kind = kind,
-				.what = c->rule->what, .bytes = rocm_bytes(c)};
+				.what = c->rule->traits.what, .bytes = rocm_bytes(c)};
 
 	if (!host)
 		m.agent = rocm_has(c, ROCM_STREAM) ? hip_stream(c).agent : hip_agent(hip_device());
@@ -75,7 +75,7 @@ static uint64_t format_bytes(uint32_t format)
 /* HIP_ARRAY_DESCRIPTOR: width, height, format, channels; with a depth: HIP_ARRAY3D_DESCRIPTOR. */
 static void allocated_descriptor(const struct rocm_call *c)
 {
-	const bool three = c->rule->detail == 3;
+	const bool three = c->rule->traits.detail == 3;
 	const char *d = rocm_pointer(rocm_argument(c, ROCM_SOURCE));
 	uint64_t size[3] = {0};
 	uint32_t format[2];
@@ -139,8 +139,8 @@ static void record_copied(const struct rocm_call *c, const struct rocm_object *s
 					     .source = from.id,
 					     .destination = to.id,
 					     .bytes = bytes,
-					     .blocking = (c->rule->flags & ROCM_WAITS) != 0});
-	if (c->rule->flags & ROCM_WAITS)
+					     .blocking = (c->rule->traits.flags & ROCM_WAITS) != 0});
+	if (c->rule->traits.flags & ROCM_WAITS)
 		cap_sync_record(c->frame, 0, SYNC_OP_BLOCKING, stream->id, 0, NULL);
 }
 
@@ -160,7 +160,7 @@ static void copied(const struct rocm_call *c, unsigned direction, uint64_t sourc
 
 static unsigned direction_of(const struct rocm_call *c)
 {
-	return rocm_has(c, ROCM_KIND) ? (unsigned)rocm_argument(c, ROCM_KIND) : c->rule->detail;
+	return rocm_has(c, ROCM_KIND) ? (unsigned)rocm_argument(c, ROCM_KIND) : c->rule->traits.detail;
 }
 
 static void copy(const struct rocm_call *c)
@@ -295,7 +295,7 @@ static void launch(const struct rocm_call *c)
 		block[i] = rocm_word(c, ROCM_BLOCK, i);
 	}
 	launched(c->frame, &stream, rocm_argument(c, ROCM_OBJECT), grid, block,
-		 rocm_argument(c, ROCM_SHARED), c->rule->flags & ROCM_ITEMS);
+		 rocm_argument(c, ROCM_SHARED), c->rule->traits.flags & ROCM_ITEMS);
 }
 
 /* hipLaunchParams and hipFunctionLaunchParams are alike up to the sizes. */
@@ -317,7 +317,7 @@ static void launch_many(const struct rocm_call *c)
 {
 	const struct launch_parameters *list = rocm_pointer(rocm_argument(c, ROCM_OBJECT));
 	const uint32_t n = (uint32_t)rocm_argument(c, ROCM_BYTES);
-	const bool functions = c->rule->detail;
+	const bool functions = c->rule->traits.detail;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct launch_parameters *p = &list[i];
@@ -372,242 +372,272 @@ static void launch_graph(const struct rocm_call *c)
 #define DISPATCH CAP_ACTIVITY_DISPATCH
 #define COPIES   (CAP_ACTIVITY_COPY | CAP_ACTIVITY_SYNC)
 #define SYNC     CAP_ACTIVITY_SYNC
-#define NAMES(...) .names = {__VA_ARGS__}
-
+#define RULE(op_, run_, activities_, detail_, unit_, flags_, ...)                                  \
+	rocm_rule_add(r, #op_, run_,                                                               \
+		      (struct rocm_traits){.activities = activities_, .detail = detail_,           \
+					   .unit = unit_, .flags = flags_},                        \
+		      ##__VA_ARGS__, ROCM_ROLES)
 #define ALLOCATE(op_, kind_, what_, ...)                                                           \
-	{.op = #op_, .run = allocated, .detail = MEMORY_##kind_, .what = ALLOCATION_##what_,       \
-	 NAMES(__VA_ARGS__)}
-#define FREE(op_, name) {.op = #op_, .run = freed, NAMES([ROCM_ADDRESS] = name)}
+	rocm_rule_add(r, #op_, allocated,                                                          \
+		      (struct rocm_traits){.detail = MEMORY_##kind_, .what = ALLOCATION_##what_},  \
+		      __VA_ARGS__, ROCM_ROLES)
+#define FREE(op_, name) RULE(op_, freed, 0, 0, 0, 0, ROCM_ADDRESS, name)
 #define COPY(op_, direction, flags_, ...)                                                          \
-	{.op = #op_, .run = copy, .activities = COPIES, .detail = direction, .flags = flags_,      \
-	 NAMES(__VA_ARGS__)}
+	RULE(op_, copy, COPIES, direction, 0, flags_, __VA_ARGS__)
 #define FILL(op_, unit_, flags_, ...)                                                              \
-	{.op = #op_, .run = fill, .activities = CAP_ACTIVITY_COPY, .unit = unit_,                  \
-	 .flags = flags_, NAMES(__VA_ARGS__)}
-#define LAUNCH(op_, flags_, ...)                                                                   \
-	{.op = #op_, .run = launch, .activities = DISPATCH, .flags = flags_, NAMES(__VA_ARGS__)}
-#define OBJECT(op_, run_, detail_, ...)                                                            \
-	{.op = #op_, .run = run_, .detail = detail_, NAMES(__VA_ARGS__)}
+	RULE(op_, fill, CAP_ACTIVITY_COPY, 0, unit_, flags_, __VA_ARGS__)
+#define LAUNCH(op_, flags_, ...)        RULE(op_, launch, DISPATCH, 0, 0, flags_, __VA_ARGS__)
+#define OBJECT(op_, run_, detail_, ...) RULE(op_, run_, 0, detail_, 0, 0, ##__VA_ARGS__)
 #define WAIT(op_, kind_, flags_, ...)                                                              \
-	{.op = #op_, .run = hip_wait, .activities = SYNC, .detail = SYNC_OP_##kind_,               \
-	 .flags = flags_, NAMES(__VA_ARGS__)}
+	RULE(op_, hip_wait, SYNC, SYNC_OP_##kind_, 0, flags_, ##__VA_ARGS__)
+#define RUN(op_, run_, activities_, flags_, ...)                                                   \
+	RULE(op_, run_, activities_, 0, 0, flags_, __VA_ARGS__)
 
-#define TO(name)     [ROCM_ADDRESS] = name
-#define FROM(name)   [ROCM_SOURCE] = name
-#define SIZE(name)   [ROCM_BYTES] = name
-#define ROWS(name)   [ROCM_ROWS] = name
-#define SLICES(name) [ROCM_SLICES] = name
-#define KIND         [ROCM_KIND] = "kind"
-#define STREAM       [ROCM_STREAM] = "stream"
-#define OF(name)     [ROCM_OBJECT] = name
-#define ON(name)     [ROCM_DEVICE] = name
+#define TO(name)     ROCM_ADDRESS, name
+#define FROM(name)   ROCM_SOURCE, name
+#define SIZE(name)   ROCM_BYTES, name
+#define ROWS(name)   ROCM_ROWS, name
+#define SLICES(name) ROCM_SLICES, name
+#define KIND         ROCM_KIND, "kind"
+#define STREAM       ROCM_STREAM, "stream"
+#define OF(name)     ROCM_OBJECT, name
+#define ON(name)     ROCM_DEVICE, name
 #define PLANE        SIZE("width"), ROWS("height")
 #define SIZES(grid, block, shared)                                                                 \
-	[ROCM_GRID] = grid, [ROCM_BLOCK] = block, [ROCM_SHARED] = shared
+	ROCM_GRID, grid, ROCM_BLOCK, block, ROCM_SHARED, shared
 #define MODULE_SIZES SIZES("gridDimX", "blockDimX", "sharedMemBytes")
 #define ITEM_SIZES   SIZES("globalWorkSizeX", "localWorkSizeX", "sharedMemBytes")
 
 #define OWN ROCM_THREAD_STREAM
 
-static struct rocm_rule rules[] = {
-	ALLOCATE(hipMalloc, DEVICE, BUFFER, TO("ptr"), SIZE("size")),
-	ALLOCATE(hipExtMallocWithFlags, DEVICE, BUFFER, TO("ptr"), SIZE("sizeBytes")),
-	ALLOCATE(hipMallocAsync, DEVICE, POOL, TO("dev_ptr"), SIZE("size"), STREAM),
-	ALLOCATE(hipMallocFromPoolAsync, DEVICE, POOL, TO("dev_ptr"), SIZE("size"), STREAM),
-	ALLOCATE(hipMallocManaged, MANAGED, BUFFER, TO("dev_ptr"), SIZE("size")),
-	ALLOCATE(hipMallocPitch, DEVICE, BUFFER, TO("ptr"), SIZE("pitch"), ROWS("height")),
-	ALLOCATE(hipMemAllocPitch, DEVICE, BUFFER, TO("dptr"), SIZE("pitch"), ROWS("height")),
-	ALLOCATE(hipHostMalloc, HOST_PINNED, BUFFER, TO("ptr"), SIZE("size")),
-	ALLOCATE(hipHostAlloc, HOST_PINNED, BUFFER, TO("ptr"), SIZE("size")),
-	ALLOCATE(hipExtHostAlloc, HOST_PINNED, BUFFER, TO("ptr"), SIZE("size")),
-	ALLOCATE(hipMallocHost, HOST_PINNED, BUFFER, TO("ptr"), SIZE("size")),
-	ALLOCATE(hipMemAllocHost, HOST_PINNED, BUFFER, TO("ptr"), SIZE("size")),
-	ALLOCATE(hipHostRegister, HOST_PINNED, REGISTERED, TO("hostPtr"), SIZE("sizeBytes")),
-	ALLOCATE(hipMemCreate, DEVICE, PHYSICAL, TO("handle"), SIZE("size")),
+static void rules_memory(struct rocm_rules *r)
+{
+	ALLOCATE(hipMalloc, DEVICE, BUFFER, TO("ptr"), SIZE("size"));
+	ALLOCATE(hipExtMallocWithFlags, DEVICE, BUFFER, TO("ptr"), SIZE("sizeBytes"));
+	ALLOCATE(hipMallocAsync, DEVICE, POOL, TO("dev_ptr"), SIZE("size"), STREAM);
+	ALLOCATE(hipMallocFromPoolAsync, DEVICE, POOL, TO("dev_ptr"), SIZE("size"), STREAM);
+	ALLOCATE(hipMallocManaged, MANAGED, BUFFER, TO("dev_ptr"), SIZE("size"));
+	ALLOCATE(hipMallocPitch, DEVICE, BUFFER, TO("ptr"), SIZE("pitch"), ROWS("height"));
+	ALLOCATE(hipMemAllocPitch, DEVICE, BUFFER, TO("dptr"), SIZE("pitch"), ROWS("height"));
+	ALLOCATE(hipHostMalloc, HOST_PINNED, BUFFER, TO("ptr"), SIZE("size"));
+	ALLOCATE(hipHostAlloc, HOST_PINNED, BUFFER, TO("ptr"), SIZE("size"));
+	ALLOCATE(hipExtHostAlloc, HOST_PINNED, BUFFER, TO("ptr"), SIZE("size"));
+	ALLOCATE(hipMallocHost, HOST_PINNED, BUFFER, TO("ptr"), SIZE("size"));
+	ALLOCATE(hipMemAllocHost, HOST_PINNED, BUFFER, TO("ptr"), SIZE("size"));
+	ALLOCATE(hipHostRegister, HOST_PINNED, REGISTERED, TO("hostPtr"), SIZE("sizeBytes"));
+	ALLOCATE(hipMemCreate, DEVICE, PHYSICAL, TO("handle"), SIZE("size"));
 	OBJECT(hipMalloc3D, allocated_3d, 0, TO("pitchedDevPtr"), ROWS("extent.height"),
-	       SLICES("extent.depth")),
-	OBJECT(hipMallocArray, allocated_channels, 0, TO("array"), FROM("desc"), PLANE),
+	       SLICES("extent.depth"));
+	OBJECT(hipMallocArray, allocated_channels, 0, TO("array"), FROM("desc"), PLANE);
 	OBJECT(hipMalloc3DArray, allocated_channels, 0, TO("array"), FROM("desc"),
-	       SIZE("extent.width"), ROWS("extent.height"), SLICES("extent.depth")),
+	       SIZE("extent.width"), ROWS("extent.height"), SLICES("extent.depth"));
 	OBJECT(hipMallocMipmappedArray, allocated_channels, 0, TO("mipmappedArray"), FROM("desc"),
-	       SIZE("extent.width"), ROWS("extent.height"), SLICES("extent.depth")),
-	OBJECT(hipArrayCreate, allocated_descriptor, 2, TO("pHandle"), FROM("pAllocateArray")),
-	OBJECT(hipArray3DCreate, allocated_descriptor, 3, TO("array"), FROM("pAllocateArray")),
-	FREE(hipFree, "ptr"), FREE(hipFreeAsync, "dev_ptr"), FREE(hipHostFree, "ptr"),
-	FREE(hipFreeHost, "ptr"), FREE(hipHostUnregister, "hostPtr"), FREE(hipFreeArray, "array"),
-	FREE(hipArrayDestroy, "array"), FREE(hipFreeMipmappedArray, "mipmappedArray"),
-	FREE(hipMemRelease, "handle"),
+	       SIZE("extent.width"), ROWS("extent.height"), SLICES("extent.depth"));
+	OBJECT(hipArrayCreate, allocated_descriptor, 2, TO("pHandle"), FROM("pAllocateArray"));
+	OBJECT(hipArray3DCreate, allocated_descriptor, 3, TO("array"), FROM("pAllocateArray"));
+	FREE(hipFree, "ptr");
+	FREE(hipFreeAsync, "dev_ptr");
+	FREE(hipHostFree, "ptr");
+	FREE(hipFreeHost, "ptr");
+	FREE(hipHostUnregister, "hostPtr");
+	FREE(hipFreeArray, "array");
+	FREE(hipArrayDestroy, "array");
+	FREE(hipFreeMipmappedArray, "mipmappedArray");
+	FREE(hipMemRelease, "handle");
+}
 
 #define LINEAR(destination, source) TO(destination), FROM(source), SIZE("sizeBytes")
-	COPY(hipMemcpy, 0, ROCM_WAITS, LINEAR("dst", "src"), KIND),
-	COPY(hipMemcpy_spt, 0, ROCM_WAITS | OWN, LINEAR("dst", "src"), KIND),
-	COPY(hipMemcpyWithStream, 0, ROCM_WAITS, LINEAR("dst", "src"), KIND, STREAM),
-	COPY(hipMemcpyAsync, 0, 0, LINEAR("dst", "src"), KIND, STREAM),
-	COPY(hipMemcpyAsync_spt, 0, OWN, LINEAR("dst", "src"), KIND, STREAM),
-	COPY(hipMemcpyHtoD, HOST_TO_DEVICE, ROCM_WAITS, LINEAR("dst", "src")),
-	COPY(hipMemcpyDtoH, DEVICE_TO_HOST, ROCM_WAITS, LINEAR("dst", "src")),
-	COPY(hipMemcpyDtoD, DEVICE_TO_DEVICE, ROCM_WAITS, LINEAR("dst", "src")),
-	COPY(hipMemcpyHtoDAsync, HOST_TO_DEVICE, 0, LINEAR("dst", "src"), STREAM),
-	COPY(hipMemcpyDtoHAsync, DEVICE_TO_HOST, 0, LINEAR("dst", "src"), STREAM),
-	COPY(hipMemcpyDtoDAsync, DEVICE_TO_DEVICE, 0, LINEAR("dst", "src"), STREAM),
+
+static void rules_copies(struct rocm_rules *r)
+{
+	COPY(hipMemcpy, 0, ROCM_WAITS, LINEAR("dst", "src"), KIND);
+	COPY(hipMemcpy_spt, 0, ROCM_WAITS | OWN, LINEAR("dst", "src"), KIND);
+	COPY(hipMemcpyWithStream, 0, ROCM_WAITS, LINEAR("dst", "src"), KIND, STREAM);
+	COPY(hipMemcpyAsync, 0, 0, LINEAR("dst", "src"), KIND, STREAM);
+	COPY(hipMemcpyAsync_spt, 0, OWN, LINEAR("dst", "src"), KIND, STREAM);
+	COPY(hipMemcpyHtoD, HOST_TO_DEVICE, ROCM_WAITS, LINEAR("dst", "src"));
+	COPY(hipMemcpyDtoH, DEVICE_TO_HOST, ROCM_WAITS, LINEAR("dst", "src"));
+	COPY(hipMemcpyDtoD, DEVICE_TO_DEVICE, ROCM_WAITS, LINEAR("dst", "src"));
+	COPY(hipMemcpyHtoDAsync, HOST_TO_DEVICE, 0, LINEAR("dst", "src"), STREAM);
+	COPY(hipMemcpyDtoHAsync, DEVICE_TO_HOST, 0, LINEAR("dst", "src"), STREAM);
+	COPY(hipMemcpyDtoDAsync, DEVICE_TO_DEVICE, 0, LINEAR("dst", "src"), STREAM);
 	COPY(hipMemcpyPeer, DEVICE_TO_DEVICE, ROCM_WAITS, LINEAR("dst", "src"), ON("dstDeviceId"),
-	     [ROCM_SOURCE_DEVICE] = "srcDeviceId"),
+	     ROCM_SOURCE_DEVICE, "srcDeviceId");
 	COPY(hipMemcpyPeerAsync, DEVICE_TO_DEVICE, 0, LINEAR("dst", "src"), ON("dstDeviceId"),
-	     [ROCM_SOURCE_DEVICE] = "srcDevice", STREAM),
-	COPY(hipMemcpyToSymbol, 0, ROCM_WAITS, LINEAR("symbol", "src"), KIND),
-	COPY(hipMemcpyToSymbol_spt, 0, ROCM_WAITS | OWN, LINEAR("symbol", "src"), KIND),
-	COPY(hipMemcpyToSymbolAsync, 0, 0, LINEAR("symbol", "src"), KIND, STREAM),
-	COPY(hipMemcpyToSymbolAsync_spt, 0, OWN, LINEAR("symbol", "src"), KIND, STREAM),
-	COPY(hipMemcpyFromSymbol, 0, ROCM_WAITS, LINEAR("dst", "symbol"), KIND),
-	COPY(hipMemcpyFromSymbol_spt, 0, ROCM_WAITS | OWN, LINEAR("dst", "symbol"), KIND),
-	COPY(hipMemcpyFromSymbolAsync, 0, 0, LINEAR("dst", "symbol"), KIND, STREAM),
-	COPY(hipMemcpyFromSymbolAsync_spt, 0, OWN, LINEAR("dst", "symbol"), KIND, STREAM),
+	     ROCM_SOURCE_DEVICE, "srcDevice", STREAM);
+	COPY(hipMemcpyToSymbol, 0, ROCM_WAITS, LINEAR("symbol", "src"), KIND);
+	COPY(hipMemcpyToSymbol_spt, 0, ROCM_WAITS | OWN, LINEAR("symbol", "src"), KIND);
+	COPY(hipMemcpyToSymbolAsync, 0, 0, LINEAR("symbol", "src"), KIND, STREAM);
+	COPY(hipMemcpyToSymbolAsync_spt, 0, OWN, LINEAR("symbol", "src"), KIND, STREAM);
+	COPY(hipMemcpyFromSymbol, 0, ROCM_WAITS, LINEAR("dst", "symbol"), KIND);
+	COPY(hipMemcpyFromSymbol_spt, 0, ROCM_WAITS | OWN, LINEAR("dst", "symbol"), KIND);
+	COPY(hipMemcpyFromSymbolAsync, 0, 0, LINEAR("dst", "symbol"), KIND, STREAM);
+	COPY(hipMemcpyFromSymbolAsync_spt, 0, OWN, LINEAR("dst", "symbol"), KIND, STREAM);
+}
 
 #define RECTANGLE TO("dst"), FROM("src"), PLANE, KIND
-	COPY(hipMemcpy2D, 0, ROCM_WAITS, RECTANGLE),
-	COPY(hipMemcpy2D_spt, 0, ROCM_WAITS | OWN, RECTANGLE),
-	COPY(hipMemcpy2DAsync, 0, 0, RECTANGLE, STREAM),
-	COPY(hipMemcpy2DAsync_spt, 0, OWN, RECTANGLE, STREAM),
-	COPY(hipMemcpy2DToArray, 0, ROCM_WAITS, RECTANGLE),
-	COPY(hipMemcpy2DToArray_spt, 0, ROCM_WAITS | OWN, RECTANGLE),
-	COPY(hipMemcpy2DToArrayAsync, 0, 0, RECTANGLE, STREAM),
-	COPY(hipMemcpy2DToArrayAsync_spt, 0, OWN, RECTANGLE, STREAM),
-	COPY(hipMemcpy2DFromArray, 0, ROCM_WAITS, RECTANGLE),
-	COPY(hipMemcpy2DFromArray_spt, 0, ROCM_WAITS | OWN, RECTANGLE),
-	COPY(hipMemcpy2DFromArrayAsync, 0, 0, RECTANGLE, STREAM),
-	COPY(hipMemcpy2DFromArrayAsync_spt, 0, OWN, RECTANGLE, STREAM),
-	COPY(hipMemcpy2DArrayToArray, 0, ROCM_WAITS, RECTANGLE),
-	COPY(hipMemcpyToArray, 0, ROCM_WAITS, TO("dst"), FROM("src"), SIZE("count"), KIND),
-	COPY(hipMemcpyFromArray, 0, ROCM_WAITS, TO("dst"), FROM("srcArray"), SIZE("count"), KIND),
-	COPY(hipMemcpyFromArray_spt, 0, ROCM_WAITS | OWN, TO("dst"), FROM("src"), SIZE("count"),
-	     KIND),
-	COPY(hipMemcpyAtoH, DEVICE_TO_HOST, ROCM_WAITS, TO("dst"), FROM("srcArray"), SIZE("count")),
-	COPY(hipMemcpyHtoA, HOST_TO_DEVICE, ROCM_WAITS, TO("dstArray"), FROM("srcHost"),
-	     SIZE("count")),
-	COPY(hipMemcpyAtoD, DEVICE_TO_DEVICE, ROCM_WAITS, TO("dstDevice"), FROM("srcArray"),
-	     SIZE("ByteCount")),
-	COPY(hipMemcpyDtoA, DEVICE_TO_DEVICE, ROCM_WAITS, TO("dstArray"), FROM("srcDevice"),
-	     SIZE("ByteCount")),
-	COPY(hipMemcpyAtoA, DEVICE_TO_DEVICE, ROCM_WAITS, TO("dstArray"), FROM("srcArray"),
-	     SIZE("ByteCount")),
-	COPY(hipMemcpyAtoHAsync, DEVICE_TO_HOST, 0, TO("dstHost"), FROM("srcArray"),
-	     SIZE("ByteCount"), STREAM),
-	COPY(hipMemcpyHtoAAsync, HOST_TO_DEVICE, 0, TO("dstArray"), FROM("srcHost"),
-	     SIZE("ByteCount"), STREAM),
-#define RUN(op_, run_, activities_, flags_, ...)                                                   \
-	{.op = #op_, .run = run_, .activities = activities_, .flags = flags_, NAMES(__VA_ARGS__)}
-	RUN(hipMemcpyParam2D, copy_2d, COPIES, ROCM_WAITS, FROM("pCopy")),
-	RUN(hipDrvMemcpy2DUnaligned, copy_2d, COPIES, ROCM_WAITS, FROM("pCopy")),
-	RUN(hipMemcpyParam2DAsync, copy_2d, COPIES, 0, FROM("pCopy"), STREAM),
-	RUN(hipMemcpy3D, copy_3d, COPIES, ROCM_WAITS, FROM("p")),
-	RUN(hipMemcpy3D_spt, copy_3d, COPIES, ROCM_WAITS | OWN, FROM("p")),
-	RUN(hipMemcpy3DAsync, copy_3d, COPIES, 0, FROM("p"), STREAM),
-	RUN(hipMemcpy3DAsync_spt, copy_3d, COPIES, OWN, FROM("p"), STREAM),
-	RUN(hipMemPrefetchAsync, prefetch, CAP_ACTIVITY_COPY, 0, TO("dev_ptr"), SIZE("count"),
-	    ON("device"), STREAM),
 
-	FILL(hipMemset, 1, 0, TO("dst"), SIZE("sizeBytes")),
-	FILL(hipMemset_spt, 1, OWN, TO("dst"), SIZE("sizeBytes")),
-	FILL(hipMemsetAsync, 1, 0, TO("dst"), SIZE("sizeBytes"), STREAM),
-	FILL(hipMemsetAsync_spt, 1, OWN, TO("dst"), SIZE("sizeBytes"), STREAM),
-	FILL(hipMemsetD8, 1, 0, TO("dest"), SIZE("count")),
-	FILL(hipMemsetD8Async, 1, 0, TO("dest"), SIZE("count"), STREAM),
-	FILL(hipMemsetD16, 2, 0, TO("dest"), SIZE("count")),
-	FILL(hipMemsetD16Async, 2, 0, TO("dest"), SIZE("count"), STREAM),
-	FILL(hipMemsetD32, 4, 0, TO("dest"), SIZE("count")),
-	FILL(hipMemsetD32Async, 4, 0, TO("dst"), SIZE("count"), STREAM),
-	FILL(hipMemset2D, 1, 0, TO("dst"), PLANE),
-	FILL(hipMemset2D_spt, 1, OWN, TO("dst"), PLANE),
-	FILL(hipMemset2DAsync, 1, 0, TO("dst"), PLANE, STREAM),
-	FILL(hipMemset2DAsync_spt, 1, OWN, TO("dst"), PLANE, STREAM),
+static void rules_rectangles(struct rocm_rules *r)
+{
+	COPY(hipMemcpy2D, 0, ROCM_WAITS, RECTANGLE);
+	COPY(hipMemcpy2D_spt, 0, ROCM_WAITS | OWN, RECTANGLE);
+	COPY(hipMemcpy2DAsync, 0, 0, RECTANGLE, STREAM);
+	COPY(hipMemcpy2DAsync_spt, 0, OWN, RECTANGLE, STREAM);
+	COPY(hipMemcpy2DToArray, 0, ROCM_WAITS, RECTANGLE);
+	COPY(hipMemcpy2DToArray_spt, 0, ROCM_WAITS | OWN, RECTANGLE);
+	COPY(hipMemcpy2DToArrayAsync, 0, 0, RECTANGLE, STREAM);
+	COPY(hipMemcpy2DToArrayAsync_spt, 0, OWN, RECTANGLE, STREAM);
+	COPY(hipMemcpy2DFromArray, 0, ROCM_WAITS, RECTANGLE);
+	COPY(hipMemcpy2DFromArray_spt, 0, ROCM_WAITS | OWN, RECTANGLE);
+	COPY(hipMemcpy2DFromArrayAsync, 0, 0, RECTANGLE, STREAM);
+	COPY(hipMemcpy2DFromArrayAsync_spt, 0, OWN, RECTANGLE, STREAM);
+	COPY(hipMemcpy2DArrayToArray, 0, ROCM_WAITS, RECTANGLE);
+	COPY(hipMemcpyToArray, 0, ROCM_WAITS, TO("dst"), FROM("src"), SIZE("count"), KIND);
+	COPY(hipMemcpyFromArray, 0, ROCM_WAITS, TO("dst"), FROM("srcArray"), SIZE("count"), KIND);
+	COPY(hipMemcpyFromArray_spt, 0, ROCM_WAITS | OWN, TO("dst"), FROM("src"), SIZE("count"),
+	     KIND);
+	COPY(hipMemcpyAtoH, DEVICE_TO_HOST, ROCM_WAITS, TO("dst"), FROM("srcArray"), SIZE("count"));
+	COPY(hipMemcpyHtoA, HOST_TO_DEVICE, ROCM_WAITS, TO("dstArray"), FROM("srcHost"),
+	     SIZE("count"));
+	COPY(hipMemcpyAtoD, DEVICE_TO_DEVICE, ROCM_WAITS, TO("dstDevice"), FROM("srcArray"),
+	     SIZE("ByteCount"));
+	COPY(hipMemcpyDtoA, DEVICE_TO_DEVICE, ROCM_WAITS, TO("dstArray"), FROM("srcDevice"),
+	     SIZE("ByteCount"));
+	COPY(hipMemcpyAtoA, DEVICE_TO_DEVICE, ROCM_WAITS, TO("dstArray"), FROM("srcArray"),
+	     SIZE("ByteCount"));
+	COPY(hipMemcpyAtoHAsync, DEVICE_TO_HOST, 0, TO("dstHost"), FROM("srcArray"),
+	     SIZE("ByteCount"), STREAM);
+	COPY(hipMemcpyHtoAAsync, HOST_TO_DEVICE, 0, TO("dstArray"), FROM("srcHost"),
+	     SIZE("ByteCount"), STREAM);
+	RUN(hipMemcpyParam2D, copy_2d, COPIES, ROCM_WAITS, FROM("pCopy"));
+	RUN(hipDrvMemcpy2DUnaligned, copy_2d, COPIES, ROCM_WAITS, FROM("pCopy"));
+	RUN(hipMemcpyParam2DAsync, copy_2d, COPIES, 0, FROM("pCopy"), STREAM);
+	RUN(hipMemcpy3D, copy_3d, COPIES, ROCM_WAITS, FROM("p"));
+	RUN(hipMemcpy3D_spt, copy_3d, COPIES, ROCM_WAITS | OWN, FROM("p"));
+	RUN(hipMemcpy3DAsync, copy_3d, COPIES, 0, FROM("p"), STREAM);
+	RUN(hipMemcpy3DAsync_spt, copy_3d, COPIES, OWN, FROM("p"), STREAM);
+	RUN(hipMemPrefetchAsync, prefetch, CAP_ACTIVITY_COPY, 0, TO("dev_ptr"), SIZE("count"),
+	    ON("device"), STREAM);
+}
+
 #define BLOCK_3D TO("pitchedDevPtr.ptr"), SIZE("extent.width"), ROWS("extent.height"),             \
 		 SLICES("extent.depth")
-	FILL(hipMemset3D, 1, 0, BLOCK_3D),
-	FILL(hipMemset3D_spt, 1, OWN, BLOCK_3D),
-	FILL(hipMemset3DAsync, 1, 0, BLOCK_3D, STREAM),
-	FILL(hipMemset3DAsync_spt, 1, OWN, BLOCK_3D, STREAM),
+
+static void rules_fills(struct rocm_rules *r)
+{
+	FILL(hipMemset, 1, 0, TO("dst"), SIZE("sizeBytes"));
+	FILL(hipMemset_spt, 1, OWN, TO("dst"), SIZE("sizeBytes"));
+	FILL(hipMemsetAsync, 1, 0, TO("dst"), SIZE("sizeBytes"), STREAM);
+	FILL(hipMemsetAsync_spt, 1, OWN, TO("dst"), SIZE("sizeBytes"), STREAM);
+	FILL(hipMemsetD8, 1, 0, TO("dest"), SIZE("count"));
+	FILL(hipMemsetD8Async, 1, 0, TO("dest"), SIZE("count"), STREAM);
+	FILL(hipMemsetD16, 2, 0, TO("dest"), SIZE("count"));
+	FILL(hipMemsetD16Async, 2, 0, TO("dest"), SIZE("count"), STREAM);
+	FILL(hipMemsetD32, 4, 0, TO("dest"), SIZE("count"));
+	FILL(hipMemsetD32Async, 4, 0, TO("dst"), SIZE("count"), STREAM);
+	FILL(hipMemset2D, 1, 0, TO("dst"), PLANE);
+	FILL(hipMemset2D_spt, 1, OWN, TO("dst"), PLANE);
+	FILL(hipMemset2DAsync, 1, 0, TO("dst"), PLANE, STREAM);
+	FILL(hipMemset2DAsync_spt, 1, OWN, TO("dst"), PLANE, STREAM);
+	FILL(hipMemset3D, 1, 0, BLOCK_3D);
+	FILL(hipMemset3D_spt, 1, OWN, BLOCK_3D);
+	FILL(hipMemset3DAsync, 1, 0, BLOCK_3D, STREAM);
+	FILL(hipMemset3DAsync_spt, 1, OWN, BLOCK_3D, STREAM);
+}
 
 #define SYMBOL_SIZES SIZES("numBlocks.x", "dimBlocks.x", "sharedMemBytes")
-	LAUNCH(hipLaunchKernel, 0, OF("function_address"), SYMBOL_SIZES, STREAM),
-	LAUNCH(hipLaunchKernel_spt, OWN, OF("function_address"), SYMBOL_SIZES, STREAM),
-	LAUNCH(hipExtLaunchKernel, 0, OF("function_address"), SYMBOL_SIZES, STREAM),
+
+static void rules_launches(struct rocm_rules *r)
+{
+	LAUNCH(hipLaunchKernel, 0, OF("function_address"), SYMBOL_SIZES, STREAM);
+	LAUNCH(hipLaunchKernel_spt, OWN, OF("function_address"), SYMBOL_SIZES, STREAM);
+	LAUNCH(hipExtLaunchKernel, 0, OF("function_address"), SYMBOL_SIZES, STREAM);
 	LAUNCH(hipLaunchCooperativeKernel, 0, OF("f"),
-	       SIZES("gridDim.x", "blockDimX.x", "sharedMemBytes"), STREAM),
+	       SIZES("gridDim.x", "blockDimX.x", "sharedMemBytes"), STREAM);
 	LAUNCH(hipLaunchCooperativeKernel_spt, OWN, OF("f"),
-	       SIZES("gridDim.x", "blockDim.x", "sharedMemBytes"), [ROCM_STREAM] = "hStream"),
-	LAUNCH(hipModuleLaunchKernel, 0, OF("f"), MODULE_SIZES, STREAM),
-	LAUNCH(hipModuleLaunchCooperativeKernel, 0, OF("f"), MODULE_SIZES, STREAM),
-	LAUNCH(hipExtModuleLaunchKernel, ROCM_ITEMS, OF("f"), ITEM_SIZES, [ROCM_STREAM] = "hStream"),
-	LAUNCH(hipHccModuleLaunchKernel, ROCM_ITEMS, OF("f"), ITEM_SIZES, [ROCM_STREAM] = "hStream"),
+	       SIZES("gridDim.x", "blockDim.x", "sharedMemBytes"), ROCM_STREAM, "hStream");
+	LAUNCH(hipModuleLaunchKernel, 0, OF("f"), MODULE_SIZES, STREAM);
+	LAUNCH(hipModuleLaunchCooperativeKernel, 0, OF("f"), MODULE_SIZES, STREAM);
+	LAUNCH(hipExtModuleLaunchKernel, ROCM_ITEMS, OF("f"), ITEM_SIZES, ROCM_STREAM, "hStream");
+	LAUNCH(hipHccModuleLaunchKernel, ROCM_ITEMS, OF("f"), ITEM_SIZES, ROCM_STREAM, "hStream");
 	RUN(hipLaunchCooperativeKernelMultiDevice, launch_many, DISPATCH, 0, OF("launchParamsList"),
-	    SIZE("numDevices")),
+	    SIZE("numDevices"));
 	RUN(hipExtLaunchMultiKernelMultiDevice, launch_many, DISPATCH, 0, OF("launchParamsList"),
-	    SIZE("numDevices")),
-	{.op = "hipModuleLaunchCooperativeKernelMultiDevice", .run = launch_many, .detail = 1,
-	 .activities = DISPATCH, NAMES(OF("launchParamsList"), SIZE("numDevices"))},
+	    SIZE("numDevices"));
+	RULE(hipModuleLaunchCooperativeKernelMultiDevice, launch_many, DISPATCH, 1, 0, 0,
+	     OF("launchParamsList"), SIZE("numDevices"));
 	RUN(hipConfigureCall, configure, DISPATCH, 0, SIZES("gridDim.x", "blockDim.x", "sharedMem"),
-	    STREAM),
-	RUN(hipLaunchByPtr, launch_configured, DISPATCH, 0, OF("func")),
-	RUN(hipGraphLaunch, launch_graph, DISPATCH, 0, OF("graphExec"), STREAM),
-	RUN(hipGraphLaunch_spt, launch_graph, DISPATCH, OWN, OF("graphExec"), STREAM),
+	    STREAM);
+	RUN(hipLaunchByPtr, launch_configured, DISPATCH, 0, OF("func"));
+	RUN(hipGraphLaunch, launch_graph, DISPATCH, 0, OF("graphExec"), STREAM);
+	RUN(hipGraphLaunch_spt, launch_graph, DISPATCH, OWN, OF("graphExec"), STREAM);
+}
 
-	WAIT(hipDeviceSynchronize, DEVICE, 0, 0), WAIT(hipCtxSynchronize, DEVICE, 0, 0),
-	WAIT(hipStreamSynchronize, QUEUE, 0, STREAM), WAIT(hipStreamSynchronize_spt, QUEUE, OWN, STREAM),
-	WAIT(hipEventSynchronize, EVENTS, 0, OF("event")),
+static void rules_waits(struct rocm_rules *r)
+{
+	WAIT(hipDeviceSynchronize, DEVICE, 0);
+	WAIT(hipCtxSynchronize, DEVICE, 0);
+	WAIT(hipStreamSynchronize, QUEUE, 0, STREAM);
+	WAIT(hipStreamSynchronize_spt, QUEUE, OWN, STREAM);
+	WAIT(hipEventSynchronize, EVENTS, 0, OF("event"));
 	/* These also follow what is being captured into graphs. */
-	OBJECT(hipEventRecord, hip_event_recorded, 0, OF("event"), STREAM),
-	RUN(hipEventRecord_spt, hip_event_recorded, 0, OWN, OF("event"), STREAM),
-	OBJECT(hipStreamWaitEvent, hip_stream_waits, 0, OF("event"), STREAM),
-	RUN(hipStreamWaitEvent_spt, hip_stream_waits, 0, OWN, OF("event"), STREAM),
-	OBJECT(hipStreamBeginCapture, hip_capture_begin, 0, STREAM),
-	RUN(hipStreamBeginCapture_spt, hip_capture_begin, 0, OWN, STREAM),
-	OBJECT(hipStreamEndCapture, hip_capture_end, 0, STREAM),
-	RUN(hipStreamEndCapture_spt, hip_capture_end, 0, OWN, STREAM),
+	OBJECT(hipEventRecord, hip_event_recorded, 0, OF("event"), STREAM);
+	RUN(hipEventRecord_spt, hip_event_recorded, 0, OWN, OF("event"), STREAM);
+	OBJECT(hipStreamWaitEvent, hip_stream_waits, 0, OF("event"), STREAM);
+	RUN(hipStreamWaitEvent_spt, hip_stream_waits, 0, OWN, OF("event"), STREAM);
+	OBJECT(hipStreamBeginCapture, hip_capture_begin, 0, STREAM);
+	RUN(hipStreamBeginCapture_spt, hip_capture_begin, 0, OWN, STREAM);
+	OBJECT(hipStreamEndCapture, hip_capture_end, 0, STREAM);
+	RUN(hipStreamEndCapture_spt, hip_capture_end, 0, OWN, STREAM);
+}
 
-	OBJECT(hipStreamCreate, hip_stream_created, 0, STREAM),
-	OBJECT(hipStreamCreateWithFlags, hip_stream_created, 0, STREAM),
-	OBJECT(hipStreamCreateWithPriority, hip_stream_created, 0, STREAM),
-	OBJECT(hipExtStreamCreateWithCUMask, hip_stream_created, 0, STREAM),
-	OBJECT(hipStreamDestroy, hip_stream_destroyed, 0, STREAM),
+static void rules_streams(struct rocm_rules *r)
+{
+	OBJECT(hipStreamCreate, hip_stream_created, 0, STREAM);
+	OBJECT(hipStreamCreateWithFlags, hip_stream_created, 0, STREAM);
+	OBJECT(hipStreamCreateWithPriority, hip_stream_created, 0, STREAM);
+	OBJECT(hipExtStreamCreateWithCUMask, hip_stream_created, 0, STREAM);
+	OBJECT(hipStreamDestroy, hip_stream_destroyed, 0, STREAM);
+}
 
-	OBJECT(hipModuleLoad, hip_program_loaded, 0, OF("module")),
-	OBJECT(hipModuleLoadData, hip_program_loaded, 0, OF("module")),
-	OBJECT(hipModuleLoadDataEx, hip_program_loaded, 0, OF("module")),
-	OBJECT(hipModuleUnload, hip_program_unloaded, 0, OF("module")),
+static void rules_code(struct rocm_rules *r)
+{
+	OBJECT(hipModuleLoad, hip_program_loaded, 0, OF("module"));
+	OBJECT(hipModuleLoadData, hip_program_loaded, 0, OF("module"));
+	OBJECT(hipModuleLoadDataEx, hip_program_loaded, 0, OF("module"));
+	OBJECT(hipModuleUnload, hip_program_unloaded, 0, OF("module"));
 	OBJECT(hipModuleGetFunction, hip_kernel_loaded, 0, OF("function"), FROM("module"),
-	       [ROCM_NAME] = "kname"),
-	OBJECT(hipGetFuncBySymbol, hip_kernel_symbol, 0, OF("functionPtr"), FROM("symbolPtr")),
+	       ROCM_NAME, "kname");
+	OBJECT(hipGetFuncBySymbol, hip_kernel_symbol, 0, OF("functionPtr"), FROM("symbolPtr"));
+}
 
-	OBJECT(hipSetDevice, hip_set_device, 0, ON("deviceId")),
-	OBJECT(hipGetDevice, hip_set_device, 0, ON("deviceId")),
-	OBJECT(hipGetDevicePropertiesR0600, hip_device_properties, 1, TO("prop"), ON("device")),
-	OBJECT(hipGetDevicePropertiesR0000, hip_device_properties, 0, TO("prop"), ON("device")),
-	OBJECT(hipDeviceGetName, hip_device_name, 0, TO("name"), SIZE("len"), ON("device")),
-	OBJECT(hipDeviceGetPCIBusId, hip_device_pci, 0, TO("pciBusId"), SIZE("len"), ON("device")),
-	OBJECT(hipCtxCreate, hip_context_created, 1, OF("ctx"), ON("device")),
-	OBJECT(hipDevicePrimaryCtxRetain, hip_context_created, 0, OF("pctx"), ON("dev")),
-	OBJECT(hipCtxSetCurrent, hip_context_set, 0, OF("ctx")),
-	OBJECT(hipCtxPushCurrent, hip_context_set, 1, OF("ctx")),
-	OBJECT(hipCtxPopCurrent, hip_context_pop, 0, 0),
-	{0},
-};
+static void rules_devices(struct rocm_rules *r)
+{
+	OBJECT(hipSetDevice, hip_set_device, 0, ON("deviceId"));
+	OBJECT(hipGetDevice, hip_set_device, 0, ON("deviceId"));
+	OBJECT(hipGetDevicePropertiesR0600, hip_device_properties, 1, TO("prop"), ON("device"));
+	OBJECT(hipGetDevicePropertiesR0000, hip_device_properties, 0, TO("prop"), ON("device"));
+	OBJECT(hipDeviceGetName, hip_device_name, 0, TO("name"), SIZE("len"), ON("device"));
+	OBJECT(hipDeviceGetPCIBusId, hip_device_pci, 0, TO("pciBusId"), SIZE("len"), ON("device"));
+	OBJECT(hipCtxCreate, hip_context_created, 1, OF("ctx"), ON("device"));
+	OBJECT(hipDevicePrimaryCtxRetain, hip_context_created, 0, OF("pctx"), ON("dev"));
+	OBJECT(hipCtxSetCurrent, hip_context_set, 0, OF("ctx"));
+	OBJECT(hipCtxPushCurrent, hip_context_set, 1, OF("ctx"));
+	OBJECT(hipCtxPopCurrent, hip_context_pop, 0);
+}
 
 #define OP_ROOM 2048u
 
-static struct table_after after[sizeof(rules) / sizeof(rules[0])];
-static const struct rocm_rule *by_op[OP_ROOM];
-static const struct rocm_rules hip_rules = {rules, after, by_op};
+ROCM_RULES(hip_rules, 160, OP_ROOM);
+ROCM_RULES(compiler, 3, 64);
 
-static struct rocm_rule compiler_rules[] = {
-	OBJECT(__hipRegisterFatBinary, hip_program_loaded, 0, OF("result")),
-	OBJECT(__hipUnregisterFatBinary, hip_program_unloaded, 0, OF("modules")),
+static void rules_compiler(struct rocm_rules *r)
+{
+	OBJECT(__hipRegisterFatBinary, hip_program_loaded, 0, OF("result"));
+	OBJECT(__hipUnregisterFatBinary, hip_program_unloaded, 0, OF("modules"));
 	OBJECT(__hipRegisterFunction, hip_kernel_loaded, 0, OF("hostFunction"), FROM("modules"),
-	       [ROCM_NAME] = "deviceName"),
-	{0},
-};
-static struct table_after compiler_after[sizeof(compiler_rules) / sizeof(compiler_rules[0])];
-static const struct rocm_rule *compiler_by_op[64];
-static const struct rocm_rules compiler = {compiler_rules, compiler_after, compiler_by_op};
+	       ROCM_NAME, "deviceName");
+}
 
 static void after_hip(const struct table_call *call)
 {
@@ -628,6 +658,16 @@ void rocm_hip_prepare(void)
 {
 	hip_agents_prepare();
 	rocm_model_hip.needed = hip_needed;
+	rules_memory(&hip_rules);
+	rules_copies(&hip_rules);
+	rules_rectangles(&hip_rules);
+	rules_fills(&hip_rules);
+	rules_launches(&hip_rules);
+	rules_waits(&hip_rules);
+	rules_streams(&hip_rules);
+	rules_code(&hip_rules);
+	rules_devices(&hip_rules);
+	rules_compiler(&compiler);
 	if (!rocm_rules_apply(&hip_rules, &rocm_model_hip, after_hip) ||
 	    !rocm_rules_apply(&compiler, &rocm_model_hip_compiler, after_compiler))
 		cap_note(2, "rocm", "what some of HIP's calls do is not known");

@@ -129,8 +129,8 @@ static void allocated(const struct rocm_call *c)
 	rocm_find(ROCM_HSA_POOL, rocm_argument(c, ROCM_OBJECT), 0, &pool);
 	rocm_allocated(c->frame, (struct rocm_memory){
 		.address = rocm_argument(c, ROCM_ADDRESS), .bytes = rocm_bytes(c),
-		.kind = (uint8_t)pool.state, .what = c->rule->what,
-		.span = c->rule->what == ALLOCATION_PHYSICAL});
+		.kind = (uint8_t)pool.state, .what = c->rule->traits.what,
+		.span = c->rule->traits.what == ALLOCATION_PHYSICAL});
 }
 
 static void pinned(const struct rocm_call *c)
@@ -180,7 +180,7 @@ static unsigned copy_op(const struct rocm_memory *from, const struct rocm_memory
 static void copied(const struct rocm_call *c, uint64_t source, uint64_t source_agent,
 		   uint64_t destination, uint64_t destination_agent, uint64_t bytes)
 {
-	const bool waits = (c->rule->flags & ROCM_WAITS) != 0;
+	const bool waits = (c->rule->traits.flags & ROCM_WAITS) != 0;
 	struct rocm_memory from, to;
 
 	if (rocm_inside_hip(c->table))
@@ -362,62 +362,62 @@ static void code_unloaded(const struct rocm_call *c)
 
 /* ---- rules ---- */
 
-#define NAMES(...) .names = {__VA_ARGS__}
 #define RULE(op_, run_, activities_, flags_, ...)                                                  \
-	{.op = #op_, .run = run_, .activities = activities_, .flags = flags_, NAMES(__VA_ARGS__)}
+	rocm_rule_add(r, #op_, run_,                                                               \
+		      (struct rocm_traits){.activities = activities_, .flags = flags_},            \
+		      __VA_ARGS__, ROCM_ROLES)
 #define ALLOCATE(op_, what_, pool, address)                                                        \
-	{.op = #op_, .run = allocated, .what = ALLOCATION_##what_,                                 \
-	 NAMES([ROCM_OBJECT] = pool, [ROCM_ADDRESS] = address, [ROCM_BYTES] = "size")}
-#define FREE(op_, address) RULE(op_, freed, 0, 0, [ROCM_ADDRESS] = address)
+	rocm_rule_add(r, #op_, allocated, (struct rocm_traits){.what = ALLOCATION_##what_},        \
+		      ROCM_OBJECT, pool, ROCM_ADDRESS, address, ROCM_BYTES, "size", ROCM_ROLES)
+#define FREE(op_, address) RULE(op_, freed, 0, 0, ROCM_ADDRESS, address)
 #define COPIES (CAP_ACTIVITY_COPY | CAP_ACTIVITY_SYNC)
 #define ASYNC_COPY                                                                                 \
-	[ROCM_ADDRESS] = "dst", [ROCM_DEVICE] = "dst_agent", [ROCM_SOURCE] = "src",                \
-	[ROCM_SOURCE_DEVICE] = "src_agent", [ROCM_BYTES] = "size"
+	ROCM_ADDRESS, "dst", ROCM_DEVICE, "dst_agent", ROCM_SOURCE, "src",                \
+	ROCM_SOURCE_DEVICE, "src_agent", ROCM_BYTES, "size"
 
-static struct rocm_rule rules[] = {
-	RULE(hsa_agent_get_info, agent_told, 0, 0, [ROCM_DEVICE] = "agent", [ROCM_KIND] = "attribute",
-	     [ROCM_ADDRESS] = "value"),
-	RULE(hsa_amd_memory_pool_get_info, pool_told, 0, 0, [ROCM_OBJECT] = "memory_pool",
-	     [ROCM_KIND] = "attribute", [ROCM_ADDRESS] = "value"),
-	ALLOCATE(hsa_amd_memory_pool_allocate, BUFFER, "memory_pool", "ptr"),
-	ALLOCATE(hsa_memory_allocate, BUFFER, "region", "ptr"),
-	ALLOCATE(hsa_amd_vmem_handle_create, PHYSICAL, "pool", "memory_handle"),
-	FREE(hsa_amd_memory_pool_free, "ptr"),
-	FREE(hsa_memory_free, "ptr"),
-	FREE(hsa_amd_vmem_handle_release, "memory_handle"),
-	RULE(hsa_amd_memory_lock, pinned, 0, 0, [ROCM_ADDRESS] = "host_ptr", [ROCM_BYTES] = "size"),
-	RULE(hsa_amd_memory_lock_to_pool, pinned, 0, 0, [ROCM_ADDRESS] = "host_ptr",
-	     [ROCM_BYTES] = "size"),
-	FREE(hsa_amd_memory_unlock, "host_ptr"),
-	RULE(hsa_amd_memory_async_copy, copy, COPIES, 0, ASYNC_COPY),
-	RULE(hsa_amd_memory_async_copy_on_engine, copy, COPIES, 0, ASYNC_COPY),
-	RULE(hsa_amd_memory_async_copy_rect, copy_rectangle, COPIES, 0, [ROCM_ADDRESS] = "dst",
-	     [ROCM_SOURCE] = "src", [ROCM_BYTES] = "range", [ROCM_DEVICE] = "copy_agent",
-	     [ROCM_KIND] = "dir"),
-	RULE(hsa_memory_copy, copy, COPIES, ROCM_WAITS, [ROCM_ADDRESS] = "dst", [ROCM_SOURCE] = "src",
-	     [ROCM_BYTES] = "size"),
-	{.op = "hsa_amd_memory_fill", .run = fill, .activities = CAP_ACTIVITY_COPY, .unit = 4,
-	 NAMES([ROCM_ADDRESS] = "ptr", [ROCM_BYTES] = "count")},
-	RULE(hsa_signal_wait_relaxed, waited, CAP_ACTIVITY_SYNC, 0, [ROCM_OBJECT] = "signal"),
-	RULE(hsa_signal_wait_scacquire, waited, CAP_ACTIVITY_SYNC, 0, [ROCM_OBJECT] = "signal"),
-	RULE(hsa_amd_signal_wait_any, waited, CAP_ACTIVITY_SYNC, 0, [ROCM_BYTES] = "signal_count"),
-	RULE(hsa_queue_create, queue_created, 0, 0, [ROCM_DEVICE] = "agent", [ROCM_OBJECT] = "queue"),
-	RULE(hsa_queue_destroy, queue_destroyed, 0, 0, [ROCM_OBJECT] = "queue"),
-	RULE(hsa_executable_load_agent_code_object, code_loaded, 0, 0, [ROCM_OBJECT] = "executable"),
-	RULE(hsa_executable_load_code_object, code_loaded, 0, 0, [ROCM_OBJECT] = "executable"),
-	RULE(hsa_executable_destroy, code_unloaded, 0, 0, [ROCM_OBJECT] = "executable"),
-	RULE(hsa_executable_get_symbol_by_name, symbol_found, 0, 0, [ROCM_OBJECT] = "executable",
-	     [ROCM_NAME] = "symbol_name", [ROCM_ADDRESS] = "symbol"),
-	RULE(hsa_executable_get_symbol, symbol_found, 0, 0, [ROCM_OBJECT] = "executable",
-	     [ROCM_NAME] = "symbol_name", [ROCM_ADDRESS] = "symbol"),
-	RULE(hsa_executable_symbol_get_info, symbol_told, 0, 0, [ROCM_OBJECT] = "executable_symbol",
-	     [ROCM_KIND] = "attribute", [ROCM_ADDRESS] = "value"),
-	{0},
-};
+static void rules_add(struct rocm_rules *r)
+{
+	RULE(hsa_agent_get_info, agent_told, 0, 0, ROCM_DEVICE, "agent", ROCM_KIND, "attribute",
+	     ROCM_ADDRESS, "value");
+	RULE(hsa_amd_memory_pool_get_info, pool_told, 0, 0, ROCM_OBJECT, "memory_pool",
+	     ROCM_KIND, "attribute", ROCM_ADDRESS, "value");
+	ALLOCATE(hsa_amd_memory_pool_allocate, BUFFER, "memory_pool", "ptr");
+	ALLOCATE(hsa_memory_allocate, BUFFER, "region", "ptr");
+	ALLOCATE(hsa_amd_vmem_handle_create, PHYSICAL, "pool", "memory_handle");
+	FREE(hsa_amd_memory_pool_free, "ptr");
+	FREE(hsa_memory_free, "ptr");
+	FREE(hsa_amd_vmem_handle_release, "memory_handle");
+	RULE(hsa_amd_memory_lock, pinned, 0, 0, ROCM_ADDRESS, "host_ptr", ROCM_BYTES, "size");
+	RULE(hsa_amd_memory_lock_to_pool, pinned, 0, 0, ROCM_ADDRESS, "host_ptr",
+	     ROCM_BYTES, "size");
+	FREE(hsa_amd_memory_unlock, "host_ptr");
+	RULE(hsa_amd_memory_async_copy, copy, COPIES, 0, ASYNC_COPY);
+	RULE(hsa_amd_memory_async_copy_on_engine, copy, COPIES, 0, ASYNC_COPY);
+	RULE(hsa_amd_memory_async_copy_rect, copy_rectangle, COPIES, 0, ROCM_ADDRESS, "dst",
+	     ROCM_SOURCE, "src", ROCM_BYTES, "range", ROCM_DEVICE, "copy_agent",
+	     ROCM_KIND, "dir");
+	RULE(hsa_memory_copy, copy, COPIES, ROCM_WAITS, ROCM_ADDRESS, "dst", ROCM_SOURCE, "src",
+	     ROCM_BYTES, "size");
+	rocm_rule_add(r, "hsa_amd_memory_fill", fill,
+		      (struct rocm_traits){.activities = CAP_ACTIVITY_COPY, .unit = 4},
+		      ROCM_ADDRESS, "ptr", ROCM_BYTES, "count", ROCM_ROLES);
+	RULE(hsa_signal_wait_relaxed, waited, CAP_ACTIVITY_SYNC, 0, ROCM_OBJECT, "signal");
+	RULE(hsa_signal_wait_scacquire, waited, CAP_ACTIVITY_SYNC, 0, ROCM_OBJECT, "signal");
+	RULE(hsa_amd_signal_wait_any, waited, CAP_ACTIVITY_SYNC, 0, ROCM_BYTES, "signal_count");
+	RULE(hsa_queue_create, queue_created, 0, 0, ROCM_DEVICE, "agent", ROCM_OBJECT, "queue");
+	RULE(hsa_queue_destroy, queue_destroyed, 0, 0, ROCM_OBJECT, "queue");
+	RULE(hsa_executable_load_agent_code_object, code_loaded, 0, 0, ROCM_OBJECT, "executable");
+	RULE(hsa_executable_load_code_object, code_loaded, 0, 0, ROCM_OBJECT, "executable");
+	RULE(hsa_executable_destroy, code_unloaded, 0, 0, ROCM_OBJECT, "executable");
+	RULE(hsa_executable_get_symbol_by_name, symbol_found, 0, 0, ROCM_OBJECT, "executable",
+	     ROCM_NAME, "symbol_name", ROCM_ADDRESS, "symbol");
+	RULE(hsa_executable_get_symbol, symbol_found, 0, 0, ROCM_OBJECT, "executable",
+	     ROCM_NAME, "symbol_name", ROCM_ADDRESS, "symbol");
+	RULE(hsa_executable_symbol_get_info, symbol_told, 0, 0, ROCM_OBJECT, "executable_symbol",
+	     ROCM_KIND, "attribute", ROCM_ADDRESS, "value");
+}
 
-static struct table_after after[sizeof(rules) / sizeof(rules[0])];
-static const struct rocm_rule *by_op[512];
-static const struct rocm_rules hsa_rules = {rules, after, by_op};
+ROCM_RULES(hsa_rules, 32, 512);
 
 static void after_hsa(const struct table_call *call)
 {
@@ -443,6 +443,7 @@ void rocm_hsa_prepare(void)
 {
 	pthread_atfork(before_fork, after_fork, after_fork);
 	rocm_model_hsa.needed = hsa_needed;
+	rules_add(&hsa_rules);
 	if (!rocm_rules_apply(&hsa_rules, &rocm_model_hsa, after_hsa))
 		cap_note(2, "rocm", "what some of HSA's calls do is not known");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules by name against the model's fields: a function's arguments are found once, by their names. */
+#include <stdarg.h>
 #include <string.h>
 
 #include "capture/rocm/work.h"
@@ -35,13 +36,31 @@ static bool resolve(struct rocm_rule *rule, const kymo_op_desc_t *op)
 	return true;
 }
 
+void rocm_rule_add(struct rocm_rules *r, const char *op, void (*run)(const struct rocm_call *c),
+		   struct rocm_traits traits, ...)
+{
+	struct rocm_rule *rule = &r->rules[r->count];
+	va_list names;
+	int role;
+
+	if (r->count++ >= r->room)
+		return;
+	*rule = (struct rocm_rule){.op = op, .run = run, .traits = traits};
+	va_start(names, traits);
+	while ((role = va_arg(names, int)) != ROCM_ROLES)
+		rule->names[role] = va_arg(names, const char *);
+	va_end(names);
+}
+
 bool rocm_rules_apply(const struct rocm_rules *r, struct table_model *m,
 		      void (*after)(const struct table_call *call))
 {
 	struct table_after *at = r->after;
-	bool all = true;
+	bool all = table_describe(m) && r->count <= r->room;
 
-	for (struct rocm_rule *rule = r->rules; rule->op; rule++) {
+	if (!all)
+		return false;
+	for (struct rocm_rule *rule = r->rules; rule < r->rules + r->count; rule++) {
 		uint32_t number = 0;
 		const kymo_op_desc_t *op = op_of(m, rule->op, &number);
 
@@ -69,9 +88,9 @@ void rocm_run(const struct rocm_rules *r, const struct table_call *call)
 
 bool rocm_rule_needed(const struct rocm_rules *r, const char *op)
 {
-	for (const struct rocm_rule *rule = r->rules; rule->op; rule++)
+	for (const struct rocm_rule *rule = r->rules; rule < r->rules + r->count; rule++)
 		if (strcmp(rule->op, op) == 0)
-			return !rule->activities || cap_wants(rule->activities);
+			return !rule->traits.activities || cap_wants(rule->traits.activities);
 	return false;
 }
 
@@ -99,7 +118,7 @@ uint64_t rocm_bytes(const struct rocm_call *c)
 		bytes *= rocm_argument(c, ROCM_ROWS);
 	if (rocm_has(c, ROCM_SLICES))
 		bytes *= rocm_argument(c, ROCM_SLICES);
-	return bytes * (c->rule->unit ? c->rule->unit : 1);
+	return bytes * (c->rule->traits.unit ? c->rule->traits.unit : 1);
 }
 
 const void *rocm_pointer(uint64_t value)

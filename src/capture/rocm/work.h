@@ -48,27 +48,43 @@ struct rocm_call {
 	const struct cap_frame *frame;
 };
 
-struct rocm_rule {
-	const char *op;
-	void (*run)(const struct rocm_call *c);
-	uint32_t activities; /* what it is needed for; 0: objects, always */
+struct rocm_traits {
+	uint32_t activities; /* what the rule is needed for; 0: objects, always */
 	uint8_t unit;        /* bytes of an element; 0: 1 */
 	uint8_t detail;      /* the function's own */
 	uint8_t what;        /* likewise */
 	uint8_t flags;
+};
+
+struct rocm_rule {
+	const char *op;
+	void (*run)(const struct rocm_call *c);
+	struct rocm_traits traits;
 	const char *names[ROCM_ROLES]; /* of the fields; a dimension by its first */
 	int8_t fields[ROCM_ROLES];     /* found by rocm_rules_apply() */
 };
 
 struct rocm_rules {
-	struct rocm_rule *rules; /* ended by a null op */
-	struct table_after *after;          /* one more than there are rules */
-	const struct rocm_rule **by_op;     /* of the model */
+	struct rocm_rule *rules;
+	struct table_after *after;      /* one more than there can be rules */
+	const struct rocm_rule **by_op; /* of the model */
+	uint32_t count, room;
 };
+
+/* Rules are added when the runtime is there: a table of them would be relocated in every process. */
+#define ROCM_RULES(name, most, ops)                                                                \
+	static struct rocm_rule name##_rules[most];                                                \
+	static struct table_after name##_after[(most) + 1];                                        \
+	static const struct rocm_rule *name##_by_op[ops];                                          \
+	static struct rocm_rules name = {name##_rules, name##_after, name##_by_op, 0, most}
+
+/* Adds a rule. The names follow, each after its role, and ROCM_ROLES. */
+void rocm_rule_add(struct rocm_rules *r, const char *op, void (*run)(const struct rocm_call *c),
+		   struct rocm_traits traits, ...);
 
 /*
  * Makes the rules those of the model, once. `after` is what core is to call: it calls rocm_run().
- * False: a rule names what the model does not have; it is then left out.
+ * False: a rule names what the model does not have, it is then left out; or there is no room for all.
  */
 bool rocm_rules_apply(const struct rocm_rules *r, struct table_model *m,
 		      void (*after)(const struct table_call *call));

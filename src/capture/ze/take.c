@@ -338,4 +338,4 @@ void ze_after_zeDriverGetExtensionFunctionAddress(const struct table_call *call)
 		*out = (void *)atomic_load(&cells[op][1]);
 }
 
-CAP_KNOWN_DOMAIN(level_zero, ze_model.desc);
+CAP_KNOWN_DOMAIN(level_zero, table_describe(&ze_model));

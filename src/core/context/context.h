@@ -27,6 +27,7 @@ struct core_plan;
 
 struct cap_domain {
 	const struct cap_domain_info *info;
+	const kymo_domain_desc_t *desc;
 	uint32_t id;   /* from 1 */
 	uint16_t base; /* first op number on the wire */
 	bool builtin;  /* activity domain: does not by itself make buffers necessary */

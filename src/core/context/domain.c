@@ -135,7 +135,7 @@ static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
 
 		if (!core_service_selects(s, wire))
 			continue;
-		if (s->waits && !(d->info->desc->ops[op].flags & KYMO_OP_OBJECT))
+		if (s->waits && !(d->desc->ops[op].flags & KYMO_OP_OBJECT))
 			continue;
 		if ((s->kind & (SERVICE_STACK | SERVICE_COUNT | SERVICE_EXCLUSION)) ||
 		    (s->kind == SERVICE_BUFFER && !(b && b->ready)))
@@ -201,7 +201,7 @@ static void buffers_ensure(void)
 static void domain_masks(const struct cap_domain *d, const struct wants *w, uint32_t *activities,
 			 bool *stacks)
 {
-	for (uint32_t op = 0; op < d->info->desc->op_count; op++) {
+	for (uint32_t op = 0; op < d->desc->op_count; op++) {
 		const struct core_plan *plan;
 		uint64_t buffers;
 
@@ -286,11 +286,9 @@ void core_domains_fork_child(void)
 			core_domains[i].info->fork_child();
 }
 
-static bool description_valid(const struct cap_domain_info *info)
+static bool description_valid(const kymo_domain_desc_t *d)
 {
-	const kymo_domain_desc_t *d = info ? info->desc : NULL;
-
-	if (!d || d->size < sizeof(*d) || !d->name || !d->ops || !info->ops)
+	if (d->size < sizeof(*d) || !d->name || !d->ops)
 		return false;
 	for (uint32_t i = 0; i < d->op_count; i++)
 		if (!d->ops[i].name || d->ops[i].field_count > KYMO_FIELDS_MAX)
@@ -304,17 +302,23 @@ static kymo_status_t add(const struct cap_domain_info *info, bool builtin, uint3
 {
 	uint32_t n = atomic_load(&core_domain_count);
 	struct cap_domain *d = &core_domains[n];
+	const kymo_domain_desc_t *desc;
 
-	if (!description_valid(info))
+	if (!info || !info->ops || (!info->desc && !info->packed))
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	desc = info->desc ? info->desc : packed_describe(info->packed, info->domain);
+	if (!desc)
+		return KYMO_ERROR_NO_MEMORY;
+	if (!description_valid(desc))
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	for (uint32_t i = 0; i < n; i++)
-		if (strcmp(core_domains[i].info->desc->name, info->desc->name) == 0)
+		if (strcmp(core_domains[i].desc->name, desc->name) == 0)
 			return KYMO_ERROR_EXISTS;
 	if (n == CORE_DOMAINS)
 		return KYMO_ERROR_LIMIT;
-	*d = (struct cap_domain){info, n + 1, next_wire_op, builtin, activity};
-	next_wire_op = (uint16_t)(next_wire_op + info->desc->op_count);
-	for (uint32_t i = 0; i < info->desc->op_count; i++) {
+	*d = (struct cap_domain){info, desc, n + 1, next_wire_op, builtin, activity};
+	next_wire_op = (uint16_t)(next_wire_op + desc->op_count);
+	for (uint32_t i = 0; i < desc->op_count; i++) {
 		info->ops[i].wire = (uint16_t)(d->base + i);
 		info->ops[i].number = (uint16_t)i;
 		info->ops[i].domain = (uint16_t)n;
@@ -430,7 +434,7 @@ const struct cap_domain *core_domain_of(uint16_t wire)
 {
 	const struct cap_domain *d = &core_domains[domain_by_wire[wire]];
 
-	return wire >= d->base && wire - d->base < (int)d->info->desc->op_count ? d : NULL;
+	return wire >= d->base && wire - d->base < (int)d->desc->op_count ? d : NULL;
 }
 
 /* ---- reflection ---- */
@@ -444,7 +448,7 @@ kymo_status_t kymo_domains(kymo_domain_fn callback, void *data)
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
 	for (uint32_t i = 0; status == KYMO_OK && i < atomic_load(&core_domain_count); i++)
-		status = callback(core_domains[i].info->desc, data);
+		status = callback(core_domains[i].desc, data);
 	return status;
 }
 
@@ -474,8 +478,8 @@ kymo_status_t kymo_domain_find(const char *name, const kymo_domain_desc_t **out)
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
 	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++) {
-		if (strcmp(core_domains[i].info->desc->name, name) == 0) {
-			*out = core_domains[i].info->desc;
+		if (strcmp(core_domains[i].desc->name, name) == 0) {
+			*out = core_domains[i].desc;
 			return KYMO_OK;
 		}
 	}

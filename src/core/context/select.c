@@ -95,7 +95,7 @@ bool core_service_room(struct core_service *s)
 {
 	uint32_t count = atomic_load(&core_domain_count);
 	const struct cap_domain *last = &core_domains[count - 1];
-	uint32_t words = (last->base + last->info->desc->op_count + 63u) / 64u;
+	uint32_t words = (last->base + last->desc->op_count + 63u) / 64u;
 
 	return vec_reserve_zero(&s->ops, &s->words, 0, words);
 }
@@ -117,7 +117,7 @@ static bool advance(struct core_service *s)
 		core_service_room(s);
 	while (s->domains < count) {
 		const struct cap_domain *d = &core_domains[s->domains++];
-		const kymo_domain_desc_t *desc = d->info->desc;
+		const kymo_domain_desc_t *desc = d->desc;
 
 		if (s->domain && strcmp(s->domain, desc->name) != 0)
 			continue;
@@ -149,7 +149,7 @@ static void next_of(struct core_context *c, void *data)
 
 static bool ask_one(const struct question *q, uint32_t op)
 {
-	const kymo_domain_desc_t *desc = core_domains[q->domain].info->desc;
+	const kymo_domain_desc_t *desc = core_domains[q->domain].desc;
 	struct cap_thread *t = cap_thread_current;
 	const void *outer = core_tool_enter(q->context->owner);
 	bool yes;
@@ -169,7 +169,7 @@ static bool ask_one(const struct question *q, uint32_t op)
 
 static void ask(struct question *q)
 {
-	uint32_t count = core_domains[q->domain].info->desc->op_count;
+	uint32_t count = core_domains[q->domain].desc->op_count;
 
 	for (uint32_t op = 0; op < count; op++)
 		if (ask_one(q, op))
@@ -184,7 +184,7 @@ static void answer(const struct question *q)
 	if (atomic_load(&q->context->generation) != q->generation ||
 	    q->service >= q->context->service_count)
 		return;
-	for (uint32_t op = 0; op < d->info->desc->op_count; op++)
+	for (uint32_t op = 0; op < d->desc->op_count; op++)
 		if (q->bits[op / 64] >> op % 64 & 1)
 			set(&q->context->services[q->service], d, op);
 }

@@ -7,10 +7,10 @@
 static struct cap_op counter_ops[COUNTER_OPS];
 
 _Static_assert((int)COUNTER_OP_PUBLISHED == (int)KYMO_COUNTER_OP_PUBLISHED, "ops as tools know them");
-CAP_KNOWN_DOMAIN(counter, &record_counter_desc);
+CAP_KNOWN_DOMAIN(counter, packed_describe(RECORD_PACKED, RECORD_DOMAIN_counter));
 
 static const struct cap_domain_info info = {
-	.desc = &record_counter_desc, .ops = counter_ops, .wanted = counters_follow, .flush = counters_flush,
+	RECORD_DESCRIPTION(counter), .ops = counter_ops, .wanted = counters_follow, .flush = counters_flush,
 	.fork_child = counters_fork_child,
 };
 

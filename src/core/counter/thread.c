@@ -321,7 +321,7 @@ static void call_enter(struct core_counter_service *s, struct counted *c,
 static uint16_t wire_op(const kymo_callback_record_t *r)
 {
 	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
-		if (core_domains[i].info->desc == r->domain)
+		if (core_domains[i].desc == r->domain)
 			return (uint16_t)(core_domains[i].base + r->op);
 	return 0;
 }

@@ -691,7 +691,7 @@ static uint8_t *put_field(uint8_t *p, const kymo_field_t *f)
 static void define_op(const struct cap_domain *d, uint32_t number)
 {
 	static uint8_t fields[8192]; /* the stack may be small */
-	const kymo_op_desc_t *op = &d->info->desc->ops[number];
+	const kymo_op_desc_t *op = &d->desc->ops[number];
 	uint8_t *p = fields;
 	struct wire_def def;
 
@@ -717,7 +717,7 @@ static void define_op(const struct cap_domain *d, uint32_t number)
 
 void core_domain_define(const struct cap_domain *d)
 {
-	const kymo_domain_desc_t *desc = d->info->desc;
+	const kymo_domain_desc_t *desc = d->desc;
 	struct wire_def def;
 
 	wire_def_init(&def, DEF_DOMAIN);

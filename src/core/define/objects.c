@@ -142,7 +142,7 @@ static _Atomic bool runtime_told[CORE_DOMAINS];
 
 void core_objects_runtime(const struct cap_domain *domain)
 {
-	const kymo_domain_desc_t *desc = domain->info->desc;
+	const kymo_domain_desc_t *desc = domain->desc;
 	struct wire_def d;
 
 	if (!is_runtime(desc))

@@ -36,7 +36,7 @@ static bool find_domain(struct expander *x, uint16_t op)
 {
 	const struct cap_domain *d = x->domain;
 
-	if (d && (uint32_t)(op - d->base) < d->info->desc->op_count)
+	if (d && (uint32_t)(op - d->base) < d->desc->op_count)
 		return true;
 	d = core_domain_of(op);
 	if (d)
@@ -63,7 +63,7 @@ static void expand_timed(const struct wire_record *w, kymo_record_t *r)
 static void expand(const struct expander *x, const struct wire_record *w, kymo_record_t *r)
 {
 	const struct core_delivery *d = x->d;
-	const kymo_domain_desc_t *desc = x->domain->info->desc;
+	const kymo_domain_desc_t *desc = x->domain->desc;
 
 	r->size = sizeof(*r);
 	r->domain = desc;

@@ -26,7 +26,7 @@ static kymo_marker_hook_t *hooks;
 
 struct cap_op marker_ops[MARKER_OPS];
 
-CAP_KNOWN_DOMAIN(marker, &record_marker_desc);
+CAP_KNOWN_DOMAIN(marker, packed_describe(RECORD_PACKED, RECORD_DOMAIN_marker));
 
 static const kymo_marker_api_t api;
 static struct cap_domain *domain;
@@ -83,7 +83,7 @@ static void encode(const struct cap_domain_info *of, uint32_t op, const void *ar
 	wire_unsigned(e, MARKER_COLOR, a->color);
 }
 
-static const struct cap_domain_info info = {.desc = &record_marker_desc, .ops = marker_ops, .wanted = wanted,
+static const struct cap_domain_info info = {RECORD_DESCRIPTION(marker), .ops = marker_ops, .wanted = wanted,
 					    .fork_child = fork_child, .encode = encode};
 
 enum { NOT_BEGUN, BEGINNING, BEGUN };

@@ -59,13 +59,16 @@ static bool description_valid(const kymo_domain_desc_t *d)
 /* The op with the fields that core adds. */
 static bool op_extend(const kymo_op_desc_t *from, kymo_op_desc_t *to)
 {
+	const kymo_field_t *timed = packed_describe_fields(RECORD_PACKED, record_timed_first);
 	kymo_field_t *fields = calloc(from->field_count + TIMED_FIELDS, sizeof(*fields));
 
-	if (!fields)
+	if (!fields || !timed) {
+		free(fields);
 		return false;
+	}
 	if (from->field_count)
 		memcpy(fields, from->fields, from->field_count * sizeof(*fields));
-	memcpy(fields + from->field_count, record_timed_fields, sizeof(record_timed_fields));
+	memcpy(fields + from->field_count, timed, TIMED_FIELDS * sizeof(*timed));
 	*to = *from;
 	to->fields = fields;
 	to->field_count = (uint16_t)(from->field_count + TIMED_FIELDS);

@@ -29,7 +29,7 @@ static _Atomic uint32_t changes;   /* not followed yet */
 
 static struct cap_op ops[DEVICE_SAMPLE_OPS];
 
-CAP_KNOWN_DOMAIN(device_sample, &record_device_sample_desc);
+CAP_KNOWN_DOMAIN(device_sample, packed_describe(RECORD_PACKED, RECORD_DOMAIN_device_sample));
 
 /* Only contexts that sample get samples, whoever else wants records of the domain. */
 static void buffers_look(uint64_t contexts)
@@ -189,7 +189,7 @@ static void fork_child(void)
 }
 
 static const struct cap_domain_info info = {
-	.desc = &record_device_sample_desc, .ops = ops, .wanted = follow, .flush = flush, .fork_child = fork_child,
+	RECORD_DESCRIPTION(device_sample), .ops = ops, .wanted = follow, .flush = flush, .fork_child = fork_child,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */

@@ -50,7 +50,7 @@ const char *kymo_sample_error(void)
 
 static struct cap_op ops[SAMPLE_OPS];
 
-CAP_KNOWN_DOMAIN(sample, &record_sample_desc);
+CAP_KNOWN_DOMAIN(sample, packed_describe(RECORD_PACKED, RECORD_DOMAIN_sample));
 
 /* Only contexts that sample get samples, whoever else wants records of the domain. */
 static void buffers_look(uint64_t contexts)
@@ -223,7 +223,7 @@ static void fork_child(void)
 }
 
 static const struct cap_domain_info info = {
-	.desc = &record_sample_desc, .ops = ops, .wanted = follow, .flush = flush, .fork_child = fork_child,
+	RECORD_DESCRIPTION(sample), .ops = ops, .wanted = follow, .flush = flush, .fork_child = fork_child,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */

@@ -119,10 +119,10 @@ static void name_op(struct job_tally_row *r, struct names *n, uint16_t wire)
 
 	if (!d)
 		return; /* the tallies lie where another process can write */
-	op = &d->info->desc->ops[wire - d->base];
+	op = &d->desc->ops[wire - d->base];
 
-	snprintf(n->text[JOB_TALLY_DOMAIN], sizeof(n->text[0]), "%s", d->info->desc->name);
-	snprintf(n->text[JOB_TALLY_TITLE], sizeof(n->text[0]), "%s", d->info->desc->title);
+	snprintf(n->text[JOB_TALLY_DOMAIN], sizeof(n->text[0]), "%s", d->desc->name);
+	snprintf(n->text[JOB_TALLY_TITLE], sizeof(n->text[0]), "%s", d->desc->title);
 	snprintf(n->text[JOB_TALLY_OP], sizeof(n->text[0]), "%s", op->name);
 	r->number = wire - d->base;
 	r->flags = op->flags;

@@ -65,7 +65,7 @@ static uint8_t kind_of(const struct cap_domain *d, const kymo_op_desc_t *op)
 		bool range = kinds[i].kind != WIRE_TALLY_MARKER || strcmp(op->name, "mark") == 0 ||
 			     strstr(op->name, "range");
 
-		if (strcmp(kinds[i].domain, d->info->desc->name) == 0)
+		if (strcmp(kinds[i].domain, d->desc->name) == 0)
 			return range && !(op->flags & KYMO_OP_TIMED) ? kinds[i].kind
 								     : WIRE_TALLY_KINDS;
 	}
@@ -75,7 +75,7 @@ static uint8_t kind_of(const struct cap_domain *d, const kymo_op_desc_t *op)
 static struct work_op *describe(const struct cap_op *op)
 {
 	const struct cap_domain *d = &core_domains[op->domain];
-	const kymo_op_desc_t *desc = &d->info->desc->ops[op->number];
+	const kymo_op_desc_t *desc = &d->desc->ops[op->number];
 	struct work_op *w = calloc(1, sizeof(*w)), *other = NULL;
 
 	if (!w)
@@ -104,7 +104,7 @@ static const struct work_op *work_op_of(const struct cap_op *op)
 static void collect(const struct work_op *w, const struct cap_op *op, const struct wire_enc *e,
 		    struct values *out)
 {
-	const kymo_field_t *fields = core_domains[op->domain].info->desc->ops[op->number].fields;
+	const kymo_field_t *fields = core_domains[op->domain].desc->ops[op->number].fields;
 	struct wire_record record = {0};
 	struct wire_cursor cursor;
 	struct wire_value v;

@@ -34,7 +34,7 @@ kymo_status_t kymo_current_call(kymo_call_info_t *out)
 	if (!f)
 		return KYMO_ERROR_NOT_FOUND;
 	*out = (kymo_call_info_t){.size = sizeof(*out),
-				  .domain = core_domains[f->op->domain].info->desc,
+				  .domain = core_domains[f->op->domain].desc,
 				  .op = f->op->number,
 				  .thread = t->index,
 				  .correlation = f->id,
@@ -47,29 +47,30 @@ kymo_status_t kymo_current_call(kymo_call_info_t *out)
 
 /* ---- queue and device ---- */
 
-static const struct cap_domain_info *domain_of(const char *name)
+static const struct cap_domain *domain_of(const char *name)
 {
 	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
-		if (strcmp(core_domains[i].info->desc->name, name) == 0)
-			return core_domains[i].info;
+		if (strcmp(core_domains[i].desc->name, name) == 0)
+			return &core_domains[i];
 	return NULL;
 }
 
 /* The queue that the call is about whose callback runs on this thread. */
-static bool queue_of_call(const struct cap_domain_info *info, uint64_t *handle)
+static bool queue_of_call(const struct cap_domain *d, uint64_t *handle)
 {
 	const struct core_told *told = core_told_now();
-	kymo_callback_record_t r = {.size = sizeof(r), .domain = info->desc, .internal = told};
+	kymo_callback_record_t r = {.size = sizeof(r), .domain = d->desc, .internal = told};
 	kymo_value_t v = {.size = sizeof(v)};
+	const char *type = d->info->answers->queue_type;
 	const kymo_op_desc_t *op;
 
-	if (!told || told->domain->info != info || !told->args || !info->answers->queue_type)
+	if (!told || told->domain->info != d->info || !told->args || !type)
 		return false;
 	r.op = told->op;
-	op = &info->desc->ops[told->op];
+	op = &d->desc->ops[told->op];
 	for (uint32_t i = 0; i < op->field_count; i++) {
 		if (op->fields[i].kind != KYMO_KIND_HANDLE || !op->fields[i].type ||
-		    strcmp(op->fields[i].type, info->answers->queue_type) != 0)
+		    strcmp(op->fields[i].type, type) != 0)
 			continue;
 		v.size = sizeof(v);
 		if (kymo_callback_value(&r, i, &v) != KYMO_OK || !v.present || !v.u)
@@ -80,18 +81,18 @@ static bool queue_of_call(const struct cap_domain_info *info, uint64_t *handle)
 	return false;
 }
 
-static kymo_status_t queue_now(const struct cap_domain_info *info, kymo_queue_info_t *out)
+static kymo_status_t queue_now(const struct cap_domain *d, kymo_queue_info_t *out)
 {
 	uint64_t handle = 0;
 	bool given;
 
-	if (!info)
+	if (!d)
 		return KYMO_ERROR_NOT_FOUND;
-	if (!info->answers || !info->answers->queue)
+	if (!d->info->answers || !d->info->answers->queue)
 		return KYMO_ERROR_UNSUPPORTED;
-	given = queue_of_call(info, &handle);
+	given = queue_of_call(d, &handle);
 	*out = (kymo_queue_info_t){.size = sizeof(*out)};
-	return info->answers->queue(handle, given, out) ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
+	return d->info->answers->queue(handle, given, out) ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
 }
 
 kymo_status_t kymo_current_queue(const char *domain, kymo_queue_info_t *out)
@@ -111,16 +112,16 @@ kymo_status_t kymo_current_queue(const char *domain, kymo_queue_info_t *out)
 
 kymo_status_t kymo_current_agent(const char *domain, uint32_t *agent)
 {
-	const struct cap_domain_info *info;
+	const struct cap_domain *d;
 	kymo_queue_info_t queue;
 	kymo_status_t status;
 
 	if (!domain || !agent)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	info = domain_of(domain);
-	if (info && info->answers && info->answers->agent)
-		return info->answers->agent(agent) ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
-	status = queue_now(info, &queue);
+	d = domain_of(domain);
+	if (d && d->info->answers && d->info->answers->agent)
+		return d->info->answers->agent(agent) ? KYMO_OK : KYMO_ERROR_NOT_FOUND;
+	status = queue_now(d, &queue);
 	if (status == KYMO_OK)
 		*agent = queue.agent;
 	return status;
@@ -140,7 +141,7 @@ kymo_status_t kymo_pointer_info(const void *address, kymo_pointer_t *out)
 		const struct cap_domain_info *info = core_domains[i].info;
 
 		if (info->answers && info->answers->pointer && info->answers->pointer(address, &p))
-			p.domain = info->desc;
+			p.domain = core_domains[i].desc;
 	}
 	if (!p.domain)
 		p = (kymo_pointer_t){.size = sizeof(p),

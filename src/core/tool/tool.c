@@ -560,7 +560,7 @@ bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 				 .wire = wire,
 				 .stack = f->stack};
 	kymo_callback_record_t r = {
-		.size = sizeof(r), .domain = d->info->desc, .op = f->op->number,
+		.size = sizeof(r), .domain = d->desc, .op = f->op->number,
 		.phase = (kymo_phase_t)phase, .thread = t->index, .tid = t->tid,
 		.correlation = f->id, .parent = f->parent, .scope = f->scope, .status = f->status,
 		.args = args, .call_site = f->caller, .internal = &told,
@@ -573,7 +573,7 @@ bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 	if (phase == CAP_COMPLETE) {
 		r.end = core_tick_ns(f->end); /* one look at the clock for both */
 		r.start = r.end - core_tick_span(f->end - f->start);
-		if (d->info->desc->ops[r.op].flags & KYMO_OP_TIMED)
+		if (d->desc->ops[r.op].flags & KYMO_OP_TIMED)
 			tell_timed(&r, wire);
 	}
 	if (phase == CAP_ENTER)

@@ -121,7 +121,7 @@ static struct encoded *encoded_get(void)
 
 static const struct wire_record *encode(const struct core_told *told)
 {
-	const kymo_op_desc_t *op = &told->domain->info->desc->ops[told->op];
+	const kymo_op_desc_t *op = &told->domain->desc->ops[told->op];
 	struct encoded *x = encoded_get();
 	struct wire_event v = {.id = 1};
 	struct wire_enc e;

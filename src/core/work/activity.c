@@ -6,7 +6,7 @@
 
 #define DEFINE(name, short, count, bit)                                                            \
 	struct cap_op core_##short##_ops[count];                                                    \
-	static const struct cap_domain_info name##_info = {.desc = &record_##name##_desc,          \
+	static const struct cap_domain_info name##_info = {RECORD_DESCRIPTION(name),                  \
 							   .ops = core_##short##_ops};
 RECORD_BUILTIN_DOMAINS(DEFINE)
 

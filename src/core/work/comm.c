@@ -9,8 +9,8 @@
 
 struct cap_op comm_ops[COMM_OPS];
 
-CAP_KNOWN_DOMAIN(comm, &record_comm_desc);
-static const struct cap_domain_info info = {.desc = &record_comm_desc, .ops = comm_ops};
+CAP_KNOWN_DOMAIN(comm, packed_describe(RECORD_PACKED, RECORD_DOMAIN_comm));
+static const struct cap_domain_info info = {RECORD_DESCRIPTION(comm), .ops = comm_ops};
 
 static bool registered;
 

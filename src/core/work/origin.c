@@ -96,7 +96,7 @@ static bool accepted(struct core_calling *k, const struct core_plan_entry *e,
 static void ask_filters(struct cap_thread *t, const struct core_plan *plan, const struct cap_op *op,
 			const struct cap_subject *s, struct cap_origin *o, bool *skip)
 {
-	kymo_work_t work = {.size = sizeof(work), .domain = core_domains[op->domain].info->desc,
+	kymo_work_t work = {.size = sizeof(work), .domain = core_domains[op->domain].desc,
 			    .op = op->number, .correlation = o->call};
 	uint64_t filtered = 0, wanted = 0;
 	struct core_calling k;
@@ -428,7 +428,7 @@ bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
 	bool goes_on;
 
 	wire_peek(e, &w);
-	f->id = core_activity_correlation(&core_domains[f->op->domain].info->desc->ops[f->op->number],
+	f->id = core_activity_correlation(&core_domains[f->op->domain].desc->ops[f->op->number],
 					  &w);
 	goes_on = core_callbacks(f, NULL, CAP_COMPLETE, words, &w, f->origin);
 	if (f->owns_origin && own.more)

@@ -9,8 +9,8 @@
  * see nothing unusual: no return address is ever replaced. That is why a function whose arguments
  * are unknown (how many lie on the stack?) is only counted, by a jump that touches nothing.
  */
-#ifndef CORE_TABLE_TABLE_H
-#define CORE_TABLE_TABLE_H
+#ifndef CAPTURE_TABLE_TABLE_H
+#define CAPTURE_TABLE_TABLE_H
 
 #include <kymo/register.h>
 
@@ -88,7 +88,8 @@ struct table_piece {
 
 /* What is known of a runtime. */
 struct table_model {
-	const kymo_domain_desc_t *desc;
+	const kymo_domain_desc_t *desc; /* NULL: of `packed`, when table_describe() was called */
+	const struct packed *packed;
 	const struct table_args *args; /* for each op, or NULL */
 	/*
 	 * For each op, or NULL: for each of its fields (or NULL: 0) where the value lies behind the
@@ -126,6 +127,9 @@ void table_return(uint64_t token);
 
 /* How often entry `entry` of a part ran and was only counted, and not yet reported to core. */
 uint64_t table_calls(uint64_t token, const char *part, uint32_t entry);
+
+/* The model's description, which it has from then on. Any thread. NULL: there is no memory. */
+const kymo_domain_desc_t *table_describe(struct table_model *model);
 
 /* A copy of what a library told of itself, which outlives the library. NULL: not valid. */
 struct table_model *table_model_copy(const kymo_domain_desc_t *desc);

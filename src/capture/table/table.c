@@ -3,7 +3,7 @@
  * Domains made of tables, and the slots of their entries. One lock guards the lists; it is never
  * held while core or a tool is called, so that a table may be taken while another one is.
  */
-#include "core/table/table.h"
+#include "capture/table/table.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -514,6 +514,8 @@ kymo_status_t table_take(struct table_model *model, const struct table_part *par
 
 	if (TABLE_GP_COUNT == 0)
 		return KYMO_ERROR_UNSUPPORTED;
+	if (!table_describe(model))
+		return KYMO_ERROR_NO_MEMORY;
 	pthread_once(&prepared, once);
 	status = domain_get(model, &d);
 	if (status != KYMO_OK)

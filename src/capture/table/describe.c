@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/table/table.h"
+#include "capture/table/table.h"
 
 /* All pieces of a copy hang on one list; they go together, or never. */
 struct piece {
@@ -126,6 +126,17 @@ struct table_model *table_model_copy(const kymo_domain_desc_t *desc)
 		op_copy(c, &ops[i]);
 	c->desc.ops = ops;
 	return finish(c);
+}
+
+const kymo_domain_desc_t *table_describe(struct table_model *model)
+{
+	const kymo_domain_desc_t *desc = __atomic_load_n(&model->desc, __ATOMIC_ACQUIRE);
+
+	if (!desc && model->packed) {
+		desc = packed_describe(model->packed, 0);
+		__atomic_store_n(&model->desc, desc, __ATOMIC_RELEASE);
+	}
+	return desc;
 }
 
 struct table_model *table_model_unknown(const char *name, uint32_t entries)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/elf.h"
-#include "core/table/table.h"
+#include "capture/table/table.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

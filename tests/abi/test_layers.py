@@ -97,6 +97,16 @@ class Layers(unittest.TestCase):
         self.planted("src/capture/two/launch.c", '#include "capture/one/find.h"\n', "launch may not use capture")
         self.planted("src/capture/two/door.c", '#include "launch/launch.h"\n', "may not use launch")
 
+    def test_backends(self):
+        """No backend includes another, however it does it; a folder in a backend's is its own."""
+        self.write("src/capture/one/one.h", "")
+        for include in ('#include "capture/one/one.h"', '#include "../one/one.h"', "#include <capture/one/one.h>"):
+            self.planted("src/capture/two/bad.c", include + "\n", "capture/two may not use capture/one")
+        self.planted("src/capture/two/module/bad.c", '#include "capture/one/one.h"\n', "capture/two may not use capture/one")
+        self.write("src/capture/one/module/good.c", '#include "capture/one/one.h"\n')
+        status, said = self.built()
+        self.assertEqual(status, 0, said)
+
     def test_formats(self):
         self.write("src/formats/raw/raw.h", "")
         self.write("src/formats/format.h", "")

@@ -14,7 +14,7 @@
 #include <kymo/register.h>
 #include <kymo/tool.h>
 
-#include "register/rocprofiler.h"
+#include "capture/rocm/register.h"
 
 kymo_status_t kymo_register_take(const kymo_registration_t *, uint32_t, void **);
 void kymo_register_return(void *);

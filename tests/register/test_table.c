@@ -17,8 +17,8 @@
 #include <kymo/tool.h>
 
 #include "capture/rocm/models.h"
-#include "capture/table/table.h"
-#include "register/rocprofiler.h"
+#include "core/table/table.h"
+#include "capture/rocm/register.h"
 
 kymo_status_t kymo_register_take(const kymo_registration_t *, uint32_t, void **);
 void kymo_register_return(void *);

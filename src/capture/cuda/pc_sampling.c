@@ -15,8 +15,8 @@
 #include <time.h>
 
 #include "capture/cuda/profile.h"
-#include "capture/hostsample/hostsample.h"
 #include "core/sample/device.h"
+#include "core/sample/helper.h"
 
 #define CONTEXTS  64u
 #define FETCH_NS  100000000u

@@ -12,7 +12,7 @@
 #ifndef CAPTURE_EXPORTS_MODELS_H
 #define CAPTURE_EXPORTS_MODELS_H
 
-#include "capture/table/table.h"
+#include "core/table/table.h"
 
 extern struct table_model exports_model_nccl, exports_model_cublas, exports_model_cublaslt,
 	exports_model_cufft, exports_model_cudnn;

@@ -22,7 +22,7 @@
 #include "capture/hostsample/code.h"
 #include "capture/hostsample/hostsample.h"
 #include "capture/hostsample/perf_ring.h"
-#include "capture/perf/event.h"
+#include "base/perf_event.h"
 
 #define PAGES   32u    /* of a ring; fewer where the system locks less */
 #define PAGES_LATE 8u  /* of the rings of all threads but the first */

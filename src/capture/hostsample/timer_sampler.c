@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "capture/hostsample/code.h"
 #include "capture/hostsample/hostsample.h"
-#include "capture/perf/event.h"
+#include "base/perf_event.h"
 
 #define THREADS   1024u
 #define RING      256u /* samples of a thread between two looks */

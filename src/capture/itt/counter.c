@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/annotation/counter.h"
+#include "core/annotation/counter.h"
 #include "capture/itt/itt.h"
 
 struct counter {

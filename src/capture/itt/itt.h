@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "capture/annotation/map.h"
-#include "capture/annotation/string.h"
+#include "core/annotation/map.h"
+#include "core/annotation/string.h"
 
 /* ---- objects that programs look into ---- */
 

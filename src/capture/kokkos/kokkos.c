@@ -14,8 +14,8 @@
 
 #include <kymo/tool.h>
 
-#include "capture/annotation/map.h"
-#include "capture/annotation/string.h"
+#include "core/annotation/map.h"
+#include "core/annotation/string.h"
 #include "core/work/activity.h"
 #include "core/capture.h"
 #include "core/marker/marker.h"

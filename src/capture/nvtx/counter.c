@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/annotation/counter.h"
+#include "core/annotation/counter.h"
 #include "capture/nvtx/nvtx.h"
 
 /* What the program registered. */

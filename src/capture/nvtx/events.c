@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/annotation/map.h"
+#include "core/annotation/map.h"
 #include "capture/nvtx/nvtx.h"
 #include "core/marker/marker.h"
 

@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-#include "capture/annotation/string.h"
+#include "core/annotation/string.h"
 #include "capture/nvtx/abi.h"
 #include "core/marker/marker.h"
 

@@ -14,7 +14,7 @@
 
 #include <kymo/counter.h>
 
-#include "capture/perf/event.h"
+#include "base/perf_event.h"
 #include "capture/perf/providers.h"
 
 #define THREADS 4096u

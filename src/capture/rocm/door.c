@@ -15,7 +15,7 @@
 
 #include "base/elf.h"
 #include "capture/rocm/work.h"
-#include "register/rocprofiler.h"
+#include "capture/rocm/register.h"
 
 #define PARTS 16u
 #define PROFILER_LIBRARY "librocprofiler-sdk.so"

@@ -3,7 +3,7 @@
 #ifndef CAPTURE_ROCM_MODELS_H
 #define CAPTURE_ROCM_MODELS_H
 
-#include "capture/table/table.h"
+#include "core/table/table.h"
 
 extern struct table_model rocm_model_roctx, rocm_model_hip, rocm_model_hip_compiler, rocm_model_hsa;
 extern const struct table_piece rocm_tables_roctx[], rocm_tables_hip[], rocm_tables_hip_compiler[],

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "capture/table/table.h"
+#include "core/table/table.h"
 #include "core/work/activity.h"
 
 #define ZE_DOMAIN "level_zero"

@@ -3,8 +3,8 @@
  * What annotations opened and will close: from the program's own identification of it (a handle, an
  * id, an address, a thread) to a number of Kymo's. Equal keys stack up, the latest is found first.
  */
-#ifndef CAPTURE_ANNOTATION_MAP_H
-#define CAPTURE_ANNOTATION_MAP_H
+#ifndef CORE_ANNOTATION_MAP_H
+#define CORE_ANNOTATION_MAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * The interface through which ROCm's runtimes hand over their tables, as far as both sides of it
  * need it: names and numbers are those of AMD's library, which is how unmodified runtimes find us.
  */
-#ifndef REGISTER_ROCPROFILER_H
-#define REGISTER_ROCPROFILER_H
+#ifndef CAPTURE_ROCM_REGISTER_H
+#define CAPTURE_ROCM_REGISTER_H
 
 #include <stddef.h>
 #include <stdint.h>

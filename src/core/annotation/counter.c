@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of the program's own; see counter.h. */
-#include "capture/annotation/counter.h"
+#include "core/annotation/counter.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -9,8 +9,8 @@
  * see nothing unusual: no return address is ever replaced. That is why a function whose arguments
  * are unknown (how many lie on the stack?) is only counted, by a jump that touches nothing.
  */
-#ifndef CAPTURE_TABLE_TABLE_H
-#define CAPTURE_TABLE_TABLE_H
+#ifndef CORE_TABLE_TABLE_H
+#define CORE_TABLE_TABLE_H
 
 #include <kymo/register.h>
 

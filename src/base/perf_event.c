@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of perf_event_open(2); see event.h. */
-#include "capture/perf/event.h"
+#include "base/perf_event.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that hands samples over; see hostsample.h. */
+/* The thread that hands samples over; see helper.h. */
 #include "base/futex.h"
-#include "capture/hostsample/hostsample.h"
+#include "core/sample/helper.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -100,10 +100,4 @@ void helper_done(struct helper *h)
 {
 	atomic_store(&h->done, h->seen);
 	futex_wake(&h->done, FUTEX_ALL);
-}
-
-__attribute__((constructor)) static void announce(void)
-{
-	cap_sampler_register(&perf_sampler);
-	cap_sampler_register(&timer_sampler);
 }

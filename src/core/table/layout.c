@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "capture/table/table.h"
+#include "core/table/table.h"
 
 #define STACK_WORDS_MAX 255u
 

@@ -3,12 +3,12 @@
  * Counters of foreign annotation interfaces: values that the program takes itself, recorded as those
  * of any other counter. They live until the process ends and may be used from any thread.
  */
-#ifndef CAPTURE_ANNOTATION_COUNTER_H
-#define CAPTURE_ANNOTATION_COUNTER_H
+#ifndef CORE_ANNOTATION_COUNTER_H
+#define CORE_ANNOTATION_COUNTER_H
 
 #include <kymo/publish.h>
 
-#include "capture/annotation/string.h"
+#include "core/annotation/string.h"
 
 struct annotation_counter;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/elf.h"
-#include "capture/table/table.h"
+#include "core/table/table.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

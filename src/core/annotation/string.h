@@ -4,8 +4,8 @@
  * the numbered categories of their domains. All of it lives until the process ends, takes no lock,
  * and may be used from any thread.
  */
-#ifndef CAPTURE_ANNOTATION_STRING_H
-#define CAPTURE_ANNOTATION_STRING_H
+#ifndef CORE_ANNOTATION_STRING_H
+#define CORE_ANNOTATION_STRING_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/table/table.h"
+#include "core/table/table.h"
 
 /* All pieces of a copy hang on one list; they go together, or never. */
 struct piece {

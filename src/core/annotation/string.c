@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts and categories of foreign annotations; see string.h. */
-#include "capture/annotation/string.h"
+#include "core/annotation/string.h"
 
 #include <errno.h>
 #include <stdatomic.h>

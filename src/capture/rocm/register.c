@@ -6,7 +6,7 @@
  * kept and handed over (never DEADLOCK, never EXCESS_API_INSTANCES), names are open to libraries
  * that export the import function of their name, and nothing ends the program.
  */
-#include "register/rocprofiler.h"
+#include "capture/rocm/register.h"
 
 #include <dlfcn.h>
 #include <errno.h>

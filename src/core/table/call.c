@@ -2,7 +2,7 @@
 /* What happens before and after a traced entry of a table is called. */
 #include <string.h>
 
-#include "capture/table/table.h"
+#include "core/table/table.h"
 
 #define STRING_CAP 256u
 

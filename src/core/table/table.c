@@ -3,7 +3,7 @@
  * Domains made of tables, and the slots of their entries. One lock guards the lists; it is never
  * held while core or a tool is called, so that a table may be taken while another one is.
  */
-#include "capture/table/table.h"
+#include "core/table/table.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open annotations; see map.h. */
-#include "capture/annotation/map.h"
+#include "core/annotation/map.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,8 +3,8 @@
  * Opening events of perf_event_open(2) inside somebody else's program: what the system permits and
  * why not, descriptors out of the program's way, and reading them only while they are still ours.
  */
-#ifndef CAPTURE_PERF_EVENT_H
-#define CAPTURE_PERF_EVENT_H
+#ifndef BASE_PERF_EVENT_H
+#define BASE_PERF_EVENT_H
 
 #include <linux/perf_event.h>
 #include <stdbool.h>

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread of a sampler: goes round now and then, or when it is asked, and hands over what there is. */
+#ifndef CORE_SAMPLE_HELPER_H
+#define CORE_SAMPLE_HELPER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct helper {
+	_Atomic uint32_t state; /* HELPER_* */
+	_Atomic uint32_t wake;  /* changes when it has something to do */
+	_Atomic uint32_t asked, done;
+	uint32_t seen; /* `asked` when the round began */
+	void *(*run)(void *);
+	char reason[256];
+};
+
+/* Starts the thread, without signals, and waits until it says whether it is ready. */
+bool helper_start(struct helper *h, pthread_t *thread, void *(*run)(void *));
+void helper_stop(struct helper *h, pthread_t thread);
+/* Lets the thread do a round now; waits for it, a second at most. */
+void helper_ask(struct helper *h);
+
+/* Of the thread: */
+void helper_ready(struct helper *h, bool ok);
+/* Sleeps, at most so long. False: it is to end. */
+bool helper_wait(struct helper *h, uint64_t ns);
+void helper_done(struct helper *h);
+
+#endif

@@ -115,6 +115,12 @@ class Layers(unittest.TestCase):
         status, said = self.built()
         self.assertEqual(status, 0, said)
 
+    def test_circles(self):
+        self.write("src/drain/one.h", '#include "drain/two.h"\n')
+        self.write("src/drain/two.h", '#include "drain/three.h"\n')
+        self.planted("src/drain/three.h", '#include "drain/one.h"\n',
+                     "circle of includes: src/drain/one.h -> src/drain/two.h -> src/drain/three.h -> src/drain/one.h", compiled=False)
+
     def test_new_folder(self):
         self.planted("src/extra/bad.c", '#include "core/capture.h"\n', "a folder that the table of layers does not have",
                      compiled=False)

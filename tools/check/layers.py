@@ -91,19 +91,40 @@ def check_use(where, place, used, name, problems):
 # ---- as written --------------------------------------------------------------------------------
 
 def check_file(root, path, problems):
+    """Returns the headers of the project that the file includes, as paths in `root`."""
     with open(os.path.join(root, path), encoding="utf-8") as f:
         lines = f.readlines()
     if len(lines) > LINES_MAX:
         problems.add(f"{path}: {len(lines)} lines, more than {LINES_MAX}")
+    own = []
     for number, line in enumerate(lines, 1):
         m = INCLUDE.match(line)
         if m:
             used = m.group(2) if m.group(1) == '"' else None
             check_use(f"{path}:{number}: {m.group(2)}", path[len("src/"):], used, m.group(2), problems)
+            if used:
+                own.append("src/" + used)
+    return own
+
+
+def check_circles(includes, problems):
+    """No file may include itself by way of others: `includes` has for each what it includes."""
+    done = set()
+
+    def visit(path, way):
+        if path in way:
+            problems.add("circle of includes: " + " -> ".join(way[way.index(path):] + [path]))
+        elif path not in done:
+            for other in includes.get(path, ()):
+                visit(other, way + [path])
+            done.add(path)
+
+    for path in sorted(includes):
+        visit(path, [])
 
 
 def check_written(root, problems):
-    files = 0
+    includes = {}
     for layer in sorted(os.listdir(os.path.join(root, "src"))):
         folder = os.path.join(root, "src", layer)
         if os.path.isdir(folder) and layer not in ALLOWED:
@@ -112,9 +133,10 @@ def check_written(root, problems):
         for inside, _, names in os.walk(folder):
             for name in names:
                 if name.endswith((".c", ".h", ".inc")):
-                    files += 1
-                    check_file(root, os.path.relpath(os.path.join(inside, name), root), problems)
-    return files
+                    path = os.path.relpath(os.path.join(inside, name), root)
+                    includes[path] = check_file(root, path, problems)
+    check_circles(includes, problems)
+    return len(includes)
 
 
 # ---- as the compiler read it -------------------------------------------------------------------

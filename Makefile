@@ -25,7 +25,7 @@ help:
 	@echo 'make tsan       the unit tests with the thread sanitizer'
 	@echo 'make bench      build, run the benchmarks'
 	@echo 'make fmt        format the C sources'
-	@echo 'make install    install build/release (DESTDIR=..., PREFIX=...)'
+	@echo 'make install    install build/release (DESTDIR=..., PREFIX=...), with debug information if DEBUG=1'
 	@echo 'make clean      remove build/'
 
 setup:
@@ -72,7 +72,7 @@ fmt:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 install: all
-	@cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX))
+	@cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX)) $(if $(DEBUG),,--strip)
 
 clean:
 	@rm -rf build

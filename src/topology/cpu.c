@@ -300,7 +300,7 @@ static void read_nodes(struct topo *t, struct topo_packages *all)
 static const char *vendor_name(const char *id)
 {
 	static const struct {
-		const char *id, *name;
+		char id[16], name[12];
 	} known[] = {
 		{"GenuineIntel", "Intel"}, {"AuthenticAMD", "AMD"}, {"HygonGenuine", "Hygon"},
 		{"CentaurHauls", "Zhaoxin"}, {"0x41", "Arm"}, {"0x42", "Broadcom"},
@@ -337,7 +337,7 @@ static char *cpuinfo_block(char *text, unsigned cpu)
 
 static void describe(struct topo *t, struct topo_package *p, const char *cpuinfo)
 {
-	static const char *const keys[] = {"cpu family", "model", "stepping", "microcode",
+	static const char keys[][12] = {"cpu family", "model", "stepping", "microcode",
 					   "CPU part", "uarch"};
 	kymo_agent_t *a = &p->agent->a;
 	char *text = strdup(cpuinfo), *block, value[256];

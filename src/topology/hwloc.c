@@ -88,7 +88,7 @@ static bool load(struct topo *t, struct hw *hw)
 /* Only components that read files; errors mean that there is no such component. */
 static void restrict_components(const struct hw *hw)
 {
-	static const char *const unwanted[] = {"x86",	   "opencl", "cuda", "nvml", "rsmi",
+	static const char unwanted[][12] = {"x86",	   "opencl", "cuda", "nvml", "rsmi",
 					       "levelzero", "gl",     "pci"};
 
 	for (size_t i = 0; i < sizeof(unwanted) / sizeof(unwanted[0]); i++)

@@ -170,7 +170,7 @@ static void add_link(const char *name, void *data)
 
 static void add_properties(struct topo *t, struct topo_agent *a, const struct kfd_node *n)
 {
-	static const char *const keys[] = {"simd_per_cu", "wave_front_size", "max_waves_per_simd",
+	static const char keys[][24] = {"simd_per_cu", "wave_front_size", "max_waves_per_simd",
 					   "lds_size_in_kb", "array_count", "num_xcc",
 					   "num_sdma_engines", "num_sdma_xgmi_engines",
 					   "num_cp_queues", "fw_version", "sdma_fw_version",

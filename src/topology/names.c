@@ -13,7 +13,7 @@
 
 static const struct {
 	uint16_t id;
-	const char *name;
+	char name[14];
 } vendors[] = {
 	{0x10de, "NVIDIA"},  {0x1002, "AMD"},	   {0x1022, "AMD"},	 {0x8086, "Intel"},
 	{0x15b3, "Mellanox"}, {0x14e4, "Broadcom"}, {0x10ee, "Xilinx"},	 {0x1da3, "Habana"},

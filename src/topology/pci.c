@@ -13,7 +13,7 @@
 #define PCI_FOLDER "/sys/bus/pci/devices"
 
 static const struct {
-	const char *driver;
+	char driver[20];
 	kymo_agent_type_t type;
 } drivers[] = {
 	{"intel_vpu", KYMO_AGENT_NPU},	 {"amdxdna", KYMO_AGENT_NPU},

@@ -23,7 +23,7 @@ if(NOT KYMO_SANITIZE)
            $<TARGET_FILE:kymo-inject> $<TARGET_FILE:kymo-register>
            $<TARGET_FILE:kymo-rocprofiler>)
   add_test(NAME abi.relocations COMMAND Python3::Interpreter
-           ${CMAKE_CURRENT_LIST_DIR}/relocations.py $<TARGET_FILE:libkymo> 2100 96)
+           ${CMAKE_CURRENT_LIST_DIR}/relocations.py $<TARGET_FILE:libkymo> 1000 80)
   set_tests_properties(abi.needed abi.relocations PROPERTIES LABELS abi)
 endif()
 add_test(NAME abi.headers COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/headers.sh

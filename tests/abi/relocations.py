@@ -22,7 +22,10 @@ def relocations(library):
 
 
 def own_kib(library):
-    """Pages of the library that are the process's own, in a process that has got as far as its main()."""
+    """Pages of the library that are the process's own, in a process that has got as far as its main().
+
+    Not Private_Dirty, which has pages of the file that the linker wrote and the disk has not seen yet.
+    """
     name = os.path.realpath(library)
     child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              env={**os.environ, "LD_PRELOAD": library})
@@ -35,7 +38,7 @@ def own_kib(library):
             mapping = re.match(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \S+ *(.*)$", line)
             if mapping:
                 ours = mapping[1] == name
-            elif ours and line.startswith("Private_Dirty:"):
+            elif ours and line.startswith("Anonymous:"):
                 own = (own or 0) + int(line.split()[1])
     child.stdin.close()
     child.wait()

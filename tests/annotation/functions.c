@@ -32,10 +32,9 @@ static void print_extension(const char *name, uint16_t module)
 			printf("nvtx %s.%u\n", name, i);
 }
 
-static void print_itt(const struct itt_function *f)
+static void print_itt(void *data, const char *name, itt_function *function)
 {
-	for (; f->name; f++)
-		printf("itt %s\n", f->name);
+	printf("itt %s\n", name);
 }
 
 static void print_ompt(const struct omp_callback *c)
@@ -50,11 +49,11 @@ int main(void)
 	print_extension("MEM", 1);
 	print_extension("PAYLOAD", NVTX_MODULE_PAYLOAD);
 	print_extension("COUNTERS", NVTX_MODULE_COUNTERS);
-	print_itt(itt_object_functions);
-	print_itt(itt_task_functions);
-	print_itt(itt_metadata_functions);
-	print_itt(itt_counter_functions);
-	print_itt(itt_sync_functions);
+	itt_object_functions(print_itt, NULL);
+	itt_task_functions(print_itt, NULL);
+	itt_metadata_functions(print_itt, NULL);
+	itt_counter_functions(print_itt, NULL);
+	itt_sync_functions(print_itt, NULL);
 	print_ompt(omp_host_callbacks);
 	print_ompt(omp_target_callbacks);
 	return 0;

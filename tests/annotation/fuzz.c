@@ -371,17 +371,21 @@ static struct function itt[] = {
 	{"heap_reallocate_end", "qqqni", 0, NULL},
 };
 
+static void found_itt(void *data, const char *name, itt_function *function)
+{
+	for (size_t i = 0; i < sizeof(itt) / sizeof(*itt); i++)
+		if (strcmp(name, itt[i].name) == 0)
+			itt[i].function = function;
+}
+
 static void find_itt(void)
 {
-	static const struct itt_function *const lists[] = {
-		itt_object_functions, itt_task_functions, itt_metadata_functions,
-		itt_counter_functions, itt_sync_functions};
-
+	itt_object_functions(found_itt, NULL);
+	itt_task_functions(found_itt, NULL);
+	itt_metadata_functions(found_itt, NULL);
+	itt_counter_functions(found_itt, NULL);
+	itt_sync_functions(found_itt, NULL);
 	for (size_t i = 0; i < sizeof(itt) / sizeof(*itt); i++) {
-		for (size_t k = 0; k < sizeof(lists) / sizeof(*lists); k++)
-			for (const struct itt_function *f = lists[k]; f->name; f++)
-				if (strcmp(f->name, itt[i].name) == 0)
-					itt[i].function = f->function;
 		if (!itt[i].function) {
 			fprintf(stderr, "no %s\n", itt[i].name);
 			abort();

@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 FRAMES, STEPS = 10, 8
+MOST_BYTES = 10_000_000
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 CONSUMER = """cmake_minimum_required(VERSION 3.21)
 project(consumer C CXX)
@@ -68,7 +69,7 @@ class Package:
     def __init__(self, build, folder):
         first = os.path.join(folder, "first")
         self.prefix = os.path.join(folder, "second", "kymo")
-        run("cmake", "--install", build, "--prefix", first)
+        run("cmake", "--install", build, "--prefix", first, "--strip")
         os.mkdir(os.path.dirname(self.prefix))
         shutil.move(first, self.prefix)
         (pc,) = glob.glob(f"{self.prefix}/**/pkgconfig/kymo.pc", recursive=True)
@@ -293,12 +294,34 @@ def test_destdir(build, folder):
     shutil.rmtree(f"{folder}/dest")
 
 
+def test_size(source, package):
+    """`make install` strips; what it installs is small, and has what programs link against all the same."""
+    def recipe(*more):
+        return run("make", "-n", "-C", source, "install", *more).stdout
+
+    check("make install strips, and not with DEBUG=1",
+          "--strip" in recipe() and "--strip" not in recipe("DEBUG=1"), recipe())
+    files = [p for p in glob.glob(f"{package.prefix}/**/*", recursive=True)
+             if os.path.isfile(p) and not os.path.islink(p)]
+    total = sum(os.path.getsize(p) for p in files)
+    check(f"an installation takes {total / 1e6:.1f} MB of at most 10", total <= MOST_BYTES,
+          sorted((os.path.getsize(p), p) for p in files)[-10:])
+    for path in files:
+        with open(path, "rb") as f:
+            if f.read(4) != b"\x7fELF":
+                continue
+        sections = run("readelf", "-SW", path).stdout
+        check(f"{os.path.relpath(path, package.prefix)} has no debug information",
+              ".debug_info" not in sections and ".symtab" not in sections, sections)
+
+
 def main():
     build, source, heat, annotated, programs = sys.argv[1:]
     heat = [heat, "--size", "128", "--frames", str(FRAMES), "--steps", str(STEPS)]
     with tempfile.TemporaryDirectory() as folder:
         test_destdir(build, folder)
         package = Package(build, folder)
+        test_size(source, package)
         test_kymo(package, heat, folder)
         tools = build_all(package, folder)
         test_histogram(package, tools, heat)

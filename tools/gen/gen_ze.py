@@ -106,13 +106,19 @@ class Model(gen_table.Model):
 
 
 def emit_op(model, function):
-    """Lines, and the rows of the op's arguments and its offsets."""
-    name = function["name"]
-    lines, arg = gen_table.emit_op(model, function)
-    behind = model.behind.get(name)
-    if behind:
-        lines.append(f"static const uint16_t behind_{name}[] = {{{', '.join(map(str, behind))}}};")
-    return lines, arg, f"\tbehind_{name}," if behind else "\tNULL,"
+    """Adds the op; its arguments, and where its fields lie behind pointers."""
+    args = gen_table.emit_op(model, function)
+    return args, model.behind.get(function["name"], [])
+
+
+def emit_behind(lists):
+    """Row 0 is nobody's: an op whose first is 0 has none."""
+    rows, firsts = [0], []
+    for behind in lists:
+        firsts.append(len(rows) if behind else 0)
+        rows += behind
+    return ["static const uint16_t behind_rows[] = {", "\t" + ", ".join(map(str, rows)) + "};",
+            "static const uint16_t behind[] = {", "\t" + ", ".join(map(str, firsts)) + "};", ""]
 
 
 HEAD = ["/* SPDX-License-Identifier: Apache-2.0 */",
@@ -122,15 +128,14 @@ HEAD = ["/* SPDX-License-Identifier: Apache-2.0 */",
 def emit_model(model):
     ops = [emit_op(model, f) for f in model.ops()]
     lines = HEAD + ['#include "capture/ze/ze.h"', ""]
-    for op in ops:
-        lines += op[0]
-    lines += [""] + gen_table.emit_packed(model, len(ops))
-    lines += ["static const struct table_args args[] = {"] + [o[1] for o in ops] + ["};", ""]
-    lines += ["static const uint16_t *const behind[] = {"] + [o[2] for o in ops] + ["};", ""]
-    lines += ["static const struct table_after after[] = {"]
-    lines += [f'\t{{"{n}", ze_after_{n}}},' for n in model.facts["after"]]
-    lines += ["\t{NULL, NULL}};", "",
-              "struct table_model ze_model = {.packed = &described_rows.head, .args = args, .behind = behind,",
+    lines += [""] + gen_table.emit_packed(model, len(ops)) + gen_table.emit_args([o[0] for o in ops])
+    lines += emit_behind([o[1] for o in ops])
+    lines += [f"static struct table_after after[{len(model.facts['after']) + 1}];", "",
+              "void ze_after_fill(void)", "{", "\tstruct table_after *a = after;", ""]
+    lines += [f'\t*a++ = (struct table_after){{"{n}", ze_after_{n}}};' for n in model.facts["after"]]
+    lines += ["}", "",
+              "struct table_model ze_model = {.packed = &described_rows.head, .args = args,",
+              "\t.arg_rows = arg_rows, .behind = behind, .behind_rows = behind_rows,",
               "\t.after = after, .keep_after = true};", "", "const struct ze_table ze_tables[] = {"]
     first = 0
     for table in model.tables:
@@ -190,9 +195,10 @@ def emit_shims(model):
     lines = HEAD + ["#include <string.h>", "", '#include "capture/ze/ze.h"', ""]
     for name in names:
         lines += emit_shim(model, name)
-    lines += ["const struct ze_shim ze_shims[] = {"]
-    lines += [f"\t{{ZE_OP_{n}, (void (*)(void))shim_{n}}}," for n in names]
-    lines += ["};", f"const unsigned ze_shim_count = {len(names)};", "",
+    lines += ["void (*ze_shim_of(uint32_t op))(void)", "{", "\tswitch (op) {"]
+    for n in names:
+        lines += [f"\tcase ZE_OP_{n}:", f"\t\treturn (void (*)(void))shim_{n};"]
+    lines += ["\tdefault:", "\t\treturn NULL;", "\t}", "}", "",
               "const uint16_t ze_used[] = {"]
     lines += [f"\tZE_OP_{n}," for n in model.facts["used"]]
     return lines + ["};", f"const unsigned ze_used_count = {len(model.facts['used'])};"]

@@ -33,14 +33,14 @@ enum moves { /* what a call gives and gets, `count` elements or those of all ran
 };
 
 static const struct traffic {
-	const char *op, *count, *peer; /* names of parameters; peer: of the root or other side */
+	char op[20], count[12], peer[8]; /* names of parameters; peer: of the root or other side */
 	enum moves moves;
 	unsigned record; /* COMM_OP_* */
 } traffic[] = {
-	{"ncclAllReduce", "count", NULL, MOVES_BOTH, COMM_OP_COLLECTIVE},
-	{"ncclAllGather", "sendcount", NULL, MOVES_GATHER_ALL, COMM_OP_COLLECTIVE},
-	{"ncclReduceScatter", "recvcount", NULL, MOVES_SCATTER_SUM, COMM_OP_COLLECTIVE},
-	{"ncclAlltoAll", "count", NULL, MOVES_ALL, COMM_OP_COLLECTIVE},
+	{"ncclAllReduce", "count", "", MOVES_BOTH, COMM_OP_COLLECTIVE},
+	{"ncclAllGather", "sendcount", "", MOVES_GATHER_ALL, COMM_OP_COLLECTIVE},
+	{"ncclReduceScatter", "recvcount", "", MOVES_SCATTER_SUM, COMM_OP_COLLECTIVE},
+	{"ncclAlltoAll", "count", "", MOVES_ALL, COMM_OP_COLLECTIVE},
 	{"ncclBcast", "count", "root", MOVES_FROM_ROOT, COMM_OP_COLLECTIVE},
 	{"ncclBroadcast", "count", "root", MOVES_FROM_ROOT, COMM_OP_COLLECTIVE},
 	{"ncclReduce", "count", "root", MOVES_TO_ROOT, COMM_OP_COLLECTIVE},
@@ -377,7 +377,7 @@ static void after_traffic(const struct table_call *c)
 		return;
 	comm = communicator_of(handle_at(c, "comm"));
 	type = argument(c, "datatype");
-	if (k->peer)
+	if (*k->peer)
 		t.peer = (int32_t)argument(c, k->peer);
 	t.excluded = atomic_load_explicit(&c->frame->op->excluded, memory_order_relaxed);
 	t.correlation = t.origin.call;

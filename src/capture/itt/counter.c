@@ -142,21 +142,21 @@ static void dec_delta_v3(const struct itt_domain *domain, const struct itt_strin
 	change(named(domain, name), 0 - by);
 }
 
-const struct itt_function itt_counter_functions[] = {
-	ITT_FUNCTION("counter_create", create),
-	ITT_FUNCTION("counter_create_typed", create_typed),
-	ITT_FUNCTION("counter_create_v3", create_v3),
-	ITT_FUNCTION("counter_destroy", destroy),
-	ITT_FUNCTION("counter_inc", inc),
-	ITT_FUNCTION("counter_inc_delta", inc_delta),
-	ITT_FUNCTION("counter_dec", dec),
-	ITT_FUNCTION("counter_dec_delta", dec_delta),
-	ITT_FUNCTION("counter_set_value", set_value),
-	ITT_FUNCTION("counter_set_value_v3", set_value),
-	ITT_FUNCTION("counter_set_value_ex", set_value_ex),
-	ITT_FUNCTION("counter_inc_v3", inc_v3),
-	ITT_FUNCTION("counter_inc_delta_v3", inc_delta_v3),
-	ITT_FUNCTION("counter_dec_v3", dec_v3),
-	ITT_FUNCTION("counter_dec_delta_v3", dec_delta_v3),
-	{NULL, NULL},
-};
+void itt_counter_functions(itt_tell *tell, void *data)
+{
+	ITT_FUNCTION("counter_create", create);
+	ITT_FUNCTION("counter_create_typed", create_typed);
+	ITT_FUNCTION("counter_create_v3", create_v3);
+	ITT_FUNCTION("counter_destroy", destroy);
+	ITT_FUNCTION("counter_inc", inc);
+	ITT_FUNCTION("counter_inc_delta", inc_delta);
+	ITT_FUNCTION("counter_dec", dec);
+	ITT_FUNCTION("counter_dec_delta", dec_delta);
+	ITT_FUNCTION("counter_set_value", set_value);
+	ITT_FUNCTION("counter_set_value_v3", set_value);
+	ITT_FUNCTION("counter_set_value_ex", set_value_ex);
+	ITT_FUNCTION("counter_inc_v3", inc_v3);
+	ITT_FUNCTION("counter_inc_delta_v3", inc_delta_v3);
+	ITT_FUNCTION("counter_dec_v3", dec_v3);
+	ITT_FUNCTION("counter_dec_delta_v3", dec_delta_v3);
+}

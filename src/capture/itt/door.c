@@ -46,19 +46,31 @@ static const unsigned char magic[8] = {0xed, 0xab, 0xab, 0xec, 0x0d, 0xee, 0xda,
 
 KYMO_EXPORT void __itt_api_init(struct itt_global *global, int groups);
 
+struct wanted {
+	const char *name;
+	itt_function *function;
+};
+
+static void compare(void *data, const char *name, itt_function *function)
+{
+	struct wanted *w = data;
+
+	if (strcmp(name, w->name) == 0)
+		w->function = function;
+}
+
 static void *find(const char *name)
 {
-	static const struct itt_function *const lists[] = {
-		itt_object_functions, itt_task_functions, itt_metadata_functions,
-		itt_counter_functions, itt_sync_functions};
+	struct wanted w = {name, NULL};
 
 	if (strncmp(name, PREFIX, strlen(PREFIX)) == 0)
-		name += strlen(PREFIX);
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		for (const struct itt_function *f = lists[i]; f->name; f++)
-			if (strcmp(f->name, name) == 0)
-				return (void *)(uintptr_t)f->function;
-	return NULL;
+		w.name += strlen(PREFIX);
+	itt_object_functions(compare, &w);
+	itt_task_functions(compare, &w);
+	itt_metadata_functions(compare, &w);
+	itt_counter_functions(compare, &w);
+	itt_sync_functions(compare, &w);
+	return (void *)(uintptr_t)w.function;
 }
 
 /* LLVM's and Intel's OpenMP tell ITT what they tell OMPT, and OMPT's is the whole of it. */

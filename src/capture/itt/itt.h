@@ -90,14 +90,18 @@ bool itt_value(kymo_payload_t *out, const char *key, int type, const void *data,
 enum itt_key { ITT_KEY_TASK = 16, ITT_KEY_REGION, ITT_KEY_FRAME, ITT_KEY_EVENT, ITT_KEY_OLD_FRAME,
 	       ITT_KEY_HEAP };
 
-/* A function by the name that the static part's list has, without its prefix. */
-struct itt_function {
-	const char *name;
-	void (*function)(void);
-};
-#define ITT_FUNCTION(name, function) {name, (void (*)(void))(function)}
+/*
+ * Functions by the names that the static part's list has, without its prefix: each is told. Code and
+ * no tables, which would be relocated in every process.
+ */
+typedef void itt_function(void);
+typedef void itt_tell(void *data, const char *name, itt_function *function);
+void itt_object_functions(itt_tell *tell, void *data);
+void itt_task_functions(itt_tell *tell, void *data);
+void itt_metadata_functions(itt_tell *tell, void *data);
+void itt_counter_functions(itt_tell *tell, void *data);
+void itt_sync_functions(itt_tell *tell, void *data);
 
-extern const struct itt_function itt_object_functions[], itt_task_functions[],
-	itt_metadata_functions[], itt_counter_functions[], itt_sync_functions[]; /* to name NULL */
+#define ITT_FUNCTION(name, function) tell(data, name, (itt_function *)(function))
 
 #endif

@@ -219,16 +219,16 @@ static void relation_to_current_ex(const struct itt_domain *domain, struct itt_c
 	relation_to_current(domain, what, tail);
 }
 
-const struct itt_function itt_metadata_functions[] = {
-	ITT_FUNCTION("metadata_add", metadata_add),
-	ITT_FUNCTION("metadata_str_add", metadata_str_add),
-	ITT_FUNCTION("metadata_add_with_scope", metadata_add_scope),
-	ITT_FUNCTION("metadata_str_add_with_scope", metadata_str_add_scope),
-	ITT_FUNCTION("formatted_metadata_add", formatted),
-	ITT_FUNCTION("formatted_metadata_add_overlapped", formatted_overlapped),
-	ITT_FUNCTION("relation_add", relation),
-	ITT_FUNCTION("relation_add_to_current", relation_to_current),
-	ITT_FUNCTION("relation_add_ex", relation_ex),
-	ITT_FUNCTION("relation_add_to_current_ex", relation_to_current_ex),
-	{NULL, NULL},
-};
+void itt_metadata_functions(itt_tell *tell, void *data)
+{
+	ITT_FUNCTION("metadata_add", metadata_add);
+	ITT_FUNCTION("metadata_str_add", metadata_str_add);
+	ITT_FUNCTION("metadata_add_with_scope", metadata_add_scope);
+	ITT_FUNCTION("metadata_str_add_with_scope", metadata_str_add_scope);
+	ITT_FUNCTION("formatted_metadata_add", formatted);
+	ITT_FUNCTION("formatted_metadata_add_overlapped", formatted_overlapped);
+	ITT_FUNCTION("relation_add", relation);
+	ITT_FUNCTION("relation_add_to_current", relation_to_current);
+	ITT_FUNCTION("relation_add_ex", relation_ex);
+	ITT_FUNCTION("relation_add_to_current_ex", relation_to_current_ex);
+}

@@ -244,20 +244,20 @@ static const char *version(void)
 	return "Kymo " KYMO_VERSION;
 }
 
-const struct itt_function itt_object_functions[] = {
-	ITT_FUNCTION("domain_create", domain_create),
-	ITT_FUNCTION("string_handle_create", string_create),
-	ITT_FUNCTION("thread_set_name", thread_set_name),
-	ITT_FUNCTION("thr_name_set", thr_name_set),
-	ITT_FUNCTION("thread_ignore", thread_ignore),
-	ITT_FUNCTION("thr_ignore", thread_ignore),
-	ITT_FUNCTION("pause", pause_all),
-	ITT_FUNCTION("resume", resume_all),
-	ITT_FUNCTION("detach", pause_all),
-	ITT_FUNCTION("pause_scoped", pause_scoped),
-	ITT_FUNCTION("resume_scoped", resume_scoped),
-	ITT_FUNCTION("get_timestamp", timestamp),
-	ITT_FUNCTION("clock_domain_create", clock_create),
-	ITT_FUNCTION("api_version", version),
-	{NULL, NULL},
-};
+void itt_object_functions(itt_tell *tell, void *data)
+{
+	ITT_FUNCTION("domain_create", domain_create);
+	ITT_FUNCTION("string_handle_create", string_create);
+	ITT_FUNCTION("thread_set_name", thread_set_name);
+	ITT_FUNCTION("thr_name_set", thr_name_set);
+	ITT_FUNCTION("thread_ignore", thread_ignore);
+	ITT_FUNCTION("thr_ignore", thread_ignore);
+	ITT_FUNCTION("pause", pause_all);
+	ITT_FUNCTION("resume", resume_all);
+	ITT_FUNCTION("detach", pause_all);
+	ITT_FUNCTION("pause_scoped", pause_scoped);
+	ITT_FUNCTION("resume_scoped", resume_scoped);
+	ITT_FUNCTION("get_timestamp", timestamp);
+	ITT_FUNCTION("clock_domain_create", clock_create);
+	ITT_FUNCTION("api_version", version);
+}

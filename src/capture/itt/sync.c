@@ -150,30 +150,30 @@ static void reallocate_end(void *heap, void *address, void **now, size_t size, i
 		annotation_allocated(*now, size);
 }
 
-const struct itt_function itt_sync_functions[] = {
-	ITT_FUNCTION("sync_create", create),
-	ITT_FUNCTION("sync_set_name", create),
-	ITT_FUNCTION("notify_sync_name", name_legacy),
-	ITT_FUNCTION("sync_rename", rename_),
-	ITT_FUNCTION("sync_destroy", destroy),
-	ITT_FUNCTION("sync_prepare", prepare),
-	ITT_FUNCTION("sync_acquired", acquired),
-	ITT_FUNCTION("sync_cancel", cancel),
-	ITT_FUNCTION("sync_releasing", releasing),
-	ITT_FUNCTION("fsync_prepare", prepare),
-	ITT_FUNCTION("fsync_acquired", acquired),
-	ITT_FUNCTION("fsync_cancel", cancel),
-	ITT_FUNCTION("fsync_releasing", releasing),
-	ITT_FUNCTION("notify_sync_prepare", prepare),
-	ITT_FUNCTION("notify_sync_acquired", acquired),
-	ITT_FUNCTION("notify_sync_cancel", cancel),
-	ITT_FUNCTION("notify_sync_releasing", releasing),
-	ITT_FUNCTION("heap_function_create", heap_create),
-	ITT_FUNCTION("heap_allocate_begin", allocate_begin),
-	ITT_FUNCTION("heap_allocate_end", allocate_end),
-	ITT_FUNCTION("heap_free_begin", free_begin),
-	ITT_FUNCTION("heap_free_end", free_end),
-	ITT_FUNCTION("heap_reallocate_begin", reallocate_begin),
-	ITT_FUNCTION("heap_reallocate_end", reallocate_end),
-	{NULL, NULL},
-};
+void itt_sync_functions(itt_tell *tell, void *data)
+{
+	ITT_FUNCTION("sync_create", create);
+	ITT_FUNCTION("sync_set_name", create);
+	ITT_FUNCTION("notify_sync_name", name_legacy);
+	ITT_FUNCTION("sync_rename", rename_);
+	ITT_FUNCTION("sync_destroy", destroy);
+	ITT_FUNCTION("sync_prepare", prepare);
+	ITT_FUNCTION("sync_acquired", acquired);
+	ITT_FUNCTION("sync_cancel", cancel);
+	ITT_FUNCTION("sync_releasing", releasing);
+	ITT_FUNCTION("fsync_prepare", prepare);
+	ITT_FUNCTION("fsync_acquired", acquired);
+	ITT_FUNCTION("fsync_cancel", cancel);
+	ITT_FUNCTION("fsync_releasing", releasing);
+	ITT_FUNCTION("notify_sync_prepare", prepare);
+	ITT_FUNCTION("notify_sync_acquired", acquired);
+	ITT_FUNCTION("notify_sync_cancel", cancel);
+	ITT_FUNCTION("notify_sync_releasing", releasing);
+	ITT_FUNCTION("heap_function_create", heap_create);
+	ITT_FUNCTION("heap_allocate_begin", allocate_begin);
+	ITT_FUNCTION("heap_allocate_end", allocate_end);
+	ITT_FUNCTION("heap_free_begin", free_begin);
+	ITT_FUNCTION("heap_free_end", free_end);
+	ITT_FUNCTION("heap_reallocate_begin", reallocate_begin);
+	ITT_FUNCTION("heap_reallocate_end", reallocate_end);
+}

@@ -318,35 +318,35 @@ static void old_frame_end(void *frame)
 	close_by(ITT_KEY_OLD_FRAME, frame, (struct itt_id){0, 0, 0});
 }
 
-const struct itt_function itt_task_functions[] = {
-	ITT_FUNCTION("task_begin", task_begin),
-	ITT_FUNCTION("task_begin_fn", task_begin_fn),
-	ITT_FUNCTION("task_end", task_end),
-	ITT_FUNCTION("task_begin_ex", task_begin_ex),
-	ITT_FUNCTION("task_begin_fn_ex", task_begin_fn_ex),
-	ITT_FUNCTION("task_end_ex", task_end_ex),
-	ITT_FUNCTION("task_begin_overlapped", task_begin_overlapped),
-	ITT_FUNCTION("task_begin_overlapped_ex", task_begin_overlapped_ex),
-	ITT_FUNCTION("task_end_overlapped", task_end_overlapped),
-	ITT_FUNCTION("task_end_overlapped_ex", task_end_overlapped_ex),
-	ITT_FUNCTION("task_group", task_group),
-	ITT_FUNCTION("region_begin", region_begin),
-	ITT_FUNCTION("region_end", region_end),
-	ITT_FUNCTION("frame_begin_v3", frame_begin),
-	ITT_FUNCTION("frame_end_v3", frame_end),
-	ITT_FUNCTION("frame_submit_v3", frame_submit),
-	ITT_FUNCTION("marker", marker),
-	ITT_FUNCTION("marker_ex", marker_ex),
-	ITT_FUNCTION("event_create", event_create),
-	ITT_FUNCTION("event_start", event_start),
-	ITT_FUNCTION("event_end", event_end),
-	ITT_FUNCTION("mark_create", number_of),
-	ITT_FUNCTION("mark", mark),
-	ITT_FUNCTION("mark_global", mark),
-	ITT_FUNCTION("mark_off", mark_off),
-	ITT_FUNCTION("mark_global_off", mark_off),
-	ITT_FUNCTION("frame_create", frame_create),
-	ITT_FUNCTION("frame_begin", old_frame_begin),
-	ITT_FUNCTION("frame_end", old_frame_end),
-	{NULL, NULL},
-};
+void itt_task_functions(itt_tell *tell, void *data)
+{
+	ITT_FUNCTION("task_begin", task_begin);
+	ITT_FUNCTION("task_begin_fn", task_begin_fn);
+	ITT_FUNCTION("task_end", task_end);
+	ITT_FUNCTION("task_begin_ex", task_begin_ex);
+	ITT_FUNCTION("task_begin_fn_ex", task_begin_fn_ex);
+	ITT_FUNCTION("task_end_ex", task_end_ex);
+	ITT_FUNCTION("task_begin_overlapped", task_begin_overlapped);
+	ITT_FUNCTION("task_begin_overlapped_ex", task_begin_overlapped_ex);
+	ITT_FUNCTION("task_end_overlapped", task_end_overlapped);
+	ITT_FUNCTION("task_end_overlapped_ex", task_end_overlapped_ex);
+	ITT_FUNCTION("task_group", task_group);
+	ITT_FUNCTION("region_begin", region_begin);
+	ITT_FUNCTION("region_end", region_end);
+	ITT_FUNCTION("frame_begin_v3", frame_begin);
+	ITT_FUNCTION("frame_end_v3", frame_end);
+	ITT_FUNCTION("frame_submit_v3", frame_submit);
+	ITT_FUNCTION("marker", marker);
+	ITT_FUNCTION("marker_ex", marker_ex);
+	ITT_FUNCTION("event_create", event_create);
+	ITT_FUNCTION("event_start", event_start);
+	ITT_FUNCTION("event_end", event_end);
+	ITT_FUNCTION("mark_create", number_of);
+	ITT_FUNCTION("mark", mark);
+	ITT_FUNCTION("mark_global", mark);
+	ITT_FUNCTION("mark_off", mark_off);
+	ITT_FUNCTION("mark_global_off", mark_off);
+	ITT_FUNCTION("frame_create", frame_create);
+	ITT_FUNCTION("frame_begin", old_frame_begin);
+	ITT_FUNCTION("frame_end", old_frame_end);
+}

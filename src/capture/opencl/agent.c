@@ -61,7 +61,7 @@ static const char *type_name(uint64_t type)
 /* ---- properties ---- */
 
 static const struct {
-	const char *key;
+	char key[28];
 	cl_device_info what;
 } numbers[] = {
 	{"compute_units", CL_DEVICE_MAX_COMPUTE_UNITS},

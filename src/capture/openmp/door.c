@@ -125,8 +125,10 @@ static void fork_child(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
+CAP_KNOWN_DOMAIN(openmp, packed_describe(OMP_PACKED, 0));
+
 static const struct cap_domain_info info = {
-	.desc = &omp_domain_desc, .ops = omp_ops, .wanted = wanted, .flush = flush,
+	.packed = OMP_PACKED, .ops = omp_ops, .wanted = wanted, .flush = flush,
 	.fork_child = fork_child};
 
 static int initialize(omp_lookup lookup, int initial_device, union omp_data *tool)
@@ -138,7 +140,8 @@ static int initialize(omp_lookup lookup, int initial_device, union omp_data *too
 	memcpy(&set_callback, &set, sizeof(set));
 	memset(registered, 0, sizeof(registered));
 	pthread_mutex_unlock(&lock);
-	if (!set || (!domain && cap_domain_register(&info, &domain) != KYMO_OK))
+	omp_desc = packed_describe(OMP_PACKED, 0);
+	if (!set || !omp_desc || (!domain && cap_domain_register(&info, &domain) != KYMO_OK))
 		return 0;
 	wanted(atomic_load(&cap_activities));
 	atomic_store(&asked, true);

@@ -4,7 +4,6 @@
  * it does on devices dispatches, copies and allocations.
  *
  *   door.c      how the runtime finds us; which callbacks it is asked for
- *   describe.c  the domain: operations and their fields
  *   record.c    regions that are open on a thread, and writing their records
  *   host.c      callbacks of threads, regions, tasks, waits, locks
  *   target.c    callbacks of target regions
@@ -16,74 +15,14 @@
 #include <stdbool.h>
 
 #include "capture/openmp/ompt.h"
+#include "capture/openmp/ops.h"
 #include "core/capture.h"
 
-/* ---- operations: X(NAME, "name", fields, flags) ---- */
-
-#define OMP_OPS(X)                                                                                 \
-	X(PARALLEL, "parallel", parallel, KYMO_OP_MINIMAL)                                         \
-	X(TEAMS, "teams", parallel, KYMO_OP_MINIMAL)                                               \
-	X(IMPLICIT_TASK, "implicit_task", implicit, 0)                                             \
-	X(TASK, "task", task, 0)                                                                   \
-	X(LOOP, "loop", work, 0)                                                                   \
-	X(SECTIONS, "sections", work, 0)                                                           \
-	X(SINGLE, "single", work, 0)                                                               \
-	X(SINGLE_OTHER, "single_other", work, KYMO_OP_CHATTY)                                      \
-	X(WORKSHARE, "workshare", work, 0)                                                         \
-	X(DISTRIBUTE, "distribute", work, 0)                                                       \
-	X(TASKLOOP, "taskloop", work, 0)                                                           \
-	X(SCOPE, "scope", work, 0)                                                                 \
-	X(MASKED, "masked", none, 0)                                                             \
-	X(BARRIER, "barrier", region, KYMO_OP_WAITS)                                               \
-	X(BARRIER_WORKSHARE, "implicit_barrier", region, KYMO_OP_WAITS)                            \
-	X(BARRIER_PARALLEL, "join_barrier", region, KYMO_OP_WAITS | KYMO_OP_CHATTY)                \
-	X(BARRIER_OTHER, "runtime_barrier", region, KYMO_OP_WAITS)                                 \
-	X(TASKWAIT, "taskwait", region, KYMO_OP_WAITS)                                             \
-	X(TASKGROUP, "taskgroup", region, KYMO_OP_WAITS)                                           \
-	X(REDUCTION, "reduction", region, 0)                                                       \
-	X(WAIT, "wait", wait, KYMO_OP_WAITS | KYMO_OP_CHATTY)                                      \
-	X(LOCK, "lock", acquire, KYMO_OP_WAITS)                                                    \
-	X(NEST_LOCK, "nest_lock", acquire, KYMO_OP_WAITS)                                          \
-	X(CRITICAL, "critical", acquire, KYMO_OP_WAITS)                                            \
-	X(ATOMIC, "atomic", acquire, KYMO_OP_WAITS)                                                \
-	X(ORDERED, "ordered", acquire, KYMO_OP_WAITS)                                              \
-	X(RELEASE, "release", release, 0)                                                          \
-	X(LOCK_INIT, "lock_init", init, KYMO_OP_CHATTY)                                            \
-	X(LOCK_DESTROY, "lock_destroy", destroy, KYMO_OP_CHATTY)                                   \
-	X(NEST_LOCK_SCOPE, "nest_lock_again", again, KYMO_OP_CHATTY)                               \
-	X(FLUSH, "flush", none, KYMO_OP_CHATTY)                                                    \
-	X(DISPATCH, "dispatch", dispatch, KYMO_OP_CHATTY)                                          \
-	X(CANCEL, "cancel", cancel, 0)                                                             \
-	X(ERROR, "error", error, KYMO_OP_MINIMAL)                                                  \
-	X(CONTROL_TOOL, "control_tool", control, KYMO_OP_MINIMAL)                                  \
-	X(TASK_CREATE, "task_create", create, 0)                                                   \
-	X(DEPENDENCES, "dependences", dependences, 0)                                              \
-	X(TASK_DEPENDENCE, "task_dependence", dependence, 0)                                       \
-	X(THREAD_BEGIN, "thread_begin", thread, KYMO_OP_MINIMAL)                                   \
-	X(THREAD_END, "thread_end", none, KYMO_OP_MINIMAL)                                         \
-	X(TARGET, "target", target, KYMO_OP_MINIMAL | KYMO_OP_WAITS)                               \
-	X(ENTER_DATA, "target_enter_data", target, KYMO_OP_MINIMAL | KYMO_OP_WAITS)                \
-	X(EXIT_DATA, "target_exit_data", target, KYMO_OP_MINIMAL | KYMO_OP_WAITS)                  \
-	X(UPDATE, "target_update", target, KYMO_OP_MINIMAL | KYMO_OP_WAITS)                        \
-	X(SUBMIT, "target_submit", submit, KYMO_OP_MINIMAL | KYMO_OP_SUBMITS)                      \
-	X(DATA_ALLOC, "target_alloc", data, KYMO_OP_MINIMAL | KYMO_OP_ALLOCATES)                   \
-	X(DATA_TO, "target_transfer_to", data, KYMO_OP_MINIMAL | KYMO_OP_SUBMITS)                  \
-	X(DATA_FROM, "target_transfer_from", data, KYMO_OP_MINIMAL | KYMO_OP_SUBMITS)              \
-	X(DATA_DELETE, "target_delete", data, KYMO_OP_MINIMAL)                                     \
-	X(DATA_ASSOCIATE, "target_associate", data, 0)                                             \
-	X(DATA_DISASSOCIATE, "target_disassociate", data, 0)                                       \
-	X(MAP, "target_map", map, 0)                                                               \
-	X(DEVICE_INITIALIZE, "device_initialize", device, KYMO_OP_MINIMAL)                         \
-	X(DEVICE_FINALIZE, "device_finalize", finalize, KYMO_OP_MINIMAL)                           \
-	X(DEVICE_LOAD, "device_load", load, 0)                                                     \
-	X(DEVICE_UNLOAD, "device_unload", unload, 0)                                               \
-	X(PRIMARY_TASK, "primary_task", implicit, KYMO_OP_CHATTY)
-
-#define OMP_OP_ENUM(name, text, fields, flags) OMP_OP_##name,
-enum omp_op { OMP_OPS(OMP_OP_ENUM) OMP_OP_COUNT };
+/* ---- operations (api/openmp/openmp.json; the order of fields is that of the values which host.c and
+ * target.c pass) ---- */
 
 extern struct cap_op omp_ops[OMP_OP_COUNT];
-extern const kymo_domain_desc_t omp_domain_desc;
+extern const kymo_domain_desc_t *omp_desc; /* from the door's opening on */
 
 /* The most fields that an op here has. */
 #define OMP_VALUES 9u

@@ -11,6 +11,9 @@
 
 #include "capture/openmp/openmp.h"
 
+struct cap_op omp_ops[OMP_OP_COUNT];
+const kymo_domain_desc_t *omp_desc;
+
 #define REGIONS  128u
 #define TEXT_MAX 256u
 
@@ -129,7 +132,7 @@ struct omp_region *omp_begin(enum omp_op op, uint64_t key, const void *code,
 	r->id = f->id;
 	r->index = (uint32_t)(f - cap_thread_current->frames);
 	if (cap_unlikely(f->callbacks))
-		tell(f, values, omp_domain_desc.ops[op].field_count, CAP_ENTER);
+		tell(f, values, omp_desc->ops[op].field_count, CAP_ENTER);
 	return r;
 }
 
@@ -177,13 +180,13 @@ void omp_end(struct omp_region *r)
 		const struct omp_region *top = &t->regions[--t->depth];
 
 		if (top->id && cap_likely(frame_live(top)))
-			leave(top->frame, &omp_domain_desc.ops[top->op], &top->values);
+			leave(top->frame, &omp_desc->ops[top->op], &top->values);
 	}
 }
 
 uint64_t omp_point(enum omp_op op, const void *code, const struct omp_values *values)
 {
-	const kymo_op_desc_t *d = &omp_domain_desc.ops[op];
+	const kymo_op_desc_t *d = &omp_desc->ops[op];
 	struct cap_frame *f = cap_enter(&omp_ops[op], code);
 	uint64_t id;
 

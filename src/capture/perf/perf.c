@@ -20,7 +20,7 @@
 #define THREADS 4096u
 
 struct event {
-	const char *name, *unit, *description;
+	char name[24], unit[4], description[64];
 	uint32_t type;
 	uint64_t config;
 	bool in_kernel; /* happens in the kernel alone: nothing to see where that is excluded */

@@ -10,7 +10,7 @@
 enum usage { UTIME, STIME, MAXRSS, MINFLT, MAJFLT, INBLOCK, OUBLOCK, NVCSW, NIVCSW, USAGES };
 
 static const struct {
-	const char *name, *unit, *description;
+	char name[8], unit[8], description[64];
 	uint32_t flags;
 } counters[USAGES] = {
 	[UTIME] = {"utime", "ns", "Time on a processor in the program itself", 0},

@@ -85,15 +85,7 @@ static fill_fn fill_function(const char *name, const void *caller)
 
 static const void *shim_of(uint32_t op)
 {
-	for (unsigned i = 0; i < ze_shim_count; i++) {
-		const void *function;
-
-		if (ze_shims[i].op != op)
-			continue;
-		memcpy(&function, &ze_shims[i].function, sizeof(function));
-		return function;
-	}
-	return NULL;
+	return (const void *)(uintptr_t)ze_shim_of(op);
 }
 
 static bool is_used(uint32_t op)
@@ -173,9 +165,11 @@ static void wrap(struct taken *t)
 /* The table as it is to be handed out. NULL: as it was filled. */
 static const struct taken *take(const struct taken *filled)
 {
+	static pthread_once_t after = PTHREAD_ONCE_INIT;
 	struct taken *t, *known;
 	bool alone = true;
 
+	pthread_once(&after, ze_after_fill);
 	pthread_mutex_lock(&lock);
 	known = find(filled);
 	if (!known)
@@ -246,7 +240,7 @@ uint32_t ze_take(unsigned table, uint32_t version, void *entries, const void *ca
 		errno = saved;
 		return RESULT_UNINITIALIZED;
 	}
-	filled = entries && ze_shim_count ? calloc(1, sizeof(*filled)) : NULL;
+	filled = entries ? calloc(1, sizeof(*filled)) : NULL;
 	if (!filled)
 		return function(version, entries);
 	filled->table = table;

@@ -35,19 +35,17 @@ struct bytes16 {
 /* ---- generated ---- */
 
 struct ze_table {
-	const char *name;      /* of the function that fills it */
+	char name[48];         /* of the function that fills it */
 	uint32_t first, count; /* its functions are ops of the domain */
 };
 
-struct ze_shim {
-	uint16_t op;
-	void (*function)(void);
-};
+/* What stands between the wrapper of an op and the driver's function; NULL: nothing. */
+void (*ze_shim_of(uint32_t op))(void);
+/* Fills the model's list of what runs after calls; before the first table is taken, once. */
+void ze_after_fill(void);
 
 extern struct table_model ze_model;
 extern const struct ze_table ze_tables[];
-extern const struct ze_shim ze_shims[];
-extern const unsigned ze_shim_count;
 extern const uint16_t ze_used[]; /* ops of functions that Kymo calls itself */
 extern const unsigned ze_used_count;
 

@@ -435,7 +435,7 @@ static size_t read_file(const char *path, char *out, size_t size)
 /* Variables that say how the job was launched or what devices it may see; nothing private. */
 static size_t environment(char *out, size_t size)
 {
-	static const char *const names[] = {
+	static const char names[][24] = {
 		"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
 		"HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "POCL_DEVICES", "OCL_ICD_VENDORS",
 		"OPENCL_LAYERS", "SLURM_JOB_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",

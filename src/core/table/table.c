@@ -206,17 +206,17 @@ static bool lay_out(const struct table_model *m, struct table_domain *d)
 	for (uint32_t i = 0; i < m->desc->op_count; i++) {
 		const kymo_op_desc_t *desc = &m->desc->ops[i];
 		const struct table_after *after = after_of(m, desc->name);
+		const unsigned args = m->args ? m->args[i].count : 0;
 		struct table_op *op = &d->ops[i];
 
 		op->fields = fields;
 		fields += desc->field_count;
 		if (!desc->fields)
 			continue;
-		if (!table_layout(desc, m->args ? m->args[i].args : NULL,
-				  m->args ? m->args[i].count : 0, op))
+		if (!table_layout(desc, args ? &m->arg_rows[m->args[i].first] : NULL, args, op))
 			return false;
 		for (uint32_t k = 0; m->behind && m->behind[i] && k < desc->field_count; k++)
-			op->fields[k].behind = m->behind[i][k];
+			op->fields[k].behind = m->behind_rows[m->behind[i] + k];
 		op->after = after ? after->run : NULL;
 	}
 	keep_update(d);

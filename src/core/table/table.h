@@ -75,8 +75,8 @@ struct table_after {
 };
 
 struct table_args {
-	const struct table_arg *args; /* NULL: as the fields say */
-	uint8_t count;
+	uint16_t first; /* in the model's `arg_rows` */
+	uint8_t count;  /* 0: as the fields say */
 };
 
 /* One of the tables of a known runtime: its functions are ops of the domain from `first` on. */
@@ -91,11 +91,14 @@ struct table_model {
 	const kymo_domain_desc_t *desc; /* NULL: of `packed`, when table_describe() was called */
 	const struct packed *packed;
 	const struct table_args *args; /* for each op, or NULL */
+	const struct table_arg *arg_rows;
 	/*
-	 * For each op, or NULL: for each of its fields (or NULL: 0) where the value lies behind the
-	 * pointer. So are members described of a structure that a pointer leads to.
+	 * For each op, or NULL: where in `behind_rows` it says for each of its fields where the value
+	 * lies behind the pointer; 0: of none. So are members described of a structure that a pointer
+	 * leads to.
 	 */
-	const uint16_t *const *behind;
+	const uint16_t *behind;
+	const uint16_t *behind_rows;
 	const struct table_after *after; /* ended by a null op, or NULL */
 	bool keep_after; /* ops with `after` are wrapped whatever tools want of them */
 	bool (*needed)(const char *op); /* as long as this says so; asked when that may change */

@@ -32,7 +32,7 @@ enum slot {
 	SLOTS
 };
 
-static const char *const slot_names[SLOTS] = {
+static const char slot_names[SLOTS][20] = {
 	"", "agent", "queue", "kernel", "start", "duration", "queued_before", "status", "untimed",
 	"source_agent", "destination_agent", "bytes", "source_kind", "destination_kind", "kind",
 	"what", "parent", "sent", "received", "datatype", "state", "name", "domain", "category",

@@ -3,35 +3,11 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 
-SKIPPED = 77
-wrong = []
-
-
-def check(what, got, wanted):
-    if got != wanted:
-        wrong.append(what)
-        print(f"{what}: got {got!r}, expected {wanted!r}")
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIPPED)
-
-
-def run(*argv, **options):
-    return subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=300,
-                          **options)
-
-
-def must(*argv, **options):
-    done = run(*argv, **options)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, argv))}: status {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import SKIPPED, check, must, run, skip, wrong  # noqa: E402, F401: what the tests find here
 
 
 class Test:
@@ -57,7 +33,7 @@ class Test:
         """Runs it without and with Kymo: status and output must be the same. Returns the output."""
         environment = dict(os.environ, **(env or {}))
         before = run(*argv, env=environment) if plain else None
-        shutil.rmtree(self.trace, ignore_errors=True)
+        kymotest.remove(self.trace, missing_ok=True)
         after = run(self.kymo, "run", "--no-summary", "-o", self.trace, *options, "--", *argv,
                     env=environment)
         if before:
@@ -109,7 +85,7 @@ class Test:
 
 def main(tests, here):
     kymo, what = sys.argv[1:3]
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         getattr(tests(here, kymo, folder, sys.argv[3:]), "test_" + what)()
     print("wrong: " + ", ".join(wrong) if wrong else f"{what}: all as expected")
     return 1 if wrong else 0

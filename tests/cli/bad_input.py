@@ -11,18 +11,12 @@ import socket
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import Failure, expect  # noqa: E402
 
 KYMO, PROGRAM = map(os.path.abspath, sys.argv[1:3])
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failure(" ".join(str(w) for w in what))
 
 
 def kymo(*words, **options):
@@ -344,7 +338,7 @@ def main():
     for name, test in [(n, f) for n, f in globals().items() if n.startswith("test_")]:
         if sys.argv[3:] and name not in sys.argv[3:]:
             continue
-        with tempfile.TemporaryDirectory(prefix="kymo-cli-") as folder:
+        with kymotest.Folder(prefix="kymo-cli-") as folder:
             os.chdir(folder)
             try:
                 test()

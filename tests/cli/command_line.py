@@ -7,7 +7,9 @@ Help and version wherever they are asked for, windows without a moment, traces t
 import os
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO = os.path.abspath(sys.argv[1])
 
@@ -82,7 +84,7 @@ def check_variables():
 def main():
     for variable in [v for v in os.environ if v.startswith("KYMO_")]:
         del os.environ[variable]
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         os.chdir(folder)
         for name in ("one", "two"):
             p = kymo("run", "--no-summary", "--threads", "-o", f"{name}.kymo", "true")

@@ -5,7 +5,9 @@ With one device of PoCL and with two, each of which has a clock of its own."""
 import os
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 LAUNCHES = 60
 
@@ -14,7 +16,7 @@ def main():
     kymo, tool, program = sys.argv[1:]
     wrong = 0
     for devices in ("pthread", "pthread pthread"):
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             out = os.path.join(folder, "out")
             done = subprocess.run([kymo, "run", "--no-summary", "-o", os.path.join(folder, "t.kymo"), "--tool", tool,
                                    "--", program], env=dict(os.environ, POCL_DEVICES=devices, DEVICE_TIMES_OUT=out),

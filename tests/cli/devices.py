@@ -8,7 +8,9 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO = os.path.abspath(sys.argv[1])
 # A loader that is asked all the same would find no driver.
@@ -50,7 +52,7 @@ def main():
     for s in machine["sources"]:
         assert s["status"] == 0 or s["text"] in doctor, (s, doctor)
 
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         run = kymo("run", "--no-summary", "-o", folder + "/t.kymo", "cat", "/proc/self/maps")
         assert run.returncode == 0 and "libkymo" in run.stdout, run
         assert "hwloc" not in run.stdout, run.stdout

@@ -9,7 +9,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, SYNTH = sys.argv[1:3]
 failures = []
@@ -45,7 +47,7 @@ def readers(trace):
 
 def replace_by(what, make, statuses, said):
     """`what` of a trace becomes what `make` makes: every command ends, with that status, and says it."""
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         trace = demo(folder, "t", store=what == "store.db")
         path = os.path.join(trace, what)
         if what.endswith(".kyr"):
@@ -221,7 +223,7 @@ replace_by("manifest.json", text, (0,), "manifest.json")
 replace_by("x.kyr", text, (3, 4, 5), ".kyr")
 replace_by("x.kyr", unreadable, (3, 4, 5), ".kyr")
 replace_by("store.db", text, (0,), None)
-with tempfile.TemporaryDirectory() as scratch:
+with kymotest.Folder() as scratch:
     stores(scratch)
     counted(scratch)
     beyond(scratch)

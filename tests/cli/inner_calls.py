@@ -5,7 +5,9 @@ calls are not recorded, and the trace says how many there were."""
 import os
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 import traced
 
@@ -29,7 +31,7 @@ def record(kymo, trace, program, folder, env):
 def main():
     kymo, tool, program = sys.argv[1:]
     checks = traced.Checks()
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         plain, trace = os.path.join(folder, "p.kymo"), os.path.join(folder, "t.kymo")
         checks.equal("status without the tool", record(kymo, plain, program, folder, {}), (0, []))
         checks.equal("note without the tool", traced.query(kymo, plain, NOTE), [])

@@ -8,7 +8,9 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 kymo, program = sys.argv[1:3]
 command = [program, "--threads", "2", "--queues", "1", "--kernels", "20000"]
@@ -36,7 +38,7 @@ def shown(trace):
     return out.stdout.splitlines()
 
 
-with tempfile.TemporaryDirectory() as folder:
+with kymotest.Folder() as folder:
     trace, said = record(folder, "ring", "--on-full", "overwrite", "--buffer-size", "1M")
     t = totals(trace)
     assert t["overwritten_records"] > 0, t

@@ -10,7 +10,9 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 import traced
 
@@ -127,7 +129,7 @@ def late(checks, kymo, checker, program, folder):
 def main():
     kymo, checker, toy, program = sys.argv[1:]
     checks = traced.Checks()
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         error = accelerator(checks, kymo, checker, toy, folder)
         chosen(checks, kymo, toy, folder)
         late(checks, kymo, checker, program, folder)

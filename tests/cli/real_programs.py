@@ -9,7 +9,9 @@ import os
 import re
 import shutil
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 import traced
 
@@ -86,7 +88,7 @@ def main():
             print(f"{name}: skipped, {PROGRAMS[name][0][0]} is not installed")
             continue
         print(f"{name}:")
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             result = check(os.path.abspath(kymo), os.path.abspath(layer), name, folder)
         status = result if status == traced.SKIPPED else status or result
     return status

@@ -9,9 +9,9 @@ import json
 import os
 import re
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 import references  # noqa: E402
 import traced  # noqa: E402
 
@@ -96,7 +96,7 @@ def untimed(trace, document, folder):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="kymo-references-") as folder:
+    with kymotest.Folder(prefix="kymo-references-") as folder:
         trace, out = folder + "/t.kymo", folder + "/csv"
         run = traced.record(KYMO, trace, ["sh", "-c", f"{PROGRAM} >/dev/null && {PROGRAM} >/dev/null"], folder)
         if run.status == traced.SKIPPED:

@@ -9,7 +9,9 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, ANNOTATED, OCL_MANY, OPENMP = map(os.path.abspath, sys.argv[1:5])
 LLVM = ["/usr/lib/llvm-%d" % n for n in (21, 20, 19, 18)]
@@ -96,7 +98,7 @@ def openmp(folder):
     return None
 
 
-with tempfile.TemporaryDirectory() as folder:
+with kymotest.Folder() as folder:
     trace = record(folder, "opencl", [ANNOTATED])
     if not query(trace, "SELECT 1 FROM dispatch LIMIT 1"):
         print("skipped: no OpenCL device here")

@@ -8,8 +8,10 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 import traced
 
@@ -349,7 +351,7 @@ def queue_of_before(folder):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         tests = [before_any_call, paused_and_used, children, pause_then_fork,
                  start_paused_then_exec, first_use_in_children,
                  fork_in_delay, child_has_a_delay, own_pause_counts, two_launchers, nobody, two_pauses,

@@ -8,9 +8,11 @@ Programs that call many functions need more tallies than one chunk of memory hol
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 from traced import Checks
 
@@ -28,7 +30,7 @@ def counts(kymo, trace):
 
 
 def record(kymo, mode, trace, program):
-    shutil.rmtree(trace, ignore_errors=True)
+    kymotest.remove(trace, missing_ok=True)
     subprocess.run([kymo, "run", "--no-summary", "--include", ".*", "--mode", mode, "-o", trace, "--", program],
                    check=True, capture_output=True)
     return counts(kymo, trace)

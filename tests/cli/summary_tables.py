@@ -17,8 +17,10 @@ import sqlite3
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 from traced import Checks, load
 
@@ -341,7 +343,7 @@ def messages(folder, mpirun, program):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="kymo-summary-") as folder:
+    with kymotest.Folder(prefix="kymo-summary-") as folder:
         trace = copies(folder, sys.argv[2])
         every_choice(trace, 3)
         narrow(trace)

@@ -10,8 +10,10 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 import traced
 
@@ -75,7 +77,7 @@ def one_round(checks, kymo, program, folder, number):
 def main():
     kymo, program = sys.argv[1:]
     checks = traced.Checks()
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         for number in (1, 2, 3):
             one_round(checks, kymo, program, folder, number)
     return checks.status(least=15)

@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 import traced
 
@@ -88,7 +90,7 @@ def build(folder, first, second, flags, shared):
 
 def look(checks, kymo, folder, what, program):
     trace = os.path.join(folder, "t.kymo")
-    shutil.rmtree(trace, ignore_errors=True)
+    kymotest.remove(trace, missing_ok=True)
     traced.Run([kymo, "run", "--no-summary", "--mode", "full", "-o", trace, program])
     rows = {(r["call"], r["function"], os.path.basename(r["file"] or ""), r["line"])
             for r in traced.query(kymo, trace, SQL)}
@@ -105,7 +107,7 @@ def main():
     if not any(n.startswith("clang") for n in names):
         print("skipped: no clang is installed")
         return 77
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         for name, text in (("first.c", FIRST), ("second.c", SECOND), ("inner.h", INNER)):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                 f.write(text)

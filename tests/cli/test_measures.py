@@ -9,9 +9,10 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 
-SKIPPED = 77
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import SKIPPED  # noqa: E402
 
 
 def run(*words, status=0):
@@ -76,7 +77,7 @@ def main():
     p = run(kymo, "run", "--counters", "no-such-counter", spend, status=2)
     assert "no-such-counter" in p.stderr and not p.stdout, p
     assert "rusage:minflt" in run(kymo, "list", "counters").stdout
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         if heat:
             check_counters(kymo, heat[0], folder)
         p = subprocess.run([kymo, "run", "--sample", "-o", os.path.join(folder, "t.kymo"), "true"],

@@ -9,7 +9,9 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 import traced
 
@@ -25,7 +27,7 @@ NAMES = """SELECT o.name, count(*) AS n FROM call c JOIN op o ON o.id = c.op GRO
 def main():
     kymo, checker, heat = sys.argv[1:]
     checks = traced.Checks()
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         trace, out = os.path.join(folder, "t.kymo"), os.path.join(folder, "t.pftrace")
         program = [heat, "--size", "256", "--frames", "40"]
         checks.equal("status", traced.record(kymo, trace, program, folder).status, 0)

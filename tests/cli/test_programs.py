@@ -7,7 +7,9 @@ with the program's own counts: each call by function, each error by code, each k
 queue, device, thread and size, each copy with its bytes."""
 import os
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 import traced
 
@@ -15,7 +17,7 @@ import traced
 def main():
     kymo, program, *arguments = sys.argv[1:]
     checks = traced.Checks()
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         counts = os.path.join(folder, "counts.json")
         trace = os.path.join(folder, "trace.kymo")
         plain = traced.Run([program, *arguments], folder)

@@ -5,7 +5,9 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 import traced
 
@@ -15,7 +17,7 @@ KERNELS = 100  # of the program
 def main():
     kymo, program = sys.argv[1:]
     checks = traced.Checks()
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         plain = traced.Run([program], folder)
         if plain.status == traced.SKIPPED:
             print(plain.out, end="")

@@ -13,7 +13,9 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 import traced
 
@@ -288,7 +290,7 @@ def main():
     kymo, program, part = sys.argv[1:]
     checks = traced.Checks()
     run_part, least = PARTS[part]
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         run_part(checks, kymo, program, folder)
     return checks.status(least)
 

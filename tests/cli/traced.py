@@ -4,10 +4,11 @@ All questions to a store are here."""
 import collections
 import json
 import os
-import subprocess
 import sys
 
-SKIPPED = 77
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+from kymotest import Run, query  # noqa: E402
+from kymotest import SKIPPED, Checks  # noqa: E402, F401: what the tests find here
 
 CALLS = """SELECT o.name, count(*) AS n FROM call c JOIN op o ON o.id = c.op
     JOIN thread t ON t.id = c.thread JOIN process p ON p.id = t.process
@@ -35,51 +36,9 @@ LOSSES = """SELECT (SELECT ifnull(sum(count), 0) FROM loss) AS in_band,
     FROM process"""
 
 
-class Checks:
-    """Counts what was compared; says what differed."""
-
-    def __init__(self):
-        self.done = 0
-        self.wrong = 0
-
-    def equal(self, what, got, wanted):
-        self.done += 1
-        if got != wanted:
-            self.wrong += 1
-            if self.wrong <= 20:
-                print(f"{what}: got {got!r}, expected {wanted!r}")
-
-    def equal_counts(self, what, got, wanted):
-        for key in sorted(set(got) | set(wanted), key=str):
-            self.equal(f"{what} {key}", got.get(key, 0), wanted.get(key, 0))
-
-    def status(self, least):
-        """Exit status; at least so many comparisons must have been made."""
-        print(f"{self.done - self.wrong} of {self.done} comparisons hold")
-        return 1 if self.wrong or self.done < least else 0
-
-
-class Run:
-    """What a program printed and how it ended."""
-
-    def __init__(self, args, cwd=None, env=None, timeout=300):
-        done = subprocess.run(args, cwd=cwd, env=dict(os.environ, **(env or {})), timeout=timeout,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, errors="replace")
-        self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
-
-
 def record(kymo, trace, program, cwd, env=None):
     """Runs a program under kymo in full mode; only what the program itself prints comes back."""
     return Run([kymo, "run", "--no-summary", "--mode", "full", "-o", trace, "--", *program], cwd, env)
-
-
-def query(kymo, trace, sql):
-    """Rows of a query, as dictionaries."""
-    done = Run([kymo, "query", "--format", "json", trace, sql])
-    if done.status:
-        sys.exit(f"kymo query failed with {done.status}: {done.err}")
-    return json.loads(done.out)
 
 
 def load(name):

@@ -9,7 +9,9 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, PROGRAM, CHECKER = (os.path.abspath(p) for p in sys.argv[1:4])
 spec = importlib.util.spec_from_file_location("perfetto_check", CHECKER)
@@ -160,7 +162,7 @@ def counted(trace, program):
           {"percent_of_run"})
 
 
-with tempfile.TemporaryDirectory() as scratch:
+with kymotest.Folder() as scratch:
     here = scratch + "/t.kymo"
     kymo("run", "--no-summary", "--mode", "full", "-o", here, PROGRAM, "--counts",
          scratch + "/counts.json")

@@ -7,7 +7,9 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, QUICK = map(os.path.abspath, sys.argv[1:3])
 REASONS = ("a library with OpenCL's functions", "another tool has", "sets LD_PRELOAD", "--delay and --duration")
@@ -79,7 +81,7 @@ def main():
     for variable in [v for v in os.environ if v.startswith("KYMO_")]:
         del os.environ[variable]
     library = driver()
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         os.chdir(folder)
         if library:  # as a loader that is part of the program loads it
             check("a library with OpenCL's functions", sys.executable, "-c", f"import ctypes; ctypes.CDLL('{library}')",

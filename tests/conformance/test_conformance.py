@@ -6,12 +6,13 @@ test_conformance.py BUILD PROGRAM: the folder cmake built in. Every promise that
 occasion to must have been looked at, and none may have failed.
 """
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 
-SKIPPED = 77
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import SKIPPED  # noqa: E402
+
 BUILD = os.path.abspath(sys.argv[1])
 TESTS = os.path.join(BUILD, "tests")
 TOOL = os.path.join(TESTS, "conformance", "conformance_tool.so")
@@ -68,7 +69,7 @@ def main():
     if not all(part is not None for part in command):
         print("skipped: the program was not built")
         return SKIPPED
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         out = os.path.join(folder, "out")
         status, said = run(command, settings, out, os.path.join(folder, "t.kymo"))
         if status == SKIPPED:

@@ -13,6 +13,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
 import base  # noqa: E402
@@ -356,19 +359,19 @@ class Test(base.Test):
         self.built = self.program()
         more = dict(os.environ, KYMO_CUPTI=self.library)
         for how in ("_exit", "_Exit", "quick", "children"):
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
             done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "exit",
                             how, env=more)
             check(f"{how}: status", done.returncode, 3)
             check(f"{how}: kernels", self.one("SELECT count(*) FROM dispatch"), 10)
-        shutil.rmtree(self.trace)
+        kymotest.remove(self.trace)
         done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "exit", "kill",
                         env=more)
         check("killed: status", done.returncode, -9)
         check("killed: kernels", self.one("SELECT count(*) FROM dispatch"), 10)
         check("killed: calls", self.calls(), {"cudaLaunchKernel": 11})
         more["STAND_STUCK"] = "1"
-        shutil.rmtree(self.trace)
+        kymotest.remove(self.trace)
         before = time.monotonic()
         done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "exit", "_exit",
                         env=more)
@@ -400,7 +403,7 @@ class Test(base.Test):
         check(f"{what}: notes", self.notes("cuda"), {})
 
     def hang(self, how, status, *options, version="130001", more=()):
-        shutil.rmtree(self.trace, ignore_errors=True)
+        kymotest.remove(self.trace, missing_ok=True)
         done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, *options, self.built, "hang",
                         str(how), *more, env=dict(os.environ, KYMO_CUPTI=self.library, STAND_DEVICES="2",
                                            STAND_VERSION=version))
@@ -430,7 +433,7 @@ class Test(base.Test):
         self.built = self.program()
         stops = met = 0
         for n in range(1, 200):
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
             done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "meet", str(n),
                             env=dict(os.environ, KYMO_CUPTI=self.library, STAND_VERSION="130001"))
             if done.returncode == 3:
@@ -463,7 +466,7 @@ class Test(base.Test):
             self.hanging(" ".join(options), calls=False)
         self.hang(9, -9, "--start-paused")
         check("paused: nothing", self.query(self.UNFINISHED), [])
-        shutil.rmtree(self.trace, ignore_errors=True)
+        kymotest.remove(self.trace, missing_ok=True)
         program = subprocess.Popen(
             [self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "hang", "live"], text=True,
             stdout=subprocess.PIPE, env={**os.environ, "KYMO_CUPTI": self.library, "STAND_DEVICES": "2"})
@@ -654,7 +657,7 @@ class Test(base.Test):
 
     def served(self, *options, env=None):
         """A program under Kymo that launches when it is told to; its launcher."""
-        shutil.rmtree(self.trace, ignore_errors=True)
+        kymotest.remove(self.trace, missing_ok=True)
         return subprocess.Popen(
             [self.kymo, "run", "--no-summary", "-o", self.trace, *options, self.built, "served"],
             env={**os.environ, "KYMO_CUPTI": self.library, **(env or {})}, text=True, stdin=subprocess.PIPE,

@@ -7,6 +7,7 @@
 The file is read by perfetto_check.py and drawn by the trace viewer of Chromium's tracing, a page that
 comes with Go's sources (Debian: golang-*-src), in Chromium (Debian: chromium) without a screen.
 """
+import sys
 import argparse
 import functools
 import glob
@@ -16,10 +17,12 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 import threading
 
 import perfetto_check as check
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 PAGE = """<!DOCTYPE html><html><head><meta charset="utf-8">
 <script src="webcomponents.min.js"></script>
@@ -161,7 +164,7 @@ def main():
     times = [e["time"] for e in trace.events if e["type"] != check.INSTANT]
     end = args.to if args.to else (max(times) - min(times)) / 1e6
     page = PAGE.replace("FROM", str(args.start)).replace("TO", str(end))
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         for name in ("trace_viewer_full.html", "webcomponents.min.js"):
             shutil.copy(viewer() / name, folder)
         pathlib.Path(folder, "page.html").write_text(page, encoding="utf-8")

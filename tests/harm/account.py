@@ -5,29 +5,11 @@ import os
 import signal
 import struct
 import subprocess
-import time
+import sys
 
-WAIT = 120 # seconds for what a busy machine may take
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failure(" ".join(str(w) for w in what))
-
-
-def await_true(condition, what, seconds=WAIT):
-    deadline = time.monotonic() + seconds
-    while True:
-        got = condition()
-        if got:
-            return got
-        expect(time.monotonic() < deadline, f"{what}: not within {seconds} s")
-        time.sleep(0.002)
-
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+from kymotest import WAIT, Failure, expect  # noqa: E402, F401: what the tests find here
+from kymotest import wait_for as await_true  # noqa: E402, F401
 
 def counted(path):
     """Calls begun and done, by the load's own account."""

@@ -9,11 +9,13 @@ they print without.
 import json
 import os
 import resource
-import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import Failure, expect  # noqa: E402
 
 KYMO, LIBRARIES = map(os.path.abspath, sys.argv[1:3])
 
@@ -64,15 +66,6 @@ signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 use()
 print(wait(0))
 """
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failure(" ".join(str(w) for w in what))
 
 
 def run(script, *prefix, **options):
@@ -196,7 +189,7 @@ def main():
     for name, test in [(n, f) for n, f in globals().items() if n.startswith("test_")]:
         if sys.argv[3:] and name not in sys.argv[3:]:
             continue
-        with tempfile.TemporaryDirectory(prefix="kymo-harm-") as folder:
+        with kymotest.Folder(prefix="kymo-harm-") as folder:
             os.chdir(folder)
             try:
                 test()

@@ -9,8 +9,10 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 KYMO = os.path.join(BUILD, "bin", "kymo")
@@ -26,7 +28,7 @@ KERNEL = "clEnqueueNDRangeKernel"
 
 class Beside(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = kymotest.Folder()
         self.out = os.path.join(self.folder.name, "out")
 
     def tearDown(self):

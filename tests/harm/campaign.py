@@ -13,7 +13,9 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 sys.dont_write_bytecode = True
 from account import (WAIT, Failure, alive, await_true, children, counted, drain_of, exact, expect, keeper_of, kill,
@@ -126,7 +128,7 @@ def main():
     seed = sys.argv[3] if len(sys.argv) > 3 else "1"
     failed = 0
     for number in range(rounds):
-        with tempfile.TemporaryDirectory(prefix="kymo-campaign-") as folder:
+        with kymotest.Folder(prefix="kymo-campaign-") as folder:
             os.chdir(folder)
             try:
                 about, found = one_round(number, seed)

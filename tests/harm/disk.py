@@ -13,8 +13,10 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 sys.dont_write_bytecode = True
 from account import (WAIT, alive, await_true, counted, drain_of, everybody_of, exact, expect, keeper_of, kill,
@@ -269,7 +271,7 @@ def main():
     for name, test in list(globals().items()):
         if not name.startswith("test_") or (selected and name not in selected):
             continue
-        with tempfile.TemporaryDirectory(prefix="kymo-disk-") as folder:
+        with kymotest.Folder(prefix="kymo-disk-") as folder:
             os.chdir(folder)
             try:
                 skipped = test()

@@ -5,12 +5,14 @@
 Usage: ends.py KYMO ENDS TOOL [TEST...]
 """
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, ENDS, TOOL = map(os.path.abspath, sys.argv[1:4])
 LIMIT = 120 # seconds, for what takes a tenth of one
@@ -44,10 +46,10 @@ class Ends(unittest.TestCase):
         self.trace = os.path.join(self.folder, "t.kymo")
 
     def tearDown(self):
-        shutil.rmtree(self.folder)
+        kymotest.remove(self.folder)
 
     def compare(self, shape, *options, marks=True):
-        shutil.rmtree(self.trace, ignore_errors=True)
+        kymotest.remove(self.trace, missing_ok=True)
         plain = run(ENDS, shape)
         traced = run(KYMO, "run", "--no-summary", "-o", self.trace, *options, ENDS, shape)
         self.assertEqual(plain[:2], traced[:2], f"{shape} {options}: {traced[2]}")
@@ -56,7 +58,7 @@ class Ends(unittest.TestCase):
             self.assertEqual(got, [str(SHAPES[shape])], shape)
             lost = ask(self.trace, "SELECT sum(lost_records) FROM process")
             self.assertEqual(lost, ["0"], shape)
-        shutil.rmtree(self.trace)
+        kymotest.remove(self.trace)
         return traced
 
     def test_shapes(self):
@@ -102,7 +104,7 @@ class Ends(unittest.TestCase):
                     p.wait()
                 p.stdout.close()
             self.assertEqual(ask(self.trace, "SELECT count(*) FROM markers"), ["2"])
-            shutil.rmtree(self.trace)
+            kymotest.remove(self.trace)
 
 
 if __name__ == "__main__":

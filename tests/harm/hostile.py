@@ -9,7 +9,9 @@ and status are what they are without Kymo, and it ends.
 import os
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, HOSTILE, VICTIM = map(os.path.abspath, sys.argv[1:4])
 ATTACKS = ("geometry", "lists", "header", "control", "chunks", "all")
@@ -44,7 +46,7 @@ def main():
     plain = (p.returncode, p.stdout, p.stderr)
     assert p.returncode == 5, plain
     seed, bad = int(os.environ.get("TEST_SEED", "1")), 0
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         for attack in ATTACKS:
             for options in MODES:
                 bad += not one(folder, seed, attack, options, plain)

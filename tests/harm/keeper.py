@@ -12,8 +12,10 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 sys.dont_write_bytecode = True
 from account import (WAIT, Failure, alive, await_true, counted, drain_of, exact, expect, keeper_of, kill,
@@ -389,7 +391,7 @@ def main():
         if not name.startswith("test_") or (selected and name not in selected):
             continue
         began = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="kymo-keeper-") as folder:
+        with kymotest.Folder(prefix="kymo-keeper-") as folder:
             os.chdir(folder)
             try:
                 skipped = test()

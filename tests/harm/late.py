@@ -7,7 +7,6 @@ Usage: late.py KYMO SANDBOXED [TEST...]
 import glob
 import os
 import select
-import shutil
 import signal
 import socket
 import struct
@@ -16,6 +15,9 @@ import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, SANDBOXED = map(os.path.abspath, sys.argv[1:3])
 CALLS = 2000
@@ -30,7 +32,7 @@ class Late(unittest.TestCase):
         self.go = os.path.join(self.folder, "go")
 
     def tearDown(self):
-        shutil.rmtree(self.folder)
+        kymotest.remove(self.folder)
 
     def until(self, what, condition):
         end = time.monotonic() + PATIENCE

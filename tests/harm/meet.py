@@ -5,10 +5,11 @@ killed: what the other's records refer to is in the trace. Usage: meet.py KYMO M
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, MEET = map(os.path.abspath, sys.argv[1:3])
 MOST = 200  # locks that one step takes
@@ -26,7 +27,7 @@ SQL = {
 
 def main():
     failed = False
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         trace = os.path.join(folder, "t.kymo")
         for what, sql in SQL.items():
             stops = met = 0
@@ -40,13 +41,13 @@ def main():
                     break
                 row = json.loads(subprocess.run([KYMO, "query", "--format", "json", trace, sql], text=True,
                                                 capture_output=True, timeout=300, check=True).stdout)[0]
-                shutil.rmtree(trace)
+                kymotest.remove(trace)
                 stops += 1
                 met += (row["records"] or 0) > 0
                 if done.returncode != -9 or row["bad"]:
                     failed = True
                     print(f"{what}: stopped at lock {n}: status {done.returncode}, {row} {done.stderr}", flush=True)
-            shutil.rmtree(trace, ignore_errors=True)
+            kymotest.remove(trace, missing_ok=True)
             print(f"{what}: {stops} stops, in {met} of them the other thread went on")
             failed |= not met or stops == MOST - 1
     return 1 if failed else 0

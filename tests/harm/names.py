@@ -7,10 +7,11 @@ Usage: names.py KYMO NAMES [ROUNDS]
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, NAMES = map(os.path.abspath, sys.argv[1:3])
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 200
@@ -22,7 +23,7 @@ def main():
     bad = marks = 0
     seed = random.randrange(1 << 30)
     choose = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         trace = os.path.join(folder, "t.kymo")
         for i in range(ROUNDS):
             done = subprocess.run([KYMO, "run", "--no-summary", "-o", trace, NAMES, str(choose.randrange(2, 60))],
@@ -33,7 +34,7 @@ def main():
             if done.returncode != -9 or row["marks"] != row["named"]:
                 bad += 1
                 print("round", i, "seed", seed, "status", done.returncode, row, done.stderr, flush=True)
-            shutil.rmtree(trace)
+            kymotest.remove(trace)
     print(f"{ROUNDS} kills, {marks} marks, {bad} rounds with marks that have no name")
     return 1 if bad or not marks else 0
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of one program that is recorded into a folder of their own: what early.py and forks.py share."""
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO = os.path.abspath(sys.argv[1])
 
@@ -16,7 +18,7 @@ class Recorded(unittest.TestCase):
         self.trace = os.path.join(self.folder, "t.kymo")
 
     def tearDown(self):
-        shutil.rmtree(self.folder)
+        kymotest.remove(self.folder)
 
     def ask(self, sql):
         """The rows as lines of CSV."""

@@ -9,25 +9,18 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import Failure, expect, wait_for  # noqa: E402
 
 KYMO, VICTIM, LATE = map(os.path.abspath, sys.argv[1:4])
 PATIENCE = 120
 MANY = 40
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failure(" ".join(str(w) for w in what))
 
 
 def kymo(*words, **options):
@@ -38,16 +31,6 @@ def query(trace, sql):
     p = kymo("query", "--format", "json", trace, sql)
     expect(p.returncode == 0, p.stderr)
     return json.loads(p.stdout)
-
-
-def wait_for(what, condition):
-    limit = time.monotonic() + PATIENCE
-    while True:
-        found = condition()
-        if found:
-            return found
-        expect(time.monotonic() < limit, what, "within", PATIENCE, "s")
-        time.sleep(0.005)
 
 
 def manifests(trace):
@@ -71,7 +54,7 @@ def run_many(soft, hard, late=0, options=(), status=5):
         os.unlink(name)
     p = subprocess.Popen([KYMO, "run", *options, "-f", "-o", "t.kymo", "sh", "-c", script], stderr=subprocess.PIPE, text=True,
                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
-    wait_for("the processes", lambda: len([n for n in glob.glob("go.*") if os.path.getsize(n)]) == MANY)
+    wait_for(lambda: len([n for n in glob.glob("go.*") if os.path.getsize(n)]) == MANY, "the processes")
     with open("go", "w", encoding="utf-8"):
         pass
     err = p.communicate(timeout=PATIENCE)[1]
@@ -161,7 +144,7 @@ def test_equal_names():
         expect(quality["processes"] == 4 and quality["ranks"] == 4, quality)
         left = [n for n in os.listdir("equals.kymo") if not n.startswith(("manifest", "raw", "store"))]
         expect(not left, left)
-        shutil.rmtree("equals.kymo")
+        kymotest.remove("equals.kymo")
 
 
 def walk(x):
@@ -209,8 +192,8 @@ def killed(trace, who):
     for name in glob.glob("go.*"):
         os.unlink(name)
     p = subprocess.Popen([KYMO, "run", "--no-summary", "-o", trace, VICTIM, "wait", os.getcwd() + "/go"], stderr=subprocess.PIPE, text=True)
-    own = wait_for("the program", lambda: glob.glob("go.*"))
-    program, drain = int(own[0].split(".")[1]), wait_for("the drain", lambda: drain_of(p.pid))
+    own = wait_for(lambda: glob.glob("go.*"), "the program")
+    program, drain = int(own[0].split(".")[1]), wait_for(lambda: drain_of(p.pid), "the drain")
     pids = {"launcher": p.pid, "keeper": keeper_of(p.pid), "drain": drain, "program": program}
     expect(len(places()) == 1 and left(trace), "nothing to be left behind:", places(), os.listdir(trace))
     for name in who:
@@ -221,7 +204,7 @@ def killed(trace, who):
         pass
     p.communicate(timeout=PATIENCE)
     for pid in (drain, program):
-        wait_for("an end", lambda pid=pid: not os.path.exists(f"/proc/{pid}") or "\nState:\tZ" in open(f"/proc/{pid}/status", encoding="utf-8").read())
+        wait_for(lambda pid=pid: not os.path.exists(f"/proc/{pid}") or "\nState:\tZ" in open(f"/proc/{pid}/status", encoding="utf-8").read(), "an end")
 
 
 def test_next_run_cleans():
@@ -234,7 +217,7 @@ def test_next_run_cleans():
             p = kymo("doctor") if n else kymo("run", "--no-summary", "-o", f"next{n}.kymo", "true")
             expect(not n or "1 recording was killed" in p.stdout, p.stdout)
         # The others clean up by themselves.
-        wait_for(f"{who}: {places()}, {left(trace)} stay", lambda t=trace: not places() and not left(t))
+        wait_for(lambda t=trace: not places() and not left(t), f"{who}: {places()}, {left(trace)} stay")
 
 
 def test_who_runs_is_left_alone():
@@ -243,7 +226,7 @@ def test_who_runs_is_left_alone():
     for name in glob.glob("go.*"):
         os.unlink(name)
     p = subprocess.Popen([KYMO, "run", "--no-summary", "-o", "alive.kymo", VICTIM, "wait", os.getcwd() + "/go"])
-    wait_for("the program", lambda: glob.glob("go.*"))
+    wait_for(lambda: glob.glob("go.*"), "the program")
     for words in (["run", "--no-summary", "-o", "beside.kymo", "true"], ["doctor"]):
         kymo(*words)
     expect(len(places()) == 1 and left("alive.kymo"), "a recording under way was taken for left over")
@@ -252,7 +235,7 @@ def test_who_runs_is_left_alone():
     with open("go", "w", encoding="utf-8"):
         pass
     expect(p.wait(PATIENCE) == 5, p.returncode)
-    wait_for("the place stays", lambda: not places())
+    wait_for(lambda: not places(), "the place stays")
 
 
 def test_killed_while_compressing():
@@ -261,7 +244,7 @@ def test_killed_while_compressing():
         trace = f"compress{attempt}.kymo"
         p = subprocess.Popen([KYMO, "run", "--no-summary", "-o", trace, VICTIM], stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, text=True)
-        drain = wait_for("the drain", lambda: drain_of(p.pid) or p.poll() is not None)
+        drain = wait_for(lambda: drain_of(p.pid) or p.poll() is not None, "the drain")
         if drain is True:
             continue # it was quicker
         limit, found = time.monotonic() + PATIENCE, False
@@ -287,7 +270,7 @@ def test_killed_while_compressing():
     marks = query(trace, "SELECT count(*) AS n, (SELECT count(*) FROM process) AS p FROM marker")[0]
     expect(marks["p"] == 1 and marks["n"] > 90000, marks)
     kymo("run", "--no-summary", "-o", "after.kymo", "true")
-    wait_for("it stays", lambda: not places() and not left(trace))
+    wait_for(lambda: not places() and not left(trace), "it stays")
 
 
 def main():
@@ -295,7 +278,7 @@ def main():
     for name, fn in list(globals().items()):
         if not name.startswith("test_") or (len(sys.argv) > 4 and sys.argv[4] not in name):
             continue
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as runtime:
+        with kymotest.Folder() as folder, kymotest.Folder() as runtime:
             os.environ["XDG_RUNTIME_DIR"] = runtime
             os.chdir(folder)
             try:

@@ -15,20 +15,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import Failure, expect  # noqa: E402
 
 KYMO, SLEEPY = map(os.path.abspath, sys.argv[1:3])
 PYTHON = sys.executable
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failure(" ".join(str(w) for w in what))
 
 
 def kymo(*words, **options):
@@ -649,7 +643,7 @@ def main():
     for name, test in tests:
         if only and name not in only:
             continue
-        with tempfile.TemporaryDirectory(prefix="kymo-harm-") as folder:
+        with kymotest.Folder(prefix="kymo-harm-") as folder:
             os.chdir(folder)
             try:
                 skipped = test()

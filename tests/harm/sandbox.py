@@ -8,13 +8,15 @@ Usage: sandbox.py KYMO SANDBOXED FAIL_ALLOC [TEST...]
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, SANDBOXED, FAIL_ALLOC = map(os.path.abspath, sys.argv[1:4])
 CALLS = 20000
@@ -26,7 +28,7 @@ class Sandbox(unittest.TestCase):
         self.trace = os.path.join(self.folder, "t.kymo")
 
     def tearDown(self):
-        shutil.rmtree(self.folder)
+        kymotest.remove(self.folder)
 
     def ask(self, sql):
         done = subprocess.run([KYMO, "query", "--format", "csv", self.trace, sql], timeout=120,
@@ -35,7 +37,7 @@ class Sandbox(unittest.TestCase):
 
     def run_one(self, *arguments, env=None, before=None):
         """(recorded, lost) of a run of the program; the launcher does `before` first."""
-        shutil.rmtree(self.trace, ignore_errors=True)
+        kymotest.remove(self.trace, missing_ok=True)
         done = subprocess.run([KYMO, "run", "--no-summary", "-o", self.trace, SANDBOXED, *arguments],
                               timeout=300, env={**os.environ, **(env or {})}, capture_output=True,
                               text=True, check=False, preexec_fn=before)

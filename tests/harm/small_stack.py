@@ -6,12 +6,14 @@ Usage: small_stack.py KYMO INJECT PROGRAM [TEST...]
 """
 import glob
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, INJECT, PROGRAM = map(os.path.abspath, sys.argv[1:4])
 MODES = ([], ["-m", "full"], ["-m", "summary"], ["-m", "minimal"], ["--on-full", "overwrite"],
@@ -25,14 +27,7 @@ class SmallStack(unittest.TestCase):
         self.trace = os.path.join(self.folder, "t.kymo")
 
     def tearDown(self):
-        # A drain that was started by hand ends a little after the program.
-        deadline = time.monotonic() + 60
-        while os.path.exists(self.folder):
-            try:
-                shutil.rmtree(self.folder)
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise
+        kymotest.remove(self.folder)
 
     def count(self, trace, what):
         sql = ("SELECT count(*) FROM regions WHERE name = 'clGetPlatformIDs'" if what == "opencl"
@@ -42,7 +37,7 @@ class SmallStack(unittest.TestCase):
         return int(done.stdout.split()[1])
 
     def traced(self, what, options, size=None):
-        shutil.rmtree(self.trace, ignore_errors=True)
+        kymotest.remove(self.trace, missing_ok=True)
         words = [what] + ([str(size)] if size else [])
         done = subprocess.run([KYMO, "run", "--no-summary", "-o", self.trace, *options, PROGRAM,
                                *words], timeout=240, capture_output=True, text=True, check=False)

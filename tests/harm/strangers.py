@@ -11,8 +11,6 @@ import glob
 import json
 import mmap
 import os
-import shutil
-import signal
 import socket
 import stat
 import struct
@@ -21,19 +19,14 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import Failure, expect, wait_for  # noqa: E402
+
 KYMO, VICTIM_PROGRAM, SLEEPY = map(os.path.abspath, sys.argv[1:4])
 VICTIM, STRANGER = 64201, 64202
 PATIENCE = 90
 PYTHON = next(p for p in ("/usr/bin/python3", "/usr/local/bin/python3", sys.executable) if os.path.exists(p))
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failure(" ".join(str(w) for w in what))
 
 
 def as_user(uid, *words, env=None, cwd=None, **options):
@@ -65,16 +58,6 @@ def as_other(uid, fn):
         finally:
             os._exit(status)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-
-
-def wait_for(what, condition):
-    limit = time.monotonic() + PATIENCE
-    while True:
-        found = condition()
-        if found:
-            return found
-        expect(time.monotonic() < limit, what, "within", PATIENCE, "s")
-        time.sleep(0.01)
 
 
 def folders():
@@ -159,7 +142,7 @@ def test_program_gives_its_memory_to_no_stranger():
     status, out, err = run(VICTIM, VICTIM_PROGRAM, env=drain_env(VICTIM, path, f"{mine}/odd.kymo"), cwd=mine)
     expect(status == 5 and "GOT" not in end(stranger), "a stranger's socket in a folder of one's own was believed")
     own_drain_ended(f"{mine}/odd.kymo")
-    shutil.rmtree(top)
+    kymotest.remove(top)
 
 
 def test_root_gives_its_memory_to_no_user():
@@ -169,7 +152,7 @@ def test_root_gives_its_memory_to_no_user():
     status, out, err = run(0, VICTIM_PROGRAM, env=drain_env(0, path, f"{top}/root.kymo"), cwd=top)
     expect(status == 5 and "GOT" not in end(stranger), "root's program believed a user's socket", out, err)
     own_drain_ended(f"{top}/root.kymo")
-    shutil.rmtree(top)
+    kymotest.remove(top)
 
 
 def test_name_that_was_freed():
@@ -181,17 +164,17 @@ def test_name_that_was_freed():
                            cwd=mine, env={"XDG_RUNTIME_DIR": ""})
     path = out.strip()
     expect(path.endswith("/drain"), out, err)
-    wait_for("the name stays", lambda: not os.path.exists(path))
+    wait_for(lambda: not os.path.exists(path), "the name stays")
     folder = os.path.dirname(path)
-    wait_for("the folder stays", lambda: not os.path.exists(folder))
+    wait_for(lambda: not os.path.exists(folder), "the folder stays")
     stranger = listen_as(STRANGER, path, 0o777)
     os.close(os.open(ready, os.O_CREAT))
-    wait_for("the child has not ended", lambda: os.path.exists(f"{mine}/status") and open(f"{mine}/status").read())
+    wait_for(lambda: os.path.exists(f"{mine}/status") and open(f"{mine}/status").read(), "the child has not ended")
     said = end(stranger)
-    shutil.rmtree(folder)
+    kymotest.remove(folder)
     expect(open(f"{mine}/status").read() == "5\n", "the child's status")
     expect("GOT" not in said, "the stranger who took the name was given memory")
-    shutil.rmtree(top)
+    kymotest.remove(top)
 
 
 def test_place_is_closed():
@@ -228,7 +211,7 @@ def test_place_is_closed():
     with open(f"{mine}/t.kymo/manifest.json", encoding="utf-8") as f:
         told = json.load(f)
     expect(any("another user" in e for e in told["errors"]), "the manifest does not tell:", told["errors"])
-    shutil.rmtree(top)
+    kymotest.remove(top)
 
 
 def steer(path):
@@ -267,7 +250,7 @@ def complete(trace):
 
 def own_drain_ended(trace):
     """A program that trusts no drain starts one of its own, which outlives it and writes the manifest last."""
-    wait_for(f"no complete {trace}", lambda: complete(trace))
+    wait_for(lambda: complete(trace), f"no complete {trace}")
 
 
 def test_trace_is_its_owners_alone():
@@ -292,10 +275,10 @@ def test_trace_is_its_owners_alone():
     env = drain_env(VICTIM, "", f"{mine}/hand.kymo")
     status, out, err = run(VICTIM, VICTIM_PROGRAM, env=env, cwd=mine, umask=0)
     expect(status == 5, err)
-    wait_for("trace made by hand", lambda: complete(f"{mine}/hand.kymo"))
+    wait_for(lambda: complete(f"{mine}/hand.kymo"), "trace made by hand")
     for name in tree(f"{mine}/hand.kymo"):
         expect(stat.S_IMODE(os.lstat(name).st_mode) & 0o077 == 0, name)
-    shutil.rmtree(top)
+    kymotest.remove(top)
 
 
 def stranger_makes(top, name, raw_is_link, theirs):
@@ -338,11 +321,11 @@ def test_job_joins_no_strangers_trace():
     # One's own folder with a link in place of raw.
     status, out, err = run(VICTIM, KYMO, "run", "--no-summary", "-o", f"{mine}/own.kymo", VICTIM_PROGRAM, cwd=mine, env={"KYMO_JOB": "J77"})
     expect(status == 5, err)
-    shutil.rmtree(f"{mine}/own.kymo/raw")
+    kymotest.remove(f"{mine}/own.kymo/raw")
     os.symlink(f"{theirs}/catch", f"{mine}/own.kymo/raw")
     status, out, err = run(VICTIM, KYMO, "run", "-o", f"{mine}/own.kymo", VICTIM_PROGRAM, cwd=mine, env={"KYMO_JOB": "J77"})
     expect(status == 3 and not os.listdir(f"{theirs}/catch"), "a link was followed:", status, err)
-    shutil.rmtree(top)
+    kymotest.remove(top)
 
 
 def test_trace_changed_under_way():
@@ -362,7 +345,7 @@ def test_trace_changed_under_way():
     expect(p.returncode == 5 and "result" in out, "the program:", p.returncode, out, err)
     expect(not os.listdir(f"{theirs}/catch/raw"), "the stranger received", os.listdir(f"{theirs}/catch/raw"))
     expect("1 process could not be recorded and is lost: Operation not permitted" in err, "not told:", err)
-    shutil.rmtree(top)
+    kymotest.remove(top)
 
 
 def test_names_that_can_be_foreseen():
@@ -379,11 +362,11 @@ def test_names_that_can_be_foreseen():
         taken.append(stranger_makes(top, f"{base}-{stamp}-{p.pid}.kymo", False, theirs))
     out = p.communicate("\n", timeout=PATIENCE)[0]
     expect(p.returncode == 5, p.returncode, out)
-    mine_now = wait_for("root's own trace", lambda: [t for t in glob.glob(f"{top}/*.kymo") if t not in taken and complete(t)])
+    mine_now = wait_for(lambda: [t for t in glob.glob(f"{top}/*.kymo") if t not in taken and complete(t)], "root's own trace")
     expect(os.lstat(mine_now[0]).st_uid == 0, mine_now)
     for path in taken:
         expect(sorted(os.listdir(path)) == ["manifest.json", "raw"] and not os.listdir(path + "/raw"), path, "was used")
-    shutil.rmtree(top)
+    kymotest.remove(top)
 
 
 def test_root_reads_a_users_trace():
@@ -395,7 +378,7 @@ def test_root_reads_a_users_trace():
     expect(status == 0 and "1" in out and "another user" in err, status, out, err)
     for name in tree(f"{mine}/t.kymo"):
         expect(os.lstat(name).st_uid == VICTIM, name, "belongs to", os.lstat(name).st_uid)
-    shutil.rmtree(top)
+    kymotest.remove(top)
 
 
 def main():

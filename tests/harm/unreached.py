@@ -8,13 +8,15 @@ Usage: unreached.py KYMO SANDBOXED [TEST...]
 import errno
 import os
 import resource
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 sys.dont_write_bytecode = True
 from account import await_true, drain_of
@@ -28,7 +30,7 @@ CLAIMS = ("used an interface", "none of the APIs", "No process used")
 class Unreached(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="kymo-unreached-")
-        self.addCleanup(shutil.rmtree, self.folder)
+        self.addCleanup(kymotest.remove, self.folder)
         self.trace = os.path.join(self.folder, "t.kymo")
         self.where = os.path.join(self.folder, "drain")
         os.mkdir(self.where, 0o700)

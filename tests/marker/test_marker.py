@@ -7,35 +7,11 @@ fortran, python), `start_paused`, `hostile`, `late` or `device` (LIBRARY: the bu
 import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 
-SKIPPED = 77
-wrong = []
-
-
-def check(what, got, wanted):
-    if got != wanted:
-        wrong.append(what)
-        print(f"{what}: got {got!r}, expected {wanted!r}")
-
-
-def run(*argv, **options):
-    return subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=300,
-                          **options)
-
-
-def must(*argv, **options):
-    done = run(*argv, **options)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, argv))}: status {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIPPED)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import SKIPPED, check, must, run, skip, wrong  # noqa: E402
 
 
 class Test:
@@ -120,7 +96,7 @@ class Test:
 
     def test_c(self):
         for flags in ((), ("-flto",), ("-ffunction-sections", "-Wl,--gc-sections"), ("-no-pie",)):
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
             self.record(self.c("front", "front.c", "second.c", flags=flags))
             check("ranges", self.tree(),
                   {"whole": 1, "whole/often": 3, "whole/often/second file": 3, "whole/full": 1,
@@ -282,7 +258,7 @@ class Test:
         """Thousands of threads annotate at once, for the first time: each range is there, or counted as lost."""
         program = self.c("storm", "storm.c")
         for _ in range(3):
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
             plain, recorded = self.record(program)
             check("output", recorded, plain)
             there = self.query("SELECT count(*) AS n FROM markers WHERE name = 'work'")[0]["n"]
@@ -304,7 +280,7 @@ class Test:
 
 def main():
     source, kymo, library, what = sys.argv[1:5]
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         getattr(Test(source, kymo, library, folder), "test_" + what)()
     print("wrong: " + ", ".join(wrong) if wrong else f"{what}: all as expected")
     return 1 if wrong else 0

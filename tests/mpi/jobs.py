@@ -13,6 +13,9 @@ import time
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+
 KYMO, IMPLEMENTATION, PROGRAMS = os.path.abspath(sys.argv[1]), sys.argv[2], Path(sys.argv[3]).resolve()
 LAUNCHER = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.hydra"}[IMPLEMENTATION]
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
@@ -27,7 +30,7 @@ class Ended:
 class Base(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="kymo-mpi-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(kymotest.remove, self.folder, missing_ok=True)
         self.trace = self.folder / "t.kymo"
 
     def run_any(self, argv, **more):

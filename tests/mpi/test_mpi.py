@@ -9,13 +9,13 @@ import csv
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 import references  # noqa: E402
 from jobs import ENVIRONMENT, KYMO, LAUNCHER, PROGRAMS, Base, main
 
@@ -54,7 +54,7 @@ class Traffic(Base):
     def messages_by_call(self):
         """Messages of each kind that each call has started; of nobody where nothing is recorded."""
         counts = self.rows("SELECT region_name, kind, count(*), sum(sent), sum(received) FROM messages GROUP BY 1, 2")
-        shutil.rmtree(self.trace)
+        kymotest.remove(self.trace)
         return set(counts)
 
     def test_excluded_calls_have_no_messages(self):
@@ -77,7 +77,7 @@ class Traffic(Base):
             tables = self.summary("op")
             self.assertEqual([tables.get("mpi"), tables.get("messages")], [None, None], mode)
             self.assertFalse(any("comm:" in l or "mpi:" in l for l in self.shown()))
-            shutil.rmtree(self.trace)
+            kymotest.remove(self.trace)
 
     def test_left_out_calls_are_counted(self):
         """By rank: what is recorded and what the mode leaves out make up what mode full records."""
@@ -92,7 +92,7 @@ class Traffic(Base):
                 "WHERE category = 'mpi' AND name NOT IN ('MPI_Testall', 'MPI_Waitsome') GROUP BY 1, 2")]
             foot = self.foot()
             self.assertEqual("Not recorded in this mode: " in foot, mode != "full", foot)
-            shutil.rmtree(self.trace)
+            kymotest.remove(self.trace)
         full, none = counts["full"]
         self.assertEqual(none, {})
         for mode in ("default", "minimal"):
@@ -108,7 +108,7 @@ class Traffic(Base):
             p = self.recorded(1, "bare", options=exclude)
             self.assertEqual(p.code, 0, p.err)
             self.assertEqual(p.out.splitlines(), [f"{c} {'bare' if c in bare else 'wrapped'}" for c in calls])
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
 
     def test_names(self):
         self.recorded(2, "traffic")
@@ -135,12 +135,12 @@ class Tallies(Base):
         return {r["rank"] for r in self.summary("rank")["mpi"]}
 
     def record_both(self, inside):
-        shutil.rmtree(self.trace, ignore_errors=True)
+        kymotest.remove(self.trace, missing_ok=True)
         p = self.recorded(4, "traffic", self.folder / "file", options=["--mode", "full"], inside=inside)
         self.assertEqual(p.code, 0, p.err)
         want = self.counted(), {(r["kind"], r["op"]): r["ranks"] for r in self.summary("rank,op")["imbalance"]
                                 if r["op"] not in self.ASKED}
-        shutil.rmtree(self.trace)
+        kymotest.remove(self.trace)
         p = self.recorded(4, "traffic", self.folder / "file", options=["--mode", "summary"], inside=inside)
         self.assertEqual(p.code, 0, p.err)
         return want
@@ -183,7 +183,7 @@ class Tallies(Base):
         """Nothing is written for each rank: not its file, and the table is no larger with more of them."""
         sizes = []
         for ranks in (2, 6):
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
             p = self.recorded(ranks, "ring_mpif", options=["--mode", "summary"])
             if p.code:
                 self.skipTest("no Fortran compiler of this implementation")
@@ -226,7 +226,7 @@ class Tallies(Base):
     def test_rank_that_never_comes(self):
         """Without MPI_Finalize, or killed: what each rank counted is its own."""
         for how in ("leave", "kill"):
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
             self.recorded(2, "ending", how, options=["--mode", "summary"])
             calls = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
             self.assertEqual((calls["0", "MPI_Init"], calls["1", "MPI_Init"]), (1, 1), how)
@@ -575,7 +575,7 @@ class Clocks(Base):
             self.assertLessEqual(abs(offset + 1000 * 10**9), bound)
             self.assertGreater(bound, 0)
             self.check_barrier(2, bound)
-            shutil.rmtree(self.trace)
+            kymotest.remove(self.trace)
 
     def points(self):
         """How often each rank's clock was compared."""
@@ -588,7 +588,7 @@ class Clocks(Base):
     def test_long_job(self):
         """Every 20 ms at a collective call, if ranks take their time for it; a short job at its ends alone."""
         for options in ([], ["--include", "^MPI_Init$"], ["--exclude", "^MPI_"]):
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
             p = self.recorded(5, "ending", "long", options=options, KYMO_CLOCK_PERIOD_MS="20",
                               KYMO_CLOCK_WAIT_MS="60000")
             self.assertEqual(p.code, 0, p.err)
@@ -679,7 +679,7 @@ class OtherTool(Base):
         """One that has MPI_X and PMPI_X and passes both on: recorded behind it; before it left alone, and said."""
         library, program = str(self.program("translator")), self.program("ending")
         for inside in (False, True):
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
             kymo = [KYMO, "run", "--no-summary", "-o", self.trace]
             preload = f"LD_PRELOAD=$LD_PRELOAD:{library} exec {program}"
             command = [LAUNCHER, "-n", 2, *(["sh", "-c", preload] if inside else [program])]

@@ -19,6 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+
 from jobs import IMPLEMENTATION, KYMO, Base, main
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
@@ -121,7 +124,7 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        kymotest.remove(self.folder, missing_ok=True)
 
     def logs(self):
         return "\n".join(f"{f.name}: {f.read_text(errors='replace')[-1000:]}" for f in self.folder.glob("*.log"))

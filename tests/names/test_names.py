@@ -17,7 +17,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, SYNTH, PROGRAM, CHECKER, WHAT = sys.argv[1:6]
 spec = importlib.util.spec_from_file_location("perfetto_check", CHECKER)
@@ -173,7 +175,7 @@ def traces(folder):
         what, out = kymo("run", "-o", trace + b".kymo", program, first, second, status=0)
         clean(what, out)
         names_everywhere(folder, trace + b".kymo")
-        shutil.rmtree(base)
+        kymotest.remove(base)
 
 
 def messages(folder):
@@ -236,7 +238,7 @@ def kept(folder):
         fail(what, out)
 
 
-with tempfile.TemporaryDirectory() as scratch:
+with kymotest.Folder() as scratch:
     {"traces": traces, "messages": messages, "kept": kept}[WHAT](scratch)
 print("%d commands, %d failures" % (asked, len(failures)))
 sys.exit(1 if failures or not asked else 0)

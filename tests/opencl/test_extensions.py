@@ -7,8 +7,10 @@ has each call once, with its status, and what it did besides: memory, waits, cop
 """
 import os
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import traced  # noqa: E402
@@ -20,7 +22,7 @@ ENVIRONMENT = {"OCL_ICD_VENDORS": DRIVER, "OCL_ICD_FILENAMES": DRIVER}
 class Extensions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        cls.folder = kymotest.Folder()
         cls.trace = os.path.join(cls.folder.name, "t.kymo")
         cls.plain = traced.Run([PROBE], env=ENVIRONMENT, timeout=60)
         cls.run_ = traced.record(KYMO, cls.trace, [PROBE], None, ENVIRONMENT)

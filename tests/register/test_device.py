@@ -9,8 +9,10 @@ import io
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 LIB = os.path.join(BUILD, "lib")
@@ -43,7 +45,7 @@ class Trace(unittest.TestCase):
     def setUpClass(cls):
         if not cls.scenario:
             raise unittest.SkipTest("only a base")
-        cls.folder = tempfile.TemporaryDirectory()
+        cls.folder = kymotest.Folder()
         cls.trace = os.path.join(cls.folder.name, "t.kymo")
         cls.summary = run(KYMO, "run", "-o", cls.trace, os.path.join(HERE, "probe_device"),
                           cls.scenario, **cls.settings)
@@ -76,7 +78,7 @@ class NotRecorded(unittest.TestCase):
         return found
 
     def test_modes(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             for scenario, chatty in (("hip", "hipSetDevice"), ("hsa", "hsa_agent_get_info")):
                 full, none = self.counts("full", folder, scenario)
                 self.assertEqual(none, {})
@@ -308,7 +310,7 @@ class Tool(unittest.TestCase):
            "ROCPROFILER_REGISTER_FORCE_LOAD": "1"}
 
     def with_tool(self, source, *program, **settings):
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             tool = os.path.join(folder, "tool.so")
             root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
             run("cc", "-shared", "-fPIC", f"-I{root}/include", os.path.join(root, source), "-o",
@@ -338,7 +340,7 @@ class Tool(unittest.TestCase):
     def test_opencl(self):
         """The same tool, as it is."""
         heat = os.path.join(BUILD, "bin", "heat")
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             trace = os.path.join(folder, "t.kymo")
             done = subprocess.run([KYMO, "run", "-o", trace, heat], env=environment(), timeout=60,
                                   capture_output=True, text=True)

@@ -10,8 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 LIB = os.path.join(BUILD, "lib")
@@ -47,7 +49,7 @@ class Probe(unittest.TestCase):
 
     def record(self, program, *args, **settings):
         """Runs under kymo; returns the records as JSON objects and the summary's text."""
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             trace = os.path.join(folder, "t.kymo")
             done = subprocess.run([KYMO, "run", "-o", trace, os.path.join(HERE, program), *args],
                                   env=environment(**settings), capture_output=True, text=True,
@@ -62,7 +64,7 @@ class Probe(unittest.TestCase):
         """Runs as a set-user-id program: settings must not count."""
         if os.geteuid() != 0:
             self.skipTest("only root can make a program that runs in secure mode")
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             os.chmod(folder, 0o755)
             copy = os.path.join(folder, "probe")
             shutil.copy(os.path.join(HERE, program), copy)
@@ -343,7 +345,7 @@ class Children(Probe):
 
     def initialised(self, *options, **settings):
         tool = os.path.join(HERE, "tool", "libtool-where.so")
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             report = os.path.join(folder, "report")
             probe = [os.path.join(HERE, "probe_register"), "plain",
                      os.path.join(HERE, "linked/libmock.so.1"), TOOL, LIBKYMO]
@@ -370,7 +372,7 @@ class Intercept(Probe):
     TOOLS = [os.path.join(HERE, "tool", f"libtool-intercept-{n}.so") for n in "ab"]
 
     def intercepted(self, program, *args, tools=TOOLS, **settings):
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             report = os.path.join(folder, "report")
             shown, output = self.record(program, *args, KYMO_TOOLS=":".join(tools),
                                         TOOL_REPORT=report, **settings)

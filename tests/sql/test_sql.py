@@ -12,7 +12,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, SYNTH = sys.argv[1:3]
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "queries")
@@ -116,7 +118,7 @@ def read_only(folder):
     check("no store is left", not os.path.exists(os.path.join(trace, "store.db")))
 
 
-with tempfile.TemporaryDirectory(prefix="kymo-sql-") as folder:
+with kymotest.Folder(prefix="kymo-sql-") as folder:
     trace = os.path.join(folder, "demo")
     subprocess.run([SYNTH, "demo", trace], check=True)
     golden(trace)

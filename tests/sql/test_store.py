@@ -10,7 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 KYMO, SYNTH, EXTENSION, MANUAL, PROGRAM = sys.argv[1:6]
 failures = []
@@ -132,7 +134,7 @@ def by_tool(trace):
     return True
 
 
-with tempfile.TemporaryDirectory() as folder:
+with kymotest.Folder() as folder:
     demo, real = folder + "/demo.kymo", folder + "/real.kymo"
     subprocess.run([SYNTH, "demo", demo], check=True)
     ran = kymo("run", "--no-summary", "-o", real, PROGRAM)

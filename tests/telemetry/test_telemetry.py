@@ -12,12 +12,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import SKIPPED, wait_for  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
-SKIPPED = 77
 
 
 def run(*words, status=0, env=None, **options):
@@ -25,14 +27,6 @@ def run(*words, status=0, env=None, **options):
                        env=dict(os.environ, **(env or {})), **options)
     assert status is None or p.returncode == status, (words, p.returncode, p.stdout, p.stderr)
     return p
-
-
-def wait_for(what, condition):
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"waited in vain: {what}")
 
 
 def put(path, text):
@@ -138,12 +132,12 @@ print(wide, file=open(sys.argv[1], "w"))
             ranks.append(subprocess.Popen([self.kymo, "run", "--telemetry=10", "-o", self.trace, "--",
                                            sys.executable, "-c", program], env=env,
                                           stderr=subprocess.PIPE, text=True))
-        wait_for("three programs", lambda: len(glob.glob(ready + "*")) == 3)
+        wait_for(lambda: len(glob.glob(ready + "*")) == 3, "three programs")
         raw = os.path.join(self.trace, "raw")
         size = lambda: sum(os.path.getsize(f) for f in glob.glob(raw + "/*-telemetry-*.kyr"))  # noqa: E731
         for _ in range(2):
             before = size()
-            wait_for("a second of telemetry", lambda: size() > before)
+            wait_for(lambda: size() > before, "a second of telemetry")
         assert len(glob.glob(raw + "/*-telemetry-*.kyr")) == 1, os.listdir(raw)
         put(go, "")
         for p in ranks:
@@ -158,17 +152,17 @@ print(wide, file=open(sys.argv[1], "w"))
         p = subprocess.Popen([self.kymo, "run", "--telemetry=10", "-o", self.trace, "--", sys.executable, "-c",
                               f"import os, time\nopen({stay!r}, 'w').write(str(os.getpid()))\n"
                               "time.sleep(60)"], stderr=subprocess.DEVNULL)
-        wait_for("the program", lambda: os.path.exists(stay) and open(stay).read())
+        wait_for(lambda: os.path.exists(stay) and open(stay).read(), "the program")
         name = self.trace + "/raw/*-telemetry-0.kyr"
-        wait_for("its telemetry", lambda: glob.glob(name))
+        wait_for(lambda: glob.glob(name), "its telemetry")
         first = os.path.getsize(glob.glob(name)[0])
-        wait_for("a second of it", lambda: os.path.getsize(glob.glob(name)[0]) > first + 4096)
+        wait_for(lambda: os.path.getsize(glob.glob(name)[0]) > first + 4096, "a second of it")
         os.kill(p.pid, signal.SIGKILL)
         p.wait()
         os.kill(int(open(stay).read()), signal.SIGKILL)
         manifest = os.path.join(self.trace, "manifest.json")
-        wait_for("the drain's end", lambda: '"complete": true' in open(manifest).read() or
-                 "lost_records" in open(manifest).read())
+        wait_for(lambda: '"complete": true' in open(manifest).read() or
+                 "lost_records" in open(manifest).read(), "the drain's end")
         report = run(self.kymo, "summary", self.trace).stdout
         assert "has no end" in report and "damaged" not in report, report
         assert self.one("job.rss")["samples"] >= 5
@@ -377,7 +371,7 @@ for i in range(1, 41):
 
 def main():
     kymo, stand_ins, what = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         status = getattr(Test(kymo, stand_ins, folder), what)()
     if status == SKIPPED:
         print("skipped: something that this needs is missing")

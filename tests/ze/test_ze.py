@@ -10,8 +10,10 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 HERE = os.path.join(BUILD, "tests", "ze")
@@ -44,7 +46,7 @@ class Trace(unittest.TestCase):
     def setUpClass(cls):
         if not cls.scenario:
             raise unittest.SkipTest("only a base")
-        cls.folder = tempfile.TemporaryDirectory()
+        cls.folder = kymotest.Folder()
         cls.trace = os.path.join(cls.folder.name, "t.kymo")
         log = os.path.join(cls.folder.name, "log")
         cls.plain = run(PROBE, cls.scenario).stdout
@@ -339,7 +341,7 @@ class NotRecorded(unittest.TestCase):
         return calls, left_out
 
     def test_modes(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             for scenario, polled in (("stale", 9), ("threads", 0)):
                 full, none = self.counts("full", folder, scenario)
                 self.assertEqual(none, {})
@@ -362,7 +364,7 @@ class Hang(unittest.TestCase):
               ("kernel", "queued", "0", "zeCommandQueueExecuteCommandLists")]
 
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = kymotest.Folder()
         self.trace = os.path.join(self.folder.name, "t.kymo")
 
     def tearDown(self):
@@ -431,7 +433,7 @@ class Doors(unittest.TestCase):
     """Which programs come through."""
 
     def calls(self, *command, **settings):
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             trace = os.path.join(folder, "t.kymo")
             run(KYMO, "run", "--mode", "full", "-o", trace, *command, **settings)
             text = run(KYMO, "query", "-f", "csv", trace, "select count(*) from regions where "
@@ -445,7 +447,7 @@ class Doors(unittest.TestCase):
     def test_two_drivers(self):
         """The loader's own functions stand above both; each call is recorded once."""
         import shutil
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             second = os.path.join(folder, "libsecond.so")
             shutil.copy(DRIVER, second)
             self.assertEqual(self.calls(os.path.join(HERE, "late_ze"), "libze_loader.so.1", "late",
@@ -462,7 +464,7 @@ class Doors(unittest.TestCase):
                                         **{layer: "1"}), wanted, layer)
 
     def test_not_asked_for(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with kymotest.Folder() as folder:
             trace = os.path.join(folder, "t.kymo")
             run(KYMO, "run", "-b", "opencl", "-o", trace, PROBE, "basic")
             text = run(KYMO, "query", "-f", "csv", trace, "select count(*) from regions").stdout

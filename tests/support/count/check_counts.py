@@ -8,14 +8,15 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 
-SKIPPED = 77
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import SKIPPED  # noqa: E402
 
 
 def main():
     layer, program = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         own, seen = os.path.join(folder, "own.json"), os.path.join(folder, "seen.%p.json")
         args = [program, "--counts", own]
         if os.path.basename(program) == "ocl_many":

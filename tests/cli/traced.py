@@ -7,8 +7,10 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 from kymotest import Run, query  # noqa: E402
-from kymotest import SKIPPED, Checks  # noqa: E402, F401: what the tests find here
+
+SKIPPED, Checks = kymotest.SKIPPED, kymotest.Checks
 
 CALLS = """SELECT o.name, count(*) AS n FROM call c JOIN op o ON o.id = c.op
     JOIN thread t ON t.id = c.thread JOIN process p ON p.id = t.process

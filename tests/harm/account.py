@@ -8,8 +8,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
-from kymotest import WAIT, Failure, expect  # noqa: E402, F401: what the tests find here
-from kymotest import wait_for as await_true  # noqa: E402, F401
+import kymotest  # noqa: E402
+
+WAIT, Failure, expect, await_true = kymotest.WAIT, kymotest.Failure, kymotest.expect, kymotest.wait_for
 
 def counted(path):
     """Calls begun and done, by the load's own account."""

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
+
 /* Bytes of the first allocation, for elements smaller than a quarter of it. */
 #define FIRST 256u
 
@@ -33,6 +35,7 @@ bool vec_grow(void *items, size_t *room, size_t count, size_t more, size_t size,
 	if (!next || __builtin_mul_overflow(next, size, &bytes))
 		return false;
 	memcpy(&data, items, sizeof(data));
+	kymo_assert(data || *room == 0); /* who takes the memory away sets `room`, too */
 	data = realloc(data, bytes);
 	if (!data)
 		return false;

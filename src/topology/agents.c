@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/locks.h"
 #include "topology/model.h"
 
 /* ---- reading ---- */
@@ -154,7 +155,7 @@ static void make_lock(void)
 		lock = p;
 }
 
-static void take_lock(void)
+static void take_lock(void) ACQUIRES(*lock)
 {
 	pthread_once(&lock_once, make_lock);
 	pthread_mutex_lock(lock);

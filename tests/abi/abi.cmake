@@ -48,3 +48,9 @@ if(NOT KYMO_SANITIZE)
                        SKIP_RETURN_CODE 77)
 endif()
 set_tests_properties(abi.layers abi.headers PROPERTIES LABELS abi)
+# Claims on locks: clang looks at them where it is installed.
+add_test(NAME abi.locks COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check/locks.py
+         ${PROJECT_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+add_test(NAME abi.locks_planted COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check/locks.py
+         ${PROJECT_SOURCE_DIR})
+set_tests_properties(abi.locks abi.locks_planted PROPERTIES LABELS abi TIMEOUT 600 SKIP_RETURN_CODE 77)

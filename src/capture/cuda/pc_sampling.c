@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "base/locks.h"
 #include "capture/cuda/profile.h"
 #include "core/sample/device.h"
 #include "core/sample/helper.h"
@@ -363,7 +364,7 @@ static struct device_context *context_of(void *handle)
 	return NULL;
 }
 
-void cuda_pc_context(void *handle, uint32_t device)
+void cuda_pc_context(void *handle, uint32_t device) UNCHECKED_LOCKS
 {
 	struct device_context *c;
 
@@ -385,7 +386,7 @@ void cuda_pc_context(void *handle, uint32_t device)
 	pthread_mutex_unlock(&lock);
 }
 
-void cuda_pc_context_end(void *handle)
+void cuda_pc_context_end(void *handle) UNCHECKED_LOCKS
 {
 	struct device_context *c;
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/locks.h"
 #include "capture/cuda/range.h"
 
 #define CONTEXTS 64u
@@ -305,7 +306,7 @@ static _Thread_local struct {
 	uint32_t correlation;
 } launching;
 
-static void launch_begins(const struct cupti_callback *data)
+static void launch_begins(const struct cupti_callback *data) UNCHECKED_LOCKS
 {
 	struct device_context *c;
 
@@ -324,7 +325,7 @@ static void launch_begins(const struct cupti_callback *data)
 	atomic_fetch_add(&cuda_range_active, 1);
 }
 
-static void launch_ends(const struct cupti_callback *data)
+static void launch_ends(const struct cupti_callback *data) UNCHECKED_LOCKS
 {
 	struct device_context *c = launching.context;
 

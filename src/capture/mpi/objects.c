@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/locks.h"
 #include "capture/mpi/backend.h"
 #include "core/marker/marker.h"
 
@@ -84,7 +85,7 @@ struct group {
 	struct group *next;
 	uint32_t instances; /* communicators that had these members, to number them */
 };
-static struct group *groups; /* under `lock` */
+static struct group *groups GUARDED_BY(lock); /* under `lock` */
 
 static uint64_t hash_members(const uint32_t *world, uint32_t count)
 {
@@ -100,11 +101,12 @@ static bool identity(const uint32_t *world, uint32_t count)
 }
 
 /* Takes `world` over. Caller holds `lock`. */
-static struct group *intern(uint32_t *world, uint32_t count)
+static struct group *intern(uint32_t *world, uint32_t count) REQUIRES(lock)
 {
 	uint64_t hash = hash_members(world, count);
 	struct group *g;
 
+	kymo_assert_held(&lock);
 	for (g = groups; g; g = g->next)
 		if (g->m.hash == hash && g->m.count == count) {
 			free(world);

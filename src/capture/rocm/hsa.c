@@ -11,6 +11,7 @@
 
 #include <kymo/agent.h>
 
+#include "base/locks.h"
 #include "capture/rocm/work.h"
 
 /* Attributes of queries that are of interest. */
@@ -429,12 +430,12 @@ static bool hsa_needed(const char *op)
 	return rocm_rule_needed(&hsa_rules, op);
 }
 
-static void before_fork(void)
+static void before_fork(void) ACQUIRES(agents_lock)
 {
 	pthread_mutex_lock(&agents_lock);
 }
 
-static void after_fork(void)
+static void after_fork(void) RELEASES(agents_lock)
 {
 	pthread_mutex_unlock(&agents_lock);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/locks.h"
 #include "base/vec.h"
 #include "capture/rocm/work.h"
 #include "topology/topology.h"
@@ -124,20 +125,20 @@ void rocm_each(enum rocm_type type, void (*run)(const struct rocm_object *o, voi
 
 /* ---- fork: what was defined holds in the child ---- */
 
-static void before_fork(void)
+static void before_fork(void) ACQUIRES(agents_lock)
 {
 	pthread_mutex_lock(&agents_lock);
 	pthread_rwlock_wrlock(&lock);
 }
 
-static void after_fork(void)
+static void after_fork(void) RELEASES(agents_lock)
 {
 	pthread_rwlock_unlock(&lock);
 	pthread_mutex_unlock(&agents_lock);
 }
 
 /* It is not the thread that locked for writing: such a lock cannot be unlocked there. */
-static void after_fork_in_child(void)
+static void after_fork_in_child(void) RELEASES(agents_lock)
 {
 	lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
 	pthread_mutex_unlock(&agents_lock);

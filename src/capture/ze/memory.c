@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/locks.h"
 #include "base/vec.h"
 #include "capture/ze/ze.h"
 
@@ -148,12 +149,12 @@ void ze_after_zeMemFreeExt(const struct table_call *call)
 	freed_now(call);
 }
 
-void ze_memory_lock(void)
+void ze_memory_lock(void) ACQUIRES(lock)
 {
 	pthread_mutex_lock(&lock);
 }
 
-void ze_memory_unlock(void)
+void ze_memory_unlock(void) RELEASES(lock)
 {
 	pthread_mutex_unlock(&lock);
 }

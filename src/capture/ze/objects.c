@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/locks.h"
 #include "capture/ze/ze.h"
 
 #define BUCKETS 4096u
@@ -14,12 +15,12 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ze_object *buckets[BUCKETS];
 
-void ze_objects_lock(void)
+void ze_objects_lock(void) ACQUIRES(lock)
 {
 	pthread_mutex_lock(&lock);
 }
 
-void ze_objects_unlock(void)
+void ze_objects_unlock(void) RELEASES(lock)
 {
 	pthread_mutex_unlock(&lock);
 }

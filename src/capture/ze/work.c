@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/locks.h"
 #include "capture/ze/ze.h"
 
 #define LOOK 8u /* events seen unsignalled before a look ends */
@@ -29,12 +30,12 @@ bool ze_ended(void)
 	return atomic_load(&ended);
 }
 
-void ze_harvest_lock(void)
+void ze_harvest_lock(void) ACQUIRES(harvest)
 {
 	pthread_mutex_lock(&harvest);
 }
 
-void ze_harvest_unlock(void)
+void ze_harvest_unlock(void) RELEASES(harvest)
 {
 	pthread_mutex_unlock(&harvest);
 }
@@ -456,14 +457,14 @@ static void at_exit(void)
 	atomic_store(&ended, true);
 }
 
-static void before_fork(void)
+static void before_fork(void) ACQUIRES(harvest)
 {
 	pthread_mutex_lock(&harvest);
 	ze_objects_lock();
 	ze_memory_lock();
 }
 
-static void after_fork(void)
+static void after_fork(void) RELEASES(harvest)
 {
 	ze_memory_unlock();
 	ze_objects_unlock();
@@ -471,7 +472,7 @@ static void after_fork(void)
 }
 
 /* Device work is the parent's: its origins and events are not touched here. */
-static void after_fork_in_child(void)
+static void after_fork_in_child(void) UNCHECKED_LOCKS
 {
 	for (struct ze_work *w = pending; w; w = w->next)
 		w->event->work = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts and their services: what tools configure. */
 #include "core/context/context.h"
+#include "base/locks.h"
 #include "base/vec.h"
 #include "core/define/define.h"
 #include "core/deliver/deliver.h"
@@ -16,8 +17,8 @@
 
 /* Pieces of the table; what a piece holds never moves. */
 static struct core_context *_Atomic pieces[CORE_CONTEXTS / PIECE];
-static uint32_t contexts_used;         /* under `configure` */
-static struct core_context *free_list; /* likewise */
+static uint32_t contexts_used GUARDED_BY(core_live->configure);         /* under `configure` */
+static struct core_context *free_list GUARDED_BY(core_live->configure); /* likewise */
 
 /* ---- handles: generation << 32 | index + 1 ---- */
 
@@ -51,7 +52,7 @@ void core_contexts_each(void (*fn)(struct core_context *c, void *data), void *da
 }
 
 /* Takes `configure` and finds the context; on failure nothing is held. */
-static kymo_status_t lock_context(kymo_context_t h, struct core_context **out)
+static kymo_status_t lock_context(kymo_context_t h, struct core_context **out) UNCHECKED_LOCKS
 {
 	kymo_status_t status = core_changeable();
 
@@ -67,17 +68,18 @@ static kymo_status_t lock_context(kymo_context_t h, struct core_context **out)
 	return core_not_found(h.handle);
 }
 
-static void unlock(void)
+static void unlock(void) RELEASES(core_live->configure)
 {
 	pthread_mutex_unlock(&core_live->configure);
 }
 
 /* Caller holds `configure`. */
-static struct core_context *context_take(void)
+static struct core_context *context_take(void) REQUIRES(core_live->configure)
 {
 	struct core_context *c = free_list, *piece;
 	uint32_t i = contexts_used;
 
+	kymo_assert_held(&core_live->configure);
 	if (c) {
 		free_list = c->next_free;
 		return c;
@@ -122,13 +124,15 @@ kymo_status_t kymo_context_create(kymo_context_t *out)
 		atomic_store(&c->generation, generations);
 		*out = core_context_handle(c);
 	}
-	unlock();
+	pthread_mutex_unlock(&core_live->configure);
 	return c ? KYMO_OK : KYMO_ERROR_LIMIT;
 }
 
 /* Services from number `first` on. Caller holds `configure`. */
 static void services_wait(struct core_context *c, uint32_t first, bool wait)
+	REQUIRES(core_live->configure)
 {
+	kymo_assert_held(&core_live->configure);
 	for (uint32_t i = first; i < c->service_count; i++)
 		c->services[i].waits = wait;
 }
@@ -147,6 +151,7 @@ static void tell_and_open(kymo_context_t h, uint32_t first, uint32_t starts)
 	core_objects_replay(c);
 	if (lock_context(h, &c) != KYMO_OK)
 		return;
+	kymo_assert_held(&core_live->configure);
 	b = c->buffer;
 	if (b && b->ready && core_buffer_private(b))
 		core_buffer_hand_over(b); /* before other threads can hand over anything newer */
@@ -167,6 +172,7 @@ static kymo_status_t set_active(kymo_context_t h, bool active)
 
 	if (status != KYMO_OK)
 		return status;
+	kymo_assert_held(&core_live->configure);
 	changed = c->active != active;
 	objects = changed && active && core_objects_selected(c);
 	starts = c->starts += changed;
@@ -208,11 +214,12 @@ kymo_status_t kymo_context_is_active(kymo_context_t context, bool *active)
 	if (!active)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	status = lock_context(context, &c);
-	if (status == KYMO_OK) {
-		*active = c->active;
-		unlock();
-	}
-	return status;
+	if (status != KYMO_OK)
+		return status;
+	kymo_assert_held(&core_live->configure);
+	*active = c->active;
+	unlock();
+	return KYMO_OK;
 }
 
 /* Without a chunk every record takes the slow path, which looks at `paused`: the fast one need not. */
@@ -226,6 +233,7 @@ kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause)
 
 	if (status != KYMO_OK)
 		return status;
+	kymo_assert_held(&core_live->configure);
 	b = c->buffer;
 	unlock();
 	t = b ? cap_thread_attach() : NULL;
@@ -265,6 +273,7 @@ static kymo_status_t not_inside(kymo_context_t context)
 
 	if (status != KYMO_OK)
 		return status;
+	kymo_assert_held(&core_live->configure);
 	inside = core_deliver_inside(c->buffer);
 	unlock();
 	return inside ? KYMO_ERROR_BUSY : KYMO_OK;
@@ -282,6 +291,7 @@ kymo_status_t kymo_context_destroy(kymo_context_t context)
 		status = lock_context(context, &c);
 	if (status != KYMO_OK)
 		return status;
+	kymo_assert_held(&core_live->configure);
 	b = c->buffer;
 	c->buffer = NULL;
 	services_free(c);
@@ -328,7 +338,7 @@ bool core_contexts_inside(const void *owner)
 
 	pthread_mutex_lock(&core_live->configure);
 	core_contexts_each(find_inside, &o);
-	unlock();
+	pthread_mutex_unlock(&core_live->configure);
 	return o.found.handle != 0;
 }
 
@@ -340,7 +350,7 @@ void core_contexts_destroy_of(const void *owner)
 		o.found.handle = 0;
 		pthread_mutex_lock(&core_live->configure);
 		core_contexts_each(find_owned, &o);
-		unlock();
+		pthread_mutex_unlock(&core_live->configure);
 	} while (o.found.handle && kymo_context_destroy(o.found) == KYMO_OK);
 }
 
@@ -371,7 +381,7 @@ void core_contexts_stop_of(const void *owner)
 	pthread_mutex_lock(&core_live->configure);
 	core_contexts_each(stop_owned, &s);
 	core_masks_update();
-	unlock();
+	pthread_mutex_unlock(&core_live->configure);
 	core_wanted_notify();
 	for (uint32_t i = 0; i < s.count; i++)
 		core_callbacks_wait(s.list[i], STOP_WAIT_NS);
@@ -408,10 +418,11 @@ static kymo_status_t copy_selection(const kymo_selection_t *from, struct core_se
 
 /* Caller holds `configure`. */
 static kymo_status_t service_append(struct core_context *c, const kymo_selection_t *selection,
-				    struct core_service *service)
+				    struct core_service *service) REQUIRES(core_live->configure)
 {
 	kymo_status_t status = copy_selection(selection, service);
 
+	kymo_assert_held(&core_live->configure);
 	if (status != KYMO_OK)
 		return status;
 	if (!vec_reserve(&c->services, &c->service_room, c->service_count, 1) ||
@@ -432,6 +443,7 @@ static void service_begin(kymo_context_t context, uint32_t index)
 
 	if (lock_context(context, &c) != KYMO_OK)
 		return;
+	kymo_assert_held(&core_live->configure);
 	objects = c->active && core_objects_selected(c);
 	starts = c->starts;
 	services_wait(c, index, objects);
@@ -454,6 +466,7 @@ static kymo_status_t add_service(kymo_context_t context, const kymo_selection_t 
 
 	if (status != KYMO_OK)
 		return status;
+	kymo_assert_held(&core_live->configure);
 	index = c->service_count;
 	service->waits = true;
 	if (buffer && (!c->buffer || c->buffer != core_buffer_of(*buffer)))
@@ -532,7 +545,7 @@ static void ask_context(struct core_context *c, void *data)
 		q->yes = core_service_selects(&c->services[i], q->wire);
 }
 
-bool core_wanted_by_any(const struct cap_domain *d, uint32_t op)
+bool core_wanted_by_any(const struct cap_domain *d, uint32_t op) REQUIRES(core_live->configure)
 {
 	struct question q = {.wire = (uint16_t)(d->base + op)};
 
@@ -542,7 +555,7 @@ bool core_wanted_by_any(const struct cap_domain *d, uint32_t op)
 
 /* ---- buffers of contexts ---- */
 
-static struct core_buffer *buffer_free_slot(void)
+static struct core_buffer *buffer_free_slot(void) REQUIRES(core_live->configure)
 {
 	core_buffers_sweep();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
@@ -564,7 +577,7 @@ static bool tally_exists(void)
 }
 
 static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc_t *desc,
-				  kymo_buffer_t *out)
+				  kymo_buffer_t *out) REQUIRES(core_live->configure)
 {
 	static uint32_t generations;
 	struct core_buffer *b = c->buffer || (desc->tally && tally_exists()) ? NULL
@@ -618,6 +631,7 @@ kymo_status_t kymo_buffer_create(kymo_context_t context, const kymo_buffer_desc_
 		status = lock_context(context, &c);
 	if (status != KYMO_OK)
 		return status;
+	kymo_assert_held(&core_live->configure);
 	status = c->active ? KYMO_ERROR_STATE : core_buffer_check_pool(&full);
 	if (status == KYMO_OK)
 		status = buffer_setup(c, &full, out);
@@ -639,7 +653,7 @@ kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 	b = core_buffer_of(buffer);
 	if (b)
 		*lost = b->pool ? atomic_load(&b->pool->shm->lost_records) : 0;
-	unlock();
+	pthread_mutex_unlock(&core_live->configure);
 	return b ? KYMO_OK : core_not_found(buffer.handle);
 }
 
@@ -653,6 +667,7 @@ kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
 
 	if (status != KYMO_OK)
 		return status;
+	kymo_assert_held(&core_live->configure);
 	timeout_ns = timeout_ns < year ? timeout_ns : year;
 	b = c->buffer;
 	status = core_deliver_inside(b) ? KYMO_ERROR_BUSY : KYMO_OK;

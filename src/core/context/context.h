@@ -14,7 +14,9 @@
 
 #include <kymo/tool.h>
 
+#include "base/locks.h"
 #include "core/capture.h"
+#include "core/process/process.h"
 
 struct core_buffer;
 struct core_context;
@@ -53,21 +55,21 @@ const struct cap_domain *core_domain_of(uint16_t wire);
 void core_services_cover(void);
 /* Room for the ops of all domains; false: no memory. Caller holds `configure`. */
 struct core_service;
-bool core_service_room(struct core_service *s);
+bool core_service_room(struct core_service *s) REQUIRES(core_live->configure);
 /* A `select` of the context runs on another thread. */
 bool core_select_runs(const struct core_context *c);
 void core_select_fork_child(void);
 /* Recomputes masks and slots of all ops. Caller holds `configure`. */
-void core_masks_update(void);
+void core_masks_update(void) REQUIRES(core_live->configure);
 /* `select` of a tool runs on this thread: contexts may not be changed. */
 bool core_selecting(void);
 /* What one context wants of an op. Caller holds `configure`. */
 const struct core_plan *core_plan_of(struct core_context *c, const struct cap_op *op,
-				     uint64_t *buffers);
+				     uint64_t *buffers) REQUIRES(core_live->configure);
 /* Tells backends what is wanted now. Caller holds no lock. */
-void core_wanted_notify(void);
+void core_wanted_notify(void) EXCLUDES(core_live->configure);
 /* Asks every backend to harvest. Caller holds no lock. */
-void core_domains_flush(uint64_t deadline);
+void core_domains_flush(uint64_t deadline) EXCLUDES(core_live->configure);
 void core_domains_fork_child(void);
 /* (Re)publishes the definitions of a domain. */
 void core_domain_define(const struct cap_domain *d);
@@ -113,7 +115,8 @@ struct core_context {
 };
 
 /* Calls `fn` for every context; under `configure`. */
-void core_contexts_each(void (*fn)(struct core_context *c, void *data), void *data);
+void core_contexts_each(void (*fn)(struct core_context *c, void *data), void *data)
+	REQUIRES(core_live->configure);
 /* The context of a handle, or NULL. Any thread, no lock. */
 struct core_context *core_context_of(kymo_context_t h);
 kymo_context_t core_context_handle(const struct core_context *c);
@@ -131,7 +134,7 @@ bool core_wanted_by_any(const struct cap_domain *d, uint32_t op);
 /* The calling thread delivers for a context of `owner`. Caller holds no lock. */
 bool core_contexts_inside(const void *owner);
 /* Destroys what `owner` made. Caller holds no lock. */
-void core_contexts_destroy_of(const void *owner);
+void core_contexts_destroy_of(const void *owner) EXCLUDES(core_live->configure);
 /* Stops them; callbacks that are running are waited for, a while. */
 void core_contexts_stop_of(const void *owner);
 /* Some context wants call stacks of the op of this wire number. */
@@ -170,11 +173,12 @@ struct core_plan {
 };
 
 /* The plan of these entries; NULL: none, or no memory. Caller holds `configure`. */
-const struct core_plan *core_plan_get(const struct core_plan_entry *entries, uint32_t count);
+const struct core_plan *core_plan_get(const struct core_plan_entry *entries, uint32_t count)
+	REQUIRES(core_live->configure);
 /* All ops get their plans anew: what is not asked for again is unused. Caller holds `configure`. */
-void core_plans_update(void);
+void core_plans_update(void) REQUIRES(core_live->configure);
 /* Frees plans that no op names any more, if nobody uses them. Caller holds `configure`. */
-void core_plans_sweep(void);
+void core_plans_sweep(void) REQUIRES(core_live->configure);
 static inline void core_plan_keep(const struct core_plan *p)
 {
 	atomic_fetch_add_explicit(&((struct core_plan *)(uintptr_t)p)->refs, 1,
@@ -189,7 +193,7 @@ static inline void core_plan_let_go(const struct core_plan *p)
  * True if no thread uses `plan` (may be NULL) or a buffer of `buffers` any more, both of which no op
  * names since before the call. Caller holds `configure`.
  */
-bool core_quiet(const struct core_plan *plan, uint64_t buffers);
+bool core_quiet(const struct core_plan *plan, uint64_t buffers) REQUIRES(core_live->configure);
 /*
  * Waits until no other thread is in a callback of the context, at most `timeout_ns` (0: for ever).
  * Caller holds no lock.

@@ -4,6 +4,7 @@
  * context, a service or a domain changes; traced calls only ever load them.
  */
 #include "core/context/context.h"
+#include "base/locks.h"
 #include "base/vec.h"
 #include "core/define/define.h"
 #include "core/deliver/deliver.h"
@@ -123,6 +124,7 @@ static bool unfiltered(const struct wants *w, uint16_t wire, const struct core_c
 
 static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
 					const struct wants *w, uint64_t *buffers)
+	REQUIRES(core_live->configure)
 {
 	uint16_t wire = (uint16_t)(d->base + op);
 	uint32_t count = 0;
@@ -186,20 +188,20 @@ static void slot_update(const struct cap_domain *d, struct cap_slot *s)
 		atomic_store(&s->target, wanted ? s->wrapper : s->next);
 }
 
-static void ensure(struct core_context *c, void *data)
+static void ensure(struct core_context *c, void *data) REQUIRES(core_live->configure)
 {
 	if (c->active && c->buffer)
 		core_buffer_ensure(c->buffer);
 }
 
-static void buffers_ensure(void)
+static void buffers_ensure(void) REQUIRES(core_live->configure)
 {
 	if (core_runtime_present())
 		core_contexts_each(ensure, NULL);
 }
 
 static void domain_masks(const struct cap_domain *d, const struct wants *w, uint32_t *activities,
-			 bool *stacks)
+			 bool *stacks) REQUIRES(core_live->configure)
 {
 	for (uint32_t op = 0; op < d->desc->op_count; op++) {
 		const struct core_plan *plan;
@@ -298,7 +300,7 @@ static bool description_valid(const kymo_domain_desc_t *d)
 
 /* Caller holds `configure`. */
 static kymo_status_t add(const struct cap_domain_info *info, bool builtin, uint32_t activity,
-			 struct cap_domain **out)
+			 struct cap_domain **out) REQUIRES(core_live->configure)
 {
 	uint32_t n = atomic_load(&core_domain_count);
 	struct cap_domain *d = &core_domains[n];
@@ -330,7 +332,8 @@ static kymo_status_t add(const struct cap_domain_info *info, bool builtin, uint3
 	return KYMO_OK;
 }
 
-kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info, uint32_t activity)
+kymo_status_t core_domain_add_builtin(const struct cap_domain_info *info,
+				      uint32_t activity) UNCHECKED_LOCKS
 {
 	struct cap_domain *d;
 

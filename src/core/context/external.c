@@ -4,6 +4,7 @@
  * own stacks with plain stores; another thread that wants to first makes it see that.
  */
 #include "core/context/context.h"
+#include "base/locks.h"
 #include "base/vec.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
@@ -81,7 +82,7 @@ static inline void own_end(struct core_externals *x)
 }
 
 /* One at a time: the caller holds `threads`. */
-static void foreign_begin(struct core_externals *x)
+static void foreign_begin(struct core_externals *x) REQUIRES(core_live->threads)
 {
 	atomic_store(&x->foreign, 1);
 	core_barrier();
@@ -186,7 +187,7 @@ struct mirror {
 	uint32_t buffer;
 };
 
-static void mirror_one(struct cap_thread *t, void *data)
+static void mirror_one(struct cap_thread *t, void *data) REQUIRES(core_live->threads)
 {
 	struct core_externals *x = atomic_load(&t->externals);
 	const struct mirror *m = data;
@@ -284,7 +285,7 @@ struct request {
 	kymo_status_t status;
 };
 
-static void work_on(struct cap_thread *t, void *data)
+static void work_on(struct cap_thread *t, void *data) REQUIRES(core_live->threads)
 {
 	struct request *r = data;
 	struct core_externals *x;

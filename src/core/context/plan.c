@@ -6,6 +6,7 @@
  */
 #include "core/context/context.h"
 #include "base/hash.h"
+#include "base/locks.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
 #include "core/tool/tool.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct core_plan *plans; /* under `configure` */
+static struct core_plan *plans GUARDED_BY(core_live->configure); /* under `configure` */
 static uint32_t plan_count, updates = 1;
 
 /* ---- making ---- */
@@ -26,7 +27,7 @@ static uint64_t hash_of(const struct core_plan_entry *e, uint32_t count)
 }
 
 static struct core_plan *plan_new(const struct core_plan_entry *entries, uint32_t count,
-				  uint64_t hash)
+				  uint64_t hash) REQUIRES(core_live->configure)
 {
 	struct core_plan *p = calloc(1, sizeof(*p) + count * sizeof(*entries));
 
@@ -51,6 +52,7 @@ const struct core_plan *core_plan_get(const struct core_plan_entry *entries, uin
 {
 	uint64_t hash = hash_of(entries, count);
 
+	kymo_assert_held(&core_live->configure);
 	if (count == 0)
 		return NULL;
 	for (struct core_plan *p = plans; p; p = p->next) {
@@ -107,14 +109,14 @@ bool core_quiet(const struct core_plan *plan, uint64_t buffers)
 }
 
 /* NULL: any may be in use. */
-static void mark(const struct core_plan *used)
+static void mark(const struct core_plan *used) REQUIRES(core_live->configure)
 {
 	for (struct core_plan *p = plans; p; p = p->next)
 		if (!used || p == used)
 			p->used = true;
 }
 
-static void mark_of(struct cap_thread *t, void *data)
+static void mark_of(struct cap_thread *t, void *data) REQUIRES(core_live->configure)
 {
 	uint32_t depth;
 

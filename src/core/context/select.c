@@ -5,6 +5,7 @@
  * registers a domain waits for its turn, because its calls are to be seen from the first.
  */
 #include "base/futex.h"
+#include "base/locks.h"
 #include "core/context/context.h"
 #include "base/vec.h"
 #include "core/process/process.h"
@@ -109,7 +110,7 @@ static void set(struct core_service *s, const struct cap_domain *d, uint32_t op)
 }
 
 /* True: `select` has to be asked about the domain. What needs no question is answered here. */
-static bool advance(struct core_service *s)
+static bool advance(struct core_service *s) REQUIRES(core_live->configure)
 {
 	uint32_t count = atomic_load(&core_domain_count);
 
@@ -129,7 +130,7 @@ static bool advance(struct core_service *s)
 	return false;
 }
 
-static void next_of(struct core_context *c, void *data)
+static void next_of(struct core_context *c, void *data) REQUIRES(core_live->configure)
 {
 	struct question *q = data;
 
@@ -177,7 +178,7 @@ static void ask(struct question *q)
 }
 
 /* The context may be gone by now. Caller holds `configure`. */
-static void answer(const struct question *q)
+static void answer(const struct question *q) REQUIRES(core_live->configure)
 {
 	const struct cap_domain *d = &core_domains[q->domain];
 

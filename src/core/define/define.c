@@ -5,6 +5,7 @@
  */
 #include "core/context/context.h"
 #include "base/hash.h"
+#include "base/locks.h"
 #include "base/vec.h"
 #include "core/define/define.h"
 #include "core/process/process.h"
@@ -286,7 +287,7 @@ struct blob_seen {
 	uint64_t hash, length;
 	uint32_t id;
 };
-static struct blob_seen blobs[256]; /* recent ones, under `define` */
+static struct blob_seen blobs[256] GUARDED_BY(core_live->define); /* recent ones, under `define` */
 
 static void define_pieces(uint32_t id, const char *what, const uint8_t *data, size_t length)
 {
@@ -749,12 +750,13 @@ static const struct {
 
 /* The last definition of the id counts. Caller holds `define`; *length is 0 if there is none. */
 static const char *find_name(uint16_t kind, unsigned id_at, uint64_t id, unsigned name_at,
-			     size_t *length)
+			     size_t *length) REQUIRES(core_live->define)
 {
 	const char *found = NULL;
 	struct wire_def d;
 	size_t n;
 
+	kymo_assert_held(&core_live->define);
 	*length = 0;
 	for (struct slab *s = first; s; s = s->next) {
 		const uint8_t *p = s->data, *end = s->data + s->used;
@@ -782,11 +784,12 @@ struct told_name {
 };
 
 /* Caller holds `define`; NULL: no memory. */
-static const char *told_name(const char *text, size_t length)
+static const char *told_name(const char *text, size_t length) REQUIRES(core_live->define)
 {
 	static struct told_name *told[1024];
 	struct told_name **at = &told[hash_bytes((const uint8_t *)text, length) % 1024];
 
+	kymo_assert_held(&core_live->define);
 	while (*at && ((*at)->length != length || memcmp((*at)->text, text, length) != 0))
 		at = &(*at)->next;
 	if (!*at) {

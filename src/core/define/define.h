@@ -15,7 +15,9 @@
 
 #include <kymo/tool.h>
 
+#include "base/locks.h"
 #include "core/capture.h"
+#include "core/process/process.h"
 
 struct core_buffer;
 struct core_context;
@@ -31,7 +33,8 @@ void core_define_tick_sync(void);
 void core_define_fork_child(void);
 extern _Atomic uint64_t core_untraced, core_untimed;
 /* Copies of definitions, to be freed by the caller, who holds `define`. NULL: none, or no memory. */
-uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t *bytes);
+uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t *bytes)
+	REQUIRES(core_live->define);
 uint8_t *core_definition_find(uint16_t kind, uint64_t id, struct wire_def *out);
 
 /* Recording into the buffer begins or stops: `tick` 0, with the process. */
@@ -52,7 +55,7 @@ void core_objects_fork_child(void);
  */
 void core_objects_replay(const struct core_context *only);
 /* Some service of the context is told of objects. Caller holds `configure`. */
-bool core_objects_selected(const struct core_context *c);
+bool core_objects_selected(const struct core_context *c) REQUIRES(core_live->configure);
 
 /* ---- stacks of tools (stack.c) ---- */
 /* From now on stacks are kept for tools to ask for. */

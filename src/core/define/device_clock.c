@@ -10,6 +10,7 @@
 #include <kymo/agent.h>
 #include <kymo/answer.h>
 
+#include "base/locks.h"
 #include "base/vec.h"
 #include "core/define/clock_readings.h"
 #include "core/define/define.h"
@@ -22,15 +23,16 @@ struct device_clock {
 };
 
 /* By id; under `threads`, which is taken last of all. */
-static struct device_clock **clocks;
-static uint32_t *clock_of_agent;
+static struct device_clock **clocks GUARDED_BY(core_live->threads);
+static uint32_t *clock_of_agent GUARDED_BY(core_live->threads);
 static uint32_t clock_room, agent_room;
 
 #define IDS_MAX (1u << 20)
 
 /* Caller holds `threads`. */
-static struct device_clock *clock_get(uint32_t id)
+static struct device_clock *clock_get(uint32_t id) REQUIRES(core_live->threads)
 {
+	kymo_assert_held(&core_live->threads);
 	if (id >= IDS_MAX || !vec_reserve_zero(&clocks, &clock_room, id, 1))
 		return NULL;
 	if (!clocks[id])
@@ -82,6 +84,7 @@ void core_clock_defined(const struct wire_def *d)
 /* ---- what tools ask ---- */
 
 static kymo_status_t convert(uint32_t agent, uint64_t t, uint64_t *host_ns, uint64_t *error_ns)
+	REQUIRES(core_live->threads)
 {
 	uint32_t id = agent < agent_room ? clock_of_agent[agent] : 0;
 	const struct device_clock *c = id && id < clock_room ? clocks[id] : NULL;

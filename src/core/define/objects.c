@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/locks.h"
 #include "base/vec.h"
 #include "core/context/context.h"
 #include "core/define/define.h"
@@ -166,17 +167,18 @@ void core_objects_runtime(const struct cap_domain *domain)
 static struct ended {
 	uint64_t *bits;
 	size_t words;
-} ended[DEF_COUNT];
+} ended[DEF_COUNT] GUARDED_BY(core_live->define);
 
-static bool has_ended(uint16_t kind, uint64_t id)
+static bool has_ended(uint16_t kind, uint64_t id) REQUIRES(core_live->define)
 {
 	return id / 64 < ended[kind].words && ended[kind].bits[id / 64] >> id % 64 & 1;
 }
 
-static void note_end(uint16_t kind, uint64_t id)
+static void note_end(uint16_t kind, uint64_t id) REQUIRES(core_live->define)
 {
 	struct ended *e = &ended[kind];
 
+	kymo_assert_held(&core_live->define);
 	if (vec_reserve_zero(&e->bits, &e->words, id / 64, 1))
 		e->bits[id / 64] |= 1ull << id % 64;
 }
@@ -258,7 +260,7 @@ struct search {
 };
 
 /* What a started context wants and has not been told; under `configure`. */
-static void find_late(struct core_context *c, void *data)
+static void find_late(struct core_context *c, void *data) REQUIRES(core_live->configure)
 {
 	struct search *s = data;
 	struct late *l;
@@ -291,7 +293,7 @@ static void find_late(struct core_context *c, void *data)
 }
 
 /* Under `define`. */
-static bool to_be_told(const struct wire_def *d)
+static bool to_be_told(const struct wire_def *d) REQUIRES(core_live->define)
 {
 	uint64_t id = wire_def_get(d, 0);
 
@@ -350,7 +352,7 @@ void core_objects_replay(const struct core_context *only)
 	free(copy);
 }
 
-void core_objects_fork_child(void)
+void core_objects_fork_child(void) UNCHECKED_LOCKS
 {
 	free(ended[DEF_THREAD].bits); /* the child counts its threads anew */
 	ended[DEF_THREAD] = (struct ended){NULL, 0};

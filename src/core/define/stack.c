@@ -4,6 +4,7 @@
  * have them as definitions; here they are found at once.
  */
 #include "core/define/define.h"
+#include "base/locks.h"
 #include "base/vec.h"
 #include "core/process/process.h"
 #include "core/tool/tool.h"
@@ -16,7 +17,8 @@ struct stack {
 	uint64_t addresses[]; /* innermost first */
 };
 
-static struct stack **stacks; /* by id; under `threads`, stacks themselves never change */
+static struct stack **stacks
+	GUARDED_BY(core_live->threads); /* by id; under `threads`, stacks themselves never change */
 static uint32_t room;
 static _Atomic bool kept;
 
@@ -43,7 +45,7 @@ void core_stack_defined(uint32_t id, void *const *addresses, uint32_t count)
 }
 
 /* The child's ids begin anew; what was there stays where tools may still look. */
-void core_stacks_fork_child(void)
+void core_stacks_fork_child(void) UNCHECKED_LOCKS
 {
 	if (room)
 		memset(stacks, 0, room * sizeof(*stacks));

@@ -13,14 +13,16 @@
 
 #include <kymo/tool.h>
 
+#include "base/locks.h"
 #include "core/capture.h"
+#include "core/process/process.h"
 
 struct core_buffer;
 struct core_pool;
 
 /* Attaches the buffer to its pool; core_deliver_threads_start() follows. Caller holds `configure`.
  */
-bool core_deliver_start(struct core_buffer *b);
+bool core_deliver_start(struct core_buffer *b) REQUIRES(core_live->configure);
 /* Makes the threads that pools lack. Caller holds no lock. */
 void core_deliver_threads_start(void);
 /*

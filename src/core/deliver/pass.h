@@ -11,7 +11,9 @@
 
 #include <pthread.h>
 
+#include "base/locks.h"
 #include "core/capture.h"
+#include "core/process/process.h"
 #include "core/ring/ring.h"
 
 #define POOL_THREADS 16u
@@ -115,9 +117,9 @@ bool core_expand_lost(struct core_delivery *d, uint32_t thread, uint64_t lost);
 
 /* ---- pool.c ---- */
 /* The pool of a handle, or NULL. Caller holds `configure`. */
-struct delivery_pool *core_pool_find(kymo_pool_t handle);
+struct delivery_pool *core_pool_find(kymo_pool_t handle) REQUIRES(core_live->configure);
 /* Caller holds `configure`; NULL: too many. */
-struct delivery_pool *core_pool_new(uint32_t threads);
+struct delivery_pool *core_pool_new(uint32_t threads) REQUIRES(core_live->configure);
 /* Ends and joins the threads. No lock held. */
 void core_pool_end(struct delivery_pool *p);
 /* The pool that the calling thread works for, or NULL. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/locks.h"
 #include "core/process/process.h"
 
 /* A wrapper of an entry; the outermost comes first. */
@@ -59,12 +60,12 @@ static struct table *tables;
 static struct listener *listeners;
 static uint64_t last_id;
 
-static void take_lock(void)
+static void take_lock(void) ACQUIRES(lock)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void drop_lock(void)
+static void drop_lock(void) RELEASES(lock)
 {
 	pthread_mutex_unlock(&lock);
 }

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/locks.h"
+
 #define PROCESS_RANGES 65536u
 
 struct place {
@@ -150,6 +152,7 @@ uint32_t process_ranges_take(struct range *out, uint32_t room)
 {
 	uint32_t n = 0;
 
+	kymo_assert_held(&core_live->threads);
 	for (uint32_t i = 0; i < places_used && n < room; i++) {
 		struct place *p = place_at(i);
 

@@ -6,9 +6,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/locks.h"
+
 _Thread_local struct marker_thread *marker_current __attribute__((tls_model("initial-exec")));
 _Atomic int64_t marker_next_scope = 1;
-static struct marker_thread *threads; /* under `threads` */
+static struct marker_thread *threads GUARDED_BY(core_live->threads); /* under `threads` */
 
 /* ---- threads ---- */
 
@@ -370,7 +372,7 @@ void core_marker_finalize(void)
 	marker_faults_note();
 }
 
-void marker_ranges_fork_child(void)
+void marker_ranges_fork_child(void) UNCHECKED_LOCKS
 {
 	threads = NULL;
 	process_ranges_fork_child();

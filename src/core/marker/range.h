@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "base/locks.h"
 #include "core/context/context.h"
 #include "core/marker/marker.h"
 #include "core/process/process.h"
@@ -275,7 +276,7 @@ static inline __attribute__((always_inline)) void marker_put_fields(struct wire_
 /* A range that somebody left open, by the thread `t`. */
 void process_range_write(struct cap_thread *t, const struct range *r, uint64_t end, enum marker_how how);
 /* Takes out those that are open, at most `room`; returns how many. Caller holds `threads`. */
-uint32_t process_ranges_take(struct range *out, uint32_t room);
+uint32_t process_ranges_take(struct range *out, uint32_t room) REQUIRES(core_live->threads);
 void process_ranges_fork_child(void);
 
 #endif

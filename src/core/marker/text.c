@@ -2,6 +2,7 @@
 /* Texts that become numbers, and payloads that become bytes; see marker.h. */
 #include "core/marker/marker.h"
 #include "base/hash.h"
+#include "base/locks.h"
 #include "base/map.h"
 #include "core/process/process.h"
 
@@ -19,15 +20,17 @@
  * By number. Written under `threads`; a number is handed out after its entry is complete.
  */
 static struct marker_name *by_id[NAMES_MAX + 1];
-static struct map places; /* by hash: numbers */
-static uint32_t name_count;
-static size_t name_bytes;
+static struct map places GUARDED_BY(core_live->threads); /* by hash: numbers */
+static uint32_t name_count GUARDED_BY(core_live->threads);
+static size_t name_bytes GUARDED_BY(core_live->threads);
 
 /* Under `threads`. */
 static struct marker_name *find(uint64_t hash, const char *s, size_t n, size_t total)
+	REQUIRES(core_live->threads)
 {
 	uint64_t id;
 
+	kymo_assert_held(&core_live->threads);
 	map_each(&places, hash, id) {
 		struct marker_name *x = by_id[id];
 
@@ -39,9 +42,11 @@ static struct marker_name *find(uint64_t hash, const char *s, size_t n, size_t t
 
 /* Under `threads`. */
 static struct marker_name *add(uint64_t hash, const char *s, size_t n, size_t total)
+	REQUIRES(core_live->threads)
 {
 	struct marker_name *x;
 
+	kymo_assert_held(&core_live->threads);
 	if (name_count == NAMES_MAX || name_bytes + n > BYTES_MAX)
 		return NULL;
 	x = malloc(sizeof(*x) + n + 1);

@@ -4,6 +4,7 @@
  * what a forked child must do before it may record.
  */
 #include "core/context/context.h"
+#include "base/locks.h"
 #include "core/define/define.h"
 #include "core/deliver/deliver.h"
 #include "core/marker/marker.h"
@@ -78,7 +79,7 @@ static void *wipe_page(size_t bytes)
 }
 
 /* Held over fork() so that the child finds lists in order. */
-static void before_fork(void)
+static void before_fork(void) UNCHECKED_LOCKS
 {
 	if (!core_live)
 		return;
@@ -87,7 +88,7 @@ static void before_fork(void)
 	pthread_mutex_lock(&core_live->threads);
 }
 
-static void after_fork_parent(void)
+static void after_fork_parent(void) UNCHECKED_LOCKS
 {
 	if (!core_live)
 		return;

@@ -17,6 +17,7 @@
 
 #include <kymo/tool.h>
 
+#include "base/locks.h"
 #include "core/capture.h"
 #include "wire/live.h"
 
@@ -79,10 +80,10 @@ void core_steer_catch_up(void);
 /* Memory has been made for the buffer: what its process was told before holds there. */
 void core_steer_made(const struct core_buffer *b, struct core_pool *pool);
 /* What the buffer has shared early is gone; others look elsewhere. Caller holds `configure`. */
-void core_steer_drops(struct core_buffer *b);
+void core_steer_drops(struct core_buffer *b) REQUIRES(core_live->configure);
 /* Child: the threads are the parent's. Calls what may be called in fork(). */
 void core_steer_fork_child(void);
 /* That of a buffer that goes away is to end. Caller holds `configure`. */
-void core_steer_end(struct core_buffer *b);
+void core_steer_end(struct core_buffer *b) REQUIRES(core_live->configure);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers: a pool of chunks, and either a consumer beside the process or a delivery thread in it. */
 #include "base/futex.h"
+#include "base/locks.h"
 #include "core/context/context.h"
 #include "core/define/define.h"
 #include "core/deliver/deliver.h"
@@ -22,7 +23,7 @@ uint8_t cap_args_of[CAP_BUFFERS];
 static struct core_pool *early[CAP_BUFFERS];
 static pid_t early_of; /* the process that has shared them, and not its parent */
 
-static void drop_early(struct core_buffer *b)
+static void drop_early(struct core_buffer *b) REQUIRES(core_live->configure)
 {
 	if (!early[b->index])
 		return;
@@ -93,7 +94,7 @@ void core_buffer_share_early(struct core_buffer *b)
 	errno = saved;
 }
 
-void core_buffers_share_in_child(void)
+void core_buffers_share_in_child(void) UNCHECKED_LOCKS
 {
 	core_steer_fork_child();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
@@ -111,7 +112,7 @@ void core_buffers_share_in_child(void)
  * From now on the other side takes what is shared early for a recording. False: it went away, which
  * has nothing to do with this process.
  */
-static bool begin_early(struct core_buffer *b)
+static bool begin_early(struct core_buffer *b) REQUIRES(core_live->configure)
 {
 	if (!settle(early[b->index], SHM_BEGUN)) {
 		drop_early(b);
@@ -124,7 +125,7 @@ static bool begin_early(struct core_buffer *b)
 	return true;
 }
 
-static bool make_anew(struct core_buffer *b)
+static bool make_anew(struct core_buffer *b) REQUIRES(core_live->configure)
 {
 	bool shared = !core_buffer_private(b);
 	int memfd = -1;
@@ -146,7 +147,7 @@ static bool make_anew(struct core_buffer *b)
 }
 
 /* Where nobody empties what is shared and nobody else can be found, losses are counted there. */
-static bool make(struct core_buffer *b)
+static bool make(struct core_buffer *b) REQUIRES(core_live->configure)
 {
 	if (early[b->index] && core_pool_reader_there(early[b->index]) && begin_early(b))
 		return true;
@@ -201,7 +202,7 @@ void core_buffer_release(struct core_buffer *b)
 	pthread_mutex_unlock(&core_live->configure);
 }
 
-static void buffer_free(struct core_buffer *b)
+static void buffer_free(struct core_buffer *b) REQUIRES(core_live->configure)
 {
 	core_rings_forget(b->index);
 	pthread_mutex_lock(&core_live->define);
@@ -231,7 +232,7 @@ void core_buffers_sweep(void)
 	}
 }
 
-void core_buffers_fork_child(void)
+void core_buffers_fork_child(void) UNCHECKED_LOCKS
 {
 	core_steer_fork_child();
 	core_deliver_fork_child();

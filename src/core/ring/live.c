@@ -5,6 +5,7 @@
  * copies them, and so does the drain when the process is gone, however it went.
  */
 #include "core/process/process.h"
+#include "base/locks.h"
 #include "core/ring/ring.h"
 
 #include <errno.h>
@@ -65,11 +66,12 @@ static bool chunk_add(struct core_pool *pool, uint32_t number)
 }
 
 /* Caller holds `lines`. */
-static uint32_t place_new(void)
+static uint32_t place_new(void) REQUIRES(core_live->lines)
 {
 	struct core_pool *pool = core_shared_pool();
 	uint32_t each, number, n;
 
+	kymo_assert_held(&core_live->lines);
 	if (!pool)
 		return 0;
 	each = lines_of(pool);
@@ -85,11 +87,12 @@ static uint32_t place_new(void)
 }
 
 /* One that was given back, or a new one; 0: there is none. Caller holds `lines`. */
-static uint32_t flight_place(void)
+static uint32_t flight_place(void) REQUIRES(core_live->lines)
 {
 	struct place *p = spare;
 	uint32_t place;
 
+	kymo_assert_held(&core_live->lines);
 	if (p)
 		spare = p->next;
 	place = p ? p->number : place_new();
@@ -129,7 +132,7 @@ void cap_flight_free(uint32_t *place)
 }
 
 /* Puts the number where it outlives the process. Caller holds `lines`. */
-static void tell_beyond(void)
+static void tell_beyond(void) REQUIRES(core_live->lines)
 {
 	struct core_pool *pool = core_shared_pool();
 	struct wire_line *l;

@@ -16,7 +16,9 @@
 
 #include <kymo/tool.h>
 
+#include "base/locks.h"
 #include "core/capture.h"
+#include "core/process/process.h"
 #include "wire/live.h"
 #include "wire/shm.h"
 
@@ -109,17 +111,17 @@ struct core_buffer *core_buffer_of(kymo_buffer_t handle);
 /* Whether the parts of a description fit together. */
 kymo_status_t core_buffer_check(const kymo_buffer_desc_t *desc);
 /* Whether its pool exists. Caller holds `configure`. */
-kymo_status_t core_buffer_check_pool(const kymo_buffer_desc_t *desc);
+kymo_status_t core_buffer_check_pool(const kymo_buffer_desc_t *desc) REQUIRES(core_live->configure);
 
 /* Makes the pool of a buffer in this process if need be. Caller holds `configure`. */
-bool core_buffer_ensure(struct core_buffer *b);
+bool core_buffer_ensure(struct core_buffer *b) REQUIRES(core_live->configure);
 /* Hands a buffer over that is to be shared when it is made. Caller holds `configure`. */
-void core_buffer_share_early(struct core_buffer *b);
+void core_buffer_share_early(struct core_buffer *b) REQUIRES(core_live->configure);
 /* The same of all, before fork() returns in the child; calls what may be called there. */
 void core_buffers_share_in_child(void);
 void core_buffer_release(struct core_buffer *b);
 /* Frees buffers that are released and that nobody uses any more. Caller holds `configure`. */
-void core_buffers_sweep(void);
+void core_buffers_sweep(void) REQUIRES(core_live->configure);
 /* Child: forgets the parent's pools. */
 void core_buffers_fork_child(void);
 kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/locks.h"
 #include "base/map.h"
 #include "core/marker/marker.h"
 
@@ -33,7 +34,7 @@ static void define(uint32_t id, const kymo_device_code_t *c)
 }
 
 /* Many instructions lie in one function and file: their texts are kept once. */
-static const char *keep(const char *text)
+static const char *keep(const char *text) REQUIRES(lock)
 {
 	static struct map texts; /* by hash: char * */
 	size_t n = strlen(text);
@@ -52,11 +53,12 @@ static const char *keep(const char *text)
 }
 
 /* Caller holds the lock. */
-static uint32_t add(const kymo_device_code_t *c)
+static uint32_t add(const kymo_device_code_t *c) REQUIRES(lock)
 {
 	uint32_t n = atomic_load(&count);
 	kymo_device_code_t *to;
 
+	kymo_assert_held(&lock);
 	if (n == BLOCK * BLOCKS)
 		return 0;
 	if (!blocks[n / BLOCK])

@@ -5,6 +5,7 @@
  */
 #include "core/process/process.h"
 #include "base/hash.h"
+#include "base/locks.h"
 #include "base/map.h"
 #include "core/sample/host.h"
 
@@ -15,8 +16,8 @@
 #define FIRST_ID 0x80000000u
 
 /* By hash: the id, and whether somebody has defined it; under the lock of the threads. */
-static struct map ids;
-static uint32_t next_id = FIRST_ID;
+static struct map ids GUARDED_BY(core_live->threads);
+static uint32_t next_id GUARDED_BY(core_live->threads) = FIRST_ID;
 #define DEFINED (1ull << 32)
 
 static void define(uint32_t id, const uint64_t *addresses, uint32_t count)

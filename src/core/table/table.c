@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/locks.h"
 #include "core/intercept/intercept.h"
 
 struct table_domain {
@@ -29,12 +30,12 @@ static uint64_t last_token;
 
 /* ---- fork ---- */
 
-static void before_fork(void)
+static void before_fork(void) ACQUIRES(lock)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void after_fork(void)
+static void after_fork(void) RELEASES(lock)
 {
 	pthread_mutex_unlock(&lock);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/locks.h"
 #include "base/vec.h"
 #include "core/context/context.h"
 #include "core/define/define.h"
@@ -312,7 +313,7 @@ static void count_thread(struct cap_thread *t, void *data)
 }
 
 /* Names of definitions are looked up, so the list of threads must not be locked meanwhile. */
-static void take_live(struct taking *k)
+static void take_live(struct taking *k) REQUIRES(core_live->tallies)
 {
 	struct cap_thread **list, **at;
 	size_t room = 0;

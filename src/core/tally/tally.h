@@ -12,7 +12,9 @@
 
 #include <kymo/tool.h>
 
+#include "base/locks.h"
 #include "core/capture.h"
+#include "core/process/process.h"
 
 struct core_buffer;
 struct wire_tally;
@@ -30,7 +32,8 @@ struct wire_tally *core_tally_fresh(struct cap_thread *t, struct core_buffer *b,
 				    const struct wire_work *work);
 /* Calls `fn` for the thread's entries, which it may be adding to. Caller holds `tallies`. */
 typedef void core_tally_fn(const struct wire_tally *y, const struct wire_work *w, void *data);
-void core_tally_each(const struct cap_thread *t, core_tally_fn *fn, void *data);
+void core_tally_each(const struct cap_thread *t, core_tally_fn *fn, void *data)
+	REQUIRES(core_live->tallies);
 /* Hands its chunks over; the thread ends. */
 void core_tally_close(struct cap_thread *t, struct core_buffer *b);
 void core_tally_release(struct cap_thread *t);
@@ -41,7 +44,7 @@ void core_work_fork_child(void);
 
 /* ---- the tallies of a process for those of its job (job.c) ---- */
 /* The thread ends: what it counted is kept for the job's. Before core_tally_close(). */
-void core_tally_fold(struct cap_thread *t);
+void core_tally_fold(struct cap_thread *t) REQUIRES(core_live->tallies);
 void core_tally_fork_child(void);
 /* Something is in the trace now that no tally of a job has. */
 void core_tally_not_all(void);

@@ -19,7 +19,7 @@ void groups_release(struct groups *g)
 {
 	for (uint32_t i = 0; i < g->count; i++) {
 		free(g->list[i]->key);
-		free(g->list[i]->processes);
+		free(g->list[i]->queues);
 		free(g->list[i]);
 	}
 	free(g->list);
@@ -66,15 +66,23 @@ static struct group *add_group(struct groups *g, uint64_t hash, struct text *key
 	return x;
 }
 
-static bool add_process(struct group *x, const struct summary *s, uint32_t process)
+static uint32_t queue_of(enum tally_kind kind, const struct tally *row)
 {
-	uint32_t n = x->process_count;
+	return row->key[kind == TALLY_SYNC   ? KEY_SYNC_QUEUE
+			: kind == TALLY_COPY ? KEY_COPY_QUEUE
+					     : KEY_DISPATCH_QUEUE];
+}
 
-	if (n && x->processes[n - 1].summary == s && x->processes[n - 1].process == process)
+static bool add_queue(struct group *x, const struct summary *s, uint32_t process, uint32_t queue)
+{
+	uint32_t n = x->queue_count;
+	struct group_queue *last = n ? &x->queues[n - 1] : NULL;
+
+	if (last && last->summary == s && last->process == process && last->queue == queue)
 		return true;
-	if (!vec_reserve(&x->processes, &x->process_room, n, 1))
+	if (!vec_reserve(&x->queues, &x->queue_room, n, 1))
 		return false;
-	x->processes[x->process_count++] = (struct group_process){s, process};
+	x->queues[x->queue_count++] = (struct group_queue){s, process, queue};
 	return true;
 }
 
@@ -111,7 +119,7 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		x->earliest = row;
 		x->earliest_summary = s;
 	}
-	if (g->by & BY_QUEUE && !add_process(x, s, row->key[KEY_PROCESS]))
+	if (g->by & BY_QUEUE && !add_queue(x, s, row->key[KEY_PROCESS], queue_of(kind, row)))
 		g->failed = true;
 	tally_merge(g->numbers, &x->sum, s->tallies, row);
 	if (kind == TALLY_COMM)

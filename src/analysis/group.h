@@ -20,11 +20,11 @@ struct group {
 	const struct summary *earliest_summary; /* of the row whose `first` is least */
 	const struct tally *earliest;
 	struct tally sum;
-	struct group_process { /* of the rows, with --by queue; one may be there again */
+	struct group_queue { /* of the rows, with --by queue; one may be there again */
 		const struct summary *summary;
-		uint32_t process;
-	} *processes;
-	uint32_t process_count, process_room;
+		uint32_t process, queue;
+	} *queues;
+	uint32_t queue_count, queue_room;
 	uint64_t passed; /* bytes: of each row what was sent or received, whichever is more */
 };
 

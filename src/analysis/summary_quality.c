@@ -80,6 +80,7 @@ struct quality {
 	struct cost {
 		double sure;     /* ns of the program's threads */
 		double variance; /* of it */
+		double loading;  /* of `sure` */
 		double waiting, beside, drain; /* `beside` has the drain's */
 		uint64_t cupti; /* records that CUPTI made */
 		bool known, forced, openmp;
@@ -113,13 +114,6 @@ static double cost_low(const struct cost *c)
 static double cost_high(const struct cost *c)
 {
 	return c->sure + 2 * sqrt(c->variance);
-}
-
-static double ranks_of(const struct trace *t, uint32_t thread)
-{
-	uint32_t ranks = t->processes[t->threads[thread].process].stands_for;
-
-	return ranks ? ranks : 1;
 }
 
 /*
@@ -164,6 +158,7 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 {
 	static const enum tally_kind apart[] = {TALLY_MARKER};
 	const struct trace *t = s->trace;
+	const struct t_process *p;
 	int64_t end;
 
 	for (unsigned k = 0; k < sizeof(apart) / sizeof(*apart); k++) {
@@ -176,8 +171,9 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 	quality_runtimes(&q->cost, s);
 	for (uint32_t i = 1; i < t->threads_count; i++) {
 		end = t->threads[i].end ? t->threads[i].end : t->end;
-		if (end > t->threads[i].start && !t->processes[t->threads[i].process].telemetry)
-			q->span += (double)(end - t->threads[i].start) * ranks_of(t, i);
+		p = &t->processes[t->threads[i].process];
+		if (end > t->threads[i].start && !p->telemetry && !p->stands_for && !t->threads[i].own)
+			q->span += (double)(end - t->threads[i].start);
 	}
 }
 
@@ -247,7 +243,9 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->untraced += p->untraced_calls;
 		q->untimed += p->untimed;
 		q->damaged += p->damaged_blocks;
-		q->cost.sure += p->calls_cost_ns + p->overhead_ns;
+		q->cost.sure += p->calls_cost_ns + p->overhead_ns + p->loading_ns;
+		q->cost.loading += p->loading_ns;
+		q->span += p->thread_time_ns;
 		q->cost.variance += p->calls_cost_variance;
 		q->cost.waiting += p->waiting_ns;
 		q->cost.beside += p->beside_ns + p->drain_ns;
@@ -471,6 +469,11 @@ static void add_overhead(struct text *out, const struct quality *q)
 	text_add(out, " in the program's threads");
 	if (q->span > 0)
 		add_share(out, (low + high) / 2 / q->span);
+	if (q->cost.loading > 0) {
+		text_add(out, ", ");
+		add_time(out, q->cost.loading);
+		text_add(out, " of it to load Kymo");
+	}
 	if (q->cost.waiting > 0) {
 		text_add(out, ", ");
 		add_time(out, q->cost.waiting);
@@ -611,7 +614,8 @@ static void quality_row(struct table *t, const struct summary *s)
 	cell_number(c++, q.missing);
 	cell_number(c++, q.unwritten);
 	cell_number(c++, q.no_memory);
-	cell_number(c, q.left_out_rows);
+	cell_number(c++, q.left_out_rows);
+	cell_real(c, q.cost.loading);
 }
 
 /* What the lines around the tables tell people, a row for each trace. */
@@ -659,6 +663,7 @@ static void quality_table(struct report *r, const struct summary *s, unsigned co
 	table_column(t, "unwritten_records", "", CELL_COUNT);
 	table_column(t, "no_memory_records", "", CELL_COUNT);
 	table_column(t, "left_out_rows", "", CELL_COUNT);
+	table_column(t, "overhead_loading_ns", "", CELL_NUMBER);
 	for (unsigned i = 0; i < count; i++)
 		quality_row(t, &s[i]);
 }

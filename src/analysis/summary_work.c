@@ -355,24 +355,43 @@ bool summary_waiting(struct report *r, const struct summary *s, unsigned count, 
 
 /* ---- queues ------------------------------------------------------------------------------------ */
 
-/*
- * The time the traces took together, less that in which none of the processes with the queue recorded:
- * what it could be seen to be busy.
- */
-static uint64_t wall(const struct summary *s, unsigned count, const struct group *x)
+static int by_queue(const void *a, const void *b)
+{
+	const struct group_queue *x = a, *y = b;
+
+	if (x->summary != y->summary)
+		return x->summary < y->summary ? -1 : 1;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return (x->queue > y->queue) - (x->queue < y->queue);
+}
+
+/* What one process could see its queue to be busy: the run, less the time that it did not record. */
+static uint64_t seen(const struct group_queue *q)
+{
+	const struct trace *t = q->summary->trace;
+	bool *of = calloc(t->processes_count, sizeof(*of));
+	uint64_t ns = 0;
+
+	if (of && q->process < t->processes_count) {
+		of[q->process] = true;
+		ns = summary_recorded_wall(t, of);
+		if (t->processes[q->process].stands_for)
+			ns *= t->processes[q->process].stands_for;
+	}
+	free(of);
+	return ns;
+}
+
+/* Queues that are one row, as those of all ranks by one name, could be busy at the same time. */
+static uint64_t wall(struct group *x)
 {
 	uint64_t ns = 0;
 
-	for (unsigned i = 0; i < count; i++) {
-		bool *of = calloc(s[i].trace->processes_count, sizeof(*of));
-
-		for (uint32_t k = 0; of && k < x->process_count; k++)
-			if (x->processes[k].summary == &s[i] &&
-			    x->processes[k].process < s[i].trace->processes_count)
-				of[x->processes[k].process] = true;
-		ns += of ? summary_recorded_wall(s[i].trace, of) : 0;
-		free(of);
-	}
+	qsort(x->queues, x->queue_count, sizeof(*x->queues), by_queue);
+	for (uint32_t i = 0; i < x->queue_count; i++)
+		if (i == 0 || by_queue(&x->queues[i - 1], &x->queues[i]) != 0)
+			ns += seen(&x->queues[i]);
 	return ns;
 }
 
@@ -391,7 +410,7 @@ static bool queue_rows(struct table *t, const struct summary *s, unsigned count,
 		c = put_labels(t, c, g.list[i]);
 		cell_text(t, c++, what);
 		cell_number(c++, n->total);
-		c = put_percent(c, n->total, wall(s, count, g.list[i]));
+		c = put_percent(c, n->total, wall(g.list[i]));
 		cell_number(c++, n->count);
 		put_rare(c, n->bytes);
 	}

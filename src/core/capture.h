@@ -878,11 +878,16 @@ extern _Atomic bool cap_ending;
 void cap_note(int severity, const char *part, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/*
- * Time that recording took from the program, in ticks; shown with every summary. Any thread. For what
- * is no part of a recorded call, or is long and rare: it is taken out of the samples around it.
- */
-void cap_overhead(uint64_t ticks);
+enum cap_cost_of {
+	CAP_COST_PROGRAM, /* time of the program's threads: work that is no part of a recorded call, or is
+			     long and rare (it is taken out of the samples around it) */
+	CAP_COST_WAITING, /* the same, waiting for room */
+	CAP_COST_BESIDE,  /* processor time of Kymo's own threads */
+	CAP_COST_LOADING, /* reckoned, once: Kymo's libraries were loaded */
+	CAP_COSTS
+};
+/* What recording took, in ticks; shown with every summary. Any thread. */
+void cap_cost(enum cap_cost_of what, uint64_t ticks);
 /* Such work from begin to end; what is timed inside is counted once. */
 struct cap_timed {
 	uint64_t start, timed;
@@ -890,8 +895,6 @@ struct cap_timed {
 void cap_timed_begin(struct cap_timed *c);
 /* More than `most` ticks are not believed: the thread was interrupted. */
 void cap_timed_end(const struct cap_timed *c, uint64_t most);
-/* The same, spent by a thread that is not the program's. */
-void cap_overhead_beside(uint64_t ticks);
 
 /*
  * `count` records of `op` will never come, because whoever has them lost them: every buffer that

@@ -747,6 +747,7 @@ static struct raw_end end_of(struct producer *p, int wait_status)
 	end.unwritten_records = unwritten_of(p);
 	end.waiting_ticks = atomic_load(&p->shm->waiting_ticks);
 	end.beside_ticks = atomic_load(&p->shm->beside_ticks);
+	end.loading_ticks = atomic_load(&p->shm->loading_ticks);
 	end.drain_ns = p->busy_ns;
 	end.no_memory_records = counts->no_memory_records;
 	if (state == SHM_EXEC || p->superseded) {

@@ -150,9 +150,10 @@ enum def_process_end { /* u how (1 finalised normally, 2 exec), u tick, u record
 	DEF_PROCESS_END_UNTRACED, DEF_PROCESS_END_UNTIMED
 };
 
-enum def_overhead { /* u ticks a record costs, times 1000; u ticks measured besides (waiting for room,
-		       harvesting) up to now: of several definitions the last counts */
-	DEF_OVERHEAD_RECORD, DEF_OVERHEAD_MEASURED
+enum def_overhead { /* u ticks a record costs, times 1000; u ticks measured besides (harvesting,
+		       definitions) up to now; u ticks of loading (before this member: in those measured): of
+		       several definitions the last counts */
+	DEF_OVERHEAD_RECORD, DEF_OVERHEAD_MEASURED, DEF_OVERHEAD_LOADING
 };
 enum def_string { /* u id, s text, u bytes it had (more than `text`: cut), names of markers, of
 		     their domains and categories */
@@ -212,8 +213,8 @@ enum def_recording { /* u 1: recording goes on, 0: it stops; u tick, 0: with the
 };
 enum def_job_given { /* s indexes of threads that have ended (u32 each): all their tallies, and what
 			entries with WIRE_TALLY_GIVEN say, are in the job's DEF_JOB_TALLY if that was
-			written */
-	DEF_JOB_GIVEN_THREADS
+			written; s in the first: the process's numbers that are in it, as job_tally.total */
+	DEF_JOB_GIVEN_THREADS, DEF_JOB_GIVEN_TOTALS
 };
 
 #define WIRE_DEF_VALUES 24

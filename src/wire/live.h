@@ -46,6 +46,25 @@ struct wire_cost {
 	uint32_t reserved;
 };
 
+/* What costs say of all calls, those of refused samples too, which count as the mean of the others. */
+struct wire_cost_sum {
+	double ticks, variance;
+	uint64_t samples;
+};
+
+static inline void wire_cost_add(const struct wire_cost *c, struct wire_cost_sum *sum)
+{
+	double calls = (double)c->calls, mean = calls > 0 ? (double)c->ticks / calls : 0;
+
+	if (!c->samples || !c->calls)
+		return;
+	sum->ticks += mean * (calls + (double)c->refused_calls);
+	/* Of a sum of weighted samples: their squares, less what the mean explains. */
+	if (c->samples > 1)
+		sum->variance += c->squares - mean * (double)c->ticks;
+	sum->samples += c->samples;
+}
+
 struct wire_line {
 	uint16_t kind; /* enum wire_line_kind */
 	uint16_t op;   /* wire number: of the activity, of the calls counted */

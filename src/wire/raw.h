@@ -96,6 +96,8 @@ struct raw_end {
 	uint64_t beside_ticks;  /* spent by threads of the process that are not the program's */
 	uint64_t drain_ns;      /* of a processor, by the drain for this process */
 	uint64_t no_memory_records; /* of those lost: the program had no memory for them */
+	uint64_t loading_ticks; /* of the program, for the loading of Kymo; before this member was there,
+				   in overhead_ticks */
 };
 
 /* How the manifest calls raw_end.how. */

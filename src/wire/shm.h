@@ -98,6 +98,7 @@ struct shm_header {
 	_Atomic uint64_t overhead_ticks;   /* measured so far, see DEF_OVERHEAD */
 	_Atomic uint64_t waiting_ticks;    /* of the program, for room */
 	_Atomic uint64_t beside_ticks;     /* spent by threads that are not the program's */
+	_Atomic uint64_t loading_ticks;    /* of the program: Kymo was loaded */
 
 	/* Separate cache lines: written by different sides. */
 	_Alignas(64) _Atomic uint64_t free_list[2]; /* tag << 32 | chunk number */

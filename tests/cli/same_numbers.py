@@ -61,7 +61,12 @@ def compare(name, trace, overwritten=False):
     check(f"{name}: there are records", sum(rows.values()) > 0, True)
     stored = quality(trace)
     cost = query(trace, "SELECT sum(measured_ns) AS ns, sum(variance_ns2) AS variance, sum(waiting_ns) AS waiting, "
-                        "sum(beside_ns) AS beside FROM overhead")[0]
+                        "sum(beside_ns) AS beside, sum(loading_ns) AS loading FROM overhead")[0]
+    parts = query(trace, "SELECT sum(calls_cost_ns + overhead_ns + loading_ns + record_cost_ns * (SELECT count(*) FROM "
+                         "marker m JOIN thread t ON t.id = m.thread WHERE t.process = p.id)) AS ns, min(loading_ns) AS "
+                         "loading, min(beside_ns) AS own FROM process p WHERE id > 0")[0]
+    check(f"{name}: overhead is the sum of its parts", round(parts["ns"], 1), round(cost["ns"], 1))
+    check(f"{name}: Kymo was loaded, its threads have run", (parts["loading"] > 0, parts["own"] > 0), (True, True))
     for what, q in (("raw", raw), ("stored", stored)):
         # The summary tells the middle of low and high, where low is no less than 0.
         spread = 2 * math.sqrt(cost["variance"])
@@ -69,6 +74,7 @@ def compare(name, trace, overwritten=False):
         check(f"{name}: waiting and beside, {what}",
               (round(q["overhead_waiting_ns"], 1), round(q["overhead_beside_ns"], 1)),
               (round(cost["waiting"], 1), round(cost["beside"], 1)))
+        check(f"{name}: loading, {what}", round(q["overhead_loading_ns"], 1), round(cost["loading"], 1))
     counts = query(trace, "SELECT sum(overwritten_records) AS overwritten, sum(lost_records) AS lost FROM process")[0]
     found = re.search(r"^  overwritten records +(\d+)", info, re.M)
     check(f"{name}: overwritten in info, summary, SQL",
@@ -78,6 +84,14 @@ def compare(name, trace, overwritten=False):
     check(f"{name}: gaps in info and summary", int(gaps.group(1)) if gaps else 0, stored["unmeasured_gaps"])
     check(f"{name}: lost", (stored["lost_records"], int(re.search(r"^  lost records +(\d+)", info, re.M).group(1))),
           (counts["lost"],) * 2)
+
+
+def forked(trace):
+    """A child has what it did itself; only exec() loads Kymo once more."""
+    loaded = query(trace, "SELECT p.loading_ns > 0 AS loaded, count(*) AS n FROM process p WHERE id > 0 GROUP BY 1")
+    check("fork: loaded", {r["loaded"]: r["n"] for r in loaded}, {0: 2, 1: 2})
+    line = [l for l in run(KYMO, "summary", trace).splitlines() if l.startswith("Overhead: ")][0]
+    check("fork: loading is told", " of it to load Kymo" in line, True)
 
 
 def record(folder, name, command, *options, **more):
@@ -107,6 +121,7 @@ with kymotest.Folder() as folder:
     compare("opencl", trace)
     compare("overwrite", record(folder, "overwrite", [OCL_MANY, "--threads", "2", "--queues", "1", "--kernels", "20000"],
                                 "--on-full", "overwrite", "--buffer-size", "1M"), overwritten=True)
+    forked(record(folder, "forked", [os.path.join(os.path.dirname(OCL_MANY), "ocl_fork")]))
     trace = openmp(folder)
     if trace:
         compare("openmp", trace)

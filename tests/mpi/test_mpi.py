@@ -179,6 +179,34 @@ class Tallies(Base):
     def test_in_each_rank(self):
         self.check(True)
 
+    def test_costs_count_once(self):
+        """What recording cost the ranks, and how long their threads were there, is in the table; the rank that has the
+        table in its file has what came later."""
+        for inside in (False, True):
+            shutil.rmtree(self.trace, ignore_errors=True)
+            p = self.recorded(4, "traffic", self.folder / "file", options=["--mode", "summary"], inside=inside)
+            self.assertEqual(p.code, 0, p.err)
+            columns = "cost_samples, loading_ns, thread_time_ns, beside_ns, end - start"
+            (samples, loading, threads, beside, span), = self.rows(f"SELECT {columns} FROM process WHERE stands_for = 4")
+            (own_samples, own_loading, own_threads, own_beside, _), = self.rows(
+                f"SELECT {columns} FROM process WHERE rank = 0")
+            self.assertGreater(samples, 4 * 10)
+            self.assertLess(own_samples, 4)
+            self.assertGreater(loading, 0)
+            self.assertLess(own_loading, loading / 100)
+            self.assertGreater(beside, 0)
+            self.assertLess(own_beside, beside)
+            self.assertGreater(threads, span)  # of 4 ranks
+            there = self.rows("SELECT sum(t.end - t.start) FROM thread t JOIN process p ON p.id = t.process "
+                              "WHERE p.rank = 0 AND NOT t.own")[0][0]
+            self.assertLess(own_threads, 0)
+            self.assertGreaterEqual(there + own_threads, 0)
+            self.assertLess(there + own_threads, -own_threads)
+            told = self.summary("op")["quality"][0]
+            costs = self.rows("SELECT sum(measured_ns), sum(variance_ns2), sum(loading_ns) FROM overhead")[0]
+            self.assertAlmostEqual(told["overhead_high_ns"], costs[0] + 2 * costs[1] ** 0.5, delta=1)
+            self.assertAlmostEqual(told["overhead_loading_ns"], costs[2], delta=1)
+
     def test_size(self):
         """Nothing is written for each rank: not its file, and the table is no larger with more of them."""
         sizes = []

@@ -280,7 +280,8 @@ static void overhead(const struct cupti_overhead *o)
 	cuda_driver_overhead(what, o->start, o->end);
 	if (o->end > o->start && (what == OVERHEAD_INSTRUMENTATION || what == OVERHEAD_RESOURCE ||
 				  what == OVERHEAD_REQUEST || what == OVERHEAD_UVM))
-		cap_overhead((uint64_t)((double)(o->end - o->start) * (double)tick_rate() / 1e9));
+		cap_cost(CAP_COST_PROGRAM,
+			 (uint64_t)((double)(o->end - o->start) * (double)tick_rate() / 1e9));
 }
 
 static void context(const struct cupti_context *c)

@@ -273,7 +273,7 @@ void mpi_job_after_collective(const struct mpi_call *c, const struct mpi_info *i
 	else
 		look();
 	cap_guard_leave();
-	cap_overhead(tick_now() - begin);
+	cap_cost(CAP_COST_PROGRAM, tick_now() - begin);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

@@ -83,6 +83,7 @@ static void *run(void *arg)
 	core_life_enter();
 	kymo_sample_thread(false);
 	for (;;) {
+		core_life_count();
 		futex_wait(&w->stop, 0, w->interval_ns);
 		if (atomic_load(&w->stop))
 			break;

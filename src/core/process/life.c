@@ -55,6 +55,8 @@ static sigset_t left_mask;          /* its signals then */
 static _Atomic bool others;         /* there was a thread of the program's after its main thread */
 static _Atomic bool passed_on, last_comes, watched, no_waitv;
 static _Atomic uint32_t own[OWN_MAX]; /* threads of Kymo's that are alive */
+static _Atomic uint64_t counted_ns[OWN_MAX]; /* of their processor time */
+static _Thread_local uint32_t own_place __attribute__((tls_model("initial-exec"))); /* + 1 */
 
 static uint32_t thread_id(void)
 {
@@ -181,20 +183,58 @@ void core_life_enter(void)
 
 	for (uint32_t i = 0; i < OWN_MAX; i++) {
 		none = 0;
-		if (atomic_compare_exchange_strong(&own[i], &none, tid))
+		if (atomic_compare_exchange_strong(&own[i], &none, tid)) {
+			atomic_store(&counted_ns[i], 0);
+			own_place = i + 1;
 			return;
+		}
 	}
 }
 
 void core_life_leave(void)
 {
-	uint32_t tid = thread_id(), mine;
+	core_life_count();
+	if (own_place)
+		atomic_store(&own[own_place - 1], 0);
+	own_place = 0;
+}
 
-	for (uint32_t i = 0; i < OWN_MAX; i++) {
-		mine = tid;
-		if (atomic_compare_exchange_strong(&own[i], &mine, 0))
-			return;
-	}
+bool core_life_here(void)
+{
+	return own_place != 0;
+}
+
+/* Nothing if another thread has counted meanwhile, or the thread is gone. */
+static void count(uint32_t i)
+{
+	uint32_t tid = atomic_load(&own[i]);
+	uint64_t before = atomic_load(&counted_ns[i]), ns;
+	struct timespec now;
+
+	/* As pthread_getcpuclockid() has it, which wants a handle. */
+	if (!tid || clock_gettime((clockid_t)(~tid << 3 | 6), &now) != 0)
+		return;
+	ns = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+	if (ns > before && atomic_compare_exchange_strong(&counted_ns[i], &before, ns))
+		cap_cost(CAP_COST_BESIDE, core_ns_ticks(ns - before));
+}
+
+void core_life_count(void)
+{
+	int saved = errno;
+
+	if (own_place)
+		count(own_place - 1);
+	errno = saved;
+}
+
+void core_life_count_all(void)
+{
+	int saved = errno;
+
+	for (uint32_t i = 0; i < OWN_MAX; i++)
+		count(i);
+	errno = saved;
 }
 
 bool core_life_own(uint32_t tid)
@@ -317,6 +357,7 @@ bool core_life_sleep(_Atomic uint32_t *word, uint32_t value)
 	static _Thread_local uint64_t look;
 	enum alone alone = NOT_ALONE;
 
+	core_life_count();
 	if (main_is_gone()) {
 		alone = look_around();
 	} else if (!atomic_load(&left)) { /* else it is about to go, and the kernel wakes but one */

@@ -15,8 +15,17 @@
  */
 void core_life_enter(void);
 void core_life_leave(void);
-/* The thread is one of them. */
+/* The thread is one of them; the calling thread is. */
 bool core_life_own(uint32_t tid);
+bool core_life_here(void);
+
+/*
+ * The processor time that they took since it was last counted becomes overhead beside the program
+ * (CAP_COST_BESIDE): of the calling one, which does so now and then as nobody can when the process
+ * is killed; of all, when the process ends.
+ */
+void core_life_count(void);
+void core_life_count_all(void);
 
 /*
  * A thread of Kymo's waits, once, while *word is `value`; it may come back early. If meanwhile only

@@ -240,6 +240,7 @@ __attribute__((destructor)) static void finalize(void)
 	core_define_modules();
 	core_define_tick_sync();
 	core_spent_end(&spent);
+	core_life_count_all();
 	core_define_process_end(1);
 	core_buffers_finalize();
 }

@@ -194,6 +194,21 @@ struct wire_line *core_line_new(enum wire_line_kind kind)
 	return l;
 }
 
+/* A line may be changing meanwhile: then the numbers are of about now. */
+void core_lines_costs(struct wire_cost_sum *out)
+{
+	struct core_pool *pool = core_shared_pool();
+
+	*out = (struct wire_cost_sum){0};
+	for (uint32_t c = 0; pool && c < CAP_LINE_CHUNKS; c++) {
+		const struct wire_line *lines = atomic_load(&cap_lines->chunks[c]);
+
+		for (uint32_t i = 0; lines && i < lines_of(pool); i++)
+			if (lines[i].kind == WIRE_LINE_COST && atomic_load(&lines[i].state))
+				wire_cost_add(&lines[i].cost, out);
+	}
+}
+
 void core_lines_share(struct core_buffer *b)
 {
 	atomic_store(&cap_lines->buffer, 1ull << b->index);

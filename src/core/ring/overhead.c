@@ -6,8 +6,10 @@
  * (harvesting, definitions, chunks that change, waiting for room) is timed each time, and taken out of
  * the samples around it. The sums are kept where the drain sees them, so that a killed process has
  * them too. For records that are not calls the cost of one is measured when recording begins, and what
- * the loading of Kymo took is reckoned from the pages it touched.
+ * the loading of Kymo took is reckoned from the pages it touched. Kymo's own threads cost processor
+ * time, which is counted whole.
  */
+#include "core/process/life.h"
 #include "core/ring/ring.h"
 #include "core/work/origin.h"
 
@@ -21,8 +23,7 @@
 #define EVERY_MOST 256u  /* of so many calls one is timed, in the long run */
 #define SAMPLE_MAX 20000 /* ns: what took longer was interrupted */
 
-static _Atomic uint64_t measured, waited, beside; /* ticks */
-static uint64_t loading; /* likewise; set before a second thread can be here */
+static _Atomic uint64_t costs[CAP_COSTS]; /* ticks */
 
 /* ---- sums -------------------------------------------------------------------------------------- */
 
@@ -35,38 +36,32 @@ static void timed(uint64_t ticks)
 		t->cost.timed += ticks;
 }
 
-static uint64_t add(_Atomic uint64_t *sum, uint64_t ticks)
+/* To where the drain sees them. */
+static void show(void)
 {
-	return atomic_fetch_add_explicit(sum, ticks, memory_order_relaxed) + ticks;
+	struct core_pool *pool = core_shared_pool();
+	_Atomic uint64_t *const shown[CAP_COSTS] = {
+		[CAP_COST_PROGRAM] = pool ? &pool->shm->overhead_ticks : NULL,
+		[CAP_COST_WAITING] = pool ? &pool->shm->waiting_ticks : NULL,
+		[CAP_COST_BESIDE] = pool ? &pool->shm->beside_ticks : NULL,
+		[CAP_COST_LOADING] = pool ? &pool->shm->loading_ticks : NULL,
+	};
+
+	for (unsigned i = 0; pool && i < CAP_COSTS; i++)
+		atomic_store_explicit(shown[i], core_cost(i), memory_order_relaxed);
 }
 
-void cap_overhead(uint64_t ticks)
+uint64_t core_cost(enum cap_cost_of what)
 {
-	uint64_t sum = add(&measured, ticks) + loading;
-	struct core_pool *pool = core_shared_pool();
-
-	timed(ticks);
-	if (pool)
-		atomic_store_explicit(&pool->shm->overhead_ticks, sum, memory_order_relaxed);
+	return atomic_load_explicit(&costs[what], memory_order_relaxed);
 }
 
-void core_waited(uint64_t ticks)
+void cap_cost(enum cap_cost_of what, uint64_t ticks)
 {
-	uint64_t sum = add(&waited, ticks);
-	struct core_pool *pool = core_shared_pool();
-
-	timed(ticks);
-	if (pool)
-		atomic_store_explicit(&pool->shm->waiting_ticks, sum, memory_order_relaxed);
-}
-
-void cap_overhead_beside(uint64_t ticks)
-{
-	uint64_t sum = add(&beside, ticks);
-	struct core_pool *pool = core_shared_pool();
-
-	if (pool)
-		atomic_store_explicit(&pool->shm->beside_ticks, sum, memory_order_relaxed);
+	if (what != CAP_COST_BESIDE)
+		timed(ticks);
+	atomic_fetch_add_explicit(&costs[what], ticks, memory_order_relaxed);
+	show();
 }
 
 static uint64_t timed_so_far(void)
@@ -87,7 +82,16 @@ void cap_timed_end(const struct cap_timed *c, uint64_t most)
 	uint64_t ticks = tick_now() - c->start, inside = timed_so_far() - c->timed;
 
 	ticks = ticks > inside ? ticks - inside : 0;
-	cap_overhead(ticks < most ? ticks : most);
+	if (!core_life_here()) /* else its processor time is counted, all of it */
+		cap_cost(CAP_COST_PROGRAM, ticks < most ? ticks : most);
+}
+
+/* Of a clock that counts nanoseconds. */
+uint64_t core_ns_ticks(uint64_t ns)
+{
+	if (tick_source_chosen == TICK_MONOTONIC_RAW)
+		return ns;
+	return (uint64_t)((double)ns / 1e9 * (double)tick_rate());
 }
 
 /*
@@ -96,20 +100,17 @@ void cap_timed_end(const struct cap_timed *c, uint64_t most)
  */
 void core_spent_begin(struct cap_timed *c)
 {
-	c->timed = atomic_load(&measured);
+	c->timed = core_cost(CAP_COST_PROGRAM);
 	c->start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void core_spent_end(const struct cap_timed *c)
 {
-	uint64_t ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - c->start;
-	uint64_t ticks = tick_source_chosen == TICK_MONOTONIC_RAW
-				 ? ns
-				 : (uint64_t)((double)ns / 1e9 * (double)tick_rate());
-	uint64_t inside = atomic_load(&measured) - c->timed;
+	uint64_t ticks = core_ns_ticks(clock_ns(CLOCK_THREAD_CPUTIME_ID) - c->start);
+	uint64_t inside = core_cost(CAP_COST_PROGRAM) - c->timed;
 
-	if (ticks > inside)
-		cap_overhead(ticks - inside);
+	if (ticks > inside && !core_life_here())
+		cap_cost(CAP_COST_PROGRAM, ticks - inside);
 }
 
 /* ---- samples ----------------------------------------------------------------------------------- */
@@ -290,7 +291,7 @@ void core_overhead_loading(void)
 	uint64_t pages = 0;
 
 	dl_iterate_phdr(add_pages, &pages);
-	loading = (uint64_t)(COPIED * (double)(pages * page_cost()));
+	cap_cost(CAP_COST_LOADING, (uint64_t)(COPIED * (double)(pages * page_cost())));
 }
 
 /* ---- what is told ------------------------------------------------------------------------------ */
@@ -311,14 +312,13 @@ void core_overhead_define(void)
 	free(chunk);
 	wire_def_init(&d, DEF_OVERHEAD);
 	wire_def_u64(&d, batch * 1000 / BATCH);
-	wire_def_u64(&d, atomic_load(&measured) + loading);
+	wire_def_u64(&d, core_cost(CAP_COST_PROGRAM));
+	wire_def_u64(&d, core_cost(CAP_COST_LOADING));
 	cap_define(&d);
 }
 
 void core_overhead_fork_child(void)
 {
-	atomic_store(&measured, 0);
-	loading = 0;
-	atomic_store(&waited, 0);
-	atomic_store(&beside, 0);
+	for (unsigned i = 0; i < CAP_COSTS; i++)
+		atomic_store(&costs[i], 0);
 }

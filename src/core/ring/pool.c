@@ -569,7 +569,7 @@ static uint32_t get(struct core_pool *p, enum shm_list list, uint64_t wait_ns)
 		/* Who waits for a drain that has been killed is woken by nobody. */
 		futex_wait(&h->freed, freed, deadline - now < LOOK_NS ? deadline - now : LOOK_NS);
 		atomic_fetch_sub(&h->waiters, 1);
-		core_waited(tick_now() - waiting);
+		cap_cost(CAP_COST_WAITING, tick_now() - waiting);
 	}
 	atomic_store_explicit(&p->ctl[i].next, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->ctl[i].state, SHM_FILLING, memory_order_release);

@@ -202,8 +202,9 @@ uint32_t core_overhead_step(struct cap_thread *t);
 /* The beginning or the end of something that may wait. */
 void core_spent_begin(struct cap_timed *c);
 void core_spent_end(const struct cap_timed *c);
-/* The program waited for room. */
-void core_waited(uint64_t ticks);
+/* What cap_cost() has added up. */
+uint64_t core_cost(enum cap_cost_of what);
+uint64_t core_ns_ticks(uint64_t ns);
 
 /* ---- lines (live.c) ---- */
 /* A line of that kind for good, or NULL: there is none to be had. */
@@ -212,6 +213,8 @@ void core_lines_share(struct core_buffer *b);
 void core_lines_init(void);
 void core_lines_fork_child(void);
 void core_left_out_release(struct cap_thread *t); /* the thread ends */
+/* What the samples of calls say of all of them, so far. */
+void core_lines_costs(struct wire_cost_sum *out);
 /* The pool that the drain of this process reads, or NULL. */
 struct core_pool *core_shared_pool(void);
 uint32_t core_shared_arguments(void);

@@ -87,6 +87,7 @@ bool helper_wait(struct helper *h, uint64_t ns)
 {
 	uint32_t wake = atomic_load(&h->wake);
 
+	core_life_count();
 	if (atomic_load(&h->state) == HELPER_STOPPING)
 		return false;
 	if (atomic_load(&h->asked) == atomic_load(&h->done))

@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "core/context/context.h"
 #include "core/define/define.h"
+#include "core/process/life.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
 #include "core/tally/tally.h"
@@ -28,6 +29,7 @@
 static struct {
 	struct job_tally table; /* of threads that have ended */
 	uint32_t *threads;      /* their indexes */
+	uint64_t time;          /* ticks that they were there */
 	uint32_t count, room;
 	bool began, taken;
 } ended;
@@ -258,9 +260,17 @@ static void fold(const struct wire_tally *y, const struct wire_work *w, void *da
 	add_entry(&ended.table, y, w);
 }
 
+static uint64_t there(const struct cap_thread *t)
+{
+	return t->start && !core_life_own(t->tid) ? tick_now() - t->start : 0;
+}
+
 void core_tally_fold(struct cap_thread *t)
 {
-	if (ended.taken || !t->tally_ring.chunk)
+	if (ended.taken)
+		return;
+	ended.time += there(t);
+	if (!t->tally_ring.chunk)
 		return;
 	if (!vec_reserve(&ended.threads, &ended.room, ended.count, 1))
 		return; /* then it is not given away */
@@ -278,7 +288,7 @@ struct taking {
 	struct job_tally *out;
 	struct cap_thread *own;    /* writes down what is given */
 	struct cap_thread *thread; /* whose entries are walked */
-	uint64_t start;
+	uint64_t start, time;
 };
 
 /* Written down first: what cannot be is not given away. */
@@ -329,12 +339,13 @@ static void take_live(struct taking *k) REQUIRES(core_live->tallies)
 	for (struct cap_thread **t = list; t < at; t++) {
 		k->thread = *t;
 		k->start = (*t)->start && (*t)->start < k->start ? (*t)->start : k->start;
+		k->time += there(*t);
 		core_tally_each(*t, take_entry, k);
 	}
 	free(list);
 }
 
-static void define_given(void)
+static void define_given(const uint64_t *totals)
 {
 	struct wire_def d;
 	uint32_t at = 0;
@@ -344,6 +355,7 @@ static void define_given(void)
 
 		wire_def_init(&d, DEF_JOB_GIVEN);
 		wire_def_bytes(&d, ended.threads + at, n * sizeof(*ended.threads));
+		wire_def_bytes(&d, totals, at ? 0 : JOB_TALLY_TOTALS * sizeof(*totals));
 		cap_define(&d);
 		at += n;
 	} while (at < ended.count);
@@ -432,6 +444,23 @@ void cap_tally_last(struct cap_frame *f)
 	atomic_fetch_and(&f->buffers, ~(1ull << b->index));
 }
 
+static void fill_costs(struct job_tally *t)
+{
+	struct wire_cost_sum calls;
+	double ns;
+
+	core_life_count_all();
+	core_lines_costs(&calls);
+	ns = tick_source_chosen == TICK_MONOTONIC_RAW ? 1 : 1e9 / (double)tick_rate();
+	t->total[JOB_TALLY_OVERHEAD] = core_tick_span(core_cost(CAP_COST_PROGRAM));
+	t->total[JOB_TALLY_WAITING] = core_tick_span(core_cost(CAP_COST_WAITING));
+	t->total[JOB_TALLY_BESIDE] = core_tick_span(core_cost(CAP_COST_BESIDE));
+	t->total[JOB_TALLY_LOADING] = core_tick_span(core_cost(CAP_COST_LOADING));
+	t->total[JOB_TALLY_CALLS_COST] = (uint64_t)(calls.ticks * ns);
+	t->total[JOB_TALLY_CALLS_VARIANCE] = (uint64_t)(calls.variance * ns * ns);
+	t->total[JOB_TALLY_COST_SAMPLES] = calls.samples;
+}
+
 static void fill_totals(struct job_tally *t, const struct taking *k, int64_t offset,
 			uint64_t clock_error)
 {
@@ -443,8 +472,10 @@ static void fill_totals(struct job_tally *t, const struct taking *k, int64_t off
 	t->total[JOB_TALLY_LOST_DEFINITIONS] = atomic_load(&pool->lost_definitions);
 	t->total[JOB_TALLY_UNTRACED] = atomic_load(&core_untraced);
 	t->total[JOB_TALLY_UNTIMED_RECORDS] = atomic_load(&core_untimed);
-	t->total[JOB_TALLY_OVERHEAD] = core_tick_span(atomic_load(&pool->overhead_ticks));
+	t->total[JOB_TALLY_NO_MEMORY] = atomic_load(&pool->no_memory_records);
 	t->total[JOB_TALLY_CLOCK_ERROR] = clock_error;
+	t->total[JOB_TALLY_THREAD_TIME] = core_tick_span(k->time + ended.time);
+	fill_costs(t);
 }
 
 void cap_tally_take(struct job_tally *out, uint32_t rank, uint32_t world, int64_t offset,
@@ -464,11 +495,11 @@ void cap_tally_take(struct job_tally *out, uint32_t rank, uint32_t world, int64_
 	take_live(&k);
 	if (ended.began)
 		job_tally_merge(out, &ended.table);
-	define_given();
+	fill_totals(out, &k, offset, clock_error);
+	define_given(out->total);
 	pthread_mutex_unlock(&core_live->tallies);
 	take_notes(out);
 	add_loads(out, rank);
-	fill_totals(out, &k, offset, clock_error);
 }
 
 bool cap_tally_write(const struct job_tally *t)

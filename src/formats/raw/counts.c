@@ -63,7 +63,8 @@ void raw_check_counts(struct raw_process *p)
 			      &tp->overwritten_records, &tp->unwritten_records,
 			      &tp->untraced_calls,      &tp->untimed,
 			      &tp->no_memory_records};
-	double *times[] = {&tp->overhead_ns, &tp->waiting_ns, &tp->beside_ns, &tp->drain_ns};
+	double *times[] = {&tp->overhead_ns, &tp->waiting_ns, &tp->beside_ns, &tp->drain_ns,
+			   &tp->loading_ns};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		*counts[i] = raw_count(p, *counts[i], most);

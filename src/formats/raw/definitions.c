@@ -29,7 +29,7 @@ struct reading {
 	uint64_t end_tick; /* of RAW_END, 0 unknown */
 	uint64_t seen_tick; /* of the last block that says when it was written */
 	uint32_t open_calls; /* of the trace before this file */
-	uint64_t waiting, beside; /* ticks */
+	uint64_t waiting, beside, loading; /* ticks */
 	uint32_t pauses; /* of the trace before this process */
 	bool on, told;   /* it records, as far as DEF_RECORDING says so */
 	uint64_t record_millis, overhead; /* ticks: a record * 1000; measured besides */
@@ -463,6 +463,7 @@ static void add_overhead(struct reading *r, const struct wire_def *d)
 	r->record_millis = wire_def_get(d, DEF_OVERHEAD_RECORD);
 	if (measured > r->overhead)
 		r->overhead = measured;
+	r->loading = wire_def_get(d, DEF_OVERHEAD_LOADING);
 }
 
 /* Of a pause that goes on the end is 0; ticks until resolve(), of which 0 is the process's start. */
@@ -620,6 +621,8 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes, bool 
 		r->overhead = e.overhead_ticks;
 	r->waiting = e.waiting_ticks;
 	r->beside = e.beside_ticks;
+	if (e.loading_ticks)
+		r->loading = e.loading_ticks;
 	p->drain_ns = (double)e.drain_ns;
 }
 
@@ -777,6 +780,7 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 	tp->overhead_ns = (double)r->overhead * ns_per_tick(p);
 	tp->waiting_ns = (double)r->waiting * ns_per_tick(p);
 	tp->beside_ns = (double)r->beside * ns_per_tick(p);
+	tp->loading_ns = (double)r->loading * ns_per_tick(p);
 	if (tp->how_ended == UINT32_MAX && r->process_end_seen) {
 		tp->how_ended = r->process_end_how == 2 ? 3 : 0;
 		tp->exit_status = -1;

@@ -7,6 +7,7 @@
 #include "formats/raw/scan.h"
 #include "stream/trace.h"
 #include "wire/defs.h"
+#include "wire/job_tally.h"
 
 /* A name given to an object, until all objects are known. */
 struct raw_name {
@@ -48,8 +49,9 @@ struct raw_process {
 	uint8_t *job_table; /* DEF_JOB_TALLY as far as it was read; of job_bytes, job_read are there */
 	size_t job_bytes, job_read;
 	bool given;             /* it has given tallies to its job ... */
-	uint32_t first_note, given_notes; /* ... and these notes of the trace */
-	struct map given_all;             /* threads that have given all of theirs */
+	uint32_t first_note, given_notes; /* ... and these notes of the trace ... */
+	uint64_t given_totals[JOB_TALLY_TOTALS]; /* ... and of its numbers these */
+	struct map given_all; /* threads that have given all of theirs */
 };
 
 struct raw_restarts { /* of the drains of a node */

@@ -6,6 +6,7 @@
  */
 #include "wire/job_tally.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +35,15 @@ void raw_add_job_table(struct raw_process *p, const struct wire_def *d)
 
 void raw_add_given(struct raw_process *p, const struct wire_def *d)
 {
-	size_t bytes;
-	const char *data = wire_def_text(d, DEF_JOB_GIVEN_THREADS, &bytes);
+	size_t bytes, length;
+	const char *totals, *data = wire_def_text(d, DEF_JOB_GIVEN_THREADS, &bytes);
 
 	p->given = true;
 	p->given_notes = p->rt->trace->notes_count;
+	totals = wire_def_text(d, DEF_JOB_GIVEN_TOTALS, &length);
+	if (length) /* numbers are appended */
+		memcpy(p->given_totals, totals,
+		       length < sizeof(p->given_totals) ? length : sizeof(p->given_totals));
 	for (size_t i = 0; i + 4 <= bytes; i += 4) {
 		uint32_t thread;
 
@@ -249,6 +254,51 @@ static void add_rows(struct settling *s, const struct job_tally *table)
 
 /* ---- the process --------------------------------------------------------------------------- */
 
+/* Numbers of a process that are those of its ranks added up, and what is taken out of each rank's own. */
+static const struct summed {
+	enum job_tally_total total;
+	size_t offset;
+} counts[] = {
+	{JOB_TALLY_LOST, offsetof(struct t_process, lost_records)},
+	{JOB_TALLY_LOST_DEFINITIONS, offsetof(struct t_process, lost_definitions)},
+	{JOB_TALLY_UNTRACED, offsetof(struct t_process, untraced_calls)},
+	{JOB_TALLY_UNTIMED_RECORDS, offsetof(struct t_process, untimed)},
+	{JOB_TALLY_NO_MEMORY, offsetof(struct t_process, no_memory_records)},
+	{JOB_TALLY_COST_SAMPLES, offsetof(struct t_process, cost_samples)},
+}, costs[] = {
+	{JOB_TALLY_OVERHEAD, offsetof(struct t_process, overhead_ns)},
+	{JOB_TALLY_LOADING, offsetof(struct t_process, loading_ns)},
+	{JOB_TALLY_WAITING, offsetof(struct t_process, waiting_ns)},
+	{JOB_TALLY_BESIDE, offsetof(struct t_process, beside_ns)},
+	{JOB_TALLY_CALLS_COST, offsetof(struct t_process, calls_cost_ns)},
+	{JOB_TALLY_CALLS_VARIANCE, offsetof(struct t_process, calls_cost_variance)},
+	{JOB_TALLY_THREAD_TIME, offsetof(struct t_process, thread_time_ns)},
+};
+
+static uint64_t *number_at(struct t_process *p, const struct summed *s)
+{
+	return (uint64_t *)((char *)p + s->offset);
+}
+
+static double *cost_at(struct t_process *p, const struct summed *s)
+{
+	return (double *)((char *)p + s->offset);
+}
+
+static void take_out_totals(struct t_process *p, const uint64_t *given)
+{
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		uint64_t *n = number_at(p, &counts[i]);
+
+		*n -= given[counts[i].total] < *n ? given[counts[i].total] : *n;
+	}
+	for (unsigned i = 0; i < sizeof(costs) / sizeof(*costs); i++) {
+		double *ns = cost_at(p, &costs[i]), left = *ns - (double)given[costs[i].total];
+
+		*ns = left > 0 || ns == &p->thread_time_ns ? left : 0;
+	}
+}
+
 static void add_process(struct settling *s, struct raw_process *rank, const uint64_t *total)
 {
 	struct trace *t = s->t;
@@ -272,13 +322,14 @@ static void add_process(struct settling *s, struct raw_process *rank, const uint
 	tp->end = (int64_t)total[JOB_TALLY_END];
 	tp->thread_level = -1;
 	tp->exit_status = -1;
-	tp->lost_records = raw_count(rank, total[JOB_TALLY_LOST], COUNT_MAX);
-	tp->lost_definitions = raw_count(rank, total[JOB_TALLY_LOST_DEFINITIONS], COUNT_MAX);
-	tp->untraced_calls = raw_count(rank, total[JOB_TALLY_UNTRACED], COUNT_MAX);
-	tp->untimed = raw_count(rank, total[JOB_TALLY_UNTIMED_RECORDS], COUNT_MAX);
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		*number_at(tp, &counts[i]) = raw_count(rank, total[counts[i].total], COUNT_MAX);
+	for (unsigned i = 0; i < sizeof(costs) / sizeof(*costs); i++)
+		*cost_at(tp, &costs[i]) = (double)total[costs[i].total];
 	tp->left_out_rows = raw_count(rank, total[JOB_TALLY_LEFT_OUT], COUNT_MAX);
 	tp->record_cost_ns = t->processes[rank->process].record_cost_ns;
-	tp->overhead_ns = (double)total[JOB_TALLY_OVERHEAD];
+	if (tp->thread_time_ns == 0 && tp->end > tp->start) /* of a version that did not count it */
+		tp->thread_time_ns = (double)(tp->end - tp->start) * tp->stands_for;
 	tp->aligned = true;
 	tp->job_error_ns = (double)total[JOB_TALLY_CLOCK_ERROR];
 	s->thread = t->threads_count;
@@ -325,6 +376,7 @@ static void take_out(struct raw_trace *rt, const struct raw_process *of)
 		if (!p->given || strcmp(t->processes[p->process].job, t->processes[of->process].job) != 0)
 			continue;
 		raw_take_out_given(p);
+		take_out_totals(&t->processes[p->process], p->given_totals);
 		for (uint32_t k = p->first_note; k < p->given_notes; k++)
 			t->notes[k].count = 0;
 	}

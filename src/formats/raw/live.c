@@ -51,22 +51,16 @@ static void take_count(struct raw_process *p, const struct wire_line *l)
 					    .thread = map_get(&p->threads, l->count.thread)};
 }
 
-/* Samples that were interrupted count as the mean of the others. */
 static void take_cost(struct raw_process *p, const struct wire_line *l)
 {
 	struct t_process *tp = &p->rt->trace->processes[p->process];
 	double ns = (double)p->ticks.segments[0].rate / (double)(1ull << 40);
-	const struct wire_cost *c = &l->cost;
-	double calls = (double)c->calls, all = calls + (double)c->refused_calls, mean;
+	struct wire_cost_sum sum = {0};
 
-	if (!c->samples || !c->calls)
-		return;
-	mean = (double)c->ticks / calls;
-	tp->calls_cost_ns += mean * all * ns;
-	/* Of a sum of weighted samples: their squares, less what the mean explains. */
-	if (c->samples > 1)
-		tp->calls_cost_variance += (c->squares - mean * (double)c->ticks) * ns * ns;
-	tp->cost_samples += c->samples;
+	wire_cost_add(&l->cost, &sum);
+	tp->calls_cost_ns += sum.ticks * ns;
+	tp->calls_cost_variance += sum.variance * ns * ns;
+	tp->cost_samples += sum.samples;
 }
 
 static void take_beyond(struct raw_process *p, const struct wire_line *l)

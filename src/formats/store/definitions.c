@@ -80,7 +80,9 @@ static const struct sql_column process_columns[] = {C(U32, pid),
 						    C(U64, no_memory_records),
 						    C(U64, left_out_rows),
 						    C(U32, file_state),
-						    C(U32, rank_stage)};
+						    C(U32, rank_stage),
+						    C(DOUBLE, loading_ns),
+						    C(DOUBLE, thread_time_ns)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {

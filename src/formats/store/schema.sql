@@ -50,7 +50,10 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	-- and the rest of the row is what the manifest says
 	file_state INTEGER,
 	-- of a rank: 1 it has been in MPI_Init, 2 it has called MPI_Finalize; 0 not known
-	rank_stage INTEGER);
+	rank_stage INTEGER,
+	-- what the loading of Kymo took; of ranks counted together, how long their threads were there (below 0:
+	-- of a rank that is in such a row as well, to be taken out of the time of its own threads)
+	loading_ns REAL, thread_time_ns REAL);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER, own INTEGER);
@@ -277,9 +280,10 @@ CREATE VIEW unfinished AS SELECT u.id, p.pid, t.tid, o.name AS operation, n.text
 -- What recording cost, by process, ns, as far as it was measured: in the program's threads
 -- (`variance_ns2`: of that, from samples; markers are in it at process.record_cost_ns each), waiting
 -- for room, and of processors beside it. The sum over processes is the summary's number.
-CREATE VIEW overhead AS SELECT pid, calls_cost_ns + overhead_ns + record_cost_ns *
+CREATE VIEW overhead AS SELECT pid, calls_cost_ns + overhead_ns + loading_ns + record_cost_ns *
 	(SELECT ifnull(sum(m.calls), 0) FROM tally_marker m WHERE m.process = process.id) AS measured_ns,
-	calls_cost_variance AS variance_ns2, waiting_ns, beside_ns + drain_ns AS beside_ns, cost_samples FROM process WHERE id > 0;
+	calls_cost_variance AS variance_ns2, waiting_ns, beside_ns + drain_ns AS beside_ns, cost_samples, loading_ns
+	FROM process WHERE id > 0;
 
 -- How often what the mode leaves out was called.
 CREATE VIEW not_recorded AS SELECT p.pid, t.tid, d.name AS category, o.name, l.calls

@@ -115,6 +115,7 @@ struct t_process {
 	uint64_t unwritten_records; /* of those lost: the file system refused them */
 	uint64_t unlisted;        /* commands never seen to finish that `unfinished` has no room for */
 	uint64_t no_memory_records; /* of those lost: the process had no memory for them */
+	uint64_t dropped_records; /* of those lost: the runtime that they are of dropped them */
 	uint64_t left_out_rows;   /* of the ranks that it stands for: their job's table had no room */
 	uint32_t file_state;      /* enum file_state */
 	uint32_t rank_stage;      /* enum rank_stage, 0 unknown: whether it came to MPI_Finalize */

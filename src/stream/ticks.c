@@ -370,9 +370,19 @@ static double violation(const struct device_map *m, const struct device_sync *s)
 static bool too_close(const struct device_map *m, int64_t value, const struct range *r)
 {
 	const struct device_point *last = m->count ? &m->points[m->count - 1] : NULL;
+	__int128 since, moved;
 
-	return last && (value - last->value < CLOSE ||
-			centre(*r) - last->offset <= -(value - last->value) / 2);
+	if (!last)
+		return false;
+	since = (__int128)value - last->value;
+	moved = (__int128)centre(*r) - last->offset;
+	return since < CLOSE || moved <= -since / 2;
+}
+
+/* Clocks count what they like, and a file may say anything. */
+static bool in_window(const struct device_sync *first, const struct device_sync *s)
+{
+	return (__int128)s->value - first->value < WINDOW;
 }
 
 /*
@@ -387,7 +397,7 @@ static void add_windows(struct device_map *m, const struct device_sync *s, uint3
 		struct range r = offsets_of(&s[from]);
 		int64_t value;
 
-		for (to = from + 1; to < count && s[to].value - s[from].value < WINDOW; to++) {
+		for (to = from + 1; to < count && in_window(&s[from], &s[to]); to++) {
 			struct range both = intersect(r, offsets_of(&s[to]));
 
 			if (both.low > both.high)

@@ -271,6 +271,20 @@ static void device_clock_of_a_short_run(void **state)
 	device_map_release(&m);
 }
 
+/* Farther apart than a number says: not of one window, whatever a file claims. */
+static void device_clock_of_all_time(void **state)
+{
+	const int64_t first = INT64_MIN + 100, second = 7000900100, third = INT64_MAX - 100;
+	struct device_sync s[] = {{first - 100, first + 100, first}, {second - 100, second + 100, second},
+				  {third - 5000, third - 4900, third}};
+	struct device_map m;
+
+	assert_int_equal(device_map_build(&m, s, 3), KYMO_OK);
+	assert_int_equal(m.count, 3);
+	assert_true(m.points[0].value == first && m.points[1].value == second);
+	device_map_release(&m);
+}
+
 /* Brackets at odds within a moment: the map is what it may be, and the error says how far off. */
 static void device_clock_at_odds(void **state)
 {
@@ -524,6 +538,7 @@ int main(void)
 		cmocka_unit_test(device_clock_that_drifts),
 		cmocka_unit_test(device_clock_of_a_short_run),
 		cmocka_unit_test(device_clock_at_odds),
+		cmocka_unit_test(device_clock_of_all_time),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(strings),
 		cmocka_unit_test(outputs_are_not_overwritten),

@@ -8,6 +8,7 @@
 #include "report/report.h"
 #ifdef KYMO_HAVE_SQLITE
 #include "analysis/trace_store.h"
+#include "stream/trace.h"
 #include "report/query.h"
 #endif
 
@@ -55,6 +56,24 @@ static int query(struct store **stores, char **paths, unsigned count, const char
 	return status == KYMO_OK ? CLI_OK : CLI_FAILURE;
 }
 
+/* The tables are as of now: what is written later is not in them. */
+static void tell_recording(struct stream_log *log, const char *path, const struct trace *t)
+{
+	int64_t quiet = INT64_MAX;
+	unsigned n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		n += p->recording;
+		if (p->recording && p->quiet_ns < quiet)
+			quiet = p->quiet_ns;
+	}
+	if (n)
+		stream_warn(log, "%s: %u process%s still recording (last data %.1f s ago): the answer is of what "
+				 "was written so far", path, n, n == 1 ? " is" : "es are", (double)quiet / 1e9);
+}
+
 static int run_query(int argc, char **argv)
 {
 	struct stream_log log = {log_message};
@@ -83,7 +102,7 @@ static int run_query(int argc, char **argv)
 		if (trace_store_open(argv[i], options.rebuild, &o, &stores[i]) != KYMO_OK)
 			result = CLI_FAILURE;
 		else
-			count++;
+			tell_recording(&log, argv[i], store_trace(stores[count++]));
 	}
 	if (result == CLI_OK)
 		result = query(stores, argv, count, sql, &log);

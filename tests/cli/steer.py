@@ -308,6 +308,19 @@ def two_pauses(folder):
     checks.equal("rows of queues", len(tables["queues"]) > 0, True)
 
 
+def asked_meanwhile(folder):
+    """Answers of a trace that is still being written say so; afterwards they do not."""
+    p = Program(folder, "asked")
+    p("mark on")
+    p.ctl("flush")
+    for command in (["query", p.trace, "SELECT name FROM markers"], ["summary", p.trace]):
+        done = traced.Run([KYMO, *command], timeout=PATIENCE)
+        checks.equal(f"{command[0]}: still recording", "still recording (last data" in done.err + done.out, True)
+    p.end()
+    done = traced.Run([KYMO, "query", p.trace, "SELECT name FROM markers"], timeout=PATIENCE)
+    checks.equal("recorded", ("still recording" in done.err, done.out.split()), (False, ["name", "on"]))
+
+
 def never_paused(folder):
     """Nothing is said where there is nothing to say; a --start-paused is a pause."""
     p = Program(folder, "never_paused")
@@ -351,7 +364,7 @@ def main():
         tests = [before_any_call, paused_and_used, children, pause_then_fork,
                  start_paused_then_exec, first_use_in_children,
                  fork_in_delay, child_has_a_delay, own_pause_counts, two_launchers, nobody, two_pauses,
-                 never_paused, queue_of_before]
+                 never_paused, asked_meanwhile, queue_of_before]
         for test in tests:
             test(folder)
     return checks.status(60)

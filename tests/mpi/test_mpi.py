@@ -723,6 +723,22 @@ class OtherTool(Base):
 
 
 class BadInput(Base):
+    def test_asked_at_once(self):
+        """The launcher may have killed `kymo run`, and the drain is still at work: who asks then is told so, or has all."""
+        for style in (True, False):
+            shutil.rmtree(self.trace, ignore_errors=True)
+            kymo = [KYMO, "run", "--no-summary", "-o", self.trace]
+            launch = [LAUNCHER, "-n", 2]
+            job = [self.program("ending"), "abort"]
+            self.run_any([*launch, *kymo, *job] if style else [*kymo, *launch, *job])
+            p = self.run_any([KYMO, "query", "--format", "json", self.trace,
+                              "SELECT count(*) AS n FROM regions WHERE name = 'MPI_Init'"])
+            self.assertEqual(p.code, 0, p.err)
+            if json.loads(p.out)[0]["n"] != 2:
+                self.assertRegex(p.err, "still (recording|being written)")
+            self.whole()
+            self.assertEqual(self.calls()["MPI_Init"], 2)
+
     def test_abort(self):
         plain = self.run_any([LAUNCHER, "-n", 2, self.program("ending"), "abort"])
         p = self.recorded(2, "ending", "abort")

@@ -177,6 +177,8 @@ void raw_add_restarts(struct raw_trace *rt, const char *host, uint64_t times, in
 void raw_settle_restarts(struct raw_trace *rt);
 /* recording.c: which of those that have no end are still being recorded. */
 void raw_find_recording(struct raw_trace *rt, const char *directory);
+/* A drain of this host is at work on it. */
+bool raw_being_written(const char *directory);
 
 /* scan.c: makes the chunk of a block ready to read. False: not a chunk of records, or damaged. */
 bool raw_chunk_init(struct raw_process *p, uint32_t block, struct raw_buffer *buffer, bool count,

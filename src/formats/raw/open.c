@@ -213,7 +213,9 @@ static kymo_status_t open_directory(struct raw_trace *rt, const char *path)
 		return status;
 	raw_read_manifest(rt, path);
 	raw_find_recording(rt, path);
-	if (rt->trace->processes_count <= 1)
+	if (rt->trace->processes_count <= 1 && raw_being_written(path))
+		stream_warn(rt->log, "%s: nothing has been recorded yet; the trace is still being written", raw);
+	else if (rt->trace->processes_count <= 1)
 		stream_warn(rt->log,
 			    "%s: nothing was recorded (no .kyr file); `kymo summary` says why, as far as "
 			    "that is known, `kymo doctor` what would be traced",

@@ -76,6 +76,14 @@ static int64_t age_of(const char *file)
 	       ((int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
 }
 
+bool raw_being_written(const char *directory)
+{
+	char name[64] = "";
+
+	gethostname(name, sizeof(name) - 1);
+	return drain_on(directory, name, true);
+}
+
 void raw_find_recording(struct raw_trace *rt, const char *directory)
 {
 	char name[64] = "";

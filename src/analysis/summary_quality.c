@@ -92,6 +92,7 @@ struct quality {
 	double known_until; /* s: of the endless, the first that is not known any longer */
 	uint64_t unwritten; /* of the lost records: refused by the file system */
 	uint64_t no_memory; /* of the lost records: the process had no memory for them */
+	uint64_t dropped; /* of the lost records: by the runtime that they are of */
 	uint64_t left_out_rows; /* of tallies: the table of the job had no room for them */
 	unsigned missing;   /* files that are not there, or cannot be read */
 	unsigned refused;   /* processes that could not be recorded */
@@ -234,6 +235,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 		quality_endless(q, t, p);
 		q->unwritten = add_up(q->unwritten, p->unwritten_records);
 		q->no_memory = add_up(q->no_memory, p->no_memory_records);
+		q->dropped = add_up(q->dropped, p->dropped_records);
 		q->left_out_rows = add_up(q->left_out_rows, p->left_out_rows);
 		q->missing += p->file_state != FILE_READ;
 		q->refused += p->how_ended == RAW_END_REFUSED;
@@ -294,11 +296,21 @@ static bool lossy(const struct quality *q)
 	       q->damaged || q->left_out_rows;
 }
 
+static uint64_t take_part(uint64_t *left, uint64_t n)
+{
+	uint64_t part = n < *left ? n : *left;
+
+	*left -= part;
+	return part;
+}
+
 /* What to do about it depends on where they went. */
 static void add_advice(struct text *out, const struct quality *q)
 {
-	const uint64_t unwritten = q->unwritten < q->lost ? q->unwritten : q->lost;
-	const uint64_t left = q->lost - unwritten, no_memory = q->no_memory < left ? q->no_memory : left;
+	uint64_t left = q->lost;
+	const uint64_t unwritten = take_part(&left, q->unwritten);
+	const uint64_t no_memory = take_part(&left, q->no_memory);
+	const uint64_t dropped = take_part(&left, q->dropped);
 	char number[32];
 
 	if (unwritten)
@@ -307,10 +319,13 @@ static void add_advice(struct text *out, const struct quality *q)
 	if (no_memory)
 		text_addf(out, " For %s there was no memory: the program has used up what it may have.",
 			  count_text(no_memory, number));
-	if (q->lost > unwritten + no_memory)
+	if (dropped)
+		text_addf(out, " %s were dropped by the runtime that they are of; the notes say more.",
+			  count_text(dropped, number));
+	if (left)
 		text_addf(out, " %s found no room in the buffer: a larger --buffer-size, --mode minimal or a "
 			       "longer --block-time helps, --on-full overwrite keeps the newest.",
-			  count_text(q->lost - unwritten - no_memory, number));
+			  count_text(left, number));
 	if (q->left_out_rows)
 		text_add(out, " The ranks have called more than the table of their job holds: without --mode "
 			      "summary nothing of that is left out.");
@@ -615,7 +630,8 @@ static void quality_row(struct table *t, const struct summary *s)
 	cell_number(c++, q.unwritten);
 	cell_number(c++, q.no_memory);
 	cell_number(c++, q.left_out_rows);
-	cell_real(c, q.cost.loading);
+	cell_real(c++, q.cost.loading);
+	cell_number(c, q.dropped);
 }
 
 /* What the lines around the tables tell people, a row for each trace. */
@@ -664,6 +680,7 @@ static void quality_table(struct report *r, const struct summary *s, unsigned co
 	table_column(t, "no_memory_records", "", CELL_COUNT);
 	table_column(t, "left_out_rows", "", CELL_COUNT);
 	table_column(t, "overhead_loading_ns", "", CELL_NUMBER);
+	table_column(t, "dropped_records", "", CELL_COUNT);
 	for (unsigned i = 0; i < count; i++)
 		quality_row(t, &s[i]);
 }

@@ -350,7 +350,7 @@ static void print_notes(const struct trace *t)
 static void print_quality(const struct info *c, const struct trace *t)
 {
 	uint64_t lost = 0, damaged = 0;
-	uint64_t unwritten = 0, no_memory = 0, rows = 0, overwritten = 0;
+	uint64_t unwritten = 0, no_memory = 0, dropped = 0, rows = 0, overwritten = 0;
 	uint32_t endless = 0, refused = 0, missing = 0;
 
 	for (uint32_t i = 1; i < t->processes_count; i++) {
@@ -361,6 +361,7 @@ static void print_quality(const struct info *c, const struct trace *t)
 		endless += t->processes[i].how_ended == UINT32_MAX && !t->processes[i].file_state;
 		unwritten += t->processes[i].unwritten_records;
 		no_memory += t->processes[i].no_memory_records;
+		dropped += t->processes[i].dropped_records;
 		rows += t->processes[i].left_out_rows;
 		overwritten += t->processes[i].overwritten_records;
 	}
@@ -370,6 +371,8 @@ static void print_quality(const struct info *c, const struct trace *t)
 		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  refused by the file system", unwritten);
 	if (no_memory)
 		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  without memory for them", no_memory);
+	if (dropped)
+		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  dropped by a runtime", dropped);
 	if (overwritten)
 		plain_printf(stdout, "  %-28s %" PRIu64 " (older ones, which gave way)\n",
 			     "overwritten records", overwritten);

@@ -361,7 +361,7 @@ static bool lost_something(const struct outcome *out)
 static void say_losses(const struct run *r, const struct outcome *out)
 {
 	const struct drain_totals *t = &out->totals;
-	const uint64_t known = t->unwritten_records + t->no_memory_records;
+	const uint64_t known = t->unwritten_records + t->no_memory_records + t->dropped_records;
 	const uint64_t unbuffered = known > t->lost_records ? 0 : t->lost_records - known;
 
 	if (out->drain_failed)
@@ -380,6 +380,9 @@ static void say_losses(const struct run *r, const struct outcome *out)
 	if (t->no_memory_records)
 		cli_warn("%" PRIu64 " records were lost because the program had no memory for them",
 			 t->no_memory_records);
+	if (t->dropped_records)
+		cli_warn("%" PRIu64 " records were lost because the runtime that they are of dropped them",
+			 t->dropped_records);
 	if (unbuffered || (t->lost_definitions && !t->failed && !t->no_memory_records))
 		cli_warn("%" PRIu64 " records and %" PRIu64 " definitions were lost because the buffer was "
 			 "full; a larger --buffer-size (now %" PRIu64 "K), --mode minimal or a longer "

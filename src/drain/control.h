@@ -26,6 +26,7 @@ struct drain_totals {
 	uint64_t lost_records; /* by full buffers and by refused writes */
 	uint64_t unwritten_records; /* of these: by refused writes */
 	uint64_t no_memory_records; /* of these: the programs had no memory for them */
+	uint64_t dropped_records;   /* of these: runtimes dropped them */
 	uint64_t lost_definitions;
 	uint64_t overwritten_records; /* of flight recorders: gave way to newer ones */
 	uint64_t damaged_chunks;

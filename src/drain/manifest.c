@@ -61,9 +61,11 @@ void manifest_process(struct manifest *m, int pid, const char *file, const struc
 	text_addf(&m->processes,
 		  ", \"ended\": \"%s\", \"status\": %d, \"lost_records\": %" PRIu64
 		  ", \"unwritten_records\": %" PRIu64 ", \"no_memory_records\": %" PRIu64
+		  ", \"dropped_records\": %" PRIu64
 		  ", \"lost_definitions\": %" PRIu64 ", \"overwritten_records\": %" PRIu64,
 		  end->how < sizeof(names) / sizeof(names[0]) ? names[end->how] : "?", end->status, end->lost_records,
-		  end->unwritten_records, end->no_memory_records, end->lost_definitions, end->overwritten_records);
+		  end->unwritten_records, end->no_memory_records, end->dropped_records,
+		  end->lost_definitions, end->overwritten_records);
 	if (bytes)
 		text_addf(&m->processes, ", \"bytes\": %" PRIu64, bytes);
 	text_add(&m->processes, "}");
@@ -162,11 +164,12 @@ static void add_totals(struct text *t, const struct drain_totals *s)
 	text_addf(t,
 		  "  \"totals\": {\"processes\": %u, \"refused\": %u, \"lost_records\": %" PRIu64
 		  ", \"unwritten_records\": %" PRIu64 ", \"no_memory_records\": %" PRIu64
+		  ", \"dropped_records\": %" PRIu64
 		  ", \"lost_definitions\": %" PRIu64 ", \"overwritten_records\": %" PRIu64
 		  ", \"damaged_chunks\": %" PRIu64 ", \"drain_restarts\": %u, \"bytes\": %" PRIu64
 		  ", \"stored_bytes\": %" PRIu64 "},\n",
 		  s->processes, s->refused, s->lost_records, s->unwritten_records,
-		  s->no_memory_records, s->lost_definitions, s->overwritten_records,
+		  s->no_memory_records, s->dropped_records, s->lost_definitions, s->overwritten_records,
 		  s->damaged_chunks, s->restarts, s->bytes, s->stored);
 }
 

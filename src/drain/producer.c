@@ -512,6 +512,7 @@ static const struct producer_counts *take_counts(struct producer *p)
 	uint64_t most = most_of(p);
 
 	take_count(p, &p->shm->no_memory_records, most, &p->counts.no_memory_records);
+	take_count(p, &p->shm->dropped_records, most, &p->counts.dropped_records);
 	take_count(p, &p->shm->lost_records, most, &p->counts.lost_records);
 	take_count(p, &p->shm->lost_definitions, most, &p->counts.lost_definitions);
 	take_count(p, &p->shm->overwritten_records, most, &p->counts.overwritten_records);
@@ -728,9 +729,11 @@ static uint64_t unwritten_of(const struct producer *p)
 {
 	const struct producer_counts *now = &p->counts, *then = &p->known_then;
 	uint64_t since = p->refusing ? now->lost_records - then->lost_records : 0,
-		 memory = p->refusing ? now->no_memory_records - then->no_memory_records : 0;
+		 others = p->refusing ? now->no_memory_records - then->no_memory_records +
+						now->dropped_records - then->dropped_records
+				      : 0;
 
-	return p->file.lost_records + (since > memory ? since - memory : 0);
+	return p->file.lost_records + (since > others ? since - others : 0);
 }
 
 static struct raw_end end_of(struct producer *p, int wait_status)
@@ -750,6 +753,7 @@ static struct raw_end end_of(struct producer *p, int wait_status)
 	end.loading_ticks = atomic_load(&p->shm->loading_ticks);
 	end.drain_ns = p->busy_ns;
 	end.no_memory_records = counts->no_memory_records;
+	end.dropped_records = counts->dropped_records;
 	if (state == SHM_EXEC || p->superseded) {
 		end.how = 3;
 	} else if (wait_status != -1 && WIFSIGNALED(wait_status)) {
@@ -916,6 +920,7 @@ void producer_count(struct producer *p, struct drain_totals *totals)
 	totals->lost_definitions += counts->lost_definitions + p->file.lost_definitions;
 	totals->unwritten_records += unwritten_of(p);
 	totals->no_memory_records += counts->no_memory_records;
+	totals->dropped_records += counts->dropped_records;
 	totals->overwritten_records += counts->overwritten_records;
 	totals->damaged_chunks += p->damaged_chunks;
 	totals->bytes += p->file.bytes;

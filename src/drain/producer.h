@@ -46,7 +46,7 @@ struct producer {
 	bool open_told;         /* there is a RAW_OPEN_CALLS */
 	uint64_t born; /* CLOCK_MONOTONIC ns */
 	struct producer_counts { /* what the process says of itself, as far as it can be */
-		uint64_t no_memory_records, lost_records, lost_definitions, overwritten_records,
+		uint64_t no_memory_records, dropped_records, lost_records, lost_definitions, overwritten_records,
 			overhead_ticks;
 	} counts;
 	bool counts_damaged;

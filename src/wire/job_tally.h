@@ -67,7 +67,7 @@ enum job_tally_total {
 	JOB_TALLY_OVERHEAD,               /* ns, summed */
 	JOB_TALLY_CLOCK_ERROR,            /* ns, the worst */
 	JOB_TALLY_LEFT_OUT,               /* rows that found no room */
-	JOB_TALLY_NO_MEMORY,
+	JOB_TALLY_NO_MEMORY, JOB_TALLY_DROPPED,
 	JOB_TALLY_WAITING, JOB_TALLY_BESIDE, JOB_TALLY_LOADING, /* ns, summed */
 	JOB_TALLY_CALLS_COST, JOB_TALLY_CALLS_VARIANCE, JOB_TALLY_COST_SAMPLES, /* ns; ns squared */
 	JOB_TALLY_THREAD_TIME,            /* ns that threads were there, summed */

@@ -98,6 +98,7 @@ struct raw_end {
 	uint64_t no_memory_records; /* of those lost: the program had no memory for them */
 	uint64_t loading_ticks; /* of the program, for the loading of Kymo; before this member was there,
 				   in overhead_ticks */
+	uint64_t dropped_records; /* of those lost: the runtime that they are of dropped them */
 };
 
 /* How the manifest calls raw_end.how. */

@@ -129,6 +129,7 @@ struct shm_header {
 	_Atomic uint32_t begun; /* enum shm_begun */
 	_Atomic uint32_t listening; /* 1: a thread of the program waits for `asked`, begun or not */
 	_Atomic uint64_t no_memory_records; /* of lost_records: not for want of room, of memory */
+	_Atomic uint64_t dropped_records; /* of lost_records: never came, see cap_lost() */
 };
 
 /* First message on the drain's SOCK_SEQPACKET socket, with the memfd attached. */

@@ -342,6 +342,10 @@ class Test(base.Test):
         check("kernels", self.one("SELECT count(*) FROM dispatch"), 20)
         check("lost", self.one("SELECT sum(lost) FROM thread"), 123)
         check("noted", any("dropped" in t for t in self.notes("cuda")), True)
+        check("told apart", self.one("SELECT sum(dropped_records) FROM process"), 123)
+        check("the true reason", [w for w in ("123 were dropped by the runtime", "no room in the buffer")
+                                  if w in must(self.kymo, "summary", self.trace)],
+              ["123 were dropped by the runtime"])
 
     def test_ends(self):
         self.built = self.program()

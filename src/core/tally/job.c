@@ -473,6 +473,7 @@ static void fill_totals(struct job_tally *t, const struct taking *k, int64_t off
 	t->total[JOB_TALLY_UNTRACED] = atomic_load(&core_untraced);
 	t->total[JOB_TALLY_UNTIMED_RECORDS] = atomic_load(&core_untimed);
 	t->total[JOB_TALLY_NO_MEMORY] = atomic_load(&pool->no_memory_records);
+	t->total[JOB_TALLY_DROPPED] = atomic_load(&pool->dropped_records);
 	t->total[JOB_TALLY_CLOCK_ERROR] = clock_error;
 	t->total[JOB_TALLY_THREAD_TIME] = core_tick_span(k->time + ended.time);
 	fill_costs(t);

@@ -318,7 +318,8 @@ void cap_lost(const struct cap_op *op, uint64_t count)
 
 		if (!b->ready || atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
 			continue;
-		atomic_fetch_add_explicit(&b->pool->shm->lost_records, count, memory_order_relaxed);
+		atomic_fetch_add_explicit(&b->pool->shm->lost_records, count, memory_order_release);
+		atomic_fetch_add_explicit(&b->pool->shm->dropped_records, count, memory_order_release);
 		/* Said at the head of a chunk. Without one to be had, at that of the next. */
 		core_ring_close(b, r);
 		atomic_fetch_add_explicit(&r->lost, count, memory_order_relaxed);

@@ -617,6 +617,7 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes, bool 
 	p->overwritten_records = e.overwritten_records;
 	p->unwritten_records = e.unwritten_records;
 	p->no_memory_records = e.no_memory_records;
+	p->dropped_records = e.dropped_records;
 	if (e.overhead_ticks > r->overhead)
 		r->overhead = e.overhead_ticks;
 	r->waiting = e.waiting_ticks;

@@ -264,6 +264,7 @@ static const struct summed {
 	{JOB_TALLY_UNTRACED, offsetof(struct t_process, untraced_calls)},
 	{JOB_TALLY_UNTIMED_RECORDS, offsetof(struct t_process, untimed)},
 	{JOB_TALLY_NO_MEMORY, offsetof(struct t_process, no_memory_records)},
+	{JOB_TALLY_DROPPED, offsetof(struct t_process, dropped_records)},
 	{JOB_TALLY_COST_SAMPLES, offsetof(struct t_process, cost_samples)},
 }, costs[] = {
 	{JOB_TALLY_OVERHEAD, offsetof(struct t_process, overhead_ns)},

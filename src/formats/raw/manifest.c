@@ -171,7 +171,8 @@ static void at_least(uint64_t *value, uint64_t other)
 static void take_alone(struct t_process *p, const json_t *one)
 {
 	uint64_t *counts[] = {&p->lost_records, &p->lost_definitions, &p->overwritten_records,
-			      &p->unwritten_records, &p->no_memory_records};
+			      &p->unwritten_records, &p->no_memory_records,
+			      &p->dropped_records};
 
 	p->pid = (uint32_t)number(one, "pid");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
@@ -198,6 +199,7 @@ static void read_end(struct raw_trace *rt, const struct listed *of, const json_t
 	at_least(&p->overwritten_records, number(one, "overwritten_records"));
 	at_least(&p->unwritten_records, number(one, "unwritten_records"));
 	at_least(&p->no_memory_records, number(one, "no_memory_records"));
+	at_least(&p->dropped_records, number(one, "dropped_records"));
 	p->end = p->seen;
 	if (of->raw)
 		raw_check_counts(of->raw);

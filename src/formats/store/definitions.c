@@ -82,7 +82,8 @@ static const struct sql_column process_columns[] = {C(U32, pid),
 						    C(U32, file_state),
 						    C(U32, rank_stage),
 						    C(DOUBLE, loading_ns),
-						    C(DOUBLE, thread_time_ns)};
+						    C(DOUBLE, thread_time_ns),
+						    C(U64, dropped_records)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {

@@ -145,6 +145,7 @@ static bool counts_can_be(sqlite3 *db)
 						 {"process", "lost_definitions"},
 						 {"process", "unwritten_records"},
 						 {"process", "no_memory_records"},
+						 {"process", "dropped_records"},
 						 {"process", "left_out_rows"},
 						 {"process", "untraced_calls"},
 						 {"process", "untimed"},

@@ -53,7 +53,9 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	rank_stage INTEGER,
 	-- what the loading of Kymo took; of ranks counted together, how long their threads were there (below 0:
 	-- of a rank that is in such a row as well, to be taken out of the time of its own threads)
-	loading_ns REAL, thread_time_ns REAL);
+	loading_ns REAL, thread_time_ns REAL,
+	-- of lost_records: the runtime that they are of dropped them
+	dropped_records INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER, own INTEGER);

@@ -28,19 +28,19 @@ static void leave_by_longjmp(int rank)
 	printf("back %d\n", rank);
 }
 
-/* Meets the others for 300 ms; with `skip`, rank 1 jumps out of one of these calls. */
-static void stay(int rank, int skip)
+/* Meets the others for 300 ms and `least` times; with `skip`, rank 1 jumps out of one of these calls. */
+static void stay(int rank, int skip, int least)
 {
 	double begin = MPI_Wtime();
 	MPI_Errhandler handler;
-	int go = 1, x = 0, calls = 0;
+	int go = 1, x = 0, calls = 0, met = 0;
 
 	MPI_Comm_create_errhandler(jump, &handler);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
 	while (go) {
 		if (skip && rank == 1 && ++calls == 20 && setjmp(back) == 0)
 			MPI_Allreduce(&x, &x, 1, MPI_DATATYPE_NULL, MPI_SUM, MPI_COMM_WORLD);
-		go = MPI_Wtime() - begin < 0.3;
+		go = ++met < least || MPI_Wtime() - begin < 0.3;
 		MPI_Allreduce(MPI_IN_PLACE, &go, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
 	}
 }
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 	if (strcmp(how, "longjmp") == 0)
 		leave_by_longjmp(rank);
 	if (strcmp(how, "long") == 0 || strcmp(how, "skip") == 0)
-		stay(rank, strcmp(how, "skip") == 0);
+		stay(rank, strcmp(how, "skip") == 0, argc > 2 ? atoi(argv[2]) : 0);
 	if (strcmp(how, "pause") == 0) {
 		MPI_Pcontrol(2);
 		MPI_Pcontrol(0);

@@ -183,7 +183,7 @@ class Tallies(Base):
         """What recording cost the ranks, and how long their threads were there, is in the table; the rank that has the
         table in its file has what came later."""
         for inside in (False, True):
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
             p = self.recorded(4, "traffic", self.folder / "file", options=["--mode", "summary"], inside=inside)
             self.assertEqual(p.code, 0, p.err)
             columns = "cost_samples, loading_ns, thread_time_ns, beside_ns, end - start"
@@ -617,7 +617,8 @@ class Clocks(Base):
         """Every 20 ms at a collective call, if ranks take their time for it; a short job at its ends alone."""
         for options in ([], ["--include", "^MPI_Init$"], ["--exclude", "^MPI_"]):
             kymotest.remove(self.trace, missing_ok=True)
-            p = self.recorded(5, "ending", "long", options=options, KYMO_CLOCK_PERIOD_MS="20",
+            # As many calls as may lie between two looks for letters, and before all ranks know of a point.
+            p = self.recorded(5, "ending", "long", 4000, options=options, KYMO_CLOCK_PERIOD_MS="20",
                               KYMO_CLOCK_WAIT_MS="60000")
             self.assertEqual(p.code, 0, p.err)
             points = self.points()
@@ -645,15 +646,19 @@ class Clocks(Base):
         self.assertGreater(min(self.points()), 2)
 
     def test_crowded_node(self):
-        """Far more ranks than processors: nothing is said that is not said without Kymo, or that is not so."""
+        """Far more ranks than processors: whoever is not found in time is left alone, and what was sent to him meanwhile
+        is taken in the end. Nothing is said that is not said without Kymo, or that is not so."""
         cpu = str(min(os.sched_getaffinity(0)))
-        plain = self.run_any(["taskset", "-c", cpu, LAUNCHER, "-n", 12, self.program("ending"), "long"])
+        plain = self.run_any(["taskset", "-c", cpu, LAUNCHER, "-n", 12, self.program("ending"), "long", 40])
         p = self.run_any(["taskset", "-c", cpu, KYMO, "run", "--no-summary", "-o", self.trace, LAUNCHER, "-n", 12,
-                          self.program("ending"), "long"], KYMO_CLOCK_PERIOD_MS="10", KYMO_CLOCK_WAIT_MS="2")
+                          self.program("ending"), "long", 40], KYMO_CLOCK_PERIOD_MS="0", KYMO_CLOCK_WAIT_MS="2")
         self.assertEqual((p.code, p.out, self.said(p)), (plain.code, plain.out, self.said(plain)))
         self.assertEqual(self.calls()["MPI_Finalize"], 12)
-        self.assertNotIn("left out", self.foot())
-        self.assertGreaterEqual(min(self.points()), 2)
+        self.assertIn("12 ranks compared", self.foot())
+        points = self.points()
+        self.assertGreaterEqual(min(points), 2, points)
+        self.assertGreater(max(points), 2, points)  # rank 0 goes to every point, every few calls
+        self.assertEqual(self.rows("SELECT count(*) FROM note WHERE part = 'mpi'"), [(0,)])
 
     def test_not_all_recorded(self):
         kymo = [KYMO, "run", "--no-summary", "-o", self.trace]
@@ -726,7 +731,7 @@ class BadInput(Base):
     def test_asked_at_once(self):
         """The launcher may have killed `kymo run`, and the drain is still at work: who asks then is told so, or has all."""
         for style in (True, False):
-            shutil.rmtree(self.trace, ignore_errors=True)
+            kymotest.remove(self.trace, missing_ok=True)
             kymo = [KYMO, "run", "--no-summary", "-o", self.trace]
             launch = [LAUNCHER, "-n", 2]
             job = [self.program("ending"), "abort"]

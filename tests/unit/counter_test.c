@@ -602,8 +602,8 @@ static void values_become_records(void **state)
 	kymo_context_start(other);
 	kymo_context_start(context);
 	call(OP_WORK, beat, &nine);
-	assert_int_equal(kymo_drain(context, 1000000000), KYMO_OK);
-	assert_int_equal(kymo_drain(other, 1000000000), KYMO_OK);
+	assert_int_equal(kymo_drain(context, UINT64_C(60000000000)), KYMO_OK);
+	assert_int_equal(kymo_drain(other, UINT64_C(60000000000)), KYMO_OK);
 	assert_int_equal(record_count, 4);
 	assert_string_equal(records[0].op, "call");
 	assert_true(records[0].value == 9);

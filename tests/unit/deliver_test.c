@@ -123,7 +123,7 @@ static kymo_buffer_info_t info_of(kymo_buffer_t b)
 	return i;
 }
 
-#define DRAIN(c) assert_int_equal(kymo_drain(c, 20000000000u), KYMO_OK)
+#define DRAIN(c) assert_int_equal(kymo_drain(c, UINT64_C(60000000000)), KYMO_OK)
 
 static void destroy(kymo_context_t c)
 {
@@ -172,7 +172,7 @@ static void *keep_draining(void *arg)
 	const kymo_context_t *c = arg;
 
 	while (atomic_load(&producing))
-		if (kymo_drain(*c, 20000000000u) != KYMO_OK)
+		if (kymo_drain(*c, UINT64_C(60000000000)) != KYMO_OK)
 			abort();
 	return NULL;
 }
@@ -652,7 +652,7 @@ static int deliver_in_child(kymo_context_t c, kymo_buffer_t b)
 	forget();
 	for (uint64_t i = 0; i < 5000; i++)
 		call(i, NULL);
-	if (kymo_drain(c, 5000000000u) != KYMO_OK)
+	if (kymo_drain(c, UINT64_C(60000000000)) != KYMO_OK)
 		return 2;
 	return seen.count == 5000 && info_of(b).lost == 0 && seen.disorder == 0 ? 0 : 3;
 }

@@ -70,7 +70,7 @@ static void test_buffer(void **state)
 	assert_int_equal(kymo_context_start(other), KYMO_OK);
 	define_kernel(5, "five");
 	assert_int_equal(seen[0].count, 4);
-	assert_int_equal(kymo_drain(c, 5000000000u), KYMO_OK);
+	assert_int_equal(kymo_drain(c, UINT64_C(60000000000)), KYMO_OK);
 	assert_int_equal(delivered, 4);
 	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
 	assert_int_equal(kymo_context_destroy(other), KYMO_OK);

@@ -447,10 +447,12 @@ static void each_loss_is_counted_once(void **state)
 	shm_chunk(left.shm, 0)->magic = 77;
 	left.dead->file.lost_records = 5; /* refused before */
 	left.dead->file.lost_definitions = 3;
+	left.dead->busy_ns = left.dead->kept->counts.busy_ns = UINT64_C(5000000000);
 	pass_and_die();
 	assert_int_equal(left.dead->damaged_chunks, 1);
 	left.dead->kept->counts.damaged_chunks = 0; /* it had not come to that either */
 	p = go_on();
+	assert_true(p->busy_ns >= UINT64_C(5000000000));
 	end(p, &totals, path);
 	assert_int_equal(totals.damaged_chunks, 1);
 	assert_int_equal(totals.lost_records, 5);

@@ -175,7 +175,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define DRAIN(c) assert_int_equal(kymo_drain(c, 5000000000u), KYMO_OK)
+#define DRAIN(c) assert_int_equal(kymo_drain(c, UINT64_C(60000000000)), KYMO_OK)
 
 static void test_values(void **state)
 {
@@ -442,7 +442,7 @@ static int in_child(kymo_context_t c)
 	seen_count = 0;
 	for (int i = 0; i < 100; i++)
 		add(i, 77, NULL, NULL, 0, NULL);
-	if (kymo_drain(c, 5000000000u) != KYMO_OK)
+	if (kymo_drain(c, UINT64_C(60000000000)) != KYMO_OK)
 		return 2;
 	for (uint32_t i = 0; i < seen_count; i++)
 		if (seen[i].b != 77)

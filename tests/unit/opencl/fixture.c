@@ -52,8 +52,13 @@ static const kymo_tool_t *configure(uint32_t version, const char *library, uint3
 /* Delivers what is complete and forgets what was delivered before. */
 void drain_only(void)
 {
+	kymo_status_t status = KYMO_ERROR_TIMEOUT;
+
 	kymo_drain(context, 0);
-	assert_int_equal(kymo_drain(context, 2000000000u), KYMO_OK);
+	/* Work that never ends is waited for all the time; the machine may be busy. */
+	for (int i = 0; i < 30 && status == KYMO_ERROR_TIMEOUT; i++)
+		status = kymo_drain(context, 2000000000u);
+	assert_int_equal(status, KYMO_OK);
 }
 
 void forget(void)

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/assert.h"
+#include "base/locks.h"
 
 #ifdef KYMO_ASSERTS
 #define ON true
@@ -35,8 +36,20 @@ static void holds(void **state)
 	assert_int_equal(evaluated, ON ? 1 : 0);
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void not_true(void)
+{
+	kymo_assert(!is_true());
+}
+
+static void not_held(void)
+{
+	kymo_assert_held(&lock);
+}
+
 /* In a child: what it writes to standard error goes to `error`. Returns how it ended. */
-static int violate(char *error, size_t size)
+static int violate(void (*claim)(void), char *error, size_t size)
 {
 	const struct rlimit no_core = {0, 0};
 	ssize_t n = 0, got;
@@ -49,7 +62,7 @@ static int violate(char *error, size_t size)
 		dup2(ends[1], STDERR_FILENO);
 		setrlimit(RLIMIT_CORE, &no_core);
 		signal(SIGABRT, SIG_DFL); /* cmocka's would report it */
-		kymo_assert(!is_true());
+		claim();
 		_exit(3);
 	}
 	close(ends[1]);
@@ -61,19 +74,34 @@ static int violate(char *error, size_t size)
 	return status;
 }
 
-static void violated(void **state)
+static void expect_violation(void (*claim)(void), const char *wanted)
 {
 	char error[1024];
-	int status = violate(error, sizeof(error));
+	int status = violate(claim, error, sizeof(error));
 
 	if (ON) {
 		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 		assert_non_null(strstr(error, "assert_test.c:"));
-		assert_non_null(strstr(error, "violate: assertion failed: !is_true()\n"));
+		assert_non_null(strstr(error, wanted));
 	} else {
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 		assert_string_equal(error, "");
 	}
+}
+
+static void violated(void **state)
+{
+	expect_violation(not_true, "not_true: assertion failed: !is_true()\n");
+}
+
+static void locks(void **state)
+{
+	expect_violation(not_held, "not_held: assertion failed: pthread_mutex_trylock(");
+	pthread_mutex_lock(&lock);
+	kymo_assert_held(&lock);
+	pthread_mutex_unlock(&lock);
+	assert_int_equal(pthread_mutex_trylock(&lock), 0); /* as it was */
+	pthread_mutex_unlock(&lock);
 }
 
 int main(void)
@@ -81,6 +109,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(holds),
 		cmocka_unit_test(violated),
+		cmocka_unit_test(locks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,7 +287,8 @@ def test_destdir(build, folder):
     names = {os.path.basename(p) for p in found}
     check("DESTDIR", {"kymo", "libkymo.so.1", "libkymo-inject.so", "libkymo-register.so.1", "kymo.h",
                       "kymo.pc", "kymo-marker.pc", "kymo-register.pc", "kymo-config.cmake",
-                      "kymo.f90", "__init__.py", "tools.md", "store.md"} <= names, names)
+                      "kymo.f90", "__init__.py", "tools.md", "store.md", "kymo.1", "kymo-run.1", "_kymo",
+                      "kymo.fish"} <= names, names)
     if os.path.exists(f"{build}/lib/kymo/kymo_sqlite.so"):
         check("the extension of SQLite is installed",
               [p for p in found if p.endswith("/kymo/kymo_sqlite.so")], found)

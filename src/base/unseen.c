@@ -21,7 +21,8 @@ void unseen_tell(const char *trace, const char *about, const char *text)
 
 	snprintf(name, sizeof(name), PREFIX "%.40s", about);
 	if (folder >= 0)
-		fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			    0600);
 	if (fd >= 0) {
 		file_write_all(fd, text, strnlen(text, UNSEEN_TEXT - 1));
 		close(fd);

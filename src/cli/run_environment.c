@@ -24,8 +24,8 @@ static bool set_libraries(struct launch_environment *e, struct text *error)
 }
 
 /*
- * Of programs that bring options of their own for AddressSanitizer, and so are not asked for ours; see
- * inject/sanitizer.c.
+ * Of programs that bring options of their own for AddressSanitizer, and so are not asked for ours;
+ * see inject/sanitizer.c.
  */
 static bool set_sanitizer(struct launch_environment *e)
 {
@@ -58,7 +58,8 @@ static bool set_options(struct launch_environment *e, const struct knob_table *t
 	return true;
 }
 
-/* A rank's launcher hands its job on: the ranks' own parents differ, and with Hydra that is a name. */
+/* A rank's launcher hands its job on: the ranks' own parents differ, and with Hydra that is a name.
+ */
 static bool set_job(struct launch_environment *e)
 {
 	struct job job;
@@ -67,13 +68,16 @@ static bool set_job(struct launch_environment *e)
 	return !job.id[0] || job.rank == JOB_UNKNOWN || launch_set(e, "KYMO_JOB", job.id);
 }
 
-bool environment_make(struct launch_environment *e, const struct knob_table *options, const char *program,
-		      const char *trace, const char *socket, struct text *error)
+bool environment_make(struct launch_environment *e, const struct knob_table *options,
+		      const char *program, const char *trace, const char *socket,
+		      struct text *error)
 {
 	unsigned n = 0;
 
-	*e = (struct launch_environment){
-		.options = options->values, .libdir = cli_libdir(), .program = program, .warn = cli_warn};
+	*e = (struct launch_environment){.options = options->values,
+					 .libdir = cli_libdir(),
+					 .program = program,
+					 .warn = cli_warn};
 	while (environ[n])
 		n++;
 	e->words = calloc(n + ENVIRONMENT_MOST, sizeof(*e->words));

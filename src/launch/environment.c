@@ -65,7 +65,8 @@ bool launch_preload(struct launch_environment *e, enum launch_place place, const
 	return true;
 }
 
-void launch_preload_before(struct launch_environment *e, const char *name, const char *const *libraries)
+void launch_preload_before(struct launch_environment *e, const char *name,
+			   const char *const *libraries)
 {
 	char path[PATH_MAX];
 
@@ -163,8 +164,9 @@ static bool set_preload(struct launch_environment *e)
 		ok = ok && !e->doors[i].failed;
 		text_release(&e->doors[i]);
 	}
-	ok = ok && !list.failed && set_list(e, "LD_PRELOAD", list.s, " :", e->before.s ? e->before.s : "",
-					    e->before_what);
+	ok = ok && !list.failed &&
+	     set_list(e, "LD_PRELOAD", list.s, " :", e->before.s ? e->before.s : "",
+		      e->before_what);
 	text_release(&list);
 	text_release(&e->before);
 	return ok;
@@ -189,13 +191,13 @@ static bool set_tool(struct launch_environment *e, const struct launch_tool *t)
 	if (taken && strstr(present, "/libkymo"))
 		return true;
 	if (taken && !t->separator) {
-		e->warn("%s is set to %s already: that tool gets what Kymo would record", t->variable,
-			present);
+		e->warn("%s is set to %s already: that tool gets what Kymo would record",
+			t->variable, present);
 		return true;
 	}
 	launch_path(e, "libkymo.so.1", library);
-	snprintf(list, sizeof(list), "%.*s%.*s%s", PATH_MAX - 2, taken ? present : "", taken ? 1 : 0,
-		 &t->separator, library);
+	snprintf(list, sizeof(list), "%.*s%.*s%s", PATH_MAX - 2, taken ? present : "",
+		 taken ? 1 : 0, &t->separator, library);
 	return launch_set(e, t->variable, list);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a backend has on the launcher's side: one constant structure in src/capture/<folder>/launch.c,
- * `kymo_launch_<folder>`, compiled into the command line alone and found from backends.list. Every member
- * but `domains` may be left out.
+ * What a backend has on the launcher's side: one constant structure in
+ * src/capture/<folder>/launch.c, `kymo_launch_<folder>`, compiled into the command line alone and
+ * found from backends.list. Every member but `domains` may be left out.
  */
 #ifndef LAUNCH_LAUNCH_H
 #define LAUNCH_LAUNCH_H
@@ -15,7 +15,8 @@
 
 /* ---- the environment of a program (environment.c) ---- */
 
-/* Libraries of Kymo's in LD_PRELOAD, in this order; those of one place in the order of backends.list. */
+/* Libraries of Kymo's in LD_PRELOAD, in this order; those of one place in the order of
+ * backends.list. */
 enum launch_place {
 	LAUNCH_LIBRARY, /* has the functions of libraries */
 	LAUNCH_PROCESS, /* has the C library's */
@@ -51,9 +52,11 @@ void launch_path(const struct launch_environment *e, const char *name, char path
 /* Preloads it. False: it is not there. */
 bool launch_preload(struct launch_environment *e, enum launch_place place, const char *name);
 /* Preloads it behind the user's own, but before the first whose name begins so; one backend may. */
-void launch_preload_before(struct launch_environment *e, const char *name, const char *const *libraries);
+void launch_preload_before(struct launch_environment *e, const char *name,
+			   const char *const *libraries);
 
-/* Sets a list: `first`, then what the user has in it, less what a Kymo around this one has put there. */
+/* Sets a list: `first`, then what the user has in it, less what a Kymo around this one has put
+ * there. */
 bool launch_set_list(struct launch_environment *e, const char *name, const char *first,
 		     const char *separators);
 
@@ -63,7 +66,8 @@ bool launch_wants(const struct launch_environment *e, const struct kymo_launch *
 
 /* ---- what is here (library.c) ---- */
 
-/* Tries to load a library, in a process of its own and a bounded time. False: `why` says why not. */
+/* Tries to load a library, in a process of its own and a bounded time. False: `why` says why not.
+ */
 bool launch_loads(const char *library, struct text *why);
 /* The first of the libraries (NULL terminated) that loads, or NULL. */
 const char *launch_first_that_loads(const char *const *libraries);
@@ -84,33 +88,32 @@ struct launch_doctor {
  * The order in which backends are told of; it says nothing of their worth. Annotations are told of
  * together, before those from LAUNCH_TOLD_LATER on.
  */
-enum launch_told {
-	LAUNCH_TOLD_LAST,
-	LAUNCH_TOLD_FIRST,
-	LAUNCH_TOLD_LATER = 100
-};
+enum launch_told { LAUNCH_TOLD_LAST, LAUNCH_TOLD_FIRST, LAUNCH_TOLD_LATER = 100 };
 
 /* ---- the structure ---- */
 
 /* A variable that names a library which the runtime loads: libkymo.so.1. */
 struct launch_tool {
 	const char *variable; /* NULL: none */
-	char separator;       /* of a list of libraries, in which ours comes last; 0: there is room for one */
+	char separator; /* of a list of libraries, in which ours comes last; 0: there is room for
+			   one */
 };
 
 struct kymo_launch {
 	const char *const *domains; /* as in backends.list, NULL terminated */
 	/*
-	 * Called before LD_PRELOAD is set, whatever is to be recorded: launch_preload() and the like,
-	 * variables of loaders. False: no memory.
+	 * Called before LD_PRELOAD is set, whatever is to be recorded: launch_preload() and the
+	 * like, variables of loaders. False: no memory.
 	 */
 	bool (*doors)(struct launch_environment *e, const struct kymo_launch *self);
 	struct launch_tool tool;
 	/* Likewise, when LD_PRELOAD and the tools are set: further variables. */
 	bool (*environment)(struct launch_environment *e, const struct kymo_launch *self);
-	/* Parts of the words that `doors` puts into lists, but for libkymo's own. NULL terminated. */
+	/* Parts of the words that `doors` puts into lists, but for libkymo's own. NULL terminated.
+	 */
 	const char *const *own;
-	const struct knob_variable *variables; /* that mean something to the backend; ends with a name of NULL */
+	const struct knob_variable
+		*variables; /* that mean something to the backend; ends with a name of NULL */
 
 	void (*doctor)(const struct launch_doctor *d);
 	unsigned told;          /* see enum launch_told; unlike in all backends */
@@ -119,9 +122,10 @@ struct kymo_launch {
 	/* Nothing was recorded: what this machine lacks, each as "; there is no ...". */
 	void (*absent)(struct text *out);
 	/* Nothing was recorded: whether the program has what cannot be recorded. */
-	void (*unused)(const char *program, void (*note)(const char *format, ...)
-		       __attribute__((format(printf, 1, 2))));
-	/* Has the runtime load `library`, libkymo.so.1, here: devices tell of their counters then. */
+	void (*unused)(const char *program,
+		       void (*note)(const char *format, ...) __attribute__((format(printf, 1, 2))));
+	/* Has the runtime load `library`, libkymo.so.1, here: devices tell of their counters then.
+	 */
 	void (*start_devices)(const char *library);
 };
 

@@ -14,8 +14,8 @@ static unsigned annotation_told(const struct kymo_launch *l)
 	return l->annotation_told ? l->annotation_told : UINT32_MAX;
 }
 
-static void add_sorted(const struct kymo_launch *out[LAUNCH_MOST], unsigned *n, const struct kymo_launch *l,
-		       unsigned (*key)(const struct kymo_launch *l))
+static void add_sorted(const struct kymo_launch *out[LAUNCH_MOST], unsigned *n,
+		       const struct kymo_launch *l, unsigned (*key)(const struct kymo_launch *l))
 {
 	unsigned at = *n;
 

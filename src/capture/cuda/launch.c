@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launcher's side of CUDA (launch/launch.h). `kymo doctor` tells of the driver, CUPTI, whether the two
- * fit, and what the administrator keeps back: everything is read from /proc and by functions that
- * initialise nothing.
+ * The launcher's side of CUDA (launch/launch.h). `kymo doctor` tells of the driver, CUPTI, whether
+ * the two fit, and what the administrator keeps back: everything is read from /proc and by
+ * functions that initialise nothing.
  */
 #include <dlfcn.h>
 #include <glob.h>
@@ -19,8 +19,8 @@
 #define INJECTION    "CUDA_INJECTION64_PATH"
 
 /*
- * The driver loads one library only. One that the user has set is handed on to Kymo, which starts it
- * before itself: it comes first in everything.
+ * The driver loads one library only. One that the user has set is handed on to Kymo, which starts
+ * it before itself: it comes first in everything.
  */
 static bool environment(struct launch_environment *e, const struct kymo_launch *self)
 {
@@ -113,17 +113,20 @@ static void check_cupti(int driver, const struct launch_doctor *d)
 	version = f.library ? version_of(&f) : 0;
 	major = cupti_cuda_major(version);
 	if (!f.library)
-		text_addf(&t, "%s; programs that bring their own CUDA, as PyTorch does, have it "
-			      "beside it; others need a toolkit, or KYMO_CUPTI=/path/libcupti.so.%d",
-			  *f.path && getenv("KYMO_CUPTI") ? "KYMO_CUPTI names no library that loads"
-							  : "not found in CUDA_HOME, /usr/local/cuda or "
-							    "by the loader",
+		text_addf(&t,
+			  "%s; programs that bring their own CUDA, as PyTorch does, have it "
+			  "beside it; others need a toolkit, or KYMO_CUPTI=/path/libcupti.so.%d",
+			  *f.path && getenv("KYMO_CUPTI")
+				  ? "KYMO_CUPTI names no library that loads"
+				  : "not found in CUDA_HOME, /usr/local/cuda or "
+				    "by the loader",
 			  driver ? driver / 1000 : 13);
 	else if (version < CUPTI_OLDEST)
 		text_addf(&t, "%s is of version %u: CUDA 11.8 or later is needed", f.path, version);
 	else if (driver && (int)major > driver / 1000)
-		text_addf(&t, "%s is of CUDA %u, the driver knows CUDA %d.%d: set KYMO_CUPTI to an "
-			      "older one, or update the driver",
+		text_addf(&t,
+			  "%s is of CUDA %u, the driver knows CUDA %d.%d: set KYMO_CUPTI to an "
+			  "older one, or update the driver",
 			  f.path, major, driver / 1000, driver % 1000 / 10);
 	else {
 		text_addf(&t, "%s, version %u (CUDA %u)", f.path, version, major);
@@ -139,8 +142,9 @@ static void check_permission(const struct launch_doctor *d)
 	const char *at = text ? strstr(text, "RmProfilingAdminOnly:") : NULL;
 
 	if (at && strtol(at + strlen("RmProfilingAdminOnly:"), NULL, 10) != 0 && geteuid() != 0)
-		d->say(LAUNCH_FAIR, "CUDA", "calls, kernels and copies are recorded; counters and PC samples are "
-				  "for the administrator only (NVreg_RestrictProfilingToAdminUsers=1)");
+		d->say(LAUNCH_FAIR, "CUDA",
+		       "calls, kernels and copies are recorded; counters and PC samples are "
+		       "for the administrator only (NVreg_RestrictProfilingToAdminUsers=1)");
 	free(text);
 }
 
@@ -153,8 +157,9 @@ static void check_mig(const struct launch_doctor *d)
 		 d->root);
 	if (glob(pattern, 0, NULL, &g) != 0)
 		return;
-	snprintf(text, sizeof(text), "%zu MIG instances: each is traced as a device, of which CUDA "
-				     "shows a program one; this was not tried on real ones",
+	snprintf(text, sizeof(text),
+		 "%zu MIG instances: each is traced as a device, of which CUDA "
+		 "shows a program one; this was not tried on real ones",
 		 g.gl_pathc);
 	globfree(&g);
 	d->say(LAUNCH_FAIR, "CUDA", text);
@@ -178,8 +183,9 @@ static void doctor(const struct launch_doctor *d)
 	else
 		text_add(&t, ", but libcuda.so.1 cannot be loaded: programs cannot use CUDA");
 	if (getenv("CUDA_INJECTION64_PATH"))
-		text_addf(&t, "; CUDA_INJECTION64_PATH is set: %s is started before Kymo, and if it "
-			      "uses CUPTI, CUDA is not recorded",
+		text_addf(&t,
+			  "; CUDA_INJECTION64_PATH is set: %s is started before Kymo, and if it "
+			  "uses CUPTI, CUDA is not recorded",
 			  getenv("CUDA_INJECTION64_PATH"));
 	d->say(!driver || getenv(INJECTION) ? LAUNCH_FAIR : LAUNCH_GOOD, "CUDA", t.s);
 	text_release(&t);
@@ -191,11 +197,14 @@ static void doctor(const struct launch_doctor *d)
 const struct kymo_launch kymo_launch_cuda = {
 	.domains = (const char *const[]){"cuda", "cuda_runtime", "cuda_driver", NULL},
 	.environment = environment,
-	.variables = (const struct knob_variable[]){
-		{"KYMO_CUPTI", "path of the CUPTI to use, before all that would be found"},
-		{"KYMO_CUDA_GRAPHS", "graph: a launch of a graph is recorded as one, not node by node"},
-		{"KYMO_CUDA_INJECTION", "set by kymo run: the user's own CUDA_INJECTION64_PATH"},
-		{NULL, NULL}},
+	.variables =
+		(const struct knob_variable[]){
+			{"KYMO_CUPTI", "path of the CUPTI to use, before all that would be found"},
+			{"KYMO_CUDA_GRAPHS",
+			 "graph: a launch of a graph is recorded as one, not node by node"},
+			{"KYMO_CUDA_INJECTION",
+			 "set by kymo run: the user's own CUDA_INJECTION64_PATH"},
+			{NULL, NULL}},
 	.doctor = doctor,
 	.told = LAUNCH_TOLD_LATER,
 	.start_devices = start_devices,

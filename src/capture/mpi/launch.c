@@ -27,7 +27,8 @@ static void list_modules(const char *libdir, struct text *out)
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		snprintf(path, sizeof(path), "%.*s/kymo/mpi/%s", PATH_MAX - 60, libdir, known[i].file);
+		snprintf(path, sizeof(path), "%.*s/kymo/mpi/%s", PATH_MAX - 60, libdir,
+			 known[i].file);
 		if (access(path, R_OK) == 0)
 			text_addf(out, "%s%s", out->length ? ", " : "", known[i].name);
 	}
@@ -37,17 +38,21 @@ static void doctor(const struct launch_doctor *d)
 {
 	static const char *const openmpi[] = {"libmpi.so.40", NULL};
 	static const char *const mpich[] = {"libmpich.so.12", "libmpi.so.12", NULL};
-	const char *open = launch_first_that_loads(openmpi), *other = launch_first_that_loads(mpich);
+	const char *open = launch_first_that_loads(openmpi),
+		   *other = launch_first_that_loads(mpich);
 	struct text modules = {0}, t = {0};
 
 	list_modules(d->libdir, &modules);
 	if (!modules.length)
-		text_add(&t, "not recorded: this Kymo was built without MPI; build it where mpicc of Open "
+		text_add(&t, "not recorded: this Kymo was built without MPI; build it where mpicc "
+			     "of Open "
 			     "MPI or MPICH is");
 	else
 		text_addf(&t, "programs of %s are recorded; here %s %s%s%s", modules.s,
 			  open || other ? "are" : "is", open ? open : "", open && other ? ", " : "",
-			  other ? other : open ? "" : "none (Debian: libopenmpi-dev or libmpich-dev)");
+			  other  ? other
+			  : open ? ""
+				 : "none (Debian: libopenmpi-dev or libmpich-dev)");
 	d->say(modules.length ? LAUNCH_GOOD : LAUNCH_FAIR, "MPI", t.s);
 	text_release(&modules);
 	text_release(&t);
@@ -57,10 +62,11 @@ const struct kymo_launch kymo_launch_mpi = {
 	.domains = (const char *const[]){"mpi", NULL},
 	.doors = doors,
 	.own = (const char *const[]){"/libkymo-mpi.so", NULL},
-	.variables = (const struct knob_variable[]){
-		{"KYMO_CLOCK_PERIOD_MS", "how often the clocks of the ranks are compared"},
-		{"KYMO_CLOCK_WAIT_MS", "how long a rank waits for the others' clocks"},
-		{NULL, NULL}},
+	.variables =
+		(const struct knob_variable[]){
+			{"KYMO_CLOCK_PERIOD_MS", "how often the clocks of the ranks are compared"},
+			{"KYMO_CLOCK_WAIT_MS", "how long a rank waits for the others' clocks"},
+			{NULL, NULL}},
 	.doctor = doctor,
 	.told = 20,
 };

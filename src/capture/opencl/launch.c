@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launcher's side of OpenCL (launch/launch.h): layer or preload, and what `kymo doctor` says of the
- * loader and the drivers (ICDs) that it would find.
+ * The launcher's side of OpenCL (launch/launch.h): layer or preload, and what `kymo doctor` says of
+ * the loader and the drivers (ICDs) that it would find.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -158,7 +158,8 @@ static void check_loader(const struct launch_doctor *d)
 	snprintf(preload, sizeof(preload), "%.*s/" PRELOAD, PATH_MAX - 40, d->libdir);
 	if (!*path) {
 		d->say(LAUNCH_FAIR, "OpenCL loader",
-		       "libOpenCL.so.1 was not found; programs that bring their own are recorded all the "
+		       "libOpenCL.so.1 was not found; programs that bring their own are recorded "
+		       "all the "
 		       "same (Debian: ocl-icd-libopencl1)");
 	} else if (layers) {
 		text_addf(&t, "%s, knows layers", path);
@@ -167,8 +168,10 @@ static void check_loader(const struct launch_doctor *d)
 		text_addf(&t, "%s knows no layers: Kymo is preloaded instead", path);
 		d->say(LAUNCH_FAIR, "OpenCL loader", t.s);
 	} else {
-		text_addf(&t, "%s knows no layers and %s is missing: OpenCL is not recorded; install "
-			      "ocl-icd 2.3 or the Khronos loader", path, preload);
+		text_addf(&t,
+			  "%s knows no layers and %s is missing: OpenCL is not recorded; install "
+			  "ocl-icd 2.3 or the Khronos loader",
+			  path, preload);
 		d->say(LAUNCH_BAD, "OpenCL loader", t.s);
 	}
 	text_release(&t);

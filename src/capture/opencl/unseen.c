@@ -14,4 +14,5 @@ static bool look(void)
 CAP_UNSEEN(opencl) = {
 	"opencl", look,
 	"a library with OpenCL's functions was loaded, such as a driver, but not through a loader "
-	"that Kymo can enter: the loader is linked into the program (statically), or knows no layers"};
+	"that Kymo can enter: the loader is linked into the program (statically), or knows no "
+	"layers"};

@@ -9,7 +9,8 @@ static void unused(const char *program, void (*note)(const char *format, ...))
 {
 	if (launch_mentions(program, "libgomp.so"))
 		note("%s uses GCC's OpenMP (libgomp), which has no tools interface (OMPT): built "
-		     "with clang -fopenmp, its regions are recorded", program);
+		     "with clang -fopenmp, its regions are recorded",
+		     program);
 }
 
 static void doctor(const struct launch_doctor *d)
@@ -22,8 +23,9 @@ static void doctor(const struct launch_doctor *d)
 	if (library)
 		text_addf(&t, "programs that use %s are recorded", library);
 	else
-		text_add(&t, "no runtime with a tools interface (OMPT) is here, as clang's is (Debian: "
-			     "libomp-19-dev)");
+		text_add(&t,
+			 "no runtime with a tools interface (OMPT) is here, as clang's is (Debian: "
+			 "libomp-19-dev)");
 	text_add(&t, "; those built with gcc use libgomp, which has no OMPT: build them with clang "
 		     "-fopenmp");
 	if (disabled)

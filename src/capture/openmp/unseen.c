@@ -23,5 +23,6 @@ static bool look(void)
 	return cap_is_elsewhere("__kmpc_fork_call", nothing) && has_other_tool();
 }
 
-CAP_UNSEEN(openmp) = {"openmp", look,
-		      "an OpenMP runtime was loaded whose only place for a tool (OMPT) another tool has"};
+CAP_UNSEEN(openmp) = {
+	"openmp", look,
+	"an OpenMP runtime was loaded whose only place for a tool (OMPT) another tool has"};

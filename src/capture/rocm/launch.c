@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's side of ROCm (launch/launch.h): AMD's registration finds Kymo where it looks for a profiler. */
+/* The launcher's side of ROCm (launch/launch.h): AMD's registration finds Kymo where it looks for a
+ * profiler. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +9,9 @@
 #define FORCE "ROCPROFILER_REGISTER_FORCE_LOAD"
 
 /*
- * Named before the user's libraries, libkymo.so.1 is found before a profiler among them when ROCm looks
- * for one, and passes the tables on. ROCTx's older library registers no tables: its place is taken when
- * the user names the backend.
+ * Named before the user's libraries, libkymo.so.1 is found before a profiler among them when ROCm
+ * looks for one, and passes the tables on. ROCTx's older library registers no tables: its place is
+ * taken when the user names the backend.
  */
 static bool doors(struct launch_environment *e, const struct kymo_launch *self)
 {
@@ -40,8 +41,8 @@ static bool environment(struct launch_environment *e, const struct kymo_launch *
 
 static void doctor(const struct launch_doctor *d)
 {
-	static const char *const libraries[] = {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
-						"libhsa-runtime64.so.1", NULL};
+	static const char *const libraries[] = {"libamdhip64.so", "libamdhip64.so.7",
+						"libamdhip64.so.6", "libhsa-runtime64.so.1", NULL};
 	const char *runtime = launch_first_that_loads(libraries), *forced = getenv(FORCE);
 	bool prevented = forced && strcmp(forced, "0") == 0;
 	struct text t = {0};
@@ -49,8 +50,10 @@ static void doctor(const struct launch_doctor *d)
 	if (!runtime)
 		text_add(&t, "no HIP or HSA here");
 	else
-		text_addf(&t, "%s: calls, kernels, copies and memory are recorded, without device times",
-			  runtime);
+		text_addf(
+			&t,
+			"%s: calls, kernels, copies and memory are recorded, without device times",
+			runtime);
 	if (prevented)
 		text_add(&t, "; " FORCE "=0 is set: ROCm is not recorded, unset it");
 	d->say(prevented ? LAUNCH_FAIR : LAUNCH_GOOD, "ROCm", t.s);

@@ -11,7 +11,8 @@
 #define LAYER          "kymo/ze/libze_validation_layer.so.1"
 #define LAYER_VARIABLE "ZE_ENABLE_VALIDATION_LAYER"
 
-/* Whether the object looks for the function `name` when it calls it, so that ours is found first. */
+/* Whether the object looks for the function `name` when it calls it, so that ours is found first.
+ */
 static bool looks_for(const struct link_map *map, const char *name)
 {
 	const char *strings = NULL;

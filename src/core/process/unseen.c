@@ -56,7 +56,8 @@ bool cap_is_elsewhere(const char *function, const char *const *but)
 	return false;
 }
 
-void kymo_unseen_look(bool (*wanted)(const char *domain), void (*tell)(const char *domain, const char *text))
+void kymo_unseen_look(bool (*wanted)(const char *domain),
+		      void (*tell)(const char *domain, const char *text))
 {
 	int saved = errno;
 

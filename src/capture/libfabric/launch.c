@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher's side of libfabric (launch/launch.h). */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launch/launch.h"
+
+#define DOOR "libkymo-libfabric.so"
+
+/*
+ * Only where it is named: what MPI and others send through libfabric is recorded as their messages,
+ * and bytes would be counted twice.
+ */
+static bool doors(struct launch_environment *e, const struct kymo_launch *self)
+{
+	const char *list = e->options->backends;
+
+	if (list && strcmp(list, "all") != 0 && launch_wants(e, self) &&
+	    !launch_preload(e, LAUNCH_LIBRARY, DOOR))
+		e->warn("libfabric is not recorded: this Kymo was built without it (Debian: "
+			"libfabric-dev)");
+	return true;
+}
+
+static void doctor(const struct launch_doctor *d)
+{
+	static const char *const library[] = {"libfabric.so.1", NULL};
+	bool here = launch_first_that_loads(library) != NULL;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*s/" DOOR, PATH_MAX - 60, d->libdir);
+	if (access(path, R_OK) != 0)
+		d->say(LAUNCH_FAIR, "libfabric",
+		       "not recorded: this Kymo was built without it; build it where libfabric's "
+		       "headers are "
+		       "(Debian: libfabric-dev)");
+	else
+		d->say(LAUNCH_GOOD, "libfabric",
+		       here ? "libfabric.so.1 is recorded where it is asked for: --backends "
+			      "libfabric"
+			    : "none here (Debian: libfabric1)");
+}
+
+const struct kymo_launch kymo_launch_libfabric = {
+	.domains = (const char *const[]){"libfabric", NULL},
+	.doors = doors,
+	.own = (const char *const[]){"/" DOOR, NULL},
+	.doctor = doctor,
+};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "wire/tally.h"
@@ -642,6 +643,7 @@ static void event_apply(const struct memory_event *e)
 /* Applies the oldest `n` events of those waiting. */
 static void memory_fold(struct tally_memory *m, uint32_t n)
 {
+	kymo_assert(n <= m->count);
 	if (n == 0)
 		return;
 	qsort(m->events, m->count, sizeof(*m->events), event_compare);

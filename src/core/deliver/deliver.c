@@ -11,6 +11,7 @@
  * as they are committed. A pinned chunk may become FULL meanwhile, but nobody takes it away.
  */
 #include "base/futex.h"
+#include "base/assert.h"
 #include "core/context/context.h"
 #include "base/vec.h"
 #include "core/deliver/deliver.h"
@@ -34,6 +35,7 @@ static uint64_t order_of(uint32_t stamp, uint32_t last)
 
 static void loss_add(struct core_delivery *d, uint32_t thread, uint32_t stamp, uint64_t lost)
 {
+	kymo_assert(d->loss_count < d->loss_room); /* after loss_room() */
 	d->losses[d->loss_count++] = (struct item){stamp, SHM_NONE, thread, lost};
 }
 

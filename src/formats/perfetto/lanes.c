@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/vec.h"
 
 #define LANES_MAX 1024u /* of a track; more at once is not drawable */
@@ -35,6 +36,7 @@ static struct pending_end heap_pop(struct perfetto *p)
 	struct pending_end top = p->ends[0], last = p->ends[--p->end_count];
 	uint32_t at = 0, child;
 
+	kymo_assert(p->end_count < p->end_room);
 	while ((child = 2 * at + 1) < p->end_count) {
 		if (child + 1 < p->end_count && p->ends[child + 1].time < p->ends[child].time)
 			child++;

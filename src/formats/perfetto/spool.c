@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/vec.h"
 
 #define SPOOL_MERGE_BYTES (8u << 20) /* memory of all run readers together */
@@ -218,6 +219,7 @@ static kymo_status_t advance(struct spool *s)
 {
 	struct spool_run *run = &s->runs[s->heap[0]];
 
+	kymo_assert(s->heap_count && run->next <= run->have);
 	if (run->next == run->have && run->left) {
 		kymo_status_t status = load(s, run);
 

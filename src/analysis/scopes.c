@@ -47,54 +47,43 @@ static uint32_t add_path(struct scopes *s, char *text)
 
 /* ---- the pass ---------------------------------------------------------------------------------- */
 
-static void add_range(struct scopes *s, const struct rec_marker *r)
+struct look {
+	struct stream_sink sink; /* first */
+	struct scopes *scopes;
+};
+
+static kymo_status_t add_range(struct stream_sink *sink, const struct rec_marker *r)
 {
+	struct scopes *s = ((struct look *)(void *)sink)->scopes;
 	uint32_t p = r->base.process;
 
 	if (!r->scope || p >= s->process_count)
-		return;
+		return KYMO_OK;
 	if (!vec_reserve(&s->node, &s->node_room, s->node_count, 1) ||
-	    !map_set(&s->nodes[p], (uint64_t)r->scope, s->node_count)) {
-		s->failed = true;
-		return;
-	}
+	    !map_set(&s->nodes[p], (uint64_t)r->scope, s->node_count))
+		return KYMO_ERROR_NO_MEMORY;
 	s->node[s->node_count++] = (struct node){r->base.scope, p, r->name, 0};
+	return KYMO_OK;
 }
 
-static void add_submit(struct scopes *s, uint32_t p, const struct wire_record *w)
+static kymo_status_t add_submit(struct stream_sink *sink, const struct rec *r)
 {
-	if (p >= s->process_count)
-		return;
+	struct scopes *s = ((struct look *)(void *)sink)->scopes;
+
+	if (!r->scope || !(s->trace->ops[r->op].flags & KYMO_OP_SUBMITS) ||
+	    r->process >= s->process_count)
+		return KYMO_OK;
 	if (!vec_reserve(&s->within, &s->within_room, s->within_count, 1) ||
-	    !map_set(&s->submits[p], w->id, s->within_count)) {
-		s->failed = true;
-		return;
-	}
-	s->within[s->within_count++] = w->scope;
-}
-
-static void look_at(struct scopes *s, struct raw_chunk *c)
-{
-	struct wire_record w;
-	union raw_any any;
-
-	while (raw_chunk_next(c, &w)) {
-		const struct raw_op *op = raw_chunk_op(c, w.op);
-
-		if (op->kind == RAW_KIND_MARKER &&
-		    raw_record(c, &w, &any) == RAW_KIND_MARKER)
-			add_range(s, &any.marker);
-		else if ((op->kind == RAW_KIND_CALL || op->kind == RAW_KIND_PUBLISHED) && w.scope &&
-			 (s->trace->ops[op->op].flags & KYMO_OP_SUBMITS))
-			add_submit(s, c->process, &w);
-	}
+	    !map_set(&s->submits[r->process], r->id, s->within_count))
+		return KYMO_ERROR_NO_MEMORY;
+	s->within[s->within_count++] = r->scope;
+	return KYMO_OK;
 }
 
 struct scopes *scopes_new(struct raw_trace *rt)
 {
 	struct scopes *s = calloc(1, sizeof(*s));
-	struct raw_scan scan;
-	struct raw_chunk chunk;
+	struct look look = {{.call = add_submit, .marker = add_range, .brief = true}, s};
 
 	if (!s)
 		return NULL;
@@ -108,12 +97,7 @@ struct scopes *scopes_new(struct raw_trace *rt)
 	s->node_count = s->within_count = 1;
 	add_path(s, strdup(""));
 	add_path(s, strdup("(not recorded)"));
-	raw_scan_init(&scan, rt);
-	scan.ahead = true;
-	while (!s->failed && raw_scan_next(&scan, &chunk))
-		look_at(s, &chunk);
-	raw_scan_finish(&scan);
-	if (!s->failed)
+	if (!s->failed && raw_trace_look(rt, &look.sink) == KYMO_OK)
 		return s;
 	scopes_free(s);
 	return NULL;

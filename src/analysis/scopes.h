@@ -7,7 +7,7 @@
 #ifndef ANALYSIS_SCOPES_H
 #define ANALYSIS_SCOPES_H
 
-#include "formats/raw/scan.h"
+#include "formats/raw/chunk.h"
 
 struct scopes;
 

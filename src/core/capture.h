@@ -81,6 +81,8 @@ struct cap_op {
 	uint16_t number;          /* within the domain */
 	uint16_t domain;          /* index of the domain */
 	_Atomic uint8_t left_out; /* calls are counted where they are not recorded */
+	uint8_t in_place; /* when its records were is what they are written with; no field says
+			     another time */
 };
 
 /*
@@ -645,6 +647,15 @@ static inline void cap_origin_end(struct cap_origin *o)
 {
 	if (cap_unlikely(o->more != NULL))
 		cap_origin_end_more(o);
+}
+
+/* The chunk says from when on its records are: one of `op`, begun at tick `start`, is to follow. */
+static inline void cap_note_early(struct wire_ring *r, const struct cap_op *op, uint64_t start)
+{
+	if (op->in_place)
+		wire_chunk_early(r->chunk, start);
+	else
+		wire_chunk_any_time(r->chunk);
 }
 
 bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,

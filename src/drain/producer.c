@@ -629,6 +629,8 @@ static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_bl
 		return;
 	}
 	memcpy(to, c, committed);
+	/* At least what held of the records that are committed: it is said before they are. */
+	h.early = atomic_load_explicit(&c->early, memory_order_relaxed);
 	memcpy(to, &h, sizeof(h));
 	memcpy(&after, c, sizeof(after));
 	if (filling && !same_chunk(&h, &after))
@@ -638,6 +640,7 @@ static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_bl
 	if (p->kept)
 		p->kept->counts.recorded = p->recorded;
 	b = (struct raw_block){.type = (uint16_t)type,
+			       .flags = h.type == WIRE_CHUNK_RECORDS ? raw_early_flags(h.early) : 0,
 			       .thread = h.thread,
 			       .chunk_type = h.type,
 			       .seq = h.seq,

@@ -192,7 +192,7 @@ static void batch_commit(struct raw_batch *batch, struct raw_block *b)
 	uint8_t *at = batch->data + batch->bytes;
 
 	b->magic = RAW_BLOCK_MAGIC;
-	b->flags = 0;
+	b->flags &= (uint16_t)~RAW_ZSTD;
 	b->stored = b->raw;
 	b->checksum = XXH3_64bits(at + sizeof(*b), b->raw);
 	memcpy(at, b, sizeof(*b));

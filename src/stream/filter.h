@@ -41,6 +41,13 @@ kymo_status_t filter_bind(const struct stream_filter *f, const struct trace *t,
 			  struct filter_binding *out);
 void filter_unbind(struct filter_binding *b);
 
+/* There is no restriction. */
+static inline bool filter_everything(const struct filter_binding *b)
+{
+	return !b->ops && !b->kernels && !b->processes && !b->threads && b->from == INT64_MIN &&
+	       b->to == INT64_MAX && b->min_duration == INT64_MIN && !b->only_kernels;
+}
+
 static inline bool filter_op(const struct filter_binding *b, uint32_t op)
 {
 	return !b->ops || b->ops[op];

@@ -384,6 +384,11 @@ struct stream_sink {
 	kymo_status_t (*loss)(struct stream_sink *s, const struct rec_loss *r);
 	/* `t` again: totals that were only known at the end are filled in by now. */
 	kymo_status_t (*end)(struct stream_sink *s, const struct trace *t);
+	/*
+	 * Of calls it wants the numbers alone, which is much faster: process, thread, op, status,
+	 * ids, scope and times are there; site, stack, external id and fields may be 0.
+	 */
+	bool brief;
 };
 
 void stream_sink_complete(struct stream_sink *s);

@@ -324,41 +324,46 @@ static struct tally *call_row(struct tallies *a, uint32_t thread, uint32_t op)
 							    [TALLY_SCOPE] = a->scope});
 }
 
-void tallies_error(struct tallies *a, uint32_t thread, uint32_t op, int32_t status, int64_t start)
+static void count_error(struct tallies *a, const struct rec *r)
 {
-	struct tally *row;
+	struct tally *row = tally_at(a, TALLY_ERROR,
+				     (uint32_t[TALLY_KEYS]){a->trace->threads[r->thread].process,
+							    r->op, (uint32_t)r->status,
+							    r->thread, [TALLY_SCOPE] = a->scope});
 
-	if (thread >= a->trace->threads_count || op >= a->trace->ops_count)
-		return;
-	row = tally_at(a, TALLY_ERROR,
-		       (uint32_t[TALLY_KEYS]){a->trace->threads[thread].process, op,
-					      (uint32_t)status, thread, [TALLY_SCOPE] = a->scope});
 	if (!row)
 		return;
 	row->count++;
-	if (!row->first || start < row->first)
-		row->first = start;
+	if (!row->first || r->start < row->first)
+		row->first = r->start;
 }
 
-void tallies_call(struct tallies *a, uint32_t thread, uint32_t op, uint64_t duration, uint64_t id,
-		  uint64_t parent, bool ok)
+static inline void count_call(struct tallies *a, const struct rec *r)
 {
+	uint64_t duration = (uint64_t)(r->end - r->start), inside = 0;
 	struct tally_thread *t;
 	struct tally *row;
-	uint64_t inside = 0;
 
-	if (thread >= a->trace->threads_count || op >= a->trace->ops_count)
+	if (r->thread >= a->trace->threads_count || r->op >= a->trace->ops_count)
 		return;
-	t = &a->threads[thread];
-	row = t->ops && !a->scoped ? t->ops[op] : NULL;
-	if (__builtin_expect(!row, 0) && !(row = call_row(a, thread, op)))
+	t = &a->threads[r->thread];
+	row = t->ops && !a->scoped ? t->ops[r->op] : NULL;
+	if (__builtin_expect(!row, 0) && !(row = call_row(a, r->thread, r->op)))
 		return;
-	if (__builtin_expect(parent != 0 || t->depth != 0, 0))
-		inside = nest_pass(a, t, duration, id, parent);
+	if (__builtin_expect(r->parent != 0 || t->depth != 0, 0))
+		inside = nest_pass(a, t, duration, r->id, r->parent);
 	row->count++;
 	row->self += duration > inside ? duration - inside : 0;
-	row->errors += !ok;
 	add_time(a, row, duration);
+	if (__builtin_expect(!r->ok, 0)) {
+		row->errors++;
+		count_error(a, r);
+	}
+}
+
+void tallies_call(struct tallies *a, const struct rec *r)
+{
+	count_call(a, r);
 }
 
 /* Ranges of a thread nest as its calls do; those that may end anywhere do not. */
@@ -732,4 +737,78 @@ void tallies_end(struct tallies *a)
 		if ((int64_t)pools->rows[i]->in_use < 0)
 			pools->rows[i]->in_use = 0;
 	}
+}
+
+/* ---- a stream of records --------------------------------------------------------------------- */
+
+static struct tallies_sink *sink_of(struct stream_sink *s)
+{
+	return (struct tallies_sink *)(void *)s;
+}
+
+/* `call`: that submitted it, of device work; else 0. */
+static inline struct tallies *tallies_for(struct stream_sink *s, const struct rec *r, uint64_t call)
+{
+	struct tallies_sink *k = sink_of(s);
+
+	if (__builtin_expect(k->scope_of != NULL, 0))
+		k->tallies->scope = k->scope_of(k->data, r, call);
+	return k->tallies;
+}
+
+static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
+{
+	struct tallies_sink *k = sink_of(s);
+
+	k->tallies = tallies_new(t);
+	if (!k->tallies)
+		return KYMO_ERROR_NO_MEMORY;
+	k->tallies->scoped = k->scope_of != NULL;
+	return KYMO_OK;
+}
+
+static kymo_status_t add_call(struct stream_sink *s, const struct rec *r)
+{
+	count_call(tallies_for(s, r, 0), r);
+	return KYMO_OK;
+}
+
+#define ADD(name, type, submitted)                                                                 \
+	static kymo_status_t add_##name(struct stream_sink *s, const struct type *r)               \
+	{                                                                                          \
+		tallies_##name(tallies_for(s, &r->base, submitted), r);                            \
+		return KYMO_OK;                                                                    \
+	}
+RECORD_TALLIED(ADD)
+
+static kymo_status_t add_other(struct stream_sink *s, const struct rec *r)
+{
+	tallies_other(tallies_for(s, r, 0), r);
+	return KYMO_OK;
+}
+
+static kymo_status_t add_loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	tallies_loss(sink_of(s)->tallies, r);
+	return KYMO_OK;
+}
+
+static kymo_status_t end(struct stream_sink *s, const struct trace *t)
+{
+	struct tallies *a = sink_of(s)->tallies;
+
+	tallies_end(a);
+	return a->failed ? KYMO_ERROR_NO_MEMORY : KYMO_OK;
+}
+
+void tallies_sink_init(struct tallies_sink *s)
+{
+#define SET(name, type, submitted) .name = add_##name,
+	*s = (struct tallies_sink){.sink = {.begin = begin,
+					    .call = add_call,
+					    RECORD_TALLIED(SET).other = add_other,
+					    .loss = add_loss,
+					    .end = end,
+					    .brief = true}};
+	stream_sink_complete(&s->sink);
 }

@@ -98,13 +98,8 @@ uint64_t tally_percentile(const struct tallies *a, const struct tally *row, doub
 
 /* ---- one record each ----------------------------------------------------------------------- */
 
-/*
- * Of the calls of one thread, in order of their end; of one that is not `ok`, tallies_error() too.
- * Not inline, but cheap: about 10 ns.
- */
-void tallies_call(struct tallies *a, uint32_t thread, uint32_t op, uint64_t duration, uint64_t id,
-		  uint64_t parent, bool ok);
-void tallies_error(struct tallies *a, uint32_t thread, uint32_t op, int32_t status, int64_t start);
+/* Of the calls of one thread, in order of their end. */
+void tallies_call(struct tallies *a, const struct rec *r);
 void tallies_dispatch(struct tallies *a, const struct rec_dispatch *r);
 void tallies_copy(struct tallies *a, const struct rec_copy *r);
 void tallies_allocation(struct tallies *a, const struct rec_allocation *r);
@@ -119,5 +114,21 @@ void tallies_loss(struct tallies *a, const struct rec_loss *r);
 
 /* Completes what needs all records (peaks). */
 void tallies_end(struct tallies *a);
+
+/* ---- a stream of records --------------------------------------------------------------------- */
+
+struct tallies_sink {
+	struct stream_sink sink; /* first */
+	struct tallies *tallies; /* made when the stream begins; tallies_free() is left to whoever
+				    reads them */
+	/*
+	 * The scope that a record is counted for; `call`: that submitted it, of device work, else
+	 * 0. NULL: scopes are not told apart.
+	 */
+	uint32_t (*scope_of)(void *data, const struct rec *r, uint64_t call);
+	void *data;
+};
+
+void tallies_sink_init(struct tallies_sink *s);
 
 #endif

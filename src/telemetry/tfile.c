@@ -52,6 +52,7 @@ static void chunk_begin(struct chunk *c, enum wire_chunk_type type, uint64_t seq
 	c->head.tid = (uint32_t)syscall(SYS_gettid);
 	c->head.seq = seq;
 	c->head.base_tick = tick;
+	c->head.early = WIRE_EARLY_SAID;
 	atomic_store(&c->head.committed, sizeof(c->head));
 }
 
@@ -80,6 +81,7 @@ static void chunk_write(struct tfile *o, const struct chunk *c, uint64_t last)
 	uint8_t *to = n <= sizeof(c->head) ? NULL
 		      : needed ? rawfile_reserve_needed(&o->file, n) : rawfile_reserve(&o->file, n);
 	struct raw_block b = {.type = RAW_CHUNK,
+			      .flags = needed ? 0 : raw_early_flags(c->head.early),
 			      .thread = c->head.thread,
 			      .chunk_type = c->head.type,
 			      .seq = c->head.seq,
@@ -300,6 +302,7 @@ void tfile_value(struct tfile *o, const struct tfile_value *v)
 	if (o->ring.cur > o->ring.limit)
 		flush_records(o);
 	e.id = o->ring.next_id;
+	wire_chunk_early(&o->records.head, e.start);
 	wire_begin(&enc, &o->ring, &e, FIELDS);
 	wire_unsigned(&enc, FIELD_COUNTER, v->metric);
 	wire_unsigned(&enc, FIELD_INSTANCE, v->instance);

@@ -132,6 +132,30 @@ static bool take_optional(struct wire_reader *r, const struct wire_head *h, cons
 	return take_classes(h, p, end, out);
 }
 
+/* Most records have no optional item but the classes of more fields. */
+static inline int take_ordinary(struct wire_reader *r, const struct wire_head *h, const uint8_t *p,
+				const uint8_t *end, struct wire_record *out)
+{
+	out->classes = h->classes;
+	out->classes_hi = 0;
+	if (__builtin_expect(h->flags != 0, 0) && !take_classes(h, &p, end, out))
+		return -1;
+	out->fields = p;
+	out->op = h->op;
+	out->site = h->site;
+	out->end = r->last_tick += h->gap;
+	out->start = out->end - h->duration;
+	out->id = r->next_id++;
+	out->parent = 0;
+	out->stack = 0;
+	out->unwound = out->no_fields = out->has_status = false;
+	out->scope = r->scope;
+	out->external = r->external;
+	out->status = 0;
+	r->p = end;
+	return 1;
+}
+
 int wire_next(struct wire_reader *r, struct wire_record *out)
 {
 	struct wire_head h;
@@ -146,12 +170,14 @@ int wire_next(struct wire_reader *r, struct wire_record *out)
 		return -1;
 	end = p + h.words * 4u;
 	p += sizeof(h);
-	out->op = h.op;
 	out->pointer_base = r->pointer_base;
+	out->fields_end = end;
+	if (__builtin_expect(!(h.flags & ~(WIRE_EXT4 | WIRE_EXT8)), 1))
+		return take_ordinary(r, &h, p, end, out);
+	out->op = h.op;
 	if (!take_optional(r, &h, &p, end, out))
 		return -1;
 	out->fields = p;
-	out->fields_end = end;
 	r->p = end;
 	return 1;
 }

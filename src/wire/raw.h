@@ -33,7 +33,20 @@ enum raw_block_type {
 	RAW_STATE = 6 /* struct raw_end as far as it goes while the process runs: the last one counts */
 };
 
-enum raw_flag { RAW_ZSTD = 1 };
+enum raw_flag {
+	RAW_ZSTD = 1,
+	RAW_BOUNDED = 2 /* its records began less than 2^n ticks before first_tick, n: flags >>
+			   RAW_EARLY_SHIFT */
+};
+#define RAW_EARLY_SHIFT 8
+
+/* Flags of the block of a chunk whose header says `early`. */
+static inline uint16_t raw_early_flags(uint32_t early)
+{
+	return (uint16_t)((early & WIRE_EARLY_SAID) && !(early & WIRE_EARLY_ANY)
+				  ? RAW_BOUNDED | (early & WIRE_EARLY_BITS) << RAW_EARLY_SHIFT
+				  : 0);
+}
 
 struct raw_header {
 	uint64_t magic;
@@ -55,7 +68,7 @@ struct raw_header {
 struct raw_block {
 	uint32_t magic;
 	uint16_t type;       /* enum raw_block_type */
-	uint16_t flags;      /* RAW_ZSTD: payload is one zstd frame */
+	uint16_t flags;      /* enum raw_flag; RAW_ZSTD: payload is one zstd frame */
 	uint32_t thread;     /* of the chunk; 0 otherwise */
 	uint32_t chunk_type; /* enum wire_chunk_type; 0 otherwise */
 	uint64_t seq;        /* of the chunk */

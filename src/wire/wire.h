@@ -77,8 +77,18 @@ struct wire_chunk {
 	uint64_t pointer_base; /* pointers of class 2 are pointer_base | u32 */
 	uint64_t lost;         /* records of this thread dropped between the last chunk and this */
 	uint32_t open_depth;   /* calls open, may exceed what `open` holds */
-	uint32_t reserved;
+	_Atomic uint32_t early; /* how long before base_tick records of it began; see wire_early */
 	struct wire_open open[WIRE_OPEN_MAX]; /* outermost first */
+};
+
+/*
+ * What `early` of a chunk says, so that readers who want records of some time need not look into
+ * others: its records began less than 2^n ticks before base_tick.
+ */
+enum wire_early {
+	WIRE_EARLY_BITS = 127, /* n */
+	WIRE_EARLY_SAID = 128, /* by a writer that knows of it */
+	WIRE_EARLY_ANY = 256   /* records are in it that fields place elsewhere: on a device, say */
 };
 
 enum wire_flag {
@@ -110,6 +120,28 @@ struct wire_head {
 	uint16_t classes;
 };
 _Static_assert(sizeof(struct wire_head) == 16, "wire head");
+
+/* A record that began at tick `start` is about to be written into the chunk. */
+static inline void wire_chunk_early(struct wire_chunk *c, uint64_t start)
+{
+	uint32_t early = atomic_load_explicit(&c->early, memory_order_relaxed), n;
+
+	if (start >= c->base_tick)
+		return;
+	n = 64u - (uint32_t)__builtin_clzll(c->base_tick - start);
+	if ((early & WIRE_EARLY_BITS) < n)
+		atomic_store_explicit(&c->early, (early & ~(uint32_t)WIRE_EARLY_BITS) | n,
+				      memory_order_relaxed);
+}
+
+/* One whose fields say when it was. */
+static inline void wire_chunk_any_time(struct wire_chunk *c)
+{
+	uint32_t early = atomic_load_explicit(&c->early, memory_order_relaxed);
+
+	if (__builtin_expect(!(early & WIRE_EARLY_ANY), 0))
+		atomic_store_explicit(&c->early, early | WIRE_EARLY_ANY, memory_order_relaxed);
+}
 
 /* ---- encoder ---------------------------------------------------------------------------- */
 

@@ -103,13 +103,13 @@ class Model(unittest.TestCase):
         self.assert_in_order(self.made("decode.c"), "case RAW_KIND_GHOST:", "return ghost_slots;", "decode_ghost",
                              "out->agent = map_get(&p->agents, v.u);",
                              "out->plan = map_get(&p->programs, v.u);", "out->weight = v.f;",
-                             "out->floor = (uint8_t)v.u;", "decode_ghost(c, w, ro, op, &out->ghost);")
+                             "out->floor = (uint8_t)v.u;", "decode_ghost(c, w, ro, op, fields, &out->ghost);")
         self.assertIn("CREATE TABLE ghost(id INTEGER PRIMARY KEY, call INTEGER, agent INTEGER, plan INTEGER, "
                       "weight REAL, floor INTEGER);", self.made("store_tables.sql"))
         self.assertIn('{"ghost", 6, false, 16}', self.made("store_rows.inc"))
         rows = self.made("store_functions.inc")
         self.assert_in_order(rows, "put_ghost", "row_ghost(w, c, id, r);")
-        self.assertNotIn("tallies_ghost", rows)  # nothing is added up of it
+        self.assertNotIn("X(ghost, rec_ghost, 0)", self.made("types.h"))  # nothing is added up of it
 
     def test_references_are_named(self):
         """Where a format's own code has a kind and not this field: by name, in JSON as index of its list."""
@@ -142,7 +142,8 @@ class Model(unittest.TestCase):
                              '[TALLY_GHOST] = SQL_TABLE("tally_ghost"', "[TALLY_GHOST] = {OF_PROCESS, OF_AGENT, OF_NUMBER}")
         self.assertIn("CREATE TABLE tally_ghost(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, floor INTEGER, "
                       "calls INTEGER, weight REAL, min INTEGER);", self.made("store_tables.sql"))
-        self.assert_in_order(self.made("store_functions.inc"), "put_ghost", "tallies_ghost(w->tallies, r);", "row_ghost(")
+        self.assert_in_order(self.made("store_functions.inc"), "put_ghost", "w->tally.sink.ghost(", "row_ghost(")
+        self.assert_in_order(self.made("types.h"), "#define RECORD_TALLIED(X)", "X(ghost, rec_ghost, 0)")
 
     def refused(self, message):
         done = self.generate()

@@ -96,6 +96,7 @@ static void write_chunk(struct synth *s, const void *chunk, uint64_t last)
 	b.seq = h.seq;
 	b.first_tick = h.base_tick;
 	b.last_tick = last;
+	b.flags = h.type == WIRE_CHUNK_RECORDS ? raw_early_flags(h.early) : 0;
 	write_block(s, &b, chunk, h.committed);
 }
 
@@ -384,10 +385,12 @@ static uint32_t chunk_size(const struct synth *s)
 static void fill_open(struct wire_chunk *h, const struct thread *t)
 {
 	h->open_depth = t->depth;
+	h->early = WIRE_EARLY_SAID;
 	for (uint32_t i = 0; i < t->depth && i < WIRE_OPEN_MAX; i++) {
 		const struct frame *f = &t->frames[i];
 
 		h->open[i] = (struct wire_open){f->id, f->start, f->op, f->site};
+		wire_chunk_early(h, f->start);
 	}
 }
 
@@ -498,6 +501,19 @@ static void encode(struct wire_enc *e, unsigned i, const kymo_field_t *f,
 	}
 }
 
+/* As core does. */
+static void note_early(const struct synth *s, struct wire_chunk *h, const struct wire_event *v)
+{
+	const uint16_t *base = s->activity;
+
+	if ((v->op >= base[SYNTH_DISPATCH] && v->op < base[SYNTH_DISPATCH] + DISPATCH_OPS) ||
+	    (v->op >= base[SYNTH_COPY] && v->op < base[SYNTH_COPY] + COPY_OPS) ||
+	    s->ops[v->op].desc->flags & KYMO_OP_TIMED)
+		wire_chunk_any_time(h);
+	else
+		wire_chunk_early(h, v->start);
+}
+
 static void write_record(struct synth *s, uint32_t thread, const struct wire_event *v,
 			 const struct synth_value *values)
 {
@@ -510,6 +526,7 @@ static void write_record(struct synth *s, uint32_t thread, const struct wire_eve
 	if (!t->ring.cur)
 		begin_chunk(s, thread, t->last);
 	t->last = v->end;
+	note_early(s, t->ring.chunk, v);
 	wire_begin(&e, &t->ring, v, op->field_count);
 	for (unsigned i = 0; i < op->field_count && !v->no_fields; i++)
 		encode(&e, i, &op->fields[i], &values[i]);

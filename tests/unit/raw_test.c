@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "formats/raw/read.h"
+#include "formats/raw/spans.h"
 #include "support/memory_file.h"
 #include "support/synth.h"
 
@@ -234,7 +235,9 @@ struct layout {
 static void lay_out(struct layout *l, const char *path)
 {
 	struct raw_trace *rt;
-	struct raw_scan scan;
+	struct filter_binding all;
+	struct spans spans;
+	struct raw_buffer buffer = {0};
 	struct raw_chunk chunk;
 	struct wire_record w;
 
@@ -249,15 +252,18 @@ static void lay_out(struct layout *l, const char *path)
 		l->begin[i] = rt->processes[0].file.blocks[i];
 		l->end[i] = l->begin[i] + sizeof(b) + b.stored;
 	}
-	raw_scan_init(&scan, rt);
-	while (raw_scan_next(&scan, &chunk)) {
+	assert_int_equal(filter_bind(NULL, raw_trace_definitions(rt), &all), KYMO_OK);
+	assert_int_equal(spans_find(&spans, rt, &all), KYMO_OK);
+	for (uint32_t i = 0; i < spans.count; i++) {
+		assert_true(spans_open(&spans, i, &buffer, &chunk));
 		while (raw_chunk_next(&chunk, &w)) {
 			l->records[chunk.number]++;
 			l->record_end[l->total++] =
 				(size_t)(chunk.reader.p - chunk.source->file.data);
 		}
 	}
-	raw_scan_finish(&scan);
+	spans_release(&spans);
+	raw_buffer_release(&buffer);
 	raw_trace_close(rt);
 }
 
@@ -470,6 +476,150 @@ static void order_is_by_start(void **state)
 	}
 }
 
+/* ---- what is looked into ------------------------------------------------------------------- */
+
+struct limited {
+	struct stream_sink sink; /* first */
+	uint64_t limit, count;
+};
+
+static kymo_status_t count_some(struct stream_sink *s, const struct rec *r)
+{
+	struct limited *l = (struct limited *)(void *)s;
+
+	return ++l->count > l->limit ? KYMO_ERROR_LIMIT : KYMO_OK;
+}
+
+/* Chunks that were looked into until `limit` records were handed on. */
+static uint64_t opened_for(const char *path, int64_t from, int64_t to, bool ordered, uint64_t limit,
+			   uint64_t *count)
+{
+	struct stream_filter_spec spec = {.has_from = true, .has_to = true, .from = from, .to = to};
+	struct limited l = {.sink = {.call = count_some, .other = count_some}, .limit = limit};
+	struct format_options o = {.log = &quiet};
+	struct stream_filter *filter;
+	struct raw_trace *rt;
+	uint64_t opened;
+
+	assert_int_equal(stream_filter_new(&spec, &quiet, &filter), KYMO_OK);
+	assert_int_equal(raw_trace_open(path, &quiet, &rt), KYMO_OK);
+	raw_trace_read(rt, filter, ordered, &l.sink, &o);
+	opened = rt->opened;
+	*count = l.count;
+	raw_trace_close(rt);
+	stream_filter_free(filter);
+	return opened;
+}
+
+/* 4 threads, a call a microsecond each: more than 100 chunks. */
+static void few_chunks_for_few_records(void **state)
+{
+	const char *path = path_of("bulk");
+	uint64_t all, window, ordered, first, count;
+	struct collector c;
+
+	synth_bulk(path, 4, 100000, false);
+	all = opened_for(path, 0, INT32_MAX, false, UINT64_MAX, &count);
+	assert_int_equal(count, 400000);
+	assert_true(all > 100);
+	assert_int_equal(opened_for(path, 0, INT32_MAX, true, UINT64_MAX, &count), all);
+	assert_int_equal(count, 400000);
+
+	/* 0.1 ms in the middle: of each thread the chunk that has it, and one on either side at
+	 * most. */
+	window = opened_for(path, 50000000, 50100000, false, UINT64_MAX, &count);
+	assert_in_range(count, 4 * 100, 4 * 102);
+	assert_in_range(window, 4, 4 * 3);
+	ordered = opened_for(path, 50000000, 50100000, true, UINT64_MAX, &first);
+	assert_int_equal(first, count);
+	assert_in_range(ordered, 4, 4 * 3);
+
+	/* The first ones. */
+	first = opened_for(path, 0, INT32_MAX, true, 10, &count);
+	assert_int_equal(count, 11);
+	assert_in_range(first, 1, 4 * 2);
+	assert_int_equal(collect(path, NULL, true, &c), KYMO_OK);
+	assert_sorted(&c);
+	free(c.items);
+}
+
+/* A call that is open all the time comes first, and costs no more than its chunk being looked into
+ * twice. */
+static void long_calls_come_first(void **state)
+{
+	struct synth *s = synth_open(&(struct synth_options){
+		.directory = path_of("long"), .pid = 77, .rank = RANK_NONE, .chunk_size = 4096});
+	uint16_t base = synth_domain(s, &synth_test_domain);
+	const struct synth_value query[4] = {V_U(5), V_U(6), V_U(7), V_U(8)};
+	struct collector c;
+
+	synth_thread(s, 77, "");
+	synth_enter(s, 1, (uint16_t)(base + TEST_QUERY), 5, 0);
+	for (uint64_t i = 0; i < 20000; i++) {
+		synth_enter(s, 1, (uint16_t)(base + TEST_QUERY), 100 + i * 100, 0);
+		synth_leave(s, 1, 150 + i * 100, 0, true, query);
+	}
+	synth_leave(s, 1, 3000000, 0, true, query);
+	synth_close(s, 0, 0, 3000001);
+	assert_int_equal(collect(path_of("long"), NULL, true, &c), KYMO_OK);
+	assert_int_equal(c.count, 20001);
+	assert_sorted(&c);
+	assert_int_equal(c.items[0].end - c.items[0].start, 3000000 - 5);
+	free(c.items);
+}
+
+/* What the header of a block promises of its records holds, whatever is in it. */
+static void bounds_hold(void **state)
+{
+	const char *names[] = {"demo", "bulk", "long", "order-0", "order-5"};
+
+	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+		struct raw_buffer buffer = {0};
+		struct filter_binding all;
+		struct raw_trace *rt;
+		struct spans spans;
+		size_t bounded = 0;
+
+		assert_int_equal(raw_trace_open(path_of(names[n]), &quiet, &rt), KYMO_OK);
+		assert_int_equal(filter_bind(NULL, raw_trace_definitions(rt), &all), KYMO_OK);
+		assert_int_equal(spans_find(&spans, rt, &all), KYMO_OK);
+		for (uint32_t i = 0; i < spans.count; i++) {
+			struct raw_chunk chunk;
+			struct wire_record w;
+
+			assert_true(spans_open(&spans, i, &buffer, &chunk));
+			bounded += spans.at[i].first != INT64_MIN;
+			while (raw_chunk_next(&chunk, &w))
+				assert_true(raw_start(&chunk, &w, raw_chunk_op(&chunk, w.op)) >=
+					    spans.at[i].first);
+		}
+		assert_true(bounded > 0 || n >= 3); /* those have device work everywhere */
+		spans_release(&spans);
+		raw_buffer_release(&buffer);
+		raw_trace_close(rt);
+	}
+}
+
+/* Numbers alone are the same numbers. */
+static void brief_calls_are_the_same(void **state)
+{
+	struct format_options o = {.log = &quiet};
+	struct collector whole, brief;
+	struct raw_trace *rt;
+
+	assert_int_equal(collect(path_of("demo"), NULL, false, &whole), KYMO_OK);
+	collector_init(&brief);
+	brief.sink.brief = true;
+	assert_int_equal(raw_trace_open(path_of("demo"), &quiet, &rt), KYMO_OK);
+	assert_int_equal(raw_trace_read(rt, NULL, false, &brief.sink, &o), KYMO_OK);
+	raw_trace_close(rt);
+	assert_int_equal(brief.losses, whole.losses);
+	assert_int_equal(brief.lost, whole.lost);
+	assert_same(&whole, &brief);
+	free(whole.items);
+	free(brief.items);
+}
+
 /* ---- filters ------------------------------------------------------------------------------- */
 
 static size_t count_with(const struct stream_filter_spec *spec, bool ordered)
@@ -550,6 +700,10 @@ int main(void)
 		cmocka_unit_test(every_flip),
 		cmocka_unit_test(holes_are_jumped),
 		cmocka_unit_test(order_is_by_start),
+		cmocka_unit_test(few_chunks_for_few_records),
+		cmocka_unit_test(long_calls_come_first),
+		cmocka_unit_test(bounds_hold),
+		cmocka_unit_test(brief_calls_are_the_same),
 		cmocka_unit_test(filters_select),
 		cmocka_unit_test(bad_filters_are_refused),
 	};

@@ -127,19 +127,30 @@ static struct trace *one_thread(void)
 	return &t;
 }
 
+static void add_call(struct tallies *a, uint32_t op, int64_t duration, uint64_t id, uint64_t parent)
+{
+	tallies_call(a, &(struct rec){.process = 1,
+				      .thread = 1,
+				      .op = op,
+				      .end = duration,
+				      .id = id,
+				      .parent = parent,
+				      .ok = true});
+}
+
 static void self_time_leaves_nested_calls_out(void **state)
 {
 	struct tallies *a = tallies_new(one_thread());
 	const struct tally *outer, *inner;
 
 	/* 1 { 2 { 3 } 4 }, in order of their end; 5 alone; 7, whose parent 6 was lost; 8 */
-	tallies_call(a, 1, 2, 10, 3, 2, true);
-	tallies_call(a, 1, 2, 30, 2, 1, true);
-	tallies_call(a, 1, 2, 5, 4, 1, true);
-	tallies_call(a, 1, 1, 100, 1, 0, true);
-	tallies_call(a, 1, 1, 50, 5, 0, true);
-	tallies_call(a, 1, 2, 40, 7, 6, true);
-	tallies_call(a, 1, 1, 20, 8, 0, true);
+	add_call(a, 2, 10, 3, 2);
+	add_call(a, 2, 30, 2, 1);
+	add_call(a, 2, 5, 4, 1);
+	add_call(a, 1, 100, 1, 0);
+	add_call(a, 1, 50, 5, 0);
+	add_call(a, 2, 40, 7, 6);
+	add_call(a, 1, 20, 8, 0);
 	assert_int_equal(a->set[TALLY_CALL].count, 2);
 	inner = a->set[TALLY_CALL].rows[0];
 	outer = a->set[TALLY_CALL].rows[1];

@@ -68,13 +68,15 @@ def value_enum(e):
 
 def fields_h(model):
     out = head("Numbers of fields, ops and values of the domains that have records.",
-               "RECORD_FIELDS_H", ['"base/packed.h"'])
+               "RECORD_FIELDS_H", ['"base/packed.h"', "<stdbool.h>"])
     out += ["/* The domains' descriptions, and where in them domains and sets of values are. */",
             "extern const struct record_rows record_rows;",
             "#define RECORD_PACKED ((const struct packed *)&record_rows)",
             "#define RECORD_DESCRIPTION(name) .packed = RECORD_PACKED, .domain = RECORD_DOMAIN_##name",
             "enum record_domain {"] + [f"\tRECORD_DOMAIN_{d.name}," for d in model.domains] + \
            ["};", "enum record_set {"] + [f"\tRECORD_SET_{e.name}," for e in model.enums.values()] + ["};", ""]
+    out += ["/* Fields of the domain's records say when they were; others lie where the records themselves say. */",
+            "bool record_elsewhere(const char *domain);", ""]
     for e in model.enums.values():
         out += value_enum(e) + [""]
     out += layout_enum(model.timed)
@@ -115,9 +117,12 @@ def schema_c(model):
                           " | ".join("KYMO_OP_" + x for x in flags), None)
         packed.add_domain(d.name, d.title, 1, len(d.ops))
     timed = packed.add_fields(field_rows(packed, model.timed.fields))
+    elsewhere = [n for d in model.domains if d.elsewhere for n in [d.name] + d.aliases]
     return head("Descriptions of the domains that have records.",
-                includes=['"record/fields.h"']) + packed.emit("record") + [
-        f"const uint32_t record_timed_first = {timed};"]
+                includes=['"record/fields.h"', "<string.h>"]) + packed.emit("record") + [
+        f"const uint32_t record_timed_first = {timed};", "",
+        "bool record_elsewhere(const char *domain)", "{",
+        "\treturn " + " ||\n\t       ".join(f'strcmp(domain, "{n}") == 0' for n in elsewhere) + ";", "}"]
 
 
 # ---- types.h -----------------------------------------------------------------------------------
@@ -205,6 +210,11 @@ def types_h(model):
     kinds = model.records()
     out += [f"\tX({d.name.upper()}, {d.name}, {d.record})" + (" \\" if d is not kinds[-1] else "")
             for d in kinds]
+    tallied = [d for d in kinds if d.name.upper() in {t.name for t in model.tallies}]
+    out += ["", "/* X(name, struct, id of the call that submitted `r`) of each kind that has tallies of its own */",
+            "#define RECORD_TALLIED(X) \\"]
+    out += [f"\tX({d.name}, {d.record}, {'r->device.correlation' if timed_by_device(d) else '0'})" +
+            (" \\" if d is not tallied[-1] else "") for d in tallied]
     out += ["", "/* X(name of a domain, enumerator of the kind of its records) */",
             "#define RECORD_DOMAINS(X) \\"]
     names = [(n, d.name.upper() if d.record != "rec" else "OTHER") for d in model.domains if d.record
@@ -265,7 +275,7 @@ def decoder(d):
     fields = record_fields(d)
     rest = any(f.target.startswith("rest.") for f in fields)
     lines = [f"static void decode_{d.name}(struct raw_chunk *c, const struct wire_record *w,",
-             f"\tconst struct raw_op *ro, const struct t_op *op, struct {d.record} *out)", "{",
+             f"\tconst struct raw_op *ro, const struct t_op *op, uint32_t fields, struct {d.record} *out)", "{",
              "\tstruct raw_process *p = c->source;", "\tstruct wire_cursor cursor;",
              "\tstruct wire_value v;"]
     if rest:
@@ -273,7 +283,7 @@ def decoder(d):
     lines += ["", "\t(void)p;",
               "\tmemset((char *)out + sizeof(out->base), 0, sizeof(*out) - sizeof(out->base));",
               "\twire_cursor_init(&cursor, w);",
-              "\tfor (uint32_t i = 0; i < op_own_fields(op); i++) {",
+              "\tfor (uint32_t i = 0; i < op_own_fields(op) && i < fields; i++) {",
               "\t\tconst struct t_field *f = &op->fields[i];", "",
               "\t\tif (!wire_field(&cursor, f->kind, f->element, f->size, &v))", "\t\t\tbreak;",
               "\t\tif (!v.present)", "\t\t\tcontinue;", "\t\tswitch (ro->slots[i]) {"]
@@ -305,12 +315,12 @@ def decode_c(model):
     for d in model.records():
         out += decoder(d)
     out += ["void raw_decode(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *ro,",
-            "\tunion raw_any *out)", "{",
+            "\tuint32_t fields, union raw_any *out)", "{",
             "\tconst struct t_op *op = &c->source->rt->trace->ops[ro->op];", "",
             "\tswitch (ro->kind) {"]
     for d in model.records():
         out += [f"\tcase RAW_KIND_{d.name.upper()}:",
-                f"\t\tdecode_{d.name}(c, w, ro, op, &out->{d.name});", "\t\tbreak;"]
+                f"\t\tdecode_{d.name}(c, w, ro, op, fields, &out->{d.name});", "\t\tbreak;"]
     return out + ["\tdefault:", "\t\tbreak;", "\t}", "}"]
 
 
@@ -425,9 +435,7 @@ def store_functions(model):
         out += [f"static kymo_status_t put_{d.name}(struct stream_sink *s, const struct {d.record} *r)",
                 "{", "\tstruct store_writer *w = writer_of(s);",
                 f"\tstruct feed *f = &w->feed[ROWS_{main.name.upper()}];", "\tint64_t id, *c;", "",
-                "\tcount(w, &r->base);"]
-        if d.name.upper() in {t.name for t in model.tallies}:
-            out += [f"\ttallies_{d.name}(w->tallies, r);"]
+                "\tcount(w, &r->base);", f"\tw->tally.sink.{d.name}(&w->tally.sink, r);"]
         if main.when:
             out += [f"\tif (!({main.when}))", "\t\treturn KYMO_OK;"]
         out += ["\tc = feed_row(f);", "\tif (!c)", "\t\treturn failed(w);",

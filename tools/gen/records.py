@@ -75,6 +75,7 @@ class Domain:
         self.builtin, self.short = None, name  # bit CAP_ACTIVITY_*, core_SHORT_ops
         self.known = False
         self.record, self.finish = None, False  # struct of a reader's records
+        self.elsewhere = False  # fields of its records say when they were
         self.aliases, self.parts = [], {}
         self.own = {}  # by format: members that its own code shows or leaves out
         self.op_prefix, self.ops = None, []     # (name, enumerator, layout, object, timed, comment)
@@ -176,6 +177,9 @@ class Reader:
 
     def top_record(self, w, _comment):
         self.domain.record, self.domain.finish = w[0], "finish" in w[1:]
+
+    def top_elsewhere(self, _w, _comment):
+        self.domain.elsewhere = True
 
     def top_own(self, w, _comment):
         self.domain.own[w[0]] = w[1:]

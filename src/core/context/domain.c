@@ -11,6 +11,7 @@
 #include "core/process/process.h"
 #include "core/ring/ring.h"
 #include "core/tool/tool.h"
+#include "record/fields.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -324,6 +325,8 @@ static kymo_status_t add(const struct cap_domain_info *info, bool builtin, uint3
 		info->ops[i].wire = (uint16_t)(d->base + i);
 		info->ops[i].number = (uint16_t)i;
 		info->ops[i].domain = (uint16_t)n;
+		info->ops[i].in_place = !(desc->ops[i].flags & KYMO_OP_TIMED) &&
+					!record_elsewhere(desc->name);
 		domain_by_wire[d->base + i] = (uint16_t)n;
 	}
 	core_domain_define(d);

@@ -242,6 +242,7 @@ static inline __attribute__((always_inline)) bool marker_record_begin(struct cap
 	f->status = 0;
 	f->has_status = false;
 	f->site = f->stack = 0;
+	cap_note_early(ring, op, start);
 	wire_begin(e, ring, &v, fields);
 	return true;
 }

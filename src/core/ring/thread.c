@@ -635,6 +635,16 @@ static void fill_open_calls(const struct cap_thread *t, struct wire_chunk *c)
 	c->open_depth = n;
 }
 
+/* Whatever call of the thread is not yet recorded can be the chunk's; others begin later. */
+static void fill_early(const struct cap_thread *t, struct wire_chunk *c)
+{
+	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+
+	atomic_store_explicit(&c->early, WIRE_EARLY_SAID, memory_order_relaxed);
+	for (uint32_t i = 0; i < depth; i++)
+		wire_chunk_early(c, t->frames[i].start);
+}
+
 static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
 		       uint32_t chunk, enum wire_chunk_type type)
 {
@@ -661,6 +671,7 @@ static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct
 	c->pointer_base = r->pointer_base = process_pointer_base();
 	c->lost = atomic_exchange_explicit(&r->lost, 0, memory_order_relaxed);
 	fill_open_calls(t, c);
+	fill_early(t, c);
 	atomic_store_explicit(&c->committed, sizeof(*c), memory_order_release);
 	r->chunk = c;
 	r->cur = (uint8_t *)(c + 1);
@@ -832,8 +843,10 @@ void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *
 		if (!r)
 			continue;
 		event_of(f, t, b, &v);
-		if (f < t->frames || f >= t->frames + CAP_FRAMES)
+		if (f < t->frames || f >= t->frames + CAP_FRAMES) {
 			activity_external(f, b, &v);
+			cap_note_early(r, f->op, v.start);
+		}
 		wire_begin(&more, r, &v, count);
 		if ((size_t)(more.p - more.start) + bytes > WIRE_RECORD_MAX) {
 			record_bare_in(t, f, b, false); /* optional items made it too long */

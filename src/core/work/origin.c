@@ -412,6 +412,8 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 	if (cap_unlikely(origin->more && origin->more->buffer_external && r != t->scratch))
 		v.external = origin->more->buffer_external[r - t->rings];
 	v.op = op->wire;
+	if (cap_likely(r->chunk != NULL))
+		cap_note_early(r, op, start);
 	wire_begin(e, r, &v, fields);
 	if (cap_unlikely(origin == &own && own.more && !plan)) {
 		cap_origin_end(&own);

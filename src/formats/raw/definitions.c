@@ -845,10 +845,8 @@ static kymo_status_t finish(struct reading *r, uint32_t first_open)
 	if (status != KYMO_OK)
 		return status;
 	p->thread_count = r->t->threads_count - p->first_thread;
-	p->next_seq = calloc(p->thread_count + 1u, sizeof(*p->next_seq));
-	p->last_seen = calloc(p->thread_count + 1u, sizeof(*p->last_seen));
 	p->lost_seen = calloc(p->thread_count + 1u, sizeof(*p->lost_seen));
-	if (!p->next_seq || !p->last_seen || !p->lost_seen || trace_failed(r->t))
+	if (!p->lost_seen || trace_failed(r->t))
 		return KYMO_ERROR_NO_MEMORY;
 	raw_apply_names(p);
 	resolve_references(r);

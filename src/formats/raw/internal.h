@@ -4,7 +4,7 @@
 #define FORMATS_RAW_INTERNAL_H
 
 #include "base/map.h"
-#include "formats/raw/scan.h"
+#include "formats/raw/chunk.h"
 #include "stream/trace.h"
 #include "wire/defs.h"
 #include "wire/job_tally.h"
@@ -40,9 +40,8 @@ struct raw_process {
 	struct map bases;              /* by global domain: wire number of its op 0, plus 1 */
 	struct t_enum_set **set_table; /* `sets` gives positions in it, plus 1 */
 	uint32_t set_count, set_room;
-	uint64_t *next_seq;     /* by global thread index - first_thread: chunk expected next */
-	int64_t *last_seen;     /* likewise: end of the last chunk, ns */
-	uint64_t *lost_seen;    /* likewise: records the chunks read so far say are lost */
+	uint64_t *lost_seen; /* by global thread index - first_thread: records that the chunks read
+				so far say are lost */
 	uint32_t first_thread, thread_count;
 	bool undefined_op_said, count_said;
 	uint32_t first_tally, end_tally; /* in the trace */
@@ -77,6 +76,7 @@ struct raw_trace {
 	struct map strings; /* by hash of text: global strings */
 	struct raw_restarts *restarts; /* of drains, by node, until they are a note */
 	uint32_t restart_count, restart_room;
+	uint64_t opened; /* chunks that were looked into, each time: what reading costs */
 };
 
 /* definitions.c: reads all definitions of one file into the trace, references resolved. */
@@ -144,15 +144,18 @@ struct raw_slot {
 };
 const struct raw_slot *raw_slots_of(enum raw_kind kind, unsigned *count);
 void raw_decode(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,
-		union raw_any *out);
+		uint32_t fields, union raw_any *out);
 /* activity.c, markers.c, measures.c: what becomes of several fields, or of what is around the record */
 void raw_finish_dispatch(struct raw_chunk *c, const struct record_rest *v, struct rec_dispatch *out);
 void raw_finish_copy(struct raw_chunk *c, const struct record_rest *v, struct rec_copy *out);
 void raw_finish_marker(struct raw_chunk *c, struct rec_marker *out);
 void raw_finish_counter(struct raw_chunk *c, const struct record_rest *v, struct rec_counter *out);
 void raw_finish_sample(struct raw_chunk *c, const struct record_rest *v, struct rec_sample *out);
+/* Fields of `out` that are no record's own: of them the first `fields` are looked at. */
 void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,
-			 union raw_any *out);
+			 uint32_t fields, union raw_any *out);
+/* raw_op.placed of an op of that kind. */
+uint8_t raw_placed(enum raw_kind kind, const struct t_op *op);
 
 /* counts.c: what can have been lost by one thread in that time; by the whole process. */
 uint64_t raw_most_in(int64_t ns);
@@ -164,6 +167,16 @@ void raw_check_counts(struct raw_process *p);
 
 /* Start key for ordering: device start of device records, start of all others. */
 int64_t raw_key(enum raw_kind kind, const union raw_any *any);
+/* chunk.c: that of a record whose op is `placed` by its fields. */
+int64_t raw_start_elsewhere(struct raw_chunk *c, const struct wire_record *w,
+			    const struct raw_op *op);
+
+/* The same of any record, with no more decoding than it needs. */
+static inline int64_t raw_start(struct raw_chunk *c, const struct wire_record *w,
+				const struct raw_op *op)
+{
+	return op->placed ? raw_start_elsewhere(c, w, op) : raw_chunk_ns(c, w->start);
+}
 
 /* open.c: adds a process of whose file there is nothing. */
 struct t_process *raw_add_unread(struct raw_trace *rt, const char *path, enum file_state state);
@@ -180,7 +193,11 @@ void raw_find_recording(struct raw_trace *rt, const char *directory);
 /* A drain of this host is at work on it. */
 bool raw_being_written(const char *directory);
 
-/* scan.c: makes the chunk of a block ready to read. False: not a chunk of records, or damaged. */
+/*
+ * chunk.c: makes the chunk of a block ready to read, but for what was lost before it, of which it
+ * has no more than what the chunk says itself; spans.h knows the rest. Damage is said and counted
+ * when `count`. False: not a chunk of records, or damaged.
+ */
 bool raw_chunk_init(struct raw_process *p, uint32_t block, struct raw_buffer *buffer, bool count,
 		    struct raw_chunk *out);
 

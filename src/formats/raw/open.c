@@ -295,8 +295,6 @@ static void release_process(struct raw_process *p)
 	free(p->job_table);
 	free(p->set_table);
 	free(p->syncs);
-	free(p->next_seq);
-	free(p->last_seen);
 	free(p->lost_seen);
 	tick_map_release(&p->ticks);
 	raw_file_close(&p->file);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The raw format as a reader of the stream, in the order of the files. See order.c for the other. */
 #include "formats/raw/read.h"
+#include "formats/raw/spans.h"
 
 #include <string.h>
 
@@ -15,25 +16,8 @@ bool raw_wanted(const struct filter_binding *b, enum raw_kind kind, const union 
 	return filter_rec(b, &any->rec);
 }
 
-/*
- * Chunks that hold nothing wanted: of other processes or threads, or over before the window begins
- * (device times are before the end of the chunk that reports them, too).
- */
-bool raw_wanted_block(void *data, const struct raw_process *p, const struct raw_block *b)
-{
-	const struct filter_binding *f = data;
-	uint32_t thread = map_get(&p->threads, b->thread);
-
-	if (b->type != RAW_CHUNK || b->chunk_type != WIRE_CHUNK_RECORDS)
-		return true;
-	if (thread && !filter_thread(f, p->process, thread))
-		return false;
-	return b->last_tick == UINT64_MAX || f->from == INT64_MIN ||
-	       tick_map_ns(&p->ticks, b->last_tick) >= f->from;
-}
-
-kymo_status_t raw_deliver_loss(const struct raw_chunk *c, const struct filter_binding *b,
-			       struct stream_sink *sink)
+static kymo_status_t deliver_loss(const struct raw_chunk *c, const struct filter_binding *b,
+				  struct stream_sink *sink)
 {
 	struct rec_loss loss = {c->process, c->thread, c->lost, c->lost_after, c->lost_before};
 
@@ -42,13 +26,40 @@ kymo_status_t raw_deliver_loss(const struct raw_chunk *c, const struct filter_bi
 	return sink->loss(sink, &loss);
 }
 
+/* Of all calls their numbers alone: most records of most traces are calls. */
+static kymo_status_t read_calls(struct raw_chunk *c, struct stream_sink *sink, int64_t *last)
+{
+	const struct t_op *ops = c->source->rt->trace->ops;
+	kymo_status_t status = KYMO_OK;
+	struct wire_record w;
+	union raw_any any;
+	struct rec call;
+
+	raw_call_init(c, &call);
+	while (status == KYMO_OK && raw_chunk_next(c, &w)) {
+		const struct raw_op *op = raw_chunk_op(c, w.op);
+
+		if (__builtin_expect(op->kind == RAW_KIND_CALL, 1)) {
+			raw_call(c, &w, op, ops[op->op].status_ok, &call);
+			status = sink->call(sink, &call);
+			*last = call.end > *last ? call.end : *last;
+		} else {
+			status = raw_deliver(sink, raw_record(c, &w, &any), &any);
+			*last = any.rec.end > *last ? any.rec.end : *last;
+		}
+	}
+	return status;
+}
+
 static kymo_status_t read_chunk(struct raw_chunk *c, const struct filter_binding *b,
 				struct stream_sink *sink, int64_t *last)
 {
-	kymo_status_t status = raw_deliver_loss(c, b, sink);
+	kymo_status_t status = deliver_loss(c, b, sink);
 	struct wire_record w;
 	union raw_any any;
 
+	if (sink->brief && filter_everything(b))
+		return status == KYMO_OK ? read_calls(c, sink, last) : status;
 	while (status == KYMO_OK && raw_chunk_next(c, &w)) {
 		enum raw_kind kind;
 
@@ -63,24 +74,50 @@ static kymo_status_t read_chunk(struct raw_chunk *c, const struct filter_binding
 	return status;
 }
 
-static kymo_status_t read_chunks(struct raw_trace *rt, const struct filter_binding *b,
+static kymo_status_t read_chunks(struct spans *s, const struct filter_binding *b,
 				 struct stream_sink *sink, const struct format_options *o)
 {
-	struct trace *t = raw_trace_definitions(rt);
+	struct trace *t = raw_trace_definitions(s->rt);
 	kymo_status_t status = KYMO_OK;
-	struct raw_scan scan;
+	struct raw_buffer buffer = {0};
 	struct raw_chunk chunk;
+	uint64_t done = 0;
 
-	raw_scan_init(&scan, rt);
-	scan.wanted = raw_wanted_block;
-	scan.wanted_data = (void *)(uintptr_t)b;
-	while (status == KYMO_OK && raw_scan_next(&scan, &chunk)) {
+	for (uint32_t i = 0; status == KYMO_OK && i < s->count; i++) {
+		if (!s->at[i].wanted || !spans_open(s, i, &buffer, &chunk))
+			continue;
 		status = read_chunk(&chunk, b, sink, &t->end);
+		done += chunk.stored;
 		if (o->progress)
-			o->progress(o->progress_data,
-				    (double)scan.bytes_done / (double)scan.bytes_total);
+			o->progress(o->progress_data, (double)done / (double)(s->bytes + 1));
 	}
-	raw_scan_finish(&scan);
+	raw_buffer_release(&buffer);
+	return status;
+}
+
+static kymo_status_t read_recorded(struct raw_trace *rt, const struct filter_binding *b, bool ahead,
+				   struct stream_sink *sink, const struct format_options *o)
+{
+	struct spans spans;
+	kymo_status_t status = spans_find(&spans, rt, b);
+
+	spans.ahead = ahead;
+	if (status == KYMO_OK)
+		status = read_chunks(&spans, b, sink, o);
+	spans_release(&spans);
+	return status;
+}
+
+kymo_status_t raw_trace_look(struct raw_trace *rt, struct stream_sink *sink)
+{
+	const struct format_options none = {0};
+	struct filter_binding b;
+	kymo_status_t status = filter_bind(NULL, rt->trace, &b);
+
+	stream_sink_complete(sink);
+	if (status == KYMO_OK)
+		status = read_recorded(rt, &b, true, sink, &none);
+	filter_unbind(&b);
 	return status;
 }
 
@@ -96,7 +133,8 @@ kymo_status_t raw_trace_read(struct raw_trace *rt, const struct stream_filter *f
 	stream_sink_complete(sink);
 	status = sink->begin(sink, t);
 	if (status == KYMO_OK)
-		status = ordered ? raw_read_ordered(rt, &b, sink, o) : read_chunks(rt, &b, sink, o);
+		status = ordered ? raw_read_ordered(rt, &b, sink, o)
+				 : read_recorded(rt, &b, false, sink, o);
 	raw_trace_totals(rt);
 	if (status == KYMO_OK)
 		status = sink->end(sink, t);

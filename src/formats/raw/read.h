@@ -11,18 +11,19 @@
 kymo_status_t raw_trace_read(struct raw_trace *rt, const struct stream_filter *filter, bool ordered,
 			     struct stream_sink *sink, const struct format_options *o);
 
+/* A pass before the one that counts, in the order of the files: damage and losses are not noted. */
+kymo_status_t raw_trace_look(struct raw_trace *rt, struct stream_sink *sink);
+
 /*
  * The wanted records sorted by start (device records by device start; of equal ones the smaller
  * id first). Memory: the chunks whose span of starts holds the present position, each with
  * 56 bytes a record: for each thread one chunk and one for each call that is open, and of device
- * records those reported out of order. The trace is decoded twice: once to find the spans.
+ * records those reported out of order. Nothing is looked into that lies behind the last record
+ * handed on, chunks with records that fields place elsewhere in time (devices', samples) aside.
  */
 kymo_status_t raw_read_ordered(struct raw_trace *rt, const struct filter_binding *b,
 			       struct stream_sink *sink, const struct format_options *o);
 
 bool raw_wanted(const struct filter_binding *b, enum raw_kind kind, const union raw_any *any);
-bool raw_wanted_block(void *data, const struct raw_process *p, const struct raw_block *b);
-kymo_status_t raw_deliver_loss(const struct raw_chunk *c, const struct filter_binding *b,
-			       struct stream_sink *sink);
 
 #endif

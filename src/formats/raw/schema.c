@@ -262,4 +262,6 @@ void schema_add_op(struct raw_process *p, const struct wire_def *d)
 		ro->kind = RAW_KIND_OTHER;
 	ro->fields = (uint8_t)t->ops[ro->op].field_count;
 	ro->slots = slots_of(p->rt, (enum raw_kind)ro->kind, ro->op);
+	ro->published = raw_op_is_published(&op);
+	ro->placed = raw_placed((enum raw_kind)ro->kind, &op);
 }

@@ -7,7 +7,7 @@
 #ifndef FORMATS_RAW_WITHIN_H
 #define FORMATS_RAW_WITHIN_H
 
-#include "formats/raw/scan.h"
+#include "formats/raw/chunk.h"
 
 struct within;
 

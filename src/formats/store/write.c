@@ -38,7 +38,7 @@ struct store_writer {
 	char *path;
 	struct stream_log *log;
 	const struct trace *trace;
-	struct tallies *tallies;
+	struct tallies_sink tally;
 	int64_t origin;
 	struct feed feed[ROWS_KINDS];
 	struct side_writer *side;
@@ -101,10 +101,7 @@ static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 	int64_t *c;
 
 	count(w, r);
-	tallies_call(w->tallies, r->thread, r->op, (uint64_t)(r->end - r->start), r->id, r->parent,
-		     r->ok);
-	if (!r->ok)
-		tallies_error(w->tallies, r->thread, r->op, r->status, r->start);
+	w->tally.sink.call(&w->tally.sink, r);
 	if (id == INT64_MIN) {
 		w->unnumbered++;
 		return KYMO_OK;
@@ -135,7 +132,7 @@ static kymo_status_t put_other(struct stream_sink *s, const struct rec *r)
 	if (!c)
 		return failed(w);
 	count(w, r);
-	tallies_other(w->tallies, r);
+	w->tally.sink.other(&w->tally.sink, r);
 	c[0] = ++w->last_id[ROWS_ACTIVITY];
 	c[1] = r->thread;
 	c[2] = r->op;
@@ -183,7 +180,7 @@ static kymo_status_t put_loss(struct stream_sink *s, const struct rec_loss *r)
 
 	if (!c)
 		return failed(w);
-	tallies_loss(w->tallies, r);
+	w->tally.sink.loss(&w->tally.sink, r);
 	c[0] = ++w->last_id[ROWS_LOSS];
 	c[1] = r->process;
 	c[2] = r->thread;
@@ -201,9 +198,9 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 
 	w->trace = t;
 	w->origin = t->origin;
-	w->tallies = tallies_new(t);
+	tallies_sink_init(&w->tally);
 	w->held = calloc(t->threads_count + 1u, sizeof(*w->held));
-	if (!w->tallies || !w->held)
+	if (w->tally.sink.begin(&w->tally.sink, t) != KYMO_OK || !w->held)
 		return KYMO_ERROR_NO_MEMORY;
 	w->side = side_writer_new(w->db);
 	if (!w->side)
@@ -299,10 +296,9 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	ok = ok && side_flush(w->side);
 	side_writer_free(w->side);
 	w->side = NULL;
-	tallies_end(w->tallies);
-	if (w->tallies->failed)
+	if (w->tally.sink.end(&w->tally.sink, t) != KYMO_OK)
 		return KYMO_ERROR_NO_MEMORY;
-	ok = ok && write_definitions(w, &c, t) && tallies_write(&c, w->tallies) &&
+	ok = ok && write_definitions(w, &c, t) && tallies_write(&c, w->tally.tallies) &&
 	     write_metadata(w, t);
 	sql_release(&c);
 	for (unsigned k = 0; k < ROWS_KINDS; k++) {
@@ -371,7 +367,7 @@ void store_writer_free(struct stream_sink *s)
 	sqlite3_close(w->db);
 	if (!w->complete)
 		unlink(w->path);
-	tallies_free(w->tallies);
+	tallies_free(w->tally.tallies);
 	free(w->path);
 	free(w);
 }

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fast way into a raw trace: its definitions as a struct trace, then its chunks one after the
- * other, with records as they lie on the wire. Who only counts and adds (the summary) needs no
- * more than wire_next() and a table lookup for each record; who wants a record in full asks
- * raw_record().
- *
- *   raw_trace_open(path, log, &rt);
- *   raw_scan_init(&scan, rt);
- *   while (raw_scan_next(&scan, &chunk))
- *           while (raw_chunk_next(&chunk, &w)) {
- *                   const struct raw_op *op = raw_chunk_op(&chunk, w.op);
- *                   if (op->kind == RAW_KIND_CALL) { op->op, raw_chunk_ns(&chunk, w.end) ... }
- *                   else if (raw_record(&chunk, &w, &any) == RAW_KIND_DISPATCH) { any.dispatch ... }
- *           }
- *   raw_scan_finish(&scan);
- *   raw_trace_close(rt);
+ * An open raw trace, and one chunk of it: its records as they lie on the wire, each in full
+ * (raw_record()), handed on (raw_deliver()), or of a call the numbers alone (raw_call()).
+ * Which chunks there are, and which of them are wanted, says spans.h; read.h reads a trace into a
+ * sink.
  */
-#ifndef FORMATS_RAW_SCAN_H
-#define FORMATS_RAW_SCAN_H
+#ifndef FORMATS_RAW_CHUNK_H
+#define FORMATS_RAW_CHUNK_H
 
 #include "formats/raw/file.h"
 #include "stream/stream.h"
@@ -37,6 +26,9 @@ struct raw_op {
 	uint32_t op; /* global index */
 	uint8_t kind; /* enum raw_kind */
 	uint8_t fields;
+	bool published; /* its last fields say when and where it was */
+	uint8_t placed; /* so many fields, from the first one, say when it was; 0: the record itself
+			   does */
 	const uint8_t *slots; /* activities: for each field its number among those of its kind, or 0 */
 };
 
@@ -67,30 +59,14 @@ struct raw_chunk {
 	uint64_t lost;    /* records dropped before this chunk */
 	bool missing;     /* chunks before this one are missing: that count is not known */
 	int64_t lost_after, lost_before; /* when it happened */
-	bool damaged;     /* set by raw_chunk_next() */
+	bool damaged;                    /* set by raw_chunk_next(), or said before */
 	size_t bytes;
+	uint32_t stored; /* of them in the file */
 	struct wire_reader reader;
 	const struct tick_map *ticks;
 	const struct tick_segment *hint;
 	struct raw_process *source;
 };
-
-struct raw_scan {
-	struct raw_trace *rt;
-	uint32_t file, block;
-	struct raw_buffer buffer;
-	bool ahead; /* a pass before the one that counts: damage and losses are not noted */
-	uint64_t bytes_done, bytes_total; /* of all files, for progress */
-	/* Return false to leave a chunk out; base and last tick as in struct raw_block. May be NULL. */
-	bool (*wanted)(void *data, const struct raw_process *p, const struct raw_block *b);
-	void *wanted_data;
-};
-
-void raw_scan_init(struct raw_scan *s, struct raw_trace *rt);
-
-/* The next chunk of records, in the order of the files. False at the end. */
-bool raw_scan_next(struct raw_scan *s, struct raw_chunk *out);
-void raw_scan_finish(struct raw_scan *s);
 
 /* Next record of the chunk; false at its end or where it is damaged (then warned and counted). */
 bool raw_chunk_damaged(struct raw_chunk *c);
@@ -125,6 +101,28 @@ union raw_any {
 };
 
 enum raw_kind raw_record(struct raw_chunk *c, const struct wire_record *w, union raw_any *out);
+
+/*
+ * Of a call (RAW_KIND_CALL) what stream_sink.brief asks for. `out` is the chunk's, made by
+ * raw_call_init(), and used again for each of its calls.
+ */
+static inline void raw_call_init(const struct raw_chunk *c, struct rec *out)
+{
+	*out = (struct rec){.process = c->process, .thread = c->thread};
+}
+
+static inline void raw_call(struct raw_chunk *c, const struct wire_record *w,
+			    const struct raw_op *op, int32_t status_ok, struct rec *out)
+{
+	out->op = op->op;
+	out->status = w->has_status ? w->status : status_ok;
+	out->ok = out->status == status_ok;
+	out->id = w->id;
+	out->parent = w->parent;
+	out->scope = w->scope;
+	out->start = raw_chunk_ns(c, w->start);
+	out->end = raw_chunk_ns(c, w->end);
+}
 
 /* Hands it to the sink. */
 kymo_status_t raw_deliver(struct stream_sink *s, enum raw_kind kind, const union raw_any *any);

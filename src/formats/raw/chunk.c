@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chunks one after the other, and records in full; see scan.h. */
-#include "formats/raw/scan.h"
+#include "formats/raw/chunk.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -8,51 +8,6 @@
 #include "formats/raw/internal.h"
 
 const struct raw_op raw_op_none = {.kind = RAW_KIND_NONE};
-
-void raw_scan_init(struct raw_scan *s, struct raw_trace *rt)
-{
-	memset(s, 0, sizeof(*s));
-	s->rt = rt;
-	s->bytes_total = rt->bytes;
-	for (uint32_t i = 0; i < rt->count; i++) {
-		struct raw_process *p = &rt->processes[i];
-
-		memset(p->next_seq, 0, p->thread_count * sizeof(*p->next_seq));
-		memset(p->lost_seen, 0, p->thread_count * sizeof(*p->lost_seen));
-		for (uint32_t k = 0; k < p->thread_count; k++)
-			p->last_seen[k] = rt->trace->threads[p->first_thread + k].start;
-	}
-}
-
-void raw_scan_finish(struct raw_scan *s)
-{
-	raw_buffer_release(&s->buffer);
-}
-
-/* Records lost before this chunk: what the program counted, or chunks that are not there. */
-static void note_loss(struct raw_process *p, const struct wire_chunk *h, struct raw_chunk *out)
-{
-	uint32_t k = out->thread - p->first_thread;
-
-	out->missing = h->seq != p->next_seq[k];
-	out->lost_after = p->last_seen[k];
-	out->lost_before = raw_chunk_ns(out, h->base_tick);
-	out->lost = raw_count(
-		p, h->lost,
-		raw_most_in((int64_t)((uint64_t)out->lost_before - (uint64_t)out->lost_after)));
-	p->next_seq[k] = h->seq + 1;
-	p->last_seen[k] = out->lost_before;
-	p->lost_seen[k] = raw_count(p, p->lost_seen[k] + out->lost, COUNT_MAX);
-}
-
-/* A chunk that nobody wants is not missing. */
-static void pass_over(struct raw_process *p, const struct raw_block *b)
-{
-	uint32_t thread = map_get(&p->threads, b->thread);
-
-	if (b->type == RAW_CHUNK && b->chunk_type == WIRE_CHUNK_RECORDS && thread)
-		p->next_seq[thread - p->first_thread] = b->seq + 1;
-}
 
 void raw_trace_totals(struct raw_trace *rt)
 {
@@ -94,6 +49,7 @@ bool raw_chunk_init(struct raw_process *p, uint32_t block, struct raw_buffer *bu
 	if (b.type != RAW_CHUNK || b.chunk_type != WIRE_CHUNK_RECORDS)
 		return false;
 	memset(out, 0, sizeof(*out));
+	p->rt->opened++;
 	if (!raw_file_payload(&p->file, block, buffer, count, &data, &out->bytes))
 		return false;
 	if (!wire_reader_init(&out->reader, data, out->bytes)) {
@@ -107,42 +63,17 @@ bool raw_chunk_init(struct raw_process *p, uint32_t block, struct raw_buffer *bu
 	}
 	memcpy(&h, data, sizeof(h));
 	out->source = p;
+	out->stored = b.stored;
 	out->process = p->process;
 	out->thread = map_get(&p->threads, h.thread);
 	out->number = block;
 	out->ops = p->ops;
 	out->op_count = p->op_count;
 	out->ticks = &p->ticks;
-	if (count && out->thread)
-		note_loss(p, &h, out);
+	out->lost = h.lost;
+	out->lost_before = raw_chunk_ns(out, h.base_tick);
+	out->damaged = !count; /* said already, as far as raw_chunk_damaged() goes */
 	return true;
-}
-
-bool raw_scan_next(struct raw_scan *s, struct raw_chunk *out)
-{
-	while (s->file < s->rt->count) {
-		struct raw_process *p = &s->rt->processes[s->file];
-		struct raw_block b;
-		uint32_t i = s->block;
-
-		if (i == p->file.block_count) {
-			s->file++;
-			s->block = 0;
-			continue;
-		}
-		s->block++;
-		raw_file_block(&p->file, i, &b);
-		s->bytes_done += sizeof(b) + b.stored;
-		if (s->wanted && !s->wanted(s->wanted_data, p, &b)) {
-			pass_over(p, &b);
-			continue;
-		}
-		if (!raw_chunk_init(p, i, &s->buffer, !s->ahead, out))
-			continue;
-		out->damaged = s->ahead; /* said already, as far as raw_chunk_damaged() goes */
-		return true;
-	}
-	return false;
 }
 
 bool raw_chunk_damaged(struct raw_chunk *c)
@@ -198,7 +129,20 @@ enum raw_kind raw_record(struct raw_chunk *c, const struct wire_record *w, union
 	if (op->kind != RAW_KIND_CALL) {
 		if (op->kind == RAW_KIND_NONE)
 			say_undefined(c->source, w->op);
-		raw_decode_activity(c, w, op, out);
+		raw_decode_activity(c, w, op, op->fields, out);
 	}
 	return (enum raw_kind)op->kind;
+}
+
+int64_t raw_start_elsewhere(struct raw_chunk *c, const struct wire_record *w,
+			    const struct raw_op *op)
+{
+	union raw_any any;
+
+	any.rec = (struct rec){.process = c->process,
+			       .thread = c->thread,
+			       .op = op->op,
+			       .start = raw_chunk_ns(c, w->start)};
+	raw_decode_activity(c, w, op, op->placed, &any);
+	return raw_key((enum raw_kind)op->kind, &any);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What foreign annotations cost: a range pushed and popped through NVTX and ITT, by the stand-ins of
+ * What foreign annotations cost: a range pushed and popped through NVTX and ITT, by the fakes of
  * the tests, which call as the vendors' headers do, through a ROCTx library (the argument) and Kokkos
  * Tools. Prints the best of many rounds; -1: the interface has no tool.
  */
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../tests/itt/stand_in.h"
-#include "../tests/nvtx/stand_in.h"
+#include "../tests/itt/fake.h"
+#include "../tests/nvtx/fake.h"
 
 enum { ROUNDS = 30, RANGES = 100000 };
 

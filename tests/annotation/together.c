@@ -10,8 +10,8 @@
 #include <CL/cl.h>
 #include <kymo/marker.h>
 
-#include "../itt/stand_in.h"
-#include "../nvtx/stand_in.h"
+#include "../itt/fake.h"
+#include "../nvtx/fake.h"
 
 static int (*roctx_pause)(uint64_t), (*roctx_resume)(uint64_t);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# CUDA without a GPU: a stand-in for CUPTI tells what a program does; see tests/cuda.
+# CUDA without a GPU: a fake for CUPTI tells what a program does; see tests/cuda.
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   foreach(what basic modes modules driver driver_work devices odd many drop ends quick_ends hang hang_modes hang_many meet origins ctl ctl_recorder
           ctl_silent alone doctor without aside static layout replay)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Libraries of plain functions without a GPU: stand-ins for NCCL and cuBLAS; see tests/exports.
+# Libraries of plain functions without a GPU: fakes for NCCL and cuBLAS; see tests/exports.
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   foreach(what collectives groups gemm lookups sanitized)
     add_test(NAME cli.exports.${what} COMMAND ${Python3_EXECUTABLE} -B

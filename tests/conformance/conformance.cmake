@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What every tool is promised, checked over OpenCL and over stand-in runtimes by one and the same tool.
+# What every tool is promised, checked over OpenCL and over fake runtimes by one and the same tool.
 set(conf ${CMAKE_CURRENT_LIST_DIR})
 set(conf_out ${CMAKE_BINARY_DIR}/tests/conformance)
 add_library(conformance_tool MODULE ${conf}/tool.c ${conf}/checks.c)
@@ -10,7 +10,7 @@ set_target_properties(conformance_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${
 target_include_directories(conformance_program PRIVATE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(conformance_program PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 
-foreach(program mock mock_drops rocm ocl_copies ocl_many ocl_svm ocl_errors ocl_callbacks ocl_poll
+foreach(program fake fake_drops rocm ocl_copies ocl_many ocl_svm ocl_errors ocl_callbacks ocl_poll
         ocl_drops)
   add_test(NAME conformance.${program}
     COMMAND Python3::Interpreter -B ${conf}/test_conformance.py ${CMAKE_BINARY_DIR} ${program})

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program over a stand-in runtime (tests/register/mock_kymo.c) and one of its own, whose
+ * A program over a fake runtime (tests/register/fake_kymo.c) and one of its own, whose
  * functions call each other through their table, with ranges and threads: program RUNTIME THREADS
  * CALLS.
  */
@@ -81,8 +81,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", dlerror());
 		return 3;
 	}
-	*(void **)&reg = dlsym(library, "mock_kymo_register");
-	*(void **)&work = dlsym(library, "mock_kymo_work");
+	*(void **)&reg = dlsym(library, "fake_kymo_register");
+	*(void **)&work = dlsym(library, "fake_kymo_work");
 	if (reg() != 0)
 		return 4;
 	register_nested();

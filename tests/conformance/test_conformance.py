@@ -35,12 +35,12 @@ def found(*parts):
     return None
 
 
-MOCK = [os.path.join(TESTS, "conformance", "conformance_program"),
-        os.path.join(TESTS, "register", "linked", "libmock.so.1")]
+FAKE = [os.path.join(TESTS, "conformance", "conformance_program"),
+        os.path.join(TESTS, "register", "linked", "libfake.so.1")]
 # program: command, promises, settings
 PROGRAMS = {
-    "mock": (MOCK + ["8", "500"], CALLS + SCOPES + ["nested"], {}),
-    "mock_drops": (MOCK + ["8", "3000"], DROPS, {"CONFORMANCE_BYTES": "262144"}),
+    "fake": (FAKE + ["8", "500"], CALLS + SCOPES + ["nested"], {}),
+    "fake_drops": (FAKE + ["8", "3000"], DROPS, {"CONFORMANCE_BYTES": "262144"}),
     "rocm": ([found("probe_rocm"), "kymo", os.path.join(TESTS, "register", "linked",
                                                         "libamdhip64.so.6"),
               os.path.join(TESTS, "register", "profiler", "librocprofiler-sdk.so")], KERNELS + ["allocations"], {}),

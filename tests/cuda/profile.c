@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that are sampled and counted, said to the stand-in. The first argument chooses the scene. */
+/* Kernels that are sampled and counted, said to the fake. The first argument chooses the scene. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "stand_profile.h"
+#include "fake_profile.h"
 
 enum { DRIVER = 1, RUNTIME = 2, CU_LAUNCH = 307, RT_LAUNCH = 211, CU_STREAM_SYNC = 126, CU_GRAPH_LAUNCH = 514,
        CU_BEGIN_CAPTURE = 539, CU_END_CAPTURE = 497 };
@@ -29,16 +29,16 @@ static uint32_t launch_of(void *context, const char *name, double warps)
 		void *stream;
 		void **params, **extra;
 	} d = {(void *)name, {1, 1, 1}, {32, 1, 1}, 0, NULL, NULL, NULL};
-	uint32_t correlation = stand_correlation();
-	struct stand_call outer = {RUNTIME, RT_LAUNCH, &p, 0, correlation, 1, 0, name};
-	struct stand_call inner = {DRIVER, CU_LAUNCH, &d, 0, correlation, 1, 0, name};
+	uint32_t correlation = fake_correlation();
+	struct fake_call outer = {RUNTIME, RT_LAUNCH, &p, 0, correlation, 1, 0, name};
+	struct fake_call inner = {DRIVER, CU_LAUNCH, &d, 0, correlation, 1, 0, name};
 
-	stand_enter(&outer);
-	stand_enter(&inner);
+	fake_enter(&outer);
+	fake_enter(&inner);
 	if (warps > 0)
-		stand_range(context, warps);
-	stand_leave(&inner, 0);
-	stand_leave(&outer, 0);
+		fake_range(context, warps);
+	fake_leave(&inner, 0);
+	fake_leave(&outer, 0);
 	return correlation;
 }
 
@@ -50,20 +50,20 @@ static uint32_t launch(const char *name)
 static void graph(void)
 {
 	void *params[2] = {(void *)0x9, NULL};
-	struct stand_call c = {DRIVER, CU_GRAPH_LAUNCH, params, 0, stand_correlation(), 1, 0, NULL};
+	struct fake_call c = {DRIVER, CU_GRAPH_LAUNCH, params, 0, fake_correlation(), 1, 0, NULL};
 
-	stand_enter(&c);
-	stand_graph();
-	stand_leave(&c, 0);
+	fake_enter(&c);
+	fake_graph();
+	fake_leave(&c, 0);
 }
 
 static void wait_stream(void)
 {
 	void *stream = NULL;
-	struct stand_call c = {DRIVER, CU_STREAM_SYNC, &stream, 0, stand_correlation(), 1, 0, NULL};
+	struct fake_call c = {DRIVER, CU_STREAM_SYNC, &stream, 0, fake_correlation(), 1, 0, NULL};
 
-	stand_enter(&c);
-	stand_leave(&c, 0);
+	fake_enter(&c);
+	fake_leave(&c, 0);
 }
 
 static const char hot[] = "_Z3hotPfi", cold[] = "_Z4coldPf";
@@ -72,21 +72,21 @@ static void hot_and_cold(void *context)
 {
 	uint32_t first = launch(hot), second = launch(hot);
 
-	stand_pc(context, 77, hot, 0x20, "long_scoreboard", 60, 50, first);
-	stand_pc(context, 77, hot, 0x20, "wait", 10, 0, first);
-	stand_pc(context, 77, hot, 0x28, "selected", 5, 0, second);
-	stand_pc(context, 77, hot, 0x40, "wait", 20, 15, second);
-	stand_pc(context, 78, cold, 0x20, "wait", 5, 5, 0);
+	fake_pc(context, 77, hot, 0x20, "long_scoreboard", 60, 50, first);
+	fake_pc(context, 77, hot, 0x20, "wait", 10, 0, first);
+	fake_pc(context, 77, hot, 0x28, "selected", 5, 0, second);
+	fake_pc(context, 77, hot, 0x40, "wait", 20, 15, second);
+	fake_pc(context, 78, cold, 0x20, "wait", 5, 5, 0);
 }
 
 static void call(uint32_t cbid, int32_t result, bool on)
 {
 	void *params[2] = {NULL, NULL};
-	struct stand_call c = {DRIVER, cbid, params, 0, stand_correlation(), 1, 0, NULL};
+	struct fake_call c = {DRIVER, cbid, params, 0, fake_correlation(), 1, 0, NULL};
 
-	stand_enter(&c);
-	stand_capture(on);
-	stand_leave(&c, result);
+	fake_enter(&c);
+	fake_capture(on);
+	fake_leave(&c, result);
 }
 
 /* A kernel that is captured, not run; with `result` not 0 nothing is captured. */
@@ -132,13 +132,13 @@ static sem_t launched, forked;
 /* A launch of four warps that is under way while the process forks. */
 static void *long_launch(void *context)
 {
-	struct stand_call c = {DRIVER, CU_LAUNCH, NULL, 0, stand_correlation(), 1, 0, cold};
+	struct fake_call c = {DRIVER, CU_LAUNCH, NULL, 0, fake_correlation(), 1, 0, cold};
 
-	stand_enter(&c);
+	fake_enter(&c);
 	sem_post(&launched);
 	sem_wait(&forked);
-	stand_range(context, 4);
-	stand_leave(&c, 0);
+	fake_range(context, 4);
+	fake_leave(&c, 0);
 	return NULL;
 }
 
@@ -167,54 +167,54 @@ int main(int argc, char **argv)
 	const char *scene = argc > 1 ? argv[1] : "pc";
 	void *context;
 
-	stand_init();
-	stand_resource(5, NULL, NULL);
-	context = stand_context(1);
-	printf("period %u mode %u\n", stand_pc_period(), stand_pc_mode());
-	stand_module(true);
-	stand_module(false);
+	fake_init();
+	fake_resource(5, NULL, NULL);
+	context = fake_context(1);
+	printf("period %u mode %u\n", fake_pc_period(), fake_pc_mode());
+	fake_module(true);
+	fake_module(false);
 	if (strcmp(scene, "pc") == 0) {
 		hot_and_cold(context);
 	} else if (strcmp(scene, "many") == 0) { /* more than are fetched at once */
 		for (unsigned i = 0; i < 5000; i++)
-			stand_pc(context, 77, hot, 16 * i, "wait", 1, 0, 0);
-		stand_pc_dropped(7);
+			fake_pc(context, 77, hot, 16 * i, "wait", 1, 0, 0);
+		fake_pc_dropped(7);
 	} else if (strcmp(scene, "full") == 0) {
 		hot_and_cold(context);
-		stand_pc_full();
+		fake_pc_full();
 	} else if (strcmp(scene, "paused") == 0) { /* what a tool does at waits is in profile_tool.c */
 		hot_and_cold(context);
 		wait_stream();
-		printf("period %u\n", stand_pc_period());
+		printf("period %u\n", fake_pc_period());
 		hot_and_cold(context);
 		wait_stream();
-		printf("period %u\n", stand_pc_period());
+		printf("period %u\n", fake_pc_period());
 		hot_and_cold(context);
 	} else if (strcmp(scene, "count") == 0) {
 		launch_of(context, hot, 4);
 		launch_of(context, cold, 8);
-		stand_range(context, 99); /* of a launch that nobody was told of */
+		fake_range(context, 99); /* of a launch that nobody was told of */
 		launch_of(context, hot, 16);
 		graph();
 		launch_of(context, cold, 32);
 		capture(context, 0);
 		capture(context, 900); /* does not begin */
 		launch_of(context, cold, 64);
-		printf("counting %d\n", stand_range_on());
+		printf("counting %d\n", fake_range_on());
 	} else if (strcmp(scene, "forked") == 0) {
 		fork_while_launching(context);
 	} else if (strcmp(scene, "threads") == 0) {
 		threads(context);
 	} else if (strcmp(scene, "counted-end") == 0) {
 		launch_of(context, hot, 4);
-		stand_resource(2, context, NULL);
-		printf("counting %d\n", stand_range_on());
-		stand_context(1);
+		fake_resource(2, context, NULL);
+		printf("counting %d\n", fake_range_on());
+		fake_context(1);
 		launch_of(context, hot, 8);
 	} else if (strcmp(scene, "end") == 0) {
 		hot_and_cold(context);
-		stand_resource(2, context, NULL);
-		printf("period %u\n", stand_pc_period());
+		fake_resource(2, context, NULL);
+		printf("period %u\n", fake_pc_period());
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What CUDA programs do, said to the stand-in. The first argument chooses the scene; prints what a
+ * What CUDA programs do, said to the fake. The first argument chooses the scene; prints what a
  * test has to know of it.
  */
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 
 #include "../support/between.h"
 #include "profiler.h"
-#include "stand_in.h"
+#include "fake.h"
 
 enum { DRIVER = 1, RUNTIME = 2 };
 /* CUPTI's numbers of functions. */
@@ -110,7 +110,7 @@ struct overhead_record {
 
 static size_t by_version(size_t v13, size_t v12, size_t v11)
 {
-	const char *v = getenv("STAND_VERSION");
+	const char *v = getenv("FAKE_VERSION");
 	int n = v ? atoi(v) : 130001;
 
 	return n >= 130000 ? v13 : n >= 19 ? v12 : v11;
@@ -119,19 +119,19 @@ static size_t by_version(size_t v13, size_t v12, size_t v11)
 static uint32_t context_id = 1;
 static _Thread_local const char *symbol; /* of the launch that is made */
 
-static void begin(struct stand_call *c, int domain, uint32_t cbid, const void *params,
+static void begin(struct fake_call *c, int domain, uint32_t cbid, const void *params,
 		  uint32_t correlation)
 {
-	*c = (struct stand_call){domain, cbid, params, 0, correlation, context_id, 0, symbol};
-	stand_enter(c);
+	*c = (struct fake_call){domain, cbid, params, 0, correlation, context_id, 0, symbol};
+	fake_enter(c);
 }
 
 static void whole(int domain, uint32_t cbid, const void *params, int32_t result)
 {
-	struct stand_call c;
+	struct fake_call c;
 
-	begin(&c, domain, cbid, params, stand_correlation());
-	stand_leave(&c, result);
+	begin(&c, domain, cbid, params, fake_correlation());
+	fake_leave(&c, result);
 }
 
 struct launch {
@@ -153,14 +153,14 @@ static uint32_t launch(const char *name, void *stream, unsigned blocks)
 {
 	struct launch p = {name, {blocks, 1, 1}, {256, 1, 1}, NULL, 48, stream};
 	struct driver_launch d = {(void *)name, {blocks, 1, 1}, {256, 1, 1}, 48, stream, NULL, NULL};
-	uint32_t correlation = stand_correlation();
-	struct stand_call outer, inner;
+	uint32_t correlation = fake_correlation();
+	struct fake_call outer, inner;
 
 	symbol = name;
 	begin(&outer, RUNTIME, RT_LAUNCH, &p, correlation);
 	begin(&inner, DRIVER, CU_LAUNCH, &d, correlation);
-	stand_leave(&inner, 0);
-	stand_leave(&outer, 0);
+	fake_leave(&inner, 0);
+	fake_leave(&outer, 0);
 	symbol = NULL;
 	return correlation;
 }
@@ -173,7 +173,7 @@ static void ran(const char *name, uint32_t correlation, uint64_t start, uint64_t
 			   .shared = {16, 48}, .local = {8, 0}, .correlation = correlation,
 			   .name = name, .cluster = {2, 1, 1}};
 
-	stand_record(&k, by_version(216, 208, 200));
+	fake_record(&k, by_version(216, 208, 200));
 }
 
 static void memory(void)
@@ -187,13 +187,13 @@ static void memory(void)
 		void **pointer;
 		size_t bytes;
 	} r = {(void **)&pointer, 4096};
-	struct stand_call outer, inner;
-	uint32_t correlation = stand_correlation();
+	struct fake_call outer, inner;
+	uint32_t correlation = fake_correlation();
 
 	begin(&outer, RUNTIME, RT_MALLOC, &r, correlation);
 	begin(&inner, DRIVER, CU_MEM_ALLOC, &p, correlation);
-	stand_leave(&inner, 0);
-	stand_leave(&outer, 0);
+	fake_leave(&inner, 0);
+	fake_leave(&outer, 0);
 	whole(DRIVER, CU_MEM_ALLOC, &p, 2); /* out of memory: nothing was allocated */
 	whole(DRIVER, CU_MEM_FREE, &gone, 0);
 }
@@ -215,20 +215,20 @@ static void copies(void)
 		unsigned char value;
 		size_t n;
 	} q = {0x7f0000001000, 1, 4096};
-	struct stand_call c;
+	struct fake_call c;
 
-	m.correlation = stand_correlation();
+	m.correlation = fake_correlation();
 	begin(&c, RUNTIME, RT_MEMCPY, &p, m.correlation);
-	m.start = stand_now();
+	m.start = fake_now();
 	m.end = m.start + 1000;
-	stand_leave(&c, 0);
-	stand_record(&m, by_version(96, 88, 88));
-	s.correlation = stand_correlation();
+	fake_leave(&c, 0);
+	fake_record(&m, by_version(96, 88, 88));
+	s.correlation = fake_correlation();
 	begin(&c, DRIVER, CU_MEMSET, &q, s.correlation);
-	stand_leave(&c, 0);
-	s.start = stand_now();
+	fake_leave(&c, 0);
+	s.start = fake_now();
 	s.end = s.start + 500;
-	stand_record(&s, by_version(88, 88, 88));
+	fake_record(&s, by_version(88, 88, 88));
 }
 
 static void waits(void *stream)
@@ -273,13 +273,13 @@ static void managed(void)
 				   .source = UINT32_MAX, .flags = 3};
 
 	whole(DRIVER, CU_MANAGED, &p, 0);
-	c.start = stand_now();
+	c.start = fake_now();
 	c.end = c.start + 2000;
-	stand_record(&c, by_version(104, 64, 64));
+	fake_record(&c, by_version(104, 64, 64));
 	c.counter = 4;
 	c.value = 17;
 	c.source = 0;
-	stand_record(&c, by_version(104, 64, 64));
+	fake_record(&c, by_version(104, 64, 64));
 }
 
 static void basic(void)
@@ -289,38 +289,38 @@ static void basic(void)
 	uint32_t a, b;
 	int device = 0, *out = &device;
 
-	stand_context(1);
+	fake_context(1);
 	memory();
 	copies();
 	whole(RUNTIME, RT_GET_DEVICE, &out, 0);
 	a = launch("_Z3addPfS_i", NULL, 128);
 	b = launch("_Z3mulPfS_i", stream, 64);
-	now = stand_now();
+	now = fake_now();
 	ran("_Z3addPfS_i", a, now, now + 5000, 7, 128);
 	ran("_Z3mulPfS_i", b, now + 100, now + 7100, 0x0d, 64);
 	waits(stream);
 	managed();
-	stand_deliver();
+	fake_deliver();
 }
 
 /* Times that cannot be, and work whose call is not known. */
 static void odd(void)
 {
-	uint64_t now = stand_now();
+	uint64_t now = fake_now();
 
-	stand_context(1);
+	fake_context(1);
 	ran("none", launch("none", NULL, 1), 0, 0, 7, 1);
 	ran("backwards", launch("backwards", NULL, 1), now + 1000, now, 7, 1);
 	ran("early", launch("early", NULL, 1), now - 5000000, now - 4000000, 7, 1);
 	ran("stranger", 4000000, now, now + 10, 7, 1);
-	stand_deliver();
+	fake_deliver();
 }
 
 static void overhead(uint32_t kind, uint64_t start, uint64_t end)
 {
 	struct overhead_record o = {.kind = 17, .overhead = kind << 16, .start = start, .end = end};
 
-	stand_record(&o, by_version(56, 48, 40));
+	fake_record(&o, by_version(56, 48, 40));
 }
 
 /* What the driver does of itself, and CUPTI: code compiled during a launch, loaded, pools, costs. */
@@ -329,49 +329,49 @@ static void driver_work(void)
 	uint32_t correlation;
 	uint64_t now;
 
-	stand_context(1);
+	fake_context(1);
 	correlation = launch("compiled", NULL, 1);
-	now = stand_now();
+	now = fake_now();
 	for (uint32_t operation = 1; operation <= 3; operation++) {
 		struct jit_record j = {52, 1, operation, 0, now - 3000, now - 1000, correlation, 0, 7,
 				       4096, "/cache", 1, 2};
 
-		stand_record(&j, by_version(72, 64, 64));
+		fake_record(&j, by_version(72, 64, 64));
 	}
 	for (uint32_t operation = 1; operation <= 3; operation++) {
 		struct pool_record p = {50, operation, 1, 0, 1, 0, 65536, 0xb00, 1 << 20, 1 << 16,
 					now, 4096, 0};
 
-		stand_record(&p, by_version(80, 72, 72));
+		fake_record(&p, by_version(80, 72, 72));
 	}
 	for (uint32_t kind = 1; kind <= 8; kind++)
 		overhead(kind, now - 1000, now - 500);
 	ran("compiled", correlation, now, now + 10, 7, 1);
-	stand_deliver();
+	fake_deliver();
 }
 
 static void many(unsigned count)
 {
-	stand_context(1);
+	fake_context(1);
 	for (unsigned i = 0; i < count; i++) {
-		uint64_t now = stand_now();
+		uint64_t now = fake_now();
 
 		ran("empty", launch("empty", NULL, 1), now, now + 1000, 7, 1);
 		if (i % 1000 == 999)
-			stand_deliver();
+			fake_deliver();
 	}
-	stand_deliver();
+	fake_deliver();
 }
 
 static void direct(const char *name)
 {
 	struct driver_launch d = {(void *)name, {1, 1, 1}, {1, 1, 1}, 0, NULL, NULL, NULL};
-	struct stand_call c;
-	uint32_t correlation = stand_correlation();
+	struct fake_call c;
+	uint32_t correlation = fake_correlation();
 
 	begin(&c, DRIVER, CU_LAUNCH, &d, correlation);
-	stand_leave(&c, 0);
-	ran(name, correlation, stand_now(), stand_now() + 10, 7, 1);
+	fake_leave(&c, 0);
+	ran(name, correlation, fake_now(), fake_now() + 10, 7, 1);
 }
 
 /* Launches by the driver: from the start, or after many by the runtime. */
@@ -383,15 +383,15 @@ static void driver(bool late)
 		const char *name;
 	} p = {NULL, NULL, "named"};
 
-	stand_context(1);
+	fake_context(1);
 	if (late)
 		many(1000);
-	printf("listened to %d\n", stand_enabled(DRIVER, CU_LAUNCH));
+	printf("listened to %d\n", fake_enabled(DRIVER, CU_LAUNCH));
 	if (late)
 		whole(DRIVER, CU_GET_FUNCTION, &p, 0);
 	for (int i = 0; i < 1000; i++)
 		direct("direct");
-	stand_deliver();
+	fake_deliver();
 }
 
 /* Does what its input says: launches, whose records stay with CUPTI until somebody asks for them. */
@@ -399,10 +399,10 @@ static void served(void)
 {
 	unsigned count;
 
-	stand_context(1);
+	fake_context(1);
 	while (scanf(" launch %u", &count) == 1) {
 		for (unsigned i = 0; i < count; i++)
-			ran("served", launch("served", NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+			ran("served", launch("served", NULL, 1), fake_now(), fake_now() + 10, 7, 1);
 		printf("done\n");
 		fflush(stdout);
 	}
@@ -411,24 +411,24 @@ static void served(void)
 /* A launch by the driver, then many by the runtime: that function stays listened to, others do not. */
 static void mixed(void)
 {
-	stand_context(1);
+	fake_context(1);
 	direct("first");
 	many(1000);
-	printf("listened to %d %d\n", stand_enabled(DRIVER, CU_LAUNCH),
-	       stand_enabled(DRIVER, CU_LAUNCH_EX));
+	printf("listened to %d %d\n", fake_enabled(DRIVER, CU_LAUNCH),
+	       fake_enabled(DRIVER, CU_LAUNCH_EX));
 	direct("again");
-	stand_deliver();
+	fake_deliver();
 }
 
 /* Kernels of calls that were not listened to turn listening on again. */
 static void unheard(void)
 {
-	stand_context(1);
+	fake_context(1);
 	many(1000);
 	direct("unheard");
-	stand_deliver();
+	fake_deliver();
 	direct("heard");
-	stand_deliver();
+	fake_deliver();
 }
 
 /* What the callbacks alone cost: nanoseconds a launch. */
@@ -436,13 +436,13 @@ static void cost(int count)
 {
 	uint64_t start;
 
-	stand_context(1);
+	fake_context(1);
 	for (int i = 0; i < 1000; i++)
 		launch("cost", NULL, 1);
-	start = stand_now();
+	start = fake_now();
 	for (int i = 0; i < count; i++)
 		launch("cost", NULL, 1);
-	fprintf(stderr, "%.1f ns\n", (double)(stand_now() - start) / count);
+	fprintf(stderr, "%.1f ns\n", (double)(fake_now() - start) / count);
 }
 
 /* A kernel on each of two devices, a copy from the first to the second. */
@@ -452,28 +452,28 @@ static void two_devices(void)
 				.stream = 7, .source = {0, 1}, .destination = {1, 2}};
 	struct kernel k = {.kind = 10, .grid = {1, 1, 1}, .block = {1, 1, 1}, .device = 1,
 			   .context = 2, .stream = 7, .name = "there"};
-	struct stand_call c;
+	struct fake_call c;
 
-	stand_context(1);
-	stand_context(2);
-	ran("here", launch("here", NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+	fake_context(1);
+	fake_context(2);
+	ran("here", launch("here", NULL, 1), fake_now(), fake_now() + 10, 7, 1);
 	k.correlation = launch("there", NULL, 1);
-	k.start = stand_now();
+	k.start = fake_now();
 	k.end = k.start + 10;
-	stand_record(&k, by_version(216, 208, 200));
-	p.correlation = stand_correlation();
+	fake_record(&k, by_version(216, 208, 200));
+	p.correlation = fake_correlation();
 	begin(&c, RUNTIME, RT_MEMCPY, NULL, p.correlation);
-	stand_leave(&c, 0);
-	p.start = stand_now();
+	fake_leave(&c, 0);
+	p.start = fake_now();
 	p.end = p.start + 100;
-	stand_record(&p, by_version(96, 96, 96));
-	stand_deliver();
+	fake_record(&p, by_version(96, 96, 96));
+	fake_deliver();
 }
 
 static void *one_thread(void *arg)
 {
 	for (unsigned i = 0; i < 1000; i++) {
-		uint64_t now = stand_now();
+		uint64_t now = fake_now();
 
 		ran("thread", launch("thread", NULL, 1), now, now + 10, 7, 1);
 	}
@@ -484,20 +484,20 @@ static void threads(void)
 {
 	pthread_t t[8];
 
-	stand_context(1);
+	fake_context(1);
 	for (int i = 0; i < 8; i++)
 		pthread_create(&t[i], NULL, one_thread, NULL);
 	for (int i = 0; i < 8; i++)
 		pthread_join(t[i], NULL);
-	stand_deliver();
+	fake_deliver();
 }
 
 static void forked(void)
 {
 	pid_t child;
 
-	stand_context(1);
-	ran("parent", launch("parent", NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+	fake_context(1);
+	ran("parent", launch("parent", NULL, 1), fake_now(), fake_now() + 10, 7, 1);
 	child = fork();
 	if (child == 0) {
 		whole(RUNTIME, RT_GET_DEVICE, NULL, 3);
@@ -505,7 +505,7 @@ static void forked(void)
 		exit(7);
 	}
 	waitpid(child, NULL, 0);
-	ran("after", launch("after", NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+	ran("after", launch("after", NULL, 1), fake_now(), fake_now() + 10, 7, 1);
 }
 
 /* Ten kernels that CUPTI has not handed over. Returns what cannot be. */
@@ -514,11 +514,11 @@ static int ends(const char *how)
 	pid_t child;
 	int status = 0;
 
-	stand_context(1);
+	fake_context(1);
 	for (unsigned i = 0; i < 10; i++)
-		ran("empty", launch("empty", NULL, 1), stand_now(), stand_now() + 1000, 7, 1);
+		ran("empty", launch("empty", NULL, 1), fake_now(), fake_now() + 1000, 7, 1);
 	if (strcmp(how, "kill") == 0) {
-		while (stand_held()) /* until somebody asks for it */
+		while (fake_held()) /* until somebody asks for it */
 			sched_yield();
 		launch("lost", NULL, 1);
 		raise(SIGKILL);
@@ -534,7 +534,7 @@ static int ends(const char *how)
 		if (child == 0)
 			_exit(5);
 		waitpid(child, &status, 0);
-		if (WEXITSTATUS(status) != 5 || stand_flushed())
+		if (WEXITSTATUS(status) != 5 || fake_flushed())
 			return 1;
 	}
 	if (strcmp(how, "_Exit") == 0)
@@ -545,15 +545,15 @@ static int ends(const char *how)
 /* A call that takes a while, in a device context. */
 static void takes_long(uint32_t context, uint32_t cbid, const void *params, int32_t result)
 {
-	struct stand_call c;
+	struct fake_call c;
 	uint64_t over;
 
 	context_id = context;
-	begin(&c, DRIVER, cbid, params, stand_correlation());
-	over = stand_now() + 2000000;
-	while (stand_now() < over)
+	begin(&c, DRIVER, cbid, params, fake_correlation());
+	over = fake_now() + 2000000;
+	while (fake_now() < over)
 		sched_yield();
-	stand_leave(&c, result);
+	fake_leave(&c, result);
 }
 
 /* Two modules and a library on two devices, and one that cannot be loaded. */
@@ -570,8 +570,8 @@ static void modules(void)
 		void *more[6];
 	} library = {&handles[2], "three", {NULL}};
 
-	stand_context(1);
-	stand_context(2);
+	fake_context(1);
+	fake_context(2);
 	takes_long(1, CU_MODULE_LOAD, &p[0], 0);
 	takes_long(2, CU_MODULE_LOAD, &p[1], 0);
 	takes_long(2, CU_LIBRARY_LOAD, &library, 0);
@@ -590,14 +590,14 @@ static void *hang_there(void *arg)
 		unsigned char value;
 		size_t n;
 	} p = {0x7f0000001000, 1, 4096};
-	struct stand_call c;
+	struct fake_call c;
 
 	k.correlation = launch("there", NULL, 1);
-	stand_record(&k, by_version(216, 208, 200));
-	s.correlation = stand_correlation();
+	fake_record(&k, by_version(216, 208, 200));
+	s.correlation = fake_correlation();
 	begin(&c, DRIVER, CU_MEMSET, &p, s.correlation);
-	stand_leave(&c, 0);
-	stand_record(&s, by_version(88, 88, 88));
+	fake_leave(&c, 0);
+	fake_record(&s, by_version(88, 88, 88));
 	return NULL;
 }
 
@@ -617,7 +617,7 @@ static void around(void *stream)
 	struct {
 		void *stream, **graph;
 	} captured = {stream, NULL};
-	uint64_t now = stand_now();
+	uint64_t now = fake_now();
 	void *legacy = NULL;
 
 	ran("seen", launch("seen", NULL, 1), now, now + 10, 7, 1);
@@ -635,14 +635,14 @@ static void around(void *stream)
 static int hang(const char *how, int more)
 {
 	void *stream = make_stream(0);
-	uint64_t now = stand_now();
+	uint64_t now = fake_now();
 	pthread_t other;
 
-	stand_context(1);
-	stand_context(2);
+	fake_context(1);
+	fake_context(2);
 	ran("before", launch("before", NULL, 1), now, now + 10, 7, 1);
-	stand_deliver();
-	stand_hold(true);
+	fake_deliver();
+	fake_hold(true);
 	around(stream);
 	ran("hung", launch("hung", stream, 1), 0, 0, 0x0d, 1);
 	for (int i = 0; i < more; i++) /* behind it */
@@ -651,12 +651,12 @@ static int hang(const char *how, int more)
 	if (pthread_create(&other, NULL, hang_there, NULL) != 0)
 		return 1;
 	pthread_join(other, NULL);
-	while (strcmp(how, "live") != 0 && stand_kind(10) && stand_looked() < 4)
+	while (strcmp(how, "live") != 0 && fake_kind(10) && fake_looked() < 4)
 		sched_yield();
 	printf("hangs\n");
 	fflush(stdout);
 	if (strcmp(how, "ends") == 0) /* and the program as well */
-		stand_hold(false);
+		fake_hold(false);
 	else if (strcmp(how, "live") == 0)
 		pause();
 	else if (strcmp(how, "_exit") == 0)
@@ -669,38 +669,38 @@ static int hang(const char *how, int more)
 /* Work of which tools want to know more: kernels, one refused by a filter, a graph, a failure. */
 static void tooled(void)
 {
-	uint32_t first, second, graph = stand_correlation();
+	uint32_t first, second, graph = fake_correlation();
 	void *params[2] = {(void *)0x9, NULL};
-	struct stand_call c;
+	struct fake_call c;
 
-	stand_context(1);
+	fake_context(1);
 	first = launch("first", NULL, 1);
 	second = launch("second", NULL, 1);
 	begin(&c, RUNTIME, RT_GRAPH_LAUNCH, params, graph);
-	stand_leave(&c, 0);
+	fake_leave(&c, 0);
 	copies();
 	whole(RUNTIME, RT_LAUNCH, NULL, 1);
-	ran("second", second, stand_now(), stand_now() + 10, 7, 1);
-	ran("node", graph, stand_now(), stand_now() + 10, 7, 1);
-	stand_deliver();
-	ran("node", graph, stand_now(), stand_now() + 10, 7, 1);
-	ran("first", first, stand_now(), stand_now() + 10, 7, 1);
-	stand_deliver();
-	ran("node", graph, stand_now(), stand_now() + 10, 7, 1);
+	ran("second", second, fake_now(), fake_now() + 10, 7, 1);
+	ran("node", graph, fake_now(), fake_now() + 10, 7, 1);
+	fake_deliver();
+	ran("node", graph, fake_now(), fake_now() + 10, 7, 1);
+	ran("first", first, fake_now(), fake_now() + 10, 7, 1);
+	fake_deliver();
+	ran("node", graph, fake_now(), fake_now() + 10, 7, 1);
 }
 
 static void late(void)
 {
 	void *stream = NULL;
 
-	ran("late", launch("late", NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+	ran("late", launch("late", NULL, 1), fake_now(), fake_now() + 10, 7, 1);
 	whole(DRIVER, CU_STREAM_SYNC, &stream, 0);
 }
 
 static void kernels(const char *name, int count)
 {
 	for (int i = 0; i < count; i++)
-		ran(name, launch(name, NULL, 1), stand_now(), stand_now() + 10, 7, 1);
+		ran(name, launch(name, NULL, 1), fake_now(), fake_now() + 10, 7, 1);
 }
 
 /*
@@ -722,15 +722,15 @@ static void takes(const char *how, const char *where)
 	}
 	if (strcmp(how, "early") == 0)
 		profile(NULL, true);
-	stand_init();
-	stand_context(1);
+	fake_init();
+	fake_context(1);
 	kernels("before", strcmp(how, "early") == 0 ? 0 : 3);
 	if (strcmp(how, "early") != 0)
 		profile(asks ? library : NULL, strcmp(how, "activities") != 0);
 	kernels("profiled", 5);
 	profiled();
 	kernels("after", 2);
-	printf("kernels wanted: %d\n", stand_kind(10));
+	printf("kernels wanted: %d\n", fake_kind(10));
 }
 
 /* A library that has CUPTI in it comes while kernels run. */
@@ -738,11 +738,11 @@ static void brought(const char *library)
 {
 	int waited = 0;
 
-	stand_context(1);
+	fake_context(1);
 	kernels("before", 3);
 	if (!dlopen(library, RTLD_NOW | RTLD_LOCAL))
 		abort();
-	for (; (stand_kind(10) || stand_enabled(RUNTIME, RT_LAUNCH)) && waited < 60000; waited++) {
+	for (; (fake_kind(10) || fake_enabled(RUNTIME, RT_LAUNCH)) && waited < 60000; waited++) {
 		kernels("meanwhile", 1); /* Kymo looks while there is work */
 		usleep(1000);
 	}
@@ -756,10 +756,10 @@ static void fresh(void)
 
 static void fresh_seen(void)
 {
-	uint64_t now = stand_now();
+	uint64_t now = fake_now();
 
 	ran("fresh", launch("fresh", NULL, 1), now, now + 10, 7, 1);
-	stand_deliver();
+	fake_deliver();
 }
 
 int main(int argc, char **argv)
@@ -769,16 +769,16 @@ int main(int argc, char **argv)
 	if (strcmp(scene, "late") == 0)
 		atexit(late); /* before CUDA: runs after everything of it */
 	if (strcmp(scene, "other") == 0)
-		stand_other_subscriber();
+		fake_other_subscriber();
 	if (strcmp(scene, "takes") == 0) {
 		takes(argv[2], argc > 3 ? argv[3] : NULL);
 		return 0;
 	}
-	stand_init();
+	fake_init();
 	if (strcmp(scene, "hang") == 0)
 		return hang(argv[2], argc > 3 ? atoi(argv[3]) : 0);
 	if (strcmp(scene, "meet") == 0) {
-		stand_context(1);
+		fake_context(1);
 		between((unsigned)atoi(argv[2]), fresh, fresh_seen);
 	}
 	if (strcmp(scene, "modules") == 0)
@@ -811,13 +811,13 @@ int main(int argc, char **argv)
 		forked();
 	else if (strcmp(scene, "drop") == 0) {
 		many(10);
-		stand_drop(123);
+		fake_drop(123);
 		many(10);
 	} else if (strcmp(scene, "exit") == 0) {
 		return ends(argv[2]);
 	} else if (strcmp(scene, "late") != 0)
 		basic();
-	printf("kernels %d driver %d runtime %d\n", stand_kind(10), stand_enabled(DRIVER, CU_LAUNCH),
-	       stand_enabled(RUNTIME, RT_LAUNCH));
+	printf("kernels %d driver %d runtime %d\n", fake_kind(10), fake_enabled(DRIVER, CU_LAUNCH),
+	       fake_enabled(RUNTIME, RT_LAUNCH));
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says to the stand-in what gpu/capture.c wrote down beside a real CUPTI (the form of its lines is
+ * Says to the fake what gpu/capture.c wrote down beside a real CUPTI (the form of its lines is
  * explained there): replay CAPTURE. Calls are made by as many threads as then, in the same order and
  * not earlier after the start; what parameters pointed to has copies here, and records' times are
  * moved to now.
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "capture/cuda/cupti.h"
-#include "stand_in.h"
+#include "fake.h"
 
 #define WORDS   16u
 #define POINTED 256u
@@ -21,7 +21,7 @@
 #define LATER   1000000000u /* ns */
 
 struct call {
-	struct stand_call stand;
+	struct fake_call stand;
 	uint64_t words[WORDS];
 };
 
@@ -159,10 +159,10 @@ static void call(struct thread *t)
 		if (site == 0)
 			c->stand.symbol = strcmp(symbol, "-") != 0 ? strdup(symbol) : NULL;
 		if (site == 0)
-			stand_enter(&c->stand);
+			fake_enter(&c->stand);
 		else
-			stand_leave(&c->stand, result);
-		calls += site == 0 && stand_enabled(domain, cbid);
+			fake_leave(&c->stand, result);
+		calls += site == 0 && fake_enabled(domain, cbid);
 	}
 	free(symbol);
 }
@@ -172,7 +172,7 @@ static void context(const struct thread *t)
 	unsigned id;
 
 	if (sscanf(t->line, "%*u T %*u %u", &id) == 1)
-		stand_context(id);
+		fake_context(id);
 }
 
 static void *work(void *arg)
@@ -267,8 +267,8 @@ static void record(char *line)
 	if (r.kind == CUPTI_DEVICE)
 		r.device.name = name ? strdup(name + 1) : NULL;
 	move(&r);
-	stand_size(r.kind, size);
-	stand_record(&r, size);
+	fake_size(r.kind, size);
+	fake_record(&r, size);
 	records++;
 }
 
@@ -283,7 +283,7 @@ static void stream(const char *line)
 	s->handle = handle;
 	s->next = streams;
 	streams = s;
-	stand_stream((const void *)(uintptr_t)handle, id);
+	fake_stream((const void *)(uintptr_t)handle, id);
 }
 
 static void version(const char *line)
@@ -293,9 +293,9 @@ static void version(const char *line)
 
 	if (sscanf(line, "%*u V %31s %llu", text, &start) != 2)
 		fail("not a version", line);
-	setenv("STAND_VERSION", text, 1);
-	stand_init();
-	began = stand_now() - strtoull(line, NULL, 10);
+	setenv("FAKE_VERSION", text, 1);
+	fake_init();
+	began = fake_now() - strtoull(line, NULL, 10);
 	shift = began - start;
 }
 
@@ -320,7 +320,7 @@ static void event(char *line)
 		record(line);
 		break;
 	case 'D':
-		stand_deliver();
+		fake_deliver();
 		break;
 	case 'S':
 		break; /* was known before the call that asked for it */
@@ -346,7 +346,7 @@ static char *next_line(FILE *in)
 /* Not before it is as late after the start as it was then. */
 static void pace(const char *line)
 {
-	while (began && stand_now() - began < strtoull(line, NULL, 10))
+	while (began && fake_now() - began < strtoull(line, NULL, 10))
 		;
 }
 
@@ -357,7 +357,7 @@ int main(int argc, char **argv)
 
 	if (!in)
 		return 2;
-	setenv("STAND_REPLAY", "1", 1);
+	setenv("FAKE_REPLAY", "1", 1);
 	for (line = next_line(in); line; line = next) {
 		next = next_line(in);
 		if (next && kind_of(next) == 'S')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA, from what the stand-in for CUPTI tells to the trace: test_cuda.py KYMO WHAT."""
+"""CUDA, from what the fake for CUPTI tells to the trace: test_cuda.py KYMO WHAT."""
 import glob
 import json
 import lzma
@@ -27,14 +27,14 @@ VERSIONS = ["18", "22", "28", "130000", "130001"]
 class Test(base.Test):
     def program(self):
         flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread"]
-        self.library = self.compile("libcupti-stand-in.so", *flags, "-shared", "-fPIC",
-                                    os.path.join(HERE, "stand_in.c"))
+        self.library = self.compile("libcupti-fake.so", *flags, "-shared", "-fPIC",
+                                    os.path.join(HERE, "fake.c"))
         return self.compile("program", *flags, os.path.join(HERE, "program.c"),
                             os.path.join(HERE, "profiler.c"), os.path.join(HERE, "..", "support", "between.c"),
                             "-rdynamic", self.library)
 
     def scene(self, *words, version="130001", options=(), env=None, plain=False):
-        more = {"KYMO_CUPTI": self.library, "STAND_VERSION": version, **(env or {})}
+        more = {"KYMO_CUPTI": self.library, "FAKE_VERSION": version, **(env or {})}
         return self.record(self.built, *words, env=more, options=options, plain=plain)
 
     def one(self, sql):
@@ -59,9 +59,9 @@ class Test(base.Test):
         kernels = self.query("SELECT name, region, stream, agent_name, duration, grid_x, "
                              "workgroup_x, untimed, early, status FROM kernels ORDER BY name")
         check("kernels", [tuple(k.values()) for k in kernels],
-              [("add(float*, float*, int)", "cudaLaunchKernel", "stream 7", "Stand-in GPU", 5000, 128 * 256,
+              [("add(float*, float*, int)", "cudaLaunchKernel", "stream 7", "Fake GPU", 5000, 128 * 256,
                 256, 0, 0, 0),
-               ("mul(float*, float*, int)", "cudaLaunchKernel", "stream 13", "Stand-in GPU", 7000, 64 * 256,
+               ("mul(float*, float*, int)", "cudaLaunchKernel", "stream 13", "Fake GPU", 7000, 64 * 256,
                 256, 0, 0, 0)])
         check("kernel inside its launch's time or later", self.one(
             "SELECT count(*) FROM kernels k JOIN call c ON c.id = k.call_id "
@@ -127,7 +127,7 @@ class Test(base.Test):
               str(0x7f0000001000) in text[0][0], True)
         check("no out after failure", "dptr" in text[1][0] and (
             "0x7f0000001000" in text[1][0] or str(0x7f0000001000) in text[1][0]), False)
-        agent = self.query("SELECT * FROM agent WHERE name = 'Stand-in GPU'")[0]
+        agent = self.query("SELECT * FROM agent WHERE name = 'Fake GPU'")[0]
         check("device", (agent["type"], agent["vendor"]), ("gpu", "NVIDIA"))
         check("identity", "deadbeef" in str(agent.get("uuid")).lower().replace("-", ""), True)
 
@@ -207,7 +207,7 @@ class Test(base.Test):
     def test_modules(self):
         """Code that is loaded: two modules and a library on two devices, one that fails; no build."""
         self.built = self.program()
-        self.scene("modules", env={"STAND_DEVICES": "2"})
+        self.scene("modules", env={"FAKE_DEVICES": "2"})
         calls = self.rows("SELECT start, duration FROM regions WHERE name LIKE 'cu%Load%' ORDER BY start")
         check("calls took a while", [d >= 2000000 for _, d in calls], [True] * 4)
         loads = [(r["start"], r["end"] - r["start"]) for r in self.exported()
@@ -282,12 +282,12 @@ class Test(base.Test):
             for y in x if isinstance(x, list) else []:
                 walk(y)
         walk(json.loads(text))
-        return sorted(d for d in found if d.startswith("Stand-in"))
+        return sorted(d for d in found if d.startswith("Fake"))
 
     def test_devices(self):
         """Devices are known by their uuid, whichever number a process gives them."""
         self.built = self.program()
-        self.scene("two_devices", env={"STAND_DEVICES": "2"})
+        self.scene("two_devices", env={"FAKE_DEVICES": "2"})
         first, second = ("deadbeef05060708090a0b0c0d0e0f10", "deadbeef05060708090a0b0c0d0e0f11")
         check("kernels", self.rows("SELECT k.name, a.uuid FROM kernels k JOIN dispatch d ON d.id = k.id "
                                    "JOIN agent a ON a.id = d.agent ORDER BY k.name"),
@@ -295,14 +295,14 @@ class Test(base.Test):
         check("copy", self.rows("SELECT s.uuid, d.uuid AS there, c.bytes FROM copy c JOIN agent s ON s.id = "
                                 "c.source_agent JOIN agent d ON d.id = c.destination_agent"),
               [(first, second, 4096)])
-        check("summary", self.summary_devices(), ["Stand-in GPU #0", "Stand-in GPU #1"])
+        check("summary", self.summary_devices(), ["Fake GPU #0", "Fake GPU #1"])
         check("what CUPTI takes for kernels and copies", self.cupti_cost(),
               ("1.9 us to 4.8 us for 3", 1950, 4800))
-        for numbers, names in ((("0", "0"), ["Stand-in GPU"]),
-                               (("1", "0"), ["Stand-in GPU #0", "Stand-in GPU #1"])):
+        for numbers, names in ((("0", "0"), ["Fake GPU"]),
+                               (("1", "0"), ["Fake GPU #0", "Fake GPU #1"])):
             self.built = self.path("both")
             with open(self.built, "w", encoding="ascii") as f:
-                f.write("#!/bin/sh\n" + "".join(f"STAND_FIRST={n} {self.path('program')} basic\n"
+                f.write("#!/bin/sh\n" + "".join(f"FAKE_FIRST={n} {self.path('program')} basic\n"
                                                 for n in numbers))
             os.chmod(self.built, 0o755)
             self.scene()
@@ -310,7 +310,7 @@ class Test(base.Test):
                                                   "NOT NULL"), len(set(numbers)))
             check(f"{numbers}: in the summary", self.summary_devices(), names)
         self.built = self.path("program")
-        self.scene("basic", env={"STAND_MIG": "1"})
+        self.scene("basic", env={"FAKE_MIG": "1"})
         check("an instance has its own", self.one("SELECT uuid FROM agent WHERE uuid IS NOT NULL")[:2],
               "a0")
 
@@ -374,7 +374,7 @@ class Test(base.Test):
         check("killed: status", done.returncode, -9)
         check("killed: kernels", self.one("SELECT count(*) FROM dispatch"), 10)
         check("killed: calls", self.calls(), {"cudaLaunchKernel": 11})
-        more["STAND_STUCK"] = "1"
+        more["FAKE_STUCK"] = "1"
         kymotest.remove(self.trace)
         before = time.monotonic()
         done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "exit", "_exit",
@@ -409,8 +409,8 @@ class Test(base.Test):
     def hang(self, how, status, *options, version="130001", more=()):
         kymotest.remove(self.trace, missing_ok=True)
         done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, *options, self.built, "hang",
-                        str(how), *more, env=dict(os.environ, KYMO_CUPTI=self.library, STAND_DEVICES="2",
-                                           STAND_VERSION=version))
+                        str(how), *more, env=dict(os.environ, KYMO_CUPTI=self.library, FAKE_DEVICES="2",
+                                           FAKE_VERSION=version))
         check(f"{how}: status", (done.returncode, done.stdout), (status, "hangs\n"))
 
     def test_hang(self):
@@ -439,7 +439,7 @@ class Test(base.Test):
         for n in range(1, 200):
             kymotest.remove(self.trace, missing_ok=True)
             done = base.run(self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "meet", str(n),
-                            env=dict(os.environ, KYMO_CUPTI=self.library, STAND_VERSION="130001"))
+                            env=dict(os.environ, KYMO_CUPTI=self.library, FAKE_VERSION="130001"))
             if done.returncode == 3:
                 break
             check(f"lock {n}: status", done.returncode, -9)
@@ -473,7 +473,7 @@ class Test(base.Test):
         kymotest.remove(self.trace, missing_ok=True)
         program = subprocess.Popen(
             [self.kymo, "run", "--no-summary", "-o", self.trace, self.built, "hang", "live"], text=True,
-            stdout=subprocess.PIPE, env={**os.environ, "KYMO_CUPTI": self.library, "STAND_DEVICES": "2"})
+            stdout=subprocess.PIPE, env={**os.environ, "KYMO_CUPTI": self.library, "FAKE_DEVICES": "2"})
         check("the program's answer", program.stdout.readline(), "hangs\n")
         for look in (1, 2):
             check(f"flush {look}", self.ctl("flush"), (0, "kymo: TRACE: 1 process flushed"))
@@ -525,7 +525,7 @@ class Test(base.Test):
             out = self.scene("other", version=version)
             check(f"{version}: other: nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
             check(f"{version}: other: named", any(who in t for t in self.notes("cuda")), True)
-        out = self.scene("basic", env={"STAND_NO_SUBSCRIBER": "35"})
+        out = self.scene("basic", env={"FAKE_NO_SUBSCRIBER": "35"})
         check("refused: nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
         check("refused: why", any("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" in t for t in self.notes("cuda")),
               True)
@@ -574,7 +574,7 @@ class Test(base.Test):
     def test_static(self):
         """CUPTI linked statically into the program, or into a library that it loads later."""
         self.built = self.program()
-        sources = [os.path.join(HERE, n) for n in ("program.c", "profiler.c", "stand_in.c", "../support/between.c")]
+        sources = [os.path.join(HERE, n) for n in ("program.c", "profiler.c", "fake.c", "../support/between.c")]
         static = ["-std=gnu11", "-DSTAND_STATIC", "-shared", "-fPIC", sources[2]]
         brings = self.compile("libbrings.so", *static)
         out = self.scene("brought", brings)
@@ -585,7 +585,7 @@ class Test(base.Test):
         check("brought: kernels until then, none after", (names.pop("before"), "after" in names),
               (3, False))
         kept = self.built
-        self.built = self.compile("stub", "-std=gnu11", "-pthread", *sources)
+        self.built = self.compile("fake", "-std=gnu11", "-pthread", *sources)
         self.scene("basic")
         check("functions of the same names alone are none", self.notes("cuda"), {})
         shutil.copy(kept, self.path("ncu"))
@@ -726,7 +726,7 @@ class Test(base.Test):
     def test_ctl_silent(self):
         """A process that does not answer is named, and so is a recording that was killed."""
         self.built = self.program()
-        program = self.served(env={"STAND_STUCK": "1"})
+        program = self.served(env={"FAKE_STUCK": "1"})
         self.launch(program, 1)
         pid = self.one("SELECT pid FROM process")
         code, text = self.ctl_for("200ms")
@@ -763,7 +763,7 @@ class Test(base.Test):
         check("MIG", any(x.startswith("note  CUDA ") and "1 MIG instances" in x for x in lines), True)
         lines = self.doctor(root, KYMO_CUPTI="/nowhere/libcupti.so")
         check("no CUPTI", "note" in lines[1] and "KYMO_CUPTI names no library" in lines[1], True)
-        lines = self.doctor(root, KYMO_CUPTI=self.library, STAND_VERSION="17")
+        lines = self.doctor(root, KYMO_CUPTI=self.library, FAKE_VERSION="17")
         check("old", "version 17: CUDA 11.8 or later" in lines[1], True)
         lines = self.doctor(root, KYMO_CUPTI=self.library, CUDA_INJECTION64_PATH="/x.so")
         check("another tool", "/x.so is started before Kymo" in lines[0], True)

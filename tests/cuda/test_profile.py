@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sampling and counting of kernels, on the stand-in for CUPTI: test_profile.py KYMO WHAT."""
+"""Sampling and counting of kernels, on the fake for CUPTI: test_profile.py KYMO WHAT."""
 import json
 import os
 import subprocess
@@ -23,12 +23,12 @@ class Test(base.Test):
     def build(self):
         flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread"]
         self.library = self.compile(
-            "libcupti-stand-in.so", *flags, "-shared", "-fPIC", os.path.join(HERE, "stand_in.c"),
-            os.path.join(HERE, "stand_profile.c"), os.path.join(HERE, "stand_range.c"))
+            "libcupti-fake.so", *flags, "-shared", "-fPIC", os.path.join(HERE, "fake.c"),
+            os.path.join(HERE, "fake_profile.c"), os.path.join(HERE, "fake_range.c"))
         self.built = self.compile("program", *flags, os.path.join(HERE, "profile.c"), self.library)
 
     def scene(self, *words, version="130001", options=("--pc-sampling",), env=None):
-        more = {"KYMO_CUPTI": self.library, "STAND_VERSION": version, **(env or {})}
+        more = {"KYMO_CUPTI": self.library, "FAKE_VERSION": version, **(env or {})}
         return self.record(self.built, *words, env=more, options=options, plain=False)
 
     def rows(self, sql):
@@ -55,7 +55,7 @@ class Test(base.Test):
         check("module", self.rows("SELECT DISTINCT function, module FROM device_samples ORDER BY 1"),
               [(COLD, "4e"), (HOT, "4d")])
         check("agent, period", self.rows("SELECT DISTINCT agent_name, cycles FROM device_samples"),
-              [("Stand-in GPU", 1 << 18)])
+              [("Fake GPU", 1 << 18)])
         check("call", self.rows("SELECT count(call_id) FROM device_samples"), [(0,)])
         check("time", self.rows("SELECT count(*) FROM device_samples WHERE time < 0 OR duration < 0"),
               [(0,)])
@@ -98,7 +98,7 @@ class Test(base.Test):
         for words, wanted in (("many", 1), ("pc", 0)):
             run = subprocess.run([self.kymo, "run", "--strict", "--no-summary", "-f", "-o", self.trace, "--pc-sampling=12",
                                   self.built, words], capture_output=True, timeout=120, check=False,
-                                 env=dict(os.environ, KYMO_CUPTI=self.library, STAND_VERSION="130001"))
+                                 env=dict(os.environ, KYMO_CUPTI=self.library, FAKE_VERSION="130001"))
             check(f"run --strict {words}", run.returncode, wanted)
 
     def test_full(self):
@@ -127,7 +127,7 @@ class Test(base.Test):
         for result, words in (("35", "administrator"), ("26", "another profiler"),
                               ("27", "does not support"), ("43", "MIG"), ("41", "confidential"),
                               ("999", "999")):
-            out = self.scene("pc", env={"STAND_REFUSE_PROFILE": result})
+            out = self.scene("pc", env={"FAKE_REFUSE_PROFILE": result})
             check(f"{result}: not sampled", out, "period 0 mode 0\n")
             self.noted(result, words)
             check(f"{result}: calls", self.rows("SELECT count(*) FROM regions"), [(2,)])
@@ -187,7 +187,7 @@ class Test(base.Test):
             [("cudaLaunchKernel", 4), ("cudaLaunchKernel", 8), ("cudaLaunchKernel", 16),
              ("cudaLaunchKernel", 32), ("cudaLaunchKernel", 64)])
         check("of the device", self.rows("SELECT DISTINCT agent_name, unit, provider FROM counters "
-                                         f"WHERE name = '{warps}'"), [("Stand-in GPU", "warp", "cuda")])
+                                         f"WHERE name = '{warps}'"), [("Fake GPU", "warp", "cuda")])
         check("of the host", self.rows("SELECT count(*) > 0 FROM counters WHERE name = 'page-faults'"),
               [(1,)])
         check("notes", [n[:17] for n in self.notes()], ["kernels of graphs"])
@@ -197,7 +197,7 @@ class Test(base.Test):
                   [(COLD, 3, 104), (HOT, 2, 20)])
             self.query("SELECT 1 AS one")
         shown = must(self.kymo, "show", self.trace)
-        check("show", f"{warps}=16 warp of Stand-in GPU by {HOT} call=" in shown, True)
+        check("show", f"{warps}=16 warp of Fake GPU by {HOT} call=" in shown, True)
 
     def test_passes(self):
         self.build()
@@ -227,7 +227,7 @@ class Test(base.Test):
                   [f'not counted: no provider has a counter "{metric}"'])
         for result, words in (("35", "administrator"), ("26", "another profiler")):
             out = self.scene("count", options=("--counters", "smsp__warps_launched.sum"),
-                             env={"STAND_REFUSE_PROFILE": result})
+                             env={"FAKE_REFUSE_PROFILE": result})
             check(f"{result}: not counting", out.splitlines()[-1], "counting 0")
             self.noted(result, words)
             check(f"{result}: calls", self.rows("SELECT count(*) FROM regions"), [(10,)])

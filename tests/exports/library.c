@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for libnccl.so.2 (and, with CUBLAS defined, for libcublas.so.13): does nothing but check
+ * A fake for libnccl.so.2 (and, with CUBLAS defined, for libcublas.so.13): does nothing but check
  * that what it is given is what the programs of these tests pass, and count. Without a GPU.
  */
 #include <stdio.h>

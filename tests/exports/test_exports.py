@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries of plain functions, by stand-ins for NCCL and cuBLAS: test_exports.py KYMO WHAT."""
+"""Libraries of plain functions, by fakes for NCCL and cuBLAS: test_exports.py KYMO WHAT."""
 import os
 import sys
 

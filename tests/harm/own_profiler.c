@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "register/mock_rocm.h"
+#include "register/fake_rocm.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -36,7 +36,7 @@ void *rocprofiler_configure(uint32_t version, const char *text, uint32_t priorit
 int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t instance, void **list,
 			      uint64_t count)
 {
-	void **entry = (void **)((char *)list[0] + 8) + MOCK_HIP_MALLOC;
+	void **entry = (void **)((char *)list[0] + 8) + FAKE_HIP_MALLOC;
 
 	if (strcmp(name, "hip") != 0)
 		return 0;
@@ -49,8 +49,8 @@ int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t insta
 int main(int argc, char **argv)
 {
 	void *runtime = argc == 2 ? dlopen(argv[1], RTLD_NOW) : NULL;
-	int (*reg)(uint64_t *) = runtime ? dlsym(runtime, "mock_register_hip") : NULL;
-	void **(*entries)(const char *) = runtime ? dlsym(runtime, "mock_entries") : NULL;
+	int (*reg)(uint64_t *) = runtime ? dlsym(runtime, "fake_register_hip") : NULL;
+	void **(*entries)(const char *) = runtime ? dlsym(runtime, "fake_entries") : NULL;
 	malloc_fn hip_malloc;
 	void *pointer;
 	uint64_t id;
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 	}
 	if (reg(&id) != 0)
 		return 3;
-	memcpy(&hip_malloc, entries("hip") + MOCK_HIP_MALLOC, sizeof(hip_malloc));
+	memcpy(&hip_malloc, entries("hip") + FAKE_HIP_MALLOC, sizeof(hip_malloc));
 	for (size_t i = 1; i <= 3; i++)
 		if (hip_malloc(&pointer, i * 16) != 0)
 			return 4;

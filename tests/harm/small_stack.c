@@ -16,7 +16,7 @@
 #ifdef HAVE_OPENCL
 #include <CL/cl.h>
 #endif
-#include "nvtx/stand_in.h"
+#include "nvtx/fake.h"
 
 #define THREADS 20
 #define TIMES   100

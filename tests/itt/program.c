@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program annotated with ITT: every kind of annotation, and what must not be done. Compiled with
- * ITT's own header and static part, or with -DSTAND_IN with a stand-in for them.
+ * ITT's own header and static part, or with -DFAKE with a fake for them.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef STAND_IN
-#include "stand_in.h"
+#ifdef FAKE
+#include "fake.h"
 #else
 #include <ittnotify.h>
 #endif

@@ -12,7 +12,7 @@ from base import check, skip  # noqa: E402
 
 class Test(base.Test):
     def program(self):
-        return self.compile("program", "-std=gnu11", "-Wall", "-DSTAND_IN", "-pthread",
+        return self.compile("program", "-std=gnu11", "-Wall", "-DFAKE", "-pthread",
                             os.path.join(HERE, "program.c"), "-ldl")
 
     def sources(self):
@@ -58,7 +58,7 @@ class Test(base.Test):
         check("notes", self.notes("marker"), {
             "a range was submitted with times that cannot be; shown as a mark": 2})
 
-    def test_standin(self):
+    def test_fake(self):
         self.everything(self.program())
 
     def test_real(self):

@@ -11,11 +11,11 @@ from base import check, skip  # noqa: E402
 
 
 class Test(base.Test):
-    def standin(self):
-        return self.compile("stand_in", "-std=gnu11", os.path.join(HERE, "stand_in.c"), "-ldl")
+    def fake(self):
+        return self.compile("fake", "-std=gnu11", os.path.join(HERE, "fake.c"), "-ldl")
 
-    def test_standin(self):
-        self.record(self.standin())
+    def test_fake(self):
+        self.record(self.fake())
         check("ranges", self.tree(), {
             "solve": 1, "solve/fill": 1, "solve/sum": 1, "solve/scan": 1, "solve/wait": 1,
             "section": 1, "deep_copy": 1})
@@ -33,7 +33,7 @@ class Test(base.Test):
         check("notes", self.notes("marker"), {})
 
     def test_hostile(self):
-        self.record(self.standin(), "hostile")
+        self.record(self.fake(), "hostile")
         check("popped", self.notes("marker").get("a range was popped that was not pushed"), 1)
         check("lost", self.lost(), 0)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of the stand-in's ABI; see unknown_mpi.c. Prints 42. */
+/* A program of the fake's ABI; see unknown_mpi.c. Prints 42. */
 #include <stdio.h>
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for an MPI that Kymo does not know: a few functions, of an ABI of its own. */
+/* A fake for an MPI that Kymo does not know: a few functions, of an ABI of its own. */
 typedef struct {
 	long a, b;
 } MPI_Comm;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program annotated with NVTX: every kind of annotation, and what must not be done. Compiled with
- * NVTX's own headers, or with -DSTAND_IN with a stand-in for them.
+ * NVTX's own headers, or with -DFAKE with a fake for them.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef STAND_IN
-#include "stand_in.h"
+#ifdef FAKE
+#include "fake.h"
 #else
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCounters.h>

@@ -25,7 +25,7 @@ def headers():
 
 class Test(base.Test):
     def program(self):
-        return self.compile("program", "-std=gnu11", "-Wall", "-DSTAND_IN", "-pthread",
+        return self.compile("program", "-std=gnu11", "-Wall", "-DFAKE", "-pthread",
                             os.path.join(HERE, "program.c"), "-ldl")
 
     def real(self):
@@ -95,7 +95,7 @@ class Test(base.Test):
             data = f.read()
         check("in Perfetto", (b"temperature" in data, b"by its own clock" in data), (True, True))
 
-    def test_standin(self):
+    def test_fake(self):
         self.everything(self.program())
 
     def test_real(self):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stand-in OpenCL runtime as a driver that the real loader loads: a platform, a dispatch table
+ * The fake OpenCL runtime as a driver that the real loader loads: a platform, a dispatch table
  * with the entries that sharing needs, and functions by name. Commands are complete at once.
  */
 #include "driver.h"
@@ -21,8 +21,8 @@ static cl_int platform_info(cl_platform_id p, cl_platform_info what, size_t size
 {
 	const char *text = what == CL_PLATFORM_EXTENSIONS       ? "cl_khr_icd"
 			   : what == CL_PLATFORM_ICD_SUFFIX_KHR ? "FAKE"
-			   : what == CL_PLATFORM_VERSION        ? "OpenCL 3.0 stand-in"
-								: "stand-in";
+			   : what == CL_PLATFORM_VERSION        ? "OpenCL 3.0 fake"
+								: "fake";
 
 	if (out && size <= strlen(text))
 		return CL_INVALID_VALUE;
@@ -37,7 +37,7 @@ static void *by_name(const char *name)
 {
 	void *function = fake_extension(name);
 
-	for (const struct stub *s = stubs; !function && s->name; s++)
+	for (const struct fake_function *s = functions; !function && s->name; s++)
 		if (strcmp(s->name, name) == 0)
 			function = s->function;
 	return function;
@@ -82,7 +82,7 @@ __attribute__((constructor)) static void start(void)
 	ENTRY(clCreateEventFromEGLSyncKHR);
 	fake_dispatch(&table);
 	fake.complete_at_once = true;
-	fake.buffers = stub_command_buffers;
+	fake.buffers = fake_buffers_version;
 }
 
 EXPORT void *clGetExtensionFunctionAddress(const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the stand-in driver, and of the program that calls it, know of each other. */
+/* What the parts of the fake driver, and of the program that calls it, know of each other. */
 #ifndef TESTS_OPENCL_DRIVER_H
 #define TESTS_OPENCL_DRIVER_H
 
@@ -7,14 +7,14 @@
 
 #include "fakeocl.h"
 
-/* ---- driver: stubs.c is generated ---- */
+/* ---- driver: functions.c is generated ---- */
 
-struct stub {
+struct fake_function {
 	const char *name; /* NULL: the end */
 	void *function;
 };
-extern const struct stub stubs[];
-extern const cl_version stub_command_buffers; /* the extension's, as the headers have it */
+extern const struct fake_function functions[];
+extern const cl_version fake_buffers_version; /* the extension's, as the headers have it */
 extern char fake_memory[4096];
 
 /* ---- program: calls.c is generated ---- */

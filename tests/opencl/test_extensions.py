@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every extension function of OpenCL through the real loader, on a stand-in for a driver.
+"""Every extension function of OpenCL through the real loader, on a fake for a driver.
 
 test_extensions.py KYMO PROBE DRIVER: the program prints the same with and without Kymo, and the trace
 has each call once, with its status, and what it did besides: memory, waits, copies, kernels.

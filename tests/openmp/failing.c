@@ -50,7 +50,7 @@ __attribute__((constructor)) static void find_tool(void)
 	if (!library)
 		return;
 	*(void **)&start = dlsym(library, "ompt_start_tool");
-	t = start ? start(201811, "stand-in") : NULL;
+	t = start ? start(201811, "fake") : NULL;
 	if (t)
 		t->initialize(lookup, 0, &t->data);
 }

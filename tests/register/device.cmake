@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Device work of ROCm's runtimes, against a stand-in that does what it is asked; test_device.py.
+# Device work of ROCm's runtimes, against a fake that does what it is asked; test_device.py.
 set(here ${CMAKE_CURRENT_LIST_DIR})
 set(out ${CMAKE_BINARY_DIR}/tests/register)
 set(places ${out}/gen/places.h)
@@ -13,10 +13,10 @@ add_custom_command(OUTPUT ${places}
           ${PROJECT_SOURCE_DIR}/api/hsa/functions.json
   VERBATIM)
 
-add_library(mock_device SHARED ${here}/mock_device.c ${places})
-target_include_directories(mock_device PRIVATE ${out}/gen)
-target_link_libraries(mock_device PRIVATE kymo-rocprofiler Threads::Threads ${CMAKE_DL_LIBS})
-set_target_properties(mock_device PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME libamdhip64.so.7
+add_library(fake_device SHARED ${here}/fake_device.c ${places})
+target_include_directories(fake_device PRIVATE ${out}/gen)
+target_link_libraries(fake_device PRIVATE kymo-rocprofiler Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(fake_device PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME libamdhip64.so.7
   C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${out}/device NO_SONAME ON)
 
 add_executable(probe_device ${here}/probe_device.c ${here}/check.c ${places})

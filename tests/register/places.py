@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Places of functions in ROCm's tables, for stand-ins: places.py OUT.h api/NAME..."""
+"""Places of functions in ROCm's tables, for fakes: places.py OUT.h api/NAME..."""
 import json
 import pathlib
 import sys

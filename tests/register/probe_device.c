@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program of HIP and HSA on the stand-in for both: probe_device SCENARIO RUNTIME. It checks that
+ * A program of HIP and HSA on the fake for both: probe_device SCENARIO RUNTIME. It checks that
  * calls do what they are for; what Kymo makes of them is the script's to check.
  */
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "mock_device.h"
+#include "fake_device.h"
 #include "places.h"
 
 static void *runtime;
@@ -50,8 +50,8 @@ static void begin(void)
 		fprintf(stderr, "%s\n", dlerror());
 		exit(3);
 	}
-	entries = dlsym(runtime, "mock_device_entries");
-	give = dlsym(runtime, "mock_device_register");
+	entries = dlsym(runtime, "fake_device_entries");
+	give = dlsym(runtime, "fake_device_register");
 	give();
 	binary = COMPILER(__hipRegisterFatBinary, void **(*)(const void *))("binary");
 	COMPILER(__hipRegisterFunction, void (*)(void **, const void *, const char *, const char *,
@@ -67,16 +67,16 @@ static void end(void)
 	COMPILER(__hipUnregisterFatBinary, void (*)(void **))(binary);
 }
 
-static int launch(mock_kernel kernel, struct mock_dim3 blocks, struct mock_dim3 threads, size_t shared,
+static int launch(fake_kernel kernel, struct fake_dim3 blocks, struct fake_dim3 threads, size_t shared,
 		  void *stream)
 {
-	int (*function)(const void *, struct mock_dim3, struct mock_dim3, void **, size_t, void *) =
+	int (*function)(const void *, struct fake_dim3, struct fake_dim3, void **, size_t, void *) =
 		entries("hip")[AT_hipLaunchKernel];
 
 	return function((void *)kernel, blocks, threads, NULL, shared, stream);
 }
 
-static const struct mock_dim3 grid = {4, 2, 1}, block = {64, 1, 1}, one = {1, 1, 1};
+static const struct fake_dim3 grid = {4, 2, 1}, block = {64, 1, 1}, one = {1, 1, 1};
 
 /* ---- scenarios ---- */
 
@@ -191,7 +191,7 @@ static void copy_2d(uint64_t from, unsigned from_at, const void *source, uint64_
 static void descriptors(void)
 {
 	enum { AT_HOST = 3, AT_DEVICE, AT_ARRAY };
-	const char *set = getenv("MOCK_VERSION");
+	const char *set = getenv("FAKE_VERSION");
 	const bool old = set && atoi(set) < 60000;
 	const uint64_t host = old ? 0 : 1, device = old ? 1 : 2, managed = old ? 4 : 3;
 	const uint64_t array = old ? 2 : 10, unified = old ? 3 : 11;
@@ -230,7 +230,7 @@ static void kernels(void)
 		CHECK_EQUAL(launch(scale, grid, block, 4096, NULL), 0);
 	CHECK_EQUAL(scaled, 3 * 8 * 64);
 	CHECK_EQUAL(launch(add, one, block, 0, stream), 0);
-	CHECK_EQUAL(launch(add, one, (struct mock_dim3){0, 0, 0}, 0, stream), 9);
+	CHECK_EQUAL(launch(add, one, (struct fake_dim3){0, 0, 0}, 0, stream), 9);
 	CHECK_EQUAL(HIP(hipModuleLoadData, &module, "image"), 0);
 	CHECK_EQUAL(HIP(hipModuleGetFunction, &function, module, "reduce"), 0);
 	for (int i = 0; i < 2; i++)
@@ -321,7 +321,7 @@ static void hsa_program(void)
 
 /* ---- HIP on HSA ---- */
 
-static int through_us(mock_allocate allocate, uint64_t size, void **ptr)
+static int through_us(fake_allocate allocate, uint64_t size, void **ptr)
 {
 	return allocate(7, size, 0, ptr);
 }
@@ -329,12 +329,12 @@ static int through_us(mock_allocate allocate, uint64_t size, void **ptr)
 /* Each thing once: HIP's call does it, HSA's calls below are how. */
 static void layered(void)
 {
-	void (*between)(int (*)(mock_allocate, uint64_t, void **));
+	void (*between)(int (*)(fake_allocate, uint64_t, void **));
 	static char host[2048];
 	void *p, *q, *r;
 
 	begin();
-	between = dlsym(runtime, "mock_device_between");
+	between = dlsym(runtime, "fake_device_between");
 	between(through_us);
 	HIP(hipMalloc, &p, (size_t)1111);
 	HIP(hipMallocManaged, &q, (size_t)2222, 1); /* by another library on the same thread */
@@ -404,7 +404,7 @@ static void reused(void)
 	void (*after_release)(void (*)(void));
 
 	begin();
-	after_release = dlsym(runtime, "mock_device_after_release");
+	after_release = dlsym(runtime, "fake_device_after_release");
 	HIP(hipMalloc, &first, (size_t)64);
 	after_release(other_thread_takes_it);
 	HIP(hipFree, first);

@@ -14,7 +14,7 @@
 #include <kymo/register.h>
 
 #include "check.h"
-#include "mock_kymo.h"
+#include "fake_kymo.h"
 
 #define THREADS   16
 #define INSTANCES 20
@@ -37,10 +37,10 @@ static void *load_runtime(void)
 {
 	void *runtime = dlopen(runtime_path, RTLD_NOW | RTLD_LOCAL);
 
-	reg = symbol(runtime, "mock_kymo_register");
-	unreg = symbol(runtime, "mock_kymo_unregister");
-	work = symbol(runtime, "mock_kymo_work");
-	wrapped = symbol(runtime, "mock_kymo_wrapped");
+	reg = symbol(runtime, "fake_kymo_register");
+	unreg = symbol(runtime, "fake_kymo_unregister");
+	work = symbol(runtime, "fake_kymo_work");
+	wrapped = symbol(runtime, "fake_kymo_wrapped");
 	return runtime;
 }
 
@@ -107,8 +107,8 @@ static void plain(void)
 static void check_seen(int calls, int rounds)
 {
 	CHECK(wrapped());
-	CHECK_EQUAL(seen("mock", "twice"), calls);
-	CHECK_EQUAL(seen("mock", "nothing"), rounds);
+	CHECK_EQUAL(seen("fake", "twice"), calls);
+	CHECK_EQUAL(seen("fake", "nothing"), rounds);
 }
 
 static void with_tool(void)
@@ -153,7 +153,7 @@ static void unregister(void)
 	CHECK_EQUAL(unreg(), KYMO_OK);
 	CHECK(!wrapped());
 	CHECK_EQUAL(work(5), 0);
-	CHECK_EQUAL(seen("mock", "twice"), 5);
+	CHECK_EQUAL(seen("fake", "twice"), 5);
 	CHECK_EQUAL(unreg(), KYMO_ERROR_NOT_FOUND);
 	CHECK_EQUAL(dlclose(runtime), 0);
 	for (int i = 0; i < 1000; i++) { /* slots are used again */
@@ -163,7 +163,7 @@ static void unregister(void)
 		CHECK_EQUAL(unreg(), KYMO_OK);
 		dlclose(runtime);
 	}
-	CHECK_EQUAL(seen("mock", "twice"), 1005);
+	CHECK_EQUAL(seen("fake", "twice"), 1005);
 }
 
 /* What is unregistered leaves nothing behind. */
@@ -192,7 +192,7 @@ static void nested(void)
 	CHECK_EQUAL(reg(), KYMO_OK);
 	states(s);
 	CHECK_EQUAL(s[KYMO_REGISTRATION_TAKEN], 2);
-	inner = symbol(dlopen(getenv("TOOL_NESTED"), RTLD_NOW | RTLD_NOLOAD), "mock_kymo_work");
+	inner = symbol(dlopen(getenv("TOOL_NESTED"), RTLD_NOW | RTLD_NOLOAD), "fake_kymo_work");
 	CHECK_EQUAL(work(5), 0);
 	CHECK_EQUAL(inner(7), 0);
 	check_seen(5, 1);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "mock_rocm.h"
+#include "fake_rocm.h"
 
 #define THREADS 16
 
@@ -43,16 +43,16 @@ static void load_runtime(void)
 		fprintf(stderr, "%s\n", dlerror());
 		exit(3);
 	}
-	reg = symbol(runtime, "mock_register");
-	reg_hip = symbol(runtime, "mock_register_hip");
-	reg_roctx = symbol(runtime, "mock_register_roctx");
-	reg_hsa = symbol(runtime, "mock_register_hsa");
-	entries = symbol(runtime, "mock_entries");
+	reg = symbol(runtime, "fake_register");
+	reg_hip = symbol(runtime, "fake_register_hip");
+	reg_roctx = symbol(runtime, "fake_register_roctx");
+	reg_hsa = symbol(runtime, "fake_register_hsa");
+	entries = symbol(runtime, "fake_entries");
 }
 
 static int hip_malloc(size_t size)
 {
-	int (*function)(void **, size_t) = entries("hip")[MOCK_HIP_MALLOC];
+	int (*function)(void **, size_t) = entries("hip")[FAKE_HIP_MALLOC];
 	void *p = NULL;
 
 	return function(&p, size);
@@ -70,7 +70,7 @@ static int from_profiler(const char *name)
 
 static void (*set_nested(void))(void (*)(void))
 {
-	return symbol(RTLD_DEFAULT, "mock_profiler_nested");
+	return symbol(RTLD_DEFAULT, "fake_profiler_nested");
 }
 
 /* Functions of the register library, wherever the runtime got it from. */
@@ -106,7 +106,7 @@ static int registered(void)
 static void no_library(void)
 {
 	load_runtime();
-	CHECK_EQUAL(reg_hip(NULL), MOCK_NO_LIBRARY);
+	CHECK_EQUAL(reg_hip(NULL), FAKE_NO_LIBRARY);
 	CHECK_EQUAL(hip_malloc(8), 0);
 }
 
@@ -127,17 +127,17 @@ static void taken(void)
 
 	load_runtime();
 	CHECK_EQUAL(reg_hip(&id), 0);
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 1);
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), 1);
 	CHECK_EQUAL(hip_malloc(8), 0);
-	CHECK_EQUAL(from_profiler("mock_profiler_mallocs"), 1);
+	CHECK_EQUAL(from_profiler("fake_profiler_mallocs"), 1);
 }
 
 static void constructor(void)
 {
 	load_runtime();
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 1);
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), 1);
 	CHECK_EQUAL(hip_malloc(8), 0);
-	CHECK_EQUAL(from_profiler("mock_profiler_mallocs"), 1);
+	CHECK_EQUAL(from_profiler("fake_profiler_mallocs"), 1);
 }
 
 static void codes(void)
@@ -179,7 +179,7 @@ static void disabled(void)
 {
 	load_runtime();
 	CHECK_EQUAL(reg_hip(NULL), 1);
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 0);
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), 0);
 	CHECK_EQUAL(registered(), 0);
 }
 
@@ -206,7 +206,7 @@ static void instances(void)
 		seen = id;
 	}
 	CHECK_EQUAL(registered(), 20);
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 20);
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), 20);
 }
 
 static pthread_barrier_t barrier;
@@ -241,7 +241,7 @@ static void threads(void)
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQUAL(thread_codes[i], 0);
 	CHECK_EQUAL(registered(), 8 * THREADS);
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 8 * THREADS);
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), 8 * THREADS);
 }
 
 static int nested_code = -1;
@@ -257,7 +257,7 @@ static void nested(void)
 	set_nested()(register_inside);
 	CHECK_EQUAL(reg_hip(NULL), 0);
 	CHECK_EQUAL(nested_code, 0);
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 2);
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), 2);
 }
 
 static void late(void)
@@ -273,14 +273,14 @@ static void late(void)
 	CHECK(dlopen(profiler_path, RTLD_NOW | RTLD_GLOBAL));
 	setenv("ROCPROFILER_REGISTER_FORCE_LOAD", "1", 1);
 	CHECK_EQUAL(hand_over(), 0);
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 2);
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), 2);
 	CHECK_EQUAL(hand_over(), 0);
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 2); /* only once each */
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), 2); /* only once each */
 	hip_malloc(8);
-	CHECK_EQUAL(from_profiler("mock_profiler_mallocs"), 1);
+	CHECK_EQUAL(from_profiler("fake_profiler_mallocs"), 1);
 	hand_over = in_register("rocprofiler_register_invoke_all_registrations");
 	CHECK_EQUAL(hand_over(), 0);
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 4);
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), 4);
 }
 
 /* Runtimes that are unloaded and come again leave nothing behind. */
@@ -299,7 +299,7 @@ static void refused(void)
 	void (*refuse)(int);
 
 	load_runtime();
-	refuse = symbol(RTLD_DEFAULT, "mock_profiler_refuse");
+	refuse = symbol(RTLD_DEFAULT, "fake_profiler_refuse");
 	refuse(1);
 	CHECK_EQUAL(reg_hip(NULL), 6);
 	CHECK_EQUAL(hip_malloc(8), 0);
@@ -314,9 +314,9 @@ static void calls(void)
 		uint32_t x, y, z;
 	} blocks = {1, 2, 3}, size = {64, 1, 1};
 	int (*launch)(const void *, struct dim3, struct dim3, void **, size_t, void *) =
-		entries("hip")[MOCK_HIP_LAUNCH];
-	int (*unknown)(uint64_t, double) = entries("hip")[MOCK_HIP_ENTRIES - 1];
-	const uint64_t *(*last)(void) = symbol(runtime, "mock_last");
+		entries("hip")[FAKE_HIP_LAUNCH];
+	int (*unknown)(uint64_t, double) = entries("hip")[FAKE_HIP_ENTRIES - 1];
+	const uint64_t *(*last)(void) = symbol(runtime, "fake_last");
 	const uint64_t expected[] = {0xabc0, 1, 2, 3, 64, 1, 1, 0xdef0, 4096, 0x5000};
 	void *p = NULL;
 
@@ -398,7 +398,7 @@ static void kymo_sizes(void)
 	CHECK_EQUAL(hip_malloc(1), 0);
 }
 
-/* Tables that are not as published; like AMD's own stand-ins, this program ends with an error if
+/* Tables that are not as published; like AMD's own fakes, this program ends with an error if
  * told that they were refused. */
 static void kymo_untraced(void)
 {
@@ -410,16 +410,16 @@ static void kymo_untraced(void)
 	CHECK_EQUAL(plain[1], 1);
 	CHECK_EQUAL(reg("rccl", u, 1, &id), 0);
 	if (getenv("PROBE_CHAINED"))
-		CHECK_EQUAL(from_profiler("mock_profiler_tables"), 2);
+		CHECK_EQUAL(from_profiler("fake_profiler_tables"), 2);
 }
 
 static void kymo_chained(void)
 {
 	load_runtime();
 	CHECK_EQUAL(reg_hip(&id), 0);
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), 1);
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), 1);
 	CHECK_EQUAL(hip_malloc(123), 0);
-	CHECK_EQUAL(from_profiler("mock_profiler_mallocs"), 1);
+	CHECK_EQUAL(from_profiler("fake_profiler_mallocs"), 1);
 }
 
 /* The runtime registers while it is loaded. */
@@ -442,7 +442,7 @@ static void taken_quietly(void)
 	load_runtime();
 	CHECK_EQUAL(reg_hip(&id), 0);
 	CHECK_EQUAL(hip_malloc(8), 0);
-	CHECK_EQUAL(from_profiler("mock_profiler_tables"), -1);
+	CHECK_EQUAL(from_profiler("fake_profiler_tables"), -1);
 }
 
 static const struct check_scenario scenarios[] = {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Kymo makes of HIP's and HSA's calls: dispatches, copies, allocations, waits, objects.
 
-test_device.py BUILD [TESTS...]: the folder cmake built in. The runtimes are a stand-in.
+test_device.py BUILD [TESTS...]: the folder cmake built in. The runtimes are a fake.
 """
 import csv
 import io
@@ -136,7 +136,7 @@ class Hip(Trace):
                            "where size = 1024")
         self.assertEqual(pinned, ("read", "3", "2"))
         peer = self.once("select src_device, dst_device from memory_copies where size = 64")
-        self.assertEqual(peer, ("Stand-in 0", "Stand-in 1"))
+        self.assertEqual(peer, ("Fake 0", "Fake 1"))
 
     def test_blocking(self):
         self.assertEqual(self.rows("select blocking, count(*) from memory_copies group by 1"),
@@ -148,12 +148,12 @@ class Hip(Trace):
     def test_allocations(self):
         kinds = self.rows("select kind, what, size, agent_name from memory_allocations "
                           "where type = 'ALLOC' and size < 3000 order by size")
-        self.assertEqual(kinds, [("3", "1", "100", "Stand-in 0"), ("3", "7", "333", "Stand-in 0"),
-                                 ("4", "1", "512", "Stand-in 0"), ("3", "3", "512", "Stand-in 0"),
+        self.assertEqual(kinds, [("3", "1", "100", "Fake 0"), ("3", "7", "333", "Fake 0"),
+                                 ("4", "1", "512", "Fake 0"), ("3", "3", "512", "Fake 0"),
                                  ("2", "9", "700", ""), ("2", "1", "1024", ""),
-                                 ("2", "1", "1024", ""), ("3", "1", "1536", "Stand-in 0"),
-                                 ("3", "1", "2048", "Stand-in 0"),
-                                 ("3", "1", "2048", "Stand-in 1")])
+                                 ("2", "1", "1024", ""), ("3", "1", "1536", "Fake 0"),
+                                 ("3", "1", "2048", "Fake 0"),
+                                 ("3", "1", "2048", "Fake 1")])
 
     def test_leaks(self):
         leaks = self.rows("select size from memory_allocations group by allocation "
@@ -168,7 +168,7 @@ class Hip(Trace):
         used = self.rows("select count(distinct queue_id) from kernels where name like 'add%'")
         self.assertEqual(used, [("3",)])
         self.assertEqual(self.once("select agent_name from kernels where name = 'scale' and "
-                                   "stream = 'default stream' and grid_x = 64"), ("Stand-in 1",))
+                                   "stream = 'default stream' and grid_x = 64"), ("Fake 1",))
 
     def test_captured_work_is_not_run(self):
         self.assertEqual(self.once("select count(*) from regions where name = 'hipLaunchKernel'"),
@@ -184,7 +184,7 @@ class Hip(Trace):
 
     def test_agents(self):
         self.assertEqual(self.rows("select type, name, vendor, domain from agent"),
-                         [("gpu", "Stand-in 0", "AMD", "hip"), ("gpu", "Stand-in 1", "AMD", "hip")])
+                         [("gpu", "Fake 0", "AMD", "hip"), ("gpu", "Fake 1", "AMD", "hip")])
 
 
 class Hsa(Trace):
@@ -290,7 +290,7 @@ class Descriptors(Trace):
 
 class OldDescriptors(Descriptors):
     """Before HIP 6 the types had other numbers."""
-    settings = {"MOCK_VERSION": "50700"}
+    settings = {"FAKE_VERSION": "50700"}
 
 
 class Fork(Trace):

@@ -77,7 +77,7 @@ class Probe(unittest.TestCase):
 
 
 class Rocm(Probe):
-    """AMD's interface in front of a stand-in for AMD's profiler."""
+    """AMD's interface in front of a fake for AMD's profiler."""
 
     def rocm(self, scenario, style="linked", **settings):
         self.probe("probe_rocm", scenario, runtime(style), PROFILER, **settings)
@@ -216,7 +216,7 @@ class RocmKymo(Probe):
 
 
 class Amd(RocmKymo):
-    """A stand-in for AMD's own register library: the launcher makes it find Kymo."""
+    """A fake for AMD's own register library: the launcher makes it find Kymo."""
 
     def record(self, program, *args, **settings):
         if "LD_PRELOAD" in settings:
@@ -256,7 +256,7 @@ class Kymo(Probe):
     """Kymo's own interface."""
 
     def kymo(self, scenario, style="linked", **settings):
-        return self.probe("probe_register", scenario, os.path.join(HERE, style, "libmock.so.1"),
+        return self.probe("probe_register", scenario, os.path.join(HERE, style, "libfake.so.1"),
                           TOOL, LIBKYMO, **settings)
 
     def test_without_library(self):
@@ -288,7 +288,7 @@ class Kymo(Probe):
         self.kymo("constructor", "constructor", KYMO_TOOLS=TOOL)
         self.kymo("constructor", "constructor", LD_PRELOAD=f"{LIBKYMO}:{TOOL}")
         # The runtime's constructor runs before main, as a dependency or preload of the program.
-        runtime_path = os.path.join(HERE, "constructor", "libmock.so.1")
+        runtime_path = os.path.join(HERE, "constructor", "libfake.so.1")
         self.kymo("constructor", "constructor", LD_PRELOAD=f"{runtime_path}:{LIBKYMO}:{TOOL}")
 
     def test_late(self):
@@ -328,15 +328,15 @@ class Kymo(Probe):
         self.kymo("limit", KYMO_TOOLS=TOOL)
 
     def test_secure_mode(self):
-        self.secure("probe_register", "secure", os.path.join(HERE, "linked/libmock.so.1"), TOOL,
+        self.secure("probe_register", "secure", os.path.join(HERE, "linked/libfake.so.1"), TOOL,
                     LIBKYMO, KYMO_TOOLS=TOOL)
 
     def test_recorded(self):
         shown, summary = self.record("probe_register", "plain",
-                                     os.path.join(HERE, "linked/libmock.so.1"), TOOL, LIBKYMO)
+                                     os.path.join(HERE, "linked/libfake.so.1"), TOOL, LIBKYMO)
         for n in range(5):
-            self.assertIn(f"mock:twice(n={n}) = {2 * n} ", shown)
-        self.assertIn("mock:nothing() = 42 ", shown)
+            self.assertIn(f"fake:twice(n={n}) = {2 * n} ", shown)
+        self.assertIn("fake:nothing() = 42 ", shown)
         self.assertIn("entry 3 of the table (unknown) ran untraced", summary)
 
 
@@ -348,7 +348,7 @@ class Children(Probe):
         with kymotest.Folder() as folder:
             report = os.path.join(folder, "report")
             probe = [os.path.join(HERE, "probe_register"), "plain",
-                     os.path.join(HERE, "linked/libmock.so.1"), TOOL, LIBKYMO]
+                     os.path.join(HERE, "linked/libfake.so.1"), TOOL, LIBKYMO]
             script = "cat /dev/null; " + " ".join(f"'{a}'" for a in probe) + "; cat /dev/null"
             done = subprocess.run([KYMO, "run", "--no-summary", "-o", os.path.join(folder, "t.kymo"),
                                    *(o.replace("TOOL", tool) for o in options), "sh", "-c", script],
@@ -384,10 +384,10 @@ class Intercept(Probe):
 
     def test_registered_table(self):
         shown, _, report = self.intercepted("probe_register", "plain",
-                                            os.path.join(HERE, "linked/libmock.so.1"), TOOL,
+                                            os.path.join(HERE, "linked/libfake.so.1"), TOOL,
                                             LIBKYMO)
         self.assertEqual(report, ["a twice 5", "b twice 5"])
-        self.assertEqual(shown.count("mock:twice("), 5)
+        self.assertEqual(shown.count("fake:twice("), 5)
 
     def test_rocm_table(self):
         shown, _, report = self.intercepted("probe_rocm", "kymo", runtime("linked"), PROFILER)

@@ -91,7 +91,7 @@ static kymo_status_t initialize(void *data)
 	points[KERNEL].wrapper = (void *)kernel;
 	points[RELEASE].op = "clReleaseContext";
 	points[RELEASE].wrapper = (void *)release;
-	points[TWICE].domain = "mock";
+	points[TWICE].domain = "fake";
 	points[TWICE].op = "twice";
 	points[TWICE].wrapper = (void *)twice;
 	points[MALLOC].domain = "hip";

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Libraries under the names that the sampler loads; stand-ins for hardware that is not here.
-set(stand_ins ${CMAKE_CURRENT_BINARY_DIR}/telemetry_stand_ins)
+# Libraries under the names that the sampler loads; fakes for hardware that is not here.
+set(fakes ${CMAKE_CURRENT_BINARY_DIR}/telemetry_fakes)
 foreach(part "nvml libnvidia-ml.so.1" "rocm_smi librocm_smi64.so" "sysman libze_loader.so.1")
   separate_arguments(part)
   list(GET part 0 name)
   list(GET part 1 file)
-  add_library(stand_in_${name} MODULE ${CMAKE_CURRENT_LIST_DIR}/stand_in_${name}.c)
-  target_compile_options(stand_in_${name} PRIVATE -Wno-missing-prototypes)
-  set_target_properties(stand_in_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${stand_ins}
+  add_library(fake_${name} MODULE ${CMAKE_CURRENT_LIST_DIR}/fake_${name}.c)
+  target_compile_options(fake_${name} PRIVATE -Wno-missing-prototypes)
+  set_target_properties(fake_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${fakes}
                         PREFIX "" OUTPUT_NAME ${file} SUFFIX "")
 endforeach()
 
@@ -16,13 +16,13 @@ if(NOT TARGET kymo_format_raw)
 endif()
 kymo_unit_test(telemetry ${CMAKE_CURRENT_LIST_DIR}/telemetry_test.c
                LIBS kymo_telemetry kymo_format_raw m)
-add_dependencies(test_telemetry stand_in_nvml stand_in_rocm_smi stand_in_sysman)
-set_tests_properties(unit.telemetry PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${stand_ins}")
+add_dependencies(test_telemetry fake_nvml fake_rocm_smi fake_sysman)
+set_tests_properties(unit.telemetry PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${fakes}")
 
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   foreach(what program outside ranks killed energy hostile denied nvml faults others listing kernels)
     add_test(NAME cli.telemetry.${what} COMMAND ${Python3_EXECUTABLE} -B
-      ${CMAKE_CURRENT_LIST_DIR}/test_telemetry.py $<TARGET_FILE:kymo> ${stand_ins} ${what})
+      ${CMAKE_CURRENT_LIST_DIR}/test_telemetry.py $<TARGET_FILE:kymo> ${fakes} ${what})
     set_tests_properties(cli.telemetry.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 120)
   endforeach()
 endif()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Telemetry without hardware: values from a tree of files of our own (hostile ones too), totals that
- * wrap, begin anew and fail, libraries that are stand-ins, the sampler's file, one sampler a node.
+ * wrap, begin anew and fail, libraries that are fakes, the sampler's file, one sampler a node.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -376,17 +376,17 @@ static void test_libraries(void **state)
 	struct telemetry_visitor v = {see_value, see_source, see_missing, s};
 
 	telemetry_look(root, &v);
-	assert_non_null(strstr(s->text, "nvml|Stand-in GPU|power|W|known\n"));
-	assert_non_null(strstr(s->text, "nvml|Stand-in GPU|energy|J/s|known\n"));
-	assert_non_null(strstr(s->text, "nvml|Stand-in GPU|nvlink.sent|bytes/s|known\n"));
-	assert_non_null(strstr(s->text, "nvml|Stand-in GPU|pcie.sent.rate|bytes/s|known\n"));
-	assert_null(strstr(s->text, "nvml|Stand-in GPU|pcie.sent|"));
-	assert_non_null(strstr(s->text, "rocm_smi|Stand-in Instinct|energy|J/s|known\n"));
-	assert_non_null(strstr(s->text, "rocm_smi|Stand-in Instinct|utilisation|%|known\n"));
+	assert_non_null(strstr(s->text, "nvml|Fake GPU|power|W|known\n"));
+	assert_non_null(strstr(s->text, "nvml|Fake GPU|energy|J/s|known\n"));
+	assert_non_null(strstr(s->text, "nvml|Fake GPU|nvlink.sent|bytes/s|known\n"));
+	assert_non_null(strstr(s->text, "nvml|Fake GPU|pcie.sent.rate|bytes/s|known\n"));
+	assert_null(strstr(s->text, "nvml|Fake GPU|pcie.sent|"));
+	assert_non_null(strstr(s->text, "rocm_smi|Fake Instinct|energy|J/s|known\n"));
+	assert_non_null(strstr(s->text, "rocm_smi|Fake Instinct|utilisation|%|known\n"));
 	assert_null(strstr(s->text, "Instinct|utilisation.memory"));
-	assert_non_null(strstr(s->text, "sysman|Stand-in Xe|power|W|known\n"));
-	assert_non_null(strstr(s->text, "sysman|Stand-in Xe|utilisation.compute|%|known\n"));
-	assert_non_null(strstr(s->text, "sysman|Stand-in Xe|clock.memory|MHz|unknown\n"));
+	assert_non_null(strstr(s->text, "sysman|Fake Xe|power|W|known\n"));
+	assert_non_null(strstr(s->text, "sysman|Fake Xe|utilisation.compute|%|known\n"));
+	assert_non_null(strstr(s->text, "sysman|Fake Xe|clock.memory|MHz|unknown\n"));
 	free(s);
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Telemetry of whole programs: test_telemetry.py KYMO STAND_INS WHAT.
+"""Telemetry of whole programs: test_telemetry.py KYMO FAKES WHAT.
 
-STAND_INS is the folder of the libraries that stand in for NVML, ROCm-SMI and Sysman; files of the
+FAKES is the folder of the libraries that are fakes of NVML, ROCm-SMI and Sysman; files of the
 kernel are the real ones or a tree of our own (KYMO_TELEMETRY_ROOT)."""
 import glob
 import json
@@ -39,10 +39,10 @@ def put(path, text):
 
 
 class Test:
-    def __init__(self, kymo, stand_ins, folder):
-        self.kymo, self.stand_ins, self.folder = kymo, stand_ins, folder
+    def __init__(self, kymo, fakes, folder):
+        self.kymo, self.fakes, self.folder = kymo, fakes, folder
         self.trace = os.path.join(folder, "t.kymo")
-        self.gpus = {"LD_LIBRARY_PATH": stand_ins}
+        self.gpus = {"LD_LIBRARY_PATH": fakes}
 
     def record(self, *program, env=None, status=0, ms=10, trace=None):
         return run(self.kymo, "run", "-f", f"--telemetry={ms}", "-o", trace or self.trace, "--", *program,
@@ -252,9 +252,9 @@ for i in range(1, 41):
         self.record("sleep", "0.5", env=self.gpus, ms=100)
         rows = [r for r in self.rows("telemetry") if r["source"] == "nvml"]
         by = {(r["device"], r["counter"]): r for r in rows}
-        first = "Stand-in GPU #0"
+        first = "Fake GPU #0"
         assert by[first, "power"]["unit"] == "W" and 300 <= by[first, "power"]["min"] <= 301, by
-        assert by[first, "temperature"]["last"] == 55 and by["Stand-in GPU #1", "temperature"]["last"] == 56
+        assert by[first, "temperature"]["last"] == 55 and by["Fake GPU #1", "temperature"]["last"] == 56
         assert by[first, "clock.sm"]["average"] == 1980 and by[first, "utilisation"]["max"] == 97
         assert by[first, "memory.used"]["max"] == 9 * 1024 and by[first, "memory.used"]["unit"] == "MiB"
         assert 0 < by[first, "throttled.power"]["average"] < 100, by[first, "throttled.power"]
@@ -280,7 +280,7 @@ for i in range(1, 41):
         assert report["problems"] == [], report["problems"]
         tracks = report["tracks"]
         n = self.query("SELECT count(*) AS n FROM counters WHERE name = 'clock.sm'")[0]["n"]
-        gpus = ["telemetry > gpu Stand-in GPU #%d > " % i for i in (0, 1)]
+        gpus = ["telemetry > gpu Fake GPU #%d > " % i for i in (0, 1)]
         for gpu in gpus: # two of one name, a track each
             clock = tracks[gpu + "clock.sm"]
             assert clock["unit"] == "MHz" and clock["min"] == 1980 and clock["lanes"] == 1, clock
@@ -293,29 +293,29 @@ for i in range(1, 41):
         assert report["totals"]["counter_points"] == points, (report["totals"], points)
 
     def faults(self):
-        p = self.record("sleep", "1.2", env=dict(self.gpus, STAND_NVML="lost"), ms=100)
-        assert "Stand-in GPU: temperature could not be read: the GPU is lost (3 times)" in p.stderr, p.stderr
-        heat = self.one("temperature", "Stand-in GPU #0")
+        p = self.record("sleep", "1.2", env=dict(self.gpus, FAKE_NVML="lost"), ms=100)
+        assert "Fake GPU: temperature could not be read: the GPU is lost (3 times)" in p.stderr, p.stderr
+        heat = self.one("temperature", "Fake GPU #0")
         assert heat["min"] == heat["max"] == 55, heat  # gaps, no zeros
-        other = self.one("temperature", "Stand-in GPU #1")
+        other = self.one("temperature", "Fake GPU #1")
         assert other["samples"] == heat["samples"] + 3, (heat, other)
         energy = self.query("SELECT sum(value) AS j, max(duration) AS longest, min(duration) AS least "
                             "FROM counters WHERE name = 'energy' GROUP BY agent_name, id / 1000000")
         assert energy and energy[0]["longest"] > 3 * energy[0]["least"], energy
-        p = self.record("true", env=dict(self.gpus, STAND_NVML="denied"))
+        p = self.record("true", env=dict(self.gpus, FAKE_NVML="denied"))
         assert "nvml: power: permission denied (2 times)" in p.stderr, p.stderr  # of each device
-        p = self.record("true", env=dict(self.gpus, STAND_NVML="mismatch"))
+        p = self.record("true", env=dict(self.gpus, FAKE_NVML="mismatch"))
         assert "nvml: library and driver are of different versions" in p.stderr, p.stderr
-        p = self.record("true", env=dict(self.gpus, STAND_NVML="nodriver"))
+        p = self.record("true", env=dict(self.gpus, FAKE_NVML="nodriver"))
         assert "nvml" not in p.stderr, p.stderr  # there is none: nothing to warn of
-        doctor = run(self.kymo, "doctor", env=dict(self.gpus, STAND_NVML="nodriver"), status=None).stdout
+        doctor = run(self.kymo, "doctor", env=dict(self.gpus, FAKE_NVML="nodriver"), status=None).stdout
         assert "nvml: the driver is not loaded" in doctor, doctor
-        self.record("sleep", "0.5", env=dict(self.gpus, STAND_NVML="old"), ms=100)
-        old = self.one("energy", "Stand-in GPU #0")
-        assert self.one("memory.used", "Stand-in GPU #0")["max"] == 10 * 1024
+        self.record("sleep", "0.5", env=dict(self.gpus, FAKE_NVML="old"), ms=100)
+        old = self.one("energy", "Fake GPU #0")
+        assert self.one("memory.used", "Fake GPU #0")["max"] == 10 * 1024
         assert 30 <= old["total"] <= 310, old  # 300 W over half a second or more
         begun = time.monotonic()
-        p = self.record("sleep", "0.3", env=dict(self.gpus, STAND_NVML="hang"), ms=100)
+        p = self.record("sleep", "0.3", env=dict(self.gpus, FAKE_NVML="hang"), ms=100)
         assert time.monotonic() - begun < 10, "a driver that hangs held the launcher up"
         assert "did not come back" in p.stderr, p.stderr
         assert self.one("job.rss")["samples"] >= 2
@@ -325,13 +325,13 @@ for i in range(1, 41):
         amd = {r["counter"]: r for r in self.rows("telemetry") if r["source"] == "rocm_smi"}
         assert amd["power"]["average"] == 500 and amd["temperature.junction"]["last"] == 45, amd
         assert abs(amd["energy"]["total"] - round(amd["energy"]["total"])) < 0.01, amd["energy"]
-        pci = self.query("SELECT properties AS p FROM agent WHERE name = 'Stand-in Instinct'")
+        pci = self.query("SELECT properties AS p FROM agent WHERE name = 'Fake Instinct'")
         assert pci == [{"p": '{"pci":"0001:c3:02.1"}'}], pci
         xe = {r["counter"]: r for r in self.rows("telemetry") if r["source"] == "sysman"}
         assert xe["utilisation.compute"]["average"] == 50 and xe["clock"]["max"] == 1550, xe
         assert xe["memory.used"]["max"] == 2048 and xe["throttled"]["min"] == 100, xe
         assert xe["energy"]["total"] % 2 == 0 and "clock.memory" not in xe, xe
-        self.record("sleep", "0.3", env=dict(self.gpus, STAND_RSMI="average"))
+        self.record("sleep", "0.3", env=dict(self.gpus, FAKE_RSMI="average"))
         amd = {r["counter"]: r for r in self.rows("telemetry") if r["source"] == "rocm_smi"}
         assert amd["power"]["average"] == 200 and 40 <= amd["energy"]["total"] <= 120, amd
 
@@ -341,38 +341,38 @@ for i in range(1, 41):
         power = [v for v in told["values"] if v["source"] == "nvml" and v["name"] == "power"]
         assert len(power) == 2 and 300 <= power[0]["value"] <= 301, power
         assert {"nvml", "rocm_smi", "sysman", "cpu", "job"} <= {s["name"] for s in told["sources"]}
-        assert "Stand-in GPU" in run(self.kymo, "list", "telemetry", env=self.gpus).stdout
+        assert "Fake GPU" in run(self.kymo, "list", "telemetry", env=self.gpus).stdout
         run(self.kymo, "list", "telemetry", "x", status=2)
         run(self.kymo, "run", "--telemetry=3600001", "true", status=2)
         run(self.kymo, "run", "--telemetry=often", "true", status=2)
 
     def kernels(self):
-        """Energy of a CUDA program's kernels: the stand-ins for CUPTI and NVML tell of one device."""
+        """Energy of a CUDA program's kernels: the fakes for CUPTI and NVML tell of one device."""
         cuda = os.path.join(TESTS, "cuda")
         flags = ["-std=gnu11", "-w", "-O2", "-pthread"]
-        cupti, program = os.path.join(self.folder, "libcupti-stand-in.so"), os.path.join(self.folder, "program")
+        cupti, program = os.path.join(self.folder, "libcupti-fake.so"), os.path.join(self.folder, "program")
         cc = os.environ.get("CC", "cc").split()
         if run("sh", "-c", f"command -v {cc[0]}", status=None).returncode:
             return SKIPPED
-        run(*cc, *flags, "-shared", "-fPIC", os.path.join(cuda, "stand_in.c"), "-o", cupti)
+        run(*cc, *flags, "-shared", "-fPIC", os.path.join(cuda, "fake.c"), "-o", cupti)
         run(*cc, *flags, os.path.join(cuda, "program.c"), os.path.join(cuda, "profiler.c"),
             os.path.join(TESTS, "support", "between.c"), cupti, "-o", program)
-        env = dict(self.gpus, KYMO_CUPTI=cupti, STAND_VERSION="130001")
-        env["LD_LIBRARY_PATH"] = f"{self.stand_ins}:{self.folder}"
+        env = dict(self.gpus, KYMO_CUPTI=cupti, FAKE_VERSION="130001")
+        env["LD_LIBRARY_PATH"] = f"{self.fakes}:{self.folder}"
         self.record("sh", "-c", f"{program} basic; sleep 0.4", env=env, ms=100)
         rows = self.rows("kernel_energy")
         assert {r["kernel"] for r in rows} >= {"add(float*, float*, int)", "(no kernel)"}, rows
         total = self.one("energy", rows[0]["device"])["total"]
         assert abs(sum(r["joules"] for r in rows) - total) < 1e-4 * total, (rows, total)
         assert abs(sum(r["share_percent"] for r in rows) - 100) < 1e-2, rows
-        assert rows[0]["device"] == "Stand-in GPU #0", rows
+        assert rows[0]["device"] == "Fake GPU #0", rows
         return 0
 
 
 def main():
-    kymo, stand_ins, what = sys.argv[1:]
+    kymo, fakes, what = sys.argv[1:]
     with kymotest.Folder() as folder:
-        status = getattr(Test(kymo, stand_ins, folder), what)()
+        status = getattr(Test(kymo, fakes, folder), what)()
     if status == SKIPPED:
         print("skipped: something that this needs is missing")
     return status or 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The OpenCL backend against a stand-in runtime; see tests/support/fakeocl.
+# The OpenCL backend against a fake runtime; see tests/support/fakeocl.
 if(TARGET kymo_capture_opencl)
   foreach(test opencl command_buffers)
     kymo_unit_test(${test} ${CMAKE_CURRENT_LIST_DIR}/opencl/test_${test}.c

@@ -29,14 +29,14 @@ def main():
             if name in scripted:
                 lines.append(f"extern void drv_{name}(void);")
                 continue
-            lines.append(f"static ze_result_t stub_{name}(void)\n{{\n\treturn ZE_RESULT_SUCCESS;\n}}")
+            lines.append(f"static ze_result_t fake_{name}(void)\n{{\n\treturn ZE_RESULT_SUCCESS;\n}}")
             zeros = ", ".join(f"({p['type']}){{0}}" if p["type"] in model.structs
                               and "*" not in p["type"] else "0"
                               for p in functions[name]["params"])
             calls.append(f"\t{name}({zeros});\n\tn++;")
         lines += [f"ze_result_t {getter}(ze_api_version_t version, {struct} *t)", "{",
                   "\tvoid (*entries[])(void) = {"]
-        lines += [f"\t\t(void (*)(void)){'drv' if n in scripted else 'stub'}_{n}," for n in names]
+        lines += [f"\t\t(void (*)(void)){'drv' if n in scripted else 'fake'}_{n}," for n in names]
         lines += ["\t};", "", "\tif (version >> 16 != 1)",
                   "\t\treturn ZE_RESULT_ERROR_UNSUPPORTED_VERSION;",
                   "\tmemcpy(t, entries, sizeof(entries));", "\treturn ZE_RESULT_SUCCESS;", "}", ""]

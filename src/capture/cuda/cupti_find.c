@@ -86,7 +86,7 @@ static bool try_toolkit(struct cupti_found *s)
 	return false;
 }
 
-/* By hand, where everything else goes wrong; also how tests bring their stand-in. */
+/* By hand, where everything else goes wrong; also how tests bring their fake. */
 static bool try_given(struct cupti_found *s)
 {
 	const char *path = secure_getenv("KYMO_CUPTI");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command buffers of the stand-in runtime: they hold nothing, an enqueued buffer is one command.
+ * Command buffers of the fake runtime: they hold nothing, an enqueued buffer is one command.
  * Functions that the extension has changed are there in both forms.
  */
 #include <stdlib.h>

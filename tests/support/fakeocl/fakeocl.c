@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stand-in runtime: reference counts, property queries and an event list for each queue. */
+/* The fake runtime: reference counts, property queries and an event list for each queue. */
 #include "fakeocl.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for an OpenCL runtime, for tests of the OpenCL backend: no device, no threads; a
+ * A fake for an OpenCL runtime, for tests of the OpenCL backend: no device, no threads; a
  * command completes when the test says so. It does what programs and devices rarely do: completes
  * out of order, fails, refuses, gives the same handle again at once, and counts what is alive.
  * Only what the tests call is there. Not thread-safe unless `complete_at_once` is set.

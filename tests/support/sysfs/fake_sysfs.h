@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stand-ins for machines that are not here: trees of /sys and /proc in a temporary folder, as the
+ * Fakes for machines that are not here: trees of /sys and /proc in a temporary folder, as the
  * kernel would show them.
  */
 #ifndef TESTS_FAKE_SYSFS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What tests of the OpenCL backend on a stand-in runtime share: a tool that keeps every record, a
+ * What tests of the OpenCL backend on a fake runtime share: a tool that keeps every record, a
  * program.
  */
 #ifndef TESTS_UNIT_OPENCL_FIXTURE_H
@@ -55,7 +55,7 @@ void program_end(const struct program *p);
 void nothing_alive(void);
 int reset(void **state);
 
-/* Before the tests: the layer over the stand-in, with the tool. False: it cannot be had. */
+/* Before the tests: the layer over the fake, with the tool. False: it cannot be had. */
 bool fixture_begin(void);
 
 #define TEST(name) cmocka_unit_test_setup(name, reset)

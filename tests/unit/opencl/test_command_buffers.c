@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command buffers against a stand-in runtime, whose driver has either form of the functions that
+ * Command buffers against a fake runtime, whose driver has either form of the functions that
  * changed.
  */
 #include "fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The OpenCL backend against a stand-in runtime: what is recorded when commands complete in odd
+ * The OpenCL backend against a fake runtime: what is recorded when commands complete in odd
  * orders, fail, or outlive their queues; what the program is shown; and that nothing is kept alive
  * longer than the program keeps it.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for libze_loader.so.1 with Sysman: one device; its engines work half of the time, its
+ * A fake for libze_loader.so.1 with Sysman: one device; its engines work half of the time, its
  * memory's clock is not known (less than 0).
  */
 #include <stdint.h>
@@ -44,7 +44,7 @@ API uint32_t zesDeviceGetProperties(void *d, uint8_t *out)
 {
 	memset(out + 16 + 16, 0, 368 - 16);
 	memset(out + 16 + 96, 0xab, 16); /* uuid */
-	strcpy((char *)out + 16 + 112, "Stand-in Xe");
+	strcpy((char *)out + 16 + 112, "Fake Xe");
 	strcpy((char *)out + 16 + 368 + 4 + 4 * 64, "Intel");
 	strcpy((char *)out + 16 + 368 + 4 + 5 * 64, "1.2.3");
 	return 0;

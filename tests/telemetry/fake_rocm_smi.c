@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for librocm_smi64.so: one device, with a counter of energy, without memory's load
- * (all ones). STAND_RSMI=average: no counter and no power of the moment.
+ * A fake for librocm_smi64.so: one device, with a counter of energy, without memory's load
+ * (all ones). FAKE_RSMI=average: no counter and no power of the moment.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { OK = 0, NOT_SUPPORTED = 2 };
 
 static int average(void)
 {
-	const char *s = getenv("STAND_RSMI");
+	const char *s = getenv("FAKE_RSMI");
 
 	return s && strcmp(s, "average") == 0;
 }
@@ -37,7 +37,7 @@ API int rsmi_num_monitor_devices(uint32_t *n)
 
 API int rsmi_dev_name_get(uint32_t d, char *out, size_t size)
 {
-	snprintf(out, size, "Stand-in Instinct");
+	snprintf(out, size, "Fake Instinct");
 	return OK;
 }
 

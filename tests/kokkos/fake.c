@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in for Kokkos: loads the tool that KOKKOS_TOOLS_LIBS names and calls it as Kokkos does. */
+/* A fake for Kokkos: loads the tool that KOKKOS_TOOLS_LIBS names and calls it as Kokkos does. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>

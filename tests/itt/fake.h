@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for ITT's header and static part, for machines that lack them: the functions that the
+ * A fake for ITT's header and static part, for machines that lack them: the functions that the
  * tests' program uses, and a loader that does with INTEL_LIBITTNOTIFY64 what ITT documents.
  */
-#ifndef ITT_STAND_IN_H
-#define ITT_STAND_IN_H
+#ifndef ITT_FAKE_H
+#define ITT_FAKE_H
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 }
 
 /* X(result, name, (parameters), (arguments)): functions with and without a result. */
-#define STAND_IN_VALUES(X)                                                                         \
+#define FAKE_VALUES(X)                                                                         \
 	X(__itt_domain *, domain_create, (const char *a), (a))                                     \
 	X(__itt_string_handle *, string_handle_create, (const char *a), (a))                       \
 	X(__itt_counter, counter_create, (const char *a, const char *b), (a, b))                   \
@@ -55,7 +55,7 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 	X(int, event_end, (__itt_event a), (a))
 #define DOMAIN const __itt_domain *a
 #define HANDLE __itt_string_handle
-#define STAND_IN_VOIDS(X)                                                                          \
+#define FAKE_VOIDS(X)                                                                          \
 	X(task_begin, (DOMAIN, __itt_id b, __itt_id c, HANDLE *d), (a, b, c, d))                   \
 	X(task_end, (DOMAIN), (a))                                                                 \
 	X(task_begin_overlapped, (DOMAIN, __itt_id b, __itt_id c, HANDLE *d), (a, b, c, d))        \
@@ -95,33 +95,33 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 	X(histogram_submit, (void *a, size_t b, void *c, void *d), (a, b, c, d))
 
 #define VALUE_FUNCTION(type, name, parameters, arguments)                                          \
-	static void *itt_stand_in_##name;                                                              \
+	static void *itt_fake_##name;                                                              \
 	__attribute__((unused)) static type __itt_##name parameters                                \
 	{                                                                                          \
-		return itt_stand_in_##name ? ((type(*) parameters)itt_stand_in_##name)arguments : (type)0; \
+		return itt_fake_##name ? ((type(*) parameters)itt_fake_##name)arguments : (type)0; \
 	}
 #define VOID_FUNCTION(name, parameters, arguments)                                                 \
-	static void *itt_stand_in_##name;                                                              \
+	static void *itt_fake_##name;                                                              \
 	__attribute__((unused)) static void __itt_##name parameters                                \
 	{                                                                                          \
-		if (itt_stand_in_##name)                                                               \
-			((void(*) parameters)itt_stand_in_##name)arguments;                            \
+		if (itt_fake_##name)                                                               \
+			((void(*) parameters)itt_fake_##name)arguments;                            \
 	}
-STAND_IN_VALUES(VALUE_FUNCTION)
-STAND_IN_VOIDS(VOID_FUNCTION)
+FAKE_VALUES(VALUE_FUNCTION)
+FAKE_VOIDS(VOID_FUNCTION)
 
-struct itt_stand_in_entry {
+struct itt_fake_entry {
 	const char *name;
 	void **place;
 	void *first, *otherwise;
 	int group;
 };
 #define VALUE_ENTRY(type, name, parameters, arguments)                                             \
-	{"__itt_" #name, &itt_stand_in_##name, NULL, NULL, 1 << 12},
+	{"__itt_" #name, &itt_fake_##name, NULL, NULL, 1 << 12},
 #define VOID_ENTRY(name, parameters, arguments)                                                    \
-	{"__itt_" #name, &itt_stand_in_##name, NULL, NULL, 1 << 12},
-static struct itt_stand_in_entry itt_stand_in_entries[] = {
-	STAND_IN_VALUES(VALUE_ENTRY) STAND_IN_VOIDS(VOID_ENTRY){NULL, NULL, NULL, NULL, 0}};
+	{"__itt_" #name, &itt_fake_##name, NULL, NULL, 1 << 12},
+static struct itt_fake_entry itt_fake_entries[] = {
+	FAKE_VALUES(VALUE_ENTRY) FAKE_VOIDS(VOID_ENTRY){NULL, NULL, NULL, NULL, 0}};
 
 static struct {
 	unsigned char magic[8];
@@ -130,13 +130,13 @@ static struct {
 	pthread_mutex_t mutex;
 	void *library, *error_handler;
 	const char **path;
-	struct itt_stand_in_entry *functions;
+	struct itt_fake_entry *functions;
 	void *next, *threads, *domains, *strings;
-} itt_stand_in_global = {{0xed, 0xab, 0xab, 0xec, 0x0d, 0xee, 0xda, 0x30}, 3, 0, 20250807, 0, 0, 0,
-		     PTHREAD_MUTEX_INITIALIZER, NULL, NULL, NULL, itt_stand_in_entries,
+} itt_fake_global = {{0xed, 0xab, 0xab, 0xec, 0x0d, 0xee, 0xda, 0x30}, 3, 0, 20250807, 0, 0, 0,
+		     PTHREAD_MUTEX_INITIALIZER, NULL, NULL, NULL, itt_fake_entries,
 		     NULL, NULL, NULL, NULL};
 
-__attribute__((constructor)) static void itt_stand_in_load(void)
+__attribute__((constructor)) static void itt_fake_load(void)
 {
 	const char *path = getenv("INTEL_LIBITTNOTIFY64");
 	void *library = path ? dlopen(path, RTLD_LAZY) : NULL;
@@ -146,7 +146,7 @@ __attribute__((constructor)) static void itt_stand_in_load(void)
 		return;
 	*(void **)&initialize = dlsym(library, "__itt_api_init");
 	if (initialize)
-		initialize(&itt_stand_in_global, -1);
+		initialize(&itt_fake_global, -1);
 }
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for NVTX's headers, for machines that lack them: the part of the interface that the
+ * A fake for NVTX's headers, for machines that lack them: the part of the interface that the
  * tests' program uses, and a loader that does with NVTX_INJECTION64_PATH what NVTX documents.
  */
-#ifndef NVTX_STAND_IN_H
-#define NVTX_STAND_IN_H
+#ifndef NVTX_FAKE_H
+#define NVTX_FAKE_H
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -150,18 +150,18 @@ enum {
 
 /* ---- the loader: modules 1 and 5 of 16 functions, 6 of 7, 3 of 15; payloads and counters ---- */
 
-typedef void (*stand_in_function)(void);
-static stand_in_function stand_in_core[16], stand_in_core2[16], stand_in_sync[7];
-static stand_in_function stand_in_opencl[15];
-static stand_in_function *stand_in_places[4][16];
-static intptr_t stand_in_payload[64], stand_in_counters[64];
+typedef void (*fake_function)(void);
+static fake_function fake_core[16], fake_core2[16], fake_sync[7];
+static fake_function fake_opencl[15];
+static fake_function *fake_places[4][16];
+static intptr_t fake_payload[64], fake_counters[64];
 
-static int stand_in_table(int module, stand_in_function ***table, unsigned *size)
+static int fake_table(int module, fake_function ***table, unsigned *size)
 {
-	stand_in_function *of = module == 1   ? stand_in_core
-				: module == 5 ? stand_in_core2
-				: module == 6 ? stand_in_sync
-				: module == 3 ? stand_in_opencl
+	fake_function *of = module == 1   ? fake_core
+				: module == 5 ? fake_core2
+				: module == 6 ? fake_sync
+				: module == 3 ? fake_opencl
 					      : NULL;
 	int row = module == 1 ? 0 : module == 5 ? 1 : module == 6 ? 2 : 3;
 
@@ -169,22 +169,22 @@ static int stand_in_table(int module, stand_in_function ***table, unsigned *size
 		return 0;
 	*size = row == 3 ? 15 : row == 2 ? 7 : 16;
 	for (unsigned i = 0; i < *size; i++)
-		stand_in_places[row][i] = &of[i];
-	*table = stand_in_places[row];
+		fake_places[row][i] = &of[i];
+	*table = fake_places[row];
 	return 1;
 }
 
-static const void *stand_in_export(uint32_t id)
+static const void *fake_export(uint32_t id)
 {
 	static const struct {
 		size_t size;
-		int (*table)(int, stand_in_function ***, unsigned *);
-	} callbacks = {sizeof(callbacks), stand_in_table};
+		int (*table)(int, fake_function ***, unsigned *);
+	} callbacks = {sizeof(callbacks), fake_table};
 
 	return id == 1 ? &callbacks : NULL;
 }
 
-static void stand_in_extension(int (*initialize)(void *), uint16_t module, intptr_t *slots)
+static void fake_extension(int (*initialize)(void *), uint16_t module, intptr_t *slots)
 {
 	struct {
 		size_t id, count;
@@ -200,7 +200,7 @@ static void stand_in_extension(int (*initialize)(void *), uint16_t module, intpt
 	initialize(&x);
 }
 
-__attribute__((constructor)) static void stand_in_load(void)
+__attribute__((constructor)) static void fake_load(void)
 {
 	const char *path = getenv("NVTX_INJECTION64_PATH");
 	void *library = path ? dlopen(path, RTLD_LAZY) : NULL;
@@ -210,10 +210,10 @@ __attribute__((constructor)) static void stand_in_load(void)
 		return;
 	*(void **)&initialize = dlsym(library, "InitializeInjectionNvtx2");
 	*(void **)&extend = dlsym(library, "InitializeInjectionNvtxExtension");
-	if (!initialize || !initialize(stand_in_export))
+	if (!initialize || !initialize(fake_export))
 		return;
-	stand_in_extension(extend, 2, stand_in_payload);
-	stand_in_extension(extend, 4, stand_in_counters);
+	fake_extension(extend, 2, fake_payload);
+	fake_extension(extend, 4, fake_counters);
 }
 
 /* FUNCTION(result, name, table, place, otherwise, (parameters), (arguments)) */
@@ -233,67 +233,67 @@ __attribute__((constructor)) static void stand_in_load(void)
 			f arguments;                                                               \
 	}
 
-VOID(nvtxMarkEx, stand_in_core, 1, (const nvtxEventAttributes_t *a), (a))
-VOID(nvtxMarkA, stand_in_core, 2, (const char *s), (s))
-FUNCTION(nvtxRangeId_t, nvtxRangeStartA, stand_in_core, 5, 0, (const char *s), (s))
-VOID(nvtxRangeEnd, stand_in_core, 7, (nvtxRangeId_t id), (id))
-FUNCTION(int, nvtxRangePushEx, stand_in_core, 8, -2, (const nvtxEventAttributes_t *a), (a))
-FUNCTION(int, nvtxRangePushA, stand_in_core, 9, -2, (const char *s), (s))
-FUNCTION(int, nvtxRangePushW, stand_in_core, 10, -2, (const wchar_t *s), (s))
-FUNCTION(int, nvtxRangePop, stand_in_core, 11, -2, (void), ())
-VOID(nvtxNameCategoryA, stand_in_core, 12, (uint32_t c, const char *s), (c, s))
-VOID(nvtxNameOsThreadA, stand_in_core, 14, (uint32_t t, const char *s), (t, s))
-VOID(nvtxDomainMarkEx, stand_in_core2, 1, (nvtxDomainHandle_t d, const nvtxEventAttributes_t *a),
+VOID(nvtxMarkEx, fake_core, 1, (const nvtxEventAttributes_t *a), (a))
+VOID(nvtxMarkA, fake_core, 2, (const char *s), (s))
+FUNCTION(nvtxRangeId_t, nvtxRangeStartA, fake_core, 5, 0, (const char *s), (s))
+VOID(nvtxRangeEnd, fake_core, 7, (nvtxRangeId_t id), (id))
+FUNCTION(int, nvtxRangePushEx, fake_core, 8, -2, (const nvtxEventAttributes_t *a), (a))
+FUNCTION(int, nvtxRangePushA, fake_core, 9, -2, (const char *s), (s))
+FUNCTION(int, nvtxRangePushW, fake_core, 10, -2, (const wchar_t *s), (s))
+FUNCTION(int, nvtxRangePop, fake_core, 11, -2, (void), ())
+VOID(nvtxNameCategoryA, fake_core, 12, (uint32_t c, const char *s), (c, s))
+VOID(nvtxNameOsThreadA, fake_core, 14, (uint32_t t, const char *s), (t, s))
+VOID(nvtxDomainMarkEx, fake_core2, 1, (nvtxDomainHandle_t d, const nvtxEventAttributes_t *a),
      (d, a))
-FUNCTION(int, nvtxDomainRangePushEx, stand_in_core2, 4, -2,
+FUNCTION(int, nvtxDomainRangePushEx, fake_core2, 4, -2,
 	 (nvtxDomainHandle_t d, const nvtxEventAttributes_t *a), (d, a))
-FUNCTION(int, nvtxDomainRangePop, stand_in_core2, 5, -2, (nvtxDomainHandle_t d), (d))
-FUNCTION(void *, nvtxDomainResourceCreate, stand_in_core2, 6, NULL,
+FUNCTION(int, nvtxDomainRangePop, fake_core2, 5, -2, (nvtxDomainHandle_t d), (d))
+FUNCTION(void *, nvtxDomainResourceCreate, fake_core2, 6, NULL,
 	 (nvtxDomainHandle_t d, const nvtxResourceAttributes_t *a), (d, a))
-VOID(nvtxNameClDeviceA, stand_in_opencl, 1, (void *object, const char *s), (object, s))
-VOID(nvtxNameClContextA, stand_in_opencl, 3, (void *object, const char *s), (object, s))
-VOID(nvtxNameClCommandQueueA, stand_in_opencl, 5, (void *object, const char *s), (object, s))
-VOID(nvtxDomainNameCategoryA, stand_in_core2, 8, (nvtxDomainHandle_t d, uint32_t c, const char *s),
+VOID(nvtxNameClDeviceA, fake_opencl, 1, (void *object, const char *s), (object, s))
+VOID(nvtxNameClContextA, fake_opencl, 3, (void *object, const char *s), (object, s))
+VOID(nvtxNameClCommandQueueA, fake_opencl, 5, (void *object, const char *s), (object, s))
+VOID(nvtxDomainNameCategoryA, fake_core2, 8, (nvtxDomainHandle_t d, uint32_t c, const char *s),
      (d, c, s))
-FUNCTION(nvtxStringHandle_t, nvtxDomainRegisterStringA, stand_in_core2, 10, NULL,
+FUNCTION(nvtxStringHandle_t, nvtxDomainRegisterStringA, fake_core2, 10, NULL,
 	 (nvtxDomainHandle_t d, const char *s), (d, s))
-FUNCTION(nvtxDomainHandle_t, nvtxDomainCreateA, stand_in_core2, 12, NULL, (const char *s), (s))
-VOID(nvtxDomainDestroy, stand_in_core2, 14, (nvtxDomainHandle_t d), (d))
-FUNCTION(nvtxSyncUser_t, nvtxDomainSyncUserCreate, stand_in_sync, 1, NULL,
+FUNCTION(nvtxDomainHandle_t, nvtxDomainCreateA, fake_core2, 12, NULL, (const char *s), (s))
+VOID(nvtxDomainDestroy, fake_core2, 14, (nvtxDomainHandle_t d), (d))
+FUNCTION(nvtxSyncUser_t, nvtxDomainSyncUserCreate, fake_sync, 1, NULL,
 	 (nvtxDomainHandle_t d, const nvtxSyncUserAttributes_t *a), (d, a))
-VOID(nvtxDomainSyncUserDestroy, stand_in_sync, 2, (nvtxSyncUser_t l), (l))
-VOID(nvtxDomainSyncUserAcquireStart, stand_in_sync, 3, (nvtxSyncUser_t l), (l))
-VOID(nvtxDomainSyncUserAcquireFailed, stand_in_sync, 4, (nvtxSyncUser_t l), (l))
-VOID(nvtxDomainSyncUserAcquireSuccess, stand_in_sync, 5, (nvtxSyncUser_t l), (l))
-VOID(nvtxDomainSyncUserReleasing, stand_in_sync, 6, (nvtxSyncUser_t l), (l))
-FUNCTION(uint64_t, nvtxPayloadSchemaRegister, stand_in_payload, 0, 0,
+VOID(nvtxDomainSyncUserDestroy, fake_sync, 2, (nvtxSyncUser_t l), (l))
+VOID(nvtxDomainSyncUserAcquireStart, fake_sync, 3, (nvtxSyncUser_t l), (l))
+VOID(nvtxDomainSyncUserAcquireFailed, fake_sync, 4, (nvtxSyncUser_t l), (l))
+VOID(nvtxDomainSyncUserAcquireSuccess, fake_sync, 5, (nvtxSyncUser_t l), (l))
+VOID(nvtxDomainSyncUserReleasing, fake_sync, 6, (nvtxSyncUser_t l), (l))
+FUNCTION(uint64_t, nvtxPayloadSchemaRegister, fake_payload, 0, 0,
 	 (nvtxDomainHandle_t d, const nvtxPayloadSchemaAttr_t *a), (d, a))
-FUNCTION(uint64_t, nvtxPayloadEnumRegister, stand_in_payload, 1, 0,
+FUNCTION(uint64_t, nvtxPayloadEnumRegister, fake_payload, 1, 0,
 	 (nvtxDomainHandle_t d, const nvtxPayloadEnumAttr_t *a), (d, a))
-FUNCTION(int, nvtxRangePushPayload, stand_in_payload, 3, -2,
+FUNCTION(int, nvtxRangePushPayload, fake_payload, 3, -2,
 	 (nvtxDomainHandle_t d, const nvtxPayloadData_t *p, size_t n), (d, p, n))
-FUNCTION(int, nvtxRangePopPayload, stand_in_payload, 4, -2,
+FUNCTION(int, nvtxRangePopPayload, fake_payload, 4, -2,
 	 (nvtxDomainHandle_t d, const nvtxPayloadData_t *p, size_t n), (d, p, n))
-FUNCTION(int64_t, nvtxTimestampGet, stand_in_payload, 8, 0, (void), ())
-FUNCTION(uint64_t, nvtxTimeDomainRegister, stand_in_payload, 9, 0,
+FUNCTION(int64_t, nvtxTimestampGet, fake_payload, 8, 0, (void), ())
+FUNCTION(uint64_t, nvtxTimeDomainRegister, fake_payload, 9, 0,
 	 (nvtxDomainHandle_t d, const nvtxTimeDomainAttr_t *a), (d, a))
-VOID(nvtxTimeSyncPoint, stand_in_payload, 13,
+VOID(nvtxTimeSyncPoint, fake_payload, 13,
      (nvtxDomainHandle_t d, uint64_t a, uint64_t b, int64_t x, int64_t y), (d, a, b, x, y))
-VOID(nvtxEventSubmit, stand_in_payload, 16,
+VOID(nvtxEventSubmit, fake_payload, 16,
      (nvtxDomainHandle_t d, const nvtxPayloadData_t *p, size_t n), (d, p, n))
-VOID(nvtxEventBatchSubmit, stand_in_payload, 17, (nvtxDomainHandle_t d, const nvtxEventBatch_t *b),
+VOID(nvtxEventBatchSubmit, fake_payload, 17, (nvtxDomainHandle_t d, const nvtxEventBatch_t *b),
      (d, b))
-VOID(nvtxCounterSample, stand_in_counters, 3,
+VOID(nvtxCounterSample, fake_counters, 3,
      (nvtxDomainHandle_t d, uint64_t c, const void *v, size_t n), (d, c, v, n))
-VOID(nvtxCounterSampleNoValue, stand_in_counters, 4,
+VOID(nvtxCounterSampleNoValue, fake_counters, 4,
      (nvtxDomainHandle_t d, uint64_t c, uint8_t reason), (d, c, reason))
-VOID(nvtxCounterBatchSubmit, stand_in_counters, 5,
+VOID(nvtxCounterBatchSubmit, fake_counters, 5,
      (nvtxDomainHandle_t d, const nvtxCounterBatch_t *b), (d, b))
-FUNCTION(uint64_t, nvtxCounterRegister, stand_in_counters, 0, 0,
+FUNCTION(uint64_t, nvtxCounterRegister, fake_counters, 0, 0,
 	 (nvtxDomainHandle_t d, const nvtxCounterAttr_t *a), (d, a))
-VOID(nvtxCounterSampleInt64, stand_in_counters, 1, (nvtxDomainHandle_t d, uint64_t c, int64_t v),
+VOID(nvtxCounterSampleInt64, fake_counters, 1, (nvtxDomainHandle_t d, uint64_t c, int64_t v),
      (d, c, v))
-VOID(nvtxCounterSampleFloat64, stand_in_counters, 2, (nvtxDomainHandle_t d, uint64_t c, double v),
+VOID(nvtxCounterSampleFloat64, fake_counters, 2, (nvtxDomainHandle_t d, uint64_t c, double v),
      (d, c, v))
 
 #endif

@@ -3,7 +3,7 @@
  * Stands in for HIP and HSA where there is no device: memory is the host's, copies copy, kernels
  * are functions that run at once. HIP works through HSA's table, as AMD's does.
  */
-#include "mock_device.h"
+#include "fake_device.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -44,7 +44,7 @@ static struct {
 
 static void fail(void)
 {
-	fprintf(stderr, "the stand-in has no such function\n");
+	fprintf(stderr, "the fake has no such function\n");
 	abort();
 }
 
@@ -54,7 +54,7 @@ static void fail(void)
 static void *kept; /* by one thread at a time */
 static void (*after_release)(void);
 
-void mock_device_after_release(void (*function)(void))
+void fake_device_after_release(void (*function)(void))
 {
 	after_release = function;
 }
@@ -148,16 +148,16 @@ static int hsa_symbol_info(uint64_t symbol, int attribute, void *value)
 #define CALL(table, name, type) (*(type *)&table.entries[AT_##name])
 
 static _Thread_local int device;
-static int (*between)(mock_allocate, uint64_t size, void **ptr);
+static int (*between)(fake_allocate, uint64_t size, void **ptr);
 
-void mock_device_between(int (*function)(mock_allocate, uint64_t size, void **ptr))
+void fake_device_between(int (*function)(fake_allocate, uint64_t size, void **ptr))
 {
 	between = function;
 }
 
 static int below_allocate(size_t size, void **ptr)
 {
-	return CALL(hsa_amd, hsa_amd_memory_pool_allocate, mock_allocate)(POOL_OF_HIP, size, 0, ptr)
+	return CALL(hsa_amd, hsa_amd_memory_pool_allocate, fake_allocate)(POOL_OF_HIP, size, 0, ptr)
 		       ? 2
 		       : 0;
 }
@@ -186,7 +186,7 @@ static int hip_set_device(int id)
 static int hip_properties(char *prop, int id)
 {
 	memset(prop, 0, 512);
-	snprintf(prop, 256, "Stand-in %d", id);
+	snprintf(prop, 256, "Fake %d", id);
 	*(uint64_t *)(prop + 288) = 16ull << 30;
 	*(int *)(prop + 388) = 120 + id;
 	return 0;
@@ -206,7 +206,7 @@ static int hip_malloc_async(void **ptr, size_t size, void *stream)
 static int hip_malloc_managed(void **ptr, size_t size, unsigned flags)
 {
 	if (between)
-		return between(CALL(hsa_amd, hsa_amd_memory_pool_allocate, mock_allocate), size,
+		return between(CALL(hsa_amd, hsa_amd_memory_pool_allocate, fake_allocate), size,
 			       ptr);
 	return below_allocate(size, ptr);
 }
@@ -341,10 +341,10 @@ static int hip_memset_32(void *dst, int value, size_t count, void *stream)
 	return 0;
 }
 
-static int hip_launch(const void *function, struct mock_dim3 blocks, struct mock_dim3 threads,
+static int hip_launch(const void *function, struct fake_dim3 blocks, struct fake_dim3 threads,
 		      void **args, size_t shared, void *stream)
 {
-	mock_kernel kernel;
+	fake_kernel kernel;
 
 	if (threads.x == 0)
 		return 9; /* hipErrorInvalidConfiguration */
@@ -416,7 +416,7 @@ static void compiler_end(void **modules)
 
 /* ---- tables ---- */
 
-void **mock_device_entries(const char *table)
+void **fake_device_entries(const char *table)
 {
 	if (strcmp(table, "hip") == 0)
 		return hip.entries;
@@ -495,7 +495,7 @@ static void fill_hip(void)
 /* 10000 * major + 100 * minor, as runtimes say it. */
 static uint32_t version(void)
 {
-	const char *text = getenv("MOCK_VERSION");
+	const char *text = getenv("FAKE_VERSION");
 
 	return text ? (uint32_t)atoi(text) : 60000;
 }
@@ -515,7 +515,7 @@ static int give(const char *name, void *table)
 						      version(), tables, 1, &id);
 }
 
-int mock_device_register(void)
+int fake_device_register(void)
 {
 	void **all[] = {hip.entries, compiler.entries, hsa_core.entries, hsa_amd.entries};
 	const unsigned counts[] = {COUNT_hip_hip, COUNT_hip_compiler_hip_compiler, COUNT_hsa_core,

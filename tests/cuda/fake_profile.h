@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stand-in's part that samples and counts kernels. STAND_REFUSE_PROFILE is the result with which it
+ * The fake's part that samples and counts kernels. FAKE_REFUSE_PROFILE is the result with which it
  * refuses to begin; 0: none.
  */
 #ifndef TESTS_CUDA_STAND_PROFILE_H
 #define TESTS_CUDA_STAND_PROFILE_H
 
-#include "stand_in.h"
+#include "fake.h"
 
-/* Loads the stand-in's only binary: lines of "hot.cu", or none. Its checksum is 77, or 78. */
-void stand_module(bool lines);
+/* Loads the fake's only binary: lines of "hot.cu", or none. Its checksum is 77, or 78. */
+void fake_module(bool lines);
 /*
  * The device met an instruction of the binary with this checksum. Line 100 + offset / 16. Nothing
  * comes of it while the context is not sampled.
  */
-void stand_pc(void *context, uint64_t crc, const char *function, uint64_t offset, const char *reason,
+void fake_pc(void *context, uint64_t crc, const char *function, uint64_t offset, const char *reason,
 	      uint32_t samples, uint32_t idle, uint32_t correlation);
 /* Of the next that is fetched. */
-void stand_pc_dropped(uint64_t samples);
+void fake_pc_dropped(uint64_t samples);
 /* The device's buffer is full for good. */
-void stand_pc_full(void);
+void fake_pc_full(void);
 /* The period and the mode it was told, 0: the context is not sampled. */
-unsigned stand_pc_period(void);
-unsigned stand_pc_mode(void);
+unsigned fake_pc_period(void);
+unsigned fake_pc_mode(void);
 
-/* ---- stand_range.c ---- */
+/* ---- fake_range.c ---- */
 
 /* A stream is captured from then to then. */
-void stand_capture(bool on);
+void fake_capture(bool on);
 /* A graph runs. */
-void stand_graph(void);
+void fake_graph(void);
 /* A kernel of so many warps ran in the context. */
-void stand_range(void *context, double warps);
+void fake_range(void *context, double warps);
 /* Whether the range profiler holds a context. */
-bool stand_range_on(void);
+bool fake_range_on(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See stand_profile.h. Sizes and names of CUPTI's are facts of its headers, stated here once more. */
-#include "stand_profile.h"
+/* See fake_profile.h. Sizes and names of CUPTI's are facts of its headers, stated here once more. */
+#include "fake_profile.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum { OK = 0, INVALID_PARAMETER = 1, INVALID_OPERATION = 7, OUT_OF_MEMORY = 8, 
 static const char with_lines[] = "a binary\0.debug_line\0/src\0hot.cu";
 static const char without[] = "a binary without";
 
-void stand_module(bool lines)
+void fake_module(bool lines)
 {
 	struct {
 		uint32_t id;
@@ -24,7 +24,7 @@ void stand_module(bool lines)
 
 	memcpy(copy, lines ? with_lines : without, m.bytes);
 	m.cubin = copy;
-	stand_resource(6, NULL, &m);
+	fake_resource(6, NULL, &m);
 	memset(copy, 'x', m.bytes);
 	free(copy);
 }
@@ -119,14 +119,14 @@ static struct {
 
 static size_t pc_bytes(void)
 {
-	const char *v = getenv("STAND_VERSION");
+	const char *v = getenv("FAKE_VERSION");
 
 	return !v || atoi(v) >= 22 ? 64 : 56;
 }
 
 static int refused(void)
 {
-	const char *r = getenv("STAND_REFUSE_PROFILE");
+	const char *r = getenv("FAKE_REFUSE_PROFILE");
 
 	return r ? atoi(r) : OK;
 }
@@ -142,7 +142,7 @@ static uint32_t number_of(const char *reason, const char *suffix)
 	return 0;
 }
 
-void stand_pc(void *context, uint64_t crc, const char *function, uint64_t offset, const char *reason,
+void fake_pc(void *context, uint64_t crc, const char *function, uint64_t offset, const char *reason,
 	      uint32_t samples, uint32_t idle, uint32_t correlation)
 {
 	pthread_mutex_lock(&pcs.lock);
@@ -162,7 +162,7 @@ void stand_pc(void *context, uint64_t crc, const char *function, uint64_t offset
 	pthread_mutex_unlock(&pcs.lock);
 }
 
-void stand_pc_dropped(uint64_t samples)
+void fake_pc_dropped(uint64_t samples)
 {
 	pthread_mutex_lock(&pcs.lock);
 	pcs.dropped += samples;
@@ -170,19 +170,19 @@ void stand_pc_dropped(uint64_t samples)
 	pthread_mutex_unlock(&pcs.lock);
 }
 
-void stand_pc_full(void)
+void fake_pc_full(void)
 {
 	pthread_mutex_lock(&pcs.lock);
 	pcs.full = true;
 	pthread_mutex_unlock(&pcs.lock);
 }
 
-unsigned stand_pc_period(void)
+unsigned fake_pc_period(void)
 {
 	return pcs.enabled ? pcs.period : 0;
 }
 
-unsigned stand_pc_mode(void)
+unsigned fake_pc_mode(void)
 {
 	return pcs.enabled ? pcs.mode : 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting of kernels; see stand_profile.h. Sizes of CUPTI's are facts of its headers. */
+/* Counting of kernels; see fake_profile.h. Sizes of CUPTI's are facts of its headers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stand_profile.h"
+#include "fake_profile.h"
 
 enum { OK = 0, INVALID_PARAMETER = 1, INVALID_OPERATION = 7, INVALID_METRIC_NAME = 17, INVALID_CHIP = 46 };
 
@@ -38,18 +38,18 @@ static struct profiler {
 static bool capturing, spoilt;
 
 /* As the real one: what the profiler does while a stream is captured fails. */
-void stand_capture(bool on)
+void fake_capture(bool on)
 {
 	capturing = on;
 }
 
 /* As the real one: after a graph that it saw it gives no values any more. */
-void stand_graph(void)
+void fake_graph(void)
 {
 	spoilt |= profiler.started;
 }
 
-void stand_range(void *context, double value)
+void fake_range(void *context, double value)
 {
 	if (capturing && profiler.started)
 		abort();
@@ -59,7 +59,7 @@ void stand_range(void *context, double value)
 		profiler.ran.values[profiler.ran.count++] = value;
 }
 
-bool stand_range_on(void)
+bool fake_range_on(void)
 {
 	return profiler.context != NULL;
 }
@@ -277,7 +277,7 @@ struct enable {
 
 int cuptiRangeProfilerEnable(struct enable *p)
 {
-	const char *refuse = getenv("STAND_REFUSE_PROFILE");
+	const char *refuse = getenv("FAKE_REFUSE_PROFILE");
 
 	if (p->size != sizeof(*p) || profiler.context || !profiler.initialized || capturing)
 		return INVALID_OPERATION;

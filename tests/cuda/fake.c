@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See stand_in.h. Sizes and names of CUPTI's are facts of its headers, stated here once more. */
-#include "stand_in.h"
+/* See fake.h. Sizes and names of CUPTI's are facts of its headers, stated here once more. */
+#include "fake.h"
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -57,12 +57,12 @@ static uint32_t setting(const char *name, uint32_t otherwise)
 
 static uint32_t version(void)
 {
-	return setting("STAND_VERSION", 130001);
+	return setting("FAKE_VERSION", 130001);
 }
 
 /* ---- the program's side ---- */
 
-void stand_init(void)
+void fake_init(void)
 {
 	const char *path = getenv("CUDA_INJECTION64_PATH");
 	void *library = path ? dlopen(path, RTLD_NOW) : NULL;
@@ -74,7 +74,7 @@ void stand_init(void)
 		initialize();
 }
 
-void stand_resource(uint32_t cbid, void *context, void *descriptor)
+void fake_resource(uint32_t cbid, void *context, void *descriptor)
 {
 	struct {
 		void *context, *handle, *descriptor;
@@ -84,13 +84,13 @@ void stand_resource(uint32_t cbid, void *context, void *descriptor)
 		state.callback(NULL, 3, cbid, context || descriptor ? &r : NULL);
 }
 
-void *stand_context(uint32_t id)
+void *fake_context(uint32_t id)
 {
-	stand_resource(1, &contexts[id], NULL);
+	fake_resource(1, &contexts[id], NULL);
 	return &contexts[id];
 }
 
-static void call(struct stand_call *c, int site)
+static void call(struct fake_call *c, int site)
 {
 	struct callback d = {site, "function", c->params, site ? &c->result : NULL, c->symbol,
 			     c->context_id ? &contexts[c->context_id] : NULL, c->context_id, &c->data,
@@ -100,28 +100,28 @@ static void call(struct stand_call *c, int site)
 		state.callback(NULL, c->domain, c->cbid, &d);
 }
 
-void stand_enter(struct stand_call *c)
+void fake_enter(struct fake_call *c)
 {
 	call(c, 0);
 }
 
-void stand_leave(struct stand_call *c, int32_t result)
+void fake_leave(struct fake_call *c, int32_t result)
 {
 	c->result = result;
 	call(c, 1);
 }
 
-uint32_t stand_correlation(void)
+uint32_t fake_correlation(void)
 {
 	return ++state.correlation;
 }
 
-void stand_skip(uint32_t to)
+void fake_skip(uint32_t to)
 {
 	state.correlation = to;
 }
 
-void stand_record(const void *record, size_t bytes)
+void fake_record(const void *record, size_t bytes)
 {
 	uint32_t kind;
 	size_t n = 0;
@@ -132,7 +132,7 @@ void stand_record(const void *record, size_t bytes)
 	pthread_mutex_lock(&state.lock);
 	if (state.buffer && state.used + bytes > state.size) {
 		pthread_mutex_unlock(&state.lock);
-		stand_deliver();
+		fake_deliver();
 		pthread_mutex_lock(&state.lock);
 	}
 	if (!state.buffer)
@@ -167,7 +167,7 @@ static void *deliver(void *arg)
 	return NULL;
 }
 
-void stand_deliver(void)
+void fake_deliver(void)
 {
 	pthread_t t;
 
@@ -175,12 +175,12 @@ void stand_deliver(void)
 		pthread_join(t, NULL);
 }
 
-void stand_drop(size_t count)
+void fake_drop(size_t count)
 {
 	state.dropped += count;
 }
 
-uint64_t stand_now(void)
+uint64_t fake_now(void)
 {
 	struct timespec t;
 
@@ -190,22 +190,22 @@ uint64_t stand_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-bool stand_kind(int kind)
+bool fake_kind(int kind)
 {
 	return state.kinds[kind];
 }
 
-bool stand_enabled(int domain, uint32_t cbid)
+bool fake_enabled(int domain, uint32_t cbid)
 {
 	return state.enabled[domain][cbid];
 }
 
-void stand_size(uint32_t kind, size_t bytes)
+void fake_size(uint32_t kind, size_t bytes)
 {
 	state.sizes[kind] = bytes;
 }
 
-void stand_stream(const void *handle, uint32_t id)
+void fake_stream(const void *handle, uint32_t id)
 {
 	unsigned i = 0;
 
@@ -219,12 +219,12 @@ void stand_stream(const void *handle, uint32_t id)
 		state.stream_count++;
 }
 
-void stand_other_subscriber(void)
+void fake_other_subscriber(void)
 {
 	state.other = true;
 }
 
-size_t stand_held(void)
+size_t fake_held(void)
 {
 	size_t held;
 
@@ -234,10 +234,10 @@ size_t stand_held(void)
 	return held;
 }
 
-void stand_hold(bool on)
+void fake_hold(bool on)
 {
 	const size_t start = 16, end = 24; /* of kernels, copies and sets alike */
-	uint64_t now = stand_now(), times[2] = {now, now + 10};
+	uint64_t now = fake_now(), times[2] = {now, now + 10};
 	uint32_t kind;
 
 	pthread_mutex_lock(&state.lock);
@@ -251,12 +251,12 @@ void stand_hold(bool on)
 	pthread_mutex_unlock(&state.lock);
 }
 
-unsigned stand_looked(void)
+unsigned fake_looked(void)
 {
 	return state.looked;
 }
 
-unsigned stand_flushed(void)
+unsigned fake_flushed(void)
 {
 	return state.flushed;
 }
@@ -266,7 +266,7 @@ unsigned stand_flushed(void)
 #define OK 0
 #define MULTIPLE 39
 
-#ifdef STAND_STATIC /* a function that only CUPTI's static library has */
+#ifdef FAKE_STATIC /* a function that only CUPTI's static library has */
 int _nv035946cupti(void);
 int _nv035946cupti(void)
 {
@@ -289,8 +289,8 @@ int cuptiGetResultString(int result, const char **text)
 
 int cuptiSubscribe(void **subscriber, callback_fn callback, void *user)
 {
-	if (setting("STAND_NO_SUBSCRIBER", 0))
-		return (int)setting("STAND_NO_SUBSCRIBER", 0);
+	if (setting("FAKE_NO_SUBSCRIBER", 0))
+		return (int)setting("FAKE_NO_SUBSCRIBER", 0);
 	if (state.other || state.callback)
 		return MULTIPLE;
 	state.callback = callback;
@@ -329,7 +329,7 @@ int cuptiEnableCallback(uint32_t on, void *subscriber, int domain, uint32_t cbid
 
 int cuptiGetTimestamp(uint64_t *ns)
 {
-	*ns = stand_now();
+	*ns = fake_now();
 	return OK;
 }
 
@@ -345,7 +345,7 @@ int cuptiGetDeviceId(void *context, uint32_t *id)
 	uint32_t number = 0;
 
 	cuptiGetContextId(context, &number);
-	*id = number > 0 && number <= setting("STAND_DEVICES", 1) ? number - 1 : 0;
+	*id = number > 0 && number <= setting("FAKE_DEVICES", 1) ? number - 1 : 0;
 	return OK;
 }
 
@@ -373,18 +373,18 @@ static struct device {
 	uint64_t numa; /* CUDA 13 */
 } device = {.kind = 8, .bytes = 1ull << 37, .numbers = {64, 128, 32, 1980000}, .major = 9,
 	    .uuid = {0xde, 0xad, 0xbe, 0xef, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
-	    .name = "Stand-in GPU"};
+	    .name = "Fake GPU"};
 
 static void tell_devices(void)
 {
-	const uint32_t first = setting("STAND_FIRST", 0);
+	const uint32_t first = setting("FAKE_FIRST", 0);
 
-	device.mig = (uint8_t)setting("STAND_MIG", 0);
-	for (uint32_t i = 0; i < setting("STAND_DEVICES", 1); i++) {
+	device.mig = (uint8_t)setting("FAKE_MIG", 0);
+	for (uint32_t i = 0; i < setting("FAKE_DEVICES", 1); i++) {
 		device.id = i;
 		device.uuid[15] = (uint8_t)(16 + first + i);
 		device.mig_uuid[0] = (uint8_t)(0xa0 + first + i);
-		stand_record(&device, version() >= 130000 ? sizeof(device) : sizeof(device) - 8);
+		fake_record(&device, version() >= 130000 ? sizeof(device) : sizeof(device) - 8);
 	}
 }
 
@@ -393,7 +393,7 @@ int cuptiActivityEnable(int kind)
 	if (kind == 52 && version() < 19)
 		return 1;
 	state.kinds[kind] = true;
-	if (kind == 8 && !getenv("STAND_REPLAY"))
+	if (kind == 8 && !getenv("FAKE_REPLAY"))
 		tell_devices();
 	return OK;
 }
@@ -470,10 +470,10 @@ int cuptiActivityFlushAll(uint32_t flag)
 	pthread_getname_np(pthread_self(), name, sizeof(name));
 	state.looked += strcmp(name, "kymo-cuda") == 0; /* which does so from time to time */
 	state.flushed += strcmp(name, "kymo-cuda") != 0;
-	while (getenv("STAND_STUCK"))
+	while (getenv("FAKE_STUCK"))
 		pause();
 	if (flag || !state.held)
-		stand_deliver();
+		fake_deliver();
 	return OK;
 }
 

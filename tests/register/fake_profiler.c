@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mock_profiler.h"
-#include "mock_rocm.h"
+#include "fake_profiler.h"
+#include "fake_rocm.h"
 
 static _Atomic int tables_taken, mallocs;
 static int (*next_malloc)(void **ptr, size_t size);
@@ -23,7 +23,7 @@ int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t insta
 			      uint64_t count)
 {
 	void (*inside)(void) = atomic_exchange(&nested, NULL);
-	void **entry = (void **)((char *)tables[0] + 8) + MOCK_HIP_MALLOC;
+	void **entry = (void **)((char *)tables[0] + 8) + FAKE_HIP_MALLOC;
 
 	if (inside)
 		inside();
@@ -37,22 +37,22 @@ int rocprofiler_set_api_table(const char *name, uint64_t version, uint64_t insta
 	return 0;
 }
 
-int mock_profiler_tables(void)
+int fake_profiler_tables(void)
 {
 	return atomic_load(&tables_taken);
 }
 
-int mock_profiler_mallocs(void)
+int fake_profiler_mallocs(void)
 {
 	return atomic_load(&mallocs);
 }
 
-void mock_profiler_nested(void (*function)(void))
+void fake_profiler_nested(void (*function)(void))
 {
 	nested = function;
 }
 
-void mock_profiler_refuse(int on)
+void fake_profiler_refuse(int on)
 {
 	refuse = on;
 }

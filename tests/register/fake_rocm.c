@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mock_rocm.h"
+#include "fake_rocm.h"
 
 typedef uint32_t (*import_fn)(void);
 typedef int (*register_fn)(const char *, import_fn, uint32_t, void **, uint64_t, uint64_t *);
@@ -52,7 +52,7 @@ uint32_t rocprofiler_register_import_newlib(void)
 /* What a function was called with comes back in `last`. */
 static uint64_t last[16];
 
-const uint64_t *mock_last(void)
+const uint64_t *fake_last(void)
 {
 	return last;
 }
@@ -87,7 +87,7 @@ static int unknown_impl(uint64_t a, double b)
 
 static struct {
 	uint64_t size;
-	void *entries[MOCK_HIP_ENTRIES];
+	void *entries[FAKE_HIP_ENTRIES];
 } hip;
 
 static int mark_impl(const char *text)
@@ -186,7 +186,7 @@ static struct {
 	void *tables[6];
 } hsa = {{3, sizeof(hsa), 1, 0}, {&hsa_core, &hsa_amd, [5] = &hsa_sampling}};
 
-void **mock_entries(const char *table)
+void **fake_entries(const char *table)
 {
 	if (strcmp(table, "hip") == 0)
 		return hip.entries;
@@ -201,39 +201,39 @@ void **mock_entries(const char *table)
 	return strcmp(table, "hsa_core") == 0 ? hsa_core.entries : hsa_amd.entries;
 }
 
-int mock_register(const char *name, void **tables, uint64_t count, uint64_t *id)
+int fake_register(const char *name, void **tables, uint64_t count, uint64_t *id)
 {
 	register_fn function = find();
 	import_fn import = strcmp(name, "newlib") == 0 ? rocprofiler_register_import_newlib
 			   : strcmp(name, "cuda") == 0 ? NULL
 						       : rocprofiler_register_import_hip;
 
-	return function ? function(name, import, 60000, tables, count, id) : MOCK_NO_LIBRARY;
+	return function ? function(name, import, 60000, tables, count, id) : FAKE_NO_LIBRARY;
 }
 
-int mock_register_hip(uint64_t *id)
+int fake_register_hip(uint64_t *id)
 {
 	void *tables[] = {&hip};
 
 	hip.size = sizeof(hip);
-	hip.entries[MOCK_HIP_MALLOC] = malloc_impl;
-	hip.entries[MOCK_HIP_LAUNCH] = launch_impl;
-	hip.entries[MOCK_HIP_ENTRIES - 1] = unknown_impl;
-	return mock_register("hip", tables, 1, id);
+	hip.entries[FAKE_HIP_MALLOC] = malloc_impl;
+	hip.entries[FAKE_HIP_LAUNCH] = launch_impl;
+	hip.entries[FAKE_HIP_ENTRIES - 1] = unknown_impl;
+	return fake_register("hip", tables, 1, id);
 }
 
-int mock_register_roctx(uint64_t *id)
+int fake_register_roctx(uint64_t *id)
 {
 	void *tables[] = {&roctx_core, &roctx_control, &roctx_name};
 
-	return mock_register("roctx", tables, 3, id);
+	return fake_register("roctx", tables, 3, id);
 }
 
-int mock_register_hsa(uint64_t *id)
+int fake_register_hsa(uint64_t *id)
 {
 	void *tables[] = {&hsa};
 
-	return mock_register("hsa", tables, 1, id);
+	return fake_register("hsa", tables, 1, id);
 }
 
 #ifdef IN_CONSTRUCTOR
@@ -241,6 +241,6 @@ __attribute__((constructor)) static void loaded(void)
 {
 	uint64_t id;
 
-	mock_register_hip(&id);
+	fake_register_hip(&id);
 }
 #endif

@@ -8,10 +8,10 @@
 #endif
 #include <kymo/register.h>
 
-#include "mock_kymo.h"
+#include "fake_kymo.h"
 
-#ifndef MOCK_NAME
-#define MOCK_NAME "mock"
+#ifndef FAKE_NAME
+#define FAKE_NAME "fake"
 #endif
 
 static int twice(int n)
@@ -45,35 +45,35 @@ static const kymo_field_t nothing_fields[] = {
 static const kymo_op_desc_t ops[] = {{"twice", twice_fields, 2, 0, NULL, 0},
 				     {"nothing", nothing_fields, 1, 0, NULL, 0},
 				     {"absent", NULL, 0, 0, NULL, 0}};
-static const kymo_domain_desc_t desc = {sizeof(desc), MOCK_NAME, "Mock", 1, 3, ops};
+static const kymo_domain_desc_t desc = {sizeof(desc), FAKE_NAME, "Fake", 1, 3, ops};
 
 static kymo_registration_id_t id;
 
-int mock_kymo_register(void)
+int fake_kymo_register(void)
 {
-	const kymo_registration_t r = {sizeof(r), MOCK_NAME, 100, &table, &desc};
+	const kymo_registration_t r = {sizeof(r), FAKE_NAME, 100, &table, &desc};
 
 #if defined(STYLE_DYNAMIC)
 	return kymo_register_table_dynamic(&r, &id);
 #else
 #if defined(STYLE_WEAK)
 	if (!kymo_register_table)
-		return MOCK_KYMO_ABSENT;
+		return FAKE_KYMO_ABSENT;
 #endif
 	return kymo_register_table(&r, &id);
 #endif
 }
 
-int mock_kymo_unregister(void)
+int fake_kymo_unregister(void)
 {
 #if defined(STYLE_LINKED)
 	return kymo_unregister_table(id);
 #else
-	return MOCK_KYMO_ABSENT;
+	return FAKE_KYMO_ABSENT;
 #endif
 }
 
-int mock_kymo_work(int calls)
+int fake_kymo_work(int calls)
 {
 	int wrong = 0;
 
@@ -82,7 +82,7 @@ int mock_kymo_work(int calls)
 	return wrong + (table.nothing() != 42) + (table.unknown(1.5) != 2.5);
 }
 
-int mock_kymo_wrapped(void)
+int fake_kymo_wrapped(void)
 {
 	return table.twice != twice;
 }
@@ -90,6 +90,6 @@ int mock_kymo_wrapped(void)
 #ifdef IN_CONSTRUCTOR
 __attribute__((constructor)) static void loaded(void)
 {
-	mock_kymo_register();
+	fake_kymo_register();
 }
 #endif

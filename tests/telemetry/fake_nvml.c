@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for libnvidia-ml.so.1: two devices whose values follow a script. The first is the
- * device that the stand-in for CUPTI tells of. STAND_NVML says what goes wrong:
+ * A fake for libnvidia-ml.so.1: two devices whose values follow a script. The first is the
+ * device that the fake for CUPTI tells of. FAKE_NVML says what goes wrong:
  *   lost      the 3rd to 5th readings of the first device fail: it has fallen off the bus
  *   denied    power may not be read
  *   nodriver  there is no driver
@@ -38,7 +38,7 @@ struct field {
 
 static int script(const char *word)
 {
-	const char *s = getenv("STAND_NVML");
+	const char *s = getenv("FAKE_NVML");
 
 	return s && strcmp(s, word) == 0;
 }
@@ -73,7 +73,7 @@ API int nvmlDeviceGetHandleByIndex_v2(unsigned i, struct device **out)
 
 API int nvmlDeviceGetName(struct device *d, char *out, unsigned size)
 {
-	snprintf(out, size, "Stand-in GPU");
+	snprintf(out, size, "Fake GPU");
 	return OK;
 }
 

@@ -10,7 +10,7 @@ build = cmake --preset $(1) > /dev/null && cmake --build --preset $(1) -j $(JOBS
 # $(call run_tests,PRESET,OPTIONS): ends with a line that counts them
 run_tests = tools/check/ctest-summary.py --test-dir build/$(1) --output-on-failure $(2)
 
-.PHONY: all help setup demo check asan tsan bench fmt install clean
+.PHONY: all help setup demo check quick asan tsan bench fmt install clean
 
 all:
 	@command -v cmake > /dev/null || { echo 'no cmake here: try "make setup"' >&2; exit 1; }
@@ -21,6 +21,7 @@ help:
 	@echo 'make setup      install what is missing from the distribution (root or sudo)'
 	@echo 'make demo       setup, build, record two bundled programs, export timelines'
 	@echo 'make check      setup, build, run all tests'
+	@echo 'make quick      build, run the tests of a minute (tests/quick.list)'
 	@echo 'make asan       the same tests with the address and undefined behaviour sanitizers'
 	@echo 'make tsan       the unit tests with the thread sanitizer'
 	@echo 'make bench      build, run the benchmarks'
@@ -49,6 +50,10 @@ check:
 	@tools/setup.sh
 	@$(call build,ci)
 	@$(call run_tests,ci,-j $(JOBS))
+
+quick:
+	@$(call build,ci)
+	@$(call run_tests,ci,-j $(JOBS) -R '$(shell tests/base/quick.py)')
 
 # PoCL and LLVM leak at exit: what the tests run under is not what they test.
 asan:

@@ -10,7 +10,7 @@ build = cmake --preset $(1) > /dev/null && cmake --build --preset $(1) -j $(JOBS
 # $(call run_tests,PRESET,OPTIONS): ends with a line that counts them
 run_tests = tools/check/ctest-summary.py --test-dir build/$(1) --output-on-failure $(2)
 
-.PHONY: all help setup demo check quick asan tsan bench fmt install clean
+.PHONY: all help setup demo check quick asan tsan bench fmt lint install clean
 
 all:
 	@command -v cmake > /dev/null || { echo 'no cmake here: try "make setup"' >&2; exit 1; }
@@ -26,6 +26,7 @@ help:
 	@echo 'make tsan       the unit tests with the thread sanitizer'
 	@echo 'make bench      build, run the benchmarks'
 	@echo 'make fmt        format the C sources'
+	@echo 'make lint       check headers, words, scripts and spelling of the sources'
 	@echo 'make install    install build/release (DESTDIR=..., PREFIX=...), with debug information if DEBUG=1'
 	@echo 'make clean      remove build/'
 
@@ -74,7 +75,10 @@ bench:
 	@cmake --build --preset release --target bench
 
 fmt:
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@tools/check/lint.py --formatter | xargs -I {} sh -c "git ls-files '*.c' '*.h' | xargs {} -i"
+
+lint:
+	@tools/check/lint.py --need
 
 install: all
 	@cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX)) $(if $(DEBUG),,--strip)

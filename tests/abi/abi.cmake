@@ -26,6 +26,10 @@ if(NOT KYMO_SANITIZE)
            ${CMAKE_CURRENT_LIST_DIR}/relocations.py $<TARGET_FILE:libkymo> 1000 80)
   set_tests_properties(abi.needed abi.relocations PROPERTIES LABELS abi)
 endif()
+add_test(NAME lint COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/check/lint.py)
+add_test(NAME abi.lint_planted COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_lint.py
+         ${PROJECT_SOURCE_DIR}/tools/check/lint.py)
+set_tests_properties(lint abi.lint_planted PROPERTIES LABELS abi TIMEOUT 300)
 add_test(NAME abi.headers COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/headers.sh
          ${PROJECT_SOURCE_DIR}/include)
 

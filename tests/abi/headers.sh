@@ -5,7 +5,7 @@
 set -eu
 include=$1
 strict="-pedantic -Wall -Wextra -Werror -I$include -fsyntax-only"
-count=0 c= cxx=
+count=0 c="" cxx=""
 
 for compiler in ${CC:-cc} gcc clang; do
 	! command -v "$compiler" > /dev/null || c="$c $compiler"

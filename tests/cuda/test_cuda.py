@@ -147,7 +147,6 @@ class Test(base.Test):
         self.built = self.program()
         out = self.scene("basic", options=["--mode", "full"])
         check("full: driver launches too", out, "kernels 1 driver 1 runtime 1\n")
-        full = dict(self.rows("SELECT name, count(*) FROM regions GROUP BY 1"))
         check("full: nothing is left out", self.rows("SELECT * FROM not_recorded"), [])
         check("full: nested launch", self.one(
             "SELECT count(*) FROM regions WHERE name = 'cuLaunchKernel' AND parent_stack_id"), 2)

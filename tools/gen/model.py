@@ -8,8 +8,6 @@ a person stated is checked here, so that a mistake in the facts stops the build 
 import json
 import re
 
-from packed import KINDS
-
 HOOKS = ("pre", "call", "post")
 ARRAY_CAP = 16    # elements of an array that a record holds
 BYTES_CAP = 32    # bytes of untyped data

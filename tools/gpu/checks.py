@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What run_all.py checks of rare uses of CUDA, of its libraries, and of several GPUs."""
 import json
-import os
 import pathlib
 import socket
 

@@ -71,7 +71,7 @@ class Bench(Checks):
         path, done = self.trace(f"app-{end}", [self.programs / "app", end])
         try:
             want = json.loads(done.stdout.splitlines()[0])
-            plain_us = json.loads(plain.stdout.splitlines()[0])["event_us"]
+            json.loads(plain.stdout.splitlines()[0])  # it runs without Kymo, too
         except (ValueError, IndexError):
             self.check(f"app {end}", False, (done.stdout + done.stderr)[-300:])
             return

@@ -25,8 +25,8 @@ enum {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static const kymo_enum_value_t froms[] = {{"PTX", 1}, {"NVVM IR", 2}};
-static const kymo_enum_set_t from_set = {"jit_from", froms, COUNT(froms)};
+static const kymo_enum_value_t jit_from_values[] = {{"PTX", 1}, {"NVVM IR", 2}};
+static const kymo_enum_set_t from_set = {"jit_from", jit_from_values, COUNT(jit_from_values)};
 static const kymo_enum_value_t pools[] = {{"local", 1}, {"imported", 2}};
 static const kymo_enum_set_t pool_set = {"pool_type", pools, COUNT(pools)};
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of the OpenCL backend share: a tool that keeps every record, and how it is asked. */
 #include "fixture.h"
 
 /* ---- a tool that keeps every record ---- */

@@ -283,7 +283,8 @@ def decoder(d):
     lines += ["", "\t(void)p;",
               "\tmemset((char *)out + sizeof(out->base), 0, sizeof(*out) - sizeof(out->base));",
               "\twire_cursor_init(&cursor, w);",
-              "\tfor (uint32_t i = 0; i < op_own_fields(op) && i < fields; i++) {",
+              "\tif (fields > op_own_fields(op))", "\t\tfields = op_own_fields(op);",
+              "\tfor (uint32_t i = 0; i < fields; i++) {",
               "\t\tconst struct t_field *f = &op->fields[i];", "",
               "\t\tif (!wire_field(&cursor, f->kind, f->element, f->size, &v))", "\t\t\tbreak;",
               "\t\tif (!v.present)", "\t\t\tcontinue;", "\t\tswitch (ro->slots[i]) {"]

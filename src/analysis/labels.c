@@ -105,8 +105,8 @@ static void label_queue(struct text *out, const struct trace *t, uint32_t proces
 {
 	const struct t_queue *q = &t->queues[queue < t->queues_count ? queue : 0];
 
-	if (t->processes[process].stands_for) {
-		text_addf(out, "all of %u ranks", t->processes[process].stands_for);
+	if (t->processes[process].merged_ranks) {
+		text_addf(out, "all of %u ranks", t->processes[process].merged_ranks);
 		return;
 	}
 	if (queue == 0 || queue >= t->queues_count) {
@@ -289,8 +289,8 @@ static void label_process(struct text *out, const struct trace *t, uint32_t proc
 {
 	const struct t_process *p = &t->processes[process < t->processes_count ? process : 0];
 
-	if (p->stands_for)
-		text_addf(out, "%u ranks of %s", p->stands_for, name_program(p));
+	if (p->merged_ranks)
+		text_addf(out, "%u ranks of %s", p->merged_ranks, name_program(p));
 	else
 		text_addf(out, "%u %s", p->pid, name_program(p));
 }
@@ -298,12 +298,12 @@ static void label_process(struct text *out, const struct trace *t, uint32_t proc
 /* "1.0": rank 0 of the second world, where there are several. */
 static void label_rank(struct text *out, const struct trace *t, const struct t_process *p)
 {
-	if (t->worlds > 1 && (p->stands_for || p->rank != UINT32_MAX))
+	if (t->worlds > 1 && (p->merged_ranks || p->rank != UINT32_MAX))
 		text_addf(out, "%u.", p->world);
-	if (p->stands_for && p->stands_for == p->ranks)
+	if (p->merged_ranks && p->merged_ranks == p->ranks)
 		text_add(out, "all");
-	else if (p->stands_for)
-		text_addf(out, "%u of %u", p->stands_for, p->ranks);
+	else if (p->merged_ranks)
+		text_addf(out, "%u of %u", p->merged_ranks, p->ranks);
 	else if (p->rank == UINT32_MAX)
 		text_add(out, "none");
 	else
@@ -330,8 +330,8 @@ static void label_thread(struct text *out, const struct trace *t, uint32_t threa
 {
 	const struct t_thread *h = &t->threads[thread < t->threads_count ? thread : 0];
 
-	if (t->processes[h->process].stands_for)
-		text_addf(out, "all of %u ranks", t->processes[h->process].stands_for);
+	if (t->processes[h->process].merged_ranks)
+		text_addf(out, "all of %u ranks", t->processes[h->process].merged_ranks);
 	else
 		text_addf(out, "%u/%u", t->processes[h->process].pid, h->tid);
 	if (*h->name)
@@ -370,7 +370,7 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		text_add(out, s->path);
 		break;
 	case BY_NODE:
-		text_add(out, t->processes[process].stands_for ? "all"
+		text_add(out, t->processes[process].merged_ranks ? "all"
 							       : t->processes[process].hostname);
 		break;
 	case BY_RANK:

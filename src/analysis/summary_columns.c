@@ -23,11 +23,11 @@ struct cell *put_labels(struct table *t, struct cell *c, const struct group *g)
 
 void add_spread(struct table *t)
 {
-	table_column_spare(t, 6, "average_ns", "average", CELL_TIME);
-	table_column_spare(t, 3, "min_ns", "min", CELL_TIME);
-	table_column_spare(t, 1, "p50_ns", "p50", CELL_TIME);
-	table_column_spare(t, 2, "p99_ns", "p99", CELL_TIME);
-	table_column_spare(t, 4, "max_ns", "max", CELL_TIME);
+	table_column_optional(t, 6, "average_ns", "average", CELL_TIME);
+	table_column_optional(t, 3, "min_ns", "min", CELL_TIME);
+	table_column_optional(t, 1, "p50_ns", "p50", CELL_TIME);
+	table_column_optional(t, 2, "p99_ns", "p99", CELL_TIME);
+	table_column_optional(t, 4, "max_ns", "max", CELL_TIME);
 }
 
 struct cell *put_spread(struct cell *c, const struct groups *g, const struct tally *n)
@@ -51,7 +51,7 @@ struct cell *put_percent(struct cell *c, uint64_t part, uint64_t whole)
 	return c + 1;
 }
 
-struct cell *put_rare(struct cell *c, uint64_t v)
+struct cell *put_nonzero(struct cell *c, uint64_t v)
 {
 	cell_number(c, v);
 	c->quiet = v == 0;

@@ -28,7 +28,7 @@ struct cell *put_labels(struct table *t, struct cell *c, const struct group *g);
 struct cell *put_spread(struct cell *c, const struct groups *g, const struct tally *n);
 struct cell *put_percent(struct cell *c, uint64_t part, uint64_t whole);
 /* People see nothing for 0 where it is the rule: errors stand out. */
-struct cell *put_rare(struct cell *c, uint64_t v);
+struct cell *put_nonzero(struct cell *c, uint64_t v);
 /* Bytes that were mapped where they lie. */
 uint64_t stayed(const struct tally *n);
 

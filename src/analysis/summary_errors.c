@@ -49,7 +49,7 @@ bool summary_errors(struct report *r, const struct summary *s, unsigned count, u
 		add_dimensions(t, by, "call");
 		t->columns[t->column_count - 1].right = true; /* the code */
 		table_column(t, "calls", "calls", CELL_COUNT);
-		table_column_spare(t, 1, "first_ns", "first at", CELL_TIMESTAMP);
+		table_column_optional(t, 1, "first_ns", "first at", CELL_TIMESTAMP);
 		table_column_if(t, some_rank(s, count), "first_rank", "in rank", CELL_TEXT);
 		table_column(t, "first_thread", "in thread", CELL_TEXT);
 		for (uint32_t i = 0; i < g.count; i++)

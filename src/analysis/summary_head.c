@@ -135,7 +135,7 @@ static bool left_early(const struct t_process *p)
 
 static bool died(const struct t_process *p)
 {
-	return !p->stands_for && (p->how_ended == 2 || left_early(p));
+	return !p->merged_ranks && (p->how_ended == 2 || left_early(p));
 }
 
 static void head_death(struct report *r, const struct trace *t, const struct t_process *p)
@@ -290,7 +290,7 @@ static void head_nothing(struct report *r, const struct summary *s)
 /* Kymo's sampler is no part of the program. */
 static bool in_person(const struct t_process *p)
 {
-	return !p->telemetry && !p->stands_for;
+	return !p->telemetry && !p->merged_ranks;
 }
 
 /* Of the ranks of a job that were counted together, those that have left a file as well. */
@@ -299,15 +299,15 @@ static uint32_t in_files(const struct trace *t, const struct t_process *job)
 	uint32_t n = 0;
 
 	for (uint32_t i = 1; i < t->processes_count; i++)
-		n += t->processes[i].aligned && !t->processes[i].stands_for &&
+		n += t->processes[i].aligned && !t->processes[i].merged_ranks &&
 		     strcmp(t->processes[i].job, job->job) == 0;
-	return n < job->stands_for ? n : job->stands_for;
+	return n < job->merged_ranks ? n : job->merged_ranks;
 }
 
 bool summary_together(const struct trace *t)
 {
 	for (uint32_t i = 1; i < t->processes_count; i++)
-		if (t->processes[i].stands_for)
+		if (t->processes[i].merged_ranks)
 			return true;
 	return false;
 }
@@ -317,8 +317,8 @@ uint32_t summary_without_file(const struct trace *t)
 	uint32_t n = 0;
 
 	for (uint32_t i = 1; i < t->processes_count; i++)
-		if (t->processes[i].stands_for)
-			n += t->processes[i].stands_for - in_files(t, &t->processes[i]);
+		if (t->processes[i].merged_ranks)
+			n += t->processes[i].merged_ranks - in_files(t, &t->processes[i]);
 	return n;
 }
 
@@ -379,8 +379,8 @@ static void head_ranks(struct report *r, const struct trace *t)
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		const struct t_process *p = &t->processes[i];
 
-		if (p->stands_for)
-			report_head(r, "%u of %u ranks, counted together up to MPI_Finalize (%s)", p->stands_for, p->ranks,
+		if (p->merged_ranks)
+			report_head(r, "%u of %u ranks, counted together up to MPI_Finalize (%s)", p->merged_ranks, p->ranks,
 				    name_program(p));
 	}
 }

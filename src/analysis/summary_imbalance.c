@@ -235,7 +235,7 @@ static bool take_loads(struct loads *l, const struct summary *s, bool ops)
 	l->list = calloc(l->count + 1, sizeof(*l->list));
 	for (size_t i = 0; l->list && i < l->count; i++) {
 		const struct t_load *y = l->shares[i].load;
-		uint32_t ranks = t->processes[y->process].stands_for;
+		uint32_t ranks = t->processes[y->process].merged_ranks;
 		struct load *x = &l->list[l->list_count++];
 
 		*x = (struct load){&l->shares[i], y->min, y->max, y->sum, 0, y->min_rank, y->max_rank,
@@ -308,8 +308,8 @@ static bool make_table(struct report *r, struct loads *l, bool ops, uint32_t lim
 	table_column(t, "mean_ns", "mean", CELL_TIME);
 	table_column(t, "max_ns", "max", CELL_TIME);
 	table_column(t, "max_rank", "of rank", CELL_COUNT);
-	table_column_spare(t, 2, "imbalance_percent", "imbalance %", CELL_PERCENT);
-	table_column_spare(t, 1, "ranks", "ranks", CELL_COUNT);
+	table_column_optional(t, 2, "imbalance_percent", "imbalance %", CELL_PERCENT);
+	table_column_optional(t, 1, "ranks", "ranks", CELL_COUNT);
 	for (uint32_t i = 0; i < l->list_count && shown < limit; i++)
 		if (limit == UINT32_MAX || l->list[i].ranks > 1) {
 			add_row(t, &l->list[i], ops);

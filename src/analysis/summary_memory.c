@@ -22,10 +22,10 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 	if (t) {
 		add_dimensions(t, by, "");
 		table_column(t, "peak_bytes", "peak", CELL_BYTES);
-		table_column_spare(t, 2, "peak_at_ns", "peak at", CELL_TIMESTAMP);
+		table_column_optional(t, 2, "peak_at_ns", "peak at", CELL_TIMESTAMP);
 		table_column(t, "in_use_bytes", "at end", CELL_BYTES);
-		table_column_spare(t, 3, "allocations", "allocations", CELL_COUNT);
-		table_column_spare(t, 1, "frees", "frees", CELL_COUNT);
+		table_column_optional(t, 3, "allocations", "allocations", CELL_COUNT);
+		table_column_optional(t, 1, "frees", "frees", CELL_COUNT);
 	}
 	for (uint32_t i = 0; t && i < g.count && i < limit; i++) {
 		const struct group *x = g.list[i];

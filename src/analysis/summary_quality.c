@@ -173,7 +173,7 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 	for (uint32_t i = 1; i < t->threads_count; i++) {
 		end = t->threads[i].end ? t->threads[i].end : t->end;
 		p = &t->processes[t->threads[i].process];
-		if (end > t->threads[i].start && !p->telemetry && !p->stands_for && !t->threads[i].own)
+		if (end > t->threads[i].start && !p->telemetry && !p->merged_ranks && !t->threads[i].own)
 			q->span += (double)(end - t->threads[i].start);
 	}
 }
@@ -254,7 +254,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->cost.drain += p->drain_ns;
 		q->cost.known |= p->record_cost_ns > 0;
 		if (p->aligned) {
-			q->ranks += !p->stands_for;
+			q->ranks += !p->merged_ranks;
 			q->rank_error = p->job_error_ns > q->rank_error ? p->job_error_ns : q->rank_error;
 			if (p->job_measured_error_ns > q->rank_measured)
 				q->rank_measured = p->job_measured_error_ns;

@@ -15,7 +15,7 @@ enum { FILTERS = 4, FILTER_MAX = 160 }; /* lines; bytes of one */
 
 static bool of_program(const struct t_process *p)
 {
-	return !p->telemetry && !p->stands_for && p->how_ended != RAW_END_REFUSED;
+	return !p->telemetry && !p->merged_ranks && p->how_ended != RAW_END_REFUSED;
 }
 
 struct recorded_sum summary_recorded_sum(const struct trace *t)

@@ -75,8 +75,8 @@ static bool copy_table(struct report *r, const struct summary *s, unsigned count
 		table_column(t, "calls", "copies", CELL_COUNT);
 		table_column(t, "bytes_each", "avg size", CELL_BYTES);
 		if (!sizes) {
-			table_column_spare(t, 1, "bytes_min", "min size", CELL_BYTES);
-			table_column_spare(t, 2, "bytes_max", "max size", CELL_BYTES);
+			table_column_optional(t, 1, "bytes_min", "min size", CELL_BYTES);
+			table_column_optional(t, 2, "bytes_max", "max size", CELL_BYTES);
 		}
 		table_column(t, "time_ns", "device time", CELL_TIME);
 		table_column(t, "bytes_per_second", "bandwidth", CELL_RATE);
@@ -148,8 +148,8 @@ bool summary_message_sizes(struct report *r, const struct summary *s, unsigned c
 		c = put_size(put_labels(t, c, g.list[i]), by, g.list[i]);
 		cell_number(c++, n->count);
 		c = put_percent(c, n->count, all.count);
-		c = put_rare(c, n->bytes);
-		c = put_rare(c, n->received);
+		c = put_nonzero(c, n->bytes);
+		c = put_nonzero(c, n->received);
 		cell_number(c++, n->total);
 		if (n->count)
 			cell_number(c, (n->total + n->count / 2) / n->count);

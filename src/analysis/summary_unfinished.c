@@ -126,7 +126,7 @@ bool summary_unfinished(struct report *r, const struct summary *s, unsigned coun
 		table_column(t, "thread", "thread", CELL_TEXT);
 		table_column(t, "commands", "commands", CELL_COUNT);
 		table_column_if(t, any_bytes(&w), "bytes", "bytes", CELL_BYTES);
-		table_column_spare(t, 1, "submit_ns", "first at", CELL_TIMESTAMP);
+		table_column_optional(t, 1, "submit_ns", "first at", CELL_TIMESTAMP);
 		table_column(t, "age_ns", "before the end", CELL_TIME);
 		if (w.count)
 			qsort(w.list, w.count, sizeof(*w.list), oldest_first);

@@ -19,7 +19,7 @@ enum {
 	HAS_DEVICE = 8    /* time in the queue, and what has no device times */
 };
 
-struct look {
+struct table_spec {
 	enum tally_kind kind;
 	unsigned has;
 	const char *name, *title;
@@ -28,7 +28,7 @@ struct look {
 	const char *errors, *errors_heading, *nested_note;
 };
 
-static void add_columns(struct table *t, const struct look *l, unsigned by, struct totals all)
+static void add_columns(struct table *t, const struct table_spec *l, unsigned by, struct totals all)
 {
 	add_dimensions(t, by, l->op);
 	table_column(t, "time_ns", l->time, CELL_TIME);
@@ -44,18 +44,18 @@ static void add_columns(struct table *t, const struct look *l, unsigned by, stru
 	if (l->has & HAS_MESSAGES) {
 		table_column(t, "sent", "sent", CELL_BYTES);
 		table_column(t, "received", "received", CELL_BYTES);
-		table_column_spare(t, 7, "bytes_each", "avg size", CELL_BYTES);
+		table_column_optional(t, 7, "bytes_each", "avg size", CELL_BYTES);
 	}
 	add_spread(t);
 	if (l->has & HAS_DEVICE) {
-		table_column_spare(t, 5, "wait_ns", "avg in queue", CELL_TIME);
+		table_column_optional(t, 5, "wait_ns", "avg in queue", CELL_TIME);
 		table_column_if(t, all.untimed, "untimed", "untimed", CELL_COUNT);
 	}
 	if (l->errors)
 		table_column_if(t, all.errors, l->errors, l->errors_heading, CELL_COUNT);
 }
 
-static void add_row(struct table *t, const struct look *l, const struct groups *g,
+static void add_row(struct table *t, const struct table_spec *l, const struct groups *g,
 		    const struct group *x, struct totals all)
 {
 	const struct tally *n = &x->sum;
@@ -79,18 +79,18 @@ static void add_row(struct table *t, const struct look *l, const struct groups *
 		c = put_rate(c, n);
 	}
 	if (l->has & HAS_MESSAGES) {
-		c = put_rare(c, n->bytes);
-		c = put_rare(c, n->received);
+		c = put_nonzero(c, n->bytes);
+		c = put_nonzero(c, n->received);
 		cell_number(c++, x->passed / n->count);
 	}
 	c = put_spread(c, g, n);
 	if (l->has & HAS_DEVICE) {
 		if (timed)
 			cell_number(c, (n->wait + timed / 2) / timed);
-		c = put_rare(c + 1, n->untimed);
+		c = put_nonzero(c + 1, n->untimed);
 	}
 	if (l->errors)
-		put_rare(c, n->errors);
+		put_nonzero(c, n->errors);
 }
 
 /* Kymo gives profiling to the queues that it sees being made while it records. */
@@ -104,7 +104,7 @@ static const char *untimed_note(const struct summary *s, unsigned count)
 }
 
 static bool work_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
-		       const struct look *l, row_wanted *wanted, const void *data)
+		       const struct table_spec *l, row_wanted *wanted, const void *data)
 {
 	struct groups g;
 	bool ok = gather(&g, s, count, l->kind, by, wanted, data);
@@ -155,7 +155,7 @@ static bool domain_table(struct report *r, const struct summary *s, unsigned cou
 			 enum tally_kind kind, const struct t_domain *d)
 {
 	bool calls = kind == TALLY_CALL;
-	struct look look = {
+	struct table_spec look = {
 		.kind = kind,
 		.has = HAS_SELF,
 		.name = *d->name ? d->name : "unknown",
@@ -245,7 +245,7 @@ static bool marks_table(struct report *r, const struct summary *s, unsigned coun
 
 bool summary_markers(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct look ranges = {
+	static const struct table_spec ranges = {
 		.kind = TALLY_MARKER, .has = HAS_SELF, .name = "ranges", .title = "Ranges",
 		.op = "range", .time = "time", .times = "times", .counted = {"", ""},
 		.errors = "left_open", .errors_heading = "left open",
@@ -259,7 +259,7 @@ bool summary_markers(struct report *r, const struct summary *s, unsigned count, 
 
 bool summary_messages(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct look messages = {
+	static const struct table_spec messages = {
 		.kind = TALLY_COMM, .has = HAS_MESSAGES, .name = "messages", .title = "Messages",
 		.op = "message", .time = "added up", .times = "messages", .counted = {"", ""},
 		.errors = "incomplete", .errors_heading = "incomplete"};
@@ -269,7 +269,7 @@ bool summary_messages(struct report *r, const struct summary *s, unsigned count,
 
 bool summary_kernels(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct look kernels = {
+	static const struct table_spec kernels = {
 		.kind = TALLY_DISPATCH, .has = HAS_DEVICE, .name = "kernels", .title = "Kernels",
 		.op = "kernel", .time = "device time", .times = "dispatches",
 		.counted = {" dispatched", " dispatched"}, .errors = "errors",
@@ -285,14 +285,14 @@ static bool is_transfer(const void *what, const struct trace *t, const struct ta
 }
 
 static bool transfers(struct report *r, const struct summary *s, unsigned count, unsigned by,
-		      enum transfer what, const struct look *l)
+		      enum transfer what, const struct table_spec *l)
 {
 	return work_table(r, s, count, by, l, is_transfer, &what);
 }
 
 bool summary_copies(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct look copies = {
+	static const struct table_spec copies = {
 		.kind = TALLY_COPY, .has = HAS_BYTES | HAS_DEVICE, .name = "copies",
 		.title = "Copies", .op = "copy", .time = "device time", .times = "copies",
 		.counted = {"", ""}, .errors = "errors", .errors_heading = "failed"};
@@ -302,7 +302,7 @@ bool summary_copies(struct report *r, const struct summary *s, unsigned count, u
 
 bool summary_fills(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct look fills = {.kind = TALLY_COPY,
+	static const struct table_spec fills = {.kind = TALLY_COPY,
 					  .has = HAS_BYTES | HAS_DEVICE,
 					  .name = "fills",
 					  .title = "Fills",
@@ -318,7 +318,7 @@ bool summary_fills(struct report *r, const struct summary *s, unsigned count, un
 
 bool summary_maps(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct look maps = {.kind = TALLY_COPY,
+	static const struct table_spec maps = {.kind = TALLY_COPY,
 					 .has = HAS_BYTES | HAS_DEVICE,
 					 .name = "maps",
 					 .title = "Maps",
@@ -346,7 +346,7 @@ static bool is_wait(const void *data, const struct trace *t, const struct tally 
 
 bool summary_waiting(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct look waiting = {
+	static const struct table_spec waiting = {
 		.kind = TALLY_SYNC, .name = "waiting", .title = "Host waiting for devices",
 		.op = "for", .time = "time", .times = "times", .counted = {" time", " times"}};
 
@@ -376,8 +376,8 @@ static uint64_t seen(const struct group_queue *q)
 	if (of && q->process < t->processes_count) {
 		of[q->process] = true;
 		ns = summary_recorded_wall(t, of);
-		if (t->processes[q->process].stands_for)
-			ns *= t->processes[q->process].stands_for;
+		if (t->processes[q->process].merged_ranks)
+			ns *= t->processes[q->process].merged_ranks;
 	}
 	free(of);
 	return ns;
@@ -412,7 +412,7 @@ static bool queue_rows(struct table *t, const struct summary *s, unsigned count,
 		cell_number(c++, n->total);
 		c = put_percent(c, n->total, wall(g.list[i]));
 		cell_number(c++, n->count);
-		put_rare(c, n->bytes);
+		put_nonzero(c, n->bytes);
 	}
 	groups_release(&g);
 	return ok;

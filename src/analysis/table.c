@@ -118,7 +118,7 @@ void table_column_if(struct table *t, bool shown, const char *name, const char *
 		(struct table_column){name, heading, (uint8_t)unit, unit != CELL_TEXT, !shown, 0};
 }
 
-void table_column_spare(struct table *t, unsigned spare, const char *name, const char *heading,
+void table_column_optional(struct table *t, unsigned spare, const char *name, const char *heading,
 			enum cell_unit unit)
 {
 	unsigned before = t->column_count;

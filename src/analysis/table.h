@@ -77,7 +77,7 @@ void table_column_if(struct table *t, bool shown, const char *name, const char *
 		     enum cell_unit unit);
 
 /* As table_column(); gives way where the terminal is too narrow, that of the least `spare` first. */
-void table_column_spare(struct table *t, unsigned spare, const char *name, const char *heading,
+void table_column_optional(struct table *t, unsigned spare, const char *name, const char *heading,
 			enum cell_unit unit);
 
 /* The cells of a new row, all "none". NULL: no memory (and `failed`). */

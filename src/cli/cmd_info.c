@@ -151,7 +151,7 @@ static void print_head(const struct info *c, const struct trace *t)
 
 static void print_together(const struct t_process *p)
 {
-	plain_printf(stdout, "  %u of %u ranks, counted together  %s\n", p->stands_for, p->ranks,
+	plain_printf(stdout, "  %u of %u ranks, counted together  %s\n", p->merged_ranks, p->ranks,
 		     p->argv[0] ? p->argv : p->exe);
 	plain_printf(stdout, "      clocks compared within %.0f ns\n", p->job_error_ns);
 	if (p->lost_records || p->lost_definitions)
@@ -177,7 +177,7 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 	const struct t_process *p = &t->processes[i];
 	char how[64], rank[32] = "";
 
-	if (p->stands_for) {
+	if (p->merged_ranks) {
 		print_together(p);
 		return;
 	}
@@ -218,7 +218,7 @@ static void print_threads(const struct info *c, const struct trace *t)
 	for (uint32_t i = 1; i < t->threads_count && i <= ROWS_SHOWN; i++) {
 		const struct t_thread *th = &t->threads[i];
 
-		if (t->processes[th->process].stands_for)
+		if (t->processes[th->process].merged_ranks)
 			continue;
 		plain_printf(stdout, "  %u of %u  %-16s %" PRIu64 " records", th->tid,
 			     t->processes[th->process].pid, th->name, c->by_thread[i]);
@@ -245,7 +245,7 @@ static void print_clock(const struct trace *t, const struct t_agent *a)
 /* Of ranks that were counted together those are told that no process with a file of its own has. */
 static void print_device(const struct trace *t, const struct t_agent *a)
 {
-	bool together = t->processes[a->process].stands_for;
+	bool together = t->processes[a->process].merged_ranks;
 
 	if (together && a->type[0])
 		return;

@@ -61,7 +61,7 @@ static void await_death(int pid, int pidfd)
 {
 	struct pollfd p = {pidfd, POLLIN, 0};
 
-	while (!death_seen(pid, pidfd))
+	while (!process_exit_seen(pid, pidfd))
 		poll(&p, pidfd >= 0, pidfd >= 0 ? -1 : LOOK_MS);
 }
 

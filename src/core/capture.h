@@ -50,7 +50,7 @@
 
 /* ---- operations --------------------------------------------------------------------------- */
 
-struct core_plan; /* whom to call back; see core/context/plan.c */
+struct core_subscribers; /* whom to call back; see core/context/subscribers.c */
 
 /*
  * Makes a domain known before its runtime is met; `description` may be NULL when there is none after
@@ -73,7 +73,7 @@ typedef bool counter_later_fn(const char *name);
 
 /* Run-time state of one op. The arrays belong to the backend (static, zeroed), core writes them. */
 struct cap_op {
-	const struct core_plan *_Atomic callbacks; /* NULL: nobody */
+	const struct core_subscribers *_Atomic callbacks; /* NULL: nobody */
 	_Atomic uint64_t buffers; /* bit n: a started context records this op into buffer n */
 	_Atomic uint64_t excluded; /* bit n: nor do messages that such calls start go into buffer n */
 	_Atomic uint32_t keep;    /* the backend itself needs the wrapper (object tracking) */
@@ -111,11 +111,11 @@ struct cap_domain_info {
 	/*
 	 * Called without locks held after contexts changed what they want. `activities` says which
 	 * activity domains (CAP_ACTIVITY_*) any context wants; the backend then decides which ops it
-	 * must keep (cap_keep). May be NULL.
+	 * must keep (cap_require_wrapper). May be NULL.
 	 */
 	void (*wanted)(uint32_t activities);
 	/*
-	 * Called when everything captured so far is to be delivered (drain, finalisation): harvest
+	 * Called when everything captured so far is to be delivered (drain, finalisation): collect
 	 * device work that is complete; wait for the rest at most until the tick `deadline`.
 	 */
 	void (*flush)(uint64_t deadline);
@@ -166,7 +166,7 @@ void cap_load(void);
 void cap_slots_update(struct cap_domain *d);
 
 /* The backend needs (on) or no longer needs the wrapper of `op` whatever contexts want. */
-void cap_keep(struct cap_domain *d, uint32_t op, bool on);
+void cap_require_wrapper(struct cap_domain *d, uint32_t op, bool on);
 
 /* What any context wants of the activity domains, CAP_ACTIVITY_* bits. */
 extern _Atomic uint32_t cap_activities;
@@ -179,7 +179,7 @@ static inline bool cap_wants(uint32_t activities)
 /* A function ran that Kymo hands out untraced (unknown or later extension): counted and noted once. */
 void cap_count_untraced(const char *part, const char *function);
 /* The same for `calls` of them, counted elsewhere. `part` is kept, `function` copied. */
-void cap_count_untraced_more(const char *part, const char *function, uint64_t calls);
+void cap_count_untraced_slow(const char *part, const char *function, uint64_t calls);
 
 /* ---- threads and frames ------------------------------------------------------------------- */
 
@@ -194,7 +194,7 @@ struct cap_frame {
 	uint64_t parent;
 	uint64_t start; /* ticks */
 	uint64_t end; /* 0 until it returned */
-	const struct core_plan *_Atomic callbacks; /* captured at entry */
+	const struct core_subscribers *_Atomic callbacks; /* captured at entry */
 	_Atomic uint64_t buffers;
 	int64_t scope;
 	uint64_t inside; /* ticks spent in traced calls inside; kept for tallies, else 0 */
@@ -206,12 +206,12 @@ struct cap_frame {
 	int32_t status;
 	bool has_status;
 	union {
-		bool owns_origin; /* activities */
+		bool owns_submission; /* activities */
 		bool told;        /* calls: every tool of the plan was told of the entry */
 	};
 	union {
 		struct core_retire *retire; /* NULL: nobody waits for the id's retirement */
-		struct core_origin *origin; /* activities */
+		struct core_submission *submission; /* activities */
 	};
 };
 
@@ -227,7 +227,7 @@ struct cap_thread {
 	_Atomic uint32_t depth;
 	/*
 	 * > 0: the thread may be using plans and buffers that it has loaded and that no frame below
-	 * `depth` shows. Written by the thread alone; see core_quiet().
+	 * `depth` shows. Written by the thread alone; see core_grace_period_over().
 	 */
 	_Atomic uint32_t busy;
 	uint32_t guard; /* > 0: inside Kymo or a tool; traced calls pass through */
@@ -291,9 +291,9 @@ void cap_left_out_slow(const struct cap_op *op);
 void cap_unwind(struct cap_thread *t, const void *sp); /* closes frames longjmp left behind */
 
 /* What few want and every call would have to ask for: non-zero when somebody does. */
-enum { CAP_EXTRA_STACKS = 1, CAP_EXTRA_RETIREMENT = 2 };
-extern _Atomic uint32_t cap_extra;
-void cap_enter_extra(struct cap_thread *t, struct cap_frame *f);
+enum { CAP_SLOW_STACKS = 1, CAP_SLOW_RETIREMENT = 2 };
+extern _Atomic uint32_t cap_slow_features;
+void cap_enter_slow(struct cap_thread *t, struct cap_frame *f);
 void cap_retire(struct cap_frame *f);
 bool cap_guard_left(struct cap_thread *t, const void *sp); /* a tool was left by longjmp */
 
@@ -356,10 +356,10 @@ static inline bool cap_nest(struct cap_thread *t, const void *sp)
 }
 
 /*
- * Around what uses plans and buffers. The other side (core_quiet()) makes all threads pass a memory
+ * Around what uses plans and buffers. The other side (core_grace_period_over()) makes all threads pass a memory
  * barrier, so that plain stores are enough here: what is loaded inside is seen to be in use.
  */
-static inline void cap_busy(struct cap_thread *t)
+static inline void cap_read_lock(struct cap_thread *t)
 {
 	uint32_t n = atomic_load_explicit(&t->busy, memory_order_relaxed);
 
@@ -367,7 +367,7 @@ static inline void cap_busy(struct cap_thread *t)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-static inline void cap_idle(struct cap_thread *t)
+static inline void cap_read_unlock(struct cap_thread *t)
 {
 	uint32_t n = atomic_load_explicit(&t->busy, memory_order_relaxed);
 
@@ -393,7 +393,7 @@ static inline void cap_left_out(const struct cap_op *op)
 static inline __attribute__((always_inline)) struct cap_frame *
 cap_enter_at(struct cap_op *op, const void *caller, const void *sp)
 {
-	const struct core_plan *callbacks =
+	const struct core_subscribers *callbacks =
 		atomic_load_explicit(&op->callbacks, memory_order_relaxed);
 	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_relaxed);
 	uint64_t id, start;
@@ -440,15 +440,15 @@ cap_enter_at(struct cap_op *op, const void *caller, const void *sp)
 	f->stack = 0;
 	f->status = 0;
 	f->has_status = false;
-	cap_busy(t);
+	cap_read_lock(t);
 	callbacks = atomic_load_explicit(&op->callbacks, memory_order_acquire);
 	buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
 	atomic_store_explicit(&f->callbacks, callbacks, memory_order_relaxed);
 	atomic_store_explicit(&f->buffers, buffers, memory_order_relaxed);
 	atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
-	cap_idle(t);
-	if (cap_unlikely(atomic_load_explicit(&cap_extra, memory_order_relaxed)))
-		cap_enter_extra(t, f);
+	cap_read_unlock(t);
+	if (cap_unlikely(atomic_load_explicit(&cap_slow_features, memory_order_relaxed)))
+		cap_enter_slow(t, f);
 	start = tick_now();
 	f->start = start;
 	cap_shared_push(t, depth, id, start, op->wire, site);
@@ -586,7 +586,7 @@ static inline unsigned cap_args(const struct cap_frame *f)
 void cap_record_bare(struct cap_frame *f);
 
 /* Copies the record just completed into the frame's other buffers. */
-void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *r);
+void cap_commit_slow(struct cap_frame *f, struct wire_enc *e, struct wire_ring *r);
 
 static inline __attribute__((always_inline)) void cap_commit(struct cap_frame *f,
 							      struct wire_enc *e)
@@ -599,7 +599,7 @@ static inline __attribute__((always_inline)) void cap_commit(struct cap_frame *f
 	if (cap_unlikely(buffers & (buffers - 1))) {
 		struct wire_enc copy = *e; /* e itself stays in registers */
 
-		cap_commit_more(f, &copy, e->ring);
+		cap_commit_slow(f, &copy, e->ring);
 	}
 }
 
@@ -615,38 +615,38 @@ struct cap_subject {
 /*
  * What holds when work is submitted and still counts when its record is written, by whatever thread:
  * the call, the scope, the contexts that were started and their external ids. Copied by value;
- * cap_origin_end() once.
+ * cap_submission_end() once.
  */
-struct cap_origin {
+struct cap_submission {
 	uint64_t call;    /* correlation id, 0: the call is not recorded */
 	int64_t scope;
 	uint64_t buffers;
 	uint32_t epoch;   /* buffers made later have nothing to do with it */
-	struct core_origin *more; /* callbacks, external ids, retirement; NULL in the ordinary case */
+	struct core_submission *more; /* callbacks, external ids, retirement; NULL in the ordinary case */
 };
 
 /*
- * Takes the origin of work of kind `op` that the call `f` (NULL: none) submits; `subject` may be NULL.
+ * Takes the submission of work of kind `op` that the call `f` (NULL: none) submits; `subject` may be NULL.
  * False: no started context wants it; nothing is to be recorded and there is nothing to end.
  */
-bool cap_origin_take(struct cap_origin *o, const struct cap_frame *f, const struct cap_op *op,
+bool cap_submission_take(struct cap_submission *o, const struct cap_frame *f, const struct cap_op *op,
 		     const struct cap_subject *subject);
-void cap_origin_end_more(struct cap_origin *o);
-void cap_origin_share_more(const struct cap_origin *o);
+void cap_submission_end_slow(struct cap_submission *o);
+void cap_submission_share_slow(const struct cap_submission *o);
 
-/* The same origin for one more record of the same work: each of the two is ended once. */
-static inline struct cap_origin cap_origin_share(const struct cap_origin *o)
+/* The same submission for one more record of the same work: each of the two is ended once. */
+static inline struct cap_submission cap_submission_share(const struct cap_submission *o)
 {
 	if (cap_unlikely(o->more != NULL))
-		cap_origin_share_more(o);
+		cap_submission_share_slow(o);
 	return *o;
 }
 
 /* The work is over: its record is written, or never will be. */
-static inline void cap_origin_end(struct cap_origin *o)
+static inline void cap_submission_end(struct cap_submission *o)
 {
 	if (cap_unlikely(o->more != NULL))
-		cap_origin_end_more(o);
+		cap_submission_end_slow(o);
 }
 
 /* The chunk says from when on its records are: one of `op`, begun at tick `start`, is to follow. */
@@ -659,7 +659,7 @@ static inline void cap_note_early(struct wire_ring *r, const struct cap_op *op, 
 }
 
 bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
-			const struct cap_origin *origin, uint64_t start, uint64_t end,
+			const struct cap_submission *submission, uint64_t start, uint64_t end,
 			unsigned fields);
 /* Bit of the buffer whose activities are counted, not recorded; see cap_tally_work(). */
 extern _Atomic uint64_t cap_counted;
@@ -671,7 +671,7 @@ bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e);
 /*
  * A record of an activity domain by the calling thread. `start` and `end` are ticks (equal for a
  * point in time; end must be the present: tick_now()). Between begin and commit the caller encodes
- * the fields of the op in order. `origin` NULL: the present, by no call; what is started now counts.
+ * the fields of the op in order. `submission` NULL: the present, by no call; what is started now counts.
  * False: nobody wants it, or dropped.
  *
  *   struct cap_frame f;
@@ -682,12 +682,12 @@ bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e);
  *   }
  */
 static inline bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
-				      const struct cap_origin *origin, uint64_t start, uint64_t end,
+				      const struct cap_submission *submission, uint64_t start, uint64_t end,
 				      unsigned fields)
 {
 	struct wire_enc begun; /* e itself stays in registers */
 
-	if (!cap_activity_start(f, &begun, op, origin, start, end, fields))
+	if (!cap_activity_start(f, &begun, op, submission, start, end, fields))
 		return false;
 	*e = begun;
 	return true;
@@ -715,7 +715,7 @@ static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
 		if (!cap_activity_callbacks(f, &copy))
 			return;
 	}
-	cap_idle(cap_thread_current);
+	cap_read_unlock(cap_thread_current);
 }
 
 /* ---- work that is under way (live.c) ------------------------------------------------------ */
@@ -738,7 +738,7 @@ void cap_flight_uncount(uint32_t *place);
 
 struct cap_lines {
 	struct wire_line *_Atomic chunks[CAP_LINE_CHUNKS];
-	_Atomic uint64_t buffer; /* bit of the buffer they lie in, as in cap_origin */
+	_Atomic uint64_t buffer; /* bit of the buffer they lie in, as in cap_submission */
 };
 extern struct cap_lines *cap_lines; /* in memory that reads zero after a fork */
 
@@ -755,7 +755,7 @@ static inline struct wire_line *cap_flight_line(uint32_t place)
 
 /* It was submitted, and is wanted by the contexts of `o`. */
 static inline void cap_flight_begin_by(uint32_t *place, const struct cap_op *op,
-				       const struct cap_origin *o, uint64_t submit,
+				       const struct cap_submission *o, uint64_t submit,
 				       const struct cap_subject *s, uint32_t thread)
 {
 	struct wire_line *l;
@@ -782,7 +782,7 @@ static inline void cap_flight_begin_by(uint32_t *place, const struct cap_op *op,
 }
 
 static inline void cap_flight_begin(uint32_t *place, const struct cap_op *op,
-				    const struct cap_origin *o, uint64_t submit,
+				    const struct cap_submission *o, uint64_t submit,
 				    const struct cap_subject *s)
 {
 	cap_flight_begin_by(place, op, o, submit, s,
@@ -843,7 +843,7 @@ bool cap_tally_write(const struct job_tally *t);
 void cap_tally_given(bool elsewhere);
 
 /*
- * Guard around the backend's own work (harvesting, asking the runtime): calls of the same thread
+ * Guard around the backend's own work (collecting, asking the runtime): calls of the same thread
  * into traced runtimes pass through untraced, tools are not called.
  */
 void cap_guard_enter(void);

@@ -9,7 +9,7 @@
 int death_watch(int pid);
 
 /* Has it ended? Works with and without a descriptor; a zombie has ended. */
-bool death_seen(int pid, int pidfd);
+bool process_exit_seen(int pid, int pidfd);
 
 /* Wait status of an ended process, as far as the kernel tells; -1: unknown. */
 int death_status(int pid, int pidfd);

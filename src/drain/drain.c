@@ -188,7 +188,7 @@ static void forget_early(struct drain *d, int pid)
 			finish(d, p, -1);
 	}
 	/* 0: many, of somewhere where this process cannot look. */
-	for (struct guest *g = d->guests; g && pid > 0; g = g->next)
+	for (struct pending_client *g = d->pending_clients; g && pid > 0; g = g->next)
 		g->again |= pid_of(g->fd) == pid;
 }
 
@@ -223,13 +223,13 @@ static bool turn_away(struct drain *d, int error)
 
 bool drain_add_guest(struct drain *d, int fd)
 {
-	struct guest **last = &d->guests, *g = malloc(sizeof(*g));
+	struct pending_client **last = &d->pending_clients, *g = malloc(sizeof(*g));
 
 	if (!g)
 		return false;
 	while (*last)
 		last = &(*last)->next;
-	*g = (struct guest){NULL, fd, clock_ns(CLOCK_MONOTONIC), false};
+	*g = (struct pending_client){NULL, fd, clock_ns(CLOCK_MONOTONIC), false};
 	*last = g;
 	watch_fd(d, fd);
 	return true;
@@ -259,7 +259,7 @@ union greeting {
 };
 
 /*
- * Receives what a guest has to say, with the memfd of a hello, or -1; *error: errno if there was one and
+ * Receives what a client has to say, with the memfd of a hello, or -1; *error: errno if there was one and
  * no room for it. Returns its bytes.
  */
 static ssize_t receive(int fd, union greeting *g, int *memfd, int *error)
@@ -303,7 +303,7 @@ static void supersede(struct drain *d, int pid, uint64_t image)
 
 	for (struct producer *p = d->producers; p; p = next) {
 		next = p->next;
-		if (p->pid != pid || death_seen(p->pid, p->pidfd))
+		if (p->pid != pid || process_exit_seen(p->pid, p->pidfd))
 			continue;
 		if (atomic_load(&p->shm->state) != SHM_EXEC &&
 		    (!image || !p->image || p->image == image))
@@ -388,23 +388,23 @@ static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int 
 }
 
 /* A process that is to be recorded, or one that asks for something: that connection is kept. */
-static void greet(struct drain *d, struct guest *guest)
+static void greet(struct drain *d, struct pending_client *client)
 {
 	union greeting g;
 	int memfd, error;
-	ssize_t n = receive(guest->fd, &g, &memfd, &error);
+	ssize_t n = receive(client->fd, &g, &memfd, &error);
 
 	if (n == (ssize_t)sizeof(g.request) && g.request.magic == STEER_MAGIC && memfd < 0 &&
-	    peer_may_ask(guest->fd)) {
-		epoll_ctl(d->epoll, EPOLL_CTL_DEL, guest->fd, NULL);
-		if (steer_begin(&d->steering, guest->fd, &g.request, d->producers))
+	    peer_may_ask(client->fd)) {
+		epoll_ctl(d->epoll, EPOLL_CTL_DEL, client->fd, NULL);
+		if (steer_begin(&d->steering, client->fd, &g.request, d->producers))
 			place_stands(d->config->socket_path, g.request.what);
-		guest->fd = -1;
+		client->fd = -1;
 	} else {
 		bool known = n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC;
 
 		d->totals.greeted += known;
-		welcome(d, guest->fd, known && memfd >= 0 ? &g.hello : NULL, memfd, error,
+		welcome(d, client->fd, known && memfd >= 0 ? &g.hello : NULL, memfd, error,
 			known && g.hello.version == SHM_VERSION && g.hello.early);
 	}
 }
@@ -416,10 +416,10 @@ static void greet(struct drain *d, struct guest *guest)
 static void serve_guests(struct drain *d)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	struct guest **at = &d->guests;
+	struct pending_client **at = &d->pending_clients;
 
 	while (*at) {
-		struct guest *g = *at;
+		struct pending_client *g = *at;
 		bool late = g->again || now - g->since > GUEST_SECONDS * 1000000000ull;
 		struct pollfd p = {g->fd, POLLIN, 0};
 		bool ready = poll(&p, 1, 0) == 1;
@@ -543,7 +543,7 @@ static void finish_dead(struct drain *d)
 {
 	struct producer *next;
 
-	if (d->program && !d->program_gone && death_seen(d->program, d->program_fd))
+	if (d->program && !d->program_gone && process_exit_seen(d->program, d->program_fd))
 		d->program_gone = true;
 	if (d->program_gone && d->program_fd >= 0) {
 		journal_add(d->journal, JOURNAL_PROGRAM_GONE, NULL, 0, NULL);
@@ -552,7 +552,7 @@ static void finish_dead(struct drain *d)
 	}
 	for (struct producer *p = d->producers; p; p = next) {
 		next = p->next;
-		if (death_seen(p->pid, p->pidfd))
+		if (process_exit_seen(p->pid, p->pidfd))
 			finish(d, p, death_status(p->pid, p->pidfd));
 	}
 }
@@ -599,7 +599,7 @@ static bool nobody_left(const struct drain *d)
 	for (const struct producer *p = d->producers; p; p = p->next)
 		if (p->begun)
 			return false;
-	if (d->guests)
+	if (d->pending_clients)
 		return false;
 	/* The launcher, while it lives, always tells how the program ended. */
 	if (d->program)
@@ -627,7 +627,7 @@ static void serve(struct drain *d)
 	struct epoll_event events[EVENTS];
 	int n;
 
-	sleeper_wait(&d->sleeper, d->producers, timeout);
+	waiter_wait(&d->waiter, d->producers, timeout);
 	n = epoll_wait(d->epoll, events, EVENTS, 0);
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == d->config->listener)
@@ -670,7 +670,7 @@ static bool closed(struct drain *d)
 	unlink(d->config->socket_path);
 	control_link(d, false);
 	accept_guests(d);
-	return d->guests == NULL && nobody_begins(d);
+	return d->pending_clients == NULL && nobody_begins(d);
 }
 
 /* It may have been compressed already. */
@@ -820,7 +820,7 @@ void drain_run(const struct drain_config *config, struct journal *journal, enum 
 	else
 		d.epoll = epoll_create1(EPOLL_CLOEXEC);
 	refused_end();
-	sleeper_init(&d.sleeper, d.epoll);
+	waiter_init(&d.waiter, d.epoll);
 	if (task == DRAIN_GO_ON && d.phase == PHASE_DONE)
 		end_again(&d);
 	if (d.phase == PHASE_RECORDING)

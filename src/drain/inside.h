@@ -6,11 +6,11 @@
 #include "drain/drain.h"
 #include "drain/journal.h"
 #include "drain/producer.h"
-#include "drain/sleeper.h"
+#include "drain/waiter.h"
 #include "drain/steer.h"
 
-struct guest { /* connected, has not said hello */
-	struct guest *next;
+struct pending_client { /* connected, has not said hello */
+	struct pending_client *next;
 	int fd;
 	uint64_t since;
 	bool again; /* the same process has asked again: what it shares here is not what it uses */
@@ -35,10 +35,10 @@ struct drain {
 	struct journal *journal; /* NULL: nobody would go on in this one's place */
 	enum journal_phase phase;
 	uint32_t numbers; /* of producers so far */
-	struct sleeper sleeper;
+	struct waiter waiter;
 	int epoll;
 	struct producer *producers;
-	struct guest *guests;
+	struct pending_client *pending_clients;
 	struct steering steering;
 	struct file *files, *last_file;
 	struct refusal *refusals;

@@ -391,7 +391,7 @@ void resume(struct drain *d)
 	tell_restarts(d);
 	sort_out_descriptors(d);
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
-	for (struct guest *g = d->guests; g; g = g->next)
+	for (struct pending_client *g = d->pending_clients; g; g = g->next)
 		watch(d, g->fd);
 	watch(d, d->program_fd);
 	go_on(d);

@@ -30,7 +30,7 @@
 #define TIMEOUT_MS 2000
 
 /* Tells what exec() has put in the place of a process from what was there before. */
-static uint64_t image(void)
+static uint64_t process_image_id(void)
 {
 	static _Atomic uint64_t first;
 	uint64_t none = 0;
@@ -42,7 +42,7 @@ static uint64_t image(void)
 static bool send_hello(int fd, int memfd, uint64_t bytes, bool early)
 {
 	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, (uint32_t)getpid(),
-				  bytes,     image(),     early};
+				  bytes,     process_image_id(),     early};
 	union {
 		struct cmsghdr h;
 		char space[CMSG_SPACE(sizeof(int))];

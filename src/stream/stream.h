@@ -90,7 +90,7 @@ struct t_process {
 	uint64_t damaged_blocks;  /* blocks of its file that could not be read */
 	double clock_error_ns;    /* bound of tick to node time */
 	double record_cost_ns;    /* what one record cost, measured in the process; 0: unknown */
-	double overhead_ns;       /* timed as it was spent: harvesting, definitions, chunks */
+	double overhead_ns;       /* timed as it was spent: collecting, definitions, chunks */
 	double loading_ns;        /* of Kymo's libraries, reckoned */
 	double calls_cost_ns;     /* of its calls, from samples */
 	double calls_cost_variance; /* of that: ns squared */
@@ -108,7 +108,7 @@ struct t_process {
 	double job_error_ns;      /* bound of that */
 	int64_t job_measured;     /* offset as measured against another rank ... */
 	double job_measured_error_ns; /* ... and the bound of the measurement */
-	uint32_t stands_for;      /* ranks whose tallies were added up in the job; 0: a process */
+	uint32_t merged_ranks;      /* ranks whose tallies were added up in the job; 0: a process */
 	double thread_time_ns;    /* that threads of those ranks were there; below 0, of one of them whose
 				     own threads are here as well: that of these */
 	bool telemetry;           /* Kymo's sampler on that host: no process of the program */

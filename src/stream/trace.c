@@ -266,7 +266,7 @@ void trace_number_worlds(struct trace *t)
 		return;
 	}
 	for (uint32_t i = 1; i < t->processes_count; i++)
-		if (t->processes[i].rank != UINT32_MAX || t->processes[i].stands_for)
+		if (t->processes[i].rank != UINT32_MAX || t->processes[i].merged_ranks)
 			t->processes[i].world = latest =
 				find_world(list, &count, latest, &t->processes[i]);
 	qsort(list, count, sizeof(*list), by_start);
@@ -274,7 +274,7 @@ void trace_number_worlds(struct trace *t)
 		list[i].number = i;
 	qsort(list, count, sizeof(*list), by_index);
 	for (uint32_t i = 1; count && i < t->processes_count; i++)
-		if (t->processes[i].rank != UINT32_MAX || t->processes[i].stands_for)
+		if (t->processes[i].rank != UINT32_MAX || t->processes[i].merged_ranks)
 			t->processes[i].world = list[t->processes[i].world].number;
 	t->worlds = count;
 	free(list);

@@ -150,7 +150,7 @@ enum def_process_end { /* u how (1 finalised normally, 2 exec), u tick, u record
 	DEF_PROCESS_END_UNTRACED, DEF_PROCESS_END_UNTIMED
 };
 
-enum def_overhead { /* u ticks a record costs, times 1000; u ticks measured besides (harvesting,
+enum def_overhead { /* u ticks a record costs, times 1000; u ticks measured besides (collecting,
 		       definitions) up to now; u ticks of loading (before this member: in those measured): of
 		       several definitions the last counts */
 	DEF_OVERHEAD_RECORD, DEF_OVERHEAD_MEASURED, DEF_OVERHEAD_LOADING

@@ -80,17 +80,17 @@ __attribute__((noinline)) void submit(void)
 		enter(OP_SUBMIT, __builtin_return_address(0), __builtin_frame_address(0));
 	uint64_t now = tick_now();
 	struct cap_frame a;
-	struct cap_origin o;
+	struct cap_submission o;
 	struct wire_enc e;
 
-	if (cap_origin_take(&o, f, &core_sync_ops[0], NULL)) {
+	if (cap_submission_take(&o, f, &core_sync_ops[0], NULL)) {
 		if (cap_activity_begin(&a, &e, &core_sync_ops[0], &o, now, now, SYNC_FIELDS)) {
 			wire_unsigned(&e, SYNC_CORRELATION, o.call);
 			for (unsigned i = 1; i < SYNC_FIELDS; i++)
 				wire_unsigned(&e, i, 0);
 			cap_activity_commit(&a, &e);
 		}
-		cap_origin_end(&o);
+		cap_submission_end(&o);
 	}
 	leave(f);
 }

@@ -525,7 +525,7 @@ static int ends(const char *how)
 	}
 	if (strcmp(how, "quick") == 0)
 		quick_exit(3);
-	if (strcmp(how, "children") == 0) { /* which have nothing to harvest */
+	if (strcmp(how, "children") == 0) { /* which have nothing to collect */
 		child = fork();
 		if (child == 0)
 			_exit(4);

@@ -358,7 +358,7 @@ class Test(base.Test):
         check("late: kernels", self.rows("SELECT name FROM kernels"), [("late",)])
 
     def test_quick_ends(self):
-        """_exit() and its like harvest what is complete, once, and wait for nothing else."""
+        """_exit() and its like collect what is complete, once, and wait for nothing else."""
         self.built = self.program()
         more = dict(os.environ, KYMO_CUPTI=self.library)
         for how in ("_exit", "_Exit", "quick", "children"):

@@ -13,7 +13,7 @@ static uintptr_t sites[256];
 static unsigned site_count;
 
 _Thread_local struct cap_thread *cap_thread_current;
-_Atomic uint32_t cap_extra;
+_Atomic uint32_t cap_slow_features;
 _Atomic uint32_t cap_activities;
 uint8_t cap_args_of[CAP_BUFFERS] = {2};
 
@@ -61,7 +61,7 @@ uintptr_t fake_site(uint32_t id)
 void fake_want(struct cap_op *op, bool buffers, bool callbacks)
 {
 	atomic_store(&op->buffers, buffers);
-	atomic_store(&op->callbacks, callbacks ? (const struct core_plan *)memory : NULL);
+	atomic_store(&op->callbacks, callbacks ? (const struct core_subscribers *)memory : NULL);
 	for (unsigned i = 0; i < OCL_OP_COUNT; i++)
 		ocl_ops[i].wire = ocl_ops[i].number = (uint16_t)i;
 	cap_slots_update(fake_domain);
@@ -109,7 +109,7 @@ bool intercept_leads_to(uint64_t table, uint32_t index, const void *function)
 	return false;
 }
 
-void cap_keep(struct cap_domain *d, uint32_t op, bool on)
+void cap_require_wrapper(struct cap_domain *d, uint32_t op, bool on)
 {
 	atomic_store(&ocl_ops[op].keep, on);
 }
@@ -159,7 +159,7 @@ void cap_unwind(struct cap_thread *t, const void *sp)
 	t->depth = 0;
 }
 
-void cap_enter_extra(struct cap_thread *t, struct cap_frame *f)
+void cap_enter_slow(struct cap_thread *t, struct cap_frame *f)
 {
 }
 
@@ -187,6 +187,6 @@ uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, uns
 	return 0;
 }
 
-void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *r)
+void cap_commit_slow(struct cap_frame *f, struct wire_enc *e, struct wire_ring *r)
 {
 }

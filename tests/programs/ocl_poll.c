@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that never waits: it polls the status of events until they are complete, also of the
- * read that fetches its result. A tracer that harvests events only where a program synchronises
+ * read that fetches its result. A tracer that collects events only where a program synchronises
  * would see nothing of it. It leaves without finishing or releasing its queue.
  */
 #include "support.h"

@@ -77,7 +77,7 @@ class Model(unittest.TestCase):
         self.assert_in_order(self.made("types.h"), "struct rec_dispatch {", "uint64_t spin; /* turns */", "};")
         self.assert_in_order(self.made("decode.c"), "dispatch_slots[]", '{"spin", KYMO_KIND_UNSIGNED}', "copy_slots[]",
                              "decode_dispatch", "out->spin = v.u;", "decode_copy")
-        self.assert_in_order(self.made("store_tables.sql"), "CREATE TABLE dispatch(", "harvested INTEGER, spin INTEGER);")
+        self.assert_in_order(self.made("store_tables.sql"), "CREATE TABLE dispatch(", "collected INTEGER, spin INTEGER);")
         self.assert_in_order(self.made("store_functions.inc"), "row_dispatch", "c[26] = (int64_t)r->spin; /* spin */")
         self.assertIn('{"dispatch", 27, false, 0}', self.made("store_rows.inc"))
         self.assert_in_order(self.made("show_json.inc"), "show_dispatch", "if (r->spin)",

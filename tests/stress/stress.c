@@ -59,7 +59,7 @@ static const struct cap_domain_info info = {.desc = &desc, .ops = ops};
 #define PENDING 256
 static struct {
 	pthread_mutex_t lock;
-	struct cap_origin list[PENDING];
+	struct cap_submission list[PENDING];
 	uint32_t count;
 } pending = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -102,7 +102,7 @@ static __attribute__((noinline)) void outer(uint64_t n)
 		record(f, n);
 }
 
-static void complete(struct cap_origin *o)
+static void complete(struct cap_submission *o)
 {
 	uint64_t now = tick_now();
 	struct cap_frame f;
@@ -114,13 +114,13 @@ static void complete(struct cap_origin *o)
 			wire_unsigned(&e, i, 0);
 		cap_activity_commit(&f, &e);
 	}
-	cap_origin_end(o);
+	cap_submission_end(o);
 	atomic_fetch_add_explicit(&work_done, 1, memory_order_relaxed);
 }
 
-static void harvest(uint32_t most)
+static void collect(uint32_t most)
 {
-	struct cap_origin o;
+	struct cap_submission o;
 	bool any = true;
 
 	while (any && most--) {
@@ -138,12 +138,12 @@ static __attribute__((noinline)) void submit(uint64_t n)
 {
 	struct cap_frame *f = cap_enter(&ops[OP_SUBMIT], __builtin_return_address(0));
 	struct cap_subject subject = {.bytes = n};
-	struct cap_origin o;
+	struct cap_submission o;
 	bool room;
 
 	if (f && f->callbacks)
 		cap_callbacks(f, NULL, CAP_ENTER);
-	if (cap_origin_take(&o, f, &core_sync_ops[0], &subject)) {
+	if (cap_submission_take(&o, f, &core_sync_ops[0], &subject)) {
 		pthread_mutex_lock(&pending.lock);
 		room = pending.count < PENDING;
 		if (room)
@@ -407,7 +407,7 @@ static void *some_work(void *arg)
 		else if (what < 12)
 			submit(state >> 7);
 		else if (what < 13)
-			harvest(8);
+			collect(8);
 		else if (what < 14 && kymo_scope_push(&scope) == KYMO_OK)
 			call(3), kymo_scope_pop();
 		else
@@ -449,7 +449,7 @@ static void destroy_all(void)
 		slots[i].given = NULL;
 		atomic_store(&slots[i].handle, 0);
 	}
-	harvest(UINT32_MAX);
+	collect(UINT32_MAX);
 }
 
 static void round_of(unsigned milliseconds, unsigned workers)

@@ -39,9 +39,9 @@ static void message(int op, bool later)
 				  .start = tick_now(), .peer = 1, .tag = -1};
 
 	if (later)
-		t.has_origin = cap_origin_take(&t.origin, NULL, &comm_ops[t.op], NULL);
+		t.has_submission = cap_submission_take(&t.submission, NULL, &comm_ops[t.op], NULL);
 	comm_write(&t, tick_now());
-	assert_false(t.has_origin);
+	assert_false(t.has_submission);
 }
 
 static void end(kymo_context_t c)

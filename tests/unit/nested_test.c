@@ -333,7 +333,7 @@ static const kymo_tool_t *configure(uint32_t v, const char *l, uint32_t n)
 static void *work(void *arg)
 {
 	for (int i = 0; i < 2000; i++) {
-		struct cap_origin o;
+		struct cap_submission o;
 		bool wanted;
 
 		t_call(T_CALL, 1, NULL, NULL);

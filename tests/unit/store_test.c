@@ -20,7 +20,7 @@
 
 #include "analysis/summary.h"
 #include "analysis/trace_store.h"
-#include "formats/store/side.h"
+#include "formats/store/arguments.h"
 #include "report/query.h"
 #include "support/synth.h"
 
@@ -308,7 +308,7 @@ struct arguments_sink {
 	struct stream_sink sink;
 	const struct trace *trace;
 	struct store *store;
-	struct side_reader *side;
+	struct arguments_reader *side;
 	unsigned compared;
 };
 
@@ -345,7 +345,7 @@ static kymo_status_t arguments_call(struct stream_sink *s, const struct rec *r)
 	uint32_t op;
 
 	render(a->trace, r, raw, sizeof(raw));
-	if (!side_find(a->side, store_call_id(r->process, r->id), &op, &data, &length)) {
+	if (!arguments_find(a->side, store_call_id(r->process, r->id), &op, &data, &length)) {
 		assert_true(!r->wire || r->wire->no_fields || !a->trace->ops[r->op].field_count);
 		return KYMO_OK;
 	}
@@ -363,11 +363,11 @@ static void check_arguments(const char *trace, unsigned at_least)
 	struct arguments_sink a = {.sink = {.begin = arguments_begin, .call = arguments_call}};
 
 	a.store = open_store(trace, false);
-	a.side = side_reader_new(store_database(a.store));
+	a.side = arguments_reader_new(store_database(a.store));
 	stream_sink_complete(&a.sink);
 	assert_int_equal(format_find("raw")->read(trace, NULL, false, &a.sink, &options), KYMO_OK);
 	assert_true(a.compared >= at_least);
-	side_reader_free(a.side);
+	arguments_reader_free(a.side);
 	store_close(a.store);
 }
 

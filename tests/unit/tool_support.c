@@ -64,7 +64,7 @@ __attribute__((noinline)) uint64_t t_call(int op, uint64_t number, void (*inside
 	return id;
 }
 
-__attribute__((noinline)) uint64_t t_submit(struct cap_origin *o, uint64_t bytes, bool *wanted)
+__attribute__((noinline)) uint64_t t_submit(struct cap_submission *o, uint64_t bytes, bool *wanted)
 {
 	struct cap_frame *f = cap_enter(&t_ops[T_SUBMIT], __builtin_return_address(0));
 	struct cap_subject subject = {.bytes = bytes};
@@ -73,13 +73,13 @@ __attribute__((noinline)) uint64_t t_submit(struct cap_origin *o, uint64_t bytes
 
 	if (f && f->callbacks)
 		cap_callbacks(f, &args, CAP_ENTER);
-	*wanted = cap_origin_take(o, f, &core_sync_ops[0], &subject);
+	*wanted = cap_submission_take(o, f, &core_sync_ops[0], &subject);
 	if (f)
 		leave(f, &args);
 	return id;
 }
 
-void t_complete(struct cap_origin *o)
+void t_complete(struct cap_submission *o)
 {
 	uint64_t now = tick_now();
 	struct cap_frame f;
@@ -91,7 +91,7 @@ void t_complete(struct cap_origin *o)
 			wire_unsigned(&e, i, 0);
 		cap_activity_commit(&f, &e);
 	}
-	cap_origin_end(o);
+	cap_submission_end(o);
 }
 
 void t_keep(kymo_context_t c, const kymo_callback_record_t *r, void *data)

@@ -35,8 +35,8 @@ void t_register(void);
  * 0. */
 uint64_t t_call(int op, uint64_t number, void (*inside)(void *data), void *data);
 /* Submits work (domain "sync") for t_complete(); the id of the call, 0: nobody wants the work. */
-uint64_t t_submit(struct cap_origin *o, uint64_t bytes, bool *wanted);
-void t_complete(struct cap_origin *o);
+uint64_t t_submit(struct cap_submission *o, uint64_t bytes, bool *wanted);
+void t_complete(struct cap_submission *o);
 
 struct t_event {
 	const char *domain;

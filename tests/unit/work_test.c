@@ -4,7 +4,7 @@
 
 static struct t_seen seen[3];
 
-static void work_done(struct cap_origin *o, bool wanted)
+static void work_done(struct cap_submission *o, bool wanted)
 {
 	if (wanted)
 		t_complete(o);
@@ -15,7 +15,7 @@ static void test_captured(void **state)
 {
 	kymo_context_t early = t_context("sync", &seen[0]), late = t_context("sync", &seen[1]),
 		       gone = t_context("sync", &seen[2]);
-	struct cap_origin o;
+	struct cap_submission o;
 	bool wanted;
 
 	assert_int_equal(kymo_context_start(early), KYMO_OK);
@@ -49,7 +49,7 @@ static void test_filter(void **state)
 {
 	kymo_selection_t s = {.size = sizeof(s), .domain = "sync", .filter = big};
 	kymo_context_t c, all = t_context("sync", &seen[1]);
-	struct cap_origin o;
+	struct cap_submission o;
 	bool wanted;
 
 	memset(&seen[0], 0, sizeof(seen[0]));
@@ -71,7 +71,7 @@ static void test_filter(void **state)
 static void test_retirement(void **state)
 {
 	kymo_context_t c = t_context(NULL, &seen[0]);
-	struct cap_origin a, b;
+	struct cap_submission a, b;
 	bool wanted_a, wanted_b;
 	uint64_t first, second, third;
 

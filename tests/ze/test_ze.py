@@ -189,7 +189,7 @@ class Immediate(Result, Trace):
 
 
 class Quick(Trace):
-    """What is done when a program ends by _exit() is harvested."""
+    """What is done when a program ends by _exit() is collected."""
     scenario = "quick"
 
     def test_kernels(self):

@@ -4,7 +4,7 @@
 
 needed.py LIBRARY... : DT_NEEDED entries must be libc's own (and libkymo itself); the exported
 symbols must be kymo_* and the documented doors of runtimes, and the functions that libkymo-inject
-stands before (_exit: a last harvest of device work, because nothing of the program's runs after it; __asan_default_options: a sanitizer
+stands before (_exit: a last collect of device work, because nothing of the program's runs after it; __asan_default_options: a sanitizer
 that asks for options); no text relocations, no executable stack.
 """
 import re

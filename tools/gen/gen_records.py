@@ -435,15 +435,15 @@ def store_functions(model):
         blob = any(c[2] == "blob" for c in columns_of(d, main))
         out += [f"static kymo_status_t put_{d.name}(struct stream_sink *s, const struct {d.record} *r)",
                 "{", "\tstruct store_writer *w = writer_of(s);",
-                f"\tstruct feed *f = &w->feed[ROWS_{main.name.upper()}];", "\tint64_t id, *c;", "",
+                f"\tstruct bulk_insert *f = &w->feed[ROWS_{main.name.upper()}];", "\tint64_t id, *c;", "",
                 "\tcount(w, &r->base);", f"\tw->tally.sink.{d.name}(&w->tally.sink, r);"]
         if main.when:
             out += [f"\tif (!({main.when}))", "\t\treturn KYMO_OK;"]
-        out += ["\tc = feed_row(f);", "\tif (!c)", "\t\treturn failed(w);",
+        out += ["\tc = bulk_insert_row(f);", "\tif (!c)", "\t\treturn failed(w);",
                 f"\tid = ++w->last_id[ROWS_{main.name.upper()}];",
-                f"\trow_{main.name}(w, c, id, r{f', feed_blob_cell(f, {d.name}_extra(r, feed_blob(f)))' if blob else ''});"]
+                f"\trow_{main.name}(w, c, id, r{f', bulk_insert_blob_cell(f, {d.name}_extra(r, bulk_insert_blob(f)))' if blob else ''});"]
         for t in extra:
-            out += [f"\tif ({t.when}) {{", f"\t\tc = feed_row(&w->feed[ROWS_{t.name.upper()}]);",
+            out += [f"\tif ({t.when}) {{", f"\t\tc = bulk_insert_row(&w->feed[ROWS_{t.name.upper()}]);",
                     "\t\tif (!c)", "\t\t\treturn failed(w);", f"\t\trow_{t.name}(w, c, id, r);",
                     "\t}"]
         out += ["\treturn KYMO_OK;", "}", ""]

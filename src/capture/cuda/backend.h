@@ -2,7 +2,7 @@
 /*
  * What the files of the CUDA backend share. Calls come from CUPTI's callbacks on the program's
  * threads (call.c, effect.c); device work comes in buffers on a thread of CUPTI's (buffer.c,
- * record.c) and is tied to calls by CUPTI's 32-bit correlation numbers (origin.c).
+ * record.c) and is tied to calls by CUPTI's 32-bit correlation numbers (submission.c).
  */
 #ifndef CAPTURE_CUDA_BACKEND_H
 #define CAPTURE_CUDA_BACKEND_H
@@ -48,7 +48,7 @@ extern _Atomic bool cuda_taking_all;
 /* The driver's launches inside the runtime's are to be recorded too. */
 extern _Atomic bool cuda_inner_launches;
 
-/* What a harvest says of work that is not over (flight.c). */
+/* What a collect says of work that is not over (flight.c). */
 enum cuda_tell {
 	CUDA_TELL_OLD,     /* what was submitted a while ago */
 	CUDA_TELL_ALL,
@@ -56,7 +56,7 @@ enum cuda_tell {
 	CUDA_TELL_NOTHING  /* it is not looked at any more */
 };
 /* Takes the buffers in which all work is done out of CUPTI's hands; at last all. */
-void cuda_harvest(enum cuda_tell tell);
+void cuda_collect(enum cuda_tell tell);
 
 /* Gives CUPTI up, for good, for somebody else in the process. False: it was not in use. */
 bool cuda_leave(void);
@@ -71,11 +71,11 @@ bool cuda_others(char *why, size_t size);
 /* Objects that were loaded meanwhile may bring a CUPTI of their own: leaves it to them. */
 void cuda_aside_look(void);
 
-/* ---- harvester.c ---- */
+/* ---- collector.c ---- */
 
-void cuda_harvester_start(void);
+void cuda_collector_start(void);
 /* CUPTI has got a buffer. */
-void cuda_harvester_wake(void);
+void cuda_collector_wake(void);
 
 /* ---- call.c ---- */
 
@@ -95,7 +95,7 @@ void cuda_effect(const struct cuda_role *role, const struct cap_frame *f, uint64
 		 const struct cupti_callback *data);
 void cuda_effects_fork_child(void);
 
-/* ---- origin.c ---- */
+/* ---- submission.c ---- */
 
 /* What can come of a call that submits work, with the op of its records. */
 enum cuda_work {
@@ -103,32 +103,32 @@ enum cuda_work {
 	CUDA_WORKS
 };
 
-struct cuda_origin {
+struct cuda_submission {
 	uint64_t start; /* tick of the traced call; 0: not known */
-	struct cap_origin origin;
+	struct cap_submission submission;
 };
 
-bool cuda_origins_init(void);
-/* cuda_origin_put() comes soon: what it writes to is fetched meanwhile. */
-void cuda_origin_expect(uint32_t correlation);
+bool cuda_submissions_init(void);
+/* cuda_submission_put() comes soon: what it writes to is fetched meanwhile. */
+void cuda_submission_expect(uint32_t correlation);
 /* `call` is about to submit work: a launch of one kernel, or who knows what. */
-void cuda_origin_put(uint32_t correlation, const struct cap_frame *call, bool launch,
+void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, bool launch,
 		     const struct cap_subject *subject);
 /* It did not. */
-void cuda_origin_failed(uint32_t correlation);
+void cuda_submission_failed(uint32_t correlation);
 /*
  * For one record; the caller ends it. False: not submitted by a traced call, or so long ago that it
  * was forgotten (counted); then it is of the present.
  */
-bool cuda_origin_get(uint32_t correlation, enum cuda_work work, struct cuda_origin *o);
+bool cuda_submission_get(uint32_t correlation, enum cuda_work work, struct cuda_submission *o);
 /* Calls whose latest record came before this tick will have no more. UINT64_MAX: no call will. */
-void cuda_origins_age(uint64_t before);
+void cuda_submissions_age(uint64_t before);
 /* The same for a submission of which there is no record, as what it is for launches or copies. */
-bool cuda_origin_peek(uint32_t correlation, bool launch, struct cuda_origin *o);
+bool cuda_submission_peek(uint32_t correlation, bool launch, struct cuda_submission *o);
 /* The traced call of a submission; 0: not known (any more). */
-uint64_t cuda_origin_call(uint32_t correlation);
-void cuda_origins_fork_child(void);
-uint64_t cuda_origins_missed(void);
+uint64_t cuda_submission_call(uint32_t correlation);
+void cuda_submissions_fork_child(void);
+uint64_t cuda_submissions_missed(void);
 
 /* ---- flight.c ---- */
 
@@ -148,7 +148,7 @@ void cuda_flights_forget(void);
 /* What was a kernel, a stream may be another one from here on. */
 void cuda_flight_code_unloaded(void);
 void cuda_flight_queue_ended(void);
-/* Before a harvest: sees what is new; returns how many pieces of work are not known to be over. */
+/* Before a collect: sees what is new; returns how many pieces of work are not known to be over. */
 uint32_t cuda_flights_gather(void);
 /* After one. The first `done` of them are over. */
 void cuda_flights_tell(uint32_t done, enum cuda_tell when);

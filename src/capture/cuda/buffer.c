@@ -53,7 +53,7 @@ void cuda_buffer_request(uint8_t **buffer, size_t *size, size_t *records)
 	*buffer = take();
 	*size = *buffer ? BUFFER_BYTES : 0;
 	*records = 0; /* as many as fit */
-	cuda_harvester_wake();
+	cuda_collector_wake();
 }
 
 unsigned cuda_buffers_given(void)
@@ -102,7 +102,7 @@ void cuda_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_
 	while (valid && cupti.ActivityGetNextRecord(buffer, valid, &record) == CUPTI_OK)
 		cuda_record(record);
 	count_dropped(context, stream);
-	cuda_origins_age(tick_now() - tick_rate());
+	cuda_submissions_age(tick_now() - tick_rate());
 	cap_guard_leave();
 	give_back(buffer);
 }

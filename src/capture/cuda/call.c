@@ -284,7 +284,7 @@ static void submit(const struct cuda_model *m, uint32_t op, const struct cap_fra
 
 	if (cap_unlikely(anyone_asks()))
 		subject_of(m, op, data, &subject);
-	cuda_origin_put(data->correlation, first ? first : f,
+	cuda_submission_put(data->correlation, first ? first : f,
 			m->roles[op].role == CUDA_ROLE_LAUNCH, &subject);
 }
 
@@ -324,7 +324,7 @@ static void enter(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 		return;
 	}
 	if (desc->flags & KYMO_OP_SUBMITS)
-		cuda_origin_expect(data->correlation);
+		cuda_submission_expect(data->correlation);
 	keep_outer(sp);
 	f = cap_enter_at(&m->caps[op], NULL, sp);
 	*data->data = (uintptr_t)f;
@@ -363,7 +363,7 @@ static void leave(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 		memcpy(&status, data->result, sizeof(status));
 		cap_status(f, status, 0);
 		if (cap_unlikely(status != 0 && (desc->flags & KYMO_OP_SUBMITS)))
-			cuda_origin_failed(data->correlation);
+			cuda_submission_failed(data->correlation);
 	}
 	if ((desc->flags & KYMO_OP_SUBMITS) && !f->has_status)
 		cuda_flight_put(m == &cuda_models[CUDA_DRIVER] ? CUDA_DRIVER : CUDA_RUNTIME, op, f, data);

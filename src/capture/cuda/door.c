@@ -17,7 +17,7 @@
 enum { NOT_STARTED, RUNNING, CLOSED, ASIDE };
 
 static _Atomic int state;
-static pthread_mutex_t harvest_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t collect_lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t owner;
 static void *subscriber;
 static struct cap_domain *domains[CUDA_APIS];
@@ -151,7 +151,7 @@ static void keep_update(enum cuda_api api, uint32_t activities)
 					activities);
 
 		if (need != (atomic_load(&m->caps[op].keep) != 0))
-			cap_keep(domains[api], op, need);
+			cap_require_wrapper(domains[api], op, need);
 	}
 }
 
@@ -345,18 +345,18 @@ static void note_losses(void)
 	if (cuda_dropped())
 		cap_note(2, "cuda", "CUPTI dropped %llu records of device work",
 			 (unsigned long long)cuda_dropped());
-	if (cuda_origins_missed())
+	if (cuda_submissions_missed())
 		cap_note(1, "cuda", "%llu pieces of device work are recorded without their call",
-			 (unsigned long long)cuda_origins_missed());
+			 (unsigned long long)cuda_submissions_missed());
 }
 
 /* From a thread of Kymo's: the program may be ending, after which CUPTI must not be called. */
-void cuda_harvest(enum cuda_tell tell)
+void cuda_collect(enum cuda_tell tell)
 {
 	const bool all = tell == CUDA_TELL_LAST || tell == CUDA_TELL_NOTHING;
 	uint32_t before;
 
-	pthread_mutex_lock(&harvest_lock);
+	pthread_mutex_lock(&collect_lock);
 	if (atomic_load(&state) == RUNNING) {
 		cap_guard_enter();
 		before = cuda_flights_gather();
@@ -366,7 +366,7 @@ void cuda_harvest(enum cuda_tell tell)
 		cuda_flights_tell(all || cuda_buffers_given() ? 0 : before, tell);
 		cap_guard_leave();
 	}
-	pthread_mutex_unlock(&harvest_lock);
+	pthread_mutex_unlock(&collect_lock);
 }
 
 static void flush(uint64_t deadline)
@@ -374,11 +374,11 @@ static void flush(uint64_t deadline)
 	if (!cuda_alive())
 		return;
 	/* At the very end buffers with work that is still running are taken too. */
-	cuda_harvest(atomic_load(&cap_ending) ? CUDA_TELL_LAST : CUDA_TELL_ALL);
+	cuda_collect(atomic_load(&cap_ending) ? CUDA_TELL_LAST : CUDA_TELL_ALL);
 	cuda_objects_complete();
 	cuda_clock_sync();
 	if (atomic_load(&cap_ending)) {
-		cuda_origins_age(UINT64_MAX);
+		cuda_submissions_age(UINT64_MAX);
 		note_losses();
 	}
 }
@@ -386,7 +386,7 @@ static void flush(uint64_t deadline)
 /* The last that is said of device work; `cuda_alive()` still holds. */
 static void complete(void)
 {
-	cuda_origins_age(UINT64_MAX);
+	cuda_submissions_age(UINT64_MAX);
 	cuda_objects_complete();
 	cuda_clock_sync();
 	note_losses();
@@ -421,10 +421,10 @@ bool cuda_leave(void)
 		return false;
 	updates_end();
 	cuda_profile_end();
-	cuda_harvest(CUDA_TELL_NOTHING);
-	pthread_mutex_lock(&harvest_lock);
+	cuda_collect(CUDA_TELL_NOTHING);
+	pthread_mutex_lock(&collect_lock);
 	if (!atomic_compare_exchange_strong(&state, &running, CLOSED)) {
-		pthread_mutex_unlock(&harvest_lock);
+		pthread_mutex_unlock(&collect_lock);
 		return false;
 	}
 	cap_guard_enter();
@@ -437,7 +437,7 @@ bool cuda_leave(void)
 	cap_guard_leave();
 	complete();
 	atomic_store(&state, ASIDE);
-	pthread_mutex_unlock(&harvest_lock);
+	pthread_mutex_unlock(&collect_lock);
 	return true;
 }
 
@@ -448,10 +448,10 @@ static void at_exit(void)
 
 	if (atomic_load(&state) == RUNNING && cuda_alive()) {
 		cuda_profile_end();
-		cuda_harvest(CUDA_TELL_LAST);
-		pthread_mutex_lock(&harvest_lock);
+		cuda_collect(CUDA_TELL_LAST);
+		pthread_mutex_lock(&collect_lock);
 		atomic_store(&state, CLOSED);
-		pthread_mutex_unlock(&harvest_lock);
+		pthread_mutex_unlock(&collect_lock);
 		complete();
 	}
 	errno = saved;
@@ -461,10 +461,10 @@ static void at_exit(void)
 static void fork_child(void)
 {
 	atomic_store(&updates, 0);
-	pthread_mutex_init(&harvest_lock, NULL);
+	pthread_mutex_init(&collect_lock, NULL);
 	cuda_objects_fork_child();
 	cuda_effects_fork_child();
-	cuda_origins_fork_child();
+	cuda_submissions_fork_child();
 	cuda_flights_fork_child();
 	cuda_profile_fork_child();
 }
@@ -570,7 +570,7 @@ static void start(void)
 		cap_note(2, "cuda", "CUDA is not traced: %s", why);
 		return;
 	}
-	if (!cuda_origins_init() || !cuda_flights_init() || !subscribe())
+	if (!cuda_submissions_init() || !cuda_flights_init() || !subscribe())
 		return;
 	if (!activities_prepare()) {
 		cupti.Unsubscribe(subscriber);
@@ -588,7 +588,7 @@ static void start(void)
 	owner = getpid();
 	atomic_store(&state, RUNNING);
 	cuda_profile_init();
-	cuda_harvester_start();
+	cuda_collector_start();
 	wanted(atomic_load(&cap_activities));
 	atexit(at_exit);
 }

@@ -92,7 +92,7 @@ static void publish(unsigned op, uint64_t start, uint64_t end, uint32_t correlat
 {
 	const kymo_publication_t p = {.size = sizeof(p), .clock = host_clock, .start = start,
 				      .end = end, .track = track,
-				      .parent = cuda_origin_call(correlation), .values = values,
+				      .parent = cuda_submission_call(correlation), .values = values,
 				      .value_count = count};
 
 	if (domain.handle && start && end >= start)

@@ -20,7 +20,7 @@
 #include "base/vec.h"
 #include "capture/cuda/backend.h"
 
-#define ENTRIES   (1u << 18) /* as many as origins; 8 MiB of address space, touched as needed */
+#define ENTRIES   (1u << 18) /* as many as submissions; 8 MiB of address space, touched as needed */
 #define BEYOND    1024u      /* the newest number may be that of a thread that came late */
 #define MARKS     4096u      /* queues and contexts of which it is known how far they are */
 #define CACHED    256u
@@ -45,7 +45,7 @@ struct entry {
 };
 
 struct waiting {
-	struct cuda_origin origin;
+	struct cuda_submission submission;
 	uint64_t returned, bytes; /* the tick at which the call returned */
 	uint32_t correlation, what, queue, thread, place;
 };
@@ -386,9 +386,9 @@ static void take(uint32_t correlation)
 	w->thread = (uint32_t)(atomic_load(&e->by) >> 32);
 	w->place = 0;
 	w->correlation = correlation;
-	if (!cuda_origin_peek(correlation, !(w->what & COPY_BIT), &w->origin))
+	if (!cuda_submission_peek(correlation, !(w->what & COPY_BIT), &w->submission))
 		return;
-	w->returned = w->origin.start + (uint32_t)atomic_load(&e->by);
+	w->returned = w->submission.start + (uint32_t)atomic_load(&e->by);
 	if (atomic_compare_exchange_strong(&e->key, &key, key | TAKEN))
 		count++;
 }
@@ -437,7 +437,7 @@ static bool is_over(const struct waiting *w, bool last)
 	if (last && mine)
 		return !(key & INCOMPLETE);
 	return (mine && (key & OVER)) || (w->queue && w->returned <= of_queue) ||
-	       (!mine && w->origin.start <= of_queue) ||
+	       (!mine && w->submission.start <= of_queue) ||
 	       (w->queue && w->returned <= atomic_load(&context_marks[context % MARKS])) ||
 	       w->returned <= atomic_load(&forgotten);
 }
@@ -458,7 +458,7 @@ static void show(struct waiting *w)
 	cap_flight_begin_by(&w->place,
 			    copy ? &core_copy_ops[w->what & ~COPY_BIT]
 				 : &core_dispatch_ops[DISPATCH_OP_LAUNCH],
-			    &w->origin.origin, w->origin.start, &subject, w->thread);
+			    &w->submission.submission, w->submission.start, &subject, w->thread);
 }
 
 void cuda_flights_tell(uint32_t done, enum cuda_tell when)
@@ -474,7 +474,7 @@ void cuda_flights_tell(uint32_t done, enum cuda_tell when)
 			cap_flight_free(&w.place);
 			continue;
 		}
-		if (!w.place && w.origin.start < young)
+		if (!w.place && w.submission.start < young)
 			show(&w);
 		list[kept++] = w;
 	}

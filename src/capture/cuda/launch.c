@@ -107,7 +107,7 @@ static void check_cupti(int driver, const struct launch_doctor *d)
 	struct cupti_found f;
 	struct text t = {0};
 	unsigned version, major;
-	bool fair = true;
+	bool degraded = true;
 
 	cupti_find(&f);
 	version = f.library ? version_of(&f) : 0;
@@ -130,9 +130,9 @@ static void check_cupti(int driver, const struct launch_doctor *d)
 			  f.path, major, driver / 1000, driver % 1000 / 10);
 	else {
 		text_addf(&t, "%s, version %u (CUDA %u)", f.path, version, major);
-		fair = false;
+		degraded = false;
 	}
-	d->say(fair ? LAUNCH_FAIR : LAUNCH_GOOD, "CUPTI", t.s);
+	d->say(degraded ? LAUNCH_FAIR : LAUNCH_GOOD, "CUPTI", t.s);
 	text_release(&t);
 }
 

@@ -192,7 +192,7 @@ static void hand_over_pc(const struct device_context *c, const struct cupti_pc *
 		return;
 	s.code = cuda_pc_code(pc);
 	if (cupti.version >= CUPTI_VERSION_PC_CORRELATION && pc->correlation)
-		s.correlation = cuda_origin_call(pc->correlation);
+		s.correlation = cuda_submission_call(pc->correlation);
 	for (size_t i = 0; i < pc->stall_count; i++) {
 		uint32_t index = pc->stalls[i].reason;
 		uint32_t reason = index < STALLS ? c->stalls[index].reason : 0;

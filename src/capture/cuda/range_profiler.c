@@ -250,7 +250,7 @@ static void deliver(const struct device_context *c, size_t range, uint32_t corre
 		    const char *symbol)
 {
 	kymo_counter_dispatch_t d = {.size = sizeof(d),
-				     .correlation = cuda_origin_call(correlation),
+				     .correlation = cuda_submission_call(correlation),
 				     .kernel = cuda_kernel(symbol)};
 
 	delivering++;

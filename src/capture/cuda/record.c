@@ -16,13 +16,13 @@ struct times {
 	enum untimed_reason untimed;
 };
 
-static struct times times_of(uint64_t start, uint64_t end, const struct cuda_origin *o)
+static struct times times_of(uint64_t start, uint64_t end, const struct cuda_submission *o)
 {
 	struct times t = {start, end - start, 0, UNTIMED_NO};
 	uint64_t queued;
 
 	if (start == 0 || end == 0)
-		return (struct times){.untimed = UNTIMED_NONE};
+		return (struct times){.untimed = UNTIMED_NOT_REPORTED};
 	if (end < start)
 		return (struct times){.untimed = UNTIMED_IMPOSSIBLE};
 	if (o->start) {
@@ -41,9 +41,9 @@ static void count_untimed(const struct times *t)
 /* ---- kernels ---- */
 
 static void dispatch_encode(struct wire_enc *e, const struct cupti_kernel *k,
-			    const struct cuda_origin *o, const struct times *t)
+			    const struct cuda_submission *o, const struct times *t)
 {
-	wire_unsigned(e, LAUNCH_CORRELATION, o->origin.call);
+	wire_unsigned(e, LAUNCH_CORRELATION, o->submission.call);
 	wire_unsigned(e, LAUNCH_AGENT, cuda_agent(k->device));
 	wire_unsigned(e, LAUNCH_QUEUE, cuda_queue(k->context, k->stream, k->device));
 	wire_unsigned(e, LAUNCH_KERNEL, cuda_kernel(k->name));
@@ -72,21 +72,21 @@ static void kernel(const struct cupti_kernel *k)
 {
 	struct cap_op *op = &core_dispatch_ops[DISPATCH_OP_LAUNCH];
 	uint64_t now = tick_now();
-	struct cuda_origin o;
+	struct cuda_submission o;
 	struct cap_frame f;
 	struct wire_enc e;
 	struct times t;
 
-	if (!cuda_origin_get(k->correlation, CUDA_WORK_LAUNCH, &o))
+	if (!cuda_submission_get(k->correlation, CUDA_WORK_LAUNCH, &o))
 		cuda_driver_suspected();
 	t = times_of(k->start, k->end, &o);
 	cuda_flight_over(k->correlation, o.start, k->end != 0 || !atomic_load(&cuda_taking_all));
 	count_untimed(&t);
-	if (cap_activity_begin(&f, &e, op, &o.origin, now, now, LAUNCH_FIELDS)) {
+	if (cap_activity_begin(&f, &e, op, &o.submission, now, now, LAUNCH_FIELDS)) {
 		dispatch_encode(&e, k, &o, &t);
 		cap_activity_commit(&f, &e);
 	}
-	cap_origin_end(&o.origin);
+	cap_submission_end(&o.submission);
 }
 
 /* A whole graph as one, where that was asked for. */
@@ -121,10 +121,10 @@ static enum memory_kind kind_of(unsigned cupti_kind)
 	return cupti_kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[cupti_kind] : MEMORY_UNKNOWN;
 }
 
-static void copy_encode(struct wire_enc *e, const struct copy *c, const struct cuda_origin *o,
+static void copy_encode(struct wire_enc *e, const struct copy *c, const struct cuda_submission *o,
 			const struct times *t)
 {
-	wire_unsigned(e, COPY_CORRELATION, o->origin.call);
+	wire_unsigned(e, COPY_CORRELATION, o->submission.call);
 	wire_unsigned(e, COPY_QUEUE,
 		      c->no_queue ? 0 : cuda_queue(c->context, c->stream, c->device));
 	wire_unsigned(e, COPY_SOURCE_AGENT, c->source);
@@ -159,25 +159,25 @@ static void copy(const struct copy *c)
 {
 	uint64_t now = tick_now();
 	struct cap_op *op = &core_copy_ops[c->op];
-	struct cuda_origin o = {0};
+	struct cuda_submission o = {0};
 	struct cap_frame f;
 	struct wire_enc e;
 	struct times t;
 
 	if (c->correlation) {
-		cuda_origin_get(c->correlation, work_of(c->op), &o);
+		cuda_submission_get(c->correlation, work_of(c->op), &o);
 		cuda_flight_over(c->correlation, o.start,
 				 c->end != 0 || !atomic_load(&cuda_taking_all));
 	} else { /* by the driver, of itself */
-		cap_origin_take(&o.origin, NULL, op, NULL);
+		cap_submission_take(&o.submission, NULL, op, NULL);
 	}
 	t = times_of(c->start, c->end, &o);
 	count_untimed(&t);
-	if (cap_activity_begin(&f, &e, op, &o.origin, now, now, COPY_FIELDS)) {
+	if (cap_activity_begin(&f, &e, op, &o.submission, now, now, COPY_FIELDS)) {
 		copy_encode(&e, c, &o, &t);
 		cap_activity_commit(&f, &e);
 	}
-	cap_origin_end(&o.origin);
+	cap_submission_end(&o.submission);
 }
 
 static unsigned op_of(unsigned copy_kind)

@@ -352,7 +352,7 @@ static void later(struct comm_transfer *t)
 	struct transfer *one = malloc(sizeof(*one));
 
 	if (!one) {
-		cap_origin_end(&t->origin);
+		cap_submission_end(&t->submission);
 		return;
 	}
 	*one = (struct transfer){*t, NULL};
@@ -367,20 +367,20 @@ static void after_traffic(const struct table_call *c)
 	const char *op = desc->ops[c->slot->cap->number].name;
 	const struct traffic *k = traffic;
 	const struct communicator *comm;
-	struct comm_transfer t = {.peer = -1, .tag = -1, .has_origin = true};
+	struct comm_transfer t = {.peer = -1, .tag = -1, .has_submission = true};
 	uint64_t type;
 
 	while (strcmp(k->op, op) != 0)
 		k++;
 	t.op = k->record;
-	if (!succeeded(c) || !cap_origin_take(&t.origin, c->frame, &comm_ops[t.op], NULL))
+	if (!succeeded(c) || !cap_submission_take(&t.submission, c->frame, &comm_ops[t.op], NULL))
 		return;
 	comm = communicator_of(handle_at(c, "comm"));
 	type = argument(c, "datatype");
 	if (*k->peer)
 		t.peer = (int32_t)argument(c, k->peer);
 	t.excluded = atomic_load_explicit(&c->frame->op->excluded, memory_order_relaxed);
-	t.correlation = t.origin.call;
+	t.correlation = t.submission.call;
 	t.communicator = comm ? comm->id : 0;
 	t.start = c->frame->start;
 	t.datatype = type_name(type);
@@ -411,7 +411,7 @@ static void after_group_end(const struct table_call *c)
 		if (ok)
 			comm_write(&t->t, c->frame->end);
 		else
-			cap_origin_end(&t->t.origin);
+			cap_submission_end(&t->t.submission);
 		free(t);
 	}
 	group.first = NULL;

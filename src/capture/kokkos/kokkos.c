@@ -262,7 +262,7 @@ static void record_copy(uint64_t bytes)
 	wire_unsigned(&e, COPY_SOURCE_KIND, MEMORY_HOST_PAGEABLE);
 	wire_unsigned(&e, COPY_DESTINATION_KIND, MEMORY_HOST_PAGEABLE);
 	wire_unsigned(&e, COPY_BLOCKING, 1);
-	wire_unsigned(&e, COPY_UNTIMED, UNTIMED_NONE);
+	wire_unsigned(&e, COPY_UNTIMED, UNTIMED_NOT_REPORTED);
 	wire_unsigned(&e, COPY_SUBMIT_TICK, now);
 	cap_activity_commit(&f, &e);
 }

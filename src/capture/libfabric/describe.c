@@ -121,7 +121,7 @@ static bool comm_wanted(void)
 static void wanted(uint32_t activities)
 {
 	for (unsigned i = FABRIC_fi_recv; domain && i < FABRIC_COUNT; i++)
-		cap_keep(domain, i, comm_wanted());
+		cap_require_wrapper(domain, i, comm_wanted());
 }
 
 static const struct cap_domain_info info = {

@@ -149,10 +149,10 @@ static void describe(struct fabric_transfer *t, const struct cap_frame *f)
 {
 	struct comm_transfer *r = &t->record;
 
-	r->has_origin = true;
+	r->has_submission = true;
 	r->op = t->comm;
 	r->excluded = atomic_load_explicit(&f->op->excluded, memory_order_relaxed);
-	r->correlation = r->origin.call;
+	r->correlation = r->submission.call;
 	r->start = f->start;
 	r->communicator = t->object->communicator;
 	r->peer = peer_of(t->peer);
@@ -184,7 +184,7 @@ void fabric_transfer_begin(struct fabric_transfer *t, const void *caller, const 
 	t->call.values[4] = (uintptr_t)t->context;
 	fabric_enter(&t->call, caller, sp);
 	f = t->call.frame;
-	t->wanted = f && cap_origin_take(&t->record.origin, f, &comm_ops[t->comm], NULL);
+	t->wanted = f && cap_submission_take(&t->record.submission, f, &comm_ops[t->comm], NULL);
 	if (!t->wanted)
 		return;
 	describe(t, f);
@@ -198,7 +198,7 @@ ssize_t fabric_transfer_end(struct fabric_transfer *t, ssize_t status)
 	if (t->wanted && status != 0) {
 		if (t->pending)
 			remove_pending(t->pending);
-		cap_origin_end(&t->record.origin);
+		cap_submission_end(&t->record.submission);
 	} else if (t->wanted && !t->pending) {
 		if (!t->receives)
 			set_bytes(&t->record, t->bytes);
@@ -231,7 +231,7 @@ static struct fabric_pending *take(const struct fid_cq *cq, const struct fabric_
 		at = &p->next;
 	if (p && p->many && !(c->flags & FI_MULTI_RECV) && !c->failed) {
 		*copy = *p;
-		copy->t.origin = cap_origin_share(&p->t.origin);
+		copy->t.submission = cap_submission_share(&p->t.submission);
 		p = copy;
 	} else if (p) {
 		unlink_at(l, at);

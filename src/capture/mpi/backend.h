@@ -219,8 +219,8 @@ struct mpi_transfer {
 	uint8_t state; /* enum comm_state */
 	bool persistent;
 	bool active;
-	bool has_origin; /* of one that completes later: what was so when it was started */
-	struct cap_origin origin;
+	bool has_submission; /* of one that completes later: what was so when it was started */
+	struct cap_submission submission;
 	uint64_t correlation; /* call that started it */
 	uint64_t start;       /* tick */
 	uint64_t excluded;    /* buffers that it does not go into */

@@ -334,7 +334,7 @@ static bool completes(enum mpi_class group)
 static void keep(uint32_t op, bool on)
 {
 	if (atomic_load(&mpi_ops[op].keep) != on)
-		cap_keep(domain, op, on);
+		cap_require_wrapper(domain, op, on);
 }
 
 /*

@@ -472,6 +472,6 @@ void ocl_pre_clRetainContext(struct cap_frame *f, cl_context context)
 /* Our references to events of its queues must not keep it longer than the program does. */
 void ocl_pre_clReleaseContext(struct cap_frame *f, cl_context context)
 {
-	ocl_harvest_all(context);
+	ocl_collect_all(context);
 	ocl_object_free(OCL_CONTEXT, ocl_release(OCL_CONTEXT, context));
 }

@@ -237,7 +237,7 @@ RECORDED(clCommandFillBufferKHR,
 	 (cl_mem buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size),
 	 record_fill(&r, size, ocl_end_of_mem(r.command.work.agent, buffer)))
 RECORDED(clCommandFillImageKHR,
-	 (cl_mem image, const void *fill_color, const size_t *origin, const size_t *region),
+	 (cl_mem image, const void *fill_color, const size_t *submission, const size_t *region),
 	 record_fill(&r, ocl_region_pixels(image, region),
 		     ocl_end_of_mem(r.command.work.agent, image)))
 RECORDED(clCommandSVMMemcpyKHR, (void *dst_ptr, const void *src_ptr, size_t size),
@@ -373,7 +373,7 @@ static bool run_begin(struct ocl_work *x, const struct ocl_work *w, const struct
 	x->agent = subject.agent;
 	x->queue = subject.queue;
 	x->submit = w->submit;
-	return cap_origin_take(&x->origin, f,
+	return cap_submission_take(&x->submission, f,
 			       dispatch ? &core_dispatch_ops[0] : &core_copy_ops[x->op], &subject);
 }
 
@@ -424,8 +424,8 @@ void ocl_post_clEnqueueCommandBufferKHR(struct cap_frame *f, cl_uint num_queues,
 		pthread_mutex_unlock(&b->lock);
 	}
 	subject = (struct cap_subject){.agent = w.agent, .queue = w.queue, .kernel = w.kernel};
-	if (!cap_origin_take(&w.origin, f, &core_dispatch_ops[0], &subject)) {
-		w.origin = (struct cap_origin){0};
+	if (!cap_submission_take(&w.submission, f, &core_dispatch_ops[0], &subject)) {
+		w.submission = (struct cap_submission){0};
 		w.kernel = 0;
 	}
 	ocl_submit_taken(&w);

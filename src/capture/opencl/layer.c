@@ -36,16 +36,16 @@ struct cap_domain *ocl_domain(void)
 void ocl_mask(unsigned op)
 {
 	if (domain && !atomic_load_explicit(&ocl_ops[op].keep, memory_order_relaxed))
-		cap_keep(domain, op, true);
+		cap_require_wrapper(domain, op, true);
 }
 
 /* ---- what is kept though nobody records it ---- */
 
 /*
- * The lives of objects are followed always: a handle whose reuse was not seen would give later
+ * The lifetime_ops of objects are followed always: a handle whose reuse was not seen would give later
  * work a wrong name. So is what is recorded into command buffers, which may run much later.
  */
-static const uint16_t lives[] = {
+static const uint16_t lifetime_ops[] = {
 	OCL_OP_clCreateSubDevices,
 	OCL_OP_clCreateSubDevicesEXT,
 	OCL_OP_clRetainDevice,
@@ -96,8 +96,8 @@ static const uint16_t lives[] = {
 	OCL_OP_clCommandSVMMemFillKHR,
 };
 
-/* Where device work is submitted, or may be harvested. */
-static const uint16_t moments[] = {
+/* Where device work is submitted, or may be collected. */
+static const uint16_t collect_ops[] = {
 	OCL_OP_clFlush,
 	OCL_OP_clGetEventInfo,
 	OCL_OP_clSetEventCallback,
@@ -106,11 +106,11 @@ static const uint16_t moments[] = {
 
 static void keep_lives(void)
 {
-	for (size_t i = 0; i < COUNT(lives); i++)
-		cap_keep(domain, lives[i], true);
+	for (size_t i = 0; i < COUNT(lifetime_ops); i++)
+		cap_require_wrapper(domain, lifetime_ops[i], true);
 	for (unsigned op = 0; op < OCL_OP_COUNT; op++)
 		if (packed_op(OCL_PACKED, op)->flags & KYMO_OP_ALLOCATES)
-			cap_keep(domain, op, true);
+			cap_require_wrapper(domain, op, true);
 }
 
 static void wanted(uint32_t activities)
@@ -123,25 +123,25 @@ static void wanted(uint32_t activities)
 		if (packed_op(OCL_PACKED, op)->flags & (KYMO_OP_SUBMITS | KYMO_OP_WAITS) &&
 		    op != OCL_OP_clEnqueueSVMFree && op != OCL_OP_clEnqueueSVMFreeARM &&
 		    !(packed_op(OCL_PACKED, op)->flags & KYMO_OP_ALLOCATES))
-			cap_keep(domain, op, work);
-	for (size_t i = 0; i < COUNT(moments); i++)
-		cap_keep(domain, moments[i], work);
-	cap_keep(domain, OCL_OP_clBuildProgram, (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
-	cap_keep(domain, OCL_OP_clCompileProgram, (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
+			cap_require_wrapper(domain, op, work);
+	for (size_t i = 0; i < COUNT(collect_ops); i++)
+		cap_require_wrapper(domain, collect_ops[i], work);
+	cap_require_wrapper(domain, OCL_OP_clBuildProgram, (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
+	cap_require_wrapper(domain, OCL_OP_clCompileProgram, (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
 	/* Nobody will look at what is pending any more: let go of what can be let go. */
 	if (!(activities & OCL_DEVICE_WORK) && !atomic_load(&ocl_ended))
-		ocl_harvest_all(NULL);
+		ocl_collect_all(NULL);
 }
 
 static void flush(uint64_t deadline)
 {
-	ocl_harvest_flush(deadline);
+	ocl_collect_flush(deadline);
 	ocl_clocks_flush(false);
 }
 
 static void fork_child(void)
 {
-	ocl_harvest_fork_child();
+	ocl_collect_fork_child();
 	ocl_objects_fork_child();
 	ocl_memory_fork_child();
 	ocl_programs_fork_child();
@@ -272,7 +272,7 @@ EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries,
 /* The runtimes are still there, and will not be after this. */
 EXPORT cl_int CL_API_CALL clDeinitLayer(void)
 {
-	ocl_harvest_end();
+	ocl_collect_end();
 	return CL_SUCCESS;
 }
 

@@ -158,7 +158,7 @@ void ocl_pre_clReleaseProgram(struct cap_frame *f, cl_program program)
 
 /* A build that the runtime may finish on another thread. */
 struct build {
-	struct cap_origin origin;
+	struct cap_submission submission;
 	uint64_t start;
 	uint32_t options; /* blob */
 	void (*notify)(cl_program program, void *data);
@@ -189,10 +189,10 @@ static void build_write(const struct build *b, uint32_t program, uint32_t agent,
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_code_object_ops[CODE_OBJECT_OP_BUILD], &b->origin,
+	if (!cap_activity_begin(&f, &e, &core_code_object_ops[CODE_OBJECT_OP_BUILD], &b->submission,
 				b->start, end, BUILD_FIELDS))
 		return;
-	wire_unsigned(&e, BUILD_CORRELATION, b->origin.call);
+	wire_unsigned(&e, BUILD_CORRELATION, b->submission.call);
 	wire_unsigned(&e, BUILD_PROGRAM, program);
 	wire_unsigned(&e, BUILD_AGENT, agent);
 	wire_signed(&e, BUILD_STATUS, status, 4);
@@ -239,7 +239,7 @@ static void CL_CALLBACK build_notify(cl_program program, void *data)
 
 	free(data);
 	build_done(&b, program, CL_SUCCESS, tick_now());
-	cap_origin_end(&b.origin);
+	cap_submission_end(&b.submission);
 	b.notify(program, b.data);
 }
 
@@ -261,7 +261,7 @@ static struct build *build_between(const struct cap_frame *f, const char *option
 		return NULL;
 	b = calloc(1, sizeof(*b));
 	if (!b ||
-	    !cap_origin_take(&b->origin, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL)) {
+	    !cap_submission_take(&b->submission, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL)) {
 		free(b);
 		return NULL;
 	}
@@ -279,17 +279,17 @@ static void build_returned(const struct cap_frame *f, cl_program program, const 
 	struct build b = {.start = f->start};
 
 	if (!cap_wants(CAP_ACTIVITY_CODE_OBJECT) ||
-	    !cap_origin_take(&b.origin, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL))
+	    !cap_submission_take(&b.submission, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL))
 		return;
 	b.options = options_blob(options);
 	build_done(&b, program, result, f->end);
-	cap_origin_end(&b.origin);
+	cap_submission_end(&b.submission);
 }
 
 /* Refused before it began: nobody will be called back. */
 static void build_drop(struct build *b)
 {
-	cap_origin_end(&b->origin);
+	cap_submission_end(&b->submission);
 	free(b);
 }
 
@@ -437,7 +437,7 @@ OCL_HOT uint32_t ocl_kernel_id(cl_kernel kernel)
 	return cap_likely(k != NULL) ? k->id : kernel_new(kernel, NULL, NULL, false);
 }
 
-uint32_t ocl_standing_kernel_id(enum ocl_standing_kernel which)
+uint32_t ocl_standing_kernel_id(enum ocl_placeholder_kernel which)
 {
 	static const char *const names[] = {
 		[OCL_KERNEL_NATIVE] = "native kernel", [OCL_KERNEL_BUFFER] = "(command buffer)"};

@@ -71,7 +71,7 @@ static struct ocl_queue *queue_new(cl_command_queue queue, bool forced,
 	pthread_mutex_lock(&q->lock);
 	q->closed = false;
 	pthread_mutex_unlock(&q->lock);
-	ocl_harvest_at_exit();
+	ocl_collect_at_exit();
 	return q;
 }
 
@@ -125,7 +125,7 @@ static void queue_created(cl_command_queue queue, bool forced, const cl_queue_pr
 	}
 	old = (struct ocl_queue *)ocl_insert(OCL_QUEUE, &q->object, true);
 	if (old) {
-		ocl_harvest_close(old);
+		ocl_collect_close(old);
 		ocl_object_free(OCL_QUEUE, &old->object);
 	}
 }
@@ -223,7 +223,7 @@ void ocl_pre_clReleaseCommandQueue(struct cap_frame *f, cl_command_queue command
 
 	if (!q)
 		return;
-	ocl_harvest_close(q);
+	ocl_collect_close(q);
 	ocl_object_free(OCL_QUEUE, &q->object);
 }
 

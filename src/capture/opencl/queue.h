@@ -2,7 +2,7 @@
 /*
  * Queues and the work the program put into them. Each enqueued command that is wanted becomes one
  * struct ocl_work in its queue's pending list, with an event: the one that the program asked for
- * (retained), or one of our own. Harvesting looks at the events without waiting, writes the records
+ * (retained), or one of our own. Collecting looks at the events without waiting, writes the records
  * of those that are complete and lets the events go.
  */
 #ifndef CAPTURE_OPENCL_QUEUE_H
@@ -24,12 +24,12 @@ enum ocl_work_what {
 struct ocl_work {
 	struct ocl_work *next;
 	cl_event event;
-	struct cap_origin origin;
+	struct cap_submission submission;
 	uint32_t place; /* of a node: where it says that it is under way */
 	uint64_t submit; /* tick at which the call began */
 	uint64_t end;    /* tick at which it returned */
 	struct ocl_clock *clock;
-	uint32_t queue; /* ids: the queue may be gone when the command is harvested */
+	uint32_t queue; /* ids: the queue may be gone when the command is collected */
 	uint32_t agent;
 	uint8_t what; /* enum ocl_work_what */
 	bool blocking;
@@ -71,7 +71,7 @@ struct ocl_queue {
 	uint32_t pending;
 	uint32_t look_count; /* look at the list when it is this long */
 	uint64_t look_tick;  /* or when this tick has come */
-	bool harvesting;     /* a thread has taken the list */
+	bool collecting;     /* a thread has taken the list */
 	bool again;          /* and is to look once more */
 	bool closed;         /* released: what is left is followed by event callbacks */
 };
@@ -93,40 +93,40 @@ struct ocl_queue *ocl_queue_get(cl_command_queue queue);
 /* Begins the work of the call just made; false: nothing to record. */
 bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w);
 /*
- * Puts it into its queue if a context wants it, and harvests if the queue's list is long or old.
+ * Puts it into its queue if a context wants it, and collects if the queue's list is long or old.
  * `op` and `subject` (agent and queue are filled in here) say what it is.
  */
 void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const struct cap_op *op,
 		struct cap_subject *subject);
-/* The same for work whose origin was taken. */
+/* The same for work whose submission was taken. */
 void ocl_submit_taken(struct ocl_work *w);
 
-/* ---- harvest.c ---- */
+/* ---- collect.c ---- */
 
-enum ocl_harvest_hint {
+enum ocl_collect_hint {
 	OCL_LOOK,    /* anything may be complete */
 	OCL_COMPLETE /* most likely all are: the program has just waited */
 };
 
-#define OCL_HARVEST_FEW  256u  /* commands looked at in an enqueue or poll */
-#define OCL_HARVEST_MANY 4096u /* after a wait */
+#define OCL_COLLECT_FEW  256u  /* commands looked at in an enqueue or poll */
+#define OCL_COLLECT_MANY 4096u /* after a wait */
 
-void ocl_harvest(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32_t most);
+void ocl_collect(struct ocl_queue *q, enum ocl_collect_hint hint, uint32_t most);
 /* The queue of an event, if it is one we know. */
 struct ocl_queue *ocl_queue_of_event(cl_event event);
 /* Queues that nobody looks at: called where the program waits, looks at most every 50 ms. */
-void ocl_harvest_old(uint64_t now);
+void ocl_collect_old(uint64_t now);
 /* All queues, or those of one context. */
-void ocl_harvest_all(const void *context);
+void ocl_collect_all(const void *context);
 /* The queue's lifetime is over: what is incomplete is followed by callbacks. */
-void ocl_harvest_close(struct ocl_queue *q);
+void ocl_collect_close(struct ocl_queue *q);
 /* Writes the record of a command that has no event. */
 void ocl_work_untimed(struct ocl_work *w, enum untimed_reason why, int32_t status);
-void ocl_harvest_flush(uint64_t deadline);
-void ocl_harvest_fork_child(void);
+void ocl_collect_flush(uint64_t deadline);
+void ocl_collect_fork_child(void);
 /* Registers what must run before the runtime's own exit handlers. */
-void ocl_harvest_at_exit(void);
+void ocl_collect_at_exit(void);
 /* The last moment at which the runtime can be asked: what is complete is recorded. */
-void ocl_harvest_end(void);
+void ocl_collect_end(void);
 
 #endif

@@ -81,7 +81,7 @@ static bool pending_add(struct ocl_queue *q, struct ocl_work *w)
 		q->head = w;
 	q->tail = w;
 	if (q->pending++ == 0) {
-		q->look_count = OCL_HARVEST_FEW;
+		q->look_count = OCL_COLLECT_FEW;
 		q->look_tick = w->end + 5 * ocl_ticks_10ms;
 	}
 	return q->pending >= q->look_count || w->end >= q->look_tick;
@@ -96,7 +96,7 @@ OCL_HOT static inline void in_flight(struct ocl_work *w)
 					    .bytes = copy ? w->bytes : 0};
 
 	cap_flight_begin(&w->place, copy ? &core_copy_ops[w->op] : &core_dispatch_ops[0],
-			 &w->origin, w->submit, &subject);
+			 &w->submission, w->submit, &subject);
 }
 
 OCL_HOT static inline void pend(struct ocl_queue *q, struct ocl_work *w)
@@ -121,9 +121,9 @@ OCL_HOT static inline void pend(struct ocl_queue *q, struct ocl_work *w)
 		ocl_next.clReleaseEvent(w->event);
 		ocl_work_untimed(w, UNTIMED_LOST, 0);
 	} else if (w->blocking) {
-		ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_MANY);
+		ocl_collect(q, OCL_COMPLETE, OCL_COLLECT_MANY);
 	} else if (look) {
-		ocl_harvest(q, OCL_LOOK, OCL_HARVEST_FEW);
+		ocl_collect(q, OCL_LOOK, OCL_COLLECT_FEW);
 	}
 }
 
@@ -132,7 +132,7 @@ OCL_HOT void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const str
 {
 	subject->agent = w->agent;
 	subject->queue = w->queue;
-	if (cap_unlikely(!cap_origin_take(&w->origin, f, op, subject))) {
+	if (cap_unlikely(!cap_submission_take(&w->submission, f, op, subject))) {
 		if (w->event) /* contexts that want it were stopped meanwhile, or filter it out */
 			ocl_next.clReleaseEvent(w->event);
 		return;
@@ -256,15 +256,15 @@ COPY(clEnqueueCopyBufferRect,
      (command_queue, src_buffer, dst_buffer, src_origin, dst_origin, region, src_row_pitch,
       src_slice_pitch, dst_row_pitch, dst_slice_pitch, WAIT_ARGUMENTS))
 COPY(clEnqueueReadImage,
-     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_read, const size_t *origin,
+     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_read, const size_t *submission,
       const size_t *region, size_t row_pitch, size_t slice_pitch, void *ptr, WAIT_LIST),
-     (command_queue, image, blocking_read, origin, region, row_pitch, slice_pitch, ptr,
+     (command_queue, image, blocking_read, submission, region, row_pitch, slice_pitch, ptr,
       WAIT_ARGUMENTS))
 COPY(clEnqueueWriteImage,
-     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_write, const size_t *origin,
+     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_write, const size_t *submission,
       const size_t *region, size_t input_row_pitch, size_t input_slice_pitch, const void *ptr,
       WAIT_LIST),
-     (command_queue, image, blocking_write, origin, region, input_row_pitch, input_slice_pitch, ptr,
+     (command_queue, image, blocking_write, submission, region, input_row_pitch, input_slice_pitch, ptr,
       WAIT_ARGUMENTS))
 COPY(clEnqueueCopyImage,
      (cl_command_queue command_queue, cl_mem src_image, cl_mem dst_image, const size_t *src_origin,
@@ -283,9 +283,9 @@ COPY(clEnqueueFillBuffer,
       size_t offset, size_t size, WAIT_LIST),
      (command_queue, buffer, pattern, pattern_size, offset, size, WAIT_ARGUMENTS))
 COPY(clEnqueueFillImage,
-     (cl_command_queue command_queue, cl_mem image, const void *fill_color, const size_t *origin,
+     (cl_command_queue command_queue, cl_mem image, const void *fill_color, const size_t *submission,
       const size_t *region, WAIT_LIST),
-     (command_queue, image, fill_color, origin, region, WAIT_ARGUMENTS))
+     (command_queue, image, fill_color, submission, region, WAIT_ARGUMENTS))
 COPY(clEnqueueUnmapMemObject,
      (cl_command_queue command_queue, cl_mem memobj, void *mapped_ptr, WAIT_LIST),
      (command_queue, memobj, mapped_ptr, WAIT_ARGUMENTS))
@@ -304,9 +304,9 @@ MAP(clEnqueueMapBuffer,
     (command_queue, buffer, blocking_map, map_flags, offset, size, WAIT_ARGUMENTS, errcode_ret))
 MAP(clEnqueueMapImage,
     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_map, cl_map_flags map_flags,
-     const size_t *origin, const size_t *region, size_t *image_row_pitch, size_t *image_slice_pitch,
+     const size_t *submission, const size_t *region, size_t *image_row_pitch, size_t *image_slice_pitch,
      WAIT_LIST, cl_int *errcode_ret),
-    (command_queue, image, blocking_map, map_flags, origin, region, image_row_pitch,
+    (command_queue, image, blocking_map, map_flags, submission, region, image_row_pitch,
      image_slice_pitch, WAIT_ARGUMENTS, errcode_ret))
 
 #define SVM_MEMCPY(name)                                                                           \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The host waiting, polling and being called back: records of the waits, and the moments at which
- * finished work is harvested. All of it happens after the call was recorded, so that the time
+ * finished work is collected. All of it happens after the call was recorded, so that the time
  * recorded for it is the program's own.
  */
 #include <stdlib.h>
@@ -31,8 +31,8 @@ OCL_HOT void ocl_post_clFinish(struct cap_frame *f, cl_command_queue command_que
 	ocl_last_queue = command_queue;
 	if (cap_wants(CAP_ACTIVITY_SYNC))
 		cap_sync_record(f, 0, SYNC_OP_QUEUE, q->object.id, 0, NULL);
-	ocl_harvest(q, OCL_COMPLETE, UINT32_MAX); /* else what is done would pass for unfinished */
-	ocl_harvest_old(now);
+	ocl_collect(q, OCL_COMPLETE, UINT32_MAX); /* else what is done would pass for unfinished */
+	ocl_collect_old(now);
 }
 
 void ocl_post_clFlush(struct cap_frame *f, cl_command_queue command_queue, cl_int result)
@@ -42,11 +42,11 @@ void ocl_post_clFlush(struct cap_frame *f, cl_command_queue command_queue, cl_in
 	if (!q)
 		return;
 	ocl_last_queue = command_queue;
-	ocl_harvest(q, OCL_LOOK, OCL_HARVEST_FEW);
+	ocl_collect(q, OCL_LOOK, OCL_COLLECT_FEW);
 }
 
 /* Once for each queue that the events are of, if those of one queue are together. */
-static void events_harvest(cl_uint count, const cl_event *events)
+static void events_collect(cl_uint count, const cl_event *events)
 {
 	struct ocl_queue *last = NULL;
 
@@ -54,7 +54,7 @@ static void events_harvest(cl_uint count, const cl_event *events)
 		struct ocl_queue *q = ocl_queue_of_event(events[i]);
 
 		if (q && q != last)
-			ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_MANY);
+			ocl_collect(q, OCL_COMPLETE, OCL_COLLECT_MANY);
 		last = q;
 	}
 }
@@ -72,8 +72,8 @@ void ocl_post_clWaitForEvents(struct cap_frame *f, cl_uint num_events, const cl_
 		q = num_events == 1 ? ocl_queue_of_event(event_list[0]) : NULL;
 		cap_sync_record(f, 0, SYNC_OP_EVENTS, q ? q->object.id : 0, num_events, NULL);
 	}
-	events_harvest(num_events, event_list);
-	ocl_harvest_old(now);
+	events_collect(num_events, event_list);
+	ocl_collect_old(now);
 }
 
 /* ---- polls and callbacks ---- */
@@ -89,7 +89,7 @@ void ocl_post_clGetEventInfo(struct cap_frame *f, cl_event event, cl_event_info 
 		return;
 	q = ocl_queue_of_event(event);
 	if (q)
-		ocl_harvest(q, OCL_COMPLETE, OCL_HARVEST_FEW);
+		ocl_collect(q, OCL_COMPLETE, OCL_COLLECT_FEW);
 }
 
 /* The program's event callback, behind ours. */
@@ -107,7 +107,7 @@ static void CL_CALLBACK event_callback(cl_event event, cl_int status, void *data
 	if (status <= CL_COMPLETE && !atomic_load(&ocl_ended)) {
 		q = ocl_queue_of_event(event);
 		if (q)
-			ocl_harvest(q, OCL_LOOK, OCL_HARVEST_FEW);
+			ocl_collect(q, OCL_LOOK, OCL_COLLECT_FEW);
 	}
 	c.function(event, status, c.data);
 }

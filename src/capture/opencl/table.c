@@ -97,7 +97,7 @@ void ocl_table_attach(struct cap_domain *domain)
 {
 	atomic_store_explicit(&table_domain, domain, memory_order_release);
 	for (unsigned i = 0; i < OCL_LOOKUP_OPS; i++)
-		cap_keep(domain, ocl_lookup_ops[i], true);
+		cap_require_wrapper(domain, ocl_lookup_ops[i], true);
 	cap_slots_update(domain);
 }
 

@@ -217,7 +217,7 @@ void omp_device_dispatch(int number, uint64_t correlation, const void *code, uin
 	wire_unsigned(&e, DISPATCH_DIMS, 1);
 	wire_unsigned(&e, DISPATCH_GLOBAL_X, teams);
 	wire_unsigned(&e, DISPATCH_LOCAL_X, teams ? 1 : 0);
-	wire_unsigned(&e, DISPATCH_UNTIMED, timed ? UNTIMED_NO : UNTIMED_NONE);
+	wire_unsigned(&e, DISPATCH_UNTIMED, timed ? UNTIMED_NO : UNTIMED_NOT_REPORTED);
 	wire_unsigned(&e, DISPATCH_SUBMIT_TICK, begin);
 	cap_activity_commit(&f, &e);
 	if (!timed)
@@ -248,7 +248,7 @@ void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t cor
 	wire_unsigned(&e, COPY_START, start);
 	wire_unsigned(&e, COPY_DURATION, timed ? omp_ns(end - begin) : 0);
 	wire_unsigned(&e, COPY_BLOCKING, waited);
-	wire_unsigned(&e, COPY_UNTIMED, timed ? UNTIMED_NO : UNTIMED_NONE);
+	wire_unsigned(&e, COPY_UNTIMED, timed ? UNTIMED_NO : UNTIMED_NOT_REPORTED);
 	wire_unsigned(&e, COPY_SUBMIT_TICK, begin);
 	cap_activity_commit(&f, &e);
 	if (!timed)

@@ -18,10 +18,10 @@ void rocm_record_copy(const struct cap_frame *f, const struct rocm_copy *c)
 		.queue = c->queue, .memory = {c->source, c->destination}, .bytes = c->bytes};
 	const uint64_t now = tick_now();
 	struct cap_frame activity;
-	struct cap_origin o;
+	struct cap_submission o;
 	struct wire_enc e;
 
-	if (!cap_origin_take(&o, f, op, &subject))
+	if (!cap_submission_take(&o, f, op, &subject))
 		return;
 	cap_count_untimed();
 	if (cap_activity_begin(&activity, &e, op, &o, now, now, COPY_FIELDS)) {
@@ -47,7 +47,7 @@ void rocm_record_copy(const struct cap_frame *f, const struct rocm_copy *c)
 		wire_unsigned(&e, COPY_COUNT, 0);
 		cap_activity_commit(&activity, &e);
 	}
-	cap_origin_end(&o);
+	cap_submission_end(&o);
 }
 
 static uint64_t dimensions(const struct rocm_launch *l)
@@ -64,10 +64,10 @@ void rocm_record_launch(const struct cap_frame *f, const struct rocm_launch *l)
 		.agent = l->agent, .queue = l->queue, .kernel = l->kernel};
 	const uint64_t now = tick_now();
 	struct cap_frame activity;
-	struct cap_origin o;
+	struct cap_submission o;
 	struct wire_enc e;
 
-	if (!cap_origin_take(&o, f, op, &subject))
+	if (!cap_submission_take(&o, f, op, &subject))
 		return;
 	cap_count_untimed();
 	if (cap_activity_begin(&activity, &e, op, &o, now, now, LAUNCH_FIELDS)) {
@@ -95,7 +95,7 @@ void rocm_record_launch(const struct cap_frame *f, const struct rocm_launch *l)
 		wire_unsigned(&e, LAUNCH_GRAPH_NODE, 0);
 		cap_activity_commit(&activity, &e);
 	}
-	cap_origin_end(&o);
+	cap_submission_end(&o);
 }
 
 static void record_memory(const struct cap_frame *f, unsigned op, const struct rocm_memory *m)

@@ -38,7 +38,7 @@ static void appended(const struct table_call *call, void *list, struct ze_comman
 		return;
 	ze_submit(call->frame, agent, queue, synchronous, c);
 	if (synchronous)
-		ze_harvest(false);
+		ze_collect(false);
 }
 
 /* ---- kernels ---- */
@@ -334,14 +334,14 @@ static void executed(const struct table_call *call, void *const *lists, uint32_t
 		free(commands);
 	}
 	if (blocking)
-		ze_harvest(false);
+		ze_collect(false);
 }
 
 /* What these lists did when they ran before is read before they run again. */
 void ze_before_zeCommandQueueExecuteCommandLists(void *hCommandQueue, uint32_t numCommandLists,
 						 void *phCommandLists, void *hFence)
 {
-	ze_harvest(false);
+	ze_collect(false);
 }
 
 void ze_after_zeCommandQueueExecuteCommandLists(const struct table_call *call)
@@ -372,14 +372,14 @@ void ze_before_zeCommandListImmediateAppendCommandListsExp(void *hCommandListImm
 							   uint32_t numWaitEvents,
 							   void *phWaitEvents)
 {
-	ze_harvest(false);
+	ze_collect(false);
 }
 
 void ze_before_zeCommandListImmediateAppendCommandListsWithParameters(
 	void *hCommandListImmediate, uint32_t numCommandLists, void *phCommandLists, void *pNext,
 	void *hSignalEvent, uint32_t numWaitEvents, void *phWaitEvents)
 {
-	ze_harvest(false);
+	ze_collect(false);
 }
 
 /* Lists that an immediate one executes. */
@@ -435,7 +435,7 @@ void ze_after_zeCommandQueueSynchronize(const struct table_call *call)
 	queue = q ? q->object.id : 0;
 	ze_objects_unlock();
 	cap_sync_record(call->frame, 0, SYNC_OP_QUEUE, queue, 0, NULL);
-	ze_harvest(false);
+	ze_collect(false);
 }
 
 void ze_after_zeCommandListHostSynchronize(const struct table_call *call)
@@ -450,7 +450,7 @@ void ze_after_zeCommandListHostSynchronize(const struct table_call *call)
 	queue = l ? l->queue : 0;
 	ze_objects_unlock();
 	cap_sync_record(call->frame, 0, SYNC_OP_QUEUE, queue, 0, NULL);
-	ze_harvest(false);
+	ze_collect(false);
 }
 
 void ze_after_zeFenceHostSynchronize(const struct table_call *call)
@@ -465,7 +465,7 @@ void ze_after_zeFenceHostSynchronize(const struct table_call *call)
 	queue = f ? f->queue : 0;
 	ze_objects_unlock();
 	cap_sync_record(call->frame, 0, SYNC_OP_QUEUE, queue, 0, NULL);
-	ze_harvest(false);
+	ze_collect(false);
 }
 
 void ze_after_zeEventHostSynchronize(const struct table_call *call)
@@ -474,23 +474,23 @@ void ze_after_zeEventHostSynchronize(const struct table_call *call)
 		return;
 	cap_sync_record(call->frame, 0, SYNC_OP_EVENTS, 0, 1,
 		       ze_pointer(call, zeEventHostSynchronize_hEvent));
-	ze_harvest(false);
+	ze_collect(false);
 }
 
 void ze_after_zeFenceQueryStatus(const struct table_call *call)
 {
 	if (ze_succeeded(call))
-		ze_harvest(false);
+		ze_collect(false);
 }
 
 void ze_after_zeEventQueryStatus(const struct table_call *call)
 {
 	if (ze_succeeded(call))
-		ze_harvest(false);
+		ze_collect(false);
 }
 
 void ze_after_zeEventQueryKernelTimestamp(const struct table_call *call)
 {
 	if (ze_succeeded(call))
-		ze_harvest(false);
+		ze_collect(false);
 }

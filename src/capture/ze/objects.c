@@ -152,7 +152,7 @@ void ze_before_zeCommandQueueDestroy(void *hCommandQueue)
 {
 	struct ze_queue *q;
 
-	ze_harvest(true);
+	ze_collect(true);
 	q = forget(ZE_QUEUE, hCommandQueue);
 	if (q)
 		cap_define_end(DEF_QUEUE, q->object.id);
@@ -217,7 +217,7 @@ void ze_before_zeCommandListReset(void *hCommandList)
 {
 	struct ze_list *l;
 
-	ze_harvest(true);
+	ze_collect(true);
 	ze_objects_lock();
 	l = ze_find(ZE_LIST, hCommandList);
 	if (l)
@@ -229,7 +229,7 @@ void ze_before_zeCommandListDestroy(void *hCommandList)
 {
 	struct ze_list *l;
 
-	ze_harvest(true);
+	ze_collect(true);
 	ze_objects_lock();
 	l = ze_forget(ZE_LIST, hCommandList);
 	if (l)
@@ -390,10 +390,10 @@ static void record_build(const struct table_call *call, uint32_t program)
 				       ? cap_define_blob("build options", options, strlen(options))
 				       : 0;
 	struct cap_frame activity;
-	struct cap_origin o;
+	struct cap_submission o;
 	struct wire_enc e;
 
-	if (!cap_origin_take(&o, call->frame, op, NULL))
+	if (!cap_submission_take(&o, call->frame, op, NULL))
 		return;
 	if (cap_activity_begin(&activity, &e, op, &o, call->frame->start, call->frame->end,
 			       BUILD_FIELDS)) {
@@ -405,7 +405,7 @@ static void record_build(const struct table_call *call, uint32_t program)
 		wire_unsigned(&e, BUILD_LOG, log);
 		cap_activity_commit(&activity, &e);
 	}
-	cap_origin_end(&o);
+	cap_submission_end(&o);
 }
 
 void ze_after_zeModuleCreate(const struct table_call *call)

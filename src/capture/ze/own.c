@@ -40,7 +40,7 @@ struct own_pool {
 	struct ze_event *events[POOL_EVENTS];
 };
 
-static struct own_pool *pools; /* guarded by `harvest` */
+static struct own_pool *pools; /* guarded by `collect` */
 static struct ze_event *spare; /* guarded by `objects` */
 static struct cap_op *_Atomic ops;
 static _Thread_local struct ze_event *given __attribute__((tls_model("initial-exec")));
@@ -95,7 +95,7 @@ static struct own_pool *pool_new(void *context)
 	return p;
 }
 
-/* With `harvest` locked. */
+/* With `collect` locked. */
 static struct ze_event *event_new(void *context)
 {
 	uint32_t (*create)(void *, const struct event_desc *, void **);
@@ -141,11 +141,11 @@ void *ze_signal(void *list, void *event)
 		return event;
 	e = take_spare(context);
 	if (!e) {
-		ze_harvest_lock();
+		ze_collect_lock();
 		cap_guard_enter();
 		e = event_new(context);
 		cap_guard_leave();
-		ze_harvest_unlock();
+		ze_collect_unlock();
 	}
 	given = e;
 	return e ? e->object.handle : event;

@@ -21,7 +21,7 @@ struct timestamps { /* ze_kernel_timestamp_result_t */
 	uint64_t global[2], context[2];
 };
 
-static pthread_mutex_t harvest = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t collect = PTHREAD_MUTEX_INITIALIZER;
 static struct ze_work *pending, **pending_tail = &pending; /* guarded by `objects` */
 static _Atomic bool ended;
 
@@ -30,14 +30,14 @@ bool ze_ended(void)
 	return atomic_load(&ended);
 }
 
-void ze_harvest_lock(void) ACQUIRES(harvest)
+void ze_collect_lock(void) ACQUIRES(collect)
 {
-	pthread_mutex_lock(&harvest);
+	pthread_mutex_lock(&collect);
 }
 
-void ze_harvest_unlock(void) RELEASES(harvest)
+void ze_collect_unlock(void) RELEASES(collect)
 {
-	pthread_mutex_unlock(&harvest);
+	pthread_mutex_unlock(&collect);
 }
 
 static void list_add(struct list *l, struct ze_work *w)
@@ -65,10 +65,10 @@ static void record_dispatch(const struct ze_work *w)
 	struct cap_frame activity;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&activity, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], &w->origin,
+	if (!cap_activity_begin(&activity, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], &w->submission,
 				now, now, DISPATCH_FIELDS))
 		return;
-	wire_unsigned(&e, DISPATCH_CORRELATION, w->origin.call);
+	wire_unsigned(&e, DISPATCH_CORRELATION, w->submission.call);
 	wire_unsigned(&e, DISPATCH_AGENT, w->agent ? w->agent->id : 0);
 	wire_unsigned(&e, DISPATCH_QUEUE, w->queue);
 	wire_unsigned(&e, DISPATCH_KERNEL, c->kernel);
@@ -96,10 +96,10 @@ static void record_copy(const struct ze_work *w)
 	struct cap_frame activity;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&activity, &e, &core_copy_ops[c->op], &w->origin, now, now,
+	if (!cap_activity_begin(&activity, &e, &core_copy_ops[c->op], &w->submission, now, now,
 				COPY_FIELDS))
 		return;
-	wire_unsigned(&e, COPY_CORRELATION, w->origin.call);
+	wire_unsigned(&e, COPY_CORRELATION, w->submission.call);
 	wire_unsigned(&e, COPY_QUEUE, w->queue);
 	wire_unsigned(&e, COPY_SOURCE_AGENT, c->agents[0]);
 	wire_unsigned(&e, COPY_DESTINATION_AGENT, c->agents[1]);
@@ -136,7 +136,7 @@ static void record_all(struct list *l)
 			record_dispatch(w);
 		else
 			record_copy(w);
-		cap_origin_end(&w->origin);
+		cap_submission_end(&w->submission);
 		free(w);
 	}
 }
@@ -171,28 +171,28 @@ void ze_submit(const struct cap_frame *f, struct ze_agent *agent, uint32_t queue
 					    .memory = {c->memory[0], c->memory[1]},
 					    .bytes = c->bytes};
 	struct list now = {NULL, NULL};
-	struct cap_origin origin;
+	struct cap_submission submission;
 	struct ze_work *w;
 
 	if (!c->dispatch && !c->copy) {
 		cap_sync_record(f, 0, c->op, queue, 0, c->event);
 		return;
 	}
-	if (!cap_origin_take(&origin, f, op, &subject))
+	if (!cap_submission_take(&submission, f, op, &subject))
 		return;
 	w = calloc(1, sizeof(*w));
 	if (!w) {
-		cap_origin_end(&origin);
+		cap_submission_end(&submission);
 		return;
 	}
 	w->agent = agent;
 	w->queue = queue;
 	w->blocking = blocking;
 	w->command = *c;
-	w->origin = origin;
+	w->submission = submission;
 	w->submit_tick = f->start;
 	w->place = cap_flight_new();
-	cap_flight_begin(&w->place, op, &origin, f->start, &subject);
+	cap_flight_begin(&w->place, op, &submission, f->start, &subject);
 	ze_objects_lock();
 	attach(w);
 	if (w->untimed)
@@ -232,11 +232,11 @@ static bool read_times(struct ze_work *w)
 	w->start = ze_clock_time(w->agent, t.global[0]);
 	w->duration = ze_clock_length(w->agent, t.global[0], t.global[1]);
 	if (w->start == 0)
-		w->untimed = UNTIMED_NONE;
+		w->untimed = UNTIMED_NOT_REPORTED;
 	return true;
 }
 
-/* Kymo's own events can be used again once their work is over. With `harvest` locked. */
+/* Kymo's own events can be used again once their work is over. With `collect` locked. */
 static void reset_own(struct ze_event *e)
 {
 	uint32_t (*reset)(void *);
@@ -250,7 +250,7 @@ static void reset_own(struct ze_event *e)
 	ze_objects_unlock();
 }
 
-/* With `harvest` locked. True: the work is over, and its event knows no more of it. */
+/* With `collect` locked. True: the work is over, and its event knows no more of it. */
 static bool is_over(struct ze_work *w)
 {
 	struct ze_event *e = w->event;
@@ -298,7 +298,7 @@ static void give_back(struct list *rest)
 	ze_objects_unlock();
 }
 
-/* With `harvest` locked. */
+/* With `collect` locked. */
 static void look(struct list *over, unsigned most)
 {
 	struct ze_work *w = take_pending(), *next;
@@ -317,7 +317,7 @@ static void look(struct list *over, unsigned most)
 	give_back(&rest);
 }
 
-void ze_harvest(bool all)
+void ze_collect(bool all)
 {
 	struct list over = {NULL, NULL};
 	struct cap_timed timed;
@@ -325,14 +325,14 @@ void ze_harvest(bool all)
 	if (ze_ended() || !__atomic_load_n(&pending, __ATOMIC_RELAXED))
 		return;
 	if (all)
-		pthread_mutex_lock(&harvest);
-	else if (pthread_mutex_trylock(&harvest) != 0)
+		pthread_mutex_lock(&collect);
+	else if (pthread_mutex_trylock(&collect) != 0)
 		return; /* another thread is at it */
 	cap_timed_begin(&timed);
 	cap_guard_enter();
 	look(&over, all ? UINT32_MAX : LOOK);
 	cap_guard_leave();
-	pthread_mutex_unlock(&harvest);
+	pthread_mutex_unlock(&collect);
 	record_all(&over);
 	cap_timed_end(&timed, UINT64_MAX);
 }
@@ -379,7 +379,7 @@ void ze_event_last(void *event, bool gone)
 	struct ze_event *e;
 	struct ze_work *w;
 
-	pthread_mutex_lock(&harvest);
+	pthread_mutex_lock(&collect);
 	ze_objects_lock();
 	e = gone ? ze_forget(ZE_EVENT, event) : ze_find(ZE_EVENT, event);
 	w = e && e->work && take_out(e->work) ? e->work : NULL;
@@ -402,7 +402,7 @@ void ze_event_last(void *event, bool gone)
 	} else if (e) {
 		e->read = false;
 	}
-	pthread_mutex_unlock(&harvest);
+	pthread_mutex_unlock(&collect);
 	record_all(&over);
 }
 
@@ -410,13 +410,13 @@ void ze_context_last(void *context)
 {
 	struct list over = {NULL, NULL};
 
-	ze_harvest(true);
-	pthread_mutex_lock(&harvest);
+	ze_collect(true);
+	pthread_mutex_lock(&collect);
 	ze_objects_lock();
 	abandon(NULL, context, &over);
 	ze_objects_unlock();
 	ze_own_release(context);
-	pthread_mutex_unlock(&harvest);
+	pthread_mutex_unlock(&collect);
 	record_all(&over);
 }
 
@@ -444,34 +444,34 @@ void ze_flush(uint64_t deadline)
 		lose_all();
 		return;
 	}
-	ze_harvest(true);
+	ze_collect(true);
 	while (__atomic_load_n(&pending, __ATOMIC_RELAXED) && tick_now() < deadline) {
 		nanosleep(&pause, NULL);
-		ze_harvest(true);
+		ze_collect(true);
 	}
 }
 
 static void at_exit(void)
 {
-	ze_harvest(true);
+	ze_collect(true);
 	atomic_store(&ended, true);
 }
 
-static void before_fork(void) ACQUIRES(harvest)
+static void before_fork(void) ACQUIRES(collect)
 {
-	pthread_mutex_lock(&harvest);
+	pthread_mutex_lock(&collect);
 	ze_objects_lock();
 	ze_memory_lock();
 }
 
-static void after_fork(void) RELEASES(harvest)
+static void after_fork(void) RELEASES(collect)
 {
 	ze_memory_unlock();
 	ze_objects_unlock();
-	pthread_mutex_unlock(&harvest);
+	pthread_mutex_unlock(&collect);
 }
 
-/* Device work is the parent's: its origins and events are not touched here. */
+/* Device work is the parent's: its submissions and events are not touched here. */
 static void after_fork_in_child(void) UNCHECKED_LOCKS
 {
 	for (struct ze_work *w = pending; w; w = w->next)

@@ -8,7 +8,7 @@
  * kernel timestamps; they are read after the program's own waits, and before an event goes or is
  * reset.
  *
- * Locks: `harvest` first, held while the driver is asked about events, by who asks and by who makes
+ * Locks: `collect` first, held while the driver is asked about events, by who asks and by who makes
  * an event go; then `objects`, never held while core, a tool or the driver is called.
  */
 #ifndef CAPTURE_ZE_ZE_H
@@ -99,7 +99,7 @@ struct ze_agent {
 	uint32_t id, clock;
 	uint64_t frequency;                 /* timer ticks a second; 0: no device times */
 	unsigned bits, kernel_bits;         /* of timestamps that are valid */
-	uint64_t reference, reference_tick; /* timer, without wraps; guarded by `harvest` */
+	uint64_t reference, reference_tick; /* timer, without wraps; guarded by `collect` */
 };
 
 struct ze_command {
@@ -149,7 +149,7 @@ struct ze_kernel {
 
 struct ze_event {
 	struct ze_object object;
-	bool timed, own, busy; /* busy: its work is with a harvester */
+	bool timed, own, busy; /* busy: its work is with a collector */
 	bool read;             /* `last` holds what was read from it */
 	uint64_t last[2];
 	struct ze_work *work;  /* the latest, if not over */
@@ -195,7 +195,7 @@ struct ze_work {
 	struct ze_agent *agent;
 	struct ze_event *event; /* NULL: over, not timed */
 	struct ze_command command;
-	struct cap_origin origin;
+	struct cap_submission submission;
 	uint64_t submit_tick, start, duration; /* ns, device clock */
 	uint32_t queue;
 	uint32_t place; /* where it says that it is under way, or 0 */
@@ -207,7 +207,7 @@ struct ze_work {
 void ze_submit(const struct cap_frame *f, struct ze_agent *agent, uint32_t queue, bool blocking,
 	       const struct ze_command *c);
 /* Looks at what is not over: all of it, or the oldest until some of it is seen not to be. */
-void ze_harvest(bool all);
+void ze_collect(bool all);
 /* An event goes or is reset: what it tells is read first. */
 void ze_event_last(void *event, bool gone);
 /* A device context goes: so do Kymo's own events in it. */
@@ -216,15 +216,15 @@ void ze_flush(uint64_t deadline);
 /* Now that the driver is there: what is to be done before it goes. */
 void ze_at_exit(void);
 
-void ze_harvest_lock(void);
-void ze_harvest_unlock(void);
+void ze_collect_lock(void);
+void ze_collect_unlock(void);
 /* The process is at its end, and the driver may be no more. */
 bool ze_ended(void);
 
 /* ---- clocks ---- */
 
 void ze_clock_start(struct ze_agent *a, const char *name);
-/* With `harvest` locked: samples it, if that was long ago or `now`. */
+/* With `collect` locked: samples it, if that was long ago or `now`. */
 void ze_clock_sample(struct ze_agent *a, bool now);
 /* Nanoseconds of the device's clock at a kernel timestamp; lengths likewise. */
 uint64_t ze_clock_time(const struct ze_agent *a, uint64_t timestamp);
@@ -248,7 +248,7 @@ bool ze_forced_done(uint32_t result);
 bool ze_forced_taken(void);
 /* It may be used again. With `objects` locked. */
 void ze_own_free(struct ze_event *e);
-/* A device context goes, and Kymo's events with it. With `harvest` locked. */
+/* A device context goes, and Kymo's events with it. With `collect` locked. */
 void ze_own_release(void *context);
 
 #endif

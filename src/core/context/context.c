@@ -239,7 +239,7 @@ kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause)
 	t = b ? cap_thread_attach() : NULL;
 	if (!t)
 		return b ? KYMO_ERROR_NO_MEMORY : KYMO_ERROR_STATE;
-	cap_busy(t);
+	cap_read_lock(t);
 	if (core_context_of(context) == c) {
 		bit = 1ull << b->index;
 		if (pause && b->ready)
@@ -249,7 +249,7 @@ kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause)
 		else
 			atomic_fetch_and(&t->paused, ~bit);
 	}
-	cap_idle(t);
+	cap_read_unlock(t);
 	return KYMO_OK;
 }
 
@@ -305,7 +305,7 @@ kymo_status_t kymo_context_destroy(kymo_context_t context)
 	pthread_mutex_lock(&core_live->configure);
 	c->next_free = free_list;
 	free_list = c;
-	core_plans_sweep();
+	core_subscribers_sweep();
 	core_buffers_sweep();
 	unlock();
 	return KYMO_OK;

@@ -4,7 +4,7 @@
  *
  * Invariants. Everything is changed under core_live->configure and read by traced calls without a lock: masks and
  * plans are published whole, never changed in place. A context never moves and is never freed; a handle is its
- * index and a generation. A plan is immutable and lives until core_quiet() says that nobody uses it any more.
+ * index and a generation. A plan is immutable and lives until core_grace_period_over() says that nobody uses it any more.
  */
 #ifndef CORE_CONTEXT_H
 #define CORE_CONTEXT_H
@@ -20,7 +20,7 @@
 
 struct core_buffer;
 struct core_context;
-struct core_plan;
+struct core_subscribers;
 
 #define CORE_CONTEXTS 65536u /* at one time */
 #define CORE_DOMAINS  1024u
@@ -64,11 +64,11 @@ void core_masks_update(void) REQUIRES(core_live->configure);
 /* `select` of a tool runs on this thread: contexts may not be changed. */
 bool core_selecting(void);
 /* What one context wants of an op. Caller holds `configure`. */
-const struct core_plan *core_plan_of(struct core_context *c, const struct cap_op *op,
+const struct core_subscribers *core_subscribers_of(struct core_context *c, const struct cap_op *op,
 				     uint64_t *buffers) REQUIRES(core_live->configure);
 /* Tells backends what is wanted now. Caller holds no lock. */
 void core_wanted_notify(void) EXCLUDES(core_live->configure);
-/* Asks every backend to harvest. Caller holds no lock. */
+/* Asks every backend to collect. Caller holds no lock. */
 void core_domains_flush(uint64_t deadline) EXCLUDES(core_live->configure);
 void core_domains_fork_child(void);
 /* (Re)publishes the definitions of a domain. */
@@ -145,9 +145,9 @@ static inline bool core_service_selects(const struct core_service *s, uint16_t w
 	return wire / 64u < s->words && s->ops[wire / 64] >> wire % 64 & 1;
 }
 
-/* ---- plans (plan.c): whom to call back of an op ---- */
+/* ---- plans (subscribers.c): whom to call back of an op ---- */
 
-struct core_plan_entry {
+struct core_subscriber {
 	struct core_context *context;
 	uint32_t generation;
 	int16_t buffer; /* the context's, -1: none */
@@ -160,40 +160,40 @@ struct core_plan_entry {
 };
 
 /* Immutable, shared by all ops that want the same; lives until nobody can use it any more. */
-struct core_plan {
+struct core_subscribers {
 	_Atomic uint32_t refs; /* of those that keep it longer than a call */
 	uint32_t count;
 	bool requests, filters;
 	bool callbacks;
 	bool used;       /* under `configure`, like the rest: found so by the present sweep */
 	uint32_t update; /* the last one in which some op wanted it */
-	struct core_plan *next;
+	struct core_subscribers *next;
 	uint64_t hash;
-	struct core_plan_entry entries[];
+	struct core_subscriber entries[];
 };
 
 /* The plan of these entries; NULL: none, or no memory. Caller holds `configure`. */
-const struct core_plan *core_plan_get(const struct core_plan_entry *entries, uint32_t count)
+const struct core_subscribers *core_subscribers_get(const struct core_subscriber *entries, uint32_t count)
 	REQUIRES(core_live->configure);
 /* All ops get their plans anew: what is not asked for again is unused. Caller holds `configure`. */
-void core_plans_update(void) REQUIRES(core_live->configure);
+void core_subscribers_update(void) REQUIRES(core_live->configure);
 /* Frees plans that no op names any more, if nobody uses them. Caller holds `configure`. */
-void core_plans_sweep(void) REQUIRES(core_live->configure);
-static inline void core_plan_keep(const struct core_plan *p)
+void core_subscribers_sweep(void) REQUIRES(core_live->configure);
+static inline void core_subscribers_hold(const struct core_subscribers *p)
 {
-	atomic_fetch_add_explicit(&((struct core_plan *)(uintptr_t)p)->refs, 1,
+	atomic_fetch_add_explicit(&((struct core_subscribers *)(uintptr_t)p)->refs, 1,
 				  memory_order_relaxed);
 }
-static inline void core_plan_let_go(const struct core_plan *p)
+static inline void core_subscribers_release(const struct core_subscribers *p)
 {
-	atomic_fetch_sub_explicit(&((struct core_plan *)(uintptr_t)p)->refs, 1,
+	atomic_fetch_sub_explicit(&((struct core_subscribers *)(uintptr_t)p)->refs, 1,
 				  memory_order_release);
 }
 /*
  * True if no thread uses `plan` (may be NULL) or a buffer of `buffers` any more, both of which no op
  * names since before the call. Caller holds `configure`.
  */
-bool core_quiet(const struct core_plan *plan, uint64_t buffers) REQUIRES(core_live->configure);
+bool core_grace_period_over(const struct core_subscribers *plan, uint64_t buffers) REQUIRES(core_live->configure);
 /*
  * Waits until no other thread is in a callback of the context, at most `timeout_ns` (0: for ever).
  * Caller holds no lock.

@@ -61,7 +61,7 @@ struct wants {
 		const struct core_service *service;
 	} *list, *more; /* `more`: the list where it had to be allocated */
 	uint32_t count, room;
-	struct core_plan_entry *entries; /* room for one of each */
+	struct core_subscriber *entries; /* room for one of each */
 };
 
 static void gather(struct core_context *c, void *data)
@@ -82,7 +82,7 @@ static void gather(struct core_context *c, void *data)
 	}
 }
 
-static void entry_of(const struct want *w, struct core_plan_entry *e)
+static void entry_of(const struct want *w, struct core_subscriber *e)
 {
 	const struct core_service *s = w->service;
 
@@ -99,8 +99,8 @@ static void entry_of(const struct want *w, struct core_plan_entry *e)
 }
 
 /* Requests come before the callbacks of their context: those are told the answer. */
-static uint32_t entry_add(struct core_plan_entry *entries, uint32_t count,
-			  const struct core_plan_entry *e)
+static uint32_t entry_add(struct core_subscriber *entries, uint32_t count,
+			  const struct core_subscriber *e)
 {
 	uint32_t at = count;
 
@@ -123,7 +123,7 @@ static bool unfiltered(const struct wants *w, uint16_t wire, const struct core_c
 	return false;
 }
 
-static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
+static const struct core_subscribers *op_wants(const struct cap_domain *d, uint32_t op,
 					const struct wants *w, uint64_t *buffers)
 	REQUIRES(core_live->configure)
 {
@@ -134,7 +134,7 @@ static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
 	for (uint32_t i = 0; i < w->count; i++) {
 		const struct core_service *s = w->list[i].service;
 		const struct core_buffer *b = w->list[i].context->buffer;
-		struct core_plan_entry e;
+		struct core_subscriber e;
 
 		if (!core_service_selects(s, wire))
 			continue;
@@ -152,7 +152,7 @@ static const struct core_plan *op_wants(const struct cap_domain *d, uint32_t op,
 		    (e.filter && !unfiltered(w, wire, w->list[i].context)))
 			count = entry_add(w->entries, count, &e);
 	}
-	return core_plan_get(w->entries, count);
+	return core_subscribers_get(w->entries, count);
 }
 
 static bool wants_kind(const struct wants *w, enum core_service_kind kind, uint16_t wire)
@@ -205,7 +205,7 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 			 bool *stacks) REQUIRES(core_live->configure)
 {
 	for (uint32_t op = 0; op < d->desc->op_count; op++) {
-		const struct core_plan *plan;
+		const struct core_subscribers *plan;
 		uint64_t buffers;
 
 		plan = op_wants(d, op, w, &buffers);
@@ -225,12 +225,12 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 		slot_update(d, &d->info->slots[i]);
 }
 
-const struct core_plan *core_plan_of(struct core_context *c, const struct cap_op *op,
+const struct core_subscribers *core_subscribers_of(struct core_context *c, const struct cap_op *op,
 				     uint64_t *buffers)
 {
-	struct core_plan_entry entries[c->service_count + 1];
+	struct core_subscriber entries[c->service_count + 1];
 	struct wants w = {.entries = entries};
-	const struct core_plan *plan;
+	const struct core_subscribers *plan;
 
 	gather(c, &w);
 	plan = op_wants(&core_domains[op->domain], op->number, &w, buffers);
@@ -242,7 +242,7 @@ void core_masks_update(void)
 {
 	/* Memory that is there: who cannot update the masks records nothing. Under `configure`. */
 	static struct want list[WANTS];
-	static struct core_plan_entry entries[WANTS + 1];
+	static struct core_subscriber entries[WANTS + 1];
 	struct wants w = {.list = list, .room = WANTS, .entries = entries};
 	uint32_t activities = 0;
 	bool stacks = false;
@@ -252,18 +252,18 @@ void core_masks_update(void)
 	if (w.count > WANTS)
 		w.entries = calloc(w.count + 1, sizeof(*w.entries));
 	if (w.entries)
-		core_plans_update();
+		core_subscribers_update();
 	for (uint32_t i = 0; w.entries && i < atomic_load(&core_domain_count); i++)
 		domain_masks(&core_domains[i], &w, &activities, &stacks);
 	if (w.entries)
-		core_plans_sweep();
+		core_subscribers_sweep();
 	if (w.entries != entries)
 		free(w.entries);
 	free(w.more);
 	atomic_store(&cap_activities, activities);
-	atomic_store(&cap_extra,
-		     (stacks ? CAP_EXTRA_STACKS : 0u) |
-			     (activities & CAP_ACTIVITY_RETIREMENT ? CAP_EXTRA_RETIREMENT : 0u));
+	atomic_store(&cap_slow_features,
+		     (stacks ? CAP_SLOW_STACKS : 0u) |
+			     (activities & CAP_ACTIVITY_RETIREMENT ? CAP_SLOW_RETIREMENT : 0u));
 }
 
 void core_wanted_notify(void)
@@ -426,7 +426,7 @@ void cap_slots_update(struct cap_domain *d)
 	pthread_mutex_unlock(&core_live->configure);
 }
 
-void cap_keep(struct cap_domain *d, uint32_t op, bool on)
+void cap_require_wrapper(struct cap_domain *d, uint32_t op, bool on)
 {
 	pthread_mutex_lock(&core_live->configure);
 	atomic_store(&d->info->ops[op].keep, on);

@@ -265,7 +265,7 @@ static void switch_service(struct core_counter_service *s, bool active)
 		counter_threads_stop(s);
 }
 
-static void follow(struct core_counter_service *s)
+static void service_update(struct core_counter_service *s)
 {
 	bool active = false, gone;
 
@@ -295,7 +295,7 @@ void counters_follow(uint32_t activities)
 	do {
 		for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
 			if (core_counter_services[i].used)
-				follow(&core_counter_services[i]);
+				service_update(&core_counter_services[i]);
 	} while (!atomic_compare_exchange_strong(&changes, &seen, 0));
 	errno = saved;
 }

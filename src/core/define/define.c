@@ -370,10 +370,10 @@ static _Atomic uint32_t untraced_used;
 
 void cap_count_untraced(const char *part, const char *function)
 {
-	cap_count_untraced_more(part, function, 1);
+	cap_count_untraced_slow(part, function, 1);
 }
 
-void cap_count_untraced_more(const char *part, const char *function, uint64_t calls)
+void cap_count_untraced_slow(const char *part, const char *function, uint64_t calls)
 {
 	uint32_t n = atomic_load(&untraced_used);
 

@@ -16,7 +16,7 @@
 #include "core/define/define.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
-#include "core/work/origin.h"
+#include "core/work/submission.h"
 
 /* ---- one definition as an activity ---- */
 
@@ -107,15 +107,15 @@ static const struct object *object_of(uint16_t kind)
 }
 
 static void tell(const struct object *o, struct cap_op *op, const struct wire_def *d,
-		 const struct cap_origin *origin)
+		 const struct cap_submission *submission)
 {
 	uint64_t now = tick_now();
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!op || !cap_activity_begin(&f, &e, op, origin, now, now, o->fields))
+	if (!op || !cap_activity_begin(&f, &e, op, submission, now, now, o->fields))
 		return;
-	o->put(&e, d, origin != NULL);
+	o->put(&e, d, submission != NULL);
 	cap_activity_commit(&f, &e);
 }
 
@@ -222,7 +222,7 @@ void cap_define_end(enum wire_def_kind kind, uint64_t id)
 struct late {
 	struct core_context *context;
 	uint32_t generation;
-	const struct core_plan *plan[OBJECTS]; /* kept */
+	const struct core_subscribers *plan[OBJECTS]; /* kept */
 	uint64_t buffers[OBJECTS];
 	struct late *next;
 };
@@ -272,7 +272,7 @@ static void find_late(struct core_context *c, void *data) REQUIRES(core_live->co
 	for (size_t i = 0; l && i < OBJECTS; i++) {
 		if (c->told >> i & 1)
 			continue;
-		l->plan[i] = core_plan_of(c, objects[i].begin, &l->buffers[i]);
+		l->plan[i] = core_subscribers_of(c, objects[i].begin, &l->buffers[i]);
 		if (!l->plan[i] && !l->buffers[i]) {
 			/* Its buffer is not made before there is a runtime: only threads are there. */
 			if (objects[i].kind != DEF_THREAD && selects(c, objects[i].begin))
@@ -282,7 +282,7 @@ static void find_late(struct core_context *c, void *data) REQUIRES(core_live->co
 		c->told |= 1u << i;
 		any = true;
 		if (l->plan[i])
-			core_plan_keep(l->plan[i]);
+			core_subscribers_hold(l->plan[i]);
 	}
 	if (!any) {
 		free(l);
@@ -311,14 +311,14 @@ static void replay_to(struct late *l, const uint8_t *p, const uint8_t *end)
 	while (wire_def_read(&p, end, &d) == 1) {
 		const struct object *o = object_of(d.kind);
 		size_t i = o ? (size_t)(o - objects) : 0;
-		struct cap_origin origin = {.buffers = o ? l->buffers[i] : 0,
+		struct cap_submission submission = {.buffers = o ? l->buffers[i] : 0,
 					    .epoch = atomic_load(&core_epoch)};
 
 		if (!o || (!l->plan[i] && !l->buffers[i]))
 			continue;
-		origin.more = core_origin_of(l->plan[i]);
-		tell(o, o->begin, &d, &origin);
-		cap_origin_end(&origin);
+		submission.more = core_submission_of(l->plan[i]);
+		tell(o, o->begin, &d, &submission);
+		cap_submission_end(&submission);
 	}
 }
 
@@ -346,7 +346,7 @@ void core_objects_replay(const struct core_context *only)
 			replay_to(list, copy, copy + bytes);
 		for (size_t i = 0; i < OBJECTS; i++)
 			if (list->plan[i])
-				core_plan_let_go(list->plan[i]);
+				core_subscribers_release(list->plan[i]);
 		free(list);
 	}
 	free(copy);

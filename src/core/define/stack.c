@@ -110,7 +110,7 @@ kymo_status_t kymo_record_stack(const kymo_record_t *record, const uint64_t **ad
 kymo_status_t kymo_callback_stack(const kymo_callback_record_t *record, const uint64_t **addresses,
 				  uint32_t *count)
 {
-	const struct core_told *told = record ? record->internal : NULL;
+	const struct core_callback_info *told = record ? record->internal : NULL;
 
 	if (!told || !addresses || !count)
 		return KYMO_ERROR_INVALID_ARGUMENT;

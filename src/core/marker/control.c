@@ -61,11 +61,11 @@ void marker_control(kymo_control_t what)
 		write_control(t, op, f.id, all);
 	f.scope = t->scope;
 	f.parent = cap_current_id();
-	cap_busy(t);
+	cap_read_lock(t);
 	atomic_store(&f.callbacks, atomic_load(&op->callbacks));
 	if (atomic_load(&f.callbacks))
 		core_callbacks(&f, &args, CAP_ENTER, NULL, NULL, NULL);
-	cap_idle(t);
+	cap_read_unlock(t);
 	if (!pause)
 		write_control(t, op, f.id, all);
 }

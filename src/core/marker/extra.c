@@ -100,7 +100,7 @@ void callbacks_call(struct range *r, struct cap_op *op, enum cap_phase phase)
 void callbacks_end(struct range *r, struct cap_op *op)
 {
 	callbacks_call(r, op, CAP_EXIT);
-	core_plan_let_go(r->callbacks);
+	core_subscribers_release(r->callbacks);
 	r->callbacks = NULL;
 }
 

@@ -97,7 +97,7 @@ uint64_t marker_start(const kymo_marker_t *k)
 	if (!id) {
 		marker_fault(FAULT_MANY);
 		if (r.callbacks)
-			core_plan_let_go(r.callbacks);
+			core_subscribers_release(r.callbacks);
 		marker_extra_free(r.extra);
 	}
 	errno = saved;

@@ -41,7 +41,7 @@ void marker_thread_forget(struct cap_thread *t, struct marker_thread *m)
 	m->generation = atomic_load(&marker_generation);
 	for (uint32_t i = 0; i < depth; i++)
 		if (m->stack[i].callbacks)
-			core_plan_let_go(m->stack[i].callbacks);
+			core_subscribers_release(m->stack[i].callbacks);
 	m->deeper = m->inherited = 0;
 	t->scope = 0;
 }
@@ -87,7 +87,7 @@ void marker_mark(const kymo_marker_t *k)
 		marker_record_commit(t, &f, &e);
 	}
 	if (r.callbacks)
-		core_plan_let_go(r.callbacks);
+		core_subscribers_release(r.callbacks);
 	marker_extra_free(r.extra);
 }
 

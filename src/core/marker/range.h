@@ -38,7 +38,7 @@ struct range {
 	int64_t scope;
 	int64_t parent;
 	uint32_t name, domain, category, color;
-	const struct core_plan *callbacks; /* who saw it begin; kept */
+	const struct core_subscribers *callbacks; /* who saw it begin; kept */
 	struct range_extra *extra; /* or NULL; valid for this range while `has_extra` */
 	uint32_t has_extra;
 	uint32_t thread;     /* of process ranges: who started it */
@@ -189,11 +189,11 @@ static inline void callbacks_begin(struct cap_thread *t, struct range *r, struct
 	r->callbacks = NULL;
 	if (cap_likely(!atomic_load_explicit(&op->callbacks, memory_order_relaxed)))
 		return;
-	cap_busy(t);
+	cap_read_lock(t);
 	r->callbacks = atomic_load_explicit(&op->callbacks, memory_order_acquire);
 	if (r->callbacks)
-		core_plan_keep(r->callbacks);
-	cap_idle(t);
+		core_subscribers_hold(r->callbacks);
+	cap_read_unlock(t);
 	if (!r->callbacks)
 		return;
 	callbacks_call(r, op, CAP_ENTER);
@@ -216,7 +216,7 @@ static inline __attribute__((always_inline)) bool marker_record_begin(struct cap
 
 	if (cap_unlikely(!buffers))
 		return false;
-	cap_busy(t);
+	cap_read_lock(t);
 	buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
 	atomic_store_explicit(&f->buffers, buffers, memory_order_relaxed);
 	if (cap_likely(buffers && !(buffers & (buffers - 1))))
@@ -224,7 +224,7 @@ static inline __attribute__((always_inline)) bool marker_record_begin(struct cap
 	else
 		ring = buffers ? core_ring_many(t, f, false) : NULL;
 	if (cap_unlikely(!ring)) {
-		cap_idle(t);
+		cap_read_unlock(t);
 		return false;
 	}
 	memset(&v, 0, sizeof(v));
@@ -236,8 +236,8 @@ static inline __attribute__((always_inline)) bool marker_record_begin(struct cap
 	v.op = op->wire;
 	f->op = op;
 	atomic_store_explicit(&f->callbacks, NULL, memory_order_relaxed);
-	f->origin = NULL;
-	f->owns_origin = true; /* external ids are the thread's own */
+	f->submission = NULL;
+	f->owns_submission = true; /* external ids are the thread's own */
 	f->parent = 0;
 	f->status = 0;
 	f->has_status = false;
@@ -251,7 +251,7 @@ static inline __attribute__((always_inline)) void marker_record_commit(struct ca
 							 struct wire_enc *e)
 {
 	cap_activity_put(f, e);
-	cap_idle(t);
+	cap_read_unlock(t);
 }
 
 static inline __attribute__((always_inline)) void marker_put_fields(struct wire_enc *e,

@@ -120,16 +120,16 @@ static void write_submitted(const kymo_marker_t *k, const kymo_publication_t *p,
 {
 	struct cap_op *op = &marker_ops[MARKER_OP_SUBMITTED_MARK];
 	uint64_t now = tick_now();
-	struct cap_origin origin;
+	struct cap_submission submission;
 	struct cap_frame f;
 	struct wire_enc e;
 
 	if (scope)
 		op = &marker_ops[MARKER_OP_SUBMITTED_RANGE];
-	if (!cap_origin_take(&origin, NULL, op, NULL))
+	if (!cap_submission_take(&submission, NULL, op, NULL))
 		return;
-	origin.scope = 0; /* that of now need not have been that of then */
-	if (cap_activity_begin(&f, &e, op, &origin, now, now,
+	submission.scope = 0; /* that of now need not have been that of then */
+	if (cap_activity_begin(&f, &e, op, &submission, now, now,
 			       MARKER_PROCESS_FIELDS + TIMED_FIELDS)) {
 		bool outermost = core_publishing_begin(f.id);
 
@@ -139,7 +139,7 @@ static void write_submitted(const kymo_marker_t *k, const kymo_publication_t *p,
 		if (outermost)
 			core_publishing_end();
 	}
-	cap_origin_end(&origin);
+	cap_submission_end(&submission);
 }
 
 void marker_submit(const kymo_marker_t *k, kymo_clock_t clock, uint64_t start, uint64_t end)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last harvest of a program that ends by _exit(). Where that happens nothing may be assumed: it
+ * The last collect of a program that ends by _exit(). Where that happens nothing may be assumed: it
  * can be a signal handler that interrupted malloc(), or a child that shares its parent's memory. So
  * all that is done there is to wake a thread that was made beforehand, and to wait for it a while.
  */
@@ -20,10 +20,10 @@
 _Atomic bool cap_ending;
 
 static bool armed;
-static _Atomic bool wanted; /* some backend harvests late */
+static _Atomic bool wanted; /* some backend collects late */
 static _Atomic uint32_t asked, answered;
 
-void core_ending_harvest(void)
+void core_ending_collect(void)
 {
 	cap_guard_enter();
 	atomic_store(&cap_ending, true);
@@ -33,12 +33,12 @@ void core_ending_harvest(void)
 	cap_guard_leave();
 }
 
-static void harvest(void *arg)
+static void collect(void *arg)
 {
 	while (!atomic_load(&asked))
 		if (!core_life_sleep(&asked, 0))
 			return;
-	core_ending_harvest();
+	core_ending_collect();
 	atomic_store(&answered, 1);
 	futex_wake(&answered, INT32_MAX);
 }
@@ -52,7 +52,7 @@ void core_ending_start(const struct cap_domain_info *info)
 	if (!armed || !atomic_load(&wanted) ||
 	    !atomic_compare_exchange_strong(&core_live->ending, &none, -1))
 		return;
-	if (core_sleeper_start("end", harvest, NULL))
+	if (core_sleeper_start("end", collect, NULL))
 		atomic_store(&core_live->ending, getpid());
 }
 

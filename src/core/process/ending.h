@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /*
- * Somebody stands before _exit() and will call kymo_process_ending(): backends that harvest device
+ * Somebody stands before _exit() and will call kymo_process_ending(): backends that collect device
  * work late make a thread for it. Called once, when the library is loaded.
  */
 void kymo_process_ending_arm(void);
@@ -21,7 +21,7 @@ void kymo_process_ending(void);
 /* Somebody stands there. */
 bool core_ending_armed(void);
 
-/* Harvests what backends have not seen yet; not from a signal handler. */
-void core_ending_harvest(void);
+/* Collects what backends have not seen yet; not from a signal handler. */
+void core_ending_collect(void);
 
 #endif

@@ -271,7 +271,7 @@ static bool has_foreign(const char *text, long bytes, uint32_t pid)
 	return false;
 }
 
-static enum alone look_around(void)
+static enum alone threads_left(void)
 {
 	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_Alignas(struct entry) char text[1024];
@@ -313,7 +313,7 @@ static void be_last(void *unused)
 	look_at_main(&state, &status);
 	if (last_counts())
 		status = 0;
-	core_ending_harvest();
+	core_ending_collect();
 	for (;;)
 		syscall(SYS_exit_group, status >> 8 & 0xff);
 }
@@ -359,7 +359,7 @@ bool core_life_sleep(_Atomic uint32_t *word, uint32_t value)
 
 	core_life_count();
 	if (main_is_gone()) {
-		alone = look_around();
+		alone = threads_left();
 	} else if (!atomic_load(&left)) { /* else it is about to go, and the kernel wakes but one */
 		look = 0;
 		if (!atomic_load(&leader) || atomic_load(&no_waitv))

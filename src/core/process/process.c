@@ -215,7 +215,7 @@ kymo_state_t kymo_process_state(void)
 }
 
 /*
- * At exit: harvest, deliver, tell the tools, say the end, wake the drain; no lock is held while tools
+ * At exit: collect, deliver, tell the tools, say the end, wake the drain; no lock is held while tools
  * are called. Recording into shared buffers goes on for what the program still does in later
  * destructors; the drain takes it when the process is gone.
  */

@@ -52,7 +52,7 @@ extern _Atomic bool core_finalized;
 kymo_status_t core_changeable(void);
 /*
  * What other threads did before is seen, and what they do from now on sees what was stored before:
- * makes the plain stores of cap_busy() enough.
+ * makes the plain stores of cap_read_lock() enough.
  */
 void core_barrier(void);
 /* A number that a child does not share with its parent. */
@@ -60,7 +60,7 @@ extern uint32_t core_generation;
 
 /* ---- the end by _exit() (ending.c) ---- */
 /*
- * A backend is there (NULL: those known still are): makes the thread that harvests at the end, if it
+ * A backend is there (NULL: those known still are): makes the thread that collects at the end, if it
  * needs one. Caller holds no lock.
  */
 void core_ending_start(const struct cap_domain_info *info);

@@ -43,7 +43,7 @@ kymo_status_t kymo_counter_publish(const kymo_counter_publication_t *counter, ui
 
 /* Begins the record of a published op, placed as `p` says. */
 struct placed {
-	struct cap_origin origin;
+	struct cap_submission submission;
 	struct cap_frame f;
 	struct wire_enc e;
 };
@@ -60,11 +60,11 @@ static bool place_begin(struct placed *x, struct cap_op *op, unsigned fields)
 {
 	uint64_t now = tick_now();
 
-	if (!cap_origin_take(&x->origin, NULL, op, NULL))
+	if (!cap_submission_take(&x->submission, NULL, op, NULL))
 		return false;
-	if (cap_activity_begin(&x->f, &x->e, op, &x->origin, now, now, fields + TIMED_FIELDS))
+	if (cap_activity_begin(&x->f, &x->e, op, &x->submission, now, now, fields + TIMED_FIELDS))
 		return true;
-	cap_origin_end(&x->origin);
+	cap_submission_end(&x->submission);
 	return false;
 }
 
@@ -77,7 +77,7 @@ static void place_end(struct placed *x, unsigned fields, const kymo_publication_
 	cap_activity_commit(&x->f, &x->e);
 	if (outermost)
 		core_publishing_end();
-	cap_origin_end(&x->origin);
+	cap_submission_end(&x->submission);
 }
 
 kymo_status_t kymo_count_publish(const kymo_count_publication_t *count)

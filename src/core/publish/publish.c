@@ -227,7 +227,7 @@ kymo_status_t kymo_publish(kymo_published_domain_t domain, uint32_t op,
 	kymo_status_t status = core_changeable();
 	const kymo_op_desc_t *desc;
 	struct published *p = NULL;
-	struct cap_origin origin;
+	struct cap_submission submission;
 	struct cap_frame f;
 	struct wire_enc e;
 	uint32_t track;
@@ -245,14 +245,14 @@ kymo_status_t kymo_publish(kymo_published_domain_t domain, uint32_t op,
 		return status;
 	if (id)
 		*id = 0;
-	if (!cap_origin_take(&origin, NULL, &p->ops[op], NULL))
+	if (!cap_submission_take(&submission, NULL, &p->ops[op], NULL))
 		return KYMO_OK;
 	if (track)
-		origin.scope = 0; /* the calling thread's */
+		submission.scope = 0; /* the calling thread's */
 	desc = &p->desc.ops[op];
 	own = desc->field_count - TIMED_FIELDS;
 	now = tick_now();
-	if (cap_activity_begin(&f, &e, &p->ops[op], &origin, now, now, desc->field_count)) {
+	if (cap_activity_begin(&f, &e, &p->ops[op], &submission, now, now, desc->field_count)) {
 		if (id)
 			*id = f.id;
 		put_values(&e, desc, own, record);
@@ -261,7 +261,7 @@ kymo_status_t kymo_publish(kymo_published_domain_t domain, uint32_t op,
 		cap_activity_commit(&f, &e);
 		core_publishing_end();
 	}
-	cap_origin_end(&origin);
+	cap_submission_end(&submission);
 	return KYMO_OK;
 }
 

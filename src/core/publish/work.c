@@ -265,7 +265,7 @@ kymo_status_t kymo_dispatch_publish(const kymo_dispatch_publication_t *w)
 	kymo_status_t status = core_changeable();
 	const struct queue *q;
 	struct cap_subject subject = {0};
-	struct cap_origin origin;
+	struct cap_submission submission;
 	struct cap_frame f;
 	struct wire_enc e;
 	struct times t;
@@ -286,16 +286,16 @@ kymo_status_t kymo_dispatch_publish(const kymo_dispatch_publication_t *w)
 	subject.agent = agents[q->agent].id;
 	subject.queue = w->queue;
 	subject.kernel = w->kernel;
-	if (!cap_origin_take(&origin, NULL, &core_dispatch_ops[DISPATCH_OP_KERNEL], &subject))
+	if (!cap_submission_take(&submission, NULL, &core_dispatch_ops[DISPATCH_OP_KERNEL], &subject))
 		return KYMO_OK;
-	origin.call = w->correlation;
+	submission.call = w->correlation;
 	now = tick_now();
-	if (cap_activity_begin(&f, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], &origin, now, now,
+	if (cap_activity_begin(&f, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], &submission, now, now,
 			       DISPATCH_FIELDS)) {
 		put_dispatch(&e, w, subject.agent, &t);
 		cap_activity_commit(&f, &e);
 	}
-	cap_origin_end(&origin);
+	cap_submission_end(&submission);
 	return KYMO_OK;
 }
 
@@ -322,7 +322,7 @@ kymo_status_t kymo_copy_publish(const kymo_copy_publication_t *w)
 {
 	kymo_status_t status = core_changeable();
 	struct cap_subject subject = {0};
-	struct cap_origin origin;
+	struct cap_submission submission;
 	const struct queue *q;
 	struct cap_frame f;
 	struct wire_enc e;
@@ -345,14 +345,14 @@ kymo_status_t kymo_copy_publish(const kymo_copy_publication_t *w)
 	subject.agent = agents[q->agent].id;
 	subject.queue = w->queue;
 	subject.bytes = w->bytes;
-	if (!cap_origin_take(&origin, NULL, &core_copy_ops[w->op], &subject))
+	if (!cap_submission_take(&submission, NULL, &core_copy_ops[w->op], &subject))
 		return KYMO_OK;
-	origin.call = w->correlation;
+	submission.call = w->correlation;
 	now = tick_now();
-	if (cap_activity_begin(&f, &e, &core_copy_ops[w->op], &origin, now, now, COPY_FIELDS)) {
+	if (cap_activity_begin(&f, &e, &core_copy_ops[w->op], &submission, now, now, COPY_FIELDS)) {
 		put_copy(&e, w, &t);
 		cap_activity_commit(&f, &e);
 	}
-	cap_origin_end(&origin);
+	cap_submission_end(&submission);
 	return KYMO_OK;
 }

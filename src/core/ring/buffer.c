@@ -227,7 +227,7 @@ void core_buffers_sweep(void)
 	for (uint64_t left = retired; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
 
-		if (core_quiet(NULL, 1ull << i))
+		if (core_grace_period_over(NULL, 1ull << i))
 			buffer_free(&core_buffers[i]);
 	}
 }

@@ -3,7 +3,7 @@
  * What recording costs the program, as a number that every trace carries. It is measured in the
  * program itself, in the caches that the program leaves: of every few hundred calls of a thread one is
  * timed from its entry to the runtime's function and from there to its return. What is long and rare
- * (harvesting, definitions, chunks that change, waiting for room) is timed each time, and taken out of
+ * (collecting, definitions, chunks that change, waiting for room) is timed each time, and taken out of
  * the samples around it. The sums are kept where the drain sees them, so that a killed process has
  * them too. For records that are not calls the cost of one is measured when recording begins, and what
  * the loading of Kymo took is reckoned from the pages it touched. Kymo's own threads cost processor
@@ -11,7 +11,7 @@
  */
 #include "core/process/life.h"
 #include "core/ring/ring.h"
-#include "core/work/origin.h"
+#include "core/work/submission.h"
 
 #include <link.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include "core/ring/ring.h"
 #include "core/tally/tally.h"
 #include "core/tool/tool.h"
-#include "core/work/origin.h"
+#include "core/work/submission.h"
 
 #include <errno.h>
 #include <execinfo.h>
@@ -207,7 +207,7 @@ static void detach(void *arg)
 	core_marker_thread_end(t);
 	define_thread(t, false);
 	pthread_mutex_lock(&core_live->tallies);
-	cap_busy(t);
+	cap_read_lock(t);
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *b = &core_buffers[i];
 
@@ -222,7 +222,7 @@ static void detach(void *arg)
 			core_tally_close(t, b);
 		}
 	}
-	cap_idle(t);
+	cap_read_unlock(t);
 	core_tally_release(t);
 	core_left_out_release(t);
 	pthread_mutex_unlock(&core_live->tallies);
@@ -534,15 +534,15 @@ static uint32_t stack_of(struct cap_thread *t)
 	return id;
 }
 
-_Atomic uint32_t cap_extra;
+_Atomic uint32_t cap_slow_features;
 
-void cap_enter_extra(struct cap_thread *t, struct cap_frame *f)
+void cap_enter_slow(struct cap_thread *t, struct cap_frame *f)
 {
-	uint32_t extra = atomic_load_explicit(&cap_extra, memory_order_relaxed);
+	uint32_t extra = atomic_load_explicit(&cap_slow_features, memory_order_relaxed);
 
-	if ((extra & CAP_EXTRA_STACKS) && core_stack_wanted(f->op->wire))
+	if ((extra & CAP_SLOW_STACKS) && core_stack_wanted(f->op->wire))
 		f->stack = stack_of(t);
-	if ((extra & CAP_EXTRA_RETIREMENT) &&
+	if ((extra & CAP_SLOW_RETIREMENT) &&
 	    (atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
 	     atomic_load_explicit(&f->buffers, memory_order_relaxed)))
 		f->retire = CORE_RETIRE_WANTED;
@@ -720,7 +720,7 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 
 uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, unsigned buffer)
 {
-	const struct core_plan *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+	const struct core_subscribers *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 	size_t at = (size_t)(f - t->frames);
 
 	for (uint32_t i = 0; plan->requests && i < plan->count; i++)
@@ -819,13 +819,13 @@ struct wire_ring *cap_ring_for(struct cap_thread *t, struct cap_frame *f)
 /* External id of an activity's record in `buffer`. */
 static void activity_external(const struct cap_frame *f, unsigned buffer, struct wire_event *v)
 {
-	if (f->origin && f->origin->buffer_external)
-		v->external = f->origin->buffer_external[buffer];
-	else if (!f->owns_origin) /* else it is what this thread has pushed */
+	if (f->submission && f->submission->buffer_external)
+		v->external = f->submission->buffer_external[buffer];
+	else if (!f->owns_submission) /* else it is what this thread has pushed */
 		v->external = 0;
 }
 
-void cap_commit_more(struct cap_frame *f, struct wire_enc *e, struct wire_ring *from)
+void cap_commit_slow(struct cap_frame *f, struct wire_enc *e, struct wire_ring *from)
 {
 	struct cap_thread *t = cap_thread_current;
 	size_t ext = (e->flags & WIRE_EXT4 ? 4u : 0u) + (e->flags & WIRE_EXT8 ? 8u : 0u);

@@ -95,7 +95,7 @@ static bool is_active(struct service *s, kymo_context_t context, bool *active)
 }
 
 /* Contexts that are started, with the description that they share. */
-static uint64_t look_around(kymo_device_sample_desc_t *with)
+static uint64_t active_services(kymo_device_sample_desc_t *with)
 {
 	uint64_t wanted = 0;
 
@@ -140,7 +140,7 @@ static void switch_samplers(bool on, const kymo_device_sample_desc_t *d)
 }
 
 /* Whoever leaves still gets what was taken for him. */
-static void follow(uint32_t activities)
+static void samplers_update(uint32_t activities)
 {
 	static uint64_t last; /* contexts; of whoever follows */
 	uint32_t seen = 1;
@@ -150,7 +150,7 @@ static void follow(uint32_t activities)
 		return;
 	do {
 		kymo_device_sample_desc_t d = {0};
-		uint64_t wanted = look_around(&d);
+		uint64_t wanted = active_services(&d);
 
 		if (!wanted)
 			switch_samplers(false, NULL);
@@ -173,7 +173,7 @@ void cap_device_sampler_register(const struct cap_device_sampler *s)
 		none = NULL;
 		i++;
 	}
-	follow(0);
+	samplers_update(0);
 }
 
 /* A runtime does not work in the child of a process that has used it. */
@@ -185,11 +185,11 @@ static void fork_child(void)
 		started[i] = false;
 	}
 	atomic_store(&changes, 0);
-	follow(0);
+	samplers_update(0);
 }
 
 static const struct cap_domain_info info = {
-	RECORD_DESCRIPTION(device_sample), .ops = ops, .wanted = follow, .flush = flush, .fork_child = fork_child,
+	RECORD_DESCRIPTION(device_sample), .ops = ops, .wanted = samplers_update, .flush = flush, .fork_child = fork_child,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */
@@ -244,9 +244,9 @@ kymo_status_t kymo_device_sample_service(kymo_context_t context,
 		status = domain_ready();
 	if (status != KYMO_OK)
 		return status;
-	follow(0); /* services of contexts that are gone let go */
+	samplers_update(0); /* services of contexts that are gone let go */
 	status = add(context, &d);
 	if (status == KYMO_OK)
-		follow(0);
+		samplers_update(0);
 	return status;
 }

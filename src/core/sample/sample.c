@@ -131,7 +131,7 @@ static const struct cap_sampler *sampler_for(kymo_sample_method_t method)
 }
 
 /* Contexts that are started, with the description of one of them. */
-static uint64_t look_around(kymo_sample_desc_t *with)
+static uint64_t active_services(kymo_sample_desc_t *with)
 {
 	uint64_t wanted = 0;
 
@@ -185,7 +185,7 @@ static void flush(uint64_t deadline)
 		s->flush();
 }
 
-static void follow(uint32_t activities)
+static void samplers_update(uint32_t activities)
 {
 	static uint64_t last; /* contexts; of whoever follows */
 	uint32_t seen = 1;
@@ -195,7 +195,7 @@ static void follow(uint32_t activities)
 		return;
 	do {
 		kymo_sample_desc_t d = {0};
-		uint64_t wanted = look_around(&d);
+		uint64_t wanted = active_services(&d);
 
 		if (last & ~wanted) /* fewer: they still get what was taken for them */
 			flush(0);
@@ -219,11 +219,11 @@ static void fork_child(void)
 	sample_threads_fork_child();
 	if (s)
 		s->fork_child();
-	follow(0);
+	samplers_update(0);
 }
 
 static const struct cap_domain_info info = {
-	RECORD_DESCRIPTION(sample), .ops = ops, .wanted = follow, .flush = flush, .fork_child = fork_child,
+	RECORD_DESCRIPTION(sample), .ops = ops, .wanted = samplers_update, .flush = flush, .fork_child = fork_child,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */
@@ -324,9 +324,9 @@ kymo_status_t kymo_sample_service(kymo_context_t context, const kymo_sample_desc
 		status = domain_ready();
 	if (status != KYMO_OK)
 		return status;
-	follow(0); /* services of contexts that are gone let go */
+	samplers_update(0); /* services of contexts that are gone let go */
 	status = add(context, &d);
 	if (status == KYMO_OK)
-		follow(0);
+		samplers_update(0);
 	return status;
 }

@@ -144,7 +144,7 @@ static void slot_report(struct table_slot *s)
 	}
 	pthread_mutex_unlock(&lock);
 	if (calls)
-		cap_count_untraced_more(domain, name, calls);
+		cap_count_untraced_slow(domain, name, calls);
 }
 
 /* Models stay for ever, so their functions can be called without the lock. */

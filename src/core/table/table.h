@@ -102,7 +102,7 @@ struct table_model {
 	const struct table_after *after; /* ended by a null op, or NULL */
 	bool keep_after; /* ops with `after` are wrapped whatever tools want of them */
 	bool (*needed)(const char *op); /* as long as this says so; asked when that may change */
-	void (*flush)(uint64_t deadline); /* harvests device work, at _exit() too; or NULL */
+	void (*flush)(uint64_t deadline); /* collects device work, at _exit() too; or NULL */
 	bool borrowed;   /* set by table_take(): it must stay as it is, for ever */
 };
 

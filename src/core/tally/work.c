@@ -377,6 +377,6 @@ void cap_activity_count(struct cap_frame *f, struct wire_enc e)
 		atomic_store_explicit(&f->buffers, rest, memory_order_relaxed);
 		cap_commit(f, &e);
 	} else if (rest) {
-		cap_commit_more(f, &e, e.ring);
+		cap_commit_slow(f, &e, e.ring);
 	}
 }

@@ -58,7 +58,7 @@ static const struct cap_domain *domain_of(const char *name)
 /* The queue that the call is about whose callback runs on this thread. */
 static bool queue_of_call(const struct cap_domain *d, uint64_t *handle)
 {
-	const struct core_told *told = core_told_now();
+	const struct core_callback_info *told = core_callback_current();
 	kymo_callback_record_t r = {.size = sizeof(r), .domain = d->desc, .internal = told};
 	kymo_value_t v = {.size = sizeof(v)};
 	const char *type = d->info->answers->queue_type;

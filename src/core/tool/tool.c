@@ -7,7 +7,7 @@
 #include "core/publish/publish.h"
 #include "core/ring/ring.h"
 #include "core/tool/tool.h"
-#include "core/work/origin.h"
+#include "core/work/submission.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,9 +34,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The tool whose function runs on this thread. */
 static _Thread_local const void *current __attribute__((tls_model("initial-exec")));
-static _Thread_local const struct core_told *telling __attribute__((tls_model("initial-exec")));
+static _Thread_local const struct core_callback_info *telling __attribute__((tls_model("initial-exec")));
 
-const struct core_told *core_told_now(void)
+const struct core_callback_info *core_callback_current(void)
 {
 	return telling;
 }
@@ -292,7 +292,7 @@ static void load_list(void)
 }
 
 /* Objects that were loaded since the last look and export kymo_configure. */
-static void look_around(void)
+static void find_tools(void)
 {
 	void *found[64];
 	unsigned n = elf_find_everywhere("kymo_configure", found, 64);
@@ -309,7 +309,7 @@ void core_tools_discover(void)
 	int saved = errno;
 
 	if (atomic_exchange(&seen, objects) != objects)
-		look_around();
+		find_tools();
 	if (!atomic_exchange(&loaded, true))
 		load_list();
 	errno = saved;
@@ -463,7 +463,7 @@ void core_calling_end(struct core_calling *k)
 	t->guard--;
 }
 
-static void call_entry(struct cap_thread *t, const struct core_plan_entry *e,
+static void call_entry(struct cap_thread *t, const struct core_subscriber *e,
 		       kymo_callback_record_t *r, uint64_t *word, const void **asked)
 {
 	kymo_context_t handle = {(uint64_t)e->generation << 32 | (e->context->index + 1u)};
@@ -486,23 +486,23 @@ static void call_entry(struct cap_thread *t, const struct core_plan_entry *e,
 }
 
 /* Of activities what was asked or pushed when they were submitted. */
-static bool entry_skipped(const struct core_origin *origin, uint32_t i, kymo_callback_record_t *r,
-			  const struct core_plan_entry *e, const void **asked)
+static bool entry_skipped(const struct core_submission *submission, uint32_t i, kymo_callback_record_t *r,
+			  const struct core_subscriber *e, const void **asked)
 {
 	if (!e->callback && !e->request)
 		return true;
-	if (!origin)
+	if (!submission)
 		return false;
-	if (origin->entries[i].skip || e->request)
+	if (submission->entries[i].skip || e->request)
 		return true;
-	r->external = origin->entries[i].external;
+	r->external = submission->entries[i].external;
 	*asked = e->context;
 	return false;
 }
 
 /* False: the program is a child now, forked by a tool; nothing of the call is left. */
-static bool call_all(struct cap_thread *t, const struct core_plan *plan, kymo_callback_record_t *r,
-		     uint64_t *words, const struct core_origin *origin)
+static bool call_all(struct cap_thread *t, const struct core_subscribers *plan, kymo_callback_record_t *r,
+		     uint64_t *words, const struct core_submission *submission)
 {
 	const void *asked = NULL;
 	struct core_calling k;
@@ -511,9 +511,9 @@ static bool call_all(struct cap_thread *t, const struct core_plan *plan, kymo_ca
 	if (!core_calling_begin(&k, t))
 		return true;
 	for (uint32_t i = 0; i < plan->count && goes_on; i++) {
-		const struct core_plan_entry *e = &plan->entries[i];
+		const struct core_subscriber *e = &plan->entries[i];
 
-		if (entry_skipped(origin, i, r, e, &asked) ||
+		if (entry_skipped(submission, i, r, e, &asked) ||
 		    !core_calling_one(&k, e->context, e->generation))
 			continue;
 		call_entry(t, e, r, &words[i], &asked);
@@ -545,14 +545,14 @@ static void tell_timed(kymo_callback_record_t *r, const struct wire_record *wire
 }
 
 bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
-		    const struct wire_record *wire, const struct core_origin *origin)
+		    const struct wire_record *wire, const struct core_submission *submission)
 {
-	const struct core_plan *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+	const struct core_subscribers *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 	const struct cap_domain *d = &core_domains[f->op->domain];
 	struct cap_thread *t = cap_thread_current;
 	int saved = errno;
 	bool goes_on = true;
-	struct core_told told = {.domain = d,
+	struct core_callback_info told = {.domain = d,
 				 .op = f->op->number,
 				 .args = args,
 				 .exit = phase == CAP_EXIT,
@@ -579,10 +579,10 @@ bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 	if (phase == CAP_ENTER)
 		f->told = false;
 	if (words) {
-		const struct core_told *outer = telling;
+		const struct core_callback_info *outer = telling;
 
 		telling = &told;
-		goes_on = call_all(t, plan, &r, words, origin);
+		goes_on = call_all(t, plan, &r, words, submission);
 		telling = outer;
 		if (goes_on && phase == CAP_ENTER)
 			f->told = true;

@@ -17,7 +17,7 @@
 #include "core/capture.h"
 
 struct core_context;
-struct core_origin;
+struct core_submission;
 struct wire_record;
 
 /* ---- structures of tools ---- */
@@ -83,7 +83,7 @@ struct core_words {
 };
 
 /* What a callback record's `internal` points to. */
-struct core_told {
+struct core_callback_info {
 	uint32_t stack; /* of calls: id, 0: none was taken */
 	const struct cap_domain *domain;
 	uint32_t op;
@@ -98,9 +98,9 @@ struct core_told {
  */
 #define CAP_COMPLETE ((enum cap_phase)3)
 /* What the callback that runs on this thread is told, or NULL. */
-const struct core_told *core_told_now(void);
+const struct core_callback_info *core_callback_current(void);
 bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
-		    const struct wire_record *wire, const struct core_origin *origin);
+		    const struct wire_record *wire, const struct core_submission *submission);
 void core_words_release(struct cap_thread *t);
 
 /* ---- tools (tool.c) ---- */

@@ -119,7 +119,7 @@ static struct encoded *encoded_get(void)
 	return encoded;
 }
 
-static const struct wire_record *encode(const struct core_told *told)
+static const struct wire_record *encode(const struct core_callback_info *told)
 {
 	const kymo_op_desc_t *op = &told->domain->desc->ops[told->op];
 	struct encoded *x = encoded_get();
@@ -143,7 +143,7 @@ static const struct wire_record *encode(const struct core_told *told)
 kymo_status_t kymo_callback_value(const kymo_callback_record_t *record, uint32_t index,
 				  kymo_value_t *out)
 {
-	const struct core_told *told = record ? record->internal : NULL;
+	const struct core_callback_info *told = record ? record->internal : NULL;
 	const struct wire_record *wire;
 	const kymo_op_desc_t *op;
 	kymo_status_t status;

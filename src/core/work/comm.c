@@ -43,10 +43,10 @@ bool comm_wanted_of(const struct cap_op *call)
 /* Some buffers are to have it and others are not. False: nobody is. */
 static bool exclude(struct comm_transfer *t)
 {
-	if (!t->has_origin)
-		t->has_origin = cap_origin_take(&t->origin, NULL, &comm_ops[t->op], NULL);
-	t->origin.buffers &= ~t->excluded;
-	return t->has_origin;
+	if (!t->has_submission)
+		t->has_submission = cap_submission_take(&t->submission, NULL, &comm_ops[t->op], NULL);
+	t->submission.buffers &= ~t->excluded;
+	return t->has_submission;
 }
 
 void comm_write(struct comm_transfer *t, uint64_t end)
@@ -56,7 +56,7 @@ void comm_write(struct comm_transfer *t, uint64_t end)
 
 	if (cap_unlikely(t->excluded != 0) && !exclude(t))
 		return;
-	if (cap_activity_begin(&f, &e, &comm_ops[t->op], t->has_origin ? &t->origin : NULL,
+	if (cap_activity_begin(&f, &e, &comm_ops[t->op], t->has_submission ? &t->submission : NULL,
 			       t->start, end, COMM_FIELDS)) {
 		wire_unsigned(&e, COMM_CORRELATION, t->correlation);
 		wire_unsigned(&e, COMM_COMPLETED_BY, t->completed_by);
@@ -70,7 +70,7 @@ void comm_write(struct comm_transfer *t, uint64_t end)
 		wire_unsigned(&e, COMM_STATE, t->state);
 		cap_activity_commit(&f, &e);
 	}
-	if (t->has_origin)
-		cap_origin_end(&t->origin);
-	t->has_origin = false;
+	if (t->has_submission)
+		cap_submission_end(&t->submission);
+	t->has_submission = false;
 }

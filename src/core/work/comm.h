@@ -24,8 +24,8 @@ bool comm_wanted_of(const struct cap_op *call);
 struct comm_transfer {
 	unsigned op; /* COMM_OP_* */
 	enum comm_state state;
-	bool has_origin; /* of one that completes later: what was so when it was started */
-	struct cap_origin origin;
+	bool has_submission; /* of one that completes later: what was so when it was started */
+	struct cap_submission submission;
 	uint64_t correlation, completed_by;
 	uint64_t excluded; /* buffers that it does not go into */
 	uint64_t start;    /* tick */
@@ -34,7 +34,7 @@ struct comm_transfer {
 	uint64_t sent, received, request;
 };
 
-/* Writes the record of a transfer that ended at the tick `end`, and ends its origin. */
+/* Writes the record of a transfer that ended at the tick `end`, and ends its submission. */
 void comm_write(struct comm_transfer *t, uint64_t end);
 
 #endif

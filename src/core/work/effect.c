@@ -9,10 +9,10 @@ void cap_allocation_record(const struct cap_frame *f, uint64_t call, unsigned op
 		.agent = a->agent, .memory = {a->id, a->parent}, .bytes = a->bytes};
 	const uint64_t now = tick_now();
 	struct cap_frame activity;
-	struct cap_origin o;
+	struct cap_submission o;
 	struct wire_enc e;
 
-	if (!cap_origin_take(&o, f, &core_allocation_ops[op], &subject))
+	if (!cap_submission_take(&o, f, &core_allocation_ops[op], &subject))
 		return;
 	o.call = call ? call : o.call;
 	if (cap_activity_begin(&activity, &e, &core_allocation_ops[op], &o, now, now,
@@ -28,7 +28,7 @@ void cap_allocation_record(const struct cap_frame *f, uint64_t call, unsigned op
 		wire_unsigned(&e, ALLOCATION_PARENT, a->parent);
 		cap_activity_commit(&activity, &e);
 	}
-	cap_origin_end(&o);
+	cap_submission_end(&o);
 }
 
 /* What happens on a queue takes no time of the host. */
@@ -42,10 +42,10 @@ void cap_sync_record(const struct cap_frame *f, uint64_t call, unsigned op, uint
 {
 	const struct cap_subject subject = {.queue = queue};
 	struct cap_frame activity;
-	struct cap_origin o;
+	struct cap_submission o;
 	struct wire_enc e;
 
-	if (!cap_origin_take(&o, f, &core_sync_ops[op], &subject))
+	if (!cap_submission_take(&o, f, &core_sync_ops[op], &subject))
 		return;
 	o.call = call ? call : o.call;
 	if (cap_activity_begin(&activity, &e, &core_sync_ops[op], &o,
@@ -56,5 +56,5 @@ void cap_sync_record(const struct cap_frame *f, uint64_t call, unsigned op, uint
 		wire_pointer(&e, SYNC_EVENT, event);
 		cap_activity_commit(&activity, &e);
 	}
-	cap_origin_end(&o);
+	cap_submission_end(&o);
 }

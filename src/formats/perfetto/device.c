@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Device work and counters. Both need the order of times that the stream does not have (work is
- * harvested late, and "submitted" lies before "started"), so both go through a spool.
+ * collected late, and "submitted" lies before "started"), so both go through a spool.
  *
  * Times are drawn as the device gave them. What cannot be drawn (an end before the start, a start
  * before the clock's zero, no times at all) becomes an instant that says so.

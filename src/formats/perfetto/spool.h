@@ -2,7 +2,7 @@
 /*
  * Sorts any number of fixed-size items by time in bounded memory: full buffers are sorted and
  * appended to an unlinked temporary file, and merged when read back. Device work reaches a writer
- * in the order in which it was harvested, which is not that of its own times.
+ * in the order in which it was collected, which is not that of its own times.
  */
 #ifndef FORMATS_PERFETTO_SPOOL_H
 #define FORMATS_PERFETTO_SPOOL_H

@@ -47,10 +47,10 @@ struct raw_process {
 	uint32_t first_tally, end_tally; /* in the trace */
 	uint8_t *job_table; /* DEF_JOB_TALLY as far as it was read; of job_bytes, job_read are there */
 	size_t job_bytes, job_read;
-	bool given;             /* it has given tallies to its job ... */
-	uint32_t first_note, given_notes; /* ... and these notes of the trace ... */
+	bool merged_into_job;             /* it has given tallies to its job ... */
+	uint32_t first_note, merged_notes; /* ... and these notes of the trace ... */
 	uint64_t given_totals[JOB_TALLY_TOTALS]; /* ... and of its numbers these */
-	struct map given_all; /* threads that have given all of theirs */
+	struct map merged_threads; /* threads that have given all of theirs */
 };
 
 struct raw_restarts { /* of the drains of a node */
@@ -118,7 +118,7 @@ void raw_read_tallies(struct raw_process *p);
 /* live.c */
 void raw_read_live(struct raw_process *p);
 /* Takes out again what is in the table of its job. */
-void raw_take_out_given(struct raw_process *p);
+void raw_drop_merged_tallies(struct raw_process *p);
 
 /* job_tally.c: the table that ranks have added their tallies to */
 void raw_add_job_table(struct raw_process *p, const struct wire_def *d);

@@ -38,8 +38,8 @@ void raw_add_given(struct raw_process *p, const struct wire_def *d)
 	size_t bytes, length;
 	const char *totals, *data = wire_def_text(d, DEF_JOB_GIVEN_THREADS, &bytes);
 
-	p->given = true;
-	p->given_notes = p->rt->trace->notes_count;
+	p->merged_into_job = true;
+	p->merged_notes = p->rt->trace->notes_count;
 	totals = wire_def_text(d, DEF_JOB_GIVEN_TOTALS, &length);
 	if (length) /* numbers are appended */
 		memcpy(p->given_totals, totals,
@@ -48,7 +48,7 @@ void raw_add_given(struct raw_process *p, const struct wire_def *d)
 		uint32_t thread;
 
 		memcpy(&thread, data + i, 4);
-		map_set(&p->given_all, thread, 1);
+		map_set(&p->merged_threads, thread, 1);
 	}
 }
 
@@ -317,7 +317,7 @@ static void add_process(struct settling *s, struct raw_process *rank, const uint
 	tp->mpi = t->processes[rank->process].mpi;
 	tp->realtime_offset = t->processes[rank->process].realtime_offset;
 	tp->rank = UINT32_MAX;
-	tp->stands_for = (uint32_t)total[JOB_TALLY_RANKS];
+	tp->merged_ranks = (uint32_t)total[JOB_TALLY_RANKS];
 	tp->ranks = (uint32_t)total[JOB_TALLY_WORLD];
 	tp->start = (int64_t)total[JOB_TALLY_START];
 	tp->end = (int64_t)total[JOB_TALLY_END];
@@ -330,7 +330,7 @@ static void add_process(struct settling *s, struct raw_process *rank, const uint
 	tp->left_out_rows = raw_count(rank, total[JOB_TALLY_LEFT_OUT], COUNT_MAX);
 	tp->record_cost_ns = t->processes[rank->process].record_cost_ns;
 	if (tp->thread_time_ns == 0 && tp->end > tp->start) /* of a version that did not count it */
-		tp->thread_time_ns = (double)(tp->end - tp->start) * tp->stands_for;
+		tp->thread_time_ns = (double)(tp->end - tp->start) * tp->merged_ranks;
 	tp->aligned = true;
 	tp->job_error_ns = (double)total[JOB_TALLY_CLOCK_ERROR];
 	s->thread = t->threads_count;
@@ -374,11 +374,11 @@ static void take_out(struct raw_trace *rt, const struct raw_process *of)
 	for (uint32_t i = 0; i < rt->count; i++) {
 		struct raw_process *p = &rt->processes[i];
 
-		if (!p->given || strcmp(t->processes[p->process].job, t->processes[of->process].job) != 0)
+		if (!p->merged_into_job || strcmp(t->processes[p->process].job, t->processes[of->process].job) != 0)
 			continue;
-		raw_take_out_given(p);
+		raw_drop_merged_tallies(p);
 		take_out_totals(&t->processes[p->process], p->given_totals);
-		for (uint32_t k = p->first_note; k < p->given_notes; k++)
+		for (uint32_t k = p->first_note; k < p->merged_notes; k++)
 			t->notes[k].count = 0;
 	}
 }

@@ -282,7 +282,7 @@ static void release_process(struct raw_process *p)
 			      &p->addresses, &p->stacks, &p->agents,        &p->clock_ids,
 			      &p->contexts,  &p->queues, &p->programs,      &p->kernels,
 			      &p->blobs,     &p->bases,  &p->communicators, &p->strings,
-			      &p->counters,  &p->codes,  &p->given_all};
+			      &p->counters,  &p->codes,  &p->merged_threads};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		map_release(maps[i]);

@@ -368,7 +368,7 @@ static kymo_status_t deliver_entry(struct ordering *o, struct loaded *l)
 	if (wire_next(r, &w) <= 0)
 		return KYMO_OK;
 	kind = raw_record(&l->chunk, &w, &any);
-	within_pass(o->within, kind, &any);
+	enclosing_scope_update(o->within, kind, &any);
 	return raw_wanted(o->b, kind, &any) ? raw_deliver(o->sink, kind, &any) : KYMO_OK;
 }
 

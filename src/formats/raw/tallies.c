@@ -233,14 +233,14 @@ static void take_out(struct raw_process *p, const struct entry *e, uint32_t thre
 	}
 }
 
-void raw_take_out_given(struct raw_process *p)
+void raw_drop_merged_tallies(struct raw_process *p)
 {
 	struct trace *t = p->rt->trace;
 
 	for (uint32_t i = p->first_tally; i < p->end_tally; i++) {
 		struct t_tally *y = &t->tallies[i];
 
-		if (!map_get(&p->given_all, t->threads[y->thread].index))
+		if (!map_get(&p->merged_threads, t->threads[y->thread].index))
 			continue;
 		y->count = 0;
 		y->work = NULL;

@@ -74,7 +74,7 @@ static void fill(const struct open_thread *t, struct rec_sample *s)
 		s->base.scope = o->scope;
 }
 
-void within_pass(struct within *w, enum raw_kind kind, union raw_any *any)
+void enclosing_scope_update(struct within *w, enum raw_kind kind, union raw_any *any)
 {
 	struct open_thread *t;
 

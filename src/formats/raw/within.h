@@ -15,6 +15,6 @@ struct within *within_new(const struct trace *t);
 void within_free(struct within *w);
 
 /* Every record, in order. Samples get their call and scope. */
-void within_pass(struct within *w, enum raw_kind kind, union raw_any *any);
+void enclosing_scope_update(struct within *w, enum raw_kind kind, union raw_any *any);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "formats/store/args.h"
 #include "formats/store/definitions.h"
-#include "formats/store/side.h"
+#include "formats/store/arguments.h"
 #include "formats/store/store.h"
 #include "stream/trace.h"
 
@@ -22,7 +22,7 @@
 
 struct functions {
 	const struct trace *trace;
-	struct side_reader *side;
+	struct arguments_reader *side;
 	/* On a connection of somebody else's: what is read from it at the first use. */
 	sqlite3 *db;
 	struct trace *own;
@@ -45,7 +45,7 @@ static const char *cannot_read(struct functions *f)
 				: "this database is no store of Kymo";
 	f->own = definitions_read(&c);
 	sql_release(&c);
-	f->side = f->own ? side_reader_new(f->db) : NULL;
+	f->side = f->own ? arguments_reader_new(f->db) : NULL;
 	f->trace = f->own;
 	return f->side ? NULL : "the store is damaged";
 }
@@ -93,7 +93,7 @@ static const struct t_op *arguments(sqlite3_context *c, int n, sqlite3_value **v
 			       : unpack(c, f->trace, sqlite3_value_int64(v[0]),
 					sqlite3_value_blob(v[1]),
 					(size_t)sqlite3_value_bytes(v[1]), w);
-	if (!side_find(f->side, sqlite3_value_int64(v[0]), &op, &data, &length))
+	if (!arguments_find(f->side, sqlite3_value_int64(v[0]), &op, &data, &length))
 		return NULL;
 	return unpack(c, f->trace, op, data, length, w);
 }
@@ -251,7 +251,7 @@ static void forget(void *data)
 	struct functions *f = data;
 
 	if (f->db) {
-		side_reader_free(f->side);
+		arguments_reader_free(f->side);
 		trace_free(f->own);
 	}
 	free(f);
@@ -267,7 +267,7 @@ static bool add_all(sqlite3 *db, struct functions *f)
 	       add(db, "kymo_status", 2, f, status_function, forget);
 }
 
-bool store_functions(sqlite3 *db, const struct trace *t, struct side_reader *side)
+bool store_functions(sqlite3 *db, const struct trace *t, struct arguments_reader *side)
 {
 	struct functions *f = calloc(1, sizeof(*f));
 

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "formats/store/definitions.h"
-#include "formats/store/side.h"
+#include "formats/store/arguments.h"
 #include "formats/store/store.h"
 #include "stream/trace.h"
 
@@ -18,7 +18,7 @@ struct store {
 	sqlite3 *db;
 	char *path;
 	struct trace *trace;
-	struct side_reader *side; /* arguments of calls */
+	struct arguments_reader *side; /* arguments of calls */
 	struct stream_log *log;
 	int64_t left; /* see bound_work() */
 };
@@ -239,7 +239,7 @@ static kymo_status_t load(struct store *s)
 		return refuse(s, "the store is damaged; remove it, and it is built again from the "
 				 "raw files");
 	s->trace->path = trace_string(s->trace, s->path, strlen(s->path));
-	s->side = side_reader_new(s->db);
+	s->side = arguments_reader_new(s->db);
 	if (!s->side || !store_functions(s->db, s->trace, s->side))
 		return KYMO_ERROR_NO_MEMORY;
 	return KYMO_OK;
@@ -272,7 +272,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	side_reader_free(s->side);
+	arguments_reader_free(s->side);
 	sqlite3_close(s->db);
 	trace_free(s->trace);
 	free(s->path);

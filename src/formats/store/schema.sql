@@ -26,13 +26,13 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	how_ended INTEGER, exit_status INTEGER, lost_records INTEGER, overwritten_records INTEGER,
 	lost_definitions INTEGER,
 	untraced_calls INTEGER, untimed INTEGER, damaged_blocks INTEGER, clock_error_ns REAL,
-	-- what recording took: of a record that is no call; timed as it was spent (harvesting, definitions);
+	-- what recording took: of a record that is no call; timed as it was spent (collecting, definitions);
 	-- of calls, from so many samples; waiting for room; processor time of threads that are not the
 	-- program's, and of the drain. View `overhead` has the sums that the summary tells.
 	record_cost_ns REAL, overhead_ns REAL, calls_cost_ns REAL, calls_cost_variance REAL,
 	cost_samples INTEGER, waiting_ns REAL, beside_ns REAL, drain_ns REAL, telemetry INTEGER,
 	-- of a parallel job: its size, and how this clock was made the job's where `aligned`
-	ranks INTEGER, stands_for INTEGER, mpi TEXT, thread_level INTEGER, aligned INTEGER,
+	ranks INTEGER, merged_ranks INTEGER, mpi TEXT, thread_level INTEGER, aligned INTEGER,
 	job_offset INTEGER, job_error_ns REAL, job_measured INTEGER, job_measured_error_ns REAL,
 	-- of lost_records: refused by the file system; without an end (how_ended null): known up to `seen`,
 	-- and whether it was still being recorded, its file unchanged for `quiet_ns`
@@ -99,7 +99,7 @@ CREATE TABLE communicator_ranks(id INTEGER PRIMARY KEY, communicator INTEGER, re
 CREATE TABLE note(id INTEGER PRIMARY KEY, process INTEGER, severity INTEGER, part TEXT, text TEXT,
 	time INTEGER, count INTEGER);
 
--- of a process with `stands_for` ranks, whose tallies were added up in their job: how they share one thing, or
+-- of a process with `merged_ranks` ranks, whose tallies were added up in their job: how they share one thing, or
 -- (`whole`) all of a kind; kind: 0 calls, 1 other, 2 dispatches, 3 copies, 5 waits, 6 messages, 7 ranges; keys
 -- are those of the kind's tally table, after the process
 CREATE TABLE rank_load(id INTEGER PRIMARY KEY, process INTEGER, kind INTEGER, whole INTEGER,

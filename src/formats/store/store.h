@@ -10,7 +10,7 @@
 #include "formats/store/sqlite.h"
 #include "tally/tally.h"
 
-#define STORE_SCHEMA_VERSION "25"
+#define STORE_SCHEMA_VERSION "26"
 #define STORE_FILE           "store.db" /* in the trace directory */
 
 /* Correlation ids at or above this have no row of their own; they are counted. */
@@ -55,10 +55,10 @@ bool store_fresh(const char *path, const char *trace_path);
 /* True when `path` looks like a store. */
 bool store_probe(const char *path);
 
-struct side_reader;
+struct arguments_reader;
 
 /* SQL functions kymo_arg() and so on; both must outlive the connection's last statement. */
-bool store_functions(sqlite3 *db, const struct trace *t, struct side_reader *side);
+bool store_functions(sqlite3 *db, const struct trace *t, struct arguments_reader *side);
 
 /* The same on a connection of somebody else's: the definitions are read at the first use. */
 bool store_functions_late(sqlite3 *db);

@@ -11,8 +11,8 @@
 
 #include "formats/store/args.h"
 #include "formats/store/definitions.h"
-#include "formats/store/feed.h"
-#include "formats/store/side.h"
+#include "formats/store/bulk_insert.h"
+#include "formats/store/arguments.h"
 #include "formats/store/store.h"
 #include "stream/payload.h"
 #include "stream/symbol.h"
@@ -40,8 +40,8 @@ struct store_writer {
 	const struct trace *trace;
 	struct tallies_sink tally;
 	int64_t origin;
-	struct feed feed[ROWS_KINDS];
-	struct side_writer *side;
+	struct bulk_insert feed[ROWS_KINDS];
+	struct arguments_writer *side;
 	int64_t last_id[ROWS_KINDS]; /* of tables numbered in order of arrival */
 	uint64_t unnumbered;         /* calls whose id has no row */
 	uint64_t *held;              /* records that there are, by thread */
@@ -81,7 +81,7 @@ static inline void count(struct store_writer *w, const struct rec *r)
 
 static kymo_status_t put_extra(struct store_writer *w, int64_t id, const struct rec *r)
 {
-	int64_t *c = feed_row(&w->feed[ROWS_CALL_EXTRA]);
+	int64_t *c = bulk_insert_row(&w->feed[ROWS_CALL_EXTRA]);
 
 	if (!c)
 		return failed(w);
@@ -106,7 +106,7 @@ static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 		w->unnumbered++;
 		return KYMO_OK;
 	}
-	c = feed_row(&w->feed[ROWS_CALL]);
+	c = bulk_insert_row(&w->feed[ROWS_CALL]);
 	if (!c)
 		return failed(w);
 	c[0] = id;
@@ -116,7 +116,7 @@ static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 	c[4] = r->end - r->start;
 	c[5] = null_if_0(r->site);
 	c[6] = r->status;
-	if (r->wire && r->op < w->trace->ops_count && !side_add(w->side, id, w->trace, r))
+	if (r->wire && r->op < w->trace->ops_count && !arguments_append(w->side, id, w->trace, r))
 		return failed(w);
 	if (r->parent || r->scope || r->external || r->stack || r->unwound)
 		return put_extra(w, id, r);
@@ -126,8 +126,8 @@ static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 static kymo_status_t put_other(struct stream_sink *s, const struct rec *r)
 {
 	struct store_writer *w = writer_of(s);
-	struct feed *f = &w->feed[ROWS_ACTIVITY];
-	int64_t *c = feed_row(f);
+	struct bulk_insert *f = &w->feed[ROWS_ACTIVITY];
+	int64_t *c = bulk_insert_row(f);
 
 	if (!c)
 		return failed(w);
@@ -141,7 +141,7 @@ static kymo_status_t put_other(struct stream_sink *s, const struct rec *r)
 	c[5] = r->status;
 	c[6] = FEED_NULL;
 	if (r->wire && r->op < w->trace->ops_count)
-		c[6] = feed_blob_cell(f, args_pack(w->trace, r, feed_blob(f)));
+		c[6] = bulk_insert_blob_cell(f, args_pack(w->trace, r, bulk_insert_blob(f)));
 	return KYMO_OK;
 }
 
@@ -176,7 +176,7 @@ static uint32_t marker_extra(const struct rec_marker *r, uint8_t *out)
 static kymo_status_t put_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct store_writer *w = writer_of(s);
-	int64_t *c = feed_row(&w->feed[ROWS_LOSS]);
+	int64_t *c = bulk_insert_row(&w->feed[ROWS_LOSS]);
 
 	if (!c)
 		return failed(w);
@@ -202,11 +202,11 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 	w->held = calloc(t->threads_count + 1u, sizeof(*w->held));
 	if (w->tally.sink.begin(&w->tally.sink, t) != KYMO_OK || !w->held)
 		return KYMO_ERROR_NO_MEMORY;
-	w->side = side_writer_new(w->db);
+	w->side = arguments_writer_new(w->db);
 	if (!w->side)
 		return failed(w);
 	for (unsigned k = 0; k < ROWS_KINDS; k++) {
-		if (!feed_init(&w->feed[k], w->db, rows_of[k].table, rows_of[k].columns,
+		if (!bulk_insert_init(&w->feed[k], w->db, rows_of[k].table, rows_of[k].columns,
 			       rows_of[k].blob, rows_of[k].reals))
 			return failed(w);
 	}
@@ -292,9 +292,9 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	bool ok = true;
 
 	for (unsigned k = 0; ok && k < ROWS_KINDS; k++)
-		ok = feed_flush(&w->feed[k]);
-	ok = ok && side_flush(w->side);
-	side_writer_free(w->side);
+		ok = bulk_insert_flush(&w->feed[k]);
+	ok = ok && arguments_flush(w->side);
+	arguments_writer_free(w->side);
 	w->side = NULL;
 	if (w->tally.sink.end(&w->tally.sink, t) != KYMO_OK)
 		return KYMO_ERROR_NO_MEMORY;
@@ -361,9 +361,9 @@ void store_writer_free(struct stream_sink *s)
 	if (!s)
 		return;
 	for (unsigned k = 0; k < ROWS_KINDS; k++)
-		feed_release(&w->feed[k]);
+		bulk_insert_release(&w->feed[k]);
 	free(w->held);
-	side_writer_free(w->side);
+	arguments_writer_free(w->side);
 	sqlite3_close(w->db);
 	if (!w->complete)
 		unlink(w->path);

@@ -8,7 +8,7 @@
 
 /* ---- device work ---- */
 
-static void finish_harvests_all(void **state)
+static void finish_collects_all(void **state)
 {
 	struct program p = program_begin(0);
 
@@ -126,7 +126,7 @@ static void polling_is_enough(void **state)
 	nothing_alive();
 }
 
-static void long_lists_are_harvested_while_enqueueing(void **state)
+static void long_lists_are_collected_while_enqueueing(void **state)
 {
 	struct program p = program_begin(0);
 
@@ -657,12 +657,12 @@ static void one_door(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(finish_harvests_all),
+		TEST(finish_collects_all),
 		TEST(out_of_order),
 		TEST(an_in_order_queue_is_looked_at_from_its_head),
 		TEST(events_of_the_program),
 		TEST(polling_is_enough),
-		TEST(long_lists_are_harvested_while_enqueueing),
+		TEST(long_lists_are_collected_while_enqueueing),
 		TEST(event_callbacks),
 		TEST(nothing_outlives_the_program),
 		TEST(work_outlives_its_queue),

@@ -296,7 +296,7 @@ static void test_arguments(void **state)
 	drawn_free(d);
 }
 
-/* Harvested in another order than executed, three at once. */
+/* Collected in another order than executed, three at once. */
 static void test_overlapping_kernels(void **state)
 {
 	struct stream_sink *s = open_writer(path);

@@ -25,7 +25,7 @@ struct kept {
 	bool single;
 	uint64_t call, start;
 	uint64_t seen; /* tick of the latest record; 0: none yet */
-	struct cap_origin origins[CUDA_WORKS];
+	struct cap_submission submissions[CUDA_WORKS];
 };
 
 struct slot {
@@ -43,7 +43,7 @@ static _Atomic uint64_t missed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *oldest, **newest = &oldest;
 
-bool cuda_origins_init(void)
+bool cuda_submissions_init(void)
 {
 	void *p = mmap(NULL, ORIGINS * sizeof(*slots), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -93,7 +93,7 @@ static struct kept *take_out(struct slot *s)
 static void end(struct kept *k)
 {
 	for (unsigned i = 0; k && i < CUDA_WORKS; i++)
-		cap_origin_end(&k->origins[i]);
+		cap_submission_end(&k->submissions[i]);
 	free(k);
 }
 
@@ -141,7 +141,7 @@ static bool kept_by(struct slot *s, uint32_t correlation, uint64_t call)
 /* ---- submission ---- */
 
 /* True: it fits in a slot. */
-static bool plain(const struct cap_origin *o, unsigned works)
+static bool plain(const struct cap_submission *o, unsigned works)
 {
 	for (unsigned i = 0; i < works; i++)
 		if (o[i].more ||
@@ -151,7 +151,7 @@ static bool plain(const struct cap_origin *o, unsigned works)
 }
 
 static void write_slot(struct slot *s, uint32_t correlation, uint64_t start,
-		       const struct cap_origin *o, uint64_t copy_buffers)
+		       const struct cap_submission *o, uint64_t copy_buffers)
 {
 	atomic_store_explicit(&s->key, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
@@ -167,13 +167,13 @@ static void write_slot(struct slot *s, uint32_t correlation, uint64_t start,
 
 static __attribute__((noinline, cold)) void put_more(struct slot *s, uint32_t correlation,
 						     uint64_t start, unsigned works,
-						     struct cap_origin *o)
+						     struct cap_submission *o)
 {
 	struct kept *k = calloc(1, sizeof(*k));
 
 	if (!k) { /* without what tools have to do with it */
 		for (unsigned i = 0; i < works; i++)
-			cap_origin_end(&o[i]);
+			cap_submission_end(&o[i]);
 		return;
 	}
 	k->correlation = correlation;
@@ -181,27 +181,27 @@ static __attribute__((noinline, cold)) void put_more(struct slot *s, uint32_t co
 	k->call = o->call;
 	k->start = start;
 	for (unsigned i = 0; i < works; i++)
-		k->origins[i] = o[i];
+		k->submissions[i] = o[i];
 	keep(s, k);
 }
 
-void cuda_origin_expect(uint32_t correlation)
+void cuda_submission_expect(uint32_t correlation)
 {
 	__builtin_prefetch(&slots[correlation % ORIGINS], 1);
 }
 
-void cuda_origin_put(uint32_t correlation, const struct cap_frame *call, bool launch,
+void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, bool launch,
 		     const struct cap_subject *subject)
 {
 	const unsigned works = launch ? CUDA_WORK_LAUNCH + 1 : CUDA_WORKS;
 	struct slot *s = &slots[correlation % ORIGINS];
-	struct cap_origin o[CUDA_WORKS];
+	struct cap_submission o[CUDA_WORKS];
 	struct kept *old = NULL;
 
 	if (kept_by(s, correlation, call->id))
 		return;
 	for (unsigned i = 0; i < works; i++)
-		cap_origin_take(&o[i], call, op_of((enum cuda_work)i), subject);
+		cap_submission_take(&o[i], call, op_of((enum cuda_work)i), subject);
 	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL)) {
 		pthread_mutex_lock(&lock);
 		old = take_out(s);
@@ -213,7 +213,7 @@ void cuda_origin_put(uint32_t correlation, const struct cap_frame *call, bool la
 	write_slot(s, correlation, call->start, o, launch ? 0 : o[CUDA_WORK_READ].buffers);
 }
 
-void cuda_origin_failed(uint32_t correlation)
+void cuda_submission_failed(uint32_t correlation)
 {
 	struct slot *s = &slots[correlation % ORIGINS];
 
@@ -225,7 +225,7 @@ void cuda_origin_failed(uint32_t correlation)
 
 /* False: there is no entry on the side. */
 static __attribute__((noinline, cold)) bool get_more(struct slot *s, uint32_t correlation,
-						     enum cuda_work work, struct cuda_origin *o)
+						     enum cuda_work work, struct cuda_submission *o)
 {
 	struct kept *k, *over = NULL;
 	bool found;
@@ -235,7 +235,7 @@ static __attribute__((noinline, cold)) bool get_more(struct slot *s, uint32_t co
 	found = k && k->correlation == correlation;
 	if (found) {
 		o->start = k->start;
-		o->origin = cap_origin_share(&k->origins[work]);
+		o->submission = cap_submission_share(&k->submissions[work]);
 		k->seen = tick_now();
 		if (k->single)
 			over = take_out(s);
@@ -246,56 +246,56 @@ static __attribute__((noinline, cold)) bool get_more(struct slot *s, uint32_t co
 }
 
 /* False: it was overwritten meanwhile. */
-static bool read_slot(struct slot *s, uint64_t key, enum cuda_work work, struct cuda_origin *o)
+static bool read_slot(struct slot *s, uint64_t key, enum cuda_work work, struct cuda_submission *o)
 {
 	if (atomic_load_explicit(&s->key, memory_order_acquire) != key)
 		return false;
 	o->start = atomic_load_explicit(&s->start, memory_order_relaxed);
-	o->origin.call = atomic_load_explicit(&s->call, memory_order_relaxed);
-	o->origin.scope = atomic_load_explicit(&s->scope, memory_order_relaxed);
-	o->origin.buffers = atomic_load_explicit(work == CUDA_WORK_LAUNCH ? &s->launch_buffers
+	o->submission.call = atomic_load_explicit(&s->call, memory_order_relaxed);
+	o->submission.scope = atomic_load_explicit(&s->scope, memory_order_relaxed);
+	o->submission.buffers = atomic_load_explicit(work == CUDA_WORK_LAUNCH ? &s->launch_buffers
 									  : &s->copy_buffers,
 						 memory_order_relaxed);
-	o->origin.epoch =
+	o->submission.epoch =
 		(uint32_t)atomic_load_explicit(&s->epoch, memory_order_relaxed);
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&s->key, memory_order_relaxed) == key;
 }
 
-bool cuda_origin_get(uint32_t correlation, enum cuda_work work, struct cuda_origin *o)
+bool cuda_submission_get(uint32_t correlation, enum cuda_work work, struct cuda_submission *o)
 {
 	struct slot *s = &slots[correlation % ORIGINS];
 
-	*o = (struct cuda_origin){0};
+	*o = (struct cuda_submission){0};
 	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL) &&
 	    get_more(s, correlation, work, o))
 		return true;
 	if (read_slot(s, (uint64_t)correlation + 1, work, o))
 		return true;
 	atomic_fetch_add_explicit(&missed, 1, memory_order_relaxed);
-	*o = (struct cuda_origin){0};
-	cap_origin_take(&o->origin, NULL, op_of(work), NULL);
+	*o = (struct cuda_submission){0};
+	cap_submission_take(&o->submission, NULL, op_of(work), NULL);
 	return false;
 }
 
-bool cuda_origin_peek(uint32_t correlation, bool launch, struct cuda_origin *o)
+bool cuda_submission_peek(uint32_t correlation, bool launch, struct cuda_submission *o)
 {
-	*o = (struct cuda_origin){0};
+	*o = (struct cuda_submission){0};
 	return read_slot(&slots[correlation % ORIGINS], (uint64_t)correlation + 1,
 			 launch ? CUDA_WORK_LAUNCH : CUDA_WORK_COPY, o);
 }
 
-uint64_t cuda_origin_call(uint32_t correlation)
+uint64_t cuda_submission_call(uint32_t correlation)
 {
-	struct cuda_origin o;
+	struct cuda_submission o;
 
 	return correlation && read_slot(&slots[correlation % ORIGINS], (uint64_t)correlation + 1,
 					CUDA_WORK_LAUNCH, &o)
-		       ? o.origin.call
+		       ? o.submission.call
 		       : 0;
 }
 
-void cuda_origins_age(uint64_t before)
+void cuda_submissions_age(uint64_t before)
 {
 	struct kept *over = NULL, *k, *next;
 
@@ -317,13 +317,13 @@ void cuda_origins_age(uint64_t before)
 	}
 }
 
-uint64_t cuda_origins_missed(void)
+uint64_t cuda_submissions_missed(void)
 {
 	return atomic_load(&missed);
 }
 
 /* What the parent submitted is nothing to a child; whoever held the lock is not there. */
-void cuda_origins_fork_child(void)
+void cuda_submissions_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	for (struct kept *k = oldest; k; k = k->next)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Harvesting: looking at the events of pending work and writing the records of what is complete.
+ * Collecting: looking at the events of pending work and writing the records of what is complete.
  * It runs on the program's threads where the program waits, polls, flushes or releases, and now and
  * then where it enqueues. It never waits for the device. A thread takes a queue's whole list, works
  * through it without a lock, and puts back what is still running.
@@ -45,10 +45,10 @@ OCL_HOT static void dispatch_write(const struct ocl_work *w, const struct times 
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], &w->origin, now, now,
+	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], &w->submission, now, now,
 				DISPATCH_FIELDS))
 		return;
-	wire_unsigned(&e, DISPATCH_CORRELATION, w->origin.call);
+	wire_unsigned(&e, DISPATCH_CORRELATION, w->submission.call);
 	wire_unsigned(&e, DISPATCH_AGENT, w->agent);
 	wire_unsigned(&e, DISPATCH_QUEUE, w->queue);
 	wire_unsigned(&e, DISPATCH_KERNEL, w->kernel);
@@ -75,9 +75,9 @@ OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t,
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_copy_ops[w->op], &w->origin, now, now, COPY_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_copy_ops[w->op], &w->submission, now, now, COPY_FIELDS))
 		return;
-	wire_unsigned(&e, COPY_CORRELATION, w->origin.call);
+	wire_unsigned(&e, COPY_CORRELATION, w->submission.call);
 	wire_unsigned(&e, COPY_QUEUE, w->queue);
 	wire_unsigned(&e, COPY_SOURCE_AGENT, w->source);
 	wire_unsigned(&e, COPY_DESTINATION_AGENT, w->destination);
@@ -105,7 +105,7 @@ OCL_HOT static void work_write(struct ocl_work *w, const struct times *t, enum u
 		copy_write(w, t, why, now);
 	else
 		dispatch_write(w, t, why, now);
-	cap_origin_end(&w->origin);
+	cap_submission_end(&w->submission);
 	if (why != UNTIMED_NO)
 		cap_count_untimed();
 }
@@ -168,7 +168,7 @@ static bool times_read(cl_event event, struct times *t)
  * A complete command answers all four queries. If we have reason to think that it is complete, the
  * question whether it is can be saved: the answer to the first query tells.
  */
-OCL_HOT static enum state work_look(const struct ocl_work *w, enum ocl_harvest_hint hint,
+OCL_HOT static enum state work_look(const struct ocl_work *w, enum ocl_collect_hint hint,
 				    struct times *t)
 {
 	t->status = 0;
@@ -231,7 +231,7 @@ static void list_join(struct list *l, const struct list *more)
  * Works through `l`: what is done goes to `done`, the rest stays; those looked at in vain come
  * after the others, so that none is starved.
  */
-OCL_HOT static void list_harvest(struct list *l, bool in_order, enum ocl_harvest_hint hint,
+OCL_HOT static void list_collect(struct list *l, bool in_order, enum ocl_collect_hint hint,
 				 uint32_t most, struct list *done)
 {
 	struct list running = {NULL, NULL, 0};
@@ -271,13 +271,13 @@ OCL_HOT static bool queue_take(struct ocl_queue *q, struct list *out)
 	bool taken = false;
 
 	pthread_mutex_lock(&q->lock);
-	if (q->harvesting) {
+	if (q->collecting) {
 		q->again = true;
 	} else if (q->head) {
 		*out = (struct list){q->head, q->tail, q->pending};
 		q->head = q->tail = NULL;
 		q->pending = 0;
-		q->harvesting = taken = true;
+		q->collecting = taken = true;
 	}
 	pthread_mutex_unlock(&q->lock);
 	return taken;
@@ -307,10 +307,10 @@ OCL_HOT static bool queue_put_back(struct ocl_queue *q, struct list *done, struc
 		done->tail->next = q->free;
 		q->free = done->head;
 	}
-	q->look_count = q->pending + OCL_HARVEST_FEW;
+	q->look_count = q->pending + OCL_COLLECT_FEW;
 	/* A long-running head is looked at every 10 ms at most. */
 	q->look_tick = q->pending ? tick_now() + ocl_ticks_10ms : 0;
-	q->harvesting = false;
+	q->collecting = false;
 	again = q->again;
 	q->again = false;
 	pthread_mutex_unlock(&q->lock);
@@ -320,7 +320,7 @@ OCL_HOT static bool queue_put_back(struct ocl_queue *q, struct list *done, struc
 static void orphans_add(struct list *l);
 
 /* One round; returns whether another is asked for. */
-OCL_HOT static bool harvest_once(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32_t most)
+OCL_HOT static bool collect_once(struct ocl_queue *q, enum ocl_collect_hint hint, uint32_t most)
 {
 	struct list l, done = {NULL, NULL, 0};
 	bool again;
@@ -328,7 +328,7 @@ OCL_HOT static bool harvest_once(struct ocl_queue *q, enum ocl_harvest_hint hint
 	if (!queue_take(q, &l))
 		return false;
 	cap_guard_enter();
-	list_harvest(&l, q->in_order, hint, most, &done);
+	list_collect(&l, q->in_order, hint, most, &done);
 	cap_guard_leave();
 	list_release(&done);
 	again = queue_put_back(q, &done, &l);
@@ -337,24 +337,24 @@ OCL_HOT static bool harvest_once(struct ocl_queue *q, enum ocl_harvest_hint hint
 	return again;
 }
 
-OCL_HOT void ocl_harvest(struct ocl_queue *q, enum ocl_harvest_hint hint, uint32_t most)
+OCL_HOT void ocl_collect(struct ocl_queue *q, enum ocl_collect_hint hint, uint32_t most)
 {
-	if (harvest_once(q, hint, most))
-		harvest_once(q, OCL_LOOK, most);
+	if (collect_once(q, hint, most))
+		collect_once(q, OCL_LOOK, most);
 }
 
 /* ---- queues that end while work is running ---- */
 
-static void orphans_harvest(void)
+static void orphans_collect(void)
 {
-	while (harvest_once(&orphans, OCL_LOOK, UINT32_MAX))
+	while (collect_once(&orphans, OCL_LOOK, UINT32_MAX))
 		;
 }
 
 static void CL_CALLBACK orphan_complete(cl_event event, cl_int status, void *data)
 {
 	if (!atomic_load(&ocl_ended))
-		orphans_harvest();
+		orphans_collect();
 }
 
 /*
@@ -371,15 +371,15 @@ static void orphans_add(struct list *l)
 	orphans.tail = l->tail;
 	orphans.pending = l->count;
 	pthread_mutex_unlock(&orphans.lock);
-	orphans_harvest();
+	orphans_collect();
 }
 
-void ocl_harvest_close(struct ocl_queue *q)
+void ocl_collect_close(struct ocl_queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	q->closed = true;
 	pthread_mutex_unlock(&q->lock);
-	ocl_harvest(q, OCL_LOOK, UINT32_MAX);
+	ocl_collect(q, OCL_LOOK, UINT32_MAX);
 }
 
 /* ---- many queues ---- */
@@ -407,23 +407,23 @@ static void collect(struct ocl_object *object, void *data)
 }
 
 /* Returns how many queues had pending work. */
-static size_t harvest_many(const void *context, uint64_t before, uint32_t most)
+static size_t collect_many(const void *context, uint64_t before, uint32_t most)
 {
 	struct collected c = {.context = context, .before = before};
 
 	ocl_each(OCL_QUEUE, collect, &c);
 	for (size_t i = 0; i < c.count; i++)
-		ocl_harvest(c.queues[i], OCL_LOOK, most);
+		ocl_collect(c.queues[i], OCL_LOOK, most);
 	free(c.queues);
 	return c.count;
 }
 
-void ocl_harvest_all(const void *context)
+void ocl_collect_all(const void *context)
 {
-	harvest_many(context, 0, UINT32_MAX);
+	collect_many(context, 0, UINT32_MAX);
 }
 
-OCL_HOT void ocl_harvest_old(uint64_t now)
+OCL_HOT void ocl_collect_old(uint64_t now)
 {
 	uint64_t due = atomic_load_explicit(&sweep_tick, memory_order_relaxed);
 
@@ -431,7 +431,7 @@ OCL_HOT void ocl_harvest_old(uint64_t now)
 	    !atomic_compare_exchange_strong(&sweep_tick, &due, now + 5 * ocl_ticks_10ms))
 		return;
 	if (due)
-		harvest_many(NULL, now, OCL_HARVEST_FEW);
+		collect_many(NULL, now, OCL_COLLECT_FEW);
 }
 
 struct ocl_queue *ocl_queue_of_event(cl_event event)
@@ -463,7 +463,7 @@ static void lose(struct ocl_object *object, void *data)
 	queue_lose((struct ocl_queue *)object);
 }
 
-void ocl_harvest_flush(uint64_t deadline)
+void ocl_collect_flush(uint64_t deadline)
 {
 	const struct timespec pause = {0, 100000};
 
@@ -472,31 +472,31 @@ void ocl_harvest_flush(uint64_t deadline)
 		queue_lose(&orphans);
 		return;
 	}
-	while (harvest_many(NULL, 0, UINT32_MAX) && tick_now() < deadline)
+	while (collect_many(NULL, 0, UINT32_MAX) && tick_now() < deadline)
 		nanosleep(&pause, NULL);
-	orphans_harvest();
+	orphans_collect();
 }
 
-void ocl_harvest_end(void)
+void ocl_collect_end(void)
 {
 	if (atomic_load(&ocl_ended))
 		return;
-	harvest_many(NULL, 0, UINT32_MAX);
-	orphans_harvest();
+	collect_many(NULL, 0, UINT32_MAX);
+	orphans_collect();
 	ocl_clocks_flush(true);
 	atomic_store(&ocl_ended, true);
 }
 
 /* Registered after the runtime was loaded, so it runs before the runtime's own handlers. */
-void ocl_harvest_at_exit(void)
+void ocl_collect_at_exit(void)
 {
 	static atomic_flag done = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&done))
-		atexit(ocl_harvest_end);
+		atexit(ocl_collect_end);
 }
 
-void ocl_harvest_fork_child(void)
+void ocl_collect_fork_child(void)
 {
 	orphans = (struct ocl_queue){.lock = PTHREAD_MUTEX_INITIALIZER};
 	ocl_submission = (struct ocl_submission){NULL, NULL};

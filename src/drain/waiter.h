@@ -14,15 +14,15 @@
 
 #include "drain/producer.h"
 
-struct sleeper {
+struct waiter {
 	int epoll;
 	bool vector; /* futex_waitv() works and the second thread runs */
 	_Atomic uint32_t ready;
 };
 
-void sleeper_init(struct sleeper *s, int epoll);
+void waiter_init(struct waiter *s, int epoll);
 
 /* Sleeps at most `ms`; returns early when there is something to do, or for no reason. */
-void sleeper_wait(struct sleeper *s, const struct producer *producers, int ms);
+void waiter_wait(struct waiter *s, const struct producer *producers, int ms);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See sleeper.h. */
+/* See waiter.h. */
 #include "base/futex.h"
-#include "drain/sleeper.h"
+#include "drain/waiter.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -35,7 +35,7 @@ static struct futex_waitv word(const _Atomic uint32_t *address, uint32_t value)
 /* Descriptors ready: wakes the drain, then waits until it has looked. */
 static void *watch(void *data)
 {
-	struct sleeper *s = data;
+	struct waiter *s = data;
 	struct pollfd p = {s->epoll, POLLIN, 0};
 
 	for (;;) {
@@ -49,7 +49,7 @@ static void *watch(void *data)
 	return NULL;
 }
 
-static bool start_watch(struct sleeper *s)
+static bool start_watch(struct waiter *s)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -63,7 +63,7 @@ static bool start_watch(struct sleeper *s)
 	return ok;
 }
 
-void sleeper_init(struct sleeper *s, int epoll)
+void waiter_init(struct waiter *s, int epoll)
 {
 	struct futex_waitv probe = word(&s->ready, 0);
 
@@ -73,7 +73,7 @@ void sleeper_init(struct sleeper *s, int epoll)
 	s->vector = wait_words(&probe, 1, 1) < 0 && errno == ETIMEDOUT && start_watch(s);
 }
 
-static bool wait_vector(struct sleeper *s, const struct producer *producers, int ms)
+static bool wait_vector(struct waiter *s, const struct producer *producers, int ms)
 {
 	struct futex_waitv words[WORDS_MAX];
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + (uint64_t)ms * 1000000u;
@@ -93,20 +93,20 @@ static bool wait_vector(struct sleeper *s, const struct producer *producers, int
 
 #else
 
-void sleeper_init(struct sleeper *s, int epoll)
+void waiter_init(struct waiter *s, int epoll)
 {
 	s->epoll = epoll;
 	s->vector = false;
 }
 
-static bool wait_vector(struct sleeper *s, const struct producer *producers, int ms)
+static bool wait_vector(struct waiter *s, const struct producer *producers, int ms)
 {
 	return false;
 }
 
 #endif
 
-void sleeper_wait(struct sleeper *s, const struct producer *producers, int ms)
+void waiter_wait(struct waiter *s, const struct producer *producers, int ms)
 {
 	struct pollfd p = {s->epoll, POLLIN, 0};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Origins that several records share, as those of the nodes of one launched graph do: each record
+ * Submissions that several records share, as those of the nodes of one launched graph do: each record
  * gets what was captured at submission, and the call's id is retired after the last.
  */
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "core/capture.h"
 
 static const kymo_op_desc_t descs[] = {{"submit", NULL, 0, 0, NULL, 0}};
-static const kymo_domain_desc_t desc = {sizeof(desc), "origin_test", "Test", 1, 1, descs};
+static const kymo_domain_desc_t desc = {sizeof(desc), "submission_test", "Test", 1, 1, descs};
 static struct cap_op ops[1];
 static const struct cap_domain_info domain_info = {.desc = &desc, .ops = ops};
 
@@ -47,20 +47,20 @@ static void listen(kymo_context_t c, const char *domain, kymo_callback_fn fn)
 	assert_int_equal(kymo_callback_service(c, &s, fn, NULL), KYMO_OK);
 }
 
-static uint64_t submit(struct cap_origin *o)
+static uint64_t submit(struct cap_submission *o)
 {
 	struct cap_frame *f = cap_enter(&ops[0], NULL);
 	uint64_t id;
 
 	assert_non_null(f);
 	id = f->id;
-	assert_true(cap_origin_take(o, f, &core_dispatch_ops[DISPATCH_OP_LAUNCH], NULL));
+	assert_true(cap_submission_take(o, f, &core_dispatch_ops[DISPATCH_OP_LAUNCH], NULL));
 	cap_leave(f);
 	cap_done(f);
 	return id;
 }
 
-static void record(struct cap_origin *o)
+static void record(struct cap_submission *o)
 {
 	uint64_t now = tick_now();
 	struct cap_frame f;
@@ -76,17 +76,17 @@ static void record(struct cap_origin *o)
 			wire_unsigned(&e, i, 0);
 	}
 	cap_activity_commit(&f, &e);
-	cap_origin_end(o);
+	cap_submission_end(o);
 }
 
 static void test_shared(void **state)
 {
-	struct cap_origin o, first, second;
+	struct cap_submission o, first, second;
 	kymo_context_t c;
 	uint64_t id;
 
 	assert_int_equal(kymo_context_create(&c), KYMO_OK);
-	listen(c, "origin_test", on_call);
+	listen(c, "submission_test", on_call);
 	listen(c, "dispatch", on_dispatch);
 	listen(c, "retirement", on_retirement);
 	assert_int_equal(kymo_context_start(c), KYMO_OK);
@@ -94,9 +94,9 @@ static void test_shared(void **state)
 	id = submit(&o);
 	assert_int_equal(kymo_external_pop(c, NULL), KYMO_OK);
 	assert_non_null(o.more);
-	first = cap_origin_share(&o);
-	second = cap_origin_share(&o);
-	cap_origin_end(&o);
+	first = cap_submission_share(&o);
+	second = cap_submission_share(&o);
+	cap_submission_end(&o);
 	assert_int_equal(retired, 0);
 	record(&first);
 	assert_int_equal(told, 1);
@@ -114,12 +114,12 @@ static void test_shared(void **state)
 /* Nothing to hold where only a buffer records. */
 static void test_plain(void **state)
 {
-	struct cap_origin o = {.call = 7, .scope = 8, .buffers = 1}, copy = cap_origin_share(&o);
+	struct cap_submission o = {.call = 7, .scope = 8, .buffers = 1}, copy = cap_submission_share(&o);
 
 	assert_int_equal(copy.call, 7);
 	assert_null(copy.more);
-	cap_origin_end(&copy);
-	cap_origin_end(&o);
+	cap_submission_end(&copy);
+	cap_submission_end(&o);
 }
 
 int main(void)

@@ -16,20 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct core_plan *plans GUARDED_BY(core_live->configure); /* under `configure` */
+static struct core_subscribers *plans GUARDED_BY(core_live->configure); /* under `configure` */
 static uint32_t plan_count, updates = 1;
 
 /* ---- making ---- */
 
-static uint64_t hash_of(const struct core_plan_entry *e, uint32_t count)
+static uint64_t hash_of(const struct core_subscriber *e, uint32_t count)
 {
 	return hash_bytes(e, count * sizeof(*e));
 }
 
-static struct core_plan *plan_new(const struct core_plan_entry *entries, uint32_t count,
+static struct core_subscribers *plan_new(const struct core_subscriber *entries, uint32_t count,
 				  uint64_t hash) REQUIRES(core_live->configure)
 {
-	struct core_plan *p = calloc(1, sizeof(*p) + count * sizeof(*entries));
+	struct core_subscribers *p = calloc(1, sizeof(*p) + count * sizeof(*entries));
 
 	if (!p)
 		return NULL;
@@ -48,14 +48,14 @@ static struct core_plan *plan_new(const struct core_plan_entry *entries, uint32_
 	return p;
 }
 
-const struct core_plan *core_plan_get(const struct core_plan_entry *entries, uint32_t count)
+const struct core_subscribers *core_subscribers_get(const struct core_subscriber *entries, uint32_t count)
 {
 	uint64_t hash = hash_of(entries, count);
 
 	kymo_assert_held(&core_live->configure);
 	if (count == 0)
 		return NULL;
-	for (struct core_plan *p = plans; p; p = p->next) {
+	for (struct core_subscribers *p = plans; p; p = p->next) {
 		if (p->hash == hash && p->count == count &&
 		    memcmp(p->entries, entries, count * sizeof(*entries)) == 0) {
 			p->update = updates;
@@ -68,7 +68,7 @@ const struct core_plan *core_plan_get(const struct core_plan_entry *entries, uin
 /* ---- who uses what ---- */
 
 struct use {
-	const struct core_plan *plan;
+	const struct core_subscribers *plan;
 	uint64_t buffers;
 	bool used;
 };
@@ -89,7 +89,7 @@ static void look_at(struct cap_thread *t, void *data)
 	depth = atomic_load_explicit(&t->depth, memory_order_acquire);
 	for (uint32_t i = 0; i < depth && i < CAP_FRAMES && !u->used; i++) {
 		const struct cap_frame *f = &t->frames[i];
-		const struct core_plan *p =
+		const struct core_subscribers *p =
 			atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 
 		u->used = (u->plan && p == u->plan) ||
@@ -97,7 +97,7 @@ static void look_at(struct cap_thread *t, void *data)
 	}
 }
 
-bool core_quiet(const struct core_plan *plan, uint64_t buffers)
+bool core_grace_period_over(const struct core_subscribers *plan, uint64_t buffers)
 {
 	struct use u = {plan, buffers, false};
 
@@ -109,9 +109,9 @@ bool core_quiet(const struct core_plan *plan, uint64_t buffers)
 }
 
 /* NULL: any may be in use. */
-static void mark(const struct core_plan *used) REQUIRES(core_live->configure)
+static void mark(const struct core_subscribers *used) REQUIRES(core_live->configure)
 {
-	for (struct core_plan *p = plans; p; p = p->next)
+	for (struct core_subscribers *p = plans; p; p = p->next)
 		if (!used || p == used)
 			p->used = true;
 }
@@ -126,7 +126,7 @@ static void mark_of(struct cap_thread *t, void *data) REQUIRES(core_live->config
 	}
 	depth = atomic_load_explicit(&t->depth, memory_order_acquire);
 	for (uint32_t i = 0; i < depth && i < CAP_FRAMES; i++) {
-		const struct core_plan *p =
+		const struct core_subscribers *p =
 			atomic_load_explicit(&t->frames[i].callbacks, memory_order_relaxed);
 
 		if (p)
@@ -134,26 +134,26 @@ static void mark_of(struct cap_thread *t, void *data) REQUIRES(core_live->config
 	}
 }
 
-void core_plans_update(void)
+void core_subscribers_update(void)
 {
 	updates++;
 }
 
 /* Now and then, so that a plan costs a constant share of a sweep. */
-void core_plans_sweep(void)
+void core_subscribers_sweep(void)
 {
 	static uint32_t left; /* in use at the last sweep */
-	struct core_plan **link = &plans;
+	struct core_subscribers **link = &plans;
 
 	if (plan_count < 2 * left + 16)
 		return;
 	left = 0;
-	for (struct core_plan *p = plans; p; p = p->next)
+	for (struct core_subscribers *p = plans; p; p = p->next)
 		left += p->used = p->update == updates || atomic_load(&p->refs);
 	core_barrier();
 	core_threads_each(mark_of, NULL);
 	while (*link) {
-		struct core_plan *p = *link;
+		struct core_subscribers *p = *link;
 
 		if (p->used || atomic_load_explicit(&p->refs, memory_order_acquire)) {
 			link = &p->next;

@@ -2,11 +2,11 @@
 /*
  * What device work and other activities keep of the call that submitted them, and when its id is retired.
  *
- * Invariants. An origin keeps its plan until its last holder ends it. An id is retired once: after its call has
- * returned and all origins taken in it have ended.
+ * Invariants. A submission keeps its plan until its last holder ends it. An id is retired once: after its call has
+ * returned and all submissions taken in it have ended.
  */
-#ifndef CORE_WORK_ORIGIN_H
-#define CORE_WORK_ORIGIN_H
+#ifndef CORE_WORK_SUBMISSION_H
+#define CORE_WORK_SUBMISSION_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,16 +15,16 @@
 
 #include "core/capture.h"
 
-struct core_plan;
+struct core_subscribers;
 struct core_retire;
 
-/* ---- origins and retirement (origin.c) ---- */
-struct core_origin {
-	_Atomic uint32_t holders;     /* see cap_origin_share() */
-	const struct core_plan *plan; /* kept; or NULL */
+/* ---- submissions and retirement (submission.c) ---- */
+struct core_submission {
+	_Atomic uint32_t holders;     /* see cap_submission_share() */
+	const struct core_subscribers *plan; /* kept; or NULL */
 	struct core_retire *retire;   /* kept; or NULL */
 	uint64_t *buffer_external;    /* [CAP_BUFFERS] if any is not 0, else NULL */
-	struct core_origin_entry {
+	struct core_submission_entry {
 		uint64_t external;
 		bool skip; /* the filter said no */
 	} entries[];                  /* of the plan */
@@ -33,7 +33,7 @@ struct core_origin {
 #define CORE_RETIRE_WANTED ((struct core_retire *)2)
 /* Nobody waits for it, but what the call costs is being measured; see overhead.c. */
 #define CORE_RETIRE_SAMPLED ((struct core_retire *)1)
-/* An origin for telling those of `plan` (NULL: nobody) alone. */
-struct core_origin *core_origin_of(const struct core_plan *plan);
+/* A submission for telling those of `plan` (NULL: nobody) alone. */
+struct core_submission *core_submission_of(const struct core_subscribers *plan);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What work keeps of the moment it was submitted, and the retirement of correlation ids: an id is
- * retired when its call has returned and all origins taken in it have ended.
+ * retired when its call has returned and all submissions taken in it have ended.
  */
 #include "core/work/activity.h"
 
@@ -12,7 +12,7 @@
 #include "core/context/context.h"
 #include "core/ring/ring.h"
 #include "core/tool/tool.h"
-#include "core/work/origin.h"
+#include "core/work/submission.h"
 
 _Atomic uint64_t core_buffers_open;
 _Atomic uint32_t core_epoch;
@@ -82,7 +82,7 @@ static struct core_retire *retire_get(struct cap_frame *f)
 
 /* ---- filters ---- */
 
-static bool accepted(struct core_calling *k, const struct core_plan_entry *e,
+static bool accepted(struct core_calling *k, const struct core_subscriber *e,
 		     const kymo_work_t *work)
 {
 	if (!core_calling_goes_on(k) || !core_calling_one(k, e->context, e->generation))
@@ -93,8 +93,8 @@ static bool accepted(struct core_calling *k, const struct core_plan_entry *e,
 }
 
 /* Asks the filters; buffers that none of their services wants are taken out of the mask. */
-static void ask_filters(struct cap_thread *t, const struct core_plan *plan, const struct cap_op *op,
-			const struct cap_subject *s, struct cap_origin *o, bool *skip)
+static void ask_filters(struct cap_thread *t, const struct core_subscribers *plan, const struct cap_op *op,
+			const struct cap_subject *s, struct cap_submission *o, bool *skip)
 {
 	kymo_work_t work = {.size = sizeof(work), .domain = core_domains[op->domain].desc,
 			    .op = op->number, .correlation = o->call};
@@ -111,7 +111,7 @@ static void ask_filters(struct cap_thread *t, const struct core_plan *plan, cons
 		work.bytes = s->bytes;
 	}
 	for (uint32_t i = 0; i < plan->count; i++) {
-		const struct core_plan_entry *e = &plan->entries[i];
+		const struct core_subscriber *e = &plan->entries[i];
 		uint64_t bit = e->buffer >= 0 ? 1ull << e->buffer : 0;
 		bool yes = may && accepted(&k, e, &work);
 
@@ -126,7 +126,7 @@ static void ask_filters(struct cap_thread *t, const struct core_plan *plan, cons
 	o->buffers &= ~filtered | wanted;
 }
 
-/* ---- origins ---- */
+/* ---- submissions ---- */
 
 static uint64_t external_of(struct cap_thread *t, const struct cap_frame *f, unsigned buffer)
 {
@@ -136,7 +136,7 @@ static uint64_t external_of(struct cap_thread *t, const struct cap_frame *f, uns
 }
 
 static bool keep_buffer_externals(struct cap_thread *t, const struct cap_frame *f,
-				  struct cap_origin *o, struct core_origin *more)
+				  struct cap_submission *o, struct core_submission *more)
 {
 	uint64_t any = 0, values[CAP_BUFFERS];
 
@@ -156,9 +156,9 @@ static bool keep_buffer_externals(struct cap_thread *t, const struct cap_frame *
 
 /* External id of an entry's context: asked for at the call, or pushed. */
 static uint64_t entry_external(struct cap_thread *t, const struct cap_frame *f,
-			       const struct core_plan_entry *e)
+			       const struct core_subscriber *e)
 {
-	const struct core_plan *asked =
+	const struct core_subscribers *asked =
 		f ? atomic_load_explicit(&f->callbacks, memory_order_relaxed) : NULL;
 	size_t at = f ? (size_t)(f - t->frames) : 0;
 
@@ -169,12 +169,12 @@ static uint64_t entry_external(struct cap_thread *t, const struct cap_frame *f,
 	return core_external_top(t, e->context);
 }
 
-static struct core_origin *more_new(struct cap_thread *t, struct cap_frame *f,
+static struct core_submission *more_new(struct cap_thread *t, struct cap_frame *f,
 				    const struct cap_op *op, const struct cap_subject *subject,
-				    const struct core_plan *plan, struct cap_origin *o)
+				    const struct core_subscribers *plan, struct cap_submission *o)
 {
 	uint32_t count = plan ? plan->count : 0;
-	struct core_origin *m = calloc(1, sizeof(*m) + count * sizeof(m->entries[0]));
+	struct core_submission *m = calloc(1, sizeof(*m) + count * sizeof(m->entries[0]));
 	bool skip[count + 1];
 
 	if (!m)
@@ -189,42 +189,42 @@ static struct core_origin *more_new(struct cap_thread *t, struct cap_frame *f,
 	}
 	if (plan && plan->callbacks) {
 		m->plan = plan;
-		core_plan_keep(plan);
+		core_subscribers_hold(plan);
 	}
 	m->retire = retire_get(f);
 	keep_buffer_externals(t, f, o, m);
 	return m;
 }
 
-struct core_origin *core_origin_of(const struct core_plan *plan)
+struct core_submission *core_submission_of(const struct core_subscribers *plan)
 {
-	struct core_origin *m =
+	struct core_submission *m =
 		plan ? calloc(1, sizeof(*m) + plan->count * sizeof(m->entries[0])) : NULL;
 
 	if (!m)
 		return NULL;
 	atomic_init(&m->holders, 1);
 	m->plan = plan;
-	core_plan_keep(plan);
+	core_subscribers_hold(plan);
 	return m;
 }
 
 /* Nothing that the rest of the work would need. */
-static bool more_empty(const struct core_origin *m, const struct cap_origin *o)
+static bool more_empty(const struct core_submission *m, const struct cap_submission *o)
 {
 	return !o->buffers && !m->plan;
 }
 
-void cap_origin_end_more(struct cap_origin *o)
+void cap_submission_end_slow(struct cap_submission *o)
 {
-	struct core_origin *m = o->more;
+	struct core_submission *m = o->more;
 	int saved = errno;
 
 	o->more = NULL;
 	if (atomic_fetch_sub_explicit(&m->holders, 1, memory_order_acq_rel) != 1)
 		return;
 	if (m->plan)
-		core_plan_let_go(m->plan);
+		core_subscribers_release(m->plan);
 	if (m->retire)
 		retire_let_go(m->retire);
 	free(m->buffer_external);
@@ -232,7 +232,7 @@ void cap_origin_end_more(struct cap_origin *o)
 	errno = saved;
 }
 
-void cap_origin_share_more(const struct cap_origin *o)
+void cap_submission_share_slow(const struct cap_submission *o)
 {
 	atomic_fetch_add_explicit(&o->more->holders, 1, memory_order_relaxed);
 }
@@ -240,24 +240,24 @@ void cap_origin_share_more(const struct cap_origin *o)
 static __attribute__((noinline, cold)) bool take_more(struct cap_thread *t, struct cap_frame *f,
 						       const struct cap_op *op,
 						       const struct cap_subject *subject,
-						       const struct core_plan *plan,
-						       struct cap_origin *o)
+						       const struct core_subscribers *plan,
+						       struct cap_submission *o)
 {
 	int saved = errno;
 
 	o->more = more_new(t, f, op, subject, plan, o);
 	if (o->more && more_empty(o->more, o))
-		cap_origin_end_more(o);
+		cap_submission_end_slow(o);
 	errno = saved;
 	return o->more || o->buffers;
 }
 
-bool cap_origin_take(struct cap_origin *o, const struct cap_frame *call, const struct cap_op *op,
+bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call, const struct cap_op *op,
 		     const struct cap_subject *subject)
 {
 	struct cap_frame *f = (struct cap_frame *)(uintptr_t)call;
 	struct cap_thread *t = cap_thread_current;
-	const struct core_plan *plan;
+	const struct core_subscribers *plan;
 	bool wanted = true;
 
 	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
@@ -265,7 +265,7 @@ bool cap_origin_take(struct cap_origin *o, const struct cap_frame *call, const s
 		if (!t)
 			return false;
 	}
-	cap_busy(t);
+	cap_read_lock(t);
 	o->epoch = atomic_load_explicit(&core_epoch, memory_order_acquire);
 	o->buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
 	plan = atomic_load_explicit(&op->callbacks, memory_order_acquire);
@@ -281,13 +281,13 @@ bool cap_origin_take(struct cap_origin *o, const struct cap_frame *call, const s
 			      atomic_load_explicit(&t->externals, memory_order_relaxed) ||
 			      (f && atomic_load_explicit(&f->callbacks, memory_order_relaxed))))
 		wanted = take_more(t, f, op, subject, plan, o);
-	cap_idle(t);
+	cap_read_unlock(t);
 	return wanted;
 }
 
 /* ---- records of activities ---- */
 
-/* The buffers of the mask that were there when the origin was taken, and still are. */
+/* The buffers of the mask that were there when the submission was taken, and still are. */
 static uint64_t still_open(uint64_t buffers, uint32_t epoch)
 {
 	buffers &= atomic_load_explicit(&core_buffers_open, memory_order_acquire);
@@ -310,7 +310,7 @@ void cap_lost(const struct cap_op *op, uint64_t count)
 		t = cap_thread_attach();
 	if (!t || count == 0)
 		return;
-	cap_busy(t);
+	cap_read_lock(t);
 	for (uint64_t left = atomic_load_explicit(&op->buffers, memory_order_acquire); left;
 	     left &= left - 1) {
 		struct core_buffer *b = &core_buffers[__builtin_ctzll(left)];
@@ -325,7 +325,7 @@ void cap_lost(const struct cap_op *op, uint64_t count)
 		atomic_fetch_add_explicit(&r->lost, count, memory_order_relaxed);
 		core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
 	}
-	cap_idle(t);
+	cap_read_unlock(t);
 }
 
 /* A place for a record that goes into no buffer. */
@@ -359,41 +359,41 @@ static struct wire_ring *ring_for(struct cap_thread *t, struct cap_frame *f)
 }
 
 bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
-			const struct cap_origin *origin, uint64_t start, uint64_t end,
+			const struct cap_submission *submission, uint64_t start, uint64_t end,
 			unsigned fields)
 {
 	struct cap_thread *t = cap_thread_current;
-	const struct core_plan *plan = NULL;
+	const struct core_subscribers *plan = NULL;
 	struct wire_event v = {0};
-	struct cap_origin own;
+	struct cap_submission own;
 	struct wire_ring *r;
 
-	if (!origin) {
-		if (!cap_origin_take(&own, NULL, op, NULL))
+	if (!submission) {
+		if (!cap_submission_take(&own, NULL, op, NULL))
 			return false;
-		origin = &own;
+		submission = &own;
 	}
 	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
 		t = cap_thread_attach();
 		if (!t)
 			return false;
 	}
-	cap_busy(t);
-	f->origin = origin->more;
-	f->owns_origin = origin == &own;
-	if (cap_unlikely(origin->more != NULL))
-		plan = origin->more->plan;
+	cap_read_lock(t);
+	f->submission = submission->more;
+	f->owns_submission = submission == &own;
+	if (cap_unlikely(submission->more != NULL))
+		plan = submission->more->plan;
 	atomic_store_explicit(&f->callbacks, plan, memory_order_relaxed);
-	atomic_store_explicit(&f->buffers, still_open(origin->buffers, origin->epoch),
+	atomic_store_explicit(&f->buffers, still_open(submission->buffers, submission->epoch),
 			      memory_order_relaxed);
 	f->op = op;
 	f->parent = 0;
-	f->scope = origin->scope;
+	f->scope = submission->scope;
 	r = ring_for(t, f);
 	if (cap_unlikely(!r)) {
-		if (origin == &own)
-			cap_origin_end(&own);
-		cap_idle(t);
+		if (submission == &own)
+			cap_submission_end(&own);
+		cap_read_unlock(t);
 		return false;
 	}
 	if (cap_unlikely(t->next_id == t->id_limit))
@@ -409,23 +409,23 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 	v.start = f->start;
 	v.end = f->end;
 	v.scope = f->scope;
-	if (cap_unlikely(origin->more && origin->more->buffer_external && r != t->scratch))
-		v.external = origin->more->buffer_external[r - t->rings];
+	if (cap_unlikely(submission->more && submission->more->buffer_external && r != t->scratch))
+		v.external = submission->more->buffer_external[r - t->rings];
 	v.op = op->wire;
 	if (cap_likely(r->chunk != NULL))
 		cap_note_early(r, op, start);
 	wire_begin(e, r, &v, fields);
-	if (cap_unlikely(origin == &own && own.more && !plan)) {
-		cap_origin_end(&own);
-		f->origin = NULL;
+	if (cap_unlikely(submission == &own && own.more && !plan)) {
+		cap_submission_end(&own);
+		f->submission = NULL;
 	}
 	return true;
 }
 
 bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
 {
-	const struct core_plan *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
-	struct cap_origin own = {.more = f->origin};
+	const struct core_subscribers *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+	struct cap_submission own = {.more = f->submission};
 	struct wire_record w = {0};
 	uint64_t words[plan->count];
 	bool goes_on;
@@ -433,8 +433,8 @@ bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
 	wire_peek(e, &w);
 	f->id = core_activity_correlation(&core_domains[f->op->domain].desc->ops[f->op->number],
 					  &w);
-	goes_on = core_callbacks(f, NULL, CAP_COMPLETE, words, &w, f->origin);
-	if (f->owns_origin && own.more)
-		cap_origin_end_more(&own);
+	goes_on = core_callbacks(f, NULL, CAP_COMPLETE, words, &w, f->submission);
+	if (f->owns_submission && own.more)
+		cap_submission_end_slow(&own);
 	return goes_on;
 }

@@ -45,7 +45,7 @@ static bool read_stat(int pid, char *state, int *status)
 	return true;
 }
 
-bool death_seen(int pid, int pidfd)
+bool process_exit_seen(int pid, int pidfd)
 {
 	struct pollfd p = {pidfd, POLLIN, 0};
 	char state;

@@ -14,7 +14,7 @@
 
 static _Atomic uint32_t wanted;
 
-static void harvest(void *arg)
+static void collect(void *arg)
 {
 	const struct timespec period = {0, PERIOD_NS};
 
@@ -25,20 +25,20 @@ static void harvest(void *arg)
 		nanosleep(&period, NULL);
 		atomic_store(&wanted, 0);
 		cuda_aside_look();
-		cuda_harvest(CUDA_TELL_OLD);
+		cuda_collect(CUDA_TELL_OLD);
 		if (cuda_buffers_given()) /* with work that still runs, or new ones */
 			atomic_store(&wanted, 1);
 	}
 }
 
-void cuda_harvester_start(void)
+void cuda_collector_start(void)
 {
-	if (!core_sleeper_start("cuda", harvest, NULL))
+	if (!core_sleeper_start("cuda", collect, NULL))
 		cap_note(2, "cuda", "no thread could be made: device work of the last moments is lost "
 				    "if the program is killed");
 }
 
-void cuda_harvester_wake(void)
+void cuda_collector_wake(void)
 {
 	if (!atomic_exchange(&wanted, 1))
 		futex_wake(&wanted, 1);

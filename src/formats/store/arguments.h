@@ -8,8 +8,8 @@
  * u32 operation, the bytes of args.h. Its row id is (call id >> 12) << 8 | part: a block of ids
  * has several frames when its calls come too far apart. Private to the store.
  */
-#ifndef FORMATS_STORE_SIDE_H
-#define FORMATS_STORE_SIDE_H
+#ifndef FORMATS_STORE_ARGUMENTS_H
+#define FORMATS_STORE_ARGUMENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,25 +20,25 @@
 
 /* ---- writing ----------------------------------------------------------------------------------- */
 
-struct side_writer;
+struct arguments_writer;
 
-struct side_writer *side_writer_new(sqlite3 *db);
-void side_writer_free(struct side_writer *w);
+struct arguments_writer *arguments_writer_new(sqlite3 *db);
+void arguments_writer_free(struct arguments_writer *w);
 
 /* Adds the arguments of a call, if it has any. False: SQLite or memory failed. */
-bool side_add(struct side_writer *w, int64_t id, const struct trace *t, const struct rec *r);
+bool arguments_append(struct arguments_writer *w, int64_t id, const struct trace *t, const struct rec *r);
 
 /* Writes what is still in memory. */
-bool side_flush(struct side_writer *w);
+bool arguments_flush(struct arguments_writer *w);
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
-struct side_reader;
+struct arguments_reader;
 
-struct side_reader *side_reader_new(sqlite3 *db);
-void side_reader_free(void *reader);
+struct arguments_reader *arguments_reader_new(sqlite3 *db);
+void arguments_reader_free(void *reader);
 
 /* The arguments of a call; borrowed until the next call of this function. False: it has none. */
-bool side_find(struct side_reader *r, int64_t id, uint32_t *op, const void **data, size_t *length);
+bool arguments_find(struct arguments_reader *r, int64_t id, uint32_t *op, const void **data, size_t *length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments beside the rows of calls; see side.h. */
+/* Arguments beside the rows of calls; see arguments.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #endif
 
 #include "base/vec.h"
-#include "formats/store/side.h"
+#include "formats/store/arguments.h"
 
 #define ID_BITS     12u
 #define PART_BITS   8u
@@ -31,7 +31,7 @@ struct frame {
 	uint8_t *data; /* FRAME_BYTES + room for one entry */
 };
 
-struct side_writer {
+struct arguments_writer {
 	sqlite3_stmt *insert;
 	struct frame frames[OPEN_FRAMES];
 	struct frame *last;
@@ -45,9 +45,9 @@ struct side_writer {
 
 #define ENTRY_ROOM (sizeof(struct entry) + ARGS_MAX)
 
-struct side_writer *side_writer_new(sqlite3 *db)
+struct arguments_writer *arguments_writer_new(sqlite3 *db)
 {
-	struct side_writer *w = calloc(1, sizeof(*w));
+	struct arguments_writer *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
@@ -58,13 +58,13 @@ struct side_writer *side_writer_new(sqlite3 *db)
 #endif
 	if (!w->out || sqlite3_prepare_v3(db, "INSERT INTO call_args(id, data) VALUES(?, ?)", -1,
 					  SQLITE_PREPARE_PERSISTENT, &w->insert, NULL) != SQLITE_OK) {
-		side_writer_free(w);
+		arguments_writer_free(w);
 		return NULL;
 	}
 	return w;
 }
 
-void side_writer_free(struct side_writer *w)
+void arguments_writer_free(struct arguments_writer *w)
 {
 	if (!w)
 		return;
@@ -79,7 +79,7 @@ void side_writer_free(struct side_writer *w)
 }
 
 /* Bytes in w->out. */
-static size_t compress(struct side_writer *w, const struct frame *f)
+static size_t compress(struct arguments_writer *w, const struct frame *f)
 {
 #ifdef KYMO_HAVE_ZSTD
 	size_t n = w->zstd ? ZSTD_compressCCtx(w->zstd, w->out + 1, w->out_size - 1, f->data,
@@ -97,7 +97,7 @@ static size_t compress(struct side_writer *w, const struct frame *f)
 }
 
 /* The first free row of the block; a block of 4096 calls never needs all 256. */
-static bool write_frame(struct side_writer *w, struct frame *f)
+static bool write_frame(struct arguments_writer *w, struct frame *f)
 {
 	int64_t id = (int64_t)((f->key - 1) << PART_BITS);
 	size_t n = compress(w, f);
@@ -114,7 +114,7 @@ static bool write_frame(struct side_writer *w, struct frame *f)
 	return rc == SQLITE_OK;
 }
 
-static struct frame *frame_for(struct side_writer *w, uint64_t key)
+static struct frame *frame_for(struct arguments_writer *w, uint64_t key)
 {
 	struct frame *oldest = &w->frames[0];
 
@@ -134,7 +134,7 @@ static struct frame *frame_for(struct side_writer *w, uint64_t key)
 	return oldest;
 }
 
-bool side_add(struct side_writer *w, int64_t id, const struct trace *t, const struct rec *r)
+bool arguments_append(struct arguments_writer *w, int64_t id, const struct trace *t, const struct rec *r)
 {
 	uint64_t key = ((uint64_t)id >> ID_BITS) + 1;
 	struct frame *f = w->last;
@@ -156,7 +156,7 @@ bool side_add(struct side_writer *w, int64_t id, const struct trace *t, const st
 	return f->bytes < FRAME_BYTES || write_frame(w, f);
 }
 
-bool side_flush(struct side_writer *w)
+bool arguments_flush(struct arguments_writer *w)
 {
 	bool ok = true;
 
@@ -175,24 +175,24 @@ struct block {
 	uint32_t at[1u << ID_BITS]; /* offset of the entry, plus 1; 0: none */
 };
 
-struct side_reader {
+struct arguments_reader {
 	sqlite3 *db;
 	struct block *blocks[CACHED];
 	unsigned next; /* to give way */
 };
 
-struct side_reader *side_reader_new(sqlite3 *db)
+struct arguments_reader *arguments_reader_new(sqlite3 *db)
 {
-	struct side_reader *r = calloc(1, sizeof(*r));
+	struct arguments_reader *r = calloc(1, sizeof(*r));
 
 	if (r)
 		r->db = db;
 	return r;
 }
 
-void side_reader_free(void *reader)
+void arguments_reader_free(void *reader)
 {
-	struct side_reader *r = reader;
+	struct arguments_reader *r = reader;
 
 	if (!r)
 		return;
@@ -269,7 +269,7 @@ static void read_frames(sqlite3 *db, uint64_t key, struct block *b)
 	sqlite3_finalize(s);
 }
 
-static struct block *block_for(struct side_reader *r, uint64_t key)
+static struct block *block_for(struct arguments_reader *r, uint64_t key)
 {
 	struct block *b;
 
@@ -290,7 +290,7 @@ static struct block *block_for(struct side_reader *r, uint64_t key)
 	return b;
 }
 
-bool side_find(struct side_reader *r, int64_t id, uint32_t *op, const void **data, size_t *length)
+bool arguments_find(struct arguments_reader *r, int64_t id, uint32_t *op, const void **data, size_t *length)
 {
 	struct block *b = block_for(r, ((uint64_t)id >> ID_BITS) + 1);
 	uint32_t at = b ? b->at[id & ((1 << ID_BITS) - 1)] : 0;

@@ -4,8 +4,8 @@
  * one "INSERT INTO ... SELECT" copies: measured 1.5 times as fast as binding and stepping a
  * statement for each row. Column 0 is the row id.
  */
-#ifndef FORMATS_STORE_FEED_H
-#define FORMATS_STORE_FEED_H
+#ifndef FORMATS_STORE_BULK_INSERT_H
+#define FORMATS_STORE_BULK_INSERT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #define FEED_BLOB_MAX 8192u    /* bytes of one blob */
 #define FEED_NULL  INT64_MIN  /* a cell that is NULL */
 
-struct feed {
+struct bulk_insert {
 	sqlite3 *db;
 	unsigned columns;
 	uint64_t reals;   /* bit by column: its cells are the bytes of a double */
@@ -32,30 +32,30 @@ struct feed {
 };
 
 /* For `table` with `columns` columns, `reals` of them real numbers. False: sqlite3_errmsg() says why. */
-bool feed_init(struct feed *f, sqlite3 *db, const char *table, unsigned columns, bool blob,
+bool bulk_insert_init(struct bulk_insert *f, sqlite3 *db, const char *table, unsigned columns, bool blob,
 	       uint64_t reals);
-void feed_release(struct feed *f);
+void bulk_insert_release(struct bulk_insert *f);
 
 /* Inserts what was collected. */
-bool feed_flush(struct feed *f);
+bool bulk_insert_flush(struct bulk_insert *f);
 
 /* The cells of the next row, to be filled whole. NULL: insertion failed. */
-static inline int64_t *feed_row(struct feed *f)
+static inline int64_t *bulk_insert_row(struct bulk_insert *f)
 {
 	if (__builtin_expect(f->rows == FEED_ROWS || f->used > FEED_BYTES - FEED_BLOB_MAX, 0) &&
-	    !feed_flush(f))
+	    !bulk_insert_flush(f))
 		return NULL;
 	return f->cells + (uint64_t)f->rows++ * f->columns;
 }
 
 /* Where the blob of the present row is written: at most FEED_BLOB_MAX bytes. */
-static inline uint8_t *feed_blob(struct feed *f)
+static inline uint8_t *bulk_insert_blob(struct bulk_insert *f)
 {
 	return f->bytes + f->used;
 }
 
 /* The cell for the `length` bytes just written. */
-static inline int64_t feed_blob_cell(struct feed *f, uint32_t length)
+static inline int64_t bulk_insert_blob_cell(struct bulk_insert *f, uint32_t length)
 {
 	int64_t cell = (int64_t)f->used << 16 | length;
 

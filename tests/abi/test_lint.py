@@ -57,10 +57,10 @@ class Lint(unittest.TestCase):
 
     def test_words(self):
         def plant():
-            self.write("tools/check/words.txt", "# none\nharvest -> collect\n")
-            self.write("src/names.c", f"/* {SPDX} */\n/* Harvest it. */\nint do_harvest_all, harvester;\n")
+            self.write("tools/check/words.txt", "# none\nwrongname -> collect\n")
+            self.write("src/names.c", f"/* {SPDX} */\n/* Wrongname it. */\nint do_wrongname_all, wrongnameer;\n")
         self.plant = plant
-        self.found("words", "src/names.c:2: \"Harvest\": collect", "src/names.c:3: \"harvest\": collect", "2 complaints")
+        self.found("words", "src/names.c:2: \"Wrongname\": collect", "src/names.c:3: \"wrongname\": collect", "2 complaints")
 
     def test_shell(self):
         self.plant = lambda: self.write("bad.sh", f"#!/bin/sh\n# {SPDX}\ncd /nowhere\nx= y=1\necho $x $y\n")

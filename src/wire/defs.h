@@ -54,6 +54,8 @@ enum wire_def_kind {
 };
 
 /* s: bytes/string, u: u64. */
+/* A line for each field would hide what belongs together. */
+/* clang-format off */
 enum def_process { /* u pid, u ppid, s exe, s argv (NUL separated), s cwd, s hostname,
 		      u tick_source (1 TSC, 2 CLOCK_MONOTONIC_RAW ns, 3 CNTVCT), u ticks_per_second
 		      (estimate), u start_realtime_ns, u start_monotonic_raw_ns, u start_tick,
@@ -232,6 +234,7 @@ struct wire_def {
 	uint16_t count;
 	struct wire_def_value v[WIRE_DEF_VALUES];
 };
+/* clang-format on */
 
 static inline void wire_def_init(struct wire_def *d, uint16_t kind)
 {

@@ -5,6 +5,7 @@
  * that were destroyed; by several threads, by a forked child, and at exit. From a fixed seed, or the
  * one that is given. Meant for the sanitizers; without them it finds crashes only.
  */
+/* clang-format off */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

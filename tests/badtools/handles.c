@@ -213,7 +213,8 @@ static void sizes(void)
 	submit();
 	EQUAL(asked, 1);
 	EQUAL(kymo_context_destroy(c), KYMO_OK);
-	s = (kymo_selection_t){.size = offsetof(kymo_selection_t, filter), .domain = "sync",
+	s = (kymo_selection_t){.size = offsetof(kymo_selection_t, filter),
+			       .domain = "sync",
 			       .filter = never_asked}; /* of a tool that does not know filters */
 	asked = 0;
 	EQUAL(kymo_context_create(&c), KYMO_OK);
@@ -344,11 +345,13 @@ static void after(void)
 
 /* ---- many tools ---- */
 
+/* clang-format off */
 #define TEN(F, n)     F(n##0) F(n##1) F(n##2) F(n##3) F(n##4) F(n##5) F(n##6) F(n##7) F(n##8) F(n##9)
 #define HUNDRED(F, n)                                                                              \
 	TEN(F, n##0) TEN(F, n##1) TEN(F, n##2) TEN(F, n##3) TEN(F, n##4)                           \
 	TEN(F, n##5) TEN(F, n##6) TEN(F, n##7) TEN(F, n##8) TEN(F, n##9)
 #define MANY(F) HUNDRED(F, 1) HUNDRED(F, 2) HUNDRED(F, 3)
+/* clang-format on */
 
 static int next_end = 399;
 
@@ -361,8 +364,10 @@ static void ends(void *data)
 #define CONFIGURE(n)                                                                               \
 	static const kymo_tool_t *configure_##n(uint32_t v, const char *l, uint32_t p)             \
 	{                                                                                          \
-		static const kymo_tool_t tool = {                                                  \
-			.size = sizeof(tool), .name = "many", .finalize = ends, .data = (void *)n};\
+		static const kymo_tool_t tool = {.size = sizeof(tool),                             \
+						 .name = "many",                                   \
+						 .finalize = ends,                                 \
+						 .data = (void *)n};                               \
 		return &tool;                                                                      \
 	}
 MANY(CONFIGURE)

@@ -213,16 +213,16 @@ class Test(base.Test):
                  if r.get("op") == "load_module"]
         check("times of loads are those of the calls", sorted(loads), calls)
         text = must(self.kymo, "show", self.trace)
-        found = re.findall(r"(\w+):load_module\(correlation=#(\d+), program=#(\d+), agent=#(\d+), "
+        found = re.findall(r"(\w+):load_module\(correlation=#(\d+), program=(#\d+|none), agent=([^,]+), "
                            r"status=(\d+)", text)
         check("domain", {f[0] for f in found}, {"code_object"})
         ids = [i & 0xffffffffff for i, in self.rows("SELECT id FROM regions WHERE name LIKE 'cu%Load%' "
                                                    "ORDER BY start")]
         check("calls", [int(f[1]) for f in found], ids)
-        handles = dict(self.rows("SELECT id, handle FROM program"))
-        check("modules", [handles.get(int(f[2])) for f in found], [0xa100, 0xa200, 0xa300, None])
-        devices = dict(self.rows("SELECT id, substr(uuid, -2) AS u FROM agent"))
-        check("devices", [devices[int(f[3])] for f in found], ["10", "11", "11", "10"])
+        handles = {f"#{i}": handle for i, handle in self.rows("SELECT id, handle FROM program")}
+        check("modules", [handles.get(f[2]) for f in found], [0xa100, 0xa200, 0xa300, None])
+        check("no module", found[3][2], "none")
+        check("devices", [f[3] for f in found], [f"Fake GPU #{n}" for n in (0, 1, 1, 0)])
         check("status", [int(f[4]) for f in found], [0, 0, 0, 209])
         check("kinds of code", self.rows("SELECT domain, kind, count(*) FROM code_objects GROUP BY 1, 2"),
               [("cuda", "binary", 3)])

@@ -218,8 +218,10 @@ struct small {
 static const kymo_field_t which_fields[] = {
 	{"result", "uint64_t", NULL, KYMO_KIND_UNSIGNED, 0, 8, KYMO_FIELD_RESULT}};
 static const kymo_op_desc_t small_ops[] = {{"which", which_fields, 1, 0, NULL, 0}};
-static const kymo_domain_desc_t small_desc = {sizeof(small_desc), "small", "Small", 1, 1, small_ops};
+static const kymo_domain_desc_t small_desc = {sizeof(small_desc), "small", "Small", 1, 1,
+					      small_ops};
 
+/* clang-format off */
 #define WHICH(n)                                                                                   \
 	static uint64_t which##n(void)                                                             \
 	{                                                                                          \
@@ -228,6 +230,7 @@ static const kymo_domain_desc_t small_desc = {sizeof(small_desc), "small", "Smal
 WHICH(0) WHICH(1) WHICH(2) WHICH(3) WHICH(4) WHICH(5) WHICH(6) WHICH(7)
 static uint64_t (*const functions[])(void) = {which0, which1, which2, which3,
 					      which4, which5, which6, which7};
+/* clang-format on */
 
 static kymo_status_t (*add)(const kymo_registration_t *, kymo_registration_id_t *);
 
@@ -346,8 +349,9 @@ static void bad_input(void)
 {
 	static struct small t = {sizeof(t), which3};
 	static size_t sizes[] = {0, 8, 17, (size_t)1 << 40};
-	static const char *const names[] = {"", "Small", "1st", "a b", NULL,
-		"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl"};
+	static const char *const names[] = {
+		"",    "Small", "1st",
+		"a b", NULL,    "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl"};
 	kymo_registration_t good = {sizeof(good), "small", 1, &t, &small_desc}, r;
 	kymo_domain_desc_t d;
 	int s[6];
@@ -451,11 +455,23 @@ static void limit(void)
 }
 
 static const struct check_scenario scenarios[] = {
-	{"no-library", no_library}, {"no-tool", no_tool}, {"plain", plain}, {"with-tool", with_tool},
-	{"constructor", constructor}, {"late", late}, {"unregister", unregister},
-	{"memory", memory}, {"nested", nested}, {"secure", secure}, {"instances", instances}, {"threads", threads},
-	{"attach-while-registering", attach_while_registering}, {"bad-input", bad_input},
-	{"refused", refused}, {"limit", limit}, {NULL, NULL},
+	{"no-library", no_library},
+	{"no-tool", no_tool},
+	{"plain", plain},
+	{"with-tool", with_tool},
+	{"constructor", constructor},
+	{"late", late},
+	{"unregister", unregister},
+	{"memory", memory},
+	{"nested", nested},
+	{"secure", secure},
+	{"instances", instances},
+	{"threads", threads},
+	{"attach-while-registering", attach_while_registering},
+	{"bad-input", bad_input},
+	{"refused", refused},
+	{"limit", limit},
+	{NULL, NULL},
 };
 
 int main(int argc, char **argv)

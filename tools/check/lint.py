@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 
-CHECKED = ["headers", "words", "shell", "python", "spelling"]  # add "format" to have it checked everywhere
+CHECKED = ["headers", "words", "shell", "python", "spelling", "format"]
 FORMATTER = "clang-format-14"  # the same 14.0.6 in Debian 12 and Ubuntu 24.04
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CODE = (".c", ".h", ".hpp", ".cpp")

@@ -13,11 +13,13 @@
 #include <kymo/counter.h>
 
 /* What is used of the library. */
+/* clang-format off */
 #define FUNCTIONS(X)                                                                               \
 	X(PAPI_library_init) X(PAPI_is_initialized) X(PAPI_thread_init) X(PAPI_strerror)           \
 	X(PAPI_enum_event) X(PAPI_get_event_info) X(PAPI_query_event) X(PAPI_num_cmp_hwctrs)       \
 	X(PAPI_create_eventset) X(PAPI_add_event) X(PAPI_start) X(PAPI_read) X(PAPI_stop)          \
 	X(PAPI_cleanup_eventset) X(PAPI_destroy_eventset)
+/* clang-format on */
 #define MEMBER(name) __typeof__(name) *name##_p;
 static struct {
 	FUNCTIONS(MEMBER)
@@ -83,8 +85,9 @@ static void initialise(void)
 		papi.PAPI_thread_init_p(self);
 	}
 	if (papi.PAPI_num_cmp_hwctrs_p(0) <= 0)
-		snprintf(trouble, sizeof(trouble), "PAPI finds no performance counters on this "
-						   "machine");
+		snprintf(trouble, sizeof(trouble),
+			 "PAPI finds no performance counters on this "
+			 "machine");
 }
 
 /* ---- what there is ---- */
@@ -93,7 +96,9 @@ static kymo_status_t add_preset(int code, kymo_counter_list_fn add, void *to)
 {
 	PAPI_event_info_t info;
 	struct preset *p = &presets[preset_count];
-	kymo_counter_info_t c = {.size = sizeof(c), .unit = "", .modes = KYMO_COUNTER_THREAD,
+	kymo_counter_info_t c = {.size = sizeof(c),
+				 .unit = "",
+				 .modes = KYMO_COUNTER_THREAD,
 				 .handle = preset_count};
 
 	if (preset_count == PRESETS || papi.PAPI_get_event_info_p(code, &info) != PAPI_OK)
@@ -113,7 +118,8 @@ static kymo_status_t add_preset(int code, kymo_counter_list_fn add, void *to)
 
 static kymo_status_t list(kymo_counter_list_fn add, void *to, void *data)
 {
-	kymo_counter_info_t none = {.size = sizeof(none), .name = "PAPI_TOT_INS",
+	kymo_counter_info_t none = {.size = sizeof(none),
+				    .name = "PAPI_TOT_INS",
 				    .description = "Instructions completed, and all other presets",
 				    .unavailable = trouble};
 	kymo_status_t status = KYMO_OK;
@@ -199,9 +205,13 @@ static void close_session(void *session, void *data)
 }
 
 static const kymo_counter_provider_t provider = {
-	.size = sizeof(provider), .name = "papi",
+	.size = sizeof(provider),
+	.name = "papi",
 	.description = "Preset events of the processor, by PAPI",
-	.list = list, .open = open_session, .read = read_session, .close = close_session,
+	.list = list,
+	.open = open_session,
+	.read = read_session,
+	.close = close_session,
 };
 
 __attribute__((constructor)) static void announce(void)

@@ -3,6 +3,7 @@
  * Thunks and the wrapper behind them, in assembly: they run with the arguments of a function whose
  * type no compiler knows. Offsets are checked below against the structures.
  */
+/* clang-format off */
 #include "core/table/table.h"
 
 #define TEXT(x)  #x

@@ -53,7 +53,8 @@ static void kokkos(void)
 	kokkos_pop();
 }
 
-static void find(const char *library, const char *push, void *at_push, const char *pop, void *at_pop)
+static void find(const char *library, const char *push, void *at_push, const char *pop,
+		 void *at_pop)
 {
 	void *opened = library ? dlopen(library, RTLD_NOW) : NULL;
 
@@ -78,7 +79,8 @@ static double best(void (*range)(void))
 
 int main(int argc, char **argv)
 {
-	find(argc > 1 ? argv[1] : NULL, "roctxRangePushA", &roctx_push, "roctxRangePop", &roctx_pop);
+	find(argc > 1 ? argv[1] : NULL, "roctxRangePushA", &roctx_push, "roctxRangePop",
+	     &roctx_pop);
 	find(getenv("KOKKOS_TOOLS_LIBS"), "kokkosp_push_profile_region", &kokkos_push,
 	     "kokkosp_pop_profile_region", &kokkos_pop);
 	domain = __itt_domain_create("bench");

@@ -52,8 +52,12 @@ static void fail(const char *what)
 /* Delivery of what the turn recorded is part of it. */
 static struct turn take_turn(int side, unsigned threads, double seconds, uint64_t calls)
 {
-	struct loop l = {.work = work, .data = malloc(64), .threads = threads, .batch = 10000,
-			 .seconds = seconds, .rounds = calls};
+	struct loop l = {.work = work,
+			 .data = malloc(64),
+			 .threads = threads,
+			 .batch = 10000,
+			 .seconds = seconds,
+			 .rounds = calls};
 	double before = process_cpu();
 	struct loop_result r;
 	struct turn t;

@@ -119,8 +119,7 @@ int bench_activity(void *handle, uint32_t index, size_t size, const void *value)
 	struct wire_enc e;
 
 	__asm__ volatile("" ::"r"(activity) : "memory"); /* values are not known to the compiler */
-	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], NULL, now, now,
-				DISPATCH_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], NULL, now, now, DISPATCH_FIELDS))
 		return -1;
 #pragma GCC unroll 32 /* field numbers are constants in backends */
 	for (unsigned i = 0; i < DISPATCH_FIELDS; i++)

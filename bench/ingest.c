@@ -100,7 +100,8 @@ static void print_store(const char *trace, double calls)
 	printf("store                  %8.1f B/call, of these %.1f B arguments\n",
 	       (double)st.st_size / calls, (double)args / calls);
 	printf("GROUP BY op            %8.2f s\n",
-	       time_sql(s, "SELECT op, count(*), sum(duration), max(duration) FROM call GROUP BY op"));
+	       time_sql(s,
+			"SELECT op, count(*), sum(duration), max(duration) FROM call GROUP BY op"));
 	printf("GROUP BY name, regions %8.2f s\n",
 	       time_sql(s, "SELECT name, count(*), sum(duration) FROM regions GROUP BY name"));
 	printf("all arguments as JSON  %8.2f s\n",

@@ -13,7 +13,8 @@ __attribute__((visibility("default"))) struct omp_tool *
 ompt_start_tool(unsigned omp_version, const char *runtime_version);
 
 static void parallel_begin(union omp_data *task, const struct omp_frame *frame,
-			   union omp_data *parallel, unsigned requested, int flags, const void *code)
+			   union omp_data *parallel, unsigned requested, int flags,
+			   const void *code)
 {
 }
 

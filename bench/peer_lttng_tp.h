@@ -11,21 +11,23 @@
 
 #include <lttng/tracepoint.h>
 
-LTTNG_UST_TRACEPOINT_EVENT(kymo_bench, call_entry,
+LTTNG_UST_TRACEPOINT_EVENT(
+	kymo_bench, call_entry,
 	LTTNG_UST_TP_ARGS(void *, handle, uint32_t, index, size_t, size, const void *, value),
-	LTTNG_UST_TP_FIELDS(
-		lttng_ust_field_integer_hex(uintptr_t, handle, (uintptr_t)handle)
-		lttng_ust_field_integer(uint32_t, index, index)
-		lttng_ust_field_integer(size_t, size, size)
-		lttng_ust_field_integer_hex(uintptr_t, value, (uintptr_t)value)))
+	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer_hex(uintptr_t, handle, (uintptr_t)handle)
+				    lttng_ust_field_integer(uint32_t, index, index)
+					    lttng_ust_field_integer(size_t, size, size)
+						    lttng_ust_field_integer_hex(uintptr_t, value,
+										(uintptr_t)value)))
 
-LTTNG_UST_TRACEPOINT_EVENT(kymo_bench, call_exit,
+LTTNG_UST_TRACEPOINT_EVENT(
+	kymo_bench, call_exit,
 	LTTNG_UST_TP_ARGS(void *, handle, int, result, size_t, size, const void *, value),
-	LTTNG_UST_TP_FIELDS(
-		lttng_ust_field_integer_hex(uintptr_t, handle, (uintptr_t)handle)
-		lttng_ust_field_integer(int, result, result)
-		lttng_ust_field_integer(size_t, size, size)
-		lttng_ust_field_integer_hex(uintptr_t, value, (uintptr_t)value)))
+	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer_hex(uintptr_t, handle, (uintptr_t)handle)
+				    lttng_ust_field_integer(int, result, result)
+					    lttng_ust_field_integer(size_t, size, size)
+						    lttng_ust_field_integer_hex(uintptr_t, value,
+										(uintptr_t)value)))
 
 #endif
 

@@ -80,8 +80,8 @@ static void make_tally(struct wire_tally *y, uint32_t op, uint32_t rank)
 
 static void write_rank(const char *trace, uint32_t rank, uint32_t ops)
 {
-	struct synth *s = synth_open(&(struct synth_options){.directory = trace, .pid = 1000 + rank,
-							     .rank = rank, .compress = true});
+	struct synth *s = synth_open(&(struct synth_options){
+		.directory = trace, .pid = 1000 + rank, .rank = rank, .compress = true});
 	uint16_t base = synth_domain(s, &domain);
 	uint32_t thread = synth_thread(s, 1000 + rank, "main");
 	struct wire_tally y[OPS_CHUNK];
@@ -99,13 +99,14 @@ static void write_rank(const char *trace, uint32_t rank, uint32_t ops)
 /* What a rank leaves that records: calls that overlap with those of all others. */
 static void write_records(const char *trace, uint32_t rank, uint32_t ops)
 {
-	struct synth *s = synth_open(&(struct synth_options){.directory = trace, .pid = 1000 + rank,
-							     .rank = rank, .compress = true});
+	struct synth *s = synth_open(&(struct synth_options){
+		.directory = trace, .pid = 1000 + rank, .rank = rank, .compress = true});
 	uint16_t base = synth_domain(s, &domain);
 	uint32_t thread = synth_thread(s, 1000 + rank, "main");
 
 	for (uint32_t i = 0; i < RECORDS; i++) {
-		synth_enter(s, thread, (uint16_t)(base + i % ops), 1000000 + i * 10000 + rank % 97, 0);
+		synth_enter(s, thread, (uint16_t)(base + i % ops), 1000000 + i * 10000 + rank % 97,
+			    0);
 		synth_leave(s, thread, 1005000 + i * 10000 + rank % 97, 0, true, NULL);
 	}
 	synth_close(s, 0, 0, 1000000000);
@@ -133,9 +134,11 @@ static void make_table(struct job_tally *t, uint32_t rank, uint32_t ranks, uint3
 	t->total[JOB_TALLY_START] = 1000000;
 	t->total[JOB_TALLY_END] = 1000000000;
 	for (uint32_t op = 0; op < ops; op++) {
-		struct job_tally_row key = {.kind = WIRE_TALLY_CALL, .number = op,
+		struct job_tally_row key = {.kind = WIRE_TALLY_CALL,
+					    .number = op,
 					    .name = {domain.name, domain.title, domain.ops[op].name,
-						     "", "", ""}}, *r;
+						     "", "", ""}},
+				     *r;
 
 		make_tally(&y, op, rank);
 		r = job_tally_row(t, &key);
@@ -163,7 +166,8 @@ static double processor(void)
 static size_t largest; /* bytes that one rank sends */
 
 /* Returns how long rank 0 of this part of the tree has waited and worked, from when all have come. */
-static double reduce(struct job_tally *t, uint32_t rank, uint32_t ranks, uint32_t reach, uint32_t ops)
+static double reduce(struct job_tally *t, uint32_t rank, uint32_t ranks, uint32_t reach,
+		     uint32_t ops)
 {
 	double spent = 0;
 
@@ -190,8 +194,8 @@ static double reduce(struct job_tally *t, uint32_t rank, uint32_t ranks, uint32_
 
 static void write_table(const char *trace, const struct job_tally *t)
 {
-	struct synth *s = synth_open(&(struct synth_options){.directory = trace, .pid = 1000,
-							     .rank = 0, .compress = true});
+	struct synth *s = synth_open(&(struct synth_options){
+		.directory = trace, .pid = 1000, .rank = 0, .compress = true});
 	size_t bytes;
 	uint8_t *data = job_tally_encode(t, &bytes);
 
@@ -214,9 +218,10 @@ static void add_up(const char *trace, uint32_t ranks, uint32_t ops)
 	struct job_tally t;
 	double spent = reduce(&t, 0, ranks, 1u << 31, ops);
 
-	need(!t.failed && t.count == 2 * ops && t.total[JOB_TALLY_RANKS] == ranks, "the whole table");
-	printf("  added up in the job: %.2f ms on the way, tables of at most %.1f KiB\n", spent * 1e3,
-	       (double)largest / 1024);
+	need(!t.failed && t.count == 2 * ops && t.total[JOB_TALLY_RANKS] == ranks,
+	     "the whole table");
+	printf("  added up in the job: %.2f ms on the way, tables of at most %.1f KiB\n",
+	       spent * 1e3, (double)largest / 1024);
 	fflush(stdout);
 	write_table(trace, &t);
 	job_tally_release(&t);
@@ -307,7 +312,8 @@ static void do_by_rank(const struct job *j)
 
 static void do_records(const struct job *j)
 {
-	summarise(j->records, BY_OP, j->ops < RECORDS ? j->ops : RECORDS, (uint64_t)j->ranks * RECORDS);
+	summarise(j->records, BY_OP, j->ops < RECORDS ? j->ops : RECORDS,
+		  (uint64_t)j->ranks * RECORDS);
 }
 
 static void do_merge(const struct job *j)

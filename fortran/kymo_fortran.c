@@ -9,7 +9,7 @@
 
 #include <kymo/marker.h>
 
-#define NAME 513 /* what is kept of a text, and a terminator */
+#define NAME  513 /* what is kept of a text, and a terminator */
 #define LABEL 65
 
 static const char *terminated(char *out, size_t room, const char *s, size_t n)

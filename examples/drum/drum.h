@@ -12,7 +12,8 @@
  */
 struct part {
 	int width, rows;
-	float *now, *next; /* rows + 2 rows each; `next` holds the moment before until it is computed */
+	float *now,
+		*next; /* rows + 2 rows each; `next` holds the moment before until it is computed */
 };
 
 static inline float *row(float *points, const struct part *p, int number)

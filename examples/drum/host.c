@@ -20,7 +20,8 @@ void host_vibrate(const struct part *p)
 		float *next = row(p->next, p, y);
 
 		for (int x = 1; x < width - 1; x++) {
-			float around = (now[x - 1] + now[x + 1]) + (now[x - width] + now[x + width]);
+			float around =
+				(now[x - 1] + now[x + 1]) + (now[x - width] + now[x + width]);
 
 			next[x] = 2.0f * now[x] - next[x] + RATE * (around - 4.0f * now[x]);
 		}

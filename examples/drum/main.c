@@ -88,7 +88,8 @@ static void exchange(struct drum *d)
 
 	kymo_range_push("exchange");
 	MPI_Irecv(d->above, n, MPI_FLOAT, up, 0, MPI_COMM_WORLD, &r[0]);
-	MPI_Irecv(row(d->host.next, &d->host, rows + 1), n, MPI_FLOAT, down, 1, MPI_COMM_WORLD, &r[1]);
+	MPI_Irecv(row(d->host.next, &d->host, rows + 1), n, MPI_FLOAT, down, 1, MPI_COMM_WORLD,
+		  &r[1]);
 	MPI_Isend(row(d->device.next, &d->device, 1), n, MPI_FLOAT, up, 1, MPI_COMM_WORLD, &r[2]);
 	MPI_Isend(row(d->host.next, &d->host, rows), n, MPI_FLOAT, down, 0, MPI_COMM_WORLD, &r[3]);
 	MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
@@ -106,8 +107,8 @@ static void swap(struct part *p)
 static void step(struct drum *d, int number)
 {
 	kymo_payload_t payload = kymo_int64("number", number);
-	kymo_marker_t m = {.size = sizeof(m), .string = &step_name, .payload = &payload,
-			   .payload_count = 1};
+	kymo_marker_t m = {
+		.size = sizeof(m), .string = &step_name, .payload = &payload, .payload_count = 1};
 
 	kymo_range_push_full(&m);
 	device_vibrate(&d->device, row(d->host.next, &d->host, 0));
@@ -157,8 +158,8 @@ static int result_is_right(struct drum *d)
 	MPI_Allreduce(&mine, &error, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 	kymo_range_pop();
 	if (d->rank == 0)
-		printf("error       %.1e from the formula, %.1e allowed: %s\n", error, allowed_error(d),
-		       error <= allowed_error(d) ? "correct" : "WRONG");
+		printf("error       %.1e from the formula, %.1e allowed: %s\n", error,
+		       allowed_error(d), error <= allowed_error(d) ? "correct" : "WRONG");
 	return error <= allowed_error(d);
 }
 
@@ -179,7 +180,8 @@ static void read_arguments(struct drum *d, int argc, char **argv)
 	if (d->size >= 4 * d->ranks && d->size <= 16384 && d->steps > 0)
 		return;
 	if (d->rank == 0)
-		fprintf(stderr, "usage: drum [SIZE [STEPS]]: 4 rows a rank at least, 16384 at most\n");
+		fprintf(stderr,
+			"usage: drum [SIZE [STEPS]]: 4 rows a rank at least, 16384 at most\n");
 	MPI_Finalize();
 	exit(2);
 }
@@ -202,8 +204,8 @@ int main(int argc, char **argv)
 			listen(&d);
 	}
 	if (d.rank == 0) {
-		printf("drum        %d x %d points, %d steps; %d ranks of %d threads\n", d.size, d.size,
-		       d.steps, d.ranks, host_threads());
+		printf("drum        %d x %d points, %d steps; %d ranks of %d threads\n", d.size,
+		       d.size, d.steps, d.ranks, host_threads());
 		printf("device      %s\n", device_name());
 		printf("time        %.3f s\n", MPI_Wtime() - start);
 	}

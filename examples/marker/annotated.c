@@ -54,8 +54,8 @@ static void step(struct device *d, int i)
 {
 	const size_t size = N;
 	kymo_payload_t number = kymo_int64("number", i);
-	kymo_marker_t m = {.size = sizeof(m), .string = &step_name, .payload = &number,
-			   .payload_count = 1};
+	kymo_marker_t m = {
+		.size = sizeof(m), .string = &step_name, .payload = &number, .payload_count = 1};
 
 	kymo_range_push_full(&m);
 	clSetKernelArg(d->scale, 0, sizeof(d->data), &d->data);

@@ -55,12 +55,16 @@ static struct {
 
 static const kymo_enum_value_t codes[] = {{"OK", 0}, {"FULL", -1}, {"NO_SUCH_SUM", -2}};
 static const kymo_enum_set_t status = {"sums_status", codes, 3};
-#define SUM {"sum", "uint64_t", NULL, KYMO_KIND_HANDLE, 0, 8, KYMO_FIELD_IN}
+#define SUM                                                                                        \
+	{                                                                                          \
+		"sum", "uint64_t", NULL, KYMO_KIND_HANDLE, 0, 8, KYMO_FIELD_IN                     \
+	}
 static const kymo_field_t open_fields[] = {
 	{"name", "const char *", NULL, KYMO_KIND_STRING, 0, 8, KYMO_FIELD_IN},
 	{"out", "uint64_t *", NULL, KYMO_KIND_HANDLE, 0, 8, KYMO_FIELD_OUT}};
 static const kymo_field_t add_fields[] = {
-	SUM, {"value", "double", NULL, KYMO_KIND_FLOAT, 0, 8, KYMO_FIELD_IN},
+	SUM,
+	{"value", "double", NULL, KYMO_KIND_FLOAT, 0, 8, KYMO_FIELD_IN},
 	{"times", "int32_t", NULL, KYMO_KIND_SIGNED, 0, 4, KYMO_FIELD_IN}};
 static const kymo_field_t read_fields[] = {
 	SUM, {"result", "double", NULL, KYMO_KIND_FLOAT, 0, 8, KYMO_FIELD_RESULT}};

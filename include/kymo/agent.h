@@ -29,13 +29,13 @@ extern "C" {
 
 /* Codes never change; new ones are appended. */
 typedef enum kymo_agent_type {
-	KYMO_AGENT_CPU = 1,         /* a package (socket), or all of them as a runtime shows them */
+	KYMO_AGENT_CPU = 1, /* a package (socket), or all of them as a runtime shows them */
 	KYMO_AGENT_GPU = 2,
 	KYMO_AGENT_NPU = 3,         /* neural processor beside or inside the CPU */
 	KYMO_AGENT_ACCELERATOR = 4, /* computes, but is none of the others */
 	KYMO_AGENT_FPGA = 5,
-	KYMO_AGENT_NIC = 6,         /* Ethernet, InfiniBand and alike */
-	KYMO_AGENT_OTHER = 7        /* for instance a display adapter that does not compute */
+	KYMO_AGENT_NIC = 6,  /* Ethernet, InfiniBand and alike */
+	KYMO_AGENT_OTHER = 7 /* for instance a display adapter that does not compute */
 } kymo_agent_type_t;
 
 /* "cpu", "gpu", ...; NULL for a code that is not one. */
@@ -54,8 +54,9 @@ typedef struct kymo_agent_cache {
 	kymo_agent_cache_type_t type;
 	uint64_t bytes; /* of one of them */
 	uint32_t line_bytes;
-	uint32_t shared_by; /* hardware threads (CPU) or compute units (GPU) that one of them serves */
-	uint32_t count;     /* how many of them the agent has */
+	uint32_t
+		shared_by; /* hardware threads (CPU) or compute units (GPU) that one of them serves */
+	uint32_t count;    /* how many of them the agent has */
 } kymo_agent_cache_t;
 
 /* A NUMA node that belongs to a CPU agent. A node that spans packages is listed with each. */
@@ -122,12 +123,12 @@ typedef struct kymo_agent {
 	 * own memory.
 	 */
 	uint64_t memory_bytes;
-	uint32_t compute_units;  /* cores, compute units, multiprocessors: what the driver counts */
-	uint32_t threads;        /* hardware threads of a CPU, SIMD units of an AMD GPU */
+	uint32_t compute_units; /* cores, compute units, multiprocessors: what the driver counts */
+	uint32_t threads;       /* hardware threads of a CPU, SIMD units of an AMD GPU */
 	uint64_t clock_max_hz;
-	const kymo_agent_cache_t *const *caches;   /* by level */
-	const kymo_agent_numa_t *const *numa;      /* of a CPU */
-	const kymo_agent_handle_t *const *handles; /* of the runtimes that are up */
+	const kymo_agent_cache_t *const *caches;        /* by level */
+	const kymo_agent_numa_t *const *numa;           /* of a CPU */
+	const kymo_agent_handle_t *const *handles;      /* of the runtimes that are up */
 	const kymo_agent_property_t *const *properties; /* docs/agents.md lists the names */
 } kymo_agent_t;
 

@@ -62,9 +62,9 @@ typedef struct kymo_counter_info {
 	uint32_t flags;          /* KYMO_COUNTER_GAUGE */
 	uint32_t dimension_count;
 	const kymo_dimension_t *dimensions; /* the last one varies fastest */
-	const char *unavailable; /* why it cannot be counted here; NULL: it can */
-	uint32_t read_ns;        /* what one reading costs, roughly; 0: unknown */
-	uint64_t handle;         /* the provider's own */
+	const char *unavailable;            /* why it cannot be counted here; NULL: it can */
+	uint32_t read_ns;                   /* what one reading costs, roughly; 0: unknown */
+	uint64_t handle;                    /* the provider's own */
 } kymo_counter_info_t;
 
 /* A counter of this process; valid until the process ends. */
@@ -167,9 +167,9 @@ KYMO_EXPORT kymo_status_t kymo_counter_set_value(kymo_counter_set_t set, uint32_
 
 /* Op numbers of the domain "counter". */
 typedef enum kymo_counter_op {
-	KYMO_COUNTER_OP_CALL = 0,    /* of one call: exit minus enter, on its thread */
-	KYMO_COUNTER_OP_THREAD = 1,  /* of a thread, since its last such record: add them up */
-	KYMO_COUNTER_OP_SAMPLE = 2,  /* of an agent, since its last such record */
+	KYMO_COUNTER_OP_CALL = 0,     /* of one call: exit minus enter, on its thread */
+	KYMO_COUNTER_OP_THREAD = 1,   /* of a thread, since its last such record: add them up */
+	KYMO_COUNTER_OP_SAMPLE = 2,   /* of an agent, since its last such record */
 	KYMO_COUNTER_OP_DISPATCH = 3, /* of one kernel */
 	KYMO_COUNTER_OP_PUBLISHED = 4 /* of a tool's or runtime's own (<kymo/publish.h>) */
 } kymo_counter_op_t;
@@ -178,14 +178,14 @@ typedef enum kymo_counter_op {
 typedef struct kymo_counter_values {
 	size_t size;
 	kymo_counter_op_t op;
-	uint32_t thread;         /* index of the thread in the process; 0: none */
-	uint32_t agent;          /* of DISPATCH and SAMPLE */
-	uint64_t correlation;    /* the call, or the call that submitted the kernel; or 0 */
+	uint32_t thread;      /* index of the thread in the process; 0: none */
+	uint32_t agent;       /* of DISPATCH and SAMPLE */
+	uint64_t correlation; /* the call, or the call that submitted the kernel; or 0 */
 	int64_t scope;
-	uint64_t start, end;     /* ns: the time that was counted */
-	const double *values;    /* in the order of kymo_counter_set_value() */
+	uint64_t start, end;  /* ns: the time that was counted */
+	const double *values; /* in the order of kymo_counter_set_value() */
 	uint32_t count;
-	uint32_t kernel;         /* of DISPATCH: its id, see kymo_ref_name(); 0: unknown */
+	uint32_t kernel; /* of DISPATCH: its id, see kymo_ref_name(); 0: unknown */
 } kymo_counter_values_t;
 
 typedef void (*kymo_counter_values_fn)(kymo_context_t context, const kymo_counter_values_t *values,
@@ -285,8 +285,7 @@ typedef struct kymo_counter_provider {
 } kymo_counter_provider_t;
 
 /* `provider` is borrowed for ever. ERROR_EXISTS: the name is taken. ERROR_LIMIT: 16 at most. */
-KYMO_EXPORT kymo_status_t
-kymo_counter_provider_register(const kymo_counter_provider_t *provider);
+KYMO_EXPORT kymo_status_t kymo_counter_provider_register(const kymo_counter_provider_t *provider);
 
 #ifdef __cplusplus
 }

@@ -35,9 +35,9 @@
 extern "C" {
 #endif
 
-#define KYMO_STRING_MAX  512  /* bytes kept of a text */
-#define KYMO_PAYLOAD_MAX 256  /* bytes kept of a value */
-#define KYMO_RANGE_DEPTH 256  /* ranges open on a thread; deeper ones are counted, not recorded */
+#define KYMO_STRING_MAX  512 /* bytes kept of a text */
+#define KYMO_PAYLOAD_MAX 256 /* bytes kept of a value */
+#define KYMO_RANGE_DEPTH 256 /* ranges open on a thread; deeper ones are counted, not recorded */
 
 /* Returned by push, pop and stop instead of a depth. */
 enum {
@@ -130,8 +130,8 @@ static inline kymo_payload_t kymo_bytes(const char *key, const void *data, size_
 
 /* A mark or range in full. All but `size` may be zero. */
 typedef struct kymo_marker {
-	size_t size;             /* sizeof(kymo_marker_t) */
-	const char *name;        /* used when `string` is NULL */
+	size_t size;      /* sizeof(kymo_marker_t) */
+	const char *name; /* used when `string` is NULL */
 	kymo_string_t *string;
 	kymo_string_t *domain;   /* who says it: ranges of each domain nest by themselves */
 	kymo_string_t *category; /* a group within the domain */
@@ -146,7 +146,7 @@ typedef enum kymo_object {
 	KYMO_OBJECT_THREAD = 2,  /* handle: its number in the operating system; 0: the caller */
 	KYMO_OBJECT_DEVICE = 3,  /* handle: the runtime's, as in cl_device_id */
 	KYMO_OBJECT_CONTEXT = 4,
-	KYMO_OBJECT_QUEUE = 5    /* or stream */
+	KYMO_OBJECT_QUEUE = 5 /* or stream */
 } kymo_object_t;
 
 typedef enum kymo_control {
@@ -166,8 +166,8 @@ typedef struct kymo_marker_args {
 	const char *domain;   /* "" is the default one */
 	const char *category; /* or "" */
 	uint32_t color;
-	uint32_t all;         /* pause, resume: of all threads */
-	int64_t scope;        /* of ranges: their own; the record's scope is the parent */
+	uint32_t all;  /* pause, resume: of all threads */
+	int64_t scope; /* of ranges: their own; the record's scope is the parent */
 } kymo_marker_args_t;
 
 struct kymo_marker_hook;
@@ -223,8 +223,8 @@ extern "C" {
 
 /* The hook: one a program or library, however many of its files include this. */
 extern kymo_marker_hook_t kymo_marker_hook __attribute__((visibility("hidden")));
-__attribute__((weak, used, visibility("hidden"))) kymo_marker_hook_t kymo_marker_hook = {
-	NULL, NULL, NULL, 0, KYMO_MARKER_VERSION};
+__attribute__((weak, used, visibility("hidden")))
+kymo_marker_hook_t kymo_marker_hook = {NULL, NULL, NULL, 0, KYMO_MARKER_VERSION};
 
 /*
  * A note that says where it is, for a libkymo that comes later. One for each file that includes
@@ -309,8 +309,8 @@ KYMO_MARKER_FUNCTION(int, kymo_range_push, (const char *name), kymo_marker_liste
 		     KYMO_MARKER_OFF)
 KYMO_MARKER_FUNCTION(int, kymo_range_push_string, (kymo_string_t * name), kymo_marker_listener,
 		     push_string(name), KYMO_MARKER_OFF)
-KYMO_MARKER_FUNCTION(int, kymo_range_push_full, (const kymo_marker_t *marker),
-		     kymo_marker_listener, push_full(marker), KYMO_MARKER_OFF)
+KYMO_MARKER_FUNCTION(int, kymo_range_push_full, (const kymo_marker_t *marker), kymo_marker_listener,
+		     push_full(marker), KYMO_MARKER_OFF)
 
 /* Closes the innermost range of the calling thread, of the default domain or of `domain`. */
 KYMO_MARKER_FUNCTION(int, kymo_range_pop, (void), kymo_marker_listener, pop(), KYMO_MARKER_OFF)

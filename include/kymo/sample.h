@@ -45,7 +45,7 @@ typedef struct kymo_sample_desc {
 	uint64_t interval_ns; /* 100 us to 10 s; 0: 10 ms */
 	kymo_sample_clock_t clock;
 	kymo_sample_method_t method;
-	uint32_t depth;       /* stack entries at most; 0: KYMO_SAMPLE_DEPTH, 1: program counter alone */
+	uint32_t depth; /* stack entries at most; 0: KYMO_SAMPLE_DEPTH, 1: program counter alone */
 } kymo_sample_desc_t;
 
 /*
@@ -78,7 +78,7 @@ KYMO_EXPORT const char *kymo_sample_error(void);
  */
 typedef enum kymo_device_sample_mode {
 	KYMO_DEVICE_SAMPLE_CONTINUOUS = 0, /* kernels run as ever; samples know only their code */
-	KYMO_DEVICE_SAMPLE_SERIALIZED = 1  /* kernels run one at a time; samples know their launch */
+	KYMO_DEVICE_SAMPLE_SERIALIZED = 1 /* kernels run one at a time; samples know their launch */
 } kymo_device_sample_mode_t;
 
 typedef struct kymo_device_sample_desc {
@@ -96,12 +96,13 @@ KYMO_EXPORT kymo_status_t kymo_device_sample_service(kymo_context_t context,
 
 /* An instruction of a kernel. Strings live as long as the process. */
 typedef struct kymo_device_code {
-	size_t size;          /* sizeof(kymo_device_code_t) */
-	const char *function; /* the symbol it lies in: a kernel, or a function that was not inlined */
-	const char *file;     /* "" where the code has no line information */
-	uint32_t line;        /* 0 likewise */
-	uint64_t module;      /* checksum of the binary, as the device's vendor forms it */
-	uint64_t offset;      /* bytes from the beginning of the function */
+	size_t size; /* sizeof(kymo_device_code_t) */
+	const char
+		*function; /* the symbol it lies in: a kernel, or a function that was not inlined */
+	const char *file;  /* "" where the code has no line information */
+	uint32_t line;     /* 0 likewise */
+	uint64_t module;   /* checksum of the binary, as the device's vendor forms it */
+	uint64_t offset;   /* bytes from the beginning of the function */
 } kymo_device_code_t;
 
 /* What field "code" of a record means. ERROR_NOT_FOUND. */

@@ -27,20 +27,20 @@ typedef enum kymo_kind {
 	KYMO_KIND_ENUM = 6,     /* one name of `set` */
 	KYMO_KIND_FLAGS = 7,    /* names of `set` or'ed */
 	KYMO_KIND_BOOL = 8,
-	KYMO_KIND_STRING = 9,   /* text, not terminated, UTF-8 expected */
-	KYMO_KIND_BYTES = 10,   /* raw bytes */
-	KYMO_KIND_ARRAY = 11,   /* elements of kind `element`, `size` bytes each */
-	KYMO_KIND_TIME = 12,    /* unsigned or signed nanoseconds */
-	KYMO_KIND_SIZE = 13,    /* bytes */
-	KYMO_KIND_REF = 14      /* id of a definition (`type` says which: "queue", "kernel", ...) */
+	KYMO_KIND_STRING = 9, /* text, not terminated, UTF-8 expected */
+	KYMO_KIND_BYTES = 10, /* raw bytes */
+	KYMO_KIND_ARRAY = 11, /* elements of kind `element`, `size` bytes each */
+	KYMO_KIND_TIME = 12,  /* unsigned or signed nanoseconds */
+	KYMO_KIND_SIZE = 13,  /* bytes */
+	KYMO_KIND_REF = 14    /* id of a definition (`type` says which: "queue", "kernel", ...) */
 } kymo_kind_t;
 
 /* Direction and role of a field. */
 enum {
 	KYMO_FIELD_IN = 0u,
-	KYMO_FIELD_OUT = 1u,       /* value after the call; absent when the call failed */
-	KYMO_FIELD_RESULT = 2u,    /* the return value (when it is not the status) */
-	KYMO_FIELD_DEREF = 4u      /* what the field of the same name without '*' points to */
+	KYMO_FIELD_OUT = 1u,    /* value after the call; absent when the call failed */
+	KYMO_FIELD_RESULT = 2u, /* the return value (when it is not the status) */
+	KYMO_FIELD_DEREF = 4u   /* what the field of the same name without '*' points to */
 };
 
 typedef struct kymo_enum_value {
@@ -70,10 +70,10 @@ typedef struct kymo_field {
 
 /* Properties of an operation. */
 enum {
-	KYMO_OP_CHATTY = 1u,   /* query or setter left out of mode "default" */
-	KYMO_OP_SUBMITS = 2u,  /* puts work on a device */
-	KYMO_OP_WAITS = 4u,    /* may block the host */
-	KYMO_OP_MINIMAL = 8u,  /* kept in mode "minimal" */
+	KYMO_OP_CHATTY = 1u,  /* query or setter left out of mode "default" */
+	KYMO_OP_SUBMITS = 2u, /* puts work on a device */
+	KYMO_OP_WAITS = 4u,   /* may block the host */
+	KYMO_OP_MINIMAL = 8u, /* kept in mode "minimal" */
 	KYMO_OP_ALLOCATES = 16u,
 	KYMO_OP_ACTIVITY = 32u, /* of an activity domain: no call of a program */
 	KYMO_OP_OBJECT = 64u,   /* tells tools of what traces hold as definitions or otherwise */
@@ -90,10 +90,10 @@ typedef struct kymo_op_desc {
 } kymo_op_desc_t;
 
 typedef struct kymo_domain_desc {
-	size_t size;           /* sizeof(kymo_domain_desc_t) */
-	const char *name;      /* "opencl"; lower case, unique in the process */
-	const char *title;     /* "OpenCL" */
-	uint32_t version;      /* of the description */
+	size_t size;       /* sizeof(kymo_domain_desc_t) */
+	const char *name;  /* "opencl"; lower case, unique in the process */
+	const char *title; /* "OpenCL" */
+	uint32_t version;  /* of the description */
 	uint32_t op_count;
 	const kymo_op_desc_t *ops;
 } kymo_domain_desc_t;

@@ -88,7 +88,7 @@ KYMO_EXPORT kymo_status_t kymo_force_configure(kymo_configure_fn configure);
 KYMO_EXPORT kymo_status_t kymo_tool_detach(const kymo_tool_t *tool);
 
 typedef enum kymo_state {
-	KYMO_STATE_NONE = 0,       /* nothing has been registered in this process yet */
+	KYMO_STATE_NONE = 0, /* nothing has been registered in this process yet */
 	KYMO_STATE_RUNNING = 1,
 	KYMO_STATE_FINALIZING = 2, /* buffers are being delivered, tools told the end */
 	KYMO_STATE_FINALIZED = 3   /* functions that change something return ERROR_FINALIZED */
@@ -162,7 +162,7 @@ KYMO_EXPORT kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool
  * KYMO_KIND_REF carry ("agent", "queue", "kernel") and of allocations; 0: none or not known.
  */
 typedef struct kymo_work {
-	size_t size; /* sizeof(kymo_work_t) */
+	size_t size;                      /* sizeof(kymo_work_t) */
 	const kymo_domain_desc_t *domain; /* an activity domain */
 	uint32_t op;
 	uint32_t agent, queue, kernel;
@@ -205,15 +205,15 @@ typedef struct kymo_callback_record {
 	uint64_t external;    /* value on top of this context's stack for the thread, or 0 */
 	int64_t scope;
 	const void *call_site;
-	int32_t status;       /* at EXIT */
+	int32_t status; /* at EXIT */
 	/*
 	 * The op's argument structure (size first), or NULL: at the EXIT of a call that was left by
 	 * longjmp() or an exception, which is told when the thread's next call shows it. Pointers in
 	 * it are the program's own and valid during the callback only.
 	 */
 	const void *args;
-	uint64_t *user;       /* a word of the tool's own, kept from ENTER to EXIT of this call */
-	uint64_t start;       /* of activities: ns */
+	uint64_t *user; /* a word of the tool's own, kept from ENTER to EXIT of this call */
+	uint64_t start; /* of activities: ns */
 	uint64_t end;
 	const void *internal; /* for kymo_callback_value() */
 } kymo_callback_record_t;
@@ -465,7 +465,7 @@ KYMO_EXPORT kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
  * delivered + lost + overwritten.
  */
 typedef struct kymo_buffer_info {
-	size_t size;          /* sizeof(kymo_buffer_info_t), set by the caller */
+	size_t size; /* sizeof(kymo_buffer_info_t), set by the caller */
 	kymo_policy_t policy;
 	uint64_t bytes;       /* most memory for records */
 	uint64_t memory;      /* taken so far */
@@ -567,21 +567,23 @@ KYMO_EXPORT kymo_status_t kymo_ref_name(const char *type, uint64_t id, const cha
 
 /* The value of a field, as recorded. */
 typedef struct kymo_value {
-	size_t size;    /* sizeof(kymo_value_t), set by the caller */
+	size_t size; /* sizeof(kymo_value_t), set by the caller */
 	const kymo_field_t *field;
 	/*
 	 * False: NULL pointer, or not recorded. Of buffered records a number behind a NULL pointer
 	 * is present, and 0.
 	 */
 	bool present;
-	uint64_t u;     /* integers, enums, pointers, handles; signed ones sign extended */
-	double f;       /* KYMO_KIND_FLOAT */
+	uint64_t u;       /* integers, enums, pointers, handles; signed ones sign extended */
+	double f;         /* KYMO_KIND_FLOAT */
 	const void *data; /* strings, bytes, arrays: `count` elements of `width` bytes */
-	uint32_t count; /* elements stored */
-	uint32_t total; /* elements there were */
-	uint32_t width; /* of an element in `data`; less than its size: unsigned, extend with zero */
-	uint8_t kind;   /* kymo_kind_t: the field's, of an element the element's */
-	const void *address; /* of the value: `data`, or within this structure; `field->size` bytes */
+	uint32_t count;   /* elements stored */
+	uint32_t total;   /* elements there were */
+	uint32_t
+		width; /* of an element in `data`; less than its size: unsigned, extend with zero */
+	uint8_t kind;  /* kymo_kind_t: the field's, of an element the element's */
+	const void
+		*address; /* of the value: `data`, or within this structure; `field->size` bytes */
 } kymo_value_t;
 
 /* Value of field `index` of a buffered record. ERROR_NOT_FOUND: there is no such field. */

@@ -48,7 +48,8 @@ bool device_match(const struct trace *t, uint32_t i, uint32_t k)
 		return true;
 	if (!same_host(t, a, b))
 		return false;
-	if ((is_package(t, a) && is_host_device(t, b)) || (is_package(t, b) && is_host_device(t, a)))
+	if ((is_package(t, a) && is_host_device(t, b)) ||
+	    (is_package(t, b) && is_host_device(t, a)))
 		return true;
 	/* Runtimes make uuids of their own for one device, so that others do not say it is another. */
 	return address_of(a, &x) && address_of(b, &y) && x.domain == y.domain && x.bus == y.bus &&

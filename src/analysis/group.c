@@ -181,7 +181,8 @@ static int compare_sizes(const void *x, const void *y)
 	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
 
 	for (unsigned d = 0; d < dimension_count; d++) {
-		uint32_t i = a->first->key[KEY_COPY_SIZE_CLASS], k = b->first->key[KEY_COPY_SIZE_CLASS];
+		uint32_t i = a->first->key[KEY_COPY_SIZE_CLASS],
+			 k = b->first->key[KEY_COPY_SIZE_CLASS];
 		int order = 0;
 
 		if (dimensions[d].by == BY_SIZE)

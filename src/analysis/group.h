@@ -12,7 +12,7 @@
 #define GROUP_LABELS 15 /* as many as there are dimensions */
 
 struct group {
-	char *key;                  /* labels, NUL between them */
+	char *key; /* labels, NUL between them */
 	size_t key_length;
 	const char *label[GROUP_LABELS]; /* in `key`, in order of `dimensions` */
 	const struct summary *summary;   /* of the first row */
@@ -23,7 +23,7 @@ struct group {
 	struct group_queue { /* of the rows, with --by queue; one may be there again */
 		const struct summary *summary;
 		uint32_t process, queue;
-	} *queues;
+	} * queues;
 	uint32_t queue_count, queue_room;
 	uint64_t passed; /* bytes: of each row what was sent or received, whichever is more */
 };

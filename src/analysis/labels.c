@@ -173,7 +173,8 @@ static bool label_direction(struct text *out, const struct tally *row)
 {
 	unsigned from = row->key[KEY_COPY_KINDS] >> 8 & 0xff, to = row->key[KEY_COPY_KINDS] & 0xff;
 
-	if (!row->key[KEY_COPY_SOURCE_AGENT] && !row->key[KEY_COPY_DESTINATION_AGENT] && !from && !to)
+	if (!row->key[KEY_COPY_SOURCE_AGENT] && !row->key[KEY_COPY_DESTINATION_AGENT] && !from &&
+	    !to)
 		return false;
 	label_place(out, row->key[KEY_COPY_SOURCE_AGENT], from);
 	text_add(out, " to ");
@@ -212,7 +213,8 @@ static void label_way(struct text *out, const struct trace *t, const struct tall
 
 	if (strcmp(op, "fill") == 0) {
 		text_add(out, "fill of ");
-		label_place(out, row->key[KEY_COPY_DESTINATION_AGENT], row->key[KEY_COPY_KINDS] & 0xff);
+		label_place(out, row->key[KEY_COPY_DESTINATION_AGENT],
+			    row->key[KEY_COPY_KINDS] & 0xff);
 		return;
 	}
 	if (strcmp(op, "map") == 0 || strcmp(op, "unmap") == 0)
@@ -371,7 +373,7 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		break;
 	case BY_NODE:
 		text_add(out, t->processes[process].merged_ranks ? "all"
-							       : t->processes[process].hostname);
+								 : t->processes[process].hostname);
 		break;
 	case BY_RANK:
 		label_rank(out, t, &t->processes[process]);

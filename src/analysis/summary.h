@@ -18,16 +18,16 @@ struct summary {
 	const struct trace *trace; /* borrowed from `source` */
 	struct tallies *tallies;   /* owned */
 	bool from_store;
-	struct scopes *scopes;     /* owned; of summaries by scope, else NULL */
-	void *source;              /* what keeps `trace` alive */
+	struct scopes *scopes; /* owned; of summaries by scope, else NULL */
+	void *source;          /* what keeps `trace` alive */
 	void (*source_free)(void *source);
 };
 
 enum summary_source {
-	SUMMARY_ANY,  /* the store when it is fresh, else raw */
+	SUMMARY_ANY, /* the store when it is fresh, else raw */
 	SUMMARY_RAW,
 	SUMMARY_SCOPES, /* raw, in two passes: rows are kept apart by scope */
-	SUMMARY_STORE /* the store, built when it is missing or stale */
+	SUMMARY_STORE   /* the store, built when it is missing or stale */
 };
 
 /* Reads the numbers of `path`. On failure nothing is left to release and the log says why. */
@@ -37,7 +37,12 @@ void summary_release(struct summary *s);
 
 /* What rows stand for; several may be or'ed. */
 enum summary_by {
-	BY_TRACE = 1, BY_RANK = 2, BY_PROCESS = 4, BY_THREAD = 8, BY_DEVICE = 16, BY_QUEUE = 32,
+	BY_TRACE = 1,
+	BY_RANK = 2,
+	BY_PROCESS = 4,
+	BY_THREAD = 8,
+	BY_DEVICE = 16,
+	BY_QUEUE = 32,
 	BY_OP = 64,
 	BY_SCOPE = 128, /* only of what SUMMARY_SCOPES has read */
 	BY_PEER = 256,  /* of messages */
@@ -45,7 +50,9 @@ enum summary_by {
 	BY_DIRECTION = 1024, /* of copies */
 	BY_SIZE = 2048,      /* of copies and messages: a class of bytes */
 	/* Not for users; what some tables are always made by. */
-	BY_MEMORY = 4096, BY_STATUS = 8192, BY_CODE = 16384
+	BY_MEMORY = 4096,
+	BY_STATUS = 8192,
+	BY_CODE = 16384
 };
 
 /* Parses "thread,op"; 0 and *bad (a word of `text`, not terminated) when a word is unknown. */

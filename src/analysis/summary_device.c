@@ -65,10 +65,13 @@ static void add_row(struct device_samples *d, const struct summary *s, const str
 		return;
 	d->samples += row->bytes;
 	d->idle += row->untimed;
-	d->rows[d->row_count++] = (struct met){
-		.function = code->function, .file = code->file, .line = code->line,
-		.reason = s->trace->strings[row->key[KEY_DEVICE_SAMPLE_REASON]].text, .samples = row->bytes,
-		.idle = row->untimed};
+	d->rows[d->row_count++] =
+		(struct met){.function = code->function,
+			     .file = code->file,
+			     .line = code->line,
+			     .reason = s->trace->strings[row->key[KEY_DEVICE_SAMPLE_REASON]].text,
+			     .samples = row->bytes,
+			     .idle = row->untimed};
 }
 
 static bool collect(struct device_samples *d, const struct summary *s, unsigned count)
@@ -190,8 +193,10 @@ static void notes(struct table *t, const struct device_samples *d)
 	if (d->lost)
 		table_note(t, "%" PRIu64 " samples were lost by the device", d->lost);
 	if (d->full)
-		table_note(t, "the device's buffer was full %" PRIu64 " times, what followed is lost: "
-			      "sample less often", d->full);
+		table_note(t,
+			   "the device's buffer was full %" PRIu64 " times, what followed is lost: "
+			   "sample less often",
+			   d->full);
 	text_release(&all);
 }
 
@@ -205,8 +210,7 @@ static void columns(struct table *t)
 	table_column(t, "reasons", "why warps wait", CELL_TEXT);
 }
 
-bool summary_device_samples(struct report *r, const struct summary *s, unsigned count,
-			    unsigned by)
+bool summary_device_samples(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct device_samples d = {0};
 	bool ok = collect(&d, s, count);

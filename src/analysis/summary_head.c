@@ -45,8 +45,8 @@ static uint64_t copies_of(const struct summary *s)
 bool summary_nothing_recorded(const struct summary *s)
 {
 	return !sum_of(s, TALLY_CALL) && !sum_of(s, TALLY_DISPATCH) && !sum_of(s, TALLY_COPY) &&
-	       !sum_of(s, TALLY_MARKER) && !sum_of(s, TALLY_COMM) &&
-	       !sum_of(s, TALLY_SAMPLE) && !sum_of(s, TALLY_DEVICE_SAMPLE) && !sum_of(s, TALLY_COUNTER);
+	       !sum_of(s, TALLY_MARKER) && !sum_of(s, TALLY_COMM) && !sum_of(s, TALLY_SAMPLE) &&
+	       !sum_of(s, TALLY_DEVICE_SAMPLE) && !sum_of(s, TALLY_COUNTER);
 }
 
 uint64_t summary_duration(const struct trace *t)
@@ -120,7 +120,8 @@ static void head_unread(struct report *r, const struct trace *t, enum file_state
 		text_addf(&names, " and %u more", n - NAMED);
 	if (n)
 		report_head(r, "%s: %s. What the %s recorded is lost.",
-			    state == FILE_MISSING ? "Missing in the trace" : "In the trace, and cannot be read",
+			    state == FILE_MISSING ? "Missing in the trace"
+						  : "In the trace, and cannot be read",
 			    names.s ? names.s : "", n == 1 ? "process" : "processes");
 	text_release(&names);
 }
@@ -145,10 +146,11 @@ static void head_death(struct report *r, const struct trace *t, const struct t_p
 	if (p->rank == UINT32_MAX)
 		snprintf(who, sizeof(who), "Process %u", p->pid);
 	else if (t->worlds > 1)
-		snprintf(who, sizeof(who), "Rank %u.%u (process %u on %.256s)", p->world, p->rank, p->pid,
-			 p->hostname);
+		snprintf(who, sizeof(who), "Rank %u.%u (process %u on %.256s)", p->world, p->rank,
+			 p->pid, p->hostname);
 	else
-		snprintf(who, sizeof(who), "Rank %u (process %u on %.256s)", p->rank, p->pid, p->hostname);
+		snprintf(who, sizeof(who), "Rank %u (process %u on %.256s)", p->rank, p->pid,
+			 p->hostname);
 	if (p->exit_status >= 0)
 		snprintf(status, sizeof(status), " with status %d", p->exit_status);
 	if (p->how_ended != 2)
@@ -173,7 +175,8 @@ static int by_end(const void *a, const void *b)
 /* Those that died, the first first: the deaths of others may follow from its. */
 static void head_deaths(struct report *r, const struct trace *t)
 {
-	const struct t_process **dead = calloc(t->processes_count, sizeof(const struct t_process *));
+	const struct t_process **dead =
+		calloc(t->processes_count, sizeof(const struct t_process *));
 	uint32_t n = 0;
 
 	for (uint32_t i = 1; dead && i < t->processes_count; i++)
@@ -240,10 +243,12 @@ static bool head_window(struct report *r, const char *trace)
 	paused = is_set(manifest, "\"KYMO_START_PAUSED=");
 	free(manifest);
 	if (paused)
-		report_head(r, "  Recording was to begin paused (--start-paused), and nothing was recorded after it "
+		report_head(r, "  Recording was to begin paused (--start-paused), and nothing was "
+			       "recorded after it "
 			       "was resumed, if it was.");
 	if (window)
-		report_head(r, "  Nothing that is recorded began in the time that --delay and --duration left.");
+		report_head(r, "  Nothing that is recorded began in the time that --delay and "
+			       "--duration left.");
 	return window || paused;
 }
 
@@ -280,8 +285,9 @@ static void head_nothing(struct report *r, const struct summary *s)
 	else if (!said && summary_lossy(s, 1))
 		report_head(r, "  What was to be recorded is lost; see the line \"Lost\" below.");
 	else if (!said && t->processes_count <= 1)
-		report_head(r, "  No process used an interface that is traced (`kymo list backends`), "
-			       "or none could be traced; `kymo doctor` tells more.");
+		report_head(r,
+			    "  No process used an interface that is traced (`kymo list backends`), "
+			    "or none could be traced; `kymo doctor` tells more.");
 	else if (!said)
 		report_head(r, "  The processes in it called none of the APIs that were traced "
 			       "(`kymo list backends`).");
@@ -330,8 +336,7 @@ uint32_t summary_threads(const struct trace *t, uint32_t *processes)
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		*processes += in_person(&t->processes[i]);
 	for (uint32_t i = 1; i < t->threads_count; i++)
-		threads += !t->threads[i].own &&
-			   in_person(&t->processes[t->threads[i].process]);
+		threads += !t->threads[i].own && in_person(&t->processes[t->threads[i].process]);
 	return threads;
 }
 
@@ -380,8 +385,8 @@ static void head_ranks(struct report *r, const struct trace *t)
 		const struct t_process *p = &t->processes[i];
 
 		if (p->merged_ranks)
-			report_head(r, "%u of %u ranks, counted together up to MPI_Finalize (%s)", p->merged_ranks, p->ranks,
-				    name_program(p));
+			report_head(r, "%u of %u ranks, counted together up to MPI_Finalize (%s)",
+				    p->merged_ranks, p->ranks, name_program(p));
 	}
 }
 

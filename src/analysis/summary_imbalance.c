@@ -98,7 +98,8 @@ static const char *kind_of(enum tally_kind kind, const char *domain)
 
 static const char *domain_of(const struct trace *t, const struct tally *row)
 {
-	return t->domains[t->ops[row->key[KEY_OP] < t->ops_count ? row->key[KEY_OP] : 0].domain].name;
+	return t->domains[t->ops[row->key[KEY_OP] < t->ops_count ? row->key[KEY_OP] : 0].domain]
+		.name;
 }
 
 /* What has time inside of it that another row has as well counts without that. */
@@ -140,11 +141,13 @@ static bool add_shares(struct loads *l, const struct summary *s, bool ops)
 		for (uint32_t i = 0; i < set->count; i++) {
 			const struct tally *row = set->rows[i];
 			const struct t_process *p = &s->trace->processes[row->key[KEY_PROCESS]];
-			struct share x = {kind_of(kinds[k], domain_of(s->trace, row)), NULL, p->rank,
-					  time_of(kinds[k], row), NULL};
+			struct share x = {kind_of(kinds[k], domain_of(s->trace, row)), NULL,
+					  p->rank, time_of(kinds[k], row), NULL};
 
-			if (row->key[KEY_PROCESS] && row->key[KEY_PROCESS] < s->trace->processes_count &&
-			    p->rank != UINT32_MAX && p->world == l->world && !add_share(l, s, kinds[k], ops ? row : NULL, x))
+			if (row->key[KEY_PROCESS] &&
+			    row->key[KEY_PROCESS] < s->trace->processes_count &&
+			    p->rank != UINT32_MAX && p->world == l->world &&
+			    !add_share(l, s, kinds[k], ops ? row : NULL, x))
 				return false;
 		}
 	}
@@ -190,7 +193,8 @@ static size_t add_up(const struct loads *l, size_t at, struct load *x)
 		bool some = false;
 
 		for (; at < l->count && same_thing(&l->shares[at], x->of) == 0 &&
-		       l->shares[at].rank == l->ranks[r]; at++) {
+		       l->shares[at].rank == l->ranks[r];
+		     at++) {
 			ns += l->shares[at].ns;
 			some = true;
 		}
@@ -228,8 +232,9 @@ static bool take_loads(struct loads *l, const struct summary *s, bool ops)
 		if (y->whole == ops || t->processes[y->process].world != l->world)
 			continue;
 		memcpy(row.key, y->key, sizeof(row.key));
-		if (!add_share(l, s, kinds[y->kind], ops ? &row : NULL,
-			       (struct share){.kind = kind_of(kinds[y->kind], y->domain), .load = y}))
+		if (!add_share(
+			    l, s, kinds[y->kind], ops ? &row : NULL,
+			    (struct share){.kind = kind_of(kinds[y->kind], y->domain), .load = y}))
 			return false;
 	}
 	l->list = calloc(l->count + 1, sizeof(*l->list));
@@ -238,8 +243,8 @@ static bool take_loads(struct loads *l, const struct summary *s, bool ops)
 		uint32_t ranks = t->processes[y->process].merged_ranks;
 		struct load *x = &l->list[l->list_count++];
 
-		*x = (struct load){&l->shares[i], y->min, y->max, y->sum, 0, y->min_rank, y->max_rank,
-				   y->ranks, ranks ? ranks : 1};
+		*x = (struct load){&l->shares[i], y->min,      y->max,   y->sum,           0,
+				   y->min_rank,   y->max_rank, y->ranks, ranks ? ranks : 1};
 		x->excess = x->max - x->sum / x->rank_count;
 		l->rank_count = x->rank_count > l->rank_count ? x->rank_count : l->rank_count;
 	}
@@ -291,8 +296,9 @@ static bool make_table(struct report *r, struct loads *l, bool ops, uint32_t lim
 		qsort(l->list, l->list_count, sizeof(*l->list), compare_loads);
 
 	if (worlds)
-		snprintf(heading, sizeof(heading), "Load of the %" PRIu32 " ranks of world %" PRIu32,
-			 l->rank_count, l->world);
+		snprintf(heading, sizeof(heading),
+			 "Load of the %" PRIu32 " ranks of world %" PRIu32, l->rank_count,
+			 l->world);
 	else
 		snprintf(heading, sizeof(heading), "Load of %" PRIu32 " ranks", l->rank_count);
 	if (l->world)
@@ -315,12 +321,17 @@ static bool make_table(struct report *r, struct loads *l, bool ops, uint32_t lim
 			add_row(t, &l->list[i], ops);
 			shown++;
 		}
-	table_note(t, "time of each rank, without traced calls and ranges inside; imbalance: how far "
-		      "the most lies above the mean. Calls count while they wait: a rank with the most "
-		      "may be the one that waits for the others");
+	table_note(
+		t,
+		"time of each rank, without traced calls and ranges inside; imbalance: how far "
+		"the most lies above the mean. Calls count while they wait: a rank with the most "
+		"may be the one that waits for the others");
 	if (l->list_count > limit)
-		table_note(t, "the %" PRIu32 " of %" PRIu32 " furthest above their mean, without those of one "
-			      "rank alone; --by rank,op shows all", shown, l->list_count);
+		table_note(t,
+			   "the %" PRIu32 " of %" PRIu32
+			   " furthest above their mean, without those of one "
+			   "rank alone; --by rank,op shows all",
+			   shown, l->list_count);
 	report_drop_empty(r);
 	return true;
 }
@@ -355,8 +366,10 @@ bool summary_imbalance(struct report *r, const struct summary *s, unsigned count
 	for (uint32_t w = 0; ok && w < worlds && w < WORLDS; w++)
 		ok = of_world(r, s, by, w);
 	if (worlds > 1)
-		report_foot(r, "%" PRIu32 " worlds of ranks (jobs, or ranks that others have spawned): "
-			       "rank 1.0 is rank 0 of the second%s.", worlds,
-			    worlds > WORLDS ? "; the load of the first 8 is shown" : "");
+		report_foot(r,
+			    "%" PRIu32
+			    " worlds of ranks (jobs, or ranks that others have spawned): "
+			    "rank 1.0 is rank 0 of the second%s.",
+			    worlds, worlds > WORLDS ? "; the load of the first 8 is shown" : "");
 	return ok;
 }

@@ -149,7 +149,8 @@ bool summary_functions(struct report *r, const struct summary *s, unsigned count
 		for (uint32_t i = 0; i < shown; i++)
 			function_row(t, &f, &f.list[i]);
 		if (shown < f.count)
-			table_note(t, "%" PRIu32 " more functions; kymo query, view sample_functions",
+			table_note(t,
+				   "%" PRIu32 " more functions; kymo query, view sample_functions",
 				   f.count - shown);
 		if (f.lost)
 			table_note(t, "%" PRIu64 " samples were lost", f.lost);
@@ -211,7 +212,8 @@ static void add_count(struct counts *all, const struct trace *t, const struct ta
 {
 	const struct t_counter *k = &t->counters[row->key[KEY_COUNTER_COUNTER]];
 	const char *kind = t->ops[row->key[KEY_OP]].name;
-	struct counted *c = count_at(all, k, kind, counted_of(t, row), row->key[KEY_COUNTER_INSTANCE]);
+	struct counted *c =
+		count_at(all, k, kind, counted_of(t, row), row->key[KEY_COUNTER_INSTANCE]);
 
 	if (!c)
 		return;
@@ -235,7 +237,8 @@ static int by_counter(const void *a, const void *b)
 
 static void count_row(struct table *t, const struct counted *x)
 {
-	bool level = (x->counter->flags & 1) != 0; /* KYMO_COUNTER_GAUGE: a sum of levels says nothing */
+	bool level =
+		(x->counter->flags & 1) != 0; /* KYMO_COUNTER_GAUGE: a sum of levels says nothing */
 	struct cell *c = table_row(t);
 
 	if (!c)
@@ -290,8 +293,10 @@ bool summary_counters(struct report *r, const struct summary *s, unsigned count,
 				zero++;
 		}
 		if (zero)
-			table_note(t, "%" PRIu32 " operations and counters at which nothing was "
-				      "counted are left out", zero);
+			table_note(t,
+				   "%" PRIu32 " operations and counters at which nothing was "
+				   "counted are left out",
+				   zero);
 	}
 	free(all.list);
 	return !all.failed;

@@ -44,8 +44,9 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 		cell_number(c++, x->sum.frees);
 	}
 	if (t && g.count > limit)
-		table_note(t, "the %" PRIu32 " largest peaks of %" PRIu32 "; --by process shows all", limit,
-			   g.count);
+		table_note(t,
+			   "the %" PRIu32 " largest peaks of %" PRIu32 "; --by process shows all",
+			   limit, g.count);
 	for (unsigned i = 0; i < count; i++)
 		late += s[i].tallies->late;
 	if (t && late)

@@ -50,7 +50,8 @@ bool summary_open_calls(struct report *r, const struct summary *s, unsigned coun
 
 		for (uint32_t k = 1; k < t->open_calls_count; k++) {
 			const struct t_open_call *o = &t->open_calls[k];
-			struct tally row = {.key = {t->threads[o->thread].process, o->thread, o->op}};
+			struct tally row = {
+				.key = {t->threads[o->thread].process, o->thread, o->op}};
 			struct cell *c = table_row(table);
 			int64_t end = end_of(t, o->thread);
 
@@ -78,26 +79,26 @@ struct quality {
 	double rank_error, rank_measured; /* job clocks: bounds used, and measured */
 	uint32_t ranks;                   /* whose clocks were compared */
 	struct cost {
-		double sure;     /* ns of the program's threads */
-		double variance; /* of it */
-		double loading;  /* of `sure` */
+		double sure;                   /* ns of the program's threads */
+		double variance;               /* of it */
+		double loading;                /* of `sure` */
 		double waiting, beside, drain; /* `beside` has the drain's */
-		uint64_t cupti; /* records that CUPTI made */
+		uint64_t cupti;                /* records that CUPTI made */
 		bool known, forced, openmp;
 	} cost;
-	double span;     /* ns: run time times threads */
+	double span; /* ns: run time times threads */
 	unsigned processes;
-	unsigned endless;   /* processes whose recording has no end */
-	unsigned recording; /* that are still being recorded */
-	double known_until; /* s: of the endless, the first that is not known any longer */
-	uint64_t unwritten; /* of the lost records: refused by the file system */
-	uint64_t no_memory; /* of the lost records: the process had no memory for them */
-	uint64_t dropped; /* of the lost records: by the runtime that they are of */
+	unsigned endless;       /* processes whose recording has no end */
+	unsigned recording;     /* that are still being recorded */
+	double known_until;     /* s: of the endless, the first that is not known any longer */
+	uint64_t unwritten;     /* of the lost records: refused by the file system */
+	uint64_t no_memory;     /* of the lost records: the process had no memory for them */
+	uint64_t dropped;       /* of the lost records: by the runtime that they are of */
 	uint64_t left_out_rows; /* of tallies: the table of the job had no room for them */
-	unsigned missing;   /* files that are not there, or cannot be read */
-	unsigned refused;   /* processes that could not be recorded */
-	unsigned unaligned; /* clocks */
-	bool coarse;        /* histograms kept in the program have wider buckets */
+	unsigned missing;       /* files that are not there, or cannot be read */
+	unsigned refused;       /* processes that could not be recorded */
+	unsigned unaligned;     /* clocks */
+	bool coarse;            /* histograms kept in the program have wider buckets */
 };
 
 /*
@@ -166,14 +167,16 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 		for (uint32_t i = 0; i < s->tallies->set[apart[k]].count; i++) {
 			const struct tally *row = s->tallies->set[apart[k]].rows[i];
 
-			q->cost.sure += (double)row->count * t->processes[row->key[KEY_PROCESS]].record_cost_ns;
+			q->cost.sure += (double)row->count *
+					t->processes[row->key[KEY_PROCESS]].record_cost_ns;
 		}
 	}
 	quality_runtimes(&q->cost, s);
 	for (uint32_t i = 1; i < t->threads_count; i++) {
 		end = t->threads[i].end ? t->threads[i].end : t->end;
 		p = &t->processes[t->threads[i].process];
-		if (end > t->threads[i].start && !p->telemetry && !p->merged_ranks && !t->threads[i].own)
+		if (end > t->threads[i].start && !p->telemetry && !p->merged_ranks &&
+		    !t->threads[i].own)
 			q->span += (double)(end - t->threads[i].start);
 	}
 }
@@ -255,7 +258,8 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->cost.known |= p->record_cost_ns > 0;
 		if (p->aligned) {
 			q->ranks += !p->merged_ranks;
-			q->rank_error = p->job_error_ns > q->rank_error ? p->job_error_ns : q->rank_error;
+			q->rank_error =
+				p->job_error_ns > q->rank_error ? p->job_error_ns : q->rank_error;
 			if (p->job_measured_error_ns > q->rank_measured)
 				q->rank_measured = p->job_measured_error_ns;
 		}
@@ -314,20 +318,27 @@ static void add_advice(struct text *out, const struct quality *q)
 	char number[32];
 
 	if (unwritten)
-		text_addf(out, " The file system refused %s of the records; -o puts the trace elsewhere.",
-			  count_text(unwritten, number));
+		text_addf(
+			out,
+			" The file system refused %s of the records; -o puts the trace elsewhere.",
+			count_text(unwritten, number));
 	if (no_memory)
-		text_addf(out, " For %s there was no memory: the program has used up what it may have.",
+		text_addf(out,
+			  " For %s there was no memory: the program has used up what it may have.",
 			  count_text(no_memory, number));
 	if (dropped)
-		text_addf(out, " %s were dropped by the runtime that they are of; the notes say more.",
+		text_addf(out,
+			  " %s were dropped by the runtime that they are of; the notes say more.",
 			  count_text(dropped, number));
 	if (left)
-		text_addf(out, " %s found no room in the buffer: a larger --buffer-size, --mode minimal or a "
-			       "longer --block-time helps, --on-full overwrite keeps the newest.",
+		text_addf(out,
+			  " %s found no room in the buffer: a larger --buffer-size, --mode minimal "
+			  "or a "
+			  "longer --block-time helps, --on-full overwrite keeps the newest.",
 			  count_text(left, number));
 	if (q->left_out_rows)
-		text_add(out, " The ranks have called more than the table of their job holds: without --mode "
+		text_add(out, " The ranks have called more than the table of their job holds: "
+			      "without --mode "
 			      "summary nothing of that is left out.");
 }
 
@@ -356,14 +367,16 @@ static void add_loss(struct text *out, const struct quality *q)
 			  !lossy(q) && q->endless ? " nothing" : "", q->recording,
 			  q->recording == 1 ? " is" : "es are");
 	if (q->endless)
-		text_addf(out, "%s the end of %u recording%s is missing: what was lost after %.3f s is not known",
-			  lossy(q) || q->recording ? ";" : "", q->endless, q->endless == 1 ? "" : "s",
-			  q->known_until);
+		text_addf(out,
+			  "%s the end of %u recording%s is missing: what was lost after %.3f s is "
+			  "not known",
+			  lossy(q) || q->recording ? ";" : "", q->endless,
+			  q->endless == 1 ? "" : "s", q->known_until);
 	text_add(out, ".");
 	add_advice(out, q);
 	if (q->overwritten)
-		text_addf(out, " Overwritten: %s older record%s.", count_text(q->overwritten, number),
-			  q->overwritten == 1 ? "" : "s");
+		text_addf(out, " Overwritten: %s older record%s.",
+			  count_text(q->overwritten, number), q->overwritten == 1 ? "" : "s");
 	if (q->untraced)
 		text_addf(out, " Untraced: %s call%s.", count_text(q->untraced, number),
 			  q->untraced == 1 ? "" : "s");
@@ -568,7 +581,8 @@ static void add_notes(struct report *r, const struct summary *s)
 			snprintf(often, sizeof(often), " (%" PRIu64 " times)", x->count);
 		else if (x->processes > 1)
 			snprintf(often, sizeof(often), " (in %u processes)", x->processes);
-		report_foot(r, "%s: %s: %s%s", severity_of(x->note), x->note->part, x->note->text, often);
+		report_foot(r, "%s: %s: %s%s", severity_of(x->note), x->note->part, x->note->text,
+			    often);
 	}
 	free(said);
 }
@@ -734,10 +748,12 @@ void summary_quality(struct report *r, const struct summary *s, unsigned count)
 		together |= summary_together(s[i].trace);
 	}
 	if (together)
-		report_foot(r, "Of ranks that were counted together, MPI_Finalize counts until all ranks had come "
+		report_foot(r, "Of ranks that were counted together, MPI_Finalize counts until all "
+			       "ranks had come "
 			       "to it, and their threads and queues are not told apart.");
 	if (q.coarse)
-		report_foot(r, "Calls were counted in the program, not recorded (mode summary): their errors "
+		report_foot(r, "Calls were counted in the program, not recorded (mode summary): "
+			       "their errors "
 			       "have no status, and they have no scope.");
 	summary_left_out(r, s, count);
 	add_loss(&line, &q);

@@ -48,11 +48,14 @@ static void head_pauses(struct report *r, const struct trace *t)
 	if (!s.pauses)
 		return;
 	if (s.processes == 1)
-		text_addf(&line, "Recorded: %.3f s of %.3f s", (double)s.ns / 1e9, (double)s.lived / 1e9);
+		text_addf(&line, "Recorded: %.3f s of %.3f s", (double)s.ns / 1e9,
+			  (double)s.lived / 1e9);
 	else
-		text_addf(&line, "Recorded: %.3f s of the %.3f s of %u processes (%.3f s to %.3f s of each)",
-			  (double)s.ns / 1e9, (double)s.lived / 1e9, s.processes, (double)s.least / 1e9,
-			  (double)s.most / 1e9);
+		text_addf(
+			&line,
+			"Recorded: %.3f s of the %.3f s of %u processes (%.3f s to %.3f s of each)",
+			(double)s.ns / 1e9, (double)s.lived / 1e9, s.processes,
+			(double)s.least / 1e9, (double)s.most / 1e9);
 	if (s.pauses == 1)
 		text_add(&line, ", paused once");
 	else

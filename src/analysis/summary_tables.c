@@ -68,7 +68,8 @@ static bool has_rows(const struct summary *s, unsigned count, enum tally_kind ki
 /* Says of what there is no table by the chosen rows, and why. */
 static void tell_left_out(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	by &= ~(unsigned)(BY_PEER | BY_DIRECTION | BY_SIZE); /* nobody expects them of anything else */
+	by &= ~(unsigned)(BY_PEER | BY_DIRECTION |
+			  BY_SIZE); /* nobody expects them of anything else */
 	for (unsigned d = 0; d < dimension_count; d++) {
 		struct text what = {0};
 
@@ -82,8 +83,8 @@ static void tell_left_out(struct report *r, const struct summary *s, unsigned co
 			text_addf(&what, "%s%s", what.length ? ", " : "", p->what);
 		}
 		if (what.length)
-			report_foot(r, "Left out, as no %s is known of them: %s.", dimensions[d].name,
-				    what.s);
+			report_foot(r, "Left out, as no %s is known of them: %s.",
+				    dimensions[d].name, what.s);
 		text_release(&what);
 	}
 }

@@ -15,7 +15,8 @@
 
 static bool is_telemetry(const struct trace *t, const struct tally *row)
 {
-	return t->processes[row->key[KEY_PROCESS]].telemetry && row->key[KEY_COUNTER_COUNTER] < t->counters_count;
+	return t->processes[row->key[KEY_PROCESS]].telemetry &&
+	       row->key[KEY_COUNTER_COUNTER] < t->counters_count;
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -43,7 +44,8 @@ static int in_order(const void *x, const void *y)
 		return counter_of(a)->agent < counter_of(b)->agent ? -1 : 1;
 	if (a->row->key[KEY_COUNTER_COUNTER] != b->row->key[KEY_COUNTER_COUNTER])
 		return a->row->key[KEY_COUNTER_COUNTER] < b->row->key[KEY_COUNTER_COUNTER] ? -1 : 1;
-	return (a->row->key[KEY_COUNTER_INSTANCE] > b->row->key[KEY_COUNTER_INSTANCE]) - (a->row->key[KEY_COUNTER_INSTANCE] < b->row->key[KEY_COUNTER_INSTANCE]);
+	return (a->row->key[KEY_COUNTER_INSTANCE] > b->row->key[KEY_COUNTER_INSTANCE]) -
+	       (a->row->key[KEY_COUNTER_INSTANCE] < b->row->key[KEY_COUNTER_INSTANCE]);
 }
 
 static struct told *gather(const struct summary *s, unsigned count, uint32_t *found, uint32_t *zero)
@@ -121,7 +123,8 @@ static void value_row(struct table *t, const struct told *v, struct text *label)
 static bool several_hosts(const struct told *list, uint32_t count)
 {
 	for (uint32_t i = 1; i < count; i++)
-		if (list[i].s != list[0].s || list[i].row->key[KEY_PROCESS] != list[0].row->key[KEY_PROCESS])
+		if (list[i].s != list[0].s ||
+		    list[i].row->key[KEY_PROCESS] != list[0].row->key[KEY_PROCESS])
 			return true;
 	return false;
 }
@@ -206,14 +209,16 @@ static bool energy_of(const struct summary *s, uint32_t agent, struct used *out)
 static bool matches_earlier(const struct trace *t, uint32_t agent, uint32_t kernel_agent)
 {
 	for (uint32_t i = 1; i < agent; i++)
-		if (t->processes[t->agents[i].process].telemetry && device_match(t, i, kernel_agent))
+		if (t->processes[t->agents[i].process].telemetry &&
+		    device_match(t, i, kernel_agent))
 			return true;
 	return false;
 }
 
 static bool runs_on(const struct trace *t, const struct tally *row, uint32_t agent)
 {
-	return row->key[KEY_DISPATCH_AGENT] && row->key[KEY_DISPATCH_AGENT] < t->agents_count && device_match(t, agent, row->key[KEY_DISPATCH_AGENT]);
+	return row->key[KEY_DISPATCH_AGENT] && row->key[KEY_DISPATCH_AGENT] < t->agents_count &&
+	       device_match(t, agent, row->key[KEY_DISPATCH_AGENT]);
 }
 
 /* Kernels of one name are one row, whichever process and queue they came from. */
@@ -268,12 +273,15 @@ static bool energy_rows(struct table *t, const struct used *u)
 
 	for (uint32_t i = 0; list && i < set->count; i++) {
 		const struct tally *row = set->rows[i];
-		uint32_t k = row->key[KEY_DISPATCH_KERNEL] < trace->kernels_count ? row->key[KEY_DISPATCH_KERNEL] : 0;
+		uint32_t k = row->key[KEY_DISPATCH_KERNEL] < trace->kernels_count
+				     ? row->key[KEY_DISPATCH_KERNEL]
+				     : 0;
 
 		if (!runs_on(trace, row, u->agent))
 			continue;
-		count = add_kernel(list, count, k && *trace->kernels[k].name ? trace->kernels[k].name
-									      : "(unknown kernel)",
+		count = add_kernel(list, count,
+				   k && *trace->kernels[k].name ? trace->kernels[k].name
+								: "(unknown kernel)",
 				   (double)row->total);
 		busy += (double)row->total;
 	}
@@ -343,8 +351,10 @@ static bool energy_table(struct report *r, const struct summary *s, unsigned cou
 	table_column(t, "share_percent", "%", CELL_PERCENT);
 	for (unsigned i = 0; ok && i < count; i++)
 		ok = energy_of_trace(t, &s[i]);
-	table_note(t, "the device's measured energy, divided as its time was: as if its power had been "
-		      "the same throughout");
+	table_note(
+		t,
+		"the device's measured energy, divided as its time was: as if its power had been "
+		"the same throughout");
 	report_drop_empty(r);
 	return ok;
 }

@@ -116,8 +116,10 @@ static void tell_without_size(struct report *r, const struct summary *s, unsigne
 	char number[32];
 
 	if (all > known)
-		report_foot(r, "The sizes of %s messages were not kept: their ranks were counted "
-			       "together (mode summary).", count_text(all - known, number));
+		report_foot(r,
+			    "The sizes of %s messages were not kept: their ranks were counted "
+			    "together (mode summary).",
+			    count_text(all - known, number));
 }
 
 bool summary_message_sizes(struct report *r, const struct summary *s, unsigned count, unsigned by)

@@ -226,8 +226,8 @@ void summary_left_out(struct report *r, const struct summary *s, unsigned count)
 			if (i >= NAMED)
 				others += l.list[i].calls;
 			else
-				text_addf(&line, "%s%s %s call%s", i ? ", " : "", l.list[i].op->name,
-					  count_text(l.list[i].calls, number),
+				text_addf(&line, "%s%s %s call%s", i ? ", " : "",
+					  l.list[i].op->name, count_text(l.list[i].calls, number),
 					  l.list[i].calls == 1 ? "" : "s");
 		}
 		if (l.count > NAMED)

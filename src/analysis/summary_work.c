@@ -98,9 +98,11 @@ static const char *untimed_note(const struct summary *s, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (s[i].trace->pauses_count > 1)
-			return "untimed: no times of the device, as queues have none that were made while "
+			return "untimed: no times of the device, as queues have none that were "
+			       "made while "
 			       "recording was off; counted, but in no time";
-	return "untimed: no times of the device (untimed_name in SQL says why); counted, but in no time";
+	return "untimed: no times of the device (untimed_name in SQL says why); counted, but in no "
+	       "time";
 }
 
 static bool work_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
@@ -127,7 +129,8 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 		if (l->has & HAS_DEVICE && all.untimed)
 			table_note(t, "%s", untimed_note(s, count));
 		if (l->has & HAS_MESSAGES)
-			table_note(t, "time from start to completion of each, added up: those under way at "
+			table_note(t, "time from start to completion of each, added up: those "
+				      "under way at "
 				      "once count each, so it may be more than passed");
 		if (l->has & HAS_BYTES && all.stayed)
 			table_note(t, "what was mapped where it lies has no bandwidth");
@@ -159,7 +162,9 @@ static bool domain_table(struct report *r, const struct summary *s, unsigned cou
 		.kind = kind,
 		.has = HAS_SELF,
 		.name = *d->name ? d->name : "unknown",
-		.title = *d->title ? d->title : *d->name ? d->name : "Operations without definition",
+		.title = *d->title  ? d->title
+			 : *d->name ? d->name
+				    : "Operations without definition",
 		.op = calls ? "call" : "what",
 		.time = "time",
 		.times = calls ? "calls" : "times",
@@ -246,34 +251,51 @@ static bool marks_table(struct report *r, const struct summary *s, unsigned coun
 bool summary_markers(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	static const struct table_spec ranges = {
-		.kind = TALLY_MARKER, .has = HAS_SELF, .name = "ranges", .title = "Ranges",
-		.op = "range", .time = "time", .times = "times", .counted = {"", ""},
-		.errors = "left_open", .errors_heading = "left open",
+		.kind = TALLY_MARKER,
+		.has = HAS_SELF,
+		.name = "ranges",
+		.title = "Ranges",
+		.op = "range",
+		.time = "time",
+		.times = "times",
+		.counted = {"", ""},
+		.errors = "left_open",
+		.errors_heading = "left open",
 		.nested_note = "time includes ranges inside; self and % do not"};
 
-	return work_table(r, s, count, by, &ranges, is_range, NULL) &&
-	       marks_table(r, s, count, by);
+	return work_table(r, s, count, by, &ranges, is_range, NULL) && marks_table(r, s, count, by);
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------- */
 
 bool summary_messages(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct table_spec messages = {
-		.kind = TALLY_COMM, .has = HAS_MESSAGES, .name = "messages", .title = "Messages",
-		.op = "message", .time = "added up", .times = "messages", .counted = {"", ""},
-		.errors = "incomplete", .errors_heading = "incomplete"};
+	static const struct table_spec messages = {.kind = TALLY_COMM,
+						   .has = HAS_MESSAGES,
+						   .name = "messages",
+						   .title = "Messages",
+						   .op = "message",
+						   .time = "added up",
+						   .times = "messages",
+						   .counted = {"", ""},
+						   .errors = "incomplete",
+						   .errors_heading = "incomplete"};
 
 	return work_table(r, s, count, by, &messages, NULL, NULL);
 }
 
 bool summary_kernels(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct table_spec kernels = {
-		.kind = TALLY_DISPATCH, .has = HAS_DEVICE, .name = "kernels", .title = "Kernels",
-		.op = "kernel", .time = "device time", .times = "dispatches",
-		.counted = {" dispatched", " dispatched"}, .errors = "errors",
-		.errors_heading = "failed"};
+	static const struct table_spec kernels = {.kind = TALLY_DISPATCH,
+						  .has = HAS_DEVICE,
+						  .name = "kernels",
+						  .title = "Kernels",
+						  .op = "kernel",
+						  .time = "device time",
+						  .times = "dispatches",
+						  .counted = {" dispatched", " dispatched"},
+						  .errors = "errors",
+						  .errors_heading = "failed"};
 
 	return work_table(r, s, count, by, &kernels, NULL, NULL);
 }
@@ -292,10 +314,16 @@ static bool transfers(struct report *r, const struct summary *s, unsigned count,
 
 bool summary_copies(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct table_spec copies = {
-		.kind = TALLY_COPY, .has = HAS_BYTES | HAS_DEVICE, .name = "copies",
-		.title = "Copies", .op = "copy", .time = "device time", .times = "copies",
-		.counted = {"", ""}, .errors = "errors", .errors_heading = "failed"};
+	static const struct table_spec copies = {.kind = TALLY_COPY,
+						 .has = HAS_BYTES | HAS_DEVICE,
+						 .name = "copies",
+						 .title = "Copies",
+						 .op = "copy",
+						 .time = "device time",
+						 .times = "copies",
+						 .counted = {"", ""},
+						 .errors = "errors",
+						 .errors_heading = "failed"};
 
 	return transfers(r, s, count, by, TRANSFER_COPY, &copies);
 }
@@ -303,15 +331,15 @@ bool summary_copies(struct report *r, const struct summary *s, unsigned count, u
 bool summary_fills(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	static const struct table_spec fills = {.kind = TALLY_COPY,
-					  .has = HAS_BYTES | HAS_DEVICE,
-					  .name = "fills",
-					  .title = "Fills",
-					  .op = "fill",
-					  .time = "device time",
-					  .times = "fills",
-					  .counted = {"", ""},
-					  .errors = "errors",
-					  .errors_heading = "failed"};
+						.has = HAS_BYTES | HAS_DEVICE,
+						.name = "fills",
+						.title = "Fills",
+						.op = "fill",
+						.time = "device time",
+						.times = "fills",
+						.counted = {"", ""},
+						.errors = "errors",
+						.errors_heading = "failed"};
 
 	return transfers(r, s, count, by, TRANSFER_FILL, &fills);
 }
@@ -319,15 +347,15 @@ bool summary_fills(struct report *r, const struct summary *s, unsigned count, un
 bool summary_maps(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	static const struct table_spec maps = {.kind = TALLY_COPY,
-					 .has = HAS_BYTES | HAS_DEVICE,
-					 .name = "maps",
-					 .title = "Maps",
-					 .op = "map",
-					 .time = "device time",
-					 .times = "times",
-					 .counted = {"", ""},
-					 .errors = "errors",
-					 .errors_heading = "failed"};
+					       .has = HAS_BYTES | HAS_DEVICE,
+					       .name = "maps",
+					       .title = "Maps",
+					       .op = "map",
+					       .time = "device time",
+					       .times = "times",
+					       .counted = {"", ""},
+					       .errors = "errors",
+					       .errors_heading = "failed"};
 
 	return transfers(r, s, count, by, TRANSFER_MAP, &maps);
 }
@@ -346,9 +374,13 @@ static bool is_wait(const void *data, const struct trace *t, const struct tally 
 
 bool summary_waiting(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct table_spec waiting = {
-		.kind = TALLY_SYNC, .name = "waiting", .title = "Host waiting for devices",
-		.op = "for", .time = "time", .times = "times", .counted = {" time", " times"}};
+	static const struct table_spec waiting = {.kind = TALLY_SYNC,
+						  .name = "waiting",
+						  .title = "Host waiting for devices",
+						  .op = "for",
+						  .time = "time",
+						  .times = "times",
+						  .counted = {" time", " times"}};
 
 	return work_table(r, s, count, by, &waiting, is_wait, NULL);
 }

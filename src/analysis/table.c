@@ -119,7 +119,7 @@ void table_column_if(struct table *t, bool shown, const char *name, const char *
 }
 
 void table_column_optional(struct table *t, unsigned spare, const char *name, const char *heading,
-			enum cell_unit unit)
+			   enum cell_unit unit)
 {
 	unsigned before = t->column_count;
 

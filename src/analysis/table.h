@@ -15,9 +15,9 @@ enum cell_unit {
 	CELL_TIME,      /* ns */
 	CELL_TIMESTAMP, /* ns since the trace's origin */
 	CELL_BYTES,
-	CELL_RATE,      /* bytes a second */
+	CELL_RATE, /* bytes a second */
 	CELL_PERCENT,
-	CELL_NUMBER     /* anything else */
+	CELL_NUMBER /* anything else */
 };
 
 struct table_column {
@@ -54,7 +54,7 @@ struct table {
 	uint32_t row_count;
 	size_t cell_room;
 	struct text_lines notes; /* under the table */
-	bool failed;        /* memory ran out */
+	bool failed;             /* memory ran out */
 };
 
 /* A few tables and the lines around them, in order. */
@@ -78,7 +78,7 @@ void table_column_if(struct table *t, bool shown, const char *name, const char *
 
 /* As table_column(); gives way where the terminal is too narrow, that of the least `spare` first. */
 void table_column_optional(struct table *t, unsigned spare, const char *name, const char *heading,
-			enum cell_unit unit);
+			   enum cell_unit unit);
 
 /* The cells of a new row, all "none". NULL: no memory (and `failed`). */
 struct cell *table_row(struct table *t);

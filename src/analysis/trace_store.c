@@ -146,14 +146,16 @@ kymo_status_t trace_store_open(const char *path, bool rebuild, const struct form
 	if (!rebuild && store_fresh(file, path))
 		return store_open(file, o->log, out);
 	if (access(path, W_OK) != 0) {
-		stream_warn(o->log, "%s cannot be written to: its store is built in the folder for "
-				    "temporary files, and again next time",
+		stream_warn(o->log,
+			    "%s cannot be written to: its store is built in the folder for "
+			    "temporary files, and again next time",
 			    path);
 		return build_temporary(path, o, out);
 	}
 	if (!is_own(path)) {
-		stream_warn(o->log, "%s belongs to another user: its store is built in the folder for "
-				    "temporary files, and again next time",
+		stream_warn(o->log,
+			    "%s belongs to another user: its store is built in the folder for "
+			    "temporary files, and again next time",
 			    path);
 		return build_temporary(path, o, out);
 	}

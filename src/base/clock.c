@@ -76,8 +76,8 @@ void tick_sync_take(struct tick_sync *out)
 			*out = s;
 		}
 	}
-	out->realtime = clock_ns(CLOCK_REALTIME) -
-			(clock_ns(CLOCK_MONOTONIC_RAW) - out->monotonic_raw);
+	out->realtime =
+		clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC_RAW) - out->monotonic_raw);
 }
 
 /* Both clocks since tick_init(), but over 200 us at least. */

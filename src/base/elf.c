@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct tables {
-	const ElfW(Sym) *symbols;
+	const ElfW(Sym) * symbols;
 	const char *strings;
 	const uint32_t *hash, *gnu_hash;
 };
@@ -79,7 +79,7 @@ static bool is_it(const struct tables *t, uint32_t i, const char *name)
 	       strcmp(t->strings + s->st_name, name) == 0;
 }
 
-static const ElfW(Sym) *by_gnu_hash(const struct tables *t, const struct search *s)
+static const ElfW(Sym) * by_gnu_hash(const struct tables *t, const struct search *s)
 {
 	const uint32_t *h = t->gnu_hash;
 	uint32_t buckets = h[0], first = h[1], bloom_words = h[2], shift = h[3];
@@ -106,7 +106,7 @@ static const ElfW(Sym) *by_gnu_hash(const struct tables *t, const struct search 
 	}
 }
 
-static const ElfW(Sym) *by_hash(const struct tables *t, const struct search *s)
+static const ElfW(Sym) * by_hash(const struct tables *t, const struct search *s)
 {
 	uint32_t buckets = t->hash[0], symbols = t->hash[1];
 
@@ -122,7 +122,7 @@ static const ElfW(Sym) *by_hash(const struct tables *t, const struct search *s)
 static int look(struct dl_phdr_info *object, size_t size, void *data)
 {
 	struct search *s = data;
-	const ElfW(Sym) *symbol;
+	const ElfW(Sym) * symbol;
 	struct tables t;
 
 	if (!tables_of(object, &t))

@@ -148,7 +148,8 @@ static int folder_of(const char *path, const char **name)
 	char folder[PATH_MAX];
 
 	*name = slash ? slash + 1 : path;
-	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1,
+		 slash ? path : ".");
 	return file_open_own(AT_FDCWD, slash == path ? "/" : folder);
 }
 

@@ -30,7 +30,8 @@ static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t t
 	struct timespec t = {(time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u)};
 	int saved = errno;
 
-	syscall(SYS_futex, word, FUTEX_WAIT, value, timeout_ns == FUTEX_FOREVER ? NULL : &t, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAIT, value, timeout_ns == FUTEX_FOREVER ? NULL : &t, NULL,
+		0);
 	errno = saved;
 }
 

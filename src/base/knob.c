@@ -125,7 +125,7 @@ static bool set_duration(uint64_t *out, const char *s, char error[KNOB_ERROR_MAX
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"", 1e9},	   {"s", 1e9},	  {"ms", 1e6}, {"us", 1e3},
+	} units[] = {{"", 1e9}, {"s", 1e9},  {"ms", 1e6},  {"us", 1e3},
 		     {"ns", 1}, {"m", 60e9}, {"h", 3600e9}};
 	char *end;
 	double v = strtod(s, &end);
@@ -498,7 +498,8 @@ static bool take_line(struct knob_table *t, char *line, char error[KNOB_ERROR_MA
 	if (row < 0) {
 		guess = nearest_row(t, name);
 		return fail(error, "unknown option \"%.100s\"%s%s%s", name,
-			    guess ? "; did you mean \"" : "", guess ? guess : "", guess ? "\"?" : "");
+			    guess ? "; did you mean \"" : "", guess ? guess : "",
+			    guess ? "\"?" : "");
 	}
 	value = keep(trim(equals + 1));
 	if (!value)

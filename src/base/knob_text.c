@@ -93,7 +93,9 @@ static void help_row(const struct knob_table *t, unsigned row, FILE *out)
 
 	snprintf(left, sizeof(left), "  %c%c%s --%s%s%s%s", k->letter ? '-' : ' ',
 		 k->letter ? k->letter : ' ', k->letter ? "," : " ", k->name,
-		 k->flags & KNOB_OPTIONAL ? "[=" : k->type == KNOB_FLAG ? "" : " ",
+		 k->flags & KNOB_OPTIONAL ? "[="
+		 : k->type == KNOB_FLAG   ? ""
+					  : " ",
 		 k->type == KNOB_FLAG ? "" : value, k->flags & KNOB_OPTIONAL ? "]" : "");
 	column = fprintf(out, "%s", left);
 	if (column >= HELP_INDENT) {
@@ -142,10 +144,12 @@ void knob_write_config(const struct knob_table *t, FILE *out)
 
 		if (strcmp(k->name, "config") == 0)
 			continue; /* a file does not name itself */
-		fprintf(out, "# %s%s%s%s\n", k->doc, k->values ? " (" : "", k->values ? k->values : "",
-			k->values ? ")" : "");
+		fprintf(out, "# %s%s%s%s\n", k->doc, k->values ? " (" : "",
+			k->values ? k->values : "", k->values ? ")" : "");
 		fprintf(out, "%s%s%s%s = %s\n\n", k->fallback ? "" : "# ", t->command,
 			*t->command ? "." : "", k->name,
-			k->fallback ? k->fallback : k->type == KNOB_FLAG ? "no" : "");
+			k->fallback            ? k->fallback
+			: k->type == KNOB_FLAG ? "no"
+					       : "");
 	}
 }

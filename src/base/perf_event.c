@@ -74,27 +74,32 @@ void perf_reason(int error, const struct perf_event_attr *attr, const char *even
 	case ENOENT:
 	case EOPNOTSUPP:
 	case ENODEV:
-		snprintf(out, size, attr->type == PERF_TYPE_SOFTWARE
-					    ? "this kernel does not count %s"
-					    : "this machine has no performance counters for %s "
-					      "(virtual machines often have none)",
+		snprintf(out, size,
+			 attr->type == PERF_TYPE_SOFTWARE
+				 ? "this kernel does not count %s"
+				 : "this machine has no performance counters for %s "
+				   "(virtual machines often have none)",
 			 event);
 		break;
 	case EACCES:
 	case EPERM:
 		if (level > 2)
-			snprintf(out, size, "kernel.perf_event_paranoid is %d: %s needs at most 2, "
-					    "or CAP_PERFMON", level, event);
+			snprintf(out, size,
+				 "kernel.perf_event_paranoid is %d: %s needs at most 2, "
+				 "or CAP_PERFMON",
+				 level, event);
 		else if (seccomp_on())
-			snprintf(out, size, "a seccomp filter forbids perf_event_open (containers "
-					    "do by default)");
+			snprintf(out, size,
+				 "a seccomp filter forbids perf_event_open (containers "
+				 "do by default)");
 		else
 			snprintf(out, size, "not permitted (kernel.perf_event_paranoid is %d)",
 				 level);
 		break;
 	case ENOSYS:
-		snprintf(out, size, seccomp_on() ? "a seccomp filter forbids perf_event_open"
-						 : "this kernel has no perf_event_open");
+		snprintf(out, size,
+			 seccomp_on() ? "a seccomp filter forbids perf_event_open"
+				      : "this kernel has no perf_event_open");
 		break;
 	case EMFILE:
 	case ENFILE:

@@ -21,69 +21,80 @@ static const struct knob rows[] = {
 	{"no-summary", 0, KNOB_FLAG, 0, AT(no_summary), NULL, NULL, NULL, NULL, "Trace",
 	 "Print no summary when the program has ended"},
 	{"strict", 0, KNOB_FLAG, 0, AT(strict), NULL, NULL, NULL, NULL, "Trace",
-	 "Exit with status 1 if the program's own status is 0 and anything was lost: records, samples, "
+	 "Exit with status 1 if the program's own status is 0 and anything was lost: records, "
+	 "samples, "
 	 "definitions, processes, rows of tallies (in a job, rank 0 says it of all)"},
 	{"no-compress", 0, KNOB_FLAG, 0, AT(no_compress), NULL, NULL, NULL, NULL, "Trace",
 	 "Leave the raw files as they were written"},
-	{"node-local", 0, KNOB_STRING, KNOB_HANDED_ON, AT(node_local), "DIR", NULL, NULL, NULL, "Trace",
-	 "Record into a folder of DIR, a disk of the node, and bring the files into the trace at the "
+	{"node-local", 0, KNOB_STRING, KNOB_HANDED_ON, AT(node_local), "DIR", NULL, NULL, NULL,
+	 "Trace",
+	 "Record into a folder of DIR, a disk of the node, and bring the files into the trace at "
+	 "the "
 	 "end"},
 
-	{"backends", 'b', KNOB_LIST, KNOB_HANDED_ON, AT(backends), "LIST", "all", backend_names + 1, NULL,
-	 "What is recorded", "Runtimes to record, comma separated; see kymo list backends"},
+	{"backends", 'b', KNOB_LIST, KNOB_HANDED_ON, AT(backends), "LIST", "all", backend_names + 1,
+	 NULL, "What is recorded", "Runtimes to record, comma separated; see kymo list backends"},
 	{"mode", 'm', KNOB_ENUM, KNOB_HANDED_ON, AT(mode), "MODE", "default",
 	 "summary|minimal|default|full", NULL, "What is recorded",
 	 "How much: default leaves out the chattiest queries"},
-	{"args", 'a', KNOB_ENUM, KNOB_HANDED_ON, AT(args), "LEVEL", "full", "none|scalars|full", NULL,
-	 "What is recorded", "Arguments of calls"},
+	{"args", 'a', KNOB_ENUM, KNOB_HANDED_ON, AT(args), "LEVEL", "full", "none|scalars|full",
+	 NULL, "What is recorded", "Arguments of calls"},
 	{"include", 'i', KNOB_REGEX, KNOB_HANDED_ON, AT(include), "REGEX", NULL, NULL, NULL,
 	 "What is recorded", "Record only the operations whose name matches"},
 	{"exclude", 'x', KNOB_REGEX, KNOB_HANDED_ON, AT(exclude), "REGEX", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Leave out the operations whose name matches, and the messages they start"},
-	{"stacks", 0, KNOB_REGEX, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(stacks), "REGEX", NULL, NULL, ".",
-	 "What is recorded", "Keep the whole call stack of the operations whose name matches"},
-	{"threads", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(threads), NULL, NULL, NULL, NULL, "What is recorded",
+	{"stacks", 0, KNOB_REGEX, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(stacks), "REGEX", NULL, NULL,
+	 ".", "What is recorded", "Keep the whole call stack of the operations whose name matches"},
+	{"threads", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(threads), NULL, NULL, NULL, NULL,
+	 "What is recorded",
 	 "Record all threads and processes, also those that use nothing else that is recorded"},
 
 	{"counters", 0, KNOB_STRING, KNOB_HANDED_ON, AT(counters), "LIST", NULL, NULL, NULL,
-	 "What is recorded", "Count these for every call and thread, comma separated; see kymo list "
-			     "counters"},
+	 "What is recorded",
+	 "Count these for every call and thread, comma separated; see kymo list "
+	 "counters"},
 	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,
 	 "100", "What is recorded",
 	 "Sample where the threads are, so often a second of processor time; 0: never"},
-	{"pc-sampling", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(pc_sampling), "N", "0", NULL,
-	 "18", "What is recorded",
-	 "Sample where kernels are on the GPU and why they wait, every 2^N cycles, N 5 to 31; 0: never"},
+	{"pc-sampling", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(pc_sampling), "N", "0",
+	 NULL, "18", "What is recorded",
+	 "Sample where kernels are on the GPU and why they wait, every 2^N cycles, N 5 to 31; 0: "
+	 "never"},
 	{"pc-serialize", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(pc_serialize), NULL, NULL, NULL, NULL,
-	 "What is recorded", "With --pc-sampling: kernels run one at a time, samples know their launch"},
+	 "What is recorded",
+	 "With --pc-sampling: kernels run one at a time, samples know their launch"},
 	{"telemetry", 0, KNOB_INTEGER, KNOB_OPTIONAL, AT(telemetry_ms), "MS", "0", NULL, "100",
-	 "What is recorded", "Read power, clocks, memory, load of the node and its devices every MS "
-			     "milliseconds, outside of the program; 0: never"},
+	 "What is recorded",
+	 "Read power, clocks, memory, load of the node and its devices every MS "
+	 "milliseconds, outside of the program; 0: never"},
 
-	{"ranks", 0, KNOB_LIST, KNOB_HANDED_ON, AT(ranks), "LIST", NULL, NULL, NULL, "What is recorded",
+	{"ranks", 0, KNOB_LIST, KNOB_HANDED_ON, AT(ranks), "LIST", NULL, NULL, NULL,
+	 "What is recorded",
 	 "Record only these ranks of a parallel job, as in 0-3,7; the others run as they are"},
 
-	{"start-paused", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(start_paused), NULL, NULL, NULL, NULL, "When",
-	 "Record nothing until the program resumes it, with the annotations it uses"},
+	{"start-paused", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(start_paused), NULL, NULL, NULL, NULL,
+	 "When", "Record nothing until the program resumes it, with the annotations it uses"},
 	{"delay", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(delay_ns), "TIME", "0", NULL, NULL, "When",
 	 "Begin to record this long after each process started"},
-	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL, "When",
-	 "Stop recording after this long; 0 is never"},
+	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL,
+	 "When", "Stop recording after this long; 0 is never"},
 
 	{"on-full", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(on_full), "POLICY", "block",
-	 "block|drop|overwrite", NULL,
-	 "Buffers", "What a thread does that finds no room: wait (at most block-time), then drop, "
-		    "or drop at once, or overwrite the oldest records: a flight recorder, of which the "
-		    "end remains; what is dropped or overwritten is counted"},
+	 "block|drop|overwrite", NULL, "Buffers",
+	 "What a thread does that finds no room: wait (at most block-time), then drop, "
+	 "or drop at once, or overwrite the oldest records: a flight recorder, of which the "
+	 "end remains; what is dropped or overwritten is counted"},
 	{"block-time", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(block_ns), "TIME", "10ms", NULL, NULL,
 	 "Buffers", "Longest wait of one call for room"},
 	{"buffer-size", 0, KNOB_SIZE, KNOB_HANDED_ON, AT(buffer_size), "SIZE", "32M", NULL, NULL,
-	 "Buffers", "Memory of each traced process for records on their way out, at most; where threads "
+	 "Buffers",
+	 "Memory of each traced process for records on their way out, at most; where threads "
 	 "hold half of it, each more adds 32 KiB"},
 
 	{"tool", 0, KNOB_STRING, KNOB_REPEAT | KNOB_HANDED_ON, AT(tools), "LIB", NULL, NULL, NULL,
-	 "Running", "Load this tool into the program, beside the recorder; may be given several times"},
+	 "Running",
+	 "Load this tool into the program, beside the recorder; may be given several times"},
 	{"config", 'c', KNOB_STRING, 0, AT(config), "FILE", NULL, NULL, NULL, "Running",
 	 "Read options from a file; kymo list options --config writes one"},
 	{"dry-run", 'n', KNOB_FLAG, 0, AT(dry_run), NULL, NULL, NULL, NULL, "Running",
@@ -103,9 +114,11 @@ struct knob_table run_options_table = {
 const struct knob_variable run_other_variables[] = {
 	{"KYMO_TRACE", "set by kymo run: the trace directory"},
 	{"KYMO_DRAIN", "set by kymo run: the socket of the process that writes the trace"},
-	{"KYMO_BIN", "set by kymo run: the program kymo, which processes start where nothing writes the trace"},
+	{"KYMO_BIN",
+	 "set by kymo run: the program kymo, which processes start where nothing writes the trace"},
 	{"KYMO_JOB", "id of a parallel job, where its launcher tells none: ranks share a trace"},
-	{"KYMO_CLOCK", "clock of the records: tsc or monotonic; default: the one that can be trusted"},
+	{"KYMO_CLOCK",
+	 "clock of the records: tsc or monotonic; default: the one that can be trusted"},
 	{"KYMO_TELEMETRY_ROOT", "put before /proc and /sys where telemetry is read; for tests"},
 	{NULL, NULL},
 };

@@ -8,7 +8,12 @@
 
 #include "base/knob.h"
 
-enum run_mode { RUN_MODE_SUMMARY = 0, RUN_MODE_MINIMAL = 1, RUN_MODE_DEFAULT = 2, RUN_MODE_FULL = 3 };
+enum run_mode {
+	RUN_MODE_SUMMARY = 0,
+	RUN_MODE_MINIMAL = 1,
+	RUN_MODE_DEFAULT = 2,
+	RUN_MODE_FULL = 3
+};
 enum run_args { RUN_ARGS_NONE = 0, RUN_ARGS_SCALARS = 1, RUN_ARGS_FULL = 2 };
 enum run_on_full { RUN_BLOCK = 0, RUN_DROP = 1, RUN_OVERWRITE = 2 };
 

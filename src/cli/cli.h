@@ -24,13 +24,13 @@ enum {
 
 struct command {
 	const char *name;
-	const char *operands; /* "[OPTION]... TRACE..." */
-	const char *summary;  /* one line, no full stop */
-	const char *about;    /* paragraphs for `kymo help NAME`, or NULL */
+	const char *operands;     /* "[OPTION]... TRACE..." */
+	const char *summary;      /* one line, no full stop */
+	const char *about;        /* paragraphs for `kymo help NAME`, or NULL */
 	struct knob_table *knobs; /* parsed before `run` is called; NULL: no options */
 	/* `argv` holds the operands only, NULL terminated. Returns the exit status. */
 	int (*run)(int argc, char **argv);
-	bool hidden; /* not shown in the list of commands */
+	bool hidden;        /* not shown in the list of commands */
 	bool raw_arguments; /* `run` gets all words unparsed */
 };
 
@@ -42,7 +42,7 @@ struct list {
 	const char *name;
 	const char *summary;
 	int (*run)(int argc, char **argv); /* words after the topic */
-	const char *operands; /* what these may be, or NULL */
+	const char *operands;              /* what these may be, or NULL */
 };
 extern const struct list *const list_table[];
 

@@ -24,12 +24,11 @@ struct ctl_options {
 static struct ctl_options options;
 
 static const struct knob rows[] = {
-	{"timeout", 0, KNOB_DURATION, 0, offsetof(struct ctl_options, wait_ns), "TIME", "10s", NULL, NULL,
-	 "Steering", "Wait at most so long for the program's processes"},
+	{"timeout", 0, KNOB_DURATION, 0, offsetof(struct ctl_options, wait_ns), "TIME", "10s", NULL,
+	 NULL, "Steering", "Wait at most so long for the program's processes"},
 };
 
-static struct knob_table table = {
-	.command = "ctl", .rows = rows, .count = 1, .values = &options};
+static struct knob_table table = {.command = "ctl", .rows = rows, .count = 1, .values = &options};
 
 static const struct verb {
 	const char *name, *done;
@@ -74,7 +73,8 @@ static int refused(const char *whom, const struct steer_answer *a)
 	if (a->status == KYMO_ERROR_BUSY)
 		cli_error("%s: another `kymo ctl` is at it; try again", whom);
 	else
-		cli_error("%s: it is recorded by another version of Kymo; use that one's ctl", whom);
+		cli_error("%s: it is recorded by another version of Kymo; use that one's ctl",
+			  whom);
 	return CLI_FAILURE;
 }
 
@@ -88,8 +88,10 @@ static int take(const struct verb *v, const char *whom, const struct steer_answe
 	sum->waiting += a->waiting;
 	if (a->answered == a->processes)
 		return CLI_OK;
-	cli_error("%s: %u of %u processes did not answer within the time of --timeout (process %d is "
-		  "one)", whom, a->processes - a->answered, a->processes, a->silent);
+	cli_error(
+		"%s: %u of %u processes did not answer within the time of --timeout (process %d is "
+		"one)",
+		whom, a->processes - a->answered, a->processes, a->silent);
 	return CLI_FAILURE;
 }
 
@@ -105,18 +107,20 @@ static int conclude(const struct verb *v, const char *whom, const struct steer_a
 	if (n)
 		cli_note("%s: %u process%s %s", whom, n, plural(n), v->done);
 	if (n + waiting == 0) {
-		cli_error("%s: no process is there that could be %s: try again once the program has "
-			  "started. Programs that are linked statically, run setuid or clear their "
-			  "environment have no Kymo in them",
-			  whom, v->done);
+		cli_error(
+			"%s: no process is there that could be %s: try again once the program has "
+			"started. Programs that are linked statically, run setuid or clear their "
+			"environment have no Kymo in them",
+			whom, v->done);
 		return CLI_FAILURE;
 	}
 	if (waiting && v->what != KYMO_STEER_FLUSH)
 		cli_note("%s: %u process%s no runtime yet, and will be %s when %s", whom, waiting,
-			 waiting == 1 ? " uses" : "es use", v->done, waiting == 1 ? "it does" : "they do");
+			 waiting == 1 ? " uses" : "es use", v->done,
+			 waiting == 1 ? "it does" : "they do");
 	else if (!n)
-		cli_note("%s: nothing to flush: %u process%s recorded nothing so far", whom, waiting,
-			 waiting == 1 ? " has" : "es have");
+		cli_note("%s: nothing to flush: %u process%s recorded nothing so far", whom,
+			 waiting, waiting == 1 ? " has" : "es have");
 	return CLI_OK;
 }
 
@@ -155,7 +159,8 @@ static int steer(const struct verb *v, const char *whom, const char *socket_path
 	}
 	if (fd < 0) {
 		cli_error("%s: its drain does not listen at %s: %s; the recording has ended or was "
-			  "killed", whom, socket_path, strerror(errno));
+			  "killed",
+			  whom, socket_path, strerror(errno));
 		return CLI_FAILURE;
 	}
 	if (ask_again(socket_path, &fd, v, &a) == ANSWERED)
@@ -211,8 +216,8 @@ static int steer_trace(const struct verb *v, const char *trace)
 	if (found && !status)
 		status = conclude(v, trace, &sum);
 	if (elsewhere) {
-		cli_error("%s: %u %s into it on other hosts: call this there too",
-			  trace, elsewhere, elsewhere == 1 ? "recording is made" : "recordings are made");
+		cli_error("%s: %u %s into it on other hosts: call this there too", trace, elsewhere,
+			  elsewhere == 1 ? "recording is made" : "recordings are made");
 		return CLI_FAILURE;
 	}
 	if (found)
@@ -274,8 +279,10 @@ static int steer_process(const struct verb *v, const char *word)
 		status = steer(v, word, socket_path, &sum);
 		return status ? status : conclude(v, word, &sum);
 	}
-	cli_error("process %s: neither `kymo run` nor a program that it started; where Kymo was loaded by "
-		  "hand, name the trace directory", word);
+	cli_error("process %s: neither `kymo run` nor a program that it started; where Kymo was "
+		  "loaded by "
+		  "hand, name the trace directory",
+		  word);
 	return CLI_FAILURE;
 }
 
@@ -303,17 +310,24 @@ const struct command cmd_ctl = {
 	.name = "ctl",
 	.operands = "flush|pause|resume TRACE|PID",
 	.summary = "Steer a running recording",
-	.about = "The recording is named by its trace directory, by the process of `kymo run`, or by\n"
+	.about = "The recording is named by its trace directory, by the process of `kymo run`, or "
+		 "by\n"
 		 "a process that it records.\n\n"
-		 "flush   what was recorded so far is in the trace when the command ends, device work\n"
-		 "        that is complete included: summary, query, export read it while the program\n"
+		 "flush   what was recorded so far is in the trace when the command ends, device "
+		 "work\n"
+		 "        that is complete included: summary, query, export read it while the "
+		 "program\n"
 		 "        runs on. A flight recorder (--on-full overwrite) writes what it holds.\n"
 		 "pause   nothing more is recorded, in processes that come later too.\n"
-		 "resume  recording goes on, or begins: after --start-paused, or before --delay is over.\n\n"
-		 "What was asked for last holds for processes that come later and for those that use\n"
+		 "resume  recording goes on, or begins: after --start-paused, or before --delay is "
+		 "over.\n\n"
+		 "What was asked for last holds for processes that come later and for those that "
+		 "use\n"
 		 "nothing yet that is traced; --delay and --duration count no more then.\n\n"
-		 "Work is done by a thread of Kymo's in each process; no signal is sent and none of the\n"
-		 "program's threads is stopped. Exit status 3 if a process did not answer, or none is\n"
+		 "Work is done by a thread of Kymo's in each process; no signal is sent and none "
+		 "of the\n"
+		 "program's threads is stopped. Exit status 3 if a process did not answer, or none "
+		 "is\n"
 		 "there.",
 	.knobs = &table,
 	.run = run_ctl,

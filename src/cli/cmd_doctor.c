@@ -47,8 +47,10 @@ static void check_libraries(void)
 	char path[PATH_MAX];
 
 	if (!*cli_libdir()) {
-		line(BAD, "installation", "libkymo-inject.so was not found beside %s nor in %s: "
-		     "install Kymo again", cli_self(), KYMO_LIBDIR);
+		line(BAD, "installation",
+		     "libkymo-inject.so was not found beside %s nor in %s: "
+		     "install Kymo again",
+		     cli_self(), KYMO_LIBDIR);
 		return;
 	}
 	snprintf(path, sizeof(path), "%.*s/libkymo.so.1", PATH_MAX - 32, cli_libdir());
@@ -116,11 +118,14 @@ static void check_kernel_settings(void)
 	long ptrace = read_number("/proc/sys/kernel/yama/ptrace_scope", -100);
 
 	if (perf == -100)
-		line(FAIR, "perf events", "not offered by this kernel; --sample needs them, --counters has "
-					  "others");
+		line(FAIR, "perf events",
+		     "not offered by this kernel; --sample needs them, --counters has "
+		     "others");
 	else
-		line(GOOD, "perf events", "perf_event_paranoid is %ld; --counters and --sample use "
-					  "them (kymo list counters)", perf);
+		line(GOOD, "perf events",
+		     "perf_event_paranoid is %ld; --counters and --sample use "
+		     "them (kymo list counters)",
+		     perf);
 	if (ptrace >= 0)
 		line(GOOD, "ptrace", "ptrace_scope is %ld; Kymo does not use it", ptrace);
 }
@@ -173,7 +178,8 @@ static void check_room(void)
 	char cwd[PATH_MAX];
 
 	if (!getcwd(cwd, sizeof(cwd)) || statvfs(cwd, &fs) != 0) {
-		line(FAIR, "traces", "the working directory cannot be looked at: %s", strerror(errno));
+		line(FAIR, "traces", "the working directory cannot be looked at: %s",
+		     strerror(errno));
 		return;
 	}
 	if (access(cwd, W_OK) != 0)
@@ -193,8 +199,8 @@ static void check_variables(void)
 	if (knob_parse_environment(&run_options_table, error))
 		line(GOOD, "environment", "KYMO_ variables are in order");
 	else
-		line(BAD, "environment", "%s: a program with Kymo preloaded by hand is not recorded",
-		     error);
+		line(BAD, "environment",
+		     "%s: a program with Kymo preloaded by hand is not recorded", error);
 }
 
 /* ---- backends ---- */
@@ -208,10 +214,12 @@ static void say_backend(enum launch_grade grade, const char *what, const char *t
 static void check_tools(struct text *t)
 {
 	for (const struct kymo_launch *const *l = launch_table; *l; l++) {
-		const char *variable = (*l)->tool.variable, *value = variable ? getenv(variable) : NULL;
+		const char *variable = (*l)->tool.variable,
+			   *value = variable ? getenv(variable) : NULL;
 
 		if (value && *value && !(*l)->tool.separator && !strstr(value, "/libkymo"))
-			text_addf(t, "%s%s names %s: that tool gets what Kymo would record, unset it",
+			text_addf(t,
+				  "%s%s names %s: that tool gets what Kymo would record, unset it",
 				  t->length ? "; " : "", variable, value);
 	}
 }

@@ -31,13 +31,13 @@ static struct drain_options options;
 static const struct knob rows[] = {
 	{"orphan", 0, KNOB_FLAG, 0, AT(orphan), NULL, NULL, NULL, NULL, "Drain",
 	 "Started by a traced process"},
-	{"trace", 0, KNOB_STRING, 0, AT(trace), "DIR", NULL, NULL, NULL, "Drain", "Trace directory"},
+	{"trace", 0, KNOB_STRING, 0, AT(trace), "DIR", NULL, NULL, NULL, "Drain",
+	 "Trace directory"},
 	{"ready-fd", 0, KNOB_INTEGER, 0, AT(ready_fd), "NUMBER", "0", NULL, NULL, "Drain",
 	 "Descriptor that is told where the drain listens, once it does"},
 };
 
-static struct knob_table table = {
-	.command = "drain", .rows = rows, .count = 3, .values = &options};
+static struct knob_table table = {.command = "drain", .rows = rows, .count = 3, .values = &options};
 
 enum { NAMES = 16 };
 
@@ -48,7 +48,8 @@ static bool make_folders(const char *path)
 	int fd = -1;
 
 	snprintf(raw, sizeof(raw), "%.*s/raw", PATH_MAX - 8, path);
-	if (mkdir(path, 0700) != 0 && (errno != EEXIST || (fd = file_open_own(AT_FDCWD, path)) < 0)) {
+	if (mkdir(path, 0700) != 0 &&
+	    (errno != EEXIST || (fd = file_open_own(AT_FDCWD, path)) < 0)) {
 		errno = errno == EPERM || errno == ELOOP || errno == ENOTDIR ? EEXIST : errno;
 		return false;
 	}

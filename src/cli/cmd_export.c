@@ -14,11 +14,12 @@ static struct export_options {
 } options;
 
 static const struct knob rows[] = {
-	{"to", 0, KNOB_STRING, 0, offsetof(struct export_options, to), "FORMAT", "perfetto", NULL, NULL,
-	 "Output", "Format to write; see kymo list formats"},
+	{"to", 0, KNOB_STRING, 0, offsetof(struct export_options, to), "FORMAT", "perfetto", NULL,
+	 NULL, "Output", "Format to write; see kymo list formats"},
 	{"output", 'o', KNOB_STRING, 0, offsetof(struct export_options, output), "FILE", NULL, NULL,
-	 NULL, "Output", "File or directory to write (default: beside the trace, with the format's "
-			 "suffix); - is standard output"},
+	 NULL, "Output",
+	 "File or directory to write (default: beside the trace, with the format's "
+	 "suffix); - is standard output"},
 	{"force", 'f', KNOB_FLAG, 0, offsetof(struct export_options, force), NULL, NULL, NULL, NULL,
 	 "Output", "Replace what is there"},
 	CLI_FILTER_KNOBS(struct export_options),

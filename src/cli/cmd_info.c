@@ -298,8 +298,8 @@ static void print_open_calls(const struct trace *t)
 		const struct t_process *p = &t->processes[t->threads[o->thread].process];
 
 		plain_printf(stdout, "  thread %u  %*s%s since %.9f s", t->threads[o->thread].tid,
-		       (int)(o->depth < 20 ? o->depth * 2 : 40), "", t->ops[o->op].name,
-		       seconds_between(t->origin, o->start));
+			     (int)(o->depth < 20 ? o->depth * 2 : 40), "", t->ops[o->op].name,
+			     seconds_between(t->origin, o->start));
 		if (p->recording && p->seen > o->start)
 			plain_printf(stdout, ", for %.3f s", seconds_between(o->start, p->seen));
 		plain_printf(stdout, "\n");
@@ -368,21 +368,25 @@ static void print_quality(const struct info *c, const struct trace *t)
 	heading("Quality");
 	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "lost records", lost);
 	if (unwritten)
-		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  refused by the file system", unwritten);
+		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  refused by the file system",
+			     unwritten);
 	if (no_memory)
-		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  without memory for them", no_memory);
+		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  without memory for them",
+			     no_memory);
 	if (dropped)
 		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  dropped by a runtime", dropped);
 	if (overwritten)
 		plain_printf(stdout, "  %-28s %" PRIu64 " (older ones, which gave way)\n",
 			     "overwritten records", overwritten);
 	if (rows)
-		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "rows the job's table left out", rows);
+		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "rows the job's table left out",
+			     rows);
 	if (missing)
-		plain_printf(stdout, "  %-28s %u (what they held is lost)\n", "files missing or unreadable",
-			     missing);
+		plain_printf(stdout, "  %-28s %u (what they held is lost)\n",
+			     "files missing or unreadable", missing);
 	if (endless)
-		plain_printf(stdout, "  %-28s %u (what they lost later is not known)\n", "recordings without end", endless);
+		plain_printf(stdout, "  %-28s %u (what they lost later is not known)\n",
+			     "recordings without end", endless);
 	if (refused)
 		plain_printf(stdout, "  %-28s %u\n", "processes not recorded", refused);
 	if (c->unknown_losses)
@@ -419,9 +423,15 @@ static kymo_status_t info(const char *path)
 	struct format_options o = {.log = &cli_log,
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Reading"};
-	struct info c = {.sink = {.begin = on_begin, .call = on_call, .dispatch = on_dispatch,
-				  .copy = on_copy, .allocation = on_allocation, .sync = on_sync,
-				  .other = on_other, .loss = on_loss, .end = on_end}};
+	struct info c = {.sink = {.begin = on_begin,
+				  .call = on_call,
+				  .dispatch = on_dispatch,
+				  .copy = on_copy,
+				  .allocation = on_allocation,
+				  .sync = on_sync,
+				  .other = on_other,
+				  .loss = on_loss,
+				  .end = on_end}};
 	kymo_status_t status;
 
 	if (!reader)

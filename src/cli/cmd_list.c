@@ -126,6 +126,6 @@ static int run_list_options(int argc, char **argv)
 	return CLI_OK;
 }
 
-const struct list list_options = {
-	"options", "Options of all commands; --config writes a configuration file", run_list_options,
-	"[--config]"};
+const struct list list_options = {"options",
+				  "Options of all commands; --config writes a configuration file",
+				  run_list_options, "[--config]"};

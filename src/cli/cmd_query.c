@@ -46,7 +46,8 @@ static int query(struct store **stores, char **paths, unsigned count, const char
 	if (count > 1)
 		status = query_join(stores, (const char *const *)paths, count, log);
 	if (status == KYMO_OK)
-		status = query_print(stores[0], sql, (enum report_format)options.format, stdout, log);
+		status = query_print(stores[0], sql, (enum report_format)options.format, stdout,
+				     log);
 	if (ferror(stdout))
 		cli_error("the results could not be written");
 	if (status == KYMO_ERROR_NO_MEMORY)
@@ -70,14 +71,18 @@ static void tell_recording(struct stream_log *log, const char *path, const struc
 			quiet = p->quiet_ns;
 	}
 	if (n)
-		stream_warn(log, "%s: %u process%s still recording (last data %.1f s ago): the answer is of what "
-				 "was written so far", path, n, n == 1 ? " is" : "es are", (double)quiet / 1e9);
+		stream_warn(log,
+			    "%s: %u process%s still recording (last data %.1f s ago): the answer "
+			    "is of what "
+			    "was written so far",
+			    path, n, n == 1 ? " is" : "es are", (double)quiet / 1e9);
 }
 
 static int run_query(int argc, char **argv)
 {
 	struct stream_log log = {log_message};
-	struct format_options o = {.log = &log, .progress = cli_progress,
+	struct format_options o = {.log = &log,
+				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Building the store"};
 	struct store **stores;
 	unsigned count = 0;

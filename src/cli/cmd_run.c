@@ -28,7 +28,7 @@ enum {
 	RANKS_MS = 3000,      /* for other ranks' launchers, which end when this one does */
 	RANKS_LATE_MS = 10000 /* the same where a job may have been killed */
 };
-enum { LEAST_ROOM = 1 << 20 }; /* bytes for a trace */
+enum { LEAST_ROOM = 1 << 20 };      /* bytes for a trace */
 enum { SMALLEST_BUFFER = 3 << 20 }; /* nothing is recorded where files cannot be as large */
 
 struct run {
@@ -113,7 +113,8 @@ static bool check_room(const char *trace, struct text *error)
 		return true;
 	text_addf(error, "\"%s\": ", trace);
 	add_file_system(error, trace);
-	text_addf(error, "; a trace needs %u MiB at least: -o names another place", LEAST_ROOM >> 20);
+	text_addf(error, "; a trace needs %u MiB at least: -o names another place",
+		  LEAST_ROOM >> 20);
 	return false;
 }
 
@@ -155,8 +156,10 @@ static bool make_place(struct run *r, struct text *error)
 {
 	if (place_make(r->socket, r->trace))
 		return true;
-	text_addf(error, "there is no place for the socket of the recording: %s; set XDG_RUNTIME_DIR "
-			 "to a folder that can be written to", strerror(errno));
+	text_addf(error,
+		  "there is no place for the socket of the recording: %s; set XDG_RUNTIME_DIR "
+		  "to a folder that can be written to",
+		  strerror(errno));
 	return false;
 }
 
@@ -201,10 +204,13 @@ static int prepare(struct run *r)
 	r->manifest.command = r->argv;
 	r->manifest.untraced = r->traced ? NULL : r->program.untraceable;
 	if (!r->traced)
-		return environment_make(&r->environment, &run_options_table, r->program.path, NULL, NULL, &error)
-			       ? 0 : fail(&error, CLI_FAILURE);
+		return environment_make(&r->environment, &run_options_table, r->program.path, NULL,
+					NULL, &error)
+			       ? 0
+			       : fail(&error, CLI_FAILURE);
 	if (!*cli_libdir()) {
-		environment_make(&r->environment, &run_options_table, r->program.path, "", r->socket, &error);
+		environment_make(&r->environment, &run_options_table, r->program.path, "",
+				 r->socket, &error);
 		return fail(&error, CLI_FAILURE);
 	}
 	if (!make_local(r, &error))
@@ -217,8 +223,8 @@ static int prepare(struct run *r)
 	place_sweep();
 	if (!check_room(r->trace, &error) || !make_place(r, &error))
 		return fail(&error, CLI_FAILURE);
-	if (!environment_make(&r->environment, &run_options_table, r->program.path, r->trace, r->socket,
-			      &error)) {
+	if (!environment_make(&r->environment, &run_options_table, r->program.path, r->trace,
+			      r->socket, &error)) {
 		place_remove(r->socket);
 		return fail(&error, CLI_FAILURE);
 	}
@@ -237,10 +243,14 @@ static void say_unused(const struct run *r)
 	for (l = launch_table; *l; l++)
 		if ((*l)->absent)
 			(*l)->absent(&t);
-	cli_note("nothing was recorded: no process that could reach the recording used an interface "
-		 "that is recorded, such as OpenCL, CUDA, MPI, OpenMP or annotations%s; \"kymo list backends\" "
-		 "has all, \"kymo doctor\" tells which can be used here, --threads records threads and "
-		 "processes in any case", t.s ? t.s : "");
+	cli_note(
+		"nothing was recorded: no process that could reach the recording used an interface "
+		"that is recorded, such as OpenCL, CUDA, MPI, OpenMP or annotations%s; \"kymo list "
+		"backends\" "
+		"has all, \"kymo doctor\" tells which can be used here, --threads records threads "
+		"and "
+		"processes in any case",
+		t.s ? t.s : "");
 	for (l = launch_table; *l; l++)
 		if ((*l)->unused)
 			(*l)->unused(r->program.path, cli_note);
@@ -254,10 +264,12 @@ static bool replaces_preload(char *const *argv)
 
 	for (int i = 0; argv[i]; i++) {
 		const char *at = strstr(argv[i], "LD_PRELOAD=");
-		bool pair = strcmp(argv[i], "LD_PRELOAD") == 0 && i > 0 && strstr(argv[i - 1], "env");
+		bool pair =
+			strcmp(argv[i], "LD_PRELOAD") == 0 && i > 0 && strstr(argv[i - 1], "env");
 
 		/* "$LD_PRELOAD:mine" of a script keeps what is there. */
-		replaces |= pair || (at && !strstr(at, "$LD_PRELOAD") && !strstr(at, "${LD_PRELOAD"));
+		replaces |=
+			pair || (at && !strstr(at, "$LD_PRELOAD") && !strstr(at, "${LD_PRELOAD"));
 	}
 	return replaces;
 }
@@ -288,11 +300,14 @@ static bool say_unreached(const struct outcome *out)
 	if (out->drain_failed)
 		return true; /* which was said */
 	if (!out->totals.greeted)
-		cli_note("nothing was recorded: Kymo was loaded into no process, or none could reach the "
+		cli_note("nothing was recorded: Kymo was loaded into no process, or none could "
+			 "reach the "
 			 "recording; what the program used is not known");
 	else if (out->totals.crowded)
-		cli_note("nothing was recorded: there was no room for %u process%s when %s began (open "
-			 "files, memory); whether an interface that is recorded was called is not known",
+		cli_note("nothing was recorded: there was no room for %u process%s when %s began "
+			 "(open "
+			 "files, memory); whether an interface that is recorded was called is not "
+			 "known",
 			 out->totals.crowded, out->totals.crowded == 1 ? "" : "es",
 			 out->totals.crowded == 1 ? "it" : "they");
 	return !out->totals.greeted || out->totals.crowded;
@@ -307,12 +322,14 @@ static void say_nothing_recorded(const struct run *r, const struct outcome *out)
 		return;
 	}
 	if (o->delay_ns || o->duration_ns) {
-		cli_note("nothing was recorded: nothing that is recorded began in the time that --delay "
+		cli_note("nothing was recorded: nothing that is recorded began in the time that "
+			 "--delay "
 			 "and --duration leave");
 		return;
 	}
 	if (o->start_paused) {
-		cli_note("nothing was recorded: --start-paused, and neither the program nor `kymo ctl` "
+		cli_note("nothing was recorded: --start-paused, and neither the program nor `kymo "
+			 "ctl` "
 			 "resumed it, or nothing that is recorded began after that");
 		return;
 	}
@@ -330,9 +347,10 @@ static void say_refused(const struct outcome *out)
 		cli_warn("%u %s could not be recorded and %s lost: %s%s", refused,
 			 refused == 1 ? "process" : "processes", refused == 1 ? "is" : "are",
 			 e ? strerror(e) : "the manifest says why",
-			 e == EMFILE ? "; raise the hard limit of open files (ulimit -Hn)"
+			 e == EMFILE   ? "; raise the hard limit of open files (ulimit -Hn)"
 			 : e == ENFILE ? "; the whole machine has too many (fs.file-max)"
-			 : e == ENOSPC || e == EDQUOT ? "; -o names another place" : "");
+			 : e == ENOSPC || e == EDQUOT ? "; -o names another place"
+						      : "");
 }
 
 /* Not a loss: what is lost meanwhile is counted as always. */
@@ -375,19 +393,24 @@ static void say_losses(const struct run *r, const struct outcome *out)
 	if (out->telemetry)
 		cli_warn("the telemetry is cut short: %s", strerror(out->telemetry));
 	if (t->unwritten_records)
-		cli_warn("%" PRIu64 " records were lost because the file system took no more; -o puts the "
-			 "trace elsewhere", t->unwritten_records);
+		cli_warn("%" PRIu64
+			 " records were lost because the file system took no more; -o puts the "
+			 "trace elsewhere",
+			 t->unwritten_records);
 	if (t->no_memory_records)
 		cli_warn("%" PRIu64 " records were lost because the program had no memory for them",
 			 t->no_memory_records);
 	if (t->dropped_records)
-		cli_warn("%" PRIu64 " records were lost because the runtime that they are of dropped them",
+		cli_warn("%" PRIu64
+			 " records were lost because the runtime that they are of dropped them",
 			 t->dropped_records);
 	if (unbuffered || (t->lost_definitions && !t->failed && !t->no_memory_records))
-		cli_warn("%" PRIu64 " records and %" PRIu64 " definitions were lost because the buffer was "
-			 "full; a larger --buffer-size (now %" PRIu64 "K), --mode minimal or a longer "
-			 "--block-time helps, --on-full overwrite keeps the newest", unbuffered,
-			 t->lost_definitions, (uint64_t)r->options->buffer_size >> 10);
+		cli_warn("%" PRIu64 " records and %" PRIu64
+			 " definitions were lost because the buffer was "
+			 "full; a larger --buffer-size (now %" PRIu64
+			 "K), --mode minimal or a longer "
+			 "--block-time helps, --on-full overwrite keeps the newest",
+			 unbuffered, t->lost_definitions, (uint64_t)r->options->buffer_size >> 10);
 	if (t->damaged_chunks)
 		cli_warn("%" PRIu64 " chunks were damaged by the program and are not in the trace",
 			 t->damaged_chunks);
@@ -475,7 +498,8 @@ static void conclude(struct run *r, struct outcome *out, int ranks_ms)
 		return;
 	if (replaces_preload(r->argv))
 		unseen_tell(r->trace, "preload",
-			    "the command sets LD_PRELOAD for processes that it starts, which replaces Kymo's: "
+			    "the command sets LD_PRELOAD for processes that it starts, which "
+			    "replaces Kymo's: "
 			    "start them with \"kymo run\" inside, or append to $LD_PRELOAD");
 	prevented = nothing && say_prevented(r, out);
 	if (r->options->no_summary)
@@ -628,7 +652,8 @@ static int run_run(int argc, char **argv)
 	if (r.options->telemetry_ms > 3600000)
 		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
 	if (r.options->start_paused && (r.options->delay_ns || r.options->duration_ns))
-		return cli_usage("run", "--start-paused leaves the time to the program: it goes with "
+		return cli_usage("run",
+				 "--start-paused leaves the time to the program: it goes with "
 				 "neither --delay nor --duration");
 	if (!measures_check(r.options) || !tools_check(&run_options_values))
 		return CLI_USAGE;
@@ -642,12 +667,17 @@ const struct command cmd_run = {
 	.name = "run",
 	.operands = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
 	.summary = "Record what a program does and print a summary",
-	.about = "The program runs as it would without Kymo; its exit status, or the signal that ended\n"
-		 "it, becomes Kymo's. The summary goes to standard error. Before the program runs, a\n"
-		 "failure is status 2 (command line), 3 (no trace can be made), 126 or 127 (the program\n"
+	.about = "The program runs as it would without Kymo; its exit status, or the signal that "
+		 "ended\n"
+		 "it, becomes Kymo's. The summary goes to standard error. Before the program runs, "
+		 "a\n"
+		 "failure is status 2 (command line), 3 (no trace can be made), 126 or 127 (the "
+		 "program\n"
 		 "cannot be executed or is not there).\n\n"
-		 "By default everything is recorded but the chattiest queries, with all arguments and\n"
-		 "call sites. \"mpirun -n 8 kymo run ./a.out\" and \"kymo run mpirun -n 8 ./a.out\" both\n"
+		 "By default everything is recorded but the chattiest queries, with all arguments "
+		 "and\n"
+		 "call sites. \"mpirun -n 8 kymo run ./a.out\" and \"kymo run mpirun -n 8 "
+		 "./a.out\" both\n"
 		 "make one trace.",
 	.knobs = &run_options_table,
 	.run = run_run,

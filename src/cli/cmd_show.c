@@ -15,18 +15,20 @@ static struct show_options {
 enum { ORDER_TIME, ORDER_RECORDED };
 
 static const struct knob rows[] = {
-	{"entry-exit", 'e', KNOB_FLAG, 0, offsetof(struct show_options, entry_exit), NULL, NULL, NULL,
-	 NULL, "Output", "A line where a call is entered and one where it returns"},
+	{"entry-exit", 'e', KNOB_FLAG, 0, offsetof(struct show_options, entry_exit), NULL, NULL,
+	 NULL, NULL, "Output", "A line where a call is entered and one where it returns"},
 	{"order", 0, KNOB_ENUM, 0, offsetof(struct show_options, order), "ORDER", "time",
 	 "time|recorded", NULL, "Output",
 	 "By start time, or thread by thread as recorded (faster, calls by their end)"},
-	{"limit", 'n', KNOB_INTEGER, 0, offsetof(struct show_options, limit), "COUNT", "0", NULL, NULL,
-	 "Output", "Stop after this many records; 0 is never"},
+	{"limit", 'n', KNOB_INTEGER, 0, offsetof(struct show_options, limit), "COUNT", "0", NULL,
+	 NULL, "Output", "Stop after this many records; 0 is never"},
 	CLI_FILTER_KNOBS(struct show_options),
 };
 
-static struct knob_table knobs = {
-	.command = "show", .rows = rows, .count = sizeof(rows) / sizeof(rows[0]), .values = &options};
+static struct knob_table knobs = {.command = "show",
+				  .rows = rows,
+				  .count = sizeof(rows) / sizeof(rows[0]),
+				  .values = &options};
 
 static kymo_status_t read_into(const struct format *reader, const char *path,
 			       const struct stream_filter *filter, struct cli_counter *c,
@@ -99,8 +101,10 @@ const struct command cmd_show = {
 	.name = "show",
 	.operands = "[OPTION]... TRACE...",
 	.summary = "Print records as text, one a line",
-	.about = "A line holds the time in seconds since the trace begins, the duration, the thread or the\n"
-		 "queue, and what happened: calls with their arguments, result or status and call site,\n"
+	.about = "A line holds the time in seconds since the trace begins, the duration, the "
+		 "thread or the\n"
+		 "queue, and what happened: calls with their arguments, result or status and call "
+		 "site,\n"
 		 "kernels and copies at the times of their device, allocations, waits, losses.",
 	.knobs = &knobs,
 	.run = run,

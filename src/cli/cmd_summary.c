@@ -19,16 +19,21 @@ static struct summary_options options;
 #define AT(member) offsetof(struct summary_options, member)
 
 static const struct knob rows[] = {
-	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op", "op|node|rank|process|thread|device|queue|peer|scope|direction|size|trace", NULL,
+	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op",
+	 "op|node|rank|process|thread|device|queue|peer|scope|direction|size|trace", NULL,
 	 "Summary", "What a row stands for; several words: a row for each combination"},
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
 	 "How it is printed; times in csv and json are nanoseconds"},
 	{"strict", 0, KNOB_FLAG, 0, AT(strict), NULL, NULL, NULL, NULL, "Summary",
-	 "Exit with status 1 if anything was lost (records, samples, definitions, processes, files, rows of "
+	 "Exit with status 1 if anything was lost (records, samples, definitions, processes, "
+	 "files, rows of "
 	 "tallies), or the end of a recording is missing"},
 };
 
-static struct knob_table table = {.command = "summary", .rows = rows, .count = sizeof(rows) / sizeof(rows[0]), .values = &options};
+static struct knob_table table = {.command = "summary",
+				  .rows = rows,
+				  .count = sizeof(rows) / sizeof(rows[0]),
+				  .values = &options};
 
 static void log_message(struct stream_log *l, int severity, const char *text)
 {
@@ -54,7 +59,8 @@ static int print_traces(struct summary *s, unsigned count, unsigned by)
 static int run_summary(int argc, char **argv)
 {
 	struct stream_log log = {log_message};
-	struct format_options o = {.log = &log, .progress = cli_progress,
+	struct format_options o = {.log = &log,
+				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Reading"};
 	struct summary *s;
 	unsigned by, count = 0;
@@ -68,10 +74,12 @@ static int run_summary(int argc, char **argv)
 	if (!by)
 		return cli_usage("summary", "--by does not know \"%.*s\"", (int)bad_length, bad);
 	if (summary_by_useless(by))
-		return cli_usage("summary", "--by %s: nothing is known by all of these together. "
+		return cli_usage("summary",
+				 "--by %s: nothing is known by all of these together. "
 				 "Calls, ranges and errors have a thread, messages a thread and a "
 				 "peer, kernels and copies a device and a queue, copies also a "
-				 "direction; only copies and messages have a size", options.by);
+				 "direction; only copies and messages have a size",
+				 options.by);
 	argc = cli_distinct(argc, argv);
 	if (argc > 1 && !(by & BY_TRACE))
 		cli_note("%d traces are added up; --by trace,op keeps them apart", argc);
@@ -99,9 +107,11 @@ const struct command cmd_summary = {
 	.name = "summary",
 	.operands = "[OPTION]... TRACE...",
 	.summary = "Show where the time of a trace went",
-	.about = "Host calls by API, messages, kernels, copies, bytes by direction, queues, memory, waiting\n"
+	.about = "Host calls by API, messages, kernels, copies, bytes by direction, queues, "
+		 "memory, waiting\n"
 		 "and errors, with when and where they came first; and always what\n"
-		 "was lost and how far times can be trusted. Several traces are added up; --by trace,op\n"
+		 "was lost and how far times can be trusted. Several traces are added up; --by "
+		 "trace,op\n"
 		 "keeps them apart.",
 	.knobs = &table,
 	.run = run_summary,

@@ -54,8 +54,8 @@ int cli_distinct(int argc, char **argv)
 		bool again = false;
 
 		for (int k = 0; k < kept && !again; k++)
-			again = stat(argv[i], &a) == 0 && stat(argv[k], &b) == 0 && a.st_dev == b.st_dev &&
-				a.st_ino == b.st_ino;
+			again = stat(argv[i], &a) == 0 && stat(argv[k], &b) == 0 &&
+				a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 		if (again)
 			cli_note("%s is named twice and counted once", argv[i]);
 		else
@@ -85,7 +85,8 @@ struct stream_filter *cli_filter_new(const struct cli_filter *o, bool *failed)
 
 	*failed = o->before && o->after >= o->before;
 	if (*failed) {
-		cli_usage(NULL, "no moment is --after one time and --before another that is not later");
+		cli_usage(NULL,
+			  "no moment is --after one time and --before another that is not later");
 		return NULL;
 	}
 	if (!o->domains && !o->include && !o->exclude && !o->kernels && !o->processes &&
@@ -108,15 +109,15 @@ static bool full(struct cli_counter *c)
 	return c->limit && c->count == c->limit;
 }
 
-#define FORWARD(name, type)                                                          \
-	static kymo_status_t count_##name(struct stream_sink *s, const type *r)      \
-	{                                                                            \
-		struct cli_counter *c = counter(s);                                  \
-                                                                                     \
-		if (full(c))                                                         \
-			return KYMO_ERROR_LIMIT;                                     \
-		c->count++;                                                          \
-		return c->next->name(c->next, r);                                    \
+#define FORWARD(name, type)                                                                        \
+	static kymo_status_t count_##name(struct stream_sink *s, const type *r)                    \
+	{                                                                                          \
+		struct cli_counter *c = counter(s);                                                \
+                                                                                                   \
+		if (full(c))                                                                       \
+			return KYMO_ERROR_LIMIT;                                                   \
+		c->count++;                                                                        \
+		return c->next->name(c->next, r);                                                  \
 	}
 
 FORWARD(call, struct rec)
@@ -155,8 +156,8 @@ static bool check_domains(const char *list, const struct trace *t)
 		size_t n = strcspn(p, ",");
 		uint32_t i = 1;
 
-		while (i < t->domains_count && (strlen(t->domains[i].name) != n ||
-						strncmp(t->domains[i].name, p, n) != 0))
+		while (i < t->domains_count &&
+		       (strlen(t->domains[i].name) != n || strncmp(t->domains[i].name, p, n) != 0))
 			i++;
 		if (n && i >= t->domains_count) {
 			say_domains(p, (int)n, t);
@@ -185,22 +186,30 @@ static kymo_status_t forward_end(struct stream_sink *s, const struct trace *t)
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit)
 {
 	stream_sink_complete(next); /* what it has not set is called through it, too */
-	*c = (struct cli_counter){
-		.sink = {.begin = forward_begin, .call = count_call, .dispatch = count_dispatch,
-			 .copy = count_copy, .allocation = count_allocation, .sync = count_sync,
-			 .marker = count_marker, .comm = count_comm,
-			 .counter = count_counter, .sample = count_sample,
-			 .device_sample = count_device_sample, .other = count_other, .loss = forward_loss,
-			 .end = forward_end},
-		.next = next,
-		.limit = limit};
+	*c = (struct cli_counter){.sink = {.begin = forward_begin,
+					   .call = count_call,
+					   .dispatch = count_dispatch,
+					   .copy = count_copy,
+					   .allocation = count_allocation,
+					   .sync = count_sync,
+					   .marker = count_marker,
+					   .comm = count_comm,
+					   .counter = count_counter,
+					   .sample = count_sample,
+					   .device_sample = count_device_sample,
+					   .other = count_other,
+					   .loss = forward_loss,
+					   .end = forward_end},
+				  .next = next,
+				  .limit = limit};
 }
 
 void cli_explain_missing(const struct cli_counter *c, const char *path, bool filtered)
 {
 	if (c->tallies)
-		cli_note("%s: calls were counted, not recorded (mode summary); see \"kymo summary\"",
-			 path);
+		cli_note(
+			"%s: calls were counted, not recorded (mode summary); see \"kymo summary\"",
+			path);
 	else if (c->count == 0)
 		cli_note("%s: no records%s", path, filtered ? " that match" : "");
 }

@@ -60,7 +60,7 @@ struct cli_counter {
 	struct stream_sink *next;
 	uint64_t limit, count;
 	const char *domains; /* that the user named: each must be one of the trace; or NULL */
-	bool tallies; /* the trace holds counts of calls (mode summary) */
+	bool tallies;        /* the trace holds counts of calls (mode summary) */
 };
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit);
 

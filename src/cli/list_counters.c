@@ -47,7 +47,8 @@ static bool library_open(struct library *l)
 	l->counter_error = (__typeof__(l->counter_error))dlsym(l->handle, "kymo_counter_error");
 	l->sample_check = (__typeof__(l->sample_check))dlsym(l->handle, "kymo_sample_check");
 	l->sample_error = (__typeof__(l->sample_error))dlsym(l->handle, "kymo_sample_error");
-	if (l->counters && l->find && l->parse && l->counter_error && l->sample_check && l->sample_error)
+	if (l->counters && l->find && l->parse && l->counter_error && l->sample_check &&
+	    l->sample_error)
 		return true;
 	cli_error("%s is of another version", path);
 	return false;
@@ -172,4 +173,5 @@ static int run(int argc, char **argv)
 
 extern const struct list list_counters;
 const struct list list_counters = {
-	"counters", "What can be counted here (run --counters), and what cannot, and why", run, NULL};
+	"counters", "What can be counted here (run --counters), and what cannot, and why", run,
+	NULL};

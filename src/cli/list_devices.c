@@ -292,8 +292,10 @@ static int run(int argc, char **argv)
 	else if (argc == 1 && strncmp(argv[0], "--format=", 9) == 0)
 		format = argv[0] + 9;
 	else if (argc)
-		return cli_usage("list", "list devices takes --format text|json or nothing, not "
-				 "\"%s\"", argv[0]);
+		return cli_usage("list",
+				 "list devices takes --format text|json or nothing, not "
+				 "\"%s\"",
+				 argv[0]);
 	if (strcmp(format, "json") == 0)
 		return print_json();
 	if (strcmp(format, "text") == 0)
@@ -303,4 +305,5 @@ static int run(int argc, char **argv)
 
 extern const struct list list_devices;
 const struct list list_devices = {
-	"devices", "Processors, accelerators and network adapters; --format json for programs", run, "[--format FORMAT]"};
+	"devices", "Processors, accelerators and network adapters; --format json for programs", run,
+	"[--format FORMAT]"};

@@ -73,11 +73,11 @@ struct wanted {
 /* From which mode on it is recorded, if nothing else is said. */
 static const char *mode_of(const kymo_op_desc_t *op)
 {
-	return op->flags & KYMO_OP_OBJECT	? "tools"
-	       : op->flags & KYMO_OP_ACTIVITY	? "always"
-	       : op->flags & KYMO_OP_MINIMAL	? "minimal"
-	       : op->flags & KYMO_OP_CHATTY	? "full"
-						: "default";
+	return op->flags & KYMO_OP_OBJECT     ? "tools"
+	       : op->flags & KYMO_OP_ACTIVITY ? "always"
+	       : op->flags & KYMO_OP_MINIMAL  ? "minimal"
+	       : op->flags & KYMO_OP_CHATTY   ? "full"
+					      : "default";
 }
 
 static kymo_status_t print_ops(const kymo_domain_desc_t *d, void *data)
@@ -117,5 +117,4 @@ static int run_ops(int argc, char **argv)
 
 const struct list list_ops = {
 	"ops", "Operations of a domain, or of all: from which mode on they are recorded, arguments",
-	run_ops,
-	"[DOMAIN]"};
+	run_ops, "[DOMAIN]"};

@@ -100,15 +100,18 @@ static int run(int argc, char **argv)
 	else if (argc == 1 && strncmp(argv[0], "--format=", 9) == 0)
 		format = argv[0] + 9;
 	else if (argc)
-		return cli_usage("list", "list telemetry takes --format text|json or nothing, not "
-				 "\"%s\"", argv[0]);
+		return cli_usage("list",
+				 "list telemetry takes --format text|json or nothing, not "
+				 "\"%s\"",
+				 argv[0]);
 	l.json = strcmp(format, "json") == 0;
 	if (!l.json && strcmp(format, "text") != 0)
 		return cli_usage("list", "--format of list telemetry is text or json, not \"%s\"",
 				 format);
 	telemetry_look(telemetry_root(), &v);
 	if (l.json)
-		printf("{\n  \"values\": [%s\n  ],\n  \"sources\": [%s\n  ],\n  \"missing\": [%s\n  ]\n}\n",
+		printf("{\n  \"values\": [%s\n  ],\n  \"sources\": [%s\n  ],\n  \"missing\": [%s\n "
+		       " ]\n}\n",
 		       or_nothing(&l.values), or_nothing(&l.sources), or_nothing(&l.missing));
 	text_release(&l.values);
 	text_release(&l.sources);
@@ -118,4 +121,5 @@ static int run(int argc, char **argv)
 
 extern const struct list list_telemetry;
 const struct list list_telemetry = {
-	"telemetry", "What run --telemetry reads here, with present values; --format json", run, "[--format FORMAT]"};
+	"telemetry", "What run --telemetry reads here, with present values; --format json", run,
+	"[--format FORMAT]"};

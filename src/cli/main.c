@@ -53,8 +53,10 @@ static void print_overview(FILE *out)
 		     "Commands:\n");
 	for (size_t i = 0; command_table[i]; i++)
 		if (!command_table[i]->hidden)
-			fprintf(out, "  %-10s %s\n", command_table[i]->name, command_table[i]->summary);
-	fprintf(out, "\n\"kymo help COMMAND\" explains a command, \"kymo --version\" names this version.\n");
+			fprintf(out, "  %-10s %s\n", command_table[i]->name,
+				command_table[i]->summary);
+	fprintf(out, "\n\"kymo help COMMAND\" explains a command, \"kymo --version\" names this "
+		     "version.\n");
 }
 
 static void print_command(const struct command *c, FILE *out)
@@ -110,7 +112,8 @@ static const char *const *other_variables(void)
 	for (const struct knob_variable *v = run_other_variables; v->name && n < OTHERS; v++)
 		names[n++] = v->name;
 	for (const struct kymo_launch *const *l = launch_table; *l; l++)
-		for (const struct knob_variable *v = (*l)->variables; v && v->name && n < OTHERS; v++)
+		for (const struct knob_variable *v = (*l)->variables; v && v->name && n < OTHERS;
+		     v++)
 			names[n++] = v->name;
 	return names;
 }

@@ -19,7 +19,7 @@ enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 };
 /* ---- run_program.c ---- */
 
 struct program {
-	char path[PATH_MAX];  /* what is executed */
+	char path[PATH_MAX];   /* what is executed */
 	char untraceable[300]; /* why it cannot be traced, "" if it can */
 };
 
@@ -56,8 +56,9 @@ unsigned trace_unrecorded(const char *path, int *error);
 #define ENVIRONMENT_MOST (KNOB_ROWS_MAX + 64)
 
 /* The environment of the traced `program`. `socket` NULL: it runs untraced. */
-bool environment_make(struct launch_environment *e, const struct knob_table *options, const char *program,
-		      const char *trace, const char *socket, struct text *error);
+bool environment_make(struct launch_environment *e, const struct knob_table *options,
+		      const char *program, const char *trace, const char *socket,
+		      struct text *error);
 void environment_release(struct launch_environment *e);
 
 /* ---- run_process.c ---- */
@@ -82,12 +83,12 @@ struct outcome {
 	bool drain_failed; /* the drain ended unexpectedly */
 	int interrupted;   /* signal that ended the wait after the program had ended, or 0 */
 	struct drain_totals totals;
-	int telemetry;     /* errno of what ended it early, else 0 */
-	unsigned unrecorded; /* processes that say themselves that they reached no drain */
+	int telemetry;        /* errno of what ended it early, else 0 */
+	unsigned unrecorded;  /* processes that say themselves that they reached no drain */
 	int unrecorded_error; /* errno of the first of them */
-	int control;       /* to the drain, for launch_finish(); -1 */
-	int program;       /* pid, not yet waited for */
-	int drain;         /* pid */
+	int control;          /* to the drain, for launch_finish(); -1 */
+	int program;          /* pid, not yet waited for */
+	int drain;            /* pid */
 };
 
 /* Starts drain and program, passes signals on, returns when the program has ended. False: errno. */

@@ -64,8 +64,8 @@ int launch_drain(const struct launch *l, int *control)
 	}
 	pid = fork();
 	if (pid == 0) {
-		struct drain_config c = {l->trace, l->socket, listener, pair[1], l->compress,
-					 l->manifest, l->local};
+		struct drain_config c = {l->trace,    l->socket,   listener, pair[1],
+					 l->compress, l->manifest, l->local};
 
 		drain_detach(listener, pair[1]);
 		_exit(drain_keep(&c));
@@ -271,8 +271,10 @@ static void restore_signals(struct launcher *s)
 /* Once nothing will be forked any more: a forked child has none of its threads. */
 static struct telemetry *start_telemetry(const struct launch *l, struct outcome *out)
 {
-	struct telemetry_options o = {.trace = l->trace, .root = telemetry_root(),
-				      .interval_ns = l->telemetry_ns, .program = out->program,
+	struct telemetry_options o = {.trace = l->trace,
+				      .root = telemetry_root(),
+				      .interval_ns = l->telemetry_ns,
+				      .program = out->program,
 				      .compress = l->compress};
 	char token[PLACE_TOKEN];
 	struct telemetry *t;

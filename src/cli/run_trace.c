@@ -25,7 +25,8 @@ enum { AWAIT_MS = 3000, AWAIT_STEP_MS = 10 };
 static bool absolute(char out[PATH_MAX], const char *path, const char *cwd)
 {
 	bool whole = *path == '/' || strcmp(cwd, "/") == 0;
-	int n = snprintf(out, PATH_MAX - 64, "%s%s%s", *path == '/' ? "" : cwd, whole ? "" : "/", path);
+	int n = snprintf(out, PATH_MAX - 64, "%s%s%s", *path == '/' ? "" : cwd, whole ? "" : "/",
+			 path);
 
 	while (n > 1 && n < PATH_MAX - 64 && out[n - 1] == '/')
 		out[--n] = '\0';
@@ -87,8 +88,10 @@ static bool replace(const char *path, const struct run_options *o, bool is_trace
 		return false;
 	}
 	if (file_is_held(path)) {
-		text_addf(error, "\"%s\" is still being recorded: not replaced, even with --force; -o "
-				 "names another place", path);
+		text_addf(error,
+			  "\"%s\" is still being recorded: not replaced, even with --force; -o "
+			  "names another place",
+			  path);
 		return false;
 	}
 	if (remove_old(path))
@@ -102,8 +105,8 @@ static bool wait_for_first(const struct run_options *o, const struct manifest *m
 {
 	const struct timespec step = {0, AWAIT_STEP_MS * 1000000};
 
-	if (!o->force || !m->job.id[0] || m->job.rank == ranks_first(o->ranks) || m->job.rank == JOB_UNKNOWN ||
-	    attempt * AWAIT_STEP_MS > AWAIT_MS)
+	if (!o->force || !m->job.id[0] || m->job.rank == ranks_first(o->ranks) ||
+	    m->job.rank == JOB_UNKNOWN || attempt * AWAIT_STEP_MS > AWAIT_MS)
 		return false;
 	nanosleep(&step, NULL);
 	return true;
@@ -113,8 +116,8 @@ static bool wait_for_first(const struct run_options *o, const struct manifest *m
  * Puts the directory built at `tmp` in its place. 1: done, 0: the place is taken, -1: `error` says
  * why it cannot be.
  */
-static int place(const char *tmp, const char *path, const struct run_options *o,
-		 struct manifest *m, int attempt, struct text *error)
+static int place(const char *tmp, const char *path, const struct run_options *o, struct manifest *m,
+		 int attempt, struct text *error)
 {
 	struct trace_found found;
 
@@ -128,8 +131,10 @@ static int place(const char *tmp, const char *path, const struct run_options *o,
 		return join(path, m, error) ? 1 : -1;
 	}
 	if (trace_is_of(&found, &m->job) && o->output) {
-		text_addf(error, "\"%s\" was not made by this user, or parts of it are links: nothing is "
-				 "recorded into it; -o names another place", path);
+		text_addf(error,
+			  "\"%s\" was not made by this user, or parts of it are links: nothing is "
+			  "recorded into it; -o names another place",
+			  path);
 		return -1;
 	}
 	if (!o->output)
@@ -194,7 +199,8 @@ bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *pr
 		return false;
 	}
 	if (!file_make_parents(tmp, 0777) || !build(tmp, m)) {
-		text_addf(error, "trace directory \"%s\" cannot be made: %s; -o names another place",
+		text_addf(error,
+			  "trace directory \"%s\" cannot be made: %s; -o names another place",
 			  o->output ? o->output : tmp, strerror(errno));
 		file_remove_tree(tmp);
 		return false;

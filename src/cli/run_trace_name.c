@@ -63,7 +63,8 @@ bool trace_is_of(const struct trace_found *f, const struct job *job)
 
 bool trace_is_own(const char *path)
 {
-	int trace = file_open_own(AT_FDCWD, path), raw = trace < 0 ? -1 : file_open_own(trace, "raw");
+	int trace = file_open_own(AT_FDCWD, path),
+	    raw = trace < 0 ? -1 : file_open_own(trace, "raw");
 
 	if (raw >= 0)
 		close(raw);

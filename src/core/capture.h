@@ -57,29 +57,30 @@ struct core_subscribers; /* whom to call back; see core/context/subscribers.c */
  * all. For kymo_domains_known().
  */
 typedef const kymo_domain_desc_t *cap_known_fn(void);
-#define CAP_KNOWN_DOMAIN(name, description)                                                  \
-	static const kymo_domain_desc_t *known_##name(void)                                  \
-	{                                                                                    \
-		return description;                                                          \
-	}                                                                                    \
-	static cap_known_fn *const known_entry_##name                                        \
+#define CAP_KNOWN_DOMAIN(name, description)                                                        \
+	static const kymo_domain_desc_t *known_##name(void)                                        \
+	{                                                                                          \
+		return description;                                                                \
+	}                                                                                          \
+	static cap_known_fn *const known_entry_##name                                              \
 		__attribute__((section("kymo_known"), used)) = known_##name
 
 /* COUNTER_LATER(backend, function): tells names of the counters that come when its runtime starts. */
 typedef bool counter_later_fn(const char *name);
-#define COUNTER_LATER(backend, function)                                                     \
-	static counter_later_fn *const later_entry_##backend                                 \
+#define COUNTER_LATER(backend, function)                                                           \
+	static counter_later_fn *const later_entry_##backend                                       \
 		__attribute__((section("kymo_later"), used)) = function
 
 /* Run-time state of one op. The arrays belong to the backend (static, zeroed), core writes them. */
 struct cap_op {
 	const struct core_subscribers *_Atomic callbacks; /* NULL: nobody */
 	_Atomic uint64_t buffers; /* bit n: a started context records this op into buffer n */
-	_Atomic uint64_t excluded; /* bit n: nor do messages that such calls start go into buffer n */
-	_Atomic uint32_t keep;    /* the backend itself needs the wrapper (object tracking) */
-	uint16_t wire;            /* op number on the wire */
-	uint16_t number;          /* within the domain */
-	uint16_t domain;          /* index of the domain */
+	_Atomic uint64_t
+		excluded;      /* bit n: nor do messages that such calls start go into buffer n */
+	_Atomic uint32_t keep; /* the backend itself needs the wrapper (object tracking) */
+	uint16_t wire;         /* op number on the wire */
+	uint16_t number;       /* within the domain */
+	uint16_t domain;       /* index of the domain */
 	_Atomic uint8_t left_out; /* calls are counted where they are not recorded */
 	uint8_t in_place; /* when its records were is what they are written with; no field says
 			     another time */
@@ -183,17 +184,17 @@ void cap_count_untraced_slow(const char *part, const char *function, uint64_t ca
 
 /* ---- threads and frames ------------------------------------------------------------------- */
 
-#define CAP_FRAMES 64u /* nested traced calls; deeper ones run untraced and are counted */
+#define CAP_FRAMES  64u /* nested traced calls; deeper ones run untraced and are counted */
 #define CAP_BUFFERS 64u
-#define CAP_SITES 256u
+#define CAP_SITES   256u
 #define CAP_CALLING 8u /* tools called from inside each other; deeper ones are left out */
 
 /* Two cache lines, found by a shift. */
 struct cap_frame {
 	_Alignas(128) uint64_t id;
 	uint64_t parent;
-	uint64_t start; /* ticks */
-	uint64_t end; /* 0 until it returned */
+	uint64_t start;                                   /* ticks */
+	uint64_t end;                                     /* 0 until it returned */
 	const struct core_subscribers *_Atomic callbacks; /* captured at entry */
 	_Atomic uint64_t buffers;
 	int64_t scope;
@@ -207,10 +208,10 @@ struct cap_frame {
 	bool has_status;
 	union {
 		bool owns_submission; /* activities */
-		bool told;        /* calls: every tool of the plan was told of the entry */
+		bool told;            /* calls: every tool of the plan was told of the entry */
 	};
 	union {
-		struct core_retire *retire; /* NULL: nobody waits for the id's retirement */
+		struct core_retire *retire;         /* NULL: nobody waits for the id's retirement */
 		struct core_submission *submission; /* activities */
 	};
 };
@@ -230,36 +231,36 @@ struct cap_thread {
 	 * `depth` shows. Written by the thread alone; see core_grace_period_over().
 	 */
 	_Atomic uint32_t busy;
-	uint32_t guard; /* > 0: inside Kymo or a tool; traced calls pass through */
+	uint32_t guard;       /* > 0: inside Kymo or a tool; traced calls pass through */
 	const void *guard_sp; /* stack pointer when a tool was called, else NULL */
 	/* Whose functions run on this thread, outermost first; NULL: at the moment none. */
 	struct core_context *_Atomic calling[CAP_CALLING];
 	uint32_t calling_level;
 	bool tally_no_memory; /* what the last tally lacked that could not be had; else room */
-	uint64_t current; /* id of the innermost call that has not returned, or 0 */
+	uint64_t current;     /* id of the innermost call that has not returned, or 0 */
 	uint64_t next_id;
 	uint64_t id_limit; /* at this one something is due; see cap_ids_refill() */
 	int64_t scope;
 	struct shm_thread *_Atomic shared; /* open calls visible to the drain, or NULL */
 	uint32_t index;
 	uint32_t tid;
-	uint64_t start;        /* tick at which the thread was first seen */
+	uint64_t start;          /* tick at which the thread was first seen */
 	_Atomic uint64_t paused; /* bit n: nothing goes into buffer n; its ring has no chunk then */
-	_Atomic uint64_t records; /* written, all buffers; by the thread itself only */
-	struct wire_tally **tallies; /* by wire op, or NULL; mode summary */
-	struct wire_ring tally_ring; /* the chunk they lie in */
+	_Atomic uint64_t records;            /* written, all buffers; by the thread itself only */
+	struct wire_tally **tallies;         /* by wire op, or NULL; mode summary */
+	struct wire_ring tally_ring;         /* the chunk they lie in */
 	struct core_tally_chunk *tally_full; /* those before it */
-	struct core_work *work;      /* activities that are counted, or NULL */
-	struct core_words *words;    /* [CAP_FRAMES]: words of tools, or NULL until needed */
-	struct wire_ring *scratch;   /* for records that go into no buffer, or NULL */
+	struct core_work *work;              /* activities that are counted, or NULL */
+	struct core_words *words;  /* [CAP_FRAMES]: words of tools, or NULL until needed */
+	struct wire_ring *scratch; /* for records that go into no buffer, or NULL */
 	struct core_externals *_Atomic externals; /* stacks of external ids, or NULL */
-	_Atomic uint64_t external[CAP_BUFFERS]; /* top of the stack of each buffer's context */
-	uint64_t id_end;           /* ids of the thread's block end here */
+	_Atomic uint64_t external[CAP_BUFFERS];   /* top of the stack of each buffer's context */
+	uint64_t id_end;                          /* ids of the thread's block end here */
 	struct cap_cost {
-		struct wire_line *line; /* where samples are added up, or NULL */
-		uint64_t timed;         /* ticks that were timed as they were spent */
-		uint64_t id;            /* of the call whose cost is being measured */
-		uint64_t tick, before;  /* when that began, and `timed` then */
+		struct wire_line *line;   /* where samples are added up, or NULL */
+		uint64_t timed;           /* ticks that were timed as they were spent */
+		uint64_t id;              /* of the call whose cost is being measured */
+		uint64_t tick, before;    /* when that began, and `timed` then */
 		uint32_t sampled, weight; /* calls that this sample stands for; the next one */
 		uint32_t steps;           /* so far */
 		uint64_t random;
@@ -537,7 +538,7 @@ static inline struct wire_ring *cap_ring(struct cap_thread *t, uint64_t buffers)
  * When cap_args(f) is 1, pass NULL for strings and arrays.
  */
 static inline __attribute__((always_inline)) bool cap_record(struct cap_frame *f,
-							      struct wire_enc *e, unsigned fields)
+							     struct wire_enc *e, unsigned fields)
 {
 	struct cap_thread *t = cap_thread_current;
 	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
@@ -589,7 +590,7 @@ void cap_record_bare(struct cap_frame *f);
 void cap_commit_slow(struct cap_frame *f, struct wire_enc *e, struct wire_ring *r);
 
 static inline __attribute__((always_inline)) void cap_commit(struct cap_frame *f,
-							      struct wire_enc *e)
+							     struct wire_enc *e)
 {
 	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
 	struct cap_thread *t = cap_thread_current;
@@ -618,19 +619,20 @@ struct cap_subject {
  * cap_submission_end() once.
  */
 struct cap_submission {
-	uint64_t call;    /* correlation id, 0: the call is not recorded */
+	uint64_t call; /* correlation id, 0: the call is not recorded */
 	int64_t scope;
 	uint64_t buffers;
-	uint32_t epoch;   /* buffers made later have nothing to do with it */
-	struct core_submission *more; /* callbacks, external ids, retirement; NULL in the ordinary case */
+	uint32_t epoch; /* buffers made later have nothing to do with it */
+	struct core_submission
+		*more; /* callbacks, external ids, retirement; NULL in the ordinary case */
 };
 
 /*
  * Takes the submission of work of kind `op` that the call `f` (NULL: none) submits; `subject` may be NULL.
  * False: no started context wants it; nothing is to be recorded and there is nothing to end.
  */
-bool cap_submission_take(struct cap_submission *o, const struct cap_frame *f, const struct cap_op *op,
-		     const struct cap_subject *subject);
+bool cap_submission_take(struct cap_submission *o, const struct cap_frame *f,
+			 const struct cap_op *op, const struct cap_subject *subject);
 void cap_submission_end_slow(struct cap_submission *o);
 void cap_submission_share_slow(const struct cap_submission *o);
 
@@ -682,8 +684,8 @@ bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e);
  *   }
  */
 static inline bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
-				      const struct cap_submission *submission, uint64_t start, uint64_t end,
-				      unsigned fields)
+				      const struct cap_submission *submission, uint64_t start,
+				      uint64_t end, unsigned fields)
 {
 	struct wire_enc begun; /* e itself stays in registers */
 
@@ -695,7 +697,7 @@ static inline bool cap_activity_begin(struct cap_frame *f, struct wire_enc *e, s
 
 /* Recorded, or counted. */
 static inline __attribute__((always_inline)) void cap_activity_put(struct cap_frame *f,
-								    struct wire_enc *e)
+								   struct wire_enc *e)
 {
 	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
 
@@ -734,7 +736,7 @@ void cap_flight_count(uint32_t *place);
 void cap_flight_uncount(uint32_t *place);
 
 #define CAP_LINE_CHUNKS 2048u /* 64 MiB: more than a million of lines */
-#define CAP_LINE_BITS   9u  /* of a place: number of the line in its chunk */
+#define CAP_LINE_BITS   9u    /* of a place: number of the line in its chunk */
 
 struct cap_lines {
 	struct wire_line *_Atomic chunks[CAP_LINE_CHUNKS];
@@ -748,8 +750,7 @@ static inline struct wire_line *cap_flight_line(uint32_t place)
 
 	if (cap_unlikely((int32_t)place <= 0)) /* counted: the highest bit */
 		return NULL;
-	l = atomic_load_explicit(&cap_lines->chunks[place >> CAP_LINE_BITS],
-				 memory_order_relaxed);
+	l = atomic_load_explicit(&cap_lines->chunks[place >> CAP_LINE_BITS], memory_order_relaxed);
 	return cap_likely(l != NULL) ? &l[place & ((1u << CAP_LINE_BITS) - 1)] : NULL;
 }
 
@@ -778,7 +779,8 @@ static inline void cap_flight_begin_by(uint32_t *place, const struct cap_op *op,
 	l->flight.queue = s->queue;
 	l->flight.kernel = s->kernel;
 	l->flight.thread = thread; /* index of the one that submitted it */
-	atomic_store_explicit(&l->state, wire_flight_check(l->op, &l->flight), memory_order_release);
+	atomic_store_explicit(&l->state, wire_flight_check(l->op, &l->flight),
+			      memory_order_release);
 }
 
 static inline void cap_flight_begin(uint32_t *place, const struct cap_op *op,

@@ -77,8 +77,7 @@ static bool write_blocks(struct compressor *c, const uint8_t *data, size_t size,
 			return false;
 		memcpy(&b, data + at, sizeof(b));
 		if (b.magic != RAW_BLOCK_MAGIC || b.stored > PAYLOAD_MAX ||
-		    b.stored > size - at - sizeof(b) ||
-		    !write_block(c, b, data + at + sizeof(b)))
+		    b.stored > size - at - sizeof(b) || !write_block(c, b, data + at + sizeof(b)))
 			return false;
 	}
 	return true;

@@ -14,11 +14,11 @@ enum drain_message_type {
 };
 
 struct drain_totals {
-	uint32_t processes;    /* that connected */
-	uint32_t alive;        /* of them */
-	uint32_t greeted;      /* that Kymo was loaded into and that could say so */
-	uint32_t crowded;      /* of these: there was no room for them then; they may have asked again */
-	uint32_t refused;      /* processes that asked to be recorded and are not */
+	uint32_t processes; /* that connected */
+	uint32_t alive;     /* of them */
+	uint32_t greeted;   /* that Kymo was loaded into and that could say so */
+	uint32_t crowded; /* of these: there was no room for them then; they may have asked again */
+	uint32_t refused; /* processes that asked to be recorded and are not */
 	int32_t refused_error; /* errno of the first of them; 0: what it shares was not in order */
 	int32_t failed;        /* errno of the first file that could not be written, or 0 */
 	uint32_t restarts;     /* drains that ended unexpectedly and were followed by another */
@@ -30,8 +30,8 @@ struct drain_totals {
 	uint64_t lost_definitions;
 	uint64_t overwritten_records; /* of flight recorders: gave way to newer ones */
 	uint64_t damaged_chunks;
-	uint64_t bytes;        /* written to raw files */
-	uint64_t stored;       /* the same after compression */
+	uint64_t bytes;  /* written to raw files */
+	uint64_t stored; /* the same after compression */
 };
 
 struct drain_message {

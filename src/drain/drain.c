@@ -25,13 +25,13 @@
 
 enum {
 	EVENTS = 64,
-	POLL_MS = 250,       /* longest sleep; the heartbeat is seconds */
-	STEER_MS = 5,        /* while processes do what was asked of them */
-	NO_PIDFD_MS = 50,    /* where the death of processes must be looked for */
-	GUEST_SECONDS = 5,   /* to say hello */
-	ORPHAN_SECONDS = 5,  /* without ever a producer */
-	GREETING_MS = 50,    /* for one that is to be turned away to say who it is */
-	COMPRESS_MIN_S = 1   /* time for compression; more after long runs */
+	POLL_MS = 250,      /* longest sleep; the heartbeat is seconds */
+	STEER_MS = 5,       /* while processes do what was asked of them */
+	NO_PIDFD_MS = 50,   /* where the death of processes must be looked for */
+	GUEST_SECONDS = 5,  /* to say hello */
+	ORPHAN_SECONDS = 5, /* without ever a producer */
+	GREETING_MS = 50,   /* for one that is to be turned away to say who it is */
+	COMPRESS_MIN_S = 1  /* time for compression; more after long runs */
 };
 
 /* ---- the launcher ---------------------------------------------------------------------------- */
@@ -269,7 +269,9 @@ static ssize_t receive(int fd, union greeting *g, int *memfd, int *error)
 		char space[CMSG_SPACE(8 * sizeof(int))];
 	} control;
 	struct iovec iov = {g, sizeof(*g)};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
@@ -603,8 +605,7 @@ static bool nobody_left(const struct drain *d)
 		return false;
 	/* The launcher, while it lives, always tells how the program ended. */
 	if (d->program)
-		return d->program_gone &&
-		       (!d->control_open || d->program_told);
+		return d->program_gone && (!d->control_open || d->program_told);
 	if (d->config->control >= 0)
 		return !d->control_open;
 	return d->totals.processes > 0 || age > ORPHAN_SECONDS * 1000000000ull;

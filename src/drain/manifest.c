@@ -35,8 +35,8 @@ void manifest_join(struct manifest *m, const char *trace)
 	snprintf(host, sizeof(host), "%s", m->hostname);
 	for (char *p = host; *p; p++)
 		*p = *p == '/' || (unsigned char)*p <= ' ' ? '_' : *p;
-	snprintf(m->path, sizeof(m->path), "%.*s/manifest-%.60s-%d-%s.json", PATH_MAX - 128, trace, host,
-		 (int)getpid(), token);
+	snprintf(m->path, sizeof(m->path), "%.*s/manifest-%.60s-%d-%s.json", PATH_MAX - 128, trace,
+		 host, (int)getpid(), token);
 }
 
 /* Of the file in the trace, so that one that is cut later can be told; 0: it is not there. */
@@ -56,16 +56,17 @@ void manifest_process(struct manifest *m, int pid, const char *file, const struc
 	const char *slash = strrchr(file, '/');
 	uint64_t bytes = bytes_of(m, slash ? slash + 1 : file);
 
-	text_addf(&m->processes, "%s\n    {\"pid\": %d, \"file\": ", m->processes.length ? "," : "", pid);
+	text_addf(&m->processes, "%s\n    {\"pid\": %d, \"file\": ", m->processes.length ? "," : "",
+		  pid);
 	text_add_json(&m->processes, slash ? slash + 1 : file);
 	text_addf(&m->processes,
 		  ", \"ended\": \"%s\", \"status\": %d, \"lost_records\": %" PRIu64
 		  ", \"unwritten_records\": %" PRIu64 ", \"no_memory_records\": %" PRIu64
-		  ", \"dropped_records\": %" PRIu64
-		  ", \"lost_definitions\": %" PRIu64 ", \"overwritten_records\": %" PRIu64,
-		  end->how < sizeof(names) / sizeof(names[0]) ? names[end->how] : "?", end->status, end->lost_records,
-		  end->unwritten_records, end->no_memory_records, end->dropped_records,
-		  end->lost_definitions, end->overwritten_records);
+		  ", \"dropped_records\": %" PRIu64 ", \"lost_definitions\": %" PRIu64
+		  ", \"overwritten_records\": %" PRIu64,
+		  end->how < sizeof(names) / sizeof(names[0]) ? names[end->how] : "?", end->status,
+		  end->lost_records, end->unwritten_records, end->no_memory_records,
+		  end->dropped_records, end->lost_definitions, end->overwritten_records);
 	if (bytes)
 		text_addf(&m->processes, ", \"bytes\": %" PRIu64, bytes);
 	text_add(&m->processes, "}");
@@ -103,8 +104,7 @@ static void add_time(struct text *t, const char *name, uint64_t ns)
 
 	gmtime_r(&s, &tm);
 	strftime(iso, sizeof(iso), "%Y-%m-%dT%H:%M:%S", &tm);
-	text_addf(t, "  \"%s\": \"%s.%06uZ\",\n", name, iso,
-		  (unsigned)(ns % 1000000000u / 1000u));
+	text_addf(t, "  \"%s\": \"%s.%06uZ\",\n", name, iso, (unsigned)(ns % 1000000000u / 1000u));
 }
 
 static void add_job(struct text *t, const struct job *job)
@@ -164,13 +164,13 @@ static void add_totals(struct text *t, const struct drain_totals *s)
 	text_addf(t,
 		  "  \"totals\": {\"processes\": %u, \"refused\": %u, \"lost_records\": %" PRIu64
 		  ", \"unwritten_records\": %" PRIu64 ", \"no_memory_records\": %" PRIu64
-		  ", \"dropped_records\": %" PRIu64
-		  ", \"lost_definitions\": %" PRIu64 ", \"overwritten_records\": %" PRIu64
-		  ", \"damaged_chunks\": %" PRIu64 ", \"drain_restarts\": %u, \"bytes\": %" PRIu64
-		  ", \"stored_bytes\": %" PRIu64 "},\n",
+		  ", \"dropped_records\": %" PRIu64 ", \"lost_definitions\": %" PRIu64
+		  ", \"overwritten_records\": %" PRIu64 ", \"damaged_chunks\": %" PRIu64
+		  ", \"drain_restarts\": %u, \"bytes\": %" PRIu64 ", \"stored_bytes\": %" PRIu64
+		  "},\n",
 		  s->processes, s->refused, s->lost_records, s->unwritten_records,
-		  s->no_memory_records, s->dropped_records, s->lost_definitions, s->overwritten_records,
-		  s->damaged_chunks, s->restarts, s->bytes, s->stored);
+		  s->no_memory_records, s->dropped_records, s->lost_definitions,
+		  s->overwritten_records, s->damaged_chunks, s->restarts, s->bytes, s->stored);
 }
 
 bool manifest_write(const struct manifest *m, const struct drain_totals *totals)
@@ -178,8 +178,9 @@ bool manifest_write(const struct manifest *m, const struct drain_totals *totals)
 	struct text t = {0};
 	bool ok;
 
-	text_addf(&t, "{\n  \"format\": \"kymo trace\",\n  \"version\": 1,\n  \"kymo\": \"%s\",\n"
-		      "  \"state\": \"%s\",\n  \"command\": ",
+	text_addf(&t,
+		  "{\n  \"format\": \"kymo trace\",\n  \"version\": 1,\n  \"kymo\": \"%s\",\n"
+		  "  \"state\": \"%s\",\n  \"command\": ",
 		  KYMO_VERSION, totals ? "complete" : "recording");
 	add_words(&t, m->command);
 	text_add(&t, ",\n  \"environment\": ");

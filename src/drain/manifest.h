@@ -24,14 +24,14 @@ struct manifest {
 	char cwd[PATH_MAX];
 	char hostname[64];
 	struct job job;
-	uint64_t started; /* realtime ns */
-	int pid;          /* of the program, 0 unknown */
-	int status;       /* its wait status, -1 unknown */
+	uint64_t started;                       /* realtime ns */
+	int pid;                                /* of the program, 0 unknown */
+	int status;                             /* its wait status, -1 unknown */
 	uint32_t restarts;                      /* of its drain ... */
 	int32_t restart_signal, restart_status; /* ... because of this, each time; 0: of several */
-	const char *untraced; /* why the program could not be traced, or NULL */
-	struct text processes; /* JSON objects, comma separated */
-	struct text errors;    /* JSON strings, comma separated */
+	const char *untraced;                   /* why the program could not be traced, or NULL */
+	struct text processes;                  /* JSON objects, comma separated */
+	struct text errors;                     /* JSON strings, comma separated */
 };
 
 /* Fills in place, time, host and job. */

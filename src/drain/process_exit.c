@@ -68,7 +68,8 @@ static int status_of_reaped(int pidfd)
 	} info = {.mask = 1u << 3 /* PIDFD_INFO_EXIT */};
 
 	_Static_assert(sizeof(info) == 64, "first version of the structure");
-	if (pidfd < 0 || ioctl(pidfd, _IOWR(0xff, 11, info), &info) != 0 || !(info.mask & (1u << 3)))
+	if (pidfd < 0 || ioctl(pidfd, _IOWR(0xff, 11, info), &info) != 0 ||
+	    !(info.mask & (1u << 3)))
 		return -1;
 	return info.exit_code;
 }

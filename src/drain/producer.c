@@ -78,8 +78,10 @@ static bool take_geometry(struct producer *p)
 	    h.chunk_size < CHUNK_MIN || h.chunk_size > CHUNK_SIZE_MAX || h.chunk_size % 64 != 0)
 		return false;
 	/* In this order, so that they do not overlap. */
-	if (!range_fits(h.ctl_offset, h.chunk_max, sizeof(struct shm_chunk_ctl), h.threads_offset) ||
-	    !range_fits(h.threads_offset, SHM_THREADS, sizeof(struct shm_thread), h.chunks_offset) ||
+	if (!range_fits(h.ctl_offset, h.chunk_max, sizeof(struct shm_chunk_ctl),
+			h.threads_offset) ||
+	    !range_fits(h.threads_offset, SHM_THREADS, sizeof(struct shm_thread),
+			h.chunks_offset) ||
 	    !range_fits(h.chunks_offset, h.chunk_max, h.chunk_size, p->bytes))
 		return false;
 	p->ctl_offset = h.ctl_offset;
@@ -375,8 +377,8 @@ static bool same_chunk(const struct wire_chunk *before, const struct wire_chunk 
 void producer_give_back(struct producer *p, uint32_t i)
 {
 	struct shm_chunk_ctl *ctl = ctl_of(p);
-	enum shm_list list = ctl[i].list == SHM_LIST_DEFINITIONS ? SHM_LIST_DEFINITIONS
-								 : SHM_LIST_RECORDS;
+	enum shm_list list =
+		ctl[i].list == SHM_LIST_DEFINITIONS ? SHM_LIST_DEFINITIONS : SHM_LIST_RECORDS;
 
 	if ((atomic_load(&ctl[i].state) & ~(uint32_t)SHM_READING) != SHM_FULL)
 		return; /* the program has written there */
@@ -422,7 +424,8 @@ static unsigned find_definitions(const struct producer *p)
 		uint32_t state = atomic_load_explicit(&ctl[i].state, memory_order_acquire);
 		const struct wire_chunk *c = chunk_of(p, i);
 
-		if ((state == SHM_FULL || state == SHM_FILLING) && c->type == WIRE_CHUNK_DEFINITIONS)
+		if ((state == SHM_FULL || state == SHM_FILLING) &&
+		    c->type == WIRE_CHUNK_DEFINITIONS)
 			defining[n++] = (struct found){c->seq, 0, i, state == SHM_FULL};
 	}
 	qsort(defining, n, sizeof(defining[0]), by_sequence);
@@ -445,14 +448,18 @@ static void copy_definitions(struct producer *p, uint32_t i, bool full)
 		return;
 	}
 	from = i == p->defining && h.seq == p->defining_seq && p->defined > h.header_size
-		       ? p->defined : h.header_size;
+		       ? p->defined
+		       : h.header_size;
 	p->defining = full ? SHM_NONE : i;
 	p->defining_seq = h.seq;
 	p->defined = committed > from ? committed : from;
 	if (committed <= from)
 		return;
-	b = (struct raw_block){.type = RAW_CHUNK, .chunk_type = WIRE_CHUNK_DEFINITIONS,
-			       .seq = h.seq, .first_tick = h.base_tick, .last_tick = UINT64_MAX,
+	b = (struct raw_block){.type = RAW_CHUNK,
+			       .chunk_type = WIRE_CHUNK_DEFINITIONS,
+			       .seq = h.seq,
+			       .first_tick = h.base_tick,
+			       .last_tick = UINT64_MAX,
 			       .raw = h.header_size + committed - from};
 	to = rawfile_reserve_needed(&p->file, b.raw);
 	if (!to) {
@@ -493,7 +500,8 @@ static uint64_t most_of(const struct producer *p)
 	return (clock_ns(CLOCK_MONOTONIC) - p->born + COUNT_SLACK_NS) * COUNT_CPUS;
 }
 
-static void take_count(struct producer *p, const _Atomic uint64_t *from, uint64_t most, uint64_t *known)
+static void take_count(struct producer *p, const _Atomic uint64_t *from, uint64_t most,
+		       uint64_t *known)
 {
 	uint64_t now = atomic_load(from);
 
@@ -706,7 +714,8 @@ static bool read_threads(const struct producer *p, uint32_t from, struct shm_thr
 
 static void write_open_calls(struct producer *p)
 {
-	struct shm_thread *batch = malloc(2 * OPEN_BATCH * sizeof(*batch)), *again = batch + OPEN_BATCH;
+	struct shm_thread *batch = malloc(2 * OPEN_BATCH * sizeof(*batch)),
+			  *again = batch + OPEN_BATCH;
 	struct raw_open *calls = malloc(SHM_THREADS * WIRE_OPEN_MAX * sizeof(*calls));
 	uint64_t tick = tick_now();
 	unsigned n = 0;
@@ -718,7 +727,8 @@ static void write_open_calls(struct producer *p)
 			n += open_calls_of(&batch[j], &again[j], calls + n);
 	}
 	if (n || p->open_told)
-		rawfile_add_at(&p->file, RAW_OPEN_CALLS, calls, (uint32_t)(n * sizeof(*calls)), tick);
+		rawfile_add_at(&p->file, RAW_OPEN_CALLS, calls, (uint32_t)(n * sizeof(*calls)),
+			       tick);
 	p->open_told |= n > 0;
 	free(batch);
 	free(calls);
@@ -888,8 +898,8 @@ uint32_t producer_stands(struct producer *p)
 /* Nothing is in the file that the job's table has not, and nothing went wrong. */
 static bool given_away(const struct producer *p)
 {
-	return atomic_load(&p->shm->given) == SHM_GIVEN && !p->recorded &&
-	       !p->damaged_chunks && !p->file.failed && !atomic_load(&p->shm->lost_records) &&
+	return atomic_load(&p->shm->given) == SHM_GIVEN && !p->recorded && !p->damaged_chunks &&
+	       !p->file.failed && !atomic_load(&p->shm->lost_records) &&
 	       !atomic_load(&p->shm->lost_definitions) &&
 	       atomic_load(&p->shm->state) == SHM_FINALIZED;
 }

@@ -18,12 +18,12 @@
 
 struct producer {
 	struct producer *next;
-	void *before; /* life_page() bytes before the mapping */
+	void *before;           /* life_page() bytes before the mapping */
 	struct shm_header *shm; /* mapping; anything in it may change at any time */
 	size_t bytes;
 	int memfd;
-	int pidfd; /* -1: the kernel has none, the pid is polled */
-	int pid;   /* from the socket's credentials */
+	int pidfd;      /* -1: the kernel has none, the pid is polled */
+	int pid;        /* from the socket's credentials */
 	uint64_t image; /* as the process says, 0 unknown */
 	bool begun;     /* the process records, and there is a file; else only its memory is here */
 	bool superseded; /* the same process has connected again: it has called exec */
@@ -39,15 +39,15 @@ struct producer {
 	uint32_t defining; /* SHM_NONE: not known */
 	uint64_t defining_seq;
 	uint32_t defined;
-	uint64_t busy_ns; /* of the processor, for this process */
+	uint64_t busy_ns;   /* of the processor, for this process */
 	uint64_t next_sync; /* CLOCK_MONOTONIC ns of the next calibration point */
 	uint64_t damaged_chunks;
-	struct raw_end told;    /* what the last RAW_STATE said */
-	bool open_told;         /* there is a RAW_OPEN_CALLS */
-	uint64_t born; /* CLOCK_MONOTONIC ns */
+	struct raw_end told;     /* what the last RAW_STATE said */
+	bool open_told;          /* there is a RAW_OPEN_CALLS */
+	uint64_t born;           /* CLOCK_MONOTONIC ns */
 	struct producer_counts { /* what the process says of itself, as far as it can be */
-		uint64_t no_memory_records, dropped_records, lost_records, lost_definitions, overwritten_records,
-			overhead_ticks;
+		uint64_t no_memory_records, dropped_records, lost_records, lost_definitions,
+			overwritten_records, overhead_ticks;
 	} counts;
 	bool counts_damaged;
 	bool refusing; /* the file system takes no more, since then: */

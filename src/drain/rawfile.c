@@ -22,10 +22,12 @@
 
 enum {
 	GATHER = 1 << 20,
-	SPARE = 32 << 10,  /* for definitions and the end when no more records are taken */
+	SPARE = 32 << 10, /* for definitions and the end when no more records are taken */
 	SPARE_MIN = 1 << 10,
-	END_ROOM = 12 << 10, /* of that, for the end, and for the manifest once the file is closed */
-	STEP_MIN = 64 << 10, STEP_MAX = 1 << 20 /* room is set aside in such steps */
+	END_ROOM =
+		12 << 10, /* of that, for the end, and for the manifest once the file is closed */
+	STEP_MIN = 64 << 10,
+	STEP_MAX = 1 << 20 /* room is set aside in such steps */
 };
 
 /* ---- room ------------------------------------------------------------------------------------ */
@@ -252,7 +254,8 @@ void rawfile_add_needed(struct rawfile *f, uint16_t type, const void *payload, u
 	add(&f->needed, type, payload, bytes, 0);
 }
 
-void rawfile_add_at(struct rawfile *f, uint16_t type, const void *payload, uint32_t bytes, uint64_t tick)
+void rawfile_add_at(struct rawfile *f, uint16_t type, const void *payload, uint32_t bytes,
+		    uint64_t tick)
 {
 	add(&f->needed, type, payload, bytes, tick);
 }

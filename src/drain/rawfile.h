@@ -27,11 +27,13 @@ struct rawfile {
 	uint64_t bytes;        /* in the file */
 	uint64_t lost_records; /* not written because the file system refused */
 	uint64_t lost_definitions;
-	struct raw_batch needed; /* definitions, the end: written first, and when records are refused */
+	struct raw_batch
+		needed; /* definitions, the end: written first, and when records are refused */
 	struct raw_batch pending;
-	uint64_t reserved; /* the file system has room for the file up to here; 0: it does not tell */
-	uint64_t limit;    /* RLIMIT_FSIZE */
-	uint32_t spare;    /* bytes of it that are kept for what is needed */
+	uint64_t
+		reserved; /* the file system has room for the file up to here; 0: it does not tell */
+	uint64_t limit;   /* RLIMIT_FSIZE */
+	uint32_t spare;   /* bytes of it that are kept for what is needed */
 };
 
 /* What this process's temporary files end in, before ".tmp" or ".part": who is left over tells whose. */

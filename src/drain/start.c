@@ -84,7 +84,7 @@ static void raise_file_limit(void)
 
 void drain_detach(int keep1, int keep2)
 {
-	static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ,
+	static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ,
 				      SIGTSTP, SIGTTIN, SIGTTOU, SIGALRM, SIGUSR1, SIGUSR2};
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -20,25 +20,26 @@
 struct steer_request {
 	uint64_t magic; /* STEER_MAGIC */
 	uint32_t version;
-	uint32_t what;  /* kymo_steer_t */
+	uint32_t what; /* kymo_steer_t */
 	uint64_t wait_ns;
 };
 
 struct steer_answer {
 	uint64_t magic;
 	uint32_t version;
-	int32_t status;     /* KYMO_OK, ERROR_BUSY: somebody else asks just now, ERROR_INVALID_ARGUMENT */
+	int32_t status; /* KYMO_OK, ERROR_BUSY: somebody else asks just now, ERROR_INVALID_ARGUMENT */
 	uint32_t processes; /* that hear it, */
 	uint32_t answered;  /* of which so many have done it */
 	int32_t silent;     /* pid of one that has not, or 0 */
-	uint32_t waiting;   /* those that use nothing that is traced: they do it when they begin to */
+	uint32_t waiting; /* those that use nothing that is traced: they do it when they begin to */
 };
 
 struct steering {
-	int fd; /* of who asks, -1: nobody */
+	int fd;         /* of who asks, -1: nobody */
 	uint32_t asked; /* value given to the processes */
 	uint64_t deadline;
-	uint32_t standing; /* the last PAUSE or RESUME: processes that come are asked for it; 0: none */
+	uint32_t
+		standing; /* the last PAUSE or RESUME: processes that come are asked for it; 0: none */
 	struct journal *journal;
 };
 

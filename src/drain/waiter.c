@@ -28,8 +28,7 @@ static int wait_words(struct futex_waitv *words, unsigned n, uint64_t deadline)
 
 static struct futex_waitv word(const _Atomic uint32_t *address, uint32_t value)
 {
-	return (struct futex_waitv){
-		.val = value, .uaddr = (uintptr_t)address, .flags = FUTEX_32};
+	return (struct futex_waitv){.val = value, .uaddr = (uintptr_t)address, .flags = FUTEX_32};
 }
 
 /* Descriptors ready: wakes the drain, then waits until it has looked. */

@@ -9,10 +9,10 @@
 #include "stream/stream.h"
 
 struct format_options {
-	const char *output;      /* file or directory; NULL: standard output where it makes sense */
-	bool force;              /* overwrite */
-	bool entry_exit;         /* text: calls as entry and exit lines instead of intervals */
-	bool device_only;        /* leave host calls out */
+	const char *output; /* file or directory; NULL: standard output where it makes sense */
+	bool force;         /* overwrite */
+	bool entry_exit;    /* text: calls as entry and exit lines instead of intervals */
+	bool device_only;   /* leave host calls out */
 	struct stream_log *log;
 	/* Progress in [0,1]; may be NULL. */
 	void (*progress)(void *data, double done);

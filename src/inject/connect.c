@@ -41,14 +41,16 @@ static uint64_t process_image_id(void)
 
 static bool send_hello(int fd, int memfd, uint64_t bytes, bool early)
 {
-	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, (uint32_t)getpid(),
-				  bytes,     process_image_id(),     early};
+	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION,        (uint32_t)getpid(),
+				  bytes,     process_image_id(), early};
 	union {
 		struct cmsghdr h;
 		char space[CMSG_SPACE(sizeof(int))];
 	} control = {0};
 	struct iovec iov = {&hello, sizeof(hello)};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 

@@ -23,7 +23,7 @@ static enum recorder_mode mode_of(int mode)
 
 static kymo_policy_t policy_of(int on_full)
 {
-	return on_full == RUN_DROP	  ? KYMO_POLICY_DROP
+	return on_full == RUN_DROP        ? KYMO_POLICY_DROP
 	       : on_full == RUN_OVERWRITE ? KYMO_POLICY_OVERWRITE
 					  : KYMO_POLICY_BLOCK;
 }

@@ -16,22 +16,22 @@ struct rec {
 	uint32_t process, thread, op;
 	uint32_t site, stack;
 	int32_t status;
-	bool ok;        /* status is the op's success */
+	bool ok; /* status is the op's success */
 	bool unwound;
-	uint64_t id;     /* unique in the process; 0 for activities */
+	uint64_t id; /* unique in the process; 0 for activities */
 	uint64_t parent;
 	uint64_t external;
 	int64_t scope;
-	int64_t start, end; /* node ns */
+	int64_t start, end;             /* node ns */
 	const struct wire_record *wire; /* fields: walk with rec_fields_*; NULL: no fields */
 };
 
-struct rec_device { /* device times of dispatches and copies, node ns */
+struct rec_device {                            /* device times of dispatches and copies, node ns */
 	int64_t queued, submitted, start, end; /* all 0 when untimed */
-	uint32_t untimed;    /* enum untimed_reason */
+	uint32_t untimed;                      /* enum untimed_reason */
 	int32_t status;
-	uint64_t correlation; /* id of the submitting call, in the same process */
-	int64_t submit;       /* start of the submitting call on the host */
+	uint64_t correlation;  /* id of the submitting call, in the same process */
+	int64_t submit;        /* start of the submitting call on the host */
 	bool causal_violation; /* starts before it was submitted by more than the clock error */
 };
 

@@ -88,10 +88,11 @@ static void sample(kymo_context_t context, uint64_t hz)
 
 static void sample_devices(kymo_context_t context, const struct recorder_options *options)
 {
-	kymo_device_sample_desc_t desc = {
-		.size = sizeof(desc), .period_log2 = options->pc_sampling,
-		.mode = options->pc_serialize ? KYMO_DEVICE_SAMPLE_SERIALIZED
-					      : KYMO_DEVICE_SAMPLE_CONTINUOUS};
+	kymo_device_sample_desc_t desc = {.size = sizeof(desc),
+					  .period_log2 = options->pc_sampling,
+					  .mode = options->pc_serialize
+							  ? KYMO_DEVICE_SAMPLE_SERIALIZED
+							  : KYMO_DEVICE_SAMPLE_CONTINUOUS};
 
 	kymo_device_sample_service(context, &desc);
 }

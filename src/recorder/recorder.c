@@ -15,9 +15,10 @@
 #define FLUSH_NS 5000000000u
 
 /* Once more where there was no memory: some may be free by now, and everything depends on it. */
-#define TWICE(call)                                                                              \
-	((status = (call)) == KYMO_ERROR_NO_MEMORY || status == KYMO_ERROR_LIMIT                 \
-		 ? (status = (call)) : status)
+#define TWICE(call)                                                                                \
+	((status = (call)) == KYMO_ERROR_NO_MEMORY || status == KYMO_ERROR_LIMIT                   \
+		 ? (status = (call))                                                               \
+		 : status)
 
 static struct recorder_options options;
 static regex_t include, exclude, stacks;
@@ -27,9 +28,9 @@ static pthread_mutex_t regex_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_activity(const char *name)
 {
-	static const char *const activities[] = {"dispatch", "copy", "allocation", "sync",
-						 "code_object", "marker", "counter",
-						 "sample", "device_sample", "comm", NULL};
+	static const char *const activities[] = {"dispatch",      "copy",   "allocation", "sync",
+						 "code_object",   "marker", "counter",    "sample",
+						 "device_sample", "comm",   NULL};
 
 	for (unsigned i = 0; activities[i]; i++)
 		if (strcmp(name, activities[i]) == 0)
@@ -180,8 +181,7 @@ static void on_control(kymo_context_t from, const kymo_callback_record_t *r, voi
 
 static kymo_status_t obey_program(void)
 {
-	kymo_selection_t ops = {
-		.size = sizeof(ops), .domain = "marker", .select = select_control};
+	kymo_selection_t ops = {.size = sizeof(ops), .domain = "marker", .select = select_control};
 	kymo_status_t status;
 
 	TWICE(kymo_context_create(&control));
@@ -219,10 +219,16 @@ static kymo_status_t make_context(void)
 	kymo_selection_t stack_ops = {.size = sizeof(stack_ops), .select = select_stack};
 	kymo_selection_t excluded = {.size = sizeof(excluded), .select = select_excluded};
 	kymo_buffer_desc_t desc = {
-		.size = sizeof(desc), .bytes = options.buffer_bytes, .policy = options.policy,
-		.block_ns = options.block_ns, .arguments = options.arguments,
-		.tally = options.mode == RECORDER_SUMMARY, .share = options.share,
-		.steer = steer, .share_early = options.share_early, .unshared = options.unshared,
+		.size = sizeof(desc),
+		.bytes = options.buffer_bytes,
+		.policy = options.policy,
+		.block_ns = options.block_ns,
+		.arguments = options.arguments,
+		.tally = options.mode == RECORDER_SUMMARY,
+		.share = options.share,
+		.steer = steer,
+		.share_early = options.share_early,
+		.unshared = options.unshared,
 	};
 	kymo_buffer_t buffer;
 	kymo_status_t status;

@@ -26,9 +26,10 @@ struct recorder_options {
 	kymo_policy_t policy;
 	uint64_t block_ns;
 	uint64_t buffer_bytes;
-	bool paused;          /* record nothing until an annotation resumes */
-	kymo_steer_t stands;  /* others have been asked for before: holds from the start; 0: nothing */
-	uint64_t delay_ns;    /* start recording so long after the beginning of the process */
+	bool paused; /* record nothing until an annotation resumes */
+	kymo_steer_t
+		stands;    /* others have been asked for before: holds from the start; 0: nothing */
+	uint64_t delay_ns; /* start recording so long after the beginning of the process */
 	uint64_t duration_ns; /* stop after so long; 0: never */
 	const char *counters; /* as kymo_counter_set_parse() wants them, or NULL */
 	uint64_t sample_hz;   /* samples of each thread a second of its processor time; 0: none */
@@ -36,7 +37,7 @@ struct recorder_options {
 	bool pc_serialize;
 	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
 	kymo_status_t (*share_early)(int memfd, uint64_t bytes, void *data); /* or NULL */
-	void (*unshared)(int error, void *data); /* or NULL */
+	void (*unshared)(int error, void *data);                             /* or NULL */
 };
 
 /* Makes the context and starts it. Called once, before the program's main(). */

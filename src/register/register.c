@@ -111,8 +111,7 @@ static kymo_status_t check(const kymo_registration_t *r, uint32_t *entries)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (r->size < sizeof(*r))
 		return KYMO_ERROR_INCOMPATIBLE;
-	if (!store_name_valid(r->name) || !r->table ||
-	    (uintptr_t)r->table % _Alignof(void *) != 0)
+	if (!store_name_valid(r->name) || !r->table || (uintptr_t)r->table % _Alignof(void *) != 0)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (r->desc && r->desc->size < sizeof(*r->desc))
 		return KYMO_ERROR_INCOMPATIBLE;
@@ -197,8 +196,12 @@ kymo_status_t kymo_unregister_table(kymo_registration_id_t id)
 static kymo_status_t show(const struct store_entry *e, kymo_registration_fn callback, void *data)
 {
 	const kymo_registration_info_t info = {
-		.size = sizeof(info), .id = {e->id}, .name = e->name,
-		.version = e->version, .instance = e->instance, .entries = e->entries,
+		.size = sizeof(info),
+		.id = {e->id},
+		.name = e->name,
+		.version = e->version,
+		.instance = e->instance,
+		.entries = e->entries,
 		.state = (kymo_registration_state_t)atomic_load(&e->state),
 	};
 

@@ -38,8 +38,8 @@ static const char *show_time(uint64_t ns, char buffer[32])
 		return scaled((double)ns, 1000, units, 4, buffer);
 	while (ns / 1000000000u >= long_ones[i].below_s)
 		i++;
-	return scaled((double)ns / 1e9 / (double)long_ones[i].step_s, INFINITY, &long_ones[i].unit, 1,
-		      buffer);
+	return scaled((double)ns / 1e9 / (double)long_ones[i].step_s, INFINITY, &long_ones[i].unit,
+		      1, buffer);
 }
 
 const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32])

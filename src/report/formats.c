@@ -115,7 +115,8 @@ static void csv_row(const struct union_columns *u, const struct table *t, uint32
 
 		if (named || k)
 			fputc(',', out);
-		for (c = 0; c < t->column_count && strcmp(t->columns[c].name, u->names[k]) != 0; c++)
+		for (c = 0; c < t->column_count && strcmp(t->columns[c].name, u->names[k]) != 0;
+		     c++)
 			;
 		if (c < t->column_count)
 			csv_field(out, cell_raw(&t->cells[(size_t)row * t->column_count + c],
@@ -219,9 +220,11 @@ void report_print_json(const struct report *r, FILE *out)
 
 bool report_print(const struct report *r, enum report_format format, FILE *out)
 {
-	static void (*const print[])(const struct report *, FILE *) = {
-		[REPORT_TEXT] = report_print_text, [REPORT_MARKDOWN] = report_print_markdown,
-		[REPORT_CSV] = report_print_csv, [REPORT_JSON] = report_print_json};
+	static void (*const print[])(const struct report *,
+				     FILE *) = {[REPORT_TEXT] = report_print_text,
+						[REPORT_MARKDOWN] = report_print_markdown,
+						[REPORT_CSV] = report_print_csv,
+						[REPORT_JSON] = report_print_json};
 
 	print[format](r, out);
 	return fflush(out) == 0 && !ferror(out);

@@ -241,8 +241,8 @@ static kymo_status_t run(sqlite3_stmt *s, enum report_format format, FILE *out, 
 	return status;
 }
 
-kymo_status_t query_print(struct store *store, const char *sql, enum report_format format, FILE *out,
-			  struct stream_log *log)
+kymo_status_t query_print(struct store *store, const char *sql, enum report_format format,
+			  FILE *out, struct stream_log *log)
 {
 	sqlite3 *db = store_database(store);
 	const char *at = sql, *next;
@@ -275,8 +275,9 @@ kymo_status_t query_print(struct store *store, const char *sql, enum report_form
 
 static void no_arguments(sqlite3_context *c, int argc, sqlite3_value **argv)
 {
-	sqlite3_result_error(c, "arguments and statuses can be decoded when one trace is queried, "
-				"not several",
+	sqlite3_result_error(c,
+			     "arguments and statuses can be decoded when one trace is queried, "
+			     "not several",
 			     -1);
 }
 
@@ -341,7 +342,10 @@ kymo_status_t query_join(struct store *const *stores, const char *const *paths, 
 	static const struct {
 		const char *name;
 		int argc;
-	} functions[] = {{"kymo_arg", 2}, {"kymo_arg", 3}, {"kymo_args", 1}, {"kymo_args", 2},
+	} functions[] = {{"kymo_arg", 2},
+			 {"kymo_arg", 3},
+			 {"kymo_args", 1},
+			 {"kymo_args", 2},
 			 {"kymo_status", 2}};
 	sqlite3 *db = store_database(stores[0]);
 	bool ok = true;
@@ -355,8 +359,9 @@ kymo_status_t query_join(struct store *const *stores, const char *const *paths, 
 	for (unsigned i = 0; ok && i < sizeof(functions) / sizeof(*functions); i++)
 		ok = sqlite3_create_function(db, functions[i].name, functions[i].argc, SQLITE_UTF8,
 					     NULL, no_arguments, NULL, NULL) == SQLITE_OK;
-	ok = ok && sqlite3_exec(db, "DROP VIEW IF EXISTS temp.region_args", NULL, NULL, NULL) ==
-			   SQLITE_OK &&
+	ok = ok &&
+	     sqlite3_exec(db, "DROP VIEW IF EXISTS temp.region_args", NULL, NULL, NULL) ==
+		     SQLITE_OK &&
 	     unite_all(db, count) && name_traces(db, paths, count);
 	if (!ok)
 		stream_error(log, "the traces cannot be queried together: %s", sqlite3_errmsg(db));

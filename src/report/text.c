@@ -149,8 +149,8 @@ static void print_row(const struct table *t, const struct cell *cells, const str
 
 	for (unsigned c = 0; c < t->column_count; c++) {
 		const struct table_column *column = &t->columns[c];
-		const char *s = cells ? cell_show(&cells[c], column->unit, buffer)
-				      : column->heading;
+		const char *s =
+			cells ? cell_show(&cells[c], column->unit, buffer) : column->heading;
 
 		if (l->hide[c])
 			continue;

@@ -47,7 +47,7 @@ static const char *set_name(const struct t_enum_set *set, int64_t value)
 			hi = mid;
 	}
 	return set && lo < set->count && set->values[lo].value == value ? set->values[lo].name
-									 : NULL;
+									: NULL;
 }
 
 const char *rec_status_name(const struct t_op *op, int32_t status)
@@ -124,8 +124,7 @@ static void put_float(struct out *o, double v, uint8_t size)
 	double back = 0;
 
 	/* The short form where it is the same number. */
-	if (sscanf(shorter, "%lf", &back) == 1 &&
-	    (size == 4 ? (float)back == (float)v : back == v))
+	if (sscanf(shorter, "%lf", &back) == 1 && (size == 4 ? (float)back == (float)v : back == v))
 		put(o, shorter, (size_t)m);
 	else
 		put(o, text, (size_t)n);

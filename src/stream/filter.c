@@ -187,7 +187,8 @@ kymo_status_t filter_bind(const struct stream_filter *f, const struct trace *t,
 {
 	kymo_status_t status;
 
-	*out = (struct filter_binding){.from = INT64_MIN, .to = INT64_MAX, .min_duration = INT64_MIN};
+	*out = (struct filter_binding){
+		.from = INT64_MIN, .to = INT64_MAX, .min_duration = INT64_MIN};
 	if (!f)
 		return KYMO_OK;
 	if (f->spec.has_from)
@@ -215,7 +216,8 @@ void filter_unbind(struct filter_binding *b)
 static bool device_time(const struct filter_binding *b, const struct rec *r,
 			const struct rec_device *d)
 {
-	return device_timed(d) ? filter_time(b, d->start, d->end) : filter_time(b, r->start, r->end);
+	return device_timed(d) ? filter_time(b, d->start, d->end)
+			       : filter_time(b, r->start, r->end);
 }
 
 bool filter_dispatch(const struct filter_binding *b, const struct rec_dispatch *r)

@@ -32,7 +32,7 @@ void stream_filter_free(struct stream_filter *f);
 /* A filter bound to a trace. A NULL filter binds to one that wants everything. */
 struct filter_binding {
 	bool *ops, *kernels, *processes, *threads; /* by global index; NULL: all */
-	int64_t from, to; /* node time */
+	int64_t from, to;                          /* node time */
 	int64_t min_duration;
 	bool only_kernels;
 };

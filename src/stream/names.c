@@ -31,8 +31,9 @@ const char *name_migration_cause(uint32_t cause)
 const char *name_process_end(const struct t_process *p, char *out, size_t size)
 {
 	if (p->file_state)
-		return p->file_state == FILE_MISSING ? "its file is missing: what it recorded is lost"
-						     : "its file cannot be read: what it recorded is lost";
+		return p->file_state == FILE_MISSING
+			       ? "its file is missing: what it recorded is lost"
+			       : "its file cannot be read: what it recorded is lost";
 	switch (p->how_ended) {
 	case 0:
 		if (p->exit_status < 0)

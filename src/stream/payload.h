@@ -11,15 +11,15 @@
 #include "stream/output.h"
 
 struct payload_value {
-	uint8_t type;         /* kymo_payload_type_t */
-	const char *key;      /* not terminated */
+	uint8_t type;    /* kymo_payload_type_t */
+	const char *key; /* not terminated */
 	uint32_t key_length;
 	union {
 		int64_t i;
 		uint64_t u;
 		double d;
 	};
-	const uint8_t *data;  /* of strings and bytes */
+	const uint8_t *data; /* of strings and bytes */
 	uint32_t stored, total;
 };
 

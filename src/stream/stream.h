@@ -76,54 +76,54 @@ struct t_process {
 	const char *argv;         /* words joined by spaces, quoted where needed */
 	const char *cwd;
 	const char *hostname;
-	const char *job;          /* or "" */
-	const char *file;         /* raw file it came from */
-	const char *version;      /* of Kymo in the process */
-	int64_t start, end;       /* ns node time; end 0: unknown */
-	int64_t start_realtime;   /* ns since the epoch */
-	int64_t realtime_offset;  /* realtime - node time */
+	const char *job;         /* or "" */
+	const char *file;        /* raw file it came from */
+	const char *version;     /* of Kymo in the process */
+	int64_t start, end;      /* ns node time; end 0: unknown */
+	int64_t start_realtime;  /* ns since the epoch */
+	int64_t realtime_offset; /* realtime - node time */
 	uint32_t arg_level;
-	uint32_t how_ended;       /* struct raw_end.how; UINT32_MAX: no end was recorded */
+	uint32_t how_ended; /* struct raw_end.how; UINT32_MAX: no end was recorded */
 	int32_t exit_status;
 	uint64_t lost_records, lost_definitions, untraced_calls, untimed;
 	uint64_t overwritten_records; /* of a flight recorder: gave way to newer ones, no loss */
-	uint64_t damaged_blocks;  /* blocks of its file that could not be read */
-	double clock_error_ns;    /* bound of tick to node time */
-	double record_cost_ns;    /* what one record cost, measured in the process; 0: unknown */
-	double overhead_ns;       /* timed as it was spent: collecting, definitions, chunks */
-	double loading_ns;        /* of Kymo's libraries, reckoned */
-	double calls_cost_ns;     /* of its calls, from samples */
+	uint64_t damaged_blocks;      /* blocks of its file that could not be read */
+	double clock_error_ns;        /* bound of tick to node time */
+	double record_cost_ns;      /* what one record cost, measured in the process; 0: unknown */
+	double overhead_ns;         /* timed as it was spent: collecting, definitions, chunks */
+	double loading_ns;          /* of Kymo's libraries, reckoned */
+	double calls_cost_ns;       /* of its calls, from samples */
 	double calls_cost_variance; /* of that: ns squared */
 	uint64_t cost_samples;
-	double waiting_ns;        /* for room */
-	double beside_ns;         /* of processors, by threads that are not the program's */
-	double drain_ns;          /* likewise, by the process that takes the records */
-	uint32_t ranks;           /* of its job, 0: unknown */
-	uint32_t world;           /* of a rank: its MPI_COMM_WORLD, numbered as they began */
-	const char *mpi;          /* implementation, or "" */
-	int32_t thread_level;     /* 0 single, 1 funneled, 2 serialized, 3 multiple; -1: unknown */
-	bool aligned;             /* its clock was compared with that of the job's rank 0 ... */
-	uint32_t job_points;      /* ... so many times */
-	int64_t job_offset;       /* ns added to its node's time for the job's, at its start */
-	double job_error_ns;      /* bound of that */
-	int64_t job_measured;     /* offset as measured against another rank ... */
+	double waiting_ns;    /* for room */
+	double beside_ns;     /* of processors, by threads that are not the program's */
+	double drain_ns;      /* likewise, by the process that takes the records */
+	uint32_t ranks;       /* of its job, 0: unknown */
+	uint32_t world;       /* of a rank: its MPI_COMM_WORLD, numbered as they began */
+	const char *mpi;      /* implementation, or "" */
+	int32_t thread_level; /* 0 single, 1 funneled, 2 serialized, 3 multiple; -1: unknown */
+	bool aligned;         /* its clock was compared with that of the job's rank 0 ... */
+	uint32_t job_points;  /* ... so many times */
+	int64_t job_offset;   /* ns added to its node's time for the job's, at its start */
+	double job_error_ns;  /* bound of that */
+	int64_t job_measured; /* offset as measured against another rank ... */
 	double job_measured_error_ns; /* ... and the bound of the measurement */
-	uint32_t merged_ranks;      /* ranks whose tallies were added up in the job; 0: a process */
-	double thread_time_ns;    /* that threads of those ranks were there; below 0, of one of them whose
+	uint32_t merged_ranks; /* ranks whose tallies were added up in the job; 0: a process */
+	double thread_time_ns; /* that threads of those ranks were there; below 0, of one of them whose
 				     own threads are here as well: that of these */
-	bool telemetry;           /* Kymo's sampler on that host: no process of the program */
+	bool telemetry;        /* Kymo's sampler on that host: no process of the program */
 	uint64_t unwritten_records; /* of those lost: the file system refused them */
-	uint64_t unlisted;        /* commands never seen to finish that `unfinished` has no room for */
+	uint64_t unlisted; /* commands never seen to finish that `unfinished` has no room for */
 	uint64_t no_memory_records; /* of those lost: the process had no memory for them */
-	uint64_t dropped_records; /* of those lost: the runtime that they are of dropped them */
-	uint64_t left_out_rows;   /* of the ranks that it stands for: their job's table had no room */
-	uint32_t file_state;      /* enum file_state */
-	uint32_t rank_stage;      /* enum rank_stage, 0 unknown: whether it came to MPI_Finalize */
-	int64_t seen;             /* ns node time up to which it is known, where there is no end */
-	bool recording;           /* has no end because it is still being recorded; then: */
-	int64_t quiet_ns;         /* since its file has grown */
-	const char *filters;      /* options that left something out: "-x '^clGet'", or "" */
-	const struct t_ids *ids;  /* NULL: records hold indexes */
+	uint64_t dropped_records;   /* of those lost: the runtime that they are of dropped them */
+	uint64_t left_out_rows; /* of the ranks that it stands for: their job's table had no room */
+	uint32_t file_state;    /* enum file_state */
+	uint32_t rank_stage;    /* enum rank_stage, 0 unknown: whether it came to MPI_Finalize */
+	int64_t seen;           /* ns node time up to which it is known, where there is no end */
+	bool recording;         /* has no end because it is still being recorded; then: */
+	int64_t quiet_ns;       /* since its file has grown */
+	const char *filters;    /* options that left something out: "-x '^clGet'", or "" */
+	const struct t_ids *ids; /* NULL: records hold indexes */
 };
 
 struct t_pause { /* in which its process recorded nothing, though it was there */
@@ -177,8 +177,8 @@ struct t_queue {
 	uint32_t flags;   /* QUEUE_* */
 	uint64_t handle, properties;
 	const char *domain;
-	const char *name; /* "" or what the user called it */
-	uint32_t number;  /* running number within its agent, from 0, for display */
+	const char *name;  /* "" or what the user called it */
+	uint32_t number;   /* running number within its agent, from 0, for display */
 	const char *label; /* "queue 0 (name)": unique in its agent; "" of none */
 };
 
@@ -300,8 +300,8 @@ struct t_communicator {
 	uint32_t id;            /* in its process */
 	const char *name;       /* or "" */
 	uint32_t size, remote_size;
-	uint32_t parent;        /* index, 0: none */
-	uint64_t key, handle;   /* key: the same in all members */
+	uint32_t parent;      /* index, 0: none */
+	uint64_t key, handle; /* key: the same in all members */
 	const struct t_ranks *members, *remote;
 	uint32_t member_runs, remote_runs;
 };
@@ -333,8 +333,8 @@ struct t_code { /* an instruction of a kernel */
 	type *name;                                                                                \
 	uint32_t name##_count, name##_room
 struct trace {
-	const char *path;    /* of the trace directory or file */
-	const char *command; /* what was run, from the manifest, or "" */
+	const char *path;               /* of the trace directory or file */
+	const char *command;            /* what was run, from the manifest, or "" */
 	const char *hostname, *version; /* of its launcher, from the manifest, or "" */
 	int64_t started;                /* likewise: seconds since the epoch; 0: not known */
 	uint32_t worlds;     /* jobs of the ranks; more than one where ranks spawn others */
@@ -376,8 +376,8 @@ struct stream_sink {
 	kymo_status_t (*begin)(struct stream_sink *s, const struct trace *t);
 	kymo_status_t (*call)(struct stream_sink *s, const struct rec *r);
 	/* A function for each kind of record. Unset: handed to `other`; nothing may be dropped unnoticed. */
-#define STREAM_SINK_KIND(K, name, type) \
-	kymo_status_t (*name)(struct stream_sink *s, const struct type *r);
+#define STREAM_SINK_KIND(K, name, type)                                                            \
+	kymo_status_t (*name)(struct stream_sink * s, const struct type *r);
 	RECORD_KINDS(STREAM_SINK_KIND)
 #undef STREAM_SINK_KIND
 	kymo_status_t (*other)(struct stream_sink *s, const struct rec *r); /* any other activity */

@@ -18,7 +18,7 @@ struct file {
 	bool opened;
 #ifdef KYMO_HAVE_DW
 	Dwfl *dwfl;
-	Dwfl_Module *elf; /* NULL: cannot be used */
+	Dwfl_Module *elf;   /* NULL: cannot be used */
 	struct unit *units; /* by address; made when the file's own table has missed one */
 	size_t unit_count;
 	bool units_known;
@@ -235,7 +235,8 @@ static void share_files(struct symbols *s)
 	for (uint32_t i = 1; i < t->modules_count; i++) {
 		uint32_t k = 0;
 
-		while (k < s->file_count && strcmp(s->files[k].module->path, t->modules[i].path) != 0)
+		while (k < s->file_count &&
+		       strcmp(s->files[k].module->path, t->modules[i].path) != 0)
 			k++;
 		if (k == s->file_count)
 			s->files[s->file_count++].module = &t->modules[i];

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define ONE           (1ull << 40)
-#define POINT_SPACING 100000000 /* ns: closer points would turn bracket noise into slope noise */
+#define POINT_SPACING 100000000  /* ns: closer points would turn bracket noise into slope noise */
 #define WINDOW        1000000000 /* ns of device time that may share an offset when a clock drifts */
 #define CLOSE         1000000    /* ns between points of a drifting clock, at least */
 
@@ -135,7 +135,8 @@ static double departure(const struct raw_tick_sync *a, const struct raw_tick_syn
  * hardly changes, so more than that between two of them is a step. Nobody knows when between them,
  * so it is part of the error. 0: none, or the rate is not known.
  */
-static double largest_step(const struct raw_tick_sync *p, uint32_t count, const struct tick_origin *o)
+static double largest_step(const struct raw_tick_sync *p, uint32_t count,
+			   const struct tick_origin *o)
 {
 	const struct raw_tick_sync *before = NULL;
 	double largest = 0;
@@ -148,7 +149,8 @@ static double largest_step(const struct raw_tick_sync *p, uint32_t count, const 
 		if (before) {
 			step = departure(before, &p[i], rate_of(o));
 			allowed = ((double)(middle(&p[i]) - middle(before)) / 100 +
-				   (double)(before->after - before->before + p[i].after - p[i].before)) *
+				   (double)(before->after - before->before + p[i].after -
+					    p[i].before)) *
 				  ((double)rate_of(o) / (double)ONE);
 			step = step < 0 ? -step : step;
 			largest = step > allowed && step > largest ? step : largest;

@@ -43,9 +43,9 @@ void tick_map_release(struct tick_map *m);
 
 /* What is added to node time for the time of a job. */
 struct job_point {
-	int64_t ns;     /* node time */
+	int64_t ns; /* node time */
 	int64_t offset;
-	int64_t error;  /* bound of it */
+	int64_t error; /* bound of it */
 };
 
 /*

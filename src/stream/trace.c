@@ -120,9 +120,15 @@ static void add_none(struct trace *t)
 {
 	*trace_add(t, domains) = (struct t_domain){.name = "", .title = ""};
 	*trace_add(t, ops) = (struct t_op){.name = ""};
-	*trace_add(t, processes) = (struct t_process){.exe = "", .argv = "", .cwd = "",
-						      .hostname = "", .job = "", .file = "",
-						      .version = "", .mpi = "", .rank = UINT32_MAX};
+	*trace_add(t, processes) = (struct t_process){.exe = "",
+						      .argv = "",
+						      .cwd = "",
+						      .hostname = "",
+						      .job = "",
+						      .file = "",
+						      .version = "",
+						      .mpi = "",
+						      .rank = UINT32_MAX};
 	*trace_add(t, threads) = (struct t_thread){.name = ""};
 	*trace_add(t, clocks) = (struct t_clock){.name = "", .error_ns = -1};
 	*trace_add(t, agents) = (struct t_agent){.type = "",
@@ -144,8 +150,8 @@ static void add_none(struct trace *t)
 	*trace_add(t, notes) = (struct t_note){.part = "", .text = ""};
 	*trace_add(t, strings) = (struct t_string){.text = ""};
 	*trace_add(t, communicators) = (struct t_communicator){.name = ""};
-	*trace_add(t, counters) = (struct t_counter){.name = "", .unit = "", .description = "",
-						     .provider = "", .dimensions = ""};
+	*trace_add(t, counters) = (struct t_counter){
+		.name = "", .unit = "", .description = "", .provider = "", .dimensions = ""};
 	*trace_add(t, codes) = (struct t_code){.function = "", .file = ""};
 	trace_add(t, open_calls);
 	trace_add(t, unfinished);
@@ -181,10 +187,11 @@ void trace_free(struct trace *t)
 		next = p->next;
 		free(p);
 	}
-	void *arrays[] = {t->domains, t->ops, t->processes, t->threads, t->clocks, t->agents,
-			  t->contexts, t->queues, t->blobs, t->programs, t->kernels, t->modules,
-			  t->sites, t->stacks, t->notes, t->open_calls, t->unfinished, t->left_out, t->pauses, t->communicators, t->tallies, t->loads, t->strings,
-			  t->counters, t->codes};
+	void *arrays[] = {t->domains,    t->ops,        t->processes, t->threads,  t->clocks,
+			  t->agents,     t->contexts,   t->queues,    t->blobs,    t->programs,
+			  t->kernels,    t->modules,    t->sites,     t->stacks,   t->notes,
+			  t->open_calls, t->unfinished, t->left_out,  t->pauses,   t->communicators,
+			  t->tallies,    t->loads,      t->strings,   t->counters, t->codes};
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
 		free(arrays[i]);

@@ -26,7 +26,7 @@ union histogram_page {
 struct histogram_pool {
 	union histogram_page **blocks; /* of HISTOGRAM_BLOCK pages */
 	uint32_t room;                 /* for so many blocks */
-	uint32_t used;                  /* pages; page 0 is never handed out */
+	uint32_t used;                 /* pages; page 0 is never handed out */
 };
 
 struct histogram {

@@ -44,13 +44,13 @@ struct tally_memory {
 /* Errors whose status was not kept. */
 static void add_uncoded(struct tallies *a, uint32_t process, const struct t_tally *y)
 {
-	struct tally *row = y->errors ? tally_at(a, TALLY_ERROR,
-						 (uint32_t[TALLY_KEYS]){
-							 [KEY_PROCESS] = process,
-							 [KEY_ERROR_OP] = y->key[KEY_OP],
-							 [KEY_ERROR_THREAD] = y->thread,
-							 [KEY_ERROR_UNCODED] = 1})
-				      : NULL;
+	struct tally *row =
+		y->errors ? tally_at(a, TALLY_ERROR,
+				     (uint32_t[TALLY_KEYS]){[KEY_PROCESS] = process,
+							    [KEY_ERROR_OP] = y->key[KEY_OP],
+							    [KEY_ERROR_THREAD] = y->thread,
+							    [KEY_ERROR_UNCODED] = 1})
+			  : NULL;
 
 	if (row)
 		row->count += y->errors;
@@ -85,10 +85,14 @@ static void add_histogram(struct tallies *a, struct tally *row, const struct t_t
 static void add_counted(struct tallies *a, const struct t_tally *y)
 {
 	static const enum tally_kind kinds[WIRE_TALLY_KINDS] = {
-		[WIRE_TALLY_CALL] = TALLY_CALL,             [WIRE_TALLY_OTHER] = TALLY_ACTIVITY,
-		[WIRE_TALLY_DISPATCH] = TALLY_DISPATCH,     [WIRE_TALLY_COPY] = TALLY_COPY,
-		[WIRE_TALLY_ALLOCATION] = TALLY_ALLOCATION, [WIRE_TALLY_SYNC] = TALLY_SYNC,
-		[WIRE_TALLY_COMM] = TALLY_COMM,             [WIRE_TALLY_MARKER] = TALLY_MARKER,
+		[WIRE_TALLY_CALL] = TALLY_CALL,
+		[WIRE_TALLY_OTHER] = TALLY_ACTIVITY,
+		[WIRE_TALLY_DISPATCH] = TALLY_DISPATCH,
+		[WIRE_TALLY_COPY] = TALLY_COPY,
+		[WIRE_TALLY_ALLOCATION] = TALLY_ALLOCATION,
+		[WIRE_TALLY_SYNC] = TALLY_SYNC,
+		[WIRE_TALLY_COMM] = TALLY_COMM,
+		[WIRE_TALLY_MARKER] = TALLY_MARKER,
 		[WIRE_TALLY_POOL] = TALLY_POOL};
 	struct tally *row;
 
@@ -247,7 +251,8 @@ void tally_merge(struct tallies *a, struct tally *to, const struct tallies *sour
 	to->peak += from->peak;
 	if (from->count) {
 		to->low = to->count == from->count || from->low < to->low ? from->low : to->low;
-		to->high = to->count == from->count || from->high > to->high ? from->high : to->high;
+		to->high =
+			to->count == from->count || from->high > to->high ? from->high : to->high;
 		to->last = from->last;
 	}
 	to->sum += from->sum;
@@ -284,8 +289,8 @@ uint64_t tally_percentile(const struct tallies *a, const struct tally *row, doub
  * Calls of a thread arrive in order of their end, so those inside a call come right before it. An
  * outermost call leaves nothing open: what is still on the stack then belongs to lost records.
  */
-static uint64_t nest_pass(struct tallies *a, struct tally_thread *t, uint64_t duration,
-			  uint64_t id, uint64_t parent)
+static uint64_t nest_pass(struct tallies *a, struct tally_thread *t, uint64_t duration, uint64_t id,
+			  uint64_t parent)
 {
 	uint64_t inside = 0;
 
@@ -319,9 +324,9 @@ static struct tally *call_row(struct tallies *a, uint32_t thread, uint32_t op)
 		a->failed = true;
 		return NULL;
 	}
-	return t->ops[op] = tally_at(a, TALLY_CALL,
-				     (uint32_t[TALLY_KEYS]){process, thread, op,
-							    [TALLY_SCOPE] = a->scope});
+	return t->ops[op] = tally_at(
+		       a, TALLY_CALL,
+		       (uint32_t[TALLY_KEYS]){process, thread, op, [TALLY_SCOPE] = a->scope});
 }
 
 static void count_error(struct tallies *a, const struct rec *r)
@@ -369,7 +374,8 @@ void tallies_call(struct tallies *a, const struct rec *r)
 /* Ranges of a thread nest as its calls do; those that may end anywhere do not. */
 void tallies_marker(struct tallies *a, const struct rec_marker *r)
 {
-	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
+	uint64_t duration =
+		r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
 	uint64_t inside = 0;
 	struct tally *row;
 
@@ -391,11 +397,11 @@ void tallies_marker(struct tallies *a, const struct rec_marker *r)
 
 void tallies_counter(struct tallies *a, const struct rec_counter *r)
 {
-	struct tally *row = tally_at(
-		a, TALLY_COUNTER,
-		(uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.op,
-				       r->kernel ? r->kernel : r->call_op, r->counter,
-				       (uint32_t)r->instance});
+	struct tally *row =
+		tally_at(a, TALLY_COUNTER,
+			 (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.op,
+						r->kernel ? r->kernel : r->call_op, r->counter,
+						(uint32_t)r->instance});
 
 	if (!row)
 		return;
@@ -414,9 +420,9 @@ static void add_count(uint64_t *sum, uint64_t n)
 
 void tallies_sample(struct tallies *a, const struct rec_sample *r)
 {
-	struct tally *row = tally_at(a, TALLY_SAMPLE,
-				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
-							    r->base.stack});
+	struct tally *row =
+		tally_at(a, TALLY_SAMPLE,
+			 (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.stack});
 
 	if (!row)
 		return;
@@ -437,10 +443,10 @@ static void add_size(struct tally *row, uint64_t bytes)
 static void add_comm_size(struct tallies *a, const struct rec_comm *r, uint64_t bytes,
 			  uint64_t duration)
 {
-	struct tally *row = tally_at(a, TALLY_COMM_SIZE,
-				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op,
-							    tally_size_class(bytes),
-							    [TALLY_SCOPE] = a->scope});
+	struct tally *row =
+		tally_at(a, TALLY_COMM_SIZE,
+			 (uint32_t[TALLY_KEYS]){r->base.process, r->base.op,
+						tally_size_class(bytes), [TALLY_SCOPE] = a->scope});
 
 	if (!row)
 		return;
@@ -452,9 +458,9 @@ static void add_comm_size(struct tallies *a, const struct rec_comm *r, uint64_t 
 
 void tallies_device_sample(struct tallies *a, const struct rec_device_sample *r)
 {
-	struct tally *row = tally_at(a, TALLY_DEVICE_SAMPLE,
-				     (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->code,
-							    r->reason});
+	struct tally *row =
+		tally_at(a, TALLY_DEVICE_SAMPLE,
+			 (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->code, r->reason});
 
 	if (!row)
 		return;
@@ -467,13 +473,13 @@ void tallies_device_sample(struct tallies *a, const struct rec_device_sample *r)
 
 void tallies_comm(struct tallies *a, const struct rec_comm *r)
 {
-	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
+	uint64_t duration =
+		r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
 	uint64_t bytes = r->sent > r->received ? r->sent : r->received;
-	struct tally *row = tally_at(a, TALLY_COMM,
-				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
-							    r->base.op, r->communicator,
-							    (uint32_t)(r->peer + 1), r->datatype,
-							    a->scope});
+	struct tally *row = tally_at(
+		a, TALLY_COMM,
+		(uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.op, r->communicator,
+				       (uint32_t)(r->peer + 1), r->datatype, a->scope});
 
 	if (!row)
 		return;
@@ -511,9 +517,9 @@ void tallies_other(struct tallies *a, const struct rec *r)
 
 	if (is_build(a->trace, r->op) && same_build(a, r))
 		return;
-	row = tally_at(a, TALLY_ACTIVITY,
-		       (uint32_t[TALLY_KEYS]){r->process, r->thread, r->op,
-					      [TALLY_SCOPE] = a->scope});
+	row = tally_at(
+		a, TALLY_ACTIVITY,
+		(uint32_t[TALLY_KEYS]){r->process, r->thread, r->op, [TALLY_SCOPE] = a->scope});
 	if (!row)
 		return;
 	row->count++;
@@ -589,11 +595,10 @@ static uint64_t unmoved(const struct tallies *a, const struct rec_copy *r)
 
 static void add_copy_size(struct tallies *a, const struct rec_copy *r, uint32_t kinds)
 {
-	struct tally *row = tally_at(a, TALLY_COPY_SIZE,
-				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.op,
-							    tally_size_class(r->bytes),
-							    r->source_agent, r->destination_agent,
-							    kinds, a->scope});
+	struct tally *row = tally_at(
+		a, TALLY_COPY_SIZE,
+		(uint32_t[TALLY_KEYS]){r->base.process, r->base.op, tally_size_class(r->bytes),
+				       r->source_agent, r->destination_agent, kinds, a->scope});
 
 	if (!row)
 		return;
@@ -704,11 +709,12 @@ void tallies_allocation(struct tallies *a, const struct rec_allocation *r)
 
 void tallies_sync(struct tallies *a, const struct rec_sync *r)
 {
-	uint64_t duration = r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
-	struct tally *row = tally_at(a, TALLY_SYNC,
-				     (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread,
-							    r->base.op, r->queue,
-							    [TALLY_SCOPE] = a->scope});
+	uint64_t duration =
+		r->base.end > r->base.start ? (uint64_t)(r->base.end - r->base.start) : 0;
+	struct tally *row =
+		tally_at(a, TALLY_SYNC,
+			 (uint32_t[TALLY_KEYS]){r->base.process, r->base.thread, r->base.op,
+						r->queue, [TALLY_SCOPE] = a->scope});
 
 	if (!row)
 		return;
@@ -719,8 +725,7 @@ void tallies_sync(struct tallies *a, const struct rec_sync *r)
 
 void tallies_loss(struct tallies *a, const struct rec_loss *r)
 {
-	struct tally *row =
-		tally_at(a, TALLY_LOSS, (uint32_t[TALLY_KEYS]){r->process, r->thread});
+	struct tally *row = tally_at(a, TALLY_LOSS, (uint32_t[TALLY_KEYS]){r->process, r->thread});
 
 	if (!row)
 		return;

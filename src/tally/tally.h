@@ -23,19 +23,20 @@ struct tally {
 	uint64_t self;     /* ns, traced calls inside excluded */
 	uint64_t min, max; /* ns, of those timed */
 	uint64_t bytes;
-	uint64_t wait;     /* ns between queued (or the submitting call) and start, summed */
-	uint64_t untimed;  /* of `count`: without device times, in no other number */
-	uint64_t untimed_bytes;     /* of `bytes`: in no bandwidth, as without device times or mapped
+	uint64_t wait;          /* ns between queued (or the submitting call) and start, summed */
+	uint64_t untimed;       /* of `count`: without device times, in no other number */
+	uint64_t untimed_bytes; /* of `bytes`: in no bandwidth, as without device times or mapped
 				       where they lie */
-	uint64_t frees, freed;      /* number and bytes */
-	uint64_t in_use, peak;      /* bytes at the end, at most */
-	int64_t peak_time;          /* node ns */
-	double sum, low, high;      /* of values that are no times; least and most bytes */
-	double last;                /* of them */
-	uint64_t received;          /* bytes of messages; `bytes` are those sent */
-	int64_t first;              /* node ns, of errors; 0: not known */
+	uint64_t frees, freed;  /* number and bytes */
+	uint64_t in_use, peak;  /* bytes at the end, at most */
+	int64_t peak_time;      /* node ns */
+	double sum, low, high;  /* of values that are no times; least and most bytes */
+	double last;            /* of them */
+	uint64_t received;      /* bytes of messages; `bytes` are those sent */
+	int64_t first;          /* node ns, of errors; 0: not known */
 	struct histogram histogram; /* of durations, and those of ... */
-	const struct t_tally *counted; /* ... this, which was counted in the program, or NULL: of many
+	const struct t_tally
+		*counted; /* ... this, which was counted in the program, or NULL: of many
 					  ranks there are many rows, and most are only added up */
 };
 

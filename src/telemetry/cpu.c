@@ -16,8 +16,17 @@
 
 enum { CPUS_READ = 64, FREQUENCY_NS = 500000000 };
 
-enum time { TIME_USER, TIME_NICE, TIME_SYSTEM, TIME_IDLE, TIME_IOWAIT, TIME_IRQ, TIME_SOFTIRQ,
-	    TIME_STEAL, TIMES };
+enum time {
+	TIME_USER,
+	TIME_NICE,
+	TIME_SYSTEM,
+	TIME_IDLE,
+	TIME_IOWAIT,
+	TIME_IRQ,
+	TIME_SOFTIRQ,
+	TIME_STEAL,
+	TIMES
+};
 
 struct cpu {
 	struct value_file stat, cpuinfo;
@@ -61,7 +70,8 @@ static bool read_times(struct cpu *c, uint64_t out[TIMES], int *error)
 
 static uint32_t level(struct probe *p, const char *name, const char *unit, const char *what)
 {
-	return meter_metric(p, &(struct metric_info){.name = name, .unit = unit, .description = what});
+	return meter_metric(p,
+			    &(struct metric_info){.name = name, .unit = unit, .description = what});
 }
 
 static void find_frequencies(struct cpu *c, const char *root)
@@ -113,10 +123,13 @@ static void *cpu_open(struct probe *p)
 		free(c);
 		return NULL;
 	}
-	c->busy = level(p, "cpu.utilisation", "%", "Time in which processors were not idle, of all of them");
+	c->busy = level(p, "cpu.utilisation", "%",
+			"Time in which processors were not idle, of all of them");
 	c->user = level(p, "cpu.user", "%", "Time of processors in programs");
-	c->system = level(p, "cpu.system", "%", "Time of processors in the kernel, interrupts included");
-	c->iowait = level(p, "cpu.iowait", "%", "Time of idle processors with input or output under way");
+	c->system = level(p, "cpu.system", "%",
+			  "Time of processors in the kernel, interrupts included");
+	c->iowait = level(p, "cpu.iowait", "%",
+			  "Time of idle processors with input or output under way");
 	c->steal = level(p, "cpu.steal", "%", "Time that the machine below this virtual one took");
 	find_frequencies(c, meter_root(p));
 	if (!c->frequencies && !cpuinfo_has_clock(c)) {
@@ -157,8 +170,9 @@ static void read_busy(struct probe *p, struct cpu *c)
 		iowait = percent(now, c->times, TIME_IOWAIT, TIME_IOWAIT, whole);
 		meter_level(p, c->busy, 100 - idle - iowait);
 		meter_level(p, c->user, percent(now, c->times, TIME_USER, TIME_NICE, whole));
-		meter_level(p, c->system, percent(now, c->times, TIME_SYSTEM, TIME_SYSTEM, whole) +
-					  percent(now, c->times, TIME_IRQ, TIME_SOFTIRQ, whole));
+		meter_level(p, c->system,
+			    percent(now, c->times, TIME_SYSTEM, TIME_SYSTEM, whole) +
+				    percent(now, c->times, TIME_IRQ, TIME_SOFTIRQ, whole));
 		meter_level(p, c->iowait, iowait);
 		meter_level(p, c->steal, percent(now, c->times, TIME_STEAL, TIME_STEAL, whole));
 	}
@@ -251,7 +265,10 @@ static void cpu_close(void *state)
 
 extern const struct source source_cpu;
 const struct source source_cpu = {
-	.name = "cpu", .about = "processors of the node: /proc/stat, cpufreq",
+	.name = "cpu",
+	.about = "processors of the node: /proc/stat, cpufreq",
 	.interval_ns = 10 * MILLISECOND, /* a tick of its counts */
-	.open = cpu_open, .read = cpu_read, .close = cpu_close,
+	.open = cpu_open,
+	.read = cpu_read,
+	.close = cpu_close,
 };

@@ -34,7 +34,8 @@ static const struct kind {
 } kinds[] = {
 	{"temp", "_input", "temperature", "C", "Temperature", 1e-3, false},
 	{"power", "_input", "power", "W", "Power", 1e-6, false},
-	{"power", "_average", "power", "W", "Power, on average over the driver's window", 1e-6, false},
+	{"power", "_average", "power", "W", "Power, on average over the driver's window", 1e-6,
+	 false},
 	{"energy", "_input", "energy", "J", "Energy", 1e-6, true},
 	{"fan", "_input", "fan", "rpm", "Speed of a fan", 1, false},
 	{"freq", "_input", "frequency", "MHz", "Frequency", 1e-6, false},
@@ -70,7 +71,8 @@ static bool pci_of(const char *chip, char out[24])
 	if (!realpath(path, real))
 		return false;
 	base = strrchr(real, '/');
-	if (!base || sscanf(base + 1, "%x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &n) != 4 ||
+	if (!base ||
+	    sscanf(base + 1, "%x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &n) != 4 ||
 	    base[1 + n] != '\0')
 		return false;
 	snprintf(out, 24, "%04x:%02x:%02x.%x", domain & 0xffffffffu, bus & 0xff, device & 0xff,
@@ -91,12 +93,14 @@ static uint32_t device_of(struct probe *p, const char *chip, const char *name)
 	char pci[24];
 	bool has_pci = pci_of(chip, pci);
 
-	return meter_device(p, &(struct device_info){
-		.type = is_gpu(chip) ? "gpu" : "custom", .name = name, .driver = "hwmon",
-		.pci = has_pci ? pci : NULL});
+	return meter_device(p, &(struct device_info){.type = is_gpu(chip) ? "gpu" : "custom",
+						     .name = name,
+						     .driver = "hwmon",
+						     .pci = has_pci ? pci : NULL});
 }
 
-static void label_of(const char *chip, const struct kind *k, unsigned number, char *out, size_t size)
+static void label_of(const char *chip, const struct kind *k, unsigned number, char *out,
+		     size_t size)
 {
 	char path[PATH_MAX + 128];
 
@@ -124,13 +128,22 @@ static void add_sensor(struct probe *p, struct hwmon *h, const char *chip, uint3
 	label_of(chip, k, number, label, sizeof(label));
 	snprintf(name, sizeof(name), "%s.%s", k->name, label);
 	s->total = k->total;
-	s->metric = meter_metric(p, &(struct metric_info){
-		.name = name, .unit = k->unit, .description = k->what, .device = device,
-		.kind = k->total ? METRIC_TOTAL : METRIC_LEVEL, .scale = k->scale});
+	s->metric = meter_metric(
+		p, &(struct metric_info){.name = name,
+					 .unit = k->unit,
+					 .description = k->what,
+					 .device = device,
+					 .kind = k->total ? METRIC_TOTAL : METRIC_LEVEL,
+					 .scale = k->scale});
 	snprintf(name, sizeof(name), "energy.%s", label);
-	s->energy = strcmp(k->name, "power") != 0 ? 0 : meter_metric(p, &(struct metric_info){
-		.name = name, .unit = "J", .description = "Energy: power over time", .device = device,
-		.kind = METRIC_TOTAL});
+	s->energy = strcmp(k->name, "power") != 0
+			    ? 0
+			    : meter_metric(p, &(struct metric_info){
+						      .name = name,
+						      .unit = "J",
+						      .description = "Energy: power over time",
+						      .device = device,
+						      .kind = METRIC_TOTAL});
 	h->count++;
 }
 
@@ -222,7 +235,10 @@ static void hwmon_close(void *state)
 
 extern const struct source source_hwmon;
 const struct source source_hwmon = {
-	.name = "hwmon", .about = "sensors of the kernel: /sys/class/hwmon",
+	.name = "hwmon",
+	.about = "sensors of the kernel: /sys/class/hwmon",
 	.interval_ns = 100 * MILLISECOND, /* some are read over slow buses */
-	.open = hwmon_open, .read = hwmon_read, .close = hwmon_close,
+	.open = hwmon_open,
+	.read = hwmon_read,
+	.close = hwmon_close,
 };

@@ -43,42 +43,54 @@ struct job_state {
 static uint32_t total(struct probe *p, const char *name, const char *unit, double scale,
 		      const char *what)
 {
-	return meter_metric(p, &(struct metric_info){.name = name, .unit = unit, .description = what,
-						     .kind = METRIC_TOTAL, .scale = scale});
+	return meter_metric(p, &(struct metric_info){.name = name,
+						     .unit = unit,
+						     .description = what,
+						     .kind = METRIC_TOTAL,
+						     .scale = scale});
 }
 
 static uint32_t level(struct probe *p, const char *name, const char *unit, const char *what)
 {
-	return meter_metric(p, &(struct metric_info){.name = name, .unit = unit, .description = what});
+	return meter_metric(p,
+			    &(struct metric_info){.name = name, .unit = unit, .description = what});
 }
 
 static void add_metrics(struct probe *p, struct job_state *j)
 {
 	j->cpu = total(p, "job.cpu_time", "s", 1e-9, "Processor time of the program's processes");
-	j->share = level(p, "job.cpu", "%", "Processor time of the program's processes, 100 is one "
-					    "processor");
+	j->share = level(p, "job.cpu", "%",
+			 "Processor time of the program's processes, 100 is one "
+			 "processor");
 	j->minor = total(p, "job.faults.minor", "", 1, "Page faults without input");
 	j->major = total(p, "job.faults.major", "", 1, "Page faults that had to read");
 	j->voluntary = total(p, "job.switches.voluntary", "", 1, "Switches of threads that waited");
-	j->involuntary = total(p, "job.switches.involuntary", "", 1, "Switches of threads that had "
-								     "to give way");
-	j->wait = total(p, "job.wait_time", "s", 1e-9, "Time in which threads were ready and had no "
-						       "processor");
+	j->involuntary = total(p, "job.switches.involuntary", "", 1,
+			       "Switches of threads that had "
+			       "to give way");
+	j->wait = total(p, "job.wait_time", "s", 1e-9,
+			"Time in which threads were ready and had no "
+			"processor");
 	j->rss = level(p, "job.rss", "bytes", "Resident memory of the program's processes");
 	j->processes = level(p, "job.processes", "", "The program's processes");
 	j->threads = level(p, "job.threads", "", "Their threads");
-	j->process_rss = meter_metric(p, &(struct metric_info){
-		.name = "process.rss", .unit = "bytes", .description = "Resident memory of one process",
-		.dimensions = "pid:4194304"});
-	j->process_cpu = meter_metric(p, &(struct metric_info){
-		.name = "process.cpu", .unit = "%", .description = "Processor time of one process",
-		.dimensions = "pid:4194304"});
+	j->process_rss = meter_metric(
+		p, &(struct metric_info){.name = "process.rss",
+					 .unit = "bytes",
+					 .description = "Resident memory of one process",
+					 .dimensions = "pid:4194304"});
+	j->process_cpu = meter_metric(
+		p, &(struct metric_info){.name = "process.cpu",
+					 .unit = "%",
+					 .description = "Processor time of one process",
+					 .dimensions = "pid:4194304"});
 }
 
 /* What the program did before it was read first counts as well. */
 static void begin_totals(struct probe *p, const struct job_state *j)
 {
-	const uint32_t totals[] = {j->cpu, j->minor, j->major, j->voluntary, j->involuntary, j->wait};
+	const uint32_t totals[] = {j->cpu,       j->minor,       j->major,
+				   j->voluntary, j->involuntary, j->wait};
 
 	meter_before(p);
 	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
@@ -121,8 +133,8 @@ static void find(struct probe *p, struct job_state *j, uint64_t now)
 				    &j->count);
 
 	if (refused && !j->unseen_said) {
-		meter_denied(p, "more than %d processes at once: %u are not looked at", JOB_PROCESSES,
-			     refused);
+		meter_denied(p, "more than %d processes at once: %u are not looked at",
+			     JOB_PROCESSES, refused);
 		j->unseen_said = true;
 	}
 	j->next_find = now + COST_SHARE * (clock_ns(CLOCK_MONOTONIC_RAW) - now);
@@ -196,8 +208,10 @@ static void read_tasks(struct probe *p, struct job_state *j, uint64_t now)
 		for (unsigned i = 0; i < j->count && !j->tasks_said; i++)
 			j->tasks_said = j->list[i].task_count == JOB_TASKS;
 		if (j->tasks_said)
-			meter_denied(p, "more than %d threads of a process: switches and waiting of "
-				     "the first only", JOB_TASKS);
+			meter_denied(p,
+				     "more than %d threads of a process: switches and waiting of "
+				     "the first only",
+				     JOB_TASKS);
 	}
 	cost = clock_ns(CLOCK_MONOTONIC_RAW) - now;
 	j->next_tasks = now + (cost * COST_SHARE > TASKS_NS ? cost * COST_SHARE : TASKS_NS);
@@ -229,8 +243,8 @@ static void job_read(struct probe *p, void *state)
 	meter_total(p, j->minor, j->sums.minor, NULL);
 	meter_total(p, j->major, j->sums.major, NULL);
 	if (j->last_at)
-		meter_level(p, j->share, 100 * (double)(j->sums.cpu - j->last_cpu) /
-						 (double)(now - j->last_at));
+		meter_level(p, j->share,
+			    100 * (double)(j->sums.cpu - j->last_cpu) / (double)(now - j->last_at));
 	j->last_at = now;
 	j->last_cpu = j->sums.cpu;
 	if (alive) {
@@ -254,7 +268,10 @@ static void job_close(void *state)
 
 extern const struct source source_job;
 const struct source source_job = {
-	.name = "job", .about = "the program's processes: /proc/PID",
+	.name = "job",
+	.about = "the program's processes: /proc/PID",
 	.interval_ns = 10 * MILLISECOND,
-	.open = job_open, .read = job_read, .close = job_close,
+	.open = job_open,
+	.read = job_read,
+	.close = job_close,
 };

@@ -14,7 +14,7 @@ struct job_stat {
 	uint64_t minor, major; /* page faults */
 	uint64_t cpu;          /* ns */
 	uint64_t threads, rss; /* bytes */
-	bool ended; /* a zombie: its counts are final, it has no memory */
+	bool ended;            /* a zombie: its counts are final, it has no memory */
 };
 
 /* What `text`, of a file "stat", says; false: that is no such file. */

@@ -45,9 +45,15 @@ bool job_stat_parse(const char *text, struct job_stat *out)
 
 	if (!fields_of(text, f, &state))
 		return false;
-	*out = (struct job_stat){.pid = atoi(text), .ppid = (int)f[4], .minor = f[10], .major = f[12],
-				 .cpu = (f[14] + f[15]) * (1000000000u / (uint64_t)(hz > 0 ? hz : 100)),
-				 .threads = f[20], .start = f[22], .ended = state == 'Z' || state == 'X',
+	*out = (struct job_stat){.pid = atoi(text),
+				 .ppid = (int)f[4],
+				 .minor = f[10],
+				 .major = f[12],
+				 .cpu = (f[14] + f[15]) *
+					(1000000000u / (uint64_t)(hz > 0 ? hz : 100)),
+				 .threads = f[20],
+				 .start = f[22],
+				 .ended = state == 'Z' || state == 'X',
 				 .rss = f[24] * (uint64_t)(page > 0 ? page : 4096)};
 	return true;
 }
@@ -145,7 +151,8 @@ unsigned job_find(const char *root, const int *programs, unsigned program_count,
 			      in_list(list, *count, s->ppid)))
 				continue;
 			if (*count < JOB_PROCESSES)
-				list[(*count)++] = (struct job_process){.pid = s->pid, .start = s->start};
+				list[(*count)++] =
+					(struct job_process){.pid = s->pid, .start = s->start};
 			else
 				refused++;
 		}

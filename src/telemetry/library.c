@@ -6,8 +6,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-bool library_load(struct probe *p, const char *const *names, const struct library_function *functions,
-		  size_t count, void *out)
+bool library_load(struct probe *p, const char *const *names,
+		  const struct library_function *functions, size_t count, void *out)
 {
 	void *handle = NULL, *f;
 
@@ -32,7 +32,8 @@ bool library_load(struct probe *p, const char *const *names, const struct librar
 
 bool library_uuid(const char *text, uint8_t out[16])
 {
-	const char *p = strncmp(text, "GPU-", 4) == 0 || strncmp(text, "MIG-", 4) == 0 ? text + 4 : text;
+	const char *p =
+		strncmp(text, "GPU-", 4) == 0 || strncmp(text, "MIG-", 4) == 0 ? text + 4 : text;
 	unsigned n = 0;
 
 	for (; *p && n < 32; p++) {
@@ -42,8 +43,9 @@ bool library_uuid(const char *text, uint8_t out[16])
 			continue;
 		if (!isxdigit((unsigned char)*p))
 			return false;
-		digit = isdigit((unsigned char)*p) ? (unsigned)(*p - '0')
-						   : (unsigned)(tolower((unsigned char)*p) - 'a' + 10);
+		digit = isdigit((unsigned char)*p)
+				? (unsigned)(*p - '0')
+				: (unsigned)(tolower((unsigned char)*p) - 'a' + 10);
 		out[n / 2] = (uint8_t)(n % 2 ? out[n / 2] | digit : digit << 4);
 		n++;
 	}

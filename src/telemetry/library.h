@@ -11,7 +11,7 @@
 
 struct library_function {
 	const char *name;
-	size_t offset;  /* of the pointer in the structure that is filled */
+	size_t offset; /* of the pointer in the structure that is filled */
 	bool optional;
 };
 
@@ -25,8 +25,8 @@ struct library_function {
 	}
 
 /* Loads the first of `names` (NULL terminated) and finds the functions. False: the probe was told. */
-bool library_load(struct probe *p, const char *const *names, const struct library_function *functions,
-		  size_t count, void *out);
+bool library_load(struct probe *p, const char *const *names,
+		  const struct library_function *functions, size_t count, void *out);
 
 /* "GPU-01234567-89ab-..." or plain digits to 16 bytes. False: there are not 32 digits. */
 bool library_uuid(const char *text, uint8_t out[16]);

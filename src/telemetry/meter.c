@@ -52,8 +52,11 @@ static bool same_device(const struct device *d, const struct device_info *i)
 static void tell_device(struct meter *m, uint32_t id)
 {
 	const struct device *d = &m->devices[id - 1];
-	struct device_info i = {.type = d->type, .name = d->name, .vendor = d->vendor,
-				.driver = d->driver, .pci = d->has_pci ? d->pci : NULL,
+	struct device_info i = {.type = d->type,
+				.name = d->name,
+				.vendor = d->vendor,
+				.driver = d->driver,
+				.pci = d->has_pci ? d->pci : NULL,
 				.uuid = d->has_uuid ? d->uuid : NULL};
 
 	if (m->output)
@@ -198,8 +201,12 @@ static void put(struct probe *p, uint32_t id, uint64_t instance, double value, u
 {
 	struct meter *m = p->meter;
 	struct metric *k = m->metrics[id - 1];
-	struct tfile_value v = {.metric = id, .device = k->info.device, .instance = instance,
-				 .value = value, .before = p->before, .duration = duration};
+	struct tfile_value v = {.metric = id,
+				.device = k->info.device,
+				.instance = instance,
+				.value = value,
+				.before = p->before,
+				.duration = duration};
 
 	pthread_mutex_lock(&m->lock);
 	v.after = clock_ns(CLOCK_MONOTONIC_RAW);
@@ -311,8 +318,10 @@ void meter_note_gaps(struct meter *m)
 		tfile_note(m->output, NOTE_WARNING, text, k->gaps);
 	}
 	if (m->refused)
-		tfile_note(m->output, NOTE_WARNING, "there were more devices or values than are "
-						     "looked at", m->refused);
+		tfile_note(m->output, NOTE_WARNING,
+			   "there were more devices or values than are "
+			   "looked at",
+			   m->refused);
 }
 
 /* ---- probes -------------------------------------------------------------------------------- */

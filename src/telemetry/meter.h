@@ -19,8 +19,8 @@ struct metric {
 	struct metric_info info; /* its texts are owned */
 	const struct source *source;
 	/* Only its source's thread: */
-	bool begun;              /* there was a reading to compare with */
-	bool integrated;         /* made of power, not read */
+	bool begun;      /* there was a reading to compare with */
+	bool integrated; /* made of power, not read */
 	uint64_t last_raw, last_ns;
 	double last_watts;
 	/* Under the lock: */
@@ -44,8 +44,8 @@ struct meter {
 	uint32_t device_count;
 	struct metric *metrics[METER_METRICS];
 	uint32_t metric_count;
-	uint64_t refused; /* devices and metrics that there was no room for */
-	struct tfile *output;                  /* NULL: nothing is written, or no longer */
+	uint64_t refused;     /* devices and metrics that there was no room for */
+	struct tfile *output; /* NULL: nothing is written, or no longer */
 	const struct telemetry_visitor *visitor; /* or NULL */
 	unsigned (*programs)(void *data, int *pids, unsigned room);
 	void *programs_data;

@@ -68,23 +68,35 @@ struct nvml {
 #define F(member, symbol) LIBRARY_FUNCTION(struct nvml, member, symbol)
 #define O(member, symbol) LIBRARY_OPTIONAL(struct nvml, member, symbol)
 static const struct library_function functions[] = {
-	F(init, "nvmlInit_v2"), F(shutdown, "nvmlShutdown"), F(count, "nvmlDeviceGetCount_v2"),
-	F(device, "nvmlDeviceGetHandleByIndex_v2"), F(name, "nvmlDeviceGetName"),
-	O(uuid, "nvmlDeviceGetUUID"), O(pci, "nvmlDeviceGetPciInfo_v3"),
-	O(driver, "nvmlSystemGetDriverVersion"), O(power, "nvmlDeviceGetPowerUsage"),
+	F(init, "nvmlInit_v2"),
+	F(shutdown, "nvmlShutdown"),
+	F(count, "nvmlDeviceGetCount_v2"),
+	F(device, "nvmlDeviceGetHandleByIndex_v2"),
+	F(name, "nvmlDeviceGetName"),
+	O(uuid, "nvmlDeviceGetUUID"),
+	O(pci, "nvmlDeviceGetPciInfo_v3"),
+	O(driver, "nvmlSystemGetDriverVersion"),
+	O(power, "nvmlDeviceGetPowerUsage"),
 	O(energy, "nvmlDeviceGetTotalEnergyConsumption"),
-	O(temperature, "nvmlDeviceGetTemperature"), O(clock, "nvmlDeviceGetClockInfo"),
+	O(temperature, "nvmlDeviceGetTemperature"),
+	O(clock, "nvmlDeviceGetClockInfo"),
 	O(reasons, "nvmlDeviceGetCurrentClocksEventReasons"),
 	O(old_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons"),
-	O(utilisation, "nvmlDeviceGetUtilizationRates"), O(memory, "nvmlDeviceGetMemoryInfo"),
-	O(memory_v2, "nvmlDeviceGetMemoryInfo_v2"), O(pcie, "nvmlDeviceGetPcieThroughput"), O(fields, "nvmlDeviceGetFieldValues"),
+	O(utilisation, "nvmlDeviceGetUtilizationRates"),
+	O(memory, "nvmlDeviceGetMemoryInfo"),
+	O(memory_v2, "nvmlDeviceGetMemoryInfo_v2"),
+	O(pcie, "nvmlDeviceGetPcieThroughput"),
+	O(fields, "nvmlDeviceGetFieldValues"),
 };
 
 /* ---- values -------------------------------------------------------------------------------- */
 
 /* Each reads one value; returns NVML's status. A function that is not there supports nothing. */
-#define NEED(function) \
-	do { if (!(function)) return NOT_SUPPORTED; } while (0)
+#define NEED(function)                                                                             \
+	do {                                                                                       \
+		if (!(function))                                                                   \
+			return NOT_SUPPORTED;                                                      \
+	} while (0)
 
 static int get_power(const struct nvml *n, nvml_device d, uint64_t *out)
 {
@@ -220,12 +232,13 @@ static const struct {
 	{"clock.memory", "MHz", "Clock of the memory", METRIC_LEVEL, 1, get_clock_memory},
 	{"utilisation", "%", "Time in which some kernel ran, over NVML's window of up to a second",
 	 METRIC_LEVEL, 1, get_busy_gpu},
-	{"utilisation.memory", "%", "Time in which memory was read or written, likewise", METRIC_LEVEL,
-	 1, get_busy_memory},
+	{"utilisation.memory", "%", "Time in which memory was read or written, likewise",
+	 METRIC_LEVEL, 1, get_busy_memory},
 	{"memory.used", "bytes", "Memory in use, by whomever", METRIC_LEVEL, 1, get_used},
 	{"throttled.power", "%", "100 while power holds the clocks down", METRIC_LEVEL, 1,
 	 get_held_power},
-	{"throttled.heat", "%", "100 while heat holds the clocks down", METRIC_LEVEL, 1, get_held_heat},
+	{"throttled.heat", "%", "100 while heat holds the clocks down", METRIC_LEVEL, 1,
+	 get_held_heat},
 	{"throttled.hardware", "%", "100 while the hardware slows itself down", METRIC_LEVEL, 1,
 	 get_held_hardware},
 };
@@ -245,7 +258,8 @@ static const struct {
 	[FIRST_PCIE] = {197, 0, "pcie.sent", "bytes", "Sent over PCIe", METRIC_TOTAL, 1},
 	{198, 0, "pcie.received", "bytes", "Received over PCIe", METRIC_TOTAL, 1},
 	{138, LINKS_ALL, "nvlink.sent", "bytes", "Sent over all NVLinks", METRIC_TOTAL, 1024},
-	{139, LINKS_ALL, "nvlink.received", "bytes", "Received over all NVLinks", METRIC_TOTAL, 1024},
+	{139, LINKS_ALL, "nvlink.received", "bytes", "Received over all NVLinks", METRIC_TOTAL,
+	 1024},
 	{3, 0, "ecc.corrected", "", "Memory errors that were corrected", METRIC_TOTAL, 1},
 	{4, 0, "ecc.uncorrected", "", "Memory errors that could not be corrected", METRIC_TOTAL, 1},
 };
@@ -270,14 +284,18 @@ static const char *status_text(int status)
 	static const struct {
 		int status;
 		const char *text;
-	} texts[] = {{1, "NVML was not initialised"}, {3, "not supported by the device"},
-		     {4, "permission denied"}, {9, "the driver is not loaded"},
+	} texts[] = {{1, "NVML was not initialised"},
+		     {3, "not supported by the device"},
+		     {4, "permission denied"},
+		     {9, "the driver is not loaded"},
 		     {12, "NVML's driver library was not found"},
-		     {13, "the driver is too old for it"}, {15, "the GPU is lost"},
+		     {13, "the driver is too old for it"},
+		     {15, "the GPU is lost"},
 		     {16, "the GPU needs a reset"},
 		     {17, "the operating system or its container keeps the GPU away"},
 		     {18, "library and driver are of different versions"},
-		     {21, "NVML has no data"}, {28, "no GPU was found"}};
+		     {21, "NVML has no data"},
+		     {28, "no GPU was found"}};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].status == status)
@@ -336,8 +354,11 @@ static uint32_t tell_device(struct probe *p, const struct nvml *n, nvml_device d
 			 pci.device & 0xff);
 	if (n->driver)
 		n->driver(driver, sizeof(driver) - 1);
-	return meter_device(p, &(struct device_info){.type = "gpu", .name = name, .vendor = "NVIDIA",
-						     .driver = driver, .pci = has_pci ? address : NULL,
+	return meter_device(p, &(struct device_info){.type = "gpu",
+						     .name = name,
+						     .vendor = "NVIDIA",
+						     .driver = driver,
+						     .pci = has_pci ? address : NULL,
 						     .uuid = has_uuid ? raw : NULL});
 }
 
@@ -351,16 +372,22 @@ static void tell_values(struct probe *p, const struct nvml *n, struct gpu *g)
 			meter_denied(p, "%s: permission denied", values[i].name);
 		if (status != 0)
 			continue;
-		g->metrics[i] = meter_metric(p, &(struct metric_info){
-			.name = values[i].name, .unit = values[i].unit, .description = values[i].what,
-			.kind = values[i].kind, .scale = values[i].scale, .device = g->device});
+		g->metrics[i] = meter_metric(p, &(struct metric_info){.name = values[i].name,
+								      .unit = values[i].unit,
+								      .description = values[i].what,
+								      .kind = values[i].kind,
+								      .scale = values[i].scale,
+								      .device = g->device});
 	}
 	if (g->metrics[VALUE_ENERGY] || !g->metrics[VALUE_POWER])
 		return;
 	g->integrate = true;
-	g->metrics[VALUE_ENERGY] = meter_metric(p, &(struct metric_info){
-		.name = "energy", .unit = "J", .description = "Energy of the device: power over time",
-		.kind = METRIC_TOTAL, .device = g->device});
+	g->metrics[VALUE_ENERGY] = meter_metric(
+		p, &(struct metric_info){.name = "energy",
+					 .unit = "J",
+					 .description = "Energy of the device: power over time",
+					 .kind = METRIC_TOTAL,
+					 .device = g->device});
 }
 
 static void tell_fields(struct probe *p, const struct nvml *n, struct gpu *g)
@@ -376,16 +403,24 @@ static void tell_fields(struct probe *p, const struct nvml *n, struct gpu *g)
 		/* 32 bits of bytes can wrap more than once between two readings. */
 		if (f[i].status != 0 || field_value(&f[i]) < 0 || (pcie && f[i].type != TYPE_U64))
 			continue;
-		g->fields[i] = meter_metric(p, &(struct metric_info){
-			.name = fields[i].name, .unit = fields[i].unit, .description = fields[i].what,
-			.kind = fields[i].kind, .scale = fields[i].scale, .device = g->device});
+		g->fields[i] = meter_metric(p, &(struct metric_info){.name = fields[i].name,
+								     .unit = fields[i].unit,
+								     .description = fields[i].what,
+								     .kind = fields[i].kind,
+								     .scale = fields[i].scale,
+								     .device = g->device});
 	}
 	for (unsigned k = 0; k < 2 && !g->fields[FIRST_PCIE]; k++)
 		if (n->pcie && n->pcie(g->handle, (int)k, &kib) == 0)
-			g->throughput[k] = meter_metric(p, &(struct metric_info){
-				.name = names[k], .unit = "bytes/s", .scale = 1024,
-				.description = "Rate over PCIe, measured for 20 ms now and then",
-				.device = g->device});
+			g->throughput[k] = meter_metric(
+				p,
+				&(struct metric_info){
+					.name = names[k],
+					.unit = "bytes/s",
+					.scale = 1024,
+					.description =
+						"Rate over PCIe, measured for 20 ms now and then",
+					.device = g->device});
 }
 
 static bool add_devices(struct probe *p, struct nvml_state *s)
@@ -426,7 +461,8 @@ static void *nvml_open(struct probe *p)
 	static const char *const names[] = {"libnvidia-ml.so.1", "libnvidia-ml.so", NULL};
 	struct nvml_state *s = calloc(1, sizeof(*s));
 
-	if (s && library_load(p, names, functions, sizeof(functions) / sizeof(functions[0]), &s->n) &&
+	if (s &&
+	    library_load(p, names, functions, sizeof(functions) / sizeof(functions[0]), &s->n) &&
 	    add_devices(p, s))
 		return s;
 	free(s);
@@ -476,7 +512,8 @@ static void read_all_fields(struct probe *p, const struct nvml *n, const struct 
 			meter_level(p, g->fields[i], field_value(&f[i]));
 		else
 			meter_total(p, g->fields[i],
-				    f[i].type == TYPE_U64 ? f[i].value.ull : (uint64_t)field_value(&f[i]),
+				    f[i].type == TYPE_U64 ? f[i].value.ull
+							  : (uint64_t)field_value(&f[i]),
 				    NULL);
 	}
 }
@@ -520,6 +557,11 @@ static void nvml_close(void *state)
 
 extern const struct source source_nvml;
 const struct source source_nvml = {
-	.name = "nvml", .about = "NVIDIA devices: NVML", .interval_ns = 100 * MILLISECOND,
-	.alone = true, .open = nvml_open, .read = nvml_read, .close = nvml_close,
+	.name = "nvml",
+	.about = "NVIDIA devices: NVML",
+	.interval_ns = 100 * MILLISECOND,
+	.alone = true,
+	.open = nvml_open,
+	.read = nvml_read,
+	.close = nvml_close,
 };

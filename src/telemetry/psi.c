@@ -63,10 +63,12 @@ static void *psi_open(struct probe *p)
 			if (!total_in(text, kinds[k], &us))
 				continue;
 			snprintf(name, sizeof(name), "pressure.%s.%s", resources[i], kinds[k]);
-			snprintf(what, sizeof(what), "Time in which %s tasks of the node waited for %s",
+			snprintf(what, sizeof(what),
+				 "Time in which %s tasks of the node waited for %s",
 				 k ? "all" : "some", i == 0 ? "processors" : resources[i]);
 			s->totals[i][k].metric = meter_metric(
-				p, &(struct metric_info){.name = name, .unit = "%", .description = what});
+				p, &(struct metric_info){
+					   .name = name, .unit = "%", .description = what});
 			found++;
 		}
 	}
@@ -120,7 +122,10 @@ static void psi_close(void *state)
 
 extern const struct source source_psi;
 const struct source source_psi = {
-	.name = "psi", .about = "pressure on processors, memory, input and output: /proc/pressure",
+	.name = "psi",
+	.about = "pressure on processors, memory, input and output: /proc/pressure",
 	.interval_ns = 10 * MILLISECOND,
-	.open = psi_open, .read = psi_read, .close = psi_close,
+	.open = psi_open,
+	.read = psi_read,
+	.close = psi_close,
 };

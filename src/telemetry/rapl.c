@@ -41,7 +41,8 @@ static uint32_t device_of(struct probe *p, unsigned package)
 	char name[32];
 
 	snprintf(name, sizeof(name), "CPU package %u", package);
-	return meter_device(p, &(struct device_info){.type = "cpu", .name = name, .driver = "powercap"});
+	return meter_device(
+		p, &(struct device_info){.type = "cpu", .name = name, .driver = "powercap"});
 }
 
 static void add_metrics(struct probe *p, struct zone *z, uint32_t device, const char *part,
@@ -52,13 +53,21 @@ static void add_metrics(struct probe *p, struct zone *z, uint32_t device, const 
 
 	snprintf(energy, sizeof(energy), "energy%s%.32s", whole ? "" : ".", part);
 	snprintf(power, sizeof(power), "power%s%.32s", whole ? "" : ".", part);
-	z->joules = meter_metric(p, &(struct metric_info){
-		.name = energy, .unit = "J", .kind = METRIC_TOTAL, .device = device, .scale = 1e-6,
-		.wrap = wrap > 0 ? (uint64_t)wrap : 0,
-		.description = whole ? "Energy of the package" : "Energy of a part of the package"});
-	z->watts = meter_metric(p, &(struct metric_info){
-		.name = power, .unit = "W", .device = device,
-		.description = "Power, on average since the reading before"});
+	z->joules = meter_metric(
+		p, &(struct metric_info){.name = energy,
+					 .unit = "J",
+					 .kind = METRIC_TOTAL,
+					 .device = device,
+					 .scale = 1e-6,
+					 .wrap = wrap > 0 ? (uint64_t)wrap : 0,
+					 .description = whole ? "Energy of the package"
+							      : "Energy of a part of the package"});
+	z->watts = meter_metric(
+		p,
+		&(struct metric_info){.name = power,
+				      .unit = "W",
+				      .device = device,
+				      .description = "Power, on average since the reading before"});
 }
 
 static void add_zone(struct probe *p, struct rapl *r, const char *folder, const char *zone)
@@ -80,7 +89,8 @@ static void add_zone(struct probe *p, struct rapl *r, const char *folder, const 
 	value_file_init(&z->energy, "%s/%.60s/energy_uj", folder, zone);
 	error = value_file_number(&z->energy, &now);
 	if (error == EACCES || error == EPERM)
-		meter_denied(p, "%s/energy_uj: permission denied; root may read it, or: chmod a+r %s",
+		meter_denied(p,
+			     "%s/energy_uj: permission denied; root may read it, or: chmod a+r %s",
 			     zone, z->energy.path);
 	else if (error)
 		meter_denied(p, "%s/energy_uj: %s", zone, value_error(error));
@@ -100,7 +110,8 @@ static void *rapl_open(struct probe *p)
 	snprintf(folder, sizeof(folder), "%.*s/sys/class/powercap", PATH_MAX - 64, meter_root(p));
 	count = r ? scandir(folder, &names, NULL, versionsort) : -1;
 	if (count < 0)
-		meter_missing(p, "no energy counters of processors: /sys/class/powercap is not there");
+		meter_missing(p,
+			      "no energy counters of processors: /sys/class/powercap is not there");
 	for (int i = 0; i < count; i++) {
 		add_zone(p, r, folder, names[i]->d_name);
 		free(names[i]);
@@ -146,7 +157,10 @@ static void rapl_close(void *state)
 
 extern const struct source source_rapl;
 const struct source source_rapl = {
-	.name = "rapl", .about = "energy of processors: powercap",
+	.name = "rapl",
+	.about = "energy of processors: powercap",
 	.interval_ns = 10 * MILLISECOND, /* renewed every 1 ms */
-	.open = rapl_open, .read = rapl_read, .close = rapl_close,
+	.open = rapl_open,
+	.read = rapl_read,
+	.close = rapl_close,
 };

@@ -30,11 +30,18 @@ struct rsmi {
 #define F(member, symbol) LIBRARY_FUNCTION(struct rsmi, member, symbol)
 #define O(member, symbol) LIBRARY_OPTIONAL(struct rsmi, member, symbol)
 static const struct library_function functions[] = {
-	F(init, "rsmi_init"), F(shutdown, "rsmi_shut_down"), F(count, "rsmi_num_monitor_devices"),
-	F(name, "rsmi_dev_name_get"), O(pci, "rsmi_dev_pci_id_get"), O(power, "rsmi_dev_power_get"),
-	O(power_average, "rsmi_dev_power_ave_get"), O(energy, "rsmi_dev_energy_count_get"),
-	O(temperature, "rsmi_dev_temp_metric_get"), O(busy, "rsmi_dev_busy_percent_get"),
-	O(memory_busy, "rsmi_dev_memory_busy_percent_get"), O(used, "rsmi_dev_memory_usage_get"),
+	F(init, "rsmi_init"),
+	F(shutdown, "rsmi_shut_down"),
+	F(count, "rsmi_num_monitor_devices"),
+	F(name, "rsmi_dev_name_get"),
+	O(pci, "rsmi_dev_pci_id_get"),
+	O(power, "rsmi_dev_power_get"),
+	O(power_average, "rsmi_dev_power_ave_get"),
+	O(energy, "rsmi_dev_energy_count_get"),
+	O(temperature, "rsmi_dev_temp_metric_get"),
+	O(busy, "rsmi_dev_busy_percent_get"),
+	O(memory_busy, "rsmi_dev_memory_busy_percent_get"),
+	O(used, "rsmi_dev_memory_usage_get"),
 };
 
 /* ---- values: 0, or the library's status ------------------------------------------------------ */
@@ -114,8 +121,8 @@ static const struct {
 	const char *name, *unit, *what;
 	int (*get)(const struct rsmi *r, uint32_t d, double *out);
 } values[VALUES] = {
-	[VALUE_POWER] = {"power", "W", "Power of the device, of the moment or on average by its kind",
-			 get_power},
+	[VALUE_POWER] = {"power", "W",
+			 "Power of the device, of the moment or on average by its kind", get_power},
 	{"temperature.edge", "C", "Temperature at the edge of the chip", get_edge},
 	{"temperature.junction", "C", "Temperature where the chip is hottest", get_junction},
 	{"temperature.memory", "C", "Temperature of the memory", get_memory_heat},
@@ -178,8 +185,11 @@ static uint32_t tell_device(struct probe *p, const struct rsmi *r, uint32_t d)
 	name[sizeof(name) - 1] = '\0';
 	if (has_pci)
 		snprintf(address, sizeof(address), "%04x:%02x:%02x.%x", (unsigned)(id >> 32),
-			 (unsigned)(id >> 8 & 0xff), (unsigned)(id >> 3 & 0x1f), (unsigned)(id & 7));
-	return meter_device(p, &(struct device_info){.type = "gpu", .name = name, .vendor = "AMD",
+			 (unsigned)(id >> 8 & 0xff), (unsigned)(id >> 3 & 0x1f),
+			 (unsigned)(id & 7));
+	return meter_device(p, &(struct device_info){.type = "gpu",
+						     .name = name,
+						     .vendor = "AMD",
 						     .pci = has_pci ? address : NULL});
 }
 
@@ -194,29 +204,40 @@ static void tell_values(struct probe *p, const struct rsmi *r, struct gpu *g)
 		if (status == PERMISSION)
 			meter_denied(p, "%s: permission denied", values[i].name);
 		if (status == 0)
-			g->metrics[i] = meter_metric(p, &(struct metric_info){
-				.name = values[i].name, .unit = values[i].unit,
-				.description = values[i].what, .device = g->device});
+			g->metrics[i] =
+				meter_metric(p, &(struct metric_info){.name = values[i].name,
+								      .unit = values[i].unit,
+								      .description = values[i].what,
+								      .device = g->device});
 	}
 	g->counts = get_energy(r, g->index, &mj) == 0;
 	if (g->counts || g->metrics[VALUE_POWER])
-		g->energy = meter_metric(p, &(struct metric_info){
-			.name = "energy", .unit = "J", .kind = METRIC_TOTAL, .device = g->device,
-			.scale = g->counts ? 1e-3 : 1,
-			.description = g->counts ? "Energy of the device"
-						 : "Energy of the device: power over time"});
+		g->energy = meter_metric(
+			p, &(struct metric_info){
+				   .name = "energy",
+				   .unit = "J",
+				   .kind = METRIC_TOTAL,
+				   .device = g->device,
+				   .scale = g->counts ? 1e-3 : 1,
+				   .description =
+					   g->counts ? "Energy of the device"
+						     : "Energy of the device: power over time"});
 }
 
 static void *rsmi_open(struct probe *p)
 {
-	static const char *const names[] = {"librocm_smi64.so", "librocm_smi64.so.7",
-					    "librocm_smi64.so.6", "librocm_smi64.so.1",
-					    "/opt/rocm/lib/librocm_smi64.so", NULL};
+	static const char *const names[] = {"librocm_smi64.so",
+					    "librocm_smi64.so.7",
+					    "librocm_smi64.so.6",
+					    "librocm_smi64.so.1",
+					    "/opt/rocm/lib/librocm_smi64.so",
+					    NULL};
 	struct rsmi_state *s = calloc(1, sizeof(*s));
 	uint32_t count = 0;
 	int status;
 
-	if (!s || !library_load(p, names, functions, sizeof(functions) / sizeof(functions[0]), &s->r)) {
+	if (!s ||
+	    !library_load(p, names, functions, sizeof(functions) / sizeof(functions[0]), &s->r)) {
 		free(s);
 		return NULL;
 	}
@@ -297,6 +318,11 @@ static void rsmi_close(void *state)
 
 extern const struct source source_rocm_smi;
 const struct source source_rocm_smi = {
-	.name = "rocm_smi", .about = "AMD devices: ROCm-SMI", .interval_ns = 10 * MILLISECOND,
-	.alone = true, .open = rsmi_open, .read = rsmi_read, .close = rsmi_close,
+	.name = "rocm_smi",
+	.about = "AMD devices: ROCm-SMI",
+	.interval_ns = 10 * MILLISECOND,
+	.alone = true,
+	.open = rsmi_open,
+	.read = rsmi_read,
+	.close = rsmi_close,
 };

@@ -24,9 +24,9 @@
 
 enum {
 	SOURCES = 16,
-	PROGRAMS_LINE = 12,       /* a pid as it stands in the lock file */
+	PROGRAMS_LINE = 12, /* a pid as it stands in the lock file */
 	LOCK_RETRY_MS = 200,
-	ALONE_MS = 1500,          /* a library may take so long to end */
+	ALONE_MS = 1500, /* a library may take so long to end */
 	STOP_MS = 2500
 };
 
@@ -216,7 +216,8 @@ static unsigned programs(void *data, int *pids, unsigned room)
 	if (t->lock_file < 0 && room)
 		pids[n++] = t->options.program;
 	while (t->lock_file >= 0 && n < room &&
-	       pread(t->lock_file, line, PROGRAMS_LINE, (off_t)n * PROGRAMS_LINE) == PROGRAMS_LINE) {
+	       pread(t->lock_file, line, PROGRAMS_LINE, (off_t)n * PROGRAMS_LINE) ==
+		       PROGRAMS_LINE) {
 		pids[n] = atoi(line);
 		n++;
 	}
@@ -239,9 +240,10 @@ static void note_work(struct telemetry *t)
 			late += w->probes[k].late;
 		}
 	}
-	snprintf(text, sizeof(text), "%llu readings beside the program took %.1f ms; %llu were left "
-		 "out because others took too long", (unsigned long long)readings, (double)ns / 1e6,
-		 (unsigned long long)late);
+	snprintf(text, sizeof(text),
+		 "%llu readings beside the program took %.1f ms; %llu were left "
+		 "out because others took too long",
+		 (unsigned long long)readings, (double)ns / 1e6, (unsigned long long)late);
 	tfile_note(t->meter.output, NOTE_INFO, text, 1);
 }
 
@@ -267,9 +269,10 @@ static void await_alone(struct telemetry *t)
 		} else {
 			pthread_detach(w->thread);
 			pthread_mutex_lock(&t->meter.lock);
-			tfile_note(t->meter.output, NOTE_WARNING,
-				    "a vendor's library did not come back; its last values are missing",
-				    1);
+			tfile_note(
+				t->meter.output, NOTE_WARNING,
+				"a vendor's library did not come back; its last values are missing",
+				1);
 			pthread_mutex_unlock(&t->meter.lock);
 		}
 	}
@@ -413,9 +416,14 @@ static void tell_values(const struct probe *p, const struct telemetry_visitor *v
 		struct telemetry_value x = {
 			.source = p->source->name,
 			.device = k->info.device ? m->devices[k->info.device - 1].name : "",
-			.name = k->info.name, .unit = k->info.unit, .description = k->info.description,
-			.instance = k->instance, .has_instance = k->info.dimensions != NULL,
-			.known = k->values != 0, .per_second = k->per_second, .value = k->shown,
+			.name = k->info.name,
+			.unit = k->info.unit,
+			.description = k->info.description,
+			.instance = k->instance,
+			.has_instance = k->info.dimensions != NULL,
+			.known = k->values != 0,
+			.per_second = k->per_second,
+			.value = k->shown,
 		};
 
 		v->value(v->data, &x);
@@ -450,11 +458,12 @@ void telemetry_look(const char *root, const struct telemetry_visitor *visitor)
 		m->programs = own_program;
 		if (probe_open(&p, m, s)) {
 			probe_read(&p);
-			nap(s->interval_ns > 500 * MILLISECOND ? 500 * MILLISECOND : s->interval_ns);
+			nap(s->interval_ns > 500 * MILLISECOND ? 500 * MILLISECOND
+							       : s->interval_ns);
 			probe_read(&p);
 			tell_values(&p, visitor);
-			visitor->source(visitor->data, s->name, s->about, p.first ? p.last - p.first + 1 : 0,
-					p.read_ns / p.reads);
+			visitor->source(visitor->data, s->name, s->about,
+					p.first ? p.last - p.first + 1 : 0, p.read_ns / p.reads);
 			probe_close(&p);
 		}
 		meter_release(m);

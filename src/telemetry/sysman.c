@@ -12,9 +12,16 @@
 #include "telemetry/library.h"
 
 enum {
-	DRIVERS = 8, DEVICES = 32, PARTS = 16,
-	STYPE_DEVICE = 0x1, STYPE_PCI = 0x2, STYPE_ENGINE = 0x5, STYPE_FREQUENCY = 0x9,
-	STYPE_POWER = 0xd, STYPE_TEMPERATURE = 0x14, STYPE_FREQUENCY_STATE = 0x1b,
+	DRIVERS = 8,
+	DEVICES = 32,
+	PARTS = 16,
+	STYPE_DEVICE = 0x1,
+	STYPE_PCI = 0x2,
+	STYPE_ENGINE = 0x5,
+	STYPE_FREQUENCY = 0x9,
+	STYPE_POWER = 0xd,
+	STYPE_TEMPERATURE = 0x14,
+	STYPE_FREQUENCY_STATE = 0x1b,
 	STYPE_MEMORY_STATE = 0x1e
 };
 #define DEVICE_LOST   0x70000001u
@@ -100,11 +107,13 @@ struct zes_count {
 
 /* Where the specification's structures have these on 64-bit machines. */
 _Static_assert(sizeof(struct zes_core) == 368 && offsetof(struct zes_core, uuid) == 96 &&
-	       offsetof(struct zes_properties, driver) == 708 &&
-	       offsetof(struct zes_pci, domain) == 16 && sizeof(struct zes_pci_stats) == 56 &&
-	       offsetof(struct zes_part, on_subdevice) == 20 &&
-	       offsetof(struct zes_frequency, reasons) == 56 &&
-	       offsetof(struct zes_memory, size) == 32, "Sysman's structures");
+		       offsetof(struct zes_properties, driver) == 708 &&
+		       offsetof(struct zes_pci, domain) == 16 &&
+		       sizeof(struct zes_pci_stats) == 56 &&
+		       offsetof(struct zes_part, on_subdevice) == 20 &&
+		       offsetof(struct zes_frequency, reasons) == 56 &&
+		       offsetof(struct zes_memory, size) == 32,
+	       "Sysman's structures");
 
 struct zes {
 	uint32_t (*init)(uint32_t flags);
@@ -131,16 +140,25 @@ struct zes {
 
 #define F(member, symbol) LIBRARY_FUNCTION(struct zes, member, symbol)
 static const struct library_function functions[] = {
-	F(init, "zesInit"), F(drivers, "zesDriverGet"), F(devices, "zesDeviceGet"),
-	F(properties, "zesDeviceGetProperties"), F(pci, "zesDevicePciGetProperties"),
-	F(pci_stats, "zesDevicePciGetStats"), F(powers, "zesDeviceEnumPowerDomains"),
-	F(power_properties, "zesPowerGetProperties"), F(energy, "zesPowerGetEnergyCounter"),
-	F(engines, "zesDeviceEnumEngineGroups"), F(engine_properties, "zesEngineGetProperties"),
-	F(activity, "zesEngineGetActivity"), F(frequencies, "zesDeviceEnumFrequencyDomains"),
-	F(frequency_properties, "zesFrequencyGetProperties"), F(frequency, "zesFrequencyGetState"),
+	F(init, "zesInit"),
+	F(drivers, "zesDriverGet"),
+	F(devices, "zesDeviceGet"),
+	F(properties, "zesDeviceGetProperties"),
+	F(pci, "zesDevicePciGetProperties"),
+	F(pci_stats, "zesDevicePciGetStats"),
+	F(powers, "zesDeviceEnumPowerDomains"),
+	F(power_properties, "zesPowerGetProperties"),
+	F(energy, "zesPowerGetEnergyCounter"),
+	F(engines, "zesDeviceEnumEngineGroups"),
+	F(engine_properties, "zesEngineGetProperties"),
+	F(activity, "zesEngineGetActivity"),
+	F(frequencies, "zesDeviceEnumFrequencyDomains"),
+	F(frequency_properties, "zesFrequencyGetProperties"),
+	F(frequency, "zesFrequencyGetState"),
 	F(temperatures, "zesDeviceEnumTemperatureSensors"),
 	F(temperature_properties, "zesTemperatureGetProperties"),
-	F(temperature, "zesTemperatureGetState"), F(memories, "zesDeviceEnumMemoryModules"),
+	F(temperature, "zesTemperatureGetState"),
+	F(memories, "zesDeviceEnumMemoryModules"),
 	F(memory, "zesMemoryGetState"),
 };
 
@@ -192,8 +210,12 @@ static const char *status_text(uint32_t status)
 static uint32_t metric(struct probe *p, const struct gpu *g, const char *name, const char *unit,
 		       const char *what, enum metric_kind kind, double scale)
 {
-	return meter_metric(p, &(struct metric_info){.name = name, .unit = unit, .description = what,
-						     .kind = kind, .scale = scale, .device = g->device});
+	return meter_metric(p, &(struct metric_info){.name = name,
+						     .unit = unit,
+						     .description = what,
+						     .kind = kind,
+						     .scale = scale,
+						     .device = g->device});
 }
 
 /* Handles of one kind; those that a device has not are none. */
@@ -227,9 +249,11 @@ static void add_powers(struct probe *p, const struct zes *z, struct gpu *g)
 		    properties.on_subdevice || g->powers.count)
 			continue; /* the first is the whole device's */
 		part->handle = list[i];
-		part->metric = metric(p, g, "energy", "J", "Energy of the device", METRIC_TOTAL, 1e-6);
-		part->second = metric(p, g, "power", "W",
-				      "Power, on average since the reading before", METRIC_LEVEL, 1);
+		part->metric =
+			metric(p, g, "energy", "J", "Energy of the device", METRIC_TOTAL, 1e-6);
+		part->second =
+			metric(p, g, "power", "W", "Power, on average since the reading before",
+			       METRIC_LEVEL, 1);
 		g->powers.count++;
 	}
 }
@@ -272,11 +296,12 @@ static void add_frequencies(struct probe *p, const struct zes *z, struct gpu *g)
 		    z->frequency(list[i], &state) != 0)
 			continue;
 		part->handle = list[i];
-		part->metric = metric(p, g, names[properties.type], "MHz", "Clock", METRIC_LEVEL, 1);
+		part->metric =
+			metric(p, g, names[properties.type], "MHz", "Clock", METRIC_LEVEL, 1);
 		if (properties.type == 0)
-			part->second = metric(p, g, "throttled", "%",
-					      "100 while something holds the clock down",
-					      METRIC_LEVEL, 1);
+			part->second =
+				metric(p, g, "throttled", "%",
+				       "100 while something holds the clock down", METRIC_LEVEL, 1);
 		g->frequencies.count++;
 	}
 }
@@ -292,12 +317,14 @@ static void add_temperatures(struct probe *p, const struct zes *z, struct gpu *g
 		struct part *part = &g->temperatures.list[g->temperatures.count];
 		double v;
 
-		if (z->temperature_properties(list[i], &properties) != 0 || properties.on_subdevice ||
+		if (z->temperature_properties(list[i], &properties) != 0 ||
+		    properties.on_subdevice ||
 		    properties.type >= sizeof(names) / sizeof(names[0]) ||
 		    z->temperature(list[i], &v) != 0)
 			continue;
 		part->handle = list[i];
-		part->metric = metric(p, g, names[properties.type], "C", "Temperature", METRIC_LEVEL, 1);
+		part->metric =
+			metric(p, g, names[properties.type], "C", "Temperature", METRIC_LEVEL, 1);
 		g->temperatures.count++;
 	}
 }
@@ -332,10 +359,12 @@ static void add_device(struct probe *p, struct zes_state *s, zes_handle handle)
 		 pci.device & 0xff, pci.function & 0xf);
 	properties.core.name[255] = properties.vendor[63] = properties.driver[63] = '\0';
 	g->handle = handle;
-	g->device = meter_device(p, &(struct device_info){
-		.type = "gpu", .name = properties.core.name, .vendor = properties.vendor,
-		.driver = properties.driver, .pci = has_pci ? address : NULL,
-		.uuid = properties.core.uuid});
+	g->device = meter_device(p, &(struct device_info){.type = "gpu",
+							  .name = properties.core.name,
+							  .vendor = properties.vendor,
+							  .driver = properties.driver,
+							  .pci = has_pci ? address : NULL,
+							  .uuid = properties.core.uuid});
 	add_powers(p, &s->z, g);
 	add_engines(p, &s->z, g);
 	add_frequencies(p, &s->z, g);
@@ -366,7 +395,8 @@ static void *sysman_open(struct probe *p)
 	struct zes_state *s = calloc(1, sizeof(*s));
 	uint32_t status = 1;
 
-	if (s && library_load(p, names, functions, sizeof(functions) / sizeof(functions[0]), &s->z)) {
+	if (s &&
+	    library_load(p, names, functions, sizeof(functions) / sizeof(functions[0]), &s->z)) {
 		status = s->z.init(0);
 		if (status != 0)
 			meter_missing(p, "%s (zesInit: 0x%x)", status_text(status), status);
@@ -409,8 +439,9 @@ static void read_engine(struct probe *p, const struct zes *z, struct part *part)
 		return;
 	}
 	if (part->begun && c.timestamp > part->last.timestamp && c.value >= part->last.value)
-		meter_level(p, part->metric, 100 * (double)(c.value - part->last.value) /
-						     (double)(c.timestamp - part->last.timestamp));
+		meter_level(p, part->metric,
+			    100 * (double)(c.value - part->last.value) /
+				    (double)(c.timestamp - part->last.timestamp));
 	part->last = c;
 	part->begun = true;
 }
@@ -423,7 +454,8 @@ static void read_frequency(struct probe *p, const struct zes *z, struct part *pa
 	meter_before(p);
 	status = z->frequency(part->handle, &f);
 	if (status != 0 || f.actual < 0) /* less than 0: not known */
-		meter_gap(p, part->metric, status ? status_text(status) : "the device does not tell");
+		meter_gap(p, part->metric,
+			  status ? status_text(status) : "the device does not tell");
 	else
 		meter_level(p, part->metric, f.actual);
 	if (status == 0)
@@ -505,6 +537,11 @@ static void sysman_close(void *state)
 
 extern const struct source source_sysman;
 const struct source source_sysman = {
-	.name = "sysman", .about = "Intel devices: Level Zero Sysman", .interval_ns = 10 * MILLISECOND,
-	.alone = true, .open = sysman_open, .read = sysman_read, .close = sysman_close,
+	.name = "sysman",
+	.about = "Intel devices: Level Zero Sysman",
+	.interval_ns = 10 * MILLISECOND,
+	.alone = true,
+	.open = sysman_open,
+	.read = sysman_read,
+	.close = sysman_close,
 };

@@ -62,11 +62,12 @@ static void records_begin(struct tfile *o)
 
 	o->begun = now_ns();
 	chunk_begin(&o->records, WIRE_CHUNK_RECORDS, seq, o->begun);
-	o->ring = (struct wire_ring){.cur = o->records.bytes + sizeof(o->records.head),
-				     .limit = o->records.bytes + CHUNK - WIRE_RECORD_MAX - WIRE_SLACK,
-				     .chunk = &o->records.head,
-				     .last_tick = o->begun,
-				     .seq = seq + 1};
+	o->ring =
+		(struct wire_ring){.cur = o->records.bytes + sizeof(o->records.head),
+				   .limit = o->records.bytes + CHUNK - WIRE_RECORD_MAX - WIRE_SLACK,
+				   .chunk = &o->records.head,
+				   .last_tick = o->begun,
+				   .seq = seq + 1};
 }
 
 static void definitions_begin(struct tfile *o)
@@ -79,7 +80,8 @@ static void chunk_write(struct tfile *o, const struct chunk *c, uint64_t last)
 	uint32_t n = atomic_load(&c->head.committed);
 	bool needed = c->head.type == WIRE_CHUNK_DEFINITIONS;
 	uint8_t *to = n <= sizeof(c->head) ? NULL
-		      : needed ? rawfile_reserve_needed(&o->file, n) : rawfile_reserve(&o->file, n);
+		      : needed             ? rawfile_reserve_needed(&o->file, n)
+					   : rawfile_reserve(&o->file, n);
 	struct raw_block b = {.type = RAW_CHUNK,
 			      .flags = needed ? 0 : raw_early_flags(c->head.early),
 			      .thread = c->head.thread,

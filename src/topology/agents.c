@@ -190,7 +190,8 @@ kymo_status_t core_agent_report(const struct core_agent_report *r, uint32_t *id)
 	kymo_status_t status;
 	int saved = errno;
 
-	if (!r || !r->domain || !*r->domain || r->type < KYMO_AGENT_CPU || r->type > KYMO_AGENT_OTHER)
+	if (!r || !r->domain || !*r->domain || r->type < KYMO_AGENT_CPU ||
+	    r->type > KYMO_AGENT_OTHER)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (id && !the_machine())
 		return KYMO_ERROR_NO_MEMORY;
@@ -224,8 +225,8 @@ void core_agent_retire(const char *domain, uint64_t handle)
 
 const char *kymo_agent_type_name(kymo_agent_type_t type)
 {
-	static const char *const names[] = {NULL, "cpu", "gpu", "npu", "accelerator",
-					    "fpga", "nic", "other"};
+	static const char *const names[] = {NULL,          "cpu",  "gpu", "npu",
+					    "accelerator", "fpga", "nic", "other"};
 
 	return (unsigned)type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
 }

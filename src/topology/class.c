@@ -13,7 +13,7 @@
 
 struct class_reader {
 	struct topo *t;
-	const char *class; /* "drm" */
+	const char *class;      /* "drm" */
 	kymo_agent_type_t type; /* of devices that are not on PCI */
 	unsigned found;
 	struct topo_agent *last; /* not on PCI, made by the entry before */
@@ -88,8 +88,8 @@ static struct topo_agent *other_device(struct class_reader *r, const char *devic
 }
 
 /* The agent behind /sys/class/<class>/<name>; `device` becomes the path of its folder. */
-static struct topo_agent *agent_of(struct class_reader *r, const char *name,
-				   char device[TOPO_PATH], bool others)
+static struct topo_agent *agent_of(struct class_reader *r, const char *name, char device[TOPO_PATH],
+				   bool others)
 {
 	char real[PATH_MAX], cut[PATH_MAX];
 	struct topo_agent *a;
@@ -179,7 +179,8 @@ static void read_accel(const char *name, void *data)
 	if (!a)
 		return;
 	topo_property(r->t, a, "accel", "%s", name);
-	if (a->a.driver && (strcmp(a->a.driver, "rocket") == 0 || strcmp(a->a.driver, "ethosu") == 0))
+	if (a->a.driver &&
+	    (strcmp(a->a.driver, "rocket") == 0 || strcmp(a->a.driver, "ethosu") == 0))
 		a->a.type = KYMO_AGENT_NPU;
 }
 

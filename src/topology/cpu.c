@@ -302,10 +302,11 @@ static const char *vendor_name(const char *id)
 	static const struct {
 		char id[16], name[12];
 	} known[] = {
-		{"GenuineIntel", "Intel"}, {"AuthenticAMD", "AMD"}, {"HygonGenuine", "Hygon"},
-		{"CentaurHauls", "Zhaoxin"}, {"0x41", "Arm"}, {"0x42", "Broadcom"},
-		{"0x43", "Cavium"}, {"0x46", "Fujitsu"}, {"0x48", "HiSilicon"}, {"0x4e", "NVIDIA"},
-		{"0x50", "Ampere"}, {"0x51", "Qualcomm"}, {"0x61", "Apple"}, {"0xc0", "Ampere"},
+		{"GenuineIntel", "Intel"},   {"AuthenticAMD", "AMD"}, {"HygonGenuine", "Hygon"},
+		{"CentaurHauls", "Zhaoxin"}, {"0x41", "Arm"},         {"0x42", "Broadcom"},
+		{"0x43", "Cavium"},          {"0x46", "Fujitsu"},     {"0x48", "HiSilicon"},
+		{"0x4e", "NVIDIA"},          {"0x50", "Ampere"},      {"0x51", "Qualcomm"},
+		{"0x61", "Apple"},           {"0xc0", "Ampere"},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -337,8 +338,8 @@ static char *cpuinfo_block(char *text, unsigned cpu)
 
 static void describe(struct topo *t, struct topo_package *p, const char *cpuinfo)
 {
-	static const char keys[][12] = {"cpu family", "model", "stepping", "microcode",
-					   "CPU part", "uarch"};
+	static const char keys[][12] = {"cpu family", "model",    "stepping",
+					"microcode",  "CPU part", "uarch"};
 	kymo_agent_t *a = &p->agent->a;
 	char *text = strdup(cpuinfo), *block, value[256];
 

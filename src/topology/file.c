@@ -184,8 +184,8 @@ static struct entry *list_folder(DIR *d, const char *prefix, size_t *count)
 	return list;
 }
 
-bool topo_each(const char *folder, const char *prefix,
-	       void (*visit)(const char *name, void *data), void *data)
+bool topo_each(const char *folder, const char *prefix, void (*visit)(const char *name, void *data),
+	       void *data)
 {
 	DIR *d = opendir(folder);
 	struct entry *list;

@@ -11,8 +11,9 @@
 
 bool topo_read_hwloc(struct topo *t, struct topo_packages *all)
 {
-	topo_source_add(t, "hwloc", KYMO_ERROR_UNSUPPORTED,
-			"Kymo was built without hwloc (Debian: libhwloc-dev); sysfs is read instead");
+	topo_source_add(
+		t, "hwloc", KYMO_ERROR_UNSUPPORTED,
+		"Kymo was built without hwloc (Debian: libhwloc-dev); sysfs is read instead");
 	return false;
 }
 
@@ -50,8 +51,8 @@ struct hw {
 static bool look_up(struct hw *hw, void *library)
 {
 #define LOOK_UP(f)                                                                                 \
-	hw->f = (__typeof__(hw->f))dlsym(library, "hwloc_" #f);                                      \
-	if (!hw->f)                                                                                 \
+	hw->f = (__typeof__(hw->f))dlsym(library, "hwloc_" #f);                                    \
+	if (!hw->f)                                                                                \
 		return false;
 	FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
@@ -78,8 +79,8 @@ static bool load(struct topo *t, struct hw *hw)
 	version = hw->get_api_version();
 	if (version >> 16 != HWLOC_API_VERSION >> 16) {
 		topo_source_add(t, "hwloc", KYMO_ERROR_UNSUPPORTED,
-				"%s has API %x, Kymo knows %x; sysfs is read instead", LIBRARY, version,
-				HWLOC_API_VERSION);
+				"%s has API %x, Kymo knows %x; sysfs is read instead", LIBRARY,
+				version, HWLOC_API_VERSION);
 		return false;
 	}
 	return true;
@@ -88,12 +89,12 @@ static bool load(struct topo *t, struct hw *hw)
 /* Only components that read files; errors mean that there is no such component. */
 static void restrict_components(const struct hw *hw)
 {
-	static const char unwanted[][12] = {"x86",	   "opencl", "cuda", "nvml", "rsmi",
-					       "levelzero", "gl",     "pci"};
+	static const char unwanted[][12] = {"x86",  "opencl",    "cuda", "nvml",
+					    "rsmi", "levelzero", "gl",   "pci"};
 
 	for (size_t i = 0; i < sizeof(unwanted) / sizeof(unwanted[0]); i++)
 		hw->topology_set_components(hw->topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
-					   unwanted[i]);
+					    unwanted[i]);
 }
 
 static bool discover(struct topo *t, const struct hw *hw)
@@ -116,8 +117,7 @@ static bool discover(struct topo *t, const struct hw *hw)
 	return true;
 }
 
-static uint32_t count_inside(const struct hw *hw, hwloc_obj_type_t type,
-			     hwloc_const_cpuset_t set)
+static uint32_t count_inside(const struct hw *hw, hwloc_obj_type_t type, hwloc_const_cpuset_t set)
 {
 	int depth = hw->get_type_depth(hw->topology, type);
 	unsigned n = depth < 0 ? 0 : hw->get_nbobjs_by_depth(hw->topology, depth);
@@ -125,7 +125,7 @@ static uint32_t count_inside(const struct hw *hw, hwloc_obj_type_t type,
 
 	for (unsigned i = 0; i < n; i++)
 		count += hw->bitmap_intersects(hw->get_obj_by_depth(hw->topology, depth, i)->cpuset,
-					      set) != 0;
+					       set) != 0;
 	return count;
 }
 
@@ -139,14 +139,15 @@ static void add_caches(struct topo *t, const struct hw *hw, struct topo_package 
 		for (unsigned i = 0; i < n; i++) {
 			hwloc_obj_t o = hw->get_obj_by_depth(hw->topology, depth, i);
 			struct hwloc_cache_attr_s *c = &o->attr->cache;
-			kymo_agent_cache_t cache = {.level = c->depth, .bytes = c->size,
-						    .line_bytes = c->linesize};
+			kymo_agent_cache_t cache = {
+				.level = c->depth, .bytes = c->size, .line_bytes = c->linesize};
 
 			if (!hw->bitmap_intersects(o->cpuset, set))
 				continue;
 			cache.type = c->type == HWLOC_OBJ_CACHE_UNIFIED ? KYMO_AGENT_CACHE_UNIFIED
-				     : c->type == HWLOC_OBJ_CACHE_DATA	? KYMO_AGENT_CACHE_DATA
-									: KYMO_AGENT_CACHE_INSTRUCTION;
+				     : c->type == HWLOC_OBJ_CACHE_DATA
+					     ? KYMO_AGENT_CACHE_DATA
+					     : KYMO_AGENT_CACHE_INSTRUCTION;
 			cache.shared_by = (uint32_t)hw->bitmap_weight(o->cpuset);
 			topo_cache(t, p->agent, &cache, 1);
 		}

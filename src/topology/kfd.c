@@ -25,10 +25,10 @@ struct kfd_reader {
 	struct topo *t;
 	struct kfd_node *nodes; /* TOPO_NODES */
 	unsigned count, cpus, denied, bad;
-	uint64_t sum;              /* of memory banks */
-	struct topo_agent *agent;  /* whose caches are being read */
+	uint64_t sum;             /* of memory banks */
+	struct topo_agent *agent; /* whose caches are being read */
 	char folder[TOPO_PATH];
-	char *text;                /* TOPO_TEXT, for files of a moment */
+	char *text; /* TOPO_TEXT, for files of a moment */
 	unsigned links;
 };
 
@@ -170,11 +170,11 @@ static void add_link(const char *name, void *data)
 
 static void add_properties(struct topo *t, struct topo_agent *a, const struct kfd_node *n)
 {
-	static const char keys[][24] = {"simd_per_cu", "wave_front_size", "max_waves_per_simd",
-					   "lds_size_in_kb", "array_count", "num_xcc",
-					   "num_sdma_engines", "num_sdma_xgmi_engines",
-					   "num_cp_queues", "fw_version", "sdma_fw_version",
-					   "hive_id", "drm_render_minor"};
+	static const char keys[][24] = {
+		"simd_per_cu",     "wave_front_size", "max_waves_per_simd", "lds_size_in_kb",
+		"array_count",     "num_xcc",         "num_sdma_engines",   "num_sdma_xgmi_engines",
+		"num_cp_queues",   "fw_version",      "sdma_fw_version",    "hive_id",
+		"drm_render_minor"};
 	uint64_t v;
 
 	if (topo_key_number(n->text, "gfx_target_version", &v) && v < 1000000)
@@ -224,7 +224,7 @@ static bool same_place(const struct kfd_node *a, const struct kfd_node *b)
 /* The nodes at the place of one. */
 struct siblings {
 	unsigned count, before; /* the one in question */
-	bool numbered;		/* the driver tells them apart */
+	bool numbered;          /* the driver tells them apart */
 };
 
 static struct siblings siblings(const struct kfd_reader *r, const struct kfd_node *n)
@@ -254,8 +254,8 @@ static uint64_t memory_at(const struct kfd_reader *r, const struct kfd_node *n)
 /* The agent of the PCI function, made if PCI does not show it. */
 static struct topo_agent *whole(struct topo *t, const struct kfd_node *n)
 {
-	struct topo_agent *a = topo_by_pci(t, n->pci.domain, n->pci.bus, n->pci.device,
-					   n->pci.function);
+	struct topo_agent *a =
+		topo_by_pci(t, n->pci.domain, n->pci.bus, n->pci.device, n->pci.function);
 
 	if (!a) {
 		a = topo_agent_new(t, KYMO_AGENT_GPU);
@@ -324,7 +324,8 @@ static void report(struct kfd_reader *r)
 	if (r->denied)
 		topo_source_add(r->t, "kfd", KYMO_ERROR_SYSTEM,
 				"%u GPU nodes; no permission to read %u more (a container must be "
-				"given the devices)", r->count, r->denied);
+				"given the devices)",
+				r->count, r->denied);
 	else if (r->bad)
 		topo_source_add(r->t, "kfd", KYMO_ERROR_CORRUPT,
 				"%u GPU nodes; %u nodes make no sense and are left out", r->count,
@@ -344,12 +345,12 @@ void topo_read_kfd(struct topo *t)
 	if (!r.nodes || !r.text)
 		topo_source_add(t, "kfd", KYMO_ERROR_NO_MEMORY, "not enough memory to read it");
 	else if (!topo_path(t, folder, KFD_FOLDER) || !topo_each(folder, "", read_node, &r))
-		topo_source_add(t, "kfd",
-				errno == EACCES ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NOT_FOUND,
-				"%s%s", errno == EACCES ? "no permission: " : "",
-				has_amd(t) ? "an AMD GPU is there, but its driver offers no compute; "
-					     "compute units and caches are not known"
-					   : "AMD's compute driver is not loaded");
+		topo_source_add(
+			t, "kfd", errno == EACCES ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NOT_FOUND,
+			"%s%s", errno == EACCES ? "no permission: " : "",
+			has_amd(t) ? "an AMD GPU is there, but its driver offers no compute; "
+				     "compute units and caches are not known"
+				   : "AMD's compute driver is not loaded");
 	else {
 		for (unsigned i = 0; i < r.count; i++)
 			add_node(&r, &r.nodes[i]);

@@ -180,8 +180,8 @@ static struct topo_agent *part_of(struct topo *t, struct topo_agent *whole,
 static struct topo_agent *by_address(struct topo *t, const struct core_agent_report *r,
 				     const char *uuid)
 {
-	struct topo_agent *a = topo_by_pci(t, (uint32_t)r->pci_domain, r->pci_bus, r->pci_device,
-					   r->pci_function);
+	struct topo_agent *a =
+		topo_by_pci(t, (uint32_t)r->pci_domain, r->pci_bus, r->pci_device, r->pci_function);
 
 	if (!a)
 		return NULL;

@@ -176,8 +176,9 @@ void topo_cache(struct topo *t, struct topo_agent *a, const kymo_agent_cache_t *
 	}
 	if (!has_room(t, a->caches))
 		return;
-	while (at < a->caches && (a->cache[at]->level < c->level ||
-				  (a->cache[at]->level == c->level && a->cache[at]->type <= c->type)))
+	while (at < a->caches &&
+	       (a->cache[at]->level < c->level ||
+		(a->cache[at]->level == c->level && a->cache[at]->type <= c->type)))
 		at++;
 	memmove(&a->cache[at + 1], &a->cache[at], (a->caches - at) * sizeof(a->cache[0]));
 	a->cache[at] = topo_alloc(t, sizeof(*c));
@@ -210,7 +211,8 @@ void topo_numa(struct topo *t, struct topo_agent *a, uint32_t node, uint32_t thr
 		a->a.numa_node = (int32_t)node;
 }
 
-void topo_source_add(struct topo *t, const char *name, kymo_status_t status, const char *format, ...)
+void topo_source_add(struct topo *t, const char *name, kymo_status_t status, const char *format,
+		     ...)
 {
 	kymo_agent_source_t *s;
 	char text[TEXT_MAX];

@@ -22,7 +22,7 @@
 #define TOPO_LIST    64u   /* caches, NUMA nodes, handles, properties of an agent */
 #define TOPO_RECORDS 8192u /* devices that runtimes reported, released ones included */
 #define TOPO_CPUS    8192u
-#define TOPO_NODES   1024u /* NUMA nodes, KFD nodes */
+#define TOPO_NODES   1024u  /* NUMA nodes, KFD nodes */
 #define TOPO_TEXT    65536u /* longest file that is read */
 #define TOPO_PATH    512u
 
@@ -33,10 +33,10 @@ struct topo_agent {
 	kymo_agent_t a; /* the arrays are filled in by topo_publish() */
 	kymo_agent_pci_t pci;
 	bool has_pci;
-	bool uuid_sure;   /* told by the kernel driver in the form that runtimes use */
+	bool uuid_sure;    /* told by the kernel driver in the form that runtimes use */
 	bool name_guessed; /* made of numbers: a runtime's name is better */
 	bool reported;     /* made because a runtime showed it */
-	int32_t kfd_node; /* -1: none */
+	int32_t kfd_node;  /* -1: none */
 	uint32_t caches, numa, handles, properties;
 	kymo_agent_cache_t *cache[TOPO_LIST];
 	kymo_agent_numa_t *node[TOPO_LIST];
@@ -83,8 +83,8 @@ void topo_property(struct topo *t, struct topo_agent *a, const char *name, const
 void topo_cache(struct topo *t, struct topo_agent *a, const kymo_agent_cache_t *c, uint32_t count);
 void topo_numa(struct topo *t, struct topo_agent *a, uint32_t node, uint32_t threads,
 	       uint64_t bytes);
-void topo_source_add(struct topo *t, const char *name, kymo_status_t status, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+void topo_source_add(struct topo *t, const char *name, kymo_status_t status, const char *format,
+		     ...) __attribute__((format(printf, 4, 5)));
 /* Makes the description of an agent that others see from now on. False: no memory. */
 bool topo_publish(struct topo *t, struct topo_agent *a);
 
@@ -111,8 +111,8 @@ bool topo_link(const char *folder, const char *name, char *out, size_t room);
  * Calls `visit` for the entries of a folder that start with `prefix`, in the order of the numbers in
  * their names, then by name. False (errno set): it cannot be read.
  */
-bool topo_each(const char *folder, const char *prefix,
-	       void (*visit)(const char *name, void *data), void *data);
+bool topo_each(const char *folder, const char *prefix, void (*visit)(const char *name, void *data),
+	       void *data);
 /* "0-3,8" as bits; returns how many are set below `limit`, -1 if it is no such list. */
 int topo_list(const char *text, uint64_t *bits, unsigned limit);
 int topo_list_file(const char *folder, const char *name, uint64_t *bits, unsigned limit);

@@ -15,11 +15,11 @@ static const struct {
 	uint16_t id;
 	char name[14];
 } vendors[] = {
-	{0x10de, "NVIDIA"},  {0x1002, "AMD"},	   {0x1022, "AMD"},	 {0x8086, "Intel"},
-	{0x15b3, "Mellanox"}, {0x14e4, "Broadcom"}, {0x10ee, "Xilinx"},	 {0x1da3, "Habana"},
-	{0x17cb, "Qualcomm"}, {0x17db, "Cray"},	   {0x1d0f, "Amazon"},	 {0x1af4, "Red Hat"},
-	{0x1a03, "ASPEED"},  {0x1dd8, "Pensando"}, {0x1077, "QLogic"},	 {0x1ae0, "Google"},
-	{0x1414, "Microsoft"}, {0x102b, "Matrox"}, {0x1172, "Altera"},
+	{0x10de, "NVIDIA"},    {0x1002, "AMD"},      {0x1022, "AMD"},    {0x8086, "Intel"},
+	{0x15b3, "Mellanox"},  {0x14e4, "Broadcom"}, {0x10ee, "Xilinx"}, {0x1da3, "Habana"},
+	{0x17cb, "Qualcomm"},  {0x17db, "Cray"},     {0x1d0f, "Amazon"}, {0x1af4, "Red Hat"},
+	{0x1a03, "ASPEED"},    {0x1dd8, "Pensando"}, {0x1077, "QLogic"}, {0x1ae0, "Google"},
+	{0x1414, "Microsoft"}, {0x102b, "Matrox"},   {0x1172, "Altera"},
 };
 
 static const char *short_name(uint16_t id)
@@ -81,8 +81,8 @@ static void read_ids(struct topo *t, const char *text)
 /* What no list knows: the numbers. */
 static void name_by_number(struct topo *t, struct topo_agent *a)
 {
-	static const char *const kinds[] = {"device", "CPU", "GPU", "NPU", "accelerator",
-					    "FPGA", "network adapter", "device"};
+	static const char *const kinds[] = {
+		"device", "CPU", "GPU", "NPU", "accelerator", "FPGA", "network adapter", "device"};
 
 	if (!a->a.vendor && a->has_pci)
 		a->a.vendor = topo_format(t, "0x%04x", a->pci.vendor_id);
@@ -120,9 +120,10 @@ void topo_read_names(struct topo *t)
 	for (uint32_t i = 0; i < t->count; i++)
 		name_by_number(t, t->agents[i]);
 	if (needed && !found)
-		topo_source_add(t, "pci.ids", KYMO_ERROR_NOT_FOUND,
-				"no list of names of PCI devices (Debian: pci.ids); they are shown by "
-				"number");
+		topo_source_add(
+			t, "pci.ids", KYMO_ERROR_NOT_FOUND,
+			"no list of names of PCI devices (Debian: pci.ids); they are shown by "
+			"number");
 	else
 		topo_source_add(t, "pci.ids", KYMO_OK, "%s", needed ? path : "not needed");
 }

@@ -163,12 +163,12 @@ void topo_read_nvidia(struct topo *t)
 
 	read_version(&r);
 	if (!topo_path(t, folder, GPU_FOLDER) || !topo_each(folder, "", read_gpu, &r)) {
-		topo_source_add(t, "nvidia",
-				errno == EACCES ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NOT_FOUND,
-				"%s%s", errno == EACCES ? "no permission: " : "",
-				has_nvidia(t) ? "a NVIDIA GPU is there, but not NVIDIA's driver: its "
-						"model and uuid are not known"
-					      : "NVIDIA's driver is not loaded");
+		topo_source_add(
+			t, "nvidia", errno == EACCES ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NOT_FOUND,
+			"%s%s", errno == EACCES ? "no permission: " : "",
+			has_nvidia(t) ? "a NVIDIA GPU is there, but not NVIDIA's driver: its "
+					"model and uuid are not known"
+				      : "NVIDIA's driver is not loaded");
 		return;
 	}
 	if (r.denied)

@@ -16,9 +16,9 @@ static const struct {
 	char driver[20];
 	kymo_agent_type_t type;
 } drivers[] = {
-	{"intel_vpu", KYMO_AGENT_NPU},	 {"amdxdna", KYMO_AGENT_NPU},
-	{"xclmgmt", KYMO_AGENT_FPGA},	 {"xocl", KYMO_AGENT_FPGA},
-	{"dfl-pci", KYMO_AGENT_FPGA},	 {"intel-fpga-pci", KYMO_AGENT_FPGA},
+	{"intel_vpu", KYMO_AGENT_NPU},          {"amdxdna", KYMO_AGENT_NPU},
+	{"xclmgmt", KYMO_AGENT_FPGA},           {"xocl", KYMO_AGENT_FPGA},
+	{"dfl-pci", KYMO_AGENT_FPGA},           {"intel-fpga-pci", KYMO_AGENT_FPGA},
 	{"habanalabs", KYMO_AGENT_ACCELERATOR}, {"qaic", KYMO_AGENT_ACCELERATOR},
 };
 
@@ -129,7 +129,7 @@ static void read_device(const char *name, void *data)
 
 struct function_reader {
 	char folder[TOPO_PATH]; /* of the physical function */
-	const char *name;	/* of the virtual one */
+	const char *name;       /* of the virtual one */
 	int number;
 };
 
@@ -173,7 +173,8 @@ void topo_read_pci(struct topo *t)
 	char folder[TOPO_PATH];
 
 	if (!topo_path(t, folder, PCI_FOLDER) || !topo_each(folder, "", read_device, &r)) {
-		topo_source_add(t, "pci", errno == EACCES ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NOT_FOUND,
+		topo_source_add(t, "pci",
+				errno == EACCES ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NOT_FOUND,
 				"%s: %s; devices on PCI are not known", folder, strerror(errno));
 		return;
 	}
@@ -181,8 +182,8 @@ void topo_read_pci(struct topo *t)
 		link_function(t, t->agents[i]);
 	if (r.bad)
 		topo_source_add(t, "pci", KYMO_ERROR_CORRUPT,
-				"%u agents; %u entries of %s make no sense and are left out", r.found,
-				r.bad, folder);
+				"%u agents; %u entries of %s make no sense and are left out",
+				r.found, r.bad, folder);
 	else
 		topo_source_add(t, "pci", KYMO_OK, "%u agents", r.found);
 }

@@ -29,15 +29,15 @@ struct core_agent_report {
 	const char *name, *vendor;
 	uint64_t handle;
 	int64_t ordinal;
-	uint32_t record; /* id of the DEF_AGENT definition, or 0 */
+	uint32_t record;        /* id of the DEF_AGENT definition, or 0 */
 	uint32_t parent_record; /* of the device it is a sub-device of, or 0 */
 	const uint8_t *uuid;
 	size_t uuid_bytes;
 	int64_t pci_domain; /* < 0: no PCI address is known */
 	uint8_t pci_bus, pci_device, pci_function;
-	const char *partition; /* "gi1/ci0", "3"; NULL: whole, or not told */
-	int32_t kfd_node;      /* HSA: AMD's driver node */
-	int32_t numa_node;     /* of a CPU device that is but one node */
+	const char *partition;               /* "gi1/ci0", "3"; NULL: whole, or not told */
+	int32_t kfd_node;                    /* HSA: AMD's driver node */
+	int32_t numa_node;                   /* of a CPU device that is but one node */
 	uint64_t memory_bytes, clock_max_hz; /* 0: not told */
 	uint32_t compute_units;
 };

@@ -23,8 +23,8 @@ bool wire_reader_init(struct wire_reader *r, const void *chunk, size_t bytes)
 		return false;
 	memcpy(&h, chunk, sizeof(h));
 	committed = atomic_load_explicit(&h.committed, memory_order_relaxed);
-	if (h.magic != WIRE_CHUNK_MAGIC || h.version != WIRE_VERSION ||
-	    h.header_size < sizeof(h) || committed < h.header_size || committed > bytes)
+	if (h.magic != WIRE_CHUNK_MAGIC || h.version != WIRE_VERSION || h.header_size < sizeof(h) ||
+	    committed < h.header_size || committed > bytes)
 		return false;
 	r->p = (const uint8_t *)chunk + h.header_size;
 	r->end = (const uint8_t *)chunk + committed;

@@ -18,8 +18,7 @@ void wire_def_u64(struct wire_def *d, uint64_t value)
 
 void wire_def_bytes(struct wire_def *d, const void *data, size_t length)
 {
-	d->v[d->count++] =
-		(struct wire_def_value){.is_bytes = true, .s = data, .length = length};
+	d->v[d->count++] = (struct wire_def_value){.is_bytes = true, .s = data, .length = length};
 }
 
 void wire_def_string(struct wire_def *d, const char *s)
@@ -51,7 +50,8 @@ void wire_def_write(const struct wire_def *d, void *out)
 	p = put(p, &bytes, 4);
 	for (unsigned i = 0; i < d->count; i++) {
 		const struct wire_def_value *v = &d->v[i];
-		uint32_t tag = v->is_bytes ? TAG_BYTES | (uint32_t)v->length << 4 : TAG_U64 | 8u << 4;
+		uint32_t tag =
+			v->is_bytes ? TAG_BYTES | (uint32_t)v->length << 4 : TAG_U64 | 8u << 4;
 
 		p = put(p, &tag, 4);
 		if (!v->is_bytes) {

@@ -142,7 +142,8 @@ void job_tally_bucket(struct job_tally *t, struct job_tally_row *row, uint32_t b
 		row->histogram[bucket - row->first] += n;
 }
 
-void job_tally_load(struct job_tally *t, const struct job_tally_row *like, uint32_t rank, uint64_t ns)
+void job_tally_load(struct job_tally *t, const struct job_tally_row *like, uint32_t rank,
+		    uint64_t ns)
 {
 	struct job_tally_row key = *like, *r;
 
@@ -205,11 +206,12 @@ static void merge_absence(struct job_tally *to, const struct job_tally *from, ui
 
 static void merge_totals(uint64_t *to, const uint64_t *from)
 {
-	uint64_t first = to[JOB_TALLY_RANKS] ? to[JOB_TALLY_FIRST_RANK] : from[JOB_TALLY_FIRST_RANK];
+	uint64_t first =
+		to[JOB_TALLY_RANKS] ? to[JOB_TALLY_FIRST_RANK] : from[JOB_TALLY_FIRST_RANK];
 	uint64_t last = from[JOB_TALLY_RANKS] ? from[JOB_TALLY_LAST_RANK] : to[JOB_TALLY_LAST_RANK];
 	uint64_t start = lower(to[JOB_TALLY_START], from[JOB_TALLY_START]);
-	uint64_t end = to[JOB_TALLY_END] > from[JOB_TALLY_END] ? to[JOB_TALLY_END]
-							       : from[JOB_TALLY_END];
+	uint64_t end =
+		to[JOB_TALLY_END] > from[JOB_TALLY_END] ? to[JOB_TALLY_END] : from[JOB_TALLY_END];
 	uint64_t error = to[JOB_TALLY_CLOCK_ERROR] > from[JOB_TALLY_CLOCK_ERROR]
 				 ? to[JOB_TALLY_CLOCK_ERROR]
 				 : from[JOB_TALLY_CLOCK_ERROR];
@@ -430,7 +432,7 @@ static bool take_rows(struct in *in, struct job_tally *t, char (*names)[JOB_TALL
 
 bool job_tally_decode(struct job_tally *t, const uint8_t *data, size_t bytes)
 {
-	char (*names)[JOB_TALLY_NAME + 1] = malloc(JOB_TALLY_NAMES * sizeof(*names));
+	char(*names)[JOB_TALLY_NAME + 1] = malloc(JOB_TALLY_NAMES * sizeof(*names));
 	struct in in = {data, data + bytes, false};
 	bool good;
 

@@ -33,9 +33,19 @@ enum job_tally_name {
 #define JOB_TALLY_NOTE 0x40u /* domain: part; A: text; detail: severity */
 
 enum job_tally_number {
-	JOB_TALLY_COUNT, JOB_TALLY_ERRORS, JOB_TALLY_TOTAL, JOB_TALLY_SELF, JOB_TALLY_BYTES,
-	JOB_TALLY_RECEIVED, JOB_TALLY_WAIT, JOB_TALLY_UNTIMED, JOB_TALLY_UNTIMED_BYTES,
-	JOB_TALLY_FREES, JOB_TALLY_FREED, JOB_TALLY_IN_USE, JOB_TALLY_PEAK,
+	JOB_TALLY_COUNT,
+	JOB_TALLY_ERRORS,
+	JOB_TALLY_TOTAL,
+	JOB_TALLY_SELF,
+	JOB_TALLY_BYTES,
+	JOB_TALLY_RECEIVED,
+	JOB_TALLY_WAIT,
+	JOB_TALLY_UNTIMED,
+	JOB_TALLY_UNTIMED_BYTES,
+	JOB_TALLY_FREES,
+	JOB_TALLY_FREED,
+	JOB_TALLY_IN_USE,
+	JOB_TALLY_PEAK,
 	JOB_TALLY_NUMBERS
 };
 
@@ -48,29 +58,40 @@ enum job_tally_number {
 
 struct job_tally_row {
 	uint8_t kind;
-	uint32_t detail; /* part of the key: kinds of memory, severity */
-	uint32_t number, flags; /* of the op: no part of the key */
+	uint32_t detail;                   /* part of the key: kinds of memory, severity */
+	uint32_t number, flags;            /* of the op: no part of the key */
 	const char *name[JOB_TALLY_NAMES]; /* "" where there is none */
 	uint64_t n[JOB_TALLY_NUMBERS];
 	uint64_t min, max; /* min UINT64_MAX: nothing was timed */
 	uint32_t min_rank, max_rank, absent;
-	uint32_t first, buckets;  /* of wire/tally.h, in ns */
-	uint64_t *histogram;      /* `buckets` of them from `first` on */
+	uint32_t first, buckets; /* of wire/tally.h, in ns */
+	uint64_t *histogram;     /* `buckets` of them from `first` on */
 };
 
 /* Of the ranks together. */
 enum job_tally_total {
-	JOB_TALLY_RANKS, JOB_TALLY_WORLD, /* that are in it; of the job */
-	JOB_TALLY_FIRST_RANK, JOB_TALLY_LAST_RANK,
-	JOB_TALLY_START, JOB_TALLY_END,   /* ns of job time: earliest, latest */
-	JOB_TALLY_LOST, JOB_TALLY_LOST_DEFINITIONS, JOB_TALLY_UNTRACED, JOB_TALLY_UNTIMED_RECORDS,
-	JOB_TALLY_OVERHEAD,               /* ns, summed */
-	JOB_TALLY_CLOCK_ERROR,            /* ns, the worst */
-	JOB_TALLY_LEFT_OUT,               /* rows that found no room */
-	JOB_TALLY_NO_MEMORY, JOB_TALLY_DROPPED,
-	JOB_TALLY_WAITING, JOB_TALLY_BESIDE, JOB_TALLY_LOADING, /* ns, summed */
-	JOB_TALLY_CALLS_COST, JOB_TALLY_CALLS_VARIANCE, JOB_TALLY_COST_SAMPLES, /* ns; ns squared */
-	JOB_TALLY_THREAD_TIME,            /* ns that threads were there, summed */
+	JOB_TALLY_RANKS,
+	JOB_TALLY_WORLD, /* that are in it; of the job */
+	JOB_TALLY_FIRST_RANK,
+	JOB_TALLY_LAST_RANK,
+	JOB_TALLY_START,
+	JOB_TALLY_END, /* ns of job time: earliest, latest */
+	JOB_TALLY_LOST,
+	JOB_TALLY_LOST_DEFINITIONS,
+	JOB_TALLY_UNTRACED,
+	JOB_TALLY_UNTIMED_RECORDS,
+	JOB_TALLY_OVERHEAD,    /* ns, summed */
+	JOB_TALLY_CLOCK_ERROR, /* ns, the worst */
+	JOB_TALLY_LEFT_OUT,    /* rows that found no room */
+	JOB_TALLY_NO_MEMORY,
+	JOB_TALLY_DROPPED,
+	JOB_TALLY_WAITING,
+	JOB_TALLY_BESIDE,
+	JOB_TALLY_LOADING, /* ns, summed */
+	JOB_TALLY_CALLS_COST,
+	JOB_TALLY_CALLS_VARIANCE,
+	JOB_TALLY_COST_SAMPLES, /* ns; ns squared */
+	JOB_TALLY_THREAD_TIME,  /* ns that threads were there, summed */
 	JOB_TALLY_TOTALS
 };
 
@@ -79,7 +100,7 @@ struct job_tally {
 	struct job_tally_row **rows; /* in order of first appearance */
 	uint32_t count, room;
 	struct map places; /* by hash of the key: row + 1 */
-	bool failed; /* memory ran out: incomplete */
+	bool failed;       /* memory ran out: incomplete */
 };
 
 /* An empty table: of no rank. */
@@ -94,7 +115,8 @@ void job_tally_bucket(struct job_tally *t, struct job_tally_row *row, uint32_t b
  * The load of a table that is that of one rank: `like` has the key, `ns` is the time it spent in one
  * thing. What is added more than once adds up.
  */
-void job_tally_load(struct job_tally *t, const struct job_tally_row *like, uint32_t rank, uint64_t ns);
+void job_tally_load(struct job_tally *t, const struct job_tally_row *like, uint32_t rank,
+		    uint64_t ns);
 
 /* Adds `from`, whose ranks all lie above those of `to`. */
 void job_tally_merge(struct job_tally *to, const struct job_tally *from);

@@ -17,7 +17,8 @@ enum wire_line_kind {
 	WIRE_LINE_FLIGHT = 1, /* work that was submitted and was not seen to finish */
 	WIRE_LINE_COUNT = 2,  /* calls of an op by a thread that the mode leaves out */
 	WIRE_LINE_COST = 3,   /* what recording takes from a thread, from samples */
-	WIRE_LINE_BEYOND = 4  /* how much work is under way that has no line (wire_count; thread 0) */
+	WIRE_LINE_BEYOND =
+		4 /* how much work is under way that has no line (wire_count; thread 0) */
 };
 
 struct wire_flight {
@@ -40,7 +41,8 @@ struct wire_cost {
 	uint64_t ticks;   /* what they took */
 	double squares;   /* of what each sample adds to `ticks` */
 	uint32_t samples; /* that were taken */
-	uint32_t refused; /* the thread was interrupted meanwhile; they count as the mean of the others */
+	uint32_t
+		refused; /* the thread was interrupted meanwhile; they count as the mean of the others */
 	uint64_t refused_calls;
 	uint32_t thread;
 	uint32_t reserved;
@@ -66,8 +68,8 @@ static inline void wire_cost_add(const struct wire_cost *c, struct wire_cost_sum
 }
 
 struct wire_line {
-	uint16_t kind; /* enum wire_line_kind */
-	uint16_t op;   /* wire number: of the activity, of the calls counted */
+	uint16_t kind;          /* enum wire_line_kind */
+	uint16_t op;            /* wire number: of the activity, of the calls counted */
 	_Atomic uint32_t state; /* 0: nothing here; of work: wire_flight_check(); else 1 */
 	union {
 		struct wire_flight flight;

@@ -17,20 +17,21 @@
 #define RAW_BLOCK_MAGIC 0x4b4c424bu /* "KBLK" */
 
 enum raw_block_type {
-	RAW_CHUNK = 1,      /* a chunk of records or definitions */
+	RAW_CHUNK = 1, /* a chunk of records or definitions */
 	/*
 	 * struct raw_open []: calls that were open at `first_tick`, when the process had ended or the
 	 * recording was flushed. The last block counts.
 	 */
 	RAW_OPEN_CALLS = 2,
-	RAW_END = 3,        /* struct raw_end: the drain saw the end of the process */
-	RAW_TICK_SYNC = 4,  /* struct raw_tick_sync: calibration point taken by the drain */
+	RAW_END = 3,       /* struct raw_end: the drain saw the end of the process */
+	RAW_TICK_SYNC = 4, /* struct raw_tick_sync: calibration point taken by the drain */
 	/*
 	 * What there was of a chunk when the recording was flushed. A later block of the same thread,
 	 * chunk type and sequence number has all of it, and more.
 	 */
 	RAW_PARTIAL = 5,
-	RAW_STATE = 6 /* struct raw_end as far as it goes while the process runs: the last one counts */
+	RAW_STATE =
+		6 /* struct raw_end as far as it goes while the process runs: the last one counts */
 };
 
 enum raw_flag {
@@ -94,22 +95,23 @@ struct raw_open {
 #define RAW_END_REFUSED 6u
 
 struct raw_end {
-	uint32_t how;         /* 0 seen finalised, 1 exited without, 2 killed by signal, 3 exec,
+	uint32_t how;   /* 0 seen finalised, 1 exited without, 2 killed by signal, 3 exec,
 				 4 drain stopped first, 5 still running (RAW_STATE),
 				 RAW_END_REFUSED */
-	int32_t status;       /* exit status or signal when known, else -1; of REFUSED errno */
+	int32_t status; /* exit status or signal when known, else -1; of REFUSED errno */
 	uint64_t tick;
 	uint64_t lost_records;
 	uint64_t lost_definitions;
-	uint64_t damaged_chunks; /* chunks with a bad header, not written */
-	uint64_t overhead_ticks; /* measured in the program, see DEF_OVERHEAD */
+	uint64_t damaged_chunks;      /* chunks with a bad header, not written */
+	uint64_t overhead_ticks;      /* measured in the program, see DEF_OVERHEAD */
 	uint64_t overwritten_records; /* of a flight recorder: gave way to newer ones */
-	uint64_t unwritten_records; /* of those lost: refused by the file system */
-	uint64_t waiting_ticks; /* of the program, for room */
-	uint64_t beside_ticks;  /* spent by threads of the process that are not the program's */
-	uint64_t drain_ns;      /* of a processor, by the drain for this process */
+	uint64_t unwritten_records;   /* of those lost: refused by the file system */
+	uint64_t waiting_ticks;       /* of the program, for room */
+	uint64_t beside_ticks;      /* spent by threads of the process that are not the program's */
+	uint64_t drain_ns;          /* of a processor, by the drain for this process */
 	uint64_t no_memory_records; /* of those lost: the program had no memory for them */
-	uint64_t loading_ticks; /* of the program, for the loading of Kymo; before this member was there,
+	uint64_t
+		loading_ticks; /* of the program, for the loading of Kymo; before this member was there,
 				   in overhead_ticks */
 	uint64_t dropped_records; /* of those lost: the runtime that they are of dropped them */
 };
@@ -117,7 +119,10 @@ struct raw_end {
 /* How the manifest calls raw_end.how. */
 /* How a note of part "drain" begins in the file of a process whose drain was followed by another. */
 #define RAW_NOTE_DRAIN_ENDED "the drain was ended by "
-#define MANIFEST_ENDS {"finalised", "exited", "killed", "exec", "drain stopped", "running", "refused"}
+#define MANIFEST_ENDS                                                                              \
+	{                                                                                          \
+		"finalised", "exited", "killed", "exec", "drain stopped", "running", "refused"     \
+	}
 
 struct raw_tick_sync {
 	uint64_t before; /* tick */

@@ -43,7 +43,7 @@ enum shm_chunk_state {
 };
 /* `asked` and `answered`: a number that changes each time, and what is asked for (kymo_steer_t). */
 #define SHM_ASKED_NEXT    0x100u
-#define SHM_ASKED_WHAT(v) ((v) & 0xffu)
+#define SHM_ASKED_WHAT(v) ((v)&0xffu)
 /*
  * Beside the drain's socket a link whose name ends so, and whose text is the last PAUSE or RESUME (a
  * kymo_steer_t in decimal): for processes that begin before the drain has heard of them.
@@ -92,44 +92,45 @@ struct shm_header {
 	uint32_t pid;
 	uint32_t wake_threshold; /* the program wakes the drain when this many chunks are FULL */
 	_Atomic uint32_t chunk_count;
-	_Atomic uint32_t state;  /* enum shm_process_state, set by the program */
-	_Atomic uint64_t lost_records;     /* by all threads so far */
+	_Atomic uint32_t state;        /* enum shm_process_state, set by the program */
+	_Atomic uint64_t lost_records; /* by all threads so far */
 	_Atomic uint64_t lost_definitions;
-	_Atomic uint64_t overhead_ticks;   /* measured so far, see DEF_OVERHEAD */
-	_Atomic uint64_t waiting_ticks;    /* of the program, for room */
-	_Atomic uint64_t beside_ticks;     /* spent by threads that are not the program's */
-	_Atomic uint64_t loading_ticks;    /* of the program: Kymo was loaded */
+	_Atomic uint64_t overhead_ticks; /* measured so far, see DEF_OVERHEAD */
+	_Atomic uint64_t waiting_ticks;  /* of the program, for room */
+	_Atomic uint64_t beside_ticks;   /* spent by threads that are not the program's */
+	_Atomic uint64_t loading_ticks;  /* of the program: Kymo was loaded */
 
 	/* Separate cache lines: written by different sides. */
 	_Alignas(64) _Atomic uint64_t free_list[2]; /* tag << 32 | chunk number */
-	_Alignas(64) _Atomic uint32_t full;      /* chunks handed over so far (wraps); futex word */
-	_Atomic uint32_t flush;                  /* raised by the program to ask for a full pass */
-	_Alignas(64) _Atomic uint32_t freed;     /* chunks given back so far (wraps); futex word */
-	_Atomic uint32_t waiters;                /* program threads waiting on `freed` */
+	_Alignas(64) _Atomic uint32_t full;  /* chunks handed over so far (wraps); futex word */
+	_Atomic uint32_t flush;              /* raised by the program to ask for a full pass */
+	_Alignas(64) _Atomic uint32_t freed; /* chunks given back so far (wraps); futex word */
+	_Atomic uint32_t waiters;            /* program threads waiting on `freed` */
 	_Alignas(64) _Atomic uint64_t drain_beat; /* CLOCK_MONOTONIC seconds, kept by the drain */
 	_Atomic uint32_t drain_pid;
-	_Atomic uint32_t flushed;                /* last `flush` value that was served; futex word */
-	_Atomic uint32_t drain_failed;           /* errno once the drain can no longer write */
+	_Atomic uint32_t flushed;      /* last `flush` value that was served; futex word */
+	_Atomic uint32_t drain_failed; /* errno once the drain can no longer write */
 	/*
 	 * Thread id of the drain, on its robust list: the kernel puts FUTEX_OWNER_DIED there when it dies,
 	 * whatever kills it. 0: the drain cannot, its beat tells.
 	 */
 	_Atomic uint32_t drain_life;
-	_Atomic uint32_t drain_kept; /* a drain that dies is followed by another, which takes a moment */
+	_Atomic uint32_t
+		drain_kept;     /* a drain that dies is followed by another, which takes a moment */
 	_Atomic uint32_t asked; /* of the program, see SHM_ASKED_NEXT; futex word */
 
-	_Alignas(64) _Atomic uint32_t stamps;    /* given to chunks so far (wraps) */
+	_Alignas(64) _Atomic uint32_t stamps; /* given to chunks so far (wraps) */
 	uint32_t overwrite; /* a flight recorder: the oldest FULL chunk gives way when none is free;
 			       the drain takes chunks of records only at the end and on `flush` */
 	_Atomic uint64_t overwritten_records;
-	uint32_t kept_back; /* the first chunks are for definitions alone */
-	_Atomic uint32_t wake_at; /* private buffers: value of `full` at which delivery begins */
-	_Atomic uint32_t answered; /* `asked` as far as the program has done it */
-	_Atomic uint32_t given; /* enum shm_given; to be looked at when the process is gone */
-	_Atomic uint32_t begun; /* enum shm_begun */
+	uint32_t kept_back;         /* the first chunks are for definitions alone */
+	_Atomic uint32_t wake_at;   /* private buffers: value of `full` at which delivery begins */
+	_Atomic uint32_t answered;  /* `asked` as far as the program has done it */
+	_Atomic uint32_t given;     /* enum shm_given; to be looked at when the process is gone */
+	_Atomic uint32_t begun;     /* enum shm_begun */
 	_Atomic uint32_t listening; /* 1: a thread of the program waits for `asked`, begun or not */
 	_Atomic uint64_t no_memory_records; /* of lost_records: not for want of room, of memory */
-	_Atomic uint64_t dropped_records; /* of lost_records: never came, see cap_lost() */
+	_Atomic uint64_t dropped_records;   /* of lost_records: never came, see cap_lost() */
 };
 
 /* First message on the drain's SOCK_SEQPACKET socket, with the memfd attached. */
@@ -138,7 +139,8 @@ struct shm_hello {
 	uint32_t version;
 	uint32_t pid;   /* in the program's own pid namespace; the drain trusts SO_PEERCRED */
 	uint64_t bytes; /* of the memfd */
-	uint64_t image; /* another after exec(), the same for all buffers of an image; 0: not told */
+	uint64_t
+		image; /* another after exec(), the same for all buffers of an image; 0: not told */
 	uint64_t early; /* 1: it may never record; turned away, it asks again when it does */
 };
 
@@ -164,9 +166,8 @@ static inline void shm_push(struct shm_header *h, struct shm_chunk_ctl *ctl, uin
 	do {
 		atomic_store_explicit(&ctl[i].next, (uint32_t)old, memory_order_relaxed);
 		new = ((old >> 32) + 1) << 32 | i;
-	} while (!atomic_compare_exchange_weak_explicit(&h->free_list[list], &old, new,
-							memory_order_release,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&h->free_list[list], &old, new, memory_order_release, memory_order_relaxed));
 }
 
 /*
@@ -186,9 +187,8 @@ static inline uint32_t shm_pop(struct shm_header *h, struct shm_chunk_ctl *ctl, 
 			return SHM_NONE;
 		new = ((old >> 32) + 1) << 32 |
 		      atomic_load_explicit(&ctl[i].next, memory_order_relaxed);
-	} while (!atomic_compare_exchange_weak_explicit(&h->free_list[list], &old, new,
-							memory_order_acquire,
-							memory_order_acquire));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&h->free_list[list], &old, new, memory_order_acquire, memory_order_acquire));
 	return (uint32_t)old;
 }
 

@@ -41,8 +41,8 @@ enum {
 
 /* Times of device work are nanoseconds of the device's clock, all others ticks. */
 struct wire_work {
-	uint32_t kind;   /* enum wire_tally_kind */
-	uint32_t thread; /* of what is given: whose tally it is; else 0 */
+	uint32_t kind;                /* enum wire_tally_kind */
+	uint32_t thread;              /* of what is given: whose tally it is; else 0 */
 	uint32_t key[WIRE_WORK_KEYS]; /* ids of definitions, by kind */
 	uint64_t bytes, received;
 	uint64_t wait; /* between queued and start, summed */
@@ -52,7 +52,7 @@ struct wire_work {
 };
 
 struct wire_tally {
-	uint32_t op; /* on the wire */
+	uint32_t op;    /* on the wire */
 	uint32_t flags; /* WIRE_TALLY_* */
 	uint64_t count;
 	uint64_t errors;

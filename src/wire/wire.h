@@ -40,11 +40,11 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire form is little endian");
 
-#define WIRE_VERSION    1u
+#define WIRE_VERSION     1u
 #define WIRE_CHUNK_MAGIC 0x314b594bu /* "KYK1" */
-#define WIRE_OPEN_MAX   8u
-#define WIRE_RECORD_MAX 1020u /* 255 words of 4 bytes */
-#define WIRE_SLACK      16u   /* encoders may store past a record by this much */
+#define WIRE_OPEN_MAX    8u
+#define WIRE_RECORD_MAX  1020u /* 255 words of 4 bytes */
+#define WIRE_SLACK       16u   /* encoders may store past a record by this much */
 
 enum wire_chunk_type {
 	WIRE_CHUNK_RECORDS = 1,
@@ -69,14 +69,14 @@ struct wire_chunk {
 	uint32_t thread;      /* index of the thread in its process, from 1; 0 for definitions */
 	uint32_t tid;         /* of the operating system */
 	_Atomic uint32_t committed; /* bytes valid from the start of this header */
-	uint64_t seq;         /* of this thread, from 0, without gaps unless records were lost */
+	uint64_t seq; /* of this thread, from 0, without gaps unless records were lost */
 	uint64_t base_tick;
 	uint64_t next_id;
 	int64_t scope;
 	uint64_t external;
-	uint64_t pointer_base; /* pointers of class 2 are pointer_base | u32 */
-	uint64_t lost;         /* records of this thread dropped between the last chunk and this */
-	uint32_t open_depth;   /* calls open, may exceed what `open` holds */
+	uint64_t pointer_base;  /* pointers of class 2 are pointer_base | u32 */
+	uint64_t lost;          /* records of this thread dropped between the last chunk and this */
+	uint32_t open_depth;    /* calls open, may exceed what `open` holds */
 	_Atomic uint32_t early; /* how long before base_tick records of it began; see wire_early */
 	struct wire_open open[WIRE_OPEN_MAX]; /* outermost first */
 };
@@ -414,16 +414,16 @@ static inline void wire_peek(const struct wire_enc *e, struct wire_record *out)
 /* A decoded field value. */
 struct wire_value {
 	bool present;
-	uint8_t kind;          /* kymo_kind_t, as in the field */
+	uint8_t kind; /* kymo_kind_t, as in the field */
 	union {
-		uint64_t u;    /* also pointers, handles, enums, flags, floats as bits */
+		uint64_t u; /* also pointers, handles, enums, flags, floats as bits */
 		int64_t i;
 	};
-	double f;              /* KYMO_KIND_FLOAT */
-	const uint8_t *data;   /* strings, bytes, arrays: borrowed from the chunk */
-	uint32_t count;        /* elements stored */
-	uint32_t total;        /* elements there were */
-	uint8_t width;         /* bytes of each as stored; narrower than their size: unsigned */
+	double f;            /* KYMO_KIND_FLOAT */
+	const uint8_t *data; /* strings, bytes, arrays: borrowed from the chunk */
+	uint32_t count;      /* elements stored */
+	uint32_t total;      /* elements there were */
+	uint8_t width;       /* bytes of each as stored; narrower than their size: unsigned */
 };
 
 /* Walks the fields of a record in order of the op's schema. */

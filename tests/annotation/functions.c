@@ -12,7 +12,8 @@ int InitializeInjectionNvtxExtension(struct nvtx_extension *x);
 
 static void print_nvtx(void)
 {
-	static const char *const modules[] = {"", "CORE", "CUDA", "OPENCL", "CUDART", "CORE2", "SYNC"};
+	static const char *const modules[] = {"",       "CORE",  "CUDA", "OPENCL",
+					      "CUDART", "CORE2", "SYNC"};
 
 	for (int module = NVTX_CORE; module <= NVTX_SYNC; module++)
 		for (unsigned id = 0; id < 64; id++)

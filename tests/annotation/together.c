@@ -45,7 +45,8 @@ static void pauses(void)
 
 static int names(void)
 {
-	nvtxResourceAttributes_t r = {.version = NVTX_VERSION, .size = sizeof(r),
+	nvtxResourceAttributes_t r = {.version = NVTX_VERSION,
+				      .size = sizeof(r),
 				      .identifierType = NVTX_RESOURCE_TYPE_OPENCL_COMMANDQUEUE,
 				      .messageType = NVTX_MESSAGE_TYPE_ASCII,
 				      .message.ascii = "my queue"};

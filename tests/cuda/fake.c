@@ -92,8 +92,10 @@ void *fake_context(uint32_t id)
 
 static void call(struct fake_call *c, int site)
 {
-	struct callback d = {site, "function", c->params, site ? &c->result : NULL, c->symbol,
-			     c->context_id ? &contexts[c->context_id] : NULL, c->context_id, &c->data,
+	struct callback d = {site,          "function",
+			     c->params,     site ? &c->result : NULL,
+			     c->symbol,     c->context_id ? &contexts[c->context_id] : NULL,
+			     c->context_id, &c->data,
 			     c->correlation};
 
 	if (state.callback && state.enabled[c->domain][c->cbid])
@@ -263,7 +265,7 @@ unsigned fake_flushed(void)
 
 /* ---- CUPTI's side ---- */
 
-#define OK 0
+#define OK       0
 #define MULTIPLE 39
 
 #ifdef FAKE_STATIC /* a function that only CUPTI's static library has */
@@ -274,7 +276,6 @@ int _nv035946cupti(void)
 }
 #endif
 
-
 int cuptiGetVersion(uint32_t *v)
 {
 	*v = version();
@@ -283,7 +284,9 @@ int cuptiGetVersion(uint32_t *v)
 
 int cuptiGetResultString(int result, const char **text)
 {
-	*text = result == 35 ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" : result == MULTIPLE ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" : "CUPTI_ERROR";
+	*text = result == 35         ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
+		: result == MULTIPLE ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+				     : "CUPTI_ERROR";
 	return OK;
 }
 
@@ -371,7 +374,10 @@ static struct device {
 	uint32_t instances[2];
 	uint8_t mig_uuid[16];
 	uint64_t numa; /* CUDA 13 */
-} device = {.kind = 8, .bytes = 1ull << 37, .numbers = {64, 128, 32, 1980000}, .major = 9,
+} device = {.kind = 8,
+	    .bytes = 1ull << 37,
+	    .numbers = {64, 128, 32, 1980000},
+	    .major = 9,
 	    .uuid = {0xde, 0xad, 0xbe, 0xef, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
 	    .name = "Fake GPU"};
 

@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = 0, INVALID_PARAMETER = 1, INVALID_OPERATION = 7, OUT_OF_MEMORY = 8, INVALID_MODULE = 24 };
+enum {
+	OK = 0,
+	INVALID_PARAMETER = 1,
+	INVALID_OPERATION = 7,
+	OUT_OF_MEMORY = 8,
+	INVALID_MODULE = 24
+};
 
 /* ---- binaries ---- */
 
@@ -71,9 +77,11 @@ int cuptiGetSassToSourceCorrelation(struct source *p)
 
 static const char *const stall_names[] = {
 	"smsp__pcsamp_sample_count",
-	"smsp__pcsamp_warps_issue_stalled_wait", "smsp__pcsamp_warps_issue_stalled_wait_not_issued",
+	"smsp__pcsamp_warps_issue_stalled_wait",
+	"smsp__pcsamp_warps_issue_stalled_wait_not_issued",
 	"smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued",
-	"smsp__pcsamp_warps_issue_stalled_long_scoreboard", "smsp__pcsamp_warps_issue_stalled_selected"};
+	"smsp__pcsamp_warps_issue_stalled_long_scoreboard",
+	"smsp__pcsamp_warps_issue_stalled_selected"};
 #define STALLS (sizeof(stall_names) / sizeof(stall_names[0]))
 /* Their numbers are no positions. */
 #define NUMBER(i) (40u - 3u * (uint32_t)(i))
@@ -143,7 +151,7 @@ static uint32_t number_of(const char *reason, const char *suffix)
 }
 
 void fake_pc(void *context, uint64_t crc, const char *function, uint64_t offset, const char *reason,
-	      uint32_t samples, uint32_t idle, uint32_t correlation)
+	     uint32_t samples, uint32_t idle, uint32_t correlation)
 {
 	pthread_mutex_lock(&pcs.lock);
 	if (pcs.enabled && pcs.enabled == context && !pcs.full && pcs.count < MET) {

@@ -15,7 +15,7 @@ void fake_module(bool lines);
  * comes of it while the context is not sampled.
  */
 void fake_pc(void *context, uint64_t crc, const char *function, uint64_t offset, const char *reason,
-	      uint32_t samples, uint32_t idle, uint32_t correlation);
+	     uint32_t samples, uint32_t idle, uint32_t correlation);
 /* Of the next that is fetched. */
 void fake_pc_dropped(uint64_t samples);
 /* The device's buffer is full for good. */

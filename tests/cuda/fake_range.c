@@ -6,13 +6,24 @@
 
 #include "fake_profile.h"
 
-enum { OK = 0, INVALID_PARAMETER = 1, INVALID_OPERATION = 7, INVALID_METRIC_NAME = 17, INVALID_CHIP = 46 };
+enum {
+	OK = 0,
+	INVALID_PARAMETER = 1,
+	INVALID_OPERATION = 7,
+	INVALID_METRIC_NAME = 17,
+	INVALID_CHIP = 46
+};
 
 static const char *const bases[3][4] = {
 	{"sm__cycles_elapsed", "smsp__warps_launched", "smsp__inst_executed", "CTC.Some.x__y"},
 	{"sm__some"},
 	{"sm__throughput"}};
-static const char *const forms[] = {".sum", ".avg", ".min", ".max", ".ratio", ".sum.per_second",
+static const char *const forms[] = {".sum",
+				    ".avg",
+				    ".min",
+				    ".max",
+				    ".ratio",
+				    ".sum.per_second",
 				    ".avg.pct_of_peak_sustained_elapsed"};
 
 #define NAMES 16
@@ -263,7 +274,8 @@ int cuptiProfilerHostEvaluateToGpuValues(struct evaluation *p)
 	if (p->size != sizeof(*p) || p->range >= p->image->count)
 		return INVALID_PARAMETER;
 	for (size_t i = 0; i < p->count; i++)
-		p->values[i] = p->image->values[p->range] * times[metric_of(p->names[i], false) % 3];
+		p->values[i] =
+			p->image->values[p->range] * times[metric_of(p->names[i], false) % 3];
 	return OK;
 }
 
@@ -395,7 +407,8 @@ struct set_config {
 int cuptiRangeProfilerSetConfig(struct set_config *p)
 {
 	if (p->size != offsetof(struct set_config, target) + 2 || p->range != 1 || p->replay != 2 ||
-	    p->config[0] != 7 || p->levels != 1 || p->least != 1 || p->target != 1 || p->ranges > 64)
+	    p->config[0] != 7 || p->levels != 1 || p->least != 1 || p->target != 1 ||
+	    p->ranges > 64)
 		return INVALID_PARAMETER;
 	p->profiler->image = p->image;
 	p->profiler->most = p->ranges;

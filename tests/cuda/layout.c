@@ -89,7 +89,8 @@ _Static_assert((int)CUPTI_GRAPH_TRACE == (int)CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "
 _Static_assert((int)CUPTI_JIT == (int)CUPTI_ACTIVITY_KIND_JIT, "kind");
 _Static_assert((int)CUPTI_MEMORY_POOL == (int)CUPTI_ACTIVITY_KIND_MEMORY_POOL, "kind");
 _Static_assert((int)CUPTI_MULTIPLE_SUBSCRIBERS ==
-		       (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "error");
+		       (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
+	       "error");
 
 /* ---- sampling ---- */
 
@@ -112,7 +113,8 @@ SAME(cupti_stall_names, CUpti_PCSamplingGetStallReasonsParams, names, stallReaso
 SAME(cupti_source, CUpti_GetSassToSourceCorrelationParams, offset, pcOffset);
 SAME(cupti_source, CUpti_GetSassToSourceCorrelationParams, folder, dirName);
 SAME(cupti_crc, CUpti_GetCubinCrcParams, crc, cubinCrc);
-_Static_assert(sizeof(struct cupti_pc_attribute) == sizeof(CUpti_PCSamplingConfigurationInfo), "pc");
+_Static_assert(sizeof(struct cupti_pc_attribute) == sizeof(CUpti_PCSamplingConfigurationInfo),
+	       "pc");
 _Static_assert(sizeof(struct cupti_stall) == sizeof(CUpti_PCSamplingStallReason), "pc");
 _Static_assert(sizeof(struct cupti_pc_data) >= sizeof(CUpti_PCSamplingData), "pc");
 #if CUPTI_API_VERSION >= 22
@@ -122,9 +124,12 @@ _Static_assert(sizeof(struct cupti_pc) == sizeof(CUpti_PCSamplingPCData), "pc");
 _Static_assert(offsetof(struct cupti_pc, correlation) == sizeof(CUpti_PCSamplingPCData), "pc");
 #endif
 _Static_assert((int)CUPTI_MODULE_LOADED == (int)CUPTI_CBID_RESOURCE_MODULE_LOADED, "resource");
-_Static_assert((int)CUPTI_CONTEXT_DESTROY == (int)CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, "resource");
+_Static_assert((int)CUPTI_CONTEXT_DESTROY == (int)CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+	       "resource");
 _Static_assert((int)CUPTI_INITIALIZED == (int)CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, "resource");
 _Static_assert((int)CUPTI_PC_BUFFER ==
-		       (int)CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER, "attribute");
-_Static_assert((int)CUPTI_INSUFFICIENT_PRIVILEGES == (int)CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "error");
+		       (int)CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER,
+	       "attribute");
+_Static_assert((int)CUPTI_INSUFFICIENT_PRIVILEGES == (int)CUPTI_ERROR_INSUFFICIENT_PRIVILEGES,
+	       "error");
 _Static_assert((int)CUPTI_MIG_NOT_SUPPORTED == (int)CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "error");

@@ -10,8 +10,16 @@
 
 #include "fake_profile.h"
 
-enum { DRIVER = 1, RUNTIME = 2, CU_LAUNCH = 307, RT_LAUNCH = 211, CU_STREAM_SYNC = 126, CU_GRAPH_LAUNCH = 514,
-       CU_BEGIN_CAPTURE = 539, CU_END_CAPTURE = 497 };
+enum {
+	DRIVER = 1,
+	RUNTIME = 2,
+	CU_LAUNCH = 307,
+	RT_LAUNCH = 211,
+	CU_STREAM_SYNC = 126,
+	CU_GRAPH_LAUNCH = 514,
+	CU_BEGIN_CAPTURE = 539,
+	CU_END_CAPTURE = 497
+};
 
 /* What is counted of a launch is done when the driver's call comes back. */
 static uint32_t launch_of(void *context, const char *name, double warps)
@@ -182,7 +190,8 @@ int main(int argc, char **argv)
 	} else if (strcmp(scene, "full") == 0) {
 		hot_and_cold(context);
 		fake_pc_full();
-	} else if (strcmp(scene, "paused") == 0) { /* what a tool does at waits is in profile_tool.c */
+	} else if (strcmp(scene, "paused") ==
+		   0) { /* what a tool does at waits is in profile_tool.c */
 		hot_and_cold(context);
 		wait_stream();
 		printf("period %u\n", fake_pc_period());

@@ -91,8 +91,10 @@ KYMO_EXPORT const kymo_tool_t *kymo_configure(uint32_t version, const char *libr
 
 const kymo_tool_t *kymo_configure(uint32_t version, const char *library, uint32_t n)
 {
-	static const kymo_tool_t tool = {.size = sizeof(tool), .name = "sampler",
-					 .initialize = initialize, .finalize = finalize};
+	static const kymo_tool_t tool = {.size = sizeof(tool),
+					 .name = "sampler",
+					 .initialize = initialize,
+					 .finalize = finalize};
 
 	return &tool;
 }

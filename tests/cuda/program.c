@@ -20,11 +20,29 @@
 enum { DRIVER = 1, RUNTIME = 2 };
 /* CUPTI's numbers of functions. */
 enum {
-	CU_MEM_ALLOC = 243, CU_MEM_FREE = 245, CU_MEMCPY_HTOD = 276, CU_LAUNCH = 307,
-	CU_LAUNCH_EX = 652, CU_STREAM_SYNC = 126, CU_STREAM_CREATE_PRIORITY = 367, CU_MANAGED = 371,
-	CU_EVENT_RECORD = 119, CU_STREAM_WAIT = 295, CU_EVENT_SYNC = 121, CU_MEMSET = 249,
-	CU_CTX_SYNC = 17, CU_MODULE_LOAD = 19, CU_LIBRARY_LOAD = 678, CU_GET_FUNCTION = 23, CU_BEGIN_CAPTURE = 539, CU_END_CAPTURE = 497,
-	RT_LAUNCH = 211, RT_MALLOC = 20, RT_MEMCPY = 31, RT_STREAM_SYNC = 131, RT_GET_DEVICE = 17,
+	CU_MEM_ALLOC = 243,
+	CU_MEM_FREE = 245,
+	CU_MEMCPY_HTOD = 276,
+	CU_LAUNCH = 307,
+	CU_LAUNCH_EX = 652,
+	CU_STREAM_SYNC = 126,
+	CU_STREAM_CREATE_PRIORITY = 367,
+	CU_MANAGED = 371,
+	CU_EVENT_RECORD = 119,
+	CU_STREAM_WAIT = 295,
+	CU_EVENT_SYNC = 121,
+	CU_MEMSET = 249,
+	CU_CTX_SYNC = 17,
+	CU_MODULE_LOAD = 19,
+	CU_LIBRARY_LOAD = 678,
+	CU_GET_FUNCTION = 23,
+	CU_BEGIN_CAPTURE = 539,
+	CU_END_CAPTURE = 497,
+	RT_LAUNCH = 211,
+	RT_MALLOC = 20,
+	RT_MEMCPY = 31,
+	RT_STREAM_SYNC = 131,
+	RT_GET_DEVICE = 17,
 	RT_GRAPH_LAUNCH = 311
 };
 
@@ -152,7 +170,8 @@ struct driver_launch {
 static uint32_t launch(const char *name, void *stream, unsigned blocks)
 {
 	struct launch p = {name, {blocks, 1, 1}, {256, 1, 1}, NULL, 48, stream};
-	struct driver_launch d = {(void *)name, {blocks, 1, 1}, {256, 1, 1}, 48, stream, NULL, NULL};
+	struct driver_launch d = {(void *)name, {blocks, 1, 1}, {256, 1, 1}, 48,
+				  stream,       NULL,           NULL};
 	uint32_t correlation = fake_correlation();
 	struct fake_call outer, inner;
 
@@ -168,10 +187,19 @@ static uint32_t launch(const char *name, void *stream, unsigned blocks)
 static void ran(const char *name, uint32_t correlation, uint64_t start, uint64_t end,
 		uint32_t stream, unsigned blocks)
 {
-	struct kernel k = {.kind = 10, .registers = 32, .start = start, .end = end, .context = 1,
-			   .stream = stream, .grid = {(int)blocks, 1, 1}, .block = {256, 1, 1},
-			   .shared = {16, 48}, .local = {8, 0}, .correlation = correlation,
-			   .name = name, .cluster = {2, 1, 1}};
+	struct kernel k = {.kind = 10,
+			   .registers = 32,
+			   .start = start,
+			   .end = end,
+			   .context = 1,
+			   .stream = stream,
+			   .grid = {(int)blocks, 1, 1},
+			   .block = {256, 1, 1},
+			   .shared = {16, 48},
+			   .local = {8, 0},
+			   .correlation = correlation,
+			   .name = name,
+			   .cluster = {2, 1, 1}};
 
 	fake_record(&k, by_version(216, 208, 200));
 }
@@ -206,10 +234,10 @@ static void copies(void)
 		size_t count;
 		int kind;
 	} p = {(void *)0x7f0000001000, &p, 1 << 20, 1};
-	struct memcpy_record m = {.kind = 1, .what = {1, 1, 3}, .bytes = 1 << 20, .context = 1,
-				  .stream = 7};
-	struct memset_record s = {.kind = 2, .bytes = 4096, .context = 1, .stream = 7, .memory = 3,
-				  .flags = 1};
+	struct memcpy_record m = {
+		.kind = 1, .what = {1, 1, 3}, .bytes = 1 << 20, .context = 1, .stream = 7};
+	struct memset_record s = {
+		.kind = 2, .bytes = 4096, .context = 1, .stream = 7, .memory = 3, .flags = 1};
 	struct {
 		uint64_t to;
 		unsigned char value;
@@ -269,8 +297,12 @@ static void managed(void)
 		size_t bytes;
 		unsigned flags;
 	} p = {&pointer, 1 << 21, 1};
-	struct counter_record c = {.kind = 25, .counter = 1, .value = 65536, .address = pointer,
-				   .source = UINT32_MAX, .flags = 3};
+	struct counter_record c = {.kind = 25,
+				   .counter = 1,
+				   .value = 65536,
+				   .address = pointer,
+				   .source = UINT32_MAX,
+				   .flags = 3};
 
 	whole(DRIVER, CU_MANAGED, &p, 0);
 	c.start = fake_now();
@@ -333,14 +365,15 @@ static void driver_work(void)
 	correlation = launch("compiled", NULL, 1);
 	now = fake_now();
 	for (uint32_t operation = 1; operation <= 3; operation++) {
-		struct jit_record j = {52, 1, operation, 0, now - 3000, now - 1000, correlation, 0, 7,
-				       4096, "/cache", 1, 2};
+		struct jit_record j = {52,         1,           operation, 0, now - 3000,
+				       now - 1000, correlation, 0,         7, 4096,
+				       "/cache",   1,           2};
 
 		fake_record(&j, by_version(72, 64, 64));
 	}
 	for (uint32_t operation = 1; operation <= 3; operation++) {
-		struct pool_record p = {50, operation, 1, 0, 1, 0, 65536, 0xb00, 1 << 20, 1 << 16,
-					now, 4096, 0};
+		struct pool_record p = {50,    operation, 1,       0,   1,    0, 65536,
+					0xb00, 1 << 20,   1 << 16, now, 4096, 0};
 
 		fake_record(&p, by_version(80, 72, 72));
 	}
@@ -448,10 +481,21 @@ static void cost(int count)
 /* A kernel on each of two devices, a copy from the first to the second. */
 static void two_devices(void)
 {
-	struct peer_record p = {.kind = 22, .what = {10, 3, 3}, .bytes = 4096, .device = 0, .context = 1,
-				.stream = 7, .source = {0, 1}, .destination = {1, 2}};
-	struct kernel k = {.kind = 10, .grid = {1, 1, 1}, .block = {1, 1, 1}, .device = 1,
-			   .context = 2, .stream = 7, .name = "there"};
+	struct peer_record p = {.kind = 22,
+				.what = {10, 3, 3},
+				.bytes = 4096,
+				.device = 0,
+				.context = 1,
+				.stream = 7,
+				.source = {0, 1},
+				.destination = {1, 2}};
+	struct kernel k = {.kind = 10,
+			   .grid = {1, 1, 1},
+			   .block = {1, 1, 1},
+			   .device = 1,
+			   .context = 2,
+			   .stream = 7,
+			   .name = "there"};
 	struct fake_call c;
 
 	fake_context(1);
@@ -583,8 +627,13 @@ static void modules(void)
 static void *hang_there(void *arg)
 {
 	struct memset_record s = {.kind = 2, .bytes = 4096, .device = 1, .context = 2, .stream = 7};
-	struct kernel k = {.kind = 10, .grid = {1, 1, 1}, .block = {1, 1, 1}, .device = 1, .context = 2,
-			   .stream = 7, .name = "there"};
+	struct kernel k = {.kind = 10,
+			   .grid = {1, 1, 1},
+			   .block = {1, 1, 1},
+			   .device = 1,
+			   .context = 2,
+			   .stream = 7,
+			   .name = "there"};
 	struct {
 		uint64_t to;
 		unsigned char value;
@@ -628,7 +677,8 @@ static void around(void *stream)
 	whole(DRIVER, CU_BEGIN_CAPTURE, &capture, 0);
 	launch("captured", stream, 1);
 	whole(DRIVER, CU_END_CAPTURE, &captured, 0);
-	whole(DRIVER, CU_STREAM_SYNC, &legacy, 999); /* failed: it says nothing of what came before */
+	whole(DRIVER, CU_STREAM_SYNC, &legacy,
+	      999); /* failed: it says nothing of what came before */
 }
 
 /* Kernels on two devices and a memset that do not end, seen to hang; then the process ends as told. */

@@ -34,7 +34,8 @@ struct thread {
 };
 
 static struct thread threads[THREADS];
-static uint64_t shift; /* of calls; records come LATER, so that slow replays begin no kernel early */
+static uint64_t
+	shift; /* of calls; records come LATER, so that slow replays begin no kernel early */
 static uint64_t began; /* when the first event was, here */
 static unsigned records, calls;
 
@@ -64,11 +65,11 @@ static struct copy {
 	struct copy *next;
 	uint64_t address;
 	uint8_t bytes[POINTED + 1]; /* strings end */
-} *copies;
+} * copies;
 static struct stream {
 	struct stream *next;
 	uint64_t handle;
-} *streams;
+} * streams;
 
 static bool is_stream(uint64_t value)
 {
@@ -132,7 +133,8 @@ static struct call *call_for(struct thread *t, int site, unsigned correlation, u
 		return c;
 	}
 	for (unsigned i = t->depth; i-- > 0;)
-		if (t->calls[i].stand.correlation == correlation && t->calls[i].stand.cbid == cbid) {
+		if (t->calls[i].stand.correlation == correlation &&
+		    t->calls[i].stand.cbid == cbid) {
 			t->depth = i;
 			return &t->calls[i];
 		}
@@ -146,8 +148,9 @@ static void call(struct thread *t)
 	int domain, site, result, at = 0;
 	struct call *c;
 
-	if (sscanf(t->line, "%*u C %u %d %u %d %u %u %d %255s %s %n", &thread, &domain, &cbid, &site,
-		   &context, &correlation, &result, function, symbol, &at) != 9 || !at)
+	if (sscanf(t->line, "%*u C %u %d %u %d %u %u %d %255s %s %n", &thread, &domain, &cbid,
+		   &site, &context, &correlation, &result, function, symbol, &at) != 9 ||
+	    !at)
 		fail("not a call", t->line);
 	c = call_for(t, site, correlation, cbid);
 	if (c) {

@@ -66,7 +66,8 @@ static bool filter(const kymo_work_t *w, void *data)
 static kymo_status_t initialize(void *data)
 {
 	kymo_selection_t runtime = {.size = sizeof(runtime), .domain = "cuda_runtime"};
-	kymo_selection_t kernels = {.size = sizeof(kernels), .domain = "dispatch", .filter = filter};
+	kymo_selection_t kernels = {
+		.size = sizeof(kernels), .domain = "dispatch", .filter = filter};
 	kymo_selection_t copies = {.size = sizeof(copies), .domain = "copy"};
 	kymo_selection_t ids = {.size = sizeof(ids), .domain = "retirement"};
 	kymo_context_t c;

@@ -50,8 +50,7 @@ int ncclScatter(const void *send, void *receive, size_t count, int type, int roo
 		cudaStream_t stream);
 int ncclSend(const void *send, size_t count, int type, int peer, ncclComm_t comm,
 	     cudaStream_t stream);
-int ncclRecv(void *receive, size_t count, int type, int peer, ncclComm_t comm,
-	     cudaStream_t stream);
+int ncclRecv(void *receive, size_t count, int type, int peer, ncclComm_t comm, cudaStream_t stream);
 int ncclGroupStart(void);
 int ncclGroupEnd(void);
 const char *ncclGetErrorString(int result);

@@ -87,7 +87,7 @@ static void gemm(void)
 	CALL(cublasSetStream_v2)(handle, STREAM);
 	CALL(cublasSgemm_v2)(handle, 0, 1, 11, 12, 13, &alpha, data, 14, data, 15, &beta, data, 16);
 	printf("bad sizes %d\n", CALL(cublasSgemm_v2)(handle, 0, 1, -1, 12, 13, &alpha, data, 14,
-						       data, 15, &beta, data, 16));
+						      data, 15, &beta, data, 16));
 }
 
 #ifdef BY_NAME
@@ -100,8 +100,8 @@ static void lookups(void)
 	int not_there = dlsym(library(), "ncclParamBind") != NULL;
 	int error_again = dlerror() != NULL;
 
-	printf("before %d, error %d, there %d, not there %d, error %d, of the C library %d\n", before,
-	       error, there, not_there, error_again,
+	printf("before %d, error %d, there %d, not there %d, error %d, of the C library %d\n",
+	       before, error, there, not_there, error_again,
 	       dlsym(RTLD_NEXT, "malloc") == dlsym(RTLD_DEFAULT, "malloc"));
 }
 #endif

@@ -52,7 +52,8 @@ static void check_key(const struct map *m, uint64_t key)
 {
 	uint64_t value, sum = 0, wanted = 0;
 
-	map_each(m, key, value) sum += value;
+	map_each(m, key, value)
+		sum += value;
 	for (uint32_t i = model_find(0, key); i < model.count; i = model_find(i + 1, key))
 		wanted += model.entries[i].value;
 	must(sum == wanted);

@@ -39,7 +39,8 @@ static void mutate_byte(uint8_t *data, uint32_t size)
 		data[at] = (uint8_t)roll(256);
 		break;
 	default:
-		memset(data + at, values[roll(sizeof(values))], roll(size - at < 16 ? size - at : 16));
+		memset(data + at, values[roll(sizeof(values))],
+		       roll(size - at < 16 ? size - at : 16));
 		break;
 	}
 }

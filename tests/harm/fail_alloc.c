@@ -17,7 +17,8 @@ static int fails(void)
 
 	if (at < 0)
 		at = text && program && strcmp(program, program_invocation_short_name) == 0
-			     ? atol(text) : 0;
+			     ? atol(text)
+			     : 0;
 	if (!at || ++number != at)
 		return 0;
 	errno = ENOMEM;

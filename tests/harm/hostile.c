@@ -44,7 +44,8 @@ static uint64_t number(void)
 /* What a check might let through, and what none should. */
 static uint32_t word(const struct victim *v)
 {
-	static const uint32_t odd[] = {0, 1, 2, 3, 4, 0x7fffffff, 0x80000000, 0xffffffff, 4096, 32768};
+	static const uint32_t odd[] = {0,          1,          2,          3,    4,
+				       0x7fffffff, 0x80000000, 0xffffffff, 4096, 32768};
 
 	switch (number() % 4) {
 	case 0:
@@ -69,8 +70,8 @@ static void write_word(const struct victim *v, size_t from, size_t to)
 /* The heads of chunks more often than what is in them. */
 static void write_chunk(const struct victim *v)
 {
-	size_t chunk = v->layout.chunks_offset +
-		       number() % v->layout.chunk_max * v->layout.chunk_size;
+	size_t chunk =
+		v->layout.chunks_offset + number() % v->layout.chunk_max * v->layout.chunk_size;
 
 	write_word(v, chunk, chunk + (number() % 4 ? 256 : v->layout.chunk_size));
 }
@@ -89,16 +90,21 @@ static void write_lists(const struct victim *v)
 
 static void write_geometry(const struct victim *v, uint64_t round)
 {
-	static const size_t words[] = {
-		offsetof(struct shm_header, ctl_offset),    offsetof(struct shm_header, threads_offset),
-		offsetof(struct shm_header, chunks_offset), offsetof(struct shm_header, bytes),
-		offsetof(struct shm_header, chunk_size),    offsetof(struct shm_header, chunk_max),
-		offsetof(struct shm_header, chunk_count),   offsetof(struct shm_header, kept_back),
-		offsetof(struct shm_header, overwrite),     offsetof(struct shm_header, listening),
-		offsetof(struct shm_header, wake_threshold)};
+	static const size_t words[] = {offsetof(struct shm_header, ctl_offset),
+				       offsetof(struct shm_header, threads_offset),
+				       offsetof(struct shm_header, chunks_offset),
+				       offsetof(struct shm_header, bytes),
+				       offsetof(struct shm_header, chunk_size),
+				       offsetof(struct shm_header, chunk_max),
+				       offsetof(struct shm_header, chunk_count),
+				       offsetof(struct shm_header, kept_back),
+				       offsetof(struct shm_header, overwrite),
+				       offsetof(struct shm_header, listening),
+				       offsetof(struct shm_header, wake_threshold)};
 	uint32_t value = word(v) | 1u << 30;
 
-	memcpy(v->memory + words[round % (sizeof(words) / sizeof(words[0]))], &value, sizeof(value));
+	memcpy(v->memory + words[round % (sizeof(words) / sizeof(words[0]))], &value,
+	       sizeof(value));
 }
 
 static void attack_once(const struct victim *v, const char *attack, uint64_t round)
@@ -138,7 +144,9 @@ static int receive(int fd, bool *early)
 	} control;
 	struct shm_hello hello;
 	struct iovec iov = {&hello, sizeof(hello)};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
 	int memfd = -1;
 

@@ -27,7 +27,7 @@ enum { SAME_NAME = 256, PAUSE_EVERY = 64 };
 
 static struct count {
 	_Atomic uint64_t begun, done, pad[6];
-} *counts;
+} * counts;
 
 static uint64_t calls;
 static long pause_ns;
@@ -50,7 +50,8 @@ static void *mark(void *arg)
 
 	for (uint64_t i = 0; i < calls; i++) {
 		if (i % SAME_NAME == 0)
-			snprintf(name, sizeof(name), "m%u.%u", (unsigned)(c - counts), (unsigned)(i / SAME_NAME));
+			snprintf(name, sizeof(name), "m%u.%u", (unsigned)(c - counts),
+				 (unsigned)(i / SAME_NAME));
 		atomic_store(&c->begun, i + 1);
 		kymo_mark(name);
 		atomic_store(&c->done, i + 1);
@@ -78,8 +79,8 @@ static void *hang(void *arg)
 		cl_event event = clCreateUserEvent(context, &error);
 		pthread_t other;
 
-		must(error == CL_SUCCESS &&
-			     pthread_create(&other, NULL, release, event) == 0, "clCreateUserEvent");
+		must(error == CL_SUCCESS && pthread_create(&other, NULL, release, event) == 0,
+		     "clCreateUserEvent");
 		atomic_store(&c->begun, i + 1);
 		must(clWaitForEvents(1, &event) == CL_SUCCESS, "clWaitForEvents");
 		atomic_store(&c->done, i + 1);
@@ -91,12 +92,14 @@ static void *hang(void *arg)
 
 static void open_device(void)
 {
-	const char *source = "__kernel void add(__global int *a) { if (get_global_id(0) == 0) a[0] += 1; }";
+	const char *source =
+		"__kernel void add(__global int *a) { if (get_global_id(0) == 0) a[0] += 1; }";
 	cl_platform_id platform;
 	cl_int error;
 
 	must(clGetPlatformIDs(1, &platform, NULL) == CL_SUCCESS, "clGetPlatformIDs");
-	must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) == CL_SUCCESS, "clGetDeviceIDs");
+	must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) == CL_SUCCESS,
+	     "clGetDeviceIDs");
 	context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
 	must(error == CL_SUCCESS, "clCreateContext");
 	program = clCreateProgramWithSource(context, 1, &source, NULL, &error);
@@ -110,8 +113,8 @@ static void *compute(void *arg)
 	size_t size = 1;
 	cl_int error;
 	cl_command_queue queue = clCreateCommandQueue(context, device, 0, &error);
-	cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof(zero), &zero,
-				       &error);
+	cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+				       sizeof(zero), &zero, &error);
 	cl_kernel kernel = clCreateKernel(program, "add", &error);
 
 	must(error == CL_SUCCESS, "clCreateKernel");
@@ -119,7 +122,8 @@ static void *compute(void *arg)
 	for (uint64_t i = 0; i < calls; i++) {
 		atomic_store(&c->begun, i + 1);
 		must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &size, NULL, 0, NULL, NULL) ==
-			     CL_SUCCESS, "clEnqueueNDRangeKernel");
+			     CL_SUCCESS,
+		     "clEnqueueNDRangeKernel");
 		atomic_store(&c->done, i + 1);
 		must(clFinish(queue) == CL_SUCCESS, "clFinish");
 	}
@@ -147,7 +151,8 @@ int main(int argc, char **argv)
 		open_device();
 	snprintf(temporary, sizeof(temporary), "%s.new", argv[1]);
 	fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC, 0666);
-	must(fd >= 0 && ftruncate(fd, (off_t)(threads * sizeof(*counts))) == 0, "the file of counts");
+	must(fd >= 0 && ftruncate(fd, (off_t)(threads * sizeof(*counts))) == 0,
+	     "the file of counts");
 	counts = mmap(NULL, threads * sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(counts != MAP_FAILED && rename(temporary, argv[1]) == 0, "the file of counts");
 	for (unsigned i = 0; i < threads; i++)

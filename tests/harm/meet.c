@@ -40,7 +40,8 @@ static void nothing(void *data)
 
 static void native(cl_command_queue queue)
 {
-	if (clEnqueueNativeKernel(queue, nothing, NULL, 0, 0, NULL, NULL, 0, NULL, NULL) != CL_SUCCESS)
+	if (clEnqueueNativeKernel(queue, nothing, NULL, 0, 0, NULL, NULL, 0, NULL, NULL) !=
+	    CL_SUCCESS)
 		exit(2);
 	clFinish(queue);
 }

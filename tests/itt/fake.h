@@ -43,7 +43,7 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 }
 
 /* X(result, name, (parameters), (arguments)): functions with and without a result. */
-#define FAKE_VALUES(X)                                                                         \
+#define FAKE_VALUES(X)                                                                             \
 	X(__itt_domain *, domain_create, (const char *a), (a))                                     \
 	X(__itt_string_handle *, string_handle_create, (const char *a), (a))                       \
 	X(__itt_counter, counter_create, (const char *a, const char *b), (a, b))                   \
@@ -55,21 +55,21 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 	X(int, event_end, (__itt_event a), (a))
 #define DOMAIN const __itt_domain *a
 #define HANDLE __itt_string_handle
-#define FAKE_VOIDS(X)                                                                          \
-	X(task_begin, (DOMAIN, __itt_id b, __itt_id c, HANDLE *d), (a, b, c, d))                   \
+#define FAKE_VOIDS(X)                                                                              \
+	X(task_begin, (DOMAIN, __itt_id b, __itt_id c, HANDLE * d), (a, b, c, d))                  \
 	X(task_end, (DOMAIN), (a))                                                                 \
-	X(task_begin_overlapped, (DOMAIN, __itt_id b, __itt_id c, HANDLE *d), (a, b, c, d))        \
+	X(task_begin_overlapped, (DOMAIN, __itt_id b, __itt_id c, HANDLE * d), (a, b, c, d))       \
 	X(task_end_overlapped, (DOMAIN, __itt_id b), (a, b))                                       \
-	X(region_begin, (DOMAIN, __itt_id b, __itt_id c, HANDLE *d), (a, b, c, d))                 \
+	X(region_begin, (DOMAIN, __itt_id b, __itt_id c, HANDLE * d), (a, b, c, d))                \
 	X(region_end, (DOMAIN, __itt_id b), (a, b))                                                \
-	X(frame_begin_v3, (DOMAIN, __itt_id *b), (a, b))                                           \
-	X(frame_end_v3, (DOMAIN, __itt_id *b), (a, b))                                             \
-	X(frame_submit_v3, (DOMAIN, __itt_id *b, unsigned long long c, unsigned long long d),      \
+	X(frame_begin_v3, (DOMAIN, __itt_id * b), (a, b))                                          \
+	X(frame_end_v3, (DOMAIN, __itt_id * b), (a, b))                                            \
+	X(frame_submit_v3, (DOMAIN, __itt_id * b, unsigned long long c, unsigned long long d),     \
 	  (a, b, c, d))                                                                            \
-	X(marker, (DOMAIN, __itt_id b, HANDLE *c, int d), (a, b, c, d))                            \
-	X(metadata_add, (DOMAIN, __itt_id b, HANDLE *c, int d, size_t e, void *f),                 \
+	X(marker, (DOMAIN, __itt_id b, HANDLE * c, int d), (a, b, c, d))                           \
+	X(metadata_add, (DOMAIN, __itt_id b, HANDLE * c, int d, size_t e, void *f),                \
 	  (a, b, c, d, e, f))                                                                      \
-	X(metadata_str_add, (DOMAIN, __itt_id b, HANDLE *c, const char *d, size_t e),              \
+	X(metadata_str_add, (DOMAIN, __itt_id b, HANDLE * c, const char *d, size_t e),             \
 	  (a, b, c, d, e))                                                                         \
 	X(relation_add, (DOMAIN, __itt_id b, int c, __itt_id d), (a, b, c, d))                     \
 	X(counter_inc, (__itt_counter a), (a))                                                     \
@@ -105,7 +105,7 @@ static __itt_id __itt_id_make(void *address, unsigned long long extra)
 	__attribute__((unused)) static void __itt_##name parameters                                \
 	{                                                                                          \
 		if (itt_fake_##name)                                                               \
-			((void(*) parameters)itt_fake_##name)arguments;                            \
+			((void(*) parameters)itt_fake_##name) arguments;                           \
 	}
 FAKE_VALUES(VALUE_FUNCTION)
 FAKE_VOIDS(VOID_FUNCTION)
@@ -132,9 +132,22 @@ static struct {
 	const char **path;
 	struct itt_fake_entry *functions;
 	void *next, *threads, *domains, *strings;
-} itt_fake_global = {{0xed, 0xab, 0xab, 0xec, 0x0d, 0xee, 0xda, 0x30}, 3, 0, 20250807, 0, 0, 0,
-		     PTHREAD_MUTEX_INITIALIZER, NULL, NULL, NULL, itt_fake_entries,
-		     NULL, NULL, NULL, NULL};
+} itt_fake_global = {{0xed, 0xab, 0xab, 0xec, 0x0d, 0xee, 0xda, 0x30},
+		     3,
+		     0,
+		     20250807,
+		     0,
+		     0,
+		     0,
+		     PTHREAD_MUTEX_INITIALIZER,
+		     NULL,
+		     NULL,
+		     NULL,
+		     itt_fake_entries,
+		     NULL,
+		     NULL,
+		     NULL,
+		     NULL};
 
 __attribute__((constructor)) static void itt_fake_load(void)
 {

@@ -34,10 +34,12 @@ static void tasks(void)
 			   __itt_metadata_float, 2, part);
 	__itt_metadata_str_add(domain, __itt_null, __itt_string_handle_create("text"), "value", 0);
 	__itt_task_end(domain);
-	__itt_marker(domain, __itt_null, __itt_string_handle_create("here"), __itt_marker_scope_process);
+	__itt_marker(domain, __itt_null, __itt_string_handle_create("here"),
+		     __itt_marker_scope_process);
 	__itt_task_end(domain);
 	__itt_task_begin_overlapped(domain, id, __itt_null, __itt_string_handle_create("first"));
-	__itt_task_begin_overlapped(domain, other, __itt_null, __itt_string_handle_create("second"));
+	__itt_task_begin_overlapped(domain, other, __itt_null,
+				    __itt_string_handle_create("second"));
 	__itt_task_end_overlapped(domain, id);
 	__itt_task_end_overlapped(domain, other);
 	__itt_region_begin(domain, id, __itt_null, __itt_string_handle_create("region"));
@@ -133,7 +135,8 @@ static void hostile(void)
 	__itt_task_begin(domain, __itt_null, __itt_null, NULL);
 	__itt_metadata_str_add(domain, __itt_null, __itt_string_handle_create(big), big, size - 1);
 	__itt_metadata_add(domain, __itt_null, NULL, __itt_metadata_u64, 1, NULL);
-	__itt_metadata_add(domain, __itt_null, __itt_string_handle_create("wrong type"), 99, 1, &id);
+	__itt_metadata_add(domain, __itt_null, __itt_string_handle_create("wrong type"), 99, 1,
+			   &id);
 	__itt_task_end(domain);
 	__itt_region_end(domain, id);
 	__itt_frame_end_v3(domain, NULL);

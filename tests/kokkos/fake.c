@@ -26,8 +26,10 @@ static void *tool;
 		else                                                                               \
 			puts("no " #name);                                                         \
 	} while (0)
-#define COPY (struct space, const char *, const void *, struct space, const char *, const void *, uint64_t)
-#define DATA (struct space, const char *, const void *, uint64_t)
+#define COPY                                                                                       \
+	(struct space, const char *, const void *, struct space, const char *, const void *,       \
+	 uint64_t)
+#define DATA  (struct space, const char *, const void *, uint64_t)
 #define BEGIN (const char *, uint32_t, uint64_t *)
 
 static void ordinary(void)

@@ -80,8 +80,8 @@ static void measure(const char *what, void (*once)(void))
 static kymo_status_t listen(void)
 {
 	kymo_selection_t markers = {.size = sizeof(markers), .domain = "marker"};
-	kymo_buffer_desc_t d = {.size = sizeof(d), .bytes = 512u << 20,
-				 .policy = KYMO_POLICY_DROP, .share = share};
+	kymo_buffer_desc_t d = {
+		.size = sizeof(d), .bytes = 512u << 20, .policy = KYMO_POLICY_DROP, .share = share};
 	kymo_context_t context;
 	kymo_buffer_t buffer;
 	kymo_status_t status = kymo_context_create(&context);

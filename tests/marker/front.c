@@ -24,8 +24,13 @@ static void full(void)
 				   kymo_text("t", "text"), kymo_bytes("b", "\1\0\2", 3),
 				   kymo_uint64("big", 1ull << 63)};
 	kymo_payload_t more = kymo_int64("more", 1);
-	kymo_marker_t m = {.size = sizeof(m), .name = "full", .domain = &library, .category = &io,
-			   .color = 0xff112233, .payload = values, .payload_count = 5};
+	kymo_marker_t m = {.size = sizeof(m),
+			   .name = "full",
+			   .domain = &library,
+			   .category = &io,
+			   .color = 0xff112233,
+			   .payload = values,
+			   .payload_count = 5};
 
 	kymo_range_push_full(&m);
 	kymo_range_add(&more, 1);

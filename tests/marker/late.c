@@ -37,8 +37,8 @@ static void hear(kymo_context_t c, const kymo_callback_record_t *r, void *data)
 static int listen(void *library)
 {
 	kymo_status_t (*create)(kymo_context_t *) = dlsym(library, "kymo_context_create");
-	kymo_status_t (*service)(kymo_context_t, const kymo_selection_t *, kymo_callback_fn, void *) =
-		dlsym(library, "kymo_callback_service");
+	kymo_status_t (*service)(kymo_context_t, const kymo_selection_t *, kymo_callback_fn,
+				 void *) = dlsym(library, "kymo_callback_service");
 	kymo_status_t (*start)(kymo_context_t) = dlsym(library, "kymo_context_start");
 	kymo_selection_t all = {.size = sizeof(all), .domain = "marker"};
 	kymo_context_t context;

@@ -16,7 +16,8 @@ static void look(void)
 	Dl_info info;
 
 	for (int i = 0; i < n; i++)
-		found |= dladdr(at[i], &info) && info.dli_fname && strstr(info.dli_fname, "libkymo");
+		found |=
+			dladdr(at[i], &info) && info.dli_fname && strstr(info.dli_fname, "libkymo");
 	printf("%s %s\n", call, found ? "wrapped" : "bare");
 }
 

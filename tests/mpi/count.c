@@ -133,8 +133,9 @@ static void write_counts(void)
 	for (int k = 0; f && k < KINDS; k++)
 		for (int p = 0; p <= RANKS_MAX; p++)
 			if (counts[k][p].messages)
-				fprintf(f, "%s %d %ld %ld %ld\n", names[k], p - 1, counts[k][p].messages,
-					counts[k][p].sent, counts[k][p].received);
+				fprintf(f, "%s %d %ld %ld %ld\n", names[k], p - 1,
+					counts[k][p].messages, counts[k][p].sent,
+					counts[k][p].received);
 	if (f)
 		fclose(f);
 }
@@ -161,7 +162,8 @@ static void write_counts(void)
 	WRAP(name, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c),            \
 	     (b, n, t, to, tag, c), sending(n, t, to, c))
 #define ISENDS(name)                                                                               \
-	WRAP(name, (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r), \
+	WRAP(name,                                                                                 \
+	     (const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r),  \
 	     (b, n, t, to, tag, c, r), sending(n, t, to, c))
 
 SENDS(Send)
@@ -170,8 +172,8 @@ SENDS(Rsend)
 ISENDS(Isend)
 ISENDS(Issend)
 WRAP(Sendrecv,
-     (const void *s, int n, MPI_Datatype t, int to, int stag, void *r, int rn, MPI_Datatype rt, int from,
-      int rtag, MPI_Comm c, MPI_Status *st),
+     (const void *s, int n, MPI_Datatype t, int to, int stag, void *r, int rn, MPI_Datatype rt,
+      int from, int rtag, MPI_Comm c, MPI_Status *st),
      (s, n, t, to, stag, r, rn, rt, from, rtag, c, st), sending(n, t, to, c))
 WRAP(Barrier, (MPI_Comm c), (c), symmetric(0, 0))
 WRAP(Bcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c), (b, n, t, root, c),
@@ -213,22 +215,24 @@ WRAP(Allgatherv,
       MPI_Comm c),
      (s, n, t, r, rn, at, rt, c),
      symmetric(s == MPI_IN_PLACE ? bytes(own(rn, c), rt) : bytes(n, t), bytes(sum(rn, c), rt)))
-WRAP(Alltoall,
-     (const void *s, int n, MPI_Datatype t, void *r, int rn, MPI_Datatype rt, MPI_Comm c),
+WRAP(Alltoall, (const void *s, int n, MPI_Datatype t, void *r, int rn, MPI_Datatype rt, MPI_Comm c),
      (s, n, t, r, rn, rt, c),
-     symmetric((s == MPI_IN_PLACE ? bytes(rn, rt) : bytes(n, t)) * ranks(c), bytes(rn, rt) * ranks(c)))
+     symmetric((s == MPI_IN_PLACE ? bytes(rn, rt) : bytes(n, t)) * ranks(c),
+	       bytes(rn, rt) * ranks(c)))
 WRAP(Alltoallv,
      (const void *s, const int *n, const int *at, MPI_Datatype t, void *r, const int *rn,
       const int *rat, MPI_Datatype rt, MPI_Comm c),
      (s, n, at, t, r, rn, rat, rt, c),
-     symmetric(s == MPI_IN_PLACE ? bytes(sum(rn, c), rt) : bytes(sum(n, c), t), bytes(sum(rn, c), rt)))
-WRAP(Reduce_scatter,
-     (const void *s, void *r, const int *n, MPI_Datatype t, MPI_Op op, MPI_Comm c),
+     symmetric(s == MPI_IN_PLACE ? bytes(sum(rn, c), rt) : bytes(sum(n, c), t),
+	       bytes(sum(rn, c), rt)))
+WRAP(Reduce_scatter, (const void *s, void *r, const int *n, MPI_Datatype t, MPI_Op op, MPI_Comm c),
      (s, r, n, t, op, c), symmetric(bytes(sum(n, c), t), bytes(own(n, c), t)))
 WRAP(Put,
-     (const void *o, int n, MPI_Datatype t, int to, MPI_Aint at, int tn, MPI_Datatype tt, MPI_Win w),
+     (const void *o, int n, MPI_Datatype t, int to, MPI_Aint at, int tn, MPI_Datatype tt,
+      MPI_Win w),
      (o, n, t, to, at, tn, tt, w), add(PUT, world_win(w, to), bytes(n, t), 0))
-WRAP(Get, (void *o, int n, MPI_Datatype t, int from, MPI_Aint at, int tn, MPI_Datatype tt, MPI_Win w),
+WRAP(Get,
+     (void *o, int n, MPI_Datatype t, int from, MPI_Aint at, int tn, MPI_Datatype tt, MPI_Win w),
      (o, n, t, from, at, tn, tt, w), add(GET, world_win(w, from), 0, bytes(n, t)))
 WRAP(Accumulate,
      (const void *o, int n, MPI_Datatype t, int to, MPI_Aint at, int tn, MPI_Datatype tt, MPI_Op op,
@@ -243,5 +247,6 @@ WRAP(Fetch_and_op,
      (const void *o, void *r, MPI_Datatype t, int to, MPI_Aint at, MPI_Op op, MPI_Win w),
      (o, r, t, to, at, op, w), add(ACCUMULATE, world_win(w, to), bytes(1, t), bytes(1, t)))
 WRAP(Init, (int *argc, char ***argv), (argc, argv), (void)0)
-WRAP(Init_thread, (int *argc, char ***argv, int wanted, int *level), (argc, argv, wanted, level), (void)0)
+WRAP(Init_thread, (int *argc, char ***argv, int wanted, int *level), (argc, argv, wanted, level),
+     (void)0)
 WRAP(Finalize, (void), (), write_counts())

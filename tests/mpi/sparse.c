@@ -21,7 +21,8 @@ static void call(int which)
 		MPI_Allgather(&x, 0, MPI_DOUBLE, y, 0, MPI_DOUBLE, MPI_COMM_WORLD);
 		break;
 	case 2:
-		MPI_Alltoallv(&x, none, none, MPI_DOUBLE, y, none, none, MPI_DOUBLE, MPI_COMM_WORLD);
+		MPI_Alltoallv(&x, none, none, MPI_DOUBLE, y, none, none, MPI_DOUBLE,
+			      MPI_COMM_WORLD);
 		break;
 	case 3:
 		MPI_Reduce_scatter(&x, y, first, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -59,7 +60,8 @@ int main(int argc, char **argv)
 		if (rank == 1)
 			MPI_Send(&rank, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
 		if (rank == 0)
-			MPI_Recv(&rank, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE), rank = 0;
+			MPI_Recv(&rank, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+				rank = 0;
 	}
 	MPI_Finalize();
 	return 0;

@@ -37,7 +37,8 @@ static void *next(const char *name)
 
 WRAP(Init, (int *argc, char ***argv), (argc, argv))
 WRAP(Comm_rank, (MPI_Comm comm, int *rank), (comm, rank))
-WRAP(Allreduce, (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+WRAP(Allreduce,
+     (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
      (from, to, count, type, op, comm))
 WRAP(Barrier, (MPI_Comm comm), (comm))
 

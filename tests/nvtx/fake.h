@@ -133,17 +133,28 @@ typedef struct {
 } nvtxTimeDomainAttr_t;
 
 enum {
-	NVTX_PAYLOAD_ENTRY_TYPE_UINT8 = 12, NVTX_PAYLOAD_ENTRY_TYPE_UINT16 = 14,
-	NVTX_PAYLOAD_ENTRY_TYPE_INT32 = 15, NVTX_PAYLOAD_ENTRY_TYPE_INT64 = 17,
-	NVTX_PAYLOAD_ENTRY_TYPE_FLOAT = 19, NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE = 20,
-	NVTX_PAYLOAD_ENTRY_TYPE_CSTRING = 75, NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE = 16,
-	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME = 2, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE = 4,
-	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES = 16, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES = 32,
-	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE = 64, NVTX_PAYLOAD_SCHEMA_TYPE_STATIC = 1,
-	NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES = 4, NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES = 8,
-	NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE = 16, NVTX_SEMANTIC_ID_TIME_V1 = 2,
-	NVTX_TIME_SEMANTIC_VERSION = 1, NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE = 1 << 10,
-	NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN = 1 << 12, NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END = 2 << 12,
+	NVTX_PAYLOAD_ENTRY_TYPE_UINT8 = 12,
+	NVTX_PAYLOAD_ENTRY_TYPE_UINT16 = 14,
+	NVTX_PAYLOAD_ENTRY_TYPE_INT32 = 15,
+	NVTX_PAYLOAD_ENTRY_TYPE_INT64 = 17,
+	NVTX_PAYLOAD_ENTRY_TYPE_FLOAT = 19,
+	NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE = 20,
+	NVTX_PAYLOAD_ENTRY_TYPE_CSTRING = 75,
+	NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE = 16,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME = 2,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE = 4,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES = 16,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES = 32,
+	NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE = 64,
+	NVTX_PAYLOAD_SCHEMA_TYPE_STATIC = 1,
+	NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES = 4,
+	NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES = 8,
+	NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE = 16,
+	NVTX_SEMANTIC_ID_TIME_V1 = 2,
+	NVTX_TIME_SEMANTIC_VERSION = 1,
+	NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE = 1 << 10,
+	NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN = 1 << 12,
+	NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END = 2 << 12,
 	NVTX_PAYLOAD_ENTRY_FLAG_MARK = 3 << 12,
 	NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME = 12
 };
@@ -159,10 +170,10 @@ static intptr_t fake_payload[64], fake_counters[64];
 static int fake_table(int module, fake_function ***table, unsigned *size)
 {
 	fake_function *of = module == 1   ? fake_core
-				: module == 5 ? fake_core2
-				: module == 6 ? fake_sync
-				: module == 3 ? fake_opencl
-					      : NULL;
+			    : module == 5 ? fake_core2
+			    : module == 6 ? fake_sync
+			    : module == 3 ? fake_opencl
+					  : NULL;
 	int row = module == 1 ? 0 : module == 5 ? 1 : module == 6 ? 2 : 3;
 
 	if (!of)
@@ -285,10 +296,10 @@ VOID(nvtxEventBatchSubmit, fake_payload, 17, (nvtxDomainHandle_t d, const nvtxEv
      (d, b))
 VOID(nvtxCounterSample, fake_counters, 3,
      (nvtxDomainHandle_t d, uint64_t c, const void *v, size_t n), (d, c, v, n))
-VOID(nvtxCounterSampleNoValue, fake_counters, 4,
-     (nvtxDomainHandle_t d, uint64_t c, uint8_t reason), (d, c, reason))
-VOID(nvtxCounterBatchSubmit, fake_counters, 5,
-     (nvtxDomainHandle_t d, const nvtxCounterBatch_t *b), (d, b))
+VOID(nvtxCounterSampleNoValue, fake_counters, 4, (nvtxDomainHandle_t d, uint64_t c, uint8_t reason),
+     (d, c, reason))
+VOID(nvtxCounterBatchSubmit, fake_counters, 5, (nvtxDomainHandle_t d, const nvtxCounterBatch_t *b),
+     (d, b))
 FUNCTION(uint64_t, nvtxCounterRegister, fake_counters, 0, 0,
 	 (nvtxDomainHandle_t d, const nvtxCounterAttr_t *a), (d, a))
 VOID(nvtxCounterSampleInt64, fake_counters, 1, (nvtxDomainHandle_t d, uint64_t c, int64_t v),

@@ -26,10 +26,11 @@ static uint64_t ids[LAYOUTS], sum;
 
 static uint64_t any_type(void)
 {
-	static const uint64_t types[] = {1, 5, 12, 15, 18, 19, 20, 21, 32, 33, 42, 50, 68, 69, 75, 77,
-					 78, 80, 100, 1022, 1023, 0, 99999};
+	static const uint64_t types[] = {1,  5,  12, 15, 18, 19, 20,  21,   32,   33, 42,   50,
+					 68, 69, 75, 77, 78, 80, 100, 1022, 1023, 0,  99999};
 
-	return any() % 4 == 0 ? ids[any() % LAYOUTS] : types[any() % (sizeof(types) / sizeof(*types))];
+	return any() % 4 == 0 ? ids[any() % LAYOUTS]
+			      : types[any() % (sizeof(types) / sizeof(*types))];
 }
 
 static void any_schema(unsigned which)
@@ -37,8 +38,11 @@ static void any_schema(unsigned which)
 	struct nvtx_entry e[ENTRIES];
 	struct nvtx_schema s = {.mask = NVTX_SCHEMA_NAME | NVTX_SCHEMA_TYPE | NVTX_SCHEMA_ENTRIES |
 					NVTX_SCHEMA_COUNT | NVTX_SCHEMA_SIZE,
-				.name = "layout", .entries = e, .count = any() % (ENTRIES + 1),
-				.type = any() % 5, .static_size = any() % 200};
+				.name = "layout",
+				.entries = e,
+				.count = any() % (ENTRIES + 1),
+				.type = any() % 5,
+				.static_size = any() % 200};
 
 	memset(e, 0, sizeof(e));
 	for (unsigned i = 0; i < ENTRIES; i++) {
@@ -55,7 +59,9 @@ static void any_enum(unsigned which)
 {
 	struct nvtx_enum_value values[] = {{"one", 1, 0}, {"two", 2, 1}, {"four", 4, 1}};
 	struct nvtx_enum e = {.mask = NVTX_ENUM_VALUES | NVTX_ENUM_COUNT | NVTX_ENUM_SIZE,
-			      .values = values, .count = 3, .size = any() % 12};
+			      .values = values,
+			      .count = 3,
+			      .size = any() % 12};
 
 	ids[which] = nvtx_enum_register(NULL, &e);
 }

@@ -98,8 +98,10 @@ static uint64_t schema(nvtxDomainHandle_t d)
 		{.type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, .name = "pointer"},
 		{.name = "point"},
 		{.name = "mode"},
-		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, .name = "list",
-		 .type = NVTX_PAYLOAD_ENTRY_TYPE_UINT16, .arrayOrUnionDetail = 3},
+		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE,
+		 .name = "list",
+		 .type = NVTX_PAYLOAD_ENTRY_TYPE_UINT16,
+		 .arrayOrUnionDetail = 3},
 	};
 
 	s.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
@@ -155,7 +157,8 @@ static void payloads(nvtxDomainHandle_t d)
 
 static void counters(nvtxDomainHandle_t d)
 {
-	nvtxCounterAttr_t c = {.structSize = sizeof(c), .name = "temperature",
+	nvtxCounterAttr_t c = {.structSize = sizeof(c),
+			       .name = "temperature",
 			       .schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64};
 	uint64_t id = nvtxCounterRegister(d, &c);
 
@@ -174,24 +177,31 @@ struct deferred {
 
 static uint64_t deferred_schema(nvtxDomainHandle_t d, uint64_t time_domain)
 {
-	nvtxSemanticsTime_t time = {{sizeof(time), NVTX_SEMANTIC_ID_TIME_V1,
-				     NVTX_TIME_SEMANTIC_VERSION, NULL}, time_domain};
+	nvtxSemanticsTime_t time = {
+		{sizeof(time), NVTX_SEMANTIC_ID_TIME_V1, NVTX_TIME_SEMANTIC_VERSION, NULL},
+		time_domain};
 	nvtxPayloadSchemaEntry_t entries[] = {
-		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN, .name = "begin",
-		 .type = NVTX_PAYLOAD_ENTRY_TYPE_INT64, .semantics = &time.header},
-		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END, .name = "end",
-		 .type = NVTX_PAYLOAD_ENTRY_TYPE_INT64, .semantics = &time.header},
-		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE, .name = "text",
+		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN,
+		 .name = "begin",
+		 .type = NVTX_PAYLOAD_ENTRY_TYPE_INT64,
+		 .semantics = &time.header},
+		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END,
+		 .name = "end",
+		 .type = NVTX_PAYLOAD_ENTRY_TYPE_INT64,
+		 .semantics = &time.header},
+		{.flags = NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE,
+		 .name = "text",
 		 .type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING},
 		{.type = NVTX_PAYLOAD_ENTRY_TYPE_INT32, .name = "step"},
 	};
-	nvtxPayloadSchemaAttr_t s = {
-		.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
-		.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, .entries = entries, .numEntries = 4,
-		.payloadStaticSize = sizeof(struct deferred)};
+	nvtxPayloadSchemaAttr_t s = {.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+						  NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+						  NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+						  NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+				     .type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+				     .entries = entries,
+				     .numEntries = 4,
+				     .payloadStaticSize = sizeof(struct deferred)};
 
 	return nvtxPayloadSchemaRegister(d, &s);
 }
@@ -252,21 +262,24 @@ static void deferred_counters(nvtxDomainHandle_t d)
 		{.type = NVTX_PAYLOAD_ENTRY_TYPE_INT32, .name = "hits"},
 		{.type = NVTX_PAYLOAD_ENTRY_TYPE_FLOAT, .name = "rate"},
 	};
-	nvtxPayloadSchemaAttr_t s = {
-		.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
-		.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC, .entries = entries, .numEntries = 2,
-		.payloadStaticSize = 8};
+	nvtxPayloadSchemaAttr_t s = {.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+						  NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+						  NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+						  NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+				     .type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+				     .entries = entries,
+				     .numEntries = 2,
+				     .payloadStaticSize = 8};
 	struct {
 		int32_t hits;
 		float rate;
 	} values[2] = {{7, 0.5f}, {8, 0.25f}};
 	nvtxCounterAttr_t c = {.structSize = sizeof(c), .name = "cache"};
 	int64_t node = nvtxTimestampGet(), times[2] = {node - 2000, node - 1000};
-	nvtxCounterBatch_t batch = {.counters = values, .countersSize = sizeof(values),
-				    .timestamps = times, .timestampsSize = sizeof(times)};
+	nvtxCounterBatch_t batch = {.counters = values,
+				    .countersSize = sizeof(values),
+				    .timestamps = times,
+				    .timestampsSize = sizeof(times)};
 
 	c.schemaId = nvtxPayloadSchemaRegister(d, &s);
 	batch.counterId = nvtxCounterRegister(d, &c);
@@ -276,7 +289,8 @@ static void deferred_counters(nvtxDomainHandle_t d)
 
 static void waiting(nvtxDomainHandle_t d)
 {
-	nvtxSyncUserAttributes_t s = {.version = NVTX_VERSION, .size = sizeof(s),
+	nvtxSyncUserAttributes_t s = {.version = NVTX_VERSION,
+				      .size = sizeof(s),
 				      .messageType = NVTX_MESSAGE_TYPE_ASCII,
 				      .message.ascii = "my lock"};
 	nvtxSyncUser_t lock = nvtxDomainSyncUserCreate(d, &s);

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-int __tgt_target_kernel(void *location, int64_t device, int32_t teams, int32_t threads, void *kernel,
-			void *arguments);
+int __tgt_target_kernel(void *location, int64_t device, int32_t teams, int32_t threads,
+			void *kernel, void *arguments);
 
 #ifdef LIBRARY
 #include <dlfcn.h>
@@ -17,8 +17,8 @@ int __tgt_target_kernel(void *location, int64_t device, int32_t teams, int32_t t
 enum { CALLBACK_TARGET = 8, CALLBACK_TARGET_EMI = 33, TARGET = 1, BEGIN = 1, END = 2, ALWAYS = 5 };
 
 typedef void (*function)(void);
-typedef void (*target_emi)(int kind, int endpoint, int device, uint64_t *task, uint64_t *target_task,
-			   uint64_t *target, const void *code);
+typedef void (*target_emi)(int kind, int endpoint, int device, uint64_t *task,
+			   uint64_t *target_task, uint64_t *target, const void *code);
 
 struct tool {
 	int (*initialize)(function (*lookup)(const char *name), int device, void *data);
@@ -55,8 +55,8 @@ __attribute__((constructor)) static void find_tool(void)
 		t->initialize(lookup, 0, &t->data);
 }
 
-int __tgt_target_kernel(void *location, int64_t device, int32_t teams, int32_t threads, void *kernel,
-			void *arguments)
+int __tgt_target_kernel(void *location, int64_t device, int32_t teams, int32_t threads,
+			void *kernel, void *arguments)
 {
 	static int regions;
 	uint64_t task = 0, target = 0;

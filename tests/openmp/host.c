@@ -122,8 +122,7 @@ static void pauses(void)
 #pragma omp parallel num_threads(2)
 	{
 #pragma omp barrier
-	}
-	omp_control_tool(omp_control_tool_start, 7, NULL);
+	} omp_control_tool(omp_control_tool_start, 7, NULL);
 }
 
 int main(void)

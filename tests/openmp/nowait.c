@@ -11,8 +11,8 @@ int main(void)
 {
 	static uint32_t arguments[64] = {3}; /* their version, and none */
 	static char kernel;
-	int on_device = __tgt_target_kernel_nowait(NULL, 0, 1, 1, &kernel, arguments, 0, NULL,
-						   0, NULL);
+	int on_device =
+		__tgt_target_kernel_nowait(NULL, 0, 1, 1, &kernel, arguments, 0, NULL, 0, NULL);
 
 	puts(on_device == 0 ? "on a device" : "on the host");
 	return 0;

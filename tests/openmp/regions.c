@@ -12,7 +12,7 @@ static __attribute__((noinline)) void one(int first)
 {
 	if (first)
 		TOLD("one", 5);
-#pragma omp target map(tofrom : b[0 : N])
+#pragma omp target map(tofrom : b [0:N])
 	for (int i = 0; i < N; i++)
 		b[i] += 1;
 }
@@ -21,7 +21,7 @@ static __attribute__((noinline)) void two(int first)
 {
 	if (first)
 		TOLD("two", 3);
-#pragma omp target teams distribute parallel for map(tofrom : b[0 : N])
+#pragma omp target teams distribute parallel for map(tofrom : b [0:N])
 	for (int i = 0; i < N; i++)
 		b[i] *= 2;
 }
@@ -30,7 +30,7 @@ static __attribute__((noinline)) void three(int first)
 {
 	if (first)
 		TOLD("three", 2);
-#pragma omp target map(tofrom : b[0 : N]) nowait
+#pragma omp target map(tofrom : b [0:N]) nowait
 	for (int i = 0; i < N; i++)
 		b[i] -= 1;
 #pragma omp taskwait

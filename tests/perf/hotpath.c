@@ -32,7 +32,8 @@ int main(int argc, char **argv)
 	bench_fn function;
 
 	if (argc != 3) {
-		fputs("usage: hotpath plain|unwanted|left_out|summary|traced|activity CALLS\n", stderr);
+		fputs("usage: hotpath plain|unwanted|left_out|summary|traced|activity CALLS\n",
+		      stderr);
 		return 2;
 	}
 	function = choose(argv[1]);

@@ -17,7 +17,8 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	for (long i = 0; i < count; i++)
-		if (clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL) != CL_SUCCESS)
+		if (clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL) !=
+		    CL_SUCCESS)
 			return 1;
 	return 0;
 }

@@ -61,11 +61,13 @@ static cl_event submit(long commands)
 		const cl_event *first = waits ? &gate : NULL;
 
 		if (i % 2 == 0)
-			check(clEnqueueNDRangeKernel(queues[0], step, 1, NULL, &one, NULL, waits, first,
-						     NULL), "clEnqueueNDRangeKernel");
+			check(clEnqueueNDRangeKernel(queues[0], step, 1, NULL, &one, NULL, waits,
+						     first, NULL),
+			      "clEnqueueNDRangeKernel");
 		else
 			check(clEnqueueFillBuffer(queues[1], buffers[1], &zero, sizeof(zero), 0, 4,
-						  waits, first, NULL), "clEnqueueFillBuffer");
+						  waits, first, NULL),
+			      "clEnqueueFillBuffer");
 	}
 	return gate;
 }

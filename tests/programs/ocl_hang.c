@@ -73,11 +73,14 @@ static void finish_some(long polls)
 
 	for (int i = 0; i < 5; i++)
 		check(clEnqueueNDRangeKernel(queues[0], quick, 1, NULL, &global, NULL, 0, NULL,
-					     i == 4 ? &last : NULL), "clEnqueueNDRangeKernel");
+					     i == 4 ? &last : NULL),
+		      "clEnqueueNDRangeKernel");
 	check(clFinish(queues[0]), "clFinish");
 	for (long i = 0; i < polls; i++)
-		clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
-	if (clEnqueueNDRangeKernel(queues[0], bare, 1, NULL, &global, NULL, 0, NULL, NULL) == CL_SUCCESS)
+		clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+			       NULL);
+	if (clEnqueueNDRangeKernel(queues[0], bare, 1, NULL, &global, NULL, 0, NULL, NULL) ==
+	    CL_SUCCESS)
 		check(-1, "a kernel without arguments was taken");
 }
 
@@ -87,10 +90,13 @@ static void *hang(void *data)
 	static const int zero;
 
 	check(clEnqueueNDRangeKernel(queues[0], kernel_of("endless", 0), 1, NULL, &global, NULL, 0,
-				     NULL, NULL), "endless");
+				     NULL, NULL),
+	      "endless");
 	check(clEnqueueNDRangeKernel(queues[1], kernel_of("gated", 1), 1, NULL, &global, NULL, 1,
-				     &gate, NULL), "gated");
-	check(clEnqueueFillBuffer(queues[1], buffers[1], &zero, sizeof(zero), 0, 4096, 0, NULL, NULL),
+				     &gate, NULL),
+	      "gated");
+	check(clEnqueueFillBuffer(queues[1], buffers[1], &zero, sizeof(zero), 0, 4096, 0, NULL,
+				  NULL),
 	      "fill");
 	check(clEnqueueMarkerWithWaitList(queues[1], 0, NULL, NULL), "marker");
 	check(clFlush(queues[0]), "clFlush");

@@ -13,14 +13,13 @@
 enum { N_KERNELS = 100, CELLS = 64 };
 
 /* Takes longer than it takes to enqueue. */
-static const char source[] =
-	"kernel void count(global int *cells)\n"
-	"{\n"
-	"	uint x = cells[get_global_id(0)];\n"
-	"	for (int i = 0; i < 3000; i++)\n"
-	"		x = x * 1103515245 + 12345;\n"
-	"	cells[get_global_id(0)] += x == 7 ? 2 : 1;\n"
-	"}\n";
+static const char source[] = "kernel void count(global int *cells)\n"
+			     "{\n"
+			     "	uint x = cells[get_global_id(0)];\n"
+			     "	for (int i = 0; i < 3000; i++)\n"
+			     "		x = x * 1103515245 + 12345;\n"
+			     "	cells[get_global_id(0)] += x == 7 ? 2 : 1;\n"
+			     "}\n";
 
 int main(int argc, char **argv)
 {
@@ -40,8 +39,7 @@ int main(int argc, char **argv)
 	kernel = make_kernel(make_program(context, source), "count");
 	buffer = make_buffer(context, sizeof(cells));
 	CHECK(clSetKernelArg, kernel, 0, sizeof(buffer), &buffer);
-	CHECK(clEnqueueWriteBuffer, queue, buffer, CL_TRUE, 0, sizeof(cells), cells, 0, NULL,
-	      NULL);
+	CHECK(clEnqueueWriteBuffer, queue, buffer, CL_TRUE, 0, sizeof(cells), cells, 0, NULL, NULL);
 	tally_copy("write", sizeof(cells));
 	for (int i = 0; i < N_KERNELS; i++)
 		CHECK(clEnqueueNDRangeKernel, queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL);

@@ -129,7 +129,8 @@ static int hsa_load(uint64_t executable, uint64_t agent, uint64_t reader, const 
 	return 0;
 }
 
-static int hsa_symbol(uint64_t executable, const char *name, const uint64_t *agent, uint64_t *symbol)
+static int hsa_symbol(uint64_t executable, const char *name, const uint64_t *agent,
+		      uint64_t *symbol)
 {
 	*symbol = 5000 + strlen(name);
 	return 0;
@@ -144,7 +145,7 @@ static int hsa_symbol_info(uint64_t symbol, int attribute, void *value)
 
 /* ---- HIP, by way of HSA ---- */
 
-#define POOL_OF_HIP 7
+#define POOL_OF_HIP             7
 #define CALL(table, name, type) (*(type *)&table.entries[AT_##name])
 
 static _Thread_local int device;
@@ -169,8 +170,8 @@ static int below_release(void *ptr)
 
 static int below_copy(void *dst, const void *src, size_t size)
 {
-	CALL(hsa_amd, hsa_amd_memory_async_copy, typeof(&hsa_copy))(dst, 900, src, 901, size, 0,
-								    NULL, 3);
+	CALL(hsa_amd, hsa_amd_memory_async_copy, typeof(&hsa_copy))
+	(dst, 900, src, 901, size, 0, NULL, 3);
 	CALL(hsa_core, hsa_signal_wait_scacquire, typeof(&hsa_wait))(3, 0, 0, UINT64_MAX, 0);
 	return 0;
 }
@@ -406,7 +407,8 @@ static void **compiler_binary(const void *data)
 }
 
 static void compiler_function(void **modules, const void *host, char *function, const char *name,
-			      unsigned threads, void *tid, void *bid, void *block, void *grid, int *wave)
+			      unsigned threads, void *tid, void *bid, void *block, void *grid,
+			      int *wave)
 {
 }
 

@@ -71,8 +71,9 @@ struct dim3 {
 static int launch_impl(const void *function, struct dim3 blocks, struct dim3 threads, void **args,
 		       size_t shared, void *stream)
 {
-	const uint64_t seen[] = {(uintptr_t)function, blocks.x, blocks.y, blocks.z, threads.x,
-				 threads.y, threads.z, (uintptr_t)args, shared, (uintptr_t)stream};
+	const uint64_t seen[] = {
+		(uintptr_t)function, blocks.x,  blocks.y,        blocks.z, threads.x,
+		threads.y,           threads.z, (uintptr_t)args, shared,   (uintptr_t)stream};
 
 	memcpy(last, seen, sizeof(seen));
 	return 0;
@@ -135,7 +136,8 @@ static int name_impl(const char *name, uint64_t what)
 static struct {
 	uint64_t size;
 	void *entries[6];
-} roctx_core = {sizeof(roctx_core), {mark_impl, push_impl, pop_impl, start_impl, stop_impl, tid_impl}};
+} roctx_core = {sizeof(roctx_core),
+		{mark_impl, push_impl, pop_impl, start_impl, stop_impl, tid_impl}};
 static struct {
 	uint64_t size;
 	void *entries[2];

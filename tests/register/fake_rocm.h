@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define FAKE_NO_LIBRARY  99 /* the register library is not there */
+#define FAKE_NO_LIBRARY  99  /* the register library is not there */
 #define FAKE_HIP_ENTRIES 520 /* more than the model knows */
 
 int fake_register(const char *name, void **tables, uint64_t count, uint64_t *id);

@@ -18,10 +18,10 @@
 static void *runtime;
 static void **(*entries)(const char *table);
 
-#define HIP(name, ...)      ((int (*)())entries("hip")[AT_##name])(__VA_ARGS__)
+#define HIP(name, ...)       ((int (*)())entries("hip")[AT_##name])(__VA_ARGS__)
 #define COMPILER(name, type) ((type)entries("hip_compiler")[AT_##name])
-#define HSA(name, ...)      ((int (*)())entries("hsa_core")[AT_##name])(__VA_ARGS__)
-#define AMD(name, ...)      ((int (*)())entries("hsa_amd")[AT_##name])(__VA_ARGS__)
+#define HSA(name, ...)       ((int (*)())entries("hsa_core")[AT_##name])(__VA_ARGS__)
+#define AMD(name, ...)       ((int (*)())entries("hsa_amd")[AT_##name])(__VA_ARGS__)
 
 enum { H2H, H2D, D2H, D2D, DEFAULT };
 
@@ -67,8 +67,8 @@ static void end(void)
 	COMPILER(__hipUnregisterFatBinary, void (*)(void **))(binary);
 }
 
-static int launch(fake_kernel kernel, struct fake_dim3 blocks, struct fake_dim3 threads, size_t shared,
-		  void *stream)
+static int launch(fake_kernel kernel, struct fake_dim3 blocks, struct fake_dim3 threads,
+		  size_t shared, void *stream)
 {
 	int (*function)(const void *, struct fake_dim3, struct fake_dim3, void **, size_t, void *) =
 		entries("hip")[AT_hipLaunchKernel];
@@ -144,8 +144,9 @@ static void copies(void)
 	CHECK_EQUAL(HIP(hipMemcpyAsync, device + 10, host, (size_t)300, DEFAULT, NULL), 0);
 	CHECK_EQUAL(HIP(hipMemcpyAsync, pinned, device + 7000, (size_t)1024, DEFAULT, NULL), 0);
 	CHECK_EQUAL(HIP(hipMemcpyPeer, other, 1, device, 0, (size_t)64), 0);
-	CHECK_EQUAL(HIP(hipMemcpy2D, device, (size_t)64, host, (size_t)32, (size_t)16, (size_t)8, H2D),
-		    0);
+	CHECK_EQUAL(
+		HIP(hipMemcpy2D, device, (size_t)64, host, (size_t)32, (size_t)16, (size_t)8, H2D),
+		0);
 	block3d[4] = (uintptr_t)host;
 	block3d[5] = block3d[13] = 32;
 	block3d[12] = (uintptr_t)device;
@@ -217,7 +218,7 @@ static void descriptors(void)
 	CHECK_EQUAL(HIP(hipSetDevice, 1), 0);
 	HIP(hipMallocArray, &b, bits, (size_t)16, (size_t)4, 0);
 	CHECK_EQUAL(HIP(hipSetDevice, 0), 0);
-	copy_2d(host, AT_HOST, pageable, array, AT_ARRAY, b);                 /* 110: of the other device */
+	copy_2d(host, AT_HOST, pageable, array, AT_ARRAY, b); /* 110: of the other device */
 	end();
 }
 
@@ -235,9 +236,11 @@ static void kernels(void)
 	CHECK_EQUAL(HIP(hipModuleGetFunction, &function, module, "reduce"), 0);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQUAL(HIP(hipModuleLaunchKernel, function, 2, 1, 1, 32, 4, 1, 0, stream, NULL,
-				NULL), 0);
-	CHECK_EQUAL(HIP(hipExtModuleLaunchKernel, function, 256, 1, 1, 64, 1, 1, (size_t)0, stream, NULL,
-			NULL, NULL, NULL, 0), 0);
+				NULL),
+			    0);
+	CHECK_EQUAL(HIP(hipExtModuleLaunchKernel, function, 256, 1, 1, 64, 1, 1, (size_t)0, stream,
+			NULL, NULL, NULL, NULL, 0),
+		    0);
 	CHECK_EQUAL(HIP(hipModuleUnload, module), 0);
 	CHECK_EQUAL(HIP(hipStreamSynchronize, stream), 0);
 	CHECK_EQUAL(HIP(hipEventRecord, (void *)0xe0, stream), 0);
@@ -301,18 +304,23 @@ static void hsa_program(void)
 	AMD(hsa_amd_memory_pool_get_info, (uint64_t)7, 17, &location);
 	CHECK_EQUAL(location, 1);
 	CHECK_EQUAL(AMD(hsa_amd_memory_pool_allocate, (uint64_t)7, (size_t)6000, 0, &p), 0);
-	CHECK_EQUAL(AMD(hsa_amd_memory_pool_allocate, (uint64_t)7, (size_t)50, 0, &q), 0); /* leaks */
-	CHECK_EQUAL(AMD(hsa_amd_memory_async_copy, p, gpu, host, (uint64_t)901, (size_t)4000, 0, NULL,
-			(uint64_t)3), 0);
-	CHECK_EQUAL(AMD(hsa_amd_memory_async_copy, host, (uint64_t)901, p, gpu, (size_t)1500, 0, NULL,
-			(uint64_t)3), 0);
+	CHECK_EQUAL(AMD(hsa_amd_memory_pool_allocate, (uint64_t)7, (size_t)50, 0, &q),
+		    0); /* leaks */
+	CHECK_EQUAL(AMD(hsa_amd_memory_async_copy, p, gpu, host, (uint64_t)901, (size_t)4000, 0,
+			NULL, (uint64_t)3),
+		    0);
+	CHECK_EQUAL(AMD(hsa_amd_memory_async_copy, host, (uint64_t)901, p, gpu, (size_t)1500, 0,
+			NULL, (uint64_t)3),
+		    0);
 	HSA(hsa_signal_wait_scacquire, (uint64_t)3, 0, (int64_t)0, UINT64_MAX, 0);
 	AMD(hsa_amd_memory_pool_free, p);
 	CHECK_EQUAL(HSA(hsa_queue_create, gpu, 64, 0, NULL, NULL, 0, 0, &queue), 0);
 	HSA(hsa_queue_destroy, queue);
-	CHECK_EQUAL(HSA(hsa_executable_load_agent_code_object, (uint64_t)40, gpu, (uint64_t)41, NULL,
-			&loaded), 0);
-	CHECK_EQUAL(HSA(hsa_executable_get_symbol_by_name, (uint64_t)40, "sum.kd", &gpu, &symbol), 0);
+	CHECK_EQUAL(HSA(hsa_executable_load_agent_code_object, (uint64_t)40, gpu, (uint64_t)41,
+			NULL, &loaded),
+		    0);
+	CHECK_EQUAL(HSA(hsa_executable_get_symbol_by_name, (uint64_t)40, "sum.kd", &gpu, &symbol),
+		    0);
 	CHECK_EQUAL(HSA(hsa_executable_symbol_get_info, symbol, 22, &object), 0);
 	CHECK_EQUAL(object, symbol + 1);
 	HSA(hsa_executable_destroy, (uint64_t)40);

@@ -158,7 +158,7 @@ static void codes(void)
 	CHECK_EQUAL(reg("rccl", tables, 1, &id), 1);
 	CHECK_EQUAL(reg("rocdecode", tables, 1, &id), 1);
 	CHECK_EQUAL(reg("rocjpeg", tables, 1, &id), 1);
-	CHECK_EQUAL(reg("newlib", tables, 1, &id), 1); /* exports the function of its name */
+	CHECK_EQUAL(reg("newlib", tables, 1, &id), 1);        /* exports the function of its name */
 	CHECK_EQUAL(reg("hip_compiler", tables, 1, NULL), 1); /* takes the place of the first */
 	CHECK_EQUAL(registered(), 5);
 	text = in_register("rocprofiler_register_error_string");

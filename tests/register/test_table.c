@@ -95,8 +95,8 @@ static void leaves(int how)
 
 static struct table {
 	size_t size;
-	int64_t (*many)(int8_t, uint8_t, int16_t, double, uint16_t, int32_t, float, uint32_t, int64_t,
-			uint64_t, int8_t, double, const char *);
+	int64_t (*many)(int8_t, uint8_t, int16_t, double, uint16_t, int32_t, float, uint32_t,
+			int64_t, uint64_t, int8_t, double, const char *);
 	double (*floats)(double, double, double, double, double, double, double, double, double,
 			 float);
 	float (*small_float)(float);
@@ -120,19 +120,32 @@ static int opaque(int a, int b, int c, int d, int e, int f, int g, int h, double
 	return 10;
 }
 
-static const struct table originals = {sizeof(table), many, floats, small_float, out, pointer, byte,
-				       leaves, nested, opaque};
+static const struct table originals = {sizeof(table), many, floats, small_float, out,
+				       pointer,       byte, leaves, nested,      opaque};
 
-#define F(name, kind, size, flags) {name, "type", NULL, KYMO_KIND_##kind, 0, size, flags}
+#define F(name, kind, size, flags)                                                                 \
+	{                                                                                          \
+		name, "type", NULL, KYMO_KIND_##kind, 0, size, flags                               \
+	}
 static const kymo_field_t many_fields[] = {
-	F("a", SIGNED, 1, 0), F("b", UNSIGNED, 1, 0), F("c", SIGNED, 2, 0), F("d", FLOAT, 8, 0),
-	F("e", UNSIGNED, 2, 0), F("f", SIGNED, 4, 0), F("g", FLOAT, 4, 0), F("h", UNSIGNED, 4, 0),
-	F("i", SIGNED, 8, 0), F("j", UNSIGNED, 8, 0), F("k", SIGNED, 1, 0), F("l", FLOAT, 8, 0),
-	F("m", STRING, 8, 0), F("result", SIGNED, 8, KYMO_FIELD_RESULT)};
-static const kymo_field_t floats_fields[] = {
-	F("a", FLOAT, 8, 0), F("b", FLOAT, 8, 0), F("c", FLOAT, 8, 0), F("d", FLOAT, 8, 0),
-	F("e", FLOAT, 8, 0), F("f", FLOAT, 8, 0), F("g", FLOAT, 8, 0), F("h", FLOAT, 8, 0),
-	F("i", FLOAT, 8, 0), F("j", FLOAT, 4, 0), F("result", FLOAT, 8, KYMO_FIELD_RESULT)};
+	F("a", SIGNED, 1, 0),   F("b", UNSIGNED, 1, 0),
+	F("c", SIGNED, 2, 0),   F("d", FLOAT, 8, 0),
+	F("e", UNSIGNED, 2, 0), F("f", SIGNED, 4, 0),
+	F("g", FLOAT, 4, 0),    F("h", UNSIGNED, 4, 0),
+	F("i", SIGNED, 8, 0),   F("j", UNSIGNED, 8, 0),
+	F("k", SIGNED, 1, 0),   F("l", FLOAT, 8, 0),
+	F("m", STRING, 8, 0),   F("result", SIGNED, 8, KYMO_FIELD_RESULT)};
+static const kymo_field_t floats_fields[] = {F("a", FLOAT, 8, 0),
+					     F("b", FLOAT, 8, 0),
+					     F("c", FLOAT, 8, 0),
+					     F("d", FLOAT, 8, 0),
+					     F("e", FLOAT, 8, 0),
+					     F("f", FLOAT, 8, 0),
+					     F("g", FLOAT, 8, 0),
+					     F("h", FLOAT, 8, 0),
+					     F("i", FLOAT, 8, 0),
+					     F("j", FLOAT, 4, 0),
+					     F("result", FLOAT, 8, KYMO_FIELD_RESULT)};
 static const kymo_field_t small_fields[] = {F("x", FLOAT, 4, 0),
 					    F("result", FLOAT, 4, KYMO_FIELD_RESULT)};
 static const kymo_field_t out_fields[] = {
@@ -147,10 +160,10 @@ static const kymo_field_t nested_fields[] = {F("depth", SIGNED, 4, 0),
 static const kymo_enum_value_t codes[] = {{"OK", 0}, {"BAD", -3}};
 static const kymo_enum_set_t status = {"status", codes, 2};
 static const kymo_op_desc_t ops[] = {
-	{"many", many_fields, 14, 0, NULL, 0}, {"floats", floats_fields, 11, 0, NULL, 0},
+	{"many", many_fields, 14, 0, NULL, 0},        {"floats", floats_fields, 11, 0, NULL, 0},
 	{"small_float", small_fields, 2, 0, NULL, 0}, {"out", out_fields, 4, 0, &status, 0},
-	{"pointer", pointer_fields, 2, 0, NULL, 0}, {"byte", byte_fields, 1, 0, NULL, 0},
-	{"leaves", leaves_fields, 1, 0, NULL, 0}, {"nested", nested_fields, 2, 0, NULL, 0}};
+	{"pointer", pointer_fields, 2, 0, NULL, 0},   {"byte", byte_fields, 1, 0, NULL, 0},
+	{"leaves", leaves_fields, 1, 0, NULL, 0},     {"nested", nested_fields, 2, 0, NULL, 0}};
 static const kymo_domain_desc_t desc = {sizeof(desc), "shapes", "Shapes", 1, 8, ops};
 
 /* ---- a tool ---- */
@@ -233,7 +246,8 @@ static void integers(void **state)
 	const uint64_t *v = seen.exit.value;
 
 	assert_int_equal(table.many(-1, 255, -300, 1.25, 65535, -70000, 2.5f, 4000000000u,
-				    -5000000000ll, 1ull << 63, -8, -0.125, "text"), -9);
+				    -5000000000ll, 1ull << 63, -8, -0.125, "text"),
+			 -9);
 	check_counts(1);
 	assert_int_equal(seen.op, 0);
 	assert_true((int64_t)v[0] == -1 && v[1] == 255 && (int64_t)v[2] == -300);
@@ -305,7 +319,7 @@ static void long_jumps(void **state)
 	}
 	assert_int_equal(seen.enters, 200);
 	assert_int_equal(seen.exits, 199); /* each is seen when the next call comes */
-	table.byte(); /* frames left behind do not become parents */
+	table.byte();                      /* frames left behind do not become parents */
 	assert_int_equal(seen.parent, 0);
 	assert_int_equal(seen.exits, 201);
 }
@@ -393,8 +407,8 @@ struct pitched {
 	size_t pitch, xsize, ysize;
 };
 
-static int launch(const void *f, struct dim3 blocks, struct dim3 threads, void **args, size_t shared,
-		  void *stream)
+static int launch(const void *f, struct dim3 blocks, struct dim3 threads, void **args,
+		  size_t shared, void *stream)
 {
 	EXPECT(f == (void *)1 && blocks.x == 2 && blocks.y == 3 && blocks.z == 4);
 	EXPECT(threads.x == 5 && threads.y == 6 && threads.z == 7 && args == (void **)8);
@@ -438,11 +452,12 @@ static void structures(void **state)
 	memcpy(&call_memset, &hip.entries[m], sizeof(void *));
 	assert_ptr_not_equal(call_launch, launch);
 	assert_int_equal(call_launch((void *)1, (struct dim3){2, 3, 4}, (struct dim3){5, 6, 7},
-				     (void **)8, 9, (void *)10), 0);
+				     (void **)8, 9, (void *)10),
+			 0);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(seen.exit.value[i], i + 1);
-	assert_int_equal(call_memset((struct pitched){(void *)1, 2, 3, 4}, -5,
-				     (struct extent){6, 7, 8}), 1);
+	assert_int_equal(
+		call_memset((struct pitched){(void *)1, 2, 3, 4}, -5, (struct extent){6, 7, 8}), 1);
 	assert_int_equal(seen.status, 1);
 	for (int i = 0; i < 8; i++)
 		assert_int_equal((int64_t)seen.exit.value[i], i == 4 ? -5 : i + 1);
@@ -495,9 +510,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(integers), TEST(floating), TEST(outputs), TEST(results), TEST(recursion),
-		TEST(long_jumps), TEST(unwinding), TEST(traced), TEST(counted), TEST(forks), TEST(structures),
-		TEST(annotations),
+		TEST(integers),  TEST(floating),   TEST(outputs),    TEST(results),
+		TEST(recursion), TEST(long_jumps), TEST(unwinding),  TEST(traced),
+		TEST(counted),   TEST(forks),      TEST(structures), TEST(annotations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

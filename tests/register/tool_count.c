@@ -93,8 +93,8 @@ KYMO_EXPORT const kymo_tool_t *kymo_configure(uint32_t version, const char *libr
 
 const kymo_tool_t *kymo_configure(uint32_t version, const char *library_version, uint32_t priority)
 {
-	static const kymo_tool_t tool = {.size = sizeof(tool), .name = "count",
-					 .initialize = initialize};
+	static const kymo_tool_t tool = {
+		.size = sizeof(tool), .name = "count", .initialize = initialize};
 
 	return &tool;
 }

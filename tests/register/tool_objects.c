@@ -16,8 +16,8 @@ static void delivered(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
 
 static kymo_status_t start(void *data)
 {
-	kymo_buffer_desc_t desc = {.size = sizeof(desc), .deliver = delivered,
-				   .arguments = KYMO_ARGUMENTS_SCALARS};
+	kymo_buffer_desc_t desc = {
+		.size = sizeof(desc), .deliver = delivered, .arguments = KYMO_ARGUMENTS_SCALARS};
 	kymo_context_t context;
 	kymo_buffer_t buffer;
 	kymo_status_t s = kymo_context_create(&context);
@@ -34,7 +34,8 @@ static kymo_status_t start(void *data)
 static void print(void *data)
 {
 	for (unsigned i = 0; i < 4; i++)
-		fprintf(stderr, "%s %u %u %u\n", domains[i], counts[i][0], counts[i][1], counts[i][2]);
+		fprintf(stderr, "%s %u %u %u\n", domains[i], counts[i][0], counts[i][1],
+			counts[i][2]);
 }
 
 KYMO_EXPORT const kymo_tool_t *kymo_configure(uint32_t version, const char *library, uint32_t n)

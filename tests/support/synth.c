@@ -264,8 +264,7 @@ void synth_clock(struct synth *s, uint32_t id, const char *name)
 	synth_define(s, &d);
 }
 
-void synth_clock_sync(struct synth *s, uint32_t id, uint64_t before, uint64_t after,
-		      uint64_t value)
+void synth_clock_sync(struct synth *s, uint32_t id, uint64_t before, uint64_t after, uint64_t value)
 {
 	struct wire_def d;
 
@@ -666,8 +665,8 @@ static void write_open_calls(struct synth *s)
 		for (uint32_t k = 0; k < t->depth && n < SYNTH_THREADS * 4; k++) {
 			const struct frame *f = &t->frames[k];
 
-			calls[n++] = (struct raw_open){{f->id, f->start, f->op, f->site},
-						       i, t->tid, k, 0};
+			calls[n++] = (struct raw_open){
+				{f->id, f->start, f->op, f->site}, i, t->tid, k, 0};
 		}
 	}
 	if (n)

@@ -28,10 +28,10 @@ struct synth_options {
 	uint32_t chunk_size; /* 0: 64 KiB */
 	uint32_t rank;       /* RANK_NONE or a rank */
 	bool compress;
-	bool no_clock; /* no calibration points */
-	uint64_t overwritten; /* records that gave way, as a flight recorder says */
-	uint64_t lost;        /* as the end of the file says, of records and of definitions */
-	const char *command; /* words separated by spaces; NULL: "demo --size 64" */
+	bool no_clock;          /* no calibration points */
+	uint64_t overwritten;   /* records that gave way, as a flight recorder says */
+	uint64_t lost;          /* as the end of the file says, of records and of definitions */
+	const char *command;    /* words separated by spaces; NULL: "demo --size 64" */
 	const char *exe, *host; /* NULL: /usr/bin/demo, node1 */
 };
 #define RANK_NONE 0xffffffffu
@@ -44,10 +44,22 @@ struct synth_value {
 	uint32_t count;   /* elements of bytes and arrays */
 	uint32_t cap;     /* at most this many are stored; 0: all */
 };
-#define V_U(v)      {.u = (uint64_t)(v)}
-#define V_F(v)      {.f = (v)}
-#define V_S(s)      {.data = (s)}
-#define V_A(d, n)   {.data = (d), .count = (n)}
+#define V_U(v)                                                                                     \
+	{                                                                                          \
+		.u = (uint64_t)(v)                                                                 \
+	}
+#define V_F(v)                                                                                     \
+	{                                                                                          \
+		.f = (v)                                                                           \
+	}
+#define V_S(s)                                                                                     \
+	{                                                                                          \
+		.data = (s)                                                                        \
+	}
+#define V_A(d, n)                                                                                  \
+	{                                                                                          \
+		.data = (d), .count = (n)                                                          \
+	}
 
 /* Opens the file and writes PROCESS, the activity domains and the first calibration point. */
 struct synth *synth_open(const struct synth_options *o);
@@ -57,7 +69,12 @@ uint16_t synth_domain(struct synth *s, const kymo_domain_desc_t *d);
 
 /* Wire numbers of the activity domains' op 0. */
 enum synth_activity_domain {
-	SYNTH_DISPATCH, SYNTH_COPY, SYNTH_ALLOCATION, SYNTH_SYNC, SYNTH_CODE_OBJECT, SYNTH_ACTIVITIES
+	SYNTH_DISPATCH,
+	SYNTH_COPY,
+	SYNTH_ALLOCATION,
+	SYNTH_SYNC,
+	SYNTH_CODE_OBJECT,
+	SYNTH_ACTIVITIES
 };
 uint16_t synth_activity_base(const struct synth *s, enum synth_activity_domain d);
 

@@ -122,7 +122,8 @@ int synth_hello(int fd, const struct shm_hello *hello, size_t bytes, int memfd)
 struct shm_header *synth_connect(const struct synth *s, int *memfd, int *status)
 {
 	struct shm_header *h = synth_buffer(s, memfd);
-	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION, (uint32_t)getpid(), h ? h->bytes : 0, 0, 0};
+	struct shm_hello hello = {SHM_MAGIC,        SHM_VERSION, (uint32_t)getpid(),
+				  h ? h->bytes : 0, 0,           0};
 	int fd = synth_dial(s->socket);
 
 	*status = fd < 0 ? -1001 : synth_hello(fd, &hello, sizeof(hello), *memfd);

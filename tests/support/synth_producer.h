@@ -30,9 +30,9 @@ struct synth {
 	uint64_t records; /* of each thread; 0: for ever */
 	uint32_t chunk_size;
 	uint32_t chunks;
-	unsigned open_calls; /* left open by each thread */
+	unsigned open_calls;          /* left open by each thread */
 	enum shm_process_state state; /* set at the end */
-	bool linger;         /* stay alive after the last record */
+	bool linger;                  /* stay alive after the last record */
 	struct synth_account *account;
 };
 

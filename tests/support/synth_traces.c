@@ -18,55 +18,114 @@ SET(allocation_what, {"buffer", 1}, {"sub-buffer", 2}, {"image", 3}, {"pipe", 4}
 SET(untimed_reason, {"no", 0}, {"no profiling queue", 1}, {"command failed", 2},
     {"never completed", 3}, {"query refused", 4}, {"not asked for", 5});
 
-#define REF(name, what) {name, what, NULL, KYMO_KIND_REF, 0, 8, 0}
-#define U64(name)       {name, "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0}
-#define SIZE(name)      {name, "bytes", NULL, KYMO_KIND_SIZE, 0, 8, 0}
-#define TIME(name)      {name, "ns", NULL, KYMO_KIND_TIME, 0, 8, 0}
-#define I32(name)       {name, "i32", NULL, KYMO_KIND_SIGNED, 0, 4, 0}
-#define BOOLEAN(name)   {name, "bool", NULL, KYMO_KIND_BOOL, 0, 1, 0}
-#define ENUM(name, set) {name, #set, &set, KYMO_KIND_ENUM, 0, 4, 0}
+#define REF(name, what)                                                                            \
+	{                                                                                          \
+		name, what, NULL, KYMO_KIND_REF, 0, 8, 0                                           \
+	}
+#define U64(name)                                                                                  \
+	{                                                                                          \
+		name, "u64", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0                                     \
+	}
+#define SIZE(name)                                                                                 \
+	{                                                                                          \
+		name, "bytes", NULL, KYMO_KIND_SIZE, 0, 8, 0                                       \
+	}
+#define TIME(name)                                                                                 \
+	{                                                                                          \
+		name, "ns", NULL, KYMO_KIND_TIME, 0, 8, 0                                          \
+	}
+#define I32(name)                                                                                  \
+	{                                                                                          \
+		name, "i32", NULL, KYMO_KIND_SIGNED, 0, 4, 0                                       \
+	}
+#define BOOLEAN(name)                                                                              \
+	{                                                                                          \
+		name, "bool", NULL, KYMO_KIND_BOOL, 0, 1, 0                                        \
+	}
+#define ENUM(name, set)                                                                            \
+	{                                                                                          \
+		name, #set, &set, KYMO_KIND_ENUM, 0, 4, 0                                          \
+	}
 
-static const kymo_field_t dispatch_fields[] = {
-	REF("correlation", "call"), REF("agent", "agent"), REF("queue", "queue"),
-	REF("kernel", "kernel"), TIME("start"), TIME("duration"), TIME("queued_before"),
-	TIME("submitted_before"), U64("dims"), U64("global_x"), U64("global_y"), U64("global_z"),
-	U64("local_x"), U64("local_y"), U64("local_z"), U64("offset_x"), U64("offset_y"),
-	U64("offset_z"), I32("status"), ENUM("untimed", untimed_reason), U64("submit_tick"),
-	SIZE("dynamic_shared")};
-static const kymo_field_t copy_fields[] = {
-	REF("correlation", "call"), REF("queue", "queue"), REF("source_agent", "agent"),
-	REF("destination_agent", "agent"), SIZE("bytes"), ENUM("source_kind", memory_kind),
-	ENUM("destination_kind", memory_kind), TIME("start"), TIME("duration"),
-	TIME("queued_before"), TIME("submitted_before"), BOOLEAN("blocking"), I32("status"),
-	ENUM("untimed", untimed_reason), U64("submit_tick"), U64("graph"), U64("graph_node"),
-	{"address", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0}, U64("cause"), U64("count")};
+static const kymo_field_t dispatch_fields[] = {REF("correlation", "call"),
+					       REF("agent", "agent"),
+					       REF("queue", "queue"),
+					       REF("kernel", "kernel"),
+					       TIME("start"),
+					       TIME("duration"),
+					       TIME("queued_before"),
+					       TIME("submitted_before"),
+					       U64("dims"),
+					       U64("global_x"),
+					       U64("global_y"),
+					       U64("global_z"),
+					       U64("local_x"),
+					       U64("local_y"),
+					       U64("local_z"),
+					       U64("offset_x"),
+					       U64("offset_y"),
+					       U64("offset_z"),
+					       I32("status"),
+					       ENUM("untimed", untimed_reason),
+					       U64("submit_tick"),
+					       SIZE("dynamic_shared")};
+static const kymo_field_t copy_fields[] = {REF("correlation", "call"),
+					   REF("queue", "queue"),
+					   REF("source_agent", "agent"),
+					   REF("destination_agent", "agent"),
+					   SIZE("bytes"),
+					   ENUM("source_kind", memory_kind),
+					   ENUM("destination_kind", memory_kind),
+					   TIME("start"),
+					   TIME("duration"),
+					   TIME("queued_before"),
+					   TIME("submitted_before"),
+					   BOOLEAN("blocking"),
+					   I32("status"),
+					   ENUM("untimed", untimed_reason),
+					   U64("submit_tick"),
+					   U64("graph"),
+					   U64("graph_node"),
+					   {"address", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0},
+					   U64("cause"),
+					   U64("count")};
 static const kymo_field_t allocation_fields[] = {
-	REF("correlation", "call"), REF("agent", "agent"), REF("context", "device_context"),
-	ENUM("kind", memory_kind), ENUM("what", allocation_what), SIZE("bytes"),
-	{"address", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0}, U64("id"), U64("parent")};
-static const kymo_field_t sync_fields[] = {REF("correlation", "call"), REF("queue", "queue"),
+	REF("correlation", "call"),
+	REF("agent", "agent"),
+	REF("context", "device_context"),
+	ENUM("kind", memory_kind),
+	ENUM("what", allocation_what),
+	SIZE("bytes"),
+	{"address", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0},
+	U64("id"),
+	U64("parent")};
+static const kymo_field_t sync_fields[] = {REF("correlation", "call"),
+					   REF("queue", "queue"),
 					   U64("count"),
 					   {"event", "event", NULL, KYMO_KIND_HANDLE, 0, 8, 0}};
-static const kymo_field_t build_fields[] = {
-	REF("correlation", "call"), REF("program", "program"), REF("agent", "agent"),
-	I32("status"), REF("options", "blob"), REF("log", "blob")};
+static const kymo_field_t build_fields[] = {REF("correlation", "call"), REF("program", "program"),
+					    REF("agent", "agent"),      I32("status"),
+					    REF("options", "blob"),     REF("log", "blob")};
 _Static_assert(COUNT(dispatch_fields) == DISPATCH_FIELDS + 1, "dispatch");
 _Static_assert(COUNT(copy_fields) == COPY_FIELDS, "copy");
 _Static_assert(COUNT(allocation_fields) == ALLOCATION_FIELDS, "allocation");
 _Static_assert(COUNT(sync_fields) == SYNC_FIELDS, "sync");
 _Static_assert(COUNT(build_fields) == BUILD_FIELDS, "build");
 
-#define OP(name, fields) {name, fields, COUNT(fields), KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0}
+#define OP(name, fields)                                                                           \
+	{                                                                                          \
+		name, fields, COUNT(fields), KYMO_OP_MINIMAL | KYMO_OP_ACTIVITY, NULL, 0           \
+	}
 static const kymo_op_desc_t dispatch_ops[] = {OP("kernel", dispatch_fields)};
-static const kymo_op_desc_t copy_ops[] = {
-	OP("read", copy_fields), OP("write", copy_fields), OP("copy", copy_fields),
-	OP("fill", copy_fields), OP("map", copy_fields), OP("unmap", copy_fields),
-	OP("migrate", copy_fields)};
+static const kymo_op_desc_t copy_ops[] = {OP("read", copy_fields),   OP("write", copy_fields),
+					  OP("copy", copy_fields),   OP("fill", copy_fields),
+					  OP("map", copy_fields),    OP("unmap", copy_fields),
+					  OP("migrate", copy_fields)};
 static const kymo_op_desc_t allocation_ops[] = {OP("allocate", allocation_fields),
 						OP("free", allocation_fields)};
-static const kymo_op_desc_t sync_ops[] = {OP("queue", sync_fields), OP("events", sync_fields),
-					  OP("blocking", sync_fields), OP("barrier", sync_fields),
-					  OP("marker", sync_fields), OP("user_event", sync_fields)};
+static const kymo_op_desc_t sync_ops[] = {
+	OP("queue", sync_fields),   OP("events", sync_fields), OP("blocking", sync_fields),
+	OP("barrier", sync_fields), OP("marker", sync_fields), OP("user_event", sync_fields)};
 static const kymo_op_desc_t build_ops[] = {OP("build", build_fields)};
 
 #define DOMAIN(name, title, ops)                                                                   \
@@ -108,11 +167,13 @@ static const kymo_field_t all_fields[] = {
 	{"size", "size_t", NULL, KYMO_KIND_SIZE, 0, 8, 0},
 	{"queue", "queue", NULL, KYMO_KIND_REF, 0, 8, 0},
 	{"*count", "int *", NULL, KYMO_KIND_SIGNED, 0, 4, KYMO_FIELD_OUT | KYMO_FIELD_DEREF},
-	{"result", "test_object", NULL, KYMO_KIND_HANDLE, 0, 8, KYMO_FIELD_RESULT | KYMO_FIELD_OUT}};
+	{"result", "test_object", NULL, KYMO_KIND_HANDLE, 0, 8,
+	 KYMO_FIELD_RESULT | KYMO_FIELD_OUT}};
 static const kymo_field_t open_fields[] = {
 	{"name", "const char *", NULL, KYMO_KIND_STRING, 0, 1, 0},
 	{"flags", "test_flags", &test_flags, KYMO_KIND_FLAGS, 0, 8, 0},
-	{"result", "test_object", NULL, KYMO_KIND_HANDLE, 0, 8, KYMO_FIELD_RESULT | KYMO_FIELD_OUT}};
+	{"result", "test_object", NULL, KYMO_KIND_HANDLE, 0, 8,
+	 KYMO_FIELD_RESULT | KYMO_FIELD_OUT}};
 static const kymo_field_t launch_fields[] = {
 	{"queue", "test_queue", NULL, KYMO_KIND_HANDLE, 0, 8, 0},
 	{"kernel", "test_kernel", NULL, KYMO_KIND_HANDLE, 0, 8, 0},
@@ -127,7 +188,10 @@ static const kymo_field_t copy_call_fields[] = {
 static const kymo_field_t query_fields[] = {
 	{"what", "uint32_t", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0}};
 
-#define CALL(name, fields, flags) {name, fields, COUNT(fields), flags, &test_status, 0}
+#define CALL(name, fields, flags)                                                                  \
+	{                                                                                          \
+		name, fields, COUNT(fields), flags, &test_status, 0                                \
+	}
 static const kymo_op_desc_t test_ops[TEST_OPS] = {
 	[TEST_ALL_KINDS] = CALL("all_kinds", all_fields, 0),
 	[TEST_OPEN] = CALL("open", open_fields, KYMO_OP_ALLOCATES),
@@ -135,8 +199,8 @@ static const kymo_op_desc_t test_ops[TEST_OPS] = {
 	[TEST_WAIT] = CALL("wait", wait_fields, KYMO_OP_WAITS),
 	[TEST_COPY] = CALL("copy", copy_call_fields, KYMO_OP_SUBMITS),
 	[TEST_QUERY] = CALL("query", query_fields, KYMO_OP_CHATTY)};
-const kymo_domain_desc_t synth_test_domain = {sizeof(kymo_domain_desc_t), "test", "Test", 1,
-					      TEST_OPS, test_ops};
+const kymo_domain_desc_t synth_test_domain = {
+	sizeof(kymo_domain_desc_t), "test", "Test", 1, TEST_OPS, test_ops};
 
 /* ---- the demo ------------------------------------------------------------------------------ */
 
@@ -184,12 +248,27 @@ static void all_kinds(struct synth *s, uint32_t t, uint16_t base, uint64_t at)
 	static const uint32_t modes[] = {1, 2, 77};
 	static const uint64_t events[] = {0x7f1200001000, 0, 0x10};
 	static const uint8_t bytes[] = {0, 1, 0xfe, 0xff};
-	const struct synth_value v[] = {
-		V_U(200), V_U(UINT64_MAX), V_U(-2), V_U(-5000000000), V_F(0.1f), V_F(-1e300),
-		V_U(0x7f1200001234), V_U(0x555500000010), V_U(0x11f0), V_U(3 | 1ull << 40 | 16),
-		V_U(1), V_S("say \"hi\"\n\t\\ caf\xc3\xa9, \x01"), V_A(bytes, 4), V_A(sizes, 3),
-		V_A(modes, 3), {.data = events, .count = 3, .cap = 2}, V_U(-100), V_U(4096), V_U(2),
-		V_U(-7), V_U(0x7f1200005678)};
+	const struct synth_value v[] = {V_U(200),
+					V_U(UINT64_MAX),
+					V_U(-2),
+					V_U(-5000000000),
+					V_F(0.1f),
+					V_F(-1e300),
+					V_U(0x7f1200001234),
+					V_U(0x555500000010),
+					V_U(0x11f0),
+					V_U(3 | 1ull << 40 | 16),
+					V_U(1),
+					V_S("say \"hi\"\n\t\\ caf\xc3\xa9, \x01"),
+					V_A(bytes, 4),
+					V_A(sizes, 3),
+					V_A(modes, 3),
+					{.data = events, .count = 3, .cap = 2},
+					V_U(-100),
+					V_U(4096),
+					V_U(2),
+					V_U(-7),
+					V_U(0x7f1200005678)};
 
 	synth_enter(s, t, (uint16_t)(base + TEST_ALL_KINDS), at, 1);
 	synth_leave(s, t, at + 500, 0, true, v);
@@ -213,9 +292,15 @@ static void open_calls(struct synth *s, uint32_t t, uint16_t base, uint64_t at)
 static void allocate(struct synth *s, uint32_t t, uint64_t at, uint64_t correlation)
 {
 	uint16_t base = synth_activity_base(s, SYNTH_ALLOCATION);
-	const struct synth_value v[ALLOCATION_FIELDS] = {
-		V_U(correlation), V_U(1), V_U(1), V_U(MEMORY_DEVICE), V_U(ALLOCATION_BUFFER),
-		V_U(1 << 20), V_U(0x7f120000a000), V_U(1), V_U(0)};
+	const struct synth_value v[ALLOCATION_FIELDS] = {V_U(correlation),
+							 V_U(1),
+							 V_U(1),
+							 V_U(MEMORY_DEVICE),
+							 V_U(ALLOCATION_BUFFER),
+							 V_U(1 << 20),
+							 V_U(0x7f120000a000),
+							 V_U(1),
+							 V_U(0)};
 
 	synth_activity(s, t, base + ALLOCATION_OP_ALLOCATE, at, at, v);
 	synth_activity(s, t, base + ALLOCATION_OP_FREE, at + 700000, at + 700000, v);
@@ -236,13 +321,29 @@ static void report_dispatch(struct synth *s, uint32_t t, uint64_t id, uint64_t q
 			    uint64_t kernel, uint64_t submit, uint64_t start, uint64_t seen,
 			    bool timed)
 {
-	const struct synth_value v[DISPATCH_FIELDS + 1] = {
-		V_U(id), V_U(queue == 3 ? 2 : 1), V_U(queue), V_U(kernel),
-		V_U(timed ? DEVICE0 + start : 0), V_U(timed ? 4000 : 0), V_U(timed ? 800 : 0),
-		V_U(timed ? 500 : 0), V_U(2), V_U(1024), V_U(64), V_U(0), V_U(64), V_U(1), V_U(0),
-		V_U(0), V_U(0), V_U(0), V_U(0), V_U(timed ? 0 : UNTIMED_QUERY),
-		V_U(SYNTH_TICK0 + submit * 2),
-		[DISPATCH_FIELDS] = V_U(queue == 3 ? 512 : 0)};
+	const struct synth_value v[DISPATCH_FIELDS + 1] = {V_U(id),
+							   V_U(queue == 3 ? 2 : 1),
+							   V_U(queue),
+							   V_U(kernel),
+							   V_U(timed ? DEVICE0 + start : 0),
+							   V_U(timed ? 4000 : 0),
+							   V_U(timed ? 800 : 0),
+							   V_U(timed ? 500 : 0),
+							   V_U(2),
+							   V_U(1024),
+							   V_U(64),
+							   V_U(0),
+							   V_U(64),
+							   V_U(1),
+							   V_U(0),
+							   V_U(0),
+							   V_U(0),
+							   V_U(0),
+							   V_U(0),
+							   V_U(timed ? 0 : UNTIMED_QUERY),
+							   V_U(SYNTH_TICK0 + submit * 2),
+							   [DISPATCH_FIELDS] =
+								   V_U(queue == 3 ? 512 : 0)};
 
 	synth_activity(s, t, synth_activity_base(s, SYNTH_DISPATCH), seen, seen, v);
 }
@@ -250,10 +351,21 @@ static void report_dispatch(struct synth *s, uint32_t t, uint64_t id, uint64_t q
 static void report_copy(struct synth *s, uint32_t t, uint64_t id, uint64_t submit, uint64_t start,
 			uint64_t seen)
 {
-	const struct synth_value v[COPY_FIELDS] = {
-		V_U(id), V_U(1), V_U(0), V_U(1), V_U(65536), V_U(MEMORY_HOST_PAGEABLE),
-		V_U(MEMORY_DEVICE), V_U(DEVICE0 + start), V_U(2500), V_U(300), V_U(200), V_U(1), V_U(0),
-		V_U(0), V_U(SYNTH_TICK0 + submit * 2)};
+	const struct synth_value v[COPY_FIELDS] = {V_U(id),
+						   V_U(1),
+						   V_U(0),
+						   V_U(1),
+						   V_U(65536),
+						   V_U(MEMORY_HOST_PAGEABLE),
+						   V_U(MEMORY_DEVICE),
+						   V_U(DEVICE0 + start),
+						   V_U(2500),
+						   V_U(300),
+						   V_U(200),
+						   V_U(1),
+						   V_U(0),
+						   V_U(0),
+						   V_U(SYNTH_TICK0 + submit * 2)};
 
 	synth_activity(s, t, (uint16_t)(synth_activity_base(s, SYNTH_COPY) + COPY_OP_WRITE), seen,
 		       seen, v);
@@ -261,7 +373,8 @@ static void report_copy(struct synth *s, uint32_t t, uint64_t id, uint64_t submi
 
 static void copy_and_wait(struct synth *s, uint32_t t, uint16_t base, uint64_t at)
 {
-	const struct synth_value copy_args[] = {V_U(0xb001), V_U(1), V_U(65536), V_U(0x7f1200002000)};
+	const struct synth_value copy_args[] = {V_U(0xb001), V_U(1), V_U(65536),
+						V_U(0x7f1200002000)};
 	const struct synth_value wait_args[] = {V_U(0xb001)};
 	const struct synth_value query_args[] = {V_U(7)};
 	uint64_t wait = synth_enter(s, t, (uint16_t)(base + TEST_WAIT), at, 4);
@@ -280,7 +393,8 @@ static void copy_and_wait(struct synth *s, uint32_t t, uint16_t base, uint64_t a
 
 static void build(struct synth *s, uint32_t t, uint64_t start, uint64_t end)
 {
-	const struct synth_value v[BUILD_FIELDS] = {V_U(0), V_U(1), V_U(1), V_U(-11), V_U(0), V_U(1)};
+	const struct synth_value v[BUILD_FIELDS] = {V_U(0),   V_U(1), V_U(1),
+						    V_U(-11), V_U(0), V_U(1)};
 
 	synth_activity(s, t, synth_activity_base(s, SYNTH_CODE_OBJECT), start, end, v);
 }
@@ -319,9 +433,11 @@ static void first_process(const char *directory, bool compress)
 /* Killed while two calls were open; nested deeper than the chunk header has room for. */
 static void second_process(const char *directory, bool compress)
 {
-	struct synth *s = synth_open(&(struct synth_options){
-		.directory = directory, .pid = 5151, .rank = 1, .compress = compress,
-		.overwritten = 5});
+	struct synth *s = synth_open(&(struct synth_options){.directory = directory,
+							     .pid = 5151,
+							     .rank = 1,
+							     .compress = compress,
+							     .overwritten = 5});
 	uint16_t base = synth_domain(s, &synth_test_domain);
 	uint32_t t = synth_thread(s, 5151, "");
 	const struct synth_value v[] = {V_U(1)};

@@ -79,8 +79,9 @@ API int nvmlDeviceGetName(struct device *d, char *out, unsigned size)
 
 API int nvmlDeviceGetUUID(struct device *d, char *out, unsigned size)
 {
-	snprintf(out, size, "GPU-%s", d->index ? "11111111-2222-3333-4444-555555555555"
-					       : "deadbeef-0506-0708-090a-0b0c0d0e0f10");
+	snprintf(out, size, "GPU-%s",
+		 d->index ? "11111111-2222-3333-4444-555555555555"
+			  : "deadbeef-0506-0708-090a-0b0c0d0e0f10");
 	return OK;
 }
 

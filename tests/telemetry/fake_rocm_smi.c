@@ -60,7 +60,8 @@ API int rsmi_dev_power_ave_get(uint32_t d, uint32_t sensor, uint64_t *uw)
 	return OK;
 }
 
-API int rsmi_dev_energy_count_get(uint32_t d, uint64_t *count, float *resolution, uint64_t *timestamp)
+API int rsmi_dev_energy_count_get(uint32_t d, uint64_t *count, float *resolution,
+				  uint64_t *timestamp)
 {
 	static uint64_t n;
 

@@ -127,8 +127,10 @@ static void test_stat_of_process(void **state)
 {
 	struct job_stat s;
 
-	assert_true(job_stat_parse("12 (a) R 1 (b) S 11 12 12 0 -1 4194560 100 0 7 0 5 6 0 0 20 0 3 0 "
-				   "4242 1000 25 18446744073709551615", &s));
+	assert_true(
+		job_stat_parse("12 (a) R 1 (b) S 11 12 12 0 -1 4194560 100 0 7 0 5 6 0 0 20 0 3 0 "
+			       "4242 1000 25 18446744073709551615",
+			       &s));
 	assert_int_equal(s.pid, 12);
 	assert_int_equal(s.ppid, 11);
 	assert_int_equal(s.minor, 100);
@@ -138,7 +140,8 @@ static void test_stat_of_process(void **state)
 	assert_int_equal(s.start, 4242);
 	assert_int_equal(s.rss, 25 * sysconf(_SC_PAGESIZE));
 	assert_false(s.ended);
-	assert_true(job_stat_parse("1 (z) Z 11 12 12 0 -1 4 1 0 7 0 5 6 0 0 20 0 3 0 42 1 25 1", &s));
+	assert_true(
+		job_stat_parse("1 (z) Z 11 12 12 0 -1 4 1 0 7 0 5 6 0 0 20 0 3 0 42 1 25 1", &s));
 	assert_true(s.ended);
 	assert_false(job_stat_parse("1 (z) Z 11 12", &s));
 	assert_false(job_stat_parse("", &s));
@@ -151,8 +154,8 @@ static void process(int pid, int ppid, const char *name)
 	char path[64], text[200];
 
 	snprintf(path, sizeof(path), "proc/%d/stat", pid);
-	snprintf(text, sizeof(text), "%d (%s) S %d 1 1 0 -1 4 100 0 7 0 5 6 0 0 20 0 1 0 42 1 25 1", pid,
-		 name, ppid);
+	snprintf(text, sizeof(text), "%d (%s) S %d 1 1 0 -1 4 100 0 7 0 5 6 0 0 20 0 1 0 42 1 25 1",
+		 pid, name, ppid);
 	put(path, text);
 }
 
@@ -200,8 +203,11 @@ static struct meter meter;
 
 static uint32_t total(struct probe *p, uint64_t wrap)
 {
-	return meter_metric(p, &(struct metric_info){.name = "t", .unit = "J", .kind = METRIC_TOTAL,
-						     .scale = 0.001, .wrap = wrap});
+	return meter_metric(p, &(struct metric_info){.name = "t",
+						     .unit = "J",
+						     .kind = METRIC_TOTAL,
+						     .scale = 0.001,
+						     .wrap = wrap});
 }
 
 static void test_totals(void **state)
@@ -251,8 +257,8 @@ static void test_power_over_time(void **state)
 
 	meter_init(&meter, "");
 	probe_open(&p, &meter, &test_source);
-	id = meter_metric(&p, &(struct metric_info){.name = "energy", .unit = "J",
-						    .kind = METRIC_TOTAL});
+	id = meter_metric(
+		&p, &(struct metric_info){.name = "energy", .unit = "J", .kind = METRIC_TOTAL});
 	k = meter.metrics[id - 1];
 	meter_before(&p);
 	meter_integrate(&p, id, 100);
@@ -283,16 +289,22 @@ static void test_devices_are_joined(void **state)
 	library_uuid("GPU-deadbeef-0506-0708-090a-0b0c0d0e0f10", uuid);
 	meter_init(&meter, "");
 	probe_open(&p, &meter, &test_source);
-	a = meter_device(&p, &(struct device_info){.type = "gpu", .name = "a\n\x01", .pci = "0000:3b:00.0",
-						   .uuid = uuid});
+	a = meter_device(
+		&p, &(struct device_info){
+			    .type = "gpu", .name = "a\n\x01", .pci = "0000:3b:00.0", .uuid = uuid});
 	assert_int_equal(a, 1);
 	assert_string_equal(meter.devices[0].name, "a??");
-	assert_int_equal(meter_device(&p, &(struct device_info){.type = "gpu", .name = "b",
-								.pci = "0000:3B:00.0"}), a);
-	assert_int_equal(meter_device(&p, &(struct device_info){.type = "gpu", .name = "b",
-								.uuid = uuid}), a);
-	assert_int_equal(meter_device(&p, &(struct device_info){.type = "gpu", .name = "c",
-								.pci = "0000:3c:00.0"}), 2);
+	assert_int_equal(meter_device(&p, &(struct device_info){.type = "gpu",
+								.name = "b",
+								.pci = "0000:3B:00.0"}),
+			 a);
+	assert_int_equal(
+		meter_device(&p, &(struct device_info){.type = "gpu", .name = "b", .uuid = uuid}),
+		a);
+	assert_int_equal(meter_device(&p, &(struct device_info){.type = "gpu",
+								.name = "c",
+								.pci = "0000:3c:00.0"}),
+			 2);
 	meter_release(&meter);
 }
 
@@ -307,12 +319,13 @@ static void see_value(void *data, const struct telemetry_value *v)
 {
 	struct seen *s = data;
 
-	s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n, "%s|%s|%s|%s%s|%s\n", v->source,
-				 v->device, v->name, v->unit, v->per_second ? "/s" : "",
+	s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n, "%s|%s|%s|%s%s|%s\n",
+				 v->source, v->device, v->name, v->unit, v->per_second ? "/s" : "",
 				 v->known ? "known" : "unknown");
 }
 
-static void see_source(void *data, const char *name, const char *about, unsigned values, uint64_t ns)
+static void see_source(void *data, const char *name, const char *about, unsigned values,
+		       uint64_t ns)
 {
 }
 
@@ -364,7 +377,8 @@ static void test_tree(void **state)
 	assert_non_null(strstr(s->text, "hwmon|amdgpu|voltage.0|V|known\n"));
 	assert_null(strstr(s->text, "temperature.2"));
 	assert_null(strstr(s->text, "package 1|"));
-	assert_non_null(strstr(s->text, "denied rapl: intel-rapl:1/energy_uj: it held no number\n"));
+	assert_non_null(
+		strstr(s->text, "denied rapl: intel-rapl:1/energy_uj: it held no number\n"));
 	/* What is merely not there is not told as a fault. */
 	assert_non_null(strstr(s->text, "missing psi: /proc/pressure/memory"));
 	free(s);
@@ -454,8 +468,11 @@ static char *new_trace(const char *name)
 
 static struct telemetry *start(const char *trace)
 {
-	struct telemetry_options o = {.trace = trace, .root = root, .interval_ns = 10 * MILLISECOND,
-				      .program = 100, .compress = true};
+	struct telemetry_options o = {.trace = trace,
+				      .root = root,
+				      .interval_ns = 10 * MILLISECOND,
+				      .program = 100,
+				      .compress = true};
 	struct telemetry *t = telemetry_start(&o);
 
 	assert_non_null(t);
@@ -473,7 +490,8 @@ static unsigned files(const char *trace, unsigned wanted)
 	for (unsigned tries = 0; tries < 2500; tries++) {
 		n = 0;
 		do {
-			snprintf(path, sizeof(path), "%s/raw/%.48s-telemetry-%u.kyr", trace, host, n);
+			snprintf(path, sizeof(path), "%s/raw/%.48s-telemetry-%u.kyr", trace, host,
+				 n);
 		} while (access(path, F_OK) == 0 && ++n);
 		if (n >= wanted)
 			break;

@@ -25,7 +25,8 @@
 
 enum { OP_WORK, OP_REST, OPS };
 
-static const kymo_op_desc_t descs[OPS] = {{"work", NULL, 0, 0, NULL, 0}, {"rest", NULL, 0, 0, NULL, 0}};
+static const kymo_op_desc_t descs[OPS] = {{"work", NULL, 0, 0, NULL, 0},
+					  {"rest", NULL, 0, 0, NULL, 0}};
 static const kymo_domain_desc_t desc = {sizeof(desc), "test", "Test", 1, OPS, descs};
 static struct cap_op ops[OPS];
 static struct cap_domain *domain;
@@ -73,8 +74,8 @@ static kymo_status_t fake_list(kymo_counter_list_fn add, void *to, void *data)
 		{sizeof(infos[0]), "beats", "Beats", "", 0,
 		 KYMO_COUNTER_THREAD | KYMO_COUNTER_AGENT, 0, 0, NULL, NULL, 10, FAKE_BEATS},
 		{sizeof(infos[0]), "grid", "Waves", "waves", 0,
-		 KYMO_COUNTER_THREAD | KYMO_COUNTER_AGENT | KYMO_COUNTER_DISPATCH, 0, 2, grid,
-		 NULL, 10, FAKE_GRID},
+		 KYMO_COUNTER_THREAD | KYMO_COUNTER_AGENT | KYMO_COUNTER_DISPATCH, 0, 2, grid, NULL,
+		 10, FAKE_GRID},
 		{sizeof(infos[0]), "wide", "Takes the whole agent", "", 0, KYMO_COUNTER_THREAD, 0,
 		 0, NULL, NULL, 10, FAKE_WIDE},
 		{sizeof(infos[0]), "broken", "Cannot be counted", "", 0, KYMO_COUNTER_THREAD, 0, 0,
@@ -149,8 +150,13 @@ static void fake_close(void *session, void *data)
 }
 
 static const kymo_counter_provider_t fake = {
-	.size = sizeof(fake), .name = "fake", .description = "Counts what it is told to",
-	.list = fake_list, .admit = fake_admit, .open = fake_open, .read = fake_read,
+	.size = sizeof(fake),
+	.name = "fake",
+	.description = "Counts what it is told to",
+	.list = fake_list,
+	.admit = fake_admit,
+	.open = fake_open,
+	.read = fake_read,
 	.close = fake_close,
 };
 
@@ -175,8 +181,8 @@ static void on_values(kymo_context_t context, const kymo_counter_values_t *v, vo
 	struct got *g = &got[got_count++];
 
 	assert_true(v->count <= 16);
-	*g = (struct got){v->op, v->thread, v->agent, v->count, v->correlation, v->start, v->end,
-			  {0}};
+	*g = (struct got){v->op,          v->thread, v->agent, v->count,
+			  v->correlation, v->start,  v->end,   {0}};
 	memcpy(g->values, v->values, v->count * sizeof(double));
 }
 
@@ -232,7 +238,8 @@ static bool only_work(const kymo_domain_desc_t *d, uint32_t op, void *data)
 	return op == OP_WORK;
 }
 
-static const kymo_selection_t work_calls = {.size = sizeof(work_calls), .domain = "test", .select = only_work};
+static const kymo_selection_t work_calls = {
+	.size = sizeof(work_calls), .domain = "test", .select = only_work};
 
 /* ---- counters and sets ---- */
 
@@ -307,10 +314,10 @@ static void sets_say_what_is_wrong(void **state)
 
 static void dimensions_are_reduced(void **state)
 {
-	static const double expected[] = {1, 2, 4, 8, 16, 32, /* grid */
-					  63, 10.5, 1, 32,    /* over everything */
-					  16,                 /* SE 1, CU 1 */
-					  56};                /* sum of row 1 */
+	static const double expected[] = {1,  2,    4, 8,  16, 32, /* grid */
+					  63, 10.5, 1, 32,         /* over everything */
+					  16,                      /* SE 1, CU 1 */
+					  56};                     /* sum of row 1 */
 	kymo_counter_set_t set = set_of("grid,sum(grid),avg(grid),min(grid),max(grid),"
 					"grid[SE=1][CU=1],sum(grid[SE=1])");
 	const char *name, *unit;
@@ -344,8 +351,8 @@ static void dimensions_are_reduced(void **state)
 
 static void dimensions_are_kept(void **state)
 {
-	kymo_counter_choice_t choice = {.size = sizeof(choice), .reduce = KYMO_REDUCE_SUM,
-					.keep = 1u << 1};
+	kymo_counter_choice_t choice = {
+		.size = sizeof(choice), .reduce = KYMO_REDUCE_SUM, .keep = 1u << 1};
 	kymo_counter_dispatch_t d = {.size = sizeof(d), .correlation = 77, .start = 5, .end = 9};
 	double values[FAKE_INSTANCES] = {1, 2, 4, 8, 16, 32};
 	kymo_counter_set_t set;
@@ -394,7 +401,7 @@ static void calls_are_counted(void **state)
 	assert_true(sum_of(KYMO_COUNTER_OP_THREAD, 0) == 11);
 	assert_int_equal(kymo_drain(context, 0), KYMO_OK);
 	assert_int_equal(number_of(KYMO_COUNTER_OP_THREAD), 1); /* nothing new */
-	kymo_counter_set_destroy(set); /* the service goes on */
+	kymo_counter_set_destroy(set);                          /* the service goes on */
 	call(OP_WORK, beat, &three);
 	assert_int_equal(number_of(KYMO_COUNTER_OP_CALL), 3);
 }
@@ -633,7 +640,8 @@ static void a_child_counts_for_itself(void **state)
 		call(OP_WORK, beat, &one);
 		call(OP_WORK, beat, &one);
 		kymo_drain(context, 0);
-		_exit(number_of(KYMO_COUNTER_OP_CALL) == 2 && sum_of(KYMO_COUNTER_OP_CALL, 0) == 2 &&
+		_exit(number_of(KYMO_COUNTER_OP_CALL) == 2 &&
+				      sum_of(KYMO_COUNTER_OP_CALL, 0) == 2 &&
 				      sum_of(KYMO_COUNTER_OP_THREAD, 0) == 2
 			      ? 0
 			      : 1);
@@ -664,7 +672,8 @@ static bool available(const char *name)
 static void touch_pages(void *arg)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *p = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
 
 	assert_true(p != MAP_FAILED);
 	madvise(p, PAGES * page, MADV_NOHUGEPAGE);
@@ -885,16 +894,27 @@ static void descriptors_taken_away_end_counting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(counters_are_listed), TEST(instances_are_numbered_row_by_row),
-		TEST(sets_say_what_is_wrong), TEST(dimensions_are_reduced),
-		TEST(dimensions_are_kept), TEST(calls_are_counted), TEST(calls_nest),
-		TEST(threads_are_counted), TEST(agents_are_exclusive),
-		TEST(failing_reads_end_counting), TEST(windows_end_on_request),
-		TEST(windows_end_by_themselves), TEST(values_become_records),
-		TEST(a_child_counts_for_itself), TEST(page_faults_by_perf),
-		TEST(page_faults_by_rusage), TEST(context_switches_by_perf),
-		TEST(context_switches_by_rusage), TEST(task_clock_is_time),
-		TEST(the_process_is_counted), TEST(descriptors_taken_away_end_counting),
+		TEST(counters_are_listed),
+		TEST(instances_are_numbered_row_by_row),
+		TEST(sets_say_what_is_wrong),
+		TEST(dimensions_are_reduced),
+		TEST(dimensions_are_kept),
+		TEST(calls_are_counted),
+		TEST(calls_nest),
+		TEST(threads_are_counted),
+		TEST(agents_are_exclusive),
+		TEST(failing_reads_end_counting),
+		TEST(windows_end_on_request),
+		TEST(windows_end_by_themselves),
+		TEST(values_become_records),
+		TEST(a_child_counts_for_itself),
+		TEST(page_faults_by_perf),
+		TEST(page_faults_by_rusage),
+		TEST(context_switches_by_perf),
+		TEST(context_switches_by_rusage),
+		TEST(task_clock_is_time),
+		TEST(the_process_is_counted),
+		TEST(descriptors_taken_away_end_counting),
 	};
 
 	if (cap_domain_register(&info, &domain) != KYMO_OK ||

@@ -53,10 +53,10 @@ static __attribute__((noinline)) void call(uint64_t sequence, const char *text)
 
 static struct {
 	_Atomic uint64_t count;
-	_Atomic uint64_t first, last;      /* sequence numbers, plus 1 */
-	_Atomic uint64_t disorder;         /* records that came before an older one of their thread */
+	_Atomic uint64_t first, last; /* sequence numbers, plus 1 */
+	_Atomic uint64_t disorder;    /* records that came before an older one of their thread */
 	_Atomic uint64_t told_lost, told_overwritten;
-	_Atomic uint64_t after[THREADS_MAX]; /* last sequence number of the thread, plus 1 */
+	_Atomic uint64_t after[THREADS_MAX];  /* last sequence number of the thread, plus 1 */
 	_Atomic uint32_t inside[THREADS_MAX]; /* callbacks at work on the thread's records */
 	_Atomic uint64_t overlaps;
 } seen;
@@ -325,8 +325,8 @@ static uint64_t resident(void)
 
 static void test_memory_is_given_back(void **state)
 {
-	kymo_buffer_desc_t d = {.policy = KYMO_POLICY_OVERWRITE, .bytes = 8 << 20,
-				.deliver = deliver};
+	kymo_buffer_desc_t d = {
+		.policy = KYMO_POLICY_OVERWRITE, .bytes = 8 << 20, .deliver = deliver};
 	uint64_t before = 0;
 
 	for (int round = 0; round < 12; round++) { /* 96 MiB in all */
@@ -604,7 +604,7 @@ static void test_last_losses_are_told(void **state)
 static struct shared {
 	_Atomic int child;
 	_Atomic uint64_t in_child;
-} *shared;
+} * shared;
 static pid_t parent;
 
 static void deliver_forking(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
@@ -843,15 +843,15 @@ static void test_bad_descriptions(void **state)
 	assert_int_equal(create((kymo_buffer_desc_t){.deliver = deliver, .size = old}), KYMO_OK);
 	assert_int_equal(create((kymo_buffer_desc_t){.deliver = deliver, .size = old - 1}),
 			 KYMO_ERROR_INCOMPATIBLE);
-	assert_int_equal(create((kymo_buffer_desc_t){.deliver = deliver,
-						     .deliver_batch = deliver_batch}),
+	assert_int_equal(
+		create((kymo_buffer_desc_t){.deliver = deliver, .deliver_batch = deliver_batch}),
+		KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(create((kymo_buffer_desc_t){
+				 .deliver = deliver, .bytes = 1 << 20, .watermark = 2 << 20}),
 			 KYMO_ERROR_INVALID_ARGUMENT);
-	assert_int_equal(create((kymo_buffer_desc_t){.deliver = deliver, .bytes = 1 << 20,
-						     .watermark = 2 << 20}),
-			 KYMO_ERROR_INVALID_ARGUMENT);
-	assert_int_equal(create((kymo_buffer_desc_t){.deliver = deliver,
-						     .policy = (kymo_policy_t)4}),
-			 KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(
+		create((kymo_buffer_desc_t){.deliver = deliver, .policy = (kymo_policy_t)4}),
+		KYMO_ERROR_INVALID_ARGUMENT);
 	assert_int_equal(create((kymo_buffer_desc_t){.share = share_nothing, .parallel = true}),
 			 KYMO_ERROR_INVALID_ARGUMENT);
 	assert_int_equal(create((kymo_buffer_desc_t){.deliver = deliver,

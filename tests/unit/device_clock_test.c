@@ -2,7 +2,6 @@
 /* Times of two made-up devices on the host's scale, and how far they may be off. */
 #include "tool_support.h"
 
-
 enum { FIRST = 11, SECOND, UNREAD, TIMELESS }; /* agents; their clocks are ten higher */
 
 static uint64_t base; /* host time of the first reading */

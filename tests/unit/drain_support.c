@@ -42,8 +42,9 @@ void test_drain_start(struct test_drain *d, struct test_drain_options o)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	d->pid = fork();
 	if (d->pid == 0) {
-		struct drain_config c = {d->trace,   d->socket,  listener,
-					 o.orphan ? -1 : pair[1], o.compress, &d->manifest, NULL};
+		struct drain_config c = {
+			d->trace,   d->socket,    listener, o.orphan ? -1 : pair[1],
+			o.compress, &d->manifest, NULL};
 		struct rlimit limit = {o.file_limit, o.file_limit};
 
 		synth_own_faults();
@@ -111,11 +112,11 @@ void test_drain_remove(struct test_drain *d)
 
 /* ---- the reader ------------------------------------------------------------------------------ */
 
-#define BAD(...)                                                             \
-	do {                                                                 \
-		if (!c->error[0])                                            \
-			snprintf(c->error, sizeof(c->error), __VA_ARGS__);   \
-		return;                                                      \
+#define BAD(...)                                                                                   \
+	do {                                                                                       \
+		if (!c->error[0])                                                                  \
+			snprintf(c->error, sizeof(c->error), __VA_ARGS__);                         \
+		return;                                                                            \
 	} while (0)
 
 struct progress {
@@ -174,8 +175,7 @@ static void read_block(struct contents *c, struct progress *p, struct raw_block 
 	} else if (b.type == RAW_OPEN_CALLS) {
 		c->opens = b.raw / sizeof(struct raw_open);
 		memcpy(&c->first_open, payload, sizeof(c->first_open));
-		memcpy(&c->last_open, payload + b.raw - sizeof(c->last_open),
-		       sizeof(c->last_open));
+		memcpy(&c->last_open, payload + b.raw - sizeof(c->last_open), sizeof(c->last_open));
 	} else if (b.type == RAW_END) {
 		c->has_end = true;
 		memcpy(&c->end, payload, sizeof(c->end));

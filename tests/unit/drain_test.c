@@ -120,7 +120,8 @@ static void killed_at_random(void **state)
 			/* Death between commit and account makes one more. */
 			if (c.records[t] != committed && c.records[t] != committed + 1)
 				fail_msg("round %d, thread %u: %lu records committed, %lu in the "
-					 "file", round, t, committed, c.records[t]);
+					 "file",
+					 round, t, committed, c.records[t]);
 		}
 		assert_true(c.has_end);
 		assert_int_equal(c.end.how == 2 || c.end.status == -1, 1);
@@ -253,10 +254,12 @@ static void wrong_hellos(const struct synth *s)
 static void wrong_geometries(const struct synth *s)
 {
 	static const uint64_t values[] = {0, 1, 7, 0x7fffffff, 0xffffffff, UINT64_MAX, 1ull << 40};
-	static const size_t offsets[] = {
-		offsetof(struct shm_header, bytes),	    offsetof(struct shm_header, ctl_offset),
-		offsetof(struct shm_header, threads_offset), offsetof(struct shm_header, chunks_offset),
-		offsetof(struct shm_header, chunk_size),    offsetof(struct shm_header, chunk_max)};
+	static const size_t offsets[] = {offsetof(struct shm_header, bytes),
+					 offsetof(struct shm_header, ctl_offset),
+					 offsetof(struct shm_header, threads_offset),
+					 offsetof(struct shm_header, chunks_offset),
+					 offsetof(struct shm_header, chunk_size),
+					 offsetof(struct shm_header, chunk_max)};
 
 	for (size_t o = 0; o < sizeof(offsets) / sizeof(offsets[0]); o++) {
 		for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {

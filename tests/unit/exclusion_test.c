@@ -35,8 +35,11 @@ static kymo_context_t make(unsigned *count, bool excludes)
 /* A message of a call of that op, complete at once or later. */
 static void message(int op, bool later)
 {
-	struct comm_transfer t = {.op = COMM_OP_SEND, .excluded = t_ops[op].excluded,
-				  .start = tick_now(), .peer = 1, .tag = -1};
+	struct comm_transfer t = {.op = COMM_OP_SEND,
+				  .excluded = t_ops[op].excluded,
+				  .start = tick_now(),
+				  .peer = 1,
+				  .tag = -1};
 
 	if (later)
 		t.has_submission = cap_submission_take(&t.submission, NULL, &comm_ops[t.op], NULL);

@@ -23,7 +23,8 @@ static uint64_t time_of(uint32_t rank, uint32_t op)
 
 static struct job_tally_row key_of(uint32_t op, char name[16])
 {
-	struct job_tally_row key = {.kind = WIRE_TALLY_CALL, .name = {"mpi", "MPI", name, "", "", ""}};
+	struct job_tally_row key = {.kind = WIRE_TALLY_CALL,
+				    .name = {"mpi", "MPI", name, "", "", ""}};
 
 	snprintf(name, 16, "call_%u", op);
 	return key;

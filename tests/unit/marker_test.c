@@ -53,8 +53,11 @@ static void hear(kymo_context_t context, const kymo_callback_record_t *r, void *
 static void annotate(int round)
 {
 	kymo_payload_t p = kymo_int64("round", round);
-	kymo_marker_t full = {.size = sizeof(full), .name = "full", .domain = &library,
-			      .payload = &p, .payload_count = 1};
+	kymo_marker_t full = {.size = sizeof(full),
+			      .name = "full",
+			      .domain = &library,
+			      .payload = &p,
+			      .payload_count = 1};
 	uint64_t id = kymo_range_start("process");
 
 	kymo_range_push("outer");
@@ -224,9 +227,9 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody),   cmocka_unit_test(test_records),
+		cmocka_unit_test(test_nobody),    cmocka_unit_test(test_records),
 		cmocka_unit_test(test_callbacks), cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_stopped), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_stopped),   cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

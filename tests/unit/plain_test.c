@@ -67,8 +67,8 @@ static void json(void **state)
 	struct text t = {0};
 
 	text_add_json(&t, "\"\\\n\x01\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81\xff\xc3\xa9");
-	assert_string_equal(t.s,
-			    "\"\\\"\\\\\\n\\u0001\\u009b\\u202e\\udb40\\udc41\xef\xbf\xbd\xc3\xa9\"");
+	assert_string_equal(
+		t.s, "\"\\\"\\\\\\n\\u0001\\u009b\\u202e\\udb40\\udc41\xef\xbf\xbd\xc3\xa9\"");
 	text_release(&t);
 }
 

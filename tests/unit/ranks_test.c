@@ -12,8 +12,19 @@
 static void lists(void **state)
 {
 	static const char *const good[] = {"0", "0-3,7", "7,0-3", "5-5", "0-4294967294"};
-	static const char *const bad[] = {"",	 ",",	"1,",	"-1", "1-", "3-2", "a", "1 ,2",
-					  "1--2", "1,,2", "1-2-3", "4294967295", "99999999999999999999"};
+	static const char *const bad[] = {"",
+					  ",",
+					  "1,",
+					  "-1",
+					  "1-",
+					  "3-2",
+					  "a",
+					  "1 ,2",
+					  "1--2",
+					  "1,,2",
+					  "1-2-3",
+					  "4294967295",
+					  "99999999999999999999"};
 
 	for (unsigned i = 0; i < sizeof(good) / sizeof(*good); i++)
 		assert_true(ranks_valid(good[i]));
@@ -42,8 +53,8 @@ static void everybody(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists), cmocka_unit_test(members), cmocka_unit_test(everybody)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(members),
+					   cmocka_unit_test(everybody)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,23 +46,23 @@ static void keep(struct stream_sink *s, enum raw_kind kind, const union raw_any 
 					     r->id, r->start,  r->end, raw_key(kind, any)};
 }
 
-#define KEEP(name, type, kind)                                               \
-	static kymo_status_t on_##name(struct stream_sink *s, const type *r) \
-	{                                                                    \
-		keep(s, kind, (const union raw_any *)(const void *)r);       \
-		return KYMO_OK;                                              \
+#define KEEP(name, type, kind)                                                                     \
+	static kymo_status_t on_##name(struct stream_sink *s, const type *r)                       \
+	{                                                                                          \
+		keep(s, kind, (const union raw_any *)(const void *)r);                             \
+		return KYMO_OK;                                                                    \
 	}
 
 KEEP(call, struct rec, RAW_KIND_CALL)
 KEEP(other, struct rec, RAW_KIND_OTHER)
 
-#define KEEP_LARGE(name, type, kind, member)                                 \
-	static kymo_status_t on_##name(struct stream_sink *s, const type *r) \
-	{                                                                    \
-		union raw_any any = {.member = *r};                          \
-                                                                             \
-		keep(s, kind, &any);                                         \
-		return KYMO_OK;                                              \
+#define KEEP_LARGE(name, type, kind, member)                                                       \
+	static kymo_status_t on_##name(struct stream_sink *s, const type *r)                       \
+	{                                                                                          \
+		union raw_any any = {.member = *r};                                                \
+                                                                                                   \
+		keep(s, kind, &any);                                                               \
+		return KYMO_OK;                                                                    \
 	}
 
 KEEP_LARGE(dispatch, struct rec_dispatch, RAW_KIND_DISPATCH, dispatch)
@@ -81,9 +81,13 @@ static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 
 static void collector_init(struct collector *c)
 {
-	*c = (struct collector){.sink = {.call = on_call, .dispatch = on_dispatch, .copy = on_copy,
-					 .allocation = on_allocation, .sync = on_sync,
-					 .other = on_other, .loss = on_loss}};
+	*c = (struct collector){.sink = {.call = on_call,
+					 .dispatch = on_dispatch,
+					 .copy = on_copy,
+					 .allocation = on_allocation,
+					 .sync = on_sync,
+					 .other = on_other,
+					 .loss = on_loss}};
 }
 
 static unsigned messages;
@@ -368,7 +372,8 @@ static void every_flip(void **state)
 		assert_true(memory_file_set(&f, l.data, l.size));
 		assert_int_equal(collect(f.path, NULL, n & 1, &c), KYMO_OK);
 		if (c.count + l.records[block] < l.total)
-			fail_msg("byte %zu, block %u: %zu of %zu records", n, block, c.count, l.total);
+			fail_msg("byte %zu, block %u: %zu of %zu records", n, block, c.count,
+				 l.total);
 		if (payload && messages == 0)
 			fail_msg("byte %zu of block %u: damage unnoticed", n, block);
 		l.data[n] ^= n & 2 ? 0xff : 0x01;
@@ -415,9 +420,11 @@ static uint32_t roll(uint32_t below)
 /* Threads that enter, leave and report device work at random; small chunks. */
 static size_t random_trace(const char *path, uint32_t threads, uint32_t steps, bool compress)
 {
-	struct synth *s = synth_open(&(struct synth_options){
-		.directory = path, .pid = 7, .rank = RANK_NONE, .compress = compress,
-		.chunk_size = 4096});
+	struct synth *s = synth_open(&(struct synth_options){.directory = path,
+							     .pid = 7,
+							     .rank = RANK_NONE,
+							     .compress = compress,
+							     .chunk_size = 4096});
 	uint16_t base = synth_domain(s, &synth_test_domain);
 	const struct synth_value query[] = {V_U(3)};
 	/* One more: the dispatches of synthetic traces tell of shared memory. */
@@ -638,26 +645,34 @@ static void filters_select(void **state)
 {
 	for (int ordered = 0; ordered < 2; ordered++) {
 		assert_int_equal(count_with(&(struct stream_filter_spec){0}, ordered), 30);
-		assert_int_equal(count_with(&(struct stream_filter_spec){.domains = "copy,sync"},
-					    ordered), 2);
-		assert_int_equal(count_with(&(struct stream_filter_spec){.ops = "^test:open"},
-					    ordered), 3);
+		assert_int_equal(
+			count_with(&(struct stream_filter_spec){.domains = "copy,sync"}, ordered),
+			2);
+		assert_int_equal(
+			count_with(&(struct stream_filter_spec){.ops = "^test:open"}, ordered), 3);
 		assert_int_equal(count_with(&(struct stream_filter_spec){.ops = "test:",
 									 .exclude = "query|open"},
-					    ordered), 9);
-		assert_int_equal(count_with(&(struct stream_filter_spec){.kernels = "^step$"},
-					    ordered), 3);
-		assert_int_equal(count_with(&(struct stream_filter_spec){.processes = "1,5151"},
-					    ordered), 8);
-		assert_int_equal(count_with(&(struct stream_filter_spec){.threads = "4243"},
-					    ordered), 6 + 0);
-		assert_int_equal(count_with(&(struct stream_filter_spec){.has_from = true,
-									 .from = 400000},
-					    ordered), 3);
-		assert_int_equal(count_with(&(struct stream_filter_spec){.has_to = true, .to = 1500},
-					    ordered), 9);
-		assert_int_equal(count_with(&(struct stream_filter_spec){.min_duration = 90000},
-					    ordered), 10);
+					    ordered),
+				 9);
+		assert_int_equal(
+			count_with(&(struct stream_filter_spec){.kernels = "^step$"}, ordered), 3);
+		assert_int_equal(
+			count_with(&(struct stream_filter_spec){.processes = "1,5151"}, ordered),
+			8);
+		assert_int_equal(
+			count_with(&(struct stream_filter_spec){.threads = "4243"}, ordered),
+			6 + 0);
+		assert_int_equal(
+			count_with(&(struct stream_filter_spec){.has_from = true, .from = 400000},
+				   ordered),
+			3);
+		assert_int_equal(
+			count_with(&(struct stream_filter_spec){.has_to = true, .to = 1500},
+				   ordered),
+			9);
+		assert_int_equal(
+			count_with(&(struct stream_filter_spec){.min_duration = 90000}, ordered),
+			10);
 	}
 }
 
@@ -665,10 +680,11 @@ static void bad_filters_are_refused(void **state)
 {
 	struct stream_filter *filter;
 
-	assert_int_equal(stream_filter_new(&(struct stream_filter_spec){.ops = "("}, &quiet, &filter),
-			 KYMO_ERROR_INVALID_ARGUMENT);
-	assert_int_equal(stream_filter_new(&(struct stream_filter_spec){.processes = "12,x"}, &quiet,
-					   &filter),
+	assert_int_equal(
+		stream_filter_new(&(struct stream_filter_spec){.ops = "("}, &quiet, &filter),
+		KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(stream_filter_new(&(struct stream_filter_spec){.processes = "12,x"},
+					   &quiet, &filter),
 			 KYMO_ERROR_INVALID_ARGUMENT);
 }
 

@@ -75,9 +75,9 @@ static void deliver(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
 		lost += value(r, "count");
 		return;
 	}
-	got[got_count++] = (struct got){value(r, "pc"), value(r, "time"), value(r, "weight"),
-					value(r, "stack"), (uint32_t)value(r, "tid"),
-					(uint32_t)value(r, "thread")};
+	got[got_count++] = (struct got){
+		value(r, "pc"),    value(r, "time"),          value(r, "weight"),
+		value(r, "stack"), (uint32_t)value(r, "tid"), (uint32_t)value(r, "thread")};
 }
 
 static kymo_context_t context;
@@ -87,8 +87,8 @@ static kymo_sample_method_t method;
 
 static kymo_sample_desc_t ordinary(void)
 {
-	return (kymo_sample_desc_t){.size = sizeof(kymo_sample_desc_t), .interval_ns = INTERVAL,
-				    .method = method};
+	return (kymo_sample_desc_t){
+		.size = sizeof(kymo_sample_desc_t), .interval_ns = INTERVAL, .method = method};
 }
 
 static int setup(void **state)
@@ -210,7 +210,8 @@ static void new_threads_are_sampled(void **state)
 	void *tid[4];
 
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, timer ? use_400ms : use_50ms, hot), 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, timer ? use_400ms : use_50ms, hot), 0);
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], &tid[i]);
 	finish();

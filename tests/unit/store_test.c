@@ -119,10 +119,14 @@ static struct trace *one_thread(void)
 {
 	static struct t_process processes[2];
 	static struct t_thread threads[2] = {{0}, {.process = 1}};
-	static struct t_op ops[4] = {{0}, {0}, {.number = ALLOCATION_OP_ALLOCATE},
-				     {.number = ALLOCATION_OP_FREE}};
-	static struct trace t = {.processes = processes, .processes_count = 2, .threads = threads,
-				 .threads_count = 2, .ops = ops, .ops_count = 4};
+	static struct t_op ops[4] = {
+		{0}, {0}, {.number = ALLOCATION_OP_ALLOCATE}, {.number = ALLOCATION_OP_FREE}};
+	static struct trace t = {.processes = processes,
+				 .processes_count = 2,
+				 .threads = threads,
+				 .threads_count = 2,
+				 .ops = ops,
+				 .ops_count = 4};
 
 	return &t;
 }
@@ -221,8 +225,13 @@ static char *summary_text(const char *path, enum summary_source from, unsigned b
 
 static void store_and_raw_give_the_same_summary(void **state)
 {
-	static const unsigned by[] = {BY_OP, BY_THREAD, BY_PROCESS | BY_OP, BY_DEVICE,
-				      BY_QUEUE | BY_OP, BY_RANK, BY_TRACE | BY_THREAD | BY_OP};
+	static const unsigned by[] = {BY_OP,
+				      BY_THREAD,
+				      BY_PROCESS | BY_OP,
+				      BY_DEVICE,
+				      BY_QUEUE | BY_OP,
+				      BY_RANK,
+				      BY_TRACE | BY_THREAD | BY_OP};
 	char *traces[2] = {demo("same"), in_folder("bulk")};
 
 	synth_bulk(traces[1], 3, 20000, true);
@@ -568,7 +577,8 @@ static void mistakes_in_sql_are_explained_with_their_place(void **state)
 		{"SELECT * FROM nowhere", "no such table: nowhere"},
 		{"DELETE FROM call", "readonly"},
 		{"CREATE TABLE x(y)", "readonly"},
-		{"ATTACH '/tmp/kymo-should-not-exist.db' AS x; SELECT * FROM x.y", "unable to open"},
+		{"ATTACH '/tmp/kymo-should-not-exist.db' AS x; SELECT * FROM x.y",
+		 "unable to open"},
 		{"SELECT kymo_args(99999, x'00')", "no such operation"},
 	};
 	char *trace = demo("mistakes"), *text;

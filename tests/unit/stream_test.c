@@ -78,8 +78,11 @@ static void floats_as_text(void **state)
 static void strings_as_text(void **state)
 {
 	const struct t_field f = {.kind = KYMO_KIND_STRING, .size = 1};
-	struct wire_value v = {.present = true, .kind = KYMO_KIND_STRING,
-			       .data = (const uint8_t *)"a\"b\\\n\x02z", .count = 7, .total = 7};
+	struct wire_value v = {.present = true,
+			       .kind = KYMO_KIND_STRING,
+			       .data = (const uint8_t *)"a\"b\\\n\x02z",
+			       .count = 7,
+			       .total = 7};
 	char small[5];
 
 	assert_string_equal(text_of(&f, &v), "\"a\\\"b\\\\\\n\\x02z\"");
@@ -94,11 +97,15 @@ static void strings_as_text(void **state)
 
 static void arrays_as_text(void **state)
 {
-	const struct t_field f = {.kind = KYMO_KIND_ARRAY, .element = KYMO_KIND_ENUM, .size = 4,
-				  .set = &modes};
+	const struct t_field f = {
+		.kind = KYMO_KIND_ARRAY, .element = KYMO_KIND_ENUM, .size = 4, .set = &modes};
 	const uint32_t data[] = {1, 2, 5};
-	struct wire_value v = {.present = true, .kind = KYMO_KIND_ARRAY, .width = 4,
-			       .data = (const uint8_t *)data, .count = 3, .total = 3};
+	struct wire_value v = {.present = true,
+			       .kind = KYMO_KIND_ARRAY,
+			       .width = 4,
+			       .data = (const uint8_t *)data,
+			       .count = 3,
+			       .total = 3};
 
 	assert_string_equal(text_of(&f, &v), "[A, B, 5]");
 	v.total = 10;
@@ -159,7 +166,8 @@ static void ticks_step(void **state)
 	assert_true(error_after_step(1000000000, 3000000) < 100); /* a rate 1 % off would look so */
 	assert_in_range(error_after_step(1000000000, 33000000), 32900000, 33100000);
 	assert_in_range(error_after_step(1000000000, -33000000), 32900000, 33100000);
-	assert_true(error_after_step(0, 33000000) < 100); /* an older trace: the rate is not in it */
+	assert_true(error_after_step(0, 33000000) <
+		    100); /* an older trace: the rate is not in it */
 }
 
 static void ticks_without_points(void **state)
@@ -182,9 +190,8 @@ static void check_job_time(struct tick_map *m, uint64_t ticks_per_ns)
 {
 	static const struct {
 		int64_t node, offset;
-	} want[] = {{500, 100},	       {1000, 100},   {2000, 1100}, {2500, 1600},
-		    {3000, 2100},      {3250, 1600},  {3900, 300},  {4000, 100},
-		    {9000, 100}};
+	} want[] = {{500, 100},   {1000, 100}, {2000, 1100}, {2500, 1600}, {3000, 2100},
+		    {3250, 1600}, {3900, 300}, {4000, 100},  {9000, 100}};
 
 	for (unsigned i = 0; i < sizeof(want) / sizeof(*want); i++) {
 		int64_t node = want[i].node * 1000000;
@@ -196,8 +203,8 @@ static void check_job_time(struct tick_map *m, uint64_t ticks_per_ns)
 
 static void job_time_is_piecewise(void **state)
 {
-	struct job_point points[] = {{4000000000, 100, 5}, {1000000000, 100, 10},
-				     {3000000000, 2100, 7}};
+	struct job_point points[] = {
+		{4000000000, 100, 5}, {1000000000, 100, 10}, {3000000000, 2100, 7}};
 	struct raw_tick_sync p[] = {{100, 100, 50, 0},
 				    {5000000000, 5000000000, 2500000000, 0},
 				    {20000000000, 20000000000, 10000000000, 0}};
@@ -259,13 +266,15 @@ static void device_clock_of_a_short_run(void **state)
 	struct device_map m;
 
 	for (int i = 0; i < 11; i++) {
-		int64_t device = 7000000 + (int64_t)i * 10000000, node = device + 100 + (int64_t)i * 5000;
+		int64_t device = 7000000 + (int64_t)i * 10000000,
+			node = device + 100 + (int64_t)i * 5000;
 
 		s[i] = (struct device_sync){node - 100, node + 100, device};
 	}
 	assert_int_equal(device_map_build(&m, s, 11), KYMO_OK);
 	for (int64_t ns = 0; ns <= 100000000; ns += 1000000)
-		assert_in_range(device_map_ns(&m, 7000000 + ns), 7000000 + ns + 100 + ns / 2000 - 101,
+		assert_in_range(device_map_ns(&m, 7000000 + ns),
+				7000000 + ns + 100 + ns / 2000 - 101,
 				7000000 + ns + 100 + ns / 2000 + 101);
 	assert_true(m.error_ns >= 100 && m.error_ns < 150);
 	device_map_release(&m);
@@ -275,7 +284,8 @@ static void device_clock_of_a_short_run(void **state)
 static void device_clock_of_all_time(void **state)
 {
 	const int64_t first = INT64_MIN + 100, second = 7000900100, third = INT64_MAX - 100;
-	struct device_sync s[] = {{first - 100, first + 100, first}, {second - 100, second + 100, second},
+	struct device_sync s[] = {{first - 100, first + 100, first},
+				  {second - 100, second + 100, second},
 				  {third - 5000, third - 4900, third}};
 	struct device_map m;
 
@@ -288,7 +298,9 @@ static void device_clock_of_all_time(void **state)
 /* Brackets at odds within a moment: the map is what it may be, and the error says how far off. */
 static void device_clock_at_odds(void **state)
 {
-	struct device_sync s[] = {{1000, 1100, 0}, {1900, 2000, 100}, {1200, 1300, 200},
+	struct device_sync s[] = {{1000, 1100, 0},
+				  {1900, 2000, 100},
+				  {1200, 1300, 200},
 				  {900000000, 900000100, 900000000}};
 	struct device_map m;
 	int64_t last = INT64_MIN;
@@ -405,8 +417,8 @@ static struct trace *trace_with_site(uint64_t address, uint64_t bias, const char
 {
 	struct trace *t = trace_new();
 
-	*trace_add(t, modules) = (struct t_module){
-		.start = bias, .end = UINT64_MAX, .bias = bias, .path = path};
+	*trace_add(t, modules) =
+		(struct t_module){.start = bias, .end = UINT64_MAX, .bias = bias, .path = path};
 	*trace_add(t, sites) = (struct t_site){.address = address, .module = 1};
 	*trace_add(t, sites) = (struct t_site){.address = 0x1234};
 	return t;

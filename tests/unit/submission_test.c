@@ -114,7 +114,8 @@ static void test_shared(void **state)
 /* Nothing to hold where only a buffer records. */
 static void test_plain(void **state)
 {
-	struct cap_submission o = {.call = 7, .scope = 8, .buffers = 1}, copy = cap_submission_share(&o);
+	struct cap_submission o = {.call = 7, .scope = 8, .buffers = 1},
+			      copy = cap_submission_share(&o);
 
 	assert_int_equal(copy.call, 7);
 	assert_null(copy.more);

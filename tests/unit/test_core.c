@@ -43,7 +43,8 @@ static int real_add(int a, uint64_t b)
 	return b == 13 ? -5 : 0;
 }
 
-static _Thread_local const void *expected_site; /* the return address of the last call that was wanted */
+static _Thread_local const void
+	*expected_site; /* the return address of the last call that was wanted */
 
 static __attribute__((noinline)) int add(int a, uint64_t b, const char *name, const int *list,
 					 size_t n, void *p)
@@ -125,9 +126,14 @@ static void deliver(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
 	kymo_value_t v = {.size = sizeof(v)};
 
 	assert_true(seen_count < SEEN_MAX);
-	*s = (struct seen){.op = r->domain->ops[r->op].name, .id = r->correlation,
-			   .parent = r->parent, .external = r->external, .start = r->start,
-			   .end = r->end, .scope = r->scope, .thread = r->thread,
+	*s = (struct seen){.op = r->domain->ops[r->op].name,
+			   .id = r->correlation,
+			   .parent = r->parent,
+			   .external = r->external,
+			   .start = r->start,
+			   .end = r->end,
+			   .scope = r->scope,
+			   .thread = r->thread,
 			   .status = r->status};
 	if (r->op != OP_ADD || strcmp(r->domain->name, "test") != 0)
 		return;
@@ -149,8 +155,11 @@ static void deliver(kymo_buffer_t buffer, const kymo_record_t *r, void *data)
 
 static kymo_context_t make(kymo_policy_t policy, uint64_t bytes, kymo_buffer_t *buffer)
 {
-	kymo_buffer_desc_t d = {.size = sizeof(d), .bytes = bytes, .policy = policy,
-				.arguments = KYMO_ARGUMENTS_FULL, .deliver = deliver};
+	kymo_buffer_desc_t d = {.size = sizeof(d),
+				.bytes = bytes,
+				.policy = policy,
+				.arguments = KYMO_ARGUMENTS_FULL,
+				.deliver = deliver};
 	kymo_selection_t only = {.size = sizeof(only), .domain = "test"};
 	kymo_context_t c;
 

@@ -113,7 +113,7 @@ static void test_one_device(void **state)
 	assert_int_equal(topo_agent_count(t), before);
 	assert_int_equal(handles(id), 3);
 	assert_string_equal(agent(id)->name, "NVIDIA H200"); /* the driver's name stays */
-	assert_int_equal(agent(id)->memory_bytes, 1 << 20);   /* it did not tell this */
+	assert_int_equal(agent(id)->memory_bytes, 1 << 20);  /* it did not tell this */
 	assert_string_equal(agent(id)->handles[1]->platform, "NVIDIA CUDA");
 	assert_int_equal(agent(id)->handles[1]->record, 11);
 	assert_ptr_equal(topo_find_record(t, 11), agent(id));
@@ -364,11 +364,16 @@ int main(void)
 {
 #define WITH_MACHINE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		WITH_MACHINE(test_one_device),	     WITH_MACHINE(test_amd_uuids),
-		WITH_MACHINE(test_handle_reuse),     WITH_MACHINE(test_mig),
-		WITH_MACHINE(test_two_at_one_address), WITH_MACHINE(test_sub_devices),
-		WITH_MACHINE(test_cpus),	     WITH_MACHINE(test_unknown_device),
-		WITH_MACHINE(test_handle_limit),     cmocka_unit_test(test_process),
+		WITH_MACHINE(test_one_device),
+		WITH_MACHINE(test_amd_uuids),
+		WITH_MACHINE(test_handle_reuse),
+		WITH_MACHINE(test_mig),
+		WITH_MACHINE(test_two_at_one_address),
+		WITH_MACHINE(test_sub_devices),
+		WITH_MACHINE(test_cpus),
+		WITH_MACHINE(test_unknown_device),
+		WITH_MACHINE(test_handle_limit),
+		cmocka_unit_test(test_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,7 +152,8 @@ static void test_plain_machine(void **state)
 	fake_file(root, "/sys/devices/system/cpu/cpu1/topology/physical_package_id", "7\n");
 	fake_file(root, "/sys/devices/system/cpu/cpu2/topology/physical_package_id", "-1\n");
 	fake_file(root, "/proc/meminfo", "MemTotal:  2097152 kB\n");
-	fake_file(root, "/proc/cpuinfo", "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd40\n");
+	fake_file(root, "/proc/cpuinfo",
+		  "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd40\n");
 	t = read_checked(root, false);
 	assert_int_equal(count(t, KYMO_AGENT_CPU), 1);
 	a = nth(t, KYMO_AGENT_CPU, 0);
@@ -203,7 +204,8 @@ static void test_amd(void **state)
 		fake_kfd_gpu(root, 2 + i, 0x1000 * (i + 1), 0xabc0 + i);
 	fake_class(root, "drm", "card0", "0000:10:00.0");
 	fake_class(root, "drm", "renderD128", "0000:10:00.0");
-	fake_file(root, "/sys/devices/pci0000:00/0000:10:00.0/mem_info_vram_total", "206141652992\n");
+	fake_file(root, "/sys/devices/pci0000:00/0000:10:00.0/mem_info_vram_total",
+		  "206141652992\n");
 	fake_file(root, "/sys/devices/pci0000:00/0000:10:00.0/current_compute_partition", "SPX\n");
 	fake_file(root, "/sys/module/amdgpu/version", "6.12.12\n");
 	t = read_checked(root, false);
@@ -357,9 +359,11 @@ static void test_nvidia(void **state)
 	fake_pci(root, "0000:00:1f.0", 0x060100, 0x8086, 0x1b81, "", 0); /* no agent */
 	fake_nvidia(root, "0000:3b:00.0", 0, "GPU-8f3c0011-2233-4455-6677-8899aabbccdd");
 	fake_nvidia(root, "0000:5e:00.0", 1, "GPU-\?\?\?\?\?\?\?\?-\?\?\?\?-\?\?\?\?");
-	fake_file(root, "/proc/driver/nvidia/capabilities/gpu1/mig/gi1/ci0/access", "DeviceFile: 1\n");
+	fake_file(root, "/proc/driver/nvidia/capabilities/gpu1/mig/gi1/ci0/access",
+		  "DeviceFile: 1\n");
 	fake_file(root, "/proc/driver/nvidia/capabilities/gpu1/mig/gi1/access", "DeviceFile: 1\n");
-	fake_file(root, "/proc/driver/nvidia/capabilities/gpu1/mig/gi2/ci0/access", "DeviceFile: 1\n");
+	fake_file(root, "/proc/driver/nvidia/capabilities/gpu1/mig/gi2/ci0/access",
+		  "DeviceFile: 1\n");
 	t = read_checked(root, false);
 	assert_int_equal(topo_agent_count(t), 4);
 	a = nth(t, KYMO_AGENT_GPU, 0);
@@ -390,7 +394,8 @@ static void test_names(void **state)
 	fake_pci(root, "0000:3d:00.0", 0x020000, 0xbeef, 0x0001, "", -1);
 	fake_file(root, "/usr/share/misc/pci.ids",
 		  "# comment\n\n10de  NVIDIA Corporation\n\t1234  Wrong\n\t2335  GH100 [H200]\n"
-		  "\t\t10de 0001  Board\nfeed  Feed Inc.\n\t0001  Feeder\nC 03  Display\n\t00  VGA\n");
+		  "\t\t10de 0001  Board\nfeed  Feed Inc.\n\t0001  Feeder\nC 03  Display\n\t00  "
+		  "VGA\n");
 	t = read_checked(root, false);
 	assert_string_equal(topo_agent(t, 0)->name, "GH100 [H200]");
 	assert_string_equal(topo_agent(t, 0)->vendor, "NVIDIA");
@@ -469,9 +474,11 @@ static void test_not_on_pci(void **state)
 	fake_link(root, "/sys/class/drm/renderD128/device", "/sys/devices/platform/ff9a0000.gpu");
 	fake_pci(root, "0000:00:03.0", 0x020000, 0x1af4, 0x1041, "virtio-pci", -1);
 	fake_file(root, "/sys/devices/pci0000:00/0000:00:03.0/virtio2/x", "x");
-	fake_link(root, "/sys/class/net/eth0/device", "/sys/devices/pci0000:00/0000:00:03.0/virtio2");
+	fake_link(root, "/sys/class/net/eth0/device",
+		  "/sys/devices/pci0000:00/0000:00:03.0/virtio2");
 	fake_file(root, "/sys/devices/pci0000:00/0000:00:03.0/usb1/1-1/x", "x");
-	fake_link(root, "/sys/class/net/usb0/device", "/sys/devices/pci0000:00/0000:00:03.0/usb1/1-1");
+	fake_link(root, "/sys/class/net/usb0/device",
+		  "/sys/devices/pci0000:00/0000:00:03.0/usb1/1-1");
 	t = read_checked(root, false);
 	assert_int_equal(topo_agent_count(t), 2);
 	a = nth(t, KYMO_AGENT_GPU, 0);
@@ -491,7 +498,8 @@ static void test_not_on_pci(void **state)
 
 static void test_broken(void **state)
 {
-	static const char binary[] = "\x7f" "ELF\0\0\1\2\3";
+	static const char binary[] = "\x7f"
+				     "ELF\0\0\1\2\3";
 	const char *root = fake_root();
 	char *huge = malloc(200000), path[256];
 	struct topo *t;
@@ -502,7 +510,8 @@ static void test_broken(void **state)
 	fake_bytes(root, "/sys/devices/system/cpu/cpu0/topology/physical_package_id", binary, 9);
 	fake_bytes(root, "/sys/devices/system/cpu/cpu0/cache/index0/level", huge, 200000);
 	fake_file(root, "/sys/devices/system/cpu/cpu0/cache/index1/level", "1\n");
-	fake_file(root, "/sys/devices/system/cpu/cpu0/cache/index1/size", "99999999999999999999K\n");
+	fake_file(root, "/sys/devices/system/cpu/cpu0/cache/index1/size",
+		  "99999999999999999999K\n");
 	fake_file(root, "/sys/devices/system/node/node0/cpulist", "0-99999999999999999999\n");
 	fake_bytes(root, "/sys/devices/system/node/node0/meminfo", binary, 9);
 	fake_bytes(root, "/proc/cpuinfo", huge, 200000);
@@ -511,7 +520,8 @@ static void test_broken(void **state)
 	fake_file(root, "/sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n");
 	fake_bytes(root, "/sys/bus/pci/devices/0000:00:02.0/vendor", "0x10de\n\0x", 9);
 	fake_file(root, "/sys/bus/pci/devices/0000:00:02.0/numa_node", "99999999999\n");
-	fake_link(root, "/sys/bus/pci/devices/0000:00:02.0/physfn", "/sys/bus/pci/devices/0000:00:02.0");
+	fake_link(root, "/sys/bus/pci/devices/0000:00:02.0/physfn",
+		  "/sys/bus/pci/devices/0000:00:02.0");
 	fake_link(root, "/sys/bus/pci/devices/0000:00:03.0", "/sys/bus/pci/devices/0000:00:03.0");
 	fake_link(root, "/sys/class/drm/card0", "/sys/class/drm/card0");
 	fake_link(root, "/sys/class/drm/renderD1/device", "/sys/nowhere");
@@ -584,7 +594,8 @@ static void test_hwloc_agrees(void **state)
 			assert_int_equal(a->caches[c]->line_bytes, b->caches[c]->line_bytes);
 		}
 	}
-	assert_true(nth(plain, KYMO_AGENT_CPU, 0)->threads <= (unsigned)sysconf(_SC_NPROCESSORS_CONF));
+	assert_true(nth(plain, KYMO_AGENT_CPU, 0)->threads <=
+		    (unsigned)sysconf(_SC_NPROCESSORS_CONF));
 	topo_free(plain);
 	topo_free(hwloc);
 }
@@ -592,13 +603,13 @@ static void test_hwloc_agrees(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_two_packages),   cmocka_unit_test(test_memory_only_node),
-		cmocka_unit_test(test_plain_machine),  cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_amd),	       cmocka_unit_test(test_amd_partitions),
-		cmocka_unit_test(test_kfd_broken),     cmocka_unit_test(test_kfd_denied),
-		cmocka_unit_test(test_nvidia),	       cmocka_unit_test(test_names),
-		cmocka_unit_test(test_intel_npu_nic),  cmocka_unit_test(test_not_on_pci),
-		cmocka_unit_test(test_broken),	       cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_two_packages),  cmocka_unit_test(test_memory_only_node),
+		cmocka_unit_test(test_plain_machine), cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_amd),           cmocka_unit_test(test_amd_partitions),
+		cmocka_unit_test(test_kfd_broken),    cmocka_unit_test(test_kfd_denied),
+		cmocka_unit_test(test_nvidia),        cmocka_unit_test(test_names),
+		cmocka_unit_test(test_intel_npu_nic), cmocka_unit_test(test_not_on_pci),
+		cmocka_unit_test(test_broken),        cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_hwloc_agrees),
 	};
 

@@ -355,10 +355,12 @@ ze_result_t drv_zeCommandListAppendMemoryCopyWithParameters(ze_command_list_hand
 	return drv_zeCommandListAppendMemoryCopy(list, to, from, bytes, event, count, waits);
 }
 
-ze_result_t drv_zeCommandListAppendMemoryFillWithParameters(
-	ze_command_list_handle_t list, void *to, const void *pattern, size_t pattern_bytes,
-	size_t bytes, const void *next, ze_event_handle_t event, uint32_t count,
-	ze_event_handle_t *waits)
+ze_result_t drv_zeCommandListAppendMemoryFillWithParameters(ze_command_list_handle_t list, void *to,
+							    const void *pattern,
+							    size_t pattern_bytes, size_t bytes,
+							    const void *next,
+							    ze_event_handle_t event, uint32_t count,
+							    ze_event_handle_t *waits)
 {
 	return drv_zeCommandListAppendMemoryFill(list, to, pattern, pattern_bytes, bytes, event,
 						 count, waits);
@@ -566,7 +568,10 @@ ze_result_t drv_zeKernelDestroy(ze_kernel_handle_t kernel)
 ze_result_t drv_zeDriverGetExtensionFunctionAddress(ze_driver_handle_t driver, const char *name,
 						    void **out)
 {
-#define NAMED(function) {#function, (void (*)(void))drv_##function}
+#define NAMED(function)                                                                            \
+	{                                                                                          \
+#function, (void (*)(void))drv_##function                                          \
+	}
 	static const struct {
 		const char *name;
 		void (*function)(void);

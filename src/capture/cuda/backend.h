@@ -50,10 +50,10 @@ extern _Atomic bool cuda_inner_launches;
 
 /* What a collect says of work that is not over (flight.c). */
 enum cuda_tell {
-	CUDA_TELL_OLD,     /* what was submitted a while ago */
+	CUDA_TELL_OLD, /* what was submitted a while ago */
 	CUDA_TELL_ALL,
-	CUDA_TELL_LAST,    /* CUPTI hands over all that it has: what has a record without an end */
-	CUDA_TELL_NOTHING  /* it is not looked at any more */
+	CUDA_TELL_LAST,   /* CUPTI hands over all that it has: what has a record without an end */
+	CUDA_TELL_NOTHING /* it is not looked at any more */
 };
 /* Takes the buffers in which all work is done out of CUPTI's hands; at last all. */
 void cuda_collect(enum cuda_tell tell);
@@ -82,8 +82,7 @@ void cuda_collector_wake(void);
 /* CUPTI's number of a function to the op's; false: not in the model. */
 bool cuda_op_of(enum cuda_api api, uint32_t cbid, uint32_t *op);
 void cuda_calls_init(void);
-void cuda_call(enum cuda_api api, uint32_t cbid, const struct cupti_callback *data,
-	       const void *sp);
+void cuda_call(enum cuda_api api, uint32_t cbid, const struct cupti_callback *data, const void *sp);
 
 /* The value of an argument before a call; false: there is none. */
 bool cuda_argument(const void *params, const struct cuda_place *p, uint64_t *value);
@@ -99,7 +98,11 @@ void cuda_effects_fork_child(void);
 
 /* What can come of a call that submits work, with the op of its records. */
 enum cuda_work {
-	CUDA_WORK_LAUNCH, CUDA_WORK_READ, CUDA_WORK_WRITE, CUDA_WORK_COPY, CUDA_WORK_FILL,
+	CUDA_WORK_LAUNCH,
+	CUDA_WORK_READ,
+	CUDA_WORK_WRITE,
+	CUDA_WORK_COPY,
+	CUDA_WORK_FILL,
 	CUDA_WORKS
 };
 
@@ -113,7 +116,7 @@ bool cuda_submissions_init(void);
 void cuda_submission_expect(uint32_t correlation);
 /* `call` is about to submit work: a launch of one kernel, or who knows what. */
 void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, bool launch,
-		     const struct cap_subject *subject);
+			 const struct cap_subject *subject);
 /* It did not. */
 void cuda_submission_failed(uint32_t correlation);
 /*

@@ -87,8 +87,7 @@ static void clock_keep(void)
 {
 	uint64_t now = tick_now(), due = atomic_load(&sync_due);
 
-	if (now >= due && atomic_compare_exchange_strong(&sync_due, &due,
-							 now + tick_rate()))
+	if (now >= due && atomic_compare_exchange_strong(&sync_due, &due, now + tick_rate()))
 		cuda_clock_sync();
 }
 

@@ -154,14 +154,15 @@ static void field(struct wire_enc *e, unsigned i, const struct cuda_place *p, co
 		if (is_address(p))
 			wire_pointer(e, i, (const void *)(uintptr_t)value);
 		else
-			wire_unsigned(e, i, value); /* signed ones are stored as their low bytes, too */
+			wire_unsigned(e, i,
+				      value); /* signed ones are stored as their low bytes, too */
 	} else if (value_of(params, p, ok, &value)) {
 		encode(e, i, p, value, full);
 	}
 }
 
-static void record(struct cap_frame *f, const kymo_op_desc_t *desc,
-		   const struct cuda_place *places, const void *params)
+static void record(struct cap_frame *f, const kymo_op_desc_t *desc, const struct cuda_place *places,
+		   const void *params)
 {
 	const unsigned level = cap_args(f);
 	const bool ok = !f->has_status;
@@ -270,7 +271,8 @@ static bool anyone_asks(void)
 	return atomic_load_explicit(&core_dispatch_ops[DISPATCH_OP_LAUNCH].callbacks,
 				    memory_order_relaxed) ||
 	       atomic_load_explicit(&core_copy_ops[COPY_OP_READ].callbacks, memory_order_relaxed) ||
-	       atomic_load_explicit(&core_copy_ops[COPY_OP_WRITE].callbacks, memory_order_relaxed) ||
+	       atomic_load_explicit(&core_copy_ops[COPY_OP_WRITE].callbacks,
+				    memory_order_relaxed) ||
 	       atomic_load_explicit(&core_copy_ops[COPY_OP_COPY].callbacks, memory_order_relaxed) ||
 	       atomic_load_explicit(&core_copy_ops[COPY_OP_FILL].callbacks, memory_order_relaxed);
 }
@@ -285,7 +287,7 @@ static void submit(const struct cuda_model *m, uint32_t op, const struct cap_fra
 	if (cap_unlikely(anyone_asks()))
 		subject_of(m, op, data, &subject);
 	cuda_submission_put(data->correlation, first ? first : f,
-			m->roles[op].role == CUDA_ROLE_LAUNCH, &subject);
+			    m->roles[op].role == CUDA_ROLE_LAUNCH, &subject);
 }
 
 /*
@@ -366,7 +368,8 @@ static void leave(const struct cuda_model *m, uint32_t op, const struct cupti_ca
 			cuda_submission_failed(data->correlation);
 	}
 	if ((desc->flags & KYMO_OP_SUBMITS) && !f->has_status)
-		cuda_flight_put(m == &cuda_models[CUDA_DRIVER] ? CUDA_DRIVER : CUDA_RUNTIME, op, f, data);
+		cuda_flight_put(m == &cuda_models[CUDA_DRIVER] ? CUDA_DRIVER : CUDA_RUNTIME, op, f,
+				data);
 	if (cap_unlikely(f->callbacks))
 		tools(f, desc, cuda_places(m, op), data->params, CAP_EXIT);
 	if (cap_likely(f->buffers))

@@ -34,8 +34,9 @@ static void collect(void *arg)
 void cuda_collector_start(void)
 {
 	if (!core_sleeper_start("cuda", collect, NULL))
-		cap_note(2, "cuda", "no thread could be made: device work of the last moments is lost "
-				    "if the program is killed");
+		cap_note(2, "cuda",
+			 "no thread could be made: device work of the last moments is lost "
+			 "if the program is killed");
 }
 
 void cuda_collector_wake(void)

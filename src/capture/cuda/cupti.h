@@ -14,9 +14,7 @@
 #include <stdint.h>
 
 typedef int cupti_result; /* 0: success */
-enum {
-	CUPTI_OK = 0, CUPTI_MAX_LIMIT_REACHED = 12, CUPTI_MULTIPLE_SUBSCRIBERS = 39
-};
+enum { CUPTI_OK = 0, CUPTI_MAX_LIMIT_REACHED = 12, CUPTI_MULTIPLE_SUBSCRIBERS = 39 };
 
 /* What cuptiGetVersion() says. */
 enum {
@@ -79,14 +77,14 @@ typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffe
 	X(ActivityGetNumDroppedRecords, (void *, uint32_t, size_t *))                              \
 	X(ActivityRegisterCallbacks, (cupti_request_fn, cupti_complete_fn))                        \
 	X(ActivityFlushAll, (uint32_t))                                                            \
-	X(ActivityRegisterTimestampCallback, (uint64_t (*)(void)))                                 \
+	X(ActivityRegisterTimestampCallback, (uint64_t(*)(void)))                                  \
 	X(ActivityConfigureUnifiedMemoryCounter, (void *, uint32_t))
 /* not in every version */
 #define CUPTI_FUNCTIONS_LATER(X)                                                                   \
 	X(Subscribe_v2, (void **, cupti_callback_fn, void *, struct cupti_subscriber_params *))
 
 struct cupti {
-#define MEMBER(name, args) cupti_result (*name) args;
+#define MEMBER(name, args) cupti_result(*name) args;
 	CUPTI_FUNCTIONS(MEMBER)
 	CUPTI_FUNCTIONS_LATER(MEMBER)
 #undef MEMBER
@@ -96,9 +94,17 @@ struct cupti {
 /* ---- activity records ---- */
 
 enum cupti_kind {
-	CUPTI_MEMCPY = 1, CUPTI_MEMSET = 2, CUPTI_KERNEL = 3, CUPTI_DEVICE = 8, CUPTI_CONTEXT = 9,
-	CUPTI_CONCURRENT_KERNEL = 10, CUPTI_OVERHEAD = 17, CUPTI_MEMCPY2 = 22,
-	CUPTI_UNIFIED_MEMORY_COUNTER = 25, CUPTI_MEMORY_POOL = 50, CUPTI_GRAPH_TRACE = 51,
+	CUPTI_MEMCPY = 1,
+	CUPTI_MEMSET = 2,
+	CUPTI_KERNEL = 3,
+	CUPTI_DEVICE = 8,
+	CUPTI_CONTEXT = 9,
+	CUPTI_CONCURRENT_KERNEL = 10,
+	CUPTI_OVERHEAD = 17,
+	CUPTI_MEMCPY2 = 22,
+	CUPTI_UNIFIED_MEMORY_COUNTER = 25,
+	CUPTI_MEMORY_POOL = 50,
+	CUPTI_GRAPH_TRACE = 51,
 	CUPTI_JIT = 52
 };
 
@@ -168,7 +174,11 @@ struct cupti_memset {
 
 enum { CUPTI_ASYNC = 1 }; /* flag of copies and memsets */
 enum {
-	CUPTI_HTOD = 1, CUPTI_DTOH = 2, CUPTI_HTOA = 3, CUPTI_ATOH = 4, CUPTI_HTOH = 9,
+	CUPTI_HTOD = 1,
+	CUPTI_DTOH = 2,
+	CUPTI_HTOA = 3,
+	CUPTI_ATOH = 4,
+	CUPTI_HTOH = 9,
 	CUPTI_PTOP = 10
 };
 
@@ -219,8 +229,11 @@ struct cupti_memory_counter { /* of unified memory */
 };
 
 enum {
-	CUPTI_COUNTER_HTOD = 1, CUPTI_COUNTER_DTOH = 2, CUPTI_COUNTER_CPU_FAULTS = 3,
-	CUPTI_COUNTER_GPU_FAULTS = 4, CUPTI_COUNTER_DTOD = 8
+	CUPTI_COUNTER_HTOD = 1,
+	CUPTI_COUNTER_DTOH = 2,
+	CUPTI_COUNTER_CPU_FAULTS = 3,
+	CUPTI_COUNTER_GPU_FAULTS = 4,
+	CUPTI_COUNTER_DTOD = 8
 };
 #define CUPTI_CPU UINT32_MAX /* as source or destination */
 

@@ -14,15 +14,22 @@
 #define CUPTI_SIZE(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
 
 enum { /* results */
-	CUPTI_OUT_OF_MEMORY = 8, CUPTI_INVALID_METRIC_NAME = 17, CUPTI_HARDWARE_BUSY = 26,
-	CUPTI_NOT_SUPPORTED = 27, CUPTI_VIRTUALIZED_NOT_SUPPORTED = 33,
-	CUPTI_INSUFFICIENT_PRIVILEGES = 35, CUPTI_VIRTUALIZED_PRIVILEGES = 40,
-	CUPTI_CONFIDENTIAL_NOT_SUPPORTED = 41, CUPTI_MIG_NOT_SUPPORTED = 43
+       CUPTI_OUT_OF_MEMORY = 8,
+       CUPTI_INVALID_METRIC_NAME = 17,
+       CUPTI_HARDWARE_BUSY = 26,
+       CUPTI_NOT_SUPPORTED = 27,
+       CUPTI_VIRTUALIZED_NOT_SUPPORTED = 33,
+       CUPTI_INSUFFICIENT_PRIVILEGES = 35,
+       CUPTI_VIRTUALIZED_PRIVILEGES = 40,
+       CUPTI_CONFIDENTIAL_NOT_SUPPORTED = 41,
+       CUPTI_MIG_NOT_SUPPORTED = 43
 };
 
 enum { /* callbacks of domain CUPTI_RESOURCE */
-	CUPTI_CONTEXT_DESTROY = 2, CUPTI_INITIALIZED = 5, CUPTI_MODULE_LOADED = 6,
-	CUPTI_MODULE_UNLOAD = 7
+       CUPTI_CONTEXT_DESTROY = 2,
+       CUPTI_INITIALIZED = 5,
+       CUPTI_MODULE_LOADED = 6,
+       CUPTI_MODULE_UNLOAD = 7
 };
 
 struct cupti_module { /* descriptor of CUPTI_MODULE_LOADED; the code is there during the callback */
@@ -55,14 +62,12 @@ struct cupti_pc_data {
 	uint64_t samples, dropped;
 	size_t count, remaining;
 	uint64_t range;
-	void *pcs; /* of struct cupti_pc, which was smaller once */
+	void *pcs;              /* of struct cupti_pc, which was smaller once */
 	uint64_t other_samples; /* of kernels that are not the program's */
 	uint8_t full;           /* the device's buffer */
 };
 
-enum {
-	CUPTI_PC_PERIOD = 1, CUPTI_PC_MODE = 5, CUPTI_PC_START_STOP = 6, CUPTI_PC_BUFFER = 8
-};
+enum { CUPTI_PC_PERIOD = 1, CUPTI_PC_MODE = 5, CUPTI_PC_START_STOP = 6, CUPTI_PC_BUFFER = 8 };
 enum { CUPTI_PC_CONTINUOUS = 1, CUPTI_PC_SERIALIZED = 2 };
 
 struct cupti_pc_attribute {
@@ -336,7 +341,7 @@ struct cupti_image_info {
 	X(RangeProfilerGetCounterDataInfo, (struct cupti_image_info *))
 
 struct cupti_pc_functions {
-#define MEMBER(name, args) cupti_result (*name) args;
+#define MEMBER(name, args) cupti_result(*name) args;
 	CUPTI_PC_FUNCTIONS(MEMBER)
 };
 struct cupti_range_functions {

@@ -528,8 +528,7 @@ static bool domains_register(void)
 			infos[api].fork_child = fork_child;
 		}
 		enabled[api] = calloc(cuda_models[api].desc->op_count, sizeof(bool));
-		if (!enabled[api] ||
-		    cap_domain_register(&infos[api], &domains[api]) != KYMO_OK)
+		if (!enabled[api] || cap_domain_register(&infos[api], &domains[api]) != KYMO_OK)
 			return false;
 	}
 	return cuda_driver_domain();

@@ -15,12 +15,27 @@ enum { LOADING_MODULE = 4, LOADING_FUNCTION = 5, COMMANDS_FULL = 6 };
 
 /* Ops; the first three are the kinds of JIT records less one, the last three those of pools. */
 enum {
-	OP_CACHE_LOAD, OP_CACHE_STORE, OP_COMPILE, OP_MODULE, OP_FUNCTION, OP_COMMANDS,
-	OP_POOL_CREATE, OP_POOL_DESTROY, OP_POOL_TRIM, OPS
+	OP_CACHE_LOAD,
+	OP_CACHE_STORE,
+	OP_COMPILE,
+	OP_MODULE,
+	OP_FUNCTION,
+	OP_COMMANDS,
+	OP_POOL_CREATE,
+	OP_POOL_DESTROY,
+	OP_POOL_TRIM,
+	OPS
 };
 enum { JIT_FROM, JIT_AGENT, JIT_BYTES, JIT_PATH, JIT_FIELDS };
 enum {
-	POOL_ADDRESS, POOL_AGENT, POOL_TYPE, POOL_BYTES, POOL_USED, POOL_KEPT, POOL_TRIMMED, POOL_FIELDS
+	POOL_ADDRESS,
+	POOL_AGENT,
+	POOL_TYPE,
+	POOL_BYTES,
+	POOL_USED,
+	POOL_KEPT,
+	POOL_TRIMMED,
+	POOL_FIELDS
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -46,7 +61,10 @@ static const kymo_field_t pool_fields[POOL_FIELDS] = {
 	[POOL_TRIMMED] = {"trimmed_to", "bytes", NULL, KYMO_KIND_SIZE, 0, 8, 0},
 };
 
-#define OP(name, fields, count) {name, fields, count, KYMO_OP_MINIMAL, NULL, 0}
+#define OP(name, fields, count)                                                                    \
+	{                                                                                          \
+		name, fields, count, KYMO_OP_MINIMAL, NULL, 0                                      \
+	}
 
 static const kymo_op_desc_t ops[OPS] = {
 	[OP_CACHE_LOAD] = OP("jit_cache_load", jit_fields, JIT_FIELDS),
@@ -59,8 +77,8 @@ static const kymo_op_desc_t ops[OPS] = {
 	[OP_POOL_DESTROY] = OP("pool_destroy", pool_fields, POOL_FIELDS),
 	[OP_POOL_TRIM] = OP("pool_trim", pool_fields, POOL_FIELDS),
 };
-static const kymo_domain_desc_t desc = {sizeof(desc), "cuda_driver", "CUDA driver's own work", 1,
-					OPS, ops};
+static const kymo_domain_desc_t desc = {
+	sizeof(desc), "cuda_driver", "CUDA driver's own work", 1, OPS, ops};
 
 CAP_KNOWN_DOMAIN(cuda_driver, &desc);
 
@@ -79,8 +97,9 @@ void cuda_driver_clock_sync(void)
 
 	if (!domain.handle)
 		return;
-	if (!host_clock.handle && (kymo_clock_create("CUPTI", "host", 1000, &host_clock) != KYMO_OK ||
-				   kymo_track_create("CUDA driver", &track) != KYMO_OK))
+	if (!host_clock.handle &&
+	    (kymo_clock_create("CUPTI", "host", 1000, &host_clock) != KYMO_OK ||
+	     kymo_track_create("CUDA driver", &track) != KYMO_OK))
 		return;
 	before = kymo_time();
 	value = cuda_clock();
@@ -90,9 +109,13 @@ void cuda_driver_clock_sync(void)
 static void publish(unsigned op, uint64_t start, uint64_t end, uint32_t correlation,
 		    const kymo_value_t *values, uint32_t count)
 {
-	const kymo_publication_t p = {.size = sizeof(p), .clock = host_clock, .start = start,
-				      .end = end, .track = track,
-				      .parent = cuda_submission_call(correlation), .values = values,
+	const kymo_publication_t p = {.size = sizeof(p),
+				      .clock = host_clock,
+				      .start = start,
+				      .end = end,
+				      .track = track,
+				      .parent = cuda_submission_call(correlation),
+				      .values = values,
 				      .value_count = count};
 
 	if (domain.handle && start && end >= start)
@@ -112,8 +135,10 @@ void cuda_jit_record(const struct cupti_jit *j)
 
 	if (j->operation < JIT_CACHE_LOAD || j->operation > JIT_COMPILE)
 		return;
-	v[JIT_PATH] = (kymo_value_t){.size = sizeof(kymo_value_t), .present = j->path != NULL,
-				     .data = j->path, .count = j->path ? strlen(j->path) : 0};
+	v[JIT_PATH] = (kymo_value_t){.size = sizeof(kymo_value_t),
+				     .present = j->path != NULL,
+				     .data = j->path,
+				     .count = j->path ? strlen(j->path) : 0};
 	publish(j->operation - 1, j->start, j->end, j->correlation, v, JIT_FIELDS);
 }
 
@@ -127,8 +152,8 @@ void cuda_pool_record(const struct cupti_pool *p)
 {
 	const kymo_value_t v[POOL_FIELDS] = {
 		[POOL_ADDRESS] = number(p->address), [POOL_AGENT] = number(cuda_agent(p->device)),
-		[POOL_TYPE] = number(p->type), [POOL_BYTES] = number(p->bytes),
-		[POOL_USED] = number(p->used), [POOL_KEPT] = number(p->threshold),
+		[POOL_TYPE] = number(p->type),       [POOL_BYTES] = number(p->bytes),
+		[POOL_USED] = number(p->used),       [POOL_KEPT] = number(p->threshold),
 		[POOL_TRIMMED] = number(p->least)};
 
 	if (p->operation >= 1 && p->operation <= 3)

@@ -108,8 +108,8 @@ static uint32_t queue(const struct cuda_role *r, const struct cupti_callback *d)
 static void allocation_record(const struct cap_frame *f, unsigned op, uint64_t call,
 			      const struct allocation *a)
 {
-	const struct cap_allocation record = {a->address, a->bytes, a->id, 0,
-					      a->agent, a->context, a->kind, a->what};
+	const struct cap_allocation record = {a->address, a->bytes,   a->id,   0,
+					      a->agent,   a->context, a->kind, a->what};
 
 	cap_allocation_record(f, call, op, &record);
 }
@@ -193,8 +193,8 @@ static void code_loaded(const struct cuda_role *r, const struct cap_frame *of, u
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_code_object_ops[CODE_OBJECT_OP_MODULE], NULL, of->start,
-				of->end, BUILD_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_code_object_ops[CODE_OBJECT_OP_MODULE], NULL,
+				of->start, of->end, BUILD_FIELDS))
 		return;
 	wire_unsigned(&e, BUILD_CORRELATION, call);
 	wire_unsigned(&e, BUILD_PROGRAM, id);

@@ -15,11 +15,11 @@
 #define DEVICES 64u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map queues;   /* context and stream number: id */
-static struct map handles;  /* hash of context number and handle: id of the queue */
-static struct map contexts; /* number: id, device << 32 */
+static struct map queues;    /* context and stream number: id */
+static struct map handles;   /* hash of context number and handle: id of the queue */
+static struct map contexts;  /* number: id, device << 32 */
 #define DEFINED (1ull << 63) /* of what queues and contexts hold: somebody has defined it */
-static struct map pointers; /* a kernel's name by address: struct name * */
+static struct map pointers;  /* a kernel's name by address: struct name * */
 struct name {
 	uint32_t id;
 	_Atomic bool defined;
@@ -284,7 +284,8 @@ uint32_t cuda_queue_of(void *device_context, uint32_t context, void *handle)
 void cuda_queue_made(void *device_context, uint32_t context, void *handle, uint32_t flags,
 		     int32_t priority)
 {
-	struct queue q = {.context = context, .handle = handle,
+	struct queue q = {.context = context,
+			  .handle = handle,
 			  .properties = flags | (uint64_t)(uint32_t)priority << 32};
 	uint32_t id = queue_ask(device_context, &q);
 

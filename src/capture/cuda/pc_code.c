@@ -62,8 +62,10 @@ static void add(uint64_t crc, const void *cubin, size_t bytes)
 		return;
 	m = kept + bytes <= MODULES_BYTES ? malloc(sizeof(*m) + bytes) : NULL;
 	if (!m) {
-		cap_note(1, "cuda", "samples in a module of %zu bytes have no lines: %u MiB of code "
-				    "are kept at most", bytes, MODULES_BYTES >> 20);
+		cap_note(1, "cuda",
+			 "samples in a module of %zu bytes have no lines: %u MiB of code "
+			 "are kept at most",
+			 bytes, MODULES_BYTES >> 20);
 		return;
 	}
 	kept += bytes;
@@ -109,7 +111,8 @@ static uint32_t line_of(const struct cupti_pc *pc, char **path)
 {
 	const struct module *m = module_of(pc->crc);
 	struct cupti_source s = {.size = CUPTI_SIZE(cupti_source, folder),
-				 .function = pc->function, .offset = pc->offset};
+				 .function = pc->function,
+				 .offset = pc->offset};
 	uint32_t line = 0;
 
 	if (!m)
@@ -128,8 +131,10 @@ static uint32_t line_of(const struct cupti_pc *pc, char **path)
 static uint32_t define(const struct cupti_pc *pc)
 {
 	char *path = NULL;
-	kymo_device_code_t code = {.size = sizeof(code), .function = pc->function,
-				   .module = pc->crc, .offset = pc->offset};
+	kymo_device_code_t code = {.size = sizeof(code),
+				   .function = pc->function,
+				   .module = pc->crc,
+				   .offset = pc->offset};
 	uint32_t id;
 
 	code.line = line_of(pc, &path);

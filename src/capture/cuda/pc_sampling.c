@@ -19,11 +19,11 @@
 #include "core/sample/device.h"
 #include "core/sample/helper.h"
 
-#define CONTEXTS  64u
-#define FETCH_NS  100000000u
-#define ROOM      2048u /* instructions fetched at once */
-#define STALLS    256u
-#define REASONS   128u
+#define CONTEXTS 64u
+#define FETCH_NS 100000000u
+#define ROOM     2048u /* instructions fetched at once */
+#define STALLS   256u
+#define REASONS  128u
 
 /* The same fact with and without other warps that could go on in its place. */
 static const char reason_prefix[] = "smsp__pcsamp_warps_issue_stalled_";
@@ -39,8 +39,8 @@ struct device_context {
 	uint32_t device;
 	bool sampled, full;
 	size_t stall_count;
-	uint64_t fetched;        /* tick up to which samples were fetched */
-	struct room now, rest;   /* `rest` gets what is there when sampling is disabled */
+	uint64_t fetched;      /* tick up to which samples were fetched */
+	struct room now, rest; /* `rest` gets what is there when sampling is disabled */
 	struct {
 		uint32_t reason; /* position in `reasons`, plus 1 */
 		bool idle;
@@ -74,8 +74,9 @@ bool cuda_pc_active(void)
 /* An instruction of CUPTI's, which took less room once. */
 static size_t pc_bytes(void)
 {
-	return cupti.version >= CUPTI_VERSION_PC_CORRELATION ? sizeof(struct cupti_pc)
-							     : offsetof(struct cupti_pc, correlation);
+	return cupti.version >= CUPTI_VERSION_PC_CORRELATION
+		       ? sizeof(struct cupti_pc)
+		       : offsetof(struct cupti_pc, correlation);
 }
 
 static struct cupti_pc *pc_at(const struct room *r, size_t i)
@@ -183,9 +184,10 @@ static cupti_result stall_names(struct device_context *c)
 
 static void hand_over_pc(const struct device_context *c, const struct cupti_pc *pc, uint64_t end)
 {
-	struct cap_device_sample s = {
-		.agent = cuda_agent(c->device), .cycles = 1ull << config.period_log2,
-		.start = c->fetched, .end = end};
+	struct cap_device_sample s = {.agent = cuda_agent(c->device),
+				      .cycles = 1ull << config.period_log2,
+				      .start = c->fetched,
+				      .end = end};
 	uint64_t samples[REASONS] = {0}, idle[REASONS] = {0};
 
 	if (!pc->function)
@@ -230,8 +232,10 @@ static void buffer_full(struct device_context *c)
 		return;
 	c->full = true;
 	cap_device_sample_lost(cuda_agent(c->device), 0, 1);
-	cap_note(2, "cuda", "sampling of device %u has ended: its buffer was full; sample less often "
-			    "(--pc-sampling=%u)", c->device, config.period_log2 + 2);
+	cap_note(2, "cuda",
+		 "sampling of device %u has ended: its buffer was full; sample less often "
+		 "(--pc-sampling=%u)",
+		 c->device, config.period_log2 + 2);
 }
 
 static void fetch(struct device_context *c)
@@ -270,16 +274,15 @@ static void disable(struct device_context *c)
 
 static cupti_result configure(struct device_context *c)
 {
-	struct cupti_pc_attribute a[] = {
-		{.type = CUPTI_PC_MODE,
-		 .number = config.mode == KYMO_DEVICE_SAMPLE_SERIALIZED ? CUPTI_PC_SERIALIZED
-									 : CUPTI_PC_CONTINUOUS},
-		{.type = CUPTI_PC_START_STOP},
-		{.type = CUPTI_PC_PERIOD, .number = config.period_log2},
-		{.type = CUPTI_PC_BUFFER, .buffer = &c->rest.data}};
-	struct cupti_pc_configuration p = {
-		CUPTI_SIZE(cupti_pc_configuration, attributes), NULL, c->handle,
-		sizeof(a) / sizeof(a[0]), a};
+	struct cupti_pc_attribute a[] = {{.type = CUPTI_PC_MODE,
+					  .number = config.mode == KYMO_DEVICE_SAMPLE_SERIALIZED
+							    ? CUPTI_PC_SERIALIZED
+							    : CUPTI_PC_CONTINUOUS},
+					 {.type = CUPTI_PC_START_STOP},
+					 {.type = CUPTI_PC_PERIOD, .number = config.period_log2},
+					 {.type = CUPTI_PC_BUFFER, .buffer = &c->rest.data}};
+	struct cupti_pc_configuration p = {CUPTI_SIZE(cupti_pc_configuration, attributes), NULL,
+					   c->handle, sizeof(a) / sizeof(a[0]), a};
 
 	return cupti_pc.PCSamplingSetConfigurationAttribute(&p);
 }
@@ -292,8 +295,8 @@ static cupti_result enable(struct device_context *c)
 	if (r != CUPTI_OK)
 		return r;
 	r = stall_names(c);
-	if (r == CUPTI_OK && (!room_make(&c->now, c->stall_count) ||
-			      !room_make(&c->rest, c->stall_count)))
+	if (r == CUPTI_OK &&
+	    (!room_make(&c->now, c->stall_count) || !room_make(&c->rest, c->stall_count)))
 		r = CUPTI_OUT_OF_MEMORY;
 	if (r == CUPTI_OK) {
 		room_empty(&c->rest, c->stall_count);
@@ -380,8 +383,10 @@ void cuda_pc_context(void *handle, uint32_t device) UNCHECKED_LOCKS
 		sample_context(c);
 		cap_guard_leave();
 	} else if (atomic_load(&wanted)) {
-		cap_note(2, "cuda", "kernels of a device context are not sampled: %u contexts at "
-				    "most", CONTEXTS);
+		cap_note(2, "cuda",
+			 "kernels of a device context are not sampled: %u contexts at "
+			 "most",
+			 CONTEXTS);
 	}
 	pthread_mutex_unlock(&lock);
 }

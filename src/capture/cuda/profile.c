@@ -66,7 +66,8 @@ const char *cuda_profiler_refusal(cupti_result r, char *text, size_t size)
 	switch (r) {
 	case CUPTI_INSUFFICIENT_PRIVILEGES:
 	case CUPTI_VIRTUALIZED_PRIVILEGES:
-		return "not permitted: NVIDIA's driver keeps counters for the administrator (load it "
+		return "not permitted: NVIDIA's driver keeps counters for the administrator (load "
+		       "it "
 		       "with NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN)";
 	case CUPTI_HARDWARE_BUSY:
 		return "another profiler is using the device's counters";

@@ -46,7 +46,11 @@ bool cuda_range_counting(void);
 extern _Atomic unsigned cuda_range_active;
 /* What a call of the driver has to do with it; 0: nothing. */
 enum cuda_range_role {
-	CUDA_RANGE_NONE, CUDA_RANGE_LAUNCH, CUDA_RANGE_GRAPH, CUDA_RANGE_CAPTURE, CUDA_RANGE_CAPTURED
+	CUDA_RANGE_NONE,
+	CUDA_RANGE_LAUNCH,
+	CUDA_RANGE_GRAPH,
+	CUDA_RANGE_CAPTURE,
+	CUDA_RANGE_CAPTURED
 };
 enum cuda_range_role cuda_range_role(uint32_t op);
 /* Entry and exit of such a call. */

@@ -84,7 +84,8 @@ static char *copy(const char *text)
 static bool ask(struct metric *m)
 {
 	struct cupti_metric p = {.size = CUPTI_SIZE(cupti_metric, type),
-				 .host = devices[m->device].host, .name = m->name};
+				 .host = devices[m->device].host,
+				 .name = m->name};
 
 	if (cupti_range.ProfilerHostGetMetricProperties(&p) != CUPTI_OK)
 		return false;
@@ -108,10 +109,13 @@ static bool describe(uint32_t device, const char *base, const char *form, kymo_c
 		free(m);
 		return false;
 	}
-	*out = (kymo_counter_info_t){
-		.size = sizeof(*out), .name = m->name, .agent = cuda_agent(device),
-		.description = m->description, .unit = m->unit, .modes = KYMO_COUNTER_DISPATCH,
-		.handle = (uintptr_t)m};
+	*out = (kymo_counter_info_t){.size = sizeof(*out),
+				     .name = m->name,
+				     .agent = cuda_agent(device),
+				     .description = m->description,
+				     .unit = m->unit,
+				     .modes = KYMO_COUNTER_DISPATCH,
+				     .handle = (uintptr_t)m};
 	return true;
 }
 
@@ -123,10 +127,11 @@ static bool is_plain(const char *name)
 
 static kymo_status_t list_type(uint32_t device, int32_t type, kymo_counter_list_fn add, void *to)
 {
-	static const char *const forms[CUPTI_METRIC_TYPES] = {
-		".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"};
+	static const char *const forms[CUPTI_METRIC_TYPES] = {".sum", ".ratio",
+							      ".avg.pct_of_peak_sustained_elapsed"};
 	struct cupti_base_metrics b = {.size = CUPTI_SIZE(cupti_base_metrics, count),
-				       .host = devices[device].host, .type = type};
+				       .host = devices[device].host,
+				       .type = type};
 	kymo_status_t status = KYMO_OK;
 
 	if (cupti_range.ProfilerHostGetBaseMetrics(&b) != CUPTI_OK)
@@ -303,9 +308,14 @@ static bool is_metric(const char *name)
 COUNTER_LATER(cuda, is_metric);
 
 static const kymo_counter_provider_t provider = {
-	.size = sizeof(provider), .name = "cuda",
+	.size = sizeof(provider),
+	.name = "cuda",
 	.description = "What NVIDIA devices count of kernels, through CUPTI's range profiler",
-	.list = list, .admit = admit, .open = open_session, .close = close_session, .find = find};
+	.list = list,
+	.admit = admit,
+	.open = open_session,
+	.close = close_session,
+	.find = find};
 
 void range_counter_announce(void)
 {

@@ -18,10 +18,10 @@
 struct device_context {
 	void *handle; /* NULL: free */
 	uint32_t device;
-	bool failed;       /* refused: not tried again */
-	bool paused;       /* stopped, to be started again */
-	uint64_t without;  /* launches of which CUPTI gave nothing */
-	uint32_t version;  /* of what is counted when it was configured; 0: not */
+	bool failed;      /* refused: not tried again */
+	bool paused;      /* stopped, to be started again */
+	uint64_t without; /* launches of which CUPTI gave nothing */
+	uint32_t version; /* of what is counted when it was configured; 0: not */
 	void *profiler;
 	uint8_t *config, *image;
 	size_t config_bytes, image_bytes;
@@ -145,12 +145,18 @@ static cupti_result image_prepare(struct device_context *c)
 {
 	struct cupti_image image = {CUPTI_SIZE(cupti_image, image), NULL, c->profiler,
 				    c->image_bytes, c->image};
-	struct cupti_range_config config = {
-		.size = CUPTI_SIZE(cupti_range_config, target_nesting), .profiler = c->profiler,
-		.config_bytes = c->config_bytes, .config = c->config,
-		.image_bytes = c->image_bytes, .image = c->image, .range = CUPTI_AUTO_RANGE,
-		.replay = CUPTI_KERNEL_REPLAY, .ranges = RANGES, .nesting_levels = 1,
-		.least_nesting = 1, .target_nesting = 1};
+	struct cupti_range_config config = {.size = CUPTI_SIZE(cupti_range_config, target_nesting),
+					    .profiler = c->profiler,
+					    .config_bytes = c->config_bytes,
+					    .config = c->config,
+					    .image_bytes = c->image_bytes,
+					    .image = c->image,
+					    .range = CUPTI_AUTO_RANGE,
+					    .replay = CUPTI_KERNEL_REPLAY,
+					    .ranges = RANGES,
+					    .nesting_levels = 1,
+					    .least_nesting = 1,
+					    .target_nesting = 1};
 	struct cupti_range start = {CUPTI_SIZE(cupti_range, profiler), NULL, c->profiler};
 	cupti_result r = cupti_range.RangeProfilerCounterDataImageInitialize(&image);
 
@@ -161,9 +167,12 @@ static cupti_result image_prepare(struct device_context *c)
 
 static cupti_result image_make(struct device_context *c, const char **names, size_t count)
 {
-	struct cupti_image_size size = {
-		.size = CUPTI_SIZE(cupti_image_size, bytes), .profiler = c->profiler,
-		.names = names, .count = count, .ranges = RANGES, .nodes = RANGES};
+	struct cupti_image_size size = {.size = CUPTI_SIZE(cupti_image_size, bytes),
+					.profiler = c->profiler,
+					.names = names,
+					.count = count,
+					.ranges = RANGES,
+					.nodes = RANGES};
 	cupti_result r = cupti_range.RangeProfilerGetCounterDataSize(&size);
 
 	if (r != CUPTI_OK)
@@ -179,8 +188,8 @@ static cupti_result configure(struct device_context *c, const char **names, size
 	struct cupti_range_enable on = {.size = CUPTI_SIZE(cupti_range_enable, profiler),
 					.context = c->handle};
 	size_t passes;
-	cupti_result r = range_config(c->device, names, count, &c->config, &c->config_bytes,
-				      &passes);
+	cupti_result r =
+		range_config(c->device, names, count, &c->config, &c->config_bytes, &passes);
 
 	if (r == CUPTI_OK)
 		r = cupti_range.ProfilerInitialize(&init);
@@ -194,8 +203,10 @@ static cupti_result configure(struct device_context *c, const char **names, size
 		return r;
 	c->version = version;
 	if (passes > 1)
-		cap_note(1, "cuda", "kernels of device %u run %zu times each: their counters do not "
-				    "fit into fewer passes", c->device, passes);
+		cap_note(1, "cuda",
+			 "kernels of device %u run %zu times each: their counters do not "
+			 "fit into fewer passes",
+			 c->device, passes);
 	return r;
 }
 
@@ -231,9 +242,15 @@ static void follow(struct device_context *c)
 static void evaluate(struct range_session *s, const struct device_context *c, size_t range,
 		     kymo_counter_dispatch_t *d)
 {
-	struct cupti_evaluation e = {
-		CUPTI_SIZE(cupti_evaluation, values), NULL, range_host(c->device), c->image,
-		c->image_bytes, range, s->names, s->count, s->values};
+	struct cupti_evaluation e = {CUPTI_SIZE(cupti_evaluation, values),
+				     NULL,
+				     range_host(c->device),
+				     c->image,
+				     c->image_bytes,
+				     range,
+				     s->names,
+				     s->count,
+				     s->values};
 
 	if (!e.host || cupti_range.ProfilerHostEvaluateToGpuValues(&e) != CUPTI_OK) {
 		if (!s->said)
@@ -268,7 +285,8 @@ static void collect(struct device_context *c, uint32_t correlation, const char *
 	struct cupti_decode decode = {.size = CUPTI_SIZE(cupti_decode, dropped),
 				      .profiler = c->profiler};
 	struct cupti_image_info info = {.size = CUPTI_SIZE(cupti_image_info, ranges),
-					.image = c->image, .bytes = c->image_bytes};
+					.image = c->image,
+					.bytes = c->image_bytes};
 	char text[160];
 	cupti_result r = cupti_range.RangeProfilerStop(&stop);
 
@@ -362,8 +380,9 @@ static void pause_all(void)
 		pause_context(&contexts[i]);
 	cap_guard_leave();
 	if (!said)
-		cap_note(1, "cuda", "kernels of graphs, and those that are launched while a stream is "
-				    "being captured, are not counted");
+		cap_note(1, "cuda",
+			 "kernels of graphs, and those that are launched while a stream is "
+			 "being captured, are not counted");
 	said = true;
 }
 

@@ -7,7 +7,9 @@
 
 /* Overheads that the program pays for being recorded; the others are its own or the driver's. */
 enum {
-	OVERHEAD_INSTRUMENTATION = 2, OVERHEAD_RESOURCE = 3, OVERHEAD_REQUEST = 7,
+	OVERHEAD_INSTRUMENTATION = 2,
+	OVERHEAD_RESOURCE = 3,
+	OVERHEAD_REQUEST = 7,
 	OVERHEAD_UVM = 8
 };
 
@@ -93,10 +95,14 @@ static void kernel(const struct cupti_kernel *k)
 static void graph(const struct cupti_graph *g)
 {
 	static const char name[] = "(CUDA graph)";
-	const struct cupti_kernel k = {
-		.start = g->start, .end = g->end, .device = g->device, .context = g->context,
-		.stream = g->stream, .correlation = g->correlation, .name = name,
-		.graph = g->graph};
+	const struct cupti_kernel k = {.start = g->start,
+				       .end = g->end,
+				       .device = g->device,
+				       .context = g->context,
+				       .stream = g->stream,
+				       .correlation = g->correlation,
+				       .name = name,
+				       .graph = g->graph};
 
 	kernel(&k);
 }
@@ -114,9 +120,14 @@ struct copy {
 
 static enum memory_kind kind_of(unsigned cupti_kind)
 {
-	static const enum memory_kind kinds[] = {
-		MEMORY_UNKNOWN, MEMORY_HOST_PAGEABLE, MEMORY_HOST_PINNED, MEMORY_DEVICE,
-		MEMORY_DEVICE /* array */, MEMORY_MANAGED, MEMORY_DEVICE, MEMORY_MANAGED};
+	static const enum memory_kind kinds[] = {MEMORY_UNKNOWN,
+						 MEMORY_HOST_PAGEABLE,
+						 MEMORY_HOST_PINNED,
+						 MEMORY_DEVICE,
+						 MEMORY_DEVICE /* array */,
+						 MEMORY_MANAGED,
+						 MEMORY_DEVICE,
+						 MEMORY_MANAGED};
 
 	return cupti_kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[cupti_kind] : MEMORY_UNKNOWN;
 }
@@ -192,41 +203,62 @@ static void memcpy_record(const struct cupti_memcpy *m)
 	const unsigned op = op_of(m->copy_kind);
 	const uint32_t agent = cuda_agent(m->device);
 	const bool host = m->copy_kind == CUPTI_HTOH;
-	const struct copy c = {
-		.op = op, .context = m->context, .stream = m->stream, .device = m->device,
-		.correlation = m->correlation,
-		.source = op == COPY_OP_WRITE || host ? 0 : agent,
-		.destination = op == COPY_OP_READ || host ? 0 : agent,
-		.source_kind = kind_of(m->source_kind),
-		.destination_kind = kind_of(m->destination_kind),
-		.bytes = m->bytes, .start = m->start, .end = m->end, .graph = m->graph,
-		.node = m->graph_node, .blocking = !(m->flags & CUPTI_ASYNC)};
+	const struct copy c = {.op = op,
+			       .context = m->context,
+			       .stream = m->stream,
+			       .device = m->device,
+			       .correlation = m->correlation,
+			       .source = op == COPY_OP_WRITE || host ? 0 : agent,
+			       .destination = op == COPY_OP_READ || host ? 0 : agent,
+			       .source_kind = kind_of(m->source_kind),
+			       .destination_kind = kind_of(m->destination_kind),
+			       .bytes = m->bytes,
+			       .start = m->start,
+			       .end = m->end,
+			       .graph = m->graph,
+			       .node = m->graph_node,
+			       .blocking = !(m->flags & CUPTI_ASYNC)};
 
 	copy(&c);
 }
 
 static void memcpy2_record(const struct cupti_memcpy2 *m)
 {
-	const struct copy c = {
-		.op = COPY_OP_COPY, .context = m->context, .stream = m->stream, .device = m->device,
-		.correlation = m->correlation, .source = cuda_agent(m->source_device),
-		.destination = cuda_agent(m->destination_device),
-		.source_kind = kind_of(m->source_kind),
-		.destination_kind = kind_of(m->destination_kind), .bytes = m->bytes,
-		.start = m->start, .end = m->end, .graph = m->graph, .node = m->graph_node,
-		.blocking = !(m->flags & CUPTI_ASYNC)};
+	const struct copy c = {.op = COPY_OP_COPY,
+			       .context = m->context,
+			       .stream = m->stream,
+			       .device = m->device,
+			       .correlation = m->correlation,
+			       .source = cuda_agent(m->source_device),
+			       .destination = cuda_agent(m->destination_device),
+			       .source_kind = kind_of(m->source_kind),
+			       .destination_kind = kind_of(m->destination_kind),
+			       .bytes = m->bytes,
+			       .start = m->start,
+			       .end = m->end,
+			       .graph = m->graph,
+			       .node = m->graph_node,
+			       .blocking = !(m->flags & CUPTI_ASYNC)};
 
 	copy(&c);
 }
 
 static void memset_record(const struct cupti_memset *m)
 {
-	const struct copy c = {
-		.op = COPY_OP_FILL, .context = m->context, .stream = m->stream, .device = m->device,
-		.correlation = m->correlation, .source = cuda_agent(m->device),
-		.destination = cuda_agent(m->device), .destination_kind = kind_of(m->memory_kind),
-		.bytes = m->bytes, .start = m->start, .end = m->end, .graph = m->graph,
-		.node = m->graph_node, .blocking = !(m->flags & CUPTI_ASYNC)};
+	const struct copy c = {.op = COPY_OP_FILL,
+			       .context = m->context,
+			       .stream = m->stream,
+			       .device = m->device,
+			       .correlation = m->correlation,
+			       .source = cuda_agent(m->device),
+			       .destination = cuda_agent(m->device),
+			       .destination_kind = kind_of(m->memory_kind),
+			       .bytes = m->bytes,
+			       .start = m->start,
+			       .end = m->end,
+			       .graph = m->graph,
+			       .node = m->graph_node,
+			       .blocking = !(m->flags & CUPTI_ASYNC)};
 
 	copy(&c);
 }
@@ -240,8 +272,12 @@ static uint32_t counter_agent(uint32_t device)
 
 static void counter(const struct cupti_memory_counter *m)
 {
-	struct copy c = {.no_queue = true, .address = m->address, .start = m->start, .end = m->end,
-			 .source_kind = MEMORY_MANAGED, .destination_kind = MEMORY_MANAGED};
+	struct copy c = {.no_queue = true,
+			 .address = m->address,
+			 .start = m->start,
+			 .end = m->end,
+			 .source_kind = MEMORY_MANAGED,
+			 .destination_kind = MEMORY_MANAGED};
 
 	switch (m->counter) {
 	case CUPTI_COUNTER_HTOD:

@@ -144,8 +144,7 @@ static bool kept_by(struct slot *s, uint32_t correlation, uint64_t call)
 static bool plain(const struct cap_submission *o, unsigned works)
 {
 	for (unsigned i = 0; i < works; i++)
-		if (o[i].more ||
-		    (i > CUDA_WORK_READ && o[i].buffers != o[CUDA_WORK_READ].buffers))
+		if (o[i].more || (i > CUDA_WORK_READ && o[i].buffers != o[CUDA_WORK_READ].buffers))
 			return false;
 	return true;
 }
@@ -191,7 +190,7 @@ void cuda_submission_expect(uint32_t correlation)
 }
 
 void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, bool launch,
-		     const struct cap_subject *subject)
+			 const struct cap_subject *subject)
 {
 	const unsigned works = launch ? CUDA_WORK_LAUNCH + 1 : CUDA_WORKS;
 	struct slot *s = &slots[correlation % ORIGINS];
@@ -254,10 +253,9 @@ static bool read_slot(struct slot *s, uint64_t key, enum cuda_work work, struct 
 	o->submission.call = atomic_load_explicit(&s->call, memory_order_relaxed);
 	o->submission.scope = atomic_load_explicit(&s->scope, memory_order_relaxed);
 	o->submission.buffers = atomic_load_explicit(work == CUDA_WORK_LAUNCH ? &s->launch_buffers
-									  : &s->copy_buffers,
-						 memory_order_relaxed);
-	o->submission.epoch =
-		(uint32_t)atomic_load_explicit(&s->epoch, memory_order_relaxed);
+									      : &s->copy_buffers,
+						     memory_order_relaxed);
+	o->submission.epoch = (uint32_t)atomic_load_explicit(&s->epoch, memory_order_relaxed);
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&s->key, memory_order_relaxed) == key;
 }

@@ -80,7 +80,7 @@ static uint32_t number_of(const char *name)
 	for (unsigned i = 0; i < exports_library_count; i++) {
 		const struct exports_library *l = &exports_libraries[i];
 		uint32_t n = strncmp(name, l->prefix, strlen(l->prefix)) == 0 ? number_in(l, name)
-									       : exports_count;
+									      : exports_count;
 
 		if (n < exports_count)
 			return n;
@@ -134,7 +134,7 @@ static bool is_file(const struct exports_library *l, const char *path)
 
 struct hunt {
 	const struct exports_library *library; /* NULL: see `file` */
-	const char *file;		       /* how its name begins; NULL: any object will do */
+	const char *file;                      /* how its name begins; NULL: any object will do */
 	const char *name;
 	void *found;
 };

@@ -13,8 +13,8 @@
 /* One library: its functions are numbers `first` on. */
 struct exports_library {
 	char domain[16];
-	char prefix[16];    /* of all its functions' names */
-	char files[2][24];  /* how the names of its files begin */
+	char prefix[16];   /* of all its functions' names */
+	char files[2][24]; /* how the names of its files begin */
 	uint16_t first, count;
 };
 
@@ -23,13 +23,13 @@ extern const unsigned exports_library_count EXPORTS_HIDDEN;
 extern const unsigned exports_count EXPORTS_HIDDEN; /* of functions; by library, then by name */
 extern const char exports_names[] EXPORTS_HIDDEN;
 extern const uint16_t exports_name_at[] EXPORTS_HIDDEN; /* by number: offset in the names */
-extern const uint8_t exports_status[] EXPORTS_HIDDEN; /* by number: whether it returns a status */
-extern const char exports_thunks[] EXPORTS_HIDDEN;    /* by number */
-extern void *exports_entries[] EXPORTS_HIDDEN;        /* by number: where the thunk jumps */
-extern void *exports_found[] EXPORTS_HIDDEN;          /* by number: the library's function */
+extern const uint8_t exports_status[] EXPORTS_HIDDEN;   /* by number: whether it returns a status */
+extern const char exports_thunks[] EXPORTS_HIDDEN;      /* by number */
+extern void *exports_entries[] EXPORTS_HIDDEN;          /* by number: where the thunk jumps */
+extern void *exports_found[] EXPORTS_HIDDEN;            /* by number: the library's function */
 
 /* The C library's; NULL until the first look. */
-extern void *(*exports_next_dlsym)(void *handle, const char *name) EXPORTS_HIDDEN;
+extern void *(*exports_next_dlsym)(void *handle, const char *name)EXPORTS_HIDDEN;
 /* What the C library's dlsym() finds for this library; NULL if that is one of its own thunks. */
 void *exports_symbol(void *handle, const char *name) EXPORTS_HIDDEN;
 /* `name` in a loaded object whose file's name begins with `file`. */

@@ -20,16 +20,17 @@ enum { UNIQUE_ID = 128 };                   /* bytes */
 
 /* ---- arguments ---- */
 
-enum moves { /* what a call gives and gets, `count` elements or those of all ranks */
-	MOVES_BOTH,        /* count, count */
-	MOVES_GATHER_ALL,  /* count, all */
-	MOVES_SCATTER_SUM, /* all, count */
-	MOVES_ALL,         /* all, all */
-	MOVES_FROM_ROOT,   /* the root gives, the others get */
-	MOVES_TO_ROOT,     /* all give, the root gets */
-	MOVES_GATHER,      /* all give, the root gets of all */
-	MOVES_SCATTER,     /* the root gives to all, all get */
-	MOVES_SEND, MOVES_RECEIVE
+enum moves {             /* what a call gives and gets, `count` elements or those of all ranks */
+	     MOVES_BOTH, /* count, count */
+	     MOVES_GATHER_ALL,  /* count, all */
+	     MOVES_SCATTER_SUM, /* all, count */
+	     MOVES_ALL,         /* all, all */
+	     MOVES_FROM_ROOT,   /* the root gives, the others get */
+	     MOVES_TO_ROOT,     /* all give, the root gets */
+	     MOVES_GATHER,      /* all give, the root gets of all */
+	     MOVES_SCATTER,     /* the root gives to all, all get */
+	     MOVES_SEND,
+	     MOVES_RECEIVE
 };
 
 static const struct traffic {
@@ -116,8 +117,7 @@ static void define(const struct communicator *c)
 	char text[sizeof(c->name) + 48];
 	struct wire_def d;
 
-	snprintf(text, sizeof(text), "%s%sNCCL rank %d", c->name, *c->name ? ", " : "",
-		 c->rank);
+	snprintf(text, sizeof(text), "%s%sNCCL rank %d", c->name, *c->name ? ", " : "", c->rank);
 	wire_def_init(&d, DEF_COMMUNICATOR);
 	wire_def_u64(&d, c->id);
 	wire_def_string(&d, text);
@@ -226,7 +226,8 @@ static void *handle_at(const struct table_call *c, const char *name)
 
 static void made(const struct table_call *c, const char *comm, const char *rank, uint64_t key)
 {
-	const struct communicator like = {.handle = handle_at(c, comm), .key = key,
+	const struct communicator like = {.handle = handle_at(c, comm),
+					  .key = key,
 					  .rank = (int)argument(c, rank),
 					  .size = (int)argument(c, "nranks")};
 
@@ -252,9 +253,10 @@ static void after_init_all(const struct table_call *c)
 	const uint64_t now = tick_now(), key = hash_u64(now);
 
 	for (int i = 0; succeeded(c) && handles && i < size; i++)
-		add(&(struct communicator){.handle = handles[i], .key = key, .rank = i,
-					   .size = size},
-		    NULL);
+		add(
+			&(struct communicator){
+				.handle = handles[i], .key = key, .rank = i, .size = size},
+			NULL);
 }
 
 /* Members split in the same order, so that the number of the split is the same in all. */
@@ -430,8 +432,7 @@ static bool comm_wanted(void)
 /* Communicators and groups are followed always: who listens later would not know them. */
 static bool needed(const char *op)
 {
-	return strncmp(op, "ncclComm", 8) == 0 || strncmp(op, "ncclGroup", 9) == 0 ||
-	       comm_wanted();
+	return strncmp(op, "ncclComm", 8) == 0 || strncmp(op, "ncclGroup", 9) == 0 || comm_wanted();
 }
 
 static void fork_child(void)

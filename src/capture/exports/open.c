@@ -46,14 +46,15 @@ static struct table_model *model_of(const char *domain)
 static bool take(const char *domain, void **entries, uint32_t count)
 {
 	struct table_model *model = model_of(domain);
-	struct table_part part = {.name = domain, .entries = entries, .count = count,
-				  .known = count};
+	struct table_part part = {
+		.name = domain, .entries = entries, .count = count, .known = count};
 	kymo_status_t status;
 	uint64_t token;
 
 	if (!model || !table_describe(model) || model->desc->op_count != count) {
-		cap_note(2, domain, "its calls are not recorded: kymo/libkymo-exports-models.so is "
-				    "not there, or of another version");
+		cap_note(2, domain,
+			 "its calls are not recorded: kymo/libkymo-exports-models.so is "
+			 "not there, or of another version");
 		return false;
 	}
 	if (strcmp(domain, "nccl") == 0)

@@ -24,11 +24,11 @@
 #include "capture/hostsample/perf_ring.h"
 #include "base/perf_event.h"
 
-#define PAGES   32u    /* of a ring; fewer where the system locks less */
-#define PAGES_LATE 8u  /* of the rings of all threads but the first */
-#define THREADS 4096u
-#define RINGS   16384u /* processors times threads that were there before */
-#define ROUNDS  4      /* of looking for threads that began meanwhile */
+#define PAGES         32u /* of a ring; fewer where the system locks less */
+#define PAGES_LATE    8u  /* of the rings of all threads but the first */
+#define THREADS       4096u
+#define RINGS         16384u /* processors times threads that were there before */
+#define ROUNDS        4      /* of looking for threads that began meanwhile */
 #define PERIOD_MIN_NS 5000000u
 #define PERIOD_MAX_NS 100000000u
 
@@ -86,10 +86,12 @@ static void take_sample(const struct sample *s)
 {
 	uint64_t addresses[KYMO_SAMPLE_DEPTH];
 	struct cap_sample out = {
-		.tid = s->tid, .cpu = s->cpu, .time = s->time, .weight = config.interval_ns,
+		.tid = s->tid,
+		.cpu = s->cpu,
+		.time = s->time,
+		.weight = config.interval_ns,
 		.addresses = addresses,
-		.kernel = (s->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) !=
-			  PERF_RECORD_MISC_USER,
+		.kernel = (s->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER,
 	};
 
 	if (s->header.size < sizeof(*s) || s->pid != own_pid ||
@@ -124,9 +126,10 @@ static void take(const struct perf_event_header *h)
 		break;
 	case PERF_RECORD_THROTTLE:
 		if (!throttled)
-			cap_note(2, "sample", "the kernel takes fewer samples than asked for: "
-					      "kernel.perf_event_max_sample_rate or "
-					      "perf_cpu_time_max_percent is too low");
+			cap_note(2, "sample",
+				 "the kernel takes fewer samples than asked for: "
+				 "kernel.perf_event_max_sample_rate or "
+				 "perf_cpu_time_max_percent is too low");
 		throttled = true;
 		break;
 	default:
@@ -148,11 +151,17 @@ static void drain(void)
 static struct perf_event_attr attr_of(const kymo_sample_desc_t *d)
 {
 	return (struct perf_event_attr){
-		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = d->interval_ns, .sample_type = LAYOUT,
-		.exclude_callchain_kernel = 1, .inherit = 1,
-		.inherit_thread = 1, .task = 1, .use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC_RAW, .exclude_hv = 1,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = d->interval_ns,
+		.sample_type = LAYOUT,
+		.exclude_callchain_kernel = 1,
+		.inherit = 1,
+		.inherit_thread = 1,
+		.task = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC_RAW,
+		.exclude_hv = 1,
 	};
 }
 
@@ -277,11 +286,13 @@ static void explain(int error, char *reason, size_t size)
 	struct perf_event_attr attr = attr_of(&config);
 
 	if (error == EPERM || error == ENOMEM)
-		snprintf(reason, size, "no memory for samples may be locked: see "
-				       "kernel.perf_event_mlock_kb and ulimit -l");
+		snprintf(reason, size,
+			 "no memory for samples may be locked: see "
+			 "kernel.perf_event_mlock_kb and ulimit -l");
 	else if (error == EMLINK)
-		snprintf(reason, size, "the process has too many threads to begin now; begin when "
-				       "it starts");
+		snprintf(reason, size,
+			 "the process has too many threads to begin now; begin when "
+			 "it starts");
 	else
 		perf_reason(error, &attr, "sampling", reason, size);
 }
@@ -380,6 +391,11 @@ static void fork_child(void)
 }
 
 const struct cap_sampler perf_sampler = {
-	.name = "perf", .method = KYMO_SAMPLE_PERF, .check = check, .start = start, .stop = stop,
-	.flush = flush, .fork_child = fork_child,
+	.name = "perf",
+	.method = KYMO_SAMPLE_PERF,
+	.check = check,
+	.start = start,
+	.stop = stop,
+	.flush = flush,
+	.fork_child = fork_child,
 };

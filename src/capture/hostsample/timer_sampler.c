@@ -25,10 +25,11 @@
 #include "capture/hostsample/hostsample.h"
 #include "base/perf_event.h"
 
-#define THREADS   1024u
-#define RING      256u /* samples of a thread between two looks */
-#define LOOK_NS   20000000u
-#define CPU_CLOCK(tid) ((clockid_t)(~(uint32_t)(tid) << 3 | 6)) /* of a thread, as the kernel has it */
+#define THREADS 1024u
+#define RING    256u /* samples of a thread between two looks */
+#define LOOK_NS 20000000u
+#define CPU_CLOCK(tid)                                                                             \
+	((clockid_t)(~(uint32_t)(tid) << 3 | 6)) /* of a thread, as the kernel has it */
 
 struct sample {
 	uint64_t time, correlation;
@@ -171,9 +172,13 @@ static void hand_over(struct slot *s)
 	for (; tail != atomic_load(&s->head); atomic_store(&s->tail, ++tail)) {
 		const struct sample *from = &s->ring[tail % RING];
 		struct cap_sample out = {
-			.tid = atomic_load(&s->tid), .cpu = from->cpu, .time = from->time,
-			.weight = config.interval_ns * from->intervals, .correlation = from->correlation,
-			.scope = from->scope, .addresses = from->addresses,
+			.tid = atomic_load(&s->tid),
+			.cpu = from->cpu,
+			.time = from->time,
+			.weight = config.interval_ns * from->intervals,
+			.correlation = from->correlation,
+			.scope = from->scope,
+			.addresses = from->addresses,
 			.count = code_chain(from->addresses, from->count),
 		};
 
@@ -185,7 +190,8 @@ static void hand_over(struct slot *s)
 
 static bool arm(struct slot *s, uint32_t tid)
 {
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal_number,
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
+				 .sigev_signo = signal_number,
 				 .sigev_value.sival_ptr = s};
 	struct timespec t = {(time_t)(config.interval_ns / 1000000000u),
 			     (long)(config.interval_ns % 1000000000u)};
@@ -340,8 +346,8 @@ static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t siz
  */
 static bool take_signal(void)
 {
-	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART |
-									   SA_ONSTACK};
+	struct sigaction action = {.sa_sigaction = on_signal,
+				   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
 	signal_number = free_signal();
 	sigfillset(&action.sa_mask);
@@ -388,6 +394,11 @@ static void fork_child(void)
 }
 
 const struct cap_sampler timer_sampler = {
-	.name = "timer", .method = KYMO_SAMPLE_TIMER, .check = check, .start = start, .stop = stop,
-	.flush = flush, .fork_child = fork_child,
+	.name = "timer",
+	.method = KYMO_SAMPLE_TIMER,
+	.check = check,
+	.start = start,
+	.stop = stop,
+	.flush = flush,
+	.fork_child = fork_child,
 };

@@ -63,7 +63,13 @@ struct itt_clock {
 #define ITT_NO_TIME UINT64_MAX /* __itt_timestamp_none: now */
 
 enum itt_type {
-	ITT_U64 = 1, ITT_S64 = 2, ITT_U32 = 3, ITT_S32 = 4, ITT_U16 = 5, ITT_S16 = 6, ITT_FLOAT = 7,
+	ITT_U64 = 1,
+	ITT_S64 = 2,
+	ITT_U32 = 3,
+	ITT_S32 = 4,
+	ITT_U16 = 5,
+	ITT_S16 = 6,
+	ITT_FLOAT = 7,
 	ITT_DOUBLE = 8
 };
 
@@ -87,8 +93,14 @@ kymo_string_t *itt_name_of_id(struct itt_id id);
 bool itt_value(kymo_payload_t *out, const char *key, int type, const void *data, size_t i);
 
 /* What several maps are told apart by; see map.h. */
-enum itt_key { ITT_KEY_TASK = 16, ITT_KEY_REGION, ITT_KEY_FRAME, ITT_KEY_EVENT, ITT_KEY_OLD_FRAME,
-	       ITT_KEY_HEAP };
+enum itt_key {
+	ITT_KEY_TASK = 16,
+	ITT_KEY_REGION,
+	ITT_KEY_FRAME,
+	ITT_KEY_EVENT,
+	ITT_KEY_OLD_FRAME,
+	ITT_KEY_HEAP
+};
 
 /*
  * Functions by the names that the static part's list has, without its prefix: each is told. Code and

@@ -33,14 +33,29 @@ bool itt_value(kymo_payload_t *out, const char *key, int type, const void *data,
 		return false;
 	memcpy(&v, at, type_size(type));
 	switch (type) {
-	case ITT_S64: *out = kymo_int64(key, v.s64); break;
-	case ITT_U32: *out = kymo_uint64(key, v.u32); break;
-	case ITT_S32: *out = kymo_int64(key, v.s32); break;
-	case ITT_U16: *out = kymo_uint64(key, v.u16); break;
-	case ITT_S16: *out = kymo_int64(key, v.s16); break;
-	case ITT_FLOAT: *out = kymo_double(key, (double)v.f); break;
-	case ITT_DOUBLE: *out = kymo_double(key, v.d); break;
-	default: *out = kymo_uint64(key, v.u64);
+	case ITT_S64:
+		*out = kymo_int64(key, v.s64);
+		break;
+	case ITT_U32:
+		*out = kymo_uint64(key, v.u32);
+		break;
+	case ITT_S32:
+		*out = kymo_int64(key, v.s32);
+		break;
+	case ITT_U16:
+		*out = kymo_uint64(key, v.u16);
+		break;
+	case ITT_S16:
+		*out = kymo_int64(key, v.s16);
+		break;
+	case ITT_FLOAT:
+		*out = kymo_double(key, (double)v.f);
+		break;
+	case ITT_DOUBLE:
+		*out = kymo_double(key, v.d);
+		break;
+	default:
+		*out = kymo_uint64(key, v.u64);
 	}
 	return true;
 }
@@ -188,7 +203,7 @@ static void relation(const struct itt_domain *domain, struct itt_id head, int re
 		     struct itt_id tail)
 {
 	static const char *const names[] = {
-		"relation",		"is dependent on", "is sibling of",   "is parent of",
+		"relation",           "is dependent on", "is sibling of",   "is parent of",
 		"is continuation of", "is child of",     "is continued by", "is predecessor to"};
 	char to[48], from[48];
 	kymo_payload_t p[] = {kymo_text("to", id_text(to, tail)),

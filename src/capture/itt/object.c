@@ -166,7 +166,8 @@ kymo_string_t *itt_name_of_id(struct itt_id id)
 
 kymo_marker_t itt_marker(const struct itt_domain *d, const struct itt_string *name)
 {
-	return (kymo_marker_t){.size = sizeof(kymo_marker_t), .string = itt_string(name),
+	return (kymo_marker_t){.size = sizeof(kymo_marker_t),
+			       .string = itt_string(name),
 			       .domain = itt_domain_name(d)};
 }
 

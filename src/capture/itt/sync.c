@@ -77,8 +77,10 @@ static int name_legacy(void *address, const char *type, int type_length, const c
 
 static kymo_marker_t marker(const void *address, const char *category)
 {
-	return (kymo_marker_t){.size = sizeof(kymo_marker_t), .string = name_of(address),
-			       .domain = &itt, .category = annotation_string(category)};
+	return (kymo_marker_t){.size = sizeof(kymo_marker_t),
+			       .string = name_of(address),
+			       .domain = &itt,
+			       .category = annotation_string(category)};
 }
 
 static void prepare(void *address)

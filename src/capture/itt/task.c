@@ -67,7 +67,7 @@ static void task_end(domain_t domain)
 }
 
 /* Times of the program's own clocks are values; the range itself is timed by us. */
-static void add_time(struct itt_clock * clock, unsigned long long time, const char *key)
+static void add_time(struct itt_clock *clock, unsigned long long time, const char *key)
 {
 	kymo_payload_t p = kymo_uint64(key, time);
 
@@ -75,21 +75,21 @@ static void add_time(struct itt_clock * clock, unsigned long long time, const ch
 		kymo_range_add(&p, 1);
 }
 
-static void task_begin_ex(domain_t domain, struct itt_clock * clock, unsigned long long time, struct itt_id id, struct itt_id parent,
-			  name_t name)
+static void task_begin_ex(domain_t domain, struct itt_clock *clock, unsigned long long time,
+			  struct itt_id id, struct itt_id parent, name_t name)
 {
 	task_begin(domain, id, parent, name);
 	add_time(clock, time, "begin");
 }
 
-static void task_begin_fn_ex(domain_t domain, struct itt_clock * clock, unsigned long long time, struct itt_id id, struct itt_id parent,
-			     void *function)
+static void task_begin_fn_ex(domain_t domain, struct itt_clock *clock, unsigned long long time,
+			     struct itt_id id, struct itt_id parent, void *function)
 {
 	task_begin_fn(domain, id, parent, function);
 	add_time(clock, time, "begin");
 }
 
-static void task_end_ex(domain_t domain, struct itt_clock * clock, unsigned long long time)
+static void task_end_ex(domain_t domain, struct itt_clock *clock, unsigned long long time)
 {
 	add_time(clock, time, "end");
 	task_end(domain);
@@ -127,12 +127,14 @@ static void open_named(enum itt_key kind, domain_t domain, struct itt_id id, str
 	open_by(kind, domain, id, &m);
 }
 
-static void task_begin_overlapped(domain_t domain, struct itt_id id, struct itt_id parent, name_t name)
+static void task_begin_overlapped(domain_t domain, struct itt_id id, struct itt_id parent,
+				  name_t name)
 {
 	open_named(ITT_KEY_TASK, domain, id, parent, name, "task");
 }
 
-static void task_begin_overlapped_ex(domain_t domain, struct itt_clock * clock, unsigned long long time, struct itt_id id,
+static void task_begin_overlapped_ex(domain_t domain, struct itt_clock *clock,
+				     unsigned long long time, struct itt_id id,
 				     struct itt_id parent, name_t name)
 {
 	open_named(ITT_KEY_TASK, domain, id, parent, name, "task");
@@ -143,7 +145,8 @@ static void task_end_overlapped(domain_t domain, struct itt_id id)
 	close_by(ITT_KEY_TASK, domain, id);
 }
 
-static void task_end_overlapped_ex(domain_t domain, struct itt_clock * clock, unsigned long long time, struct itt_id id)
+static void task_end_overlapped_ex(domain_t domain, struct itt_clock *clock,
+				   unsigned long long time, struct itt_id id)
 {
 	close_by(ITT_KEY_TASK, domain, id);
 }
@@ -193,15 +196,16 @@ static void frame_submit(domain_t domain, const struct itt_id *id, unsigned long
 
 static void marker(domain_t domain, struct itt_id id, name_t name, int scope)
 {
-	static const char *const scopes[] = {"marker",	     "global marker", "process marker",
-					     "thread marker", "task marker",  "marker"};
+	static const char *const scopes[] = {"marker",        "global marker", "process marker",
+					     "thread marker", "task marker",   "marker"};
 	kymo_marker_t m = itt_marker(domain, name);
 
 	m.category = annotation_string(scope >= 0 && scope < 6 ? scopes[scope] : "marker");
 	kymo_mark_full(&m);
 }
 
-static void marker_ex(domain_t domain, struct itt_clock * clock, unsigned long long time, struct itt_id id, name_t name, int scope)
+static void marker_ex(domain_t domain, struct itt_clock *clock, unsigned long long time,
+		      struct itt_id id, name_t name, int scope)
 {
 	marker(domain, id, name, scope);
 }
@@ -256,7 +260,8 @@ static int event_create(const char *name, int length)
 
 static struct itt_id event_id(int event)
 {
-	return (struct itt_id){(unsigned long long)event, (unsigned long long)syscall(SYS_gettid), 0};
+	return (struct itt_id){(unsigned long long)event, (unsigned long long)syscall(SYS_gettid),
+			       0};
 }
 
 static int event_start(int event)

@@ -35,7 +35,8 @@ static kymo_string_t domain = KYMO_STRING("kokkos");
 
 /* ---- life ---- */
 
-KYMO_EXPORT void kokkosp_init_library(int sequence, uint64_t version, uint32_t devices, void *device);
+KYMO_EXPORT void kokkosp_init_library(int sequence, uint64_t version, uint32_t devices,
+				      void *device);
 KYMO_EXPORT void kokkosp_finalize_library(void);
 KYMO_EXPORT void kokkosp_request_tool_settings(uint32_t count, struct settings *settings);
 KYMO_EXPORT void kokkosp_parse_args(int argc, char **argv);
@@ -71,8 +72,12 @@ void kokkosp_print_help(char *program)
 static void push(const char *name, kymo_string_t *category, const kymo_payload_t *payload,
 		 uint32_t count)
 {
-	kymo_marker_t m = {.size = sizeof(m), .name = name, .domain = &domain, .category = category,
-			   .payload = payload, .payload_count = count};
+	kymo_marker_t m = {.size = sizeof(m),
+			   .name = name,
+			   .domain = &domain,
+			   .category = category,
+			   .payload = payload,
+			   .payload_count = count};
 
 	kymo_range_push_full(&m);
 }
@@ -82,9 +87,13 @@ static void pop(void)
 	kymo_range_pop_domain(&domain);
 }
 
-static void mark(const char *name, const char *category, const kymo_payload_t *payload, uint32_t count)
+static void mark(const char *name, const char *category, const kymo_payload_t *payload,
+		 uint32_t count)
 {
-	kymo_marker_t m = {.size = sizeof(m), .name = name, .domain = &domain, .payload = payload,
+	kymo_marker_t m = {.size = sizeof(m),
+			   .name = name,
+			   .domain = &domain,
+			   .payload = payload,
 			   .payload_count = count};
 
 	m.category = annotation_string(category);
@@ -202,9 +211,10 @@ KYMO_EXPORT void kokkosp_allocate_data(struct space space, const char *label, co
 				       uint64_t bytes);
 KYMO_EXPORT void kokkosp_deallocate_data(struct space space, const char *label, const void *address,
 					 uint64_t bytes);
-KYMO_EXPORT void kokkosp_begin_deep_copy(struct space to, const char *to_label, const void *to_address,
-					 struct space from, const char *from_label,
-					 const void *from_address, uint64_t bytes);
+KYMO_EXPORT void kokkosp_begin_deep_copy(struct space to, const char *to_label,
+					 const void *to_address, struct space from,
+					 const char *from_label, const void *from_address,
+					 uint64_t bytes);
 KYMO_EXPORT void kokkosp_end_deep_copy(void);
 KYMO_EXPORT void kokkosp_dual_view_sync(const char *label, const void *data, bool device);
 KYMO_EXPORT void kokkosp_dual_view_modify(const char *label, const void *data, bool device);

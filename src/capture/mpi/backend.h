@@ -134,7 +134,7 @@ extern const kymo_op_desc_t *mpi_descs;
 
 extern struct cap_op mpi_ops[MPI_OP_COUNT];
 extern _Atomic bool mpi_moves[MPI_OP_COUNT]; /* somebody wants the messages of such calls */
-extern const struct mpi_module *mpi_module; /* NULL until bound */
+extern const struct mpi_module *mpi_module;  /* NULL until bound */
 
 static inline bool mpi_has(const struct mpi_info *info, enum mpi_role role)
 {

@@ -252,8 +252,7 @@ static void leave(struct mpi_call *c, int result)
 	if (info->group != MPI_CLASS_NONE)
 		mpi_traffic_after(c, info, ok);
 	cap_done(f);
-	if (ok && info->group >= MPI_CLASS_BARRIER &&
-	    info->group <= MPI_CLASS_REDUCE_SCATTER_BLOCK)
+	if (ok && info->group >= MPI_CLASS_BARRIER && info->group <= MPI_CLASS_REDUCE_SCATTER_BLOCK)
 		mpi_job_after_collective(c, info);
 }
 

@@ -389,7 +389,8 @@ static bool register_domain(struct cap_slot *slots)
 
 bool kymo_mpi_open(const struct mpi_door *door)
 {
-	static struct library found[LIBRARIES]; /* the door lets one thread in; its stack may be small */
+	static struct library
+		found[LIBRARIES]; /* the door lets one thread in; its stack may be small */
 	struct mpi_module *m = NULL;
 	uint32_t n;
 

@@ -64,8 +64,7 @@ static void add_child(struct job_tally *t, int child)
 
 	if (receive(child, &bytes, sizeof(bytes)) && bytes && bytes <= LARGEST)
 		data = malloc(bytes);
-	if (data && receive(child, data, (int)bytes) &&
-	    job_tally_decode(&theirs, data, bytes))
+	if (data && receive(child, data, (int)bytes) && job_tally_decode(&theirs, data, bytes))
 		job_tally_merge(t, &theirs);
 	else
 		t->failed = true;

@@ -38,12 +38,20 @@ static void release(struct mpi_transfer *t)
 
 void mpi_transfer_write(struct mpi_transfer *t, uint64_t request, uint64_t by, uint64_t end)
 {
-	struct comm_transfer record = {
-		.op = t->op, .state = (enum comm_state)t->state, .has_submission = t->has_submission,
-		.excluded = t->excluded, .correlation = t->correlation, .completed_by = by,
-		.start = t->start,
-		.communicator = t->comm ? t->comm->id : 0, .datatype = t->type, .peer = t->peer,
-		.tag = t->tag, .sent = t->sent, .received = t->received, .request = request};
+	struct comm_transfer record = {.op = t->op,
+				       .state = (enum comm_state)t->state,
+				       .has_submission = t->has_submission,
+				       .excluded = t->excluded,
+				       .correlation = t->correlation,
+				       .completed_by = by,
+				       .start = t->start,
+				       .communicator = t->comm ? t->comm->id : 0,
+				       .datatype = t->type,
+				       .peer = t->peer,
+				       .tag = t->tag,
+				       .sent = t->sent,
+				       .received = t->received,
+				       .request = request};
 
 	if (t->has_submission)
 		record.submission = t->submission;
@@ -99,8 +107,9 @@ static void finish(struct view *w)
 	w->t.excluded = atomic_load_explicit(&f->op->excluded, memory_order_relaxed);
 	w->t.active = !w->t.persistent;
 	if (mpi_has(w->info, MPI_ROLE_REQUEST)) {
-		w->t.has_submission = !w->t.persistent &&
-				  cap_submission_take(&w->t.submission, f, &comm_ops[w->t.op], NULL);
+		w->t.has_submission =
+			!w->t.persistent &&
+			cap_submission_take(&w->t.submission, f, &comm_ops[w->t.op], NULL);
 		if (!mpi_requests_add(mpi_handle_at(arg(w, MPI_ROLE_REQUEST), 0), &w->t))
 			release(&w->t);
 		return;

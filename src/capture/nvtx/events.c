@@ -67,9 +67,8 @@ static inline void describe(kymo_marker_t *m, kymo_payload_t *payload, struct nv
 }
 
 /* Wide texts and payloads of the extension: what need not be fast and takes much of the stack. */
-static __attribute__((noinline)) uint64_t act_extended(enum nvtx_action action,
-						       struct nvtx_domain *d,
-						       const struct nvtx_event *e)
+static __attribute__((noinline)) uint64_t
+act_extended(enum nvtx_action action, struct nvtx_domain *d, const struct nvtx_event *e)
 {
 	kymo_marker_t m = {.size = sizeof(m)};
 	struct {
@@ -256,8 +255,8 @@ static void *sync_create(void *domain, const struct nvtx_sync *given)
 	if (given && given->size >= sizeof(*given))
 		o->name = given->message_type == NVTX_REGISTERED
 				  ? (kymo_string_t *)(uintptr_t)given->message
-				  : annotation_string(nvtx_text(given->message_type,
-								given->message, scratch));
+				  : annotation_string(nvtx_text(given->message_type, given->message,
+								scratch));
 	if (!o->name)
 		o->name = annotation_string("synchronisation");
 	return o;
@@ -265,8 +264,8 @@ static void *sync_create(void *domain, const struct nvtx_sync *given)
 
 static kymo_marker_t sync_marker(const struct sync_object *o)
 {
-	return (kymo_marker_t){.size = sizeof(kymo_marker_t), .string = o->name,
-			       .domain = &o->domain->name};
+	return (kymo_marker_t){
+		.size = sizeof(kymo_marker_t), .string = o->name, .domain = &o->domain->name};
 }
 
 /* Not freed: another thread may still be waiting for it, and they are few. */
@@ -315,21 +314,21 @@ static void sync_releasing(const struct sync_object *o)
 
 /* ---- tables ---- */
 
-#define F(f) ((nvtx_function)(f))
+#define F(f)     ((nvtx_function)(f))
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const nvtx_function core[] = {
-	[1] = F(mark_ex), [2] = F(mark_a), [3] = F(mark_w), [4] = F(start_ex), [5] = F(start_a),
-	[6] = F(start_w), [7] = F(nvtx_end), [8] = F(push_ex), [9] = F(push_a), [10] = F(push_w),
-	[11] = F(pop),
+	[1] = F(mark_ex), [2] = F(mark_a),  [3] = F(mark_w),   [4] = F(start_ex),
+	[5] = F(start_a), [6] = F(start_w), [7] = F(nvtx_end), [8] = F(push_ex),
+	[9] = F(push_a),  [10] = F(push_w), [11] = F(pop),
 };
 static const nvtx_function core2[] = {
-	[1] = F(domain_mark), [2] = F(domain_start), [3] = F(domain_end), [4] = F(domain_push),
-	[5] = F(nvtx_pop), [15] = F(initialize),
+	[1] = F(domain_mark), [2] = F(domain_start), [3] = F(domain_end),
+	[4] = F(domain_push), [5] = F(nvtx_pop),     [15] = F(initialize),
 };
 static const nvtx_function sync[] = {
-	[1] = F(sync_create), [2] = F(sync_destroy), [3] = F(sync_start), [4] = F(sync_failed),
-	[5] = F(sync_stop), [6] = F(sync_releasing),
+	[1] = F(sync_create), [2] = F(sync_destroy), [3] = F(sync_start),
+	[4] = F(sync_failed), [5] = F(sync_stop),    [6] = F(sync_releasing),
 };
 
 nvtx_function nvtx_events_function(int module, unsigned id)

@@ -144,20 +144,32 @@ static void submit_batch(void *domain, const struct nvtx_event_batch *b)
 
 /* ---- the door ---- */
 
-#define F(f) ((nvtx_function)(f))
+#define F(f)     ((nvtx_function)(f))
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const nvtx_function payload_functions[] = {
-	[0] = F(nvtx_schema_register), [1] = F(nvtx_enum_register), [2] = F(mark), [3] = F(push),
-	[4] = F(pop), [5] = F(start), [6] = F(end), [7] = F(is_enabled), [8] = F(timestamp),
-	[9] = F(nvtx_time_domain_register), [10] = F(nvtx_timer), [11] = F(nvtx_timer_with),
+	[0] = F(nvtx_schema_register),
+	[1] = F(nvtx_enum_register),
+	[2] = F(mark),
+	[3] = F(push),
+	[4] = F(pop),
+	[5] = F(start),
+	[6] = F(end),
+	[7] = F(is_enabled),
+	[8] = F(timestamp),
+	[9] = F(nvtx_time_domain_register),
+	[10] = F(nvtx_timer),
+	[11] = F(nvtx_timer_with),
 	[12] = F(scope_register),
-	[13] = F(nvtx_time_point), [14] = F(nvtx_time_points), [15] = F(nvtx_time_factor),
-	[16] = F(submit), [17] = F(submit_batch),
+	[13] = F(nvtx_time_point),
+	[14] = F(nvtx_time_points),
+	[15] = F(nvtx_time_factor),
+	[16] = F(submit),
+	[17] = F(submit_batch),
 };
 static const nvtx_function counter_functions[] = {
-	[0] = F(nvtx_counter_register), [1] = F(nvtx_sample_int), [2] = F(nvtx_sample_double),
-	[3] = F(nvtx_sample), [4] = F(nvtx_sample_none), [5] = F(nvtx_sample_batch),
+	[0] = F(nvtx_counter_register), [1] = F(nvtx_sample_int),  [2] = F(nvtx_sample_double),
+	[3] = F(nvtx_sample),           [4] = F(nvtx_sample_none), [5] = F(nvtx_sample_batch),
 };
 
 static int fill(struct nvtx_extension *x, const nvtx_function *functions, size_t count)

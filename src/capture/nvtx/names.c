@@ -187,27 +187,33 @@ static void resource_destroy(void *resource)
 
 /* ---- tables ---- */
 
-#define F(f) ((nvtx_function)(f))
+#define F(f)     ((nvtx_function)(f))
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const nvtx_function core[] = {
-	[12] = F(core_category), [13] = F(core_category_wide), [14] = F(thread), [15] = F(thread_wide),
+	[12] = F(core_category),
+	[13] = F(core_category_wide),
+	[14] = F(thread),
+	[15] = F(thread_wide),
 };
 static const nvtx_function core2[] = {
-	[6] = F(resource_create), [7] = F(resource_destroy), [8] = F(name_category),
-	[9] = F(name_category_wide), [10] = F(register_string), [11] = F(register_wide),
-	[12] = F(domain_create), [13] = F(domain_create_wide), [14] = F(domain_destroy),
+	[6] = F(resource_create),    [7] = F(resource_destroy),    [8] = F(name_category),
+	[9] = F(name_category_wide), [10] = F(register_string),    [11] = F(register_wide),
+	[12] = F(domain_create),     [13] = F(domain_create_wide), [14] = F(domain_destroy),
 };
 static const nvtx_function cuda[] = {
-	[1] = F(cuda_device), [2] = F(cuda_device_wide), [3] = F(cuda_context),
-	[4] = F(cuda_context_wide), [5] = F(cuda_stream), [6] = F(cuda_stream_wide),
+	[1] = F(cuda_device),       [2] = F(cuda_device_wide), [3] = F(cuda_context),
+	[4] = F(cuda_context_wide), [5] = F(cuda_stream),      [6] = F(cuda_stream_wide),
 };
 static const nvtx_function cudart[] = {
-	[1] = F(cuda_device), [2] = F(cuda_device_wide), [3] = F(cuda_stream), [4] = F(cuda_stream_wide),
+	[1] = F(cuda_device),
+	[2] = F(cuda_device_wide),
+	[3] = F(cuda_stream),
+	[4] = F(cuda_stream_wide),
 };
 static const nvtx_function opencl[] = {
-	[1] = F(cl_device), [2] = F(cl_device_wide), [3] = F(cl_context), [4] = F(cl_context_wide),
-	[5] = F(cl_queue), [6] = F(cl_queue_wide),
+	[1] = F(cl_device),       [2] = F(cl_device_wide), [3] = F(cl_context),
+	[4] = F(cl_context_wide), [5] = F(cl_queue),       [6] = F(cl_queue_wide),
 };
 
 static const struct {

@@ -59,9 +59,9 @@ struct nvtx_values {
 	const struct nvtx_domain *domain;
 	const struct nvtx_blob *blobs; /* all of the event */
 	size_t blob_count;
-	const char *message;           /* of the payload, or NULL */
-	uint32_t category, color;      /* 0: not in it */
-	bool timed;              /* times of the event are taken apart from its values: */
+	const char *message;      /* of the payload, or NULL */
+	uint32_t category, color; /* 0: not in it */
+	bool timed;               /* times of the event are taken apart from its values: */
 	bool has_begin, has_end;
 	uint64_t begin, end, time_domain;
 	uint32_t count;
@@ -132,10 +132,12 @@ kymo_clock_t nvtx_clock(const struct nvtx_domain *domain, uint64_t id);
 uint64_t nvtx_time_domain_of(void *domain, uint64_t scope);
 uint64_t nvtx_time_domain_register(void *domain, const struct nvtx_time_domain *given);
 void nvtx_timer(void *domain, uint64_t id, uint64_t flags, int64_t (*timer)(void));
-void nvtx_timer_with(void *domain, uint64_t id, uint64_t flags, int64_t (*timer)(void *), void *data);
+void nvtx_timer_with(void *domain, uint64_t id, uint64_t flags, int64_t (*timer)(void *),
+		     void *data);
 void nvtx_time_point(void *domain, uint64_t a, uint64_t b, int64_t at_a, int64_t at_b);
 void nvtx_time_points(void *domain, uint64_t a, uint64_t b, const struct nvtx_time_pair *points,
 		      size_t count);
-void nvtx_time_factor(void *domain, uint64_t a, uint64_t b, double slope, int64_t at_a, int64_t at_b);
+void nvtx_time_factor(void *domain, uint64_t a, uint64_t b, double slope, int64_t at_a,
+		      int64_t at_b);
 
 #endif

@@ -53,7 +53,7 @@ static char *take(struct nvtx_values *v, size_t size)
 }
 
 static __attribute__((format(printf, 2, 3))) const char *say(struct nvtx_values *v,
-							      const char *format, ...)
+							     const char *format, ...)
 {
 	char text[128], *at;
 	va_list ap;
@@ -163,7 +163,9 @@ static double half(uint16_t bits)
 	double x = exponent ? 1024 + mantissa : mantissa;
 
 	if (exponent == 31)
-		return mantissa ? __builtin_nan("") : bits >> 15 ? -__builtin_inf() : __builtin_inf();
+		return mantissa     ? __builtin_nan("")
+		       : bits >> 15 ? -__builtin_inf()
+				    : __builtin_inf();
 	for (int e = exponent ? exponent - 25 : -24; e != 0; e += e < 0 ? 1 : -1)
 		x = e < 0 ? x / 2 : x * 2;
 	return bits >> 15 ? -x : x;
@@ -214,15 +216,30 @@ static void put_scalar(struct nvtx_values *v, const char *key, uint64_t type, co
 	size_t size = nvtx_type_size(type);
 
 	switch (type) {
-	case NVTX_T_CHAR: case NVTX_T_SHORT: case NVTX_T_INT: case NVTX_T_LONG: case NVTX_T_LONGLONG:
-	case NVTX_T_INT8: case NVTX_T_INT16: case NVTX_T_INT32: case NVTX_T_INT64:
+	case NVTX_T_CHAR:
+	case NVTX_T_SHORT:
+	case NVTX_T_INT:
+	case NVTX_T_LONG:
+	case NVTX_T_LONGLONG:
+	case NVTX_T_INT8:
+	case NVTX_T_INT16:
+	case NVTX_T_INT32:
+	case NVTX_T_INT64:
 		add(v, kymo_int64(key, load_signed(at, size)));
 		break;
-	case NVTX_T_FLOAT: case NVTX_T_DOUBLE: case NVTX_T_LONGDOUBLE: case NVTX_T_FLOAT16:
-	case NVTX_T_FLOAT32: case NVTX_T_FLOAT64: case NVTX_T_BF16: case NVTX_T_TF32:
+	case NVTX_T_FLOAT:
+	case NVTX_T_DOUBLE:
+	case NVTX_T_LONGDOUBLE:
+	case NVTX_T_FLOAT16:
+	case NVTX_T_FLOAT32:
+	case NVTX_T_FLOAT64:
+	case NVTX_T_BF16:
+	case NVTX_T_TF32:
 		add(v, kymo_double(key, load_float(type, at)));
 		break;
-	case NVTX_T_INT128: case NVTX_T_UINT128: case NVTX_T_FLOAT128:
+	case NVTX_T_INT128:
+	case NVTX_T_UINT128:
+	case NVTX_T_FLOAT128:
 		add(v, kymo_bytes(key, at, 16));
 		break;
 	case NVTX_T_REGISTERED:
@@ -270,10 +287,15 @@ static void put_enum(struct nvtx_values *v, const char *key, const struct nvtx_l
 static size_t text_width(uint64_t type)
 {
 	switch (type) {
-	case NVTX_T_CSTRING: case NVTX_T_CSTRING_UTF8: return 1;
-	case NVTX_T_CSTRING_UTF16: return 2;
-	case NVTX_T_CSTRING_UTF32: return 4;
-	default: return 0;
+	case NVTX_T_CSTRING:
+	case NVTX_T_CSTRING_UTF8:
+		return 1;
+	case NVTX_T_CSTRING_UTF16:
+		return 2;
+	case NVTX_T_CSTRING_UTF32:
+		return 4;
+	default:
+		return 0;
 	}
 }
 
@@ -348,7 +370,7 @@ static size_t natural_align(const struct nvtx_layout *l, const struct nvtx_domai
 
 		if (l->field[i].type >= NVTX_ID_STATIC) {
 			inner = nvtx_layout_find(domain, l->field[i].type);
-			a = !inner		? 1
+			a = !inner           ? 1
 			    : inner->members ? inner->size
 					     : natural_align(inner, domain, depth + 1);
 		}
@@ -371,7 +393,7 @@ static struct element element_of(const struct nvtx_values *v, const struct nvtx_
 	} else if (f->type >= NVTX_ID_STATIC) {
 		e.layout = nvtx_layout_find(v->domain, f->type);
 		e.size = e.layout ? e.layout->size : 0;
-		e.align = !e.layout		 ? 1
+		e.align = !e.layout           ? 1
 			  : e.layout->members ? e.layout->size
 					      : natural_align(e.layout, v->domain, 0);
 	} else {
@@ -445,8 +467,9 @@ static void put_pointed(struct nvtx_values *v, const struct place *p, const stru
 		put_elements(v, p, f, e, key, pointer, count);
 		return;
 	}
-	copy = !e->width && f->flags & NVTX_ENTRY_DEEP_COPY && count <= NVTX_BYTES / 16 ? take(v, count * e->size)
-									   : NULL;
+	copy = !e->width && f->flags & NVTX_ENTRY_DEEP_COPY && count <= NVTX_BYTES / 16
+		       ? take(v, count * e->size)
+		       : NULL;
 	if (copy && copy_carefully(copy, pointer, count * e->size) == count * e->size)
 		put_elements(v, p, f, e, key, (const uint8_t *)copy, count);
 	else
@@ -520,8 +543,8 @@ static bool put_field(struct nvtx_values *v, const struct place *p, size_t index
 	struct element e = element_of(v, f);
 	const bool pointer = (f->flags & NVTX_ENTRY_POINTER) ||
 			     (e.width && !f->detail && !(f->flags & NVTX_ENTRY_ARRAY));
-	size_t at = f->offset || index == 0 ? (size_t)f->offset
-					    : (*end + e.align - 1) & ~(e.align - 1);
+	size_t at =
+		f->offset || index == 0 ? (size_t)f->offset : (*end + e.align - 1) & ~(e.align - 1);
 	size_t count, bytes;
 	const char *key;
 

@@ -22,7 +22,7 @@ struct nvtx_clock {
 	int64_t (*timer)(void);
 	int64_t (*timer_with)(void *data);
 	void *data;
-	kymo_clock_t clock; /* 0: not made */
+	kymo_clock_t clock;    /* 0: not made */
 	_Atomic uint64_t read; /* node time of the last reading; being made: UINT64_MAX */
 };
 
@@ -75,11 +75,11 @@ static void follow(struct nvtx_clock *c)
 
 /* system: 1 + clockid_t, for 0 is CLOCK_REALTIME. */
 static struct nvtx_clock types[TYPES] = {
-	[TYPE_TSC] = {.ticks = true},
-	[12] = {.system = 1 + CLOCK_REALTIME}, [13] = {.system = 1 + CLOCK_REALTIME},
-	[14] = {.system = 1 + CLOCK_MONOTONIC}, [16] = {.system = 1 + CLOCK_MONOTONIC},
-	[17] = {.system = 1 + CLOCK_BOOTTIME}, [50] = {.system = 1 + CLOCK_MONOTONIC},
-	[51] = {.system = 1 + CLOCK_REALTIME}, [52] = {.system = 1 + CLOCK_REALTIME},
+	[TYPE_TSC] = {.ticks = true},           [12] = {.system = 1 + CLOCK_REALTIME},
+	[13] = {.system = 1 + CLOCK_REALTIME},  [14] = {.system = 1 + CLOCK_MONOTONIC},
+	[16] = {.system = 1 + CLOCK_MONOTONIC}, [17] = {.system = 1 + CLOCK_BOOTTIME},
+	[50] = {.system = 1 + CLOCK_MONOTONIC}, [51] = {.system = 1 + CLOCK_REALTIME},
+	[52] = {.system = 1 + CLOCK_REALTIME},
 };
 
 static uint64_t ns_per_1000(uint64_t rate)

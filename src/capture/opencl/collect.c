@@ -75,7 +75,8 @@ OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t,
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_copy_ops[w->op], &w->submission, now, now, COPY_FIELDS))
+	if (!cap_activity_begin(&f, &e, &core_copy_ops[w->op], &w->submission, now, now,
+				COPY_FIELDS))
 		return;
 	wire_unsigned(&e, COPY_CORRELATION, w->submission.call);
 	wire_unsigned(&e, COPY_QUEUE, w->queue);

@@ -374,7 +374,8 @@ static bool run_begin(struct ocl_work *x, const struct ocl_work *w, const struct
 	x->queue = subject.queue;
 	x->submit = w->submit;
 	return cap_submission_take(&x->submission, f,
-			       dispatch ? &core_dispatch_ops[0] : &core_copy_ops[x->op], &subject);
+				   dispatch ? &core_dispatch_ops[0] : &core_copy_ops[x->op],
+				   &subject);
 }
 
 /* Puts the commands into `w`, which is about to run on `queues`. Without memory they are lost. */

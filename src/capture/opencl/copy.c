@@ -318,10 +318,10 @@ void ocl_post_clEnqueueMapBuffer(struct cap_frame *f, cl_command_queue command_q
 }
 
 void ocl_post_clEnqueueMapImage(struct cap_frame *f, cl_command_queue command_queue, cl_mem image,
-				cl_bool blocking_map, cl_map_flags map_flags, const size_t *submission,
-				const size_t *region, size_t *image_row_pitch,
-				size_t *image_slice_pitch, WAIT_LIST, cl_int *errcode_ret,
-				void *result)
+				cl_bool blocking_map, cl_map_flags map_flags,
+				const size_t *submission, const size_t *region,
+				size_t *image_row_pitch, size_t *image_slice_pitch, WAIT_LIST,
+				cl_int *errcode_ret, void *result)
 {
 	map(f, image, result, ocl_region_pixels(image, region), map_flags, blocking_map);
 }

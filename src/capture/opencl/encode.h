@@ -41,8 +41,8 @@ static inline size_t ocl_list(const void *list, size_t step)
 }
 
 /* Begins the record of a call at the level of arguments that is wanted. */
-static inline __attribute__((always_inline)) bool ocl_begin(struct cap_frame *f,
-							    struct wire_enc *e, unsigned fields)
+static inline __attribute__((always_inline)) bool ocl_begin(struct cap_frame *f, struct wire_enc *e,
+							    unsigned fields)
 {
 	if (cap_unlikely(cap_args(f) == 0)) {
 		cap_record_bare(f);

@@ -126,8 +126,10 @@ static void wanted(uint32_t activities)
 			cap_require_wrapper(domain, op, work);
 	for (size_t i = 0; i < COUNT(collect_ops); i++)
 		cap_require_wrapper(domain, collect_ops[i], work);
-	cap_require_wrapper(domain, OCL_OP_clBuildProgram, (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
-	cap_require_wrapper(domain, OCL_OP_clCompileProgram, (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
+	cap_require_wrapper(domain, OCL_OP_clBuildProgram,
+			    (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
+	cap_require_wrapper(domain, OCL_OP_clCompileProgram,
+			    (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
 	/* Nobody will look at what is pending any more: let go of what can be let go. */
 	if (!(activities & OCL_DEVICE_WORK) && !atomic_load(&ocl_ended))
 		ocl_collect_all(NULL);

@@ -260,8 +260,8 @@ static struct build *build_between(const struct cap_frame *f, const char *option
 	if (!notify || !cap_wants(CAP_ACTIVITY_CODE_OBJECT))
 		return NULL;
 	b = calloc(1, sizeof(*b));
-	if (!b ||
-	    !cap_submission_take(&b->submission, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL)) {
+	if (!b || !cap_submission_take(&b->submission, f,
+				       &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL)) {
 		free(b);
 		return NULL;
 	}
@@ -279,7 +279,8 @@ static void build_returned(const struct cap_frame *f, cl_program program, const 
 	struct build b = {.start = f->start};
 
 	if (!cap_wants(CAP_ACTIVITY_CODE_OBJECT) ||
-	    !cap_submission_take(&b.submission, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD], NULL))
+	    !cap_submission_take(&b.submission, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD],
+				 NULL))
 		return;
 	b.options = options_blob(options);
 	build_done(&b, program, result, f->end);

@@ -25,7 +25,7 @@ struct ocl_work {
 	struct ocl_work *next;
 	cl_event event;
 	struct cap_submission submission;
-	uint32_t place; /* of a node: where it says that it is under way */
+	uint32_t place;  /* of a node: where it says that it is under way */
 	uint64_t submit; /* tick at which the call began */
 	uint64_t end;    /* tick at which it returned */
 	struct ocl_clock *clock;

@@ -191,8 +191,8 @@ static bool form_of(cl_platform_id platform, const struct ocl_name *known, const
 	if (!known->older)
 		return true;
 	older = &ocl_olders[known->older - 1];
-	if (!ocl_extension_version(platform, older->extension, &ocl_name_text[known->name], function,
-				   &version))
+	if (!ocl_extension_version(platform, older->extension, &ocl_name_text[known->name],
+				   function, &version))
 		return false;
 	if (version < older->before)
 		*first = older->link;

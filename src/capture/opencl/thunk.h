@@ -33,7 +33,7 @@ static inline void ocl_slot_fill(struct cap_slot *s, void *wrapper, unsigned op)
 #define OCL_THUNK_BYTES 16
 #define OCL_THUNKS_BEGIN                                                                           \
 	extern const char ocl_thunks[] __attribute__((visibility("hidden")));                      \
-	__asm__(".pushsection .text.ocl_thunks,\"ax\",%progbits\n\t.balign 16\n"                  \
+	__asm__(".pushsection .text.ocl_thunks,\"ax\",%progbits\n\t.balign 16\n"                   \
 		"\t.globl ocl_thunks\n\t.hidden ocl_thunks\nocl_thunks:\n\t.popsection\n")
 
 /* One lies behind the other: that of link n is at n * OCL_THUNK_BYTES. */
@@ -44,8 +44,8 @@ static inline void ocl_slot_fill(struct cap_slot *s, void *wrapper, unsigned op)
 		", %function\n" #name                                                              \
 		":\n\t.cfi_startproc\n\t" OCL_THUNK_JUMP(index) "\t.cfi_endproc\n\t.size " #name   \
 								", . - " #name                     \
-								"\n\t.if . - " #name " > 16\n"    \
-								"\t.error \"long thunk\"\n"       \
+								"\n\t.if . - " #name " > 16\n"     \
+								"\t.error \"long thunk\"\n"        \
 								"\t.endif\n\t.popsection\n")
 #endif
 

@@ -80,8 +80,9 @@ static uint64_t clock_at(uint64_t tick)
 
 static bool is_processor(const char *type)
 {
-	return type && (strstr(type, "x86_64") || strstr(type, "aarch64") || strstr(type, "ppc64") ||
-			strstr(type, "s390x") || strstr(type, "host") || strstr(type, "generic-64"));
+	return type &&
+	       (strstr(type, "x86_64") || strstr(type, "aarch64") || strstr(type, "ppc64") ||
+		strstr(type, "s390x") || strstr(type, "host") || strstr(type, "generic-64"));
 }
 
 static void define(struct device *x, int number, const char *type)
@@ -229,7 +230,7 @@ void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t cor
 {
 	const struct device *source = device_of(from), *destination = device_of(to);
 	const struct device *x = destination ? destination : source;
-	unsigned op = !source && destination ? COPY_OP_WRITE
+	unsigned op = !source && destination   ? COPY_OP_WRITE
 		      : source && !destination ? COPY_OP_READ
 					       : COPY_OP_COPY;
 	bool timed = x && x->processor;
@@ -244,7 +245,8 @@ void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t cor
 	wire_unsigned(&e, COPY_DESTINATION_AGENT, agent_of(destination));
 	wire_unsigned(&e, COPY_BYTES, bytes);
 	wire_unsigned(&e, COPY_SOURCE_KIND, source ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE);
-	wire_unsigned(&e, COPY_DESTINATION_KIND, destination ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE);
+	wire_unsigned(&e, COPY_DESTINATION_KIND,
+		      destination ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE);
 	wire_unsigned(&e, COPY_START, start);
 	wire_unsigned(&e, COPY_DURATION, timed ? omp_ns(end - begin) : 0);
 	wire_unsigned(&e, COPY_BLOCKING, waited);
@@ -293,8 +295,10 @@ void omp_device_memory(bool allocated, int device, const void *address, uint64_t
 {
 	const struct device *x = device_of(device);
 	unsigned op = allocated ? ALLOCATION_OP_ALLOCATE : ALLOCATION_OP_FREE;
-	struct cap_allocation a = {.address = (uintptr_t)address, .agent = agent_of(x),
-				   .kind = MEMORY_DEVICE, .what = ALLOCATION_BUFFER};
+	struct cap_allocation a = {.address = (uintptr_t)address,
+				   .agent = agent_of(x),
+				   .kind = MEMORY_DEVICE,
+				   .what = ALLOCATION_BUFFER};
 
 	if (!cap_wants(CAP_ACTIVITY_ALLOCATION) || !address)
 		return;

@@ -70,9 +70,10 @@ static void flush(uint64_t deadline)
 	omp_device_flush();
 	dl_iterate_phdr(find_offload, &offload);
 	if (offload && !omp_device_any() && !atomic_exchange(&told, true))
-		cap_note(2, "openmp", "libomptarget has told nothing of its devices: it looks for OMPT "
-				      "in a library named libomp.so; put the folder that has it into "
-				      "LD_LIBRARY_PATH");
+		cap_note(2, "openmp",
+			 "libomptarget has told nothing of its devices: it looks for OMPT "
+			 "in a library named libomp.so; put the folder that has it into "
+			 "LD_LIBRARY_PATH");
 }
 
 /* ---- runtimes that never asked ---- */
@@ -105,11 +106,13 @@ static void say_missing(void)
 	if (cap_wants(UINT32_MAX))
 		dl_iterate_phdr(find_runtime, &found);
 	if (found & at_start & RUNTIME_GCC)
-		cap_note(1, "openmp", "GCC's OpenMP runtime (libgomp) has no tools interface: its "
-				      "regions are not recorded; clang's has one");
+		cap_note(1, "openmp",
+			 "GCC's OpenMP runtime (libgomp) has no tools interface: its "
+			 "regions are not recorded; clang's has one");
 	if ((found & RUNTIME_LLVM) && !atomic_load(&asked))
-		cap_note(1, "openmp", "an OpenMP runtime was loaded and not recorded: it was not used, "
-				      "or another tool has the only place, or OMP_TOOL is disabled");
+		cap_note(1, "openmp",
+			 "an OpenMP runtime was loaded and not recorded: it was not used, "
+			 "or another tool has the only place, or OMP_TOOL is disabled");
 	errno = saved;
 }
 
@@ -127,9 +130,11 @@ static void fork_child(void)
 
 CAP_KNOWN_DOMAIN(openmp, packed_describe(OMP_PACKED, 0));
 
-static const struct cap_domain_info info = {
-	.packed = OMP_PACKED, .ops = omp_ops, .wanted = wanted, .flush = flush,
-	.fork_child = fork_child};
+static const struct cap_domain_info info = {.packed = OMP_PACKED,
+					    .ops = omp_ops,
+					    .wanted = wanted,
+					    .flush = flush,
+					    .fork_child = fork_child};
 
 static int initialize(omp_lookup lookup, int initial_device, union omp_data *tool)
 {

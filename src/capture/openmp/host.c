@@ -42,8 +42,8 @@ static enum omp_op parallel_op(int flags)
 static void parallel_begin(data_t task, const struct omp_frame *frame, data_t parallel,
 			   unsigned requested, int flags, code_t code)
 {
-	struct omp_region *r = omp_begin(parallel_op(flags), 0, code,
-					 OMP_VALUES_OF(requested, (uint32_t)flags));
+	struct omp_region *r =
+		omp_begin(parallel_op(flags), 0, code, OMP_VALUES_OF(requested, (uint32_t)flags));
 
 	parallel->value = r ? r->id : 0;
 }
@@ -254,7 +254,7 @@ static void task_schedule(data_t prior, int status, data_t next)
 
 static void dependences(data_t task, const struct omp_dependence *on, int count)
 {
-	static const char *const types[] = {"?",      "in",   "out",       "inout", "mutexinoutset",
+	static const char *const types[] = {"?",      "in",   "out",     "inout", "mutexinoutset",
 					    "source", "sink", "inoutset"};
 	char text[256] = "";
 	size_t n = 0;
@@ -347,7 +347,8 @@ static void mutex_released(int kind, uint64_t wait_id, code_t code)
 		  OMP_VALUES_OF(wait_id, (uint64_t)kind, held_remove(wait_id)));
 }
 
-static void lock_init(int kind, unsigned hint, unsigned implementation, uint64_t wait_id, code_t code)
+static void lock_init(int kind, unsigned hint, unsigned implementation, uint64_t wait_id,
+		      code_t code)
 {
 	omp_point(OMP_OP_LOCK_INIT, code,
 		  OMP_VALUES_OF(wait_id, (uint64_t)kind, hint, implementation));
@@ -408,8 +409,8 @@ const struct omp_callback omp_host_callbacks[] = {
 		     OMP_OP_IMPLICIT_TASK),
 	OMP_CALLBACK(OMP_IMPLICIT_TASK, implicit_task, OMP_OP_IMPLICIT_TASK, OMP_OP_PRIMARY_TASK),
 	OMP_CALLBACK(OMP_SYNC_REGION, sync_region, OMP_OP_IMPLICIT_TASK, OMP_OP_PRIMARY_TASK,
-		     OMP_OP_BARRIER, OMP_OP_BARRIER_WORKSHARE, OMP_OP_BARRIER_PARALLEL, OMP_OP_BARRIER_OTHER,
-		     OMP_OP_TASKWAIT, OMP_OP_TASKGROUP),
+		     OMP_OP_BARRIER, OMP_OP_BARRIER_WORKSHARE, OMP_OP_BARRIER_PARALLEL,
+		     OMP_OP_BARRIER_OTHER, OMP_OP_TASKWAIT, OMP_OP_TASKGROUP),
 	OMP_CALLBACK(OMP_SYNC_REGION_WAIT, sync_wait, OMP_OP_WAIT),
 	OMP_CALLBACK(OMP_REDUCTION, reduction, OMP_OP_REDUCTION),
 	OMP_CALLBACK(OMP_MASKED, masked, OMP_OP_MASKED),

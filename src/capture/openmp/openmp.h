@@ -81,7 +81,9 @@ struct omp_callback {
 };
 extern const struct omp_callback omp_host_callbacks[], omp_target_callbacks[]; /* to event 0 */
 #define OMP_CALLBACK(event, function, ...)                                                         \
-	{event, {__VA_ARGS__, OMP_OP_COUNT}, (omp_function)(function)}
+	{                                                                                          \
+		event, {__VA_ARGS__, OMP_OP_COUNT}, (omp_function)(function)                       \
+	}
 
 /* ---- devices (device.c) ---- */
 

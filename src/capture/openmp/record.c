@@ -47,8 +47,8 @@ uint64_t omp_ns(uint64_t ticks)
 
 /* ---- records ---- */
 
-static __attribute__((noinline, cold)) void tell(struct cap_frame *f, const struct omp_values *values,
-						 unsigned count, enum cap_phase phase)
+static __attribute__((noinline, cold)) void
+tell(struct cap_frame *f, const struct omp_values *values, unsigned count, enum cap_phase phase)
 {
 	kymo_table_args_t args;
 
@@ -158,7 +158,8 @@ static inline bool frame_live(const struct omp_region *r)
 {
 	const struct cap_thread *c = cap_thread_current;
 
-	return c && c->magic == CAP_THREAD_MAGIC && r->index < atomic_load_explicit(&c->depth, memory_order_relaxed) &&
+	return c && c->magic == CAP_THREAD_MAGIC &&
+	       r->index < atomic_load_explicit(&c->depth, memory_order_relaxed) &&
 	       &c->frames[r->index] == r->frame && r->frame->id == r->id;
 }
 

@@ -17,8 +17,15 @@ typedef union omp_data *data_t;
 typedef const void *code_t;
 
 enum { TARGET_DEVICE, TARGET_NOWAIT, TARGET_ID, TARGET_FALLBACK };
-enum { DATA_SOURCE_DEVICE, DATA_SOURCE, DATA_DESTINATION_DEVICE, DATA_DESTINATION, DATA_BYTES,
-       DATA_ASYNC, DATA_TARGET };
+enum {
+	DATA_SOURCE_DEVICE,
+	DATA_SOURCE,
+	DATA_DESTINATION_DEVICE,
+	DATA_DESTINATION,
+	DATA_BYTES,
+	DATA_ASYNC,
+	DATA_TARGET
+};
 
 static const uint8_t target_ops[] = {OMP_OP_TARGET, OMP_OP_TARGET, OMP_OP_ENTER_DATA,
 				     OMP_OP_EXIT_DATA, OMP_OP_UPDATE};
@@ -137,8 +144,8 @@ static void submit_end(code_t code)
 		return;
 	copy = *r;
 	omp_end(r);
-	omp_device_dispatch((int)(int64_t)copy.values.v[0], copy.id, code, copy.values.v[2], copy.key,
-			    tick_now());
+	omp_device_dispatch((int)(int64_t)copy.values.v[0], copy.id, code, copy.values.v[2],
+			    copy.key, tick_now());
 }
 
 /* Where the region of the kernel was entered: all that OMPT tells of which kernel it is. */
@@ -223,8 +230,8 @@ static void data_endpoint(int endpoint, int type, void *source, int source_devic
 		omp_begin(op, tick_now(), place(code),
 			  OMP_VALUES_OF((uint64_t)(int64_t)source_device, (uintptr_t)source,
 					(uint64_t)(int64_t)destination_device,
-					(uintptr_t)destination, bytes,
-					(type & OMP_DATA_ASYNC) != 0, target));
+					(uintptr_t)destination, bytes, (type & OMP_DATA_ASYNC) != 0,
+					target));
 	if (endpoint & OMP_END)
 		data_end(op, source, destination);
 }
@@ -295,7 +302,8 @@ static void device_unload(int number, uint64_t module)
 }
 
 #define REGIONS OMP_OP_TARGET, OMP_OP_ENTER_DATA, OMP_OP_EXIT_DATA, OMP_OP_UPDATE
-#define DATA    OMP_OP_DATA_ALLOC, OMP_OP_DATA_TO, OMP_OP_DATA_FROM, OMP_OP_DATA_DELETE,           \
+#define DATA                                                                                       \
+	OMP_OP_DATA_ALLOC, OMP_OP_DATA_TO, OMP_OP_DATA_FROM, OMP_OP_DATA_DELETE,                   \
 		OMP_OP_DATA_ASSOCIATE, OMP_OP_DATA_DISASSOCIATE
 
 const struct omp_callback omp_target_callbacks[] = {

@@ -27,14 +27,20 @@ struct event {
 };
 
 #define SOFTWARE(name, unit, config, kernel, text)                                                 \
-	{name, unit, text, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, kernel}
+	{                                                                                          \
+		name, unit, text, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, kernel               \
+	}
 #define HARDWARE(name, config, text)                                                               \
-	{name, "", text, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config, false}
+	{                                                                                          \
+		name, "", text, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config, false                  \
+	}
 #define CACHE(name, cache, op, result, text)                                                       \
-	{name, "", text, PERF_TYPE_HW_CACHE,                                                       \
-	 PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##op << 8 |                          \
-		 PERF_COUNT_HW_CACHE_RESULT_##result << 16,                                        \
-	 false}
+	{                                                                                          \
+		name, "", text, PERF_TYPE_HW_CACHE,                                                \
+			PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##op << 8 |           \
+				PERF_COUNT_HW_CACHE_RESULT_##result << 16,                         \
+			false                                                                      \
+	}
 
 static const struct event events[] = {
 	SOFTWARE("task-clock", "ns", TASK_CLOCK, false, "Time on a processor"),
@@ -127,10 +133,14 @@ static kymo_status_t list(kymo_counter_list_fn add, void *to, void *data)
 
 	for (unsigned i = 0; i < EVENTS && status == KYMO_OK; i++) {
 		kymo_counter_info_t info = {
-			.size = sizeof(info), .name = events[i].name,
-			.description = events[i].description, .unit = events[i].unit,
+			.size = sizeof(info),
+			.name = events[i].name,
+			.description = events[i].description,
+			.unit = events[i].unit,
 			.modes = KYMO_COUNTER_THREAD | KYMO_COUNTER_AGENT,
-			.unavailable = try(i), .read_ns = cost, .handle = i,
+			.unavailable = try(i),
+			.read_ns = cost,
+			.handle = i,
 		};
 
 		status = add(&info, to);
@@ -295,9 +305,13 @@ static void close_session(void *session, void *data)
 }
 
 static const kymo_counter_provider_t provider = {
-	.size = sizeof(provider), .name = "perf",
+	.size = sizeof(provider),
+	.name = "perf",
 	.description = "What the Linux kernel and the processor count",
-	.list = list, .open = open_session, .read = read_session, .close = close_session,
+	.list = list,
+	.open = open_session,
+	.read = read_session,
+	.close = close_session,
 };
 
 __attribute__((constructor)) static void announce(void)

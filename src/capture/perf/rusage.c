@@ -79,10 +79,14 @@ static kymo_status_t list(kymo_counter_list_fn add, void *to, void *data)
 
 	for (unsigned i = 0; i < USAGES && status == KYMO_OK; i++) {
 		kymo_counter_info_t info = {
-			.size = sizeof(info), .name = counters[i].name,
-			.description = counters[i].description, .unit = counters[i].unit,
+			.size = sizeof(info),
+			.name = counters[i].name,
+			.description = counters[i].description,
+			.unit = counters[i].unit,
 			.modes = KYMO_COUNTER_THREAD | KYMO_COUNTER_AGENT,
-			.flags = counters[i].flags, .read_ns = cost, .handle = i,
+			.flags = counters[i].flags,
+			.read_ns = cost,
+			.handle = i,
 		};
 
 		status = add(&info, to);
@@ -121,7 +125,11 @@ static void close_session(void *session, void *data)
 }
 
 const kymo_counter_provider_t rusage_provider = {
-	.size = sizeof(rusage_provider), .name = "rusage",
+	.size = sizeof(rusage_provider),
+	.name = "rusage",
 	.description = "What getrusage() says of threads and of the process",
-	.list = list, .open = open_session, .read = read_session, .close = close_session,
+	.list = list,
+	.open = open_session,
+	.read = read_session,
+	.close = close_session,
 };

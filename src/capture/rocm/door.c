@@ -17,7 +17,7 @@
 #include "capture/rocm/work.h"
 #include "capture/rocm/register.h"
 
-#define PARTS 16u
+#define PARTS            16u
 #define PROFILER_LIBRARY "librocprofiler-sdk.so"
 
 static const struct known {

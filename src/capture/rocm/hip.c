@@ -229,22 +229,22 @@ void hip_wait(const struct rocm_call *c)
 	const uint64_t event = rocm_argument(c, ROCM_OBJECT);
 	const uint32_t queue = rocm_has(c, ROCM_STREAM) ? hip_stream(c).id : 0;
 
-	cap_sync_record(c->frame, 0, c->rule->traits.detail, queue, event != 0, rocm_pointer(event));
+	cap_sync_record(c->frame, 0, c->rule->traits.detail, queue, event != 0,
+			rocm_pointer(event));
 }
 
 void hip_event_recorded(const struct rocm_call *c)
 {
 	const struct rocm_object s = hip_stream(c);
-	struct rocm_object old, e = {.type = ROCM_EVENT, .handle = rocm_argument(c, ROCM_OBJECT),
-				     .state = s.state};
+	struct rocm_object old,
+		e = {.type = ROCM_EVENT, .handle = rocm_argument(c, ROCM_OBJECT), .state = s.state};
 
 	if (s.state)
 		rocm_keep(&e, true, &old);
 	else
 		rocm_forget(ROCM_EVENT, e.handle, 0, &old);
 	if (!s.state)
-		cap_sync_record(c->frame, 0, SYNC_OP_EVENT_RECORD, s.id, 1,
-				rocm_pointer(e.handle));
+		cap_sync_record(c->frame, 0, SYNC_OP_EVENT_RECORD, s.id, 1, rocm_pointer(e.handle));
 }
 
 void hip_stream_waits(const struct rocm_call *c)

@@ -13,8 +13,10 @@ static void allocated(const struct rocm_call *c)
 {
 	const uint8_t kind = c->rule->traits.detail;
 	const bool host = kind == MEMORY_HOST_PINNED;
-	struct rocm_memory m = {.address = rocm_argument(c, ROCM_ADDRESS), .kind = kind,
-				.what = c->rule->traits.what, .bytes = rocm_bytes(c)};
+	struct rocm_memory m = {.address = rocm_argument(c, ROCM_ADDRESS),
+				.kind = kind,
+				.what = c->rule->traits.what,
+				.bytes = rocm_bytes(c)};
 
 	if (!host)
 		m.agent = rocm_has(c, ROCM_STREAM) ? hip_stream(c).agent : hip_agent(hip_device());
@@ -28,19 +30,24 @@ static void allocated_3d(const struct rocm_call *c)
 {
 	const uint64_t *pitched = rocm_pointer(rocm_argument(c, ROCM_ADDRESS));
 
-	rocm_allocated(c->frame, (struct rocm_memory){
-		.address = pitched[0], .kind = MEMORY_DEVICE, .what = ALLOCATION_BUFFER,
-		.agent = hip_agent(hip_device()),
-		.bytes = pitched[1] * rocm_argument(c, ROCM_ROWS) * rocm_argument(c, ROCM_SLICES)});
+	rocm_allocated(c->frame,
+		       (struct rocm_memory){.address = pitched[0],
+					    .kind = MEMORY_DEVICE,
+					    .what = ALLOCATION_BUFFER,
+					    .agent = hip_agent(hip_device()),
+					    .bytes = pitched[1] * rocm_argument(c, ROCM_ROWS) *
+						     rocm_argument(c, ROCM_SLICES)});
 }
 
 /* An array or image: its handle is an address, but not of its memory. */
 static void allocated_array(const struct rocm_call *c, uint64_t elements, uint64_t element)
 {
-	rocm_allocated(c->frame, (struct rocm_memory){
-		.address = rocm_argument(c, ROCM_ADDRESS), .span = 1, .kind = MEMORY_DEVICE,
-		.what = ALLOCATION_IMAGE, .agent = hip_agent(hip_device()),
-		.bytes = elements * element});
+	rocm_allocated(c->frame, (struct rocm_memory){.address = rocm_argument(c, ROCM_ADDRESS),
+						      .span = 1,
+						      .kind = MEMORY_DEVICE,
+						      .what = ALLOCATION_IMAGE,
+						      .agent = hip_agent(hip_device()),
+						      .bytes = elements * element});
 }
 
 static uint64_t at_least_one(uint64_t n)
@@ -63,9 +70,12 @@ static void allocated_channels(const struct rocm_call *c)
 static uint64_t format_bytes(uint32_t format)
 {
 	switch (format) {
-	case 0x01: case 0x08:
+	case 0x01:
+	case 0x08:
 		return 1;
-	case 0x02: case 0x09: case 0x10:
+	case 0x02:
+	case 0x09:
+	case 0x10:
 		return 2;
 	default:
 		return 4;
@@ -129,17 +139,17 @@ static void record_copied(const struct rocm_call *c, const struct rocm_object *s
 		from.agent = hip_agent((int32_t)rocm_argument(c, ROCM_SOURCE_DEVICE));
 		to.agent = hip_agent((int32_t)rocm_argument(c, ROCM_DEVICE));
 	}
-	rocm_record_copy(c->frame,
-			 &(struct rocm_copy){.op = op,
-					     .queue = stream->id,
-					     .source_agent = on_device(&from) ? from.agent : 0,
-					     .destination_agent = on_device(&to) ? to.agent : 0,
-					     .source_kind = from.kind,
-					     .destination_kind = to.kind,
-					     .source = from.id,
-					     .destination = to.id,
-					     .bytes = bytes,
-					     .blocking = (c->rule->traits.flags & ROCM_WAITS) != 0});
+	rocm_record_copy(c->frame, &(struct rocm_copy){
+					   .op = op,
+					   .queue = stream->id,
+					   .source_agent = on_device(&from) ? from.agent : 0,
+					   .destination_agent = on_device(&to) ? to.agent : 0,
+					   .source_kind = from.kind,
+					   .destination_kind = to.kind,
+					   .source = from.id,
+					   .destination = to.id,
+					   .bytes = bytes,
+					   .blocking = (c->rule->traits.flags & ROCM_WAITS) != 0});
 	if (c->rule->traits.flags & ROCM_WAITS)
 		cap_sync_record(c->frame, 0, SYNC_OP_BLOCKING, stream->id, 0, NULL);
 }
@@ -160,7 +170,8 @@ static void copied(const struct rocm_call *c, unsigned direction, uint64_t sourc
 
 static unsigned direction_of(const struct rocm_call *c)
 {
-	return rocm_has(c, ROCM_KIND) ? (unsigned)rocm_argument(c, ROCM_KIND) : c->rule->traits.detail;
+	return rocm_has(c, ROCM_KIND) ? (unsigned)rocm_argument(c, ROCM_KIND)
+				      : c->rule->traits.detail;
 }
 
 static void copy(const struct rocm_call *c)
@@ -248,10 +259,13 @@ static void fill(const struct rocm_call *c)
 	if (stream.state)
 		return;
 	to = side(rocm_argument(c, ROCM_ADDRESS), true, true, stream.agent);
-	rocm_record_copy(c->frame, &(struct rocm_copy){
-		.op = COPY_OP_FILL, .queue = stream.id, .destination_agent = to.agent,
-		.source_kind = MEMORY_UNKNOWN, .destination_kind = to.kind,
-		.destination = to.id, .bytes = rocm_bytes(c)});
+	rocm_record_copy(c->frame, &(struct rocm_copy){.op = COPY_OP_FILL,
+						       .queue = stream.id,
+						       .destination_agent = to.agent,
+						       .source_kind = MEMORY_UNKNOWN,
+						       .destination_kind = to.kind,
+						       .destination = to.id,
+						       .bytes = rocm_bytes(c)});
 }
 
 static void prefetch(const struct rocm_call *c)
@@ -262,10 +276,14 @@ static void prefetch(const struct rocm_call *c)
 
 	if (stream.state)
 		return;
-	rocm_record_copy(c->frame, &(struct rocm_copy){
-		.op = COPY_OP_MIGRATE, .queue = stream.id, .destination_agent = hip_agent(device),
-		.source_kind = m.kind, .destination_kind = m.kind, .source = m.id,
-		.destination = m.id, .bytes = rocm_bytes(c)});
+	rocm_record_copy(c->frame, &(struct rocm_copy){.op = COPY_OP_MIGRATE,
+						       .queue = stream.id,
+						       .destination_agent = hip_agent(device),
+						       .source_kind = m.kind,
+						       .destination_kind = m.kind,
+						       .source = m.id,
+						       .destination = m.id,
+						       .bytes = rocm_bytes(c)});
 }
 
 /* ---- kernels ---- */
@@ -362,9 +380,11 @@ static void launch_graph(const struct rocm_call *c)
 	const struct rocm_object stream = hip_stream(c);
 
 	if (!stream.state)
-		rocm_record_launch(c->frame, &(struct rocm_launch){
-			.agent = stream.agent, .queue = stream.id, .kernel = hip_graph_kernel(),
-			.graph = rocm_argument(c, ROCM_OBJECT)});
+		rocm_record_launch(c->frame,
+				   &(struct rocm_launch){.agent = stream.agent,
+							 .queue = stream.id,
+							 .kernel = hip_graph_kernel(),
+							 .graph = rocm_argument(c, ROCM_OBJECT)});
 }
 
 /* ---- rules ---- */
@@ -374,16 +394,17 @@ static void launch_graph(const struct rocm_call *c)
 #define SYNC     CAP_ACTIVITY_SYNC
 #define RULE(op_, run_, activities_, detail_, unit_, flags_, ...)                                  \
 	rocm_rule_add(r, #op_, run_,                                                               \
-		      (struct rocm_traits){.activities = activities_, .detail = detail_,           \
-					   .unit = unit_, .flags = flags_},                        \
+		      (struct rocm_traits){.activities = activities_,                              \
+					   .detail = detail_,                                      \
+					   .unit = unit_,                                          \
+					   .flags = flags_},                                       \
 		      ##__VA_ARGS__, ROCM_ROLES)
 #define ALLOCATE(op_, kind_, what_, ...)                                                           \
 	rocm_rule_add(r, #op_, allocated,                                                          \
 		      (struct rocm_traits){.detail = MEMORY_##kind_, .what = ALLOCATION_##what_},  \
 		      __VA_ARGS__, ROCM_ROLES)
-#define FREE(op_, name) RULE(op_, freed, 0, 0, 0, 0, ROCM_ADDRESS, name)
-#define COPY(op_, direction, flags_, ...)                                                          \
-	RULE(op_, copy, COPIES, direction, 0, flags_, __VA_ARGS__)
+#define FREE(op_, name)                   RULE(op_, freed, 0, 0, 0, 0, ROCM_ADDRESS, name)
+#define COPY(op_, direction, flags_, ...) RULE(op_, copy, COPIES, direction, 0, flags_, __VA_ARGS__)
 #define FILL(op_, unit_, flags_, ...)                                                              \
 	RULE(op_, fill, CAP_ACTIVITY_COPY, 0, unit_, flags_, __VA_ARGS__)
 #define LAUNCH(op_, flags_, ...)        RULE(op_, launch, DISPATCH, 0, 0, flags_, __VA_ARGS__)
@@ -393,20 +414,19 @@ static void launch_graph(const struct rocm_call *c)
 #define RUN(op_, run_, activities_, flags_, ...)                                                   \
 	RULE(op_, run_, activities_, 0, 0, flags_, __VA_ARGS__)
 
-#define TO(name)     ROCM_ADDRESS, name
-#define FROM(name)   ROCM_SOURCE, name
-#define SIZE(name)   ROCM_BYTES, name
-#define ROWS(name)   ROCM_ROWS, name
-#define SLICES(name) ROCM_SLICES, name
-#define KIND         ROCM_KIND, "kind"
-#define STREAM       ROCM_STREAM, "stream"
-#define OF(name)     ROCM_OBJECT, name
-#define ON(name)     ROCM_DEVICE, name
-#define PLANE        SIZE("width"), ROWS("height")
-#define SIZES(grid, block, shared)                                                                 \
-	ROCM_GRID, grid, ROCM_BLOCK, block, ROCM_SHARED, shared
-#define MODULE_SIZES SIZES("gridDimX", "blockDimX", "sharedMemBytes")
-#define ITEM_SIZES   SIZES("globalWorkSizeX", "localWorkSizeX", "sharedMemBytes")
+#define TO(name)                   ROCM_ADDRESS, name
+#define FROM(name)                 ROCM_SOURCE, name
+#define SIZE(name)                 ROCM_BYTES, name
+#define ROWS(name)                 ROCM_ROWS, name
+#define SLICES(name)               ROCM_SLICES, name
+#define KIND                       ROCM_KIND, "kind"
+#define STREAM                     ROCM_STREAM, "stream"
+#define OF(name)                   ROCM_OBJECT, name
+#define ON(name)                   ROCM_DEVICE, name
+#define PLANE                      SIZE("width"), ROWS("height")
+#define SIZES(grid, block, shared) ROCM_GRID, grid, ROCM_BLOCK, block, ROCM_SHARED, shared
+#define MODULE_SIZES               SIZES("gridDimX", "blockDimX", "sharedMemBytes")
+#define ITEM_SIZES                 SIZES("globalWorkSizeX", "localWorkSizeX", "sharedMemBytes")
 
 #define OWN ROCM_THREAD_STREAM
 
@@ -520,8 +540,8 @@ static void rules_rectangles(struct rocm_rules *r)
 	    ON("device"), STREAM);
 }
 
-#define BLOCK_3D TO("pitchedDevPtr.ptr"), SIZE("extent.width"), ROWS("extent.height"),             \
-		 SLICES("extent.depth")
+#define BLOCK_3D                                                                                   \
+	TO("pitchedDevPtr.ptr"), SIZE("extent.width"), ROWS("extent.height"), SLICES("extent.depth")
 
 static void rules_fills(struct rocm_rules *r)
 {

@@ -15,8 +15,15 @@
 #include "capture/rocm/work.h"
 
 /* Attributes of queries that are of interest. */
-enum { AGENT_NAME = 0, AGENT_VENDOR = 1, AGENT_TYPE = 17, AGENT_UNITS = 0xA002, AGENT_PCI = 0xA006,
-       AGENT_PRODUCT = 0xA009, AGENT_PCI_DOMAIN = 0xA00F };
+enum {
+	AGENT_NAME = 0,
+	AGENT_VENDOR = 1,
+	AGENT_TYPE = 17,
+	AGENT_UNITS = 0xA002,
+	AGENT_PCI = 0xA006,
+	AGENT_PRODUCT = 0xA009,
+	AGENT_PCI_DOMAIN = 0xA00F
+};
 enum { POOL_FLAGS = 1, POOL_LOCATION = 17 };
 enum { SYMBOL_NAME_LENGTH = 1, SYMBOL_NAME_TEXT = 2, SYMBOL_KERNEL_OBJECT = 22 };
 enum { POOL_ON_GPU = 1 };
@@ -111,7 +118,8 @@ static void agent_told(const struct rocm_call *c)
 static void pool_told(const struct rocm_call *c)
 {
 	const void *value = rocm_pointer(rocm_argument(c, ROCM_ADDRESS));
-	struct rocm_object old, o = {.type = ROCM_HSA_POOL, .handle = rocm_argument(c, ROCM_OBJECT)};
+	struct rocm_object old,
+		o = {.type = ROCM_HSA_POOL, .handle = rocm_argument(c, ROCM_OBJECT)};
 	uint32_t number;
 
 	if (!value || rocm_argument(c, ROCM_KIND) != POOL_LOCATION)
@@ -128,18 +136,22 @@ static void allocated(const struct rocm_call *c)
 	if (rocm_inside_hip(c->table))
 		return;
 	rocm_find(ROCM_HSA_POOL, rocm_argument(c, ROCM_OBJECT), 0, &pool);
-	rocm_allocated(c->frame, (struct rocm_memory){
-		.address = rocm_argument(c, ROCM_ADDRESS), .bytes = rocm_bytes(c),
-		.kind = (uint8_t)pool.state, .what = c->rule->traits.what,
-		.span = c->rule->traits.what == ALLOCATION_PHYSICAL});
+	rocm_allocated(c->frame,
+		       (struct rocm_memory){.address = rocm_argument(c, ROCM_ADDRESS),
+					    .bytes = rocm_bytes(c),
+					    .kind = (uint8_t)pool.state,
+					    .what = c->rule->traits.what,
+					    .span = c->rule->traits.what == ALLOCATION_PHYSICAL});
 }
 
 static void pinned(const struct rocm_call *c)
 {
 	if (!rocm_inside_hip(c->table))
-		rocm_allocated(c->frame, (struct rocm_memory){
-			.address = rocm_argument(c, ROCM_ADDRESS), .bytes = rocm_bytes(c),
-			.kind = MEMORY_HOST_PINNED, .what = ALLOCATION_REGISTERED});
+		rocm_allocated(c->frame,
+			       (struct rocm_memory){.address = rocm_argument(c, ROCM_ADDRESS),
+						    .bytes = rocm_bytes(c),
+						    .kind = MEMORY_HOST_PINNED,
+						    .what = ALLOCATION_REGISTERED});
 }
 
 /* Also inside of HIP: an address that HIP's calls have not ended yet is none of HSA's. */
@@ -188,11 +200,15 @@ static void copied(const struct rocm_call *c, uint64_t source, uint64_t source_a
 		return;
 	side(source, source_agent, &from);
 	side(destination, destination_agent, &to);
-	rocm_record_copy(c->frame, &(struct rocm_copy){
-		.op = copy_op(&from, &to), .source_agent = from.agent,
-		.destination_agent = to.agent, .source_kind = from.kind,
-		.destination_kind = to.kind, .source = from.id, .destination = to.id,
-		.bytes = bytes, .blocking = waits});
+	rocm_record_copy(c->frame, &(struct rocm_copy){.op = copy_op(&from, &to),
+						       .source_agent = from.agent,
+						       .destination_agent = to.agent,
+						       .source_kind = from.kind,
+						       .destination_kind = to.kind,
+						       .source = from.id,
+						       .destination = to.id,
+						       .bytes = bytes,
+						       .blocking = waits});
 	if (waits)
 		cap_sync_record(c->frame, 0, SYNC_OP_BLOCKING, 0, 0, NULL);
 }
@@ -223,9 +239,12 @@ static void fill(const struct rocm_call *c)
 	if (rocm_inside_hip(c->table))
 		return;
 	to = rocm_memory_of(rocm_argument(c, ROCM_ADDRESS));
-	rocm_record_copy(c->frame, &(struct rocm_copy){
-		.op = COPY_OP_FILL, .destination_agent = to.agent, .destination_kind = to.kind,
-		.destination = to.id, .bytes = rocm_bytes(c), .blocking = true});
+	rocm_record_copy(c->frame, &(struct rocm_copy){.op = COPY_OP_FILL,
+						       .destination_agent = to.agent,
+						       .destination_kind = to.kind,
+						       .destination = to.id,
+						       .bytes = rocm_bytes(c),
+						       .blocking = true});
 }
 
 static void waited(const struct rocm_call *c)
@@ -240,8 +259,8 @@ static void waited(const struct rocm_call *c)
 
 static void queue_created(const struct rocm_call *c)
 {
-	struct rocm_object old, o = {.type = ROCM_HSA_QUEUE,
-				     .handle = rocm_argument(c, ROCM_OBJECT)};
+	struct rocm_object old,
+		o = {.type = ROCM_HSA_QUEUE, .handle = rocm_argument(c, ROCM_OBJECT)};
 
 	if (!o.handle || rocm_inside_hip(c->table))
 		return;
@@ -272,8 +291,8 @@ static uint32_t program_of(uint64_t executable)
 
 static void code_loaded(const struct rocm_call *c)
 {
-	struct rocm_object old, o = {.type = ROCM_HSA_PROGRAM,
-				     .handle = rocm_argument(c, ROCM_OBJECT)};
+	struct rocm_object old,
+		o = {.type = ROCM_HSA_PROGRAM, .handle = rocm_argument(c, ROCM_OBJECT)};
 
 	if (rocm_inside_hip(c->table) || program_of(o.handle))
 		return; /* HIP's, or code for one more agent */
@@ -284,7 +303,9 @@ static void code_loaded(const struct rocm_call *c)
 /* A symbol's `state` is its name, kept here until the executable is gone; never freed sooner. */
 static void symbol_keep(uint64_t symbol, uint32_t program, char *name)
 {
-	struct rocm_object old, o = {.type = ROCM_HSA_SYMBOL, .handle = symbol, .owner = program,
+	struct rocm_object old, o = {.type = ROCM_HSA_SYMBOL,
+				     .handle = symbol,
+				     .owner = program,
 				     .state = (uintptr_t)name};
 
 	if (!name)
@@ -302,7 +323,8 @@ static void symbol_found(const struct rocm_call *c)
 	const char *name = rocm_pointer(rocm_argument(c, ROCM_NAME));
 
 	if (name && !rocm_inside_hip(c->table))
-		symbol_keep(rocm_argument(c, ROCM_ADDRESS), program_of(rocm_argument(c, ROCM_OBJECT)),
+		symbol_keep(rocm_argument(c, ROCM_ADDRESS),
+			    program_of(rocm_argument(c, ROCM_OBJECT)),
 			    strndup(name, NAME_MAX_LENGTH));
 }
 
@@ -371,17 +393,17 @@ static void code_unloaded(const struct rocm_call *c)
 	rocm_rule_add(r, #op_, allocated, (struct rocm_traits){.what = ALLOCATION_##what_},        \
 		      ROCM_OBJECT, pool, ROCM_ADDRESS, address, ROCM_BYTES, "size", ROCM_ROLES)
 #define FREE(op_, address) RULE(op_, freed, 0, 0, ROCM_ADDRESS, address)
-#define COPIES (CAP_ACTIVITY_COPY | CAP_ACTIVITY_SYNC)
+#define COPIES             (CAP_ACTIVITY_COPY | CAP_ACTIVITY_SYNC)
 #define ASYNC_COPY                                                                                 \
-	ROCM_ADDRESS, "dst", ROCM_DEVICE, "dst_agent", ROCM_SOURCE, "src",                \
-	ROCM_SOURCE_DEVICE, "src_agent", ROCM_BYTES, "size"
+	ROCM_ADDRESS, "dst", ROCM_DEVICE, "dst_agent", ROCM_SOURCE, "src", ROCM_SOURCE_DEVICE,     \
+		"src_agent", ROCM_BYTES, "size"
 
 static void rules_add(struct rocm_rules *r)
 {
 	RULE(hsa_agent_get_info, agent_told, 0, 0, ROCM_DEVICE, "agent", ROCM_KIND, "attribute",
 	     ROCM_ADDRESS, "value");
-	RULE(hsa_amd_memory_pool_get_info, pool_told, 0, 0, ROCM_OBJECT, "memory_pool",
-	     ROCM_KIND, "attribute", ROCM_ADDRESS, "value");
+	RULE(hsa_amd_memory_pool_get_info, pool_told, 0, 0, ROCM_OBJECT, "memory_pool", ROCM_KIND,
+	     "attribute", ROCM_ADDRESS, "value");
 	ALLOCATE(hsa_amd_memory_pool_allocate, BUFFER, "memory_pool", "ptr");
 	ALLOCATE(hsa_memory_allocate, BUFFER, "region", "ptr");
 	ALLOCATE(hsa_amd_vmem_handle_create, PHYSICAL, "pool", "memory_handle");
@@ -389,14 +411,13 @@ static void rules_add(struct rocm_rules *r)
 	FREE(hsa_memory_free, "ptr");
 	FREE(hsa_amd_vmem_handle_release, "memory_handle");
 	RULE(hsa_amd_memory_lock, pinned, 0, 0, ROCM_ADDRESS, "host_ptr", ROCM_BYTES, "size");
-	RULE(hsa_amd_memory_lock_to_pool, pinned, 0, 0, ROCM_ADDRESS, "host_ptr",
-	     ROCM_BYTES, "size");
+	RULE(hsa_amd_memory_lock_to_pool, pinned, 0, 0, ROCM_ADDRESS, "host_ptr", ROCM_BYTES,
+	     "size");
 	FREE(hsa_amd_memory_unlock, "host_ptr");
 	RULE(hsa_amd_memory_async_copy, copy, COPIES, 0, ASYNC_COPY);
 	RULE(hsa_amd_memory_async_copy_on_engine, copy, COPIES, 0, ASYNC_COPY);
 	RULE(hsa_amd_memory_async_copy_rect, copy_rectangle, COPIES, 0, ROCM_ADDRESS, "dst",
-	     ROCM_SOURCE, "src", ROCM_BYTES, "range", ROCM_DEVICE, "copy_agent",
-	     ROCM_KIND, "dir");
+	     ROCM_SOURCE, "src", ROCM_BYTES, "range", ROCM_DEVICE, "copy_agent", ROCM_KIND, "dir");
 	RULE(hsa_memory_copy, copy, COPIES, ROCM_WAITS, ROCM_ADDRESS, "dst", ROCM_SOURCE, "src",
 	     ROCM_BYTES, "size");
 	rocm_rule_add(r, "hsa_amd_memory_fill", fill,
@@ -412,8 +433,8 @@ static void rules_add(struct rocm_rules *r)
 	RULE(hsa_executable_destroy, code_unloaded, 0, 0, ROCM_OBJECT, "executable");
 	RULE(hsa_executable_get_symbol_by_name, symbol_found, 0, 0, ROCM_OBJECT, "executable",
 	     ROCM_NAME, "symbol_name", ROCM_ADDRESS, "symbol");
-	RULE(hsa_executable_get_symbol, symbol_found, 0, 0, ROCM_OBJECT, "executable",
-	     ROCM_NAME, "symbol_name", ROCM_ADDRESS, "symbol");
+	RULE(hsa_executable_get_symbol, symbol_found, 0, 0, ROCM_OBJECT, "executable", ROCM_NAME,
+	     "symbol_name", ROCM_ADDRESS, "symbol");
 	RULE(hsa_executable_symbol_get_info, symbol_told, 0, 0, ROCM_OBJECT, "executable_symbol",
 	     ROCM_KIND, "attribute", ROCM_ADDRESS, "value");
 }

@@ -25,7 +25,8 @@ static pthread_mutex_t agents_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct node **bucket_of(uint32_t type, uint64_t handle, uint32_t extra)
 {
-	uint64_t h = (handle ^ (uint64_t)type << 56 ^ (uint64_t)extra << 40) * 0x9e3779b97f4a7c15ull;
+	uint64_t h =
+		(handle ^ (uint64_t)type << 56 ^ (uint64_t)extra << 40) * 0x9e3779b97f4a7c15ull;
 
 	return &buckets[h >> 52 & (BUCKETS - 1)];
 }
@@ -113,7 +114,8 @@ static struct rocm_object *all_of(enum rocm_type type, size_t *count)
 	return list;
 }
 
-void rocm_each(enum rocm_type type, void (*run)(const struct rocm_object *o, void *data), void *data)
+void rocm_each(enum rocm_type type, void (*run)(const struct rocm_object *o, void *data),
+	       void *data)
 {
 	size_t count;
 	struct rocm_object *list = all_of(type, &count);

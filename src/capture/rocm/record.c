@@ -13,9 +13,11 @@
 void rocm_record_copy(const struct cap_frame *f, const struct rocm_copy *c)
 {
 	struct cap_op *op = &core_copy_ops[c->op];
-	const struct cap_subject subject = {
-		.agent = c->destination_agent ? c->destination_agent : c->source_agent,
-		.queue = c->queue, .memory = {c->source, c->destination}, .bytes = c->bytes};
+	const struct cap_subject subject = {.agent = c->destination_agent ? c->destination_agent
+									  : c->source_agent,
+					    .queue = c->queue,
+					    .memory = {c->source, c->destination},
+					    .bytes = c->bytes};
 	const uint64_t now = tick_now();
 	struct cap_frame activity;
 	struct cap_submission o;
@@ -100,7 +102,8 @@ void rocm_record_launch(const struct cap_frame *f, const struct rocm_launch *l)
 
 static void record_memory(const struct cap_frame *f, unsigned op, const struct rocm_memory *m)
 {
-	const struct cap_allocation a = {m->address, m->bytes, m->id, 0, m->agent, 0, m->kind, m->what};
+	const struct cap_allocation a = {m->address, m->bytes, m->id,   0,
+					 m->agent,   0,        m->kind, m->what};
 
 	cap_allocation_record(f, 0, op, &a);
 }

@@ -72,8 +72,8 @@ static bool file_matches(const char *path, const char *file)
 	size_t n = file ? strlen(file) : 0;
 
 	return file && strncmp(base, file, n) == 0 &&
-	       (base[n] == '\0' || (base[n] == '.' && base[n + 1 + strspn(base + n + 1,
-									   "0123456789.")] == 0));
+	       (base[n] == '\0' ||
+		(base[n] == '.' && base[n + 1 + strspn(base + n + 1, "0123456789.")] == 0));
 }
 
 /* Secure mode: the import function must lie in a file that is called like the runtime's library. */
@@ -94,8 +94,8 @@ static bool address_trusted(rocprofiler_import_fn import, int index)
 
 static bool rocm_tool_present(void)
 {
-	bool force = find_setting("ROCPROFILER_REGISTER_LIBRARY") ||
-		     find_setting("ROCP_TOOL_LIBRARIES");
+	bool force =
+		find_setting("ROCPROFILER_REGISTER_LIBRARY") || find_setting("ROCP_TOOL_LIBRARIES");
 
 	return dlsym(RTLD_DEFAULT, "rocprofiler_configure") != NULL ||
 	       find_switch("ROCPROFILER_REGISTER_FORCE_LOAD", force);
@@ -227,8 +227,8 @@ static void forget(struct store_entry *e)
 static void forget_unloaded(const struct store_entry *by)
 {
 	for (struct store_entry *e = store_first(); e; e = store_next(e))
-		if (!still_there(e) || (strcmp(e->name, by->name) == 0 &&
-					e->tables[0] == by->tables[0]))
+		if (!still_there(e) ||
+		    (strcmp(e->name, by->name) == 0 && e->tables[0] == by->tables[0]))
 			forget(e);
 }
 

@@ -36,9 +36,10 @@ struct rocprofiler_register_info {
 typedef uint32_t (*rocprofiler_import_fn)(void);
 typedef int (*rocprofiler_info_fn)(struct rocprofiler_register_info *info, void *data);
 
-ROCPROFILER_EXPORT int rocprofiler_register_library_api_table(
-	const char *name, rocprofiler_import_fn import, uint32_t version, void **tables,
-	uint64_t count, struct rocprofiler_register_identifier *out);
+ROCPROFILER_EXPORT int
+rocprofiler_register_library_api_table(const char *name, rocprofiler_import_fn import,
+				       uint32_t version, void **tables, uint64_t count,
+				       struct rocprofiler_register_identifier *out);
 ROCPROFILER_EXPORT const char *rocprofiler_register_error_string(int code);
 ROCPROFILER_EXPORT int rocprofiler_register_iterate_registration_info(rocprofiler_info_fn callback,
 								      void *data);

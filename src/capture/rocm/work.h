@@ -19,17 +19,17 @@
 enum rocm_role {
 	ROCM_ADDRESS, /* of memory, or the destination */
 	ROCM_SOURCE,
-	ROCM_BYTES,   /* times rows, times slices, times the rule's unit */
+	ROCM_BYTES, /* times rows, times slices, times the rule's unit */
 	ROCM_ROWS,
 	ROCM_SLICES,
 	ROCM_STREAM,
-	ROCM_KIND,    /* direction of a copy, attribute of a query */
+	ROCM_KIND, /* direction of a copy, attribute of a query */
 	ROCM_DEVICE,
 	ROCM_SOURCE_DEVICE,
-	ROCM_OBJECT,  /* kernel, event, module, queue */
+	ROCM_OBJECT, /* kernel, event, module, queue */
 	ROCM_NAME,
-	ROCM_GRID,    /* first of three */
-	ROCM_BLOCK,   /* first of three */
+	ROCM_GRID,  /* first of three */
+	ROCM_BLOCK, /* first of three */
 	ROCM_SHARED,
 	ROCM_ROLES
 };
@@ -129,8 +129,16 @@ void rocm_memory_prepare(void);
 /* ---- objects ---- */
 
 enum rocm_type { /* handles of different types may be equal */
-	ROCM_QUEUE, ROCM_KERNEL, ROCM_PROGRAM, ROCM_CONTEXT, ROCM_EVENT, ROCM_HSA_AGENT,
-	ROCM_HSA_QUEUE, ROCM_HSA_POOL, ROCM_HSA_PROGRAM, ROCM_HSA_SYMBOL
+		 ROCM_QUEUE,
+		 ROCM_KERNEL,
+		 ROCM_PROGRAM,
+		 ROCM_CONTEXT,
+		 ROCM_EVENT,
+		 ROCM_HSA_AGENT,
+		 ROCM_HSA_QUEUE,
+		 ROCM_HSA_POOL,
+		 ROCM_HSA_PROGRAM,
+		 ROCM_HSA_SYMBOL
 };
 
 struct rocm_object {
@@ -151,7 +159,8 @@ bool rocm_find(enum rocm_type type, uint64_t handle, uint32_t extra, struct rocm
 bool rocm_keep(struct rocm_object *o, bool replace, struct rocm_object *old);
 bool rocm_forget(enum rocm_type type, uint64_t handle, uint32_t extra, struct rocm_object *out);
 /* Calls back for a copy of each object of the type, without locks. */
-void rocm_each(enum rocm_type type, void (*run)(const struct rocm_object *o, void *data), void *data);
+void rocm_each(enum rocm_type type, void (*run)(const struct rocm_object *o, void *data),
+	       void *data);
 
 void rocm_objects_prepare(void);
 
@@ -179,7 +188,8 @@ uint32_t rocm_agent_id(struct rocm_agent *a);
 void rocm_agent_report(const struct rocm_agent *a);
 
 uint32_t rocm_define_queue(const char *domain, uint64_t handle, uint32_t agent, const char *name);
-uint32_t rocm_define_kernel(const char *domain, uint64_t handle, const char *name, uint32_t program);
+uint32_t rocm_define_kernel(const char *domain, uint64_t handle, const char *name,
+			    uint32_t program);
 uint32_t rocm_define_program(const char *domain, uint64_t handle, const char *kind);
 /* The program and the kernels of a type that are part of it are gone. */
 void rocm_program_end(uint32_t program, enum rocm_type kernels);

@@ -160,7 +160,8 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 
 	find();
 	f = door ? door->enter(THREAD_OP_CREATE, __builtin_return_address(0)) : NULL;
-	status = s ? next_thrd_create(thread, run11, s) : next_thrd_create(thread, function, argument);
+	status = s ? next_thrd_create(thread, run11, s)
+		   : next_thrd_create(thread, function, argument);
 	if (door)
 		door->leave(f, THREAD_OP_CREATE, status ? 0 : (uint64_t)*thread,
 			    (const void *)(uintptr_t)function, status);

@@ -20,8 +20,8 @@ static const kymo_field_t fields[] = {
 
 static const kymo_op_desc_t ops[THREAD_OPS] = {
 	[THREAD_OP_CREATE] = {"pthread_create", fields, CREATE_FIELDS, KYMO_OP_MINIMAL, NULL, 0},
-	[THREAD_OP_JOIN] = {"pthread_join", fields, JOIN_FIELDS, KYMO_OP_MINIMAL | KYMO_OP_WAITS, NULL,
-			    0},
+	[THREAD_OP_JOIN] = {"pthread_join", fields, JOIN_FIELDS, KYMO_OP_MINIMAL | KYMO_OP_WAITS,
+			    NULL, 0},
 };
 static const kymo_domain_desc_t desc = {sizeof(desc), "pthread", "Threads", 1, THREAD_OPS, ops};
 CAP_KNOWN_DOMAIN(pthread, &desc);

@@ -415,8 +415,7 @@ void ze_after_zeCommandListImmediateAppendCommandListsExp(const struct table_cal
 void ze_after_zeCommandListImmediateAppendCommandListsWithParameters(const struct table_call *call)
 {
 	executed_at_once(
-		call,
-		zeCommandListImmediateAppendCommandListsWithParameters_hCommandListImmediate,
+		call, zeCommandListImmediateAppendCommandListsWithParameters_hCommandListImmediate,
 		zeCommandListImmediateAppendCommandListsWithParameters_numCommandLists,
 		zeCommandListImmediateAppendCommandListsWithParameters_phCommandLists);
 }
@@ -473,7 +472,7 @@ void ze_after_zeEventHostSynchronize(const struct table_call *call)
 	if (!call->frame->op)
 		return;
 	cap_sync_record(call->frame, 0, SYNC_OP_EVENTS, 0, 1,
-		       ze_pointer(call, zeEventHostSynchronize_hEvent));
+			ze_pointer(call, zeEventHostSynchronize_hEvent));
 	ze_collect(false);
 }
 

@@ -79,8 +79,8 @@ static struct ze_memory take(const void *address)
 
 static void record(const struct cap_frame *f, unsigned op, const struct ze_memory *m)
 {
-	const struct cap_allocation a = {m->address, m->bytes, m->id, 0,
-					 m->agent, 0, m->kind, ALLOCATION_USM};
+	const struct cap_allocation a = {m->address, m->bytes, m->id,   0,
+					 m->agent,   0,        m->kind, ALLOCATION_USM};
 
 	cap_allocation_record(f, 0, op, &a);
 }

@@ -65,8 +65,8 @@ static void record_dispatch(const struct ze_work *w)
 	struct cap_frame activity;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&activity, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], &w->submission,
-				now, now, DISPATCH_FIELDS))
+	if (!cap_activity_begin(&activity, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL],
+				&w->submission, now, now, DISPATCH_FIELDS))
 		return;
 	wire_unsigned(&e, DISPATCH_CORRELATION, w->submission.call);
 	wire_unsigned(&e, DISPATCH_AGENT, w->agent ? w->agent->id : 0);

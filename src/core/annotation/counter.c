@@ -69,7 +69,9 @@ struct annotation_counter *annotation_counter(kymo_string_t *name, kymo_string_t
 /* Told to the trace with its first value. */
 static uint32_t published(struct annotation_counter *c)
 {
-	kymo_counter_publication_t p = {.size = sizeof(p), .name = c->name->text, .gauge = true,
+	kymo_counter_publication_t p = {.size = sizeof(p),
+					.name = c->name->text,
+					.gauge = true,
 					.publisher = c->domain ? c->domain->text : "",
 					.description = c->description};
 	uint32_t id = atomic_load(&c->id);
@@ -86,8 +88,8 @@ static uint32_t published(struct annotation_counter *c)
 
 void annotation_count(struct annotation_counter *c, double value, kymo_clock_t clock, uint64_t time)
 {
-	kymo_count_publication_t p = {.size = sizeof(p), .value = value, .clock = clock,
-				      .start = time, .end = time};
+	kymo_count_publication_t p = {
+		.size = sizeof(p), .value = value, .clock = clock, .start = time, .end = time};
 
 	if (!c || !marker_begin())
 		return;

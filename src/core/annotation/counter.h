@@ -20,7 +20,8 @@ struct annotation_counter *annotation_counter(kymo_string_t *name, kymo_string_t
 					      const char *description);
 
 /* Its value at a time of the clock; at 0, and at times that cannot be, it is that of now. */
-void annotation_count(struct annotation_counter *c, double value, kymo_clock_t clock, uint64_t time);
+void annotation_count(struct annotation_counter *c, double value, kymo_clock_t clock,
+		      uint64_t time);
 
 /* A value that is a number, as one. */
 static inline double annotation_number(const kymo_payload_t *p)

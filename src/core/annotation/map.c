@@ -128,7 +128,9 @@ enum { KEY_MEMORY = 1, KEY_BYTES = 2 };
 
 static void record(enum cap_phase phase, const void *address, uint64_t bytes, uint64_t id)
 {
-	const struct cap_allocation a = {.address = (uintptr_t)address, .bytes = bytes, .id = id,
+	const struct cap_allocation a = {.address = (uintptr_t)address,
+					 .bytes = bytes,
+					 .id = id,
 					 .kind = MEMORY_HOST_PAGEABLE};
 
 	cap_allocation_record(NULL, cap_current_id(),

@@ -30,8 +30,8 @@ struct core_context *core_context_of(kymo_context_t h)
 	if (i >= CORE_CONTEXTS || !generation)
 		return NULL;
 	piece = atomic_load_explicit(&pieces[i / PIECE], memory_order_acquire);
-	if (!piece || atomic_load_explicit(&piece[i % PIECE].generation, memory_order_acquire) !=
-			      generation)
+	if (!piece ||
+	    atomic_load_explicit(&piece[i % PIECE].generation, memory_order_acquire) != generation)
 		return NULL;
 	return &piece[i % PIECE];
 }
@@ -179,7 +179,7 @@ static kymo_status_t set_active(kymo_context_t h, bool active)
 	if (active)
 		atomic_store(&c->over, false);
 	c->active = active;
-	c->told = 0; /* what comes while it is stopped it is not told of */
+	c->told = 0;   /* what comes while it is stopped it is not told of */
 	if (changed) { /* what is started while its tool is set up records with the process */
 		core_define_recording(c->buffer, active, core_tool_initializing() ? 0 : tick_now());
 		services_wait(c, 0, objects);
@@ -484,7 +484,8 @@ static kymo_status_t add_service(kymo_context_t context, const kymo_selection_t 
 kymo_status_t kymo_callback_service(kymo_context_t context, const kymo_selection_t *selection,
 				    kymo_callback_fn callback, void *data)
 {
-	struct core_service service = {.kind = SERVICE_CALLBACK, .callback = callback, .data = data};
+	struct core_service service = {
+		.kind = SERVICE_CALLBACK, .callback = callback, .data = data};
 
 	if (!callback)
 		return KYMO_ERROR_INVALID_ARGUMENT;
@@ -580,8 +581,8 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 				  kymo_buffer_t *out) REQUIRES(core_live->configure)
 {
 	static uint32_t generations;
-	struct core_buffer *b = c->buffer || (desc->tally && tally_exists()) ? NULL
-									      : buffer_free_slot();
+	struct core_buffer *b =
+		c->buffer || (desc->tally && tally_exists()) ? NULL : buffer_free_slot();
 	const size_t rest = offsetof(struct core_buffer, ready);
 	uint8_t index;
 
@@ -659,7 +660,8 @@ kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 
 kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
 {
-	const uint64_t year = 31536000000000000u; /* nobody waits longer, and sums do not overflow */
+	const uint64_t year =
+		31536000000000000u; /* nobody waits longer, and sums do not overflow */
 	uint64_t rate = tick_rate() / 1000;
 	struct core_context *c;
 	struct core_buffer *b;

@@ -30,9 +30,9 @@ struct core_subscribers;
 struct cap_domain {
 	const struct cap_domain_info *info;
 	const kymo_domain_desc_t *desc;
-	uint32_t id;   /* from 1 */
-	uint16_t base; /* first op number on the wire */
-	bool builtin;  /* activity domain: does not by itself make buffers necessary */
+	uint32_t id;       /* from 1 */
+	uint16_t base;     /* first op number on the wire */
+	bool builtin;      /* activity domain: does not by itself make buffers necessary */
 	uint32_t activity; /* CAP_ACTIVITY_* bit of an activity domain */
 };
 
@@ -65,7 +65,8 @@ void core_masks_update(void) REQUIRES(core_live->configure);
 bool core_selecting(void);
 /* What one context wants of an op. Caller holds `configure`. */
 const struct core_subscribers *core_subscribers_of(struct core_context *c, const struct cap_op *op,
-				     uint64_t *buffers) REQUIRES(core_live->configure);
+						   uint64_t *buffers)
+	REQUIRES(core_live->configure);
 /* Tells backends what is wanted now. Caller holds no lock. */
 void core_wanted_notify(void) EXCLUDES(core_live->configure);
 /* Asks every backend to collect. Caller holds no lock. */
@@ -108,9 +109,9 @@ struct core_context {
 	struct core_buffer *buffer;    /* or NULL */
 	_Atomic int32_t buffer_index;  /* -1: none */
 	const void *owner;             /* the tool that made it, or NULL */
-	_Atomic bool over;             /* its tool has heard of the end: it is not called any more */
-	uint32_t told;                 /* kinds of objects it knows of; see objects.c */
-	uint32_t starts;               /* counts them */
+	_Atomic bool over; /* its tool has heard of the end: it is not called any more */
+	uint32_t told;     /* kinds of objects it knows of; see objects.c */
+	uint32_t starts;   /* counts them */
 	struct core_context *next_free;
 };
 
@@ -150,10 +151,10 @@ static inline bool core_service_selects(const struct core_service *s, uint16_t w
 struct core_subscriber {
 	struct core_context *context;
 	uint32_t generation;
-	int16_t buffer; /* the context's, -1: none */
+	int16_t buffer;                   /* the context's, -1: none */
 	kymo_callback_fn callback;        /* one of these */
 	kymo_external_request_fn request; /* before the callbacks of its context */
-	bool records; /* stands for a buffer service that has a filter */
+	bool records;                     /* stands for a buffer service that has a filter */
 	bool (*filter)(const kymo_work_t *work, void *data); /* or NULL */
 	void *data;
 	void *filter_data;
@@ -173,8 +174,8 @@ struct core_subscribers {
 };
 
 /* The plan of these entries; NULL: none, or no memory. Caller holds `configure`. */
-const struct core_subscribers *core_subscribers_get(const struct core_subscriber *entries, uint32_t count)
-	REQUIRES(core_live->configure);
+const struct core_subscribers *core_subscribers_get(const struct core_subscriber *entries,
+						    uint32_t count) REQUIRES(core_live->configure);
 /* All ops get their plans anew: what is not asked for again is unused. Caller holds `configure`. */
 void core_subscribers_update(void) REQUIRES(core_live->configure);
 /* Frees plans that no op names any more, if nobody uses them. Caller holds `configure`. */
@@ -193,7 +194,8 @@ static inline void core_subscribers_release(const struct core_subscribers *p)
  * True if no thread uses `plan` (may be NULL) or a buffer of `buffers` any more, both of which no op
  * names since before the call. Caller holds `configure`.
  */
-bool core_grace_period_over(const struct core_subscribers *plan, uint64_t buffers) REQUIRES(core_live->configure);
+bool core_grace_period_over(const struct core_subscribers *plan, uint64_t buffers)
+	REQUIRES(core_live->configure);
 /*
  * Waits until no other thread is in a callback of the context, at most `timeout_ns` (0: for ever).
  * Caller holds no lock.

@@ -59,7 +59,7 @@ struct wants {
 	struct want {
 		struct core_context *context;
 		const struct core_service *service;
-	} *list, *more; /* `more`: the list where it had to be allocated */
+	} * list, *more; /* `more`: the list where it had to be allocated */
 	uint32_t count, room;
 	struct core_subscriber *entries; /* room for one of each */
 };
@@ -124,7 +124,7 @@ static bool unfiltered(const struct wants *w, uint16_t wire, const struct core_c
 }
 
 static const struct core_subscribers *op_wants(const struct cap_domain *d, uint32_t op,
-					const struct wants *w, uint64_t *buffers)
+					       const struct wants *w, uint64_t *buffers)
 	REQUIRES(core_live->configure)
 {
 	uint16_t wire = (uint16_t)(d->base + op);
@@ -226,7 +226,7 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 }
 
 const struct core_subscribers *core_subscribers_of(struct core_context *c, const struct cap_op *op,
-				     uint64_t *buffers)
+						   uint64_t *buffers)
 {
 	struct core_subscriber entries[c->service_count + 1];
 	struct wants w = {.entries = entries};
@@ -325,8 +325,8 @@ static kymo_status_t add(const struct cap_domain_info *info, bool builtin, uint3
 		info->ops[i].wire = (uint16_t)(d->base + i);
 		info->ops[i].number = (uint16_t)i;
 		info->ops[i].domain = (uint16_t)n;
-		info->ops[i].in_place = !(desc->ops[i].flags & KYMO_OP_TIMED) &&
-					!record_elsewhere(desc->name);
+		info->ops[i].in_place =
+			!(desc->ops[i].flags & KYMO_OP_TIMED) && !record_elsewhere(desc->name);
 		domain_by_wire[d->base + i] = (uint16_t)n;
 	}
 	core_domain_define(d);
@@ -467,8 +467,8 @@ kymo_status_t kymo_domains_known(kymo_domain_fn callback, void *data)
 	kymo_status_t status = kymo_domains(callback, data);
 	const kymo_domain_desc_t *registered;
 
-	for (cap_known_fn *const *k = __start_kymo_known; status == KYMO_OK && k < __stop_kymo_known;
-	     k++) {
+	for (cap_known_fn *const *k = __start_kymo_known;
+	     status == KYMO_OK && k < __stop_kymo_known; k++) {
 		const kymo_domain_desc_t *d = (*k)();
 
 		if (d && kymo_domain_find(d->name, &registered) != KYMO_OK)

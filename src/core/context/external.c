@@ -304,8 +304,9 @@ static void work_on(struct cap_thread *t, void *data) REQUIRES(core_live->thread
 
 static kymo_status_t other(kymo_context_t context, uint32_t thread, bool push, uint64_t *value)
 {
-	struct request r = {core_context_of(context), (uint32_t)(context.handle >> 32), thread, push,
-			    value, KYMO_ERROR_NOT_FOUND};
+	struct request r = {
+		core_context_of(context), (uint32_t)(context.handle >> 32), thread, push, value,
+		KYMO_ERROR_NOT_FOUND};
 	kymo_status_t status = core_changeable();
 
 	if (status != KYMO_OK)

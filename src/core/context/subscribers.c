@@ -27,7 +27,7 @@ static uint64_t hash_of(const struct core_subscriber *e, uint32_t count)
 }
 
 static struct core_subscribers *plan_new(const struct core_subscriber *entries, uint32_t count,
-				  uint64_t hash) REQUIRES(core_live->configure)
+					 uint64_t hash) REQUIRES(core_live->configure)
 {
 	struct core_subscribers *p = calloc(1, sizeof(*p) + count * sizeof(*entries));
 
@@ -48,7 +48,8 @@ static struct core_subscribers *plan_new(const struct core_subscriber *entries, 
 	return p;
 }
 
-const struct core_subscribers *core_subscribers_get(const struct core_subscriber *entries, uint32_t count)
+const struct core_subscribers *core_subscribers_get(const struct core_subscriber *entries,
+						    uint32_t count)
 {
 	uint64_t hash = hash_of(entries, count);
 

@@ -18,7 +18,7 @@
 
 #define COUNTER_PROVIDERS 16u
 #define COUNTER_SERVICES  32u
-#define COUNTER_PARTS     8u  /* of a set: groups of one provider and agent */
+#define COUNTER_PARTS     8u /* of a set: groups of one provider and agent */
 #define COUNTER_REASON    256u
 
 struct counter {
@@ -34,7 +34,7 @@ struct choice {
 	uint32_t keep;
 	bool selects;
 	uint32_t select[KYMO_COUNTER_DIMENSIONS];
-	uint32_t part, first; /* where its counter's instances begin in the part's values */
+	uint32_t part, first;  /* where its counter's instances begin in the part's values */
 	uint32_t outputs, out; /* how many values come out, and where */
 	char name[96];
 };
@@ -51,8 +51,8 @@ struct counter_set {
 	uint32_t references; /* under the lock */
 	char name[64];
 	uint32_t choice_count, part_count;
-	uint32_t modes;   /* that all of them have */
-	uint32_t inputs;  /* values of all parts */
+	uint32_t modes;  /* that all of them have */
+	uint32_t inputs; /* values of all parts */
 	uint32_t outputs;
 	struct choice choices[KYMO_COUNTER_CHOICES];
 	struct part parts[COUNTER_PARTS];
@@ -78,8 +78,8 @@ struct core_counter_service {
 	 * when it stops still goes to them.
 	 */
 	_Atomic uint64_t buffers[COUNTER_OPS];
-	uint32_t mode;       /* KYMO_COUNTER_THREAD, ... */
-	uint32_t number;     /* tells it from others that had the slot */
+	uint32_t mode;   /* KYMO_COUNTER_THREAD, ... */
+	uint32_t number; /* tells it from others that had the slot */
 	kymo_context_t context;
 	struct counter_set *set;
 	kymo_counter_values_fn callback;

@@ -315,8 +315,7 @@ kymo_status_t kymo_counter_instance(kymo_counter_t counter, const uint32_t *posi
 	return KYMO_OK;
 }
 
-kymo_status_t kymo_counter_positions(kymo_counter_t counter, uint64_t instance,
-				     uint32_t *positions)
+kymo_status_t kymo_counter_positions(kymo_counter_t counter, uint64_t instance, uint32_t *positions)
 {
 	const struct counter *c = counter_of(counter);
 

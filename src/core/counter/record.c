@@ -6,11 +6,13 @@
 
 static struct cap_op counter_ops[COUNTER_OPS];
 
-_Static_assert((int)COUNTER_OP_PUBLISHED == (int)KYMO_COUNTER_OP_PUBLISHED, "ops as tools know them");
+_Static_assert((int)COUNTER_OP_PUBLISHED == (int)KYMO_COUNTER_OP_PUBLISHED,
+	       "ops as tools know them");
 CAP_KNOWN_DOMAIN(counter, packed_describe(RECORD_PACKED, RECORD_DOMAIN_counter));
 
 static const struct cap_domain_info info = {
-	RECORD_DESCRIPTION(counter), .ops = counter_ops, .wanted = counters_follow, .flush = counters_flush,
+	RECORD_DESCRIPTION(counter),       .ops = counter_ops,
+	.wanted = counters_follow,         .flush = counters_flush,
 	.fork_child = counters_fork_child,
 };
 
@@ -38,7 +40,8 @@ void counter_buffers_look(struct core_counter_service *s)
 
 static struct cap_op op_of(const struct core_counter_service *s, kymo_counter_op_t op)
 {
-	struct cap_op own = {.wire = counter_ops[op].wire, .number = counter_ops[op].number,
+	struct cap_op own = {.wire = counter_ops[op].wire,
+			     .number = counter_ops[op].number,
 			     .domain = counter_ops[op].domain};
 
 	atomic_store(&own.buffers, atomic_load(&s->buffers[op]));
@@ -87,9 +90,17 @@ void counter_deliver(const struct core_counter_service *s, const struct counter_
 		     const double *out)
 {
 	kymo_counter_values_t v = {
-		.size = sizeof(v), .op = e->op, .thread = e->thread, .agent = e->agent,
-		.correlation = e->correlation, .scope = e->scope, .start = e->start,
-		.end = e->end, .values = out, .count = s->set->outputs, .kernel = e->kernel,
+		.size = sizeof(v),
+		.op = e->op,
+		.thread = e->thread,
+		.agent = e->agent,
+		.correlation = e->correlation,
+		.scope = e->scope,
+		.start = e->start,
+		.end = e->end,
+		.values = out,
+		.count = s->set->outputs,
+		.kernel = e->kernel,
 	};
 
 	write_values(s, e, out);

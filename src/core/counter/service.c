@@ -11,7 +11,7 @@
 
 struct core_counter_service core_counter_services[COUNTER_SERVICES];
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER; /* one service at a time */
-static _Atomic uint32_t changes; /* that services have not followed yet */
+static _Atomic uint32_t changes;                           /* that services have not followed yet */
 
 /* ---- who may share an agent ---- */
 
@@ -43,7 +43,8 @@ static void together_make(struct together *t, const struct part *p)
 		const struct counter_set *set = core_counter_services[i].set;
 
 		for (uint32_t k = 0; core_counter_services[i].used && k < set->part_count; k++) {
-			if (set->parts[k].provider != p->provider || set->parts[k].agent != p->agent)
+			if (set->parts[k].provider != p->provider ||
+			    set->parts[k].agent != p->agent)
 				continue;
 			t->holder = set->name;
 			together_add(t, &set->parts[k]);
@@ -55,8 +56,13 @@ static kymo_status_t ask(const struct part *p, uint32_t mode, const uint64_t *ha
 			 uint32_t count, char *reason, size_t size)
 {
 	kymo_counter_request_t request = {
-		.size = sizeof(request), .mode = mode, .agent = p->agent, .counters = handles,
-		.count = count, .reason = reason, .reason_size = size,
+		.size = sizeof(request),
+		.mode = mode,
+		.agent = p->agent,
+		.counters = handles,
+		.count = count,
+		.reason = reason,
+		.reason_size = size,
 	};
 
 	return p->provider->admit ? p->provider->admit(&request, p->provider->data) : KYMO_OK;
@@ -77,8 +83,7 @@ static kymo_status_t admit_part(const struct counter_set *set, const struct part
 	status = ask(p, mode, p->handles, p->count, reason, sizeof(reason));
 	if (status != KYMO_OK) {
 		counter_refuse("%s cannot count the set \"%s\" on agent %u: %s", p->provider->name,
-			       set->name, p->agent,
-			       reason[0] ? reason : kymo_status_text(status));
+			       set->name, p->agent, reason[0] ? reason : kymo_status_text(status));
 		return status;
 	}
 	if (!holder[0])
@@ -172,8 +177,10 @@ kymo_status_t counter_service_add(kymo_context_t context, kymo_counter_set_t set
 				  uint64_t interval_ns, kymo_counter_values_fn callback, void *data,
 				  struct core_counter_service **out)
 {
-	struct core_counter_service with = {.mode = mode, .context = context,
-					    .callback = callback, .data = data,
+	struct core_counter_service with = {.mode = mode,
+					    .context = context,
+					    .callback = callback,
+					    .data = data,
 					    .interval_ns = interval_ns};
 	kymo_status_t status;
 	bool active;
@@ -204,8 +211,8 @@ kymo_status_t kymo_counter_service(kymo_context_t context, const kymo_selection_
 				   void *data)
 {
 	struct core_counter_service *s;
-	kymo_status_t status = counter_service_add(context, set, KYMO_COUNTER_THREAD, 0, callback,
-						   data, &s);
+	kymo_status_t status =
+		counter_service_add(context, set, KYMO_COUNTER_THREAD, 0, callback, data, &s);
 
 	if (status != KYMO_OK)
 		return status;

@@ -11,8 +11,13 @@ static kymo_status_t open_part(struct sessions *s, const struct counter_set *set
 	const struct part *p = &set->parts[i];
 	char reason[COUNTER_REASON] = "";
 	kymo_counter_request_t request = {
-		.size = sizeof(request), .mode = mode, .agent = p->agent, .counters = p->handles,
-		.count = p->count, .reason = reason, .reason_size = sizeof(reason),
+		.size = sizeof(request),
+		.mode = mode,
+		.agent = p->agent,
+		.counters = p->handles,
+		.count = p->count,
+		.reason = reason,
+		.reason_size = sizeof(reason),
 	};
 	kymo_status_t status;
 

@@ -170,12 +170,16 @@ static kymo_status_t add_choice(struct counter_set *s, const kymo_counter_choice
 			       COUNTER_PARTS);
 		return KYMO_ERROR_LIMIT;
 	}
-	*c = (struct choice){.counter = counter, .reduce = from->reduce, .keep = from->keep,
-			     .selects = from->select != NULL, .part = (uint32_t)(p - s->parts),
-			     .first = first_of(p, counter), .out = s->outputs, .outputs = 1};
+	*c = (struct choice){.counter = counter,
+			     .reduce = from->reduce,
+			     .keep = from->keep,
+			     .selects = from->select != NULL,
+			     .part = (uint32_t)(p - s->parts),
+			     .first = first_of(p, counter),
+			     .out = s->outputs,
+			     .outputs = 1};
 	if (from->select && counter->info.dimension_count)
-		memcpy(c->select, from->select,
-		       counter->info.dimension_count * sizeof(*c->select));
+		memcpy(c->select, from->select, counter->info.dimension_count * sizeof(*c->select));
 	for (uint32_t d = 0; d < counter->info.dimension_count; d++)
 		c->outputs *= stays(c, d) ? counter->info.dimensions[d].size : 1;
 	name_choice(c);
@@ -236,7 +240,8 @@ static kymo_status_t parse_selection(char *brackets, const kymo_counter_info_t *
 		       strcmp(info->dimensions[d].name, brackets + 1) != 0)
 			d++;
 		at = strtoul(equals + 1, &end, 10);
-		if (d == info->dimension_count || end == equals + 1 || *end || at > UINT32_MAX - 1) {
+		if (d == info->dimension_count || end == equals + 1 || *end ||
+		    at > UINT32_MAX - 1) {
 			counter_refuse("counter %s has no dimension and position \"%s=%s\"",
 				       info->name, brackets + 1, equals + 1);
 			return KYMO_ERROR_NOT_FOUND;
@@ -283,9 +288,10 @@ static kymo_status_t take_choice(struct reading *r, kymo_counter_t counter, kymo
 	select = r->select[r->count];
 	for (uint32_t d = 0; d < KYMO_COUNTER_DIMENSIONS; d++)
 		select[d] = KYMO_COUNTER_ALL;
-	r->choices[r->count++] = (kymo_counter_choice_t){
-		.size = sizeof(kymo_counter_choice_t), .counter = counter, .reduce = reduce,
-		.select = select};
+	r->choices[r->count++] = (kymo_counter_choice_t){.size = sizeof(kymo_counter_choice_t),
+							 .counter = counter,
+							 .reduce = reduce,
+							 .select = select};
 	snprintf(copy, sizeof(copy), "%s", brackets);
 	kymo_counter_describe(counter, NULL, &info);
 	return parse_selection(copy, &info, select);

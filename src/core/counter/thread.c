@@ -27,10 +27,10 @@ struct counted {
 	struct sessions sessions;
 	uint32_t depth;
 	struct snapshot open[CAP_FRAMES];
-	double *snapshots;            /* CAP_FRAMES times inputs */
-	double *now, *scratch, *out;  /* the thread's own */
-	bool closing;                 /* its context is stopped; the last open call closes it */
-	pthread_mutex_t lock;         /* of the whole: flushes and stops come from other threads */
+	double *snapshots;           /* CAP_FRAMES times inputs */
+	double *now, *scratch, *out; /* the thread's own */
+	bool closing;                /* its context is stopped; the last open call closes it */
+	pthread_mutex_t lock;        /* of the whole: flushes and stops come from other threads */
 	double *said, *seen, *difference; /* at the last record; at the last reading */
 	uint64_t said_time, seen_time;
 	bool fresh;    /* something was read since the last record */
@@ -278,8 +278,10 @@ static bool read_now(struct counted *c)
 	if (sessions_read(&c->sessions, c->set, c->now))
 		return true;
 	c->failed = true;
-	cap_note(2, "counter", "a thread is not counted any further: its counters of the set \"%s\" "
-			       "cannot be read", c->set->name);
+	cap_note(2, "counter",
+		 "a thread is not counted any further: its counters of the set \"%s\" "
+		 "cannot be read",
+		 c->set->name);
 	return false;
 }
 
@@ -352,8 +354,10 @@ static bool call_exit(struct counted *c, const kymo_callback_record_t *r, struct
 void counter_thread_call(kymo_context_t context, const kymo_callback_record_t *r, void *service)
 {
 	struct core_counter_service *s = service;
-	struct counter_event e = {.op = KYMO_COUNTER_OP_CALL, .thread = r->thread,
-				  .correlation = r->correlation, .scope = r->scope};
+	struct counter_event e = {.op = KYMO_COUNTER_OP_CALL,
+				  .thread = r->thread,
+				  .correlation = r->correlation,
+				  .scope = r->scope};
 	bool counted = false;
 	struct counted *c;
 

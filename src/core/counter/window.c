@@ -200,8 +200,8 @@ void counter_dispatched(void *to, const kymo_counter_dispatch_t *d)
 	const struct dispatched *where = to;
 	struct core_counter_service *s = where->service;
 	const struct part *p = &s->set->parts[where->part];
-	struct counter_event e = {.op = KYMO_COUNTER_OP_DISPATCH, .agent = p->agent,
-				  .part = where->part + 1};
+	struct counter_event e = {
+		.op = KYMO_COUNTER_OP_DISPATCH, .agent = p->agent, .part = where->part + 1};
 	double *in;
 
 	if (!d || d->size < offsetof(kymo_counter_dispatch_t, kernel) || !d->values ||

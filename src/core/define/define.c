@@ -24,10 +24,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOB_CAP     (1u << 20)
-#define WAIT_NS      1000000000u /* for a chunk; afterwards the definition is lost and counted */
-#define WAITS        5u /* in vain, until nothing is waited for: a drain may look alive and do nothing */
-#define SLAB         (64u << 10)
+#define BLOB_CAP (1u << 20)
+#define WAIT_NS  1000000000u /* for a chunk; afterwards the definition is lost and counted */
+#define WAITS    5u /* in vain, until nothing is waited for: a drain may look alive and do nothing */
+#define SLAB     (64u << 10)
 
 struct slab {
 	struct slab *next;
@@ -88,7 +88,8 @@ static void write_bytes(struct core_buffer *b, const void *data, size_t n)
 	used = b->definitions_used;
 	memcpy((uint8_t *)b->definitions + used, data, n);
 	b->definitions_used = used + (uint32_t)n;
-	atomic_store_explicit(&b->definitions->committed, b->definitions_used, memory_order_release);
+	atomic_store_explicit(&b->definitions->committed, b->definitions_used,
+			      memory_order_release);
 }
 
 static void write_all(const void *data, size_t n)
@@ -412,7 +413,9 @@ static void note_inner_calls(void)
 	uint64_t calls = kymo_inner_calls();
 
 	if (calls)
-		note(2, "core", "a tool called a traced runtime from its callbacks: those calls are not recorded",
+		note(2, "core",
+		     "a tool called a traced runtime from its callbacks: those calls are not "
+		     "recorded",
 		     calls);
 }
 
@@ -437,11 +440,26 @@ static size_t read_file(const char *path, char *out, size_t size)
 static size_t environment(char *out, size_t size)
 {
 	static const char names[][24] = {
-		"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-		"HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "POCL_DEVICES", "OCL_ICD_VENDORS",
-		"OPENCL_LAYERS", "SLURM_JOB_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
-		"PMI_RANK", "PMIX_RANK", "KYMO_MODE", "KYMO_ARGS", "KYMO_ON_FULL",
-		"KYMO_BACKENDS", "KYMO_INCLUDE", "KYMO_EXCLUDE", "KYMO_RANKS",
+		"OMP_NUM_THREADS",
+		"CUDA_VISIBLE_DEVICES",
+		"ROCR_VISIBLE_DEVICES",
+		"HIP_VISIBLE_DEVICES",
+		"ZE_AFFINITY_MASK",
+		"POCL_DEVICES",
+		"OCL_ICD_VENDORS",
+		"OPENCL_LAYERS",
+		"SLURM_JOB_ID",
+		"SLURM_PROCID",
+		"OMPI_COMM_WORLD_RANK",
+		"PMI_RANK",
+		"PMIX_RANK",
+		"KYMO_MODE",
+		"KYMO_ARGS",
+		"KYMO_ON_FULL",
+		"KYMO_BACKENDS",
+		"KYMO_INCLUDE",
+		"KYMO_EXCLUDE",
+		"KYMO_RANKS",
 	};
 	size_t used = 0;
 
@@ -457,7 +475,8 @@ static size_t environment(char *out, size_t size)
 
 void core_define_process(void)
 {
-	static char argv[16384], env[8192], exe[PATH_MAX], cwd[PATH_MAX]; /* the stack may be small */
+	static char argv[16384], env[8192], exe[PATH_MAX],
+		cwd[PATH_MAX]; /* the stack may be small */
 	char host[256] = "";
 	struct tick_sync now;
 	struct wire_def d;
@@ -478,7 +497,9 @@ void core_define_process(void)
 	wire_def_string(&d, cwd);
 	wire_def_string(&d, host);
 	wire_def_u64(&d, (uint64_t)tick_source_chosen);
-	wire_def_u64(&d, tick_rate()); /* rough: the calibration points tell better, or that a clock stepped */
+	wire_def_u64(
+		&d,
+		tick_rate()); /* rough: the calibration points tell better, or that a clock stepped */
 	wire_def_u64(&d, now.realtime);
 	wire_def_u64(&d, now.monotonic_raw);
 	wire_def_u64(&d, now.before);

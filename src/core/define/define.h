@@ -40,7 +40,6 @@ uint8_t *core_definition_find(uint16_t kind, uint64_t id, struct wire_def *out);
 /* Recording into the buffer begins or stops: `tick` 0, with the process. */
 void core_define_recording(const struct core_buffer *b, bool on, uint64_t tick);
 
-
 /* ---- what tools are told of that is there (objects.c) ---- */
 /* A runtime is there. Caller holds no lock. */
 void core_objects_runtime(const struct cap_domain *domain);

@@ -312,7 +312,7 @@ static void replay_to(struct late *l, const uint8_t *p, const uint8_t *end)
 		const struct object *o = object_of(d.kind);
 		size_t i = o ? (size_t)(o - objects) : 0;
 		struct cap_submission submission = {.buffers = o ? l->buffers[i] : 0,
-					    .epoch = atomic_load(&core_epoch)};
+						    .epoch = atomic_load(&core_epoch)};
 
 		if (!o || (!l->plan[i] && !l->buffers[i]))
 			continue;

@@ -139,8 +139,7 @@ static uint32_t take_full(struct core_delivery *d, struct core_pool *p, uint32_t
 
 		if (atomic_load_explicit(&ctl[i].state, memory_order_acquire) != SHM_FULL ||
 		    (int32_t)(atomic_load(&ctl[i].stamp) - last) > 0 ||
-		    !atomic_compare_exchange_strong(&ctl[i].state, &state,
-						    SHM_FULL | SHM_READING))
+		    !atomic_compare_exchange_strong(&ctl[i].state, &state, SHM_FULL | SHM_READING))
 			continue;
 		d->items[n++] = (struct item){order_of(atomic_load(&ctl[i].stamp), last), i,
 					      core_chunk(p, i)->thread, 0};

@@ -20,8 +20,8 @@
 
 struct delivery_pool { /* what is not atomic: under `configure` */
 	bool used;
-	bool shared; /* made by kymo_pool_create() */
-	_Atomic bool failed; /* not one thread could be made */
+	bool shared;          /* made by kymo_pool_create() */
+	_Atomic bool failed;  /* not one thread could be made */
 	bool starting, ended; /* threads are being made, by `starter`; it is to end after that */
 	pthread_t starter;
 	uint32_t generation;
@@ -73,7 +73,7 @@ struct core_delivery {
 	_Atomic uint32_t seen_full; /* shm->full before the last pass */
 	_Atomic uint32_t starved;   /* a producer has found no room since */
 	_Atomic bool stop;
-	_Atomic uint32_t done;      /* the last pass was made; futex word */
+	_Atomic uint32_t done; /* the last pass was made; futex word */
 	/*
 	 * Nobody waits for it any more: workers call the tool no more, and leave without a trace of
 	 * themselves. What is not delivered is lost.

@@ -20,7 +20,7 @@
 		"\tmovups %xmm0, (%rsp)\n\tmovups %xmm1, 16(%rsp)\n\tmovups %xmm2, 32(%rsp)\n"     \
 		"\tmovups %xmm3, 48(%rsp)\n\tmovups %xmm4, 64(%rsp)\n\tmovups %xmm5, 80(%rsp)\n"   \
 		"\tmovups %xmm6, 96(%rsp)\n\tmovups %xmm7, 112(%rsp)\n"                            \
-		"\tmov %r11d, %edi\n\tmov 8(%rbp), %rsi\n\tcall " resolve "\n\tmov %rax, %r11\n"                        \
+		"\tmov %r11d, %edi\n\tmov 8(%rbp), %rsi\n\tcall " resolve "\n\tmov %rax, %r11\n"   \
 		"\tmovups (%rsp), %xmm0\n\tmovups 16(%rsp), %xmm1\n\tmovups 32(%rsp), %xmm2\n"     \
 		"\tmovups 48(%rsp), %xmm3\n\tmovups 64(%rsp), %xmm4\n\tmovups 80(%rsp), %xmm5\n"   \
 		"\tmovups 96(%rsp), %xmm6\n\tmovups 112(%rsp), %xmm7\n"                            \
@@ -36,7 +36,7 @@
 		"\tstp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n"      \
 		"\tstp x6, x7, [sp, #64]\n\tstp q0, q1, [sp, #80]\n\tstp q2, q3, [sp, #112]\n"     \
 		"\tstp q4, q5, [sp, #144]\n\tstp q6, q7, [sp, #176]\n"                             \
-		"\tmov w0, w17\n\tldr x1, [sp, #8]\n\tbl " resolve "\n\tmov x16, x0\n"                                 \
+		"\tmov w0, w17\n\tldr x1, [sp, #8]\n\tbl " resolve "\n\tmov x16, x0\n"             \
 		"\tldp q6, q7, [sp, #176]\n\tldp q4, q5, [sp, #144]\n\tldp q2, q3, [sp, #112]\n"   \
 		"\tldp q0, q1, [sp, #80]\n\tldp x6, x7, [sp, #64]\n\tldp x4, x5, [sp, #48]\n"      \
 		"\tldp x2, x3, [sp, #32]\n\tldp x0, x1, [sp, #16]\n\tldp x29, x30, [sp], #208\n"   \

@@ -44,8 +44,8 @@ void marker_control(kymo_control_t what)
 	bool all = what == KYMO_PAUSE_ALL || what == KYMO_RESUME_ALL;
 	bool pause = what == KYMO_PAUSE_ALL || what == KYMO_PAUSE_THREAD;
 	struct cap_op *op = &marker_ops[pause ? MARKER_OP_PAUSE : MARKER_OP_RESUME];
-	kymo_marker_args_t args = {.size = sizeof(args), .name = "", .domain = "", .category = "",
-				   .all = all};
+	kymo_marker_args_t args = {
+		.size = sizeof(args), .name = "", .domain = "", .category = "", .all = all};
 	struct cap_frame f = {.op = op};
 	struct marker_thread *m;
 	struct cap_thread *t;

@@ -83,8 +83,9 @@ static void encode(const struct cap_domain_info *of, uint32_t op, const void *ar
 	wire_unsigned(e, MARKER_COLOR, a->color);
 }
 
-static const struct cap_domain_info info = {RECORD_DESCRIPTION(marker), .ops = marker_ops, .wanted = wanted,
-					    .fork_child = fork_child, .encode = encode};
+static const struct cap_domain_info info = {RECORD_DESCRIPTION(marker), .ops = marker_ops,
+					    .wanted = wanted, .fork_child = fork_child,
+					    .encode = encode};
 
 enum { NOT_BEGUN, BEGINNING, BEGUN };
 static _Atomic uint32_t begun;
@@ -120,7 +121,8 @@ static void await_begin(void)
 /* The first annotation: only now is the process one that Kymo has to do with. */
 bool marker_begin(void)
 {
-	static _Thread_local bool beginning; /* this thread: a tool that annotates does not wait for itself */
+	static _Thread_local bool
+		beginning; /* this thread: a tool that annotates does not wait for itself */
 	uint32_t state = NOT_BEGUN;
 
 	if (cap_likely(atomic_load(&begun) == BEGUN) || beginning)
@@ -293,9 +295,19 @@ void kymo_control(kymo_control_t what)
 }
 
 static const kymo_marker_api_t api = {
-	.size = sizeof(kymo_marker_api_t), .mark = kymo_mark, .mark_full = kymo_mark_full,
-	.push = marker_push, .push_string = marker_push_string, .push_full = marker_push_full,
-	.pop = kymo_range_pop, .pop_domain = kymo_range_pop_domain, .add = marker_add,
-	.start = kymo_range_start, .start_full = marker_start, .stop = marker_stop,
-	.name = marker_name_object, .control = marker_control, .detach = detach,
+	.size = sizeof(kymo_marker_api_t),
+	.mark = kymo_mark,
+	.mark_full = kymo_mark_full,
+	.push = marker_push,
+	.push_string = marker_push_string,
+	.push_full = marker_push_full,
+	.pop = kymo_range_pop,
+	.pop_domain = kymo_range_pop_domain,
+	.add = marker_add,
+	.start = kymo_range_start,
+	.start_full = marker_start,
+	.stop = marker_stop,
+	.name = marker_name_object,
+	.control = marker_control,
+	.detach = detach,
 };

@@ -50,8 +50,7 @@ bool marker_set(struct marker_thread *m, struct range *r, const kymo_marker_t *k
 	r->color = k->color;
 	x = k->payload && k->payload_count ? marker_extra(r) : NULL;
 	if (x)
-		x->payload = (uint16_t)marker_payload_put(x->data, 0, k->payload,
-							  k->payload_count);
+		x->payload = (uint16_t)marker_payload_put(x->data, 0, k->payload, k->payload_count);
 	errno = saved;
 	return true;
 }
@@ -72,15 +71,20 @@ void marker_extra_free(struct range_extra *x)
 
 void callbacks_call(struct range *r, struct cap_op *op, enum cap_phase phase)
 {
-	struct cap_frame f = {.scope = r->parent, .callbacks = r->callbacks, .op = op,
+	struct cap_frame f = {.scope = r->parent,
+			      .callbacks = r->callbacks,
+			      .op = op,
 			      .parent = cap_current_id()};
 	struct cap_thread *t = cap_thread_current;
 	struct range_extra *x = marker_extra(r);
 	char name[KYMO_STRING_MAX + 1];
 	kymo_marker_args_t args = {
-		.size = sizeof(args), .name = marker_string_text(r->name),
+		.size = sizeof(args),
+		.name = marker_string_text(r->name),
 		.domain = marker_string_text(r->domain),
-		.category = marker_string_text(r->category), .color = r->color, .scope = r->scope,
+		.category = marker_string_text(r->category),
+		.color = r->color,
+		.scope = r->scope,
 	};
 
 	if (!x)
@@ -106,8 +110,8 @@ void callbacks_end(struct range *r, struct cap_op *op)
 
 void marker_write_scope(const struct range *r, uint64_t end)
 {
-	const char *text = r->has_extra && r->extra->text ? r->extra->name
-							   : marker_string_text(r->name);
+	const char *text =
+		r->has_extra && r->extra->text ? r->extra->name : marker_string_text(r->name);
 	struct cap_frame f;
 	struct wire_enc e;
 

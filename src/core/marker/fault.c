@@ -53,10 +53,12 @@ static void note_cut(uint64_t n)
 	if (atomic_load(&first.told))
 		snprintf(what, sizeof(what), "; the first was \"%s\" of %zu bytes, %s", first.key,
 			 first.bytes, first.left_out ? "left out" : "cut");
-	snprintf(text, sizeof(text),
-		 "a value longer than 256 bytes, or beyond 800 of a mark or range in all, was cut or "
-		 "left out%s: make it shorter, or put first what matters; names and times are whole",
-		 what);
+	snprintf(
+		text, sizeof(text),
+		"a value longer than 256 bytes, or beyond 800 of a mark or range in all, was cut "
+		"or "
+		"left out%s: make it shorter, or put first what matters; names and times are whole",
+		what);
 	note(text, n);
 }
 

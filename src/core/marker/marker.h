@@ -45,12 +45,12 @@ enum marker_fault {
 	FAULT_UNBALANCED, /* pop without push */
 	FAULT_UNKNOWN,    /* stop of what is not open */
 	FAULT_DEEP,
-	FAULT_MANY,       /* process ranges open at once */
+	FAULT_MANY, /* process ranges open at once */
 	FAULT_NULL,
 	FAULT_CUT_TEXT,
 	FAULT_CUT_PAYLOAD,
-	FAULT_NAMES,      /* more names than are kept as numbers */
-	FAULT_TIMES,      /* submitted with times that cannot be */
+	FAULT_NAMES, /* more names than are kept as numbers */
+	FAULT_TIMES, /* submitted with times that cannot be */
 	FAULTS
 };
 void marker_fault(enum marker_fault fault);
@@ -66,7 +66,7 @@ struct marker_name {
 	uint32_t id;
 	uint32_t total; /* bytes it had */
 	_Atomic bool defined;
-	char text[];    /* at most KYMO_STRING_MAX */
+	char text[]; /* at most KYMO_STRING_MAX */
 };
 
 /* The text as a number, made when it is new. NULL: there are too many, or no memory. */
@@ -103,8 +103,7 @@ bool marker_possible(kymo_clock_t clock, uint64_t start, uint64_t end);
 /* Id of a scope that is not entered; 0: nobody listens. */
 int64_t marker_new_scope(void);
 void marker_control(kymo_control_t what);
-void marker_name_object(kymo_object_t what, const char *runtime, uint64_t handle,
-			const char *name);
+void marker_name_object(kymo_object_t what, const char *runtime, uint64_t handle, const char *name);
 
 /* In a forked child: ranges of the parent are not this process's. */
 void marker_ranges_fork_child(void);

@@ -47,13 +47,13 @@ static struct place *place_take(uint32_t *index)
 }
 
 void process_range_write(struct cap_thread *t, const struct range *r, uint64_t end,
-				enum marker_how how)
+			 enum marker_how how)
 {
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!marker_record_begin(t, &f, &e, &marker_ops[MARKER_OP_PROCESS_RANGE], marker_told_id(r), r->start, end,
-		   r->parent, MARKER_PROCESS_FIELDS))
+	if (!marker_record_begin(t, &f, &e, &marker_ops[MARKER_OP_PROCESS_RANGE], marker_told_id(r),
+				 r->start, end, r->parent, MARKER_PROCESS_FIELDS))
 		return;
 	marker_put_fields(&e, r, how);
 	wire_unsigned(&e, MARKER_PROCESS_THREAD, r->thread);

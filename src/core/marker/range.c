@@ -61,8 +61,8 @@ static inline void write_range(struct cap_thread *t, const struct range *r, uint
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!marker_record_begin(t, &f, &e, &marker_ops[MARKER_OP_RANGE], marker_told_id(r), r->start, end, r->parent,
-		   MARKER_FIELDS))
+	if (!marker_record_begin(t, &f, &e, &marker_ops[MARKER_OP_RANGE], marker_told_id(r),
+				 r->start, end, r->parent, MARKER_FIELDS))
 		return;
 	marker_put_fields(&e, r, how);
 	marker_record_commit(t, &f, &e);
@@ -81,8 +81,8 @@ void marker_mark(const kymo_marker_t *k)
 	r.start = tick_now();
 	r.parent = t->scope;
 	callbacks_begin(t, &r, &marker_ops[MARKER_OP_MARK]);
-	if (marker_record_begin(t, &f, &e, &marker_ops[MARKER_OP_MARK], marker_told_id(&r), r.start, r.start, t->scope,
-		  MARKER_FIELDS)) {
+	if (marker_record_begin(t, &f, &e, &marker_ops[MARKER_OP_MARK], marker_told_id(&r), r.start,
+				r.start, t->scope, MARKER_FIELDS)) {
 		marker_put_fields(&e, &r, MARKER_ENDED);
 		marker_record_commit(t, &f, &e);
 	}

@@ -18,8 +18,8 @@
 #include "core/process/process.h"
 #include "core/ring/ring.h"
 
-#define MARKER_NAME_CACHE       64u /* names of a thread, by address */
-#define SCOPE_BLOCK 65536
+#define MARKER_NAME_CACHE 64u /* names of a thread, by address */
+#define SCOPE_BLOCK       65536
 
 /* What few ranges have: kept with its place on the stack, used again by the next one. */
 struct range_extra {
@@ -41,7 +41,7 @@ struct range {
 	const struct core_subscribers *callbacks; /* who saw it begin; kept */
 	struct range_extra *extra; /* or NULL; valid for this range while `has_extra` */
 	uint32_t has_extra;
-	uint32_t thread;     /* of process ranges: who started it */
+	uint32_t thread; /* of process ranges: who started it */
 };
 
 /* A thread's ranges. Others look at them only when the process ends. */
@@ -50,8 +50,8 @@ struct marker_thread {
 	struct cap_thread *owner;
 	_Atomic uint32_t depth;
 	uint32_t generation; /* of who listened when the ranges were pushed */
-	uint32_t deeper;    /* pushed beyond the limit */
-	uint32_t inherited; /* pushed before a fork, or ended by the end of the process */
+	uint32_t deeper;     /* pushed beyond the limit */
+	uint32_t inherited;  /* pushed before a fork, or ended by the end of the process */
 	int64_t next_scope, scope_limit;
 	struct {
 		const char *address;
@@ -60,7 +60,8 @@ struct marker_thread {
 	struct range stack[KYMO_RANGE_DEPTH];
 };
 
-extern _Thread_local struct marker_thread *marker_current __attribute__((tls_model("initial-exec")));
+extern _Thread_local struct marker_thread *marker_current
+	__attribute__((tls_model("initial-exec")));
 extern _Atomic int64_t marker_next_scope;
 
 /* ---- the thread's state (range.c) ---- */
@@ -103,8 +104,7 @@ static inline bool marker_listening(void)
 {
 	uint32_t state = atomic_load_explicit(&marker_state, memory_order_relaxed);
 
-	return cap_likely(state == MARKER_LISTENING) ||
-	       (state == MARKER_UNKNOWN && marker_begin());
+	return cap_likely(state == MARKER_LISTENING) || (state == MARKER_UNKNOWN && marker_begin());
 }
 
 static inline int64_t marker_scope_next(struct marker_thread *m)
@@ -205,10 +205,10 @@ static inline void callbacks_begin(struct cap_thread *t, struct range *r, struct
  * `scope`: that of the record itself; `id`: 0 is a new one. As cap_activity_begin(), but all in one
  * piece: most of what an annotation costs is this.
  */
-static inline __attribute__((always_inline)) bool marker_record_begin(struct cap_thread *t, struct cap_frame *f,
-							struct wire_enc *e, struct cap_op *op,
-							uint64_t id, uint64_t start, uint64_t end,
-							int64_t scope, unsigned fields)
+static inline __attribute__((always_inline)) bool
+marker_record_begin(struct cap_thread *t, struct cap_frame *f, struct wire_enc *e,
+		    struct cap_op *op, uint64_t id, uint64_t start, uint64_t end, int64_t scope,
+		    unsigned fields)
 {
 	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_relaxed);
 	struct wire_ring *ring;
@@ -247,16 +247,15 @@ static inline __attribute__((always_inline)) bool marker_record_begin(struct cap
 	return true;
 }
 
-static inline __attribute__((always_inline)) void marker_record_commit(struct cap_thread *t, struct cap_frame *f,
-							 struct wire_enc *e)
+static inline __attribute__((always_inline)) void
+marker_record_commit(struct cap_thread *t, struct cap_frame *f, struct wire_enc *e)
 {
 	cap_activity_put(f, e);
 	cap_read_unlock(t);
 }
 
-static inline __attribute__((always_inline)) void marker_put_fields(struct wire_enc *e,
-							     const struct range *r,
-							     enum marker_how how)
+static inline __attribute__((always_inline)) void
+marker_put_fields(struct wire_enc *e, const struct range *r, enum marker_how how)
 {
 	const struct range_extra *x = r->extra;
 
@@ -275,7 +274,8 @@ static inline __attribute__((always_inline)) void marker_put_fields(struct wire_
 /* ---- process ranges (process_range.c) ---- */
 
 /* A range that somebody left open, by the thread `t`. */
-void process_range_write(struct cap_thread *t, const struct range *r, uint64_t end, enum marker_how how);
+void process_range_write(struct cap_thread *t, const struct range *r, uint64_t end,
+			 enum marker_how how);
 /* Takes out those that are open, at most `room`; returns how many. Caller holds `threads`. */
 uint32_t process_ranges_take(struct range *out, uint32_t room) REQUIRES(core_live->threads);
 void process_ranges_fork_child(void);

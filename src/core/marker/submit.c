@@ -9,7 +9,7 @@
 #include "core/marker/marker.h"
 #include "core/publish/publish.h"
 
-#define FUTURE_NS 1000000 /* how far a time may lie ahead: readings of two clocks */
+#define FUTURE_NS 1000000    /* how far a time may lie ahead: readings of two clocks */
 #define PAST_NS   1000000000 /* and how far before the process: its age is known in 10 ms */
 
 /* ---- times that cannot be ---- */

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_MAX  65536u
-#define BYTES_MAX  (16u << 20) /* of all names */
-#define TOTAL_MAX  (1u << 20)  /* longer texts are not measured */
-#define KEY_MAX    64u
+#define NAMES_MAX 65536u
+#define BYTES_MAX (16u << 20) /* of all names */
+#define TOTAL_MAX (1u << 20)  /* longer texts are not measured */
+#define KEY_MAX   64u
 
 /*
  * By number. Written under `threads`; a number is handed out after its entry is complete.

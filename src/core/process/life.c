@@ -54,7 +54,7 @@ static _Atomic uint32_t left;       /* the main thread has called pthread_exit()
 static sigset_t left_mask;          /* its signals then */
 static _Atomic bool others;         /* there was a thread of the program's after its main thread */
 static _Atomic bool passed_on, last_comes, watched, no_waitv;
-static _Atomic uint32_t own[OWN_MAX]; /* threads of Kymo's that are alive */
+static _Atomic uint32_t own[OWN_MAX];        /* threads of Kymo's that are alive */
 static _Atomic uint64_t counted_ns[OWN_MAX]; /* of their processor time */
 static _Thread_local uint32_t own_place __attribute__((tls_model("initial-exec"))); /* + 1 */
 

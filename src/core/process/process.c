@@ -105,7 +105,8 @@ static void after_fork_child(void)
 {
 	core_forked = cap_thread_current;
 	cap_thread_current = NULL;
-	if (core_live && atomic_load(&core_live->magic)) { /* an emulator said yes and did not do it */
+	if (core_live &&
+	    atomic_load(&core_live->magic)) { /* an emulator said yes and did not do it */
 		core_threads_wipe();
 		memset(core_live, 0, sizeof(*core_live));
 	}

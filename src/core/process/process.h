@@ -32,14 +32,15 @@ struct core_live { /* zero in a forked child until core_fork_check() */
 	pthread_mutex_t define;
 	pthread_mutex_t threads;
 	pthread_mutex_t fork;
-	pthread_mutex_t tallies; /* of threads: held while they are walked, or end; innermost but
+	pthread_mutex_t tallies;   /* of threads: held while they are walked, or end; innermost but
 				    for `define` */
-	pthread_mutex_t lines; /* innermost */
-	_Atomic int ending; /* the process, if a thread waits for its end; see ending.c */
+	pthread_mutex_t lines;     /* innermost */
+	_Atomic int ending;        /* the process, if a thread waits for its end; see ending.c */
 	struct cap_lines lines_of; /* of the shared buffer (live.c): a child finds none */
 	uint32_t line_count;       /* lines given out */
-	_Atomic uint32_t reviving; /* thread that brings a child in order, for which it is usable already */
-	uint64_t lines_none;       /* work under way that has no line, under `lines` */
+	_Atomic uint32_t
+		reviving; /* thread that brings a child in order, for which it is usable already */
+	uint64_t lines_none; /* work under way that has no line, under `lines` */
 };
 extern struct core_live *core_live;
 

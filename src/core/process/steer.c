@@ -23,7 +23,7 @@ static struct {
 	 * and goes where another takes its place.
 	 */
 	struct shm_header *header;
-	bool stale;		 /* there is another */
+	bool stale;              /* there is another */
 	_Atomic uint32_t obeyed; /* the last PAUSE or RESUME, as it was asked */
 } watched[CAP_BUFFERS];
 

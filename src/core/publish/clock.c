@@ -16,7 +16,8 @@
 struct clock {
 	uint32_t id; /* of its definition */
 	uint64_t ns_per_1000;
-	struct clock_readings readings; /* under the lock of the threads, as it is taken last of all */
+	struct clock_readings
+		readings; /* under the lock of the threads, as it is taken last of all */
 };
 
 static struct clock clocks[CLOCKS];

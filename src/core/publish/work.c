@@ -286,12 +286,13 @@ kymo_status_t kymo_dispatch_publish(const kymo_dispatch_publication_t *w)
 	subject.agent = agents[q->agent].id;
 	subject.queue = w->queue;
 	subject.kernel = w->kernel;
-	if (!cap_submission_take(&submission, NULL, &core_dispatch_ops[DISPATCH_OP_KERNEL], &subject))
+	if (!cap_submission_take(&submission, NULL, &core_dispatch_ops[DISPATCH_OP_KERNEL],
+				 &subject))
 		return KYMO_OK;
 	submission.call = w->correlation;
 	now = tick_now();
-	if (cap_activity_begin(&f, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], &submission, now, now,
-			       DISPATCH_FIELDS)) {
+	if (cap_activity_begin(&f, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], &submission, now,
+			       now, DISPATCH_FIELDS)) {
 		put_dispatch(&e, w, subject.agent, &t);
 		cap_activity_commit(&f, &e);
 	}

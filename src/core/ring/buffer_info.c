@@ -46,8 +46,8 @@ static void fill(const struct core_buffer *b, kymo_buffer_info_t *out)
 {
 	const struct core_pool *p = b->pool;
 
-	*out = (kymo_buffer_info_t){.size = sizeof(*out), .policy = b->desc.policy,
-				    .bytes = b->desc.bytes};
+	*out = (kymo_buffer_info_t){
+		.size = sizeof(*out), .policy = b->desc.policy, .bytes = b->desc.bytes};
 	if (!p)
 		return;
 	out->bytes = (uint64_t)p->chunk_max * p->chunk_size;

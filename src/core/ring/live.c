@@ -21,7 +21,7 @@ struct cap_lines *cap_lines;
 static struct place {
 	struct place *next;
 	uint32_t number;
-} *spare; /* places given back, under `lines` */
+} * spare; /* places given back, under `lines` */
 
 /* Lines of the first chunk: place 0 is none, and one counts the work that has no line. */
 #define BEYOND  1u
@@ -31,7 +31,8 @@ static struct place {
 /* As many lines as fit into a chunk. */
 static uint32_t lines_of(const struct core_pool *pool)
 {
-	uint32_t n = (pool->chunk_size - (uint32_t)WIRE_LIVE_HEADER) / (uint32_t)sizeof(struct wire_line);
+	uint32_t n = (pool->chunk_size - (uint32_t)WIRE_LIVE_HEADER) /
+		     (uint32_t)sizeof(struct wire_line);
 
 	return n < LINES ? n : LINES;
 }
@@ -57,9 +58,10 @@ static bool chunk_add(struct core_pool *pool, uint32_t number)
 	c->type = WIRE_CHUNK_LIVE;
 	c->seq = number;
 	c->base_tick = tick_now();
-	atomic_store_explicit(&c->committed,
-			      (uint32_t)(WIRE_LIVE_HEADER + lines_of(pool) * sizeof(struct wire_line)),
-			      memory_order_release);
+	atomic_store_explicit(
+		&c->committed,
+		(uint32_t)(WIRE_LIVE_HEADER + lines_of(pool) * sizeof(struct wire_line)),
+		memory_order_release);
 	atomic_store(&cap_lines->chunks[number],
 		     (struct wire_line *)((uint8_t *)c + WIRE_LIVE_HEADER));
 	return true;

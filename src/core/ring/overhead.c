@@ -236,10 +236,10 @@ static uint64_t fastest(struct cap_thread *t, struct wire_chunk *chunk)
 
 /* ---- loading ----------------------------------------------------------------------------------- */
 
-#define PAGE	   4096u
-#define FRESH	   8   /* pages that are touched to measure what one takes */
+#define PAGE       4096u
+#define FRESH      8   /* pages that are touched to measure what one takes */
 #define READ_PAGES 25  /* that are read of a library: headers, symbols, code */
-#define COPIED	   1.5 /* times a fresh page: a page of a file, which is copied and relocated */
+#define COPIED     1.5 /* times a fresh page: a page of a file, which is copied and relocated */
 
 /* Pages that the loader touched of Kymo's libraries. */
 static int add_pages(struct dl_phdr_info *info, size_t size, void *data)
@@ -263,7 +263,8 @@ static int add_pages(struct dl_phdr_info *info, size_t size, void *data)
 /* Ticks; the median of several, as the first finds page tables missing and any may be interrupted. */
 static uint64_t page_cost(void)
 {
-	char *m = mmap(NULL, FRESH * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *m = mmap(NULL, FRESH * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
 	uint64_t took[FRESH];
 
 	if (m == MAP_FAILED)

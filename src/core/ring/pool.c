@@ -19,11 +19,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define GROW_CHUNKS    64u /* 2 MiB */
-#define KEEP_BACK      8u  /* chunks only definitions may use */
-#define WAKE_CHUNKS    8u
-#define READER_DEAD_S  5u
-#define LOOK_NS        50000000u /* longest sleep without looking whether the drain lives */
+#define GROW_CHUNKS   64u /* 2 MiB */
+#define KEEP_BACK     8u  /* chunks only definitions may use */
+#define WAKE_CHUNKS   8u
+#define READER_DEAD_S 5u
+#define LOOK_NS       50000000u /* longest sleep without looking whether the drain lives */
 
 static size_t page_up(size_t n)
 {
@@ -215,8 +215,8 @@ static uint32_t within_address_limit(uint32_t chunks)
 static struct core_pool *pool_new(uint32_t size, uint32_t chunks)
 {
 	size_t own = page_up(sizeof(struct core_pool) + chunks * sizeof(_Atomic bool));
-	struct core_pool *p = mmap(NULL, own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				   -1, 0);
+	struct core_pool *p =
+		mmap(NULL, own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		return NULL;
@@ -294,8 +294,9 @@ static uint32_t for_threads(uint32_t size)
 static struct core_pool *create_shared(uint64_t bytes, int *memfd, bool early)
 {
 	uint64_t wanted = bytes / CORE_CHUNK_BYTES;
-	uint32_t chunks = wanted < 2 * KEEP_BACK ? 2 * KEEP_BACK
-			  : wanted > SHM_CHUNK_MAX ? SHM_CHUNK_MAX : (uint32_t)wanted;
+	uint32_t chunks = wanted < 2 * KEEP_BACK   ? 2 * KEEP_BACK
+			  : wanted > SHM_CHUNK_MAX ? SHM_CHUNK_MAX
+						   : (uint32_t)wanted;
 	struct core_pool *p;
 	uint32_t most;
 
@@ -361,7 +362,8 @@ void core_pool_lose(struct core_pool *p, uint64_t records, bool memory)
 	/* Who reads the part first never finds it more than the whole. */
 	atomic_fetch_add_explicit(&p->shm->lost_records, records, memory_order_release);
 	if (memory)
-		atomic_fetch_add_explicit(&p->shm->no_memory_records, records, memory_order_release);
+		atomic_fetch_add_explicit(&p->shm->no_memory_records, records,
+					  memory_order_release);
 }
 
 /* A slot may lie in two pages, which others may use already. */
@@ -593,7 +595,8 @@ uint32_t core_pool_get(struct core_pool *p, enum shm_list list, uint64_t wait_ns
 /* In a flight recorder chunks stay, whatever is in them. */
 static bool is_light(const struct core_pool *p, uint32_t chunk)
 {
-	uint32_t used = atomic_load_explicit(&core_chunk(p, chunk)->committed, memory_order_relaxed);
+	uint32_t used =
+		atomic_load_explicit(&core_chunk(p, chunk)->committed, memory_order_relaxed);
 
 	return !p->overwrite && used < p->chunk_size / 4;
 }

@@ -55,14 +55,15 @@ struct core_pool {
 	size_t mapped, own; /* bytes of the mapping, of this structure */
 	size_t total;       /* bytes of the memory that is shared */
 	uint32_t chunk_size, chunk_max;
-	uint32_t size; /* chunks that were asked for; more, up to chunk_max, only for many threads */
+	uint32_t
+		size; /* chunks that were asked for; more, up to chunk_max, only for many threads */
 	uint32_t kept_back; /* the first chunks are for definitions alone */
 	uint32_t wake_threshold;
 	bool overwrite;
-	_Atomic bool no_memory; /* what it lacks chunks for */
+	_Atomic bool no_memory;       /* what it lacks chunks for */
 	struct core_delivery *reader; /* private buffers, once they are delivered */
 	_Atomic uint32_t chunk_count;
-	_Atomic int32_t held; /* chunks that threads are filling, or left with little in them */
+	_Atomic int32_t held;  /* chunks that threads are filling, or left with little in them */
 	_Atomic uint8_t use[]; /* by chunk: enum core_chunk_use */
 };
 
@@ -78,19 +79,19 @@ static inline struct wire_chunk *core_chunk(const struct core_pool *p, uint32_t 
 }
 
 struct core_buffer {
-	_Atomic bool used; /* looked at without a lock; set once the rest is filled in */
-	_Atomic bool ready; /* the pool exists in this process */
-	bool refused;      /* share() failed: nothing is recorded */
-	bool defines;      /* has all definitions so far; under `define` */
-	uint8_t index;     /* into cap_thread.rings, and its bit in masks */
-	_Atomic bool retired; /* its context is gone; freed when nobody uses it */
-	bool steered;      /* a thread does what the reading side asks for */
+	_Atomic bool used;     /* looked at without a lock; set once the rest is filled in */
+	_Atomic bool ready;    /* the pool exists in this process */
+	bool refused;          /* share() failed: nothing is recorded */
+	bool defines;          /* has all definitions so far; under `define` */
+	uint8_t index;         /* into cap_thread.rings, and its bit in masks */
+	_Atomic bool retired;  /* its context is gone; freed when nobody uses it */
+	bool steered;          /* a thread does what the reading side asks for */
 	_Atomic bool released; /* and is to end */
 	struct core_context *context;
-	uint32_t born;     /* core_epoch at its making */
+	uint32_t born; /* core_epoch at its making */
 	uint32_t generation;
 	kymo_buffer_desc_t desc;
-	struct core_pool *pool; /* NULL until ready */
+	struct core_pool *pool;         /* NULL until ready */
 	struct wire_chunk *definitions; /* chunk being filled, under `define` */
 	uint32_t definitions_chunk, definitions_used, definitions_waits;
 	uint64_t definitions_seq;

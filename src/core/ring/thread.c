@@ -52,8 +52,8 @@ static bool add_slab(void)
 {
 	size_t bytes = (sizeof(struct cap_thread) * SLAB_THREADS + 4095) & ~(size_t)4095;
 	size_t all = bytes + sizeof(struct slot) * SLAB_THREADS;
-	struct cap_thread *t = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				    -1, 0);
+	struct cap_thread *t =
+		mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct slot *s;
 
 	if (t == MAP_FAILED)
@@ -710,7 +710,8 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 	cap_timed_end(&timed, UINT64_MAX);
 	if (!ok) {
 		atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
-		core_pool_lose(b->pool, 1, atomic_load_explicit(&b->pool->no_memory, memory_order_relaxed));
+		core_pool_lose(b->pool, 1,
+			       atomic_load_explicit(&b->pool->no_memory, memory_order_relaxed));
 	}
 	errno = saved;
 	return ok ? r : NULL;
@@ -720,7 +721,8 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 
 uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, unsigned buffer)
 {
-	const struct core_subscribers *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+	const struct core_subscribers *plan =
+		atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 	size_t at = (size_t)(f - t->frames);
 
 	for (uint32_t i = 0; plan->requests && i < plan->count; i++)
@@ -734,10 +736,17 @@ static void event_of(const struct cap_frame *f, struct cap_thread *t, unsigned b
 		     struct wire_event *v)
 {
 	*v = (struct wire_event){
-		.id = f->id, .parent = f->parent, .start = f->start, .end = f->end,
+		.id = f->id,
+		.parent = f->parent,
+		.start = f->start,
+		.end = f->end,
 		.external = atomic_load_explicit(&t->external[buffer], memory_order_relaxed),
-		.scope = f->scope, .status = f->status, .has_status = f->has_status,
-		.op = f->op->wire, .site = f->site, .stack = f->stack,
+		.scope = f->scope,
+		.status = f->status,
+		.has_status = f->has_status,
+		.op = f->op->wire,
+		.site = f->site,
+		.stack = f->stack,
 	};
 	if (f >= t->frames && f < t->frames + CAP_FRAMES &&
 	    atomic_load_explicit(&f->callbacks, memory_order_relaxed))

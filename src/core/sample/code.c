@@ -11,8 +11,8 @@
 #include "base/map.h"
 #include "core/marker/marker.h"
 
-#define BLOCK   1024u
-#define BLOCKS  1024u
+#define BLOCK  1024u
+#define BLOCKS 1024u
 
 /* Codes never move. A block is handed out before `count` says that it is there. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -20,10 +20,10 @@ static struct service {
 } services[SERVICES];
 
 static const struct cap_device_sampler *_Atomic samplers[SAMPLERS];
-static bool started[SAMPLERS];     /* of whoever follows */
+static bool started[SAMPLERS]; /* of whoever follows */
 /* Who gets records, by op: those who still are to get what was taken before they stopped, too. */
 static _Atomic uint64_t buffers[DEVICE_SAMPLE_OPS];
-static _Atomic uint32_t changes;   /* not followed yet */
+static _Atomic uint32_t changes; /* not followed yet */
 
 /* ---- records ---- */
 
@@ -40,7 +40,8 @@ static void buffers_look(uint64_t contexts)
 
 static struct cap_op op_of(unsigned number)
 {
-	struct cap_op own = {.wire = ops[number].wire, .number = ops[number].number,
+	struct cap_op own = {.wire = ops[number].wire,
+			     .number = ops[number].number,
 			     .domain = ops[number].domain};
 
 	atomic_store(&own.buffers, atomic_load(&buffers[number]));
@@ -189,7 +190,8 @@ static void fork_child(void)
 }
 
 static const struct cap_domain_info info = {
-	RECORD_DESCRIPTION(device_sample), .ops = ops, .wanted = samplers_update, .flush = flush, .fork_child = fork_child,
+	RECORD_DESCRIPTION(device_sample), .ops = ops, .wanted = samplers_update, .flush = flush,
+	.fork_child = fork_child,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */

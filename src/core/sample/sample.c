@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SERVICES 16u
-#define SAMPLERS 4u
-#define REASON   256u
+#define SERVICES    16u
+#define SAMPLERS    4u
+#define REASON      256u
 #define MINIMUM_NS  100000u
 #define MAXIMUM_NS  10000000000ull
 #define ORDINARY_NS 10000000u
@@ -28,7 +28,7 @@ static const struct cap_sampler *samplers[SAMPLERS];
 static const struct cap_sampler *_Atomic running;
 /* Who gets records, by op: those who still are to get what was taken before they stopped, too. */
 static _Atomic uint64_t buffers[SAMPLE_OPS];
-static _Atomic uint32_t changes;   /* not followed yet */
+static _Atomic uint32_t changes; /* not followed yet */
 static _Thread_local char refusal[REASON];
 
 void cap_sampler_register(const struct cap_sampler *s)
@@ -61,7 +61,8 @@ static void buffers_look(uint64_t contexts)
 
 static struct cap_op op_of(unsigned number)
 {
-	struct cap_op own = {.wire = ops[number].wire, .number = ops[number].number,
+	struct cap_op own = {.wire = ops[number].wire,
+			     .number = ops[number].number,
 			     .domain = ops[number].domain};
 
 	atomic_store(&own.buffers, atomic_load(&buffers[number]));
@@ -223,7 +224,8 @@ static void fork_child(void)
 }
 
 static const struct cap_domain_info info = {
-	RECORD_DESCRIPTION(sample), .ops = ops, .wanted = samplers_update, .flush = flush, .fork_child = fork_child,
+	RECORD_DESCRIPTION(sample), .ops = ops, .wanted = samplers_update, .flush = flush,
+	.fork_child = fork_child,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */
@@ -259,7 +261,9 @@ static kymo_status_t check(const kymo_sample_desc_t *d)
 
 kymo_status_t kymo_sample_check(kymo_sample_method_t method)
 {
-	kymo_sample_desc_t d = {.size = sizeof(d), .interval_ns = ORDINARY_NS, .method = method,
+	kymo_sample_desc_t d = {.size = sizeof(d),
+				.interval_ns = ORDINARY_NS,
+				.method = method,
 				.depth = KYMO_SAMPLE_DEPTH};
 
 	return check(&d);

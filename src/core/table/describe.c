@@ -152,8 +152,11 @@ struct table_model *table_model_unknown(const char *name, uint32_t entries)
 		snprintf(entry, sizeof(entry), "entry%u", i);
 		ops[i].name = text(c, entry);
 	}
-	c->desc = (kymo_domain_desc_t){.size = sizeof(c->desc), .name = text(c, name),
-				       .title = text(c, name), .op_count = entries, .ops = ops};
+	c->desc = (kymo_domain_desc_t){.size = sizeof(c->desc),
+				       .name = text(c, name),
+				       .title = text(c, name),
+				       .op_count = entries,
+				       .ops = ops};
 	return finish(c);
 }
 

@@ -116,8 +116,7 @@ static bool argument(const kymo_op_desc_t *desc, unsigned first, const struct ta
 		     struct cursor *c, struct table_op *op)
 {
 	const kymo_field_t *f = &desc->fields[first];
-	bool number = a->fields == 1 && f->kind == KYMO_KIND_FLOAT &&
-		      !(f->flags & KYMO_FIELD_OUT);
+	bool number = a->fields == 1 && f->kind == KYMO_KIND_FLOAT && !(f->flags & KYMO_FIELD_OUT);
 	struct place p = number ? place_float(c) : place_integer(c, a->bytes);
 	unsigned offset = 0;
 

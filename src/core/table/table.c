@@ -470,9 +470,14 @@ static void announce_part(struct table_domain *d, uint64_t token, const struct t
 {
 	static const struct intercept_source source = {intercept_read, intercept_store};
 	const kymo_table_info_t info = {
-		.domain = d->info.desc, .part = p->name, .version = p->version,
-		.instance = p->instance, .entries = p->count, .first_op = p->first_op,
-		.known = p->known < p->count ? p->known : p->count, .slots = p->entries,
+		.domain = d->info.desc,
+		.part = p->name,
+		.version = p->version,
+		.instance = p->instance,
+		.entries = p->count,
+		.first_op = p->first_op,
+		.known = p->known < p->count ? p->known : p->count,
+		.slots = p->entries,
 	};
 	uint64_t number = intercept_add(&info, &source, p->entries);
 

@@ -28,8 +28,8 @@ struct table_arg {
 
 /* Where a field's value is found. */
 enum table_place {
-	TABLE_GP,     /* general register */
-	TABLE_FP,     /* vector register */
+	TABLE_GP, /* general register */
+	TABLE_FP, /* vector register */
 	TABLE_STACK,
 	TABLE_RESULT,
 	TABLE_FP_RESULT
@@ -41,10 +41,10 @@ struct table_field {
 	uint8_t offset; /* bytes from there */
 	uint8_t kind;   /* kymo_kind_t */
 	uint8_t size;
-	bool indirect;  /* what is found there is a pointer, `offset` counts from where it points */
-	bool deref;     /* the value is where the one found points to; null: there is none */
-	bool out;       /* valid after a call that succeeded */
-	bool after;     /* known only after the call */
+	bool indirect; /* what is found there is a pointer, `offset` counts from where it points */
+	bool deref;    /* the value is where the one found points to; null: there is none */
+	bool out;      /* valid after a call that succeeded */
+	bool after;    /* known only after the call */
 	uint16_t behind; /* with `deref`: bytes from where the pointer points */
 };
 
@@ -101,9 +101,9 @@ struct table_model {
 	const uint16_t *behind_rows;
 	const struct table_after *after; /* ended by a null op, or NULL */
 	bool keep_after; /* ops with `after` are wrapped whatever tools want of them */
-	bool (*needed)(const char *op); /* as long as this says so; asked when that may change */
+	bool (*needed)(const char *op);   /* as long as this says so; asked when that may change */
 	void (*flush)(uint64_t deadline); /* collects device work, at _exit() too; or NULL */
-	bool borrowed;   /* set by table_take(): it must stay as it is, for ever */
+	bool borrowed;                    /* set by table_take(): it must stay as it is, for ever */
 };
 
 /* A piece of a table: entries from `first_op` of the domain on; those beyond `known` are unknown. */
@@ -168,13 +168,13 @@ struct table_slot {
 };
 
 #if defined(__x86_64__)
-#define TABLE_GP_COUNT 6
+#define TABLE_GP_COUNT   6
 #define TABLE_THUNK_SIZE 16
 #elif defined(__aarch64__)
-#define TABLE_GP_COUNT 8
+#define TABLE_GP_COUNT   8
 #define TABLE_THUNK_SIZE 32
 #else
-#define TABLE_GP_COUNT 0 /* tables are not wrapped here: ERROR_UNSUPPORTED */
+#define TABLE_GP_COUNT   0 /* tables are not wrapped here: ERROR_UNSUPPORTED */
 #define TABLE_THUNK_SIZE 0
 #endif
 #define TABLE_FP_COUNT 8

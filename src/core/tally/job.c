@@ -86,8 +86,8 @@ static void name_of(char out[JOB_TALLY_NAME + 1], uint16_t kind, uint64_t id, un
 	if (copy) {
 		const char *s = wire_def_text(&d, i, &n);
 
-		snprintf(out, JOB_TALLY_NAME + 1, "%.*s", (int)(n < JOB_TALLY_NAME ? n : JOB_TALLY_NAME),
-			 s);
+		snprintf(out, JOB_TALLY_NAME + 1, "%.*s",
+			 (int)(n < JOB_TALLY_NAME ? n : JOB_TALLY_NAME), s);
 	}
 	free(copy);
 }
@@ -132,7 +132,8 @@ static void name_op(struct job_tally_row *r, struct names *n, uint16_t wire)
 }
 
 /* The key of an entry's row. */
-static void key_of(struct job_tally_row *r, struct names *n, uint32_t wire, const struct wire_work *w)
+static void key_of(struct job_tally_row *r, struct names *n, uint32_t wire,
+		   const struct wire_work *w)
 {
 	memset(n, 0, sizeof(*n));
 	memset(r, 0, sizeof(*r));
@@ -141,14 +142,17 @@ static void key_of(struct job_tally_row *r, struct names *n, uint32_t wire, cons
 	r->kind = w ? (uint8_t)w->kind : WIRE_TALLY_CALL;
 	switch (r->kind) {
 	case WIRE_TALLY_DISPATCH:
-		name_of(n->text[JOB_TALLY_DOMAIN], DEF_KERNEL, w->key[WIRE_KEY_DISPATCH_KERNEL], DEF_KERNEL_DOMAIN);
-		name_of(n->text[JOB_TALLY_OP], DEF_KERNEL, w->key[WIRE_KEY_DISPATCH_KERNEL], DEF_KERNEL_NAME);
+		name_of(n->text[JOB_TALLY_DOMAIN], DEF_KERNEL, w->key[WIRE_KEY_DISPATCH_KERNEL],
+			DEF_KERNEL_DOMAIN);
+		name_of(n->text[JOB_TALLY_OP], DEF_KERNEL, w->key[WIRE_KEY_DISPATCH_KERNEL],
+			DEF_KERNEL_NAME);
 		name_agent(n->text[JOB_TALLY_A], w->key[WIRE_KEY_DISPATCH_AGENT],
 			   w->key[WIRE_KEY_DISPATCH_QUEUE]);
 		return;
 	case WIRE_TALLY_ALLOCATION:
 		name_agent(n->text[JOB_TALLY_A], w->key[WIRE_KEY_ALLOCATION_AGENT], 0);
-		r->detail = w->key[WIRE_KEY_ALLOCATION_KIND] << 8 | w->key[WIRE_KEY_ALLOCATION_WHAT];
+		r->detail =
+			w->key[WIRE_KEY_ALLOCATION_KIND] << 8 | w->key[WIRE_KEY_ALLOCATION_WHAT];
 		return;
 	case WIRE_TALLY_POOL:
 		name_agent(n->text[JOB_TALLY_A], w->key[WIRE_KEY_POOL_AGENT], 0);
@@ -163,11 +167,12 @@ static void key_of(struct job_tally_row *r, struct names *n, uint32_t wire, cons
 		name_agent(n->text[JOB_TALLY_B], w->key[WIRE_KEY_COPY_DESTINATION_AGENT], 0);
 		r->detail = w->key[WIRE_KEY_COPY_KINDS];
 	} else if (r->kind == WIRE_TALLY_COMM) {
-		name_of(n->text[JOB_TALLY_A], DEF_STRING, w->key[WIRE_KEY_COMM_DATATYPE], DEF_STRING_TEXT);
+		name_of(n->text[JOB_TALLY_A], DEF_STRING, w->key[WIRE_KEY_COMM_DATATYPE],
+			DEF_STRING_TEXT);
 	} else if (r->kind == WIRE_TALLY_MARKER) {
 		for (unsigned i = 0; i < 3; i++)
-			name_of(n->text[JOB_TALLY_A + i], DEF_STRING, w->key[WIRE_KEY_MARKER_NAME + i],
-				DEF_STRING_TEXT);
+			name_of(n->text[JOB_TALLY_A + i], DEF_STRING,
+				w->key[WIRE_KEY_MARKER_NAME + i], DEF_STRING_TEXT);
 	}
 }
 
@@ -482,7 +487,9 @@ static void fill_totals(struct job_tally *t, const struct taking *k, int64_t off
 void cap_tally_take(struct job_tally *out, uint32_t rank, uint32_t world, int64_t offset,
 		    uint64_t clock_error)
 {
-	struct taking k = {.buffer = tally_buffer(), .out = out, .own = cap_thread_attach(),
+	struct taking k = {.buffer = tally_buffer(),
+			   .out = out,
+			   .own = cap_thread_attach(),
 			   .start = UINT64_MAX};
 
 	job_tally_init(out);

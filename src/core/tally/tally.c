@@ -100,7 +100,8 @@ static bool another_chunk(struct cap_thread *t, struct core_buffer *b)
 		*full = (struct core_tally_chunk){*r, t->tally_full};
 	}
 	if (!core_ring_open(t, b, r, WIRE_CHUNK_TALLY)) {
-		t->tally_no_memory = atomic_load_explicit(&b->pool->no_memory, memory_order_relaxed);
+		t->tally_no_memory =
+			atomic_load_explicit(&b->pool->no_memory, memory_order_relaxed);
 		free(full);
 		return false;
 	}
@@ -125,8 +126,7 @@ static struct wire_tally *make(struct cap_thread *t, struct core_buffer *b, uint
 	struct wire_ring *r = &t->tally_ring;
 	struct wire_tally *y;
 
-	if (!b->ready ||
-	    (!has_room(b, r, wire_tally_size(from)) && !another_chunk(t, b)))
+	if (!b->ready || (!has_room(b, r, wire_tally_size(from)) && !another_chunk(t, b)))
 		return NULL;
 	y = (struct wire_tally *)r->cur;
 	*y = *from;
@@ -155,8 +155,8 @@ struct wire_tally *core_tally_fresh(struct cap_thread *t, struct core_buffer *b,
 }
 
 /* The thread's first call of the op. */
-__attribute__((noinline)) static struct wire_tally *begin(struct cap_thread *t, struct core_buffer *b,
-							  uint16_t op)
+__attribute__((noinline)) static struct wire_tally *begin(struct cap_thread *t,
+							  struct core_buffer *b, uint16_t op)
 {
 	int saved = errno;
 	struct wire_tally *y = table(t) ? t->tallies[op] = core_tally_fresh(t, b, op, NULL) : NULL;

@@ -24,19 +24,62 @@ _Atomic uint64_t cap_counted;
 
 enum slot {
 	SLOT_NONE,
-	SLOT_AGENT, SLOT_QUEUE, SLOT_KERNEL, SLOT_START, SLOT_DURATION, SLOT_QUEUED_BEFORE,
-	SLOT_STATUS, SLOT_UNTIMED, SLOT_SOURCE_AGENT, SLOT_DESTINATION_AGENT, SLOT_BYTES,
-	SLOT_SOURCE_KIND, SLOT_DESTINATION_KIND, SLOT_KIND, SLOT_WHAT, SLOT_PARENT, SLOT_SENT,
-	SLOT_RECEIVED, SLOT_DATATYPE, SLOT_STATE, SLOT_NAME, SLOT_DOMAIN, SLOT_CATEGORY, SLOT_SCOPE,
-	SLOT_HOW, SLOT_THREAD,
+	SLOT_AGENT,
+	SLOT_QUEUE,
+	SLOT_KERNEL,
+	SLOT_START,
+	SLOT_DURATION,
+	SLOT_QUEUED_BEFORE,
+	SLOT_STATUS,
+	SLOT_UNTIMED,
+	SLOT_SOURCE_AGENT,
+	SLOT_DESTINATION_AGENT,
+	SLOT_BYTES,
+	SLOT_SOURCE_KIND,
+	SLOT_DESTINATION_KIND,
+	SLOT_KIND,
+	SLOT_WHAT,
+	SLOT_PARENT,
+	SLOT_SENT,
+	SLOT_RECEIVED,
+	SLOT_DATATYPE,
+	SLOT_STATE,
+	SLOT_NAME,
+	SLOT_DOMAIN,
+	SLOT_CATEGORY,
+	SLOT_SCOPE,
+	SLOT_HOW,
+	SLOT_THREAD,
 	SLOTS
 };
 
-static const char slot_names[SLOTS][20] = {
-	"", "agent", "queue", "kernel", "start", "duration", "queued_before", "status", "untimed",
-	"source_agent", "destination_agent", "bytes", "source_kind", "destination_kind", "kind",
-	"what", "parent", "sent", "received", "datatype", "state", "name", "domain", "category",
-	"scope", "how", "thread"};
+static const char slot_names[SLOTS][20] = {"",
+					   "agent",
+					   "queue",
+					   "kernel",
+					   "start",
+					   "duration",
+					   "queued_before",
+					   "status",
+					   "untimed",
+					   "source_agent",
+					   "destination_agent",
+					   "bytes",
+					   "source_kind",
+					   "destination_kind",
+					   "kind",
+					   "what",
+					   "parent",
+					   "sent",
+					   "received",
+					   "datatype",
+					   "state",
+					   "name",
+					   "domain",
+					   "category",
+					   "scope",
+					   "how",
+					   "thread"};
 
 struct values {
 	uint64_t v[SLOTS];
@@ -44,7 +87,7 @@ struct values {
 
 /* How an op is counted; made once, kept for ever. */
 struct work_op {
-	uint8_t kind; /* enum wire_tally_kind; WIRE_TALLY_KINDS: not counted */
+	uint8_t kind;   /* enum wire_tally_kind; WIRE_TALLY_KINDS: not counted */
 	uint8_t fields; /* that have to be read */
 	uint8_t slot[KYMO_FIELDS_MAX];
 };
@@ -56,9 +99,12 @@ static uint8_t kind_of(const struct cap_domain *d, const kymo_op_desc_t *op)
 	static const struct {
 		const char *domain;
 		uint8_t kind;
-	} kinds[] = {{"dispatch", WIRE_TALLY_DISPATCH},     {"copy", WIRE_TALLY_COPY},
-		     {"allocation", WIRE_TALLY_ALLOCATION}, {"sync", WIRE_TALLY_SYNC},
-		     {"comm", WIRE_TALLY_COMM},             {"marker", WIRE_TALLY_MARKER},
+	} kinds[] = {{"dispatch", WIRE_TALLY_DISPATCH},
+		     {"copy", WIRE_TALLY_COPY},
+		     {"allocation", WIRE_TALLY_ALLOCATION},
+		     {"sync", WIRE_TALLY_SYNC},
+		     {"comm", WIRE_TALLY_COMM},
+		     {"marker", WIRE_TALLY_MARKER},
 		     {"code_object", WIRE_TALLY_OTHER}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -96,7 +142,8 @@ static struct work_op *describe(const struct cap_op *op)
 static const struct work_op *work_op_of(const struct cap_op *op)
 {
 	const struct work_op *w =
-		op->wire < OP_ROOM ? atomic_load_explicit(&ops[op->wire], memory_order_acquire) : NULL;
+		op->wire < OP_ROOM ? atomic_load_explicit(&ops[op->wire], memory_order_acquire)
+				   : NULL;
 
 	return w || op->wire >= OP_ROOM ? w : describe(op);
 }

@@ -34,7 +34,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The tool whose function runs on this thread. */
 static _Thread_local const void *current __attribute__((tls_model("initial-exec")));
-static _Thread_local const struct core_callback_info *telling __attribute__((tls_model("initial-exec")));
+static _Thread_local const struct core_callback_info *telling
+	__attribute__((tls_model("initial-exec")));
 
 const struct core_callback_info *core_callback_current(void)
 {
@@ -70,7 +71,8 @@ kymo_status_t kymo_client_info(kymo_client_info_t *out)
 		count += t->tool != NULL;
 	*out = (kymo_client_info_t){.size = sizeof(*out),
 				    .name = own->tool && own->tool->name ? own->tool->name : "",
-				    .id = own->priority + 1, .priority = own->priority,
+				    .id = own->priority + 1,
+				    .priority = own->priority,
 				    .tools = count};
 	pthread_mutex_unlock(&lock);
 	return KYMO_OK;
@@ -433,8 +435,8 @@ bool core_calling_begin(struct core_calling *k, struct cap_thread *t)
 inline bool core_calling_one(struct core_calling *k, const struct core_context *c,
 			     uint32_t generation)
 {
-	atomic_store_explicit(&k->thread->calling[k->level],
-			      (struct core_context *)(uintptr_t)c, memory_order_release);
+	atomic_store_explicit(&k->thread->calling[k->level], (struct core_context *)(uintptr_t)c,
+			      memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (cap_unlikely(atomic_load_explicit(&c->generation, memory_order_acquire) !=
 			 generation) ||
@@ -486,8 +488,9 @@ static void call_entry(struct cap_thread *t, const struct core_subscriber *e,
 }
 
 /* Of activities what was asked or pushed when they were submitted. */
-static bool entry_skipped(const struct core_submission *submission, uint32_t i, kymo_callback_record_t *r,
-			  const struct core_subscriber *e, const void **asked)
+static bool entry_skipped(const struct core_submission *submission, uint32_t i,
+			  kymo_callback_record_t *r, const struct core_subscriber *e,
+			  const void **asked)
 {
 	if (!e->callback && !e->request)
 		return true;
@@ -501,8 +504,9 @@ static bool entry_skipped(const struct core_submission *submission, uint32_t i, 
 }
 
 /* False: the program is a child now, forked by a tool; nothing of the call is left. */
-static bool call_all(struct cap_thread *t, const struct core_subscribers *plan, kymo_callback_record_t *r,
-		     uint64_t *words, const struct core_submission *submission)
+static bool call_all(struct cap_thread *t, const struct core_subscribers *plan,
+		     kymo_callback_record_t *r, uint64_t *words,
+		     const struct core_submission *submission)
 {
 	const void *asked = NULL;
 	struct core_calling k;
@@ -547,23 +551,33 @@ static void tell_timed(kymo_callback_record_t *r, const struct wire_record *wire
 bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
 		    const struct wire_record *wire, const struct core_submission *submission)
 {
-	const struct core_subscribers *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+	const struct core_subscribers *plan =
+		atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 	const struct cap_domain *d = &core_domains[f->op->domain];
 	struct cap_thread *t = cap_thread_current;
 	int saved = errno;
 	bool goes_on = true;
 	struct core_callback_info told = {.domain = d,
-				 .op = f->op->number,
-				 .args = args,
-				 .exit = phase == CAP_EXIT,
-				 .ok = !f->has_status,
-				 .wire = wire,
-				 .stack = f->stack};
+					  .op = f->op->number,
+					  .args = args,
+					  .exit = phase == CAP_EXIT,
+					  .ok = !f->has_status,
+					  .wire = wire,
+					  .stack = f->stack};
 	kymo_callback_record_t r = {
-		.size = sizeof(r), .domain = d->desc, .op = f->op->number,
-		.phase = (kymo_phase_t)phase, .thread = t->index, .tid = t->tid,
-		.correlation = f->id, .parent = f->parent, .scope = f->scope, .status = f->status,
-		.args = args, .call_site = f->caller, .internal = &told,
+		.size = sizeof(r),
+		.domain = d->desc,
+		.op = f->op->number,
+		.phase = (kymo_phase_t)phase,
+		.thread = t->index,
+		.tid = t->tid,
+		.correlation = f->id,
+		.parent = f->parent,
+		.scope = f->scope,
+		.status = f->status,
+		.args = args,
+		.call_site = f->caller,
+		.internal = &told,
 	};
 
 	if (!words)

@@ -87,7 +87,7 @@ struct core_callback_info {
 	uint32_t stack; /* of calls: id, 0: none was taken */
 	const struct cap_domain *domain;
 	uint32_t op;
-	const void *args;               /* of calls */
+	const void *args; /* of calls */
 	bool exit, ok;
 	const struct wire_record *wire; /* of activities */
 };

@@ -20,11 +20,18 @@
 
 static void fill(kymo_value_t *out, const kymo_field_t *field, const struct wire_value *v)
 {
-	const kymo_value_t full = {
-		.size = sizeof(full), .field = field, .present = v->present, .u = v->u, .f = v->f,
-		.data = v->data, .count = v->count, .total = v->total, .width = v->width,
-		.kind = field->kind,
-		.address = v->data ? (const void *)v->data : (const void *)&out->u};
+	const kymo_value_t full = {.size = sizeof(full),
+				   .field = field,
+				   .present = v->present,
+				   .u = v->u,
+				   .f = v->f,
+				   .data = v->data,
+				   .count = v->count,
+				   .total = v->total,
+				   .width = v->width,
+				   .kind = field->kind,
+				   .address =
+					   v->data ? (const void *)v->data : (const void *)&out->u};
 
 	core_give(out, &full, sizeof(full));
 }
@@ -132,8 +139,8 @@ static const struct wire_record *encode(const struct core_callback_info *told)
 	x->ring.cur = x->bytes;
 	wire_begin(&e, &x->ring, &v, op->field_count);
 	e.absent = 0;
-	told->domain->info->encode(told->domain->info, told->op, told->args,
-				   told->exit && told->ok, &e);
+	told->domain->info->encode(told->domain->info, told->op, told->args, told->exit && told->ok,
+				   &e);
 	memset(&x->record, 0, sizeof(x->record));
 	wire_peek(&e, &x->record);
 	x->absent = e.absent;
@@ -225,7 +232,8 @@ static void put_string(struct text *t, const char *s)
 	put(t, s, strlen(s));
 }
 
-static __attribute__((format(printf, 2, 3))) void put_format(struct text *t, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void put_format(struct text *t, const char *format,
+							     ...)
 {
 	char s[64];
 	va_list ap;
@@ -400,49 +408,77 @@ kymo_status_t kymo_enum_name(const kymo_enum_set_t *set, int64_t value, const ch
 }
 
 #define MEMBER(type, member, kind)                                                                 \
-	{#member, kind, (uint32_t)offsetof(type, member), (uint32_t)sizeof(((type *)0)->member)}
+	{                                                                                          \
+#member, kind, (uint32_t)offsetof(type, member),                                   \
+			(uint32_t)sizeof(((type *)0)->member)                                      \
+	}
 #define U(type, member) MEMBER(type, member, KYMO_KIND_UNSIGNED)
 #define P(type, member) MEMBER(type, member, KYMO_KIND_POINTER)
 
 static const kymo_member_t record_members[] = {
-	U(kymo_record_t, size),        P(kymo_record_t, domain),
-	U(kymo_record_t, op),          U(kymo_record_t, thread),
-	U(kymo_record_t, correlation), U(kymo_record_t, parent),
-	U(kymo_record_t, external),    MEMBER(kymo_record_t, scope, KYMO_KIND_SIGNED),
-	MEMBER(kymo_record_t, start, KYMO_KIND_TIME), MEMBER(kymo_record_t, end, KYMO_KIND_TIME),
-	P(kymo_record_t, call_site),   MEMBER(kymo_record_t, status, KYMO_KIND_SIGNED),
+	U(kymo_record_t, size),
+	P(kymo_record_t, domain),
+	U(kymo_record_t, op),
+	U(kymo_record_t, thread),
+	U(kymo_record_t, correlation),
+	U(kymo_record_t, parent),
+	U(kymo_record_t, external),
+	MEMBER(kymo_record_t, scope, KYMO_KIND_SIGNED),
+	MEMBER(kymo_record_t, start, KYMO_KIND_TIME),
+	MEMBER(kymo_record_t, end, KYMO_KIND_TIME),
+	P(kymo_record_t, call_site),
+	MEMBER(kymo_record_t, status, KYMO_KIND_SIGNED),
 	P(kymo_record_t, internal),
 };
 static const kymo_member_t callback_members[] = {
-	U(kymo_callback_record_t, size),        P(kymo_callback_record_t, domain),
-	U(kymo_callback_record_t, op),          MEMBER(kymo_callback_record_t, phase, KYMO_KIND_ENUM),
-	U(kymo_callback_record_t, thread),      U(kymo_callback_record_t, tid),
-	U(kymo_callback_record_t, correlation), U(kymo_callback_record_t, parent),
+	U(kymo_callback_record_t, size),
+	P(kymo_callback_record_t, domain),
+	U(kymo_callback_record_t, op),
+	MEMBER(kymo_callback_record_t, phase, KYMO_KIND_ENUM),
+	U(kymo_callback_record_t, thread),
+	U(kymo_callback_record_t, tid),
+	U(kymo_callback_record_t, correlation),
+	U(kymo_callback_record_t, parent),
 	U(kymo_callback_record_t, external),
 	MEMBER(kymo_callback_record_t, scope, KYMO_KIND_SIGNED),
 	P(kymo_callback_record_t, call_site),
-	MEMBER(kymo_callback_record_t, status, KYMO_KIND_SIGNED), P(kymo_callback_record_t, args),
+	MEMBER(kymo_callback_record_t, status, KYMO_KIND_SIGNED),
+	P(kymo_callback_record_t, args),
 	P(kymo_callback_record_t, user),
 	MEMBER(kymo_callback_record_t, start, KYMO_KIND_TIME),
-	MEMBER(kymo_callback_record_t, end, KYMO_KIND_TIME), P(kymo_callback_record_t, internal),
+	MEMBER(kymo_callback_record_t, end, KYMO_KIND_TIME),
+	P(kymo_callback_record_t, internal),
 };
 static const kymo_member_t work_members[] = {
-	U(kymo_work_t, size),   P(kymo_work_t, domain), U(kymo_work_t, op),
-	U(kymo_work_t, agent),  U(kymo_work_t, queue),  U(kymo_work_t, kernel),
-	MEMBER(kymo_work_t, memory, KYMO_KIND_ARRAY),   MEMBER(kymo_work_t, bytes, KYMO_KIND_SIZE),
+	U(kymo_work_t, size),
+	P(kymo_work_t, domain),
+	U(kymo_work_t, op),
+	U(kymo_work_t, agent),
+	U(kymo_work_t, queue),
+	U(kymo_work_t, kernel),
+	MEMBER(kymo_work_t, memory, KYMO_KIND_ARRAY),
+	MEMBER(kymo_work_t, bytes, KYMO_KIND_SIZE),
 	U(kymo_work_t, correlation),
 };
 static const kymo_member_t value_members[] = {
-	U(kymo_value_t, size),  P(kymo_value_t, field),
-	MEMBER(kymo_value_t, present, KYMO_KIND_BOOL), U(kymo_value_t, u),
-	MEMBER(kymo_value_t, f, KYMO_KIND_FLOAT), P(kymo_value_t, data), U(kymo_value_t, count),
-	U(kymo_value_t, total), U(kymo_value_t, width), U(kymo_value_t, kind),
+	U(kymo_value_t, size),
+	P(kymo_value_t, field),
+	MEMBER(kymo_value_t, present, KYMO_KIND_BOOL),
+	U(kymo_value_t, u),
+	MEMBER(kymo_value_t, f, KYMO_KIND_FLOAT),
+	P(kymo_value_t, data),
+	U(kymo_value_t, count),
+	U(kymo_value_t, total),
+	U(kymo_value_t, width),
+	U(kymo_value_t, kind),
 	P(kymo_value_t, address),
 };
 
 #define STRUCTURE(type, members)                                                                   \
-	{sizeof(kymo_structure_t), #type, sizeof(type), sizeof(members) / sizeof((members)[0]),    \
-	 members}
+	{                                                                                          \
+		sizeof(kymo_structure_t), #type, sizeof(type),                                     \
+			sizeof(members) / sizeof((members)[0]), members                            \
+	}
 static const kymo_structure_t structures[] = {
 	STRUCTURE(kymo_record_t, record_members),
 	STRUCTURE(kymo_callback_record_t, callback_members),

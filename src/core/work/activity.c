@@ -5,8 +5,8 @@
 #include "core/context/context.h"
 
 #define DEFINE(name, short, count, bit)                                                            \
-	struct cap_op core_##short##_ops[count];                                                    \
-	static const struct cap_domain_info name##_info = {RECORD_DESCRIPTION(name),                  \
+	struct cap_op core_##short##_ops[count];                                                   \
+	static const struct cap_domain_info name##_info = {RECORD_DESCRIPTION(name),               \
 							   .ops = core_##short##_ops};
 RECORD_BUILTIN_DOMAINS(DEFINE)
 

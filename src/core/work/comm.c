@@ -44,7 +44,8 @@ bool comm_wanted_of(const struct cap_op *call)
 static bool exclude(struct comm_transfer *t)
 {
 	if (!t->has_submission)
-		t->has_submission = cap_submission_take(&t->submission, NULL, &comm_ops[t->op], NULL);
+		t->has_submission =
+			cap_submission_take(&t->submission, NULL, &comm_ops[t->op], NULL);
 	t->submission.buffers &= ~t->excluded;
 	return t->has_submission;
 }

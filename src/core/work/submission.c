@@ -87,17 +87,19 @@ static bool accepted(struct core_calling *k, const struct core_subscriber *e,
 {
 	if (!core_calling_goes_on(k) || !core_calling_one(k, e->context, e->generation))
 		return false;
-	return !e->filter ||
-	       (uint8_t)core_contained(CORE_FUNCTION(e->filter), CORE_ARGUMENT(work),
-				       CORE_ARGUMENT(e->filter_data), 0);
+	return !e->filter || (uint8_t)core_contained(CORE_FUNCTION(e->filter), CORE_ARGUMENT(work),
+						     CORE_ARGUMENT(e->filter_data), 0);
 }
 
 /* Asks the filters; buffers that none of their services wants are taken out of the mask. */
-static void ask_filters(struct cap_thread *t, const struct core_subscribers *plan, const struct cap_op *op,
-			const struct cap_subject *s, struct cap_submission *o, bool *skip)
+static void ask_filters(struct cap_thread *t, const struct core_subscribers *plan,
+			const struct cap_op *op, const struct cap_subject *s,
+			struct cap_submission *o, bool *skip)
 {
-	kymo_work_t work = {.size = sizeof(work), .domain = core_domains[op->domain].desc,
-			    .op = op->number, .correlation = o->call};
+	kymo_work_t work = {.size = sizeof(work),
+			    .domain = core_domains[op->domain].desc,
+			    .op = op->number,
+			    .correlation = o->call};
 	uint64_t filtered = 0, wanted = 0;
 	struct core_calling k;
 	bool may = core_calling_begin(&k, t);
@@ -170,8 +172,9 @@ static uint64_t entry_external(struct cap_thread *t, const struct cap_frame *f,
 }
 
 static struct core_submission *more_new(struct cap_thread *t, struct cap_frame *f,
-				    const struct cap_op *op, const struct cap_subject *subject,
-				    const struct core_subscribers *plan, struct cap_submission *o)
+					const struct cap_op *op, const struct cap_subject *subject,
+					const struct core_subscribers *plan,
+					struct cap_submission *o)
 {
 	uint32_t count = plan ? plan->count : 0;
 	struct core_submission *m = calloc(1, sizeof(*m) + count * sizeof(m->entries[0]));
@@ -238,10 +241,10 @@ void cap_submission_share_slow(const struct cap_submission *o)
 }
 
 static __attribute__((noinline, cold)) bool take_more(struct cap_thread *t, struct cap_frame *f,
-						       const struct cap_op *op,
-						       const struct cap_subject *subject,
-						       const struct core_subscribers *plan,
-						       struct cap_submission *o)
+						      const struct cap_op *op,
+						      const struct cap_subject *subject,
+						      const struct core_subscribers *plan,
+						      struct cap_submission *o)
 {
 	int saved = errno;
 
@@ -252,8 +255,8 @@ static __attribute__((noinline, cold)) bool take_more(struct cap_thread *t, stru
 	return o->more || o->buffers;
 }
 
-bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call, const struct cap_op *op,
-		     const struct cap_subject *subject)
+bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call,
+			 const struct cap_op *op, const struct cap_subject *subject)
 {
 	struct cap_frame *f = (struct cap_frame *)(uintptr_t)call;
 	struct cap_thread *t = cap_thread_current;
@@ -316,10 +319,12 @@ void cap_lost(const struct cap_op *op, uint64_t count)
 		struct core_buffer *b = &core_buffers[__builtin_ctzll(left)];
 		struct wire_ring *r = &t->rings[b->index];
 
-		if (!b->ready || atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
+		if (!b->ready ||
+		    atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
 			continue;
 		atomic_fetch_add_explicit(&b->pool->shm->lost_records, count, memory_order_release);
-		atomic_fetch_add_explicit(&b->pool->shm->dropped_records, count, memory_order_release);
+		atomic_fetch_add_explicit(&b->pool->shm->dropped_records, count,
+					  memory_order_release);
 		/* Said at the head of a chunk. Without one to be had, at that of the next. */
 		core_ring_close(b, r);
 		atomic_fetch_add_explicit(&r->lost, count, memory_order_relaxed);
@@ -424,7 +429,8 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 
 bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
 {
-	const struct core_subscribers *plan = atomic_load_explicit(&f->callbacks, memory_order_relaxed);
+	const struct core_subscribers *plan =
+		atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 	struct cap_submission own = {.more = f->submission};
 	struct wire_record w = {0};
 	uint64_t words[plan->count];

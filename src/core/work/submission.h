@@ -20,14 +20,14 @@ struct core_retire;
 
 /* ---- submissions and retirement (submission.c) ---- */
 struct core_submission {
-	_Atomic uint32_t holders;     /* see cap_submission_share() */
+	_Atomic uint32_t holders;            /* see cap_submission_share() */
 	const struct core_subscribers *plan; /* kept; or NULL */
-	struct core_retire *retire;   /* kept; or NULL */
-	uint64_t *buffer_external;    /* [CAP_BUFFERS] if any is not 0, else NULL */
+	struct core_retire *retire;          /* kept; or NULL */
+	uint64_t *buffer_external;           /* [CAP_BUFFERS] if any is not 0, else NULL */
 	struct core_submission_entry {
 		uint64_t external;
 		bool skip; /* the filter said no */
-	} entries[];                  /* of the plan */
+	} entries[];       /* of the plan */
 };
 /* The id of the call `f` will not be carried by anything new. */
 #define CORE_RETIRE_WANTED ((struct core_retire *)2)

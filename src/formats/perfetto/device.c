@@ -19,7 +19,7 @@ struct work {
 	int64_t end, queued, submitted;
 	uint64_t correlation, external, bytes;
 	int64_t scope;
-	uint64_t size[3][3]; /* global, local, offset */
+	uint64_t size[3][3];      /* global, local, offset */
 	struct rec_launch launch; /* of dispatches; of copies its graph alone */
 	uint64_t address, faults; /* of migrations */
 	uint32_t cause;
@@ -111,8 +111,8 @@ kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r)
 	struct work w;
 	kymo_status_t status;
 
-	fill(p, &w, &r->base, &r->device, r->destination_agent ? r->destination_agent
-							       : r->source_agent, r->queue);
+	fill(p, &w, &r->base, &r->device,
+	     r->destination_agent ? r->destination_agent : r->source_agent, r->queue);
 	w.is_copy = true;
 	w.bytes = r->bytes;
 	w.source = r->source_agent;
@@ -132,9 +132,14 @@ kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r)
 /* An instant, where it was submitted: when it began nobody knows. */
 kymo_status_t device_unfinished(struct perfetto *p, const struct t_unfinished *u)
 {
-	struct work w = {.key.time = u->submit, .process = u->process, .op = u->op,
-			 .kernel = u->kernel, .bytes = u->bytes, .correlation = u->id,
-			 .untimed = UNTIMED_LOST, .unfinished = true,
+	struct work w = {.key.time = u->submit,
+			 .process = u->process,
+			 .op = u->op,
+			 .kernel = u->kernel,
+			 .bytes = u->bytes,
+			 .correlation = u->id,
+			 .untimed = UNTIMED_LOST,
+			 .unfinished = true,
 			 .track = track_of_queue(p, u->process, u->agent, u->queue)};
 
 	w.is_copy = strcmp(p->trace->domains[p->trace->ops[u->op].domain].name, "copy") == 0;
@@ -236,8 +241,8 @@ static void annotate_dispatch(struct packet *k, const struct work *w)
 
 static void annotate_end(struct perfetto *p, const char *name, uint32_t agent, uint8_t kind)
 {
-	static const char *const kinds[] = {NULL, "pageable", "pinned", "device memory", "managed",
-					    "shared"};
+	static const char *const kinds[] = {NULL,      "pageable", "pinned", "device memory",
+					    "managed", "shared"};
 	const char *what = kind < sizeof(kinds) / sizeof(*kinds) ? kinds[kind] : NULL;
 	char place[200] = "host", *text = packet_room(&p->packet, 256);
 

@@ -159,8 +159,7 @@ void packet_begin(struct packet *p, struct packet_sequence *s, Pf__TrackEvent__T
 	p->event.debug_annotations = p->annotations;
 	p->interned.event_names = p->names.list;
 	p->interned.event_categories = (Pf__EventCategory **)p->category_names.list;
-	p->interned.debug_annotation_names =
-		(Pf__DebugAnnotationName **)p->annotation_names.list;
+	p->interned.debug_annotation_names = (Pf__DebugAnnotationName **)p->annotation_names.list;
 	p->interned.debug_annotation_string_values = p->strings;
 	p->interned.source_locations = p->locations;
 	p->names.count = p->category_names.count = p->annotation_names.count = 0;
@@ -196,9 +195,9 @@ static void init_name(struct packet_strings *l)
 }
 
 _Static_assert(sizeof(Pf__EventCategory) == sizeof(Pf__EventName) &&
-	       offsetof(Pf__EventCategory, name) == offsetof(Pf__EventName, name) &&
-	       sizeof(Pf__DebugAnnotationName) == sizeof(Pf__EventName) &&
-	       offsetof(Pf__DebugAnnotationName, name) == offsetof(Pf__EventName, name),
+		       offsetof(Pf__EventCategory, name) == offsetof(Pf__EventName, name) &&
+		       sizeof(Pf__DebugAnnotationName) == sizeof(Pf__EventName) &&
+		       offsetof(Pf__DebugAnnotationName, name) == offsetof(Pf__EventName, name),
 	       "interned names have one shape");
 
 static void init_category(struct packet_strings *l)
@@ -260,8 +259,8 @@ void packet_name(struct packet *p, const char *name)
 
 	name = plain_text(p, name);
 	iid = intern(&p->sequence->names, name, &p->names, init_name);
-	p->event.name_field_case = iid ? PF__TRACK_EVENT__NAME_FIELD_NAME_IID
-				       : PF__TRACK_EVENT__NAME_FIELD_NAME;
+	p->event.name_field_case =
+		iid ? PF__TRACK_EVENT__NAME_FIELD_NAME_IID : PF__TRACK_EVENT__NAME_FIELD_NAME;
 	if (iid)
 		p->event.name_iid = iid;
 	else

@@ -18,12 +18,12 @@
 #include "stream/stream.h"
 
 enum packet_limits {
-	PACKET_ANNOTATIONS = 96,  /* of an event */
-	PACKET_ELEMENTS = 1100,   /* of all arrays of an event */
-	PACKET_STRINGS = 1100,    /* newly interned by an event, of each kind */
+	PACKET_ANNOTATIONS = 96, /* of an event */
+	PACKET_ELEMENTS = 1100,  /* of all arrays of an event */
+	PACKET_STRINGS = 1100,   /* newly interned by an event, of each kind */
 	PACKET_CATEGORIES = 4,
 	PACKET_FRAMES = 128,
-	PACKET_TEXT = 32768       /* characters of all values of an event */
+	PACKET_TEXT = 32768 /* characters of all values of an event */
 };
 
 struct packet_file {

@@ -15,7 +15,7 @@
 #include "base/vec.h"
 
 #define SPOOL_MERGE_BYTES (8u << 20) /* memory of all run readers together */
-#define SPOOL_LOAD_MIN    16u         /* items a run loads at least */
+#define SPOOL_LOAD_MIN    16u        /* items a run loads at least */
 
 static int compare(const void *a, const void *b)
 {
@@ -119,8 +119,8 @@ static kymo_status_t load(struct spool *s, struct spool_run *run)
 	size_t bytes = n * s->size, got = 0;
 
 	while (got < bytes) {
-		ssize_t done = pread(s->fd, run->items + got, bytes - got,
-				     (off_t)(run->offset + got));
+		ssize_t done =
+			pread(s->fd, run->items + got, bytes - got, (off_t)(run->offset + got));
 
 		if (done < 0 && errno == EINTR)
 			continue;

@@ -26,18 +26,18 @@ struct spool_run {
 };
 
 struct spool {
-	size_t size;           /* of an item */
-	uint32_t room, count;  /* items in the buffer */
+	size_t size;          /* of an item */
+	uint32_t room, count; /* items in the buffer */
 	uint8_t *buffer;
 	uint64_t added;
-	int fd;                /* of the temporary file, -1: everything fits the buffer so far */
-	uint64_t written;      /* bytes in the file */
+	int fd;           /* of the temporary file, -1: everything fits the buffer so far */
+	uint64_t written; /* bytes in the file */
 	struct spool_run *runs;
 	uint32_t run_count, run_room;
-	uint32_t *heap;        /* runs by their next item, while reading */
+	uint32_t *heap; /* runs by their next item, while reading */
 	uint32_t heap_count;
-	uint32_t load;         /* items of a run loaded at a time */
-	char *directory;       /* where the temporary file goes */
+	uint32_t load;   /* items of a run loaded at a time */
+	char *directory; /* where the temporary file goes */
 };
 
 /* `bytes` bounds the memory of the buffer; the temporary file lies in `directory`. */

@@ -74,8 +74,11 @@ bool values_draws(const struct perfetto *p, const struct rec_counter *r)
 
 kymo_status_t values_add(struct perfetto *p, const struct rec_counter *r)
 {
-	struct series s = {.counter = r->counter, .op = r->base.op, .owner = owner_of(p, r),
-			   .instance = r->instance, .rate = is_rate(p, r)};
+	struct series s = {.counter = r->counter,
+			   .op = r->base.op,
+			   .owner = owner_of(p, r),
+			   .instance = r->instance,
+			   .rate = is_rate(p, r)};
 	uint32_t index = series_at(&p->series, &s);
 	int64_t time = r->base.start + (r->base.end - r->base.start) / 2;
 
@@ -96,8 +99,9 @@ static void name_of(const struct perfetto *p, const struct series *s, char *out,
 	bool each = strcmp(op, "sample") != 0;
 
 	if (*k->dimensions)
-		snprintf(instance, sizeof(instance), " [%.*s %llu]", (int)strcspn(k->dimensions, ":"),
-			 k->dimensions, (unsigned long long)s->instance);
+		snprintf(instance, sizeof(instance), " [%.*s %llu]",
+			 (int)strcspn(k->dimensions, ":"), k->dimensions,
+			 (unsigned long long)s->instance);
 	snprintf(out, size, "%s%s%s%s", k->name, instance, each ? " of each " : "", each ? op : "");
 }
 

@@ -129,9 +129,9 @@ static void begin_interval(struct perfetto *p, const struct rec *r, bool instant
 	if (uuid || instant)
 		return;
 	packet_add_text(&p->packet, "not_drawn",
-			drawable ? "too many at once to draw" :
-			r->start < 0 ? "starts before the zero of the clock" :
-				       "ends before it starts");
+			drawable       ? "too many at once to draw"
+			: r->start < 0 ? "starts before the zero of the clock"
+				       : "ends before it starts");
 	packet_add_int(&p->packet, "start_ns", r->start);
 	packet_add_int(&p->packet, "duration_ns", r->end - r->start);
 }
@@ -211,8 +211,9 @@ static const char *comm_name(struct perfetto *p, const struct rec_comm *r)
 	if (!text)
 		return op;
 	snprintf(text, 64, "%.32s %s %" PRId32, op,
-		 strcmp(op, "receive") == 0 || strcmp(op, "get") == 0 ? "from" :
-		 strcmp(op, "collective") == 0			      ? "with root" : "to",
+		 strcmp(op, "receive") == 0 || strcmp(op, "get") == 0 ? "from"
+		 : strcmp(op, "collective") == 0                      ? "with root"
+								      : "to",
 		 r->peer);
 	return text;
 }
@@ -235,9 +236,10 @@ static void annotate_comm(struct perfetto *p, const struct rec_comm *r)
 	if (r->completed_by)
 		packet_add_uint(&p->packet, "completed_by", r->completed_by);
 	if (r->state)
-		packet_add_text(&p->packet, "state", r->state == 1   ? "cancelled" :
-							    r->state == 2 ? "freed" :
-									    "never completed");
+		packet_add_text(&p->packet, "state",
+				r->state == 1   ? "cancelled"
+				: r->state == 2 ? "freed"
+						: "never completed");
 }
 
 static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
@@ -458,12 +460,18 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 	p->log = o->log;
 	p->device_only = o->device_only;
 	p->packet.file = &p->file;
-	p->sink = (struct stream_sink){
-		.begin = on_begin, .call = on_record, .dispatch = on_dispatch, .copy = on_copy,
-		.allocation = on_allocation, .sync = on_sync, .marker = on_marker, .counter = on_counter,
-		.comm = on_comm,
-		.other = on_record, .loss = on_loss,
-		.end = on_end};
+	p->sink = (struct stream_sink){.begin = on_begin,
+				       .call = on_record,
+				       .dispatch = on_dispatch,
+				       .copy = on_copy,
+				       .allocation = on_allocation,
+				       .sync = on_sync,
+				       .marker = on_marker,
+				       .counter = on_counter,
+				       .comm = on_comm,
+				       .other = on_record,
+				       .loss = on_loss,
+				       .end = on_end};
 	status = open_output(p, o);
 	if (!status)
 		status = init_spools(p);

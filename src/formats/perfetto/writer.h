@@ -41,7 +41,9 @@ struct counter {
 };
 
 enum track_owner {
-	TRACK_OF_QUEUE, TRACK_OF_AGENT, TRACK_OF_CONTEXT,
+	TRACK_OF_QUEUE,
+	TRACK_OF_AGENT,
+	TRACK_OF_CONTEXT,
 	TRACK_OWNERS,
 	TRACK_OF_VALUE = TRACK_OWNERS /* of values.c */
 };
@@ -70,7 +72,7 @@ struct perfetto {
 	struct packet_file file;
 	struct packet_sequence host, device, counter;
 
-	int32_t *pids; /* by process: as the file has them */
+	int32_t *pids;        /* by process: as the file has them */
 	struct track *tracks; /* processes, threads, agents, queues; uuid is index + 1 */
 	uint32_t track_count;
 	uint64_t next_uuid;

@@ -78,7 +78,8 @@ static void device_times(struct raw_chunk *c, const struct record_rest *v, uint3
 		out->submit = raw_chunk_ns(c, v->submit_tick);
 	if (out->untimed || v->start == 0)
 		return;
-	out->start = map ? device_map_ns(map, (int64_t)v->start) : raw_node_ns(p, (int64_t)v->start);
+	out->start =
+		map ? device_map_ns(map, (int64_t)v->start) : raw_node_ns(p, (int64_t)v->start);
 	out->end = (int64_t)((uint64_t)out->start + v->duration);
 	out->queued = (int64_t)((uint64_t)out->start - v->queued_before);
 	out->submitted = (int64_t)((uint64_t)out->start - v->submitted_before);
@@ -161,7 +162,7 @@ kymo_status_t raw_deliver(struct stream_sink *s, enum raw_kind kind, const union
 #define DELIVER(K, name, type)                                                                     \
 	case RAW_KIND_##K:                                                                         \
 		return s->name(s, &any->name);
-	RECORD_KINDS(DELIVER)
+		RECORD_KINDS(DELIVER)
 #undef DELIVER
 	case RAW_KIND_OTHER:
 		return s->other(s, &any->rec);

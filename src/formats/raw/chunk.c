@@ -56,7 +56,8 @@ bool raw_chunk_init(struct raw_process *p, uint32_t block, struct raw_buffer *bu
 		if (count) {
 			p->file.damaged++;
 			stream_warn(p->rt->log,
-				    "%s: chunk at offset %" PRIu64 " skipped: its header is damaged",
+				    "%s: chunk at offset %" PRIu64
+				    " skipped: its header is damaged",
 				    p->file.path, p->file.blocks[block]);
 		}
 		return false;
@@ -86,8 +87,7 @@ bool raw_chunk_damaged(struct raw_chunk *c)
 	p->file.damaged++;
 	stream_warn(p->rt->log,
 		    "%s: chunk at offset %" PRIu64 " (thread %u) ends in the middle of a record",
-		    p->file.path, p->file.blocks[c->number],
-		    p->rt->trace->threads[c->thread].tid);
+		    p->file.path, p->file.blocks[c->number], p->rt->trace->threads[c->thread].tid);
 	return false;
 }
 

@@ -23,13 +23,14 @@ enum raw_kind {
 };
 
 struct raw_op {
-	uint32_t op; /* global index */
+	uint32_t op;  /* global index */
 	uint8_t kind; /* enum raw_kind */
 	uint8_t fields;
 	bool published; /* its last fields say when and where it was */
 	uint8_t placed; /* so many fields, from the first one, say when it was; 0: the record itself
 			   does */
-	const uint8_t *slots; /* activities: for each field its number among those of its kind, or 0 */
+	const uint8_t
+		*slots; /* activities: for each field its number among those of its kind, or 0 */
 };
 
 struct raw_process; /* one raw file; private */
@@ -56,8 +57,8 @@ struct raw_chunk {
 	uint32_t number;          /* block in its file */
 	const struct raw_op *ops;
 	uint32_t op_count;
-	uint64_t lost;    /* records dropped before this chunk */
-	bool missing;     /* chunks before this one are missing: that count is not known */
+	uint64_t lost; /* records dropped before this chunk */
+	bool missing;  /* chunks before this one are missing: that count is not known */
 	int64_t lost_after, lost_before; /* when it happened */
 	bool damaged;                    /* set by raw_chunk_next(), or said before */
 	size_t bytes;

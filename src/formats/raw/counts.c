@@ -62,7 +62,7 @@ void raw_check_counts(struct raw_process *p)
 	uint64_t *counts[] = {&tp->lost_records,        &tp->lost_definitions,
 			      &tp->overwritten_records, &tp->unwritten_records,
 			      &tp->untraced_calls,      &tp->untimed,
-			      &tp->no_memory_records, &tp->dropped_records};
+			      &tp->no_memory_records,   &tp->dropped_records};
 	double *times[] = {&tp->overhead_ns, &tp->waiting_ns, &tp->beside_ns, &tp->drain_ns,
 			   &tp->loading_ns};
 

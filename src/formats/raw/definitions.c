@@ -26,13 +26,13 @@ struct reading {
 	uint32_t agents, contexts, queues, programs, kernels, modules, sites, notes, clocks;
 	bool process_end_seen;
 	uint64_t process_end_how, process_end_tick;
-	uint64_t end_tick; /* of RAW_END, 0 unknown */
-	uint64_t seen_tick; /* of the last block that says when it was written */
-	uint32_t open_calls; /* of the trace before this file */
+	uint64_t end_tick;                 /* of RAW_END, 0 unknown */
+	uint64_t seen_tick;                /* of the last block that says when it was written */
+	uint32_t open_calls;               /* of the trace before this file */
 	uint64_t waiting, beside, loading; /* ticks */
-	uint32_t pauses; /* of the trace before this process */
-	bool on, told;   /* it records, as far as DEF_RECORDING says so */
-	uint64_t record_millis, overhead; /* ticks: a record * 1000; measured besides */
+	uint32_t pauses;                   /* of the trace before this process */
+	bool on, told;                     /* it records, as far as DEF_RECORDING says so */
+	uint64_t record_millis, overhead;  /* ticks: a record * 1000; measured besides */
 };
 
 static const char *text(struct trace *t, const struct wire_def *d, unsigned i)
@@ -79,7 +79,9 @@ static const char *join_words(struct trace *t, const struct wire_def *d, unsigne
 static const struct filter_option {
 	const char *variable, *option;
 } filter_options[] = {
-	{"KYMO_BACKENDS=", "-b"}, {"KYMO_INCLUDE=", "-i"}, {"KYMO_EXCLUDE=", "-x"},
+	{"KYMO_BACKENDS=", "-b"},
+	{"KYMO_INCLUDE=", "-i"},
+	{"KYMO_EXCLUDE=", "-x"},
 	{"KYMO_RANKS=", "--ranks"},
 };
 
@@ -102,7 +104,8 @@ static const char *filters_of(struct trace *t, const struct wire_def *d)
 	for (; s < end; s += strnlen(s, (size_t)(end - s)) + 1) {
 		char *word = strndup(s, (size_t)(end - s));
 
-		for (size_t i = 0; word && i < sizeof(filter_options) / sizeof(filter_options[0]); i++) {
+		for (size_t i = 0; word && i < sizeof(filter_options) / sizeof(filter_options[0]);
+		     i++) {
 			const char *value = filter_value(&filter_options[i], word);
 
 			if (*value)
@@ -410,8 +413,8 @@ static void add_blob(struct reading *r, const struct wire_def *d)
 static void add_clock(struct reading *r, const struct wire_def *d)
 {
 	if (define(&r->p->clock_ids, wire_def_get(d, DEF_CLOCK_ID), r->t->clocks_count))
-		*trace_add(r->t, clocks) = (struct t_clock){r->p->process,
-							    text(r->t, d, DEF_CLOCK_NAME), -1, 0};
+		*trace_add(r->t, clocks) =
+			(struct t_clock){r->p->process, text(r->t, d, DEF_CLOCK_NAME), -1, 0};
 }
 
 static void add_clock_sync(struct reading *r, const struct wire_def *d)
@@ -422,10 +425,10 @@ static void add_clock_sync(struct reading *r, const struct wire_def *d)
 	    !vec_reserve(&r->clock_sync_ids, &r->clock_sync_id_room, n, 1) ||
 	    !vec_reserve(&r->clock_sync_host, &r->clock_sync_host_room, n, 1))
 		return;
-	r->clock_syncs[n] = (struct device_sync){ /* ticks until resolve() */
-		(int64_t)wire_def_get(d, DEF_CLOCK_SYNC_BEFORE),
-		(int64_t)wire_def_get(d, DEF_CLOCK_SYNC_AFTER),
-		(int64_t)wire_def_get(d, DEF_CLOCK_SYNC_VALUE)};
+	r->clock_syncs[n] = (struct device_sync){/* ticks until resolve() */
+						 (int64_t)wire_def_get(d, DEF_CLOCK_SYNC_BEFORE),
+						 (int64_t)wire_def_get(d, DEF_CLOCK_SYNC_AFTER),
+						 (int64_t)wire_def_get(d, DEF_CLOCK_SYNC_VALUE)};
 	r->clock_sync_host[n] = (uint8_t)wire_def_get(d, DEF_CLOCK_SYNC_HOST);
 	r->clock_sync_ids[n] = wire_def_get(d, DEF_CLOCK_SYNC_CLOCK);
 	r->clock_sync_count++;
@@ -439,21 +442,21 @@ static void add_sync_point(struct raw_process *p, const struct raw_tick_sync *s)
 
 static void add_tick_sync(struct reading *r, const struct wire_def *d)
 {
-	struct raw_tick_sync s = {wire_def_get(d, DEF_TICK_SYNC_BEFORE),
-				  wire_def_get(d, DEF_TICK_SYNC_AFTER),
-				  wire_def_get(d, DEF_TICK_SYNC_RAW),
-				  wire_def_get(d, DEF_TICK_SYNC_REALTIME)};
+	struct raw_tick_sync s = {
+		wire_def_get(d, DEF_TICK_SYNC_BEFORE), wire_def_get(d, DEF_TICK_SYNC_AFTER),
+		wire_def_get(d, DEF_TICK_SYNC_RAW), wire_def_get(d, DEF_TICK_SYNC_REALTIME)};
 
 	add_sync_point(r->p, &s);
 }
 
 static void add_note(struct reading *r, const struct wire_def *d)
 {
-	*trace_add(r->t, notes) =
-		(struct t_note){r->p->process, (uint32_t)wire_def_get(d, DEF_NOTE_SEVERITY),
-				text(r->t, d, DEF_NOTE_PART), text(r->t, d, DEF_NOTE_TEXT),
-				(int64_t)wire_def_get(d, DEF_NOTE_TICK),
-				wire_def_get(d, DEF_NOTE_COUNT)};
+	*trace_add(r->t, notes) = (struct t_note){r->p->process,
+						  (uint32_t)wire_def_get(d, DEF_NOTE_SEVERITY),
+						  text(r->t, d, DEF_NOTE_PART),
+						  text(r->t, d, DEF_NOTE_TEXT),
+						  (int64_t)wire_def_get(d, DEF_NOTE_TICK),
+						  wire_def_get(d, DEF_NOTE_COUNT)};
 }
 
 static void add_overhead(struct reading *r, const struct wire_def *d)
@@ -541,18 +544,37 @@ static void add_given(struct reading *r, const struct wire_def *d)
 typedef void (*def_handler)(struct reading *r, const struct wire_def *d);
 
 static const def_handler handlers[DEF_COUNT] = {
-	[DEF_PROCESS] = set_process, [DEF_DOMAIN] = add_domain, [DEF_ENUM_SET] = add_enum_set,
-	[DEF_OP] = add_op, [DEF_THREAD] = add_thread, [DEF_SITE] = add_site,
-	[DEF_STACK] = add_stack, [DEF_MODULE] = add_module, [DEF_AGENT] = add_agent,
-	[DEF_DEVICE_CONTEXT] = add_context, [DEF_QUEUE] = add_queue, [DEF_PROGRAM] = add_program,
-	[DEF_KERNEL] = add_kernel, [DEF_BLOB] = add_blob, [DEF_CLOCK_SYNC] = add_clock_sync,
-	[DEF_TICK_SYNC] = add_tick_sync, [DEF_NOTE] = add_note, [DEF_THREAD_END] = end_thread,
+	[DEF_PROCESS] = set_process,
+	[DEF_DOMAIN] = add_domain,
+	[DEF_ENUM_SET] = add_enum_set,
+	[DEF_OP] = add_op,
+	[DEF_THREAD] = add_thread,
+	[DEF_SITE] = add_site,
+	[DEF_STACK] = add_stack,
+	[DEF_MODULE] = add_module,
+	[DEF_AGENT] = add_agent,
+	[DEF_DEVICE_CONTEXT] = add_context,
+	[DEF_QUEUE] = add_queue,
+	[DEF_PROGRAM] = add_program,
+	[DEF_KERNEL] = add_kernel,
+	[DEF_BLOB] = add_blob,
+	[DEF_CLOCK_SYNC] = add_clock_sync,
+	[DEF_TICK_SYNC] = add_tick_sync,
+	[DEF_NOTE] = add_note,
+	[DEF_THREAD_END] = end_thread,
 	[DEF_OVERHEAD] = add_overhead,
-	[DEF_STRING] = add_string, [DEF_NAME] = add_name, [DEF_COUNTER] = add_counter,
-	[DEF_RANK] = add_rank, [DEF_COMMUNICATOR] = add_communicator, [DEF_JOB_CLOCK] = add_job_clock,
-	[DEF_JOB_TALLY] = add_job_table, [DEF_JOB_GIVEN] = add_given,
-	[DEF_PROCESS_END] = end_process, [DEF_CLOCK] = add_clock,
-	[DEF_CODE] = add_code, [DEF_RECORDING] = add_recording,
+	[DEF_STRING] = add_string,
+	[DEF_NAME] = add_name,
+	[DEF_COUNTER] = add_counter,
+	[DEF_RANK] = add_rank,
+	[DEF_COMMUNICATOR] = add_communicator,
+	[DEF_JOB_CLOCK] = add_job_clock,
+	[DEF_JOB_TALLY] = add_job_table,
+	[DEF_JOB_GIVEN] = add_given,
+	[DEF_PROCESS_END] = end_process,
+	[DEF_CLOCK] = add_clock,
+	[DEF_CODE] = add_code,
+	[DEF_RECORDING] = add_recording,
 };
 
 /* ---- blocks -------------------------------------------------------------------------------- */
@@ -589,9 +611,8 @@ static void read_open_calls(struct reading *r, const uint8_t *data, size_t bytes
 		memcpy(&o, data, sizeof(o));
 		thread_of(r, o.thread)->tid = o.tid;
 		thread = map_get(&r->p->threads, o.thread);
-		*trace_add(r->t, open_calls) =
-			(struct t_open_call){thread, o.call.op, o.depth, o.call.id,
-					     (int64_t)o.call.start};
+		*trace_add(r->t, open_calls) = (struct t_open_call){
+			thread, o.call.op, o.depth, o.call.id, (int64_t)o.call.start};
 	}
 }
 
@@ -774,7 +795,8 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 		o->start = to_ns(r, o->start);
 		o->op = o->op < p->op_count ? p->ops[o->op].op : 0;
 	}
-	tp->end = r->end_tick ? to_ns(r, (int64_t)r->end_tick) : to_ns(r, (int64_t)r->process_end_tick);
+	tp->end = r->end_tick ? to_ns(r, (int64_t)r->end_tick)
+			      : to_ns(r, (int64_t)r->process_end_tick);
 	tp->seen = r->seen_tick ? to_ns(r, (int64_t)r->seen_tick) : 0;
 	tp->clock_error_ns = p->ticks.error_ns;
 	tp->record_cost_ns = (double)r->record_millis / 1000 * ns_per_tick(p);
@@ -789,7 +811,8 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 	if (p->sync_count) {
 		tp->realtime_offset = (int64_t)(p->syncs[0].realtime - p->syncs[0].monotonic_raw);
 		/* Who lost even the definition of itself began when the drain first saw it. */
-		tp->start = to_ns(r, (int64_t)(p->origin.tick ? p->origin.tick : p->syncs[0].before));
+		tp->start =
+			to_ns(r, (int64_t)(p->origin.tick ? p->origin.tick : p->syncs[0].before));
 	}
 	resolve_pauses(r);
 }

@@ -150,9 +150,8 @@ static uint64_t skip_damage(struct raw_file *f, uint64_t offset, bool *cut)
 		stream_warn(f->log, "%s: damaged from offset %" PRIu64 " to its end (%zu bytes)",
 			    f->path, offset, f->size - (size_t)offset);
 	else
-		stream_warn(f->log,
-			    "%s: damaged at offset %" PRIu64 ": %" PRIu64 " bytes skipped", f->path,
-			    offset, next - offset);
+		stream_warn(f->log, "%s: damaged at offset %" PRIu64 ": %" PRIu64 " bytes skipped",
+			    f->path, offset, next - offset);
 	return next;
 }
 

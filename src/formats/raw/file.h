@@ -12,14 +12,14 @@
 #include "wire/raw.h"
 
 struct raw_file {
-	const char *path;  /* borrowed */
+	const char *path; /* borrowed */
 	struct raw_mapping *mapping;
 	const uint8_t *data;
 	size_t size;
 	struct raw_header header;
-	uint64_t *blocks;  /* offsets of block headers, ascending */
+	uint64_t *blocks; /* offsets of block headers, ascending */
 	uint32_t block_count, block_room;
-	uint64_t damaged;  /* blocks, or stretches of the file, that could not be read */
+	uint64_t damaged; /* blocks, or stretches of the file, that could not be read */
 	struct stream_log *log;
 };
 

@@ -21,7 +21,7 @@ struct raw_process {
 	struct t_ids ids; /* first */
 	struct raw_trace *rt;
 	struct raw_file file;
-	uint32_t process; /* global index */
+	uint32_t process;   /* global index */
 	struct raw_op *ops; /* by wire op; of kind RAW_KIND_NONE where not defined */
 	uint32_t op_count;
 	struct tick_map ticks;
@@ -45,12 +45,13 @@ struct raw_process {
 	uint32_t first_thread, thread_count;
 	bool undefined_op_said, count_said;
 	uint32_t first_tally, end_tally; /* in the trace */
-	uint8_t *job_table; /* DEF_JOB_TALLY as far as it was read; of job_bytes, job_read are there */
+	uint8_t *
+		job_table; /* DEF_JOB_TALLY as far as it was read; of job_bytes, job_read are there */
 	size_t job_bytes, job_read;
-	bool merged_into_job;             /* it has given tallies to its job ... */
-	uint32_t first_note, merged_notes; /* ... and these notes of the trace ... */
+	bool merged_into_job;                    /* it has given tallies to its job ... */
+	uint32_t first_note, merged_notes;       /* ... and these notes of the trace ... */
 	uint64_t given_totals[JOB_TALLY_TOTALS]; /* ... and of its numbers these */
-	struct map merged_threads; /* threads that have given all of theirs */
+	struct map merged_threads;               /* threads that have given all of theirs */
 };
 
 struct raw_restarts { /* of the drains of a node */
@@ -73,7 +74,7 @@ struct raw_trace {
 	uint32_t set_count, set_room;
 	const uint8_t **slots; /* of activities, by global op */
 	uint32_t slot_count;
-	struct map strings; /* by hash of text: global strings */
+	struct map strings;            /* by hash of text: global strings */
 	struct raw_restarts *restarts; /* of drains, by node, until they are a note */
 	uint32_t restart_count, restart_room;
 	uint64_t opened; /* chunks that were looked into, each time: what reading costs */
@@ -146,7 +147,8 @@ const struct raw_slot *raw_slots_of(enum raw_kind kind, unsigned *count);
 void raw_decode(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,
 		uint32_t fields, union raw_any *out);
 /* activity.c, markers.c, measures.c: what becomes of several fields, or of what is around the record */
-void raw_finish_dispatch(struct raw_chunk *c, const struct record_rest *v, struct rec_dispatch *out);
+void raw_finish_dispatch(struct raw_chunk *c, const struct record_rest *v,
+			 struct rec_dispatch *out);
 void raw_finish_copy(struct raw_chunk *c, const struct record_rest *v, struct rec_copy *out);
 void raw_finish_marker(struct raw_chunk *c, struct rec_marker *out);
 void raw_finish_counter(struct raw_chunk *c, const struct record_rest *v, struct rec_counter *out);

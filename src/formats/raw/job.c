@@ -102,7 +102,8 @@ static void borrow_points(struct raw_process *p)
 		const struct raw_process *r = &p->rt->processes[i];
 
 		if (r != p && r->job_point_count &&
-		    strcmp(t->processes[r->process].hostname, t->processes[p->process].hostname) == 0)
+		    strcmp(t->processes[r->process].hostname, t->processes[p->process].hostname) ==
+			    0)
 			rank = r;
 	}
 	if (!rank)

@@ -128,21 +128,23 @@ static uint32_t string_of(struct settling *s, const char *text)
 static uint32_t op_of(struct settling *s, const struct job_tally_row *r)
 {
 	const char *domain = r->name[JOB_TALLY_DOMAIN], *title = r->name[JOB_TALLY_TITLE];
-	struct t_op op = {.name = copy_of(s, r->name[JOB_TALLY_OP]), .number = r->number,
-			  .flags = r->flags};
+	struct t_op op = {
+		.name = copy_of(s, r->name[JOB_TALLY_OP]), .number = r->number, .flags = r->flags};
 
 	op.domain = raw_domain(s->t, domain, strlen(domain), title, strlen(title));
 	return raw_op_named(s->rt, &op);
 }
 
 /* As take_key() of tallies.c, by names. */
-static void key_of(struct settling *s, const struct job_tally_row *r, uint32_t kind, uint32_t key[6])
+static void key_of(struct settling *s, const struct job_tally_row *r, uint32_t kind,
+		   uint32_t key[6])
 {
 	key[KEY_PROCESS] = s->process;
 	switch (kind) {
 	case WIRE_TALLY_DISPATCH:
 		key[KEY_DISPATCH_AGENT] = agent_of(s, r->name[JOB_TALLY_A]);
-		key[KEY_DISPATCH_KERNEL] = kernel_of(s, r->name[JOB_TALLY_DOMAIN], r->name[JOB_TALLY_OP]);
+		key[KEY_DISPATCH_KERNEL] =
+			kernel_of(s, r->name[JOB_TALLY_DOMAIN], r->name[JOB_TALLY_OP]);
 		return;
 	case WIRE_TALLY_COPY:
 		key[KEY_COPY_OP] = op_of(s, r);
@@ -191,12 +193,15 @@ static void add_tally(struct settling *s, const struct job_tally_row *r)
 	y.buckets = r->buckets;
 	if (r->buckets)
 		memcpy(y.histogram, r->histogram, r->buckets * sizeof(uint64_t));
-	*y.work = (struct t_work){
-		.bytes = r->n[JOB_TALLY_BYTES], .received = r->n[JOB_TALLY_RECEIVED],
-		.wait = r->n[JOB_TALLY_WAIT], .untimed = r->n[JOB_TALLY_UNTIMED],
-		.untimed_bytes = r->n[JOB_TALLY_UNTIMED_BYTES], .frees = r->n[JOB_TALLY_FREES],
-		.freed = r->n[JOB_TALLY_FREED], .in_use = r->n[JOB_TALLY_IN_USE],
-		.peak = r->n[JOB_TALLY_PEAK]};
+	*y.work = (struct t_work){.bytes = r->n[JOB_TALLY_BYTES],
+				  .received = r->n[JOB_TALLY_RECEIVED],
+				  .wait = r->n[JOB_TALLY_WAIT],
+				  .untimed = r->n[JOB_TALLY_UNTIMED],
+				  .untimed_bytes = r->n[JOB_TALLY_UNTIMED_BYTES],
+				  .frees = r->n[JOB_TALLY_FREES],
+				  .freed = r->n[JOB_TALLY_FREED],
+				  .in_use = r->n[JOB_TALLY_IN_USE],
+				  .peak = r->n[JOB_TALLY_PEAK]};
 	*trace_add(s->t, tallies) = y;
 }
 
@@ -205,12 +210,16 @@ static void add_load(struct settling *s, const struct job_tally_row *r)
 	struct t_load *l = trace_add(s->t, loads);
 	uint32_t kind = r->kind & (JOB_TALLY_LOAD - 1u);
 
-	*l = (struct t_load){
-		.process = s->process, .kind = kind, .domain = copy_of(s, r->name[JOB_TALLY_DOMAIN]),
-		.whole = !*r->name[JOB_TALLY_OP],
-		.sum = r->n[JOB_TALLY_TOTAL], .min = r->min, .max = r->max,
-		.min_rank = r->min_rank, .max_rank = r->max_rank,
-		.ranks = (uint32_t)r->n[JOB_TALLY_COUNT]};
+	*l = (struct t_load){.process = s->process,
+			     .kind = kind,
+			     .domain = copy_of(s, r->name[JOB_TALLY_DOMAIN]),
+			     .whole = !*r->name[JOB_TALLY_OP],
+			     .sum = r->n[JOB_TALLY_TOTAL],
+			     .min = r->min,
+			     .max = r->max,
+			     .min_rank = r->min_rank,
+			     .max_rank = r->max_rank,
+			     .ranks = (uint32_t)r->n[JOB_TALLY_COUNT]};
 	if (r->absent != JOB_TALLY_NONE) {
 		l->min = 0;
 		l->min_rank = r->absent;
@@ -221,11 +230,12 @@ static void add_load(struct settling *s, const struct job_tally_row *r)
 
 static void add_note(struct settling *s, const struct job_tally_row *r)
 {
-	*trace_add(s->t, notes) = (struct t_note){
-		.process = s->process, .severity = r->detail,
-		.part = copy_of(s, r->name[JOB_TALLY_DOMAIN]),
-		.text = copy_of(s, r->name[JOB_TALLY_A]),
-		.time = s->t->processes[s->process].end, .count = r->n[JOB_TALLY_COUNT]};
+	*trace_add(s->t, notes) = (struct t_note){.process = s->process,
+						  .severity = r->detail,
+						  .part = copy_of(s, r->name[JOB_TALLY_DOMAIN]),
+						  .text = copy_of(s, r->name[JOB_TALLY_A]),
+						  .time = s->t->processes[s->process].end,
+						  .count = r->n[JOB_TALLY_COUNT]};
 }
 
 static void add_row(struct settling *s, const struct job_tally_row *r)
@@ -258,22 +268,24 @@ static void add_rows(struct settling *s, const struct job_tally *table)
 static const struct summed {
 	enum job_tally_total total;
 	size_t offset;
-} counts[] = {
-	{JOB_TALLY_LOST, offsetof(struct t_process, lost_records)},
-	{JOB_TALLY_LOST_DEFINITIONS, offsetof(struct t_process, lost_definitions)},
-	{JOB_TALLY_UNTRACED, offsetof(struct t_process, untraced_calls)},
-	{JOB_TALLY_UNTIMED_RECORDS, offsetof(struct t_process, untimed)},
-	{JOB_TALLY_NO_MEMORY, offsetof(struct t_process, no_memory_records)},
-	{JOB_TALLY_DROPPED, offsetof(struct t_process, dropped_records)},
-	{JOB_TALLY_COST_SAMPLES, offsetof(struct t_process, cost_samples)},
-}, costs[] = {
-	{JOB_TALLY_OVERHEAD, offsetof(struct t_process, overhead_ns)},
-	{JOB_TALLY_LOADING, offsetof(struct t_process, loading_ns)},
-	{JOB_TALLY_WAITING, offsetof(struct t_process, waiting_ns)},
-	{JOB_TALLY_BESIDE, offsetof(struct t_process, beside_ns)},
-	{JOB_TALLY_CALLS_COST, offsetof(struct t_process, calls_cost_ns)},
-	{JOB_TALLY_CALLS_VARIANCE, offsetof(struct t_process, calls_cost_variance)},
-	{JOB_TALLY_THREAD_TIME, offsetof(struct t_process, thread_time_ns)},
+} counts[] =
+	{
+		{JOB_TALLY_LOST, offsetof(struct t_process, lost_records)},
+		{JOB_TALLY_LOST_DEFINITIONS, offsetof(struct t_process, lost_definitions)},
+		{JOB_TALLY_UNTRACED, offsetof(struct t_process, untraced_calls)},
+		{JOB_TALLY_UNTIMED_RECORDS, offsetof(struct t_process, untimed)},
+		{JOB_TALLY_NO_MEMORY, offsetof(struct t_process, no_memory_records)},
+		{JOB_TALLY_DROPPED, offsetof(struct t_process, dropped_records)},
+		{JOB_TALLY_COST_SAMPLES, offsetof(struct t_process, cost_samples)},
+},
+  costs[] = {
+	  {JOB_TALLY_OVERHEAD, offsetof(struct t_process, overhead_ns)},
+	  {JOB_TALLY_LOADING, offsetof(struct t_process, loading_ns)},
+	  {JOB_TALLY_WAITING, offsetof(struct t_process, waiting_ns)},
+	  {JOB_TALLY_BESIDE, offsetof(struct t_process, beside_ns)},
+	  {JOB_TALLY_CALLS_COST, offsetof(struct t_process, calls_cost_ns)},
+	  {JOB_TALLY_CALLS_VARIANCE, offsetof(struct t_process, calls_cost_variance)},
+	  {JOB_TALLY_THREAD_TIME, offsetof(struct t_process, thread_time_ns)},
 };
 
 static uint64_t *number_at(struct t_process *p, const struct summed *s)
@@ -343,22 +355,28 @@ static void add_process(struct settling *s, struct raw_process *rank, const uint
 
 static bool settle(struct raw_process *p)
 {
-	struct settling s = {.rt = p->rt, .t = p->rt->trace, .first_agent = p->rt->trace->agents_count,
+	struct settling s = {.rt = p->rt,
+			     .t = p->rt->trace,
+			     .first_agent = p->rt->trace->agents_count,
 			     .first_kernel = p->rt->trace->kernels_count};
 	struct job_tally table;
-	bool ok = p->job_read == p->job_bytes &&
-		  job_tally_decode(&table, p->job_table, p->job_bytes);
+	bool ok =
+		p->job_read == p->job_bytes && job_tally_decode(&table, p->job_table, p->job_bytes);
 
 	if (!ok) {
-		stream_warn(p->rt->log, "%s: the table of the job's tallies is damaged or cut: "
-					"what the ranks' own files have is shown", p->file.path);
+		stream_warn(p->rt->log,
+			    "%s: the table of the job's tallies is damaged or cut: "
+			    "what the ranks' own files have is shown",
+			    p->file.path);
 		p->file.damaged++;
 	} else {
 		add_process(&s, p, table.total);
 		add_rows(&s, &table);
 		if (table.failed || table.total[JOB_TALLY_LEFT_OUT])
-			stream_warn(p->rt->log, "%s: the job has called more than its table holds: "
-						"%llu rows were left out", p->file.path,
+			stream_warn(p->rt->log,
+				    "%s: the job has called more than its table holds: "
+				    "%llu rows were left out",
+				    p->file.path,
 				    (unsigned long long)table.total[JOB_TALLY_LEFT_OUT]);
 	}
 	if (p->job_read == p->job_bytes)
@@ -374,7 +392,8 @@ static void take_out(struct raw_trace *rt, const struct raw_process *of)
 	for (uint32_t i = 0; i < rt->count; i++) {
 		struct raw_process *p = &rt->processes[i];
 
-		if (!p->merged_into_job || strcmp(t->processes[p->process].job, t->processes[of->process].job) != 0)
+		if (!p->merged_into_job ||
+		    strcmp(t->processes[p->process].job, t->processes[of->process].job) != 0)
 			continue;
 		raw_drop_merged_tallies(p);
 		take_out_totals(&t->processes[p->process], p->given_totals);

@@ -29,12 +29,13 @@ static const char *join(struct trace *t, const json_t *words)
 	json_t *word;
 	char *out;
 
-	json_array_foreach (words, i, word)
-		length += (json_is_string(word) ? json_string_length(word) : 0) + 1;
+	json_array_foreach(words, i, word) length +=
+		(json_is_string(word) ? json_string_length(word) : 0) + 1;
 	out = trace_alloc(t, length + 1);
 	if (!out)
 		return "";
-	json_array_foreach (words, i, word) {
+	json_array_foreach(words, i, word)
+	{
 		if (i)
 			strcat(out, " ");
 		if (json_is_string(word))
@@ -47,7 +48,8 @@ static uint64_t number(const json_t *object, const char *name)
 {
 	const json_t *v = json_object_get(object, name);
 
-	return json_is_integer(v) && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v) : 0;
+	return json_is_integer(v) && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v)
+							       : 0;
 }
 
 static uint32_t ended_as(const char *word)
@@ -125,7 +127,8 @@ static uint32_t place_of(const struct listing *l, const char *name)
 }
 
 /* What the manifest lists was there once: it is a process of the trace, with nothing but its end. */
-static struct listed *add_missing(struct listing *l, uint32_t at, const char *name, const json_t *root)
+static struct listed *add_missing(struct listing *l, uint32_t at, const char *name,
+				  const json_t *root)
 {
 	const json_t *job = json_object_get(root, "job"), *rank = json_object_get(job, "rank");
 	const char *host = json_string_value(json_object_get(root, "hostname"));
@@ -135,8 +138,10 @@ static struct listed *add_missing(struct listing *l, uint32_t at, const char *na
 	if (!vec_reserve(&l->list, &l->room, l->count, 1))
 		return NULL;
 	snprintf(path, sizeof(path), "%s/raw/%s", l->directory, name);
-	stream_error(l->rt->log, "%s: the manifest lists this file and it is not there: what the process "
-				 "recorded is lost", path);
+	stream_error(l->rt->log,
+		     "%s: the manifest lists this file and it is not there: what the process "
+		     "recorded is lost",
+		     path);
 	p = raw_add_unread(l->rt, path, FILE_MISSING);
 	if (host)
 		p->hostname = trace_string(l->rt->trace, host, strlen(host));
@@ -170,9 +175,8 @@ static void at_least(uint64_t *value, uint64_t other)
 /* No file bears it out: what can be is taken. */
 static void take_alone(struct t_process *p, const json_t *one)
 {
-	uint64_t *counts[] = {&p->lost_records, &p->lost_definitions, &p->overwritten_records,
-			      &p->unwritten_records, &p->no_memory_records,
-			      &p->dropped_records};
+	uint64_t *counts[] = {&p->lost_records,      &p->lost_definitions,  &p->overwritten_records,
+			      &p->unwritten_records, &p->no_memory_records, &p->dropped_records};
 
 	p->pid = (uint32_t)number(one, "pid");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
@@ -185,7 +189,9 @@ static void read_end(struct raw_trace *rt, const struct listed *of, const json_t
 	struct t_process *p = &rt->trace->processes[of->process];
 
 	if (of->raw && number(one, "bytes") > of->raw->file.size) {
-		stream_warn(rt->log, "%s: it had %" PRIu64 " bytes when it was recorded and has %zu: the rest is lost",
+		stream_warn(rt->log,
+			    "%s: it had %" PRIu64
+			    " bytes when it was recorded and has %zu: the rest is lost",
 			    p->file, number(one, "bytes"), of->raw->file.size);
 		p->how_ended = UINT32_MAX;
 		return;
@@ -212,7 +218,8 @@ static void read_ends(struct listing *l, const json_t *root)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach (json_object_get(root, "processes"), i, one) {
+	json_array_foreach(json_object_get(root, "processes"), i, one)
+	{
 		const struct listed *of =
 			find(l, json_string_value(json_object_get(one, "file")), root);
 
@@ -279,8 +286,8 @@ static void read_one(struct listing *l, const char *path, bool first)
 	if (first && json_is_array(command))
 		t->command = join(t, command);
 	else if (first && json_is_string(command))
-		t->command = trace_string(t, json_string_value(command),
-					  json_string_length(command));
+		t->command =
+			trace_string(t, json_string_value(command), json_string_length(command));
 	if (first)
 		read_launcher(t, root);
 	read_restarts(rt, root);
@@ -300,7 +307,8 @@ static void read_others(struct listing *l)
 
 		if (strncmp(e->d_name, "manifest-", 9) == 0 && n > 5 &&
 		    strcmp(e->d_name + n - 5, ".json") == 0 &&
-		    snprintf(path, sizeof(path), "%s/%s", l->directory, e->d_name) < (int)sizeof(path))
+		    snprintf(path, sizeof(path), "%s/%s", l->directory, e->d_name) <
+			    (int)sizeof(path))
 			read_one(l, path, false);
 	}
 	if (d)

@@ -61,7 +61,7 @@ void raw_add_name(struct raw_process *p, const struct wire_def *d)
 }
 
 /* Handles are used again: the last object before the naming, else the first after it. */
-#define PICK(array, before, match)                                                              \
+#define PICK(array, before, match)                                                                 \
 	({                                                                                         \
 		uint32_t pick = 0;                                                                 \
 		for (uint32_t i = (before); i-- > 1 && !pick;)                                     \
@@ -125,7 +125,7 @@ static void apply(struct raw_process *p, const struct raw_name *n)
 		break;
 	case KYMO_OBJECT_CONTEXT:
 		at = PICK(contexts, n->contexts,
-			 same(n, t->contexts[i].domain, t->contexts[i].handle));
+			  same(n, t->contexts[i].domain, t->contexts[i].handle));
 		if (at)
 			t->contexts[at].name = n->name;
 		break;

@@ -67,5 +67,6 @@ void raw_finish_sample(struct raw_chunk *c, const struct record_rest *v, struct 
 	if (v->time)
 		out->base.start = out->base.end = raw_node_ns(p, (int64_t)v->time);
 	if (v->tid)
-		out->base.thread = thread_at(p, out->base.thread, (uint32_t)v->tid, out->base.start);
+		out->base.thread =
+			thread_at(p, out->base.thread, (uint32_t)v->tid, out->base.start);
 }

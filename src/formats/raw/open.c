@@ -157,8 +157,8 @@ static kymo_status_t open_file(struct raw_trace *rt, const char *path)
 
 /* ---- the trace ----------------------------------------------------------------------------- */
 
-static kymo_status_t open_listed(struct raw_trace *rt, const char *directory,
-				 struct dirent **names, int count)
+static kymo_status_t open_listed(struct raw_trace *rt, const char *directory, struct dirent **names,
+				 int count)
 {
 	kymo_status_t status = KYMO_OK, first = KYMO_OK;
 	char path[8192];
@@ -214,10 +214,13 @@ static kymo_status_t open_directory(struct raw_trace *rt, const char *path)
 	raw_read_manifest(rt, path);
 	raw_find_recording(rt, path);
 	if (rt->trace->processes_count <= 1 && raw_being_written(path))
-		stream_warn(rt->log, "%s: nothing has been recorded yet; the trace is still being written", raw);
+		stream_warn(rt->log,
+			    "%s: nothing has been recorded yet; the trace is still being written",
+			    raw);
 	else if (rt->trace->processes_count <= 1)
 		stream_warn(rt->log,
-			    "%s: nothing was recorded (no .kyr file); `kymo summary` says why, as far as "
+			    "%s: nothing was recorded (no .kyr file); `kymo summary` says why, as "
+			    "far as "
 			    "that is known, `kymo doctor` what would be traced",
 			    raw);
 	return KYMO_OK;

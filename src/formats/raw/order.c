@@ -270,8 +270,8 @@ static bool index_chunk(struct ordering *o, struct loaded *l)
 		e.key = raw_start(c, &w, op);
 		note_end(o, c, w.end);
 		fits = add_entry(l, &e);
-		sorted = sorted && (l->count < 2 ||
-				    compare_entries(&l->entries[l->count - 2], &e) < 0);
+		sorted = sorted &&
+			 (l->count < 2 || compare_entries(&l->entries[l->count - 2], &e) < 0);
 	}
 	if (fits && !sorted)
 		qsort(l->entries, l->count, sizeof(*l->entries), compare_entries);

@@ -143,11 +143,15 @@ static void take_work(struct trace *t, const struct wire_work *w, struct t_tally
 {
 	out->work = trace_alloc(t, sizeof(*out->work));
 	if (out->work)
-		*out->work = (struct t_work){
-			.bytes = w->bytes, .received = w->received, .wait = w->wait,
-			.untimed = w->untimed, .untimed_bytes = w->untimed_bytes,
-			.frees = w->frees, .freed = w->freed,
-			.in_use = w->bytes - w->freed, .peak = w->peak};
+		*out->work = (struct t_work){.bytes = w->bytes,
+					     .received = w->received,
+					     .wait = w->wait,
+					     .untimed = w->untimed,
+					     .untimed_bytes = w->untimed_bytes,
+					     .frees = w->frees,
+					     .freed = w->freed,
+					     .in_use = w->bytes - w->freed,
+					     .peak = w->peak};
 }
 
 static void add(struct raw_process *p, const struct entry *e, uint32_t thread)
@@ -166,8 +170,11 @@ static void add(struct raw_process *p, const struct entry *e, uint32_t thread)
 	if (y.kind != WIRE_TALLY_ALLOCATION || e->w.key[WIRE_KEY_ALLOCATION_PART] || !y.work)
 		return;
 	out = trace_add(t, tallies); /* the memory in use, whatever it is used for */
-	*out = (struct t_tally){.kind = WIRE_TALLY_POOL, .thread = thread, .count = y.count,
-				.work = y.work, .key = {[KEY_PROCESS] = y.key[KEY_PROCESS],
+	*out = (struct t_tally){.kind = WIRE_TALLY_POOL,
+				.thread = thread,
+				.count = y.count,
+				.work = y.work,
+				.key = {[KEY_PROCESS] = y.key[KEY_PROCESS],
 					[KEY_POOL_AGENT] = y.key[KEY_ALLOCATION_AGENT],
 					[KEY_POOL_KIND] = y.key[KEY_ALLOCATION_KIND]}};
 }

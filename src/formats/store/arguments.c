@@ -56,8 +56,9 @@ struct arguments_writer *arguments_writer_new(sqlite3 *db)
 #ifdef KYMO_HAVE_ZSTD
 	w->zstd = ZSTD_createCCtx();
 #endif
-	if (!w->out || sqlite3_prepare_v3(db, "INSERT INTO call_args(id, data) VALUES(?, ?)", -1,
-					  SQLITE_PREPARE_PERSISTENT, &w->insert, NULL) != SQLITE_OK) {
+	if (!w->out ||
+	    sqlite3_prepare_v3(db, "INSERT INTO call_args(id, data) VALUES(?, ?)", -1,
+			       SQLITE_PREPARE_PERSISTENT, &w->insert, NULL) != SQLITE_OK) {
 		arguments_writer_free(w);
 		return NULL;
 	}
@@ -134,7 +135,8 @@ static struct frame *frame_for(struct arguments_writer *w, uint64_t key)
 	return oldest;
 }
 
-bool arguments_append(struct arguments_writer *w, int64_t id, const struct trace *t, const struct rec *r)
+bool arguments_append(struct arguments_writer *w, int64_t id, const struct trace *t,
+		      const struct rec *r)
 {
 	uint64_t key = ((uint64_t)id >> ID_BITS) + 1;
 	struct frame *f = w->last;
@@ -290,7 +292,8 @@ static struct block *block_for(struct arguments_reader *r, uint64_t key)
 	return b;
 }
 
-bool arguments_find(struct arguments_reader *r, int64_t id, uint32_t *op, const void **data, size_t *length)
+bool arguments_find(struct arguments_reader *r, int64_t id, uint32_t *op, const void **data,
+		    size_t *length)
 {
 	struct block *b = block_for(r, ((uint64_t)id >> ID_BITS) + 1);
 	uint32_t at = b ? b->at[id & ((1 << ID_BITS) - 1)] : 0;

@@ -26,7 +26,8 @@ struct arguments_writer *arguments_writer_new(sqlite3 *db);
 void arguments_writer_free(struct arguments_writer *w);
 
 /* Adds the arguments of a call, if it has any. False: SQLite or memory failed. */
-bool arguments_append(struct arguments_writer *w, int64_t id, const struct trace *t, const struct rec *r);
+bool arguments_append(struct arguments_writer *w, int64_t id, const struct trace *t,
+		      const struct rec *r);
 
 /* Writes what is still in memory. */
 bool arguments_flush(struct arguments_writer *w);
@@ -39,6 +40,7 @@ struct arguments_reader *arguments_reader_new(sqlite3 *db);
 void arguments_reader_free(void *reader);
 
 /* The arguments of a call; borrowed until the next call of this function. False: it has none. */
-bool arguments_find(struct arguments_reader *r, int64_t id, uint32_t *op, const void **data, size_t *length);
+bool arguments_find(struct arguments_reader *r, int64_t id, uint32_t *op, const void **data,
+		    size_t *length);
 
 #endif

@@ -18,7 +18,7 @@ struct bulk_insert_cursor {
 };
 
 static int bulk_insert_connect(sqlite3 *db, void *data, int argc, const char *const *argv,
-			sqlite3_vtab **out, char **error)
+			       sqlite3_vtab **out, char **error)
 {
 	struct bulk_insert *f = data;
 	struct bulk_insert_table *t = sqlite3_malloc(sizeof(*t));
@@ -65,7 +65,7 @@ static int bulk_insert_close(sqlite3_vtab_cursor *c)
 }
 
 static int bulk_insert_filter(sqlite3_vtab_cursor *c, int number, const char *name, int argc,
-		       sqlite3_value **argv)
+			      sqlite3_value **argv)
 {
 	((struct bulk_insert_cursor *)c)->row = 0;
 	return SQLITE_OK;
@@ -123,8 +123,8 @@ static const sqlite3_module bulk_insert_module = {
 	.xRowid = bulk_insert_rowid,
 };
 
-bool bulk_insert_init(struct bulk_insert *f, sqlite3 *db, const char *table, unsigned columns, bool blob,
-	       uint64_t reals)
+bool bulk_insert_init(struct bulk_insert *f, sqlite3 *db, const char *table, unsigned columns,
+		      bool blob, uint64_t reals)
 {
 	char module[64], sql[512];
 	int at;

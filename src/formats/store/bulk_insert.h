@@ -12,19 +12,19 @@
 
 #include "formats/store/sqlite.h"
 
-#define FEED_ROWS  4096u
-#define FEED_BYTES (1u << 19) /* of blobs between two insertions */
-#define FEED_BLOB_MAX 8192u    /* bytes of one blob */
-#define FEED_NULL  INT64_MIN  /* a cell that is NULL */
+#define FEED_ROWS     4096u
+#define FEED_BYTES    (1u << 19) /* of blobs between two insertions */
+#define FEED_BLOB_MAX 8192u      /* bytes of one blob */
+#define FEED_NULL     INT64_MIN  /* a cell that is NULL */
 
 struct bulk_insert {
 	sqlite3 *db;
 	unsigned columns;
-	uint64_t reals;   /* bit by column: its cells are the bytes of a double */
-	bool blob;        /* the last column is one: offset << 16 | length in `bytes` */
-	int64_t *cells;   /* FEED_ROWS * columns */
+	uint64_t reals; /* bit by column: its cells are the bytes of a double */
+	bool blob;      /* the last column is one: offset << 16 | length in `bytes` */
+	int64_t *cells; /* FEED_ROWS * columns */
 	uint32_t rows;
-	uint8_t *bytes;   /* FEED_BYTES */
+	uint8_t *bytes; /* FEED_BYTES */
 	uint32_t used;
 	sqlite3_stmt *insert;
 	uint64_t inserted;
@@ -32,8 +32,8 @@ struct bulk_insert {
 };
 
 /* For `table` with `columns` columns, `reals` of them real numbers. False: sqlite3_errmsg() says why. */
-bool bulk_insert_init(struct bulk_insert *f, sqlite3 *db, const char *table, unsigned columns, bool blob,
-	       uint64_t reals);
+bool bulk_insert_init(struct bulk_insert *f, sqlite3 *db, const char *table, unsigned columns,
+		      bool blob, uint64_t reals);
 void bulk_insert_release(struct bulk_insert *f);
 
 /* Inserts what was collected. */

@@ -23,8 +23,8 @@ static const struct sql_column op_columns[] = {C(TEXT, name), C(U32, domain), C(
 					       C(U32, flags), C(I32, status_ok)};
 #undef STRUCTURE
 #define STRUCTURE t_field
-static const struct sql_column field_columns[] = {C(TEXT, name), C(TEXT, type), C(U8, kind),
-						  C(U8, element), C(U8, size), C(U8, flags)};
+static const struct sql_column field_columns[] = {C(TEXT, name),  C(TEXT, type), C(U8, kind),
+						  C(U8, element), C(U8, size),   C(U8, flags)};
 #undef STRUCTURE
 #define STRUCTURE t_process
 static const struct sql_column process_columns[] = {C(U32, pid),
@@ -87,9 +87,11 @@ static const struct sql_column process_columns[] = {C(U32, pid),
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {
-	C(U32, process), {"number", SQL_U32, offsetof(struct t_thread, index)}, C(U32, tid),
-	C(STRING, name), C(TIME, start), C(TIME, end), C(U64, records), C(U64, lost), C(BOOL, main),
-	C(BOOL, own)};
+	C(U32, process), {"number", SQL_U32, offsetof(struct t_thread, index)},
+	C(U32, tid),     C(STRING, name),
+	C(TIME, start),  C(TIME, end),
+	C(U64, records), C(U64, lost),
+	C(BOOL, main),   C(BOOL, own)};
 #undef STRUCTURE
 #define STRUCTURE t_clock
 static const struct sql_column clock_columns[] = {C(U32, process), C(TEXT, name),
@@ -112,8 +114,8 @@ static const struct sql_column queue_columns[] = {
 #undef STRUCTURE
 #define STRUCTURE t_counter
 static const struct sql_column counter_columns[] = {
-	C(U32, process), C(U32, agent), C(U32, flags), C(TEXT, name), C(TEXT, unit),
-	C(TEXT, description), C(TEXT, provider), C(TEXT, dimensions)};
+	C(U32, process), C(U32, agent),        C(U32, flags),     C(TEXT, name),
+	C(TEXT, unit),   C(TEXT, description), C(TEXT, provider), C(TEXT, dimensions)};
 #undef STRUCTURE
 #define STRUCTURE t_blob
 static const struct sql_column blob_columns[] = {C(U32, process), C(TEXT, what), C(U64, stored),
@@ -121,50 +123,58 @@ static const struct sql_column blob_columns[] = {C(U32, process), C(TEXT, what),
 #undef STRUCTURE
 #define STRUCTURE t_program
 static const struct sql_column program_columns[] = {C(U32, process), C(U32, context),
-						    C(U32, source), C(U64, handle),
+						    C(U32, source),  C(U64, handle),
 						    C(TEXT, domain), C(TEXT, kind)};
 #undef STRUCTURE
 #define STRUCTURE t_kernel
-static const struct sql_column kernel_columns[] = {C(U32, process), C(U32, program),
-						   C(U64, handle), C(TEXT, domain),
-						   C(STRING, name)};
+static const struct sql_column kernel_columns[] = {C(U32, process), C(U32, program), C(U64, handle),
+						   C(TEXT, domain), C(STRING, name)};
 #undef STRUCTURE
 #define STRUCTURE t_module
 static const struct sql_column module_columns[] = {C(U32, process), C(U64, start), C(U64, end),
 						   C(U64, bias), C(TEXT, path)};
 #undef STRUCTURE
 #define STRUCTURE t_site
-static const struct sql_column site_columns[] = {C(U32, process), C(U64, address), C(U32, module),
-						 C(STRING, function), C(STRING, file),
-						 C(U32, line)};
+static const struct sql_column site_columns[] = {C(U32, process), C(U64, address),
+						 C(U32, module),  C(STRING, function),
+						 C(STRING, file), C(U32, line)};
 #undef STRUCTURE
 #define STRUCTURE t_string
 static const struct sql_column name_columns[] = {C(TEXT, text), C(U32, length), C(U64, total)};
 #undef STRUCTURE
 #define STRUCTURE t_code
-static const struct sql_column code_columns[] = {
-	C(U32, process), C(STRING, function), C(STRING, file), C(U32, line), C(U64, module),
-	C(U64, offset)};
+static const struct sql_column code_columns[] = {C(U32, process), C(STRING, function),
+						 C(STRING, file), C(U32, line),
+						 C(U64, module),  C(U64, offset)};
 #undef STRUCTURE
 #define STRUCTURE t_communicator
 static const struct sql_column communicator_columns[] = {
 	C(U32, process), C(U32, kind), {"number", SQL_U32, offsetof(struct t_communicator, id)},
-	C(TEXT, name), C(U32, size), C(U32, remote_size), C(U32, parent), C(U64, key),
-	C(U64, handle)};
+	C(TEXT, name),   C(U32, size), C(U32, remote_size),
+	C(U32, parent),  C(U64, key),  C(U64, handle)};
 #undef STRUCTURE
 #define STRUCTURE t_note
 static const struct sql_column note_columns[] = {C(U32, process), C(U32, severity), C(TEXT, part),
-						 C(TEXT, text), C(TIME, time), C(U64, count)};
+						 C(TEXT, text),   C(TIME, time),    C(U64, count)};
 #undef STRUCTURE
 #define STRUCTURE t_open_call
 static const struct sql_column open_columns[] = {
-	C(U32, thread), C(U32, op), C(U32, depth),
-	{"correlation", SQL_U64, offsetof(struct t_open_call, id)}, C(TIME, start)};
+	C(U32, thread),
+	C(U32, op),
+	C(U32, depth),
+	{"correlation", SQL_U64, offsetof(struct t_open_call, id)},
+	C(TIME, start)};
 #undef STRUCTURE
 #define STRUCTURE t_unfinished
 static const struct sql_column unfinished_columns[] = {
-	C(U32, process), C(U32, thread), C(U32, op), C(U32, agent), C(U32, queue), C(U32, kernel),
-	{"correlation", SQL_U64, offsetof(struct t_unfinished, id)}, C(U64, bytes),
+	C(U32, process),
+	C(U32, thread),
+	C(U32, op),
+	C(U32, agent),
+	C(U32, queue),
+	C(U32, kernel),
+	{"correlation", SQL_U64, offsetof(struct t_unfinished, id)},
+	C(U64, bytes),
 	C(TIME, submit)};
 #undef STRUCTURE
 #define STRUCTURE t_left_out
@@ -176,11 +186,14 @@ static const struct sql_column pause_columns[] = {C(U32, process), C(TIME, start
 #undef STRUCTURE
 
 #define STRUCTURE t_load
-#define KEY(name, i) {name, SQL_U32, offsetof(struct t_load, key) + (i) * sizeof(uint32_t)}
+#define KEY(name, i)                                                                               \
+	{                                                                                          \
+		name, SQL_U32, offsetof(struct t_load, key) + (i) * sizeof(uint32_t)               \
+	}
 static const struct sql_column load_columns[] = {
-	C(U32, process), C(U32, kind), C(BOOL, whole), KEY("key1", 1), KEY("key2", 2),
-	KEY("key3", 3), KEY("key4", 4), KEY("key5", 5), C(TEXT, domain), C(U64, sum), C(U64, min),
-	C(U64, max), C(U32, min_rank), C(U32, max_rank), C(U32, ranks)};
+	C(U32, process), C(U32, kind),   C(BOOL, whole),   KEY("key1", 1),   KEY("key2", 2),
+	KEY("key3", 3),  KEY("key4", 4), KEY("key5", 5),   C(TEXT, domain),  C(U64, sum),
+	C(U64, min),     C(U64, max),    C(U32, min_rank), C(U32, max_rank), C(U32, ranks)};
 #undef KEY
 #undef STRUCTURE
 
@@ -351,8 +364,8 @@ static bool write_hex(struct sql_context *c, const char *sql, uint32_t id, const
 static bool write_blobs(struct sql_context *c, const struct trace *t)
 {
 	sqlite3_stmt *s = NULL;
-	bool ok = sqlite3_prepare_v2(c->db, "UPDATE blob SET data = ? WHERE id = ?", -1, &s, NULL) ==
-		  SQLITE_OK;
+	bool ok = sqlite3_prepare_v2(c->db, "UPDATE blob SET data = ? WHERE id = ?", -1, &s,
+				     NULL) == SQLITE_OK;
 
 	for (uint32_t i = 1; ok && i < t->blobs_count; i++) {
 		sqlite3_bind_text64(s, 1, t->blobs[i].data, t->blobs[i].stored, SQLITE_STATIC,
@@ -510,9 +523,9 @@ static bool read_sets(struct sql_context *c, struct trace *t, struct t_enum_set 
 		}
 		if (!set->values || set->count >= count)
 			break;
-		set->values[set->count++] = (kymo_enum_value_t){
-			keep(t, (const char *)sqlite3_column_text(s, 2)),
-			sqlite3_column_int64(s, 3)};
+		set->values[set->count++] =
+			(kymo_enum_value_t){keep(t, (const char *)sqlite3_column_text(s, 2)),
+					    sqlite3_column_int64(s, 3)};
 	}
 	sqlite3_finalize(s);
 	*out = sets;
@@ -553,8 +566,8 @@ static bool read_fields(struct sql_context *c, struct trace *t)
 	}
 	sqlite3_finalize(s);
 	s = NULL;
-	ok = ok && sqlite3_prepare_v2(c->db, "SELECT id, status_set FROM op", -1, &s, NULL) ==
-			   SQLITE_OK;
+	ok = ok &&
+	     sqlite3_prepare_v2(c->db, "SELECT id, status_set FROM op", -1, &s, NULL) == SQLITE_OK;
 	while (ok && sqlite3_step(s) == SQLITE_ROW) {
 		uint32_t set = (uint32_t)sqlite3_column_int(s, 1);
 
@@ -636,9 +649,9 @@ static bool read_bytes(struct sql_context *c, struct trace *t)
 	}
 	sqlite3_finalize(s);
 	s = NULL;
-	ok = ok && sqlite3_prepare_v2(c->db,
-				      "SELECT id, build_id FROM module WHERE build_id IS NOT NULL",
-				      -1, &s, NULL) == SQLITE_OK;
+	ok = ok &&
+	     sqlite3_prepare_v2(c->db, "SELECT id, build_id FROM module WHERE build_id IS NOT NULL",
+				-1, &s, NULL) == SQLITE_OK;
 	while (ok && sqlite3_step(s) == SQLITE_ROW) {
 		struct t_module *m = &t->modules[sqlite3_column_int(s, 0)];
 		uint8_t *bytes = trace_alloc(t, 64);

@@ -65,8 +65,9 @@ static const struct t_op *unpack(sqlite3_context *c, const struct trace *t, sqli
 				 const void *data, size_t length, struct wire_record *w)
 {
 	if (op <= 0 || op >= t->ops_count)
-		sqlite3_result_error(c, "kymo_arg: there is no such operation in this trace; use "
-					"the column `op`",
+		sqlite3_result_error(c,
+				     "kymo_arg: there is no such operation in this trace; use "
+				     "the column `op`",
 				     -1);
 	else if (!args_unpack(&t->ops[op], data, length, w))
 		sqlite3_result_error(c, "kymo_arg: these are no arguments; use the column `args`",
@@ -91,8 +92,8 @@ static const struct t_op *arguments(sqlite3_context *c, int n, sqlite3_value **v
 		return sqlite3_value_type(v[1]) == SQLITE_NULL
 			       ? NULL
 			       : unpack(c, f->trace, sqlite3_value_int64(v[0]),
-					sqlite3_value_blob(v[1]),
-					(size_t)sqlite3_value_bytes(v[1]), w);
+					sqlite3_value_blob(v[1]), (size_t)sqlite3_value_bytes(v[1]),
+					w);
 	if (!arguments_find(f->side, sqlite3_value_int64(v[0]), &op, &data, &length))
 		return NULL;
 	return unpack(c, f->trace, op, data, length, w);

@@ -303,6 +303,7 @@ kymo_status_t store_tallies(struct store *s, struct tallies **out)
 	*out = tallies_read(&c, s->trace);
 	sql_release(&c);
 	sqlite3_progress_handler(s->db, 0, NULL, NULL);
-	return *out ? KYMO_OK : refuse(s, "the tallies are damaged; remove the store, and it is "
-					  "built again from the raw files");
+	return *out ? KYMO_OK
+		    : refuse(s, "the tallies are damaged; remove the store, and it is "
+				"built again from the raw files");
 }

@@ -75,9 +75,8 @@ static bool add_source(void *data, const struct source *f)
 bool store_sources_write(sqlite3 *db, const char *trace_path)
 {
 	sqlite3_stmt *s = NULL;
-	bool ok = sqlite3_prepare_v2(db,
-				     "INSERT INTO source(file, size, modified) VALUES(?, ?, ?)", -1,
-				     &s, NULL) == SQLITE_OK;
+	bool ok = sqlite3_prepare_v2(db, "INSERT INTO source(file, size, modified) VALUES(?, ?, ?)",
+				     -1, &s, NULL) == SQLITE_OK;
 
 	ok = ok && each_source(trace_path, add_source, s);
 	sqlite3_finalize(s);
@@ -113,8 +112,8 @@ bool store_sources_match(sqlite3 *db, const char *trace_path)
 				     -1, &m.find, NULL) == SQLITE_OK &&
 		  sqlite3_prepare_v2(db, "SELECT count(*) FROM source", -1, &count, NULL) ==
 			  SQLITE_OK &&
-		  each_source(trace_path, match_source, &m) &&
-		  sqlite3_step(count) == SQLITE_ROW && sqlite3_column_int64(count, 0) == m.files;
+		  each_source(trace_path, match_source, &m) && sqlite3_step(count) == SQLITE_ROW &&
+		  sqlite3_column_int64(count, 0) == m.files;
 
 	sqlite3_finalize(m.find);
 	sqlite3_finalize(count);

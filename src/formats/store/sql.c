@@ -174,7 +174,8 @@ static void take(struct sql_context *c, sqlite3_stmt *s, int at, uint8_t type, v
 		MEMBER(double, p) = sqlite3_column_double(s, at);
 		break;
 	case SQL_TEXT:
-		MEMBER(const char *, p) = c->keep(c->owner, (const char *)sqlite3_column_text(s, at));
+		MEMBER(const char *, p) =
+			c->keep(c->owner, (const char *)sqlite3_column_text(s, at));
 		break;
 	case SQL_STRING:
 		MEMBER(const char *, p) = string_text(c, sqlite3_column_int64(s, at));

@@ -13,10 +13,16 @@
 #include "formats/store/sqlite.h"
 
 enum sql_type {
-	SQL_U8, SQL_U32, SQL_I32, SQL_U64, SQL_I64, SQL_BOOL, SQL_DOUBLE,
-	SQL_TEXT,   /* const char * */
-	SQL_STRING, /* const char *, kept once in table `string` */
-	SQL_TIME,   /* int64_t node time; relative to the origin in the table; 0 is NULL */
+	SQL_U8,
+	SQL_U32,
+	SQL_I32,
+	SQL_U64,
+	SQL_I64,
+	SQL_BOOL,
+	SQL_DOUBLE,
+	SQL_TEXT,    /* const char * */
+	SQL_STRING,  /* const char *, kept once in table `string` */
+	SQL_TIME,    /* int64_t node time; relative to the origin in the table; 0 is NULL */
 	SQL_EXTREME, /* uint64_t; UINT64_MAX, "none yet", is NULL */
 	SQL_KNOWN    /* uint32_t; UINT32_MAX, "not known", is NULL */
 };
@@ -29,7 +35,7 @@ struct sql_column {
 
 #define SQL_COLUMN(kind, structure, member)                                                        \
 	{                                                                                          \
-		#member, SQL_##kind, offsetof(structure, member)                                   \
+#member, SQL_##kind, offsetof(structure, member)                                   \
 	}
 
 struct sql_table {
@@ -49,7 +55,7 @@ struct sql_context {
 	sqlite3 *db;
 	int64_t origin;
 	sqlite3_stmt *string_add, *string_get; /* made when needed */
-	sql_keep keep; /* when reading */
+	sql_keep keep;                         /* when reading */
 	void *owner;
 };
 

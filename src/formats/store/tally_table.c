@@ -115,11 +115,11 @@ static bool read_histograms(struct sql_context *c, struct tallies *a)
 		uint64_t row = (uint64_t)sqlite3_column_int64(s, 1) - 1;
 		uint64_t bucket = (uint64_t)sqlite3_column_int64(s, 2);
 
-		for (unsigned k = 0; name && k < TALLY_KINDS && strcmp(tables[kind].name, name) != 0;
-		     k++)
+		for (unsigned k = 0;
+		     name && k < TALLY_KINDS && strcmp(tables[kind].name, name) != 0; k++)
 			kind = (kind + 1) % TALLY_KINDS;
-		ok = name && strcmp(tables[kind].name, name) == 0 &&
-		     row < a->set[kind].count && bucket < HISTOGRAM_BUCKETS &&
+		ok = name && strcmp(tables[kind].name, name) == 0 && row < a->set[kind].count &&
+		     bucket < HISTOGRAM_BUCKETS &&
 		     histogram_add(&a->pool, &a->set[kind].rows[row]->histogram, (uint32_t)bucket,
 				   (uint64_t)sqlite3_column_int64(s, 3));
 	}

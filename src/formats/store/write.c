@@ -24,13 +24,11 @@ static const struct {
 	unsigned columns;
 	bool blob;
 	uint64_t reals; /* bit by column */
-} rows_of[ROWS_KINDS] = {
-	[ROWS_CALL] = {"call", 7, false, 0},
-	[ROWS_CALL_EXTRA] = {"call_extra", 6, false, 0},
-	[ROWS_ACTIVITY] = {"activity", 7, true, 0},
-	[ROWS_LOSS] = {"loss", 6, false, 0},
-	RECORD_ROWS
-};
+} rows_of[ROWS_KINDS] = {[ROWS_CALL] = {"call", 7, false, 0},
+			 [ROWS_CALL_EXTRA] = {"call_extra", 6, false, 0},
+			 [ROWS_ACTIVITY] = {"activity", 7, true, 0},
+			 [ROWS_LOSS] = {"loss", 6, false, 0},
+			 RECORD_ROWS};
 
 struct store_writer {
 	struct stream_sink sink;
@@ -207,7 +205,7 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 		return failed(w);
 	for (unsigned k = 0; k < ROWS_KINDS; k++) {
 		if (!bulk_insert_init(&w->feed[k], w->db, rows_of[k].table, rows_of[k].columns,
-			       rows_of[k].blob, rows_of[k].reals))
+				      rows_of[k].blob, rows_of[k].reals))
 			return failed(w);
 	}
 	return KYMO_OK;
@@ -242,7 +240,8 @@ static bool write_metadata(struct store_writer *w, const struct trace *t)
 	       metadata_add_integer(w->db, "untraced_calls", (int64_t)untraced) &&
 	       metadata_add_integer(w->db, "untimed", (int64_t)untimed) &&
 	       metadata_add_integer(w->db, "damaged_blocks", (int64_t)damaged) &&
-	       metadata_add_integer(w->db, "calls_without_row", (int64_t)(w->unnumbered + refused)) &&
+	       metadata_add_integer(w->db, "calls_without_row",
+				    (int64_t)(w->unnumbered + refused)) &&
 	       metadata_add(w->db, "schema_version", STORE_SCHEMA_VERSION);
 }
 
@@ -331,8 +330,11 @@ kymo_status_t store_writer_new(const char *path, const char *trace_path, struct 
 	if (!w)
 		return KYMO_ERROR_NO_MEMORY;
 #define PUT(K, name, type) .name = put_##name,
-	w->sink = (struct stream_sink){.begin = begin, .call = put_call, RECORD_KINDS(PUT)
-				       .other = put_other, .loss = put_loss, .end = end};
+	w->sink = (struct stream_sink){.begin = begin,
+				       .call = put_call,
+				       RECORD_KINDS(PUT).other = put_other,
+				       .loss = put_loss,
+				       .end = end};
 	w->log = log;
 	w->path = strdup(path);
 	if (!w->path || access(path, F_OK) == 0) {

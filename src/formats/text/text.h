@@ -24,8 +24,9 @@ struct text_writer {
 	struct symbols *symbols;
 	/* Rendered once: they open every line. */
 	char **op_names, **thread_names, **queue_names; /* by global index */
-	char **site_names; /* made when first seen */
-	uint32_t op_count, thread_count, queue_count, site_count; /* of these; the trace goes first */
+	char **site_names;                              /* made when first seen */
+	uint32_t op_count, thread_count, queue_count,
+		site_count; /* of these; the trace goes first */
 	unsigned place_width;
 	struct pending *exits; /* heap, entry-exit mode */
 	uint32_t exit_count, exit_room;

@@ -31,12 +31,20 @@ static kymo_status_t text_write(const struct format_options *o, struct stream_si
 	if (!w)
 		return KYMO_ERROR_NO_MEMORY;
 	w->o = *o;
-	w->sink = (struct stream_sink){.begin = begin, .call = text_call,
-				       .dispatch = text_dispatch, .copy = text_copy,
-				       .allocation = text_allocation, .sync = text_sync,
-				       .marker = text_marker, .comm = text_comm,
-				       .sample = text_sample, .device_sample = text_device_sample, .counter = text_counter,
-				       .other = text_other, .loss = text_loss, .end = end};
+	w->sink = (struct stream_sink){.begin = begin,
+				       .call = text_call,
+				       .dispatch = text_dispatch,
+				       .copy = text_copy,
+				       .allocation = text_allocation,
+				       .sync = text_sync,
+				       .marker = text_marker,
+				       .comm = text_comm,
+				       .sample = text_sample,
+				       .device_sample = text_device_sample,
+				       .counter = text_counter,
+				       .other = text_other,
+				       .loss = text_loss,
+				       .end = end};
 	stream_sink_complete(&w->sink);
 	status = output_open(&w->out, o->output, o->force, o->log);
 	if (status != KYMO_OK) {

@@ -228,7 +228,8 @@ cupti_result cuptiSubscribe(void **subscriber, cupti_callback_fn f, void *user)
 {
 	callback = f;
 	version();
-	return REAL(cuptiSubscribe, (void **, cupti_callback_fn, void *), subscriber, between, user);
+	return REAL(cuptiSubscribe, (void **, cupti_callback_fn, void *), subscriber, between,
+		    user);
 }
 
 cupti_result cuptiSubscribe_v2(void **subscriber, cupti_callback_fn f, void *user,

@@ -37,7 +37,8 @@ static void complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t
 	CUpti_Activity *r = NULL;
 
 	while (valid && cuptiActivityGetNextRecord(buffer, valid, &r) == CUPTI_SUCCESS) {
-		if (r->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && kernels++ < 2 && getenv("FLOOR_SHOW"))
+		if (r->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && kernels++ < 2 &&
+		    getenv("FLOOR_SHOW"))
 			fprintf(stderr, "kernel correlation %u\n",
 				((CUpti_ActivityKernel10 *)r)->correlationId);
 	}
@@ -96,7 +97,8 @@ int InitializeInjection(void)
 		if (!strchr(what, 't'))
 			cuptiActivityRegisterTimestampCallback(stamp);
 		if (strchr(what, 'n'))
-			cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &no);
+			cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER,
+						  &size, &no);
 		cuptiActivityRegisterCallbacks(request, complete);
 		if (strchr(what, 'p'))
 			cuptiActivityFlushPeriod(200);

@@ -128,13 +128,14 @@ void fake_cpus(const char *root, unsigned packages, unsigned cores)
 		snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", p);
 		fake_file(root, path, "%s\n", list);
 		snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/meminfo", p);
-		fake_file(root, path, "Node %u MemTotal:       67108864 kB\nNode %u MemFree: 1 kB\n", p,
-			  p);
+		fake_file(root, path,
+			  "Node %u MemTotal:       67108864 kB\nNode %u MemFree: 1 kB\n", p, p);
 	}
 	for (unsigned i = 0; i < 2 * total; i++)
 		snprintf(info + strlen(info), sizeof(info) - strlen(info),
 			 "processor\t: %u\nvendor_id\t: GenuineIntel\nmodel\t\t: 207\n"
-			 "model name\t: Test CPU %u @ 2.00GHz\n\n", i, i % total / cores);
+			 "model name\t: Test CPU %u @ 2.00GHz\n\n",
+			 i, i % total / cores);
 	fake_file(root, "/proc/cpuinfo", "%s", info);
 }
 
@@ -195,17 +196,18 @@ void fake_kfd_gpu(const char *root, unsigned node, unsigned location, uint64_t u
 	fake_file(root, path, __VA_ARGS__)
 	KFD("name", "ip discovery\n");
 	KFD("properties",
-	    "cpu_cores_count 0\nsimd_count 152\nmem_banks_count 1\ncaches_count 2\nio_links_count 2\n"
+	    "cpu_cores_count 0\nsimd_count 152\nmem_banks_count 1\ncaches_count 2\nio_links_count "
+	    "2\n"
 	    "wave_front_size 64\nsimd_per_cu 4\ngfx_target_version 90402\nvendor_id 4098\n"
 	    "device_id 29857\nlocation_id %u\ndomain 0\ndrm_render_minor 128\nnum_xcc 1\n"
 	    "max_engine_clk_fcompute 2100\nlocal_mem_size 0\nunique_id %llu\n",
 	    location, (unsigned long long)unique_id);
 	KFD("mem_banks/0/properties", "heap_type 1\nsize_in_bytes 25769803776\nwidth 8192\n");
 	KFD("mem_banks/1/properties", "heap_type 4\nsize_in_bytes 65536\nwidth 0\n"); /* scratch */
-	KFD("caches/0/properties",
-	    "processor_id_low 1\nlevel 1\nsize 32\ncache_line_size 128\ntype 9\nsibling_map 1,0,0,\n");
-	KFD("caches/1/properties",
-	    "processor_id_low 2\nlevel 1\nsize 32\ncache_line_size 128\ntype 9\nsibling_map 0,1,0,\n");
+	KFD("caches/0/properties", "processor_id_low 1\nlevel 1\nsize 32\ncache_line_size "
+				   "128\ntype 9\nsibling_map 1,0,0,\n");
+	KFD("caches/1/properties", "processor_id_low 2\nlevel 1\nsize 32\ncache_line_size "
+				   "128\ntype 9\nsibling_map 0,1,0,\n");
 	KFD("caches/2/properties",
 	    "processor_id_low 1\nlevel 2\nsize 4096\ncache_line_size 128\ntype 9\n"
 	    "sibling_map 1,1,1,\n");
@@ -225,6 +227,7 @@ void fake_nvidia(const char *root, const char *address, unsigned minor, const ch
 		  "Device Minor: \t %u\nGPU Firmware: \t 580.95.05\nGPU Excluded:\t No\n",
 		  uuid, address, minor);
 	fake_file(root, "/proc/driver/nvidia/version",
-		  "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"
+		  "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release "
+		  "Build\n"
 		  "GCC version:  gcc version 12.2.0\n");
 }

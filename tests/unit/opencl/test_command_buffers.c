@@ -335,12 +335,9 @@ static void queues_for_command_buffers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_inside_a_command_buffer),
-		TEST(commands_change_between_runs),
-		TEST(command_buffers_over_queues),
-		TEST(hostile_command_buffers),
-		TEST(what_cannot_be_known_is_left_alone),
-		TEST(queues_for_command_buffers),
+		TEST(what_is_inside_a_command_buffer),    TEST(commands_change_between_runs),
+		TEST(command_buffers_over_queues),        TEST(hostile_command_buffers),
+		TEST(what_cannot_be_known_is_left_alone), TEST(queues_for_command_buffers),
 	};
 
 	return fixture_begin() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

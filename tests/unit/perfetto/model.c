@@ -26,28 +26,42 @@ static struct t_field create_fields[] = {
 	{"flags", "cl_mem_flags", &sets[1], KYMO_KIND_FLAGS, 0, 8, 0, 0},
 	{"status", "cl_int", &sets[0], KYMO_KIND_ENUM, 0, 4, 0, 0},
 };
-static struct t_domain domains[] = {{"", ""}, {"opencl", "OpenCL"}, {"dispatch", "Dispatches"},
-				    {"copy", "Copies"}, {"allocation", "Allocations"},
-				    {"sync", "Waits"}};
+static struct t_domain domains[] = {
+	{"", ""},           {"opencl", "OpenCL"},          {"dispatch", "Dispatches"},
+	{"copy", "Copies"}, {"allocation", "Allocations"}, {"sync", "Waits"}};
 static struct t_op ops[] = {
 	{.name = ""},
-	{.name = "clEnqueueNDRangeKernel", .domain = 1, .flags = KYMO_OP_SUBMITS,
-	 .status_set = &sets[0], .field_count = 5, .fields = enqueue_fields},
-	{.name = "clCreateBuffer", .domain = 1, .number = 1, .status_set = &sets[0],
-	 .field_count = 2, .fields = create_fields},
+	{.name = "clEnqueueNDRangeKernel",
+	 .domain = 1,
+	 .flags = KYMO_OP_SUBMITS,
+	 .status_set = &sets[0],
+	 .field_count = 5,
+	 .fields = enqueue_fields},
+	{.name = "clCreateBuffer",
+	 .domain = 1,
+	 .number = 1,
+	 .status_set = &sets[0],
+	 .field_count = 2,
+	 .fields = create_fields},
 	{.name = "kernel", .domain = 2},
 	{.name = "read", .domain = 3, .number = COPY_OP_READ, .status_set = &sets[0]},
 	{.name = "allocate", .domain = 4, .number = ALLOCATION_OP_ALLOCATE},
 	{.name = "free", .domain = 4, .number = ALLOCATION_OP_FREE},
 	{.name = "finish", .domain = 5, .number = SYNC_OP_QUEUE},
 };
-static struct t_process processes[] = {
-	{.pid = 0},
-	{.pid = 4711, .rank = 3, .exe = "/usr/bin/heat", .argv = "heat -n 10", .hostname = "node7",
-	 .start = ORIGIN, .end = ORIGIN + 1000000, .realtime_offset = 1700000000000000000ll}};
-static struct t_thread threads[] = {{0}, {.process = 1, .index = 1, .tid = 4711, .main = true,
-					  .name = ""},
-				    {.process = 1, .index = 2, .tid = 4712, .name = "worker"}};
+static struct t_process processes[] = {{.pid = 0},
+				       {.pid = 4711,
+					.rank = 3,
+					.exe = "/usr/bin/heat",
+					.argv = "heat -n 10",
+					.hostname = "node7",
+					.start = ORIGIN,
+					.end = ORIGIN + 1000000,
+					.realtime_offset = 1700000000000000000ll}};
+static struct t_thread threads[] = {
+	{0},
+	{.process = 1, .index = 1, .tid = 4711, .main = true, .name = ""},
+	{.process = 1, .index = 2, .tid = 4712, .name = "worker"}};
 static struct t_agent agents[] = {
 	{.type = "", .name = "", .label = ""},
 	{.process = 1, .type = "gpu", .name = "Device X", .label = "Device X"}};
@@ -61,17 +75,21 @@ static struct t_queue queues[] = {
 	 .number = 1,
 	 .flags = QUEUE_OUT_OF_ORDER,
 	 .label = "queue 1"}};
-static struct t_kernel kernels[] = {{.name = ""}, {.process = 1, .name = "step"},
-				    {.process = 1, .name = "reduce"}};
-static struct t_site sites[] = {{0}, {.process = 1, .function = "main", .file = "heat.c",
-				      .line = 42},
+static struct t_kernel kernels[] = {
+	{.name = ""}, {.process = 1, .name = "step"}, {.process = 1, .name = "reduce"}};
+static struct t_site sites[] = {{0},
+				{.process = 1, .function = "main", .file = "heat.c", .line = 42},
 				{.process = 1, .function = "inner"}};
 static uint32_t stack_sites[] = {SITE_INNER, SITE_MAIN};
 static struct t_stack stacks[] = {{0}, {.process = 1, .count = 2, .sites = stack_sites}};
-static struct t_note notes[] = {{0}, {.process = 1, .severity = 2, .part = "opencl",
-				      .text = "profiling was forced on", .time = ORIGIN + 5}};
-static struct t_open_call open_calls[] = {{0}, {.thread = THREAD_WORKER, .op = OP_CREATE,
-						.id = 900, .start = ORIGIN + 500}};
+static struct t_note notes[] = {{0},
+				{.process = 1,
+				 .severity = 2,
+				 .part = "opencl",
+				 .text = "profiling was forced on",
+				 .time = ORIGIN + 5}};
+static struct t_open_call open_calls[] = {
+	{0}, {.thread = THREAD_WORKER, .op = OP_CREATE, .id = 900, .start = ORIGIN + 500}};
 
 #define SET(t, name) (t).name = name, (t).name##_count = sizeof(name) / sizeof(*name)
 
@@ -165,7 +183,8 @@ static size_t collect(struct drawn *d, struct raw_event *out)
 		if (p->clock_snapshot)
 			clocks[s] = (int64_t)p->clock_snapshot->clocks[0]->timestamp;
 		if (p->track_event)
-			out[n] = (struct raw_event){time_of(d, p, clocks), n, s, p->track_event}, n++;
+			out[n] = (struct raw_event){time_of(d, p, clocks), n, s, p->track_event},
+			n++;
 	}
 	return n;
 }
@@ -177,8 +196,7 @@ static void count_flow(struct drawn *d, const Pf__TrackEvent *e, const struct ra
 
 	/* The writer gives calls and device work the same id: a pair is a later use of it. */
 	for (k = 0; e->n_flow_ids && k < i; k++) {
-		if (events[k].event->n_flow_ids &&
-		    events[k].event->flow_ids[0] == e->flow_ids[0]) {
+		if (events[k].event->n_flow_ids && events[k].event->flow_ids[0] == e->flow_ids[0]) {
 			d->flow_pairs++;
 			return;
 		}

@@ -70,8 +70,13 @@ static struct drawn *finish(struct stream_sink *s)
 
 static struct rec call(uint32_t op, uint32_t thread, uint64_t id, int64_t start, int64_t end)
 {
-	return (struct rec){.process = 1, .thread = thread, .op = op, .id = id, .ok = true,
-			    .start = ORIGIN + start, .end = ORIGIN + end};
+	return (struct rec){.process = 1,
+			    .thread = thread,
+			    .op = op,
+			    .id = id,
+			    .ok = true,
+			    .start = ORIGIN + start,
+			    .end = ORIGIN + end};
 }
 
 static void put_call(struct stream_sink *s, uint32_t op, uint32_t thread, uint64_t id,
@@ -86,18 +91,24 @@ static struct rec_dispatch dispatch(uint32_t queue, uint64_t correlation, int64_
 				    int64_t end)
 {
 	struct rec_dispatch r = {.base = call(OP_KERNEL, THREAD_MAIN, 0, end + 50, end + 50),
-				 .agent = 1, .queue = queue, .kernel = KERNEL_A, .dims = 2,
-				 .global = {64, 32, 1}, .local = {8, 8, 1}};
+				 .agent = 1,
+				 .queue = queue,
+				 .kernel = KERNEL_A,
+				 .dims = 2,
+				 .global = {64, 32, 1},
+				 .local = {8, 8, 1}};
 
 	r.device = (struct rec_device){.queued = ORIGIN + start - 30,
-				       .submitted = ORIGIN + start - 20, .start = ORIGIN + start,
-				       .end = ORIGIN + end, .correlation = correlation,
+				       .submitted = ORIGIN + start - 20,
+				       .start = ORIGIN + start,
+				       .end = ORIGIN + end,
+				       .correlation = correlation,
 				       .submit = ORIGIN + start - 40};
 	return r;
 }
 
-static void put_dispatch(struct stream_sink *s, uint32_t queue, uint64_t correlation,
-			 int64_t start, int64_t end)
+static void put_dispatch(struct stream_sink *s, uint32_t queue, uint64_t correlation, int64_t start,
+			 int64_t end)
 {
 	struct rec_dispatch r = dispatch(queue, correlation, start, end);
 
@@ -242,8 +253,10 @@ static void put_arguments(struct stream_sink *s)
 	struct wire_record record;
 	struct wire_enc e;
 
-	*chunk = (struct wire_chunk){.magic = WIRE_CHUNK_MAGIC, .version = WIRE_VERSION,
-				     .header_size = sizeof(*chunk), .next_id = 7};
+	*chunk = (struct wire_chunk){.magic = WIRE_CHUNK_MAGIC,
+				     .version = WIRE_VERSION,
+				     .header_size = sizeof(*chunk),
+				     .next_id = 7};
 	wire_begin(&e, &ring, &event, 5);
 	wire_pointer(&e, 0, (void *)0x7f0012345678);
 	wire_unsigned(&e, 1, 2);
@@ -337,8 +350,10 @@ static void test_dispatch_details(void **state)
 
 	r.device.causal_violation = true;
 	r.device.queued = ORIGIN + 130; /* after its start: kept */
-	r.launch = (struct rec_launch){.registers = 40, .static_shared = 1024,
-				       .dynamic_shared = 2048, .cluster = {2, 1, 1}};
+	r.launch = (struct rec_launch){.registers = 40,
+				       .static_shared = 1024,
+				       .dynamic_shared = 2048,
+				       .cluster = {2, 1, 1}};
 	assert_int_equal(s->dispatch(s, &r), KYMO_OK);
 	d = finish(s);
 	k = slice_at(d, 100, 300);
@@ -374,8 +389,8 @@ static void test_impossible_times(void **state)
 	backwards.kernel = KERNEL_B;
 	negative.device.start = -1000;
 	negative.device.end = 500;
-	lost.device = (struct rec_device){.untimed = UNTIMED_LOST, .submit = ORIGIN + 20,
-					  .correlation = 3};
+	lost.device = (struct rec_device){
+		.untimed = UNTIMED_LOST, .submit = ORIGIN + 20, .correlation = 3};
 	assert_int_equal(s->dispatch(s, &lost), KYMO_OK);
 	assert_int_equal(s->dispatch(s, &backwards), KYMO_OK);
 	assert_int_equal(s->dispatch(s, &negative), KYMO_OK);
@@ -394,8 +409,12 @@ static void test_impossible_times(void **state)
 static void put_memory(struct stream_sink *s, uint32_t op, int64_t time, uint64_t bytes,
 		       uint64_t id, uint64_t parent)
 {
-	struct rec_allocation r = {.base = call(op, THREAD_MAIN, 0, time, time), .bytes = bytes,
-				   .allocation = id, .parent = parent, .context = 1, .agent = 1,
+	struct rec_allocation r = {.base = call(op, THREAD_MAIN, 0, time, time),
+				   .bytes = bytes,
+				   .allocation = id,
+				   .parent = parent,
+				   .context = 1,
+				   .agent = 1,
 				   .what = parent ? ALLOCATION_SUB_BUFFER : ALLOCATION_BUFFER};
 
 	assert_int_equal(s->allocation(s, &r), KYMO_OK);
@@ -434,7 +453,7 @@ static void test_counters(void **state)
 	put_memory(s, OP_ALLOCATE, 200, 1000, 2, 0);
 	put_memory(s, OP_ALLOCATE, 250, 500, 3, 1); /* inside its parent */
 	put_memory(s, OP_FREE, 260, 500, 3, 1);
-	put_memory(s, OP_FREE, 300, 0, 1, 0); /* without its size */
+	put_memory(s, OP_FREE, 300, 0, 1, 0);       /* without its size */
 	put_dispatch(s, QUEUE_FREE, 1, 1000, 1300); /* queued 970 */
 	put_dispatch(s, QUEUE_FREE, 2, 1050, 1150); /* queued 1020 */
 	put_dispatch(s, QUEUE_IN_ORDER, 3, 1050, 1150);
@@ -461,16 +480,23 @@ static void test_counters(void **state)
 /* A call that waits for a copy that fails, and records lost beside it. */
 static void put_others(struct stream_sink *s)
 {
-	struct rec_copy copy = {.base = call(OP_READ, THREAD_MAIN, 0, 900, 900), .queue = 1,
-				.source_agent = 1, .source_kind = MEMORY_DEVICE,
-				.destination_kind = MEMORY_HOST_PAGEABLE, .bytes = 1 << 20,
+	struct rec_copy copy = {.base = call(OP_READ, THREAD_MAIN, 0, 900, 900),
+				.queue = 1,
+				.source_agent = 1,
+				.source_kind = MEMORY_DEVICE,
+				.destination_kind = MEMORY_HOST_PAGEABLE,
+				.bytes = 1 << 20,
 				.blocking = true};
 	struct rec_sync sync = {.base = call(OP_FINISH, THREAD_MAIN, 0, 110, 190),
-				.correlation = 1, .queue = QUEUE_FREE};
+				.correlation = 1,
+				.queue = QUEUE_FREE};
 	struct rec_loss loss = {1, THREAD_WORKER, 123, ORIGIN + 300, ORIGIN + 350};
 
-	copy.device = (struct rec_device){.start = ORIGIN + 600, .end = ORIGIN + 800,
-					  .queued = ORIGIN + 500, .correlation = 1, .status = -30};
+	copy.device = (struct rec_device){.start = ORIGIN + 600,
+					  .end = ORIGIN + 800,
+					  .queued = ORIGIN + 500,
+					  .correlation = 1,
+					  .status = -30};
 	put_call(s, OP_ENQUEUE, THREAD_MAIN, 1, 100, 200);
 	assert_int_equal(s->sync(s, &sync), KYMO_OK);
 	assert_int_equal(s->copy(s, &copy), KYMO_OK);
@@ -539,8 +565,8 @@ static void test_one_pid_on_two_nodes(void **state)
 	struct trace two = *model_trace();
 	struct t_process processes[] = {two.processes[0], of_node("node7", 3), of_node("node8", 4),
 					of_node("node8", 5), of_node("node7", 3)};
-	struct t_thread threads[] = {two.threads[0], two.threads[1], two.threads[2],
-				     two.threads[1], two.threads[2]};
+	struct t_thread threads[] = {two.threads[0], two.threads[1], two.threads[2], two.threads[1],
+				     two.threads[2]};
 	struct stream_sink *s = NULL;
 	struct drawn *d;
 

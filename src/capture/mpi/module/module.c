@@ -22,7 +22,7 @@ static MPI_Comm comm_null;
 
 #ifdef OPEN_MPI
 
-#define NAME "Open MPI"
+#define NAME                "Open MPI"
 #define STATUS_BYTES(s)     ((uint64_t)(s)->_ucount)
 #define STATUS_CANCELLED(s) ((s)->_cancelled != 0)
 
@@ -266,9 +266,9 @@ static bool receive_bytes(int from, int tag, void *data, int bytes)
 {
 	int there = 0;
 
-	for (unsigned n = 1; NEXT(Iprobe)(from, tag, private_comm, &there, MPI_STATUS_IGNORE) ==
-				     MPI_SUCCESS &&
-			     !there;
+	for (unsigned n = 1;
+	     NEXT(Iprobe)(from, tag, private_comm, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+	     !there;
 	     n++)
 		if (n % LOOKS == 0)
 			sched_yield();
@@ -304,8 +304,9 @@ static bool post(int to, int tag, const void *letter)
 		if (!letter_is_free(last))
 			continue;
 		memcpy(letters[last].bytes, letter, MPI_LETTER);
-		letters[last].used = NEXT(Isend)(letters[last].bytes, MPI_LETTER, byte, to, tag,
-						 private_comm, &letters[last].request) == MPI_SUCCESS;
+		letters[last].used =
+			NEXT(Isend)(letters[last].bytes, MPI_LETTER, byte, to, tag, private_comm,
+				    &letters[last].request) == MPI_SUCCESS;
 		return letters[last].used;
 	}
 	return false;

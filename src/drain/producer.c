@@ -393,7 +393,7 @@ void producer_give_back(struct producer *p, uint32_t i)
 
 /* ---- definitions ---------------------------------------------------------------------------- */
 
-/* The chunk that was being filled still is: there is no other that has not been copied. */
+/* The chunk that was being filled still is: there is none after it, and all before it were copied. */
 static bool still_defining(const struct producer *p)
 {
 	const struct wire_chunk *c;
@@ -406,29 +406,54 @@ static bool still_defining(const struct producer *p)
 		       SHM_FILLING;
 }
 
-/*
- * One look is enough. What a record needs was committed before its chunk was seen, so the chunk that
- * it was committed to is either full or being filled, and only the drain lets go of full ones.
- */
-static unsigned find_definitions(const struct producer *p)
+/* Fills `out` with the chunks of definitions that are there, in no order. */
+static unsigned look_for_definitions(const struct producer *p, struct found *out)
 {
 	struct shm_chunk_ctl *ctl = ctl_of(p);
 	uint32_t count = chunk_count(p);
 	unsigned n = 0;
 
-	if (still_defining(p)) {
-		defining[0] = (struct found){p->defining_seq, 0, p->defining, false};
-		return 1;
-	}
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t state = atomic_load_explicit(&ctl[i].state, memory_order_acquire);
 		const struct wire_chunk *c = chunk_of(p, i);
 
-		if ((state == SHM_FULL || state == SHM_FILLING) &&
-		    c->type == WIRE_CHUNK_DEFINITIONS)
-			defining[n++] = (struct found){c->seq, 0, i, state == SHM_FULL};
+		if (state != SHM_FULL && state != SHM_FILLING)
+			continue;
+		/* Obtained, not begun: what its header says is no number yet. */
+		if (!atomic_load_explicit(&c->committed, memory_order_acquire) &&
+		    state == SHM_FILLING)
+			continue;
+		if (c->type == WIRE_CHUNK_DEFINITIONS)
+			out[n++] = (struct found){c->seq, 0, i, state == SHM_FULL};
 	}
+	return n;
+}
+
+/*
+ * All up to the newest that the first look saw. What a record needs was committed before its chunk was
+ * seen, so the chunk that it was committed to is either full or being filled, and only the drain
+ * lets go of full ones. But a look may see a chunk that was begun meanwhile and miss those between, which
+ * lie where it had been already: the second look finds them. So nothing is ever missing before a
+ * chunk that is taken, on which still_defining() relies.
+ */
+static unsigned find_definitions(const struct producer *p)
+{
+	uint64_t newest = 0;
+	unsigned n;
+
+	if (still_defining(p)) {
+		defining[0] = (struct found){p->defining_seq, 0, p->defining, false};
+		return 1;
+	}
+	n = look_for_definitions(p, defining);
+	if (n == 0)
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		newest = defining[i].seq > newest ? defining[i].seq : newest;
+	n = look_for_definitions(p, defining);
 	qsort(defining, n, sizeof(defining[0]), by_sequence);
+	while (n > 0 && defining[n - 1].seq > newest)
+		n--;
 	return n;
 }
 

@@ -9,6 +9,7 @@ import os
 import re
 import socket
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -17,6 +18,7 @@ import kymotest  # noqa: E402
 from kymotest import Failure, expect  # noqa: E402
 
 KYMO, PROGRAM = map(os.path.abspath, sys.argv[1:3])
+BLOCK = struct.Struct("<IHHIIQQQIIQ")  # struct raw_block
 
 
 def kymo(*words, **options):
@@ -296,6 +298,35 @@ def test_cut_files():
         os.truncate("t.kymo/raw/" + f, blocks[0])
     p = kymo("summary", "--strict", "t.kymo")
     expect(p.returncode == 1 and "the end of 2 recordings is missing" in p.stdout, p.stdout)
+
+
+def renumber_definitions(path, by):
+    """As if so many chunks of definitions before the last one had never been written."""
+    with open(path, "r+b") as f:
+        data = f.read()
+        at, numbers = struct.unpack_from("<I", data, 12)[0], {}
+        while at < len(data):
+            _, kind, _, _, chunk, number, _, _, stored, _, _ = BLOCK.unpack_from(data, at)
+            if kind == 1 and chunk == 2:
+                numbers.setdefault(number, []).append(at + 16)
+            at += BLOCK.size + stored
+        for at in numbers[max(numbers)]:
+            f.seek(at)
+            f.write(struct.pack("<Q", max(numbers) + by))
+
+
+def test_missing_definitions():
+    """Chunks of definitions that are not there are told as lost, of each process."""
+    files = record_three()
+    for n, lost in (1, 2), (2, 5):
+        renumber_definitions("t.kymo/raw/" + files[n - 1], 1 + n)
+        p = kymo("summary", "--strict", "t.kymo")
+        expect(p.returncode == 1 and f"Lost: {lost} definitions." in p.stdout, n, p)
+        expect(f"{files[n - 1]}: {1 + n} of its chunks of definitions are missing" in p.stderr, n, p.stderr)
+        p = kymo("info", "t.kymo")
+        expect(f"lost: 0 records, {1 + n} definitions; 0 damaged places" in p.stdout, n, p.stdout)
+        p = kymo("query", "t.kymo", "SELECT sum(lost_definitions) FROM process")
+        expect(p.stdout.split()[-1] == str(lost), n, p.stdout)
 
 
 def test_never_resumed():

@@ -167,6 +167,9 @@ uint64_t raw_count(struct raw_process *p, uint64_t n, uint64_t most);
 /* What the definitions and the end of the file say of its process and threads. */
 void raw_check_counts(struct raw_process *p);
 
+/* gaps.c: chunks of definitions that are not in the file are lost. False: no memory. */
+bool raw_count_missing_definitions(struct raw_process *p);
+
 /* Start key for ordering: device start of device records, start of all others. */
 int64_t raw_key(enum raw_kind kind, const union raw_any *any);
 /* chunk.c: that of a record whose op is `placed` by its fields. */

@@ -187,7 +187,7 @@ class Tallies(Base):
             p = self.recorded(4, "traffic", self.folder / "file", options=["--mode", "summary"], inside=inside)
             self.assertEqual(p.code, 0, p.err)
             columns = "cost_samples, loading_ns, thread_time_ns, beside_ns, end - start"
-            (samples, loading, threads, beside, span), = self.rows(f"SELECT {columns} FROM process WHERE stands_for = 4")
+            (samples, loading, threads, beside, span), = self.rows(f"SELECT {columns} FROM process WHERE merged_ranks = 4")
             (own_samples, own_loading, own_threads, own_beside, _), = self.rows(
                 f"SELECT {columns} FROM process WHERE rank = 0")
             self.assertGreater(samples, 4 * 10)

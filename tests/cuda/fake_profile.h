@@ -3,8 +3,8 @@
  * The fake's part that samples and counts kernels. FAKE_REFUSE_PROFILE is the result with which it
  * refuses to begin; 0: none.
  */
-#ifndef TESTS_CUDA_STAND_PROFILE_H
-#define TESTS_CUDA_STAND_PROFILE_H
+#ifndef TESTS_CUDA_FAKE_PROFILE_H
+#define TESTS_CUDA_FAKE_PROFILE_H
 
 #include "fake.h"
 

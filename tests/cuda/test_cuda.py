@@ -574,7 +574,7 @@ class Test(base.Test):
         """CUPTI linked statically into the program, or into a library that it loads later."""
         self.built = self.program()
         sources = [os.path.join(HERE, n) for n in ("program.c", "profiler.c", "fake.c", "../support/between.c")]
-        static = ["-std=gnu11", "-DSTAND_STATIC", "-shared", "-fPIC", sources[2]]
+        static = ["-std=gnu11", "-DFAKE_STATIC", "-shared", "-fPIC", sources[2]]
         brings = self.compile("libbrings.so", *static)
         out = self.scene("brought", brings)
         check("brought: given up", out, "kernels 0 driver 0 runtime 0\n")
@@ -593,7 +593,7 @@ class Test(base.Test):
         check("ncu: nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
         check("ncu: said", self.notes("cuda"), {"CUDA is not traced: only one tool can use CUPTI, and in what "
                                                 "ncu runs Nsight Compute does": 1})
-        self.built = self.compile("static", "-std=gnu11", "-DSTAND_STATIC", "-pthread", *sources)
+        self.built = self.compile("static", "-std=gnu11", "-DFAKE_STATIC", "-pthread", *sources)
         out = self.scene("basic")
         check("nothing listened to", out, "kernels 0 driver 0 runtime 0\n")
         check("said", [n.endswith("static has CUPTI linked into it (libcupti_static.a)") or

@@ -17,6 +17,8 @@ void core_life_enter(void);
 void core_life_leave(void);
 /* The thread is one of them; the calling thread is. */
 bool core_life_own(uint32_t tid);
+/* A thread that core knows ends: if the main one is gone, this one or a later one is the last. */
+void core_life_thread_ends(void);
 bool core_life_here(void);
 
 /*

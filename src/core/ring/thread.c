@@ -204,6 +204,7 @@ static void detach(void *arg)
 	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
 		return;
 	unwind_all(t);
+	core_life_thread_ends();
 	core_marker_thread_end(t);
 	define_thread(t, false);
 	pthread_mutex_lock(&core_live->tallies);

@@ -159,7 +159,7 @@ class Bench(Checks):
         path = f"{self.programs}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
         env = {"OCL_ICD_VENDORS": str(vendors), "LD_LIBRARY_PATH": path}
         tests = HERE.parent.parent / "tests" / "cli"
-        others = ("ocl_sleepy", "ocl_two", "ocl_hang", "ocl_flood") # which count nothing
+        others = ("ocl_sleepy", "ocl_two", "ocl_hang", "ocl_flood", "ocl_calls") # which count nothing
         names = sorted(p.name for p in self.programs.glob("ocl_*") if p.name not in others)
         for name in names:
             test = "test_quick.py" if name == "ocl_quick" else "test_programs.py"

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "capture/opencl/encode.h"
 #include "capture/opencl/thunk.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "core/capture.h"
 #include "inject/connect.h"
 #include "wire/shm.h"

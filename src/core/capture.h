@@ -208,7 +208,7 @@ struct cap_frame {
 	bool has_status;
 	union {
 		bool owns_submission; /* activities */
-		bool told;            /* calls: every tool of the plan was told of the entry */
+		bool told; /* calls: every tool of the list of subscribers was told of the entry */
 	};
 	union {
 		struct core_retire *retire;         /* NULL: nobody waits for the id's retirement */
@@ -227,7 +227,7 @@ struct cap_thread {
 	uint64_t magic;
 	_Atomic uint32_t depth;
 	/*
-	 * > 0: the thread may be using plans and buffers that it has loaded and that no frame below
+	 * > 0: the thread may be using subscribers and buffers that it has loaded and that no frame below
 	 * `depth` shows. Written by the thread alone; see core_grace_period_over().
 	 */
 	_Atomic uint32_t busy;
@@ -357,7 +357,7 @@ static inline bool cap_nest(struct cap_thread *t, const void *sp)
 }
 
 /*
- * Around what uses plans and buffers. The other side (core_grace_period_over()) makes all threads pass a memory
+ * Around what uses subscribers and buffers. The other side (core_grace_period_over()) makes all threads pass a memory
  * barrier, so that plain stores are enough here: what is loaded inside is seen to be in use.
  */
 static inline void cap_read_lock(struct cap_thread *t)

@@ -78,6 +78,13 @@ class Layers(unittest.TestCase):
     def test_private_headers(self):
         self.planted("src/capture/ze/bad.c", '#include "core/ring/ring.h"\n', "core/ring/ring.h: private to core")
 
+    def test_private_headers_are_there(self):
+        """A header that was renamed would be private no longer."""
+        sys.path.insert(0, os.path.dirname(LAYERS))
+        import layers
+        for name in layers.PRIVATE:
+            self.assertTrue(os.path.exists(os.path.join(ROOT, "src", name)), name)
+
     def test_vendors(self):
         for header in ("nvml.h", "papi.h", "ittnotify.h", "ompt.h", "zes_api.h", "CL/cl.h"):
             self.planted("src/recorder/bad.c", f"#include <{header}>\n", "vendor headers belong to capture")

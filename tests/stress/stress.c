@@ -18,7 +18,7 @@
 
 #include <kymo/kymo.h>
 
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "core/capture.h"
 
 #define CONTEXTS 64

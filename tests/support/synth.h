@@ -9,7 +9,7 @@
 
 #include <kymo/schema.h>
 
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "wire/defs.h"
 #include "wire/raw.h"
 #include "wire/tally.h"

@@ -2,7 +2,7 @@
 /* Messages of calls that a context has excluded: not in its buffer, in another's all the same. */
 #include "tool_support.h"
 
-#include "core/work/comm.h"
+#include "core/activity/comm.h"
 
 static bool only_call(const kymo_domain_desc_t *d, uint32_t op, void *data)
 {

@@ -12,7 +12,7 @@
 
 #include <kymo/kymo.h>
 
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "core/capture.h"
 
 static const kymo_op_desc_t descs[] = {{"submit", NULL, 0, 0, NULL, 0}};

@@ -16,7 +16,7 @@
 
 #include <kymo/kymo.h>
 
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "core/capture.h"
 
 enum { T_CALL, T_OTHER, T_SUBMIT, T_OPS };

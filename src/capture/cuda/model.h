@@ -3,7 +3,7 @@
 #ifndef CAPTURE_CUDA_MODEL_H
 #define CAPTURE_CUDA_MODEL_H
 
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "core/capture.h"
 
 enum cuda_api { CUDA_DRIVER, CUDA_RUNTIME, CUDA_APIS };

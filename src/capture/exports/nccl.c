@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "capture/exports/models.h"
-#include "core/work/comm.h"
+#include "core/activity/comm.h"
 #include "core/marker/marker.h"
 
 enum { NCCL_OK = 0, NCCL_IN_PROGRESS = 7 }; /* the latter of communicators that do not block */

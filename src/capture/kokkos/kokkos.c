@@ -16,7 +16,7 @@
 
 #include "core/annotation/map.h"
 #include "core/annotation/string.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "core/capture.h"
 #include "core/marker/marker.h"
 

@@ -24,7 +24,7 @@
 #include <rdma/fi_tagged.h>
 
 #include "core/capture.h"
-#include "core/work/comm.h"
+#include "core/activity/comm.h"
 
 /* ---- ops (describe.c) ---- */
 

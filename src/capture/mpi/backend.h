@@ -4,7 +4,7 @@
 #ifndef CAPTURE_MPI_BACKEND_H
 #define CAPTURE_MPI_BACKEND_H
 
-#include "core/work/comm.h"
+#include "core/activity/comm.h"
 #include "capture/mpi/contract.h"
 #include "core/capture.h"
 

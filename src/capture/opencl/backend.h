@@ -8,7 +8,7 @@
 
 #include "capture/opencl/cl.h"
 #include "capture/opencl/objects.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "core/capture.h"
 
 #define OCL_DEVICE_WORK (CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY)

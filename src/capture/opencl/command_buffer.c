@@ -411,7 +411,7 @@ void ocl_post_clEnqueueCommandBufferKHR(struct cap_frame *f, cl_uint num_queues,
 
 	if (!ocl_submission.queue || !ocl_submit_take(f, &w))
 		return;
-	ocl_dispatch_kernel(&w, ocl_standing_kernel_id(OCL_KERNEL_BUFFER));
+	ocl_dispatch_kernel(&w, ocl_placeholder_kernel_id(OCL_KERNEL_BUFFER));
 	w.what = OCL_WORK_BUFFER;
 	w.inside = NULL;
 	w.inside_count = 0;

@@ -75,7 +75,7 @@ void ocl_post_clEnqueueNativeKernel(struct cap_frame *f, cl_command_queue comman
 	struct ocl_work w;
 
 	if (!ocl_submission.queue ||
-	    !dispatch_begin(f, &w, ocl_standing_kernel_id(OCL_KERNEL_NATIVE)))
+	    !dispatch_begin(f, &w, ocl_placeholder_kernel_id(OCL_KERNEL_NATIVE)))
 		return;
 	w.global[0] = w.local[0] = 1;
 	dispatch_submit(f, &w);

@@ -9,8 +9,8 @@
 
 #define KERNEL_NAME_MAX 1024u
 
-static _Atomic uint32_t standing_kernels[OCL_STANDING_KERNELS];
-static _Atomic bool standing_defined[OCL_STANDING_KERNELS];
+static _Atomic uint32_t placeholder_kernels[OCL_PLACEHOLDER_KERNELS];
+static _Atomic bool placeholder_defined[OCL_PLACEHOLDER_KERNELS];
 
 /* ---- programs ---- */
 
@@ -438,22 +438,22 @@ OCL_HOT uint32_t ocl_kernel_id(cl_kernel kernel)
 	return cap_likely(k != NULL) ? k->id : kernel_new(kernel, NULL, NULL, false);
 }
 
-uint32_t ocl_standing_kernel_id(enum ocl_placeholder_kernel which)
+uint32_t ocl_placeholder_kernel_id(enum ocl_placeholder_kernel which)
 {
 	static const char *const names[] = {
 		[OCL_KERNEL_NATIVE] = "native kernel", [OCL_KERNEL_BUFFER] = "(command buffer)"};
 	uint32_t id = 0, made;
 
-	if (cap_likely(atomic_load(&standing_defined[which])))
-		return atomic_load(&standing_kernels[which]);
+	if (cap_likely(atomic_load(&placeholder_defined[which])))
+		return atomic_load(&placeholder_kernels[which]);
 	made = cap_new_id(DEF_KERNEL);
-	if (atomic_compare_exchange_strong(&standing_kernels[which], &id, made)) {
+	if (atomic_compare_exchange_strong(&placeholder_kernels[which], &id, made)) {
 		kernel_define(made, NULL, names[which], 0, cap_define);
 		id = made;
 	} else {
 		kernel_define(id, NULL, names[which], 0, cap_define_also);
 	}
-	atomic_store(&standing_defined[which], true);
+	atomic_store(&placeholder_defined[which], true);
 	return id;
 }
 
@@ -492,8 +492,8 @@ void ocl_pre_clReleaseKernel(struct cap_frame *f, cl_kernel kernel)
 
 void ocl_programs_fork_child(void)
 {
-	for (unsigned i = 0; i < OCL_STANDING_KERNELS; i++) {
-		atomic_store(&standing_defined[i], false);
-		atomic_store(&standing_kernels[i], 0);
+	for (unsigned i = 0; i < OCL_PLACEHOLDER_KERNELS; i++) {
+		atomic_store(&placeholder_defined[i], false);
+		atomic_store(&placeholder_kernels[i], 0);
 	}
 }

@@ -8,8 +8,8 @@
 /* Id of the definition of a kernel, learnt if need be; 0: unknown. */
 uint32_t ocl_kernel_id(cl_kernel kernel);
 /* Id of the one kernel that stands for all native ones, or for all command buffers as a whole. */
-enum ocl_placeholder_kernel { OCL_KERNEL_NATIVE, OCL_KERNEL_BUFFER, OCL_STANDING_KERNELS };
-uint32_t ocl_standing_kernel_id(enum ocl_placeholder_kernel which);
+enum ocl_placeholder_kernel { OCL_KERNEL_NATIVE, OCL_KERNEL_BUFFER, OCL_PLACEHOLDER_KERNELS };
+uint32_t ocl_placeholder_kernel_id(enum ocl_placeholder_kernel which);
 void ocl_programs_fork_child(void);
 
 #endif

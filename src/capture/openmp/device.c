@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "capture/openmp/openmp.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 
 #define DEVICES 64
 

@@ -11,7 +11,7 @@
 #define CAPTURE_ROCM_WORK_H
 
 #include "capture/rocm/models.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 
 /* ---- rules ---- */
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "core/table/table.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 
 #define ZE_DOMAIN "level_zero"
 

@@ -11,7 +11,7 @@
 #include <kymo/marker.h>
 
 #include "base/hash.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "core/capture.h"
 
 #define SHARDS  64u

@@ -2,9 +2,10 @@
 /*
  * Who wants what: domains and their ops, contexts and their services, subscribers of each op.
  *
- * Invariants. Everything is changed under core_live->configure and read by traced calls without a lock: masks and
- * plans are published whole, never changed in place. A context never moves and is never freed; a handle is its
- * index and a generation. A plan is immutable and lives until core_grace_period_over() says that nobody uses it any more.
+ * Invariants. Everything is changed under core_live->configure and read by traced calls without a lock: masks
+ * and lists of subscribers are published whole, never changed in place. A context never moves and is never
+ * freed; a handle is its index and a generation. A list of subscribers is immutable and lives until
+ * core_grace_period_over() says that nobody uses it any more.
  */
 #ifndef CORE_CONTEXT_H
 #define CORE_CONTEXT_H
@@ -146,7 +147,7 @@ static inline bool core_service_selects(const struct core_service *s, uint16_t w
 	return wire / 64u < s->words && s->ops[wire / 64] >> wire % 64 & 1;
 }
 
-/* ---- plans (subscribers.c): whom to call back of an op ---- */
+/* ---- lists of subscribers (subscribers.c): whom to call back of an op ---- */
 
 struct core_subscriber {
 	struct core_context *context;
@@ -173,12 +174,12 @@ struct core_subscribers {
 	struct core_subscriber entries[];
 };
 
-/* The plan of these entries; NULL: none, or no memory. Caller holds `configure`. */
+/* The list of these entries; NULL: none, or no memory. Caller holds `configure`. */
 const struct core_subscribers *core_subscribers_get(const struct core_subscriber *entries,
 						    uint32_t count) REQUIRES(core_live->configure);
-/* All ops get their plans anew: what is not asked for again is unused. Caller holds `configure`. */
+/* All ops get their lists anew: what is not asked for again is unused. Caller holds `configure`. */
 void core_subscribers_update(void) REQUIRES(core_live->configure);
-/* Frees plans that no op names any more, if nobody uses them. Caller holds `configure`. */
+/* Frees lists that no op names any more, if nobody uses them. Caller holds `configure`. */
 void core_subscribers_sweep(void) REQUIRES(core_live->configure);
 static inline void core_subscribers_hold(const struct core_subscribers *p)
 {
@@ -191,10 +192,10 @@ static inline void core_subscribers_release(const struct core_subscribers *p)
 				  memory_order_release);
 }
 /*
- * True if no thread uses `plan` (may be NULL) or a buffer of `buffers` any more, both of which no op
+ * True if no thread uses `subscribers` (may be NULL) or a buffer of `buffers` any more, both of which no op
  * names since before the call. Caller holds `configure`.
  */
-bool core_grace_period_over(const struct core_subscribers *plan, uint64_t buffers)
+bool core_grace_period_over(const struct core_subscribers *subscribers, uint64_t buffers)
 	REQUIRES(core_live->configure);
 /*
  * Waits until no other thread is in a callback of the context, at most `timeout_ns` (0: for ever).

@@ -205,10 +205,10 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 			 bool *stacks) REQUIRES(core_live->configure)
 {
 	for (uint32_t op = 0; op < d->desc->op_count; op++) {
-		const struct core_subscribers *plan;
+		const struct core_subscribers *subscribers;
 		uint64_t buffers;
 
-		plan = op_wants(d, op, w, &buffers);
+		subscribers = op_wants(d, op, w, &buffers);
 		stack_update((uint16_t)(d->base + op),
 			     wants_kind(w, SERVICE_STACK, (uint16_t)(d->base + op)), stacks);
 		atomic_store(&d->info->ops[op].left_out,
@@ -216,9 +216,9 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 				     wants_kind(w, SERVICE_COUNT, (uint16_t)(d->base + op)));
 		atomic_store(&d->info->ops[op].excluded,
 			     excluded_from(w, (uint16_t)(d->base + op)));
-		atomic_store(&d->info->ops[op].callbacks, plan);
+		atomic_store(&d->info->ops[op].callbacks, subscribers);
 		atomic_store(&d->info->ops[op].buffers, buffers);
-		if (plan || buffers)
+		if (subscribers || buffers)
 			*activities |= d->activity;
 	}
 	for (uint32_t i = 0; i < d->info->slot_count; i++)
@@ -230,12 +230,12 @@ const struct core_subscribers *core_subscribers_of(struct core_context *c, const
 {
 	struct core_subscriber entries[c->service_count + 1];
 	struct wants w = {.entries = entries};
-	const struct core_subscribers *plan;
+	const struct core_subscribers *subscribers;
 
 	gather(c, &w);
-	plan = op_wants(&core_domains[op->domain], op->number, &w, buffers);
+	subscribers = op_wants(&core_domains[op->domain], op->number, &w, buffers);
 	free(w.more);
-	return plan;
+	return subscribers;
 }
 
 void core_masks_update(void)

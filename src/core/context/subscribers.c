@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans: whom to call back of an op. They are made when something changes and only read by traced
+ * Lists of subscribers: whom to call back of an op. They are made when something changes and only read by traced
  * calls; equal ones are one. What a call has captured must stay until the call is over, so here is
- * also how one finds out that nobody uses a plan or a buffer any more.
+ * also how one finds out that nobody uses a list of subscribers or a buffer any more.
  */
 #include "core/context/context.h"
 #include "base/hash.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct core_subscribers *plans GUARDED_BY(core_live->configure); /* under `configure` */
+static struct core_subscribers *lists GUARDED_BY(core_live->configure); /* under `configure` */
 static uint32_t plan_count, updates = 1;
 
 /* ---- making ---- */
@@ -42,8 +42,8 @@ static struct core_subscribers *plan_new(const struct core_subscriber *entries, 
 		p->callbacks |= entries[i].callback != NULL;
 	}
 	p->update = updates;
-	p->next = plans;
-	plans = p;
+	p->next = lists;
+	lists = p;
 	plan_count++;
 	return p;
 }
@@ -56,7 +56,7 @@ const struct core_subscribers *core_subscribers_get(const struct core_subscriber
 	kymo_assert_held(&core_live->configure);
 	if (count == 0)
 		return NULL;
-	for (struct core_subscribers *p = plans; p; p = p->next) {
+	for (struct core_subscribers *p = lists; p; p = p->next) {
 		if (p->hash == hash && p->count == count &&
 		    memcmp(p->entries, entries, count * sizeof(*entries)) == 0) {
 			p->update = updates;
@@ -69,7 +69,7 @@ const struct core_subscribers *core_subscribers_get(const struct core_subscriber
 /* ---- who uses what ---- */
 
 struct use {
-	const struct core_subscribers *plan;
+	const struct core_subscribers *subscribers;
 	uint64_t buffers;
 	bool used;
 };
@@ -93,26 +93,27 @@ static void look_at(struct cap_thread *t, void *data)
 		const struct core_subscribers *p =
 			atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 
-		u->used = (u->plan && p == u->plan) ||
+		u->used = (u->subscribers && p == u->subscribers) ||
 			  (atomic_load_explicit(&f->buffers, memory_order_relaxed) & u->buffers);
 	}
 }
 
-bool core_grace_period_over(const struct core_subscribers *plan, uint64_t buffers)
+bool core_grace_period_over(const struct core_subscribers *subscribers, uint64_t buffers)
 {
-	struct use u = {plan, buffers, false};
+	struct use u = {subscribers, buffers, false};
 
-	if (plan && atomic_load_explicit(&plan->refs, memory_order_acquire))
+	if (subscribers && atomic_load_explicit(&subscribers->refs, memory_order_acquire))
 		return false;
 	core_barrier();
 	core_threads_each(look_at, &u);
-	return !u.used && !(plan && atomic_load_explicit(&plan->refs, memory_order_acquire));
+	return !u.used &&
+	       !(subscribers && atomic_load_explicit(&subscribers->refs, memory_order_acquire));
 }
 
 /* NULL: any may be in use. */
 static void mark(const struct core_subscribers *used) REQUIRES(core_live->configure)
 {
-	for (struct core_subscribers *p = plans; p; p = p->next)
+	for (struct core_subscribers *p = lists; p; p = p->next)
 		if (!used || p == used)
 			p->used = true;
 }
@@ -140,16 +141,16 @@ void core_subscribers_update(void)
 	updates++;
 }
 
-/* Now and then, so that a plan costs a constant share of a sweep. */
+/* Now and then, so that a list of subscribers costs a constant share of a sweep. */
 void core_subscribers_sweep(void)
 {
 	static uint32_t left; /* in use at the last sweep */
-	struct core_subscribers **link = &plans;
+	struct core_subscribers **link = &lists;
 
 	if (plan_count < 2 * left + 16)
 		return;
 	left = 0;
-	for (struct core_subscribers *p = plans; p; p = p->next)
+	for (struct core_subscribers *p = lists; p; p = p->next)
 		left += p->used = p->update == updates || atomic_load(&p->refs);
 	core_barrier();
 	core_threads_each(mark_of, NULL);

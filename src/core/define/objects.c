@@ -3,7 +3,7 @@
  * Telling tools what there is: programs, kernels, streams, threads, runtimes. Backends only define
  * them; from the definitions come the activities here, also for contexts that start late.
  */
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include "core/define/define.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
-#include "core/work/submission.h"
+#include "core/activity/submission.h"
 
 /* ---- one definition as an activity ---- */
 
@@ -222,7 +222,7 @@ void cap_define_end(enum wire_def_kind kind, uint64_t id)
 struct late {
 	struct core_context *context;
 	uint32_t generation;
-	const struct core_subscribers *plan[OBJECTS]; /* kept */
+	const struct core_subscribers *subscribers[OBJECTS]; /* kept */
 	uint64_t buffers[OBJECTS];
 	struct late *next;
 };
@@ -272,8 +272,8 @@ static void find_late(struct core_context *c, void *data) REQUIRES(core_live->co
 	for (size_t i = 0; l && i < OBJECTS; i++) {
 		if (c->told >> i & 1)
 			continue;
-		l->plan[i] = core_subscribers_of(c, objects[i].begin, &l->buffers[i]);
-		if (!l->plan[i] && !l->buffers[i]) {
+		l->subscribers[i] = core_subscribers_of(c, objects[i].begin, &l->buffers[i]);
+		if (!l->subscribers[i] && !l->buffers[i]) {
 			/* Its buffer is not made before there is a runtime: only threads are there. */
 			if (objects[i].kind != DEF_THREAD && selects(c, objects[i].begin))
 				c->told |= 1u << i;
@@ -281,8 +281,8 @@ static void find_late(struct core_context *c, void *data) REQUIRES(core_live->co
 		}
 		c->told |= 1u << i;
 		any = true;
-		if (l->plan[i])
-			core_subscribers_hold(l->plan[i]);
+		if (l->subscribers[i])
+			core_subscribers_hold(l->subscribers[i]);
 	}
 	if (!any) {
 		free(l);
@@ -314,9 +314,9 @@ static void replay_to(struct late *l, const uint8_t *p, const uint8_t *end)
 		struct cap_submission submission = {.buffers = o ? l->buffers[i] : 0,
 						    .epoch = atomic_load(&core_epoch)};
 
-		if (!o || (!l->plan[i] && !l->buffers[i]))
+		if (!o || (!l->subscribers[i] && !l->buffers[i]))
 			continue;
-		submission.more = core_submission_of(l->plan[i]);
+		submission.more = core_submission_of(l->subscribers[i]);
 		tell(o, o->begin, &d, &submission);
 		cap_submission_end(&submission);
 	}
@@ -345,8 +345,8 @@ void core_objects_replay(const struct core_context *only)
 		if (copy)
 			replay_to(list, copy, copy + bytes);
 		for (size_t i = 0; i < OBJECTS; i++)
-			if (list->plan[i])
-				core_subscribers_release(list->plan[i]);
+			if (list->subscribers[i])
+				core_subscribers_release(list->subscribers[i]);
 		free(list);
 	}
 	free(copy);

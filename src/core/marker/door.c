@@ -9,7 +9,7 @@
 #include "core/process/process.h"
 #include "core/publish/publish.h"
 #include "core/ring/ring.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 
 #include <elf.h>
 #include <limits.h>

@@ -7,7 +7,7 @@
 
 #include "base/vec.h"
 #include "core/tool/tool.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 
 struct range_extra *marker_extra(struct range *r)
 {

@@ -4,7 +4,7 @@
 #include "core/process/process.h"
 #include "core/publish/publish.h"
 #include "core/tool/tool.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "topology/topology.h"
 
 #include <pthread.h>

@@ -11,7 +11,7 @@
  */
 #include "core/process/life.h"
 #include "core/ring/ring.h"
-#include "core/work/submission.h"
+#include "core/activity/submission.h"
 
 #include <link.h>
 #include <stdlib.h>

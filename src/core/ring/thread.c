@@ -13,7 +13,7 @@
 #include "core/ring/ring.h"
 #include "core/tally/tally.h"
 #include "core/tool/tool.h"
-#include "core/work/submission.h"
+#include "core/activity/submission.h"
 
 #include <errno.h>
 #include <execinfo.h>
@@ -722,13 +722,14 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 
 uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, unsigned buffer)
 {
-	const struct core_subscribers *plan =
+	const struct core_subscribers *subscribers =
 		atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 	size_t at = (size_t)(f - t->frames);
 
-	for (uint32_t i = 0; plan->requests && i < plan->count; i++)
-		if (plan->entries[i].request && plan->entries[i].buffer == (int)buffer &&
-		    t->words && t->words[at].room > i)
+	for (uint32_t i = 0; subscribers->requests && i < subscribers->count; i++)
+		if (subscribers->entries[i].request &&
+		    subscribers->entries[i].buffer == (int)buffer && t->words &&
+		    t->words[at].room > i)
 			return t->words[at].words[i];
 	return atomic_load_explicit(&t->external[buffer], memory_order_relaxed);
 }

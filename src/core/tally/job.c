@@ -19,7 +19,7 @@
 #include "core/process/process.h"
 #include "core/ring/ring.h"
 #include "core/tally/tally.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "wire/job_tally.h"
 #include "wire/tally.h"
 

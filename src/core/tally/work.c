@@ -11,7 +11,7 @@
 #include "core/context/context.h"
 #include "core/ring/ring.h"
 #include "core/tally/tally.h"
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "wire/tally.h"
 
 #define RANGES  64u /* nested ranges whose time is told from that of the range around them */

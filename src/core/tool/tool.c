@@ -7,7 +7,7 @@
 #include "core/publish/publish.h"
 #include "core/ring/ring.h"
 #include "core/tool/tool.h"
-#include "core/work/submission.h"
+#include "core/activity/submission.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -504,7 +504,7 @@ static bool entry_skipped(const struct core_submission *submission, uint32_t i,
 }
 
 /* False: the program is a child now, forked by a tool; nothing of the call is left. */
-static bool call_all(struct cap_thread *t, const struct core_subscribers *plan,
+static bool call_all(struct cap_thread *t, const struct core_subscribers *subscribers,
 		     kymo_callback_record_t *r, uint64_t *words,
 		     const struct core_submission *submission)
 {
@@ -514,8 +514,8 @@ static bool call_all(struct cap_thread *t, const struct core_subscribers *plan,
 
 	if (!core_calling_begin(&k, t))
 		return true;
-	for (uint32_t i = 0; i < plan->count && goes_on; i++) {
-		const struct core_subscriber *e = &plan->entries[i];
+	for (uint32_t i = 0; i < subscribers->count && goes_on; i++) {
+		const struct core_subscriber *e = &subscribers->entries[i];
 
 		if (entry_skipped(submission, i, r, e, &asked) ||
 		    !core_calling_one(&k, e->context, e->generation))
@@ -551,7 +551,7 @@ static void tell_timed(kymo_callback_record_t *r, const struct wire_record *wire
 bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint64_t *words,
 		    const struct wire_record *wire, const struct core_submission *submission)
 {
-	const struct core_subscribers *plan =
+	const struct core_subscribers *subscribers =
 		atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 	const struct cap_domain *d = &core_domains[f->op->domain];
 	struct cap_thread *t = cap_thread_current;
@@ -581,9 +581,9 @@ bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 	};
 
 	if (!words)
-		words = words_of(t, f, plan->count);
+		words = words_of(t, f, subscribers->count);
 	if (words && (phase == CAP_ENTER || phase == CAP_COMPLETE))
-		memset(words, 0, plan->count * sizeof(*words));
+		memset(words, 0, subscribers->count * sizeof(*words));
 	if (phase == CAP_COMPLETE) {
 		r.end = core_tick_ns(f->end); /* one look at the clock for both */
 		r.start = r.end - core_tick_span(f->end - f->start);
@@ -596,7 +596,7 @@ bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 		const struct core_callback_info *outer = telling;
 
 		telling = &told;
-		goes_on = call_all(t, plan, &r, words, submission);
+		goes_on = call_all(t, subscribers, &r, words, submission);
 		telling = outer;
 		if (goes_on && phase == CAP_ENTER)
 			f->told = true;

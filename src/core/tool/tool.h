@@ -93,7 +93,7 @@ struct core_callback_info {
 };
 
 /*
- * Calls the tools of the frame's plan. `words`: plan->count words kept from ENTER to EXIT; NULL: those
+ * Calls the tools of the frame's subscribers. `words`: subscribers->count words kept from ENTER to EXIT; NULL: those
  * of the thread's frame. `wire`: of activities, else NULL. False: this is a child, forked by a tool.
  */
 #define CAP_COMPLETE ((enum cap_phase)3)
@@ -117,7 +117,7 @@ bool core_tool_initializing(void);
 const void *core_tool_enter(const void *tool);
 /*
  * Around a call of a tool's function for `context` by the calling thread, which must be busy or keep
- * the plan. False: the context is gone, do not call. A context that is destroyed meanwhile waits for
+ * the list of subscribers. False: the context is gone, do not call. A context that is destroyed meanwhile waits for
  * the end. Traced calls inside run untraced.
  */
 struct core_calling {

@@ -17,7 +17,7 @@
 
 #include <kymo/kymo.h>
 
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "core/capture.h"
 #include "fakeocl.h"
 #include "opencl_ops.h"

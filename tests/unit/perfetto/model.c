@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "wire/defs.h"
 
 static kymo_enum_value_t status_values[] = {{"CL_INVALID_VALUE", -30}, {"CL_SUCCESS", 0}};

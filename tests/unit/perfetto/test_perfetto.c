@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 #include "formats/perfetto/live.h"
 #include "formats/perfetto/spool.h"
 #include "model.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of what a call did at once, the same for every backend: memory, waits. */
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 
 void cap_allocation_record(const struct cap_frame *f, uint64_t call, unsigned op,
 			   const struct cap_allocation *a)

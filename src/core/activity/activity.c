@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The activity domains that core itself has; their descriptions are in the record model (model). */
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 
 #include "core/context/context.h"
 

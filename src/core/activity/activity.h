@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ops of the activity domains that core has, indexed by the numbers of record/fields.h. */
-#ifndef CORE_WORK_ACTIVITY_H
-#define CORE_WORK_ACTIVITY_H
+#ifndef CORE_ACTIVITY_H
+#define CORE_ACTIVITY_H
 
 #include "core/capture.h"
 #include "record/fields.h"

@@ -4,8 +4,8 @@
  * process sees it: a blocking call, or from the call that started it to the one that saw it
  * complete (model/comm.rec).
  */
-#ifndef CORE_WORK_COMM_H
-#define CORE_WORK_COMM_H
+#ifndef CORE_ACTIVITY_COMM_H
+#define CORE_ACTIVITY_COMM_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Description of the domain "comm"; see comm.h. */
 #include "core/context/context.h"
-#include "core/work/comm.h"
+#include "core/activity/comm.h"
 
 #include <pthread.h>
 

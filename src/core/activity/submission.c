@@ -3,7 +3,7 @@
  * What work keeps of the moment it was submitted, and the retirement of correlation ids: an id is
  * retired when its call has returned and all submissions taken in it have ended.
  */
-#include "core/work/activity.h"
+#include "core/activity/activity.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "core/context/context.h"
 #include "core/ring/ring.h"
 #include "core/tool/tool.h"
-#include "core/work/submission.h"
+#include "core/activity/submission.h"
 
 _Atomic uint64_t core_buffers_open;
 _Atomic uint32_t core_epoch;
@@ -92,7 +92,7 @@ static bool accepted(struct core_calling *k, const struct core_subscriber *e,
 }
 
 /* Asks the filters; buffers that none of their services wants are taken out of the mask. */
-static void ask_filters(struct cap_thread *t, const struct core_subscribers *plan,
+static void ask_filters(struct cap_thread *t, const struct core_subscribers *subscribers,
 			const struct cap_op *op, const struct cap_subject *s,
 			struct cap_submission *o, bool *skip)
 {
@@ -112,8 +112,8 @@ static void ask_filters(struct cap_thread *t, const struct core_subscribers *pla
 		work.memory[1] = s->memory[1];
 		work.bytes = s->bytes;
 	}
-	for (uint32_t i = 0; i < plan->count; i++) {
-		const struct core_subscriber *e = &plan->entries[i];
+	for (uint32_t i = 0; i < subscribers->count; i++) {
+		const struct core_subscriber *e = &subscribers->entries[i];
 		uint64_t bit = e->buffer >= 0 ? 1ull << e->buffer : 0;
 		bool yes = may && accepted(&k, e, &work);
 
@@ -173,10 +173,10 @@ static uint64_t entry_external(struct cap_thread *t, const struct cap_frame *f,
 
 static struct core_submission *more_new(struct cap_thread *t, struct cap_frame *f,
 					const struct cap_op *op, const struct cap_subject *subject,
-					const struct core_subscribers *plan,
+					const struct core_subscribers *subscribers,
 					struct cap_submission *o)
 {
-	uint32_t count = plan ? plan->count : 0;
+	uint32_t count = subscribers ? subscribers->count : 0;
 	struct core_submission *m = calloc(1, sizeof(*m) + count * sizeof(m->entries[0]));
 	bool skip[count + 1];
 
@@ -184,38 +184,39 @@ static struct core_submission *more_new(struct cap_thread *t, struct cap_frame *
 		return NULL;
 	atomic_init(&m->holders, 1);
 	memset(skip, 0, sizeof(skip));
-	if (plan && plan->filters)
-		ask_filters(t, plan, op, subject, o, skip);
+	if (subscribers && subscribers->filters)
+		ask_filters(t, subscribers, op, subject, o, skip);
 	for (uint32_t i = 0; i < count; i++) {
 		m->entries[i].skip = skip[i];
-		m->entries[i].external = entry_external(t, f, &plan->entries[i]);
+		m->entries[i].external = entry_external(t, f, &subscribers->entries[i]);
 	}
-	if (plan && plan->callbacks) {
-		m->plan = plan;
-		core_subscribers_hold(plan);
+	if (subscribers && subscribers->callbacks) {
+		m->subscribers = subscribers;
+		core_subscribers_hold(subscribers);
 	}
 	m->retire = retire_get(f);
 	keep_buffer_externals(t, f, o, m);
 	return m;
 }
 
-struct core_submission *core_submission_of(const struct core_subscribers *plan)
+struct core_submission *core_submission_of(const struct core_subscribers *subscribers)
 {
 	struct core_submission *m =
-		plan ? calloc(1, sizeof(*m) + plan->count * sizeof(m->entries[0])) : NULL;
+		subscribers ? calloc(1, sizeof(*m) + subscribers->count * sizeof(m->entries[0]))
+			    : NULL;
 
 	if (!m)
 		return NULL;
 	atomic_init(&m->holders, 1);
-	m->plan = plan;
-	core_subscribers_hold(plan);
+	m->subscribers = subscribers;
+	core_subscribers_hold(subscribers);
 	return m;
 }
 
 /* Nothing that the rest of the work would need. */
 static bool more_empty(const struct core_submission *m, const struct cap_submission *o)
 {
-	return !o->buffers && !m->plan;
+	return !o->buffers && !m->subscribers;
 }
 
 void cap_submission_end_slow(struct cap_submission *o)
@@ -226,8 +227,8 @@ void cap_submission_end_slow(struct cap_submission *o)
 	o->more = NULL;
 	if (atomic_fetch_sub_explicit(&m->holders, 1, memory_order_acq_rel) != 1)
 		return;
-	if (m->plan)
-		core_subscribers_release(m->plan);
+	if (m->subscribers)
+		core_subscribers_release(m->subscribers);
 	if (m->retire)
 		retire_let_go(m->retire);
 	free(m->buffer_external);
@@ -243,12 +244,12 @@ void cap_submission_share_slow(const struct cap_submission *o)
 static __attribute__((noinline, cold)) bool take_more(struct cap_thread *t, struct cap_frame *f,
 						      const struct cap_op *op,
 						      const struct cap_subject *subject,
-						      const struct core_subscribers *plan,
+						      const struct core_subscribers *subscribers,
 						      struct cap_submission *o)
 {
 	int saved = errno;
 
-	o->more = more_new(t, f, op, subject, plan, o);
+	o->more = more_new(t, f, op, subject, subscribers, o);
 	if (o->more && more_empty(o->more, o))
 		cap_submission_end_slow(o);
 	errno = saved;
@@ -260,7 +261,7 @@ bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call,
 {
 	struct cap_frame *f = (struct cap_frame *)(uintptr_t)call;
 	struct cap_thread *t = cap_thread_current;
-	const struct core_subscribers *plan;
+	const struct core_subscribers *subscribers;
 	bool wanted = true;
 
 	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
@@ -271,19 +272,19 @@ bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call,
 	cap_read_lock(t);
 	o->epoch = atomic_load_explicit(&core_epoch, memory_order_acquire);
 	o->buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
-	plan = atomic_load_explicit(&op->callbacks, memory_order_acquire);
+	subscribers = atomic_load_explicit(&op->callbacks, memory_order_acquire);
 	o->more = NULL;
 	o->call = f && (atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
 			atomic_load_explicit(&f->buffers, memory_order_relaxed))
 			  ? f->id
 			  : 0;
 	o->scope = f ? f->scope : t->scope;
-	if (!o->buffers && !plan)
+	if (!o->buffers && !subscribers)
 		wanted = false;
-	else if (cap_unlikely(plan || (f && f->retire > CORE_RETIRE_SAMPLED) ||
+	else if (cap_unlikely(subscribers || (f && f->retire > CORE_RETIRE_SAMPLED) ||
 			      atomic_load_explicit(&t->externals, memory_order_relaxed) ||
 			      (f && atomic_load_explicit(&f->callbacks, memory_order_relaxed))))
-		wanted = take_more(t, f, op, subject, plan, o);
+		wanted = take_more(t, f, op, subject, subscribers, o);
 	cap_read_unlock(t);
 	return wanted;
 }
@@ -368,7 +369,7 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 			unsigned fields)
 {
 	struct cap_thread *t = cap_thread_current;
-	const struct core_subscribers *plan = NULL;
+	const struct core_subscribers *subscribers = NULL;
 	struct wire_event v = {0};
 	struct cap_submission own;
 	struct wire_ring *r;
@@ -387,8 +388,8 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 	f->submission = submission->more;
 	f->owns_submission = submission == &own;
 	if (cap_unlikely(submission->more != NULL))
-		plan = submission->more->plan;
-	atomic_store_explicit(&f->callbacks, plan, memory_order_relaxed);
+		subscribers = submission->more->subscribers;
+	atomic_store_explicit(&f->callbacks, subscribers, memory_order_relaxed);
 	atomic_store_explicit(&f->buffers, still_open(submission->buffers, submission->epoch),
 			      memory_order_relaxed);
 	f->op = op;
@@ -420,7 +421,7 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 	if (cap_likely(r->chunk != NULL))
 		cap_note_early(r, op, start);
 	wire_begin(e, r, &v, fields);
-	if (cap_unlikely(submission == &own && own.more && !plan)) {
+	if (cap_unlikely(submission == &own && own.more && !subscribers)) {
 		cap_submission_end(&own);
 		f->submission = NULL;
 	}
@@ -429,11 +430,11 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 
 bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
 {
-	const struct core_subscribers *plan =
+	const struct core_subscribers *subscribers =
 		atomic_load_explicit(&f->callbacks, memory_order_relaxed);
 	struct cap_submission own = {.more = f->submission};
 	struct wire_record w = {0};
-	uint64_t words[plan->count];
+	uint64_t words[subscribers->count];
 	bool goes_on;
 
 	wire_peek(e, &w);

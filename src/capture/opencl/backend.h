@@ -33,15 +33,6 @@ struct cap_domain *ocl_domain(void);
 /* The wrapper of an op is needed from now on, because something is masked from the program. */
 void ocl_mask(unsigned op);
 
-/* Id that activity records carry: 0 if the call itself is not recorded. */
-static inline uint64_t ocl_correlation(const struct cap_frame *f)
-{
-	return atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
-			       atomic_load_explicit(&f->buffers, memory_order_relaxed)
-		       ? f->id
-		       : 0;
-}
-
 /* ---- agent.c ---- */
 
 /* The agent of a device, defined at first sight; NULL: no memory or no device. */

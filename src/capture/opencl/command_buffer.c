@@ -237,7 +237,7 @@ RECORDED(clCommandFillBufferKHR,
 	 (cl_mem buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size),
 	 record_fill(&r, size, ocl_end_of_mem(r.command.work.agent, buffer)))
 RECORDED(clCommandFillImageKHR,
-	 (cl_mem image, const void *fill_color, const size_t *submission, const size_t *region),
+	 (cl_mem image, const void *fill_color, const size_t *origin, const size_t *region),
 	 record_fill(&r, ocl_region_pixels(image, region),
 		     ocl_end_of_mem(r.command.work.agent, image)))
 RECORDED(clCommandSVMMemcpyKHR, (void *dst_ptr, const void *src_ptr, size_t size),

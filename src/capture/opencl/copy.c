@@ -203,11 +203,11 @@ AFTER(clEnqueueWriteBufferRect,
        size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, const void *ptr),
       read_write(f, COPY_OP_WRITE, buffer, ptr, ocl_region_bytes(region), blocking_write))
 AFTER(clEnqueueReadImage,
-      (cl_mem image, cl_bool blocking_read, const size_t *submission, const size_t *region,
+      (cl_mem image, cl_bool blocking_read, const size_t *origin, const size_t *region,
        size_t row_pitch, size_t slice_pitch, void *ptr),
       read_write(f, COPY_OP_READ, image, ptr, ocl_region_pixels(image, region), blocking_read))
 AFTER(clEnqueueWriteImage,
-      (cl_mem image, cl_bool blocking_write, const size_t *submission, const size_t *region,
+      (cl_mem image, cl_bool blocking_write, const size_t *origin, const size_t *region,
        size_t input_row_pitch, size_t input_slice_pitch, const void *ptr),
       read_write(f, COPY_OP_WRITE, image, ptr, ocl_region_pixels(image, region), blocking_write))
 AFTER(clEnqueueCopyBuffer,
@@ -234,7 +234,7 @@ AFTER(clEnqueueFillBuffer,
       (cl_mem buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size),
       fill(f, size, buffer, NULL))
 AFTER(clEnqueueFillImage,
-      (cl_mem image, const void *fill_color, const size_t *submission, const size_t *region),
+      (cl_mem image, const void *fill_color, const size_t *origin, const size_t *region),
       fill(f, ocl_region_pixels(image, region), image, NULL))
 AFTER(clEnqueueUnmapMemObject, (cl_mem memobj, void *mapped_ptr), unmap(f, memobj, mapped_ptr))
 AFTER(clEnqueueMigrateMemObjects,
@@ -318,10 +318,10 @@ void ocl_post_clEnqueueMapBuffer(struct cap_frame *f, cl_command_queue command_q
 }
 
 void ocl_post_clEnqueueMapImage(struct cap_frame *f, cl_command_queue command_queue, cl_mem image,
-				cl_bool blocking_map, cl_map_flags map_flags,
-				const size_t *submission, const size_t *region,
-				size_t *image_row_pitch, size_t *image_slice_pitch, WAIT_LIST,
-				cl_int *errcode_ret, void *result)
+				cl_bool blocking_map, cl_map_flags map_flags, const size_t *origin,
+				const size_t *region, size_t *image_row_pitch,
+				size_t *image_slice_pitch, WAIT_LIST, cl_int *errcode_ret,
+				void *result)
 {
 	map(f, image, result, ocl_region_pixels(image, region), map_flags, blocking_map);
 }

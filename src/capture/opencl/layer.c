@@ -42,7 +42,7 @@ void ocl_mask(unsigned op)
 /* ---- what is kept though nobody records it ---- */
 
 /*
- * The lifetime_ops of objects are followed always: a handle whose reuse was not seen would give later
+ * The beginning and end of objects are followed always: a handle whose reuse was not seen would give later
  * work a wrong name. So is what is recorded into command buffers, which may run much later.
  */
 static const uint16_t lifetime_ops[] = {

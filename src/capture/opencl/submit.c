@@ -256,16 +256,16 @@ COPY(clEnqueueCopyBufferRect,
      (command_queue, src_buffer, dst_buffer, src_origin, dst_origin, region, src_row_pitch,
       src_slice_pitch, dst_row_pitch, dst_slice_pitch, WAIT_ARGUMENTS))
 COPY(clEnqueueReadImage,
-     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_read, const size_t *submission,
+     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_read, const size_t *origin,
       const size_t *region, size_t row_pitch, size_t slice_pitch, void *ptr, WAIT_LIST),
-     (command_queue, image, blocking_read, submission, region, row_pitch, slice_pitch, ptr,
+     (command_queue, image, blocking_read, origin, region, row_pitch, slice_pitch, ptr,
       WAIT_ARGUMENTS))
 COPY(clEnqueueWriteImage,
-     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_write,
-      const size_t *submission, const size_t *region, size_t input_row_pitch,
-      size_t input_slice_pitch, const void *ptr, WAIT_LIST),
-     (command_queue, image, blocking_write, submission, region, input_row_pitch, input_slice_pitch,
-      ptr, WAIT_ARGUMENTS))
+     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_write, const size_t *origin,
+      const size_t *region, size_t input_row_pitch, size_t input_slice_pitch, const void *ptr,
+      WAIT_LIST),
+     (command_queue, image, blocking_write, origin, region, input_row_pitch, input_slice_pitch, ptr,
+      WAIT_ARGUMENTS))
 COPY(clEnqueueCopyImage,
      (cl_command_queue command_queue, cl_mem src_image, cl_mem dst_image, const size_t *src_origin,
       const size_t *dst_origin, const size_t *region, WAIT_LIST),
@@ -283,9 +283,9 @@ COPY(clEnqueueFillBuffer,
       size_t offset, size_t size, WAIT_LIST),
      (command_queue, buffer, pattern, pattern_size, offset, size, WAIT_ARGUMENTS))
 COPY(clEnqueueFillImage,
-     (cl_command_queue command_queue, cl_mem image, const void *fill_color,
-      const size_t *submission, const size_t *region, WAIT_LIST),
-     (command_queue, image, fill_color, submission, region, WAIT_ARGUMENTS))
+     (cl_command_queue command_queue, cl_mem image, const void *fill_color, const size_t *origin,
+      const size_t *region, WAIT_LIST),
+     (command_queue, image, fill_color, origin, region, WAIT_ARGUMENTS))
 COPY(clEnqueueUnmapMemObject,
      (cl_command_queue command_queue, cl_mem memobj, void *mapped_ptr, WAIT_LIST),
      (command_queue, memobj, mapped_ptr, WAIT_ARGUMENTS))
@@ -304,9 +304,9 @@ MAP(clEnqueueMapBuffer,
     (command_queue, buffer, blocking_map, map_flags, offset, size, WAIT_ARGUMENTS, errcode_ret))
 MAP(clEnqueueMapImage,
     (cl_command_queue command_queue, cl_mem image, cl_bool blocking_map, cl_map_flags map_flags,
-     const size_t *submission, const size_t *region, size_t *image_row_pitch,
-     size_t *image_slice_pitch, WAIT_LIST, cl_int *errcode_ret),
-    (command_queue, image, blocking_map, map_flags, submission, region, image_row_pitch,
+     const size_t *origin, const size_t *region, size_t *image_row_pitch, size_t *image_slice_pitch,
+     WAIT_LIST, cl_int *errcode_ret),
+    (command_queue, image, blocking_map, map_flags, origin, region, image_row_pitch,
      image_slice_pitch, WAIT_ARGUMENTS, errcode_ret))
 
 #define SVM_MEMCPY(name)                                                                           \

@@ -212,6 +212,11 @@ _kymo() {
 complete -F _kymo kymo"""
 
 
+def actions(data):
+    """What `kymo ctl` can do, as its synopsis says: "flush|pause|resume TRACE"."""
+    return next(c for c in data["commands"] if c["name"] == "ctl")["operands"].split()[0].replace("|", " ")
+
+
 def bash_pattern(c, o):
     return f"{c['name']}:--{o['name']}" + (f" | {c['name']}:-{o['letter']}" if o["letter"] else "")
 
@@ -227,15 +232,15 @@ def bash(data):
     topics = " ".join(t["name"] for t in data["topics"])
     valued = [(c, o) for c in data["commands"] for o in c["options"] if not o["flag"]]
     takes = [(bash_pattern(c, o), "return 0") for c, o in valued if not o["optional"]]
-    actions = {"values": "_kymo_words '{}' \"$3\"", "list": "_kymo_list '{}' \"$3\"", "file": '_kymo_files "$3"',
+    by_kind = {"values": "_kymo_words '{}' \"$3\"", "list": "_kymo_list '{}' \"$3\"", "file": '_kymo_files "$3"',
                "folder": '_kymo_folders "$3"', "none": ":"}
-    values = [(bash_pattern(c, o), actions[kind(o)].format(words_of(o))) for c, o in valued]
+    values = [(bash_pattern(c, o), by_kind[kind(o)].format(words_of(o))) for c, o in valued]
     options = [(c["name"], "_kymo_words '" + " ".join(
         ["--" + o["name"] + ("=" if o["optional"] else "") for o in c["options"]] + ["--help"] +
         (["--version"] if c["name"] == "run" else [])) + "' \"$2\"") for c in data["commands"]]
     after = {"program": 'if (($2)); then _kymo_files "$3"; else _kymo_programs "$3"; fi',
              "command": f"_kymo_words '{names}' \"$3\"", "topic": f"_kymo_words '{topics}' \"$3\"",
-             "ctl": "if (($2)); then _kymo_traces \"$3\"; else _kymo_words 'flush pause resume' \"$3\"; fi",
+             "ctl": f"if (($2)); then _kymo_traces \"$3\"; else _kymo_words '{actions(data)}' \"$3\"; fi",
              "trace": '_kymo_traces "$3"', "file": '_kymo_files "$3"', "nothing": ":"}
     operands = [(c["name"], after[operand_kind(c)]) for c in data["commands"]]
     return [BASH_HEAD, f"_kymo_commands='{names}'"] + \
@@ -262,7 +267,7 @@ def zsh_spec(o):
 def zsh(data):
     operand = {"program": [quoted("*:::program:_normal")], "command": [quoted(f"1:command:({' '.join(c['name'] for c in data['commands'])})")],
                "topic": [quoted(f"1:topic:({' '.join(t['name'] for t in data['topics'])})")],
-               "ctl": [quoted("1:action:(flush pause resume)"), quoted("2:trace:_files -g \"*.kymo(-/)\"")],
+               "ctl": [quoted(f"1:action:({actions(data)})"), quoted("2:trace:_files -g \"*.kymo(-/)\"")],
                "trace": [quoted("*:trace:_files -g \"*.kymo(-/)\"")], "file": [quoted("*:file:_files")],
                "nothing": []}
     out = ["#compdef kymo", "# SPDX-License-Identifier: Apache-2.0",
@@ -297,7 +302,7 @@ def fish(data):
                     if not o["optional"] else ""
             out += [line + f" -d {quoted(o['doc'])}"]
         operand = {"command": f"-f -a {quoted(names)}", "topic": f"-f -a {quoted(' '.join(t['name'] for t in data['topics']))}",
-                   "ctl": "-f -a 'flush pause resume (__kymo_traces)'", "trace": "-f -a '(__kymo_traces)'",
+                   "ctl": f"-f -a '{actions(data)} (__kymo_traces)'", "trace": "-f -a '(__kymo_traces)'",
                    "program": "-a '(__fish_complete_subcommand)'", "file": "", "nothing": "-f"}[operand_kind(c)]
         if operand:
             out += [f"complete -c kymo -n {seen} {operand}"]

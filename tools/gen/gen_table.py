@@ -3,7 +3,7 @@
 """Generate the description of a runtime's tables from api/NAME.
 
 Run by the build: gen_table.py --api api/NAME --backend FOLDER --out FILE.c. The tables' functions
-need no wrappers of their own (src/capture/table has one for all), only a description of their
+need no wrappers of their own (src/core/table has one for all), only a description of their
 arguments. A function with an argument of a type that neither functions.json nor facts.json lists
 gets none: it runs and is counted. What is generated is declared in src/capture/FOLDER/models.h.
 """

@@ -27,6 +27,7 @@
 
 #include "base/elf.h"
 #include "capture/cuda/backend.h"
+#include "capture/cuda/cupti_find.h"
 
 static _Atomic bool taken; /* by the program, and Kymo has left */
 static char who[256];      /* valid once taken */
@@ -89,15 +90,15 @@ static void give_back_injection(void)
 	const char *own = secure_getenv("KYMO_CUDA_INJECTION");
 
 	if (own && *own)
-		setenv("CUDA_INJECTION64_PATH", own, 1);
+		setenv(CUDA_INJECTION, own, 1);
 	else
-		unsetenv("CUDA_INJECTION64_PATH");
+		unsetenv(CUDA_INJECTION);
 }
 
 /* Before main(), so that it is alone in changing the environment. */
 __attribute__((constructor)) static void make_room(void)
 {
-	const char *set = secure_getenv("CUDA_INJECTION64_PATH");
+	const char *set = secure_getenv(CUDA_INJECTION);
 
 	if (strcmp(program_invocation_short_name, "ncu") != 0 || !set ||
 	    !strstr(set, "/libkymo.so"))

@@ -5,6 +5,9 @@
 
 #include <limits.h>
 
+/* Names the library that the driver loads when CUDA starts. */
+#define CUDA_INJECTION "CUDA_INJECTION64_PATH"
+
 struct cupti_found {
 	void *library; /* from dlopen(); NULL: there is none */
 	char path[PATH_MAX];

@@ -16,7 +16,6 @@
 #include "launch/launch.h"
 
 #define CUPTI_OLDEST 18u /* of CUDA 11.8 */
-#define INJECTION    "CUDA_INJECTION64_PATH"
 
 /*
  * The driver loads one library only. One that the user has set is handed on to Kymo, which starts
@@ -24,7 +23,7 @@
  */
 static bool environment(struct launch_environment *e, const struct kymo_launch *self)
 {
-	const char *present = getenv(INJECTION);
+	const char *present = getenv(CUDA_INJECTION);
 	char library[PATH_MAX];
 
 	if (!launch_wants(e, self))
@@ -33,7 +32,7 @@ static bool environment(struct launch_environment *e, const struct kymo_launch *
 	if (present && *present && !strstr(present, "/libkymo.so") &&
 	    !launch_set(e, "KYMO_CUDA_INJECTION", present))
 		return false;
-	return launch_set(e, INJECTION, library);
+	return launch_set(e, CUDA_INJECTION, library);
 }
 
 /* CUDA loads the library as it does in a program; then its devices' counters are there. */
@@ -46,7 +45,7 @@ static void start_devices(const char *library)
 	memcpy(&initialize, &symbol, sizeof(symbol));
 	if (!initialize)
 		return;
-	setenv(INJECTION, library, 1);
+	setenv(CUDA_INJECTION, library, 1);
 	initialize(0);
 }
 
@@ -182,12 +181,12 @@ static void doctor(const struct launch_doctor *d)
 		text_addf(&t, ", CUDA up to %d.%d", driver / 1000, driver % 1000 / 10);
 	else
 		text_add(&t, ", but libcuda.so.1 cannot be loaded: programs cannot use CUDA");
-	if (getenv("CUDA_INJECTION64_PATH"))
+	if (getenv(CUDA_INJECTION))
 		text_addf(&t,
-			  "; CUDA_INJECTION64_PATH is set: %s is started before Kymo, and if it "
+			  "; " CUDA_INJECTION " is set: %s is started before Kymo, and if it "
 			  "uses CUPTI, CUDA is not recorded",
-			  getenv("CUDA_INJECTION64_PATH"));
-	d->say(!driver || getenv(INJECTION) ? LAUNCH_FAIR : LAUNCH_GOOD, "CUDA", t.s);
+			  getenv(CUDA_INJECTION));
+	d->say(!driver || getenv(CUDA_INJECTION) ? LAUNCH_FAIR : LAUNCH_GOOD, "CUDA", t.s);
 	text_release(&t);
 	check_cupti(driver, d);
 	check_permission(d);
@@ -202,8 +201,7 @@ const struct kymo_launch kymo_launch_cuda = {
 			{"KYMO_CUPTI", "path of the CUPTI to use, before all that would be found"},
 			{"KYMO_CUDA_GRAPHS",
 			 "graph: a launch of a graph is recorded as one, not node by node"},
-			{"KYMO_CUDA_INJECTION",
-			 "set by kymo run: the user's own CUDA_INJECTION64_PATH"},
+			{"KYMO_CUDA_INJECTION", "set by kymo run: the user's own " CUDA_INJECTION},
 			{NULL, NULL}},
 	.doctor = doctor,
 	.told = LAUNCH_TOLD_LATER,

@@ -40,10 +40,11 @@ static function lookup(const char *name)
 	return strcmp(name, "ompt_set_callback") == 0 ? (function)set_callback : NULL;
 }
 
-/* The last of the tools that are named. */
+/* The last of the tools that are named, unless there is to be none. */
 __attribute__((constructor)) static void find_tool(void)
 {
-	const char *list = getenv("OMP_TOOL_LIBRARIES"), *last = list ? strrchr(list, ':') : NULL;
+	const char *list = getenv("OMP_TOOL") ? NULL : getenv("OMP_TOOL_LIBRARIES");
+	const char *last = list ? strrchr(list, ':') : NULL;
 	void *library = list ? dlopen(last ? last + 1 : list, RTLD_NOW) : NULL;
 	struct tool *(*start)(unsigned, const char *), *t;
 

@@ -135,6 +135,8 @@ class Test(base.Test):
         shown = base.must(self.kymo, "show", self.trace)
         check("on the host", len(re.findall(r"openmp:target\(.*host_fallback=true", shown)), 5)
         check("of the program", len(re.findall(r"openmp:target\(.*  @ main", shown)), 5)
+        self.record(program, env={"OMP_TOOL": "disabled"})  # nor does the runtime tell anything
+        check("recorded", self.query("SELECT count(*) AS n FROM regions"), [{"n": 0}])
 
     def test_unconnected(self):
         """libomptarget that does not find its libomp: said, not passed over."""

@@ -100,7 +100,8 @@ static void target_endpoint(int kind, int endpoint, int device, uint64_t id, cod
 
 void kymo_offload_failed(int64_t device, const void *code, uint64_t since)
 {
-	if (said < since)
+	/* A runtime whose OMPT is off, or another's, has told us nothing: there is no domain then. */
+	if (said < since && omp_wanted(OMP_OP_TARGET))
 		omp_point(OMP_OP_TARGET, code, OMP_VALUES_OF((uint64_t)device, 0, 0, 1));
 }
 

@@ -10,13 +10,18 @@
 
 struct tables {
 	const ElfW(Sym) * symbols;
+	const uint16_t *versions; /* NULL: symbols have none */
 	const char *strings;
 	const uint32_t *hash, *gnu_hash;
 };
 
+#define HIDDEN 0x8000u /* a version that only those get who were linked with it */
+
 struct search {
 	const char *name;
 	uint32_t hash, gnu_hash;
+	elf_wanted_fn wanted;
+	const void *data;
 	void **out;
 	unsigned found, most;
 };
@@ -67,6 +72,8 @@ static bool tables_of(const struct dl_phdr_info *object, struct tables *t)
 			t->hash = p;
 		else if (d->d_tag == DT_GNU_HASH)
 			t->gnu_hash = p;
+		else if (d->d_tag == DT_VERSYM)
+			t->versions = p;
 	}
 	return t->symbols && t->strings && (t->hash || t->gnu_hash);
 }
@@ -76,6 +83,7 @@ static bool is_it(const struct tables *t, uint32_t i, const char *name)
 	const ElfW(Sym) *s = &t->symbols[i];
 
 	return s->st_shndx != SHN_UNDEF && (s->st_info & 0xf) == STT_FUNC &&
+	       !(t->versions && (t->versions[i] & HIDDEN)) &&
 	       strcmp(t->strings + s->st_name, name) == 0;
 }
 
@@ -125,6 +133,8 @@ static int look(struct dl_phdr_info *object, size_t size, void *data)
 	const ElfW(Sym) * symbol;
 	struct tables t;
 
+	if (s->wanted && !s->wanted(object->dlpi_name ? object->dlpi_name : "", s->data))
+		return 0;
 	if (!tables_of(object, &t))
 		return 0;
 	symbol = t.gnu_hash ? by_gnu_hash(&t, s) : by_hash(&t, s);
@@ -133,12 +143,19 @@ static int look(struct dl_phdr_info *object, size_t size, void *data)
 	return s->found == s->most;
 }
 
+unsigned elf_find_in(elf_wanted_fn wanted, const void *data, const char *name, void **out,
+		     unsigned most)
+{
+	struct search s = {name, sysv_hash_of(name), gnu_hash_of(name), wanted, data, out, 0, most};
+
+	if (most)
+		dl_iterate_phdr(look, &s);
+	return s.found;
+}
+
 unsigned elf_find_everywhere(const char *name, void **out, unsigned most)
 {
-	struct search s = {name, sysv_hash_of(name), gnu_hash_of(name), out, 0, most};
-
-	dl_iterate_phdr(look, &s);
-	return s.found;
+	return elf_find_in(NULL, NULL, name, out, most);
 }
 
 static int loaded(struct dl_phdr_info *object, size_t size, void *data)

@@ -30,6 +30,11 @@ add_test(NAME lint COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/c
 add_test(NAME abi.lint_planted COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_lint.py
          ${PROJECT_SOURCE_DIR}/tools/check/lint.py)
 set_tests_properties(lint abi.lint_planted PROPERTIES LABELS abi TIMEOUT 300)
+add_test(NAME abi.loader_lock COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/check/loader_lock.py
+         ${PROJECT_SOURCE_DIR})
+add_test(NAME abi.loader_lock_planted COMMAND Python3::Interpreter -B
+         ${PROJECT_SOURCE_DIR}/tools/check/loader_lock.py --planted)
+set_tests_properties(abi.loader_lock abi.loader_lock_planted PROPERTIES LABELS abi)
 add_test(NAME abi.headers COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/headers.sh
          ${PROJECT_SOURCE_DIR}/include)
 

@@ -7,12 +7,12 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/elf.h"
 #include "capture/exports/door.h"
 #include "core/intercept/resolve.h"
 
@@ -124,57 +124,51 @@ static bool begins(const char *path, const char *file)
 	return strncmp(slash ? slash + 1 : path, file, strlen(file)) == 0;
 }
 
-static bool is_file(const struct exports_library *l, const char *path)
+static bool is_file(const char *path, const void *library)
 {
-	for (unsigned i = 0; path && i < 2; i++)
+	const struct exports_library *l = library;
+
+	for (unsigned i = 0; i < 2; i++)
 		if (*l->files[i] && begins(path, l->files[i]))
 			return true;
 	return false;
 }
 
-struct hunt {
-	const struct exports_library *library; /* NULL: see `file` */
-	const char *file;                      /* how its name begins; NULL: any object will do */
-	const char *name;
-	void *found;
-};
+static bool has_name(const char *path, const void *file)
+{
+	return begins(path, file);
+}
+
+static bool any_library(const char *path, const void *unused)
+{
+	return *path != '\0'; /* the program itself would have been found before us */
+}
 
 /* Objects that were loaded without RTLD_GLOBAL are searched one by one. */
-static int hunt_in(struct dl_phdr_info *info, size_t size, void *data)
+static void *hunt(elf_wanted_fn wanted, const void *data, const char *name)
 {
-	struct hunt *h = data;
-	void *handle;
+	void *found[16];
+	unsigned n = elf_find_in(wanted, data, name, found, sizeof(found) / sizeof(found[0]));
 
-	if (!info->dlpi_name || !*info->dlpi_name ||
-	    (h->library && !is_file(h->library, info->dlpi_name)) ||
-	    (h->file && !begins(info->dlpi_name, h->file)))
-		return 0;
-	handle = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-	h->found = handle ? exports_symbol(handle, h->name) : NULL;
-	if (handle)
-		dlclose(handle);
-	return h->found != NULL;
+	for (unsigned i = 0; i < n; i++)
+		if (!is_thunk(found[i]))
+			return found[i];
+	return NULL;
 }
 
 void *exports_hunt(const char *file, const char *name)
 {
-	struct hunt h = {NULL, file, name, NULL};
-
-	dl_iterate_phdr(hunt_in, &h);
-	return h.found;
+	return hunt(has_name, file, name);
 }
 
 static void *real(uint32_t number)
 {
-	struct hunt h = {library_of(number), NULL, name_of(number), NULL};
+	const char *name = name_of(number);
+	void *found = exports_symbol(RTLD_NEXT, name);
 
-	h.found = exports_symbol(RTLD_NEXT, h.name);
-	if (!h.found)
-		dl_iterate_phdr(hunt_in, &h);
-	h.library = NULL;
-	if (!h.found)
-		dl_iterate_phdr(hunt_in, &h);
-	return h.found;
+	if (!found)
+		found = hunt(is_file, library_of(number), name);
+	return found ? found : hunt(any_library, NULL, name);
 }
 
 /* Holds the object that has the function, which stays loaded from now on. */
@@ -265,7 +259,7 @@ static void *traced_dlsym(void *handle, const char *name, uint32_t number)
 	if (is_thunk(found)) /* the door itself was found; without it there may be none */
 		found = real(number) ? found : exports_symbol(RTLD_NEXT, name);
 	else if (found && atomic_load(&states[l - exports_libraries]) == CLOSED &&
-		 dladdr(found, &info) && is_file(l, info.dli_fname))
+		 dladdr(found, &info) && info.dli_fname && is_file(info.dli_fname, l))
 		open_library(l, number, found);
 	errno = saved;
 	if (found && found == exports_found[number])

@@ -6,39 +6,24 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include "base/elf.h"
 #include "capture/libfabric/door.h"
 
 typedef __typeof__(fi_fabric) fabric_fn;
 
 /* Providers may be plugins: libNAME-fi.so. */
-static bool is_libfabric(const char *path)
+static bool is_libfabric(const char *path, const void *unused)
 {
 	const char *name = path ? strrchr(path, '/') : NULL;
 
 	return path &&
 	       (strncmp(name ? name + 1 : path, "libfabric.so", 12) == 0 || strstr(path, "-fi.so"));
-}
-
-/* Where libfabric came with a plugin, it is not among what RTLD_NEXT looks through. */
-static int find_library(struct dl_phdr_info *object, size_t size, void *data)
-{
-	void *library, **found = data;
-
-	if (!is_libfabric(object->dlpi_name))
-		return 0;
-	library = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-	if (library) {
-		*found = dlsym(library, "fi_fabric");
-		dlclose(library);
-	}
-	return *found != NULL;
 }
 
 static fabric_fn *next(void)
@@ -49,8 +34,9 @@ static fabric_fn *next(void)
 
 	if (!found) {
 		found = dlsym(RTLD_NEXT, "fi_fabric");
+		/* Where libfabric came with a plugin, it is not among what RTLD_NEXT looks through. */
 		if (!found)
-			dl_iterate_phdr(find_library, &found);
+			elf_find_in(is_libfabric, NULL, "fi_fabric", &found, 1);
 		atomic_store(&known, found);
 	}
 	memcpy(&function, &found, sizeof(found));
@@ -67,7 +53,7 @@ __attribute__((visibility("default"))) int fi_fabric(struct fi_fabric_attr *attr
 	bool inner;
 
 	real = next();
-	inner = dladdr(caller, &info) && is_libfabric(info.dli_fname);
+	inner = dladdr(caller, &info) && is_libfabric(info.dli_fname, NULL);
 	errno = saved;
 	if (!real)
 		return -FI_ENOSYS;

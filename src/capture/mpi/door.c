@@ -8,11 +8,11 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/elf.h"
 #include "capture/mpi/thunk.h"
 #include "core/intercept/resolve.h"
 
@@ -62,24 +62,9 @@ static void fortran_name(uint32_t number, char out[128])
 		*p = (char)(form == 3 ? toupper((unsigned char)*p) : tolower((unsigned char)*p));
 }
 
-struct hunt {
-	const char *name;
-	void *found;
-};
-
-/* Libraries that were loaded without RTLD_GLOBAL are searched one by one. */
-static int hunt_in(struct dl_phdr_info *info, size_t size, void *data)
+static bool may_be_mpi(const char *path, const void *unused)
 {
-	struct hunt *h = data;
-	void *handle = info->dlpi_name && strstr(info->dlpi_name, "mpi") &&
-				       !strstr(info->dlpi_name, "/libkymo")
-			       ? dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD)
-			       : NULL;
-
-	h->found = handle ? dlsym(handle, h->name) : NULL;
-	if (handle)
-		dlclose(handle);
-	return h->found != NULL;
+	return strstr(path, "mpi") && !strstr(path, "/libkymo");
 }
 
 /* No MPI is in the process: what asks whether there is one gets an answer, the rest an error. */
@@ -104,19 +89,19 @@ static void *no_mpi(uint32_t op)
 
 static void *fortran_resolve(uint32_t number)
 {
-	struct hunt h = {NULL, NULL};
 	int saved = errno;
 	char name[128];
+	void *found;
 
 	fortran_name(number, name);
-	h.name = name;
-	h.found = next(name);
-	if (!h.found)
-		dl_iterate_phdr(hunt_in, &h);
-	if (h.found)
-		__atomic_store_n(&mpi_fortran_targets[number], h.found, __ATOMIC_RELAXED);
+	found = next(name);
+	/* Libraries that were loaded without RTLD_GLOBAL are searched one by one. */
+	if (!found)
+		elf_find_in(may_be_mpi, NULL, name, &found, 1);
+	if (found)
+		__atomic_store_n(&mpi_fortran_targets[number], found, __ATOMIC_RELAXED);
 	errno = saved;
-	return h.found ? h.found : (void *)absent;
+	return found ? found : (void *)absent;
 }
 
 void *mpi_resolve(uint32_t slot)

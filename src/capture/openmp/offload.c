@@ -7,11 +7,11 @@
  * for the program: who really called is noted meanwhile.
  */
 #include <dlfcn.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "base/elf.h"
 #include "capture/openmp/offload.h"
 
 #define FAILED (-1) /* what libomptarget returns when the host is to do it */
@@ -30,39 +30,25 @@ __tgt_target_kernel_nowait(void *location, int64_t device, int32_t teams, int32_
 			   void *kernel, void *arguments, int32_t waits, void *wait_list,
 			   int32_t others, void *other_list);
 
-struct wanted {
-	const char *name;
-	void *found;
-};
-
-/* Where libomptarget came with a plugin, it is not among what RTLD_NEXT looks through. */
-static int find_library(struct dl_phdr_info *object, size_t size, void *data)
+static bool is_libomptarget(const char *path, const void *unused)
 {
-	struct wanted *w = data;
-	void *library;
-
-	if (!object->dlpi_name || !strstr(object->dlpi_name, "/libomptarget.so"))
-		return 0;
-	library = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-	if (library) {
-		w->found = dlsym(library, w->name);
-		dlclose(library);
-	}
-	return w->found != NULL;
+	return strstr(path, "/libomptarget.so") != NULL;
 }
 
 /* Puts the function that stands behind ours into `*function`, a pointer to functions of any type. */
 static void next(void *_Atomic *found, const char *name, void *function)
 {
-	struct wanted w = {name, atomic_load(found)};
+	void *at = atomic_load(found);
 
-	if (!w.found) {
-		w.found = dlsym(RTLD_NEXT, name);
-		if (!w.found)
-			dl_iterate_phdr(find_library, &w);
-		atomic_store(found, w.found);
+	if (!at) {
+		at = dlsym(RTLD_NEXT, name);
+		/* Where libomptarget came with a plugin, it is not among what RTLD_NEXT looks
+		 * through. */
+		if (!at)
+			elf_find_in(is_libomptarget, NULL, name, &at, 1);
+		atomic_store(found, at);
 	}
-	memcpy(function, &w.found, sizeof(w.found));
+	memcpy(function, &at, sizeof(at));
 }
 
 /* The thread is in the function that is not waited for. */

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+set(map ${CMAKE_BINARY_DIR}/tests/elf_test.map)
+file(WRITE ${map} "OLD { };\nNEW { global: elf_test_data; } OLD;\n")
+add_library(elf_test SHARED ${CMAKE_CURRENT_SOURCE_DIR}/unit/elf_test_library.c)
+set_target_properties(elf_test PROPERTIES C_VISIBILITY_PRESET default)
+target_compile_options(elf_test PRIVATE -fno-lto)
+target_link_options(elf_test PRIVATE -Wl,--version-script=${map})
+kymo_unit_test(elf ${CMAKE_CURRENT_SOURCE_DIR}/unit/elf_test.c LIBS kymo_base)
+target_compile_definitions(test_elf PRIVATE ELF_TEST_LIBRARY="$<TARGET_FILE:elf_test>")
+add_dependencies(test_elf elf_test)

@@ -199,7 +199,8 @@ void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t 
 					   .device_sample = count_device_sample,
 					   .other = count_other,
 					   .loss = forward_loss,
-					   .end = forward_end},
+					   .end = forward_end,
+					   .matches = next->matches},
 				  .next = next,
 				  .limit = limit};
 }

@@ -389,6 +389,8 @@ struct stream_sink {
 	 * ids, scope and times are there; site, stack, external id and fields may be 0.
 	 */
 	bool brief;
+	/* Wants rec_comm.match: where there are messages, a pass over the trace before this one. */
+	bool matches;
 };
 
 void stream_sink_complete(struct stream_sink *s);

@@ -329,6 +329,78 @@ class Store(Base):
         self.assertLessEqual({"half", "window", "MPI_COMM_WORLD"}, {k[2] for k in got})
 
 
+class Matches(Base):
+    """Which send and which receive are one message: match.c knows it from what its messages hold."""
+
+    def posted(self):
+        """(rank, kind): matches of its messages in the order they were posted, those of threads left out."""
+        ends = {}
+        for rank, kind, match in self.rows(
+                "SELECT m.rank, m.kind, ifnull(m.match, 0) FROM messages m "
+                "WHERE m.kind IN ('send', 'receive') AND ifnull(m.tag, 0) < 98 AND m.state <> 'freed' ORDER BY m.start, m.request, m.id"):
+            ends.setdefault((rank, kind), []).append(match)
+        return ends
+
+    def check(self, ranks, *args):
+        p = self.recorded(ranks, "match", self.folder, *args)
+        self.assertEqual(p.code, 0, p.err)
+        ends, wanted, cancelled = self.posted(), {}, 0
+        received = [line for f in self.folder.glob("received.*") for line in f.read_text().splitlines()]
+        for line in received:
+            rank, number, source, sent = map(int, line.split())
+            match = ends[rank, "receive"][number]
+            if source < 0:
+                cancelled += 1
+                self.assertEqual(match, 0, line)
+                continue
+            self.assertNotEqual(match, 0, line)
+            self.assertEqual(match, ends[source, "send"][sent], line)
+            wanted[match] = wanted.get(match, 0) + 1
+        self.assertGreater(len(wanted), 300)
+        self.assertEqual(cancelled, ranks)
+        self.assertEqual(set(wanted.values()), {1}) # a number is one message's
+        self.assertEqual(len(wanted), sum(len(e) for (_, kind), e in ends.items() if kind == "send"))
+        self.assertEqual(self.rows("SELECT match FROM messages WHERE match IS NOT NULL GROUP BY 1 "
+                                   "HAVING count(*) <> 2 OR sum(kind = 'send') <> 1 OR min(ifnull(tag, -1)) <> max(tag)"), [])
+
+    def test_order_of_posting(self):
+        self.check(3)
+
+        self.assertEqual(self.rows("SELECT kind, count(*), count(match) FROM messages WHERE tag = 98 GROUP BY 1 ORDER BY 1"),
+                         [("receive", 3, 0), ("send", 6, 0)]) # behind one that may have got anything
+
+    def test_with_oneself(self):
+        self.check(1)
+
+    def test_threads_at_once(self):
+        """Nobody knows the order of what threads post at the same time."""
+        self.check(2, "threads")
+        self.assertEqual(self.rows("SELECT kind, count(*), count(match) FROM messages WHERE tag = 99 GROUP BY 1 ORDER BY 1"),
+                         [("receive", 200, 0), ("send", 200, 0)])
+
+    def test_not_all_recorded(self):
+        """No number rather than a wrong one."""
+        p = self.recorded(2, "match", self.folder, options=["--exclude", "^MPI_Mrecv$"])
+        self.assertEqual(p.code, 0, p.err)
+        self.assertEqual(self.rows("SELECT count(match) FROM messages WHERE kind IN ('send', 'receive')"), [(0,)])
+
+    def test_formats(self):
+        self.assertEqual(self.recorded(2, "match", self.folder).code, 0)
+        want = sorted(m for m, in self.rows("SELECT match FROM messages WHERE match IS NOT NULL"))
+        probed = self.rows("SELECT count(*) FROM messages m JOIN call c ON c.id = m.probe JOIN op o ON o.id = c.op "
+                           "WHERE o.name = 'MPI_Mprobe' AND m.kind = 'receive'")
+        self.assertEqual(probed, [(2 * 2 * 50,)])
+        for form in "json", "csv", "perfetto":
+            self.assertEqual(self.run_any([KYMO, "export", "--to", form, "-o", self.folder / form, self.trace]).code, 0)
+        records = json.loads((self.folder / "json").read_text())["records"]
+        self.assertEqual(sorted(r["match"] for r in records if "match" in r), want)
+        with open(self.folder / "csv" / "messages.csv", newline="") as f:
+            self.assertEqual(sorted(int(r["match"]) for r in csv.DictReader(f) if r["match"] != "0"), want)
+        checker = Path(__file__).parents[1] / "golden" / "perfetto_check.py"
+        p = self.run_any([sys.executable, checker, self.folder / "perfetto"])
+        self.assertEqual((p.code, json.loads(p.out)["problems"]), (0, []), p.err)
+
+
 class Perfetto(Base):
     def test_messages_have_names(self):
         """Read by a decoder of its own, tests/golden/perfetto_check.py."""
@@ -472,7 +544,8 @@ class Imbalance(Base):
         wanted = self.query("SELECT start, end, duration, pid, tid, kind AS name, rank, peer, tag, sent, received, "
                             "datatype, communicator, communicator_size, request, state, "
                             "ifnull(call_id, 0) & 0xffffffffff AS correlation, "
-                            "ifnull(completed_by, 0) & 0xffffffffff AS completed_by FROM messages")
+                            "ifnull(completed_by, 0) & 0xffffffffff AS completed_by, ifnull(probe, 0) & 0xffffffffff AS probe, "
+                            "ifnull(partitions, 0) AS partitions, ifnull(match, 0) AS match FROM messages")
         wanted = [{k: "" if v is None or (k in ("peer", "tag") and v < 0) else str(v) for k, v in r.items()}
                   for r in wanted]
         with open(os.path.join(out, "messages.csv"), newline="") as f:

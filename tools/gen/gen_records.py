@@ -139,6 +139,11 @@ def record_fields(d):
     return list(seen.values())
 
 
+def shown_fields(d):
+    """The same and what readers add."""
+    return record_fields(d) + d.derived.fields
+
+
 def timed_by_device(d):
     return any(f.target == "rest.start" for f in record_fields(d))
 
@@ -146,7 +151,7 @@ def timed_by_device(d):
 def members(d):
     """(part or None, C type, declarator, comment) of the struct's own members, in order."""
     out, arrays = [], set()
-    for f in record_fields(d):
+    for f in shown_fields(d):
         part, _, name = f.target.rpartition(".")
         if part in ("rest", "base"):
             continue
@@ -348,7 +353,7 @@ def columns_of(d, table):
     if table is not d.tables[0]:
         return columns
     named = {m for t in d.tables for c in t.columns for m in c[1].split(",")}
-    for f in record_fields(d):
+    for f in shown_fields(d):
         part = f.target.split(".")[0]
         if part not in ("rest", "base") and f.target not in named and f.base not in ("text", "blob") \
                 and f"{f.target}[0]" not in named and not only_loss(d, f):
@@ -365,7 +370,7 @@ def only_loss(d, f):
 def column_type(d, member, rule):
     if rule == "blob":
         return "TEXT"
-    for f in record_fields(d):
+    for f in shown_fields(d):
         if f.target == member and f.c_type == "double":
             return "REAL"
     return "INTEGER"
@@ -468,12 +473,10 @@ SHOW = {
 def not_shown(d, form):
     """(name, member, field) of what the format's own code leaves out; nothing if it has none for the kind."""
     own = d.own.get(form)
-    if own is None:
-        return []
     out = []
-    for f in record_fields(d):
+    for f in shown_fields(d) if own is not None else d.derived.fields:
         part, bare = f.target.split(".")[0], f.target.split("[")[0]
-        if part in ("rest", "base") or part in own or bare in own or f.target in own \
+        if part in ("rest", "base") or part in (own or ()) or bare in (own or ()) or f.target in (own or ()) \
                 or f.base in ("text", "blob"):
             continue
         if f.base == "u32[3]":
@@ -506,7 +509,7 @@ def show_default(form):
         out = head(f"What is shown of a record by default; included by the format {form}.")
         for d in model.records():
             rows = not_shown(d, form)
-            if d.own.get(form) is None:
+            if d.own.get(form) is None and not rows:
                 continue
             out += [f"static inline void show_{d.name}(struct output *o, const struct trace *t,",
                     f"\tconst struct {d.record} *r)", "{"]
@@ -612,6 +615,9 @@ def docs(model):
             where = [f"`{t.name}.{c[0]}`" for t in d.tables for c in columns_of(d, t)
                      if f.target and f.target in c[1].split(",")]
             out += [f"| {name} | {f.spec} | {of} | {', '.join(where)} | {f.comment} |"]
+        for f in d.derived.fields:
+            where = [f"`{t.name}.{c[0]}`" for t in d.tables for c in columns_of(d, t) if f.target == c[1]]
+            out += [f"| {f.name} | {f.spec} | (added by readers) | {', '.join(where)} | {f.comment} |"]
         out += [""]
     out += ["## Tallies", "", "What the store's `tally_*` tables count by and add up.", "", "| table | keys | columns |", "|---|---|---|"]
     out += [f"| {t.table} | {', '.join(k[0] for k in t.keys)} | {', '.join(c[0] for c in t.columns)} |" for t in model.tallies]

@@ -80,6 +80,7 @@ class Domain:
         self.own = {}  # by format: members that its own code shows or leaves out
         self.op_prefix, self.ops = None, []     # (name, enumerator, layout, object, timed, comment)
         self.layouts = {}
+        self.derived = Layout("DERIVED", "")  # what readers add
         self.tables = []
 
 
@@ -226,6 +227,9 @@ class Reader:
         if self.domain:
             self.domain.layouts[w[0]] = layout
         self.block = lambda v, c: self.field(layout, v, c)
+
+    def top_derived(self, _w, _comment):
+        self.block = lambda v, c: self.field(self.domain.derived, v, c)
 
     def field(self, layout, v, comment):
         if v[0] == "like":

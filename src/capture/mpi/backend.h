@@ -206,8 +206,9 @@ struct mpi_type mpi_type_of(uint64_t handle);
 void mpi_type_forget(uint64_t handle);
 
 /* The communicator of a message that was matched and not received yet. */
-void mpi_message_put(uint64_t handle, const struct mpi_comm *comm);
-uintptr_t mpi_message_take(uint64_t handle);
+/* `probe`: the call that took it. */
+void mpi_message_put(uint64_t handle, const struct mpi_comm *comm, uint64_t probe);
+uintptr_t mpi_message_take(uint64_t handle, uint64_t *probe);
 
 void mpi_objects_fork_child(void);
 
@@ -228,7 +229,9 @@ struct mpi_transfer {
 	int32_t peer; /* rank of MPI_COMM_WORLD, -1 */
 	int32_t tag;
 	uint64_t sent, received;
+	uint64_t probe; /* call that took the message */
 	uint32_t type;
+	uint32_t partitions;
 };
 
 /* Writes the record; `by` is the call that saw it complete, 0: the one that started it. */

@@ -31,6 +31,7 @@ struct mpi_call {
 	uint32_t op;
 	uint32_t count;  /* requests saved */
 	uint64_t handle; /* of what the call takes away, as it was before */
+	uint64_t probe;  /* call that took the message which this one receives */
 	uint64_t *saved; /* requests as they were before: `few`, or memory of their own */
 	uint64_t few[MPI_FEW];
 };

@@ -28,7 +28,8 @@ struct map {
 	struct node *_Atomic buckets[BUCKETS];
 };
 
-static struct map maps[3], types, messages; /* maps: by enum mpi_object */
+static struct map maps[3], types;   /* maps: by enum mpi_object */
+static struct map messages, probes; /* of messages: communicator, call that took them */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static unsigned bucket_of(uint64_t handle)
@@ -275,18 +276,21 @@ int32_t mpi_world_rank(const struct mpi_comm *comm, int64_t rank)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-void mpi_message_put(uint64_t handle, const struct mpi_comm *comm)
+void mpi_message_put(uint64_t handle, const struct mpi_comm *comm, uint64_t probe)
 {
 	pthread_mutex_lock(&lock);
 	map_set(&messages, handle, (uintptr_t)comm);
+	map_set(&probes, handle, probe);
 	pthread_mutex_unlock(&lock);
 }
 
-uintptr_t mpi_message_take(uint64_t handle)
+uintptr_t mpi_message_take(uint64_t handle, uint64_t *probe)
 {
 	uintptr_t comm = map_get(&messages, handle);
 
+	*probe = map_get(&probes, handle);
 	map_forget(&messages, handle);
+	map_forget(&probes, handle);
 	return comm;
 }
 

@@ -51,7 +51,9 @@ void mpi_transfer_write(struct mpi_transfer *t, uint64_t request, uint64_t by, u
 				       .tag = t->tag,
 				       .sent = t->sent,
 				       .received = t->received,
-				       .request = request};
+				       .request = request,
+				       .probe = t->probe,
+				       .partitions = t->partitions};
 
 	if (t->has_submission)
 		record.submission = t->submission;
@@ -319,9 +321,18 @@ static bool nobody(const struct view *w, enum mpi_role role)
 	return (int64_t)arg(w, role) == mpi_module->proc_null;
 }
 
+/* Of a transfer, 1 where it has none; what has some says so in the record. */
+static int64_t partitions(struct view *w)
+{
+	if (!mpi_has(w->info, MPI_ROLE_PARTS))
+		return 1;
+	w->t.partitions = (uint32_t)arg(w, MPI_ROLE_PARTS);
+	return (int64_t)arg(w, MPI_ROLE_PARTS);
+}
+
 static void send(struct view *w, bool persistent)
 {
-	int64_t parts = mpi_has(w->info, MPI_ROLE_PARTS) ? (int64_t)arg(w, MPI_ROLE_PARTS) : 1;
+	int64_t parts = partitions(w);
 
 	if (nobody(w, MPI_ROLE_DEST))
 		return;
@@ -335,12 +346,14 @@ static void send(struct view *w, bool persistent)
 
 static void receive(struct view *w, bool persistent)
 {
-	int64_t parts = mpi_has(w->info, MPI_ROLE_PARTS) ? (int64_t)arg(w, MPI_ROLE_PARTS) : 1;
+	int64_t parts = partitions(w);
 
 	if (mpi_has(w->info, MPI_ROLE_SOURCE) && nobody(w, MPI_ROLE_SOURCE))
 		return;
-	if (mpi_has(w->info, MPI_ROLE_MESSAGE))
+	if (mpi_has(w->info, MPI_ROLE_MESSAGE)) {
 		w->t.comm = (const struct mpi_comm *)(uintptr_t)w->c->handle;
+		w->t.probe = w->c->probe;
+	}
 	w->t.op = COMM_OP_RECEIVE;
 	w->t.persistent = persistent;
 	w->t.sent = 0;
@@ -529,7 +542,7 @@ void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
 	case MPI_CLASS_RECV:
 		if (mpi_has(info, MPI_ROLE_MESSAGE))
 			c->handle = mpi_message_take(
-				mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0));
+				mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0), &c->probe);
 		break;
 	default:
 		break;
@@ -607,7 +620,8 @@ static void other(struct mpi_call *c, const struct mpi_info *info)
 		if (!mpi_has(info, MPI_ROLE_FLAG) || mpi_int_at(mpi_arg(c, info, MPI_ROLE_FLAG), 0))
 			mpi_message_put(
 				mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0),
-				mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0));
+				mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0),
+				f->id);
 		break;
 	default:
 		break;

@@ -69,6 +69,8 @@ void comm_write(struct comm_transfer *t, uint64_t end)
 		wire_unsigned(&e, COMM_DATATYPE, t->datatype);
 		wire_unsigned(&e, COMM_REQUEST, t->request);
 		wire_unsigned(&e, COMM_STATE, t->state);
+		wire_unsigned(&e, COMM_PROBE, t->probe);
+		wire_unsigned(&e, COMM_PARTITIONS, t->partitions);
 		cap_activity_commit(&f, &e);
 	}
 	if (t->has_submission)

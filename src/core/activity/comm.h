@@ -32,6 +32,8 @@ struct comm_transfer {
 	uint32_t communicator, datatype;
 	int32_t peer, tag;
 	uint64_t sent, received, request;
+	uint64_t probe; /* call that took the message before, of a receive */
+	uint32_t partitions;
 };
 
 /* Writes the record of a transfer that ended at the tick `end`, and ends its submission. */

@@ -319,6 +319,7 @@ void csv_set_records(struct stream_sink *s)
 	s->comm = comm;
 	s->other = other;
 	s->loss = loss;
+	s->matches = true;
 }
 
 /* ---- definitions --------------------------------------------------------------------------- */

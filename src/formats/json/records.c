@@ -433,6 +433,19 @@ static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 	return end(w);
 }
 
+static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
+{
+	struct json_writer *w = json_writer_of(s);
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	begin(w, "other", &r->base);
+	arguments(w, &r->base);
+	cut(w, &r->base);
+	show_comm(&w->out, w->t, r);
+	return end(w);
+}
+
 static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct json_writer *w = json_writer_of(s);
@@ -459,7 +472,9 @@ void json_set_records(struct stream_sink *s)
 	s->allocation = allocation;
 	s->sync = sync;
 	s->marker = marker;
+	s->comm = comm;
 	s->device_sample = device_sample;
 	s->other = other;
 	s->loss = loss;
+	s->matches = true;
 }

@@ -14,6 +14,11 @@ uint64_t flow_id(uint32_t process, uint64_t correlation)
 	return (uint64_t)process << 48 ^ correlation;
 }
 
+uint64_t flow_of_message(uint64_t match)
+{
+	return UINT64_C(1) << 63 | match;
+}
+
 /* Renders what has no type of its own in Perfetto: enumerators, flags, raw bytes. */
 static void set_rendered(struct packet *p, Pf__DebugAnnotation *a, const struct t_field *f,
 			 const struct wire_value *v)

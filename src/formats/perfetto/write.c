@@ -235,6 +235,8 @@ static void annotate_comm(struct perfetto *p, const struct rec_comm *r)
 	packet_add_uint(&p->packet, "correlation", r->correlation);
 	if (r->completed_by)
 		packet_add_uint(&p->packet, "completed_by", r->completed_by);
+	if (r->match)
+		packet_add_uint(&p->packet, "match", r->match);
 	if (r->state)
 		packet_add_text(&p->packet, "state",
 				r->state == 1   ? "cancelled"
@@ -252,6 +254,8 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 	begin_interval(p, &r->base, false);
 	packet_name(&p->packet, comm_name(p, r));
 	packet_category(&p->packet, domain_name(p->trace, r->base.op));
+	if (r->match)
+		packet_flow(&p->packet, flow_of_message(r->match));
 	annotate_comm(p, r);
 	packet_end(&p->packet);
 	return file_status(p);
@@ -471,7 +475,8 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 				       .comm = on_comm,
 				       .other = on_record,
 				       .loss = on_loss,
-				       .end = on_end};
+				       .end = on_end,
+				       .matches = true};
 	status = open_output(p, o);
 	if (!status)
 		status = init_spools(p);

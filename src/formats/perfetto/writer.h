@@ -141,6 +141,8 @@ void annotate_marker(struct perfetto *p, const struct rec_marker *r);
 
 /* Flow that ties call `correlation` of `process` to its device work. */
 uint64_t flow_id(uint32_t process, uint64_t correlation);
+/* Flow from the send to the receive of a message (rec_comm.match). */
+uint64_t flow_of_message(uint64_t match);
 
 /* ---- device.c ---------------------------------------------------------------------------- */
 

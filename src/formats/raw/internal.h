@@ -77,7 +77,8 @@ struct raw_trace {
 	struct map strings;            /* by hash of text: global strings */
 	struct raw_restarts *restarts; /* of drains, by node, until they are a note */
 	uint32_t restart_count, restart_room;
-	uint64_t opened; /* chunks that were looked into, each time: what reading costs */
+	uint64_t opened;     /* chunks that were looked into, each time: what reading costs */
+	struct match *match; /* NULL: not wanted yet, or there are no messages */
 };
 
 /* definitions.c: reads all definitions of one file into the trace, references resolved. */
@@ -153,6 +154,8 @@ void raw_finish_copy(struct raw_chunk *c, const struct record_rest *v, struct re
 void raw_finish_marker(struct raw_chunk *c, struct rec_marker *out);
 void raw_finish_counter(struct raw_chunk *c, const struct record_rest *v, struct rec_counter *out);
 void raw_finish_sample(struct raw_chunk *c, const struct record_rest *v, struct rec_sample *out);
+/* match.c */
+void raw_finish_comm(struct raw_chunk *c, struct rec_comm *out);
 /* Fields of `out` that are no record's own: of them the first `fields` are looked at. */
 void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,
 			 uint32_t fields, union raw_any *out);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "formats/raw/match.h"
 #include "formats/raw/internal.h"
 
 static bool ends_with(const char *s, const char *suffix)
@@ -316,6 +317,7 @@ void raw_trace_close(struct raw_trace *rt)
 	free(rt->set_list);
 	free(rt->slots);
 	map_release(&rt->strings);
+	match_free(rt->match);
 	trace_free(rt->trace);
 	free(rt);
 }

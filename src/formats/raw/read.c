@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The raw format as a reader of the stream, in the order of the files. See order.c for the other. */
 #include "formats/raw/read.h"
+#include "formats/raw/match.h"
 #include "formats/raw/spans.h"
 
 #include <string.h>
@@ -131,7 +132,10 @@ kymo_status_t raw_trace_read(struct raw_trace *rt, const struct stream_filter *f
 	if (status != KYMO_OK)
 		return status;
 	stream_sink_complete(sink);
-	status = sink->begin(sink, t);
+	if (sink->matches)
+		status = match_messages(rt);
+	if (status == KYMO_OK)
+		status = sink->begin(sink, t);
 	if (status == KYMO_OK)
 		status = ordered ? raw_read_ordered(rt, &b, sink, o)
 				 : read_recorded(rt, &b, false, sink, o);

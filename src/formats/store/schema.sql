@@ -321,7 +321,8 @@ CREATE VIEW messages AS SELECT m.id, o.name AS kind, p.pid, t.tid, p.rank, m.pee
 	m.communicator AS communicator_id, m.request,
 	CASE m.state WHEN 0 THEN 'complete' WHEN 1 THEN 'cancelled' WHEN 2 THEN 'freed'
 	ELSE 'never completed' END AS state, m.start, m.start + m.duration AS end, m.duration,
-	co.name AS region_name, m.call AS call_id, m.completed_by, p.world
+	co.name AS region_name, m.call AS call_id, m.completed_by, p.world, m.match, m.probe,
+	m.partitions
 	FROM comm m LEFT JOIN op o ON o.id = m.op LEFT JOIN process p ON p.id = m.process
 	LEFT JOIN thread t ON t.id = m.thread LEFT JOIN communicator g ON g.id = m.communicator
 	LEFT JOIN marker_name y ON y.id = m.datatype LEFT JOIN call c ON c.id = m.call

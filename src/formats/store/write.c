@@ -334,6 +334,7 @@ kymo_status_t store_writer_new(const char *path, const char *trace_path, struct 
 				       .call = put_call,
 				       RECORD_KINDS(PUT).other = put_other,
 				       .loss = put_loss,
+				       .matches = true,
 				       .end = end};
 	w->log = log;
 	w->path = strdup(path);

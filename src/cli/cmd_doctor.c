@@ -53,7 +53,7 @@ static void check_libraries(void)
 		     cli_self(), KYMO_LIBDIR);
 		return;
 	}
-	snprintf(path, sizeof(path), "%.*s/libkymo.so.1", PATH_MAX - 32, cli_libdir());
+	launch_path(cli_libdir(), "libkymo.so.1", path);
 	if (access(path, R_OK) == 0)
 		line(GOOD, "installation", "libraries in %s", cli_libdir());
 	else

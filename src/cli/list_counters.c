@@ -15,6 +15,7 @@
 #include "base/plain.h"
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "launch/launch.h"
 
 struct library {
 	void *handle;
@@ -26,16 +27,11 @@ struct library {
 	__typeof__(kymo_sample_error) *sample_error;
 };
 
-static void library_path(char *path, size_t size)
-{
-	snprintf(path, size, "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
-}
-
 static bool library_open(struct library *l)
 {
 	char path[PATH_MAX];
 
-	library_path(path, sizeof(path));
+	launch_path(cli_libdir(), "libkymo.so.1", path);
 	l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!l->handle) {
 		cli_error("%s cannot be loaded: %s", path, dlerror());
@@ -149,7 +145,7 @@ static void start_devices(void)
 {
 	char path[PATH_MAX];
 
-	library_path(path, sizeof(path));
+	launch_path(cli_libdir(), "libkymo.so.1", path);
 	for (const struct kymo_launch *const *l = launch_table; *l; l++)
 		if ((*l)->start_devices)
 			(*l)->start_devices(path);

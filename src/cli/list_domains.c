@@ -13,6 +13,7 @@
 #include "base/plain.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "launch/launch.h"
 
 typedef __typeof__(kymo_domains_known) known_fn;
 
@@ -22,7 +23,7 @@ static int each_domain(kymo_domain_fn callback, void *data)
 	known_fn *known;
 	void *library;
 
-	snprintf(path, sizeof(path), "%.*s/libkymo.so.1", PATH_MAX - 40, cli_libdir());
+	launch_path(cli_libdir(), "libkymo.so.1", path);
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		cli_error("%s cannot be loaded: %s", path, dlerror());

@@ -48,9 +48,9 @@ void launch_unset(struct launch_environment *e, const char *name)
 	}
 }
 
-void launch_path(const struct launch_environment *e, const char *name, char path[PATH_MAX])
+void launch_path(const char *libdir, const char *name, char path[PATH_MAX])
 {
-	snprintf(path, PATH_MAX, "%.*s/%s", PATH_MAX - 80, e->libdir, name);
+	snprintf(path, PATH_MAX, "%.*s/%s", PATH_MAX - 80, libdir, name);
 }
 
 bool launch_preload(struct launch_environment *e, enum launch_place place, const char *name)
@@ -58,7 +58,7 @@ bool launch_preload(struct launch_environment *e, enum launch_place place, const
 	struct text *list = &e->doors[place];
 	char path[PATH_MAX];
 
-	launch_path(e, name, path);
+	launch_path(e->libdir, name, path);
 	if (access(path, R_OK) != 0)
 		return false;
 	text_addf(list, ":%s", path);
@@ -70,7 +70,7 @@ void launch_preload_before(struct launch_environment *e, const char *name,
 {
 	char path[PATH_MAX];
 
-	launch_path(e, name, path);
+	launch_path(e->libdir, name, path);
 	if (access(path, R_OK) != 0)
 		return;
 	text_add(&e->before, path);
@@ -182,6 +182,13 @@ bool launch_wants(const struct launch_environment *e, const struct kymo_launch *
 	return false;
 }
 
+bool launch_names(const struct launch_environment *e, const char *domain)
+{
+	const char *list = e->options->backends;
+
+	return list && strcmp(list, "all") != 0 && knob_list_has(list, domain);
+}
+
 static bool set_tool(struct launch_environment *e, const struct launch_tool *t)
 {
 	const char *present = getenv(t->variable);
@@ -195,7 +202,7 @@ static bool set_tool(struct launch_environment *e, const struct launch_tool *t)
 			t->variable, present);
 		return true;
 	}
-	launch_path(e, "libkymo.so.1", library);
+	launch_path(e->libdir, "libkymo.so.1", library);
 	snprintf(list, sizeof(list), "%.*s%.*s%s", PATH_MAX - 2, taken ? present : "",
 		 taken ? 1 : 0, &t->separator, library);
 	return launch_set(e, t->variable, list);

@@ -47,8 +47,8 @@ bool launch_set(struct launch_environment *e, const char *name, const char *valu
 bool launch_set_default(struct launch_environment *e, const char *name, const char *value);
 void launch_unset(struct launch_environment *e, const char *name);
 
-/* Path of a library of Kymo's, which may not be there. */
-void launch_path(const struct launch_environment *e, const char *name, char path[PATH_MAX]);
+/* Path of a library of Kymo's, which may not be there, in the folder that has them. */
+void launch_path(const char *libdir, const char *name, char path[PATH_MAX]);
 /* Preloads it. False: it is not there. */
 bool launch_preload(struct launch_environment *e, enum launch_place place, const char *name);
 /* Preloads it behind the user's own, but before the first whose name begins so; one backend may. */
@@ -63,6 +63,8 @@ bool launch_set_list(struct launch_environment *e, const char *name, const char 
 /* One of the backend's domains is to be recorded. */
 struct kymo_launch;
 bool launch_wants(const struct launch_environment *e, const struct kymo_launch *l);
+/* The user has named the domain: "all" and nothing name none. */
+bool launch_names(const struct launch_environment *e, const char *domain);
 
 /* ---- what is here (library.c) ---- */
 

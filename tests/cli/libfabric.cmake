@@ -6,7 +6,7 @@ if(TARGET kymo AND TARGET kymo-libfabric AND LIBFABRIC_LIBRARY AND KYMO_HAVE_SQL
   set(folder ${CMAKE_CURRENT_LIST_DIR}/../libfabric)
   add_executable(libfabric_program ${folder}/program.c)
   target_link_libraries(libfabric_program PRIVATE ${LIBFABRIC_LIBRARY})
-  foreach(what counted pingpong openmpi unasked)
+  foreach(what counted pingpong openmpi unasked looked)
     add_test(NAME cli.libfabric.${what} COMMAND ${Python3_EXECUTABLE} -B ${folder}/test_libfabric.py $<TARGET_FILE:kymo>
              $<TARGET_FILE:libfabric_program> ${what})
     set_tests_properties(cli.libfabric.${what} PROPERTIES LABELS cli TIMEOUT 1200)

@@ -6,6 +6,7 @@ counted   a program of two endpoints counts what it sends, by each provider that
 pingpong  fi_pingpong, server and client
 openmpi   Open MPI over libfabric
 unasked   nothing is preloaded where libfabric is not named
+looked    a program that asks what there is and opens nothing: the reason why nothing was recorded
 """
 import csv
 import os
@@ -167,6 +168,15 @@ wait $server""")
             self.assertNotIn("libfabric.so", p.stdout)
         p = run(KYMO, "run", "--dry-run", "-o", os.path.join(self.folder, "t.kymo"), "-b", "mpi,libfabric", "true")
         self.assertIn("/libkymo-libfabric.so", p.stdout)
+
+    @unittest.skipUnless(WHAT == "looked", "another test")
+    def test_looked(self):
+        p = self.record(PROGRAM, "no such provider", "context", 1, status=(77,))
+        self.assertRegex(p.stderr, "nothing was recorded: libfabric was loaded, and nothing was opened")
+        p = self.record(PROGRAM, "no such provider", "context", 1, backends="mpi", status=(77,))
+        self.assertNotIn("libfabric was loaded", p.stderr)
+        p = self.record("true", status=(0,))
+        self.assertNotIn("libfabric was loaded", p.stderr)
 
 
 OPENMPI = """#include <mpi.h>

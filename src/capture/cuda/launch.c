@@ -28,7 +28,7 @@ static bool environment(struct launch_environment *e, const struct kymo_launch *
 
 	if (!launch_wants(e, self))
 		return true;
-	launch_path(e, "libkymo.so.1", library);
+	launch_path(e->libdir, "libkymo.so.1", library);
 	if (present && *present && !strstr(present, "/libkymo.so") &&
 	    !launch_set(e, "KYMO_CUDA_INJECTION", present))
 		return false;

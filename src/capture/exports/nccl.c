@@ -115,22 +115,16 @@ static struct communicator *find(const void *handle)
 static void define(const struct communicator *c)
 {
 	char text[sizeof(c->name) + 48];
-	struct wire_def d;
 
 	snprintf(text, sizeof(text), "%s%sNCCL rank %d", c->name, *c->name ? ", " : "", c->rank);
-	wire_def_init(&d, DEF_COMMUNICATOR);
-	wire_def_u64(&d, c->id);
-	wire_def_string(&d, text);
-	wire_def_u64(&d, COMMUNICATOR_INTRA);
-	wire_def_u64(&d, (uint64_t)c->size);
-	wire_def_bytes(&d, NULL, 0); /* NCCL does not tell which processes its ranks are */
-	wire_def_u64(&d, c->parent);
-	wire_def_u64(&d, c->key);
-	wire_def_u64(&d, (uintptr_t)c->handle);
-	wire_def_u64(&d, tick_now());
-	wire_def_u64(&d, 0);
-	wire_def_bytes(&d, NULL, 0);
-	cap_define(&d);
+	/* NCCL does not tell which processes its ranks are. */
+	comm_define(&(struct comm_definition){.id = c->id,
+					      .name = text,
+					      .kind = COMMUNICATOR_INTRA,
+					      .size = (uint32_t)c->size,
+					      .parent = c->parent,
+					      .key = c->key,
+					      .handle = (uintptr_t)c->handle});
 }
 
 static void forget(const void *handle)
@@ -420,14 +414,6 @@ static void after_group_end(const struct table_call *c)
 }
 
 /* ---- start ---- */
-
-static bool comm_wanted(void)
-{
-	for (unsigned i = 0; i < COMM_OPS; i++)
-		if (atomic_load(&comm_ops[i].callbacks) || atomic_load(&comm_ops[i].buffers))
-			return true;
-	return false;
-}
 
 /* Communicators and groups are followed always: who listens later would not know them. */
 static bool needed(const char *op)

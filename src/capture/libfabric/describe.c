@@ -10,6 +10,11 @@ static const kymo_field_t OPENED[] = {
 	{"of", "struct fid *", NULL, KYMO_KIND_HANDLE, 0, 8, 0},
 	{"opened", "struct fid *", NULL, KYMO_KIND_HANDLE, 0, 8, KYMO_FIELD_OUT},
 };
+static const kymo_field_t FLAGGED[] = {
+	{"of", "struct fid *", NULL, KYMO_KIND_HANDLE, 0, 8, 0},
+	{"opened", "struct fid *", NULL, KYMO_KIND_HANDLE, 0, 8, KYMO_FIELD_OUT},
+	{"flags", "uint64_t", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0},
+};
 static const kymo_field_t REGISTERED[] = {
 	{"of", "struct fid *", NULL, KYMO_KIND_HANDLE, 0, 8, 0},
 	{"buf", "void *", NULL, KYMO_KIND_POINTER, 0, 8, 0},
@@ -36,7 +41,14 @@ static const kymo_field_t TRANSFER[] = {
  * Without pointers, which would be relocated in every process: the description is made where
  * libfabric is met.
  */
-enum shape { SHAPE_OPENED, SHAPE_REGISTERED, SHAPE_CLOSED, SHAPE_READ, SHAPE_TRANSFER };
+enum shape {
+	SHAPE_OPENED,
+	SHAPE_FLAGGED,
+	SHAPE_REGISTERED,
+	SHAPE_CLOSED,
+	SHAPE_READ,
+	SHAPE_TRANSFER
+};
 static const struct {
 	char name[20];
 	uint8_t shape, flags;
@@ -76,6 +88,7 @@ static void set_fields(kymo_op_desc_t *op, enum shape shape)
 		break
 	switch (shape) {
 		SHAPE(OPENED);
+		SHAPE(FLAGGED);
 		SHAPE(REGISTERED);
 		SHAPE(CLOSED);
 		SHAPE(READ);
@@ -109,19 +122,11 @@ CAP_KNOWN_DOMAIN(libfabric, description());
 static struct cap_op caps[FABRIC_COUNT];
 static struct cap_domain *domain;
 
-static bool comm_wanted(void)
-{
-	for (unsigned i = 0; i < COMM_OPS; i++)
-		if (atomic_load(&comm_ops[i].callbacks) || atomic_load(&comm_ops[i].buffers))
-			return true;
-	return false;
-}
-
 /* Messages have ids of calls, also where the calls are not recorded. */
 static void wanted(uint32_t activities)
 {
-	for (unsigned i = FABRIC_fi_recv; domain && i < FABRIC_COUNT; i++)
-		cap_require_wrapper(domain, i, comm_wanted());
+	for (unsigned i = FABRIC_FIRST_TRANSFER; domain && i <= FABRIC_LAST_TRANSFER; i++)
+		cap_require_wrapper(domain, i, comm_wanted_of(&caps[i]));
 }
 
 static const struct cap_domain_info info = {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launcher's side of libfabric (launch/launch.h). */
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "launch/launch.h"
@@ -14,10 +12,7 @@
  */
 static bool doors(struct launch_environment *e, const struct kymo_launch *self)
 {
-	const char *list = e->options->backends;
-
-	if (list && strcmp(list, "all") != 0 && launch_wants(e, self) &&
-	    !launch_preload(e, LAUNCH_LIBRARY, DOOR))
+	if (launch_names(e, "libfabric") && !launch_preload(e, LAUNCH_LIBRARY, DOOR))
 		e->warn("libfabric is not recorded: this Kymo was built without it (Debian: "
 			"libfabric-dev)");
 	return true;
@@ -29,7 +24,7 @@ static void doctor(const struct launch_doctor *d)
 	bool here = launch_first_that_loads(library) != NULL;
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%.*s/" DOOR, PATH_MAX - 60, d->libdir);
+	launch_path(d->libdir, DOOR, path);
 	if (access(path, R_OK) != 0)
 		d->say(LAUNCH_FAIR, "libfabric",
 		       "not recorded: this Kymo was built without it; build it where libfabric's "

@@ -69,13 +69,17 @@
 	X(fi_writemsg, TRANSFER, 0)                                                                \
 	X(fi_inject_write, TRANSFER, 0)                                                            \
 	X(fi_writedata, TRANSFER, 0)                                                               \
-	X(fi_inject_writedata, TRANSFER, 0)
+	X(fi_inject_writedata, TRANSFER, 0)                                                        \
+	X(fi_domain2, FLAGGED, KYMO_OP_MINIMAL)                                                    \
+	X(fi_endpoint2, FLAGGED, KYMO_OP_MINIMAL)
 
 enum {
 #define FABRIC_OP(name, fields, flags) FABRIC_##name,
 	FABRIC_OPS(FABRIC_OP)
 #undef FABRIC_OP
-		FABRIC_COUNT
+		FABRIC_COUNT,
+	FABRIC_FIRST_TRANSFER = FABRIC_fi_recv,
+	FABRIC_LAST_TRANSFER = FABRIC_fi_inject_writedata
 };
 
 #define FABRIC_FIELDS 5u /* of an op at most */
@@ -176,6 +180,7 @@ struct fabric_transfer {
 	bool wanted;                    /* its record is to be written */
 	struct comm_transfer record;    /* of one that is over with the call */
 	struct fabric_pending *pending; /* NULL: it is; else until its completion is read */
+	uint64_t number;                /* of that */
 };
 
 /* Before the real function, as its completion may be read before it returns; and after it. */

@@ -173,6 +173,18 @@ static void endpoint_of(struct fid_domain *domain, const struct fi_info *info, s
 		o->receive_flags = info->rx_attr->op_flags;
 }
 
+static int endpoint_end(struct fabric_call *c, int status, struct fid_domain *domain,
+			const struct fi_info *info, struct fid_ep *const *ep)
+{
+	if (status == 0) {
+		c->values[1] = (uintptr_t)*ep;
+		endpoint_of(domain, info, *ep);
+	}
+	fabric_leave(c, status);
+	fabric_done(c);
+	return status;
+}
+
 static int domain_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			   void *context)
 {
@@ -181,14 +193,22 @@ static int domain_endpoint(struct fid_domain *domain, struct fi_info *info, stru
 
 	FABRIC_ENTER(&c);
 	status = FABRIC_REAL(domain->ops)->endpoint(domain, info, ep, context);
-	if (status == 0) {
-		c.values[1] = (uintptr_t)*ep;
-		endpoint_of(domain, info, *ep);
-	}
-	fabric_leave(&c, status);
-	fabric_done(&c);
-	return status;
+	return endpoint_end(&c, status, domain, info, ep);
 }
+
+#ifdef FABRIC_HAS_FLAGS
+/* fi_endpoint2() with flags; without it is fi_endpoint(). */
+static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+			    uint64_t flags, void *context)
+{
+	struct fabric_call c = {.op = FABRIC_fi_endpoint2, .values = {(uintptr_t)domain, 0, flags}};
+	int status;
+
+	FABRIC_ENTER(&c);
+	status = FABRIC_REAL(domain->ops)->endpoint2(domain, info, ep, flags, context);
+	return endpoint_end(&c, status, domain, info, ep);
+}
+#endif
 
 /* Endpoints that receive through it do not call it, and have completion queues of their own. */
 static int domain_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep,
@@ -271,11 +291,26 @@ static void domain_opened(struct fid_domain *domain, const char *provider)
 	struct fi_ops_mr *mr = o ? fabric_copy(o, TABLE_MR, &domain->mr) : NULL;
 
 	FABRIC_REPLACE(ops, endpoint, domain_endpoint);
+#ifdef FABRIC_HAS_FLAGS
+	FABRIC_REPLACE(ops, endpoint2, domain_endpoint2);
+#endif
 	FABRIC_REPLACE(ops, srx_ctx, domain_srx_ctx);
 	FABRIC_REPLACE(ops, cq_open, fabric_cq_open);
 	FABRIC_REPLACE(mr, reg, mr_reg);
 	FABRIC_REPLACE(mr, regv, mr_regv);
 	FABRIC_REPLACE(mr, regattr, mr_regattr);
+}
+
+static int domain_end(struct fabric_call *c, int status, const struct fi_info *info,
+		      struct fid_domain *const *domain)
+{
+	if (status == 0) {
+		c->values[1] = (uintptr_t)*domain;
+		domain_opened(*domain, provider_of(info));
+	}
+	fabric_leave(c, status);
+	fabric_done(c);
+	return status;
 }
 
 static int fabric_domain(struct fid_fabric *fabric, struct fi_info *info,
@@ -286,14 +321,21 @@ static int fabric_domain(struct fid_fabric *fabric, struct fi_info *info,
 
 	FABRIC_ENTER(&c);
 	status = FABRIC_REAL(fabric->ops)->domain(fabric, info, domain, context);
-	if (status == 0) {
-		c.values[1] = (uintptr_t)*domain;
-		domain_opened(*domain, provider_of(info));
-	}
-	fabric_leave(&c, status);
-	fabric_done(&c);
-	return status;
+	return domain_end(&c, status, info, domain);
 }
+
+#ifdef FABRIC_HAS_FLAGS
+static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info,
+			  struct fid_domain **domain, uint64_t flags, void *context)
+{
+	struct fabric_call c = {.op = FABRIC_fi_domain2, .values = {(uintptr_t)fabric, 0, flags}};
+	int status;
+
+	FABRIC_ENTER(&c);
+	status = FABRIC_REAL(fabric->ops)->domain2(fabric, info, domain, flags, context);
+	return domain_end(&c, status, info, domain);
+}
+#endif
 
 static void fabric_opened(struct fid_fabric *fabric, const char *provider)
 {
@@ -301,6 +343,9 @@ static void fabric_opened(struct fid_fabric *fabric, const char *provider)
 	struct fi_ops_fabric *ops = o ? fabric_copy(o, TABLE_OPS, &fabric->ops) : NULL;
 
 	FABRIC_REPLACE(ops, domain, fabric_domain);
+#ifdef FABRIC_HAS_FLAGS
+	FABRIC_REPLACE(ops, domain2, fabric_domain2);
+#endif
 }
 
 __attribute__((visibility("default"))) int kymo_libfabric_opened(__typeof__(fi_fabric) *real,

@@ -136,13 +136,14 @@ static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint
 	return n;
 }
 
-static void opened(struct fid_cq *cq, enum fi_cq_format format, bool narrow)
+/* False: the queue stays as the provider made it, and is not traced. */
+static bool opened(struct fid_cq *cq, enum fi_cq_format format, bool narrow)
 {
 	struct fabric_object *o = fabric_object_new(&cq->fid, NULL);
 	struct fi_ops_cq *ops = o ? fabric_copy(o, TABLE_OPS, &cq->ops) : NULL;
 
 	if (!ops)
-		return;
+		return false;
 	o->format = format;
 	o->narrow = narrow;
 	FABRIC_REPLACE(ops, read, cq_read);
@@ -150,20 +151,37 @@ static void opened(struct fid_cq *cq, enum fi_cq_format format, bool narrow)
 	FABRIC_REPLACE(ops, sread, cq_sread);
 	FABRIC_REPLACE(ops, sreadfrom, cq_sreadfrom);
 	FABRIC_REPLACE(ops, readerr, cq_readerr);
+	return true;
 }
 
-static int open_wide(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
-		     void *context)
+/*
+ * False: it is to be opened as the program asked for it. A queue with larger entries that is not
+ * narrowed would write beyond what the program has room for.
+ */
+static bool open_wide(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		      void *context)
 {
 	struct fi_cq_attr wide = *attr;
-	int status;
 
 	wide.format = FI_CQ_FORMAT_MSG;
-	status = FABRIC_REAL(domain->ops)->cq_open(domain, &wide, cq, context);
-	if (status == 0) {
-		wide.format = FI_CQ_FORMAT_CONTEXT;
-		*attr = wide;
+	if (FABRIC_REAL(domain->ops)->cq_open(domain, &wide, cq, context) != 0)
+		return false;
+	if (!opened(*cq, FI_CQ_FORMAT_MSG, true)) {
+		(*cq)->fid.ops->close(&(*cq)->fid);
+		return false;
 	}
+	wide.format = FI_CQ_FORMAT_CONTEXT;
+	*attr = wide;
+	return true;
+}
+
+static int open_as_asked(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+			 void *context)
+{
+	int status = FABRIC_REAL(domain->ops)->cq_open(domain, attr, cq, context);
+
+	if (status == 0)
+		opened(*cq, attr ? attr->format : FI_CQ_FORMAT_CONTEXT, false);
 	return status;
 }
 
@@ -173,23 +191,13 @@ int fabric_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 	struct fabric_call c = {.op = FABRIC_fi_cq_open, .values = {(uintptr_t)domain}};
 	bool narrow = attr &&
 		      (attr->format == FI_CQ_FORMAT_UNSPEC || attr->format == FI_CQ_FORMAT_CONTEXT);
-	int status = -FI_EINVAL;
+	int status = 0;
 
 	FABRIC_ENTER(&c);
-	if (narrow)
-		status = open_wide(domain, attr, cq, context);
-	if (status != 0) {
-		narrow = false;
-		status = FABRIC_REAL(domain->ops)->cq_open(domain, attr, cq, context);
-	}
-	if (status == 0) {
+	if (!narrow || !open_wide(domain, attr, cq, context))
+		status = open_as_asked(domain, attr, cq, context);
+	if (status == 0)
 		c.values[1] = (uintptr_t)*cq;
-		opened(*cq,
-		       narrow ? FI_CQ_FORMAT_MSG
-		       : attr ? attr->format
-			      : FI_CQ_FORMAT_CONTEXT,
-		       narrow);
-	}
 	fabric_leave(&c, status);
 	fabric_done(&c);
 	return status;

@@ -9,12 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
+#include "base/locks.h"
 #include "capture/libfabric/libfabric.h"
 
 #define LISTS 1024u
 
+/* Never freed, so that one can be asked whether it still is what it was. */
 struct fabric_pending {
-	struct fabric_pending *next;
+	struct fabric_pending *next, **at; /* at: where it hangs; NULL: it is spare */
+	uint64_t number;                   /* of the transfer, in this process */
 	const void *context;
 	const struct fid_cq *cq; /* where its completion is read; NULL: anywhere */
 	const struct fabric_object *object;
@@ -24,21 +28,22 @@ struct fabric_pending {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct fabric_pending *spare; /* to be used again */
+static struct fabric_pending *spare GUARDED_BY(lock); /* to be used again */
+static uint64_t transfers GUARDED_BY(lock);           /* that were pending so far */
 static struct list {
 	struct fabric_pending *first, **last;
-} lists[LISTS];
+} lists[LISTS] GUARDED_BY(lock);
 
-static struct list *list_of(const void *context)
+static unsigned list_of(const void *context)
 {
-	return &lists[((uintptr_t)context * 0x9e3779b97f4a7c15ull) >> 54];
+	return (unsigned)(((uintptr_t)context * 0x9e3779b97f4a7c15ull) >> 54);
 }
 
-/* NULL: no memory. */
-static struct fabric_pending *add(const struct fabric_pending *like)
+/* The number of the transfer; 0: no memory. */
+static uint64_t add(const struct fabric_pending *like, struct fabric_pending **out)
 {
-	struct list *l = list_of(like->context);
 	struct fabric_pending *p;
+	uint64_t number = 0;
 
 	pthread_mutex_lock(&lock);
 	p = spare;
@@ -47,50 +52,50 @@ static struct fabric_pending *add(const struct fabric_pending *like)
 	else
 		p = malloc(sizeof(*p));
 	if (p) {
+		struct list *l = &lists[list_of(like->context)];
+
 		*p = *like;
+		p->number = number = ++transfers;
 		p->next = NULL;
-		if (!l->first)
-			l->last = &l->first;
-		*l->last = p;
+		p->at = l->first ? l->last : &l->first;
+		*p->at = p;
 		l->last = &p->next;
 	}
 	pthread_mutex_unlock(&lock);
-	return p;
+	*out = p;
+	return number;
 }
 
-static void use_again(struct fabric_pending *p)
+static void take_out(struct fabric_pending *p) REQUIRES(lock)
 {
-	pthread_mutex_lock(&lock);
+	kymo_assert(p->at && *p->at == p);
+	*p->at = p->next;
+	if (p->next)
+		p->next->at = p->at;
+	else
+		lists[list_of(p->context)].last = p->at;
+	p->at = NULL;
+}
+
+static void use_again(struct fabric_pending *p) REQUIRES(lock)
+{
 	p->next = spare;
 	spare = p;
-	pthread_mutex_unlock(&lock);
 }
 
-/* With the lock: out of the list, `at` being where it hangs. */
-static struct fabric_pending *unlink_at(struct list *l, struct fabric_pending **at)
+/* False: it is gone, as somebody has read a completion with its context. */
+static bool remove_pending(struct fabric_pending *p, uint64_t number)
 {
-	struct fabric_pending *p = *at;
-
-	*at = p->next;
-	if (l->last == &p->next)
-		l->last = at;
-	return p;
-}
-
-static void remove_pending(struct fabric_pending *wanted)
-{
-	struct list *l = list_of(wanted->context);
-	struct fabric_pending **at = &l->first;
+	bool there;
 
 	pthread_mutex_lock(&lock);
-	while (*at && *at != wanted)
-		at = &(*at)->next;
-	if (*at) {
-		unlink_at(l, at);
-		wanted->next = spare;
-		spare = wanted;
+	there = p->at && p->number == number;
+	if (there) {
+		take_out(p);
+		use_again(p);
 	}
 	pthread_mutex_unlock(&lock);
+	return there;
 }
 
 /* ---- beginning ---- */
@@ -99,24 +104,11 @@ uint32_t fabric_define_endpoint(const char *provider)
 {
 	static _Atomic unsigned number;
 	char text[128];
-	struct wire_def d;
 	uint32_t id = cap_new_id(DEF_COMMUNICATOR);
 
 	snprintf(text, sizeof(text), "libfabric %s endpoint %u", provider,
 		 atomic_fetch_add(&number, 1) + 1);
-	wire_def_init(&d, DEF_COMMUNICATOR);
-	wire_def_u64(&d, id);
-	wire_def_string(&d, text);
-	wire_def_u64(&d, COMMUNICATOR_INTRA);
-	wire_def_u64(&d, 0);
-	wire_def_bytes(&d, NULL, 0);
-	wire_def_u64(&d, 0);
-	wire_def_u64(&d, 0);
-	wire_def_u64(&d, 0);
-	wire_def_u64(&d, tick_now());
-	wire_def_u64(&d, 0);
-	wire_def_bytes(&d, NULL, 0);
-	cap_define(&d);
+	comm_define(&(struct comm_definition){.id = id, .name = text, .kind = COMMUNICATOR_INTRA});
 	return id;
 }
 
@@ -159,7 +151,7 @@ static void describe(struct fabric_transfer *t, const struct cap_frame *f)
 	r->tag = t->has_tag && t->tag <= INT32_MAX ? (int32_t)t->tag : -1;
 }
 
-static struct fabric_pending *begin_pending(const struct fabric_transfer *t)
+static void begin_pending(struct fabric_transfer *t)
 {
 	const struct fabric_pending p = {
 		.context = t->context,
@@ -170,7 +162,7 @@ static struct fabric_pending *begin_pending(const struct fabric_transfer *t)
 		.many = t->receives && t->has_flags && (t->flags & FI_MULTI_RECV),
 		.t = t->record};
 
-	return add(&p);
+	t->number = add(&p, &t->pending);
 }
 
 void fabric_transfer_begin(struct fabric_transfer *t, const void *caller, const void *sp)
@@ -189,16 +181,15 @@ void fabric_transfer_begin(struct fabric_transfer *t, const void *caller, const 
 		return;
 	describe(t, f);
 	if (is_later(t))
-		t->pending = begin_pending(t);
+		begin_pending(t);
 }
 
 ssize_t fabric_transfer_end(struct fabric_transfer *t, ssize_t status)
 {
 	fabric_leave(&t->call, status);
 	if (t->wanted && status != 0) {
-		if (t->pending)
-			remove_pending(t->pending);
-		cap_submission_end(&t->record.submission);
+		if (!t->pending || remove_pending(t->pending, t->number))
+			cap_submission_end(&t->record.submission);
 	} else if (t->wanted && !t->pending) {
 		if (!t->receives)
 			set_bytes(&t->record, t->bytes);
@@ -218,75 +209,92 @@ static bool is_of(const struct fabric_pending *p, const struct fid_cq *cq,
 		p->receives == !!(c->flags & FI_RECV));
 }
 
-/* The one that the completion tells of; a buffer for several messages stays, `copy` is of this one.
+/*
+ * Of what the completion tells. A buffer for several messages stays, what is said is of this one.
+ * False: of a peer's transfer, or of one that was begun before anyone wanted to know.
  */
-static struct fabric_pending *take(const struct fid_cq *cq, const struct fabric_completion *c,
-				   struct fabric_pending *copy)
+static bool take(const struct fid_cq *cq, const struct fabric_completion *c,
+		 struct fabric_pending *out)
 {
-	struct list *l = list_of(c->context);
-	struct fabric_pending **at = &l->first, *p;
+	struct fabric_pending *p;
 
 	pthread_mutex_lock(&lock);
-	while ((p = *at) && !is_of(p, cq, c))
-		at = &p->next;
-	if (p && p->many && !(c->flags & FI_MULTI_RECV) && !c->failed) {
-		*copy = *p;
-		copy->t.submission = cap_submission_share(&p->t.submission);
-		p = copy;
-	} else if (p) {
-		unlink_at(l, at);
+	p = lists[list_of(c->context)].first;
+	while (p && !is_of(p, cq, c))
+		p = p->next;
+	if (p) {
+		*out = *p;
+		if (p->many && !(c->flags & FI_MULTI_RECV) && !c->failed) {
+			out->t.submission = cap_submission_share(&p->t.submission);
+		} else {
+			take_out(p);
+			use_again(p);
+		}
 	}
 	pthread_mutex_unlock(&lock);
-	return p;
+	return p != NULL;
 }
 
 void fabric_completed(const struct fid_cq *cq, const struct fabric_completion *c)
 {
-	struct fabric_pending copy, *p = take(cq, c, &copy);
+	struct fabric_pending p;
 
-	if (!p)
-		return; /* of a peer's transfer, or begun before anyone wanted to know */
-	p->t.completed_by = c->read_by;
-	p->t.state = c->failed ? COMM_CANCELLED : COMM_COMPLETED;
+	if (!take(cq, c, &p))
+		return;
+	p.t.completed_by = c->read_by;
+	p.t.state = c->failed ? COMM_CANCELLED : COMM_COMPLETED;
 	if (!c->failed)
-		set_bytes(&p->t, !p->receives ? p->bytes : c->told ? c->bytes : 0);
-	if (p->receives && c->source != FI_ADDR_NOTAVAIL)
-		p->t.peer = peer_of(c->source);
-	comm_write(&p->t, tick_now());
-	if (p != &copy)
-		use_again(p);
+		set_bytes(&p.t, !p.receives ? p.bytes : c->told ? c->bytes : 0);
+	if (p.receives && c->source != FI_ADDR_NOTAVAIL)
+		p.t.peer = peer_of(c->source);
+	comm_write(&p.t, tick_now());
+}
+
+/* What is pending of the object, taken out of the lists. */
+static struct fabric_pending *take_all(const struct fabric_object *object) REQUIRES(lock)
+{
+	struct fabric_pending *gone = NULL, *next;
+
+	for (unsigned i = 0; i < LISTS; i++)
+		for (struct fabric_pending *p = lists[i].first; p; p = next) {
+			next = p->next;
+			if (p->object != object)
+				continue;
+			take_out(p);
+			p->next = gone;
+			gone = p;
+		}
+	return gone;
 }
 
 void fabric_forget(const struct fabric_object *object)
 {
-	struct fabric_pending *gone = NULL, *p;
+	struct fabric_pending *gone, *last = NULL;
 
 	if (!object->communicator)
 		return;
 	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < LISTS; i++)
-		for (struct fabric_pending **at = &lists[i].first; *at;) {
-			if ((*at)->object != object) {
-				at = &(*at)->next;
-				continue;
-			}
-			p = unlink_at(&lists[i], at);
-			p->next = gone;
-			gone = p;
-		}
+	gone = take_all(object);
 	pthread_mutex_unlock(&lock);
-	while ((p = gone)) {
-		gone = p->next;
+	for (struct fabric_pending *p = gone; p; p = p->next) {
 		p->t.state = COMM_FREED;
 		comm_write(&p->t, tick_now());
-		use_again(p);
+		last = p;
 	}
+	if (!last)
+		return;
+	pthread_mutex_lock(&lock);
+	last->next = spare;
+	spare = gone;
+	pthread_mutex_unlock(&lock);
 }
 
 /* Transfers under way are the parent's. */
 void fabric_work_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_lock(&lock);
 	memset(lists, 0, sizeof(lists));
 	spare = NULL; /* may be half taken */
+	pthread_mutex_unlock(&lock);
 }

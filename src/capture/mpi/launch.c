@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launcher's side of MPI (launch/launch.h). */
-#include <stdio.h>
 #include <unistd.h>
 
 #include "launch/launch.h"
@@ -23,12 +22,12 @@ static void list_modules(const char *libdir, struct text *out)
 {
 	static const struct {
 		const char *file, *name;
-	} known[] = {{"libkymo-mpi-openmpi.so", "Open MPI"}, {"libkymo-mpi-mpich.so", "MPICH"}};
+	} known[] = {{"kymo/mpi/libkymo-mpi-openmpi.so", "Open MPI"},
+		     {"kymo/mpi/libkymo-mpi-mpich.so", "MPICH"}};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		snprintf(path, sizeof(path), "%.*s/kymo/mpi/%s", PATH_MAX - 60, libdir,
-			 known[i].file);
+		launch_path(libdir, known[i].file, path);
 		if (access(path, R_OK) == 0)
 			text_addf(out, "%s%s", out->length ? ", " : "", known[i].name);
 	}

@@ -174,24 +174,23 @@ static void define(const struct mpi_comm *c, enum mpi_object what, uint64_t hand
 	struct run *runs = malloc(2 * RUNS * sizeof(*runs));
 	uint32_t n = runs && c->local ? runs_of(c->local, runs) : 0;
 	uint32_t m = runs && c->remote ? runs_of(c->remote, runs + RUNS) : 0;
-	struct wire_def d;
 
-	wire_def_init(&d, DEF_COMMUNICATOR);
-	wire_def_u64(&d, c->id);
-	wire_def_string(&d, name);
-	wire_def_u64(&d, what == MPI_OBJECT_COMM
-				 ? (c->remote ? COMMUNICATOR_INTER : COMMUNICATOR_INTRA)
-			 : what == MPI_OBJECT_WINDOW ? COMMUNICATOR_WINDOW
-						     : COMMUNICATOR_FILE);
-	wire_def_u64(&d, c->local ? c->local->count : 0);
-	wire_def_bytes(&d, runs, n * sizeof(*runs));
-	wire_def_u64(&d, parent);
-	wire_def_u64(&d, c->job_key);
-	wire_def_u64(&d, handle);
-	wire_def_u64(&d, tick_now());
-	wire_def_u64(&d, c->remote ? c->remote->count : 0);
-	wire_def_bytes(&d, runs ? runs + RUNS : NULL, m * sizeof(*runs));
-	cap_define(&d);
+	comm_define(&(struct comm_definition){
+		.id = c->id,
+		.name = name,
+		.kind = what != MPI_OBJECT_COMM
+				? (what == MPI_OBJECT_WINDOW ? COMMUNICATOR_WINDOW
+							     : COMMUNICATOR_FILE)
+				: (c->remote ? COMMUNICATOR_INTER : COMMUNICATOR_INTRA),
+		.size = c->local ? c->local->count : 0,
+		.members = runs,
+		.members_bytes = n * sizeof(*runs),
+		.parent = parent,
+		.key = c->job_key,
+		.handle = handle,
+		.remote_size = c->remote ? c->remote->count : 0,
+		.remote_members = runs ? runs + RUNS : NULL,
+		.remote_members_bytes = m * sizeof(*runs)});
 	free(runs);
 }
 

@@ -46,7 +46,7 @@ static bool doors(struct launch_environment *e, const struct kymo_launch *self)
 	find_loader(loader, &layers);
 	if (*loader && !layers && launch_preload(e, LAUNCH_LOADER, PRELOAD))
 		return true;
-	launch_path(e, "libkymo.so.1", layer);
+	launch_path(e->libdir, "libkymo.so.1", layer);
 	return launch_set_list(e, "OPENCL_LAYERS", layer, ":");
 }
 
@@ -155,7 +155,7 @@ static void check_loader(const struct launch_doctor *d)
 	bool layers;
 
 	find_loader(path, &layers);
-	snprintf(preload, sizeof(preload), "%.*s/" PRELOAD, PATH_MAX - 40, d->libdir);
+	launch_path(d->libdir, PRELOAD, preload);
 	if (!*path) {
 		d->say(LAUNCH_FAIR, "OpenCL loader",
 		       "libOpenCL.so.1 was not found; programs that bring their own are recorded "

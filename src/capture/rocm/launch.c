@@ -15,10 +15,8 @@
  */
 static bool doors(struct launch_environment *e, const struct kymo_launch *self)
 {
-	const char *list = e->options->backends;
-
 	e->host = e->host || launch_wants(e, self);
-	if (list && strcmp(list, "all") != 0 && knob_list_has(list, "roctx"))
+	if (launch_names(e, "roctx"))
 		launch_preload(e, LAUNCH_RUNTIME, "kymo/rocm/libroctx64.so.4");
 	return true;
 }
@@ -34,7 +32,7 @@ static bool environment(struct launch_environment *e, const struct kymo_launch *
 
 	if (!launch_wants(e, self))
 		return true;
-	launch_path(e, "libkymo.so.1", library);
+	launch_path(e->libdir, "libkymo.so.1", library);
 	return launch_set_default(e, FORCE, "1") &&
 	       launch_set_default(e, "ROCPROFILER_REGISTER_LIBRARY", library);
 }

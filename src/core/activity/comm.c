@@ -29,15 +29,43 @@ bool comm_register(void)
 	return registered;
 }
 
-bool comm_wanted_of(const struct cap_op *call)
+/* By a callback, or by a buffer that is not `excluded`. */
+static bool wanted_beside(uint64_t excluded)
 {
-	uint64_t excluded = atomic_load(&call->excluded);
-
 	for (unsigned i = 0; i < COMM_OPS; i++)
 		if (atomic_load(&comm_ops[i].callbacks) ||
 		    (atomic_load(&comm_ops[i].buffers) & ~excluded))
 			return true;
 	return false;
+}
+
+bool comm_wanted(void)
+{
+	return wanted_beside(0);
+}
+
+bool comm_wanted_of(const struct cap_op *call)
+{
+	return wanted_beside(atomic_load(&call->excluded));
+}
+
+void comm_define(const struct comm_definition *c)
+{
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_COMMUNICATOR);
+	wire_def_u64(&d, c->id);
+	wire_def_string(&d, c->name);
+	wire_def_u64(&d, c->kind);
+	wire_def_u64(&d, c->size);
+	wire_def_bytes(&d, c->members, c->members_bytes);
+	wire_def_u64(&d, c->parent);
+	wire_def_u64(&d, c->key);
+	wire_def_u64(&d, c->handle);
+	wire_def_u64(&d, tick_now());
+	wire_def_u64(&d, c->remote_size);
+	wire_def_bytes(&d, c->remote_members, c->remote_members_bytes);
+	cap_define(&d);
 }
 
 /* Some buffers are to have it and others are not. False: nobody is. */

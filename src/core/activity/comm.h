@@ -17,8 +17,24 @@ extern struct cap_op comm_ops[COMM_OPS];
 /* Registers the domain; as often as one likes. */
 bool comm_register(void);
 
-/* Somebody wants messages that calls of this op start. */
+/* Somebody wants messages; messages that calls of this op start. */
+bool comm_wanted(void);
 bool comm_wanted_of(const struct cap_op *call);
+
+/* A communicator, or what else messages are told apart by; `id` is from cap_new_id(). */
+struct comm_definition {
+	uint32_t id, parent, kind; /* COMMUNICATOR_* */
+	const char *name;
+	uint64_t key;    /* the same in all its members; 0: not known */
+	uint64_t handle; /* 0: has none */
+	/* Ranks of both groups as runs of first, count, stride (wire/defs.h); NULL: not known. */
+	uint32_t size, remote_size;
+	const void *members, *remote_members;
+	size_t members_bytes, remote_members_bytes;
+};
+
+/* May be defined again when more is known. */
+void comm_define(const struct comm_definition *c);
 
 /* What a record says. */
 struct comm_transfer {

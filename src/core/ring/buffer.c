@@ -202,14 +202,33 @@ void core_buffer_release(struct core_buffer *b)
 	pthread_mutex_unlock(&core_live->configure);
 }
 
+/* What is shown of calls and work under way goes to another shared buffer, if there is one. */
+static void unshare_pool(struct core_buffer *b) REQUIRES(core_live->configure)
+{
+	struct core_buffer *other = NULL;
+
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
+		struct core_buffer *o = &core_buffers[i];
+
+		if (o != b && o->used && o->ready && !o->retired && !core_buffer_private(o))
+			other = o;
+	}
+	if (core_shared_pool() == b->pool)
+		core_threads_share(other ? other->pool : NULL);
+	core_lines_unshare(b->pool, other);
+	core_pool_abandon(b->pool);
+}
+
 static void buffer_free(struct core_buffer *b) REQUIRES(core_live->configure)
 {
 	core_rings_forget(b->index);
 	pthread_mutex_lock(&core_live->define);
 	b->defines = false;
 	pthread_mutex_unlock(&core_live->define);
-	if (b->pool)
+	if (b->pool && core_buffer_private(b))
 		core_pool_destroy(b->pool);
+	else if (b->pool)
+		unshare_pool(b);
 	drop_early(b);
 	b->pool = NULL;
 	b->ready = false;

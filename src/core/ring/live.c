@@ -216,6 +216,61 @@ void core_lines_share(struct core_buffer *b)
 	atomic_store(&cap_lines->buffer, 1ull << b->index);
 }
 
+bool core_line_in(const struct core_pool *pool, const struct wire_line *line)
+{
+	uintptr_t at = (uintptr_t)line, from = (uintptr_t)pool->chunks;
+
+	return at >= from && at < (uintptr_t)pool->shm + pool->mapped;
+}
+
+/* Places of what is under way lead nowhere: they are given back by who has them, see cap_flight_end(). */
+static void forget_places(void) REQUIRES(core_live->lines)
+{
+	struct place **at = &spare, *p;
+
+	while ((p = *at)) {
+		if (cap_flight_line(p->number)) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		free(p);
+	}
+}
+
+/* The array reads as new: the thread finds that it has no line of an op and gets another. */
+static void forget_left_out(struct cap_thread *t, void *data)
+{
+	struct wire_line **table = t->left_out;
+
+	if (table)
+		madvise(table, TABLE_BYTES, MADV_DONTNEED);
+}
+
+void core_lines_unshare(struct core_pool *pool, struct core_buffer *other)
+{
+	uint32_t each = lines_of(pool);
+
+	pthread_mutex_lock(&core_live->lines);
+	for (uint32_t i = 0; i < pool->chunk_max; i++)
+		pool->use[i] = CORE_CHUNK_UNUSED;
+	for (uint32_t c = 0; c < CAP_LINE_CHUNKS; c++) {
+		const struct wire_line *l = atomic_load(&cap_lines->chunks[c]);
+
+		if (!l || !core_line_in(pool, l))
+			continue;
+		pool->use[(size_t)((const uint8_t *)l - pool->chunks) / pool->chunk_size] =
+			CORE_CHUNK_MINE;
+		atomic_store(&cap_lines->chunks[c], NULL);
+	}
+	forget_places();
+	/* A place that is still known somewhere must not be in the chunk of a new one. */
+	core_live->line_count = (core_live->line_count + each - 1) / each * each;
+	atomic_store(&cap_lines->buffer, other ? 1ull << other->index : 0);
+	pthread_mutex_unlock(&core_live->lines);
+	core_threads_each(forget_left_out, NULL);
+}
+
 void core_lines_init(void)
 {
 	cap_lines = &core_live->lines_of;

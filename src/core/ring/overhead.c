@@ -137,9 +137,12 @@ uint32_t core_overhead_step(struct cap_thread *t)
 
 static struct wire_line *cost_line(struct cap_thread *t)
 {
+	struct core_pool *pool = core_shared_pool();
 	struct wire_line *l = t->cost.line;
 
-	if (l || !core_shared_pool())
+	if (!pool)
+		return NULL;
+	if (l && core_line_in(pool, l))
 		return l;
 	l = core_line_new(WIRE_LINE_COST);
 	if (!l)

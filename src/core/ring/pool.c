@@ -377,6 +377,35 @@ struct shm_thread *core_pool_thread(const struct core_pool *p, uint32_t index)
 	return ok ? s : NULL;
 }
 
+/* Zero from now on, and nobody else's. Where that cannot be done it stays as it is. */
+static void detach(void *from, size_t bytes)
+{
+	mmap(from, bytes, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+void core_pool_abandon(struct core_pool *p)
+{
+	size_t header = (size_t)(p->chunks - (uint8_t *)p->shm);
+	uint32_t count = (uint32_t)((p->mapped - header) / p->chunk_size), end;
+	int saved = errno;
+
+	detach(p->shm, header);
+	for (uint32_t i = 0; i < count; i = end) {
+		bool stays = p->use[i] == CORE_CHUNK_MINE;
+		size_t bytes;
+
+		for (end = i + 1; end < count && (p->use[end] == CORE_CHUNK_MINE) == stays; end++)
+			;
+		bytes = (size_t)(end - i) * p->chunk_size;
+		if (stays)
+			detach(core_chunk(p, i), bytes);
+		else
+			munmap(core_chunk(p, i), bytes);
+	}
+	errno = saved;
+}
+
 void core_pool_destroy(struct core_pool *p)
 {
 	munmap(p->shm, p->mapped);
@@ -385,7 +414,7 @@ void core_pool_destroy(struct core_pool *p)
 
 /* The kernel says so at once. Another drain may be about to go on in its place: then the beat
  * tells. */
-static bool reader_ended(const struct core_pool *pool)
+bool core_pool_reader_ended(const struct core_pool *pool)
 {
 	const struct shm_header *h = pool->shm;
 
@@ -400,7 +429,7 @@ bool core_pool_reader_there(const struct core_pool *pool)
 {
 	if (!atomic_load_explicit(&pool->shm->drain_life, memory_order_acquire))
 		return core_pool_reader_alive(pool);
-	return !reader_ended(pool);
+	return !core_pool_reader_ended(pool);
 }
 
 bool core_pool_reader_alive(const struct core_pool *pool)
@@ -408,7 +437,7 @@ bool core_pool_reader_alive(const struct core_pool *pool)
 	uint64_t beat = atomic_load_explicit(&pool->shm->drain_beat, memory_order_relaxed);
 
 	/* The beat is for drains that are stopped, and old kernels. */
-	if (reader_ended(pool))
+	if (core_pool_reader_ended(pool))
 		return false;
 	return beat + READER_DEAD_S >= clock_ns(CLOCK_MONOTONIC) / 1000000000u;
 }

@@ -139,6 +139,12 @@ void core_buffers_finalize(void);
 /* Shared, with a descriptor to pass on, when `memfd` is not NULL; private otherwise. */
 struct core_pool *core_pool_create(uint64_t bytes, int *memfd);
 void core_pool_destroy(struct core_pool *pool);
+/*
+ * A shared one goes that this process has recorded into. What threads show of their open calls, and
+ * lines, are written to without a lock at any time: so its header, and chunks in use (which are of
+ * lines), become memory that nobody reads, and stay, as does `pool`.
+ */
+void core_pool_abandon(struct core_pool *pool);
 /* A shared pool without memory and with few addresses, which core_pool_begin() gives it. */
 struct core_pool *core_pool_prepare(uint64_t bytes, int *memfd);
 /* What there is no memory for is lost and counted. */
@@ -151,6 +157,8 @@ uint32_t core_pool_get(struct core_pool *pool, enum shm_list list, uint64_t wait
 void core_pool_put(struct core_pool *pool, uint32_t chunk);
 /* Counts records as lost; `memory`: for want of memory, not of room in the buffer. */
 void core_pool_lose(struct core_pool *pool, uint64_t records, bool memory);
+/* Nobody will take what is in it: the drain has ended, or has failed. */
+bool core_pool_reader_ended(const struct core_pool *pool);
 bool core_pool_reader_alive(const struct core_pool *pool);
 bool core_pool_reader_there(const struct core_pool *pool);
 /*
@@ -167,6 +175,11 @@ void core_threads_wipe(void);
 void core_lost_without_thread(void);
 /* Runs `fn` for every live thread; under the `threads` lock. */
 void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data);
+/*
+ * All live threads, in memory that the caller frees; false: there is none. Those that end or begin
+ * meanwhile may be missing, or be somebody else's by then: their memory stays.
+ */
+bool core_threads_list(struct cap_thread ***list, size_t *count);
 /* Hands over the chunk a ring fills. Only by the owning thread. */
 void core_ring_close(struct core_buffer *b, struct wire_ring *r);
 /* All threads: nothing of the buffer in this slot is left. Only when it is quiet. */
@@ -185,7 +198,8 @@ bool core_same_stack(const void *a, const void *b);
 uint64_t core_tick_ns(uint64_t tick);
 uint64_t core_tick_span(uint64_t ticks); /* their length in ns */
 void core_threads_end_all(void); /* definitions THREAD_END of live threads, at finalisation */
-void core_threads_share(struct core_pool *pool); /* open calls go there from now on */
+/* Open calls go there from now on; NULL: nowhere. */
+void core_threads_share(struct core_pool *pool);
 void core_sites_fork_child(void);
 
 /* ---- overhead (overhead.c) ---- */
@@ -211,6 +225,10 @@ uint64_t core_ns_ticks(uint64_t ns);
 /* A line of that kind for good, or NULL: there is none to be had. */
 struct wire_line *core_line_new(enum wire_line_kind kind);
 void core_lines_share(struct core_buffer *b);
+/* Lines in the pool are none any more; new ones go to `other`, or (NULL) nowhere. */
+void core_lines_unshare(struct core_pool *pool, struct core_buffer *other);
+/* The line lies in the pool. */
+bool core_line_in(const struct core_pool *pool, const struct wire_line *line);
 void core_lines_init(void);
 void core_lines_fork_child(void);
 void core_left_out_release(struct cap_thread *t); /* the thread ends */

@@ -540,13 +540,28 @@ static void on_window(kymo_context_t c, const kymo_counter_values_t *v, void *da
 	pthread_mutex_unlock(&window_lock);
 }
 
+static uint32_t counter_threads_before, counter_threads_after;
+
+static void before_thread(const kymo_thread_info_t *t, void *data)
+{
+	counter_threads_before += strcmp(t->name, "counter") == 0;
+}
+
+static void after_thread(const kymo_thread_info_t *t, void *data)
+{
+	counter_threads_after += strcmp(t->name, "counter") == 0 && t->tid != 0;
+}
+
 static void windows_end_by_themselves(void **state)
 {
 	kymo_counter_set_t set = set_of("beats");
 
+	assert_int_equal(kymo_thread_notify(before_thread, after_thread, NULL), KYMO_OK);
 	assert_int_equal(kymo_counter_window_service(context, set, 1000000, on_window, NULL),
 			 KYMO_OK);
 	kymo_context_start(context);
+	assert_int_equal(counter_threads_before, 1);
+	assert_int_equal(counter_threads_after, 1);
 	pthread_mutex_lock(&window_lock);
 	while (window_count < 3)
 		pthread_cond_wait(&window_cond, &window_lock);

@@ -321,6 +321,44 @@ static void nothing_comes_while_stopped(void **state)
 	assert_true(got_count > before);
 }
 
+static struct {
+	unsigned before, after;
+	char name[16], comm[32];
+} told;
+
+static void before_thread(const kymo_thread_info_t *t, void *data)
+{
+	told.before++;
+}
+
+static void after_thread(const kymo_thread_info_t *t, void *data)
+{
+	char path[64];
+	FILE *f;
+
+	told.after++;
+	snprintf(told.name, sizeof(told.name), "%s", t->name);
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", t->tid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	assert_non_null(fgets(told.comm, sizeof(told.comm), f));
+	fclose(f);
+}
+
+static void tools_hear_of_the_thread(void **state)
+{
+	assert_int_equal(kymo_context_stop(context), KYMO_OK);
+	assert_int_equal(kymo_thread_notify(before_thread, after_thread, NULL), KYMO_OK);
+	assert_int_equal(kymo_context_start(context), KYMO_OK);
+	assert_int_equal(told.before, 1);
+	assert_int_equal(told.after, 1);
+	assert_string_equal(told.name, "sample");
+	assert_string_equal(told.comm, "kymo-sample\n");
+	use_cpu(hot, found_by_then());
+	finish();
+	assert_true(got_count > 0);
+}
+
 static void a_child_is_sampled_for_itself(void **state)
 {
 	int status;
@@ -471,6 +509,7 @@ int main(int argc, char **argv)
 		TEST(threads_opt_out),
 		TEST(short_threads_do_no_harm),
 		TEST(nothing_comes_while_stopped),
+		TEST(tools_hear_of_the_thread),
 		TEST(a_child_is_sampled_for_itself),
 		TEST(descriptions_must_agree),
 		TEST(the_programs_timers_go_on),

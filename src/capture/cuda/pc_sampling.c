@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
 
 #include "base/locks.h"
@@ -330,9 +329,8 @@ static void sample_context(struct device_context *c)
 
 /* ---- the thread that fetches ---- */
 
-static void *run(void *arg)
+static void run(void)
 {
-	prctl(PR_SET_NAME, "kymo-pc", 0, 0, 0);
 	kymo_sample_thread(false);
 	helper_ready(&helper, true);
 	while (helper_wait(&helper, FETCH_NS)) {
@@ -345,7 +343,6 @@ static void *run(void *arg)
 		pthread_mutex_unlock(&lock);
 		helper_done(&helper);
 	}
-	return NULL;
 }
 
 /* ---- contexts come and go, in callbacks of CUPTI's ---- */
@@ -429,7 +426,7 @@ static void start(const kymo_device_sample_desc_t *d)
 			sample_context(&contexts[i]);
 	cap_guard_leave();
 	pthread_mutex_unlock(&lock);
-	threaded = helper_start(&helper, &thread, run);
+	threaded = helper_start(&helper, "pc", &thread, run);
 	if (!threaded)
 		cap_note(2, "cuda", "samples of kernels come only when sampling ends: %s",
 			 helper.reason);

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -325,15 +324,14 @@ static uint64_t period(void)
 	return half < PERIOD_MIN_NS ? PERIOD_MIN_NS : half > PERIOD_MAX_NS ? PERIOD_MAX_NS : half;
 }
 
-static void *run(void *arg)
+static void run(void)
 {
-	prctl(PR_SET_NAME, "kymo-sample", 0, 0, 0);
 	own_tid = (uint32_t)syscall(SYS_gettid);
 	own_pid = (uint32_t)getpid();
 	throttled = false;
 	if (!set_up(helper.reason, sizeof(helper.reason))) {
 		helper_ready(&helper, false);
-		return NULL;
+		return;
 	}
 	helper_ready(&helper, true);
 	while (helper_wait(&helper, period())) {
@@ -342,7 +340,6 @@ static void *run(void *arg)
 	}
 	drain();
 	close_all();
-	return NULL;
 }
 
 static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t size)
@@ -366,7 +363,7 @@ static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t siz
 static kymo_status_t start(const kymo_sample_desc_t *d, char *reason, size_t size)
 {
 	config = *d;
-	if (helper_start(&helper, &thread, run))
+	if (helper_start(&helper, "sample", &thread, run))
 		return KYMO_OK;
 	snprintf(reason, size, "%s", helper.reason);
 	return KYMO_ERROR_SYSTEM;

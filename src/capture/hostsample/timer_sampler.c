@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -285,11 +284,10 @@ static bool still_ours(void)
 	return sigaction(signal_number, NULL, &now) == 0 && now.sa_sigaction == on_signal;
 }
 
-static void *run(void *arg)
+static void run(void)
 {
 	bool ours = true;
 
-	prctl(PR_SET_NAME, "kymo-sample", 0, 0, 0);
 	own_tid = (uint32_t)syscall(SYS_gettid);
 	look_for_threads();
 	helper_ready(&helper, true);
@@ -308,7 +306,6 @@ static void *run(void *arg)
 		helper_done(&helper);
 	}
 	disarm_all();
-	return NULL;
 }
 
 /* ---- starting and stopping ---- */
@@ -368,7 +365,7 @@ static kymo_status_t start(const kymo_sample_desc_t *d, char *reason, size_t siz
 		return KYMO_ERROR_SYSTEM;
 	}
 	atomic_store(&taking, true);
-	if (helper_start(&helper, &thread, run))
+	if (helper_start(&helper, "sample", &thread, run))
 		return KYMO_OK;
 	snprintf(reason, size, "%s", helper.reason);
 	return KYMO_ERROR_SYSTEM;

@@ -9,10 +9,8 @@
 #include "core/ring/ring.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include <kymo/sample.h>
 
@@ -74,13 +72,11 @@ static void window_free(struct counter_window *w)
  * A callback may stop the context that calls it: then nobody waits for this thread, and its service
  * may be another's when the callback comes back.
  */
-static void *run(void *arg)
+static void run(void *arg)
 {
 	struct counter_window *w = arg;
 	struct core_counter_service *s = w->service;
 
-	prctl(PR_SET_NAME, "kymo-counter", 0, 0, 0);
-	core_life_enter();
 	kymo_sample_thread(false);
 	for (;;) {
 		core_life_count();
@@ -95,22 +91,13 @@ static void *run(void *arg)
 	}
 	if (atomic_load(&w->stop) == STOP_ALONE)
 		window_free(w);
-	core_life_leave();
-	return NULL;
 }
 
 static bool start_thread(struct counter_window *w)
 {
-	sigset_t all, old;
-	int error;
-
 	if (!w->service->interval_ns)
 		return true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&w->thread, NULL, run, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	w->threaded = error == 0;
+	w->threaded = core_helper_start("counter", run, w, &w->thread);
 	return w->threaded;
 }
 

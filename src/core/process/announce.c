@@ -147,6 +147,11 @@ bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_
 	return start(name, fn, arg, true, joinable);
 }
 
+bool core_helper_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable)
+{
+	return start(name, fn, arg, false, joinable);
+}
+
 bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg)
 {
 	core_life_watched();

@@ -48,6 +48,12 @@ void core_life_fork_child(void);
  * untraced, tools told. It is detached unless `joinable` is given. Caller holds no lock.
  */
 bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable);
+/*
+ * The same for a thread that traces do not know, and whose calls are traced, until it calls
+ * cap_guard_enter() or records something: it may begin where a forked child is still being brought in
+ * order, for which other threads wait.
+ */
+bool core_helper_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable);
 /* Tools want to hear of them. */
 bool core_thread_notices(void);
 /* The same for a thread that sleeps until it is needed, mostly never: traces do not know it until

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,29 +13,21 @@
 
 enum { HELPER_NONE, HELPER_STARTING, HELPER_FAILED, HELPER_READY, HELPER_STOPPING };
 
-static void *helper_main(void *arg)
+static void helper_main(void *arg)
 {
 	struct helper *h = arg;
 
-	core_life_enter();
-	h->run(NULL);
-	core_life_leave();
-	return NULL;
+	h->run();
 }
 
-bool helper_start(struct helper *h, pthread_t *thread, void *(*run)(void *))
+bool helper_start(struct helper *h, const char *name, pthread_t *thread, void (*run)(void))
 {
-	sigset_t all, old;
-	int error, saved = errno;
+	int saved = errno;
 
 	h->reason[0] = '\0';
 	h->run = run;
 	atomic_store(&h->state, HELPER_STARTING);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(thread, NULL, helper_main, h);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (error) {
+	if (!core_helper_start(name, helper_main, h, thread)) {
 		snprintf(h->reason, sizeof(h->reason), "no thread could be started");
 		return false;
 	}

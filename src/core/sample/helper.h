@@ -13,12 +13,15 @@ struct helper {
 	_Atomic uint32_t wake;  /* changes when it has something to do */
 	_Atomic uint32_t asked, done;
 	uint32_t seen; /* `asked` when the round began */
-	void *(*run)(void *);
+	void (*run)(void);
 	char reason[256];
 };
 
-/* Starts the thread, without signals, and waits until it says whether it is ready. */
-bool helper_start(struct helper *h, pthread_t *thread, void *(*run)(void *));
+/*
+ * Starts the thread, "kymo-" and `name`, and waits until it says whether it is ready. Tools are told
+ * of it: caller holds no lock.
+ */
+bool helper_start(struct helper *h, const char *name, pthread_t *thread, void (*run)(void));
 void helper_stop(struct helper *h, pthread_t thread);
 /* Lets the thread do a round now; waits for it, a second at most. */
 void helper_ask(struct helper *h);

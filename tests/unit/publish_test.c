@@ -480,6 +480,46 @@ static void test_measures(void **state)
 	assert_int_equal(kymo_context_destroy(own), KYMO_OK);
 }
 
+#define ROUNDS 3000u
+
+static pthread_barrier_t round_begins, round_ends;
+
+/* All begin at once, and look when all are done: none may have hidden the counter of another. */
+static void *publish_counters(void *publication)
+{
+	kymo_counter_publication_t c = {
+		.size = sizeof(c), .name = "many", .unit = "", .publisher = "test"};
+	kymo_count_publication_t n = *(kymo_count_publication_t *)publication;
+	uintptr_t refused = 0;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&round_begins);
+		refused += kymo_counter_publish(&c, &n.counter) != KYMO_OK;
+		pthread_barrier_wait(&round_ends);
+		refused += kymo_count_publish(&n) != KYMO_OK;
+	}
+	return (void *)refused;
+}
+
+/* An id that has been given is known, whoever was given a lower one later. */
+static void test_counters_of_threads(void **state)
+{
+	kymo_count_publication_t n = {.size = sizeof(n)};
+	pthread_t threads[4];
+	void *refused;
+
+	assert_int_equal(kymo_clock_create("of many", "device", 1000, &n.clock), KYMO_OK);
+	assert_int_equal(kymo_track_create("of many", &n.track), KYMO_OK);
+	pthread_barrier_init(&round_begins, NULL, 4);
+	pthread_barrier_init(&round_ends, NULL, 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, publish_counters, &n), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(threads[i], &refused);
+		assert_int_equal((uintptr_t)refused, 0);
+	}
+}
+
 /* ---- many threads ---- */
 
 #define THREADS 4u
@@ -564,6 +604,7 @@ int main(void)
 		cmocka_unit_test_setup(test_refused, begin),
 		cmocka_unit_test_setup(test_devices, begin),
 		cmocka_unit_test_setup(test_measures, begin),
+		cmocka_unit_test_setup(test_counters_of_threads, begin),
 		cmocka_unit_test_setup(test_threads, begin),
 		cmocka_unit_test_setup(test_fork, begin),
 	};

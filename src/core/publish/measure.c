@@ -8,8 +8,17 @@
 #include "core/sample/host.h"
 #include "core/tool/tool.h"
 
-/* Ids that kymo_counter_publish() gave: the definition's kind has others, too. */
+/* The highest id that kymo_counter_publish() gave: the definition's kind has others, too. */
 static _Atomic uint32_t last_counter;
+
+/* Of two that publish at once the later id may come first. */
+static void know_counter(uint32_t id)
+{
+	uint32_t last = atomic_load(&last_counter);
+
+	while (last < id && !atomic_compare_exchange_weak(&last_counter, &last, id))
+		;
+}
 
 kymo_status_t kymo_counter_publish(const kymo_counter_publication_t *counter, uint32_t *id)
 {
@@ -36,7 +45,7 @@ kymo_status_t kymo_counter_publish(const kymo_counter_publication_t *counter, ui
 	wire_def_u64(&d, counter->gauge ? KYMO_COUNTER_GAUGE : 0);
 	wire_def_string(&d, "");
 	cap_define(&d);
-	atomic_store(&last_counter, made);
+	know_counter(made);
 	*id = made;
 	return KYMO_OK;
 }

@@ -191,8 +191,13 @@ bool topo_read_hwloc(struct topo *t, struct topo_packages *all)
 {
 	struct hw functions, *hw = &functions;
 
-	if (!load(t, hw) || hw->topology_init(&hw->topology) != 0)
+	if (!load(t, hw))
 		return false;
+	if (hw->topology_init(&hw->topology) != 0) {
+		topo_source_add(t, "hwloc", KYMO_ERROR_SYSTEM,
+				"%s could not begin; sysfs is read instead", LIBRARY);
+		return false;
+	}
 	if (discover(t, hw)) {
 		add_packages(t, all, hw);
 		topo_source_add(t, "hwloc", KYMO_OK, "%s, API %x", LIBRARY, hw->get_api_version());

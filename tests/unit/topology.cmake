@@ -10,4 +10,13 @@ foreach(test topology topology_merge)
 endforeach()
 if(TARGET test_topology AND KYMO_HAVE_HWLOC)
   target_compile_definitions(test_topology PRIVATE KYMO_HAVE_HWLOC)
+  set(fake_hwloc ${CMAKE_CURRENT_BINARY_DIR}/fake-hwloc)
+  add_library(fake-hwloc SHARED ${CMAKE_CURRENT_LIST_DIR}/../support/sysfs/fake_hwloc.c)
+  target_compile_options(fake-hwloc PRIVATE -Wno-missing-prototypes)
+  set_target_properties(fake-hwloc PROPERTIES OUTPUT_NAME hwloc SOVERSION 15
+    C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${fake_hwloc})
+  add_dependencies(test_topology fake-hwloc)
+  add_test(NAME unit.topology.hwloc COMMAND test_topology alone)
+  set_tests_properties(unit.topology.hwloc PROPERTIES LABELS unit TIMEOUT 120
+                       ENVIRONMENT LD_LIBRARY_PATH=${fake_hwloc})
 endif()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of perf_event_open(2); see event.h. */
+/* Events of perf_event_open(2); see perf_event.h. */
 #include "base/perf_event.h"
 
 #include <dirent.h>
@@ -123,8 +123,10 @@ struct perf_fd perf_keep(int fd)
 		close(fd);
 		p.fd = high;
 	}
-	if (ioctl(p.fd, PERF_EVENT_IOC_ID, &p.id) != 0)
-		perf_close(&p);
+	if (ioctl(p.fd, PERF_EVENT_IOC_ID, &p.id) != 0) {
+		close(p.fd); /* it has no id by which perf_close() would know it */
+		p.fd = -1;
+	}
 	return p;
 }
 

@@ -836,7 +836,7 @@ void cap_tally_last(struct cap_frame *f);
  */
 void cap_tally_take(struct job_tally *out, uint32_t rank, uint32_t world, int64_t offset,
 		    uint64_t clock_error);
-/* The table of all ranks goes into this process's trace. False: it does not fit. */
+/* The table of all ranks goes into this process's trace. False: it does not, or not whole. */
 bool cap_tally_write(const struct job_tally *t);
 /*
  * It is there: counting ends. `elsewhere`: in another process's trace, so that this one needs none,

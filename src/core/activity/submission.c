@@ -137,23 +137,18 @@ static uint64_t external_of(struct cap_thread *t, const struct cap_frame *f, uns
 	return atomic_load_explicit(&t->external[buffer], memory_order_relaxed);
 }
 
-static bool keep_buffer_externals(struct cap_thread *t, const struct cap_frame *f,
-				  struct cap_submission *o, struct core_submission *more)
+/* Whether any is not 0. */
+static bool externals_of(struct cap_thread *t, const struct cap_frame *f, uint64_t buffers,
+			 uint64_t values[CAP_BUFFERS])
 {
-	uint64_t any = 0, values[CAP_BUFFERS];
+	uint64_t any = 0;
 
-	for (uint64_t left = o->buffers; left; left &= left - 1) {
+	for (uint64_t left = buffers; left; left &= left - 1) {
 		unsigned b = (unsigned)__builtin_ctzll(left);
 
 		any |= values[b] = external_of(t, f, b);
 	}
-	if (!any)
-		return true;
-	more->buffer_external = malloc(sizeof(values));
-	if (!more->buffer_external)
-		return false;
-	memcpy(more->buffer_external, values, sizeof(values));
-	return true;
+	return any != 0;
 }
 
 /* External id of an entry's context: asked for at the call, or pushed. */
@@ -171,17 +166,25 @@ static uint64_t entry_external(struct cap_thread *t, const struct cap_frame *f,
 	return core_external_top(t, e->context);
 }
 
+/* All in one piece of memory: it is kept whole or not at all. NULL: there is none. */
 static struct core_submission *more_new(struct cap_thread *t, struct cap_frame *f,
 					const struct cap_op *op, const struct cap_subject *subject,
 					const struct core_subscribers *subscribers,
 					struct cap_submission *o)
 {
 	uint32_t count = subscribers ? subscribers->count : 0;
-	struct core_submission *m = calloc(1, sizeof(*m) + count * sizeof(m->entries[0]));
-	bool skip[count + 1];
+	uint64_t externals[CAP_BUFFERS] = {0};
+	bool any = externals_of(t, f, o->buffers, externals), skip[count + 1];
+	struct core_submission *m;
+	size_t bytes = sizeof(*m) + count * sizeof(m->entries[0]);
 
+	m = calloc(1, bytes + (any ? sizeof(externals) : 0));
 	if (!m)
 		return NULL;
+	if (any) {
+		m->buffer_external = (uint64_t *)((uint8_t *)m + bytes);
+		memcpy(m->buffer_external, externals, sizeof(externals));
+	}
 	atomic_init(&m->holders, 1);
 	memset(skip, 0, sizeof(skip));
 	if (subscribers && subscribers->filters)
@@ -195,7 +198,6 @@ static struct core_submission *more_new(struct cap_thread *t, struct cap_frame *
 		core_subscribers_hold(subscribers);
 	}
 	m->retire = retire_get(f);
-	keep_buffer_externals(t, f, o, m);
 	return m;
 }
 
@@ -231,7 +233,6 @@ void cap_submission_end_slow(struct cap_submission *o)
 		core_subscribers_release(m->subscribers);
 	if (m->retire)
 		retire_let_go(m->retire);
-	free(m->buffer_external);
 	free(m);
 	errno = saved;
 }
@@ -241,6 +242,21 @@ void cap_submission_share_slow(const struct cap_submission *o)
 	atomic_fetch_add_explicit(&o->more->holders, 1, memory_order_relaxed);
 }
 
+/* One record of each buffer, for want of memory. */
+static void lose(struct cap_thread *t, uint64_t buffers)
+{
+	for (uint64_t left = buffers; left; left &= left - 1) {
+		struct core_buffer *b = &core_buffers[__builtin_ctzll(left)];
+
+		if (!b->ready ||
+		    atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
+			continue;
+		atomic_fetch_add_explicit(&t->rings[b->index].lost, 1, memory_order_relaxed);
+		core_pool_lose(b->pool, 1, true);
+	}
+}
+
+/* Without what is to be kept of it work is not recorded: filters and external ids count. */
 static __attribute__((noinline, cold)) bool take_more(struct cap_thread *t, struct cap_frame *f,
 						      const struct cap_op *op,
 						      const struct cap_subject *subject,
@@ -250,8 +266,12 @@ static __attribute__((noinline, cold)) bool take_more(struct cap_thread *t, stru
 	int saved = errno;
 
 	o->more = more_new(t, f, op, subject, subscribers, o);
-	if (o->more && more_empty(o->more, o))
+	if (!o->more) {
+		lose(t, o->buffers);
+		o->buffers = 0;
+	} else if (more_empty(o->more, o)) {
 		cap_submission_end_slow(o);
+	}
 	errno = saved;
 	return o->more || o->buffers;
 }

@@ -23,7 +23,7 @@ struct core_submission {
 	_Atomic uint32_t holders;                   /* see cap_submission_share() */
 	const struct core_subscribers *subscribers; /* kept; or NULL */
 	struct core_retire *retire;                 /* kept; or NULL */
-	uint64_t *buffer_external;                  /* [CAP_BUFFERS] if any is not 0, else NULL */
+	uint64_t *buffer_external; /* [CAP_BUFFERS] behind the entries if any is not 0, else NULL */
 	struct core_submission_entry {
 		uint64_t external;
 		bool skip; /* the filter said no */

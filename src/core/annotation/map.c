@@ -60,8 +60,10 @@ bool annotation_open(const struct annotation_key *key, uint64_t value)
 	}
 	e = malloc(sizeof(*e));
 	errno = saved;
-	if (!e)
+	if (!e) {
+		atomic_fetch_sub(&count, 1);
 		return false;
+	}
 	e->key = *key;
 	e->value = value;
 	pthread_mutex_lock(&s->lock);

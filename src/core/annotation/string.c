@@ -150,8 +150,10 @@ static void add(struct annotation_categories *c, uint32_t number, kymo_string_t 
 	}
 	x = malloc(sizeof(*x));
 	errno = saved;
-	if (!x)
+	if (!x) {
+		atomic_fetch_sub(&c->count, 1);
 		return;
+	}
 	x->number = number;
 	x->name = name;
 	x->next = atomic_load(bucket);

@@ -102,6 +102,41 @@ void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data)
 	pthread_mutex_unlock(&core_live->threads);
 }
 
+struct listing {
+	struct cap_thread **threads;
+	size_t count, room; /* `count` is of all, also of those that there is no room for */
+};
+
+static void list_one(struct cap_thread *t, void *data)
+{
+	struct listing *l = data;
+
+	if (l->count < l->room)
+		l->threads[l->count] = t;
+	l->count++;
+}
+
+/* Memory is not allocated under the lock: more threads may have come by the time there is some. */
+bool core_threads_list(struct cap_thread ***list, size_t *count)
+{
+	struct listing l = {0};
+
+	for (;;) {
+		l.count = 0;
+		core_threads_each(list_one, &l);
+		if (l.threads && l.count <= l.room)
+			break;
+		free(l.threads);
+		l.room = l.count + l.count / 4 + 16;
+		l.threads = malloc(l.room * sizeof(struct cap_thread *));
+		if (!l.threads)
+			return false;
+	}
+	*list = l.threads;
+	*count = l.count;
+	return true;
+}
+
 static void slot_live(struct slot *s, bool live)
 {
 	pthread_mutex_lock(&core_live->threads);
@@ -327,28 +362,17 @@ uint64_t core_tick_ns(uint64_t tick)
 	return clock_ns(CLOCK_MONOTONIC_RAW) + (uint64_t)(int64_t)((double)delta * ns_per_tick);
 }
 
-struct live_list {
-	struct cap_thread *threads[1024];
-	uint32_t count;
-};
-
-static void list_one(struct cap_thread *t, void *data)
-{
-	struct live_list *l = data;
-
-	if (l->count < 1024)
-		l->threads[l->count++] = t;
-}
-
 /* Defining takes a lock that comes before that of the threads, so they are listed first. */
 void core_threads_end_all(void)
 {
-	static struct live_list list; /* once a process, at its end */
+	struct cap_thread **list;
+	size_t count;
 
-	list.count = 0;
-	core_threads_each(list_one, &list);
-	for (uint32_t i = 0; i < list.count; i++)
-		define_thread_end(list.threads[i]);
+	if (!core_threads_list(&list, &count))
+		return;
+	for (size_t i = 0; i < count; i++)
+		define_thread_end(list[i]);
+	free(list);
 }
 
 /* ---- ids ---- */

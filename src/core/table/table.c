@@ -237,7 +237,6 @@ static struct table_domain *domain_new(const struct table_model *m, kymo_status_
 	d->model = m;
 	d->info.desc = m->desc;
 	d->info.encode = domain_encode;
-	d->info.slots = NULL;
 	d->info.wanted = contexts_changed;
 	d->info.flush = flush;
 	d->info.late = m->flush != NULL;

@@ -70,12 +70,21 @@ struct names {
 	char text[JOB_TALLY_NAMES][JOB_TALLY_NAME + 1];
 };
 
+/* Texts of definitions have no end mark: the next value follows. */
+static void text_of(char out[JOB_TALLY_NAME + 1], const struct wire_def *d, unsigned i)
+{
+	size_t n;
+	const char *s = wire_def_text(d, i, &n);
+
+	snprintf(out, JOB_TALLY_NAME + 1, "%.*s", (int)(n < JOB_TALLY_NAME ? n : JOB_TALLY_NAME),
+		 s);
+}
+
 /* Value `i` of a definition as text; "" where there is none. */
 static void name_of(char out[JOB_TALLY_NAME + 1], uint16_t kind, uint64_t id, unsigned i)
 {
 	struct wire_def d;
 	uint8_t *copy;
-	size_t n;
 
 	out[0] = '\0';
 	if (!id)
@@ -83,12 +92,8 @@ static void name_of(char out[JOB_TALLY_NAME + 1], uint16_t kind, uint64_t id, un
 	pthread_mutex_lock(&core_live->define);
 	copy = core_definition_find(kind, id, &d);
 	pthread_mutex_unlock(&core_live->define);
-	if (copy) {
-		const char *s = wire_def_text(&d, i, &n);
-
-		snprintf(out, JOB_TALLY_NAME + 1, "%.*s",
-			 (int)(n < JOB_TALLY_NAME ? n : JOB_TALLY_NAME), s);
-	}
+	if (copy)
+		text_of(out, &d, i);
 	free(copy);
 }
 
@@ -310,38 +315,20 @@ static void take_entry(const struct wire_tally *y, const struct wire_work *w, vo
 	if (!core_tally_add(k->own, k->buffer, &copy, &work))
 		return;
 	copy.flags = y->flags;
-	if (w)
-		memcpy(&work, w, sizeof(work.kind));
 	add_entry(k->out, &copy, w ? &work : NULL);
-}
-
-static void list_thread(struct cap_thread *t, void *data)
-{
-	struct cap_thread ***at = data;
-
-	*(*at)++ = t;
-}
-
-static void count_thread(struct cap_thread *t, void *data)
-{
-	++*(size_t *)data;
 }
 
 /* Names of definitions are looked up, so the list of threads must not be locked meanwhile. */
 static void take_live(struct taking *k) REQUIRES(core_live->tallies)
 {
-	struct cap_thread **list, **at;
-	size_t room = 0;
+	struct cap_thread **list;
+	size_t count;
 
-	core_threads_each(count_thread, &room);
-	room += 256; /* that come meanwhile */
-	at = list = calloc(room, sizeof(*list));
-	if (!list) {
+	if (!core_threads_list(&list, &count)) {
 		k->out->failed = true;
 		return;
 	}
-	core_threads_each(list_thread, &at);
-	for (struct cap_thread **t = list; t < at; t++) {
+	for (struct cap_thread **t = list; t < list + count; t++) {
 		k->thread = *t;
 		k->start = (*t)->start && (*t)->start < k->start ? (*t)->start : k->start;
 		k->time += there(*t);
@@ -384,15 +371,12 @@ static void take_notes(struct job_tally *out)
 	pthread_mutex_unlock(&core_live->define);
 	while (n && copy && wire_def_read(&p, copy + bytes, &d) == 1) {
 		struct job_tally_row key = {.kind = JOB_TALLY_NOTE}, *r;
-		size_t length;
 
 		for (unsigned i = 0; i < JOB_TALLY_NAMES; i++)
 			key.name[i] = n->text[i];
 		key.detail = (uint32_t)wire_def_get(&d, DEF_NOTE_SEVERITY);
-		snprintf(n->text[JOB_TALLY_DOMAIN], sizeof(n->text[0]), "%s",
-			 wire_def_text(&d, DEF_NOTE_PART, &length));
-		snprintf(n->text[JOB_TALLY_A], sizeof(n->text[0]), "%s",
-			 wire_def_text(&d, DEF_NOTE_TEXT, &length));
+		text_of(n->text[JOB_TALLY_DOMAIN], &d, DEF_NOTE_PART);
+		text_of(n->text[JOB_TALLY_A], &d, DEF_NOTE_TEXT);
 		r = job_tally_row(out, &key);
 		if (r)
 			r->n[JOB_TALLY_COUNT] += wire_def_get(&d, DEF_NOTE_COUNT);
@@ -510,13 +494,23 @@ void cap_tally_take(struct job_tally *out, uint32_t rank, uint32_t world, int64_
 	add_loads(out, rank);
 }
 
+/* Nothing that is defined now will be in the trace; else how many definitions were lost so far. */
+static bool no_definitions(const struct core_buffer *b, uint64_t *lost)
+{
+	*lost = b ? atomic_load(&b->pool->shm->lost_definitions) : 0;
+	return !b || core_pool_reader_ended(b->pool);
+}
+
 bool cap_tally_write(const struct job_tally *t)
 {
 	size_t bytes;
 	uint8_t *data = job_tally_encode(t, &bytes);
+	const struct core_buffer *b = tally_buffer();
+	uint64_t before, lost;
+	bool written = data && !no_definitions(b, &before);
 	struct wire_def d;
 
-	for (size_t at = 0; data && at < bytes; at += DEF_JOB_TALLY_PIECE) {
+	for (size_t at = 0; written && at < bytes; at += DEF_JOB_TALLY_PIECE) {
 		size_t n = bytes - at < DEF_JOB_TALLY_PIECE ? bytes - at : DEF_JOB_TALLY_PIECE;
 
 		wire_def_init(&d, DEF_JOB_TALLY);
@@ -524,9 +518,10 @@ bool cap_tally_write(const struct job_tally *t)
 		wire_def_u64(&d, bytes);
 		wire_def_bytes(&d, data + at, n);
 		cap_define(&d);
+		written = !no_definitions(b, &lost) && lost == before;
 	}
 	free(data);
-	return data != NULL;
+	return written;
 }
 
 void cap_tally_given(bool elsewhere)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans: shared by ops, gone when no op names them, there as long as a call uses them. */
+/* Subscribers of ops: lists that ops share, gone when no op names them, there as long as a call uses them. */
 #include "tool_support.h"
 
 #include <malloc.h>
@@ -21,7 +21,7 @@ static void test_shared(void **state)
 	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
 }
 
-/* Every combination of started contexts is a plan of its own; none stays. */
+/* Every combination of started contexts is a list of its own; none stays. */
 static void test_memory(void **state)
 {
 	kymo_context_t c[MANY];

@@ -3,7 +3,8 @@
  * Threads that make recorded calls and count them in a file that outlives them: begun before each
  * call, done after it. Whatever is killed when, what was recorded and what was lost must lie between.
  *
- * load FILE THREADS CALLS [PAUSE]     marks, whose names change; a pause of PAUSE ns after every 64
+ * load FILE THREADS CALLS [PAUSE [HELD]]  marks, whose names change; a pause of PAUSE ns after every 64;
+ *                                     the last HELD of each thread when there is a file FILE.go
  * load FILE THREADS CALLS cl          kernels, each waited for
  * load FILE THREADS CALLS hang        waits; each returns when a byte can be read from standard input
  */
@@ -29,8 +30,9 @@ static struct count {
 	_Atomic uint64_t begun, done, pad[6];
 } * counts;
 
-static uint64_t calls;
+static uint64_t calls, held;
 static long pause_ns;
+static char go[4096];
 static cl_context context;
 static cl_device_id device;
 static cl_program program;
@@ -43,12 +45,20 @@ static void must(int ok, const char *what)
 	_exit(99);
 }
 
+static void wait_for_go(void)
+{
+	while (access(go, F_OK) != 0)
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
 static void *mark(void *arg)
 {
 	struct count *c = arg;
 	char name[48];
 
 	for (uint64_t i = 0; i < calls; i++) {
+		if (held && i + held == calls)
+			wait_for_go();
 		if (i % SAME_NAME == 0)
 			snprintf(name, sizeof(name), "m%u.%u", (unsigned)(c - counts),
 				 (unsigned)(i / SAME_NAME));
@@ -147,6 +157,8 @@ int main(int argc, char **argv)
 	must(threads > 0, "the command line");
 	calls = strtoull(argv[3], NULL, 10);
 	pause_ns = argc > 4 && !cl ? atol(argv[4]) : 0;
+	held = argc > 5 ? strtoull(argv[5], NULL, 10) : 0;
+	snprintf(go, sizeof(go), "%s.go", argv[1]);
 	if (cl)
 		open_device();
 	snprintf(temporary, sizeof(temporary), "%s.new", argv[1]);

@@ -20,6 +20,7 @@
 #include <kymo/status.h>
 
 #include "record/fields.h"
+#include "record/tallies.h"
 #include "record/types.h"
 #include "wire/wire.h"
 
@@ -260,10 +261,10 @@ struct t_work {
 
 /* Calls that were counted, not recorded (mode summary), and activities, see docs/format.md. */
 struct t_tally {
-	uint32_t kind;   /* enum wire_tally_kind */
-	uint32_t thread; /* that counted it */
-	bool part;       /* of allocations: of parts of others */
-	uint32_t key[7]; /* enum tally_key, by kind */
+	uint32_t kind;            /* enum wire_tally_kind */
+	uint32_t thread;          /* that counted it */
+	bool part;                /* of allocations: of parts of others */
+	uint32_t key[TALLY_KEYS]; /* enum tally_key, by kind */
 	uint64_t count, errors;
 	uint64_t total, self, min, max; /* ns */
 	void *histogram; /* `buckets` of wire/tally.h from `first` on, u32 each, or u64 where `wide` */
@@ -280,9 +281,9 @@ static inline uint64_t t_tally_bucket(const struct t_tally *y, uint32_t i)
 
 /* How the ranks of a process that stands for several share one thing, or all of one kind. */
 struct t_load {
-	uint32_t process, kind; /* enum wire_tally_kind */
-	bool whole;             /* all of the kind; of calls: of the domain */
-	uint32_t key[6];        /* of a row of it; process and thread mean nothing */
+	uint32_t process, kind;   /* enum wire_tally_kind */
+	bool whole;               /* all of the kind; of calls: of the domain */
+	uint32_t key[TALLY_KEYS]; /* of a row of it; process and thread mean nothing */
 	const char *domain;
 	uint64_t sum, min, max; /* ns, over all its ranks: one that has none of it has 0 */
 	uint32_t min_rank, max_rank, ranks; /* ranks: that have it */

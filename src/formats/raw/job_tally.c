@@ -137,7 +137,7 @@ static uint32_t op_of(struct settling *s, const struct job_tally_row *r)
 
 /* As take_key() of tallies.c, by names. */
 static void key_of(struct settling *s, const struct job_tally_row *r, uint32_t kind,
-		   uint32_t key[6])
+		   uint32_t key[TALLY_KEYS])
 {
 	key[KEY_PROCESS] = s->process;
 	switch (kind) {

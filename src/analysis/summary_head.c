@@ -267,7 +267,8 @@ static void head_nothing(struct report *r, const struct summary *s)
 	bool said;
 
 	report_head(r, "Nothing was recorded.");
-	said = head_unseen(r, s->path) | head_window(r, s->path);
+	said = head_unseen(r, s->path);
+	said |= head_window(r, s->path);
 	for (uint32_t i = 1; i < t->notes_count; i++) {
 		report_head(r, "  %s%s%s", t->notes[i].part, *t->notes[i].part ? ": " : "",
 			    t->notes[i].text);

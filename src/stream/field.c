@@ -163,7 +163,7 @@ static void put_enum(struct out *o, const struct t_enum_set *set, int64_t v)
 		name = set_name(set, (int64_t)(uint32_t)v);
 	if (name)
 		put_escaped(o, name, strlen(name));
-	else if (v < 0 || v < 4096)
+	else if (v < 4096)
 		put_signed(o, v);
 	else
 		put_hex(o, (uint64_t)v);

@@ -27,7 +27,7 @@ bool topo_path(const struct topo *t, char out[TOPO_PATH], const char *format, ..
 	va_start(args, format);
 	m = vsnprintf(out + n, TOPO_PATH - (size_t)n, format, args);
 	va_end(args);
-	return m >= 0 && (size_t)(n + m) < TOPO_PATH;
+	return m >= 0 && (size_t)n + (size_t)m < TOPO_PATH;
 }
 
 static enum topo_read_result why(int error)

@@ -53,7 +53,7 @@ bool cuda_load(char *why, size_t size)
 	}
 	if (cupti.GetVersion(&cupti.version) != CUPTI_OK || cupti.version < CUPTI_VERSION_MIN) {
 		snprintf(why, size, "%.200s is of version %u: %u (CUDA 11.8) or later is needed",
-			 s.path, cupti.version, CUPTI_VERSION_MIN);
+			 s.path, cupti.version, (unsigned)CUPTI_VERSION_MIN);
 		return false;
 	}
 	return true;

@@ -26,7 +26,7 @@ static void define_rank(enum rank_stage stage)
 	wire_def_u64(&d, (uint64_t)world.size);
 	wire_def_string(&d, mpi_module->name);
 	wire_def_string(&d, version);
-	wire_def_u64(&d, (uint64_t)(level + 1));
+	wire_def_u64(&d, (unsigned)(level + 1));
 	wire_def_u64(&d, tick_now());
 	wire_def_string(&d, job.id);
 	wire_def_u64(&d, stage);

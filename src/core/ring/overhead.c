@@ -219,7 +219,7 @@ static void record(struct cap_thread *t, struct cap_op *op, struct wire_ring *r)
 /* Ticks of the fastest batch. */
 static uint64_t fastest(struct cap_thread *t, struct wire_chunk *chunk)
 {
-	struct cap_op op = {0};
+	struct cap_op op = {.callbacks = NULL};
 	uint64_t best = UINT64_MAX;
 
 	t->sites[(unsigned)(((uintptr_t)record * 0x9e3779b97f4a7c15ull) >> 56) % CAP_SITES]

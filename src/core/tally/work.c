@@ -127,10 +127,10 @@ static struct work_op *describe(const struct cap_op *op)
 	if (!w)
 		return NULL;
 	w->kind = kind_of(d, desc);
-	for (uint8_t i = 0; w->kind < WIRE_TALLY_KINDS && i < desc->field_count; i++)
-		for (uint8_t s = 1; s < SLOTS; s++)
+	for (unsigned i = 0; w->kind < WIRE_TALLY_KINDS && i < desc->field_count; i++)
+		for (unsigned s = 1; s < SLOTS; s++)
 			if (strcmp(desc->fields[i].name, slot_names[s]) == 0) {
-				w->slot[i] = s;
+				w->slot[i] = (uint8_t)s;
 				w->fields = (uint8_t)(i + 1);
 			}
 	if (atomic_compare_exchange_strong(&ops[op->wire], &other, w))

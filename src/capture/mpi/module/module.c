@@ -150,12 +150,13 @@ static bool query(enum mpi_object what, uint64_t handle, struct mpi_object_info 
 
 static bool translate(MPI_Group from, uint32_t *out, int n)
 {
-	int *ranks = malloc(2 * (size_t)n * sizeof(int)), *there = ranks + n;
+	int *ranks = malloc(2 * (size_t)n * sizeof(int)), *there;
 	MPI_Group to;
 	bool ok;
 
 	if (!ranks)
 		return false;
+	there = ranks + n;
 	for (int i = 0; i < n; i++)
 		ranks[i] = i;
 	ok = NEXT(Comm_group)(world, &to) == MPI_SUCCESS;

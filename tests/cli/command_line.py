@@ -5,22 +5,17 @@
 Help and version wherever they are asked for, windows without a moment, traces that are named twice.
 """
 import os
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
+from kymotest import expect  # noqa: E402
 
 KYMO = os.path.abspath(sys.argv[1])
 
 
 def kymo(*words):
-    return subprocess.run([KYMO, *words], capture_output=True, text=True, timeout=120, check=False)
-
-
-def expect(condition, *what):
-    if not condition:
-        sys.exit(" ".join(str(w) for w in what))
+    return kymotest.run(KYMO, *words)
 
 
 def check_help():

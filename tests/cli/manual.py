@@ -9,17 +9,15 @@ shells read the completions, and bash's completes.
 import os
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import run  # noqa: E402
 
 KYMO, FOLDER = sys.argv[1:3]
 COMPLETIONS = {"bash": "kymo.bash", "zsh": "_kymo", "fish": "kymo.fish"}
-
-
-def run(*argv, **options):
-    return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, **options)
 
 
 def read(path):
@@ -95,8 +93,9 @@ class Completions(unittest.TestCase):
 @unittest.skipUnless(shutil.which("bash"), "no bash here")
 class Bash(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        scratch = kymotest.Folder()
+        self.addCleanup(scratch.cleanup)
+        self.folder = scratch.name
         for name in ("one.kymo", "two.kymo", "other"):
             os.mkdir(f"{self.folder}/{name}")
         with open(f"{self.folder}/settings", "w", encoding="utf-8"):

@@ -7,39 +7,24 @@ import json
 import math
 import os
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
+from kymotest import check, must  # noqa: E402
 
 KYMO, ANNOTATED, OCL_MANY, OPENMP = map(os.path.abspath, sys.argv[1:5])
 LLVM = ["/usr/lib/llvm-%d" % n for n in (21, 20, 19, 18)]
 # Tables of records that the programs here make; `loss` and the tallies are no records.
 RECORDS = ("call", "dispatch", "copy", "allocation", "sync", "comm", "activity", "marker", "sample")
-failures = []
-
-
-def check(what, got, wanted):
-    if got != wanted:
-        failures.append(what)
-        print(f"FAILED: {what}: {got}, expected {wanted}")
-
-
-def run(*words, **more):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False,
-                          **more)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}: status {done.returncode}\n{done.stderr}")
-    return done.stdout
 
 
 def query(trace, sql):
-    return json.loads(run(KYMO, "query", "-f", "json", trace, sql))
+    return kymotest.query(KYMO, trace, sql)
 
 
 def quality(trace):
-    tables = json.loads(run(KYMO, "summary", "-f", "json", trace))["tables"]
+    tables = json.loads(must(KYMO, "summary", "-f", "json", trace))["tables"]
     return [t["rows"][0] for t in tables if t["name"] == "quality"][0]
 
 
@@ -50,7 +35,7 @@ def rows_by_thread(trace):
 
 def compare(name, trace, overwritten=False):
     raw = quality(trace) # from the raw files: no store is there yet
-    info = run(KYMO, "info", trace)
+    info = must(KYMO, "info", trace)
     threads = query(trace, "SELECT id, tid, records FROM threads ORDER BY id")
     rows = rows_by_thread(trace)
     check(f"{name}: SQL's threads and its records", {t["id"]: t["records"] for t in threads},
@@ -90,13 +75,13 @@ def forked(trace):
     """A child has what it did itself; only exec() loads Kymo once more."""
     loaded = query(trace, "SELECT p.loading_ns > 0 AS loaded, count(*) AS n FROM process p WHERE id > 0 GROUP BY 1")
     check("fork: loaded", {r["loaded"]: r["n"] for r in loaded}, {0: 2, 1: 2})
-    line = [l for l in run(KYMO, "summary", trace).splitlines() if l.startswith("Overhead: ")][0]
+    line = [l for l in must(KYMO, "summary", trace).splitlines() if l.startswith("Overhead: ")][0]
     check("fork: loading is told", " of it to load Kymo" in line, True)
 
 
 def record(folder, name, command, *options, **more):
     trace = os.path.join(folder, name + ".kymo")
-    run(KYMO, "run", "--no-summary", *options, "-o", trace, "--", *command, **more)
+    must(KYMO, "run", "--no-summary", *options, "-o", trace, "--", *command, **more)
     return trace
 
 
@@ -106,7 +91,7 @@ def openmp(folder):
         compiler, lib = os.path.join(llvm, "bin", "clang"), os.path.join(llvm, "lib")
         if os.path.exists(compiler) and os.path.exists(os.path.join(lib, "libomp.so")):
             program = os.path.join(folder, "openmp")
-            run(compiler, "-O1", "-fopenmp", OPENMP, "-o", program, "-L" + lib)
+            must(compiler, "-O1", "-fopenmp", OPENMP, "-o", program, "-L" + lib)
             return record(folder, "openmp", [program],
                           env=dict(os.environ, LD_LIBRARY_PATH=lib, OMP_NUM_THREADS="2"))
     return None
@@ -127,4 +112,4 @@ with kymotest.Folder() as folder:
         compare("openmp", trace)
     else:
         print("without OpenMP: no clang with its runtime here (packages clang-19 and libomp-19-dev)")
-sys.exit(1 if failures else 0)
+sys.exit(1 if kymotest.wrong else 0)

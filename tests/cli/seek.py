@@ -7,9 +7,10 @@ the trace is not met.
 import os
 import re
 import struct
-import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 kymo, program = sys.argv[1:3]
 CALLS = 200000
@@ -31,15 +32,13 @@ def chunks(path):
 
 
 def show(trace, *options):
-    done = subprocess.run([kymo, "show", *options, trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, timeout=300)
+    done = kymotest.run(kymo, "show", *options, trace)
     return done.stdout.splitlines(), done.stderr
 
 
-with tempfile.TemporaryDirectory() as folder:
+with kymotest.Folder() as folder:
     trace = os.path.join(folder, "t.kymo")
-    done = subprocess.run([kymo, "run", "--no-summary", "--mode", "full", "-o", trace, "--", program, str(CALLS)],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+    done = kymotest.run(kymo, "run", "--no-summary", "--mode", "full", "-o", trace, "--", program, CALLS)
     if done.returncode == 77:
         print("skipped: no OpenCL platform here")
         sys.exit(77)

@@ -12,31 +12,20 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
+from kymotest import check  # noqa: E402
 
 KYMO, PROGRAM, CHECKER = (os.path.abspath(p) for p in sys.argv[1:4])
 spec = importlib.util.spec_from_file_location("perfetto_check", CHECKER)
 perfetto = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(perfetto)
-ENVIRONMENT = dict(os.environ, POCL_DEVICES="pthread pthread")
-failures = []
 
 
-def check(what, got, wanted):
-    if got != wanted:
-        failures.append(what)
-        print("FAILED: %s: %r, expected %r" % (what, got, wanted))
-
-
-def kymo(*words, status=0):
-    done = subprocess.run([KYMO, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=300, env=ENVIRONMENT, check=False)
-    if done.returncode != status:
-        sys.exit("%r: status %d\n%s%s" % (words, done.returncode, done.stdout, done.stderr))
-    return done.stdout
+def kymo(*words):
+    return kymotest.must(KYMO, *words, stdin=subprocess.DEVNULL)
 
 
 def query(trace, sql):
-    return [tuple(r.values()) for r in json.loads(kymo("query", "-f", "json", trace, sql))]
+    return [tuple(r.values()) for r in kymotest.query(KYMO, trace, sql)]
 
 
 def table(trace, name, *words):
@@ -162,6 +151,7 @@ def counted(trace, program):
           {"percent_of_run"})
 
 
+os.environ["POCL_DEVICES"] = "pthread pthread"
 with kymotest.Folder() as scratch:
     here = scratch + "/t.kymo"
     kymo("run", "--no-summary", "--mode", "full", "-o", here, PROGRAM, "--counts",
@@ -178,5 +168,5 @@ with kymotest.Folder() as scratch:
     counted(here, told)  # from the store
     names(here, doc, pf, scratch + "/csv")
     totals(here, doc, pf, scratch + "/csv")
-print("%d failed" % len(failures))
-sys.exit(1 if failures else 0)
+print("%d failed" % len(kymotest.wrong))
+sys.exit(1 if kymotest.wrong else 0)

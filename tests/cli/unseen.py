@@ -5,11 +5,11 @@ import ctypes
 import glob
 import os
 import resource
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
+from kymotest import expect  # noqa: E402
 
 KYMO, QUICK = map(os.path.abspath, sys.argv[1:3])
 REASONS = ("a library with OpenCL's functions", "another tool has", "sets LD_PRELOAD", "--delay and --duration")
@@ -17,13 +17,7 @@ UNUSED = ("used an interface", "none of the APIs", "none of the traced")
 
 
 def kymo(*words, **options):
-    return subprocess.run([KYMO, *map(str, words)], capture_output=True, text=True, timeout=120, check=False,
-                          **options)
-
-
-def expect(condition, *what):
-    if not condition:
-        sys.exit(" ".join(str(w) for w in what))
+    return kymotest.run(KYMO, *words, **options)
 
 
 def check(reason, *command, options=(), prevented=False, **more):
@@ -67,7 +61,7 @@ def interposers(folder):
         f.write(INTERPOSER)
     names = [f"{folder}/libbefore{n}.so" for n in (1, 2)]
     for name in names:
-        subprocess.run(["gcc", "-shared", "-fPIC", "-o", name, "cl.c"], check=True)
+        kymotest.must("gcc", "-shared", "-fPIC", "-o", name, "cl.c")
     call = "import ctypes; n = ctypes.c_uint(); exit(ctypes.CDLL(None).clGetPlatformIDs(0, None, ctypes.byref(n)) + 1006)"
     for count in (1, 2):
         env = {**os.environ, "LD_PRELOAD": ":".join(names[:count])}

@@ -12,7 +12,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
 
 FRAMES, STEPS = 10, 8
 MOST_BYTES = 10_000_000
@@ -319,7 +321,7 @@ def test_size(source, package):
 def main():
     build, source, heat, annotated, programs = sys.argv[1:]
     heat = [heat, "--size", "128", "--frames", str(FRAMES), "--steps", str(STEPS)]
-    with tempfile.TemporaryDirectory() as folder:
+    with kymotest.Folder() as folder:
         test_destdir(build, folder)
         package = Package(build, folder)
         test_size(source, package)

@@ -13,29 +13,28 @@ import os
 import re
 import shutil
 import socket
-import subprocess
+
 import sys
-import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import run  # noqa: E402
 
 KYMO, PROGRAM = map(os.path.abspath, sys.argv[1:3])
 WHAT = sys.argv[3]
 del sys.argv[1:]
-TIMEOUT = 300
 
 BY_ENDPOINT = """SELECT c.name, o.name, m.state, count(*), sum(m.sent), sum(m.received), min(m.peer), max(m.peer)
                  FROM comm m JOIN communicator c ON c.id = m.communicator JOIN op o ON o.id = m.op
                  GROUP BY 1, 2, 3"""
 
 
-def run(*words, **more):
-    return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=TIMEOUT, check=False, **more)
-
-
 class Libfabric(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        scratch = kymotest.Folder()
+        self.addCleanup(scratch.cleanup)
+        self.folder = scratch.name
         for variable in [v for v in os.environ if v.startswith("KYMO_")]:
             del os.environ[variable]
 

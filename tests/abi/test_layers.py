@@ -128,6 +128,23 @@ class Layers(unittest.TestCase):
         self.planted("src/drain/three.h", '#include "drain/one.h"\n',
                      "circle of includes: src/drain/one.h -> src/drain/two.h -> src/drain/three.h -> src/drain/one.h", compiled=False)
 
+    def test_explained(self):
+        """The tables of docs/architecture.md say what layers.py has."""
+        with open(os.path.join(ROOT, "docs", "architecture.md"), encoding="utf-8") as f:
+            page = f.read()
+        self.write("docs/architecture.md", page)
+        self.assertEqual(self.check()[0], 0)
+        row = next(line for line in page.splitlines() if line.startswith("| `drain`"))
+        for changed, message in ((row.replace("wire", "wire, core"), "drain may use base, core, wire: layers.py has another answer"),
+                                 ("", "drain is not in the table of folders")):
+            self.write("docs/architecture.md", page.replace(row + "\n", changed + "\n" * bool(changed)))
+            status, said = self.check()
+            self.assertEqual(status, 1, said)
+            self.assertIn(message, said)
+        self.write("docs/architecture.md", page)
+        self.write("src/core/extra/extra.h", "")
+        self.assertIn("extra is not in the table of core's rooms", self.check()[1])
+
     def test_new_folder(self):
         self.planted("src/extra/bad.c", '#include "core/capture.h"\n', "a folder that the table of layers does not have",
                      compiled=False)

@@ -188,10 +188,36 @@ def check_read(root, build, problems):
     return count
 
 
+# ---- as it is explained -------------------------------------------------------------------------
+
+def check_explained(root, problems):
+    """The tables of docs/architecture.md: | `layer` | what it is | what it may use |, and | `room` | ... of core."""
+    page = "docs/architecture.md"
+    if not os.path.exists(os.path.join(root, page)):
+        return
+    with open(os.path.join(root, page), encoding="utf-8") as f:
+        text = f.read()
+    rows = re.search(r"^\| folder of `src` .*\n\|.*\n((\|.*\n)+)", text, re.M)
+    shown = {}
+    for name, used in re.findall(r"^\| `(\w+)[^`]*` \|.*\| (.*) \|$", rows[1] if rows else "", re.M):
+        shown[name] = {word.strip() for word in used.split(",")} - {"-"}
+    for layer in sorted(set(shown) | set(ALLOWED)):
+        if layer not in shown:
+            problems.add(f"{page}: {layer} is not in the table of folders")
+        elif shown[layer] != ALLOWED.get(layer):
+            problems.add(f"{page}: {layer} may use {', '.join(sorted(shown[layer])) or 'nothing'}: layers.py has another answer")
+    rooms = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", text, re.M)))
+    core = os.path.join(root, "src", "core")
+    for room in sorted(os.listdir(core) if os.path.isdir(core) else ()):
+        if os.path.isdir(os.path.join(core, room)) and room not in rooms:
+            problems.add(f"{page}: {room} is not in the table of core's rooms")
+
+
 def main():
     root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else ".")
     problems = set()
     files = check_written(root, problems)
+    check_explained(root, problems)
     read = check_read(root, os.path.abspath(sys.argv[2]), problems) if len(sys.argv) > 2 else 0
     if not files:
         problems.add(f"{root}: no sources found")

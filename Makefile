@@ -26,7 +26,7 @@ help:
 	@echo 'make tsan       the unit tests with the thread sanitizer'
 	@echo 'make bench      build, run the benchmarks'
 	@echo 'make fmt        format the C sources'
-	@echo 'make lint       check headers, words, scripts and spelling of the sources'
+	@echo 'make lint       build, check headers, words, scripts, spelling and format of the sources, look for mistakes in them'
 	@echo 'make install    install build/release (DESTDIR=..., PREFIX=...), with debug information if DEBUG=1'
 	@echo 'make clean      remove build/'
 
@@ -78,7 +78,8 @@ fmt:
 	@tools/check/lint.py --formatter | xargs -I {} sh -c "git ls-files '*.c' '*.h' | xargs {} -i"
 
 lint:
-	@tools/check/lint.py --need
+	@$(call build,ci)
+	@tools/check/lint.py --need --build build/ci
 
 install: all
 	@cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX)) $(if $(DEBUG),,--strip)

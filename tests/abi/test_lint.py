@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of the sources' text finds what was planted in a small tree: test_lint.py LINT."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -35,7 +36,8 @@ class Lint(unittest.TestCase):
             f.write(text)
 
     def lint(self, check):
-        done = subprocess.run([sys.executable, "-B", f"{self.folder}/tools/check/lint.py", check],
+        built = ["--build", f"{self.folder}/build"] if check in ("cppcheck", "tidy") else []
+        done = subprocess.run([sys.executable, "-B", f"{self.folder}/tools/check/lint.py", *built, check],
                               capture_output=True, text=True, timeout=120, check=False)
         if "is not installed" in done.stdout:
             self.skipTest(done.stdout.strip())
@@ -73,6 +75,25 @@ class Lint(unittest.TestCase):
     def test_spelling(self):
         self.plant = lambda: self.write("docs/bad.md", "It is recie" + "ved.\n")
         self.found("spelling", "docs/bad.md:1")
+
+    def compiled(self, name, text):
+        """A file that a build folder knows."""
+        path = f"{self.folder}/{name}"
+        self.write(name, text)
+        self.write("build/compile_commands.json", json.dumps(
+            [{"directory": self.folder, "command": f"cc -c {path}", "file": path}]))
+
+    def test_cppcheck(self):
+        shutil.copy(f"{os.path.dirname(LINT)}/cppcheck.txt", f"{self.folder}/tools/check/cppcheck.txt")
+        self.compiled("src/copy.c", "void copy(int *a);\nvoid copy(int *a)\n{\n\ta[0] = 1;\n}\n")
+        self.plant = lambda: self.write("src/copy.c", "void copy(void);\nvoid copy(void)\n{\n\tint a[2];\n\ta[2] = 1;\n}\n")
+        self.found("cppcheck", "src/copy.c:5: error: Array 'a[2]'", "[arrayIndexOutOfBounds]")
+
+    def test_tidy(self):
+        shutil.copy(f"{os.path.dirname(LINT)}/../../.clang-tidy", f"{self.folder}/.clang-tidy")
+        self.compiled("src/twice.c", "int twice(int a);\nint twice(int a)\n{\n\treturn a * 2;\n}\n")
+        self.plant = lambda: self.write("src/twice.c", "int twice(int a);\nint twice(int a)\n{\n\treturn a == 1 || a == 1;\n}\n")
+        self.found("tidy", "src/twice.c:4:", "misc-redundant-expression")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the text of the sources: lint.py [--need] [CHECK...] | --formatter
+"""Checks of the sources: lint.py [--need] [--build FOLDER] [CHECK...] | --formatter
 
   headers   each file begins with its SPDX line; C and Python then say what the file is for
   words     words that tools/check/words.txt has a better one for
   shell     shellcheck
   python    pyflakes
   spelling  codespell; what it takes for mistakes and is none is in IGNORED
-  format    clang-format, by the version of FORMATTER; only where it is asked for, as long as CHECKED
-            does not name it
+  format    clang-format, by the version of FORMATTER
+  cppcheck  cppcheck of src, without what tools/check/cppcheck.txt has
+  tidy      clang-tidy of src, what .clang-tidy has
 
-Without names those in CHECKED run. A tool that is not installed is passed over, with --need it is an error
-(`make lint`, after `make setup`).
+Without names those in CHECKED run, with --build those in BUILT too: they read the sources as they were compiled,
+with what is generated, so that FOLDER must have been built. A tool that is not installed is passed over, with
+--need it is an error (`make lint`, after `make setup`).
 """
 
 import argparse
+import concurrent.futures
+import json
 import os
 import re
 import shutil
@@ -22,7 +26,13 @@ import subprocess
 import sys
 
 CHECKED = ["headers", "words", "shell", "python", "spelling", "format"]
+BUILT = ["cppcheck", "tidy"]
 FORMATTER = "clang-format-14"  # the same 14.0.6 in Debian 12 and Ubuntu 24.04
+TIDY = "clang-tidy-14"  # the same
+CPPCHECK = "Cppcheck 2.10"  # Debian 12's; others complain of other things, and are passed over
+# What cppcheck is told of the compiler and of headers that it does not read.
+DEFINED = ["__x86_64__ 1", "__LP64__ 1", "ElfW(type) Elf64_##type", "PROTOBUF_C_VERSION_NUMBER 9999999",
+           "__typeof__(x) void *"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CODE = (".c", ".h", ".hpp", ".cpp")
 TEXT = CODE + (".py", ".sh", ".cmake", ".f90", ".rec", ".md", ".txt", ".in", ".map", ".list")
@@ -108,23 +118,57 @@ def formatting():
     return tool(FORMATTER, "--dry-run", "-Werror", *files(".c", ".h"))
 
 
+def compiled(build):
+    """What was compiled of src, once each: entries of compile_commands.json."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
+        entries = {e["file"]: e for e in json.load(f)}
+    return [e for name, e in sorted(entries.items()) if name.startswith(os.path.join(ROOT, "src") + os.sep)]
+
+
+def cppcheck(build):
+    """Keeps what it found of each file in FOLDER/cppcheck, and looks anew at what has changed."""
+    if tool("cppcheck", "--version") != [CPPCHECK]:
+        raise Missing(CPPCHECK)
+    kept = os.path.join(build, "cppcheck")
+    os.makedirs(kept, exist_ok=True)
+    with open(os.path.join(kept, "compile_commands.json"), "w", encoding="utf-8") as f:
+        json.dump(compiled(build), f)
+    with open(os.path.join(kept, "defined.h"), "w", encoding="utf-8") as f:
+        f.writelines(f"#define {d}\n" for d in DEFINED)
+    return tool("cppcheck", "-q", "-j", str(os.cpu_count()), f"--project={kept}/compile_commands.json", f"--include={kept}/defined.h",
+                f"--cppcheck-build-dir={kept}",
+                "--enable=warning,performance,portability", "--inline-suppr", "--suppress=missingIncludeSystem",
+                "--suppressions-list=tools/check/cppcheck.txt", f"--relative-paths={ROOT}",
+                "--template={file}:{line}: {severity}: {message} [{id}]", "--template-location=")
+
+
+def tidy(build):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        told = pool.map(lambda e: tool(TIDY, "-p", build, "--quiet", e["file"]), compiled(build))
+        return [line.replace(ROOT + os.sep, "") for lines in told for line in lines
+                if re.search(r": (warning|error): ", line)]
+
+
 CHECKS = {"headers": headers, "words": words, "shell": shell, "python": python, "spelling": spelling,
-          "format": formatting}
+          "format": formatting, "cppcheck": cppcheck, "tidy": tidy}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--need", action="store_true")
+    parser.add_argument("--build", metavar="FOLDER")
     parser.add_argument("--formatter", action="store_true", help="print the name of the formatter")
     parser.add_argument("checks", nargs="*", choices=[*CHECKS, []])
     args = parser.parse_args()
     if args.formatter:
         print(FORMATTER)
         return
+    if not args.build and set(args.checks) & set(BUILT):
+        parser.error("these checks need --build")
     bad = False
-    for name in args.checks or CHECKED:
+    for name in args.checks or CHECKED + BUILT * bool(args.build):
         try:
-            found = list(CHECKS[name]())
+            found = list(CHECKS[name](os.path.abspath(args.build)) if name in BUILT else CHECKS[name]())
         except Missing as e:
             print(f"{name}: {e} is not installed" + ("" if args.need else ", passed over"))
             bad |= args.need

@@ -28,7 +28,7 @@ void groups_release(struct groups *g)
 	memset(g, 0, sizeof(*g));
 }
 
-static struct group *find(const struct groups *g, uint64_t hash, const struct text *key)
+static struct group *find_group(const struct groups *g, uint64_t hash, const struct text *key)
 {
 	uint64_t i;
 
@@ -103,7 +103,7 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		text_add_bytes(&key, "", 1); /* one group for everything */
 	if (!key.failed && key.s) {
 		hash = hash_bytes(key.s, key.length);
-		x = find(g, hash, &key);
+		x = find_group(g, hash, &key);
 		x = x ? x : add_group(g, hash, &key);
 	}
 	text_release(&key);
@@ -136,7 +136,7 @@ static int compare_keys(const struct group *a, const struct group *b)
 }
 
 /* The greater one first. */
-static int falling(uint64_t a, uint64_t b)
+static int compare_falling(uint64_t a, uint64_t b)
 {
 	return (a < b) - (a > b);
 }
@@ -158,9 +158,9 @@ static int compare_times(const void *x, const void *y)
 	int order = compare_ranks(a, b);
 
 	if (!order)
-		order = falling(a->sum.total, b->sum.total);
+		order = compare_falling(a->sum.total, b->sum.total);
 	if (!order)
-		order = falling(a->sum.count, b->sum.count);
+		order = compare_falling(a->sum.count, b->sum.count);
 	return order ? order : compare_keys(a, b);
 }
 
@@ -170,7 +170,7 @@ static int compare_bytes(const void *x, const void *y)
 	int order = compare_ranks(a, b);
 
 	if (!order)
-		order = falling(a->sum.bytes + a->sum.peak, b->sum.bytes + b->sum.peak);
+		order = compare_falling(a->sum.bytes + a->sum.peak, b->sum.bytes + b->sum.peak);
 
 	return order ? order : compare_times(x, y);
 }

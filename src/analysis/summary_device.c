@@ -74,7 +74,7 @@ static void add_row(struct device_samples *d, const struct summary *s, const str
 			     .idle = row->untimed};
 }
 
-static bool collect(struct device_samples *d, const struct summary *s, unsigned count)
+static bool collect_samples(struct device_samples *d, const struct summary *s, unsigned count)
 {
 	size_t room = 1;
 
@@ -97,7 +97,8 @@ static bool collect(struct device_samples *d, const struct summary *s, unsigned 
 }
 
 /* Adds up neighbours that `same` holds for; returns how many are left. */
-static uint32_t merge(struct met *list, uint32_t count, int (*same)(const void *, const void *))
+static uint32_t merge_neighbours(struct met *list, uint32_t count,
+				 int (*same)(const void *, const void *))
 {
 	uint32_t n = 0;
 
@@ -115,7 +116,7 @@ static uint32_t merge(struct met *list, uint32_t count, int (*same)(const void *
 static void make_lines(struct device_samples *d)
 {
 	qsort(d->rows, d->row_count, sizeof(*d->rows), by_place);
-	d->row_count = merge(d->rows, d->row_count, by_place);
+	d->row_count = merge_neighbours(d->rows, d->row_count, by_place);
 	for (uint32_t i = 0; i < d->row_count; i++) {
 		struct met *line = d->line_count ? &d->lines[d->line_count - 1] : NULL;
 
@@ -138,7 +139,7 @@ static void make_reasons(struct device_samples *d)
 {
 	memcpy(d->reasons, d->rows, d->row_count * sizeof(*d->rows));
 	qsort(d->reasons, d->row_count, sizeof(*d->reasons), by_reason);
-	d->reason_count = merge(d->reasons, d->row_count, by_reason);
+	d->reason_count = merge_neighbours(d->reasons, d->row_count, by_reason);
 	qsort(d->reasons, d->reason_count, sizeof(*d->reasons), by_samples);
 }
 
@@ -173,7 +174,7 @@ static void line_row(struct table *t, const struct device_samples *d, const stru
 	text_release(&reasons);
 }
 
-static void notes(struct table *t, const struct device_samples *d)
+static void add_notes(struct table *t, const struct device_samples *d)
 {
 	struct text all = {0};
 	uint64_t placed = 0;
@@ -200,7 +201,7 @@ static void notes(struct table *t, const struct device_samples *d)
 	text_release(&all);
 }
 
-static void columns(struct table *t)
+static void add_columns(struct table *t)
 {
 	table_column(t, "function", "function", CELL_TEXT);
 	table_column(t, "line", "line", CELL_TEXT);
@@ -213,7 +214,7 @@ static void columns(struct table *t)
 bool summary_device_samples(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct device_samples d = {0};
-	bool ok = collect(&d, s, count);
+	bool ok = collect_samples(&d, s, count);
 	struct table *t = NULL;
 
 	if (ok && (d.samples || d.lost || d.full))
@@ -221,10 +222,10 @@ bool summary_device_samples(struct report *r, const struct summary *s, unsigned 
 	if (t) {
 		make_lines(&d);
 		make_reasons(&d);
-		columns(t);
+		add_columns(t);
 		for (uint32_t i = 0; i < d.line_count && i < LINES_SHOWN; i++)
 			line_row(t, &d, &d.lines[i]);
-		notes(t, &d);
+		add_notes(t, &d);
 	}
 	free(d.rows);
 	free(d.lines);

@@ -134,7 +134,7 @@ static bool left_early(const struct t_process *p)
 	return p->rank != UINT32_MAX && p->rank_stage == RANK_INITIALIZED && p->how_ended <= 1;
 }
 
-static bool died(const struct t_process *p)
+static bool died_unexpectedly(const struct t_process *p)
 {
 	return !p->merged_ranks && (p->how_ended == 2 || left_early(p));
 }
@@ -180,7 +180,7 @@ static void head_deaths(struct report *r, const struct trace *t)
 	uint32_t n = 0;
 
 	for (uint32_t i = 1; dead && i < t->processes_count; i++)
-		if (died(&t->processes[i]))
+		if (died_unexpectedly(&t->processes[i]))
 			dead[n++] = &t->processes[i];
 	if (n)
 		qsort(dead, n, sizeof(const struct t_process *), by_end);

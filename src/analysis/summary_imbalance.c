@@ -43,7 +43,7 @@ struct loads {
 	uint32_t list_count;
 };
 
-static void release(struct loads *l)
+static void loads_free(struct loads *l)
 {
 	for (size_t i = 0; i < l->count; i++)
 		free(l->shares[i].op);
@@ -171,7 +171,7 @@ static int compare_shares(const void *x, const void *y)
 	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static void take(struct load *x, uint32_t rank, uint64_t ns)
+static void load_add_rank(struct load *x, uint32_t rank, uint64_t ns)
 {
 	if (ns < x->min) {
 		x->min = ns;
@@ -199,7 +199,7 @@ static size_t add_up(const struct loads *l, size_t at, struct load *x)
 			some = true;
 		}
 		x->ranks += some;
-		take(x, l->ranks[r], ns);
+		load_add_rank(x, l->ranks[r], ns);
 	}
 	x->rank_count = l->rank_count;
 	x->excess = x->max - x->sum / l->rank_count;
@@ -349,7 +349,7 @@ static bool of_world(struct report *r, const struct summary *s, unsigned by, uin
 	if (ok && l.rank_count > 1)
 		ok = make_table(r, &l, ops, by == BY_OP ? PEOPLE_ROWS : UINT32_MAX,
 				s->trace->worlds > 1);
-	release(&l);
+	loads_free(&l);
 	return ok;
 }
 

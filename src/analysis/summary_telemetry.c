@@ -48,7 +48,8 @@ static int in_order(const void *x, const void *y)
 	       (a->row->key[KEY_COUNTER_INSTANCE] < b->row->key[KEY_COUNTER_INSTANCE]);
 }
 
-static struct told *gather(const struct summary *s, unsigned count, uint32_t *found, uint32_t *zero)
+static struct told *gather_series(const struct summary *s, unsigned count, uint32_t *found,
+				  uint32_t *zero)
 {
 	struct told *list = NULL;
 	uint32_t room = 0;
@@ -366,7 +367,7 @@ bool summary_telemetry(struct report *r, const struct summary *s, unsigned count
 
 	if (by != BY_OP)
 		return true;
-	list = gather(s, count, &found, &zero);
+	list = gather_series(s, count, &found, &zero);
 	if (!list)
 		return false;
 	if (found)

@@ -306,8 +306,8 @@ static bool is_transfer(const void *what, const struct trace *t, const struct ta
 	return label_transfer(t, row) == *(const enum transfer *)what;
 }
 
-static bool transfers(struct report *r, const struct summary *s, unsigned count, unsigned by,
-		      enum transfer what, const struct table_spec *l)
+static bool add_transfers(struct report *r, const struct summary *s, unsigned count, unsigned by,
+			  enum transfer what, const struct table_spec *l)
 {
 	return work_table(r, s, count, by, l, is_transfer, &what);
 }
@@ -325,7 +325,7 @@ bool summary_copies(struct report *r, const struct summary *s, unsigned count, u
 						 .errors = "errors",
 						 .errors_heading = "failed"};
 
-	return transfers(r, s, count, by, TRANSFER_COPY, &copies);
+	return add_transfers(r, s, count, by, TRANSFER_COPY, &copies);
 }
 
 bool summary_fills(struct report *r, const struct summary *s, unsigned count, unsigned by)
@@ -341,7 +341,7 @@ bool summary_fills(struct report *r, const struct summary *s, unsigned count, un
 						.errors = "errors",
 						.errors_heading = "failed"};
 
-	return transfers(r, s, count, by, TRANSFER_FILL, &fills);
+	return add_transfers(r, s, count, by, TRANSFER_FILL, &fills);
 }
 
 bool summary_maps(struct report *r, const struct summary *s, unsigned count, unsigned by)
@@ -357,7 +357,7 @@ bool summary_maps(struct report *r, const struct summary *s, unsigned count, uns
 					       .errors = "errors",
 					       .errors_heading = "failed"};
 
-	return transfers(r, s, count, by, TRANSFER_MAP, &maps);
+	return add_transfers(r, s, count, by, TRANSFER_MAP, &maps);
 }
 
 /* Not what a queue waits for, nor what the host tells it: their calls are with the others. */
@@ -399,7 +399,7 @@ static int by_queue(const void *a, const void *b)
 }
 
 /* What one process could see its queue to be busy: the run, less the time that it did not record. */
-static uint64_t seen(const struct group_queue *q)
+static uint64_t observed_time(const struct group_queue *q)
 {
 	const struct trace *t = q->summary->trace;
 	bool *of = calloc(t->processes_count, sizeof(*of));
@@ -416,14 +416,14 @@ static uint64_t seen(const struct group_queue *q)
 }
 
 /* Queues that are one row, as those of all ranks by one name, could be busy at the same time. */
-static uint64_t wall(struct group *x)
+static uint64_t available_time(struct group *x)
 {
 	uint64_t ns = 0;
 
 	qsort(x->queues, x->queue_count, sizeof(*x->queues), by_queue);
 	for (uint32_t i = 0; i < x->queue_count; i++)
 		if (i == 0 || by_queue(&x->queues[i - 1], &x->queues[i]) != 0)
-			ns += seen(&x->queues[i]);
+			ns += observed_time(&x->queues[i]);
 	return ns;
 }
 
@@ -442,7 +442,7 @@ static bool queue_rows(struct table *t, const struct summary *s, unsigned count,
 		c = put_labels(t, c, g.list[i]);
 		cell_text(t, c++, what);
 		cell_number(c++, n->total);
-		c = put_percent(c, n->total, wall(g.list[i]));
+		c = put_percent(c, n->total, available_time(g.list[i]));
 		cell_number(c++, n->count);
 		put_nonzero(c, n->bytes);
 	}

@@ -26,7 +26,7 @@ struct watched_log {
 	bool error;
 };
 
-static void watch(struct stream_log *l, int severity, const char *text)
+static void forward_message(struct stream_log *l, int severity, const char *text)
 {
 	struct watched_log *w = (struct watched_log *)(void *)l;
 
@@ -38,10 +38,10 @@ static void watch(struct stream_log *l, int severity, const char *text)
  * Reads the trace at `path`, whatever its format, into a new store at `file`. *whole: nothing of
  * the trace was left out because it could not be read.
  */
-static kymo_status_t build(const char *path, const char *file, const struct format_options *o,
-			   bool *whole)
+static kymo_status_t build_store(const char *path, const char *file, const struct format_options *o,
+				 bool *whole)
 {
-	struct watched_log log = {.log = {watch}, .next = o->log};
+	struct watched_log log = {.log = {forward_message}, .next = o->log};
 	struct format_options watched = *o;
 	const struct format *raw = format_find("raw");
 	struct stream_sink *sink;
@@ -79,7 +79,7 @@ static kymo_status_t build_temporary(const char *path, const struct format_optio
 		return KYMO_ERROR_SYSTEM;
 	}
 	snprintf(file, sizeof(file), "%s/%s", dir, STORE_FILE);
-	status = build(path, file, o, &whole);
+	status = build_store(path, file, o, &whole);
 	if (status == KYMO_OK)
 		status = store_open(file, o->log, out);
 	unlink(file);
@@ -114,7 +114,7 @@ static kymo_status_t build_in_place(const char *path, const char *file,
 	if (snprintf(temporary, sizeof(temporary), "%s.%s", file, token) >= (int)sizeof(temporary))
 		return KYMO_ERROR_LIMIT;
 	mask = umask(077); /* SQLite would make it for everybody to read */
-	status = build(path, temporary, o, &whole);
+	status = build_store(path, temporary, o, &whole);
 	umask(mask);
 	if (status != KYMO_OK)
 		return status;

@@ -15,7 +15,7 @@
 
 static bool bar_shown, errors_told;
 
-static void print(const char *kind, const struct text *t)
+static void print_message(const char *kind, const struct text *t)
 {
 	cli_progress_clear();
 	fflush(stdout);
@@ -23,12 +23,12 @@ static void print(const char *kind, const struct text *t)
 }
 
 /* What is inserted into a format may be anything: a path, an argument, a name out of a trace. */
-static void say(const char *kind, const char *format, va_list args)
+static void print_formatted(const char *kind, const char *format, va_list args)
 {
 	struct text t = {0};
 
 	plain_vaddf(&t, format, args);
-	print(kind, &t);
+	print_message(kind, &t);
 	text_release(&t);
 }
 
@@ -36,7 +36,7 @@ static void say(const char *kind, const char *format, va_list args)
 	do {                                                                                       \
 		va_list args;                                                                      \
 		va_start(args, format);                                                            \
-		say(kind, format, args);                                                           \
+		print_formatted(kind, format, args);                                               \
 		va_end(args);                                                                      \
 	} while (0)
 
@@ -61,7 +61,7 @@ void cli_message(int severity, const char *lines)
 
 	errors_told |= severity >= 3;
 	plain_add_lines(&t, lines, strlen(lines));
-	print(severity >= 3 ? "error: " : severity == 2 ? "warning: " : "", &t);
+	print_message(severity >= 3 ? "error: " : severity == 2 ? "warning: " : "", &t);
 	text_release(&t);
 }
 

@@ -53,7 +53,7 @@ enum { TRIES = 3 };
 enum reply { ANSWERED, SILENT, HUNG_UP };
 
 /* Hung up: the drain has ended; if it was killed another one may be there in a moment. */
-static enum reply ask(int fd, const struct verb *v, struct steer_answer *a)
+static enum reply send_request(int fd, const struct verb *v, struct steer_answer *a)
 {
 	struct steer_request r = {STEER_MAGIC, STEER_VERSION, v->what, options.wait_ns};
 	struct pollfd p = {fd, POLLIN, 0};
@@ -68,7 +68,7 @@ static enum reply ask(int fd, const struct verb *v, struct steer_answer *a)
 	return a->magic == STEER_MAGIC && a->version == STEER_VERSION ? ANSWERED : SILENT;
 }
 
-static int refused(const char *whom, const struct steer_answer *a)
+static int report_refusal(const char *whom, const struct steer_answer *a)
 {
 	if (a->status == KYMO_ERROR_BUSY)
 		cli_error("%s: another `kymo ctl` is at it; try again", whom);
@@ -79,11 +79,11 @@ static int refused(const char *whom, const struct steer_answer *a)
 }
 
 /* Adds up what the drains of a trace say. */
-static int take(const struct verb *v, const char *whom, const struct steer_answer *a,
-		struct steer_answer *sum)
+static int add_answer(const struct verb *v, const char *whom, const struct steer_answer *a,
+		      struct steer_answer *sum)
 {
 	if (a->status != KYMO_OK)
-		return refused(whom, a);
+		return report_refusal(whom, a);
 	sum->processes += a->processes;
 	sum->waiting += a->waiting;
 	if (a->answered == a->processes)
@@ -95,17 +95,17 @@ static int take(const struct verb *v, const char *whom, const struct steer_answe
 	return CLI_FAILURE;
 }
 
-static const char *plural(uint32_t n)
+static const char *plural_ending(uint32_t n)
 {
 	return n == 1 ? "" : "es";
 }
 
-static int conclude(const struct verb *v, const char *whom, const struct steer_answer *sum)
+static int report_result(const struct verb *v, const char *whom, const struct steer_answer *sum)
 {
 	const uint32_t n = sum->processes, waiting = sum->waiting;
 
 	if (n)
-		cli_note("%s: %u process%s %s", whom, n, plural(n), v->done);
+		cli_note("%s: %u process%s %s", whom, n, plural_ending(n), v->done);
 	if (n + waiting == 0) {
 		cli_error(
 			"%s: no process is there that could be %s: try again once the program has "
@@ -128,7 +128,7 @@ static int conclude(const struct verb *v, const char *whom, const struct steer_a
 static enum reply ask_again(const char *socket_path, int *fd, const struct verb *v,
 			    struct steer_answer *a)
 {
-	enum reply reply = ask(*fd, v, a);
+	enum reply reply = send_request(*fd, v, a);
 
 	for (int i = 0; i < TRIES && reply == HUNG_UP; i++) {
 		int next = peer_connect(socket_path, geteuid() == 0, CONNECT_MS);
@@ -137,14 +137,14 @@ static enum reply ask_again(const char *socket_path, int *fd, const struct verb 
 			break;
 		close(*fd);
 		*fd = next;
-		reply = ask(*fd, v, a);
+		reply = send_request(*fd, v, a);
 	}
 	return reply;
 }
 
 /* Asks one drain; its processes are added to `sum`. */
-static int steer(const struct verb *v, const char *whom, const char *socket_path,
-		 struct steer_answer *sum)
+static int steer_drain(const struct verb *v, const char *whom, const char *socket_path,
+		       struct steer_answer *sum)
 {
 	struct steer_answer a;
 	int fd = peer_connect(socket_path, geteuid() == 0, CONNECT_MS), status = CLI_FAILURE;
@@ -164,7 +164,7 @@ static int steer(const struct verb *v, const char *whom, const char *socket_path
 		return CLI_FAILURE;
 	}
 	if (ask_again(socket_path, &fd, v, &a) == ANSWERED)
-		status = take(v, whom, &a, sum);
+		status = add_answer(v, whom, &a, sum);
 	else
 		cli_error("%s: no answer; the recording has just ended, or its drain is stopped",
 			  whom);
@@ -209,12 +209,12 @@ static int steer_trace(const struct verb *v, const char *trace)
 			continue;
 		}
 		found++;
-		one = steer(v, trace, socket_path, &sum);
+		one = steer_drain(v, trace, socket_path, &sum);
 		status = one ? one : status;
 	}
 	closedir(dir);
 	if (found && !status)
-		status = conclude(v, trace, &sum);
+		status = report_result(v, trace, &sum);
 	if (elsewhere) {
 		cli_error("%s: %u %s into it on other hosts: call this there too", trace, elsewhere,
 			  elsewhere == 1 ? "recording is made" : "recordings are made");
@@ -276,8 +276,8 @@ static int steer_process(const struct verb *v, const char *word)
 
 	if (socket_of(pid, socket_path, sizeof(socket_path)) ||
 	    socket_of_child(pid, socket_path, sizeof(socket_path))) {
-		status = steer(v, word, socket_path, &sum);
-		return status ? status : conclude(v, word, &sum);
+		status = steer_drain(v, word, socket_path, &sum);
+		return status ? status : report_result(v, word, &sum);
 	}
 	cli_error("process %s: neither `kymo run` nor a program that it started; where Kymo was "
 		  "loaded by "

@@ -26,10 +26,10 @@ enum grade { GOOD = LAUNCH_GOOD, FAIR = LAUNCH_FAIR, BAD = LAUNCH_BAD };
 
 static bool anything_bad;
 
-static void line(enum grade g, const char *what, const char *format, ...)
+static void print_grade(enum grade g, const char *what, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void line(enum grade g, const char *what, const char *format, ...)
+static void print_grade(enum grade g, const char *what, const char *format, ...)
 {
 	static const char *const marks[] = {"ok", "note", "FAIL"};
 	va_list args;
@@ -47,17 +47,17 @@ static void check_libraries(void)
 	char path[PATH_MAX];
 
 	if (!*cli_libdir()) {
-		line(BAD, "installation",
-		     "libkymo-inject.so was not found beside %s nor in %s: "
-		     "install Kymo again",
-		     cli_self(), KYMO_LIBDIR);
+		print_grade(BAD, "installation",
+			    "libkymo-inject.so was not found beside %s nor in %s: "
+			    "install Kymo again",
+			    cli_self(), KYMO_LIBDIR);
 		return;
 	}
 	launch_path(cli_libdir(), "libkymo.so.1", path);
 	if (access(path, R_OK) == 0)
-		line(GOOD, "installation", "libraries in %s", cli_libdir());
+		print_grade(GOOD, "installation", "libraries in %s", cli_libdir());
 	else
-		line(BAD, "installation", "%s: %s", path, strerror(errno));
+		print_grade(BAD, "installation", "%s: %s", path, strerror(errno));
 }
 
 static void check_ticks(void)
@@ -66,11 +66,12 @@ static void check_ticks(void)
 					    "CLOCK_MONOTONIC_RAW", "the CPU's generic timer"};
 
 	tick_init();
-	line(tick_source_chosen == TICK_MONOTONIC_RAW ? FAIR : GOOD, "tick source",
-	     "%s, %.1f MHz%s", names[tick_source_chosen], (double)tick_rate() / 1e6,
-	     tick_source_chosen == TICK_MONOTONIC_RAW
-		     ? ": the kernel does not trust the CPU's counter; a call costs some 40 ns more"
-		     : "");
+	print_grade(tick_source_chosen == TICK_MONOTONIC_RAW ? FAIR : GOOD, "tick source",
+		    "%s, %.1f MHz%s", names[tick_source_chosen], (double)tick_rate() / 1e6,
+		    tick_source_chosen == TICK_MONOTONIC_RAW
+			    ? ": the kernel does not trust the CPU's counter; a call costs some 40 "
+			      "ns more"
+			    : "");
 }
 
 static void check_memfd(void)
@@ -78,15 +79,15 @@ static void check_memfd(void)
 	int fd = memfd_create("kymo", MFD_CLOEXEC);
 
 	if (fd < 0) {
-		line(BAD, "shared memory", "memfd_create: %s; nothing can be recorded",
-		     strerror(errno));
+		print_grade(BAD, "shared memory", "memfd_create: %s; nothing can be recorded",
+			    strerror(errno));
 		return;
 	}
 	if (ftruncate(fd, 1 << 20) == 0 && fallocate(fd, 0, 0, 1 << 20) == 0)
-		line(GOOD, "shared memory", "memfd can be reserved");
+		print_grade(GOOD, "shared memory", "memfd can be reserved");
 	else
-		line(BAD, "shared memory", "memory for buffers cannot be reserved: %s",
-		     strerror(errno));
+		print_grade(BAD, "shared memory", "memory for buffers cannot be reserved: %s",
+			    strerror(errno));
 	close(fd);
 }
 
@@ -95,10 +96,10 @@ static void check_pidfd(void)
 	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
 	if (fd >= 0)
-		line(GOOD, "pidfd", "the drain sees the end of processes at once");
+		print_grade(GOOD, "pidfd", "the drain sees the end of processes at once");
 	else
-		line(FAIR, "pidfd", "%s: the drain looks every 50 ms whether processes live",
-		     strerror(errno));
+		print_grade(FAIR, "pidfd", "%s: the drain looks every 50 ms whether processes live",
+			    strerror(errno));
 	if (fd >= 0)
 		close(fd);
 }
@@ -118,16 +119,16 @@ static void check_kernel_settings(void)
 	long ptrace = read_number("/proc/sys/kernel/yama/ptrace_scope", -100);
 
 	if (perf == -100)
-		line(FAIR, "perf events",
-		     "not offered by this kernel; --sample needs them, --counters has "
-		     "others");
+		print_grade(FAIR, "perf events",
+			    "not offered by this kernel; --sample needs them, --counters has "
+			    "others");
 	else
-		line(GOOD, "perf events",
-		     "perf_event_paranoid is %ld; --counters and --sample use "
-		     "them (kymo list counters)",
-		     perf);
+		print_grade(GOOD, "perf events",
+			    "perf_event_paranoid is %ld; --counters and --sample use "
+			    "them (kymo list counters)",
+			    perf);
 	if (ptrace >= 0)
-		line(GOOD, "ptrace", "ptrace_scope is %ld; Kymo does not use it", ptrace);
+		print_grade(GOOD, "ptrace", "ptrace_scope is %ld; Kymo does not use it", ptrace);
 }
 
 struct devices {
@@ -149,7 +150,7 @@ static kymo_status_t check_source(const kymo_agent_source_t *s, void *data)
 	if (s->status == KYMO_ERROR_NOT_FOUND || s->status == KYMO_ERROR_UNSUPPORTED)
 		text_addf(&d->missing, "%s%s: %s", d->missing.length ? "; " : "", s->name, s->text);
 	else if (s->status != KYMO_OK)
-		line(FAIR, "devices", "%s: %s", s->name, s->text);
+		print_grade(FAIR, "devices", "%s: %s", s->name, s->text);
 	return KYMO_OK;
 }
 
@@ -163,11 +164,11 @@ static void check_devices(void)
 		if (d.counts[type])
 			text_addf(&found, "%s%u %s", found.length ? ", " : "", d.counts[type],
 				  kymo_agent_type_name((kymo_agent_type_t)type));
-	line(found.length ? GOOD : FAIR, "devices", "%s; kymo list devices shows them",
-	     found.length ? found.s : "none are known");
+	print_grade(found.length ? GOOD : FAIR, "devices", "%s; kymo list devices shows them",
+		    found.length ? found.s : "none are known");
 	kymo_agent_sources(check_source, &d);
 	if (d.missing.length)
-		line(GOOD, "devices", "nothing from %s", d.missing.s);
+		print_grade(GOOD, "devices", "nothing from %s", d.missing.s);
 	text_release(&found);
 	text_release(&d.missing);
 }
@@ -178,16 +179,17 @@ static void check_room(void)
 	char cwd[PATH_MAX];
 
 	if (!getcwd(cwd, sizeof(cwd)) || statvfs(cwd, &fs) != 0) {
-		line(FAIR, "traces", "the working directory cannot be looked at: %s",
-		     strerror(errno));
+		print_grade(FAIR, "traces", "the working directory cannot be looked at: %s",
+			    strerror(errno));
 		return;
 	}
 	if (access(cwd, W_OK) != 0)
-		line(FAIR, "traces", "%s cannot be written to: name another place with -o", cwd);
+		print_grade(FAIR, "traces", "%s cannot be written to: name another place with -o",
+			    cwd);
 	else
-		line((uint64_t)fs.f_bavail * fs.f_frsize < (1u << 30) ? FAIR : GOOD, "traces",
-		     "%.1f GiB free in %s",
-		     (double)fs.f_bavail * (double)fs.f_frsize / (double)(1u << 30), cwd);
+		print_grade((uint64_t)fs.f_bavail * fs.f_frsize < (1u << 30) ? FAIR : GOOD,
+			    "traces", "%.1f GiB free in %s",
+			    (double)fs.f_bavail * (double)fs.f_frsize / (double)(1u << 30), cwd);
 }
 
 /* The library in the program cannot complain about these: it must not print. */
@@ -197,17 +199,17 @@ static void check_variables(void)
 
 	knob_defaults(&run_options_table);
 	if (knob_parse_environment(&run_options_table, error))
-		line(GOOD, "environment", "KYMO_ variables are in order");
+		print_grade(GOOD, "environment", "KYMO_ variables are in order");
 	else
-		line(BAD, "environment",
-		     "%s: a program with Kymo preloaded by hand is not recorded", error);
+		print_grade(BAD, "environment",
+			    "%s: a program with Kymo preloaded by hand is not recorded", error);
 }
 
 /* ---- backends ---- */
 
 static void say_backend(enum launch_grade grade, const char *what, const char *text)
 {
-	line((enum grade)grade, what, "%s", text);
+	print_grade((enum grade)grade, what, "%s", text);
 }
 
 /* A library that is named already gets what Kymo would. */
@@ -234,9 +236,9 @@ static void check_annotations(void)
 	for (unsigned i = 0; all[i]; i++)
 		text_addf(&good, "%s%s", i ? ", " : "", all[i]->annotation);
 	if (bad.length)
-		line(FAIR, "annotations", "%s", bad.s);
+		print_grade(FAIR, "annotations", "%s", bad.s);
 	else
-		line(GOOD, "annotations", "%s and Kymo's own are recorded", good.s);
+		print_grade(GOOD, "annotations", "%s and Kymo's own are recorded", good.s);
 	text_release(&bad);
 	text_release(&good);
 }
@@ -277,7 +279,7 @@ static void missing_source(void *data, const char *source, const char *text, boo
 	struct telemetry_found *f = data;
 
 	if (denied)
-		line(FAIR, "telemetry", "%s: %s", source, text);
+		print_grade(FAIR, "telemetry", "%s: %s", source, text);
 	else
 		text_addf(&f->missing, "%s%s: %s", f->missing.length ? "; " : "", source, text);
 }
@@ -289,9 +291,9 @@ static void check_telemetry(void)
 
 	telemetry_look(telemetry_root(), &v);
 	if (f.good.length)
-		line(GOOD, "telemetry", "%s; kymo list telemetry shows values", f.good.s);
+		print_grade(GOOD, "telemetry", "%s; kymo list telemetry shows values", f.good.s);
 	if (f.missing.length)
-		line(GOOD, "telemetry", "nothing from %s", f.missing.s);
+		print_grade(GOOD, "telemetry", "nothing from %s", f.missing.s);
 	text_release(&f.good);
 	text_release(&f.missing);
 }
@@ -302,8 +304,8 @@ static void check_left_over(void)
 	unsigned n = place_sweep();
 
 	if (n)
-		line(GOOD, "left over", "%u %s was killed; what %s left behind is removed", n,
-		     n == 1 ? "recording" : "recordings", n == 1 ? "it" : "they");
+		print_grade(GOOD, "left over", "%u %s was killed; what %s left behind is removed",
+			    n, n == 1 ? "recording" : "recordings", n == 1 ? "it" : "they");
 }
 
 static int run_doctor(int argc, char **argv)

@@ -55,9 +55,9 @@ static void default_output(const char *trace, const struct format *f, struct tex
 		text_addf(out, "-%s", f->name);
 }
 
-static kymo_status_t convert(const struct format *reader, const char *path,
-			     const struct format *writer, const struct stream_filter *filter,
-			     const struct format_options *o)
+static kymo_status_t convert_trace(const struct format *reader, const char *path,
+				   const struct format *writer, const struct stream_filter *filter,
+				   const struct format_options *o)
 {
 	struct stream_sink *sink;
 	struct cli_counter c;
@@ -104,7 +104,7 @@ static kymo_status_t export_one(const char *path, const struct format *writer,
 		cli_error("%s is a directory; give a file with -o", o.output);
 		status = KYMO_ERROR_INVALID_ARGUMENT;
 	} else {
-		status = convert(reader, path, writer, filter, &o);
+		status = convert_trace(reader, path, writer, filter, &o);
 	}
 	text_release(&name);
 	cli_log_finish();

@@ -29,7 +29,7 @@ static struct info *info_of(struct stream_sink *s)
 
 /* ---- counting ------------------------------------------------------------------------------ */
 
-static void count(struct info *c, const struct rec *r)
+static void count_record(struct info *c, const struct rec *r)
 {
 	c->records++;
 	c->by_domain[c->t->ops[r->op].domain]++;
@@ -39,7 +39,7 @@ static void count(struct info *c, const struct rec *r)
 
 static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 {
-	count(info_of(s), r);
+	count_record(info_of(s), r);
 	info_of(s)->failed += !r->ok;
 	return KYMO_OK;
 }
@@ -53,33 +53,33 @@ static void count_device(struct info *c, const struct rec_device *d)
 
 static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 {
-	count(info_of(s), &r->base);
+	count_record(info_of(s), &r->base);
 	count_device(info_of(s), &r->device);
 	return KYMO_OK;
 }
 
 static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
 {
-	count(info_of(s), &r->base);
+	count_record(info_of(s), &r->base);
 	count_device(info_of(s), &r->device);
 	return KYMO_OK;
 }
 
 static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
 {
-	count(info_of(s), &r->base);
+	count_record(info_of(s), &r->base);
 	return KYMO_OK;
 }
 
 static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
 {
-	count(info_of(s), &r->base);
+	count_record(info_of(s), &r->base);
 	return KYMO_OK;
 }
 
 static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
 {
-	count(info_of(s), r);
+	count_record(info_of(s), r);
 	return KYMO_OK;
 }
 
@@ -106,12 +106,12 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 
 /* ---- printing ------------------------------------------------------------------------------ */
 
-static void heading(const char *text)
+static void print_heading(const char *text)
 {
 	plain_printf(stdout, "\n%s\n", text);
 }
 
-static void rest(uint32_t total)
+static void print_omitted(uint32_t total)
 {
 	if (total > ROWS_SHOWN)
 		plain_printf(stdout, "  ... and %u more\n", total - ROWS_SHOWN);
@@ -214,7 +214,7 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 
 static void print_threads(const struct info *c, const struct trace *t)
 {
-	heading("Threads");
+	print_heading("Threads");
 	for (uint32_t i = 1; i < t->threads_count && i <= ROWS_SHOWN; i++) {
 		const struct t_thread *th = &t->threads[i];
 
@@ -226,7 +226,7 @@ static void print_threads(const struct info *c, const struct trace *t)
 			plain_printf(stdout, ", %" PRIu64 " lost", th->lost);
 		plain_printf(stdout, "%s\n", th->own ? " (no thread of the program)" : "");
 	}
-	rest(t->threads_count - 1);
+	print_omitted(t->threads_count - 1);
 }
 
 static void print_clock(const struct trace *t, const struct t_agent *a)
@@ -262,15 +262,15 @@ static void print_device(const struct trace *t, const struct t_agent *a)
 static void print_devices(const struct trace *t)
 {
 	if (t->agents_count > 1)
-		heading("Devices");
+		print_heading("Devices");
 	for (uint32_t i = 1; i < t->agents_count && i <= ROWS_SHOWN; i++) {
 		const struct t_agent *a = &t->agents[i];
 
 		print_device(t, a);
 	}
-	rest(t->agents_count - 1);
+	print_omitted(t->agents_count - 1);
 	if (t->queues_count > 1)
-		heading("Queues");
+		print_heading("Queues");
 	for (uint32_t i = 1; i < t->queues_count && i <= ROWS_SHOWN; i++) {
 		const struct t_queue *q = &t->queues[i];
 		const char *context = t->contexts[q->context].name;
@@ -281,7 +281,7 @@ static void print_devices(const struct trace *t)
 			     q->flags & QUEUE_PROFILING_FORCED ? ", profiling switched on by Kymo"
 							       : "");
 	}
-	rest(t->queues_count - 1);
+	print_omitted(t->queues_count - 1);
 }
 
 static void print_open_calls(const struct trace *t)
@@ -291,7 +291,7 @@ static void print_open_calls(const struct trace *t)
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		recording |= t->processes[i].recording;
 	if (t->open_calls_count > 1)
-		heading(recording ? "Open" : "Open when the process ended");
+		print_heading(recording ? "Open" : "Open when the process ended");
 	for (uint32_t i = 1; i < t->open_calls_count && i <= ROWS_SHOWN; i++) {
 		const struct t_open_call *o = &t->open_calls[i];
 
@@ -304,7 +304,7 @@ static void print_open_calls(const struct trace *t)
 			plain_printf(stdout, ", for %.3f s", seconds_between(o->start, p->seen));
 		plain_printf(stdout, "\n");
 	}
-	rest(t->open_calls_count - 1);
+	print_omitted(t->open_calls_count - 1);
 }
 
 static void print_unfinished(const struct trace *t)
@@ -314,7 +314,7 @@ static void print_unfinished(const struct trace *t)
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		unlisted += t->processes[i].unlisted;
 	if (t->unfinished_count > 1 || unlisted)
-		heading("Submitted, never seen to finish");
+		print_heading("Submitted, never seen to finish");
 	for (uint32_t i = 1; i < t->unfinished_count && i <= ROWS_SHOWN; i++) {
 		const struct t_unfinished *u = &t->unfinished[i];
 
@@ -324,7 +324,7 @@ static void print_unfinished(const struct trace *t)
 			     u->queue ? t->queues[u->queue].label : "no queue",
 			     seconds_between(t->origin, u->submit));
 	}
-	rest(t->unfinished_count - 1);
+	print_omitted(t->unfinished_count - 1);
 	if (unlisted)
 		printf("  %" PRIu64 " more, of which only the number is known\n", unlisted);
 }
@@ -334,7 +334,7 @@ static void print_notes(const struct trace *t)
 	static const char *const severities[] = {"", "info", "warning", "error"};
 
 	if (t->notes_count > 1)
-		heading("Notes");
+		print_heading("Notes");
 	for (uint32_t i = 1; i < t->notes_count && i <= ROWS_SHOWN; i++) {
 		const struct t_note *n = &t->notes[i];
 
@@ -344,7 +344,7 @@ static void print_notes(const struct trace *t)
 			plain_printf(stdout, " (%" PRIu64 " times)", n->count);
 		putchar('\n');
 	}
-	rest(t->notes_count - 1);
+	print_omitted(t->notes_count - 1);
 }
 
 static void print_quality(const struct info *c, const struct trace *t)
@@ -365,7 +365,7 @@ static void print_quality(const struct info *c, const struct trace *t)
 		rows += t->processes[i].left_out_rows;
 		overwritten += t->processes[i].overwritten_records;
 	}
-	heading("Quality");
+	print_heading("Quality");
 	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "lost records", lost);
 	if (unwritten)
 		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  refused by the file system",
@@ -404,10 +404,10 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	const struct info *c = info_of(s);
 
 	print_head(c, t);
-	heading("Processes");
+	print_heading("Processes");
 	for (uint32_t i = 1; i < t->processes_count && i <= ROWS_SHOWN; i++)
 		print_process(c, t, i);
-	rest(t->processes_count - 1);
+	print_omitted(t->processes_count - 1);
 	print_threads(c, t);
 	print_devices(t);
 	print_quality(c, t);
@@ -417,7 +417,7 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	return KYMO_OK;
 }
 
-static kymo_status_t info(const char *path)
+static kymo_status_t print_info(const char *path)
 {
 	const struct format *reader = cli_reader(path);
 	struct format_options o = {.log = &cli_log,
@@ -456,7 +456,7 @@ static int run(int argc, char **argv)
 
 		if (i)
 			putchar('\n');
-		status = info(argv[i]);
+		status = print_info(argv[i]);
 		worst = status == KYMO_OK ? worst : status;
 	}
 	return cli_exit(worst);

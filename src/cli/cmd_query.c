@@ -38,8 +38,8 @@ static void log_message(struct stream_log *l, int severity, const char *text)
 	cli_message(severity, text);
 }
 
-static int query(struct store **stores, char **paths, unsigned count, const char *sql,
-		 struct stream_log *log)
+static int query_stores(struct store **stores, char **paths, unsigned count, const char *sql,
+			struct stream_log *log)
 {
 	kymo_status_t status = KYMO_OK;
 
@@ -110,7 +110,7 @@ static int run_query(int argc, char **argv)
 			tell_recording(&log, argv[i], store_trace(stores[count++]));
 	}
 	if (result == CLI_OK)
-		result = query(stores, argv, count, sql, &log);
+		result = query_stores(stores, argv, count, sql, &log);
 	for (unsigned i = 0; i < count; i++)
 		store_close(stores[i]);
 	free(stores);

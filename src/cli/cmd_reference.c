@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "launch/launch.h"
 
-static void add(struct json *j, const char *name, const char *value)
+static void add_member(struct json *j, const char *name, const char *value)
 {
 	json_name(j, name);
 	json_add_string(j, value);
@@ -24,20 +24,20 @@ static void add_option(struct json *j, const struct knob_table *t, unsigned row)
 	knob_environment_name(t, row, variable, sizeof(variable));
 	json_line(j, 3);
 	json_open(j, '{');
-	add(j, "name", k->name);
-	add(j, "letter", letter);
+	add_member(j, "name", k->name);
+	add_member(j, "letter", letter);
 	json_name(j, "flag");
 	json_add_bool(j, k->type == KNOB_FLAG);
 	json_name(j, "optional");
 	json_add_bool(j, k->flags & KNOB_OPTIONAL);
 	json_name(j, "list");
 	json_add_bool(j, k->type == KNOB_LIST);
-	add(j, "metavar", k->metavar);
-	add(j, "values", k->values);
-	add(j, "default", k->fallback);
-	add(j, "group", k->group);
-	add(j, "doc", k->doc);
-	add(j, "variable", variable);
+	add_member(j, "metavar", k->metavar);
+	add_member(j, "values", k->values);
+	add_member(j, "default", k->fallback);
+	add_member(j, "group", k->group);
+	add_member(j, "doc", k->doc);
+	add_member(j, "variable", variable);
 	json_close(j);
 }
 
@@ -45,10 +45,10 @@ static void add_command(struct json *j, const struct command *c)
 {
 	json_line(j, 2);
 	json_open(j, '{');
-	add(j, "name", c->name);
-	add(j, "operands", c->operands);
-	add(j, "summary", c->summary);
-	add(j, "about", c->about);
+	add_member(j, "name", c->name);
+	add_member(j, "operands", c->operands);
+	add_member(j, "summary", c->summary);
+	add_member(j, "about", c->about);
 	json_name(j, "options");
 	json_open(j, '[');
 	for (unsigned i = 0; c->knobs && i < c->knobs->count; i++)
@@ -62,8 +62,8 @@ static void add_variables(struct json *j, const struct knob_variable *v)
 	for (; v && v->name; v++) {
 		json_line(j, 2);
 		json_open(j, '{');
-		add(j, "name", v->name);
-		add(j, "what", v->what);
+		add_member(j, "name", v->name);
+		add_member(j, "what", v->what);
 		json_close(j);
 	}
 }
@@ -73,9 +73,9 @@ static void add_topics(struct json *j)
 	for (size_t i = 0; list_table[i]; i++) {
 		json_line(j, 2);
 		json_open(j, '{');
-		add(j, "name", list_table[i]->name);
-		add(j, "summary", list_table[i]->summary);
-		add(j, "operands", list_table[i]->operands);
+		add_member(j, "name", list_table[i]->name);
+		add_member(j, "summary", list_table[i]->summary);
+		add_member(j, "operands", list_table[i]->operands);
 		json_close(j);
 	}
 }
@@ -86,7 +86,7 @@ static int run_reference(int argc, char **argv)
 	struct json j = {.out = &out};
 
 	json_open(&j, '{');
-	add(&j, "version", KYMO_VERSION);
+	add_member(&j, "version", KYMO_VERSION);
 	json_name(&j, "commands");
 	json_open(&j, '[');
 	for (size_t i = 0; command_table[i]; i++)

@@ -45,7 +45,7 @@ struct run {
 
 /* ---- before ---------------------------------------------------------------------------------- */
 
-static int fail(struct text *error, int status)
+static int report_error(struct text *error, int status)
 {
 	cli_error("%s", error->s ? error->s : strerror(errno));
 	text_release(error);
@@ -59,7 +59,7 @@ static int check_program(struct run *r)
 	int status;
 
 	if (!program_find(&r->program, r->argv[0], &error, &status))
-		return fail(&error, status);
+		return report_error(&error, status);
 	r->traced = !r->program.untraceable[0];
 	if (r->traced)
 		return 0;
@@ -189,14 +189,14 @@ static int dry_run(struct run *r)
 	if (!environment_make(&r->environment, &run_options_table, r->program.path,
 			      r->options->output ? r->options->output : "NAME-TIME.kymo",
 			      r->traced ? "/tmp/kymo-drain-XXXXXX/drain" : NULL, &error))
-		return fail(&error, CLI_FAILURE);
+		return report_error(&error, CLI_FAILURE);
 	print_plan(r);
 	environment_release(&r->environment);
 	return CLI_OK;
 }
 
 /* Trace and environment; 0 or the exit status. The trace comes last: errors leave nothing behind. */
-static int prepare(struct run *r)
+static int prepare_run(struct run *r)
 {
 	struct text error = {0};
 
@@ -207,26 +207,26 @@ static int prepare(struct run *r)
 		return environment_make(&r->environment, &run_options_table, r->program.path, NULL,
 					NULL, &error)
 			       ? 0
-			       : fail(&error, CLI_FAILURE);
+			       : report_error(&error, CLI_FAILURE);
 	if (!*cli_libdir()) {
 		environment_make(&r->environment, &run_options_table, r->program.path, "",
 				 r->socket, &error);
-		return fail(&error, CLI_FAILURE);
+		return report_error(&error, CLI_FAILURE);
 	}
 	if (!make_local(r, &error))
-		return fail(&error, CLI_FAILURE);
+		return report_error(&error, CLI_FAILURE);
 	if (!trace_make(r->trace, r->options, r->argv[0], &r->manifest, &error)) {
 		drop_local(r);
-		return fail(&error, CLI_FAILURE);
+		return report_error(&error, CLI_FAILURE);
 	}
 	file_hold(r->trace);
 	place_sweep();
 	if (!check_room(r->trace, &error) || !make_place(r, &error))
-		return fail(&error, CLI_FAILURE);
+		return report_error(&error, CLI_FAILURE);
 	if (!environment_make(&r->environment, &run_options_table, r->program.path, r->trace,
 			      r->socket, &error)) {
 		place_remove(r->socket);
-		return fail(&error, CLI_FAILURE);
+		return report_error(&error, CLI_FAILURE);
 	}
 	r->manifest.environment = r->environment.set;
 	return 0;
@@ -484,7 +484,7 @@ static bool is_lossy(const struct run *r, const struct outcome *out)
 }
 
 /* On stderr: standard output is the program's. */
-static void conclude(struct run *r, struct outcome *out, int ranks_ms)
+static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 {
 	const struct job *job = &r->manifest.job;
 	bool nothing = out->totals.processes == 0 && job->size < 2, prevented;
@@ -532,7 +532,7 @@ static void conclude_in_place(void *data, struct outcome *out)
 	if (access(r->trace, F_OK) != 0)
 		return; /* the program could not be executed */
 	launch_finish(out, out->left ? 0 : FINISH_SECONDS);
-	conclude(r, out, RANKS_LATE_MS);
+	print_result(r, out, RANKS_LATE_MS);
 }
 
 /* -1: not here; the exit status if it could not be. Does not return if it could. */
@@ -548,7 +548,7 @@ static int go_in_place(struct run *r, const struct launch *l)
 	return out.exec_error == EAGAIN ? -1 : not_executed(r, &out);
 }
 
-static int go(struct run *r)
+static int run_program(struct run *r)
 {
 	struct launch l = {.program = r->program.path,
 			   .argv = r->argv,
@@ -576,11 +576,11 @@ static int go(struct run *r)
 	if (out.drain_failed)
 		place_remove(r->socket); /* it could not */
 	if (r->traced && r->manifest.job.size < 2)
-		conclude(r, &out, RANKS_MS);
+		print_result(r, &out, RANKS_MS);
 	launch_finish(&out, out.left || out.interrupted ? 0 : FINISH_SECONDS);
 	/* In a job the others must find this rank's manifest complete before all is told. */
 	if (r->traced && r->manifest.job.size >= 2)
-		conclude(r, &out, RANKS_MS);
+		print_result(r, &out, RANKS_MS);
 	environment_release(&r->environment);
 	if (r->traced && r->options->strict && out.wait_status == 0 && is_lossy(r, &out))
 		return CLI_NO;
@@ -659,8 +659,8 @@ static int run_run(int argc, char **argv)
 		return CLI_USAGE;
 	if (r.options->dry_run)
 		return dry_run(&r);
-	status = prepare(&r);
-	return status ? status : go(&r);
+	status = prepare_run(&r);
+	return status ? status : run_program(&r);
 }
 
 const struct command cmd_run = {

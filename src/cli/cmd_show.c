@@ -44,7 +44,7 @@ static kymo_status_t read_into(const struct format *reader, const char *path,
 	return status;
 }
 
-static kymo_status_t show(const char *path, const struct stream_filter *filter)
+static kymo_status_t show_trace(const char *path, const struct stream_filter *filter)
 {
 	const struct format *reader = cli_reader(path), *text = format_find("text");
 	/* A bar would be drawn into the text when both go to the terminal. */
@@ -89,7 +89,7 @@ static int run(int argc, char **argv)
 			plain_printf(stdout, "%s==> %s <==\n", i ? "\n" : "", argv[i]);
 			fflush(stdout);
 		}
-		status = show(argv[i], filter);
+		status = show_trace(argv[i], filter);
 		worst = status == KYMO_OK ? worst : status;
 	}
 	stream_filter_free(filter);

@@ -12,13 +12,13 @@
 
 static unsigned warnings;
 
-static void message(struct stream_log *l, int severity, const char *text)
+static void log_message(struct stream_log *l, int severity, const char *text)
 {
 	if (severity >= 3 || warnings++ < WARNINGS_SHOWN)
 		cli_message(severity, text);
 }
 
-struct stream_log cli_log = {message};
+struct stream_log cli_log = {log_message};
 
 void cli_log_finish(void)
 {
@@ -104,7 +104,7 @@ static struct cli_counter *counter(struct stream_sink *s)
 }
 
 /* Beyond the limit: nothing is passed on. */
-static bool full(struct cli_counter *c)
+static bool limit_reached(struct cli_counter *c)
 {
 	return c->limit && c->count == c->limit;
 }
@@ -114,7 +114,7 @@ static bool full(struct cli_counter *c)
 	{                                                                                          \
 		struct cli_counter *c = counter(s);                                                \
                                                                                                    \
-		if (full(c))                                                                       \
+		if (limit_reached(c))                                                              \
 			return KYMO_ERROR_LIMIT;                                                   \
 		c->count++;                                                                        \
 		return c->next->name(c->next, r);                                                  \
@@ -136,7 +136,7 @@ static kymo_status_t forward_loss(struct stream_sink *s, const struct rec_loss *
 {
 	struct cli_counter *c = counter(s);
 
-	return full(c) ? KYMO_ERROR_LIMIT : c->next->loss(c->next, r);
+	return limit_reached(c) ? KYMO_ERROR_LIMIT : c->next->loss(c->next, r);
 }
 
 static void say_domains(const char *bad, int length, const struct trace *t)

@@ -195,7 +195,7 @@ static bool is_program(const char *word)
 	return found;
 }
 
-static int dispatch(int argc, char **argv)
+static int run_named_command(int argc, char **argv)
 {
 	const struct command *c;
 
@@ -237,7 +237,7 @@ int main(int argc, char **argv)
 	int status;
 
 	hold_standard_streams();
-	status = dispatch(argc, argv);
+	status = run_named_command(argc, argv);
 	/* A full disk must not look like a short answer. */
 	if (status == CLI_OK && (fflush(stdout) != 0 || ferror(stdout))) {
 		cli_error("standard output cannot be written: %s", strerror(errno));

@@ -39,7 +39,7 @@ int in_place_output(const struct job *job)
 }
 
 /* Leaves 0, 1 (nothing), 2 (`output`), 3 (`control`), 4 (`ready`). */
-static void arrange(int output, int control, int ready)
+static void arrange_descriptors(int output, int control, int ready)
 {
 	int null = open("/dev/null", O_RDWR);
 	int parked[5] = {null, null, output, control, ready};
@@ -66,8 +66,8 @@ static void await_death(int pid, int pidfd)
 }
 
 /* Does not return. */
-static void attend(const struct launch *l, int output, int ready, int program,
-		   void (*tell)(void *, struct outcome *), void *data)
+static void attend_program(const struct launch *l, int output, int ready, int program,
+			   void (*tell)(void *, struct outcome *), void *data)
 {
 	struct outcome out = {.control = -1, .drain = -1, .program = program};
 	int pidfd;
@@ -78,7 +78,7 @@ static void attend(const struct launch *l, int output, int ready, int program,
 	if (out.drain < 0)
 		_exit(1);
 	launch_tell_drain(out.control, DRAIN_PROGRAM, program, 0);
-	arrange(output, out.control, ready);
+	arrange_descriptors(output, out.control, ready);
 	out.control = 3;
 	pidfd = death_watch(program);
 	if (write(4, "r", 1) != 1)
@@ -106,7 +106,7 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 	if (pid == 0) {
 		/* Not a child of the program: its wait() would see it. */
 		if (fork() == 0)
-			attend(l, output, ready[1], program, tell, data);
+			attend_program(l, output, ready[1], program, tell, data);
 		_exit(0);
 	}
 	close(ready[1]);

@@ -231,7 +231,7 @@ static void block_signals(struct launcher *s)
 	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static bool waiting(const struct launcher *s, uint64_t ended)
+static bool still_waiting(const struct launcher *s, uint64_t ended)
 {
 	if (!s->ended)
 		return true;
@@ -251,7 +251,7 @@ static void wait_for_end(struct launcher *s)
 		look_at_program(s);
 		if (s->ended && !ended)
 			ended = clock_ns(CLOCK_MONOTONIC);
-		if (!waiting(s, ended))
+		if (!still_waiting(s, ended))
 			return;
 		poll(p, 2, s->busy ? 20 : -1);
 		while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
@@ -329,7 +329,7 @@ void launch_await_drain(struct outcome *out)
 	struct launcher s = {.control = out->control, .out = out, .ended = true};
 	uint64_t ended = clock_ns(CLOCK_MONOTONIC);
 
-	while (waiting(&s, ended)) {
+	while (still_waiting(&s, ended)) {
 		struct pollfd p = {s.control, POLLIN, 0};
 
 		if (poll(&p, 1, s.busy ? 20 : -1) > 0)

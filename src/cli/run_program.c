@@ -29,7 +29,7 @@ enum { SCRIPT_DEPTH = 5, HEADERS_MAX = 64, STRINGS_MAX = 64 << 20 };
 /* ---- finding -------------------------------------------------------------------------------- */
 
 /* 0, or why `path` cannot be executed. */
-static int executable(const char *path)
+static int why_not_executable(const char *path)
 {
 	struct stat st;
 
@@ -43,7 +43,7 @@ static int executable(const char *path)
 }
 
 /* The errno of the most telling failure, as execvp(): EACCES beats ENOENT. */
-static int search(const char *name, char path[PATH_MAX])
+static int search_path(const char *name, char path[PATH_MAX])
 {
 	const char *p = getenv("PATH");
 	int why = ENOENT;
@@ -56,7 +56,7 @@ static int search(const char *name, char path[PATH_MAX])
 
 		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)n, p, n ? "/" : "./", name) <
 		    PATH_MAX) {
-			error = executable(path);
+			error = why_not_executable(path);
 			if (error == 0)
 				return 0;
 			if (error == EACCES)
@@ -68,15 +68,15 @@ static int search(const char *name, char path[PATH_MAX])
 	}
 }
 
-static bool find(struct program *p, const char *name, struct text *error, int *status)
+static bool find_program(struct program *p, const char *name, struct text *error, int *status)
 {
 	int why;
 
 	if (strchr(name, '/')) {
 		snprintf(p->path, sizeof(p->path), "%s", name);
-		why = executable(name);
+		why = why_not_executable(name);
 	} else {
-		why = *name ? search(name, p->path) : ENOENT;
+		why = *name ? search_path(name, p->path) : ENOENT;
 	}
 	if (why == 0)
 		return true;
@@ -218,7 +218,7 @@ bool program_names(const char *path, const char *text)
 }
 
 /* Interpreter of a script, "" if the file is none. */
-static void interpreter(const char *head, char *out, size_t size)
+static void interpreter_of(const char *head, char *out, size_t size)
 {
 	const char *p = head + 2;
 
@@ -243,10 +243,10 @@ static bool check_file(const char *path, unsigned depth, char *why, struct text 
 		close(fd);
 	if (n < 2)
 		return true; /* may be executed, may not be read */
-	interpreter(head, next, sizeof(next));
-	if (*next && executable(next) != 0) {
+	interpreter_of(head, next, sizeof(next));
+	if (*next && why_not_executable(next) != 0) {
 		text_addf(error, "\"%s\" is a script for \"%s\", which cannot be executed: %s",
-			  path, next, strerror(executable(next)));
+			  path, next, strerror(why_not_executable(next)));
 		ok = false;
 	} else if (*next && depth < SCRIPT_DEPTH) {
 		ok = check_file(next, depth + 1, why, error);
@@ -257,7 +257,7 @@ static bool check_file(const char *path, unsigned depth, char *why, struct text 
 bool program_find(struct program *p, const char *name, struct text *error, int *status)
 {
 	memset(p, 0, sizeof(*p));
-	if (!find(p, name, error, status))
+	if (!find_program(p, name, error, status))
 		return false;
 	*status = RUN_NOT_EXECUTABLE;
 	return check_file(p->path, 0, p->untraceable, error);

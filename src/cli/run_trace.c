@@ -22,7 +22,7 @@
 enum { AWAIT_MS = 3000, AWAIT_STEP_MS = 10 };
 
 /* Absolute, without a slash at the end. */
-static bool absolute(char out[PATH_MAX], const char *path, const char *cwd)
+static bool absolute_path(char out[PATH_MAX], const char *path, const char *cwd)
 {
 	bool whole = *path == '/' || strcmp(cwd, "/") == 0;
 	int n = snprintf(out, PATH_MAX - 64, "%s%s%s", *path == '/' ? "" : cwd, whole ? "" : "/",
@@ -34,7 +34,7 @@ static bool absolute(char out[PATH_MAX], const char *path, const char *cwd)
 }
 
 /* Builds the directory beside its place. */
-static bool build(char *tmp, struct manifest *m)
+static bool build_directory(char *tmp, struct manifest *m)
 {
 	char raw[PATH_MAX];
 
@@ -47,7 +47,7 @@ static bool build(char *tmp, struct manifest *m)
 }
 
 /* Another rank was first: this one's manifest lies beside that rank's. */
-static bool join(const char *path, struct manifest *m, struct text *error)
+static bool join_job_trace(const char *path, struct manifest *m, struct text *error)
 {
 	manifest_join(m, path);
 	if (manifest_write(m, NULL))
@@ -74,8 +74,8 @@ static bool remove_old(const char *path)
 }
 
 /* Something is there that is not our job's trace. */
-static bool replace(const char *path, const struct run_options *o, bool is_trace,
-		    struct text *error)
+static bool replace_existing(const char *path, const struct run_options *o, bool is_trace,
+			     struct text *error)
 {
 	if (!o->force) {
 		text_addf(error, "\"%s\" exists; --force replaces a trace, -o names another place",
@@ -116,8 +116,8 @@ static bool wait_for_first(const struct run_options *o, const struct manifest *m
  * Puts the directory built at `tmp` in its place. 1: done, 0: the place is taken, -1: `error` says
  * why it cannot be.
  */
-static int place(const char *tmp, const char *path, const struct run_options *o, struct manifest *m,
-		 int attempt, struct text *error)
+static int move_into_place(const char *tmp, const char *path, const struct run_options *o,
+			   struct manifest *m, int attempt, struct text *error)
 {
 	struct trace_found found;
 
@@ -128,7 +128,7 @@ static int place(const char *tmp, const char *path, const struct run_options *o,
 	trace_look(path, &found);
 	if (trace_is_of(&found, &m->job) && trace_is_own(path)) {
 		file_remove_tree(tmp);
-		return join(path, m, error) ? 1 : -1;
+		return join_job_trace(path, m, error) ? 1 : -1;
 	}
 	if (trace_is_of(&found, &m->job) && o->output) {
 		text_addf(error,
@@ -139,7 +139,7 @@ static int place(const char *tmp, const char *path, const struct run_options *o,
 	}
 	if (!o->output)
 		return 0; /* the next default name */
-	if (wait_for_first(o, m, attempt) || replace(path, o, found.is_trace, error))
+	if (wait_for_first(o, m, attempt) || replace_existing(path, o, found.is_trace, error))
 		return 0;
 	return -1;
 }
@@ -155,13 +155,13 @@ static bool choose_path(char path[PATH_MAX], const struct run_options *o, const 
 		*claimed = trace_name_by_job(name, m->cwd, program, &m->job, attempt);
 	else if (!o->output)
 		trace_name_by_time(name, program, attempt);
-	if (absolute(path, o->output ? o->output : name, m->cwd))
+	if (absolute_path(path, o->output ? o->output : name, m->cwd))
 		return true;
 	text_add(error, "the name of the trace directory is too long");
 	return false;
 }
 
-/* As choose_path() and place(), one after the other. */
+/* As choose_path() and move_into_place(), one after the other. */
 static int try_place(const char *tmp, char path[PATH_MAX], const struct run_options *o,
 		     const char *program, struct manifest *m, int attempt, struct text *error)
 {
@@ -169,20 +169,20 @@ static int try_place(const char *tmp, char path[PATH_MAX], const struct run_opti
 	int done = -1;
 
 	if (choose_path(path, o, program, m, attempt, &claimed, error))
-		done = place(tmp, path, o, m, attempt, error);
+		done = move_into_place(tmp, path, o, m, attempt, error);
 	if (claimed)
 		trace_unclaim(m->cwd, &m->job);
 	return done;
 }
 
-/* Beside any place that the trace can get; build() makes a name of its own of it. */
-static bool temporary(char tmp[PATH_MAX], const struct run_options *o, const char *program,
-		      const struct manifest *m)
+/* Beside any place that the trace can get; build_directory() makes a name of its own of it. */
+static bool temporary_path(char tmp[PATH_MAX], const struct run_options *o, const char *program,
+			   const struct manifest *m)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
 
 	trace_name_by_time(name, program, 0);
-	if (!absolute(path, o->output ? o->output : name, m->cwd))
+	if (!absolute_path(path, o->output ? o->output : name, m->cwd))
 		return false;
 	snprintf(tmp, PATH_MAX, "%.*s.XXXXXX", PATH_MAX - 40, path);
 	return true;
@@ -194,11 +194,11 @@ bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *pr
 	char tmp[PATH_MAX];
 	int done = 0;
 
-	if (!temporary(tmp, o, program, m)) {
+	if (!temporary_path(tmp, o, program, m)) {
 		text_add(error, "the name of the trace directory is too long");
 		return false;
 	}
-	if (!file_make_parents(tmp, 0777) || !build(tmp, m)) {
+	if (!file_make_parents(tmp, 0777) || !build_directory(tmp, m)) {
 		text_addf(error,
 			  "trace directory \"%s\" cannot be made: %s; -o names another place",
 			  o->output ? o->output : tmp, strerror(errno));

@@ -76,7 +76,7 @@ bool trace_is_own(const char *path)
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* PROGRAM-WHAT.kymo, PROGRAM-WHAT-2.kymo ... */
-static void numbered(char *out, const char *program, const char *what, int attempt)
+static void numbered_name(char *out, const char *program, const char *what, int attempt)
 {
 	const char *base = strrchr(program, '/');
 
@@ -95,7 +95,7 @@ void trace_name_by_time(char out[NAME_MAX + 1], const char *program, int attempt
 
 	localtime_r(&now, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-	numbered(out, program, stamp, attempt);
+	numbered_name(out, program, stamp, attempt);
 }
 
 static bool is_of(const char *folder, const char *name, const struct job *job)
@@ -143,7 +143,7 @@ void trace_unclaim(const char *folder, const struct job *job)
 }
 
 /* 1: the name is this rank's to give, 0: it was given, `name` is what was chosen, -1: neither. */
-static int claim(char name[NAME_MAX + 1], const char *folder, const struct job *job)
+static int claim_name(char name[NAME_MAX + 1], const char *folder, const struct job *job)
 {
 	char path[PATH_MAX];
 	ssize_t n;
@@ -170,13 +170,13 @@ bool trace_name_by_job(char out[NAME_MAX + 1], const char *folder, const char *p
 		trace_unclaim(folder,
 			      job); /* of one that died, and led to what is not this job's */
 	for (int i = 0; i < TRACE_NAMES; i++) {
-		numbered(out, program, job->id, i);
+		numbered_name(out, program, job->id, i);
 		if (is_of(folder, out, job) || find_other(out, folder, job))
 			return false;
 		snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - NAME_MAX - 2, folder, out);
 		if (access(path, F_OK) == 0)
 			continue; /* an earlier job of that name */
-		got = claim(out, folder, job);
+		got = claim_name(out, folder, job);
 		if (got >= 0)
 			break;
 	}

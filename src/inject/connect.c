@@ -88,7 +88,7 @@ static enum answer await_welcome(int fd)
 	return w.version == SHM_VERSION && w.status == KYMO_OK ? LET_IN : REFUSED;
 }
 
-static enum answer greet(int fd, int memfd, uint64_t bytes)
+static enum answer request_ring(int fd, int memfd, uint64_t bytes)
 {
 	if (send_hello(fd, memfd, bytes, false))
 		return await_welcome(fd);
@@ -103,7 +103,7 @@ static enum answer greet(int fd, int memfd, uint64_t bytes)
  */
 static char self[PATH_MAX];
 
-__attribute__((constructor(101))) static void locate(void)
+__attribute__((constructor(101))) static void locate_own_library(void)
 {
 	Dl_info info;
 
@@ -278,7 +278,7 @@ kymo_status_t connect_share(int memfd, uint64_t bytes, void *data)
 		errno = error;
 		return KYMO_ERROR_SYSTEM;
 	}
-	answer = greet(fd, memfd, bytes);
+	answer = request_ring(fd, memfd, bytes);
 	error = answer == UNHEARD ? ECONNRESET : errno;
 	close(fd);
 	/*
@@ -289,7 +289,7 @@ kymo_status_t connect_share(int memfd, uint64_t bytes, void *data)
 		fd = to_drain(0);
 		if (fd < 0)
 			break;
-		answer = greet(fd, memfd, bytes);
+		answer = request_ring(fd, memfd, bytes);
 		close(fd);
 	}
 	counted = answer == REFUSED;

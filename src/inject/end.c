@@ -21,7 +21,7 @@ static end next;
 __attribute__((visibility("default"), noreturn)) void _exit(int status);
 __attribute__((visibility("default"), noreturn)) void _Exit(int status);
 
-__attribute__((constructor(102))) static void prepare(void)
+__attribute__((constructor(102))) static void find_next_exit(void)
 {
 	void *symbol = dlsym(RTLD_NEXT, "_exit");
 	int saved = errno;

@@ -39,7 +39,7 @@ static bool left_out(const char *ranks)
 	return job.rank != JOB_UNKNOWN && ranks_valid(ranks) && !ranks_have(ranks, job.rank);
 }
 
-static void start(void)
+static void start_recording(void)
 {
 	const struct run_options *o = &run_options_values;
 	char error[KNOB_ERROR_MAX];
@@ -75,10 +75,10 @@ static void start(void)
 	recorder_start(&r);
 }
 
-__attribute__((constructor)) static void loaded(void)
+__attribute__((constructor)) static void on_load(void)
 {
 	int saved = errno;
 
-	start();
+	start_recording();
 	errno = saved;
 }

@@ -14,7 +14,7 @@
 #include "base/job.h"
 #include "wire/raw.h"
 
-static void fill(struct raw_header *h, int error)
+static void fill_header(struct raw_header *h, int error)
 {
 	struct job job;
 
@@ -69,7 +69,7 @@ void unrecorded_tell(const char *trace, int error)
 	folder = open(trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	raw = folder >= 0 ? file_open_own(folder, "raw") : -1;
 	if (raw >= 0) {
-		fill(&h, error);
+		fill_header(&h, error);
 		write_header(raw, &h);
 		close(raw);
 	}

@@ -15,21 +15,21 @@ static bool is_wanted(const char *domain)
 	return knob_list_has(run_options_values.backends, domain);
 }
 
-static void tell(const char *domain, const char *text)
+static void note_unseen(const char *domain, const char *text)
 {
 	unseen_tell(getenv("KYMO_TRACE"), domain, text);
 }
 
-static void look(void)
+static void note_all_unseen(void)
 {
 	const char *trace = getenv("KYMO_TRACE");
 
 	if (trace && *trace)
-		kymo_unseen_look(is_wanted, tell);
+		kymo_unseen_look(is_wanted, note_unseen);
 }
 
 /* Exit handlers run while all libraries are still there. */
-__attribute__((constructor)) static void prepare(void)
+__attribute__((constructor)) static void register_at_exit(void)
 {
-	atexit(look);
+	atexit(note_all_unseen);
 }

@@ -99,7 +99,7 @@ static bool is_own(const char *word)
 }
 
 /* Its file name begins with one of these. */
-static bool begins(const char *word, const char *const *names)
+static bool begins_with_any(const char *word, const char *const *names)
 {
 	const char *name = strrchr(word, '/');
 
@@ -119,7 +119,7 @@ static void add_list(struct text *t, const char *list, const char *separators, c
 		char word[PATH_MAX];
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, list);
-		if (*door && begins(word, libraries)) {
+		if (*door && begins_with_any(word, libraries)) {
 			text_addf(t, ":%s", door);
 			door = "";
 		}

@@ -4,7 +4,7 @@
 
 #include "launch/launch.h"
 
-static unsigned told(const struct kymo_launch *l)
+static unsigned order_in_doctor(const struct kymo_launch *l)
 {
 	return l->told ? l->told : UINT32_MAX;
 }
@@ -33,7 +33,7 @@ void launch_told_order(const struct kymo_launch *out[LAUNCH_MOST])
 
 	out[0] = NULL;
 	for (const struct kymo_launch *const *l = launch_table; *l; l++)
-		add_sorted(out, &n, *l, told);
+		add_sorted(out, &n, *l, order_in_doctor);
 }
 
 void launch_annotations(const struct kymo_launch *out[LAUNCH_MOST])

@@ -11,8 +11,9 @@
 /* What only a runtime's provider may have: no counter of the host. */
 static char *later;
 
-static void count(kymo_context_t context, const char *list,
-		  bool (*counted)(const kymo_domain_desc_t *domain, uint32_t op, void *data))
+static void request_counters(kymo_context_t context, const char *list,
+			     bool (*counted)(const kymo_domain_desc_t *domain, uint32_t op,
+					     void *data))
 {
 	kymo_selection_t calls = {.size = sizeof(calls), .select = counted};
 	kymo_counter_set_t set;
@@ -51,7 +52,7 @@ static bool is_later(const char *word)
 	return kymo_counter_find(word, 0, &counter) == KYMO_ERROR_STATE;
 }
 
-static void append(char *list, const char *word)
+static void append_word(char *list, const char *word)
 {
 	if (*list)
 		strcat(list, ",");
@@ -68,9 +69,9 @@ static void count_all(kymo_context_t context, const char *list,
 	later = calloc(1, strlen(list) + 1);
 	if (words && now && later) {
 		for (char *w = strtok_r(words, ",", &save); w; w = strtok_r(NULL, ",", &save))
-			append(is_later(w) ? later : now, w);
+			append_word(is_later(w) ? later : now, w);
 		if (*now)
-			count(context, now, counted);
+			request_counters(context, now, counted);
 		whose = context;
 		if (*later)
 			kymo_counter_providers(on_provider, &whose);
@@ -79,7 +80,7 @@ static void count_all(kymo_context_t context, const char *list,
 	free(now);
 }
 
-static void sample(kymo_context_t context, uint64_t hz)
+static void request_samples(kymo_context_t context, uint64_t hz)
 {
 	kymo_sample_desc_t desc = {.size = sizeof(desc), .interval_ns = 1000000000u / hz};
 
@@ -103,7 +104,7 @@ void recorder_measure(kymo_context_t context, const struct recorder_options *opt
 	if (options->counters)
 		count_all(context, options->counters, counted);
 	if (options->sample_hz)
-		sample(context, options->sample_hz);
+		request_samples(context, options->sample_hz);
 	if (options->pc_sampling)
 		sample_devices(context, options);
 }

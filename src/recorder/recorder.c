@@ -56,7 +56,7 @@ static bool domain_wanted(const char *name)
 	return false;
 }
 
-static bool matches(regex_t *r, const char *name)
+static bool regex_matches(regex_t *r, const char *name)
 {
 	bool hit;
 
@@ -80,10 +80,10 @@ static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 	if ((d->flags & KYMO_OP_ACTIVITY) &&
 	    (!(d->flags & KYMO_OP_TIMED) || is_activity(domain->name)))
 		return true;
-	if (options.exclude && matches(&exclude, d->name))
+	if (options.exclude && regex_matches(&exclude, d->name))
 		return false;
 	if (options.include)
-		return matches(&include, d->name);
+		return regex_matches(&include, d->name);
 	if (options.mode == RECORDER_MINIMAL)
 		return (d->flags & KYMO_OP_MINIMAL) != 0;
 	/* To count the chattiest costs little, and they may be what there is to see. */
@@ -97,7 +97,7 @@ static bool select_left_out(const kymo_domain_desc_t *domain, uint32_t op, void 
 	const kymo_op_desc_t *d = &domain->ops[op];
 
 	return !(d->flags & (KYMO_OP_OBJECT | KYMO_OP_ACTIVITY)) && domain_wanted(domain->name) &&
-	       !options.include && !(options.exclude && matches(&exclude, d->name)) &&
+	       !options.include && !(options.exclude && regex_matches(&exclude, d->name)) &&
 	       !select_op(domain, op, NULL);
 }
 
@@ -110,16 +110,16 @@ static bool select_counted(const kymo_domain_desc_t *domain, uint32_t op, void *
 static bool select_excluded(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 {
 	return !(domain->ops[op].flags & KYMO_OP_ACTIVITY) &&
-	       matches(&exclude, domain->ops[op].name);
+	       regex_matches(&exclude, domain->ops[op].name);
 }
 
 static bool select_stack(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 {
 	return !(domain->ops[op].flags & KYMO_OP_ACTIVITY) &&
-	       matches(&stacks, domain->ops[op].name);
+	       regex_matches(&stacks, domain->ops[op].name);
 }
 
-static kymo_status_t compile(regex_t *r, const char *pattern)
+static kymo_status_t regex_compile(regex_t *r, const char *pattern)
 {
 	if (!pattern)
 		return KYMO_OK;
@@ -139,7 +139,7 @@ static void wait_ns(uint64_t ns)
 
 static _Atomic bool steered; /* the user has said since what is to be: no window holds any more */
 
-static void window(void *data)
+static void apply_window(void *data)
 {
 	wait_ns(options.delay_ns);
 	if (atomic_load(&steered))
@@ -155,7 +155,7 @@ static void window(void *data)
 /* A thread of its own only when the user asked for a window. */
 static kymo_status_t start_window(void)
 {
-	return kymo_thread_start("window", window, NULL);
+	return kymo_thread_start("window", apply_window, NULL);
 }
 
 /* ---- the program's own pauses ---- */
@@ -255,12 +255,12 @@ static kymo_status_t make_context(void)
 
 static kymo_status_t initialize(void *data)
 {
-	kymo_status_t status = compile(&include, options.include);
+	kymo_status_t status = regex_compile(&include, options.include);
 
 	if (status == KYMO_OK)
-		status = compile(&exclude, options.exclude);
+		status = regex_compile(&exclude, options.exclude);
 	if (status == KYMO_OK)
-		status = compile(&stacks, options.stacks);
+		status = regex_compile(&stacks, options.stacks);
 	if (status == KYMO_OK)
 		status = make_context();
 	if (status == KYMO_OK)

@@ -105,7 +105,7 @@ static uint32_t table_entries(const void *table)
 	return (uint32_t)(bytes / sizeof(void *) - 1);
 }
 
-static kymo_status_t check(const kymo_registration_t *r, uint32_t *entries)
+static kymo_status_t check_registration(const kymo_registration_t *r, uint32_t *entries)
 {
 	if (!r)
 		return KYMO_ERROR_INVALID_ARGUMENT;
@@ -121,14 +121,14 @@ static kymo_status_t check(const kymo_registration_t *r, uint32_t *entries)
 	return *entries ? KYMO_OK : KYMO_ERROR_INCOMPATIBLE;
 }
 
-static kymo_status_t add(const kymo_registration_t *r, kymo_registration_id_t *out)
+static kymo_status_t add_registration(const kymo_registration_t *r, kymo_registration_id_t *out)
 {
 	kymo_status_t status;
 	struct store_entry *e;
 	struct taker *t;
 	uint32_t entries;
 
-	status = check(r, &entries);
+	status = check_registration(r, &entries);
 	if (status != KYMO_OK)
 		return status;
 	e = store_new(r->name, r->version);
@@ -157,7 +157,7 @@ kymo_status_t kymo_register_table(const kymo_registration_t *registration,
 				  kymo_registration_id_t *out)
 {
 	int saved = errno;
-	kymo_status_t status = add(registration, out);
+	kymo_status_t status = add_registration(registration, out);
 
 	errno = saved;
 	return status;
@@ -193,7 +193,8 @@ kymo_status_t kymo_unregister_table(kymo_registration_id_t id)
 	return status;
 }
 
-static kymo_status_t show(const struct store_entry *e, kymo_registration_fn callback, void *data)
+static kymo_status_t show_entry(const struct store_entry *e, kymo_registration_fn callback,
+				void *data)
 {
 	const kymo_registration_info_t info = {
 		.size = sizeof(info),
@@ -215,7 +216,7 @@ kymo_status_t kymo_registrations(kymo_registration_fn callback, void *data)
 	if (!callback)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	for (struct store_entry *e = store_first(); e; e = store_next(e)) {
-		status = show(e, callback, data);
+		status = show_entry(e, callback, data);
 		if (status != KYMO_OK) {
 			store_put(e);
 			break;

@@ -28,7 +28,7 @@ static void drop_lock(void)
 }
 
 /* A child finds the list in order, whatever other threads did. */
-__attribute__((constructor)) static void prepare(void)
+__attribute__((constructor)) static void register_fork_handlers(void)
 {
 	pthread_atfork(take_lock, drop_lock, drop_lock);
 }
@@ -123,7 +123,7 @@ static void unlink_entry(struct store_entry *e)
 }
 
 /* An entry stays in the list, passed over, until nobody stands on it. Caller holds the lock. */
-static struct store_entry *put(struct store_entry *e)
+static struct store_entry *release_entry(struct store_entry *e)
 {
 	if (--e->holders)
 		return NULL;
@@ -143,7 +143,7 @@ static void entry_free(struct store_entry *e)
 void store_put(struct store_entry *entry)
 {
 	take_lock();
-	entry = put(entry);
+	entry = release_entry(entry);
 	drop_lock();
 	entry_free(entry);
 }
@@ -180,7 +180,7 @@ struct store_entry *store_next(struct store_entry *entry)
 
 	take_lock();
 	next = hold_from(entry->next);
-	entry = put(entry);
+	entry = release_entry(entry);
 	drop_lock();
 	entry_free(entry);
 	return next;

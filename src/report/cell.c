@@ -7,8 +7,8 @@
 #include "report/report.h"
 
 /* "1.234 ms": the largest unit that leaves a number of at least 1. */
-static const char *scaled(double v, double step, const char *const *units, unsigned count,
-			  char buffer[32])
+static const char *print_scaled(double v, double step, const char *const *units, unsigned count,
+				char buffer[32])
 {
 	unsigned u = 0;
 	int decimals;
@@ -35,11 +35,11 @@ static const char *show_time(uint64_t ns, char buffer[32])
 	unsigned i = 0;
 
 	if (ns < 1000000000000u)
-		return scaled((double)ns, 1000, units, 4, buffer);
+		return print_scaled((double)ns, 1000, units, 4, buffer);
 	while (ns / 1000000000u >= long_ones[i].below_s)
 		i++;
-	return scaled((double)ns / 1e9 / (double)long_ones[i].step_s, INFINITY, &long_ones[i].unit,
-		      1, buffer);
+	return print_scaled((double)ns / 1e9 / (double)long_ones[i].step_s, INFINITY,
+			    &long_ones[i].unit, 1, buffer);
 }
 
 const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32])
@@ -60,9 +60,9 @@ const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]
 		snprintf(buffer, 32, "%.6f s", (double)c->u / 1e9);
 		return buffer;
 	case CELL_BYTES:
-		return scaled((double)c->u, 1024, bytes, 5, buffer);
+		return print_scaled((double)c->u, 1024, bytes, 5, buffer);
 	case CELL_RATE:
-		return scaled(c->f, 1000, rates, 6, buffer);
+		return print_scaled(c->f, 1000, rates, 6, buffer);
 	case CELL_PERCENT:
 		snprintf(buffer, 32, "%.1f", c->f);
 		return buffer;

@@ -9,7 +9,7 @@
 /* ---- Markdown ---------------------------------------------------------------------------------- */
 
 /* Between what is the format's own. */
-static void markdown(FILE *out, const char *before, const char *s, const char *after)
+static void print_markdown(FILE *out, const char *before, const char *s, const char *after)
 {
 	struct text escaped = {0};
 
@@ -20,7 +20,7 @@ static void markdown(FILE *out, const char *before, const char *s, const char *a
 
 static void markdown_cell(FILE *out, const char *s)
 {
-	markdown(out, " ", s, " |");
+	print_markdown(out, " ", s, " |");
 }
 
 static void markdown_table(const struct table *t, FILE *out)
@@ -28,7 +28,7 @@ static void markdown_table(const struct table *t, FILE *out)
 	char buffer[32];
 
 	if (*t->title)
-		markdown(out, "\n### ", t->title, "\n");
+		print_markdown(out, "\n### ", t->title, "\n");
 	fputs("\n|", out);
 	for (unsigned c = 0; c < t->column_count; c++) {
 		if (!t->columns[c].hidden)
@@ -51,18 +51,18 @@ static void markdown_table(const struct table *t, FILE *out)
 		fputc('\n', out);
 	}
 	for (unsigned i = 0; i < t->notes.count; i++)
-		markdown(out, "\n", t->notes.lines[i], "\n");
+		print_markdown(out, "\n", t->notes.lines[i], "\n");
 }
 
 void report_print_markdown(const struct report *r, FILE *out)
 {
 	for (unsigned i = 0; i < r->head.count; i++)
-		markdown(out, i ? "\n" : "", r->head.lines[i], "\n");
+		print_markdown(out, i ? "\n" : "", r->head.lines[i], "\n");
 	for (unsigned i = 0; i < r->table_count; i++)
 		if (!r->tables[i]->hidden)
 			markdown_table(r->tables[i], out);
 	for (unsigned i = 0; i < r->foot.count; i++)
-		markdown(out, "\n", r->foot.lines[i], "\n");
+		print_markdown(out, "\n", r->foot.lines[i], "\n");
 }
 
 /* ---- CSV --------------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ struct union_columns {
 	unsigned count;
 };
 
-static void collect(struct union_columns *u, const struct report *r)
+static void collect_columns(struct union_columns *u, const struct report *r)
 {
 	unsigned room = 0;
 
@@ -130,7 +130,7 @@ void report_print_csv(const struct report *r, FILE *out)
 	struct union_columns u;
 	bool named = r->table_count != 1 || strcmp(r->tables[0]->name, "query") != 0;
 
-	collect(&u, r);
+	collect_columns(&u, r);
 	if (!u.names)
 		return;
 	if (named)

@@ -14,8 +14,8 @@
 /* ---- mistakes ---------------------------------------------------------------------------------- */
 
 /* The candidate of a query's first column that is nearest to `word`; "" if none is near. */
-static void nearest(sqlite3 *db, const char *candidates, const char *sql, const char *word,
-		    char out[64])
+static void nearest_candidate(sqlite3 *db, const char *candidates, const char *sql,
+			      const char *word, char out[64])
 {
 	sqlite3_stmt *s = NULL;
 	unsigned best = UINT_MAX;
@@ -33,7 +33,7 @@ static void nearest(sqlite3 *db, const char *candidates, const char *sql, const 
 }
 
 /* What could have been meant by a name that is not there, and where all names are. */
-static void suggest(struct text *out, sqlite3 *db, const char *sql)
+static void suggest_name(struct text *out, sqlite3 *db, const char *sql)
 {
 	static const struct {
 		const char *message, *candidates;
@@ -57,7 +57,7 @@ static void suggest(struct text *out, sqlite3 *db, const char *sql)
 			continue;
 		snprintf(word, sizeof(word), "%s", message + n);
 		dot = strrchr(word, '.'); /* "k.nme" */
-		nearest(db, kinds[i].candidates, sql, dot ? dot + 1 : word, near);
+		nearest_candidate(db, kinds[i].candidates, sql, dot ? dot + 1 : word, near);
 		if (*near)
 			text_addf(out, "did you mean \"%s\"? ", near);
 		text_add(out, "\"kymo query --schema\" prints all tables and columns");
@@ -66,7 +66,8 @@ static void suggest(struct text *out, sqlite3 *db, const char *sql)
 }
 
 /* The line of the SQL in which the mistake is, and a mark under it. */
-static void explain(struct stream_log *log, sqlite3 *db, const char *sql, const char *statement)
+static void explain_error(struct stream_log *log, sqlite3 *db, const char *sql,
+			  const char *statement)
 {
 	int offset = -1;
 	const char *at, *begin, *end;
@@ -76,7 +77,7 @@ static void explain(struct stream_log *log, sqlite3 *db, const char *sql, const 
 	offset = sqlite3_error_offset(db);
 #endif
 	text_add(&message, sqlite3_errmsg(db));
-	suggest(&hint, db, sql);
+	suggest_name(&hint, db, sql);
 	if (offset < 0) {
 		stream_error(log, "in the SQL: %s", message.s ? message.s : "");
 	} else {
@@ -226,7 +227,7 @@ static kymo_status_t table_rows(sqlite3_stmt *s, int *rc, enum report_format for
 }
 
 /* One statement: nothing is printed for those that have no result. */
-static kymo_status_t run(sqlite3_stmt *s, enum report_format format, FILE *out, int *rc)
+static kymo_status_t run_statement(sqlite3_stmt *s, enum report_format format, FILE *out, int *rc)
 {
 	kymo_status_t status = KYMO_OK;
 
@@ -253,12 +254,12 @@ kymo_status_t query_print(struct store *store, const char *sql, enum report_form
 		int rc = SQLITE_DONE;
 
 		if (sqlite3_prepare_v2(db, at, -1, &s, &next) != SQLITE_OK) {
-			explain(log, db, sql, at);
+			explain_error(log, db, sql, at);
 			return KYMO_ERROR_INVALID_ARGUMENT;
 		}
 		if (!s)
 			continue; /* a comment or white space */
-		status = run(s, format, out, &rc);
+		status = run_statement(s, format, out, &rc);
 		if (status == KYMO_OK && rc != SQLITE_DONE) {
 			stream_error(log, "%s: %s", store_path(store), sqlite3_errmsg(db));
 			status = rc == SQLITE_CORRUPT ? KYMO_ERROR_CORRUPT
@@ -281,7 +282,7 @@ static void no_arguments(sqlite3_context *c, int argc, sqlite3_value **argv)
 			     -1);
 }
 
-static bool attach(sqlite3 *db, const char *path, unsigned number)
+static bool attach_store(sqlite3 *db, const char *path, unsigned number)
 {
 	char *sql = sqlite3_mprintf("ATTACH %Q AS t%u", path, number);
 	bool ok = sql && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
@@ -290,7 +291,7 @@ static bool attach(sqlite3 *db, const char *path, unsigned number)
 	return ok;
 }
 
-static bool unite(sqlite3 *db, const char *name, unsigned count)
+static bool unite_tables(sqlite3 *db, const char *name, unsigned count)
 {
 	struct text sql = {0};
 	bool ok;
@@ -313,7 +314,7 @@ static bool unite_all(sqlite3 *db, unsigned count)
 				     -1, &s, NULL) == SQLITE_OK;
 
 	while (ok && sqlite3_step(s) == SQLITE_ROW)
-		ok = unite(db, (const char *)sqlite3_column_text(s, 0), count);
+		ok = unite_tables(db, (const char *)sqlite3_column_text(s, 0), count);
 	sqlite3_finalize(s);
 	return ok;
 }
@@ -355,7 +356,7 @@ kymo_status_t query_join(struct store *const *stores, const char *const *paths, 
 		return KYMO_ERROR_LIMIT;
 	}
 	for (unsigned i = 1; ok && i < count; i++)
-		ok = attach(db, store_path(stores[i]), i + 1);
+		ok = attach_store(db, store_path(stores[i]), i + 1);
 	for (unsigned i = 0; ok && i < sizeof(functions) / sizeof(*functions); i++)
 		ok = sqlite3_create_function(db, functions[i].name, functions[i].argc, SQLITE_UTF8,
 					     NULL, no_arguments, NULL, NULL) == SQLITE_OK;

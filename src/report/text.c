@@ -33,7 +33,7 @@ static unsigned terminal_width(FILE *out)
 	return w.ws_col;
 }
 
-static void measure(const struct table *t, unsigned *width)
+static void measure_widths(const struct table *t, unsigned *width)
 {
 	char buffer[32];
 
@@ -95,7 +95,7 @@ static void cut_names(const struct table *t, struct layout *l, unsigned limit)
 			l->width[c] = most;
 }
 
-static void fit(const struct table *t, struct layout *l, unsigned limit)
+static void fit_columns(const struct table *t, struct layout *l, unsigned limit)
 {
 	for (unsigned c = 0; c < t->column_count; c++) {
 		l->hide[c] = t->columns[c].hidden;
@@ -110,7 +110,7 @@ static void fit(const struct table *t, struct layout *l, unsigned limit)
 }
 
 /* `s` in at most `width` columns, cut with "..." where it is wider; returns how many it takes. */
-static unsigned fitted(struct text *out, const char *s, unsigned width)
+static unsigned add_fitted(struct text *out, const char *s, unsigned width)
 {
 	unsigned w = plain_width(s);
 
@@ -127,7 +127,7 @@ static unsigned fitted(struct text *out, const char *s, unsigned width)
 static void put_cell(FILE *out, const char *s, unsigned width, bool left, unsigned *pending)
 {
 	struct text cell = {0};
-	unsigned w = fitted(&cell, s, width), pad = w < width ? width - w : 0;
+	unsigned w = add_fitted(&cell, s, width), pad = w < width ? width - w : 0;
 
 	if (!left)
 		*pending += pad;
@@ -197,8 +197,8 @@ static void print_table(const struct table *t, FILE *out, unsigned limit, bool c
 			   calloc(t->column_count + 1u, sizeof(*l.hide))};
 
 	if (l.width && l.hide) {
-		measure(t, l.width);
-		fit(t, &l, limit);
+		measure_widths(t, l.width);
+		fit_columns(t, &l, limit);
 		print_rows(t, &l, out, colour);
 	}
 	free(l.width);

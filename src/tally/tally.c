@@ -579,7 +579,7 @@ static bool mapped_in_place(const struct tallies *a, const struct rec_copy *r)
  * Bytes that are no part of the bandwidth: without device times, or mapped where they lie, which is
  * known of the device or seen by a rate that no memory has.
  */
-static uint64_t unmoved(const struct tallies *a, const struct rec_copy *r)
+static uint64_t bytes_without_bandwidth(const struct tallies *a, const struct rec_copy *r)
 {
 	enum { MOST_BYTES_A_NS = 10000 };
 	uint32_t op = a->trace->ops[r->base.op].number;
@@ -604,7 +604,7 @@ static void add_copy_size(struct tallies *a, const struct rec_copy *r, uint32_t 
 		return;
 	row->count++;
 	row->bytes += r->bytes;
-	row->untimed_bytes += unmoved(a, r);
+	row->untimed_bytes += bytes_without_bandwidth(a, r);
 	if (!device_timed(&r->device))
 		row->untimed++;
 	else if (r->device.end > r->device.start)
@@ -624,7 +624,7 @@ void tallies_copy(struct tallies *a, const struct rec_copy *r)
 	add_copy_size(a, r, kinds);
 	add_size(row, r->bytes);
 	row->bytes += r->bytes;
-	row->untimed_bytes += unmoved(a, r);
+	row->untimed_bytes += bytes_without_bandwidth(a, r);
 	add_device(a, row, &r->device);
 }
 

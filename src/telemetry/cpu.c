@@ -68,7 +68,7 @@ static bool read_times(struct cpu *c, uint64_t out[TIMES], int *error)
 	return true;
 }
 
-static uint32_t level(struct probe *p, const char *name, const char *unit, const char *what)
+static uint32_t level_metric(struct probe *p, const char *name, const char *unit, const char *what)
 {
 	return meter_metric(p,
 			    &(struct metric_info){.name = name, .unit = unit, .description = what});
@@ -123,27 +123,28 @@ static void *cpu_open(struct probe *p)
 		free(c);
 		return NULL;
 	}
-	c->busy = level(p, "cpu.utilisation", "%",
-			"Time in which processors were not idle, of all of them");
-	c->user = level(p, "cpu.user", "%", "Time of processors in programs");
-	c->system = level(p, "cpu.system", "%",
-			  "Time of processors in the kernel, interrupts included");
-	c->iowait = level(p, "cpu.iowait", "%",
-			  "Time of idle processors with input or output under way");
-	c->steal = level(p, "cpu.steal", "%", "Time that the machine below this virtual one took");
+	c->busy = level_metric(p, "cpu.utilisation", "%",
+			       "Time in which processors were not idle, of all of them");
+	c->user = level_metric(p, "cpu.user", "%", "Time of processors in programs");
+	c->system = level_metric(p, "cpu.system", "%",
+				 "Time of processors in the kernel, interrupts included");
+	c->iowait = level_metric(p, "cpu.iowait", "%",
+				 "Time of idle processors with input or output under way");
+	c->steal = level_metric(p, "cpu.steal", "%",
+				"Time that the machine below this virtual one took");
 	find_frequencies(c, meter_root(p));
 	if (!c->frequencies && !cpuinfo_has_clock(c)) {
 		meter_missing(p, "no frequencies: neither cpufreq nor /proc/cpuinfo tells them");
 		return c;
 	}
-	c->mean = level(p, "cpu.frequency", "MHz", "Frequency of processors, on average");
-	c->low = level(p, "cpu.frequency.min", "MHz", "Frequency of the slowest processor");
-	c->high = level(p, "cpu.frequency.max", "MHz", "Frequency of the fastest processor");
+	c->mean = level_metric(p, "cpu.frequency", "MHz", "Frequency of processors, on average");
+	c->low = level_metric(p, "cpu.frequency.min", "MHz", "Frequency of the slowest processor");
+	c->high = level_metric(p, "cpu.frequency.max", "MHz", "Frequency of the fastest processor");
 	return c;
 }
 
-static double percent(const uint64_t *now, const uint64_t *then, unsigned first, unsigned last,
-		      double whole)
+static double percent_between(const uint64_t *now, const uint64_t *then, unsigned first,
+			      unsigned last, double whole)
 {
 	uint64_t sum = 0;
 
@@ -166,15 +167,17 @@ static void read_busy(struct probe *p, struct cpu *c)
 	for (unsigned i = 0; i < TIMES; i++)
 		whole += now[i] > c->times[i] ? (double)(now[i] - c->times[i]) : 0;
 	if (c->begun && whole > 0) {
-		idle = percent(now, c->times, TIME_IDLE, TIME_IDLE, whole);
-		iowait = percent(now, c->times, TIME_IOWAIT, TIME_IOWAIT, whole);
+		idle = percent_between(now, c->times, TIME_IDLE, TIME_IDLE, whole);
+		iowait = percent_between(now, c->times, TIME_IOWAIT, TIME_IOWAIT, whole);
 		meter_level(p, c->busy, 100 - idle - iowait);
-		meter_level(p, c->user, percent(now, c->times, TIME_USER, TIME_NICE, whole));
+		meter_level(p, c->user,
+			    percent_between(now, c->times, TIME_USER, TIME_NICE, whole));
 		meter_level(p, c->system,
-			    percent(now, c->times, TIME_SYSTEM, TIME_SYSTEM, whole) +
-				    percent(now, c->times, TIME_IRQ, TIME_SOFTIRQ, whole));
+			    percent_between(now, c->times, TIME_SYSTEM, TIME_SYSTEM, whole) +
+				    percent_between(now, c->times, TIME_IRQ, TIME_SOFTIRQ, whole));
 		meter_level(p, c->iowait, iowait);
-		meter_level(p, c->steal, percent(now, c->times, TIME_STEAL, TIME_STEAL, whole));
+		meter_level(p, c->steal,
+			    percent_between(now, c->times, TIME_STEAL, TIME_STEAL, whole));
 	}
 	/* Ticks are long: without one there is nothing new yet. */
 	if (!c->begun || whole > 0)

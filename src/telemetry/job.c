@@ -40,8 +40,8 @@ struct job_state {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-static uint32_t total(struct probe *p, const char *name, const char *unit, double scale,
-		      const char *what)
+static uint32_t total_metric(struct probe *p, const char *name, const char *unit, double scale,
+			     const char *what)
 {
 	return meter_metric(p, &(struct metric_info){.name = name,
 						     .unit = unit,
@@ -50,7 +50,7 @@ static uint32_t total(struct probe *p, const char *name, const char *unit, doubl
 						     .scale = scale});
 }
 
-static uint32_t level(struct probe *p, const char *name, const char *unit, const char *what)
+static uint32_t level_metric(struct probe *p, const char *name, const char *unit, const char *what)
 {
 	return meter_metric(p,
 			    &(struct metric_info){.name = name, .unit = unit, .description = what});
@@ -58,22 +58,24 @@ static uint32_t level(struct probe *p, const char *name, const char *unit, const
 
 static void add_metrics(struct probe *p, struct job_state *j)
 {
-	j->cpu = total(p, "job.cpu_time", "s", 1e-9, "Processor time of the program's processes");
-	j->share = level(p, "job.cpu", "%",
-			 "Processor time of the program's processes, 100 is one "
-			 "processor");
-	j->minor = total(p, "job.faults.minor", "", 1, "Page faults without input");
-	j->major = total(p, "job.faults.major", "", 1, "Page faults that had to read");
-	j->voluntary = total(p, "job.switches.voluntary", "", 1, "Switches of threads that waited");
-	j->involuntary = total(p, "job.switches.involuntary", "", 1,
-			       "Switches of threads that had "
-			       "to give way");
-	j->wait = total(p, "job.wait_time", "s", 1e-9,
-			"Time in which threads were ready and had no "
-			"processor");
-	j->rss = level(p, "job.rss", "bytes", "Resident memory of the program's processes");
-	j->processes = level(p, "job.processes", "", "The program's processes");
-	j->threads = level(p, "job.threads", "", "Their threads");
+	j->cpu = total_metric(p, "job.cpu_time", "s", 1e-9,
+			      "Processor time of the program's processes");
+	j->share = level_metric(p, "job.cpu", "%",
+				"Processor time of the program's processes, 100 is one "
+				"processor");
+	j->minor = total_metric(p, "job.faults.minor", "", 1, "Page faults without input");
+	j->major = total_metric(p, "job.faults.major", "", 1, "Page faults that had to read");
+	j->voluntary =
+		total_metric(p, "job.switches.voluntary", "", 1, "Switches of threads that waited");
+	j->involuntary = total_metric(p, "job.switches.involuntary", "", 1,
+				      "Switches of threads that had "
+				      "to give way");
+	j->wait = total_metric(p, "job.wait_time", "s", 1e-9,
+			       "Time in which threads were ready and had no "
+			       "processor");
+	j->rss = level_metric(p, "job.rss", "bytes", "Resident memory of the program's processes");
+	j->processes = level_metric(p, "job.processes", "", "The program's processes");
+	j->threads = level_metric(p, "job.threads", "", "Their threads");
 	j->process_rss = meter_metric(
 		p, &(struct metric_info){.name = "process.rss",
 					 .unit = "bytes",
@@ -125,7 +127,7 @@ static void *job_open(struct probe *p)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static void find(struct probe *p, struct job_state *j, uint64_t now)
+static void find_processes(struct probe *p, struct job_state *j, uint64_t now)
 {
 	int programs[JOB_PROGRAMS];
 	unsigned n = meter_programs(p, programs, JOB_PROGRAMS);
@@ -146,8 +148,8 @@ static bool is_young(const struct job_state *j, const struct job_process *r)
 	return r->start + 2 * (uint64_t)sysconf(_SC_CLK_TCK) >= j->opened_ticks;
 }
 
-static void show(struct probe *p, struct job_state *j, struct job_process *r,
-		 const struct job_stat *s, uint64_t grown, uint64_t at)
+static void put_process(struct probe *p, struct job_state *j, struct job_process *r,
+			const struct job_stat *s, uint64_t grown, uint64_t at)
 {
 	if (!r->begun && j->shown < SHOWN) {
 		r->shown = true;
@@ -161,7 +163,7 @@ static void show(struct probe *p, struct job_state *j, struct job_process *r,
 			       100 * (double)grown / (double)(at - r->last_at));
 }
 
-static uint64_t more(uint64_t now, uint64_t then)
+static uint64_t increase(uint64_t now, uint64_t then)
 {
 	return now > then ? now - then : 0;
 }
@@ -171,12 +173,12 @@ static void add_process(struct probe *p, struct job_state *j, struct job_process
 {
 	struct job_stat none = {0};
 	const struct job_stat *then = r->begun ? &r->last : is_young(j, r) ? &none : s;
-	uint64_t grown = more(s->cpu, then->cpu);
+	uint64_t grown = increase(s->cpu, then->cpu);
 
 	j->sums.cpu += grown;
-	j->sums.minor += more(s->minor, then->minor);
-	j->sums.major += more(s->major, then->major);
-	show(p, j, r, s, grown, at);
+	j->sums.minor += increase(s->minor, then->minor);
+	j->sums.major += increase(s->major, then->major);
+	put_process(p, j, r, s, grown, at);
 	r->begun = true;
 	r->last = *s;
 	if (s->cpu < then->cpu)
@@ -184,7 +186,7 @@ static void add_process(struct probe *p, struct job_state *j, struct job_process
 	r->last_at = at;
 }
 
-static void forget(struct job_state *j, unsigned i)
+static void forget_process(struct job_state *j, unsigned i)
 {
 	free(j->list[i].tasks);
 	j->list[i] = j->list[--j->count];
@@ -223,14 +225,14 @@ static void job_read(struct probe *p, void *state)
 	uint64_t now = meter_before(p), rss = 0, threads = 0, alive = 0;
 
 	if (now >= j->next_find)
-		find(p, j, now);
+		find_processes(p, j, now);
 	now = meter_before(p);
 	for (unsigned i = 0; i < j->count;) {
 		struct job_process *r = &j->list[i];
 		struct job_stat s;
 
 		if (job_stat_read(j->root, r->pid, &s) != 0 || s.start != r->start) {
-			forget(j, i);
+			forget_process(j, i);
 			continue;
 		}
 		add_process(p, j, r, &s, clock_ns(CLOCK_MONOTONIC_RAW));
@@ -261,7 +263,7 @@ static void job_close(void *state)
 	struct job_state *j = state;
 
 	while (j->count)
-		forget(j, 0);
+		forget_process(j, 0);
 	free(j->list);
 	free(j);
 }

@@ -59,7 +59,7 @@ bool job_stat_parse(const char *text, struct job_stat *out)
 }
 
 /* The clock of a process's processor time is finer than the ticks of its file. */
-static void refine(struct job_stat *s)
+static void refine_cpu_time(struct job_stat *s)
 {
 	struct timespec t;
 	clockid_t clock;
@@ -85,7 +85,7 @@ int job_stat_read(const char *root, int pid, struct job_stat *out)
 		return EBADMSG;
 	out->ended = out->ended || out->rss == 0; /* its memory goes before it does */
 	if (!*root)
-		refine(out);
+		refine_cpu_time(out);
 	return 0;
 }
 
@@ -195,7 +195,7 @@ static bool read_task(const char *folder, const char *name, struct job_task *out
 	return true;
 }
 
-static uint64_t more(uint64_t now, uint64_t then)
+static uint64_t increase(uint64_t now, uint64_t then)
 {
 	return now > then ? now - then : 0;
 }
@@ -213,9 +213,9 @@ static void add_growth(const struct job_process *p, const struct job_task *now, 
 	}
 	if (!known && !whole && !p->tasks_begun)
 		return;
-	growth->voluntary += more(now->voluntary, then.voluntary);
-	growth->involuntary += more(now->involuntary, then.involuntary);
-	growth->wait += more(now->wait, then.wait);
+	growth->voluntary += increase(now->voluntary, then.voluntary);
+	growth->involuntary += increase(now->involuntary, then.involuntary);
+	growth->wait += increase(now->wait, then.wait);
 }
 
 bool job_tasks_read(const char *root, struct job_process *p, bool whole, struct job_task *growth)

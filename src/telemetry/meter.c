@@ -138,7 +138,7 @@ uint32_t meter_metric(struct probe *p, const struct metric_info *i)
 	return id;
 }
 
-static void missing(struct probe *p, bool denied, const char *format, va_list args)
+static void note_missing(struct probe *p, bool denied, const char *format, va_list args)
 {
 	struct meter *m = p->meter;
 	char text[400], line[500];
@@ -159,7 +159,7 @@ void meter_missing(struct probe *p, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	missing(p, false, format, args);
+	note_missing(p, false, format, args);
 	va_end(args);
 }
 
@@ -168,7 +168,7 @@ void meter_denied(struct probe *p, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	missing(p, true, format, args);
+	note_missing(p, true, format, args);
 	va_end(args);
 }
 
@@ -197,7 +197,8 @@ static struct metric *metric_of(struct probe *p, uint32_t id)
 	return id ? p->meter->metrics[id - 1] : NULL;
 }
 
-static void put(struct probe *p, uint32_t id, uint64_t instance, double value, uint64_t duration)
+static void put_value(struct probe *p, uint32_t id, uint64_t instance, double value,
+		      uint64_t duration)
 {
 	struct meter *m = p->meter;
 	struct metric *k = m->metrics[id - 1];
@@ -241,7 +242,7 @@ void meter_level_of(struct probe *p, uint32_t id, uint64_t instance, double valu
 	if (!k)
 		return;
 	if (isfinite(value))
-		put(p, id, instance, value * k->info.scale, 0);
+		put_value(p, id, instance, value * k->info.scale, 0);
 	else
 		meter_gap(p, id, "it was no number");
 }
@@ -252,7 +253,7 @@ void meter_level(struct probe *p, uint32_t id, double value)
 }
 
 /* False: it went back although it does not wrap there, so what was counted before is not known. */
-static bool grown(const struct metric *k, uint64_t raw, uint64_t *by)
+static bool counter_growth(const struct metric *k, uint64_t raw, uint64_t *by)
 {
 	if (raw >= k->last_raw) {
 		*by = raw - k->last_raw;
@@ -271,7 +272,7 @@ bool meter_total(struct probe *p, uint32_t id, uint64_t raw, struct growth *g)
 
 	if (!k)
 		return false;
-	known = k->begun && at > k->last_ns && grown(k, raw, &by);
+	known = k->begun && at > k->last_ns && counter_growth(k, raw, &by);
 	if (k->begun && !known)
 		meter_gap(p, id, "the count began anew");
 	duration = at - k->last_ns;
@@ -280,7 +281,7 @@ bool meter_total(struct probe *p, uint32_t id, uint64_t raw, struct growth *g)
 	k->last_ns = at;
 	if (!known)
 		return false;
-	put(p, id, 0, (double)by * k->info.scale, duration);
+	put_value(p, id, 0, (double)by * k->info.scale, duration);
 	if (g)
 		*g = (struct growth){(double)by * k->info.scale, (double)duration / 1e9};
 	return true;
@@ -297,7 +298,7 @@ void meter_integrate(struct probe *p, uint32_t id, double watts)
 	k->integrated = true;
 	duration = at - k->last_ns;
 	if (k->begun && at > k->last_ns)
-		put(p, id, 0, (k->last_watts + watts) / 2 * (double)duration / 1e9, duration);
+		put_value(p, id, 0, (k->last_watts + watts) / 2 * (double)duration / 1e9, duration);
 	k->begun = true;
 	k->last_ns = at;
 	k->last_watts = watts;

@@ -80,7 +80,7 @@ static void *psi_open(struct probe *p)
 	return NULL;
 }
 
-static void tell(struct probe *p, struct total *t, uint64_t us, uint64_t at)
+static void put_stall_percent(struct probe *p, struct total *t, uint64_t us, uint64_t at)
 {
 	if (t->begun && at > t->at && us >= t->us)
 		meter_level(p, t->metric, 100 * (double)(us - t->us) * 1e3 / (double)(at - t->at));
@@ -103,7 +103,7 @@ static void psi_read(struct probe *p, void *state)
 			if (!s->totals[i][k].metric)
 				continue;
 			if (!error && total_in(text, kinds[k], &us))
-				tell(p, &s->totals[i][k], us, at);
+				put_stall_percent(p, &s->totals[i][k], us, at);
 			else
 				meter_gap(p, s->totals[i][k].metric,
 					  error ? value_error(error) : "it held no total");

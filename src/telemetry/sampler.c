@@ -138,7 +138,7 @@ static uint64_t read_due(struct worker *w)
 	return next;
 }
 
-static void work(struct worker *w)
+static void run_worker(struct worker *w)
 {
 	uint64_t next = clock_ns(CLOCK_MONOTONIC);
 
@@ -165,7 +165,7 @@ static void *run_alone(void *data)
 	become_sampler();
 	add_probe(w, w->source);
 	if (w->probe_count)
-		work(w);
+		run_worker(w);
 	worker_end(w);
 	return NULL;
 }
@@ -207,7 +207,7 @@ static bool lock_take(const struct telemetry *t)
 	       errno != EWOULDBLOCK;
 }
 
-static unsigned programs(void *data, int *pids, unsigned room)
+static unsigned traced_processes(void *data, int *pids, unsigned room)
 {
 	const struct telemetry *t = data;
 	char line[PROGRAMS_LINE + 1] = "";
@@ -278,7 +278,7 @@ static void await_alone(struct telemetry *t)
 	}
 }
 
-static void sample(struct telemetry *t)
+static void sample_all(struct telemetry *t)
 {
 	struct tfile *output = tfile_open(t->trace);
 
@@ -291,7 +291,7 @@ static void sample(struct telemetry *t)
 		if (!telemetry_sources[i]->alone)
 			add_probe(&t->host, telemetry_sources[i]);
 	start_alone(t);
-	work(&t->host);
+	run_worker(&t->host);
 	await_alone(t);
 	pthread_mutex_lock(&t->meter.lock);
 	meter_note_gaps(&t->meter);
@@ -313,7 +313,7 @@ static void *run_host(void *data)
 	while (!lock_take(t) && !stop)
 		stop = wait_until(t, clock_ns(CLOCK_MONOTONIC) + LOCK_RETRY_MS * MILLISECOND);
 	if (!stop)
-		sample(t);
+		sample_all(t);
 	if (t->lock_file >= 0)
 		close(t->lock_file);
 	worker_end(&t->host);
@@ -334,7 +334,7 @@ struct telemetry *telemetry_start(const struct telemetry_options *o)
 	snprintf(t->trace, sizeof(t->trace), "%s", o->trace);
 	snprintf(t->root, sizeof(t->root), "%s", o->root ? o->root : "");
 	meter_init(&t->meter, t->root);
-	t->meter.programs = programs;
+	t->meter.programs = traced_processes;
 	t->meter.programs_data = t;
 	t->host.t = t;
 	t->lock_file = -1;
@@ -436,7 +436,7 @@ static void tell_values(const struct probe *p, const struct telemetry_visitor *v
 	}
 }
 
-static void nap(uint64_t ns)
+static void sleep_ns(uint64_t ns)
 {
 	struct timespec t;
 
@@ -458,8 +458,8 @@ void telemetry_look(const char *root, const struct telemetry_visitor *visitor)
 		m->programs = own_program;
 		if (probe_open(&p, m, s)) {
 			probe_read(&p);
-			nap(s->interval_ns > 500 * MILLISECOND ? 500 * MILLISECOND
-							       : s->interval_ns);
+			sleep_ns(s->interval_ns > 500 * MILLISECOND ? 500 * MILLISECOND
+								    : s->interval_ns);
 			probe_read(&p);
 			tell_values(&p, visitor);
 			visitor->source(visitor->data, s->name, s->about,

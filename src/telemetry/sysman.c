@@ -207,8 +207,9 @@ static const char *status_text(uint32_t status)
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-static uint32_t metric(struct probe *p, const struct gpu *g, const char *name, const char *unit,
-		       const char *what, enum metric_kind kind, double scale)
+static uint32_t define_metric(struct probe *p, const struct gpu *g, const char *name,
+			      const char *unit, const char *what, enum metric_kind kind,
+			      double scale)
 {
 	return meter_metric(p, &(struct metric_info){.name = name,
 						     .unit = unit,
@@ -219,9 +220,9 @@ static uint32_t metric(struct probe *p, const struct gpu *g, const char *name, c
 }
 
 /* Handles of one kind; those that a device has not are none. */
-static uint32_t handles(struct probe *p, const char *what, zes_handle device,
-			uint32_t (*list)(zes_handle, uint32_t *, zes_handle *),
-			zes_handle out[PARTS])
+static uint32_t list_handles(struct probe *p, const char *what, zes_handle device,
+			     uint32_t (*list)(zes_handle, uint32_t *, zes_handle *),
+			     zes_handle out[PARTS])
 {
 	uint32_t n = 0, status = list(device, &n, NULL);
 
@@ -236,7 +237,7 @@ static uint32_t handles(struct probe *p, const char *what, zes_handle device,
 static void add_powers(struct probe *p, const struct zes *z, struct gpu *g)
 {
 	zes_handle list[PARTS];
-	uint32_t n = handles(p, "energy", g->handle, z->powers, list);
+	uint32_t n = list_handles(p, "energy", g->handle, z->powers, list);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct zes_power properties = {.stype = STYPE_POWER};
@@ -249,11 +250,11 @@ static void add_powers(struct probe *p, const struct zes *z, struct gpu *g)
 		    properties.on_subdevice || g->powers.count)
 			continue; /* the first is the whole device's */
 		part->handle = list[i];
-		part->metric =
-			metric(p, g, "energy", "J", "Energy of the device", METRIC_TOTAL, 1e-6);
-		part->second =
-			metric(p, g, "power", "W", "Power, on average since the reading before",
-			       METRIC_LEVEL, 1);
+		part->metric = define_metric(p, g, "energy", "J", "Energy of the device",
+					     METRIC_TOTAL, 1e-6);
+		part->second = define_metric(p, g, "power", "W",
+					     "Power, on average since the reading before",
+					     METRIC_LEVEL, 1);
 		g->powers.count++;
 	}
 }
@@ -263,7 +264,7 @@ static void add_engines(struct probe *p, const struct zes *z, struct gpu *g)
 	static const char *const names[] = {"utilisation", "utilisation.compute",
 					    "utilisation.media", "utilisation.copy"};
 	zes_handle list[PARTS];
-	uint32_t n = handles(p, "load", g->handle, z->engines, list);
+	uint32_t n = list_handles(p, "load", g->handle, z->engines, list);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct zes_part properties = {.stype = STYPE_ENGINE};
@@ -274,7 +275,8 @@ static void add_engines(struct probe *p, const struct zes *z, struct gpu *g)
 		    z->activity(list[i], &part->last) != 0)
 			continue;
 		part->handle = list[i];
-		part->metric = metric(p, g, names[properties.type], "%",
+		part->metric =
+			define_metric(p, g, names[properties.type], "%",
 				      "Time in which engines of this kind worked", METRIC_LEVEL, 1);
 		g->engines.count++;
 	}
@@ -284,7 +286,7 @@ static void add_frequencies(struct probe *p, const struct zes *z, struct gpu *g)
 {
 	static const char *const names[] = {"clock", "clock.memory", "clock.media"};
 	zes_handle list[PARTS];
-	uint32_t n = handles(p, "frequencies", g->handle, z->frequencies, list);
+	uint32_t n = list_handles(p, "frequencies", g->handle, z->frequencies, list);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct zes_part properties = {.stype = STYPE_FREQUENCY};
@@ -296,12 +298,12 @@ static void add_frequencies(struct probe *p, const struct zes *z, struct gpu *g)
 		    z->frequency(list[i], &state) != 0)
 			continue;
 		part->handle = list[i];
-		part->metric =
-			metric(p, g, names[properties.type], "MHz", "Clock", METRIC_LEVEL, 1);
+		part->metric = define_metric(p, g, names[properties.type], "MHz", "Clock",
+					     METRIC_LEVEL, 1);
 		if (properties.type == 0)
-			part->second =
-				metric(p, g, "throttled", "%",
-				       "100 while something holds the clock down", METRIC_LEVEL, 1);
+			part->second = define_metric(p, g, "throttled", "%",
+						     "100 while something holds the clock down",
+						     METRIC_LEVEL, 1);
 		g->frequencies.count++;
 	}
 }
@@ -310,7 +312,7 @@ static void add_temperatures(struct probe *p, const struct zes *z, struct gpu *g
 {
 	static const char *const names[] = {"temperature", "temperature.gpu", "temperature.memory"};
 	zes_handle list[PARTS];
-	uint32_t n = handles(p, "temperatures", g->handle, z->temperatures, list);
+	uint32_t n = list_handles(p, "temperatures", g->handle, z->temperatures, list);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct zes_part properties = {.stype = STYPE_TEMPERATURE};
@@ -323,8 +325,8 @@ static void add_temperatures(struct probe *p, const struct zes *z, struct gpu *g
 		    z->temperature(list[i], &v) != 0)
 			continue;
 		part->handle = list[i];
-		part->metric =
-			metric(p, g, names[properties.type], "C", "Temperature", METRIC_LEVEL, 1);
+		part->metric = define_metric(p, g, names[properties.type], "C", "Temperature",
+					     METRIC_LEVEL, 1);
 		g->temperatures.count++;
 	}
 }
@@ -334,14 +336,15 @@ static void add_rest(struct probe *p, const struct zes *z, struct gpu *g)
 	struct zes_memory state = {.stype = STYPE_MEMORY_STATE};
 	struct zes_pci_stats stats;
 
-	g->memory_count = handles(p, "memory", g->handle, z->memories, g->memories);
+	g->memory_count = list_handles(p, "memory", g->handle, z->memories, g->memories);
 	if (g->memory_count && z->memory(g->memories[0], &state) == 0)
-		g->memory_used = metric(p, g, "memory.used", "bytes", "Memory in use, by whomever",
-					METRIC_LEVEL, 1);
+		g->memory_used = define_metric(p, g, "memory.used", "bytes",
+					       "Memory in use, by whomever", METRIC_LEVEL, 1);
 	if (z->pci_stats(g->handle, &stats) != 0)
 		return;
-	g->received = metric(p, g, "pcie.received", "bytes", "Received over PCIe", METRIC_TOTAL, 1);
-	g->sent = metric(p, g, "pcie.sent", "bytes", "Sent over PCIe", METRIC_TOTAL, 1);
+	g->received = define_metric(p, g, "pcie.received", "bytes", "Received over PCIe",
+				    METRIC_TOTAL, 1);
+	g->sent = define_metric(p, g, "pcie.sent", "bytes", "Sent over PCIe", METRIC_TOTAL, 1);
 }
 
 static void add_device(struct probe *p, struct zes_state *s, zes_handle handle)

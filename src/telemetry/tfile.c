@@ -127,7 +127,7 @@ void tfile_flush(struct tfile *o, bool all)
 
 /* ---- definitions --------------------------------------------------------------------------- */
 
-static void define(struct tfile *o, const struct wire_def *d)
+static void write_definition(struct tfile *o, const struct wire_def *d)
 {
 	size_t n = wire_def_size(d);
 	uint32_t used = atomic_load(&o->definitions.head.committed);
@@ -170,7 +170,7 @@ static void define_process(struct tfile *o, const char *host)
 	wire_def_u64(&d, 2);
 	wire_def_u64(&d, (uint64_t)getuid());
 	wire_def_u64(&d, PROCESS_TELEMETRY);
-	define(o, &d);
+	write_definition(o, &d);
 }
 
 static uint8_t *put_text(uint8_t *p, const char *s)
@@ -222,7 +222,7 @@ static void define_schema(struct tfile *o)
 	wire_def_u64(&d, OP_SAMPLE);
 	wire_def_u64(&d, 1);
 	wire_def_u64(&d, 1);
-	define(o, &d);
+	write_definition(o, &d);
 	wire_def_init(&d, DEF_OP);
 	wire_def_u64(&d, OP_SAMPLE);
 	wire_def_string(&d, "sample");
@@ -232,14 +232,14 @@ static void define_schema(struct tfile *o)
 	wire_def_bytes(&d, fields, put_fields(fields));
 	wire_def_u64(&d, 0);
 	wire_def_u64(&d, DOMAIN);
-	define(o, &d);
+	write_definition(o, &d);
 	wire_def_init(&d, DEF_THREAD);
 	wire_def_u64(&d, THREAD);
 	wire_def_u64(&d, (uint64_t)syscall(SYS_gettid));
 	wire_def_string(&d, "telemetry");
 	wire_def_u64(&d, now_ns());
 	wire_def_u64(&d, 1);
-	define(o, &d);
+	write_definition(o, &d);
 }
 
 void tfile_device(struct tfile *o, uint32_t id, const struct device_info *i)
@@ -262,7 +262,7 @@ void tfile_device(struct tfile *o, uint32_t id, const struct device_info *i)
 	wire_def_u64(&d, 0);
 	wire_def_bytes(&d, i->uuid, i->uuid ? 16 : 0);
 	wire_def_string(&d, "");
-	define(o, &d);
+	write_definition(o, &d);
 }
 
 void tfile_metric(struct tfile *o, uint32_t id, const struct metric_info *m, const char *provider)
@@ -278,7 +278,7 @@ void tfile_metric(struct tfile *o, uint32_t id, const struct metric_info *m, con
 	wire_def_u64(&d, m->device);
 	wire_def_u64(&d, m->kind == METRIC_LEVEL ? KYMO_COUNTER_GAUGE : 0);
 	wire_def_string(&d, m->dimensions);
-	define(o, &d);
+	write_definition(o, &d);
 }
 
 void tfile_note(struct tfile *o, enum note_severity severity, const char *text, uint64_t count)
@@ -291,7 +291,7 @@ void tfile_note(struct tfile *o, enum note_severity severity, const char *text, 
 	wire_def_string(&d, text);
 	wire_def_u64(&d, now_ns());
 	wire_def_u64(&d, count);
-	define(o, &d);
+	write_definition(o, &d);
 }
 
 /* ---- values -------------------------------------------------------------------------------- */

@@ -93,7 +93,7 @@ int value_file_text(struct value_file *f, char *out, size_t size, size_t *length
 	return n ? 0 : ENODATA;
 }
 
-static int parse(const char *text, size_t n, int64_t *out)
+static int parse_number(const char *text, size_t n, int64_t *out)
 {
 	const char *p = text;
 	char *end;
@@ -119,7 +119,7 @@ int value_file_number(struct value_file *f, int64_t *out)
 	size_t n;
 	int error = value_file_text(f, text, sizeof(text), &n);
 
-	return error ? error : parse(text, n, out);
+	return error ? error : parse_number(text, n, out);
 }
 
 int value_number(const char *path, int64_t *out)

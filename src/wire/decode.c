@@ -5,7 +5,7 @@
  */
 #include "wire/wire.h"
 
-static bool take(const uint8_t **p, const uint8_t *end, void *out, size_t n)
+static bool take_bytes(const uint8_t **p, const uint8_t *end, void *out, size_t n)
 {
 	if ((size_t)(end - *p) < n)
 		return false;
@@ -43,7 +43,7 @@ static bool take_times(const struct wire_head *h, const uint8_t **p, const uint8
 	*duration = h->duration;
 	if (!(h->flags & WIRE_LONG))
 		return true;
-	return take(p, end, gap, 8) && take(p, end, duration, 8);
+	return take_bytes(p, end, gap, 8) && take_bytes(p, end, duration, 8);
 }
 
 static bool take_ids(struct wire_reader *r, const uint8_t **p, const uint8_t *end,
@@ -51,10 +51,10 @@ static bool take_ids(struct wire_reader *r, const uint8_t **p, const uint8_t *en
 {
 	int32_t delta, up;
 
-	if (!take(p, end, &delta, 4) || !take(p, end, &up, 4))
+	if (!take_bytes(p, end, &delta, 4) || !take_bytes(p, end, &up, 4))
 		return false;
 	if (delta == INT32_MIN) {
-		if (!take(p, end, &out->id, 8) || !take(p, end, &out->parent, 8))
+		if (!take_bytes(p, end, &out->id, 8) || !take_bytes(p, end, &out->parent, 8))
 			return false;
 	} else {
 		out->id = r->next_id + (uint64_t)(int64_t)delta;
@@ -70,13 +70,13 @@ static bool take_state(struct wire_reader *r, const uint8_t **p, const uint8_t *
 {
 	uint32_t state;
 
-	if (!take(p, end, &state, 4))
+	if (!take_bytes(p, end, &state, 4))
 		return false;
-	if ((state & WIRE_STATE_SCOPE) && !take(p, end, &r->scope, 8))
+	if ((state & WIRE_STATE_SCOPE) && !take_bytes(p, end, &r->scope, 8))
 		return false;
-	if ((state & WIRE_STATE_EXTERNAL) && !take(p, end, &r->external, 8))
+	if ((state & WIRE_STATE_EXTERNAL) && !take_bytes(p, end, &r->external, 8))
 		return false;
-	if ((state & WIRE_STATE_STACK) && !take(p, end, &out->stack, 4))
+	if ((state & WIRE_STATE_STACK) && !take_bytes(p, end, &out->stack, 4))
 		return false;
 	out->unwound = (state & WIRE_STATE_UNWOUND) != 0;
 	out->no_fields = (state & WIRE_STATE_NO_FIELDS) != 0;
@@ -89,9 +89,9 @@ static bool take_classes(const struct wire_head *h, const uint8_t **p, const uin
 	uint32_t mid = 0;
 	uint64_t high = 0;
 
-	if ((h->flags & WIRE_EXT4) && !take(p, end, &mid, 4))
+	if ((h->flags & WIRE_EXT4) && !take_bytes(p, end, &mid, 4))
 		return false;
-	if ((h->flags & WIRE_EXT8) && !take(p, end, &high, 8))
+	if ((h->flags & WIRE_EXT8) && !take_bytes(p, end, &high, 8))
 		return false;
 	out->classes = h->classes | (uint64_t)mid << 16 | high << 48;
 	out->classes_hi = high >> 16;
@@ -105,7 +105,7 @@ static bool take_optional(struct wire_reader *r, const struct wire_head *h, cons
 	uint64_t gap, duration;
 
 	out->site = h->site;
-	if ((h->flags & WIRE_SITE32) && !take(p, end, &out->site, 4))
+	if ((h->flags & WIRE_SITE32) && !take_bytes(p, end, &out->site, 4))
 		return false;
 	if (!take_times(h, p, end, &gap, &duration))
 		return false;
@@ -127,7 +127,7 @@ static bool take_optional(struct wire_reader *r, const struct wire_head *h, cons
 	out->external = r->external;
 	out->has_status = (h->flags & WIRE_STATUS) != 0;
 	out->status = 0;
-	if (out->has_status && !take(p, end, &out->status, 4))
+	if (out->has_status && !take_bytes(p, end, &out->status, 4))
 		return false;
 	return take_classes(h, p, end, out);
 }
@@ -191,10 +191,10 @@ static unsigned class_of(const struct wire_record *rec, unsigned i)
 static bool take_number(struct wire_cursor *c, const uint8_t lengths[4], unsigned cls, uint64_t *v)
 {
 	*v = 0;
-	return take(&c->p, c->rec->fields_end, v, lengths[cls]);
+	return take_bytes(&c->p, c->rec->fields_end, v, lengths[cls]);
 }
 
-static uint64_t extend(uint64_t v, uint8_t size)
+static uint64_t sign_extend(uint64_t v, uint8_t size)
 {
 	unsigned shift = 64u - 8u * (size ? size : 8u);
 
@@ -222,14 +222,14 @@ static bool take_array(struct wire_cursor *c, unsigned cls, uint8_t size, struct
 
 	out->present = cls != 0;
 	if (cls == 1) {
-		if (!take(&c->p, end, &head, 1))
+		if (!take_bytes(&c->p, end, &head, 1))
 			return false;
 		stored = head & 63;
 		width = head >> 6 ? (uint8_t)(1u << ((head >> 6) - 1)) : width;
-	} else if (cls >= 2 && !take(&c->p, end, &stored, 2)) {
+	} else if (cls >= 2 && !take_bytes(&c->p, end, &stored, 2)) {
 		return false;
 	}
-	if (cls == 3 && !take(&c->p, end, &total, 4))
+	if (cls == 3 && !take_bytes(&c->p, end, &total, 4))
 		return false;
 	bytes = (size_t)stored * width;
 	if ((size_t)(end - c->p) < bytes)
@@ -242,10 +242,10 @@ static bool take_array(struct wire_cursor *c, unsigned cls, uint8_t size, struct
 	return true;
 }
 
-static void widen(uint8_t kind, uint8_t size, struct wire_value *out)
+static void widen_value(uint8_t kind, uint8_t size, struct wire_value *out)
 {
 	if (kind == KYMO_KIND_SIGNED || kind == KYMO_KIND_TIME || kind == KYMO_KIND_ENUM) {
-		out->u = extend(out->u, size);
+		out->u = sign_extend(out->u, size);
 	} else if (kind == KYMO_KIND_FLOAT && size == 4) {
 		float f;
 		uint32_t bits = (uint32_t)out->u;
@@ -282,7 +282,7 @@ bool wire_field(struct wire_cursor *c, uint8_t kind, uint8_t element, uint8_t si
 	default:
 		if (!take_number(c, lengths, cls, &out->u))
 			return false;
-		widen(kind, size, out);
+		widen_value(kind, size, out);
 		return true;
 	}
 }
@@ -295,6 +295,6 @@ uint64_t wire_element(const struct wire_value *v, uint8_t element, uint8_t size,
 		return 0;
 	memcpy(&u, v->data + (size_t)i * v->width, v->width);
 	if (v->width == size && (element == KYMO_KIND_SIGNED || element == KYMO_KIND_ENUM))
-		u = extend(u, size);
+		u = sign_extend(u, size);
 	return u;
 }

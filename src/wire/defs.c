@@ -6,7 +6,7 @@
 
 enum { TAG_U64 = 0, TAG_BYTES = 1 };
 
-static size_t padded(size_t n)
+static size_t padded_size(size_t n)
 {
 	return (n + 3) & ~(size_t)3;
 }
@@ -31,11 +31,11 @@ size_t wire_def_size(const struct wire_def *d)
 	size_t n = 8;
 
 	for (unsigned i = 0; i < d->count; i++)
-		n += 4 + (d->v[i].is_bytes ? padded(d->v[i].length) : 8);
+		n += 4 + (d->v[i].is_bytes ? padded_size(d->v[i].length) : 8);
 	return n;
 }
 
-static uint8_t *put(uint8_t *p, const void *data, size_t n)
+static uint8_t *put_padded(uint8_t *p, const void *data, size_t n)
 {
 	memcpy(p, data, n);
 	return p + n;
@@ -44,24 +44,24 @@ static uint8_t *put(uint8_t *p, const void *data, size_t n)
 void wire_def_write(const struct wire_def *d, void *out)
 {
 	uint32_t bytes = (uint32_t)wire_def_size(d);
-	uint8_t *p = put(out, &d->kind, 2);
+	uint8_t *p = put_padded(out, &d->kind, 2);
 
-	p = put(p, &d->count, 2);
-	p = put(p, &bytes, 4);
+	p = put_padded(p, &d->count, 2);
+	p = put_padded(p, &bytes, 4);
 	for (unsigned i = 0; i < d->count; i++) {
 		const struct wire_def_value *v = &d->v[i];
 		uint32_t tag =
 			v->is_bytes ? TAG_BYTES | (uint32_t)v->length << 4 : TAG_U64 | 8u << 4;
 
-		p = put(p, &tag, 4);
+		p = put_padded(p, &tag, 4);
 		if (!v->is_bytes) {
-			p = put(p, &v->u, 8);
+			p = put_padded(p, &v->u, 8);
 			continue;
 		}
 		if (v->length)
-			p = put(p, v->s, v->length);
-		memset(p, 0, padded(v->length) - v->length);
-		p += padded(v->length) - v->length;
+			p = put_padded(p, v->s, v->length);
+		memset(p, 0, padded_size(v->length) - v->length);
+		p += padded_size(v->length) - v->length;
 	}
 }
 
@@ -75,7 +75,7 @@ static bool read_value(const uint8_t **p, const uint8_t *end, struct wire_def_va
 	memcpy(&tag, *p, 4);
 	*p += 4;
 	length = tag >> 4;
-	if ((size_t)(end - *p) < padded(length))
+	if ((size_t)(end - *p) < padded_size(length))
 		return false;
 	*v = (struct wire_def_value){.is_bytes = (tag & 0xf) == TAG_BYTES};
 	if (v->is_bytes) {
@@ -84,7 +84,7 @@ static bool read_value(const uint8_t **p, const uint8_t *end, struct wire_def_va
 	} else {
 		memcpy(&v->u, *p, length < 8 ? length : 8);
 	}
-	*p += padded(length);
+	*p += padded_size(length);
 	return true;
 }
 

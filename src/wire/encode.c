@@ -89,7 +89,7 @@ struct wire_stop wire_put_optional(uint8_t *p, struct wire_ring *r, const struct
 /* ---- arrays ---- */
 
 /* Code of the narrowest width that holds all elements: 1, 2, 3 for 1, 2, 4 bytes; 0: 8. */
-static unsigned narrow(const uint8_t *data, size_t n)
+static unsigned narrowest_width(const uint8_t *data, size_t n)
 {
 	uint64_t all = 0, v;
 
@@ -135,7 +135,7 @@ static uint8_t *put_bytes(uint8_t *p, const uint8_t *data, size_t n)
 
 static uint8_t *put_short(uint8_t *p, const void *data, size_t n, unsigned size)
 {
-	unsigned code = size == 8 && n ? narrow(data, n) : 0;
+	unsigned code = size == 8 && n ? narrowest_width(data, n) : 0;
 
 	*p++ = (uint8_t)(n | code << 6);
 	if (code)

@@ -113,7 +113,7 @@ struct job_tally_row *job_tally_row(struct job_tally *t, const struct job_tally_
 }
 
 /* Makes buckets `first` to `first + count - 1` part of the row. */
-static bool widen(struct job_tally_row *r, uint32_t first, uint32_t count)
+static bool row_widen(struct job_tally_row *r, uint32_t first, uint32_t count)
 {
 	uint32_t low = r->buckets && r->first < first ? r->first : first;
 	uint32_t end = r->buckets && r->first + r->buckets > first + count ? r->first + r->buckets
@@ -136,7 +136,7 @@ static bool widen(struct job_tally_row *r, uint32_t first, uint32_t count)
 
 void job_tally_bucket(struct job_tally *t, struct job_tally_row *row, uint32_t bucket, uint64_t n)
 {
-	if (bucket >= WIRE_TALLY_BUCKETS || !widen(row, bucket, 1))
+	if (bucket >= WIRE_TALLY_BUCKETS || !row_widen(row, bucket, 1))
 		t->failed = true;
 	else
 		row->histogram[bucket - row->first] += n;
@@ -159,7 +159,7 @@ void job_tally_load(struct job_tally *t, const struct job_tally_row *like, uint3
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
-static uint64_t lower(uint64_t a, uint64_t b)
+static uint64_t minimum(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -180,7 +180,7 @@ static void merge_row(struct job_tally *t, struct job_tally_row *to,
 	}
 	for (unsigned i = 0; i < JOB_TALLY_NUMBERS; i++)
 		to->n[i] += from->n[i];
-	if (from->buckets && !widen(to, from->first, from->buckets)) {
+	if (from->buckets && !row_widen(to, from->first, from->buckets)) {
 		t->failed = true;
 		return;
 	}
@@ -200,7 +200,7 @@ static void merge_absence(struct job_tally *to, const struct job_tally *from, ui
 		const struct job_tally_row *same = row_find(from, r, hash_of(r));
 		uint32_t there = same ? same->absent : from_first;
 
-		r->absent = (uint32_t)lower(r->absent, there);
+		r->absent = (uint32_t)minimum(r->absent, there);
 	}
 }
 
@@ -209,7 +209,7 @@ static void merge_totals(uint64_t *to, const uint64_t *from)
 	uint64_t first =
 		to[JOB_TALLY_RANKS] ? to[JOB_TALLY_FIRST_RANK] : from[JOB_TALLY_FIRST_RANK];
 	uint64_t last = from[JOB_TALLY_RANKS] ? from[JOB_TALLY_LAST_RANK] : to[JOB_TALLY_LAST_RANK];
-	uint64_t start = lower(to[JOB_TALLY_START], from[JOB_TALLY_START]);
+	uint64_t start = minimum(to[JOB_TALLY_START], from[JOB_TALLY_START]);
 	uint64_t end =
 		to[JOB_TALLY_END] > from[JOB_TALLY_END] ? to[JOB_TALLY_END] : from[JOB_TALLY_END];
 	uint64_t error = to[JOB_TALLY_CLOCK_ERROR] > from[JOB_TALLY_CLOCK_ERROR]
@@ -241,7 +241,7 @@ void job_tally_merge(struct job_tally *to, const struct job_tally *from)
 		if (!r)
 			continue;
 		if (to->count > known) /* of none of the ranks so far */
-			r->absent = (uint32_t)lower(to_first, from->rows[i]->absent);
+			r->absent = (uint32_t)minimum(to_first, from->rows[i]->absent);
 		merge_row(to, r, from->rows[i]);
 	}
 	merge_totals(to->total, from->total);
@@ -267,7 +267,7 @@ static void put_bytes(struct out *o, const void *data, size_t n)
 }
 
 /* Seven bits a byte, the lowest first; the highest bit says that more follow. */
-static void put(struct out *o, uint64_t v)
+static void put_varint(struct out *o, uint64_t v)
 {
 	uint8_t bytes[10];
 	size_t n = 0;
@@ -282,39 +282,39 @@ static void put(struct out *o, uint64_t v)
 
 static void put_row(struct out *o, const struct job_tally_row *r)
 {
-	put(o, r->kind);
-	put(o, r->detail);
-	put(o, r->number);
-	put(o, r->flags);
+	put_varint(o, r->kind);
+	put_varint(o, r->detail);
+	put_varint(o, r->number);
+	put_varint(o, r->flags);
 	for (unsigned i = 0; i < JOB_TALLY_NAMES; i++) {
 		size_t n = strnlen(r->name[i], JOB_TALLY_NAME);
 
-		put(o, n);
+		put_varint(o, n);
 		put_bytes(o, r->name[i], n);
 	}
 	for (unsigned i = 0; i < JOB_TALLY_NUMBERS; i++)
-		put(o, r->n[i]);
-	put(o, r->min + 1); /* 0: nothing was timed */
-	put(o, r->max);
-	put(o, r->min_rank);
-	put(o, r->max_rank);
-	put(o, r->absent + 1u);
-	put(o, r->first);
-	put(o, r->buckets);
+		put_varint(o, r->n[i]);
+	put_varint(o, r->min + 1); /* 0: nothing was timed */
+	put_varint(o, r->max);
+	put_varint(o, r->min_rank);
+	put_varint(o, r->max_rank);
+	put_varint(o, r->absent + 1u);
+	put_varint(o, r->first);
+	put_varint(o, r->buckets);
 	for (uint32_t i = 0; i < r->buckets; i++)
-		put(o, r->histogram[i]);
+		put_varint(o, r->histogram[i]);
 }
 
 uint8_t *job_tally_encode(const struct job_tally *t, size_t *bytes)
 {
 	struct out o = {0};
 
-	put(&o, MAGIC);
-	put(&o, JOB_TALLY_TOTALS);
+	put_varint(&o, MAGIC);
+	put_varint(&o, JOB_TALLY_TOTALS);
 	for (unsigned i = 0; i < JOB_TALLY_TOTALS; i++)
-		put(&o, t->total[i]);
-	put(&o, t->failed);
-	put(&o, t->count);
+		put_varint(&o, t->total[i]);
+	put_varint(&o, t->failed);
+	put_varint(&o, t->count);
 	for (uint32_t i = 0; i < t->count; i++)
 		put_row(&o, t->rows[i]);
 	*bytes = o.used;
@@ -329,7 +329,7 @@ struct in {
 	bool bad;
 };
 
-static uint64_t take(struct in *in)
+static uint64_t take_varint(struct in *in)
 {
 	uint64_t v = 0;
 
@@ -346,7 +346,7 @@ static uint64_t take(struct in *in)
 
 static void take_name(struct in *in, char name[JOB_TALLY_NAME + 1])
 {
-	uint64_t n = take(in);
+	uint64_t n = take_varint(in);
 
 	if (n > JOB_TALLY_NAME || n > (size_t)(in->end - in->p)) {
 		in->bad = true;
@@ -361,10 +361,10 @@ static void take_name(struct in *in, char name[JOB_TALLY_NAME + 1])
 static void take_key(struct in *in, struct job_tally_row *key,
 		     char names[JOB_TALLY_NAMES][JOB_TALLY_NAME + 1])
 {
-	key->kind = (uint8_t)take(in);
-	key->detail = (uint32_t)take(in);
-	key->number = (uint32_t)take(in);
-	key->flags = (uint32_t)take(in);
+	key->kind = (uint8_t)take_varint(in);
+	key->detail = (uint32_t)take_varint(in);
+	key->number = (uint32_t)take_varint(in);
+	key->flags = (uint32_t)take_varint(in);
 	for (unsigned i = 0; i < JOB_TALLY_NAMES; i++) {
 		take_name(in, names[i]);
 		key->name[i] = names[i];
@@ -376,47 +376,47 @@ static void take_numbers(struct in *in, struct job_tally *t, struct job_tally_ro
 	uint64_t first, buckets;
 
 	for (unsigned i = 0; i < JOB_TALLY_NUMBERS; i++)
-		r->n[i] = take(in);
-	r->min = take(in) - 1;
-	r->max = take(in);
-	r->min_rank = (uint32_t)take(in);
-	r->max_rank = (uint32_t)take(in);
-	r->absent = (uint32_t)take(in) - 1u;
-	first = take(in);
-	buckets = take(in);
+		r->n[i] = take_varint(in);
+	r->min = take_varint(in) - 1;
+	r->max = take_varint(in);
+	r->min_rank = (uint32_t)take_varint(in);
+	r->max_rank = (uint32_t)take_varint(in);
+	r->absent = (uint32_t)take_varint(in) - 1u;
+	first = take_varint(in);
+	buckets = take_varint(in);
 	if (first > WIRE_TALLY_BUCKETS || buckets > WIRE_TALLY_BUCKETS - first ||
 	    r->buckets /* a key that comes twice */) {
 		in->bad = true;
 		return;
 	}
-	if (buckets && !widen(r, (uint32_t)first, (uint32_t)buckets)) {
+	if (buckets && !row_widen(r, (uint32_t)first, (uint32_t)buckets)) {
 		t->failed = true;
 		return;
 	}
 	for (uint32_t i = 0; i < buckets; i++)
-		r->histogram[i] = take(in);
+		r->histogram[i] = take_varint(in);
 }
 
 static bool take_totals(struct in *in, struct job_tally *t)
 {
 	uint64_t totals;
 
-	if (take(in) != MAGIC)
+	if (take_varint(in) != MAGIC)
 		return false;
-	totals = take(in); /* appended by later versions */
+	totals = take_varint(in); /* appended by later versions */
 	for (uint64_t i = 0; i < totals && !in->bad; i++) {
-		uint64_t v = take(in);
+		uint64_t v = take_varint(in);
 
 		if (i < JOB_TALLY_TOTALS)
 			t->total[i] = v;
 	}
-	t->failed = take(in) != 0;
+	t->failed = take_varint(in) != 0;
 	return !in->bad;
 }
 
 static bool take_rows(struct in *in, struct job_tally *t, char (*names)[JOB_TALLY_NAME + 1])
 {
-	uint64_t count = take(in);
+	uint64_t count = take_varint(in);
 
 	for (uint64_t i = 0; i < count && !in->bad; i++) {
 		struct job_tally_row key = {0}, *r;

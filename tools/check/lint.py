@@ -137,7 +137,7 @@ def cppcheck(build):
         f.writelines(f"#define {d}\n" for d in DEFINED)
     return tool("cppcheck", "-q", "-j", str(os.cpu_count()), f"--project={kept}/compile_commands.json", f"--include={kept}/defined.h",
                 f"--cppcheck-build-dir={kept}",
-                "--enable=warning,performance,portability", "--inline-suppr", "--suppress=missingIncludeSystem",
+                "--enable=warning,performance", "--inline-suppr", "--suppress=missingIncludeSystem",
                 "--suppressions-list=tools/check/cppcheck.txt", f"--relative-paths={ROOT}",
                 "--template={file}:{line}: {severity}: {message} [{id}]", "--template-location=")
 

@@ -288,7 +288,7 @@ static void head_nothing(struct report *r, const struct summary *s)
 	else if (!said && t->processes_count <= 1)
 		report_head(r,
 			    "  No process used an interface that is traced (`kymo list backends`), "
-			    "or none could be traced; `kymo doctor` tells more.");
+			    "or none could be traced; `kymo doctor` shows more.");
 	else if (!said)
 		report_head(r, "  The processes in it called none of the APIs that were traced "
 			       "(`kymo list backends`).");

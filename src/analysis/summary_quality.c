@@ -419,7 +419,7 @@ static void add_ranks(struct text *out, const struct quality *q)
 	}
 	text_add(out, ": they read one clock");
 	if (q->rank_measured > 0) {
-		text_add(out, " (messages alone would have told it within ");
+		text_add(out, " (messages alone would have given it within ");
 		add_time(out, q->rank_measured);
 		text_add(out, ")");
 	}
@@ -750,7 +750,7 @@ void summary_quality(struct report *r, const struct summary *s, unsigned count)
 	if (together)
 		report_foot(r, "Of ranks that were counted together, MPI_Finalize counts until all "
 			       "ranks had come "
-			       "to it, and their threads and queues are not told apart.");
+			       "to it, and their threads and queues cannot be distinguished.");
 	if (q.coarse)
 		report_foot(r, "Calls were counted in the program, not recorded (mode summary): "
 			       "their errors "

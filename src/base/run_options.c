@@ -23,7 +23,7 @@ static const struct knob rows[] = {
 	{"strict", 0, KNOB_FLAG, 0, AT(strict), NULL, NULL, NULL, NULL, "Trace",
 	 "Exit with status 1 if the program's own status is 0 and anything was lost: records, "
 	 "samples, "
-	 "definitions, processes, rows of tallies (in a job, rank 0 says it of all)"},
+	 "definitions, processes, rows of tallies (in a parallel job, rank 0 does this for all)"},
 	{"no-compress", 0, KNOB_FLAG, 0, AT(no_compress), NULL, NULL, NULL, NULL, "Trace",
 	 "Leave the raw files as they were written"},
 	{"node-local", 0, KNOB_STRING, KNOB_HANDED_ON, AT(node_local), "DIR", NULL, NULL, NULL,
@@ -63,7 +63,7 @@ static const struct knob rows[] = {
 	 "never"},
 	{"pc-serialize", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(pc_serialize), NULL, NULL, NULL, NULL,
 	 "What is recorded",
-	 "With --pc-sampling: kernels run one at a time, samples know their launch"},
+	 "With --pc-sampling: kernels run one at a time, samples carry their launch"},
 	{"telemetry", 0, KNOB_INTEGER, KNOB_OPTIONAL, AT(telemetry_ms), "MS", "0", NULL, "100",
 	 "What is recorded",
 	 "Read power, clocks, memory, load of the node and its devices every MS "
@@ -78,7 +78,7 @@ static const struct knob rows[] = {
 	{"delay", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(delay_ns), "TIME", "0", NULL, NULL, "When",
 	 "Begin to record this long after each process started"},
 	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL,
-	 "When", "Stop recording after this long; 0 is never"},
+	 "When", "Stop recording after this long; 0: no limit"},
 
 	{"on-full", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(on_full), "POLICY", "block",
 	 "block|drop|overwrite", NULL, "Buffers",
@@ -116,7 +116,7 @@ const struct knob_variable run_other_variables[] = {
 	{"KYMO_DRAIN", "set by kymo run: the socket of the process that writes the trace"},
 	{"KYMO_BIN",
 	 "set by kymo run: the program kymo, which processes start where nothing writes the trace"},
-	{"KYMO_JOB", "id of a parallel job, where its launcher tells none: ranks share a trace"},
+	{"KYMO_JOB", "id of a parallel job, where its launcher sets none: ranks share a trace"},
 	{"KYMO_CLOCK",
 	 "clock of the records: tsc or monotonic; default: the one that can be trusted"},
 	{"KYMO_TELEMETRY_ROOT", "put before /proc and /sys where telemetry is read; for tests"},

@@ -173,7 +173,7 @@ const char *cli_libdir_error(void)
 
 	if (!libdir_error[0] && !*self)
 		snprintf(libdir_error, sizeof(libdir_error),
-			 "this program cannot tell where it is, since /proc/self/exe cannot be "
+			 "this program cannot find its own path, since /proc/self/exe cannot be "
 			 "read, and " LIBRARY " is not in %s; is /proc mounted?",
 			 KYMO_LIBDIR);
 	else if (!libdir_error[0])

@@ -25,7 +25,7 @@ static struct ctl_options options;
 
 static const struct knob rows[] = {
 	{"timeout", 0, KNOB_DURATION, 0, offsetof(struct ctl_options, wait_ns), "TIME", "10s", NULL,
-	 NULL, "Steering", "Wait at most so long for the program's processes"},
+	 NULL, "Waiting", "Wait at most so long for the program's processes"},
 };
 
 static struct knob_table table = {.command = "ctl", .rows = rows, .count = 1, .values = &options};
@@ -222,7 +222,8 @@ static int steer_trace(const struct verb *v, const char *trace)
 	}
 	if (found)
 		return status;
-	cli_error("%s: nobody is recording into it: a trace that is complete, or none", trace);
+	cli_error("%s: nothing is being recorded into it: the trace is complete, or there is none",
+		  trace);
 	return CLI_FAILURE;
 }
 
@@ -309,26 +310,29 @@ static int run_ctl(int argc, char **argv)
 const struct command cmd_ctl = {
 	.name = "ctl",
 	.operands = "flush|pause|resume TRACE|PID",
-	.summary = "Steer a running recording",
+	.summary = "Control a running recording",
 	.about = "The recording is named by its trace directory, by the process of `kymo run`, or "
 		 "by\n"
 		 "a process that it records.\n\n"
-		 "flush   what was recorded so far is in the trace when the command ends, device "
-		 "work\n"
-		 "        that is complete included: summary, query, export read it while the "
-		 "program\n"
-		 "        runs on. A flight recorder (--on-full overwrite) writes what it holds.\n"
-		 "pause   nothing more is recorded, in processes that come later too.\n"
-		 "resume  recording goes on, or begins: after --start-paused, or before --delay is "
-		 "over.\n\n"
-		 "What was asked for last holds for processes that come later and for those that "
-		 "use\n"
-		 "nothing yet that is traced; --delay and --duration count no more then.\n\n"
-		 "Work is done by a thread of Kymo's in each process; no signal is sent and none "
-		 "of the\n"
-		 "program's threads is stopped. Exit status 3 if a process did not answer, or none "
-		 "is\n"
-		 "there.",
+		 "flush   writes what was recorded so far into the trace, device work that is "
+		 "complete\n"
+		 "        included; when the command ends, summary, query and export read it while "
+		 "the\n"
+		 "        program runs on. A flight recorder (--on-full overwrite) writes what it "
+		 "holds.\n"
+		 "pause   stops recording, also in processes that start later.\n"
+		 "resume  continues recording, or starts it: after --start-paused, or before "
+		 "--delay is\n"
+		 "        over.\n\n"
+		 "The last command also holds for processes that start later and for those that "
+		 "have\n"
+		 "used nothing yet that is traced; --delay and --duration have no effect any "
+		 "more.\n\n"
+		 "A thread of Kymo in each process does the work; no signal is sent and none of "
+		 "the\n"
+		 "program's threads is stopped. Exit status 3 if a process did not answer, or "
+		 "there is\n"
+		 "none.",
 	.knobs = &table,
 	.run = run_ctl,
 };

@@ -96,7 +96,7 @@ static void check_pidfd(void)
 	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
 	if (fd >= 0)
-		print_grade(GOOD, "pidfd", "the drain sees the end of processes at once");
+		print_grade(GOOD, "pidfd", "the drain is notified of the end of processes at once");
 	else
 		print_grade(FAIR, "pidfd", "%s: the drain looks every 50 ms whether processes live",
 			    strerror(errno));
@@ -329,7 +329,7 @@ static int run_doctor(int argc, char **argv)
 const struct command cmd_doctor = {
 	.name = "doctor",
 	.operands = "",
-	.summary = "Say what works here and why not",
+	.summary = "Show what works here, and why the rest does not",
 	.about = "Exit status 1 if something that recording needs does not work.",
 	.run = run_doctor,
 };

@@ -34,7 +34,7 @@ static const struct knob rows[] = {
 	{"trace", 0, KNOB_STRING, 0, AT(trace), "DIR", NULL, NULL, NULL, "Drain",
 	 "Trace directory"},
 	{"ready-fd", 0, KNOB_INTEGER, 0, AT(ready_fd), "NUMBER", "0", NULL, NULL, "Drain",
-	 "Descriptor that is told where the drain listens, once it does"},
+	 "Descriptor to which the drain's address is written, once it listens"},
 };
 
 static struct knob_table table = {.command = "drain", .rows = rows, .count = 3, .values = &options};

@@ -376,7 +376,8 @@ static void print_quality(const struct info *c, const struct trace *t)
 	if (dropped)
 		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  dropped by a runtime", dropped);
 	if (overwritten)
-		plain_printf(stdout, "  %-28s %" PRIu64 " (older ones, which gave way)\n",
+		plain_printf(stdout,
+			     "  %-28s %" PRIu64 " (older ones, overwritten by later ones)\n",
 			     "overwritten records", overwritten);
 	if (rows)
 		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "rows the job's table left out",
@@ -466,6 +467,6 @@ extern const struct command cmd_info;
 const struct command cmd_info = {
 	.name = "info",
 	.operands = "TRACE...",
-	.summary = "Say what is in a trace and how far it can be trusted",
+	.summary = "Show what is in a trace and how far it can be trusted",
 	.run = run,
 };

@@ -128,17 +128,17 @@ static int run_query(int argc, char **argv)
 const struct command cmd_query = {
 	.name = "query",
 	.operands = "[OPTION]... TRACE... SQL",
-	.summary = "Ask a trace questions in SQL",
-	.about = "The trace's database is built when it is first asked, and kept in the trace.\n"
+	.summary = "Query a trace in SQL",
+	.about = "The trace's database is built for the first query, and kept in the trace.\n"
 		 "Tables hold records, views have the names and columns of ROCpd: regions, "
 		 "kernels,\n"
 		 "memory_copies, memory_allocations, messages, top, top_kernels, busy, "
 		 "kernel_summary ...\n"
 		 "kymo_arg(id, 'name') is an argument of a call, kymo_args(id) all of them as "
 		 "JSON,\n"
-		 "kymo_status(op, status) the name of a status; docs/store.md is the manual. With "
-		 "several traces every table\n"
-		 "is the union of theirs, with a column `trace`.\n"
+		 "kymo_status(op, status) the name of a status. With several traces every table is "
+		 "the\n"
+		 "union of theirs, with a column `trace`. docs/store.md is the manual.\n"
 		 "Example: kymo query T.kymo \"SELECT * FROM top_kernels LIMIT 10\"",
 	.knobs = &table,
 	.run = run_query,

@@ -247,7 +247,7 @@ static void say_unused(const struct run *r)
 		"nothing was recorded: no process that could reach the recording used an interface "
 		"that is recorded, such as OpenCL, CUDA, MPI, OpenMP or annotations%s; \"kymo list "
 		"backends\" "
-		"has all, \"kymo doctor\" tells which can be used here, --threads records threads "
+		"has all, \"kymo doctor\" shows which can be used here, --threads records threads "
 		"and "
 		"processes in any case",
 		t.s ? t.s : "");
@@ -346,7 +346,7 @@ static void say_refused(const struct outcome *out)
 	if (refused)
 		cli_warn("%u %s could not be recorded and %s lost: %s%s", refused,
 			 refused == 1 ? "process" : "processes", refused == 1 ? "is" : "are",
-			 e ? strerror(e) : "the manifest says why",
+			 e ? strerror(e) : "the manifest has the reason",
 			 e == EMFILE   ? "; raise the hard limit of open files (ulimit -Hn)"
 			 : e == ENFILE ? "; the whole machine has too many (fs.file-max)"
 			 : e == ENOSPC || e == EDQUOT ? "; -o names another place"

@@ -21,7 +21,7 @@ static const struct knob rows[] = {
 	 "time|recorded", NULL, "Output",
 	 "By start time, or thread by thread as recorded (faster, calls by their end)"},
 	{"limit", 'n', KNOB_INTEGER, 0, offsetof(struct show_options, limit), "COUNT", "0", NULL,
-	 NULL, "Output", "Stop after this many records; 0 is never"},
+	 NULL, "Output", "Stop after this many records; 0: no limit"},
 	CLI_FILTER_KNOBS(struct show_options),
 };
 

@@ -107,12 +107,13 @@ const struct command cmd_summary = {
 	.name = "summary",
 	.operands = "[OPTION]... TRACE...",
 	.summary = "Show where the time of a trace went",
-	.about = "Host calls by API, messages, kernels, copies, bytes by direction, queues, "
-		 "memory, waiting\n"
-		 "and errors, with when and where they came first; and always what\n"
-		 "was lost and how far times can be trusted. Several traces are added up; --by "
-		 "trace,op\n"
-		 "keeps them apart.",
+	.about =
+		"Tables of host calls by API, messages, kernels, copies, bytes by direction, "
+		"queues,\n"
+		"memory, waits, and errors (when and where each came first); below them, what was\n"
+		"lost and how far times can be trusted. Several traces are added up; --by "
+		"trace,op\n"
+		"keeps them apart.",
 	.knobs = &table,
 	.run = run_summary,
 };

@@ -70,7 +70,7 @@ static bool counters_check(struct library *l, const char *list)
 	     w = strtok_r(NULL, ",", &save))
 		ok = is_later(l, w) || l->parse("recorder", w, &set) == KYMO_OK;
 	if (!ok)
-		cli_error("--counters: %s; kymo list counters says what there is",
+		cli_error("--counters: %s; kymo list counters shows what there is",
 			  l->counter_error());
 	free(words);
 	return ok;

@@ -279,7 +279,7 @@ static int print_text(void)
 	if (kymo_agents(print_agent, &count) != KYMO_OK)
 		return no_memory();
 	if (!count)
-		plain_printf(stdout, "No device is known; kymo doctor says why.\n");
+		plain_printf(stdout, "No device was found; kymo doctor shows why.\n");
 	return CLI_OK;
 }
 

@@ -429,7 +429,7 @@ static void serve_guests(struct drain *d)
 		if (ready && !g->again)
 			greet(d, g);
 		else if (late && !g->again)
-			refuse(d, pid_of(g->fd), 0, "it said nothing");
+			refuse(d, pid_of(g->fd), 0, "it sent nothing");
 		if (!ready && !late) {
 			at = &g->next;
 			continue;

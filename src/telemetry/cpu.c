@@ -134,7 +134,7 @@ static void *cpu_open(struct probe *p)
 				"Time that the machine below this virtual one took");
 	find_frequencies(c, meter_root(p));
 	if (!c->frequencies && !cpuinfo_has_clock(c)) {
-		meter_missing(p, "no frequencies: neither cpufreq nor /proc/cpuinfo tells them");
+		meter_missing(p, "no frequencies: neither cpufreq nor /proc/cpuinfo has them");
 		return c;
 	}
 	c->mean = level_metric(p, "cpu.frequency", "MHz", "Frequency of processors, on average");

@@ -451,7 +451,7 @@ static bool add_devices(struct probe *p, struct nvml_state *s)
 	}
 	if (s->count)
 		return true;
-	meter_missing(p, "NVML knows no GPU");
+	meter_missing(p, "NVML has no GPU");
 	s->n.shutdown();
 	return false;
 }

@@ -256,7 +256,7 @@ static void *rsmi_open(struct probe *p)
 	if (s->count)
 		return s;
 	if (status == 0) {
-		meter_missing(p, "ROCm-SMI knows no device");
+		meter_missing(p, "ROCm-SMI has no device");
 		s->r.shutdown();
 	}
 	free(s);

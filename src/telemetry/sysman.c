@@ -409,7 +409,7 @@ static void *sysman_open(struct probe *p)
 	if (s && s->count)
 		return s;
 	if (status == 0)
-		meter_missing(p, "Sysman knows no device");
+		meter_missing(p, "Sysman has no device");
 	free(s);
 	return NULL;
 }
@@ -458,7 +458,7 @@ static void read_frequency(struct probe *p, const struct zes *z, struct part *pa
 	status = z->frequency(part->handle, &f);
 	if (status != 0 || f.actual < 0) /* less than 0: not known */
 		meter_gap(p, part->metric,
-			  status ? status_text(status) : "the device does not tell");
+			  status ? status_text(status) : "the device does not report it");
 	else
 		meter_level(p, part->metric, f.actual);
 	if (status == 0)

@@ -396,7 +396,7 @@ void topo_read_cpus(struct topo *t, bool with_hwloc)
 
 	if (!by_hwloc && !read_sysfs(t, &all)) {
 		topo_source_add(t, "cpu", KYMO_ERROR_NOT_FOUND,
-				"%s" CPU_FOLDER " tells of no CPUs: is sysfs mounted?", t->root);
+				"%s" CPU_FOLDER " lists no CPUs: is sysfs mounted?", t->root);
 		return;
 	}
 	read_nodes(t, &all);

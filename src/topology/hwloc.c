@@ -79,7 +79,7 @@ static bool load(struct topo *t, struct hw *hw)
 	version = hw->get_api_version();
 	if (version >> 16 != HWLOC_API_VERSION >> 16) {
 		topo_source_add(t, "hwloc", KYMO_ERROR_UNSUPPORTED,
-				"%s has API %x, Kymo knows %x; sysfs is read instead", LIBRARY,
+				"%s has API %x, Kymo supports %x; sysfs is read instead", LIBRARY,
 				version, HWLOC_API_VERSION);
 		return false;
 	}

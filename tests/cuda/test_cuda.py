@@ -703,7 +703,7 @@ class Test(base.Test):
         check("lost", self.lost_records(), 0)
         check("damaged", self.one("SELECT sum(damaged_blocks) FROM process"), 0)
         code, text = self.ctl("flush")
-        check("complete", (code, "nobody is recording into it" in text), (3, True))
+        check("complete", (code, "nothing is being recorded into it" in text), (3, True))
         code, text = self.ctl("flush", str(os.getpid()))
         check("not recorded", (code, "neither" in text), (3, True))
 

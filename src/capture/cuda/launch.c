@@ -124,7 +124,7 @@ static void check_cupti(int driver, const struct launch_doctor *d)
 		text_addf(&t, "%s is of version %u: CUDA 11.8 or later is needed", f.path, version);
 	else if (driver && (int)major > driver / 1000)
 		text_addf(&t,
-			  "%s is of CUDA %u, the driver knows CUDA %d.%d: set KYMO_CUPTI to an "
+			  "%s is of CUDA %u, the driver supports CUDA %d.%d: set KYMO_CUPTI to an "
 			  "older one, or update the driver",
 			  f.path, major, driver / 1000, driver % 1000 / 10);
 	else {

@@ -126,7 +126,7 @@ static void take(const struct perf_event_header *h)
 	case PERF_RECORD_THROTTLE:
 		if (!throttled)
 			cap_note(2, "sample",
-				 "the kernel takes fewer samples than asked for: "
+				 "the kernel takes fewer samples than requested: "
 				 "kernel.perf_event_max_sample_rate or "
 				 "perf_cpu_time_max_percent is too low");
 		throttled = true;

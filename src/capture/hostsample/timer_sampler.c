@@ -328,7 +328,7 @@ static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t siz
 	uint64_t pc, sp, fp;
 
 	if (!registers(&none, &pc, &sp, &fp)) {
-		snprintf(reason, size, "it knows no registers of this processor");
+		snprintf(reason, size, "it supports no registers of this processor");
 		return KYMO_ERROR_UNSUPPORTED;
 	}
 	if (!free_signal()) {

@@ -32,7 +32,7 @@ static void doctor(const struct launch_doctor *d)
 		       "(Debian: libfabric-dev)");
 	else
 		d->say(LAUNCH_GOOD, "libfabric",
-		       here ? "libfabric.so.1 is recorded where it is asked for: --backends "
+		       here ? "libfabric.so.1 is recorded on request: --backends "
 			      "libfabric"
 			    : "none here (Debian: libfabric1)");
 }

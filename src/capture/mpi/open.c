@@ -419,7 +419,7 @@ bool kymo_mpi_open(const struct mpi_door *door)
 			 found[0].name, found[1].name);
 	else if (!m)
 		cap_note(2, "mpi",
-			 "%.300s is no MPI that a module of Kymo knows: calls of MPI are not "
+			 "%.300s is no MPI that a module of Kymo supports: calls of MPI are not "
 			 "recorded",
 			 mpi.name);
 	if (!m)

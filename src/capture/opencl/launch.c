@@ -162,16 +162,17 @@ static void check_loader(const struct launch_doctor *d)
 		       "all the "
 		       "same (Debian: ocl-icd-libopencl1)");
 	} else if (layers) {
-		text_addf(&t, "%s, knows layers", path);
+		text_addf(&t, "%s, supports layers", path);
 		d->say(LAUNCH_GOOD, "OpenCL loader", t.s);
 	} else if (access(preload, R_OK) == 0) {
-		text_addf(&t, "%s knows no layers: Kymo is preloaded instead", path);
+		text_addf(&t, "%s supports no layers: Kymo is preloaded instead", path);
 		d->say(LAUNCH_FAIR, "OpenCL loader", t.s);
 	} else {
-		text_addf(&t,
-			  "%s knows no layers and %s is missing: OpenCL is not recorded; install "
-			  "ocl-icd 2.3 or the Khronos loader",
-			  path, preload);
+		text_addf(
+			&t,
+			"%s supports no layers and %s is missing: OpenCL is not recorded; install "
+			"ocl-icd 2.3 or the Khronos loader",
+			path, preload);
 		d->say(LAUNCH_BAD, "OpenCL loader", t.s);
 	}
 	text_release(&t);

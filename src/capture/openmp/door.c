@@ -71,7 +71,7 @@ static void flush(uint64_t deadline)
 	dl_iterate_phdr(find_offload, &offload);
 	if (offload && !omp_device_any() && !atomic_exchange(&told, true))
 		cap_note(2, "openmp",
-			 "libomptarget has told nothing of its devices: it looks for OMPT "
+			 "libomptarget has reported no devices: it looks for OMPT "
 			 "in a library named libomp.so; put the folder that has it into "
 			 "LD_LIBRARY_PATH");
 }

@@ -127,7 +127,7 @@ static void close_session(void *session, void *data)
 const kymo_counter_provider_t rusage_provider = {
 	.size = sizeof(rusage_provider),
 	.name = "rusage",
-	.description = "What getrusage() says of threads and of the process",
+	.description = "What getrusage() reports of threads and of the process",
 	.list = list,
 	.open = open_session,
 	.read = read_session,

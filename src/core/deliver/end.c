@@ -77,7 +77,7 @@ static void note_rest(const struct core_delivery *d, uint64_t lost)
 	if (core_delivery_mine() != d && atomic_load(&d->workers))
 		cap_note(2, "core",
 			 "a delivery callback of a tool did not come back at the end of the "
-			 "process; the tool was not told of the end");
+			 "process; the tool was not notified of the end");
 }
 
 /* Nobody is at it any more, but for the calling thread, which does not come back. */

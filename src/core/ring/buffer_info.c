@@ -17,13 +17,13 @@ kymo_status_t core_buffer_check(const kymo_buffer_desc_t *d)
 	if (inside && d->bytes > CORE_BUFFER_MOST)
 		return core_refuse(KYMO_ERROR_LIMIT, "a buffer has at most 1 GiB");
 	if (inside && d->steer)
-		return REFUSE("`steer` is for shared buffers: nobody empties a private one");
+		return REFUSE("`steer` is for shared buffers: no drain empties a private one");
 	if (inside && d->share_early)
 		return REFUSE("`share_early` is for shared buffers");
 	if (inside && d->unshared)
 		return REFUSE("`unshared` is for shared buffers");
 	if (d->policy == KYMO_POLICY_OVERWRITE && d->watermark)
-		return REFUSE("OVERWRITE delivers when it is asked to: there is no watermark");
+		return REFUSE("OVERWRITE delivers on request: there is no watermark");
 	if ((!inside && !d->share) || (d->deliver && d->deliver_batch))
 		return REFUSE("one of `deliver`, `deliver_batch` and `share` is needed");
 	if (d->arguments > KYMO_ARGUMENTS_FULL || d->policy > KYMO_POLICY_OVERWRITE)

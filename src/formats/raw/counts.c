@@ -39,7 +39,8 @@ uint64_t raw_count(struct raw_process *p, uint64_t n, uint64_t most)
 	if (!p->count_said) {
 		p->file.damaged++;
 		stream_warn(p->rt->log,
-			    "%s: it says that %" PRIu64 " were lost or left out, which cannot be: "
+			    "%s: it claims that %" PRIu64
+			    " were lost or left out, which cannot be: "
 			    "such numbers in it are not believed",
 			    p->file.path, n);
 	}

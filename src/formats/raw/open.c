@@ -220,7 +220,7 @@ static kymo_status_t open_directory(struct raw_trace *rt, const char *path)
 			    raw);
 	else if (rt->trace->processes_count <= 1)
 		stream_warn(rt->log,
-			    "%s: nothing was recorded (no .kyr file); `kymo summary` says why, as "
+			    "%s: nothing was recorded (no .kyr file); `kymo summary` shows why, as "
 			    "far as "
 			    "that is known, `kymo doctor` what would be traced",
 			    raw);

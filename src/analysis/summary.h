@@ -68,14 +68,11 @@ kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned
 /* Something was lost, or nobody can tell because the end of a recording is missing. */
 bool summary_lossy(const struct summary *s, unsigned count);
 
-/* The same of a trace; false, and said why, if it cannot be read. Implemented by src/report, too.
- */
-bool summary_tells_losses(const char *trace_path, struct stream_log *log);
-
 /*
- * Prints the summary of a trace as text, as `kymo run` does at its end. The tables are laid out by
- * src/report, which implements this function.
+ * Reads a trace once, as `kymo run` does at its end: prints its summary as text (`out` NULL: does not)
+ * and sets *lossy as summary_lossy() says; true, and the log says why, if the trace cannot be read. The
+ * tables are laid out by src/report, which implements this function.
  */
-kymo_status_t summary_print(const char *trace_path, FILE *out, struct stream_log *log);
+kymo_status_t summary_print(const char *trace_path, FILE *out, bool *lossy, struct stream_log *log);
 
 #endif

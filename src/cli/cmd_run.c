@@ -41,6 +41,8 @@ struct run {
 	char local[PATH_MAX]; /* where raw files lie until the end, "": in the trace */
 	struct manifest manifest;
 	struct launch_environment environment;
+	bool read;  /* the trace was read, and then: */
+	bool lossy; /* what `kymo summary --strict` would say */
 };
 
 /* ---- before ---------------------------------------------------------------------------------- */
@@ -425,27 +427,23 @@ static void log_message(struct stream_log *l, int severity, const char *text)
 	cli_message(severity, text);
 }
 
-static void print_summary(const char *trace)
+static void log_error(struct stream_log *l, int severity, const char *text)
 {
-	struct stream_log log = {log_message};
-
-	summary_print(trace, stderr, &log);
+	if (severity >= 3)
+		cli_message(severity, text);
 }
 
-static bool trace_tells_losses(const char *trace)
+/* Reads the trace, once in a run. */
+static void read_trace(struct run *r, FILE *out)
 {
-	struct stream_log log = {log_message};
+	struct stream_log log = {out ? log_message : log_error};
 
-	return summary_tells_losses(trace, &log);
+	r->read = true;
+	summary_print(r->trace, out, &r->lossy, &log);
 }
 #else
-static void print_summary(const char *trace)
+static void read_trace(struct run *r, FILE *out)
 {
-}
-
-static bool trace_tells_losses(const char *trace)
-{
-	return false;
 }
 #endif
 
@@ -472,7 +470,7 @@ static void await_ranks(const struct run *r, int ms)
  * What `kymo summary --strict` would say: not all that was lost is known to the drain, as samples
  * that the samplers dropped. One rank looks for all.
  */
-static bool is_lossy(const struct run *r, const struct outcome *out)
+static bool is_lossy(struct run *r, const struct outcome *out)
 {
 	if (lost_something(out))
 		return true;
@@ -480,7 +478,9 @@ static bool is_lossy(const struct run *r, const struct outcome *out)
 		return false;
 	if (r->options->no_summary && r->manifest.job.size >= 2)
 		await_ranks(r, RANKS_MS);
-	return trace_tells_losses(r->trace);
+	if (!r->read)
+		read_trace(r, NULL);
+	return r->lossy;
 }
 
 /* On stderr: standard output is the program's. */
@@ -509,7 +509,7 @@ static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 	if (nothing && !prevented)
 		say_nothing_recorded(r, out);
 	if (out->totals.processes || job->size >= 2 || r->options->telemetry_ms)
-		print_summary(r->trace);
+		read_trace(r, stderr);
 	cli_note("trace in %s", r->trace);
 }
 

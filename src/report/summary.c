@@ -3,32 +3,30 @@
 #include "analysis/summary.h"
 #include "report/report.h"
 
-bool summary_tells_losses(const char *trace_path, struct stream_log *log)
+static kymo_status_t print(const struct summary *s, FILE *out)
 {
-	struct format_options o = {.log = log};
-	struct summary s;
-	bool lossy;
-
-	if (summary_read(&s, trace_path, SUMMARY_ANY, &o) != KYMO_OK)
-		return false; /* said why */
-	lossy = summary_lossy(&s, 1);
-	summary_release(&s);
-	return lossy;
-}
-
-kymo_status_t summary_print(const char *trace_path, FILE *out, struct stream_log *log)
-{
-	struct format_options o = {.log = log};
 	struct report r = {0};
-	struct summary s;
-	kymo_status_t status = summary_read(&s, trace_path, SUMMARY_ANY, &o);
+	kymo_status_t status = summary_report(&r, s, 1, BY_OP);
 
-	if (status != KYMO_OK)
-		return status;
-	status = summary_report(&r, &s, 1, BY_OP);
 	if (status == KYMO_OK && !report_print(&r, REPORT_TEXT, out))
 		status = KYMO_ERROR_SYSTEM;
 	report_release(&r);
+	return status;
+}
+
+kymo_status_t summary_print(const char *trace_path, FILE *out, bool *lossy, struct stream_log *log)
+{
+	struct format_options o = {.log = log};
+	struct summary s;
+	kymo_status_t status;
+
+	*lossy = true; /* nobody can tell of a trace that cannot be read */
+	status = summary_read(&s, trace_path, SUMMARY_ANY, &o);
+	if (status != KYMO_OK)
+		return status;
+	*lossy = summary_lossy(&s, 1);
+	if (out)
+		status = print(&s, out);
 	summary_release(&s);
 	return status;
 }

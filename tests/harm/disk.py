@@ -210,6 +210,16 @@ def test_strict_of_damage():
     return None
 
 
+def test_strict_of_an_unreadable_trace():
+    """What nobody can read nobody can call complete; it is read, and said to be unreadable, once."""
+    for options in ([], ["--no-summary"]):
+        p = subprocess.run([KYMO, "run", "--strict", "-f", "-o", "u.kymo", *options, "sh", "-c",
+                            f"{LOAD} counts 1 1000; rm -r u.kymo/raw"], capture_output=True, text=True,
+                           timeout=WAIT, check=False)
+        expect(p.returncode == 1, options, p)
+        expect(p.stderr.count("not a Kymo trace") == 1, options, p.stderr)
+
+
 def test_a_crowd_of_threads():
     """More threads alive than the buffer has chunks: nothing is lost, and it costs a chunk a thread."""
     for threads, options in ((3000, []), (600, ["--buffer-size", "1M", "--on-full", "drop"]),

@@ -196,12 +196,13 @@ static void put_flags(struct out *o, const struct t_enum_set *set, uint64_t v)
 	}
 }
 
-static void put_string(struct out *o, const struct wire_value *v)
+/* Of `total` bytes those that are there. */
+static void put_quoted(struct out *o, const char *s, uint64_t length, uint64_t total)
 {
 	put_char(o, '"');
-	put_escaped(o, (const char *)v->data, v->count);
+	put_escaped(o, s, length);
 	put_char(o, '"');
-	if (v->total > v->count)
+	if (total > length)
 		put_text(o, "...");
 }
 
@@ -223,21 +224,40 @@ static void put_pointer(struct out *o, uint64_t v)
 		put(o, "NULL", 4);
 }
 
+/* A text that is there, which may be empty. */
+static bool put_referred_text(struct out *o, uint8_t what, uint64_t index)
+{
+	if (what == REFERENCE_STRING && index < o->t->strings_count) {
+		const struct t_string *s = &o->t->strings[index];
+
+		put_quoted(o, s->text, s->length, s->total);
+		return true;
+	}
+	if (what == REFERENCE_BLOB && index < o->t->blobs_count) {
+		const struct t_blob *b = &o->t->blobs[index];
+
+		put_quoted(o, b->data, b->stored < REFERENCE_TEXT ? b->stored : REFERENCE_TEXT,
+			   b->total);
+		return true;
+	}
+	return false;
+}
+
 /* By name, quoted where it is a text; what has none by its index, which is the id in the store. */
 static void put_reference(struct out *o, uint8_t what, uint64_t index)
 {
-	bool quoted = what == REFERENCE_STRING || what == REFERENCE_BLOB;
 	char room[REFERENCE_TEXT];
-	const char *name = what ? reference_name(o->t, what, index, room, sizeof(room)) : "";
+	const char *name;
 
-	if (what && !index)
+	if (what && !index) {
 		put_text(o, "none");
-	if (*name && quoted)
-		put_char(o, '"');
+		return;
+	}
+	if (o->t && index && put_referred_text(o, what, index))
+		return;
+	name = what ? reference_name(o->t, what, index, room, sizeof(room)) : "";
 	put_escaped(o, name, strlen(name));
-	if (*name && quoted)
-		put_char(o, '"');
-	if (*name || (what && !index))
+	if (*name)
 		return;
 	put_char(o, '#');
 	put_unsigned(o, index);
@@ -308,7 +328,7 @@ static void put_value(struct out *o, const struct t_field *field, const struct w
 {
 	switch (field->kind) {
 	case KYMO_KIND_STRING:
-		put_string(o, v);
+		put_quoted(o, (const char *)v->data, v->count, v->total);
 		break;
 	case KYMO_KIND_BYTES:
 		put_bytes(o, v);

@@ -98,7 +98,10 @@ const char *reference_name(const struct trace *t, enum record_reference what, ui
 		return cut(t->blobs[index].data, t->blobs[index].stored, t->blobs[index].total,
 			   room, size);
 	case REFERENCE_STRING:
-		return t->strings[index].text;
+		return t->strings[index].total <= t->strings[index].length
+			       ? t->strings[index].text
+			       : cut(t->strings[index].text, t->strings[index].length,
+				     t->strings[index].total, room, size);
 	case REFERENCE_COMMUNICATOR:
 		return t->communicators[index].name;
 	case REFERENCE_COUNTER:

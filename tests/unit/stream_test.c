@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "stream/output.h"
+#include "stream/reference.h"
 #include "stream/symbol.h"
 #include "stream/ticks.h"
 #include "stream/trace.h"
@@ -93,6 +94,40 @@ static void strings_as_text(void **state)
 	assert_string_equal(text_of(&f, &v), "\"a\\\"b\\\\\\n\\x02z\"...");
 	v.present = false;
 	assert_string_equal(text_of(&f, &v), "NULL");
+}
+
+/* What a record refers to: texts in quotes, also those that are empty; what was cut says so. */
+static void references_as_text(void **state)
+{
+	struct t_field f = {.kind = KYMO_KIND_REF, .size = 8, .reference = REFERENCE_STRING};
+	struct wire_value v = {.present = true, .kind = KYMO_KIND_REF};
+	struct trace *t = trace_new();
+	char text[64], room[REFERENCE_TEXT];
+
+	assert_non_null(t);
+	*trace_add(t, strings) = (struct t_string){"", 0, 0};
+	*trace_add(t, strings) = (struct t_string){"ab", 2, 2};
+	*trace_add(t, strings) = (struct t_string){"ab", 2, 9};
+	*trace_add(t, blobs) = (struct t_blob){.what = "", .data = "", .stored = 0, .total = 0};
+	*trace_add(t, blobs) = (struct t_blob){.what = "", .data = "xyz", .stored = 3, .total = 4};
+	*trace_add(t, kernels) = (struct t_kernel){.domain = "", .name = ""};
+	static const struct {
+		uint8_t what;
+		uint64_t index;
+		const char *text;
+	} wanted[] = {{REFERENCE_STRING, 0, "none"},      {REFERENCE_STRING, 1, "\"\""},
+		      {REFERENCE_STRING, 2, "\"ab\""},    {REFERENCE_STRING, 3, "\"ab\"..."},
+		      {REFERENCE_STRING, 4, "#4"},        {REFERENCE_BLOB, 1, "\"\""},
+		      {REFERENCE_BLOB, 2, "\"xyz\"..."}, {REFERENCE_KERNEL, 1, "#1"}};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		f.reference = wanted[i].what;
+		v.u = wanted[i].index;
+		rec_value_text(t, &f, &v, text, sizeof(text));
+		assert_string_equal(text, wanted[i].text);
+	}
+	assert_string_equal(reference_name(t, REFERENCE_STRING, 3, room, sizeof(room)), "ab...");
+	trace_free(t);
 }
 
 static void arrays_as_text(void **state)
@@ -541,6 +576,7 @@ int main(void)
 		cmocka_unit_test(numbers_as_text),
 		cmocka_unit_test(floats_as_text),
 		cmocka_unit_test(strings_as_text),
+		cmocka_unit_test(references_as_text),
 		cmocka_unit_test(arrays_as_text),
 		cmocka_unit_test(ticks_follow_points),
 		cmocka_unit_test(ticks_step),

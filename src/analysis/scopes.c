@@ -80,6 +80,11 @@ static kymo_status_t add_submit(struct stream_sink *sink, const struct rec *r)
 	return KYMO_OK;
 }
 
+static bool wants(const struct trace *t, const struct t_op *op)
+{
+	return op->flags & KYMO_OP_SUBMITS || strcmp(t->domains[op->domain].name, "marker") == 0;
+}
+
 struct scopes *scopes_new(struct raw_trace *rt)
 {
 	struct scopes *s = calloc(1, sizeof(*s));
@@ -97,7 +102,7 @@ struct scopes *scopes_new(struct raw_trace *rt)
 	s->node_count = s->within_count = 1;
 	add_path(s, strdup(""));
 	add_path(s, strdup("(not recorded)"));
-	if (!s->failed && raw_trace_look(rt, &look.sink) == KYMO_OK)
+	if (!s->failed && raw_trace_look(rt, wants, &look.sink) == KYMO_OK)
 		return s;
 	scopes_free(s);
 	return NULL;

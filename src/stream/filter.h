@@ -41,10 +41,10 @@ kymo_status_t filter_bind(const struct stream_filter *f, const struct trace *t,
 			  struct filter_binding *out);
 void filter_unbind(struct filter_binding *b);
 
-/* There is no restriction. */
-static inline bool filter_everything(const struct filter_binding *b)
+/* What is wanted is told by its op alone. */
+static inline bool filter_only_ops(const struct filter_binding *b)
 {
-	return !b->ops && !b->kernels && !b->processes && !b->threads && b->from == INT64_MIN &&
+	return !b->kernels && !b->processes && !b->threads && b->from == INT64_MIN &&
 	       b->to == INT64_MAX && b->min_duration == INT64_MIN && !b->only_kernels;
 }
 

@@ -627,6 +627,39 @@ static void brief_calls_are_the_same(void **state)
 	free(brief.items);
 }
 
+static bool submits(const struct trace *t, const struct t_op *op)
+{
+	return op->flags & KYMO_OP_SUBMITS;
+}
+
+/* A look before the pass that counts sees what it asks for alone, and leaves nothing behind. */
+static void look_sees_what_it_wants(void **state)
+{
+	struct format_options o = {.log = &quiet};
+	struct collector whole, look, after;
+	struct raw_trace *rt;
+	size_t wanted = 0;
+
+	assert_int_equal(collect(path_of("demo"), NULL, false, &whole), KYMO_OK);
+	collector_init(&look);
+	collector_init(&after);
+	look.sink.brief = true;
+	assert_int_equal(raw_trace_open(path_of("demo"), &quiet, &rt), KYMO_OK);
+	for (size_t i = 0; i < whole.count; i++)
+		wanted += submits(NULL, &raw_trace_definitions(rt)->ops[whole.items[i].op]);
+	assert_in_range(wanted, 1, whole.count - 1);
+	assert_int_equal(raw_trace_look(rt, submits, &look.sink), KYMO_OK);
+	assert_int_equal(look.count, wanted);
+	for (size_t i = 0; i < look.count; i++)
+		assert_true(submits(NULL, &raw_trace_definitions(rt)->ops[look.items[i].op]));
+	assert_int_equal(raw_trace_read(rt, NULL, false, &after.sink, &o), KYMO_OK);
+	assert_same(&whole, &after);
+	raw_trace_close(rt);
+	free(whole.items);
+	free(look.items);
+	free(after.items);
+}
+
 /* ---- filters ------------------------------------------------------------------------------- */
 
 static size_t count_with(const struct stream_filter_spec *spec, bool ordered)
@@ -720,6 +753,7 @@ int main(void)
 		cmocka_unit_test(long_calls_come_first),
 		cmocka_unit_test(bounds_hold),
 		cmocka_unit_test(brief_calls_are_the_same),
+		cmocka_unit_test(look_sees_what_it_wants),
 		cmocka_unit_test(filters_select),
 		cmocka_unit_test(bad_filters_are_refused),
 	};

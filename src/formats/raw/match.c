@@ -371,6 +371,13 @@ static uint32_t mpi_of(const struct trace *t)
 	return 0;
 }
 
+static bool wants(const struct trace *t, const struct t_op *op)
+{
+	const char *domain = t->domains[op->domain].name;
+
+	return strcmp(domain, "mpi") == 0 || strcmp(domain, "comm") == 0;
+}
+
 static bool collect(struct match *m, struct raw_trace *rt)
 {
 	const struct trace *t = rt->trace;
@@ -384,7 +391,7 @@ static bool collect(struct match *m, struct raw_trace *rt)
 		m->members[i].trusted = complete(t, i);
 		m->members[i].several = m->members[i].trusted && several_threads(&t->processes[i]);
 	}
-	return m->members && raw_trace_look(rt, &m->sink) == KYMO_OK && join(m);
+	return m->members && raw_trace_look(rt, wants, &m->sink) == KYMO_OK && join(m);
 }
 
 /* Some process has records of transfers that can be believed. */

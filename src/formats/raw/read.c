@@ -4,6 +4,7 @@
 #include "formats/raw/match.h"
 #include "formats/raw/spans.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "formats/format.h"
@@ -27,8 +28,9 @@ static kymo_status_t deliver_loss(const struct raw_chunk *c, const struct filter
 	return sink->loss(sink, &loss);
 }
 
-/* Of all calls their numbers alone: most records of most traces are calls. */
-static kymo_status_t read_calls(struct raw_chunk *c, struct stream_sink *sink, int64_t *last)
+/* Of calls their numbers alone, chosen by nothing but their ops: most records of most traces are calls. */
+static kymo_status_t read_calls(struct raw_chunk *c, const struct filter_binding *b,
+				struct stream_sink *sink, int64_t *last)
 {
 	const struct t_op *ops = c->source->rt->trace->ops;
 	kymo_status_t status = KYMO_OK;
@@ -40,6 +42,8 @@ static kymo_status_t read_calls(struct raw_chunk *c, struct stream_sink *sink, i
 	while (status == KYMO_OK && raw_chunk_next(c, &w)) {
 		const struct raw_op *op = raw_chunk_op(c, w.op);
 
+		if (!filter_op(b, op->op))
+			continue;
 		if (__builtin_expect(op->kind == RAW_KIND_CALL, 1)) {
 			raw_call(c, &w, op, ops[op->op].status_ok, &call);
 			status = sink->call(sink, &call);
@@ -59,8 +63,8 @@ static kymo_status_t read_chunk(struct raw_chunk *c, const struct filter_binding
 	struct wire_record w;
 	union raw_any any;
 
-	if (sink->brief && filter_everything(b))
-		return status == KYMO_OK ? read_calls(c, sink, last) : status;
+	if (sink->brief && filter_only_ops(b))
+		return status == KYMO_OK ? read_calls(c, b, sink, last) : status;
 	while (status == KYMO_OK && raw_chunk_next(c, &w)) {
 		enum raw_kind kind;
 
@@ -109,13 +113,21 @@ static kymo_status_t read_recorded(struct raw_trace *rt, const struct filter_bin
 	return status;
 }
 
-kymo_status_t raw_trace_look(struct raw_trace *rt, struct stream_sink *sink)
+kymo_status_t raw_trace_look(struct raw_trace *rt,
+			     bool (*wants)(const struct trace *t, const struct t_op *op),
+			     struct stream_sink *sink)
 {
 	const struct format_options none = {0};
+	const struct trace *t = rt->trace;
 	struct filter_binding b;
-	kymo_status_t status = filter_bind(NULL, rt->trace, &b);
+	kymo_status_t status = filter_bind(NULL, t, &b);
 
 	stream_sink_complete(sink);
+	b.ops = calloc(t->ops_count, sizeof(*b.ops));
+	if (!b.ops)
+		status = KYMO_ERROR_NO_MEMORY;
+	for (uint32_t i = 0; b.ops && i < t->ops_count; i++)
+		b.ops[i] = wants(t, &t->ops[i]);
 	if (status == KYMO_OK)
 		status = read_recorded(rt, &b, true, sink, &none);
 	filter_unbind(&b);

@@ -11,8 +11,13 @@
 kymo_status_t raw_trace_read(struct raw_trace *rt, const struct stream_filter *filter, bool ordered,
 			     struct stream_sink *sink, const struct format_options *o);
 
-/* A pass before the one that counts, in the order of the files: damage and losses are not noted. */
-kymo_status_t raw_trace_look(struct raw_trace *rt, struct stream_sink *sink);
+/*
+ * A pass before the one that counts, in the order of the files: damage and losses are not noted.
+ * `wants` chooses the records by their ops; others are not decoded.
+ */
+kymo_status_t raw_trace_look(struct raw_trace *rt,
+			     bool (*wants)(const struct trace *t, const struct t_op *op),
+			     struct stream_sink *sink);
 
 /*
  * The wanted records sorted by start (device records by device start; of equal ones the smaller

@@ -398,40 +398,80 @@ static int by_queue(const void *a, const void *b)
 	return (x->queue > y->queue) - (x->queue < y->queue);
 }
 
+/* What each process could see of its queues, of each trace; reckoned for those that have queues. */
+struct walls {
+	const struct summary *s;
+	unsigned count;
+	struct wall {
+		uint64_t ns;
+		bool known;
+	} **of;           /* by trace and process */
+	bool *one;        /* of the processes of a trace none */
+};
+
+static void walls_release(struct walls *w)
+{
+	for (unsigned i = 0; w->of && i < w->count; i++)
+		free(w->of[i]);
+	free(w->of);
+	free(w->one);
+}
+
+static bool walls_init(struct walls *w, const struct summary *s, unsigned count)
+{
+	uint32_t most = 1;
+	bool ok;
+
+	*w = (struct walls){.s = s, .count = count, .of = calloc(count, sizeof(*w->of))};
+	ok = w->of != NULL;
+	for (unsigned i = 0; ok && i < count; i++) {
+		uint32_t n = s[i].trace->processes_count;
+
+		w->of[i] = calloc(n, sizeof(*w->of[i]));
+		ok = w->of[i] != NULL;
+		most = n > most ? n : most;
+	}
+	w->one = ok ? calloc(most, sizeof(*w->one)) : NULL;
+	return w->one != NULL;
+}
+
 /* What one process could see its queue to be busy: the run, less the time that it did not record. */
-static uint64_t observed_time(const struct group_queue *q)
+static uint64_t observed_time(struct walls *w, const struct group_queue *q)
 {
 	const struct trace *t = q->summary->trace;
-	bool *of = calloc(t->processes_count, sizeof(*of));
-	uint64_t ns = 0;
+	struct wall *x;
 
-	if (of && q->process < t->processes_count) {
-		of[q->process] = true;
-		ns = summary_recorded_wall(t, of);
+	if (q->process >= t->processes_count)
+		return 0;
+	x = &w->of[q->summary - w->s][q->process];
+	if (!x->known) {
+		w->one[q->process] = true;
+		x->ns = summary_recorded_wall(t, w->one);
+		w->one[q->process] = false;
 		if (t->processes[q->process].merged_ranks)
-			ns *= t->processes[q->process].merged_ranks;
+			x->ns *= t->processes[q->process].merged_ranks;
+		x->known = true;
 	}
-	free(of);
-	return ns;
+	return x->ns;
 }
 
 /* Queues that are one row, as those of all ranks by one name, could be busy at the same time. */
-static uint64_t available_time(struct group *x)
+static uint64_t wall_of(struct walls *w, struct group *x)
 {
 	uint64_t ns = 0;
 
 	qsort(x->queues, x->queue_count, sizeof(*x->queues), by_queue);
 	for (uint32_t i = 0; i < x->queue_count; i++)
 		if (i == 0 || by_queue(&x->queues[i - 1], &x->queues[i]) != 0)
-			ns += observed_time(&x->queues[i]);
+			ns += observed_time(w, &x->queues[i]);
 	return ns;
 }
 
-static bool queue_rows(struct table *t, const struct summary *s, unsigned count,
-		       enum tally_kind kind, const char *what, const enum transfer *transfer)
+static bool queue_rows(struct table *t, struct walls *w, enum tally_kind kind, const char *what,
+		       const enum transfer *transfer)
 {
 	struct groups g;
-	bool ok = gather(&g, s, count, kind, BY_QUEUE, transfer ? is_transfer : NULL, transfer);
+	bool ok = gather(&g, w->s, w->count, kind, BY_QUEUE, transfer ? is_transfer : NULL, transfer);
 
 	for (uint32_t i = 0; ok && i < g.count; i++) {
 		const struct tally *n = &g.list[i]->sum;
@@ -442,7 +482,7 @@ static bool queue_rows(struct table *t, const struct summary *s, unsigned count,
 		c = put_labels(t, c, g.list[i]);
 		cell_text(t, c++, what);
 		cell_number(c++, n->total);
-		c = put_percent(c, n->total, available_time(g.list[i]));
+		c = put_percent(c, n->total, wall_of(w, g.list[i]));
 		cell_number(c++, n->count);
 		put_nonzero(c, n->bytes);
 	}
@@ -454,6 +494,7 @@ static bool queue_rows(struct table *t, const struct summary *s, unsigned count,
 bool summary_queues(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	static const enum transfer copy = TRANSFER_COPY, fill = TRANSFER_FILL, map = TRANSFER_MAP;
+	struct walls w;
 	struct table *t;
 	bool ok;
 
@@ -462,16 +503,18 @@ bool summary_queues(struct report *r, const struct summary *s, unsigned count, u
 	t = report_table(r, "queues", "Queues");
 	if (!t)
 		return false;
+	ok = walls_init(&w, s, count);
 	add_dimensions(t, BY_QUEUE, "");
 	table_column(t, "what", "what", CELL_TEXT);
 	table_column(t, "time_ns", "device time", CELL_TIME);
 	table_column(t, "percent_of_run", "% of run", CELL_PERCENT);
 	table_column(t, "calls", "commands", CELL_COUNT);
 	table_column(t, "bytes", "bytes", CELL_BYTES);
-	ok = queue_rows(t, s, count, TALLY_DISPATCH, "kernels", NULL) &&
-	     queue_rows(t, s, count, TALLY_COPY, "copies", &copy) &&
-	     queue_rows(t, s, count, TALLY_COPY, "fills", &fill) &&
-	     queue_rows(t, s, count, TALLY_COPY, "maps", &map);
+	ok = ok && queue_rows(t, &w, TALLY_DISPATCH, "kernels", NULL) &&
+	     queue_rows(t, &w, TALLY_COPY, "copies", &copy) &&
+	     queue_rows(t, &w, TALLY_COPY, "fills", &fill) &&
+	     queue_rows(t, &w, TALLY_COPY, "maps", &map);
+	walls_release(&w);
 	report_drop_empty(r);
 	return ok;
 }

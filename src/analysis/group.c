@@ -66,13 +66,6 @@ static struct group *add_group(struct groups *g, uint64_t hash, struct text *key
 	return x;
 }
 
-static uint32_t queue_of(enum tally_kind kind, const struct tally *row)
-{
-	return row->key[kind == TALLY_SYNC   ? KEY_SYNC_QUEUE
-			: kind == TALLY_COPY ? KEY_COPY_QUEUE
-					     : KEY_DISPATCH_QUEUE];
-}
-
 static bool add_queue(struct group *x, const struct summary *s, uint32_t process, uint32_t queue)
 {
 	uint32_t n = x->queue_count;
@@ -119,7 +112,7 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		x->earliest = row;
 		x->earliest_summary = s;
 	}
-	if (g->by & BY_QUEUE && !add_queue(x, s, row->key[KEY_PROCESS], queue_of(kind, row)))
+	if (g->by & BY_QUEUE && !add_queue(x, s, row->key[KEY_PROCESS], label_queue_of(kind, row)))
 		g->failed = true;
 	tally_merge(g->numbers, &x->sum, s->tallies, row);
 	if (kind == TALLY_COMM)

@@ -345,6 +345,20 @@ uint32_t label_thread_of(enum tally_kind kind, const struct tally *row)
 	return row->key[kind == TALLY_ERROR ? KEY_ERROR_THREAD : KEY_THREAD];
 }
 
+uint32_t label_queue_of(enum tally_kind kind, const struct tally *row)
+{
+	switch (kind) {
+	case TALLY_DISPATCH:
+		return row->key[KEY_DISPATCH_QUEUE];
+	case TALLY_COPY:
+		return row->key[KEY_COPY_QUEUE];
+	case TALLY_SYNC:
+		return row->key[KEY_SYNC_QUEUE];
+	default: /* the others know of none */
+		return 0;
+	}
+}
+
 /* Of calls that the program only counted no status is known. */
 static void label_status(struct text *out, const struct trace *t, const struct tally *row,
 			 bool code)
@@ -388,8 +402,7 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		label_agent_of(out, t, kind, row);
 		break;
 	case BY_QUEUE:
-		label_queue(out, t, process,
-			    row->key[kind == TALLY_SYNC ? KEY_SYNC_QUEUE : KEY_COPY_QUEUE], true);
+		label_queue(out, t, process, label_queue_of(kind, row), true);
 		break;
 	case BY_PEER:
 		label_peer(out, t, row);

@@ -24,6 +24,9 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 /* The thread of a row whose kind knows it. */
 uint32_t label_thread_of(enum tally_kind kind, const struct tally *row);
 
+/* The queue, likewise. */
+uint32_t label_queue_of(enum tally_kind kind, const struct tally *row);
+
 /* "opencl:GPU name", told apart by a number where a process has several of the name. */
 void label_agent(struct text *out, const struct trace *t, uint32_t agent);
 

@@ -160,12 +160,23 @@ class Model(unittest.TestCase):
                      "correlation       ref:spirit          -> rest.correlation       # the call",
                      "correlation: ref:spirit: REFERENCES does not say where to find it"),
                     ("fields LAUNCH most 24", "fields LAUNCH most 23", "LAUNCH: more than 23 fields"),
+                    ("elsewhere start agent queue", "elsewhere begin agent queue",
+                     "dispatch: elsewhere: no field begin"),
                     ("record rec_dispatch", "reckord rec_dispatch", "dispatch.rec:7: unknown word reckord"))
         for old, new, message in mistakes:
             with self.subTest(message):
                 self.change("dispatch.rec", old, new)
                 self.refused(message)
                 self.change("dispatch.rec", new, old)
+
+    def test_fields_that_say_when(self):
+        """What readers look at to place a record is what the model says, of aliases and new kinds, too."""
+        self.change("sample.rec", "elsewhere time ", "alias doze\nelsewhere time tid ")
+        self.assertEqual(self.generate().returncode, 0)
+        text = self.made("schema.c")
+        for name in "sample", "doze":
+            for field in "time", "tid":
+                self.assertIn(f'{{"{name}", "{field}"}},', text)
 
     def test_page_is_of_this_model(self):
         page = os.path.join(self.folder, "records.md")

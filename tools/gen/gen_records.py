@@ -76,7 +76,9 @@ def fields_h(model):
             "enum record_domain {"] + [f"\tRECORD_DOMAIN_{d.name}," for d in model.domains] + \
            ["};", "enum record_set {"] + [f"\tRECORD_SET_{e.name}," for e in model.enums.values()] + ["};", ""]
     out += ["/* Fields of the domain's records say when they were; others lie where the records themselves say. */",
-            "bool record_elsewhere(const char *domain);", ""]
+            "bool record_elsewhere(const char *domain);",
+            "/* This is one of those fields. */",
+            "bool record_says_when(const char *domain, const char *field);", ""]
     for e in model.enums.values():
         out += value_enum(e) + [""]
     out += layout_enum(model.timed)
@@ -117,12 +119,19 @@ def schema_c(model):
                           " | ".join("KYMO_OP_" + x for x in flags), None)
         packed.add_domain(d.name, d.title, 1, len(d.ops))
     timed = packed.add_fields(field_rows(packed, model.timed.fields))
-    elsewhere = [n for d in model.domains if d.elsewhere for n in [d.name] + d.aliases]
+    elsewhere = [(n, f) for d in model.domains for n in [d.name] + d.aliases for f in d.elsewhere]
     return head("Descriptions of the domains that have records.",
                 includes=['"record/fields.h"', "<string.h>"]) + packed.emit("record") + [
         f"const uint32_t record_timed_first = {timed};", "",
+        "static const char *const placed[][2] = { /* domain, field */",
+        *[f'\t{{"{n}", "{f}"}},' for n, f in elsewhere], "};", "",
         "bool record_elsewhere(const char *domain)", "{",
-        "\treturn " + " ||\n\t       ".join(f'strcmp(domain, "{n}") == 0' for n in elsewhere) + ";", "}"]
+        "\tfor (size_t i = 0; i < sizeof(placed) / sizeof(placed[0]); i++)",
+        "\t\tif (strcmp(placed[i][0], domain) == 0)", "\t\t\treturn true;", "\treturn false;", "}", "",
+        "bool record_says_when(const char *domain, const char *field)", "{",
+        "\tfor (size_t i = 0; i < sizeof(placed) / sizeof(placed[0]); i++)",
+        "\t\tif (strcmp(placed[i][0], domain) == 0 && strcmp(placed[i][1], field) == 0)",
+        "\t\t\treturn true;", "\treturn false;", "}"]
 
 
 # ---- types.h -----------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ class Domain:
         self.builtin, self.short = None, name  # bit CAP_ACTIVITY_*, core_SHORT_ops
         self.known = False
         self.record, self.finish = None, False  # struct of a reader's records
-        self.elsewhere = False  # fields of its records say when they were
+        self.elsewhere = []  # fields that say when its records were, and on which device's clock
         self.aliases, self.parts = [], {}
         self.own = {}  # by format: members that its own code shows or leaves out
         self.op_prefix, self.ops = None, []     # (name, enumerator, layout, object, timed, comment)
@@ -179,8 +179,10 @@ class Reader:
     def top_record(self, w, _comment):
         self.domain.record, self.domain.finish = w[0], "finish" in w[1:]
 
-    def top_elsewhere(self, _w, _comment):
-        self.domain.elsewhere = True
+    def top_elsewhere(self, w, _comment):
+        if not w:
+            raise ModelError("elsewhere: which fields say it?")
+        self.domain.elsewhere = w
 
     def top_own(self, w, _comment):
         self.domain.own[w[0]] = w[1:]
@@ -247,6 +249,10 @@ def check(model):
         for name, _, layout, *_ in d.ops:
             if layout not in model.layouts:
                 raise ModelError(f"{d.name}.{name}: no fields {layout}")
+        known = {f.name for layout in d.layouts.values() for f in layout.fields}
+        for field in d.elsewhere:
+            if field not in known:
+                raise ModelError(f"{d.name}: elsewhere: no field {field}")
     for layout in model.layouts.values():
         names = [f.name for f in layout.fields]
         if len(set(names)) != len(names):

@@ -113,37 +113,14 @@ void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const
 		raw_decode(c, w, op, fields, out);
 }
 
-/* Fields from which the functions above, and raw_finish_sample(), make a start. */
-static bool says_when(const char *field)
+uint8_t raw_placed(const char *domain, const struct t_op *op)
 {
-	static const char *const fields[] = {
-		"start", "agent", "queue", "source_agent", "destination_agent", "time"};
-
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (strcmp(fields[i], field) == 0)
-			return true;
-	return false;
-}
-
-uint8_t raw_placed(enum raw_kind kind, const struct t_op *op)
-{
-	static const struct {
-		enum raw_kind kind;
-		const char *name;
-	} kinds[] = {
-#define KIND(name, K) {RAW_KIND_##K, name},
-		RECORD_DOMAINS(KIND)
-#undef KIND
-	};
 	uint32_t placed = 0;
 
 	if (raw_op_is_published(op))
 		return (uint8_t)op->field_count;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		for (uint32_t f = 0; kinds[i].kind == kind && record_elsewhere(kinds[i].name) &&
-				     f < op->field_count;
-		     f++)
-			placed = says_when(op->fields[f].name) ? f + 1 : placed;
+	for (uint32_t f = 0; f < op->field_count; f++)
+		placed = record_says_when(domain, op->fields[f].name) ? f + 1 : placed;
 	return (uint8_t)placed;
 }
 

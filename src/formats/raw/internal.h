@@ -159,8 +159,8 @@ void raw_finish_comm(struct raw_chunk *c, struct rec_comm *out);
 /* Fields of `out` that are no record's own: of them the first `fields` are looked at. */
 void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,
 			 uint32_t fields, union raw_any *out);
-/* raw_op.placed of an op of that kind. */
-uint8_t raw_placed(enum raw_kind kind, const struct t_op *op);
+/* raw_op.placed of an op of that domain. */
+uint8_t raw_placed(const char *domain, const struct t_op *op);
 
 /* counts.c: what can have been lost by one thread in that time; by the whole process. */
 uint64_t raw_most_in(int64_t ns);
@@ -170,7 +170,10 @@ uint64_t raw_count(struct raw_process *p, uint64_t n, uint64_t most);
 /* What the definitions and the end of the file say of its process and threads. */
 void raw_check_counts(struct raw_process *p);
 
-/* gaps.c: chunks of definitions that are not in the file are lost. False: no memory. */
+/*
+ * gaps.c: chunks of definitions that are not in the file are lost; once its times are known, which bound
+ * how many. False: no memory.
+ */
 bool raw_count_missing_definitions(struct raw_process *p);
 
 /* Start key for ordering: device start of device records, start of all others. */

@@ -263,5 +263,5 @@ void schema_add_op(struct raw_process *p, const struct wire_def *d)
 	ro->fields = (uint8_t)t->ops[ro->op].field_count;
 	ro->slots = slots_of(p->rt, (enum raw_kind)ro->kind, ro->op);
 	ro->published = raw_op_is_published(&op);
-	ro->placed = raw_placed((enum raw_kind)ro->kind, &op);
+	ro->placed = raw_placed(t->domains[op.domain].name, &op);
 }

@@ -329,6 +329,16 @@ def test_missing_definitions():
         expect(p.stdout.split()[-1] == str(lost), n, p.stdout)
 
 
+def test_numbers_that_cannot_be():
+    """Two files whose last chunk of definitions has a number that nobody can have counted to: damage."""
+    files = record_three()
+    for f in files[:2]:
+        renumber_definitions("t.kymo/raw/" + f, 1 << 62)
+    p = kymo("summary", "--strict", "t.kymo")
+    expect(p.returncode == 1 and "Lost: 2 damaged blocks." in p.stdout, p)
+    expect(p.stderr.count("which cannot be") == 2 and "chunks of definitions are missing" not in p.stderr, p.stderr)
+
+
 def test_never_resumed():
     p = kymo("run", "--no-summary", "-f", "-o", "t.kymo", "--start-paused", PROGRAM)
     expect(p.returncode == 0, p)

@@ -901,7 +901,9 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 	p->first_note = t->notes_count;
 	walk(&r, false);
 	walk(&r, true);
-	status = raw_count_missing_definitions(p) ? finish(&r, first_open) : KYMO_ERROR_NO_MEMORY;
+	status = finish(&r, first_open);
+	if (status == KYMO_OK && !raw_count_missing_definitions(p))
+		status = KYMO_ERROR_NO_MEMORY;
 	if (status == KYMO_OK) {
 		raw_read_tallies(p);
 		raw_read_live(p);

@@ -59,7 +59,7 @@ bool raw_count_missing_definitions(struct raw_process *p)
 	struct t_process *tp = &p->rt->trace->processes[p->process];
 	struct numbers n = {0};
 	bool ok = collect(&p->file, &n);
-	uint64_t missing = ok ? count_missing(&n) : 0;
+	uint64_t missing = ok ? raw_count(p, count_missing(&n), raw_most_of(p)) : 0;
 
 	free(n.all);
 	if (missing)

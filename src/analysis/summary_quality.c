@@ -103,8 +103,8 @@ struct quality {
 
 /*
  * What was measured, give or take two standard errors of the samples. It is a floor: what lies before a
- * sample's first tick and behind its last (the thunk, the wrapper's registers), the loading of Kymo, and
- * what the program's own code loses in caches are not in it.
+ * sample's first tick and behind its last (the thunk, the wrapper's registers), and what the program's own
+ * code loses in caches are not in it.
  */
 static double cost_low(const struct cost *c)
 {

@@ -405,8 +405,8 @@ struct walls {
 	struct wall {
 		uint64_t ns;
 		bool known;
-	} **of;           /* by trace and process */
-	bool *one;        /* of the processes of a trace none */
+	} * *of;   /* by trace and process */
+	bool *one; /* of the processes of a trace none */
 };
 
 static void walls_release(struct walls *w)
@@ -471,7 +471,8 @@ static bool queue_rows(struct table *t, struct walls *w, enum tally_kind kind, c
 		       const enum transfer *transfer)
 {
 	struct groups g;
-	bool ok = gather(&g, w->s, w->count, kind, BY_QUEUE, transfer ? is_transfer : NULL, transfer);
+	bool ok =
+		gather(&g, w->s, w->count, kind, BY_QUEUE, transfer ? is_transfer : NULL, transfer);
 
 	for (uint32_t i = 0; ok && i < g.count; i++) {
 		const struct tally *n = &g.list[i]->sum;

@@ -115,9 +115,9 @@ static void references_as_text(void **state)
 		uint8_t what;
 		uint64_t index;
 		const char *text;
-	} wanted[] = {{REFERENCE_STRING, 0, "none"},      {REFERENCE_STRING, 1, "\"\""},
-		      {REFERENCE_STRING, 2, "\"ab\""},    {REFERENCE_STRING, 3, "\"ab\"..."},
-		      {REFERENCE_STRING, 4, "#4"},        {REFERENCE_BLOB, 1, "\"\""},
+	} wanted[] = {{REFERENCE_STRING, 0, "none"},     {REFERENCE_STRING, 1, "\"\""},
+		      {REFERENCE_STRING, 2, "\"ab\""},   {REFERENCE_STRING, 3, "\"ab\"..."},
+		      {REFERENCE_STRING, 4, "#4"},       {REFERENCE_BLOB, 1, "\"\""},
 		      {REFERENCE_BLOB, 2, "\"xyz\"..."}, {REFERENCE_KERNEL, 1, "#1"}};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {

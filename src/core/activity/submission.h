@@ -31,7 +31,7 @@ struct core_submission {
 };
 /* The id of the call `f` will not be carried by anything new. */
 #define CORE_RETIRE_WANTED ((struct core_retire *)2)
-/* Nobody waits for it, but what the call costs is being measured; see overhead.c. */
+/* Nobody waits for it, but what the call costs is being measured; see ring/overhead.c. */
 #define CORE_RETIRE_SAMPLED ((struct core_retire *)1)
 /* A submission for telling those of `subscribers` (NULL: nobody) alone. */
 struct core_submission *core_submission_of(const struct core_subscribers *subscribers);

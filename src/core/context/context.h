@@ -111,7 +111,7 @@ struct core_context {
 	_Atomic int32_t buffer_index;  /* -1: none */
 	const void *owner;             /* the tool that made it, or NULL */
 	_Atomic bool over; /* its tool has heard of the end: it is not called any more */
-	uint32_t told;     /* kinds of objects it knows of; see objects.c */
+	uint32_t told;     /* kinds of objects it knows of; see define/objects.c */
 	uint32_t starts;   /* counts them */
 	struct core_context *next_free;
 };

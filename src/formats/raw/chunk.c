@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks one after the other, and records in full; see scan.h. */
+/* Chunks one after the other, and records in full; see chunk.h. */
 #include "formats/raw/chunk.h"
 
 #include <inttypes.h>

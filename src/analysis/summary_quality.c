@@ -85,6 +85,7 @@ struct quality {
 		double waiting, beside, drain; /* `beside` has the drain's */
 		uint64_t cupti;                /* records that CUPTI made */
 		bool known, forced, openmp;
+		unsigned untold; /* processes whose cost their missing end would have told */
 	} cost;
 	double span; /* ns: run time times threads */
 	unsigned processes;
@@ -155,6 +156,12 @@ static void quality_runtimes(struct cost *c, const struct summary *s)
 	}
 }
 
+/* What recording costs a process is told at its end, most of it. */
+static bool tells_cost(const struct t_process *p)
+{
+	return p->how_ended != UINT32_MAX || p->recording || p->merged_ranks || p->telemetry;
+}
+
 /* What recording took from each thread: calls from samples; other records at the cost of one. */
 static void quality_overhead(struct quality *q, const struct summary *s)
 {
@@ -167,8 +174,9 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 		for (uint32_t i = 0; i < s->tallies->set[apart[k]].count; i++) {
 			const struct tally *row = s->tallies->set[apart[k]].rows[i];
 
-			q->cost.sure += (double)row->count *
-					t->processes[row->key[KEY_PROCESS]].record_cost_ns;
+			p = &t->processes[row->key[KEY_PROCESS]];
+			if (tells_cost(p))
+				q->cost.sure += (double)row->count * p->record_cost_ns;
 		}
 	}
 	quality_runtimes(&q->cost, s);
@@ -176,7 +184,7 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 		end = t->threads[i].end ? t->threads[i].end : t->end;
 		p = &t->processes[t->threads[i].process];
 		if (end > t->threads[i].start && !p->telemetry && !p->merged_ranks &&
-		    !t->threads[i].own)
+		    !t->threads[i].own && tells_cost(p))
 			q->span += (double)(end - t->threads[i].start);
 	}
 }
@@ -215,6 +223,22 @@ static uint64_t add_up(uint64_t sum, uint64_t n)
 	return n < UINT64_MAX - sum ? sum + n : UINT64_MAX;
 }
 
+static void quality_cost(struct quality *q, const struct t_process *p)
+{
+	if (!tells_cost(p)) {
+		q->cost.untold++;
+		return;
+	}
+	q->cost.sure += p->calls_cost_ns + p->overhead_ns + p->loading_ns;
+	q->cost.loading += p->loading_ns;
+	q->span += p->thread_time_ns;
+	q->cost.variance += p->calls_cost_variance;
+	q->cost.waiting += p->waiting_ns;
+	q->cost.beside += p->beside_ns + p->drain_ns;
+	q->cost.drain += p->drain_ns;
+	q->cost.known |= p->record_cost_ns > 0;
+}
+
 static void quality_add(struct quality *q, const struct summary *s)
 {
 	const struct trace *t = s->trace;
@@ -248,14 +272,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 		q->untraced += p->untraced_calls;
 		q->untimed += p->untimed;
 		q->damaged += p->damaged_blocks;
-		q->cost.sure += p->calls_cost_ns + p->overhead_ns + p->loading_ns;
-		q->cost.loading += p->loading_ns;
-		q->span += p->thread_time_ns;
-		q->cost.variance += p->calls_cost_variance;
-		q->cost.waiting += p->waiting_ns;
-		q->cost.beside += p->beside_ns + p->drain_ns;
-		q->cost.drain += p->drain_ns;
-		q->cost.known |= p->record_cost_ns > 0;
+		quality_cost(q, p);
 		if (p->aligned) {
 			q->ranks += !p->merged_ranks;
 			q->rank_error =
@@ -482,7 +499,8 @@ static void add_overhead(struct text *out, const struct quality *q)
 
 	text_add(out, "Overhead: ");
 	if (!q->cost.known) {
-		text_add(out, "not known, no process measured it.");
+		text_add(out, q->cost.untold ? "not known: the end of a recording tells it."
+					     : "not known, no process measured it.");
 		return;
 	}
 	low = cost_low(&q->cost);
@@ -513,6 +531,9 @@ static void add_overhead(struct text *out, const struct quality *q)
 		text_add(out, " of processor time beside it");
 	}
 	add_unmeasured(out, &q->cost);
+	if (q->cost.untold)
+		text_addf(out, " Of %u process%s whose recording has no end it is not known.",
+			  q->cost.untold, q->cost.untold == 1 ? "" : "es");
 }
 
 static bool has_devices(const struct summary *s, unsigned count)

@@ -299,8 +299,6 @@ static bool say_prevented(const struct run *r, const struct outcome *out)
 /* Only of processes that could say that they are there something is known. */
 static bool say_unreached(const struct outcome *out)
 {
-	if (out->drain_failed)
-		return true; /* which was said */
 	if (!out->totals.greeted)
 		cli_note("nothing was recorded: Kymo was loaded into no process, or none could "
 			 "reach the "
@@ -337,6 +335,20 @@ static void say_nothing_recorded(const struct run *r, const struct outcome *out)
 	}
 	if (!say_unreached(out))
 		say_unused(r);
+}
+
+/* Processes of the program run on that have not used anything yet. They will be recorded when they do. */
+static bool say_later(const struct outcome *out)
+{
+	unsigned later = out->totals.later;
+
+	if (later)
+		cli_note(
+			"nothing was recorded so far: %u of the program's processes %s on; what %s "
+			"then gets into the trace",
+			later, later == 1 ? "runs" : "run",
+			later == 1 ? "it records" : "they record");
+	return later > 0;
 }
 
 /* Processes that asked to be recorded and could not be. */
@@ -487,7 +499,8 @@ static bool is_lossy(struct run *r, const struct outcome *out)
 static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 {
 	const struct job *job = &r->manifest.job;
-	bool nothing = out->totals.processes == 0 && job->size < 2, prevented;
+	/* A drain that has died has not told whom it recorded: the trace does. */
+	bool nothing = out->totals.processes == 0 && job->size < 2 && !out->drain_failed, prevented;
 
 	/* Who reads no further does not change the program's status. */
 	signal(SIGPIPE, SIG_IGN);
@@ -506,9 +519,9 @@ static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 		return;
 	if (job->size >= 2)
 		await_ranks(r, ranks_ms);
-	if (nothing && !prevented)
+	if (nothing && !prevented && !say_later(out))
 		say_nothing_recorded(r, out);
-	if (out->totals.processes || job->size >= 2 || r->options->telemetry_ms)
+	if (!nothing || r->options->telemetry_ms)
 		read_trace(r, stderr);
 	cli_note("trace in %s", r->trace);
 }

@@ -18,6 +18,7 @@ struct drain_totals {
 	uint32_t alive;     /* of them */
 	uint32_t greeted;   /* that Kymo was loaded into and that could say so */
 	uint32_t crowded; /* of these: there was no room for them then; they may have asked again */
+	uint32_t later;   /* that had not begun to record when nobody recorded, and run on */
 	uint32_t refused; /* processes that asked to be recorded and are not */
 	int32_t refused_error; /* errno of the first of them; 0: what it shares was not in order */
 	int32_t failed;        /* errno of the first file that could not be written, or 0 */

@@ -656,8 +656,10 @@ static bool nobody_begins(struct drain *d)
 
 	for (struct producer *p = d->producers; p; p = next) {
 		next = p->next;
-		if (!p->begun && producer_too_late(p))
-			finish(d, p, -1);
+		if (p->begun || !producer_too_late(p))
+			continue;
+		d->totals.later += !process_exit_seen(p->pid, p->pidfd);
+		finish(d, p, -1);
 	}
 	return d->producers == NULL;
 }

@@ -275,6 +275,46 @@ def test_a_dead_drain_is_known():
     named(recorded(KYMO, "dead.kymo"))
 
 
+def test_nobody_records_any_more():
+    """Drain and keeper are killed while two threads record: what there is, and what is not known, is told."""
+    p = subprocess.Popen([KYMO, "run", "--no-compress", "-o", "gone.kymo", LOAD, "counts", "2", "6000000"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    await_true(lambda: raw_bytes("gone.kymo") > 100000, "records on the disk")
+    drain = drain_of(p.pid)
+    kill(keeper_of(p.pid))
+    kill(drain)
+    out, err = p.communicate(timeout=WAIT)
+    expect(p.returncode == 7 and out == "done\n", p.returncode, out, err)
+    expect("drain ended unexpectedly" in err, err)
+    for text in err, said("summary", "gone.kymo"):
+        expect(re.search(r"^Marks", text, re.M), "no summary:", text)
+        expect("the end of 1 recording is missing" in text, text)
+        expect("Overhead: not known: the end of a recording tells it." in text, text)
+    tables = json.loads(said("summary", "--format", "json", "gone.kymo"))["tables"]
+    quality, = [t["rows"][0] for t in tables if t["name"] == "quality"]
+    expect(quality["overhead_ns"] is None and quality["overhead_beside_ns"] is None, quality)
+
+
+def test_who_records_later():
+    """Two processes outlive the program and begin to record only then: nobody says that nothing was recorded."""
+    for name in "ab":
+        os.mkfifo(name)
+    later = " ".join(f"(read x < {name}; exec {LOAD} counts-{name} 1 1000) > /dev/null 2>&1 &" for name in "ab")
+    p = subprocess.run([KYMO, "run", "-o", "later.kymo", "sh", "-c", later], capture_output=True, text=True,
+                       timeout=WAIT, check=False)
+    expect(p.returncode == 0, p)
+    expect("nothing was recorded so far: 2 of the program's processes run on" in p.stderr, p.stderr)
+    expect("no process that could reach" not in p.stderr, p.stderr)
+    for name in "ab":
+        with open(name, "w", encoding="ascii") as f:
+            f.write("go\n")
+    await_true(lambda: all(os.path.exists(f"counts-{name}") and counted(f"counts-{name}")[1] == 1000 for name in "ab"),
+               "they do their work")
+    await_true(lambda: not kymotest.writers("later.kymo"), "their recordings end")
+    r = recorded(KYMO, "later.kymo")
+    expect(r["marks"] == 2000 and r["processes"] == 2 and r["endless"] == 0, r)
+
+
 def main():
     failed = 0
     selected = sys.argv[2:]

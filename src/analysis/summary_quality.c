@@ -10,17 +10,11 @@
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
 #include "stream/names.h"
+#include "stream/recorded.h"
 #include "wire/defs.h"
 #include "wire/raw.h"
 
 /* ---- open calls -------------------------------------------------------------------------------- */
-
-static int64_t end_of(const struct trace *t, uint32_t thread)
-{
-	const struct t_process *p = &t->processes[t->threads[thread].process];
-
-	return p->end ? p->end : p->seen ? p->seen : t->end;
-}
 
 static bool any_recording(const struct summary *s, unsigned count)
 {
@@ -53,7 +47,8 @@ bool summary_open_calls(struct report *r, const struct summary *s, unsigned coun
 			struct tally row = {
 				.key = {t->threads[o->thread].process, o->thread, o->op}};
 			struct cell *c = table_row(table);
-			int64_t end = end_of(t, o->thread);
+			const struct t_process *p = &t->processes[t->threads[o->thread].process];
+			int64_t end = recorded_until(t, p);
 
 			if (!c)
 				break;

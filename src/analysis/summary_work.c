@@ -456,7 +456,7 @@ static uint64_t observed_time(struct walls *w, const struct group_queue *q)
 }
 
 /* Queues that are one row, as those of all ranks by one name, could be busy at the same time. */
-static uint64_t wall_of(struct walls *w, struct group *x)
+static uint64_t available_time(struct walls *w, struct group *x)
 {
 	uint64_t ns = 0;
 
@@ -483,7 +483,7 @@ static bool queue_rows(struct table *t, struct walls *w, enum tally_kind kind, c
 		c = put_labels(t, c, g.list[i]);
 		cell_text(t, c++, what);
 		cell_number(c++, n->total);
-		c = put_percent(c, n->total, wall_of(w, g.list[i]));
+		c = put_percent(c, n->total, available_time(w, g.list[i]));
 		cell_number(c++, n->count);
 		put_nonzero(c, n->bytes);
 	}

@@ -136,7 +136,7 @@ static int run(int argc, char **argv)
 		return cli_usage("export", "which trace? Give its directory");
 	if (argc > 1 && options.output)
 		return cli_usage("export", "-o names one output, but there are %d traces", argc);
-	filter = cli_filter_new(&options.filter, &failed);
+	filter = cli_filter_new(&options.filter, &knobs, &failed);
 	if (failed)
 		return CLI_USAGE;
 	for (int i = 0; i < argc; i++) {

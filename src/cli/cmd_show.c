@@ -79,7 +79,7 @@ static int run(int argc, char **argv)
 
 	if (argc == 0)
 		return cli_usage("show", "which trace? Give its directory");
-	filter = cli_filter_new(&options.filter, &failed);
+	filter = cli_filter_new(&options.filter, &knobs, &failed);
 	if (failed)
 		return CLI_USAGE;
 	for (int i = 0; i < argc; i++) {

@@ -66,8 +66,19 @@ int cli_distinct(int argc, char **argv)
 	return kept;
 }
 
-struct stream_filter *cli_filter_new(const struct cli_filter *o, bool *failed)
+/* Also where it says 0. */
+static bool is_given(const struct knob_table *t, const char *name)
 {
+	for (unsigned i = 0; i < t->count; i++)
+		if (t->rows[i].name && strcmp(t->rows[i].name, name) == 0)
+			return t->source[i] != KNOB_DEFAULT;
+	return false;
+}
+
+struct stream_filter *cli_filter_new(const struct cli_filter *o, const struct knob_table *t,
+				     bool *failed)
+{
+	bool before = is_given(t, "before");
 	const struct stream_filter_spec spec = {
 		.domains = o->domains,
 		.ops = o->include,
@@ -76,21 +87,21 @@ struct stream_filter *cli_filter_new(const struct cli_filter *o, bool *failed)
 		.processes = o->processes,
 		.threads = o->threads,
 		.has_from = o->after != 0,
-		.has_to = o->before != 0,
+		.has_to = before,
 		.from = (int64_t)o->after,
-		.to = (int64_t)o->before,
+		.to = (int64_t)o->before - 1, /* what starts then is not before */
 		.min_duration = (int64_t)o->min_duration,
 	};
 	struct stream_filter *filter = NULL;
 
-	*failed = o->before && o->after >= o->before;
+	*failed = before && o->after && o->after >= o->before;
 	if (*failed) {
 		cli_usage(NULL,
 			  "no moment is --after one time and --before another that is not later");
 		return NULL;
 	}
 	if (!o->domains && !o->include && !o->exclude && !o->kernels && !o->processes &&
-	    !o->threads && !o->after && !o->before && !o->min_duration)
+	    !o->threads && !o->after && !before && !o->min_duration)
 		return NULL;
 	*failed = stream_filter_new(&spec, &cli_log, &filter) != KYMO_OK;
 	return filter;
@@ -131,6 +142,8 @@ FORWARD(counter, struct rec_counter)
 FORWARD(sample, struct rec_sample)
 FORWARD(device_sample, struct rec_device_sample)
 FORWARD(other, struct rec)
+FORWARD(open_call, struct t_open_call)
+FORWARD(unfinished, struct t_unfinished)
 
 static kymo_status_t forward_loss(struct stream_sink *s, const struct rec_loss *r)
 {
@@ -199,6 +212,8 @@ void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t 
 					   .device_sample = count_device_sample,
 					   .other = count_other,
 					   .loss = forward_loss,
+					   .open_call = count_open_call,
+					   .unfinished = count_unfinished,
 					   .end = forward_end,
 					   .matches = next->matches},
 				  .next = next,

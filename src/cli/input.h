@@ -48,8 +48,9 @@ struct cli_filter {
 /* Leaves out traces that are named before, with a note. Returns how many are left. */
 int cli_distinct(int argc, char **argv);
 
-/* Compiles the options; NULL with *failed unset: everything is wanted. */
-struct stream_filter *cli_filter_new(const struct cli_filter *o, bool *failed);
+/* Compiles the options, which are of `t`; NULL with *failed unset: everything is wanted. */
+struct stream_filter *cli_filter_new(const struct cli_filter *o, const struct knob_table *t,
+				     bool *failed);
 
 /*
  * Stands before a sink: counts records, and ends the stream with KYMO_ERROR_LIMIT after `limit` of

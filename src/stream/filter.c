@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stream/recorded.h"
+
 struct pattern {
 	bool set;
 	regex_t regex;
@@ -236,4 +238,30 @@ bool filter_copy(const struct filter_binding *b, const struct rec_copy *r)
 bool filter_loss(const struct filter_binding *b, const struct rec_loss *r)
 {
 	return filter_thread(b, r->process, r->thread) && r->after <= b->to && r->before >= b->from;
+}
+
+bool filter_open_call(const struct filter_binding *b, const struct trace *t,
+		      const struct t_open_call *c)
+{
+	uint32_t process = t->threads[c->thread].process;
+
+	return !b->only_kernels && filter_op(b, c->op) && filter_thread(b, process, c->thread) &&
+	       filter_time(b, c->start, recorded_until(t, &t->processes[process]));
+}
+
+bool filter_unfinished(const struct filter_binding *b, const struct trace *t,
+		       const struct t_unfinished *u)
+{
+	return filter_op(b, u->op) && filter_thread(b, u->process, u->thread) &&
+	       (!b->only_kernels || (u->kernel && b->kernels[u->kernel])) &&
+	       filter_time(b, u->submit, recorded_until(t, &t->processes[u->process]));
+}
+
+/* Neither its ops nor its threads nor its times are known. */
+bool filter_unlisted(const struct filter_binding *b, const struct trace *t, uint32_t process)
+{
+	int64_t end = recorded_until(t, &t->processes[process]);
+
+	return !b->only_kernels && !b->ops && !b->threads &&
+	       (!b->processes || b->processes[process]) && end >= b->from && end <= b->to;
 }

@@ -73,6 +73,13 @@ static inline bool filter_rec(const struct filter_binding *b, const struct rec *
 
 bool filter_dispatch(const struct filter_binding *b, const struct rec_dispatch *r);
 bool filter_copy(const struct filter_binding *b, const struct rec_copy *r);
+/* Of what was under way when its process ended: it lasted until then, at least. */
+bool filter_open_call(const struct filter_binding *b, const struct trace *t,
+		      const struct t_open_call *c);
+bool filter_unfinished(const struct filter_binding *b, const struct trace *t,
+		       const struct t_unfinished *u);
+/* The work of a process of which only the number is known. */
+bool filter_unlisted(const struct filter_binding *b, const struct trace *t, uint32_t process);
 bool filter_loss(const struct filter_binding *b, const struct rec_loss *r);
 
 #endif

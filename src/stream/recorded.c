@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static int64_t end_of(const struct trace *t, const struct t_process *p)
+int64_t recorded_until(const struct trace *t, const struct t_process *p)
 {
 	return p->end ? p->end : p->seen ? p->seen : t->end;
 }
@@ -12,7 +12,7 @@ static int64_t end_of(const struct trace *t, const struct t_process *p)
 struct recorded recorded_of(const struct trace *t, uint32_t process)
 {
 	const struct t_process *p = &t->processes[process];
-	struct recorded r = {.lived = end_of(t, p) - p->start};
+	struct recorded r = {.lived = recorded_until(t, p) - p->start};
 
 	r.lived = r.lived > 0 ? r.lived : 0;
 	r.ns = r.lived;

@@ -13,6 +13,9 @@ struct recorded {
 	uint32_t pauses;
 };
 
+/* Up to when it is known: its end, or what was seen of it last. */
+int64_t recorded_until(const struct trace *t, const struct t_process *p);
+
 struct recorded recorded_of(const struct trace *t, uint32_t process);
 
 /* Adds up time in which none of the processes recorded that `of` (by index) has; ns. -1: no memory. */

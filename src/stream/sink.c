@@ -27,6 +27,16 @@ static kymo_status_t ignore_loss(struct stream_sink *s, const struct rec_loss *r
 	return KYMO_OK;
 }
 
+static kymo_status_t ignore_open_call(struct stream_sink *s, const struct t_open_call *c)
+{
+	return KYMO_OK;
+}
+
+static kymo_status_t ignore_unfinished(struct stream_sink *s, const struct t_unfinished *u)
+{
+	return KYMO_OK;
+}
+
 void stream_sink_complete(struct stream_sink *s)
 {
 	s->begin = s->begin ? s->begin : ignore_trace;
@@ -35,6 +45,8 @@ void stream_sink_complete(struct stream_sink *s)
 #define COMPLETE(K, name, type) s->name = s->name ? s->name : name##_as_other;
 	RECORD_KINDS(COMPLETE)
 	s->loss = s->loss ? s->loss : ignore_loss;
+	s->open_call = s->open_call ? s->open_call : ignore_open_call;
+	s->unfinished = s->unfinished ? s->unfinished : ignore_unfinished;
 	s->end = s->end ? s->end : ignore_trace;
 }
 

@@ -246,6 +246,8 @@ struct t_unfinished {
 	uint64_t id; /* of the submitting call, 0: it was not recorded */
 	uint64_t bytes;
 	int64_t submit;
+	uint64_t
+		unlisted; /* in a stream: so many more of its process, of which nothing else is known */
 };
 
 /* Calls that the mode leaves out. */
@@ -383,7 +385,14 @@ struct stream_sink {
 #undef STREAM_SINK_KIND
 	kymo_status_t (*other)(struct stream_sink *s, const struct rec *r); /* any other activity */
 	kymo_status_t (*loss)(struct stream_sink *s, const struct rec_loss *r);
-	/* `t` again: totals that were only known at the end are filled in by now. */
+	/* What was under way when its process ended: in order of time, among the records where these
+	 * are. It stays until the end, but for that of which only a number is known. */
+	kymo_status_t (*open_call)(struct stream_sink *s, const struct t_open_call *c);
+	kymo_status_t (*unfinished)(struct stream_sink *s, const struct t_unfinished *u);
+	/*
+	 * `t` again: totals that were only known at the end are filled in by now. Also where one of the
+	 * functions above wanted no more (KYMO_ERROR_LIMIT).
+	 */
 	kymo_status_t (*end)(struct stream_sink *s, const struct trace *t);
 	/*
 	 * Of calls it wants the numbers alone, which is much faster: process, thread, op, status,

@@ -13,7 +13,7 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE)
 	add_test(NAME cli.kill COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/test_kill.py
 		$<TARGET_FILE:kymo> $<TARGET_FILE:ocl_sleepy>)
 	list(APPEND tests cli.kill)
-	foreach(part endings modes live formats polls)
+	foreach(part endings modes live formats filters polls)
 		add_test(NAME cli.unfinished.${part} COMMAND ${Python3_EXECUTABLE}
 			${CMAKE_CURRENT_LIST_DIR}/test_unfinished.py
 			$<TARGET_FILE:kymo> $<TARGET_FILE:ocl_hang> ${part})

@@ -3,7 +3,8 @@
 """Work that never finishes is told, however the program ends: test_unfinished.py KYMO PROGRAM PART.
 
 PART `endings`: a signal of every kind, _exit, exit; `modes`: also where calls are not recorded;
-`live`: a hang looked at while it lasts, then killed; `formats`: every output has it; `polls`: calls
+`live`: a hang looked at while it lasts, then killed; `formats`: every output has it; `filters`: and
+chooses it as all else; `polls`: calls
 that the mode leaves out are counted. Two devices and two queues each time. `flood` (of OCL_FLOOD, the
 others are of OCL_HANG): tens of thousands are under way at a time."""
 import csv
@@ -133,6 +134,69 @@ def formats(checks, kymo, program, folder):
     with open(out, "rb") as f:
         data = f.read()
     checks.equal("Perfetto", data.count(b"never seen to finish") > 0 and b"endless" in data, True)
+
+
+def names_in(kymo, trace, folder, *options):
+    """Of what never finished, in every output: those that are chosen, and the same in each."""
+    found = {}
+    run = traced.Run([kymo, "show", *options, trace])
+    found["show"] = sorted(w for l in run.out.splitlines() if "never seen to finish" in l
+                           for w in ("endless", "gated", "fill") if re.search(rf"\b{w}\b", l))
+    out = os.path.join(folder, "chosen.json")
+    traced.Run([kymo, "export", "-f", *options, "--to", "json", "-o", out, trace])
+    document = traced.load(out)
+    found["json"] = sorted(r.get("name") or r["op"] for r in document["end"]["unfinished"])
+    out = os.path.join(folder, "chosen")
+    traced.Run([kymo, "export", "-f", *options, "--to", "csv", "-o", out, trace])
+    with open(os.path.join(out, "unfinished.csv"), encoding="utf-8") as f:
+        found["csv"] = sorted(r["name"] or r["operation"] for r in csv.DictReader(f))
+    out = os.path.join(folder, "chosen.pftrace")
+    traced.Run([kymo, "export", "-f", *options, "--to", "perfetto", "-o", out, trace])
+    with open(out, "rb") as f:
+        found["perfetto"] = f.read().count(b"never seen to finish") > 0
+    return found
+
+
+def filters(checks, kymo, program, folder):
+    """What never finished is chosen, counted and placed in time as everything else is."""
+    trace = os.path.join(folder, "t.kymo")
+    run(kymo, trace, [program, "kill"])
+    rows = traced.query(kymo, trace, UNFINISHED)
+    every = traced.query(kymo, trace, "SELECT pid, tid FROM threads WHERE own = 0 ORDER BY id")
+    other = [r["tid"] for r in every if r["tid"] != rows[0]["tid"]]
+    wanted = {(): ["endless", "fill", "gated"],
+              ("-k", "^gated$"): ["gated"],
+              ("-k", "quick"): [],
+              ("-d", "copy"): ["fill"],
+              ("-d", "dispatch"): ["endless", "gated"],
+              ("-x", "dispatch:"): ["fill"],
+              ("-t", str(rows[0]["tid"])): ["endless", "fill", "gated"],
+              ("-t", str(other[0])): [],
+              ("-p", str(every[0]["pid"] + 1)): [],
+              ("--before", "0"): [],
+              ("--after", "100000"): [],
+              ("--min-duration", "100000"): []}
+    for options, names in wanted.items():
+        found = names_in(kymo, trace, folder, *options)
+        for form in ("show", "json", "csv"):
+            checks.equal(f"{options}: {form}", found[form], names)
+        checks.equal(f"{options}: perfetto", found["perfetto"], bool(names))
+    lines = traced.Run([kymo, "show", trace]).out.splitlines()
+    times = [float(l.split()[0]) for l in lines]
+    checks.equal("show is in order of time", times, sorted(times))
+    checks.equal("there is more than that", len(lines) > 20, True)
+    for n in (1, len(lines) - 1, len(lines), len(lines) + 1):
+        some = traced.Run([kymo, "show", "-n", str(n), trace]).out.splitlines()
+        checks.equal(f"-n {n}", some, lines[:n])
+    recorded = traced.Run([kymo, "show", "--order", "recorded", trace]).out.splitlines()
+    checks.equal("as recorded: at the end, in order", [l for l in lines if "never seen to finish" in l],
+                 recorded[-3:])
+    limited = traced.Run([kymo, "show", "-e", "-n", "5", "-d", "opencl", trace]).out
+    checks.equal("-e -n 5: calls that are entered return", [len(re.findall(f" {arrow} opencl:", limited)) for arrow in "><"], [5, 5])
+    for command in (["show"], ["export", "--to", "text", "-o", "-"]):
+        run_ = traced.Run([kymo, *command, "--before", "0", trace])
+        checks.equal(f"{command[0]}: nothing is before 0", (run_.status, run_.out), (0, ""))
+        checks.equal(f"{command[0]}: says so", "no records that match" in run_.err, True)
 
 
 def polls(checks, kymo, program, folder):
@@ -283,7 +347,7 @@ def flood(checks, kymo, program, folder):
 
 
 PARTS = {"endings": (endings, 40), "modes": (modes, 15), "live": (live, 15), "formats": (formats, 15),
-         "polls": (polls, 8), "flood": (flood, 25)}
+         "filters": (filters, 50), "polls": (polls, 8), "flood": (flood, 25)}
 
 
 def main():

@@ -308,6 +308,39 @@ static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 	return csv_end_row(o);
 }
 
+static kymo_status_t open_call(struct stream_sink *s, const struct t_open_call *c)
+{
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_OPEN_CALLS];
+	const struct t_op *op = &w->t->ops[c->op];
+
+	csv_signed(o, since(w, c->start));
+	place(w, o, w->t->threads[c->thread].process, c->thread);
+	csv_text(o, w->t->domains[op->domain].name);
+	csv_text(o, op->name);
+	csv_unsigned(o, c->id);
+	csv_unsigned(o, c->depth);
+	return csv_end_row(o);
+}
+
+/* How many are not listed is with the processes. */
+static kymo_status_t unfinished(struct stream_sink *s, const struct t_unfinished *u)
+{
+	struct csv_writer *w = csv_writer_of(s);
+	struct output *o = &w->out[CSV_UNFINISHED];
+
+	if (u->unlisted)
+		return KYMO_OK;
+	csv_signed(o, since(w, u->submit));
+	place(w, o, u->process, u->thread);
+	csv_text(o, w->t->ops[u->op].name);
+	csv_text(o, w->t->kernels[u->kernel].name);
+	csv_unsigned(o, u->bytes);
+	queue(w, o, u->queue);
+	csv_unsigned(o, u->id);
+	return csv_end_row(o);
+}
+
 void csv_set_records(struct stream_sink *s)
 {
 	s->call = call;
@@ -320,6 +353,8 @@ void csv_set_records(struct stream_sink *s)
 	s->other = other;
 	s->loss = loss;
 	s->matches = true;
+	s->open_call = open_call;
+	s->unfinished = unfinished;
 }
 
 /* ---- definitions --------------------------------------------------------------------------- */
@@ -422,42 +457,6 @@ static void queues(struct csv_writer *w)
 	}
 }
 
-static void open_calls(struct csv_writer *w)
-{
-	struct output *o = &w->out[CSV_OPEN_CALLS];
-
-	for (uint32_t i = 1; i < w->t->open_calls_count; i++) {
-		const struct t_open_call *c = &w->t->open_calls[i];
-		const struct t_op *op = &w->t->ops[c->op];
-
-		csv_signed(o, since(w, c->start));
-		place(w, o, w->t->threads[c->thread].process, c->thread);
-		csv_text(o, w->t->domains[op->domain].name);
-		csv_text(o, op->name);
-		csv_unsigned(o, c->id);
-		csv_unsigned(o, c->depth);
-		csv_end_row(o);
-	}
-}
-
-static void unfinished(struct csv_writer *w)
-{
-	struct output *o = &w->out[CSV_UNFINISHED];
-
-	for (uint32_t i = 1; i < w->t->unfinished_count; i++) {
-		const struct t_unfinished *u = &w->t->unfinished[i];
-
-		csv_signed(o, since(w, u->submit));
-		place(w, o, u->process, u->thread);
-		csv_text(o, w->t->ops[u->op].name);
-		csv_text(o, w->t->kernels[u->kernel].name);
-		csv_unsigned(o, u->bytes);
-		queue(w, o, u->queue);
-		csv_unsigned(o, u->id);
-		csv_end_row(o);
-	}
-}
-
 static void not_recorded(struct csv_writer *w)
 {
 	struct output *o = &w->out[CSV_NOT_RECORDED];
@@ -497,8 +496,6 @@ void csv_definitions(struct csv_writer *w)
 	threads(w);
 	agents(w);
 	queues(w);
-	open_calls(w);
-	unfinished(w);
 	not_recorded(w);
 	notes(w);
 }

@@ -488,15 +488,17 @@ kymo_status_t json_definitions(struct json_writer *w)
 	return status;
 }
 
-static void open_calls(struct output *o, const struct trace *t)
+static void open_calls(struct json_writer *w, const struct trace *t)
 {
+	struct output *o = &w->out;
+
 	output_text(o, ",\n ");
 	json_key(o, "open_calls", true);
 	output_char(o, '[');
-	for (uint32_t i = 1; i < t->open_calls_count; i++) {
-		const struct t_open_call *c = &t->open_calls[i];
+	for (uint32_t i = 0; i < w->open_count; i++) {
+		const struct t_open_call *c = w->open_calls[i];
 
-		output_text(o, i == 1 ? "\n  {" : ",\n  {");
+		output_text(o, i == 0 ? "\n  {" : ",\n  {");
 		json_key(o, "thread", true);
 		output_unsigned(o, c->thread);
 		json_key_text(o, "domain", t->domains[t->ops[c->op].domain].name);
@@ -509,15 +511,17 @@ static void open_calls(struct output *o, const struct trace *t)
 	output_char(o, ']');
 }
 
-static void unfinished(struct output *o, const struct trace *t)
+static void unfinished(struct json_writer *w, const struct trace *t)
 {
+	struct output *o = &w->out;
+
 	output_text(o, ",\n ");
 	json_key(o, "unfinished", true);
 	output_char(o, '[');
-	for (uint32_t i = 1; i < t->unfinished_count; i++) {
-		const struct t_unfinished *u = &t->unfinished[i];
+	for (uint32_t i = 0; i < w->unfinished_count; i++) {
+		const struct t_unfinished *u = w->unfinished[i];
 
-		output_text(o, i == 1 ? "\n  {" : ",\n  {");
+		output_text(o, i == 0 ? "\n  {" : ",\n  {");
 		json_key(o, "op", true);
 		output_json(o, t->ops[u->op].name);
 		if (u->kernel)
@@ -607,8 +611,8 @@ void json_end(struct json_writer *w, const struct trace *t)
 		output_char(o, '}');
 	}
 	close_list(o, t->processes_count);
-	open_calls(o, t);
-	unfinished(o, t);
+	open_calls(w, t);
+	unfinished(w, t);
 	left_out(o, t);
 	output_text(o, "}}\n");
 }

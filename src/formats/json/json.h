@@ -11,6 +11,9 @@
  *    "end": {"end_ns", "processes": [totals], "threads": [totals], "open_calls": [...],
  *            "unfinished": [...], "not_recorded": [...]}}
  *
+ * "open_calls" and "unfinished" are in order of time, and chosen as the records are; the others tell
+ * of the whole trace.
+ *
  * Times are integers, ns since origin_ns (node time, CLOCK_MONOTONIC_RAW). "start" and "end" of
  * dispatches and copies are the device's; "collected" is when the host heard of them. Those without
  * device times have null for both, and "untimed", the reason.
@@ -34,6 +37,10 @@ struct json_writer {
 	struct output out;
 	const struct trace *t;
 	bool later_record; /* a comma is due */
+	/* What was under way at the end, in order of time, until that is written. */
+	const struct t_open_call **open_calls;
+	const struct t_unfinished **unfinished;
+	uint32_t open_count, open_room, unfinished_count, unfinished_room;
 };
 
 static inline struct json_writer *json_writer_of(struct stream_sink *s)

@@ -2,6 +2,7 @@
 /* The JSON format: one document, streamed; json.h describes it. */
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "formats/json/json.h"
 
 static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
@@ -20,6 +21,29 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	return output_close(&w->out, w->o.log);
 }
 
+static kymo_status_t open_call(struct stream_sink *s, const struct t_open_call *c)
+{
+	struct json_writer *w = json_writer_of(s);
+
+	if (!vec_reserve(&w->open_calls, &w->open_room, w->open_count, 1))
+		return KYMO_ERROR_NO_MEMORY;
+	w->open_calls[w->open_count++] = c;
+	return KYMO_OK;
+}
+
+/* How many are not listed is with the processes. */
+static kymo_status_t unfinished(struct stream_sink *s, const struct t_unfinished *u)
+{
+	struct json_writer *w = json_writer_of(s);
+
+	if (u->unlisted)
+		return KYMO_OK;
+	if (!vec_reserve(&w->unfinished, &w->unfinished_room, w->unfinished_count, 1))
+		return KYMO_ERROR_NO_MEMORY;
+	w->unfinished[w->unfinished_count++] = u;
+	return KYMO_OK;
+}
+
 static kymo_status_t json_write(const struct format_options *o, struct stream_sink **sink)
 {
 	struct json_writer *w = calloc(1, sizeof(*w));
@@ -30,6 +54,8 @@ static kymo_status_t json_write(const struct format_options *o, struct stream_si
 		return KYMO_ERROR_NO_MEMORY;
 	w->o = *o;
 	w->sink.begin = begin;
+	w->sink.open_call = open_call;
+	w->sink.unfinished = unfinished;
 	w->sink.end = end;
 	json_set_records(&w->sink);
 	stream_sink_complete(&w->sink);
@@ -49,6 +75,8 @@ static void json_free(struct stream_sink *s)
 	if (!s)
 		return;
 	output_close(&w->out, w->o.log);
+	free(w->open_calls);
+	free(w->unfinished);
 	free(w);
 }
 

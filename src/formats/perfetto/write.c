@@ -36,31 +36,6 @@ static kymo_status_t file_status(struct perfetto *p)
 	return p->file.status;
 }
 
-static int by_start(const void *a, const void *b, void *trace)
-{
-	const struct trace *t = trace;
-	const struct t_open_call *x = &t->open_calls[*(const uint32_t *)a];
-	const struct t_open_call *y = &t->open_calls[*(const uint32_t *)b];
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->depth < y->depth ? -1 : x->depth > y->depth;
-}
-
-static kymo_status_t sort_open_calls(struct perfetto *p)
-{
-	const struct trace *t = p->trace;
-
-	p->open_calls = calloc(t->open_calls_count + 1, sizeof(*p->open_calls));
-	if (!p->open_calls)
-		return KYMO_ERROR_NO_MEMORY;
-	for (uint32_t i = 1; i < t->open_calls_count; i++) /* 0 is "none" */
-		p->open_calls[p->open_count++] = i;
-	qsort_r(p->open_calls, p->open_count, sizeof(*p->open_calls), by_start,
-		(void *)(uintptr_t)t);
-	return KYMO_OK;
-}
-
 static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 {
 	struct perfetto *p = self(s);
@@ -70,8 +45,6 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 	packet_sequence_begin(&p->file, &p->host, 1, t->origin,
 			      t->processes_count > 1 ? t->processes[1].realtime_offset : 0);
 	status = tracks_init(p);
-	if (!status)
-		status = sort_open_calls(p);
 	return status ? status : file_status(p);
 }
 
@@ -81,12 +54,17 @@ static const char *domain_name(const struct trace *t, uint32_t op)
 }
 
 /* A call that never returned: a begin without an end, which viewers draw as such. */
-static void write_open_call(struct perfetto *p, const struct t_open_call *c)
+static kymo_status_t on_open_call(struct stream_sink *s, const struct t_open_call *c)
 {
+	struct perfetto *p = self(s);
 	const struct trace *t = p->trace;
 	uint32_t track = track_of_thread(p, 0, c->thread);
-	uint64_t uuid = lane_open(p, track, c->start, INT64_MAX, true);
+	uint64_t uuid;
 
+	if (p->device_only)
+		return KYMO_OK;
+	lanes_close(p, &p->host, c->start);
+	uuid = lane_open(p, track, c->start, INT64_MAX, true);
 	packet_begin(&p->packet, &p->host, uuid ? SLICE : INSTANT, c->start,
 		     uuid ? uuid : track + 1);
 	packet_name(&p->packet, t->ops[c->op].name);
@@ -96,23 +74,7 @@ static void write_open_call(struct perfetto *p, const struct t_open_call *c)
 	if (t->ops[c->op].flags & KYMO_OP_SUBMITS)
 		packet_flow(&p->packet, flow_id(t->threads[c->thread].process, c->id));
 	packet_end(&p->packet);
-}
-
-/* Brings the host sequence to `time`: everything that ends or stays open from before it. */
-static void advance(struct perfetto *p, int64_t time)
-{
-	const struct trace *t = p->trace;
-
-	while (p->next_open < p->open_count) {
-		const struct t_open_call *c = &t->open_calls[p->open_calls[p->next_open]];
-
-		if (c->start > time)
-			break;
-		p->next_open++;
-		lanes_close(p, &p->host, c->start);
-		write_open_call(p, c);
-	}
-	lanes_close(p, &p->host, time);
+	return file_status(p);
 }
 
 /* Begins the event of a host interval, as a slice where that can be drawn. */
@@ -140,7 +102,7 @@ static void write_host(struct perfetto *p, const struct rec *r)
 {
 	const struct t_op *op = &p->trace->ops[r->op];
 
-	advance(p, r->start);
+	lanes_close(p, &p->host, r->start);
 	begin_interval(p, r, r->end == r->start && !r->id); /* instants are activities */
 	packet_name(&p->packet, op->name);
 	packet_category(&p->packet, domain_name(p->trace, r->op));
@@ -171,7 +133,7 @@ static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r
 		return KYMO_OK;
 	if (r->starter)
 		base.thread = 0;
-	advance(p, base.start);
+	lanes_close(p, &p->host, base.start);
 	begin_interval(p, &base, !r->scope);
 	marker_name(p, r);
 	annotate_marker(p, r);
@@ -250,7 +212,7 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 
 	if (p->device_only)
 		return KYMO_OK;
-	advance(p, r->base.start);
+	lanes_close(p, &p->host, r->base.start);
 	begin_interval(p, &r->base, false);
 	packet_name(&p->packet, comm_name(p, r));
 	packet_category(&p->packet, domain_name(p->trace, r->base.op));
@@ -355,6 +317,12 @@ static void write_process_end(struct perfetto *p, uint32_t i)
 	packet_end(k);
 }
 
+/* How many are not listed is with the end of the process. */
+static kymo_status_t on_unfinished(struct stream_sink *s, const struct t_unfinished *u)
+{
+	return u->unlisted ? KYMO_OK : device_unfinished(self(s), u);
+}
+
 static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 {
 	struct perfetto *p = self(s);
@@ -362,15 +330,12 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	uint32_t i;
 
 	p->trace = t;
-	advance(p, INT64_MAX);
+	lanes_close(p, &p->host, INT64_MAX);
 	for (i = 1; i < t->notes_count; i++)
 		write_note(p, &t->notes[i]);
 	for (i = 1; i < t->processes_count; i++)
 		write_process_end(p, i);
-	for (i = 1, status = KYMO_OK; !status && i < t->unfinished_count; i++)
-		status = device_unfinished(p, &t->unfinished[i]);
-	if (!status)
-		status = device_finish(p);
+	status = device_finish(p);
 	if (status == KYMO_ERROR_SYSTEM)
 		stream_error(p->log, "temporary file: %s; free space or set TMPDIR",
 			     strerror(errno));
@@ -447,7 +412,6 @@ static void perfetto_free(struct stream_sink *s)
 	packet_sequence_release(&p->host);
 	packet_sequence_release(&p->device);
 	packet_sequence_release(&p->counter);
-	free(p->open_calls);
 	free(p->file.buffer);
 	free(p->path);
 	free(p);
@@ -475,6 +439,8 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 				       .comm = on_comm,
 				       .other = on_record,
 				       .loss = on_loss,
+				       .open_call = on_open_call,
+				       .unfinished = on_unfinished,
 				       .end = on_end,
 				       .matches = true};
 	status = open_output(p, o);

@@ -79,9 +79,6 @@ struct perfetto {
 	struct pending_end *ends; /* binary heap */
 	uint32_t end_count, end_room;
 
-	uint32_t *open_calls; /* indexes of trace->open_calls by start */
-	uint32_t open_count, next_open;
-
 	struct spool work, points;
 	struct live live;
 	struct counter *counters[TRACK_OWNERS];

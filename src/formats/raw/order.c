@@ -44,6 +44,7 @@ struct loaded {
 struct ordering {
 	struct raw_trace *rt;
 	const struct filter_binding *b;
+	struct under_way *under_way;
 	struct stream_sink *sink;
 	const struct format_options *o;
 	struct spans spans;
@@ -375,8 +376,11 @@ static kymo_status_t deliver_entry(struct ordering *o, struct loaded *l)
 static kymo_status_t deliver_next(struct ordering *o)
 {
 	struct loaded *l = o->heap[0];
-	kymo_status_t status = l->lossy ? o->sink->loss(o->sink, &l->loss) : deliver_entry(o, l);
+	kymo_status_t status = under_way_until(o->under_way, l->key, o->sink);
 
+	if (status != KYMO_OK)
+		return status;
+	status = l->lossy ? o->sink->loss(o->sink, &l->loss) : deliver_entry(o, l);
 	l->lossy = false;
 	if (l->next == l->count) {
 		o->heap[0] = o->heap[--o->heap_count];
@@ -389,9 +393,10 @@ static kymo_status_t deliver_next(struct ordering *o)
 }
 
 kymo_status_t raw_read_ordered(struct raw_trace *rt, const struct filter_binding *b,
-			       struct stream_sink *sink, const struct format_options *options)
+			       struct under_way *under_way, struct stream_sink *sink,
+			       const struct format_options *options)
 {
-	struct ordering o = {.rt = rt, .b = b, .sink = sink, .o = options};
+	struct ordering o = {.rt = rt, .b = b, .under_way = under_way, .sink = sink, .o = options};
 	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
 
 	o.within = within_new(raw_trace_definitions(rt));

@@ -134,6 +134,29 @@ kymo_status_t raw_trace_look(struct raw_trace *rt,
 	return status;
 }
 
+static kymo_status_t read_wanted(struct raw_trace *rt, const struct filter_binding *b, bool ordered,
+				 struct stream_sink *sink, const struct format_options *o)
+{
+	struct under_way under_way;
+	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
+
+	if (under_way_find(&under_way, rt->trace, b))
+		status = ordered ? raw_read_ordered(rt, b, &under_way, sink, o)
+				 : read_recorded(rt, b, false, sink, o);
+	if (status == KYMO_OK)
+		status = under_way_until(&under_way, INT64_MAX, sink);
+	under_way_release(&under_way);
+	return status;
+}
+
+/* One that wants no more is ended as well, and the limit is returned as before. */
+static kymo_status_t end(struct stream_sink *sink, const struct trace *t, kymo_status_t limit)
+{
+	kymo_status_t status = sink->end(sink, t);
+
+	return status == KYMO_OK ? limit : status;
+}
+
 kymo_status_t raw_trace_read(struct raw_trace *rt, const struct stream_filter *filter, bool ordered,
 			     struct stream_sink *sink, const struct format_options *o)
 {
@@ -148,12 +171,12 @@ kymo_status_t raw_trace_read(struct raw_trace *rt, const struct stream_filter *f
 		status = match_messages(rt);
 	if (status == KYMO_OK)
 		status = sink->begin(sink, t);
-	if (status == KYMO_OK)
-		status = ordered ? raw_read_ordered(rt, &b, sink, o)
-				 : read_recorded(rt, &b, false, sink, o);
-	raw_trace_totals(rt);
-	if (status == KYMO_OK)
-		status = sink->end(sink, t);
+	if (status == KYMO_OK) {
+		status = read_wanted(rt, &b, ordered, sink, o);
+		raw_trace_totals(rt);
+		if (status == KYMO_OK || status == KYMO_ERROR_LIMIT)
+			status = end(sink, t, status);
+	}
 	if (o->progress)
 		o->progress(o->progress_data, 1.0);
 	filter_unbind(&b);

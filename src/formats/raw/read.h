@@ -5,6 +5,7 @@
 
 #include "formats/format.h"
 #include "formats/raw/internal.h"
+#include "formats/raw/under_way.h"
 #include "stream/filter.h"
 
 /* begin, all wanted records, end. May be called again. */
@@ -27,7 +28,8 @@ kymo_status_t raw_trace_look(struct raw_trace *rt,
  * handed on, chunks with records that fields place elsewhere in time (devices', samples) aside.
  */
 kymo_status_t raw_read_ordered(struct raw_trace *rt, const struct filter_binding *b,
-			       struct stream_sink *sink, const struct format_options *o);
+			       struct under_way *under_way, struct stream_sink *sink,
+			       const struct format_options *o);
 
 bool raw_wanted(const struct filter_binding *b, enum raw_kind kind, const union raw_any *any);
 

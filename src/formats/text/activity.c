@@ -359,51 +359,52 @@ kymo_status_t text_loss(struct stream_sink *s, const struct rec_loss *r)
 	return end_line(w);
 }
 
-void text_unfinished(struct text_writer *w)
+static kymo_status_t unlisted(struct text_writer *w, const struct t_unfinished *u)
 {
-	for (uint32_t i = 1; i < w->t->unfinished_count; i++) {
-		const struct t_unfinished *u = &w->t->unfinished[i];
-
-		text_begin_line(w, u->submit, INT64_MIN,
-				u->queue ? w->queue_names[u->queue] : w->thread_names[u->thread]);
-		output_text(&w->out, w->op_names[u->op]);
-		if (u->kernel) {
-			output_char(&w->out, ' ');
-			output_name(&w->out, w->t->kernels[u->kernel].name);
-		}
-		if (u->bytes)
-			add(w, " bytes=", u->bytes);
-		add(w, " call=", u->id);
-		output_text(&w->out, " [submitted by ");
-		output_text(&w->out, w->thread_names[u->thread]);
-		output_text(&w->out, ", never seen to finish]\n");
-	}
-	for (uint32_t i = 1; i < w->t->processes_count; i++) {
-		const struct t_process *p = &w->t->processes[i];
-
-		if (!p->unlisted)
-			continue;
-		output_text(&w->out, "*** ");
-		output_unsigned(&w->out, p->unlisted);
-		output_text(&w->out, " more commands of process ");
-		output_unsigned(&w->out, p->pid);
-		output_text(&w->out, " were never seen to finish\n");
-	}
+	output_text(&w->out, "*** ");
+	output_unsigned(&w->out, u->unlisted);
+	output_text(&w->out, " more commands of process ");
+	output_unsigned(&w->out, w->t->processes[u->process].pid);
+	output_text(&w->out, " were never seen to finish");
+	return end_line(w);
 }
 
-void text_open_calls(struct text_writer *w)
+kymo_status_t text_unfinished(struct stream_sink *s, const struct t_unfinished *u)
 {
-	for (uint32_t i = 1; i < w->t->open_calls_count; i++) {
-		const struct t_open_call *o = &w->t->open_calls[i];
-		char how[64];
-		uint32_t process = w->t->threads[o->thread].process;
+	struct text_writer *w = text_writer_of(s);
 
-		text_begin_line(w, o->start, INT64_MIN, w->thread_names[o->thread]);
-		output_name(&w->out, w->op_names[o->op]);
-		output_text(&w->out, w->t->processes[process].recording
-					     ? "(...) is open: "
-					     : "(...) was open when the process ended: ");
-		output_text(&w->out, name_process_end(&w->t->processes[process], how, sizeof(how)));
-		output_char(&w->out, '\n');
+	before_line(w, u->submit);
+	if (u->unlisted)
+		return unlisted(w, u);
+	text_begin_line(w, u->submit, INT64_MIN,
+			u->queue ? w->queue_names[u->queue] : w->thread_names[u->thread]);
+	output_text(&w->out, w->op_names[u->op]);
+	if (u->kernel) {
+		output_char(&w->out, ' ');
+		output_name(&w->out, w->t->kernels[u->kernel].name);
 	}
+	if (u->bytes)
+		add(w, " bytes=", u->bytes);
+	add(w, " call=", u->id);
+	output_text(&w->out, " [submitted by ");
+	output_text(&w->out, w->thread_names[u->thread]);
+	output_text(&w->out, ", never seen to finish]");
+	return end_line(w);
+}
+
+kymo_status_t text_open_call(struct stream_sink *s, const struct t_open_call *c)
+{
+	struct text_writer *w = text_writer_of(s);
+	const struct t_process *p = &w->t->processes[w->t->threads[c->thread].process];
+	char how[64];
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	before_line(w, c->start);
+	text_begin_line(w, c->start, INT64_MIN, w->thread_names[c->thread]);
+	output_name(&w->out, w->op_names[c->op]);
+	output_text(&w->out,
+		    p->recording ? "(...) is open: " : "(...) was open when the process ended: ");
+	output_text(&w->out, name_process_end(p, how, sizeof(how)));
+	return end_line(w);
 }

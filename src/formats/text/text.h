@@ -70,7 +70,7 @@ kymo_status_t text_device_sample(struct stream_sink *s, const struct rec_device_
 kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r);
 kymo_status_t text_other(struct stream_sink *s, const struct rec *r);
 kymo_status_t text_loss(struct stream_sink *s, const struct rec_loss *r);
-void text_open_calls(struct text_writer *w);
-void text_unfinished(struct text_writer *w);
+kymo_status_t text_open_call(struct stream_sink *s, const struct t_open_call *c);
+kymo_status_t text_unfinished(struct stream_sink *s, const struct t_unfinished *u);
 
 #endif

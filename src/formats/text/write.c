@@ -17,8 +17,6 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	struct text_writer *w = text_writer_of(s);
 
 	text_flush_exits(w, INT64_MAX);
-	text_open_calls(w);
-	text_unfinished(w);
 	return output_close(&w->out, w->o.log);
 }
 
@@ -44,6 +42,8 @@ static kymo_status_t text_write(const struct format_options *o, struct stream_si
 				       .counter = text_counter,
 				       .other = text_other,
 				       .loss = text_loss,
+				       .open_call = text_open_call,
+				       .unfinished = text_unfinished,
 				       .end = end};
 	stream_sink_complete(&w->sink);
 	status = output_open(&w->out, o->output, o->force, o->log);

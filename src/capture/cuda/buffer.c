@@ -18,7 +18,7 @@ static unsigned spares, given;
 static _Atomic uint64_t dropped;
 static _Atomic uint64_t sync_due; /* tick of the next reading of the clock */
 
-static void *take(void)
+static void *buffer_take(void)
 {
 	void *b = NULL;
 	bool room;
@@ -50,7 +50,7 @@ static void give_back(void *b)
 
 void cuda_buffer_request(uint8_t **buffer, size_t *size, size_t *records)
 {
-	*buffer = take();
+	*buffer = buffer_take();
 	*size = *buffer ? BUFFER_BYTES : 0;
 	*records = 0; /* as many as fit */
 	cuda_collector_wake();

@@ -555,7 +555,7 @@ void cuda_give_way(const char *why)
 		cap_note(2, "cuda", "CUDA is not traced: %s", why);
 }
 
-static void start(void)
+static void start_capture(void)
 {
 	char why[512];
 
@@ -613,7 +613,7 @@ int InitializeInjection(void)
 
 	if (atomic_exchange(&entered, getpid()) != getpid()) {
 		chain();
-		start();
+		start_capture();
 	}
 	errno = saved;
 	return 1;

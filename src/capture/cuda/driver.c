@@ -106,8 +106,8 @@ void cuda_driver_clock_sync(void)
 	kymo_clock_sync(host_clock, before, value, kymo_time(), KYMO_SYNC_SAMPLED);
 }
 
-static void publish(unsigned op, uint64_t start, uint64_t end, uint32_t correlation,
-		    const kymo_value_t *values, uint32_t count)
+static void publish_event(unsigned op, uint64_t start, uint64_t end, uint32_t correlation,
+			  const kymo_value_t *values, uint32_t count)
 {
 	const kymo_publication_t p = {.size = sizeof(p),
 				      .clock = host_clock,
@@ -122,16 +122,16 @@ static void publish(unsigned op, uint64_t start, uint64_t end, uint32_t correlat
 		kymo_publish(domain, op, &p, NULL);
 }
 
-static kymo_value_t number(uint64_t value)
+static kymo_value_t number_value(uint64_t value)
 {
 	return (kymo_value_t){.size = sizeof(kymo_value_t), .present = true, .u = value};
 }
 
 void cuda_jit_record(const struct cupti_jit *j)
 {
-	kymo_value_t v[JIT_FIELDS] = {[JIT_FROM] = number(j->entry),
-				      [JIT_AGENT] = number(cuda_agent(j->device)),
-				      [JIT_BYTES] = number(j->cache_bytes)};
+	kymo_value_t v[JIT_FIELDS] = {[JIT_FROM] = number_value(j->entry),
+				      [JIT_AGENT] = number_value(cuda_agent(j->device)),
+				      [JIT_BYTES] = number_value(j->cache_bytes)};
 
 	if (j->operation < JIT_CACHE_LOAD || j->operation > JIT_COMPILE)
 		return;
@@ -139,24 +139,26 @@ void cuda_jit_record(const struct cupti_jit *j)
 				     .present = j->path != NULL,
 				     .data = j->path,
 				     .count = j->path ? strlen(j->path) : 0};
-	publish(j->operation - 1, j->start, j->end, j->correlation, v, JIT_FIELDS);
+	publish_event(j->operation - 1, j->start, j->end, j->correlation, v, JIT_FIELDS);
 }
 
 void cuda_driver_overhead(uint32_t kind, uint64_t start, uint64_t end)
 {
 	if (kind >= LOADING_MODULE && kind <= COMMANDS_FULL)
-		publish(OP_MODULE + kind - LOADING_MODULE, start, end, 0, NULL, 0);
+		publish_event(OP_MODULE + kind - LOADING_MODULE, start, end, 0, NULL, 0);
 }
 
 void cuda_pool_record(const struct cupti_pool *p)
 {
-	const kymo_value_t v[POOL_FIELDS] = {
-		[POOL_ADDRESS] = number(p->address), [POOL_AGENT] = number(cuda_agent(p->device)),
-		[POOL_TYPE] = number(p->type),       [POOL_BYTES] = number(p->bytes),
-		[POOL_USED] = number(p->used),       [POOL_KEPT] = number(p->threshold),
-		[POOL_TRIMMED] = number(p->least)};
+	const kymo_value_t v[POOL_FIELDS] = {[POOL_ADDRESS] = number_value(p->address),
+					     [POOL_AGENT] = number_value(cuda_agent(p->device)),
+					     [POOL_TYPE] = number_value(p->type),
+					     [POOL_BYTES] = number_value(p->bytes),
+					     [POOL_USED] = number_value(p->used),
+					     [POOL_KEPT] = number_value(p->threshold),
+					     [POOL_TRIMMED] = number_value(p->least)};
 
 	if (p->operation >= 1 && p->operation <= 3)
-		publish(OP_POOL_CREATE + p->operation - 1, p->time, p->time, p->correlation, v,
-			POOL_FIELDS);
+		publish_event(OP_POOL_CREATE + p->operation - 1, p->time, p->time, p->correlation,
+			      v, POOL_FIELDS);
 }

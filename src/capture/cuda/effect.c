@@ -29,7 +29,7 @@ static struct allocation **bucket_of(uint64_t address)
 	return &buckets[(address * 0x9e3779b97f4a7c15ull) >> 51 & (BUCKETS - 1)];
 }
 
-static void keep(const struct allocation *a)
+static void keep_allocation(const struct allocation *a)
 {
 	struct allocation *copy = malloc(sizeof(*copy)), **bucket = bucket_of(a->address);
 
@@ -42,7 +42,7 @@ static void keep(const struct allocation *a)
 	pthread_mutex_unlock(&lock);
 }
 
-static bool take(uint64_t address, struct allocation *out)
+static bool take_allocation(uint64_t address, struct allocation *out)
 {
 	struct allocation **at = bucket_of(address), *found;
 
@@ -131,21 +131,21 @@ static void allocate(const struct cuda_role *r, const struct cap_frame *f, uint6
 		a.agent = cuda_agent(device);
 	if (d->context_id)
 		a.context = cuda_device_context(d->context_id, device, d->context);
-	keep(&a);
+	keep_allocation(&a);
 	allocation_record(f, ALLOCATION_OP_ALLOCATE, call, &a);
 	if (r->kind == MEMORY_MANAGED)
 		cuda_managed_memory_seen();
 }
 
-static void release(const struct cuda_role *r, const struct cap_frame *f, uint64_t call,
-		    const struct cupti_callback *d)
+static void record_free(const struct cuda_role *r, const struct cap_frame *f, uint64_t call,
+			const struct cupti_callback *d)
 {
 	struct allocation a;
 	uint64_t address = object(r, d);
 
 	if (address == 0)
 		return;
-	take(address, &a);
+	take_allocation(address, &a);
 	allocation_record(f, ALLOCATION_OP_FREE, call, &a);
 }
 
@@ -243,7 +243,7 @@ void cuda_effect(const struct cuda_role *r, const struct cap_frame *f, uint64_t 
 		allocate(r, f, call, d);
 		break;
 	case CUDA_ROLE_FREE:
-		release(r, f, call, d);
+		record_free(r, f, call, d);
 		break;
 	case CUDA_ROLE_QUEUE:
 		queue_made(r, d);

@@ -170,14 +170,14 @@ static inline uint64_t hash(uint64_t a, uint64_t b, uint64_t age)
 }
 
 /* Forty bits of the hash tell who it is. 0: nobody knows. */
-static inline uint32_t known(_Atomic uint64_t *table, uint64_t h)
+static inline uint32_t lookup_id(_Atomic uint64_t *table, uint64_t h)
 {
 	const uint64_t word = atomic_load_explicit(&table[h >> 56], memory_order_relaxed);
 
 	return cap_likely(word >> 32 == (uint32_t)(h >> 24)) ? (uint32_t)word : 0;
 }
 
-static void keep(_Atomic uint64_t *table, uint64_t h, uint32_t id)
+static void store_id(_Atomic uint64_t *table, uint64_t h, uint32_t id)
 {
 	atomic_store_explicit(&table[h >> 56], (h >> 24) << 32 | id, memory_order_relaxed);
 }
@@ -186,7 +186,7 @@ static __attribute__((noinline, cold)) uint32_t kernel_learn(const char *name, u
 {
 	const uint32_t id = cuda_kernel(name);
 
-	keep(known_kernels, h, id);
+	store_id(known_kernels, h, id);
 	return id;
 }
 
@@ -195,7 +195,7 @@ static inline uint32_t kernel_of(const struct cupti_callback *d, uint64_t functi
 {
 	const uint64_t h = hash((uintptr_t)d->symbol, function,
 				atomic_load_explicit(&kernel_age, memory_order_relaxed));
-	const uint32_t id = known(known_kernels, h);
+	const uint32_t id = lookup_id(known_kernels, h);
 
 	return cap_likely(id) ? id : kernel_learn(d->symbol, h);
 }
@@ -206,7 +206,7 @@ static __attribute__((noinline, cold)) uint32_t queue_learn(const struct cupti_c
 	const uint32_t id = cuda_queue_of(d->context, d->context_id, (void *)(uintptr_t)handle);
 
 	atomic_store(&contexts_of[id % MARKS], d->context_id);
-	keep(known_queues, h, id);
+	store_id(known_queues, h, id);
 	return id;
 }
 
@@ -215,7 +215,7 @@ static inline uint32_t queue_of(const struct cupti_callback *d, uint64_t handle)
 	const uint64_t own = handle == 2 ? (uintptr_t)&capturing : 0; /* the stream per thread */
 	const uint64_t h = hash(handle ^ own << 8, d->context_id,
 				atomic_load_explicit(&queue_age, memory_order_relaxed));
-	const uint32_t id = known(known_queues, h);
+	const uint32_t id = lookup_id(known_queues, h);
 
 	return cap_likely(id) ? id : queue_learn(d, handle, h);
 }
@@ -237,8 +237,10 @@ static inline uint64_t word_at(const void *params, uint16_t offset)
 }
 
 /* What takes more than a look at two arguments. */
-static __attribute__((noinline)) bool describe(const struct way *w, const struct cuda_place *places,
-					       const struct cupti_callback *d, struct work *work)
+static __attribute__((noinline)) bool describe_subject(const struct way *w,
+						       const struct cuda_place *places,
+						       const struct cupti_callback *d,
+						       struct work *work)
 {
 	static const uint8_t directions[] = {0, COPY_OP_WRITE, COPY_OP_READ};
 	const uint64_t direction = value(places, d, w->direction);
@@ -275,7 +277,7 @@ void cuda_flight_put(enum cuda_api api, uint32_t op, const struct cap_frame *f,
 	if (cap_likely(w->plain && d->params)) {
 		work.handle = word_at(d->params, w->stream_at);
 		work.what = kernel_of(d, word_at(d->params, w->function_at));
-	} else if (!describe(w, cuda_places(&cuda_models[api], op), d, &work)) {
+	} else if (!describe_subject(w, cuda_places(&cuda_models[api], op), d, &work)) {
 		return;
 	}
 	atomic_store_explicit(&e->what, (uint64_t)work.what << 32 | queue_of(d, work.handle),

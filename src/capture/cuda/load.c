@@ -18,7 +18,7 @@ static bool symbol(void *library, const char *name, void *out)
 	return at != NULL;
 }
 
-static const char *fill(void *library)
+static const char *resolve_functions(void *library)
 {
 #define FUNCTION(name, args)                                                                       \
 	if (!symbol(library, "cupti" #name, &cupti.name))                                          \
@@ -44,7 +44,7 @@ bool cuda_load(char *why, size_t size)
 			 "to its path");
 		return false;
 	}
-	missing = fill(s.library);
+	missing = resolve_functions(s.library);
 	cuda_library = s.library;
 	if (missing) {
 		snprintf(why, size, "%.200s lacks %s: it is too old (11.8 or later is needed)",

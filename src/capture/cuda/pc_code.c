@@ -54,7 +54,7 @@ static const struct module *module_of(uint64_t crc)
 }
 
 /* Caller holds the lock. */
-static void add(uint64_t crc, const void *cubin, size_t bytes)
+static void add_module(uint64_t crc, const void *cubin, size_t bytes)
 {
 	struct module *m;
 
@@ -83,7 +83,7 @@ void cuda_pc_module(const void *cubin, size_t bytes)
 	if (!cubin || !bytes || !has_lines(cubin, bytes) || cupti_pc.GetCubinCrc(&c) != CUPTI_OK)
 		return;
 	pthread_mutex_lock(&adding);
-	add(c.crc, cubin, bytes);
+	add_module(c.crc, cubin, bytes);
 	pthread_mutex_unlock(&adding);
 }
 
@@ -128,7 +128,7 @@ static uint32_t line_of(const struct cupti_pc *pc, char **path)
 	return line;
 }
 
-static uint32_t define(const struct cupti_pc *pc)
+static uint32_t define_code(const struct cupti_pc *pc)
 {
 	char *path = NULL;
 	kymo_device_code_t code = {.size = sizeof(code),
@@ -158,7 +158,7 @@ uint32_t cuda_pc_code(const struct cupti_pc *pc)
 	}
 	if (!vec_reserve(&list, &room, count, 1))
 		return 0;
-	key.id = define(pc);
+	key.id = define_code(pc);
 	if (!key.id || !map_add(&places, hash, count + 1))
 		return key.id;
 	list[count++] = key;

@@ -75,13 +75,13 @@ static bool device_of(uint32_t agent, uint32_t *device)
 
 /* ---- metrics ---- */
 
-static char *copy(const char *text)
+static char *copy_text(const char *text)
 {
 	return strdup(text ? text : "");
 }
 
 /* What CUPTI says of it; false: there is no such metric. Caller holds the lock. */
-static bool ask(struct metric *m)
+static bool query_metric(struct metric *m)
 {
 	struct cupti_metric p = {.size = CUPTI_SIZE(cupti_metric, type),
 				 .host = devices[m->device].host,
@@ -89,13 +89,15 @@ static bool ask(struct metric *m)
 
 	if (cupti_range.ProfilerHostGetMetricProperties(&p) != CUPTI_OK)
 		return false;
-	m->description = copy(p.description && *p.description ? p.description : p.hardware_unit);
-	m->unit = copy(p.unit);
+	m->description =
+		copy_text(p.description && *p.description ? p.description : p.hardware_unit);
+	m->unit = copy_text(p.unit);
 	return m->description && m->unit;
 }
 
 /* A metric that lives for ever, as the counter's handle. Caller holds the lock. */
-static bool describe(uint32_t device, const char *base, const char *form, kymo_counter_info_t *out)
+static bool describe_metric(uint32_t device, const char *base, const char *form,
+			    kymo_counter_info_t *out)
 {
 	struct metric *m = calloc(1, sizeof(*m) + strlen(base) + strlen(form) + 1);
 
@@ -104,7 +106,7 @@ static bool describe(uint32_t device, const char *base, const char *form, kymo_c
 	m->device = device;
 	strcpy(m->name, base);
 	strcat(m->name, form);
-	if (!ask(m)) {
+	if (!query_metric(m)) {
 		free(m->description);
 		free(m);
 		return false;
@@ -139,7 +141,7 @@ static kymo_status_t list_type(uint32_t device, int32_t type, kymo_counter_list_
 	for (size_t i = 0; i < b.count && status == KYMO_OK; i++) {
 		kymo_counter_info_t info;
 
-		if (is_plain(b.names[i]) && describe(device, b.names[i], forms[type], &info))
+		if (is_plain(b.names[i]) && describe_metric(device, b.names[i], forms[type], &info))
 			status = add(&info, to);
 	}
 	return status;
@@ -169,7 +171,7 @@ static kymo_status_t find(const char *name, uint32_t agent, kymo_counter_info_t 
 	if (is_plain(name))
 		return status;
 	pthread_mutex_lock(&lock);
-	if (device_of(agent, &device) && describe(device, name, "", out))
+	if (device_of(agent, &device) && describe_metric(device, name, "", out))
 		status = KYMO_OK;
 	pthread_mutex_unlock(&lock);
 	return status;

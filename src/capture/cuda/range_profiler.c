@@ -278,7 +278,7 @@ static void deliver(const struct device_context *c, size_t range, uint32_t corre
 	sweep();
 }
 
-static void collect(struct device_context *c, uint32_t correlation, const char *symbol)
+static void collect_values(struct device_context *c, uint32_t correlation, const char *symbol)
 {
 	struct cupti_range_stop stop = {.size = CUPTI_SIZE(cupti_range_stop, all_submitted),
 					.profiler = c->profiler};
@@ -352,7 +352,7 @@ static void launch_ends(const struct cupti_callback *data) UNCHECKED_LOCKS
 	launching.context = NULL;
 	cap_guard_enter();
 	if (c->version && !ended)
-		collect(c, data->correlation, data->symbol);
+		collect_values(c, data->correlation, data->symbol);
 	cap_guard_leave();
 	atomic_fetch_sub(&cuda_range_active, 1);
 	pthread_mutex_unlock(&lock);

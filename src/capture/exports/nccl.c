@@ -100,7 +100,7 @@ struct communicator { /* one lifetime of a handle; kept for ever */
 static struct communicator *communicators;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct communicator *find(const void *handle)
+static struct communicator *find_communicator(const void *handle)
 {
 	struct communicator *c;
 
@@ -112,7 +112,7 @@ static struct communicator *find(const void *handle)
 	return c;
 }
 
-static void define(const struct communicator *c)
+static void define_communicator(const struct communicator *c)
 {
 	char text[sizeof(c->name) + 48];
 
@@ -127,22 +127,22 @@ static void define(const struct communicator *c)
 					      .handle = (uintptr_t)c->handle});
 }
 
-static void forget(const void *handle)
+static void forget_communicator(const void *handle)
 {
-	struct communicator *c = handle ? find(handle) : NULL;
+	struct communicator *c = handle ? find_communicator(handle) : NULL;
 
 	if (c)
 		c->handle = NULL;
 }
 
 /* `like` has handle, key, parent, and size and rank where they are known. */
-static struct communicator *add(const struct communicator *like, const char *name)
+static struct communicator *add_communicator(const struct communicator *like, const char *name)
 {
 	struct communicator *c = like->handle ? malloc(sizeof(*c)) : NULL;
 
 	if (!c)
 		return NULL;
-	forget(like->handle); /* destroyed by a call that was not seen */
+	forget_communicator(like->handle); /* destroyed by a call that was not seen */
 	*c = *like;
 	c->id = cap_new_id(DEF_COMMUNICATOR);
 	snprintf(c->name, sizeof(c->name), "%s", name ? name : "");
@@ -151,12 +151,12 @@ static struct communicator *add(const struct communicator *like, const char *nam
 	communicators = c;
 	pthread_mutex_unlock(&lock);
 	if (c->size)
-		define(c);
+		define_communicator(c);
 	return c;
 }
 
 /* Rank and size from NCCL itself, where the call that made it did not tell. */
-static void ask(struct communicator *c)
+static void query_rank_and_size(struct communicator *c)
 {
 	int rank = -1, size = 0;
 
@@ -165,19 +165,19 @@ static void ask(struct communicator *c)
 	    comm_rank(c->handle, &rank) == NCCL_OK) {
 		c->size = size;
 		c->rank = rank;
-		define(c);
+		define_communicator(c);
 	}
 	cap_guard_leave();
 }
 
 static struct communicator *communicator_of(void *handle)
 {
-	struct communicator *c = handle ? find(handle) : NULL;
+	struct communicator *c = handle ? find_communicator(handle) : NULL;
 
 	if (!c)
-		c = add(&(struct communicator){.handle = handle}, NULL);
+		c = add_communicator(&(struct communicator){.handle = handle}, NULL);
 	if (c && !c->size)
-		ask(c);
+		query_rank_and_size(c);
 	return c;
 }
 
@@ -226,7 +226,7 @@ static void made(const struct table_call *c, const char *comm, const char *rank,
 					  .size = (int)argument(c, "nranks")};
 
 	if (succeeded(c))
-		add(&like, name_in(c));
+		add_communicator(&like, name_in(c));
 }
 
 static void after_init_rank(const struct table_call *c)
@@ -247,7 +247,7 @@ static void after_init_all(const struct table_call *c)
 	const uint64_t now = tick_now(), key = hash_u64(now);
 
 	for (int i = 0; succeeded(c) && handles && i < size; i++)
-		add(
+		add_communicator(
 			&(struct communicator){
 				.handle = handles[i], .key = key, .rank = i, .size = size},
 			NULL);
@@ -267,15 +267,15 @@ static void after_split(const struct table_call *c)
 	if (parent->key) {
 		like.key = hash_mix(hash_mix(parent->key, parent->splits), color);
 	}
-	parent = add(&like, name_in(c));
+	parent = add_communicator(&like, name_in(c));
 	if (parent)
-		ask(parent);
+		query_rank_and_size(parent);
 }
 
 static void after_destroy(const struct table_call *c)
 {
 	if (succeeded(c))
-		forget(handle_at(c, "comm"));
+		forget_communicator(handle_at(c, "comm"));
 }
 
 /* ---- transfers ---- */

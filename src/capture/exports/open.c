@@ -43,7 +43,7 @@ static struct table_model *model_of(const char *domain)
 	return get ? get(domain) : NULL;
 }
 
-static bool take(const char *domain, void **entries, uint32_t count)
+static bool wrap_table(const char *domain, void **entries, uint32_t count)
 {
 	struct table_model *model = model_of(domain);
 	struct table_part part = {
@@ -71,7 +71,7 @@ bool kymo_exports_open(const char *domain, void **entries, uint32_t count)
 	bool ok;
 
 	cap_guard_enter();
-	ok = take(domain, entries, count);
+	ok = wrap_table(domain, entries, count);
 	cap_guard_leave();
 	errno = saved;
 	return ok;

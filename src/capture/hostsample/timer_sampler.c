@@ -108,7 +108,7 @@ static void innermost_call(struct sample *s)
 		s->correlation = t->frames[t->depth - 1].id;
 }
 
-static void take(struct slot *slot, const ucontext_t *u, uint32_t overrun)
+static void take_sample(struct slot *slot, const ucontext_t *u, uint32_t overrun)
 {
 	uint32_t head = atomic_load(&slot->head);
 	struct sample *s = &slot->ring[head % RING];
@@ -139,7 +139,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 	if (info->si_code == SI_TIMER && slots && slot >= slots && slot < slots + THREADS &&
 	    atomic_load(&taking) && atomic_load(&slot->tid) == (uint32_t)syscall(SYS_gettid))
-		take(slot, context, (uint32_t)info->si_overrun);
+		take_sample(slot, context, (uint32_t)info->si_overrun);
 	errno = saved;
 }
 

@@ -18,7 +18,7 @@ struct counter {
 static struct counter *_Atomic counters; /* prepended to, never freed */
 
 /* The same counter for the same name, whatever static part asks. */
-static struct counter *get(kymo_string_t *name, kymo_string_t *domain, int type)
+static struct counter *get_counter(kymo_string_t *name, kymo_string_t *domain, int type)
 {
 	int saved = errno;
 	struct counter *c;
@@ -44,17 +44,17 @@ static struct counter *get(kymo_string_t *name, kymo_string_t *domain, int type)
 
 static struct counter *create(const char *name, const char *domain)
 {
-	return get(annotation_string(name), annotation_string(domain), ITT_U64);
+	return get_counter(annotation_string(name), annotation_string(domain), ITT_U64);
 }
 
 static struct counter *create_typed(const char *name, const char *domain, int type)
 {
-	return get(annotation_string(name), annotation_string(domain), type);
+	return get_counter(annotation_string(name), annotation_string(domain), type);
 }
 
 static struct counter *create_v3(const struct itt_domain *domain, const char *name, int type)
 {
-	return get(annotation_string(name), itt_domain_name(domain), type);
+	return get_counter(annotation_string(name), itt_domain_name(domain), type);
 }
 
 static void destroy(struct counter *c)
@@ -117,7 +117,7 @@ static void set_value_ex(struct counter *c, struct itt_clock *clock, unsigned lo
 /* Counters that are named where they are used. */
 static struct counter *named(const struct itt_domain *domain, const struct itt_string *name)
 {
-	return get(itt_string(name), itt_domain_name(domain), ITT_U64);
+	return get_counter(itt_string(name), itt_domain_name(domain), ITT_U64);
 }
 
 static void inc_v3(const struct itt_domain *domain, const struct itt_string *name)

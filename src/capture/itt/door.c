@@ -59,7 +59,7 @@ static void compare(void *data, const char *name, itt_function *function)
 		w->function = function;
 }
 
-static void *find(const char *name)
+static void *find_function(const char *name)
 {
 	struct wanted w = {name, NULL};
 
@@ -104,7 +104,7 @@ void __itt_api_init(struct itt_global *global, int groups)
 		itt_adopt(global->domains, global->strings);
 	for (unsigned i = 0; i < FUNCTIONS_MAX && global->functions[i].name; i++) {
 		struct itt_entry *e = &global->functions[i];
-		void *function = ours ? find(e->name) : NULL;
+		void *function = ours ? find_function(e->name) : NULL;
 
 		if (e->place)
 			*e->place = function ? function : e->otherwise;

@@ -72,8 +72,8 @@ static const char *id_text(char text[48], struct itt_id id)
 }
 
 /* `current`: of the task that is innermost on the thread. */
-static void say(const struct itt_domain *domain, bool current, struct itt_id id,
-		const kymo_payload_t *values, uint32_t count)
+static void add_metadata(const struct itt_domain *domain, bool current, struct itt_id id,
+			 const kymo_payload_t *values, uint32_t count)
 {
 	kymo_payload_t all[VALUES + 1];
 	kymo_marker_t m;
@@ -109,7 +109,7 @@ static void add_values(const struct itt_domain *domain, bool current, struct itt
 		n += itt_value(&p[n], names[n], type, data, i);
 	}
 	if (n)
-		say(domain, current, id, p, n);
+		add_metadata(domain, current, id, p, n);
 }
 
 static void add_text(const struct itt_domain *domain, bool current, struct itt_id id,
@@ -122,7 +122,7 @@ static void add_text(const struct itt_domain *domain, bool current, struct itt_i
 	p = kymo_text(key->text, data);
 	p.length = strnlen(data, length ? length : KYMO_PAYLOAD_MAX + 1);
 	if (p.length)
-		say(domain, current, id, &p, 1);
+		add_metadata(domain, current, id, &p, 1);
 }
 
 static void metadata_add(const struct itt_domain *domain, struct itt_id id,
@@ -175,7 +175,7 @@ static void add_format(const struct itt_domain *domain, bool current, struct itt
 		return;
 	vsnprintf(text, sizeof(text), format->text, ap);
 	if (*text)
-		say(domain, current, id, &p, 1);
+		add_metadata(domain, current, id, &p, 1);
 }
 
 static void formatted(const struct itt_domain *domain, const struct itt_string *format, ...)

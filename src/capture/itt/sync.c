@@ -83,7 +83,7 @@ static kymo_marker_t marker(const void *address, const char *category)
 			       .category = annotation_string(category)};
 }
 
-static void prepare(void *address)
+static void begin_acquire(void *address)
 {
 	kymo_marker_t m = marker(address, "acquire");
 
@@ -159,15 +159,15 @@ void itt_sync_functions(itt_tell *tell, void *data)
 	ITT_FUNCTION("notify_sync_name", name_legacy);
 	ITT_FUNCTION("sync_rename", rename_);
 	ITT_FUNCTION("sync_destroy", destroy);
-	ITT_FUNCTION("sync_prepare", prepare);
+	ITT_FUNCTION("sync_prepare", begin_acquire);
 	ITT_FUNCTION("sync_acquired", acquired);
 	ITT_FUNCTION("sync_cancel", cancel);
 	ITT_FUNCTION("sync_releasing", releasing);
-	ITT_FUNCTION("fsync_prepare", prepare);
+	ITT_FUNCTION("fsync_prepare", begin_acquire);
 	ITT_FUNCTION("fsync_acquired", acquired);
 	ITT_FUNCTION("fsync_cancel", cancel);
 	ITT_FUNCTION("fsync_releasing", releasing);
-	ITT_FUNCTION("notify_sync_prepare", prepare);
+	ITT_FUNCTION("notify_sync_prepare", begin_acquire);
 	ITT_FUNCTION("notify_sync_acquired", acquired);
 	ITT_FUNCTION("notify_sync_cancel", cancel);
 	ITT_FUNCTION("notify_sync_releasing", releasing);

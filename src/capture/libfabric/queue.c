@@ -34,7 +34,7 @@ static size_t entry_size(enum fi_cq_format format)
 	}
 }
 
-static void begin(struct reading *r, const void *caller, const void *sp)
+static void begin_reading(struct reading *r, const void *caller, const void *sp)
 {
 	r->object = FABRIC_OBJECT(r->cq->ops);
 	r->call.values[0] = (uintptr_t)r->cq;
@@ -47,7 +47,7 @@ static void begin(struct reading *r, const void *caller, const void *sp)
 	}
 }
 
-static void take(const struct reading *r, size_t i)
+static void take_completion(const struct reading *r, size_t i)
 {
 	const char *at = (const char *)r->into + i * entry_size(r->object->format);
 	const struct fi_cq_msg_entry *e = (const struct fi_cq_msg_entry *)(const void *)at;
@@ -63,11 +63,11 @@ static void take(const struct reading *r, size_t i)
 	fabric_completed(r->cq, &c);
 }
 
-static ssize_t end(struct reading *r, ssize_t n)
+static ssize_t end_reading(struct reading *r, ssize_t n)
 {
 	r->call.values[2] = (uint64_t)(n > 0 ? n : 0);
 	for (ssize_t i = 0; i < n && !r->call.nested; i++)
-		take(r, (size_t)i);
+		take_completion(r, (size_t)i);
 	if (r->into != r->out)
 		for (ssize_t i = 0; i < n; i++)
 			((struct fi_cq_entry *)r->out)[i].op_context = r->entries[i].op_context;
@@ -84,32 +84,32 @@ static ssize_t end(struct reading *r, ssize_t n)
 	r.out = buf;                                                                               \
 	r.count = count;                                                                           \
 	r.sources = __VA_ARGS__;                                                                   \
-	begin(&r, __builtin_return_address(0), __builtin_frame_address(0))
+	begin_reading(&r, __builtin_return_address(0), __builtin_frame_address(0))
 #define REAL FABRIC_REAL(cq->ops)
 
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
 	BEGIN(fi_cq_read, NULL);
-	return end(&r, REAL->read(cq, r.into, r.count));
+	return end_reading(&r, REAL->read(cq, r.into, r.count));
 }
 
 static ssize_t cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *sources)
 {
 	BEGIN(fi_cq_readfrom, sources);
-	return end(&r, REAL->readfrom(cq, r.into, r.count, sources));
+	return end_reading(&r, REAL->readfrom(cq, r.into, r.count, sources));
 }
 
 static ssize_t cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout)
 {
 	BEGIN(fi_cq_sread, NULL);
-	return end(&r, REAL->sread(cq, r.into, r.count, cond, timeout));
+	return end_reading(&r, REAL->sread(cq, r.into, r.count, cond, timeout));
 }
 
 static ssize_t cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *sources,
 			    const void *cond, int timeout)
 {
 	BEGIN(fi_cq_sreadfrom, sources);
-	return end(&r, REAL->sreadfrom(cq, r.into, r.count, sources, cond, timeout));
+	return end_reading(&r, REAL->sreadfrom(cq, r.into, r.count, sources, cond, timeout));
 }
 
 static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags)

@@ -40,7 +40,7 @@ static unsigned list_of(const void *context)
 }
 
 /* The number of the transfer; 0: no memory. */
-static uint64_t add(const struct fabric_pending *like, struct fabric_pending **out)
+static uint64_t add_pending(const struct fabric_pending *like, struct fabric_pending **out)
 {
 	struct fabric_pending *p;
 	uint64_t number = 0;
@@ -137,7 +137,7 @@ static void set_bytes(struct comm_transfer *t, uint64_t bytes)
 	*(t->op == COMM_OP_RECEIVE || t->op == COMM_OP_GET ? &t->received : &t->sent) = bytes;
 }
 
-static void describe(struct fabric_transfer *t, const struct cap_frame *f)
+static void describe_transfer(struct fabric_transfer *t, const struct cap_frame *f)
 {
 	struct comm_transfer *r = &t->record;
 
@@ -162,7 +162,7 @@ static void begin_pending(struct fabric_transfer *t)
 		.many = t->receives && t->has_flags && (t->flags & FI_MULTI_RECV),
 		.t = t->record};
 
-	t->number = add(&p, &t->pending);
+	t->number = add_pending(&p, &t->pending);
 }
 
 void fabric_transfer_begin(struct fabric_transfer *t, const void *caller, const void *sp)
@@ -179,7 +179,7 @@ void fabric_transfer_begin(struct fabric_transfer *t, const void *caller, const 
 	t->wanted = f && cap_submission_take(&t->record.submission, f, &comm_ops[t->comm], NULL);
 	if (!t->wanted)
 		return;
-	describe(t, f);
+	describe_transfer(t, f);
 	if (is_later(t))
 		begin_pending(t);
 }
@@ -213,8 +213,8 @@ static bool is_of(const struct fabric_pending *p, const struct fid_cq *cq,
  * Of what the completion tells. A buffer for several messages stays, what is said is of this one.
  * False: of a peer's transfer, or of one that was begun before anyone wanted to know.
  */
-static bool take(const struct fid_cq *cq, const struct fabric_completion *c,
-		 struct fabric_pending *out)
+static bool take_pending(const struct fid_cq *cq, const struct fabric_completion *c,
+			 struct fabric_pending *out)
 {
 	struct fabric_pending *p;
 
@@ -239,7 +239,7 @@ void fabric_completed(const struct fid_cq *cq, const struct fabric_completion *c
 {
 	struct fabric_pending p;
 
-	if (!take(cq, c, &p))
+	if (!take_pending(cq, c, &p))
 		return;
 	p.t.completed_by = c->read_by;
 	p.t.state = c->failed ? COMM_CANCELLED : COMM_COMPLETED;

@@ -101,9 +101,9 @@ static void put_handles(struct wire_enc *e, unsigned i, const struct mpi_call *c
 	wire_array(e, i, wide, n, 8, ELEMENTS);
 }
 
-static inline void put(struct wire_enc *e, unsigned i, const struct mpi_call *c,
-		       const struct mpi_info *info, const kymo_field_t *field, unsigned level,
-		       bool ok)
+static inline void put_argument(struct wire_enc *e, unsigned i, const struct mpi_call *c,
+				const struct mpi_info *info, const kymo_field_t *field,
+				unsigned level, bool ok)
 {
 	const struct mpi_arg *a = &info->args[i];
 	uint64_t v;
@@ -135,7 +135,7 @@ static inline void put(struct wire_enc *e, unsigned i, const struct mpi_call *c,
 		wire_pointer(e, i, (const void *)(uintptr_t)v);
 }
 
-static void record(const struct mpi_call *c, const struct mpi_info *info, bool ok)
+static void record_call(const struct mpi_call *c, const struct mpi_info *info, bool ok)
 {
 	const kymo_field_t *fields = mpi_descs[c->op].fields;
 	struct cap_frame *f = c->frame;
@@ -149,7 +149,7 @@ static void record(const struct mpi_call *c, const struct mpi_info *info, bool o
 	if (!cap_record(f, &e, info->fields))
 		return;
 	for (unsigned i = 0; i < info->fields; i++)
-		put(&e, i, c, info, &fields[i], level, ok);
+		put_argument(&e, i, c, info, &fields[i], level, ok);
 	cap_commit(f, &e);
 }
 
@@ -185,7 +185,7 @@ static __attribute__((noinline)) const void *site_of(const void *caller)
 
 /*
  * A call that is seen for the clocks' sake alone: nobody wants it, nor its messages. It needs no
- * frame and no times; leave() finds none.
+ * frame and no times; leave_call() finds none.
  */
 static bool quiet(uint32_t op, const struct mpi_info *info)
 {
@@ -195,7 +195,8 @@ static bool quiet(uint32_t op, const struct mpi_info *info)
 	       !atomic_load_explicit(&mpi_moves[op], memory_order_relaxed);
 }
 
-static bool enter(struct mpi_call *c, uint32_t op, uint64_t *v, const void *caller, const void *sp)
+static bool enter_call(struct mpi_call *c, uint32_t op, uint64_t *v, const void *caller,
+		       const void *sp)
 {
 	const struct mpi_info *info = &mpi_infos[op];
 	struct cap_thread *t = cap_thread_current;
@@ -231,7 +232,7 @@ static bool enter(struct mpi_call *c, uint32_t op, uint64_t *v, const void *call
 	return true;
 }
 
-static void leave(struct mpi_call *c, int result)
+static void leave_call(struct mpi_call *c, int result)
 {
 	const struct mpi_info *info = &mpi_infos[c->op];
 	struct cap_frame *f = c->frame;
@@ -248,7 +249,7 @@ static void leave(struct mpi_call *c, int result)
 	if (__builtin_expect(f->callbacks != 0, 0))
 		callbacks(c, info, ok, CAP_EXIT);
 	if (__builtin_expect(f->buffers != 0, 1))
-		record(c, info, ok);
+		record_call(c, info, ok);
 	if (info->group != MPI_CLASS_NONE)
 		mpi_traffic_after(c, info, ok);
 	cap_done(f);
@@ -256,4 +257,4 @@ static void leave(struct mpi_call *c, int result)
 		mpi_job_after_collective(c, info);
 }
 
-const struct mpi_host mpi_host_functions = {enter, leave};
+const struct mpi_host mpi_host_functions = {enter_call, leave_call};

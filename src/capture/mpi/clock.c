@@ -78,7 +78,7 @@ static bool answer_child(int child)
 	return true;
 }
 
-static void define(int64_t measured, int64_t bound, int parent, uint64_t exchanges)
+static void define_clock(int64_t measured, int64_t bound, int parent, uint64_t exchanges)
 {
 	struct wire_def d;
 
@@ -114,7 +114,7 @@ bool job_exchange_enough(const struct job_exchange *x, int64_t begin)
 }
 
 /* False: MPI failed. */
-static bool ask(int parent, struct job_exchange *x)
+static bool exchange_with_parent(int parent, struct job_exchange *x)
 {
 	int64_t begin = job_clock_now();
 	struct question q = {1};
@@ -140,7 +140,7 @@ void job_clock_point(const struct job_exchange *x, int parent)
 	if (!x) {
 		my_offset = my_error = 0;
 		my_same = 1;
-		define(0, 0, 0, 0);
+		define_clock(0, 0, 0, 0);
 		return;
 	}
 	a = &x->theirs;
@@ -153,14 +153,14 @@ void job_clock_point(const struct job_exchange *x, int parent)
 		my_error = a->error + x->bound;
 		my_same = 0;
 	}
-	define(x->measured, x->bound, parent, x->count);
+	define_clock(x->measured, x->bound, parent, x->count);
 }
 
 static bool compare_with(int parent)
 {
 	struct job_exchange x;
 
-	if (!ask(parent, &x))
+	if (!exchange_with_parent(parent, &x))
 		return false;
 	job_clock_point(&x, parent);
 	return true;

@@ -168,8 +168,8 @@ static uint32_t runs_of(const struct mpi_members *m, struct run *out)
 	return n;
 }
 
-static void define(const struct mpi_comm *c, enum mpi_object what, uint64_t handle, uint32_t parent,
-		   const char *name)
+static void define_object(const struct mpi_comm *c, enum mpi_object what, uint64_t handle,
+			  uint32_t parent, const char *name)
 {
 	struct run *runs = malloc(2 * RUNS * sizeof(*runs));
 	uint32_t n = runs && c->local ? runs_of(c->local, runs) : 0;
@@ -227,7 +227,7 @@ static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint3
 	c->job_key =
 		local ? (local->m.hash ^ (remote ? remote->m.hash : 0)) + local->instances++ : 0;
 	pthread_mutex_unlock(&lock);
-	define(c, what, handle, parent, info.name); /* before others may refer to it */
+	define_object(c, what, handle, parent, info.name); /* before others may refer to it */
 	pthread_mutex_lock(&lock);
 	map_set(&maps[what], handle, (uintptr_t)c);
 	pthread_mutex_unlock(&lock);
@@ -260,7 +260,7 @@ void mpi_comm_named(enum mpi_object what, uint64_t handle)
 
 	cap_guard_enter();
 	if (c && mpi_module->query(what, handle, &info))
-		define(c, what, handle, 0, info.name);
+		define_object(c, what, handle, 0, info.name);
 	cap_guard_leave();
 }
 

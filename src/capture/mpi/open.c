@@ -42,7 +42,7 @@ __attribute__((visibility("default"))) bool kymo_mpi_open(const struct mpi_door 
 static struct library mpi; /* the one that is traced */
 static bool opened;
 
-static void *find(const char *name)
+static void *find_symbol(const char *name)
 {
 	return dlsym(mpi.handle, name);
 }
@@ -52,7 +52,7 @@ static void *find_data(const char *name)
 {
 	void *found = dlsym(RTLD_DEFAULT, name);
 
-	return found ? found : find(name);
+	return found ? found : find_symbol(name);
 }
 
 /* ---- the process's libraries ---------------------------------------------------------------- */
@@ -174,7 +174,7 @@ static struct mpi_module *try_module(const char *path, const struct mpi_door *do
 		if (!door)
 			return m;
 		for (uint32_t op = 0; op < MPI_OP_COUNT; op++)
-			m->next[op] = find(door->names[op]);
+			m->next[op] = find_symbol(door->names[op]);
 		if (m->bind(&mpi_host_functions, find_data))
 			return m;
 	}
@@ -246,7 +246,7 @@ static void slots_pass(const struct mpi_door *door)
 
 		/* One that was loaded without RTLD_GLOBAL is behind nothing. */
 		if (!behind)
-			behind = find(name);
+			behind = find_symbol(name);
 		if (behind)
 			slot_set(&door->slots[i], i / 2, NULL, behind);
 	}
@@ -259,7 +259,7 @@ static void slots_pass(const struct mpi_door *door)
 static void slots_fill(const struct mpi_door *door, const struct mpi_module *m)
 {
 	for (uint32_t op = 0; op < MPI_OP_COUNT; op++) {
-		void *real = find(door->names[op]), *first = door->next(door->names[op] + 1);
+		void *real = find_symbol(door->names[op]), *first = door->next(door->names[op] + 1);
 		void *wrapper = m->wrappers[op];
 		uintptr_t address = (uintptr_t)first;
 		bool own = !first || (address >= mpi.low && address < mpi.high);
@@ -295,7 +295,7 @@ static void bindings_find(const struct mpi_door *door)
 	}
 }
 
-static void describe(const struct mpi_module *m)
+static void describe_module(const struct mpi_module *m)
 {
 	mpi_module = m;
 	mpi_infos = m->description->infos;
@@ -424,7 +424,7 @@ bool kymo_mpi_open(const struct mpi_door *door)
 			 mpi.name);
 	if (!m)
 		return true;
-	describe(m);
+	describe_module(m);
 	bindings_find(door);
 	if (!register_domain(door->slots))
 		cap_note(2, "mpi", "calls of MPI cannot be recorded: too many domains");

@@ -82,7 +82,7 @@ static bool post(int to, enum kind kind, uint32_t call)
 }
 
 /* Who is ahead may have come to MPI_Finalize already. */
-static bool take(unsigned from, struct letter *l)
+static bool take_letter(unsigned from, struct letter *l)
 {
 	if (pace.left[from] || !mpi_module->take(pace.others[from], JOB_TAG_PACE, l))
 		return false;
@@ -92,7 +92,7 @@ static bool take(unsigned from, struct letter *l)
 
 static bool from_parent(struct letter *l)
 {
-	return take(pace.child_count, l);
+	return take_letter(pace.child_count, l);
 }
 
 static void pass_on(uint32_t call)
@@ -167,7 +167,7 @@ static bool serve(unsigned child)
 {
 	struct letter l;
 
-	while (take(child, &l)) {
+	while (take_letter(child, &l)) {
 		if (l.call != pace.calls || l.kind == LETTER_BYE)
 			continue;
 		post(pace.others[child], LETTER_ANSWER, l.call);
@@ -216,7 +216,7 @@ static void plan(uint64_t now)
 }
 
 /* Twice as many calls to the next look where they come fast. */
-static void look(void)
+static void poll_letters(void)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	bool often = now - pace.last_look < pace.period / LOOKS;
@@ -271,7 +271,7 @@ void mpi_job_after_collective(const struct mpi_call *c, const struct mpi_info *i
 	if (pace.calls == pace.plan)
 		point();
 	else
-		look();
+		poll_letters();
 	cap_guard_leave();
 	cap_cost(CAP_COST_PROGRAM, tick_now() - begin);
 }

@@ -63,7 +63,7 @@ static struct entry **bucket_of(struct entry **heads, uint32_t buckets, uint64_t
 }
 
 /* Where the first of the handle is, or would be; NULL: there is no table. */
-static struct entry **find(struct shard *s, uint64_t handle)
+static struct entry **find_entry(struct shard *s, uint64_t handle)
 {
 	struct entry **at = s->heads ? bucket_of(s->heads, s->buckets, handle) : NULL;
 
@@ -103,7 +103,7 @@ static bool append(struct shard *s, struct entry *e)
 
 	if (!make_room(s))
 		return false;
-	at = find(s, e->handle);
+	at = find_entry(s, e->handle);
 	e->next = e->side = NULL;
 	e->last = e;
 	if (*at) {
@@ -178,7 +178,7 @@ bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t)
 	return taken;
 }
 
-static void copy(const struct entry *e, struct mpi_transfer *out, uint64_t *id)
+static void copy_entry(const struct entry *e, struct mpi_transfer *out, uint64_t *id)
 {
 	*out = e->t;
 	*id = e->id;
@@ -193,12 +193,12 @@ bool mpi_requests_complete(uint64_t handle, uint64_t started, struct mpi_transfe
 	if (handle == mpi_module->request_null)
 		return false;
 	pthread_mutex_lock(&s->lock);
-	at = find(s, handle);
+	at = find_entry(s, handle);
 	e = at ? first_active(*at, &before) : NULL;
 	if (e && started && e->t.correlation != started)
 		e = NULL;
 	if (e) {
-		copy(e, out, id);
+		copy_entry(e, out, id);
 		if (e->t.persistent) {
 			e->t.active = false;
 		} else {
@@ -216,7 +216,7 @@ void mpi_requests_start(uint64_t handle, uint64_t correlation, uint64_t start)
 	struct entry **at, *e;
 
 	pthread_mutex_lock(&s->lock);
-	at = find(s, handle);
+	at = find_entry(s, handle);
 	e = at ? *at : NULL;
 	if (e && e->t.persistent) {
 		e->t.active = true;
@@ -235,10 +235,10 @@ bool mpi_requests_drop(uint64_t handle, struct mpi_transfer *out, uint64_t *id)
 	if (handle == mpi_module->request_null)
 		return false;
 	pthread_mutex_lock(&s->lock);
-	at = find(s, handle);
+	at = find_entry(s, handle);
 	e = at ? *at : NULL;
 	if (e) {
-		copy(e, out, id);
+		copy_entry(e, out, id);
 		unlink_entry(s, at, NULL, e);
 		put_aside(s, e);
 	}

@@ -29,7 +29,7 @@ static uint64_t arg(const struct view *w, enum mpi_role role)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static void release(struct mpi_transfer *t)
+static void release_transfer(struct mpi_transfer *t)
 {
 	if (t->has_submission)
 		cap_submission_end(&t->submission);
@@ -98,7 +98,7 @@ static void status_at(uint64_t address, uint32_t index, struct mpi_transfer *t)
 }
 
 /* Complete by now, or when its request is. */
-static void finish(struct view *w)
+static void finish_transfer(struct view *w)
 {
 	const struct cap_frame *f = w->c->frame;
 	bool status =
@@ -113,7 +113,7 @@ static void finish(struct view *w)
 			!w->t.persistent &&
 			cap_submission_take(&w->t.submission, f, &comm_ops[w->t.op], NULL);
 		if (!mpi_requests_add(mpi_handle_at(arg(w, MPI_ROLE_REQUEST), 0), &w->t))
-			release(&w->t);
+			release_transfer(&w->t);
 		return;
 	}
 	if (status && mpi_has(w->info, MPI_ROLE_STATUS))
@@ -311,7 +311,7 @@ static void collective(struct view *w)
 		symmetric(w);
 	else if (w->info->group != MPI_CLASS_BARRIER && !w->bystander)
 		rooted(w);
-	finish(w);
+	finish_transfer(w);
 }
 
 /* ---- point to point, one-sided, files ------------------------------------------------------- */
@@ -341,7 +341,7 @@ static void send(struct view *w, bool persistent)
 	w->t.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_DEST));
 	w->t.tag = (int32_t)arg(w, MPI_ROLE_TAG);
 	w->t.sent = amount(w, parts * (int64_t)arg(w, MPI_ROLE_COUNT), MPI_ROLE_TYPE);
-	finish(w);
+	finish_transfer(w);
 }
 
 static void receive(struct view *w, bool persistent)
@@ -361,7 +361,7 @@ static void receive(struct view *w, bool persistent)
 	w->t.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_SOURCE));
 	w->t.tag = (int32_t)arg(w, MPI_ROLE_TAG2);
 	w->t.received = amount(w, parts * (int64_t)arg(w, MPI_ROLE_COUNT2), MPI_ROLE_TYPE2);
-	finish(w);
+	finish_transfer(w);
 }
 
 static void one_sided(struct view *w)
@@ -383,7 +383,7 @@ static void one_sided(struct view *w)
 		w->t.received = amount(
 			w, mpi_has(w->info, MPI_ROLE_COUNT2) ? (int64_t)arg(w, MPI_ROLE_COUNT2) : 1,
 			MPI_ROLE_TYPE2);
-	finish(w);
+	finish_transfer(w);
 }
 
 static void file(struct view *w)
@@ -393,7 +393,7 @@ static void file(struct view *w)
 	if (mpi_has(w->info, MPI_ROLE_COUNT))
 		*(w->t.op == COMM_OP_READ ? &w->t.received : &w->t.sent) =
 			counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
-	finish(w);
+	finish_transfer(w);
 }
 
 /* ---- completion ----------------------------------------------------------------------------- */
@@ -583,7 +583,7 @@ static void move(struct mpi_call *c, const struct mpi_info *info)
 	}
 }
 
-static void other(struct mpi_call *c, const struct mpi_info *info)
+static void other_call(struct mpi_call *c, const struct mpi_info *info)
 {
 	const struct cap_frame *f = c->frame;
 
@@ -638,7 +638,7 @@ void mpi_traffic_after(struct mpi_call *c, const struct mpi_info *info, bool ok)
 		if (ok && mpi_host_alive())
 			completed(c, info);
 	} else if (ok) {
-		other(c, info);
+		other_call(c, info);
 	}
 	if (c->saved != c->few)
 		free(c->saved);

@@ -22,7 +22,7 @@ struct counter {
 };
 static struct counter *_Atomic counters; /* prepended to, never freed */
 
-static struct counter *find(void *domain, uint64_t id)
+static struct counter *find_counter(void *domain, uint64_t id)
 {
 	const struct nvtx_domain *d = nvtx_domain(domain);
 	struct counter *c = atomic_load(&counters);
@@ -97,7 +97,7 @@ static void count_blob(const struct counter *c, const void *data, size_t size, b
 
 void nvtx_sample_int(void *domain, uint64_t id, int64_t value)
 {
-	const struct counter *c = find(domain, id);
+	const struct counter *c = find_counter(domain, id);
 
 	if (c)
 		annotation_count(c->alone, (double)value, (kymo_clock_t){0}, 0);
@@ -105,7 +105,7 @@ void nvtx_sample_int(void *domain, uint64_t id, int64_t value)
 
 void nvtx_sample_double(void *domain, uint64_t id, double value)
 {
-	const struct counter *c = find(domain, id);
+	const struct counter *c = find_counter(domain, id);
 
 	if (c)
 		annotation_count(c->alone, value, (kymo_clock_t){0}, 0);
@@ -113,7 +113,7 @@ void nvtx_sample_double(void *domain, uint64_t id, double value)
 
 void nvtx_sample(void *domain, uint64_t id, const void *data, size_t size)
 {
-	const struct counter *c = find(domain, id);
+	const struct counter *c = find_counter(domain, id);
 
 	if (c && data)
 		count_blob(c, data, size, false, 0);
@@ -123,7 +123,7 @@ void nvtx_sample(void *domain, uint64_t id, const void *data, size_t size)
 void nvtx_sample_none(void *domain, uint64_t id, uint8_t reason)
 {
 	static const char *const reasons[] = {"zero", "unchanged", "unavailable"};
-	const struct counter *c = find(domain, id);
+	const struct counter *c = find_counter(domain, id);
 	kymo_payload_t p = kymo_text("value", reason < 3 ? reasons[reason] : "none");
 	kymo_marker_t m = {.size = sizeof(m), .payload = &p, .payload_count = 1};
 
@@ -163,7 +163,7 @@ static bool time_of(const struct nvtx_counter_batch *b, size_t i, size_t count, 
 
 void nvtx_sample_batch(void *domain, const struct nvtx_counter_batch *b)
 {
-	const struct counter *c = b ? find(domain, b->id) : NULL;
+	const struct counter *c = b ? find_counter(domain, b->id) : NULL;
 	const struct nvtx_layout *l = c ? nvtx_layout_find(c->domain, c->schema) : NULL;
 	size_t size = l ? l->size : c ? nvtx_type_size(c->schema) : 0, count;
 

@@ -13,7 +13,7 @@
 KYMO_EXPORT int InitializeInjectionNvtx2(nvtx_export_table export_table);
 KYMO_EXPORT int InitializeInjectionNvtx2Preinject(nvtx_export_table export_table);
 
-static void fill(const struct nvtx_callbacks *callbacks, int module)
+static void fill_table(const struct nvtx_callbacks *callbacks, int module)
 {
 	nvtx_function **table = NULL;
 	unsigned size = 0;
@@ -40,7 +40,7 @@ int InitializeInjectionNvtx2(nvtx_export_table export_table)
 	if (!callbacks || callbacks->size < sizeof(*callbacks) || !callbacks->table)
 		return 0;
 	for (int module = NVTX_CORE; module <= NVTX_SYNC; module++)
-		fill(callbacks, module);
+		fill_table(callbacks, module);
 	errno = saved;
 	return 1;
 }

@@ -48,8 +48,8 @@ bool nvtx_plain_value(kymo_payload_t *out, int32_t type, union nvtx_value value)
 }
 
 /* Everything of a marker but a name that must be converted and extended payloads. */
-static inline void describe(kymo_marker_t *m, kymo_payload_t *payload, struct nvtx_domain *d,
-			    const struct nvtx_event *e)
+static inline void describe_marker(kymo_marker_t *m, kymo_payload_t *payload, struct nvtx_domain *d,
+				   const struct nvtx_event *e)
 {
 	m->domain = &d->name;
 	if (e->message_type == NVTX_REGISTERED)
@@ -78,7 +78,7 @@ act_extended(enum nvtx_action action, struct nvtx_domain *d, const struct nvtx_e
 	kymo_payload_t payload;
 	uint64_t id;
 
-	describe(&m, &payload, d, e);
+	describe_marker(&m, &payload, d, e);
 	if (x && e->message_type == NVTX_UNICODE)
 		m.name = nvtx_text(e->message_type, e->message, x->scratch);
 	if (x && e->payload_type == NVTX_PAYLOAD_EXTENDED) {
@@ -126,7 +126,7 @@ static inline uint64_t act(enum nvtx_action action, void *domain, const struct n
 	}
 	if (given->message_type == NVTX_UNICODE || given->payload_type == NVTX_PAYLOAD_EXTENDED)
 		return act_extended(action, d, given);
-	describe(&m, &payload, d, given);
+	describe_marker(&m, &payload, d, given);
 	return nvtx_act(action, &m);
 }
 

@@ -15,8 +15,8 @@ KYMO_EXPORT int InitializeInjectionNvtxExtensionPreinject(struct nvtx_extension 
 /* ---- payloads ---- */
 
 /* Everything of a marker that is in payloads; `values` holds it. */
-static kymo_marker_t describe(struct nvtx_domain *d, struct nvtx_values *values,
-			      const struct nvtx_blob *blobs, size_t count)
+static kymo_marker_t describe_marker(struct nvtx_domain *d, struct nvtx_values *values,
+				     const struct nvtx_blob *blobs, size_t count)
 {
 	kymo_marker_t m = {.size = sizeof(m), .domain = &d->name};
 
@@ -38,7 +38,7 @@ static __attribute__((noinline)) uint64_t act(enum nvtx_action action, void *dom
 	uint64_t id;
 
 	if (values)
-		m = describe(d, values, blobs, count);
+		m = describe_marker(d, values, blobs, count);
 	id = nvtx_act(action, &m);
 	free(values);
 	return id;
@@ -109,7 +109,7 @@ static __attribute__((noinline)) void submit_as(void *domain, uint64_t time_doma
 		return;
 	values->timed = true;
 	values->time_domain = time_domain;
-	m = describe(d, values, blobs, count);
+	m = describe_marker(d, values, blobs, count);
 	if (values->has_begin || values->has_end)
 		marker_submit(&m, nvtx_clock(d, values->time_domain),
 			      values->has_begin ? values->begin : values->end,

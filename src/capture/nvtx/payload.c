@@ -44,7 +44,7 @@ struct nvtx_values *nvtx_values_new(const struct nvtx_domain *domain)
 
 /* ---- room ---- */
 
-static char *take(struct nvtx_values *v, size_t size)
+static char *scratch_take(struct nvtx_values *v, size_t size)
 {
 	if (size > NVTX_BYTES - v->used)
 		return NULL;
@@ -52,8 +52,8 @@ static char *take(struct nvtx_values *v, size_t size)
 	return v->bytes + v->used - size;
 }
 
-static __attribute__((format(printf, 2, 3))) const char *say(struct nvtx_values *v,
-							     const char *format, ...)
+static __attribute__((format(printf, 2, 3))) const char *scratch_printf(struct nvtx_values *v,
+									const char *format, ...)
 {
 	char text[128], *at;
 	va_list ap;
@@ -63,7 +63,7 @@ static __attribute__((format(printf, 2, 3))) const char *say(struct nvtx_values 
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	n = strlen(text) + 1;
-	at = take(v, n);
+	at = scratch_take(v, n);
 	return at ? memcpy(at, text, n) : "";
 }
 
@@ -71,11 +71,11 @@ static const char *key_of(struct nvtx_values *v, const struct place *p, const ch
 			  unsigned index)
 {
 	if (!*name)
-		name = say(v, "%u", index);
-	return *p->prefix ? say(v, "%s.%s", p->prefix, name) : name;
+		name = scratch_printf(v, "%u", index);
+	return *p->prefix ? scratch_printf(v, "%s.%s", p->prefix, name) : name;
 }
 
-static void add(struct nvtx_values *v, kymo_payload_t value)
+static void add_value(struct nvtx_values *v, kymo_payload_t value)
 {
 	/* One more than there is room for is counted by the marker core as cut. */
 	if (v->count < NVTX_VALUES)
@@ -120,7 +120,7 @@ static const char *text_behind(struct nvtx_values *v, const void *pointer, size_
 		if (!n)
 			return NULL;
 		n = strnlen(raw, n);
-		at = take(v, n + 1);
+		at = scratch_take(v, n + 1);
 		if (!at)
 			return NULL;
 		memcpy(at, raw, n);
@@ -136,7 +136,7 @@ static const char *text_behind(struct nvtx_values *v, const void *pointer, size_
 		wide[count++] = (wchar_t)c;
 	}
 	wide[count] = 0;
-	at = take(v, 4 * count + 1);
+	at = scratch_take(v, 4 * count + 1);
 	return at ? annotation_utf8(at, 4 * count + 1, wide) : NULL;
 }
 
@@ -208,7 +208,7 @@ static void put_registered(struct nvtx_values *v, const char *key, const void *h
 	if (handle && copy_carefully(&s, handle, sizeof(s)) == sizeof(s))
 		text = text_behind(v, s.text, 1);
 	if (text)
-		add(v, kymo_text(key, text));
+		add_value(v, kymo_text(key, text));
 }
 
 static void put_scalar(struct nvtx_values *v, const char *key, uint64_t type, const uint8_t *at)
@@ -225,7 +225,7 @@ static void put_scalar(struct nvtx_values *v, const char *key, uint64_t type, co
 	case NVTX_T_INT16:
 	case NVTX_T_INT32:
 	case NVTX_T_INT64:
-		add(v, kymo_int64(key, load_signed(at, size)));
+		add_value(v, kymo_int64(key, load_signed(at, size)));
 		break;
 	case NVTX_T_FLOAT:
 	case NVTX_T_DOUBLE:
@@ -235,12 +235,12 @@ static void put_scalar(struct nvtx_values *v, const char *key, uint64_t type, co
 	case NVTX_T_FLOAT64:
 	case NVTX_T_BF16:
 	case NVTX_T_TF32:
-		add(v, kymo_double(key, load_float(type, at)));
+		add_value(v, kymo_double(key, load_float(type, at)));
 		break;
 	case NVTX_T_INT128:
 	case NVTX_T_UINT128:
 	case NVTX_T_FLOAT128:
-		add(v, kymo_bytes(key, at, 16));
+		add_value(v, kymo_bytes(key, at, 16));
 		break;
 	case NVTX_T_REGISTERED:
 		put_registered(v, key, pointer_at(at));
@@ -252,7 +252,7 @@ static void put_scalar(struct nvtx_values *v, const char *key, uint64_t type, co
 		v->color = (uint32_t)load_unsigned(at, 4);
 		break;
 	default:
-		add(v, kymo_uint64(key, load_unsigned(at, size)));
+		add_value(v, kymo_uint64(key, load_unsigned(at, size)));
 	}
 }
 
@@ -268,7 +268,7 @@ static void put_enum(struct nvtx_values *v, const char *key, const struct nvtx_l
 		const struct nvtx_member *m = &l->member[i];
 
 		if (!m->flag && m->value == value) {
-			add(v, kymo_text(key, m->name));
+			add_value(v, kymo_text(key, m->name));
 			return;
 		}
 		if (!m->flag || !m->value || (left & m->value) != m->value)
@@ -277,9 +277,9 @@ static void put_enum(struct nvtx_values *v, const char *key, const struct nvtx_l
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? "|" : "", m->name);
 	}
 	if (n == 0 || left)
-		add(v, kymo_uint64(key, value));
+		add_value(v, kymo_uint64(key, value));
 	else
-		add(v, kymo_text(key, say(v, "%s", text)));
+		add_value(v, kymo_text(key, scratch_printf(v, "%s", text)));
 }
 
 /* ---- texts ---- */
@@ -311,7 +311,7 @@ static void put_text(struct nvtx_values *v, const struct nvtx_field *f, const ch
 		return;
 	}
 	p.length = length;
-	add(v, p);
+	add_value(v, p);
 }
 
 /* Wide characters that lie in the payload, as UTF-8. */
@@ -319,7 +319,7 @@ static const char *wide_inside(struct nvtx_values *v, const uint8_t *at, size_t 
 {
 	wchar_t text[KYMO_PAYLOAD_MAX + 1];
 	size_t n = count < KYMO_PAYLOAD_MAX ? count : KYMO_PAYLOAD_MAX;
-	char *out = take(v, 4 * n + 1);
+	char *out = scratch_take(v, 4 * n + 1);
 
 	for (size_t i = 0; i < n; i++)
 		text[i] = (wchar_t)load_unsigned(at + i * width, width);
@@ -336,7 +336,7 @@ static void text_inside(struct nvtx_values *v, const struct nvtx_field *f, const
 	if (width == 1) {
 		size_t n = strnlen((const char *)at, count);
 
-		copy = f->flags & NVTX_ENTRY_MESSAGE ? take(v, n + 1) : NULL;
+		copy = f->flags & NVTX_ENTRY_MESSAGE ? scratch_take(v, n + 1) : NULL;
 		if (copy) {
 			memcpy(copy, at, n);
 			copy[n] = '\0';
@@ -417,13 +417,13 @@ static void put_elements(struct nvtx_values *v, const struct place *p, const str
 	if (array && (f->type == NVTX_T_BYTE || f->type == NVTX_T_CHAR || f->type == NVTX_T_UCHAR ||
 		      f->type == NVTX_T_CHAR8)) {
 		if (f->type == NVTX_T_BYTE || f->type == NVTX_T_UCHAR)
-			add(v, kymo_bytes(key, at, count));
+			add_value(v, kymo_bytes(key, at, count));
 		else
 			text_inside(v, f, key, at, count, 1);
 		return;
 	}
 	for (size_t i = 0; i < count && i < ELEMENTS_MAX; i++) {
-		const char *name = array ? say(v, "%s[%zu]", key, i) : key;
+		const char *name = array ? scratch_printf(v, "%s[%zu]", key, i) : key;
 		struct place inner = {e->layout, at + i * e->size, e->size, name, p->depth + 1};
 
 		if (e->layout && e->layout->members)
@@ -434,7 +434,7 @@ static void put_elements(struct nvtx_values *v, const struct place *p, const str
 			put_scalar(v, name, f->type, inner.data);
 	}
 	if (count > ELEMENTS_MAX)
-		add(v, kymo_uint64(say(v, "%s.count", key), count));
+		add_value(v, kymo_uint64(scratch_printf(v, "%s.count", key), count));
 }
 
 /* Bytes that may be read at `pointer`: it lies in a payload of the event. 0: it does not. */
@@ -468,12 +468,12 @@ static void put_pointed(struct nvtx_values *v, const struct place *p, const stru
 		return;
 	}
 	copy = !e->width && f->flags & NVTX_ENTRY_DEEP_COPY && count <= NVTX_BYTES / 16
-		       ? take(v, count * e->size)
+		       ? scratch_take(v, count * e->size)
 		       : NULL;
 	if (copy && copy_carefully(copy, pointer, count * e->size) == count * e->size)
 		put_elements(v, p, f, e, key, (const uint8_t *)copy, count);
 	else
-		add(v, kymo_uint64(key, (uint64_t)(uintptr_t)pointer));
+		add_value(v, kymo_uint64(key, (uint64_t)(uintptr_t)pointer));
 }
 
 /* Number of elements of a field; `ends` has the fields before it. */
@@ -588,7 +588,8 @@ static void put_layout(struct nvtx_values *v, const struct place *p)
 	if (p->depth > DEPTH_MAX)
 		return;
 	if (p->layout->type == NVTX_UNION || p->layout->type == NVTX_UNION_SELECTING) {
-		add(v, kymo_bytes(*p->prefix ? p->prefix : p->layout->name, p->data, p->size));
+		add_value(v,
+			  kymo_bytes(*p->prefix ? p->prefix : p->layout->name, p->data, p->size));
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -615,7 +616,7 @@ static void put_predefined(struct nvtx_values *v, const struct nvtx_blob *b, con
 	} else if (size && (!sized || b->size >= size)) {
 		put_scalar(v, key, b->schema, b->data);
 	} else if (sized) {
-		add(v, kymo_bytes(key, b->data, b->size));
+		add_value(v, kymo_bytes(key, b->data, b->size));
 	}
 }
 

@@ -18,7 +18,7 @@ uint64_t nvtx_new_id(void)
 	return atomic_fetch_add(&last, 1) + 1;
 }
 
-static const char *keep(const char *text)
+static const char *keep_text(const char *text)
 {
 	kymo_string_t *s = annotation_string(text);
 
@@ -43,7 +43,7 @@ static struct nvtx_layout *new_layout(void *domain, size_t fields, size_t member
 	return l;
 }
 
-static uint64_t publish(struct nvtx_layout *l, uint64_t given)
+static uint64_t publish_layout(struct nvtx_layout *l, uint64_t given)
 {
 	struct nvtx_layout *_Atomic *bucket;
 
@@ -82,11 +82,11 @@ uint64_t nvtx_schema_register(void *domain, const struct nvtx_schema *s)
 						  s->entries[i].detail,
 						  s->entries[i].offset,
 						  nvtx_time_semantics(s->entries[i].semantics),
-						  keep(s->entries[i].name)};
-	l->name = s->mask & NVTX_SCHEMA_NAME ? keep(s->name) : "";
+						  keep_text(s->entries[i].name)};
+	l->name = s->mask & NVTX_SCHEMA_NAME ? keep_text(s->name) : "";
 	l->type = s->mask & NVTX_SCHEMA_TYPE ? s->type : NVTX_STATIC;
 	l->size = s->mask & NVTX_SCHEMA_SIZE ? s->static_size : 0;
-	return publish(l, s->mask & NVTX_SCHEMA_ID ? s->id : 0);
+	return publish_layout(l, s->mask & NVTX_SCHEMA_ID ? s->id : 0);
 }
 
 uint64_t nvtx_enum_register(void *domain, const struct nvtx_enum *e)
@@ -101,11 +101,11 @@ uint64_t nvtx_enum_register(void *domain, const struct nvtx_enum *e)
 	if (!l)
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		l->member[i] = (struct nvtx_member){keep(e->values[i].name), e->values[i].value,
-						    e->values[i].is_flag != 0};
-	l->name = e->mask & NVTX_ENUM_NAME ? keep(e->name) : "";
+		l->member[i] = (struct nvtx_member){keep_text(e->values[i].name),
+						    e->values[i].value, e->values[i].is_flag != 0};
+	l->name = e->mask & NVTX_ENUM_NAME ? keep_text(e->name) : "";
 	l->size = e->mask & NVTX_ENUM_SIZE ? e->size : sizeof(int);
-	return publish(l, e->mask & NVTX_ENUM_ID ? e->id : 0);
+	return publish_layout(l, e->mask & NVTX_ENUM_ID ? e->id : 0);
 }
 
 size_t nvtx_type_size(uint64_t type)

@@ -137,7 +137,7 @@ uint64_t nvtx_time_semantics(const struct nvtx_semantics *list)
 	return 0;
 }
 
-static struct time_domain *find(const struct nvtx_domain *d, uint64_t id)
+static struct time_domain *find_time_domain(const struct nvtx_domain *d, uint64_t id)
 {
 	struct time_domain *t = atomic_load(&domains);
 
@@ -183,7 +183,7 @@ uint64_t nvtx_time_domain_of(void *domain, uint64_t scope)
 
 kymo_clock_t nvtx_clock(const struct nvtx_domain *domain, uint64_t id)
 {
-	struct time_domain *t = id >= NVTX_ID_STATIC ? find(domain, id) : NULL;
+	struct time_domain *t = id >= NVTX_ID_STATIC ? find_time_domain(domain, id) : NULL;
 	uint64_t type = t ? t->type : id;
 
 	if (t && t->own.clock.handle) {
@@ -195,7 +195,7 @@ kymo_clock_t nvtx_clock(const struct nvtx_domain *domain, uint64_t id)
 
 void nvtx_timer(void *domain, uint64_t id, uint64_t flags, int64_t (*timer)(void))
 {
-	struct time_domain *t = find(nvtx_domain(domain), id);
+	struct time_domain *t = find_time_domain(nvtx_domain(domain), id);
 
 	if (!t || !timer || !t->own.clock.handle)
 		return;
@@ -206,7 +206,7 @@ void nvtx_timer(void *domain, uint64_t id, uint64_t flags, int64_t (*timer)(void
 void nvtx_timer_with(void *domain, uint64_t id, uint64_t flags, int64_t (*timer)(void *),
 		     void *data)
 {
-	struct time_domain *t = find(nvtx_domain(domain), id);
+	struct time_domain *t = find_time_domain(nvtx_domain(domain), id);
 
 	if (!t || !timer || !t->own.clock.handle)
 		return;
@@ -219,7 +219,7 @@ void nvtx_timer_with(void *domain, uint64_t id, uint64_t flags, int64_t (*timer)
 void nvtx_time_point(void *domain, uint64_t a, uint64_t b, int64_t at_a, int64_t at_b)
 {
 	const struct nvtx_domain *d = nvtx_domain(domain);
-	struct time_domain *ta = find(d, a), *tb = find(d, b);
+	struct time_domain *ta = find_time_domain(d, a), *tb = find_time_domain(d, b);
 	bool own_a = ta && ta->own.clock.handle, own_b = tb && tb->own.clock.handle;
 	uint64_t host;
 

@@ -111,7 +111,7 @@ static bool due(struct ocl_clock *c, uint64_t now, uint64_t interval)
 	return now >= at && atomic_compare_exchange_strong(&c->due, &at, now + interval);
 }
 
-static void publish(struct ocl_clock *c)
+static void publish_clock(struct ocl_clock *c)
 {
 	struct bound b;
 
@@ -152,7 +152,7 @@ OCL_HOT void ocl_clock_bound(struct ocl_clock *c, uint64_t before, uint64_t afte
 	}
 	/* At most four a second; besides, each halves what is known, so they are few. */
 	if (due(c, after, 25 * ocl_ticks_10ms) || (value && much_tighter(c, width)))
-		publish(c);
+		publish_clock(c);
 }
 
 void ocl_clocks_flush(bool last)
@@ -161,7 +161,7 @@ void ocl_clocks_flush(bool last)
 		struct bound b;
 
 		if (!c->sampled)
-			publish(c);
+			publish_clock(c);
 		else if (last && sample(c->device, &b))
 			sync_define(c, &b, METHOD_SAMPLE);
 	}

@@ -24,14 +24,14 @@ struct ocl_command {
 	struct ocl_work work;          /* as each run begins */
 };
 
-static struct ocl_command_buffer *find(cl_command_buffer_khr buffer)
+static struct ocl_command_buffer *find_command_buffer(cl_command_buffer_khr buffer)
 {
 	return (struct ocl_command_buffer *)ocl_find(OCL_COMMAND_BUFFER, buffer);
 }
 
 cl_command_queue ocl_command_buffer_queue(cl_command_buffer_khr buffer)
 {
-	const struct ocl_command_buffer *b = find(buffer);
+	const struct ocl_command_buffer *b = find_command_buffer(buffer);
 
 	return b && b->queue_count ? b->queues[0] : NULL;
 }
@@ -125,7 +125,7 @@ static bool record_begin(struct recording *r, cl_int result, cl_command_buffer_k
 {
 	const struct ocl_queue *q;
 
-	r->buffer = result == CL_SUCCESS ? find(buffer) : NULL;
+	r->buffer = result == CL_SUCCESS ? find_command_buffer(buffer) : NULL;
 	if (!r->buffer || !r->buffer->queue_count)
 		return false;
 	r->command = (struct ocl_command){.handle = handle ? *handle : NULL,
@@ -304,7 +304,8 @@ void ocl_post_clUpdateMutableCommandsKHR(struct cap_frame *f, cl_command_buffer_
 					 cl_uint num_configs, const cl_uint *config_types,
 					 const void **configs, cl_int result)
 {
-	struct ocl_command_buffer *b = result == CL_SUCCESS ? find(command_buffer) : NULL;
+	struct ocl_command_buffer *b =
+		result == CL_SUCCESS ? find_command_buffer(command_buffer) : NULL;
 
 	if (!b || !configs)
 		return;
@@ -334,7 +335,7 @@ void ocl_post_clRemapCommandBufferKHR(struct cap_frame *f, cl_command_buffer_khr
 				      cl_mutable_command_khr *handles_ret, cl_int *errcode_ret,
 				      cl_command_buffer_khr result)
 {
-	struct ocl_command_buffer *from = find(command_buffer);
+	struct ocl_command_buffer *from = find_command_buffer(command_buffer);
 	struct ocl_command_buffer *b = result ? buffer_new(result, num_queues, queues) : NULL;
 
 	if (!b)
@@ -415,7 +416,7 @@ void ocl_post_clEnqueueCommandBufferKHR(struct cap_frame *f, cl_uint num_queues,
 	w.what = OCL_WORK_BUFFER;
 	w.inside = NULL;
 	w.inside_count = 0;
-	b = find(command_buffer);
+	b = find_command_buffer(command_buffer);
 	if (b) {
 		pthread_mutex_lock(&b->lock);
 		if (num_queues == 0 || !queues)

@@ -33,7 +33,7 @@ static void queue_define(const struct ocl_queue *q, cl_command_queue_properties 
 	cap_define(&d);
 }
 
-static bool ask(cl_command_queue queue, cl_command_queue_info what, void *out, size_t size)
+static bool queue_info(cl_command_queue queue, cl_command_queue_info what, void *out, size_t size)
 {
 	return ocl_next.clGetCommandQueueInfo(queue, what, size, out, NULL) == CL_SUCCESS;
 }
@@ -49,10 +49,10 @@ static struct ocl_queue *queue_new(cl_command_queue queue, bool forced,
 	struct ocl_queue *q;
 
 	*properties = 0;
-	if (!ask(queue, CL_QUEUE_DEVICE, &device, sizeof(device)) ||
-	    !ask(queue, CL_QUEUE_CONTEXT, &context, sizeof(context)))
+	if (!queue_info(queue, CL_QUEUE_DEVICE, &device, sizeof(device)) ||
+	    !queue_info(queue, CL_QUEUE_CONTEXT, &context, sizeof(context)))
 		return NULL;
-	ask(queue, CL_QUEUE_PROPERTIES, properties, sizeof(*properties));
+	queue_info(queue, CL_QUEUE_PROPERTIES, properties, sizeof(*properties));
 	c = ocl_context_get(context);
 	a = ocl_device_get(device);
 	q = ocl_object_new(OCL_QUEUE);

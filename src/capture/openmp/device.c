@@ -85,7 +85,7 @@ static bool is_processor(const char *type)
 		strstr(type, "s390x") || strstr(type, "host") || strstr(type, "generic-64"));
 }
 
-static void define(struct device *x, int number, const char *type)
+static void define_device(struct device *x, int number, const char *type)
 {
 	uint32_t id = cap_new_id(DEF_AGENT);
 	struct wire_def d;
@@ -127,7 +127,7 @@ void omp_device_define(int number, const char *type, const char *documentation)
 		return;
 	pthread_mutex_lock(&lock);
 	if (!atomic_load(&devices[number].agent))
-		define(&devices[number], number, type);
+		define_device(&devices[number], number, type);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -35,7 +35,7 @@ static bool wanted_callback(const struct omp_callback *c, bool target, uint32_t 
 }
 
 /* Callbacks are only ever added: a begin without its end would be worse than one that is not wanted. */
-static void ask(const struct omp_callback *list, bool target, uint32_t activities)
+static void request_callbacks(const struct omp_callback *list, bool target, uint32_t activities)
 {
 	for (const struct omp_callback *c = list; c->event; c++) {
 		if (registered[c->event] || !wanted_callback(c, target, activities))
@@ -48,8 +48,8 @@ static void wanted(uint32_t activities)
 {
 	pthread_mutex_lock(&lock);
 	if (set_callback) {
-		ask(omp_host_callbacks, false, activities);
-		ask(omp_target_callbacks, true, activities);
+		request_callbacks(omp_host_callbacks, false, activities);
+		request_callbacks(omp_target_callbacks, true, activities);
 	}
 	pthread_mutex_unlock(&lock);
 }

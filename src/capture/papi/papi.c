@@ -35,7 +35,7 @@ static struct preset {
 static unsigned preset_count;
 static char trouble[256]; /* why PAPI cannot count here; "" it can */
 
-static void *find(void *library, const char *name)
+static void *find_function(void *library, const char *name)
 {
 	void *p = dlsym(library, name);
 
@@ -44,7 +44,7 @@ static void *find(void *library, const char *name)
 	return p;
 }
 
-static bool load(void)
+static bool load_library(void)
 {
 	static const char *const names[] = {"libpapi.so", "libpapi.so.7.0", "libpapi.so.7",
 					    "libpapi.so.6", NULL};
@@ -56,7 +56,7 @@ static bool load(void)
 		snprintf(trouble, sizeof(trouble), "libpapi is not installed");
 		return false;
 	}
-#define GET(name) papi.name##_p = (__typeof__(name) *)find(library, #name);
+#define GET(name) papi.name##_p = (__typeof__(name) *)find_function(library, #name);
 	FUNCTIONS(GET)
 #undef GET
 	return !trouble[0];
@@ -72,7 +72,7 @@ static void initialise(void)
 {
 	int got;
 
-	if (!load())
+	if (!load_library())
 		return;
 	if (papi.PAPI_is_initialized_p() == PAPI_NOT_INITED) {
 		got = papi.PAPI_library_init_p(PAPI_VER_CURRENT);

@@ -151,7 +151,7 @@ struct rocm_memory rocm_memory_of(uint64_t address)
 }
 
 /* True: `old` was there, and its end not seen. */
-static bool put(const struct rocm_memory *m, struct rocm_memory *old)
+static bool put_memory(const struct rocm_memory *m, struct rocm_memory *old)
 {
 	struct rocm_memory *there;
 	bool replaced;
@@ -182,7 +182,7 @@ void rocm_allocated(const struct cap_frame *f, struct rocm_memory m)
 	m.id = cap_new_allocation();
 	m.born = f->end;
 	m.span = m.span ? m.span : m.bytes;
-	if (put(&m, &old))
+	if (put_memory(&m, &old))
 		record_memory(NULL, ALLOCATION_OP_FREE, &old);
 	record_memory(f, ALLOCATION_OP_ALLOCATE, &m);
 }

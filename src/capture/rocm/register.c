@@ -124,7 +124,7 @@ static rocprofiler_set_api_table_fn profiler(void)
 	return function;
 }
 
-static int give(struct store_entry *e, rocprofiler_set_api_table_fn set)
+static int set_table(struct store_entry *e, rocprofiler_set_api_table_fn set)
 {
 	int refused = set(e->name, e->version, e->instance, e->tables, e->table_count);
 
@@ -137,7 +137,7 @@ static int hand_over(struct store_entry *e, int from, rocprofiler_set_api_table_
 {
 	if (!store_claim(e, from, KYMO_REGISTRATION_HANDING))
 		return ROCP_REG_SUCCESS; /* another thread's */
-	return give(e, set);
+	return set_table(e, set);
 }
 
 /*
@@ -172,7 +172,8 @@ static int hand_over_all(bool again)
 
 /* ---- the functions ---- */
 
-static int check(const char *name, rocprofiler_import_fn import, void **tables, uint64_t count)
+static int check_arguments(const char *name, rocprofiler_import_fn import, void **tables,
+			   uint64_t count)
 {
 	int index;
 
@@ -212,7 +213,7 @@ static struct store_entry *entry_new(const char *name, uint32_t version, void **
 }
 
 /* Takes an entry out, unless it is being handed over at this moment. */
-static void forget(struct store_entry *e)
+static void remove_entry(struct store_entry *e)
 {
 	if (store_claim(e, KYMO_REGISTRATION_KEPT, KYMO_REGISTRATION_GONE) ||
 	    store_claim(e, KYMO_REGISTRATION_TAKEN, KYMO_REGISTRATION_GONE))
@@ -229,7 +230,7 @@ static void forget_unloaded(const struct store_entry *by)
 	for (struct store_entry *e = store_first(); e; e = store_next(e))
 		if (!still_there(e) ||
 		    (strcmp(e->name, by->name) == 0 && e->tables[0] == by->tables[0]))
-			forget(e);
+			remove_entry(e);
 }
 
 static uint64_t handle_of(const struct store_entry *e)
@@ -241,10 +242,10 @@ static uint64_t handle_of(const struct store_entry *e)
 	return (uint64_t)index * HANDLES_EACH + e->instance;
 }
 
-static int add(const char *name, rocprofiler_import_fn import, uint32_t version, void **tables,
-	       uint64_t count, struct rocprofiler_register_identifier *out)
+static int add_library(const char *name, rocprofiler_import_fn import, uint32_t version,
+		       void **tables, uint64_t count, struct rocprofiler_register_identifier *out)
 {
-	int code = check(name, import, tables, count);
+	int code = check_arguments(name, import, tables, count);
 	rocprofiler_set_api_table_fn set;
 	struct store_entry *e;
 
@@ -269,7 +270,7 @@ int rocprofiler_register_library_api_table(const char *name, rocprofiler_import_
 					   struct rocprofiler_register_identifier *out)
 {
 	int saved = errno;
-	int code = add(name, import, version, tables, count, out);
+	int code = add_library(name, import, version, tables, count, out);
 
 	errno = saved;
 	return code;

@@ -38,7 +38,7 @@ static int (*next_daemon)(int, int);
 	} while (0)
 
 /* Other constructors may make threads before ours ran. */
-static void find(void)
+static void find_functions(void)
 {
 	if (next_prctl)
 		return;
@@ -55,7 +55,7 @@ __attribute__((constructor)) static void loaded(void)
 {
 	int saved = errno;
 
-	find();
+	find_functions();
 	door = kymo_thread_door();
 	door->attach();
 	errno = saved;
@@ -69,14 +69,14 @@ static struct {
 	_Atomic uint32_t tid;
 } numbers[THREADS];
 
-static unsigned place(pthread_t t)
+static unsigned slot_of(pthread_t t)
 {
 	return (unsigned)(((uint64_t)t * 0x9e3779b97f4a7c15ull) >> 54) % THREADS;
 }
 
 static void number_add(void)
 {
-	unsigned i = place(pthread_self());
+	unsigned i = slot_of(pthread_self());
 
 	atomic_store(&numbers[i].tid, (uint32_t)syscall(SYS_gettid));
 	atomic_store(&numbers[i].thread, (uint64_t)pthread_self());
@@ -84,7 +84,7 @@ static void number_add(void)
 
 static uint32_t number_of(pthread_t t)
 {
-	unsigned i = place(t);
+	unsigned i = slot_of(t);
 
 	return atomic_load(&numbers[i].thread) == (uint64_t)t ? atomic_load(&numbers[i].tid) : 0;
 }
@@ -97,7 +97,7 @@ struct start {
 	void *argument;
 };
 
-static struct start take(void *data)
+static struct start take_start(void *data)
 {
 	struct start s = *(struct start *)data;
 
@@ -108,16 +108,16 @@ static struct start take(void *data)
 	return s;
 }
 
-static void *run(void *data)
+static void *run_thread(void *data)
 {
-	struct start s = take(data);
+	struct start s = take_start(data);
 
 	return s.function(s.argument);
 }
 
 static int run11(void *data)
 {
-	struct start s = take(data);
+	struct start s = take_start(data);
 
 	return s.function11(s.argument);
 }
@@ -140,9 +140,9 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, r
 	struct cap_frame *f;
 	int status;
 
-	find();
+	find_functions();
 	f = door ? door->enter(THREAD_OP_CREATE, __builtin_return_address(0)) : NULL;
-	status = s ? next_create(thread, attributes, run, s)
+	status = s ? next_create(thread, attributes, run_thread, s)
 		   : next_create(thread, attributes, function, argument);
 	if (door)
 		door->leave(f, THREAD_OP_CREATE, status ? 0 : (uint64_t)*thread,
@@ -158,7 +158,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 	struct cap_frame *f;
 	int status;
 
-	find();
+	find_functions();
 	f = door ? door->enter(THREAD_OP_CREATE, __builtin_return_address(0)) : NULL;
 	status = s ? next_thrd_create(thread, run11, s)
 		   : next_thrd_create(thread, function, argument);
@@ -175,7 +175,7 @@ EXPORT int pthread_join(pthread_t thread, void **value)
 	struct cap_frame *f;
 	int status;
 
-	find();
+	find_functions();
 	f = door ? door->enter(THREAD_OP_JOIN, __builtin_return_address(0)) : NULL;
 	status = next_join(thread, value);
 	if (door)
@@ -190,7 +190,7 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	uint32_t tid = pthread_equal(thread, pthread_self()) ? 0 : number_of(thread);
 	int status;
 
-	find();
+	find_functions();
 	status = next_setname(thread, name);
 	if (status == 0 && door && (tid || pthread_equal(thread, pthread_self())))
 		door->name(tid, name);
@@ -210,7 +210,7 @@ EXPORT int prctl(int option, ...)
 	c = va_arg(ap, unsigned long);
 	d = va_arg(ap, unsigned long);
 	va_end(ap);
-	find();
+	find_functions();
 	status = next_prctl(option, a, b, c, d);
 	if (option != PR_SET_NAME || status != 0 || !door)
 		return status;
@@ -235,7 +235,7 @@ EXPORT pid_t fork(void)
 {
 	pid_t child;
 
-	find();
+	find_functions();
 	child = next_fork();
 	if (child == 0)
 		attach();
@@ -247,7 +247,7 @@ EXPORT int daemon(int keep_folder, int keep_streams)
 {
 	int status;
 
-	find();
+	find_functions();
 	status = next_daemon(keep_folder, keep_streams);
 	if (status == 0)
 		attach();

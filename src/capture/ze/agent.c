@@ -55,7 +55,7 @@ static const char *type_name(uint32_t type)
 	return type == GPU ? "gpu" : "accelerator";
 }
 
-static void define(const struct ze_agent *a, const struct device_properties *p)
+static void define_agent(const struct ze_agent *a, const struct device_properties *p)
 {
 	struct wire_def d;
 
@@ -123,7 +123,7 @@ static bool properties(void *device, struct device_properties *p)
 	return true;
 }
 
-static struct ze_agent *find(const void *device)
+static struct ze_agent *find_agent(const void *device)
 {
 	struct ze_agent *a = atomic_load(&agents);
 
@@ -150,7 +150,7 @@ static struct ze_agent *agent_new(void *device)
 				 ? p.kernel_timestamp_bits
 				 : 64;
 	ze_clock_start(a, p.name);
-	define(a, &p);
+	define_agent(a, &p);
 	report(a, &p);
 	return a;
 }
@@ -159,7 +159,7 @@ static struct ze_agent *agent_new(void *device)
  * stays. */
 struct ze_agent *ze_agent_of(void *device)
 {
-	struct ze_agent *a = device ? find(device) : NULL, *made;
+	struct ze_agent *a = device ? find_agent(device) : NULL, *made;
 
 	if (a || !device || ze_ended())
 		return a;
@@ -169,7 +169,7 @@ struct ze_agent *ze_agent_of(void *device)
 	if (!made)
 		return NULL;
 	pthread_mutex_lock(&lock);
-	a = find(device);
+	a = find_agent(device);
 	if (!a) {
 		made->next = atomic_load(&agents);
 		atomic_store(&agents, made);

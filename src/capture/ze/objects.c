@@ -114,14 +114,14 @@ static uint32_t define_kernel(const void *handle, const char *name, uint32_t pro
 	return id;
 }
 
-static void keep(void *object, enum ze_type type, void *handle)
+static void keep_object(void *object, enum ze_type type, void *handle)
 {
 	ze_objects_lock();
 	ze_keep(object, type, handle);
 	ze_objects_unlock();
 }
 
-static void *forget(enum ze_type type, const void *handle)
+static void *forget_object(enum ze_type type, const void *handle)
 {
 	void *o;
 
@@ -145,7 +145,7 @@ void ze_after_zeCommandQueueCreate(const struct table_call *call)
 	q->agent = ze_agent_of(ze_pointer(call, zeCommandQueueCreate_hDevice));
 	q->synchronous = ze_arg(call, zeCommandQueueCreate_desc_mode) == MODE_SYNCHRONOUS;
 	q->object.id = define_queue(handle, q->agent, "");
-	keep(q, ZE_QUEUE, handle);
+	keep_object(q, ZE_QUEUE, handle);
 }
 
 void ze_before_zeCommandQueueDestroy(void *hCommandQueue)
@@ -153,7 +153,7 @@ void ze_before_zeCommandQueueDestroy(void *hCommandQueue)
 	struct ze_queue *q;
 
 	ze_collect(true);
-	q = forget(ZE_QUEUE, hCommandQueue);
+	q = forget_object(ZE_QUEUE, hCommandQueue);
 	if (q)
 		cap_define_end(DEF_QUEUE, q->object.id);
 	free(q);
@@ -180,7 +180,7 @@ void ze_after_zeCommandListCreate(const struct table_call *call)
 				   ze_pointer(call, zeCommandListCreate_hDevice));
 
 	if (l)
-		keep(l, ZE_LIST, handle);
+		keep_object(l, ZE_LIST, handle);
 }
 
 void ze_after_zeCommandListCreateImmediate(const struct table_call *call)
@@ -197,7 +197,7 @@ void ze_after_zeCommandListCreateImmediate(const struct table_call *call)
 	l->synchronous =
 		ze_arg(call, zeCommandListCreateImmediate_altdesc_mode) == MODE_SYNCHRONOUS;
 	l->object.id = l->queue = define_queue(handle, l->agent, "immediate list");
-	keep(l, ZE_LIST, handle);
+	keep_object(l, ZE_LIST, handle);
 }
 
 void ze_list_clear(struct ze_list *l)
@@ -258,7 +258,7 @@ void ze_after_zeFenceCreate(const struct table_call *call)
 
 void ze_before_zeFenceDestroy(void *hFence)
 {
-	free(forget(ZE_FENCE, hFence));
+	free(forget_object(ZE_FENCE, hFence));
 }
 
 void ze_before_zeContextDestroy(void *hContext)
@@ -278,7 +278,7 @@ void ze_after_zeEventPoolCreate(const struct table_call *call)
 		return;
 	p->forced = ze_forced_taken();
 	p->timed = p->forced || (ze_arg(call, zeEventPoolCreate_desc_flags) & POOL_TIMESTAMPS) != 0;
-	keep(p, ZE_POOL, ze_pointer(call, zeEventPoolCreate_phEventPool));
+	keep_object(p, ZE_POOL, ze_pointer(call, zeEventPoolCreate_phEventPool));
 }
 
 /* The program sees what it asked for. */
@@ -302,12 +302,12 @@ void ze_after_zeEventPoolOpenIpcHandle(const struct table_call *call)
 	struct ze_pool *p = ze_succeeded(call) ? calloc(1, sizeof(*p)) : NULL;
 
 	if (p)
-		keep(p, ZE_POOL, ze_pointer(call, zeEventPoolOpenIpcHandle_phEventPool));
+		keep_object(p, ZE_POOL, ze_pointer(call, zeEventPoolOpenIpcHandle_phEventPool));
 }
 
 void ze_before_zeEventPoolDestroy(void *hEventPool)
 {
-	free(forget(ZE_POOL, hEventPool));
+	free(forget_object(ZE_POOL, hEventPool));
 }
 
 static void keep_event(void *handle, bool timed)
@@ -418,14 +418,14 @@ void ze_after_zeModuleCreate(const struct table_call *call)
 		return;
 	if (m) {
 		m->id = define_program(handle, il);
-		keep(m, ZE_MODULE, handle);
+		keep_object(m, ZE_MODULE, handle);
 	}
 	record_build(call, m ? m->id : 0);
 }
 
 void ze_before_zeModuleDestroy(void *hModule)
 {
-	struct ze_object *m = forget(ZE_MODULE, hModule);
+	struct ze_object *m = forget_object(ZE_MODULE, hModule);
 
 	if (m)
 		cap_define_end(DEF_PROGRAM, m->id);
@@ -446,12 +446,12 @@ void ze_after_zeKernelCreate(const struct table_call *call)
 	k->module = m ? m->id : 0;
 	ze_objects_unlock();
 	k->object.id = define_kernel(handle, name ? name : "", k->module);
-	keep(k, ZE_KERNEL, handle);
+	keep_object(k, ZE_KERNEL, handle);
 }
 
 void ze_before_zeKernelDestroy(void *hKernel)
 {
-	struct ze_kernel *k = forget(ZE_KERNEL, hKernel);
+	struct ze_kernel *k = forget_object(ZE_KERNEL, hKernel);
 
 	if (k)
 		cap_define_end(DEF_KERNEL, k->object.id);

@@ -132,7 +132,7 @@ static void note_next(struct taken *t)
 
 /* ---- taking ---- */
 
-static struct taken *find(const struct taken *like)
+static struct taken *find_taken(const struct taken *like)
 {
 	struct taken *t = takens;
 
@@ -163,7 +163,7 @@ static void wrap(struct taken *t)
 }
 
 /* The table as it is to be handed out. NULL: as it was filled. */
-static const struct taken *take(const struct taken *filled)
+static const struct taken *take_table(const struct taken *filled)
 {
 	static pthread_once_t after = PTHREAD_ONCE_INIT;
 	struct taken *t, *known;
@@ -171,7 +171,7 @@ static const struct taken *take(const struct taken *filled)
 
 	pthread_once(&after, ze_after_fill);
 	pthread_mutex_lock(&lock);
-	known = find(filled);
+	known = find_taken(filled);
 	if (!known)
 		alone = agrees(filled);
 	pthread_mutex_unlock(&lock);
@@ -198,7 +198,7 @@ static const struct taken *take(const struct taken *filled)
 }
 
 /* What the loader does not write is told from what it writes by marks. */
-static uint32_t fill(struct taken *t, fill_fn function, uint32_t version)
+static uint32_t fill_table(struct taken *t, fill_fn function, uint32_t version)
 {
 	static const char mark;
 	void *entries[ENTRIES_MAX];
@@ -220,7 +220,7 @@ static uint32_t fill(struct taken *t, fill_fn function, uint32_t version)
 
 static void hand_out(const struct taken *filled, void **entries)
 {
-	const struct taken *given = filled->count ? take(filled) : NULL;
+	const struct taken *given = filled->count ? take_table(filled) : NULL;
 
 	for (unsigned i = 0; i < filled->count; i++)
 		if (filled->filled[i])
@@ -244,7 +244,7 @@ uint32_t ze_take(unsigned table, uint32_t version, void *entries, const void *ca
 	if (!filled)
 		return function(version, entries);
 	filled->table = table;
-	result = fill(filled, function, version);
+	result = fill_table(filled, function, version);
 	if (result == 0)
 		hand_out(filled, entries);
 	free(filled);
@@ -266,7 +266,7 @@ __attribute__((visibility("default"))) uint32_t kymo_ze_layer(unsigned table, ui
 	filled = calloc(1, sizeof(*filled));
 	if (filled)
 		filled->table = table;
-	if (filled && function && fill(filled, function, version) == 0) {
+	if (filled && function && fill_table(filled, function, version) == 0) {
 		memcpy(filled->filled, entries, filled->count * sizeof(filled->filled[0]));
 		memcpy(filled->given, entries, filled->count * sizeof(filled->given[0]));
 		hand_out(filled, entries);

@@ -313,7 +313,7 @@ static bool post(int to, int tag, const void *letter)
 	return false;
 }
 
-static bool take(int from, int tag, void *letter)
+static bool receive_letter(int from, int tag, void *letter)
 {
 	int there = 0;
 
@@ -355,7 +355,7 @@ static struct mpi_module module = {
 	.send = send_bytes,
 	.receive = receive_bytes,
 	.post = post,
-	.take = take,
+	.take = receive_letter,
 	.settle = settle,
 };
 

@@ -31,8 +31,8 @@ __attribute__((constructor)) static void prepare(void)
 	pthread_atfork(NULL, NULL, fork_child);
 }
 
-static struct annotation_counter *find(struct annotation_counter *c, const kymo_string_t *name,
-				       const kymo_string_t *domain)
+static struct annotation_counter *
+find_counter(struct annotation_counter *c, const kymo_string_t *name, const kymo_string_t *domain)
 {
 	while (c && (c->name != name || c->domain != domain))
 		c = c->next;
@@ -49,7 +49,7 @@ struct annotation_counter *annotation_counter(kymo_string_t *name, kymo_string_t
 
 	if (!name)
 		return NULL;
-	c = find(atomic_load(&counters[bucket]), name, domain);
+	c = find_counter(atomic_load(&counters[bucket]), name, domain);
 	if (c)
 		return c;
 	c = calloc(1, sizeof(*c));

@@ -129,7 +129,7 @@ struct annotation_category {
 	struct annotation_category *next;
 };
 
-static struct annotation_category *find(struct annotation_categories *c, uint32_t number)
+static struct annotation_category *find_category(struct annotation_categories *c, uint32_t number)
 {
 	struct annotation_category *x = atomic_load(&c->buckets[number % CATEGORY_BUCKETS]);
 
@@ -138,7 +138,7 @@ static struct annotation_category *find(struct annotation_categories *c, uint32_
 	return x;
 }
 
-static void add(struct annotation_categories *c, uint32_t number, kymo_string_t *name)
+static void add_category(struct annotation_categories *c, uint32_t number, kymo_string_t *name)
 {
 	struct annotation_category *_Atomic *bucket = &c->buckets[number % CATEGORY_BUCKETS];
 	struct annotation_category *x;
@@ -163,7 +163,7 @@ static void add(struct annotation_categories *c, uint32_t number, kymo_string_t 
 
 void annotation_category_name(struct annotation_categories *c, uint32_t number, const char *name)
 {
-	struct annotation_category *x = find(c, number);
+	struct annotation_category *x = find_category(c, number);
 	kymo_string_t *s = annotation_string(name);
 
 	if (!s || !number)
@@ -171,7 +171,7 @@ void annotation_category_name(struct annotation_categories *c, uint32_t number, 
 	if (x)
 		atomic_store(&x->name, s);
 	else
-		add(c, number, s);
+		add_category(c, number, s);
 }
 
 kymo_string_t *annotation_category(struct annotation_categories *c, uint32_t number)
@@ -181,11 +181,11 @@ kymo_string_t *annotation_category(struct annotation_categories *c, uint32_t num
 
 	if (!number)
 		return NULL;
-	x = find(c, number);
+	x = find_category(c, number);
 	if (!x) {
 		snprintf(text, sizeof(text), "%u", number);
-		add(c, number, annotation_string(text));
-		x = find(c, number);
+		add_category(c, number, annotation_string(text));
+		x = find_category(c, number);
 	}
 	return x ? atomic_load(&x->name) : NULL;
 }

@@ -82,7 +82,7 @@ static const struct stack *stack_get(uint32_t id)
 	return s;
 }
 
-static kymo_status_t give(uint32_t id, const uint64_t **addresses, uint32_t *count)
+static kymo_status_t get_addresses(uint32_t id, const uint64_t **addresses, uint32_t *count)
 {
 	const struct stack *s = id ? stack_get(id) : NULL;
 
@@ -104,7 +104,7 @@ kymo_status_t kymo_record_stack(const kymo_record_t *record, const uint64_t **ad
 
 	if (!w || !addresses || !count)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	return give(w->stack, addresses, count);
+	return get_addresses(w->stack, addresses, count);
 }
 
 kymo_status_t kymo_callback_stack(const kymo_callback_record_t *record, const uint64_t **addresses,
@@ -114,5 +114,5 @@ kymo_status_t kymo_callback_stack(const kymo_callback_record_t *record, const ui
 
 	if (!told || !addresses || !count)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	return give(told->wire ? told->wire->stack : told->stack, addresses, count);
+	return get_addresses(told->wire ? told->wire->stack : told->stack, addresses, count);
 }

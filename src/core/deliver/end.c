@@ -22,7 +22,7 @@ static bool nobody_serves(const struct core_delivery *d)
 	return p && atomic_load(&p->failed);
 }
 
-static void over(struct core_buffer *b)
+static void give_up_delivery(struct core_buffer *b)
 {
 	struct delivery_pool *own = b->delivery->own;
 
@@ -32,7 +32,7 @@ static void over(struct core_buffer *b)
 		core_pool_end(own);
 }
 
-static void ask(struct core_buffer *b)
+static void request_end(struct core_buffer *b)
 {
 	atomic_store(&b->delivery->stop, true);
 	core_deliver_wake(b->pool);
@@ -44,13 +44,13 @@ bool core_deliver_stop(struct core_buffer *b)
 
 	if (!d || core_deliver_inside(b))
 		return !d;
-	ask(b);
+	request_end(b);
 	while (!atomic_load(&d->done)) {
 		if (nobody_serves(d))
 			core_delivery_leave(d); /* there is nobody to do it */
 		futex_wait(&d->done, 0, 1000000000u);
 	}
-	over(b);
+	give_up_delivery(b);
 	return true;
 }
 
@@ -90,7 +90,7 @@ static void give_up(struct core_buffer *b)
 	if (atomic_load(&d->workers) <= own) {
 		core_delivery_leave(d);
 		if (!own)
-			over(b);
+			give_up_delivery(b);
 	}
 	note_rest(d, atomic_load(&b->pool->shm->lost_records) - lost);
 }
@@ -106,7 +106,7 @@ static bool still_ending(struct ending *e, uint64_t now)
 	if (served_here && !core_delivery_mine())
 		core_delivery_serve(d);
 	if (atomic_load(&d->done)) {
-		over(e->buffer);
+		give_up_delivery(e->buffer);
 		return false;
 	}
 	if (nobody_serves(d) || core_delivery_mine() == d ||
@@ -129,7 +129,7 @@ static bool still_ending(struct ending *e, uint64_t now)
 	return false;
 }
 
-static uint32_t list(struct ending *all)
+static uint32_t list_buffers(struct ending *all)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	uint32_t n = 0;
@@ -150,10 +150,10 @@ static uint32_t list(struct ending *all)
 void core_deliver_end(void)
 {
 	static struct ending all[CAP_BUFFERS]; /* once a process */
-	uint32_t count = list(all), left = count;
+	uint32_t count = list_buffers(all), left = count;
 
 	for (uint32_t i = 0; i < count; i++)
-		ask(all[i].buffer);
+		request_end(all[i].buffer);
 	while (left) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
 		struct core_delivery *next = NULL;

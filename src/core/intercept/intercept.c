@@ -176,7 +176,7 @@ static bool interested(const struct listener *l, const struct table *t)
 }
 
 /* The next table that a listener has not been told of. The lock is held. */
-static struct table *untold(struct listener *l)
+static struct table *next_untold(struct listener *l)
 {
 	for (struct table *t = tables; t && !l->stopped; t = t->after) {
 		if (t->info.table.handle <= l->told || t->gone)
@@ -189,7 +189,8 @@ static struct table *untold(struct listener *l)
 }
 
 /* Calls a tool; what it calls of traced runtimes passes by untraced. */
-static void tell(struct listener *l, kymo_table_event_t event, const kymo_table_info_t *info)
+static void notify_listener(struct listener *l, kymo_table_event_t event,
+			    const kymo_table_info_t *info)
 {
 	int saved = errno;
 
@@ -207,7 +208,7 @@ static void tell_all(void)
 
 	take_lock();
 	for (l = listeners; l;) {
-		struct table *t = untold(l);
+		struct table *t = next_untold(l);
 
 		if (!t) {
 			l = l->after;
@@ -216,7 +217,7 @@ static void tell_all(void)
 		info = t->info;
 		l->holders++;
 		drop_lock();
-		tell(l, KYMO_TABLE_HERE, &info);
+		notify_listener(l, KYMO_TABLE_HERE, &info);
 		take_lock();
 		done = listener_put(l);
 		if (done) {
@@ -240,7 +241,7 @@ static void tell_gone(struct table *t)
 		}
 		l->holders++;
 		drop_lock();
-		tell(l, KYMO_TABLE_GONE, &t->info);
+		notify_listener(l, KYMO_TABLE_GONE, &t->info);
 		take_lock();
 		next = l->after; /* stays in the list while it is held */
 		done = listener_put(l);

@@ -92,7 +92,7 @@ void marker_mark(const kymo_marker_t *k)
 }
 
 /* The next place on the stack, NULL when there is none. */
-static inline struct range *place(struct marker_thread *m)
+static inline struct range *next_place(struct marker_thread *m)
 {
 	uint32_t depth = atomic_load_explicit(&m->depth, memory_order_relaxed);
 	struct range *r = &m->stack[depth];
@@ -126,7 +126,7 @@ int marker_push(const char *name)
 
 	if (!marker_listening() || !(t = marker_thread_get(&m)))
 		return KYMO_MARKER_OFF;
-	r = place(m);
+	r = next_place(m);
 	if (cap_unlikely(!r))
 		return KYMO_MARKER_UNBALANCED;
 	r->domain = r->category = r->color = 0;
@@ -142,7 +142,7 @@ int marker_push_string(kymo_string_t *name)
 
 	if (!marker_listening() || !(t = marker_thread_get(&m)))
 		return KYMO_MARKER_OFF;
-	r = place(m);
+	r = next_place(m);
 	if (cap_unlikely(!r))
 		return KYMO_MARKER_UNBALANCED;
 	r->domain = r->category = r->color = 0;
@@ -164,7 +164,7 @@ int marker_push_full(const kymo_marker_t *k)
 
 	if (!marker_listening() || !(t = marker_thread_get(&m)))
 		return KYMO_MARKER_OFF;
-	r = place(m);
+	r = next_place(m);
 	if (!r)
 		return KYMO_MARKER_UNBALANCED;
 	r->name = r->domain = r->category = r->color = 0;
@@ -263,7 +263,7 @@ kymo_status_t kymo_scope_push(int64_t *scope)
 	marker_begin();
 	if (!core_init() || !(t = marker_thread_any(&m)))
 		return KYMO_ERROR_STATE;
-	r = place(m);
+	r = next_place(m);
 	if (!r)
 		return KYMO_ERROR_LIMIT;
 	r->name = r->domain = r->category = r->color = 0;

@@ -25,7 +25,7 @@ static uint32_t name_count GUARDED_BY(core_live->threads);
 static size_t name_bytes GUARDED_BY(core_live->threads);
 
 /* Under `threads`. */
-static struct marker_name *find(uint64_t hash, const char *s, size_t n, size_t total)
+static struct marker_name *find_name(uint64_t hash, const char *s, size_t n, size_t total)
 	REQUIRES(core_live->threads)
 {
 	uint64_t id;
@@ -41,7 +41,7 @@ static struct marker_name *find(uint64_t hash, const char *s, size_t n, size_t t
 }
 
 /* Under `threads`. */
-static struct marker_name *add(uint64_t hash, const char *s, size_t n, size_t total)
+static struct marker_name *add_name(uint64_t hash, const char *s, size_t n, size_t total)
 	REQUIRES(core_live->threads)
 {
 	struct marker_name *x;
@@ -64,7 +64,7 @@ static struct marker_name *add(uint64_t hash, const char *s, size_t n, size_t to
 	return x;
 }
 
-static void define(const struct marker_name *x)
+static void define_name(const struct marker_name *x)
 {
 	struct wire_def d;
 
@@ -84,12 +84,12 @@ const struct marker_name *marker_name(const char *text)
 	struct marker_name *x;
 
 	pthread_mutex_lock(&core_live->threads);
-	x = find(hash, text, n, total);
-	x = x ? x : add(hash, text, n, total);
+	x = find_name(hash, text, n, total);
+	x = x ? x : add_name(hash, text, n, total);
 	pthread_mutex_unlock(&core_live->threads);
 	/* Also where another thread is about to: all may be killed before it does. */
 	if (x && !atomic_load(&x->defined)) {
-		define(x);
+		define_name(x);
 		atomic_store(&x->defined, true);
 	}
 	if (!x)
@@ -146,7 +146,7 @@ static size_t value_of(const kymo_payload_t *p, const void **data)
 }
 
 /* One entry; 0: no room, or of no known type. */
-static size_t put(uint8_t *out, size_t room, const kymo_payload_t *p)
+static size_t put_payload(uint8_t *out, size_t room, const kymo_payload_t *p)
 {
 	const char *key = p->key ? p->key : "";
 	size_t key_length = strnlen(key, KEY_MAX), total, stored;
@@ -181,7 +181,7 @@ size_t marker_payload_put(uint8_t *out, size_t used, const kymo_payload_t *paylo
 	if (!used)
 		out[used++] = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		size_t n = put(out + used, MARKER_PAYLOAD_MAX - used, &payload[i]), bytes;
+		size_t n = put_payload(out + used, MARKER_PAYLOAD_MAX - used, &payload[i]), bytes;
 		const void *data;
 
 		used += n;

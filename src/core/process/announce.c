@@ -97,7 +97,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static int make(struct birth *birth, pthread_t *out)
+static int make_thread(struct birth *birth, pthread_t *out)
 {
 	sigset_t all, old;
 	int error;
@@ -116,7 +116,8 @@ bool core_thread_notices(void)
 	return atomic_load(&notice_count) != 0;
 }
 
-static bool start(const char *name, void (*fn)(void *), void *arg, bool known, pthread_t *joinable)
+static bool start_thread(const char *name, void (*fn)(void *), void *arg, bool known,
+			 pthread_t *joinable)
 {
 	struct birth birth = {name, fn, arg, known, 0};
 	kymo_thread_info_t info = {.size = sizeof(info), .name = name};
@@ -129,7 +130,7 @@ static bool start(const char *name, void (*fn)(void *), void *arg, bool known, p
 	if (!in_fork)
 		cap_guard_enter();
 	announce(&info, count, true);
-	error = make(&birth, &thread);
+	error = make_thread(&birth, &thread);
 	info.tid = atomic_load(&birth.tid);
 	announce(&info, count, false);
 	if (!in_fork)
@@ -144,18 +145,18 @@ static bool start(const char *name, void (*fn)(void *), void *arg, bool known, p
 
 bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable)
 {
-	return start(name, fn, arg, true, joinable);
+	return start_thread(name, fn, arg, true, joinable);
 }
 
 bool core_helper_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable)
 {
-	return start(name, fn, arg, false, joinable);
+	return start_thread(name, fn, arg, false, joinable);
 }
 
 bool core_sleeper_start(const char *name, void (*fn)(void *), void *arg)
 {
 	core_life_watched();
-	return start(name, fn, arg, false, NULL);
+	return start_thread(name, fn, arg, false, NULL);
 }
 
 /* ---- threads of tools ---- */

@@ -40,7 +40,7 @@ struct unwinder {
 };
 
 /* The function of that name in the object that holds `address`. */
-static void *beside(const char *name, const void *address)
+static void *symbol_beside(const char *name, const void *address)
 {
 	Dl_info wanted, info;
 	void *found[32];
@@ -56,8 +56,8 @@ static void *beside(const char *name, const void *address)
 
 static bool unwinder_of(const void *address, struct unwinder *u)
 {
-	void *set_register = beside("_Unwind_SetGR", address);
-	void *set_address = beside("_Unwind_SetIP", address);
+	void *set_register = symbol_beside("_Unwind_SetGR", address);
+	void *set_address = symbol_beside("_Unwind_SetIP", address);
 
 	*(void **)&u->set_register = set_register;
 	*(void **)&u->set_address = set_address;
@@ -86,14 +86,15 @@ core_personality(int version, int actions, uint64_t class, struct exception *e, 
 
 /* C++ counts exceptions on their way; the library that threw this one is told that it has arrived.
  */
-static void finish(struct exception *e)
+static void finish_exception(struct exception *e)
 {
 	void *(*begin)(void *) = NULL;
 	void (*end)(void) = NULL;
 
 	if ((e->class >> 8 & 0xffffffu) == 0x432b2bu && e->cleanup) { /* "....C++" */
-		*(void **)&begin = beside("__cxa_begin_catch", (void *)(uintptr_t)e->cleanup);
-		*(void **)&end = beside("__cxa_end_catch", (void *)(uintptr_t)e->cleanup);
+		*(void **)&begin =
+			symbol_beside("__cxa_begin_catch", (void *)(uintptr_t)e->cleanup);
+		*(void **)&end = symbol_beside("__cxa_end_catch", (void *)(uintptr_t)e->cleanup);
 	}
 	if (begin && end) {
 		begin(e);
@@ -108,7 +109,7 @@ __attribute__((used, visibility("hidden"))) uint64_t core_contained_caught(struc
 	static _Atomic bool noted;
 
 	caught++;
-	finish(e);
+	finish_exception(e);
 	if (!atomic_exchange(&noted, true))
 		cap_note(2, "core", "an exception left a function of a tool; it went no further");
 	return 0;

@@ -81,7 +81,7 @@ kymo_status_t kymo_client_info(kymo_client_info_t *out)
 /* ---- registering ---- */
 
 /* False: registered already. */
-static bool add(kymo_configure_fn configure, struct tool **out, uint32_t *priority)
+static bool add_tool(kymo_configure_fn configure, struct tool **out, uint32_t *priority)
 {
 	struct tool **link = &tools, *t = NULL;
 	bool fresh = true;
@@ -104,7 +104,7 @@ static bool add(kymo_configure_fn configure, struct tool **out, uint32_t *priori
 }
 
 /* It may be configured again later. */
-static void forget(struct tool *t)
+static void forget_tool(struct tool *t)
 {
 	pthread_mutex_lock(&lock);
 	t->configure = NULL;
@@ -113,7 +113,7 @@ static void forget(struct tool *t)
 }
 
 /* The object that holds the function is not unloaded under us. */
-static void *pin(kymo_configure_fn configure)
+static void *pin_library(kymo_configure_fn configure)
 {
 	Dl_info info;
 
@@ -136,14 +136,14 @@ bool core_tool_initializing(void)
 	return initializing;
 }
 
-static kymo_status_t begin(struct tool *t, const kymo_tool_t *tool)
+static kymo_status_t configure_tool(struct tool *t, const kymo_tool_t *tool)
 {
 	kymo_status_t status = KYMO_OK;
 	uint32_t caught = core_caught();
 
 	if (tool->size < sizeof(*tool) || !core_size_known(tool, sizeof(*tool)))
 		return core_refuse_size();
-	t->pin = pin(t->configure);
+	t->pin = pin_library(t->configure);
 	set_tool(t, tool);
 	initializing = true;
 	if (tool->initialize)
@@ -175,7 +175,7 @@ static kymo_status_t force_configure(kymo_configure_fn configure)
 		return status;
 	if (core_selecting())
 		return KYMO_ERROR_STATE;
-	if (!add(configure, &t, &priority))
+	if (!add_tool(configure, &t, &priority))
 		return KYMO_OK;
 	if (!t)
 		return KYMO_ERROR_NO_MEMORY;
@@ -183,10 +183,10 @@ static kymo_status_t force_configure(kymo_configure_fn configure)
 	tool = (const kymo_tool_t *)(uintptr_t)core_contained(
 		CORE_FUNCTION(configure), KYMO_TOOL_VERSION, CORE_ARGUMENT(KYMO_VERSION), priority);
 	if (tool)
-		status = begin(t, tool);
+		status = configure_tool(t, tool);
 	current = outer;
 	if (status != KYMO_OK)
-		forget(t);
+		forget_tool(t);
 	return status;
 }
 
@@ -212,7 +212,7 @@ static void call_tool(struct tool *t, void (*fn)(void *), void *data)
 	current = outer;
 }
 
-static struct tool *find(const kymo_tool_t *tool)
+static struct tool *find_tool(const kymo_tool_t *tool)
 {
 	struct tool *found = NULL;
 
@@ -223,17 +223,18 @@ static struct tool *find(const kymo_tool_t *tool)
 }
 
 /* From here on it is found no more. */
-static kymo_status_t take(const kymo_tool_t *tool, struct tool **out, void **library, bool *over)
+static kymo_status_t take_tool(const kymo_tool_t *tool, struct tool **out, void **library,
+			       bool *over)
 {
 	struct tool *found;
 	bool inside;
 
 	pthread_mutex_lock(&lock);
-	found = find(tool);
+	found = find_tool(tool);
 	pthread_mutex_unlock(&lock);
 	inside = found && core_contexts_inside(found);
 	pthread_mutex_lock(&lock);
-	found = inside ? NULL : find(tool);
+	found = inside ? NULL : find_tool(tool);
 	if (found) {
 		*library = found->pin;
 		*over = found->over;
@@ -257,12 +258,12 @@ kymo_status_t kymo_tool_detach(const kymo_tool_t *tool)
 	if (status == KYMO_OK && core_selecting())
 		status = KYMO_ERROR_STATE;
 	if (status == KYMO_OK)
-		status = take(tool, &t, &library, &over);
+		status = take_tool(tool, &t, &library, &over);
 	if (status != KYMO_OK)
 		return status;
 	call_tool(t, over ? NULL : tool->finalize, tool->data);
 	core_contexts_destroy_of(t);
-	forget(t);
+	forget_tool(t);
 	if (library && current != t && !core_inside_callback())
 		dlclose(library);
 	return KYMO_OK;
@@ -270,7 +271,7 @@ kymo_status_t kymo_tool_detach(const kymo_tool_t *tool)
 
 /* ---- finding ---- */
 
-static void load(const char *path)
+static void load_library(const char *path)
 {
 	void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	kymo_configure_fn f = h ? (kymo_configure_fn)dlsym(h, "kymo_configure") : NULL;
@@ -289,7 +290,7 @@ static void load_list(void)
 	char *copy = list ? strdup(list) : NULL, *save = NULL;
 
 	for (char *p = copy ? strtok_r(copy, ":", &save) : NULL; p; p = strtok_r(NULL, ":", &save))
-		load(p);
+		load_library(p);
 	free(copy);
 }
 
@@ -319,7 +320,7 @@ void core_tools_discover(void)
 
 /* ---- children and the end ---- */
 
-static struct tool *after(struct tool *t)
+static struct tool *next_tool(struct tool *t)
 {
 	struct tool *next;
 
@@ -332,7 +333,7 @@ static struct tool *after(struct tool *t)
 void core_tools_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	for (struct tool *t = after(NULL); t; t = after(t)) {
+	for (struct tool *t = next_tool(NULL); t; t = next_tool(t)) {
 		const kymo_tool_t *tool = t->tool;
 
 		if (tool)
@@ -342,7 +343,7 @@ void core_tools_fork_child(void)
 
 void core_tools_stop(void)
 {
-	for (struct tool *t = after(NULL); t; t = after(t)) {
+	for (struct tool *t = next_tool(NULL); t; t = next_tool(t)) {
 		const kymo_tool_t *tool;
 
 		pthread_mutex_lock(&lock);

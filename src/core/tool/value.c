@@ -18,7 +18,7 @@
 
 #define VALUE_FIRST offsetof(kymo_value_t, address)
 
-static void fill(kymo_value_t *out, const kymo_field_t *field, const struct wire_value *v)
+static void fill_value(kymo_value_t *out, const kymo_field_t *field, const struct wire_value *v)
 {
 	const kymo_value_t full = {.size = sizeof(full),
 				   .field = field,
@@ -46,7 +46,7 @@ static kymo_status_t value_of(const struct wire_record *record, const kymo_op_de
 		return KYMO_ERROR_NOT_FOUND;
 	if (record->no_fields) {
 		v = (struct wire_value){.present = false};
-		fill(out, &op->fields[index], &v);
+		fill_value(out, &op->fields[index], &v);
 		return KYMO_OK;
 	}
 	wire_cursor_init(&c, record);
@@ -56,7 +56,7 @@ static kymo_status_t value_of(const struct wire_record *record, const kymo_op_de
 		if (!wire_field(&c, f->kind, f->element, f->size, &v))
 			return KYMO_ERROR_CORRUPT;
 	}
-	fill(out, &op->fields[index], &v);
+	fill_value(out, &op->fields[index], &v);
 	return KYMO_OK;
 }
 
@@ -126,7 +126,7 @@ static struct encoded *encoded_get(void)
 	return encoded;
 }
 
-static const struct wire_record *encode(const struct core_callback_info *told)
+static const struct wire_record *encode_arguments(const struct core_callback_info *told)
 {
 	const kymo_op_desc_t *op = &told->domain->desc->ops[told->op];
 	struct encoded *x = encoded_get();
@@ -164,7 +164,7 @@ kymo_status_t kymo_callback_value(const kymo_callback_record_t *record, uint32_t
 		return KYMO_ERROR_NOT_FOUND;
 	if (!told->wire && (!told->args || !told->domain->info->encode))
 		return KYMO_ERROR_UNSUPPORTED;
-	wire = told->wire ? told->wire : encode(told);
+	wire = told->wire ? told->wire : encode_arguments(told);
 	if (!wire)
 		return KYMO_ERROR_NO_MEMORY;
 	status = value_of(wire, op, index, out);
@@ -220,7 +220,7 @@ struct text {
 	size_t size, length; /* what the whole text needs, however much of it fits */
 };
 
-static void put(struct text *t, const char *s, size_t n)
+static void put_text(struct text *t, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++, t->length++)
 		if (t->length + 1 < t->size)
@@ -229,7 +229,7 @@ static void put(struct text *t, const char *s, size_t n)
 
 static void put_string(struct text *t, const char *s)
 {
-	put(t, s, strlen(s));
+	put_text(t, s, strlen(s));
 }
 
 static __attribute__((format(printf, 2, 3))) void put_format(struct text *t, const char *format,
@@ -297,7 +297,7 @@ static void put_quoted(struct text *t, const kymo_value_t *v)
 		else if (s[i] < 0x20)
 			put_format(t, "\\x%02x", s[i]);
 		else
-			put(t, (const char *)&s[i], 1);
+			put_text(t, (const char *)&s[i], 1);
 	}
 	put_string(t, v->count < v->total ? "\"..." : "\"");
 }

@@ -34,7 +34,7 @@ static void times(struct json_writer *w, int64_t start, int64_t end)
 	json_key_signed(&w->out, "end", since(w, end));
 }
 
-static void begin(struct json_writer *w, const char *kind, const struct rec *r)
+static void begin_record(struct json_writer *w, const char *kind, const struct rec *r)
 {
 	begin_untimed(w, kind, r);
 	times(w, r->start, r->end);
@@ -52,7 +52,7 @@ static void begin_device(struct json_writer *w, const char *kind, const struct r
 	json_key_signed(&w->out, "collected", since(w, r->start));
 }
 
-static kymo_status_t end(struct json_writer *w)
+static kymo_status_t end_record(struct json_writer *w)
 {
 	output_char(&w->out, '}');
 	return output_status(&w->out);
@@ -77,7 +77,7 @@ static void real(struct output *o, const struct t_field *f, const struct wire_va
 		output_text(o, "null");
 }
 
-static void number(struct output *o, const struct t_field *f, const struct wire_value *v)
+static void write_number(struct output *o, const struct t_field *f, const struct wire_value *v)
 {
 	switch (v->kind) {
 	case KYMO_KIND_SIGNED:
@@ -127,7 +127,7 @@ static void array(struct output *o, const struct t_field *f, const struct wire_v
 		}
 		if (i)
 			output_char(o, ',');
-		number(o, &one, &e);
+		write_number(o, &one, &e);
 	}
 	output_char(o, ']');
 }
@@ -158,7 +158,7 @@ static void value(struct json_writer *w, const struct t_field *f, const struct w
 	else if (f->kind == KYMO_KIND_BYTES)
 		quoted(o, f, v);
 	else
-		number(o, f, v);
+		write_number(o, f, v);
 }
 
 /* Out-values of failed calls are no values; see KYMO_FIELD_OUT. */
@@ -225,7 +225,7 @@ static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 	if (w->o.device_only)
 		return KYMO_OK;
 	status = rec_status_name(&w->t->ops[r->op], r->status);
-	begin(w, "call", r);
+	begin_record(w, "call", r);
 	json_key_unsigned(o, "id", r->id);
 	if (r->parent)
 		json_key_unsigned(o, "parent", r->parent);
@@ -245,7 +245,7 @@ static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 		json_key_unsigned(o, "stack", r->stack);
 	arguments(w, r);
 	cut(w, r);
-	return end(w);
+	return end_record(w);
 }
 
 static void device(struct json_writer *w, const struct rec_device *d)
@@ -311,7 +311,7 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 	launch(o, &r->launch);
 	show_dispatch(o, w->t, r);
 	device(w, &r->device);
-	return end(w);
+	return end_record(w);
 }
 
 static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
@@ -329,7 +329,7 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 	json_key_bool(o, "blocking", r->blocking);
 	show_copy(o, w->t, r);
 	device(w, &r->device);
-	return end(w);
+	return end_record(w);
 }
 
 static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocation *r)
@@ -339,7 +339,7 @@ static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocati
 
 	if (w->o.device_only)
 		return KYMO_OK;
-	begin(w, "allocation", &r->base);
+	begin_record(w, "allocation", &r->base);
 	json_key_text(o, "what", name_allocation_what(r->what));
 	json_key_text(o, "memory", name_memory_kind(r->kind));
 	json_key_unsigned(o, "bytes", r->bytes);
@@ -349,7 +349,7 @@ static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocati
 	json_key_unsigned(o, "agent", r->agent);
 	json_key_unsigned(o, "correlation", r->correlation);
 	show_allocation(o, w->t, r);
-	return end(w);
+	return end_record(w);
 }
 
 static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
@@ -358,14 +358,14 @@ static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
 
 	if (w->o.device_only)
 		return KYMO_OK;
-	begin(w, "sync", &r->base);
+	begin_record(w, "sync", &r->base);
 	json_key_unsigned(&w->out, "queue", r->queue);
 	json_key_unsigned(&w->out, "events", r->count);
 	if (r->event)
 		json_key_unsigned(&w->out, "event", r->event);
 	json_key_unsigned(&w->out, "correlation", r->correlation);
 	show_sync(&w->out, w->t, r);
-	return end(w);
+	return end_record(w);
 }
 
 static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
@@ -375,7 +375,7 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 
 	if (w->o.device_only)
 		return KYMO_OK;
-	begin(w, "marker", &r->base);
+	begin_record(w, "marker", &r->base);
 	json_key(o, "name", false);
 	output_json_bytes(o, r->text, r->text_length);
 	json_key_text(o, "marker_domain", w->t->strings[r->domain].text);
@@ -388,7 +388,7 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 	json_key(o, "payload", false);
 	payload_json(o, r);
 	show_marker(o, w->t, r);
-	return end(w);
+	return end_record(w);
 }
 
 /* What was lost is a record of its own kind, shown as it is. */
@@ -398,12 +398,12 @@ static kymo_status_t device_sample(struct stream_sink *s, const struct rec_devic
 	const struct t_code *code = &w->t->codes[r->code];
 	struct output *o = &w->out;
 
-	begin(w, r->lost || r->full ? "device_sample_loss" : "device_sample", &r->base);
+	begin_record(w, r->lost || r->full ? "device_sample_loss" : "device_sample", &r->base);
 	json_key_unsigned(o, "agent", r->agent);
 	if (r->lost || r->full) {
 		json_key_unsigned(o, "lost", r->lost);
 		json_key_unsigned(o, "buffer_full", r->full);
-		return end(w);
+		return end_record(w);
 	}
 	json_key_text(o, "function", code->function);
 	json_key_unsigned(o, "offset", code->offset);
@@ -418,7 +418,7 @@ static kymo_status_t device_sample(struct stream_sink *s, const struct rec_devic
 	json_key_unsigned(o, "cycles", r->cycles);
 	json_key_unsigned(o, "correlation", r->correlation);
 	show_device_sample(o, w->t, r);
-	return end(w);
+	return end_record(w);
 }
 
 static kymo_status_t other(struct stream_sink *s, const struct rec *r)
@@ -427,10 +427,10 @@ static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 
 	if (w->o.device_only)
 		return KYMO_OK;
-	begin(w, "other", r);
+	begin_record(w, "other", r);
 	arguments(w, r);
 	cut(w, r);
-	return end(w);
+	return end_record(w);
 }
 
 static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
@@ -439,11 +439,11 @@ static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
 
 	if (w->o.device_only)
 		return KYMO_OK;
-	begin(w, "other", &r->base);
+	begin_record(w, "other", &r->base);
 	arguments(w, &r->base);
 	cut(w, &r->base);
 	show_comm(&w->out, w->t, r);
-	return end(w);
+	return end_record(w);
 }
 
 static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
@@ -461,7 +461,7 @@ static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 		output_text(o, "null");
 	json_key_signed(o, "start", since(w, r->after));
 	json_key_signed(o, "end", since(w, r->before));
-	return end(w);
+	return end_record(w);
 }
 
 void json_set_records(struct stream_sink *s)

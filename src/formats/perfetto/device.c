@@ -66,8 +66,8 @@ static kymo_status_t count_outstanding(struct perfetto *p, const struct rec_devi
 	return status ? status : add_point(p, TRACK_OF_QUEUE, queue, d->end, -1);
 }
 
-static void fill(struct perfetto *p, struct work *w, const struct rec *r,
-		 const struct rec_device *d, uint32_t agent, uint32_t queue)
+static void fill_work(struct perfetto *p, struct work *w, const struct rec *r,
+		      const struct rec_device *d, uint32_t agent, uint32_t queue)
 {
 	memset(w, 0, sizeof(*w));
 	w->untimed = (uint8_t)d->untimed;
@@ -95,7 +95,7 @@ kymo_status_t device_dispatch(struct perfetto *p, const struct rec_dispatch *r)
 	struct work w;
 	kymo_status_t status;
 
-	fill(p, &w, &r->base, &r->device, r->agent, r->queue);
+	fill_work(p, &w, &r->base, &r->device, r->agent, r->queue);
 	w.kernel = r->kernel < p->trace->kernels_count ? r->kernel : 0;
 	w.dims = (uint8_t)(r->dims <= 3 ? r->dims : 3);
 	memcpy(w.size[0], r->global, sizeof(w.size[0]));
@@ -111,8 +111,8 @@ kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r)
 	struct work w;
 	kymo_status_t status;
 
-	fill(p, &w, &r->base, &r->device,
-	     r->destination_agent ? r->destination_agent : r->source_agent, r->queue);
+	fill_work(p, &w, &r->base, &r->device,
+		  r->destination_agent ? r->destination_agent : r->source_agent, r->queue);
 	w.is_copy = true;
 	w.bytes = r->bytes;
 	w.source = r->source_agent;

@@ -11,7 +11,7 @@
 #define INTERN_MAX       65536u
 #define INTERN_MAX_BYTES (8u << 20)
 
-static uint32_t add(struct intern *t, uint64_t hash, const char *text, size_t length)
+static uint32_t add_text(struct intern *t, uint64_t hash, const char *text, size_t length)
 {
 	char *copy;
 
@@ -38,7 +38,7 @@ uint32_t intern_get(struct intern *t, const char *text, bool *fresh)
 	map_each(&t->numbers, hash, n)
 		if (strcmp(t->texts[n - 1], text) == 0)
 			return (uint32_t)n;
-	n = add(t, hash, text, length);
+	n = add_text(t, hash, text, length);
 	*fresh = n != 0;
 	return (uint32_t)n;
 }

@@ -125,8 +125,8 @@ static void set_time(Pf__TracePacket *packet, struct packet_sequence *s, int64_t
 	packet->timestamp_clock_id = CLOCK_ID_RAW;
 }
 
-static void begin(Pf__TracePacket *packet, Pf__TrackEvent *event, struct packet_sequence *s,
-		  Pf__TrackEvent__Type type, int64_t time, uint64_t track)
+static void begin_packet(Pf__TracePacket *packet, Pf__TrackEvent *event, struct packet_sequence *s,
+			 Pf__TrackEvent__Type type, int64_t time, uint64_t track)
 {
 	pf__trace_packet__init(packet);
 	pf__track_event__init(event);
@@ -144,14 +144,14 @@ static void begin(Pf__TracePacket *packet, Pf__TrackEvent *event, struct packet_
 
 void packet_slice_end(struct packet *p, struct packet_sequence *s, int64_t time, uint64_t track)
 {
-	begin(&p->packet, &p->event, s, PF__TRACK_EVENT__TYPE__TYPE_SLICE_END, time, track);
+	begin_packet(&p->packet, &p->event, s, PF__TRACK_EVENT__TYPE__TYPE_SLICE_END, time, track);
 	packet_write(p->file, &p->packet);
 }
 
 void packet_begin(struct packet *p, struct packet_sequence *s, Pf__TrackEvent__Type type,
 		  int64_t time, uint64_t track)
 {
-	begin(&p->packet, &p->event, s, type, time, track);
+	begin_packet(&p->packet, &p->event, s, type, time, track);
 	p->sequence = s;
 	pf__interned_data__init(&p->interned);
 	p->event.category_iids = p->categories;

@@ -113,7 +113,7 @@ kymo_status_t spool_add(struct spool *s, void *item)
 	return KYMO_OK;
 }
 
-static kymo_status_t load(struct spool *s, struct spool_run *run)
+static kymo_status_t load_run(struct spool *s, struct spool_run *run)
 {
 	uint32_t n = run->left < s->load ? (uint32_t)run->left : s->load;
 	size_t bytes = n * s->size, got = 0;
@@ -176,7 +176,7 @@ static kymo_status_t open_runs(struct spool *s)
 		s->runs[i].items = malloc(s->load * s->size);
 		if (!s->runs[i].items)
 			return KYMO_ERROR_NO_MEMORY;
-		status = load(s, &s->runs[i]);
+		status = load_run(s, &s->runs[i]);
 		if (status)
 			return status;
 		s->heap[i] = i;
@@ -221,7 +221,7 @@ static kymo_status_t advance(struct spool *s)
 
 	kymo_assert(s->heap_count && run->next <= run->have);
 	if (run->next == run->have && run->left) {
-		kymo_status_t status = load(s, run);
+		kymo_status_t status = load_run(s, run);
 
 		if (status)
 			return status;

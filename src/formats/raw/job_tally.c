@@ -353,7 +353,7 @@ static void add_process(struct settling *s, struct raw_process *rank, const uint
 	th->end = tp->end;
 }
 
-static bool settle(struct raw_process *p)
+static bool settle_process(struct raw_process *p)
 {
 	struct settling s = {.rt = p->rt,
 			     .t = p->rt->trace,
@@ -418,7 +418,7 @@ void raw_settle_jobs(struct raw_trace *rt)
 	bool settled = false;
 
 	for (uint32_t i = 0; i < rt->count; i++)
-		if (rt->processes[i].job_table && settle(&rt->processes[i])) {
+		if (rt->processes[i].job_table && settle_process(&rt->processes[i])) {
 			take_out(rt, &rt->processes[i]);
 			settled = true;
 		}

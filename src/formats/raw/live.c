@@ -68,7 +68,7 @@ static void take_beyond(struct raw_process *p, const struct wire_line *l)
 	p->rt->trace->processes[p->process].unlisted = raw_count(p, l->count.calls, raw_most_of(p));
 }
 
-static void take(struct raw_process *p, const uint8_t *data, size_t bytes)
+static void take_lines(struct raw_process *p, const uint8_t *data, size_t bytes)
 {
 	struct wire_chunk h;
 	struct wire_line l;
@@ -119,7 +119,7 @@ void raw_read_live(struct raw_process *p)
 		    !raw_file_payload(&p->file, i, &buffer, true, &data, &bytes))
 			continue;
 		map_set(&seen, b.seq + 1, 1);
-		take(p, data, bytes);
+		take_lines(p, data, bytes);
 	}
 	map_release(&seen);
 	raw_buffer_release(&buffer);

@@ -44,7 +44,7 @@ static const char *join(struct trace *t, const json_t *words)
 	return out;
 }
 
-static uint64_t number(const json_t *object, const char *name)
+static uint64_t number_of(const json_t *object, const char *name)
 {
 	const json_t *v = json_object_get(object, name);
 
@@ -152,7 +152,7 @@ static struct listed *add_missing(struct listing *l, uint32_t at, const char *na
 	return &l->list[at];
 }
 
-static struct listed *find(struct listing *l, const char *name, const json_t *root)
+static struct listed *find_listed(struct listing *l, const char *name, const json_t *root)
 {
 	uint32_t at;
 
@@ -178,7 +178,7 @@ static void take_alone(struct t_process *p, const json_t *one)
 	uint64_t *counts[] = {&p->lost_records,      &p->lost_definitions,  &p->overwritten_records,
 			      &p->unwritten_records, &p->no_memory_records, &p->dropped_records};
 
-	p->pid = (uint32_t)number(one, "pid");
+	p->pid = (uint32_t)number_of(one, "pid");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		*counts[i] = *counts[i] <= COUNT_MAX ? *counts[i] : 0;
 }
@@ -188,11 +188,11 @@ static void read_end(struct raw_trace *rt, const struct listed *of, const json_t
 {
 	struct t_process *p = &rt->trace->processes[of->process];
 
-	if (of->raw && number(one, "bytes") > of->raw->file.size) {
+	if (of->raw && number_of(one, "bytes") > of->raw->file.size) {
 		stream_warn(rt->log,
 			    "%s: it had %" PRIu64
 			    " bytes when it was recorded and has %zu: the rest is lost",
-			    p->file, number(one, "bytes"), of->raw->file.size);
+			    p->file, number_of(one, "bytes"), of->raw->file.size);
 		p->how_ended = UINT32_MAX;
 		return;
 	}
@@ -200,12 +200,12 @@ static void read_end(struct raw_trace *rt, const struct listed *of, const json_t
 		return;
 	p->how_ended = ended_as(json_string_value(json_object_get(one, "ended")));
 	p->exit_status = (int32_t)json_integer_value(json_object_get(one, "status"));
-	at_least(&p->lost_records, number(one, "lost_records"));
-	at_least(&p->lost_definitions, number(one, "lost_definitions"));
-	at_least(&p->overwritten_records, number(one, "overwritten_records"));
-	at_least(&p->unwritten_records, number(one, "unwritten_records"));
-	at_least(&p->no_memory_records, number(one, "no_memory_records"));
-	at_least(&p->dropped_records, number(one, "dropped_records"));
+	at_least(&p->lost_records, number_of(one, "lost_records"));
+	at_least(&p->lost_definitions, number_of(one, "lost_definitions"));
+	at_least(&p->overwritten_records, number_of(one, "overwritten_records"));
+	at_least(&p->unwritten_records, number_of(one, "unwritten_records"));
+	at_least(&p->no_memory_records, number_of(one, "no_memory_records"));
+	at_least(&p->dropped_records, number_of(one, "dropped_records"));
 	p->end = p->seen;
 	if (of->raw)
 		raw_check_counts(of->raw);
@@ -221,7 +221,7 @@ static void read_ends(struct listing *l, const json_t *root)
 	json_array_foreach(json_object_get(root, "processes"), i, one)
 	{
 		const struct listed *of =
-			find(l, json_string_value(json_object_get(one, "file")), root);
+			find_listed(l, json_string_value(json_object_get(one, "file")), root);
 
 		if (of)
 			read_end(l->rt, of, one);
@@ -240,12 +240,12 @@ static const char *text_of(struct trace *t, const json_t *object, const char *na
 static void read_restarts(struct raw_trace *rt, const json_t *root)
 {
 	const json_t *drain = json_object_get(root, "drain");
-	uint64_t times = number(drain, "restarts");
+	uint64_t times = number_of(drain, "restarts");
 
 	if (!times)
-		times = number(json_object_get(root, "totals"), "drain_restarts");
+		times = number_of(json_object_get(root, "totals"), "drain_restarts");
 	raw_add_restarts(rt, text_of(rt->trace, root, "hostname"), times,
-			 (int32_t)number(drain, "signal"), (int32_t)number(drain, "status"));
+			 (int32_t)number_of(drain, "signal"), (int32_t)number_of(drain, "status"));
 }
 
 /* Of the first launcher: what is known even where nothing was recorded. */

@@ -29,7 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before;
 static uintptr_t page;
 
-static struct raw_mapping *find(uintptr_t at)
+static struct raw_mapping *find_mapping(uintptr_t at)
 {
 	for (struct raw_mapping *m = atomic_load(&mappings); m; m = m->next) {
 		uintptr_t begin = atomic_load(&m->begin);
@@ -41,7 +41,7 @@ static struct raw_mapping *find(uintptr_t at)
 }
 
 /* Empty pages from the one that is missing to the end of the mapping. */
-static bool fill(struct raw_mapping *m, uintptr_t at)
+static bool fill_with_zeros(struct raw_mapping *m, uintptr_t at)
 {
 	uintptr_t from = at & ~(page - 1);
 	size_t bytes = atomic_load(&m->begin) + m->size - from;
@@ -56,9 +56,9 @@ static void on_bus(int number, siginfo_t *info, void *context)
 {
 	int saved = errno;
 	uintptr_t at = (uintptr_t)info->si_addr;
-	struct raw_mapping *m = info->si_code > 0 ? find(at) : NULL;
+	struct raw_mapping *m = info->si_code > 0 ? find_mapping(at) : NULL;
 
-	if (!m || !fill(m, at))
+	if (!m || !fill_with_zeros(m, at))
 		sigaction(SIGBUS, &before, NULL);
 	errno = saved;
 }
@@ -76,7 +76,7 @@ static void take_signal(void)
 	sigaction(SIGBUS, &action, NULL);
 }
 
-static struct raw_mapping *add(uintptr_t begin, size_t size)
+static struct raw_mapping *add_mapping(uintptr_t begin, size_t size)
 {
 	struct raw_mapping *m;
 
@@ -120,7 +120,7 @@ bool raw_map(const char *path, struct raw_mapping **out, const uint8_t **data, s
 		return true;
 	if (p == MAP_FAILED)
 		return false;
-	*out = add((uintptr_t)p, *size);
+	*out = add_mapping((uintptr_t)p, *size);
 	*data = p;
 	if (*out)
 		return true;

@@ -233,7 +233,7 @@ static kymo_status_t open_single(struct raw_trace *rt, const char *path)
 	return rt->processes ? open_file(rt, path) : KYMO_ERROR_NO_MEMORY;
 }
 
-static kymo_status_t fill(struct raw_trace *rt, const char *path)
+static kymo_status_t open_trace(struct raw_trace *rt, const char *path)
 {
 	struct stat st;
 	kymo_status_t status;
@@ -268,7 +268,7 @@ kymo_status_t raw_trace_open(const char *path, struct stream_log *log, struct ra
 	}
 	if (rt && rt->trace) {
 		rt->trace->ops[0].name = "undefined operation";
-		status = fill(rt, path);
+		status = open_trace(rt, path);
 	}
 	if (status == KYMO_ERROR_NO_MEMORY)
 		stream_error(log, "%s: not enough memory", path);

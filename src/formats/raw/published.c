@@ -10,8 +10,8 @@ bool raw_op_is_published(const struct t_op *op)
 	return op->flags & KYMO_OP_TIMED && op->field_count >= T_TIMED_FIELDS;
 }
 
-static void place(struct raw_chunk *c, const struct wire_value *v, const struct t_op *op,
-		  struct rec *out)
+static void place_published(struct raw_chunk *c, const struct wire_value *v, const struct t_op *op,
+			    struct rec *out)
 {
 	const struct raw_process *p = c->source;
 	uint32_t clock = map_get(&p->clock_ids, v[TIMED_CLOCK].u);
@@ -43,5 +43,5 @@ void raw_decode_published(struct raw_chunk *c, const struct wire_record *w, cons
 				i < own ? &skip : &v[i - own]))
 			return;
 	}
-	place(c, v, op, out);
+	place_published(c, v, op, out);
 }

@@ -22,7 +22,7 @@ static int64_t first_of(const struct raw_process *p, const struct raw_block *b)
 	return tick_map_ns(&p->ticks, b->first_tick > before ? b->first_tick - before : 0);
 }
 
-static struct span *add(struct spans *s)
+static struct span *add_span(struct spans *s)
 {
 	if (!vec_reserve(&s->at, &s->room, s->count, 1))
 		return NULL;
@@ -58,7 +58,7 @@ static bool find_in(struct spans *s, uint32_t process)
 		raw_file_block(&p->file, i, &b);
 		if (b.type != RAW_CHUNK || b.chunk_type != WIRE_CHUNK_RECORDS)
 			continue;
-		x = add(s);
+		x = add_span(s);
 		if (!x) {
 			free(last);
 			return false;

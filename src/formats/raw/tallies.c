@@ -154,7 +154,7 @@ static void take_work(struct trace *t, const struct wire_work *w, struct t_tally
 					     .peak = w->peak};
 }
 
-static void add(struct raw_process *p, const struct entry *e, uint32_t thread)
+static void add_entry(struct raw_process *p, const struct entry *e, uint32_t thread)
 {
 	struct trace *t = p->rt->trace;
 	struct t_tally y = {0}, *out;
@@ -182,7 +182,7 @@ static void add(struct raw_process *p, const struct entry *e, uint32_t thread)
 void raw_read_tallies(struct raw_process *p)
 {
 	p->first_tally = p->rt->trace->tallies_count;
-	each(p, true, add);
+	each(p, true, add_entry);
 	p->end_tally = p->rt->trace->tallies_count;
 }
 

@@ -51,7 +51,7 @@ static void close_until(struct open_thread *t, int64_t time)
 		t->depth--;
 }
 
-static void push(struct open_thread *t, int64_t end, int64_t scope, uint64_t call)
+static void push_call(struct open_thread *t, int64_t end, int64_t scope, uint64_t call)
 {
 	if (!t->stack)
 		t->stack = malloc(DEPTH * sizeof(*t->stack));
@@ -62,7 +62,7 @@ static void push(struct open_thread *t, int64_t end, int64_t scope, uint64_t cal
 	t->stack[t->depth++] = (struct open){end, scope, call};
 }
 
-static void fill(const struct open_thread *t, struct rec_sample *s)
+static void fill_sample(const struct open_thread *t, struct rec_sample *s)
 {
 	const struct open *o = t->depth ? &t->stack[t->depth - 1] : NULL;
 
@@ -84,9 +84,9 @@ void enclosing_scope_update(struct within *w, enum raw_kind kind, union raw_any 
 	t = &w->threads[any->rec.thread];
 	close_until(t, any->rec.start);
 	if (kind == RAW_KIND_CALL)
-		push(t, any->rec.end, any->rec.scope, any->rec.id);
+		push_call(t, any->rec.end, any->rec.scope, any->rec.id);
 	else if (kind == RAW_KIND_SAMPLE)
-		fill(t, &any->sample);
+		fill_sample(t, &any->sample);
 	else if (any->marker.scope && !any->marker.starter)
-		push(t, any->rec.end, any->marker.scope, 0);
+		push_call(t, any->rec.end, any->marker.scope, 0);
 }

@@ -238,8 +238,9 @@ static const char views[] =
 	"JOIN op_field f ON f.op = c.op AND f.name = j.key "
 	"LEFT JOIN thread t ON t.id = c.thread LEFT JOIN process p ON p.id = t.process;";
 
-static bool add(sqlite3 *db, const char *name, int argc, struct functions *f,
-		void (*function)(sqlite3_context *, int, sqlite3_value **), void (*destroy)(void *))
+static bool add_function(sqlite3 *db, const char *name, int argc, struct functions *f,
+			 void (*function)(sqlite3_context *, int, sqlite3_value **),
+			 void (*destroy)(void *))
 {
 	return sqlite3_create_function_v2(db, name, argc,
 					  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, f,
@@ -247,7 +248,7 @@ static bool add(sqlite3 *db, const char *name, int argc, struct functions *f,
 }
 
 /* Of functions that read for themselves; the others have what the store's reader frees. */
-static void forget(void *data)
+static void free_functions(void *data)
 {
 	struct functions *f = data;
 
@@ -261,11 +262,11 @@ static void forget(void *data)
 /* The last one to go frees `f`, which SQLite does when creating it fails, too. */
 static bool add_all(sqlite3 *db, struct functions *f)
 {
-	return add(db, "kymo_arg", 2, f, arg_function, NULL) &&
-	       add(db, "kymo_arg", 3, f, arg_function, NULL) &&
-	       add(db, "kymo_args", 1, f, args_function, NULL) &&
-	       add(db, "kymo_args", 2, f, args_function, NULL) &&
-	       add(db, "kymo_status", 2, f, status_function, forget);
+	return add_function(db, "kymo_arg", 2, f, arg_function, NULL) &&
+	       add_function(db, "kymo_arg", 3, f, arg_function, NULL) &&
+	       add_function(db, "kymo_args", 1, f, args_function, NULL) &&
+	       add_function(db, "kymo_args", 2, f, args_function, NULL) &&
+	       add_function(db, "kymo_status", 2, f, status_function, free_functions);
 }
 
 bool store_functions(sqlite3 *db, const struct trace *t, struct arguments_reader *side)

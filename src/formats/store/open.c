@@ -212,7 +212,7 @@ static kymo_status_t refuse(struct store *s, const char *why)
 	return KYMO_ERROR_CORRUPT;
 }
 
-static kymo_status_t load(struct store *s)
+static kymo_status_t load_store(struct store *s)
 {
 	struct sql_context c = {.db = s->db};
 	char version[16];
@@ -255,7 +255,7 @@ kymo_status_t store_open(const char *path, struct stream_log *log, struct store 
 	s->log = log;
 	s->path = strdup(path);
 	if (s->path && open_read_only(path, &s->db)) {
-		status = load(s);
+		status = load_store(s);
 	} else {
 		stream_error(log, "%s: %s", path, s->db ? sqlite3_errmsg(s->db) : strerror(errno));
 		status = KYMO_ERROR_SYSTEM;

@@ -18,7 +18,7 @@ void sql_release(struct sql_context *c)
 	c->string_add = c->string_get = NULL;
 }
 
-static sqlite3_stmt *prepare(sqlite3 *db, struct text *sql)
+static sqlite3_stmt *prepare_statement(sqlite3 *db, struct text *sql)
 {
 	sqlite3_stmt *s = NULL;
 
@@ -39,7 +39,7 @@ sqlite3_stmt *sql_insert(sqlite3 *db, const struct sql_table *t)
 	for (unsigned i = 0; i < t->count; i++)
 		text_add(&sql, ",?");
 	text_add(&sql, ")");
-	return prepare(db, &sql);
+	return prepare_statement(db, &sql);
 }
 
 sqlite3_stmt *sql_select(sqlite3 *db, const struct sql_table *t)
@@ -50,7 +50,7 @@ sqlite3_stmt *sql_select(sqlite3 *db, const struct sql_table *t)
 	for (unsigned i = 0; i < t->count; i++)
 		text_addf(&sql, ",\"%s\"", t->columns[i].name);
 	text_addf(&sql, " FROM \"%s\" ORDER BY id", t->name);
-	return prepare(db, &sql);
+	return prepare_statement(db, &sql);
 }
 
 /* ---- strings ----------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ bool sql_write(struct sql_context *c, sqlite3_stmt *insert, const struct sql_tab
 #undef MEMBER
 #define MEMBER(type, p) (*(type *)(p))
 
-static void take(struct sql_context *c, sqlite3_stmt *s, int at, uint8_t type, void *p)
+static void take_column(struct sql_context *c, sqlite3_stmt *s, int at, uint8_t type, void *p)
 {
 	switch (type) {
 	case SQL_U8:
@@ -204,6 +204,6 @@ void sql_read(struct sql_context *c, sqlite3_stmt *select, const struct sql_tabl
 	      void *structure)
 {
 	for (unsigned i = 0; i < t->count; i++)
-		take(c, select, (int)i + 1, t->columns[i].type,
-		     (char *)structure + t->columns[i].offset);
+		take_column(c, select, (int)i + 1, t->columns[i].type,
+			    (char *)structure + t->columns[i].offset);
 }

@@ -4,13 +4,13 @@
 
 #include "formats/text/text.h"
 
-static void add(struct text_writer *w, const char *before, uint64_t v)
+static void add_unsigned(struct text_writer *w, const char *before, uint64_t v)
 {
 	output_text(&w->out, before);
 	output_unsigned(&w->out, v);
 }
 
-static void begin(struct text_writer *w, const struct rec *r)
+static void begin_line(struct text_writer *w, const struct rec *r)
 {
 	if (w->o.entry_exit)
 		text_flush_exits(w, r->start);
@@ -18,7 +18,7 @@ static void begin(struct text_writer *w, const struct rec *r)
 	output_name(&w->out, w->op_names[r->op]);
 }
 
-static kymo_status_t end(struct text_writer *w)
+static kymo_status_t end_line(struct text_writer *w)
 {
 	output_char(&w->out, '\n');
 	return output_status(&w->out);
@@ -32,11 +32,11 @@ kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r)
 
 	if (w->o.device_only)
 		return KYMO_OK;
-	begin(w, &r->base);
+	begin_line(w, &r->base);
 	if (r->lost) {
-		add(w, " *** ", r->lost);
+		add_unsigned(w, " *** ", r->lost);
 		output_text(&w->out, " samples lost");
-		return end(w);
+		return end_line(w);
 	}
 	for (uint32_t i = 0; i < stack->count; i++) {
 		output_text(&w->out, i ? " < " : " ");
@@ -44,14 +44,14 @@ kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r)
 	}
 	if (r->kernel)
 		output_text(&w->out, " [kernel]");
-	add(w, " cpu=", r->cpu);
+	add_unsigned(w, " cpu=", r->cpu);
 	if (r->correlation)
-		add(w, " call=", r->correlation);
+		add_unsigned(w, " call=", r->correlation);
 	if (r->base.scope) {
 		output_text(&w->out, " in=");
 		output_signed(&w->out, r->base.scope);
 	}
-	return end(w);
+	return end_line(w);
 }
 
 /* Of the device, so shown where only devices are asked for. */
@@ -60,31 +60,31 @@ kymo_status_t text_device_sample(struct stream_sink *s, const struct rec_device_
 	struct text_writer *w = text_writer_of(s);
 	const struct t_code *code = &w->t->codes[r->code];
 
-	begin(w, &r->base);
+	begin_line(w, &r->base);
 	if (r->lost || r->full) {
-		add(w, " *** ", r->lost);
+		add_unsigned(w, " *** ", r->lost);
 		output_text(&w->out, " samples lost");
 		if (r->full)
 			output_text(&w->out, ", and those for which a buffer was full");
-		return end(w);
+		return end_line(w);
 	}
 	output_char(&w->out, ' ');
 	output_name(&w->out, code->function);
-	add(w, "+", code->offset);
+	add_unsigned(w, "+", code->offset);
 	if (code->line) {
 		output_text(&w->out, " ");
 		output_name(&w->out, code->file);
-		add(w, ":", code->line);
+		add_unsigned(w, ":", code->line);
 	}
 	output_char(&w->out, ' ');
 	output_name(&w->out, w->t->strings[r->reason].text);
-	add(w, " samples=", r->samples);
-	add(w, " idle=", r->idle);
+	add_unsigned(w, " samples=", r->samples);
+	add_unsigned(w, " idle=", r->idle);
 	output_text(&w->out, " of ");
 	output_name(&w->out, w->t->agents[r->agent].label);
 	if (r->correlation)
-		add(w, " call=", r->correlation);
-	return end(w);
+		add_unsigned(w, " call=", r->correlation);
+	return end_line(w);
 }
 
 kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r)
@@ -95,11 +95,11 @@ kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r)
 
 	if (w->o.device_only)
 		return KYMO_OK;
-	begin(w, &r->base);
+	begin_line(w, &r->base);
 	output_char(&w->out, ' ');
 	output_name(&w->out, c->name);
 	if (*c->dimensions) {
-		add(w, "[", r->instance);
+		add_unsigned(w, "[", r->instance);
 		output_char(&w->out, ']');
 	}
 	snprintf(value, sizeof(value), "=%.15g", r->value);
@@ -122,6 +122,6 @@ kymo_status_t text_counter(struct stream_sink *s, const struct rec_counter *r)
 			    r->kernel ? w->t->kernels[r->kernel].name : w->t->ops[r->call_op].name);
 	}
 	if (r->correlation)
-		add(w, " call=", r->correlation);
-	return end(w);
+		add_unsigned(w, " call=", r->correlation);
+	return end_line(w);
 }

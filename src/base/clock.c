@@ -35,7 +35,7 @@ static bool tsc_usable(void)
 }
 #endif
 
-static enum tick_source choose(void)
+static enum tick_source choose_source(void)
 {
 	const char *wish = getenv("KYMO_CLOCK");
 
@@ -56,7 +56,7 @@ void tick_init(void)
 
 	if (done)
 		return;
-	tick_source_chosen = choose();
+	tick_source_chosen = choose_source();
 	tick_sync_take(&first);
 	done = true;
 }

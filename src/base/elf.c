@@ -127,7 +127,7 @@ static const ElfW(Sym) * by_hash(const struct tables *t, const struct search *s)
 	return NULL;
 }
 
-static int look(struct dl_phdr_info *object, size_t size, void *data)
+static int look_in_object(struct dl_phdr_info *object, size_t size, void *data)
 {
 	struct search *s = data;
 	const ElfW(Sym) * symbol;
@@ -149,7 +149,7 @@ unsigned elf_find_in(elf_wanted_fn wanted, const void *data, const char *name, v
 	struct search s = {name, sysv_hash_of(name), gnu_hash_of(name), wanted, data, out, 0, most};
 
 	if (most)
-		dl_iterate_phdr(look, &s);
+		dl_iterate_phdr(look_in_object, &s);
 	return s.found;
 }
 
@@ -158,7 +158,7 @@ unsigned elf_find_everywhere(const char *name, void **out, unsigned most)
 	return elf_find_in(NULL, NULL, name, out, most);
 }
 
-static int loaded(struct dl_phdr_info *object, size_t size, void *data)
+static int read_adds(struct dl_phdr_info *object, size_t size, void *data)
 {
 	*(uint64_t *)data = object->dlpi_adds;
 	return 1;
@@ -168,6 +168,6 @@ uint64_t elf_objects_loaded(void)
 {
 	uint64_t adds = 0;
 
-	dl_iterate_phdr(loaded, &adds);
+	dl_iterate_phdr(read_adds, &adds);
 	return adds;
 }

@@ -27,7 +27,7 @@ static const char *const size_names[] = {
 
 enum { GENERATIONS = 16 }; /* between a proxy and a rank */
 
-static const char *lookup(const char *block, size_t bytes, const char *name)
+static const char *lookup_variable(const char *block, size_t bytes, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -38,12 +38,12 @@ static const char *lookup(const char *block, size_t bytes, const char *name)
 	return NULL;
 }
 
-static const char *first(const char *block, size_t bytes, const char *const *names)
+static const char *first_variable(const char *block, size_t bytes, const char *const *names)
 {
 	const char *v = NULL;
 
 	for (; *names && !v; names++)
-		v = lookup(block, bytes, *names);
+		v = lookup_variable(block, bytes, *names);
 	return v;
 }
 
@@ -70,29 +70,29 @@ static void set_id(struct job *job, const char *id)
 /* Two job steps of one allocation are two jobs. A batch script's own step starts no ranks. */
 static void slurm_id(struct job *job, const char *block, size_t bytes)
 {
-	const char *id = lookup(block, bytes, "SLURM_JOB_ID");
-	const char *step = lookup(block, bytes, "SLURM_STEP_ID");
+	const char *id = lookup_variable(block, bytes, "SLURM_JOB_ID");
+	const char *step = lookup_variable(block, bytes, "SLURM_STEP_ID");
 
-	if (id && step && lookup(block, bytes, "SLURM_PROCID"))
+	if (id && step && lookup_variable(block, bytes, "SLURM_PROCID"))
 		snprintf(job->id, sizeof(job->id), "slurm-%.24s.%.24s", id, step);
 }
 
 /* MVAPICH's mpirun_rsh tells each node's starter where it runs itself. */
 static void mpirun_rsh_id(struct job *job, const char *block, size_t bytes)
 {
-	const char *host = lookup(block, bytes, "MPISPAWN_MPIRUN_HOST");
-	const char *id = lookup(block, bytes, "MPISPAWN_MPIRUN_ID");
-	const char *port = lookup(block, bytes, "MPISPAWN_MPIRUN_PORT");
+	const char *host = lookup_variable(block, bytes, "MPISPAWN_MPIRUN_HOST");
+	const char *id = lookup_variable(block, bytes, "MPISPAWN_MPIRUN_ID");
+	const char *port = lookup_variable(block, bytes, "MPISPAWN_MPIRUN_PORT");
 
-	if (host && id && lookup(block, bytes, "MV2_COMM_WORLD_RANK"))
+	if (host && id && lookup_variable(block, bytes, "MV2_COMM_WORLD_RANK"))
 		snprintf(job->id, sizeof(job->id), "%.32s-%.12s-%.8s", host, id, port ? port : "0");
 }
 
 static void flux_id(struct job *job, const char *block, size_t bytes)
 {
-	const char *id = lookup(block, bytes, "FLUX_JOB_ID");
+	const char *id = lookup_variable(block, bytes, "FLUX_JOB_ID");
 
-	if (id && lookup(block, bytes, "FLUX_TASK_RANK"))
+	if (id && lookup_variable(block, bytes, "FLUX_TASK_RANK"))
 		set_id(job, id);
 }
 
@@ -109,12 +109,12 @@ static void hydra_id(struct job *job, const struct job_starter *starter)
 void job_from_environment(struct job *job, const char *block, size_t bytes,
 			  const struct job_starter *starter)
 {
-	const char *id = first(block, bytes, id_names);
-	bool pmi = lookup(block, bytes, "PMI_RANK") != NULL;
+	const char *id = first_variable(block, bytes, id_names);
+	bool pmi = lookup_variable(block, bytes, "PMI_RANK") != NULL;
 
 	memset(job, 0, sizeof(*job));
-	job->rank = number(first(block, bytes, rank_names), JOB_UNKNOWN);
-	job->size = number(first(block, bytes, size_names), 0);
+	job->rank = number(first_variable(block, bytes, rank_names), JOB_UNKNOWN);
+	job->size = number(first_variable(block, bytes, size_names), 0);
 	if (id)
 		set_id(job, id);
 	else
@@ -244,7 +244,7 @@ void job_of_process(struct job *job, int pid)
 	bytes = block ? bytes : 0;
 	/* The way up to what started the ranks is long: it is gone where it can lead to something.
 	 */
-	starts = block && lookup(block, bytes, "PMI_RANK");
+	starts = block && lookup_variable(block, bytes, "PMI_RANK");
 	if (starts)
 		find_starter(&starter, pid);
 	job_from_environment(job, block ? block : "", bytes, starts ? &starter : NULL);

@@ -186,7 +186,7 @@ static bool check_list(const struct knob *k, const char *s, char error[KNOB_ERRO
 	return true;
 }
 
-static bool store(struct knob_table *t, unsigned row, const char *s, char why[KNOB_ERROR_MAX])
+static bool set_value(struct knob_table *t, unsigned row, const char *s, char why[KNOB_ERROR_MAX])
 {
 	const struct knob *k = &t->rows[row];
 	void *m = member(t, row);
@@ -217,8 +217,8 @@ static bool store(struct knob_table *t, unsigned row, const char *s, char why[KN
 }
 
 /* How the user wrote it, for messages: "--mode", "KYMO_MODE", "mode". */
-static void origin(const struct knob_table *t, unsigned row, enum knob_source source, char *out,
-		   size_t size)
+static void describe_origin(const struct knob_table *t, unsigned row, enum knob_source source,
+			    char *out, size_t size)
 {
 	if (source == KNOB_ENVIRONMENT)
 		knob_environment_name(t, row, out, size);
@@ -227,7 +227,7 @@ static void origin(const struct knob_table *t, unsigned row, enum knob_source so
 }
 
 /* Kept for ever, as all values are. */
-static const char *joined(const char *before, const char *text)
+static const char *join_texts(const char *before, const char *text)
 {
 	struct text t = {0};
 
@@ -244,9 +244,9 @@ bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_so
 		return true;
 	if (t->rows[row].flags & KNOB_REPEAT && source == KNOB_ARGUMENT &&
 	    t->source[row] == KNOB_ARGUMENT)
-		text = joined(*(const char **)member(t, row), text);
-	if (!store(t, row, text, why)) {
-		origin(t, row, source, where, sizeof(where));
+		text = join_texts(*(const char **)member(t, row), text);
+	if (!set_value(t, row, text, why)) {
+		describe_origin(t, row, source, where, sizeof(where));
 		return fail(error, "%s: %.300s", where, why);
 	}
 	t->source[row] = (uint8_t)source;
@@ -458,7 +458,7 @@ struct kept {
 	char s[];
 };
 
-static const char *keep(const char *s)
+static const char *keep_text(const char *s)
 {
 	static struct kept *all;
 	struct kept *k = malloc(sizeof(*k) + strlen(s) + 1);
@@ -501,7 +501,7 @@ static bool take_line(struct knob_table *t, char *line, char error[KNOB_ERROR_MA
 			    guess ? "; did you mean \"" : "", guess ? guess : "",
 			    guess ? "\"?" : "");
 	}
-	value = keep(trim(equals + 1));
+	value = keep_text(trim(equals + 1));
 	if (!value)
 		return fail(error, "out of memory");
 	return knob_set(t, (unsigned)row, value, KNOB_CONFIG, error);

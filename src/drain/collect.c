@@ -55,7 +55,7 @@ static bool copy_all(int from, int to)
 	return n == 0;
 }
 
-static bool copy(const char *from, const char *to)
+static bool copy_file(const char *from, const char *to)
 {
 	int in = open(from, O_RDONLY | O_CLOEXEC);
 	int out;
@@ -107,7 +107,7 @@ bool collect_file(char path[PATH_MAX], const char *trace, const struct collect_n
 
 	snprintf(part, sizeof(part), "%.*s/raw/.%.200s.%s.part", PATH_MAX - 300, trace, name,
 		 rawfile_token());
-	if (!copy(path, part))
+	if (!copy_file(path, part))
 		return false;
 	fd = take_name(final, path, trace);
 	if (fd >= 0) {

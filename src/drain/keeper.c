@@ -21,7 +21,7 @@ enum { DEATHS = 3, DEATHS_SECONDS = 10 }; /* so many within that time: the next 
  * Not fork(): the two have one table of descriptors, so that what the drain opens is open here. The
  * keeper has one thread, and the drain takes nothing from the C library that knows of processes.
  */
-static pid_t start(const struct drain_config *config, struct journal *j, enum drain_task task)
+static pid_t start_drain(const struct drain_config *config, struct journal *j, enum drain_task task)
 {
 #ifdef __s390x__
 	pid_t pid = (pid_t)syscall(SYS_clone, NULL, CLONE_FILES | SIGCHLD, NULL, NULL, 0L);
@@ -36,7 +36,7 @@ static pid_t start(const struct drain_config *config, struct journal *j, enum dr
 	_exit(0);
 }
 
-static int await(pid_t pid)
+static int await_drain(pid_t pid)
 {
 	int status;
 
@@ -63,23 +63,23 @@ static bool note_death(struct journal *j, int status)
 	return often;
 }
 
-static int keep(const struct drain_config *config, struct journal *j, pid_t drain)
+static int keep_running(const struct drain_config *config, struct journal *j, pid_t drain)
 {
 	for (;;) {
-		int status = await(drain);
+		int status = await_drain(drain);
 
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 			return 0;
 		if (note_death(j, status) || atomic_load(&j->full))
 			break;
-		drain = start(config, j, DRAIN_GO_ON);
+		drain = start_drain(config, j, DRAIN_GO_ON);
 		if (drain < 0)
 			return 1;
 	}
 	/* Nobody is to wait for another. */
-	drain = start(config, j, DRAIN_GIVE_UP);
+	drain = start_drain(config, j, DRAIN_GIVE_UP);
 	if (drain > 0)
-		await(drain);
+		await_drain(drain);
 	return 1;
 }
 
@@ -93,10 +93,10 @@ int drain_keep(const struct drain_config *config)
 		j->keeper = getpid();
 		j->held[0] = place_hold(config->socket_path);
 		j->held[1] = file_hold(config->trace);
-		drain = start(config, j, DRAIN_BEGIN);
+		drain = start_drain(config, j, DRAIN_BEGIN);
 	}
 	if (drain > 0)
-		return keep(config, j, drain);
+		return keep_running(config, j, drain);
 	/* One that has nobody to start another. */
 	journal_free(j);
 	prctl(PR_SET_NAME, "kymo-drain");

@@ -203,7 +203,7 @@ static bool sweep_one(int at, const char *name)
 	return removed;
 }
 
-static unsigned sweep(const char *path)
+static unsigned sweep_folder(const char *path)
 {
 	struct dirent *e;
 	unsigned n = 0;
@@ -221,7 +221,7 @@ static unsigned sweep(const char *path)
 unsigned place_sweep(void)
 {
 	const char *dir = runtime_folder();
-	unsigned n = sweep(dir);
+	unsigned n = sweep_folder(dir);
 
-	return strcmp(dir, "/tmp") == 0 ? n : n + sweep("/tmp");
+	return strcmp(dir, "/tmp") == 0 ? n : n + sweep_folder("/tmp");
 }

@@ -306,7 +306,7 @@ static int by_sequence(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-static unsigned look(const struct producer *p, uint32_t count, enum shm_chunk_state state)
+static unsigned count_chunks(const struct producer *p, uint32_t count, enum shm_chunk_state state)
 {
 	struct shm_chunk_ctl *ctl = ctl_of(p);
 	unsigned n = 0;
@@ -323,14 +323,14 @@ static unsigned look(const struct producer *p, uint32_t count, enum shm_chunk_st
  * look can see a thread's newer chunk and miss the older one that was handed over meanwhile; so it
  * looks twice, and of those that only the second look saw takes what precedes a chunk of the first.
  */
-static unsigned find(const struct producer *p, enum shm_chunk_state state, bool lasting_only)
+static unsigned find_chunks(const struct producer *p, enum shm_chunk_state state, bool lasting_only)
 {
 	uint32_t count = chunk_count(p), thread = 0;
 	struct shm_chunk_ctl *ctl = ctl_of(p);
 	bool keep = false;
 	unsigned n = 0, kept = 0;
 
-	if (look(p, count, state) == 0)
+	if (count_chunks(p, count, state) == 0)
 		return 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct wire_chunk *c = chunk_of(p, i);
@@ -687,7 +687,7 @@ static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_bl
  * In a flight recorder a thread of the program may want the oldest chunk for itself at any time:
  * what is read is claimed first.
  */
-static bool claim(const struct producer *p, const struct found *f)
+static bool claim_chunk(const struct producer *p, const struct found *f)
 {
 	_Atomic uint32_t *state = &ctl_of(p)[f->chunk].state;
 	const struct wire_chunk *c = chunk_of(p, f->chunk);
@@ -826,7 +826,7 @@ static void write_state(struct producer *p)
  */
 static void copy_unfinished(struct producer *p)
 {
-	unsigned n = find(p, SHM_FILLING, false);
+	unsigned n = find_chunks(p, SHM_FILLING, false);
 
 	for (unsigned i = 0; i < n; i++)
 		copy_chunk(p, found[i].chunk, true, RAW_PARTIAL);
@@ -844,9 +844,9 @@ static unsigned do_pass(struct producer *p, bool all)
 	producer_beat(p);
 	p->seen_full = atomic_load_explicit(&p->shm->full, memory_order_acquire);
 	all |= !recorder || atomic_load(&p->shm->flushed) != flush;
-	n = find(p, SHM_FULL, !all);
+	n = find_chunks(p, SHM_FULL, !all);
 	for (unsigned i = 0; i < n; i++) {
-		if (recorder && !claim(p, &found[i]))
+		if (recorder && !claim_chunk(p, &found[i]))
 			continue;
 		copy_chunk(p, found[i].chunk, false, RAW_CHUNK);
 		taken[taken_count++] = found[i].chunk;
@@ -870,7 +870,7 @@ static unsigned do_pass(struct producer *p, bool all)
 	return n;
 }
 
-static unsigned pass(struct producer *p, bool all)
+static unsigned pass_chunks(struct producer *p, bool all)
 {
 	uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	unsigned n = do_pass(p, all);
@@ -889,7 +889,7 @@ unsigned producer_pass(struct producer *p)
 		p->seen_full = atomic_load_explicit(&p->shm->full, memory_order_acquire);
 		return 0;
 	}
-	return pass(p, false);
+	return pass_chunks(p, false);
 }
 
 void producer_ask(struct producer *p, uint32_t asked)
@@ -972,9 +972,9 @@ void producer_finish(struct producer *p, int wait_status, struct drain_totals *t
 	unsigned n;
 
 	producer_guard(p);
-	while (pass(p, true) > 0)
+	while (pass_chunks(p, true) > 0)
 		;
-	n = find(p, SHM_FILLING, false);
+	n = find_chunks(p, SHM_FILLING, false);
 	for (unsigned i = 0; i < n; i++) {
 		if (is_already(p, &found[i]))
 			continue;

@@ -228,8 +228,8 @@ void rawfile_commit_needed(struct rawfile *f, struct raw_block *b)
 	batch_commit(&f->needed, b);
 }
 
-static void add(struct raw_batch *batch, uint16_t type, const void *payload, uint32_t bytes,
-		uint64_t tick)
+static void add_block(struct raw_batch *batch, uint16_t type, const void *payload, uint32_t bytes,
+		      uint64_t tick)
 {
 	struct raw_block b = {
 		.type = type, .raw = bytes, .first_tick = tick, .last_tick = UINT64_MAX};
@@ -246,18 +246,18 @@ void rawfile_add(struct rawfile *f, uint16_t type, const void *payload, uint32_t
 {
 	if (f->pending.bytes && !rawfile_fits(f, bytes))
 		rawfile_flush(f);
-	add(&f->pending, type, payload, bytes, 0);
+	add_block(&f->pending, type, payload, bytes, 0);
 }
 
 void rawfile_add_needed(struct rawfile *f, uint16_t type, const void *payload, uint32_t bytes)
 {
-	add(&f->needed, type, payload, bytes, 0);
+	add_block(&f->needed, type, payload, bytes, 0);
 }
 
 void rawfile_add_at(struct rawfile *f, uint16_t type, const void *payload, uint32_t bytes,
 		    uint64_t tick)
 {
-	add(&f->needed, type, payload, bytes, tick);
+	add_block(&f->needed, type, payload, bytes, tick);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -281,7 +281,7 @@ static void count_lost(struct rawfile *f, const struct raw_block *b, const uint8
 }
 
 /* `written` bytes of the batch reached the file: keeps whole blocks, counts the others. */
-static void cut(struct rawfile *f, const struct raw_batch *batch, size_t written)
+static void cut_batch(struct rawfile *f, const struct raw_batch *batch, size_t written)
 {
 	size_t at = 0, kept = 0;
 
@@ -305,7 +305,7 @@ static void cut(struct rawfile *f, const struct raw_batch *batch, size_t written
 }
 
 /* Whole blocks of the batch that have room, in bytes; less than all: errno tells why. */
-static size_t fitting(struct rawfile *f, const struct raw_batch *batch, uint64_t keep)
+static size_t fitting_bytes(struct rawfile *f, const struct raw_batch *batch, uint64_t keep)
 {
 	size_t allowed = 0, at = 0, whole = 0;
 	int error;
@@ -336,7 +336,7 @@ static void write_batch(struct rawfile *f, struct raw_batch *batch, uint64_t kee
 
 	if (batch->bytes == 0)
 		return;
-	room = refused ? 0 : fitting(f, batch, keep);
+	room = refused ? 0 : fitting_bytes(f, batch, keep);
 	if (room < batch->bytes)
 		error = errno;
 	if (room)
@@ -348,7 +348,7 @@ static void write_batch(struct rawfile *f, struct raw_batch *batch, uint64_t kee
 	if (written == batch->bytes)
 		f->bytes += written;
 	else
-		cut(f, batch, written);
+		cut_batch(f, batch, written);
 	batch->bytes = 0;
 }
 
@@ -367,7 +367,7 @@ bool rawfile_flush(struct rawfile *f)
 void rawfile_end(struct rawfile *f, const struct raw_end *end)
 {
 	rawfile_flush(f);
-	add(&f->needed, RAW_END, end, sizeof(*end), end->tick);
+	add_block(&f->needed, RAW_END, end, sizeof(*end), end->tick);
 	write_batch(f, &f->needed, 0, false);
 }
 

@@ -134,7 +134,7 @@ static void settle_records(struct producer *p, const struct scan_chunk *c, bool 
 	atomic_compare_exchange_strong(state, &read, SHM_FULL); /* of a flight recorder */
 }
 
-static void settle(struct producer *p, const struct scan *s)
+static void settle_producer(struct producer *p, const struct scan *s)
 {
 	for (unsigned i = 0; i < s->count; i++) {
 		const struct scan_chunk *c = &s->chunks[i];
@@ -203,7 +203,7 @@ static void continue_file(struct producer *p)
 	if (p->kept->counts.failed)
 		p->file.failed = p->kept->counts.failed;
 	take_counts(p, &p->kept->counts);
-	settle(p, &s);
+	settle_producer(p, &s);
 	write_note(p);
 	p->told = s.told;
 	p->open_told = s.open_told;

@@ -209,7 +209,7 @@ static void replay_entry(struct drain *d, struct journal_entry *e)
 	}
 }
 
-static void replay(struct drain *d)
+static void replay_journal(struct drain *d)
 {
 	struct journal_entry *e = NULL;
 
@@ -322,7 +322,7 @@ static void sort_out_descriptors(struct drain *d)
 
 /* ---- going on -------------------------------------------------------------------------------- */
 
-static void watch(struct drain *d, int fd)
+static void watch_descriptor(struct drain *d, int fd)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data = {.fd = fd}};
 
@@ -338,7 +338,7 @@ static void go_on(struct drain *d)
 		struct producer *p = *at;
 
 		if (producer_continue(p)) {
-			watch(d, p->pidfd);
+			watch_descriptor(d, p->pidfd);
 			d->missing_pidfd |= p->pidfd < 0;
 			if ((int32_t)(p->asked - d->steering.asked) > 0)
 				d->steering.asked = p->asked;
@@ -387,13 +387,13 @@ static void tell_restarts(struct drain *d)
 
 void resume(struct drain *d)
 {
-	replay(d);
+	replay_journal(d);
 	tell_restarts(d);
 	sort_out_descriptors(d);
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	for (struct pending_client *g = d->pending_clients; g; g = g->next)
-		watch(d, g->fd);
-	watch(d, d->program_fd);
+		watch_descriptor(d, g->fd);
+	watch_descriptor(d, d->program_fd);
 	go_on(d);
 	if (d->steering.standing && d->phase == PHASE_RECORDING)
 		place_stands(d->config->socket_path, SHM_ASKED_WHAT(d->steering.standing));
@@ -404,7 +404,7 @@ void resume_give_up(struct drain *d)
 {
 	struct producer *next;
 
-	replay(d);
+	replay_journal(d);
 	for (struct producer *p = d->producers; p; p = next) {
 		next = p->next;
 		producer_give_up(p);

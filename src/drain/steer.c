@@ -20,14 +20,14 @@ void steer_init(struct steering *s, struct journal *j)
 }
 
 /* For a drain in the place of this one. */
-static void keep(const struct steering *s)
+static void journal_steering(const struct steering *s)
 {
 	struct journal_steer entry = {s->asked, s->standing};
 
 	journal_add(s->journal, JOURNAL_STEER, &entry, sizeof(entry), NULL);
 }
 
-static void answer(int fd, struct steer_answer *a)
+static void send_answer(int fd, struct steer_answer *a)
 {
 	a->magic = STEER_MAGIC;
 	a->version = STEER_VERSION;
@@ -51,14 +51,14 @@ bool steer_begin(struct steering *s, int fd, const struct steer_request *request
 	else if (s->fd >= 0)
 		a.status = KYMO_ERROR_BUSY;
 	if (a.status != KYMO_OK) {
-		answer(fd, &a);
+		send_answer(fd, &a);
 		return false;
 	}
 	s->fd = fd;
 	s->asked = next_number(s, request->what);
 	if (request->what != KYMO_STEER_FLUSH)
 		s->standing = s->asked;
-	keep(s);
+	journal_steering(s);
 	s->deadline = clock_ns(CLOCK_MONOTONIC) + request->wait_ns;
 	for (struct producer *p = producers; p; p = p->next)
 		if (p->begun || request->what != KYMO_STEER_FLUSH)
@@ -75,7 +75,7 @@ static bool stands(uint32_t number)
 static void set_standing(struct steering *s, uint32_t number)
 {
 	s->standing = number;
-	keep(s);
+	journal_steering(s);
 }
 
 void steer_newcomer(struct steering *s, struct producer *p)
@@ -139,6 +139,6 @@ void steer_serve(struct steering *s, struct producer *producers)
 	if (a.answered < a.processes && clock_ns(CLOCK_MONOTONIC) < s->deadline)
 		return;
 	a.waiting = count_waiting(producers);
-	answer(s->fd, &a);
+	send_answer(s->fd, &a);
 	s->fd = -1;
 }

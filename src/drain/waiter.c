@@ -32,7 +32,7 @@ static struct futex_waitv word(const _Atomic uint32_t *address, uint32_t value)
 }
 
 /* Descriptors ready: wakes the drain, then waits until it has looked. */
-static void *watch(void *data)
+static void *watch_descriptors(void *data)
 {
 	struct waiter *s = data;
 	struct pollfd p = {s->epoll, POLLIN, 0};
@@ -57,7 +57,7 @@ static bool start_watch(struct waiter *s)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, THREAD_STACK);
-	ok = pthread_create(&thread, &attr, watch, s) == 0;
+	ok = pthread_create(&thread, &attr, watch_descriptors, s) == 0;
 	pthread_attr_destroy(&attr);
 	return ok;
 }

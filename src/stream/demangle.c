@@ -12,7 +12,7 @@
 
 static char *(*known)(const char *symbol, char *out, size_t *size, int *status);
 
-static void find(void)
+static void find_demangler(void)
 {
 	void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
 	void *symbol = library ? dlsym(library, "__cxa_demangle") : NULL;
@@ -27,6 +27,6 @@ char *demangle(const char *symbol)
 
 	if (strncmp(symbol, "_Z", 2) != 0)
 		return NULL;
-	pthread_once(&once, find);
+	pthread_once(&once, find_demangler);
 	return known ? known(symbol, NULL, NULL, &status) : NULL;
 }

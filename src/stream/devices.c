@@ -30,7 +30,7 @@ static int by_process(const void *a, const void *b)
 	return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-static int identity(const struct device *x, const struct device *y)
+static int compare_identity(const struct device *x, const struct device *y)
 {
 	int order = strcmp(x->agent->name, y->agent->name);
 
@@ -48,7 +48,7 @@ static int identity(const struct device *x, const struct device *y)
 static int by_identity(const void *a, const void *b)
 {
 	const struct device *x = a, *y = b;
-	int order = identity(x, y);
+	int order = compare_identity(x, y);
 
 	return order ? order : (x->index > y->index) - (x->index < y->index);
 }
@@ -97,7 +97,8 @@ static void find_firsts(struct device *d, uint32_t count)
 
 	qsort(d, count, sizeof(*d), by_identity);
 	for (uint32_t i = 0; i < count; i++) {
-		d[i].first = i && identity(&d[i], &d[i - 1]) == 0 ? d[i - 1].first : d[i].index;
+		d[i].first =
+			i && compare_identity(&d[i], &d[i - 1]) == 0 ? d[i - 1].first : d[i].index;
 		if (i + 1 == count || !same_name(&d[i], &d[i + 1])) {
 			find_kin(d + from, i + 1 - from);
 			from = i + 1;
@@ -119,7 +120,7 @@ static void label_agent(struct trace *t, const struct device *d)
 	text_release(&label);
 }
 
-static void number(struct trace *t, struct device *d, uint32_t count, uint32_t *next)
+static void number_devices(struct trace *t, struct device *d, uint32_t count, uint32_t *next)
 {
 	qsort(d, count, sizeof(*d), by_index);
 	for (uint32_t i = 0; i < count; i++)
@@ -149,7 +150,7 @@ void trace_number_agents(struct trace *t)
 	if (d && next && count) { /* without memory they have no numbers */
 		count_ordinals(d, count);
 		find_firsts(d, count);
-		number(t, d, count, next);
+		number_devices(t, d, count, next);
 	}
 	free(next);
 	free(d);

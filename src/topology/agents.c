@@ -94,7 +94,7 @@ static size_t room_for(const char *s)
 	return s ? strlen(s) + 1 : 0;
 }
 
-static kymo_status_t keep(const struct core_agent_report *r, bool retire)
+static kymo_status_t keep_report(const struct core_agent_report *r, bool retire)
 {
 	struct pending *p;
 	char *at;
@@ -197,7 +197,7 @@ kymo_status_t core_agent_report(const struct core_agent_report *r, uint32_t *id)
 		return KYMO_ERROR_NO_MEMORY;
 	take_lock();
 	t = atomic_load_explicit(&machine, memory_order_relaxed);
-	status = t ? topo_report(t, r, id) : keep(r, false);
+	status = t ? topo_report(t, r, id) : keep_report(r, false);
 	pthread_mutex_unlock(lock);
 	errno = saved;
 	return status;
@@ -216,7 +216,7 @@ void core_agent_retire(const char *domain, uint64_t handle)
 	if (t)
 		topo_retire(t, domain, handle);
 	else
-		keep(&r, true);
+		keep_report(&r, true);
 	pthread_mutex_unlock(lock);
 	errno = saved;
 }

@@ -336,7 +336,7 @@ static char *cpuinfo_block(char *text, unsigned cpu)
 	return text;
 }
 
-static void describe(struct topo *t, struct topo_package *p, const char *cpuinfo)
+static void describe_package(struct topo *t, struct topo_package *p, const char *cpuinfo)
 {
 	static const char keys[][12] = {"cpu family", "model",    "stepping",
 					"microcode",  "CPU part", "uarch"};
@@ -381,7 +381,7 @@ static void describe_all(struct topo *t, struct topo_packages *all)
 	    topo_read_file(path, text, CPUINFO_MAX) != TOPO_READ_OK)
 		text[0] = '\0';
 	for (uint32_t i = 0; i < all->count; i++) {
-		describe(t, all->p[i], text);
+		describe_package(t, all->p[i], text);
 		read_clock(t, all->p[i]);
 		if (!all->p[i]->agent->a.name)
 			all->p[i]->agent->a.name = topo_text(t, "CPU");

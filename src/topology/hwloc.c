@@ -60,7 +60,7 @@ static bool look_up(struct hw *hw, void *library)
 }
 
 /* The library stays loaded: it is asked once in a process. */
-static bool load(struct topo *t, struct hw *hw)
+static bool load_library(struct topo *t, struct hw *hw)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	unsigned version;
@@ -191,7 +191,7 @@ bool topo_read_hwloc(struct topo *t, struct topo_packages *all)
 {
 	struct hw functions, *hw = &functions;
 
-	if (!load(t, hw))
+	if (!load_library(t, hw))
 		return false;
 	if (hw->topology_init(&hw->topology) != 0) {
 		topo_source_add(t, "hwloc", KYMO_ERROR_SYSTEM,

@@ -32,7 +32,7 @@ struct kfd_reader {
 	unsigned links;
 };
 
-static uint64_t get(const char *text, const char *key)
+static uint64_t get_property(const char *text, const char *key)
 {
 	uint64_t v = 0;
 
@@ -57,8 +57,9 @@ static void add_bank(const char *name, void *data)
 
 	if (!read_properties(r, name))
 		return;
-	heap = get(r->text, "heap_type"); /* 1, 2: the device's own, visible or not to the host */
-	bytes = get(r->text, "size_in_bytes");
+	heap = get_property(r->text,
+			    "heap_type"); /* 1, 2: the device's own, visible or not to the host */
+	bytes = get_property(r->text, "size_in_bytes");
 	if ((heap == 1 || heap == 2) && bytes <= UINT64_MAX - r->sum)
 		r->sum += bytes;
 }
@@ -67,16 +68,16 @@ static void add_bank(const char *name, void *data)
  * Bits 15..0 are bus, device, function; of a partition the number is in bits 31..28, or with older
  * kernels in the function's bits, where PCI has no such function.
  */
-static void place(struct kfd_reader *r, struct kfd_node *n)
+static void read_location(struct kfd_reader *r, struct kfd_node *n)
 {
-	uint64_t location = get(n->text, "location_id");
+	uint64_t location = get_property(n->text, "location_id");
 
-	n->pci.domain = (uint32_t)get(n->text, "domain");
+	n->pci.domain = (uint32_t)get_property(n->text, "domain");
 	n->pci.bus = (uint8_t)(location >> 8);
 	n->pci.device = (uint8_t)(location >> 3 & 31);
 	n->pci.function = (uint8_t)(location & 7);
-	n->pci.vendor_id = (uint16_t)get(n->text, "vendor_id");
-	n->pci.device_id = (uint16_t)get(n->text, "device_id");
+	n->pci.vendor_id = (uint16_t)get_property(n->text, "vendor_id");
+	n->pci.device_id = (uint16_t)get_property(n->text, "device_id");
 	n->part = (unsigned)(location >> 28 & 15);
 	if (n->pci.function && !n->part &&
 	    !topo_by_pci(r->t, n->pci.domain, n->pci.bus, n->pci.device, n->pci.function) &&
@@ -105,8 +106,8 @@ static void read_node(const char *name, void *data)
 		r->bad += result != TOPO_READ_DENIED;
 		return;
 	}
-	if (get(r->text, "simd_count") == 0) {
-		if (get(r->text, "cpu_cores_count"))
+	if (get_property(r->text, "simd_count") == 0) {
+		if (get_property(r->text, "cpu_cores_count"))
 			r->cpus++;
 		else
 			r->bad++;
@@ -116,13 +117,13 @@ static void read_node(const char *name, void *data)
 	if (!n->text)
 		return;
 	n->number = (unsigned)number;
-	place(r, n);
+	read_location(r, n);
 	if (topo_path(r->t, banks, KFD_FOLDER "/%s", name))
 		topo_line(banks, "name", n->name, sizeof(n->name));
 	r->sum = 0;
 	if (topo_path(r->t, r->folder, KFD_FOLDER "/%s/mem_banks", name))
 		topo_each(r->folder, "", add_bank, r);
-	n->memory = r->sum ? r->sum : get(n->text, "local_mem_size");
+	n->memory = r->sum ? r->sum : get_property(n->text, "local_mem_size");
 	r->count++;
 }
 
@@ -146,14 +147,14 @@ static void add_cache(const char *name, void *data)
 
 	if (!read_properties(r, name))
 		return;
-	kib = get(r->text, "size");
-	level = get(r->text, "level");
-	type = get(r->text, "type"); /* bits: 1 data, 2 instruction */
+	kib = get_property(r->text, "size");
+	level = get_property(r->text, "level");
+	type = get_property(r->text, "type"); /* bits: 1 data, 2 instruction */
 	if (!level || level > 15 || kib > UINT32_MAX)
 		return;
 	c.level = (uint32_t)level;
 	c.bytes = kib * 1024;
-	c.line_bytes = (uint32_t)get(r->text, "cache_line_size");
+	c.line_bytes = (uint32_t)get_property(r->text, "cache_line_size");
 	c.type = (type & 3) == 1   ? KYMO_AGENT_CACHE_DATA
 		 : (type & 3) == 2 ? KYMO_AGENT_CACHE_INSTRUCTION
 				   : KYMO_AGENT_CACHE_UNIFIED;
@@ -165,7 +166,7 @@ static void add_link(const char *name, void *data)
 {
 	struct kfd_reader *r = data;
 
-	r->links += read_properties(r, name) && get(r->text, "type") == 11; /* XGMI */
+	r->links += read_properties(r, name) && get_property(r->text, "type") == 11; /* XGMI */
 }
 
 static void add_properties(struct topo *t, struct topo_agent *a, const struct kfd_node *n)
@@ -186,10 +187,12 @@ static void add_properties(struct topo *t, struct topo_agent *a, const struct kf
 			topo_property(t, a, keys[i], "%llu", (unsigned long long)v);
 }
 
-static void describe(struct kfd_reader *r, struct topo_agent *a, const struct kfd_node *n)
+static void describe_agent(struct kfd_reader *r, struct topo_agent *a, const struct kfd_node *n)
 {
-	uint64_t simd = get(n->text, "simd_count"), per_cu = get(n->text, "simd_per_cu");
-	uint64_t mhz = get(n->text, "max_engine_clk_fcompute"), id = get(n->text, "unique_id");
+	uint64_t simd = get_property(n->text, "simd_count"),
+		 per_cu = get_property(n->text, "simd_per_cu");
+	uint64_t mhz = get_property(n->text, "max_engine_clk_fcompute"),
+		 id = get_property(n->text, "unique_id");
 
 	a->kfd_node = (int32_t)n->number;
 	a->a.threads = simd <= UINT32_MAX ? (uint32_t)simd : 0;
@@ -252,7 +255,7 @@ static uint64_t memory_at(const struct kfd_reader *r, const struct kfd_node *n)
 }
 
 /* The agent of the PCI function, made if PCI does not show it. */
-static struct topo_agent *whole(struct topo *t, const struct kfd_node *n)
+static struct topo_agent *whole_agent(struct topo *t, const struct kfd_node *n)
 {
 	struct topo_agent *a =
 		topo_by_pci(t, n->pci.domain, n->pci.bus, n->pci.device, n->pci.function);
@@ -268,8 +271,8 @@ static struct topo_agent *whole(struct topo *t, const struct kfd_node *n)
 	return a;
 }
 
-static struct topo_agent *partition(struct kfd_reader *r, struct topo_agent *up,
-				    const struct kfd_node *n, const struct siblings *s)
+static struct topo_agent *partition_agent(struct kfd_reader *r, struct topo_agent *up,
+					  const struct kfd_node *n, const struct siblings *s)
 {
 	struct topo_agent *a = topo_agent_new(r->t, KYMO_AGENT_GPU);
 
@@ -288,16 +291,16 @@ static struct topo_agent *partition(struct kfd_reader *r, struct topo_agent *up,
 
 static void add_node(struct kfd_reader *r, const struct kfd_node *n)
 {
-	struct topo_agent *up = whole(r->t, n), *a = up;
+	struct topo_agent *up = whole_agent(r->t, n), *a = up;
 	struct siblings s = siblings(r, n);
 
 	if (!up)
 		return;
 	if (s.count > 1)
-		a = partition(r, up, n, &s);
+		a = partition_agent(r, up, n, &s);
 	if (!a)
 		return;
-	describe(r, a, n);
+	describe_agent(r, a, n);
 	if (a == up)
 		return;
 	up->a.compute_units += a->a.compute_units;
@@ -319,7 +322,7 @@ static bool has_amd(const struct topo *t)
 	return false;
 }
 
-static void report(struct kfd_reader *r)
+static void add_source(struct kfd_reader *r)
 {
 	if (r->denied)
 		topo_source_add(r->t, "kfd", KYMO_ERROR_SYSTEM,
@@ -354,7 +357,7 @@ void topo_read_kfd(struct topo *t)
 	else {
 		for (unsigned i = 0; i < r.count; i++)
 			add_node(&r, &r.nodes[i]);
-		report(&r);
+		add_source(&r);
 	}
 	for (unsigned i = 0; r.nodes && i < r.count; i++)
 		free(r.nodes[i].text);

@@ -115,7 +115,8 @@ static bool has_uuid(const struct topo_agent *a, const char *uuid)
 
 /* ---- which agent ---- */
 
-static struct topo_agent *made(struct topo *t, const struct core_agent_report *r, uint32_t parent)
+static struct topo_agent *make_agent(struct topo *t, const struct core_agent_report *r,
+				     uint32_t parent)
 {
 	struct topo_agent *a = topo_agent_new(t, r->type), *up = topo_by_id(t, parent);
 
@@ -156,7 +157,7 @@ static struct topo_agent *sub_device(struct topo *t, const struct core_agent_rep
 		    same_text(a->a.name, r->name))
 			return a;
 	}
-	return made(t, r, parent);
+	return make_agent(t, r, parent);
 }
 
 /* The part of `whole` that the report means, made if need be. */
@@ -173,7 +174,7 @@ static struct topo_agent *part_of(struct topo *t, struct topo_agent *whole,
 					   !conflicts(a, r, uuid))
 			return a;
 	}
-	return made(t, r, whole->a.id);
+	return make_agent(t, r, whole->a.id);
 }
 
 /* The device at the report's PCI address, or the part of it that is meant. */
@@ -216,13 +217,13 @@ static bool has_node(const struct topo_agent *a, int32_t node)
 }
 
 /* All packages together, as runtimes like to show them. */
-static struct topo_agent *machine(struct topo *t, const struct core_agent_report *r)
+static struct topo_agent *whole_machine(struct topo *t, const struct core_agent_report *r)
 {
 	struct topo_agent *a = topo_by_id(t, t->machine);
 
 	if (a)
 		return a;
-	a = made(t, r, 0);
+	a = make_agent(t, r, 0);
 	if (!a)
 		return NULL;
 	for (uint32_t i = 0; i < t->count; i++) {
@@ -254,10 +255,11 @@ static struct topo_agent *by_cpu(struct topo *t, const struct core_agent_report 
 		only = a;
 		packages++;
 	}
-	return packages == 1 ? only : machine(t, r);
+	return packages == 1 ? only : whole_machine(t, r);
 }
 
-static struct topo_agent *find(struct topo *t, const struct core_agent_report *r, const char *uuid)
+static struct topo_agent *find_agent(struct topo *t, const struct core_agent_report *r,
+				     const char *uuid)
 {
 	const kymo_agent_t *parent =
 		r->parent_record ? topo_find_record(t, r->parent_record) : NULL;
@@ -272,7 +274,7 @@ static struct topo_agent *find(struct topo *t, const struct core_agent_report *r
 		a = by_address(t, r, uuid);
 	if (!a)
 		a = by_uuid(t, uuid);
-	return a ? a : made(t, r, 0);
+	return a ? a : make_agent(t, r, 0);
 }
 
 /* ---- */
@@ -299,7 +301,7 @@ static void fill_in(struct topo *t, struct topo_agent *a, const struct core_agen
 		a->a.clock_max_hz = r->clock_max_hz;
 }
 
-static kymo_status_t remember(struct topo *t, uint32_t record, uint32_t agent)
+static kymo_status_t remember_record(struct topo *t, uint32_t record, uint32_t agent)
 {
 	uint32_t n = atomic_load_explicit(&t->records, memory_order_relaxed);
 
@@ -323,14 +325,14 @@ kymo_status_t topo_report(struct topo *t, const struct core_agent_report *r, uin
 
 	report_uuid(r, uuid);
 	topo_retire(t, r->domain, r->handle);
-	a = find(t, r, uuid);
+	a = find_agent(t, r, uuid);
 	if (!a)
 		return t->no_memory ? KYMO_ERROR_NO_MEMORY : KYMO_ERROR_LIMIT;
 	fill_in(t, a, r, uuid);
 	status = handle_add(t, a, r, uuid);
 	if (!topo_publish(t, a))
 		return KYMO_ERROR_NO_MEMORY;
-	remembered = remember(t, r->record, a->a.id);
+	remembered = remember_record(t, r->record, a->a.id);
 	if (id)
 		*id = a->a.id;
 	return status != KYMO_OK ? status : remembered;

@@ -87,7 +87,7 @@ static struct topo_agent *find_gpu(struct topo *t, const char *name)
 	return a;
 }
 
-static void describe(struct nvidia_reader *r, const char *text)
+static void describe_gpu(struct nvidia_reader *r, const char *text)
 {
 	struct topo *t = r->t;
 	struct topo_agent *a = r->gpu;
@@ -129,7 +129,7 @@ static void read_gpu(const char *name, void *data)
 	r->gpus++;
 	r->denied += result == TOPO_READ_DENIED;
 	r->bad += result == TOPO_READ_BAD || result == TOPO_READ_MISSING;
-	describe(r, text);
+	describe_gpu(r, text);
 }
 
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95  Tue ...": the word with digits and dots. */

@@ -79,6 +79,13 @@ static bool add_queue(struct group *x, const struct summary *s, uint32_t process
 	return true;
 }
 
+static void add_messages(struct group *x, const struct tally *row)
+{
+	x->passed += row->bytes > row->received ? row->bytes : row->received;
+	if (row->bytes || row->received || row->key[KEY_COMM_DATATYPE])
+		x->messages += row->count;
+}
+
 void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		const struct tally *row)
 {
@@ -116,7 +123,7 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		g->failed = true;
 	tally_merge(g->numbers, &x->sum, s->tallies, row);
 	if (kind == TALLY_COMM)
-		x->passed += row->bytes > row->received ? row->bytes : row->received;
+		add_messages(x, row);
 	g->failed |= g->numbers->failed;
 }
 

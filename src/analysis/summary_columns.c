@@ -2,6 +2,8 @@
 /* Grouping, columns and cells of the summary's tables; see summary_columns.h. */
 #include "analysis/summary_columns.h"
 
+#include <math.h>
+
 void add_dimensions(struct table *t, unsigned by, const char *op_heading)
 {
 	for (unsigned d = 0; d < dimension_count; d++) {
@@ -55,6 +57,15 @@ struct cell *put_nonzero(struct cell *c, uint64_t v)
 {
 	cell_number(c, v);
 	c->quiet = v == 0;
+	return c + 1;
+}
+
+struct cell *put_mean_size(struct cell *c, uint64_t bytes, uint64_t count)
+{
+	double mean = count ? (double)bytes / (double)count : 0;
+
+	if (count)
+		cell_real(c, mean < 100 ? round(mean * 10) / 10 : round(mean));
 	return c + 1;
 }
 

@@ -37,7 +37,7 @@ static void copy_row(struct table *t, const struct group *x, unsigned by, struct
 	cell_number(c++, n->bytes);
 	c = put_percent(c, n->bytes, all.bytes);
 	cell_number(c++, n->count);
-	cell_number(c++, n->count ? n->bytes / n->count : 0);
+	c = put_mean_size(c, n->bytes, n->count);
 	if (extremes) {
 		/* Ranks that were counted together have kept no extremes. */
 		if (n->high > 0 || n->bytes == 0) {
@@ -73,7 +73,7 @@ static bool copy_table(struct report *r, const struct summary *s, unsigned count
 		table_column(t, "bytes", "bytes", CELL_BYTES);
 		table_column(t, "percent", "%", CELL_PERCENT);
 		table_column(t, "calls", "copies", CELL_COUNT);
-		table_column(t, "bytes_each", "avg size", CELL_BYTES);
+		table_column(t, "bytes_each", "avg size", CELL_BYTES_MEAN);
 		if (!sizes) {
 			table_column_optional(t, 1, "bytes_min", "min size", CELL_BYTES);
 			table_column_optional(t, 2, "bytes_max", "max size", CELL_BYTES);

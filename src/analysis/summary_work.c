@@ -44,7 +44,7 @@ static void add_columns(struct table *t, const struct table_spec *l, unsigned by
 	if (l->has & HAS_MESSAGES) {
 		table_column(t, "sent", "sent", CELL_BYTES);
 		table_column(t, "received", "received", CELL_BYTES);
-		table_column_optional(t, 7, "bytes_each", "avg size", CELL_BYTES);
+		table_column_optional(t, 7, "bytes_each", "avg size", CELL_BYTES_MEAN);
 	}
 	add_spread(t);
 	if (l->has & HAS_DEVICE) {
@@ -81,7 +81,7 @@ static void add_row(struct table *t, const struct table_spec *l, const struct gr
 	if (l->has & HAS_MESSAGES) {
 		c = put_nonzero(c, n->bytes);
 		c = put_nonzero(c, n->received);
-		cell_number(c++, x->passed / n->count);
+		c = put_mean_size(c, x->passed, x->messages);
 	}
 	c = put_spread(c, g, n);
 	if (l->has & HAS_DEVICE) {

@@ -15,7 +15,8 @@ enum cell_unit {
 	CELL_TIME,      /* ns */
 	CELL_TIMESTAMP, /* ns since the trace's origin */
 	CELL_BYTES,
-	CELL_RATE, /* bytes a second */
+	CELL_BYTES_MEAN, /* as CELL_BYTES, with a fraction (cell_real) */
+	CELL_RATE,       /* bytes a second */
 	CELL_PERCENT,
 	CELL_NUMBER /* anything else */
 };

@@ -61,6 +61,8 @@ const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]
 		return buffer;
 	case CELL_BYTES:
 		return print_scaled((double)c->u, 1024, bytes, 5, buffer);
+	case CELL_BYTES_MEAN:
+		return print_scaled(c->f, 1024, bytes, 5, buffer);
 	case CELL_RATE:
 		return print_scaled(c->f, 1000, rates, 6, buffer);
 	case CELL_PERCENT:
@@ -82,6 +84,7 @@ const char *cell_raw(const struct cell *c, enum cell_unit unit, char buffer[32])
 	case CELL_RATE:
 	case CELL_PERCENT:
 	case CELL_NUMBER:
+	case CELL_BYTES_MEAN:
 		snprintf(buffer, 32, "%.15g", c->f);
 		return buffer;
 	default:

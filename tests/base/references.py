@@ -29,6 +29,8 @@ def check(document):
         if key in said and said[key] != fields[key]:
             problems.append(f"{key}: the document says {said[key]}, the model {fields[key]}")
     for record in document["records"]:
+        if "args" not in record and (record.get("domain"), record.get("op")) in said:
+            problems.append(f"{record}: the document tells of args that it has not")
         values = record.get("args") or {k: v for k, v in record.items() if isinstance(v, int)}
         process = trace["threads"][record["thread"]]["process"]
         for field, where in fields.get((record.get("domain"), record.get("op")), {}).items():

@@ -357,7 +357,7 @@ static const char *list_of(uint8_t reference)
 	}
 }
 
-/* Which fields of an operation's records are indexes, and of what; false: none. */
+/* Which "args" of an operation's records are indexes, and of what; false: none. */
 static bool op_references(struct output *o, const struct trace *t, const struct t_op *op,
 			  bool later)
 {
@@ -391,7 +391,8 @@ static void references(struct output *o, const struct trace *t)
 	json_key(o, "references", true);
 	output_char(o, '[');
 	for (uint32_t i = 1; i < t->ops_count; i++)
-		any |= op_references(o, t, &t->ops[i], any);
+		if (!json_has_own_keys(t->domains[t->ops[i].domain].name))
+			any |= op_references(o, t, &t->ops[i], any);
 	output_char(o, ']');
 }
 

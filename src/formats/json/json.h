@@ -63,5 +63,7 @@ void json_end(struct json_writer *w, const struct trace *t);
 
 /* records.c */
 void json_set_records(struct stream_sink *s);
+/* Records of that domain have keys of their own, and no "args". */
+bool json_has_own_keys(const char *domain);
 
 #endif

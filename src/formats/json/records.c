@@ -2,6 +2,8 @@
 /* Records as JSON objects, one a line. */
 #include <math.h>
 
+#include <string.h>
+
 #include "formats/json/json.h"
 #include "record/value.h"
 #include "stream/names.h"
@@ -477,4 +479,15 @@ void json_set_records(struct stream_sink *s)
 	s->other = other;
 	s->loss = loss;
 	s->matches = true;
+}
+
+bool json_has_own_keys(const char *domain)
+{
+	static const char *const domains[] = {"dispatch", "copy",   "allocation",
+					      "sync",     "marker", "device_sample"};
+
+	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
+		if (strcmp(domains[i], domain) == 0)
+			return true;
+	return false;
 }

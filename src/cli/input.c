@@ -131,16 +131,9 @@ static bool limit_reached(struct cli_counter *c)
 		return c->next->name(c->next, r);                                                  \
 	}
 
+#define FORWARD_KIND(K, name, type) FORWARD(name, struct type)
 FORWARD(call, struct rec)
-FORWARD(dispatch, struct rec_dispatch)
-FORWARD(copy, struct rec_copy)
-FORWARD(allocation, struct rec_allocation)
-FORWARD(sync, struct rec_sync)
-FORWARD(marker, struct rec_marker)
-FORWARD(comm, struct rec_comm)
-FORWARD(counter, struct rec_counter)
-FORWARD(sample, struct rec_sample)
-FORWARD(device_sample, struct rec_device_sample)
+RECORD_KINDS(FORWARD_KIND)
 FORWARD(other, struct rec)
 FORWARD(open_call, struct t_open_call)
 FORWARD(unfinished, struct t_unfinished)
@@ -201,16 +194,8 @@ void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t 
 	stream_sink_complete(next); /* what it has not set is called through it, too */
 	*c = (struct cli_counter){.sink = {.begin = forward_begin,
 					   .call = count_call,
-					   .dispatch = count_dispatch,
-					   .copy = count_copy,
-					   .allocation = count_allocation,
-					   .sync = count_sync,
-					   .marker = count_marker,
-					   .comm = count_comm,
-					   .counter = count_counter,
-					   .sample = count_sample,
-					   .device_sample = count_device_sample,
-					   .other = count_other,
+#define COUNT_KIND(K, name, type) .name = count_##name,
+					   RECORD_KINDS(COUNT_KIND).other = count_other,
 					   .loss = forward_loss,
 					   .open_call = count_open_call,
 					   .unfinished = count_unfinished,

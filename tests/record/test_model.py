@@ -87,6 +87,8 @@ class Model(unittest.TestCase):
         self.assertRegex(self.made("csv_headers.h"), 'CSV_DEFAULT_DISPATCH ",dims,offset_x,.*,spin,cluster_x,')
         self.assert_in_order(self.made("show_text.inc"), "show_dispatch", "if (r->spin)",
                              'text_key_unsigned(o, "spin", r->spin);', "show_copy")
+        self.assert_in_order(self.made("show_perfetto.inc"), "show_dispatch", "if (r->spin)",
+                             'packet_add_uint(o, "spin", r->spin);', "show_copy")
 
     def test_a_kind_is_everywhere(self):
         self.write("ghost.rec", GHOST, "w")

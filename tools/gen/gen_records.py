@@ -473,6 +473,9 @@ SHOW = {
              "text": 'json_key_text(o, "{n}", {v});'},
     "csv": {"unsigned": "csv_unsigned(o, {v});", "signed": "csv_signed(o, {v});", "real": "csv_real(o, {v});",
             "hex": "csv_hex(o, {v});", "text": "csv_text(o, {v});"},
+    "perfetto": {"unsigned": 'packet_add_uint(o, "{n}", {v});', "signed": 'packet_add_int(o, "{n}", {v});',
+                 "real": 'packet_add_double(o, "{n}", {v});', "hex": 'packet_add_pointer(o, "{n}", {v});',
+                 "text": 'packet_add_text(o, "{n}", {v});'},
     "text": {"unsigned": 'text_key_unsigned(o, "{n}", {v});', "signed": 'text_key_signed(o, "{n}", {v});',
              "real": 'text_key_real(o, "{n}", {v});', "hex": 'text_key_hex(o, "{n}", {v});',
              "text": 'text_key_text(o, "{n}", {v});'},
@@ -513,6 +516,9 @@ def shown_as(f, member, form):
     return "unsigned", f"r->{member}"
 
 
+TARGETS = {"perfetto": "packet"}  # what a format writes to
+
+
 def show_default(form):
     def write(model):
         out = head(f"What is shown of a record by default; included by the format {form}.")
@@ -520,7 +526,7 @@ def show_default(form):
             rows = not_shown(d, form)
             if d.own.get(form) is None and not rows:
                 continue
-            out += [f"static inline void show_{d.name}(struct output *o, const struct trace *t,",
+            out += [f"static inline void show_{d.name}(struct {TARGETS.get(form, 'output')} *o, const struct trace *t,",
                     f"\tconst struct {d.record} *r)", "{"]
             if any("room" in shown_as(f, member, form)[1] for _, member, f in rows):
                 out += ["\tchar room[REFERENCE_TEXT];", ""]

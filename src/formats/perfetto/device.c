@@ -12,23 +12,25 @@
 #include <string.h>
 
 #include "record/fields.h"
+#include "record/value.h"
 #include "stream/names.h"
+#include "stream/reference.h"
 
 struct work {
 	struct spool_key key; /* time: device start, or the submission of what has no times */
-	int64_t end, queued, submitted;
-	uint64_t correlation, external, bytes;
-	int64_t scope;
-	uint64_t size[3][3];      /* global, local, offset */
-	struct rec_launch launch; /* of dispatches; of copies its graph alone */
-	uint64_t address, faults; /* of migrations */
-	uint32_t cause;
-	uint32_t process, op, track, kernel;
-	uint32_t source, destination;
-	int32_t status;
-	uint8_t dims, untimed, source_kind, destination_kind;
-	bool is_copy, blocking, causal_violation, unfinished;
+	uint32_t track;
+	bool is_copy, unfinished;
+	union {
+		struct rec rec;
+		struct rec_dispatch dispatch;
+		struct rec_copy copy;
+	};
 };
+
+static const struct rec_device *device_of(const struct work *w)
+{
+	return w->is_copy ? &w->copy.device : &w->dispatch.device;
+}
 
 struct point {
 	struct spool_key key;
@@ -66,83 +68,56 @@ static kymo_status_t count_outstanding(struct perfetto *p, const struct rec_devi
 	return status ? status : add_point(p, TRACK_OF_QUEUE, queue, d->end, -1);
 }
 
-static void fill_work(struct perfetto *p, struct work *w, const struct rec *r,
-		      const struct rec_device *d, uint32_t agent, uint32_t queue)
+/* Where it is drawn; the record itself has been copied. */
+static kymo_status_t add_work(struct perfetto *p, struct work *w, uint32_t agent, uint32_t queue)
 {
-	memset(w, 0, sizeof(*w));
-	w->untimed = (uint8_t)d->untimed;
-	if (!device_timed(d)) {
-		w->key.time = d->submit ? d->submit : r->start;
-		w->untimed = d->untimed ? (uint8_t)d->untimed : UNTIMED_QUERY;
-	} else {
+	struct rec_device *d = w->is_copy ? &w->copy.device : &w->dispatch.device;
+	kymo_status_t status;
+
+	w->rec.wire = NULL; /* is gone when the work is written */
+	w->track = track_of_queue(p, w->rec.process, agent, queue);
+	if (device_timed(d)) {
 		w->key.time = d->start;
+	} else {
+		w->key.time = d->submit ? d->submit : w->rec.start;
+		d->untimed = d->untimed ? d->untimed : UNTIMED_QUERY;
 	}
-	w->end = d->end;
-	w->queued = d->queued;
-	w->submitted = d->submitted;
-	w->correlation = d->correlation;
-	w->external = r->external;
-	w->scope = r->scope;
-	w->process = r->process;
-	w->op = r->op;
-	w->track = track_of_queue(p, r->process, agent, queue);
-	w->status = d->status;
-	w->causal_violation = d->causal_violation;
+	status = spool_add(&p->work, w);
+	return status ? status : count_outstanding(p, d, queue);
 }
 
 kymo_status_t device_dispatch(struct perfetto *p, const struct rec_dispatch *r)
 {
-	struct work w;
-	kymo_status_t status;
+	struct work w = {.dispatch = *r};
 
-	fill_work(p, &w, &r->base, &r->device, r->agent, r->queue);
-	w.kernel = r->kernel < p->trace->kernels_count ? r->kernel : 0;
-	w.dims = (uint8_t)(r->dims <= 3 ? r->dims : 3);
-	memcpy(w.size[0], r->global, sizeof(w.size[0]));
-	memcpy(w.size[1], r->local, sizeof(w.size[1]));
-	memcpy(w.size[2], r->offset, sizeof(w.size[2]));
-	w.launch = r->launch;
-	status = spool_add(&p->work, &w);
-	return status ? status : count_outstanding(p, &r->device, r->queue);
+	w.dispatch.kernel = r->kernel < p->trace->kernels_count ? r->kernel : 0;
+	w.dispatch.dims = r->dims > 3 ? 3 : r->dims ? r->dims : 1;
+	return add_work(p, &w, r->agent, r->queue);
 }
 
 kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r)
 {
-	struct work w;
-	kymo_status_t status;
+	struct work w = {.is_copy = true, .copy = *r};
 
-	fill_work(p, &w, &r->base, &r->device,
-		  r->destination_agent ? r->destination_agent : r->source_agent, r->queue);
-	w.is_copy = true;
-	w.bytes = r->bytes;
-	w.source = r->source_agent;
-	w.destination = r->destination_agent;
-	w.source_kind = r->source_kind;
-	w.destination_kind = r->destination_kind;
-	w.blocking = r->blocking;
-	w.launch.graph = r->graph;
-	w.launch.graph_node = r->graph_node;
-	w.address = r->address;
-	w.faults = r->faults;
-	w.cause = r->cause;
-	status = spool_add(&p->work, &w);
-	return status ? status : count_outstanding(p, &r->device, r->queue);
+	return add_work(p, &w, r->destination_agent ? r->destination_agent : r->source_agent,
+			r->queue);
 }
 
 /* An instant, where it was submitted: when it began nobody knows. */
 kymo_status_t device_unfinished(struct perfetto *p, const struct t_unfinished *u)
 {
 	struct work w = {.key.time = u->submit,
-			 .process = u->process,
-			 .op = u->op,
-			 .kernel = u->kernel,
-			 .bytes = u->bytes,
-			 .correlation = u->id,
-			 .untimed = UNTIMED_LOST,
-			 .unfinished = true,
-			 .track = track_of_queue(p, u->process, u->agent, u->queue)};
+			 .track = track_of_queue(p, u->process, u->agent, u->queue),
+			 .unfinished = true};
+	const struct rec base = {.process = u->process, .op = u->op};
+	const struct rec_device device = {.untimed = UNTIMED_LOST, .correlation = u->id};
 
 	w.is_copy = strcmp(p->trace->domains[p->trace->ops[u->op].domain].name, "copy") == 0;
+	if (w.is_copy)
+		w.copy = (struct rec_copy){.base = base, .device = device, .bytes = u->bytes};
+	else
+		w.dispatch = (struct rec_dispatch){
+			.base = base, .device = device, .kernel = u->kernel, .dims = 1};
 	return spool_add(&p->work, &w);
 }
 
@@ -176,6 +151,8 @@ kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation 
 	return status;
 }
 
+#include "record/show_perfetto.inc"
+
 /* ---- writing ------------------------------------------------------------------------------ */
 
 static void annotate_size(struct packet *k, const char *name, const uint64_t size[3], unsigned dims)
@@ -193,12 +170,6 @@ static void annotate_number(struct packet *k, const char *name, uint64_t v)
 		packet_add_uint(k, name, v);
 }
 
-static void annotate_graph(struct packet *k, const struct rec_launch *l)
-{
-	annotate_number(k, "graph", l->graph);
-	annotate_number(k, "graph_node", l->graph_node);
-}
-
 static void annotate_launch(struct packet *k, const struct rec_launch *l)
 {
 	const uint64_t cluster[3] = {l->cluster[0], l->cluster[1], l->cluster[2]};
@@ -209,34 +180,36 @@ static void annotate_launch(struct packet *k, const struct rec_launch *l)
 	annotate_number(k, "local_memory_bytes", l->local_memory);
 	if (cluster[0])
 		annotate_size(k, "cluster", cluster, 3);
-	annotate_graph(k, l);
+	annotate_number(k, "graph", l->graph);
+	annotate_number(k, "graph_node", l->graph_node);
 }
 
 /* How many groups there are in each dimension; the last may be smaller. */
-static void annotate_groups(struct packet *k, const struct work *w, unsigned dims)
+static void annotate_groups(struct packet *k, const struct rec_dispatch *r)
 {
 	uint64_t groups[3] = {1, 1, 1};
 
-	for (unsigned i = 0; i < dims; i++) {
-		uint64_t local = w->size[1][i] ? w->size[1][i] : 1;
+	for (unsigned i = 0; i < r->dims; i++) {
+		uint64_t local = r->local[i] ? r->local[i] : 1;
 
-		groups[i] = w->size[0][i] / local + (w->size[0][i] % local != 0);
+		groups[i] = r->global[i] / local + (r->global[i] % local != 0);
 	}
-	annotate_size(k, "groups", groups, dims);
+	annotate_size(k, "groups", groups, r->dims);
 }
 
-static void annotate_dispatch(struct packet *k, const struct work *w)
+static void annotate_dispatch(struct perfetto *p, const struct rec_dispatch *r)
 {
-	unsigned dims = w->dims ? w->dims : 1;
+	struct packet *k = &p->packet;
 
-	annotate_size(k, "global", w->size[0], dims);
-	if (w->size[1][0]) {
-		annotate_size(k, "local", w->size[1], dims);
-		annotate_groups(k, w, dims);
+	annotate_size(k, "global", r->global, r->dims);
+	if (r->local[0]) {
+		annotate_size(k, "local", r->local, r->dims);
+		annotate_groups(k, r);
 	}
-	if (w->size[2][0] | w->size[2][1] | w->size[2][2])
-		annotate_size(k, "offset", w->size[2], dims);
-	annotate_launch(k, &w->launch);
+	if (r->offset[0] | r->offset[1] | r->offset[2])
+		annotate_size(k, "offset", r->offset, r->dims);
+	annotate_launch(k, &r->launch);
+	show_dispatch(k, p->trace, r);
 }
 
 static void annotate_end(struct perfetto *p, const char *name, uint32_t agent, uint8_t kind)
@@ -255,55 +228,47 @@ static void annotate_end(struct perfetto *p, const char *name, uint32_t agent, u
 }
 
 /* Of what is copied: mapping may move nothing. */
-static void annotate_rate(struct packet *k, const struct work *w)
+static void annotate_rate(struct packet *k, const struct rec_copy *r)
 {
 	Pf__DebugAnnotation *a = packet_annotation(k, "bytes_per_second");
 
 	if (a)
-		packet_set_double(a, (double)w->bytes * 1e9 / (double)(w->end - w->key.time));
+		packet_set_double(a, (double)r->bytes * 1e9 /
+					     (double)(r->device.end - r->device.start));
 }
 
-static void annotate_address(struct packet *k, uint64_t address)
+static void annotate_copy(struct perfetto *p, const struct rec_copy *r)
 {
-	Pf__DebugAnnotation *a = address ? packet_annotation(k, "address") : NULL;
+	uint32_t op = p->trace->ops[r->base.op].number;
+	bool moves = op != COPY_OP_MAP && op != COPY_OP_UNMAP;
 
-	if (a)
-		packet_set_pointer(a, address);
-}
-
-static void annotate_copy(struct perfetto *p, const struct work *w)
-{
-	uint32_t op = p->trace->ops[w->op].number;
-
-	packet_add_uint(&p->packet, "bytes", w->bytes);
-	if (!w->untimed && w->end > w->key.time && op != COPY_OP_MAP && op != COPY_OP_UNMAP)
-		annotate_rate(&p->packet, w);
-	annotate_end(p, "source", w->source, w->source_kind);
-	annotate_end(p, "destination", w->destination, w->destination_kind);
-	if (w->blocking)
+	packet_add_uint(&p->packet, "bytes", r->bytes);
+	if (!r->device.untimed && r->device.end > r->device.start && moves)
+		annotate_rate(&p->packet, r);
+	annotate_end(p, "source", r->source_agent, r->source_kind);
+	annotate_end(p, "destination", r->destination_agent, r->destination_kind);
+	if (r->blocking)
 		packet_add_bool(&p->packet, "blocking", true);
-	annotate_address(&p->packet, w->address);
-	annotate_number(&p->packet, "faults", w->faults);
-	if (w->cause)
-		packet_add_text(&p->packet, "cause", name_migration_cause(w->cause));
-	annotate_graph(&p->packet, &w->launch);
+	show_copy(&p->packet, p->trace, r);
 }
 
 static void annotate_times(struct packet *k, const struct work *w)
 {
+	const struct rec_device *d = device_of(w);
+
 	if (w->unfinished) {
 		packet_add_text(k, "end", "never seen to finish");
 		return;
 	}
-	if (w->untimed) {
-		packet_add_text(k, "untimed", name_untimed(w->untimed));
+	if (d->untimed) {
+		packet_add_text(k, "untimed", name_untimed(d->untimed));
 		return;
 	}
-	if (w->queued)
-		packet_add_int(k, "queued_to_start_ns", w->key.time - w->queued);
-	if (w->submitted)
-		packet_add_int(k, "submitted_to_start_ns", w->key.time - w->submitted);
-	if (w->causal_violation) {
+	if (d->queued)
+		packet_add_int(k, "queued_to_start_ns", d->start - d->queued);
+	if (d->submitted)
+		packet_add_int(k, "submitted_to_start_ns", d->start - d->submitted);
+	if (d->causal_violation) {
 		packet_add_text(k, "causal_violation", "starts before it was submitted");
 		packet_category(k, "causal_violation");
 	}
@@ -311,34 +276,36 @@ static void annotate_times(struct packet *k, const struct work *w)
 
 static void annotate_status(struct perfetto *p, const struct work *w)
 {
+	int32_t status = device_of(w)->status;
 	const char *name;
 
-	if (!w->status)
+	if (!status)
 		return;
-	name = rec_status_name(&p->trace->ops[w->op], w->status);
+	name = rec_status_name(&p->trace->ops[w->rec.op], status);
 	if (name)
 		packet_add_text(&p->packet, "error", name);
 	else
-		packet_add_int(&p->packet, "error", w->status);
+		packet_add_int(&p->packet, "error", status);
 	packet_category(&p->packet, "error");
 }
 
-/* Why `w` cannot be a slice, or NULL. */
-static const char *undrawable(const struct work *w)
+/* Why it cannot be a slice, or NULL. */
+static const char *undrawable(const struct rec_device *d)
 {
-	if (w->key.time < 0)
+	if (d->start < 0)
 		return "starts before the zero of the clock";
-	return w->end < w->key.time ? "ends before it starts" : NULL;
+	return d->end < d->start ? "ends before it starts" : NULL;
 }
 
 static void begin_work(struct perfetto *p, const struct work *w)
 {
 	Pf__TrackEvent__Type type = PF__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN;
-	const char *problem = w->untimed ? NULL : undrawable(w);
+	const struct rec_device *d = device_of(w);
+	const char *problem = d->untimed ? NULL : undrawable(d);
 	uint64_t uuid = 0;
 
-	if (!w->untimed && !problem) {
-		uuid = lane_open(p, w->track, w->key.time, w->end, false);
+	if (!d->untimed && !problem) {
+		uuid = lane_open(p, w->track, d->start, d->end, false);
 		problem = uuid ? NULL : "too many at once to draw";
 	}
 	if (!uuid) {
@@ -348,34 +315,36 @@ static void begin_work(struct perfetto *p, const struct work *w)
 	packet_begin(&p->packet, &p->device, type, w->key.time < 0 ? 0 : w->key.time, uuid);
 	if (problem) {
 		packet_add_text(&p->packet, "not_drawn", problem);
-		packet_add_int(&p->packet, "start_ns", w->key.time);
-		packet_add_int(&p->packet, "duration_ns", w->end - w->key.time);
+		packet_add_int(&p->packet, "start_ns", d->start);
+		packet_add_int(&p->packet, "duration_ns", d->end - d->start);
 	}
 }
 
 static void write_work(struct perfetto *p, const struct work *w)
 {
 	const struct trace *t = p->trace;
+	const struct t_op *op = &t->ops[w->rec.op];
+	const char *name = w->is_copy ? op->name : t->kernels[w->dispatch.kernel].name;
+	uint64_t correlation = device_of(w)->correlation;
 	struct packet *k = &p->packet;
-	const char *name = w->is_copy ? t->ops[w->op].name : t->kernels[w->kernel].name;
 
 	lanes_close(p, &p->device, w->key.time);
 	begin_work(p, w);
 	packet_name(k, name ? name : "(unknown kernel)");
-	packet_category(k, t->domains[t->ops[w->op].domain].name);
+	packet_category(k, t->domains[op->domain].name);
 	if (w->is_copy)
-		annotate_copy(p, w);
+		annotate_copy(p, &w->copy);
 	else
-		annotate_dispatch(k, w);
+		annotate_dispatch(p, &w->dispatch);
 	annotate_times(k, w);
 	annotate_status(p, w);
-	packet_add_uint(k, "correlation", w->correlation);
-	if (w->external)
-		packet_add_uint(k, "external", w->external);
-	if (w->scope)
-		packet_add_int(k, "scope", w->scope);
-	if (w->correlation)
-		packet_flow(k, flow_id(w->process, w->correlation));
+	packet_add_uint(k, "correlation", correlation);
+	if (w->rec.external)
+		packet_add_uint(k, "external", w->rec.external);
+	if (w->rec.scope)
+		packet_add_int(k, "scope", w->rec.scope);
+	if (correlation)
+		packet_flow(k, flow_id(w->rec.process, correlation));
 	packet_end(k);
 }
 

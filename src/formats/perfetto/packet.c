@@ -490,6 +490,22 @@ void packet_add_bool(struct packet *p, const char *name, bool v)
 		packet_set_bool(a, v);
 }
 
+void packet_add_double(struct packet *p, const char *name, double v)
+{
+	Pf__DebugAnnotation *a = packet_annotation(p, name);
+
+	if (a)
+		packet_set_double(a, v);
+}
+
+void packet_add_pointer(struct packet *p, const char *name, uint64_t v)
+{
+	Pf__DebugAnnotation *a = packet_annotation(p, name);
+
+	if (a)
+		packet_set_pointer(a, v);
+}
+
 void packet_add_text(struct packet *p, const char *name, const char *text)
 {
 	Pf__DebugAnnotation *a = packet_annotation(p, name);

@@ -124,6 +124,8 @@ void packet_set_text(struct packet *p, Pf__DebugAnnotation *a, const uint8_t *te
 void packet_add_uint(struct packet *p, const char *name, uint64_t v);
 void packet_add_int(struct packet *p, const char *name, int64_t v);
 void packet_add_bool(struct packet *p, const char *name, bool v);
+void packet_add_double(struct packet *p, const char *name, double v);
+void packet_add_pointer(struct packet *p, const char *name, uint64_t v);
 void packet_add_text(struct packet *p, const char *name, const char *text); /* interned */
 
 /* Room for `n` characters that live until the event is written, or NULL. */

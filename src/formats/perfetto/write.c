@@ -17,6 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/value.h"
+#include "stream/reference.h"
+#include "record/show_perfetto.inc"
+
 #define FILE_BUFFER (1u << 20)
 
 #define SLICE   PF__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
@@ -160,6 +164,7 @@ static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
 		queue_name(p, r->queue, text, 256);
 		packet_add_text(&p->packet, "queue", text);
 	}
+	show_sync(&p->packet, p->trace, r);
 	packet_end(&p->packet);
 	return file_status(p);
 }
@@ -197,13 +202,12 @@ static void annotate_comm(struct perfetto *p, const struct rec_comm *r)
 	packet_add_uint(&p->packet, "correlation", r->correlation);
 	if (r->completed_by)
 		packet_add_uint(&p->packet, "completed_by", r->completed_by);
-	if (r->match)
-		packet_add_uint(&p->packet, "match", r->match);
 	if (r->state)
 		packet_add_text(&p->packet, "state",
 				r->state == 1   ? "cancelled"
 				: r->state == 2 ? "freed"
 						: "never completed");
+	show_comm(&p->packet, p->trace, r);
 }
 
 static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)

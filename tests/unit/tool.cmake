@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tools interface, part by part.
-foreach(part subscribers external work objects value deliver_end nested stack device_clock shared)
+foreach(part subscribers external work memory objects value deliver_end nested stack device_clock shared)
   kymo_unit_test(${part} ${CMAKE_CURRENT_LIST_DIR}/${part}_test.c
     ${CMAKE_CURRENT_LIST_DIR}/tool_support.c LIBS kymo_core)
 endforeach()

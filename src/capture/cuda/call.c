@@ -10,6 +10,7 @@
 #include <kymo/register.h>
 
 #include "capture/cuda/backend.h"
+#include "wire/value.h"
 
 #define STRING_CAP 256u
 
@@ -53,32 +54,6 @@ static bool is_ours(const struct cap_op *op)
 
 /* ---- arguments ---- */
 
-static bool load(const void *at, const struct cuda_place *p, uint64_t *value)
-{
-	const bool negative = p->kind == KYMO_KIND_SIGNED;
-	uint8_t u8;
-	uint16_t u16;
-	uint32_t u32;
-
-	switch (p->size) {
-	case 1:
-		memcpy(&u8, at, 1);
-		*value = negative ? (uint64_t)(int8_t)u8 : u8;
-		return true;
-	case 2:
-		memcpy(&u16, at, 2);
-		*value = negative ? (uint64_t)(int16_t)u16 : u16;
-		return true;
-	case 4:
-		memcpy(&u32, at, 4);
-		*value = negative ? (uint64_t)(int32_t)u32 : u32;
-		return true;
-	default:
-		memcpy(value, at, 8);
-		return true;
-	}
-}
-
 /* False: there is none. `after`: the call is over and succeeded. */
 static bool value_of(const char *params, const struct cuda_place *p, bool after, uint64_t *value)
 {
@@ -95,7 +70,8 @@ static bool value_of(const char *params, const struct cuda_place *p, bool after,
 			return false;
 		at = (const char *)target + p->inner;
 	}
-	return load(at, p, value);
+	*value = wire_load(at, p->size, p->kind == KYMO_KIND_SIGNED);
+	return true;
 }
 
 /*
@@ -119,26 +95,6 @@ bool cuda_argument(const void *params, const struct cuda_place *p, uint64_t *val
 	return true;
 }
 
-static void encode(struct wire_enc *e, unsigned i, const struct cuda_place *p, uint64_t v,
-		   bool full)
-{
-	switch (p->kind) {
-	case KYMO_KIND_POINTER:
-	case KYMO_KIND_HANDLE:
-		wire_pointer(e, i, (const void *)(uintptr_t)v);
-		break;
-	case KYMO_KIND_STRING:
-		if (full)
-			wire_string(e, i, (const char *)(uintptr_t)v, STRING_CAP);
-		break;
-	case KYMO_KIND_SIGNED:
-		wire_signed(e, i, (int64_t)v, p->size);
-		break;
-	default:
-		wire_unsigned(e, i, v);
-	}
-}
-
 static inline bool is_address(const struct cuda_place *p)
 {
 	return p->kind == KYMO_KIND_POINTER || p->kind == KYMO_KIND_HANDLE;
@@ -157,7 +113,7 @@ static void field(struct wire_enc *e, unsigned i, const struct cuda_place *p, co
 			wire_unsigned(e, i,
 				      value); /* signed ones are stored as their low bytes, too */
 	} else if (value_of(params, p, ok, &value)) {
-		encode(e, i, p, value, full);
+		wire_value(e, i, p->kind, p->size, value, full ? STRING_CAP : 0);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <kymo/tool.h>
 
 #include "capture/libfabric/libfabric.h"
+#include "wire/value.h"
 
 static __attribute__((noinline, cold)) void
 callbacks(const struct fabric_call *c, const kymo_op_desc_t *op, enum cap_phase phase)
@@ -32,21 +33,6 @@ void fabric_enter(struct fabric_call *c, const void *caller, const void *sp)
 		callbacks(c, op, CAP_ENTER);
 }
 
-static void encode(struct wire_enc *e, unsigned i, const kymo_field_t *field, uint64_t value)
-{
-	switch (field->kind) {
-	case KYMO_KIND_POINTER:
-	case KYMO_KIND_HANDLE:
-		wire_pointer(e, i, (const void *)(uintptr_t)value);
-		break;
-	case KYMO_KIND_SIGNED:
-		wire_signed(e, i, (int64_t)value, 8);
-		break;
-	default:
-		wire_unsigned(e, i, value);
-	}
-}
-
 void fabric_leave(struct fabric_call *c, int64_t status)
 {
 	struct cap_frame *f = c->frame;
@@ -64,7 +50,7 @@ void fabric_leave(struct fabric_call *c, int64_t status)
 		cap_record_bare(f);
 	} else if (f->buffers && cap_record(f, &e, op->field_count)) {
 		for (unsigned i = 0; i < op->field_count; i++)
-			encode(&e, i, &op->fields[i], c->values[i]);
+			wire_value(&e, i, op->fields[i].kind, op->fields[i].size, c->values[i], 0);
 		cap_commit(f, &e);
 	}
 }

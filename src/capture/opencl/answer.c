@@ -35,11 +35,11 @@ static void fill(kymo_pointer_t *out, uint8_t kind, uint64_t base, uint64_t byte
 
 static bool pointer(const void *address, kymo_pointer_t *out)
 {
-	struct ocl_range r = ocl_range_of(address);
+	struct cap_memory r = ocl_range_of(address);
 	const struct ocl_mem *m;
 
 	if (r.bytes) {
-		fill(out, r.memory, r.address, r.bytes, r.id);
+		fill(out, r.kind, r.address, r.bytes, r.id);
 		out->agent = r.agent;
 		out->context = r.context;
 		return true;

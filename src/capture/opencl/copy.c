@@ -17,10 +17,10 @@ struct ocl_end ocl_end_of_mem(uint32_t agent, cl_mem mem)
 
 struct ocl_end ocl_end_of_address(uint32_t agent, const void *address)
 {
-	struct ocl_range r = ocl_range_of(address);
-	bool host = r.memory == MEMORY_HOST_PAGEABLE || r.memory == MEMORY_HOST_PINNED;
+	struct cap_memory m = ocl_range_of(address);
+	bool host = m.kind == MEMORY_HOST_PAGEABLE || m.kind == MEMORY_HOST_PINNED;
 
-	return (struct ocl_end){host ? 0 : r.agent ? r.agent : agent, r.memory, r.id};
+	return (struct ocl_end){host ? 0 : m.agent ? m.agent : agent, m.kind, (uint32_t)m.id};
 }
 
 uint64_t ocl_region_bytes(const size_t *region)
@@ -267,7 +267,8 @@ AFTER(clEnqueueSVMUnmapARM, (void *svm_ptr), unmap(f, NULL, svm_ptr))
 AFTER(clEnqueueMemsetINTEL, (void *dst_ptr, cl_int value, size_t size),
       fill(f, size, NULL, dst_ptr))
 AFTER(clEnqueueMigrateMemINTEL, (const void *ptr, size_t size, cl_mem_migration_flags flags),
-      migrate(f, size, flags, (struct ocl_end){0, ocl_range_of(ptr).memory, ocl_range_of(ptr).id}))
+      migrate(f, size, flags,
+	      (struct ocl_end){0, ocl_range_of(ptr).kind, (uint32_t)ocl_range_of(ptr).id}))
 
 /* What the other end of a host pipe is, the kernel knows. */
 static void pipe(const struct cap_frame *f, unsigned op, const void *address, uint64_t bytes,

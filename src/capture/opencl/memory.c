@@ -9,29 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vec.h"
 #include "opencl_hooks.h"
-
-static void allocation_write(const struct cap_frame *f, unsigned op, const struct ocl_range *r,
-			     uint32_t parent)
-{
-	const struct cap_allocation a = {r->address, r->bytes,   r->id,     parent,
-					 r->agent,   r->context, r->memory, r->what};
-
-	cap_allocation_record(f, 0, op, &a);
-}
 
 /* ---- memory objects ---- */
 
-static struct ocl_range mem_range(const struct ocl_mem *m)
+static void record(const struct cap_frame *f, unsigned op, const struct ocl_mem *m)
 {
-	return (struct ocl_range){(uintptr_t)m->object.handle,
-				  m->bytes,
-				  m->object.id,
-				  m->context,
-				  m->agent,
-				  m->memory,
-				  m->what};
+	const struct cap_allocation a = {(uintptr_t)m->object.handle,
+					 m->bytes,
+					 m->object.id,
+					 m->parent ? m->parent->object.id : 0,
+					 m->agent,
+					 m->context,
+					 m->memory,
+					 m->what};
+
+	cap_allocation_record(f, 0, op, &a);
 }
 
 static bool ask(cl_mem mem, cl_mem_info what, void *out, size_t size)
@@ -82,10 +75,9 @@ static struct ocl_mem *mem_new(cl_mem mem, uint8_t what, cl_mem parent)
 static void mem_let_go(const struct cap_frame *f, struct ocl_mem *m)
 {
 	while (m && atomic_fetch_sub(&m->children, 1) == 1) {
-		struct ocl_range r = mem_range(m);
 		struct ocl_mem *parent = m->parent;
 
-		allocation_write(f, ALLOCATION_OP_FREE, &r, parent ? parent->object.id : 0);
+		record(f, ALLOCATION_OP_FREE, m);
 		ocl_object_free(OCL_MEM, &m->object);
 		m = parent;
 	}
@@ -94,15 +86,13 @@ static void mem_let_go(const struct cap_frame *f, struct ocl_mem *m)
 static void mem_created(const struct cap_frame *f, cl_mem mem, uint8_t what, cl_mem parent)
 {
 	struct ocl_mem *m = mem ? mem_new(mem, what, parent) : NULL, *old;
-	struct ocl_range r;
 
 	if (!m)
 		return;
 	old = (struct ocl_mem *)ocl_insert(OCL_MEM, &m->object, true);
 	if (old) /* its end was missed */
 		mem_let_go(NULL, old);
-	r = mem_range(m);
-	allocation_write(f, ALLOCATION_OP_ALLOCATE, &r, m->parent ? m->parent->object.id : 0);
+	record(f, ALLOCATION_OP_ALLOCATE, m);
 }
 
 struct ocl_mem *ocl_mem_get(cl_mem mem)
@@ -259,93 +249,36 @@ void ocl_pre_clReleaseMemObject(struct cap_frame *f, cl_mem memobj)
 	mem_let_go(f, (struct ocl_mem *)ocl_release(OCL_MEM, memobj));
 }
 
-/* ---- SVM and USM: ranges sorted by address ---- */
+/* ---- SVM and USM ---- */
 
-static pthread_rwlock_t range_lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct ocl_range *ranges;
-static size_t range_count, range_room;
+static struct cap_memories ranges = CAP_MEMORIES;
 
-/* Index of the first range above `address`. Caller holds the lock. */
-static size_t range_above(uintptr_t address)
+struct cap_memory ocl_range_of(const void *address)
 {
-	size_t low = 0, high = range_count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (ranges[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-struct ocl_range ocl_range_of(const void *address)
-{
-	struct ocl_range r = {.memory = MEMORY_HOST_PAGEABLE};
-	size_t i;
-
-	pthread_rwlock_rdlock(&range_lock);
-	i = range_above((uintptr_t)address);
-	if (i && (uintptr_t)address - ranges[i - 1].address < ranges[i - 1].bytes)
-		r = ranges[i - 1];
-	pthread_rwlock_unlock(&range_lock);
-	return r;
-}
-
-static void range_add(const struct ocl_range *r)
-{
-	size_t i;
-
-	pthread_rwlock_wrlock(&range_lock);
-	i = range_above(r->address);
-	if (vec_reserve(&ranges, &range_room, range_count, 1)) {
-		memmove(&ranges[i + 1], &ranges[i], (range_count - i) * sizeof(*ranges));
-		ranges[i] = *r;
-		range_count++;
-	}
-	pthread_rwlock_unlock(&range_lock);
-}
-
-/* False: no range begins there. */
-static bool range_remove(const void *address, struct ocl_range *out)
-{
-	bool found;
-	size_t i;
-
-	pthread_rwlock_wrlock(&range_lock);
-	i = range_above((uintptr_t)address);
-	found = i && ranges[i - 1].address == (uintptr_t)address;
-	if (found) {
-		*out = ranges[i - 1];
-		memmove(&ranges[i - 1], &ranges[i], (range_count - i) * sizeof(*ranges));
-		range_count--;
-	}
-	pthread_rwlock_unlock(&range_lock);
-	return found;
+	return cap_memory_of(&ranges, (uintptr_t)address);
 }
 
 static void range_created(const struct cap_frame *f, const void *address, size_t bytes,
-			  cl_context context, uint32_t agent, uint8_t memory, uint8_t what)
+			  cl_context context, uint32_t agent, uint8_t kind, uint8_t what)
 {
 	struct ocl_context *c = address ? ocl_context_get(context) : NULL;
-	struct ocl_range r = {
-		(uintptr_t)address, bytes, 0, c ? c->object.id : 0, agent, memory, what};
 
-	if (!address)
-		return;
-	r.id = (uint32_t)cap_new_allocation();
-	range_add(&r);
-	allocation_write(f, ALLOCATION_OP_ALLOCATE, &r, 0);
+	cap_memory_allocated(&ranges, f,
+			     (struct cap_memory){.address = (uintptr_t)address,
+						 .bytes = bytes,
+						 .context = c ? c->object.id : 0,
+						 .agent = agent,
+						 .kind = kind,
+						 .what = what});
 }
 
+/* Before the call: nobody has the address yet. */
 static void range_freed(const struct cap_frame *f, const void *address)
 {
-	struct ocl_range r;
+	struct cap_memory m;
 
-	if (address && range_remove(address, &r))
-		allocation_write(f, ALLOCATION_OP_FREE, &r, 0);
+	if (address && cap_memory_take(&ranges, (uintptr_t)address, &m))
+		cap_memory_record(f, ALLOCATION_OP_FREE, &m);
 }
 
 void ocl_post_clSVMAlloc(struct cap_frame *f, cl_context context, cl_svm_mem_flags flags,
@@ -495,9 +428,7 @@ uint64_t ocl_map_take(const void *object, const void *address)
 
 void ocl_memory_fork_child(void)
 {
-	pthread_rwlock_init(&range_lock, NULL);
+	cap_memories_drop(&ranges);
 	pthread_mutex_init(&map_lock, NULL);
-	ranges = NULL; /* may be half moved */
-	range_count = range_room = 0;
 	memset(maps, 0, sizeof(maps));
 }

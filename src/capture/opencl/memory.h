@@ -4,22 +4,13 @@
 #define CAPTURE_OPENCL_MEMORY_H
 
 #include "capture/opencl/backend.h"
+#include "core/activity/memory.h"
 
 /* The memory object of a handle, learnt without an allocation record if need be, or NULL. */
 struct ocl_mem *ocl_mem_get(cl_mem mem);
 
-/* An SVM or USM allocation; bytes 0: the address is in none, so it is the host's. */
-struct ocl_range {
-	uintptr_t address;
-	uint64_t bytes;
-	uint32_t id;
-	uint32_t context;
-	uint32_t agent; /* 0: host, or the whole context */
-	uint8_t memory; /* enum memory_kind */
-	uint8_t what;   /* enum allocation_what */
-};
-
-struct ocl_range ocl_range_of(const void *address);
+/* An SVM or USM allocation; id 0: the address is in none, so it is the host's. */
+struct cap_memory ocl_range_of(const void *address);
 
 /* Remembers how much a mapping moves, and how much its unmapping moves back. */
 void ocl_map_add(const void *object, const void *address, uint64_t bytes);

@@ -10,6 +10,7 @@
 #include <kymo/register.h>
 
 #include "capture/openmp/openmp.h"
+#include "wire/value.h"
 
 struct cap_op omp_ops[OMP_OP_COUNT];
 const kymo_domain_desc_t *omp_desc;
@@ -58,25 +59,6 @@ tell(struct cap_frame *f, const struct omp_values *values, unsigned count, enum 
 	cap_callbacks(f, &args, phase);
 }
 
-static inline void encode(struct wire_enc *e, unsigned i, const kymo_field_t *f, uint64_t v,
-			  bool texts)
-{
-	switch (f->kind) {
-	case KYMO_KIND_POINTER:
-		wire_pointer(e, i, (const void *)(uintptr_t)v);
-		break;
-	case KYMO_KIND_SIGNED:
-		wire_signed(e, i, (int64_t)v, f->size);
-		break;
-	case KYMO_KIND_STRING:
-		if (texts)
-			wire_string(e, i, (const char *)(uintptr_t)v, TEXT_MAX);
-		break;
-	default:
-		wire_unsigned(e, i, v);
-	}
-}
-
 static inline void write_record(struct cap_frame *f, const kymo_op_desc_t *op,
 				const struct omp_values *values)
 {
@@ -90,7 +72,8 @@ static inline void write_record(struct cap_frame *f, const kymo_op_desc_t *op,
 	if (!cap_record(f, &e, op->field_count))
 		return;
 	for (unsigned i = 0; i < op->field_count; i++)
-		encode(&e, i, &op->fields[i], values->v[i], level > 1);
+		wire_value(&e, i, op->fields[i].kind, op->fields[i].size, values->v[i],
+			   level > 1 ? TEXT_MAX : 0);
 	cap_commit(f, &e);
 }
 

@@ -13,10 +13,10 @@ static void allocated(const struct rocm_call *c)
 {
 	const uint8_t kind = c->rule->traits.detail;
 	const bool host = kind == MEMORY_HOST_PINNED;
-	struct rocm_memory m = {.address = rocm_argument(c, ROCM_ADDRESS),
-				.kind = kind,
-				.what = c->rule->traits.what,
-				.bytes = rocm_bytes(c)};
+	struct cap_memory m = {.address = rocm_argument(c, ROCM_ADDRESS),
+			       .kind = kind,
+			       .what = c->rule->traits.what,
+			       .bytes = rocm_bytes(c)};
 
 	if (!host)
 		m.agent = rocm_has(c, ROCM_STREAM) ? hip_stream(c).agent : hip_agent(hip_device());
@@ -31,23 +31,23 @@ static void allocated_3d(const struct rocm_call *c)
 	const uint64_t *pitched = rocm_pointer(rocm_argument(c, ROCM_ADDRESS));
 
 	rocm_allocated(c->frame,
-		       (struct rocm_memory){.address = pitched[0],
-					    .kind = MEMORY_DEVICE,
-					    .what = ALLOCATION_BUFFER,
-					    .agent = hip_agent(hip_device()),
-					    .bytes = pitched[1] * rocm_argument(c, ROCM_ROWS) *
-						     rocm_argument(c, ROCM_SLICES)});
+		       (struct cap_memory){.address = pitched[0],
+					   .kind = MEMORY_DEVICE,
+					   .what = ALLOCATION_BUFFER,
+					   .agent = hip_agent(hip_device()),
+					   .bytes = pitched[1] * rocm_argument(c, ROCM_ROWS) *
+						    rocm_argument(c, ROCM_SLICES)});
 }
 
 /* An array or image: its handle is an address, but not of its memory. */
 static void allocated_array(const struct rocm_call *c, uint64_t elements, uint64_t element)
 {
-	rocm_allocated(c->frame, (struct rocm_memory){.address = rocm_argument(c, ROCM_ADDRESS),
-						      .span = 1,
-						      .kind = MEMORY_DEVICE,
-						      .what = ALLOCATION_IMAGE,
-						      .agent = hip_agent(hip_device()),
-						      .bytes = elements * element});
+	rocm_allocated(c->frame, (struct cap_memory){.address = rocm_argument(c, ROCM_ADDRESS),
+						     .span = 1,
+						     .kind = MEMORY_DEVICE,
+						     .what = ALLOCATION_IMAGE,
+						     .agent = hip_agent(hip_device()),
+						     .bytes = elements * element});
 }
 
 static uint64_t at_least_one(uint64_t n)
@@ -103,15 +103,15 @@ static void freed(const struct rocm_call *c)
 
 /* ---- copies ---- */
 
-static bool on_device(const struct rocm_memory *m)
+static bool on_device(const struct cap_memory *m)
 {
 	return m->kind == MEMORY_DEVICE || m->kind == MEMORY_MANAGED;
 }
 
 /* What a side of a copy is: what is known of its address, else what the direction says. */
-static struct rocm_memory side(uint64_t address, bool device, bool told, uint32_t agent)
+static struct cap_memory side(uint64_t address, bool device, bool told, uint32_t agent)
 {
-	struct rocm_memory m = rocm_memory_of(address);
+	struct cap_memory m = rocm_memory_of(address);
 
 	if (m.id || !told)
 		return m;
@@ -120,8 +120,8 @@ static struct rocm_memory side(uint64_t address, bool device, bool told, uint32_
 	return m;
 }
 
-static unsigned copy_op(unsigned direction, const struct rocm_memory *from,
-			const struct rocm_memory *to)
+static unsigned copy_op(unsigned direction, const struct cap_memory *from,
+			const struct cap_memory *to)
 {
 	if (direction == HOST_TO_DEVICE)
 		return COPY_OP_WRITE;
@@ -133,7 +133,7 @@ static unsigned copy_op(unsigned direction, const struct rocm_memory *from,
 }
 
 static void record_copied(const struct rocm_call *c, const struct rocm_object *stream, unsigned op,
-			  struct rocm_memory from, struct rocm_memory to, uint64_t bytes)
+			  struct cap_memory from, struct cap_memory to, uint64_t bytes)
 {
 	if (rocm_has(c, ROCM_DEVICE)) {
 		from.agent = hip_agent((int32_t)rocm_argument(c, ROCM_SOURCE_DEVICE));
@@ -159,7 +159,7 @@ static void copied(const struct rocm_call *c, unsigned direction, uint64_t sourc
 {
 	const struct rocm_object stream = hip_stream(c);
 	const bool told = direction < BY_ADDRESS;
-	struct rocm_memory from, to;
+	struct cap_memory from, to;
 
 	if (stream.state)
 		return;
@@ -199,14 +199,14 @@ static enum place place_of(uint64_t type)
  * A side of hip_Memcpy2D: x, y, memory type, host, device, array, pitch. An address that nothing is
  * known of is the host's where the type does not say, as for HIP.
  */
-static struct rocm_memory side_2d(const uint64_t *p, uint32_t agent, bool *device)
+static struct cap_memory side_2d(const uint64_t *p, uint32_t agent, bool *device)
 {
 	const enum place place = place_of(p[2]);
 	const uint64_t address = place == AT_HOST             ? p[3]
 				 : place == AT_ARRAY          ? p[5]
 				 : p[4] || place == AT_DEVICE ? p[4]
 							      : p[3];
-	struct rocm_memory m = side(address, place == AT_DEVICE || place == AT_ARRAY, true, agent);
+	struct cap_memory m = side(address, place == AT_DEVICE || place == AT_ARRAY, true, agent);
 
 	if (!m.id && place == AT_MANAGED) {
 		m.kind = MEMORY_MANAGED;
@@ -222,7 +222,7 @@ static void copy_2d(const struct rocm_call *c)
 	const struct rocm_object stream = hip_stream(c);
 	const uint64_t *p = rocm_pointer(rocm_argument(c, ROCM_SOURCE));
 	bool from_device, to_device;
-	struct rocm_memory from, to;
+	struct cap_memory from, to;
 
 	if (stream.state)
 		return;
@@ -243,7 +243,7 @@ static void copy_3d(const struct rocm_call *c)
 	uint64_t bytes = p[16] * p[17] * p[18];
 
 	if (p[0] || p[8]) {
-		const struct rocm_memory array = rocm_memory_of(p[0] ? p[0] : p[8]);
+		const struct cap_memory array = rocm_memory_of(p[0] ? p[0] : p[8]);
 
 		if (bytes && array.bytes % bytes == 0)
 			bytes = array.bytes; /* all of it */
@@ -254,7 +254,7 @@ static void copy_3d(const struct rocm_call *c)
 static void fill(const struct rocm_call *c)
 {
 	const struct rocm_object stream = hip_stream(c);
-	struct rocm_memory to;
+	struct cap_memory to;
 
 	if (stream.state)
 		return;
@@ -272,7 +272,7 @@ static void prefetch(const struct rocm_call *c)
 {
 	const struct rocm_object stream = hip_stream(c);
 	const int32_t device = (int32_t)rocm_argument(c, ROCM_DEVICE); /* -1: the host */
-	const struct rocm_memory m = rocm_memory_of(rocm_argument(c, ROCM_ADDRESS));
+	const struct cap_memory m = rocm_memory_of(rocm_argument(c, ROCM_ADDRESS));
 
 	if (stream.state)
 		return;

@@ -137,21 +137,21 @@ static void allocated(const struct rocm_call *c)
 		return;
 	rocm_find(ROCM_HSA_POOL, rocm_argument(c, ROCM_OBJECT), 0, &pool);
 	rocm_allocated(c->frame,
-		       (struct rocm_memory){.address = rocm_argument(c, ROCM_ADDRESS),
-					    .bytes = rocm_bytes(c),
-					    .kind = (uint8_t)pool.state,
-					    .what = c->rule->traits.what,
-					    .span = c->rule->traits.what == ALLOCATION_PHYSICAL});
+		       (struct cap_memory){.address = rocm_argument(c, ROCM_ADDRESS),
+					   .bytes = rocm_bytes(c),
+					   .kind = (uint8_t)pool.state,
+					   .what = c->rule->traits.what,
+					   .span = c->rule->traits.what == ALLOCATION_PHYSICAL});
 }
 
 static void pinned(const struct rocm_call *c)
 {
 	if (!rocm_inside_hip(c->table))
 		rocm_allocated(c->frame,
-			       (struct rocm_memory){.address = rocm_argument(c, ROCM_ADDRESS),
-						    .bytes = rocm_bytes(c),
-						    .kind = MEMORY_HOST_PINNED,
-						    .what = ALLOCATION_REGISTERED});
+			       (struct cap_memory){.address = rocm_argument(c, ROCM_ADDRESS),
+						   .bytes = rocm_bytes(c),
+						   .kind = MEMORY_HOST_PINNED,
+						   .what = ALLOCATION_REGISTERED});
 }
 
 /* Also inside of HIP: an address that HIP's calls have not ended yet is none of HSA's. */
@@ -163,7 +163,7 @@ static void freed(const struct rocm_call *c)
 
 /* ---- copies ---- */
 
-static bool on_device(uint64_t agent, const struct rocm_memory *m)
+static bool on_device(uint64_t agent, const struct cap_memory *m)
 {
 	const struct rocm_agent *a = agent_of(agent);
 
@@ -172,7 +172,7 @@ static bool on_device(uint64_t agent, const struct rocm_memory *m)
 	return m->kind == MEMORY_DEVICE || m->kind == MEMORY_MANAGED;
 }
 
-static void side(uint64_t address, uint64_t agent, struct rocm_memory *m)
+static void side(uint64_t address, uint64_t agent, struct cap_memory *m)
 {
 	const bool device = on_device(agent, (*m = rocm_memory_of(address), m));
 
@@ -181,7 +181,7 @@ static void side(uint64_t address, uint64_t agent, struct rocm_memory *m)
 	m->agent = device ? agent_id(agent) : 0;
 }
 
-static unsigned copy_op(const struct rocm_memory *from, const struct rocm_memory *to)
+static unsigned copy_op(const struct cap_memory *from, const struct cap_memory *to)
 {
 	const bool from_device = from->kind == MEMORY_DEVICE, to_device = to->kind == MEMORY_DEVICE;
 
@@ -194,7 +194,7 @@ static void copied(const struct rocm_call *c, uint64_t source, uint64_t source_a
 		   uint64_t destination, uint64_t destination_agent, uint64_t bytes)
 {
 	const bool waits = (c->rule->traits.flags & ROCM_WAITS) != 0;
-	struct rocm_memory from, to;
+	struct cap_memory from, to;
 
 	if (rocm_inside_hip(c->table))
 		return;
@@ -234,7 +234,7 @@ static void copy_rectangle(const struct rocm_call *c)
 
 static void fill(const struct rocm_call *c)
 {
-	struct rocm_memory to;
+	struct cap_memory to;
 
 	if (rocm_inside_hip(c->table))
 		return;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vec.h"
 #include "capture/rocm/work.h"
 
 void rocm_record_copy(const struct cap_frame *f, const struct rocm_copy *c)
@@ -100,130 +99,38 @@ void rocm_record_launch(const struct cap_frame *f, const struct rocm_launch *l)
 	cap_submission_end(&o);
 }
 
-static void record_memory(const struct cap_frame *f, unsigned op, const struct rocm_memory *m)
-{
-	const struct cap_allocation a = {m->address, m->bytes, m->id,   0,
-					 m->agent,   0,        m->kind, m->what};
+/* ---- memory ---- */
 
-	cap_allocation_record(f, 0, op, &a);
+static struct cap_memories memories = CAP_MEMORIES;
+
+struct cap_memory rocm_memory_of(uint64_t address)
+{
+	return cap_memory_of(&memories, address);
 }
 
-/* ---- what is allocated, sorted by address ---- */
-
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct rocm_memory *memories;
-static size_t memory_count, memory_room;
-
-/* Index of the first above `address`. Caller holds the lock. */
-static size_t above(uint64_t address)
+void rocm_allocated(const struct cap_frame *f, struct cap_memory m)
 {
-	size_t low = 0, high = memory_count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (memories[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	cap_memory_allocated(&memories, f, m);
 }
 
-static struct rocm_memory *starting_at(uint64_t address)
-{
-	size_t i = above(address);
-
-	return i && memories[i - 1].address == address ? &memories[i - 1] : NULL;
-}
-
-struct rocm_memory rocm_memory_of(uint64_t address)
-{
-	struct rocm_memory m = {.kind = MEMORY_HOST_PAGEABLE};
-	size_t i;
-
-	pthread_rwlock_rdlock(&lock);
-	i = above(address);
-	if (i && address - memories[i - 1].address < memories[i - 1].span)
-		m = memories[i - 1];
-	pthread_rwlock_unlock(&lock);
-	return m;
-}
-
-/* True: `old` was there, and its end not seen. */
-static bool put_memory(const struct rocm_memory *m, struct rocm_memory *old)
-{
-	struct rocm_memory *there;
-	bool replaced;
-	size_t i;
-
-	pthread_rwlock_wrlock(&lock);
-	there = starting_at(m->address);
-	replaced = there != NULL;
-	if (replaced) {
-		*old = *there;
-		*there = *m;
-	} else if (vec_reserve(&memories, &memory_room, memory_count, 1)) {
-		i = above(m->address);
-		memmove(&memories[i + 1], &memories[i], (memory_count - i) * sizeof(*memories));
-		memories[i] = *m;
-		memory_count++;
-	}
-	pthread_rwlock_unlock(&lock);
-	return replaced;
-}
-
-void rocm_allocated(const struct cap_frame *f, struct rocm_memory m)
-{
-	struct rocm_memory old;
-
-	if (!m.address)
-		return;
-	m.id = cap_new_allocation();
-	m.born = f->end;
-	m.span = m.span ? m.span : m.bytes;
-	if (put_memory(&m, &old))
-		record_memory(NULL, ALLOCATION_OP_FREE, &old);
-	record_memory(f, ALLOCATION_OP_ALLOCATE, &m);
-}
-
-/*
- * The address may have been given out again, to another thread, before this one got here: then its
- * new owner has ended the old one.
- */
 void rocm_freed(const struct cap_frame *f, uint64_t address)
 {
-	struct rocm_memory m, *there;
-	bool found;
-
-	pthread_rwlock_wrlock(&lock);
-	there = starting_at(address);
-	found = there && there->born <= f->start;
-	if (found) {
-		m = *there;
-		memory_count--;
-		memmove(there, there + 1,
-			(size_t)(&memories[memory_count] - there) * sizeof(*there));
-	}
-	pthread_rwlock_unlock(&lock);
-	if (found)
-		record_memory(f, ALLOCATION_OP_FREE, &m);
+	cap_memory_freed(&memories, f, address);
 }
 
 static void before_fork(void)
 {
-	pthread_rwlock_wrlock(&lock);
+	cap_memories_lock(&memories);
 }
 
 static void after_fork(void)
 {
-	pthread_rwlock_unlock(&lock);
+	cap_memories_unlock(&memories);
 }
 
-/* The child's thread did not lock it, so it cannot unlock it. */
 static void after_fork_in_child(void)
 {
-	lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+	cap_memories_fork_child(&memories);
 }
 
 void rocm_memory_prepare(void)

@@ -12,6 +12,7 @@
 
 #include "capture/rocm/models.h"
 #include "core/activity/activity.h"
+#include "core/activity/memory.h"
 
 /* ---- rules ---- */
 
@@ -108,21 +109,12 @@ const void *rocm_pointer(uint64_t value);
 
 /* ---- memory ---- */
 
-struct rocm_memory {
-	uint64_t address;
-	uint64_t span; /* addresses that belong to it; 1 for handles */
-	uint64_t bytes, id;
-	uint64_t born; /* tick at which it was there at the latest */
-	uint32_t agent;
-	uint8_t kind, what;
-};
-
 /* Keeps and records what `f` allocated. */
-void rocm_allocated(const struct cap_frame *f, struct rocm_memory m);
+void rocm_allocated(const struct cap_frame *f, struct cap_memory m);
 /* Records the end of what begins there, if it was there before the call began. */
 void rocm_freed(const struct cap_frame *f, uint64_t address);
 /* What an address belongs to; id 0: the program's own. */
-struct rocm_memory rocm_memory_of(uint64_t address);
+struct cap_memory rocm_memory_of(uint64_t address);
 
 void rocm_memory_prepare(void);
 

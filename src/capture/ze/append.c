@@ -144,7 +144,7 @@ static uint8_t direction(const struct ze_command *c)
 
 static void end_of(struct ze_command *c, unsigned end, const void *address)
 {
-	const struct ze_memory m = ze_memory_of(address);
+	const struct cap_memory m = ze_memory_of(address);
 
 	c->kinds[end] = m.kind;
 	c->agents[end] = m.agent;

@@ -464,11 +464,16 @@ static void before_fork(void) ACQUIRES(collect)
 	ze_memory_lock();
 }
 
+static void unlock(void) RELEASES(collect)
+{
+	ze_objects_unlock();
+	pthread_mutex_unlock(&collect);
+}
+
 static void after_fork(void) RELEASES(collect)
 {
 	ze_memory_unlock();
-	ze_objects_unlock();
-	pthread_mutex_unlock(&collect);
+	unlock();
 }
 
 /* Device work is the parent's: its submissions and events are not touched here. */
@@ -478,7 +483,8 @@ static void after_fork_in_child(void) UNCHECKED_LOCKS
 		w->event->work = NULL;
 	pending = NULL;
 	pending_tail = &pending;
-	after_fork();
+	ze_memory_fork_child();
+	unlock();
 }
 
 /* Registered after the driver was loaded, so it runs before the driver's own handlers. */

@@ -20,6 +20,7 @@
 
 #include "core/table/table.h"
 #include "core/activity/activity.h"
+#include "core/activity/memory.h"
 
 #define ZE_DOMAIN "level_zero"
 
@@ -176,17 +177,12 @@ void ze_list_clear(struct ze_list *l);
 
 /* ---- memory ---- */
 
-struct ze_memory {
-	uint64_t address, bytes, id;
-	uint32_t agent;
-	uint8_t kind;
-};
-
 /* What an address belongs to; id 0: the program's own. */
-struct ze_memory ze_memory_of(const void *address);
-/* Around a fork. */
+struct cap_memory ze_memory_of(const void *address);
+/* Around a fork, and in the child. */
 void ze_memory_lock(void);
 void ze_memory_unlock(void);
+void ze_memory_fork_child(void);
 
 /* ---- work ---- */
 

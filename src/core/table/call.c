@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/table/table.h"
+#include "wire/value.h"
 
 #define STRING_CAP 256u
 
@@ -43,36 +44,12 @@ static const void *place_of(const struct table_call *c, const struct table_field
 	return at && f->deref ? at + f->behind : at;
 }
 
-static uint64_t load(const void *at, const struct table_field *f)
-{
-	const bool negative = f->kind == KYMO_KIND_SIGNED;
-	uint8_t u8;
-	uint16_t u16;
-	uint32_t u32;
-	uint64_t u64;
-
-	switch (f->size) {
-	case 1:
-		memcpy(&u8, at, 1);
-		return negative ? (uint64_t)(int8_t)u8 : u8;
-	case 2:
-		memcpy(&u16, at, 2);
-		return negative ? (uint64_t)(int16_t)u16 : u16;
-	case 4:
-		memcpy(&u32, at, 4);
-		return negative ? (uint64_t)(int32_t)u32 : u32;
-	default:
-		memcpy(&u64, at, 8);
-		return u64;
-	}
-}
-
 bool table_value(const struct table_call *call, const struct table_field *field, bool ok,
 		 uint64_t *value)
 {
 	const void *at = field->out && !ok ? NULL : place_of(call, field);
 
-	*value = at ? load(at, field) : 0;
+	*value = at ? wire_load(at, field->size, field->kind == KYMO_KIND_SIGNED) : 0;
 	return at != NULL;
 }
 
@@ -104,21 +81,7 @@ void table_enter(struct table_call *call)
 static inline void encode(struct wire_enc *e, unsigned i, const struct table_field *f, uint64_t v,
 			  bool full)
 {
-	switch (f->kind) {
-	case KYMO_KIND_POINTER:
-	case KYMO_KIND_HANDLE:
-		wire_pointer(e, i, (const void *)(uintptr_t)v);
-		break;
-	case KYMO_KIND_STRING:
-		if (full)
-			wire_string(e, i, (const char *)(uintptr_t)v, STRING_CAP);
-		break;
-	case KYMO_KIND_SIGNED:
-		wire_signed(e, i, (int64_t)v, f->size);
-		break;
-	default:
-		wire_unsigned(e, i, v);
-	}
+	wire_value(e, i, f->kind, f->size, v, full ? STRING_CAP : 0);
 }
 
 static void record(const struct table_call *c)

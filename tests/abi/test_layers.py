@@ -114,6 +114,29 @@ class Layers(unittest.TestCase):
         status, said = self.built()
         self.assertEqual(status, 0, said)
 
+    def test_shape_of_backends(self):
+        """Each has a door, a launcher's side and a README that names its files; a provider a README."""
+        self.write("src/capture/backends.list", "# a comment\none one first\none other second\n")
+        for name in ("door.c", "launch.c", "work.c"):
+            self.write(f"src/capture/one/{name}", "")
+        self.write("src/capture/one/README.md", "`door.c`, `launch.c` and `work.c`: libone.so.1\n")
+        self.write("src/capture/counts/README.md", "a provider, `counts.c`\n")
+        self.write("src/capture/counts/counts.c", "")
+        status, said = self.check()
+        self.assertEqual(status, 0, said)
+        self.write("src/capture/two/layer.c", "")
+        self.write("src/capture/one/new.c", "")
+        self.write("src/capture/counts/README.md", "a provider, `count.c`\n")
+        self.write("src/capture/backends.list", "one one first\ntwo two second\nthree three third\n")
+        status, said = self.check()
+        self.assertEqual(status, 1, said)
+        for wrong in ("src/capture/two: no README.md", "src/capture/two: no door.c", "src/capture/two: no launch.c",
+                      "src/capture/three: in backends.list, and no folder",
+                      "src/capture/one/README.md: does not say what new.c is for",
+                      "src/capture/counts/README.md: does not say what counts.c is for",
+                      "src/capture/counts/README.md: there is no count.c"):
+            self.assertIn(wrong + "\n", said)
+
     def test_formats(self):
         self.write("src/formats/raw/raw.h", "")
         self.write("src/formats/format.h", "")
@@ -144,6 +167,15 @@ class Layers(unittest.TestCase):
         self.write("docs/architecture.md", page)
         self.write("src/core/extra/extra.h", "")
         self.assertIn("extra is not in the table of core's rooms", self.check()[1])
+
+    def test_circles_of_units(self):
+        self.write("src/capture/one/a.h", "")
+        self.write("src/capture/one/a.c", '#include "capture/one/a.h"\n#include "capture/one/b.h"\n')
+        self.write("src/capture/one/b.h", "")
+        status, said = self.check()
+        self.assertEqual(status, 0, said)
+        self.planted("src/capture/one/b.c", '#include "capture/one/b.h"\n#include "capture/one/a.h"\n',
+                     "circle of units: src/capture/one/a -> src/capture/one/b -> src/capture/one/a", compiled=False)
 
     def test_new_folder(self):
         self.planted("src/extra/bad.c", '#include "core/capture.h"\n', "a folder that the table of layers does not have",

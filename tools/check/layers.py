@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that includes follow the order of the layers, and that files stay small.
+"""Checks that includes follow the order of the layers, that files stay small, that backends have one shape.
 
     layers.py ROOT [BUILD]
 
@@ -54,6 +54,8 @@ LINES_MAX = 1000
 
 # Folders of these layers are leaves: none is built on another.
 LEAVES = {"capture", "formats"}
+# Layers in which no file with its header depends on itself by way of others.
+NO_CIRCLES = {"capture"}
 # What of a backend is compiled into the command line: it sees that, its own folder, and nothing else of capture.
 LAUNCH = re.compile(r"^capture/[^/]+/launch\.c$")
 
@@ -108,13 +110,13 @@ def check_file(root, path, problems):
     return own
 
 
-def check_circles(includes, problems):
+def check_circles(includes, problems, what="includes"):
     """No file may include itself by way of others: `includes` has for each what it includes."""
     done = set()
 
     def visit(path, way):
         if path in way:
-            problems.add("circle of includes: " + " -> ".join(way[way.index(path):] + [path]))
+            problems.add(f"circle of {what}: " + " -> ".join(way[way.index(path):] + [path]))
         elif path not in done:
             for other in includes.get(path, ()):
                 visit(other, way + [path])
@@ -122,6 +124,42 @@ def check_circles(includes, problems):
 
     for path in sorted(includes):
         visit(path, [])
+
+
+def units(includes):
+    """A file and its header are a unit; those of layers that have no circles of units."""
+    out = {}
+    for path, used in includes.items():
+        if path.split("/")[1] in NO_CIRCLES:
+            unit = os.path.splitext(path)[0]
+            out.setdefault(unit, set()).update({os.path.splitext(u)[0] for u in used} - {unit})
+    return {unit: sorted(used) for unit, used in out.items()}
+
+
+def check_backends(root, problems):
+    """All folders of capture have one shape (src/capture/README.md), and say which file plays which part."""
+    capture = os.path.join(root, "src", "capture")
+    if not os.path.exists(os.path.join(capture, "backends.list")):
+        return
+    with open(os.path.join(capture, "backends.list"), encoding="utf-8") as f:
+        listed = {line.split()[0] for line in f if line.strip() and not line.startswith("#")}
+    folders = {name for name in os.listdir(capture) if os.path.isdir(os.path.join(capture, name))}
+    problems |= {f"src/capture/{name}: in backends.list, and no folder" for name in listed - folders}
+    for name in sorted(folders):
+        names = os.listdir(os.path.join(capture, name))
+        for needed in ["README.md"] + (["launch.c", "door.c"] if name in listed else []):
+            if needed not in names:
+                problems.add(f"src/capture/{name}: no {needed}")
+        if "README.md" not in names:
+            continue
+        with open(os.path.join(capture, name, "README.md"), encoding="utf-8") as f:
+            said = set(re.findall(r"`([\w.]+)`", f.read()))
+        for source in names:
+            if source.endswith(".c") and source not in said:
+                problems.add(f"src/capture/{name}/README.md: does not say what {source} is for")
+        for source in said:
+            if source.endswith(".c") and source not in names:
+                problems.add(f"src/capture/{name}/README.md: there is no {source}")
 
 
 def check_written(root, problems):
@@ -137,6 +175,7 @@ def check_written(root, problems):
                     path = os.path.relpath(os.path.join(inside, name), root)
                     includes[path] = check_file(root, path, problems)
     check_circles(includes, problems)
+    check_circles(units(includes), problems, "units")
     return len(includes)
 
 
@@ -218,6 +257,7 @@ def main():
     problems = set()
     files = check_written(root, problems)
     check_explained(root, problems)
+    check_backends(root, problems)
     read = check_read(root, os.path.abspath(sys.argv[2]), problems) if len(sys.argv) > 2 else 0
     if not files:
         problems.add(f"{root}: no sources found")

@@ -22,7 +22,7 @@ class Signature:
 def emit_preload(model):
     """opencl_preload.c: one function for each exported entry, in the table's order."""
     lines = head("What the preload library exports: every function goes where the table says.",
-                 ['"capture/opencl/cl.h"', '"capture/opencl/preload.h"'])
+                 ['"capture/opencl/cl.h"', '"capture/opencl/door_preload.h"'])
     lines += ["#define EXPORT __attribute__((visibility(\"default\")))", ""]
     for index, name in enumerate(model.table):
         if not exported(model, name):

@@ -2,7 +2,7 @@
 /*
  * What the files of the CUDA backend share. Calls come from CUPTI's callbacks on the program's
  * threads (call.c, effect.c); device work comes in buffers on a thread of CUPTI's (buffer.c,
- * record.c) and is tied to calls by CUPTI's 32-bit correlation numbers (submission.c).
+ * work.c) and is tied to calls by CUPTI's 32-bit correlation numbers (submission.c).
  */
 #ifndef CAPTURE_CUDA_BACKEND_H
 #define CAPTURE_CUDA_BACKEND_H
@@ -194,7 +194,7 @@ void cuda_pool_record(const struct cupti_pool *p);
 /* An overhead that is the driver's own. */
 void cuda_driver_overhead(uint32_t kind, uint64_t start, uint64_t end);
 
-/* ---- record.c ---- */
+/* ---- work.c ---- */
 
 void cuda_record(const struct cupti_record *r);
 

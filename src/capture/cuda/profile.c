@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What sampling and counting of kernels share; see profile.h. */
-#include "capture/cuda/range.h"
+#include "capture/cuda/profile.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -38,8 +38,14 @@ bool cuda_pc_active(void);
 void cuda_pc_end(void);
 void cuda_pc_fork_child(void);
 
+/* ---- range_counter.c ---- */
+
+/* Registers the provider; the driver is initialised by now. */
+void range_counter_announce(void);
+
 /* ---- range_profiler.c ---- */
 
+void range_profiler_init(void);
 /* Kernels are being counted: the driver's launches are needed. */
 bool cuda_range_counting(void);
 /* Services, launches and captures under way, which concern cuda_range_call(); 0: none. */

@@ -21,8 +21,6 @@ struct range_session {
 
 /* ---- range_counter.c ---- */
 
-/* Registers the provider; the driver is initialised by now. */
-void range_counter_announce(void);
 /* CUPTI's object that knows the device's metrics, or NULL. */
 void *range_host(uint32_t device);
 /* What CUPTI needs to count these metrics together. *config is malloc'ed. */
@@ -32,7 +30,6 @@ void range_session_free(struct range_session *s);
 
 /* ---- range_profiler.c ---- */
 
-void range_profiler_init(void);
 void range_session_add(struct range_session *s);
 /* Frees it, too, as soon as nothing is being delivered to it. */
 void range_session_remove(struct range_session *s);

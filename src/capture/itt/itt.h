@@ -5,7 +5,7 @@
  * the marker core, under the name of their ITT domain.
  *
  *   door.c      how the static parts in a program find us and get their functions
- *   object.c    domains, string handles, threads, pause and resume, clocks
+ *   objects.c   domains, string handles, threads, pause and resume, clocks
  *   task.c      tasks, regions, frames, markers, events, marks
  *   metadata.c  values of tasks, relations
  *   counter.c   counters

@@ -13,9 +13,6 @@
 
 #define OCL_DEVICE_WORK (CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY)
 
-/* What runs at every kernel lies together in memory: a program's kernels leave the caches cold. */
-#define OCL_HOT __attribute__((hot))
-
 /* Ticks of 10 ms, set with the door. */
 extern uint64_t ocl_ticks_10ms;
 
@@ -25,7 +22,7 @@ extern cl_icd_dispatch ocl_next;
 /* Set when the program is past its end: the runtime below may be gone and is not asked any more. */
 extern _Atomic bool ocl_ended;
 
-/* ---- layer.c ---- */
+/* ---- door.c ---- */
 
 /* The backend's domain; NULL until it is registered. */
 struct cap_domain *ocl_domain(void);

@@ -8,27 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/opencl/command_buffer.h"
-#include "capture/opencl/queue.h"
+#include "core/capture.h"
 
 #define FIRST_SLOTS 256u
 #define POOL_STEP   32u
 #define READ_TRIES  8
-
-#define TABLE(kind, object_size, zero_size)                                                        \
-	[kind] = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = object_size, .zero = zero_size}
-#define WHOLE(kind, type) TABLE(kind, sizeof(struct type), sizeof(struct type))
-
-struct ocl_table ocl_tables[OCL_KINDS] = {
-	WHOLE(OCL_DEVICE, ocl_device),
-	WHOLE(OCL_CONTEXT, ocl_context),
-	WHOLE(OCL_MEM, ocl_mem),
-	WHOLE(OCL_PROGRAM, ocl_program),
-	WHOLE(OCL_KERNEL, ocl_kernel),
-	TABLE(OCL_COMMAND_BUFFER, sizeof(struct ocl_command_buffer),
-	      offsetof(struct ocl_command_buffer, lock)),
-	TABLE(OCL_QUEUE, sizeof(struct ocl_queue), offsetof(struct ocl_queue, lock)),
-};
 
 static size_t hash(const void *handle)
 {

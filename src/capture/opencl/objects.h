@@ -19,6 +19,9 @@
 
 #include "capture/opencl/cl.h"
 
+/* What runs at every kernel lies together in memory: a program's kernels leave the caches cold. */
+#define OCL_HOT __attribute__((hot))
+
 enum ocl_kind {
 	OCL_DEVICE,
 	OCL_CONTEXT,
@@ -93,7 +96,7 @@ struct ocl_table {
 	size_t zero; /* bytes cleared when it is used again; the rest stays (queues) */
 };
 
-extern struct ocl_table ocl_tables[OCL_KINDS];
+extern struct ocl_table ocl_tables[OCL_KINDS]; /* kinds.c */
 
 /* The live object of a handle, or NULL. Any thread, no lock in the ordinary case. */
 struct ocl_object *ocl_find(enum ocl_kind kind, const void *handle);

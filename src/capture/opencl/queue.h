@@ -101,7 +101,7 @@ void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const struct cap_
 /* The same for work whose submission was taken. */
 void ocl_submit_taken(struct ocl_work *w);
 
-/* ---- collect.c ---- */
+/* ---- work.c ---- */
 
 enum ocl_collect_hint {
 	OCL_LOOK,    /* anything may be complete */

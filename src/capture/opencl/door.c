@@ -5,7 +5,7 @@
  * traced; whoever comes later gets the table back that it brought, so that no call is seen twice.
  */
 #include "capture/opencl/answer.h"
-#include "capture/opencl/layer.h"
+#include "capture/opencl/door.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the preload library asks the layer, through clGetLayerInfo(). */
-#ifndef CAPTURE_OPENCL_LAYER_H
-#define CAPTURE_OPENCL_LAYER_H
+#ifndef CAPTURE_OPENCL_DOOR_H
+#define CAPTURE_OPENCL_DOOR_H
 
 /*
  * Asked before and after a call that is made only to have the loader initialise itself; the call is

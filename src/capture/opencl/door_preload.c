@@ -6,13 +6,13 @@
  * straight to the loader, and what is traced is traced there. If not, the loader's functions become
  * the target of our layer, and the table leads through the layer.
  */
-#include "capture/opencl/preload.h"
+#include "capture/opencl/door_preload.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 
-#include "capture/opencl/layer.h"
+#include "capture/opencl/door.h"
 
 #define LOADER "libOpenCL.so.1"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table behind the functions that the preload library exports. */
-#ifndef CAPTURE_OPENCL_PRELOAD_H
-#define CAPTURE_OPENCL_PRELOAD_H
+#ifndef CAPTURE_OPENCL_DOOR_PRELOAD_H
+#define CAPTURE_OPENCL_DOOR_PRELOAD_H
 
 #include <stdatomic.h>
 #include <stddef.h>

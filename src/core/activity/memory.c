@@ -7,7 +7,7 @@
 #include "base/vec.h"
 
 /* Index of the first above `address`. With the lock. */
-static size_t above(const struct cap_memories *s, uint64_t address)
+static size_t index_above(const struct cap_memories *s, uint64_t address)
 {
 	size_t low = 0, high = s->count;
 
@@ -25,7 +25,7 @@ static size_t above(const struct cap_memories *s, uint64_t address)
 /* With the lock. */
 static struct cap_memory *starting_at(const struct cap_memories *s, uint64_t address)
 {
-	size_t i = above(s, address);
+	size_t i = index_above(s, address);
 
 	return i && s->list[i - 1].address == address ? &s->list[i - 1] : NULL;
 }
@@ -36,7 +36,7 @@ struct cap_memory cap_memory_of(struct cap_memories *s, uint64_t address)
 	size_t i;
 
 	pthread_rwlock_rdlock(&s->lock);
-	i = above(s, address);
+	i = index_above(s, address);
 	if (i && address - s->list[i - 1].address < s->list[i - 1].span)
 		m = s->list[i - 1];
 	pthread_rwlock_unlock(&s->lock);
@@ -44,7 +44,7 @@ struct cap_memory cap_memory_of(struct cap_memories *s, uint64_t address)
 }
 
 /* True: `old` was there, and its end not seen. */
-static bool put(struct cap_memories *s, const struct cap_memory *m, struct cap_memory *old)
+static bool put_memory(struct cap_memories *s, const struct cap_memory *m, struct cap_memory *old)
 {
 	struct cap_memory *there;
 	bool replaced;
@@ -57,7 +57,7 @@ static bool put(struct cap_memories *s, const struct cap_memory *m, struct cap_m
 		*old = *there;
 		*there = *m;
 	} else if (vec_reserve(&s->list, &s->room, s->count, 1)) {
-		i = above(s, m->address);
+		i = index_above(s, m->address);
 		memmove(&s->list[i + 1], &s->list[i], (s->count - i) * sizeof(*s->list));
 		s->list[i] = *m;
 		s->count++;
@@ -67,7 +67,8 @@ static bool put(struct cap_memories *s, const struct cap_memory *m, struct cap_m
 }
 
 /* What was there at `before` at the latest. */
-static bool take(struct cap_memories *s, uint64_t address, uint64_t before, struct cap_memory *out)
+static bool take_memory(struct cap_memories *s, uint64_t address, uint64_t before,
+			struct cap_memory *out)
 {
 	struct cap_memory *there;
 	bool found;
@@ -101,7 +102,7 @@ void cap_memory_allocated(struct cap_memories *s, const struct cap_frame *f, str
 	m.id = cap_new_allocation();
 	m.born = f->end;
 	m.span = m.span ? m.span : m.bytes;
-	if (put(s, &m, &old))
+	if (put_memory(s, &m, &old))
 		cap_memory_record(NULL, ALLOCATION_OP_FREE, &old);
 	cap_memory_record(f, ALLOCATION_OP_ALLOCATE, &m);
 }
@@ -110,20 +111,20 @@ void cap_memory_freed(struct cap_memories *s, const struct cap_frame *f, uint64_
 {
 	struct cap_memory m;
 
-	if (take(s, address, f->start, &m))
+	if (take_memory(s, address, f->start, &m))
 		cap_memory_record(f, ALLOCATION_OP_FREE, &m);
 }
 
 bool cap_memory_take(struct cap_memories *s, uint64_t address, struct cap_memory *out)
 {
-	return take(s, address, UINT64_MAX, out);
+	return take_memory(s, address, UINT64_MAX, out);
 }
 
 void cap_memory_put_back(struct cap_memories *s, const struct cap_memory *m)
 {
 	struct cap_memory old;
 
-	put(s, m, &old);
+	put_memory(s, m, &old);
 }
 
 void cap_memories_lock(struct cap_memories *s)

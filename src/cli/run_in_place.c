@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "cli/run.h"
-#include "drain/death.h"
+#include "drain/process_exit.h"
 
 enum {
 	PARKED = 64, /* descriptors that are moved out of the way */
@@ -57,7 +57,7 @@ static void arrange_descriptors(int output, int control, int ready)
 		close(fd);
 }
 
-static void await_death(int pid, int pidfd)
+static void await_exit(int pid, int pidfd)
 {
 	struct pollfd p = {pidfd, POLLIN, 0};
 
@@ -80,12 +80,12 @@ static void attend_program(const struct launch *l, int output, int ready, int pr
 	launch_tell_drain(out.control, DRAIN_PROGRAM, program, 0);
 	arrange_descriptors(output, out.control, ready);
 	out.control = 3;
-	pidfd = death_watch(program);
+	pidfd = process_exit_watch(program);
 	if (write(4, "r", 1) != 1)
 		_exit(1);
 	close(4);
-	await_death(program, pidfd);
-	out.wait_status = death_status(program, pidfd);
+	await_exit(program, pidfd);
+	out.wait_status = process_exit_status(program, pidfd);
 	launch_tell_drain(out.control, DRAIN_EXITED, program, out.wait_status);
 	launch_await_drain(&out);
 	tell(data, &out);

@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/peer.h"
 #include "drain/collect.h"
-#include "drain/death.h"
+#include "drain/process_exit.h"
 #include "drain/life.h"
 #include "drain/place.h"
 #include "drain/refused.h"
@@ -28,7 +28,7 @@ enum {
 	POLL_MS = 250,      /* longest sleep; the heartbeat is seconds */
 	STEER_MS = 5,       /* while processes do what was asked of them */
 	NO_PIDFD_MS = 50,   /* where the death of processes must be looked for */
-	GUEST_SECONDS = 5,  /* to say hello */
+	HELLO_SECONDS = 5,  /* to say hello */
 	ORPHAN_SECONDS = 5, /* without ever a producer */
 	GREETING_MS = 50,   /* for one that is to be turned away to say who it is */
 	COMPRESS_MIN_S = 1  /* time for compression; more after long runs */
@@ -66,7 +66,7 @@ static void watch_fd(struct drain *d, int fd)
 
 static void hear_of_program(struct drain *d, int pid)
 {
-	struct journal_program entry = {.pid = pid, .fd = death_watch(pid)};
+	struct journal_program entry = {.pid = pid, .fd = process_exit_watch(pid)};
 
 	entry.gone = entry.fd < 0 && errno == ESRCH;
 	journal_add(d->journal, JOURNAL_PROGRAM, &entry, sizeof(entry), NULL);
@@ -221,7 +221,7 @@ static bool turn_away(struct drain *d, int error)
 	return p.fd >= 0;
 }
 
-bool drain_add_guest(struct drain *d, int fd)
+bool drain_add_client(struct drain *d, int fd)
 {
 	struct pending_client **last = &d->pending_clients, *g = malloc(sizeof(*g));
 
@@ -236,7 +236,7 @@ bool drain_add_guest(struct drain *d, int fd)
 }
 
 /* In the order in which they came: of two of one process the second one counts. */
-static void accept_guests(struct drain *d)
+static void accept_clients(struct drain *d)
 {
 	int fd;
 
@@ -246,7 +246,7 @@ static void accept_guests(struct drain *d)
 			continue;
 		if (fd < 0)
 			return;
-		if (!drain_add_guest(d, fd)) {
+		if (!drain_add_client(d, fd)) {
 			refuse(d, pid_of(fd), ENOMEM, "");
 			close(fd);
 		}
@@ -319,7 +319,7 @@ static void supersede(struct drain *d, int pid, uint64_t image)
 static bool enlist(struct drain *d, struct producer *p, uint64_t image)
 {
 	p->image = image;
-	p->pidfd = death_watch(p->pid);
+	p->pidfd = process_exit_watch(p->pid);
 	d->missing_pidfd = d->missing_pidfd || p->pidfd < 0;
 	p->next = d->producers;
 	d->producers = p;
@@ -415,14 +415,14 @@ static void greet(struct drain *d, struct pending_client *client)
  * Greets those that have spoken, sends those away that say nothing. Each is asked: events may come
  * in another order, and not all at once.
  */
-static void serve_guests(struct drain *d)
+static void serve_clients(struct drain *d)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct pending_client **at = &d->pending_clients;
 
 	while (*at) {
 		struct pending_client *g = *at;
-		bool late = g->again || now - g->since > GUEST_SECONDS * 1000000000ull;
+		bool late = g->again || now - g->since > HELLO_SECONDS * 1000000000ull;
 		struct pollfd p = {g->fd, POLLIN, 0};
 		bool ready = poll(&p, 1, 0) == 1;
 
@@ -555,7 +555,7 @@ static void finish_dead(struct drain *d)
 	for (struct producer *p = d->producers; p; p = next) {
 		next = p->next;
 		if (process_exit_seen(p->pid, p->pidfd))
-			finish(d, p, death_status(p->pid, p->pidfd));
+			finish(d, p, process_exit_status(p->pid, p->pidfd));
 	}
 }
 
@@ -632,12 +632,12 @@ static void serve(struct drain *d)
 	n = epoll_wait(d->epoll, events, EVENTS, 0);
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == d->config->listener)
-			accept_guests(d);
+			accept_clients(d);
 		else if (d->control_open && events[i].data.fd == d->config->control)
 			hear_launcher(d);
 	}
 	begin_new(d);
-	serve_guests(d);
+	serve_clients(d);
 	look_at_keeper(d);
 	pass(d);
 	if (n > 0 || d->missing_pidfd)
@@ -672,7 +672,7 @@ static bool closed(struct drain *d)
 {
 	unlink(d->config->socket_path);
 	control_link(d, false);
-	accept_guests(d);
+	accept_clients(d);
 	return d->pending_clients == NULL && nobody_begins(d);
 }
 

@@ -55,7 +55,7 @@ struct drain {
 };
 
 /* At the end of those that wait to be greeted. False: no memory. */
-bool drain_add_guest(struct drain *d, int fd);
+bool drain_add_client(struct drain *d, int fd);
 /* Lists a finished file; NULL: no memory. */
 struct file *drain_add_file(struct drain *d, const char *path);
 

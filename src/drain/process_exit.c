@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See death.h. */
-#include "drain/death.h"
+/* See process_exit.h. */
+#include "drain/process_exit.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 
-int death_watch(int pid)
+int process_exit_watch(int pid)
 {
 #ifdef SYS_pidfd_open
 	return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -74,7 +74,7 @@ static int status_of_reaped(int pidfd)
 	return info.exit_code;
 }
 
-int death_status(int pid, int pidfd)
+int process_exit_status(int pid, int pidfd)
 {
 	char state;
 	int status;

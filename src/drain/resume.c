@@ -280,7 +280,7 @@ static void forget_file(const struct drain *d, int fd)
 }
 
 /* Connected, and its greeting not yet taken. Others see that they are alone, and ask again. */
-static bool is_guest(int fd)
+static bool has_said_hello(int fd)
 {
 	socklen_t size = sizeof(int);
 	int type = 0;
@@ -294,7 +294,7 @@ static void sort_out(struct drain *d, int fd)
 {
 	if (fcntl(fd, F_GETFD) < 0 || is_known(d, fd))
 		return;
-	if (is_guest(fd) && drain_add_guest(d, fd))
+	if (has_said_hello(fd) && drain_add_client(d, fd))
 		return;
 	forget_file(d, fd);
 	close(fd);

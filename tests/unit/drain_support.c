@@ -20,7 +20,7 @@
 #include <zstd.h>
 
 #include "base/file.h"
-#include "drain/death.h"
+#include "drain/process_exit.h"
 
 /* ---- the drain ------------------------------------------------------------------------------- */
 
@@ -83,7 +83,7 @@ void test_drain_exited(struct test_drain *d, pid_t pid, int wait_status)
 void test_drain_done(struct test_drain *d)
 {
 	struct drain_message m;
-	int pidfd = death_watch(d->pid), status;
+	int pidfd = process_exit_watch(d->pid), status;
 	struct pollfd p = {pidfd, POLLIN, 0};
 
 	while (d->control >= 0) {

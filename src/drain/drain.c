@@ -192,6 +192,16 @@ static void forget_early(struct drain *d, int pid)
 		g->again |= pid_of(g->fd) == pid;
 }
 
+/* A process that Kymo was loaded into. `crowded`: it has lost nothing, but there is no room for it. */
+static void note_greeting(struct drain *d, bool crowded)
+{
+	uint32_t entry = crowded;
+
+	journal_add(d->journal, JOURNAL_GREETED, &entry, sizeof(entry), NULL);
+	d->totals.greeted++;
+	d->totals.crowded += crowded;
+}
+
 /* Nobody can be let in; who wants to be recorded is told so, and counted. False: nobody is there. */
 static bool turn_away(struct drain *d, int error)
 {
@@ -208,8 +218,7 @@ static bool turn_away(struct drain *d, int error)
 
 		send(p.fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
 		close(p.fd);
-		d->totals.greeted++;
-		d->totals.crowded += hello.early != 0;
+		note_greeting(d, hello.early != 0);
 		if (!hello.early) {
 			forget_early(d, pid);
 			refuse(d, pid, error, "");
@@ -342,9 +351,10 @@ static struct producer *known(const struct drain *d, int memfd)
 
 /*
  * `error`: errno of what is wrong already; `early`: who is turned away has lost nothing yet. One
- * that is not early and waits no longer goes on with what it shared early, if anything.
+ * that is not early and waits no longer goes on with what it shared early, if anything. False: there is
+ * no room for it.
  */
-static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int memfd, int error,
+static bool welcome(struct drain *d, int fd, const struct shm_hello *hello, int memfd, int error,
 		    bool early)
 {
 	struct shm_welcome w = {SHM_MAGIC, SHM_VERSION, KYMO_ERROR_INCOMPATIBLE};
@@ -353,7 +363,7 @@ static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int 
 	kymo_status_t status = KYMO_ERROR_INCOMPATIBLE;
 	const char *why = "what it shares is not in order";
 	struct producer *p = NULL;
-	bool again = false;
+	bool again = false, room;
 
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
 	if (peer.uid != geteuid())
@@ -376,17 +386,18 @@ static void welcome(struct drain *d, int fd, const struct shm_hello *hello, int 
 	if (p && !early && !producer_claim(p)) {
 		if (!again)
 			producer_drop(p);
-		return;
+		return true;
 	}
 	if (!early)
 		forget_early(d, peer.pid);
 	if (!p && !early)
 		refuse(d, peer.pid, error, why);
-	d->totals.crowded += !p && early;
+	room = p != NULL;
 	if (p && !(again ? p->begun || early || begin(d, p) : enlist(d, p, hello->image)))
 		status = KYMO_ERROR_SYSTEM;
 	w.status = status;
 	send(fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+	return room;
 }
 
 /* A process that is to be recorded, or one that asks for something: that connection is kept. */
@@ -405,9 +416,12 @@ static void greet(struct drain *d, struct pending_client *client)
 	} else {
 		bool known = n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC;
 
-		d->totals.greeted += known;
-		welcome(d, client->fd, known && memfd >= 0 ? &g.hello : NULL, memfd, error,
-			known && g.hello.version == SHM_VERSION && g.hello.early);
+		bool early = known && g.hello.version == SHM_VERSION && g.hello.early;
+		bool room = welcome(d, client->fd, known && memfd >= 0 ? &g.hello : NULL, memfd,
+				    error, early);
+
+		if (known)
+			note_greeting(d, early && !room);
 	}
 }
 

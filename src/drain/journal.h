@@ -33,6 +33,7 @@ enum journal_type {
 	JOURNAL_EXITED,     /* int32_t wait status */
 	JOURNAL_STEER,      /* struct journal_steer */
 	JOURNAL_COLLECTING, /* uint32_t number of the finished file; where it goes to */
+	JOURNAL_GREETED,    /* uint32_t: there was no room for it, and it had lost nothing yet */
 	JOURNAL_PHASE       /* uint32_t enum journal_phase */
 };
 
@@ -42,12 +43,20 @@ enum journal_phase {
 	PHASE_DONE    /* the manifest is written */
 };
 
+/* What a process says of itself, as far as it can be. */
+struct producer_counts {
+	uint64_t no_memory_records, dropped_records, lost_records, lost_definitions,
+		overwritten_records, overhead_ticks;
+};
+
 struct journal_counts {                          /* change in place */
 	uint64_t lost_records, lost_definitions; /* refused by the file system */
 	uint64_t damaged_chunks;
 	uint64_t busy_ns;
 	int32_t failed;
 	bool recorded, counts_damaged;
+	bool refusing; /* the file system takes no more; then what was lost before: */
+	struct producer_counts known_then;
 };
 
 struct journal_producer {

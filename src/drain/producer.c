@@ -601,6 +601,10 @@ static void note_failure(struct producer *p)
 	if (!p->refusing)
 		p->known_then = *take_counts(p);
 	p->refusing = true;
+	if (p->kept && !p->kept->counts.refusing) {
+		p->kept->counts.known_then = p->known_then;
+		p->kept->counts.refusing = true;
+	}
 	atomic_store(&p->shm->drain_failed, (uint32_t)p->file.failed);
 }
 

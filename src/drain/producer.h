@@ -42,13 +42,10 @@ struct producer {
 	uint64_t busy_ns;   /* of the processor, for this process */
 	uint64_t next_sync; /* CLOCK_MONOTONIC ns of the next calibration point */
 	uint64_t damaged_chunks;
-	struct raw_end told;     /* what the last RAW_STATE said */
-	bool open_told;          /* there is a RAW_OPEN_CALLS */
-	uint64_t born;           /* CLOCK_MONOTONIC ns */
-	struct producer_counts { /* what the process says of itself, as far as it can be */
-		uint64_t no_memory_records, dropped_records, lost_records, lost_definitions,
-			overwritten_records, overhead_ticks;
-	} counts;
+	struct raw_end told; /* what the last RAW_STATE said */
+	bool open_told;      /* there is a RAW_OPEN_CALLS */
+	uint64_t born;       /* CLOCK_MONOTONIC ns */
+	struct producer_counts counts;
 	bool counts_damaged;
 	bool refusing; /* the file system takes no more, since then: */
 	struct producer_counts known_then;

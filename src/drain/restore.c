@@ -24,6 +24,8 @@ static void take_counts(struct producer *p, const struct journal_counts *c)
 	p->busy_ns = c->busy_ns;
 	p->recorded = c->recorded;
 	p->counts_damaged = c->counts_damaged;
+	p->refusing = c->refusing;
+	p->known_then = c->known_then;
 }
 
 struct producer *producer_restore(struct journal *j, struct journal_producer *kept)

@@ -203,6 +203,10 @@ static void replay_entry(struct drain *d, struct journal_entry *e)
 	case JOURNAL_COLLECTING:
 		on_collecting(d, number, journal_text(e, sizeof(*number)));
 		break;
+	case JOURNAL_GREETED:
+		d->totals.greeted++;
+		d->totals.crowded += number && *number;
+		break;
 	case JOURNAL_PHASE:
 		d->phase = number ? (enum journal_phase) * number : d->phase;
 		break;

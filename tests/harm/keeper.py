@@ -376,12 +376,33 @@ def test_losses_survive():
         go()
         err = finish(p)
         expect("cut short: No space left" in err and "was started again" in err, err)
+        expect("because the file system took no more" in err and "buffer was full" not in err, err)
         subprocess.run(["mv", "full/t.kymo", "moved.kymo"], check=True)
         r = recorded(KYMO, "moved.kymo")
         expect(r["lost"] > 100000 and r["marks"] + r["lost"] == counted("counts")[1] == 1200000, r)
     finally:
         subprocess.run(["umount", "-l", "full"], check=True)
     return None
+
+
+def memory_of(drain):
+    """How many processes share memory with a drain."""
+    try:
+        return sum("memfd:" in os.readlink(path) for path in glob.glob(f"/proc/{drain}/fd/*"))
+    except OSError:
+        return 0
+
+
+def test_who_has_greeted_is_known():
+    """Two processes are there and use nothing that is recorded; their drain is killed meanwhile."""
+    p = subprocess.Popen([KYMO, "run", "-o", "t.kymo", "sh", "-c", "cat; exit 3"], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    await_true(lambda: memory_of(drain_of(p.pid)) == 2, "both have greeted")
+    killed = kill_drain(p)
+    await_true(lambda: drain_of(p.pid) not in (None, killed), "another drain")
+    _, err = p.communicate("", timeout=WAIT)
+    expect(p.returncode == 3 and "was started again" in err, p.returncode, err)
+    expect("used an interface that is recorded" in err and "loaded into no process" not in err, err)
 
 
 def test_flight_recorder():

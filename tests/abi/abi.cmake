@@ -37,7 +37,7 @@ if(NOT KYMO_SANITIZE)
 endif()
 add_test(NAME abi.lint_planted COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_lint.py
          ${PROJECT_SOURCE_DIR}/tools/check/lint.py)
-set_tests_properties(lint abi.lint_planted PROPERTIES LABELS abi TIMEOUT 300)
+set_tests_properties(lint abi.lint_planted PROPERTIES LABELS abi TIMEOUT 900)
 add_test(NAME abi.loader_lock COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/check/loader_lock.py
          ${PROJECT_SOURCE_DIR})
 add_test(NAME abi.loader_lock_planted COMMAND Python3::Interpreter -B

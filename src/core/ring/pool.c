@@ -380,8 +380,8 @@ struct shm_thread *core_pool_thread(const struct core_pool *p, uint32_t index)
 /* Zero from now on, and nobody else's. Where that cannot be done it stays as it is. */
 static void detach(void *from, size_t bytes)
 {
-	mmap(from, bytes, PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	(void)mmap(from, bytes, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 void core_pool_abandon(struct core_pool *p)

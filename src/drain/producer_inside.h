@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two files share that empty a buffer (producer.c) and take over one (restore.c). */
+/* What the files share that map a buffer (producer_memory.c), empty it (producer.c), take it over (restore.c). */
 #ifndef DRAIN_PRODUCER_INSIDE_H
 #define DRAIN_PRODUCER_INSIDE_H
 
@@ -23,12 +23,16 @@ static inline uint32_t chunk_count(const struct producer *p)
 	return n < p->chunk_max ? n : p->chunk_max;
 }
 
+enum { SYNC_NS = 1000000000 }; /* between two calibration points */
+
 /* Maps `memfd`; `bytes` and `shm` are known then. */
 bool producer_map(struct producer *p);
 void producer_guard(const struct producer *p);
 /* This drain is the one that empties it, from now on. */
 void producer_be_there(struct producer *p);
 void producer_beat(struct producer *p);
+/* Writes a calibration point. */
+void producer_sync(struct producer *p);
 void producer_give_back(struct producer *p, uint32_t chunk);
 void producer_release(struct producer *p);
 

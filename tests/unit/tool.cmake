@@ -12,3 +12,7 @@ if(TARGET kymo_capture_mpi)
     ${CMAKE_CURRENT_LIST_DIR}/tool_support.c LIBS kymo_capture_mpi)
   add_dependencies(test_exclusion mpi_gen)
 endif()
+if(TARGET kymo_capture_openmp)
+  kymo_unit_test(openmp ${CMAKE_CURRENT_LIST_DIR}/openmp_test.c
+    ${CMAKE_CURRENT_LIST_DIR}/tool_support.c LIBS kymo_capture_openmp)
+endif()

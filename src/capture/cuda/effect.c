@@ -8,59 +8,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "capture/cuda/backend.h"
 
 /* ---- what was allocated ---- */
 
-#define BUCKETS 8192u
-
 struct allocation {
-	struct allocation *next;
 	uint64_t address, id, bytes;
 	uint32_t agent, context;
 	uint8_t kind, what;
 };
 
-static struct allocation *buckets[BUCKETS];
+static struct map allocations; /* by address: struct allocation *; under `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct allocation **bucket_of(uint64_t address)
-{
-	return &buckets[(address * 0x9e3779b97f4a7c15ull) >> 51 & (BUCKETS - 1)];
-}
-
+/* What was at the address before has ended unseen. */
 static void keep_allocation(const struct allocation *a)
 {
-	struct allocation *copy = malloc(sizeof(*copy)), **bucket = bucket_of(a->address);
+	struct allocation *copy = malloc(sizeof(*copy)), *old;
 
 	if (!copy)
 		return;
 	*copy = *a;
 	pthread_mutex_lock(&lock);
-	copy->next = *bucket;
-	*bucket = copy;
+	old = map_get_pointer(&allocations, a->address);
+	if (!map_set_pointer(&allocations, a->address, copy))
+		old = copy;
 	pthread_mutex_unlock(&lock);
+	free(old);
 }
 
 static bool take_allocation(uint64_t address, struct allocation *out)
 {
-	struct allocation **at = bucket_of(address), *found;
+	struct allocation *found;
 
 	pthread_mutex_lock(&lock);
-	while (*at && (*at)->address != address)
-		at = &(*at)->next;
-	found = *at;
-	if (found)
-		*at = found->next;
+	found = map_remove_pointer(&allocations, address);
 	pthread_mutex_unlock(&lock);
 	*out = found ? *found : (struct allocation){.address = address};
 	free(found);
 	return found != NULL;
 }
 
+/* There is no CUDA in a child, and its map may be half changed. */
 void cuda_effects_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	allocations = (struct map){0};
 }
 
 /* ---- arguments ---- */

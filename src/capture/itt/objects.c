@@ -10,7 +10,7 @@
 
 /*
  * The same object for the same text, whatever static part asks. Kept by the text, so that it is found
- * at once; never freed.
+ * at once; never freed. Not base/map.h: every thread looks here at every call, without a lock.
  */
 #define BUCKETS 1024u
 struct object {

@@ -11,7 +11,10 @@
 
 static kymo_string_t itt = KYMO_STRING("itt");
 
-/* ---- names by address: the latest 4,096, in the order of a hash ---- */
+/*
+ * ---- names by address: the latest 4,096, in the order of a hash ----
+ * Not base/map.h: read without a lock, and nobody says when an address means nothing any more.
+ */
 
 #define NAMES 4096u
 static struct {

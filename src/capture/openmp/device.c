@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "capture/openmp/openmp.h"
 #include "core/activity/activity.h"
 
@@ -257,37 +258,44 @@ void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t cor
 		cap_count_untimed();
 }
 
-/* Sizes by address, for frees: OpenMP does not tell what it frees. Few and large. */
-#define BLOCKS 4096u
-static struct {
-	const void *address;
+/* For frees: OpenMP does not tell how much it frees. */
+struct block {
 	uint64_t bytes, id;
-} blocks[BLOCKS]; /* under `lock` */
+};
+static struct map blocks; /* by address and device: struct block *; under `lock` */
 
-static void block(bool allocated, const void *address, uint64_t *bytes, uint64_t *id)
+static uint64_t key_of_block(int device, const void *address)
 {
-	unsigned first = (unsigned)(((uintptr_t)address * 0x9e3779b97f4a7c15ull) >> 52) % BLOCKS;
+	return (uintptr_t)address ^ (uint64_t)(unsigned)device << 56;
+}
 
-	if (allocated)
-		*id = cap_new_allocation();
+/* What was at the address before has ended unseen. */
+static void keep_block(uint64_t key, uint64_t bytes, uint64_t id)
+{
+	struct block *b = malloc(sizeof(*b)), *old;
+
+	if (!b)
+		return;
+	*b = (struct block){bytes, id};
 	pthread_mutex_lock(&lock);
-	for (unsigned n = 0; n < 64; n++) {
-		unsigned i = (first + n) % BLOCKS;
-
-		if (allocated && !blocks[i].address) {
-			blocks[i].address = address;
-			blocks[i].bytes = *bytes;
-			blocks[i].id = *id;
-			break;
-		}
-		if (!allocated && blocks[i].address == address) {
-			*bytes = blocks[i].bytes;
-			*id = blocks[i].id;
-			blocks[i].address = NULL;
-			break;
-		}
-	}
+	old = map_get_pointer(&blocks, key);
+	if (!map_set_pointer(&blocks, key, b))
+		old = b;
 	pthread_mutex_unlock(&lock);
+	free(old);
+}
+
+/* All 0: nobody saw it begin. */
+static struct block take_block(uint64_t key)
+{
+	struct block *found, out;
+
+	pthread_mutex_lock(&lock);
+	found = map_remove_pointer(&blocks, key);
+	pthread_mutex_unlock(&lock);
+	out = found ? *found : (struct block){0};
+	free(found);
+	return out;
 }
 
 void omp_device_memory(bool allocated, int device, const void *address, uint64_t bytes,
@@ -302,7 +310,15 @@ void omp_device_memory(bool allocated, int device, const void *address, uint64_t
 
 	if (!cap_wants(CAP_ACTIVITY_ALLOCATION) || !address)
 		return;
-	block(allocated, address, &bytes, &a.id);
-	a.bytes = bytes;
+	if (allocated) {
+		a.id = cap_new_allocation();
+		a.bytes = bytes;
+		keep_block(key_of_block(device, address), a.bytes, a.id);
+	} else {
+		const struct block b = take_block(key_of_block(device, address));
+
+		a.id = b.id;
+		a.bytes = b.id ? b.bytes : bytes;
+	}
 	cap_allocation_record(NULL, correlation, op, &a);
 }

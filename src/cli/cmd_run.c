@@ -24,9 +24,11 @@
 #endif
 
 enum {
-	FINISH_SECONDS = 600, /* the drain bounds its own work; this bounds a broken drain */
-	RANKS_MS = 3000,      /* for other ranks' launchers, which end when this one does */
-	RANKS_LATE_MS = 10000 /* the same where a job may have been killed */
+	FINISH_SECONDS = 600,  /* the drain bounds its own work; this bounds a broken drain */
+	RANKS_MS = 3000,       /* for other ranks' launchers, which end when this one does */
+	RANKS_LATE_MS = 10000, /* the same where a job may have been killed */
+	/* The same where it is being killed: SIGKILL follows soon after SIGTERM. */
+	RANKS_KILLED_MS = 200
 };
 enum { LEAST_ROOM = 1 << 20 };      /* bytes for a trace */
 enum { SMALLEST_BUFFER = 3 << 20 }; /* nothing is recorded where files cannot be as large */
@@ -504,10 +506,12 @@ static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 
 	/* Who reads no further does not change the program's status. */
 	signal(SIGPIPE, SIG_IGN);
+	if (ranks_ms == RANKS_MS && (out->interrupted || WIFSIGNALED(out->wait_status)))
+		ranks_ms = RANKS_KILLED_MS;
 	if (is_speaker(r) || r->options->strict)
 		out->unrecorded = trace_unrecorded(r->trace, &out->unrecorded_error);
 	say_losses(r, out);
-	if (out->interrupted || !is_speaker(r))
+	if ((out->interrupted && job->size < 2) || !is_speaker(r))
 		return;
 	if (replaces_preload(r->argv))
 		unseen_tell(r->trace, "preload",
@@ -590,7 +594,11 @@ static int run_program(struct run *r)
 		place_remove(r->socket); /* it could not */
 	if (r->traced && r->manifest.job.size < 2)
 		print_result(r, &out, RANKS_MS);
-	launch_finish(&out, out.left || out.interrupted ? 0 : FINISH_SECONDS);
+	if (r->manifest.job.size >= 2)
+		signal(SIGTERM, SIG_IGN); /* what was recorded is told while there is time */
+	launch_finish(&out, out.left          ? 0
+			    : out.interrupted ? r->manifest.job.size >= 2
+					      : FINISH_SECONDS);
 	/* In a job the others must find this rank's manifest complete before all is told. */
 	if (r->traced && r->manifest.job.size >= 2)
 		print_result(r, &out, RANKS_MS);

@@ -315,6 +315,25 @@ def test_who_records_later():
     expect(r["marks"] == 2000 and r["processes"] == 2 and r["endless"] == 0, r)
 
 
+def test_a_job_that_is_killed():
+    """Its ranks' launchers get SIGTERM when their program has ended, and wait for others: what was recorded is
+    told. Of two ranks one never comes."""
+    p = subprocess.Popen([KYMO, "run", "-o", "job.kymo", LOAD, "counts", "1", "1000"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True,
+                         env=dict(os.environ, KYMO_JOB=f"job{os.getpid()}", PMI_RANK="0", PMI_SIZE="2"))
+    def ended():
+        """The program has been waited for by the drain; the launcher waits for the other rank."""
+        try:
+            with open("job.kymo/manifest.json", encoding="utf-8") as f:
+                return json.load(f)["state"] != "recording"
+        except (OSError, ValueError, KeyError):
+            return False
+    await_true(lambda: ended() or p.poll() is not None, "the recording ends")
+    p.terminate()
+    _, err = p.communicate(timeout=WAIT)
+    expect(p.returncode == 7 and "Lost: nothing" in err and "kymo: trace in" in err, p.returncode, err)
+
+
 def main():
     failed = 0
     selected = sys.argv[2:]

@@ -126,7 +126,8 @@ static uint32_t queue_agent(const struct trace *t, uint32_t queue)
 }
 
 /* The device a copy is counted for: the one it writes to, else the one it reads. */
-static uint32_t copy_agent(const struct trace *t, enum tally_kind kind, const struct tally *row)
+static uint32_t copy_counts_for(const struct trace *t, enum tally_kind kind,
+				const struct tally *row)
 {
 	if (row->key[KEY_COPY_DESTINATION_AGENT])
 		return row->key[KEY_COPY_DESTINATION_AGENT];
@@ -141,7 +142,7 @@ static void label_agent_of(struct text *out, const struct trace *t, enum tally_k
 	switch (kind) {
 	case TALLY_COPY:
 	case TALLY_COPY_SIZE:
-		label_agent(out, t, copy_agent(t, kind, row));
+		label_agent(out, t, copy_counts_for(t, kind, row));
 		break;
 	case TALLY_SYNC:
 		if (row->key[KEY_SYNC_QUEUE])

@@ -405,6 +405,19 @@ struct stream_sink {
 
 void stream_sink_complete(struct stream_sink *s);
 
+/*
+ * The device whose queue and clock a copy is on: that of its queue, else the one it writes to, else
+ * the one it reads. 0: not known.
+ */
+static inline uint32_t copy_agent(const struct trace *t, const struct rec_copy *r)
+{
+	uint32_t agent = r->queue < t->queues_count ? t->queues[r->queue].agent : 0;
+
+	if (!agent)
+		agent = r->destination_agent ? r->destination_agent : r->source_agent;
+	return agent < t->agents_count ? agent : 0;
+}
+
 /* Fields at the end of an op that is KYMO_OP_TIMED: they say when and where it was. */
 #define T_TIMED_FIELDS ((uint32_t)TIMED_FIELDS)
 

@@ -568,11 +568,9 @@ static bool shares_memory(const struct t_agent *g)
 /* The device has the host's memory: what is mapped stays where it lies. */
 static bool mapped_in_place(const struct tallies *a, const struct rec_copy *r)
 {
-	uint32_t agent = r->source_agent ? r->source_agent : r->destination_agent;
+	uint32_t agent = copy_agent(a->trace, r);
 
-	if (!agent && r->queue < a->trace->queues_count)
-		agent = a->trace->queues[r->queue].agent;
-	return agent && agent < a->trace->agents_count && shares_memory(&a->trace->agents[agent]);
+	return agent && shares_memory(&a->trace->agents[agent]);
 }
 
 /*

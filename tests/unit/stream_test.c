@@ -484,6 +484,21 @@ static void sites_are_resolved(void **state)
 	assert_int_equal(warned, 0);
 }
 
+static void copies_have_one_device(void **state)
+{
+	struct t_queue queues[3] = {{0}, {.agent = 3}, {0}};
+	const struct trace t = {.queues = queues, .queues_count = 3, .agents_count = 4};
+	struct rec_copy r = {.queue = 1, .source_agent = 1, .destination_agent = 2};
+
+	assert_int_equal(copy_agent(&t, &r), 3);
+	r.queue = 2; /* of no device */
+	assert_int_equal(copy_agent(&t, &r), 2);
+	r.destination_agent = 0; /* the host */
+	assert_int_equal(copy_agent(&t, &r), 1);
+	r.source_agent = 4; /* is none */
+	assert_int_equal(copy_agent(&t, &r), 0);
+}
+
 static void missing_modules_are_said(void **state)
 {
 	struct stream_log log = {on_message};
@@ -592,6 +607,7 @@ int main(void)
 		cmocka_unit_test(outputs_are_not_overwritten),
 #ifdef KYMO_HAVE_DW
 		cmocka_unit_test(sites_are_resolved),
+		cmocka_unit_test(copies_have_one_device),
 		cmocka_unit_test(missing_modules_are_said),
 #endif
 	};

@@ -99,8 +99,7 @@ kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r)
 {
 	struct work w = {.is_copy = true, .copy = *r};
 
-	return add_work(p, &w, r->destination_agent ? r->destination_agent : r->source_agent,
-			r->queue);
+	return add_work(p, &w, copy_agent(p->trace, r), r->queue);
 }
 
 /* An instant, where it was submitted: when it began nobody knows. */

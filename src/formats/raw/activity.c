@@ -97,11 +97,7 @@ void raw_finish_dispatch(struct raw_chunk *c, const struct record_rest *v, struc
 
 void raw_finish_copy(struct raw_chunk *c, const struct record_rest *v, struct rec_copy *out)
 {
-	uint32_t agent = c->source->rt->trace->queues[out->queue].agent;
-
-	if (!agent)
-		agent = out->source_agent ? out->source_agent : out->destination_agent;
-	device_times(c, v, agent, &out->device);
+	device_times(c, v, copy_agent(c->source->rt->trace, out), &out->device);
 }
 
 void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,

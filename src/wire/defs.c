@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing and reading definitions; see defs.h for the layout. */
+#include "base/assert.h"
 #include "wire/defs.h"
 
 #include <string.h>
@@ -13,11 +14,13 @@ static size_t padded_size(size_t n)
 
 void wire_def_u64(struct wire_def *d, uint64_t value)
 {
+	kymo_assert(d->count < WIRE_DEF_VALUES);
 	d->v[d->count++] = (struct wire_def_value){.u = value};
 }
 
 void wire_def_bytes(struct wire_def *d, const void *data, size_t length)
 {
+	kymo_assert(d->count < WIRE_DEF_VALUES && length < 1u << 28);
 	d->v[d->count++] = (struct wire_def_value){.is_bytes = true, .s = data, .length = length};
 }
 

@@ -38,6 +38,8 @@
 
 #include <kymo/schema.h>
 
+#include "base/assert.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire form is little endian");
 
 #define WIRE_VERSION     1u
@@ -254,8 +256,17 @@ static inline void wire_begin(struct wire_enc *e, struct wire_ring *r, const str
 	e->limit = start + WIRE_RECORD_MAX - 8 * fields;
 }
 
+/* No field from number `i` on has been written. */
+static inline bool wire_ascends(const struct wire_enc *e, unsigned i)
+{
+	if (i < 32)
+		return e->classes >> (2 * i) == 0 && e->classes_hi == 0;
+	return e->classes_hi >> (2 * (i - 32)) == 0;
+}
+
 static inline void wire_class(struct wire_enc *e, unsigned i, uint64_t c)
 {
+	kymo_assert(wire_ascends(e, i)); /* else the reader takes one field's bytes for another's */
 	if (i < 32)
 		e->classes |= c << (2 * i);
 	else

@@ -16,6 +16,7 @@
 
 #include "base/assert.h"
 #include "base/locks.h"
+#include "wire/wire.h"
 
 #ifdef KYMO_ASSERTS
 #define ON true
@@ -74,14 +75,14 @@ static int violate(void (*claim)(void), char *error, size_t size)
 	return status;
 }
 
-static void expect_violation(void (*claim)(void), const char *wanted)
+static void expect_violation(void (*claim)(void), const char *file, const char *wanted)
 {
 	char error[1024];
 	int status = violate(claim, error, sizeof(error));
 
 	if (ON) {
 		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-		assert_non_null(strstr(error, "assert_test.c:"));
+		assert_non_null(strstr(error, file));
 		assert_non_null(strstr(error, wanted));
 	} else {
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
@@ -91,17 +92,50 @@ static void expect_violation(void (*claim)(void), const char *wanted)
 
 static void violated(void **state)
 {
-	expect_violation(not_true, "not_true: assertion failed: !is_true()\n");
+	expect_violation(not_true, "assert_test.c:", "not_true: assertion failed: !is_true()\n");
 }
 
 static void locks(void **state)
 {
-	expect_violation(not_held, "not_held: assertion failed: pthread_mutex_trylock(");
+	expect_violation(not_held,
+			 "assert_test.c:", "not_held: assertion failed: pthread_mutex_trylock(");
 	pthread_mutex_lock(&lock);
 	kymo_assert_held(&lock);
 	pthread_mutex_unlock(&lock);
 	assert_int_equal(pthread_mutex_trylock(&lock), 0); /* as it was */
 	pthread_mutex_unlock(&lock);
+}
+
+/* A field that is written after a later one. */
+static void not_ascending(void)
+{
+	static uint8_t memory[WIRE_RECORD_MAX + WIRE_SLACK];
+	struct wire_ring ring = {.cur = memory};
+	struct wire_event event = {0};
+	struct wire_enc e;
+
+	wire_begin(&e, &ring, &event, 40);
+	wire_unsigned(&e, 0, 1);
+	wire_unsigned(&e, 35, 1);
+	wire_unsigned(&e, 34, 1);
+}
+
+static void twice(void)
+{
+	static uint8_t memory[WIRE_RECORD_MAX + WIRE_SLACK];
+	struct wire_ring ring = {.cur = memory};
+	struct wire_event event = {0};
+	struct wire_enc e;
+
+	wire_begin(&e, &ring, &event, 4);
+	wire_unsigned(&e, 1, 7);
+	wire_unsigned(&e, 1, 7);
+}
+
+static void order_of_fields(void **state)
+{
+	expect_violation(not_ascending, "wire.h:", "wire_class: assertion failed: wire_ascends(");
+	expect_violation(twice, "wire.h:", "wire_class: assertion failed: wire_ascends(");
 }
 
 int main(void)
@@ -110,6 +144,7 @@ int main(void)
 		cmocka_unit_test(holds),
 		cmocka_unit_test(violated),
 		cmocka_unit_test(locks),
+		cmocka_unit_test(order_of_fields),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

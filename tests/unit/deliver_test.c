@@ -323,13 +323,20 @@ static uint64_t resident(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* The memory of sanitizers grows with ours: there buffers come and go, and nothing is measured. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define MEMORY_ROUNDS 2
+#else
+#define MEMORY_ROUNDS 12 /* 96 MiB in all */
+#endif
+
 static void test_memory_is_given_back(void **state)
 {
 	kymo_buffer_desc_t d = {
 		.policy = KYMO_POLICY_OVERWRITE, .bytes = 8 << 20, .deliver = deliver};
 	uint64_t before = 0;
 
-	for (int round = 0; round < 12; round++) { /* 96 MiB in all */
+	for (int round = 0; round < MEMORY_ROUNDS; round++) {
 		kymo_buffer_t b;
 		kymo_context_t c = make(&d, &b);
 
@@ -339,10 +346,8 @@ static void test_memory_is_given_back(void **state)
 		destroy(c);
 		before = round == 1 ? resident() : before;
 	}
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-	skip(); /* their own memory grows with ours */
-#endif
-	assert_true(resident() < before + (24 << 20));
+	if (MEMORY_ROUNDS > 2)
+		assert_true(resident() < before + (24 << 20));
 }
 
 /* ---- watermark ---- */

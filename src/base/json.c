@@ -133,23 +133,3 @@ void json_add_null(struct json *j)
 {
 	json_add_raw(j, "null");
 }
-
-/* The fewest digits that are read back as the same number; `v - v` is 0 but for infinities and NaN.
- */
-void json_add_real(struct json *j, double v)
-{
-	char text[32];
-
-	if (v - v != 0) {
-		json_add_null(j);
-		return;
-	}
-	for (int digits = 15; digits <= 17; digits++) {
-		double back;
-
-		snprintf(text, sizeof(text), "%.*g", digits, v);
-		if (sscanf(text, "%lf", &back) == 1 && back == v)
-			break;
-	}
-	json_add_raw(j, text);
-}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON: strings as it wants them, and a writer of small documents onto growable text. Large ones
- *are streamed by their format, with the same json_escape().
+ * are streamed by their format, with the same json_escape().
  *
  *	struct json j = {.out = &text};
  *
@@ -59,7 +59,6 @@ void json_add_bytes(struct json *j, const char *s, size_t n);
 void json_add_unsigned(struct json *j, uint64_t v);
 void json_add_signed(struct json *j, int64_t v);
 void json_add_bool(struct json *j, bool v);
-void json_add_real(struct json *j, double v); /* null for what JSON has no number for */
 void json_add_null(struct json *j);
 
 /* A value that is JSON already. */

@@ -18,8 +18,7 @@ static struct map_entry *free_entry(const struct map *m, uint64_t key)
 	return &m->entries[i];
 }
 
-/* Makes room for one more. */
-static bool reserve(struct map *m)
+bool map_reserve(struct map *m)
 {
 	uint32_t size = m->entries ? m->mask + 1 : 0;
 	struct map bigger = {.count = m->count};
@@ -47,15 +46,17 @@ static bool reserve(struct map *m)
 bool map_add(struct map *m, uint64_t key, uint64_t value)
 {
 	kymo_assert(value);
-	if (!reserve(m))
+	if (!map_reserve(m))
 		return false;
 	*free_entry(m, key) = (struct map_entry){key, value};
 	m->count++;
+	kymo_assert((uint64_t)m->count * 2 <= (uint64_t)m->mask + 1); /* at most half full */
 	return true;
 }
 
 bool map_set(struct map *m, uint64_t key, uint64_t value)
 {
+	kymo_assert(value);
 	if (m->entries) {
 		for (uint32_t i = map_place(m, key); m->entries[i].value; i = (i + 1) & m->mask) {
 			if (m->entries[i].key == key) {
@@ -81,6 +82,7 @@ static void take_out(struct map *m, uint32_t hole)
 			hole = i;
 		}
 	}
+	kymo_assert(m->count);
 	m->entries[hole].value = 0;
 	m->count--;
 }
@@ -98,19 +100,6 @@ uint64_t map_remove(struct map *m, uint64_t key)
 		}
 	}
 	return value;
-}
-
-bool map_remove_value(struct map *m, uint64_t key, uint64_t value)
-{
-	if (!m->entries)
-		return false;
-	for (uint32_t i = map_place(m, key); m->entries[i].value; i = (i + 1) & m->mask) {
-		if (m->entries[i].key == key && m->entries[i].value == value) {
-			take_out(m, i);
-			return true;
-		}
-	}
-	return false;
 }
 
 void map_clear(struct map *m)

@@ -10,7 +10,7 @@
  *		return false;                    // no memory; nothing has changed
  *
  * Anything else (a string, a structure) is found by its hash (hash.h) and compared by the caller,
- *who has the things themselves; several may have the same hash:
+ * who has the things themselves; several may have the same hash:
  *
  *	map_each(&m, hash_string(name), i)
  *		if (strcmp(list[i - 1].name, name) == 0)
@@ -19,7 +19,7 @@
  *	if (!map_add(&m, hash_string(name), ++count))
  *
  * Open addressing in one allocation, at most half full. Nothing here locks: one thread at a time,
- *or readers only.
+ * or readers only.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -116,11 +116,11 @@ static inline uint64_t map_next(const struct map *m, struct map_search *s)
 	for (struct map_search search_ = map_search((map_), (key_));                               \
 	     ((value_) = map_next((map_), &search_)) != 0;)
 
+/* Makes room for one more: the next map_add() or map_set() does not fail. False: no memory. */
+bool map_reserve(struct map *m);
+
 /* Adds `value` (not 0) under `key` beside what is there. False: no memory. */
 bool map_add(struct map *m, uint64_t key, uint64_t value);
-
-/* Takes out this value under `key`. False: it was not there. */
-bool map_remove_value(struct map *m, uint64_t key, uint64_t value);
 
 /* ---- the whole ---- */
 

@@ -49,8 +49,7 @@ bool plain_ascii(const char *s, size_t n);
 /* `s` as a part of one line. */
 void plain_add(struct text *out, const char *s, size_t n);
 
-/* As plain_add(), but line breaks and tabs stay: text of several lines, composed by plain_addf().
- */
+/* As plain_add(), but line breaks and tabs stay: text of several lines, composed by plain_vaddf(). */
 void plain_add_lines(struct text *out, const char *s, size_t n);
 
 /* `s` as Markdown that shows it: no tag, link, emphasis or end of a table's cell. */
@@ -72,7 +71,6 @@ unsigned plain_add_cut(struct text *out, const char *s, unsigned columns);
  * As printf, but what %s and %c insert passes through plain_add(), and their width and precision
  * are columns of a terminal and bytes, respectively. The format's own text is left as it is.
  */
-void plain_addf(struct text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void plain_vaddf(struct text *out, const char *format, va_list args);
 void plain_printf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Growing arrays. An array is what it is in C: a pointer, a count and the number of elements there
- *is room for, members of whatever owns it, all zero when empty, released by free().
+ * is room for, members of whatever owns it, all zero when empty, released by free().
  *
  *	struct list {
  *		struct item *items;
@@ -13,7 +13,7 @@
  *	l->items[l->count++] = item;
  *
  * `room` is a uint32_t or a size_t. Memory doubles, so that n appended elements cost O(n). Nothing
- *here locks.
+ * here locks.
  */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H

@@ -203,7 +203,8 @@ bool topo_each(const char *folder, const char *prefix, void (*visit)(const char 
 
 /* ---- formats ---- */
 
-int topo_list(const char *text, uint64_t *bits, unsigned limit)
+/* "0-3,8" as bits; returns how many are set below `limit`, -1 if it is no such list. */
+static int list_bits(const char *text, uint64_t *bits, unsigned limit)
 {
 	int set = 0;
 
@@ -232,7 +233,7 @@ int topo_list_file(const char *folder, const char *name, uint64_t *bits, unsigne
 	char line[4096];
 
 	memset(bits, 0, (limit + 7) / 8);
-	return topo_line(folder, name, line, sizeof(line)) ? topo_list(line, bits, limit) : -1;
+	return topo_line(folder, name, line, sizeof(line)) ? list_bits(line, bits, limit) : -1;
 }
 
 /* The value, if the line that starts at `line` is "key value" or "key : value". */

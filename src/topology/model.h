@@ -113,8 +113,7 @@ bool topo_link(const char *folder, const char *name, char *out, size_t room);
  */
 bool topo_each(const char *folder, const char *prefix, void (*visit)(const char *name, void *data),
 	       void *data);
-/* "0-3,8" as bits; returns how many are set below `limit`, -1 if it is no such list. */
-int topo_list(const char *text, uint64_t *bits, unsigned limit);
+/* The file's "0-3,8" as bits; returns how many are set below `limit`, -1 if it is no such list. */
 int topo_list_file(const char *folder, const char *name, uint64_t *bits, unsigned limit);
 /* Value of "key value" or "key : value" lines; NULL: no such key. The value ends at the line's end. */
 const char *topo_key(const char *text, const char *key, char *out, size_t room);

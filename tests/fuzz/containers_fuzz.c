@@ -85,7 +85,7 @@ static void operate(struct map *m, const uint8_t *op)
 		must(map_add(m, key, value));
 		model.entries[model.count++] = (struct map_entry){key, value};
 		break;
-	case 2:
+	default:
 		value = map_remove(m, key);
 		must((value != 0) == (i < model.count));
 		for (k = i; value && model.entries[k].value != value; k = model_find(k + 1, key))
@@ -93,15 +93,6 @@ static void operate(struct map *m, const uint8_t *op)
 		if (value)
 			model_remove(k);
 		break;
-	default:
-		if (i < model.count) {
-			must(map_remove_value(m, key, model.entries[i].value));
-			for (k = i; model.entries[k].value != model.entries[i].value;)
-				k = model_find(k + 1, key);
-			model_remove(k);
-		} else {
-			must(!map_remove_value(m, key, value));
-		}
 	}
 	check_key(m, key);
 }
@@ -179,13 +170,6 @@ static void add_value(struct json *j, uint8_t kind, const char *s, size_t n)
 	case 4:
 		json_add_bool(j, number & 1);
 		break;
-	case 5: {
-		double v;
-
-		memcpy(&v, &number, sizeof(v));
-		json_add_real(j, v);
-		break;
-	}
 	default:
 		json_add_bytes(j, s, n);
 	}

@@ -67,14 +67,6 @@ static void add_all(struct json *j)
 	json_add_string(j, NULL);
 	json_add_bytes(j, "xyz", 2);
 	json_close(j);
-	json_name(j, "real");
-	json_open(j, '[');
-	json_add_real(j, 0.1);
-	json_add_real(j, 1e300);
-	json_add_real(j, (double)INFINITY);
-	json_add_real(j, -(double)INFINITY);
-	json_add_real(j, (double)NAN);
-	json_close(j);
 	json_name(j, "last");
 	json_add_null(j);
 	json_close(j);
@@ -88,13 +80,13 @@ static void document(void **state)
 	add_all(&j);
 	assert_string_equal(t.s, "{\"a \\\"key\\\"\": 18446744073709551615, "
 				 "\"list\": [-9223372036854775808, {}, true, false, null, \"xy\"], "
-				 "\"real\": [0.1, 1e+300, null, null, null], \"last\": null}");
+				 "\"last\": null}");
 	text_release(&t);
 	j = (struct json){.out = &t, .compact = true};
 	add_all(&j);
 	assert_string_equal(t.s, "{\"a \\\"key\\\"\":18446744073709551615,"
 				 "\"list\":[-9223372036854775808,{},true,false,null,\"xy\"],"
-				 "\"real\":[0.1,1e+300,null,null,null],\"last\":null}");
+				 "\"last\":null}");
 	text_release(&t);
 }
 

@@ -85,19 +85,28 @@ static void widths(void **state)
 	text_release(&t);
 }
 
+static __attribute__((format(printf, 2, 3))) void addf(struct text *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	plain_vaddf(out, format, args);
+	va_end(args);
+}
+
 static void formats(void **state)
 {
 	struct text t = {0};
 
-	plain_addf(&t, "%s|%-6s|%6s|%.2s|%c|%%\n", "\033", "\xe6\x97\xa5", "x", "abc", '\r');
+	addf(&t, "%s|%-6s|%6s|%.2s|%c|%%\n", "\033", "\xe6\x97\xa5", "x", "abc", '\r');
 	assert_string_equal(t.s, "\\x1b|\xe6\x97\xa5    |     x|ab|\\r|%\n");
 	t.length = 0;
-	plain_addf(&t, "%d %5u %-5u| %05x %#lx %lld %zu %hhu %.3f %*d %.*s", -1, 2u, 3u, 0xabu,
-		   16ul, -5ll, (size_t)7, (unsigned char)8, 1.5, 4, 9, 3, "a\xe6\x97\xa5");
+	addf(&t, "%d %5u %-5u| %05x %#lx %lld %zu %hhu %.3f %*d %.*s", -1, 2u, 3u, 0xabu, 16ul,
+	     -5ll, (size_t)7, (unsigned char)8, 1.5, 4, 9, 3, "a\xe6\x97\xa5");
 	assert_string_equal(t.s, "-1     2 3    | 000ab 0x10 -5 7 8 1.500    9 a");
 	t.length = 0;
-	plain_addf(&t, "%" PRIu64 " %g %e %x %jd %td", UINT64_MAX, 0.1, 1e10, 255u, (intmax_t)-1,
-		   (ptrdiff_t)3);
+	addf(&t, "%" PRIu64 " %g %e %x %jd %td", UINT64_MAX, 0.1, 1e10, 255u, (intmax_t)-1,
+	     (ptrdiff_t)3);
 	assert_string_equal(t.s, "18446744073709551615 0.1 1.000000e+10 ff -1 3");
 	text_release(&t);
 }

@@ -36,7 +36,7 @@ struct core_context *core_context_of(kymo_context_t h)
 	return &piece[i % PIECE];
 }
 
-kymo_context_t core_context_handle(const struct core_context *c)
+static kymo_context_t handle_of(const struct core_context *c)
 {
 	return (kymo_context_t){(uint64_t)atomic_load(&c->generation) << 32 | (c->index + 1u)};
 }
@@ -122,7 +122,7 @@ kymo_status_t kymo_context_create(kymo_context_t *out)
 		atomic_store(&c->over, false);
 		generations += generations == UINT32_MAX ? 2 : 1;
 		atomic_store(&c->generation, generations);
-		*out = core_context_handle(c);
+		*out = handle_of(c);
 	}
 	pthread_mutex_unlock(&core_live->configure);
 	return c ? KYMO_OK : KYMO_ERROR_LIMIT;
@@ -321,7 +321,7 @@ static void find_owned(struct core_context *c, void *data)
 	struct owned *o = data;
 
 	if (c->owner == o->owner)
-		o->found = core_context_handle(c);
+		o->found = handle_of(c);
 }
 
 static void find_inside(struct core_context *c, void *data)
@@ -329,7 +329,7 @@ static void find_inside(struct core_context *c, void *data)
 	struct owned *o = data;
 
 	if (c->owner == o->owner && core_deliver_inside(c->buffer))
-		o->found = core_context_handle(c);
+		o->found = handle_of(c);
 }
 
 bool core_contexts_inside(const void *owner)
@@ -558,6 +558,7 @@ bool core_wanted_by_any(const struct cap_domain *d, uint32_t op) REQUIRES(core_l
 
 static struct core_buffer *buffer_free_slot(void) REQUIRES(core_live->configure)
 {
+	kymo_assert_held(&core_live->configure);
 	core_buffers_sweep();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		if (!core_buffers[i].used) {

@@ -72,6 +72,8 @@ const struct core_subscribers *core_subscribers_of(struct core_context *c, const
 void core_wanted_notify(void) EXCLUDES(core_live->configure);
 /* Asks every backend to collect. Caller holds no lock. */
 void core_domains_flush(uint64_t deadline) EXCLUDES(core_live->configure);
+/* The process ends: asks those that collect late. Not from a signal handler. Caller holds no lock. */
+void core_domains_end(void) EXCLUDES(core_live->configure);
 void core_domains_fork_child(void);
 /* (Re)publishes the definitions of a domain. */
 void core_domain_define(const struct cap_domain *d);
@@ -121,7 +123,6 @@ void core_contexts_each(void (*fn)(struct core_context *c, void *data), void *da
 	REQUIRES(core_live->configure);
 /* The context of a handle, or NULL. Any thread, no lock. */
 struct core_context *core_context_of(kymo_context_t h);
-kymo_context_t core_context_handle(const struct core_context *c);
 /* Bit of its buffer in masks; 0: it has none. */
 static inline uint64_t core_context_buffer_bit(kymo_context_t h)
 {

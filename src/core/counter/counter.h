@@ -95,8 +95,6 @@ extern struct core_counter_service core_counter_services[COUNTER_SERVICES];
 
 /* counter.c */
 void counter_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Makes sure that all providers have been asked. */
-void counters_list(void);
 const struct counter *counter_of(kymo_counter_t h);
 /* Agents that have counters, the host left out; returns how many, `most` at most. */
 uint32_t counter_agents(uint32_t *out, uint32_t most);
@@ -137,9 +135,6 @@ void counter_deliver(const struct core_counter_service *s, const struct counter_
 		     const double *out);
 
 /* service.c */
-kymo_status_t counter_service_add(kymo_context_t context, kymo_counter_set_t set, uint32_t mode,
-				  uint64_t interval_ns, kymo_counter_values_fn callback, void *data,
-				  struct core_counter_service **out);
 /* Contexts were started, stopped or destroyed: services follow. */
 void counters_follow(uint32_t activities);
 void counters_flush(uint64_t deadline);

@@ -140,7 +140,8 @@ static kymo_status_t add_counter(const kymo_counter_info_t *info, void *to)
 	return KYMO_OK;
 }
 
-void counters_list(void)
+/* Makes sure that all providers have been asked. */
+static void list_all(void)
 {
 	pthread_mutex_lock(&listing);
 	for (;;) {
@@ -166,7 +167,7 @@ static uint32_t count_now(void)
 {
 	uint32_t n;
 
-	counters_list();
+	list_all();
 	pthread_mutex_lock(&counters_lock);
 	n = counter_count;
 	pthread_mutex_unlock(&counters_lock);

@@ -3,6 +3,7 @@
  * Services that count: adding them to contexts, who may share an agent with whom, and following
  * their contexts as these are started, stopped and destroyed.
  */
+#include "base/locks.h"
 #include "core/counter/counter.h"
 
 #include <errno.h>
@@ -37,6 +38,7 @@ static void together_add(struct together *t, const struct part *p)
 /* Everything that services, and `p` besides, want of the agent. Caller holds `counters_lock`. */
 static void together_make(struct together *t, const struct part *p)
 {
+	kymo_assert_held(&counters_lock);
 	*t = (struct together){.count = 0};
 	together_add(t, p);
 	for (uint32_t i = 0; i < COUNTER_SERVICES; i++) {
@@ -173,9 +175,9 @@ static kymo_status_t add(struct core_counter_service *with, struct core_counter_
 	return status;
 }
 
-kymo_status_t counter_service_add(kymo_context_t context, kymo_counter_set_t set, uint32_t mode,
-				  uint64_t interval_ns, kymo_counter_values_fn callback, void *data,
-				  struct core_counter_service **out)
+static kymo_status_t service_add(kymo_context_t context, kymo_counter_set_t set, uint32_t mode,
+				 uint64_t interval_ns, kymo_counter_values_fn callback, void *data,
+				 struct core_counter_service **out)
 {
 	struct core_counter_service with = {.mode = mode,
 					    .context = context,
@@ -212,7 +214,7 @@ kymo_status_t kymo_counter_service(kymo_context_t context, const kymo_selection_
 {
 	struct core_counter_service *s;
 	kymo_status_t status =
-		counter_service_add(context, set, KYMO_COUNTER_THREAD, 0, callback, data, &s);
+		service_add(context, set, KYMO_COUNTER_THREAD, 0, callback, data, &s);
 
 	if (status != KYMO_OK)
 		return status;
@@ -234,8 +236,7 @@ kymo_status_t kymo_counter_window_service(kymo_context_t context, kymo_counter_s
 
 	if (interval_ns && interval_ns < 1000000)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	return counter_service_add(context, set, KYMO_COUNTER_AGENT, interval_ns, callback, data,
-				   &s);
+	return service_add(context, set, KYMO_COUNTER_AGENT, interval_ns, callback, data, &s);
 }
 
 kymo_status_t kymo_counter_dispatch_service(kymo_context_t context, kymo_counter_set_t set,
@@ -243,7 +244,7 @@ kymo_status_t kymo_counter_dispatch_service(kymo_context_t context, kymo_counter
 {
 	struct core_counter_service *s;
 
-	return counter_service_add(context, set, KYMO_COUNTER_DISPATCH, 0, callback, data, &s);
+	return service_add(context, set, KYMO_COUNTER_DISPATCH, 0, callback, data, &s);
 }
 
 kymo_status_t kymo_counter_sample(kymo_context_t context)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sets of counters: what is counted together, and how instances become the values wanted. */
+#include "base/assert.h"
 #include "core/counter/counter.h"
 #include "core/process/process.h"
 
@@ -38,6 +39,7 @@ void counter_set_put(struct counter_set *s)
 	if (!s)
 		return;
 	pthread_mutex_lock(&counters_lock);
+	kymo_assert(s->references);
 	last = --s->references == 0;
 	pthread_mutex_unlock(&counters_lock);
 	if (last)

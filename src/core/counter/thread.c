@@ -5,6 +5,7 @@
  * "thread", each of which says what was added since the one before: they are written when records
  * are flushed and when the thread ends.
  */
+#include "base/locks.h"
 #include "core/context/context.h"
 #include "core/counter/counter.h"
 #include "core/process/process.h"
@@ -115,6 +116,7 @@ static void note_reading(struct counted *c, uint64_t time, bool first)
 {
 	size_t bytes = c->set->inputs * sizeof(*c->seen);
 
+	kymo_assert_held(&c->lock);
 	if (first) {
 		memcpy(c->said, c->now, bytes);
 		c->said_time = time;
@@ -275,6 +277,7 @@ static struct counted *counted_of(uint32_t i, uint32_t thread)
 /* Caller holds the lock. */
 static bool read_now(struct counted *c)
 {
+	kymo_assert_held(&c->lock);
 	if (sessions_read(&c->sessions, c->set, c->now))
 		return true;
 	c->failed = true;

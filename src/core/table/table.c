@@ -83,6 +83,7 @@ static void slots_update(void)
 	const struct table_domain *d = NULL;
 	bool wanted = false;
 
+	kymo_assert_held(&lock);
 	for (uint32_t i = 0; i < slots_used; i++) {
 		struct table_slot *s = &table_slots[i];
 
@@ -173,22 +174,6 @@ static void flush(uint64_t deadline)
 		slot_report(&table_slots[i]);
 }
 
-uint64_t table_calls(uint64_t token, const char *part, uint32_t entry)
-{
-	uint64_t calls = 0;
-
-	pthread_mutex_lock(&lock);
-	for (uint32_t i = 0; i < slots_used; i++) {
-		const struct table_slot *s = &table_slots[i];
-
-		if (s->next && s->given->token == token && s->entry == entry &&
-		    strcmp(s->given->name, part) == 0)
-			calls += atomic_load(&s->calls);
-	}
-	pthread_mutex_unlock(&lock);
-	return calls;
-}
-
 /* ---- domains ---- */
 
 static const struct table_after *after_of(const struct table_model *m, const char *op)
@@ -270,6 +255,7 @@ static struct table_domain *domain_find(const char *name)
 {
 	struct table_domain *d = domains;
 
+	kymo_assert_held(&lock);
 	while (d && strcmp(d->info.desc->name, name) != 0)
 		d = d->next;
 	return d;
@@ -326,6 +312,7 @@ static const void *thunk_of(const struct table_slot *s)
 /* A free slot at or above `*from`; caller holds the lock. */
 static struct table_slot *slot_free(uint32_t *from)
 {
+	kymo_assert_held(&lock);
 	while (*from < TABLE_SLOTS) {
 		struct table_slot *s = &table_slots[(*from)++];
 
@@ -434,6 +421,7 @@ static kymo_status_t wrap(struct table_domain *d, const struct table_part *parts
 /* The slot behind a place of some table; caller holds the lock. NULL: none, or no more. */
 static struct table_slot *slot_at(void **place)
 {
+	kymo_assert_held(&lock);
 	for (uint32_t i = 0; i < slots_used; i++)
 		if (table_slots[i].next && table_slots[i].place == place)
 			return &table_slots[i];

@@ -61,7 +61,7 @@ struct table_op {
 };
 
 /*
- * Lays out a described op: fields_count entries at op->fields are filled. `args` may be NULL: each
+ * Lays out a described op: op->field_count entries at op->fields are filled. `args` may be NULL: each
  * field that is an argument is one. False: not such as can be passed.
  */
 bool table_layout(const kymo_op_desc_t *desc, const struct table_arg *args, unsigned arg_count,
@@ -127,9 +127,6 @@ kymo_status_t table_take(struct table_model *model, const struct table_part *par
 
 /* Puts the entries back. None may be running. */
 void table_return(uint64_t token);
-
-/* How often entry `entry` of a part ran and was only counted, and not yet reported to core. */
-uint64_t table_calls(uint64_t token, const char *part, uint32_t entry);
 
 /* The model's description, which it has from then on. Any thread. NULL: there is no memory. */
 const kymo_domain_desc_t *table_describe(struct table_model *model);

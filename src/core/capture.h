@@ -216,7 +216,7 @@ struct cap_frame {
 	};
 };
 
-/* A context's buffer as seen from the capture side; see core/buffer.h. */
+/* A context's buffer as seen from the capture side; see core/ring/ring.h. */
 struct core_buffer;
 
 /*
@@ -298,10 +298,15 @@ void cap_enter_slow(struct cap_thread *t, struct cap_frame *f);
 void cap_retire(struct cap_frame *f);
 bool cap_guard_left(struct cap_thread *t, const void *sp); /* a tool was left by longjmp */
 
+static inline unsigned cap_site_slot(uintptr_t address)
+{
+	return (unsigned)((address * 0x9e3779b97f4a7c15ull) >> 56) % CAP_SITES;
+}
+
 static inline uint32_t cap_site(struct cap_thread *t, const void *caller)
 {
 	uintptr_t a = (uintptr_t)caller;
-	unsigned h = (unsigned)((a * 0x9e3779b97f4a7c15ull) >> 56) % CAP_SITES;
+	unsigned h = cap_site_slot(a);
 
 	if (cap_likely(t->sites[h].address == a))
 		return t->sites[h].id;

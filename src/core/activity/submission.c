@@ -3,6 +3,7 @@
  * What work keeps of the moment it was submitted, and the retirement of correlation ids: an id is
  * retired when its call has returned and all submissions taken in it have ended.
  */
+#include "base/assert.h"
 #include "core/activity/activity.h"
 
 #include <errno.h>
@@ -40,6 +41,7 @@ static void retire_let_go(struct core_retire *r)
 {
 	uint64_t id = r->id;
 
+	kymo_assert(atomic_load(&r->refs)); /* retired once */
 	if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	free(r);
@@ -227,6 +229,7 @@ void cap_submission_end_slow(struct cap_submission *o)
 	int saved = errno;
 
 	o->more = NULL;
+	kymo_assert(atomic_load(&m->holders));
 	if (atomic_fetch_sub_explicit(&m->holders, 1, memory_order_acq_rel) != 1)
 		return;
 	if (m->subscribers)
@@ -239,6 +242,7 @@ void cap_submission_end_slow(struct cap_submission *o)
 
 void cap_submission_share_slow(const struct cap_submission *o)
 {
+	kymo_assert(atomic_load(&o->more->holders)); /* by one of its holders */
 	atomic_fetch_add_explicit(&o->more->holders, 1, memory_order_relaxed);
 }
 

@@ -197,6 +197,7 @@ static void ensure(struct core_context *c, void *data) REQUIRES(core_live->confi
 
 static void buffers_ensure(void) REQUIRES(core_live->configure)
 {
+	kymo_assert_held(&core_live->configure);
 	if (core_runtime_present())
 		core_contexts_each(ensure, NULL);
 }
@@ -282,8 +283,21 @@ void core_domains_flush(uint64_t deadline)
 			core_domains[i].info->flush(deadline);
 }
 
+_Atomic bool cap_ending;
+
+void core_domains_end(void)
+{
+	cap_guard_enter();
+	atomic_store(&cap_ending, true);
+	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
+		if (core_domains[i].info->late)
+			core_domains[i].info->flush(tick_now());
+	cap_guard_leave();
+}
+
 void core_domains_fork_child(void)
 {
+	atomic_store(&cap_ending, false);
 	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
 		if (core_domains[i].info->fork_child)
 			core_domains[i].info->fork_child();
@@ -320,6 +334,7 @@ static kymo_status_t add(const struct cap_domain_info *info, bool builtin, uint3
 	if (n == CORE_DOMAINS)
 		return KYMO_ERROR_LIMIT;
 	*d = (struct cap_domain){info, desc, n + 1, next_wire_op, builtin, activity};
+	kymo_assert(next_wire_op + desc->op_count < 0xffffu); /* numbers are given once */
 	next_wire_op = (uint16_t)(next_wire_op + desc->op_count);
 	for (uint32_t i = 0; i < desc->op_count; i++) {
 		info->ops[i].wire = (uint16_t)(d->base + i);

@@ -84,6 +84,8 @@ static inline void own_end(struct core_externals *x)
 /* One at a time: the caller holds `threads`. */
 static void foreign_begin(struct core_externals *x) REQUIRES(core_live->threads)
 {
+	kymo_assert_held(&core_live->threads);
+	kymo_assert(!atomic_load(&x->foreign));
 	atomic_store(&x->foreign, 1);
 	core_barrier();
 	while (atomic_load_explicit(&x->own, memory_order_acquire))

@@ -114,6 +114,7 @@ static bool advance(struct core_service *s) REQUIRES(core_live->configure)
 {
 	uint32_t count = atomic_load(&core_domain_count);
 
+	kymo_assert_held(&core_live->configure);
 	if (s->domains < count)
 		core_service_room(s);
 	while (s->domains < count) {
@@ -182,6 +183,7 @@ static void answer(const struct question *q) REQUIRES(core_live->configure)
 {
 	const struct cap_domain *d = &core_domains[q->domain];
 
+	kymo_assert_held(&core_live->configure);
 	if (atomic_load(&q->context->generation) != q->generation ||
 	    q->service >= q->context->service_count)
 		return;

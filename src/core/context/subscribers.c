@@ -138,6 +138,7 @@ static void mark_of(struct cap_thread *t, void *data) REQUIRES(core_live->config
 
 void core_subscribers_update(void)
 {
+	kymo_assert_held(&core_live->configure);
 	updates++;
 }
 
@@ -147,6 +148,7 @@ void core_subscribers_sweep(void)
 	static uint32_t left; /* in use at the last sweep */
 	struct core_subscribers **link = &lists;
 
+	kymo_assert_held(&core_live->configure);
 	if (plan_count < 2 * left + 16)
 		return;
 	left = 0;
@@ -160,6 +162,7 @@ void core_subscribers_sweep(void)
 		if (p->used || atomic_load_explicit(&p->refs, memory_order_acquire)) {
 			link = &p->next;
 		} else {
+			kymo_assert(p->update != updates); /* no op names it */
 			*link = p->next;
 			free(p);
 			plan_count--;

@@ -75,6 +75,7 @@ static void write_bytes(struct core_buffer *b, const void *data, size_t n)
 {
 	uint32_t used;
 
+	kymo_assert_held(&core_live->define);
 	if (b->definitions && b->definitions_used + n > b->pool->chunk_size) {
 		core_pool_put(b->pool, b->definitions_chunk);
 		b->definitions = NULL;
@@ -112,6 +113,8 @@ static uint8_t *keep(size_t n)
 {
 	uint8_t *p;
 
+	kymo_assert_held(&core_live->define);
+	kymo_assert(n % 4 == 0); /* definitions follow one another */
 	if (!last || last->size - last->used < n) {
 		size_t size = n > SLAB ? n : SLAB;
 		struct slab *s =
@@ -191,6 +194,7 @@ uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t 
 	size_t room = 0;
 	struct wire_def d;
 
+	kymo_assert_held(&core_live->define);
 	*bytes = 0;
 	for (struct slab *s = first; s; s = s->next) {
 		const uint8_t *p = s->data, *end = s->data + s->used, *at = p;
@@ -217,6 +221,7 @@ uint8_t *core_definition_find(uint16_t kind, uint64_t id, struct wire_def *out)
 	struct wire_def d;
 	uint8_t *copy;
 
+	kymo_assert_held(&core_live->define);
 	for (struct slab *s = first; s; s = s->next) {
 		const uint8_t *p = s->data, *end = s->data + s->used, *at = p;
 
@@ -272,6 +277,7 @@ void core_define_replay(struct core_buffer *b)
 
 uint32_t cap_new_id(enum wire_def_kind kind)
 {
+	kymo_assert(kind < DEF_COUNT);
 	return atomic_fetch_add(&ids[kind], 1) + 1;
 }
 

@@ -90,6 +90,7 @@ static kymo_status_t convert(uint32_t agent, uint64_t t, uint64_t *host_ns, uint
 	const struct device_clock *c = id && id < clock_room ? clocks[id] : NULL;
 	double error;
 
+	kymo_assert_held(&core_live->threads);
 	if (!c || !clock_readings_host(&c->readings, t, host_ns, &error))
 		return id ? KYMO_ERROR_STATE : KYMO_ERROR_UNSUPPORTED;
 	if (error_ns)

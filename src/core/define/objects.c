@@ -171,6 +171,7 @@ static struct ended {
 
 static bool has_ended(uint16_t kind, uint64_t id) REQUIRES(core_live->define)
 {
+	kymo_assert_held(&core_live->define);
 	return id / 64 < ended[kind].words && ended[kind].bits[id / 64] >> id % 64 & 1;
 }
 
@@ -266,6 +267,7 @@ static void find_late(struct core_context *c, void *data) REQUIRES(core_live->co
 	struct late *l;
 	bool any = false;
 
+	kymo_assert_held(&core_live->configure);
 	if (!c->active || (s->only ? c != s->only : waits(c)))
 		return;
 	l = calloc(1, sizeof(*l));

@@ -377,20 +377,27 @@ static uint64_t count_rest(struct core_delivery *d, struct core_pool *p)
 	return rest;
 }
 
+static void release(struct core_delivery *d)
+{
+	free(d->progress);
+	free(d->items);
+	free(d->groups);
+	d->progress = NULL;
+	d->items = NULL;
+	d->groups = NULL;
+	d->item_room = d->group_room = 0;
+}
+
 /* After a last pass, or none; the slot may be used again as soon as `done` is set. */
 void core_delivery_leave(struct core_delivery *d)
 {
 	struct core_pool *p = atomic_load(&d->shm);
 
 	atomic_fetch_add(&p->shm->lost_records, count_rest(d, p));
-	free(d->progress);
-	free(d->items);
+	release(d);
 	free(d->losses);
-	free(d->groups);
-	d->progress = NULL;
-	d->items = d->losses = NULL;
+	d->losses = NULL;
 	d->loss_count = d->loss_room = 0;
-	d->groups = NULL;
 	atomic_store(&d->pool, NULL);
 	atomic_store(&d->busy, 0);
 	atomic_store(&d->done, 1);
@@ -491,9 +498,7 @@ static bool allocate(struct core_delivery *d, uint32_t chunks)
 	if (d->progress && vec_reserve(&d->items, &d->item_room, 0, chunks) &&
 	    vec_reserve(&d->groups, &d->group_room, 0, chunks + 1u))
 		return true;
-	free(d->progress);
-	free(d->items);
-	free(d->groups);
+	release(d);
 	return false;
 }
 
@@ -507,9 +512,7 @@ bool core_deliver_start(struct core_buffer *b)
 		return false; /* what was in this slot is still being delivered */
 	pool = b->desc.pool.handle ? core_pool_find(b->desc.pool) : core_pool_new(1);
 	if (!pool) {
-		free(d->progress);
-		free(d->items);
-		free(d->groups);
+		release(d);
 		return false;
 	}
 	d->buffer = b;

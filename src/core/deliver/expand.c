@@ -224,5 +224,3 @@ bool core_expand_lost(struct core_delivery *d, uint32_t thread, uint64_t lost)
 	core_tool_enter(outer);
 	return !core_delivery_over(d);
 }
-
-/* ---- values ---- */

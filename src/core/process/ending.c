@@ -17,28 +17,16 @@
 
 #define LIMIT_NS 200000000u
 
-_Atomic bool cap_ending;
-
 static bool armed;
 static _Atomic bool wanted; /* some backend collects late */
 static _Atomic uint32_t asked, answered;
-
-void core_ending_collect(void)
-{
-	cap_guard_enter();
-	atomic_store(&cap_ending, true);
-	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
-		if (core_domains[i].info->late)
-			core_domains[i].info->flush(tick_now());
-	cap_guard_leave();
-}
 
 static void collect(void *arg)
 {
 	while (!atomic_load(&asked))
 		if (!core_life_sleep(&asked, 0))
 			return;
-	core_ending_collect();
+	core_domains_end();
 	atomic_store(&answered, 1);
 	futex_wake(&answered, INT32_MAX);
 }
@@ -60,7 +48,6 @@ void core_ending_fork_child(void)
 {
 	atomic_store(&asked, 0);
 	atomic_store(&answered, 0);
-	atomic_store(&cap_ending, false);
 }
 
 __attribute__((visibility("default"))) void kymo_process_ending_arm(void)

@@ -21,7 +21,4 @@ void kymo_process_ending(void);
 /* Somebody stands there. */
 bool core_ending_armed(void);
 
-/* Collects what backends have not seen yet; not from a signal handler. */
-void core_ending_collect(void);
-
 #endif

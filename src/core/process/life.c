@@ -7,6 +7,7 @@
  * thread is gone. From then on they look now and then whether a thread of the program's is left.
  */
 #include "base/futex.h"
+#include "base/assert.h"
 #include "core/process/life.h"
 
 #include <errno.h>
@@ -22,8 +23,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "core/context/context.h"
 #include "core/deliver/pass.h"
-#include "core/process/ending.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
 
@@ -181,6 +182,7 @@ void core_life_enter(void)
 {
 	uint32_t tid = thread_id(), none;
 
+	kymo_assert(!own_place); /* once a thread */
 	for (uint32_t i = 0; i < OWN_MAX; i++) {
 		none = 0;
 		if (atomic_compare_exchange_strong(&own[i], &none, tid)) {
@@ -320,7 +322,7 @@ static void be_last(void *unused)
 	look_at_main(&state, &status);
 	if (last_counts())
 		status = 0;
-	core_ending_collect();
+	core_domains_end();
 	for (;;)
 		syscall(SYS_exit_group, status >> 8 & 0xff);
 }

@@ -4,9 +4,10 @@
  *
  * Invariants. `core_live` lies in a wipe-on-fork page: in a child it reads zero, its locks are free, and nothing
  * of core may be used before core_usable() has brought the process in order. Locks, outermost first:
- * core_live->configure (contexts, services, domains), core_live->define (definitions, notes), core_live->threads
- * (thread slots, sites, stacks), core_live->tallies, core_live->lines. Traced calls take none of them in the
- * ordinary case, and nobody calls a tool or a backend's function with one held unless its comment says so.
+ * core_live->fork (who brings a child in order; others wait), core_live->configure (contexts, services, domains),
+ * core_live->tallies (tallies, ends of threads), core_live->define (definitions, notes), core_live->threads (thread
+ * slots, sites, stacks), core_live->lines. Traced calls take none of them in the ordinary case, and nobody calls a
+ * tool or a backend's function with one held, but for `fork`, unless its comment says so.
  */
 #ifndef CORE_PROCESS_H
 #define CORE_PROCESS_H
@@ -26,15 +27,14 @@ struct core_pool;
 
 /* ---- process (process.c) ---- */
 
-struct core_live { /* zero in a forked child until core_fork_check() */
+struct core_live { /* zero in a forked child until core_usable() */
 	_Atomic uint64_t magic;
+	pthread_mutex_t fork; /* outermost; the others in this order */
 	pthread_mutex_t configure;
+	pthread_mutex_t tallies; /* of threads: held while they are walked, or end */
 	pthread_mutex_t define;
 	pthread_mutex_t threads;
-	pthread_mutex_t fork;
-	pthread_mutex_t tallies;   /* of threads: held while they are walked, or end; innermost but
-				    for `define` */
-	pthread_mutex_t lines;     /* innermost */
+	pthread_mutex_t lines;
 	_Atomic int ending;        /* the process, if a thread waits for its end; see ending.c */
 	struct cap_lines lines_of; /* of the shared buffer (live.c): a child finds none */
 	uint32_t line_count;       /* lines given out */

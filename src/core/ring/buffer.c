@@ -149,6 +149,8 @@ static bool make_anew(struct core_buffer *b) REQUIRES(core_live->configure)
 /* Where nobody empties what is shared and nobody else can be found, losses are counted there. */
 static bool make(struct core_buffer *b) REQUIRES(core_live->configure)
 {
+	kymo_assert_held(&core_live->configure);
+	kymo_assert(b->used && !b->ready && !b->pool);
 	if (early[b->index] && core_pool_reader_there(early[b->index]) && begin_early(b))
 		return true;
 	if (make_anew(b)) {
@@ -197,6 +199,7 @@ void core_buffer_release(struct core_buffer *b)
 	if (b->ready && core_buffer_private(b))
 		core_deliver_stop(b);
 	pthread_mutex_lock(&core_live->configure);
+	kymo_assert(b->used && !b->retired);
 	b->retired = true;
 	core_steer_end(b);
 	pthread_mutex_unlock(&core_live->configure);
@@ -221,6 +224,8 @@ static void unshare_pool(struct core_buffer *b) REQUIRES(core_live->configure)
 
 static void buffer_free(struct core_buffer *b) REQUIRES(core_live->configure)
 {
+	kymo_assert_held(&core_live->configure);
+	kymo_assert(b->used && b->retired);
 	core_rings_forget(b->index);
 	pthread_mutex_lock(&core_live->define);
 	b->defines = false;

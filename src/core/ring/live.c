@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #define LINES       (1u << CAP_LINE_BITS)
-#define TABLE_BYTES (65536u * sizeof(struct wire_line *))
+#define TABLE_BYTES (65536u * sizeof(void *))
 
 struct cap_lines *cap_lines;
 
@@ -139,6 +139,7 @@ static void tell_beyond(void) REQUIRES(core_live->lines)
 	struct core_pool *pool = core_shared_pool();
 	struct wire_line *l;
 
+	kymo_assert_held(&core_live->lines);
 	if (!pool || (!atomic_load(&cap_lines->chunks[0]) && !chunk_add(pool, 0)))
 		return;
 	l = cap_flight_line(BEYOND);
@@ -228,6 +229,7 @@ static void forget_places(void) REQUIRES(core_live->lines)
 {
 	struct place **at = &spare, *p;
 
+	kymo_assert_held(&core_live->lines);
 	while ((p = *at)) {
 		if (cap_flight_line(p->number)) {
 			at = &p->next;
@@ -282,21 +284,33 @@ void core_lines_fork_child(void)
 	spare = NULL;
 }
 
+/* ---- tables by op ------------------------------------------------------------------------------ */
+
+void *core_op_table_new(void)
+{
+	void *p = mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void core_op_table_free(void *table)
+{
+	if (table)
+		munmap(table, TABLE_BYTES);
+}
+
 /* ---- calls that are left out ------------------------------------------------------------------ */
 
 /* The thread's first such call of the op; NULL: the thread's state cannot be had. */
 static struct wire_line *count_line(struct cap_thread *t, const struct cap_op *op)
 {
 	struct wire_line *l;
-	void *p;
 
-	if (!t->left_out) {
-		p = mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (p == MAP_FAILED)
-			return NULL;
-		t->left_out = p;
-	}
+	if (!t->left_out)
+		t->left_out = core_op_table_new();
+	if (!t->left_out)
+		return NULL;
 	l = t->left_out[op->wire];
 	if (l)
 		return l;
@@ -329,7 +343,6 @@ void cap_left_out_slow(const struct cap_op *op)
 
 void core_left_out_release(struct cap_thread *t)
 {
-	if (t->left_out)
-		munmap(t->left_out, TABLE_BYTES);
+	core_op_table_free(t->left_out);
 	t->left_out = NULL;
 }

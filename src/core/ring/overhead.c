@@ -222,8 +222,7 @@ static uint64_t fastest(struct cap_thread *t, struct wire_chunk *chunk)
 	struct cap_op op = {.callbacks = NULL};
 	uint64_t best = UINT64_MAX;
 
-	t->sites[(unsigned)(((uintptr_t)record * 0x9e3779b97f4a7c15ull) >> 56) % CAP_SITES]
-		.address = (uintptr_t)record;
+	t->sites[cap_site_slot((uintptr_t)record)].address = (uintptr_t)record;
 	for (unsigned b = 0; b < BATCHES; b++) {
 		struct wire_ring r = {.cur = (uint8_t *)(chunk + 1), .chunk = chunk};
 		uint64_t start = tick_now(), ticks;

@@ -7,6 +7,7 @@
  * by a chunk for each such chunk more. So neither many threads nor many short ones lose anything.
  */
 #include "base/futex.h"
+#include "base/assert.h"
 #include "core/deliver/deliver.h"
 #include "core/ring/ring.h"
 
@@ -616,6 +617,7 @@ uint32_t core_pool_get(struct core_pool *p, enum shm_list list, uint64_t wait_ns
 	if (holds)
 		atomic_fetch_add_explicit(&p->held, 1, memory_order_relaxed);
 	i = get(p, list, wait_ns);
+	kymo_assert(i == SHM_NONE || (i < p->chunk_max && p->use[i] == CORE_CHUNK_MINE));
 	if (holds && i == SHM_NONE)
 		atomic_fetch_sub_explicit(&p->held, 1, memory_order_relaxed);
 	return i;
@@ -638,6 +640,7 @@ void core_pool_put(struct core_pool *p, uint32_t chunk)
 	uint32_t stamp, full, threshold = p->wake_threshold;
 	struct shm_header *h = p->shm;
 
+	kymo_assert(p->use[chunk] == CORE_CHUNK_MINE); /* by who fills it, and once */
 	if (type != WIRE_CHUNK_DEFINITIONS && !light)
 		atomic_fetch_sub_explicit(&p->held, 1, memory_order_relaxed);
 	stamp = atomic_fetch_add(&h->stamps, 1) + 1;

@@ -222,6 +222,9 @@ uint64_t core_cost(enum cap_cost_of what);
 uint64_t core_ns_ticks(uint64_t ns);
 
 /* ---- lines (live.c) ---- */
+/* A pointer for each wire op, NULL at first; takes memory where it is used. NULL: there is none. */
+void *core_op_table_new(void);
+void core_op_table_free(void *table); /* or NULL */
 /* A line of that kind for good, or NULL: there is none to be had. */
 struct wire_line *core_line_new(enum wire_line_kind kind);
 void core_lines_share(struct core_buffer *b);

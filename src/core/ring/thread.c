@@ -5,6 +5,8 @@
  */
 #include "core/context/context.h"
 #include "base/hash.h"
+#include "base/map.h"
+#include "base/assert.h"
 #include "core/define/define.h"
 #include "core/deliver/deliver.h"
 #include "core/marker/marker.h"
@@ -79,6 +81,7 @@ static struct slot *slot_get(void)
 	pthread_mutex_lock(&core_live->threads);
 	if (free_slots || add_slab()) {
 		s = free_slots;
+		kymo_assert(!s->live);
 		free_slots = s->next;
 	}
 	pthread_mutex_unlock(&core_live->threads);
@@ -238,6 +241,7 @@ static void detach(void *arg)
 
 	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
 		return;
+	kymo_assert(t == cap_thread_current);
 	unwind_all(t);
 	core_life_thread_ends();
 	core_marker_thread_end(t);
@@ -427,92 +431,52 @@ void cap_guard_leave(void)
 
 /* ---- call sites and stacks: interned, defined once ---- */
 
-struct interned {
-	uint64_t hash;
-	uint32_t id;
-	bool defined;
-};
-
-struct intern_table {
-	struct interned *slots;
-	uint32_t count, capacity;
-};
-
-static struct intern_table site_table, stack_table;
-
-static struct interned *intern_find(struct intern_table *t, uint64_t hash)
-{
-	uint32_t i = (uint32_t)(hash % t->capacity);
-
-	while (t->slots[i].id && t->slots[i].hash != hash)
-		i = (i + 1) % t->capacity;
-	return &t->slots[i];
-}
-
-static bool intern_grow(struct intern_table *t)
-{
-	struct intern_table bigger = {NULL, t->count, t->capacity ? t->capacity * 2 : 1024};
-
-	bigger.slots = calloc(bigger.capacity, sizeof(*bigger.slots));
-	if (!bigger.slots)
-		return false;
-	for (uint32_t i = 0; i < t->capacity; i++)
-		if (t->slots[i].id)
-			*intern_find(&bigger, t->slots[i].hash) = t->slots[i];
-	free(t->slots);
-	*t = bigger;
-	return true;
-}
+/* By hash of what they are of (a site's is its address): 2 x id, plus 1 once it is defined. */
+static struct map sites, stacks;
 
 /*
  * Id of the key; *fresh: the caller must define it, and then say so. Until it is defined that is true of
  * everybody: no record may refer to what another thread was killed over. 0: no memory.
  */
-static uint32_t intern(struct intern_table *t, uint64_t hash, bool *fresh)
+static uint32_t intern(struct map *m, uint64_t hash, bool *fresh)
 {
-	struct interned *s;
-	uint32_t id;
+	uint64_t known;
 
 	pthread_mutex_lock(&core_live->threads);
-	if (t->count * 2 >= t->capacity && !intern_grow(t)) {
-		pthread_mutex_unlock(&core_live->threads);
-		return 0;
+	known = map_get(m, hash);
+	if (!known) {
+		known = 2 * ((uint64_t)m->count + 1);
+		if (!map_set(m, hash, known))
+			known = 0;
 	}
-	s = intern_find(t, hash);
-	*fresh = !s->defined;
-	if (s->id == 0) {
-		s->hash = hash;
-		s->id = ++t->count;
-	}
-	id = s->id;
 	pthread_mutex_unlock(&core_live->threads);
-	return id;
+	*fresh = !(known & 1);
+	return (uint32_t)(known / 2);
 }
 
 /* False: somebody else was quicker. */
-static bool intern_defined(struct intern_table *t, uint64_t hash)
+static bool intern_defined(struct map *m, uint64_t hash)
 {
-	struct interned *s;
-	bool first;
+	uint64_t known;
 
 	pthread_mutex_lock(&core_live->threads);
-	s = intern_find(t, hash);
-	first = !s->defined;
-	s->defined = true;
+	known = map_get(m, hash);
+	kymo_assert(known); /* intern() gave it */
+	map_set(m, hash, known | 1);
 	pthread_mutex_unlock(&core_live->threads);
-	return first;
+	return !(known & 1);
 }
 
 uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 {
-	unsigned h = (unsigned)((address * 0x9e3779b97f4a7c15ull) >> 56) % CAP_SITES;
+	unsigned h = cap_site_slot(address);
 	int saved = errno;
 	bool fresh;
 	uint32_t id;
 
 	if (!address)
 		return 0;
-	id = intern(&site_table, address, &fresh);
+	id = intern(&sites, address, &fresh);
 	if (id && fresh) {
 		struct wire_def d;
 
@@ -520,7 +484,7 @@ uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 		wire_def_u64(&d, id);
 		wire_def_u64(&d, address);
 		cap_define(&d);
-		intern_defined(&site_table, address);
+		intern_defined(&sites, address);
 	}
 	t->sites[h].address = address;
 	t->sites[h].id = id;
@@ -543,7 +507,7 @@ static uint32_t stack_of(struct cap_thread *t)
 	n = backtrace(addresses, STACK_MAX);
 	for (int i = STACK_SKIP; i < n; i++)
 		hash = hash_mix(hash, (uintptr_t)addresses[i]);
-	id = n > STACK_SKIP ? intern(&stack_table, hash, &fresh) : 0;
+	id = n > STACK_SKIP ? intern(&stacks, hash, &fresh) : 0;
 	if (id && fresh) {
 		struct wire_def d;
 
@@ -551,7 +515,7 @@ static uint32_t stack_of(struct cap_thread *t)
 		wire_def_u64(&d, id);
 		wire_def_bytes(&d, &addresses[STACK_SKIP], (size_t)(n - STACK_SKIP) * 8);
 		cap_define(&d);
-		if (intern_defined(&stack_table, hash))
+		if (intern_defined(&stacks, hash))
 			core_stack_defined(id, &addresses[STACK_SKIP], (uint32_t)(n - STACK_SKIP));
 	}
 	t->guard--;
@@ -593,8 +557,7 @@ void core_sites_fork_child(void)
 	/* After a raw clone no handler has run: the pointer still names the parent's slot. */
 	cap_thread_current = NULL;
 	shared_pool = NULL;
-	memset(&site_table, 0, sizeof(site_table));
-	memset(&stack_table, 0, sizeof(stack_table));
+	sites = stacks = (struct map){0}; /* the parent's memory stays: it may be changing */
 	atomic_store(&next_index, 0);
 	atomic_store(&next_block, 1);
 }
@@ -623,6 +586,8 @@ void core_ring_close(struct core_buffer *b, struct wire_ring *r)
 	if (!r->chunk || !b->pool)
 		return;
 	offset = (size_t)((uint8_t *)r->chunk - b->pool->chunks);
+	kymo_assert(offset % b->pool->chunk_size == 0 &&
+		    offset / b->pool->chunk_size < b->pool->chunk_max);
 	r->cur = r->limit = NULL;
 	r->chunk = NULL;
 	core_pool_put(b->pool, (uint32_t)(offset / b->pool->chunk_size));

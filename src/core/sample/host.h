@@ -3,8 +3,9 @@
 #ifndef CORE_SAMPLE_HOST_H
 #define CORE_SAMPLE_HOST_H
 
+#include <kymo/sample.h>
+
 #include "core/capture.h"
-#include "core/sample/sample.h"
 
 /* thread.c */
 /* Learns which threads core knows by now. */

@@ -3,6 +3,7 @@
 #include "core/context/context.h"
 #include "core/publish/publish.h"
 #include "core/sample/host.h"
+#include "core/sample/sample.h"
 #include "core/tool/tool.h"
 
 #include <errno.h>

@@ -277,6 +277,7 @@ static uint64_t there(const struct cap_thread *t)
 
 void core_tally_fold(struct cap_thread *t)
 {
+	kymo_assert_held(&core_live->tallies);
 	if (ended.taken)
 		return;
 	ended.time += there(t);
@@ -324,6 +325,7 @@ static void take_live(struct taking *k) REQUIRES(core_live->tallies)
 	struct cap_thread **list;
 	size_t count;
 
+	kymo_assert_held(&core_live->tallies);
 	if (!core_threads_list(&list, &count)) {
 		k->out->failed = true;
 		return;

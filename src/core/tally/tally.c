@@ -3,26 +3,20 @@
  * Counting instead of recording: a call adds to its thread's tally of its op. The tallies lie in
  * chunks of the buffer, so nothing has to be saved at the end and a crash loses nothing.
  */
+#include "base/locks.h"
 #include "wire/tally.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/ring/ring.h"
 #include "core/tally/tally.h"
 
-#define TABLE_BYTES (65536u * sizeof(struct wire_tally *))
-
 static struct wire_tally **table(struct cap_thread *t)
 {
-	void *p;
-
 	if (!t->tallies) {
-		p = mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		t->tallies = p == MAP_FAILED ? NULL : p;
+		t->tallies = core_op_table_new();
 		t->tally_no_memory = !t->tallies;
 	}
 	return t->tallies;
@@ -64,6 +58,7 @@ void core_tally_each(const struct cap_thread *t, core_tally_fn *fn, void *data)
 {
 	const struct core_tally_chunk *full = t->tally_full;
 
+	kymo_assert_held(&core_live->tallies);
 	for (const struct wire_chunk *c = t->tally_ring.chunk; c;) {
 		each_of(c, fn, data);
 		c = full ? full->ring.chunk : NULL;
@@ -76,8 +71,7 @@ void core_tally_release(struct cap_thread *t)
 	struct core_tally_chunk *next;
 
 	core_work_release(t);
-	if (t->tallies)
-		munmap(t->tallies, TABLE_BYTES);
+	core_op_table_free(t->tallies);
 	t->tallies = NULL;
 	for (struct core_tally_chunk *c = t->tally_full; c; c = next) {
 		next = c->next;
@@ -128,6 +122,7 @@ static struct wire_tally *make(struct cap_thread *t, struct core_buffer *b, uint
 
 	if (!b->ready || (!has_room(b, r, wire_tally_size(from)) && !another_chunk(t, b)))
 		return NULL;
+	kymo_assert(has_room(b, r, wire_tally_size(from)));
 	y = (struct wire_tally *)r->cur;
 	*y = *from;
 	y->op = op;

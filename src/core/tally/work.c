@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "core/context/context.h"
 #include "core/ring/ring.h"
 #include "core/tally/tally.h"
@@ -196,8 +197,7 @@ struct open_time { /* of ranges that ended inside one that has not */
 };
 
 struct core_work {
-	struct wire_tally **slots;
-	uint32_t count, mask;
+	struct map entries; /* struct wire_tally *, by hash of op and key */
 	struct open_time ranges[RANGES];
 	uint32_t depth;
 };
@@ -205,7 +205,7 @@ struct core_work {
 void core_work_release(struct cap_thread *t)
 {
 	if (t->work)
-		free(t->work->slots);
+		map_release(&t->work->entries);
 	free(t->work);
 	t->work = NULL;
 }
@@ -221,54 +221,36 @@ static struct wire_work *work_of(struct wire_tally *y)
 	return (struct wire_work *)(y + 1);
 }
 
-static struct wire_tally **slot_at(struct core_work *w, uint32_t op,
-				   const uint32_t key[WIRE_WORK_KEYS])
+static uint64_t hash_of(uint32_t op, const uint32_t key[WIRE_WORK_KEYS])
 {
 	uint64_t h = op;
-	struct wire_tally *y;
-	uint32_t at;
 
 	for (unsigned i = 0; i < WIRE_WORK_KEYS; i++)
 		h = (h ^ key[i]) * 0x9e3779b97f4a7c15ull;
-	for (at = (uint32_t)(h >> 32) & w->mask; (y = w->slots[at]); at = (at + 1) & w->mask)
-		if (y->op == op && memcmp(work_of(y)->key, key, sizeof(work_of(y)->key)) == 0)
-			break;
-	return &w->slots[at];
-}
-
-static bool grow(struct core_work *w)
-{
-	struct core_work bigger = *w;
-
-	bigger.mask = w->slots ? w->mask * 2 + 1 : 63;
-	bigger.slots = calloc(bigger.mask + 1u, sizeof(*bigger.slots));
-	if (!bigger.slots)
-		return false;
-	for (uint32_t i = 0; w->slots && i <= w->mask; i++)
-		if (w->slots[i])
-			*slot_at(&bigger, w->slots[i]->op, work_of(w->slots[i])->key) = w->slots[i];
-	free(w->slots);
-	w->slots = bigger.slots;
-	w->mask = bigger.mask;
-	return true;
+	return h;
 }
 
 static struct wire_tally *entry(struct cap_thread *t, struct core_buffer *b, uint32_t op,
 				const struct wire_work *like)
 {
-	struct wire_tally **slot;
+	uint64_t hash = hash_of(op, like->key), value;
+	struct wire_tally *y;
 
 	if (!t->work)
 		t->work = calloc(1, sizeof(*t->work));
-	t->tally_no_memory = !t->work || (t->work->count * 2 >= t->work->mask && !grow(t->work));
+	t->tally_no_memory = !t->work;
 	if (t->tally_no_memory)
 		return NULL;
-	slot = slot_at(t->work, op, like->key);
-	if (!*slot) {
-		*slot = core_tally_fresh(t, b, op, like);
-		t->work->count += *slot != NULL;
+	map_each(&t->work->entries, hash, value) {
+		y = (struct wire_tally *)(uintptr_t)value;
+		if (y->op == op && memcmp(work_of(y)->key, like->key, sizeof(like->key)) == 0)
+			return y;
 	}
-	return *slot;
+	t->tally_no_memory = !map_reserve(&t->work->entries); /* first: an entry cannot be undone */
+	y = t->tally_no_memory ? NULL : core_tally_fresh(t, b, op, like);
+	if (y)
+		map_add(&t->work->entries, hash, (uintptr_t)y);
+	return y;
 }
 
 /* ---- adding --------------------------------------------------------------------------------- */

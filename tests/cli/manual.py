@@ -113,6 +113,7 @@ class Bash(unittest.TestCase):
     def test_commands(self):
         self.assertIn("summary", self.complete("s"))
         self.assertIn("show", self.complete("s"))
+        self.assertEqual(sorted(self.complete("")), sorted(commands()))
         self.assertEqual(sorted(self.complete("help", "")), sorted(commands()))
 
     def test_options(self):

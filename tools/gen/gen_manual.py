@@ -179,7 +179,7 @@ _kymo() {
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)) && [[ $word != -* ]]; then
-		_kymo_programs "$word"
+		[[ $word ]] && _kymo_programs "$word" # else all programs there are would hide the commands
 		COMPREPLY=($(compgen -W "$_kymo_commands" -- "$word") "${COMPREPLY[@]}")
 		return
 	fi

@@ -7,12 +7,26 @@
 #include "base/json.h"
 #include "base/run_options.h"
 #include "cli/cli.h"
+#include "formats/format.h"
 #include "launch/launch.h"
 
 static void add_member(struct json *j, const char *name, const char *value)
 {
 	json_name(j, name);
 	json_add_string(j, value);
+}
+
+/* A format's name is one of those that this kymo can write. */
+static void add_values(struct json *j, const struct knob *k)
+{
+	struct text formats = {0};
+
+	for (const struct format *const *f = format_table;
+	     k->metavar && strcmp(k->metavar, "FORMAT") == 0 && !k->values && *f; f++)
+		if ((*f)->write)
+			text_addf(&formats, "%s%s", formats.length ? "|" : "", (*f)->name);
+	add_member(j, "values", formats.s ? formats.s : k->values);
+	text_release(&formats);
 }
 
 static void add_option(struct json *j, const struct knob_table *t, unsigned row)
@@ -33,7 +47,7 @@ static void add_option(struct json *j, const struct knob_table *t, unsigned row)
 	json_name(j, "list");
 	json_add_bool(j, k->type == KNOB_LIST);
 	add_member(j, "metavar", k->metavar);
-	add_member(j, "values", k->values);
+	add_values(j, k);
 	add_member(j, "default", k->fallback);
 	add_member(j, "group", k->group);
 	add_member(j, "doc", k->doc);

@@ -114,6 +114,11 @@ class Bash(unittest.TestCase):
         self.assertIn("summary", self.complete("s"))
         self.assertIn("show", self.complete("s"))
         self.assertEqual(sorted(self.complete("")), sorted(commands()))
+
+    def test_formats(self):
+        self.assertIn("perfetto", self.complete("export", "--to", ""))
+        self.assertEqual(self.complete("export", "--to", "js"), ["json"])
+        self.assertNotIn("raw", self.complete("export", "--to", ""))
         self.assertEqual(sorted(self.complete("help", "")), sorted(commands()))
 
     def test_options(self):

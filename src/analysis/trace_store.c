@@ -11,6 +11,7 @@
 
 #include "analysis/trace_store.h"
 #include "base/file.h"
+#include "formats/raw/read.h"
 
 static bool is_directory(const char *path)
 {
@@ -160,4 +161,9 @@ kymo_status_t trace_store_open(const char *path, bool rebuild, const struct form
 		return build_temporary(path, o, out);
 	}
 	return build_in_place(path, file, o, out);
+}
+
+bool trace_being_written(const char *path)
+{
+	return raw_being_written(path);
 }

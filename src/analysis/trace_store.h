@@ -14,4 +14,7 @@
 kymo_status_t trace_store_open(const char *path, bool rebuild, const struct format_options *o,
 			       struct store **out);
 
+/* A drain of this host is at work on the trace: what is read of it now may not be all. */
+bool trace_being_written(const char *path);
+
 #endif

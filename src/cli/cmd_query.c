@@ -57,8 +57,12 @@ static int query_stores(struct store **stores, char **paths, unsigned count, con
 	return status == KYMO_OK ? CLI_OK : CLI_FAILURE;
 }
 
-/* The tables are as of now: what is written later is not in them. */
-static void tell_recording(struct stream_log *log, const char *path, const struct trace *t)
+/*
+ * The tables are as of now: what is written later is not in them. `at_work`: a drain was, before they
+ * were made.
+ */
+static void tell_recording(struct stream_log *log, const char *path, const struct trace *t,
+			   bool at_work)
 {
 	int64_t quiet = INT64_MAX;
 	unsigned n = 0;
@@ -70,6 +74,11 @@ static void tell_recording(struct stream_log *log, const char *path, const struc
 		if (p->recording && p->quiet_ns < quiet)
 			quiet = p->quiet_ns;
 	}
+	if (!n && at_work)
+		stream_warn(log,
+			    "%s: the trace is still being written: the answer is of what was "
+			    "written so far",
+			    path);
 	if (n)
 		stream_warn(log,
 			    "%s: %u process%s still recording (last data %.1f s ago): the answer "
@@ -104,10 +113,12 @@ static int run_query(int argc, char **argv)
 	if (!stores)
 		return CLI_FAILURE;
 	for (int i = 0; i < argc && result == CLI_OK; i++) {
+		bool at_work = trace_being_written(argv[i]);
+
 		if (trace_store_open(argv[i], options.rebuild, &o, &stores[i]) != KYMO_OK)
 			result = CLI_FAILURE;
 		else
-			tell_recording(&log, argv[i], store_trace(stores[count++]));
+			tell_recording(&log, argv[i], store_trace(stores[count++]), at_work);
 	}
 	if (result == CLI_OK)
 		result = query_stores(stores, argv, count, sql, &log);

@@ -3,9 +3,11 @@
 """kymo ctl pause, resume and flush reach every process there is, used or not, and those that come; when
 recording was on is told, by all outputs the same: steer.py KYMO STEER_PROGRAM."""
 import csv
+import fcntl
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -319,6 +321,17 @@ def asked_meanwhile(folder):
     p.end()
     done = traced.Run([KYMO, "query", p.trace, "SELECT name FROM markers"], timeout=PATIENCE)
     checks.equal("recorded", ("still recording" in done.err, done.out.split()), (False, ["name", "on"]))
+    # A drain at work that has not written of all processes yet: none of those it knows is recording.
+    place = os.path.join(folder, "place")
+    os.mkdir(place)
+    os.symlink(os.path.join(place, "socket"), os.path.join(p.trace, f"control-{socket.gethostname()}-1"))
+    at = os.open(place, os.O_RDONLY)
+    fcntl.flock(at, fcntl.LOCK_EX)
+    for held in True, False:
+        done = traced.Run([KYMO, "query", p.trace, "SELECT name FROM markers"], timeout=PATIENCE)
+        checks.equal(f"a drain at work: {held}", ("still being written" in done.err, done.out.split()), (held, ["name", "on"]))
+        fcntl.flock(at, fcntl.LOCK_UN)
+    os.close(at)
 
 
 def never_paused(folder):

@@ -199,10 +199,11 @@ void raw_read_manifest(struct raw_trace *rt, const char *directory);
 void raw_add_restarts(struct raw_trace *rt, const char *host, uint64_t times, int32_t sig,
 		      int32_t status);
 void raw_settle_restarts(struct raw_trace *rt);
-/* recording.c: which of those that have no end are still being recorded. */
-void raw_find_recording(struct raw_trace *rt, const char *directory);
-/* A drain of this host is at work on it. */
-bool raw_being_written(const char *directory);
+/*
+ * recording.c: which of those that have no end are still being recorded. `at_work`: what
+ * raw_being_written() said before the files were read, for a drain may have ended meanwhile.
+ */
+void raw_find_recording(struct raw_trace *rt, const char *directory, bool at_work);
 
 /*
  * chunk.c: makes the chunk of a block ready to read, but for what was lost before it, of which it

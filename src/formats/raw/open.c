@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "formats/raw/match.h"
+#include "formats/raw/read.h"
 #include "formats/raw/internal.h"
 
 static bool ends_with(const char *s, const char *suffix)
@@ -192,6 +193,7 @@ static kymo_status_t open_listed(struct raw_trace *rt, const char *directory, st
 
 static kymo_status_t open_directory(struct raw_trace *rt, const char *path)
 {
+	bool at_work = raw_being_written(path);
 	struct dirent **names = NULL;
 	kymo_status_t status;
 	char raw[4096];
@@ -213,8 +215,8 @@ static kymo_status_t open_directory(struct raw_trace *rt, const char *path)
 	if (status != KYMO_OK)
 		return status;
 	raw_read_manifest(rt, path);
-	raw_find_recording(rt, path);
-	if (rt->trace->processes_count <= 1 && raw_being_written(path))
+	raw_find_recording(rt, path, at_work);
+	if (rt->trace->processes_count <= 1 && (at_work || raw_being_written(path)))
 		stream_warn(rt->log,
 			    "%s: nothing has been recorded yet; the trace is still being written",
 			    raw);

@@ -8,6 +8,9 @@
 #include "formats/raw/under_way.h"
 #include "stream/filter.h"
 
+/* A drain of this host is at work on it: what is read now may not be all. */
+bool raw_being_written(const char *directory);
+
 /* begin, all wanted records, end. May be called again. */
 kymo_status_t raw_trace_read(struct raw_trace *rt, const struct stream_filter *filter, bool ordered,
 			     struct stream_sink *sink, const struct format_options *o);

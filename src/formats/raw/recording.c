@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "formats/raw/internal.h"
+#include "formats/raw/read.h"
 
 #define LINK  "control-"
 #define FRESH 10000000000ll /* ns */
@@ -84,7 +84,7 @@ bool raw_being_written(const char *directory)
 	return drain_on(directory, name, true);
 }
 
-void raw_find_recording(struct raw_trace *rt, const char *directory)
+void raw_find_recording(struct raw_trace *rt, const char *directory, bool at_work)
 {
 	char name[64] = "";
 
@@ -94,7 +94,8 @@ void raw_find_recording(struct raw_trace *rt, const char *directory)
 		bool here = strcmp(p->hostname, name) == 0;
 		int64_t age;
 
-		if (p->how_ended != UINT32_MAX || !drain_on(directory, p->hostname, here))
+		if (p->how_ended != UINT32_MAX ||
+		    !((here && at_work) || drain_on(directory, p->hostname, here)))
 			continue;
 		age = age_of(p->file);
 		p->recording = here || age < FRESH;

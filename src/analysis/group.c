@@ -79,13 +79,6 @@ static bool add_queue(struct group *x, const struct summary *s, uint32_t process
 	return true;
 }
 
-static void add_messages(struct group *x, const struct tally *row)
-{
-	x->passed += row->bytes > row->received ? row->bytes : row->received;
-	if (row->bytes || row->received || row->key[KEY_COMM_DATATYPE])
-		x->messages += row->count;
-}
-
 void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		const struct tally *row)
 {
@@ -122,8 +115,6 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 	if (g->by & BY_QUEUE && !add_queue(x, s, row->key[KEY_PROCESS], label_queue_of(kind, row)))
 		g->failed = true;
 	tally_merge(g->numbers, &x->sum, s->tallies, row);
-	if (kind == TALLY_COMM)
-		add_messages(x, row);
 	g->failed |= g->numbers->failed;
 }
 

@@ -25,8 +25,6 @@ struct group {
 		uint32_t process, queue;
 	} * queues;
 	uint32_t queue_count, queue_room;
-	uint64_t passed;   /* bytes: of each row what was sent or received, whichever is more */
-	uint64_t messages; /* of the rows' calls those that carry one, be it empty: no barriers */
 };
 
 struct groups {

@@ -60,9 +60,9 @@ struct cell *put_nonzero(struct cell *c, uint64_t v)
 	return c + 1;
 }
 
-struct cell *put_mean_size(struct cell *c, uint64_t bytes, uint64_t count)
+struct cell *put_mean_size(struct cell *c, double bytes, uint64_t count)
 {
-	double mean = count ? (double)bytes / (double)count : 0;
+	double mean = count ? bytes / (double)count : 0;
 
 	if (count)
 		cell_real(c, mean < 100 ? round(mean * 10) / 10 : round(mean));

@@ -33,7 +33,7 @@ struct cell *put_nonzero(struct cell *c, uint64_t v);
 uint64_t stayed(const struct tally *n);
 
 /* Bytes of one of `count`, in tenths where that is less than 100; nothing of none. */
-struct cell *put_mean_size(struct cell *c, uint64_t bytes, uint64_t count);
+struct cell *put_mean_size(struct cell *c, double bytes, uint64_t count);
 
 /* Bytes a second of what was timed and moved. */
 struct cell *put_rate(struct cell *c, const struct tally *n);

@@ -37,7 +37,7 @@ static void copy_row(struct table *t, const struct group *x, unsigned by, struct
 	cell_number(c++, n->bytes);
 	c = put_percent(c, n->bytes, all.bytes);
 	cell_number(c++, n->count);
-	c = put_mean_size(c, n->bytes, n->count);
+	c = put_mean_size(c, (double)n->bytes, n->count);
 	if (extremes) {
 		/* Ranks that were counted together have kept no extremes. */
 		if (n->high > 0 || n->bytes == 0) {

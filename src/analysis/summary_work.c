@@ -81,7 +81,7 @@ static void add_row(struct table *t, const struct table_spec *l, const struct gr
 	if (l->has & HAS_MESSAGES) {
 		c = put_nonzero(c, n->bytes);
 		c = put_nonzero(c, n->received);
-		c = put_mean_size(c, x->passed, x->messages);
+		c = put_mean_size(c, n->sum, n->count - n->frees);
 	}
 	c = put_spread(c, g, n);
 	if (l->has & HAS_DEVICE) {

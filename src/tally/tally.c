@@ -82,6 +82,22 @@ static void add_histogram(struct tallies *a, struct tally *row, const struct t_t
 }
 
 /* What the program counted and timed itself. */
+/* A collective that carries no message: it has no datatype and no bytes. */
+static bool is_barrier(const struct tallies *a, uint32_t op, uint32_t datatype, uint64_t bytes)
+{
+	return !datatype && !bytes && a->trace->ops[op].number == COMM_OP_COLLECTIVE;
+}
+
+/* What its process has added up: of all of the row together. */
+static void add_messages(const struct tallies *a, struct tally *row, const struct t_tally *y)
+{
+	uint64_t bytes = y->work->bytes > y->work->received ? y->work->bytes : y->work->received;
+
+	row->sum += (double)bytes;
+	if (is_barrier(a, y->key[KEY_OP], y->key[KEY_COMM_DATATYPE], bytes))
+		row->frees += y->count;
+}
+
 static void add_counted(struct tallies *a, const struct t_tally *y)
 {
 	static const enum tally_kind kinds[WIRE_TALLY_KINDS] = {
@@ -103,6 +119,8 @@ static void add_counted(struct tallies *a, const struct t_tally *y)
 		return;
 	if (y->work)
 		add_work(row, y->work);
+	if (y->work && y->kind == WIRE_TALLY_COMM)
+		add_messages(a, row, y);
 	row->min = row->count == 0 || y->min < row->min ? y->min : row->min;
 	row->max = y->max > row->max ? y->max : row->max;
 	row->count += y->count;
@@ -485,6 +503,8 @@ void tallies_comm(struct tallies *a, const struct rec_comm *r)
 		return;
 	add_comm_size(a, r, bytes, duration);
 	add_size(row, bytes);
+	row->sum += (double)bytes;
+	row->frees += is_barrier(a, r->base.op, r->datatype, bytes);
 	row->count++;
 	row->errors += r->state != 0;
 	row->bytes += r->sent;

@@ -34,6 +34,22 @@ class Traffic(Base):
                for r in self.summary("rank,peer,op")["messages"]}
         self.assertEqual(got, want)
         self.assertGreater(len(want), 16)
+        self.check_means()
+
+    def check_means(self):
+        """Of each message what was sent or received, whichever is more: a rank is root of one and no root of another."""
+        means = {(r["rank"], r["name"]): r["mean"] for r in self.query(
+            "SELECT p.rank, o.name, avg(max(c.sent, c.received)) AS mean FROM comm c JOIN process p ON p.id = c.process "
+            "JOIN op o ON o.id = c.op WHERE o.name <> 'collective' OR c.datatype OR c.sent OR c.received GROUP BY 1, 2")}
+        for by_store in False, True: # the query has built it
+            if not by_store:
+                os.unlink(self.trace / "store.db")
+            rows = self.summary("rank,op")["messages"]
+            for row in rows:
+                mean = means[int(row["rank"]), row["op"]]
+                self.assertAlmostEqual(row["bytes_each"], mean, delta=0.05 if mean < 100 else 0.5, msg=row)
+            self.assertEqual(len(rows), len(means))
+            self.query("SELECT 1")
 
     def test_around_the_launcher(self):
         self.compare(4, False)

@@ -175,6 +175,7 @@ def test_the_end_is_missing():
     for pid in everybody_of(p.pid):
         kill(pid)
     p.communicate(timeout=WAIT)
+    await_true(lambda: not kymotest.writers("cut.kymo"), "all that were killed are gone")
     text = said("summary", "cut.kymo")
     expect("is missing: what was lost after" in text and "Lost: nothing" not in text, text)
     expect("recordings without end" in said("info", "cut.kymo"), "info")
@@ -299,7 +300,8 @@ def test_who_records_later():
     """Two processes outlive the program and begin to record only then: nobody says that nothing was recorded."""
     for name in "ab":
         os.mkfifo(name)
-    later = " ".join(f"(read x < {name}; exec {LOAD} counts-{name} 1 1000) > /dev/null 2>&1 &" for name in "ab")
+    later = " ".join(f"(: > there-{name}; read x < {name}; exec {LOAD} counts-{name} 1 1000) > /dev/null 2>&1 &" for name in "ab")
+    later += " until [ -e there-a ] && [ -e there-b ]; do :; done" # they have said that they are there by then
     p = subprocess.run([KYMO, "run", "-o", "later.kymo", "sh", "-c", later], capture_output=True, text=True,
                        timeout=WAIT, check=False)
     expect(p.returncode == 0, p)

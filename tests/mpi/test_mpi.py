@@ -885,7 +885,7 @@ class BadInput(Base):
     def test_unknown_mpi(self):
         p = self.run_any([KYMO, "run", "--no-summary", "-o", self.trace, PROGRAMS / "unknown"])
         self.assertEqual((p.code, p.out), (0, "42\n"), p.err)
-        self.assertIn("is no MPI that a module of Kymo knows", self.foot())
+        self.assertIn("is no MPI that a module of Kymo supports", self.foot())
 
     def test_two_mpis(self):
         p = self.run_any([KYMO, "run", "--no-summary", "-o", self.trace, self.program("two"),

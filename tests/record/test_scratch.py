@@ -105,10 +105,10 @@ def build(folder):
     (copy / "src/capture/opencl/ghost.h").write_text(GHOST_H)
     change("src/capture/opencl/CMakeLists.txt", "agent.c answer.c", "agent.c answer.c ghost.c")
     filled = "\twire_unsigned(&e, DISPATCH_SUBMIT_TICK, w->submit);\n\tcap_activity_commit(&f, &e);\n"
-    change("src/capture/opencl/collect.c", filled, filled.replace(
-        "\tcap", f"\twire_unsigned(&e, DISPATCH_SPIN, {SPIN});\n\tcap") + "\tghost_seen(w->submission.call, now);\n")
-    change("src/capture/opencl/collect.c", '#include "capture/opencl/queue.h"\n',
-           '#include "capture/opencl/queue.h"\n#include "capture/opencl/ghost.h"\n')
+    writer, = (p for p in (copy / "src/capture/opencl").glob("*.c") if filled in p.read_text())
+    change(writer, filled, filled.replace("\tcap", f"\twire_unsigned(&e, DISPATCH_SPIN, {SPIN});\n\tcap") +
+           "\tghost_seen(w->submission.call, now);\n")
+    writer.write_text(writer.read_text().replace('#include "', '#include "capture/opencl/ghost.h"\n#include "', 1))
     for command in (["cmake", "-S", copy, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DKYMO_TESTS=OFF",
                      "-DKYMO_BENCH=OFF"],
                     ["ninja", "-C", folder / "build", "kymo", "kymo-inject", "libkymo", "heat"]):

@@ -52,8 +52,8 @@ def run(*argv):
 
 def files(*endings):
     """What git knows, or will; without git, as in an unpacked archive, what is there."""
-    listed = run("git", "ls-files", "-co", "--exclude-standard")
-    names = listed.stdout.split("\n") if listed.returncode == 0 else [
+    listed = run("git", "ls-files", "-co", "--exclude-standard") if shutil.which("git") else None
+    names = listed.stdout.split("\n") if listed and listed.returncode == 0 else [
         os.path.relpath(os.path.join(folder, name), ROOT) for folder, _, inside in os.walk(ROOT)
         for name in inside if "/build" not in folder[len(ROOT):]]
     return sorted(n for n in names if n.endswith(endings) and os.path.isfile(os.path.join(ROOT, n)))

@@ -84,6 +84,14 @@ bool raw_being_written(const char *directory)
 	return drain_on(directory, name, true);
 }
 
+/* A drain that has ended meanwhile has written to the file since it was read. */
+static bool has_changed(const struct raw_process *p)
+{
+	struct stat st;
+
+	return stat(p->file.path, &st) == 0 && (uint64_t)st.st_size != p->file.size;
+}
+
 void raw_find_recording(struct raw_trace *rt, const char *directory, bool at_work)
 {
 	char name[64] = "";
@@ -95,7 +103,8 @@ void raw_find_recording(struct raw_trace *rt, const char *directory, bool at_wor
 		int64_t age;
 
 		if (p->how_ended != UINT32_MAX ||
-		    !((here && at_work) || drain_on(directory, p->hostname, here)))
+		    !(drain_on(directory, p->hostname, here) ||
+		      (here && at_work && has_changed(&rt->processes[i]))))
 			continue;
 		age = age_of(p->file);
 		p->recording = here || age < FRESH;

@@ -69,6 +69,10 @@ static inline int64_t since_origin(const struct store_writer *w, int64_t time)
 	return time ? time - w->origin : FEED_NULL;
 }
 
+/* The cells of a row, as the table's columns stand in schema.sql. */
+#define PUT_ROW(c, ...)                                                                            \
+	memcpy((c), (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}))
+
 /* ---- records ----------------------------------------------------------------------------------- */
 
 static inline void count(struct store_writer *w, const struct rec *r)
@@ -83,12 +87,8 @@ static kymo_status_t put_extra(struct store_writer *w, int64_t id, const struct 
 
 	if (!c)
 		return failed(w);
-	c[0] = id;
-	c[1] = null_if_0(r->parent);
-	c[2] = null_if_0((uint64_t)r->scope);
-	c[3] = null_if_0(r->external);
-	c[4] = null_if_0(r->stack);
-	c[5] = null_if_0(r->unwound);
+	PUT_ROW(c, id, null_if_0(r->parent), null_if_0((uint64_t)r->scope), null_if_0(r->external),
+		null_if_0(r->stack), null_if_0(r->unwound));
 	return KYMO_OK;
 }
 
@@ -107,13 +107,8 @@ static kymo_status_t put_call(struct stream_sink *s, const struct rec *r)
 	c = bulk_insert_row(&w->feed[ROWS_CALL]);
 	if (!c)
 		return failed(w);
-	c[0] = id;
-	c[1] = r->thread;
-	c[2] = r->op;
-	c[3] = r->start - w->origin;
-	c[4] = r->end - r->start;
-	c[5] = null_if_0(r->site);
-	c[6] = r->status;
+	PUT_ROW(c, id, r->thread, r->op, r->start - w->origin, r->end - r->start,
+		null_if_0(r->site), r->status);
 	if (r->wire && r->op < w->trace->ops_count && !arguments_append(w->side, id, w->trace, r))
 		return failed(w);
 	if (r->parent || r->scope || r->external || r->stack || r->unwound)
@@ -125,21 +120,16 @@ static kymo_status_t put_other(struct stream_sink *s, const struct rec *r)
 {
 	struct store_writer *w = writer_of(s);
 	struct bulk_insert *f = &w->feed[ROWS_ACTIVITY];
-	int64_t *c = bulk_insert_row(f);
+	int64_t *c = bulk_insert_row(f), args = FEED_NULL;
 
 	if (!c)
 		return failed(w);
 	count(w, r);
 	w->tally.sink.other(&w->tally.sink, r);
-	c[0] = ++w->last_id[ROWS_ACTIVITY];
-	c[1] = r->thread;
-	c[2] = r->op;
-	c[3] = r->start - w->origin;
-	c[4] = r->end - r->start;
-	c[5] = r->status;
-	c[6] = FEED_NULL;
 	if (r->wire && r->op < w->trace->ops_count)
-		c[6] = bulk_insert_blob_cell(f, args_pack(w->trace, r, bulk_insert_blob(f)));
+		args = bulk_insert_blob_cell(f, args_pack(w->trace, r, bulk_insert_blob(f)));
+	PUT_ROW(c, ++w->last_id[ROWS_ACTIVITY], r->thread, r->op, r->start - w->origin,
+		r->end - r->start, r->status, args);
 	return KYMO_OK;
 }
 
@@ -179,12 +169,8 @@ static kymo_status_t put_loss(struct stream_sink *s, const struct rec_loss *r)
 	if (!c)
 		return failed(w);
 	w->tally.sink.loss(&w->tally.sink, r);
-	c[0] = ++w->last_id[ROWS_LOSS];
-	c[1] = r->process;
-	c[2] = r->thread;
-	c[3] = (int64_t)r->count;
-	c[4] = since_origin(w, r->after);
-	c[5] = since_origin(w, r->before);
+	PUT_ROW(c, ++w->last_id[ROWS_LOSS], r->process, r->thread, (int64_t)r->count,
+		since_origin(w, r->after), since_origin(w, r->before));
 	return KYMO_OK;
 }
 

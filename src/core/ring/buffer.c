@@ -205,17 +205,28 @@ void core_buffer_release(struct core_buffer *b)
 	pthread_mutex_unlock(&core_live->configure);
 }
 
-/* What is shown of calls and work under way goes to another shared buffer, if there is one. */
-static void unshare_pool(struct core_buffer *b) REQUIRES(core_live->configure)
+/* The shared buffer beside `b` that shows calls and work under way, else one that could. */
+static struct core_buffer *other_shared(const struct core_buffer *b)
 {
 	struct core_buffer *other = NULL;
 
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		struct core_buffer *o = &core_buffers[i];
 
-		if (o != b && o->used && o->ready && !o->retired && !core_buffer_private(o))
-			other = o;
+		if (o == b || !o->used || !o->ready || o->retired || core_buffer_private(o))
+			continue;
+		if (o->pool == core_shared_pool())
+			return o;
+		other = o;
 	}
+	return other;
+}
+
+/* What is shown of calls and work under way goes to another shared buffer, if there is one. */
+static void unshare_pool(struct core_buffer *b) REQUIRES(core_live->configure)
+{
+	struct core_buffer *other = other_shared(b);
+
 	if (core_shared_pool() == b->pool)
 		core_threads_share(other ? other->pool : NULL);
 	core_lines_unshare(b->pool, other);
@@ -226,7 +237,9 @@ static void buffer_free(struct core_buffer *b) REQUIRES(core_live->configure)
 {
 	kymo_assert_held(&core_live->configure);
 	kymo_assert(b->used && b->retired);
+	pthread_mutex_lock(&core_live->tallies); /* a thread that ends releases its own */
 	core_rings_forget(b->index);
+	pthread_mutex_unlock(&core_live->tallies);
 	pthread_mutex_lock(&core_live->define);
 	b->defines = false;
 	pthread_mutex_unlock(&core_live->define);

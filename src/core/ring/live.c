@@ -127,9 +127,13 @@ void cap_flight_free(uint32_t *place)
 	if (!p)
 		return;
 	pthread_mutex_lock(&core_live->lines);
-	*p = (struct place){spare, *place};
-	spare = p;
+	if (cap_flight_line(*place)) { /* its chunk may have gone meanwhile */
+		*p = (struct place){spare, *place};
+		spare = p;
+		p = NULL;
+	}
 	pthread_mutex_unlock(&core_live->lines);
+	free(p);
 	*place = 0;
 }
 
@@ -270,7 +274,10 @@ void core_lines_unshare(struct core_pool *pool, struct core_buffer *other)
 	core_live->line_count = (core_live->line_count + each - 1) / each * each;
 	atomic_store(&cap_lines->buffer, other ? 1ull << other->index : 0);
 	pthread_mutex_unlock(&core_live->lines);
+	/* A thread that ends unmaps its array under the same lock: what comes there next is another's. */
+	pthread_mutex_lock(&core_live->tallies);
 	core_threads_each(forget_left_out, NULL);
+	pthread_mutex_unlock(&core_live->tallies);
 }
 
 void core_lines_init(void)

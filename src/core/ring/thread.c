@@ -46,7 +46,7 @@ static uint32_t slab_count;
 static struct slot *slabs[4096];
 static _Atomic uint64_t next_block = 1;
 static _Atomic uint32_t next_index;
-static struct core_pool *shared_pool; /* where open calls are shown */
+static struct core_pool *_Atomic shared_pool; /* where open calls are shown; NULL: nowhere */
 
 /* ---- slots ---- */
 
@@ -192,12 +192,13 @@ static void define_thread_end(const struct cap_thread *t)
 
 static void share_open_calls(struct cap_thread *t)
 {
+	struct core_pool *pool = atomic_load(&shared_pool);
 	struct shm_thread *s;
 
 	atomic_store(&t->shared, NULL);
-	if (!shared_pool || t->index >= SHM_THREADS)
+	if (!pool || t->index >= SHM_THREADS)
 		return;
-	s = core_pool_thread(shared_pool, t->index);
+	s = core_pool_thread(pool, t->index);
 	if (!s)
 		return;
 	s->tid = t->tid;

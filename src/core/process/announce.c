@@ -121,8 +121,11 @@ static bool start_thread(const char *name, void (*fn)(void *), void *arg, bool k
 {
 	struct birth birth = {name, fn, arg, known, 0};
 	kymo_thread_info_t info = {.size = sizeof(info), .name = name};
-	/* Inside fork() there is no record of the calling thread yet, and nobody who is told. */
-	bool in_fork = core_generation != (uint32_t)getpid();
+	/*
+	 * Inside fork() there is no record of the calling thread yet, and nobody who is told; nor while a
+	 * child is brought in order, before tools have been told that it is one.
+	 */
+	bool in_fork = core_generation != (uint32_t)getpid() || atomic_load(&core_live->reviving);
 	uint32_t count = in_fork ? 0 : atomic_load(&notice_count);
 	int saved = errno, error;
 	pthread_t thread;

@@ -496,30 +496,34 @@ void cap_tally_take(struct job_tally *out, uint32_t rank, uint32_t world, int64_
 	add_loads(out, rank);
 }
 
-/* One that a drain reads: it gets all definitions, also where this process itself counts nothing. */
-static const struct core_buffer *drained_buffer(void)
+/*
+ * Definitions go to all shared buffers, also where this process itself counts nothing. False: what is
+ * defined now will not be in some trace; else how many definitions were lost so far.
+ */
+static bool definitions_arrive(uint64_t *lost)
 {
-	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
-		if (core_buffers[i].used && core_buffers[i].ready &&
-		    !core_buffer_private(&core_buffers[i]))
-			return &core_buffers[i];
-	return NULL;
-}
+	bool any = false;
 
-/* Nothing that is defined now will be in the trace; else how many definitions were lost so far. */
-static bool no_definitions(const struct core_buffer *b, uint64_t *lost)
-{
-	*lost = b ? atomic_load(&b->pool->shm->lost_definitions) : 0;
-	return !b || core_pool_reader_ended(b->pool);
+	*lost = 0;
+	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
+		const struct core_buffer *b = &core_buffers[i];
+
+		if (!b->used || !b->ready || b->retired || core_buffer_private(b))
+			continue;
+		if (core_pool_reader_ended(b->pool))
+			return false;
+		*lost += atomic_load(&b->pool->shm->lost_definitions);
+		any = true;
+	}
+	return any;
 }
 
 bool cap_tally_write(const struct job_tally *t)
 {
 	size_t bytes;
 	uint8_t *data = job_tally_encode(t, &bytes);
-	const struct core_buffer *b = drained_buffer();
 	uint64_t before, lost;
-	bool written = data && !no_definitions(b, &before);
+	bool written = data && definitions_arrive(&before);
 	struct wire_def d;
 
 	for (size_t at = 0; written && at < bytes; at += DEF_JOB_TALLY_PIECE) {
@@ -530,7 +534,7 @@ bool cap_tally_write(const struct job_tally *t)
 		wire_def_u64(&d, bytes);
 		wire_def_bytes(&d, data + at, n);
 		cap_define(&d);
-		written = !no_definitions(b, &lost) && lost == before;
+		written = definitions_arrive(&lost) && lost == before;
 	}
 	free(data);
 	return written;

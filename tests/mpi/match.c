@@ -168,6 +168,42 @@ static void freed(MPI_Comm comm)
 	MPI_Waitall(2, sends, MPI_STATUSES_IGNORE);
 }
 
+/* A receive that is cancelled and not waited for may have got a message or not. */
+static void dropped(MPI_Comm comm)
+{
+	int to = (rank + 1) % size, from = (rank + size - 1) % size;
+	MPI_Request request;
+	char in, out = 1;
+
+	MPI_Irecv(&in, 1, MPI_BYTE, from, 97, comm, &request);
+	MPI_Cancel(&request);
+	MPI_Request_free(&request);
+	MPI_Barrier(comm);
+	for (int i = 0; i < 3; i++)
+		MPI_Sendrecv(&out, 1, MPI_BYTE, to, 97, &in, 1, MPI_BYTE, from, 97, comm,
+			     MPI_STATUS_IGNORE);
+}
+
+/* Made in the background and used by one alone: what is made later is one communicator all the same. */
+static void background(void)
+{
+	MPI_Comm in_background, later;
+	MPI_Request made, requests[2];
+	char in, out = 1;
+
+	MPI_Comm_idup(MPI_COMM_WORLD, &in_background, &made);
+	MPI_Wait(&made, MPI_STATUS_IGNORE);
+	if (rank == 0)
+		MPI_Sendrecv(&out, 1, MPI_BYTE, 0, 96, &in, 1, MPI_BYTE, 0, 96, in_background,
+			     MPI_STATUS_IGNORE);
+	MPI_Comm_dup(MPI_COMM_WORLD, &later);
+	post_receive((rank + size - 1) % size, 9, later, &requests[0]);
+	post_send((rank + 1) % size, 9, later, &requests[1]);
+	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+	MPI_Comm_free(&later);
+	MPI_Comm_free(&in_background);
+}
+
 /* ---- two threads that send at the same time: nobody knows whose message is which -------------- */
 
 static void *send_one(void *unused)
@@ -215,13 +251,14 @@ int main(int argc, char **argv)
 {
 	static char buffer[1 << 16];
 	int level;
-	MPI_Comm other;
+	MPI_Comm other, third;
 
 	MPI_Init_thread(&argc, &argv, argc > 2 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	MPI_Buffer_attach(buffer, sizeof(buffer));
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
+	MPI_Comm_dup(MPI_COMM_WORLD, &third);
 	for (int i = 0; i < ROUNDS; i++) {
 		wild(MPI_COMM_WORLD, other);
 		MPI_Barrier(MPI_COMM_WORLD);
@@ -232,11 +269,14 @@ int main(int argc, char **argv)
 	}
 	persistent();
 	cancelled();
+	background();
 	freed(other);
+	dropped(third);
 	for (int i = 0; argc > 2 && level == MPI_THREAD_MULTIPLE && i < ROUNDS; i++)
 		threads();
 	MPI_Buffer_detach(&(void *){0}, &(int){0});
 	MPI_Comm_free(&other);
+	MPI_Comm_free(&third);
 	write_received(argv[1]);
 	MPI_Finalize();
 	return 0;

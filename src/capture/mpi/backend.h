@@ -189,7 +189,9 @@ struct mpi_comm { /* one lifetime of a communicator, window or file; kept for ev
 };
 
 /* The object behind a handle, defined at first sight; NULL: none. */
-const struct mpi_comm *mpi_comm_of(enum mpi_object what, uint64_t handle, uint32_t parent);
+const struct mpi_comm *mpi_comm_of(enum mpi_object what, uint64_t handle);
+/* The same of one that a call has just made, which all members call. */
+void mpi_comm_made(enum mpi_object what, uint64_t handle, uint32_t parent);
 /* Its handle is no longer valid, or means another object from now on. */
 void mpi_comm_forget(enum mpi_object what, uint64_t handle);
 /* It got a name. */

@@ -64,8 +64,7 @@ static uint64_t scalar(const struct mpi_call *c, const struct mpi_arg *a, unsign
 
 static bool at_root(const struct mpi_call *c, const struct mpi_info *info)
 {
-	const struct mpi_comm *comm =
-		mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0);
+	const struct mpi_comm *comm = mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM));
 	int64_t root = (int64_t)mpi_arg(c, info, MPI_ROLE_ROOT);
 
 	return comm && root == (comm->remote ? mpi_module->root : comm->rank);
@@ -87,7 +86,7 @@ static size_t elements(const struct mpi_call *c, const struct mpi_info *info,
 		n = (int64_t)c->v[a->count];
 		return n > 0 ? (size_t)n : 0;
 	}
-	comm = mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0);
+	comm = mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM));
 	return comm && comm->local ? (comm->remote ? comm->remote : comm->local)->count : 0;
 }
 

@@ -47,7 +47,7 @@ void mpi_job_after_init(bool world)
 	}
 	cap_guard_enter();
 	define_rank(RANK_INITIALIZED);
-	mpi_comm_of(MPI_OBJECT_COMM, mpi_module->world, 0);
+	mpi_comm_made(MPI_OBJECT_COMM, mpi_module->world, 0);
 	if (job_join()) {
 		job_clock_take();
 		job_pace_begin();

@@ -196,7 +196,13 @@ static void define_object(const struct mpi_comm *c, enum mpi_object what, uint64
 
 /* ---- communicators -------------------------------------------------------------------------- */
 
-static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint32_t parent)
+/*
+ * `made`: in the call that made it. Members make communicators in the same order, so that counting them
+ * gives one the same key in all; one that is met later (MPI_Comm_idup) is not counted and has no key,
+ * unless nobody else is in it.
+ */
+static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint32_t parent,
+				    bool made)
 {
 	struct mpi_object_info info;
 	struct group *local = NULL, *remote = NULL;
@@ -223,9 +229,8 @@ static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint3
 	c->rank = info.rank;
 	c->local = local ? &local->m : NULL;
 	c->remote = remote ? &remote->m : NULL;
-	/* Members make communicators in the same order, so this names one alike in all of them. */
-	c->job_key =
-		local ? (local->m.hash ^ (remote ? remote->m.hash : 0)) + local->instances++ : 0;
+	if (local && (made || (local->m.count == 1 && !remote)))
+		c->job_key = (local->m.hash ^ (remote ? remote->m.hash : 0)) + local->instances++;
 	pthread_mutex_unlock(&lock);
 	define_object(c, what, handle, parent, info.name); /* before others may refer to it */
 	pthread_mutex_lock(&lock);
@@ -234,7 +239,8 @@ static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint3
 	return c;
 }
 
-const struct mpi_comm *mpi_comm_of(enum mpi_object what, uint64_t handle, uint32_t parent)
+static const struct mpi_comm *find_or_learn(enum mpi_object what, uint64_t handle, uint32_t parent,
+					    bool made)
 {
 	const struct mpi_comm *c = (const struct mpi_comm *)map_get(&maps[what], handle);
 
@@ -243,9 +249,19 @@ const struct mpi_comm *mpi_comm_of(enum mpi_object what, uint64_t handle, uint32
 	if (what == MPI_OBJECT_COMM && handle == mpi_module->comm_null)
 		return NULL;
 	cap_guard_enter();
-	c = learn(what, handle, parent);
+	c = learn(what, handle, parent, made);
 	cap_guard_leave();
 	return c;
+}
+
+const struct mpi_comm *mpi_comm_of(enum mpi_object what, uint64_t handle)
+{
+	return find_or_learn(what, handle, 0, false);
+}
+
+void mpi_comm_made(enum mpi_object what, uint64_t handle, uint32_t parent)
+{
+	find_or_learn(what, handle, parent, true);
 }
 
 void mpi_comm_forget(enum mpi_object what, uint64_t handle)
@@ -255,7 +271,7 @@ void mpi_comm_forget(enum mpi_object what, uint64_t handle)
 
 void mpi_comm_named(enum mpi_object what, uint64_t handle)
 {
-	const struct mpi_comm *c = mpi_comm_of(what, handle, 0);
+	const struct mpi_comm *c = mpi_comm_of(what, handle);
 	struct mpi_object_info info;
 
 	cap_guard_enter();

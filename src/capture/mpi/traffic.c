@@ -370,7 +370,7 @@ static void one_sided(struct view *w)
 
 	if (nobody(w, MPI_ROLE_DEST))
 		return;
-	w->t.comm = mpi_comm_of(MPI_OBJECT_WINDOW, arg(w, MPI_ROLE_WIN), 0);
+	w->t.comm = mpi_comm_of(MPI_OBJECT_WINDOW, arg(w, MPI_ROLE_WIN));
 	w->t.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_DEST));
 	w->t.op = w->info->group == MPI_CLASS_PUT   ? COMM_OP_PUT
 		  : w->info->group == MPI_CLASS_GET ? COMM_OP_GET
@@ -388,7 +388,7 @@ static void one_sided(struct view *w)
 
 static void file(struct view *w)
 {
-	w->t.comm = mpi_comm_of(MPI_OBJECT_FILE, arg(w, MPI_ROLE_FILE), 0);
+	w->t.comm = mpi_comm_of(MPI_OBJECT_FILE, arg(w, MPI_ROLE_FILE));
 	w->t.op = w->info->group == MPI_CLASS_READ ? COMM_OP_READ : COMM_OP_WRITE;
 	if (mpi_has(w->info, MPI_ROLE_COUNT))
 		*(w->t.op == COMM_OP_READ ? &w->t.received : &w->t.sent) =
@@ -489,12 +489,12 @@ static void made(const struct mpi_call *c, const struct mpi_info *info)
 	if (info->group == MPI_CLASS_COMM_NEW && handle == mpi_module->comm_null)
 		return;
 	if (mpi_has(info, MPI_ROLE_COMM))
-		parent = mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0);
+		parent = mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM));
 	if (c->op != MPI_OP_Comm_get_parent)
 		mpi_comm_forget(object_of(info), handle);
 	/* One that is made in the background may not be asked about yet. */
 	if (!mpi_has(info, MPI_ROLE_REQUEST))
-		mpi_comm_of(object_of(info), handle, parent ? parent->id : 0);
+		mpi_comm_made(object_of(info), handle, parent ? parent->id : 0);
 }
 
 /* ---- entry points --------------------------------------------------------------------------- */
@@ -554,7 +554,7 @@ static void move(struct mpi_call *c, const struct mpi_info *info)
 	struct view w = {.c = c, .info = info, .t = {.peer = -1, .tag = -1}};
 
 	if (mpi_has(info, MPI_ROLE_COMM))
-		w.t.comm = mpi_comm_of(MPI_OBJECT_COMM, arg(&w, MPI_ROLE_COMM), 0);
+		w.t.comm = mpi_comm_of(MPI_OBJECT_COMM, arg(&w, MPI_ROLE_COMM));
 	switch ((enum mpi_class)info->group) {
 	case MPI_CLASS_SEND:
 	case MPI_CLASS_SEND_INIT:
@@ -620,7 +620,7 @@ static void other_call(struct mpi_call *c, const struct mpi_info *info)
 		if (!mpi_has(info, MPI_ROLE_FLAG) || mpi_int_at(mpi_arg(c, info, MPI_ROLE_FLAG), 0))
 			mpi_message_put(
 				mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0),
-				mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM), 0),
+				mpi_comm_of(MPI_OBJECT_COMM, mpi_arg(c, info, MPI_ROLE_COMM)),
 				f->id);
 		break;
 	default:

@@ -81,6 +81,7 @@ bool raw_chunk_damaged(struct raw_chunk *c)
 {
 	struct raw_process *p = c->source;
 
+	c->broken = true;
 	if (c->damaged)
 		return false;
 	c->damaged = true;

@@ -61,6 +61,7 @@ struct raw_chunk {
 	bool missing;  /* chunks before this one are missing: that count is not known */
 	int64_t lost_after, lost_before; /* when it happened */
 	bool damaged;                    /* set by raw_chunk_next(), or said before */
+	bool broken; /* raw_chunk_next() came to an end in the middle of a record */
 	size_t bytes;
 	uint32_t stored; /* of them in the file */
 	struct wire_reader reader;

@@ -14,8 +14,9 @@ struct end {
 	uint32_t world;
 	int32_t source, destination, tag; /* ranks of the world */
 	bool receives;
-	bool placed; /* its place among those of its channel is known */
-	bool sized;  /* `bytes` are those of the message */
+	bool placed;   /* its place among those of its channel is known */
+	bool sized;    /* `bytes` are those of the message */
+	bool doubtful; /* a send that may have been cancelled before it was freed */
 	uint32_t process;
 	int64_t posted;
 	uint64_t probe; /* call that took the message before; 0: none did */
@@ -82,7 +83,8 @@ static bool complete(const struct trace *t, uint32_t process)
 
 	return !p->lost_records && !p->overwritten_records && !p->lost_definitions &&
 	       !p->untraced_calls && !p->damaged_blocks && !p->recording && all_calls &&
-	       p->rank != UINT32_MAX && p->rank_stage == RANK_FINALIZING && !paused(t, process);
+	       p->rank != UINT32_MAX && p->rank_stage == RANK_FINALIZING &&
+	       p->how_ended != UINT32_MAX && !paused(t, process);
 }
 
 /* Records that are not there: of all threads', for a message may be started by one and end in another. */
@@ -119,10 +121,10 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 	return KYMO_OK;
 }
 
-/* Both sides are known: it was completed, or never may have got any other. */
-static bool known(const struct rec_comm *r)
+/* Both sides are known, and a receive got its message: one that was freed may have been cancelled. */
+static bool known(const struct rec_comm *r, bool receives)
 {
-	return r->peer >= 0 && r->tag >= 0;
+	return r->peer >= 0 && r->tag >= 0 && (!receives || r->state == COMM_COMPLETED);
 }
 
 static bool is_message(const struct match *m, const struct rec_comm *r)
@@ -152,8 +154,9 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 		.destination = receives ? (int32_t)p->rank : r->peer,
 		.tag = r->tag,
 		.receives = receives,
-		.placed = known(r) && c->key && !c->remote_size,
+		.placed = known(r, receives) && c->key && !c->remote_size,
 		.sized = r->state == COMM_COMPLETED,
+		.doubtful = !receives && r->state == COMM_FREED,
 		.process = r->base.process,
 		.posted = r->base.start,
 		.probe = r->probe,
@@ -306,7 +309,8 @@ static bool join_channel(struct match *m, struct end *e, uint32_t n)
 	for (uint32_t i = 0; i < sends && i < receives; i++) {
 		const struct end *s = &e[i], *r = &e[sends + i];
 
-		if (s->sized && r->sized && s->placed && r->placed && s->bytes != r->bytes)
+		if (s->doubtful ||
+		    (s->sized && r->sized && s->placed && r->placed && s->bytes != r->bytes))
 			return true;
 		if (s->placed && r->placed && !number(m, s, r))
 			return false;

@@ -79,6 +79,15 @@ static kymo_status_t read_chunk(struct raw_chunk *c, const struct filter_binding
 	return status;
 }
 
+/* In a pass before the one that counts: of what cannot be read. */
+static kymo_status_t tell_of_loss(const struct spans *s, uint32_t i, struct stream_sink *sink)
+{
+	const struct rec_loss loss = {.process = s->rt->processes[s->at[i].process].process,
+				      .thread = s->at[i].thread};
+
+	return sink->loss(sink, &loss);
+}
+
 static kymo_status_t read_chunks(struct spans *s, const struct filter_binding *b,
 				 struct stream_sink *sink, const struct format_options *o)
 {
@@ -89,9 +98,15 @@ static kymo_status_t read_chunks(struct spans *s, const struct filter_binding *b
 	uint64_t done = 0;
 
 	for (uint32_t i = 0; status == KYMO_OK && i < s->count; i++) {
-		if (!s->at[i].wanted || !spans_open(s, i, &buffer, &chunk))
+		bool opened = s->at[i].wanted && spans_open(s, i, &buffer, &chunk);
+
+		if (s->at[i].wanted && !opened && s->ahead)
+			status = tell_of_loss(s, i, sink);
+		if (!opened)
 			continue;
 		status = read_chunk(&chunk, b, sink, &t->end);
+		if (status == KYMO_OK && s->ahead && chunk.broken)
+			status = tell_of_loss(s, i, sink);
 		done += chunk.stored;
 		if (o->progress)
 			o->progress(o->progress_data, (double)done / (double)(s->bytes + 1));

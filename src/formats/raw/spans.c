@@ -197,7 +197,8 @@ bool spans_open(struct spans *s, uint32_t i, struct raw_buffer *buffer, struct r
 	}
 	out->damaged = !count;
 	if (s->ahead) {
-		out->lost = 0;
+		out->missing = x->gap;
+		out->lost_after = 0;
 		return true;
 	}
 	x->state = SPAN_GOOD;

@@ -64,7 +64,7 @@ struct cell *put_mean_size(struct cell *c, double bytes, uint64_t count)
 {
 	double mean = count ? bytes / (double)count : 0;
 
-	if (count)
+	if (count && isfinite(bytes))
 		cell_real(c, mean < 100 ? round(mean * 10) / 10 : round(mean));
 	return c + 1;
 }

@@ -32,7 +32,7 @@ struct cell *put_nonzero(struct cell *c, uint64_t v);
 /* Bytes that were mapped where they lie. */
 uint64_t stayed(const struct tally *n);
 
-/* Bytes of one of `count`, in tenths where that is less than 100; nothing of none. */
+/* Bytes of one of `count`, in tenths where that is less than 100; nothing of none, or if they are not finite. */
 struct cell *put_mean_size(struct cell *c, double bytes, uint64_t count);
 
 /* Bytes a second of what was timed and moved. */

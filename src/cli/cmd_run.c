@@ -441,16 +441,16 @@ static void log_message(struct stream_log *l, int severity, const char *text)
 	cli_message(severity, text);
 }
 
-static void log_error(struct stream_log *l, int severity, const char *text)
+static void log_warning(struct stream_log *l, int severity, const char *text)
 {
-	if (severity >= 3)
+	if (severity >= 2)
 		cli_message(severity, text);
 }
 
 /* Reads the trace, once in a run. */
 static void read_trace(struct run *r, FILE *out)
 {
-	struct stream_log log = {out ? log_message : log_error};
+	struct stream_log log = {out ? log_message : log_warning};
 
 	r->read = true;
 	summary_print(r->trace, out, &r->lossy, &log);

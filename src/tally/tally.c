@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tallies; see tally.h. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,9 +94,12 @@ static void add_messages(const struct tallies *a, struct tally *row, const struc
 {
 	uint64_t bytes = y->work->bytes > y->work->received ? y->work->bytes : y->work->received;
 
-	row->sum += (double)bytes;
 	if (is_barrier(a, y->key[KEY_OP], y->key[KEY_COMM_DATATYPE], bytes))
 		row->frees += y->count;
+	else if (a->trace->ops[y->key[KEY_OP]].number == COMM_OP_COLLECTIVE)
+		row->sum = -INFINITY; /* what the root has sent others have received */
+	else
+		row->sum += (double)bytes;
 }
 
 static void add_counted(struct tallies *a, const struct t_tally *y)

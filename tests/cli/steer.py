@@ -27,17 +27,17 @@ class Program:
 
     def __init__(self, folder, name, *options, trace=None, command=(PROGRAM,)):
         self.trace = os.path.join(folder, trace or f"{name}.kymo")
-        self.name = name
+        self.name, before = name, self.drains()
         self.process = subprocess.Popen(
             [KYMO, "run", "--no-summary", "--mode", "full", *options, "-o", self.trace, "--", *command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         checks.equal(f"{name}: started", self.process.stdout.readline(), "ready\n")
         deadline = time.monotonic() + PATIENCE
-        while not self.drained() and time.monotonic() < deadline:
+        while self.drains() <= before and time.monotonic() < deadline:
             time.sleep(0.01)  # the program may be there before the drain is
 
-    def drained(self):
-        return any(name.startswith("control-") for name in os.listdir(self.trace))
+    def drains(self):
+        return sum(name.startswith("control-") for name in os.listdir(self.trace)) if os.path.isdir(self.trace) else 0
 
     def __call__(self, line):
         self.process.stdin.write(line + "\n")

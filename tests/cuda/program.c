@@ -226,6 +226,50 @@ static void memory(void)
 	whole(DRIVER, CU_MEM_FREE, &gone, 0);
 }
 
+static void allocated(size_t bytes)
+{
+	uint64_t pointer = 0x7f0000001000;
+	struct {
+		uint64_t *pointer;
+		size_t bytes;
+	} p = {&pointer, bytes};
+
+	whole(DRIVER, CU_MEM_ALLOC, &p, 0);
+}
+
+static void *reuse(void *released)
+{
+	uint64_t pointer = 0x7f0000001000;
+
+	allocated(8192);
+	if (released)
+		whole(DRIVER, CU_MEM_FREE, &pointer, 0);
+	return NULL;
+}
+
+/*
+ * Another thread gets memory that a call of this one has freed and not returned from: first it
+ * keeps it until the call has, then it has freed it, too.
+ */
+static void reused(void)
+{
+	uint64_t pointer = 0x7f0000001000;
+	struct fake_call c;
+	pthread_t other;
+
+	fake_context(1);
+	for (int i = 0; i < 2; i++) {
+		allocated(4096);
+		begin(&c, DRIVER, CU_MEM_FREE, &pointer, fake_correlation());
+		if (pthread_create(&other, NULL, reuse, i ? &pointer : NULL) != 0)
+			abort();
+		pthread_join(other, NULL);
+		fake_leave(&c, 0);
+		if (i == 0)
+			whole(DRIVER, CU_MEM_FREE, &pointer, 0);
+	}
+}
+
 static void copies(void)
 {
 	struct {
@@ -847,6 +891,8 @@ int main(int argc, char **argv)
 		served();
 	else if (strcmp(scene, "two_devices") == 0)
 		two_devices();
+	else if (strcmp(scene, "reused") == 0)
+		reused();
 	else if (strcmp(scene, "driver_work") == 0)
 		driver_work();
 	else if (strcmp(scene, "unheard") == 0)

@@ -313,6 +313,23 @@ class Test(base.Test):
         check("an instance has its own", self.one("SELECT uuid FROM agent WHERE uuid IS NOT NULL")[:2],
               "a0")
 
+    def test_reused(self):
+        """A call frees what was at the address when it began, whoever has it since."""
+        self.built = self.program()
+        self.scene("reused")
+        check("allocations", self.rows(
+            "SELECT o.name, a.bytes, count(*), count(DISTINCT a.allocation) FROM allocation a JOIN op o "
+            "ON o.id = a.op GROUP BY o.name, a.bytes ORDER BY o.name, a.bytes"),
+            [("allocate", 4096, 2, 2), ("allocate", 8192, 2, 2), ("free", 4096, 2, 2),
+             ("free", 8192, 2, 2)])
+        check("each has its end", self.one(
+            "SELECT count(*) FROM allocation b JOIN allocation e ON e.allocation = b.allocation AND "
+            "e.bytes = b.bytes AND e.op <> b.op"), 8)
+        check("by the call that freed it", self.rows(
+            "SELECT a.bytes, count(*) FROM allocation a JOIN op o ON o.id = a.op JOIN regions r ON "
+            "r.id = a.call WHERE o.name = 'free' AND r.name = 'cuMemFree_v2' GROUP BY a.bytes"),
+            [(4096, 2), (8192, 2)])
+
     def cupti_cost(self):
         """What the summary says of CUPTI's own cost: in its line, and for programs."""
         tables = json.loads(must(self.kymo, "summary", "--format", "json", self.trace))["tables"]

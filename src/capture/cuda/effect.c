@@ -4,57 +4,19 @@
  * streams, streams made, code loaded. Recorded on the program's thread when the call is over, where
  * the times are exact and the arguments at hand.
  */
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "capture/cuda/backend.h"
+#include "core/activity/lifetime.h"
 
 /* ---- what was allocated ---- */
 
-struct allocation {
-	uint64_t address, id, bytes;
-	uint32_t agent, context;
-	uint8_t kind, what;
-};
+static struct cap_lifetimes allocations = CAP_LIFETIMES; /* by address */
 
-static struct map allocations; /* by address: struct allocation *; under `lock` */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* What was at the address before has ended unseen. */
-static void keep_allocation(const struct allocation *a)
-{
-	struct allocation *copy = malloc(sizeof(*copy)), *old;
-
-	if (!copy)
-		return;
-	*copy = *a;
-	pthread_mutex_lock(&lock);
-	old = map_get_pointer(&allocations, a->address);
-	if (!map_set_pointer(&allocations, a->address, copy))
-		old = copy;
-	pthread_mutex_unlock(&lock);
-	free(old);
-}
-
-static bool take_allocation(uint64_t address, struct allocation *out)
-{
-	struct allocation *found;
-
-	pthread_mutex_lock(&lock);
-	found = map_remove_pointer(&allocations, address);
-	pthread_mutex_unlock(&lock);
-	*out = found ? *found : (struct allocation){.address = address};
-	free(found);
-	return found != NULL;
-}
-
-/* There is no CUDA in a child, and its map may be half changed. */
+/* There is no CUDA in a child. */
 void cuda_effects_fork_child(void)
 {
-	pthread_mutex_init(&lock, NULL);
-	allocations = (struct map){0};
+	cap_lifetimes_drop(&allocations);
 }
 
 /* ---- arguments ---- */
@@ -100,7 +62,7 @@ static uint32_t queue(const struct cuda_role *r, const struct cupti_callback *d)
 /* ---- records ---- */
 
 static void allocation_record(const struct cap_frame *f, unsigned op, uint64_t call,
-			      const struct allocation *a)
+			      const struct cap_memory *a)
 {
 	const struct cap_allocation record = {a->address, a->bytes,   a->id,   0,
 					      a->agent,   a->context, a->kind, a->what};
@@ -111,7 +73,7 @@ static void allocation_record(const struct cap_frame *f, unsigned op, uint64_t c
 static void allocate(const struct cuda_role *r, const struct cap_frame *f, uint64_t call,
 		     const struct cupti_callback *d)
 {
-	struct allocation a = {.kind = r->kind, .what = r->what};
+	struct cap_memory a = {.born = f->end, .kind = r->kind, .what = r->what};
 	const uint32_t device = cuda_device_of(d->context_id);
 
 	a.address = object(r, d);
@@ -125,7 +87,7 @@ static void allocate(const struct cuda_role *r, const struct cap_frame *f, uint6
 		a.agent = cuda_agent(device);
 	if (d->context_id)
 		a.context = cuda_device_context(d->context_id, device, d->context);
-	keep_allocation(&a);
+	cap_lifetime_begin(&allocations, a.address, &a);
 	allocation_record(f, ALLOCATION_OP_ALLOCATE, call, &a);
 	if (r->kind == MEMORY_MANAGED)
 		cuda_managed_memory_seen();
@@ -134,12 +96,11 @@ static void allocate(const struct cuda_role *r, const struct cap_frame *f, uint6
 static void record_free(const struct cuda_role *r, const struct cap_frame *f, uint64_t call,
 			const struct cupti_callback *d)
 {
-	struct allocation a;
-	uint64_t address = object(r, d);
+	struct cap_memory a = {.address = object(r, d)};
 
-	if (address == 0)
+	if (a.address == 0)
 		return;
-	take_allocation(address, &a);
+	cap_lifetime_end(&allocations, a.address, f->start, &a); /* else: nobody saw it begin */
 	allocation_record(f, ALLOCATION_OP_FREE, call, &a);
 }
 

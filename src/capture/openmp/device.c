@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "capture/openmp/openmp.h"
 #include "core/activity/activity.h"
+#include "core/activity/lifetime.h"
 
 #define DEVICES 64
 
@@ -258,67 +258,44 @@ void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t cor
 		cap_count_untimed();
 }
 
-/* For frees: OpenMP does not tell how much it frees. */
-struct block {
-	uint64_t bytes, id;
-};
-static struct map blocks; /* by address and device: struct block *; under `lock` */
+/* For frees: OpenMP does not tell how much it frees. By address and device. */
+static struct cap_lifetimes blocks = CAP_LIFETIMES;
 
 static uint64_t key_of_block(int device, const void *address)
 {
 	return (uintptr_t)address ^ (uint64_t)(unsigned)device << 56;
 }
 
-/* What was at the address before has ended unseen. */
-static void keep_block(uint64_t key, uint64_t bytes, uint64_t id)
+/* Its begin is known when the call is over. */
+static uint64_t block_begins(uint64_t key, uint64_t bytes)
 {
-	struct block *b = malloc(sizeof(*b)), *old;
+	const struct cap_memory m = {
+		.bytes = bytes, .id = cap_new_allocation(), .born = tick_now()};
 
-	if (!b)
-		return;
-	*b = (struct block){bytes, id};
-	pthread_mutex_lock(&lock);
-	old = map_get_pointer(&blocks, key);
-	if (!map_set_pointer(&blocks, key, b))
-		old = b;
-	pthread_mutex_unlock(&lock);
-	free(old);
-}
-
-/* All 0: nobody saw it begin. */
-static struct block take_block(uint64_t key)
-{
-	struct block *found, out;
-
-	pthread_mutex_lock(&lock);
-	found = map_remove_pointer(&blocks, key);
-	pthread_mutex_unlock(&lock);
-	out = found ? *found : (struct block){0};
-	free(found);
-	return out;
+	cap_lifetime_begin(&blocks, key, &m);
+	return m.id;
 }
 
 void omp_device_memory(bool allocated, int device, const void *address, uint64_t bytes,
-		       uint64_t correlation)
+		       uint64_t correlation, uint64_t begin)
 {
 	const struct device *x = device_of(device);
+	const uint64_t key = key_of_block(device, address);
 	unsigned op = allocated ? ALLOCATION_OP_ALLOCATE : ALLOCATION_OP_FREE;
 	struct cap_allocation a = {.address = (uintptr_t)address,
+				   .bytes = bytes,
 				   .agent = agent_of(x),
 				   .kind = MEMORY_DEVICE,
 				   .what = ALLOCATION_BUFFER};
+	struct cap_memory m;
 
 	if (!cap_wants(CAP_ACTIVITY_ALLOCATION) || !address)
 		return;
 	if (allocated) {
-		a.id = cap_new_allocation();
-		a.bytes = bytes;
-		keep_block(key_of_block(device, address), a.bytes, a.id);
-	} else {
-		const struct block b = take_block(key_of_block(device, address));
-
-		a.id = b.id;
-		a.bytes = b.id ? b.bytes : bytes;
+		a.id = block_begins(key, bytes);
+	} else if (cap_lifetime_end(&blocks, key, begin, &m)) { /* else: nobody saw it begin */
+		a.id = m.id;
+		a.bytes = m.bytes;
 	}
 	cap_allocation_record(NULL, correlation, op, &a);
 }

@@ -93,8 +93,9 @@ void omp_device_dispatch(int device, uint64_t correlation, const void *code, uin
 			 uint64_t begin, uint64_t end);
 void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t correlation,
 		     uint64_t begin, uint64_t end);
+/* When the call is over, which began at `begin`. */
 void omp_device_memory(bool allocated, int device, const void *address, uint64_t bytes,
-		       uint64_t correlation);
+		       uint64_t correlation, uint64_t begin);
 void omp_device_flush(void);
 /* Some device was initialized. */
 bool omp_device_any(void);

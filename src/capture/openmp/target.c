@@ -199,9 +199,11 @@ static void data_activity(enum omp_op op, const struct omp_values *v, uint64_t i
 	uint64_t bytes = v->v[DATA_BYTES];
 
 	if (op == OMP_OP_DATA_ALLOC)
-		omp_device_memory(true, to, (void *)(uintptr_t)v->v[DATA_DESTINATION], bytes, id);
+		omp_device_memory(true, to, (void *)(uintptr_t)v->v[DATA_DESTINATION], bytes, id,
+				  begin);
 	else if (op == OMP_OP_DATA_DELETE)
-		omp_device_memory(false, from, (void *)(uintptr_t)v->v[DATA_SOURCE], bytes, id);
+		omp_device_memory(false, from, (void *)(uintptr_t)v->v[DATA_SOURCE], bytes, id,
+				  begin);
 	else if (op == OMP_OP_DATA_TO || op == OMP_OP_DATA_FROM)
 		omp_device_copy(from, to, bytes, !v->v[DATA_ASYNC], id, begin, tick_now());
 }

@@ -120,7 +120,7 @@ static kymo_status_t put_other(struct stream_sink *s, const struct rec *r)
 {
 	struct store_writer *w = writer_of(s);
 	struct bulk_insert *f = &w->feed[ROWS_ACTIVITY];
-	int64_t *c = bulk_insert_row(f), args = FEED_NULL;
+	int64_t *c = bulk_insert_row(f), args = FEED_NULL, id;
 
 	if (!c)
 		return failed(w);
@@ -128,8 +128,8 @@ static kymo_status_t put_other(struct stream_sink *s, const struct rec *r)
 	w->tally.sink.other(&w->tally.sink, r);
 	if (r->wire && r->op < w->trace->ops_count)
 		args = bulk_insert_blob_cell(f, args_pack(w->trace, r, bulk_insert_blob(f)));
-	PUT_ROW(c, ++w->last_id[ROWS_ACTIVITY], r->thread, r->op, r->start - w->origin,
-		r->end - r->start, r->status, args);
+	id = ++w->last_id[ROWS_ACTIVITY];
+	PUT_ROW(c, id, r->thread, r->op, r->start - w->origin, r->end - r->start, r->status, args);
 	return KYMO_OK;
 }
 
@@ -164,13 +164,14 @@ static uint32_t marker_extra(const struct rec_marker *r, uint8_t *out)
 static kymo_status_t put_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct store_writer *w = writer_of(s);
-	int64_t *c = bulk_insert_row(&w->feed[ROWS_LOSS]);
+	int64_t *c = bulk_insert_row(&w->feed[ROWS_LOSS]), id;
 
 	if (!c)
 		return failed(w);
 	w->tally.sink.loss(&w->tally.sink, r);
-	PUT_ROW(c, ++w->last_id[ROWS_LOSS], r->process, r->thread, (int64_t)r->count,
-		since_origin(w, r->after), since_origin(w, r->before));
+	id = ++w->last_id[ROWS_LOSS];
+	PUT_ROW(c, id, r->process, r->thread, (int64_t)r->count, since_origin(w, r->after),
+		since_origin(w, r->before));
 	return KYMO_OK;
 }
 

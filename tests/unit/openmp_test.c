@@ -2,6 +2,10 @@
 /* Memory of OpenMP's devices: what is freed has the size and id with which it was obtained. */
 #include "tool_support.h"
 
+#include <semaphore.h>
+#include <sys/wait.h>
+
+#include "base/map.h"
 #include "capture/openmp/openmp.h"
 #include "record/fields.h"
 
@@ -116,11 +120,61 @@ static void test_unseen(void **state)
 	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
 }
 
+/* A table that grows does so under its lock: the thread that is to be held stays there. */
+void *__libc_calloc(size_t n, size_t size);
+static __thread bool held;
+static sem_t inside, go_on;
+
+void *calloc(size_t n, size_t size)
+{
+	if (held && size == sizeof(struct map_entry)) {
+		held = false;
+		sem_post(&inside);
+		sem_wait(&go_on);
+	}
+	return __libc_calloc(n, size);
+}
+
+static void *grow(void *unused)
+{
+	held = true;
+	for (uint64_t i = 0; held; i++)
+		omp_device_memory(true, 2, address(i), 1, 0, tick_now());
+	return NULL;
+}
+
+/* Another thread held the lock at the fork; in the child nobody will ever give it back. */
+static void test_fork_while_it_grows(void **state)
+{
+	kymo_context_t c = listen();
+	pthread_t t;
+	int status;
+	pid_t pid;
+
+	sem_init(&inside, 0, 0);
+	sem_init(&go_on, 0, 0);
+	assert_int_equal(pthread_create(&t, NULL, grow, NULL), 0);
+	sem_wait(&inside);
+	pid = fork();
+	if (pid == 0) {
+		alarm(30);
+		omp_device_fork_child();
+		omp_device_memory(true, 2, address(0), 1, 0, tick_now());
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	sem_post(&go_on);
+	pthread_join(t, NULL);
+	assert_int_equal(status, 0);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_many),
 					   cmocka_unit_test(test_reused),
-					   cmocka_unit_test(test_unseen)};
+					   cmocka_unit_test(test_unseen),
+					   cmocka_unit_test(test_fork_while_it_grows)};
 
 	t_register();
 	return cmocka_run_group_tests(tests, NULL, NULL);

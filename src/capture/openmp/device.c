@@ -299,3 +299,9 @@ void omp_device_memory(bool allocated, int device, const void *address, uint64_t
 	}
 	cap_allocation_record(NULL, correlation, op, &a);
 }
+
+void omp_device_fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	cap_lifetimes_drop(&blocks);
+}

@@ -126,6 +126,7 @@ __attribute__((constructor)) static void prepare(void)
 static void fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	omp_device_fork_child();
 }
 
 CAP_KNOWN_DOMAIN(openmp, packed_describe(OMP_PACKED, 0));

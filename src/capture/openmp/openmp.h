@@ -97,6 +97,7 @@ void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t cor
 void omp_device_memory(bool allocated, int device, const void *address, uint64_t bytes,
 		       uint64_t correlation, uint64_t begin);
 void omp_device_flush(void);
+void omp_device_fork_child(void);
 /* Some device was initialized. */
 bool omp_device_any(void);
 

@@ -307,57 +307,40 @@ static bool is_transfer(const void *what, const struct trace *t, const struct ta
 }
 
 static bool add_transfers(struct report *r, const struct summary *s, unsigned count, unsigned by,
-			  enum transfer what, const struct table_spec *l)
+			  enum transfer what)
 {
-	return work_table(r, s, count, by, l, is_transfer, &what);
+	static const struct {
+		const char *name, *title, *op, *times;
+	} words[] = {[TRANSFER_COPY] = {"copies", "Copies", "copy", "copies"},
+		     [TRANSFER_FILL] = {"fills", "Fills", "fill", "fills"},
+		     [TRANSFER_MAP] = {"maps", "Maps", "map", "times"}};
+	const struct table_spec l = {.kind = TALLY_COPY,
+				     .has = HAS_BYTES | HAS_DEVICE,
+				     .name = words[what].name,
+				     .title = words[what].title,
+				     .op = words[what].op,
+				     .time = "device time",
+				     .times = words[what].times,
+				     .counted = {"", ""},
+				     .errors = "errors",
+				     .errors_heading = "failed"};
+
+	return work_table(r, s, count, by, &l, is_transfer, &what);
 }
 
 bool summary_copies(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct table_spec copies = {.kind = TALLY_COPY,
-						 .has = HAS_BYTES | HAS_DEVICE,
-						 .name = "copies",
-						 .title = "Copies",
-						 .op = "copy",
-						 .time = "device time",
-						 .times = "copies",
-						 .counted = {"", ""},
-						 .errors = "errors",
-						 .errors_heading = "failed"};
-
-	return add_transfers(r, s, count, by, TRANSFER_COPY, &copies);
+	return add_transfers(r, s, count, by, TRANSFER_COPY);
 }
 
 bool summary_fills(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct table_spec fills = {.kind = TALLY_COPY,
-						.has = HAS_BYTES | HAS_DEVICE,
-						.name = "fills",
-						.title = "Fills",
-						.op = "fill",
-						.time = "device time",
-						.times = "fills",
-						.counted = {"", ""},
-						.errors = "errors",
-						.errors_heading = "failed"};
-
-	return add_transfers(r, s, count, by, TRANSFER_FILL, &fills);
+	return add_transfers(r, s, count, by, TRANSFER_FILL);
 }
 
 bool summary_maps(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	static const struct table_spec maps = {.kind = TALLY_COPY,
-					       .has = HAS_BYTES | HAS_DEVICE,
-					       .name = "maps",
-					       .title = "Maps",
-					       .op = "map",
-					       .time = "device time",
-					       .times = "times",
-					       .counted = {"", ""},
-					       .errors = "errors",
-					       .errors_heading = "failed"};
-
-	return add_transfers(r, s, count, by, TRANSFER_MAP, &maps);
+	return add_transfers(r, s, count, by, TRANSFER_MAP);
 }
 
 /* Not what a queue waits for, nor what the host tells it: their calls are with the others. */

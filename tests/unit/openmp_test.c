@@ -171,10 +171,9 @@ static void test_fork_while_it_grows(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_many),
-					   cmocka_unit_test(test_reused),
-					   cmocka_unit_test(test_unseen),
-					   cmocka_unit_test(test_fork_while_it_grows)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_many), cmocka_unit_test(test_reused),
+		cmocka_unit_test(test_unseen), cmocka_unit_test(test_fork_while_it_grows)};
 
 	t_register();
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,8 @@ class Model(unittest.TestCase):
         self.assertIn('{"dispatch", 27, false, 0}', self.made("store_rows.inc"))
         self.assert_in_order(self.made("show_json.inc"), "show_dispatch", "if (r->spin)",
                              'json_key_unsigned(o, "spin", r->spin);', "show_copy")
+        self.assert_in_order(self.made("show_json.inc"), "shown_by_own_code", '"dispatch"', '"device_sample"')
+        self.assertNotIn('"counter"', self.made("show_json.inc"))
         self.assert_in_order(self.made("show_csv.inc"), "show_dispatch", "csv_unsigned(o, r->offset[0]);",
                              "csv_unsigned(o, r->spin);", "show_copy")
         self.assertRegex(self.made("csv_headers.h"), 'CSV_DEFAULT_DISPATCH ",dims,offset_x,.*,spin,cluster_x,')

@@ -535,6 +535,10 @@ def show_default(form):
                 line = SHOW[form][how].format(n=n, v=value)
                 out += [f"\t{line}"] if form == "csv" else [f"\tif (r->{member})", f"\t\t{line}"]
             out += ["}", ""]
+        own = [n for d in model.records() if d.own.get(form) is not None for n in [d.name] + d.aliases]
+        out += ["/* Records of the domain are shown by the format's own code for their kind. */",
+                "static inline bool shown_by_own_code(const char *domain)", "{",
+                "\treturn " + " ||\n\t       ".join(f'strcmp(domain, "{n}") == 0' for n in own) + ";", "}"]
         return out
     return write
 

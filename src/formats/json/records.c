@@ -483,11 +483,5 @@ void json_set_records(struct stream_sink *s)
 
 bool json_has_own_keys(const char *domain)
 {
-	static const char *const domains[] = {"dispatch", "copy",   "allocation",
-					      "sync",     "marker", "device_sample"};
-
-	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
-		if (strcmp(domains[i], domain) == 0)
-			return true;
-	return false;
+	return shown_by_own_code(domain);
 }

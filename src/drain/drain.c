@@ -705,9 +705,11 @@ static void compress(struct drain *d)
 
 	d->totals.stored = 0;
 	for (struct file *f = d->files; f; f = f->next) {
-		uint64_t size =
-			d->config->compress && !f->goal ? rawfile_compress(f->path, deadline) : 0;
+		bool wanted = d->config->compress && !f->goal;
+		uint64_t size = wanted ? rawfile_slim(f->path) : 0;
 
+		if (wanted && !size)
+			size = rawfile_compress(f->path, deadline);
 		d->totals.stored += size ? size : size_of(f);
 	}
 }

@@ -90,4 +90,11 @@ void rawfile_close(struct rawfile *f);
  */
 uint64_t rawfile_compress(const char *path, uint64_t deadline);
 
+/*
+ * The same for a small file that has its end, which is a moment's work: it loses the definitions of
+ * operations, enumerations and modules that nothing in it refers to. Returns its size afterwards, 0 if
+ * it was left alone.
+ */
+uint64_t rawfile_slim(const char *path);
+
 #endif

@@ -40,6 +40,13 @@ class Job(Base):
         self.assertEqual([f.name for f in self.folder.iterdir() if f.name.startswith(".")], [])
         return [f for f in self.folder.iterdir() if f.name.endswith(".kymo")]
 
+    def await_complete(self):
+        """What records a job outlives it where its launcher is killed, or where the program has its place."""
+        deadline = time.monotonic() + 60
+        while any(json.loads(f.read_text())["state"] != "complete" for f in self.trace.glob("manifest*.json")):
+            self.assertLess(time.monotonic(), deadline, "the recording does not end")
+            time.sleep(0.01)
+
     def complete(self, trace, ranks):
         """All ranks are in it, each with all its calls, and they have compared their clocks."""
         self.trace = trace
@@ -109,6 +116,32 @@ class Programs(Job):
             self.complete(trace, 4)
 
 
+class Small(Job):
+    """A rank that calls little leaves little: the interface's other operations are not in its file."""
+
+    def start(self, name, *options):
+        self.trace = self.folder / name
+        p = self.run_any([LAUNCHER, "-n", RANKS, KYMO, "run", "--no-summary", "-o", self.trace, *options,
+                          self.program("ending"), "plain"])
+        self.assertEqual((p.code, p.err), (0, ""))
+        self.await_complete()
+
+    def shown_calls(self):
+        """Calls and messages with their arguments' names and statuses, by rank."""
+        return Counter(re.sub(r"=(0x[0-9a-f]+|\d+)|#\d+", "", " ".join(line.split()[5:])) for line in self.shown())
+
+    def test_bytes(self):
+        self.start("large.kymo", "--no-compress")
+        as_recorded, large = self.shown_calls(), [f.stat().st_size for f in self.trace.glob("raw/*.kyr")]
+        self.start("small.kymo")
+        self.complete(self.trace, RANKS)
+        small = [f.stat().st_size for f in self.trace.glob("raw/*.kyr")]
+        self.assertEqual((len(large), len(small)), (RANKS, RANKS))
+        self.assertGreater(min(large), 100_000)
+        self.assertLessEqual(max(small), 4096)
+        self.assertEqual(self.shown_calls(), as_recorded)
+
+
 class Deaths(Job):
     """The status of the job is the untraced one and the trace has all calls, however a rank goes."""
 
@@ -143,13 +176,6 @@ class Deaths(Job):
     def open(self, op):
         """Calls that a rank had not left when it was killed with the others."""
         return self.rows(f"SELECT count(*) FROM open_call c JOIN op o ON o.id = c.op WHERE o.name = '{op}'")[0][0]
-
-    def await_complete(self):
-        """What records a job outlives it where its launcher is killed."""
-        deadline = time.monotonic() + 60
-        while any(json.loads(f.read_text())["state"] != "complete" for f in self.trace.glob("manifest*.json")):
-            self.assertLess(time.monotonic(), deadline, "the recording does not end")
-            time.sleep(0.01)
 
     def test_exit(self):
         self.check("exit", end="^ended with status 5 without MPI_Finalize$")

@@ -127,6 +127,43 @@ void schema_add_set(struct raw_process *p, const struct wire_def *d)
 	map_set(&p->sets, wire_def_get(d, DEF_ENUM_SET_ID), p->set_count);
 }
 
+/* The values of both, which are in ascending order. */
+static uint32_t join_values(const struct t_enum_set *a, const struct t_enum_set *b,
+			    kymo_enum_value_t *out)
+{
+	uint32_t n = 0, i = 0, k = 0;
+
+	while (i < a->count || k < b->count) {
+		if (k == b->count || (i < a->count && a->values[i].value <= b->values[k].value)) {
+			k += k < b->count && a->values[i].value == b->values[k].value;
+			out[n++] = a->values[i++];
+		} else {
+			out[n++] = b->values[k++];
+		}
+	}
+	return n;
+}
+
+/* All that either has: of an enumeration each process keeps the names that it has a use for. */
+static const struct t_enum_set *join_sets(struct raw_trace *rt, const struct t_enum_set *a,
+					  const struct t_enum_set *b)
+{
+	struct t_enum_set *set;
+
+	if (!a || !b || a == b || strcmp(a->name, b->name) != 0)
+		return a ? a : b;
+	set = trace_alloc(rt->trace, sizeof(*set));
+	if (!set)
+		return a;
+	*set = *a;
+	set->values =
+		trace_alloc(rt->trace, ((size_t)a->count + b->count + 1) * sizeof(*set->values));
+	if (!set->values)
+		return a;
+	set->count = join_values(a, b, set->values);
+	return set->count == a->count ? a : shared_set(rt, set);
+}
+
 static const struct t_enum_set *set_of(const struct raw_process *p, uint64_t id)
 {
 	uint32_t i = id ? map_get(&p->sets, id) : 0;
@@ -209,6 +246,21 @@ static uint32_t merge_op(struct raw_trace *rt, const struct t_op *op)
 	return (uint32_t)i;
 }
 
+/* An operation of several processes has the names that any of them has. True: it had not all. */
+static bool join_op(struct raw_trace *rt, struct t_op *known, const struct t_op *op)
+{
+	const struct t_enum_set *set = join_sets(rt, known->status_set, op->status_set);
+	bool more = set != known->status_set;
+
+	known->status_set = set;
+	for (uint32_t i = 0; i < known->field_count; i++) {
+		set = join_sets(rt, known->fields[i].set, op->fields[i].set);
+		more |= set != known->fields[i].set;
+		known->fields[i].set = set;
+	}
+	return more;
+}
+
 uint32_t raw_op_named(struct raw_trace *rt, const struct t_op *like)
 {
 	const struct trace *t = rt->trace;
@@ -252,7 +304,7 @@ void schema_add_op(struct raw_process *p, const struct wire_def *d)
 	take_fields(p, &op, bytes_of(d, DEF_OP_FIELDS), wire_def_get(d, DEF_OP_FIELD_COUNT));
 	ro = &p->ops[wire];
 	ro->op = merge_op(p->rt, &op);
-	if (ro->op < known)
+	if (ro->op < known && !join_op(p->rt, &t->ops[ro->op], &op))
 		trace_go_back(t, mark);
 	op = t->ops[ro->op];
 	ro->kind = (uint8_t)raw_kind_of_domain(t->domains[op.domain].name);

@@ -121,7 +121,7 @@ static void usage(void)
 	fputs("usage: call [-t threads] [-s seconds] [-n calls] [-w work] [-r "
 	      "drain|discard|nobody] "
 	      "[-b bytes] plain|floor|clocked|ticked|unwanted|stopped|summary|traced|activity|"
-	      "tools1 to tools8|reads|external\n",
+	      "tools1 to tools8|exits|reads|external\n",
 	      stderr);
 	exit(2);
 }
@@ -182,12 +182,14 @@ static bool prepare(struct options *o)
 		return true;
 	}
 	if (strncmp(m, "tools", 5) == 0)
-		return bench_tools((unsigned)atoi(m + 5), false);
+		return bench_tools((unsigned)atoi(m + 5), false, false);
 	if (strcmp(m, "reads") == 0)
-		return bench_tools(1, true);
+		return bench_tools(1, true, false);
+	if (strcmp(m, "exits") == 0)
+		return bench_tools(1, false, true);
 	if (strcmp(m, "external") == 0) {
 		function = bench_external;
-		return bench_tools(1, false);
+		return bench_tools(1, false, false);
 	}
 	if (strcmp(m, "activity") == 0) {
 		function = bench_activity;

@@ -17,6 +17,7 @@
 #include "capture/opencl/thunk.h"
 #include "core/activity/activity.h"
 #include "core/capture.h"
+#include "core/marker/marker.h"
 #include "inject/connect.h"
 #include "wire/shm.h"
 
@@ -80,36 +81,64 @@ static uint64_t activity[DISPATCH_FIELDS] = {
 	[DISPATCH_SUBMIT_TICK] = 123456789012345,
 };
 
-static int wrapper(void *handle, uint32_t index, size_t size, const void *value)
+static int other(bench_fn next, const void *site, const void *sp, void *handle, uint32_t index,
+		 size_t size, const void *value);
+
+/* As those of OpenCL, which are generated: once with the straight path alone, once with all. */
+static inline __attribute__((always_inline)) int trace(bench_fn next, const void *site,
+						       const void *sp, const bool straight,
+						       void *handle, uint32_t index, size_t size,
+						       const void *value)
 {
-	bench_fn next = (bench_fn)ocl_slots[0].next;
-	struct cap_frame *f = cap_enter(&ops[0], __builtin_return_address(0));
 	struct bench_args a;
+	struct cap_frame *f = ocl_enter(&ops[0], site, sp, straight);
+	struct cap_thread *t;
 	struct wire_enc e;
 	int result;
 
+	if (cap_unlikely(!f && straight && !cap_passes(&ops[0])))
+		return other(next, site, sp, handle, index, size, value);
 	if (cap_unlikely(!f))
 		return next(handle, index, size, value);
-	if (cap_unlikely(f->callbacks)) {
+	if (!straight && cap_unlikely(f->callbacks)) {
 		a = (struct bench_args){sizeof(a), handle, index, size, value, 0};
 		cap_callbacks(f, &a, CAP_ENTER);
 	}
 	result = next(handle, index, size, value);
-	cap_leave(f);
+	t = ocl_leave(f, straight);
 	cap_status(f, result, 0);
-	if (cap_unlikely(f->callbacks)) {
+	if (!straight && cap_unlikely(f->callbacks)) {
 		a.result = result;
 		cap_callbacks(f, &a, CAP_EXIT);
 	}
-	if (cap_likely(f->buffers) && ocl_begin(f, &e, 4)) {
+	if (ocl_begin(t, f, &e, 4, straight)) {
 		wire_pointer(&e, 0, handle);
 		wire_unsigned(&e, 1, index);
 		wire_unsigned(&e, 2, size);
 		wire_pointer(&e, 3, value);
-		cap_commit(f, &e);
+		ocl_commit(t, f, &e, straight);
 	}
-	cap_done(f);
+	ocl_done(t, f, straight);
 	return result;
+}
+
+static __attribute__((noinline)) int other(bench_fn next, const void *site, const void *sp,
+					   void *handle, uint32_t index, size_t size,
+					   const void *value)
+{
+	return trace(next, site, sp, false, handle, index, size, value);
+}
+
+static int wrapper(void *handle, uint32_t index, size_t size, const void *value)
+{
+	return trace((bench_fn)ocl_slots[0].next, __builtin_return_address(0), cap_sp(), true,
+		     handle, index, size, value);
+}
+
+int bench_range(void *handle, uint32_t index, size_t size, const void *value)
+{
+	marker_push("step");
+	return marker_pop(0);
 }
 
 int bench_activity(void *handle, uint32_t index, size_t size, const void *value)
@@ -267,9 +296,10 @@ static void read_all(kymo_context_t context, const kymo_callback_record_t *r, vo
 			 "r"(a->result));
 }
 
-bool bench_tools(unsigned tools, bool reads)
+bool bench_tools(unsigned tools, bool reads, bool exits)
 {
-	kymo_selection_t s = {.size = sizeof(s), .domain = desc.name};
+	kymo_selection_t s = {
+		.size = sizeof(s), .domain = desc.name, .phases = exits ? KYMO_PHASE_EXIT : 0};
 	struct cap_domain *domain;
 
 	if (cap_domain_register(&info, &domain) != KYMO_OK || tools > 8)

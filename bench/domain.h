@@ -21,6 +21,8 @@ BENCH_EXPORT int bench_plain(void *handle, uint32_t index, size_t size, const vo
 BENCH_EXPORT bench_fn bench_traced(void);
 /* Writes the record of a kernel as a backend does when the device has finished. */
 BENCH_EXPORT int bench_activity(void *handle, uint32_t index, size_t size, const void *value);
+/* A range of a thread, pushed and popped as by an annotation. */
+BENCH_EXPORT int bench_range(void *handle, uint32_t index, size_t size, const void *value);
 
 enum bench_reader {
 	BENCH_DISCARD, /* a thread of this process throws chunks away */
@@ -41,7 +43,7 @@ struct bench_recording {
 /* Starts recording every call. False: it did not start. */
 BENCH_EXPORT bool bench_record(const struct bench_recording *r);
 /* Starts `tools` contexts whose callbacks do nothing, or read all arguments each time. */
-BENCH_EXPORT bool bench_tools(unsigned tools, bool reads);
+BENCH_EXPORT bool bench_tools(unsigned tools, bool reads, bool exits);
 /* Pushes an external id of the last of them and pops it again. */
 BENCH_EXPORT int bench_external(void *handle, uint32_t index, size_t size, const void *value);
 /* Makes one of several recordings, not started; its number, or -1. */

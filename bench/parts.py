@@ -423,14 +423,16 @@ def ranks(b):
 
 def tools(b):
     modes = ["plain", "clocked", "ticked", "unwanted", "traced", "tools1", "reads", "tools2", "tools4",
-             "external", "stopped"]
-    plain, clocked, ticked, alone, record, one, reads, two, four, external, stopped = medians(9, [
+             "external", "stopped", "exits"]
+    plain, clocked, ticked, alone, record, one, reads, two, four, external, stopped, exits = medians(9, [
         lambda m=m: b.call("-s", "0.3", m)["cpu_ns"] for m in modes])
     return [
         Row("call and an empty tool called back", one, "ns", alone, "ns call without a tool"),
         Row("call and a tool that reads its 4 arguments", reads, "ns", alone, "ns call without a tool"),
         Row("call and its record in a buffer", record, "ns", alone, "ns call without a tool"),
         Row("empty callbacks against a record", one - plain, "ns", record - plain, "ns the record"),
+        Row("empty callback at exit alone against a record", exits - plain, "ns", record - plain,
+            "ns the record", "<= 1.3"),
         Row("call with an empty tool called back", one - plain, "ns", clocked,
             "ns pointer call, two clocks", "<= 2"),
         Row("same, against the processor's counter", one - plain, "ns", ticked,

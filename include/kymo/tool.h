@@ -177,7 +177,9 @@ typedef struct kymo_work {
  * each op, when the service is added or the domain is registered, by one thread at a time; it must
  * not call functions that change contexts (they return ERROR_STATE). Of activity domains only the
  * work that `filter` accepts is recorded or called back (NULL: all). It is asked when work is
- * submitted, on the thread that submits it.
+ * submitted, on the thread that submits it. Of calls, callbacks are called in the `phases` that are
+ * set: KYMO_PHASE_ENTER | KYMO_PHASE_EXIT, or 0 for both; one alone costs half. Since 0.1.0, as its last
+ * member: a smaller `size` leaves it out.
  */
 typedef struct kymo_selection {
 	size_t size; /* sizeof(kymo_selection_t) */
@@ -185,6 +187,7 @@ typedef struct kymo_selection {
 	bool (*select)(const kymo_domain_desc_t *domain, uint32_t op, void *data);
 	void *data;
 	bool (*filter)(const kymo_work_t *work, void *data);
+	uint32_t phases;
 } kymo_selection_t;
 
 typedef enum kymo_phase {

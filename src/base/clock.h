@@ -27,19 +27,37 @@ static inline uint64_t clock_ns(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static inline uint64_t tick_now(void)
+/* Ticks are the processor's counter; known after tick_init(). */
+static inline bool tick_is_counter(void)
 {
 #if defined(__x86_64__)
-	if (__builtin_expect(tick_source_chosen == TICK_TSC, 1))
-		return __builtin_ia32_rdtsc();
+	return tick_source_chosen == TICK_TSC;
 #elif defined(__aarch64__)
-	if (__builtin_expect(tick_source_chosen == TICK_CNTVCT, 1)) {
-		uint64_t v;
-
-		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
-		return v;
-	}
+	return tick_source_chosen == TICK_CNTVCT;
+#else
+	return false;
 #endif
+}
+
+/* The processor's counter, where tick_is_counter(). */
+static inline uint64_t tick_counter(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t v;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+	return v;
+#else
+	return 0;
+#endif
+}
+
+static inline uint64_t tick_now(void)
+{
+	if (__builtin_expect(tick_is_counter(), 1))
+		return tick_counter();
 	return clock_ns(CLOCK_MONOTONIC_RAW);
 }
 

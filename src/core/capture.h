@@ -40,10 +40,24 @@
 
 #include "base/clock.h"
 #include "base/packed.h"
+#include "core/frame.h"
 #include "wire/defs.h"
 #include "wire/live.h"
 #include "wire/shm.h"
 #include "wire/wire.h"
+
+/*
+ * Where the stack of the caller ends: the same for all that it calls, whatever they need of the stack themselves, and
+ * it takes no register, which a frame pointer does.
+ */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_dwarf_cfa)
+#define cap_sp() ((const void *)__builtin_dwarf_cfa())
+#endif
+#endif
+#ifndef cap_sp
+#define cap_sp() ((const void *)__builtin_frame_address(0))
+#endif
 
 #define cap_likely(x)   __builtin_expect(!!(x), 1)
 #define cap_unlikely(x) __builtin_expect(!!(x), 0)
@@ -71,15 +85,32 @@ typedef bool counter_later_fn(const char *name);
 	static counter_later_fn *const later_entry_##backend                                       \
 		__attribute__((section("kymo_later"), used)) = function
 
+/*
+ * What becomes of a call, in one word that the entry looks at. Nearly always it is a record in one buffer or a
+ * count, and nothing else: then the word says all of it, and the call takes the straight path.
+ */
+enum cap_plan {
+	CAP_PLAN_NOTHING = 0,  /* unless the backend itself needs the wrapper */
+	CAP_PLAN_LEFT_OUT = 1, /* the same, but it is counted that the call is left out */
+	CAP_PLAN_BUFFER = 63,  /* number of the one buffer */
+	CAP_PLAN_LEVEL = 3,    /* of arguments in it, as in cap_args_of */
+	CAP_PLAN_LEVEL_SHIFT = 8,
+	CAP_PLAN_TALLY = 1 << 10, /* it is counted there */
+	CAP_PLAN_LOOK =
+		1 << 16, /* callbacks, several buffers, stacks ...: cap_enter_slow() looks */
+	CAP_PLAN_STRAIGHT = 1 << 17 /* and ticks are the processor's counter */
+};
+
 /* Run-time state of one op. The arrays belong to the backend (static, zeroed), core writes them. */
 struct cap_op {
+	_Atomic uint32_t plan; /* written last; while the rest changes it is CAP_PLAN_LOOK */
+	uint16_t wire;         /* op number on the wire */
+	uint16_t number;       /* within the domain */
 	const struct core_subscribers *_Atomic callbacks; /* NULL: nobody */
 	_Atomic uint64_t buffers; /* bit n: a started context records this op into buffer n */
 	_Atomic uint64_t
 		excluded;      /* bit n: nor do messages that such calls start go into buffer n */
 	_Atomic uint32_t keep; /* the backend itself needs the wrapper (object tracking) */
-	uint16_t wire;         /* op number on the wire */
-	uint16_t number;       /* within the domain */
 	uint16_t domain;       /* index of the domain */
 	_Atomic uint8_t left_out; /* calls are counted where they are not recorded */
 	uint8_t in_place; /* when its records were is what they are written with; no field says
@@ -182,119 +213,21 @@ void cap_count_untraced(const char *part, const char *function);
 /* The same for `calls` of them, counted elsewhere. `part` is kept, `function` copied. */
 void cap_count_untraced_slow(const char *part, const char *function, uint64_t calls);
 
-/* ---- threads and frames ------------------------------------------------------------------- */
-
-#define CAP_FRAMES  64u /* nested traced calls; deeper ones run untraced and are counted */
-#define CAP_BUFFERS 64u
-#define CAP_SITES   256u
-#define CAP_CALLING 8u /* tools called from inside each other; deeper ones are left out */
-
-/* Two cache lines, found by a shift. */
-struct cap_frame {
-	_Alignas(128) uint64_t id;
-	uint64_t parent;
-	uint64_t start;                                   /* ticks */
-	uint64_t end;                                     /* 0 until it returned */
-	const struct core_subscribers *_Atomic callbacks; /* captured at entry */
-	_Atomic uint64_t buffers;
-	int64_t scope;
-	uint64_t inside; /* ticks spent in traced calls inside; kept for tallies, else 0 */
-	const void *sp;  /* of the wrapper: frames below a live stack pointer are dead */
-	struct cap_op *op;
-	const void *caller; /* return address of the call */
-	uint32_t site;
-	uint32_t stack;
-	int32_t status;
-	bool has_status;
-	union {
-		bool owns_submission; /* activities */
-		bool told; /* calls: every tool of the list of subscribers was told of the entry */
-	};
-	union {
-		struct core_retire *retire;         /* NULL: nobody waits for the id's retirement */
-		struct core_submission *submission; /* activities */
-	};
-};
-
-/* A context's buffer as seen from the capture side; see core/ring/ring.h. */
-struct core_buffer;
-
-/*
- * One for each thread, in wipe-on-fork memory: after a fork, of whatever kind, a child reads zeros
- * (magic included), so that it can never write into its parent's ring.
- */
-struct cap_thread {
-	uint64_t magic;
-	_Atomic uint32_t depth;
-	/*
-	 * > 0: the thread may be using subscribers and buffers that it has loaded and that no frame below
-	 * `depth` shows. Written by the thread alone; see core_grace_period_over().
-	 */
-	_Atomic uint32_t busy;
-	uint32_t guard;       /* > 0: inside Kymo or a tool; traced calls pass through */
-	const void *guard_sp; /* stack pointer when a tool was called, else NULL */
-	/* Whose functions run on this thread, outermost first; NULL: at the moment none. */
-	struct core_context *_Atomic calling[CAP_CALLING];
-	uint32_t calling_level;
-	bool tally_no_memory; /* what the last tally lacked that could not be had; else room */
-	uint64_t current;     /* id of the innermost call that has not returned, or 0 */
-	uint64_t next_id;
-	uint64_t id_limit; /* at this one something is due; see cap_ids_refill() */
-	int64_t scope;
-	struct shm_thread *_Atomic shared; /* open calls visible to the drain, or NULL */
-	uint32_t index;
-	uint32_t tid;
-	uint64_t start;          /* tick at which the thread was first seen */
-	_Atomic uint64_t paused; /* bit n: nothing goes into buffer n; its ring has no chunk then */
-	_Atomic uint64_t records;            /* written, all buffers; by the thread itself only */
-	struct wire_tally **tallies;         /* by wire op, or NULL; mode summary */
-	struct wire_ring tally_ring;         /* the chunk they lie in */
-	struct core_tally_chunk *tally_full; /* those before it */
-	struct core_work *work;              /* activities that are counted, or NULL */
-	struct core_words *words;  /* [CAP_FRAMES]: words of tools, or NULL until needed */
-	struct wire_ring *scratch; /* for records that go into no buffer, or NULL */
-	struct core_externals *_Atomic externals; /* stacks of external ids, or NULL */
-	_Atomic uint64_t external[CAP_BUFFERS];   /* top of the stack of each buffer's context */
-	uint64_t id_end;                          /* ids of the thread's block end here */
-	struct cap_cost {
-		struct wire_line *line;   /* where samples are added up, or NULL */
-		uint64_t timed;           /* ticks that were timed as they were spent */
-		uint64_t id;              /* of the call whose cost is being measured */
-		uint64_t tick, before;    /* when that began, and `timed` then */
-		uint32_t sampled, weight; /* calls that this sample stands for; the next one */
-		uint32_t steps;           /* so far */
-		uint64_t random;
-	} cost;
-	struct wire_line **left_out; /* by wire op, or NULL */
-	struct wire_ring rings[CAP_BUFFERS];
-	struct {
-		uintptr_t address;
-		uint32_t id;
-	} sites[CAP_SITES];
-	struct cap_frame frames[CAP_FRAMES];
-};
-
-#define CAP_THREAD_MAGIC 0x44524854594d594bull
-
-extern _Thread_local struct cap_thread *cap_thread_current
-	__attribute__((tls_model("initial-exec")));
+/* ---- threads and frames (frame.h) ---------------------------------------------------------- */
 
 /* Slow: makes the thread's state (first traced call of a thread, or first after a fork). */
 struct cap_thread *cap_thread_attach(void);
 
 /* Slow parts of cap_enter. */
-/* The same for a call: if there is no memory, and some buffer wants it, it is counted as lost. */
-struct cap_thread *cap_thread_attach_for(uint64_t buffers);
 uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address);
 void cap_ids_refill(struct cap_thread *t);
 void cap_ids_sample(struct cap_thread *t, struct cap_frame *f); /* the same where a call begins */
 void cap_left_out_slow(const struct cap_op *op);
 void cap_unwind(struct cap_thread *t, const void *sp); /* closes frames longjmp left behind */
 
-/* What few want and every call would have to ask for: non-zero when somebody does. */
+/* Non-zero when somebody wants it: then no call takes the straight path. */
 enum { CAP_SLOW_STACKS = 1, CAP_SLOW_RETIREMENT = 2 };
 extern _Atomic uint32_t cap_slow_features;
-void cap_enter_slow(struct cap_thread *t, struct cap_frame *f);
 void cap_retire(struct cap_frame *f);
 bool cap_guard_left(struct cap_thread *t, const void *sp); /* a tool was left by longjmp */
 
@@ -348,19 +281,6 @@ static inline void cap_count_record(struct cap_thread *t)
 	atomic_store_explicit(&t->records, n + 1, memory_order_relaxed);
 }
 
-/* The frames below the present call, if there are any. False: too many. */
-static inline bool cap_nest(struct cap_thread *t, const void *sp)
-{
-	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
-
-	if (cap_unlikely((const char *)t->frames[depth - 1].sp <= (const char *)sp))
-		cap_unwind(t, sp);
-	if (cap_likely(atomic_load_explicit(&t->depth, memory_order_relaxed) < CAP_FRAMES))
-		return true;
-	cap_count_untraced("core", "calls nested deeper than 64");
-	return false;
-}
-
 /*
  * Around what uses subscribers and buffers. The other side (core_grace_period_over()) makes all threads pass a memory
  * barrier, so that plain stores are enough here: what is loaded inside is seen to be in use.
@@ -392,98 +312,138 @@ static inline void cap_left_out(const struct cap_op *op)
 		cap_left_out_slow(op);
 }
 
+/* Whatever the plan is; see cap_enter_at(). */
+struct cap_frame *cap_enter_slow(struct cap_op *op, const void *caller, const void *sp);
+
+/* The frame around the place for a new one is a call that goes on, and there is room. */
+static inline bool cap_nests(const struct cap_thread *t, uint32_t depth, const void *sp)
+{
+	return depth < CAP_FRAMES && (const char *)t->frames[depth - 1].sp > (const char *)sp;
+}
+
 /*
- * Enters a call. `caller` is its return address, `sp` the stack pointer of a frame that lives until
- * cap_leave(). NULL: not traced, call on.
+ * Enters a call. `caller` is its return address, `sp` is cap_sp() of a function that does not return before
+ * cap_leave(). NULL: it cannot take the straight path, and nothing was done.
+ *
+ * The plan is looked at once more when the frame is there for others to see: who changes plans makes all threads pass a
+ * memory barrier and looks at their frames then (core_grace_period_over()). So one of the two sees the other.
  */
 static inline __attribute__((always_inline)) struct cap_frame *
-cap_enter_at(struct cap_op *op, const void *caller, const void *sp)
+cap_enter_straight(struct cap_op *op, const void *caller, const void *sp)
 {
-	const struct core_subscribers *callbacks =
-		atomic_load_explicit(&op->callbacks, memory_order_relaxed);
-	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_relaxed);
+	uint32_t plan = atomic_load_explicit(&op->plan, memory_order_relaxed), depth, site;
+	struct cap_thread *t = cap_thread_current;
 	uint64_t id, start;
-	struct cap_thread *t;
 	struct cap_frame *f;
-	uint32_t depth, site;
 
-	if (cap_unlikely(!callbacks && !buffers)) {
-		if (cap_unlikely(atomic_load_explicit(&op->left_out, memory_order_relaxed)))
-			cap_left_out(op);
-		if (!atomic_load_explicit(&op->keep, memory_order_relaxed))
-			return NULL;
-	}
-	t = cap_thread_current;
-	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
-		t = cap_thread_attach_for(buffers);
-		if (!t)
-			return NULL;
-	}
-	if (cap_unlikely(t->guard) && !cap_guard_left(t, sp))
+	if (cap_unlikely(!(plan & CAP_PLAN_STRAIGHT) || !t || t->gate != CAP_GATE_OPEN))
 		return NULL;
 	depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
-	if (cap_unlikely(depth != 0)) {
-		if (!cap_nest(t, sp))
-			return NULL;
-		depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
-	}
+	if (cap_unlikely(depth != 0) && !cap_nests(t, depth, sp))
+		return NULL;
 	f = &t->frames[depth];
 	__asm__("" : "+r"(f)); /* one register, not a sum made anew for each store */
-	f->retire = NULL;
+	site = cap_site(t, caller);
 	if (cap_unlikely(t->next_id == t->id_limit))
 		cap_ids_sample(t, f);
-	id = t->next_id++;
+	id = t->next_id;
 	f->id = id;
-	f->parent = t->current;
-	t->current = id;
-	f->end = 0;
-	f->scope = t->scope;
 	f->sp = sp;
 	f->op = op;
-	site = cap_site(t, caller);
 	f->caller = caller;
 	f->site = site;
 	f->stack = 0;
 	f->status = 0;
-	f->has_status = false;
-	cap_read_lock(t);
-	callbacks = atomic_load_explicit(&op->callbacks, memory_order_acquire);
-	buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
-	atomic_store_explicit(&f->callbacks, callbacks, memory_order_relaxed);
-	atomic_store_explicit(&f->buffers, buffers, memory_order_relaxed);
+	f->has_status = f->told = false;
+	f->end = 0;
+	f->scope = t->scope;
+	f->plan = plan;
+	atomic_store_explicit(&f->callbacks, NULL, memory_order_relaxed);
+	atomic_store_explicit(&f->buffers, 1ull << (plan & CAP_PLAN_BUFFER), memory_order_relaxed);
 	atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
-	cap_read_unlock(t);
-	if (cap_unlikely(atomic_load_explicit(&cap_slow_features, memory_order_relaxed)))
-		cap_enter_slow(t, f);
-	start = tick_now();
+	atomic_signal_fence(memory_order_seq_cst);
+	if (cap_unlikely(atomic_load_explicit(&op->plan, memory_order_acquire) != plan)) {
+		atomic_store_explicit(&t->depth, depth, memory_order_release);
+		return NULL;
+	}
+	f->parent = t->current;
+	t->next_id = id + 1;
+	t->current = id;
+	start = tick_counter();
 	f->start = start;
 	cap_shared_push(t, depth, id, start, op->wire, site);
 	return f;
 }
 
+/* Nobody wants the call; where that is counted, it was. */
+static inline bool cap_passes(struct cap_op *op)
+{
+	uint32_t plan = atomic_load_explicit(&op->plan, memory_order_relaxed);
+
+	if (plan > CAP_PLAN_LEFT_OUT || atomic_load_explicit(&op->keep, memory_order_relaxed))
+		return false;
+	if (plan == CAP_PLAN_LEFT_OUT)
+		cap_left_out(op);
+	return true;
+}
+
+/* The same for any call. NULL: not traced, call on. */
+static inline __attribute__((always_inline)) struct cap_frame *
+cap_enter_at(struct cap_op *op, const void *caller, const void *sp)
+{
+	struct cap_frame *f = cap_enter_straight(op, caller, sp);
+
+	if (cap_likely(f != NULL))
+		return f;
+	return cap_passes(op) ? NULL : cap_enter_slow(op, caller, sp);
+}
+
 static inline __attribute__((always_inline)) struct cap_frame *cap_enter(struct cap_op *op,
 									 const void *caller)
 {
-	return cap_enter_at(op, caller, __builtin_frame_address(0));
-}
-
-static inline bool cap_frame_of(const struct cap_thread *t, const struct cap_frame *f)
-{
-	return (uintptr_t)f - (uintptr_t)t->frames < sizeof(t->frames);
+	return cap_enter_at(op, caller, cap_sp());
 }
 
 /*
- * Stamps the end of the call; what the thread calls from here on is not inside it. The frame, and
- * the contexts it captured, stay in use until cap_done().
+ * It is a frame of this thread, which is still there: after a fork inside the call, of whatever kind, it reads zero in the
+ * child, and where fibers move it may be another thread's.
  */
+static inline bool cap_frame_lives(const struct cap_thread *t, const struct cap_frame *f)
+{
+	return (uintptr_t)f - (uintptr_t)t->frames < sizeof(t->frames) && f->id;
+}
+
+/* So that there is a thread when the call is recorded. */
+void cap_leave_elsewhere(void);
+
+/*
+ * Stamps the end of the call; what the thread calls from here on is not inside it. The frame, and
+ * the contexts it captured, stay in use until cap_done(). The thread is returned; NULL: the frame is not its.
+ */
+static inline __attribute__((always_inline)) struct cap_thread *
+cap_leave_straight(struct cap_frame *f)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	f->end = tick_counter();
+	if (cap_unlikely(!cap_frame_lives(t, f))) {
+		cap_leave_elsewhere();
+		return NULL;
+	}
+	t->current = f->parent;
+	cap_shared_pop(t, (uint32_t)(f - t->frames));
+	return t;
+}
+
 static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
 {
 	struct cap_thread *t = cap_thread_current;
 
 	f->end = tick_now();
-	/* After a fork inside the call f reads zero in the child, and is no frame of its thread. */
-	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC || !cap_frame_of(t, f)))
+	if (cap_unlikely(!cap_frame_lives(t, f))) {
+		cap_leave_elsewhere();
 		return;
+	}
 	t->current = f->parent;
 	cap_shared_pop(t, (uint32_t)(f - t->frames));
 }
@@ -495,8 +455,17 @@ static inline __attribute__((always_inline)) void cap_done(struct cap_frame *f)
 
 	if (cap_unlikely(f->retire != NULL))
 		cap_retire(f);
-	if (cap_likely(t && t->magic == CAP_THREAD_MAGIC && cap_frame_of(t, f)))
+	if (cap_likely(cap_frame_lives(t, f)))
 		atomic_store_explicit(&t->depth, (uint32_t)(f - t->frames), memory_order_release);
+}
+
+/* The same where cap_leave_straight() returned the thread. */
+static inline __attribute__((always_inline)) void cap_done_straight(struct cap_thread *t,
+								    struct cap_frame *f)
+{
+	if (cap_unlikely(f->retire != NULL))
+		cap_retire(f);
+	atomic_store_explicit(&t->depth, (uint32_t)(f - t->frames), memory_order_release);
 }
 
 static inline void cap_status(struct cap_frame *f, int32_t status, int32_t ok)
@@ -514,11 +483,6 @@ void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase);
 
 /* Gets a ring with room for a record of this thread in the first of `buffers`; NULL: dropped. */
 struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers);
-/*
- * Where there is no room, or where there are several buffers: each gets what it wants; the rest of
- * the record is for those left in the frame. NULL: none.
- */
-struct wire_ring *cap_ring_for(struct cap_thread *t, struct cap_frame *f);
 /* Argument level of each buffer: 0 none, 1 scalars, 2 full. */
 extern uint8_t cap_args_of[CAP_BUFFERS];
 /* External id of the frame's record in a buffer, where tools are asked for it. */
@@ -537,33 +501,35 @@ static inline struct wire_ring *cap_ring(struct cap_thread *t, uint64_t buffers)
 	return cap_likely(cap_room(r)) ? r : cap_ring_slow(t, buffers);
 }
 
+/* Where there is no room, or where it is not the straight path; `e` may be anywhere. */
+bool cap_record_slow(struct cap_frame *f, struct wire_enc *e, unsigned fields);
+
 /*
- * Begins the record of a call. False: dropped (and counted). `fields` is the op's field count, a
- * constant. The caller then encodes all fields in order and calls cap_commit().
+ * Begins the record of a call that took the straight path. False: dropped (and counted). `fields` is the op's field count,
+ * a constant. The caller then encodes all fields in order and calls cap_commit().
  * When cap_args(f) is 1, pass NULL for strings and arrays.
  */
-static inline __attribute__((always_inline)) bool cap_record(struct cap_frame *f,
-							     struct wire_enc *e, unsigned fields)
+static inline __attribute__((always_inline)) bool
+cap_record_straight(struct cap_thread *t, struct cap_frame *f, struct wire_enc *e, unsigned fields)
 {
-	struct cap_thread *t = cap_thread_current;
-	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
-	unsigned buffer = (unsigned)__builtin_ctzll(buffers);
+	unsigned buffer = f->plan & CAP_PLAN_BUFFER;
 	struct wire_ring *r = &t->rings[buffer];
 	struct wire_event v;
 
-	if (cap_unlikely((buffers & (buffers - 1)) || !cap_room(r))) {
-		r = cap_ring_for(t, f);
-		if (!r)
+	if (cap_unlikely(!cap_room(r))) {
+		struct wire_enc begun; /* e itself stays in registers */
+
+		if (!cap_record_slow(f, &begun, fields))
 			return false;
-		buffer = (unsigned)(r - t->rings);
+		*e = begun;
+		wire_shape(e, fields);
+		return true;
 	}
 	v.id = f->id;
 	v.parent = f->parent;
 	v.start = f->start;
 	v.end = f->end;
 	v.external = atomic_load_explicit(&t->external[buffer], memory_order_relaxed);
-	if (cap_unlikely(atomic_load_explicit(&f->callbacks, memory_order_relaxed) != NULL))
-		v.external = cap_external_asked(t, f, buffer);
 	v.scope = f->scope;
 	v.status = f->status;
 	v.has_status = f->has_status;
@@ -571,38 +537,68 @@ static inline __attribute__((always_inline)) bool cap_record(struct cap_frame *f
 	v.no_fields = false;
 	v.op = f->op->wire;
 	v.site = f->site;
-	v.stack = f->stack;
+	v.stack = 0;
 	wire_begin(e, r, &v, fields);
+	return true;
+}
+
+/* The same for any call. */
+static inline __attribute__((always_inline)) bool cap_record(struct cap_frame *f,
+							     struct wire_enc *e, unsigned fields)
+{
+	struct wire_enc begun; /* e itself stays in registers */
+
+	if (cap_likely(f->plan & CAP_PLAN_STRAIGHT))
+		return cap_record_straight(cap_thread_current, f, e, fields);
+	if (!cap_record_slow(f, &begun, fields))
+		return false;
+	*e = begun;
+	wire_shape(e, fields);
 	return true;
 }
 
 /* Level of arguments the frame's buffers want at most: 0 none, 1 scalars, 2 full. */
 unsigned cap_args_many(uint64_t buffers);
 
+/* The same for a call that took the straight path. */
+static inline unsigned cap_args_straight(const struct cap_frame *f)
+{
+	return f->plan >> CAP_PLAN_LEVEL_SHIFT & CAP_PLAN_LEVEL;
+}
+
 static inline unsigned cap_args(const struct cap_frame *f)
 {
-	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
-
-	if (cap_unlikely(buffers & (buffers - 1)))
-		return cap_args_many(buffers);
-	return cap_args_of[__builtin_ctzll(buffers)];
+	if (cap_unlikely(!(f->plan & CAP_PLAN_STRAIGHT)))
+		return cap_args_many(atomic_load_explicit(&f->buffers, memory_order_relaxed));
+	return cap_args_straight(f);
 }
 
 /* Records the call without its arguments, or only adds it to a tally (level 0). */
 void cap_record_bare(struct cap_frame *f);
 
+/* Of an activity: whether its record goes into other buffers as well. */
+static inline uint32_t cap_plan_of(const struct cap_frame *f)
+{
+	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
+
+	return buffers & (buffers - 1) ? CAP_PLAN_LOOK : CAP_PLAN_STRAIGHT;
+}
+
 /* Copies the record just completed into the frame's other buffers. */
 void cap_commit_slow(struct cap_frame *f, struct wire_enc *e, struct wire_ring *r);
+
+static inline __attribute__((always_inline)) void cap_commit_straight(struct cap_thread *t,
+								      struct wire_enc *e)
+{
+	wire_end(e, e->ring);
+	cap_count_record(t);
+}
 
 static inline __attribute__((always_inline)) void cap_commit(struct cap_frame *f,
 							     struct wire_enc *e)
 {
-	uint64_t buffers = atomic_load_explicit(&f->buffers, memory_order_relaxed);
-	struct cap_thread *t = cap_thread_current;
-
-	wire_end(e, e->ring);
-	cap_count_record(t);
-	if (cap_unlikely(buffers & (buffers - 1))) {
+	cap_commit_straight(cap_thread_current, e);
+	if (cap_unlikely(!(f->plan & CAP_PLAN_STRAIGHT))) {
 		struct wire_enc copy = *e; /* e itself stays in registers */
 
 		cap_commit_slow(f, &copy, e->ring);

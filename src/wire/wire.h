@@ -192,7 +192,7 @@ struct wire_enc {
 	uint64_t base;
 	uint64_t classes; /* of fields 0..31 */
 	uint64_t classes_hi;
-	uint32_t flags;
+	uint32_t wide;   /* classes that do not fit into the head: 1 for EXT4, 2 for EXT8 too */
 	uint64_t absent; /* bit i: field i has no value; for tools only, records have 0 there */
 };
 
@@ -204,6 +204,18 @@ struct wire_stop {
 
 /* Optional items after the head, and the ring's state after the record; returns the flags. */
 struct wire_stop wire_put_optional(uint8_t *p, struct wire_ring *r, const struct wire_event *v);
+
+/* Of the classes that do not fit into the head. */
+static inline size_t wire_wide_bytes(const struct wire_enc *e)
+{
+	return e->wide > 1 ? 12 : e->wide * 4;
+}
+
+/* How many fields a record has decides where their classes go: a constant, where it is inlined. */
+static inline void wire_shape(struct wire_enc *e, unsigned fields)
+{
+	e->wide = fields > 24 ? 2 : fields > 8;
+}
 
 /*
  * Begins a record of an op with `fields` fields (a constant). The ring must have room. The ordinary
@@ -234,13 +246,10 @@ static inline void wire_begin(struct wire_enc *e, struct wire_ring *r, const str
 	}
 	r->last_tick = v->end;
 	e->ext = p;
-	if (!v->no_fields && fields > 8) {
-		flags |= WIRE_EXT4;
-		p += 4;
-		if (fields > 24) {
-			flags |= WIRE_EXT8;
-			p += 8;
-		}
+	wire_shape(e, v->no_fields ? 0 : fields);
+	if (e->wide) {
+		flags |= WIRE_EXT4 | (e->wide > 1 ? WIRE_EXT8 : 0u);
+		p += wire_wide_bytes(e);
 	}
 	low = v->op | (uint64_t)flags << 24 | gap << 32;
 	high = (uint32_t)duration | (uint64_t)site << 32;
@@ -251,7 +260,6 @@ static inline void wire_begin(struct wire_enc *e, struct wire_ring *r, const str
 	e->ring = r;
 	e->base = r->pointer_base;
 	e->classes = e->classes_hi = 0;
-	e->flags = flags;
 	/* Every field still to come may need 8 bytes for itself. */
 	e->limit = start + WIRE_RECORD_MAX - 8 * fields;
 }
@@ -354,12 +362,12 @@ static inline void wire_end(struct wire_enc *e, struct wire_ring *r)
 
 	e->start[offsetof(struct wire_head, words)] = (uint8_t)words;
 	memcpy(e->start + offsetof(struct wire_head, classes), &classes, 2);
-	if (e->flags & WIRE_EXT4) {
+	if (e->wide) {
 		uint32_t ext = (uint32_t)(e->classes >> 16);
 
 		memcpy(e->ext, &ext, 4);
 	}
-	if (e->flags & WIRE_EXT8) {
+	if (e->wide > 1) {
 		uint64_t ext = e->classes >> 48 | e->classes_hi << 16;
 
 		memcpy(e->ext + 4, &ext, 8);
@@ -418,7 +426,7 @@ static inline void wire_peek(const struct wire_enc *e, struct wire_record *out)
 	out->classes = e->classes;
 	out->classes_hi = e->classes_hi;
 	out->pointer_base = e->base;
-	out->fields = e->ext + (e->flags & WIRE_EXT4 ? 4 : 0) + (e->flags & WIRE_EXT8 ? 8 : 0);
+	out->fields = e->ext + wire_wide_bytes(e);
 	out->fields_end = e->p;
 }
 

@@ -15,7 +15,6 @@ static unsigned site_count;
 _Thread_local struct cap_thread *cap_thread_current;
 _Atomic uint32_t cap_slow_features;
 _Atomic uint32_t cap_activities;
-uint8_t cap_args_of[CAP_BUFFERS] = {2};
 
 unsigned fake_untraced, fake_bare, fake_phases[3];
 uint8_t fake_args[256];
@@ -62,9 +61,17 @@ void fake_want(struct cap_op *op, bool buffers, bool callbacks)
 {
 	atomic_store(&op->buffers, buffers);
 	atomic_store(&op->callbacks, callbacks ? (const struct core_subscribers *)memory : NULL);
+	atomic_store(&op->plan, callbacks ? CAP_PLAN_LOOK
+				: buffers ? CAP_PLAN_STRAIGHT | 2u << CAP_PLAN_LEVEL_SHIFT
+					  : CAP_PLAN_NOTHING);
 	for (unsigned i = 0; i < OCL_OP_COUNT; i++)
 		ocl_ops[i].wire = ocl_ops[i].number = (uint16_t)i;
 	cap_slots_update(fake_domain);
+}
+
+void fake_level(struct cap_op *op, uint32_t level)
+{
+	atomic_store(&op->plan, CAP_PLAN_STRAIGHT | level << CAP_PLAN_LEVEL_SHIFT);
 }
 
 struct cap_thread *cap_thread_attach(void)
@@ -137,11 +144,6 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 	return NULL;
 }
 
-struct cap_thread *cap_thread_attach_for(uint64_t buffers)
-{
-	return cap_thread_attach();
-}
-
 void cap_ids_sample(struct cap_thread *t, struct cap_frame *f)
 {
 }
@@ -154,12 +156,23 @@ void cap_ids_refill(struct cap_thread *t)
 {
 }
 
-void cap_unwind(struct cap_thread *t, const void *sp)
+/* The first call makes the thread; those with callbacks are no others than the rest but for them. */
+struct cap_frame *cap_enter_slow(struct cap_op *op, const void *caller, const void *sp)
 {
-	t->depth = 0;
+	uint32_t plan = atomic_load(&op->plan);
+	struct cap_frame *f;
+
+	cap_thread_attach();
+	atomic_store(&op->plan, CAP_PLAN_STRAIGHT | 2u << CAP_PLAN_LEVEL_SHIFT);
+	f = cap_enter_at(op, caller, sp);
+	atomic_store(&op->plan, plan);
+	f->plan = plan;
+	atomic_store(&f->callbacks, atomic_load(&op->callbacks));
+	atomic_store(&f->buffers, atomic_load(&op->buffers));
+	return f;
 }
 
-void cap_enter_slow(struct cap_thread *t, struct cap_frame *f)
+void cap_leave_elsewhere(void)
 {
 }
 
@@ -172,14 +185,20 @@ bool cap_guard_left(struct cap_thread *t, const void *sp)
 	return false;
 }
 
-struct wire_ring *cap_ring_for(struct cap_thread *t, struct cap_frame *f)
+bool cap_record_slow(struct cap_frame *f, struct wire_enc *e, unsigned fields)
 {
-	return &t->rings[0];
+	uint32_t plan = f->plan;
+	bool begun;
+
+	f->plan = CAP_PLAN_STRAIGHT;
+	begun = cap_record(f, e, fields);
+	f->plan = plan;
+	return begun;
 }
 
 unsigned cap_args_many(uint64_t buffers)
 {
-	return cap_args_of[0];
+	return 2;
 }
 
 uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, unsigned buffer)

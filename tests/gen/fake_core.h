@@ -19,6 +19,8 @@ uintptr_t fake_site(uint32_t id);
 
 /* Switches the context on (buffers, callbacks) or off for one op and stores slot targets. */
 void fake_want(struct cap_op *op, bool buffers, bool callbacks);
+/* The level of arguments of the buffer that wants the op. */
+void fake_level(struct cap_op *op, uint32_t level);
 
 extern unsigned fake_untraced;  /* calls of cap_count_untraced */
 extern unsigned fake_bare;      /* records without arguments */

@@ -150,7 +150,6 @@ static int setup(void **state)
 		ocl_table_attach(fake_domain);
 	}
 	installed = true;
-	cap_args_of[0] = 2;
 	for (unsigned i = 0; i < OCL_OP_COUNT; i++)
 		fake_want(&ocl_ops[i], true, false);
 	fake_reset();
@@ -315,9 +314,9 @@ static void test_levels(void **state)
 
 	ours.clSetKernelArg((cl_kernel)3, 1, sizeof(value), &value);
 	ours.clSetKernelArg((cl_kernel)3, 2, 4096, NULL);
-	cap_args_of[0] = 1;
+	fake_level(&ocl_ops[OCL_OP_clSetKernelArg], 1);
 	ours.clSetKernelArg((cl_kernel)3, 1, sizeof(value), &value);
-	cap_args_of[0] = 0;
+	fake_level(&ocl_ops[OCL_OP_clSetKernelArg], 0);
 	ours.clSetKernelArg((cl_kernel)3, 1, sizeof(value), &value);
 	assert_int_equal(fake_bare, 1);
 	fake_read(&r);

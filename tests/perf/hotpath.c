@@ -21,6 +21,8 @@ static bench_fn choose(const char *what)
 	r.left_out = strcmp(what, "left_out") == 0;
 	if (!bench_record(&r))
 		return NULL;
+	if (strcmp(what, "range") == 0)
+		return bench_range;
 	return strcmp(what, "activity") == 0 ? bench_activity : bench_traced();
 }
 
@@ -32,7 +34,8 @@ int main(int argc, char **argv)
 	bench_fn function;
 
 	if (argc != 3) {
-		fputs("usage: hotpath plain|unwanted|left_out|summary|traced|activity CALLS\n",
+		fputs("usage: hotpath plain|unwanted|left_out|summary|traced|activity|range "
+		      "CALLS\n",
 		      stderr);
 		return 2;
 	}

@@ -103,13 +103,56 @@ static void test_request(void **state)
 	assert_int_equal(kymo_context_destroy(other), KYMO_OK);
 }
 
+static void check_word(kymo_context_t c, const kymo_callback_record_t *r, void *data)
+{
+	assert_int_equal(*r->user, 0);
+	*r->user = 1;
+	t_keep(c, r, data);
+}
+
+static kymo_context_t context_of(uint32_t phases, struct t_seen *s)
+{
+	const kymo_selection_t selection = {
+		.size = sizeof(selection), .domain = "t", .phases = phases};
+	kymo_context_t c;
+
+	s->count = 0;
+	assert_int_equal(kymo_context_create(&c), KYMO_OK);
+	assert_int_equal(kymo_callback_service(c, &selection, check_word, s), KYMO_OK);
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	return c;
+}
+
+/* Each is called in the phases that it asked for, whether others ask for the other one or not. */
+static void test_phases(void **state)
+{
+	kymo_context_t exits = context_of(KYMO_PHASE_EXIT, &seen[0]), enters;
+	const kymo_selection_t unknown = {.size = sizeof(unknown), .domain = "t", .phases = 4};
+
+	for (int i = 0; i < 2; i++)
+		t_call(T_CALL, 7, NULL, NULL);
+	assert_int_equal(seen[0].count, 2);
+	enters = context_of(KYMO_PHASE_ENTER, &seen[1]);
+	t_call(T_CALL, 8, NULL, NULL);
+	assert_int_equal(seen[0].count, 3);
+	assert_int_equal(seen[1].count, 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(seen[0].list[i].phase, KYMO_PHASE_EXIT);
+	assert_int_equal(seen[0].list[2].value, 8);
+	assert_int_equal(seen[1].list[0].phase, KYMO_PHASE_ENTER);
+	assert_int_equal(seen[0].list[2].call, seen[1].list[0].call);
+	assert_int_equal(kymo_callback_service(exits, &unknown, check_word, &seen[0]),
+			 KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(kymo_context_destroy(exits), KYMO_OK);
+	assert_int_equal(kymo_context_destroy(enters), KYMO_OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_captured),
-		cmocka_unit_test(test_request),
+		cmocka_unit_test(test_shared),   cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_captured), cmocka_unit_test(test_request),
+		cmocka_unit_test(test_phases),
 	};
 
 	t_register();

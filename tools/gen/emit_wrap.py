@@ -115,14 +115,14 @@ def record_lines(op):
     """The part that writes the record."""
     body = [encode(field, i) for i, field in enumerate(op.fields)]
     text = "\n".join(body)
-    lines = [f"\tif (cap_likely(f->buffers) && ocl_begin(f, &e, {len(op.fields)})) {{"]
+    lines = [f"\tif (ocl_begin(t, f, &e, {len(op.fields)}, straight)) {{"]
     if " full" in text or "(full" in text:
-        lines.append("\t\tconst bool full = cap_args(f) > 1;")
+        lines.append("\t\tconst bool full = ocl_args(f, straight) > 1;")
     if "(ok" in text or " ok" in text:
         lines.append(f"\t\tconst bool ok = {ok_expression(op)};")
     if len(lines) > 1:
         lines.append("")
-    return lines + body + ["\t\tcap_commit(f, &e);", "\t}"]
+    return lines + body + ["\t\tocl_commit(t, f, &e, straight);", "\t}"]
 
 
 def looked_up(op, call):
@@ -143,6 +143,16 @@ def call_lines(op, older):
     return [wrap(f"result = {call};" if op.result != "void" else f"{call};", "\t")]
 
 
+PLACE = ["const void *site", "const void *sp"]  # return address of the call, cap_sp() of what it called
+
+
+def pass_through(call, condition, result):
+    """Leaves the wrapper by that call."""
+    if result:
+        return [f"\tif (cap_unlikely({condition}))", wrap(f"return {call};", "\t\t")]
+    return [f"\tif (cap_unlikely({condition})) {{", wrap(f"{call};", "\t\t"), "\t\treturn;", "\t}"]
+
+
 def emit_wrapper(model, op, form):
     """The traced form of one op, with its callee as a parameter."""
     result = op.result != "void"
@@ -155,25 +165,26 @@ def emit_wrapper(model, op, form):
     plain = f"next({arguments(form.of)})"
     if op.lookup:
         plain = looked_up(op, plain)
-    pass_through = [f"return {plain};"] if result else [f"{plain};", "return;"]
-    lines = [wrap(f"static inline __attribute__((always_inline)) {declare(op.result, form.trace)}"
-                  f"({parameters(form.of, [form.pfn + ' next', 'const void *site'])})"),
+    rest = f"{form.shared}({arguments(form.of, ['next', 'site', 'sp'])})"
+    lines = [wrap(f"static {declare(op.result, form.shared)}"
+                  f"({parameters(form.of, [form.pfn + ' next'] + PLACE)});"), "",
+             wrap(f"static inline __attribute__((always_inline)) {declare(op.result, form.trace)}"
+                  f"({parameters(form.of, [form.pfn + ' next'] + PLACE + ['const bool straight'])})"),
              "{", f"\tstruct kymo_opencl_{op.name}_args a;",
-             f"\tstruct cap_frame *f = cap_enter(&ocl_ops[{op.symbol}], site);",
-             "\tstruct wire_enc e;"] + local
+             wrap(f"struct cap_frame *f = ocl_enter(&ocl_ops[{op.symbol}], site, sp, straight);", "\t"),
+             "\tstruct cap_thread *t;", "\tstruct wire_enc e;"] + local
     if result:
         lines.append(f"\t{declare(op.result, 'result')};")
-    lines += ["", "\tif (cap_unlikely(!f))" + ("" if result else " {")]
-    lines += [wrap(line, "\t\t") for line in pass_through]
-    lines += [] if result else ["\t}"]
-    lines += ["\tif (cap_unlikely(f->callbacks)) {",
+    lines += [""] + pass_through(rest, f"!f && straight && !cap_passes(&ocl_ops[{op.symbol}])", result)
+    lines += pass_through(plain, "!f", result)
+    lines += ["\tif (!straight && cap_unlikely(f->callbacks)) {",
               wrap(f"a = (struct kymo_opencl_{op.name}_args){{{args_struct(model, op)}}};", "\t\t"),
               "\t\tcap_callbacks(f, &a, CAP_ENTER);", "\t}"]
     lines += substitute
     if "pre" in op.hooks:
         lines.append(wrap(f"ocl_pre_{op.name}({arguments(op, ['f'])});", "\t"))
-    lines += call_lines(op, older) + ["\tcap_leave(f);"] + status_lines(op)
-    lines += ["\tif (cap_unlikely(f->callbacks)) {"]
+    lines += call_lines(op, older) + ["\tt = ocl_leave(f, straight);"] + status_lines(op)
+    lines += ["\tif (!straight && cap_unlikely(f->callbacks)) {"]
     lines += ["\t\ta.result = result;"] if result else []
     lines += given_places(model, op)
     lines += ["\t\tcap_callbacks(f, &a, CAP_EXIT);", "\t}"] + record_lines(op)
@@ -181,7 +192,7 @@ def emit_wrapper(model, op, form):
         tail = ["result"] if result else []
         lines.append(wrap(f"ocl_post_{op.name}({', '.join([arguments(op, ['f'])] + tail)});",
                           "\t"))
-    lines.append("\tcap_done(f);")
+    lines.append("\tocl_done(t, f, straight);")
     return lines + (["\treturn result;"] if result else []) + ["}", ""]
 
 
@@ -243,23 +254,26 @@ def emit_encoders(model):
 
 
 def emit_links(form, links):
-    """One entry for each link: the first has the wrapper inlined, the others share one copy."""
+    """
+    One entry for each link: the first has the straight path inlined; the others, and what cannot take it, share one
+    copy of the whole.
+    """
     of = form.of
     give = "return " if of.result != "void" else ""
-    site = "__builtin_return_address(0)"
+    site, sp = "__builtin_return_address(0)", "cap_sp()"
     lines = [wrap(f"static {declare(of.result, 'CL_API_CALL ' + form.link(0))}({parameters(of)})"),
              "{",
              wrap(f"{give}{form.trace}("
-                  f"{arguments(of, [f'({form.pfn})ocl_slots[{form.first}].next', site])});", "\t"),
+                  f"{arguments(of, [f'({form.pfn})ocl_slots[{form.first}].next', site, sp, 'true'])});", "\t"),
              "}", ""]
-    lines += [wrap(f"static __attribute__((noinline, cold)) {declare(of.result, form.shared)}"
-                   f"({parameters(of, [form.pfn + ' next', 'const void *site'])})"), "{",
-              wrap(f"{give}{form.trace}({arguments(of, ['next', 'site'])});", "\t"), "}", ""]
+    lines += [wrap(f"static __attribute__((noinline)) {declare(of.result, form.shared)}"
+                   f"({parameters(of, [form.pfn + ' next'] + PLACE)})"), "{",
+              wrap(f"{give}{form.trace}({arguments(of, ['next', 'site', 'sp', 'false'])});", "\t"), "}", ""]
     for link in range(1, links):
         callee = f"({form.pfn})ocl_slots[{form.first} + {link}].next"
         lines += [wrap(f"static {declare(of.result, 'CL_API_CALL ' + form.link(link))}"
                        f"({parameters(of)})"), "{",
-                  wrap(f"{give}{form.shared}({arguments(of, [callee, site])});", "\t"), "}", ""]
+                  wrap(f"{give}{form.shared}({arguments(of, [callee, site, sp])});", "\t"), "}", ""]
     return lines
 
 

@@ -96,7 +96,7 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 	if (domain == CUPTI_DRIVER || domain == CUPTI_RUNTIME) {
 		range_call(domain, cbid, data, false);
 		cuda_call(domain == CUPTI_DRIVER ? CUDA_DRIVER : CUDA_RUNTIME, cbid, data,
-			  __builtin_frame_address(0));
+			  cap_sp());
 		range_call(domain, cbid, data, true);
 		if (cap_unlikely(atomic_load_explicit(&state, memory_order_relaxed) == CLOSED))
 			flush_late(domain, cbid, data);

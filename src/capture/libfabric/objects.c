@@ -360,7 +360,7 @@ __attribute__((visibility("default"))) int kymo_libfabric_opened(__typeof__(fi_f
 	errno = saved;
 	if (!known)
 		return real(attr, fabric, context);
-	fabric_enter(&c, caller, __builtin_frame_address(0));
+	fabric_enter(&c, caller, cap_sp());
 	status = real(attr, fabric, context);
 	if (status == 0) {
 		c.values[1] = (uintptr_t)*fabric;

@@ -84,7 +84,7 @@ static ssize_t end_reading(struct reading *r, ssize_t n)
 	r.out = buf;                                                                               \
 	r.count = count;                                                                           \
 	r.sources = __VA_ARGS__;                                                                   \
-	begin_reading(&r, __builtin_return_address(0), __builtin_frame_address(0))
+	begin_reading(&r, __builtin_return_address(0), cap_sp())
 #define REAL FABRIC_REAL(cq->ops)
 
 static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)

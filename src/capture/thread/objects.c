@@ -58,7 +58,7 @@ static struct cap_frame *enter(enum thread_op op, const void *caller)
 
 	if (own()) /* tools may make threads: that is no call of a traced runtime */
 		return NULL;
-	f = cap_enter_at(&thread_ops[op], caller, (const void *)__builtin_frame_address(0));
+	f = cap_enter_at(&thread_ops[op], caller, cap_sp());
 	if (f && cap_unlikely(f->callbacks)) {
 		kymo_table_args_t args = {.size = offsetof(kymo_table_args_t, value) +
 						  ops[op].field_count * sizeof(uint64_t)};

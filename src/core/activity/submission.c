@@ -420,6 +420,7 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 	f->parent = 0;
 	f->scope = submission->scope;
 	r = ring_for(t, f);
+	f->plan = cap_plan_of(f);
 	if (cap_unlikely(!r)) {
 		if (submission == &own)
 			cap_submission_end(&own);

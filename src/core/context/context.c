@@ -408,6 +408,8 @@ static kymo_status_t copy_selection(const kymo_selection_t *from, struct core_se
 	    !core_size_known(from, sizeof(*from)))
 		return core_refuse_size();
 	core_take(&to->selection, sizeof(to->selection), from);
+	if (to->selection.phases & ~(uint32_t)(KYMO_PHASE_ENTER | KYMO_PHASE_EXIT))
+		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (from->domain) {
 		to->domain = strdup(from->domain);
 		if (!to->domain)

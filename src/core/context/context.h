@@ -157,6 +157,7 @@ struct core_subscriber {
 	kymo_callback_fn callback;        /* one of these */
 	kymo_external_request_fn request; /* before the callbacks of its context */
 	bool records;                     /* stands for a buffer service that has a filter */
+	uint8_t phases;                   /* of calls */
 	bool (*filter)(const kymo_work_t *work, void *data); /* or NULL */
 	void *data;
 	void *filter_data;
@@ -168,6 +169,7 @@ struct core_subscribers {
 	uint32_t count;
 	bool requests, filters;
 	bool callbacks;
+	bool enters;     /* somebody is to be told when a call enters */
 	bool used;       /* under `configure`, like the rest: found so by the present sweep */
 	uint32_t update; /* the last one in which some op wanted it */
 	struct core_subscribers *next;

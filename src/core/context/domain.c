@@ -96,6 +96,8 @@ static void entry_of(const struct want *w, struct core_subscriber *e)
 	e->filter = s->selection.filter;
 	e->data = s->data;
 	e->filter_data = s->selection.data;
+	e->phases = s->selection.phases && s->callback ? s->selection.phases
+						       : KYMO_PHASE_ENTER | KYMO_PHASE_EXIT;
 }
 
 /* Requests come before the callbacks of their context: those are told the answer. */
@@ -217,6 +219,7 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 				     wants_kind(w, SERVICE_COUNT, (uint16_t)(d->base + op)));
 		atomic_store(&d->info->ops[op].excluded,
 			     excluded_from(w, (uint16_t)(d->base + op)));
+		atomic_store(&d->info->ops[op].plan, CAP_PLAN_LOOK);
 		atomic_store(&d->info->ops[op].callbacks, subscribers);
 		atomic_store(&d->info->ops[op].buffers, buffers);
 		if (subscribers || buffers)
@@ -224,6 +227,27 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 	}
 	for (uint32_t i = 0; i < d->info->slot_count; i++)
 		slot_update(d, &d->info->slots[i]);
+}
+
+static uint32_t plan_of(const struct cap_op *op) REQUIRES(core_live->configure)
+{
+	uint64_t buffers = atomic_load(&op->buffers);
+	unsigned buffer;
+
+	if (!buffers && !atomic_load(&op->callbacks))
+		return atomic_load(&op->left_out) ? CAP_PLAN_LEFT_OUT : CAP_PLAN_NOTHING;
+	if (!buffers || (buffers & (buffers - 1)) || atomic_load(&op->callbacks) ||
+	    atomic_load(&cap_slow_features) || !tick_is_counter())
+		return CAP_PLAN_LOOK;
+	buffer = (unsigned)__builtin_ctzll(buffers);
+	return CAP_PLAN_STRAIGHT | buffer | (uint32_t)cap_args_of[buffer] << CAP_PLAN_LEVEL_SHIFT |
+	       (core_buffers[buffer].desc.tally ? CAP_PLAN_TALLY : 0u);
+}
+
+static void domain_plans(const struct cap_domain *d) REQUIRES(core_live->configure)
+{
+	for (uint32_t op = 0; op < d->desc->op_count; op++)
+		atomic_store(&d->info->ops[op].plan, plan_of(&d->info->ops[op]));
 }
 
 const struct core_subscribers *core_subscribers_of(struct core_context *c, const struct cap_op *op,
@@ -265,6 +289,8 @@ void core_masks_update(void)
 	atomic_store(&cap_slow_features,
 		     (stacks ? CAP_SLOW_STACKS : 0u) |
 			     (activities & CAP_ACTIVITY_RETIREMENT ? CAP_SLOW_RETIREMENT : 0u));
+	for (uint32_t i = 0; w.entries && i < atomic_load(&core_domain_count); i++)
+		domain_plans(&core_domains[i]);
 }
 
 void core_wanted_notify(void)

@@ -70,7 +70,7 @@ bool core_select_runs(const struct core_context *c)
 
 bool core_selecting(void)
 {
-	const void *sp = __builtin_frame_address(0);
+	const void *sp = cap_sp();
 
 	if (!selecting)
 		return false;

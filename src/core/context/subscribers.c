@@ -40,6 +40,7 @@ static struct core_subscribers *plan_new(const struct core_subscriber *entries, 
 		p->requests |= entries[i].request != NULL;
 		p->filters |= entries[i].filter != NULL;
 		p->callbacks |= entries[i].callback != NULL;
+		p->enters |= (entries[i].phases & KYMO_PHASE_ENTER) != 0;
 	}
 	p->update = updates;
 	p->next = lists;

@@ -55,8 +55,8 @@ int64_t marker_new_scope(void)
 
 /* ---- marks and ranges ---- */
 
-static inline void write_range(struct cap_thread *t, const struct range *r, uint64_t end,
-			       enum marker_how how)
+static __attribute__((noinline)) void write_full(struct cap_thread *t, const struct range *r,
+						 uint64_t end, enum marker_how how)
 {
 	struct cap_frame f;
 	struct wire_enc e;
@@ -66,6 +66,13 @@ static inline void write_range(struct cap_thread *t, const struct range *r, uint
 		return;
 	marker_put_fields(&e, r, how);
 	marker_record_commit(t, &f, &e);
+}
+
+static inline __attribute__((always_inline)) void
+write_range(struct cap_thread *t, const struct range *r, uint64_t end, enum marker_how how)
+{
+	if (cap_unlikely(!marker_write_plain(t, &marker_ops[MARKER_OP_RANGE], r, end, how)))
+		write_full(t, r, end, how);
 }
 
 void marker_mark(const kymo_marker_t *k)
@@ -81,7 +88,8 @@ void marker_mark(const kymo_marker_t *k)
 	r.start = tick_now();
 	r.parent = t->scope;
 	callbacks_begin(t, &r, &marker_ops[MARKER_OP_MARK]);
-	if (marker_record_begin(t, &f, &e, &marker_ops[MARKER_OP_MARK], marker_told_id(&r), r.start,
+	if (!marker_write_plain(t, &marker_ops[MARKER_OP_MARK], &r, r.start, MARKER_ENDED) &&
+	    marker_record_begin(t, &f, &e, &marker_ops[MARKER_OP_MARK], marker_told_id(&r), r.start,
 				r.start, t->scope, MARKER_FIELDS)) {
 		marker_put_fields(&e, &r, MARKER_ENDED);
 		marker_record_commit(t, &f, &e);
@@ -106,7 +114,8 @@ static inline struct range *next_place(struct marker_thread *m)
 	return r;
 }
 
-static inline int enter(struct cap_thread *t, struct marker_thread *m, struct range *r)
+static inline __attribute__((always_inline)) int enter(struct cap_thread *t,
+						       struct marker_thread *m, struct range *r)
 {
 	uint32_t depth = atomic_load_explicit(&m->depth, memory_order_relaxed);
 
@@ -168,7 +177,14 @@ int marker_push_full(const kymo_marker_t *k)
 	if (!r)
 		return KYMO_MARKER_UNBALANCED;
 	r->name = r->domain = r->category = r->color = 0;
-	marker_set(m, r, k); /* pushed even if it says nothing: its pop will come */
+	if (cap_likely(k && k->size >= sizeof(*k) && k->name && !k->string && !k->category &&
+		       !k->payload)) {
+		marker_set_name(m, r, k->name);
+		r->domain = marker_string_id(k->domain);
+		r->color = k->color;
+	} else {
+		marker_set(m, r, k); /* pushed even if it says nothing: its pop will come */
+	}
 	return enter(t, m, r);
 }
 
@@ -194,7 +210,8 @@ static struct range *take_out(struct marker_thread *m, uint32_t at, uint32_t dep
 	return &m->stack[depth - 1];
 }
 
-static int close_at(struct cap_thread *t, struct marker_thread *m, uint32_t at)
+static inline __attribute__((always_inline)) int close_at(struct cap_thread *t,
+							  struct marker_thread *m, uint32_t at)
 {
 	uint32_t depth = atomic_load_explicit(&m->depth, memory_order_relaxed);
 	uint64_t end = tick_now();

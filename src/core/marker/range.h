@@ -228,6 +228,7 @@ marker_record_begin(struct cap_thread *t, struct cap_frame *f, struct wire_enc *
 		return false;
 	}
 	memset(&v, 0, sizeof(v));
+	f->plan = cap_plan_of(f);
 	f->id = v.id = cap_unlikely(id != 0) ? id : take_id(t);
 	f->start = v.start = start;
 	f->end = v.end = end;
@@ -269,6 +270,49 @@ marker_put_fields(struct wire_enc *e, const struct range *r, enum marker_how how
 	if (cap_unlikely(r->has_extra && x->payload))
 		wire_array(e, MARKER_PAYLOAD, x->data, x->payload, 1, MARKER_PAYLOAD_MAX);
 	wire_unsigned(e, MARKER_HOW, how);
+}
+
+/*
+ * The record of a marker that has nothing but a name and a domain, and that one buffer wants: that is nearly all of them, so it is
+ * written without a look at anything else. False: it is not such a one, or there is no room.
+ */
+static inline __attribute__((always_inline)) bool
+marker_write_plain(struct cap_thread *t, const struct cap_op *op, const struct range *r,
+		   uint64_t end, enum marker_how how)
+{
+	uint32_t plan = atomic_load_explicit(&op->plan, memory_order_relaxed);
+	unsigned buffer = plan & CAP_PLAN_BUFFER;
+	struct wire_ring *ring = &t->rings[buffer];
+	struct wire_event v = {
+		.op = op->wire,
+		.start = r->start,
+		.end = end,
+		.scope = r->parent,
+		.external = atomic_load_explicit(&t->external[buffer], memory_order_relaxed)};
+	struct wire_enc e;
+
+	if (cap_unlikely((plan & (CAP_PLAN_STRAIGHT | CAP_PLAN_TALLY)) != CAP_PLAN_STRAIGHT ||
+			 (r->category | r->color | r->has_extra) || r->callbacks))
+		return false;
+	kymo_assert(op->in_place);
+	cap_read_lock(t);
+	if (cap_unlikely(atomic_load_explicit(&op->plan, memory_order_acquire) != plan ||
+			 !cap_room(ring))) {
+		cap_read_unlock(t);
+		return false;
+	}
+	v.id = take_id(t);
+	wire_chunk_early(ring->chunk, r->start);
+	wire_begin(&e, ring, &v, MARKER_FIELDS);
+	wire_unsigned(&e, MARKER_SCOPE, (uint64_t)r->scope);
+	wire_unsigned(&e, MARKER_NAME, r->name);
+	if (r->domain)
+		wire_unsigned(&e, MARKER_DOMAIN, r->domain);
+	if (how)
+		wire_unsigned(&e, MARKER_HOW, how);
+	cap_commit_straight(t, &e);
+	cap_read_unlock(t);
+	return true;
 }
 
 /* ---- process ranges (process_range.c) ---- */

@@ -173,6 +173,10 @@ uint64_t core_chunk_records(const struct wire_chunk *c, uint32_t from);
 void core_threads_wipe(void);
 /* A record is lost because there was no memory for the state of the calling thread. */
 void core_lost_without_thread(void);
+/* State of the thread for a call; if there is no memory, and some buffer wants it, it is counted as lost. */
+struct cap_thread *core_thread_for_call(uint64_t buffers);
+/* The program's call stack from the return address `caller` on, as a number; 0: none. */
+uint32_t core_stack_here(struct cap_thread *t, const void *caller);
 /* Runs `fn` for every live thread; under the `threads` lock. */
 void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data);
 /*
@@ -184,16 +188,12 @@ bool core_threads_list(struct cap_thread ***list, size_t *count);
 void core_ring_close(struct core_buffer *b, struct wire_ring *r);
 /* All threads: nothing of the buffer in this slot is left. Only when it is quiet. */
 void core_rings_forget(uint32_t slot);
-/* Of several buffers those stay in the frame that take the record; the ring of the first. */
-struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool call);
 /* Begins a chunk; false: none to be had. */
 bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
 		    enum wire_chunk_type type);
 void core_threads_init(void);
 /* Of the thread that forked this process, or NULL. */
 extern struct cap_thread *core_forked;
-/* Both stack pointers are of the calling thread's own stack. */
-bool core_same_stack(const void *a, const void *b);
 /* A tick as nanoseconds of CLOCK_MONOTONIC_RAW, as well as is known by now. */
 uint64_t core_tick_ns(uint64_t tick);
 uint64_t core_tick_span(uint64_t ticks); /* their length in ns */
@@ -201,6 +201,15 @@ void core_threads_end_all(void); /* definitions THREAD_END of live threads, at f
 /* Open calls go there from now on; NULL: nowhere. */
 void core_threads_share(struct core_pool *pool);
 void core_sites_fork_child(void);
+
+/* ---- calls (call.c) ---- */
+
+/* Of several buffers those stay in the frame that take the record; the ring of the first. */
+struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool call);
+/* Both stack pointers are of the calling thread's own stack. */
+bool core_same_stack(const void *a, const void *b);
+/* The thread ends inside calls (pthread_exit). */
+void core_unwind_all(struct cap_thread *t);
 
 /* ---- overhead (overhead.c) ---- */
 /* Publishes the cost of a record (measured once) and what was measured so far. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Per-thread state: attaching, ids, call sites, stacks, chunk changes, frames that longjmp or an
- * exception left behind. Everything here is off the ordinary path of a traced call.
+ * Per-thread state: attaching, ids, call sites, stacks, chunk changes. Everything here is off the ordinary path of a
+ * traced call.
  */
 #include "core/context/context.h"
 #include "base/hash.h"
@@ -232,8 +232,6 @@ void core_threads_share(struct core_pool *pool)
 	core_threads_each(share_one, NULL);
 }
 
-static void unwind_all(struct cap_thread *t);
-
 static void detach(void *arg)
 {
 	struct slot *s = arg;
@@ -243,7 +241,7 @@ static void detach(void *arg)
 	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
 		return;
 	kymo_assert(t == cap_thread_current);
-	unwind_all(t);
+	core_unwind_all(t);
 	core_life_thread_ends();
 	core_marker_thread_end(t);
 	define_thread(t, false);
@@ -336,7 +334,7 @@ void core_lost_without_thread(void)
 		core_pool_lose(pool, 1, true);
 }
 
-struct cap_thread *cap_thread_attach_for(uint64_t buffers)
+struct cap_thread *core_thread_for_call(uint64_t buffers)
 {
 	struct cap_timed spent;
 	struct cap_thread *t;
@@ -494,30 +492,41 @@ uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 }
 
 #define STACK_MAX  64
-#define STACK_SKIP 2 /* this function and the wrapper */
+#define STACK_SKIP 2 /* where the call's address is not known: two of Kymo's own */
+#define STACK_OWN  8 /* no more frames are Kymo's own */
 
-static uint32_t stack_of(struct cap_thread *t)
+/* Where the program's frames begin, which is where the call returns to. */
+static int stack_begin(void *const *addresses, int n, const void *caller)
+{
+	for (int i = 0; caller && i < n && i < STACK_OWN; i++)
+		if (addresses[i] == caller)
+			return i;
+	return STACK_SKIP;
+}
+
+uint32_t core_stack_here(struct cap_thread *t, const void *caller)
 {
 	void *addresses[STACK_MAX];
 	uint64_t hash = HASH_START;
-	int saved = errno, n;
+	int saved = errno, n, begin;
 	bool fresh;
 	uint32_t id;
 
 	t->guard++;
 	n = backtrace(addresses, STACK_MAX);
-	for (int i = STACK_SKIP; i < n; i++)
+	begin = stack_begin(addresses, n, caller);
+	for (int i = begin; i < n; i++)
 		hash = hash_mix(hash, (uintptr_t)addresses[i]);
-	id = n > STACK_SKIP ? intern(&stacks, hash, &fresh) : 0;
+	id = n > begin ? intern(&stacks, hash, &fresh) : 0;
 	if (id && fresh) {
 		struct wire_def d;
 
 		wire_def_init(&d, DEF_STACK);
 		wire_def_u64(&d, id);
-		wire_def_bytes(&d, &addresses[STACK_SKIP], (size_t)(n - STACK_SKIP) * 8);
+		wire_def_bytes(&d, &addresses[begin], (size_t)(n - begin) * 8);
 		cap_define(&d);
 		if (intern_defined(&stacks, hash))
-			core_stack_defined(id, &addresses[STACK_SKIP], (uint32_t)(n - STACK_SKIP));
+			core_stack_defined(id, &addresses[begin], (uint32_t)(n - begin));
 	}
 	t->guard--;
 	errno = saved;
@@ -525,18 +534,6 @@ static uint32_t stack_of(struct cap_thread *t)
 }
 
 _Atomic uint32_t cap_slow_features;
-
-void cap_enter_slow(struct cap_thread *t, struct cap_frame *f)
-{
-	uint32_t extra = atomic_load_explicit(&cap_slow_features, memory_order_relaxed);
-
-	if ((extra & CAP_SLOW_STACKS) && core_stack_wanted(f->op->wire))
-		f->stack = stack_of(t);
-	if ((extra & CAP_SLOW_RETIREMENT) &&
-	    (atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
-	     atomic_load_explicit(&f->buffers, memory_order_relaxed)))
-		f->retire = CORE_RETIRE_WANTED;
-}
 
 void core_sites_fork_child(void)
 {
@@ -706,219 +703,4 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 	}
 	errno = saved;
 	return ok ? r : NULL;
-}
-
-/* ---- records that are not the ordinary one ---- */
-
-uint64_t cap_external_asked(struct cap_thread *t, const struct cap_frame *f, unsigned buffer)
-{
-	const struct core_subscribers *subscribers =
-		atomic_load_explicit(&f->callbacks, memory_order_relaxed);
-	size_t at = (size_t)(f - t->frames);
-
-	for (uint32_t i = 0; subscribers->requests && i < subscribers->count; i++)
-		if (subscribers->entries[i].request &&
-		    subscribers->entries[i].buffer == (int)buffer && t->words &&
-		    t->words[at].room > i)
-			return t->words[at].words[i];
-	return atomic_load_explicit(&t->external[buffer], memory_order_relaxed);
-}
-
-static void event_of(const struct cap_frame *f, struct cap_thread *t, unsigned buffer,
-		     struct wire_event *v)
-{
-	*v = (struct wire_event){
-		.id = f->id,
-		.parent = f->parent,
-		.start = f->start,
-		.end = f->end,
-		.external = atomic_load_explicit(&t->external[buffer], memory_order_relaxed),
-		.scope = f->scope,
-		.status = f->status,
-		.has_status = f->has_status,
-		.op = f->op->wire,
-		.site = f->site,
-		.stack = f->stack,
-	};
-	if (f >= t->frames && f < t->frames + CAP_FRAMES &&
-	    atomic_load_explicit(&f->callbacks, memory_order_relaxed))
-		v->external = cap_external_asked(t, f, buffer);
-}
-
-static void record_bare_in(struct cap_thread *t, struct cap_frame *f, unsigned buffer, bool unwound)
-{
-	struct core_buffer *b = &core_buffers[buffer];
-	struct wire_ring *r;
-	struct wire_event v;
-	struct wire_enc e;
-
-	if (b->desc.tally) {
-		core_tally_call(t, b, f);
-		return;
-	}
-	r = cap_ring(t, 1ull << buffer);
-	if (!r)
-		return;
-	event_of(f, t, buffer, &v);
-	v.no_fields = true;
-	v.unwound = unwound;
-	wire_begin(&e, r, &v, 0);
-	wire_end(&e, r);
-	cap_count_record(t);
-}
-
-static void record_bare(struct cap_thread *t, struct cap_frame *f, bool unwound)
-{
-	for (uint64_t left = atomic_load(&f->buffers); left; left &= left - 1)
-		record_bare_in(t, f, (unsigned)__builtin_ctzll(left), unwound);
-}
-
-void cap_record_bare(struct cap_frame *f)
-{
-	record_bare(cap_thread_current, f, false);
-}
-
-unsigned cap_args_many(uint64_t buffers)
-{
-	unsigned most = 0;
-
-	for (uint64_t left = buffers; left; left &= left - 1) {
-		unsigned level = cap_args_of[__builtin_ctzll(left)];
-
-		most = level > most ? level : most;
-	}
-	return most;
-}
-
-/* Of several buffers those stay in the frame that have room and want the arguments. */
-struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool call)
-{
-	uint64_t buffers = atomic_load(&f->buffers);
-	struct wire_ring *first = NULL;
-
-	for (uint64_t left = buffers; left; left &= left - 1) {
-		unsigned b = (unsigned)__builtin_ctzll(left);
-		struct wire_ring *r = NULL;
-
-		if (call && cap_args_of[b] == 0)
-			record_bare_in(t, f, b, false);
-		else
-			r = cap_ring(t, 1ull << b);
-		if (!r)
-			buffers &= ~(1ull << b);
-		first = first ? first : r;
-	}
-	atomic_store_explicit(&f->buffers, buffers, memory_order_relaxed);
-	return first;
-}
-
-struct wire_ring *cap_ring_for(struct cap_thread *t, struct cap_frame *f)
-{
-	return core_ring_many(t, f, true);
-}
-
-/* External id of an activity's record in `buffer`. */
-static void activity_external(const struct cap_frame *f, unsigned buffer, struct wire_event *v)
-{
-	if (f->submission && f->submission->buffer_external)
-		v->external = f->submission->buffer_external[buffer];
-	else if (!f->owns_submission) /* else it is what this thread has pushed */
-		v->external = 0;
-}
-
-void cap_commit_slow(struct cap_frame *f, struct wire_enc *e, struct wire_ring *from)
-{
-	struct cap_thread *t = cap_thread_current;
-	size_t ext = (e->flags & WIRE_EXT4 ? 4u : 0u) + (e->flags & WIRE_EXT8 ? 8u : 0u);
-	const uint8_t *fields = e->ext + ext;
-	size_t bytes = (size_t)(e->p - fields);
-	unsigned count = e->flags & WIRE_EXT8 ? KYMO_FIELDS_MAX : e->flags & WIRE_EXT4 ? 24 : 8;
-	uint64_t left = atomic_load(&f->buffers) & ~(1ull << (from - t->rings));
-
-	for (; left; left &= left - 1) {
-		unsigned b = (unsigned)__builtin_ctzll(left);
-		struct wire_ring *r = cap_ring(t, left);
-		struct wire_event v;
-		struct wire_enc more;
-
-		if (!r)
-			continue;
-		event_of(f, t, b, &v);
-		if (f < t->frames || f >= t->frames + CAP_FRAMES) {
-			activity_external(f, b, &v);
-			cap_note_early(r, f->op, v.start);
-		}
-		wire_begin(&more, r, &v, count);
-		if ((size_t)(more.p - more.start) + bytes > WIRE_RECORD_MAX) {
-			record_bare_in(t, f, b, false); /* optional items made it too long */
-			continue;
-		}
-		memcpy(more.p, fields, bytes);
-		more.p += bytes;
-		more.classes = e->classes;
-		more.classes_hi = e->classes_hi;
-		wire_end(&more, r);
-		cap_count_record(t);
-	}
-}
-
-/* ---- frames left behind ---- */
-
-/* Only a stack pointer of the same stack says anything: signal stacks and coroutines differ. */
-bool core_same_stack(const void *a, const void *b)
-{
-	static _Thread_local const char *low, *high;
-	pthread_attr_t attr;
-	void *base;
-	size_t size;
-
-	if (!high) {
-		high = (const char *)1;
-		if (pthread_getattr_np(pthread_self(), &attr) == 0) {
-			if (pthread_attr_getstack(&attr, &base, &size) == 0) {
-				low = base;
-				high = low + size;
-			}
-			pthread_attr_destroy(&attr);
-		}
-	}
-	return (const char *)a >= low && (const char *)a < high && (const char *)b >= low &&
-	       (const char *)b < high;
-}
-
-/* The innermost call will not return: tools that saw it enter see it exit. */
-static void close_frame(struct cap_thread *t, struct cap_frame *f)
-{
-	if (!f->end) { /* else it was left while a tool was told of its exit */
-		f->end = tick_now();
-		t->current = f->parent;
-		if (atomic_load(&f->callbacks) && f->told)
-			cap_callbacks(f, NULL, CAP_EXIT);
-		record_bare(t, f, true);
-	}
-	t->current = f->parent;
-	if (f->retire)
-		cap_retire(f);
-	atomic_store(&t->depth, (uint32_t)(f - t->frames));
-}
-
-void cap_unwind(struct cap_thread *t, const void *sp)
-{
-	int saved = errno;
-
-	while (atomic_load(&t->depth)) {
-		struct cap_frame *f = &t->frames[atomic_load(&t->depth) - 1];
-
-		if ((const char *)f->sp > (const char *)sp || !core_same_stack(f->sp, sp))
-			break;
-		close_frame(t, f);
-	}
-	errno = saved;
-}
-
-/* The thread ends inside calls (pthread_exit). */
-static void unwind_all(struct cap_thread *t)
-{
-	while (atomic_load(&t->depth))
-		close_frame(t, &t->frames[atomic_load(&t->depth) - 1]);
 }

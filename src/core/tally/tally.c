@@ -162,12 +162,19 @@ __attribute__((noinline)) static struct wire_tally *begin(struct cap_thread *t,
 	return y;
 }
 
-void core_tally_time(struct wire_tally *y, uint64_t duration)
+static inline void add_time(struct wire_tally *y, uint64_t duration)
 {
 	y->total += duration;
-	y->min = duration < y->min ? duration : y->min;
-	y->max = duration > y->max ? duration : y->max;
+	if (cap_unlikely(duration < y->min))
+		y->min = duration;
+	if (cap_unlikely(duration > y->max))
+		y->max = duration;
 	y->histogram[wire_tally_bucket(duration)]++;
+}
+
+void core_tally_time(struct wire_tally *y, uint64_t duration)
+{
+	add_time(y, duration);
 }
 
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f)
@@ -185,8 +192,8 @@ void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_fra
 	y->count++;
 	y->errors += f->has_status;
 	y->self += duration - (f->inside < duration ? f->inside : duration);
-	core_tally_time(y, duration);
+	add_time(y, duration);
 	f->inside = 0;
-	if (f != t->frames && !f[-1].end)
+	if (cap_unlikely(f != t->frames) && !f[-1].end)
 		f[-1].inside += duration;
 }

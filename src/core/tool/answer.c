@@ -30,7 +30,7 @@ kymo_status_t kymo_current_call(kymo_call_info_t *out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (out->size < sizeof(*out))
 		return KYMO_ERROR_INCOMPATIBLE;
-	f = innermost(t, __builtin_frame_address(0));
+	f = innermost(t, cap_sp());
 	if (!f)
 		return KYMO_ERROR_NOT_FOUND;
 	*out = (kymo_call_info_t){.size = sizeof(*out),

@@ -493,7 +493,7 @@ static bool entry_skipped(const struct core_submission *submission, uint32_t i,
 			  kymo_callback_record_t *r, const struct core_subscriber *e,
 			  const void **asked)
 {
-	if (!e->callback && !e->request)
+	if ((!e->callback && !e->request) || !(e->phases & (unsigned)r->phase))
 		return true;
 	if (!submission)
 		return false;
@@ -530,7 +530,11 @@ static bool call_all(struct cap_thread *t, const struct core_subscribers *subscr
 
 void cap_callbacks(struct cap_frame *f, void *args, enum cap_phase phase)
 {
-	core_callbacks(f, args, phase, NULL, NULL, NULL);
+	if (phase == CAP_ENTER &&
+	    !atomic_load_explicit(&f->callbacks, memory_order_relaxed)->enters)
+		f->told = true;
+	else
+		core_callbacks(f, args, phase, NULL, NULL, NULL);
 }
 
 /* Published records say themselves when and where they were. */
@@ -583,7 +587,7 @@ bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 
 	if (!words)
 		words = words_of(t, f, subscribers->count);
-	if (words && (phase == CAP_ENTER || phase == CAP_COMPLETE))
+	if (words && (phase == CAP_ENTER || phase == CAP_COMPLETE || !subscribers->enters))
 		memset(words, 0, subscribers->count * sizeof(*words));
 	if (phase == CAP_COMPLETE) {
 		r.end = core_tick_ns(f->end); /* one look at the clock for both */

@@ -359,10 +359,10 @@ static void write_out(struct producer *p)
 	taken_count = 0;
 }
 
-/* Threads wait while much of the buffer is on its way into the file. */
+/* Threads wait, or the pool grows, while much of it is on its way into the file. */
 static void make_room(struct producer *p)
 {
-	if (!rawfile_fits(&p->file, p->chunk_size) || taken_count >= p->chunk_max / 4)
+	if (!rawfile_fits(&p->file, p->chunk_size) || taken_count >= chunk_count(p) / 2)
 		write_out(p);
 }
 
@@ -379,14 +379,68 @@ static bool has_flight(const uint8_t *chunk, uint32_t bytes)
 	return false;
 }
 
-/* Copies a chunk into the file's pending blocks. The copy is what is checked and written. */
-static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_block_type type)
+static struct raw_block block_of(const struct wire_chunk *h, enum raw_block_type type,
+				 uint32_t committed)
+{
+	return (struct raw_block){.type = (uint16_t)type,
+				  .flags = h->type == WIRE_CHUNK_RECORDS ? raw_early_flags(h->early)
+									 : 0,
+				  .thread = h->thread,
+				  .chunk_type = h->type,
+				  .seq = h->seq,
+				  .first_tick = h->base_tick,
+				  .last_tick = UINT64_MAX,
+				  .raw = committed};
+}
+
+static void note_recorded(struct producer *p, bool recorded)
+{
+	p->recorded |= recorded;
+	if (p->kept)
+		p->kept->counts.recorded = p->recorded;
+}
+
+/* Nobody changes it any more: it is written from where it is, behind the header that was checked. */
+static void lend_chunk(struct producer *p, const struct wire_chunk *c, const struct wire_chunk *h,
+		       uint32_t committed)
+{
+	struct raw_block b = block_of(h, RAW_CHUNK, committed);
+
+	if (rawfile_lend(&p->file, &b, h, sizeof(*h), c + 1))
+		note_recorded(p, committed > h->header_size || h->lost);
+	else
+		p->damaged_chunks++;
+}
+
+/* Lines of its own, or still growing: the copy is what is checked and written. */
+static void copy_chunk(struct producer *p, const struct wire_chunk *c, const struct wire_chunk *h,
+		       uint32_t committed, bool filling, enum raw_block_type type)
+{
+	struct raw_block b = block_of(h, type, committed);
+	uint8_t *to = rawfile_reserve(&p->file, committed);
+	struct wire_chunk after;
+
+	if (!to) {
+		p->damaged_chunks++;
+		return;
+	}
+	memcpy(to, c, committed);
+	memcpy(to, h, sizeof(*h));
+	memcpy(&after, c, sizeof(after));
+	if (filling && !same_chunk(h, &after))
+		return;
+	note_recorded(p,
+		      (h->type == WIRE_CHUNK_RECORDS && (committed > h->header_size || h->lost)) ||
+			      (h->type == WIRE_CHUNK_LIVE && has_flight(to, committed)));
+	rawfile_commit(&p->file, &b);
+}
+
+/* Puts a chunk among the file's pending blocks. */
+static void take_chunk(struct producer *p, uint32_t i, bool filling, enum raw_block_type type)
 {
 	const struct wire_chunk *c = chunk_of(p, i);
-	struct wire_chunk h, after;
+	struct wire_chunk h;
 	uint32_t committed;
-	struct raw_block b;
-	uint8_t *to;
 
 	memcpy(&h, c, sizeof(h));
 	committed = atomic_load_explicit(&h.committed, memory_order_relaxed);
@@ -398,32 +452,14 @@ static void copy_chunk(struct producer *p, uint32_t i, bool filling, enum raw_bl
 	}
 	if (filling && committed == h.header_size && h.lost == 0)
 		return;
-	make_room(p);
-	to = rawfile_reserve(&p->file, committed);
-	if (!to) {
-		p->damaged_chunks++;
-		return;
-	}
-	memcpy(to, c, committed);
 	/* At least what held of the records that are committed: it is said before they are. */
+	atomic_thread_fence(memory_order_acquire);
 	h.early = atomic_load_explicit(&c->early, memory_order_relaxed);
-	memcpy(to, &h, sizeof(h));
-	memcpy(&after, c, sizeof(after));
-	if (filling && !same_chunk(&h, &after))
-		return;
-	p->recorded |= (h.type == WIRE_CHUNK_RECORDS && (committed > h.header_size || h.lost)) ||
-		       (h.type == WIRE_CHUNK_LIVE && has_flight(to, committed));
-	if (p->kept)
-		p->kept->counts.recorded = p->recorded;
-	b = (struct raw_block){.type = (uint16_t)type,
-			       .flags = h.type == WIRE_CHUNK_RECORDS ? raw_early_flags(h.early) : 0,
-			       .thread = h.thread,
-			       .chunk_type = h.type,
-			       .seq = h.seq,
-			       .first_tick = h.base_tick,
-			       .last_tick = UINT64_MAX,
-			       .raw = committed};
-	rawfile_commit(&p->file, &b);
+	make_room(p);
+	if (!filling && h.type == WIRE_CHUNK_RECORDS)
+		lend_chunk(p, c, &h, committed);
+	else
+		copy_chunk(p, c, &h, committed, filling, type);
 }
 
 /*
@@ -572,7 +608,7 @@ static void copy_unfinished(struct producer *p)
 	unsigned n = find_chunks(p, SHM_FILLING, false);
 
 	for (unsigned i = 0; i < n; i++)
-		copy_chunk(p, found[i].chunk, true, RAW_PARTIAL);
+		take_chunk(p, found[i].chunk, true, RAW_PARTIAL);
 }
 
 static unsigned do_pass(struct producer *p, bool all)
@@ -591,7 +627,7 @@ static unsigned do_pass(struct producer *p, bool all)
 	for (unsigned i = 0; i < n; i++) {
 		if (recorder && !claim_chunk(p, &found[i]))
 			continue;
-		copy_chunk(p, found[i].chunk, false, RAW_CHUNK);
+		take_chunk(p, found[i].chunk, false, RAW_CHUNK);
 		taken[taken_count++] = found[i].chunk;
 	}
 	asked = atomic_load(&p->shm->flushed) != flush;
@@ -695,7 +731,7 @@ void producer_finish(struct producer *p, int wait_status, struct drain_totals *t
 	for (unsigned i = 0; i < n; i++) {
 		if (is_already(p, &found[i]))
 			continue;
-		copy_chunk(p, found[i].chunk, true, RAW_CHUNK);
+		take_chunk(p, found[i].chunk, true, RAW_CHUNK);
 		taken[taken_count++] = found[i].chunk; /* which is given back by nobody */
 	}
 	write_out(p);

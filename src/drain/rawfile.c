@@ -11,18 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/file.h"
-#include "base/vec.h"
 #include "drain/scan.h"
 #include "wire/defs.h"
 #include "wire/wire.h"
 
 enum {
-	GATHER = 1 << 20,
-	SPARE = 32 << 10, /* for definitions and the end when no more records are taken */
+	GATHER = 1 << 20,  /* copied, at most */
+	AT_ONCE = 2 << 20, /* written at once, at most: larger writes cost no less */
+	SPARE = 32 << 10,  /* for definitions and the end when no more records are taken */
 	SPARE_MIN = 1 << 10,
 	END_ROOM =
 		12 << 10, /* of that, for the end, and for the manifest once the file is closed */
@@ -180,30 +177,10 @@ bool rawfile_continue(struct rawfile *f, const char *path, struct scan *s)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static uint8_t *batch_reserve(struct raw_batch *b, size_t bytes)
-{
-	size_t more = sizeof(struct raw_block) + bytes;
-
-	if (!vec_reserve(&b->data, &b->room, b->bytes, more))
-		return NULL;
-	return b->data + b->bytes + sizeof(struct raw_block);
-}
-
-static void batch_commit(struct raw_batch *batch, struct raw_block *b)
-{
-	uint8_t *at = batch->data + batch->bytes;
-
-	b->magic = RAW_BLOCK_MAGIC;
-	b->flags &= (uint16_t)~RAW_ZSTD;
-	b->stored = b->raw;
-	b->checksum = XXH3_64bits(at + sizeof(*b), b->raw);
-	memcpy(at, b, sizeof(*b));
-	batch->bytes += sizeof(*b) + b->raw;
-}
-
 bool rawfile_fits(const struct rawfile *f, size_t bytes)
 {
-	return f->pending.bytes + sizeof(struct raw_block) + bytes <= GATHER;
+	return f->pending.used + sizeof(struct raw_block) + bytes <= GATHER &&
+	       f->pending.bytes + sizeof(struct raw_block) + bytes <= AT_ONCE;
 }
 
 uint8_t *rawfile_reserve(struct rawfile *f, size_t bytes)
@@ -218,6 +195,14 @@ void rawfile_commit(struct rawfile *f, struct raw_block *b)
 	batch_commit(&f->pending, b);
 }
 
+bool rawfile_lend(struct rawfile *f, struct raw_block *b, const void *head, size_t head_bytes,
+		  const void *lent)
+{
+	if (f->pending.bytes && !rawfile_fits(f, b->raw))
+		rawfile_flush(f);
+	return batch_lend(&f->pending, b, head, head_bytes, lent);
+}
+
 uint8_t *rawfile_reserve_needed(struct rawfile *f, size_t bytes)
 {
 	return batch_reserve(&f->needed, bytes);
@@ -228,7 +213,7 @@ void rawfile_commit_needed(struct rawfile *f, struct raw_block *b)
 	batch_commit(&f->needed, b);
 }
 
-static void add_block(struct raw_batch *batch, uint16_t type, const void *payload, uint32_t bytes,
+static void add_block(struct batch *batch, uint16_t type, const void *payload, uint32_t bytes,
 		      uint64_t tick)
 {
 	struct raw_block b = {
@@ -281,19 +266,17 @@ static void count_lost(struct rawfile *f, const struct raw_block *b, const uint8
 }
 
 /* `written` bytes of the batch reached the file: keeps whole blocks, counts the others. */
-static void cut_batch(struct rawfile *f, const struct raw_batch *batch, size_t written)
+static void cut_batch(struct rawfile *f, const struct batch *batch, size_t written)
 {
-	size_t at = 0, kept = 0;
+	struct batch_walk w = {0};
+	struct raw_block b;
+	size_t kept = 0;
 
-	while (at < batch->bytes) {
-		struct raw_block b;
-
-		memcpy(&b, batch->data + at, sizeof(b));
-		at += sizeof(b) + b.stored;
-		if (at <= written)
-			kept = at;
+	while (batch_next(batch, &w, &b)) {
+		if (w.end <= written)
+			kept = w.end;
 		else
-			count_lost(f, &b, batch->data + at - b.stored);
+			count_lost(f, &b, batch_payload(batch, &w));
 	}
 	f->bytes += kept;
 	if (written == kept)
@@ -305,9 +288,11 @@ static void cut_batch(struct rawfile *f, const struct raw_batch *batch, size_t w
 }
 
 /* Whole blocks of the batch that have room, in bytes; less than all: errno tells why. */
-static size_t fitting_bytes(struct rawfile *f, const struct raw_batch *batch, uint64_t keep)
+static size_t fitting_bytes(struct rawfile *f, const struct batch *batch, uint64_t keep)
 {
-	size_t allowed = 0, at = 0, whole = 0;
+	size_t allowed = 0, whole = 0;
+	struct batch_walk w = {0};
+	struct raw_block b;
 	int error;
 
 	if (have_room(f, f->bytes + batch->bytes + keep))
@@ -316,20 +301,13 @@ static size_t fitting_bytes(struct rawfile *f, const struct raw_batch *batch, ui
 	for (size_t step = batch->bytes / 2; step >= 512; step /= 2)
 		if (have_room(f, f->bytes + allowed + step + keep))
 			allowed += step;
-	while (at < batch->bytes) {
-		struct raw_block b;
-
-		memcpy(&b, batch->data + at, sizeof(b));
-		at += sizeof(b) + b.stored;
-		if (at > allowed)
-			break;
-		whole = at;
-	}
+	while (batch_next(batch, &w, &b) && w.end <= allowed)
+		whole = w.end;
 	errno = error;
 	return whole;
 }
 
-static void write_batch(struct rawfile *f, struct raw_batch *batch, uint64_t keep, bool refused)
+static void write_batch(struct rawfile *f, struct batch *batch, uint64_t keep, bool refused)
 {
 	size_t room, written = 0;
 	int error = 0;
@@ -340,7 +318,7 @@ static void write_batch(struct rawfile *f, struct raw_batch *batch, uint64_t kee
 	if (room < batch->bytes)
 		error = errno;
 	if (room)
-		written = file_write_all(f->fd, batch->data, room);
+		written = batch_write(batch, f->fd, room);
 	if (written < room)
 		error = errno;
 	if (written < batch->bytes && !f->failed)
@@ -349,7 +327,7 @@ static void write_batch(struct rawfile *f, struct raw_batch *batch, uint64_t kee
 		f->bytes += written;
 	else
 		cut_batch(f, batch, written);
-	batch->bytes = 0;
+	batch_clear(batch);
 }
 
 /*
@@ -379,7 +357,6 @@ void rawfile_close(struct rawfile *f)
 	if (close(f->fd) != 0 && f->failed == 0)
 		f->failed = errno;
 	f->fd = -1;
-	free(f->pending.data);
-	free(f->needed.data);
-	f->pending = f->needed = (struct raw_batch){0};
+	batch_release(&f->pending);
+	batch_release(&f->needed);
 }

@@ -12,13 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "drain/batch.h"
 #include "wire/raw.h"
-
-/* Blocks to be written. */
-struct raw_batch {
-	uint8_t *data;
-	size_t bytes, room;
-};
 
 struct rawfile {
 	int fd;
@@ -27,9 +22,8 @@ struct rawfile {
 	uint64_t bytes;        /* in the file */
 	uint64_t lost_records; /* not written because the file system refused */
 	uint64_t lost_definitions;
-	struct raw_batch
-		needed; /* definitions, the end: written first, and when records are refused */
-	struct raw_batch pending;
+	struct batch needed; /* definitions, the end: written first, and when records are refused */
+	struct batch pending;
 	uint64_t
 		reserved; /* the file system has room for the file up to here; 0: it does not tell */
 	uint64_t limit;   /* RLIMIT_FSIZE */
@@ -62,11 +56,18 @@ bool rawfile_continue(struct rawfile *f, const char *path, struct scan *s);
 uint8_t *rawfile_reserve(struct rawfile *f, size_t bytes);
 void rawfile_commit(struct rawfile *f, struct raw_block *b);
 
-/* The same for a block that goes before all of those. */
+/*
+ * The block whose payload is `head`, which is copied, and the rest of `b->raw` bytes as they are in memory
+ * that stays there until the next flush: `lent`. False: out of memory.
+ */
+bool rawfile_lend(struct rawfile *f, struct raw_block *b, const void *head, size_t head_bytes,
+		  const void *lent);
+
+/* As rawfile_reserve(), for a block that goes before all of those. */
 uint8_t *rawfile_reserve_needed(struct rawfile *f, size_t bytes);
 void rawfile_commit_needed(struct rawfile *f, struct raw_block *b);
 
-/* A payload of so many bytes can be reserved without writing first what is pending. */
+/* So many bytes can be reserved, or lent, without writing first what is pending. */
 bool rawfile_fits(const struct rawfile *f, size_t bytes);
 
 /* Adds a block with that payload; `needed`: as above. */

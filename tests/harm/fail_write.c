@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static long number(const char *name, long otherwise)
@@ -30,14 +31,23 @@ static int is_raw(int fd)
 	return strstr(path, ".kyr") != NULL;
 }
 
-ssize_t write(int fd, const void *data, size_t bytes)
+static int fails(int fd)
 {
 	static long writes;
 
-	if (is_raw(fd) && ++writes >= number("FAIL_AT", 1) &&
-	    writes - number("FAIL_AT", 1) < number("FAIL_COUNT", 1L << 40)) {
-		errno = (int)number("FAIL_WITH", EIO);
-		return -1;
-	}
-	return syscall(SYS_write, fd, data, bytes);
+	if (!is_raw(fd) || ++writes < number("FAIL_AT", 1) ||
+	    writes - number("FAIL_AT", 1) >= number("FAIL_COUNT", 1L << 40))
+		return 0;
+	errno = (int)number("FAIL_WITH", EIO);
+	return 1;
+}
+
+ssize_t write(int fd, const void *data, size_t bytes)
+{
+	return fails(fd) ? -1 : syscall(SYS_write, fd, data, bytes);
+}
+
+ssize_t writev(int fd, const struct iovec *pieces, int count)
+{
+	return fails(fd) ? -1 : syscall(SYS_writev, fd, pieces, count);
 }

@@ -9,3 +9,8 @@ kymo_unit_test(definitions ${CMAKE_CURRENT_SOURCE_DIR}/unit/definitions_test.c
                ${CMAKE_CURRENT_SOURCE_DIR}/support/synth_producer.c
                LIBS kymo_drain kymo_wire kymo_base)
 target_include_directories(test_definitions PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+
+kymo_unit_test(batch ${CMAKE_CURRENT_SOURCE_DIR}/unit/batch_test.c
+               ${CMAKE_CURRENT_SOURCE_DIR}/support/synth_producer.c
+               LIBS kymo_drain kymo_wire kymo_base PkgConfig::XXHASH)
+target_include_directories(test_batch PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -2,7 +2,6 @@
 /* The made-up runtime; see domain.h. */
 #include "domain.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <kymo/kymo.h>
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "capture/opencl/encode.h"
 #include "capture/opencl/thunk.h"
 #include "core/activity/activity.h"
@@ -173,25 +173,20 @@ static void discard_pass(struct shm_header *h)
 	}
 }
 
-static void futex_wait(_Atomic uint32_t *word, uint32_t value)
-{
-	struct timespec t = {0, 50000000};
-
-	syscall(SYS_futex, word, FUTEX_WAIT, value, &t, NULL, 0);
-}
+enum { LOOK_NS = 50000000 };
 
 static void *discard(void *arg)
 {
 	struct shm_header *h = arg;
 
 	for (;;) {
-		uint32_t full = atomic_load(&h->full), flush = atomic_load(&h->flush);
+		uint32_t bell = atomic_load(&h->bell), flush = atomic_load(&h->flush);
 
 		atomic_store(&h->drain_beat, clock_ns(CLOCK_MONOTONIC) / 1000000000u);
 		discard_pass(h);
 		atomic_store(&h->flushed, flush);
-		syscall(SYS_futex, &h->flushed, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-		futex_wait(&h->full, full);
+		futex_wake(&h->flushed, FUTEX_ALL);
+		futex_wait(&h->bell, bell, LOOK_NS);
 	}
 	return NULL;
 }

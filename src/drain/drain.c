@@ -575,8 +575,21 @@ static void finish_dead(struct drain *d)
 
 static void pass(struct drain *d)
 {
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
 	for (struct producer *p = d->producers; p; p = p->next)
-		producer_pass(p);
+		if (producer_calls(p, now))
+			producer_pass(p);
+}
+
+/* Until the first of them has waited long enough, in ms, at most `ms`. */
+static int until_next_pass(const struct drain *d, int ms)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), first = now + (uint64_t)ms * 1000000u;
+
+	for (const struct producer *p = d->producers; p; p = p->next)
+		first = p->next_pass < first ? p->next_pass : first;
+	return first > now ? (int)((first - now + 999999) / 1000000u) : 0;
 }
 
 /* ---- who wants to steer ---------------------------------------------------------------------- */
@@ -642,7 +655,7 @@ static void serve(struct drain *d)
 	struct epoll_event events[EVENTS];
 	int n;
 
-	waiter_wait(&d->waiter, d->producers, timeout);
+	waiter_wait(&d->waiter, d->producers, until_next_pass(d, timeout));
 	n = epoll_wait(d->epoll, events, EVENTS, 0);
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == d->config->listener)

@@ -613,15 +613,17 @@ static void copy_unfinished(struct producer *p)
 
 static unsigned do_pass(struct producer *p, bool all)
 {
-	uint32_t flush = atomic_load(&p->shm->flush);
-	bool recorder = p->shm->overwrite != 0;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	bool asked;
+	bool recorder, asked;
+	uint32_t flush;
 	unsigned n;
 
 	producer_guard(p);
 	producer_beat(p);
-	p->seen_full = atomic_load_explicit(&p->shm->full, memory_order_acquire);
+	p->next_pass = now + PRODUCER_PASS_NS;
+	p->heard = atomic_load_explicit(&p->shm->bell, memory_order_acquire);
+	flush = atomic_load(&p->shm->flush); /* which is raised before the bell is rung */
+	recorder = p->shm->overwrite != 0;
 	all |= !recorder || atomic_load(&p->shm->flushed) != flush;
 	n = find_chunks(p, SHM_FULL, !all);
 	for (unsigned i = 0; i < n; i++) {
@@ -660,12 +662,20 @@ static unsigned pass_chunks(struct producer *p, bool all)
 	return n;
 }
 
+bool producer_calls(const struct producer *p, uint64_t now)
+{
+	producer_guard(p);
+	return atomic_load_explicit(&p->shm->bell, memory_order_relaxed) != p->heard ||
+	       now >= p->next_pass;
+}
+
 unsigned producer_pass(struct producer *p)
 {
 	if (!p->begun) {
 		producer_guard(p);
 		producer_beat(p);
-		p->seen_full = atomic_load_explicit(&p->shm->full, memory_order_acquire);
+		p->next_pass = clock_ns(CLOCK_MONOTONIC) + PRODUCER_PASS_NS;
+		p->heard = atomic_load_explicit(&p->shm->bell, memory_order_acquire);
 		return 0;
 	}
 	return pass_chunks(p, false);

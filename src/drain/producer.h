@@ -34,7 +34,8 @@ struct producer {
 
 	uint32_t asked;     /* of it so far, see struct shm_header */
 	bool hears;         /* the request that is being served */
-	uint32_t seen_full; /* value of shm->full before the last pass */
+	uint32_t heard;     /* value of shm->bell before the last pass */
+	uint64_t next_pass; /* CLOCK_MONOTONIC ns of the next one, if the bell is not rung before */
 	/* The chunk of definitions being filled, and how much of it has been copied. */
 	uint32_t defining; /* SHM_NONE: not known */
 	uint64_t defining_seq;
@@ -93,6 +94,13 @@ bool producer_claim(struct producer *p);
 bool producer_too_late(struct producer *p);
 /* Lets go of one that has not begun, or is finished. */
 void producer_drop(struct producer *p);
+
+enum {
+	PRODUCER_PASS_NS = 250000000
+}; /* as long may a chunk wait for others; the beat is seconds */
+
+/* It has rung, or has had no pass for long. */
+bool producer_calls(const struct producer *p, uint64_t now);
 
 /* Writes all chunks that are full and gives them back. Returns how many. */
 unsigned producer_pass(struct producer *p);

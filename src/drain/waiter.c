@@ -84,7 +84,7 @@ static bool wait_vector(struct waiter *s, const struct producer *producers, int 
 	for (; producers; producers = producers->next) {
 		if (n == WORDS_MAX)
 			return false; /* too many to wait for */
-		words[n++] = word(&producers->shm->full, producers->seen_full);
+		words[n++] = word(&producers->shm->bell, producers->heard);
 	}
 	wait_words(words, n, deadline);
 	return true;

@@ -28,7 +28,7 @@
 #include "wire/wire.h"
 
 #define SHM_MAGIC     0x314d48534f4d594bull /* "KYMOSHM1" */
-#define SHM_VERSION   5u
+#define SHM_VERSION   6u
 #define SHM_THREADS   8192u
 #define SHM_NONE      0xffffffffu
 #define SHM_CHUNK_MAX 32768u /* chunks of a buffer at most */
@@ -90,7 +90,7 @@ struct shm_header {
 	uint32_t chunk_size;
 	uint32_t chunk_max;
 	uint32_t pid;
-	uint32_t wake_threshold; /* the program wakes the drain when this many chunks are FULL */
+	uint32_t wake_threshold; /* the program rings when so many more chunks are FULL */
 	_Atomic uint32_t chunk_count;
 	_Atomic uint32_t state;        /* enum shm_process_state, set by the program */
 	_Atomic uint64_t lost_records; /* by all threads so far */
@@ -102,10 +102,11 @@ struct shm_header {
 
 	/* Separate cache lines: written by different sides. */
 	_Alignas(64) _Atomic uint64_t free_list[2]; /* tag << 32 | chunk number */
-	_Alignas(64) _Atomic uint32_t full;  /* chunks handed over so far (wraps); futex word */
-	_Atomic uint32_t flush;              /* raised by the program to ask for a full pass */
-	_Alignas(64) _Atomic uint32_t freed; /* chunks given back so far (wraps); futex word */
-	_Atomic uint32_t waiters;            /* program threads waiting on `freed` */
+	_Alignas(64) _Atomic uint32_t full;         /* chunks handed over so far (wraps) */
+	_Atomic uint32_t flush; /* raised by the program to ask for a full pass */
+	_Atomic uint32_t bell;  /* futex word: the drain sleeps until it changes, see bell.h */
+	_Alignas(64) _Atomic uint32_t freed;      /* chunks given back so far (wraps); futex word */
+	_Atomic uint32_t waiters;                 /* program threads waiting on `freed` */
 	_Alignas(64) _Atomic uint64_t drain_beat; /* CLOCK_MONOTONIC seconds, kept by the drain */
 	_Atomic uint32_t drain_pid;
 	_Atomic uint32_t flushed;      /* last `flush` value that was served; futex word */

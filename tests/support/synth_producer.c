@@ -3,7 +3,6 @@
 #include "support/synth_producer.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,26 +11,14 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "wire/bell.h"
 
 enum { KEEP_BACK = 2, FOR_EVER = 2000000 /* then it only lives on: a failed test fills no disk */ };
-
-static void futex_wait(_Atomic uint32_t *word, uint32_t value)
-{
-	struct timespec t = {0, 100000000};
-
-	syscall(SYS_futex, word, FUTEX_WAIT, value, &t, NULL, 0);
-}
-
-static void futex_wake(_Atomic uint32_t *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
 
 struct synth_account *synth_account_new(void)
 {
@@ -148,7 +135,7 @@ static void put_chunk(struct writer *w)
 	atomic_store_explicit(&shm_ctl(w->h)[w->chunk].state, SHM_FULL, memory_order_release);
 	full = atomic_fetch_add(&w->h->full, 1) + 1;
 	if (full % 4 == 0)
-		futex_wake(&w->h->full);
+		shm_ring(w->h);
 	w->ring.cur = NULL;
 }
 
@@ -166,9 +153,9 @@ static bool get_chunk(struct writer *w)
 		i = shm_pop(w->h, shm_ctl(w->h), w->s->chunks, SHM_LIST_RECORDS);
 		if (i != SHM_NONE)
 			break;
-		futex_wake(&w->h->full);
 		atomic_fetch_add(&w->h->waiters, 1);
-		futex_wait(&w->h->freed, freed);
+		shm_ring(w->h);
+		futex_wait(&w->h->freed, freed, 100000000);
 		atomic_fetch_sub(&w->h->waiters, 1);
 	}
 	atomic_store(&shm_ctl(w->h)[i].state, SHM_FILLING);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that are written from memory which is somebody else's: where it changes or goes away, the
- * block's checksum says so, and the others are as they were.
+ * Blocks that are written from memory which is somebody else's: where it changes or goes away, the block's
+ * checksum says so, and the others are as they were. And when the drain sleeps.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,15 +11,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "drain/batch.h"
 #include "drain/producer_inside.h"
+#include "drain/waiter.h"
 #include "support/synth_producer.h"
+#include "wire/bell.h"
 
 enum { PAGE = 4096, HEAD = 40, LENT = 3 * PAGE + 100, COPIED = 60 };
 
@@ -224,8 +228,7 @@ static void memory_taken_away_is_damage(void **state)
 	close(lender);
 }
 
-/* ---- what is lent -----------------------------------------------------------------------------
- */
+/* ---- what is lent ----------------------------------------------------------------------------- */
 
 static uint64_t put_chunk(struct shm_header *h, uint32_t i, uint32_t type, uint32_t state)
 {
@@ -245,8 +248,8 @@ static uint64_t put_chunk(struct shm_header *h, uint32_t i, uint32_t type, uint3
 }
 
 /*
- * Chunks of records that were handed over, and no others: those that a thread may be writing to, or
- * whose lines change, are copied, so that what is written is what was checked.
+ * Chunks of records that were handed over, and no others: those that a thread may be writing to, or whose
+ * lines change, are copied, so that what is written is what was checked.
  */
 static void full_chunks_of_records_are_lent(void **state)
 {
@@ -288,6 +291,49 @@ static void full_chunks_of_records_are_lent(void **state)
 	assert_true(file_remove_tree(trace));
 }
 
+/* ---- sleeping -------------------------------------------------------------------------------- */
+
+enum { SHORT_MS = 50, LONG_MS = 120000 };
+
+static uint64_t slept_ms(struct waiter *w, const struct producer *p, int ms)
+{
+	uint64_t before = clock_ns(CLOCK_MONOTONIC);
+
+	waiter_wait(w, p, ms);
+	return (clock_ns(CLOCK_MONOTONIC) - before) / 1000000u;
+}
+
+/* Chunks that are handed over meanwhile do not keep the drain awake; the bell does. */
+static void sleeps_until_the_bell(void **state)
+{
+	struct shm_header *h =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct producer p = {.shm = h, .bytes = PAGE, .heard = 7, .next_pass = UINT64_MAX};
+	struct waiter w;
+
+	assert_ptr_not_equal(h, MAP_FAILED);
+	atomic_store(&h->bell, 7);
+	waiter_init(&w, epoll_create1(EPOLL_CLOEXEC));
+	if (!w.vector)
+		skip(); /* it looks every two milliseconds */
+	atomic_fetch_add(&h->full, 31);
+	assert_false(producer_calls(&p, 1));
+	assert_true(slept_ms(&w, &p, SHORT_MS) >= SHORT_MS);
+	shm_ring(h);
+	assert_true(producer_calls(&p, 1));
+	assert_true(slept_ms(&w, &p, LONG_MS) < LONG_MS);
+	munmap(h, PAGE);
+}
+
+static void waited_long_enough(void **state)
+{
+	struct shm_header h = {0};
+	struct producer p = {.shm = &h, .bytes = sizeof(h), .next_pass = 1000};
+
+	assert_false(producer_calls(&p, 999));
+	assert_true(producer_calls(&p, 1000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +343,8 @@ int main(void)
 		cmocka_unit_test(changed_memory_is_one_damaged_block),
 		cmocka_unit_test(memory_taken_away_is_damage),
 		cmocka_unit_test(full_chunks_of_records_are_lent),
+		cmocka_unit_test(sleeps_until_the_bell),
+		cmocka_unit_test(waited_long_enough),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

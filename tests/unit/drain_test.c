@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "unit/drain_support.h"
+#include "wire/bell.h"
 #include "wire/live.h"
 
 static struct synth producer(const struct test_drain *d, struct synth_account *a)
@@ -419,8 +420,7 @@ static void shrink(const struct synth *s)
 		_exit(91);
 	/* The header is still there: ring until the drain has looked. */
 	for (int i = 0; i < 2000; i++) {
-		atomic_fetch_add(&h->full, 1);
-		syscall(SYS_futex, &h->full, 1, 1, NULL, NULL, 0);
+		shm_ring(h);
 		sched_yield();
 	}
 	_exit(0);
@@ -643,7 +643,7 @@ static void obtained_chunk_shows_nothing(void **state)
 			_exit(90);
 		synth_write(&s, h);
 		while (atomic_load(&h->freed) == 0)
-			syscall(SYS_futex, &h->full, 1, 1, NULL, NULL, 0);
+			shm_ring(h);
 		i = shm_pop(h, shm_ctl(h), s.chunks, SHM_LIST_RECORDS);
 		atomic_store(&shm_ctl(h)[i].state, SHM_FILLING);
 		_exit(0);
@@ -655,6 +655,57 @@ static void obtained_chunk_shows_nothing(void **state)
 	assert_good(&c);
 	assert_int_equal(c.all, 10);
 	assert_int_equal(c.chunks, 1);
+	test_drain_remove(&d);
+}
+
+/* ---- whose turn it is ------------------------------------------------------------------------ */
+
+/* Nobody is told. */
+static void hand_over(struct shm_header *h, uint32_t i)
+{
+	struct wire_chunk *w = shm_chunk(h, i);
+
+	*w = (struct wire_chunk){.magic = WIRE_CHUNK_MAGIC,
+				 .version = WIRE_VERSION,
+				 .header_size = sizeof(*w),
+				 .type = WIRE_CHUNK_RECORDS,
+				 .thread = 1,
+				 .committed = sizeof(*w),
+				 .lost = 1};
+	atomic_store(&shm_ctl(h)[i].state, SHM_FULL);
+	atomic_fetch_add(&h->full, 1);
+}
+
+static bool is_taken(const struct shm_header *h)
+{
+	return atomic_load(&h->freed) == 1;
+}
+
+/* One chunk is not worth waking the drain; but it is taken soon, whoever keeps the drain busy. */
+static void quiet_beside_a_loud_one(void **state)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + 120000000000ull;
+	struct shm_header *loud, *quiet;
+	struct test_drain d;
+	int memfd, status;
+	struct synth s;
+
+	test_drain_start(&d, (struct test_drain_options){0});
+	s = producer(&d, *state);
+	loud = synth_connect(&s, &memfd, &status);
+	assert_non_null(loud);
+	close(memfd);
+	quiet = synth_connect(&s, &memfd, &status);
+	assert_non_null(quiet);
+	close(memfd);
+	hand_over(quiet, 20);
+	while (!is_taken(quiet) && clock_ns(CLOCK_MONOTONIC) < deadline)
+		shm_ring(loud);
+	assert_true(is_taken(quiet));
+	kill(d.pid, SIGKILL);
+	reap(d.pid);
+	munmap(loud, loud->bytes);
+	munmap(quiet, quiet->bytes);
 	test_drain_remove(&d);
 }
 
@@ -847,6 +898,7 @@ int main(void)
 		cmocka_unit_test(obtained_chunk_shows_nothing),
 		cmocka_unit_test(last_image_counts),
 		cmocka_unit_test(death_is_told),
+		cmocka_unit_test(quiet_beside_a_loud_one),
 		cmocka_unit_test(full_file_ends_at_a_block),
 		cmocka_unit_test(launcher_dies),
 		cmocka_unit_test(orphan_lives_as_long_as_its_producers),

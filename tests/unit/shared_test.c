@@ -199,12 +199,27 @@ static int register_once(void **state)
 	return 0;
 }
 
+/* Handing over is not worth a system call, and a switch to the drain, each time. */
+static void test_rings_for_many_chunks(void **state)
+{
+	enum { CHUNKS = 70, TIMES = 16 }; /* of 128 */
+	struct side s = {0};
+	kymo_context_t c = begin(&s);
+
+	while (atomic_load(&s.shm->full) < CHUNKS)
+		t_call(T_CALL, 1, NULL, NULL);
+	assert_int_equal(atomic_load(&s.shm->bell), atomic_load(&s.shm->full) / TIMES);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calls_and_work_go_on),
 		cmocka_unit_test(test_of_two_one_goes),
 		cmocka_unit_test(test_many_come_and_go),
+		cmocka_unit_test(test_rings_for_many_chunks),
 	};
 
 	return cmocka_run_group_tests(tests, register_once, NULL);

@@ -7,6 +7,7 @@
 #include "core/deliver/deliver.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
+#include "wire/bell.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -121,7 +122,7 @@ static bool begin_early(struct core_buffer *b) REQUIRES(core_live->configure)
 	b->pool = early[b->index];
 	early[b->index] = NULL;
 	core_pool_begin(b->pool);
-	futex_wake(&b->pool->shm->full, 1);
+	shm_ring(b->pool->shm);
 	return true;
 }
 
@@ -309,7 +310,7 @@ uint32_t core_buffer_flush(struct core_buffer *b)
 	if (b->pool->reader)
 		core_deliver_wake(b->pool);
 	else
-		futex_wake(&b->pool->shm->full, 1);
+		shm_ring(b->pool->shm);
 	return ticket;
 }
 
@@ -346,6 +347,6 @@ void core_buffers_finalize(void)
 		if (!b->used || !b->ready || core_buffer_private(b))
 			continue;
 		atomic_store(&b->pool->shm->state, SHM_FINALIZED);
-		futex_wake(&b->pool->shm->full, 1);
+		shm_ring(b->pool->shm);
 	}
 }

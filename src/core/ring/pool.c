@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "core/deliver/deliver.h"
 #include "core/ring/ring.h"
+#include "wire/bell.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 #define GROW_CHUNKS   64u /* 2 MiB */
 #define KEEP_BACK     8u  /* chunks only definitions may use */
 #define WAKE_CHUNKS   8u
+#define WAKE_SHARED   32u /* a drain is another process: each wake-up costs some 20 us */
 #define READER_DEAD_S 5u
 #define LOOK_NS       50000000u /* longest sleep without looking whether the drain lives */
 
@@ -225,8 +227,17 @@ static struct core_pool *pool_new(uint32_t size, uint32_t chunks)
 	p->chunk_size = CORE_CHUNK_BYTES;
 	p->chunk_max = chunks;
 	p->size = size;
-	p->wake_threshold = WAKE_CHUNKS < size / 2 ? WAKE_CHUNKS : size / 2;
 	return p;
+}
+
+/* Chunks handed over that are worth waking who takes them; most of the pool is left meanwhile. */
+static uint32_t wake_threshold(uint32_t size, bool shared)
+{
+	uint32_t few = WAKE_CHUNKS < size / 2 ? WAKE_CHUNKS : size / 2, n = size / 8;
+
+	if (!shared || n < few)
+		return few;
+	return n < WAKE_SHARED ? n : WAKE_SHARED;
 }
 
 static void place(struct core_pool *p, struct shm_header *shm, size_t mapped,
@@ -267,6 +278,7 @@ static struct core_pool *create(uint32_t size, uint32_t chunks, int *memfd, bool
 	if (!p)
 		return NULL;
 	p->kept_back = memfd ? KEEP_BACK : 0; /* private buffers hold no definitions */
+	p->wake_threshold = wake_threshold(size, memfd != NULL);
 	if (!pool_map(p, first, memfd, early)) {
 		munmap(p, p->own);
 		return NULL;
@@ -595,9 +607,9 @@ static uint32_t get(struct core_pool *p, enum shm_list list, uint64_t wait_ns)
 		if (now >= deadline)
 			return SHM_NONE;
 		waiting = tick_now();
-		if (!p->reader)
-			futex_wake(&h->full, 1);
 		atomic_fetch_add(&h->waiters, 1);
+		if (!p->reader)
+			shm_ring(h);
 		/* Who waits for a drain that has been killed is woken by nobody. */
 		futex_wait(&h->freed, freed, deadline - now < LOOK_NS ? deadline - now : LOOK_NS);
 		atomic_fetch_sub(&h->waiters, 1);
@@ -653,5 +665,5 @@ void core_pool_put(struct core_pool *p, uint32_t chunk)
 	if (p->reader && (int32_t)(full - atomic_load(&h->wake_at)) >= 0)
 		core_deliver_wake(p);
 	else if (!p->reader && (threshold <= 1 || full % threshold == 0))
-		futex_wake(&h->full, 1);
+		shm_ring(h);
 }

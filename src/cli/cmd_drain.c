@@ -125,7 +125,7 @@ static int run_drain(int argc, char **argv)
 		place_remove(place); /* whoever asked is gone */
 		return CLI_FAILURE;
 	}
-	drain_detach(c.listener, c.listener);
+	drain_detach(&c);
 	return drain_keep(&c) == 0 ? CLI_OK : CLI_FAILURE;
 }
 

@@ -42,6 +42,7 @@ struct run {
 	char socket[PLACE_SOCKET];
 	char local[PATH_MAX]; /* where raw files lie until the end, "": in the trace */
 	struct manifest manifest;
+	struct node node;
 	struct launch_environment environment;
 	bool read;  /* the trace was read, and then: */
 	bool lossy; /* what `kymo summary --strict` would say */
@@ -167,6 +168,22 @@ static bool make_place(struct run *r, struct text *error)
 	return false;
 }
 
+/* The node's drain, which another launcher of the job may have started. */
+static bool find_node(struct run *r, struct text *error)
+{
+	char local[PATH_MAX];
+
+	if (!node_find(&r->node, r->trace, r->options, &r->manifest, r->socket, local)) {
+		text_addf(error, "trace directory \"%s\": %s", r->trace, strerror(errno));
+		return false;
+	}
+	if (r->node.joined < 0)
+		return true;
+	drop_local(r);
+	memcpy(r->local, local, sizeof(r->local));
+	return true;
+}
+
 static void print_plan(const struct run *r)
 {
 	struct text t = {0};
@@ -219,7 +236,7 @@ static int prepare_run(struct run *r)
 	}
 	if (!make_local(r, &error))
 		return report_error(&error, CLI_FAILURE);
-	if (!trace_make(r->trace, r->options, r->argv[0], &r->manifest, &error)) {
+	if (!trace_make(r->trace, r->options, r->argv[0], &r->manifest, &r->node.meeting, &error)) {
 		drop_local(r);
 		return report_error(&error, CLI_FAILURE);
 	}
@@ -227,6 +244,10 @@ static int prepare_run(struct run *r)
 	place_sweep();
 	if (!check_room(r->trace, &error) || !make_place(r, &error))
 		return report_error(&error, CLI_FAILURE);
+	if (!find_node(r, &error)) {
+		place_remove(r->socket);
+		return report_error(&error, CLI_FAILURE);
+	}
 	if (!environment_make(&r->environment, &run_options_table, r->program.path, r->trace,
 			      r->socket, &error)) {
 		place_remove(r->socket);
@@ -534,9 +555,10 @@ static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 static int not_executed(struct run *r, struct outcome *out)
 {
 	launch_finish(out, 5);
-	if (r->traced)
-		file_remove_tree(r->trace);
-	drop_local(r);
+	if (r->traced && !r->manifest.job.id[0])
+		file_remove_tree(r->trace); /* else others record there */
+	if (r->node.joined < 0)
+		drop_local(r);
 	cli_error("\"%s\" cannot be executed: %s", r->program.path, strerror(out->exec_error));
 	return out->exec_error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
@@ -575,6 +597,7 @@ static int run_program(struct run *r)
 			   .manifest = &r->manifest,
 			   .compress = !r->options->no_compress,
 			   .local = r->local[0] ? r->local : NULL,
+			   .node = r->node,
 			   .telemetry_ns = (uint64_t)r->options->telemetry_ms * 1000000u};
 	struct outcome out;
 	int status;
@@ -585,7 +608,8 @@ static int run_program(struct run *r)
 		return status;
 	if (!launch(&l, &out)) {
 		cli_error("the program cannot be started: %s", strerror(errno));
-		drop_local(r);
+		if (r->node.joined < 0)
+			drop_local(r);
 		return CLI_FAILURE;
 	}
 	if (out.exec_error)

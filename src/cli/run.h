@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "drain/control.h"
 #include "drain/manifest.h"
+#include "drain/place.h"
 #include "launch/launch.h"
 
 /* As the shell has them. */
@@ -36,10 +37,12 @@ bool program_names(const char *path, const char *text);
 
 /*
  * Makes the trace directory with raw/ in it and a manifest that says "recording"; fills m->path.
- * Ranks of one job share it. False: `error` says why.
+ * Ranks of one job share it: whoever finds it made has no manifest in it yet, m->path is "". Who makes
+ * it is the first of its node, and has the name in *meeting where the others meet (node_meet); else
+ * -1. False: `error` says why.
  */
 bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *program,
-		struct manifest *m, struct text *error);
+		struct manifest *m, int *meeting, struct text *error);
 
 /*
  * Waits until `ranks` launchers of the job have written their manifests: a bounded time for those that
@@ -49,6 +52,25 @@ unsigned trace_await_ranks(const char *path, unsigned ranks, int ms);
 
 /* Processes that reached no drain and said so themselves; *error: errno of the first. */
 unsigned trace_unrecorded(const char *path, int *error);
+
+/* ---- run_node.c ---- */
+
+/* The launchers of a job on one node have one drain. */
+struct node {
+	int meeting; /* the drain that is started listens there for others; -1 */
+	int joined;  /* to the drain that another has started; -1: one is to be started */
+};
+
+/* Where the launchers that record into `trace` meet, taken; -1: errno. */
+int node_take(const char *trace, const struct run_options *o, const struct manifest *m);
+
+/*
+ * Finds the node's drain, or who has to start it, and writes the manifest of one that is to be started.
+ * `meeting` is trace_make()'s, `socket` the place of this launcher, which may be another afterwards.
+ * `local` is the folder for raw files of a drain that is joined. False: errno tells.
+ */
+bool node_find(struct node *n, const char *trace, const struct run_options *o, struct manifest *m,
+	       char socket[PLACE_SOCKET], char local[PATH_MAX]);
 
 /* ---- run_environment.c ---- */
 
@@ -73,6 +95,7 @@ struct launch {
 	bool compress;
 	uint64_t telemetry_ns; /* between readings; 0: none */
 	const char *local;     /* folder of collect_begin(), or NULL */
+	struct node node;
 };
 
 struct outcome {
@@ -88,7 +111,8 @@ struct outcome {
 	int unrecorded_error; /* errno of the first of them */
 	int control;          /* to the drain, for launch_finish(); -1 */
 	int program;          /* pid, not yet waited for */
-	int drain;            /* pid */
+	int drain;            /* pid; 0: somebody else's */
+	bool shared;          /* it may go on for other launchers */
 };
 
 /* Starts drain and program, passes signals on, returns when the program has ended. False: errno. */

@@ -69,7 +69,10 @@ static void await_exit(int pid, int pidfd)
 static void attend_program(const struct launch *l, int output, int ready, int program,
 			   void (*tell)(void *, struct outcome *), void *data)
 {
-	struct outcome out = {.control = -1, .drain = -1, .program = program};
+	struct outcome out = {.control = -1,
+			      .drain = -1,
+			      .program = program,
+			      .shared = l->node.joined >= 0 || l->node.meeting >= 0};
 	int pidfd;
 
 	setsid();

@@ -51,10 +51,13 @@ struct launcher {
 
 int launch_drain(const struct launch *l, int *control)
 {
-	int pair[2], listener = drain_listen(l->socket), saved;
+	int pair[2], listener, saved;
 	pid_t pid;
 
-	*control = -1;
+	*control = l->node.joined;
+	if (*control >= 0)
+		return 0;
+	listener = drain_listen(l->socket);
 	if (listener < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -64,15 +67,19 @@ int launch_drain(const struct launch *l, int *control)
 	}
 	pid = fork();
 	if (pid == 0) {
-		struct drain_config c = {l->trace,    l->socket,   listener, pair[1],
-					 l->compress, l->manifest, l->local};
+		struct drain_config c = {l->trace,    l->socket,
+					 listener,    pair[1],
+					 l->compress, l->manifest,
+					 l->local,    l->node.meeting >= 0 ? l->node.meeting : 0};
 
-		drain_detach(listener, pair[1]);
+		drain_detach(&c);
 		_exit(drain_keep(&c));
 	}
 	saved = errno;
 	close(listener);
 	close(pair[1]);
+	if (l->node.meeting >= 0)
+		close(l->node.meeting); /* it ends with the drain */
 	if (pid < 0) {
 		close(pair[0]);
 		place_remove(l->socket);
@@ -91,12 +98,18 @@ void launch_tell_drain(int control, enum drain_message_type type, int pid, int s
 		send(control, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
+/* A drain that went on in the place of another may have greeted again. */
+static bool is_told(const struct drain_message *m, ssize_t n)
+{
+	return n == (ssize_t)sizeof(*m) && m->type >= DRAIN_BUSY && m->type <= DRAIN_DONE;
+}
+
 static void hear_drain(struct launcher *s)
 {
 	struct drain_message m;
 	ssize_t n = recv(s->control, &m, sizeof(m), MSG_DONTWAIT);
 
-	if (n == (ssize_t)sizeof(m)) {
+	if (is_told(&m, n)) {
 		s->out->totals = m.totals;
 		s->out->drained = m.type == DRAIN_EMPTY || m.type == DRAIN_DONE;
 		s->busy = m.type == DRAIN_BUSY;
@@ -297,6 +310,7 @@ bool launch(const struct launch *l, struct outcome *out)
 
 	memset(out, 0, sizeof(*out));
 	out->control = -1;
+	out->shared = l->node.joined >= 0 || l->node.meeting >= 0;
 	block_signals(&s);
 	if (l->socket)
 		s.drain = launch_drain(l, &s.control);
@@ -339,23 +353,47 @@ void launch_await_drain(struct outcome *out)
 	out->control = s.control;
 }
 
+/* A drain that has others to record only hangs up, the last launcher sees it end. */
+static void await_hangup(int control, uint64_t deadline)
+{
+	struct drain_message m;
+	uint64_t now;
+	ssize_t n = 1;
+
+	while (n != 0 && (now = clock_ns(CLOCK_MONOTONIC)) < deadline) {
+		struct pollfd p = {control, POLLIN, 0};
+
+		if (poll(&p, 1, (int)((deadline - now) / 1000000u) + 1) <= 0)
+			return;
+		n = recv(control, &m, sizeof(m), MSG_DONTWAIT);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return;
+	}
+}
+
 void launch_finish(struct outcome *out, unsigned seconds)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + seconds * 1000000000ull, now;
 	struct drain_message m;
 	bool done = false;
+	ssize_t n;
 
 	while (!done && out->control >= 0 && (now = clock_ns(CLOCK_MONOTONIC)) < deadline) {
 		struct pollfd p = {out->control, POLLIN, 0};
 
 		if (poll(&p, 1, (int)((deadline - now) / 1000000u) + 1) <= 0)
 			break;
-		if (recv(out->control, &m, sizeof(m), MSG_DONTWAIT) != (ssize_t)sizeof(m))
+		n = recv(out->control, &m, sizeof(m), MSG_DONTWAIT);
+		if (n != (ssize_t)sizeof(m))
 			break;
+		if (!is_told(&m, n))
+			continue;
 		out->totals = m.totals;
 		done = m.type == DRAIN_DONE;
 	}
-	if (done)
+	if (done && out->shared)
+		await_hangup(out->control, deadline);
+	else if (done)
 		waitpid(out->drain, NULL, 0);
 	if (out->control >= 0)
 		close(out->control);

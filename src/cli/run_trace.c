@@ -43,17 +43,9 @@ static bool build_directory(char *tmp, struct manifest *m)
 		return false;
 	snprintf(raw, sizeof(raw), "%.*s/raw", PATH_MAX - 8, tmp);
 	snprintf(m->path, sizeof(m->path), "%.*s/manifest.json", PATH_MAX - 16, tmp);
+	manifest_no_launchers(m);
+	manifest_launcher(m, m->job.rank, 0, -1, false, NULL);
 	return mkdir(raw, 0700) == 0 && manifest_write(m, NULL);
-}
-
-/* Another rank was first: this one's manifest lies beside that rank's. */
-static bool join_job_trace(const char *path, struct manifest *m, struct text *error)
-{
-	manifest_join(m, path);
-	if (manifest_write(m, NULL))
-		return true;
-	text_addf(error, "trace directory \"%s\": %s", path, strerror(errno));
-	return false;
 }
 
 /* In one step: while it was emptied where it is, another rank could put the new one there. */
@@ -128,7 +120,8 @@ static int move_into_place(const char *tmp, const char *path, const struct run_o
 	trace_look(path, &found);
 	if (trace_is_of(&found, &m->job) && trace_is_own(path)) {
 		file_remove_tree(tmp);
-		return join_job_trace(path, m, error) ? 1 : -1;
+		m->path[0] = '\0';
+		return 1;
 	}
 	if (trace_is_of(&found, &m->job) && o->output) {
 		text_addf(error,
@@ -189,11 +182,12 @@ static bool temporary_path(char tmp[PATH_MAX], const struct run_options *o, cons
 }
 
 bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *program,
-		struct manifest *m, struct text *error)
+		struct manifest *m, int *meeting, struct text *error)
 {
 	char tmp[PATH_MAX];
 	int done = 0;
 
+	*meeting = -1;
 	if (!temporary_path(tmp, o, program, m)) {
 		text_add(error, "the name of the trace directory is too long");
 		return false;
@@ -205,8 +199,14 @@ bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *pr
 		file_remove_tree(tmp);
 		return false;
 	}
+	/* While nobody else knows it. */
+	*meeting = m->job.id[0] ? node_take(tmp, o, m) : -1;
 	for (int attempt = 0; done == 0 && attempt < AWAIT_MS / AWAIT_STEP_MS + 3; attempt++)
 		done = try_place(tmp, path, o, program, m, attempt, error);
+	if ((done != 1 || !m->path[0]) && *meeting >= 0) {
+		close(*meeting);
+		*meeting = -1;
+	}
 	if (done == 1)
 		return true;
 	if (!error->length)
@@ -215,7 +215,31 @@ bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *pr
 	return false;
 }
 
-/* Launchers that have written a manifest, and those of them that are not done. */
+static unsigned count_words(const char *text, const char *word)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, word)); text += strlen(word))
+		n++;
+	return n;
+}
+
+/* A manifest lists the launchers that it is of; one without a job is of one. */
+static void count_launchers(const char *manifest, unsigned *all, unsigned *recording)
+{
+	unsigned open = count_words(manifest, "\n    {\"launcher\": \"recording\""),
+		 done = count_words(manifest, "\n    {\"launcher\": \"complete\"");
+
+	if (open + done == 0) {
+		++*all;
+		*recording += strstr(manifest, "\"state\": \"recording\"") != NULL;
+		return;
+	}
+	*all += open + done;
+	*recording += open;
+}
+
+/* Launchers that the manifests tell of, and those of them that are not done. */
 static void count_manifests(const char *path, unsigned *all, unsigned *recording)
 {
 	struct dirent *e;
@@ -231,8 +255,8 @@ static void count_manifests(const char *path, unsigned *all, unsigned *recording
 			continue;
 		snprintf(file, sizeof(file), "%.*s/%s", PATH_MAX - 300, path, e->d_name);
 		text = file_read_regular(file, NULL);
-		++*all;
-		*recording += text && strstr(text, "\"state\": \"recording\"");
+		if (text)
+			count_launchers(text, all, recording);
 		free(text);
 	}
 	if (d)

@@ -20,6 +20,7 @@ struct drain_config {
 	bool compress;
 	struct manifest *manifest;
 	const char *local; /* folder of collect_begin(), where files lie until the end; or NULL */
+	int meeting;       /* where other launchers of the job come (meet.h); 0: nowhere */
 };
 
 /* Listening SOCK_SEQPACKET socket, for this user only. -1: errno tells. */
@@ -33,10 +34,10 @@ int drain_listen(const char *path);
 void drain_control_prefix(char *out, size_t size);
 
 /*
- * Makes this process fit to be a drain: own session, no terminal, no descriptors but the two, all
- * CPUs, signals that end programs ignored.
+ * Makes this process fit to be a drain: own session, no terminal, no descriptors but those of
+ * `config`, all CPUs, signals that end programs ignored.
  */
-void drain_detach(int keep1, int keep2);
+void drain_detach(const struct drain_config *config);
 
 enum drain_task {
 	DRAIN_BEGIN,

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "drain/control.h"
+#include "drain/place.h"
 #include "wire/raw.h"
 #include "wire/shm.h"
 
@@ -34,7 +35,10 @@ enum journal_type {
 	JOURNAL_STEER,      /* struct journal_steer */
 	JOURNAL_COLLECTING, /* uint32_t number of the finished file; where it goes to */
 	JOURNAL_GREETED,    /* uint32_t: there was no room for it, and it had lost nothing yet */
-	JOURNAL_PHASE       /* uint32_t enum journal_phase */
+	JOURNAL_SESSION,    /* struct journal_session; JSON: a launcher has joined */
+	JOURNAL_TURN,  /* uint32_t: number of the session that the entries are of from here on */
+	JOURNAL_ENDED, /* nothing: that session */
+	JOURNAL_PHASE  /* uint32_t enum journal_phase */
 };
 
 enum journal_phase {
@@ -84,6 +88,12 @@ struct journal_refused {
 struct journal_program {
 	int32_t pid, fd;
 	bool gone;
+};
+
+struct journal_session {
+	uint32_t number, rank;
+	int32_t listener, control, held;
+	char socket[PLACE_SOCKET];
 };
 
 struct journal_steer {

@@ -50,7 +50,8 @@ static uint64_t bytes_of(const struct manifest *m, const char *name)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-void manifest_process(struct manifest *m, int pid, const char *file, const struct raw_end *end)
+void manifest_process(struct manifest *m, int pid, uint32_t rank, const char *file,
+		      const struct raw_end *end)
 {
 	static const char *const names[] = MANIFEST_ENDS;
 	const char *slash = strrchr(file, '/');
@@ -67,6 +68,8 @@ void manifest_process(struct manifest *m, int pid, const char *file, const struc
 		  end->how < sizeof(names) / sizeof(names[0]) ? names[end->how] : "?", end->status,
 		  end->lost_records, end->unwritten_records, end->no_memory_records,
 		  end->dropped_records, end->lost_definitions, end->overwritten_records);
+	if (m->job.id[0] && rank != JOB_UNKNOWN)
+		text_addf(&m->processes, ", \"rank\": %u", rank);
 	if (bytes)
 		text_addf(&m->processes, ", \"bytes\": %" PRIu64, bytes);
 	text_add(&m->processes, "}");
@@ -86,7 +89,7 @@ void manifest_error(struct manifest *m, const char *format, ...)
 	text_add_json(&m->errors, text);
 }
 
-static void add_words(struct text *t, char *const *words)
+void manifest_words(struct text *t, char *const *words)
 {
 	text_add(t, "[");
 	for (size_t i = 0; words && words[i]; i++) {
@@ -120,13 +123,47 @@ static void add_job(struct text *t, const struct job *job)
 	text_add(t, "},\n");
 }
 
+static void add_status(struct text *t, int pid, int status)
+{
+	text_addf(t, "\"pid\": %d", pid);
+	if (status != -1 && WIFSIGNALED(status))
+		text_addf(t, ", \"signal\": %d", WTERMSIG(status));
+	else if (status != -1)
+		text_addf(t, ", \"status\": %d", WEXITSTATUS(status));
+}
+
+void manifest_no_launchers(struct manifest *m)
+{
+	m->launchers.length = 0;
+}
+
+void manifest_launcher(struct manifest *m, uint32_t rank, int pid, int status, bool complete,
+		       const char *command)
+{
+	struct text *t = &m->launchers;
+
+	if (!m->job.id[0])
+		return;
+	text_addf(t, "%s\n    {\"launcher\": \"%s\", ", t->length ? "," : "",
+		  complete ? "complete" : "recording");
+	if (rank != JOB_UNKNOWN)
+		text_addf(t, "\"rank\": %u, ", rank);
+	add_status(t, pid, status);
+	if (command)
+		text_addf(t, ", \"command\": %s", command);
+	text_add(t, "}");
+}
+
+static void add_launchers(struct text *t, const struct manifest *m)
+{
+	if (m->launchers.length)
+		text_addf(t, "  \"launchers\": [%s\n  ],\n", m->launchers.s);
+}
+
 static void add_program(struct text *t, const struct manifest *m)
 {
-	text_addf(t, "  \"program\": {\"pid\": %d", m->pid);
-	if (m->status != -1 && WIFSIGNALED(m->status))
-		text_addf(t, ", \"signal\": %d", WTERMSIG(m->status));
-	else if (m->status != -1)
-		text_addf(t, ", \"status\": %d", WEXITSTATUS(m->status));
+	text_add(t, "  \"program\": {");
+	add_status(t, m->pid, m->status);
 	if (m->untraced) {
 		text_add(t, ", \"untraced\": ");
 		text_add_json(t, m->untraced);
@@ -182,9 +219,9 @@ bool manifest_write(const struct manifest *m, const struct drain_totals *totals)
 		  "{\n  \"format\": \"kymo trace\",\n  \"version\": 1,\n  \"kymo\": \"%s\",\n"
 		  "  \"state\": \"%s\",\n  \"command\": ",
 		  KYMO_VERSION, totals ? "complete" : "recording");
-	add_words(&t, m->command);
+	manifest_words(&t, m->command);
 	text_add(&t, ",\n  \"environment\": ");
-	add_words(&t, m->environment);
+	manifest_words(&t, m->environment);
 	text_add(&t, ",\n  \"cwd\": ");
 	text_add_json(&t, m->cwd);
 	text_add(&t, ",\n  \"hostname\": ");
@@ -199,6 +236,7 @@ bool manifest_write(const struct manifest *m, const struct drain_totals *totals)
 	}
 	add_restarts(&t, m);
 	add_program(&t, m);
+	add_launchers(&t, m);
 	text_addf(&t, "  \"processes\": [%s%s],\n", m->processes.s ? m->processes.s : "",
 		  m->processes.s ? "\n  " : "");
 	text_addf(&t, "  \"errors\": [%s]\n}\n", m->errors.s ? m->errors.s : "");

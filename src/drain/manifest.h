@@ -2,8 +2,9 @@
 /*
  * manifest.json of a trace: what ran, where, how, and the totals of what was lost. The launcher
  * writes it before the program starts, the drain once everything is in the trace. Where several
- * launchers of one job share a trace, each but the first has manifest-HOST-PID-TOKEN.json beside it;
- * each tells of its own processes, `kymo info` of all.
+ * drains of one job share a trace, as on several nodes, each but the first has
+ * manifest-HOST-PID-TOKEN.json beside it while it records; each tells of its own processes, `kymo info`
+ * of all.
  */
 #ifndef DRAIN_MANIFEST_H
 #define DRAIN_MANIFEST_H
@@ -30,7 +31,8 @@ struct manifest {
 	uint32_t restarts;                      /* of its drain ... */
 	int32_t restart_signal, restart_status; /* ... because of this, each time; 0: of several */
 	const char *untraced;                   /* why the program could not be traced, or NULL */
-	struct text processes;                  /* JSON objects, comma separated */
+	struct text launchers;                  /* of a job; JSON objects, comma separated */
+	struct text processes;                  /* the same */
 	struct text errors;                     /* JSON strings, comma separated */
 };
 
@@ -40,11 +42,29 @@ void manifest_init(struct manifest *m);
 /* Another launcher's lies in the trace: this one's gets a name beside it that no other has. */
 void manifest_join(struct manifest *m, const char *trace);
 
-void manifest_process(struct manifest *m, int pid, const char *file, const struct raw_end *end);
+/*
+ * In a job: a launcher whose processes are in this manifest, with its rank, program (0: not known yet),
+ * wait status (-1), and command (JSON, NULL: the manifest's own).
+ */
+void manifest_no_launchers(struct manifest *m);
+void manifest_launcher(struct manifest *m, uint32_t rank, int pid, int status, bool complete,
+		       const char *command);
+
+/* As JSON. */
+void manifest_words(struct text *t, char *const *words);
+
+/* `rank`: of its launcher, JOB_UNKNOWN. */
+void manifest_process(struct manifest *m, int pid, uint32_t rank, const char *file,
+		      const struct raw_end *end);
 void manifest_error(struct manifest *m, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* `totals` NULL: the recording is under way. False: errno tells. */
 bool manifest_write(const struct manifest *m, const struct drain_totals *totals);
+
+/* Those of other drains go into manifest.json (`nodes`), if all are complete; see merge.c. */
+void manifest_merge(const char *trace);
+/* It has others in it, and is not written again. */
+bool manifest_is_merged(const struct manifest *m);
 
 #endif

@@ -16,10 +16,13 @@
 #include "drain/rawfile.h"
 #include "wire/shm.h"
 
+struct session;
+
 struct producer {
 	struct producer *next;
-	void *before;           /* life_page() bytes before the mapping */
-	struct shm_header *shm; /* mapping; anything in it may change at any time */
+	struct session *session; /* through whose door it came (inside.h) */
+	void *before;            /* life_page() bytes before the mapping */
+	struct shm_header *shm;  /* mapping; anything in it may change at any time */
 	size_t bytes;
 	int memfd;
 	int pidfd;      /* -1: the kernel has none, the pid is polled */

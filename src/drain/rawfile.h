@@ -93,9 +93,10 @@ uint64_t rawfile_compress(const char *path, uint64_t deadline);
 
 /*
  * The same for a small file that has its end, which is a moment's work: it loses the definitions of
- * operations, enumerations and modules that nothing in it refers to. Returns its size afterwards, 0 if
+ * operations, enumerations and modules that nothing in it refers to, and calibration points that say no
+ * more than those about them. Returns its size afterwards, 0 if
  * it was left alone.
  */
-uint64_t rawfile_slim(const char *path);
+uint64_t rawfile_slim(const char *path, uint64_t deadline);
 
 #endif

@@ -46,6 +46,12 @@ static void take_out(struct drain *d, struct producer *p)
 	free(p); /* its descriptors are closed with all that are not known */
 }
 
+/* Whose entries these are. */
+static struct session *turn_of(struct drain *d)
+{
+	return session_numbered(d, d->turn);
+}
+
 static void on_adopted(struct drain *d, struct journal_producer *kept)
 {
 	struct producer *p = kept ? producer_restore(d->journal, kept) : NULL;
@@ -54,6 +60,7 @@ static void on_adopted(struct drain *d, struct journal_producer *kept)
 		return;
 	if (kept->number > d->numbers)
 		d->numbers = kept->number;
+	p->session = turn_of(d);
 	p->next = d->producers;
 	d->producers = p;
 }
@@ -62,7 +69,7 @@ static void on_begun(struct drain *d, const uint32_t *number, const char *path)
 {
 	struct producer *p = by_number(d, number);
 
-	d->totals.processes++;
+	turn_of(d)->totals.processes++;
 	if (!p)
 		return;
 	p->begun = true;
@@ -84,8 +91,8 @@ static void on_finished(struct drain *d, const struct journal_finished *done, co
 	if (!done)
 		return;
 	take_out(d, by_number(d, &done->number));
-	d->totals = done->totals;
-	f = *path ? drain_add_file(d, path) : NULL;
+	turn_of(d)->totals = done->totals;
+	f = *path ? drain_add_file(d, turn_of(d), path) : NULL;
 	if (!f)
 		return;
 	f->bytes = done->bytes;
@@ -96,11 +103,12 @@ static void on_finished(struct drain *d, const struct journal_finished *done, co
 static void on_refused(struct drain *d, const struct journal_refused *entry)
 {
 	struct refusal *r = entry ? malloc(sizeof(*r)) : NULL;
+	struct session *s = turn_of(d);
 
 	if (!r)
 		return;
-	if (d->totals.refused++ == 0)
-		d->totals.refused_error = entry->error;
+	if (s->totals.refused++ == 0)
+		s->totals.refused_error = entry->error;
 	*r = (struct refusal){d->refusals, entry->pid, entry->error};
 	d->refusals = r;
 }
@@ -118,23 +126,53 @@ static void on_written(struct drain *d, const struct journal_refused *entry)
 	free(r);
 }
 
-static void on_program(struct drain *d, const struct journal_program *entry)
+static void on_session(struct drain *d, const struct journal_session *entry, const char *command)
+{
+	struct session *s;
+
+	if (!entry || !memchr(entry->socket, '\0', sizeof(entry->socket)))
+		return;
+	s = session_add(d, entry->number, entry->socket);
+	if (!s)
+		return;
+	if (entry->number > d->session_numbers)
+		d->session_numbers = entry->number;
+	s->rank = entry->rank;
+	s->listener = entry->listener;
+	s->control = entry->control;
+	s->control_open = true;
+	s->held = entry->held;
+	s->command = *command ? strdup(command) : NULL;
+}
+
+/* Its descriptors may be others by now. */
+static void on_ended(struct drain *d)
+{
+	struct session *s = turn_of(d);
+
+	s->ended = true;
+	s->control = -1;
+	s->control_open = false;
+	if (s != &d->first)
+		s->listener = s->held = -1;
+}
+
+static void on_program(struct session *s, const struct journal_program *entry)
 {
 	if (!entry)
 		return;
-	d->program = entry->pid;
-	d->config->manifest->pid = entry->pid;
-	d->program_fd = entry->fd;
-	d->program_gone = entry->gone;
+	s->program = entry->pid;
+	s->program_fd = entry->fd;
+	s->program_gone = entry->gone;
 }
 
-static void on_exited(struct drain *d, const int32_t *status)
+static void on_exited(struct session *s, const int32_t *status)
 {
 	if (!status)
 		return;
-	d->program_gone = true;
-	d->program_told = true;
-	d->config->manifest->status = *status;
+	s->program_gone = true;
+	s->program_told = true;
+	s->status = *status;
 }
 
 static void on_steer(struct drain *d, const struct journal_steer *entry)
@@ -188,14 +226,14 @@ static void replay_entry(struct drain *d, struct journal_entry *e)
 		manifest_error(d->config->manifest, "%s", journal_text(e, 0));
 		break;
 	case JOURNAL_PROGRAM:
-		on_program(d, journal_data(e, sizeof(struct journal_program)));
+		on_program(turn_of(d), journal_data(e, sizeof(struct journal_program)));
 		break;
 	case JOURNAL_PROGRAM_GONE:
-		d->program_gone = true;
-		d->program_fd = -1;
+		turn_of(d)->program_gone = true;
+		turn_of(d)->program_fd = -1;
 		break;
 	case JOURNAL_EXITED:
-		on_exited(d, journal_data(e, sizeof(int32_t)));
+		on_exited(turn_of(d), journal_data(e, sizeof(int32_t)));
 		break;
 	case JOURNAL_STEER:
 		on_steer(d, journal_data(e, sizeof(struct journal_steer)));
@@ -204,8 +242,18 @@ static void replay_entry(struct drain *d, struct journal_entry *e)
 		on_collecting(d, number, journal_text(e, sizeof(*number)));
 		break;
 	case JOURNAL_GREETED:
-		d->totals.greeted++;
-		d->totals.crowded += number && *number;
+		turn_of(d)->totals.greeted++;
+		turn_of(d)->totals.crowded += number && *number;
+		break;
+	case JOURNAL_SESSION:
+		on_session(d, journal_data(e, sizeof(struct journal_session)),
+			   journal_text(e, sizeof(struct journal_session)));
+		break;
+	case JOURNAL_TURN:
+		d->turn = number ? *number : d->turn;
+		break;
+	case JOURNAL_ENDED:
+		on_ended(d);
 		break;
 	case JOURNAL_PHASE:
 		d->phase = number ? (enum journal_phase) * number : d->phase;
@@ -225,12 +273,13 @@ static void replay_journal(struct drain *d)
 
 static bool is_known(const struct drain *d, int fd)
 {
-	const struct drain_config *c = d->config;
 	const int *held = d->journal->held;
 
-	if (fd <= 2 || fd == c->listener || fd == c->control || fd == held[0] || fd == held[1] ||
-	    fd == d->program_fd)
+	if (fd <= 2 || fd == d->meeting || fd == held[0] || fd == held[1])
 		return true;
+	for (const struct session *s = d->sessions; s; s = s->next)
+		if (fd == s->listener || fd == s->control || fd == s->held || fd == s->program_fd)
+			return true;
 	for (const struct producer *p = d->producers; p; p = p->next)
 		if (fd == p->memfd || fd == p->pidfd)
 			return true;
@@ -298,7 +347,7 @@ static void sort_out(struct drain *d, int fd)
 {
 	if (fcntl(fd, F_GETFD) < 0 || is_known(d, fd))
 		return;
-	if (has_said_hello(fd) && drain_add_client(d, fd))
+	if (has_said_hello(fd) && door_add(d, fd))
 		return;
 	forget_file(d, fd);
 	close(fd);
@@ -349,8 +398,8 @@ static void go_on(struct drain *d)
 			at = &p->next;
 			continue;
 		}
-		if (!d->totals.failed)
-			d->totals.failed = errno;
+		if (!p->session->totals.failed)
+			p->session->totals.failed = errno;
 		manifest_error(d->config->manifest, "process %d is recorded no more: %s", p->pid,
 			       strerror(errno));
 		*at = p->next;
@@ -376,17 +425,39 @@ static void settle_collected(struct drain *d)
 	}
 }
 
-/* The manifest tells it from now on, whatever comes: this drain may be killed, too. */
+/*
+ * The manifest tells it from now on, whatever comes: this drain may be killed, too. Of the launchers one
+ * is told.
+ */
 static void tell_restarts(struct drain *d)
 {
 	struct manifest *m = d->config->manifest;
+	struct session *s = d->sessions;
 
-	d->totals.restarts = m->restarts = d->journal->deaths;
-	d->totals.signal = d->journal->signal;
+	while (s->next && s->ended)
+		s = s->next;
+	s->totals.restarts = m->restarts = d->journal->deaths;
+	s->totals.signal = d->journal->signal;
 	m->restart_signal = d->journal->mixed ? 0 : d->journal->signal;
 	m->restart_status = d->journal->mixed ? 0 : d->journal->status;
 	if (d->phase != PHASE_DONE)
-		manifest_write(m, NULL);
+		session_manifest(d, NULL);
+}
+
+/* What the drain before this one was about to tell them they may not know. */
+static void resume_session(struct drain *d, struct session *s)
+{
+	watch_descriptor(d, s->program_fd);
+	if (s != &d->first && !s->program && !s->ended)
+		door_welcome_launcher(d, s);
+	if (d->steering.standing && !s->ended && d->phase == PHASE_RECORDING)
+		place_stands(s->socket, SHM_ASKED_WHAT(d->steering.standing));
+}
+
+static void resume_sessions(struct drain *d)
+{
+	for (struct session *s = d->sessions; s; s = s->next)
+		resume_session(d, s);
 }
 
 void resume(struct drain *d)
@@ -397,10 +468,8 @@ void resume(struct drain *d)
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	for (struct pending_client *g = d->pending_clients; g; g = g->next)
 		watch_descriptor(d, g->fd);
-	watch_descriptor(d, d->program_fd);
+	resume_sessions(d);
 	go_on(d);
-	if (d->steering.standing && d->phase == PHASE_RECORDING)
-		place_stands(d->config->socket_path, SHM_ASKED_WHAT(d->steering.standing));
 	settle_collected(d);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small finished files without the definitions that nothing in them refers to. A process defines all
+ * Small finished files without what nobody needs: definitions that nothing in them refers to, and
+ * calibration points that lie between others. A process defines all
  * operations of an interface before the first record of it, since nobody knows who dies when; of a
  * rank that recorded ten calls these are nine tenths of the file. What is left of the definitions is
  * put together and compressed as one.
@@ -23,6 +24,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -32,13 +34,21 @@
 
 enum {
 	LARGE_FILE = 4 << 20, /* of such a one definitions are no matter */
-	LEVEL = 6,
+	SMALL_BLOCK = 64 << 10,
+	LEVEL_SMALL = 6,
+	LEVEL = 1,
+	POINTS_APART = 1000, /* at most, which bounds the work */
 	OPS = 1 << 16
 };
 
 struct bytes {
 	uint8_t *data;
 	size_t count, room;
+};
+
+struct point {
+	struct raw_tick_sync sync;
+	bool stays;
 };
 
 struct slim {
@@ -53,6 +63,9 @@ struct slim {
 	size_t address_count, address_room;
 	struct map numbers; /* chunks of definitions, by number plus one */
 	uint64_t last_number;
+	struct point *points; /* RAW_TICK_SYNC, in the file's order */
+	size_t point_count, point_room, points_written;
+	bool all_points;          /* there are some that are not understood */
 	struct bytes definitions; /* chunk of those that stay */
 	bool written;
 	struct bytes out;
@@ -235,6 +248,19 @@ static bool see_chunk(struct slim *s, const struct raw_block *b, const uint8_t *
 	return false;
 }
 
+static bool add_point(struct slim *s, const struct raw_block *b, const uint8_t *payload)
+{
+	struct point *p;
+
+	if (!vec_reserve(&s->points, &s->point_room, s->point_count, 1))
+		return false;
+	p = &s->points[s->point_count++];
+	*p = (struct point){.stays = false};
+	s->all_points |= b->raw != sizeof(p->sync);
+	memcpy(&p->sync, payload, b->raw < sizeof(p->sync) ? b->raw : sizeof(p->sync));
+	return true;
+}
+
 static bool see_block(struct slim *s, const struct raw_block *b, const uint8_t *payload)
 {
 	if (XXH3_64bits(payload, b->stored) != b->checksum)
@@ -252,12 +278,62 @@ static bool see_block(struct slim *s, const struct raw_block *b, const uint8_t *
 			use_op(s, o.call.op);
 		}
 		return true;
+	case RAW_TICK_SYNC:
+		return add_point(s, b, payload);
 	case RAW_END:
 	case RAW_STATE:
-	case RAW_TICK_SYNC:
 		return true;
 	}
 	return false;
+}
+
+/* ---- calibration points ---------------------------------------------------------------------- */
+
+/*
+ * Where the clocks run evenly the points between two others say no more than these: there is one a
+ * second, and of a job of hours they would be most of what it leaves. A point is spared if the line lies
+ * within what its own reading leaves open.
+ */
+static bool is_spared(const struct raw_tick_sync *a, const struct raw_tick_sync *p,
+		      const struct raw_tick_sync *b)
+{
+	double ticks = (double)(b->before - a->before),
+	       ns = (double)(b->monotonic_raw - a->monotonic_raw),
+	       /* Middles, as readers take them. */
+		at = (double)(p->before - a->before) + (double)(p->after - p->before) / 2 -
+		     (double)(a->after - a->before) / 2,
+	       off;
+
+	ticks += (double)(b->after - b->before) / 2 - (double)(a->after - a->before) / 2;
+	if (p->after < p->before || p->before <= a->before || b->before <= p->before ||
+	    p->monotonic_raw <= a->monotonic_raw || b->monotonic_raw <= p->monotonic_raw)
+		return false;
+	off = (double)(p->monotonic_raw - a->monotonic_raw) - at * ns / ticks;
+	return (off < 0 ? -off : off) <= (double)(p->after - p->before) / 2 * ns / ticks;
+}
+
+static bool spares_all(const struct slim *s, size_t from, size_t to)
+{
+	for (size_t i = from + 1; i < to; i++)
+		if (!is_spared(&s->points[from].sync, &s->points[i].sync, &s->points[to].sync))
+			return false;
+	return true;
+}
+
+/* From each that stays as far as one line goes, so that a clock that stepped is seen to have. */
+static void choose_points(struct slim *s)
+{
+	size_t from = 0;
+
+	if (!s->point_count)
+		return;
+	s->points[0].stays = s->points[s->point_count - 1].stays = true;
+	for (size_t to = 2; to < s->point_count; to++) {
+		if (to - from <= POINTS_APART && spares_all(s, from, to))
+			continue;
+		from = to - 1;
+		s->points[from].stays = true;
+	}
 }
 
 /* ---- what stays ------------------------------------------------------------------------------ */
@@ -429,7 +505,8 @@ static bool gather_definitions(struct slim *s, const struct raw_block *b, const 
 static size_t compress(uint8_t *out, size_t room, const uint8_t *payload, size_t bytes)
 {
 #ifdef KYMO_HAVE_ZSTD
-	size_t n = ZSTD_compress(out, room, payload, bytes, LEVEL);
+	size_t n = ZSTD_compress(out, room, payload, bytes,
+				 bytes <= SMALL_BLOCK ? LEVEL_SMALL : LEVEL);
 
 	return ZSTD_isError(n) || n >= bytes ? 0 : n;
 #else
@@ -462,6 +539,8 @@ static bool write_block(struct slim *s, const struct raw_block *b, const uint8_t
 	struct raw_block merged = *b;
 	struct wire_chunk h;
 
+	if (b->type == RAW_TICK_SYNC && !s->points[s->points_written++].stays && !s->all_points)
+		return true;
 	if (!is_definitions(b))
 		return add_block(s, *b, payload);
 	if (s->written)
@@ -490,6 +569,7 @@ static bool make_slim(struct slim *s)
 		return false;
 	if (s->address_count)
 		qsort(s->addresses, s->address_count, sizeof(*s->addresses), by_value);
+	choose_points(s);
 	memcpy(&h, s->data, sizeof(h));
 	return each_block(s, gather_definitions) && append(&s->out, s->data, h.header_size) &&
 	       each_block(s, write_block) && s->out.count < s->size;
@@ -521,9 +601,10 @@ static bool is_small(const char *path)
 	return stat(path, &st) == 0 && st.st_size <= LARGE_FILE;
 }
 
-uint64_t rawfile_slim(const char *path)
+uint64_t rawfile_slim(const char *path, uint64_t deadline)
 {
-	struct slim *s = is_small(path) ? calloc(1, sizeof(*s)) : NULL;
+	bool wanted = is_small(path) && clock_ns(CLOCK_MONOTONIC) < deadline;
+	struct slim *s = wanted ? calloc(1, sizeof(*s)) : NULL;
 	char *data = s ? file_read_regular(path, &s->size) : NULL;
 	uint64_t result = 0;
 
@@ -537,6 +618,7 @@ uint64_t rawfile_slim(const char *path)
 		map_release(&s->statuses);
 		map_release(&s->numbers);
 		free(s->addresses);
+		free(s->points);
 		free(s->definitions.data);
 		free(s->out.data);
 	}

@@ -39,23 +39,43 @@ int drain_listen(const char *path)
 	return -1;
 }
 
-static void close_others(int keep1, int keep2)
+static bool is_kept(const struct drain_config *c, int fd)
 {
-	int low = keep1 < keep2 ? keep1 : keep2, high = keep1 < keep2 ? keep2 : keep1;
-	struct rlimit limit;
+	return fd == c->listener || fd == c->control || (c->meeting && fd == c->meeting);
+}
 
+/* Those from `from` up to the next that is kept, or all; returns where to go on. */
+static int close_up_to_kept(const struct drain_config *c, int from)
+{
+	const int kept[] = {c->listener, c->control, c->meeting};
+	int next = -1;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (kept[i] >= from && (next < 0 || kept[i] < next))
+			next = kept[i];
 #ifdef SYS_close_range
-	if (low > 3)
-		syscall(SYS_close_range, 3u, (unsigned)low - 1, 0u);
-	if (high > (low > 2 ? low : 2) + 1)
-		syscall(SYS_close_range, (unsigned)(low > 2 ? low : 2) + 1, (unsigned)high - 1, 0u);
-	if (syscall(SYS_close_range, (unsigned)(high > 2 ? high : 2) + 1, ~0u, 0u) == 0)
-		return;
+	if (next != from &&
+	    syscall(SYS_close_range, (unsigned)from, next < 0 ? ~0u : (unsigned)next - 1, 0u) != 0)
+		return -1;
+	return next < 0 ? 0 : next + 1;
+#else
+	return -1;
 #endif
+}
+
+static void close_others(const struct drain_config *c)
+{
+	struct rlimit limit;
+	int from = 3;
+
+	while (from > 0)
+		from = close_up_to_kept(c, from);
+	if (from == 0)
+		return;
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > 65536)
 		limit.rlim_cur = 65536;
 	for (int fd = 3; fd < (int)limit.rlim_cur; fd++)
-		if (fd != keep1 && fd != keep2)
+		if (!is_kept(c, fd))
 			close(fd);
 }
 
@@ -82,7 +102,7 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void drain_detach(int keep1, int keep2)
+void drain_detach(const struct drain_config *config)
 {
 	static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ,
 				      SIGTSTP, SIGTTIN, SIGTTOU, SIGALRM, SIGUSR1, SIGUSR2};
@@ -96,9 +116,9 @@ void drain_detach(int keep1, int keep2)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
-		if (fd != keep1 && fd != keep2)
+		if (!is_kept(config, fd))
 			dup2(null, fd);
-	close_others(keep1, keep2);
+	close_others(config);
 	raise_file_limit();
 	if (chdir("/") != 0)
 		return; /* only keeps a file system busy */

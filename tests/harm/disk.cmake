@@ -21,6 +21,8 @@ if(TARGET kymo AND TARGET kymo-inject AND TARGET OpenCL::OpenCL)
   add_test(NAME harm.keeper COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/keeper.py
     ${CMAKE_BINARY_DIR})
   set_tests_properties(harm.keeper PROPERTIES LABELS harm TIMEOUT 600)
+  add_test(NAME harm.node COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/node.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(harm.node PROPERTIES LABELS harm TIMEOUT 600)
   # Each death once; more rounds by hand: campaign.py BUILD ROUNDS SEED.
   add_test(NAME harm.campaign COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/campaign.py
     ${CMAKE_BINARY_DIR})

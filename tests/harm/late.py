@@ -5,6 +5,7 @@
 Usage: late.py KYMO SANDBOXED [TEST...]
 """
 import glob
+import json
 import os
 import select
 import signal
@@ -54,11 +55,16 @@ class Late(unittest.TestCase):
 
     def others_done(self):
         """There is a drain more than that of the launcher, and it has ended."""
-        texts = []
-        for path in glob.glob(os.path.join(self.trace, "manifest-*.json")):
-            with open(path, encoding="utf-8") as f:
-                texts.append(f.read())
-        return texts and all('"complete"' in t for t in texts)
+        found = []
+        for path in glob.glob(os.path.join(self.trace, "manifest*.json")):
+            try:
+                with open(path, encoding="utf-8") as f:
+                    one = json.load(f)
+            except FileNotFoundError:
+                return False  # it is just being put there
+            # Where the launcher's has ended, too, it is in that one's.
+            found += one.get("nodes", []) if path.endswith("/manifest.json") else [one]
+        return found and all(m["state"] == "complete" for m in found)
 
     def test_drain_has_ended(self):
         """The run is over when the process begins: it starts a drain of its own."""

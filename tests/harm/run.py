@@ -629,7 +629,12 @@ def test_ranks_share_a_trace():
     said = [p.communicate(timeout=30)[1] for p in ranks]
     expect(all(p.returncode == 0 for p in ranks), said)
     expect(traces() == ["sh-job7.kymo"], traces())
-    expect(len(glob.glob("sh-job7.kymo/manifest*.json")) == 4, os.listdir("sh-job7.kymo"))
+    expect(glob.glob("sh-job7.kymo/manifest*.json") == ["sh-job7.kymo/manifest.json"], os.listdir("sh-job7.kymo"))
+    with open("sh-job7.kymo/manifest.json", encoding="utf-8") as f:
+        manifest = json.load(f)
+    launchers = [x for m in (manifest, *manifest.get("nodes", [])) for x in m["launchers"]]
+    expect(sorted((x["rank"], x["launcher"], x["status"]) for x in launchers) == [(i, "complete", 0) for i in range(4)],
+           launchers)
     expect(all(s == "" for s in said[1:]) and "trace in" in said[0], said)
     expect("still recording" not in said[0], said[0])
     refused(3, "exists", "run", "-o", "sh-job7.kymo", "true",

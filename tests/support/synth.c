@@ -365,13 +365,17 @@ void synth_note(struct synth *s, int severity, const char *text, uint64_t time)
 	synth_define(s, &d);
 }
 
-void synth_tick_sync(struct synth *s, uint64_t time)
+void synth_tick_point(struct synth *s, uint64_t at, uint64_t ns)
 {
 	struct raw_block b = {.type = RAW_TICK_SYNC};
-	struct raw_tick_sync sync = {tick(time) - 50, tick(time) + 50, SYNTH_NS0 + time,
-				     SYNTH_REALTIME0 + time};
+	struct raw_tick_sync sync = {at - 50, at + 50, ns, SYNTH_REALTIME0 + ns - SYNTH_NS0};
 
 	write_block(s, &b, &sync, sizeof(sync));
+}
+
+void synth_tick_sync(struct synth *s, uint64_t time)
+{
+	synth_tick_point(s, tick(time), SYNTH_NS0 + time);
 }
 
 /* ---- records ------------------------------------------------------------------------------- */

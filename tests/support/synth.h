@@ -93,6 +93,8 @@ void synth_kernel(struct synth *s, uint32_t id, const char *name, uint32_t progr
 void synth_site(struct synth *s, uint32_t id, uint64_t address);
 void synth_note(struct synth *s, int severity, const char *text, uint64_t time);
 void synth_tick_sync(struct synth *s, uint64_t time);
+/* The same where the clocks do not go together: node time `ns` at that tick. */
+void synth_tick_point(struct synth *s, uint64_t at, uint64_t ns);
 
 /* Calls, as a program makes them: enter, nested ones, leave. */
 uint64_t synth_enter(struct synth *s, uint32_t thread, uint16_t op, uint64_t time, uint32_t site);

@@ -44,13 +44,13 @@ void test_drain_start(struct test_drain *d, struct test_drain_options o)
 	if (d->pid == 0) {
 		struct drain_config c = {
 			d->trace,   d->socket,    listener, o.orphan ? -1 : pair[1],
-			o.compress, &d->manifest, NULL};
+			o.compress, &d->manifest, NULL,     0};
 		struct rlimit limit = {o.file_limit, o.file_limit};
 
 		synth_own_faults();
 		if (o.file_limit)
 			setrlimit(RLIMIT_FSIZE, &limit);
-		drain_detach(listener, o.orphan ? listener : pair[1]);
+		drain_detach(&c);
 		drain_run(&c, NULL, DRAIN_BEGIN);
 		_exit(0);
 	}

@@ -48,6 +48,11 @@ static off_t size_of(const char *path)
 	return st.st_size;
 }
 
+static uint64_t make_slim(const char *path)
+{
+	return rawfile_slim(path, UINT64_MAX);
+}
+
 /* ---- what is shown --------------------------------------------------------------------------- */
 
 struct shown {
@@ -135,11 +140,11 @@ static void demo_is_shown_as_before(void **state)
 	for (int i = 0; i < 2; i++) {
 		const char *path = path_of("demo", demo_files[i]);
 		off_t size = size_of(path);
-		uint64_t left = rawfile_slim(path);
+		uint64_t left = make_slim(path);
 
 		assert_true(left > 0 && (off_t)left < size / 2);
 		assert_int_equal(left, size_of(path));
-		assert_int_equal(rawfile_slim(path), 0); /* there is no more to be done */
+		assert_int_equal(make_slim(path), 0); /* there is no more to be done */
 	}
 	slim = show_trace("demo", &after);
 	assert_int_equal(messages, 0);
@@ -184,7 +189,7 @@ static void names_of_statuses_are_joined(void **state)
 
 		write_failing(100 + i, all[i].status);
 		snprintf(file, sizeof(file), "node1-%u-0.kyr", 100 + i);
-		assert_true(rawfile_slim(path_of("statuses", file)) > 0);
+		assert_true(make_slim(path_of("statuses", file)) > 0);
 	}
 	text = show_trace("statuses", &ops);
 	for (unsigned i = 0; i < 3; i++)
@@ -212,7 +217,7 @@ static void damage_stays(void **state)
 		assert_true(file_replace(path_of("damage", demo_files[0]), (const char *)all, n));
 		before = show_trace("damage", &ops);
 		said = messages;
-		slimmed += rawfile_slim(path_of("damage", demo_files[0])) > 0;
+		slimmed += make_slim(path_of("damage", demo_files[0])) > 0;
 		after = show_trace("damage", &ops);
 		assert_string_equal(before, after);
 		assert_int_equal(messages, said);
@@ -220,11 +225,11 @@ static void damage_stays(void **state)
 		free(after);
 		all[i] ^= 0x40;
 		assert_true(file_replace(path_of("damage", demo_files[0]), (const char *)all, i));
-		assert_int_equal(rawfile_slim(path_of("damage", demo_files[0])), 0);
+		assert_int_equal(make_slim(path_of("damage", demo_files[0])), 0);
 	}
 	assert_true(slimmed < 50); /* where nobody could see it: times of the writer's headers */
 	assert_true(file_replace(path_of("damage", demo_files[0]), (const char *)all, n));
-	assert_true(rawfile_slim(path_of("damage", demo_files[0])) > 0);
+	assert_true(make_slim(path_of("damage", demo_files[0])) > 0);
 	free(all);
 }
 
@@ -258,8 +263,52 @@ static void missing_definitions_stay_missing(void **state)
 	left = without_definitions(all, n);
 	assert_true(left < n);
 	assert_true(file_replace(path_of("missing", demo_files[0]), (const char *)all, left));
-	assert_int_equal(rawfile_slim(path_of("missing", demo_files[0])), 0);
+	assert_int_equal(make_slim(path_of("missing", demo_files[0])), 0);
 	free(all);
+}
+
+/* An hour of a process that did nothing: the clocks step once, and one reading is off. */
+static void write_hour(const char *trace, unsigned step, unsigned off)
+{
+	const struct synth_options o = {
+		.directory = path_of(trace, ""), .pid = 7, .rank = RANK_NONE, .no_clock = true};
+	struct synth *s = synth_open(&o);
+	uint32_t t = synth_thread(s, 7, "main");
+	uint16_t base = synth_domain(s, &synth_test_domain);
+	const struct synth_value arguments[] = {V_U(7)};
+	uint64_t second = 1000000000;
+
+	for (unsigned i = 0; i < 3600; i++) {
+		uint64_t ns = i * second + (i == off ? 200 : 0) + (i >= step ? 5 * second : 0);
+
+		synth_tick_point(s, SYNTH_TICK0 + i * 2 * second, SYNTH_NS0 + ns);
+	}
+	for (unsigned i = 1; i < 3600; i += 100) {
+		synth_enter(s, t, (uint16_t)(base + TEST_QUERY), i * second, 0);
+		synth_leave(s, t, i * second + 100, 0, true, arguments);
+	}
+	synth_close(s, 0, 0, 3600 * second);
+}
+
+static void points_between_others_go(void **state)
+{
+	static const struct {
+		unsigned step, off;
+	} hours[] = {{9999, 9999}, {1800, 9999}, {9999, 700}};
+
+	for (unsigned i = 0; i < 3; i++) {
+		char name[16], *before, *after;
+		unsigned ops;
+
+		snprintf(name, sizeof(name), "hour-%u", i);
+		write_hour(name, hours[i].step, hours[i].off);
+		before = show_trace(name, &ops);
+		assert_true(make_slim(path_of(name, "node1-7-0.kyr")) < 4096);
+		after = show_trace(name, &ops);
+		assert_string_equal(before, after);
+		free(before);
+		free(after);
+	}
 }
 
 static int make_work(void **state)
@@ -282,6 +331,7 @@ int main(void)
 		cmocka_unit_test(names_of_statuses_are_joined),
 		cmocka_unit_test(damage_stays),
 		cmocka_unit_test(missing_definitions_stay_missing),
+		cmocka_unit_test(points_between_others_go),
 	};
 
 	return cmocka_run_group_tests_name("slim", tests, make_work, remove_work);

@@ -128,9 +128,9 @@ static uint32_t place_of(const struct listing *l, const char *name)
 
 /* What the manifest lists was there once: it is a process of the trace, with nothing but its end. */
 static struct listed *add_missing(struct listing *l, uint32_t at, const char *name,
-				  const json_t *root)
+				  const json_t *root, const json_t *one)
 {
-	const json_t *job = json_object_get(root, "job"), *rank = json_object_get(job, "rank");
+	const json_t *job = json_object_get(root, "job"), *rank = json_object_get(one, "rank");
 	const char *host = json_string_value(json_object_get(root, "hostname"));
 	char path[8192];
 	struct t_process *p;
@@ -145,6 +145,8 @@ static struct listed *add_missing(struct listing *l, uint32_t at, const char *na
 	p = raw_add_unread(l->rt, path, FILE_MISSING);
 	if (host)
 		p->hostname = trace_string(l->rt->trace, host, strlen(host));
+	if (!rank) /* of the one launcher that it was written by */
+		rank = json_object_get(job, "rank");
 	if (json_is_integer(rank))
 		p->rank = (uint32_t)json_integer_value(rank);
 	memmove(l->list + at + 1, l->list + at, (l->count++ - at) * sizeof(*l->list));
@@ -152,8 +154,9 @@ static struct listed *add_missing(struct listing *l, uint32_t at, const char *na
 	return &l->list[at];
 }
 
-static struct listed *find_listed(struct listing *l, const char *name, const json_t *root)
+static struct listed *find_listed(struct listing *l, const json_t *root, const json_t *one)
 {
+	const char *name = json_string_value(json_object_get(one, "file"));
 	uint32_t at;
 
 	if (!name || !*name || strchr(name, '/'))
@@ -161,7 +164,7 @@ static struct listed *find_listed(struct listing *l, const char *name, const jso
 	at = place_of(l, name);
 	if (at < l->count && strcmp(l->list[at].name, name) == 0)
 		return &l->list[at];
-	return add_missing(l, at, name, root);
+	return add_missing(l, at, name, root, one);
 }
 
 /* ---- how they ended -------------------------------------------------------------------------- */
@@ -220,8 +223,7 @@ static void read_ends(struct listing *l, const json_t *root)
 
 	json_array_foreach(json_object_get(root, "processes"), i, one)
 	{
-		const struct listed *of =
-			find_listed(l, json_string_value(json_object_get(one, "file")), root);
+		const struct listed *of = find_listed(l, root, one);
 
 		if (of)
 			read_end(l->rt, of, one);
@@ -260,6 +262,21 @@ static void read_launcher(struct trace *t, const json_t *root)
 		t->started = (int64_t)timegm(&tm);
 }
 
+/* A drain's: of several nodes all but the first one's are in that one, once all are complete. */
+static void read_drain(struct listing *l, const json_t *root)
+{
+	const json_t *node;
+	size_t i;
+
+	read_restarts(l->rt, root);
+	read_ends(l, root);
+	json_array_foreach(json_object_get(root, "nodes"), i, node)
+	{
+		read_restarts(l->rt, node);
+		read_ends(l, node);
+	}
+}
+
 static void read_one(struct listing *l, const char *path, bool first)
 {
 	struct raw_trace *rt = l->rt;
@@ -290,12 +307,11 @@ static void read_one(struct listing *l, const char *path, bool first)
 			trace_string(t, json_string_value(command), json_string_length(command));
 	if (first)
 		read_launcher(t, root);
-	read_restarts(rt, root);
-	read_ends(l, root);
+	read_drain(l, root);
 	json_decref(root);
 }
 
-/* Those of the other launchers of a job: manifest-HOST-PID.json. */
+/* Those of other drains of a job that is recorded, or lost a node: manifest-HOST-PID-TOKEN.json. */
 static void read_others(struct listing *l)
 {
 	char path[4096];

@@ -144,16 +144,20 @@ int bench_range(void *handle, uint32_t index, size_t size, const void *value)
 int bench_activity(void *handle, uint32_t index, size_t size, const void *value)
 {
 	uint64_t now = tick_now();
+	struct cap_submission o;
 	struct cap_frame f;
 	struct wire_enc e;
 
 	__asm__ volatile("" ::"r"(activity) : "memory"); /* values are not known to the compiler */
-	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], NULL, now, now, DISPATCH_FIELDS))
+	if (!cap_submission_take(&o, NULL, &core_dispatch_ops[0], NULL))
+		return -1;
+	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], &o, now, now, DISPATCH_FIELDS))
 		return -1;
 #pragma GCC unroll 32 /* field numbers are constants in backends */
 	for (unsigned i = 0; i < DISPATCH_FIELDS; i++)
 		wire_unsigned(&e, i, activity[i]);
 	cap_activity_commit(&f, &e);
+	cap_submission_end(&o);
 	return 0;
 }
 
@@ -340,8 +344,11 @@ bool bench_record(const struct bench_recording *r)
 {
 	int i = bench_make(r);
 
-	return i >= 0 && bench_start(i) &&
-	       (!r->stopped || kymo_context_stop(contexts[i]) == KYMO_OK);
+	if (i < 0 || !bench_start(i))
+		return false;
+	if (r->work)
+		cap_tally_work();
+	return !r->stopped || kymo_context_stop(contexts[i]) == KYMO_OK;
 }
 
 uint64_t bench_lost(void)

@@ -35,6 +35,7 @@ enum bench_reader {
 struct bench_recording {
 	enum bench_reader reader;
 	bool tally;     /* mode summary */
+	bool work;      /* activities are counted too, as in a rank whose job adds them up */
 	bool stopped;   /* the context is started and then stopped */
 	uint64_t bytes; /* of the buffer */
 	bool left_out;  /* calls are only counted, as those that a mode leaves out */

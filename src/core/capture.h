@@ -668,9 +668,6 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 extern _Atomic uint64_t cap_counted;
 /* Adds to the tallies of that buffer what is encoded; other buffers get the record. */
 void cap_activity_count(struct cap_frame *f, struct wire_enc e);
-/* False: this is a child, forked by a tool; nothing of the thread's state is left. */
-bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e);
-
 /*
  * A record of an activity domain by the calling thread. `start` and `end` are ticks (equal for a
  * point in time; end must be the present: tick_now()). Between begin and commit the caller encodes
@@ -708,17 +705,23 @@ static inline __attribute__((always_inline)) void cap_activity_put(struct cap_fr
 		cap_commit(f, e);
 }
 
-static inline void cap_activity_commit(struct cap_frame *f, struct wire_enc *e)
-{
-	if (cap_likely(atomic_load_explicit(&f->buffers, memory_order_relaxed) != 0))
-		cap_activity_put(f, e);
-	if (cap_unlikely(atomic_load_explicit(&f->callbacks, memory_order_relaxed) != NULL)) {
-		struct wire_enc copy = *e;
+/* What is not ordinary, with the tools. */
+void cap_activity_commit_any(struct cap_frame *f, struct wire_enc *e);
 
-		if (!cap_activity_callbacks(f, &copy))
-			return;
+static inline __attribute__((always_inline)) void cap_activity_commit(struct cap_frame *f,
+								      struct wire_enc *e)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct wire_enc copy;
+
+	if (cap_likely(f->ordinary)) {
+		wire_end(e, e->ring);
+		cap_count_record(t);
+		cap_read_unlock(t);
+	} else {
+		copy = *e;
+		cap_activity_commit_any(f, &copy);
 	}
-	cap_read_unlock(cap_thread_current);
 }
 
 /* ---- work that is under way (live.c) ------------------------------------------------------ */
@@ -907,6 +910,8 @@ struct cap_timed {
 	uint64_t start, timed;
 };
 void cap_timed_begin(struct cap_timed *c);
+/* From the tick `start` on. */
+void cap_timed_begin_at(struct cap_timed *c, uint64_t start);
 /* More than `most` ticks are not believed: the thread was interrupted. */
 void cap_timed_end(const struct cap_timed *c, uint64_t most);
 

@@ -41,6 +41,7 @@ struct cap_frame {
 		bool owns_submission; /* activities */
 		bool told; /* calls: every tool of the list of subscribers was told of the entry */
 	};
+	bool ordinary; /* activities: the record goes into one buffer, and that is all */
 	uint32_t plan; /* enum cap_plan: STRAIGHT, or what is captured above has to be looked at */
 	union {
 		struct core_retire *retire;         /* NULL: nobody waits for the id's retirement */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes N traced calls, unwanted or left out ones or activity records, and nothing else. hotpath.py
- * runs it under callgrind with two values of N: the difference is what one of them executes.
+ * Makes N traced calls, unwanted or left out ones, or activities that are recorded or counted, and
+ * nothing else. hotpath.py runs it under callgrind with two values of N: the difference is what one of
+ * them executes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +18,14 @@ static bench_fn choose(const char *what)
 		return bench_plain;
 	if (strcmp(what, "unwanted") == 0)
 		return bench_traced();
-	r.tally = strcmp(what, "summary") == 0;
+	r.work = strcmp(what, "counted") == 0;
+	r.tally = r.work || strcmp(what, "summary") == 0;
 	r.left_out = strcmp(what, "left_out") == 0;
 	if (!bench_record(&r))
 		return NULL;
 	if (strcmp(what, "range") == 0)
 		return bench_range;
-	return strcmp(what, "activity") == 0 ? bench_activity : bench_traced();
+	return r.work || strcmp(what, "activity") == 0 ? bench_activity : bench_traced();
 }
 
 int main(int argc, char **argv)
@@ -34,7 +36,8 @@ int main(int argc, char **argv)
 	bench_fn function;
 
 	if (argc != 3) {
-		fputs("usage: hotpath plain|unwanted|left_out|summary|traced|activity|range "
+		fputs("usage: hotpath "
+		      "plain|unwanted|left_out|summary|traced|activity|counted|range "
 		      "CALLS\n",
 		      stderr);
 		return 2;

@@ -20,7 +20,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "baseline.json")
-KINDS = ["plain", "unwanted", "left_out", "summary", "traced", "activity", "range"]
+KINDS = ["plain", "unwanted", "left_out", "summary", "traced", "activity", "counted", "range"]
 FEW, MANY = 1000, 5000
 TOLERANCE = 0.03  # and at least one instruction
 

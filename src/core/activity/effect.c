@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of what a call did at once, the same for every backend: memory, waits. */
 #include "core/activity/activity.h"
+#include "core/activity/ordinary.h"
 
 void cap_allocation_record(const struct cap_frame *f, uint64_t call, unsigned op,
 			   const struct cap_allocation *a)
@@ -37,24 +38,46 @@ static bool host_waits(unsigned op)
 	return op < SYNC_OP_BARRIER || op == SYNC_OP_DEVICE;
 }
 
+static inline __attribute__((always_inline)) void
+sync_fields(struct wire_enc *e, uint64_t call, uint32_t queue, uint32_t count, const void *event)
+{
+	wire_unsigned(e, SYNC_CORRELATION, call);
+	wire_unsigned(e, SYNC_QUEUE, queue);
+	wire_unsigned(e, SYNC_COUNT, count);
+	wire_pointer(e, SYNC_EVENT, event);
+}
+
+/* Of a submission that was taken. */
+static void sync_write(const struct cap_frame *f, struct cap_submission *o, unsigned op,
+		       uint32_t queue, uint32_t count, const void *event)
+{
+	struct cap_frame activity;
+	struct wire_enc e;
+
+	if (cap_activity_begin(&activity, &e, &core_sync_ops[op], o,
+			       host_waits(op) ? f->start : f->end, f->end, SYNC_FIELDS)) {
+		sync_fields(&e, o->call, queue, count, event);
+		cap_activity_commit(&activity, &e);
+	}
+	cap_submission_end(o);
+}
+
 void cap_sync_record(const struct cap_frame *f, uint64_t call, unsigned op, uint32_t queue,
 		     uint32_t count, const void *event)
 {
 	const struct cap_subject subject = {.queue = queue};
-	struct cap_frame activity;
 	struct cap_submission o;
 	struct wire_enc e;
 
+	if (cap_likely(cap_submission_ordinary(&o, f, &core_sync_ops[op])) &&
+	    cap_activity_ordinary(&e, &core_sync_ops[op], &o, host_waits(op) ? f->start : f->end,
+				  f->end, SYNC_FIELDS)) {
+		sync_fields(&e, call ? call : o.call, queue, count, event);
+		cap_activity_end(&e);
+		return;
+	}
 	if (!cap_submission_take(&o, f, &core_sync_ops[op], &subject))
 		return;
 	o.call = call ? call : o.call;
-	if (cap_activity_begin(&activity, &e, &core_sync_ops[op], &o,
-			       host_waits(op) ? f->start : f->end, f->end, SYNC_FIELDS)) {
-		wire_unsigned(&e, SYNC_CORRELATION, o.call);
-		wire_unsigned(&e, SYNC_QUEUE, queue);
-		wire_unsigned(&e, SYNC_COUNT, count);
-		wire_pointer(&e, SYNC_EVENT, event);
-		cap_activity_commit(&activity, &e);
-	}
-	cap_submission_end(&o);
+	sync_write(f, &o, op, queue, count, event);
 }

@@ -13,6 +13,7 @@
 #include "core/context/context.h"
 #include "core/ring/ring.h"
 #include "core/tool/tool.h"
+#include "core/activity/ordinary.h"
 #include "core/activity/submission.h"
 
 _Atomic uint64_t core_buffers_open;
@@ -388,29 +389,20 @@ static struct wire_ring *ring_for(struct cap_thread *t, struct cap_frame *f)
 	return atomic_load_explicit(&f->callbacks, memory_order_relaxed) ? scratch_ring(t) : NULL;
 }
 
-bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
-			const struct cap_submission *submission, uint64_t start, uint64_t end,
-			unsigned fields)
+/*
+ * Where cap_activity_ring() knows none: what tools and other buffers want is noted in the frame. `owned`:
+ * the submission ends with the record.
+ */
+static __attribute__((noinline)) struct wire_ring *
+ring_for_any(struct cap_thread *t, struct cap_frame *f, struct cap_op *op,
+	     const struct cap_submission *submission, bool owned, uint64_t start)
 {
-	struct cap_thread *t = cap_thread_current;
 	const struct core_subscribers *subscribers = NULL;
-	struct wire_event v = {0};
-	struct cap_submission own;
 	struct wire_ring *r;
 
-	if (!submission) {
-		if (!cap_submission_take(&own, NULL, op, NULL))
-			return false;
-		submission = &own;
-	}
-	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC)) {
-		t = cap_thread_attach();
-		if (!t)
-			return false;
-	}
 	cap_read_lock(t);
 	f->submission = submission->more;
-	f->owns_submission = submission == &own;
+	f->owns_submission = owned;
 	if (cap_unlikely(submission->more != NULL))
 		subscribers = submission->more->subscribers;
 	atomic_store_explicit(&f->callbacks, subscribers, memory_order_relaxed);
@@ -418,42 +410,63 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 			      memory_order_relaxed);
 	f->op = op;
 	f->parent = 0;
-	f->scope = submission->scope;
-	r = ring_for(t, f);
-	f->plan = cap_plan_of(f);
-	if (cap_unlikely(!r)) {
-		if (submission == &own)
-			cap_submission_end(&own);
-		cap_read_unlock(t);
-		return false;
-	}
-	if (cap_unlikely(t->next_id == t->id_limit))
-		cap_ids_refill(t);
-	f->id = t->next_id++;
-	f->start = start;
-	f->end = end;
 	f->status = 0;
 	f->has_status = false;
 	f->site = f->stack = 0;
 	f->caller = NULL;
-	v.id = f->id;
-	v.start = f->start;
-	v.end = f->end;
-	v.scope = f->scope;
-	if (cap_unlikely(submission->more && submission->more->buffer_external && r != t->scratch))
-		v.external = submission->more->buffer_external[r - t->rings];
-	v.op = op->wire;
+	r = ring_for(t, f);
+	f->plan = cap_plan_of(f);
+	if (cap_unlikely(!r)) {
+		cap_read_unlock(t);
+		return NULL;
+	}
+	if (cap_unlikely(t->next_id == t->id_limit))
+		cap_ids_refill(t);
 	if (cap_likely(r->chunk != NULL))
 		cap_note_early(r, op, start);
+	return r;
+}
+
+bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *op,
+			const struct cap_submission *submission, uint64_t start, uint64_t end,
+			unsigned fields)
+{
+	struct cap_thread *t;
+	struct wire_event v = {0};
+	struct cap_submission own = {.more = NULL};
+	const struct cap_submission *s = submission ? submission : &own;
+	struct wire_ring *r;
+
+	if (!submission && !cap_submission_take(&own, NULL, op, NULL))
+		return false;
+	t = cap_thread_current;
+	r = cap_activity_ring(t, op, s, start);
+	f->ordinary = r != NULL;
+	if (cap_unlikely(!r)) {
+		t = t && t->magic == CAP_THREAD_MAGIC ? t : cap_thread_attach();
+		r = t ? ring_for_any(t, f, op, s, !submission, start) : NULL;
+	}
+	if (cap_unlikely(!r)) {
+		cap_submission_end(&own);
+		return false;
+	}
+	v.id = f->id = t->next_id++;
+	v.start = f->start = start;
+	v.end = f->end = end;
+	v.scope = f->scope = s->scope;
+	if (cap_unlikely(s->more && s->more->buffer_external && r != t->scratch))
+		v.external = s->more->buffer_external[r - t->rings];
+	v.op = op->wire;
 	wire_begin(e, r, &v, fields);
-	if (cap_unlikely(submission == &own && own.more && !subscribers)) {
+	if (cap_unlikely(own.more && !f->submission->subscribers)) {
 		cap_submission_end(&own);
 		f->submission = NULL;
 	}
 	return true;
 }
 
-bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
+/* False: this is a child, forked by a tool; nothing of the thread's state is left. */
+static bool call_back(struct cap_frame *f, struct wire_enc *e)
 {
 	const struct core_subscribers *subscribers =
 		atomic_load_explicit(&f->callbacks, memory_order_relaxed);
@@ -469,4 +482,14 @@ bool cap_activity_callbacks(struct cap_frame *f, struct wire_enc *e)
 	if (f->owns_submission && own.more)
 		cap_submission_end_slow(&own);
 	return goes_on;
+}
+
+void cap_activity_commit_any(struct cap_frame *f, struct wire_enc *e)
+{
+	if (cap_likely(atomic_load_explicit(&f->buffers, memory_order_relaxed) != 0))
+		cap_activity_put(f, e);
+	if (cap_unlikely(atomic_load_explicit(&f->callbacks, memory_order_relaxed) != NULL) &&
+	    !call_back(f, e))
+		return;
+	cap_read_unlock(cap_thread_current);
 }

@@ -36,19 +36,34 @@ static void timed(uint64_t ticks)
 		t->cost.timed += ticks;
 }
 
-/* To where the drain sees them. */
-static void show(void)
+static _Atomic uint64_t *shown_at(struct shm_header *h, enum cap_cost_of what)
+{
+	switch (what) {
+	case CAP_COST_PROGRAM:
+		return &h->overhead_ticks;
+	case CAP_COST_WAITING:
+		return &h->waiting_ticks;
+	case CAP_COST_BESIDE:
+		return &h->beside_ticks;
+	default:
+		return &h->loading_ticks;
+	}
+}
+
+/* To where the drain sees them: all, while it does not know what is said once. */
+static void show(enum cap_cost_of what)
 {
 	struct core_pool *pool = core_shared_pool();
-	_Atomic uint64_t *const shown[CAP_COSTS] = {
-		[CAP_COST_PROGRAM] = pool ? &pool->shm->overhead_ticks : NULL,
-		[CAP_COST_WAITING] = pool ? &pool->shm->waiting_ticks : NULL,
-		[CAP_COST_BESIDE] = pool ? &pool->shm->beside_ticks : NULL,
-		[CAP_COST_LOADING] = pool ? &pool->shm->loading_ticks : NULL,
-	};
+	uint64_t loading = core_cost(CAP_COST_LOADING);
 
-	for (unsigned i = 0; pool && i < CAP_COSTS; i++)
-		atomic_store_explicit(shown[i], core_cost(i), memory_order_relaxed);
+	if (!pool)
+		return;
+	atomic_store_explicit(shown_at(pool->shm, what), core_cost(what), memory_order_relaxed);
+	if (cap_likely(atomic_load_explicit(&pool->shm->loading_ticks, memory_order_relaxed) ==
+		       loading))
+		return;
+	for (unsigned i = 0; i < CAP_COSTS; i++)
+		atomic_store_explicit(shown_at(pool->shm, i), core_cost(i), memory_order_relaxed);
 }
 
 uint64_t core_cost(enum cap_cost_of what)
@@ -61,7 +76,7 @@ void cap_cost(enum cap_cost_of what, uint64_t ticks)
 	if (what != CAP_COST_BESIDE)
 		timed(ticks);
 	atomic_fetch_add_explicit(&costs[what], ticks, memory_order_relaxed);
-	show();
+	show(what);
 }
 
 static uint64_t timed_so_far(void)
@@ -71,10 +86,15 @@ static uint64_t timed_so_far(void)
 	return t && t->magic == CAP_THREAD_MAGIC ? t->cost.timed : 0;
 }
 
-void cap_timed_begin(struct cap_timed *c)
+void cap_timed_begin_at(struct cap_timed *c, uint64_t start)
 {
 	c->timed = timed_so_far();
-	c->start = tick_now();
+	c->start = start;
+}
+
+void cap_timed_begin(struct cap_timed *c)
+{
+	cap_timed_begin_at(c, tick_now());
 }
 
 void cap_timed_end(const struct cap_timed *c, uint64_t most)

@@ -17,6 +17,7 @@
 #include <kymo/tool.h>
 
 #include "base/locks.h"
+#include "core/activity/ordinary.h"
 #include "core/capture.h"
 #include "core/process/process.h"
 #include "wire/live.h"
@@ -24,11 +25,6 @@
 
 struct core_context;
 struct core_delivery;
-
-/* Bit n: buffer n takes records. Rises and falls with buffers, not with contexts. */
-extern _Atomic uint64_t core_buffers_open;
-/* Counts buffers made; a buffer's own count is `born`. */
-extern _Atomic uint32_t core_epoch;
 
 /* ---- buffers (buffer.c, buffer_info.c, pool.c) ---- */
 

@@ -414,8 +414,10 @@ uint64_t cap_current_id(void)
 
 void cap_guard_enter(void)
 {
-	struct cap_thread *t = cap_thread_attach();
+	struct cap_thread *t = cap_thread_current;
 
+	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC))
+		t = cap_thread_attach();
 	if (t)
 		t->guard++;
 }

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "core/context/context.h"
 #include "core/ring/ring.h"
+#include "core/tally/count.h"
 #include "core/tally/tally.h"
 #include "core/activity/activity.h"
 #include "wire/tally.h"
@@ -18,6 +19,7 @@
 #define RANGES  64u /* nested ranges whose time is told from that of the range around them */
 #define POOLS   64u
 #define OP_ROOM 1024u
+#define RECENT  16u
 
 _Atomic uint64_t cap_counted;
 
@@ -90,7 +92,10 @@ struct values {
 struct work_op {
 	uint8_t kind;   /* enum wire_tally_kind; WIRE_TALLY_KINDS: not counted */
 	uint8_t fields; /* that have to be read */
-	uint8_t slot[KYMO_FIELDS_MAX];
+	struct {
+		uint8_t slot; /* SLOT_NONE: only its length matters */
+		bool number;  /* stored in 0, 1, 4 or 8 bytes that are its value */
+	} field[KYMO_FIELDS_MAX];
 };
 
 static struct work_op *_Atomic ops[OP_ROOM]; /* by wire op, as far as that goes */
@@ -119,6 +124,21 @@ static uint8_t kind_of(const struct cap_domain *d, const kymo_op_desc_t *op)
 	return WIRE_TALLY_KINDS;
 }
 
+/* Negative ones of less than eight bytes are read without their sign. */
+static bool plain_number(const kymo_field_t *f)
+{
+	switch (f->kind) {
+	case KYMO_KIND_POINTER:
+	case KYMO_KIND_HANDLE:
+	case KYMO_KIND_STRING:
+	case KYMO_KIND_BYTES:
+	case KYMO_KIND_ARRAY:
+		return false;
+	default:
+		return true;
+	}
+}
+
 static struct work_op *describe(const struct cap_op *op)
 {
 	const struct cap_domain *d = &core_domains[op->domain];
@@ -128,12 +148,14 @@ static struct work_op *describe(const struct cap_op *op)
 	if (!w)
 		return NULL;
 	w->kind = kind_of(d, desc);
-	for (unsigned i = 0; w->kind < WIRE_TALLY_KINDS && i < desc->field_count; i++)
+	for (unsigned i = 0; w->kind < WIRE_TALLY_KINDS && i < desc->field_count; i++) {
+		w->field[i].number = plain_number(&desc->fields[i]);
 		for (unsigned s = 1; s < SLOTS; s++)
 			if (strcmp(desc->fields[i].name, slot_names[s]) == 0) {
-				w->slot[i] = (uint8_t)s;
+				w->field[i].slot = (uint8_t)s;
 				w->fields = (uint8_t)(i + 1);
 			}
+	}
 	if (atomic_compare_exchange_strong(&ops[op->wire], &other, w))
 		return w;
 	free(w);
@@ -149,6 +171,28 @@ static const struct work_op *work_op_of(const struct cap_op *op)
 	return w || op->wire >= OP_ROOM ? w : describe(op);
 }
 
+/*
+ * The numbers that the record begins with; returns how many. What was just encoded by this thread
+ * needs no checks.
+ */
+static unsigned take_numbers(const struct work_op *w, struct wire_cursor *c, struct values *out)
+{
+	static const uint64_t masks[4] = {0, 0xff, 0xffffffff, UINT64_MAX};
+	static const uint8_t lengths[4] = {0, 1, 4, 8};
+	uint64_t classes = c->rec->classes, v;
+	const uint8_t *p = c->p;
+	unsigned i, most = w->fields < 32 ? w->fields : 32;
+
+	for (i = 0; i < most && w->field[i].number; i++) {
+		memcpy(&v, p, 8); /* WIRE_SLACK covers the excess */
+		out->v[w->field[i].slot] = v & masks[classes & 3];
+		p += lengths[classes & 3];
+		classes >>= 2;
+	}
+	c->p = p;
+	return c->index = i;
+}
+
 static void collect(const struct work_op *w, const struct cap_op *op, const struct wire_enc *e,
 		    struct values *out)
 {
@@ -160,11 +204,11 @@ static void collect(const struct work_op *w, const struct cap_op *op, const stru
 	memset(out, 0, sizeof(*out));
 	wire_peek(e, &record);
 	wire_cursor_init(&cursor, &record);
-	for (unsigned i = 0; i < w->fields; i++) {
+	for (unsigned i = take_numbers(w, &cursor, out); i < w->fields; i++) {
 		if (!wire_field(&cursor, (uint8_t)fields[i].kind, (uint8_t)fields[i].element,
 				fields[i].size, &v))
 			return;
-		out->v[w->slot[i]] = v.u;
+		out->v[w->field[i].slot] = v.u;
 	}
 	out->v[SLOT_NONE] = 0;
 }
@@ -197,7 +241,8 @@ struct open_time { /* of ranges that ended inside one that has not */
 };
 
 struct core_work {
-	struct map entries; /* struct wire_tally *, by hash of op and key */
+	struct map entries;                /* struct wire_tally *, by hash of op and key */
+	struct wire_tally *recent[RECENT]; /* by the hash's highest bits */
 	struct open_time ranges[RANGES];
 	uint32_t depth;
 };
@@ -230,20 +275,22 @@ static uint64_t hash_of(uint32_t op, const uint32_t key[WIRE_WORK_KEYS])
 	return h;
 }
 
-static struct wire_tally *entry(struct cap_thread *t, struct core_buffer *b, uint32_t op,
-				const struct wire_work *like)
+static bool is(struct wire_tally *y, uint32_t op, const struct wire_work *like)
 {
-	uint64_t hash = hash_of(op, like->key), value;
-	struct wire_tally *y;
+	return y->op == op && memcmp(work_of(y)->key, like->key, sizeof(like->key)) == 0;
+}
 
-	if (!t->work)
-		t->work = calloc(1, sizeof(*t->work));
-	t->tally_no_memory = !t->work;
-	if (t->tally_no_memory)
-		return NULL;
+static __attribute__((noinline)) struct wire_tally *find_or_make(struct cap_thread *t,
+								 struct core_buffer *b, uint32_t op,
+								 const struct wire_work *like,
+								 uint64_t hash)
+{
+	struct wire_tally *y;
+	uint64_t value;
+
 	map_each(&t->work->entries, hash, value) {
 		y = (struct wire_tally *)(uintptr_t)value;
-		if (y->op == op && memcmp(work_of(y)->key, like->key, sizeof(like->key)) == 0)
+		if (is(y, op, like))
 			return y;
 	}
 	t->tally_no_memory = !map_reserve(&t->work->entries); /* first: an entry cannot be undone */
@@ -251,6 +298,23 @@ static struct wire_tally *entry(struct cap_thread *t, struct core_buffer *b, uin
 	if (y)
 		map_add(&t->work->entries, hash, (uintptr_t)y);
 	return y;
+}
+
+static struct wire_tally *entry(struct cap_thread *t, struct core_buffer *b, uint32_t op,
+				const struct wire_work *like)
+{
+	uint64_t hash = hash_of(op, like->key);
+	struct wire_tally **recent;
+
+	if (cap_unlikely(!t->work))
+		t->work = calloc(1, sizeof(*t->work));
+	t->tally_no_memory = !t->work;
+	if (t->tally_no_memory)
+		return NULL;
+	recent = &t->work->recent[(hash >> 60) % RECENT];
+	if (cap_unlikely(!*recent || !is(*recent, op, like)))
+		*recent = find_or_make(t, b, op, like, hash);
+	return *recent;
 }
 
 /* ---- adding --------------------------------------------------------------------------------- */
@@ -296,7 +360,7 @@ static void key_of(struct wire_work *w, const struct values *x)
 		w->key[i] = (uint32_t)key[i];
 }
 
-static void add_device(struct wire_tally *y, struct wire_work *w, const struct values *x)
+static inline void add_device(struct wire_tally *y, struct wire_work *w, const struct values *x)
 {
 	bool untimed = x->v[SLOT_UNTIMED] || !x->v[SLOT_START];
 
@@ -384,6 +448,46 @@ static void count(struct cap_thread *t, struct core_buffer *b, const struct cap_
 		add_allocation(y, work_of(y), &x, allocate);
 	else
 		add_host(t, y, work_of(y), f, &x);
+}
+
+/* As add_device() adds what is complete and has times. */
+static void count_kernel(struct cap_thread *t, struct core_buffer *b,
+			 const struct cap_counted_kernel *k)
+{
+	struct wire_work like = {.kind = WIRE_TALLY_DISPATCH};
+	struct wire_tally *y;
+
+	like.key[WIRE_KEY_DISPATCH_AGENT] = k->agent;
+	like.key[WIRE_KEY_DISPATCH_QUEUE] = k->queue;
+	like.key[WIRE_KEY_DISPATCH_KERNEL] = k->kernel;
+	y = entry(t, b, core_dispatch_ops[DISPATCH_OP_KERNEL].wire, &like);
+	if (cap_unlikely(!y)) {
+		core_pool_lose(b->pool, 1, t->tally_no_memory);
+		return;
+	}
+	y->count++;
+	core_tally_time(y, k->duration);
+	work_of(y)->wait += k->wait;
+}
+
+bool cap_count_kernel(const struct cap_submission *o, const struct cap_counted_kernel *k)
+{
+	uint64_t bit = atomic_load_explicit(&cap_counted, memory_order_relaxed);
+	struct cap_thread *t = cap_thread_current;
+	int saved = errno;
+	bool counts;
+
+	if (!bit || o->buffers != bit || o->more || !t || t->magic != CAP_THREAD_MAGIC ||
+	    (atomic_load_explicit(&t->paused, memory_order_relaxed) & bit))
+		return false;
+	cap_read_lock(t);
+	counts = (atomic_load_explicit(&core_buffers_open, memory_order_acquire) & bit) &&
+		 o->epoch == atomic_load_explicit(&core_epoch, memory_order_acquire);
+	if (counts && !core_tally_over)
+		count_kernel(t, &core_buffers[__builtin_ctzll(bit)], k);
+	cap_read_unlock(t);
+	errno = saved;
+	return counts;
 }
 
 void cap_activity_count(struct cap_frame *f, struct wire_enc e)

@@ -42,8 +42,14 @@ struct ocl_context *ocl_context_get(cl_context context);
 /* The clock of a root device. Thread-safe. */
 struct ocl_clock *ocl_clock_new(cl_device_id device, const char *name);
 uint32_t ocl_clock_id(const struct ocl_clock *clock);
-/* The clock read `value` at some moment between two ticks. */
-void ocl_clock_bound(struct ocl_clock *clock, uint64_t before, uint64_t after, uint64_t value);
+/* Time of commands of which the tightest bound is told: as often as one may be published. */
+#define OCL_BOUND_TICKS (25 * ocl_ticks_10ms)
+/*
+ * The clock read `value` (0: not known) at some moment between two ticks; of several such bounds that
+ * were looked at together the tightest, up to the tick `last`. `now`: the present.
+ */
+void ocl_clock_bound(struct ocl_clock *clock, uint64_t before, uint64_t after, uint64_t value,
+		     uint64_t last, uint64_t now);
 /* Publishes what is held back; with `last` also takes a last sample where the device offers it. */
 void ocl_clocks_flush(bool last);
 void ocl_clocks_fork_child(void);

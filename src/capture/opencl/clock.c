@@ -133,14 +133,15 @@ static bool much_tighter(struct ocl_clock *c, uint64_t width)
 	       atomic_compare_exchange_strong(&c->known, &known, width ? width : 1);
 }
 
-OCL_HOT void ocl_clock_bound(struct ocl_clock *c, uint64_t before, uint64_t after, uint64_t value)
+OCL_HOT void ocl_clock_bound(struct ocl_clock *c, uint64_t before, uint64_t after, uint64_t value,
+			     uint64_t last, uint64_t now)
 {
 	uint64_t width = after - before;
 
 	if (c->sampled) {
 		struct bound b;
 
-		if (due(c, tick_now(), 100 * ocl_ticks_10ms) && sample(c->device, &b))
+		if (due(c, now, 100 * ocl_ticks_10ms) && sample(c->device, &b))
 			sync_define(c, &b, METHOD_SAMPLE);
 		return;
 	}
@@ -151,7 +152,7 @@ OCL_HOT void ocl_clock_bound(struct ocl_clock *c, uint64_t before, uint64_t afte
 		pthread_mutex_unlock(&c->lock);
 	}
 	/* At most four a second; besides, each halves what is known, so they are few. */
-	if (due(c, after, 25 * ocl_ticks_10ms) || (value && much_tighter(c, width)))
+	if (due(c, last, OCL_BOUND_TICKS) || (value && much_tighter(c, width)))
 		publish_clock(c);
 }
 

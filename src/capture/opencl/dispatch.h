@@ -12,9 +12,7 @@ static inline void ocl_dispatch_kernel(struct ocl_work *w, uint32_t kernel)
 	w->what = OCL_WORK_DISPATCH;
 	w->kernel = kernel;
 	w->dims = 1;
-	memset(w->global, 0, sizeof(w->global));
-	memset(w->local, 0, sizeof(w->local));
-	memset(w->offset, 0, sizeof(w->offset));
+	memset(w->size, 0, sizeof(w->size));
 }
 
 /* What is NULL stays as it was. */
@@ -22,9 +20,9 @@ static inline void ocl_dispatch_sizes(struct ocl_work *w, const size_t *offset,
 				      const size_t *global, const size_t *local)
 {
 	for (unsigned i = 0; i < w->dims; i++) {
-		w->global[i] = global ? global[i] : w->global[i];
-		w->local[i] = local ? local[i] : w->local[i];
-		w->offset[i] = offset ? offset[i] : w->offset[i];
+		w->size[i].global = global ? global[i] : w->size[i].global;
+		w->size[i].local = local ? local[i] : w->size[i].local;
+		w->size[i].offset = offset ? offset[i] : w->size[i].offset;
 	}
 }
 

@@ -14,15 +14,11 @@
 #define POOL_STEP   32u
 #define READ_TRIES  8
 
-static size_t hash(const void *handle)
-{
-	return (size_t)(((uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 20);
-}
-
 /* What a reader sees, right or torn. */
 OCL_HOT static struct ocl_object *probe(const struct ocl_slots *s, const void *handle)
 {
-	for (size_t i = hash(handle) & s->mask, n = 0; n <= s->mask; i = (i + 1) & s->mask, n++) {
+	for (size_t i = ocl_hash(handle) & s->mask, n = 0; n <= s->mask;
+	     i = (i + 1) & s->mask, n++) {
 		const void *key = atomic_load_explicit(&s->slot[i].handle, memory_order_acquire);
 
 		if (key == handle)
@@ -33,7 +29,7 @@ OCL_HOT static struct ocl_object *probe(const struct ocl_slots *s, const void *h
 	return NULL;
 }
 
-OCL_HOT struct ocl_object *ocl_find(enum ocl_kind kind, const void *handle)
+OCL_HOT struct ocl_object *ocl_find_anywhere(enum ocl_kind kind, const void *handle)
 {
 	struct ocl_table *t = &ocl_tables[kind];
 	struct ocl_object *object;
@@ -76,7 +72,7 @@ static void slot_set(struct ocl_slot *slot, const void *handle, struct ocl_objec
 /* The slot that holds the handle, or the empty one where it belongs. */
 static struct ocl_slot *slot_of(struct ocl_slots *s, const void *handle)
 {
-	size_t i = hash(handle) & s->mask;
+	size_t i = ocl_hash(handle) & s->mask;
 
 	while (s->slot[i].handle && s->slot[i].handle != handle)
 		i = (i + 1) & s->mask;
@@ -118,7 +114,7 @@ static void slot_clear(struct ocl_table *t, struct ocl_slot *slot)
 		i = (i + 1) & s->mask;
 		if (!s->slot[i].handle)
 			break;
-		home = hash(s->slot[i].handle) & s->mask;
+		home = ocl_hash(s->slot[i].handle) & s->mask;
 		if (((i - home) & s->mask) < ((i - hole) & s->mask))
 			continue;
 		slot_set(&s->slot[hole], s->slot[i].handle, s->slot[i].object);

@@ -98,8 +98,32 @@ struct ocl_table {
 
 extern struct ocl_table ocl_tables[OCL_KINDS]; /* kinds.c */
 
-/* The live object of a handle, or NULL. Any thread, no lock in the ordinary case. */
-struct ocl_object *ocl_find(enum ocl_kind kind, const void *handle);
+static inline size_t ocl_hash(const void *handle)
+{
+	return (size_t)(((uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 20);
+}
+
+/* Looks wherever it may be, if need be under the table's lock. */
+struct ocl_object *ocl_find_anywhere(enum ocl_kind kind, const void *handle);
+
+/* The live object of a handle, or NULL. Any thread; mostly it lies where its hash says. */
+static inline __attribute__((always_inline)) struct ocl_object *ocl_find(enum ocl_kind kind,
+									 const void *handle)
+{
+	const struct ocl_table *t = &ocl_tables[kind];
+	uint32_t sequence = atomic_load_explicit(&t->sequence, memory_order_acquire);
+	const struct ocl_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
+	const struct ocl_slot *slot = s ? &s->slot[ocl_hash(handle) & s->mask] : NULL;
+	struct ocl_object *object;
+
+	if (s && atomic_load_explicit(&slot->handle, memory_order_acquire) == handle &&
+	    !(sequence & 1)) {
+		object = atomic_load_explicit(&slot->object, memory_order_acquire);
+		if (atomic_load_explicit(&t->sequence, memory_order_relaxed) == sequence)
+			return object;
+	}
+	return ocl_find_anywhere(kind, handle);
+}
 
 /* A zeroed object, not yet in the table; NULL: no memory. */
 void *ocl_object_new(enum ocl_kind kind);

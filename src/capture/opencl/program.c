@@ -431,11 +431,9 @@ static uint32_t kernel_new(cl_kernel kernel, const char *name, cl_program progra
 	return old && !replace ? old->object.id : id;
 }
 
-OCL_HOT uint32_t ocl_kernel_id(cl_kernel kernel)
+uint32_t ocl_kernel_learn(cl_kernel kernel)
 {
-	const struct ocl_object *k = ocl_find(OCL_KERNEL, kernel);
-
-	return cap_likely(k != NULL) ? k->id : kernel_new(kernel, NULL, NULL, false);
+	return kernel_new(kernel, NULL, NULL, false);
 }
 
 uint32_t ocl_placeholder_kernel_id(enum ocl_placeholder_kernel which)

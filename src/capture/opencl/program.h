@@ -5,8 +5,16 @@
 
 #include "capture/opencl/backend.h"
 
+uint32_t ocl_kernel_learn(cl_kernel kernel);
+
 /* Id of the definition of a kernel, learnt if need be; 0: unknown. */
-uint32_t ocl_kernel_id(cl_kernel kernel);
+static inline __attribute__((always_inline)) uint32_t ocl_kernel_id(cl_kernel kernel)
+{
+	const struct ocl_object *k = ocl_find(OCL_KERNEL, kernel);
+
+	return cap_likely(k != NULL) ? k->id : ocl_kernel_learn(kernel);
+}
+
 /* Id of the one kernel that stands for all native ones, or for all command buffers as a whole. */
 enum ocl_placeholder_kernel { OCL_KERNEL_NATIVE, OCL_KERNEL_BUFFER, OCL_PLACEHOLDER_KERNELS };
 uint32_t ocl_placeholder_kernel_id(enum ocl_placeholder_kernel which);

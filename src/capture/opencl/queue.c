@@ -68,14 +68,14 @@ static struct ocl_queue *queue_new(cl_command_queue queue, bool forced,
 	q->profiled = (*properties & CL_QUEUE_PROFILING_ENABLE) != 0;
 	q->forced = forced && q->profiled;
 	q->on_device_default = (*properties & CL_QUEUE_ON_DEVICE_DEFAULT) != 0;
-	pthread_mutex_lock(&q->lock);
+	ocl_lock(&q->lock);
 	q->closed = false;
-	pthread_mutex_unlock(&q->lock);
+	ocl_unlock(&q->lock);
 	ocl_collect_at_exit();
 	return q;
 }
 
-static struct ocl_queue *queue_learn(cl_command_queue queue)
+struct ocl_queue *ocl_queue_learn(cl_command_queue queue)
 {
 	cl_command_queue_properties properties;
 	struct ocl_queue *q, *old;
@@ -88,13 +88,6 @@ static struct ocl_queue *queue_learn(cl_command_queue queue)
 	queue_define(q, properties);
 	old = (struct ocl_queue *)ocl_insert(OCL_QUEUE, &q->object, false);
 	return old ? old : q;
-}
-
-OCL_HOT struct ocl_queue *ocl_queue_get(cl_command_queue queue)
-{
-	struct ocl_queue *q = (struct ocl_queue *)ocl_find(OCL_QUEUE, queue);
-
-	return cap_likely(q != NULL) ? q : queue_learn(queue);
 }
 
 /* `asked` is the property list the program gave, or NULL. */

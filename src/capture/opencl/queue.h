@@ -8,7 +8,7 @@
 #ifndef CAPTURE_OPENCL_QUEUE_H
 #define CAPTURE_OPENCL_QUEUE_H
 
-#include <pthread.h>
+#include <stdatomic.h>
 
 #include "capture/opencl/backend.h"
 
@@ -20,23 +20,32 @@ enum ocl_work_what {
 	OCL_WORK_BUFFER /* a command buffer: a dispatch as a whole, and what is inside */
 };
 
-/* A command. Owned by its queue (pending or free); copied in and out by value. */
+/* Of one dimension. */
+struct ocl_size {
+	size_t global, local, offset;
+};
+
+/*
+ * A command. Owned by its queue (pending or free); copied in and out by value. What a kernel of one
+ * dimension needs lies in the first two lines of the cache.
+ */
 struct ocl_work {
 	struct ocl_work *next;
 	cl_event event;
 	struct cap_submission submission;
-	uint32_t place;  /* of a node: where it says that it is under way */
 	uint64_t submit; /* tick at which the call began */
 	uint64_t end;    /* tick at which it returned */
 	struct ocl_clock *clock;
 	uint32_t queue; /* ids: the queue may be gone when the command is collected */
 	uint32_t agent;
-	uint8_t what; /* enum ocl_work_what */
+	uint32_t kernel; /* of a command buffer 0: nobody wants the whole */
+	uint32_t place;  /* of a node: where it says that it is under way */
+	uint8_t what;    /* enum ocl_work_what */
 	bool blocking;
 	uint8_t op; /* COPY_OP_* */
 	uint8_t dims;
 	uint8_t source_kind, destination_kind;
-	uint32_t kernel; /* of a command buffer 0: nobody wants the whole */
+	struct ocl_size size[3]; /* what is beyond `dims` is not looked at */
 	union {
 		struct {
 			uint32_t source, destination; /* agents */
@@ -47,8 +56,32 @@ struct ocl_work {
 			uint64_t inside_count;
 		};
 	};
-	size_t global[3], local[3], offset[3];
 };
+
+/*
+ * Guards lists for the few instructions that it takes to link or take them: half of what it costs
+ * to put a kernel into a list would be a mutex.
+ */
+struct ocl_lock {
+	_Atomic bool taken;
+};
+#define OCL_LOCK                                                                                   \
+	{                                                                                          \
+		false                                                                              \
+	}
+
+void ocl_lock_wait(struct ocl_lock *l);
+
+static inline void ocl_lock(struct ocl_lock *l)
+{
+	while (cap_unlikely(atomic_exchange_explicit(&l->taken, true, memory_order_acquire)))
+		ocl_lock_wait(l);
+}
+
+static inline void ocl_unlock(struct ocl_lock *l)
+{
+	atomic_store_explicit(&l->taken, false, memory_order_release);
+}
 
 struct ocl_queue {
 	struct ocl_object object;
@@ -65,10 +98,10 @@ struct ocl_queue {
 	cl_queue_properties asked[OCL_ASKED_MAX];
 
 	/* From here on: under `lock`, and kept when the object is used again. */
-	pthread_mutex_t lock;
+	struct ocl_lock lock;
+	uint32_t pending;
 	struct ocl_work *head, *tail;
 	struct ocl_work *free;
-	uint32_t pending;
 	uint32_t look_count; /* look at the list when it is this long */
 	uint64_t look_tick;  /* or when this tick has come */
 	bool collecting;     /* a thread has taken the list */
@@ -85,8 +118,15 @@ struct ocl_submission {
 extern _Thread_local struct ocl_submission ocl_submission
 	__attribute__((tls_model("initial-exec")));
 
+struct ocl_queue *ocl_queue_learn(cl_command_queue queue);
+
 /* The queue of a handle, learnt if need be; NULL: invalid handle or no memory. */
-struct ocl_queue *ocl_queue_get(cl_command_queue queue);
+static inline __attribute__((always_inline)) struct ocl_queue *ocl_queue_get(cl_command_queue queue)
+{
+	struct ocl_queue *q = (struct ocl_queue *)ocl_find(OCL_QUEUE, queue);
+
+	return cap_likely(q != NULL) ? q : ocl_queue_learn(queue);
+}
 
 /* ---- submit.c ---- */
 
@@ -111,6 +151,8 @@ enum ocl_collect_hint {
 #define OCL_COLLECT_FEW  256u  /* commands looked at in an enqueue or poll */
 #define OCL_COLLECT_MANY 4096u /* after a wait */
 
+/* `now`: the present tick, or one since which the thread has recorded nothing. */
+void ocl_collect_at(struct ocl_queue *q, enum ocl_collect_hint hint, uint32_t most, uint64_t now);
 void ocl_collect(struct ocl_queue *q, enum ocl_collect_hint hint, uint32_t most);
 /* The queue of an event, if it is one we know. */
 struct ocl_queue *ocl_queue_of_event(cl_event event);

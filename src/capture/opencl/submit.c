@@ -6,13 +6,18 @@
  */
 #include "capture/opencl/answer.h"
 #include "capture/opencl/command_buffer.h"
+#include "capture/opencl/pending.h"
 #include "capture/opencl/queue.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "opencl_hooks.h"
 
-#define POOL_STEP 64u
+#define POOL_STEP  64u
+#define CACHE_LINE 64u
+#define SPINS      100u
 
 _Thread_local struct ocl_submission ocl_submission __attribute__((tls_model("initial-exec")));
 
@@ -36,7 +41,7 @@ static inline void submitted(struct ocl_queue *q, bool ok, cl_event *event, bool
 		s->event = NULL;
 }
 
-OCL_HOT bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w)
+bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w)
 {
 	struct ocl_submission *s = &ocl_submission;
 
@@ -52,42 +57,39 @@ OCL_HOT bool ocl_submit_take(const struct cap_frame *f, struct ocl_work *w)
 	return true;
 }
 
-/* Caller holds the queue's lock. */
-static struct ocl_work *work_new(struct ocl_queue *q)
+/* A thread that is interrupted here keeps others from their work: they wait by the clock. */
+void ocl_lock_wait(struct ocl_lock *l)
 {
-	struct ocl_work *w = q->free;
+	const struct timespec pause = {0, 50000};
+	int saved = errno;
 
-	if (!w) {
-		w = malloc(POOL_STEP * sizeof(*w));
-		for (unsigned i = 0; w && i < POOL_STEP; i++) {
-			w[i].next = q->free;
-			w[i].place = cap_flight_new();
-			q->free = &w[i];
-		}
-		w = q->free;
+	for (unsigned i = 0; i < SPINS; i++) {
+		if (!atomic_load_explicit(&l->taken, memory_order_relaxed))
+			return;
+#if defined(__x86_64__)
+		__builtin_ia32_pause();
+#endif
 	}
-	if (w)
-		q->free = w->next;
-	return w;
+	nanosleep(&pause, NULL);
+	errno = saved;
 }
 
-/* Returns whether it is time to look at the list. Caller holds the queue's lock. */
-static bool pending_add(struct ocl_queue *q, struct ocl_work *w)
+void ocl_work_more(struct ocl_queue *q)
 {
-	w->next = NULL;
-	if (q->tail)
-		q->tail->next = w;
-	else
-		q->head = w;
-	q->tail = w;
-	if (q->pending++ == 0) {
-		q->look_count = OCL_COLLECT_FEW;
-		q->look_tick = w->end + 5 * ocl_ticks_10ms;
+	struct ocl_work *w;
+
+	ocl_unlock(&q->lock);
+	w = aligned_alloc(CACHE_LINE, POOL_STEP * sizeof(*w));
+	for (unsigned i = 0; w && i < POOL_STEP; i++)
+		w[i].place = cap_flight_new();
+	ocl_lock(&q->lock);
+	for (unsigned i = 0; w && i < POOL_STEP; i++) {
+		w[i].next = q->free;
+		q->free = &w[i];
 	}
-	return q->pending >= q->look_count || w->end >= q->look_tick;
 }
 
-OCL_HOT static inline void in_flight(struct ocl_work *w)
+static void in_flight(struct ocl_work *w)
 {
 	const bool copy = w->what == OCL_WORK_COPY;
 	const struct cap_subject subject = {.agent = w->agent,
@@ -99,25 +101,32 @@ OCL_HOT static inline void in_flight(struct ocl_work *w)
 			 &w->submission, w->submit, &subject);
 }
 
-OCL_HOT static inline void pend(struct ocl_queue *q, struct ocl_work *w)
+/* A copy of it goes into the list, if there is a node to be had. */
+static struct ocl_work *keep(struct ocl_queue *q, const struct ocl_work *w, bool *look)
 {
 	struct ocl_work *kept;
-	bool look;
+	uint32_t place;
+
+	ocl_lock(&q->lock);
+	kept = ocl_work_new(q);
+	if (kept) {
+		place = kept->place;
+		*kept = *w;
+		kept->place = place;
+		in_flight(kept);
+		*look = ocl_pending_add(q, kept);
+	}
+	ocl_unlock(&q->lock);
+	return kept;
+}
+
+static void pend(struct ocl_queue *q, struct ocl_work *w)
+{
+	bool look = false;
 
 	if (!w->event) {
 		ocl_work_untimed(w, q->profiled ? UNTIMED_QUERY : UNTIMED_NO_PROFILING, 0);
-		return;
-	}
-	pthread_mutex_lock(&q->lock);
-	kept = work_new(q);
-	if (kept) {
-		w->place = kept->place;
-		*kept = *w;
-		in_flight(kept);
-		look = pending_add(q, kept);
-	}
-	pthread_mutex_unlock(&q->lock);
-	if (!kept) {
+	} else if (!keep(q, w, &look)) {
 		ocl_next.clReleaseEvent(w->event);
 		ocl_work_untimed(w, UNTIMED_LOST, 0);
 	} else if (w->blocking) {
@@ -127,8 +136,8 @@ OCL_HOT static inline void pend(struct ocl_queue *q, struct ocl_work *w)
 	}
 }
 
-OCL_HOT void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const struct cap_op *op,
-			struct cap_subject *subject)
+void ocl_submit(const struct cap_frame *f, struct ocl_work *w, const struct cap_op *op,
+		struct cap_subject *subject)
 {
 	subject->agent = w->agent;
 	subject->queue = w->queue;

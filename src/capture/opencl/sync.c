@@ -31,7 +31,8 @@ OCL_HOT void ocl_post_clFinish(struct cap_frame *f, cl_command_queue command_que
 	ocl_last_queue = command_queue;
 	if (cap_wants(CAP_ACTIVITY_SYNC))
 		cap_sync_record(f, 0, SYNC_OP_QUEUE, q->object.id, 0, NULL);
-	ocl_collect(q, OCL_COMPLETE, UINT32_MAX); /* else what is done would pass for unfinished */
+	/* All of it, else what is done would pass for unfinished. */
+	ocl_collect_at(q, OCL_COMPLETE, UINT32_MAX, now);
 	ocl_collect_old(now);
 }
 

@@ -6,6 +6,9 @@
  * through it without a lock, and puts back what is still running.
  */
 #include "capture/opencl/queue.h"
+#include "core/activity/ordinary.h"
+#include "core/tally/count.h"
+#include "wire/fixed.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -17,7 +20,7 @@ _Atomic bool ocl_ended;
 static _Atomic uint64_t sweep_tick; /* when unattended queues are looked at next */
 
 /* Work of queues that are gone; event callbacks say when to look. */
-static struct ocl_queue orphans = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct ocl_queue orphans = {.lock = OCL_LOCK};
 
 enum state { RUNNING, COMPLETE, FAILED, REFUSED };
 
@@ -28,19 +31,91 @@ struct times {
 
 /* ---- records: a field that is left out is 0, and costs nothing ---- */
 
-/* Three numbers from field `first`; those above `dims` are 0. */
-static inline void sizes_write(struct wire_enc *e, unsigned first, const size_t *size,
-			       unsigned dims)
+/* Of a kernel that is complete, with times and sizes as most have them. */
+struct fit {
+	uint64_t duration, queued_before, submitted_before;
+	uint64_t wide; /* what is stored in four bytes */
+};
+
+static inline struct fit fit_of(const struct ocl_work *w, const struct times *t)
 {
-	wire_unsigned(e, first, size[0]);
+	struct fit f = {t->ended - t->started, t->started - t->queued, t->started - t->submitted,
+			w->submission.call};
+
+	f.wide |= f.duration | f.queued_before | f.submitted_before;
+	for (unsigned i = 0; i < w->dims; i++)
+		f.wide |= w->size[i].global | w->size[i].local;
+	return f;
+}
+
+/* Ids of one byte, numbers of four, no offset. */
+static inline bool fits(const struct ocl_work *w, const struct fit *f)
+{
+	size_t offset = 0;
+
+	for (unsigned i = 0; i < w->dims; i++)
+		offset |= w->size[i].offset;
+	return ((f->wide >> 32) | offset | ((w->agent | w->queue | w->kernel) >> 8)) == 0;
+}
+
+/* As dispatch_fields(), which can write all, with no more than a store for each field. */
+static inline __attribute__((always_inline)) void
+dispatch_fields_fit(struct wire_enc *e, const struct ocl_work *w, const struct times *t,
+		    const struct fit *f, unsigned dims)
+{
+	wire_unsigned_as(e, DISPATCH_CORRELATION, w->submission.call, WIRE_CLASS_U32);
+	wire_unsigned_as(e, DISPATCH_AGENT, w->agent, WIRE_CLASS_U8);
+	wire_unsigned_as(e, DISPATCH_QUEUE, w->queue, WIRE_CLASS_U8);
+	wire_unsigned_as(e, DISPATCH_KERNEL, w->kernel, WIRE_CLASS_U8);
+	wire_unsigned_as(e, DISPATCH_START, t->started, WIRE_CLASS_U64);
+	wire_unsigned_as(e, DISPATCH_DURATION, f->duration, WIRE_CLASS_U32);
+	wire_unsigned_as(e, DISPATCH_QUEUED_BEFORE, f->queued_before, WIRE_CLASS_U32);
+	wire_unsigned_as(e, DISPATCH_SUBMITTED_BEFORE, f->submitted_before, WIRE_CLASS_U32);
+	wire_unsigned_as(e, DISPATCH_DIMS, dims, WIRE_CLASS_U8);
+	for (unsigned i = 0; i < dims; i++)
+		wire_unsigned_as(e, DISPATCH_GLOBAL_X + i, w->size[i].global, WIRE_CLASS_U32);
+	for (unsigned i = 0; i < dims; i++)
+		wire_unsigned_as(e, DISPATCH_LOCAL_X + i, w->size[i].local, WIRE_CLASS_U32);
+	wire_unsigned_as(e, DISPATCH_SUBMIT_TICK, w->submit, WIRE_CLASS_U64);
+}
+
+/* As many of the fields from `first` on as there are dimensions; the others are 0. */
+static inline void sizes_write(struct wire_enc *e, unsigned first, unsigned dims, size_t x,
+			       size_t y, size_t z)
+{
+	wire_unsigned(e, first, x);
 	if (dims > 1) {
-		wire_unsigned(e, first + 1, size[1]);
-		wire_unsigned(e, first + 2, size[2]);
+		wire_unsigned(e, first + 1, y);
+		wire_unsigned(e, first + 2, dims > 2 ? z : 0);
 	}
 }
 
-OCL_HOT static void dispatch_write(const struct ocl_work *w, const struct times *t,
-				   enum untimed_reason why, uint64_t now)
+static void dispatch_fields(struct wire_enc *e, const struct ocl_work *w, const struct times *t,
+			    enum untimed_reason why)
+{
+	const struct ocl_size *s = w->size;
+
+	wire_unsigned(e, DISPATCH_CORRELATION, w->submission.call);
+	wire_unsigned(e, DISPATCH_AGENT, w->agent);
+	wire_unsigned(e, DISPATCH_QUEUE, w->queue);
+	wire_unsigned(e, DISPATCH_KERNEL, w->kernel);
+	wire_unsigned(e, DISPATCH_START, t->started);
+	wire_unsigned(e, DISPATCH_DURATION, t->ended - t->started);
+	wire_unsigned(e, DISPATCH_QUEUED_BEFORE, t->started - t->queued);
+	wire_unsigned(e, DISPATCH_SUBMITTED_BEFORE, t->started - t->submitted);
+	wire_unsigned(e, DISPATCH_DIMS, w->dims);
+	sizes_write(e, DISPATCH_GLOBAL_X, w->dims, s[0].global, s[1].global, s[2].global);
+	sizes_write(e, DISPATCH_LOCAL_X, w->dims, s[0].local, s[1].local, s[2].local);
+	sizes_write(e, DISPATCH_OFFSET_X, w->dims, s[0].offset, s[1].offset, s[2].offset);
+	if (cap_unlikely(t->status))
+		wire_signed(e, DISPATCH_STATUS, t->status, 4);
+	if (cap_unlikely(why != UNTIMED_NO))
+		wire_unsigned(e, DISPATCH_UNTIMED, why);
+	wire_unsigned(e, DISPATCH_SUBMIT_TICK, w->submit);
+}
+
+static void dispatch_write(const struct ocl_work *w, const struct times *t, enum untimed_reason why,
+			   uint64_t now)
 {
 	struct cap_frame f;
 	struct wire_enc e;
@@ -48,25 +123,39 @@ OCL_HOT static void dispatch_write(const struct ocl_work *w, const struct times 
 	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[0], &w->submission, now, now,
 				DISPATCH_FIELDS))
 		return;
-	wire_unsigned(&e, DISPATCH_CORRELATION, w->submission.call);
-	wire_unsigned(&e, DISPATCH_AGENT, w->agent);
-	wire_unsigned(&e, DISPATCH_QUEUE, w->queue);
-	wire_unsigned(&e, DISPATCH_KERNEL, w->kernel);
-	wire_unsigned(&e, DISPATCH_START, t->started);
-	wire_unsigned(&e, DISPATCH_DURATION, t->ended - t->started);
-	wire_unsigned(&e, DISPATCH_QUEUED_BEFORE, t->started - t->queued);
-	wire_unsigned(&e, DISPATCH_SUBMITTED_BEFORE, t->started - t->submitted);
-	wire_unsigned(&e, DISPATCH_DIMS, w->dims);
-	sizes_write(&e, DISPATCH_GLOBAL_X, w->global, w->dims);
-	sizes_write(&e, DISPATCH_LOCAL_X, w->local, w->dims);
-	if (w->offset[0] | w->offset[1] | w->offset[2])
-		sizes_write(&e, DISPATCH_OFFSET_X, w->offset, w->dims);
-	if (cap_unlikely(t->status))
-		wire_signed(&e, DISPATCH_STATUS, t->status, 4);
-	if (cap_unlikely(why != UNTIMED_NO))
-		wire_unsigned(&e, DISPATCH_UNTIMED, why);
-	wire_unsigned(&e, DISPATCH_SUBMIT_TICK, w->submit);
+	dispatch_fields(&e, w, t, why);
 	cap_activity_commit(&f, &e);
+}
+
+/* Where kernels are counted. Those without times are counted as such. */
+static bool count_complete(const struct ocl_work *w, const struct times *t, const struct fit *f)
+{
+	const struct cap_counted_kernel k = {w->agent, w->queue, w->kernel, f->duration,
+					     f->queued_before};
+
+	return t->started && !((f->duration | f->queued_before) >> 63) &&
+	       cap_count_kernel(&w->submission, &k);
+}
+
+/* The same of a kernel that is complete. */
+OCL_HOT static inline void dispatch_write_complete(const struct ocl_work *w, const struct times *t,
+						   uint64_t now)
+{
+	const struct fit fit = fit_of(w, t);
+	struct wire_enc e;
+
+	if (cap_unlikely(!fits(w, &fit) ||
+			 !cap_activity_ordinary(&e, &core_dispatch_ops[0], &w->submission, now, now,
+						DISPATCH_FIELDS))) {
+		if (!count_complete(w, t, &fit))
+			dispatch_write(w, t, UNTIMED_NO, now);
+		return;
+	}
+	if (cap_likely(w->dims == 1))
+		dispatch_fields_fit(&e, w, t, &fit, 1);
+	else
+		dispatch_fields_fit(&e, w, t, &fit, w->dims);
+	cap_activity_end(&e);
 }
 
 OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t,
@@ -183,19 +272,60 @@ OCL_HOT static enum state work_look(const struct ocl_work *w, enum ocl_collect_h
 	return times_read(w->event, t) ? COMPLETE : REFUSED;
 }
 
+/*
+ * What commands tell of their device's clock: the tightest bound of each quarter of a second, so
+ * that one look at many asks for the clock once.
+ */
+struct bound {
+	struct ocl_clock *clock; /* NULL: none yet */
+	uint64_t before, after, value;
+	uint64_t width; /* UINT64_MAX: `value` is not known */
+	uint64_t last, until;
+};
+
+static void bound_tell(const struct bound *b, uint64_t now)
+{
+	if (b->clock)
+		ocl_clock_bound(b->clock, b->before, b->after, b->value, b->last, now);
+}
+
+static inline void bound_add(struct bound *b, const struct ocl_work *w, uint64_t queued,
+			     uint64_t now)
+{
+	uint64_t width = queued ? w->end - w->submit : UINT64_MAX;
+
+	if (cap_unlikely(w->clock != b->clock || w->end >= b->until)) {
+		bound_tell(b, now);
+		b->until = w->end + OCL_BOUND_TICKS;
+	} else if (cap_likely(width >= b->width)) {
+		b->last = w->end;
+		return;
+	}
+	b->clock = w->clock;
+	b->before = w->submit;
+	b->after = b->last = w->end;
+	b->value = queued;
+	b->width = width;
+}
+
 /* Writes the record; the event is let go later, outside Kymo's guard. */
-static void work_record(struct ocl_work *w, enum state state, struct times *t, uint64_t now)
+static inline void work_record(struct ocl_work *w, enum state state, struct times *t, uint64_t now,
+			       struct bound *bound)
 {
 	const struct times none = {.status = t->status};
 
 	cap_flight_end(&w->place);
-	if (state != COMPLETE) {
+	if (cap_unlikely(state != COMPLETE)) {
 		write_all(w, &none, state == FAILED ? UNTIMED_FAILED : UNTIMED_QUERY, now);
 		return;
 	}
-	write_all(w, t, UNTIMED_NO, now);
-	if (w->clock)
-		ocl_clock_bound(w->clock, w->submit, w->end, t->queued);
+	if (cap_likely(w->what == OCL_WORK_DISPATCH)) {
+		dispatch_write_complete(w, t, now);
+		cap_submission_end(&w->submission);
+	} else {
+		write_all(w, t, UNTIMED_NO, now);
+	}
+	bound_add(bound, w, t->queued, now);
 }
 
 /* ---- lists ---- */
@@ -233,14 +363,14 @@ static void list_join(struct list *l, const struct list *more)
  * after the others, so that none is starved.
  */
 OCL_HOT static void list_collect(struct list *l, bool in_order, enum ocl_collect_hint hint,
-				 uint32_t most, struct list *done)
+				 uint32_t most, uint64_t now, struct list *done)
 {
 	struct list running = {NULL, NULL, 0};
-	uint64_t now = tick_now();
+	struct bound bound = {.clock = NULL};
 	struct cap_timed timed;
 	uint32_t looked;
 
-	cap_timed_begin(&timed);
+	cap_timed_begin_at(&timed, now);
 	for (looked = 0; l->head && looked < most; looked++) {
 		struct ocl_work *w = l->head;
 		struct times t;
@@ -249,13 +379,14 @@ OCL_HOT static void list_collect(struct list *l, bool in_order, enum ocl_collect
 		if (state == RUNNING && in_order)
 			break;
 		l->head = w->next;
-		l->tail = l->head ? l->tail : NULL;
 		l->count--;
 		if (state != RUNNING)
-			work_record(w, state, &t, now);
+			work_record(w, state, &t, now, &bound);
 		list_add(state == RUNNING ? &running : done, w);
 	}
+	l->tail = l->head ? l->tail : NULL;
 	list_join(l, &running);
+	bound_tell(&bound, now);
 	cap_timed_end(&timed, (2 + looked / 10) * ocl_ticks_10ms / 1000);
 }
 
@@ -271,7 +402,7 @@ OCL_HOT static bool queue_take(struct ocl_queue *q, struct list *out)
 {
 	bool taken = false;
 
-	pthread_mutex_lock(&q->lock);
+	ocl_lock(&q->lock);
 	if (q->collecting) {
 		q->again = true;
 	} else if (q->head) {
@@ -280,7 +411,7 @@ OCL_HOT static bool queue_take(struct ocl_queue *q, struct list *out)
 		q->pending = 0;
 		q->collecting = taken = true;
 	}
-	pthread_mutex_unlock(&q->lock);
+	ocl_unlock(&q->lock);
 	return taken;
 }
 
@@ -293,7 +424,7 @@ OCL_HOT static bool queue_put_back(struct ocl_queue *q, struct list *done, struc
 	struct list added, all = *rest;
 	bool again;
 
-	pthread_mutex_lock(&q->lock);
+	ocl_lock(&q->lock);
 	added = (struct list){q->head, q->tail, q->pending};
 	list_join(&all, &added);
 	*rest = (struct list){NULL, NULL, 0};
@@ -314,14 +445,15 @@ OCL_HOT static bool queue_put_back(struct ocl_queue *q, struct list *done, struc
 	q->collecting = false;
 	again = q->again;
 	q->again = false;
-	pthread_mutex_unlock(&q->lock);
+	ocl_unlock(&q->lock);
 	return again;
 }
 
 static void orphans_add(struct list *l);
 
 /* One round; returns whether another is asked for. */
-OCL_HOT static bool collect_once(struct ocl_queue *q, enum ocl_collect_hint hint, uint32_t most)
+OCL_HOT static bool collect_once(struct ocl_queue *q, enum ocl_collect_hint hint, uint32_t most,
+				 uint64_t now)
 {
 	struct list l, done = {NULL, NULL, 0};
 	bool again;
@@ -329,7 +461,7 @@ OCL_HOT static bool collect_once(struct ocl_queue *q, enum ocl_collect_hint hint
 	if (!queue_take(q, &l))
 		return false;
 	cap_guard_enter();
-	list_collect(&l, q->in_order, hint, most, &done);
+	list_collect(&l, q->in_order, hint, most, now, &done);
 	cap_guard_leave();
 	list_release(&done);
 	again = queue_put_back(q, &done, &l);
@@ -338,17 +470,23 @@ OCL_HOT static bool collect_once(struct ocl_queue *q, enum ocl_collect_hint hint
 	return again;
 }
 
-OCL_HOT void ocl_collect(struct ocl_queue *q, enum ocl_collect_hint hint, uint32_t most)
+OCL_HOT void ocl_collect_at(struct ocl_queue *q, enum ocl_collect_hint hint, uint32_t most,
+			    uint64_t now)
 {
-	if (collect_once(q, hint, most))
-		collect_once(q, OCL_LOOK, most);
+	if (cap_unlikely(collect_once(q, hint, most, now)))
+		collect_once(q, OCL_LOOK, most, tick_now());
+}
+
+void ocl_collect(struct ocl_queue *q, enum ocl_collect_hint hint, uint32_t most)
+{
+	ocl_collect_at(q, hint, most, tick_now());
 }
 
 /* ---- queues that end while work is running ---- */
 
 static void orphans_collect(void)
 {
-	while (collect_once(&orphans, OCL_LOOK, UINT32_MAX))
+	while (collect_once(&orphans, OCL_LOOK, UINT32_MAX, tick_now()))
 		;
 }
 
@@ -366,20 +504,20 @@ static void orphans_add(struct list *l)
 {
 	for (struct ocl_work *w = l->head; w && ocl_next.clSetEventCallback; w = w->next)
 		ocl_next.clSetEventCallback(w->event, CL_COMPLETE, orphan_complete, NULL);
-	pthread_mutex_lock(&orphans.lock);
+	ocl_lock(&orphans.lock);
 	list_join(l, &(struct list){orphans.head, orphans.tail, orphans.pending});
 	orphans.head = l->head;
 	orphans.tail = l->tail;
 	orphans.pending = l->count;
-	pthread_mutex_unlock(&orphans.lock);
+	ocl_unlock(&orphans.lock);
 	orphans_collect();
 }
 
 void ocl_collect_close(struct ocl_queue *q)
 {
-	pthread_mutex_lock(&q->lock);
+	ocl_lock(&q->lock);
 	q->closed = true;
-	pthread_mutex_unlock(&q->lock);
+	ocl_unlock(&q->lock);
 	ocl_collect(q, OCL_LOOK, UINT32_MAX);
 }
 
@@ -398,9 +536,9 @@ static void collect(struct ocl_object *object, void *data)
 	struct collected *c = data;
 	bool wanted;
 
-	pthread_mutex_lock(&q->lock);
+	ocl_lock(&q->lock);
 	wanted = q->head && (!c->before || q->look_tick <= c->before);
-	pthread_mutex_unlock(&q->lock);
+	ocl_unlock(&q->lock);
 	if (!wanted || (c->context && q->context_handle != c->context))
 		return;
 	if (vec_reserve(&c->queues, &c->room, c->count, 1))
@@ -499,6 +637,6 @@ void ocl_collect_at_exit(void)
 
 void ocl_collect_fork_child(void)
 {
-	orphans = (struct ocl_queue){.lock = PTHREAD_MUTEX_INITIALIZER};
+	orphans = (struct ocl_queue){.lock = OCL_LOCK};
 	ocl_submission = (struct ocl_submission){NULL, NULL};
 }

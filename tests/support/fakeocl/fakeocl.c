@@ -425,6 +425,11 @@ static cl_kernel create_kernel(cl_program p, const char *name, cl_int *error)
 	return (cl_kernel)o;
 }
 
+static cl_int set_kernel_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
+{
+	return is(k, FAKE_KERNEL) ? CL_SUCCESS : CL_INVALID_KERNEL;
+}
+
 /* ---- commands ---- */
 
 static cl_int enqueue(cl_command_queue q, cl_event *event)
@@ -677,6 +682,7 @@ static const cl_icd_dispatch table = {
 	.clRetainKernel = retain_kernel,
 	.clReleaseKernel = release_kernel,
 	.clGetKernelInfo = get_kernel_info,
+	.clSetKernelArg = set_kernel_arg,
 	.clWaitForEvents = wait_for_events,
 	.clGetEventInfo = get_event_info,
 	.clCreateUserEvent = create_user_event,

@@ -86,9 +86,8 @@ static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 		return regex_matches(&include, d->name);
 	if (options.mode == RECORDER_MINIMAL)
 		return (d->flags & KYMO_OP_MINIMAL) != 0;
-	/* To count the chattiest costs little, and they may be what there is to see. */
-	return options.mode == RECORDER_FULL || options.mode == RECORDER_SUMMARY ||
-	       !(d->flags & KYMO_OP_CHATTY);
+	/* Where a runtime calls back, a call that is only counted costs nearly what one costs that is recorded. */
+	return options.mode == RECORDER_FULL || !(d->flags & KYMO_OP_CHATTY);
 }
 
 /* What the mode leaves out, not the user. */

@@ -215,6 +215,7 @@ def polls(checks, kymo, program, folder):
                  POLLS)
     checks.equal("JSON: of two threads", {r["op"]: r["calls"] for r in rows[0]}.get("clSetKernelArg") if rows else 0, 3)
     for what, options, wanted in (("minimal", ["--mode", "minimal"], POLLS),
+                                  ("left out of what is counted", ["--mode", "summary"], POLLS),
                                   ("excluded", ["--exclude", "clGetEventInfo"], None),
                                   ("full", ["--mode", "full"], None)):
         trace = os.path.join(folder, f"{what}.kymo")
@@ -222,7 +223,7 @@ def polls(checks, kymo, program, folder):
         row = traced.query(kymo, trace, sql + "'clGetEventInfo'")[0]
         checks.equal(what, row["n"], wanted)
     trace = os.path.join(folder, "summary.kymo")
-    run(kymo, trace, [program, "kill", str(POLLS)], ["--mode", "summary"])
+    run(kymo, trace, [program, "kill", str(POLLS)], ["--mode", "summary", "--include", "^cl"])
     row = traced.query(kymo, trace, "SELECT sum(calls) AS n FROM tally_call t JOIN op o ON o.id = t.op "
                        "WHERE o.name = 'clGetEventInfo'")[0]
     checks.equal("summary", row["n"], POLLS)

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -322,12 +323,29 @@ int cuptiUnsubscribe(void *subscriber)
 	return OK;
 }
 
+static bool ever[8][1024]; /* enabled, at some time */
+
 int cuptiEnableCallback(uint32_t on, void *subscriber, int domain, uint32_t cbid)
 {
 	if (domain > 7 || cbid > 1023)
 		return 1;
 	state.enabled[domain][cbid] = on;
+	ever[domain][cbid] |= on != 0;
 	return OK;
+}
+
+/* The functions that somebody has listened to, for FAKE_LISTENED: a file. */
+__attribute__((destructor)) static void tell_listened(void)
+{
+	const char *path = getenv("FAKE_LISTENED");
+	FILE *f = path ? fopen(path, "w") : NULL;
+
+	for (int domain = 0; f && domain < 8; domain++)
+		for (int cbid = 0; cbid < 1024; cbid++)
+			if (ever[domain][cbid])
+				fprintf(f, "%d %d\n", domain, cbid);
+	if (f)
+		fclose(f);
 }
 
 int cuptiGetTimestamp(uint64_t *ns)

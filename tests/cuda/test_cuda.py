@@ -46,6 +46,13 @@ class Test(base.Test):
     def calls(self, where="1"):
         return dict(self.rows(f"SELECT name, count(*) FROM regions WHERE {where} GROUP BY name"))
 
+    def listened(self, *options):
+        """Functions that CUPTI had to call back for: what that costs is most of what a call costs."""
+        path = self.path("listened")
+        self.scene("basic", options=options, env={"FAKE_LISTENED": path})
+        with open(path, encoding="utf-8") as f:
+            return f.read().splitlines()
+
     def lost_records(self):
         return self.one("SELECT ifnull(sum(count), 0) FROM loss")
 
@@ -162,7 +169,9 @@ class Test(base.Test):
             "SELECT * FROM not_recorded"), [])
         self.scene("basic", options=["--args", "none"])
         check("no arguments: calls", self.calls()["cudaLaunchKernel"], 2)
-        self.scene("basic", options=["--mode", "summary"])
+        listened = {mode: self.listened("--mode", mode) for mode in ("default", "summary", "full")}
+        check("full listens to more", len(listened["full"]) > len(listened["default"]) > 5, True)
+        check("counting listens to no more than recording", listened["summary"], listened["default"])
         self.scene("basic", options=["--backends", "cuda_runtime"])
         check("runtime only", self.calls(),
               {"cudaLaunchKernel": 2, "cudaMalloc": 1, "cudaMemcpy": 1})

@@ -368,7 +368,8 @@ def test_losses_survive():
                       stderr=subprocess.DEVNULL, check=False).returncode:
         return "tmpfs cannot be mounted here"
     try:
-        p = start("2", "600000", "0", "300000", trace="full/t.kymo", options=("--buffer-size", "1M", "--no-compress"))
+        # Who waits long enough loses nothing before the drain has found out why it cannot write.
+        p = start("2", "600000", "0", "300000", trace="full/t.kymo", options=(*WAITS, "--no-compress"))
         await_true(lambda: os.statvfs("full").f_bavail == 0, "a full file system")
         at = counted("counts")[1]
         after(min(at + 100000, 600000))

@@ -152,7 +152,7 @@ class Tallies(Base):
 
     def record_both(self, inside):
         kymotest.remove(self.trace, missing_ok=True)
-        p = self.recorded(4, "traffic", self.folder / "file", options=["--mode", "full"], inside=inside)
+        p = self.recorded(4, "traffic", self.folder / "file", options=["--mode", "default"], inside=inside)
         self.assertEqual(p.code, 0, p.err)
         want = self.counted(), {(r["kind"], r["op"]): r["ranks"] for r in self.summary("rank,op")["imbalance"]
                                 if r["op"] not in self.ASKED}

@@ -215,7 +215,8 @@ for i in range(1, 41):
             break_it = f"open({zone + 'energy_uj'!r}, 'wb').write({bytes_[:200]!r} * 3); import time; time.sleep(0.05)"
             p = self.record(sys.executable, "-c", break_it, env={"KYMO_TELEMETRY_ROOT": root})
             assert "\x1b" not in p.stderr, p.stderr
-            assert "energy could not be read" in p.stderr, (i, p.stderr)
+            # Either it was there at the first reading and then broke, or the program was quicker than that.
+            assert "energy could not be read" in p.stderr or "energy_uj: it held no number" in p.stderr, (i, p.stderr)
         os.remove(zone + "energy_uj")
         os.mkfifo(zone + "energy_uj")
         p = self.record("true", env={"KYMO_TELEMETRY_ROOT": root})

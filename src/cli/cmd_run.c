@@ -551,13 +551,19 @@ static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 	cli_note("trace in %s", r->trace);
 }
 
+/* No other launcher's files can lie where this one's do. */
+static bool alone_on_node(const struct run *r)
+{
+	return r->node.joined < 0 && r->node.meeting < 0;
+}
+
 /* The exec failed although all looked well. */
 static int not_executed(struct run *r, struct outcome *out)
 {
 	launch_finish(out, 5);
 	if (r->traced && !r->manifest.job.id[0])
 		file_remove_tree(r->trace); /* else others record there */
-	if (r->node.joined < 0)
+	if (alone_on_node(r))
 		drop_local(r);
 	cli_error("\"%s\" cannot be executed: %s", r->program.path, strerror(out->exec_error));
 	return out->exec_error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
@@ -608,7 +614,7 @@ static int run_program(struct run *r)
 		return status;
 	if (!launch(&l, &out)) {
 		cli_error("the program cannot be started: %s", strerror(errno));
-		if (r->node.joined < 0)
+		if (alone_on_node(r))
 			drop_local(r);
 		return CLI_FAILURE;
 	}

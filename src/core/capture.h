@@ -346,7 +346,10 @@ cap_enter_straight(struct cap_op *op, const void *caller, const void *sp)
 	site = cap_site(t, caller);
 	if (cap_unlikely(t->next_id == t->id_limit))
 		cap_ids_sample(t, f);
+	/* Before others see the frame: a signal's handler may make calls from here on. */
 	id = t->next_id;
+	t->next_id = id + 1;
+	f->parent = t->current;
 	f->id = id;
 	f->sp = sp;
 	f->op = op;
@@ -363,11 +366,10 @@ cap_enter_straight(struct cap_op *op, const void *caller, const void *sp)
 	atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (cap_unlikely(atomic_load_explicit(&op->plan, memory_order_acquire) != plan)) {
+		f->retire = NULL; /* it was to be timed */
 		atomic_store_explicit(&t->depth, depth, memory_order_release);
 		return NULL;
 	}
-	f->parent = t->current;
-	t->next_id = id + 1;
 	t->current = id;
 	start = tick_counter();
 	f->start = start;

@@ -291,6 +291,14 @@ static unsigned count_open(const struct drain *d)
 	return n;
 }
 
+static bool all_left(const struct drain *d)
+{
+	for (const struct session *s = d->sessions; s; s = s->next)
+		if (!nobody_left(d, s))
+			return false;
+	return true;
+}
+
 /*
  * A launcher waits for nobody else's processes: what is left to be done to its files is done at the
  * end. The last one waits for that, too.
@@ -298,23 +306,17 @@ static unsigned count_open(const struct drain *d)
 static void end_sessions(struct drain *d)
 {
 	unsigned open = count_open(d);
+	bool others =
+		!all_left(d); /* processes of launchers that have ended, where but one is open */
 
-	for (struct session *s = d->sessions; s && open > 1; s = s->next) {
-		if (s->ended || !nobody_left(d, s))
+	for (struct session *s = d->sessions; s; s = s->next) {
+		if (s->ended || !nobody_left(d, s) || (open <= 1 && !others))
 			continue;
 		if (s == &d->first ? !nobody_begins(d, s) : !closed(d, s))
 			continue;
 		session_end(d, s);
 		open--;
 	}
-}
-
-static bool all_left(const struct drain *d)
-{
-	for (const struct session *s = d->sessions; s; s = s->next)
-		if (!nobody_left(d, s))
-			return false;
-	return true;
 }
 
 /* Nobody is there, nobody can come. */

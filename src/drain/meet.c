@@ -3,6 +3,7 @@
 #include "drain/meet.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stddef.h>
@@ -126,7 +127,7 @@ static bool await_welcome(int fd, char local[PATH_MAX])
 int meet_join(const struct meet_name *n, int listener, const struct meet_hello *hello,
 	      const char *command, char local[PATH_MAX])
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct ucred peer = {0};
 	socklen_t size = sizeof(peer);
 	struct sockaddr_un a;
@@ -135,9 +136,11 @@ int meet_join(const struct meet_name *n, int listener, const struct meet_hello *
 	if (fd < 0)
 		return -1;
 	if (connect(fd, (struct sockaddr *)&a, length) != 0)
-		return close_for(fd, errno);
+		return close_for(fd, errno == EAGAIN ? ECONNREFUSED : errno); /* a full queue */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid())
 		return close_for(fd, EPERM);
+	fcntl(fd, F_SETFL,
+	      0); /* another user's queue that is full is not waited for; ours answers */
 	if (!send_hello(fd, listener, hello, command))
 		return close_for(fd, errno == EPIPE || errno == ECONNRESET ? ECONNREFUSED : errno);
 	if (!await_welcome(fd, local))

@@ -104,10 +104,14 @@ def build(folder):
     (copy / "src/capture/opencl/ghost.c").write_text(GHOST_C)
     (copy / "src/capture/opencl/ghost.h").write_text(GHOST_H)
     change("src/capture/opencl/CMakeLists.txt", "agent.c answer.c", "agent.c answer.c ghost.c")
-    filled = "\twire_unsigned(&e, DISPATCH_SUBMIT_TICK, w->submit);\n\tcap_activity_commit(&f, &e);\n"
-    writer, = (p for p in (copy / "src/capture/opencl").glob("*.c") if filled in p.read_text())
-    change(writer, filled, filled.replace("\tcap", f"\twire_unsigned(&e, DISPATCH_SPIN, {SPIN});\n\tcap") +
-           "\tghost_seen(w->submission.call, now);\n")
+    # The two that write kernels: one that can write all, and the quick one of those that are complete.
+    writer = copy / "src/capture/opencl/work.c"
+    for tick in ("wire_unsigned(e, DISPATCH_SUBMIT_TICK, w->submit);\n}",
+                 "wire_unsigned_as(e, DISPATCH_SUBMIT_TICK, w->submit, WIRE_CLASS_U64);\n}"):
+        change(writer, tick, tick[:-1] + f"\twire_unsigned(e, DISPATCH_SPIN, {SPIN});\n}}")
+    for end in ("\tdispatch_fields(&e, w, t, why);\n\tcap_activity_commit(&f, &e);\n",
+                "\t\tdispatch_fields_fit(&e, w, t, &fit, w->dims);\n\tcap_activity_end(&e);\n"):
+        change(writer, end, end + "\tghost_seen(w->submission.call, now);\n")
     writer.write_text(writer.read_text().replace('#include "', '#include "capture/opencl/ghost.h"\n#include "', 1))
     for command in (["cmake", "-S", copy, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DKYMO_TESTS=OFF",
                      "-DKYMO_BENCH=OFF"],

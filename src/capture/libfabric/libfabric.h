@@ -103,7 +103,7 @@ void fabric_enter(struct fabric_call *c, const void *caller, const void *sp);
 void fabric_leave(struct fabric_call *c, int64_t status);
 void fabric_done(struct fabric_call *c);
 
-#define FABRIC_ENTER(c) fabric_enter(c, __builtin_return_address(0), __builtin_frame_address(0))
+#define FABRIC_ENTER(c) fabric_enter(c, __builtin_return_address(0), cap_sp())
 
 /* ---- objects (objects.c) ---- */
 
@@ -187,8 +187,7 @@ struct fabric_transfer {
 void fabric_transfer_begin(struct fabric_transfer *t, const void *caller, const void *sp);
 ssize_t fabric_transfer_end(struct fabric_transfer *t, ssize_t status);
 
-#define FABRIC_BEGIN(t)                                                                            \
-	fabric_transfer_begin(t, __builtin_return_address(0), __builtin_frame_address(0))
+#define FABRIC_BEGIN(t) fabric_transfer_begin(t, __builtin_return_address(0), cap_sp())
 
 static inline uint64_t fabric_iov_bytes(const struct iovec *iov, size_t count)
 {

@@ -11,7 +11,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "opencl_hooks.h"
 
@@ -70,7 +72,7 @@ void ocl_lock_wait(struct ocl_lock *l)
 		__builtin_ia32_pause();
 #endif
 	}
-	nanosleep(&pause, NULL);
+	syscall(SYS_nanosleep, &pause, NULL); /* no point of cancellation */
 	errno = saved;
 }
 

@@ -181,6 +181,8 @@ void cap_record_bare(struct cap_frame *f)
 {
 	struct cap_thread *t = cap_thread_current;
 
+	if (!t) /* no memory for the state of a thread that a fiber came to */
+		return;
 	if (f->plan & CAP_PLAN_TALLY)
 		core_tally_call(t, &core_buffers[f->plan & CAP_PLAN_BUFFER], f);
 	else

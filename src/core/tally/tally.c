@@ -194,6 +194,7 @@ void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_fra
 	y->self += duration - (f->inside < duration ? f->inside : duration);
 	add_time(y, duration);
 	f->inside = 0;
-	if (cap_unlikely(f != t->frames) && !f[-1].end)
+	if (cap_unlikely(f != t->frames) && f > t->frames && f < t->frames + CAP_FRAMES &&
+	    !f[-1].end)
 		f[-1].inside += duration;
 }

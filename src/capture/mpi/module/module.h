@@ -27,8 +27,18 @@ extern const struct mpi_description mpi_description;
 #define MODULE_FROM(type, v) ((type)(v))
 #endif
 
+/* As cap_sp() of core/capture.h, which a module does not include. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_dwarf_cfa)
+#define MODULE_SP __builtin_dwarf_cfa()
+#endif
+#endif
+#ifndef MODULE_SP
+#define MODULE_SP __builtin_frame_address(0)
+#endif
+
 #define MODULE_ENTER(call, op, v)                                                                  \
-	mpi_host->enter(call, op, v, __builtin_return_address(0), __builtin_frame_address(0))
+	mpi_host->enter(call, op, v, __builtin_return_address(0), MODULE_SP)
 
 extern const struct mpi_host *mpi_host;
 extern void *mpi_next[MPI_OP_COUNT];

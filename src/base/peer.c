@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -82,4 +83,28 @@ int peer_connect(const char *path, bool any, int wait_ms)
 	close(fd);
 	errno = EPERM;
 	return -1;
+}
+
+bool peer_send(int fd, const struct iovec *parts, size_t count, int descriptor)
+{
+	union {
+		struct cmsghdr h;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)parts,
+			   .msg_iovlen = count,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	size_t bytes = 0;
+	ssize_t sent;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += parts[i].iov_len;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &descriptor, sizeof(int));
+	sent = sendmsg(fd, &m, MSG_NOSIGNAL);
+	return sent >= 0 && (size_t)sent == bytes;
 }

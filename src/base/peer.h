@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /*
  * The process at the other end is, or was when it connected or began to listen, this user's or the
@@ -22,5 +23,8 @@ bool peer_may_ask(int fd);
  * there that there was no place within `wait_ms`, and nothing that is sent later waits longer.
  */
 int peer_connect(const char *path, bool any, int wait_ms);
+
+/* Sends a message of `count` parts and with it a descriptor, which stays the caller's too. False: errno. */
+bool peer_send(int fd, const struct iovec *parts, size_t count, int descriptor);
 
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/peer.h"
 
 enum { ANSWER_MS = 20000 /* for a busy machine; a drain that has died is known at once */ };
 
@@ -81,23 +82,10 @@ int meet_take(const struct meet_name *n)
 
 static bool send_hello(int fd, int listener, const struct meet_hello *hello, const char *command)
 {
-	union {
-		struct cmsghdr h;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct iovec parts[2] = {{(void *)(uintptr_t)hello, sizeof(*hello)},
-				 {(void *)(uintptr_t)command, hello->command}};
-	struct msghdr m = {.msg_iov = parts,
-			   .msg_iovlen = 2,
-			   .msg_control = &control,
-			   .msg_controllen = sizeof(control)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	const struct iovec parts[] = {{(void *)(uintptr_t)hello, sizeof(*hello)},
+				      {(void *)(uintptr_t)command, hello->command}};
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &listener, sizeof(int));
-	return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)(sizeof(*hello) + hello->command);
+	return peer_send(fd, parts, 2, listener);
 }
 
 /* Who had the name may be about to end, and sends nothing then. */

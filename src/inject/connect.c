@@ -43,22 +43,9 @@ static bool send_hello(int fd, int memfd, uint64_t bytes, bool early)
 {
 	struct shm_hello hello = {SHM_MAGIC, SHM_VERSION,        (uint32_t)getpid(),
 				  bytes,     process_image_id(), early};
-	union {
-		struct cmsghdr h;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct iovec iov = {&hello, sizeof(hello)};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = &control,
-			   .msg_controllen = sizeof(control)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	const struct iovec part = {&hello, sizeof(hello)};
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &memfd, sizeof(int));
-	return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
+	return peer_send(fd, &part, 1, memfd);
 }
 
 /* Refused: by the drain, which has counted us as lost. Unheard: it has hung up. Else errno tells. */

@@ -33,8 +33,12 @@ static bool known(void)
 	static struct cap_domain *domain;
 	static _Atomic int state; /* 1: registered, 2: refused */
 
-	if (atomic_load(&state) == 0)
-		atomic_store(&state, cap_domain_register(&info, &domain) == KYMO_OK ? 1 : 2);
+	if (atomic_load(&state) == 0) {
+		kymo_status_t status = cap_domain_register(&info, &domain);
+
+		/* Another thread may have been quicker. */
+		atomic_store(&state, status == KYMO_OK || status == KYMO_ERROR_EXISTS ? 1 : 2);
+	}
 	return atomic_load(&state) == 1;
 }
 

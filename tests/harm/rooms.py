@@ -41,6 +41,35 @@ def manifests(trace):
     return found
 
 
+# ---- a machine that is busy
+
+ANNOTATIONS = 4 * 6 * 4000 * 2  # of a victim's threads: a mark within a range, again and again
+
+
+def run_late(ms):
+    """Four threads annotate while Kymo needs `ms` to begin in the first of them. Returns recorded, lost, what was said."""
+    p = kymo("run", "-f", "--no-summary", "-o", "t.kymo", VICTIM,
+             env=dict(os.environ, LD_PRELOAD=LATE, LATE_MS=str(ms), LATE_BEGIN="1"))
+    expect(p.returncode == 5, p.returncode, p.stderr)
+    row = query("t.kymo", """SELECT count(*) AS recorded,
+        (SELECT sum(lost_records) FROM process) AS lost FROM marker""")[0]
+    return row["recorded"], row["lost"], p.stderr
+
+
+def test_threads_wait_for_the_one_that_begins():
+    taken, lost, err = run_late(2500)
+    expect((taken, lost) == (ANNOTATIONS, 0), taken, lost, err)
+    expect(err == "", err)
+
+
+def test_threads_that_have_waited_in_vain_are_counted():
+    taken, lost, err = run_late(11000)  # the others wait ten seconds
+    expect(lost > 0 and f"{lost} records" in err, lost, err)
+    expect(taken + lost == ANNOTATIONS, taken, lost, err)
+    notes = kymo("info", "t.kymo").stdout
+    expect("more than ten seconds to begin" in notes, notes)
+
+
 # ---- descriptors
 
 def run_many(soft, hard, late=0, options=(), status=5):

@@ -121,7 +121,7 @@ static void releasing(void *address)
 
 static void *heap_create(const char *name, const char *domain)
 {
-	marker_begin(); /* allocations are recorded by core, which nobody may have started yet */
+	marker_begin(0); /* allocations are recorded by core, which nobody may have started yet */
 	return annotation_string(name ? name : "");
 }
 

@@ -45,7 +45,7 @@ KYMO_EXPORT void kokkosp_print_help(char *program);
 /* Allocations are recorded by core, which nobody may have started yet. `device` may be NULL. */
 void kokkosp_init_library(int sequence, uint64_t version, uint32_t devices, void *device)
 {
-	marker_begin();
+	marker_begin(0);
 }
 
 void kokkosp_finalize_library(void)

@@ -91,7 +91,7 @@ void annotation_count(struct annotation_counter *c, double value, kymo_clock_t c
 	kymo_count_publication_t p = {
 		.size = sizeof(p), .value = value, .clock = clock, .start = time, .end = time};
 
-	if (!c || !marker_begin())
+	if (!c || !marker_begin(1))
 		return;
 	if (!time || !marker_possible(clock, time, time)) {
 		p.clock = (kymo_clock_t){0};

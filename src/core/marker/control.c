@@ -14,7 +14,7 @@ void marker_name_object(kymo_object_t what, const char *runtime, uint64_t handle
 		marker_fault(FAULT_NULL);
 		return;
 	}
-	marker_begin(); /* kept for whoever comes, even if nobody listens now */
+	marker_begin(0); /* kept for whoever comes, even if nobody listens now */
 	if (!core_init() || !(t = marker_thread_get(&m)))
 		return;
 	wire_def_init(&d, DEF_NAME);
@@ -54,7 +54,7 @@ void marker_control(kymo_control_t what)
 		marker_fault(FAULT_NULL);
 		return;
 	}
-	if (!marker_listening() || !(t = marker_thread_get(&m)))
+	if (!marker_listening(1) || !(t = marker_thread_get(&m)))
 		return;
 	f.id = take_id(t);
 	if (pause)

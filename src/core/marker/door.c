@@ -16,6 +16,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 _Atomic uint32_t marker_state, marker_generation;
 
@@ -52,10 +53,21 @@ static bool anybody_listens(void)
 	return any;
 }
 
+/*
+ * NOT_BEGUN, BEGUN, or the number of the process in which a thread finds out whether anybody listens;
+ * futex word.
+ */
+enum { NOT_BEGUN = 0, BEGUN = -1 };
+static _Atomic uint32_t begun;
+static _Thread_local bool beginning; /* a tool that annotates does not wait for itself */
+
 static void wanted(uint32_t activities)
 {
-	uint32_t state = anybody_listens() ? MARKER_LISTENING : MARKER_DEAF;
+	uint32_t state, now = atomic_load(&begun);
 
+	if (now != (uint32_t)BEGUN && !beginning)
+		return; /* the services that are to listen are not all known: begin() asks again */
+	state = anybody_listens() ? MARKER_LISTENING : MARKER_DEAF;
 	if (atomic_load(&marker_state) == MARKER_DEAF && state == MARKER_LISTENING)
 		atomic_fetch_add(&marker_generation, 1);
 	atomic_store(&marker_state, state);
@@ -87,53 +99,84 @@ static const struct cap_domain_info info = {RECORD_DESCRIPTION(marker), .ops = m
 					    .wanted = wanted, .fork_child = fork_child,
 					    .encode = encode};
 
-enum { NOT_BEGUN, BEGINNING, BEGUN };
-static _Atomic uint32_t begun;
+static _Atomic uint64_t missed; /* annotations while it was not known who listens */
+
+static void count_missed(void)
+{
+	static _Atomic bool noted;
+	struct core_pool *pool = core_shared_pool();
+	uint64_t n = atomic_exchange(&missed, 0);
+
+	if (!n || !pool || atomic_load(&marker_state) != MARKER_LISTENING)
+		return;
+	core_pool_lose(pool, n, false);
+	if (!atomic_exchange(&noted, true))
+		cap_note(2, "core",
+			 "annotations of other threads are lost, as Kymo needed more than ten "
+			 "seconds to "
+			 "begin at the first one; they are counted as lost records");
+}
 
 static void begin(void)
 {
-	if (cap_domain_register(&info, &domain) != KYMO_OK) {
+	if (cap_domain_register(&info, &domain) == KYMO_OK) {
+		wanted(0);
+	} else {
 		atomic_store(&marker_state, MARKER_DEAF);
 		hooks_set(NULL);
 	}
-	atomic_store(&begun, BEGUN);
+	atomic_store(&begun, (uint32_t)BEGUN);
 	futex_wake(&begun, INT_MAX);
+	count_missed();
 }
 
+#define PATIENCE_NS UINT64_C(10000000000)
+static _Atomic uint64_t patience_ends; /* for all that wait; 0: nobody does */
+
 /*
- * Other threads' first annotations are not to be lost while one finds out whether anybody listens.
- * After a second, as in a child of a fork meanwhile, it has to do without.
+ * Other threads' first annotations are not to be lost while one finds out whether anybody listens,
+ * which takes as long as the drain needs to answer. A tool may wait for them meanwhile: then they do
+ * without, and are counted. False: they do. A child of a fork meanwhile begins anew.
  */
-static void await_begin(void)
+static bool await_begin(void)
 {
-	const uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + 1000000000;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), none = 0;
+	uint32_t by = atomic_load(&begun);
 
-	while (atomic_load(&begun) == BEGINNING) {
-		uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
-		if (now >= deadline)
-			atomic_store(&begun, BEGUN);
-		else
-			futex_wait(&begun, BEGINNING, deadline - now);
+	atomic_compare_exchange_strong(&patience_ends, &none, now + PATIENCE_NS);
+	while (by == (uint32_t)getpid() && now < atomic_load(&patience_ends)) {
+		futex_wait(&begun, by, atomic_load(&patience_ends) - now);
+		now = clock_ns(CLOCK_MONOTONIC);
+		by = atomic_load(&begun);
 	}
+	if (by == (uint32_t)getpid())
+		return false;
+	atomic_store(&patience_ends, 0);
+	if (by != (uint32_t)BEGUN)
+		atomic_compare_exchange_strong(&begun, &by, NOT_BEGUN);
+	return true;
 }
 
 /* The first annotation: only now is the process one that Kymo has to do with. */
-bool marker_begin(void)
+bool marker_begin(uint32_t records)
 {
-	static _Thread_local bool
-		beginning; /* this thread: a tool that annotates does not wait for itself */
-	uint32_t state = NOT_BEGUN;
+	uint32_t state;
 
-	if (cap_likely(atomic_load(&begun) == BEGUN) || beginning)
+	if (cap_likely(atomic_load(&begun) == (uint32_t)BEGUN) || beginning)
 		return atomic_load(&marker_state) == MARKER_LISTENING;
-	if (atomic_compare_exchange_strong(&begun, &state, BEGINNING)) {
-		beginning = true;
-		begin();
-		beginning = false;
-	} else {
-		await_begin();
-	}
+	do {
+		state = NOT_BEGUN;
+		if (atomic_compare_exchange_strong(&begun, &state, (uint32_t)getpid())) {
+			beginning = true;
+			begin();
+			beginning = false;
+		} else if (!await_begin()) {
+			atomic_fetch_add(&missed, records);
+			if (atomic_load(&begun) == (uint32_t)BEGUN)
+				count_missed();
+			return false;
+		}
+	} while (atomic_load(&begun) != (uint32_t)BEGUN);
 	return atomic_load(&marker_state) == MARKER_LISTENING;
 }
 
@@ -259,7 +302,7 @@ int kymo_range_pop(void)
 
 int kymo_range_pop_domain(kymo_string_t *of)
 {
-	if (cap_unlikely(!marker_begin()))
+	if (cap_unlikely(!marker_begin(0)))
 		return KYMO_MARKER_OFF;
 	return marker_pop(marker_string_id(of));
 }

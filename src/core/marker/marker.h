@@ -37,8 +37,11 @@ extern _Atomic uint32_t marker_state;
 /* Rises when somebody listens again after nobody did: what threads have open by then is not known. */
 extern _Atomic uint32_t marker_generation;
 
-/* True if somebody listens; finds out if need be. */
-bool marker_begin(void);
+/*
+ * True if somebody listens; finds out if need be. Where that takes too long the answer is false, and so
+ * many records are counted as lost.
+ */
+bool marker_begin(uint32_t records);
 
 /* Mistakes of the program and stated limits, each a note of the trace. */
 enum marker_fault {

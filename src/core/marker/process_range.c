@@ -86,7 +86,7 @@ uint64_t marker_start(const kymo_marker_t *k)
 	int saved = errno;
 	uint64_t id;
 
-	if (!marker_listening() || !(t = marker_thread_get(&m)) || !marker_set(m, &r, k))
+	if (!marker_listening(1) || !(t = marker_thread_get(&m)) || !marker_set(m, &r, k))
 		return 0;
 	r.parent = t->scope;
 	r.scope = marker_scope_next(m);
@@ -130,7 +130,7 @@ int marker_stop(uint64_t id)
 	struct range r;
 	uint64_t end;
 
-	if (!marker_listening() || !(t = marker_thread_get(&m)))
+	if (!marker_listening(0) || !(t = marker_thread_get(&m)))
 		return KYMO_MARKER_OFF;
 	if (!id)
 		return KYMO_MARKER_OFF; /* started when nobody listened */

@@ -50,7 +50,7 @@ int64_t marker_new_scope(void)
 {
 	struct marker_thread *m;
 
-	return marker_listening() && marker_thread_get(&m) ? marker_scope_next(m) : 0;
+	return marker_listening(0) && marker_thread_get(&m) ? marker_scope_next(m) : 0;
 }
 
 /* ---- marks and ranges ---- */
@@ -83,7 +83,7 @@ void marker_mark(const kymo_marker_t *k)
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!marker_listening() || !(t = marker_thread_get(&m)) || !marker_set(m, &r, k))
+	if (!marker_listening(1) || !(t = marker_thread_get(&m)) || !marker_set(m, &r, k))
 		return;
 	r.start = tick_now();
 	r.parent = t->scope;
@@ -133,7 +133,7 @@ int marker_push(const char *name)
 	struct cap_thread *t;
 	struct range *r;
 
-	if (!marker_listening() || !(t = marker_thread_get(&m)))
+	if (!marker_listening(1) || !(t = marker_thread_get(&m)))
 		return KYMO_MARKER_OFF;
 	r = next_place(m);
 	if (cap_unlikely(!r))
@@ -149,7 +149,7 @@ int marker_push_string(kymo_string_t *name)
 	struct cap_thread *t;
 	struct range *r;
 
-	if (!marker_listening() || !(t = marker_thread_get(&m)))
+	if (!marker_listening(1) || !(t = marker_thread_get(&m)))
 		return KYMO_MARKER_OFF;
 	r = next_place(m);
 	if (cap_unlikely(!r))
@@ -171,7 +171,7 @@ int marker_push_full(const kymo_marker_t *k)
 	struct cap_thread *t;
 	struct range *r;
 
-	if (!marker_listening() || !(t = marker_thread_get(&m)))
+	if (!marker_listening(1) || !(t = marker_thread_get(&m)))
 		return KYMO_MARKER_OFF;
 	r = next_place(m);
 	if (!r)
@@ -233,7 +233,7 @@ int marker_pop(uint32_t domain)
 	struct cap_thread *t;
 	uint32_t at;
 
-	if (!marker_listening() || !(t = marker_thread_get(&m)))
+	if (!marker_listening(0) || !(t = marker_thread_get(&m)))
 		return KYMO_MARKER_OFF;
 	if (cap_unlikely(m->deeper)) {
 		m->deeper--;
@@ -255,7 +255,7 @@ void marker_add(const kymo_payload_t *payload, uint32_t count)
 	uint32_t depth;
 	int saved = errno;
 
-	if (!marker_listening() || !(t = marker_thread_get(&m)))
+	if (!marker_listening(0) || !(t = marker_thread_get(&m)))
 		return;
 	depth = atomic_load_explicit(&m->depth, memory_order_relaxed);
 	if (!payload || !count || !depth || m->deeper) {
@@ -277,7 +277,7 @@ kymo_status_t kymo_scope_push(int64_t *scope)
 
 	if (!scope)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	marker_begin();
+	marker_begin(0);
 	if (!core_init() || !(t = marker_thread_any(&m)))
 		return KYMO_ERROR_STATE;
 	r = next_place(m);

@@ -100,11 +100,13 @@ static inline struct cap_thread *marker_thread_get(struct marker_thread **m)
 	return t && cap_likely(!t->guard) ? t : NULL;
 }
 
-static inline bool marker_listening(void)
+/* What would be recorded is lost where it is not known in time whether anybody listens. */
+static inline bool marker_listening(uint32_t records)
 {
 	uint32_t state = atomic_load_explicit(&marker_state, memory_order_relaxed);
 
-	return cap_likely(state == MARKER_LISTENING) || (state == MARKER_UNKNOWN && marker_begin());
+	return cap_likely(state == MARKER_LISTENING) ||
+	       (state == MARKER_UNKNOWN && marker_begin(records));
 }
 
 static inline int64_t marker_scope_next(struct marker_thread *m)

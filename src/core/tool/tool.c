@@ -569,26 +569,29 @@ bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 					  .ok = !f->has_status,
 					  .wire = wire,
 					  .stack = f->stack};
-	kymo_callback_record_t r = {
-		.size = sizeof(r),
-		.domain = d->desc,
-		.op = f->op->number,
-		.phase = (kymo_phase_t)phase,
-		.thread = t->index,
-		.tid = t->tid,
-		.correlation = f->id,
-		.parent = f->parent,
-		.scope = f->scope,
-		.status = f->status,
-		.args = args,
-		.call_site = f->caller,
-		.internal = &told,
-	};
+	kymo_callback_record_t r; /* filled field by field: no string instruction for the zeros */
 
+	r.size = sizeof(r);
+	r.domain = d->desc;
+	r.op = f->op->number;
+	r.phase = (kymo_phase_t)phase;
+	r.thread = t->index;
+	r.tid = t->tid;
+	r.correlation = f->id;
+	r.parent = f->parent;
+	r.external = 0;
+	r.scope = f->scope;
+	r.call_site = f->caller;
+	r.status = f->status;
+	r.args = args;
+	r.user = NULL;
+	r.start = r.end = 0;
+	r.internal = &told;
 	if (!words)
 		words = words_of(t, f, subscribers->count);
 	if (words && (phase == CAP_ENTER || phase == CAP_COMPLETE || !subscribers->enters))
-		memset(words, 0, subscribers->count * sizeof(*words));
+		for (uint32_t i = 0; i < subscribers->count; i++)
+			words[i] = 0;
 	if (phase == CAP_COMPLETE) {
 		r.end = core_tick_ns(f->end); /* one look at the clock for both */
 		r.start = r.end - core_tick_span(f->end - f->start);

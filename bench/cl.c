@@ -10,6 +10,9 @@
  *                        the same, the program asking for device times itself: what timing costs
  *                        on this platform whoever does it
  *   cl arguments ROUNDS  clSetKernelArg, the cheapest call that programs make often
+ *
+ * A third argument `turns` does so many rounds for each line of standard input, and prints what they
+ * took: run.py gives several programs their turns, so that what else the machine does meets all of them.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 
@@ -119,16 +122,37 @@ static double now(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static void run_timed(const char *what, unsigned long rounds)
+{
+	double begin = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+
+	run(what, rounds);
+	cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	begin = now(CLOCK_MONOTONIC) - begin;
+	printf("rounds=%lu ns=%.3f cpu_ns=%.3f\n", rounds, begin * 1e9 / (double)rounds,
+	       cpu * 1e9 / (double)rounds);
+	fflush(stdout);
+}
+
+static void run_turns(const char *what, unsigned long rounds)
+{
+	int c;
+
+	while ((c = getchar()) != EOF)
+		if (c == '\n')
+			run_timed(what, rounds);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	cl_device_id device;
 	const char *what = argc > 1 ? argv[1] : "";
-	double begin, cpu;
+	bool turns = argc > 3 && strcmp(argv[3], "turns") == 0;
 
 	if (argc < 2 || (argc < 3 && strcmp(what, "start") != 0)) {
 		fputs("usage: cl start | [timed-]kernels ROUNDS | [timed-]batch ROUNDS | "
-		      "arguments ROUNDS\n",
+		      "arguments ROUNDS [turns]\n",
 		      stderr);
 		return 2;
 	}
@@ -138,13 +162,10 @@ int main(int argc, char **argv)
 	if (rounds) {
 		make_kernel(device);
 		run(what, rounds / 10 + 1);
-		begin = now(CLOCK_MONOTONIC);
-		cpu = now(CLOCK_PROCESS_CPUTIME_ID);
-		run(what, rounds);
-		cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-		begin = now(CLOCK_MONOTONIC) - begin;
-		printf("rounds=%lu ns=%.3f cpu_ns=%.3f\n", rounds, begin * 1e9 / (double)rounds,
-		       cpu * 1e9 / (double)rounds);
+		if (turns)
+			run_turns(what, rounds);
+		else
+			run_timed(what, rounds);
 	}
 	clReleaseCommandQueue(queue);
 	clReleaseContext(context);

@@ -41,7 +41,7 @@ def main():
     parser.add_argument("--build", default="build/release", help="build folder")
     parser.add_argument("--scratch", help="where traces go (default: memory, if there is room)")
     parser.add_argument("--seconds", type=float, default=10, help="length of sustained runs")
-    parser.add_argument("--pairs", type=int, default=15, help="paired runs of OpenCL programs")
+    parser.add_argument("--pairs", type=int, default=15, help="sets of OpenCL programs that take turns")
     parser.add_argument("--json", help="write the rows to this file as well")
     parser.add_argument("--commands", action="store_true", help="print every command that is run")
     parser.add_argument("part", nargs="*", help=f"only these: {' '.join(names)}")

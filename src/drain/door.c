@@ -18,7 +18,8 @@
 
 enum {
 	HELLO_SECONDS = 5, /* to say hello */
-	GREETING_MS = 50   /* for one that is to be turned away to say who it is */
+	GREETING_MS = 50,  /* for one that is to be turned away to say who it is */
+	LAUNCHERS_AT_ONCE = 64
 };
 
 /* ---- who is not recorded --------------------------------------------------------------------- */
@@ -170,15 +171,19 @@ static bool is_own(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
-/* Who finds no room here starts a drain of its own. */
+/* Who finds no room here starts a drain of its own. Some at a time: other users may come without end. */
 static void accept_launchers(struct drain *d)
 {
-	int fd;
+	int fd = -1;
 
-	while ((fd = accept4(d->meeting, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+	for (unsigned n = 0; n < LAUNCHERS_AT_ONCE; n++) {
+		fd = accept4(d->meeting, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			break;
 		if (!is_own(fd) || !door_add(d, fd))
 			close(fd);
-	if (errno != EMFILE && errno != ENFILE)
+	}
+	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
 		return;
 	refused_begin();
 	fd = accept4(d->meeting, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -90,8 +90,8 @@ static char *read_complete(const char *trace, const char *name, size_t *bytes)
 	return NULL;
 }
 
-/* False: one of them is not complete. */
-static bool gather(const char *trace, struct text *all)
+/* The texts of all, and their names, each with its end. False: one of them is not complete. */
+static bool gather(const char *trace, struct text *all, struct text *names)
 {
 	DIR *d = opendir(trace);
 	struct dirent *e;
@@ -105,13 +105,15 @@ static bool gather(const char *trace, struct text *all)
 			continue;
 		text = read_complete(trace, e->d_name, &bytes);
 		ok = text != NULL;
-		if (ok)
+		if (ok) {
 			text_addf(all, "%s\n%s", all->length ? "," : "", text);
+			text_add_bytes(names, e->d_name, strlen(e->d_name) + 1);
+		}
 		free(text);
 	}
 	if (d)
 		closedir(d);
-	return ok && all->length && !all->failed;
+	return ok && all->length && !all->failed && !names->failed;
 }
 
 /* Behind what was put there before, which is last in the file. */
@@ -144,16 +146,15 @@ bool manifest_is_merged(const struct manifest *m)
 	return merged;
 }
 
-static void remove_others(const char *trace)
+/* Not those that have come since: nobody has them yet. */
+static void remove_gathered(const char *trace, const struct text *names)
 {
-	DIR *d = opendir(trace);
-	struct dirent *e;
+	char path[PATH_MAX];
 
-	while (d && (e = readdir(d)))
-		if (is_other(e->d_name))
-			unlinkat(dirfd(d), e->d_name, 0);
-	if (d)
-		closedir(d);
+	for (size_t at = 0; at < names->length; at += strlen(names->s + at) + 1) {
+		path_in(path, trace, names->s + at);
+		unlink(path);
+	}
 }
 
 static bool has_others(const char *trace)
@@ -171,15 +172,16 @@ static bool has_others(const char *trace)
 
 void manifest_merge(const char *trace)
 {
-	struct text nodes = {0};
+	struct text nodes = {0}, names = {0};
 	char lock[PATH_MAX];
 
 	path_in(lock, trace, LOCK);
 	if (!has_others(trace) || !take_lock(lock))
 		return;
 	/* Who ends later than this looks finds this one's complete. */
-	if (gather(trace, &nodes) && append(trace, &nodes))
-		remove_others(trace);
+	if (gather(trace, &nodes, &names) && append(trace, &nodes))
+		remove_gathered(trace, &names);
 	text_release(&nodes);
+	text_release(&names);
 	unlink(lock);
 }

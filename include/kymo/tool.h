@@ -178,7 +178,7 @@ typedef struct kymo_work {
  * not call functions that change contexts (they return ERROR_STATE). Of activity domains only the
  * work that `filter` accepts is recorded or called back (NULL: all). It is asked when work is
  * submitted, on the thread that submits it. Of calls, callbacks are called in the `phases` that are
- * set: KYMO_PHASE_ENTER | KYMO_PHASE_EXIT, or 0 for both; one alone costs half. Since 0.1.0, as its last
+ * set: KYMO_PHASE_ENTER | KYMO_PHASE_EXIT, or 0 for both; one alone costs two thirds. Since 0.1.0, as its last
  * member: a smaller `size` leaves it out.
  */
 typedef struct kymo_selection {

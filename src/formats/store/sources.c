@@ -88,6 +88,7 @@ struct match {
 	int64_t files;
 };
 
+/* Not the size: a file that has been compressed since has kept its time, and says the same. */
 static bool match_source(void *data, const struct source *f)
 {
 	struct match *m = data;
@@ -95,8 +96,7 @@ static bool match_source(void *data, const struct source *f)
 
 	m->files++;
 	sqlite3_bind_text(m->find, 1, f->file, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(m->find, 2, f->size);
-	sqlite3_bind_int64(m->find, 3, f->modified);
+	sqlite3_bind_int64(m->find, 2, f->modified);
 	found = sqlite3_step(m->find) == SQLITE_ROW;
 	sqlite3_reset(m->find);
 	return found;
@@ -106,10 +106,8 @@ bool store_sources_match(sqlite3 *db, const char *trace_path)
 {
 	struct match m = {0};
 	sqlite3_stmt *count = NULL;
-	bool ok = sqlite3_prepare_v2(db,
-				     "SELECT 1 FROM source WHERE file = ? AND size = ? AND "
-				     "modified = ?",
-				     -1, &m.find, NULL) == SQLITE_OK &&
+	bool ok = sqlite3_prepare_v2(db, "SELECT 1 FROM source WHERE file = ? AND modified = ?", -1,
+				     &m.find, NULL) == SQLITE_OK &&
 		  sqlite3_prepare_v2(db, "SELECT count(*) FROM source", -1, &count, NULL) ==
 			  SQLITE_OK &&
 		  each_source(trace_path, match_source, &m) && sqlite3_step(count) == SQLITE_ROW &&

@@ -33,13 +33,16 @@ enum {
 	WAITED_NS = 200000, /* for a processor, during a step: there is none to spare */
 	SMALL = 64 << 10,   /* not worth a new file */
 	REST_MAX = 4 << 20, /* that the drain copies itself */
-	TIMES = 4 /* what is compressed is copied each time: there has to be so much more */
+	TIMES = 4,   /* what is compressed is copied each time: there has to be so much more */
+	STUCK = 100, /* looks, at what is not a whole block yet */
+	DAY_S = 86400
 };
 
 enum state {
 	WORKING, /* the thread's */
 	OFFERED, /* the drain's: it may go on with the compressed file */
 	MOVED,   /* the thread's: it has done so */
+	REFUSED, /* the thread's: it could not */
 	OVER
 };
 
@@ -47,10 +50,11 @@ struct beside_file {
 	struct beside_file *_Atomic next;
 	_Atomic int state;
 	_Atomic bool finished;
-	bool refused;    /* the drain could not go on with the compressed one */
+	bool refused;    /* nothing more is tried before it is finished */
 	bool open;       /* `c` is */
 	int folder;      /* borrowed */
 	uint64_t packed; /* bytes at its beginning that are compressed */
+	unsigned stuck;  /* looks that have found nothing whole behind `c` */
 	struct compress c;
 	char name[NAME_MAX + 1];
 };
@@ -67,6 +71,7 @@ struct beside {
 	uint32_t folder_count, folder_room;
 	bool running, failed;
 	_Atomic bool ending, hurry;
+	_Atomic bool leave; /* the thread goes before the next step; another takes its work */
 	_Atomic int tid;
 	pthread_t thread;
 	sem_t wake; /* the thread */
@@ -113,13 +118,14 @@ static void begin_idle(struct beside *b)
 	if (!b->hurry)
 		set_idle(b->tid, true);
 	b->waits = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	b->waited = 0;
 }
 
-void beside_hurry(struct beside *b, bool on)
+static void end_idle(struct beside *b)
 {
-	b->hurry = on;
-	if (b->tid)
-		set_idle(b->tid, !on);
+	if (b->waits >= 0)
+		close(b->waits);
+	b->waits = -1;
 }
 
 static bool had_to_wait(struct beside *b)
@@ -196,8 +202,11 @@ static enum state finish_file(struct beside *b, struct beside_file *f)
 {
 	enum compress_status status;
 
-	while ((status = compress_step(&f->c)) == COMPRESS_MORE)
+	while ((status = compress_step(&f->c)) == COMPRESS_MORE) {
+		if (b->leave)
+			return WORKING;
 		give_way(b, !b->ending);
+	}
 	if (status == COMPRESS_WAITING)
 		compress_finish(&f->c, true);
 	return OVER;
@@ -207,35 +216,50 @@ static enum state finish_file(struct beside *b, struct beside_file *f)
 static enum state give_up(struct beside_file *f)
 {
 	f->refused = true;
+	close_file(f);
 	return WORKING;
+}
+
+/* What comes next is being written, which may take its time; or is none of what is known here. */
+static enum state stay(struct beside_file *f)
+{
+	return ++f->stuck < STUCK ? WORKING : give_up(f);
+}
+
+static enum state follow_file(struct beside *b, struct beside_file *f)
+{
+	enum compress_status status;
+	uint64_t at;
+
+	do {
+		at = f->c.at;
+		status = compress_step(&f->c);
+		if (status != COMPRESS_MORE && status != COMPRESS_WAITING)
+			return give_up(f);
+		if (f->c.at == at && !is_near(f))
+			return stay(f);
+		f->stuck = 0;
+		give_way(b, true);
+		if (b->leave || f->finished)
+			return WORKING;
+	} while (!is_near(f));
+	if (f->c.out.fd >= 0 && compress_flush(&f->c) && fdatasync(f->c.out.fd) == 0)
+		return OFFERED;
+	return give_up(f);
 }
 
 /* Something is done when the state changes. */
 static enum state advance(struct beside *b, struct beside_file *f)
 {
-	enum compress_status status = COMPRESS_MORE;
-	bool near = false;
+	bool finished = f->finished;
 
-	if (!f->finished && f->refused)
+	if (!finished && f->refused)
 		return WORKING;
-	if (!f->open && !is_worth_it(f, f->finished))
-		return f->finished ? OVER : WORKING;
+	if (!f->open && !is_worth_it(f, finished))
+		return finished ? OVER : WORKING;
 	if (!open_file(f))
-		return f->finished ? OVER : give_up(f);
-	while (!f->finished && !near) {
-		status = compress_step(&f->c);
-		if (status != COMPRESS_MORE && status != COMPRESS_WAITING)
-			return give_up(f);
-		near = is_near(f);
-		if (status == COMPRESS_WAITING && !near)
-			return give_up(f); /* it is written in ways not known here */
-		give_way(b, true);
-	}
-	if (f->finished)
-		return finish_file(b, f);
-	if (f->c.out.fd >= 0 && compress_flush(&f->c) && fdatasync(f->c.out.fd) == 0)
-		return OFFERED;
-	return give_up(f);
+		return finished ? OVER : give_up(f);
+	return finished ? finish_file(b, f) : follow_file(b, f);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------- */
@@ -247,7 +271,17 @@ static bool is_ours(struct beside_file *f)
 
 	if (state == OFFERED && f->finished)
 		return atomic_compare_exchange_strong(&f->state, &offered, WORKING);
-	return state == WORKING || state == MOVED;
+	return state == WORKING || state == MOVED || state == REFUSED;
+}
+
+/* What the drain has had in hand is not gone on with. */
+static void take_back(struct beside_file *f)
+{
+	if (f->state == WORKING)
+		return;
+	f->refused |= f->state == REFUSED;
+	close_file(f);
+	f->state = WORKING;
 }
 
 /* False: there was nothing to do. */
@@ -255,15 +289,14 @@ static bool work_round(struct beside *b)
 {
 	bool worked = false;
 
-	for (struct beside_file *f = b->files; f; f = f->next) {
+	for (struct beside_file *f = b->files; f && !b->leave; f = f->next) {
 		enum state state;
 
 		if (!is_ours(f))
 			continue;
-		if (f->state == MOVED || (f->refused && !f->finished))
-			close_file(f);
+		take_back(f);
 		state = advance(b, f);
-		if (state == OVER || f->refused)
+		if (state == OVER)
 			close_file(f);
 		worked |= state != WORKING;
 		f->state = state;
@@ -277,7 +310,7 @@ static void *work(void *data)
 	bool ending;
 
 	begin_idle(b);
-	for (;;) {
+	while (!b->leave) {
 		ending = b->ending;
 		if (work_round(b))
 			continue;
@@ -287,8 +320,7 @@ static void *work(void *data)
 			break;
 		sleep_ms(b, TICK_MS);
 	}
-	if (b->waits >= 0)
-		close(b->waits);
+	end_idle(b);
 	return NULL;
 }
 
@@ -327,8 +359,56 @@ static int folder_of(struct beside *b, const char *path)
 
 static bool start(struct beside *b)
 {
-	b->running = b->running || pthread_create(&b->thread, NULL, work, b) == 0;
+	if (b->running)
+		return true;
+	b->tid = 0;
+	b->running = pthread_create(&b->thread, NULL, work, b) == 0;
 	return b->running;
+}
+
+/* Waits for the thread until `deadline`. */
+static bool ended_by(struct beside *b, uint64_t deadline)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), most = DAY_S * 1000000000ull, until;
+	struct timespec t;
+
+	until = clock_ns(CLOCK_REALTIME) + (deadline > now ? deadline - now : 0);
+	if (deadline > now + most)
+		until = clock_ns(CLOCK_REALTIME) + most;
+	t.tv_sec = (time_t)(until / 1000000000u);
+	t.tv_nsec = (long)(until % 1000000000u);
+	b->running = pthread_timedjoin_np(b->thread, NULL, &t) != 0;
+	return !b->running;
+}
+
+/*
+ * Only who may do everything can have an idle thread work like others: so another one takes its work,
+ * when it comes to the end of a step.
+ */
+static bool change_threads(struct beside *b, uint64_t deadline)
+{
+	bool ended;
+
+	b->leave = true;
+	sem_post(&b->wake);
+	ended = !b->running || ended_by(b, deadline);
+	b->leave = false;
+	return ended && start(b);
+}
+
+void beside_hurry(struct beside *b, uint64_t deadline)
+{
+	if (b->hurry)
+		return;
+	b->hurry = true;
+	b->hurry = change_threads(b, deadline);
+}
+
+static void stop_hurrying(struct beside *b)
+{
+	b->hurry = false;
+	if (b->running && b->tid)
+		set_idle(b->tid, true);
 }
 
 struct beside_file *beside_add(struct beside *b, const char *path)
@@ -365,18 +445,15 @@ void beside_move(struct beside_file *f, struct rawfile *file)
 		return;
 	if (file->bytes - f->c.at <= REST_MAX) {
 		packed = f->c.written;
-		f->refused = !rawfile_move(file, &f->c);
-		state = f->refused ? WORKING : MOVED;
-		f->packed = f->refused ? f->packed : packed;
+		state = rawfile_move(file, &f->c) ? MOVED : REFUSED;
+		f->packed = state == MOVED ? packed : f->packed;
 	}
 	f->state = state;
 }
 
 bool beside_is_done(const struct beside *b)
 {
-	if (!b || !b->running)
-		return true;
-	for (struct beside_file *f = b->files; f; f = f->next)
+	for (struct beside_file *f = b ? b->files : NULL; f; f = f->next)
 		if (f->finished && f->state != OVER)
 			return false;
 	return true;
@@ -386,11 +463,20 @@ void beside_wait(struct beside *b, uint64_t deadline)
 {
 	if (beside_is_done(b))
 		return;
-	beside_hurry(b, true);
-	sem_post(&b->wake);
-	while (!beside_is_done(b) && clock_ns(CLOCK_MONOTONIC) < deadline)
+	beside_hurry(b, deadline);
+	while (b->running && !beside_is_done(b) && clock_ns(CLOCK_MONOTONIC) < deadline)
 		sleep_until(&b->done, clock_ns(CLOCK_MONOTONIC) + WAIT_MS * 1000000ull);
-	beside_hurry(b, false);
+	stop_hurrying(b);
+}
+
+/* What is left where the thread has gone, and there was no other. */
+static void work_alone(struct beside *b)
+{
+	if (beside_is_done(b))
+		return;
+	set_idle((int)syscall(SYS_gettid), true);
+	while (work_round(b))
+		;
 }
 
 void beside_end(struct beside *b)
@@ -403,6 +489,7 @@ void beside_end(struct beside *b)
 	sem_post(&b->wake);
 	if (b->running)
 		pthread_join(b->thread, NULL);
+	work_alone(b);
 	for (struct beside_file *f = b->files; f; f = next) {
 		next = f->next;
 		close_file(f);

@@ -31,8 +31,8 @@ void beside_finished(struct beside *b, struct beside_file *f);
 /* The drain goes on with the compressed file, if there is one for it. */
 void beside_move(struct beside_file *f, struct rawfile *file);
 
-/* The thread works like any other, or not any more. */
-void beside_hurry(struct beside *b, bool on);
+/* By a thread like any other from now on, if what there is comes to the end of a step by then. */
+void beside_hurry(struct beside *b, uint64_t deadline);
 
 /*
  * Waits until all files that are finished are done, but not beyond `deadline` (CLOCK_MONOTONIC ns). It

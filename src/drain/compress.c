@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef KYMO_HAVE_ZSTD
@@ -25,7 +26,8 @@ enum {
 	LEVEL = 1, /* 3 takes 1 % less room and a fifth more time, 6 a fifth less and five times the time */
 	STEP = 1 << 20,
 	PAYLOAD_MAX = 64 << 20,
-	FRESH_S = 10 /* who writes to a file does so every second */
+	/* Who writes to a file does so every second; other nodes may see that two minutes later. */
+	FRESH_S = 120
 };
 
 struct bytes {
@@ -96,6 +98,13 @@ static const uint8_t *fetch_block(struct compress *c, struct raw_block *b)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+static bool fail(struct compress *c, int error)
+{
+	c->failed = error ? error : EIO;
+	errno = c->failed;
+	return false;
+}
+
 bool compress_flush(struct compress *c)
 {
 	struct bytes *g = &c->work->gathered;
@@ -103,10 +112,8 @@ bool compress_flush(struct compress *c)
 
 	g->count = 0;
 	errno = 0;
-	if (file_write_all(c->out.fd, g->data, n) != n) {
-		errno = errno ? errno : ENOSPC;
-		return false;
-	}
+	if (file_write_all(c->out.fd, g->data, n) != n)
+		return fail(c, errno ? errno : ENOSPC);
 	c->written += n;
 	return true;
 }
@@ -117,10 +124,8 @@ static bool put(struct compress *c, const void *data, size_t bytes)
 
 	if (g->count && g->count + bytes > STEP && !compress_flush(c))
 		return false;
-	if (!vec_reserve(&g->data, &g->room, g->count, bytes)) {
-		errno = ENOMEM;
-		return false;
-	}
+	if (!vec_reserve(&g->data, &g->room, g->count, bytes))
+		return fail(c, ENOMEM);
 	memcpy(g->data + g->count, data, bytes);
 	g->count += bytes;
 	return true;
@@ -137,7 +142,7 @@ static bool copy(struct compress *c, uint64_t from, uint64_t to)
 		size_t n = to - c->at < STEP ? (size_t)(to - c->at) : STEP;
 		const uint8_t *p = fetch(c, n);
 
-		ok = p && put(c, p, n);
+		ok = p ? put(c, p, n) : fail(c, errno);
 		c->at += n;
 	}
 	c->at = at;
@@ -209,6 +214,10 @@ enum compress_status compress_step(struct compress *c)
 #ifndef KYMO_HAVE_ZSTD
 	return COMPRESS_IMPOSSIBLE;
 #endif
+	if (c->failed) {
+		errno = c->failed;
+		return COMPRESS_FAILED;
+	}
 	while (c->at < goal) {
 		p = c->at || skip_header(c) ? fetch_block(c, &b) : NULL;
 		if (!p) {
@@ -246,21 +255,70 @@ static bool is_there(const struct compress *c, const struct stat *in)
 	       st.st_dev == in->st_dev && st.st_ino == in->st_ino;
 }
 
-/* Readers know a file that says the same by its time (a store does), and may be others by its mode. */
-static bool dress(struct compress *c, const struct stat *in)
+/* Readers may be others by its mode and group. */
+static bool dress(const struct compress *c, const struct stat *in)
+{
+	mode_t mode = in->st_mode & 0777;
+
+	if (fchown(c->out.fd, (uid_t)-1, in->st_gid) != 0)
+		mode &= 0707;
+	return fchmod(c->out.fd, mode) == 0;
+}
+
+/* And they know a file that says the same by its time (a store does). */
+static bool complete(struct compress *c, const struct stat *in)
 {
 	const struct timespec times[2] = {in->st_atim, in->st_mtim};
 
-	return compress_flush(c) && fchmod(c->out.fd, in->st_mode & 0777) == 0 &&
-	       fdatasync(c->out.fd) == 0 && futimens(c->out.fd, times) == 0;
+	return compress_flush(c) && fdatasync(c->out.fd) == 0 && futimens(c->out.fd, times) == 0;
+}
+
+/*
+ * Who replaces a file locks it meanwhile: of two, the second one sees that it has been replaced. File
+ * systems without such locks take that chance.
+ */
+static bool take_place(struct compress *c, const struct stat *in, bool wait)
+{
+	bool locked = flock(c->in, LOCK_EX | (wait ? 0 : LOCK_NB)) == 0, ok;
+	int saved;
+
+	if (!locked && (errno == EWOULDBLOCK || errno == EINTR)) {
+		errno = errno == EINTR ? EINTR : ENOENT;
+		return false;
+	}
+	ok = dress(c, in);
+	if (ok && !is_there(c, in)) {
+		errno = ENOENT;
+		ok = false;
+	}
+	ok = ok && replacement_take_place(&c->out);
+	saved = errno;
+	if (locked)
+		flock(c->in, LOCK_UN);
+	errno = saved;
+	return ok;
+}
+
+bool compress_take_place(struct compress *c, int fd)
+{
+	struct stat in, st;
+
+	if (c->failed || c->out.fd < 0 || fstat(c->in, &in) != 0 || fstat(fd, &st) != 0 ||
+	    in.st_dev != st.st_dev || in.st_ino != st.st_ino) {
+		errno = c->failed ? c->failed : ENOENT;
+		return false;
+	}
+	return take_place(c, &in, false);
 }
 
 enum compress_status compress_finish(struct compress *c, bool finished)
 {
 	struct stat st;
 
-	if (fstat(c->in, &st) != 0)
+	if (c->failed || fstat(c->in, &st) != 0) {
+		errno = c->failed ? c->failed : errno;
 		return COMPRESS_FAILED;
+	}
 	if (!finished && !has_end(c, &st) &&
 	    clock_ns(CLOCK_REALTIME) / 1000000000u < (uint64_t)st.st_mtim.tv_sec + FRESH_S)
 		return COMPRESS_GROWING;
@@ -268,12 +326,9 @@ enum compress_status compress_finish(struct compress *c, bool finished)
 		return COMPRESS_DAMAGED;
 	if (c->out.fd < 0)
 		return COMPRESS_NOTHING;
-	if (!dress(c, &st))
+	if (!complete(c, &st))
 		return COMPRESS_FAILED;
-	/* Somebody else has compressed it meanwhile, or removed it. */
-	if (!is_there(c, &st))
-		return COMPRESS_GONE;
-	if (replacement_take_place(&c->out))
+	if (take_place(c, &st, !finished))
 		return COMPRESS_DONE;
 	return errno == ENOENT ? COMPRESS_GONE : COMPRESS_FAILED;
 }

@@ -20,8 +20,8 @@ enum compress_status {
 	COMPRESS_DONE,      /* it has taken the old one's place */
 	COMPRESS_NOTHING,   /* there was nothing to gain */
 	COMPRESS_DAMAGED,   /* the file does not check at offset `at` */
-	COMPRESS_GROWING,   /* somebody still writes to it, or did so seconds ago */
-	COMPRESS_GONE,      /* there is no such file any more */
+	COMPRESS_GROWING,   /* somebody may still write to it: it has no end, and changed lately */
+	COMPRESS_GONE,      /* that file is not there any more, or somebody is replacing it */
 	COMPRESS_FAILED,    /* errno */
 	COMPRESS_IMPOSSIBLE /* this Kymo was built without zstd */
 };
@@ -34,6 +34,7 @@ struct compress {
 	uint64_t at;      /* of `in`, for readers: all before is done */
 	uint64_t written; /* of `out`, once nothing is gathered */
 	uint16_t last;    /* enum raw_block_type of the block before `at` */
+	int failed;       /* errno of what went wrong: `out` is not to be used */
 	int folder;       /* borrowed */
 	struct compress_work *work;
 	char name[NAME_MAX + 1];
@@ -53,9 +54,12 @@ bool compress_copy_rest(struct compress *c);
 
 /*
  * After WAITING: the new file takes the place of the old one. `finished`: it is known that nobody writes
- * to it any more.
+ * to it any more; else it waits for somebody who is just replacing it.
  */
 enum compress_status compress_finish(struct compress *c, bool finished);
+
+/* That alone, for who writes to the file `fd`, which is the old one. False: errno, nothing has changed. */
+bool compress_take_place(struct compress *c, int fd);
 
 void compress_close(struct compress *c);
 

@@ -88,7 +88,7 @@ static void begin_room(struct rawfile *f)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static char token[16] = "0";
+static char token[16];
 
 void rawfile_set_token(const char *t)
 {
@@ -97,6 +97,8 @@ void rawfile_set_token(const char *t)
 
 const char *rawfile_token(void)
 {
+	if (!token[0])
+		file_token(token); /* of nobody who is looked for */
 	return token;
 }
 
@@ -378,7 +380,7 @@ bool rawfile_move(struct rawfile *f, struct compress *c)
 	if (to.fd < 0)
 		return false;
 	begin_room(&to);
-	if (to.spare < f->spare || !replacement_take_place(&c->out)) {
+	if (to.spare < f->spare || !compress_take_place(c, f->fd)) {
 		close(to.fd);
 		return false;
 	}

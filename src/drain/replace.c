@@ -3,8 +3,11 @@
 #include "drain/replace.h"
 
 #include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "drain/rawfile.h"
@@ -34,6 +37,8 @@ static int create(struct replacement *r)
 	fd = openat(r->folder, r->own, flags | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		r->own[0] = '\0';
+	else
+		flock(fd, LOCK_EX | LOCK_NB); /* it is at work */
 	return fd;
 }
 
@@ -63,12 +68,15 @@ static bool give_name(struct replacement *r)
 	return false;
 }
 
-/* Both change their names, so that one that was removed does not come back. */
+/*
+ * Both change their names, so that one that was removed does not come back. File systems that cannot do
+ * that say so in many ways.
+ */
 static bool change_names(const struct replacement *r)
 {
 	if (renameat2(r->folder, r->own, r->folder, r->name, RENAME_EXCHANGE) == 0)
 		return true;
-	if (errno != EINVAL && errno != ENOSYS)
+	if (errno == ENOENT)
 		return false;
 	return faccessat(r->folder, r->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       renameat(r->folder, r->own, r->folder, r->name) == 0;
@@ -82,6 +90,7 @@ bool replacement_take_place(struct replacement *r)
 	if (r->own[0])
 		unlinkat(r->folder, r->own, 0);
 	r->own[0] = '\0';
+	flock(r->fd, LOCK_UN);
 	errno = saved;
 	return ok;
 }
@@ -94,4 +103,40 @@ void replacement_end(struct replacement *r)
 		unlinkat(r->folder, r->own, 0);
 	r->own[0] = '\0';
 	r->fd = -1;
+}
+
+/* ---- what is left over ----------------------------------------------------------------------- */
+
+static bool is_ours(const char *name, const char *suffix)
+{
+	const char *own = strstr(name, suffix);
+	size_t n = strlen(name);
+
+	return own && own[strlen(suffix)] == '.' && n > 4 && strcmp(name + n - 4, ".tmp") == 0;
+}
+
+static void remove_unlocked(int folder, const char *name)
+{
+	int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		unlinkat(folder, name, 0);
+	close(fd);
+}
+
+void replacement_sweep(int folder, const char *suffix)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (is_ours(e->d_name, suffix))
+			remove_unlocked(folder, e->d_name);
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
 }

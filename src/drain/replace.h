@@ -29,4 +29,10 @@ bool replacement_take_place(struct replacement *r);
 /* Closes what is open, and removes what has not taken its place. */
 void replacement_end(struct replacement *r);
 
+/*
+ * Removes what those have left who were killed at files of that suffix, where files need names. Nobody
+ * writes to the folder: what somebody else is just replacing there may stay as it is.
+ */
+void replacement_sweep(int folder, const char *suffix);
+
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ enum {
 	NO_PIDFD_MS = 50,   /* where the death of processes must be looked for */
 	ORPHAN_SECONDS = 5, /* without ever a producer */
 	SLIM_MIN_S = 1,     /* time for small files; more after long runs */
+	SLIM_MAX = 4 << 20, /* what is larger has lost nothing */
 	GRACE_MS = 100      /* what is compressed by then is so when the launcher ends */
 };
 
@@ -402,11 +404,14 @@ static uint64_t size_of(const struct file *f)
 	return stat(f->path, &st) == 0 ? (uint64_t)st.st_size : f->bytes;
 }
 
+/* A drain before this one may have done it, and did not come to write down what it is now. */
 static void slim(struct file *f, uint64_t deadline)
 {
-	uint64_t size = rawfile_slim(f->path, deadline);
+	uint64_t size;
 
-	if (size)
+	rawfile_slim(f->path, deadline);
+	size = size_of(f);
+	if (size <= SLIM_MAX)
 		f->bytes = compress_plain_size(f->path, size);
 }
 
@@ -581,11 +586,15 @@ static void hang_up(struct drain *d)
 	}
 }
 
-/* Nobody waits for what is left to do, and nobody is to take the trace for one that is recorded. */
+/*
+ * Nobody waits for what is left to do, nobody is to take the trace for one that is recorded, and who asks
+ * all processes to end is not to wait for this one.
+ */
 static void let_them_go(struct drain *d)
 {
 	int *held = d->journal ? &d->journal->held[1] : &d->hold;
 
+	signal(SIGTERM, SIG_DFL);
 	enter(d, PHASE_TOLD);
 	if (*held >= 0)
 		close(*held);

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -15,12 +17,20 @@
 #include "cli/input.h"
 #include "drain/compress.h"
 
+enum {
+	HELD_MS = 1000,   /* a drain that has told that all is done is about to end */
+	HELD_STEP_MS = 20 /* between looks at that */
+};
+
+/* Files that are half made may have names: they go before this does. */
+static volatile sig_atomic_t asked_to_end;
+
 struct job {
 	int folder;
 	const char *folder_path;
 	uint64_t before, after; /* bytes of all files */
 	uint64_t done;          /* of those before */
-	bool failed;
+	bool failed, impossible;
 };
 
 static uint64_t size_at(int folder, const char *name)
@@ -52,10 +62,13 @@ static void explain(struct job *j, const char *name, enum compress_status status
 		fail(j, name, text);
 		break;
 	case COMPRESS_GROWING:
-		fail(j, name, "still being recorded");
+		fail(j, name,
+		     "it has no end and changed within the last two minutes, so it may be still "
+		     "being recorded");
 		break;
 	case COMPRESS_IMPOSSIBLE:
-		fail(j, name, "this Kymo was built without zstd");
+		j->failed = j->impossible = true;
+		cli_error("this Kymo was built without zstd, with which traces are compressed");
 		break;
 	case COMPRESS_FAILED:
 		fail(j, name, strerror(error));
@@ -71,17 +84,19 @@ static void compress_one(struct job *j, const char *name)
 	struct compress c;
 
 	if (!compress_open(&c, j->folder, name)) {
-		fail(j, name, strerror(errno));
+		if (errno != ENOENT)
+			fail(j, name, errno == ELOOP ? "a symbolic link" : strerror(errno));
 		return;
 	}
-	while (status == COMPRESS_MORE) {
+	while (status == COMPRESS_MORE && !asked_to_end) {
 		status = compress_step(&c);
 		cli_progress((void *)(uintptr_t) "Compressing",
 			     0.99 * (double)(j->done + c.at) / (double)(j->before + 1));
 	}
 	if (status == COMPRESS_WAITING)
 		status = compress_finish(&c, false);
-	explain(j, name, status, c.at);
+	if (!asked_to_end)
+		explain(j, name, status, c.at);
 	compress_close(&c);
 }
 
@@ -110,7 +125,7 @@ static void compress_files(struct job *j, const char *trace, char *const *names,
 {
 	for (int i = 0; i < count; i++)
 		j->before += size_at(j->folder, names[i]);
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < count && !asked_to_end && !j->impossible; i++) {
 		uint64_t size = size_at(j->folder, names[i]);
 
 		compress_one(j, names[i]);
@@ -118,6 +133,8 @@ static void compress_files(struct job *j, const char *trace, char *const *names,
 		j->after += size_at(j->folder, names[i]);
 	}
 	cli_progress((void *)(uintptr_t) "Compressing", 1);
+	if (asked_to_end || j->impossible)
+		return;
 	if (!j->failed || j->after < j->before)
 		tell(j, trace);
 }
@@ -128,6 +145,7 @@ static bool compress_folder(struct job *j, const char *trace)
 	int count = scandir(j->folder_path, &entries, is_raw_file, alphasort);
 	char **names = count > 0 ? calloc((size_t)count, sizeof(*names)) : NULL;
 
+	replacement_sweep(j->folder, ".kyr");
 	for (int i = 0; names && i < count; i++)
 		names[i] = entries[i]->d_name;
 	if (count < 0 || (count && !names))
@@ -159,33 +177,78 @@ static bool compress_in(const char *folder, const char *trace, char *name)
 	return ok;
 }
 
+static bool is_recorded(const char *trace)
+{
+	const struct timespec step = {0, HELD_STEP_MS * 1000000};
+
+	for (int waited = 0; waited < HELD_MS && !asked_to_end; waited += HELD_STEP_MS) {
+		if (!file_is_held(trace))
+			return false;
+		nanosleep(&step, NULL);
+	}
+	cli_error("%s: still being recorded; that compresses what it can beside the program, and "
+		  "this command the rest when the program has ended",
+		  trace);
+	return true;
+}
+
+/* One of the files in a trace, or somewhere else. */
+static bool compress_file_alone(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+	char folder[PATH_MAX], trace[PATH_MAX];
+
+	if (!dot || strcmp(dot, ".kyr") != 0) {
+		cli_error("%s: neither a trace that kymo left nor a raw file of one (.kyr)", path);
+		return false;
+	}
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		 slash ? path : ".");
+	snprintf(trace, sizeof(trace), "%.*s/..", PATH_MAX - 8, folder);
+	return !is_recorded(trace) &&
+	       compress_in(folder, path, (char *)(uintptr_t)(slash ? slash + 1 : path));
+}
+
 static bool compress_trace(const char *path)
 {
 	char folder[PATH_MAX];
-	const char *slash = strrchr(path, '/');
 	struct stat st;
 
 	if (stat(path, &st) != 0) {
 		cli_error("%s: %s", path, strerror(errno));
 		return false;
 	}
-	if (!S_ISDIR(st.st_mode)) {
-		snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
-			 slash ? path : ".");
-		return compress_in(folder, path, (char *)(slash ? slash + 1 : path));
-	}
+	if (!S_ISDIR(st.st_mode))
+		return compress_file_alone(path);
 	snprintf(folder, sizeof(folder), "%.*s/raw", PATH_MAX - 8, path);
 	if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode)) {
 		cli_error("%s: not a trace that kymo left: it has no folder raw/", path);
 		return false;
 	}
-	if (file_is_held(path)) {
-		cli_error("%s: still being recorded; what that compresses it compresses beside "
-			  "the program, the rest can be when it has ended",
-			  path);
-		return false;
-	}
-	return compress_in(folder, path, NULL);
+	return !is_recorded(path) && compress_in(folder, path, NULL);
+}
+
+static void on_signal(int sig)
+{
+	asked_to_end = sig;
+}
+
+/* Not where it is ignored. The second one ends it at once. */
+static void watch_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction a = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+			sigaction(signals[i], &a, NULL);
+}
+
+static void end_as_asked(void)
+{
+	cli_progress_clear();
+	signal(asked_to_end, SIG_DFL);
+	raise(asked_to_end);
 }
 
 static int run(int argc, char **argv)
@@ -195,9 +258,12 @@ static int run(int argc, char **argv)
 	if (argc == 0)
 		return cli_usage("compress", "which trace? (the directory that `kymo run` left)");
 	argc = cli_distinct(argc, argv);
-	for (int i = 0; i < argc; i++)
+	watch_signals();
+	for (int i = 0; i < argc && !asked_to_end; i++)
 		if (!compress_trace(argv[i]))
 			result = CLI_FAILURE;
+	if (asked_to_end)
+		end_as_asked();
 	return result;
 }
 
@@ -207,17 +273,19 @@ const struct command cmd_compress = {
 	.name = "compress",
 	.operands = "TRACE...",
 	.summary = "Compress what of a trace is not compressed yet",
-	.about = "Traces are compressed beside the program and after it, by processors that nobody "
-		 "else wants. What was not done when all of that was ended, or was recorded with "
-		 "--no-compress, this command does: a trace then takes 1 to 4 bytes a call instead "
-		 "of "
-		 "about 30, and says the same to all readers.\n\n"
-		 "Each file is replaced in one step when its compressed one is complete, so the "
-		 "trace "
-		 "can be read meanwhile, and nothing is lost when this is ended. It needs room for "
-		 "the compressed file beside the old one. Files that are damaged or still being "
-		 "recorded are left as they are: that is an error. A trace that is compressed "
-		 "already stays as it is: that is none.",
+	.about =
+		"Traces are compressed beside the program and after it, by processors that nobody "
+		"else wants. What was not done when all of that was ended, or was recorded with "
+		"--no-compress, this command does: a trace then takes 1 to 4 bytes a call instead "
+		"of "
+		"about 30, and says the same to all readers.\n\n"
+		"Each file is replaced in one step when its compressed one is complete, so the "
+		"trace can be read meanwhile, and nothing is lost when this is ended. It needs "
+		"room for the compressed file beside the old one. When it has ended no file of the "
+		"trace changes any more: `kymo run ... && kymo compress TRACE && tar cf ...` does "
+		"not come upon one that is just being replaced. Files that are damaged or still "
+		"being recorded are left as they are: that is an error. A trace that is compressed "
+		"already stays as it is: that is none.",
 	.knobs = &knobs,
 	.run = run,
 };

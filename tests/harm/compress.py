@@ -7,6 +7,7 @@ Usage: compress.py BUILD [TEST]
 """
 import glob
 import hashlib
+import json
 import os
 import random
 import signal
@@ -23,6 +24,7 @@ from account import WAIT, Failure, alive, await_true, counted, expect, kill, nam
 BUILD = os.path.abspath(sys.argv[1])
 KYMO = BUILD + "/bin/kymo"
 LOAD = BUILD + "/tests/harm/load"
+PLAIN = {**os.environ, "LD_PRELOAD": BUILD + "/tests/harm/plain_files.so"}  # no files without names, no exchange
 SEED = int(os.environ.get("TEST_SEED", "20"))
 LONG = 600  # a thread that takes no processor from anybody gets few of them on a busy machine
 GROWN = 32 << 20  # bytes of a file that is compressed while it grows
@@ -120,6 +122,9 @@ def test_what_it_refuses():
     expect("No such file" in kymo("compress", "nothing.kymo", status=3).stderr, "no trace")
     os.mkdir("folder")
     expect("not a trace" in kymo("compress", "folder", status=3).stderr, "a folder")
+    with open("text", "w", encoding="utf-8") as f:
+        f.write("text")
+    expect("neither a trace" in kymo("compress", "text", status=3).stderr, "a text")
     two = ("sh", "-c", f"{LOAD} a 1 60000 & {LOAD} b 1 60000; wait; exit 7")
     record(options=("--no-compress",), command=two)
     bad, good = files()
@@ -171,6 +176,11 @@ def test_recording_is_left_alone():
     await_true(lambda: counted("counts")[1] == 118000, "the calls")
     q = kymo("compress", "t.kymo", status=3)
     expect("still being recorded" in q.stderr, q.stderr)
+    for _ in range(5):
+        os.utime(files()[0], (1, 1))  # as if its file system took nothing any more
+        before = os.stat(files()[0]).st_ino
+        q = kymo("compress", files()[0], status=3)
+        expect("still being recorded" in q.stderr and os.stat(files()[0]).st_ino == before, "its file:", q.stderr)
     open("counts.go", "w", encoding="utf-8").close()
     finish(p)
     until_done()
@@ -193,6 +203,70 @@ def test_command_is_killed():
     kymo("compress", "t.kymo")
     expect(content() == shown, "not the same")
     clean()
+
+
+def half_made():
+    return glob.glob("t.kymo/raw/*.tmp")
+
+
+def begin_plain():
+    """`kymo compress` where files need names, when the first is half made; or when it is over."""
+    p = subprocess.Popen([KYMO, "compress", "t.kymo"], stdout=subprocess.DEVNULL, env=PLAIN)
+    await_true(lambda: half_made() or p.poll() is not None, "the file")
+    return p
+
+
+def test_interrupted():
+    """Where files need names nothing stays of them, or the next one removes it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        record("2", "400000", options=("-f", "--no-compress",))
+        shown, met = content(), False
+        for _ in range(40):
+            p = begin_plain()
+            p.send_signal(number)
+            met = p.wait(timeout=LONG) == -number
+            if met:
+                break
+            record("2", "400000", options=("-f", "--no-compress",))
+            shown = content()
+        expect(met, "never in time")
+        expect(number == signal.SIGKILL or not half_made(), number, "left", half_made())
+        expect(content() == shown, "not the same")
+        kymo("compress", "t.kymo")
+        expect(content() == shown, "not the same")
+        clean()
+
+
+def test_two_at_once():
+    two = ("sh", "-c", f"{LOAD} a 2 100000 & {LOAD} b 1 100000; wait; exit 7")
+    for env in (PLAIN, None, PLAIN, None):
+        record(options=("-f", "--no-compress",), command=two)
+        before, shown = size(), content()
+        both = [subprocess.Popen([KYMO, "compress", "t.kymo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True, env=env) for _ in range(2)]
+        for p in both:
+            out, err = p.communicate(timeout=LONG)
+            expect(p.returncode == 0 and not err, p.returncode, out, err)
+        expect(content() == shown and size() < before / 3, "not the same, or not compressed", before, size())
+        clean()
+
+
+def test_store_knows_its_files():
+    """Whose size has changed otherwise than by compression."""
+    record("1", "60000", options=("--no-compress",))
+    kymo("query", "t.kymo", "SELECT count(*) FROM markers")
+    kymo("compress", "t.kymo")
+    store, path = identity("t.kymo/store.db"), files()[0]
+    kymo("query", "t.kymo", "SELECT count(*) FROM markers")
+    expect(identity("t.kymo/store.db") == store, "the store was built again")
+    for change in (lambda: os.truncate(path, os.path.getsize(path) * 2 // 3),
+                   lambda: subprocess.run(["sh", "-c", f"cat '{path}' '{path}' >x.kyr; cat x.kyr >'{path}'"], check=True)):
+        then = os.stat(path).st_mtime_ns
+        change()
+        os.utime(path, ns=(then, then))
+        kymo("query", "t.kymo", "SELECT count(*) FROM markers", status=None)
+        expect(identity("t.kymo/store.db") != store, "the store was not built again")
+        store = identity("t.kymo/store.db")
 
 
 def test_no_room():
@@ -232,6 +306,32 @@ def run_and_leave(trace="t.kymo", options=()):
         if found:
             return found
     raise Failure("it was always quicker")
+
+
+def test_nothing_changes_after_the_command():
+    """Whoever packs the trace then does not come upon a file that is being replaced."""
+    run_and_leave()
+    kymo("compress", "t.kymo")
+    then = [identity(f) + (os.stat(f).st_ctime_ns,) for f in files()]
+    subprocess.run(["tar", "cf", "t.tar", "t.kymo"], check=True)
+    until_done()
+    expect([identity(f) + (os.stat(f).st_ctime_ns,) for f in files()] == then, "changed")
+    expect(size() < 8 * 2 * MANY, size())
+    clean()
+
+
+def test_asked_to_end_afterwards():
+    """As at a shutdown: it is not waited for."""
+    for _ in range(20):
+        pids = run_and_leave(options=("-f",))
+        for p in pids:
+            kill(p, signal.SIGTERM)
+        await_true(lambda: not at_work(), "they do not end", WAIT)
+        all_there(2 * MANY)
+        clean()
+        if "times smaller" in kymo("compress", "t.kymo").stdout:
+            return
+    raise Failure("it always goes on")
 
 
 def drain_among(pids):
@@ -343,6 +443,29 @@ def test_drain_is_killed_meanwhile():
     expect("was started again" in finish(p), "not told")
     until_done()
     all_there(2 * MANY)
+    clean()
+
+
+def test_killed_when_small_files_are_done():
+    """They are smaller then than the drain that goes on knows: nothing of them is lost."""
+    for _ in range(20):
+        p = start(options=("-f", "--buffer-size", "512M"), command=("sh", "-c", f"{LOAD} a 1 10; {LOAD} b 4 200000; exit 7"))
+        await_true(lambda: drain_among(at_work("t.kymo")) or p.poll() is not None, "the drain")
+        drains, met = drain_among(at_work("t.kymo")), False
+        while drains and not met and p.poll() is None:
+            met = kymotest.compresses(drains[0], "t.kymo")
+        if met:
+            kill(drains[0])
+        finish(p)
+        until_done()
+        with open("t.kymo/manifest.json", encoding="utf-8") as f:
+            met = json.load(f)["totals"]["drain_restarts"] == 1
+        if met:
+            break
+    expect(met, "the moment was not met")
+    all_there(800010, processes=2)
+    said = kymo("summary", "t.kymo")
+    expect("the rest is lost" not in said.stdout + said.stderr, said.stdout, said.stderr)
     clean()
 
 

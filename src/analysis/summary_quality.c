@@ -461,8 +461,13 @@ static void add_clocks(struct text *out, const struct quality *q, bool devices)
 
 static void add_share(struct text *out, double share)
 {
+	char number[32];
+
 	if (share < 0.0001)
 		text_add(out, ", below 0.01 % of their time");
+	else if (share >= 0.995) /* a program that does nothing itself */
+		text_addf(out, ", %s %% of their time",
+			  count_text((uint64_t)(100 * share + 0.5), number));
 	else
 		text_addf(out, ", %.2g %% of their time", 100 * share);
 }

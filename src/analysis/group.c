@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/group.h"
+#include "analysis/names.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
@@ -15,13 +16,17 @@ bool groups_init(struct groups *g, const struct trace *t, unsigned by)
 	return g->numbers != NULL;
 }
 
+static void group_free(struct group *x)
+{
+	free(x->key);
+	free(x->queues);
+	free(x);
+}
+
 void groups_release(struct groups *g)
 {
-	for (uint32_t i = 0; i < g->count; i++) {
-		free(g->list[i]->key);
-		free(g->list[i]->queues);
-		free(g->list[i]);
-	}
+	for (uint32_t i = 0; i < g->count; i++)
+		group_free(g->list[i]);
 	free(g->list);
 	map_release(&g->places);
 	tallies_free(g->numbers);
@@ -116,6 +121,95 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		g->failed = true;
 	tally_merge(g->numbers, &x->sum, s->tallies, row);
 	g->failed |= g->numbers->failed;
+}
+
+/* The labels of `x`, that of its operation folded. */
+static void fold_key(const struct groups *g, const struct group *x, struct text *key)
+{
+	for (unsigned d = 0; d < dimension_count; d++) {
+		if (!(g->by & dimensions[d].by))
+			continue;
+		if (dimensions[d].by == BY_OP)
+			name_fold(key, x->label[d]);
+		else
+			text_add(key, x->label[d]);
+		text_add_bytes(key, "", 1);
+	}
+}
+
+static void merge_groups(struct groups *g, struct group *to, const struct group *x)
+{
+	if (!to->first) {
+		to->first = x->first;
+		to->summary = x->summary;
+	}
+	if (x->earliest && (!to->earliest || x->earliest->first < to->earliest->first)) {
+		to->earliest = x->earliest;
+		to->earliest_summary = x->earliest_summary;
+	}
+	for (uint32_t i = 0; i < x->queue_count; i++)
+		g->failed |= !add_queue(to, x->queues[i].summary, x->queues[i].process,
+					x->queues[i].queue);
+	tally_merge(g->numbers, &to->sum, g->numbers, &x->sum);
+	g->failed |= g->numbers->failed;
+}
+
+/* How many groups have the same folded labels, by their hash. */
+static bool count_folded(const struct groups *g, struct map *counts, uint64_t *hashes)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; ok && i < g->count; i++) {
+		struct text key = {0};
+
+		fold_key(g, g->list[i], &key);
+		ok = !key.failed && key.s;
+		hashes[i] = ok ? hash_bytes(key.s, key.length) : 0;
+		ok = ok && map_set(counts, hashes[i], map_get(counts, hashes[i]) + 1);
+		text_release(&key);
+	}
+	return ok;
+}
+
+/* Takes the group's place among those that are left, or adds it to one that is. */
+static void put_folded(struct groups *g, struct group *x, uint64_t hash)
+{
+	struct text key = {0};
+	struct group *to;
+
+	fold_key(g, x, &key);
+	to = key.failed || !key.s ? NULL : find_group(g, hash, &key);
+	if (!to && !key.failed && key.s)
+		to = add_group(g, hash, &key);
+	text_release(&key);
+	if (to)
+		merge_groups(g, to, x);
+	g->failed |= !to;
+	group_free(x);
+}
+
+void groups_fold(struct groups *g)
+{
+	uint64_t *hashes = calloc(g->count + 1, sizeof(*hashes));
+	struct map counts = {0};
+	uint32_t count = g->count;
+
+	if (!(g->by & BY_OP) || !hashes || !count_folded(g, &counts, hashes)) {
+		g->failed |= !hashes;
+		count = 0;
+	} else {
+		map_release(&g->places);
+		g->places = (struct map){0};
+		g->count = 0;
+	}
+	for (uint32_t i = 0; i < count; i++) { /* fewer are put than have been taken */
+		if (map_get(&counts, hashes[i]) > NAMES_FEW)
+			put_folded(g, g->list[i], hashes[i]);
+		else
+			g->list[g->count++] = g->list[i];
+	}
+	map_release(&counts);
+	free(hashes);
 }
 
 static int compare_keys(const struct group *a, const struct group *b)

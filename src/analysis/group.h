@@ -43,6 +43,9 @@ void groups_release(struct groups *g);
 void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 		const struct tally *row);
 
+/* Adds those up that differ only in instance data of the names of their operations (names.h), if they are many. */
+void groups_fold(struct groups *g);
+
 /* What comes first: the lowest rank and peer where these are chosen, else the longest time, or the most bytes (moved, or in use at once), else the most calls; or the least size. */
 enum groups_order { ORDER_TIME, ORDER_BYTES, ORDER_SIZE };
 

@@ -105,11 +105,21 @@ static const char *untimed_note(const struct summary *s, unsigned count)
 	       "time";
 }
 
+static bool fold_names(const struct report *r, struct groups *g)
+{
+	if (!r->fold)
+		return true;
+	groups_fold(g);
+	groups_sort(g, ORDER_TIME);
+	return !g->failed;
+}
+
 static bool work_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
 		       const struct table_spec *l, row_wanted *wanted, const void *data)
 {
 	struct groups g;
-	bool ok = gather(&g, s, count, l->kind, by, wanted, data);
+	bool ok = gather(&g, s, count, l->kind, by, wanted, data) &&
+		  (l->kind != TALLY_MARKER || fold_names(r, &g));
 	struct totals all = totals_of(&g);
 	struct table *t = NULL;
 	char number[32];
@@ -229,7 +239,7 @@ static bool is_range(const void *data, const struct trace *t, const struct tally
 static bool marks_table(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct groups g;
-	bool ok = gather(&g, s, count, TALLY_MARKER, by, is_mark, NULL);
+	bool ok = gather(&g, s, count, TALLY_MARKER, by, is_mark, NULL) && fold_names(r, &g);
 	struct table *t = ok ? report_table(r, "marks", "Marks") : NULL;
 
 	if (t) {

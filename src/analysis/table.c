@@ -162,6 +162,11 @@ void cell_real(struct cell *c, double f)
 	c->f = f;
 }
 
+uint32_t table_shown(const struct table *t, uint32_t top)
+{
+	return top && !t->whole && t->row_count > top + 1 ? top : t->row_count;
+}
+
 const char *count_text(uint64_t v, char buffer[32])
 {
 	char digits[24];

@@ -49,6 +49,7 @@ struct table {
 	char *name;  /* for programs: "opencl" */
 	char *title; /* for people: "OpenCL calls" */
 	bool hidden; /* from people, whom the lines around the tables tell the same */
+	bool whole; /* its rows are in another order than that of their weight: people see them all */
 	struct table_column *columns;
 	unsigned column_count, column_room;
 	struct cell *cells; /* row after row */
@@ -63,8 +64,15 @@ struct report {
 	struct table **tables;
 	unsigned table_count, table_room;
 	struct text_lines head, foot;
+	uint32_t top; /* rows of a table that people are shown; 0: all. Programs always get all. */
+	bool fold;    /* annotations are one row whose names differ only in instance data */
 	bool failed;
 };
+
+enum { TABLE_TOP = 10 /* of a summary, unless somebody asks for more */ };
+
+/* So many of the table's rows are shown where `top` are wanted: one row more takes no more room than to say so. */
+uint32_t table_shown(const struct table *t, uint32_t top);
 
 struct table *report_table(struct report *r, const char *name, const char *title);
 void report_head(struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -8,9 +8,14 @@
 #include "cli/input.h"
 #include "report/report.h"
 
+enum { NAMES_FOLDED, NAMES_FULL };
+
 struct summary_options {
 	const char *by;
 	int format;
+	int64_t top;
+	int names;
+	bool all;
 	bool strict;
 };
 
@@ -24,6 +29,14 @@ static const struct knob rows[] = {
 	 "Summary", "What a row stands for; several words: a row for each combination"},
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
 	 "How it is printed; times in csv and json are nanoseconds"},
+	{"top", 0, KNOB_INTEGER, 0, AT(top), "N", "10", NULL, NULL, "Summary",
+	 "Show so many rows of each table; 0: all. In csv and json all rows are there"},
+	{"all", 0, KNOB_FLAG, 0, AT(all), NULL, NULL, NULL, NULL, "Summary",
+	 "Show all rows of the tables"},
+	{"names", 0, KNOB_ENUM, 0, AT(names), "HOW", "folded", "folded|full", NULL, "Summary",
+	 "Show annotations whose names differ only in a counter, a handle or fields (\"step 1\", "
+	 "\"step 2\", ...) as one row where they are more than three, or each; in csv and json all "
+	 "are there"},
 	{"strict", 0, KNOB_FLAG, 0, AT(strict), NULL, NULL, NULL, NULL, "Summary",
 	 "Exit with status 1 if anything was lost (records, samples, definitions, processes, "
 	 "files, rows of "
@@ -42,7 +55,10 @@ static void log_message(struct stream_log *l, int severity, const char *text)
 
 static int print_traces(struct summary *s, unsigned count, unsigned by)
 {
-	struct report r = {0};
+	bool people = options.format == REPORT_TEXT || options.format == REPORT_MARKDOWN;
+	struct report r = {.top = options.all || options.top > UINT32_MAX ? 0
+									  : (uint32_t)options.top,
+			   .fold = people && options.names == NAMES_FOLDED};
 	int result = CLI_OK;
 
 	if (summary_report(&r, s, count, by) != KYMO_OK) {

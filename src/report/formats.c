@@ -23,7 +23,7 @@ static void markdown_cell(FILE *out, const char *s)
 	print_markdown(out, " ", s, " |");
 }
 
-static void markdown_table(const struct table *t, FILE *out)
+static void markdown_table(const struct table *t, uint32_t shown, FILE *out)
 {
 	char buffer[32];
 
@@ -40,7 +40,7 @@ static void markdown_table(const struct table *t, FILE *out)
 			fputs(t->columns[c].right ? "---:|" : "---|", out);
 	}
 	fputc('\n', out);
-	for (uint32_t r = 0; r < t->row_count; r++) {
+	for (uint32_t r = 0; r < shown; r++) {
 		fputc('|', out);
 		for (unsigned c = 0; c < t->column_count; c++) {
 			if (!t->columns[c].hidden)
@@ -50,6 +50,9 @@ static void markdown_table(const struct table *t, FILE *out)
 		}
 		fputc('\n', out);
 	}
+	if (shown < t->row_count)
+		fputc('\n', out);
+	report_print_more(t, shown, out);
 	for (unsigned i = 0; i < t->notes.count; i++)
 		print_markdown(out, "\n", t->notes.lines[i], "\n");
 }
@@ -60,7 +63,7 @@ void report_print_markdown(const struct report *r, FILE *out)
 		print_markdown(out, i ? "\n" : "", r->head.lines[i], "\n");
 	for (unsigned i = 0; i < r->table_count; i++)
 		if (!r->tables[i]->hidden)
-			markdown_table(r->tables[i], out);
+			markdown_table(r->tables[i], table_shown(r->tables[i], r->top), out);
 	for (unsigned i = 0; i < r->foot.count; i++)
 		print_markdown(out, "\n", r->foot.lines[i], "\n");
 }

@@ -29,6 +29,9 @@ void report_print_markdown(const struct report *r, FILE *out);
 void report_print_csv(const struct report *r, FILE *out);
 void report_print_json(const struct report *r, FILE *out);
 
+/* A line that tells how many rows people are not shown, if any. */
+void report_print_more(const struct table *t, uint32_t shown, FILE *out);
+
 /* A field of a CSV row, quoted where it must be. */
 void csv_field(FILE *out, const char *text);
 /* A JSON string with its quotes. */

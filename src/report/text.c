@@ -33,13 +33,13 @@ static unsigned terminal_width(FILE *out)
 	return w.ws_col;
 }
 
-static void measure_widths(const struct table *t, unsigned *width)
+static void measure_widths(const struct table *t, uint32_t shown, unsigned *width)
 {
 	char buffer[32];
 
 	for (unsigned c = 0; c < t->column_count; c++) {
 		width[c] = plain_width(t->columns[c].heading);
-		for (uint32_t r = 0; r < t->row_count; r++) {
+		for (uint32_t r = 0; r < shown; r++) {
 			const struct cell *cell = &t->cells[(size_t)r * t->column_count + c];
 			unsigned w = plain_width(cell_show(cell, t->columns[c].unit, buffer));
 
@@ -161,6 +161,15 @@ static void print_row(const struct table *t, const struct cell *cells, const str
 	fputc('\n', out);
 }
 
+void report_print_more(const struct table *t, uint32_t shown, FILE *out)
+{
+	char more[32];
+
+	if (shown < t->row_count)
+		fprintf(out, "... %s more (--top N, --all)\n",
+			count_text(t->row_count - shown, more));
+}
+
 static void print_notes(const struct table *t, const struct layout *l, FILE *out)
 {
 	bool first = true;
@@ -177,7 +186,8 @@ static void print_notes(const struct table *t, const struct layout *l, FILE *out
 		fputs(")\n", out);
 }
 
-static void print_rows(const struct table *t, const struct layout *l, FILE *out, bool colour)
+static void print_rows(const struct table *t, uint32_t shown, const struct layout *l, FILE *out,
+		       bool colour)
 {
 	if (*t->title)
 		plain_printf(out, colour ? "\n\033[1m%s\033[0m\n" : "\n%s\n", t->title);
@@ -186,20 +196,22 @@ static void print_rows(const struct table *t, const struct layout *l, FILE *out,
 	print_row(t, NULL, l, out);
 	if (colour)
 		fputs("\033[0m", out);
-	for (uint32_t r = 0; r < t->row_count; r++)
+	for (uint32_t r = 0; r < shown; r++)
 		print_row(t, t->cells + (size_t)r * t->column_count, l, out);
+	report_print_more(t, shown, out);
 	print_notes(t, l, out);
 }
 
-static void print_table(const struct table *t, FILE *out, unsigned limit, bool colour)
+static void print_table(const struct table *t, uint32_t shown, FILE *out, unsigned limit,
+			bool colour)
 {
 	struct layout l = {calloc(t->column_count + 1u, sizeof(*l.width)),
 			   calloc(t->column_count + 1u, sizeof(*l.hide))};
 
 	if (l.width && l.hide) {
-		measure_widths(t, l.width);
+		measure_widths(t, shown, l.width);
 		fit_columns(t, &l, limit);
-		print_rows(t, &l, out, colour);
+		print_rows(t, shown, &l, out, colour);
 	}
 	free(l.width);
 	free(l.hide);
@@ -214,7 +226,8 @@ void report_print_text(const struct report *r, FILE *out)
 		plain_printf(out, "%s\n", r->head.lines[i]);
 	for (unsigned i = 0; i < r->table_count; i++)
 		if (!r->tables[i]->hidden)
-			print_table(r->tables[i], out, width, colour);
+			print_table(r->tables[i], table_shown(r->tables[i], r->top), out, width,
+				    colour);
 	if (r->foot.count)
 		fputc('\n', out);
 	for (unsigned i = 0; i < r->foot.count; i++)

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/job.h"
-#include "drain/compress.h"
 #include "drain/rawfile.h"
 #include "wire/defs.h"
 #include "wire/shm.h"
@@ -380,6 +379,6 @@ int tfile_close(struct tfile *o, bool compress)
 	error = o->file.failed;
 	free(o);
 	if (compress && !error)
-		compress_file(path, clock_ns(CLOCK_MONOTONIC) + SECOND);
+		rawfile_compress(path, clock_ns(CLOCK_MONOTONIC) + SECOND);
 	return error;
 }

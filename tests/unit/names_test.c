@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names that differ in instance data alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analysis/names.h"
+
+static void names_are_folded(void **state)
+{
+	static const struct {
+		const char *name, *folded; /* NULL: it stays as it is */
+	} cases[] = {
+		{"step 12", "step *"},
+		{"step12", "step*"},
+		{"ProfilerStep#7", "ProfilerStep#*"},
+		{"batch 3/100", "batch *"},
+		{"epoch 1, batch 3/100", "epoch 1, batch *"},
+		{"12", "*"},
+		{"1-2-3", "*"},
+		{"a-1-2", "a-*"},
+		{"-1", "-*"},
+		{"buffer 0x7f00AB", "buffer 0x*"},
+		{"0x7f00ab", "0x*"},
+		{"from 0x12 to 0x345 again", "from 0x* to 0x* again"},
+		{"copy 0x12 part 3", "copy 0x* part *"},
+		{"TSL:XlaCompile:#module=x,program_id=7#", "TSL:XlaCompile:#*#"},
+		{"XlaModule:#hlo_module=jit_f.1,program_id=12#", "XlaModule:#*#"},
+		{"module 0x1f:#id=7#", "module 0x*:#*#"},
+		{"", NULL},
+		{"forward", NULL},
+		{"layer.3.attention", NULL},
+		{"sgemm_128x128_nn", NULL},
+		{"0x", NULL},
+		{"0xzebra", NULL},
+		{"a#b#", NULL},  /* no fields */
+		{"a#b=c", NULL}, /* no end */
+		{"#", NULL},
+		{"##", NULL},
+		{"x=1#", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text out = {0};
+		bool folded = name_fold(&out, cases[i].name);
+
+		text_add_bytes(&out, "", 1);
+		assert_false(out.failed);
+		assert_string_equal(out.s, cases[i].folded ? cases[i].folded : cases[i].name);
+		assert_int_equal(folded, cases[i].folded != NULL);
+		text_release(&out);
+	}
+}
+
+/* What is added stands behind what is there. */
+static void text_is_added_to(void **state)
+{
+	struct text out = {0};
+
+	text_add(&out, "range: ");
+	assert_true(name_fold(&out, "step 1"));
+	assert_string_equal(out.s, "range: step *");
+	text_release(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_folded),
+		cmocka_unit_test(text_is_added_to),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory by address, and what is recorded of its beginning and end. */
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	free(memories.list);
 	cap_memories_drop(&memories);
 	return kymo_context_destroy(tool) == KYMO_OK ? 0 : -1;
 }

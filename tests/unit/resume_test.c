@@ -204,7 +204,7 @@ static void what_is_written_is_found(void **state)
 static void let_go(struct rawfile *f)
 {
 	close(f->fd);
-	free(f->pending.data);
+	batch_release(&f->pending);
 	free(f->needed.data);
 }
 

@@ -1,32 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of MPI: order, handles that stand for several transfers, persistent ones, and that none
- * of it becomes dearer the more are under way.
+ * Requests of MPI: order, handles that stand for several transfers, persistent ones, that none
+ * of it becomes dearer the more are under way, and that threads may share them: the first one needs
+ * no lock until another comes, whatever it does at that moment, also when the process forks then.
  */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "capture/mpi/backend.h"
 
-enum { FEW = 1000, MANY = 100000, ROUNDS = 5 };
+enum { FEW = 1000, MANY = 100000, ROUNDS = 5, TRIES = 50, LIMIT = 120 /* s */ };
 
 static struct mpi_module module = {.request_null = UINT64_MAX};
+
+/* Threads are told from each other by what core knows of them; nobody looks into it here. */
+static void begin_thread(void)
+{
+	static _Thread_local struct cap_thread self;
+
+	cap_thread_current = &self;
+}
 
 static int prepare(void **state)
 {
 	mpi_module = &module;
+	begin_thread();
 	return 0;
 }
 
 static void add(uint64_t handle, uint64_t correlation, bool persistent)
 {
-	struct mpi_transfer t = {
-		.correlation = correlation, .persistent = persistent, .active = !persistent};
+	struct mpi_transfer t = {.item = {.correlation = correlation,
+					  .own = persistent ? MPI_PERSISTENT : MPI_ACTIVE}};
 
 	assert_true(mpi_requests_add(handle, &t));
 }
@@ -36,7 +54,7 @@ static uint64_t complete(uint64_t handle, uint64_t started)
 	struct mpi_transfer t;
 	uint64_t id;
 
-	return mpi_requests_complete(handle, started, &t, &id) ? t.correlation : 0;
+	return mpi_requests_complete(handle, started, &t, &id) ? t.item.correlation : 0;
 }
 
 static void oldest_first(void **state)
@@ -82,7 +100,7 @@ static void persistent_stays(void **state)
 		assert_int_equal(complete(9, 0), 0);
 	}
 	assert_true(mpi_requests_drop(9, &t, &id));
-	assert_false(t.active);
+	assert_false(t.item.own & MPI_ACTIVE);
 	assert_false(mpi_requests_drop(9, &t, &id));
 }
 
@@ -142,12 +160,228 @@ static void any_number(void **state)
 	}
 }
 
+/* ---- threads ------------------------------------------------------------------------------------
+ */
+
+/* Starts some and completes them in the order of their start; false: one is not what was started. */
+static bool turn(uint64_t handle, uint64_t step, uint64_t from)
+{
+	struct mpi_transfer t = {.item = {.own = MPI_ACTIVE}};
+	uint64_t id;
+
+	for (uint64_t i = 0; i < 20; i++) {
+		t.item.correlation = from + i;
+		if (!mpi_requests_add(handle + i * step, &t))
+			return false;
+	}
+	for (uint64_t i = 0; i < 20; i++)
+		if (!mpi_requests_complete(handle + i * step, 0, &t, &id) ||
+		    t.item.correlation != from + i)
+			return false;
+	return true;
+}
+
+static atomic_bool begun, over;
+
+/* Own handles: one for all, and one for each. */
+static void *work(void *base)
+{
+	uint64_t handle = (uint64_t)(uintptr_t)base, n = 0;
+	bool right = true;
+
+	begin_thread();
+	while (right && (n < 1000 || !atomic_load(&over))) {
+		right = turn(handle, 0, ++n * 100) && turn(handle + 64, 64, ++n * 100);
+		if (n > 100)
+			atomic_store(&begun, true);
+	}
+	atomic_store(&begun, true);
+	return right ? base : NULL;
+}
+
+/* In a child, so that there has been but one thread before. Returns what is wrong. */
+static const char *second_comes(void)
+{
+	pthread_t first;
+	void *right;
+
+	if (pthread_create(&first, NULL, work, (void *)0x100000) != 0)
+		return "no thread";
+	while (!atomic_load(&begun))
+		sched_yield();
+	for (uint64_t n = 1; n <= 200; n++)
+		if (!turn(0x200000, 0, n * 100) || !turn(0x200040, 64, n * 100))
+			return "the second thread did not get what it started";
+	atomic_store(&over, true);
+	pthread_join(first, &right);
+	return right ? NULL : "the first thread did not get what it started";
+}
+
+/* What one thread starts, as many as there are, another completes. */
+static void *finish(void *handles)
+{
+	begin_thread();
+	for (uint64_t i = 1; i <= FEW; i++)
+		if (complete(7, 0) != i || complete(i * 64, 0) != i)
+			return NULL;
+	return handles;
+}
+
+static const char *another_completes(void)
+{
+	pthread_t other;
+	void *right;
+
+	for (uint64_t i = 1; i <= FEW; i++) {
+		add(7, i, false);
+		add(i * 64, i, false);
+	}
+	if (pthread_create(&other, NULL, finish, (void *)7) != 0)
+		return "no thread";
+	pthread_join(other, &right);
+	return right ? NULL : "another thread did not get what was started";
+}
+
+/* A child of a process whose first thread is at work: no matter what it was doing. */
+static const char *child(void)
+{
+	mpi_requests_fork_child();
+	return turn(0x300000, 0, 1) && turn(0x300040, 64, 1)
+		       ? NULL
+		       : "the child did not get what it started";
+}
+
+/* Runs it in a child; NULL: all is right there. */
+static void apart(const char *(*what)(void))
+{
+	pid_t pid = fork();
+	const char *wrong;
+	int status;
+
+	if (pid == 0) {
+		alarm(LIMIT);
+		wrong = what();
+		if (wrong && write(2, wrong, strlen(wrong)) < 0)
+			_exit(2);
+		_exit(wrong != NULL);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void two_threads(void **state)
+{
+	for (int i = 0; i < TRIES; i++)
+		apart(second_comes);
+	apart(another_completes);
+}
+
+static const char *forks(void)
+{
+	pthread_t first;
+
+	if (pthread_create(&first, NULL, work, (void *)0x100000) != 0)
+		return "no thread";
+	while (!atomic_load(&begun))
+		sched_yield();
+	for (int i = 0; i < TRIES; i++)
+		apart(child);
+	atomic_store(&over, true);
+	pthread_join(first, NULL);
+	return NULL;
+}
+
+static void fork_at_work(void **state)
+{
+	apart(forks);
+}
+
+static struct mpi_transfer *page; /* reading it takes until `over` */
+
+static void on_fault(int signal)
+{
+	atomic_store(&begun, true);
+	while (!atomic_load(&over))
+		sched_yield();
+	mprotect(page, 4096, PROT_READ);
+}
+
+static void *stay_at_work(void *unused)
+{
+	begin_thread();
+	add(5, 1, false);
+	mpi_requests_add(6, page);
+	return NULL;
+}
+
+static const char *child_of_working(void)
+{
+	mpi_requests_fork_child();
+	return complete(5, 0) || complete(6, 0) || !turn(5, 0, 1)
+		       ? "the child has what was being changed"
+		       : NULL;
+}
+
+static const char *child_of_idle(void)
+{
+	mpi_requests_fork_child();
+	return complete(5, 0) == 1 ? NULL : "the child has not what its parent had";
+}
+
+static const char *forks_amid(void)
+{
+	pthread_t first;
+
+	page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	signal(SIGSEGV, on_fault);
+	if (pthread_create(&first, NULL, stay_at_work, NULL) != 0)
+		return "no thread";
+	while (!atomic_load(&begun))
+		sched_yield();
+	apart(child_of_working);
+	atomic_store(&over, true);
+	pthread_join(first, NULL);
+	apart(child_of_idle);
+	return NULL;
+}
+
+/* The first thread is in the midst of a change: the child has nothing rather than something torn. */
+static void fork_amid(void **state)
+{
+	apart(forks_amid);
+}
+
+static void *come(void *unused)
+{
+	begin_thread();
+	add(1, 1, false);
+	assert_int_equal(complete(1, 0), 1);
+	return NULL;
+}
+
+/* From here on there are locks. */
+static void share(void **state)
+{
+	pthread_t other;
+
+	add(2, 2, false);
+	assert_int_equal(pthread_create(&other, NULL, come, NULL), 0);
+	pthread_join(other, NULL);
+	assert_int_equal(complete(2, 0), 2);
+}
+
+#define WHAT_HOLDS                                                                                 \
+	cmocka_unit_test(oldest_first), cmocka_unit_test(many_handles),                            \
+		cmocka_unit_test(only_of_one_call), cmocka_unit_test(persistent_stays),            \
+		cmocka_unit_test(handle_used_again), cmocka_unit_test(any_number)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(oldest_first),      cmocka_unit_test(many_handles),
-		cmocka_unit_test(only_of_one_call),  cmocka_unit_test(persistent_stays),
-		cmocka_unit_test(handle_used_again), cmocka_unit_test(any_number),
+		cmocka_unit_test(two_threads), cmocka_unit_test(fork_at_work),
+		cmocka_unit_test(fork_amid),   WHAT_HOLDS,
+		cmocka_unit_test(share),       WHAT_HOLDS,
 	};
 
 	return cmocka_run_group_tests(tests, prepare, NULL);

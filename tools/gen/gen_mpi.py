@@ -4,8 +4,8 @@
 
 gen_mpi.py --api api/mpi --out DIR [--module NAME --header FILE]
 
-Without --module: mpi_ops.h (numbers) and mpi_thunks.c (the preloaded door). With it: mpi_desc.c, the
-description, and mpi_wrap.c, typed wrappers of what the preprocessed mpi.h FILE of that implementation
+Without --module: mpi_ops.h (numbers), mpi_shapes.h (encoders of arguments) and mpi_thunks.c (the
+preloaded door). With it: mpi_desc.c, the description, and mpi_wrap.c, typed wrappers of what the preprocessed mpi.h FILE of that implementation
 declares.
 """
 
@@ -210,6 +210,58 @@ def emit_desc(ops, errors, module):
                     "const struct mpi_description mpi_description = {infos, descs, &domain};"]
 
 
+# ---- the host ----
+
+def shape_of(op):
+    """How the arguments are encoded, as a tuple of steps; None: one by one, as the description says."""
+    steps = []
+    for i, ((_, _, kind, _, size, _), (how, _, count, when)) in enumerate(op.fields):
+        if how == "HANDLES" and when == "MPI_ALWAYS" and count >= 0:
+            steps.append(("handles", count))
+        elif how not in ("VALUE", "DEREF", "DEREF_HANDLE"):
+            return None
+        elif how == "DEREF_HANDLE" and i == 0:
+            steps.append(("first", 0))  # as it was before, where the call completes it
+        else:
+            put = {"signed": "signed", "float": "unsigned"}.get(kind, "pointer")
+            steps.append((put + {"VALUE": "", "DEREF": "_at", "DEREF_HANDLE": "_handle"}[how], size))
+    if op.result != "int":
+        steps.append(("unsigned", 8) if op.result == "double" else ("signed", 8))
+    return tuple(steps)
+
+
+def emit_step(i, step):
+    what, size = step
+    if what == "handles":
+        return f"put_handles_of(e, {i}, c, {size}, whole)"
+    if what == "first":
+        return f"wire_pointer(e, {i}, (const void *)(uintptr_t)first_handle(c, ok))"
+    what, _, how = what.partition("_")
+    value = {"": f"v[{i}]", "at": f"(ok ? deref(v[{i}], {size}) : 0)",
+             "handle": f"(ok && v[{i}] ? mpi_handle_at(v[{i}], 0) : 0)"}[how]
+    return {"signed": f"wire_signed(e, {i}, (int64_t){value}, {size})",
+            "unsigned": f"wire_unsigned(e, {i}, {value})",
+            "pointer": f"wire_pointer(e, {i}, (const void *)(uintptr_t){value})"}[what]
+
+
+def emit_shapes(ops):
+    """Encoders of the arguments for call.c, one for all functions whose arguments are alike."""
+    shapes, numbers = {}, []
+    for op in ops:
+        shape = shape_of(op)
+        numbers.append(shapes.setdefault(shape, len(shapes) + 1) if shape is not None else 0)
+    if len(shapes) > 255:
+        raise Error("more shapes of arguments than a byte can number")
+    lines = HEAD + ["static const uint8_t shapes[MPI_OP_COUNT] = {",
+                    *[f"\t[MPI_OP_{op.short}] = {n}," for op, n in zip(ops, numbers) if n], "};", "",
+                    "/* False: not of any shape. `whole`: arrays too. */",
+                    "static inline bool put_shape(struct wire_enc *e, const struct mpi_call *c, bool ok, bool whole)",
+                    "{", "\tconst uint64_t *v = c->v;", "", "\tswitch (shapes[c->op]) {"]
+    for shape, number in shapes.items():
+        lines += [f"\tcase {number}:", *[f"\t\t{emit_step(i, s)};" for i, s in enumerate(shape)], "\t\treturn true;"]
+    return lines + ["\tdefault:", "\t\treturn false;", "\t}", "}"]
+
+
 # ---- the door ----
 
 # How compilers and implementations spell a Fortran name; thunk.h has the same list.
@@ -331,6 +383,7 @@ def main():
         return
     write(args.out / "mpi_ops.h", emit_ops(ops))
     write(args.out / "mpi_thunks.c", emit_thunks(ops))
+    write(args.out / "mpi_shapes.h", emit_shapes(ops))
 
 
 if __name__ == "__main__":

@@ -188,8 +188,52 @@ struct mpi_comm { /* one lifetime of a communicator, window or file; kept for ev
 	uint64_t job_key;
 };
 
+#define MPI_BUCKETS 1024u
+
+/* Nodes are never freed: handles are used again, so there are as many as were live at once. */
+struct mpi_node {
+	_Atomic uint64_t handle; /* 0: nothing is here yet */
+	_Atomic uintptr_t value; /* 0: the handle is not valid now */
+	struct mpi_node *_Atomic next;
+};
+
+/* The first node of a bucket lies in it: for most handles one cache line is all. */
+struct mpi_map {
+	struct mpi_node buckets[MPI_BUCKETS];
+};
+
+extern struct mpi_map mpi_maps[3], mpi_types; /* maps: by enum mpi_object */
+
+static inline unsigned mpi_map_bucket(uint64_t handle)
+{
+	return (unsigned)((handle * 0x9e3779b97f4a7c15ull) >> 54);
+}
+
+static inline struct mpi_node *mpi_map_find(struct mpi_map *m, uint64_t handle)
+{
+	struct mpi_node *n = &m->buckets[mpi_map_bucket(handle)];
+
+	while (n && atomic_load_explicit(&n->handle, memory_order_acquire) != handle)
+		n = atomic_load_explicit(&n->next, memory_order_acquire);
+	return n;
+}
+
+static inline uintptr_t mpi_map_get(struct mpi_map *m, uint64_t handle)
+{
+	struct mpi_node *n = mpi_map_find(m, handle);
+
+	return n ? atomic_load_explicit(&n->value, memory_order_acquire) : 0;
+}
+
+const struct mpi_comm *mpi_comm_learn(enum mpi_object what, uint64_t handle);
+
 /* The object behind a handle, defined at first sight; NULL: none. */
-const struct mpi_comm *mpi_comm_of(enum mpi_object what, uint64_t handle);
+static inline const struct mpi_comm *mpi_comm_of(enum mpi_object what, uint64_t handle)
+{
+	const struct mpi_comm *c = (const struct mpi_comm *)mpi_map_get(&mpi_maps[what], handle);
+
+	return cap_likely(c != NULL) ? c : mpi_comm_learn(what, handle);
+}
 /* The same of one that a call has just made, which all members call. */
 void mpi_comm_made(enum mpi_object what, uint64_t handle, uint32_t parent);
 /* Its handle is no longer valid, or means another object from now on. */
@@ -197,14 +241,33 @@ void mpi_comm_forget(enum mpi_object what, uint64_t handle);
 /* It got a name. */
 void mpi_comm_named(enum mpi_object what, uint64_t handle);
 /* Rank in MPI_COMM_WORLD of a peer, -1: none. */
-int32_t mpi_world_rank(const struct mpi_comm *comm, int64_t rank);
+static inline int32_t mpi_world_rank(const struct mpi_comm *comm, int64_t rank)
+{
+	const struct mpi_members *m = comm ? (comm->remote ? comm->remote : comm->local) : NULL;
+
+	if (!m || (uint64_t)rank >= m->count)
+		return -1;
+	return m->world ? (int32_t)m->world[rank] : (int32_t)rank;
+}
 
 struct mpi_type {
 	int64_t size;  /* bytes */
 	uint32_t name; /* DEF_STRING, 0: none */
 };
+/* Bytes and name in one word, so that a lookup is one load: name u24 | size + 1 u40. */
+#define MPI_SIZE_BITS 40
+uintptr_t mpi_type_learn(uint64_t handle);
+
 /* Never fails; an unknown type has no size. */
-struct mpi_type mpi_type_of(uint64_t handle);
+static inline struct mpi_type mpi_type_of(uint64_t handle)
+{
+	uintptr_t v = mpi_map_get(&mpi_types, handle);
+
+	if (cap_unlikely(!v))
+		v = mpi_type_learn(handle);
+	return (struct mpi_type){(int64_t)(v & ((1ull << MPI_SIZE_BITS) - 1)) - 1,
+				 (uint32_t)(v >> MPI_SIZE_BITS)};
+}
 void mpi_type_forget(uint64_t handle);
 
 /* The communicator of a message that was matched and not received yet. */
@@ -216,28 +279,18 @@ void mpi_objects_fork_child(void);
 
 /* ---- traffic.c, requests.c ------------------------------------------------------------------ */
 
-/* A transfer while it is under way. */
-struct mpi_transfer {
-	uint8_t op;    /* COMM_OP_* */
-	uint8_t state; /* enum comm_state */
-	bool persistent;
-	bool active;
-	bool has_submission; /* of one that completes later: what was so when it was started */
-	struct cap_submission submission;
-	uint64_t correlation; /* call that started it */
-	uint64_t start;       /* tick */
-	uint64_t excluded;    /* buffers that it does not go into */
-	const struct mpi_comm *comm;
-	int32_t peer; /* rank of MPI_COMM_WORLD, -1 */
-	int32_t tag;
-	uint64_t sent, received;
-	uint64_t probe; /* call that took the message */
-	uint32_t type;
-	uint32_t partitions;
+enum { /* comm_item.own */
+       MPI_PERSISTENT = 1,
+       MPI_ACTIVE = 2,
+       MPI_FOLLOWED = 4 /* the call has started another one with the same request */
 };
 
-/* Writes the record; `by` is the call that saw it complete, 0: the one that started it. */
-void mpi_transfer_write(struct mpi_transfer *t, uint64_t request, uint64_t by, uint64_t end);
+/* A transfer while it is under way: two cache lines with what requests.c adds. */
+struct mpi_transfer {
+	struct comm_item item;
+	const struct mpi_comm *comm;
+};
+
 /* Corrects it by what was really received. */
 void mpi_transfer_status(struct mpi_transfer *t, const struct mpi_status *s);
 
@@ -249,6 +302,8 @@ bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t);
  */
 bool mpi_requests_complete(uint64_t handle, uint64_t started, struct mpi_transfer *out,
 			   uint64_t *id);
+/* Many will be asked for in this order: `far` soon, `near` at once. */
+void mpi_requests_expect(uint64_t far, uint64_t near);
 void mpi_requests_start(uint64_t handle, uint64_t correlation, uint64_t start);
 /* Request_free: whatever is left of it; it is completed when it was active. */
 bool mpi_requests_drop(uint64_t handle, struct mpi_transfer *out, uint64_t *id);

@@ -49,12 +49,20 @@ static uint64_t deref(uint64_t address, unsigned size)
 	return (uint64_t)wide;
 }
 
+/* Of argument 0: the request that was waited for, not what is left of it. */
+static uint64_t first_handle(const struct mpi_call *c, bool ok)
+{
+	if (c->count == 1)
+		return c->saved[0];
+	return ok && c->v[0] ? mpi_handle_at(c->v[0], 0) : 0;
+}
+
 static uint64_t scalar(const struct mpi_call *c, const struct mpi_arg *a, unsigned i, bool ok)
 {
 	if (a->how == MPI_ARG_DEREF)
 		return ok ? deref(c->v[i], a->size) : 0;
-	if (a->how == MPI_ARG_DEREF_HANDLE && c->count == 1 && i == 0)
-		return c->saved[0]; /* the request that was waited for, not what is left of it */
+	if (a->how == MPI_ARG_DEREF_HANDLE && i == 0)
+		return first_handle(c, ok);
 	if (a->how == MPI_ARG_DEREF_HANDLE)
 		return ok && c->v[i] ? mpi_handle_at(c->v[i], 0) : 0;
 	if (a->how == MPI_ARG_STRING_OUT && !ok)
@@ -90,15 +98,33 @@ static size_t elements(const struct mpi_call *c, const struct mpi_info *info,
 	return comm && comm->local ? (comm->remote ? comm->remote : comm->local)->count : 0;
 }
 
-static void put_handles(struct wire_enc *e, unsigned i, const struct mpi_call *c, uint64_t at,
-			size_t n)
+static __attribute__((noinline)) void put_handles(struct wire_enc *e, unsigned i,
+						  const struct mpi_call *c, uint64_t at, size_t n)
 {
-	uint64_t wide[ELEMENTS] = {0};
+	uint64_t wide[ELEMENTS];
 
+	if (n <= c->count) {
+		wire_array(e, i, c->saved, n, 8, ELEMENTS);
+		return;
+	}
 	for (uint32_t k = 0; k < n && k < ELEMENTS; k++)
 		wide[k] = k < c->count ? c->saved[k] : mpi_handle_at(at, k);
 	wire_array(e, i, wide, n, 8, ELEMENTS);
 }
+
+/* As many as argument number `count` says. */
+static inline void put_handles_of(struct wire_enc *e, unsigned i, const struct mpi_call *c,
+				  unsigned count, bool whole)
+{
+	struct wire_enc some = *e; /* e itself stays in registers */
+
+	if (!whole || c->v[i] <= 1 || (int64_t)c->v[count] <= 0)
+		return;
+	put_handles(&some, i, c, c->v[i], (size_t)c->v[count]);
+	*e = some;
+}
+
+#include "mpi_shapes.h"
 
 static inline void put_argument(struct wire_enc *e, unsigned i, const struct mpi_call *c,
 				const struct mpi_info *info, const kymo_field_t *field,
@@ -134,9 +160,21 @@ static inline void put_argument(struct wire_enc *e, unsigned i, const struct mpi
 		wire_pointer(e, i, (const void *)(uintptr_t)v);
 }
 
-static void record_call(const struct mpi_call *c, const struct mpi_info *info, bool ok)
+/* Strings, arrays of numbers. */
+static __attribute__((noinline)) struct wire_enc put_arguments(struct wire_enc e,
+							       const struct mpi_call *c,
+							       const struct mpi_info *info,
+							       unsigned level, bool ok)
 {
 	const kymo_field_t *fields = mpi_descs[c->op].fields;
+
+	for (unsigned i = 0; i < info->fields; i++)
+		put_argument(&e, i, c, info, &fields[i], level, ok);
+	return e;
+}
+
+static void record_call(const struct mpi_call *c, const struct mpi_info *info, bool ok)
+{
 	struct cap_frame *f = c->frame;
 	unsigned level = cap_args(f);
 	struct wire_enc e;
@@ -147,8 +185,8 @@ static void record_call(const struct mpi_call *c, const struct mpi_info *info, b
 	}
 	if (!cap_record(f, &e, info->fields))
 		return;
-	for (unsigned i = 0; i < info->fields; i++)
-		put_argument(&e, i, c, info, &fields[i], level, ok);
+	if (!put_shape(&e, c, ok, level > 1 && ok))
+		e = put_arguments(e, c, info, level, ok);
 	cap_commit(f, &e);
 }
 

@@ -12,68 +12,35 @@
 #include "capture/mpi/backend.h"
 #include "core/marker/marker.h"
 
-#define BUCKETS 1024u
-#define RUNS    4096u /* of members that a definition holds */
+#define RUNS 4096u /* of members that a definition holds */
 
 /* ---- handle to value ------------------------------------------------------------------------ */
 
-/* Nodes are never freed: handles are used again, so there are as many as were live at once. */
-struct node {
-	uint64_t handle;
-	_Atomic uintptr_t value; /* 0: the handle is not valid now */
-	struct node *next;
-};
-
-struct map {
-	struct node *_Atomic buckets[BUCKETS];
-};
-
-static struct map maps[3], types;   /* maps: by enum mpi_object */
-static struct map messages, probes; /* of messages: communicator, call that took them */
+struct mpi_map mpi_maps[3], mpi_types;  /* maps: by enum mpi_object */
+static struct mpi_map messages, probes; /* of messages: communicator, call that took them */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static unsigned bucket_of(uint64_t handle)
+/* Caller holds `lock`. No handle that stands for anything is 0. */
+static void map_set(struct mpi_map *m, uint64_t handle, uintptr_t value)
 {
-	return (unsigned)((handle * 0x9e3779b97f4a7c15ull) >> 54);
-}
+	struct mpi_node *first = &m->buckets[mpi_map_bucket(handle)], *n = mpi_map_find(m, handle);
 
-static struct node *map_find(struct map *m, uint64_t handle)
-{
-	struct node *n = atomic_load_explicit(&m->buckets[bucket_of(handle)], memory_order_acquire);
-
-	while (n && n->handle != handle)
-		n = n->next;
-	return n;
-}
-
-static uintptr_t map_get(struct map *m, uint64_t handle)
-{
-	struct node *n = map_find(m, handle);
-
-	return n ? atomic_load_explicit(&n->value, memory_order_acquire) : 0;
-}
-
-/* Caller holds `lock`. */
-static void map_set(struct map *m, uint64_t handle, uintptr_t value)
-{
-	struct node *n = map_find(m, handle);
-
-	if (n) {
+	if (n && handle) {
 		atomic_store_explicit(&n->value, value, memory_order_release);
-		return;
+	} else if (handle && !atomic_load_explicit(&first->handle, memory_order_relaxed)) {
+		atomic_store_explicit(&first->value, value, memory_order_relaxed);
+		atomic_store_explicit(&first->handle, handle, memory_order_release);
+	} else if (handle && (n = malloc(sizeof(*n)))) {
+		atomic_init(&n->handle, handle);
+		atomic_init(&n->value, value);
+		atomic_init(&n->next, atomic_load(&first->next));
+		atomic_store_explicit(&first->next, n, memory_order_release);
 	}
-	n = malloc(sizeof(*n));
-	if (!n)
-		return;
-	n->handle = handle;
-	atomic_init(&n->value, value);
-	n->next = atomic_load(&m->buckets[bucket_of(handle)]);
-	atomic_store_explicit(&m->buckets[bucket_of(handle)], n, memory_order_release);
 }
 
-static void map_forget(struct map *m, uint64_t handle)
+static void map_forget(struct mpi_map *m, uint64_t handle)
 {
-	struct node *n = map_find(m, handle);
+	struct mpi_node *n = mpi_map_find(m, handle);
 
 	if (n)
 		atomic_store(&n->value, 0);
@@ -234,7 +201,7 @@ static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint3
 	pthread_mutex_unlock(&lock);
 	define_object(c, what, handle, parent, info.name); /* before others may refer to it */
 	pthread_mutex_lock(&lock);
-	map_set(&maps[what], handle, (uintptr_t)c);
+	map_set(&mpi_maps[what], handle, (uintptr_t)c);
 	pthread_mutex_unlock(&lock);
 	return c;
 }
@@ -242,9 +209,9 @@ static const struct mpi_comm *learn(enum mpi_object what, uint64_t handle, uint3
 static const struct mpi_comm *find_or_learn(enum mpi_object what, uint64_t handle, uint32_t parent,
 					    bool made)
 {
-	const struct mpi_comm *c = (const struct mpi_comm *)map_get(&maps[what], handle);
+	const struct mpi_comm *c = (const struct mpi_comm *)mpi_map_get(&mpi_maps[what], handle);
 
-	if (__builtin_expect(c != NULL, 1))
+	if (c)
 		return c;
 	if (what == MPI_OBJECT_COMM && handle == mpi_module->comm_null)
 		return NULL;
@@ -254,7 +221,7 @@ static const struct mpi_comm *find_or_learn(enum mpi_object what, uint64_t handl
 	return c;
 }
 
-const struct mpi_comm *mpi_comm_of(enum mpi_object what, uint64_t handle)
+const struct mpi_comm *mpi_comm_learn(enum mpi_object what, uint64_t handle)
 {
 	return find_or_learn(what, handle, 0, false);
 }
@@ -266,7 +233,7 @@ void mpi_comm_made(enum mpi_object what, uint64_t handle, uint32_t parent)
 
 void mpi_comm_forget(enum mpi_object what, uint64_t handle)
 {
-	map_forget(&maps[what], handle);
+	map_forget(&mpi_maps[what], handle);
 }
 
 void mpi_comm_named(enum mpi_object what, uint64_t handle)
@@ -278,15 +245,6 @@ void mpi_comm_named(enum mpi_object what, uint64_t handle)
 	if (c && mpi_module->query(what, handle, &info))
 		define_object(c, what, handle, 0, info.name);
 	cap_guard_leave();
-}
-
-int32_t mpi_world_rank(const struct mpi_comm *comm, int64_t rank)
-{
-	const struct mpi_members *m = comm ? (comm->remote ? comm->remote : comm->local) : NULL;
-
-	if (!m || rank < 0 || rank >= m->count)
-		return -1;
-	return m->world ? (int32_t)m->world[rank] : (int32_t)rank;
 }
 
 /* ---- messages ------------------------------------------------------------------------------- */
@@ -301,18 +259,15 @@ void mpi_message_put(uint64_t handle, const struct mpi_comm *comm, uint64_t prob
 
 uintptr_t mpi_message_take(uint64_t handle, uint64_t *probe)
 {
-	uintptr_t comm = map_get(&messages, handle);
+	uintptr_t comm = mpi_map_get(&messages, handle);
 
-	*probe = map_get(&probes, handle);
+	*probe = mpi_map_get(&probes, handle);
 	map_forget(&messages, handle);
 	map_forget(&probes, handle);
 	return comm;
 }
 
 /* ---- datatypes ------------------------------------------------------------------------------ */
-
-/* Bytes and name in one word, so that a lookup is one load: name u24 | size + 1 u40. */
-#define SIZE_BITS 40
 
 static uint32_t name_of_type(uint64_t handle)
 {
@@ -324,35 +279,25 @@ static uint32_t name_of_type(uint64_t handle)
 	return name && name->id < 1u << 24 ? name->id : 0;
 }
 
-static uintptr_t learn_type(uint64_t handle)
+uintptr_t mpi_type_learn(uint64_t handle)
 {
 	uintptr_t value;
 	int64_t size;
 
 	cap_guard_enter();
 	size = mpi_module->type_size(handle);
-	value = size < 0 || (uint64_t)size + 1 >= 1ull << SIZE_BITS ? 1 : (uintptr_t)size + 1;
-	value |= (uintptr_t)name_of_type(handle) << SIZE_BITS;
+	value = size < 0 || (uint64_t)size + 1 >= 1ull << MPI_SIZE_BITS ? 1 : (uintptr_t)size + 1;
+	value |= (uintptr_t)name_of_type(handle) << MPI_SIZE_BITS;
 	cap_guard_leave();
 	pthread_mutex_lock(&lock);
-	map_set(&types, handle, value);
+	map_set(&mpi_types, handle, value);
 	pthread_mutex_unlock(&lock);
 	return value;
 }
 
-struct mpi_type mpi_type_of(uint64_t handle)
-{
-	uintptr_t v = map_get(&types, handle);
-
-	if (__builtin_expect(!v, 0))
-		v = learn_type(handle);
-	return (struct mpi_type){(int64_t)(v & ((1ull << SIZE_BITS) - 1)) - 1,
-				 (uint32_t)(v >> SIZE_BITS)};
-}
-
 void mpi_type_forget(uint64_t handle)
 {
-	map_forget(&types, handle);
+	map_forget(&mpi_types, handle);
 }
 
 void mpi_objects_fork_child(void)

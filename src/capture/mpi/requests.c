@@ -4,138 +4,286 @@
  * hand out one handle for many transfers that were complete at once, so a handle may stand for
  * several here, a million say; they are taken out in the order they came. Whatever is asked costs
  * the same for any number of transfers and handles under way.
+ *
+ * Most are completed soon, so the latest few are found by looking at each. Those that stay longer go
+ * into a table; it was told of their handle when they came, so that what it needs is near by then.
+ * In most processes one thread alone starts and completes transfers: it takes no lock (below).
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
+#include "base/locks.h"
 #include "capture/mpi/backend.h"
+#include "core/process/barrier.h"
 
-#define SHARDS  64u
-#define BUCKETS 16u /* of a shard, at first */
+#define SHARDS      16u
+#define SHARD_SHIFT 60u /* of a hash */
+#define RECENT      8u  /* a power of two */
+#define BITS        6u  /* of the number of slots, at first */
+#define PIECE       64u /* entries that are obtained at once */
 
-/* The first of a handle's transfers is in the table; the others follow it. */
 struct entry {
-	uint64_t handle, id;
-	struct mpi_transfer t;
+	_Alignas(64) struct mpi_transfer t;
+	uint64_t id;
 	struct entry *next; /* of the handle, or spare */
-	struct entry *last; /* of the first: the handle's last one */
-	struct entry *side; /* of the first: the first of another handle */
+	struct entry *last; /* of the first of a handle: the last one */
+};
+
+struct slot {
+	uint64_t handle;
+	struct entry *first; /* NULL: nothing is here */
 };
 
 struct shard {
-	_Alignas(64) pthread_mutex_t lock;
-	struct entry **heads; /* NULL: none was ever needed */
-	uint32_t buckets;     /* a power of two */
-	uint32_t handles;
-	struct entry *spare;
+	_Alignas(64) _Atomic bool locked;
+	uint32_t recent, oldest;   /* how many, and where in the ring */
+	uint32_t bits, handles;    /* of the table */
+	struct slot *slots;        /* NULL: none was ever needed */
+	struct entry *spare;       /* given back */
+	struct entry *fresh, *end; /* never used */
+	uint64_t recent_handle[RECENT];
+	struct entry *recent_entry[RECENT];
 };
 
 static struct shard shards[SHARDS];
 static _Atomic uint64_t last_id;
 
-__attribute__((constructor)) static void init_locks(void)
-{
-	for (unsigned i = 0; i < SHARDS; i++)
-		shards[i].lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-}
-
-void mpi_requests_fork_child(void)
-{
-	init_locks();
-}
-
-/* ---- the table; the caller holds the shard's lock ----------------------------------------------
+/* ---- locks -------------------------------------------------------------------------------------
+ *
+ * The first thread that has a request owns all of them: it says that it is at work, looks again
+ * whether it is still the owner, and both are plain memory accesses. The first other thread that
+ * comes takes the ownership away for good: it says so, makes all threads pass a memory barrier (the
+ * dear part) and waits until the owner is not at work. From then on each shard has a lock.
  */
+
+static struct cap_thread *_Atomic owner;
+static _Atomic bool shared;    /* nobody is the owner ever again */
+static _Atomic bool at_work;   /* the owner */
+static _Atomic bool spreading; /* what it had, to the shards */
+static pthread_mutex_t revoking = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t hash(uint64_t handle)
 {
 	return handle * 0x9e3779b97f4a7c15ull;
 }
 
-static struct shard *shard_of(uint64_t handle)
+static void lock(struct shard *s)
 {
-	return &shards[hash(handle) >> 58];
+	while (atomic_exchange_explicit(&s->locked, true, memory_order_acquire))
+		while (atomic_load_explicit(&s->locked, memory_order_relaxed))
+			sched_yield();
 }
 
-static struct entry **bucket_of(struct entry **heads, uint32_t buckets, uint64_t handle)
+/* All that the owner has is in the first shard; nobody else is at work. */
+static void spread(void);
+
+static void revoke(void)
 {
-	return &heads[(uint32_t)(hash(handle) >> 26) & (buckets - 1)];
-}
-
-/* Where the first of the handle is, or would be; NULL: there is no table. */
-static struct entry **find_entry(struct shard *s, uint64_t handle)
-{
-	struct entry **at = s->heads ? bucket_of(s->heads, s->buckets, handle) : NULL;
-
-	while (at && *at && (*at)->handle != handle)
-		at = &(*at)->side;
-	return at;
-}
-
-/* As many buckets as there are handles; where there is no memory for that, chains become longer. */
-static bool make_room(struct shard *s)
-{
-	uint32_t buckets = s->buckets ? 2 * s->buckets : BUCKETS;
-	struct entry **heads;
-
-	if (s->handles < s->buckets)
-		return true;
-	heads = calloc(buckets, sizeof(*heads));
-	if (!heads)
-		return s->heads != NULL;
-	for (uint32_t i = 0; i < s->buckets; i++)
-		while (s->heads[i]) {
-			struct entry *e = s->heads[i], **at = bucket_of(heads, buckets, e->handle);
-
-			s->heads[i] = e->side;
-			e->side = *at;
-			*at = e;
-		}
-	free(s->heads);
-	s->heads = heads;
-	s->buckets = buckets;
-	return true;
-}
-
-static bool append(struct shard *s, struct entry *e)
-{
-	struct entry **at;
-
-	if (!make_room(s))
-		return false;
-	at = find_entry(s, e->handle);
-	e->next = e->side = NULL;
-	e->last = e;
-	if (*at) {
-		(*at)->last->next = e;
-		(*at)->last = e;
-	} else {
-		*at = e;
-		s->handles++;
+	pthread_mutex_lock(&revoking);
+	if (!atomic_load(&shared)) {
+		atomic_store(&owner, NULL);
+		core_barrier();
+		while (atomic_load_explicit(&at_work, memory_order_acquire))
+			sched_yield();
+		atomic_store(&spreading, true);
+		spread();
+		atomic_store(&spreading, false);
+		atomic_store(&shared, true);
 	}
-	return true;
+	pthread_mutex_unlock(&revoking);
 }
 
-static void put_aside(struct shard *s, struct entry *e)
+static __attribute__((noinline)) struct shard *enter_slow(uint64_t hashed)
+{
+	struct cap_thread *t = cap_thread_current, *none = NULL;
+	struct shard *s = &shards[hashed >> SHARD_SHIFT];
+	bool own = false;
+
+	if (!atomic_load_explicit(&shared, memory_order_acquire)) {
+		pthread_mutex_lock(&revoking);
+		own = t && !atomic_load(&shared) &&
+		      atomic_compare_exchange_strong(&owner, &none, t);
+		if (own)
+			atomic_store(&at_work, true);
+		pthread_mutex_unlock(&revoking);
+		if (own)
+			return &shards[0];
+		revoke();
+	}
+	lock(s);
+	return s;
+}
+
+/* The shard of that hash, for the caller alone until leave(). */
+static inline struct shard *enter(uint64_t hashed)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	if (cap_likely(t && atomic_load_explicit(&owner, memory_order_relaxed) == t)) {
+		atomic_store_explicit(&at_work, true, memory_order_relaxed);
+		atomic_signal_fence(memory_order_seq_cst);
+		if (cap_likely(atomic_load_explicit(&owner, memory_order_acquire) == t))
+			return &shards[0];
+		atomic_store_explicit(&at_work, false, memory_order_release);
+	}
+	return enter_slow(hashed);
+}
+
+static inline void leave(struct shard *s)
+{
+	if (cap_unlikely(atomic_load_explicit(&s->locked, memory_order_relaxed)))
+		atomic_store_explicit(&s->locked, false, memory_order_release);
+	else
+		atomic_store_explicit(&at_work, false, memory_order_release);
+}
+
+/* What another thread was changing while the process forked is lost to the child. */
+void mpi_requests_fork_child(void)
+{
+	bool torn = atomic_load(&at_work) || atomic_load(&spreading);
+
+	for (unsigned i = 0; i < SHARDS; i++)
+		if (torn || atomic_load(&shards[i].locked))
+			shards[i] = (struct shard){0};
+	atomic_store(&at_work, false);
+	atomic_store(&spreading, false);
+	atomic_store(&owner, NULL);
+	revoking = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* ---- entries ---- */
+
+/* One after the other in memory, in the order of their first use. */
+static struct entry *entry_new(struct shard *s)
+{
+	struct entry *e = s->spare;
+
+	if (cap_likely(e != NULL)) {
+		s->spare = e->next;
+		return e;
+	}
+	if (s->fresh == s->end) {
+		s->fresh = aligned_alloc(64, PIECE * sizeof(*e));
+		s->end = s->fresh ? s->fresh + PIECE : NULL;
+	}
+	return s->fresh == s->end ? NULL : s->fresh++;
+}
+
+static void entry_put(struct shard *s, struct entry *e)
 {
 	e->next = s->spare;
 	s->spare = e;
 }
 
-/* Takes `e` out of the handle's whose first is at `at`; `before` is the one before it, if any. */
-static void unlink_entry(struct shard *s, struct entry **at, struct entry *before, struct entry *e)
+/* Only the owner is there, or the shard's lock is one of several. */
+static uint64_t new_id(void)
+{
+	uint64_t id;
+
+	if (cap_unlikely(atomic_load_explicit(&shared, memory_order_relaxed)))
+		return atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+	id = atomic_load_explicit(&last_id, memory_order_relaxed) + 1;
+	atomic_store_explicit(&last_id, id, memory_order_relaxed);
+	return id;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------
+ * Handles lie where their hash says, or in the next free slot behind.
+ */
+
+static uint32_t place_of(uint64_t handle, uint32_t bits)
+{
+	return (uint32_t)(hash(handle) << (64 - SHARD_SHIFT) >> (64 - bits));
+}
+
+/* Where the handle is, or would be. */
+static struct slot *find_slot(const struct shard *s, uint64_t handle)
+{
+	uint32_t mask = (1u << s->bits) - 1, i = place_of(handle, s->bits);
+
+	while (s->slots[i].first && s->slots[i].handle != handle)
+		i = (i + 1) & mask;
+	return &s->slots[i];
+}
+
+static struct slot *find_handle(const struct shard *s, uint64_t handle)
+{
+	struct slot *at = s->handles ? find_slot(s, handle) : NULL;
+
+	return at && at->first ? at : NULL;
+}
+
+/* Twice as many slots; what is in them is looked at in the order of its places, old and new. */
+static bool grow(struct shard *s)
+{
+	struct shard more = *s;
+	uint32_t n = s->slots ? 1u << s->bits : 0;
+
+	more.bits = n ? s->bits + 1 : BITS;
+	more.slots = calloc((size_t)1 << more.bits, sizeof(*more.slots));
+	if (!more.slots)
+		return s->slots && s->handles + 1 < n;
+	for (uint32_t i = 0; i < n; i++)
+		if (s->slots[i].first)
+			*find_slot(&more, s->slots[i].handle) = s->slots[i];
+	free(s->slots);
+	s->slots = more.slots;
+	s->bits = more.bits;
+	return true;
+}
+
+/* Behind the handle's others. False: there is no memory. */
+static bool insert(struct shard *s, uint64_t handle, struct entry *e)
+{
+	struct slot *at;
+
+	if (!s->slots || cap_unlikely(s->handles >= (1u << s->bits) / 2))
+		if (!grow(s))
+			return false;
+	at = find_slot(s, handle);
+	e->next = NULL;
+	if (at->first) {
+		at->first->last->next = e;
+		at->first->last = e;
+	} else {
+		*at = (struct slot){handle, e};
+		e->last = e;
+		s->handles++;
+	}
+	return true;
+}
+
+/* Those behind a slot that becomes free may have been meant for it. */
+static void free_slot(struct shard *s, struct slot *at)
+{
+	uint32_t mask = (1u << s->bits) - 1, hole = (uint32_t)(at - s->slots), i = hole;
+
+	for (;;) {
+		i = (i + 1) & mask;
+		if (!s->slots[i].first)
+			break;
+		if (((i - place_of(s->slots[i].handle, s->bits)) & mask) < ((i - hole) & mask))
+			continue;
+		s->slots[hole] = s->slots[i];
+		hole = i;
+	}
+	s->slots[hole].first = NULL;
+	s->handles--;
+}
+
+/* Takes `e` out; `before` is the one before it, if any. */
+static void unlink_entry(struct shard *s, struct slot *at, struct entry *before, struct entry *e)
 {
 	if (before) {
 		before->next = e->next;
 		if (!e->next)
-			(*at)->last = before;
+			at->first->last = before;
 	} else if (e->next) {
 		e->next->last = e->last;
-		e->next->side = e->side;
-		*at = e->next;
+		at->first = e->next;
 	} else {
-		*at = e->side;
-		s->handles--;
+		free_slot(s, at);
 	}
 }
 
@@ -145,9 +293,91 @@ static void unlink_entry(struct shard *s, struct entry **at, struct entry *befor
  */
 static struct entry *first_active(struct entry *e, struct entry **before)
 {
-	for (*before = NULL; e && !e->t.active; e = e->next)
+	for (*before = NULL; e && !(e->t.item.own & MPI_ACTIVE); e = e->next)
 		*before = e;
 	return e;
+}
+
+/* ---- the latest --------------------------------------------------------------------------------
+ * All are active; what the table has of their handles is older.
+ */
+
+static bool age(struct shard *s)
+{
+	if (!insert(s, s->recent_handle[s->oldest], s->recent_entry[s->oldest]))
+		return false;
+	s->oldest = (s->oldest + 1) % RECENT;
+	s->recent--;
+	return true;
+}
+
+static bool push(struct shard *s, uint64_t handle, struct entry *e)
+{
+	uint32_t i;
+
+	if (s->recent == RECENT) {
+		if (!age(s))
+			return false;
+		__builtin_prefetch(&s->slots[place_of(handle, s->bits)], 1);
+	}
+	i = (s->oldest + s->recent++) % RECENT;
+	s->recent_handle[i] = handle;
+	s->recent_entry[i] = e;
+	return true;
+}
+
+/* Takes it out; n is its number, from the oldest one. */
+static struct entry *pull(struct shard *s, uint32_t n)
+{
+	struct entry *e = s->recent_entry[(s->oldest + n) % RECENT];
+
+	s->recent--;
+	if (n == 0)
+		s->oldest = (s->oldest + 1) % RECENT;
+	for (; n && n < s->recent; n++) {
+		uint32_t to = (s->oldest + n) % RECENT, from = (to + 1) % RECENT;
+
+		s->recent_handle[to] = s->recent_handle[from];
+		s->recent_entry[to] = s->recent_entry[from];
+	}
+	return e;
+}
+
+/* The oldest of that handle, if the call `started` has started it (0: any). */
+static struct entry *take_recent(struct shard *s, uint64_t handle, uint64_t started)
+{
+	for (uint32_t n = 0; n < s->recent; n++) {
+		uint32_t i = (s->oldest + n) % RECENT;
+
+		if (s->recent_handle[i] != handle)
+			continue;
+		if (started && s->recent_entry[i]->t.item.correlation != started)
+			return NULL;
+		return pull(s, n);
+	}
+	return NULL;
+}
+
+/* Without memory it stays where it is, which is where nobody looks: it is lost, not mistaken. */
+static void spread(void)
+{
+	struct shard all = shards[0];
+
+	shards[0].recent = shards[0].handles = shards[0].bits = 0;
+	shards[0].slots = NULL;
+	for (uint32_t i = 0; all.slots && i < 1u << all.bits; i++)
+		for (struct entry *e = all.slots[i].first, *next; e; e = next) {
+			next = e->next;
+			insert(&shards[hash(all.slots[i].handle) >> SHARD_SHIFT],
+			       all.slots[i].handle, e);
+		}
+	for (uint32_t n = 0; n < all.recent; n++) {
+		uint32_t i = (all.oldest + n) % RECENT;
+
+		insert(&shards[hash(all.recent_handle[i]) >> SHARD_SHIFT], all.recent_handle[i],
+		       all.recent_entry[i]);
+	}
+	free(all.slots);
 }
 
 /* ---- from outside ------------------------------------------------------------------------------
@@ -155,130 +385,157 @@ static struct entry *first_active(struct entry *e, struct entry **before)
 
 bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t)
 {
-	struct shard *s = shard_of(handle);
-	bool taken = false;
 	struct entry *e;
+	struct shard *s;
+	bool taken = false;
 
 	if (handle == mpi_module->request_null)
 		return false;
-	pthread_mutex_lock(&s->lock);
-	e = s->spare;
-	if (e)
-		s->spare = e->next;
-	else
-		e = malloc(sizeof(*e));
+	s = enter(hash(handle));
+	e = entry_new(s);
 	if (e) {
-		*e = (struct entry){
-			.handle = handle, .id = atomic_fetch_add(&last_id, 1) + 1, .t = *t};
-		taken = append(s, e);
+		e->t = *t;
+		e->id = new_id();
+		/* What is under way for long need not pass by. */
+		taken = t->item.own & MPI_ACTIVE ? push(s, handle, e) : insert(s, handle, e);
 		if (!taken)
-			put_aside(s, e);
+			entry_put(s, e);
 	}
-	pthread_mutex_unlock(&s->lock);
+	leave(s);
 	return taken;
 }
 
-static void copy_entry(const struct entry *e, struct mpi_transfer *out, uint64_t *id)
+/* The oldest active one of the handle, if the call `started` has started it (0: any). */
+static struct entry *take(struct shard *s, uint64_t handle, uint64_t started)
 {
-	*out = e->t;
-	*id = e->id;
+	struct slot *at = find_handle(s, handle);
+	struct entry *before, *e = at ? first_active(at->first, &before) : NULL;
+
+	if (!e)
+		return take_recent(s, handle, started);
+	if (started && e->t.item.correlation != started)
+		return NULL;
+	if (!(e->t.item.own & MPI_PERSISTENT))
+		unlink_entry(s, at, before, e);
+	return e;
 }
 
 bool mpi_requests_complete(uint64_t handle, uint64_t started, struct mpi_transfer *out,
 			   uint64_t *id)
 {
-	struct shard *s = shard_of(handle);
-	struct entry **at, *e, *before;
+	struct entry *e;
+	struct shard *s;
 
 	if (handle == mpi_module->request_null)
 		return false;
-	pthread_mutex_lock(&s->lock);
-	at = find_entry(s, handle);
-	e = at ? first_active(*at, &before) : NULL;
-	if (e && started && e->t.correlation != started)
-		e = NULL;
+	s = enter(hash(handle));
+	e = take(s, handle, started);
 	if (e) {
-		copy_entry(e, out, id);
-		if (e->t.persistent) {
-			e->t.active = false;
-		} else {
-			unlink_entry(s, at, before, e);
-			put_aside(s, e);
-		}
+		*out = e->t;
+		*id = e->id;
+		if (e->t.item.own & MPI_PERSISTENT)
+			e->t.item.own &= (uint8_t)~MPI_ACTIVE;
+		else
+			entry_put(s, e);
 	}
-	pthread_mutex_unlock(&s->lock);
+	leave(s);
 	return e != NULL;
+}
+
+void mpi_requests_expect(uint64_t far, uint64_t near)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct shard *s;
+
+	if (!t || atomic_load_explicit(&owner, memory_order_relaxed) != t)
+		return;
+	s = enter(hash(far));
+	if (s->handles) {
+		__builtin_prefetch(&s->slots[place_of(far, s->bits)], 1);
+		__builtin_prefetch(s->slots[place_of(near, s->bits)].first, 1);
+	}
+	leave(s);
 }
 
 void mpi_requests_start(uint64_t handle, uint64_t correlation, uint64_t start)
 {
-	struct shard *s = shard_of(handle);
-	struct entry **at, *e;
+	struct shard *s = enter(hash(handle));
+	struct slot *at = find_handle(s, handle);
+	struct entry *e = at ? at->first : NULL;
 
-	pthread_mutex_lock(&s->lock);
-	at = find_entry(s, handle);
-	e = at ? *at : NULL;
-	if (e && e->t.persistent) {
-		e->t.active = true;
-		e->t.correlation = correlation;
-		e->t.start = start;
-		e->id = atomic_fetch_add(&last_id, 1) + 1;
+	if (e && (e->t.item.own & MPI_PERSISTENT)) {
+		e->t.item.own |= MPI_ACTIVE;
+		e->t.item.correlation = correlation;
+		e->t.item.start = start;
+		e->id = new_id();
 	}
-	pthread_mutex_unlock(&s->lock);
+	leave(s);
 }
 
 bool mpi_requests_drop(uint64_t handle, struct mpi_transfer *out, uint64_t *id)
 {
-	struct shard *s = shard_of(handle);
-	struct entry **at, *e;
+	struct slot *at;
+	struct entry *e;
+	struct shard *s;
 
 	if (handle == mpi_module->request_null)
 		return false;
-	pthread_mutex_lock(&s->lock);
-	at = find_entry(s, handle);
-	e = at ? *at : NULL;
-	if (e) {
-		copy_entry(e, out, id);
+	s = enter(hash(handle));
+	at = find_handle(s, handle);
+	e = at ? at->first : NULL;
+	if (e)
 		unlink_entry(s, at, NULL, e);
-		put_aside(s, e);
+	else
+		e = take_recent(s, handle, 0);
+	if (e) {
+		*out = e->t;
+		*id = e->id;
+		entry_put(s, e);
 	}
-	pthread_mutex_unlock(&s->lock);
+	leave(s);
 	return e != NULL;
 }
 
-/* Takes all active transfers of a bucket out; they are put before `taken`. */
-static struct entry *take_active(struct shard *s, struct entry **at, struct entry *taken)
+/*
+ * Takes the next active transfer of the shard out, whatever its handle. *i is the slot where that was
+ * the last time: what lay behind may be there now.
+ */
+static struct entry *next_active(struct shard *s, uint32_t *i)
 {
-	while (*at) {
-		struct entry *first = *at, *before, *e = first_active(first, &before);
+	struct entry *e, *before;
 
-		if (!e) {
-			at = &first->side;
-			continue;
+	for (; s->handles && *i < 1u << s->bits; ++*i) {
+		e = first_active(s->slots[*i].first, &before);
+		if (e) {
+			unlink_entry(s, &s->slots[*i], before, e);
+			return e;
 		}
-		unlink_entry(s, at, before, e);
-		e->next = taken;
-		taken = e;
 	}
-	return taken;
+	return s->recent ? pull(s, 0) : NULL;
+}
+
+static bool leave_one(uint64_t shard, uint32_t *i, struct mpi_transfer *out, uint64_t *id)
+{
+	struct shard *s = enter(shard << SHARD_SHIFT);
+	struct entry *e = next_active(s, i);
+
+	if (e) {
+		*out = e->t;
+		*id = e->id;
+		entry_put(s, e);
+	}
+	leave(s);
+	return e != NULL;
 }
 
 void mpi_requests_leave(void)
 {
-	struct entry *taken = NULL, *e;
+	struct mpi_transfer t;
+	uint64_t id;
 
-	for (unsigned i = 0; i < SHARDS; i++) {
-		struct shard *s = &shards[i];
-
-		pthread_mutex_lock(&s->lock);
-		for (uint32_t b = 0; b < s->buckets; b++)
-			taken = take_active(s, &s->heads[b], taken);
-		pthread_mutex_unlock(&s->lock);
-	}
-	while ((e = taken)) {
-		taken = e->next;
-		e->t.state = COMM_LEFT;
-		mpi_transfer_write(&e->t, e->id, 0, tick_now());
-		free(e);
-	}
+	for (uint64_t n = 0; n < SHARDS; n++)
+		for (uint32_t i = 0; leave_one(n, &i, &t, &id);) {
+			t.item.state = COMM_LEFT;
+			comm_item_write(&t.item, id, 0, tick_now());
+		}
 }

@@ -11,6 +11,9 @@
 #include "capture/mpi/host.h"
 #include "core/marker/marker.h"
 
+/* Of an array of requests: how much earlier a request is told of. */
+enum { NEAR = 6, FAR = 12 };
+
 /* A call and what is known of it. */
 struct view {
 	const struct mpi_call *c;
@@ -29,56 +32,27 @@ static uint64_t arg(const struct view *w, enum mpi_role role)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static void release_transfer(struct mpi_transfer *t)
-{
-	if (t->has_submission)
-		cap_submission_end(&t->submission);
-	t->has_submission = false;
-}
-
-void mpi_transfer_write(struct mpi_transfer *t, uint64_t request, uint64_t by, uint64_t end)
-{
-	struct comm_transfer record = {.op = t->op,
-				       .state = (enum comm_state)t->state,
-				       .has_submission = t->has_submission,
-				       .excluded = t->excluded,
-				       .correlation = t->correlation,
-				       .completed_by = by,
-				       .start = t->start,
-				       .communicator = t->comm ? t->comm->id : 0,
-				       .datatype = t->type,
-				       .peer = t->peer,
-				       .tag = t->tag,
-				       .sent = t->sent,
-				       .received = t->received,
-				       .request = request,
-				       .probe = t->probe,
-				       .partitions = t->partitions};
-
-	if (t->has_submission)
-		record.submission = t->submission;
-	t->has_submission = false;
-	comm_write(&record, end);
-}
-
 void mpi_transfer_status(struct mpi_transfer *t, const struct mpi_status *s)
 {
 	/* Open MPI does not set the mark of requests of files. */
-	bool cancelled = s->cancelled && (t->op == COMM_OP_SEND || t->op == COMM_OP_RECEIVE);
+	struct comm_item *i = &t->item;
+	bool cancelled = s->cancelled && (i->op == COMM_OP_SEND || i->op == COMM_OP_RECEIVE);
 
-	if (cancelled)
-		t->state = COMM_CANCELLED;
-	if (t->op == COMM_OP_RECEIVE) {
-		t->peer = mpi_world_rank(t->comm, s->source);
-		t->tag = s->tag;
-		t->received = s->bytes;
-	} else if (t->op == COMM_OP_READ) {
-		t->received = s->bytes;
-	} else if (t->op == COMM_OP_WRITE) {
-		t->sent = s->bytes;
+	if (i->op == COMM_OP_RECEIVE) {
+		i->peer = mpi_world_rank(t->comm, s->source);
+		i->tag = s->tag;
+		i->received = s->bytes;
+	} else if (i->op == COMM_OP_READ) {
+		i->received = s->bytes;
+	} else if (i->op == COMM_OP_WRITE) {
+		i->sent = s->bytes;
 	}
-	if (cancelled)
-		t->sent = t->received = 0;
+	if (!cancelled)
+		return;
+	i->state = COMM_CANCELLED;
+	i->received = 0;
+	if (i->op == COMM_OP_SEND)
+		i->sent = 0;
 }
 
 /* The addresses that mean "no status" are 0 and 1. */
@@ -91,34 +65,37 @@ static void status_at(uint64_t address, uint32_t index, struct mpi_transfer *t)
 {
 	struct mpi_status s;
 
-	if (!has_status(address))
-		return;
 	mpi_module->status((const void *)(uintptr_t)address, index, &s);
 	mpi_transfer_status(t, &s);
 }
+
+#define HAVE_STATUS (1u << COMM_OP_RECEIVE | 1u << COMM_OP_READ | 1u << COMM_OP_WRITE)
 
 /* Complete by now, or when its request is. */
 static void finish_transfer(struct view *w)
 {
 	const struct cap_frame *f = w->c->frame;
-	bool status =
-		w->t.op == COMM_OP_RECEIVE || w->t.op == COMM_OP_READ || w->t.op == COMM_OP_WRITE;
+	struct comm_item *i = &w->t.item;
+	uint64_t excluded = atomic_load_explicit(&f->op->excluded, memory_order_relaxed);
 
-	w->t.correlation = f->id;
-	w->t.start = f->start;
-	w->t.excluded = atomic_load_explicit(&f->op->excluded, memory_order_relaxed);
-	w->t.active = !w->t.persistent;
+	i->correlation = f->id;
+	i->start = f->start;
+	i->communicator = w->t.comm ? w->t.comm->id : 0;
 	if (mpi_has(w->info, MPI_ROLE_REQUEST)) {
-		w->t.has_submission =
-			!w->t.persistent &&
-			cap_submission_take(&w->t.submission, f, &comm_ops[w->t.op], NULL);
+		if (!(i->own & MPI_PERSISTENT)) {
+			i->own |= MPI_ACTIVE;
+			comm_item_submit(i, f, excluded);
+		} else {
+			i->excluded = excluded;
+		}
 		if (!mpi_requests_add(mpi_handle_at(arg(w, MPI_ROLE_REQUEST), 0), &w->t))
-			release_transfer(&w->t);
+			comm_item_drop(i);
 		return;
 	}
-	if (status && mpi_has(w->info, MPI_ROLE_STATUS))
+	i->excluded = excluded;
+	if ((1u << i->op & HAVE_STATUS) && has_status(arg(w, MPI_ROLE_STATUS)))
 		status_at(arg(w, MPI_ROLE_STATUS), 0, &w->t);
-	mpi_transfer_write(&w->t, 0, 0, f->end);
+	comm_item_write(i, 0, 0, f->end);
 }
 
 /* ---- amounts -------------------------------------------------------------------------------- */
@@ -131,8 +108,8 @@ static uint64_t amount(struct view *w, int64_t count, enum mpi_role role)
 	if (count <= 0)
 		return 0;
 	type = mpi_type_of(arg(w, role));
-	if (!w->t.type)
-		w->t.type = type.name;
+	if (!w->t.item.datatype)
+		w->t.item.datatype = type.name;
 	return (uint64_t)count * (uint64_t)type.size;
 }
 
@@ -217,10 +194,10 @@ static void neighbors(struct view *w)
 
 	if (!mpi_module->neighbors(arg(w, MPI_ROLE_COMM), &in, &out))
 		return;
-	w->t.received = from_all(w, in);
-	w->t.sent = w->info->group == MPI_CLASS_NEIGHBOR_ALLGATHER
-			    ? counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE)
-			    : to_all(w, out);
+	w->t.item.received = from_all(w, in);
+	w->t.item.sent = w->info->group == MPI_CLASS_NEIGHBOR_ALLGATHER
+				 ? counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE)
+				 : to_all(w, out);
 }
 
 static void gather_scatter(struct view *w)
@@ -228,15 +205,16 @@ static void gather_scatter(struct view *w)
 	bool gather = w->info->group == MPI_CLASS_GATHER;
 
 	if (gather && !(w->root && w->t.comm->remote))
-		w->t.sent = w->send_in_place ? own_received(w)
-					     : counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+		w->t.item.sent = w->send_in_place ? own_received(w)
+						  : counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
 	if (gather && w->root)
-		w->t.received = from_all(w, w->members);
+		w->t.item.received = from_all(w, w->members);
 	if (!gather && w->root)
-		w->t.sent = to_all(w, w->members);
+		w->t.item.sent = to_all(w, w->members);
 	if (!gather && !(w->root && w->t.comm->remote))
-		w->t.received = w->receive_in_place ? own_sent(w)
-						    : counted(w, MPI_ROLE_COUNT2, MPI_ROLE_TYPE2);
+		w->t.item.received = w->receive_in_place
+					     ? own_sent(w)
+					     : counted(w, MPI_ROLE_COUNT2, MPI_ROLE_TYPE2);
 }
 
 static void symmetric(struct view *w)
@@ -245,25 +223,25 @@ static void symmetric(struct view *w)
 
 	switch ((enum mpi_class)w->info->group) {
 	case MPI_CLASS_ALLREDUCE:
-		w->t.sent = w->t.received = counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+		w->t.item.sent = w->t.item.received = counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
 		return;
 	case MPI_CLASS_ALLGATHER:
-		w->t.received = from_all(w, w->members);
-		w->t.sent = w->send_in_place ? own_received(w)
-					     : counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
+		w->t.item.received = from_all(w, w->members);
+		w->t.item.sent = w->send_in_place ? own_received(w)
+						  : counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
 		return;
 	case MPI_CLASS_ALLTOALL:
-		w->t.received = from_all(w, w->members);
-		w->t.sent = w->send_in_place ? w->t.received : to_all(w, w->members);
+		w->t.item.received = from_all(w, w->members);
+		w->t.item.sent = w->send_in_place ? w->t.item.received : to_all(w, w->members);
 		return;
 	case MPI_CLASS_REDUCE_SCATTER:
-		w->t.sent = from_all(w, w->members);
-		w->t.received = own_received(w);
+		w->t.item.sent = from_all(w, w->members);
+		w->t.item.received = own_received(w);
 		return;
 	case MPI_CLASS_REDUCE_SCATTER_BLOCK:
 		bytes = counted(w, MPI_ROLE_COUNT2, MPI_ROLE_TYPE2);
-		w->t.sent = w->members * bytes;
-		w->t.received = bytes;
+		w->t.item.sent = w->members * bytes;
+		w->t.item.received = bytes;
 		return;
 	default:
 		neighbors(w);
@@ -274,19 +252,20 @@ static void rooted(struct view *w)
 {
 	uint64_t bytes;
 
-	w->t.peer = w->root ? (w->t.comm->remote ? -1 : mpi_world_rank(w->t.comm, w->t.comm->rank))
-			    : mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_ROOT));
+	w->t.item.peer =
+		w->root ? (w->t.comm->remote ? -1 : mpi_world_rank(w->t.comm, w->t.comm->rank))
+			: mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_ROOT));
 	if (w->info->group != MPI_CLASS_BCAST && w->info->group != MPI_CLASS_REDUCE) {
 		gather_scatter(w);
 		return;
 	}
 	bytes = counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
 	if (w->info->group == MPI_CLASS_BCAST) {
-		w->t.sent = w->root ? bytes : 0;
-		w->t.received = w->root ? 0 : bytes;
+		w->t.item.sent = w->root ? bytes : 0;
+		w->t.item.received = w->root ? 0 : bytes;
 	} else {
-		w->t.sent = w->root && w->t.comm->remote ? 0 : bytes;
-		w->t.received = w->root ? bytes : 0;
+		w->t.item.sent = w->root && w->t.comm->remote ? 0 : bytes;
+		w->t.item.received = w->root ? bytes : 0;
 	}
 }
 
@@ -297,9 +276,9 @@ static void collective(struct view *w)
 
 	if (!comm || !comm->local)
 		return;
-	w->t.op = COMM_OP_COLLECTIVE;
-	w->t.persistent =
-		mpi_has(w->info, MPI_ROLE_REQUEST) && strstr(mpi_descs[w->c->op].name, "_init");
+	w->t.item.op = COMM_OP_COLLECTIVE;
+	if (mpi_has(w->info, MPI_ROLE_REQUEST) && strstr(mpi_descs[w->c->op].name, "_init"))
+		w->t.item.own = MPI_PERSISTENT;
 	w->members = (comm->remote ? comm->remote : comm->local)->count;
 	w->root = root == (comm->remote ? mpi_module->root : comm->rank);
 	w->bystander = comm->remote && root == mpi_module->proc_null;
@@ -326,41 +305,41 @@ static int64_t partitions(struct view *w)
 {
 	if (!mpi_has(w->info, MPI_ROLE_PARTS))
 		return 1;
-	w->t.partitions = (uint32_t)arg(w, MPI_ROLE_PARTS);
+	w->t.item.partitions = (uint32_t)arg(w, MPI_ROLE_PARTS);
 	return (int64_t)arg(w, MPI_ROLE_PARTS);
 }
 
-static void send(struct view *w, bool persistent)
+static void send(struct view *w, uint8_t own)
 {
 	int64_t parts = partitions(w);
 
 	if (nobody(w, MPI_ROLE_DEST))
 		return;
-	w->t.op = COMM_OP_SEND;
-	w->t.persistent = persistent;
-	w->t.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_DEST));
-	w->t.tag = (int32_t)arg(w, MPI_ROLE_TAG);
-	w->t.sent = amount(w, parts * (int64_t)arg(w, MPI_ROLE_COUNT), MPI_ROLE_TYPE);
+	w->t.item.op = COMM_OP_SEND;
+	w->t.item.own = own;
+	w->t.item.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_DEST));
+	w->t.item.tag = (int32_t)arg(w, MPI_ROLE_TAG);
+	w->t.item.sent = amount(w, parts * (int64_t)arg(w, MPI_ROLE_COUNT), MPI_ROLE_TYPE);
 	finish_transfer(w);
 }
 
-static void receive(struct view *w, bool persistent)
+static void receive(struct view *w, uint8_t own)
 {
 	int64_t parts = partitions(w);
 
 	if (mpi_has(w->info, MPI_ROLE_SOURCE) && nobody(w, MPI_ROLE_SOURCE))
 		return;
+	w->t.item.probe = 0;
 	if (mpi_has(w->info, MPI_ROLE_MESSAGE)) {
 		w->t.comm = (const struct mpi_comm *)(uintptr_t)w->c->handle;
-		w->t.probe = w->c->probe;
+		w->t.item.probe = w->c->probe;
 	}
-	w->t.op = COMM_OP_RECEIVE;
-	w->t.persistent = persistent;
-	w->t.sent = 0;
-	w->t.type = 0;
-	w->t.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_SOURCE));
-	w->t.tag = (int32_t)arg(w, MPI_ROLE_TAG2);
-	w->t.received = amount(w, parts * (int64_t)arg(w, MPI_ROLE_COUNT2), MPI_ROLE_TYPE2);
+	w->t.item.op = COMM_OP_RECEIVE;
+	w->t.item.own = own;
+	w->t.item.datatype = 0;
+	w->t.item.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_SOURCE));
+	w->t.item.tag = (int32_t)arg(w, MPI_ROLE_TAG2);
+	w->t.item.received = amount(w, parts * (int64_t)arg(w, MPI_ROLE_COUNT2), MPI_ROLE_TYPE2);
 	finish_transfer(w);
 }
 
@@ -371,16 +350,16 @@ static void one_sided(struct view *w)
 	if (nobody(w, MPI_ROLE_DEST))
 		return;
 	w->t.comm = mpi_comm_of(MPI_OBJECT_WINDOW, arg(w, MPI_ROLE_WIN));
-	w->t.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_DEST));
-	w->t.op = w->info->group == MPI_CLASS_PUT   ? COMM_OP_PUT
-		  : w->info->group == MPI_CLASS_GET ? COMM_OP_GET
-						    : COMM_OP_ACCUMULATE;
+	w->t.item.peer = mpi_world_rank(w->t.comm, (int64_t)arg(w, MPI_ROLE_DEST));
+	w->t.item.op = w->info->group == MPI_CLASS_PUT   ? COMM_OP_PUT
+		       : w->info->group == MPI_CLASS_GET ? COMM_OP_GET
+							 : COMM_OP_ACCUMULATE;
 	if (w->info->group != MPI_CLASS_GET)
-		w->t.sent = amount(w, count, MPI_ROLE_TYPE);
+		w->t.item.sent = amount(w, count, MPI_ROLE_TYPE);
 	if (w->info->group == MPI_CLASS_GET)
-		w->t.received = amount(w, count, MPI_ROLE_TYPE);
+		w->t.item.received = amount(w, count, MPI_ROLE_TYPE);
 	else if (w->info->group == MPI_CLASS_FETCH)
-		w->t.received = amount(
+		w->t.item.received = amount(
 			w, mpi_has(w->info, MPI_ROLE_COUNT2) ? (int64_t)arg(w, MPI_ROLE_COUNT2) : 1,
 			MPI_ROLE_TYPE2);
 	finish_transfer(w);
@@ -389,9 +368,9 @@ static void one_sided(struct view *w)
 static void file(struct view *w)
 {
 	w->t.comm = mpi_comm_of(MPI_OBJECT_FILE, arg(w, MPI_ROLE_FILE));
-	w->t.op = w->info->group == MPI_CLASS_READ ? COMM_OP_READ : COMM_OP_WRITE;
+	w->t.item.op = w->info->group == MPI_CLASS_READ ? COMM_OP_READ : COMM_OP_WRITE;
 	if (mpi_has(w->info, MPI_ROLE_COUNT))
-		*(w->t.op == COMM_OP_READ ? &w->t.received : &w->t.sent) =
+		*(w->t.item.op == COMM_OP_READ ? &w->t.item.received : &w->t.item.sent) =
 			counted(w, MPI_ROLE_COUNT, MPI_ROLE_TYPE);
 	finish_transfer(w);
 }
@@ -405,11 +384,12 @@ static void complete(const struct mpi_call *c, uint64_t handle, uint64_t statuse
 
 	/* One request may stand for a send and a receive that were started together. */
 	while (mpi_requests_complete(handle, first, &t, &id)) {
-		status_at(statuses, index, &t);
-		mpi_transfer_write(&t, id, c->frame->id, c->frame->end);
-		if (t.persistent)
+		if (has_status(statuses))
+			status_at(statuses, index, &t);
+		comm_item_write(&t.item, id, c->frame->id, c->frame->end);
+		if (!(t.item.own & MPI_FOLLOWED))
 			return;
-		first = t.correlation;
+		first = t.item.correlation;
 	}
 }
 
@@ -423,6 +403,16 @@ static void complete_some(const struct mpi_call *c, const struct mpi_info *info)
 
 		if (k >= 0 && (uint32_t)k < c->count)
 			complete(c, c->saved[k], statuses, (uint32_t)i);
+	}
+}
+
+/* Where there are many, what is known of the next ones is fetched from far memory meanwhile. */
+static void complete_all(const struct mpi_call *c, uint64_t statuses)
+{
+	for (uint32_t i = 0; i < c->count; i++) {
+		if (i + FAR < c->count)
+			mpi_requests_expect(c->saved[i + FAR], c->saved[i + NEAR]);
+		complete(c, c->saved[i], statuses, i);
 	}
 }
 
@@ -445,8 +435,7 @@ static void completed(const struct mpi_call *c, const struct mpi_info *info)
 		complete(c, c->saved[0], mpi_arg(c, info, MPI_ROLE_STATUS), 0);
 		return;
 	default:
-		for (uint32_t i = 0; i < c->count; i++)
-			complete(c, c->saved[i], mpi_arg(c, info, MPI_ROLE_STATUSES), i);
+		complete_all(c, mpi_arg(c, info, MPI_ROLE_STATUSES));
 	}
 }
 
@@ -455,10 +444,11 @@ static void freed(const struct mpi_call *c)
 	struct mpi_transfer t;
 	uint64_t id;
 
-	if (!mpi_requests_drop(c->saved[0], &t, &id) || !t.active)
+	if (!mpi_requests_drop(c->saved[0], &t, &id))
 		return;
-	t.state = COMM_FREED;
-	mpi_transfer_write(&t, id, c->frame->id, c->frame->end);
+	t.item.state = COMM_FREED;
+	if (t.item.own & MPI_ACTIVE)
+		comm_item_write(&t.item, id, c->frame->id, c->frame->end);
 }
 
 /* ---- objects -------------------------------------------------------------------------------- */
@@ -551,22 +541,22 @@ void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
 
 static void move(struct mpi_call *c, const struct mpi_info *info)
 {
-	struct view w = {.c = c, .info = info, .t = {.peer = -1, .tag = -1}};
+	struct view w = {.c = c, .info = info, .t = {.item = {.peer = -1, .tag = -1}}};
 
 	if (mpi_has(info, MPI_ROLE_COMM))
 		w.t.comm = mpi_comm_of(MPI_OBJECT_COMM, arg(&w, MPI_ROLE_COMM));
 	switch ((enum mpi_class)info->group) {
 	case MPI_CLASS_SEND:
 	case MPI_CLASS_SEND_INIT:
-		send(&w, info->group == MPI_CLASS_SEND_INIT);
+		send(&w, info->group == MPI_CLASS_SEND_INIT ? MPI_PERSISTENT : 0);
 		break;
 	case MPI_CLASS_RECV:
 	case MPI_CLASS_RECV_INIT:
-		receive(&w, info->group == MPI_CLASS_RECV_INIT);
+		receive(&w, info->group == MPI_CLASS_RECV_INIT ? MPI_PERSISTENT : 0);
 		break;
 	case MPI_CLASS_SENDRECV:
-		send(&w, false);
-		receive(&w, false);
+		send(&w, MPI_FOLLOWED);
+		receive(&w, 0);
 		break;
 	case MPI_CLASS_PUT:
 	case MPI_CLASS_GET:

@@ -55,4 +55,39 @@ struct comm_transfer {
 /* Writes the record of a transfer that ended at the tick `end`, and ends its submission. */
 void comm_write(struct comm_transfer *t, uint64_t end);
 
+/* The same in few bytes, for backends that keep many of them. */
+struct comm_item {
+	uint64_t correlation, start;
+	union {
+		uint64_t sent;
+		uint64_t probe; /* of a receive */
+	};
+	uint64_t received;
+	uint32_t communicator, datatype;
+	int32_t peer, tag;
+	uint32_t partitions;
+	uint8_t op, state;
+	bool has_submission;
+	uint8_t own; /* the backend's */
+	union {
+		struct cap_submission submission; /* less the buffers that it does not go into */
+		uint64_t excluded;                /* without one: these buffers */
+	};
+};
+
+/*
+ * What is started now by the call `f`: takes its submission (cap_submission_take(), but quicker where
+ * nothing is out of the ordinary). Without one the moment at which it is written counts.
+ */
+void comm_item_submit(struct comm_item *t, const struct cap_frame *f, uint64_t excluded);
+/* `by`: the call that saw it complete, 0: the one that started it. */
+void comm_item_write(struct comm_item *t, uint64_t request, uint64_t by, uint64_t end);
+/* It is never written. */
+static inline void comm_item_drop(struct comm_item *t)
+{
+	if (t->has_submission)
+		cap_submission_end(&t->submission);
+	t->has_submission = false;
+}
+
 #endif

@@ -20,6 +20,7 @@
 
 #include "base/locks.h"
 #include "core/capture.h"
+#include "core/process/barrier.h"
 #include "wire/live.h"
 
 struct core_buffer;
@@ -51,11 +52,6 @@ bool core_usable(void);
 extern _Atomic bool core_finalized;
 /* KYMO_OK while something may be changed; initialises core. */
 kymo_status_t core_changeable(void);
-/*
- * What other threads did before is seen, and what they do from now on sees what was stored before:
- * makes the plain stores of cap_read_lock() enough.
- */
-void core_barrier(void);
 /* A number that a child does not share with its parent. */
 extern uint32_t core_generation;
 

@@ -40,6 +40,10 @@ void core_tally_release(struct cap_thread *t);
 
 /* ---- activities that are counted (work.c) ---- */
 void core_work_release(struct cap_thread *t);
+struct comm_item;
+/* A transfer of kind `op` that ended is counted. False: it has to be encoded for that. */
+bool core_work_comm(struct cap_thread *t, struct core_buffer *b, const struct cap_op *op,
+		    const struct comm_item *i, uint64_t end);
 void core_work_fork_child(void);
 
 /* ---- the tallies of a process for those of its job (job.c) ---- */

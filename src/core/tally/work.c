@@ -14,6 +14,7 @@
 #include "core/tally/count.h"
 #include "core/tally/tally.h"
 #include "core/activity/activity.h"
+#include "core/activity/comm.h"
 #include "wire/tally.h"
 
 #define RANGES  64u /* nested ranges whose time is told from that of the range around them */
@@ -488,6 +489,30 @@ bool cap_count_kernel(const struct cap_submission *o, const struct cap_counted_k
 	cap_read_unlock(t);
 	errno = saved;
 	return counts;
+}
+
+bool core_work_comm(struct cap_thread *t, struct core_buffer *b, const struct cap_op *op,
+		    const struct comm_item *i, uint64_t end)
+{
+	struct wire_work like = {.kind = WIRE_TALLY_COMM};
+	uint64_t duration = end > i->start ? end - i->start : 0;
+	struct wire_tally *y;
+	int saved = errno;
+
+	if (core_tally_over)
+		return true;
+	like.key[WIRE_KEY_COMM_DATATYPE] = i->datatype;
+	y = entry(t, b, op->wire, &like);
+	errno = saved;
+	if (cap_unlikely(!y))
+		return false;
+	y->count++;
+	core_tally_time(y, duration);
+	y->self += duration;
+	y->errors += i->state != 0;
+	work_of(y)->bytes += i->op == COMM_OP_RECEIVE ? 0 : i->sent;
+	work_of(y)->received += i->received;
+	return true;
 }
 
 void cap_activity_count(struct cap_frame *f, struct wire_enc e)

@@ -557,4 +557,60 @@ def openmp(b):
     return rows
 
 
-ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, ranks]
+# ---- MPI ----
+
+MPI_WHAT = {"rank": ("MPI_Comm_rank", 300000, "<= 40 ns"),
+            "exchange": ("Irecv, Isend, Waitall: 3 calls, 2 messages", 100000, "<= 250 ns"),
+            "sendrecv": ("Sendrecv: 1 call, 2 messages", 100000, ""),
+            "allreduce": ("Allreduce over MPI_COMM_SELF", 100000, ""),
+            "test": ("Test that finds nothing", 100000, "")}
+MPI_WAYS = {"default": (), "mode summary": ("--mode", "summary"), "-x '^MPI_'": ("-x", "^MPI_")}
+
+
+def mpi_recorded(b, program, options, arguments):
+    """One run of bench_mpi with Kymo. What was called is recorded or counted as lost, unless it is excluded."""
+    trace = b.trace("mpi")
+    r = b.values([b.program("kymo"), "run", "--no-summary", "--no-compress", "-o", trace, *options, "--",
+                  program, *arguments])
+    told = json.loads(b.run([b.program("kymo"), "summary", "-f", "json", "-n", 0, trace]))["tables"]
+    shutil.rmtree(trace, ignore_errors=True)
+    rows = {t["name"]: t["rows"] for t in told}
+    messages = sum(row["calls"] for row in rows.get("messages", ()))
+    lost = rows["quality"][0]["lost_records"]
+    if "-x" not in options and not r["messages"] <= messages + lost <= r["messages"] + lost + 1:
+        raise SystemExit(f"{program} {arguments}: {r['messages']:.0f} messages, {messages} recorded, {lost} lost")
+    return r["cpu_ns"]
+
+
+def mpi_of(b, name):
+    program, rows = b.program(f"bench_mpi.{name}"), []
+    peer = os.path.join(os.path.dirname(b.bin), "lib", f"libbench-mpi-peer.{name}.so")
+    env = {"OMPI_MCA_btl": "self,vader", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    os.environ.update(env)
+    for what, (title, rounds, mark) in MPI_WHAT.items():
+        plain, clocks, *ways = medians(5, [
+            lambda: b.values([program, what, rounds])["cpu_ns"],
+            lambda: b.values([program, what, rounds], env={"LD_PRELOAD": peer})["cpu_ns"],
+            *[lambda o=o: mpi_recorded(b, program, o, [what, rounds]) for o in MPI_WAYS.values()]])
+        rows += [Row(f"{name}: {title}, {way}", ns - plain, "ns", clocks - plain, "ns clocks alone",
+                     mark if way == "default" else "", f"untraced {plain:.0f} ns")
+                 for way, ns in zip(MPI_WAYS, ways)]
+    for what in ("same", "distinct"):
+        counts = (1000, 100000)
+        few, many = (p[1] - p[0] for p in (medians(3, [
+            lambda n=n: b.values([program, what, 200000, n])["cpu_ns"],
+            lambda n=n: mpi_recorded(b, program, (), [what, 200000, n])]) for n in counts))
+        rows.append(Row(f"{name}: transfer and its end, {counts[1]} under way, handles {what}", many, "ns", few,
+                        f"ns, {counts[0]} under way"))
+    return rows
+
+
+def mpi(b):
+    """Processor time of one rank; against a library between program and MPI that reads the clock twice a call."""
+    names = [n for n in ("openmpi", "mpich") if b.has(f"bench_mpi.{n}")]
+    if not names:
+        return [Row("MPI", None, "", note="left out: no compiler of an MPI")]
+    return [row for n in names for row in mpi_of(b, n)]
+
+
+ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, ranks, mpi]

@@ -43,18 +43,22 @@ static int prepare(void **state)
 
 static void add(uint64_t handle, uint64_t correlation, bool persistent)
 {
-	struct mpi_transfer t = {.item = {.correlation = correlation,
-					  .own = persistent ? MPI_PERSISTENT : MPI_ACTIVE}};
+	struct mpi_transfer *t = mpi_requests_new(handle);
 
-	assert_true(mpi_requests_add(handle, &t));
+	assert_non_null(t);
+	*t = (struct mpi_transfer){.item = {.correlation = correlation,
+					    .own = persistent ? MPI_PERSISTENT : MPI_ACTIVE}};
+	assert_true(mpi_requests_add(handle, t));
 }
 
 static uint64_t complete(uint64_t handle, uint64_t started)
 {
-	struct mpi_transfer t;
-	uint64_t id;
+	struct mpi_transfer persistent, *t = mpi_requests_complete(handle, started, &persistent);
+	uint64_t correlation = t ? t->item.correlation : 0;
 
-	return mpi_requests_complete(handle, started, &t, &id) ? t.item.correlation : 0;
+	if (t && t != &persistent)
+		mpi_requests_release(handle, t);
+	return correlation;
 }
 
 static void oldest_first(void **state)
@@ -89,8 +93,7 @@ static void only_of_one_call(void **state)
 
 static void persistent_stays(void **state)
 {
-	struct mpi_transfer t;
-	uint64_t id;
+	struct mpi_transfer *t;
 
 	add(9, 1, true);
 	assert_int_equal(complete(9, 0), 0);
@@ -99,9 +102,11 @@ static void persistent_stays(void **state)
 		assert_int_equal(complete(9, 0), i);
 		assert_int_equal(complete(9, 0), 0);
 	}
-	assert_true(mpi_requests_drop(9, &t, &id));
-	assert_false(t.item.own & MPI_ACTIVE);
-	assert_false(mpi_requests_drop(9, &t, &id));
+	t = mpi_requests_drop(9);
+	assert_non_null(t);
+	assert_false(t->item.own & MPI_ACTIVE);
+	mpi_requests_release(9, t);
+	assert_null(mpi_requests_drop(9));
 }
 
 static void handle_used_again(void **state)
@@ -166,17 +171,10 @@ static void any_number(void **state)
 /* Starts some and completes them in the order of their start; false: one is not what was started. */
 static bool turn(uint64_t handle, uint64_t step, uint64_t from)
 {
-	struct mpi_transfer t = {.item = {.own = MPI_ACTIVE}};
-	uint64_t id;
-
-	for (uint64_t i = 0; i < 20; i++) {
-		t.item.correlation = from + i;
-		if (!mpi_requests_add(handle + i * step, &t))
-			return false;
-	}
 	for (uint64_t i = 0; i < 20; i++)
-		if (!mpi_requests_complete(handle + i * step, 0, &t, &id) ||
-		    t.item.correlation != from + i)
+		add(handle + i * step, from + i, false);
+	for (uint64_t i = 0; i < 20; i++)
+		if (complete(handle + i * step, 0) != from + i)
 			return false;
 	return true;
 }
@@ -297,21 +295,23 @@ static void fork_at_work(void **state)
 	apart(forks);
 }
 
-static struct mpi_transfer *page; /* reading it takes until `over` */
+static struct mpi_transfer *page; /* writing to it takes until `over` */
 
 static void on_fault(int signal)
 {
 	atomic_store(&begun, true);
 	while (!atomic_load(&over))
 		sched_yield();
-	mprotect(page, 4096, PROT_READ);
+	mprotect(page, 4096, PROT_READ | PROT_WRITE);
 }
 
 static void *stay_at_work(void *unused)
 {
 	begin_thread();
 	add(5, 1, false);
-	mpi_requests_add(6, page);
+	add(6, 1, true);
+	mpi_requests_start(6, 1, 1);
+	mpi_requests_complete(6, 0, page);
 	return NULL;
 }
 

@@ -168,6 +168,26 @@ def error_set(name, values):
     return lines + ["};", f'static const kymo_enum_set_t errors = {{"mpi_error", {name}_values, {len(rows)}}};', ""]
 
 
+STEERING = ("INIT", "SESSION", "FINALIZE", "CONTROL")
+# Classes of what programs call often: their arguments have encoders of their own.
+OFTEN = ("SEND", "RECV", "SENDRECV", "BARRIER", "BCAST", "REDUCE", "ALLREDUCE", "ALLGATHER", "ALLTOALL", "PUT", "GET",
+         "ACCUMULATE", "FETCH", "WAIT", "WAITALL", "WAITANY", "WAITSOME", "START", "STARTALL", "PROBE")
+
+
+def plain_of(op):
+    """See enum mpi_plain in backend.h."""
+    def at(*roles):
+        return [op.roles[r] for r in roles] == list(range(1, 1 + len(roles)))
+    if op.roles["PARTS"] >= 0 or op.roles["MESSAGE"] >= 0:
+        return "NOT"
+    if op.group == "SEND" and at("COUNT", "TYPE", "DEST", "TAG", "COMM") and op.roles["REQUEST"] in (-1, 6):
+        return "SEND"
+    if op.group == "RECV" and at("COUNT2", "TYPE2", "SOURCE", "TAG2", "COMM") and \
+            6 in (op.roles["REQUEST"], op.roles["STATUS"]):
+        return "RECEIVE"
+    return "NOT"
+
+
 def emit_desc(ops, errors, module):
     lines = HEAD + ['#include "capture/mpi/backend.h"', ""]
     lines += error_set(module, errors[module])
@@ -204,7 +224,7 @@ def emit_desc(ops, errors, module):
         large = op.short.endswith("_c")
         status = op.result == "int"
         lines.append(f"\t{{{f'args_{op.short}' if n else 'NULL'}, {n}, MPI_CLASS_{op.group}, "
-                     f"{int(large)}, {int(status)}, {{{', '.join(used) or '0'}}}}},")
+                     f"MPI_PLAIN_{plain_of(op)}, {int(op.group in STEERING)}, {int(large)}, {int(status)}, {{{', '.join(used) or '0'}}}}},")
     return lines + ["};", "", "static const kymo_domain_desc_t domain = {",
                     "\tsizeof(kymo_domain_desc_t), \"mpi\", \"MPI\", 1, MPI_OP_COUNT, descs,", "};", "",
                     "const struct mpi_description mpi_description = {infos, descs, &domain};"]
@@ -213,7 +233,7 @@ def emit_desc(ops, errors, module):
 # ---- the host ----
 
 def shape_of(op):
-    """How the arguments are encoded, as a tuple of steps; None: one by one, as the description says."""
+    """How the arguments are encoded, as a tuple of steps; None: one by one, as the description says. The call succeeded."""
     steps = []
     for i, ((_, _, kind, _, size, _), (how, _, count, when)) in enumerate(op.fields):
         if how == "HANDLES" and when == "MPI_ALWAYS" and count >= 0:
@@ -233,32 +253,39 @@ def shape_of(op):
 def emit_step(i, step):
     what, size = step
     if what == "handles":
-        return f"put_handles_of(e, {i}, c, {size}, whole)"
+        return f"if (whole)\n\t\t\tput_handles_of(e, {i}, c, {size})"
     if what == "first":
-        return f"wire_pointer(e, {i}, (const void *)(uintptr_t)first_handle(c, ok))"
+        return f"wire_pointer(e, {i}, (const void *)(uintptr_t)mpi_first_handle(c, true))"
     what, _, how = what.partition("_")
-    value = {"": f"v[{i}]", "at": f"(ok ? deref(v[{i}], {size}) : 0)",
-             "handle": f"(ok && v[{i}] ? mpi_handle_at(v[{i}], 0) : 0)"}[how]
+    value = {"": f"v[{i}]", "at": f"mpi_deref(v[{i}], {size})",
+             "handle": f"(v[{i}] ? mpi_handle_at(v[{i}], 0) : 0)"}[how]
     return {"signed": f"wire_signed(e, {i}, (int64_t){value}, {size})",
             "unsigned": f"wire_unsigned(e, {i}, {value})",
             "pointer": f"wire_pointer(e, {i}, (const void *)(uintptr_t){value})"}[what]
 
 
 def emit_shapes(ops):
-    """Encoders of the arguments for call.c, one for all functions whose arguments are alike."""
-    shapes, numbers = {}, []
-    for op in ops:
-        shape = shape_of(op)
-        numbers.append(shapes.setdefault(shape, len(shapes) + 1) if shape is not None else 0)
-    if len(shapes) > 255:
+    """
+    Encoders of the arguments for straight.c, one for all functions whose arguments are alike: of those that programs
+    call often and those that ask for one thing, and whatever is like one of these.
+    """
+    shapes = {op: shape_of(op) for op in ops}
+    often = {shape: None for op, shape in shapes.items() if shape is not None and
+             (len(shape) <= 2 or op.group in OFTEN) and not op.short.endswith("_c")}
+    number = {shape: i + 1 for i, shape in enumerate(often)}
+    if max(len(shape or ()) for shape in shapes.values()) > 24:
+        raise Error("more arguments than straight.c expects")
+    if len(number) > 255:
         raise Error("more shapes of arguments than a byte can number")
     lines = HEAD + ["static const uint8_t shapes[MPI_OP_COUNT] = {",
-                    *[f"\t[MPI_OP_{op.short}] = {n}," for op, n in zip(ops, numbers) if n], "};", "",
+                    *[f"\t[MPI_OP_{op.short}] = {number[s]}," for op, s in shapes.items() if s in number], "};", "",
                     "/* False: not of any shape. `whole`: arrays too. */",
-                    "static inline bool put_shape(struct wire_enc *e, const struct mpi_call *c, bool ok, bool whole)",
+                    "static inline __attribute__((always_inline)) bool put_shape(struct wire_enc *e, "
+                    "const struct mpi_call *c, bool whole)",
                     "{", "\tconst uint64_t *v = c->v;", "", "\tswitch (shapes[c->op]) {"]
-    for shape, number in shapes.items():
-        lines += [f"\tcase {number}:", *[f"\t\t{emit_step(i, s)};" for i, s in enumerate(shape)], "\t\treturn true;"]
+    for shape in often:
+        lines += [f"\tcase {number[shape]}:", *[f"\t\t{emit_step(i, s)};" for i, s in enumerate(shape)],
+                  "\t\treturn true;"]
     return lines + ["\tdefault:", "\t\treturn false;", "\t}", "}"]
 
 

@@ -112,10 +112,24 @@ enum mpi_role {
 	MPI_ROLES
 };
 
+/* Where a message's arguments are in the functions that nearly all messages are made by. */
+enum mpi_plain { MPI_PLAIN_NOT, MPI_PLAIN_SEND, MPI_PLAIN_RECEIVE };
+enum {
+	MPI_PLAIN_COUNT = 1,
+	MPI_PLAIN_TYPE,
+	MPI_PLAIN_PEER,
+	MPI_PLAIN_TAG,
+	MPI_PLAIN_COMM,
+	MPI_PLAIN_REQUEST,
+	MPI_PLAIN_STATUS = MPI_PLAIN_REQUEST
+};
+
 struct mpi_info {
 	const struct mpi_arg *args; /* one for each field */
 	uint8_t fields;
 	uint8_t group;           /* enum mpi_class */
+	uint8_t plain;           /* enum mpi_plain */
+	bool steers;             /* begins or ends MPI, or Kymo's recording */
 	bool large;              /* arrays of counts have 8-byte elements */
 	bool status;             /* the result is an error code */
 	uint8_t role[MPI_ROLES]; /* argument + 1, 0: it has none */
@@ -171,6 +185,48 @@ static inline int mpi_int_at(uint64_t address, uint32_t index)
 	       sizeof(value));
 	return value;
 }
+
+static inline uint64_t mpi_deref(uint64_t address, unsigned size)
+{
+	int64_t wide;
+	int32_t narrow;
+
+	if (!address)
+		return 0;
+	if (size == 4) {
+		memcpy(&narrow, (const void *)(uintptr_t)address, 4);
+		return (uint64_t)(int64_t)narrow;
+	}
+	memcpy(&wide, (const void *)(uintptr_t)address, 8);
+	return (uint64_t)wide;
+}
+
+/* Of argument 0: the request that was waited for, not what is left of it. */
+static inline uint64_t mpi_first_handle(const struct mpi_call *c, bool ok)
+{
+	if (c->count == 1)
+		return c->saved[0];
+	return ok && c->v[0] ? mpi_handle_at(c->v[0], 0) : 0;
+}
+
+static inline bool mpi_collective(const struct mpi_info *info)
+{
+	return info->group >= MPI_CLASS_BARRIER && info->group <= MPI_CLASS_REDUCE_SCATTER_BLOCK;
+}
+
+/* ---- call.c: what calls have that take no straight path --------------------------------------- */
+
+/* Those saved before the call, and others at the address `at`. */
+void mpi_put_handles(struct wire_enc *e, unsigned i, const struct mpi_call *c, uint64_t at,
+		     size_t n);
+/* All arguments one after the other, as the description says. `ok`: the call succeeded. */
+struct wire_enc mpi_put_arguments(struct wire_enc e, const struct mpi_call *c,
+				  const struct mpi_info *info, unsigned level, bool ok);
+/* As those of struct mpi_host; `c` says no more than op and arguments. */
+bool mpi_enter_any(struct mpi_call *c, uint32_t op, const void *caller, const void *sp);
+void mpi_leave_any(struct mpi_call *c, const struct mpi_info *info, int result);
+/* What is left to do when the end is stamped. */
+void mpi_leave_rest(struct mpi_call *c, const struct mpi_info *info, int result, bool ok);
 
 /* ---- objects.c ------------------------------------------------------------------------------ */
 
@@ -289,24 +345,32 @@ enum { /* comm_item.own */
 struct mpi_transfer {
 	struct comm_item item;
 	const struct mpi_comm *comm;
+	uint64_t id; /* of the request, one for each use */
 };
 
 /* Corrects it by what was really received. */
 void mpi_transfer_status(struct mpi_transfer *t, const struct mpi_status *s);
 
-/* False: it was not taken. */
-bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t);
 /*
- * Takes the oldest active transfer of that handle out (a persistent one becomes inactive); only one
- * that the call `started` has started, if that is not 0.
+ * Memory for a transfer of that handle, which is not that of no request. It is the caller's until it is
+ * added or released. NULL: there is none.
  */
-bool mpi_requests_complete(uint64_t handle, uint64_t started, struct mpi_transfer *out,
-			   uint64_t *id);
+struct mpi_transfer *mpi_requests_new(uint64_t handle);
+void mpi_requests_release(uint64_t handle, struct mpi_transfer *t);
+/* It gets an id. False: there is no memory, and it is released. */
+bool mpi_requests_add(uint64_t handle, struct mpi_transfer *t);
+/*
+ * The oldest active transfer of that handle, only one that the call `started` has started, if that is not 0;
+ * or NULL. It is out, for the caller to release; of a persistent one, which becomes inactive, it is a copy
+ * in `persistent`.
+ */
+struct mpi_transfer *mpi_requests_complete(uint64_t handle, uint64_t started,
+					   struct mpi_transfer *persistent);
 /* Many will be asked for in this order: `far` soon, `near` at once. */
 void mpi_requests_expect(uint64_t far, uint64_t near);
 void mpi_requests_start(uint64_t handle, uint64_t correlation, uint64_t start);
-/* Request_free: whatever is left of it; it is completed when it was active. */
-bool mpi_requests_drop(uint64_t handle, struct mpi_transfer *out, uint64_t *id);
+/* Request_free: whatever is left of it, for the caller to release; NULL: nothing. */
+struct mpi_transfer *mpi_requests_drop(uint64_t handle);
 /* Before MPI is finalised: writes what is still under way. */
 void mpi_requests_leave(void);
 void mpi_requests_fork_child(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens before and after a traced function: frame, callbacks of tools, record, traffic. MPI
+ * What happens before and after a traced function where it cannot take the straight path (straight.c):
+ * frame, callbacks of tools, record, traffic. MPI
  * functions that are called inside others are the implementation's own affair (or its Fortran
  * binding's, or another tool's) and pass through.
  */
@@ -34,35 +35,12 @@ static bool inside(struct cap_thread *t, const void *sp)
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-static uint64_t deref(uint64_t address, unsigned size)
-{
-	int64_t wide;
-	int32_t narrow;
-
-	if (!address)
-		return 0;
-	if (size == 4) {
-		memcpy(&narrow, (const void *)(uintptr_t)address, 4);
-		return (uint64_t)(int64_t)narrow;
-	}
-	memcpy(&wide, (const void *)(uintptr_t)address, 8);
-	return (uint64_t)wide;
-}
-
-/* Of argument 0: the request that was waited for, not what is left of it. */
-static uint64_t first_handle(const struct mpi_call *c, bool ok)
-{
-	if (c->count == 1)
-		return c->saved[0];
-	return ok && c->v[0] ? mpi_handle_at(c->v[0], 0) : 0;
-}
-
 static uint64_t scalar(const struct mpi_call *c, const struct mpi_arg *a, unsigned i, bool ok)
 {
 	if (a->how == MPI_ARG_DEREF)
-		return ok ? deref(c->v[i], a->size) : 0;
+		return ok ? mpi_deref(c->v[i], a->size) : 0;
 	if (a->how == MPI_ARG_DEREF_HANDLE && i == 0)
-		return first_handle(c, ok);
+		return mpi_first_handle(c, ok);
 	if (a->how == MPI_ARG_DEREF_HANDLE)
 		return ok && c->v[i] ? mpi_handle_at(c->v[i], 0) : 0;
 	if (a->how == MPI_ARG_STRING_OUT && !ok)
@@ -98,8 +76,8 @@ static size_t elements(const struct mpi_call *c, const struct mpi_info *info,
 	return comm && comm->local ? (comm->remote ? comm->remote : comm->local)->count : 0;
 }
 
-static __attribute__((noinline)) void put_handles(struct wire_enc *e, unsigned i,
-						  const struct mpi_call *c, uint64_t at, size_t n)
+void mpi_put_handles(struct wire_enc *e, unsigned i, const struct mpi_call *c, uint64_t at,
+		     size_t n)
 {
 	uint64_t wide[ELEMENTS];
 
@@ -112,23 +90,9 @@ static __attribute__((noinline)) void put_handles(struct wire_enc *e, unsigned i
 	wire_array(e, i, wide, n, 8, ELEMENTS);
 }
 
-/* As many as argument number `count` says. */
-static inline void put_handles_of(struct wire_enc *e, unsigned i, const struct mpi_call *c,
-				  unsigned count, bool whole)
-{
-	struct wire_enc some = *e; /* e itself stays in registers */
-
-	if (!whole || c->v[i] <= 1 || (int64_t)c->v[count] <= 0)
-		return;
-	put_handles(&some, i, c, c->v[i], (size_t)c->v[count]);
-	*e = some;
-}
-
-#include "mpi_shapes.h"
-
-static inline void put_argument(struct wire_enc *e, unsigned i, const struct mpi_call *c,
-				const struct mpi_info *info, const kymo_field_t *field,
-				unsigned level, bool ok)
+static void put_argument(struct wire_enc *e, unsigned i, const struct mpi_call *c,
+			 const struct mpi_info *info, const kymo_field_t *field, unsigned level,
+			 bool ok)
 {
 	const struct mpi_arg *a = &info->args[i];
 	uint64_t v;
@@ -141,7 +105,7 @@ static inline void put_argument(struct wire_enc *e, unsigned i, const struct mpi
 		if (n && a->how == MPI_ARG_INTS)
 			wire_array(e, i, (const void *)(uintptr_t)c->v[i], n, a->size, ELEMENTS);
 		else if (n)
-			put_handles(e, i, c, c->v[i], n);
+			mpi_put_handles(e, i, c, c->v[i], n);
 		return;
 	case MPI_ARG_STRING:
 	case MPI_ARG_STRING_OUT:
@@ -160,11 +124,8 @@ static inline void put_argument(struct wire_enc *e, unsigned i, const struct mpi
 		wire_pointer(e, i, (const void *)(uintptr_t)v);
 }
 
-/* Strings, arrays of numbers. */
-static __attribute__((noinline)) struct wire_enc put_arguments(struct wire_enc e,
-							       const struct mpi_call *c,
-							       const struct mpi_info *info,
-							       unsigned level, bool ok)
+struct wire_enc mpi_put_arguments(struct wire_enc e, const struct mpi_call *c,
+				  const struct mpi_info *info, unsigned level, bool ok)
 {
 	const kymo_field_t *fields = mpi_descs[c->op].fields;
 
@@ -185,8 +146,7 @@ static void record_call(const struct mpi_call *c, const struct mpi_info *info, b
 	}
 	if (!cap_record(f, &e, info->fields))
 		return;
-	if (!put_shape(&e, c, ok, level > 1 && ok))
-		e = put_arguments(e, c, info, level, ok);
+	e = mpi_put_arguments(e, c, info, level, ok);
 	cap_commit(f, &e);
 }
 
@@ -226,32 +186,29 @@ static __attribute__((noinline)) const void *site_of(const void *caller)
  */
 static bool quiet(uint32_t op, const struct mpi_info *info)
 {
-	return info->group >= MPI_CLASS_BARRIER && info->group <= MPI_CLASS_REDUCE_SCATTER_BLOCK &&
+	return mpi_collective(info) &&
 	       !atomic_load_explicit(&mpi_ops[op].buffers, memory_order_relaxed) &&
 	       !atomic_load_explicit(&mpi_ops[op].callbacks, memory_order_relaxed) &&
 	       !atomic_load_explicit(&mpi_moves[op], memory_order_relaxed);
 }
 
-static bool enter_call(struct mpi_call *c, uint32_t op, uint64_t *v, const void *caller,
-		       const void *sp)
+bool mpi_enter_any(struct mpi_call *c, uint32_t op, const void *caller, const void *sp)
 {
 	const struct mpi_info *info = &mpi_infos[op];
 	struct cap_thread *t = cap_thread_current;
 	struct cap_frame *f;
 
-	if (__builtin_expect(t && t->depth, 0) && inside(t, sp))
+	if (cap_unlikely(t && t->depth) && inside(t, sp))
 		return false;
-	c->v = v;
-	c->op = op;
-	if (__builtin_expect(quiet(op, info), 0)) {
+	if (cap_unlikely(quiet(op, info))) {
 		c->frame = NULL;
 		return !t || !t->guard;
 	}
 	if (info->group == MPI_CLASS_INIT)
 		mpi_job_before_init();
-	else if (info->group == MPI_CLASS_CONTROL && (int)v[0] == 1)
+	else if (info->group == MPI_CLASS_CONTROL && (int)c->v[0] == 1)
 		marker_control(KYMO_RESUME_ALL);
-	if (__builtin_expect(mpi_bindings.count, 0))
+	if (cap_unlikely(mpi_bindings.count))
 		caller = site_of(caller);
 	f = cap_enter_at(&mpi_ops[op], caller, sp);
 	if (info->group == MPI_CLASS_FINALIZE)
@@ -259,39 +216,39 @@ static bool enter_call(struct mpi_call *c, uint32_t op, uint64_t *v, const void 
 	if (!f)
 		return false;
 	c->frame = f;
-	c->count = 0;
-	c->handle = 0;
-	c->saved = c->few;
 	if (info->group != MPI_CLASS_NONE)
 		mpi_traffic_before(c, info);
-	if (__builtin_expect(f->callbacks != 0, 0))
+	if (cap_unlikely(f->callbacks != NULL))
 		callbacks(c, info, false, CAP_ENTER);
 	return true;
 }
 
-static void leave_call(struct mpi_call *c, int result)
+void mpi_leave_rest(struct mpi_call *c, const struct mpi_info *info, int result, bool ok)
 {
-	const struct mpi_info *info = &mpi_infos[c->op];
 	struct cap_frame *f = c->frame;
-	bool ok = !info->status || result == 0;
 
-	if (__builtin_expect(f == NULL, 0)) {
-		if (ok)
-			mpi_job_after_collective(c, info);
-		return;
-	}
-	cap_leave(f);
-	if (__builtin_expect(!ok, 0))
+	if (cap_unlikely(!ok))
 		cap_status(f, mpi_host_alive() ? mpi_module->error_class(result) : result, 0);
-	if (__builtin_expect(f->callbacks != 0, 0))
+	if (cap_unlikely(f->callbacks != NULL))
 		callbacks(c, info, ok, CAP_EXIT);
-	if (__builtin_expect(f->buffers != 0, 1))
+	if (cap_likely(f->buffers != 0))
 		record_call(c, info, ok);
 	if (info->group != MPI_CLASS_NONE)
 		mpi_traffic_after(c, info, ok);
 	cap_done(f);
-	if (ok && info->group >= MPI_CLASS_BARRIER && info->group <= MPI_CLASS_REDUCE_SCATTER_BLOCK)
+	if (ok && mpi_collective(info))
 		mpi_job_after_collective(c, info);
 }
 
-const struct mpi_host mpi_host_functions = {enter_call, leave_call};
+void mpi_leave_any(struct mpi_call *c, const struct mpi_info *info, int result)
+{
+	bool ok = !info->status || result == 0;
+
+	if (!c->frame) {
+		if (ok)
+			mpi_job_after_collective(c, info);
+		return;
+	}
+	cap_leave(c->frame);
+	mpi_leave_rest(c, info, result, ok);
+}

@@ -17,7 +17,7 @@
 
 #include "mpi_ops.h"
 
-#define MPI_CONTRACT 3u
+#define MPI_CONTRACT 4u
 #define MPI_FEW      64u /* requests or statuses that need no memory of their own */
 #define MPI_LETTER   48  /* bytes of what is posted */
 

@@ -9,9 +9,12 @@
  * into a table; it was told of their handle when they came, so that what it needs is near by then.
  * In most processes one thread alone starts and completes transfers: it takes no lock (below).
  */
+#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/locks.h"
 #include "capture/mpi/backend.h"
@@ -22,13 +25,19 @@
 #define RECENT      8u  /* a power of two */
 #define BITS        6u  /* of the number of slots, at first */
 #define PIECE       64u /* entries that are obtained at once */
+#define SPINS       100u
 
 struct entry {
 	_Alignas(64) struct mpi_transfer t;
-	uint64_t id;
 	struct entry *next; /* of the handle, or spare */
 	struct entry *last; /* of the first of a handle: the last one */
 };
+_Static_assert(sizeof(struct entry) == 128, "two cache lines");
+
+static struct entry *entry_of(struct mpi_transfer *t)
+{
+	return (struct entry *)t;
+}
 
 struct slot {
 	uint64_t handle;
@@ -68,30 +77,50 @@ static uint64_t hash(uint64_t handle)
 	return handle * 0x9e3779b97f4a7c15ull;
 }
 
+/*
+ * Until it is false. Who is interrupted there keeps others waiting, perhaps for the processor that they
+ * wait on, whatever their priorities: so they let go of it by the clock. No point of cancellation.
+ */
+static void wait_until_not(const _Atomic bool *taken)
+{
+	const struct timespec pause = {0, 50000};
+	int saved = errno;
+
+	for (unsigned i = 0; atomic_load_explicit(taken, memory_order_acquire); i++)
+		if (i >= SPINS)
+			syscall(SYS_nanosleep, &pause, NULL);
+	errno = saved;
+}
+
 static void lock(struct shard *s)
 {
 	while (atomic_exchange_explicit(&s->locked, true, memory_order_acquire))
-		while (atomic_load_explicit(&s->locked, memory_order_relaxed))
-			sched_yield();
+		wait_until_not(&s->locked);
 }
 
-/* All that the owner has is in the first shard; nobody else is at work. */
-static void spread(void);
+/* All that the owner has is in the first shard; nobody else is at work. Adds up what is lost. */
+static void spread(uint32_t lost[COMM_OPS]);
 
-static void revoke(void)
+static void take_away(void)
 {
+	uint32_t lost[COMM_OPS] = {0};
+	int saved = errno;
+
 	pthread_mutex_lock(&revoking);
 	if (!atomic_load(&shared)) {
 		atomic_store(&owner, NULL);
 		core_barrier();
-		while (atomic_load_explicit(&at_work, memory_order_acquire))
-			sched_yield();
+		wait_until_not(&at_work);
 		atomic_store(&spreading, true);
-		spread();
+		spread(lost);
 		atomic_store(&spreading, false);
 		atomic_store(&shared, true);
 	}
 	pthread_mutex_unlock(&revoking);
+	for (unsigned op = 0; op < COMM_OPS; op++)
+		if (lost[op])
+			cap_lost(&comm_ops[op], lost[op]);
+	errno = saved;
 }
 
 static __attribute__((noinline)) struct shard *enter_slow(uint64_t hashed)
@@ -109,7 +138,7 @@ static __attribute__((noinline)) struct shard *enter_slow(uint64_t hashed)
 		pthread_mutex_unlock(&revoking);
 		if (own)
 			return &shards[0];
-		revoke();
+		take_away();
 	}
 	lock(s);
 	return s;
@@ -358,8 +387,19 @@ static struct entry *take_recent(struct shard *s, uint64_t handle, uint64_t star
 	return NULL;
 }
 
-/* Without memory it stays where it is, which is where nobody looks: it is lost, not mistaken. */
-static void spread(void)
+/* What there is no memory for is lost. */
+static void move(uint64_t handle, struct entry *e, uint32_t lost[COMM_OPS])
+{
+	struct shard *s = &shards[hash(handle) >> SHARD_SHIFT];
+
+	if (insert(s, handle, e))
+		return;
+	lost[e->t.item.op]++;
+	comm_item_drop(&e->t.item);
+	entry_put(s, e);
+}
+
+static void spread(uint32_t lost[COMM_OPS])
 {
 	struct shard all = shards[0];
 
@@ -368,14 +408,12 @@ static void spread(void)
 	for (uint32_t i = 0; all.slots && i < 1u << all.bits; i++)
 		for (struct entry *e = all.slots[i].first, *next; e; e = next) {
 			next = e->next;
-			insert(&shards[hash(all.slots[i].handle) >> SHARD_SHIFT],
-			       all.slots[i].handle, e);
+			move(all.slots[i].handle, e, lost);
 		}
 	for (uint32_t n = 0; n < all.recent; n++) {
 		uint32_t i = (all.oldest + n) % RECENT;
 
-		insert(&shards[hash(all.recent_handle[i]) >> SHARD_SHIFT], all.recent_handle[i],
-		       all.recent_entry[i]);
+		move(all.recent_handle[i], all.recent_entry[i], lost);
 	}
 	free(all.slots);
 }
@@ -383,24 +421,34 @@ static void spread(void)
 /* ---- from outside ------------------------------------------------------------------------------
  */
 
-bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t)
+struct mpi_transfer *mpi_requests_new(uint64_t handle)
 {
-	struct entry *e;
-	struct shard *s;
-	bool taken = false;
+	struct shard *s = enter(hash(handle));
+	struct entry *e = entry_new(s);
 
-	if (handle == mpi_module->request_null)
-		return false;
-	s = enter(hash(handle));
-	e = entry_new(s);
-	if (e) {
-		e->t = *t;
-		e->id = new_id();
-		/* What is under way for long need not pass by. */
-		taken = t->item.own & MPI_ACTIVE ? push(s, handle, e) : insert(s, handle, e);
-		if (!taken)
-			entry_put(s, e);
-	}
+	leave(s);
+	return e ? &e->t : NULL;
+}
+
+void mpi_requests_release(uint64_t handle, struct mpi_transfer *t)
+{
+	struct shard *s = enter(hash(handle));
+
+	entry_put(s, entry_of(t));
+	leave(s);
+}
+
+bool mpi_requests_add(uint64_t handle, struct mpi_transfer *t)
+{
+	struct shard *s = enter(hash(handle));
+	bool taken;
+
+	t->id = new_id();
+	/* What is under way for long need not pass by. */
+	taken = t->item.own & MPI_ACTIVE ? push(s, handle, entry_of(t))
+					 : insert(s, handle, entry_of(t));
+	if (cap_unlikely(!taken))
+		entry_put(s, entry_of(t));
 	leave(s);
 	return taken;
 }
@@ -420,26 +468,26 @@ static struct entry *take(struct shard *s, uint64_t handle, uint64_t started)
 	return e;
 }
 
-bool mpi_requests_complete(uint64_t handle, uint64_t started, struct mpi_transfer *out,
-			   uint64_t *id)
+struct mpi_transfer *mpi_requests_complete(uint64_t handle, uint64_t started,
+					   struct mpi_transfer *persistent)
 {
+	struct mpi_transfer *t = NULL;
 	struct entry *e;
 	struct shard *s;
 
 	if (handle == mpi_module->request_null)
-		return false;
+		return NULL;
 	s = enter(hash(handle));
 	e = take(s, handle, started);
-	if (e) {
-		*out = e->t;
-		*id = e->id;
-		if (e->t.item.own & MPI_PERSISTENT)
-			e->t.item.own &= (uint8_t)~MPI_ACTIVE;
-		else
-			entry_put(s, e);
+	if (cap_likely(e != NULL))
+		t = &e->t;
+	if (t && cap_unlikely(t->item.own & MPI_PERSISTENT)) {
+		*persistent = *t;
+		t->item.own &= (uint8_t)~MPI_ACTIVE;
+		t = persistent;
 	}
 	leave(s);
-	return e != NULL;
+	return t;
 }
 
 void mpi_requests_expect(uint64_t far, uint64_t near)
@@ -467,19 +515,19 @@ void mpi_requests_start(uint64_t handle, uint64_t correlation, uint64_t start)
 		e->t.item.own |= MPI_ACTIVE;
 		e->t.item.correlation = correlation;
 		e->t.item.start = start;
-		e->id = new_id();
+		e->t.id = new_id();
 	}
 	leave(s);
 }
 
-bool mpi_requests_drop(uint64_t handle, struct mpi_transfer *out, uint64_t *id)
+struct mpi_transfer *mpi_requests_drop(uint64_t handle)
 {
 	struct slot *at;
 	struct entry *e;
 	struct shard *s;
 
 	if (handle == mpi_module->request_null)
-		return false;
+		return NULL;
 	s = enter(hash(handle));
 	at = find_handle(s, handle);
 	e = at ? at->first : NULL;
@@ -487,13 +535,8 @@ bool mpi_requests_drop(uint64_t handle, struct mpi_transfer *out, uint64_t *id)
 		unlink_entry(s, at, NULL, e);
 	else
 		e = take_recent(s, handle, 0);
-	if (e) {
-		*out = e->t;
-		*id = e->id;
-		entry_put(s, e);
-	}
 	leave(s);
-	return e != NULL;
+	return e ? &e->t : NULL;
 }
 
 /*
@@ -514,28 +557,23 @@ static struct entry *next_active(struct shard *s, uint32_t *i)
 	return s->recent ? pull(s, 0) : NULL;
 }
 
-static bool leave_one(uint64_t shard, uint32_t *i, struct mpi_transfer *out, uint64_t *id)
+static struct mpi_transfer *leave_one(uint64_t shard, uint32_t *i)
 {
 	struct shard *s = enter(shard << SHARD_SHIFT);
 	struct entry *e = next_active(s, i);
 
-	if (e) {
-		*out = e->t;
-		*id = e->id;
-		entry_put(s, e);
-	}
 	leave(s);
-	return e != NULL;
+	return e ? &e->t : NULL;
 }
 
 void mpi_requests_leave(void)
 {
-	struct mpi_transfer t;
-	uint64_t id;
+	struct mpi_transfer *t;
 
 	for (uint64_t n = 0; n < SHARDS; n++)
-		for (uint32_t i = 0; leave_one(n, &i, &t, &id);) {
-			t.item.state = COMM_LEFT;
-			comm_item_write(&t.item, id, 0, tick_now());
+		for (uint32_t i = 0; (t = leave_one(n, &i)) != NULL;) {
+			t->item.state = COMM_LEFT;
+			comm_item_write(&t->item, t->id, 0, tick_now());
+			mpi_requests_release(n << SHARD_SHIFT, t);
 		}
 }

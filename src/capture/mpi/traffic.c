@@ -9,6 +9,7 @@
 
 #include "capture/mpi/backend.h"
 #include "capture/mpi/host.h"
+#include "core/activity/ordinary.h"
 #include "core/marker/marker.h"
 
 /* Of an array of requests: how much earlier a request is told of. */
@@ -71,6 +72,29 @@ static void status_at(uint64_t address, uint32_t index, struct mpi_transfer *t)
 
 #define HAVE_STATUS (1u << COMM_OP_RECEIVE | 1u << COMM_OP_READ | 1u << COMM_OP_WRITE)
 
+static void lost(const struct comm_item *i)
+{
+	cap_lost(&comm_ops[i->op], 1);
+}
+
+static void add_request(uint64_t handle, const struct mpi_transfer *t)
+{
+	struct comm_item end = t->item;
+	struct mpi_transfer *kept = NULL;
+
+	if (handle == mpi_module->request_null) {
+		comm_item_drop(&end);
+		return;
+	}
+	kept = mpi_requests_new(handle);
+	if (kept)
+		*kept = *t;
+	if (!kept || !mpi_requests_add(handle, kept)) {
+		lost(&end);
+		comm_item_drop(&end);
+	}
+}
+
 /* Complete by now, or when its request is. */
 static void finish_transfer(struct view *w)
 {
@@ -88,14 +112,90 @@ static void finish_transfer(struct view *w)
 		} else {
 			i->excluded = excluded;
 		}
-		if (!mpi_requests_add(mpi_handle_at(arg(w, MPI_ROLE_REQUEST), 0), &w->t))
-			comm_item_drop(i);
+		add_request(mpi_handle_at(arg(w, MPI_ROLE_REQUEST), 0), &w->t);
 		return;
 	}
 	i->excluded = excluded;
 	if ((1u << i->op & HAVE_STATUS) && has_status(arg(w, MPI_ROLE_STATUS)))
 		status_at(arg(w, MPI_ROLE_STATUS), 0, &w->t);
 	comm_item_write(i, 0, 0, f->end);
+}
+
+/* ---- plain messages -------------------------------------------------------------------------
+ * By functions of enum mpi_plain, where nobody is to be asked and nothing to be kept but the message.
+ */
+
+static inline __attribute__((always_inline)) void
+plain_fill(struct mpi_transfer *t, const struct mpi_call *c, const struct mpi_comm *comm,
+	   const struct cap_submission *o, bool sends)
+{
+	const struct cap_frame *f = c->frame;
+	int64_t count = (int64_t)c->v[MPI_PLAIN_COUNT];
+	struct mpi_type type = {0, 0};
+	uint64_t bytes;
+
+	if (cap_likely(count > 0))
+		type = mpi_type_of(c->v[MPI_PLAIN_TYPE]);
+	bytes = (uint64_t)count * (uint64_t)type.size;
+	t->item.correlation = f->id;
+	t->item.start = f->start;
+	t->item.sent = sends ? bytes : 0; /* of a receive: no probe */
+	t->item.received = sends ? 0 : bytes;
+	t->item.communicator = comm ? comm->id : 0;
+	t->item.datatype = type.name;
+	t->item.peer = mpi_world_rank(comm, (int64_t)c->v[MPI_PLAIN_PEER]);
+	t->item.tag = (int32_t)c->v[MPI_PLAIN_TAG];
+	t->item.partitions = 0;
+	t->item.op = sends ? COMM_OP_SEND : COMM_OP_RECEIVE;
+	t->item.state = 0;
+	t->item.has_submission = true;
+	t->item.own = MPI_ACTIVE;
+	t->item.submission = *o;
+	t->comm = comm;
+}
+
+static void plain_start(const struct mpi_call *c, const struct mpi_comm *comm,
+			const struct cap_submission *o, bool sends)
+{
+	uint64_t handle = mpi_handle_at(c->v[MPI_PLAIN_REQUEST], 0);
+	struct mpi_transfer *t;
+
+	if (cap_unlikely(handle == mpi_module->request_null))
+		return;
+	t = mpi_requests_new(handle);
+	if (cap_likely(t != NULL)) {
+		plain_fill(t, c, comm, o, sends);
+		if (cap_likely(mpi_requests_add(handle, t)))
+			return;
+	}
+	cap_lost(&comm_ops[sends ? COMM_OP_SEND : COMM_OP_RECEIVE], 1);
+}
+
+/* False: it is not as simple as that, and nothing was done. */
+static bool plain(const struct mpi_call *c, const struct mpi_info *info)
+{
+	const struct cap_frame *f = c->frame;
+	bool sends = info->plain == MPI_PLAIN_SEND;
+	const struct mpi_comm *comm;
+	struct cap_submission o;
+	struct mpi_transfer t;
+
+	if ((int64_t)c->v[MPI_PLAIN_PEER] == mpi_module->proc_null)
+		return true;
+	comm = mpi_comm_of(MPI_OBJECT_COMM, c->v[MPI_PLAIN_COMM]);
+	if (cap_unlikely(!cap_submission_ordinary(
+		    &o, f, &comm_ops[sends ? COMM_OP_SEND : COMM_OP_RECEIVE])))
+		return false;
+	o.buffers &= ~atomic_load_explicit(&f->op->excluded, memory_order_relaxed);
+	if (mpi_has(info, MPI_ROLE_REQUEST)) {
+		plain_start(c, comm, &o, sends);
+		return true;
+	}
+	plain_fill(&t, c, comm, &o, sends);
+	if (!sends && has_status(c->v[MPI_PLAIN_STATUS]))
+		status_at(c->v[MPI_PLAIN_STATUS], 0, &t);
+	comm_item_write(&t.item, 0, 0, f->end);
+	return true;
 }
 
 /* ---- amounts -------------------------------------------------------------------------------- */
@@ -379,17 +479,19 @@ static void file(struct view *w)
 
 static void complete(const struct mpi_call *c, uint64_t handle, uint64_t statuses, uint32_t index)
 {
-	struct mpi_transfer t;
-	uint64_t id, first = 0;
+	struct mpi_transfer persistent, *t;
+	uint64_t first = 0;
 
 	/* One request may stand for a send and a receive that were started together. */
-	while (mpi_requests_complete(handle, first, &t, &id)) {
+	while ((t = mpi_requests_complete(handle, first, &persistent)) != NULL) {
+		first = t->item.own & MPI_FOLLOWED ? t->item.correlation : 0;
 		if (has_status(statuses))
-			status_at(statuses, index, &t);
-		comm_item_write(&t.item, id, c->frame->id, c->frame->end);
-		if (!(t.item.own & MPI_FOLLOWED))
+			status_at(statuses, index, t);
+		comm_item_write(&t->item, t->id, c->frame->id, c->frame->end);
+		if (cap_likely(t != &persistent))
+			mpi_requests_release(handle, t);
+		if (cap_likely(!first))
 			return;
-		first = t.item.correlation;
 	}
 }
 
@@ -441,14 +543,14 @@ static void completed(const struct mpi_call *c, const struct mpi_info *info)
 
 static void freed(const struct mpi_call *c)
 {
-	struct mpi_transfer t;
-	uint64_t id;
+	struct mpi_transfer *t = mpi_requests_drop(c->saved[0]);
 
-	if (!mpi_requests_drop(c->saved[0], &t, &id))
+	if (!t)
 		return;
-	t.item.state = COMM_FREED;
-	if (t.item.own & MPI_ACTIVE)
-		comm_item_write(&t.item, id, c->frame->id, c->frame->end);
+	t->item.state = COMM_FREED;
+	if (t->item.own & MPI_ACTIVE)
+		comm_item_write(&t->item, t->id, c->frame->id, c->frame->end);
+	mpi_requests_release(c->saved[0], t);
 }
 
 /* ---- objects -------------------------------------------------------------------------------- */
@@ -500,8 +602,12 @@ static void save(struct mpi_call *c, uint64_t at, int64_t n)
 			n = MPI_FEW;
 		}
 	}
-	for (int64_t i = 0; i < n; i++)
-		c->saved[i] = mpi_handle_at(at, (uint32_t)i);
+	if (mpi_module->handle_size == 8)
+		for (int64_t i = 0; i < n; i++)
+			memcpy(&c->saved[i], (const char *)(uintptr_t)at + 8 * i, 8);
+	else
+		for (int64_t i = 0; i < n; i++)
+			c->saved[i] = mpi_handle_at(at, (uint32_t)i);
 	c->count = (uint32_t)n;
 }
 
@@ -622,7 +728,8 @@ void mpi_traffic_after(struct mpi_call *c, const struct mpi_info *info, bool ok)
 {
 	if (info->group >= MPI_CLASS_SEND && info->group <= MPI_CLASS_WRITE) {
 		if (ok && mpi_host_alive() &&
-		    atomic_load_explicit(&mpi_moves[c->op], memory_order_relaxed))
+		    atomic_load_explicit(&mpi_moves[c->op], memory_order_relaxed) &&
+		    (!info->plain || !plain(c, info)))
 			move(c, info);
 	} else if (info->group >= MPI_CLASS_WAIT && info->group <= MPI_CLASS_WAITSOME) {
 		if (ok && mpi_host_alive())

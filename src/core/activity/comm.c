@@ -173,40 +173,83 @@ static inline uint64_t one_buffer(const struct cap_thread *t, const struct comm_
 		classes |= there << (2 * (i) + 1);                                                 \
 	} while (0)
 
-#define ONE_BYTE(i) (1ull << (2 * (i)))
+#define ONE_BYTE(i)   (1ull << (2 * (i)))
+#define FOUR_BYTES(i) (2ull << (2 * (i)))
 
-static inline void encode(struct wire_enc *e, const struct comm_item *t, const struct numbers *n)
+/* A message between two, of which nothing is larger than it mostly is. */
+static inline bool usual(const struct comm_item *t, const struct numbers *n)
+{
+	bool sends = t->op == COMM_OP_SEND;
+	uint64_t none = (sends ? t->received : t->probe) | t->partitions | t->state;
+	uint32_t bytes = t->communicator | (uint32_t)t->peer | (uint32_t)t->tag | t->datatype;
+	uint64_t words = t->correlation | n->by | n->request | (sends ? t->sent : t->received);
+
+	return (none | bytes >> 8 | words >> 32) == 0 && (n->by != 0) == (n->request != 0) &&
+	       (sends || t->op == COMM_OP_RECEIVE);
+}
+
+_Static_assert(COMM_COMPLETED_BY == COMM_CORRELATION + 1 && COMM_COMMUNICATOR == 2 &&
+		       COMM_PEER == 3 && COMM_TAG == 4 && COMM_SENT == 5 && COMM_RECEIVED == 6 &&
+		       COMM_DATATYPE == 7 && COMM_REQUEST == 8,
+	       "the order in which these are stored");
+
+/* The record of such a one: which fields it has and how wide they are is known. */
+static inline void encode_usual(struct wire_enc *e, const struct comm_item *t,
+				const struct numbers *n)
+{
+	bool sends = t->op == COMM_OP_SEND, later = n->by != 0;
+	uint64_t calls = t->correlation | n->by << 32;
+	uint64_t rest = t->communicator | (uint64_t)t->peer << 8 | (uint64_t)t->tag << 16 |
+			(sends ? t->sent : t->received) << 24 | (uint64_t)t->datatype << 56;
+	uint8_t *p = e->p;
+
+	memcpy(p, &calls, 8);
+	p += later ? 8 : 4;
+	memcpy(p, &rest, 8);
+	memcpy(p + 8, &n->request, 4);
+	e->p = p + (later ? 12 : 8);
+	e->classes = FOUR_BYTES(COMM_CORRELATION) | ONE_BYTE(COMM_COMMUNICATOR) |
+		     ONE_BYTE(COMM_PEER) | ONE_BYTE(COMM_TAG) | ONE_BYTE(COMM_DATATYPE) |
+		     (sends ? FOUR_BYTES(COMM_SENT) : FOUR_BYTES(COMM_RECEIVED)) |
+		     (later ? FOUR_BYTES(COMM_COMPLETED_BY) | FOUR_BYTES(COMM_REQUEST) : 0);
+}
+
+/* Of any; numbers below 2^32 are stored without a branch for each. */
+static __attribute__((noinline)) void encode_any(struct wire_enc *e, const struct comm_item *t,
+						 const struct numbers *n)
 {
 	uint64_t sent = sent_of(t), classes = 0;
 	uint8_t *p = e->p;
 
 	if (cap_unlikely((t->correlation | n->by | n->request | sent | t->received) >> 32 |
 			 probe_of(t) | t->partitions | t->state)) {
-		struct wire_enc any = *e; /* e itself stays in registers */
-
-		put_fields(&any, t, n);
-		*e = any;
+		put_fields(e, t, n);
 		return;
 	}
 	PUT_WIDE(COMM_CORRELATION, t->correlation);
 	PUT_WIDE(COMM_COMPLETED_BY, n->by);
-	if (cap_likely((t->communicator | (uint32_t)t->peer | (uint32_t)t->tag) <= 0xffu)) {
-		uint32_t three = t->communicator | (uint32_t)t->peer << 8 | (uint32_t)t->tag << 16;
-
-		memcpy(p, &three, 4);
-		p += 3;
-		classes |= ONE_BYTE(COMM_COMMUNICATOR) | ONE_BYTE(COMM_PEER) | ONE_BYTE(COMM_TAG);
-	} else {
-		PUT(COMM_COMMUNICATOR, t->communicator);
-		PUT(COMM_PEER, t->peer);
-		PUT(COMM_TAG, t->tag);
-	}
+	PUT(COMM_COMMUNICATOR, t->communicator);
+	PUT(COMM_PEER, t->peer);
+	PUT(COMM_TAG, t->tag);
 	PUT_WIDE(COMM_SENT, sent);
 	PUT_WIDE(COMM_RECEIVED, t->received);
 	PUT(COMM_DATATYPE, t->datatype);
 	PUT_WIDE(COMM_REQUEST, n->request);
 	e->p = p;
 	e->classes = classes;
+}
+
+static inline void encode(struct wire_enc *e, const struct comm_item *t, const struct numbers *n)
+{
+	struct wire_enc any;
+
+	if (cap_likely(usual(t, n))) {
+		encode_usual(e, t, n);
+		return;
+	}
+	any = *e; /* e itself stays in registers */
+	encode_any(&any, t, n);
+	*e = any;
 }
 
 /* Writes or counts it if that is all that is to be done. */
@@ -259,23 +302,10 @@ void comm_item_write(struct comm_item *t, uint64_t request, uint64_t by, uint64_
 void comm_item_submit(struct comm_item *t, const struct cap_frame *f, uint64_t excluded)
 {
 	const struct cap_op *op = &comm_ops[t->op];
-	struct cap_thread *thread = cap_thread_current;
 	struct cap_submission *o = &t->submission;
 
-	o->epoch = atomic_load_explicit(&core_epoch, memory_order_acquire);
-	o->buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
-	if (cap_unlikely(!o->buffers ||
-			 atomic_load_explicit(&op->callbacks, memory_order_relaxed) ||
-			 atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
-			 f->retire > CORE_RETIRE_SAMPLED || !thread ||
-			 atomic_load_explicit(&thread->externals, memory_order_relaxed))) {
-		t->has_submission = cap_submission_take(o, f, op, NULL);
-	} else {
-		o->more = NULL;
-		o->call = atomic_load_explicit(&f->buffers, memory_order_relaxed) ? f->id : 0;
-		o->scope = f->scope;
-		t->has_submission = true;
-	}
+	t->has_submission =
+		cap_submission_ordinary(o, f, op) || cap_submission_take(o, f, op, NULL);
 	if (t->has_submission)
 		o->buffers &= ~excluded;
 	else

@@ -59,7 +59,7 @@ void core_barrier(void)
 
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!barrier_command || syscall(SYS_membarrier, barrier_command, 0, 0) != 0)
-		nanosleep(&pause, NULL);
+		syscall(SYS_nanosleep, &pause, NULL); /* no point of cancellation */
 	errno = saved;
 }
 

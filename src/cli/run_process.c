@@ -375,7 +375,7 @@ void launch_finish(struct outcome *out, unsigned seconds)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + seconds * 1000000000ull, now;
 	struct drain_message m;
-	bool done = false;
+	bool done = false, gone = false;
 	ssize_t n;
 
 	while (!done && out->control >= 0 && (now = clock_ns(CLOCK_MONOTONIC)) < deadline) {
@@ -390,10 +390,11 @@ void launch_finish(struct outcome *out, unsigned seconds)
 			continue;
 		out->totals = m.totals;
 		done = m.type == DRAIN_DONE;
+		gone = done && !m.status; /* or as good as that */
 	}
 	if (done && out->shared)
 		await_hangup(out->control, deadline);
-	else if (done)
+	else if (gone)
 		waitpid(out->drain, NULL, 0);
 	if (out->control >= 0)
 		close(out->control);

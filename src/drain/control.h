@@ -10,7 +10,7 @@ enum drain_message_type {
 	DRAIN_EXITED = 2,  /* launcher: the program ended with wait status `status` */
 	DRAIN_BUSY = 3,    /* drain: the program has ended, `totals.alive` others are recorded */
 	DRAIN_EMPTY = 4,   /* drain: nobody is recorded any more; raw files are complete */
-	DRAIN_DONE = 5     /* drain: manifest written, files compressed */
+	DRAIN_DONE = 5     /* drain: manifest written; `status` 1: it goes on compressing files */
 };
 
 struct drain_totals {
@@ -32,7 +32,7 @@ struct drain_totals {
 	uint64_t overwritten_records; /* of flight recorders: gave way to newer ones */
 	uint64_t damaged_chunks;
 	uint64_t bytes;  /* written to raw files */
-	uint64_t stored; /* the same after compression */
+	uint64_t stored; /* what they took then, partly compressed */
 };
 
 struct drain_message {

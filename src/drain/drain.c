@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "base/file.h"
 #include "base/peer.h"
 #include "drain/collect.h"
+#include "drain/compress.h"
 #include "drain/process_exit.h"
 #include "drain/life.h"
 #include "drain/place.h"
@@ -29,7 +31,9 @@ enum {
 	STEER_MS = 5,       /* while processes do what was asked of them */
 	NO_PIDFD_MS = 50,   /* where the death of processes must be looked for */
 	ORPHAN_SECONDS = 5, /* without ever a producer */
-	COMPRESS_MIN_S = 1  /* time for compression; more after long runs */
+	SLIM_MIN_S = 1,     /* time for small files; more after long runs */
+	SLIM_MAX = 4 << 20, /* what is larger has lost nothing */
+	GRACE_MS = 100      /* what is compressed by then is so when the launcher ends */
 };
 
 void drain_watch(const struct drain *d, int fd)
@@ -104,17 +108,19 @@ struct file *drain_add_file(struct drain *d, struct session *s, const char *path
 }
 
 static void list_finished(struct drain *d, struct session *s, const struct journal_finished *done,
-			  const char *path)
+			  const char *path, struct beside_file *beside)
 {
 	struct file *f = drain_add_file(d, s, path);
 
 	if (!f) {
-		manifest_process(d->config->manifest, done->pid, s->rank, path, &done->end);
+		manifest_process(d->config->manifest, done->pid, s->rank, path, &done->end,
+				 done->bytes);
 		return;
 	}
 	f->bytes = done->bytes;
 	f->end = done->end;
 	f->pid = done->pid;
+	f->beside = beside;
 }
 
 void drain_finish(struct drain *d, struct producer *p, int wait_status)
@@ -141,8 +147,10 @@ void drain_finish(struct drain *d, struct producer *p, int wait_status)
 	done.bytes = s->totals.bytes - before;
 	done.totals = s->totals;
 	session_note(d, s, JOURNAL_FINISHED, &done, sizeof(done), path);
+	if (p->beside)
+		beside_finished(d->beside, p->beside);
 	if (*path)
-		list_finished(d, s, &done, path);
+		list_finished(d, s, &done, path, p->beside);
 	producer_drop(p);
 }
 
@@ -171,13 +179,23 @@ static void finish_dead(struct drain *d)
 	}
 }
 
+static void compress_beside(struct drain *d, struct producer *p)
+{
+	if (!p->beside && p->begun && p->file.bytes >= BESIDE_GROWN)
+		p->beside = beside_add(d->beside, p->file.path);
+	beside_move(p->beside, &p->file);
+}
+
 static void pass(struct drain *d)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	for (struct producer *p = d->producers; p; p = p->next)
+	for (struct producer *p = d->producers; p; p = p->next) {
 		if (producer_calls(p, now))
 			producer_pass(p);
+		if (d->beside)
+			compress_beside(d, p);
+	}
 }
 
 /* Until the first of them has waited long enough, in ms, at most `ms`. */
@@ -379,7 +397,6 @@ static void serve(struct drain *d)
 		session_manifest(d, NULL);
 }
 
-/* It may have been compressed already. */
 static uint64_t size_of(const struct file *f)
 {
 	struct stat st;
@@ -387,20 +404,29 @@ static uint64_t size_of(const struct file *f)
 	return stat(f->path, &st) == 0 ? (uint64_t)st.st_size : f->bytes;
 }
 
+/* A drain before this one may have done it, and did not come to write down what it is now. */
+static void slim(struct file *f, uint64_t deadline)
+{
+	uint64_t size;
+
+	rawfile_slim(f->path, deadline);
+	size = size_of(f);
+	if (size <= SLIM_MAX)
+		f->bytes = compress_plain_size(f->path, size);
+}
+
 static void compress(struct drain *d)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), run = now - d->began;
-	uint64_t deadline = now + COMPRESS_MIN_S * 1000000000ull + run / 10;
+	uint64_t deadline = now + SLIM_MIN_S * 1000000000ull + run / 10;
 
-	for (struct session *s = d->sessions; s; s = s->next)
-		s->totals.stored = 0;
 	for (struct file *f = d->files; f; f = f->next) {
-		bool wanted = d->config->compress && !f->goal;
-		uint64_t size = wanted ? rawfile_slim(f->path, deadline) : 0;
-
-		if (wanted && !size)
-			size = rawfile_compress(f->path, deadline);
-		f->session->totals.stored += size ? size : size_of(f);
+		if (f->beside || f->goal || !d->config->compress)
+			continue;
+		slim(f, deadline);
+		f->beside = beside_add(d->beside, f->path);
+		if (f->beside)
+			beside_finished(d->beside, f->beside);
 	}
 }
 
@@ -437,7 +463,8 @@ static void collect(struct drain *d)
 static void list_files(const struct drain *d)
 {
 	for (const struct file *f = d->files; f; f = f->next)
-		manifest_process(d->config->manifest, f->pid, f->session->rank, f->path, &f->end);
+		manifest_process(d->config->manifest, f->pid, f->session->rank, f->path, &f->end,
+				 f->bytes);
 }
 
 static void free_files(struct drain *d)
@@ -506,6 +533,10 @@ static void write_manifest(struct drain *d)
 	struct drain_totals all = {.restarts = d->config->manifest->restarts,
 				   .signal = d->first.totals.signal};
 
+	for (struct session *s = d->sessions; s; s = s->next)
+		s->totals.stored = 0;
+	for (const struct file *f = d->files; f; f = f->next)
+		f->session->totals.stored += size_of(f);
 	for (const struct session *s = d->sessions; s; s = s->next)
 		add_totals(&all, &s->totals);
 	list_files(d);
@@ -527,11 +558,12 @@ static void end(struct drain *d)
 	door_write_refusals(d);
 	if (d->config->local) {
 		compress(d);
+		beside_wait(d->beside, UINT64_MAX);
 		collect(d);
 	}
 	tell_all(d, DRAIN_EMPTY);
-	if (!d->config->local)
-		compress(d);
+	compress(d);
+	beside_wait(d->beside, clock_ns(CLOCK_MONOTONIC) + GRACE_MS * 1000000ull);
 	write_manifest(d);
 	enter(d, PHASE_DONE);
 	manifest_merge(d->config->trace);
@@ -540,15 +572,43 @@ static void end(struct drain *d)
 /* All was done when the drain before this one was killed: but nobody was told of that. */
 static void end_again(struct drain *d)
 {
-	for (struct session *s = d->sessions; s; s = s->next)
-		s->totals.stored = 0;
-	for (const struct file *f = d->files; f; f = f->next)
-		f->session->totals.stored += size_of(f);
+	compress(d);
 	write_manifest(d);
+}
+
+static void hang_up(struct drain *d)
+{
+	for (struct session *s = d->sessions; s; s = s->next) {
+		if (s->control >= 0)
+			close(s->control);
+		s->control = -1;
+		s->control_open = false;
+	}
+}
+
+/*
+ * Nobody waits for what is left to do, nobody is to take the trace for one that is recorded, and who asks
+ * all processes to end is not to wait for this one.
+ */
+static void let_them_go(struct drain *d)
+{
+	int *held = d->journal ? &d->journal->held[1] : &d->hold;
+
+	signal(SIGTERM, SIG_DFL);
+	enter(d, PHASE_TOLD);
+	if (*held >= 0)
+		close(*held);
+	*held = -1;
+	tell_all(d, DRAIN_DONE);
+	hang_up(d);
 }
 
 static void leave(struct drain *d)
 {
+	if (!beside_is_done(d->beside))
+		let_them_go(d);
+	beside_end(d->beside);
+	d->beside = NULL;
 	for (const struct session *s = d->sessions; s; s = s->next)
 		place_remove(s->socket);
 	tell_all(d, DRAIN_DONE);
@@ -564,7 +624,7 @@ static void begin_drain(struct drain *d)
 	rawfile_set_token(token);
 	if (!d->journal) { /* else the keeper does */
 		place_hold(d->config->socket_path);
-		file_hold(d->config->trace);
+		d->hold = file_hold(d->config->trace);
 	}
 	tick_init();
 	producer_guard_memory();
@@ -578,6 +638,7 @@ void drain_run(const struct drain_config *config, struct journal *journal, enum 
 		.journal = journal,
 		.epoll = -1,
 		.began = journal ? journal->began : clock_ns(CLOCK_MONOTONIC),
+		.hold = -1,
 	};
 
 	session_first(&d);
@@ -593,6 +654,7 @@ void drain_run(const struct drain_config *config, struct journal *journal, enum 
 		d.epoll = epoll_create1(EPOLL_CLOEXEC);
 	refused_end();
 	waiter_init(&d.waiter, d.epoll);
+	d.beside = config->compress ? beside_new() : NULL;
 	if (task == DRAIN_GO_ON && d.phase == PHASE_DONE)
 		end_again(&d);
 	if (d.phase == PHASE_RECORDING)

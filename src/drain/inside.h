@@ -3,6 +3,7 @@
 #ifndef DRAIN_INSIDE_H
 #define DRAIN_INSIDE_H
 
+#include "drain/beside.h"
 #include "drain/drain.h"
 #include "drain/journal.h"
 #include "drain/meet.h"
@@ -27,8 +28,9 @@ struct file { /* finished */
 	struct file *next;
 	struct session *session;
 	char path[PATH_MAX];
-	char *goal; /* where a drain that was killed was about to put it; or NULL */
-	uint64_t bytes;
+	char *goal;                 /* where a drain that was killed was about to put it; or NULL */
+	struct beside_file *beside; /* compresses it; NULL: nobody does yet */
+	uint64_t bytes;             /* if nothing of it is compressed */
 	struct raw_end end;
 	int pid;
 };
@@ -75,9 +77,11 @@ struct drain {
 	struct steering steering;
 	struct file *files, *last_file;
 	struct refusal *refusals;
+	struct beside *beside; /* NULL: nothing is compressed */
 	uint64_t began;
 	bool news;          /* the manifest does not say all of the launchers */
 	bool missing_pidfd; /* some producer's death must be polled for */
+	int hold;           /* descriptor that marks the trace as recorded; -1: the keeper's does */
 	bool alone;         /* and they have been told that nobody would */
 };
 

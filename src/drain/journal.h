@@ -44,7 +44,8 @@ enum journal_type {
 enum journal_phase {
 	PHASE_RECORDING = 0,
 	PHASE_ENDING, /* nobody is recorded any more, and nobody can come */
-	PHASE_DONE    /* the manifest is written */
+	PHASE_DONE,   /* the manifest is written */
+	PHASE_TOLD    /* nobody waits: who comes next leaves what is not compressed as it is */
 };
 
 /* What a process says of itself, as far as it can be. */

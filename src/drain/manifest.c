@@ -39,23 +39,11 @@ void manifest_join(struct manifest *m, const char *trace)
 		 host, (int)getpid(), token);
 }
 
-/* Of the file in the trace, so that one that is cut later can be told; 0: it is not there. */
-static uint64_t bytes_of(const struct manifest *m, const char *name)
-{
-	const char *end = strrchr(m->path, '/');
-	char path[PATH_MAX + 512];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%.*s/raw/%s", end ? (int)(end - m->path) : 0, m->path, name);
-	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
-}
-
 void manifest_process(struct manifest *m, int pid, uint32_t rank, const char *file,
-		      const struct raw_end *end)
+		      const struct raw_end *end, uint64_t bytes)
 {
 	static const char *const names[] = MANIFEST_ENDS;
 	const char *slash = strrchr(file, '/');
-	uint64_t bytes = bytes_of(m, slash ? slash + 1 : file);
 
 	text_addf(&m->processes, "%s\n    {\"pid\": %d, \"file\": ", m->processes.length ? "," : "",
 		  pid);
@@ -70,9 +58,8 @@ void manifest_process(struct manifest *m, int pid, uint32_t rank, const char *fi
 		  end->dropped_records, end->lost_definitions, end->overwritten_records);
 	if (m->job.id[0] && rank != JOB_UNKNOWN)
 		text_addf(&m->processes, ", \"rank\": %u", rank);
-	if (bytes)
-		text_addf(&m->processes, ", \"bytes\": %" PRIu64, bytes);
-	text_add(&m->processes, "}");
+	/* A file that is cut later can be told by it, compressed or not. */
+	text_addf(&m->processes, ", \"bytes\": %" PRIu64 "}", bytes);
 }
 
 void manifest_error(struct manifest *m, const char *format, ...)

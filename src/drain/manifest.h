@@ -53,9 +53,9 @@ void manifest_launcher(struct manifest *m, uint32_t rank, int pid, int status, b
 /* As JSON. */
 void manifest_words(struct text *t, char *const *words);
 
-/* `rank`: of its launcher, JOB_UNKNOWN. */
+/* `rank`: of its launcher, JOB_UNKNOWN. `bytes` of its file if nothing of it is compressed. */
 void manifest_process(struct manifest *m, int pid, uint32_t rank, const char *file,
-		      const struct raw_end *end);
+		      const struct raw_end *end, uint64_t bytes);
 void manifest_error(struct manifest *m, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

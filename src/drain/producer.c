@@ -724,7 +724,7 @@ void producer_count(struct producer *p, struct drain_totals *totals)
 	totals->dropped_records += counts->dropped_records;
 	totals->overwritten_records += counts->overwritten_records;
 	totals->damaged_chunks += p->damaged_chunks;
-	totals->bytes += p->file.bytes;
+	totals->bytes += p->file.bytes + p->file.saved;
 	if (p->file.failed && !totals->failed)
 		totals->failed = p->file.failed;
 }

@@ -56,6 +56,7 @@ struct producer {
 	bool recorded; /* there are records in the file */
 	struct raw_header header;
 	struct rawfile file;
+	struct beside_file *beside; /* compresses it; NULL: nobody does yet */
 
 	/* For a drain in the place of this one. */
 	struct journal *journal;       /* NULL: there will be none */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "drain/compress.h"
 #include "drain/scan.h"
 #include "wire/defs.h"
 #include "wire/wire.h"
@@ -87,7 +88,7 @@ static void begin_room(struct rawfile *f)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static char token[16] = "0";
+static char token[16];
 
 void rawfile_set_token(const char *t)
 {
@@ -96,6 +97,8 @@ void rawfile_set_token(const char *t)
 
 const char *rawfile_token(void)
 {
+	if (!token[0])
+		file_token(token); /* of nobody who is looked for */
 	return token;
 }
 
@@ -155,6 +158,7 @@ static bool continue_at(struct rawfile *f, struct scan *s)
 	if (!scan_file(f->fd, s) || fstat(f->fd, &st) != 0)
 		return false;
 	f->bytes = s->bytes;
+	f->saved = s->saved;
 	return (uint64_t)st.st_size == f->bytes || ftruncate(f->fd, (off_t)f->bytes) == 0;
 }
 
@@ -359,4 +363,28 @@ void rawfile_close(struct rawfile *f)
 	f->fd = -1;
 	batch_release(&f->pending);
 	batch_release(&f->needed);
+}
+
+/* ---- in a compressed file --------------------------------------------------------------------- */
+
+bool rawfile_move(struct rawfile *f, struct compress *c)
+{
+	struct rawfile to;
+
+	if (!rawfile_flush(f) || !compress_copy_rest(c) || !compress_flush(c) || c->at != f->bytes)
+		return false;
+	to = *f;
+	to.bytes = c->written;
+	to.saved += f->bytes - c->written;
+	to.fd = fcntl(c->out.fd, F_DUPFD_CLOEXEC, 0);
+	if (to.fd < 0)
+		return false;
+	begin_room(&to);
+	if (to.spare < f->spare || !compress_take_place(c, f->fd)) {
+		close(to.fd);
+		return false;
+	}
+	close(f->fd);
+	*f = to;
+	return true;
 }

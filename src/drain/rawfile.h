@@ -20,6 +20,7 @@ struct rawfile {
 	int failed; /* errno of the first write that was refused, 0 while all is well */
 	char path[PATH_MAX];
 	uint64_t bytes;        /* in the file */
+	uint64_t saved;        /* that it had more if nothing of it were compressed */
 	uint64_t lost_records; /* not written because the file system refused */
 	uint64_t lost_definitions;
 	struct batch needed; /* definitions, the end: written first, and when records are refused */
@@ -84,12 +85,13 @@ void rawfile_end(struct rawfile *f, const struct raw_end *end);
 
 void rawfile_close(struct rawfile *f);
 
+struct compress;
+
 /*
- * Rewrites a finished file with compressed blocks, if that saves anything: new file, rename. Stops
- * at `deadline` (CLOCK_MONOTONIC ns) and leaves the file as it was. Returns its size afterwards, 0
- * if it was left alone.
+ * Goes on with a file that has the same up to some offset and takes this one's place; what follows is
+ * copied. False: that cannot be, and nothing has changed.
  */
-uint64_t rawfile_compress(const char *path, uint64_t deadline);
+bool rawfile_move(struct rawfile *f, struct compress *c);
 
 /*
  * The same for a small file that has its end, which is a moment's work: it loses the definitions of

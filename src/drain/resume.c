@@ -440,7 +440,7 @@ static void tell_restarts(struct drain *d)
 	s->totals.signal = d->journal->signal;
 	m->restart_signal = d->journal->mixed ? 0 : d->journal->signal;
 	m->restart_status = d->journal->mixed ? 0 : d->journal->status;
-	if (d->phase != PHASE_DONE)
+	if (d->phase < PHASE_DONE)
 		session_manifest(d, NULL);
 }
 

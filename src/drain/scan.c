@@ -56,6 +56,8 @@ static bool note_block(struct scan *s, int fd, const struct raw_block *b, uint64
 	if (b->magic != RAW_BLOCK_MAGIC || b->stored > PAYLOAD_MAX || b->stored > size - payload ||
 	    b->type == RAW_END)
 		return false;
+	if (b->flags & RAW_ZSTD)
+		s->saved += (uint64_t)b->raw - b->stored;
 	if (b->type == RAW_CHUNK)
 		note_chunk(s, b);
 	else if (b->type == RAW_STATE)
@@ -80,6 +82,7 @@ bool scan_file(int fd, struct scan *s)
 	if (s->count)
 		qsort(s->chunks, s->count, sizeof(*s->chunks), by_key);
 	s->bytes = h.header_size;
+	s->saved = 0;
 	while ((uint64_t)st.st_size - s->bytes >= sizeof(b) &&
 	       pread(fd, &b, sizeof(b), (off_t)s->bytes) == (ssize_t)sizeof(b) &&
 	       note_block(s, fd, &b, (uint64_t)st.st_size))

@@ -24,6 +24,7 @@ struct scan_chunk {
 struct scan {
 	struct scan_chunk *chunks;
 	unsigned count;
+	uint64_t saved;      /* bytes, by compression */
 	uint64_t bytes;      /* the file up to its end, or to what is not whole */
 	struct raw_end told; /* what the last RAW_STATE said */
 	bool open_told;      /* there is a RAW_OPEN_CALLS */

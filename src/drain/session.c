@@ -141,7 +141,9 @@ struct drain_totals session_totals(const struct drain *d, const struct session *
 
 void session_tell(const struct drain *d, const struct session *s, enum drain_message_type type)
 {
-	struct drain_message m = {.type = type, .totals = session_totals(d, s)};
+	struct drain_message m = {.type = type,
+				  .status = type == DRAIN_DONE && !beside_is_done(d->beside),
+				  .totals = session_totals(d, s)};
 
 	if (s->control_open)
 		send(s->control, &m, sizeof(m), MSG_NOSIGNAL);

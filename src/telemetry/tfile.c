@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/job.h"
+#include "drain/compress.h"
 #include "drain/rawfile.h"
 #include "wire/defs.h"
 #include "wire/shm.h"
@@ -379,6 +380,6 @@ int tfile_close(struct tfile *o, bool compress)
 	error = o->file.failed;
 	free(o);
 	if (compress && !error)
-		rawfile_compress(path, clock_ns(CLOCK_MONOTONIC) + SECOND);
+		compress_file(path, clock_ns(CLOCK_MONOTONIC) + SECOND);
 	return error;
 }

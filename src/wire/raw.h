@@ -3,7 +3,7 @@
  * The raw file: `raw/HOST-PID-N.kyr`, one a process image. A file header, then blocks; a block is a
  * block header and its payload: one chunk as it was in memory (struct wire_chunk header first,
  * `committed` bytes of it), or a batch of open-call frames, possibly compressed. Raw is the truth:
- * it is only ever appended to, or rewritten whole by compression (new file, rename).
+ * it is only ever appended to, or replaced by a compressed one in one step.
  */
 #ifndef WIRE_RAW_H
 #define WIRE_RAW_H

@@ -58,6 +58,12 @@ def _opened(pid):
             pass
 
 
+def compresses(pid, folder):
+    """Whether a drain has a file without a name open below a folder: one that is to take another's place."""
+    top = os.fsencode(os.path.realpath(folder)) + b"/"
+    return any(path.startswith(top) and path.endswith(b" (deleted)") for path in _opened(pid))
+
+
 def writers(folder):
     """Processes of Kymo's (launchers, drains, their keepers) that have something open below a folder."""
     top, found = os.fsencode(os.path.realpath(folder)), []

@@ -23,6 +23,14 @@ if(TARGET kymo AND TARGET kymo-inject AND TARGET OpenCL::OpenCL)
   set_tests_properties(harm.keeper PROPERTIES LABELS harm TIMEOUT 600)
   add_test(NAME harm.node COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/node.py ${CMAKE_BINARY_DIR})
   set_tests_properties(harm.node PROPERTIES LABELS harm TIMEOUT 600)
+  if(KYMO_HAVE_ZSTD)
+    add_library(harm_plain_files SHARED ${CMAKE_CURRENT_LIST_DIR}/plain_files.c)
+    set_target_properties(harm_plain_files PROPERTIES OUTPUT_NAME plain_files NO_SONAME ON PREFIX ""
+      C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${out})
+    add_test(NAME harm.compress COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/compress.py
+      ${CMAKE_BINARY_DIR})
+    set_tests_properties(harm.compress PROPERTIES LABELS harm TIMEOUT 1800)
+  endif()
   # Each death once; more rounds by hand: campaign.py BUILD ROUNDS SEED.
   add_test(NAME harm.campaign COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/campaign.py
     ${CMAKE_BINARY_DIR})

@@ -270,33 +270,33 @@ def test_who_runs_is_left_alone():
 
 
 def test_killed_while_compressing():
-    """At the moment when the compressed file is being written."""
+    """At the moment when the compressed file is being written: it has no name yet, and nothing stays of it."""
     for attempt in range(20):
         trace = f"compress{attempt}.kymo"
         p = subprocess.Popen([KYMO, "run", "--no-summary", "-o", trace, VICTIM], stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, text=True)
         drain = wait_for(lambda: drain_of(p.pid) or p.poll() is not None, "the drain")
-        if drain is True:
+        keeper = keeper_of(p.pid)
+        if drain is True or not keeper:
+            p.communicate(timeout=PATIENCE)
             continue # it was quicker
         limit, found = time.monotonic() + PATIENCE, False
         while not found and p.poll() is None and time.monotonic() < limit:
-            try:
-                found = any(n.endswith(".tmp") for n in os.listdir(f"{trace}/raw"))
-            except OSError:
-                pass # the trace is not there yet
-        if found:
-            try: # the launcher must not see it die
-                keeper = keeper_of(p.pid)
-                os.kill(drain, signal.SIGSTOP)
-                os.kill(keeper, signal.SIGKILL)
-                p.kill()
-                os.kill(drain, signal.SIGKILL)
-            except ProcessLookupError:
-                pass # too late
+            found = kymotest.compresses(drain, trace)
+        if found: # the launcher must not see it die
+            for pid, number in ((drain, signal.SIGSTOP), (keeper, signal.SIGKILL), (p.pid, signal.SIGKILL), (drain, signal.SIGKILL)):
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    pass # too late
         p.communicate(timeout=PATIENCE)
-        if found and left(trace):
+        if found and places():
             break
-    expect(left(trace), "the moment was not met")
+    expect(places(), "the moment was not met")
+    expect(not left(trace) and len(os.listdir(trace + "/raw")) == 1, left(trace), os.listdir(trace + "/raw"))
+    # Where the file system has no files without names.
+    with open(f"{trace}/raw/x.kyr.{places()[0][-6:]}.tmp", "w", encoding="utf-8"):
+        pass
     # Readers do not stumble over it.
     marks = query(trace, "SELECT count(*) AS n, (SELECT count(*) FROM process) AS p FROM marker")[0]
     expect(marks["p"] == 1 and marks["n"] > 90000, marks)

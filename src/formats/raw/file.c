@@ -173,6 +173,7 @@ static kymo_status_t index_blocks(struct raw_file *f)
 	bool partial = false;
 	struct raw_block b;
 
+	f->plain_size = f->size;
 	while (offset < f->size) {
 		bool cut = false;
 		uint64_t at = offset;
@@ -184,6 +185,8 @@ static kymo_status_t index_blocks(struct raw_file *f)
 			offset = skip_damage(f, offset, &cut);
 		if ((good || cut) && !add_block(f, at))
 			return KYMO_ERROR_NO_MEMORY;
+		if (good && (b.flags & RAW_ZSTD))
+			f->plain_size += (uint64_t)b.raw - b.stored;
 		partial |= (good || cut) && b.type == RAW_PARTIAL;
 	}
 	return partial ? drop_superseded(f) : KYMO_OK;

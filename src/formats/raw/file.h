@@ -16,6 +16,7 @@ struct raw_file {
 	struct raw_mapping *mapping;
 	const uint8_t *data;
 	size_t size;
+	uint64_t plain_size; /* if nothing of it were compressed */
 	struct raw_header header;
 	uint64_t *blocks; /* offsets of block headers, ascending */
 	uint32_t block_count, block_room;

@@ -191,11 +191,11 @@ static void read_end(struct raw_trace *rt, const struct listed *of, const json_t
 {
 	struct t_process *p = &rt->trace->processes[of->process];
 
-	if (of->raw && number_of(one, "bytes") > of->raw->file.size) {
+	if (of->raw && number_of(one, "bytes") > of->raw->file.plain_size) {
 		stream_warn(rt->log,
-			    "%s: it had %" PRIu64
-			    " bytes when it was recorded and has %zu: the rest is lost",
-			    p->file, number_of(one, "bytes"), of->raw->file.size);
+			    "%s: it had %" PRIu64 " bytes when it was recorded and has %" PRIu64
+			    ": the rest is lost",
+			    p->file, number_of(one, "bytes"), of->raw->file.plain_size);
 		p->how_ended = UINT32_MAX;
 		return;
 	}

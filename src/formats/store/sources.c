@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a store was made of: name, size and time of change of each raw file and manifest. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "formats/store/store.h"
+#include "wire/raw.h"
 
 struct source {
 	const char *file;
 	int64_t size, modified;
+	int folder;
 };
 
 static bool begins_with(const char *s, const char *prefix)
@@ -41,7 +45,8 @@ static bool each_file(const char *path, const char *prefix, const char *suffix,
 			continue;
 		ok = visit(data, &(struct source){e->d_name, st.st_size,
 						  (int64_t)st.st_mtim.tv_sec * 1000000000 +
-							  st.st_mtim.tv_nsec});
+							  st.st_mtim.tv_nsec,
+						  dirfd(d)});
 	}
 	closedir(d);
 	return ok;
@@ -88,6 +93,31 @@ struct match {
 	int64_t files;
 };
 
+/* Bytes of a raw file if nothing of it were compressed, as far as it is whole. */
+static int64_t plain_size(const struct source *f)
+{
+	int fd = openat(f->folder, f->file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int64_t at = sizeof(struct raw_header), size = f->size;
+	struct raw_block b;
+
+	while (fd >= 0 && at < f->size && pread(fd, &b, sizeof(b), at) == (ssize_t)sizeof(b) &&
+	       b.magic == RAW_BLOCK_MAGIC) {
+		at += (int64_t)sizeof(b) + b.stored;
+		if (b.flags & RAW_ZSTD)
+			size += (int64_t)b.raw - b.stored;
+	}
+	if (fd >= 0)
+		close(fd);
+	return size;
+}
+
+/* A file that has been compressed since has kept its time, and says the same. */
+static bool is_same(const struct source *f, int64_t size)
+{
+	return f->size == size ||
+	       (f->size < size && ends_with(f->file, ".kyr") && plain_size(f) >= size);
+}
+
 static bool match_source(void *data, const struct source *f)
 {
 	struct match *m = data;
@@ -95,9 +125,8 @@ static bool match_source(void *data, const struct source *f)
 
 	m->files++;
 	sqlite3_bind_text(m->find, 1, f->file, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(m->find, 2, f->size);
-	sqlite3_bind_int64(m->find, 3, f->modified);
-	found = sqlite3_step(m->find) == SQLITE_ROW;
+	sqlite3_bind_int64(m->find, 2, f->modified);
+	found = sqlite3_step(m->find) == SQLITE_ROW && is_same(f, sqlite3_column_int64(m->find, 0));
 	sqlite3_reset(m->find);
 	return found;
 }
@@ -106,9 +135,7 @@ bool store_sources_match(sqlite3 *db, const char *trace_path)
 {
 	struct match m = {0};
 	sqlite3_stmt *count = NULL;
-	bool ok = sqlite3_prepare_v2(db,
-				     "SELECT 1 FROM source WHERE file = ? AND size = ? AND "
-				     "modified = ?",
+	bool ok = sqlite3_prepare_v2(db, "SELECT size FROM source WHERE file = ? AND modified = ?",
 				     -1, &m.find, NULL) == SQLITE_OK &&
 		  sqlite3_prepare_v2(db, "SELECT count(*) FROM source", -1, &count, NULL) ==
 			  SQLITE_OK &&

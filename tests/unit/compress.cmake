@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+if(KYMO_HAVE_ZSTD)
+  kymo_unit_test(compress ${CMAKE_CURRENT_SOURCE_DIR}/unit/compress_test.c
+                 LIBS kymo_drain kymo_wire kymo_base PkgConfig::XXHASH PkgConfig::ZSTD)
+  target_link_options(test_compress PRIVATE -Wl,--wrap=openat,--wrap=renameat2)
+endif()

@@ -10,20 +10,15 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef KYMO_HAVE_ZSTD
-#include <zstd.h>
-#endif
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/vec.h"
-#include "wire/raw.h"
+#include "drain/pack.h"
 
 enum {
-	LEVEL = 1, /* 3 takes 1 % less room and a fifth more time, 6 a fifth less and five times the time */
 	STEP = 1 << 20,
 	PAYLOAD_MAX = 64 << 20,
 	/* Who writes to a file does so every second; other nodes may see that two minutes later. */
@@ -40,9 +35,7 @@ struct compress_work {
 	uint64_t window_at;
 	struct bytes gathered; /* for `out` */
 	struct bytes packed;
-#ifdef KYMO_HAVE_ZSTD
-	ZSTD_CCtx *zstd;
-#endif
+	struct packer packer;
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -149,45 +142,46 @@ static bool copy(struct compress *c, uint64_t from, uint64_t to)
 	return ok;
 }
 
+/* It may be one of a version that knows less. */
+static bool put_header(struct compress *c)
+{
+	struct raw_header h;
+
+	if (pread(c->in, &h, sizeof(h), 0) != (ssize_t)sizeof(h))
+		return fail(c, errno);
+	h.version = RAW_VERSION;
+	return put(c, &h, sizeof(h));
+}
+
 /* The first block that became smaller. */
 static bool begin(struct compress *c)
 {
-	return c->out.fd >= 0 ||
-	       (replacement_begin(&c->out, c->folder, c->name) && copy(c, 0, c->at));
+	return c->out.fd >= 0 || (replacement_begin(&c->out, c->folder, c->name) && put_header(c) &&
+				  copy(c, sizeof(struct raw_header), c->at));
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Returns the bytes of what is in `packed` then, 0 if that is not less. */
-static size_t pack(struct compress_work *w, const struct raw_block *b, const uint8_t *payload)
+/* What is in `packed` then is said in `b`. False: it does not become less. */
+static bool pack(struct compress_work *w, struct raw_block *b, const uint8_t *payload)
 {
-#ifdef KYMO_HAVE_ZSTD
-	size_t bound = ZSTD_compressBound(b->stored), n;
-
 	if ((b->type != RAW_CHUNK && b->type != RAW_PARTIAL) || (b->flags & RAW_ZSTD) ||
-	    b->stored != b->raw || !vec_reserve(&w->packed.data, &w->packed.room, 0, bound))
-		return 0;
-	n = ZSTD_compressCCtx(w->zstd, w->packed.data, bound, payload, b->stored, LEVEL);
-	return !ZSTD_isError(n) && n < b->stored ? n : 0;
-#else
-	return 0;
-#endif
+	    b->stored != b->raw ||
+	    !vec_reserve(&w->packed.data, &w->packed.room, 0, packer_bound(b->raw)) ||
+	    !packer_pack(&w->packer, b, payload, w->packed.data))
+		return false;
+	b->checksum = XXH3_64bits(w->packed.data, b->stored);
+	return true;
 }
 
 static bool write_block(struct compress *c, const uint8_t *p)
 {
-	struct compress_work *w = c->work;
 	struct raw_block b;
-	size_t n;
 
 	memcpy(&b, p, sizeof(b));
-	n = pack(w, &b, p + sizeof(b));
-	if (!n)
+	if (!pack(c->work, &b, p + sizeof(b)))
 		return c->out.fd < 0 || put(c, p, sizeof(b) + b.stored);
-	b.flags |= RAW_ZSTD;
-	b.stored = (uint32_t)n;
-	b.checksum = XXH3_64bits(w->packed.data, n);
-	return begin(c) && put(c, &b, sizeof(b)) && put(c, w->packed.data, n);
+	return begin(c) && put(c, &b, sizeof(b)) && put(c, c->work->packed.data, b.stored);
 }
 
 static bool skip_header(struct compress *c)
@@ -198,8 +192,8 @@ static bool skip_header(struct compress *c)
 	if (!p)
 		return false;
 	memcpy(&h, p, sizeof(h));
-	if (h.magic != RAW_MAGIC || h.version != RAW_VERSION || h.header_size < sizeof(h) ||
-	    h.header_size > STEP || !fetch(c, h.header_size))
+	if (h.magic != RAW_MAGIC || h.version < RAW_VERSION_MIN || h.version > RAW_VERSION ||
+	    h.header_size < sizeof(h) || h.header_size > STEP || !fetch(c, h.header_size))
 		return false;
 	c->at = h.header_size;
 	return true;
@@ -365,14 +359,6 @@ bool compress_open(struct compress *c, int folder, const char *name)
 	snprintf(c->name, sizeof(c->name), "%s", name);
 	c->work = calloc(1, sizeof(*c->work));
 	c->in = c->work ? open_regular(folder, name) : -1;
-#ifdef KYMO_HAVE_ZSTD
-	if (c->in >= 0)
-		c->work->zstd = ZSTD_createCCtx();
-	if (c->in >= 0 && !c->work->zstd) {
-		compress_close(c);
-		errno = ENOMEM;
-	}
-#endif
 	if (c->in >= 0)
 		return true;
 	free(c->work);
@@ -390,9 +376,7 @@ void compress_close(struct compress *c)
 	free(c->work->window.data);
 	free(c->work->gathered.data);
 	free(c->work->packed.data);
-#ifdef KYMO_HAVE_ZSTD
-	ZSTD_freeCCtx(c->work->zstd);
-#endif
+	packer_release(&c->work->packer);
 	free(c->work);
 	c->work = NULL;
 }

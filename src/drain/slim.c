@@ -17,9 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef KYMO_HAVE_ZSTD
-#include <zstd.h>
-#endif
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -28,16 +25,14 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "drain/pack.h"
 #include "wire/defs.h"
 #include "wire/live.h"
 #include "wire/tally.h"
 
 enum {
 	LARGE_FILE = 4 << 20, /* of such a one definitions are no matter */
-	SMALL_BLOCK = 64 << 10,
-	LEVEL_SMALL = 6,
-	LEVEL = 1,
-	POINTS_APART = 1000, /* at most, which bounds the work */
+	POINTS_APART = 1000,  /* at most, which bounds the work */
 	OPS = 1 << 16
 };
 
@@ -68,6 +63,7 @@ struct slim {
 	bool all_points;          /* there are some that are not understood */
 	struct bytes definitions; /* chunk of those that stay */
 	bool written;
+	struct packer packer;
 	struct bytes out;
 };
 
@@ -502,31 +498,16 @@ static bool gather_definitions(struct slim *s, const struct raw_block *b, const 
 
 /* ---- the new file ---------------------------------------------------------------------------- */
 
-static size_t compress(uint8_t *out, size_t room, const uint8_t *payload, size_t bytes)
-{
-#ifdef KYMO_HAVE_ZSTD
-	size_t n = ZSTD_compress(out, room, payload, bytes,
-				 bytes <= SMALL_BLOCK ? LEVEL_SMALL : LEVEL);
-
-	return ZSTD_isError(n) || n >= bytes ? 0 : n;
-#else
-	return 0;
-#endif
-}
-
 static bool add_block(struct slim *s, struct raw_block b, const uint8_t *payload)
 {
-	size_t n;
 	uint8_t *to;
 
-	if (!vec_reserve(&s->out.data, &s->out.room, s->out.count, sizeof(b) + b.raw))
+	if (!vec_reserve(&s->out.data, &s->out.room, s->out.count, sizeof(b) + packer_bound(b.raw)))
 		return false;
 	to = s->out.data + s->out.count + sizeof(b);
-	n = compress(to, b.raw, payload, b.raw);
-	if (!n)
+	b.stored = b.raw;
+	if (!packer_pack(&s->packer, &b, payload, to))
 		memcpy(to, payload, b.raw);
-	b.flags = (uint16_t)(n ? b.flags | RAW_ZSTD : b.flags);
-	b.stored = n ? (uint32_t)n : b.raw;
 	b.checksum = XXH3_64bits(to, b.stored);
 	memcpy(to - sizeof(b), &b, sizeof(b));
 	s->out.count += sizeof(b) + b.stored;
@@ -571,7 +552,9 @@ static bool make_slim(struct slim *s)
 		qsort(s->addresses, s->address_count, sizeof(*s->addresses), by_value);
 	choose_points(s);
 	memcpy(&h, s->data, sizeof(h));
-	return each_block(s, gather_definitions) && append(&s->out, s->data, h.header_size) &&
+	h.version = RAW_VERSION;
+	return each_block(s, gather_definitions) && append(&s->out, &h, sizeof(h)) &&
+	       append(&s->out, s->data + sizeof(h), h.header_size - sizeof(h)) &&
 	       each_block(s, write_block) && s->out.count < s->size;
 }
 
@@ -620,6 +603,7 @@ uint64_t rawfile_slim(const char *path, uint64_t deadline)
 		free(s->addresses);
 		free(s->points);
 		free(s->definitions.data);
+		packer_release(&s->packer);
 		free(s->out.data);
 	}
 	free(data);

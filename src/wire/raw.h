@@ -13,7 +13,8 @@
 #include "wire/wire.h"
 
 #define RAW_MAGIC       0x0a57415220594b89ull /* "\x89KY RAW\n" */
-#define RAW_VERSION     1u
+#define RAW_VERSION     2u
+#define RAW_VERSION_MIN 1u          /* that is read, too: it has no RAW_COLUMNS */
 #define RAW_BLOCK_MAGIC 0x4b4c424bu /* "KBLK" */
 
 enum raw_block_type {
@@ -36,8 +37,9 @@ enum raw_block_type {
 
 enum raw_flag {
 	RAW_ZSTD = 1,
-	RAW_BOUNDED = 2 /* its records began less than 2^n ticks before first_tick, n: flags >>
+	RAW_BOUNDED = 2, /* its records began less than 2^n ticks before first_tick, n: flags >>
 			   RAW_EARLY_SHIFT */
+	RAW_COLUMNS = 4  /* what the frame holds is arranged: wire/columns.h */
 };
 #define RAW_EARLY_SHIFT 8
 

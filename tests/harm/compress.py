@@ -11,6 +11,7 @@ import json
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -179,8 +180,9 @@ def test_recording_is_left_alone():
     for _ in range(5):
         os.utime(files()[0], (1, 1))  # as if its file system took nothing any more
         before = os.stat(files()[0]).st_ino
-        q = kymo("compress", files()[0], status=3)
-        expect("still being recorded" in q.stderr and os.stat(files()[0]).st_ino == before, "its file:", q.stderr)
+        for what in (files()[0], "t.kymo"):
+            q = kymo("compress", what, status=3)
+            expect("still being recorded" in q.stderr and os.stat(files()[0]).st_ino == before, what, q.stderr)
     open("counts.go", "w", encoding="utf-8").close()
     finish(p)
     until_done()
@@ -238,7 +240,7 @@ def test_interrupted():
 
 
 def test_two_at_once():
-    two = ("sh", "-c", f"{LOAD} a 2 100000 & {LOAD} b 1 100000; wait; exit 7")
+    two = ("sh", "-c", f"{LOAD} a 2 300000 & {LOAD} b 1 300000; wait; exit 7")
     for env in (PLAIN, None, PLAIN, None):
         record(options=("-f", "--no-compress",), command=two)
         before, shown = size(), content()
@@ -267,6 +269,24 @@ def test_store_knows_its_files():
         kymo("query", "t.kymo", "SELECT count(*) FROM markers", status=None)
         expect(identity("t.kymo/store.db") != store, "the store was not built again")
         store = identity("t.kymo/store.db")
+
+
+def test_versions():
+    """Files of the version before are read and compressed, those of one to come are not."""
+    record("2", "60000", options=("--no-compress",))
+    shown, before, path = content(), size(), files()[0]
+    for version in (1, 3):
+        with open(path, "r+b") as f:
+            f.seek(8)
+            expect(struct.unpack("<I", f.read(4))[0] == 2, "another version by now")
+            f.seek(8)
+            f.write(struct.pack("<I", version))
+        if version == 1:
+            expect(content() == shown, "not the same")
+            kymo("compress", "t.kymo")
+            expect(content() == shown and size() < before / 8, "not the same, or not compressed", size())
+    expect("this Kymo reads 1 to 2" in kymo("show", "t.kymo", status=None).stderr, "a version to come is read")
+    expect("damaged at offset 0" in kymo("compress", "t.kymo", status=3).stderr, "a version to come is compressed")
 
 
 def test_no_room():

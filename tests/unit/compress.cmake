@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+kymo_unit_test(columns ${CMAKE_CURRENT_SOURCE_DIR}/unit/columns_test.c LIBS kymo_wire kymo_base)
 if(KYMO_HAVE_ZSTD)
   kymo_unit_test(compress ${CMAKE_CURRENT_SOURCE_DIR}/unit/compress_test.c
                  LIBS kymo_drain kymo_wire kymo_base PkgConfig::XXHASH PkgConfig::ZSTD)

@@ -21,6 +21,7 @@
 
 #include "base/file.h"
 #include "drain/process_exit.h"
+#include "wire/columns.h"
 
 /* ---- the drain ------------------------------------------------------------------------------- */
 
@@ -153,6 +154,22 @@ static void read_chunk(struct contents *c, struct progress *p, const struct raw_
 		BAD("thread %u: damage in chunk %lu", t, b->seq);
 }
 
+static bool inflate(uint8_t *plain, const struct raw_block *b, const uint8_t *payload)
+{
+	bool arranged = b->flags & RAW_COLUMNS;
+	size_t room = arranged ? wire_columns_bound(b->raw) : b->raw;
+	uint8_t *out = arranged ? malloc(room) : plain;
+	size_t n = ZSTD_decompress(out, room, payload, b->stored);
+	struct wire_columns w = {0};
+	bool ok = arranged ? !ZSTD_isError(n) && wire_columns_unpack(&w, out, n, plain, b->raw)
+			   : n == b->raw;
+
+	wire_columns_release(&w);
+	if (arranged)
+		free(out);
+	return ok;
+}
+
 static void read_block(struct contents *c, struct progress *p, struct raw_block b,
 		       const uint8_t *payload)
 {
@@ -162,7 +179,7 @@ static void read_block(struct contents *c, struct progress *p, struct raw_block 
 		BAD("checksum of a block of type %u", b.type);
 	if (b.flags & RAW_ZSTD) {
 		plain = malloc(b.raw);
-		if (ZSTD_decompress(plain, b.raw, payload, b.stored) != b.raw)
+		if (!inflate(plain, &b, payload))
 			snprintf(c->error, sizeof(c->error), "zstd frame");
 		payload = plain;
 		c->compressed++;

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/vec.h"
+#include "wire/columns.h"
 
 #include <xxhash.h>
 #ifdef KYMO_HAVE_ZSTD
 #include <zstd.h>
-
-#include "base/vec.h"
 #endif
 
 #define PAYLOAD_MAX (64u << 20) /* more than any writer makes: a larger claim is damage */
@@ -36,11 +36,14 @@ static kymo_status_t check_header(struct raw_file *f)
 			     f->path);
 		return KYMO_ERROR_CORRUPT;
 	}
-	if (h->version != RAW_VERSION || h->wire_version != WIRE_VERSION) {
-		stream_error(f->log,
-			     "%s: raw version %u, wire version %u; this Kymo reads %u and %u: "
-			     "use the Kymo that recorded it",
-			     f->path, h->version, h->wire_version, RAW_VERSION, WIRE_VERSION);
+	if (h->version < RAW_VERSION_MIN || h->version > RAW_VERSION ||
+	    h->wire_version != WIRE_VERSION) {
+		stream_error(
+			f->log,
+			"%s: raw version %u, wire version %u; this Kymo reads %u to %u and %u: "
+			"use the Kymo that recorded it",
+			f->path, h->version, h->wire_version, RAW_VERSION_MIN, RAW_VERSION,
+			WIRE_VERSION);
 		return KYMO_ERROR_INCOMPATIBLE;
 	}
 	if (h->header_size < sizeof(*h) || h->header_size > f->size) {
@@ -299,6 +302,22 @@ static bool repair(struct raw_buffer *buffer, const uint8_t **data, size_t *byte
 	return true;
 }
 
+/* A frame whose chunk is arranged. Returns the bytes that came out: all, or none. */
+static size_t inflate_columns(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
+{
+	static _Thread_local struct {
+		struct wire_columns columns;
+		uint8_t *data;
+		size_t room;
+	} work;
+	size_t n = wire_columns_bound(out_size);
+
+	if (!vec_reserve(&work.data, &work.room, 0, n))
+		return 0;
+	n = inflate_frame(in, in_size, work.data, n);
+	return wire_columns_unpack(&work.columns, work.data, n, out, out_size) ? out_size : 0;
+}
+
 static bool unpack(struct raw_file *f, uint32_t i, const struct raw_block *b,
 		   struct raw_buffer *buffer, bool count, const uint8_t **data, size_t *bytes)
 {
@@ -309,7 +328,8 @@ static bool unpack(struct raw_file *f, uint32_t i, const struct raw_block *b,
 #endif
 	if (!vec_reserve(&buffer->data, &buffer->size, 0, b->raw ? b->raw : 1))
 		return refuse(f, i, count, "not enough memory");
-	*bytes = inflate_frame(*data, *bytes, buffer->data, b->raw);
+	*bytes = b->flags & RAW_COLUMNS ? inflate_columns(*data, *bytes, buffer->data, b->raw)
+					: inflate_frame(*data, *bytes, buffer->data, b->raw);
 	*data = buffer->data;
 	return true;
 }

@@ -22,6 +22,7 @@ MEMORY = {"device": ("DEVICE", "BUFFER"), "managed": ("MANAGED", "BUFFER"),
 NAMES = {("unsigned", 4): "unsigned int", ("size", 4): "unsigned int", ("size", 8): "size_t",
          ("pointer", 8): "void *", ("handle", 8): "CUstream"}  # types of members
 FIELDS_MAX = 40
+CONFIG_BYTES = 56  # of the configuration of a launch, in both APIs
 
 
 class ModelError(Exception):
@@ -151,6 +152,14 @@ def add_sets(packed, models, sets):
         packed.add_set(name, name, list(sets[name].items()))
 
 
+def way_of(kind, size, how, inner):
+    """How the encoder takes the value (src/wire/place.h); it reads eight bytes, whatever the size."""
+    if how == "AFTER" or kind == "string" or (how == "INSIDE" and inner + 8 > CONFIG_BYTES):
+        return "WIRE_OTHER"
+    way = "WIRE_ADDRESS" if kind in ("pointer", "handle") else "WIRE_NUMBER"
+    return f"WIRE_INSIDE | {way}" if how == "INSIDE" else way
+
+
 def emit_domain(m, packed):
     d, places, firsts, numbers, roles = m.name, [], [], [], []
     for i, f in enumerate(m.functions):
@@ -158,7 +167,8 @@ def emit_domain(m, packed):
         firsts.append(f"\t{len(places)}, /* {f['op']} */")
         fields = [packed.field(name, ctype, values, kind, None, size, f"KYMO_FIELD_{flags}")
                   for name, ctype, kind, size, values, flags, *_ in rows]
-        places += [f"\t{{{at}, {inner}, KYMO_KIND_{KINDS[kind]}, {size}, CUDA_{how}}},"
+        places += [f"\t{{{{{at}, {inner}, {size}, {way_of(kind, size, how, inner)}}}, "
+                   f"KYMO_KIND_{KINDS[kind]}, CUDA_{how}}},"
                    for _, _, kind, size, _, _, how, at, inner in rows]
         status = m.about["status"] if m.has_status(f) else None
         packed.add_op(f["op"], fields or None, m.flags(f), status)

@@ -22,25 +22,62 @@
 
 #define TRIAL 256u /* launches after which it shows what of the driver the program uses itself */
 
-static uint16_t *ops_of[CUDA_APIS]; /* by CUPTI's number, plus one; 0: none */
+/* What is looked at of a function when it is called, in one place. */
+struct function {
+	struct cap_op *cap; /* NULL: not in the model */
+	const struct cuda_place *places;
+	uint16_t op;
+	uint16_t flags; /* KYMO_OP_* */
+	uint8_t fields;
+	uint8_t role; /* enum cuda_role_kind */
+	bool status;
+};
+
+static struct functions {
+	struct function *list; /* by CUPTI's number */
+	uint32_t count;
+} functions[CUDA_APIS];
+
+static void function_init(struct function *x, const struct cuda_model *m, uint32_t op)
+{
+	const kymo_op_desc_t *desc = &m->desc->ops[op];
+
+	*x = (struct function){.cap = &m->caps[op],
+			       .places = cuda_places(m, op),
+			       .op = (uint16_t)op,
+			       .flags = desc->flags,
+			       .fields = (uint8_t)desc->field_count,
+			       .role = m->roles[op].role,
+			       .status = desc->status_set != NULL};
+}
 
 void cuda_calls_init(void)
 {
 	for (int api = 0; api < CUDA_APIS; api++) {
 		const struct cuda_model *m = &cuda_models[api];
+		struct function *list = calloc(m->last_cbid + 1, sizeof(*list));
 
-		ops_of[api] = calloc(m->last_cbid + 1, sizeof(uint16_t));
-		for (uint32_t op = 0; ops_of[api] && op < m->desc->op_count; op++)
-			ops_of[api][m->cbids[op]] = (uint16_t)(op + 1);
+		for (uint32_t op = 0; list && op < m->desc->op_count; op++)
+			function_init(&list[m->cbids[op]], m, op);
+		functions[api] = (struct functions){list, list ? m->last_cbid + 1 : 0};
 	}
+}
+
+static inline const struct function *function_of(enum cuda_api api, uint32_t cbid)
+{
+	const struct functions *all = &functions[api];
+
+	if (cap_unlikely(cbid >= all->count || !all->list[cbid].cap))
+		return NULL;
+	return &all->list[cbid];
 }
 
 bool cuda_op_of(enum cuda_api api, uint32_t cbid, uint32_t *op)
 {
-	if (!ops_of[api] || cbid > cuda_models[api].last_cbid || !ops_of[api][cbid])
-		return false;
-	*op = ops_of[api][cbid] - 1u;
-	return true;
+	const struct function *x = function_of(api, cbid);
+
+	*op = x ? x->op : 0;
+	return x != NULL;
 }
 
 static bool is_ours(const struct cap_op *op)
@@ -57,7 +94,7 @@ static bool is_ours(const struct cap_op *op)
 /* False: there is none. `after`: the call is over and succeeded. */
 static bool value_of(const char *params, const struct cuda_place *p, bool after, uint64_t *value)
 {
-	const char *at = params + p->offset;
+	const char *at = params + p->in.at;
 
 	*value = 0;
 	if (p->how == CUDA_AFTER && !after)
@@ -68,85 +105,78 @@ static bool value_of(const char *params, const struct cuda_place *p, bool after,
 		memcpy(&target, at, sizeof(target));
 		if (!target)
 			return false;
-		at = (const char *)target + p->inner;
+		at = (const char *)target + p->in.behind;
 	}
-	*value = wire_load(at, p->size, p->kind == KYMO_KIND_SIGNED);
+	*value = wire_load(at, p->in.size, p->kind == KYMO_KIND_SIGNED);
 	return true;
 }
 
 /*
- * A value that lies in the structure of arguments itself. That is on the caller's stack, so that what
- * follows a narrow one may be read with it, which is quicker than to look how wide it is.
+ * A value that lies in the structure of arguments itself is read as eight bytes: that is on the caller's
+ * stack, so that what follows a narrow one may be read with it, which is quicker than to look how wide it is.
  */
-static inline uint64_t plain_value(const char *at, const struct cuda_place *p)
-{
-	const unsigned above = 64u - 8u * p->size;
-	uint64_t v;
-
-	memcpy(&v, at, sizeof(v));
-	return v << above >> above;
-}
-
 bool cuda_argument(const void *params, const struct cuda_place *p, uint64_t *value)
 {
 	if (cap_unlikely(p->how != CUDA_PLAIN))
 		return value_of(params, p, false, value);
-	*value = plain_value((const char *)params + p->offset, p);
+	*value = wire_word(params, &p->in);
 	return true;
 }
 
-static inline bool is_address(const struct cuda_place *p)
-{
-	return p->kind == KYMO_KIND_POINTER || p->kind == KYMO_KIND_HANDLE;
-}
+/* Of one call. */
+struct given {
+	const void *params;
+	const struct cuda_place *places;
+	bool ok, full;
+};
 
-static void field(struct wire_enc *e, unsigned i, const struct cuda_place *p, const char *params,
-		  bool ok, bool full)
+static __attribute__((noinline)) struct wire_stop
+other_field(uint8_t *p, uint8_t *limit, uint64_t base, unsigned i, const void *data)
 {
+	const struct given *g = data;
+	const struct cuda_place *x = &g->places[i];
 	uint64_t value;
 
-	if (cap_likely(p->how == CUDA_PLAIN && p->kind != KYMO_KIND_STRING)) {
-		value = plain_value(params + p->offset, p);
-		if (is_address(p))
-			wire_pointer(e, i, (const void *)(uintptr_t)value);
-		else
-			wire_unsigned(e, i,
-				      value); /* signed ones are stored as their low bytes, too */
-	} else if (value_of(params, p, ok, &value)) {
-		wire_value(e, i, p->kind, p->size, value, full ? STRING_CAP : 0);
-	}
+	if (!value_of(g->params, x, g->ok, &value))
+		return (struct wire_stop){p, 0};
+	return wire_put_found(p, limit, base, &x->in, x->kind, value, g->full ? STRING_CAP : 0);
 }
 
-static void record(struct cap_frame *f, const kymo_op_desc_t *desc, const struct cuda_place *places,
-		   const void *params)
+/* `t`: as cap_leave_straight() returned it, of a call that took the straight path. */
+static inline __attribute__((always_inline)) void record(struct cap_thread *t, struct cap_frame *f,
+							 const struct function *x,
+							 const void *params, const bool straight)
 {
-	const unsigned level = cap_args(f);
-	const bool ok = !f->has_status;
+	const unsigned level = straight ? cap_args_straight(f) : cap_args(f);
+	const struct given g = {params, x->places, !f->has_status, level > 1};
 	struct wire_enc e;
 
-	if (level == 0) {
+	if (cap_unlikely(level == 0)) {
 		cap_record_bare(f);
 		return;
 	}
-	if (!cap_record(f, &e, desc->field_count))
+	if (!(straight ? cap_record_straight(t, f, &e, x->fields)
+		       : cap_record_slow(f, &e, x->fields)))
 		return;
-	for (unsigned i = 0; params && i < desc->field_count; i++)
-		field(&e, i, &places[i], params, ok, level > 1);
-	cap_commit(f, &e);
+	wire_put_places(&e, params ? x->fields : 0, params, &x->places->in, sizeof(*x->places),
+			other_field, &g);
+	if (straight)
+		cap_commit_straight(t, &e);
+	else
+		cap_commit(f, &e);
 }
 
-static __attribute__((noinline, cold)) void tools(struct cap_frame *f, const kymo_op_desc_t *desc,
-						  const struct cuda_place *places,
+static __attribute__((noinline, cold)) void tools(struct cap_frame *f, const struct function *x,
 						  const void *params, enum cap_phase phase)
 {
 	const bool ok = phase == CAP_EXIT && !f->has_status;
 	kymo_table_args_t args;
 
-	args.size = offsetof(kymo_table_args_t, value) + desc->field_count * sizeof(uint64_t);
-	for (unsigned i = 0; i < desc->field_count; i++) {
+	args.size = offsetof(kymo_table_args_t, value) + x->fields * sizeof(uint64_t);
+	for (unsigned i = 0; i < x->fields; i++) {
 		args.value[i] = 0;
 		if (params)
-			value_of(params, &places[i], ok, &args.value[i]);
+			value_of(params, &x->places[i], ok, &args.value[i]);
 	}
 	cap_callbacks(f, &args, phase);
 }
@@ -270,80 +300,109 @@ static bool inner_launch(uint32_t op)
 	return false;
 }
 
-static void enter(const struct cuda_model *m, uint32_t op, const struct cupti_callback *data,
-		  const void *sp)
+static __attribute__((noinline)) void enter(enum cuda_api api, const struct function *x,
+					    const struct cupti_callback *data, const void *sp)
 {
-	const kymo_op_desc_t *desc = &m->desc->ops[op];
+	const bool submits = x->flags & KYMO_OP_SUBMITS;
 	struct cap_frame *f;
 
-	if (m->roles[op].role == CUDA_ROLE_LAUNCH && m == &cuda_models[CUDA_DRIVER] &&
-	    !atomic_load_explicit(&cuda_inner_launches, memory_order_relaxed) && inner_launch(op)) {
+	if (x->role == CUDA_ROLE_LAUNCH && api == CUDA_DRIVER &&
+	    !atomic_load_explicit(&cuda_inner_launches, memory_order_relaxed) &&
+	    inner_launch(x->op)) {
 		*data->data = 0;
 		return;
 	}
-	if (desc->flags & KYMO_OP_SUBMITS)
+	if (submits)
 		cuda_submission_expect(data->correlation);
 	keep_outer(sp);
-	f = cap_enter_at(&m->caps[op], NULL, sp);
+	f = cap_enter_at(x->cap, NULL, sp);
 	*data->data = (uintptr_t)f;
 	if (!f)
 		return;
 	if (cap_unlikely(f->callbacks))
-		tools(f, desc, cuda_places(m, op), data->params, CAP_ENTER);
-	if (desc->flags & KYMO_OP_SUBMITS) /* tools have said their external ids */
-		submit(m, op, f, data);
+		tools(f, x, data->params, CAP_ENTER);
+	if (submits) /* tools have said their external ids */
+		submit(&cuda_models[api], x->op, f, data);
 }
 
 /* The frame that the entry left, if it is one that is open on this thread. */
-static struct cap_frame *frame_of(const struct cap_op *op, uint64_t word)
+static inline struct cap_frame *frame_of(const struct cap_op *op, uint64_t word)
 {
 	struct cap_thread *t = cap_thread_current;
-	uintptr_t at = (uintptr_t)word;
+	struct cap_frame *f = (struct cap_frame *)(uintptr_t)word;
+	uintptr_t at;
 
-	if (!t || t->magic != CAP_THREAD_MAGIC || at < (uintptr_t)t->frames ||
-	    at >= (uintptr_t)&t->frames[t->depth] ||
-	    (at - (uintptr_t)t->frames) % sizeof(struct cap_frame))
+	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC))
 		return NULL;
-	return ((struct cap_frame *)at)->op == op ? (struct cap_frame *)at : NULL;
+	at = (uintptr_t)word - (uintptr_t)t->frames;
+	if (at % sizeof(struct cap_frame) ||
+	    at / sizeof(struct cap_frame) >= atomic_load_explicit(&t->depth, memory_order_relaxed))
+		return NULL;
+	return f->op == op ? f : NULL;
 }
 
-static void leave(const struct cuda_model *m, uint32_t op, const struct cupti_callback *data)
+/* The same for both paths: `straight` is a constant. */
+static inline __attribute__((always_inline)) void end(enum cuda_api api, const struct function *x,
+						      struct cap_frame *f,
+						      const struct cupti_callback *data,
+						      const bool straight)
 {
-	const kymo_op_desc_t *desc = &m->desc->ops[op];
-	struct cap_frame *f = frame_of(&m->caps[op], *data->data);
+	struct cap_thread *t = NULL;
 
-	if (!f)
-		return;
-	cap_leave(f);
-	if (desc->status_set && data->result) {
+	if (straight)
+		t = cap_leave_straight(f);
+	else
+		cap_leave(f);
+	if (x->status && data->result) {
 		int32_t status;
 
 		memcpy(&status, data->result, sizeof(status));
 		cap_status(f, status, 0);
-		if (cap_unlikely(status != 0 && (desc->flags & KYMO_OP_SUBMITS)))
+		if (cap_unlikely(status != 0 && (x->flags & KYMO_OP_SUBMITS)))
 			cuda_submission_failed(data->correlation);
 	}
-	if ((desc->flags & KYMO_OP_SUBMITS) && !f->has_status)
-		cuda_flight_put(m == &cuda_models[CUDA_DRIVER] ? CUDA_DRIVER : CUDA_RUNTIME, op, f,
-				data);
-	if (cap_unlikely(f->callbacks))
-		tools(f, desc, cuda_places(m, op), data->params, CAP_EXIT);
-	if (cap_likely(f->buffers))
-		record(f, desc, cuda_places(m, op), data->params);
-	if (cap_unlikely(m->roles[op].role != CUDA_ROLE_NONE &&
-			 m->roles[op].role != CUDA_ROLE_LAUNCH))
-		effects(&m->roles[op], f, data);
-	cap_done(f);
+	if ((x->flags & KYMO_OP_SUBMITS) && !f->has_status)
+		cuda_flight_put(api, x->op, f, data);
+	if (!straight && cap_unlikely(f->callbacks))
+		tools(f, x, data->params, CAP_EXIT);
+	if (straight ? t != NULL : f->buffers != 0)
+		record(t, f, x, data->params, straight);
+	if (cap_unlikely(x->role != CUDA_ROLE_NONE && x->role != CUDA_ROLE_LAUNCH))
+		effects(&cuda_models[api].roles[x->op], f, data);
+	if (straight && cap_likely(t != NULL))
+		cap_done_straight(t, f);
+	else
+		cap_done(f);
+}
+
+static __attribute__((noinline)) void leave_any(enum cuda_api api, const struct function *x,
+						struct cap_frame *f,
+						const struct cupti_callback *data)
+{
+	end(api, x, f, data, false);
+}
+
+static __attribute__((noinline)) void leave(enum cuda_api api, const struct function *x,
+					    const struct cupti_callback *data)
+{
+	struct cap_frame *f = frame_of(x->cap, *data->data);
+
+	if (cap_unlikely(!f))
+		return;
+	if (cap_likely(f->plan & CAP_PLAN_STRAIGHT))
+		end(api, x, f, data, true);
+	else
+		leave_any(api, x, f, data);
 }
 
 void cuda_call(enum cuda_api api, uint32_t cbid, const struct cupti_callback *data, const void *sp)
 {
-	uint32_t op;
+	const struct function *x = function_of(api, cbid);
 
-	if (!cuda_op_of(api, cbid, &op))
+	if (cap_unlikely(!x))
 		return;
 	if (data->site == CUPTI_ENTER)
-		enter(&cuda_models[api], op, data, sp);
+		enter(api, x, data, sp);
 	else
-		leave(&cuda_models[api], op, data);
+		leave(api, x, data);
 }

@@ -83,21 +83,27 @@ static void range_call(int domain, uint32_t cbid, const struct cupti_callback *d
 {
 	uint32_t op;
 
-	if (cap_unlikely(atomic_load_explicit(&cuda_range_active, memory_order_relaxed)) &&
-	    domain == CUPTI_DRIVER && (data->site == CUPTI_ENTER) == enter &&
+	if (domain == CUPTI_DRIVER && (data->site == CUPTI_ENTER) == enter &&
 	    cuda_op_of(CUDA_DRIVER, cbid, &op))
 		cuda_range_call(cuda_range_role(op), enter, data);
 }
 
+static inline bool range_active(void)
+{
+	return atomic_load_explicit(&cuda_range_active, memory_order_relaxed);
+}
+
 static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 {
-	int saved = errno;
+	int *const error = &errno, saved = *error;
 
-	if (domain == CUPTI_DRIVER || domain == CUPTI_RUNTIME) {
-		range_call(domain, cbid, data, false);
+	if (cap_likely(domain == CUPTI_DRIVER || domain == CUPTI_RUNTIME)) {
+		if (cap_unlikely(range_active()))
+			range_call(domain, cbid, data, false);
 		cuda_call(domain == CUPTI_DRIVER ? CUDA_DRIVER : CUDA_RUNTIME, cbid, data,
 			  cap_sp());
-		range_call(domain, cbid, data, true);
+		if (cap_unlikely(range_active()))
+			range_call(domain, cbid, data, true);
 		if (cap_unlikely(atomic_load_explicit(&state, memory_order_relaxed) == CLOSED))
 			flush_late(domain, cbid, data);
 	} else if (domain == CUPTI_RESOURCE) {
@@ -105,7 +111,7 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 	} else if (domain == CUPTI_STATE) {
 		trouble(data);
 	}
-	errno = saved;
+	*error = saved;
 }
 
 /* ---- what is wanted ---- */
@@ -297,11 +303,15 @@ void cuda_driver_used(uint32_t op)
 
 void cuda_driver_suspected(void)
 {
+	static _Atomic bool all;
 	const struct cuda_model *m = &cuda_models[CUDA_DRIVER];
 
+	if (atomic_load_explicit(&all, memory_order_relaxed))
+		return;
 	for (uint32_t op = 0; op < m->desc->op_count; op++)
 		if (m->roles[op].role == CUDA_ROLE_LAUNCH)
 			cuda_driver_used(op);
+	atomic_store(&all, true); /* none becomes unused again */
 }
 
 void cuda_driver_trial_over(void)

@@ -115,8 +115,8 @@ static uint8_t copy_op(const char *name)
 
 static bool lies_there(const struct cuda_place *p, uint16_t *at)
 {
-	*at = p->offset;
-	return p->how == CUDA_PLAIN && p->size == 8;
+	*at = p->in.at;
+	return p->how == CUDA_PLAIN && p->in.size == 8;
 }
 
 static void way_find(struct way *w, const kymo_op_desc_t *d, const struct cuda_place *places,

@@ -5,22 +5,21 @@
 
 #include "core/activity/activity.h"
 #include "core/capture.h"
+#include "wire/place.h"
 
 enum cuda_api { CUDA_DRIVER, CUDA_RUNTIME, CUDA_APIS };
 
 /* Where a recorded value lies in the structure of a call's arguments. */
 enum cuda_how {
 	CUDA_PLAIN,  /* in it */
-	CUDA_INSIDE, /* `inner` bytes into what a pointer in it points to; null: absent */
+	CUDA_INSIDE, /* `behind` bytes into what a pointer in it points to; null: absent */
 	CUDA_AFTER   /* what a pointer in it points to, after a call that succeeded */
 };
 
 struct cuda_place {
-	uint16_t offset;
-	uint16_t inner;
+	struct wire_place in;
 	uint8_t kind; /* kymo_kind_t */
-	uint8_t size;
-	uint8_t how; /* enum cuda_how */
+	uint8_t how;  /* enum cuda_how */
 };
 
 /* What a call does besides being a call. */

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "capture/cuda/backend.h"
+#include "core/activity/ordinary.h"
 
 #define ORIGINS (1u << 18) /* submissions under way; 16 MiB of address space, touched as needed */
 
@@ -189,6 +190,39 @@ void cuda_submission_expect(uint32_t correlation)
 	__builtin_prefetch(&slots[correlation % ORIGINS], 1);
 }
 
+/* Buffers that want copies of each kind; false: they differ, or tools have more to do with them. */
+static bool copies_alike(uint64_t *buffers)
+{
+	static const uint8_t others[] = {COPY_OP_WRITE, COPY_OP_COPY, COPY_OP_FILL};
+	const struct cap_op *op = &core_copy_ops[COPY_OP_READ];
+	uint64_t differ = 0;
+	bool asked = atomic_load_explicit(&op->callbacks, memory_order_relaxed);
+
+	*buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
+	for (unsigned i = 0; i < sizeof(others); i++) {
+		op = &core_copy_ops[others[i]];
+		differ |= *buffers ^ atomic_load_explicit(&op->buffers, memory_order_acquire);
+		asked |= atomic_load_explicit(&op->callbacks, memory_order_relaxed) != NULL;
+	}
+	return !differ && !asked;
+}
+
+/* What all that a call may submit has in common is taken once. False: nothing was done. */
+static bool put_ordinary(struct slot *s, uint32_t correlation, const struct cap_frame *call,
+			 bool launch)
+{
+	struct cap_submission o;
+	uint64_t copies = 0;
+
+	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL) ||
+	    cap_unlikely(
+		    !cap_submission_ordinary(&o, call, &core_dispatch_ops[DISPATCH_OP_LAUNCH])) ||
+	    (!launch && cap_unlikely(!copies_alike(&copies))))
+		return false;
+	write_slot(s, correlation, call->start, &o, copies);
+	return true;
+}
+
 void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, bool launch,
 			 const struct cap_subject *subject)
 {
@@ -197,7 +231,8 @@ void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, boo
 	struct cap_submission o[CUDA_WORKS];
 	struct kept *old = NULL;
 
-	if (kept_by(s, correlation, call->id))
+	if (cap_likely(put_ordinary(s, correlation, call, launch)) ||
+	    kept_by(s, correlation, call->id))
 		return;
 	for (unsigned i = 0; i < works; i++)
 		cap_submission_take(&o[i], call, op_of((enum cuda_work)i), subject);

@@ -177,6 +177,33 @@ static void record_bare(struct cap_thread *t, struct cap_frame *f, bool unwound)
 		record_bare_in(t, f, (unsigned)__builtin_ctzll(left), unwound);
 }
 
+/* Of a call that took the straight path. */
+static __attribute__((noinline)) void record_bare_straight(struct cap_thread *t,
+							   const struct cap_frame *f)
+{
+	unsigned buffer = f->plan & CAP_PLAN_BUFFER;
+	struct wire_ring *r = cap_ring(t, 1ull << buffer);
+	struct wire_event v = {
+		.id = f->id,
+		.parent = f->parent,
+		.start = f->start,
+		.end = f->end,
+		.external = atomic_load_explicit(&t->external[buffer], memory_order_relaxed),
+		.scope = f->scope,
+		.status = f->status,
+		.has_status = f->has_status,
+		.no_fields = true,
+		.op = f->op->wire,
+		.site = f->site,
+	};
+	struct wire_enc e;
+
+	if (!r)
+		return;
+	wire_begin(&e, r, &v, 0);
+	cap_commit_straight(t, &e);
+}
+
 void cap_record_bare(struct cap_frame *f)
 {
 	struct cap_thread *t = cap_thread_current;
@@ -185,6 +212,8 @@ void cap_record_bare(struct cap_frame *f)
 		return;
 	if (f->plan & CAP_PLAN_TALLY)
 		core_tally_call(t, &core_buffers[f->plan & CAP_PLAN_BUFFER], f);
+	else if (f->plan & CAP_PLAN_STRAIGHT)
+		record_bare_straight(t, f);
 	else
 		record_bare(t, f, false);
 }

@@ -7,7 +7,7 @@
 
 #define STRING_CAP 256u
 
-static const char *pointer_at(const char *at)
+static inline const char *pointer_at(const char *at)
 {
 	void *pointer;
 
@@ -15,42 +15,31 @@ static const char *pointer_at(const char *at)
 	return pointer;
 }
 
-static const void *place_of(const struct table_call *c, const struct table_field *f)
+static inline const void *place_of(const struct table_call *c, const struct table_field *f)
 {
-	const char *at = NULL;
+	const char *at = (const char *)c + f->in.at;
 
-	switch ((enum table_place)f->place) {
-	case TABLE_GP:
-		at = (const char *)&c->gp[f->index];
-		break;
-	case TABLE_FP:
-		at = (const char *)c->fp[f->index];
-		break;
-	case TABLE_STACK:
-		at = (const char *)&c->stack[f->index];
-		break;
-	case TABLE_RESULT:
-		at = (const char *)c->result;
-		break;
-	case TABLE_FP_RESULT:
-		at = (const char *)c->fp_result[0];
-		break;
-	}
-	if (f->indirect)
-		at = pointer_at(at);
-	at += f->offset;
-	if (f->deref)
-		at = pointer_at(at);
-	return at && f->deref ? at + f->behind : at;
+	if (cap_unlikely(f->indirect))
+		at = pointer_at(at) + f->offset;
+	if (!f->deref)
+		return at;
+	at = pointer_at(at);
+	return at ? at + f->behind : NULL;
 }
 
-bool table_value(const struct table_call *call, const struct table_field *field, bool ok,
-		 uint64_t *value)
+static inline __attribute__((always_inline)) bool
+find(const struct table_call *call, const struct table_field *field, bool ok, uint64_t *value)
 {
 	const void *at = field->out && !ok ? NULL : place_of(call, field);
 
 	*value = at ? wire_load(at, field->size, field->kind == KYMO_KIND_SIGNED) : 0;
 	return at != NULL;
+}
+
+bool table_value(const struct table_call *call, const struct table_field *field, bool ok,
+		 uint64_t *value)
+{
+	return find(call, field, ok, value);
 }
 
 static __attribute__((noinline, cold)) void callbacks(const struct table_call *c,
@@ -69,59 +58,111 @@ static __attribute__((noinline, cold)) void callbacks(const struct table_call *c
 	cap_callbacks(c->frame, &args, phase);
 }
 
-void table_enter(struct table_call *call)
+static __attribute__((noinline)) void enter_any(struct table_call *call, const void *sp)
 {
-	struct cap_frame *f = cap_enter(call->slot->cap, call->caller);
+	struct cap_frame *f = cap_enter_slow(call->slot->cap, call->caller, sp);
 
 	call->frame = f;
 	if (f && cap_unlikely(f->callbacks))
 		callbacks(call, CAP_ENTER);
 }
 
-static inline void encode(struct wire_enc *e, unsigned i, const struct table_field *f, uint64_t v,
-			  bool full)
+void table_enter(struct table_call *call)
 {
-	wire_value(e, i, f->kind, f->size, v, full ? STRING_CAP : 0);
+	struct cap_op *op = call->slot->cap;
+
+	kymo_assert((const char *)call + TABLE_STACK_AT == (const char *)call->stack);
+	call->frame = cap_enter_straight(op, call->caller, cap_sp());
+	if (cap_unlikely(!call->frame && !cap_passes(op)))
+		enter_any(call, cap_sp());
 }
 
-static void record(const struct table_call *c)
+/* Of one call. */
+struct given {
+	const struct table_call *call;
+	const struct table_field *fields;
+	bool ok, full;
+};
+
+/* What does not lie in the wrapper's frame itself. */
+static __attribute__((noinline)) struct wire_stop
+other_field(uint8_t *p, uint8_t *limit, uint64_t base, unsigned i, const void *data)
 {
-	const struct table_op *op = c->slot->op;
-	struct cap_frame *f = c->frame;
-	const unsigned level = cap_args(f);
-	const bool ok = !f->has_status;
-	struct wire_enc e;
+	const struct given *g = data;
+	const struct table_field *f = &g->fields[i];
 	uint64_t value;
 
-	if (level == 0) {
+	if (!find(g->call, f, g->ok, &value))
+		return (struct wire_stop){p, 0};
+	return wire_put_found(p, limit, base, &f->in, f->kind, value, g->full ? STRING_CAP : 0);
+}
+
+/* `t`: as cap_leave_straight() returned it, of a call that took the straight path, which is a constant. */
+static inline __attribute__((always_inline)) void
+record(struct cap_thread *t, const struct table_call *c, struct cap_frame *f, const bool straight)
+{
+	const struct table_op *op = c->slot->op;
+	const unsigned level = straight ? cap_args_straight(f) : cap_args(f);
+	const struct given g = {c, op->fields, !f->has_status, level > 1};
+	struct wire_enc e;
+
+	if (cap_unlikely(level == 0)) {
 		cap_record_bare(f);
 		return;
 	}
-	if (!cap_record(f, &e, op->field_count))
+	if (!(straight ? cap_record_straight(t, f, &e, op->field_count)
+		       : cap_record_slow(f, &e, op->field_count)))
 		return;
-	for (unsigned i = 0; i < op->field_count; i++)
-		if (table_value(c, &op->fields[i], ok, &value))
-			encode(&e, i, &op->fields[i], value, level > 1);
-	cap_commit(f, &e);
+	wire_put_places(&e, op->field_count, c, &op->fields->in, sizeof(*op->fields), other_field,
+			&g);
+	if (straight)
+		cap_commit_straight(t, &e);
+	else
+		cap_commit(f, &e);
 }
 
-void table_leave(struct table_call *call)
+static __attribute__((noinline)) void leave_any(struct table_call *call)
 {
 	const struct table_op *op = call->slot->op;
 	struct cap_frame *f = call->frame;
 
-	if (!f)
-		return;
 	cap_leave(f);
 	if (op->status)
 		cap_status(f, (int32_t)call->result[0], op->status_ok);
 	if (cap_unlikely(f->callbacks))
 		callbacks(call, CAP_EXIT);
 	if (cap_likely(f->buffers))
-		record(call);
+		record(NULL, call, f, false);
 	if (op->after)
 		op->after(call);
 	cap_done(f);
+}
+
+void table_leave(struct table_call *call)
+{
+	const struct table_op *op = call->slot->op;
+	struct cap_frame *f = call->frame;
+	struct cap_thread *t;
+
+	if (cap_unlikely(!f))
+		return;
+	if (cap_unlikely(!(f->plan & CAP_PLAN_STRAIGHT))) {
+		leave_any(call);
+		return;
+	}
+	t = cap_leave_straight(f);
+	if (op->status)
+		cap_status(f, (int32_t)call->result[0], op->status_ok);
+	if (cap_likely(t != NULL))
+		record(t, call, f, true);
+	else if (f->buffers)
+		cap_record_bare(f);
+	if (op->after)
+		op->after(call);
+	if (cap_likely(t != NULL))
+		cap_done_straight(t, f);
+	else
+		cap_done(f);
 }
 
 /* The words that callbacks were given, as the record has them. */
@@ -131,5 +172,6 @@ void table_encode(const struct table_op *op, const void *args, bool ok, struct w
 
 	for (unsigned i = 0; i < op->field_count; i++)
 		if (ok || !op->fields[i].after)
-			encode(e, i, &op->fields[i], a->value[i], true);
+			wire_value(e, i, op->fields[i].kind, op->fields[i].size, a->value[i],
+				   STRING_CAP);
 }

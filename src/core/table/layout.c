@@ -85,6 +85,34 @@ static bool is_argument(const kymo_field_t *f)
 	return !(f->flags & (KYMO_FIELD_RESULT | KYMO_FIELD_DEREF));
 }
 
+/* From the wrapper's frame on. */
+static size_t place_in_frame(const struct table_field *f)
+{
+	switch ((enum table_place)f->place) {
+	case TABLE_GP:
+		return offsetof(struct table_call, gp) + f->index * sizeof(uint64_t);
+	case TABLE_FP:
+		return offsetof(struct table_call, fp) + f->index * 2 * sizeof(uint64_t);
+	case TABLE_STACK:
+		return TABLE_STACK_AT + f->index * sizeof(uint64_t);
+	case TABLE_RESULT:
+		return offsetof(struct table_call, result);
+	case TABLE_FP_RESULT:
+		break;
+	}
+	return offsetof(struct table_call, fp_result);
+}
+
+static struct wire_place in_frame(const struct table_field *f)
+{
+	const size_t at = place_in_frame(f) + (f->indirect ? 0 : f->offset);
+
+	return (struct wire_place){.at = (uint16_t)at,
+				   .size = f->size,
+				   .way = f->deref || f->indirect ? WIRE_OTHER
+								  : wire_way_of(f->kind)};
+}
+
 static struct table_field field_of(const kymo_field_t *f)
 {
 	return (struct table_field){
@@ -205,5 +233,7 @@ bool table_layout(const kymo_op_desc_t *desc, const struct table_arg *args, unsi
 	op->status = desc->status_set != NULL;
 	op->status_ok = desc->status_ok;
 	op->described = others(desc, op);
+	for (unsigned i = 0; i < op->field_count; i++)
+		op->fields[i].in = in_frame(&op->fields[i]);
 	return op->described;
 }

@@ -15,6 +15,7 @@
 #include <kymo/register.h>
 
 #include "core/capture.h"
+#include "wire/place.h"
 
 #define TABLE_SLOTS 8192u /* entries of all tables at one time */
 
@@ -36,6 +37,8 @@ enum table_place {
 };
 
 struct table_field {
+	/* Where it is in the wrapper's frame, for what lies there itself: all that records of most calls look at. */
+	struct wire_place in;
 	uint8_t place;  /* enum table_place */
 	uint8_t index;  /* of the register, or word on the stack */
 	uint8_t offset; /* bytes from there */
@@ -167,16 +170,22 @@ struct table_slot {
 #if defined(__x86_64__)
 #define TABLE_GP_COUNT   6
 #define TABLE_THUNK_SIZE 16
+#define TABLE_STACK_AT   336
 #elif defined(__aarch64__)
 #define TABLE_GP_COUNT   8
 #define TABLE_THUNK_SIZE 32
+#define TABLE_STACK_AT   352
 #else
 #define TABLE_GP_COUNT   0 /* tables are not wrapped here: ERROR_UNSUPPORTED */
 #define TABLE_THUNK_SIZE 0
+#define TABLE_STACK_AT   0
 #endif
 #define TABLE_FP_COUNT 8
 
-/* The wrapper's frame: registers as they were at entry, then as the function left them. */
+/*
+ * The wrapper's frame: registers as they were at entry, then as the function left them. Arguments on the stack lie
+ * TABLE_STACK_AT bytes above it, what the wrapper itself needs between the two.
+ */
 struct table_call {
 	uint64_t gp[TABLE_GP_COUNT];
 	uint64_t fp[TABLE_FP_COUNT][2];

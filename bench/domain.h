@@ -23,6 +23,8 @@ BENCH_EXPORT bench_fn bench_traced(void);
 BENCH_EXPORT int bench_activity(void *handle, uint32_t index, size_t size, const void *value);
 /* A range of a thread, pushed and popped as by an annotation. */
 BENCH_EXPORT int bench_range(void *handle, uint32_t index, size_t size, const void *value);
+/* What tells of work of a device (published), a wait, memory, a message, a mark or a range; NULL: there is none such. */
+BENCH_EXPORT bench_fn bench_work(const char *what);
 
 enum bench_reader {
 	BENCH_DISCARD, /* a thread of this process throws chunks away */

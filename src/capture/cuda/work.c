@@ -4,6 +4,7 @@
  * zero or ends before it starts is marked as not timed instead of being passed on.
  */
 #include "capture/cuda/backend.h"
+#include "core/tally/count.h"
 
 /* Overheads that the program pays for being recorded; the others are its own or the driver's. */
 enum {
@@ -70,6 +71,16 @@ static void dispatch_encode(struct wire_enc *e, const struct cupti_kernel *k,
 	wire_unsigned(e, LAUNCH_GRAPH_NODE, k->graph_node);
 }
 
+static bool dispatch_count(const struct cupti_kernel *k, const struct cuda_submission *o,
+			   const struct times *t)
+{
+	const struct cap_counted c = cap_counted_kernel(
+		cuda_agent(k->device), cuda_queue(k->context, k->stream, k->device),
+		cuda_kernel(k->name), t->duration, t->queued_before, t->untimed != UNTIMED_NO);
+
+	return cap_count(&o->submission, &core_dispatch_ops[DISPATCH_OP_LAUNCH], &c);
+}
+
 static void kernel(const struct cupti_kernel *k)
 {
 	struct cap_op *op = &core_dispatch_ops[DISPATCH_OP_LAUNCH];
@@ -84,6 +95,8 @@ static void kernel(const struct cupti_kernel *k)
 	t = times_of(k->start, k->end, &o);
 	cuda_flight_over(k->correlation, o.start, k->end != 0 || !atomic_load(&cuda_taking_all));
 	count_untimed(&t);
+	if (cap_counts(&o.submission) && dispatch_count(k, &o, &t))
+		return;
 	if (cap_activity_begin(&f, &e, op, &o.submission, now, now, LAUNCH_FIELDS)) {
 		dispatch_encode(&e, k, &o, &t);
 		cap_activity_commit(&f, &e);
@@ -158,6 +171,24 @@ static void copy_encode(struct wire_enc *e, const struct copy *c, const struct c
 	wire_unsigned(e, COPY_COUNT, c->count);
 }
 
+static bool copy_count(const struct copy *c, const struct cuda_submission *o, const struct times *t)
+{
+	const struct cap_counted counted = {
+		.kind = WIRE_TALLY_COPY,
+		.untimed = t->untimed != UNTIMED_NO,
+		.key = {[WIRE_KEY_COPY_QUEUE] =
+				c->no_queue ? 0 : cuda_queue(c->context, c->stream, c->device),
+			[WIRE_KEY_COPY_SOURCE_AGENT] = c->source,
+			[WIRE_KEY_COPY_DESTINATION_AGENT] = c->destination,
+			[WIRE_KEY_COPY_KINDS] =
+				cap_counted_kinds(c->source_kind, c->destination_kind)},
+		.bytes = c->bytes,
+		.duration = t->duration,
+		.wait = t->queued_before};
+
+	return cap_count(&o->submission, &core_copy_ops[c->op], &counted);
+}
+
 static enum cuda_work work_of(unsigned op)
 {
 	return op == COPY_OP_READ    ? CUDA_WORK_READ
@@ -184,6 +215,8 @@ static void copy(const struct copy *c)
 	}
 	t = times_of(c->start, c->end, &o);
 	count_untimed(&t);
+	if (cap_counts(&o.submission) && copy_count(c, &o, &t))
+		return;
 	if (cap_activity_begin(&f, &e, op, &o.submission, now, now, COPY_FIELDS)) {
 		copy_encode(&e, c, &o, &t);
 		cap_activity_commit(&f, &e);

@@ -127,14 +127,13 @@ static void dispatch_write(const struct ocl_work *w, const struct times *t, enum
 	cap_activity_commit(&f, &e);
 }
 
-/* Where kernels are counted. Those without times are counted as such. */
+/* Where kernels are counted. */
 static bool count_complete(const struct ocl_work *w, const struct times *t, const struct fit *f)
 {
-	const struct cap_counted_kernel k = {w->agent, w->queue, w->kernel, f->duration,
-					     f->queued_before};
+	const struct cap_counted k = cap_counted_kernel(w->agent, w->queue, w->kernel, f->duration,
+							f->queued_before, !t->started);
 
-	return t->started && !((f->duration | f->queued_before) >> 63) &&
-	       cap_count_kernel(&w->submission, &k);
+	return cap_count(&w->submission, &core_dispatch_ops[DISPATCH_OP_KERNEL], &k);
 }
 
 /* The same of a kernel that is complete. */
@@ -147,7 +146,7 @@ OCL_HOT static inline void dispatch_write_complete(const struct ocl_work *w, con
 	if (cap_unlikely(!fits(w, &fit) ||
 			 !cap_activity_ordinary(&e, &core_dispatch_ops[0], &w->submission, now, now,
 						DISPATCH_FIELDS))) {
-		if (!count_complete(w, t, &fit))
+		if (!cap_counts(&w->submission) || !count_complete(w, t, &fit))
 			dispatch_write(w, t, UNTIMED_NO, now);
 		return;
 	}
@@ -158,12 +157,31 @@ OCL_HOT static inline void dispatch_write_complete(const struct ocl_work *w, con
 	cap_activity_end(&e);
 }
 
+static bool count_copy(const struct ocl_work *w, const struct times *t, enum untimed_reason why)
+{
+	const struct cap_counted c = {.kind = WIRE_TALLY_COPY,
+				      .error = t->status != 0,
+				      .untimed = why != UNTIMED_NO || !t->started,
+				      .key = {[WIRE_KEY_COPY_QUEUE] = w->queue,
+					      [WIRE_KEY_COPY_SOURCE_AGENT] = w->source,
+					      [WIRE_KEY_COPY_DESTINATION_AGENT] = w->destination,
+					      [WIRE_KEY_COPY_KINDS] = cap_counted_kinds(
+						      w->source_kind, w->destination_kind)},
+				      .bytes = w->bytes,
+				      .duration = t->ended - t->started,
+				      .wait = t->started - t->queued};
+
+	return cap_count(&w->submission, &core_copy_ops[w->op], &c);
+}
+
 OCL_HOT static void copy_write(const struct ocl_work *w, const struct times *t,
 			       enum untimed_reason why, uint64_t now)
 {
 	struct cap_frame f;
 	struct wire_enc e;
 
+	if (cap_counts(&w->submission) && count_copy(w, t, why))
+		return;
 	if (!cap_activity_begin(&f, &e, &core_copy_ops[w->op], &w->submission, now, now,
 				COPY_FIELDS))
 		return;

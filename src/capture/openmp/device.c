@@ -14,6 +14,7 @@
 #include "capture/openmp/openmp.h"
 #include "core/activity/activity.h"
 #include "core/activity/lifetime.h"
+#include "core/tally/count.h"
 
 #define DEVICES 64
 
@@ -198,32 +199,67 @@ static uint32_t kernel_of(const void *code)
 
 /* ---- records ---- */
 
+static bool count_dispatch(const struct cap_submission *o, const struct device *x, uint32_t kernel,
+			   bool timed, uint64_t duration)
+{
+	const struct cap_counted c =
+		cap_counted_kernel(agent_of(x), 0, kernel, duration, 0, !timed);
+
+	return cap_count(o, &core_dispatch_ops[DISPATCH_OP_KERNEL], &c);
+}
+
+static bool count_copy(const struct cap_submission *o, unsigned op, const struct device *source,
+		       const struct device *destination, bool timed, uint64_t bytes,
+		       uint64_t duration)
+{
+	const struct cap_counted c = {
+		.kind = WIRE_TALLY_COPY,
+		.untimed = !timed,
+		.key = {[WIRE_KEY_COPY_SOURCE_AGENT] = agent_of(source),
+			[WIRE_KEY_COPY_DESTINATION_AGENT] = agent_of(destination),
+			[WIRE_KEY_COPY_KINDS] = cap_counted_kinds(
+				source ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE,
+				destination ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE)},
+		.bytes = bytes,
+		.duration = duration};
+
+	return cap_count(o, &core_copy_ops[op], &c);
+}
+
 void omp_device_dispatch(int number, uint64_t correlation, const void *code, uint64_t teams,
 			 uint64_t begin, uint64_t end)
 {
 	const struct device *x = device_of(number);
 	bool timed = x && x->processor;
 	uint32_t kernel = cap_wants(CAP_ACTIVITY_DISPATCH) ? kernel_of(code) : 0;
-	uint64_t start = timed ? clock_at(begin) : 0;
+	uint64_t start = timed ? clock_at(begin) : 0, duration = timed ? omp_ns(end - begin) : 0;
+	struct cap_submission o;
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], NULL, end, end,
-				DISPATCH_FIELDS))
+	if (!cap_submission_take(&o, NULL, &core_dispatch_ops[DISPATCH_OP_KERNEL], NULL))
 		return;
+	if (!timed)
+		cap_count_untimed();
+	if (cap_counts(&o) && count_dispatch(&o, x, kernel, start != 0, duration))
+		return;
+	if (!cap_activity_begin(&f, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], &o, end, end,
+				DISPATCH_FIELDS)) {
+		cap_submission_end(&o);
+		return;
+	}
 	wire_unsigned(&e, DISPATCH_CORRELATION, correlation);
 	wire_unsigned(&e, DISPATCH_AGENT, agent_of(x));
 	wire_unsigned(&e, DISPATCH_KERNEL, kernel);
 	wire_unsigned(&e, DISPATCH_START, start);
-	wire_unsigned(&e, DISPATCH_DURATION, timed ? omp_ns(end - begin) : 0);
+	wire_unsigned(&e, DISPATCH_DURATION, duration);
 	wire_unsigned(&e, DISPATCH_DIMS, 1);
 	wire_unsigned(&e, DISPATCH_GLOBAL_X, teams);
 	wire_unsigned(&e, DISPATCH_LOCAL_X, teams ? 1 : 0);
 	wire_unsigned(&e, DISPATCH_UNTIMED, timed ? UNTIMED_NO : UNTIMED_NOT_REPORTED);
 	wire_unsigned(&e, DISPATCH_SUBMIT_TICK, begin);
 	cap_activity_commit(&f, &e);
-	if (!timed)
-		cap_count_untimed();
+	cap_submission_end(&o);
 }
 
 void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t correlation,
@@ -235,12 +271,21 @@ void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t cor
 		      : source && !destination ? COPY_OP_READ
 					       : COPY_OP_COPY;
 	bool timed = x && x->processor;
-	uint64_t start = timed ? clock_at(begin) : 0;
+	uint64_t start = timed ? clock_at(begin) : 0, duration = timed ? omp_ns(end - begin) : 0;
+	struct cap_submission o;
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, &core_copy_ops[op], NULL, end, end, COPY_FIELDS))
+	if (!cap_submission_take(&o, NULL, &core_copy_ops[op], NULL))
 		return;
+	if (!timed)
+		cap_count_untimed();
+	if (cap_counts(&o) && count_copy(&o, op, source, destination, start != 0, bytes, duration))
+		return;
+	if (!cap_activity_begin(&f, &e, &core_copy_ops[op], &o, end, end, COPY_FIELDS)) {
+		cap_submission_end(&o);
+		return;
+	}
 	wire_unsigned(&e, COPY_CORRELATION, correlation);
 	wire_unsigned(&e, COPY_SOURCE_AGENT, agent_of(source));
 	wire_unsigned(&e, COPY_DESTINATION_AGENT, agent_of(destination));
@@ -249,13 +294,12 @@ void omp_device_copy(int from, int to, uint64_t bytes, bool waited, uint64_t cor
 	wire_unsigned(&e, COPY_DESTINATION_KIND,
 		      destination ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE);
 	wire_unsigned(&e, COPY_START, start);
-	wire_unsigned(&e, COPY_DURATION, timed ? omp_ns(end - begin) : 0);
+	wire_unsigned(&e, COPY_DURATION, duration);
 	wire_unsigned(&e, COPY_BLOCKING, waited);
 	wire_unsigned(&e, COPY_UNTIMED, timed ? UNTIMED_NO : UNTIMED_NOT_REPORTED);
 	wire_unsigned(&e, COPY_SUBMIT_TICK, begin);
 	cap_activity_commit(&f, &e);
-	if (!timed)
-		cap_count_untimed();
+	cap_submission_end(&o);
 }
 
 /* For frees: OpenMP does not tell how much it frees. By address and device. */

@@ -8,6 +8,22 @@
 #include <string.h>
 
 #include "capture/rocm/work.h"
+#include "core/tally/count.h"
+
+static bool count_copy(const struct cap_submission *o, const struct rocm_copy *c)
+{
+	const struct cap_counted counted = {
+		.kind = WIRE_TALLY_COPY,
+		.untimed = true,
+		.key = {[WIRE_KEY_COPY_QUEUE] = c->queue,
+			[WIRE_KEY_COPY_SOURCE_AGENT] = c->source_agent,
+			[WIRE_KEY_COPY_DESTINATION_AGENT] = c->destination_agent,
+			[WIRE_KEY_COPY_KINDS] =
+				cap_counted_kinds(c->source_kind, c->destination_kind)},
+		.bytes = c->bytes};
+
+	return cap_count(o, &core_copy_ops[c->op], &counted);
+}
 
 void rocm_record_copy(const struct cap_frame *f, const struct rocm_copy *c)
 {
@@ -25,6 +41,8 @@ void rocm_record_copy(const struct cap_frame *f, const struct rocm_copy *c)
 	if (!cap_submission_take(&o, f, op, &subject))
 		return;
 	cap_count_untimed();
+	if (cap_counts(&o) && count_copy(&o, c))
+		return;
 	if (cap_activity_begin(&activity, &e, op, &o, now, now, COPY_FIELDS)) {
 		wire_unsigned(&e, COPY_CORRELATION, o.call);
 		wire_unsigned(&e, COPY_QUEUE, c->queue);
@@ -51,6 +69,13 @@ void rocm_record_copy(const struct cap_frame *f, const struct rocm_copy *c)
 	cap_submission_end(&o);
 }
 
+static bool count_launch(const struct cap_submission *o, const struct rocm_launch *l)
+{
+	const struct cap_counted c = cap_counted_kernel(l->agent, l->queue, l->kernel, 0, 0, true);
+
+	return cap_count(o, &core_dispatch_ops[DISPATCH_OP_LAUNCH], &c);
+}
+
 static uint64_t dimensions(const struct rocm_launch *l)
 {
 	if (l->global[2] > 1)
@@ -71,6 +96,8 @@ void rocm_record_launch(const struct cap_frame *f, const struct rocm_launch *l)
 	if (!cap_submission_take(&o, f, op, &subject))
 		return;
 	cap_count_untimed();
+	if (cap_counts(&o) && count_launch(&o, l))
+		return;
 	if (cap_activity_begin(&activity, &e, op, &o, now, now, LAUNCH_FIELDS)) {
 		wire_unsigned(&e, LAUNCH_CORRELATION, o.call);
 		wire_unsigned(&e, LAUNCH_AGENT, l->agent);

@@ -10,6 +10,7 @@
 
 #include "base/locks.h"
 #include "capture/ze/ze.h"
+#include "core/tally/count.h"
 
 #define LOOK 8u /* events seen unsignalled before a look ends */
 
@@ -58,6 +59,15 @@ static unsigned dimensions(const struct ze_command *c)
 	return c->groups[1] > 1 || c->group[1] > 1 ? 2 : 1;
 }
 
+static bool count_dispatch(const struct ze_work *w)
+{
+	const struct cap_counted c =
+		cap_counted_kernel(w->agent ? w->agent->id : 0, w->queue, w->command.kernel,
+				   w->duration, 0, w->untimed != UNTIMED_NO || !w->start);
+
+	return cap_count(&w->submission, &core_dispatch_ops[DISPATCH_OP_KERNEL], &c);
+}
+
 static void record_dispatch(const struct ze_work *w)
 {
 	const struct ze_command *c = &w->command;
@@ -65,6 +75,8 @@ static void record_dispatch(const struct ze_work *w)
 	struct cap_frame activity;
 	struct wire_enc e;
 
+	if (cap_counts(&w->submission) && count_dispatch(w))
+		return;
 	if (!cap_activity_begin(&activity, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL],
 				&w->submission, now, now, DISPATCH_FIELDS))
 		return;
@@ -89,6 +101,22 @@ static void record_dispatch(const struct ze_work *w)
 	cap_activity_commit(&activity, &e);
 }
 
+static bool count_copy(const struct ze_work *w)
+{
+	const struct ze_command *c = &w->command;
+	const struct cap_counted counted = {
+		.kind = WIRE_TALLY_COPY,
+		.untimed = w->untimed != UNTIMED_NO || !w->start,
+		.key = {[WIRE_KEY_COPY_QUEUE] = w->queue,
+			[WIRE_KEY_COPY_SOURCE_AGENT] = c->agents[0],
+			[WIRE_KEY_COPY_DESTINATION_AGENT] = c->agents[1],
+			[WIRE_KEY_COPY_KINDS] = cap_counted_kinds(c->kinds[0], c->kinds[1])},
+		.bytes = c->bytes,
+		.duration = w->duration};
+
+	return cap_count(&w->submission, &core_copy_ops[c->op], &counted);
+}
+
 static void record_copy(const struct ze_work *w)
 {
 	const struct ze_command *c = &w->command;
@@ -96,6 +124,8 @@ static void record_copy(const struct ze_work *w)
 	struct cap_frame activity;
 	struct wire_enc e;
 
+	if (cap_counts(&w->submission) && count_copy(w))
+		return;
 	if (!cap_activity_begin(&activity, &e, &core_copy_ops[c->op], &w->submission, now, now,
 				COPY_FIELDS))
 		return;

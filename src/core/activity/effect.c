@@ -2,6 +2,7 @@
 /* Records of what a call did at once, the same for every backend: memory, waits. */
 #include "core/activity/activity.h"
 #include "core/activity/ordinary.h"
+#include "core/tally/count.h"
 
 void cap_allocation_record(const struct cap_frame *f, uint64_t call, unsigned op,
 			   const struct cap_allocation *a)
@@ -14,6 +15,8 @@ void cap_allocation_record(const struct cap_frame *f, uint64_t call, unsigned op
 	struct wire_enc e;
 
 	if (!cap_submission_take(&o, f, &core_allocation_ops[op], &subject))
+		return;
+	if (cap_counts(&o) && cap_count_allocation(&o, op == ALLOCATION_OP_ALLOCATE, a))
 		return;
 	o.call = call ? call : o.call;
 	if (cap_activity_begin(&activity, &e, &core_allocation_ops[op], &o, now, now,
@@ -47,6 +50,16 @@ sync_fields(struct wire_enc *e, uint64_t call, uint32_t queue, uint32_t count, c
 	wire_pointer(e, SYNC_EVENT, event);
 }
 
+static bool sync_count(const struct cap_frame *f, const struct cap_submission *o, unsigned op,
+		       uint32_t queue)
+{
+	const struct cap_counted c = {.kind = WIRE_TALLY_SYNC,
+				      .key = {[WIRE_KEY_SYNC_QUEUE] = queue},
+				      .duration = host_waits(op) ? f->end - f->start : 0};
+
+	return cap_count(o, &core_sync_ops[op], &c);
+}
+
 /* Of a submission that was taken. */
 static void sync_write(const struct cap_frame *f, struct cap_submission *o, unsigned op,
 		       uint32_t queue, uint32_t count, const void *event)
@@ -69,12 +82,16 @@ void cap_sync_record(const struct cap_frame *f, uint64_t call, unsigned op, uint
 	struct cap_submission o;
 	struct wire_enc e;
 
-	if (cap_likely(cap_submission_ordinary(&o, f, &core_sync_ops[op])) &&
-	    cap_activity_ordinary(&e, &core_sync_ops[op], &o, host_waits(op) ? f->start : f->end,
-				  f->end, SYNC_FIELDS)) {
-		sync_fields(&e, call ? call : o.call, queue, count, event);
-		cap_activity_end(&e);
-		return;
+	if (cap_likely(cap_submission_ordinary(&o, f, &core_sync_ops[op]))) {
+		if (cap_likely(cap_activity_ordinary(&e, &core_sync_ops[op], &o,
+						     host_waits(op) ? f->start : f->end, f->end,
+						     SYNC_FIELDS))) {
+			sync_fields(&e, call ? call : o.call, queue, count, event);
+			cap_activity_end(&e);
+			return;
+		}
+		if (cap_counts(&o) && sync_count(f, &o, op, queue))
+			return;
 	}
 	if (!cap_submission_take(&o, f, &core_sync_ops[op], &subject))
 		return;

@@ -10,6 +10,7 @@
 #include "core/deliver/deliver.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
+#include "core/tally/tally.h"
 #include "core/tool/tool.h"
 #include "record/fields.h"
 
@@ -229,6 +230,15 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 		slot_update(d, &d->info->slots[i]);
 }
 
+/* Of calls, in mode summary; device work and the like is recorded unless that is counted, too. */
+static bool tallied(const struct cap_op *op, unsigned buffer)
+{
+	const kymo_op_desc_t *desc = &core_domains[op->domain].desc->ops[op->number];
+
+	return core_buffers[buffer].desc.tally &&
+	       (!(desc->flags & KYMO_OP_ACTIVITY) || atomic_load(&core_tally_works));
+}
+
 static uint32_t plan_of(const struct cap_op *op) REQUIRES(core_live->configure)
 {
 	uint64_t buffers = atomic_load(&op->buffers);
@@ -241,7 +251,7 @@ static uint32_t plan_of(const struct cap_op *op) REQUIRES(core_live->configure)
 		return CAP_PLAN_LOOK;
 	buffer = (unsigned)__builtin_ctzll(buffers);
 	return CAP_PLAN_STRAIGHT | buffer | (uint32_t)cap_args_of[buffer] << CAP_PLAN_LEVEL_SHIFT |
-	       (core_buffers[buffer].desc.tally ? CAP_PLAN_TALLY : 0u);
+	       (tallied(op, buffer) ? CAP_PLAN_TALLY : 0u);
 }
 
 static void domain_plans(const struct cap_domain *d) REQUIRES(core_live->configure)

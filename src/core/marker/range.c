@@ -71,7 +71,8 @@ static __attribute__((noinline)) void write_full(struct cap_thread *t, const str
 static inline __attribute__((always_inline)) void
 write_range(struct cap_thread *t, const struct range *r, uint64_t end, enum marker_how how)
 {
-	if (cap_unlikely(!marker_write_plain(t, &marker_ops[MARKER_OP_RANGE], r, end, how)))
+	if (cap_unlikely(!marker_write_plain(t, &marker_ops[MARKER_OP_RANGE], r, end, how)) &&
+	    !marker_count(t, &marker_ops[MARKER_OP_RANGE], r, end, how))
 		write_full(t, r, end, how);
 }
 
@@ -89,6 +90,7 @@ void marker_mark(const kymo_marker_t *k)
 	r.parent = t->scope;
 	callbacks_begin(t, &r, &marker_ops[MARKER_OP_MARK]);
 	if (!marker_write_plain(t, &marker_ops[MARKER_OP_MARK], &r, r.start, MARKER_ENDED) &&
+	    !marker_count(t, &marker_ops[MARKER_OP_MARK], &r, r.start, MARKER_ENDED) &&
 	    marker_record_begin(t, &f, &e, &marker_ops[MARKER_OP_MARK], marker_told_id(&r), r.start,
 				r.start, t->scope, MARKER_FIELDS)) {
 		marker_put_fields(&e, &r, MARKER_ENDED);

@@ -17,6 +17,7 @@
 #include "core/marker/marker.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
+#include "core/tally/count.h"
 
 #define MARKER_NAME_CACHE 64u /* names of a thread, by address */
 #define SCOPE_BLOCK       65536
@@ -316,6 +317,22 @@ marker_write_plain(struct cap_thread *t, const struct cap_op *op, const struct r
 	cap_read_unlock(t);
 	return true;
 }
+
+/*
+ * Where markers are counted, and that is all that is to be done about this one, its record is not
+ * even written. False: it is not so, and nothing was done.
+ */
+static inline bool marker_count(struct cap_thread *t, const struct cap_op *op,
+				const struct range *r, uint64_t end, enum marker_how how)
+{
+	return cap_unlikely(atomic_load_explicit(&cap_counted, memory_order_relaxed) != 0) &&
+	       how == MARKER_ENDED &&
+	       cap_count_range(t, op, end - r->start, (uint64_t)r->scope, (uint64_t)r->parent,
+			       r->name | (uint64_t)r->domain << 32, r->category);
+}
+_Static_assert(WIRE_KEY_MARKER_NAME == 0 && WIRE_KEY_MARKER_DOMAIN == 1 &&
+		       WIRE_KEY_MARKER_CATEGORY == 2,
+	       "two keys a word");
 
 /* ---- process ranges (process_range.c) ---- */
 

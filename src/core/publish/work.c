@@ -5,6 +5,7 @@
 #include "core/publish/publish.h"
 #include "core/tool/tool.h"
 #include "core/activity/activity.h"
+#include "core/tally/count.h"
 #include "topology/topology.h"
 
 #include <pthread.h>
@@ -260,6 +261,16 @@ static void put_dispatch(struct wire_enc *e, const kymo_dispatch_publication_t *
 	wire_unsigned(e, DISPATCH_SUBMIT_TICK, w->submitted_by ? publish_tick(w->submitted_by) : 0);
 }
 
+static bool count_dispatch(const struct cap_submission *o, const kymo_dispatch_publication_t *w,
+			   uint32_t agent, const struct times *t)
+{
+	struct cap_counted c = cap_counted_kernel(agent, (uint32_t)w->queue, (uint32_t)w->kernel,
+						  t->duration, t->queued_before, !t->start);
+
+	c.error = w->status != 0;
+	return cap_count(o, &core_dispatch_ops[DISPATCH_OP_KERNEL], &c);
+}
+
 kymo_status_t kymo_dispatch_publish(const kymo_dispatch_publication_t *w)
 {
 	kymo_status_t status = core_changeable();
@@ -290,6 +301,8 @@ kymo_status_t kymo_dispatch_publish(const kymo_dispatch_publication_t *w)
 				 &subject))
 		return KYMO_OK;
 	submission.call = w->correlation;
+	if (cap_counts(&submission) && count_dispatch(&submission, w, subject.agent, &t))
+		return KYMO_OK;
 	now = tick_now();
 	if (cap_activity_begin(&f, &e, &core_dispatch_ops[DISPATCH_OP_KERNEL], &submission, now,
 			       now, DISPATCH_FIELDS)) {
@@ -317,6 +330,25 @@ static void put_copy(struct wire_enc *e, const kymo_copy_publication_t *w, const
 	wire_signed(e, COPY_STATUS, w->status, 4);
 	wire_unsigned(e, COPY_UNTIMED, UNTIMED_NO);
 	wire_unsigned(e, COPY_SUBMIT_TICK, w->submitted_by ? publish_tick(w->submitted_by) : 0);
+}
+
+static bool count_copy(const struct cap_submission *o, const kymo_copy_publication_t *w,
+		       const struct times *t)
+{
+	const struct cap_counted c = {
+		.kind = WIRE_TALLY_COPY,
+		.error = w->status != 0,
+		.untimed = !t->start,
+		.key = {[WIRE_KEY_COPY_QUEUE] = (uint32_t)w->queue,
+			[WIRE_KEY_COPY_SOURCE_AGENT] = (uint32_t)w->source,
+			[WIRE_KEY_COPY_DESTINATION_AGENT] = (uint32_t)w->destination,
+			[WIRE_KEY_COPY_KINDS] = cap_counted_kinds((uint32_t)w->source_kind,
+								  (uint32_t)w->destination_kind)},
+		.bytes = w->bytes,
+		.duration = t->duration,
+		.wait = t->queued_before};
+
+	return cap_count(o, &core_copy_ops[w->op], &c);
 }
 
 kymo_status_t kymo_copy_publish(const kymo_copy_publication_t *w)
@@ -349,6 +381,8 @@ kymo_status_t kymo_copy_publish(const kymo_copy_publication_t *w)
 	if (!cap_submission_take(&submission, NULL, &core_copy_ops[w->op], &subject))
 		return KYMO_OK;
 	submission.call = w->correlation;
+	if (cap_counts(&submission) && count_copy(&submission, w, &t))
+		return KYMO_OK;
 	now = tick_now();
 	if (cap_activity_begin(&f, &e, &core_copy_ops[w->op], &submission, now, now, COPY_FIELDS)) {
 		put_copy(&e, w, &t);

@@ -53,8 +53,13 @@ void cap_tally_work(void)
 {
 	const struct core_buffer *b = tally_buffer();
 
-	if (b && !core_buffer_private(b))
-		atomic_store(&cap_counted, 1ull << b->index);
+	if (!b || core_buffer_private(b))
+		return;
+	atomic_store(&core_tally_works, true);
+	pthread_mutex_lock(&core_live->configure);
+	core_masks_update(); /* before the first is counted: plans say that it is */
+	pthread_mutex_unlock(&core_live->configure);
+	atomic_store(&cap_counted, 1ull << b->index);
 }
 
 void core_tally_fork_child(void)

@@ -162,21 +162,6 @@ __attribute__((noinline)) static struct wire_tally *begin(struct cap_thread *t,
 	return y;
 }
 
-static inline void add_time(struct wire_tally *y, uint64_t duration)
-{
-	y->total += duration;
-	if (cap_unlikely(duration < y->min))
-		y->min = duration;
-	if (cap_unlikely(duration > y->max))
-		y->max = duration;
-	y->histogram[wire_tally_bucket(duration)]++;
-}
-
-void core_tally_time(struct wire_tally *y, uint64_t duration)
-{
-	add_time(y, duration);
-}
-
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f)
 {
 	struct wire_tally *y = t->tallies ? t->tallies[f->op->wire] : NULL;
@@ -192,7 +177,7 @@ void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_fra
 	y->count++;
 	y->errors += f->has_status;
 	y->self += duration - (f->inside < duration ? f->inside : duration);
-	add_time(y, duration);
+	core_tally_time(y, duration);
 	f->inside = 0;
 	if (cap_unlikely(f != t->frames) && f > t->frames && f < t->frames + CAP_FRAMES &&
 	    !f[-1].end)

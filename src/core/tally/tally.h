@@ -15,15 +15,22 @@
 #include "base/locks.h"
 #include "core/capture.h"
 #include "core/process/process.h"
+#include "wire/tally.h"
 
 struct core_buffer;
-struct wire_tally;
-struct wire_work;
 
 /* ---- tallies (tally.c) ---- */
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f);
 /* Adds a duration to total, extremes and histogram. */
-void core_tally_time(struct wire_tally *y, uint64_t duration);
+static inline void core_tally_time(struct wire_tally *y, uint64_t duration)
+{
+	y->total += duration;
+	if (cap_unlikely(duration < y->min))
+		y->min = duration;
+	if (cap_unlikely(duration > y->max))
+		y->max = duration;
+	y->histogram[wire_tally_bucket(duration)]++;
+}
 /* A new entry of the thread, as `from`; `work` where its flags say so. NULL: no room. */
 struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
 				  const struct wire_tally *from, const struct wire_work *work);
@@ -39,6 +46,8 @@ void core_tally_close(struct cap_thread *t, struct core_buffer *b);
 void core_tally_release(struct cap_thread *t);
 
 /* ---- activities that are counted (work.c) ---- */
+/* They are, or are about to be: CAP_PLAN_TALLY of their ops says so, too. */
+extern _Atomic bool core_tally_works;
 void core_work_release(struct cap_thread *t);
 struct comm_item;
 /* A transfer of kind `op` that ended is counted. False: it has to be encoded for that. */

@@ -23,6 +23,7 @@
 #define RECENT  16u
 
 _Atomic uint64_t cap_counted;
+_Atomic bool core_tally_works;
 
 /* ---- what is read of a record --------------------------------------------------------------- */
 
@@ -258,6 +259,7 @@ void core_work_release(struct cap_thread *t)
 
 void core_work_fork_child(void)
 {
+	atomic_store(&core_tally_works, false);
 	atomic_store(&cap_counted, 0);
 	memset(pools, 0, sizeof(pools));
 }
@@ -267,65 +269,94 @@ static struct wire_work *work_of(struct wire_tally *y)
 	return (struct wire_work *)(y + 1);
 }
 
-static uint64_t hash_of(uint32_t op, const uint32_t key[WIRE_WORK_KEYS])
-{
-	uint64_t h = op;
+/* A key as two words. */
+struct words {
+	uint64_t word[2];
+};
+_Static_assert(sizeof(struct words) == WIRE_WORK_KEYS * sizeof(uint32_t), "two words");
 
-	for (unsigned i = 0; i < WIRE_WORK_KEYS; i++)
-		h = (h ^ key[i]) * 0x9e3779b97f4a7c15ull;
-	return h;
+static inline struct words words_of(const uint32_t key[WIRE_WORK_KEYS])
+{
+	struct words w;
+
+	memcpy(&w, key, sizeof(w));
+	return w;
 }
 
-static bool is(struct wire_tally *y, uint32_t op, const struct wire_work *like)
+static inline uint64_t hash_of(uint32_t op, struct words key)
 {
-	return y->op == op && memcmp(work_of(y)->key, like->key, sizeof(like->key)) == 0;
+	uint64_t h = (key.word[0] ^ (uint64_t)op << 40) * 0x9e3779b97f4a7c15ull;
+
+	return (h ^ h >> 32 ^ key.word[1]) * 0x9e3779b97f4a7c15ull;
 }
 
-static __attribute__((noinline)) struct wire_tally *find_or_make(struct cap_thread *t,
-								 struct core_buffer *b, uint32_t op,
-								 const struct wire_work *like,
-								 uint64_t hash)
+static inline bool is(struct wire_tally *y, uint32_t op, struct words key)
 {
+	struct words its = words_of(work_of(y)->key);
+
+	return y->op == op && ((its.word[0] ^ key.word[0]) | (its.word[1] ^ key.word[1])) == 0;
+}
+
+static struct wire_tally *find_or_make(struct cap_thread *t, struct core_buffer *b, uint32_t op,
+				       uint8_t kind, struct words key, uint64_t hash)
+{
+	struct wire_work like = {.kind = kind};
 	struct wire_tally *y;
 	uint64_t value;
 
 	map_each(&t->work->entries, hash, value) {
 		y = (struct wire_tally *)(uintptr_t)value;
-		if (is(y, op, like))
+		if (is(y, op, key))
 			return y;
 	}
+	memcpy(like.key, &key, sizeof(like.key));
 	t->tally_no_memory = !map_reserve(&t->work->entries); /* first: an entry cannot be undone */
-	y = t->tally_no_memory ? NULL : core_tally_fresh(t, b, op, like);
+	y = t->tally_no_memory ? NULL : core_tally_fresh(t, b, op, &like);
 	if (y)
 		map_add(&t->work->entries, hash, (uintptr_t)y);
 	return y;
 }
 
-static struct wire_tally *entry(struct cap_thread *t, struct core_buffer *b, uint32_t op,
-				const struct wire_work *like)
+/* Not of the latest; NULL: there is no memory, and the work is counted as lost. */
+static __attribute__((noinline)) struct wire_tally *entry_slow(struct cap_thread *t,
+							       struct core_buffer *b, uint32_t op,
+							       uint8_t kind, struct words key,
+							       uint64_t hash)
 {
-	uint64_t hash = hash_of(op, like->key);
-	struct wire_tally **recent;
+	struct wire_tally *y = NULL;
+	int saved = errno;
 
-	if (cap_unlikely(!t->work))
+	if (!t->work)
 		t->work = calloc(1, sizeof(*t->work));
 	t->tally_no_memory = !t->work;
-	if (t->tally_no_memory)
-		return NULL;
-	recent = &t->work->recent[(hash >> 60) % RECENT];
-	if (cap_unlikely(!*recent || !is(*recent, op, like)))
-		*recent = find_or_make(t, b, op, like, hash);
-	return *recent;
+	if (t->work)
+		y = find_or_make(t, b, op, kind, key, hash);
+	if (y)
+		t->work->recent[(hash >> 60) % RECENT] = y;
+	else
+		core_pool_lose(b->pool, 1, t->tally_no_memory);
+	errno = saved;
+	return y;
+}
+
+static inline struct wire_tally *entry(struct cap_thread *t, struct core_buffer *b, uint32_t op,
+				       uint8_t kind, struct words words)
+{
+	const uint64_t hash = hash_of(op, words);
+	struct wire_tally *y =
+		cap_likely(t->work != NULL) ? t->work->recent[(hash >> 60) % RECENT] : NULL;
+
+	return cap_likely(y && is(y, op, words)) ? y : entry_slow(t, b, op, kind, words, hash);
 }
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
-static void key_of(struct wire_work *w, const struct values *x)
+static void key_of(uint8_t kind, const struct values *x, uint32_t out[WIRE_WORK_KEYS])
 {
 	const uint64_t *v = x->v;
 	uint64_t key[WIRE_WORK_KEYS] = {0};
 
-	switch (w->kind) {
+	switch (kind) {
 	case WIRE_TALLY_DISPATCH:
 		key[WIRE_KEY_DISPATCH_AGENT] = v[SLOT_AGENT];
 		key[WIRE_KEY_DISPATCH_QUEUE] = v[SLOT_QUEUE];
@@ -336,12 +367,6 @@ static void key_of(struct wire_work *w, const struct values *x)
 		key[WIRE_KEY_COPY_SOURCE_AGENT] = v[SLOT_SOURCE_AGENT];
 		key[WIRE_KEY_COPY_DESTINATION_AGENT] = v[SLOT_DESTINATION_AGENT];
 		key[WIRE_KEY_COPY_KINDS] = v[SLOT_SOURCE_KIND] << 8 | v[SLOT_DESTINATION_KIND];
-		break;
-	case WIRE_TALLY_ALLOCATION: /* parts of another allocation are no memory of their own */
-		key[WIRE_KEY_ALLOCATION_AGENT] = v[SLOT_AGENT];
-		key[WIRE_KEY_ALLOCATION_KIND] = v[SLOT_KIND];
-		key[WIRE_KEY_ALLOCATION_WHAT] = v[SLOT_WHAT];
-		key[WIRE_KEY_ALLOCATION_PART] = v[SLOT_PARENT] != 0;
 		break;
 	case WIRE_TALLY_SYNC:
 		key[WIRE_KEY_SYNC_QUEUE] = v[SLOT_QUEUE];
@@ -358,7 +383,7 @@ static void key_of(struct wire_work *w, const struct values *x)
 		break;
 	}
 	for (unsigned i = 0; i < WIRE_WORK_KEYS; i++)
-		w->key[i] = (uint32_t)key[i];
+		out[i] = (uint32_t)key[i];
 }
 
 static inline void add_device(struct wire_tally *y, struct wire_work *w, const struct values *x)
@@ -375,19 +400,19 @@ static inline void add_device(struct wire_tally *y, struct wire_work *w, const s
 	w->wait += (int64_t)x->v[SLOT_QUEUED_BEFORE] > 0 ? x->v[SLOT_QUEUED_BEFORE] : 0;
 }
 
-static void add_allocation(struct wire_tally *y, struct wire_work *w, const struct values *x,
-			   bool allocate)
+static void add_allocation(struct wire_tally *y, const struct cap_allocation *a, bool allocate)
 {
-	uint64_t bytes = x->v[SLOT_BYTES], in_use;
+	struct wire_work *w = work_of(y);
+	uint64_t bytes = a->bytes, in_use;
 
 	y->min = 0;
 	y->count -= !allocate; /* allocations alone */
 	w->frees += !allocate;
 	w->bytes += allocate ? bytes : 0;
 	w->freed += allocate ? 0 : bytes;
-	if (x->v[SLOT_PARENT])
+	if (a->parent)
 		return;
-	in_use = pool_add(x->v[SLOT_AGENT], x->v[SLOT_KIND], allocate ? bytes : 0 - bytes);
+	in_use = pool_add(a->agent, a->kind, allocate ? bytes : 0 - bytes);
 	if (allocate && in_use > w->peak && (int64_t)in_use > 0)
 		w->peak = in_use;
 }
@@ -424,71 +449,159 @@ static void add_host(struct cap_thread *t, struct wire_tally *y, struct wire_wor
 	w->received += x->v[SLOT_RECEIVED];
 }
 
+/* What is freed belongs to what was allocated. */
+static void count_allocation(struct cap_thread *t, struct core_buffer *b,
+			     const struct cap_allocation *a, bool allocate)
+{
+	const uint32_t key[WIRE_WORK_KEYS] = {[WIRE_KEY_ALLOCATION_AGENT] = a->agent,
+					      [WIRE_KEY_ALLOCATION_KIND] = a->kind,
+					      [WIRE_KEY_ALLOCATION_WHAT] = a->what,
+					      [WIRE_KEY_ALLOCATION_PART] = a->parent != 0};
+	struct wire_tally *y = entry(t, b, core_allocation_ops[ALLOCATION_OP_ALLOCATE].wire,
+				     WIRE_TALLY_ALLOCATION, words_of(key));
+
+	if (!y)
+		return;
+	y->count++;
+	add_allocation(y, a, allocate);
+}
+
 static void count(struct cap_thread *t, struct core_buffer *b, const struct cap_frame *f,
 		  const struct wire_enc *e, const struct work_op *op)
 {
-	struct wire_work like = {.kind = op->kind};
+	uint32_t key[WIRE_WORK_KEYS];
 	struct wire_tally *y;
 	struct values x;
-	uint32_t wire = f->op->wire;
-	bool allocate = f->op == &core_allocation_ops[ALLOCATION_OP_ALLOCATE];
 
 	collect(op, f->op, e, &x);
-	key_of(&like, &x);
-	if (op->kind == WIRE_TALLY_ALLOCATION) /* what is freed belongs to what was allocated */
-		wire = core_allocation_ops[ALLOCATION_OP_ALLOCATE].wire;
-	y = entry(t, b, wire, &like);
-	if (!y) {
-		core_pool_lose(b->pool, 1, t->tally_no_memory);
+	if (op->kind == WIRE_TALLY_ALLOCATION) {
+		const struct cap_allocation a = {.bytes = x.v[SLOT_BYTES],
+						 .parent = x.v[SLOT_PARENT],
+						 .agent = (uint32_t)x.v[SLOT_AGENT],
+						 .kind = (uint8_t)x.v[SLOT_KIND],
+						 .what = (uint8_t)x.v[SLOT_WHAT]};
+
+		count_allocation(t, b, &a, f->op == &core_allocation_ops[ALLOCATION_OP_ALLOCATE]);
 		return;
 	}
+	key_of(op->kind, &x, key);
+	y = entry(t, b, f->op->wire, op->kind, words_of(key));
+	if (!y)
+		return;
 	y->count++;
 	if (op->kind == WIRE_TALLY_DISPATCH || op->kind == WIRE_TALLY_COPY)
 		add_device(y, work_of(y), &x);
-	else if (op->kind == WIRE_TALLY_ALLOCATION)
-		add_allocation(y, work_of(y), &x, allocate);
 	else
 		add_host(t, y, work_of(y), f, &x);
 }
 
-/* As add_device() adds what is complete and has times. */
-static void count_kernel(struct cap_thread *t, struct core_buffer *b,
-			 const struct cap_counted_kernel *k)
+/* As add_device() and add_host() do it with what they read. */
+static inline __attribute__((always_inline)) void
+count_one(struct cap_thread *t, struct core_buffer *b, uint32_t op, const struct cap_counted *c)
 {
-	struct wire_work like = {.kind = WIRE_TALLY_DISPATCH};
-	struct wire_tally *y;
+	const bool device = c->kind == WIRE_TALLY_DISPATCH || c->kind == WIRE_TALLY_COPY;
+	const uint64_t duration = (int64_t)c->duration > 0 ? c->duration : 0;
+	struct wire_tally *y = entry(t, b, op, c->kind, words_of(c->key));
+	struct wire_work *w;
 
-	like.key[WIRE_KEY_DISPATCH_AGENT] = k->agent;
-	like.key[WIRE_KEY_DISPATCH_QUEUE] = k->queue;
-	like.key[WIRE_KEY_DISPATCH_KERNEL] = k->kernel;
-	y = entry(t, b, core_dispatch_ops[DISPATCH_OP_KERNEL].wire, &like);
-	if (cap_unlikely(!y)) {
-		core_pool_lose(b->pool, 1, t->tally_no_memory);
+	if (cap_unlikely(!y))
+		return;
+	w = work_of(y);
+	y->count++;
+	y->errors += c->error;
+	w->bytes += c->bytes;
+	w->received += c->received;
+	if (cap_unlikely(c->untimed)) {
+		w->untimed++;
+		w->untimed_bytes += c->bytes;
 		return;
 	}
-	y->count++;
-	core_tally_time(y, k->duration);
-	work_of(y)->wait += k->wait;
+	core_tally_time(y, duration);
+	if (device)
+		w->wait += (int64_t)c->wait > 0 ? c->wait : 0;
+	else
+		y->self += duration;
 }
 
-bool cap_count_kernel(const struct cap_submission *o, const struct cap_counted_kernel *k)
+static inline void count_range(struct cap_thread *t, struct wire_tally *y, uint64_t duration,
+			       uint64_t scope, uint64_t around)
+{
+	uint64_t within;
+
+	duration = (int64_t)duration > 0 ? duration : 0;
+	within = scope ? inside(t->work, scope, around, duration) : 0;
+	y->count++;
+	core_tally_time(y, duration);
+	y->self += duration - (within < duration ? within : duration);
+}
+
+/*
+ * The buffer in which work of the submission is counted, and the thread reads then (see cap_read_lock()).
+ * NULL: there is more to be done than that, and it does not.
+ */
+static inline struct core_buffer *counting(struct cap_thread *t, const struct cap_submission *o)
 {
 	uint64_t bit = atomic_load_explicit(&cap_counted, memory_order_relaxed);
-	struct cap_thread *t = cap_thread_current;
-	int saved = errno;
-	bool counts;
 
-	if (!bit || o->buffers != bit || o->more || !t || t->magic != CAP_THREAD_MAGIC ||
+	if (!cap_counts(o) || !t || t->magic != CAP_THREAD_MAGIC ||
 	    (atomic_load_explicit(&t->paused, memory_order_relaxed) & bit))
+		return NULL;
+	cap_read_lock(t);
+	if ((atomic_load_explicit(&core_buffers_open, memory_order_acquire) & bit) &&
+	    o->epoch == atomic_load_explicit(&core_epoch, memory_order_acquire))
+		return &core_buffers[__builtin_ctzll(bit)];
+	cap_read_unlock(t);
+	return NULL;
+}
+
+bool cap_count(const struct cap_submission *o, const struct cap_op *op, const struct cap_counted *c)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct core_buffer *b = counting(t, o);
+
+	if (cap_unlikely(!b))
+		return false;
+	if (cap_likely(!atomic_load_explicit(&core_tally_over, memory_order_relaxed)))
+		count_one(t, b, op->wire, c);
+	cap_read_unlock(t);
+	return true;
+}
+
+bool cap_count_range(struct cap_thread *t, const struct cap_op *op, uint64_t duration,
+		     uint64_t scope, uint64_t around, uint64_t key01, uint64_t key23)
+{
+	uint64_t bit = atomic_load_explicit(&cap_counted, memory_order_relaxed);
+	const struct words key = {{key01, key23}};
+	struct wire_tally *y;
+
+	if (!bit || (atomic_load_explicit(&t->paused, memory_order_relaxed) & bit))
 		return false;
 	cap_read_lock(t);
-	counts = (atomic_load_explicit(&core_buffers_open, memory_order_acquire) & bit) &&
-		 o->epoch == atomic_load_explicit(&core_epoch, memory_order_acquire);
-	if (counts && !core_tally_over)
-		count_kernel(t, &core_buffers[__builtin_ctzll(bit)], k);
+	if (cap_unlikely(atomic_load_explicit(&op->buffers, memory_order_acquire) != bit)) {
+		cap_read_unlock(t);
+		return false;
+	}
+	if (cap_likely(!atomic_load_explicit(&core_tally_over, memory_order_relaxed))) {
+		y = entry(t, &core_buffers[__builtin_ctzll(bit)], op->wire, WIRE_TALLY_MARKER, key);
+		if (cap_likely(y != NULL))
+			count_range(t, y, duration, scope, around);
+	}
 	cap_read_unlock(t);
-	errno = saved;
-	return counts;
+	return true;
+}
+
+bool cap_count_allocation(const struct cap_submission *o, bool allocate,
+			  const struct cap_allocation *a)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct core_buffer *b = counting(t, o);
+
+	if (cap_unlikely(!b))
+		return false;
+	if (cap_likely(!atomic_load_explicit(&core_tally_over, memory_order_relaxed)))
+		count_allocation(t, b, a, allocate);
+	cap_read_unlock(t);
+	return true;
 }
 
 bool core_work_comm(struct cap_thread *t, struct core_buffer *b, const struct cap_op *op,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See fake.h. Sizes and names of CUPTI's are facts of its headers, stated here once more. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "fake.h"
 
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -50,7 +50,7 @@ void core_tally_release(struct cap_thread *t);
 extern _Atomic bool core_tally_works;
 void core_work_release(struct cap_thread *t);
 struct comm_item;
-/* A transfer of kind `op` that ended is counted. False: it has to be encoded for that. */
+/* A transfer of kind `op` that ended is counted, or lost for want of memory and counted as that: true. */
 bool core_work_comm(struct cap_thread *t, struct core_buffer *b, const struct cap_op *op,
 		    const struct comm_item *i, uint64_t end);
 void core_work_fork_child(void);

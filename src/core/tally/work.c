@@ -607,18 +607,15 @@ bool cap_count_allocation(const struct cap_submission *o, bool allocate,
 bool core_work_comm(struct cap_thread *t, struct core_buffer *b, const struct cap_op *op,
 		    const struct comm_item *i, uint64_t end)
 {
-	struct wire_work like = {.kind = WIRE_TALLY_COMM};
+	const uint32_t key[WIRE_WORK_KEYS] = {[WIRE_KEY_COMM_DATATYPE] = i->datatype};
 	uint64_t duration = end > i->start ? end - i->start : 0;
 	struct wire_tally *y;
-	int saved = errno;
 
 	if (core_tally_over)
 		return true;
-	like.key[WIRE_KEY_COMM_DATATYPE] = i->datatype;
-	y = entry(t, b, op->wire, &like);
-	errno = saved;
+	y = entry(t, b, op->wire, WIRE_TALLY_COMM, words_of(key));
 	if (cap_unlikely(!y))
-		return false;
+		return true; /* lost, and counted as that */
 	y->count++;
 	core_tally_time(y, duration);
 	y->self += duration;

@@ -61,22 +61,30 @@ enum { NOT_BEGUN = 0, BEGUN = -1 };
 static _Atomic uint32_t begun;
 static _Thread_local bool beginning; /* a tool that annotates does not wait for itself */
 
+static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER; /* who looks last has the say */
+
 static void wanted(uint32_t activities)
 {
-	uint32_t state, now = atomic_load(&begun);
+	uint32_t state;
 
-	if (now != (uint32_t)BEGUN && !beginning)
+	if (atomic_load(&begun) != (uint32_t)BEGUN && !beginning)
 		return; /* the services that are to listen are not all known: begin() asks again */
+	pthread_mutex_lock(&state_lock);
 	state = anybody_listens() ? MARKER_LISTENING : MARKER_DEAF;
 	if (atomic_load(&marker_state) == MARKER_DEAF && state == MARKER_LISTENING)
 		atomic_fetch_add(&marker_generation, 1);
 	atomic_store(&marker_state, state);
 	hooks_set(state == MARKER_LISTENING ? &api : NULL);
+	pthread_mutex_unlock(&state_lock);
 }
+
+static _Atomic uint64_t missed; /* annotations while it was not known who listens */
 
 static void fork_child(void)
 {
 	pthread_mutex_init(&hooks_lock, NULL);
+	pthread_mutex_init(&state_lock, NULL);
+	atomic_store(&missed, 0);
 	marker_ranges_fork_child();
 }
 
@@ -99,8 +107,6 @@ static const struct cap_domain_info info = {RECORD_DESCRIPTION(marker), .ops = m
 					    .wanted = wanted, .fork_child = fork_child,
 					    .encode = encode};
 
-static _Atomic uint64_t missed; /* annotations while it was not known who listens */
-
 static void count_missed(void)
 {
 	static _Atomic bool noted;
@@ -119,13 +125,17 @@ static void count_missed(void)
 
 static void begin(void)
 {
-	if (cap_domain_register(&info, &domain) == KYMO_OK) {
+	bool there = cap_domain_register(&info, &domain) == KYMO_OK;
+
+	if (there) {
 		wanted(0);
 	} else {
 		atomic_store(&marker_state, MARKER_DEAF);
 		hooks_set(NULL);
 	}
 	atomic_store(&begun, (uint32_t)BEGUN);
+	if (there)
+		wanted(0); /* who came meanwhile asked in vain */
 	futex_wake(&begun, INT_MAX);
 	count_missed();
 }

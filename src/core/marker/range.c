@@ -9,6 +9,7 @@
 #include "base/locks.h"
 
 _Thread_local struct marker_thread *marker_current __attribute__((tls_model("initial-exec")));
+_Thread_local uint32_t marker_missed __attribute__((tls_model("initial-exec")));
 _Atomic int64_t marker_next_scope = 1;
 static struct marker_thread *threads GUARDED_BY(core_live->threads); /* under `threads` */
 
@@ -135,7 +136,10 @@ int marker_push(const char *name)
 	struct cap_thread *t;
 	struct range *r;
 
-	if (!marker_listening(1) || !(t = marker_thread_get(&m)))
+	if (!marker_listening(1))
+		return marker_push_off();
+	t = marker_thread_get(&m);
+	if (!t)
 		return KYMO_MARKER_OFF;
 	r = next_place(m);
 	if (cap_unlikely(!r))
@@ -151,7 +155,10 @@ int marker_push_string(kymo_string_t *name)
 	struct cap_thread *t;
 	struct range *r;
 
-	if (!marker_listening(1) || !(t = marker_thread_get(&m)))
+	if (!marker_listening(1))
+		return marker_push_off();
+	t = marker_thread_get(&m);
+	if (!t)
 		return KYMO_MARKER_OFF;
 	r = next_place(m);
 	if (cap_unlikely(!r))
@@ -173,7 +180,10 @@ int marker_push_full(const kymo_marker_t *k)
 	struct cap_thread *t;
 	struct range *r;
 
-	if (!marker_listening(1) || !(t = marker_thread_get(&m)))
+	if (!marker_listening(1))
+		return marker_push_off();
+	t = marker_thread_get(&m);
+	if (!t)
 		return KYMO_MARKER_OFF;
 	r = next_place(m);
 	if (!r)
@@ -193,6 +203,10 @@ int marker_push_full(const kymo_marker_t *k)
 /* A pop that closes nothing, because of what is said of it. */
 static int pop_nothing(struct marker_thread *m)
 {
+	if (marker_missed) {
+		marker_missed--;
+		return KYMO_MARKER_OFF;
+	}
 	if (m->inherited) {
 		m->inherited--;
 		return KYMO_MARKER_OFF;
@@ -235,7 +249,12 @@ int marker_pop(uint32_t domain)
 	struct cap_thread *t;
 	uint32_t at;
 
-	if (!marker_listening(0) || !(t = marker_thread_get(&m)))
+	if (!marker_listening(0)) {
+		marker_missed -= marker_missed != 0;
+		return KYMO_MARKER_OFF;
+	}
+	t = marker_thread_get(&m);
+	if (!t)
 		return KYMO_MARKER_OFF;
 	if (cap_unlikely(m->deeper)) {
 		m->deeper--;

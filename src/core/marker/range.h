@@ -110,6 +110,17 @@ static inline bool marker_listening(uint32_t records)
 	       (state == MARKER_UNKNOWN && marker_begin(records));
 }
 
+/* Of this thread: ranges that were begun while it was not known who listens, and have not ended. */
+extern _Thread_local uint32_t marker_missed __attribute__((tls_model("initial-exec")));
+
+/* What a push returns that nobody took. */
+static inline int marker_push_off(void)
+{
+	marker_missed +=
+		atomic_load_explicit(&marker_state, memory_order_relaxed) == MARKER_UNKNOWN;
+	return KYMO_MARKER_OFF;
+}
+
 static inline int64_t marker_scope_next(struct marker_thread *m)
 {
 	if (cap_unlikely(m->next_scope == m->scope_limit)) {

@@ -203,10 +203,12 @@ void groups_fold(struct groups *g)
 		g->count = 0;
 	}
 	for (uint32_t i = 0; i < count; i++) { /* fewer are put than have been taken */
-		if (map_get(&counts, hashes[i]) > NAMES_FEW)
+		if (map_get(&counts, hashes[i]) > NAMES_FEW) {
 			put_folded(g, g->list[i], hashes[i]);
-		else
+			g->folded++;
+		} else {
 			g->list[g->count++] = g->list[i];
+		}
 	}
 	map_release(&counts);
 	free(hashes);

@@ -33,6 +33,7 @@ struct groups {
 	struct map places;       /* by hash of the key: index + 1 */
 	struct tallies *numbers; /* owns the histograms of the sums */
 	unsigned by;             /* dimensions in use */
+	uint32_t folded;         /* groups that are part of another now */
 	bool failed;
 };
 

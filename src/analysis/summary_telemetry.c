@@ -145,7 +145,6 @@ static void value_table(struct report *r, const struct told *list, uint32_t coun
 
 	if (!t)
 		return;
-	t->whole = true;
 	table_column_if(t, several_hosts(list, count), "host", "host", CELL_TEXT);
 	table_column(t, "device", "device", CELL_TEXT);
 	table_column(t, "counter", "counter", CELL_TEXT);

@@ -130,7 +130,6 @@ bool summary_message_sizes(struct report *r, const struct summary *s, unsigned c
 	struct table *t = ok ? report_table(r, "message_sizes", "Sizes of messages") : NULL;
 
 	if (t) {
-		t->whole = true;
 		groups_sort(&g, ORDER_SIZE);
 		add_dimensions(t, by, "message");
 		size_columns(t, by);

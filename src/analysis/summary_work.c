@@ -114,6 +114,15 @@ static bool fold_names(const struct report *r, struct groups *g)
 	return !g->failed;
 }
 
+static void tell_folded(struct table *t, const struct groups *g)
+{
+	if (g->folded)
+		table_note(t,
+			   "with *: %u names that differ only in a counter, a handle or fields; "
+			   "--names full shows each",
+			   g->folded);
+}
+
 static bool work_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
 		       const struct table_spec *l, row_wanted *wanted, const void *data)
 {
@@ -131,9 +140,11 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 		t = report_table(r, l->name, title.s);
 	text_release(&title);
 	if (t) {
+		t->ranked = !(by & (BY_RANK | BY_PEER)); /* those are a list or a matrix */
 		add_columns(t, l, by, all);
 		for (uint32_t i = 0; i < g.count && !t->failed; i++)
 			add_row(t, l, &g, g.list[i], all);
+		tell_folded(t, &g);
 		if (l->has & HAS_SELF && all.self != all.total)
 			table_note(t, "%s", l->nested_note);
 		if (l->has & HAS_DEVICE && all.untimed)
@@ -243,6 +254,7 @@ static bool marks_table(struct report *r, const struct summary *s, unsigned coun
 	struct table *t = ok ? report_table(r, "marks", "Marks") : NULL;
 
 	if (t) {
+		t->ranked = !(by & (BY_RANK | BY_PEER));
 		add_dimensions(t, by, "mark");
 		table_column(t, "calls", "times", CELL_COUNT);
 		for (uint32_t i = 0; i < g.count; i++) {
@@ -252,6 +264,7 @@ static bool marks_table(struct report *r, const struct summary *s, unsigned coun
 				break;
 			cell_number(put_labels(t, c, g.list[i]), g.list[i]->sum.count);
 		}
+		tell_folded(t, &g);
 		report_drop_empty(r);
 	}
 	groups_release(&g);

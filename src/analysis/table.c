@@ -164,7 +164,7 @@ void cell_real(struct cell *c, double f)
 
 uint32_t table_shown(const struct table *t, uint32_t top)
 {
-	return top && !t->whole && t->row_count > top + 1 ? top : t->row_count;
+	return top && t->ranked && t->row_count && t->row_count - 1 > top ? top : t->row_count;
 }
 
 const char *count_text(uint64_t v, char buffer[32])

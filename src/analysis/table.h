@@ -49,7 +49,7 @@ struct table {
 	char *name;  /* for programs: "opencl" */
 	char *title; /* for people: "OpenCL calls" */
 	bool hidden; /* from people, whom the lines around the tables tell the same */
-	bool whole; /* its rows are in another order than that of their weight: people see them all */
+	bool ranked; /* the heaviest row is the first: people see some, unless they ask for all */
 	struct table_column *columns;
 	unsigned column_count, column_room;
 	struct cell *cells; /* row after row */
@@ -64,8 +64,10 @@ struct report {
 	struct table **tables;
 	unsigned table_count, table_room;
 	struct text_lines head, foot;
-	uint32_t top; /* rows of a table that people are shown; 0: all. Programs always get all. */
-	bool fold;    /* annotations are one row whose names differ only in instance data */
+	const char *more; /* how people get the rows that they are not shown */
+	uint32_t
+		top; /* rows of a ranked table that people are shown; 0: all. Programs always get all. */
+	bool fold; /* annotations are one row whose names differ only in instance data */
 	bool failed;
 };
 

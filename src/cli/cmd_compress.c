@@ -89,9 +89,13 @@ static void compress_one(struct job *j, const char *name)
 		return;
 	}
 	while (status == COMPRESS_MORE && !asked_to_end) {
+		int error;
+
 		status = compress_step(&c);
+		error = errno; /* which the progress changes where no terminal is */
 		cli_progress((void *)(uintptr_t) "Compressing",
 			     0.99 * (double)(j->done + c.at) / (double)(j->before + 1));
+		errno = error;
 	}
 	if (status == COMPRESS_WAITING)
 		status = compress_finish(&c, false);

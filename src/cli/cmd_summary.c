@@ -58,6 +58,7 @@ static int print_traces(struct summary *s, unsigned count, unsigned by)
 	bool people = options.format == REPORT_TEXT || options.format == REPORT_MARKDOWN;
 	struct report r = {.top = options.all || options.top > UINT32_MAX ? 0
 									  : (uint32_t)options.top,
+			   .more = "--top N, --all",
 			   .fold = people && options.names == NAMES_FOLDED};
 	int result = CLI_OK;
 

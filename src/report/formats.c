@@ -23,8 +23,9 @@ static void markdown_cell(FILE *out, const char *s)
 	print_markdown(out, " ", s, " |");
 }
 
-static void markdown_table(const struct table *t, uint32_t shown, FILE *out)
+static void markdown_table(const struct report *report, const struct table *t, FILE *out)
 {
+	uint32_t shown = table_shown(t, report->top);
 	char buffer[32];
 
 	if (*t->title)
@@ -52,7 +53,7 @@ static void markdown_table(const struct table *t, uint32_t shown, FILE *out)
 	}
 	if (shown < t->row_count)
 		fputc('\n', out);
-	report_print_more(t, shown, out);
+	report_print_more(report, t, shown, out);
 	for (unsigned i = 0; i < t->notes.count; i++)
 		print_markdown(out, "\n", t->notes.lines[i], "\n");
 }
@@ -63,7 +64,7 @@ void report_print_markdown(const struct report *r, FILE *out)
 		print_markdown(out, i ? "\n" : "", r->head.lines[i], "\n");
 	for (unsigned i = 0; i < r->table_count; i++)
 		if (!r->tables[i]->hidden)
-			markdown_table(r->tables[i], table_shown(r->tables[i], r->top), out);
+			markdown_table(r, r->tables[i], out);
 	for (unsigned i = 0; i < r->foot.count; i++)
 		print_markdown(out, "\n", r->foot.lines[i], "\n");
 }

@@ -30,7 +30,7 @@ void report_print_csv(const struct report *r, FILE *out);
 void report_print_json(const struct report *r, FILE *out);
 
 /* A line that tells how many rows people are not shown, if any. */
-void report_print_more(const struct table *t, uint32_t shown, FILE *out);
+void report_print_more(const struct report *r, const struct table *t, uint32_t shown, FILE *out);
 
 /* A field of a CSV row, quoted where it must be. */
 void csv_field(FILE *out, const char *text);

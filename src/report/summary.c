@@ -5,7 +5,7 @@
 
 static kymo_status_t print(const struct summary *s, FILE *out)
 {
-	struct report r = {.top = TABLE_TOP, .fold = true};
+	struct report r = {.top = TABLE_TOP, .more = "kymo summary --all", .fold = true};
 	kymo_status_t status = summary_report(&r, s, 1, BY_OP);
 
 	if (status == KYMO_OK && !report_print(&r, REPORT_TEXT, out))

@@ -161,13 +161,13 @@ static void print_row(const struct table *t, const struct cell *cells, const str
 	fputc('\n', out);
 }
 
-void report_print_more(const struct table *t, uint32_t shown, FILE *out)
+void report_print_more(const struct report *r, const struct table *t, uint32_t shown, FILE *out)
 {
 	char more[32];
 
 	if (shown < t->row_count)
-		fprintf(out, "... %s more (--top N, --all)\n",
-			count_text(t->row_count - shown, more));
+		fprintf(out, "... %s more (%s)\n", count_text(t->row_count - shown, more),
+			r->more ? r->more : "");
 }
 
 static void print_notes(const struct table *t, const struct layout *l, FILE *out)
@@ -186,8 +186,8 @@ static void print_notes(const struct table *t, const struct layout *l, FILE *out
 		fputs(")\n", out);
 }
 
-static void print_rows(const struct table *t, uint32_t shown, const struct layout *l, FILE *out,
-		       bool colour)
+static void print_rows(const struct report *report, const struct table *t, uint32_t shown,
+		       const struct layout *l, FILE *out, bool colour)
 {
 	if (*t->title)
 		plain_printf(out, colour ? "\n\033[1m%s\033[0m\n" : "\n%s\n", t->title);
@@ -198,20 +198,21 @@ static void print_rows(const struct table *t, uint32_t shown, const struct layou
 		fputs("\033[0m", out);
 	for (uint32_t r = 0; r < shown; r++)
 		print_row(t, t->cells + (size_t)r * t->column_count, l, out);
-	report_print_more(t, shown, out);
+	report_print_more(report, t, shown, out);
 	print_notes(t, l, out);
 }
 
-static void print_table(const struct table *t, uint32_t shown, FILE *out, unsigned limit,
+static void print_table(const struct report *r, const struct table *t, FILE *out, unsigned limit,
 			bool colour)
 {
+	uint32_t shown = table_shown(t, r->top);
 	struct layout l = {calloc(t->column_count + 1u, sizeof(*l.width)),
 			   calloc(t->column_count + 1u, sizeof(*l.hide))};
 
 	if (l.width && l.hide) {
 		measure_widths(t, shown, l.width);
 		fit_columns(t, &l, limit);
-		print_rows(t, shown, &l, out, colour);
+		print_rows(r, t, shown, &l, out, colour);
 	}
 	free(l.width);
 	free(l.hide);
@@ -226,8 +227,7 @@ void report_print_text(const struct report *r, FILE *out)
 		plain_printf(out, "%s\n", r->head.lines[i]);
 	for (unsigned i = 0; i < r->table_count; i++)
 		if (!r->tables[i]->hidden)
-			print_table(r->tables[i], table_shown(r->tables[i], r->top), out, width,
-				    colour);
+			print_table(r, r->tables[i], out, width, colour);
 	if (r->foot.count)
 		fputc('\n', out);
 	for (unsigned i = 0; i < r->foot.count; i++)

@@ -33,9 +33,10 @@ def kymo(*words):
 def table(text, title):
     """Lines of a table below its headings, and how many rows more there are."""
     lines = re.search(rf"^{title}.*\n.*\n((?:.+\n)*)", text, re.M).group(1).splitlines()
+    lines = [line for line in lines if not line.startswith("(")]  # notes
     more = [line for line in lines if line.startswith("... ")]
     expect(len(more) <= 1 and more == lines[len(lines) - len(more):], lines)
-    count = int(re.fullmatch(r"\.\.\. (\d+) more \(--top N, --all\)", more[0]).group(1)) if more else 0
+    count = int(re.fullmatch(r"\.\.\. (\d+) more \((?:--top N, --all|kymo summary --all)\)", more[0]).group(1)) if more else 0
     return [re.split(r" {2,}", line.strip()) for line in lines if line not in more], count
 
 
@@ -48,6 +49,7 @@ def test_rows(trace):
     for words, shown, full in (((), 10, False), (("--top", "3"), 3, False), (("--top", "15"), 15, False),
                                (("--top", "16"), 17, False),  # one row more takes the line that would tell of it
                                (("--all",), 17, False), (("--top", "0"), 17, False), (("--top", "2", "--all"), 17, False),
+                               (("--top", "4294967295"), 17, False), (("--top", "4294967296"), 17, False),
                                (("--names", "full"), 10, True), (("--names", "full", "--all"), 20, True)):
         names = FULL if full else FOLDED
         out = kymo("summary", *words, trace).stdout
@@ -68,6 +70,19 @@ def test_sums(trace):
     total, least, most = (f(int(r[c]) for r in many) for f, c in ((sum, "time_ns"), (min, "min_ns"), (max, "max_ns")))
     for text, number in ((row[1], total), (row[4], total / 20), (row[5], least), (row[-1], most)):
         expect(abs(ns(text) - number) <= max(1, number * 6e-4), text, number, row)
+
+
+def test_folding_is_told(trace):
+    note = "(with *: 4 names that differ only in a counter, a handle or fields; --names full shows each)"
+    expect(kymo("summary", trace).stdout.count(note) == 2, "no note")
+    expect("with *" not in kymo("summary", "--names", "full", trace).stdout, "a note without need")
+
+
+def test_lists_are_whole(trace):
+    """By rank the rows are a list of ranks, not of weights: none of them is left out."""
+    out = kymo("summary", "--by", "rank,op", trace).stdout
+    rows, more = table(out, "Ranges")
+    expect((len(rows), more) == (17, 0), out)
 
 
 def test_other_formats(trace):
@@ -92,8 +107,8 @@ def main():
         p = kymo("run", "-f", "-o", trace, PROGRAM)
         rows, more = table(p.stderr, "Ranges")
         expect(re.search(r"^Overhead: at least .* threads, [\d,.]+ % of their time", p.stderr, re.M), p.stderr)
-        expect(len(rows) == 10 and more == 7, p.stderr)
-        for test in (test_rows, test_sums, test_other_formats, test_by_process):
+        expect(len(rows) == 10 and more == 7 and "... 7 more (kymo summary --all)\n" in p.stderr, p.stderr)
+        for test in (test_rows, test_sums, test_folding_is_told, test_lists_are_whole, test_other_formats, test_by_process):
             test(trace)
             print("ok  ", test.__name__)
 

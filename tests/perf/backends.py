@@ -66,11 +66,11 @@ def measure(o):
 
 
 def dearer(o, counts):
-    """What is counted and costs more than its record. The same code may differ by the end of a chunk."""
+    """What is counted and costs more than its record; the same code differs by an instruction or two from run to run."""
     bad = []
     for kind, cost in counts.items():
         what, mode = kind.rsplit(" ", 1)
-        if mode in COUNTED and cost > counts[f"{what} {COUNTED[mode]}"] + 1:
+        if mode in COUNTED and cost > 1.01 * counts[f"{what} {COUNTED[mode]}"] + 2:
             print(f"{kind}: {cost} instructions, more than the {counts[f'{what} {COUNTED[mode]}']} of mode "
                   f"{COUNTED[mode]}")
             bad.append(kind)

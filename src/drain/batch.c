@@ -28,7 +28,7 @@ uint8_t *batch_reserve(struct batch *b, size_t bytes)
 static void put_header(struct batch *b, struct raw_block *block, size_t own)
 {
 	block->magic = RAW_BLOCK_MAGIC;
-	block->flags &= (uint16_t)~RAW_ZSTD;
+	block->flags &= (uint16_t) ~(RAW_ZSTD | RAW_COLUMNS);
 	block->stored = block->raw;
 	memcpy(b->data + b->used, block, sizeof(*block));
 	b->used += sizeof(*block) + own;

@@ -56,6 +56,8 @@ size_t packer_pack(struct packer *p, struct raw_block *b, const uint8_t *payload
 			      arranged ? arranged : b->raw, level);
 	if (ZSTD_isError(n) || n >= b->raw)
 		return 0;
+	b->flags &=
+		(uint16_t)~RAW_COLUMNS; /* which says nothing of a block that is not compressed */
 	b->flags |= (uint16_t)(arranged ? RAW_ZSTD | RAW_COLUMNS : RAW_ZSTD);
 	b->stored = (uint32_t)n;
 	return n;

@@ -11,9 +11,9 @@ import glob
 import os
 import re
 import sys
-import tempfile
 
 import baseline
+import kymotest
 
 FEW, MANY = 1024, 3072  # CUPTI delivers every 512
 TOLERANCE = 0.03
@@ -35,20 +35,20 @@ def counts_here(path):
 
 
 def recorded(o, program, scene, mode, rounds):
-    with tempfile.TemporaryDirectory() as tmp:
+    with kymotest.Folder() as tmp:
         out = os.path.join(tmp, "out")
         baseline.run([o.kymo, "run", "--no-summary", "--no-compress", *MODES[mode], "-o", os.path.join(tmp, "t.kymo"),
                       "--", *baseline.callgrind(out, "--separate-threads=yes", getattr(o, program), scene,
                                                 str(rounds))],
-                     env=dict(os.environ, KYMO_CLOCK="tsc", KYMO_CUPTI=o.cupti), timeout=300)
+                     env=kymotest.environment(KYMO_CLOCK="tsc", KYMO_CUPTI=o.cupti), timeout=300)
         return sum(baseline.own_cost(path) for path in glob.glob(out + "-*") if counts_here(path))
 
 
 def worked(o, mode, what, rounds):
-    with tempfile.TemporaryDirectory() as tmp:
+    with kymotest.Folder() as tmp:
         return baseline.collected(baseline.run(
             baseline.callgrind(os.path.join(tmp, "out"), o.work, mode, what, str(rounds)),
-            env=dict(os.environ, KYMO_CLOCK="tsc"), timeout=300))
+            env=kymotest.environment(KYMO_CLOCK="tsc"), timeout=300))
 
 
 def each(count):

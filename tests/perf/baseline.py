@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))  # kymotest
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

@@ -11,11 +11,11 @@ Exit status: 0 within the tolerance, 1 not, 77 cannot be measured here (says why
 """
 import os
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import baseline  # noqa: E402
+import kymotest  # noqa: E402
 
 KINDS = {"batch": ("batch", []), "kernels": ("kernels", []),
          "batch_summary": ("batch", ["--mode", "summary"]),
@@ -27,10 +27,10 @@ TOLERANCE = 0.05  # a look at all queues every 50 ms is in it
 
 def instructions(o, kind, rounds):
     what, options = KINDS[kind]
-    with tempfile.TemporaryDirectory() as tmp:
+    with kymotest.Folder() as tmp:
         baseline.run([o.kymo, "run", "--no-summary", "--no-compress", *options, "-o", f"{tmp}/t.kymo", "--",
                       *baseline.callgrind(f"{tmp}/out", o.program, what, str(rounds))], timeout=300,
-                     env=dict(os.environ, KYMO_CLOCK="tsc", OCL_ICD_VENDORS=o.driver, OCL_ICD_FILENAMES=o.driver))
+                     env=kymotest.environment(KYMO_CLOCK="tsc", OCL_ICD_VENDORS=o.driver, OCL_ICD_FILENAMES=o.driver))
         return baseline.own_cost(f"{tmp}/out")
 
 

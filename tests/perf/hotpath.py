@@ -6,11 +6,11 @@ Exit status: 0 within the tolerance, 1 not, 77 cannot be measured here (says why
 """
 import os
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import baseline  # noqa: E402
+import kymotest  # noqa: E402
 
 KINDS = ["plain", "unwanted", "left_out", "summary", "traced", "activity", "counted", "range"]
 FEW, MANY = 1000, 5000
@@ -18,9 +18,9 @@ TOLERANCE = 0.03
 
 
 def instructions(program, kind, calls):
-    with tempfile.TemporaryDirectory() as tmp:
+    with kymotest.Folder() as tmp:
         return baseline.collected(baseline.run(baseline.callgrind(f"{tmp}/out", program, kind, str(calls)),
-                                               env=dict(os.environ, KYMO_CLOCK="tsc")))
+                                               env=kymotest.environment(KYMO_CLOCK="tsc")))
 
 
 def measure(o):

@@ -121,12 +121,12 @@ record(struct cap_thread *t, const struct table_call *c, struct cap_frame *f, co
 		cap_commit(f, &e);
 }
 
-static __attribute__((noinline)) void leave_any(struct table_call *call)
+/* After it was left; also of a frame that is another thread's by now, where fibers move. */
+static __attribute__((noinline)) void finish_any(struct table_call *call)
 {
 	const struct table_op *op = call->slot->op;
 	struct cap_frame *f = call->frame;
 
-	cap_leave(f);
 	if (op->status)
 		cap_status(f, (int32_t)call->result[0], op->status_ok);
 	if (cap_unlikely(f->callbacks))
@@ -136,6 +136,12 @@ static __attribute__((noinline)) void leave_any(struct table_call *call)
 	if (op->after)
 		op->after(call);
 	cap_done(f);
+}
+
+static __attribute__((noinline)) void leave_any(struct table_call *call)
+{
+	cap_leave(call->frame);
+	finish_any(call);
 }
 
 void table_leave(struct table_call *call)
@@ -151,18 +157,16 @@ void table_leave(struct table_call *call)
 		return;
 	}
 	t = cap_leave_straight(f);
+	if (cap_unlikely(!t)) {
+		finish_any(call);
+		return;
+	}
 	if (op->status)
 		cap_status(f, (int32_t)call->result[0], op->status_ok);
-	if (cap_likely(t != NULL))
-		record(t, call, f, true);
-	else if (f->buffers)
-		cap_record_bare(f);
+	record(t, call, f, true);
 	if (op->after)
 		op->after(call);
-	if (cap_likely(t != NULL))
-		cap_done_straight(t, f);
-	else
-		cap_done(f);
+	cap_done_straight(t, f);
 }
 
 /* The words that callbacks were given, as the record has them. */

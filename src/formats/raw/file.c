@@ -302,8 +302,9 @@ static bool repair(struct raw_buffer *buffer, const uint8_t **data, size_t *byte
 	return true;
 }
 
-/* A frame whose chunk is arranged. Returns the bytes that came out: all, or none. */
-static size_t inflate_columns(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
+/* A frame whose chunk is arranged; *bytes come out: all, or none. False: no memory. */
+static bool inflate_columns(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size,
+			    size_t *bytes)
 {
 	static _Thread_local struct {
 		struct wire_columns columns;
@@ -313,9 +314,10 @@ static size_t inflate_columns(const uint8_t *in, size_t in_size, uint8_t *out, s
 	size_t n = wire_columns_bound(out_size);
 
 	if (!vec_reserve(&work.data, &work.room, 0, n))
-		return 0;
+		return false;
 	n = inflate_frame(in, in_size, work.data, n);
-	return wire_columns_unpack(&work.columns, work.data, n, out, out_size) ? out_size : 0;
+	*bytes = wire_columns_unpack(&work.columns, work.data, n, out, out_size) ? out_size : 0;
+	return true;
 }
 
 static bool unpack(struct raw_file *f, uint32_t i, const struct raw_block *b,
@@ -328,8 +330,10 @@ static bool unpack(struct raw_file *f, uint32_t i, const struct raw_block *b,
 #endif
 	if (!vec_reserve(&buffer->data, &buffer->size, 0, b->raw ? b->raw : 1))
 		return refuse(f, i, count, "not enough memory");
-	*bytes = b->flags & RAW_COLUMNS ? inflate_columns(*data, *bytes, buffer->data, b->raw)
-					: inflate_frame(*data, *bytes, buffer->data, b->raw);
+	if (!(b->flags & RAW_COLUMNS))
+		*bytes = inflate_frame(*data, *bytes, buffer->data, b->raw);
+	else if (!inflate_columns(*data, *bytes, buffer->data, b->raw, bytes))
+		return refuse(f, i, count, "not enough memory");
 	*data = buffer->data;
 	return true;
 }

@@ -178,9 +178,9 @@ def test_recording_is_left_alone():
     q = kymo("compress", "t.kymo", status=3)
     expect("still being recorded" in q.stderr, q.stderr)
     for _ in range(5):
-        os.utime(files()[0], (1, 1))  # as if its file system took nothing any more
         before = os.stat(files()[0]).st_ino
         for what in (files()[0], "t.kymo"):
+            os.utime(files()[0], (1, 1))  # as if its file system took nothing any more
             q = kymo("compress", what, status=3)
             expect("still being recorded" in q.stderr and os.stat(files()[0]).st_ino == before, what, q.stderr)
     open("counts.go", "w", encoding="utf-8").close()
@@ -194,7 +194,9 @@ def test_command_is_killed():
     shown, dice, met = content(), random.Random(SEED), 0
     for _ in range(40):
         p = subprocess.Popen([KYMO, "compress", "t.kymo"], stdout=subprocess.DEVNULL)
-        time.sleep(dice.uniform(0, 0.1))  # anywhere
+        while p.poll() is None and not kymotest.compresses(p.pid, "t.kymo"):
+            pass
+        time.sleep(dice.uniform(0, 0.02))  # anywhere
         p.kill()
         met += p.wait() == -signal.SIGKILL
         expect(len(files()) == 1, os.listdir("t.kymo/raw"))

@@ -43,12 +43,10 @@ static int prepare(void **state)
 
 static void add(uint64_t handle, uint64_t correlation, bool persistent)
 {
-	struct mpi_transfer *t = mpi_requests_new(handle);
+	struct mpi_transfer t = {.item = {.correlation = correlation,
+					  .own = persistent ? MPI_PERSISTENT : MPI_ACTIVE}};
 
-	assert_non_null(t);
-	*t = (struct mpi_transfer){.item = {.correlation = correlation,
-					    .own = persistent ? MPI_PERSISTENT : MPI_ACTIVE}};
-	assert_true(mpi_requests_add(handle, t));
+	assert_true(mpi_requests_add(handle, &t));
 }
 
 static uint64_t complete(uint64_t handle, uint64_t started)

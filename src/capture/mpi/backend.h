@@ -351,14 +351,10 @@ struct mpi_transfer {
 /* Corrects it by what was really received. */
 void mpi_transfer_status(struct mpi_transfer *t, const struct mpi_status *s);
 
-/*
- * Memory for a transfer of that handle, which is not that of no request. It is the caller's until it is
- * added or released. NULL: there is none.
- */
-struct mpi_transfer *mpi_requests_new(uint64_t handle);
+/* It gets an id. The handle is not that of no request. False: there is no memory. */
+bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t);
+/* What one of the following has given is not needed any more. */
 void mpi_requests_release(uint64_t handle, struct mpi_transfer *t);
-/* It gets an id. False: there is no memory, and it is released. */
-bool mpi_requests_add(uint64_t handle, struct mpi_transfer *t);
 /*
  * The oldest active transfer of that handle, only one that the call `started` has started, if that is not 0;
  * or NULL. It is out, for the caller to release; of a persistent one, which becomes inactive, it is a copy

@@ -5,9 +5,9 @@
  * several here, a million say; they are taken out in the order they came. Whatever is asked costs
  * the same for any number of transfers and handles under way.
  *
- * Most are completed soon, so the latest few are found by looking at each. Those that stay longer go
+ * In most processes one thread alone starts and completes transfers: it takes no lock (below). Its latest
+ * few, most of which are completed soon, are found by looking at each (requests.h). Those that stay longer go
  * into a table; it was told of their handle when they came, so that what it needs is near by then.
- * In most processes one thread alone starts and completes transfers: it takes no lock (below).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,12 +17,11 @@
 #include <unistd.h>
 
 #include "base/locks.h"
-#include "capture/mpi/backend.h"
+#include "capture/mpi/requests.h"
 #include "core/process/barrier.h"
 
 #define SHARDS      16u
 #define SHARD_SHIFT 60u /* of a hash */
-#define RECENT      8u  /* a power of two */
 #define BITS        6u  /* of the number of slots, at first */
 #define PIECE       64u /* entries that are obtained at once */
 #define SPINS       100u
@@ -46,29 +45,28 @@ struct slot {
 
 struct shard {
 	_Alignas(64) _Atomic bool locked;
-	uint32_t recent, oldest;   /* how many, and where in the ring */
 	uint32_t bits, handles;    /* of the table */
 	struct slot *slots;        /* NULL: none was ever needed */
 	struct entry *spare;       /* given back */
 	struct entry *fresh, *end; /* never used */
-	uint64_t recent_handle[RECENT];
-	struct entry *recent_entry[RECENT];
 };
 
 static struct shard shards[SHARDS];
-static _Atomic uint64_t last_id;
 
 /* ---- locks -------------------------------------------------------------------------------------
  *
  * The first thread that has a request owns all of them: it says that it is at work, looks again
  * whether it is still the owner, and both are plain memory accesses. The first other thread that
  * comes takes the ownership away for good: it says so, makes all threads pass a memory barrier (the
- * dear part) and waits until the owner is not at work. From then on each shard has a lock.
+ * dear part) and waits until the owner is not at work. From then on each shard has a lock, and none is
+ * near. What the owner has in its hands, because it is complete, stays where it is.
  */
 
-static struct cap_thread *_Atomic owner;
+struct cap_thread *_Atomic mpi_owner;
+_Atomic bool mpi_owner_works;
+struct mpi_near mpi_near;
+_Atomic uint64_t mpi_last_request;
 static _Atomic bool shared;    /* nobody is the owner ever again */
-static _Atomic bool at_work;   /* the owner */
 static _Atomic bool spreading; /* what it had, to the shards */
 static pthread_mutex_t revoking = PTHREAD_MUTEX_INITIALIZER;
 
@@ -108,9 +106,9 @@ static void take_away(void)
 
 	pthread_mutex_lock(&revoking);
 	if (!atomic_load(&shared)) {
-		atomic_store(&owner, NULL);
+		atomic_store(&mpi_owner, NULL);
 		core_barrier();
-		wait_until_not(&at_work);
+		wait_until_not(&mpi_owner_works);
 		atomic_store(&spreading, true);
 		spread(lost);
 		atomic_store(&spreading, false);
@@ -132,9 +130,9 @@ static __attribute__((noinline)) struct shard *enter_slow(uint64_t hashed)
 	if (!atomic_load_explicit(&shared, memory_order_acquire)) {
 		pthread_mutex_lock(&revoking);
 		own = t && !atomic_load(&shared) &&
-		      atomic_compare_exchange_strong(&owner, &none, t);
+		      atomic_compare_exchange_strong(&mpi_owner, &none, t);
 		if (own)
-			atomic_store(&at_work, true);
+			atomic_store(&mpi_owner_works, true);
 		pthread_mutex_unlock(&revoking);
 		if (own)
 			return &shards[0];
@@ -144,40 +142,39 @@ static __attribute__((noinline)) struct shard *enter_slow(uint64_t hashed)
 	return s;
 }
 
-/* The shard of that hash, for the caller alone until leave(). */
+/* The shard of that hash, for the caller alone until leave(); of the owner it is the first. */
 static inline struct shard *enter(uint64_t hashed)
 {
-	struct cap_thread *t = cap_thread_current;
+	return cap_likely(mpi_owner_enter()) ? &shards[0] : enter_slow(hashed);
+}
 
-	if (cap_likely(t && atomic_load_explicit(&owner, memory_order_relaxed) == t)) {
-		atomic_store_explicit(&at_work, true, memory_order_relaxed);
-		atomic_signal_fence(memory_order_seq_cst);
-		if (cap_likely(atomic_load_explicit(&owner, memory_order_acquire) == t))
-			return &shards[0];
-		atomic_store_explicit(&at_work, false, memory_order_release);
-	}
-	return enter_slow(hashed);
+/* The caller is the owner: asked between enter() and leave(). */
+static bool owns(const struct shard *s)
+{
+	return !atomic_load_explicit(&s->locked, memory_order_relaxed);
 }
 
 static inline void leave(struct shard *s)
 {
-	if (cap_unlikely(atomic_load_explicit(&s->locked, memory_order_relaxed)))
+	if (cap_unlikely(!owns(s)))
 		atomic_store_explicit(&s->locked, false, memory_order_release);
 	else
-		atomic_store_explicit(&at_work, false, memory_order_release);
+		mpi_owner_leave();
 }
 
 /* What another thread was changing while the process forked is lost to the child. */
 void mpi_requests_fork_child(void)
 {
-	bool torn = atomic_load(&at_work) || atomic_load(&spreading);
+	bool torn = atomic_load(&mpi_owner_works) || atomic_load(&spreading);
 
 	for (unsigned i = 0; i < SHARDS; i++)
 		if (torn || atomic_load(&shards[i].locked))
 			shards[i] = (struct shard){0};
-	atomic_store(&at_work, false);
+	if (torn)
+		mpi_near = (struct mpi_near){0};
+	atomic_store(&mpi_owner_works, false);
 	atomic_store(&spreading, false);
-	atomic_store(&owner, NULL);
+	atomic_store(&mpi_owner, NULL);
 	revoking = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
@@ -193,8 +190,11 @@ static struct entry *entry_new(struct shard *s)
 		return e;
 	}
 	if (s->fresh == s->end) {
+		int saved = errno;
+
 		s->fresh = aligned_alloc(64, PIECE * sizeof(*e));
 		s->end = s->fresh ? s->fresh + PIECE : NULL;
+		errno = saved;
 	}
 	return s->fresh == s->end ? NULL : s->fresh++;
 }
@@ -203,18 +203,6 @@ static void entry_put(struct shard *s, struct entry *e)
 {
 	e->next = s->spare;
 	s->spare = e;
-}
-
-/* Only the owner is there, or the shard's lock is one of several. */
-static uint64_t new_id(void)
-{
-	uint64_t id;
-
-	if (cap_unlikely(atomic_load_explicit(&shared, memory_order_relaxed)))
-		return atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
-	id = atomic_load_explicit(&last_id, memory_order_relaxed) + 1;
-	atomic_store_explicit(&last_id, id, memory_order_relaxed);
-	return id;
 }
 
 /* ---- the table ---------------------------------------------------------------------------------
@@ -248,9 +236,11 @@ static bool grow(struct shard *s)
 {
 	struct shard more = *s;
 	uint32_t n = s->slots ? 1u << s->bits : 0;
+	int saved = errno;
 
 	more.bits = n ? s->bits + 1 : BITS;
 	more.slots = calloc((size_t)1 << more.bits, sizeof(*more.slots));
+	errno = saved;
 	if (!more.slots)
 		return s->slots && s->handles + 1 < n;
 	for (uint32_t i = 0; i < n; i++)
@@ -331,59 +321,42 @@ static struct entry *first_active(struct entry *e, struct entry **before)
  * All are active; what the table has of their handles is older.
  */
 
-static bool age(struct shard *s)
+/* Those that are complete make room. */
+static void near_settle(void)
 {
-	if (!insert(s, s->recent_handle[s->oldest], s->recent_entry[s->oldest]))
+	while (mpi_near.oldest != mpi_near.next && !mpi_near.handle[mpi_near.oldest % MPI_NEAR])
+		mpi_near.oldest++;
+}
+
+/* The oldest goes into the table. */
+bool mpi_near_age(uint64_t handle)
+{
+	struct shard *s = &shards[0];
+	uint32_t i = mpi_near.oldest % MPI_NEAR;
+	struct entry *e = entry_new(s);
+
+	if (!e)
 		return false;
-	s->oldest = (s->oldest + 1) % RECENT;
-	s->recent--;
+	e->t = mpi_near.t[i];
+	if (!insert(s, mpi_near.handle[i], e)) {
+		entry_put(s, e);
+		return false;
+	}
+	mpi_near.far = s->handles;
+	mpi_near.handle[i] = 0;
+	near_settle();
+	__builtin_prefetch(&s->slots[place_of(handle, s->bits)], 1);
 	return true;
 }
 
-static bool push(struct shard *s, uint64_t handle, struct entry *e)
+static struct mpi_transfer *take_near(uint64_t handle, uint64_t started)
 {
-	uint32_t i;
-
-	if (s->recent == RECENT) {
-		if (!age(s))
-			return false;
-		__builtin_prefetch(&s->slots[place_of(handle, s->bits)], 1);
-	}
-	i = (s->oldest + s->recent++) % RECENT;
-	s->recent_handle[i] = handle;
-	s->recent_entry[i] = e;
-	return true;
-}
-
-/* Takes it out; n is its number, from the oldest one. */
-static struct entry *pull(struct shard *s, uint32_t n)
-{
-	struct entry *e = s->recent_entry[(s->oldest + n) % RECENT];
-
-	s->recent--;
-	if (n == 0)
-		s->oldest = (s->oldest + 1) % RECENT;
-	for (; n && n < s->recent; n++) {
-		uint32_t to = (s->oldest + n) % RECENT, from = (to + 1) % RECENT;
-
-		s->recent_handle[to] = s->recent_handle[from];
-		s->recent_entry[to] = s->recent_entry[from];
-	}
-	return e;
-}
-
-/* The oldest of that handle, if the call `started` has started it (0: any). */
-static struct entry *take_recent(struct shard *s, uint64_t handle, uint64_t started)
-{
-	for (uint32_t n = 0; n < s->recent; n++) {
-		uint32_t i = (s->oldest + n) % RECENT;
-
-		if (s->recent_handle[i] != handle)
-			continue;
-		if (started && s->recent_entry[i]->t.item.correlation != started)
-			return NULL;
-		return pull(s, n);
-	}
+	for (uint32_t n = mpi_near.oldest; n != mpi_near.next; n++)
+		if (mpi_near.handle[n % MPI_NEAR] == handle) {
+			if (started && mpi_near.t[n % MPI_NEAR].item.correlation != started)
+				return NULL;
+			return mpi_near_take(n);
+		}
 	return NULL;
 }
 
@@ -403,17 +376,25 @@ static void spread(uint32_t lost[COMM_OPS])
 {
 	struct shard all = shards[0];
 
-	shards[0].recent = shards[0].handles = shards[0].bits = 0;
+	shards[0].handles = shards[0].bits = 0;
 	shards[0].slots = NULL;
 	for (uint32_t i = 0; all.slots && i < 1u << all.bits; i++)
 		for (struct entry *e = all.slots[i].first, *next; e; e = next) {
 			next = e->next;
 			move(all.slots[i].handle, e, lost);
 		}
-	for (uint32_t n = 0; n < all.recent; n++) {
-		uint32_t i = (all.oldest + n) % RECENT;
+	for (uint32_t n = mpi_near.oldest; n != mpi_near.next; n++) {
+		uint64_t handle = mpi_near.handle[n % MPI_NEAR];
+		struct shard *s = &shards[hash(handle) >> SHARD_SHIFT];
+		struct entry *e = handle ? entry_new(s) : NULL;
 
-		move(all.recent_handle[i], all.recent_entry[i], lost);
+		if (e) {
+			e->t = mpi_near.t[n % MPI_NEAR];
+			move(handle, e, lost);
+		} else if (handle) {
+			lost[mpi_near.t[n % MPI_NEAR].item.op]++;
+			comm_item_drop(&mpi_near.t[n % MPI_NEAR].item);
+		}
 	}
 	free(all.slots);
 }
@@ -421,72 +402,87 @@ static void spread(uint32_t lost[COMM_OPS])
 /* ---- from outside ------------------------------------------------------------------------------
  */
 
-struct mpi_transfer *mpi_requests_new(uint64_t handle)
+/* True: there is room near, for the owner. */
+static bool near_room(const struct shard *s, const struct mpi_transfer *t, uint64_t handle)
 {
-	struct shard *s = enter(hash(handle));
-	struct entry *e = entry_new(s);
-
-	leave(s);
-	return e ? &e->t : NULL;
-}
-
-void mpi_requests_release(uint64_t handle, struct mpi_transfer *t)
-{
-	struct shard *s = enter(hash(handle));
-
-	entry_put(s, entry_of(t));
-	leave(s);
-}
-
-bool mpi_requests_add(uint64_t handle, struct mpi_transfer *t)
-{
-	struct shard *s = enter(hash(handle));
-	bool taken;
-
-	t->id = new_id();
 	/* What is under way for long need not pass by. */
-	taken = t->item.own & MPI_ACTIVE ? push(s, handle, entry_of(t))
-					 : insert(s, handle, entry_of(t));
-	if (cap_unlikely(!taken))
-		entry_put(s, entry_of(t));
+	return owns(s) && (t->item.own & MPI_ACTIVE) && mpi_near_room(handle);
+}
+
+bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t)
+{
+	struct shard *s = enter(hash(handle));
+	struct entry *e = NULL;
+	bool taken = near_room(s, t, handle);
+
+	if (taken) {
+		*mpi_near_next() = *t;
+		mpi_near_put(handle);
+	} else if (!owns(s) || !(t->item.own & MPI_ACTIVE)) {
+		e = entry_new(s);
+	}
+	if (e) {
+		e->t = *t;
+		e->t.id = mpi_request_id(owns(s));
+		taken = insert(s, handle, e);
+		if (!taken)
+			entry_put(s, e);
+		mpi_near.far = owns(s) ? s->handles : 0;
+	}
 	leave(s);
 	return taken;
 }
 
+void mpi_requests_release(uint64_t handle, struct mpi_transfer *t)
+{
+	struct shard *s;
+
+	if (t >= mpi_near.t && t < mpi_near.t + MPI_NEAR)
+		return;
+	s = enter(hash(handle));
+	entry_put(s, entry_of(t));
+	leave(s);
+}
+
 /* The oldest active one of the handle, if the call `started` has started it (0: any). */
-static struct entry *take(struct shard *s, uint64_t handle, uint64_t started)
+static struct mpi_transfer *take(struct shard *s, uint64_t handle, uint64_t started,
+				 struct mpi_transfer *persistent)
 {
 	struct slot *at = find_handle(s, handle);
 	struct entry *before, *e = at ? first_active(at->first, &before) : NULL;
 
 	if (!e)
-		return take_recent(s, handle, started);
+		return owns(s) ? take_near(handle, started) : NULL;
 	if (started && e->t.item.correlation != started)
 		return NULL;
-	if (!(e->t.item.own & MPI_PERSISTENT))
+	if (!(e->t.item.own & MPI_PERSISTENT)) {
 		unlink_entry(s, at, before, e);
-	return e;
+		return &e->t;
+	}
+	*persistent = e->t;
+	e->t.item.own &= (uint8_t)~MPI_ACTIVE;
+	return persistent;
+}
+
+/* Between enter() and leave(): the table may have others now. */
+static void leave_changed(struct shard *s)
+{
+	if (owns(s))
+		mpi_near.far = s->handles;
+	leave(s);
 }
 
 struct mpi_transfer *mpi_requests_complete(uint64_t handle, uint64_t started,
 					   struct mpi_transfer *persistent)
 {
-	struct mpi_transfer *t = NULL;
-	struct entry *e;
+	struct mpi_transfer *t;
 	struct shard *s;
 
 	if (handle == mpi_module->request_null)
 		return NULL;
 	s = enter(hash(handle));
-	e = take(s, handle, started);
-	if (cap_likely(e != NULL))
-		t = &e->t;
-	if (t && cap_unlikely(t->item.own & MPI_PERSISTENT)) {
-		*persistent = *t;
-		t->item.own &= (uint8_t)~MPI_ACTIVE;
-		t = persistent;
-	}
-	leave(s);
+	t = take(s, handle, started, persistent);
+	leave_changed(s);
 	return t;
 }
 
@@ -495,7 +491,7 @@ void mpi_requests_expect(uint64_t far, uint64_t near)
 	struct cap_thread *t = cap_thread_current;
 	struct shard *s;
 
-	if (!t || atomic_load_explicit(&owner, memory_order_relaxed) != t)
+	if (!t || atomic_load_explicit(&mpi_owner, memory_order_relaxed) != t)
 		return;
 	s = enter(hash(far));
 	if (s->handles) {
@@ -515,35 +511,36 @@ void mpi_requests_start(uint64_t handle, uint64_t correlation, uint64_t start)
 		e->t.item.own |= MPI_ACTIVE;
 		e->t.item.correlation = correlation;
 		e->t.item.start = start;
-		e->t.id = new_id();
+		e->t.id = mpi_request_id(owns(s));
 	}
 	leave(s);
 }
 
 struct mpi_transfer *mpi_requests_drop(uint64_t handle)
 {
+	struct mpi_transfer *t = NULL;
 	struct slot *at;
-	struct entry *e;
 	struct shard *s;
 
 	if (handle == mpi_module->request_null)
 		return NULL;
 	s = enter(hash(handle));
 	at = find_handle(s, handle);
-	e = at ? at->first : NULL;
-	if (e)
-		unlink_entry(s, at, NULL, e);
-	else
-		e = take_recent(s, handle, 0);
-	leave(s);
-	return e ? &e->t : NULL;
+	if (at) {
+		t = &at->first->t;
+		unlink_entry(s, at, NULL, at->first);
+	} else if (owns(s)) {
+		t = take_near(handle, 0);
+	}
+	leave_changed(s);
+	return t;
 }
 
 /*
  * Takes the next active transfer of the shard out, whatever its handle. *i is the slot where that was
  * the last time: what lay behind may be there now.
  */
-static struct entry *next_active(struct shard *s, uint32_t *i)
+static struct mpi_transfer *next_active(struct shard *s, uint32_t *i)
 {
 	struct entry *e, *before;
 
@@ -551,19 +548,21 @@ static struct entry *next_active(struct shard *s, uint32_t *i)
 		e = first_active(s->slots[*i].first, &before);
 		if (e) {
 			unlink_entry(s, &s->slots[*i], before, e);
-			return e;
+			return &e->t;
 		}
 	}
-	return s->recent ? pull(s, 0) : NULL;
+	if (!owns(s) || mpi_near.oldest == mpi_near.next)
+		return NULL;
+	return mpi_near_take(mpi_near.oldest);
 }
 
 static struct mpi_transfer *leave_one(uint64_t shard, uint32_t *i)
 {
 	struct shard *s = enter(shard << SHARD_SHIFT);
-	struct entry *e = next_active(s, i);
+	struct mpi_transfer *t = next_active(s, i);
 
-	leave(s);
-	return e ? &e->t : NULL;
+	leave_changed(s);
+	return t;
 }
 
 void mpi_requests_leave(void)

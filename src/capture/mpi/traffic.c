@@ -9,6 +9,7 @@
 
 #include "capture/mpi/backend.h"
 #include "capture/mpi/host.h"
+#include "capture/mpi/requests.h"
 #include "core/activity/ordinary.h"
 #include "core/marker/marker.h"
 
@@ -72,27 +73,15 @@ static void status_at(uint64_t address, uint32_t index, struct mpi_transfer *t)
 
 #define HAVE_STATUS (1u << COMM_OP_RECEIVE | 1u << COMM_OP_READ | 1u << COMM_OP_WRITE)
 
-static void lost(const struct comm_item *i)
+static void add_request(uint64_t handle, struct mpi_transfer *t)
 {
-	cap_lost(&comm_ops[i->op], 1);
-}
+	bool real = handle != mpi_module->request_null;
 
-static void add_request(uint64_t handle, const struct mpi_transfer *t)
-{
-	struct comm_item end = t->item;
-	struct mpi_transfer *kept = NULL;
-
-	if (handle == mpi_module->request_null) {
-		comm_item_drop(&end);
+	if (real && mpi_requests_add(handle, t))
 		return;
-	}
-	kept = mpi_requests_new(handle);
-	if (kept)
-		*kept = *t;
-	if (!kept || !mpi_requests_add(handle, kept)) {
-		lost(&end);
-		comm_item_drop(&end);
-	}
+	comm_item_drop(&t->item);
+	if (real)
+		cap_lost(&comm_ops[t->item.op], 1);
 }
 
 /* Complete by now, or when its request is. */
@@ -125,77 +114,94 @@ static void finish_transfer(struct view *w)
  * By functions of enum mpi_plain, where nobody is to be asked and nothing to be kept but the message.
  */
 
+struct plain { /* what is found out before it is written down */
+	const struct mpi_comm *comm;
+	struct mpi_type type;
+	struct cap_submission submission;
+};
+
 static inline __attribute__((always_inline)) void
-plain_fill(struct mpi_transfer *t, const struct mpi_call *c, const struct mpi_comm *comm,
-	   const struct cap_submission *o, bool sends)
+plain_fill(struct mpi_transfer *t, const struct mpi_call *c, const struct plain *p, bool sends)
 {
 	const struct cap_frame *f = c->frame;
-	int64_t count = (int64_t)c->v[MPI_PLAIN_COUNT];
-	struct mpi_type type = {0, 0};
-	uint64_t bytes;
+	uint64_t bytes = c->v[MPI_PLAIN_COUNT] * (uint64_t)p->type.size;
 
-	if (cap_likely(count > 0))
-		type = mpi_type_of(c->v[MPI_PLAIN_TYPE]);
-	bytes = (uint64_t)count * (uint64_t)type.size;
 	t->item.correlation = f->id;
 	t->item.start = f->start;
 	t->item.sent = sends ? bytes : 0; /* of a receive: no probe */
 	t->item.received = sends ? 0 : bytes;
-	t->item.communicator = comm ? comm->id : 0;
-	t->item.datatype = type.name;
-	t->item.peer = mpi_world_rank(comm, (int64_t)c->v[MPI_PLAIN_PEER]);
+	t->item.communicator = p->comm ? p->comm->id : 0;
+	t->item.datatype = p->type.name;
+	t->item.peer = mpi_world_rank(p->comm, (int64_t)c->v[MPI_PLAIN_PEER]);
 	t->item.tag = (int32_t)c->v[MPI_PLAIN_TAG];
 	t->item.partitions = 0;
 	t->item.op = sends ? COMM_OP_SEND : COMM_OP_RECEIVE;
 	t->item.state = 0;
 	t->item.has_submission = true;
 	t->item.own = MPI_ACTIVE;
-	t->item.submission = *o;
-	t->comm = comm;
+	t->item.submission = p->submission;
+	t->comm = p->comm;
 }
 
-static void plain_start(const struct mpi_call *c, const struct mpi_comm *comm,
-			const struct cap_submission *o, bool sends)
+static inline __attribute__((always_inline)) void plain_start(const struct mpi_call *c,
+							      const struct plain *p, bool sends)
 {
 	uint64_t handle = mpi_handle_at(c->v[MPI_PLAIN_REQUEST], 0);
-	struct mpi_transfer *t;
+	struct mpi_transfer t;
 
-	if (cap_unlikely(handle == mpi_module->request_null))
-		return;
-	t = mpi_requests_new(handle);
-	if (cap_likely(t != NULL)) {
-		plain_fill(t, c, comm, o, sends);
-		if (cap_likely(mpi_requests_add(handle, t)))
+	if (cap_likely(handle != mpi_module->request_null && mpi_owner_enter())) {
+		bool room = mpi_near_room(handle);
+
+		if (cap_likely(room)) {
+			plain_fill(mpi_near_next(), c, p, sends);
+			mpi_near_put(handle);
+		}
+		mpi_owner_leave();
+		if (cap_likely(room))
 			return;
 	}
-	cap_lost(&comm_ops[sends ? COMM_OP_SEND : COMM_OP_RECEIVE], 1);
+	plain_fill(&t, c, p, sends);
+	add_request(handle, &t);
 }
 
 /* False: it is not as simple as that, and nothing was done. */
-static bool plain(const struct mpi_call *c, const struct mpi_info *info)
+static inline __attribute__((always_inline)) bool plain(const struct mpi_call *c,
+							const struct mpi_info *info, bool sends)
 {
 	const struct cap_frame *f = c->frame;
-	bool sends = info->plain == MPI_PLAIN_SEND;
-	const struct mpi_comm *comm;
-	struct cap_submission o;
+	struct plain p = {.type = {0, 0}};
 	struct mpi_transfer t;
 
 	if ((int64_t)c->v[MPI_PLAIN_PEER] == mpi_module->proc_null)
 		return true;
-	comm = mpi_comm_of(MPI_OBJECT_COMM, c->v[MPI_PLAIN_COMM]);
 	if (cap_unlikely(!cap_submission_ordinary(
-		    &o, f, &comm_ops[sends ? COMM_OP_SEND : COMM_OP_RECEIVE])))
+		    &p.submission, f, &comm_ops[sends ? COMM_OP_SEND : COMM_OP_RECEIVE])))
 		return false;
-	o.buffers &= ~atomic_load_explicit(&f->op->excluded, memory_order_relaxed);
+	p.submission.buffers &= ~atomic_load_explicit(&f->op->excluded, memory_order_relaxed);
+	p.comm = mpi_comm_of(MPI_OBJECT_COMM, c->v[MPI_PLAIN_COMM]);
+	if (cap_likely((int64_t)c->v[MPI_PLAIN_COUNT] > 0))
+		p.type = mpi_type_of(c->v[MPI_PLAIN_TYPE]);
 	if (mpi_has(info, MPI_ROLE_REQUEST)) {
-		plain_start(c, comm, &o, sends);
+		plain_start(c, &p, sends);
 		return true;
 	}
-	plain_fill(&t, c, comm, &o, sends);
+	plain_fill(&t, c, &p, sends);
 	if (!sends && has_status(c->v[MPI_PLAIN_STATUS]))
 		status_at(c->v[MPI_PLAIN_STATUS], 0, &t);
 	comm_item_write(&t.item, 0, 0, f->end);
 	return true;
+}
+
+static bool plain_message(const struct mpi_call *c, const struct mpi_info *info)
+{
+	switch ((enum mpi_plain)info->plain) {
+	case MPI_PLAIN_SEND:
+		return plain(c, info, true);
+	case MPI_PLAIN_RECEIVE:
+		return plain(c, info, false);
+	default:
+		return false;
+	}
 }
 
 /* ---- amounts -------------------------------------------------------------------------------- */
@@ -477,22 +483,42 @@ static void file(struct view *w)
 
 /* ---- completion ----------------------------------------------------------------------------- */
 
-static void complete(const struct mpi_call *c, uint64_t handle, uint64_t statuses, uint32_t index)
+static inline __attribute__((always_inline)) void
+end_of(const struct mpi_call *c, struct mpi_transfer *t, uint64_t statuses, uint32_t index)
+{
+	if (has_status(statuses))
+		status_at(statuses, index, t);
+	comm_item_write(&t->item, t->id, c->frame->id, c->frame->end);
+}
+
+/* One request may stand for a send and a receive that were started together by `first`. */
+static __attribute__((noinline)) void complete_any(const struct mpi_call *c, uint64_t handle,
+						   uint64_t first, uint64_t statuses,
+						   uint32_t index)
 {
 	struct mpi_transfer persistent, *t;
-	uint64_t first = 0;
 
-	/* One request may stand for a send and a receive that were started together. */
 	while ((t = mpi_requests_complete(handle, first, &persistent)) != NULL) {
 		first = t->item.own & MPI_FOLLOWED ? t->item.correlation : 0;
-		if (has_status(statuses))
-			status_at(statuses, index, t);
-		comm_item_write(&t->item, t->id, c->frame->id, c->frame->end);
-		if (cap_likely(t != &persistent))
+		end_of(c, t, statuses, index);
+		if (t != &persistent)
 			mpi_requests_release(handle, t);
-		if (cap_likely(!first))
+		if (!first)
 			return;
 	}
+}
+
+static void complete(const struct mpi_call *c, uint64_t handle, uint64_t statuses, uint32_t index)
+{
+	struct mpi_transfer *t = handle ? mpi_near_complete(handle) : NULL;
+
+	if (cap_unlikely(!t)) {
+		complete_any(c, handle, 0, statuses, index);
+		return;
+	}
+	end_of(c, t, statuses, index);
+	if (cap_unlikely(t->item.own & MPI_FOLLOWED))
+		complete_any(c, handle, t->item.correlation, statuses, index);
 }
 
 static void complete_some(const struct mpi_call *c, const struct mpi_info *info)
@@ -729,7 +755,7 @@ void mpi_traffic_after(struct mpi_call *c, const struct mpi_info *info, bool ok)
 	if (info->group >= MPI_CLASS_SEND && info->group <= MPI_CLASS_WRITE) {
 		if (ok && mpi_host_alive() &&
 		    atomic_load_explicit(&mpi_moves[c->op], memory_order_relaxed) &&
-		    (!info->plain || !plain(c, info)))
+		    !plain_message(c, info))
 			move(c, info);
 	} else if (info->group >= MPI_CLASS_WAIT && info->group <= MPI_CLASS_WAITSOME) {
 		if (ok && mpi_host_alive())

@@ -215,8 +215,7 @@ static inline void encode_usual(struct wire_enc *e, const struct comm_item *t,
 }
 
 /* Of any; numbers below 2^32 are stored without a branch for each. */
-static __attribute__((noinline)) void encode_any(struct wire_enc *e, const struct comm_item *t,
-						 const struct numbers *n)
+static void encode_any(struct wire_enc *e, const struct comm_item *t, const struct numbers *n)
 {
 	uint64_t sent = sent_of(t), classes = 0;
 	uint8_t *p = e->p;
@@ -239,21 +238,8 @@ static __attribute__((noinline)) void encode_any(struct wire_enc *e, const struc
 	e->classes = classes;
 }
 
-static inline void encode(struct wire_enc *e, const struct comm_item *t, const struct numbers *n)
-{
-	struct wire_enc any;
-
-	if (cap_likely(usual(t, n))) {
-		encode_usual(e, t, n);
-		return;
-	}
-	any = *e; /* e itself stays in registers */
-	encode_any(&any, t, n);
-	*e = any;
-}
-
 /* Writes or counts it if that is all that is to be done. */
-static inline bool write_one(const struct comm_item *t, const struct numbers *n, uint64_t end)
+static bool write_one(const struct comm_item *t, const struct numbers *n, uint64_t end)
 {
 	struct cap_thread *thread = cap_thread_current;
 	const struct cap_op *op = &comm_ops[t->op];
@@ -277,26 +263,59 @@ static inline bool write_one(const struct comm_item *t, const struct numbers *n,
 	v.op = op->wire;
 	cap_note_early(r, op, t->start);
 	wire_begin(&e, r, &v, COMM_FIELDS);
-	encode(&e, t, n);
+	encode_any(&e, t, n);
 	wire_end(&e, r);
 	cap_count_record(thread);
 	return true;
 }
 
-void comm_item_write(struct comm_item *t, uint64_t request, uint64_t by, uint64_t end)
+/* The usual record, where it is one. False: nothing was done. */
+static inline bool write_usual(const struct comm_item *t, const struct numbers *n, uint64_t end)
 {
 	struct cap_thread *thread = cap_thread_current;
-	const struct numbers n = {request, by};
+	const struct cap_op *op = &comm_ops[t->op];
+	struct wire_event v = {0};
+	struct wire_ring *r;
+	struct wire_enc e;
+
+	if (cap_unlikely(!t->has_submission || !usual(t, n)))
+		return false;
+	r = cap_activity_ring(thread, op, &t->submission, t->start);
+	if (cap_unlikely(!r))
+		return false;
+	v.id = thread->next_id++;
+	v.start = t->start;
+	v.end = end;
+	v.scope = t->submission.scope;
+	v.op = op->wire;
+	wire_begin(&e, r, &v, COMM_FIELDS);
+	encode_usual(&e, t, n);
+	cap_activity_end(&e);
+	return true;
+}
+
+static __attribute__((noinline)) void write_other(struct comm_item *t, const struct numbers *n,
+						  uint64_t end)
+{
+	struct cap_thread *thread = cap_thread_current;
 	bool written = false;
 
 	if (cap_likely(thread && thread->magic == CAP_THREAD_MAGIC)) {
 		cap_read_lock(thread);
-		written = write_one(t, &n, end);
+		written = write_one(t, n, end);
 		cap_read_unlock(thread);
 	}
 	if (cap_unlikely(!written))
-		write_any(t, &n, end);
+		write_any(t, n, end);
 	comm_item_drop(t);
+}
+
+void comm_item_write(struct comm_item *t, uint64_t request, uint64_t by, uint64_t end)
+{
+	const struct numbers n = {request, by};
+
+	if (cap_unlikely(!write_usual(t, &n, end)))
+		write_other(t, &n, end); /* else its submission has nothing to end */
 }
 
 void comm_item_submit(struct comm_item *t, const struct cap_frame *f, uint64_t excluded)

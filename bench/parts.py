@@ -575,7 +575,7 @@ def mpi_recorded(b, program, options, arguments):
     trace = b.trace("mpi")
     r = b.values([b.program("kymo"), "run", "--no-summary", "--no-compress", "-o", trace, *options, "--",
                   program, *arguments])
-    told = json.loads(b.run([b.program("kymo"), "summary", "-f", "json", "-n", 0, trace]))["tables"]
+    told = json.loads(b.run([b.program("kymo"), "summary", "-f", "json", trace]))["tables"]
     shutil.rmtree(trace, ignore_errors=True)
     rows = {t["name"]: t["rows"] for t in told}
     messages = sum(row["calls"] for row in rows.get("messages", ()))

@@ -215,7 +215,8 @@ static inline void encode_usual(struct wire_enc *e, const struct comm_item *t,
 }
 
 /* Of any; numbers below 2^32 are stored without a branch for each. */
-static void encode_any(struct wire_enc *e, const struct comm_item *t, const struct numbers *n)
+static __attribute__((noinline)) void encode_any(struct wire_enc *e, const struct comm_item *t,
+						 const struct numbers *n)
 {
 	uint64_t sent = sent_of(t), classes = 0;
 	uint8_t *p = e->p;
@@ -236,6 +237,20 @@ static void encode_any(struct wire_enc *e, const struct comm_item *t, const stru
 	PUT_WIDE(COMM_REQUEST, n->request);
 	e->p = p;
 	e->classes = classes;
+}
+
+static inline void encode(struct wire_enc *e, const struct comm_item *t, const struct numbers *n)
+{
+	struct wire_enc any;
+
+	if (cap_likely(usual(
+		    t, n))) { /* of a backend whose messages have no submission of their own */
+		encode_usual(e, t, n);
+		return;
+	}
+	any = *e; /* e itself stays in registers */
+	encode_any(&any, t, n);
+	*e = any;
 }
 
 /* Writes or counts it if that is all that is to be done. */
@@ -263,7 +278,7 @@ static bool write_one(const struct comm_item *t, const struct numbers *n, uint64
 	v.op = op->wire;
 	cap_note_early(r, op, t->start);
 	wire_begin(&e, r, &v, COMM_FIELDS);
-	encode_any(&e, t, n);
+	encode(&e, t, n);
 	wire_end(&e, r);
 	cap_count_record(thread);
 	return true;

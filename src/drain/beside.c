@@ -212,7 +212,7 @@ static enum state finish_file(struct beside *b, struct beside_file *f)
 	return OVER;
 }
 
-/* For now: there may be room for it when the file is finished. */
+/* Until the file is finished: there may be room for it then. */
 static enum state give_up(struct beside_file *f)
 {
 	f->refused = true;

@@ -318,17 +318,22 @@ static void place_records(struct wire_columns *w, const uint8_t *kinds, uint32_t
 	}
 }
 
+static inline __attribute__((always_inline)) uint32_t value_at(const uint8_t *planes, uint32_t n,
+							       uint32_t width, uint32_t i)
+{
+	uint32_t v = 0;
+
+	for (uint32_t plane = 0; plane < width; plane++)
+		v |= (uint32_t)planes[(size_t)plane * n + i] << 8 * plane;
+	return v;
+}
+
 /* Inlined with a constant width. */
 static inline __attribute__((always_inline)) void
 fill(uint8_t *to, const uint32_t *at, const uint8_t *planes, uint32_t n, uint32_t width)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = 0;
-
-		for (uint32_t plane = 0; plane < width; plane++)
-			v |= (uint32_t)planes[(size_t)plane * n + i] << 8 * plane;
-		store(to + at[i], v);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		store(to + at[i], value_at(planes, n, width, i));
 }
 
 static inline __attribute__((always_inline)) void add_up(uint8_t *to, const uint32_t *at,
@@ -336,11 +341,7 @@ static inline __attribute__((always_inline)) void add_up(uint8_t *to, const uint
 							 uint32_t width, uint32_t last)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t v = 0;
-
-		for (uint32_t plane = 0; plane < width; plane++)
-			v |= (uint32_t)planes[(size_t)plane * n + i] << 8 * plane;
-		last += unfold(v);
+		last += unfold(value_at(planes, n, width, i));
 		store(to + at[i], last);
 	}
 }

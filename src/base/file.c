@@ -34,21 +34,22 @@ int file_open_regular(const char *path)
 
 #define READ 4096u /* room for what is read next, at least */
 
-/* From a descriptor, which is closed; -1: nothing. */
-static char *read_all(int fd, size_t *bytes)
+/* From a descriptor, which is closed; -1: nothing. NULL, too, where there is more than `most`. */
+static char *read_all(int fd, size_t *bytes, size_t most)
 {
 	size_t n = 0, room = 0;
 	char *data = NULL;
 	ssize_t got = -1;
 
 	/* Files of /proc have no size: read until the end. */
-	while (fd >= 0 && (got = -1, vec_reserve(&data, &room, n, READ)) &&
+	while (fd >= 0 && (got = -1, n <= most) && vec_reserve(&data, &room, n, READ) &&
 	       (got = read(fd, data + n, room - n - 1)) > 0)
 		n += (size_t)got;
 	if (fd >= 0)
 		close(fd);
 	if (!data || got != 0) {
 		free(data);
+		errno = n > most ? EFBIG : errno;
 		return NULL;
 	}
 	data[n] = '\0';
@@ -59,12 +60,17 @@ static char *read_all(int fd, size_t *bytes)
 
 char *file_read(const char *path, size_t *bytes)
 {
-	return read_all(open(path, O_RDONLY | O_CLOEXEC), bytes);
+	return read_all(open(path, O_RDONLY | O_CLOEXEC), bytes, SIZE_MAX);
 }
 
 char *file_read_regular(const char *path, size_t *bytes)
 {
-	return read_all(file_open_regular(path), bytes);
+	return read_all(file_open_regular(path), bytes, SIZE_MAX);
+}
+
+char *file_read_limited(const char *path, size_t most)
+{
+	return read_all(file_open_regular(path), NULL, most);
 }
 
 size_t file_write_all(int fd, const void *data, size_t bytes)

@@ -19,6 +19,9 @@ char *file_read(const char *path, size_t *bytes);
 /* The same of regular files only. */
 char *file_read_regular(const char *path, size_t *bytes);
 
+/* And of those that have `most` bytes or fewer; else EFBIG. */
+char *file_read_limited(const char *path, size_t most);
+
 /*
  * A folder that only this user, and who may do everything, can have made. A link is none, whatever it
  * leads to; neither is what belongs to another user, though this one be the superuser.

@@ -1,33 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parallel jobs: which job a process belongs to and which rank it is, as far as its environment
- * tells (PMIx, PMI, Slurm, PALS, Flux, Hydra, Open MPI, MVAPICH). Ranks of one job share one trace:
- * the name of a job is the same on all its nodes.
+ * tells (torchrun, PMIx, PMI, Slurm, JAX, PALS, Flux, Hydra, Open MPI, MVAPICH). Ranks of one job
+ * share one trace: the name of a job is the same on all its nodes. Where launchers are nested, as
+ * torchrun in srun, the innermost counts.
  */
 #ifndef BASE_JOB_H
 #define BASE_JOB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define JOB_UNKNOWN 0xffffffffu
 
+enum { JOB_ABOVE = 16 }; /* processes above one that are looked at */
+
 struct job {
-	char id[64];   /* "" outside of a job; safe in a file name */
-	uint32_t rank; /* JOB_UNKNOWN */
-	uint32_t size; /* ranks in all, 0 unknown */
+	char id[64]; /* names the trace; "" outside of a job; safe in a file name */
+	/*
+	 * Whose rank it is: ranks count within it. The id but where one job starts others, or, after a
+	 * failure, its ranks again.
+	 */
+	char world[64];
+	char by[16];      /* who says so: "torchrun", "Slurm", ...; "" of no rank */
+	uint32_t rank;    /* JOB_UNKNOWN */
+	uint32_t size;    /* ranks in all, 0 unknown */
+	uint32_t restart; /* how often its ranks had been started before */
 	/* Where the id may be used again by a later job: when this job began on this node, realtime
 	 * ns; else 0. */
 	uint64_t since;
-	int proxy; /* pid of Hydra's proxy that the rank comes from, 0: of another launcher */
+	bool reused; /* such a later job may come at any time */
+	int proxy;   /* pid of Hydra's proxy that the rank comes from, 0: of another launcher */
 };
 
 /* What started the ranks, as /proc knows it; for job_from_environment(). "": not found. */
 struct job_starter {
 	char hydra[96];  /* job that a proxy of Hydra belongs to, the same on all nodes */
 	char parent[96]; /* the parent process on this node */
-	uint64_t since;  /* the proxy's start, realtime ns */
-	int proxy;       /* its pid */
+	char agent[96];  /* the first process upwards that has not the rank's variables */
+	uint64_t since;  /* start of the proxy, or of the uppermost that has them; realtime ns */
+	int proxy;       /* pid of the proxy */
+};
+
+/* Who is around a rank, upwards from its process. */
+struct job_around {
+	/* Pids: as far as there is a rank in their environment, and one more. */
+	uint32_t above[JOB_ABOVE];
+	uint32_t count;
+	uint32_t inside; /* the first of them that have the same rank; the next has started it */
 };
 
 /* From NUL separated NAME=VALUE words. `starter`, which may be NULL, names the job where the
@@ -41,5 +62,8 @@ void job_of_hydra(char *out, size_t size, const char *words, size_t bytes);
 
 /* Of a process, 0: this one. All unknown where its environment may not be read. */
 void job_of_process(struct job *job, int pid);
+
+/* Who is around the process, which is the rank that `job` says. */
+void job_around(struct job_around *a, const struct job *job, int pid);
 
 #endif

@@ -120,7 +120,7 @@ static bool set_number(uint64_t *out, const char *s, bool size, char error[KNOB_
 	return true;
 }
 
-static bool set_duration(uint64_t *out, const char *s, char error[KNOB_ERROR_MAX])
+bool knob_duration(uint64_t *out, const char *s)
 {
 	static const struct {
 		const char *name;
@@ -138,7 +138,13 @@ static bool set_duration(uint64_t *out, const char *s, char error[KNOB_ERROR_MAX
 			}
 		}
 	}
-	return fail(error, "\"%s\" is not a duration such as 1.5, 20ms, 10s or 3m", s);
+	return false;
+}
+
+static bool set_duration(uint64_t *out, const char *s, char error[KNOB_ERROR_MAX])
+{
+	return knob_duration(out, s) ||
+	       fail(error, "\"%s\" is not a duration such as 1.5, 20ms, 10s or 3m", s);
 }
 
 static bool set_enum(int *out, const char *values, const char *s, char error[KNOB_ERROR_MAX])
@@ -155,8 +161,11 @@ static bool check_regex(const char *s, char error[KNOB_ERROR_MAX])
 {
 	regex_t re;
 	char why[128];
-	int rc = regcomp(&re, s, REG_EXTENDED | REG_NOSUB);
+	int rc;
 
+	if (!text_regex_bearable(s, why, sizeof(why)))
+		return fail(error, "the regular expression \"%.80s\" %s", s, why);
+	rc = regcomp(&re, s, REG_EXTENDED | REG_NOSUB);
 	if (rc == 0) {
 		regfree(&re);
 		return true;
@@ -361,7 +370,10 @@ bool knob_parse_arguments(struct knob_table *t, int argc, char **argv, int *oper
 			argv[n++] = a;
 			only_operands = only_operands || t->stop_at_operand;
 		} else if (strcmp(a, "--") == 0) {
-			only_operands = true;
+			if (t->separates && n)
+				argv[n++] = a;
+			else
+				only_operands = true;
 		} else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
 			*help = true;
 			break;

@@ -57,6 +57,7 @@ struct knob_table {
 	const struct knob *rows;
 	unsigned count;
 	bool stop_at_operand; /* options end at the first word that is none */
+	bool separates;       /* "--" after an operand is one itself, and parts them */
 	void *values;         /* the options structure */
 	uint8_t source[KNOB_ROWS_MAX];
 };
@@ -110,6 +111,9 @@ struct knob_variable {
  * be NULL. `tables` and `others` end with NULL. */
 void knob_check_environment(const struct knob_table *const *tables, const char *const *others,
 			    void (*unknown)(const char *name, const char *guess));
+
+/* Reads a duration as knobs have them; false: it is none. */
+bool knob_duration(uint64_t *out, const char *s);
 
 /* True if `word` is in the comma separated `list`; a NULL list or "all" holds every word. */
 bool knob_list_has(const char *list, const char *word);

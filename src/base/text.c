@@ -177,3 +177,42 @@ bool text_nearer(const char *word, const char *candidate, unsigned *best)
 	*best = d;
 	return true;
 }
+
+/* ---- regular expressions ------------------------------------------------------------------- */
+
+#define REGEX_LENGTH_MAX 4000u
+#define REGEX_COPIES_MAX 2000u
+
+/* The larger number of "{3,20}". */
+static unsigned repeats(const char *s)
+{
+	unsigned most = 1;
+
+	for (unsigned n = 0; *s && *s != '}'; s++) {
+		n = *s >= '0' && *s <= '9' && n < 100000 ? n * 10 + (unsigned)(*s - '0') : 0;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+bool text_regex_bearable(const char *pattern, char *why, size_t size)
+{
+	const char *wrong = strlen(pattern) > REGEX_LENGTH_MAX ? "is too long" : NULL;
+	uint64_t copies = 1;
+
+	for (const char *s = pattern; *s && !wrong; s++) {
+		if (*s == '\\' && s[1]) {
+			s++;
+			if (*s >= '1' && *s <= '9')
+				wrong = "refers back (\\1), which takes too long";
+		} else if (*s == '{') {
+			copies *= repeats(s + 1);
+			if (copies > REGEX_COPIES_MAX)
+				wrong = "repeats too much: all its numbers in braces multiplied "
+					"may be 2000";
+		}
+	}
+	if (wrong && why)
+		snprintf(why, size, "%s", wrong);
+	return !wrong;
+}

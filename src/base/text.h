@@ -36,4 +36,10 @@ unsigned text_distance(const char *a, const char *b);
  */
 bool text_nearer(const char *word, const char *candidate, unsigned *best);
 
+/*
+ * A regular expression of users that the C library can bear: repetitions of repetitions take memory
+ * without bound, references back time. False, and what is wrong in `why` (may be NULL): it is not.
+ */
+bool text_regex_bearable(const char *pattern, char *why, size_t size);
+
 #endif

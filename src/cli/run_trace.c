@@ -254,7 +254,7 @@ static void count_manifests(const char *path, unsigned *all, unsigned *recording
 		    strcmp(e->d_name + n - 5, ".json") != 0)
 			continue;
 		snprintf(file, sizeof(file), "%.*s/%s", PATH_MAX - 300, path, e->d_name);
-		text = file_read_regular(file, NULL);
+		text = file_read_limited(file, MANIFEST_MOST);
 		if (text)
 			count_launchers(text, all, recording);
 		free(text);

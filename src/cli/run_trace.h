@@ -11,11 +11,16 @@
 
 enum { TRACE_NAMES = 100 }; /* numbers that are tried */
 
+/* A manifest that has more is none: whoever writes one into a folder says what is read of it. */
+#define MANIFEST_MOST ((size_t)64 << 20)
+
 /* What is at the place of a trace. */
 struct trace_found {
 	bool is_trace;
 	char job[64];     /* "": of no job */
+	uint32_t ranks;   /* of the job, 0 unknown */
 	uint64_t started; /* realtime ns, 0 unknown */
+	const char *path;
 };
 
 void trace_look(const char *path, struct trace_found *f);

@@ -19,15 +19,22 @@
 /* Clocks of two nodes differ less; a port is not given out again so soon. */
 #define SKEW_NS (300ull * 1000000000ull)
 
+/* When a process was started is known no better. */
+#define TICK_NS 10000000ull
+
 /* ---- what is there --------------------------------------------------------------------------- */
 
 static uint64_t parse_time(const char *text)
 {
 	struct tm tm = {0};
 
-	if (!text || !strptime(text, "%Y-%m-%dT%H:%M:%S", &tm))
+	const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	unsigned us = 0;
+
+	if (!rest)
 		return 0;
-	return (uint64_t)timegm(&tm) * 1000000000ull;
+	sscanf(rest, ".%6u", &us);
+	return (uint64_t)timegm(&tm) * 1000000000ull + us * 1000ull;
 }
 
 /* What follows `key` in a manifest, or NULL. */
@@ -44,21 +51,83 @@ void trace_look(const char *path, struct trace_found *f)
 	const char *job;
 
 	memset(f, 0, sizeof(*f));
+	f->path = path;
 	snprintf(file, sizeof(file), "%.*s/manifest.json", PATH_MAX - 32, path);
-	text = file_read_regular(file, NULL);
+	text = file_read_limited(file, MANIFEST_MOST);
 	f->is_trace = text && strstr(text, "\"kymo trace\"");
 	job = value_of(text, "\n  \"job\": {\"id\": \"");
 	if (job)
-		sscanf(job, "%63[^\"]", f->job);
+		sscanf(job, "%63[^\"]\", \"rank\": %*u, \"ranks\": %u", f->job, &f->ranks);
 	f->started = parse_time(value_of(text, "\n  \"started\": \""));
 	free(text);
+}
+
+/* What manifests say of the launchers that have recorded into the trace. */
+struct launchers {
+	const char *rank; /* what is looked for */
+	bool has;         /* one of that rank is or was there */
+	bool at_work;     /* one is not done */
+	uint64_t ended;   /* the last of the others, realtime ns */
+};
+
+static void look_at_launchers(struct launchers *l, const char *manifest)
+{
+	uint64_t ended = parse_time(value_of(manifest, "\n  \"ended\": \""));
+
+	l->has |= strstr(manifest, l->rank) != NULL;
+	l->at_work |= !ended || strstr(manifest, "\n    {\"launcher\": \"recording\"");
+	l->ended = ended > l->ended ? ended : l->ended;
+}
+
+static void find_launchers(struct launchers *l, const char *path, uint32_t rank)
+{
+	char line[48];
+	struct dirent *e;
+	DIR *d = opendir(path);
+
+	*l = (struct launchers){.rank = line};
+	snprintf(line, sizeof(line), "\"rank\": %u, \"pid\": ", rank);
+	while (d && (e = readdir(d))) {
+		char file[PATH_MAX], *text = NULL;
+		size_t n = strlen(e->d_name);
+
+		if (strncmp(e->d_name, "manifest", 8) != 0 || n < 5 ||
+		    strcmp(e->d_name + n - 5, ".json") != 0)
+			continue;
+		snprintf(file, sizeof(file), "%.*s/%s", PATH_MAX - NAME_MAX - 2, path, e->d_name);
+		text = file_read_limited(file, MANIFEST_MOST);
+		if (text)
+			look_at_launchers(l, text);
+		free(text);
+	}
+	l->rank = NULL;
+	if (d)
+		closedir(d);
+}
+
+/*
+ * An earlier job has met where this one does: it had another number of ranks, this one's rank is
+ * there already, or all that it recorded was over when this rank was started. Ranks that meet are all
+ * there at one time.
+ */
+static bool is_earlier(const struct trace_found *f, const struct job *job)
+{
+	struct launchers l;
+
+	if (job->size && f->ranks && f->ranks != job->size)
+		return true;
+	find_launchers(&l, f->path, job->rank);
+	return l.has || (!l.at_work && l.ended && l.ended <= job->since + TICK_NS);
 }
 
 bool trace_is_of(const struct trace_found *f, const struct job *job)
 {
 	if (!job->id[0] || strcmp(f->job, job->id) != 0)
 		return false;
-	return !job->since || !f->started || f->started + SKEW_NS > job->since;
+	if (job->since && f->started && f->started + SKEW_NS <= job->since)
+		return false;
+	/* Ranks that are started again after a failure are of the job, however many they are. */
+	return !job->reused || job->restart || !is_earlier(f, job);
 }
 
 bool trace_is_own(const char *path)
@@ -104,8 +173,10 @@ static bool is_of(const char *folder, const char *name, const struct job *job)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - NAME_MAX - 2, folder, name);
+	if (!trace_is_own(path)) /* whose is asked before anything is read */
+		return false;
 	trace_look(path, &f);
-	return trace_is_of(&f, job) && trace_is_own(path);
+	return trace_is_of(&f, job);
 }
 
 /* Another program of the job has made it: ANY-JOB.kymo, ANY-JOB-2.kymo. */

@@ -55,6 +55,7 @@ struct producer {
 	struct producer_counts known_then;
 	bool recorded; /* there are records in the file */
 	struct raw_header header;
+	struct raw_job job; /* what the environment says of a rank; `by` is empty of none */
 	struct rawfile file;
 	struct beside_file *beside; /* compresses it; NULL: nobody does yet */
 

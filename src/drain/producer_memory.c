@@ -121,13 +121,23 @@ static void take_header(struct producer *p)
 			       .pid = (uint32_t)p->pid,
 			       .wire_version = WIRE_VERSION,
 			       .created_realtime = clock_ns(CLOCK_REALTIME)};
+	struct job_around around;
 	struct job job;
 
 	gethostname((char *)h.hostname, sizeof(h.hostname) - 1);
 	job_of_process(&job, p->pid);
-	memcpy(h.job, job.id, sizeof(h.job));
+	memcpy(h.job, job.world, sizeof(h.job));
 	h.rank = job.rank;
 	p->header = h;
+	job_around(&around, &job, p->pid);
+	p->job = (struct raw_job){.size = job.size,
+				  .restart = job.restart,
+				  .count = around.count,
+				  .inside = around.inside};
+	_Static_assert(sizeof(p->job.above) == sizeof(around.above), "as many");
+	_Static_assert(sizeof(p->job.by) == sizeof(job.by), "as long");
+	memcpy(p->job.above, around.above, sizeof(around.above));
+	memcpy(p->job.by, job.by, sizeof(job.by));
 }
 
 void producer_sync(struct producer *p)
@@ -207,7 +217,8 @@ void producer_adopt(struct producer *p, uint32_t number)
 				     .chunks_offset = p->chunks_offset,
 				     .chunk_size = p->chunk_size,
 				     .chunk_max = p->chunk_max,
-				     .header = p->header};
+				     .header = p->header,
+				     .job = p->job};
 
 	p->kept = journal_add(p->journal, JOURNAL_ADOPTED, &k, sizeof(k), NULL);
 	producer_be_there(p);
@@ -267,6 +278,8 @@ bool producer_begin(struct producer *p, const char *trace)
 		journal_add(p->journal, JOURNAL_BEGUN, &p->kept->number, sizeof(p->kept->number),
 			    p->file.path);
 	p->begun = true;
+	if (p->job.by[0])
+		rawfile_add_needed(&p->file, RAW_JOB, &p->job, sizeof(p->job));
 	producer_sync(p);
 	p->next_sync = clock_ns(CLOCK_MONOTONIC) + SYNC_NS;
 	rawfile_flush(&p->file);

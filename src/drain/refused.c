@@ -45,7 +45,7 @@ bool refused_write(const char *trace, int pid, int error)
 
 	gethostname((char *)h.hostname, sizeof(h.hostname) - 1);
 	job_of_process(&job, pid);
-	memcpy(h.job, job.id, sizeof(h.job));
+	memcpy(h.job, job.world, sizeof(h.job));
 	h.rank = job.rank;
 	if (!rawfile_create(&f, trace, &h))
 		return false;

@@ -42,6 +42,7 @@ struct producer *producer_restore(struct journal *j, struct journal_producer *ke
 	p->image = kept->image;
 	p->born = kept->born;
 	p->header = kept->header;
+	p->job = kept->job;
 	p->defining = SHM_NONE;
 	p->ctl_offset = kept->ctl_offset;
 	p->threads_offset = kept->threads_offset;

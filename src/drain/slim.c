@@ -278,6 +278,7 @@ static bool see_block(struct slim *s, const struct raw_block *b, const uint8_t *
 		return add_point(s, b, payload);
 	case RAW_END:
 	case RAW_STATE:
+	case RAW_JOB:
 		return true;
 	}
 	return false;

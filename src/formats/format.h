@@ -8,19 +8,21 @@
 
 #include "stream/stream.h"
 
+/* A selection, pushed down into readers; NULL: all. stream/filter.h. */
+struct stream_filter;
+
 struct format_options {
 	const char *output; /* file or directory; NULL: standard output where it makes sense */
 	bool force;         /* overwrite */
 	bool entry_exit;    /* text: calls as entry and exit lines instead of intervals */
 	bool device_only;   /* leave host calls out */
+	/* What an analysis is of; NULL: everything. Writers and read() below do not look at it. */
+	const struct stream_filter *filter;
 	struct stream_log *log;
 	/* Progress in [0,1]; may be NULL. */
 	void (*progress)(void *data, double done);
 	void *progress_data;
 };
-
-/* A filter pushed down into readers; NULL members mean "all". Compiled by stream/filter.h. */
-struct stream_filter;
 
 struct format {
 	const char *name;    /* "perfetto" */

@@ -27,7 +27,7 @@ static void fill_header(struct raw_header *h, int error)
 				 .unrecorded = error > 0 ? (uint32_t)error : EIO};
 	gethostname((char *)h->hostname, sizeof(h->hostname) - 1);
 	job_of_process(&job, 0);
-	memcpy(h->job, job.id, sizeof(h->job));
+	memcpy(h->job, job.world, sizeof(h->job));
 	h->rank = job.rank;
 }
 

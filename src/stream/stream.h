@@ -96,10 +96,14 @@ struct t_process {
 	double calls_cost_ns;       /* of its calls, from samples */
 	double calls_cost_variance; /* of that: ns squared */
 	uint64_t cost_samples;
-	double waiting_ns;    /* for room */
-	double beside_ns;     /* of processors, by threads that are not the program's */
-	double drain_ns;      /* likewise, by the process that takes the records */
-	uint32_t ranks;       /* of its job, 0: unknown */
+	double waiting_ns;   /* for room */
+	double beside_ns;    /* of processors, by threads that are not the program's */
+	double drain_ns;     /* likewise, by the process that takes the records */
+	uint32_t ranks;      /* of its job, 0: unknown */
+	const char *rank_by; /* of a rank: who says so: "MPI", "NCCL", "torchrun" ...; or "" */
+	/* Of a process that is no rank and belongs to one, as a worker that it has started: that; else
+	 * UINT32_MAX. */
+	uint32_t of_rank;
 	uint32_t world;       /* of a rank: its MPI_COMM_WORLD, numbered as they began */
 	const char *mpi;      /* implementation, or "" */
 	int32_t thread_level; /* 0 single, 1 funneled, 2 serialized, 3 multiple; -1: unknown */
@@ -305,6 +309,7 @@ struct t_communicator {
 	uint32_t size, remote_size;
 	uint32_t parent;      /* index, 0: none */
 	uint64_t key, handle; /* key: the same in all members */
+	uint32_t own_rank; /* of the process in it + 1 where it may be known by it; 0: not known */
 	const struct t_ranks *members, *remote;
 	uint32_t member_runs, remote_runs;
 };
@@ -399,6 +404,21 @@ struct stream_sink {
 	 * ids, scope and times are there; site, stack, external id and fields may be 0.
 	 */
 	bool brief;
+	/* With `brief`: `site` and fields are there as well. */
+	bool sites;
+	/*
+	 * Takes what the trace lists itself (tallies, open calls, unfinished work, what was left out): a
+	 * selection narrows these in the trace, or is refused where it cannot.
+	 */
+	bool lists;
+	/* Set by readers: of what was allocated and freed, sent and received, one may be left out. */
+	bool part;
+	/*
+	 * Set by the reader before `begin`: it hands over all that `whole` processes did in [from, to]; what only
+	 * reaches into that as well.
+	 */
+	bool whole;
+	int64_t from, to;
 	/* Wants rec_comm.match: where there are messages, a pass over the trace before this one. */
 	bool matches;
 };

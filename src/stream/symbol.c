@@ -33,6 +33,8 @@ struct symbols {
 	uint32_t *file_of; /* by module */
 	struct file *files;
 	uint32_t file_count;
+	char **functions; /* owned: names that were cut */
+	uint32_t function_count, function_room;
 };
 
 static const char *base_name(const char *path)
@@ -192,6 +194,38 @@ static void find_line(struct file *f, uint64_t address, struct symbol *out)
 		out->line = (uint32_t)number;
 }
 
+/* Where a name ends that a compiler has added to, for a copy that it made of the function. */
+static size_t written_length(const char *name)
+{
+	static const char *const added[] = {".constprop.", ".isra.",    ".part.",
+					    ".cold",       ".lto_priv", ".llvm."};
+	size_t length = strlen(name);
+
+	for (unsigned i = 0; i < sizeof(added) / sizeof(*added); i++) {
+		const char *at = strstr(name, added[i]);
+
+		if (at && at != name && (size_t)(at - name) < length)
+			length = (size_t)(at - name);
+	}
+	return length;
+}
+
+/* "start_kernel" of "start_kernel.constprop.0". */
+static const char *written_function(struct symbols *s, const char *name)
+{
+	size_t length = name ? written_length(name) : 0;
+	char *copy;
+
+	if (!name || !name[length])
+		return name;
+	if (!vec_reserve(&s->functions, &s->function_room, s->function_count, 1))
+		return name;
+	copy = strndup(name, length);
+	if (!copy)
+		return name;
+	return s->functions[s->function_count++] = copy;
+}
+
 static void look_up(struct symbols *s, const struct t_module *m, struct file *f, uint64_t address,
 		    struct symbol *out)
 {
@@ -203,7 +237,8 @@ static void look_up(struct symbols *s, const struct t_module *m, struct file *f,
 	if (!f->elf)
 		return;
 	address -= m->bias;
-	out->function = dwfl_module_addrinfo(f->elf, address, &offset, &symbol, NULL, NULL, NULL);
+	out->function = written_function(
+		s, dwfl_module_addrinfo(f->elf, address, &offset, &symbol, NULL, NULL, NULL));
 	find_line(f, address, out);
 }
 
@@ -270,6 +305,9 @@ void symbols_free(struct symbols *s)
 		return;
 	for (uint32_t i = 0; i < s->file_count; i++)
 		close_file(&s->files[i]);
+	for (uint32_t i = 0; i < s->function_count; i++)
+		free(s->functions[i]);
+	free(s->functions);
 	free(s->files);
 	free(s->file_of);
 	free(s->known);

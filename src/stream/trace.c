@@ -128,7 +128,9 @@ static void add_none(struct trace *t)
 						      .file = "",
 						      .version = "",
 						      .mpi = "",
-						      .rank = UINT32_MAX};
+						      .rank_by = "",
+						      .rank = UINT32_MAX,
+						      .of_rank = UINT32_MAX};
 	*trace_add(t, threads) = (struct t_thread){.name = ""};
 	*trace_add(t, clocks) = (struct t_clock){.name = "", .error_ns = -1};
 	*trace_add(t, agents) = (struct t_agent){.type = "",
@@ -263,6 +265,12 @@ static uint32_t find_world(struct world *list, uint32_t *count, uint32_t latest,
 	return i;
 }
 
+/* One that belongs to a rank is of its world, too. */
+static bool of_world(const struct t_process *p)
+{
+	return p->rank != UINT32_MAX || p->merged_ranks || p->of_rank != UINT32_MAX;
+}
+
 void trace_number_worlds(struct trace *t)
 {
 	struct world *list = calloc(t->processes_count, sizeof(*list));
@@ -273,7 +281,7 @@ void trace_number_worlds(struct trace *t)
 		return;
 	}
 	for (uint32_t i = 1; i < t->processes_count; i++)
-		if (t->processes[i].rank != UINT32_MAX || t->processes[i].merged_ranks)
+		if (of_world(&t->processes[i]))
 			t->processes[i].world = latest =
 				find_world(list, &count, latest, &t->processes[i]);
 	qsort(list, count, sizeof(*list), by_start);
@@ -281,8 +289,93 @@ void trace_number_worlds(struct trace *t)
 		list[i].number = i;
 	qsort(list, count, sizeof(*list), by_index);
 	for (uint32_t i = 1; count && i < t->processes_count; i++)
-		if (t->processes[i].rank != UINT32_MAX || t->processes[i].merged_ranks)
+		if (of_world(&t->processes[i]))
 			t->processes[i].world = list[t->processes[i].world].number;
 	t->worlds = count;
 	free(list);
+}
+
+static int by_text(const void *x, const void *y)
+{
+	const char *const *a = x, *const *b = y;
+
+	return strcmp(*a, *b);
+}
+
+/* Those that were compared are one; nodes are known by their names. */
+uint32_t trace_clocks(const struct trace *t)
+{
+	const char **hosts = calloc(t->processes_count, sizeof(*hosts));
+	uint32_t n = 0, clocks = 0;
+	bool compared = false;
+
+	for (uint32_t i = 1; hosts && i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		if (p->aligned || p->merged_ranks)
+			compared |= !p->merged_ranks || p->merged_ranks > 1;
+		else if (p->file_state == FILE_READ && p->start)
+			hosts[n++] = p->hostname;
+	}
+	if (n)
+		qsort(hosts, n, sizeof(*hosts), by_text);
+	for (uint32_t i = 0; i < n; i++)
+		clocks += i == 0 || strcmp(hosts[i], hosts[i - 1]) != 0;
+	/* What others of a node have compared holds for all of it. */
+	for (uint32_t i = 1; hosts && compared && clocks == 1 && i < t->processes_count; i++)
+		if (t->processes[i].aligned && strcmp(t->processes[i].hostname, hosts[0]) == 0)
+			compared = false;
+	free(hosts);
+	return clocks + compared;
+}
+
+struct span {
+	const char *host;
+	int64_t start, end;
+};
+
+static int by_host(const void *x, const void *y)
+{
+	const struct span *a = x, *b = y;
+
+	return strcmp(a->host, b->host);
+}
+
+static uint64_t longest_of_a_node(struct span *list, uint32_t n)
+{
+	int64_t longest = 0, start = 0, end = 0;
+
+	if (n)
+		qsort(list, n, sizeof(*list), by_host);
+	for (uint32_t i = 0; i < n; i++) {
+		bool same = i > 0 && strcmp(list[i].host, list[i - 1].host) == 0;
+
+		start = same && start < list[i].start ? start : list[i].start;
+		end = same && end > list[i].end ? end : list[i].end;
+		longest = end - start > longest ? end - start : longest;
+	}
+	return (uint64_t)longest;
+}
+
+uint64_t trace_duration(const struct trace *t)
+{
+	struct span *list;
+	uint64_t longest;
+	uint32_t n = 0;
+
+	if (t->end <= t->origin)
+		return 0;
+	if (trace_clocks(t) <= 1)
+		return (uint64_t)(t->end - t->origin);
+	list = calloc(t->processes_count, sizeof(*list));
+	for (uint32_t i = 1; list && i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+		int64_t end = p->end ? p->end : p->seen;
+
+		if (p->start && end > p->start)
+			list[n++] = (struct span){p->hostname, p->start, end};
+	}
+	longest = longest_of_a_node(list, n);
+	free(list);
+	return longest;
 }

@@ -42,6 +42,14 @@ void trace_sort_enum_set(struct t_enum_set *set);
  */
 void trace_number_worlds(struct trace *t);
 
+/*
+ * How many nodes' clocks there are that were never compared with each other: times of their processes
+ * do not lie on one line. 1 or 0: they do.
+ */
+uint32_t trace_clocks(const struct trace *t);
+/* ns from first to last; of clocks that were never compared the longest that one of their nodes has. */
+uint64_t trace_duration(const struct trace *t);
+
 /* Numbers and labels the queues of each agent, once agents and queues are complete. */
 void trace_number_queues(struct trace *t);
 

@@ -346,7 +346,7 @@ struct tfile *tfile_open(const char *trace)
 	tick_init();
 	gethostname((char *)h.hostname, sizeof(h.hostname) - 1);
 	job_of_process(&job, 0);
-	memcpy(h.job, job.id, sizeof(h.job));
+	memcpy(h.job, job.world, sizeof(h.job));
 	if (!rawfile_create_as(&o->file, trace, "telemetry", &h)) {
 		error = errno;
 		free(o);

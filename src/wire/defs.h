@@ -175,12 +175,13 @@ enum def_counter { /* u id, s name ("sum(wave)"), s unit, s description, s provi
 enum def_communicator { /* u id, s name, u kind (COMMUNICATOR_*), u members, s members as runs (u32 first
 			   rank of the world, u32 count, i32 stride; a rank of 2^32-1 is in another
 			   world), u parent id, u key (the same in all its members), u handle, u tick,
-			   u members of the remote group, s these as runs: of several definitions of an
-			   id the last counts */
+			   u members of the remote group, s these as runs, u own rank in it + 1 where that
+			   may be the process's (0: unknown): of several definitions of an id the last
+			   counts */
 	DEF_COMMUNICATOR_ID, DEF_COMMUNICATOR_NAME, DEF_COMMUNICATOR_KIND, DEF_COMMUNICATOR_SIZE,
 	DEF_COMMUNICATOR_MEMBERS, DEF_COMMUNICATOR_PARENT, DEF_COMMUNICATOR_KEY,
 	DEF_COMMUNICATOR_HANDLE, DEF_COMMUNICATOR_TICK, DEF_COMMUNICATOR_REMOTE_SIZE,
-	DEF_COMMUNICATOR_REMOTE
+	DEF_COMMUNICATOR_REMOTE, DEF_COMMUNICATOR_OWN_RANK
 };
 enum { COMMUNICATOR_INTRA = 0, COMMUNICATOR_INTER = 1, COMMUNICATOR_WINDOW = 2, COMMUNICATOR_FILE = 3 };
 enum def_rank { /* u rank, u size, s implementation ("Open MPI"), s its version, u thread level + 1 (0:

@@ -32,7 +32,8 @@ enum raw_block_type {
 	 */
 	RAW_PARTIAL = 5,
 	RAW_STATE =
-		6 /* struct raw_end as far as it goes while the process runs: the last one counts */
+		6, /* struct raw_end as far as it goes while the process runs: the last one counts */
+	RAW_JOB = 7 /* struct raw_job: of a process whose environment says that it is a rank */
 };
 
 enum raw_flag {
@@ -125,6 +126,17 @@ struct raw_end {
 	{                                                                                          \
 		"finalised", "exited", "killed", "exec", "drain stopped", "running", "refused"     \
 	}
+
+/* `by` and `above` tell who is the rank: what a rank starts has the same environment. */
+struct raw_job {
+	uint32_t size;    /* ranks in all, 0 unknown */
+	uint32_t restart; /* how often the ranks had been started before */
+	uint8_t by[16];   /* who says so: "torchrun", "Slurm" ..., zero padded */
+	uint32_t count;   /* of `above` */
+	uint32_t inside;  /* the first of `above` whose environment has the same rank */
+	uint32_t above
+		[16]; /* pids upwards from the parent: as far as any rank is there, and one more */
+};
 
 struct raw_tick_sync {
 	uint64_t before; /* tick */

@@ -406,6 +406,12 @@ static void tell_devices(void)
 	const uint32_t first = setting("FAKE_FIRST", 0);
 
 	device.mig = (uint8_t)setting("FAKE_MIG", 0);
+	if (setting("FAKE_MULTIPROCESSORS", 0)) {
+		device.numbers[4] = 2; /* copy engines, warps and blocks of a multiprocessor */
+		device.numbers[5] = setting("FAKE_MULTIPROCESSORS", 0);
+		device.numbers[7] = 64;
+		device.numbers[8] = 32;
+	}
 	for (uint32_t i = 0; i < setting("FAKE_DEVICES", 1); i++) {
 		device.id = i;
 		device.uuid[15] = (uint8_t)(16 + first + i);

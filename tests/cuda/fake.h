@@ -2,8 +2,8 @@
 /*
  * A fake for NVIDIA's driver and CUPTI, for machines without a GPU: one library that exports
  * CUPTI's functions for Kymo and those below for test programs, which say what "CUDA" does.
- * FAKE_VERSION is what cuptiGetVersion() reports; the sizes of records follow it. With FAKE_REPLAY
- * set there is no device but those of records.
+ * FAKE_VERSION is what cuptiGetVersion() reports; the sizes of records follow it. FAKE_MULTIPROCESSORS
+ * is how many devices have, else they do not say. With FAKE_REPLAY set there is no device but those of records.
  */
 #ifndef TESTS_CUDA_FAKE_H
 #define TESTS_CUDA_FAKE_H

@@ -65,7 +65,8 @@ class Test(base.Test):
         self.build()
         self.scene("pc")
         for where in ("raw", "store"):
-            text = must(self.kymo, "summary", self.trace)
+            text = must(self.kymo, "summary",
+                        self.trace if where == "raw" else f"{self.trace}/store.db")
             lines = [x.strip() for x in text.splitlines()]
             first = next((x for x in lines if x.startswith(HOT)), "")
             check(f"{where}: the hottest line", "/src/hot.cu:102" in first and

@@ -66,8 +66,8 @@ class Base(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, "the trace does not end")
             time.sleep(0.05)
 
-    def summary(self, by, status=0):
-        p = self.run_any([KYMO, "summary", "--by", by, "--format", "json", self.trace])
+    def summary(self, by, status=0, trace=None):
+        p = self.run_any([KYMO, "summary", "--by", by, "--format", "json", trace or self.trace])
         self.assertEqual(p.code, status, p.err)
         return {t["name"]: t["rows"] for t in json.loads(p.out)["tables"]}
 

@@ -321,7 +321,84 @@ class Store(Base):
         self.assertEqual(self.rows("SELECT count(*) FROM activity a JOIN op o ON o.id = a.op JOIN domain d "
                                    "ON d.id = o.domain WHERE d.name = 'comm'"), [(0,)])
         self.assertTrue((self.trace / "store.db").exists())
-        self.assertEqual(self.summary("rank,peer,op")["messages"], raw) # now from the store
+        store = self.trace / "store.db"
+        self.assertEqual(self.summary("rank,peer,op", trace=store)["messages"], raw)
+
+    def matrix(self, title, *words):
+        out = self.run_any([KYMO, "summary", "--by", "rank,peer", *words, self.trace]).out
+        lines = re.search(rf"^{title}.*\n((?:.+\n)*)", out, re.M).group(1).splitlines()
+        names = lines[0].split("to", 1)[1].split()
+        cells = {}
+        for line in (l for l in lines[1:] if not l.startswith("(")):
+            begin, end = re.match(r" *(\S+)", line).span()
+            for k, name in enumerate(names):  # cells end where the names of their columns do
+                at = [m.end() for m in re.finditer(r"\S+", lines[0])][-len(names):]
+                text = line[end if k == 0 else at[k - 1]:at[k]].strip()
+                if text:
+                    cells[line[begin:end].strip(), name] = text
+        return cells
+
+    def test_matrix(self):
+        """Senders and receivers, as SQL has them; of many ranks some are taken together, and nothing is left out."""
+        for ranks, block in ((4, 1), (10, 2)):
+            kymotest.remove(self.trace, missing_ok=True)
+            self.assertEqual(self.recorded(ranks, "traffic", self.folder / "file").code, 0)
+            pairs = {}
+            for rank, kind, peer, n, sent, received in self.rows(
+                    "SELECT rank, kind, peer, count(*), sum(sent), sum(received) FROM messages WHERE peer IS NOT NULL AND "
+                    "kind IN ('send', 'put', 'accumulate', 'get') GROUP BY 1, 2, 3"):
+                key = (peer, rank) if kind == "get" else (rank, peer)
+                key = tuple(k // block for k in key)
+                a, b = pairs.get(key, (0, 0))
+                pairs[key] = a + n, b + (received if kind == "get" else sent)
+            name = lambda k: f"{k * block}-{k * block + 1}" if block > 1 else str(k)  # noqa: E731
+            want = {(name(a), name(b)): n for (a, b), (n, _) in pairs.items()}
+            got = {k: int(v.replace(",", "")) for k, v in self.matrix("Messages sent").items()}
+            self.assertEqual(got, want)
+            self.assertEqual(set(self.matrix("Bytes sent")), {(name(a), name(b)) for (a, b), (_, s) in pairs.items() if s})
+            units = {"B": 1, "KiB": 1024, "MiB": 1024 ** 2}
+            for key, text in self.matrix("Bytes sent").items():
+                number, unit = text.split()
+                exact = next(s for (a, b), (_, s) in pairs.items() if (name(a), name(b)) == key)
+                self.assertLess(abs(float(number) * units[unit] - exact), max(1, exact * 1e-3), key)
+            if block > 1:
+                self.assertEqual(len({a for a, _ in self.matrix("Messages sent", "--all")}), ranks)
+            self.assertTrue(all("peer" in r for r in self.summary("rank,peer")["messages"]))  # programs get a list
+
+    def test_shares(self):
+        """The runtimes' part of each rank, with its recorded time, as SQL adds them up."""
+        self.assertEqual(self.recorded(4, "traffic", self.folder / "file").code, 0)
+        rows = self.summary("op")["shares"]
+        self.assertEqual([r["rank"] for r in rows if r["runtime"] == "MPI"], ["0", "1", "2", "3"])
+        mpi = {r["op"]: r for r in self.summary("op")["mpi"]}
+        self.assertEqual(sum(r["time_ns"] for r in rows if r["runtime"] == "MPI"), sum(r["self_ns"] for r in mpi.values()))
+        want = self.rows("SELECT p.rank, p.recorded, (SELECT count(*) FROM call c JOIN thread t ON t.id = c.thread WHERE t.process = p.id), "
+                         "(SELECT sum(c.duration) FROM call c JOIN thread t ON t.id = c.thread LEFT JOIN call_extra e ON e.id = c.id "
+                         "WHERE t.process = p.id AND ifnull(e.parent, 0) = 0) FROM processes p WHERE p.rank IS NOT NULL ORDER BY 1")
+        for rank, recorded, calls, ns in want:
+            mine = [r for r in rows if r["rank"] == str(rank)]
+            self.assertEqual(sum(r["calls"] for r in mine), calls)
+            self.assertEqual({r["recorded_ns"] for r in mine}, {recorded})
+            self.assertEqual(sum(r["time_ns"] for r in mine), ns)
+            for r in mine:
+                self.assertAlmostEqual(r["percent_of_recorded"], 100 * r["time_ns"] / recorded, 6)
+
+    def test_by_communicator(self):
+        """One row in all ranks; two that are called the same are two."""
+        self.assertEqual(self.recorded(4, "traffic", self.folder / "file").code, 0)
+        want = self.rows("SELECT c.name, c.size, c.key, count(*), sum(m.sent), sum(m.received), c.kind "
+                         "FROM messages m JOIN communicator c ON c.id = m.communicator_id WHERE c.size > 1 GROUP BY 1, 2, 3, 7")
+        self.assertEqual(len([w for w in want if w[0] == "half"]), 2)
+        shown = [r for r in self.summary("communicator")["messages"] if " ranks)" in r["communicator"]]
+        told = [(re.sub(" #[0-9]+", "", r["communicator"]), r["calls"], r["sent"], r["received"]) for r in shown]
+        words = {0: "communicator", 1: "intercommunicator", 2: "window", 3: "file"}
+        self.assertEqual(sorted(told), sorted((f"{w[0] or words[w[6]]} ({w[1]} ranks)", *w[3:6]) for w in want))
+        names = [r["communicator"] for r in shown]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual({n for n in names if n.startswith("half")}, {"half #0 (2 ranks)", "half #1 (2 ranks)"})
+        rows = self.summary("rank,communicator")["messages"]
+        for n in (0, 1):
+            self.assertEqual(len({r["rank"] for r in rows if r["communicator"] == f"half #{n} (2 ranks)"}), 2)
 
     def test_json(self):
         """Communicators and types of messages are those of the message's process, and the same as in SQL."""

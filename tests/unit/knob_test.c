@@ -265,15 +265,18 @@ static void jobs(void **state)
 	JOB("PMI_RANK=1\0PMI_SIZE=2", &plain);
 	assert_string_equal(j.id, "host-9-1234");
 	assert_int_equal(j.rank, 1);
-	JOB("PMI_JOBID=a/../b\0PMI_RANK=x", &plain);
+	JOB("PMI_JOBID=a/../b\0PMI_RANK=1\0PMI_SIZE=2", &plain);
 	assert_string_equal(j.id, "a_.._b");
+	assert_int_equal(j.rank, 1);
+	JOB("PMI_JOBID=a/../b\0PMI_RANK=x", &plain); /* who has no rank is not of the job */
+	assert_string_equal(j.id, "");
 	assert_int_equal(j.rank, JOB_UNKNOWN);
 	JOB("HOME=/root", &plain);
 	assert_string_equal(j.id, "");
 	assert_int_equal(j.rank, JOB_UNKNOWN);
 	/* Of long names the end counts. */
 	JOB("PMIX_NAMESPACE=prterun-a-very-long-name-of-a-node-in-a-large-cluster.example.org-123@"
-	    "1",
+	    "1\0PMIX_RANK=3\0OMPI_COMM_WORLD_SIZE=8",
 	    NULL);
 	assert_string_equal(j.id + strlen(j.id) - 6, "-123_1");
 }

@@ -124,6 +124,7 @@ static void define_communicator(const struct communicator *c)
 					      .size = (uint32_t)c->size,
 					      .parent = c->parent,
 					      .key = c->key,
+					      .own_rank = c->rank >= 0 ? (uint32_t)c->rank + 1 : 0,
 					      .handle = (uintptr_t)c->handle});
 }
 

@@ -67,6 +67,7 @@ void comm_define(const struct comm_definition *c)
 	wire_def_u64(&d, tick_now());
 	wire_def_u64(&d, c->remote_size);
 	wire_def_bytes(&d, c->remote_members, c->remote_members_bytes);
+	wire_def_u64(&d, c->own_rank);
 	cap_define(&d);
 }
 

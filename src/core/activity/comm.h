@@ -31,6 +31,7 @@ struct comm_definition {
 	uint32_t size, remote_size;
 	const void *members, *remote_members;
 	size_t members_bytes, remote_members_bytes;
+	uint32_t own_rank; /* + 1, where the process may be known by it; 0: not known */
 };
 
 /* May be defined again when more is known. */

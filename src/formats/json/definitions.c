@@ -103,6 +103,10 @@ static void processes(struct output *o, const struct trace *t)
 			json_key_unsigned(o, "rank", p->rank);
 		if (p->rank != UINT32_MAX && t->worlds > 1)
 			json_key_unsigned(o, "world", p->world);
+		if (p->rank != UINT32_MAX && *p->rank_by)
+			json_key_text(o, "rank_by", p->rank_by);
+		if (p->of_rank != UINT32_MAX)
+			json_key_unsigned(o, "of_rank", p->of_rank);
 		if (p->name)
 			json_key_text(o, "name", p->name);
 		json_key_text(o, "exe", p->exe);

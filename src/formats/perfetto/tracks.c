@@ -170,6 +170,9 @@ static void describe_process(struct perfetto *p, uint32_t i)
 		else
 			snprintf(rank, sizeof(rank), "rank %u", t->rank);
 		labels[process.n_process_labels++] = rank;
+	} else if (t->of_rank != UINT32_MAX) {
+		snprintf(rank, sizeof(rank), "of rank %u", t->of_rank);
+		labels[process.n_process_labels++] = rank;
 	}
 	if (host && *host)
 		labels[process.n_process_labels++] = host;

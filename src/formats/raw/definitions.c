@@ -664,6 +664,8 @@ static void read_small(struct reading *r, const struct raw_block *b, const uint8
 		add_sync_point(r->p, &s);
 		if (s.before > r->seen_tick)
 			r->seen_tick = s.before;
+	} else if (b->type == RAW_JOB && bytes >= sizeof(r->p->job)) {
+		memcpy(&r->p->job, data, sizeof(r->p->job));
 	}
 }
 

@@ -21,6 +21,8 @@ struct raw_process {
 	struct t_ids ids; /* first */
 	struct raw_trace *rt;
 	struct raw_file file;
+	struct raw_job
+		job; /* `by` is empty where the environment says nothing, or an old file has none */
 	uint32_t process;   /* global index */
 	struct raw_op *ops; /* by wire op; of kind RAW_KIND_NONE where not defined */
 	uint32_t op_count;
@@ -114,6 +116,9 @@ void raw_add_communicator(struct raw_process *p, const struct wire_def *d);
 void raw_add_job_clock(struct raw_process *p, const struct wire_def *d);
 /* Makes the process's times those of its job; before anything is resolved. */
 void raw_align(struct raw_process *p);
+
+/* ranks.c: who of the processes are the ranks; once all files are read. */
+void raw_settle_ranks(struct raw_trace *rt);
 
 /* tallies.c: adds the tallies of a process to the trace, after its definitions. */
 void raw_read_tallies(struct raw_process *p);

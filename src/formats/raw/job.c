@@ -21,6 +21,7 @@ void raw_add_rank(struct raw_process *p, const struct wire_def *d)
 
 	tp->rank = (uint32_t)wire_def_get(d, DEF_RANK_RANK);
 	tp->ranks = (uint32_t)wire_def_get(d, DEF_RANK_SIZE);
+	tp->rank_by = "MPI";
 	tp->mpi = text_of(p, d, DEF_RANK_IMPLEMENTATION);
 	tp->thread_level = (int32_t)wire_def_get(d, DEF_RANK_THREADS) - 1;
 	tp->rank_stage = (uint32_t)wire_def_get(d, DEF_RANK_STAGE);
@@ -69,6 +70,7 @@ void raw_add_communicator(struct raw_process *p, const struct wire_def *d)
 		.parent = map_get(&p->communicators, wire_def_get(d, DEF_COMMUNICATOR_PARENT)),
 		.key = wire_def_get(d, DEF_COMMUNICATOR_KEY),
 		.handle = wire_def_get(d, DEF_COMMUNICATOR_HANDLE),
+		.own_rank = (uint32_t)wire_def_get(d, DEF_COMMUNICATOR_OWN_RANK),
 	};
 	c->members = runs_of(p, d, DEF_COMMUNICATOR_MEMBERS, &c->member_runs);
 	c->remote = runs_of(p, d, DEF_COMMUNICATOR_REMOTE, &c->remote_runs);

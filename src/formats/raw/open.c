@@ -248,8 +248,15 @@ static kymo_status_t open_trace(struct raw_trace *rt, const char *path)
 	status = S_ISDIR(st.st_mode) ? open_directory(rt, path) : open_single(rt, path);
 	if (status != KYMO_OK)
 		return status;
+	raw_settle_ranks(rt);
 	raw_settle_jobs(rt);
 	raw_settle_restarts(rt);
+	if (trace_clocks(rt->trace) > 1)
+		stream_warn(rt->log,
+			    "%s: the clocks of %u nodes were not compared: times of one are no "
+			    "times of "
+			    "another, durations are right",
+			    path, trace_clocks(rt->trace));
 	trace_number_worlds(rt->trace);
 	trace_number_queues(rt->trace);
 	trace_number_agents(rt->trace);

@@ -23,6 +23,13 @@ kymo_status_t raw_trace_look(struct raw_trace *rt,
 			     bool (*wants)(const struct trace *t, const struct t_op *op),
 			     struct stream_sink *sink);
 
+/* As raw_trace_look(), without chunks of threads that end at times which `where` does not want. */
+typedef bool raw_look_where(const void *data, uint32_t thread, int64_t end);
+kymo_status_t raw_trace_look_where(struct raw_trace *rt,
+				   bool (*wants)(const struct trace *t, const struct t_op *op),
+				   raw_look_where *where, const void *data,
+				   struct stream_sink *sink);
+
 /*
  * The wanted records sorted by start (device records by device start; of equal ones the smaller
  * id first). Memory: the chunks whose span of starts holds the present position, each with

@@ -83,7 +83,9 @@ static const struct sql_column process_columns[] = {C(U32, pid),
 						    C(U32, rank_stage),
 						    C(DOUBLE, loading_ns),
 						    C(DOUBLE, thread_time_ns),
-						    C(U64, dropped_records)};
+						    C(U64, dropped_records),
+						    C(TEXT, rank_by),
+						    C(KNOWN, of_rank)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {

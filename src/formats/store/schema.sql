@@ -55,7 +55,10 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	-- of a rank that is in such a row as well, to be taken out of the time of its own threads)
 	loading_ns REAL, thread_time_ns REAL,
 	-- of lost_records: the runtime that they are of dropped them
-	dropped_records INTEGER);
+	dropped_records INTEGER,
+	-- of a rank: who says so (MPI, NCCL, torchrun, Slurm ...); of a process that is no rank and belongs to
+	-- one, as a worker that it has started: that rank
+	rank_by TEXT, of_rank INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER, own INTEGER);
@@ -144,7 +147,8 @@ CREATE VIEW processes AS SELECT p.id, 0 AS nid, p.hostname, p.ppid, p.pid, p.ran
 	p.start AS init, p.end AS fini, p.start, p.end, p.argv AS command, p.exe, p.name,
 	p.how_ended, p.exit_status, CASE p.how_ended WHEN 0 THEN 'ended' WHEN 1 THEN 'ended without finalisation'
 	WHEN 2 THEN 'killed by a signal' WHEN 3 THEN 'replaced by exec' WHEN 4 THEN 'was still running'
-	ELSE 'not recorded' END AS how_ended_name, p.lost_records, p.world, x.lived, max(x.lived - x.paused, 0) AS recorded, x.pauses, p.filters
+	ELSE 'not recorded' END AS how_ended_name, p.lost_records, p.world, x.lived, max(x.lived - x.paused, 0) AS recorded, x.pauses, p.filters,
+	p.rank_by, p.of_rank
 	FROM process p JOIN (SELECT p.id, max(ifnull(nullif(p.end, 0), ifnull(nullif(p.seen, 0), CAST(m.value AS INTEGER)))
 	- p.start, 0) AS lived, (SELECT ifnull(sum(s.end - s.start), 0) FROM pause s WHERE s.process = p.id) AS paused,
 	(SELECT count(*) FROM pause s WHERE s.process = p.id) AS pauses FROM process p

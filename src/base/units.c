@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers with their units; see units.h. */
+#include "base/units.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* "1.234 ms": the largest unit that leaves a number of at least 1. */
+static const char *print_scaled(double v, double step, const char *const *units, unsigned count,
+				char buffer[UNITS_TEXT])
+{
+	unsigned u = 0;
+	int decimals;
+
+	while (u + 1 < count && v >= step) {
+		v /= step;
+		u++;
+	}
+	decimals = v >= 999.5 ? 0 : v >= 99.95 ? 1 : v >= 9.995 ? 2 : 3;
+	if (u == 0 && v == (double)(uint64_t)v)
+		decimals = 0;
+	snprintf(buffer, UNITS_TEXT, "%.*f %s", decimals, v, units[u]);
+	return buffer;
+}
+
+const char *units_time(uint64_t ns, char buffer[UNITS_TEXT])
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	static const struct {
+		uint64_t below_s, step_s;
+		const char *unit;
+	} long_ones[] = {{6000, 60, "min"}, {48 * 3600, 3600, "h"}, {UINT64_MAX, 86400, "d"}};
+	unsigned i = 0;
+
+	if (ns < 1000000000000u)
+		return print_scaled((double)ns, 1000, units, 4, buffer);
+	while (ns / 1000000000u >= long_ones[i].below_s)
+		i++;
+	return print_scaled((double)ns / 1e9 / (double)long_ones[i].step_s, INFINITY,
+			    &long_ones[i].unit, 1, buffer);
+}
+
+const char *units_bytes(double bytes, char buffer[UNITS_TEXT])
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+
+	return print_scaled(bytes, 1024, units, 5, buffer);
+}
+
+const char *units_rate(double bytes, char buffer[UNITS_TEXT])
+{
+	static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
+
+	return print_scaled(bytes, 1000, units, 6, buffer);
+}

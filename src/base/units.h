@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers with their units, for people: four significant digits. */
+#ifndef BASE_UNITS_H
+#define BASE_UNITS_H
+
+#include <stdint.h>
+
+#define UNITS_TEXT 32 /* room that each needs; they return `buffer` */
+
+/* "1.234 ms"; seconds up to 1000, then what people count in: "16.67 min", "2.500 h", "190.4 d". */
+const char *units_time(uint64_t ns, char buffer[UNITS_TEXT]);
+
+/* "1.500 MiB", and by powers of 1000 a second: "12.30 GB/s" */
+const char *units_bytes(double bytes, char buffer[UNITS_TEXT]);
+const char *units_rate(double bytes, char buffer[UNITS_TEXT]);
+
+#endif

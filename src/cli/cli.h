@@ -34,6 +34,9 @@ struct command {
 	bool raw_arguments; /* `run` gets all words unparsed */
 };
 
+/* What `kymo help selection` prints. */
+extern const char cli_selection_help[];
+
 /* NULL terminated, in order of commands.list. */
 extern const struct command *const command_table[];
 

@@ -66,7 +66,6 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 	if (status != KYMO_OK)
 		return status;
 	cli_counter_init(&c, sink, 0);
-	c.domains = options.filter.domains;
 	status = reader->read(path, filter, writer->needs_order, &c.sink, o);
 	writer->sink_free(sink);
 	cli_progress_clear();
@@ -136,7 +135,7 @@ static int run(int argc, char **argv)
 		return cli_usage("export", "which trace? Give its directory");
 	if (argc > 1 && options.output)
 		return cli_usage("export", "-o names one output, but there are %d traces", argc);
-	filter = cli_filter_new(&options.filter, &knobs, &failed);
+	filter = cli_filter_new(&options.filter, (unsigned)argc, &failed);
 	if (failed)
 		return CLI_USAGE;
 	for (int i = 0; i < argc; i++) {
@@ -144,6 +143,8 @@ static int run(int argc, char **argv)
 
 		worst = status == KYMO_OK ? worst : status;
 	}
+	if (worst == KYMO_OK)
+		worst = stream_filter_finish(filter);
 	stream_filter_free(filter);
 	return cli_exit(worst);
 }

@@ -13,6 +13,7 @@
 #endif
 
 struct query_options {
+	struct cli_filter filter;
 	bool schema, rebuild;
 	int format;
 };
@@ -28,9 +29,13 @@ static const struct knob rows[] = {
 	 "Print the tables and views instead; no trace is needed"},
 	{"rebuild", 0, KNOB_FLAG, 0, AT(rebuild), NULL, NULL, NULL, NULL, "Query",
 	 "Build the store again even if it looks good"},
+	CLI_FILTER_KNOBS(struct query_options),
 };
 
-static struct knob_table table = {.command = "query", .rows = rows, .count = 3, .values = &options};
+static struct knob_table table = {.command = "query",
+				  .rows = rows,
+				  .count = sizeof(rows) / sizeof(rows[0]),
+				  .values = &options};
 
 #ifdef KYMO_HAVE_SQLITE
 static void log_message(struct stream_log *l, int severity, const char *text)
@@ -93,9 +98,11 @@ static int run_query(int argc, char **argv)
 	struct format_options o = {.log = &log,
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Building the store"};
+	struct stream_filter *filter;
 	struct store **stores;
 	unsigned count = 0;
 	int result = CLI_OK;
+	bool failed;
 	const char *sql;
 
 	if (options.schema) {
@@ -112,19 +119,26 @@ static int run_query(int argc, char **argv)
 	stores = calloc((size_t)argc, sizeof(struct store *));
 	if (!stores)
 		return CLI_FAILURE;
+	filter = cli_filter_new(&options.filter, (unsigned)argc, &failed);
+	o.filter = filter;
+	result = failed ? CLI_USAGE : CLI_OK;
 	for (int i = 0; i < argc && result == CLI_OK; i++) {
 		bool at_work = trace_being_written(argv[i]);
+		kymo_status_t status = trace_store_open(argv[i], options.rebuild, &o, &stores[i]);
 
-		if (trace_store_open(argv[i], options.rebuild, &o, &stores[i]) != KYMO_OK)
-			result = CLI_FAILURE;
+		if (status != KYMO_OK)
+			result = cli_exit(status);
 		else
 			tell_recording(&log, argv[i], store_trace(stores[count++]), at_work);
 	}
+	if (result == CLI_OK && stream_filter_finish(filter) != KYMO_OK)
+		result = CLI_USAGE;
 	if (result == CLI_OK)
 		result = query_stores(stores, argv, count, sql, &log);
 	for (unsigned i = 0; i < count; i++)
 		store_close(stores[i]);
 	free(stores);
+	stream_filter_free(filter);
 	return result == CLI_OK && cli_told_errors() ? CLI_FAILURE : result;
 }
 #else
@@ -140,17 +154,19 @@ const struct command cmd_query = {
 	.name = "query",
 	.operands = "[OPTION]... TRACE... SQL",
 	.summary = "Query a trace in SQL",
-	.about = "The trace's database is built for the first query, and kept in the trace.\n"
-		 "Tables hold records, views have the names and columns of ROCpd: regions, "
-		 "kernels,\n"
-		 "memory_copies, memory_allocations, messages, top, top_kernels, busy, "
-		 "kernel_summary ...\n"
-		 "kymo_arg(id, 'name') is an argument of a call, kymo_args(id) all of them as "
-		 "JSON,\n"
-		 "kymo_status(op, status) the name of a status. With several traces every table is "
-		 "the\n"
-		 "union of theirs, with a column `trace`. docs/store.md is the manual.\n"
-		 "Example: kymo query T.kymo \"SELECT * FROM top_kernels LIMIT 10\"",
+	.about =
+		"The trace's database is built for the first query, and kept in the trace.\n"
+		"Tables hold records, views have the names and columns of ROCpd: regions, "
+		"kernels,\n"
+		"memory_copies, memory_allocations, messages, top, top_kernels, busy, "
+		"kernel_summary ...\n"
+		"kymo_arg(id, 'name') is an argument of a call, kymo_args(id) all of them as "
+		"JSON,\n"
+		"kymo_status(op, status) the name of a status. With several traces every table is "
+		"the\n"
+		"union of theirs, with a column `trace`. docs/store.md is the manual.\n"
+		"Of a selection a store is built for the one query, which costs what is selected.\n"
+		"Example: kymo query T.kymo \"SELECT * FROM top_kernels LIMIT 10\"",
 	.knobs = &table,
 	.run = run_query,
 };

@@ -63,7 +63,6 @@ static kymo_status_t show_trace(const char *path, const struct stream_filter *fi
 	if (status != KYMO_OK)
 		return status;
 	cli_counter_init(&c, sink, (uint64_t)options.limit);
-	c.domains = options.filter.domains;
 	status = read_into(reader, path, filter, &c, &o);
 	text->sink_free(sink);
 	cli_progress_clear();
@@ -79,7 +78,7 @@ static int run(int argc, char **argv)
 
 	if (argc == 0)
 		return cli_usage("show", "which trace? Give its directory");
-	filter = cli_filter_new(&options.filter, &knobs, &failed);
+	filter = cli_filter_new(&options.filter, (unsigned)argc, &failed);
 	if (failed)
 		return CLI_USAGE;
 	for (int i = 0; i < argc; i++) {
@@ -92,6 +91,8 @@ static int run(int argc, char **argv)
 		status = show_trace(argv[i], filter);
 		worst = status == KYMO_OK ? worst : status;
 	}
+	if (worst == KYMO_OK)
+		worst = stream_filter_finish(filter);
 	stream_filter_free(filter);
 	return cli_exit(worst);
 }

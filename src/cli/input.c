@@ -66,19 +66,8 @@ int cli_distinct(int argc, char **argv)
 	return kept;
 }
 
-/* Also where it says 0. */
-static bool is_given(const struct knob_table *t, const char *name)
+struct stream_filter *cli_filter_new(const struct cli_filter *o, unsigned traces, bool *failed)
 {
-	for (unsigned i = 0; i < t->count; i++)
-		if (t->rows[i].name && strcmp(t->rows[i].name, name) == 0)
-			return t->source[i] != KNOB_DEFAULT;
-	return false;
-}
-
-struct stream_filter *cli_filter_new(const struct cli_filter *o, const struct knob_table *t,
-				     bool *failed)
-{
-	bool before = is_given(t, "before");
 	const struct stream_filter_spec spec = {
 		.domains = o->domains,
 		.ops = o->include,
@@ -86,24 +75,26 @@ struct stream_filter *cli_filter_new(const struct cli_filter *o, const struct kn
 		.kernels = o->kernels,
 		.processes = o->processes,
 		.threads = o->threads,
-		.has_from = o->after != 0,
-		.has_to = before,
-		.from = (int64_t)o->after,
-		.to = (int64_t)o->before - 1, /* what starts then is not before */
+		.ranks = o->ranks,
+		.nodes = o->nodes,
+		.devices = o->devices,
+		.queues = o->queues,
+		.ranges = o->ranges,
+		.during = o->during,
+		.sites = o->sites,
+		.memory = o->memory,
+		.after = o->after,
+		.before = o->before,
 		.min_duration = (int64_t)o->min_duration,
 	};
+	const struct cli_filter nothing = {0};
 	struct stream_filter *filter = NULL;
 
-	*failed = before && o->after && o->after >= o->before;
-	if (*failed) {
-		cli_usage(NULL,
-			  "no moment is --after one time and --before another that is not later");
-		return NULL;
-	}
-	if (!o->domains && !o->include && !o->exclude && !o->kernels && !o->processes &&
-	    !o->threads && !o->after && !before && !o->min_duration)
+	*failed = false;
+	if (memcmp(o, &nothing, sizeof(nothing)) == 0)
 		return NULL;
 	*failed = stream_filter_new(&spec, &cli_log, &filter) != KYMO_OK;
+	stream_filter_traces(filter, traces);
 	return filter;
 }
 
@@ -145,42 +136,11 @@ static kymo_status_t forward_loss(struct stream_sink *s, const struct rec_loss *
 	return limit_reached(c) ? KYMO_ERROR_LIMIT : c->next->loss(c->next, r);
 }
 
-static void say_domains(const char *bad, int length, const struct trace *t)
-{
-	struct text has = {0};
-
-	for (uint32_t i = 1; i < t->domains_count; i++)
-		text_addf(&has, "%s%s", has.length ? ", " : "", t->domains[i].name);
-	cli_error("%s: it has no domain \"%.*s\"; its domains are %s", t->path, length, bad,
-		  has.s ? has.s : "none");
-	text_release(&has);
-}
-
-static bool check_domains(const char *list, const struct trace *t)
-{
-	for (const char *p = list; p && *p;) {
-		size_t n = strcspn(p, ",");
-		uint32_t i = 1;
-
-		while (i < t->domains_count &&
-		       (strlen(t->domains[i].name) != n || strncmp(t->domains[i].name, p, n) != 0))
-			i++;
-		if (n && i >= t->domains_count) {
-			say_domains(p, (int)n, t);
-			return false;
-		}
-		p += n + (p[n] == ',');
-	}
-	return true;
-}
-
 static kymo_status_t forward_begin(struct stream_sink *s, const struct trace *t)
 {
 	struct cli_counter *c = counter(s);
 
 	c->tallies = t->tallies_count > 1;
-	if (!check_domains(c->domains, t))
-		return KYMO_ERROR_INVALID_ARGUMENT;
 	return c->next->begin(c->next, t);
 }
 
@@ -200,7 +160,8 @@ void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t 
 					   .open_call = count_open_call,
 					   .unfinished = count_unfinished,
 					   .end = forward_end,
-					   .matches = next->matches},
+					   .matches = next->matches,
+					   .lists = next->lists},
 				  .next = next,
 				  .limit = limit};
 }

@@ -16,41 +16,71 @@ void cli_log_finish(void);
 /* The format that reads `path`; NULL: said why. */
 const struct format *cli_reader(const char *path);
 
-/* Options that choose records, for a structure that has `struct cli_filter filter`. */
+/*
+ * The selection (docs/selection.md), for a structure that has `struct cli_filter filter`: put
+ * CLI_FILTER_KNOBS(type) among the rows of a command, cli_filter_new() gives the filter that readers
+ * take.
+ */
 struct cli_filter {
-	const char *include, *exclude, *domains, *kernels, *processes, *threads;
-	uint64_t after, before, min_duration;
+	const char *include, *exclude, *domains, *kernels, *processes, *threads, *ranks, *nodes,
+		*devices, *queues, *ranges, *during, *sites, *memory, *after, *before;
+	uint64_t min_duration;
 };
 
 #define CLI_FILTER_AT(type, member) (offsetof(type, filter) + offsetof(struct cli_filter, member))
 /* clang-format off */
+#define CLI_FILTER_ROW(type, name, letter, kind, member, metavar, doc)                             \
+	{name, letter, kind, 0, CLI_FILTER_AT(type, member), metavar, NULL, NULL, NULL,            \
+	 "Which records (kymo help selection)", doc}
 #define CLI_FILTER_KNOBS(type)                                                                     \
-	{"include", 'i', KNOB_REGEX, 0, CLI_FILTER_AT(type, include), "REGEX", NULL, NULL, NULL,   \
-	 "Which records", "Only operations whose DOMAIN:NAME matches"},                            \
-	{"exclude", 'x', KNOB_REGEX, 0, CLI_FILTER_AT(type, exclude), "REGEX", NULL, NULL, NULL,   \
-	 "Which records", "No operations whose DOMAIN:NAME matches"},                              \
-	{"domain", 'd', KNOB_LIST, 0, CLI_FILTER_AT(type, domains), "LIST", NULL, NULL, NULL,      \
-	 "Which records", "Only these domains (opencl, dispatch, copy, ...), comma separated"},    \
-	{"kernel", 'k', KNOB_REGEX, 0, CLI_FILTER_AT(type, kernels), "REGEX", NULL, NULL, NULL,    \
-	 "Which records", "Only executions of kernels whose name matches"},                        \
-	{"process", 'p', KNOB_LIST, 0, CLI_FILTER_AT(type, processes), "LIST", NULL, NULL, NULL,   \
-	 "Which records", "Only processes with these ids, comma separated"},                       \
-	{"thread", 't', KNOB_LIST, 0, CLI_FILTER_AT(type, threads), "LIST", NULL, NULL, NULL,      \
-	 "Which records", "Only threads with these ids (tid), comma separated"},                   \
-	{"after", 0, KNOB_DURATION, 0, CLI_FILTER_AT(type, after), "TIME", NULL, NULL, NULL,       \
-	 "Which records", "Only records that end after this time since the beginning"},            \
-	{"before", 0, KNOB_DURATION, 0, CLI_FILTER_AT(type, before), "TIME", NULL, NULL, NULL,     \
-	 "Which records", "Only records that start before this time since the beginning"},         \
-	{"min-duration", 0, KNOB_DURATION, 0, CLI_FILTER_AT(type, min_duration), "TIME", NULL,     \
-	 NULL, NULL, "Which records", "Only records that take at least this long"}
+	CLI_FILTER_ROW(type, "include", 'i', KNOB_REGEX, include, "REGEX",                         \
+		       "Only operations whose DOMAIN:NAME matches"),                               \
+	CLI_FILTER_ROW(type, "exclude", 'x', KNOB_REGEX, exclude, "REGEX",                         \
+		       "No operations whose DOMAIN:NAME matches"),                                 \
+	CLI_FILTER_ROW(type, "domain", 'd', KNOB_LIST, domains, "LIST",                            \
+		       "Only these domains (opencl, dispatch, copy, ...), comma separated"),       \
+	CLI_FILTER_ROW(type, "kernel", 'k', KNOB_REGEX, kernels, "REGEX",                          \
+		       "Only executions of kernels whose name matches"),                           \
+	CLI_FILTER_ROW(type, "process", 'p', KNOB_LIST, processes, "LIST",                         \
+		       "Only processes with these ids or program names, comma separated"),         \
+	CLI_FILTER_ROW(type, "thread", 't', KNOB_LIST, threads, "LIST",                            \
+		       "Only threads with these ids (tid) or names, comma separated, main, and "   \
+		       "the work of devices that they submitted"),                                 \
+	CLI_FILTER_ROW(type, "rank", 0, KNOB_LIST, ranks, "LIST", "Only these ranks: 0,4-7"),      \
+	CLI_FILTER_ROW(type, "node", 0, KNOB_LIST, nodes, "LIST",                                  \
+		       "Only processes of these nodes, comma separated"),                          \
+	CLI_FILTER_ROW(type, "device", 0, KNOB_STRING, devices, "DEVICE",                          \
+		       "Only what is on these devices: numbers, or a REGEX of their names"),       \
+	CLI_FILTER_ROW(type, "queue", 0, KNOB_STRING, queues, "QUEUE",                             \
+		       "Only what is on these queues: numbers, or a REGEX of their names"),        \
+	CLI_FILTER_ROW(type, "range", 0, KNOB_STRING, ranges, "RANGE",                             \
+		       "Only what is done in ranges of that name, by the thread that is in it, "   \
+		       "and on devices for it; NAME#3, NAME#100-110: these executions"),           \
+	CLI_FILTER_ROW(type, "during", 0, KNOB_STRING, during, "RANGE",                            \
+		       "Only what any thread or device does while such ranges last"),              \
+	CLI_FILTER_ROW(type, "site", 0, KNOB_STRING, sites, "SITE",                                \
+		       "Only what a function (or a function below it, where stacks were "          \
+		       "recorded), a FILE or FILE:LINE calls, and its work on devices"),           \
+	CLI_FILTER_ROW(type, "memory", 0, KNOB_STRING, memory, "OBJECT",                           \
+		       "Only what is done with an allocation: an address in it, its handle, or "   \
+		       "its number as #N"),                                                        \
+	CLI_FILTER_ROW(type, "after", 0, KNOB_STRING, after, "TIME",                               \
+		       "Only records that end after this time: 1.5s since the beginning, 30%, "    \
+		       "end-2s, 14:03:05, @NAME where a range or mark begins"),                    \
+	CLI_FILTER_ROW(type, "before", 0, KNOB_STRING, before, "TIME",                             \
+		       "Only records that start before this time, likewise"),                      \
+	CLI_FILTER_ROW(type, "min-duration", 0, KNOB_DURATION, min_duration, "TIME",               \
+		       "Only records that take at least this long")
 /* clang-format on */
 
 /* Leaves out traces that are named before, with a note. Returns how many are left. */
 int cli_distinct(int argc, char **argv);
 
-/* Compiles the options, which are of `t`; NULL with *failed unset: everything is wanted. */
-struct stream_filter *cli_filter_new(const struct cli_filter *o, const struct knob_table *t,
-				     bool *failed);
+/*
+ * Compiles the options, for so many traces; NULL with *failed unset: everything is wanted. After the
+ * last of several traces, stream_filter_finish() says what was in none of them.
+ */
+struct stream_filter *cli_filter_new(const struct cli_filter *o, unsigned traces, bool *failed);
 
 /*
  * Stands before a sink: counts records, and ends the stream with KYMO_ERROR_LIMIT after `limit` of
@@ -60,8 +90,7 @@ struct cli_counter {
 	struct stream_sink sink; /* first */
 	struct stream_sink *next;
 	uint64_t limit, count;
-	const char *domains; /* that the user named: each must be one of the trace; or NULL */
-	bool tallies;        /* the trace holds counts of calls (mode summary) */
+	bool tallies; /* the trace holds counts of calls (mode summary) */
 };
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit);
 

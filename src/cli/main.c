@@ -55,8 +55,9 @@ static void print_overview(FILE *out)
 		if (!command_table[i]->hidden)
 			fprintf(out, "  %-10s %s\n", command_table[i]->name,
 				command_table[i]->summary);
-	fprintf(out, "\n\"kymo help COMMAND\" explains a command, \"kymo --version\" names this "
-		     "version.\n");
+	fprintf(out,
+		"\n\"kymo help COMMAND\" explains a command, \"kymo help selection\" how to choose "
+		"records,\n\"kymo --version\" names this version.\n");
 }
 
 static void print_command(const struct command *c, FILE *out)
@@ -82,6 +83,10 @@ static int run_help(int argc, char **argv)
 	if (argc > 1)
 		return cli_usage("help", "help takes one command, not \"%s\" as well", argv[1]);
 	c = find_command(argv[0]);
+	if (!c && strcmp(argv[0], "selection") == 0) {
+		fputs(cli_selection_help, stdout);
+		return CLI_OK;
+	}
 	if (!c)
 		return cli_usage(NULL, "there is no command \"%s\"", argv[0]);
 	print_command(c, stdout);

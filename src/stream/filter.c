@@ -1,90 +1,188 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling and binding of filters; see filter.h. */
+/* Compiling of filters, and the choice of records; see filter.h. */
 #include "stream/filter.h"
 
-#include <regex.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "stream/filter_parts.h"
 #include "stream/recorded.h"
 
-struct pattern {
-	bool set;
-	regex_t regex;
-};
-
-struct stream_filter {
-	struct stream_filter_spec spec; /* its lists are copies */
-	struct pattern ops, exclude, kernels;
-};
-
-static kymo_status_t compile(struct pattern *p, const char *text, const char *what,
-			     struct stream_log *log)
+static const char *copy_of(const char *s, bool *failed)
 {
-	char why[256];
-	int error;
+	const char *copy = s ? strdup(s) : NULL;
+
+	*failed |= s && !copy;
+	return copy;
+}
+
+static bool copy_spec(struct stream_filter *f, const struct stream_filter_spec *spec)
+{
+	static const size_t texts[] = {
+		offsetof(struct stream_filter_spec, domains),
+		offsetof(struct stream_filter_spec, ops),
+		offsetof(struct stream_filter_spec, exclude),
+		offsetof(struct stream_filter_spec, kernels),
+		offsetof(struct stream_filter_spec, processes),
+		offsetof(struct stream_filter_spec, threads),
+		offsetof(struct stream_filter_spec, ranks),
+		offsetof(struct stream_filter_spec, nodes),
+		offsetof(struct stream_filter_spec, devices),
+		offsetof(struct stream_filter_spec, queues),
+		offsetof(struct stream_filter_spec, ranges),
+		offsetof(struct stream_filter_spec, during),
+		offsetof(struct stream_filter_spec, sites),
+		offsetof(struct stream_filter_spec, memory),
+		offsetof(struct stream_filter_spec, after),
+		offsetof(struct stream_filter_spec, before),
+	};
+	bool failed = false;
+
+	f->spec = *spec;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		const char **text = (const char **)(void *)((char *)&f->spec + texts[i]);
+
+		*text = copy_of(*text, &failed);
+	}
+	return !failed;
+}
+
+static void free_spec(struct stream_filter_spec *s)
+{
+	const char *const texts[] = {s->domains,   s->ops,     s->exclude, s->kernels,
+				     s->processes, s->threads, s->ranks,   s->nodes,
+				     s->devices,   s->queues,  s->ranges,  s->during,
+				     s->sites,     s->memory,  s->after,   s->before};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		free((void *)(uintptr_t)texts[i]);
+}
+
+/* ---- compiling ----------------------------------------------------------------------------- */
+
+static kymo_status_t compile_patterns(struct stream_filter *f)
+{
+	const struct stream_filter_spec *s = &f->spec;
+	kymo_status_t status = pattern_compile(&f->ops, s->ops, "--include", f->log);
+
+	if (status == KYMO_OK)
+		status = pattern_compile(&f->exclude, s->exclude, "--exclude", f->log);
+	if (status == KYMO_OK)
+		status = pattern_compile(&f->kernels, s->kernels, "--kernel", f->log);
+	return status;
+}
+
+static kymo_status_t refuse(const struct stream_filter *f, const char *option, const char *text,
+			    const char *what)
+{
+	stream_error(f->log, "%s \"%s\": %s", option, text, what);
+	return KYMO_ERROR_INVALID_ARGUMENT;
+}
+
+/* Numbers, or else a pattern of names. */
+static kymo_status_t compile_numbered(struct stream_filter *f, struct number_list *l,
+				      struct pattern *p, const char *text, const char *option)
+{
+	if (!text)
+		return KYMO_OK;
+	if (*text && text[strspn(text, "0123456789,-")] == '\0')
+		return numbers_parse(l, text) ? KYMO_OK
+					      : refuse(f, option, text,
+						       "expected numbers such as 0,2-3, or a name");
+	return *text ? pattern_compile(p, text, option, f->log)
+		     : refuse(f, option, text, "expected numbers such as 0,2-3, or a name");
+}
+
+/* FILE:LINE and FILE:LINE-LINE are no patterns. */
+static kymo_status_t compile_site(struct stream_filter *f)
+{
+	const char *text = f->spec.sites, *colon = text ? strrchr(text, ':') : NULL;
 
 	if (!text)
 		return KYMO_OK;
-	error = regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB);
-	if (error) {
-		regerror(error, &p->regex, why, sizeof(why));
-		stream_error(log, "%s \"%s\" is not a regular expression: %s", what, text, why);
-		return KYMO_ERROR_INVALID_ARGUMENT;
-	}
-	p->set = true;
+	if (!*text)
+		return refuse(f, "--site", text, "expected a function or FILE:LINE");
+	if (!colon || colon == text || (colon > text && colon[-1] == ':') || !colon[1] ||
+	    colon[1 + strspn(colon + 1, "0123456789-,")])
+		return pattern_compile(&f->sites, text, "--site", f->log);
+	f->site_file = strndup(text, (size_t)(colon - text));
+	if (!f->site_file)
+		return KYMO_ERROR_NO_MEMORY;
+	return numbers_parse(&f->lines, colon + 1)
+		       ? KYMO_OK
+		       : refuse(f, "--site", text, "expected FILE:LINE or FILE:LINE-LINE");
+}
+
+static kymo_status_t compile_memory(struct stream_filter *f)
+{
+	const char *s = f->spec.memory;
+	char *end;
+
+	if (!s)
+		return KYMO_OK;
+	f->memory_id = *s == '#';
+	f->memory = strtoull(s + f->memory_id, &end, f->memory_id ? 10 : 16);
+	if (*end || end == s + f->memory_id || s[f->memory_id] == '-' ||
+	    (!f->memory_id && strncmp(s, "0x", 2) != 0))
+		return refuse(f, "--memory", s,
+			      "expected an address or handle such as 0x7f00dead0000, or #N, the "
+			      "number of an allocation (column \"allocation\" of the view "
+			      "memory_allocations)");
 	return KYMO_OK;
 }
 
-static bool matches(const struct pattern *p, const char *text)
+static kymo_status_t compile_times(struct stream_filter *f)
 {
-	return regexec(&p->regex, text, 0, NULL, 0) == 0;
-}
+	const struct stream_filter_spec *s = &f->spec;
+	kymo_status_t status = KYMO_OK;
 
-static kymo_status_t check_numbers(const char *list, const char *what, struct stream_log *log)
-{
-	for (const char *s = list; s && *s;) {
-		char *end;
-
-		strtoul(s, &end, 10);
-		if (end == s || (*end != ',' && *end != '\0')) {
-			stream_error(log, "%s \"%s\": expected numbers separated by commas", what,
-				     list);
-			return KYMO_ERROR_INVALID_ARGUMENT;
-		}
-		s = *end == ',' ? end + 1 : end;
+	if (s->after)
+		status = time_parse(&f->after, s->after, "--after", f->log);
+	if (status == KYMO_OK && s->before)
+		status = time_parse(&f->before, s->before, "--before", f->log);
+	if (status == KYMO_OK && time_reversed(&f->after, &f->before)) {
+		stream_error(f->log, "no moment is --after %s and --before %s, which is not later",
+			     s->after, s->before);
+		status = KYMO_ERROR_INVALID_ARGUMENT;
 	}
-	return KYMO_OK;
+	return status;
 }
 
-static const char *copy_of(const char *s)
+static kymo_status_t compile(struct stream_filter *f)
 {
-	return s ? strdup(s) : NULL;
+	const struct stream_filter_spec *s = &f->spec;
+	kymo_status_t status = compile_patterns(f);
+
+	if (status == KYMO_OK && s->ranks && !numbers_parse(&f->ranks, s->ranks))
+		status = refuse(f, "--rank", s->ranks, "expected numbers such as 0,4-7");
+	if (status == KYMO_OK)
+		status = compile_numbered(f, &f->device_numbers, &f->devices, s->devices,
+					  "--device");
+	if (status == KYMO_OK)
+		status = compile_numbered(f, &f->queue_numbers, &f->queues, s->queues, "--queue");
+	if (status == KYMO_OK && s->ranges)
+		status = range_parse(&f->ranges, s->ranges, "--range", f->log);
+	if (status == KYMO_OK && s->during)
+		status = range_parse(&f->during, s->during, "--during", f->log);
+	if (status == KYMO_OK)
+		status = compile_site(f);
+	if (status == KYMO_OK)
+		status = compile_memory(f);
+	return status == KYMO_OK ? compile_times(f) : status;
 }
 
 kymo_status_t stream_filter_new(const struct stream_filter_spec *spec, struct stream_log *log,
 				struct stream_filter **out)
 {
 	struct stream_filter *f = calloc(1, sizeof(*f));
-	kymo_status_t status = f ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+	kymo_status_t status;
 
 	*out = NULL;
 	if (!f)
-		return status;
-	f->spec = *spec;
-	f->spec.domains = copy_of(spec->domains);
-	f->spec.processes = copy_of(spec->processes);
-	f->spec.threads = copy_of(spec->threads);
-	status = compile(&f->ops, spec->ops, "the operation filter", log);
-	if (status == KYMO_OK)
-		status = compile(&f->exclude, spec->exclude, "the exclusion", log);
-	if (status == KYMO_OK)
-		status = compile(&f->kernels, spec->kernels, "the kernel filter", log);
-	if (status == KYMO_OK)
-		status = check_numbers(spec->processes, "the process filter", log);
-	if (status == KYMO_OK)
-		status = check_numbers(spec->threads, "the thread filter", log);
+		return KYMO_ERROR_NO_MEMORY;
+	f->log = log;
+	f->traces = 1;
+	status = copy_spec(f, spec) ? compile(f) : KYMO_ERROR_NO_MEMORY;
 	if (status != KYMO_OK) {
 		stream_filter_free(f);
 		return status;
@@ -93,146 +191,181 @@ kymo_status_t stream_filter_new(const struct stream_filter_spec *spec, struct st
 	return KYMO_OK;
 }
 
-static void release(struct pattern *p)
-{
-	if (p->set)
-		regfree(&p->regex);
-}
-
 void stream_filter_free(struct stream_filter *f)
 {
 	if (!f)
 		return;
-	release(&f->ops);
-	release(&f->exclude);
-	release(&f->kernels);
-	free((void *)(uintptr_t)f->spec.domains);
-	free((void *)(uintptr_t)f->spec.processes);
-	free((void *)(uintptr_t)f->spec.threads);
+	pattern_release(&f->ops);
+	pattern_release(&f->exclude);
+	pattern_release(&f->kernels);
+	pattern_release(&f->devices);
+	pattern_release(&f->queues);
+	pattern_release(&f->sites);
+	range_release(&f->ranges);
+	range_release(&f->during);
+	range_release(&f->after.range);
+	range_release(&f->before.range);
+	free(f->ranks.at);
+	free(f->device_numbers.at);
+	free(f->queue_numbers.at);
+	free(f->lines.at);
+	free(f->site_file);
+	for (unsigned c = 0; c < CHOICES; c++)
+		free(f->has[c]);
+	free_spec(&f->spec);
 	free(f);
 }
 
-/* ---- binding ------------------------------------------------------------------------------- */
-
-static bool list_has(const char *list, const char *word)
+void stream_filter_traces(struct stream_filter *f, unsigned count)
 {
-	size_t n = strlen(word);
-
-	for (const char *s = list; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL) {
-		if (strncmp(s, word, n) == 0 && (s[n] == ',' || s[n] == '\0'))
-			return true;
-	}
-	return false;
+	if (f)
+		f->traces = count;
 }
 
-static bool number_has(const char *list, uint32_t number)
-{
-	char text[16];
+/* ---- records ------------------------------------------------------------------------------- */
 
-	snprintf(text, sizeof(text), "%u", number);
-	return list_has(list, text);
+bool filter_when(const struct filter_binding *b, uint32_t process, int64_t start, int64_t end)
+{
+	return filter_time(b, start, end) &&
+	       (!b->ranges || ranges_while(b->ranges, process, start, end));
 }
 
-static bool op_wanted(const struct stream_filter *f, const struct trace *t, uint32_t i)
+static bool in_scope(const struct filter_binding *b, uint32_t process, int64_t scope)
 {
-	const char *domain = t->domains[t->ops[i].domain].name;
-	char name[512];
+	return !b->filter->spec.ranges || ranges_have(b->ranges, process, scope);
+}
 
-	if (f->spec.domains && !list_has(f->spec.domains, domain))
+static bool at_site(const struct filter_binding *b, uint32_t site, uint32_t stack)
+{
+	return !b->sites || b->sites[site] || b->stacks[stack];
+}
+
+bool filter_host(const struct filter_binding *b, const struct rec *r)
+{
+	return filter_thread(b, r->process, r->thread) &&
+	       (!b->host || (in_scope(b, r->process, r->scope) && at_site(b, r->site, r->stack)));
+}
+
+/* The call that it belongs to is wanted for what it is on the host. */
+static bool of_call(const struct filter_binding *b, uint32_t process, uint64_t call)
+{
+	return filter_process(b, process) &&
+	       (!b->follows || (call && calls_have(b->calls, process, call)));
+}
+
+/* What the calling thread itself has recorded: it has that one's thread and scope; the site is the call's. */
+static bool beside_call(const struct filter_binding *b, const struct rec *r, uint64_t call)
+{
+	if (!filter_thread(b, r->process, r->thread))
 		return false;
-	snprintf(name, sizeof(name), "%s:%s", domain, t->ops[i].name);
-	if (f->ops.set && !matches(&f->ops, name))
-		return false;
-	return !f->exclude.set || !matches(&f->exclude, name);
+	if (!b->host)
+		return true;
+	if (b->sites || b->filter->spec.memory)
+		return call && calls_have(b->calls, r->process, call);
+	return in_scope(b, r->process, r->scope);
 }
 
-static bool *table(uint32_t count, kymo_status_t *status)
+bool filter_call(const struct filter_binding *b, const struct rec *r)
 {
-	bool *b = calloc(count, sizeof(*b));
-
-	if (!b)
-		*status = KYMO_ERROR_NO_MEMORY;
-	return b;
+	return !b->only_kernels && !b->only_devices && filter_op(b, r->op) && filter_host(b, r) &&
+	       filter_when(b, r->process, r->start, r->end) &&
+	       (!b->host || !b->filter->spec.memory || calls_have(b->calls, r->process, r->id));
 }
 
-static kymo_status_t bind_names(const struct stream_filter *f, const struct trace *t,
-				struct filter_binding *b)
+static bool on_device(const struct filter_binding *b, uint32_t agent, uint32_t queue)
 {
-	kymo_status_t status = KYMO_OK;
-
-	if (f->spec.domains || f->ops.set || f->exclude.set) {
-		b->ops = table(t->ops_count, &status);
-		for (uint32_t i = 0; b->ops && i < t->ops_count; i++)
-			b->ops[i] = op_wanted(f, t, i);
-	}
-	if (f->kernels.set) {
-		b->only_kernels = true;
-		b->kernels = table(t->kernels_count, &status);
-		for (uint32_t i = 0; b->kernels && i < t->kernels_count; i++)
-			b->kernels[i] = matches(&f->kernels, t->kernels[i].name);
-	}
-	if (f->spec.processes) {
-		b->processes = table(t->processes_count, &status);
-		for (uint32_t i = 0; b->processes && i < t->processes_count; i++)
-			b->processes[i] = number_has(f->spec.processes, t->processes[i].pid);
-	}
-	if (f->spec.threads) {
-		b->threads = table(t->threads_count, &status);
-		for (uint32_t i = 0; b->threads && i < t->threads_count; i++)
-			b->threads[i] = number_has(f->spec.threads, t->threads[i].tid);
-	}
-	return status;
-}
-
-kymo_status_t filter_bind(const struct stream_filter *f, const struct trace *t,
-			  struct filter_binding *out)
-{
-	kymo_status_t status;
-
-	*out = (struct filter_binding){
-		.from = INT64_MIN, .to = INT64_MAX, .min_duration = INT64_MIN};
-	if (!f)
-		return KYMO_OK;
-	if (f->spec.has_from)
-		out->from = t->origin + f->spec.from;
-	if (f->spec.has_to)
-		out->to = t->origin + f->spec.to;
-	if (f->spec.min_duration)
-		out->min_duration = f->spec.min_duration;
-	status = bind_names(f, t, out);
-	if (status != KYMO_OK)
-		filter_unbind(out);
-	return status;
-}
-
-void filter_unbind(struct filter_binding *b)
-{
-	free(b->ops);
-	free(b->kernels);
-	free(b->processes);
-	free(b->threads);
-	*b = (struct filter_binding){0};
+	return (!b->agents || b->agents[agent]) && (!b->queues || b->queues[queue]);
 }
 
 /* Device records are placed by their device times where they have them. */
 static bool device_time(const struct filter_binding *b, const struct rec *r,
 			const struct rec_device *d)
 {
-	return device_timed(d) ? filter_time(b, d->start, d->end)
-			       : filter_time(b, r->start, r->end);
+	return device_timed(d) ? filter_when(b, r->process, d->start, d->end)
+			       : filter_when(b, r->process, r->start, r->end);
 }
 
 bool filter_dispatch(const struct filter_binding *b, const struct rec_dispatch *r)
 {
-	return filter_op(b, r->base.op) && filter_thread(b, r->base.process, r->base.thread) &&
-	       (!b->kernels || b->kernels[r->kernel]) && device_time(b, &r->base, &r->device);
+	return filter_op(b, r->base.op) && of_call(b, r->base.process, r->device.correlation) &&
+	       (b->follows || filter_thread(b, r->base.process, r->base.thread)) &&
+	       (!b->kernels || b->kernels[r->kernel]) && on_device(b, r->agent, r->queue) &&
+	       device_time(b, &r->base, &r->device);
 }
 
 bool filter_copy(const struct filter_binding *b, const struct rec_copy *r)
 {
 	return !b->only_kernels && filter_op(b, r->base.op) &&
-	       filter_thread(b, r->base.process, r->base.thread) &&
+	       of_call(b, r->base.process, r->device.correlation) &&
+	       (b->follows || filter_thread(b, r->base.process, r->base.thread)) &&
+	       on_device(b, copy_agent(b->trace, r), r->queue) &&
 	       device_time(b, &r->base, &r->device);
+}
+
+bool filter_allocation(const struct filter_binding *b, const struct rec_allocation *r)
+{
+	bool object = b->host && b->filter->spec.memory &&
+		      calls_have_object(b->calls, r->base.process, r->allocation);
+
+	return !b->only_kernels && filter_op(b, r->base.op) && on_device(b, r->agent, 0) &&
+	       (object ? filter_thread(b, r->base.process, r->base.thread) &&
+				 in_scope(b, r->base.process, r->base.scope)
+		       : beside_call(b, &r->base, r->correlation)) &&
+	       (object || !b->host || !b->filter->spec.memory) &&
+	       filter_when(b, r->base.process, r->base.start, r->base.end);
+}
+
+bool filter_sync(const struct filter_binding *b, const struct rec_sync *r)
+{
+	return !b->only_kernels && filter_op(b, r->base.op) &&
+	       on_device(b, b->trace->queues[r->queue].agent, r->queue) &&
+	       beside_call(b, &r->base, r->correlation) &&
+	       filter_when(b, r->base.process, r->base.start, r->base.end);
+}
+
+/* A range is below itself. */
+bool filter_marker(const struct filter_binding *b, const struct rec_marker *r)
+{
+	struct rec own = r->base;
+
+	if (r->scope)
+		own.scope = r->scope;
+	if (r->starter)
+		own.thread = r->starter;
+	return (!b->host || !b->filter->spec.memory) && filter_call(b, &own);
+}
+
+bool filter_comm(const struct filter_binding *b, const struct rec_comm *r)
+{
+	return !b->only_kernels && !b->only_devices && filter_op(b, r->base.op) &&
+	       beside_call(b, &r->base, r->correlation) &&
+	       filter_when(b, r->base.process, r->base.start, r->base.end);
+}
+
+bool filter_counter(const struct filter_binding *b, const struct rec_counter *r)
+{
+	return !b->only_kernels && filter_op(b, r->base.op) && on_device(b, r->agent, 0) &&
+	       (b->host && r->correlation ? beside_call(b, &r->base, r->correlation)
+					  : filter_host(b, &r->base)) &&
+	       (!b->host || !b->filter->spec.memory || r->correlation) &&
+	       filter_when(b, r->base.process, r->base.start, r->base.end);
+}
+
+bool filter_sample(const struct filter_binding *b, const struct rec_sample *r)
+{
+	return !b->only_kernels && !b->only_devices && filter_op(b, r->base.op) &&
+	       filter_thread(b, r->base.process, r->base.thread) &&
+	       (!b->host || (!b->filter->spec.memory && at_site(b, r->base.site, r->base.stack) &&
+			     (!b->filter->spec.ranges ||
+			      ranges_on_thread(b->ranges, r->base.thread, r->base.start)))) &&
+	       filter_when(b, r->base.process, r->base.start, r->base.end);
+}
+
+bool filter_device_sample(const struct filter_binding *b, const struct rec_device_sample *r)
+{
+	return !b->only_kernels && filter_op(b, r->base.op) && on_device(b, r->agent, 0) &&
+	       !b->queues && of_call(b, r->base.process, r->correlation) &&
+	       filter_when(b, r->base.process, r->base.start, r->base.end);
 }
 
 bool filter_loss(const struct filter_binding *b, const struct rec_loss *r)
@@ -240,21 +373,27 @@ bool filter_loss(const struct filter_binding *b, const struct rec_loss *r)
 	return filter_thread(b, r->process, r->thread) && r->after <= b->to && r->before >= b->from;
 }
 
+/* Neither its site nor its scope is known. */
 bool filter_open_call(const struct filter_binding *b, const struct trace *t,
 		      const struct t_open_call *c)
 {
 	uint32_t process = t->threads[c->thread].process;
 
-	return !b->only_kernels && filter_op(b, c->op) && filter_thread(b, process, c->thread) &&
-	       filter_time(b, c->start, recorded_until(t, &t->processes[process]));
+	return !b->nothing && !b->only_kernels && !b->only_devices && !b->host &&
+	       filter_op(b, c->op) && filter_thread(b, process, c->thread) &&
+	       filter_when(b, process, c->start, recorded_until(t, &t->processes[process]));
 }
 
 bool filter_unfinished(const struct filter_binding *b, const struct trace *t,
 		       const struct t_unfinished *u)
 {
-	return filter_op(b, u->op) && filter_thread(b, u->process, u->thread) &&
+	bool thread = b->host ? u->id && calls_have(b->calls, u->process, u->id)
+			      : !b->threads || b->threads[u->thread];
+
+	return !b->nothing && filter_op(b, u->op) && filter_process(b, u->process) && thread &&
 	       (!b->only_kernels || (u->kernel && b->kernels[u->kernel])) &&
-	       filter_time(b, u->submit, recorded_until(t, &t->processes[u->process]));
+	       on_device(b, u->agent, u->queue) &&
+	       filter_when(b, u->process, u->submit, recorded_until(t, &t->processes[u->process]));
 }
 
 /* Neither its ops nor its threads nor its times are known. */
@@ -262,6 +401,6 @@ bool filter_unlisted(const struct filter_binding *b, const struct trace *t, uint
 {
 	int64_t end = recorded_until(t, &t->processes[process]);
 
-	return !b->only_kernels && !b->ops && !b->threads &&
-	       (!b->processes || b->processes[process]) && end >= b->from && end <= b->to;
+	return !b->nothing && !b->only_kernels && !b->only_devices && !b->host && !b->ops &&
+	       !b->threads && filter_process(b, process) && end >= b->from && end <= b->to;
 }

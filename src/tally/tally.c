@@ -200,6 +200,8 @@ void tallies_free(struct tallies *a)
 	if (a->memory)
 		free(a->memory->events);
 	free(a->memory);
+	free(a->live);
+	map_release(&a->live_places);
 	histogram_pool_release(&a->pool);
 	free(a);
 }
@@ -465,10 +467,10 @@ static void add_size(struct tally *row, uint64_t bytes)
 static void add_comm_size(struct tallies *a, const struct rec_comm *r, uint64_t bytes,
 			  uint64_t duration)
 {
-	struct tally *row =
-		tally_at(a, TALLY_COMM_SIZE,
-			 (uint32_t[TALLY_KEYS]){r->base.process, r->base.op,
-						tally_size_class(bytes), [TALLY_SCOPE] = a->scope});
+	struct tally *row = tally_at(
+		a, TALLY_COMM_SIZE,
+		(uint32_t[TALLY_KEYS]){r->base.process, r->base.op, tally_size_class(bytes),
+				       r->communicator, [TALLY_SCOPE] = a->scope});
 
 	if (!row)
 		return;
@@ -702,6 +704,70 @@ static void memory_add(struct tallies *a, struct memory_event e)
 	m->events[m->count++] = e;
 }
 
+static void forget_live(struct tallies *a, uint32_t i)
+{
+	struct tally_live *last = &a->live[--a->live_count];
+
+	map_remove(&a->live_places, a->live[i].key);
+	if (i == a->live_count)
+		return;
+	a->live[i] = *last;
+	if (!map_set(&a->live_places, last->key, i + 1)) /* it is there: this only replaces it */
+		a->failed = true;
+}
+
+/* Records of two threads may come in another order than what they tell of happened. */
+static void note_live(struct tallies *a, const struct rec_allocation *r, bool freed)
+{
+	uint64_t key = hash_add(hash_bytes(&r->allocation, sizeof(r->allocation)), &r->base.process,
+				sizeof(r->base.process));
+	uint64_t at = map_get(&a->live_places, key);
+
+	if (!r->allocation || r->parent || (at && a->live[at - 1].freed == freed))
+		return;
+	if (at) {
+		forget_live(a, (uint32_t)at - 1);
+		return;
+	}
+	if (!vec_reserve(&a->live, &a->live_room, a->live_count, 1) ||
+	    !map_set(&a->live_places, key, a->live_count + 1)) {
+		a->failed = true;
+		return;
+	}
+	a->live[a->live_count++] = (struct tally_live){.key = key,
+						       .call = r->correlation,
+						       .bytes = r->bytes,
+						       .time = r->base.start,
+						       .process = r->base.process,
+						       .thread = r->base.thread,
+						       .agent = r->agent,
+						       .kind = r->kind,
+						       .what = r->what,
+						       .freed = freed};
+}
+
+bool tallies_leaks(struct tallies *a, uint32_t (*site_of)(void *data, const struct tally_live *l),
+		   void *data)
+{
+	for (uint32_t i = 0; i < a->live_count; i++) {
+		const struct tally_live *l = &a->live[i];
+		struct tally *row =
+			l->freed ? NULL
+				 : tally_at(a, TALLY_LEAK,
+					    (uint32_t[TALLY_KEYS]){l->process, l->thread, l->agent,
+								   l->kind, l->what,
+								   site_of(data, l)});
+
+		if (!row)
+			continue;
+		row->count++;
+		row->bytes += l->bytes;
+		if (!row->first || l->time < row->first)
+			row->first = l->time;
+	}
+	return !a->failed;
+}
+
 void tallies_allocation(struct tallies *a, const struct rec_allocation *r)
 {
 	bool free_ = a->trace->ops[r->base.op].number == ALLOCATION_OP_FREE;
@@ -716,6 +782,7 @@ void tallies_allocation(struct tallies *a, const struct rec_allocation *r)
 	row->frees += free_;
 	row->bytes += free_ ? 0 : r->bytes;
 	row->freed += free_ ? r->bytes : 0;
+	note_live(a, r, free_);
 	if (r->parent)
 		return; /* part of another allocation */
 	pool = tally_at(a, TALLY_POOL, (uint32_t[TALLY_KEYS]){r->base.process, r->agent, r->kind});
@@ -836,6 +903,7 @@ void tallies_sink_init(struct tallies_sink *s)
 					    RECORD_TALLIED(SET).other = add_other,
 					    .loss = add_loss,
 					    .end = end,
-					    .brief = true}};
+					    .brief = true,
+					    .lists = true}};
 	stream_sink_complete(&s->sink);
 }

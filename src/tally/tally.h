@@ -46,6 +46,15 @@ struct tally_set {
 	struct map places; /* by hash of the key: row + 1 */
 };
 
+/* An allocation that is not freed, as far as records have come. */
+struct tally_live {
+	uint64_t key, call, bytes;
+	int64_t time;
+	uint32_t process, thread, agent;
+	uint8_t kind, what;
+	bool freed; /* its end has come before its beginning */
+};
+
 struct tally_build {
 	uint32_t op, thread;
 	int64_t start, end;
@@ -64,6 +73,9 @@ struct tallies {
 	struct tally_thread *scopes; /* likewise of ranges */
 	uint32_t thread_count;
 	struct tally_memory *memory;
+	struct tally_live *live;
+	uint32_t live_count, live_room;
+	struct map live_places;   /* by process and id: place + 1 */
 	struct tally_build build; /* the last */
 };
 
@@ -115,6 +127,13 @@ void tallies_loss(struct tallies *a, const struct rec_loss *r);
 
 /* Completes what needs all records (peaks). */
 void tallies_end(struct tallies *a);
+
+/*
+ * Makes rows of what was never freed, after the end; `site_of` tells where, 0: not known. False: no
+ * memory.
+ */
+bool tallies_leaks(struct tallies *a, uint32_t (*site_of)(void *data, const struct tally_live *l),
+		   void *data);
 
 /* ---- a stream of records --------------------------------------------------------------------- */
 

@@ -619,6 +619,7 @@ static void write_header(struct synth *s)
 			       .rank = s->o.rank};
 
 	snprintf((char *)h.hostname, sizeof(h.hostname), "%s", s->o.host ? s->o.host : "node1");
+	snprintf((char *)h.job, sizeof(h.job), "%s", s->o.job ? s->o.job : "");
 	if (fwrite(&h, sizeof(h), 1, s->file) != 1)
 		fail(s->path);
 }

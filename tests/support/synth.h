@@ -7,6 +7,8 @@
 #ifndef TESTS_SUPPORT_SYNTH_H
 #define TESTS_SUPPORT_SYNTH_H
 
+#include <stdio.h>
+
 #include <kymo/schema.h>
 
 #include "core/activity/activity.h"
@@ -33,6 +35,7 @@ struct synth_options {
 	uint64_t lost;          /* as the end of the file says, of records and of definitions */
 	const char *command;    /* words separated by spaces; NULL: "demo --size 64" */
 	const char *exe, *host; /* NULL: /usr/bin/demo, node1 */
+	const char *job;        /* NULL: none */
 };
 #define RANK_NONE 0xffffffffu
 
@@ -147,6 +150,10 @@ void synth_names(const char *directory, const char *first, const char *second);
 
 /* One process of two threads, each of which lost `each` in the middle; its end says `end`. */
 void synth_losses(const char *directory, uint64_t each, uint64_t end);
+
+/* One process that did what a list says (synth_timed.c); NULL: synth_open() chooses. */
+void synth_timed(const char *directory, FILE *list, uint32_t rank, const char *host,
+		 const char *command, const char *job);
 
 /* One process, `threads` threads, `calls` calls each of a few arguments (40 bytes a record). */
 void synth_bulk(const char *directory, uint32_t threads, uint32_t calls, bool compress);

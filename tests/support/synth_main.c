@@ -24,9 +24,16 @@ int main(int argc, char **argv)
 		synth_losses(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
 	} else if (argc == 5 && strcmp(argv[1], "names") == 0) {
 		synth_names(argv[2], argv[3], argv[4]);
+	} else if (argc >= 3 && strcmp(argv[1], "timed") == 0) { /* of standard input */
+		synth_timed(argv[2], stdin,
+			    argc > 3 && *argv[3] ? (uint32_t)strtoul(argv[3], NULL, 10) : RANK_NONE,
+			    argc > 4 && *argv[4] ? argv[4] : NULL,
+			    argc > 5 && *argv[5] ? argv[5] : NULL, argc > 6 ? argv[6] : NULL);
 	} else {
-		fprintf(stderr, "usage: kymo-synth names DIR NAME NAME | losses DIR EACH END | "
-				"demo DIR [z] | bulk DIR THREADS CALLS [z]\n");
+		fprintf(stderr,
+			"usage: kymo-synth timed DIR [RANK [HOST [COMMAND [JOB]]]] | names DIR "
+			"NAME NAME "
+			"| losses DIR EACH END | demo DIR [z] | bulk DIR THREADS CALLS [z]\n");
 		return 2;
 	}
 	return 0;

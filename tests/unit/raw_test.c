@@ -716,9 +716,9 @@ static void bad_filters_are_refused(void **state)
 	assert_int_equal(
 		stream_filter_new(&(struct stream_filter_spec){.ops = "("}, &quiet, &filter),
 		KYMO_ERROR_INVALID_ARGUMENT);
-	assert_int_equal(stream_filter_new(&(struct stream_filter_spec){.processes = "12,x"},
-					   &quiet, &filter),
-			 KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(
+		stream_filter_new(&(struct stream_filter_spec){.ranks = "12,x"}, &quiet, &filter),
+		KYMO_ERROR_INVALID_ARGUMENT);
 }
 
 static int make_work(void **state)

@@ -11,11 +11,28 @@
 
 bool raw_wanted(const struct filter_binding *b, enum raw_kind kind, const union raw_any *any)
 {
-	if (kind == RAW_KIND_DISPATCH)
+	switch (kind) {
+	case RAW_KIND_DISPATCH:
 		return filter_dispatch(b, &any->dispatch);
-	if (kind == RAW_KIND_COPY)
+	case RAW_KIND_COPY:
 		return filter_copy(b, &any->copy);
-	return filter_rec(b, &any->rec);
+	case RAW_KIND_ALLOCATION:
+		return filter_allocation(b, &any->allocation);
+	case RAW_KIND_SYNC:
+		return filter_sync(b, &any->sync);
+	case RAW_KIND_MARKER:
+		return filter_marker(b, &any->marker);
+	case RAW_KIND_COMM:
+		return filter_comm(b, &any->comm);
+	case RAW_KIND_COUNTER:
+		return filter_counter(b, &any->counter);
+	case RAW_KIND_SAMPLE:
+		return filter_sample(b, &any->sample);
+	case RAW_KIND_DEVICE_SAMPLE:
+		return filter_device_sample(b, &any->device_sample);
+	default:
+		return filter_call(b, &any->rec);
+	}
 }
 
 static kymo_status_t deliver_loss(const struct raw_chunk *c, const struct filter_binding *b,
@@ -46,6 +63,10 @@ static kymo_status_t read_calls(struct raw_chunk *c, const struct filter_binding
 			continue;
 		if (__builtin_expect(op->kind == RAW_KIND_CALL, 1)) {
 			raw_call(c, &w, op, ops[op->op].status_ok, &call);
+			if (sink->sites) {
+				call.site = (uint32_t)map_get(&c->source->sites, w.site);
+				call.wire = &w;
+			}
 			status = sink->call(sink, &call);
 			*last = call.end > *last ? call.end : *last;
 		} else {
@@ -115,16 +136,57 @@ static kymo_status_t read_chunks(struct spans *s, const struct filter_binding *b
 	return status;
 }
 
-static kymo_status_t read_recorded(struct raw_trace *rt, const struct filter_binding *b, bool ahead,
+static kymo_status_t read_recorded(struct raw_trace *rt, const struct filter_binding *b,
 				   struct stream_sink *sink, const struct format_options *o)
 {
 	struct spans spans;
 	kymo_status_t status = spans_find(&spans, rt, b);
 
-	spans.ahead = ahead;
 	if (status == KYMO_OK)
 		status = read_chunks(&spans, b, sink, o);
 	spans_release(&spans);
+	return status;
+}
+
+/* Chunks in which nothing can be of use are not opened. */
+static kymo_status_t look_at(struct raw_trace *rt, const struct filter_binding *b,
+			     raw_look_where *where, const void *data, struct stream_sink *sink)
+{
+	const struct format_options none = {0};
+	struct spans spans;
+	kymo_status_t status = spans_find(&spans, rt, b);
+
+	spans.ahead = true;
+	for (uint32_t i = 0; status == KYMO_OK && where && i < spans.count; i++)
+		spans.at[i].wanted =
+			spans.at[i].wanted &&
+			(!spans.at[i].thread || where(data, spans.at[i].thread, spans.at[i].end));
+	if (status == KYMO_OK)
+		status = read_chunks(&spans, b, sink, &none);
+	spans_release(&spans);
+	return status;
+}
+
+/* Of the processes that are wanted; NULL: all. */
+static kymo_status_t look(struct raw_trace *rt, const bool *processes,
+			  bool (*wants)(const struct trace *t, const struct t_op *op),
+			  raw_look_where *where, const void *data, struct stream_sink *sink)
+{
+	const struct trace *t = rt->trace;
+	struct filter_binding b;
+	kymo_status_t status = filter_bind(NULL, t, &b);
+
+	stream_sink_complete(sink);
+	b.processes = (bool *)(uintptr_t)processes;
+	b.ops = calloc(t->ops_count, sizeof(*b.ops));
+	if (!b.ops)
+		status = KYMO_ERROR_NO_MEMORY;
+	for (uint32_t i = 0; b.ops && i < t->ops_count; i++)
+		b.ops[i] = wants(t, &t->ops[i]);
+	if (status == KYMO_OK)
+		status = look_at(rt, &b, where, data, sink);
+	b.processes = NULL; /* it is the caller's */
+	filter_unbind(&b);
 	return status;
 }
 
@@ -132,20 +194,29 @@ kymo_status_t raw_trace_look(struct raw_trace *rt,
 			     bool (*wants)(const struct trace *t, const struct t_op *op),
 			     struct stream_sink *sink)
 {
-	const struct format_options none = {0};
-	const struct trace *t = rt->trace;
-	struct filter_binding b;
-	kymo_status_t status = filter_bind(NULL, t, &b);
+	return look(rt, NULL, wants, NULL, NULL, sink);
+}
 
-	stream_sink_complete(sink);
-	b.ops = calloc(t->ops_count, sizeof(*b.ops));
-	if (!b.ops)
-		status = KYMO_ERROR_NO_MEMORY;
-	for (uint32_t i = 0; b.ops && i < t->ops_count; i++)
-		b.ops[i] = wants(t, &t->ops[i]);
-	if (status == KYMO_OK)
-		status = read_recorded(rt, &b, true, sink, &none);
-	filter_unbind(&b);
+kymo_status_t raw_trace_look_where(struct raw_trace *rt,
+				   bool (*wants)(const struct trace *t, const struct t_op *op),
+				   raw_look_where *where, const void *data,
+				   struct stream_sink *sink)
+{
+	return look(rt, NULL, wants, where, data, sink);
+}
+
+/* The passes that the choice of records needs. */
+static kymo_status_t look_ahead(struct raw_trace *rt, struct filter_binding *b)
+{
+	bool (*wants)(const struct trace *t, const struct t_op *op);
+	struct stream_sink *sink;
+	kymo_status_t status = KYMO_OK;
+
+	while (status == KYMO_OK && (sink = filter_look(b, &wants))) {
+		status = look(rt, b->processes, wants, NULL, NULL, sink);
+		if (status == KYMO_OK)
+			status = filter_looked(b);
+	}
 	return status;
 }
 
@@ -157,7 +228,7 @@ static kymo_status_t read_wanted(struct raw_trace *rt, const struct filter_bindi
 
 	if (under_way_find(&under_way, rt->trace, b))
 		status = ordered ? raw_read_ordered(rt, b, &under_way, sink, o)
-				 : read_recorded(rt, b, false, sink, o);
+				 : read_recorded(rt, b, sink, o);
 	if (status == KYMO_OK)
 		status = under_way_until(&under_way, INT64_MAX, sink);
 	under_way_release(&under_way);
@@ -182,8 +253,15 @@ kymo_status_t raw_trace_read(struct raw_trace *rt, const struct stream_filter *f
 	if (status != KYMO_OK)
 		return status;
 	stream_sink_complete(sink);
-	if (sink->matches)
+	sink->part = filter && stream_filter_in_part(filter);
+	status = look_ahead(rt, &b);
+	if (status == KYMO_OK && filter && sink->lists && !filter_lists(&b, t))
+		status = KYMO_ERROR_INVALID_ARGUMENT;
+	if (status == KYMO_OK && sink->matches)
 		status = match_messages(rt);
+	sink->whole = !filter || stream_filter_only_when(filter);
+	sink->from = b.from;
+	sink->to = b.to;
 	if (status == KYMO_OK)
 		status = sink->begin(sink, t);
 	if (status == KYMO_OK) {

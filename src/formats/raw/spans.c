@@ -107,7 +107,7 @@ static bool is_wanted(const struct spans *s, const struct span *x, const struct 
 {
 	uint32_t process = s->rt->processes[x->process].process;
 
-	if (x->thread && !filter_thread(b, process, x->thread))
+	if (!filter_chunk(b, process, x->thread))
 		return false;
 	return !is_before(x, b) && !is_after(s, x, b);
 }

@@ -271,6 +271,43 @@ static bool write_definitions(struct store_writer *w, struct sql_context *c, con
 	return ok;
 }
 
+enum { PARENTS_MAX = 64 };
+
+/* The line of the outermost call, as analysis/leaks.c finds it. */
+static uint32_t site_of(void *select, const struct tally_live *l)
+{
+	uint64_t call = l->call;
+	uint32_t site = 0;
+
+	for (unsigned i = 0; call && i < PARENTS_MAX; i++) {
+		int64_t id = store_call_id(l->process, call);
+		uint32_t found;
+
+		sqlite3_reset(select);
+		if (id == INT64_MIN || sqlite3_bind_int64(select, 1, id) != SQLITE_OK ||
+		    sqlite3_step(select) != SQLITE_ROW)
+			break;
+		found = (uint32_t)sqlite3_column_int64(select, 0);
+		site = found ? found : site;
+		call = (uint64_t)sqlite3_column_int64(select, 1);
+	}
+	return site;
+}
+
+static bool find_leaks(struct store_writer *w)
+{
+	sqlite3_stmt *select = NULL;
+	bool ok =
+		sqlite3_prepare_v2(w->db,
+				   "SELECT c.site, e.parent FROM call c LEFT JOIN call_extra e ON "
+				   "e.id = c.id WHERE c.id = ?",
+				   -1, &select, NULL) == SQLITE_OK &&
+		tallies_leaks(w->tally.tallies, site_of, select);
+
+	sqlite3_finalize(select);
+	return ok;
+}
+
 static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 {
 	struct store_writer *w = writer_of(s);
@@ -284,8 +321,8 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	w->side = NULL;
 	if (w->tally.sink.end(&w->tally.sink, t) != KYMO_OK)
 		return KYMO_ERROR_NO_MEMORY;
-	ok = ok && write_definitions(w, &c, t) && tallies_write(&c, w->tally.tallies) &&
-	     write_metadata(w, t);
+	ok = ok && (w->sink.part || find_leaks(w)) && write_definitions(w, &c, t) &&
+	     tallies_write(&c, w->tally.tallies) && write_metadata(w, t);
 	sql_release(&c);
 	for (unsigned k = 0; k < ROWS_KINDS; k++) {
 		sqlite3_finalize(w->feed[k].insert);
@@ -322,6 +359,7 @@ kymo_status_t store_writer_new(const char *path, const char *trace_path, struct 
 				       RECORD_KINDS(PUT).other = put_other,
 				       .loss = put_loss,
 				       .matches = true,
+				       .lists = true,
 				       .end = end};
 	w->log = log;
 	w->path = strdup(path);

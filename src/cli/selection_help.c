@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `kymo help selection`: how records are chosen, on one screen; docs/selection.md is the manual. */
+#include "cli/cli.h"
+
+const char cli_selection_help[] =
+	"Which records: summary, show, export, query and other commands that read traces take the\n"
+	"same options. A record must meet all of them. docs/selection.md is the manual.\n"
+	"\n"
+	"Who        -p, --process 4711,heat   ids or names of programs\n"
+	"           -t, --thread 4712,main    ids or names; work of devices follows its call\n"
+	"           --rank 0,4-7   --node n01,n02\n"
+	"           --device 0    --device 'H100'    numbers as shown, or a REGEX of names\n"
+	"           --queue 1     --queue compute\n"
+	"What       -d, --domain opencl,copy   -i, --include REGEX   -x, --exclude REGEX\n"
+	"           -k, --kernel REGEX        only executions of these kernels\n"
+	"           --min-duration 1ms\n"
+	"Where      --range step              what is done in ranges of that name, on devices too\n"
+	"           --range step#100-110      these executions; each thread counts its own from 1\n"
+	"           --range solve/step        a step that lies in a solve\n"
+	"           --site advance            what that function calls; with --stacks also below\n"
+	"           --site heat.c:120         what that line calls; heat.c:100-150, heat.c\n"
+	"           --memory 0x7f00dead0000   what is done with that buffer; #17: allocation 17\n"
+	"When       --after 1.5s  --before 20%   --after end-2s   --before 14:03:05\n"
+	"           --after @ready --before @done   from where a mark or range begins to another\n"
+	"           --after @step#100 --before @step#110:end\n"
+	"           --during step#100-110     what any thread or device does meanwhile\n"
+	"\n"
+	"Names of ranges, devices and functions: of that very name, else a regular expression.\n"
+	"What is under way at a limit of time is counted whole. What matches nothing is an error\n"
+	"(status 2) that says what there is.\n"
+	"At the source, kymo run leaves out what -i, -x, --ranks, --delay and --duration say.\n";

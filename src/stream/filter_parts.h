@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the filter share. */
+#ifndef STREAM_FILTER_PARTS_H
+#define STREAM_FILTER_PARTS_H
+
+#include <regex.h>
+
+#include "base/map.h"
+#include "base/text.h"
+#include "stream/filter.h"
+
+struct pattern {
+	bool set;
+	regex_t regex;
+};
+
+/* Numbers as "0,4-7": pairs of first and last. */
+struct number_list {
+	struct number_span {
+		uint64_t first, last;
+	} * at;
+	uint32_t count, room;
+};
+
+/* NAME, or NAME#N-M: executions of a range, or marks. */
+struct range_spec {
+	char *text; /* as it was given; NULL: not */
+	char *name; /* without the numbers */
+	struct number_list numbers;
+	struct pattern pattern; /* of `name`, where there is no range of that very name */
+	bool end;               /* of a time: when it ends, not when it begins */
+};
+
+enum time_kind { TIME_NONE, TIME_SINCE, TIME_BEFORE_END, TIME_SHARE, TIME_CLOCK, TIME_RANGE };
+
+/* A moment as the user named it. */
+struct time_spec {
+	enum time_kind kind;
+	int64_t ns;   /* since the beginning, before the end; of the clock: since the epoch */
+	double share; /* of the run */
+	bool day;     /* of the clock: without a date, on the day that the trace began */
+	struct range_spec range;
+};
+
+/* What of the user's choices names things, and whether any trace has had them. */
+enum choice {
+	CHOICE_DOMAIN,
+	CHOICE_OP,
+	CHOICE_KERNEL,
+	CHOICE_PROCESS,
+	CHOICE_THREAD,
+	CHOICE_RANK,
+	CHOICE_NODE,
+	CHOICE_DEVICE,
+	CHOICE_QUEUE,
+	CHOICE_RANGE,
+	CHOICE_DURING,
+	CHOICE_SITE,
+	CHOICE_MEMORY,
+	CHOICE_AFTER,
+	CHOICE_BEFORE,
+	CHOICES
+};
+
+struct stream_filter {
+	struct stream_filter_spec spec; /* its texts are copies */
+	struct stream_log *log;
+	struct pattern ops, exclude, kernels, devices, queues, sites;
+	struct number_list ranks, device_numbers, queue_numbers, lines;
+	char *site_file; /* of FILE:LINE */
+	uint64_t memory;
+	bool memory_id; /* it is the number of an allocation, not an address */
+	struct range_spec ranges, during;
+	struct time_spec after, before;
+	unsigned traces;     /* that will be read with it */
+	bool found[CHOICES]; /* in one of the traces */
+	uint64_t domains;    /* found: a bit for each of the list, the last one for the rest */
+	char *has[CHOICES];  /* what the first trace without has instead */
+};
+
+/* filter_parse.c */
+kymo_status_t pattern_compile(struct pattern *p, const char *text, const char *what,
+			      struct stream_log *log);
+void pattern_release(struct pattern *p);
+static inline bool pattern_matches(const struct pattern *p, const char *text)
+{
+	return regexec(&p->regex, text, 0, NULL, 0) == 0;
+}
+/* False: `text` is no list of numbers. */
+bool numbers_parse(struct number_list *l, const char *text);
+bool numbers_have(const struct number_list *l, uint64_t n);
+kymo_status_t range_parse(struct range_spec *r, const char *text, const char *what,
+			  struct stream_log *log);
+void range_release(struct range_spec *r);
+
+/* filter_time.c */
+kymo_status_t time_parse(struct time_spec *s, const char *text, const char *what,
+			 struct stream_log *log);
+/* All that do not name a range: node time. */
+int64_t time_resolve(const struct time_spec *s, const struct trace *t);
+/* Whatever the trace, no moment is between them. */
+bool time_reversed(const struct time_spec *after, const struct time_spec *before);
+/* Sets the window as far as it does not need ranges; says what is wrong with it. */
+kymo_status_t filter_bind_time(struct filter_binding *b);
+kymo_status_t filter_check_window(struct filter_binding *b);
+
+/*
+ * filter_say.c: what the user chose by `c` was found in the trace, or not. Not: an error where it is
+ * the only trace; else the binding wants nothing. `has` (may be NULL) are the names that there are.
+ */
+struct names_list {
+	const char **at;
+	uint32_t count, room;
+};
+bool names_add(struct names_list *l, const char *name);
+kymo_status_t filter_choose(struct filter_binding *b, enum choice c, bool found, const char *what,
+			    struct names_list *has);
+
+/* filter_bind.c: which functions and lines call. */
+kymo_status_t filter_bind_sites(struct filter_binding *b);
+
+/* filter_ranges.c */
+bool ranges_needed(const struct stream_filter *f);
+struct filter_ranges *ranges_new(struct filter_binding *b);
+void ranges_free(struct filter_ranges *r);
+struct stream_sink *ranges_look(struct filter_ranges *r,
+				bool (**wants)(const struct trace *t, const struct t_op *op));
+kymo_status_t ranges_looked(struct filter_ranges *r, struct filter_binding *b);
+/* The scope is one of those asked for, or below one. */
+bool ranges_have(const struct filter_ranges *r, uint32_t process, int64_t scope);
+/* Likewise, of what has no scope of its own: at that time on that thread. */
+bool ranges_on_thread(const struct filter_ranges *r, uint32_t thread, int64_t time);
+bool ranges_while(const struct filter_ranges *r, uint32_t process, int64_t start, int64_t end);
+
+/* filter_calls.c */
+struct filter_calls *calls_new(struct filter_binding *b);
+void calls_free(struct filter_calls *c);
+struct stream_sink *calls_look_objects(struct filter_calls *c,
+				       bool (**wants)(const struct trace *t,
+						      const struct t_op *op));
+kymo_status_t calls_objects_looked(struct filter_calls *c, struct filter_binding *b);
+struct stream_sink *calls_look(struct filter_calls *c,
+			       bool (**wants)(const struct trace *t, const struct t_op *op));
+bool calls_have(const struct filter_calls *c, uint32_t process, uint64_t id);
+bool calls_have_object(const struct filter_calls *c, uint32_t process, uint64_t allocation);
+
+/* filter.c: thread, scope and site of the record itself. */
+bool filter_host(const struct filter_binding *b, const struct rec *r);
+
+#endif

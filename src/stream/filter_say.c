@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was chosen and is not there: said with what there is. The nearest names come first. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "stream/filter_parts.h"
+
+#define NAMED 8 /* of what there is */
+
+static const char *const options[CHOICES] = {
+	[CHOICE_DOMAIN] = "--domain",   [CHOICE_OP] = "--include",    [CHOICE_KERNEL] = "--kernel",
+	[CHOICE_PROCESS] = "--process", [CHOICE_THREAD] = "--thread", [CHOICE_RANK] = "--rank",
+	[CHOICE_NODE] = "--node",       [CHOICE_DEVICE] = "--device", [CHOICE_QUEUE] = "--queue",
+	[CHOICE_RANGE] = "--range",     [CHOICE_DURING] = "--during", [CHOICE_SITE] = "--site",
+	[CHOICE_MEMORY] = "--memory",   [CHOICE_AFTER] = "--after",   [CHOICE_BEFORE] = "--before",
+};
+
+static const char *text_of(const struct stream_filter *f, enum choice c)
+{
+	const char *const texts[CHOICES] = {
+		[CHOICE_DOMAIN] = f->spec.domains, [CHOICE_OP] = f->spec.ops,
+		[CHOICE_KERNEL] = f->spec.kernels, [CHOICE_PROCESS] = f->spec.processes,
+		[CHOICE_THREAD] = f->spec.threads, [CHOICE_RANK] = f->spec.ranks,
+		[CHOICE_NODE] = f->spec.nodes,     [CHOICE_DEVICE] = f->spec.devices,
+		[CHOICE_QUEUE] = f->spec.queues,   [CHOICE_RANGE] = f->spec.ranges,
+		[CHOICE_DURING] = f->spec.during,  [CHOICE_SITE] = f->spec.sites,
+		[CHOICE_MEMORY] = f->spec.memory,  [CHOICE_AFTER] = f->spec.after,
+		[CHOICE_BEFORE] = f->spec.before,
+	};
+
+	return texts[c] ? texts[c] : "";
+}
+
+bool names_add(struct names_list *l, const char *name)
+{
+	if (!vec_reserve(&l->at, &l->room, l->count, 1))
+		return false;
+	l->at[l->count++] = name;
+	return true;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void drop_doubles(struct names_list *l)
+{
+	uint32_t kept = 0;
+
+	if (l->count)
+		qsort(l->at, l->count, sizeof(*l->at), by_text);
+	for (uint32_t i = 0; i < l->count; i++)
+		if (*l->at[i] && (!kept || strcmp(l->at[kept - 1], l->at[i]) != 0))
+			l->at[kept++] = l->at[i];
+	l->count = kept;
+}
+
+/* Names that are long are compared by how they begin: what is near is seen there. */
+static unsigned distance(const char *word, const char *name)
+{
+	char a[48], b[48];
+
+	if (strstr(name, word))
+		return 0;
+	strncpy(a, word, sizeof(a) - 1);
+	strncpy(b, name, sizeof(b) - 1);
+	a[sizeof(a) - 1] = b[sizeof(b) - 1] = '\0';
+	return text_distance(a, b);
+}
+
+/* The place from `from` on of the name that is nearest. */
+static uint32_t nearest(const struct names_list *l, uint32_t from, const char *word)
+{
+	uint32_t best = from;
+	unsigned least = UINT32_MAX;
+
+	for (uint32_t i = from; i < l->count && i < 2000; i++) {
+		unsigned d = distance(word, l->at[i]);
+
+		if (d < least) {
+			least = d;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static char *list_names(struct names_list *l, const char *word)
+{
+	struct text out = {0};
+
+	drop_doubles(l);
+	for (uint32_t i = 0; i < l->count && i < NAMED; i++) {
+		uint32_t k = nearest(l, i, word);
+		const char *name = l->at[k];
+
+		l->at[k] = l->at[i];
+		l->at[i] = name;
+		text_addf(&out, "%s\"%.80s\"%s", i ? ", " : "", name,
+			  strlen(name) > 80 ? "..." : "");
+	}
+	if (l->count > NAMED)
+		text_addf(&out, " and %u more", l->count - NAMED);
+	return out.s ? out.s : strdup("none");
+}
+
+static void tell(const struct stream_filter *f, enum choice c, const char *path, const char *why)
+{
+	stream_error(f->log, "%s: no records that match %s %s: %s", path, options[c], text_of(f, c),
+		     why);
+}
+
+kymo_status_t filter_choose(struct filter_binding *b, enum choice c, bool found, const char *what,
+			    struct names_list *has)
+{
+	struct stream_filter *f = b->filter;
+	struct text why = {0};
+	char *names;
+
+	f->found[c] |= found;
+	if (found) {
+		if (has)
+			free(has->at);
+		return KYMO_OK;
+	}
+	b->nothing = true;
+	names = has->at ? list_names(has, text_of(f, c)) : NULL;
+	text_addf(&why, "%s%s%s", what, names ? ": " : "", names ? names : "");
+	free(names);
+	free(has->at);
+	if (f->traces <= 1)
+		tell(f, c, b->trace->path, why.s ? why.s : "");
+	else if (!f->has[c] && why.s)
+		f->has[c] = strdup(why.s);
+	text_release(&why);
+	return f->traces <= 1 ? KYMO_ERROR_INVALID_ARGUMENT : KYMO_OK;
+}
+
+kymo_status_t stream_filter_finish(struct stream_filter *f)
+{
+	kymo_status_t status = KYMO_OK;
+
+	for (unsigned c = 0; f && f->traces > 1 && c < CHOICES; c++) {
+		if (f->found[c] || !f->has[c])
+			continue;
+		tell(f, (enum choice)c, "all traces", f->has[c]);
+		status = KYMO_ERROR_INVALID_ARGUMENT;
+	}
+	return status;
+}
+
+/* ---- in words ------------------------------------------------------------------------------ */
+
+static void add_option(struct text *out, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	text_addf(out, "%s%s ", out->length ? " " : "", option);
+	text_add_shell(out, value);
+}
+
+char *stream_filter_text(const struct stream_filter *f)
+{
+	const struct stream_filter_spec *s = &f->spec;
+	struct text out = {0};
+	char least[32];
+
+	add_option(&out, "--domain", s->domains);
+	add_option(&out, "--exclude", s->exclude);
+	for (unsigned c = CHOICE_DOMAIN + 1; c < CHOICES; c++)
+		if (*text_of(f, (enum choice)c))
+			add_option(&out, options[c], text_of(f, (enum choice)c));
+	if (s->min_duration) {
+		snprintf(least, sizeof(least), "%" PRId64 "ns", s->min_duration);
+		add_option(&out, "--min-duration", least);
+	}
+	if (!out.failed)
+		return out.s ? out.s : strdup("");
+	text_release(&out);
+	return NULL;
+}
+
+bool stream_filter_only_when(const struct stream_filter *f)
+{
+	const struct stream_filter_spec *s = &f->spec;
+
+	return !s->domains && !s->ops && !s->exclude && !s->kernels && !s->threads && !s->devices &&
+	       !s->queues && !s->ranges && !s->during && !s->sites && !s->memory &&
+	       !s->min_duration;
+}
+
+bool stream_filter_in_part(const struct stream_filter *f)
+{
+	const struct stream_filter_spec *s = &f->spec;
+
+	return s->domains || s->ops || s->exclude || s->kernels || s->threads || s->queues ||
+	       s->ranges || s->during || s->sites || s->memory || s->after || s->before ||
+	       s->has_from || s->has_to || s->min_duration;
+}

@@ -123,14 +123,17 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 	g->failed |= g->numbers->failed;
 }
 
-/* The labels of `x`, that of its operation folded. */
-static void fold_key(const struct groups *g, const struct group *x, struct text *key)
+typedef bool name_change(struct text *out, const char *name);
+
+/* The labels of `x`, that of its operation folded or shortened. */
+static void fold_key(const struct groups *g, const struct group *x, name_change *change,
+		     struct text *key)
 {
 	for (unsigned d = 0; d < dimension_count; d++) {
 		if (!(g->by & dimensions[d].by))
 			continue;
-		if (dimensions[d].by == BY_OP)
-			name_fold(key, x->label[d]);
+		if (dimensions[d].by & (BY_OP | BY_KERNEL))
+			change(key, x->label[d]);
 		else
 			text_add(key, x->label[d]);
 		text_add_bytes(key, "", 1);
@@ -155,14 +158,15 @@ static void merge_groups(struct groups *g, struct group *to, const struct group 
 }
 
 /* How many groups have the same folded labels, by their hash. */
-static bool count_folded(const struct groups *g, struct map *counts, uint64_t *hashes)
+static bool count_folded(const struct groups *g, name_change *change, struct map *counts,
+			 uint64_t *hashes)
 {
 	bool ok = true;
 
 	for (uint32_t i = 0; ok && i < g->count; i++) {
 		struct text key = {0};
 
-		fold_key(g, g->list[i], &key);
+		fold_key(g, g->list[i], change, &key);
 		ok = !key.failed && key.s;
 		hashes[i] = ok ? hash_bytes(key.s, key.length) : 0;
 		ok = ok && map_set(counts, hashes[i], map_get(counts, hashes[i]) + 1);
@@ -172,12 +176,12 @@ static bool count_folded(const struct groups *g, struct map *counts, uint64_t *h
 }
 
 /* Takes the group's place among those that are left, or adds it to one that is. */
-static void put_folded(struct groups *g, struct group *x, uint64_t hash)
+static void put_folded(struct groups *g, struct group *x, name_change *change, uint64_t hash)
 {
 	struct text key = {0};
 	struct group *to;
 
-	fold_key(g, x, &key);
+	fold_key(g, x, change, &key);
 	to = key.failed || !key.s ? NULL : find_group(g, hash, &key);
 	if (!to && !key.failed && key.s)
 		to = add_group(g, hash, &key);
@@ -188,13 +192,15 @@ static void put_folded(struct groups *g, struct group *x, uint64_t hash)
 	group_free(x);
 }
 
-void groups_fold(struct groups *g)
+/* So many of one changed name are one; `alone`: one of its name has that, too. */
+static void change_names(struct groups *g, name_change *change, bool alone)
 {
 	uint64_t *hashes = calloc(g->count + 1, sizeof(*hashes));
 	struct map counts = {0};
 	uint32_t count = g->count;
 
-	if (!(g->by & BY_OP) || !hashes || !count_folded(g, &counts, hashes)) {
+	if (!(g->by & (BY_OP | BY_KERNEL)) || !hashes ||
+	    !count_folded(g, change, &counts, hashes)) {
 		g->failed |= !hashes;
 		count = 0;
 	} else {
@@ -203,15 +209,27 @@ void groups_fold(struct groups *g)
 		g->count = 0;
 	}
 	for (uint32_t i = 0; i < count; i++) { /* fewer are put than have been taken */
-		if (map_get(&counts, hashes[i]) > NAMES_FEW) {
-			put_folded(g, g->list[i], hashes[i]);
-			g->folded++;
+		uint64_t same = map_get(&counts, hashes[i]);
+
+		if (same > NAMES_FEW || (alone && same == 1)) {
+			put_folded(g, g->list[i], change, hashes[i]);
+			g->folded += same > NAMES_FEW;
 		} else {
 			g->list[g->count++] = g->list[i];
 		}
 	}
 	map_release(&counts);
 	free(hashes);
+}
+
+void groups_fold(struct groups *g)
+{
+	change_names(g, name_fold, false);
+}
+
+void groups_shorten(struct groups *g)
+{
+	change_names(g, name_shorten, true);
 }
 
 static int compare_keys(const struct group *a, const struct group *b)

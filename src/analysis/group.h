@@ -9,7 +9,7 @@
 #include "analysis/labels.h"
 #include "base/map.h"
 
-#define GROUP_LABELS 15 /* as many as there are dimensions */
+#define GROUP_LABELS 21 /* as many as there are dimensions */
 
 struct group {
 	char *key; /* labels, NUL between them */
@@ -46,6 +46,12 @@ void groups_add(struct groups *g, const struct summary *s, enum tally_kind kind,
 
 /* Adds those up that differ only in instance data of the names of their operations (names.h), if they are many. */
 void groups_fold(struct groups *g);
+
+/*
+ * Shortens the names of kernels (name_shorten()) where no two are the same then; as many as are worth one row
+ * become one.
+ */
+void groups_shorten(struct groups *g);
 
 /* What comes first: the lowest rank and peer where these are chosen, else the longest time, or the most bytes (moved, or in use at once), else the most calls; or the least size. */
 enum groups_order { ORDER_TIME, ORDER_BYTES, ORDER_SIZE };

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "analysis/labels.h"
-#include "analysis/scopes.h"
+#include "analysis/details.h"
 #include "stream/names.h"
+#include "wire/defs.h"
 
 #define LABEL_MAX 80 /* of a range, whose name can be anything */
 
@@ -17,7 +18,13 @@ const struct dimension dimensions[] = {
 	{BY_DEVICE, "device", "device", false},
 	{BY_QUEUE, "queue", "queue", false},
 	{BY_PEER, "peer", "peer", false},
+	{BY_COMMUNICATOR, "communicator", "communicator", false},
+	{BY_LIBRARY, "library", "library", false},
 	{BY_SCOPE, "scope", "scope", false},
+	{BY_STACK, "stack", "stack", false},
+	{BY_SITE, "site", "call site", false},
+	{BY_KERNEL, "kernel", "kernel", false},
+	{BY_GRID, "grid", "grid x block", false},
 	{BY_OP, "op", "name", false},
 	{BY_DIRECTION, "direction", "direction", false},
 	{BY_SIZE, "size", "size", false},
@@ -56,28 +63,32 @@ unsigned summary_by_parse(const char *text, const char **bad, size_t *bad_length
 unsigned dimensions_of(enum tally_kind kind)
 {
 	const unsigned any = BY_TRACE | BY_NODE | BY_RANK | BY_PROCESS;
+	const unsigned call = any | BY_OP | BY_SCOPE | BY_SITE | BY_STACK;
 
 	switch (kind) {
 	case TALLY_CALL:
 	case TALLY_ACTIVITY:
+		return call | BY_LIBRARY | BY_THREAD;
 	case TALLY_MARKER:
 		return any | BY_THREAD | BY_SCOPE | BY_OP;
 	case TALLY_COMM:
-		return any | BY_THREAD | BY_PEER | BY_SCOPE | BY_OP;
+		return call | BY_LIBRARY | BY_THREAD | BY_PEER | BY_COMMUNICATOR;
 	case TALLY_COMM_SIZE:
-		return any | BY_SCOPE | BY_OP | BY_SIZE;
+		return call | BY_SIZE | BY_COMMUNICATOR;
 	case TALLY_DISPATCH:
-		return any | BY_DEVICE | BY_QUEUE | BY_SCOPE | BY_OP;
+		return call | BY_LIBRARY | BY_DEVICE | BY_QUEUE | BY_KERNEL | BY_GRID;
 	case TALLY_COPY:
-		return any | BY_DEVICE | BY_QUEUE | BY_SCOPE | BY_OP | BY_DIRECTION;
+		return call | BY_LIBRARY | BY_DEVICE | BY_QUEUE | BY_DIRECTION;
 	case TALLY_COPY_SIZE:
-		return any | BY_DEVICE | BY_SCOPE | BY_OP | BY_DIRECTION | BY_SIZE;
+		return call | BY_LIBRARY | BY_DEVICE | BY_DIRECTION | BY_SIZE;
 	case TALLY_SYNC:
-		return any | BY_THREAD | BY_DEVICE | BY_QUEUE | BY_SCOPE | BY_OP;
+		return call | BY_LIBRARY | BY_THREAD | BY_DEVICE | BY_QUEUE;
 	case TALLY_ERROR:
-		return any | BY_THREAD | BY_SCOPE | BY_OP | BY_STATUS | BY_CODE;
+		return call | BY_LIBRARY | BY_THREAD | BY_STATUS | BY_CODE;
 	case TALLY_ALLOCATION:
-		return any | BY_DEVICE | BY_SCOPE | BY_OP | BY_MEMORY;
+		return call | BY_LIBRARY | BY_DEVICE | BY_MEMORY;
+	case TALLY_LEAK:
+		return any | BY_THREAD | BY_DEVICE | BY_OP | BY_MEMORY | BY_SITE;
 	case TALLY_POOL:
 		return any | BY_DEVICE | BY_OP | BY_MEMORY;
 	case TALLY_COUNTER:
@@ -139,6 +150,8 @@ static uint32_t copy_counts_for(const struct trace *t, enum tally_kind kind,
 static void label_agent_of(struct text *out, const struct trace *t, enum tally_kind kind,
 			   const struct tally *row)
 {
+	uint32_t agent;
+
 	switch (kind) {
 	case TALLY_COPY:
 	case TALLY_COPY_SIZE:
@@ -152,8 +165,10 @@ static void label_agent_of(struct text *out, const struct trace *t, enum tally_k
 		break;
 	case TALLY_ALLOCATION:
 	case TALLY_POOL:
-		if (row->key[KEY_DISPATCH_AGENT])
-			label_agent(out, t, row->key[KEY_DISPATCH_AGENT]);
+	case TALLY_LEAK:
+		agent = row->key[kind == TALLY_LEAK ? KEY_LEAK_AGENT : KEY_DISPATCH_AGENT];
+		if (agent)
+			label_agent(out, t, agent);
 		else
 			text_add(out, "(any of its context)");
 		break;
@@ -257,6 +272,14 @@ static void label_marker(struct text *out, const struct trace *t, const struct t
 			  t->strings[name].length > LABEL_MAX ? "..." : "");
 }
 
+static void label_kernel(struct text *out, const struct trace *t, const struct tally *row)
+{
+	uint32_t k = row->key[KEY_DISPATCH_KERNEL];
+
+	k = k < t->kernels_count ? k : 0;
+	text_add(out, k && *t->kernels[k].name ? t->kernels[k].name : "(unknown kernel)");
+}
+
 static void label_op(struct text *out, const struct trace *t, enum tally_kind kind,
 		     const struct tally *row)
 {
@@ -266,16 +289,14 @@ static void label_op(struct text *out, const struct trace *t, enum tally_kind ki
 		label_copy(out, t, row);
 		return;
 	}
-	if (kind == TALLY_ALLOCATION) {
-		text_add(out, name_allocation_what(row->key[KEY_ALLOCATION_WHAT]));
+	if (kind == TALLY_ALLOCATION || kind == TALLY_LEAK) {
+		text_add(out,
+			 name_allocation_what(row->key[kind == TALLY_LEAK ? KEY_LEAK_WHAT
+									  : KEY_ALLOCATION_WHAT]));
 		return;
 	}
 	if (kind == TALLY_DISPATCH) {
-		uint32_t k = row->key[KEY_DISPATCH_KERNEL];
-
-		k = k < t->kernels_count ? k : 0;
-
-		text_add(out, k && *t->kernels[k].name ? t->kernels[k].name : "(unknown kernel)");
+		label_kernel(out, t, row);
 		return;
 	}
 	if (kind == TALLY_MARKER) {
@@ -298,15 +319,19 @@ static void label_process(struct text *out, const struct trace *t, uint32_t proc
 		text_addf(out, "%u %s", p->pid, name_program(p));
 }
 
-/* "1.0": rank 0 of the second world, where there are several. */
+/* "1.0": rank 0 of the second world, where there are several. "of 0": what that rank has started. */
 static void label_rank(struct text *out, const struct trace *t, const struct t_process *p)
 {
-	if (t->worlds > 1 && (p->merged_ranks || p->rank != UINT32_MAX))
+	if (p->rank == UINT32_MAX && p->of_rank != UINT32_MAX)
+		text_add(out, "of ");
+	if (t->worlds > 1 && (p->merged_ranks || p->rank != UINT32_MAX || p->of_rank != UINT32_MAX))
 		text_addf(out, "%u.", p->world);
 	if (p->merged_ranks && p->merged_ranks == p->ranks)
 		text_add(out, "all");
 	else if (p->merged_ranks)
 		text_addf(out, "%u of %u", p->merged_ranks, p->ranks);
+	else if (p->rank == UINT32_MAX && p->of_rank != UINT32_MAX)
+		text_addf(out, "%u", p->of_rank);
 	else if (p->rank == UINT32_MAX)
 		text_add(out, "none");
 	else
@@ -327,6 +352,46 @@ static void label_peer(struct text *out, const struct trace *t, const struct tal
 		text_add(out, "another world's");
 	else
 		text_add(out, "all");
+}
+
+/* "MPI_COMM_WORLD (4 ranks)"; a number where several are called the same. */
+static void label_communicator(struct text *out, const struct summary *s, enum tally_kind kind,
+			       const struct tally *row)
+{
+	static const char *const words[] = {[COMMUNICATOR_INTRA] = "communicator",
+					    [COMMUNICATOR_INTER] = "intercommunicator",
+					    [COMMUNICATOR_WINDOW] = "window",
+					    [COMMUNICATOR_FILE] = "file"};
+	const struct trace *t = s->trace;
+	uint32_t i =
+		row->key[kind == TALLY_COMM ? KEY_COMM_COMMUNICATOR : KEY_COMM_SIZE_COMMUNICATOR];
+	const struct t_communicator *c = &t->communicators[i];
+	uint32_t number = i < t->communicators_count && s->communicators ? s->communicators[i] : 0;
+
+	if (!i || i >= t->communicators_count) {
+		text_add(out, "(not known)");
+		return;
+	}
+	if (*c->name)
+		text_add(out, c->name);
+	else
+		text_add(out, c->kind < sizeof(words) / sizeof(*words) ? words[c->kind] : "?");
+	if (number)
+		text_addf(out, " #%u", number - 1);
+	text_addf(out, " (%u rank%s)", c->size, c->size == 1 ? "" : "s");
+}
+
+/* Of the traced call that allocated it. */
+static void label_leak(struct text *out, const struct summary *s, const struct tally *row)
+{
+	char text[600];
+
+	if (s->symbols && row->key[KEY_LEAK_SITE] &&
+	    row->key[KEY_LEAK_SITE] < s->trace->sites_count)
+		text_add(out,
+			 symbols_text(s->symbols, row->key[KEY_LEAK_SITE], text, sizeof(text)));
+	else
+		text_add(out, "(not known)");
 }
 
 static void label_thread(struct text *out, const struct trace *t, uint32_t thread)
@@ -409,7 +474,21 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		label_peer(out, t, row);
 		break;
 	case BY_SCOPE:
-		text_add(out, s->scopes ? scopes_text(s->scopes, row->key[TALLY_SCOPE]) : "");
+	case BY_SITE:
+		if (kind == TALLY_LEAK) {
+			label_leak(out, s, row);
+			break;
+		} /* fallthrough */
+	case BY_STACK:
+	case BY_GRID:
+	case BY_LIBRARY:
+		details_add(out, s->details, row->key[TALLY_SCOPE], by);
+		break;
+	case BY_KERNEL:
+		label_kernel(out, t, row);
+		break;
+	case BY_COMMUNICATOR:
+		label_communicator(out, s, kind, row);
 		break;
 	case BY_DIRECTION:
 		label_way(out, t, row);
@@ -418,7 +497,8 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		label_size(out, row->key[KEY_COPY_SIZE_CLASS]);
 		break;
 	case BY_MEMORY:
-		text_add(out, name_memory_kind(row->key[KEY_ALLOCATION_KIND]));
+		text_add(out, name_memory_kind(row->key[kind == TALLY_LEAK ? KEY_LEAK_KIND
+									   : KEY_ALLOCATION_KIND]));
 		break;
 	case BY_STATUS:
 	case BY_CODE:

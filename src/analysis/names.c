@@ -90,3 +90,84 @@ bool name_fold(struct text *out, const char *name)
 		text_add(out, "*");
 	return folded;
 }
+
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+static const char unnamed[] = "(anonymous namespace)", calling[] = "operator()";
+
+static bool begins_with(const char *s, const char *word)
+{
+	return strncmp(s, word, strlen(word)) == 0;
+}
+
+/* Operators have brackets in their names; only that of calls has a pair. */
+static bool is_plain(const char *kernel)
+{
+	for (const char *s = kernel; (s = strstr(s, "operator")); s += sizeof(calling) - 1)
+		if (!begins_with(s, calling))
+			return false;
+	return strpbrk(kernel, "<(") != NULL;
+}
+
+/* The bracket that closes the one at `s`; its end if none does. */
+static const char *closing(const char *s)
+{
+	unsigned depth = 0;
+
+	for (; *s; s++) {
+		if (*s == '<' || *s == '(')
+			depth++;
+		else if ((*s == '>' && s[-1] != '-') || *s == ')')
+			depth--;
+		if (!depth)
+			return s;
+	}
+	return s;
+}
+
+/* Arguments of a template, without what is in brackets in them. */
+static const char *add_arguments(struct text *out, const char *s)
+{
+	const char *end = closing(s);
+
+	for (; s < end; s++) {
+		text_add_bytes(out, s, 1);
+		while (s[1] == '<' || s[1] == '(') {
+			const char *inner = closing(s + 1);
+
+			if (!*inner)
+				break;
+			text_add(out, begins_with(s + 1, unnamed) ? unnamed
+				      : s[1] == '<'               ? "<...>"
+								  : "(...)");
+			s = inner;
+		}
+	}
+	return end;
+}
+
+bool name_shorten(struct text *out, const char *kernel)
+{
+	size_t before = out->length;
+	const char *s = kernel;
+
+	if (!is_plain(kernel)) {
+		text_add(out, kernel);
+		return false;
+	}
+	s += begins_with(s, "void ") ? 5 : 0;
+	while (*s && (*s != '(' || begins_with(s, unnamed))) {
+		if (begins_with(s, unnamed)) {
+			text_add(out, unnamed);
+			s += sizeof(unnamed) - 1;
+		} else if (begins_with(s, calling)) {
+			text_add(out, calling);
+			s += sizeof(calling) - 1;
+		} else if (*s == '<' && *closing(s)) {
+			s = add_arguments(out, s);
+		} else {
+			text_add_bytes(out, s++, 1);
+		}
+	}
+	return !out->s || strcmp(out->s + before, kernel) != 0;
+}

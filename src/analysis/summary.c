@@ -1,36 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the numbers of a trace, from its raw files or from its store. */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analysis/scopes.h"
+#include "analysis/communicators.h"
+#include "analysis/details.h"
+#include "analysis/leaks.h"
 #include "analysis/summary.h"
 #include "formats/raw/read.h"
+#include "stream/filter.h"
 #ifdef KYMO_HAVE_SQLITE
 #include "analysis/trace_store.h"
 #endif
 
 /* ---- from raw ---------------------------------------------------------------------------------- */
 
-/* Device work belongs to the scope that it was submitted from. */
-static uint32_t scope_of(void *scopes, const struct rec *r, uint64_t call)
-{
-	return call ? scopes_path_of_call(scopes, r->process, call)
-		    : scopes_path(scopes, r->process, r->scope);
-}
-
 static void raw_free(void *source)
 {
 	raw_trace_close(source);
 }
 
-static kymo_status_t read_raw(struct summary *s, const char *path, bool by_scope,
+static kymo_status_t read_raw(struct summary *s, const char *path, unsigned details,
 			      const struct format_options *o)
 {
 	struct raw_trace *rt;
 	struct tallies_sink sink;
+	struct timeline_sink ahead;
 	kymo_status_t status = raw_trace_open(path, o->log, &rt);
 
 	if (status != KYMO_OK)
@@ -39,14 +35,20 @@ static kymo_status_t read_raw(struct summary *s, const char *path, bool by_scope
 	s->source_free = raw_free;
 	s->trace = raw_trace_definitions(rt);
 	tallies_sink_init(&sink);
-	if (by_scope) {
-		sink.scope_of = scope_of;
-		sink.data = s->scopes = scopes_new(rt);
-		if (!s->scopes)
+	if (details) {
+		sink.sink.brief = !details_in_full(details);
+		sink.scope_of = details_of;
+		sink.data = s->details = details_new(rt, details, o->log);
+		if (!s->details)
 			return KYMO_ERROR_NO_MEMORY;
 	}
-	status = raw_trace_read(rt, NULL, false, &sink.sink, o);
+	timeline_sink_init(&ahead, &sink.sink);
+	ahead.sink.brief = sink.sink.brief;
+	status = raw_trace_read(rt, o->filter, false, &ahead.sink, o);
+	s->timeline = ahead.timeline;
 	s->tallies = sink.tallies;
+	if (status == KYMO_OK && !s->in_part && !leaks_find(s->tallies, rt))
+		status = KYMO_ERROR_NO_MEMORY;
 	return status;
 }
 
@@ -72,16 +74,12 @@ static kymo_status_t read_store(struct summary *s, const char *path, const struc
 	return store_tallies(store, &s->tallies);
 }
 
-/* True when a store can answer at once. */
-static bool store_ready(const char *path)
+/* A store by itself. */
+static bool is_store(const char *path)
 {
-	char file[PATH_MAX];
 	struct stat st;
 
-	if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
-		return store_probe(path);
-	return snprintf(file, sizeof(file), "%s/%s", path, STORE_FILE) < (int)sizeof(file) &&
-	       store_fresh(file, path);
+	return stat(path, &st) == 0 && !S_ISDIR(st.st_mode) && store_probe(path);
 }
 #else
 static kymo_status_t read_store(struct summary *s, const char *path, const struct format_options *o)
@@ -90,14 +88,31 @@ static kymo_status_t read_store(struct summary *s, const char *path, const struc
 	return KYMO_ERROR_UNSUPPORTED;
 }
 
-static bool store_ready(const char *path)
+static bool is_store(const char *path)
 {
 	return false;
 }
 #endif
 
-kymo_status_t summary_read(struct summary *s, const char *path, enum summary_source from,
-			   const struct format_options *o)
+/* What is selected has no store of its own. */
+static kymo_status_t refuse_store(const char *path, const struct format_options *o)
+{
+	stream_error(o->log,
+		     "%s: records are selected from the raw files of a trace, and this is a store: "
+		     "name the trace's directory, or use kymo query with WHERE",
+		     path);
+	return KYMO_ERROR_INVALID_ARGUMENT;
+}
+
+static bool select_part(struct summary *s, const struct stream_filter *filter)
+{
+	s->selection = stream_filter_text(filter);
+	s->in_part = stream_filter_in_part(filter);
+	return s->selection;
+}
+
+static kymo_status_t read_from(struct summary *s, const char *path, enum summary_source from,
+			       unsigned by, const struct format_options *o)
 {
 	kymo_status_t status;
 
@@ -105,21 +120,49 @@ kymo_status_t summary_read(struct summary *s, const char *path, enum summary_sou
 	s->path = strdup(path);
 	if (!s->path)
 		return KYMO_ERROR_NO_MEMORY;
-	if (from == SUMMARY_STORE || (from == SUMMARY_ANY && store_ready(path)))
+	if (o->filter && !select_part(s, o->filter))
+		status = KYMO_ERROR_NO_MEMORY;
+	else if (o->filter && is_store(path))
+		status = refuse_store(path, o);
+	else if (from == SUMMARY_STORE || (from == SUMMARY_ANY && is_store(path)))
 		status = read_store(s, path, o);
 	else
-		status = read_raw(s, path, from == SUMMARY_SCOPES, o);
+		status = read_raw(s, path, by & DETAILS_BY, o);
+	if (status == KYMO_OK && s->tallies->set[TALLY_LEAK].count) {
+		s->symbols = symbols_new(s->trace, o->log);
+		status = s->symbols ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+	}
+	if (status == KYMO_OK && by & BY_COMMUNICATOR) {
+		s->communicators = communicators_numbered(s->trace);
+		status = s->communicators ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+	}
 	if (status != KYMO_OK)
 		summary_release(s);
 	return status;
 }
 
+kymo_status_t summary_read(struct summary *s, const char *path, enum summary_source from,
+			   const struct format_options *o)
+{
+	return read_from(s, path, from, BY_OP, o);
+}
+
+kymo_status_t summary_read_by(struct summary *s, const char *path, unsigned by,
+			      const struct format_options *o)
+{
+	return read_from(s, path, by & DETAILS_BY ? SUMMARY_RAW : SUMMARY_ANY, by, o);
+}
+
 void summary_release(struct summary *s)
 {
 	tallies_free(s->tallies);
-	scopes_free(s->scopes);
+	timeline_free(s->timeline);
+	details_free(s->details);
 	if (s->source)
 		s->source_free(s->source);
+	symbols_free(s->symbols);
+	free(s->communicators);
 	free(s->path);
+	free(s->selection);
 	memset(s, 0, sizeof(*s));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The summary of traces: where their time went. Numbers come straight from the raw files (one fast
- * pass) or, when a fresh store lies in the trace, from its tallies; both give the same numbers.
+ * pass) or, of a store without them, from its tallies; both give the same numbers.
  */
 #ifndef ANALYSIS_SUMMARY_H
 #define ANALYSIS_SUMMARY_H
@@ -9,7 +9,9 @@
 #include <stdio.h>
 
 #include "analysis/table.h"
+#include "analysis/timeline.h"
 #include "formats/format.h"
+#include "stream/symbol.h"
 #include "tally/tally.h"
 
 /* The numbers of one trace. */
@@ -17,22 +19,29 @@ struct summary {
 	char *path;
 	const struct trace *trace; /* borrowed from `source` */
 	struct tallies *tallies;   /* owned */
+	struct timeline *timeline; /* owned; NULL: from a store, which has none */
 	bool from_store;
-	struct scopes *scopes; /* owned; of summaries by scope, else NULL */
-	void *source;          /* what keeps `trace` alive */
+	struct details *details; /* owned; of summaries by scope, site and the like, else NULL */
+	struct symbols *symbols; /* owned; where something was not freed, else NULL */
+	uint32_t *communicators; /* owned; by index, communicators.h; or NULL */
+	char *selection;         /* owned; in words, or NULL: of everything */
+	bool in_part;            /* so that what a memory pool holds at a time is not known */
+	void *source;            /* what keeps `trace` alive */
 	void (*source_free)(void *source);
 };
 
 enum summary_source {
-	SUMMARY_ANY, /* the store when it is fresh, else raw */
+	SUMMARY_ANY, /* raw; where there is nothing but a store, that */
 	SUMMARY_RAW,
-	SUMMARY_SCOPES, /* raw, in two passes: rows are kept apart by scope */
-	SUMMARY_STORE   /* the store, built when it is missing or stale */
+	SUMMARY_STORE /* the store, built when it is missing or stale */
 };
 
-/* Reads the numbers of `path`. On failure nothing is left to release and the log says why. */
+/* Reads the numbers of `path`, of what o->filter selects from its raw files. On failure nothing is left to release and the log says why. */
 kymo_status_t summary_read(struct summary *s, const char *path, enum summary_source from,
 			   const struct format_options *o);
+/* The same for tables by `by` (enum summary_by): with passes over the raw files for what tallies do not know. */
+kymo_status_t summary_read_by(struct summary *s, const char *path, unsigned by,
+			      const struct format_options *o);
 void summary_release(struct summary *s);
 
 /* What rows stand for; several may be or'ed. */
@@ -44,15 +53,22 @@ enum summary_by {
 	BY_DEVICE = 16,
 	BY_QUEUE = 32,
 	BY_OP = 64,
-	BY_SCOPE = 128, /* only of what SUMMARY_SCOPES has read */
-	BY_PEER = 256,  /* of messages */
+	BY_SCOPE =
+		128, /* only of what summary_read_by() has read, as are sites, stacks, grids, libraries */
+	BY_PEER = 256, /* of messages */
 	BY_NODE = 512,
 	BY_DIRECTION = 1024, /* of copies */
 	BY_SIZE = 2048,      /* of copies and messages: a class of bytes */
 	/* Not for users; what some tables are always made by. */
 	BY_MEMORY = 4096,
 	BY_STATUS = 8192,
-	BY_CODE = 16384
+	BY_CODE = 16384,
+	BY_SITE = 1u << 15,
+	BY_STACK = 1u << 16,
+	BY_GRID = 1u << 17,    /* of kernels */
+	BY_LIBRARY = 1u << 18, /* that did the work */
+	BY_KERNEL = 1u << 19,
+	BY_COMMUNICATOR = 1u << 20 /* of messages */
 };
 
 /* Parses "thread,op"; 0 and *bad (a word of `text`, not terminated) when a word is unknown. */

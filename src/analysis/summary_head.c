@@ -12,12 +12,14 @@
 #include "base/text.h"
 #include "base/unseen.h"
 #include "stream/names.h"
+#include "stream/trace.h"
 #include "wire/defs.h"
 #include "wire/raw.h"
 
 enum {
 	COMMAND_MAX = 200, /* bytes; the manifest has all of it */
-	NAMED = 4,         /* files */
+	HEAD_WIDTH = 80,
+	NAMED = 4, /* files */
 	DEATHS_SHOWN = 8
 };
 
@@ -51,7 +53,7 @@ bool summary_nothing_recorded(const struct summary *s)
 
 uint64_t summary_duration(const struct trace *t)
 {
-	return t->end > t->origin ? (uint64_t)(t->end - t->origin) : 0;
+	return trace_duration(t);
 }
 
 const char *summary_command(const struct trace *t)
@@ -341,13 +343,50 @@ uint32_t summary_threads(const struct trace *t, uint32_t *processes)
 	return threads;
 }
 
+static int compare_places(const void *x, const void *y)
+{
+	const uint64_t *a = x, *b = y;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* A rank may have been several processes, one after the other. */
 uint32_t summary_ranks(const struct trace *t)
 {
-	uint32_t ranks = summary_without_file(t);
+	uint32_t ranks = summary_without_file(t), n = 0;
+	uint64_t *places = calloc(t->processes_count, sizeof(*places));
 
-	for (uint32_t i = 1; i < t->processes_count; i++)
-		ranks += t->processes[i].rank != UINT32_MAX;
+	for (uint32_t i = 1; places && i < t->processes_count; i++)
+		if (t->processes[i].rank != UINT32_MAX)
+			places[n++] = (uint64_t)t->processes[i].world << 32 | t->processes[i].rank;
+	if (n)
+		qsort(places, n, sizeof(*places), compare_places);
+	for (uint32_t i = 0; i < n; i++)
+		ranks += i == 0 || places[i] != places[i - 1];
+	free(places);
 	return ranks;
+}
+
+/* Who says which process is which rank, where it is not MPI alone: " by torchrun". */
+static void add_sources(struct text *out, const struct trace *t)
+{
+	enum { SOURCES = 4 };
+	const char *named[SOURCES];
+	unsigned n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count && n < SOURCES; i++) {
+		const char *by = t->processes[i].rank == UINT32_MAX ? "" : t->processes[i].rank_by;
+		unsigned k = 0;
+
+		while (k < n && strcmp(named[k], by) != 0)
+			k++;
+		if (*by && k == n)
+			named[n++] = by;
+	}
+	if (n == 1 && strcmp(named[0], "MPI") == 0)
+		return;
+	for (unsigned k = 0; k < n; k++)
+		text_addf(out, "%s%s", k ? " and " : " by ", named[k]);
 }
 
 /* ", 1 thread", ", 20,222 kernels" */
@@ -358,6 +397,21 @@ static void add_number(struct text *out, uint64_t n, const char *one, const char
 	text_addf(out, ", %s %s", count_text(n, number), n == 1 ? one : several);
 }
 
+/* In two lines, after a comma, where one would be too long. */
+static void add_broken(struct report *r, char *line)
+{
+	char *at = strlen(line) > HEAD_WIDTH ? line + HEAD_WIDTH - 1 : NULL;
+
+	while (at && at > line && (at[0] != ',' || at[1] != ' '))
+		at--;
+	if (!at || at == line) {
+		report_head(r, "%s", line);
+		return;
+	}
+	report_head(r, "%.*s", (int)(at - line) + 1, line);
+	report_head(r, "%s", at + 2);
+}
+
 static void head_numbers(struct report *r, const struct summary *s)
 {
 	const struct trace *t = s->trace;
@@ -365,17 +419,20 @@ static void head_numbers(struct report *r, const struct summary *s)
 	struct text line = {0};
 
 	text_addf(&line, "%.3f s", (double)summary_duration(t) / 1e9);
-	if (ranks > 1)
+	if (ranks > 1) {
 		add_number(&line, ranks, "rank", "ranks");
+		add_sources(&line, t);
+	}
 	add_number(&line, processes, "process", "processes");
-	if (!summary_without_file(t)) /* else nobody has counted them */
+	if (!summary_without_file(t) && !s->selection) /* else nobody has counted them */
 		add_number(&line, threads, "thread", "threads");
 	add_number(&line, sum_of(s, TALLY_CALL), "call", "calls");
 	add_number(&line, sum_of(s, TALLY_DISPATCH), "kernel", "kernels");
 	add_number(&line, copies_of(s), "copy", "copies");
 	if (sum_of(s, TALLY_COMM))
 		add_number(&line, sum_of(s, TALLY_COMM), "message", "messages");
-	report_head(r, "%s", line.s ? line.s : "");
+	if (line.s)
+		add_broken(r, line.s);
 	text_release(&line);
 }
 
@@ -402,7 +459,11 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 		head_ranks(r, t);
 		head_ends(r, t);
 		summary_head_recorded(r, t);
-		if (summary_nothing_recorded(&s[i]))
+		if (s[i].selection)
+			report_head(r, "Only what is selected: %s", s[i].selection);
+		if (summary_nothing_recorded(&s[i]) && s[i].selection)
+			report_head(r, "No records that match.");
+		else if (summary_nothing_recorded(&s[i]))
 			head_nothing(r, &s[i]);
 	}
 }

@@ -14,6 +14,9 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 	struct table *t = NULL;
 	uint64_t late = 0;
 
+	/* What was allocated before, or by somebody else, is not among what is selected. */
+	if (count && s[0].in_part)
+		return true;
 	by = (by & ~(unsigned)BY_OP) | BY_PROCESS | BY_DEVICE | BY_MEMORY;
 	if (gather(&g, s, count, TALLY_POOL, by, NULL, NULL)) {
 		groups_sort(&g, ORDER_BYTES);
@@ -51,6 +54,67 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 		late += s[i].tallies->late;
 	if (t && late)
 		table_note(t, "allocations reached the trace late: peaks are approximate");
+	if (t)
+		report_drop_empty(r);
+	groups_release(&g);
+	return t != NULL;
+}
+
+/* Why some of it may have been freed all the same. */
+static void tell_doubt(struct table *t, const struct summary *s, unsigned count)
+{
+	bool lost = false, ended = true, paused = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct trace *trace = s[i].trace;
+
+		paused |= trace->pauses_count > 1;
+		for (uint32_t k = 1; k < trace->processes_count; k++) {
+			lost |= trace->processes[k].lost_records != 0;
+			ended &= trace->processes[k].how_ended <= 1 ||
+				 trace->processes[k].telemetry || trace->processes[k].merged_ranks;
+		}
+	}
+	if (!ended)
+		table_note(t, "a process was killed, or goes on: what it had then is among them");
+	if (lost)
+		table_note(t, "records were lost: some of it may have been freed");
+	if (paused)
+		table_note(t, "recording was off at times: some of it may have been freed then");
+}
+
+bool summary_leaks(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct groups g;
+	struct table *t = NULL;
+
+	by |= BY_SITE | BY_OP | BY_MEMORY;
+	if (gather(&g, s, count, TALLY_LEAK, by, NULL, NULL)) {
+		groups_sort(&g, ORDER_BYTES);
+		t = report_table(r, "leaks", "Memory that was never freed");
+	}
+	if (t) {
+		t->ranked = !(by & BY_RANK);
+		add_dimensions(t, by, "what");
+		table_column(t, "allocations", "allocations", CELL_COUNT);
+		table_column(t, "bytes", "bytes", CELL_BYTES);
+		table_column_optional(t, 1, "first_ns", "first at", CELL_TIMESTAMP);
+	}
+	for (uint32_t i = 0; t && i < g.count; i++) {
+		const struct group *x = g.list[i];
+		int64_t at =
+			x->earliest ? x->earliest->first - x->earliest_summary->trace->origin : 0;
+		struct cell *c = table_row(t);
+
+		if (!c)
+			break;
+		c = put_labels(t, c, x);
+		cell_number(c++, x->sum.count);
+		cell_number(c++, x->sum.bytes);
+		cell_number(c, at > 0 ? (uint64_t)at : 0);
+	}
+	if (t && g.count)
+		tell_doubt(t, s, count);
 	if (t)
 		report_drop_empty(r);
 	groups_release(&g);

@@ -4,6 +4,7 @@
 #define ANALYSIS_SUMMARY_PARTS_H
 
 #include "analysis/summary.h"
+#include "base/text.h"
 
 /* What ran, when nothing was recorded also why. */
 void summary_head(struct report *r, const struct summary *s, unsigned count);
@@ -21,6 +22,9 @@ uint32_t summary_ranks(const struct trace *t);
 /* Loss, untraced and untimed work, clock errors, damage, notes: always shown. */
 void summary_quality(struct report *r, const struct summary *s, unsigned count);
 
+/* The same in one line. */
+void summary_quality_line(struct text *out, const struct summary *s);
+
 /*
  * The tables, with a row for each combination of what `by` names. An empty one is left out.
  * False: no memory.
@@ -31,10 +35,16 @@ typedef bool summary_part(struct report *r, const struct summary *s, unsigned co
 summary_part summary_calls, summary_markers, summary_messages, summary_kernels, summary_copies,
 	summary_fills, summary_maps, summary_waiting, summary_queues;
 
+/* Of people's summary by rank and peer, instead of messages. */
+bool summary_matrix(struct report *r, const struct summary *s, unsigned count);
+
+/* What runtimes take of ranks or processes. */
+summary_part summary_shares;
+
 /* Bytes by direction and kind of memory, and by classes of sizes. */
 summary_part summary_traffic, summary_message_sizes, summary_copy_sizes;
 
-summary_part summary_pools, summary_allocations, summary_errors;
+summary_part summary_pools, summary_allocations, summary_leaks, summary_errors;
 
 /* Calls that were still open when their process ended. */
 summary_part summary_open_calls;

@@ -11,6 +11,7 @@
 #include "analysis/summary_parts.h"
 #include "stream/names.h"
 #include "stream/recorded.h"
+#include "stream/trace.h"
 #include "wire/defs.h"
 #include "wire/raw.h"
 
@@ -82,7 +83,8 @@ struct quality {
 		bool known, forced, openmp;
 		unsigned untold; /* processes whose cost their missing end would have told */
 	} cost;
-	double span; /* ns: run time times threads */
+	double span;   /* ns: run time times threads */
+	bool selected; /* records: what was spent on these is not told apart */
 	unsigned processes;
 	unsigned endless;       /* processes whose recording has no end */
 	unsigned recording;     /* that are still being recorded */
@@ -94,6 +96,7 @@ struct quality {
 	unsigned missing;       /* files that are not there, or cannot be read */
 	unsigned refused;       /* processes that could not be recorded */
 	unsigned unaligned;     /* clocks */
+	uint32_t nodes;         /* whose clocks were not compared */
 	bool coarse;            /* histograms kept in the program have wider buckets */
 };
 
@@ -243,6 +246,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 	quality_samples(q, s);
 	q->ranks += summary_without_file(t);
 	q->coarse |= s->tallies->coarse;
+	q->nodes = trace_clocks(t) > q->nodes ? trace_clocks(t) : q->nodes;
 	for (uint32_t i = 0; i < loss->count; i++) {
 		const struct t_process *p = &t->processes[loss->rows[i]->key[KEY_PROCESS]];
 
@@ -279,6 +283,8 @@ static void quality_add(struct quality *q, const struct summary *s)
 			q->host_error = p->clock_error_ns;
 	}
 	quality_overhead(q, s);
+	q->selected |= s->selection != NULL;
+	q->cost.known &= !q->selected;
 	/* What processes counted includes what chunks say, and what came after the last chunk. */
 	q->lost = add_up(q->lost, counted > in_band ? counted : in_band);
 	for (uint32_t i = 1; i < t->clocks_count; i++) {
@@ -446,9 +452,11 @@ static void add_clocks(struct text *out, const struct quality *q, bool devices)
 	}
 	text_add(out, "host within ");
 	add_time(out, q->host_error);
-	if (q->ranks) {
+	if (q->ranks)
 		add_ranks(out, q);
-	}
+	if (q->nodes > 1)
+		text_addf(out, ", not known between %u nodes, whose clocks were not compared",
+			  q->nodes);
 	if (devices && (q->device_error > 0 || !q->unaligned)) {
 		text_add(out, ", devices within ");
 		add_time(out, q->device_error);
@@ -498,6 +506,10 @@ static void add_overhead(struct text *out, const struct quality *q)
 	double low, high;
 
 	text_add(out, "Overhead: ");
+	if (q->selected) {
+		text_add(out, "of the whole run; a summary without a selection tells it.");
+		return;
+	}
 	if (!q->cost.known) {
 		text_add(out, q->cost.untold ? "not known: the end of a recording tells it."
 					     : "not known, no process measured it.");
@@ -751,6 +763,33 @@ static void notes_table(struct report *r, const struct summary *s, unsigned coun
 		}
 	}
 	report_drop_empty(r);
+}
+
+void summary_quality_line(struct text *out, const struct summary *s)
+{
+	struct quality q = {0};
+	char number[32];
+
+	quality_add(&q, s);
+	if (lossy(&q) || q.endless)
+		text_add(out, "Lost: see below");
+	else
+		text_add(out, "Lost nothing");
+	if (q.lost)
+		text_addf(out, " (%s records)", count_text(q.lost, number));
+	text_add(out, "; clocks within ");
+	add_time(out, q.device_error > q.host_error ? q.device_error : q.host_error);
+	if (q.unaligned)
+		text_add(out, ", not all compared");
+	if (q.cost.known) {
+		double cost = (cost_low(&q.cost) + cost_high(&q.cost)) / 2;
+
+		text_add(out, "; overhead at least ");
+		add_time(out, cost);
+		if (q.span > 0)
+			text_addf(out, " (%.2g %%)", 100 * cost / q.span);
+	}
+	text_add(out, ".");
 }
 
 /* ---- all --------------------------------------------------------------------------------------- */

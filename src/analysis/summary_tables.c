@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of the summary: which there are, in which order, and what a choice of rows leaves out. */
+#include "analysis/digest.h"
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
 
@@ -23,10 +24,12 @@ static const struct part parts[] = {
 	{summary_traffic, TALLY_COPY, "bytes copied", BY_DIRECTION, false},
 	{summary_copy_sizes, TALLY_COPY_SIZE, "sizes of copies", BY_SIZE, true},
 	{summary_waiting, TALLY_SYNC, "waiting", 0, false},
+	{summary_shares, TALLY_KINDS, "", 0, false},
 	{summary_imbalance, TALLY_KINDS, "", 0, false},
 	{summary_queues, TALLY_KINDS, "", 0, false},
 	{summary_pools, TALLY_POOL, "memory in use", 0, false},
 	{summary_allocations, TALLY_ALLOCATION, "allocations", 0, false},
+	{summary_leaks, TALLY_LEAK, NULL, 0, false},
 	{summary_functions, TALLY_SAMPLE, "samples", 0, false},
 	{summary_device_samples, TALLY_DEVICE_SAMPLE, "samples of kernels", 0, false},
 	{summary_counters, TALLY_COUNTER, "counters", 0, false},
@@ -68,8 +71,8 @@ static bool has_rows(const struct summary *s, unsigned count, enum tally_kind ki
 /* Says of what there is no table by the chosen rows, and why. */
 static void tell_left_out(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	by &= ~(unsigned)(BY_PEER | BY_DIRECTION |
-			  BY_SIZE); /* nobody expects them of anything else */
+	/* Nobody expects these of anything else. */
+	by &= ~(unsigned)(BY_PEER | BY_COMMUNICATOR | BY_DIRECTION | BY_SIZE | BY_KERNEL | BY_GRID);
 	for (unsigned d = 0; d < dimension_count; d++) {
 		struct text what = {0};
 
@@ -94,6 +97,8 @@ kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned
 	bool ok = true;
 
 	summary_head(r, s, count);
+	if (count == 1)
+		ok = summary_digest(r, s);
 	for (unsigned i = 0; ok && i < PARTS; i++)
 		if (is_chosen(&parts[i], by))
 			ok = parts[i].make(r, s, count,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/labels.h"
+#include "analysis/libraries.h"
 #include "analysis/summary_columns.h"
 #include "base/vec.h"
 #include "record/fields.h"
@@ -28,7 +29,34 @@ struct table_spec {
 	const char *errors, *errors_heading, *nested_note;
 };
 
-static void add_columns(struct table *t, const struct table_spec *l, unsigned by, struct totals all)
+/* Kernels that a library is known to have launched by their names alone; rows by calls tell more. */
+static const char *library_of(const struct group *x)
+{
+	const struct trace *t = x->summary->trace;
+	uint32_t k = x->first->key[KEY_DISPATCH_KERNEL];
+	const struct library *l =
+		k && k < t->kernels_count
+			? library_of_kernel(t->kernels[k].domain, t->kernels[k].name)
+			: NULL;
+
+	return l ? l->name : NULL;
+}
+
+static bool has_library(const struct table_spec *l, unsigned by)
+{
+	return l->kind == TALLY_DISPATCH && by & (BY_OP | BY_KERNEL) && !(by & BY_LIBRARY);
+}
+
+static bool some_library(const struct groups *g)
+{
+	for (uint32_t i = 0; i < g->count; i++)
+		if (library_of(g->list[i]))
+			return true;
+	return false;
+}
+
+static void add_columns(struct table *t, const struct table_spec *l, unsigned by, struct totals all,
+			const struct groups *g)
 {
 	add_dimensions(t, by, l->op);
 	table_column(t, "time_ns", l->time, CELL_TIME);
@@ -53,6 +81,8 @@ static void add_columns(struct table *t, const struct table_spec *l, unsigned by
 	}
 	if (l->errors)
 		table_column_if(t, all.errors, l->errors, l->errors_heading, CELL_COUNT);
+	if (has_library(l, by))
+		table_column_if(t, some_library(g), "library", "library", CELL_TEXT);
 }
 
 static void add_row(struct table *t, const struct table_spec *l, const struct groups *g,
@@ -90,7 +120,9 @@ static void add_row(struct table *t, const struct table_spec *l, const struct gr
 		c = put_nonzero(c + 1, n->untimed);
 	}
 	if (l->errors)
-		put_nonzero(c, n->errors);
+		c = put_nonzero(c, n->errors);
+	if (has_library(l, g->by) && library_of(x))
+		cell_text(t, c, library_of(x));
 }
 
 /* Kymo gives profiling to the queues that it sees being made while it records. */
@@ -105,18 +137,27 @@ static const char *untimed_note(const struct summary *s, unsigned count)
 	       "time";
 }
 
-static bool fold_names(const struct report *r, struct groups *g)
+static bool fold_names(const struct report *r, enum tally_kind kind, struct groups *g)
 {
-	if (!r->fold)
+	if (!r->fold || (kind != TALLY_MARKER && kind != TALLY_DISPATCH))
 		return true;
-	groups_fold(g);
+	if (kind == TALLY_MARKER)
+		groups_fold(g);
+	else
+		groups_shorten(g);
 	groups_sort(g, ORDER_TIME);
 	return !g->failed;
 }
 
-static void tell_folded(struct table *t, const struct groups *g)
+static void tell_folded(struct table *t, enum tally_kind kind, const struct groups *g)
 {
-	if (g->folded)
+	if (g->folded && kind == TALLY_DISPATCH)
+		table_note(t,
+			   "%u kernels that differ only in parameters or in arguments of template "
+			   "arguments are one where they are more than three; --names full shows "
+			   "each",
+			   g->folded);
+	else if (g->folded)
 		table_note(t,
 			   "with *: %u names that differ only in a counter, a handle or fields; "
 			   "--names full shows each",
@@ -127,8 +168,7 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 		       const struct table_spec *l, row_wanted *wanted, const void *data)
 {
 	struct groups g;
-	bool ok = gather(&g, s, count, l->kind, by, wanted, data) &&
-		  (l->kind != TALLY_MARKER || fold_names(r, &g));
+	bool ok = gather(&g, s, count, l->kind, by, wanted, data) && fold_names(r, l->kind, &g);
 	struct totals all = totals_of(&g);
 	struct table *t = NULL;
 	char number[32];
@@ -141,10 +181,10 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 	text_release(&title);
 	if (t) {
 		t->ranked = !(by & (BY_RANK | BY_PEER)); /* those are a list or a matrix */
-		add_columns(t, l, by, all);
+		add_columns(t, l, by, all, &g);
 		for (uint32_t i = 0; i < g.count && !t->failed; i++)
 			add_row(t, l, &g, g.list[i], all);
-		tell_folded(t, &g);
+		tell_folded(t, l->kind, &g);
 		if (l->has & HAS_SELF && all.self != all.total)
 			table_note(t, "%s", l->nested_note);
 		if (l->has & HAS_DEVICE && all.untimed)
@@ -250,7 +290,8 @@ static bool is_range(const void *data, const struct trace *t, const struct tally
 static bool marks_table(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct groups g;
-	bool ok = gather(&g, s, count, TALLY_MARKER, by, is_mark, NULL) && fold_names(r, &g);
+	bool ok = gather(&g, s, count, TALLY_MARKER, by, is_mark, NULL) &&
+		  fold_names(r, TALLY_MARKER, &g);
 	struct table *t = ok ? report_table(r, "marks", "Marks") : NULL;
 
 	if (t) {
@@ -264,7 +305,7 @@ static bool marks_table(struct report *r, const struct summary *s, unsigned coun
 				break;
 			cell_number(put_labels(t, c, g.list[i]), g.list[i]->sum.count);
 		}
-		tell_folded(t, &g);
+		tell_folded(t, TALLY_MARKER, &g);
 		report_drop_empty(r);
 	}
 	groups_release(&g);
@@ -304,6 +345,8 @@ bool summary_messages(struct report *r, const struct summary *s, unsigned count,
 						   .errors = "incomplete",
 						   .errors_heading = "incomplete"};
 
+	if (r->people && by == (BY_RANK | BY_PEER))
+		return summary_matrix(r, s, count);
 	return work_table(r, s, count, by, &messages, NULL, NULL);
 }
 

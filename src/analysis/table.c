@@ -62,6 +62,7 @@ static void table_free(struct table *t)
 		}
 	}
 	free_lines(&t->notes);
+	free_lines(&t->own);
 	free(t->columns);
 	free(t->cells);
 	free(t->name);
@@ -96,6 +97,24 @@ struct table *report_table(struct report *r, const char *name, const char *title
 	return r->tables[r->table_count++] = t;
 }
 
+void report_keep(struct report *r, bool (*wanted)(const char *name, const void *data),
+		 const void *data)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < r->table_count; i++) {
+		struct table *t = r->tables[i];
+
+		if (wanted(t->name, data)) {
+			t->hidden = false;
+			r->tables[n++] = t;
+		} else {
+			table_free(t);
+		}
+	}
+	r->table_count = n;
+}
+
 void report_drop_empty(struct report *r)
 {
 	if (r->table_count && r->tables[r->table_count - 1]->row_count == 0)
@@ -105,6 +124,18 @@ void report_drop_empty(struct report *r)
 void table_column(struct table *t, const char *name, const char *heading, enum cell_unit unit)
 {
 	table_column_if(t, true, name, heading, unit);
+}
+
+const char *table_own(struct table *t, const char *name)
+{
+	char *copy = strdup(name ? name : "");
+
+	if (!copy || !vec_reserve(&t->own.lines, &t->own.room, t->own.count, 1)) {
+		free(copy);
+		t->failed = true;
+		return "";
+	}
+	return t->own.lines[t->own.count++] = copy;
 }
 
 void table_column_if(struct table *t, bool shown, const char *name, const char *heading,

@@ -56,6 +56,7 @@ struct table {
 	uint32_t row_count;
 	size_t cell_room;
 	struct text_lines notes; /* under the table */
+	struct text_lines own;   /* names of columns that are nobody else's */
 	bool failed;             /* memory ran out */
 };
 
@@ -67,7 +68,8 @@ struct report {
 	const char *more; /* how people get the rows that they are not shown */
 	uint32_t
 		top; /* rows of a ranked table that people are shown; 0: all. Programs always get all. */
-	bool fold; /* annotations are one row whose names differ only in instance data */
+	bool people; /* it is for them, not for programs */
+	bool fold;   /* annotations are one row whose names differ only in instance data */
 	bool failed;
 };
 
@@ -91,9 +93,16 @@ void table_column_if(struct table *t, bool shown, const char *name, const char *
 void table_column_optional(struct table *t, unsigned spare, const char *name, const char *heading,
 			   enum cell_unit unit);
 
+/* A copy for the name of a column, which lives as long as the table. */
+const char *table_own(struct table *t, const char *name);
+
 /* The cells of a new row, all "none". NULL: no memory (and `failed`). */
 struct cell *table_row(struct table *t);
 void table_note(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Drops the tables that are not `wanted`; those that are, people see. */
+void report_keep(struct report *r, bool (*wanted)(const char *name, const void *data),
+		 const void *data);
 
 /* Drops the last table when it has no row. */
 void report_drop_empty(struct report *r);

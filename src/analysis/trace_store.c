@@ -56,7 +56,7 @@ static kymo_status_t build_store(const char *path, const char *file, const struc
 	status = store_writer_new(file, is_directory(path) ? path : NULL, o->log, &sink);
 	if (status != KYMO_OK)
 		return status;
-	status = raw->read(path, NULL, false, sink, &watched);
+	status = raw->read(path, o->filter, false, sink, &watched);
 	store_writer_free(sink);
 	*whole = !log.error;
 	return status;
@@ -129,11 +129,30 @@ static kymo_status_t build_in_place(const char *path, const char *file,
 	return status;
 }
 
+/* Of what is selected, for who asks now. */
+static kymo_status_t open_selected(const char *path, const struct format_options *o,
+				   struct store **out)
+{
+	if (access(path, F_OK) != 0) {
+		stream_error(o->log, "%s: %s", path, strerror(errno));
+		return KYMO_ERROR_NOT_FOUND;
+	}
+	if (is_directory(path) || !store_probe(path))
+		return build_temporary(path, o, out);
+	stream_error(o->log,
+		     "%s: records are selected from the raw files of a trace, and this is a store: "
+		     "name the trace's directory, or say it in SQL, with WHERE",
+		     path);
+	return KYMO_ERROR_INVALID_ARGUMENT;
+}
+
 kymo_status_t trace_store_open(const char *path, bool rebuild, const struct format_options *o,
 			       struct store **out)
 {
 	char file[PATH_MAX];
 
+	if (o->filter)
+		return open_selected(path, o, out);
 	if (!is_directory(path)) {
 		if (access(path, F_OK) != 0) {
 			stream_error(o->log, "%s: %s", path, strerror(errno));

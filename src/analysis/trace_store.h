@@ -9,7 +9,7 @@
  * Opens TRACE/store.db, built or rebuilt from the raw files first when it is missing, older than
  * they are, of another schema or when `rebuild`. Where the trace cannot be written to, the store
  * is built in the folder for temporary files and gone afterwards; the log says so. `path` may
- * also name a store itself.
+ * also name a store itself. What o->filter selects goes into a store that is gone afterwards.
  */
 kymo_status_t trace_store_open(const char *path, bool rebuild, const struct format_options *o,
 			       struct store **out);

@@ -10,6 +10,7 @@
 
 #include "stream/names.h"
 #include "stream/recorded.h"
+#include "stream/trace.h"
 #include "wire/defs.h"
 #include "wire/raw.h"
 
@@ -139,8 +140,12 @@ static void print_head(const struct info *c, const struct trace *t)
 	plain_printf(stdout, "%-12s %s\n", "Recorded", date);
 	plain_printf(stdout, "%-12s %s\n", "Host", host[0] ? host : "unknown");
 	plain_printf(stdout, "%-12s %s\n", "Kymo", version[0] ? version : "unknown");
-	plain_printf(stdout, "%-12s %.6f s\n", "Duration",
-		     t->end > t->origin ? seconds_between(t->origin, t->end) : 0.0);
+	plain_printf(stdout, "%-12s %.6f s\n", "Duration", (double)trace_duration(t) / 1e9);
+	if (trace_clocks(t) > 1)
+		plain_printf(
+			stdout,
+			"%-12s of %u nodes, never compared: times of one are no times of another\n",
+			"Clocks", trace_clocks(t));
 	plain_printf(stdout, "%-12s %" PRIu64 "\n", "Records", c->records);
 	for (uint32_t i = 1; i < t->domains_count; i++) {
 		if (c->by_domain[i])
@@ -172,6 +177,21 @@ static void print_recorded(const struct trace *t, uint32_t i)
 		plain_printf(stdout, "      recorded with %s\n", filters);
 }
 
+/* Who it is in its job, and who says so. */
+static void print_rank(const struct t_process *p)
+{
+	if (p->of_rank != UINT32_MAX)
+		plain_printf(stdout, "      of rank %u: started by it, or around it\n", p->of_rank);
+	if (p->rank == UINT32_MAX || !*p->rank_by)
+		return;
+	if (strcmp(p->rank_by, "MPI") == 0)
+		plain_printf(stdout, "      %s, rank %u of %u\n", p->mpi, p->rank, p->ranks);
+	else if (p->ranks)
+		plain_printf(stdout, "      rank %u of %u, by %s\n", p->rank, p->ranks, p->rank_by);
+	else
+		plain_printf(stdout, "      rank %u, by %s\n", p->rank, p->rank_by);
+}
+
 static void print_process(const struct info *c, const struct trace *t, uint32_t i)
 {
 	const struct t_process *p = &t->processes[i];
@@ -190,8 +210,7 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 	plain_printf(stdout, "      %" PRIu64 " records, %s, clock within %.0f ns\n",
 		     c->by_process[i], name_process_end(p, how, sizeof(how)), p->clock_error_ns);
 	print_recorded(t, i);
-	if (p->ranks)
-		plain_printf(stdout, "      %s, rank %u of %u\n", p->mpi, p->rank, p->ranks);
+	print_rank(p);
 	if (p->aligned)
 		plain_printf(stdout,
 			     "      job clock: node's + %" PRId64

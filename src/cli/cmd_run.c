@@ -674,11 +674,32 @@ static bool tools_check(struct run_options *o)
 	return ok;
 }
 
-static bool left_out(const struct run_options *o)
+/* The command starts ranks itself: a rank that it is of another launcher's is not meant. */
+static bool starts_ranks(char *const *argv)
+{
+	static const char *const names[] = {
+		"torchrun", "accelerate", "deepspeed",  "horovodrun",   "mpirun", "mpiexec",
+		"orterun",  "prterun",    "prun",       "srun",         "jsrun",  "aprun",
+		"flux",     "ibrun",      "mpirun_rsh", "mpiexec.hydra"};
+	const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	/* python -m torch.distributed.run */
+	for (int i = 0; argv[i] && argv[i + 1]; i++)
+		if (strcmp(argv[i], "-m") == 0 &&
+		    (strncmp(argv[i + 1], "torch.distributed.", 18) == 0 ||
+		     strncmp(argv[i + 1], "accelerate.", 11) == 0))
+			return true;
+	return false;
+}
+
+static bool left_out(const struct run_options *o, char *const *argv)
 {
 	struct job job;
 
-	if (!o->ranks || o->dry_run)
+	if (!o->ranks || o->dry_run || starts_ranks(argv))
 		return false;
 	job_of_process(&job, 0);
 	return job.rank != JOB_UNKNOWN && !ranks_have(o->ranks, job.rank);
@@ -695,7 +716,7 @@ static int run_run(int argc, char **argv)
 		return cli_usage("run", "no program is named");
 	if (r.options->ranks && !ranks_valid(r.options->ranks))
 		return cli_usage("run", "--ranks takes numbers and ranges, as in 0-3,7");
-	if (left_out(r.options))
+	if (left_out(r.options, argv))
 		return run_plainly(argv);
 	status = check_program(&r);
 	if (status)

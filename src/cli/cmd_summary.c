@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/device_legend.h"
 #include "analysis/summary.h"
+#include "analysis/table_names.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "report/report.h"
@@ -11,7 +13,9 @@
 enum { NAMES_FOLDED, NAMES_FULL };
 
 struct summary_options {
+	struct cli_filter filter;
 	const char *by;
+	const char *tables;
 	int format;
 	int64_t top;
 	int names;
@@ -25,8 +29,11 @@ static struct summary_options options;
 
 static const struct knob rows[] = {
 	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op",
-	 "op|node|rank|process|thread|device|queue|peer|scope|direction|size|trace", NULL,
-	 "Summary", "What a row stands for; several words: a row for each combination"},
+	 "op|node|rank|process|thread|device|queue|peer|scope|site|stack|library|kernel|grid|"
+	 "communicator|direction|size|trace",
+	 NULL, "Summary", "What a row stands for; several words: a row for each combination"},
+	{"tables", 0, KNOB_LIST, 0, AT(tables), "LIST", NULL, NULL, NULL, "Summary",
+	 "Show these tables, by their names in csv and json; --tables help names them"},
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
 	 "How it is printed; times in csv and json are nanoseconds"},
 	{"top", 0, KNOB_INTEGER, 0, AT(top), "N", "10", NULL, NULL, "Summary",
@@ -35,12 +42,14 @@ static const struct knob rows[] = {
 	 "Show all rows of the tables"},
 	{"names", 0, KNOB_ENUM, 0, AT(names), "HOW", "folded", "folded|full", NULL, "Summary",
 	 "Show annotations whose names differ only in a counter, a handle or fields (\"step 1\", "
-	 "\"step 2\", ...) as one row where they are more than three, or each; in csv and json all "
-	 "are there"},
+	 "\"step 2\", ...) as one row where they are more than three, names of kernels without "
+	 "parameters and inner template arguments, and devices by numbers, or each by its name; in "
+	 "csv and json all are there"},
 	{"strict", 0, KNOB_FLAG, 0, AT(strict), NULL, NULL, NULL, NULL, "Summary",
 	 "Exit with status 1 if anything was lost (records, samples, definitions, processes, "
 	 "files, rows of "
 	 "tallies), or the end of a recording is missing"},
+	CLI_FILTER_KNOBS(struct summary_options),
 };
 
 static struct knob_table table = {.command = "summary",
@@ -53,16 +62,44 @@ static void log_message(struct stream_log *l, int severity, const char *text)
 	cli_message(severity, text);
 }
 
+static int list_tables(void)
+{
+	puts("Calls, one table for each API: its domain (opencl, mpi, cuda, ...; kymo list "
+	     "domains)");
+	for (const struct table_name *n = table_names; n->name; n++)
+		printf("%-16s%s\n", n->name, n->what);
+	return CLI_OK;
+}
+
+static int check_tables(const struct summary *s, unsigned count)
+{
+	const char *bad, *nearest;
+	size_t length;
+
+	if (table_names_known(options.tables, s, count, &bad, &length, &nearest))
+		return CLI_OK;
+	if (nearest)
+		return cli_usage("summary", "there is no table \"%.*s\"; did you mean \"%s\"?",
+				 (int)length, bad, nearest);
+	return cli_usage("summary", "there is no table \"%.*s\"; --tables help names them",
+			 (int)length, bad);
+}
+
 static int print_traces(struct summary *s, unsigned count, unsigned by)
 {
 	bool people = options.format == REPORT_TEXT || options.format == REPORT_MARKDOWN;
 	struct report r = {.top = options.all || options.top > UINT32_MAX ? 0
 									  : (uint32_t)options.top,
 			   .more = "--top N, --all",
+			   .people = people,
 			   .fold = people && options.names == NAMES_FOLDED};
 	int result = CLI_OK;
+	bool ok;
 
-	if (summary_report(&r, s, count, by) != KYMO_OK) {
+	ok = summary_report(&r, s, count, by) == KYMO_OK;
+	if (ok && options.tables)
+		report_choose(&r, options.tables);
+	if (!ok || (r.fold && !device_legend(&r, s, count))) {
 		cli_error("not enough memory for the summary");
 		result = CLI_FAILURE;
 	} else if (!report_print(&r, (enum report_format)options.format, stdout)) {
@@ -79,12 +116,16 @@ static int run_summary(int argc, char **argv)
 	struct format_options o = {.log = &log,
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Reading"};
+	struct stream_filter *filter;
 	struct summary *s;
 	unsigned by, count = 0;
+	bool failed;
 	const char *bad;
 	size_t bad_length;
 	int result = CLI_OK;
 
+	if (options.tables && strcmp(options.tables, "help") == 0)
+		return list_tables();
 	if (argc == 0)
 		return cli_usage("summary", "which trace? (the directory that `kymo run` left)");
 	by = summary_by_parse(options.by, &bad, &bad_length);
@@ -103,13 +144,21 @@ static int run_summary(int argc, char **argv)
 	s = calloc((size_t)argc, sizeof(*s));
 	if (!s)
 		return CLI_FAILURE;
+	filter = cli_filter_new(&options.filter, (unsigned)argc, &failed);
+	o.filter = filter;
+	result = failed ? CLI_USAGE : CLI_OK;
 	for (int i = 0; i < argc && result == CLI_OK; i++) {
-		if (summary_read(&s[i], argv[i], by & BY_SCOPE ? SUMMARY_SCOPES : SUMMARY_ANY,
-				 &o) != KYMO_OK)
-			result = CLI_FAILURE;
+		kymo_status_t status = summary_read_by(&s[i], argv[i], by, &o);
+
+		if (status != KYMO_OK)
+			result = cli_exit(status);
 		else
 			count++;
 	}
+	if (result == CLI_OK && stream_filter_finish(filter) != KYMO_OK)
+		result = CLI_USAGE;
+	if (result == CLI_OK && options.tables)
+		result = check_tables(s, count);
 	if (result == CLI_OK)
 		result = print_traces(s, count, by);
 	if (result == CLI_OK && options.strict && summary_lossy(s, count))
@@ -117,6 +166,7 @@ static int run_summary(int argc, char **argv)
 	for (unsigned i = 0; i < count; i++)
 		summary_release(&s[i]);
 	free(s);
+	stream_filter_free(filter);
 	return result == CLI_OK && cli_told_errors() ? CLI_FAILURE : result;
 }
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The summary at the end of `kymo run`; see analysis/summary.h. */
+#include "analysis/device_legend.h"
 #include "analysis/summary.h"
 #include "report/report.h"
 
 static kymo_status_t print(const struct summary *s, FILE *out)
 {
-	struct report r = {.top = TABLE_TOP, .more = "kymo summary --all", .fold = true};
+	struct report r = {
+		.top = TABLE_TOP, .more = "kymo summary --all", .people = true, .fold = true};
 	kymo_status_t status = summary_report(&r, s, 1, BY_OP);
 
+	if (status == KYMO_OK && !device_legend(&r, s, 1))
+		status = KYMO_ERROR_NO_MEMORY;
 	if (status == KYMO_OK && !report_print(&r, REPORT_TEXT, out))
 		status = KYMO_ERROR_SYSTEM;
 	report_release(&r);

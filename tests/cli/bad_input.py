@@ -120,12 +120,13 @@ def test_domains():
     expect(len(ops.splitlines()) == domains["opencl"], "ops of opencl")
     refused(2, "there are dispatch", "list", "ops", "nothing")
     record()
-    for words in (["show"], ["export", "--to", "json", "-o", "-"]):
-        p = kymo(*words, "-d", "opencl,nothing", "t.kymo")
+    for words in (["show"], ["export", "--to", "json", "-o", "-"], ["summary"], ["query"], ["compare", "t.kymo"]):
+        more = ["SELECT 1"] if words == ["query"] else []
+        p = kymo(*words, "-d", "opencl,nothing", "t.kymo", *more)
         expect(p.returncode == 2, words, p.returncode)
         expect('no domain "nothing"; its domains are' in p.stderr, p.stderr)
         expect("dispatch" in p.stderr and "opencl" in p.stderr, p.stderr)
-        expect(kymo(*words, "-d", "opencl,dispatch", "t.kymo").returncode == 0, words)
+        expect(kymo(*words, "-d", "opencl,dispatch", "t.kymo", *more).returncode == 0, words)
 
 
 def test_recording_that_goes_on():

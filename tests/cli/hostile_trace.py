@@ -162,8 +162,9 @@ def counted(folder):
     """Two threads that each lost something, and an end that says so: what can be is believed."""
     for each, end, lost in ((17, 34, 34), (17, 40, 40), (17, 0, 34), (999999999, 0, 1999999998)):
         trace = losing(folder, each, end)
-        for _ in range(2): # from the raw files, from the store
-            said = kymo("summary", trace).stdout
+        for path in (trace, trace + "/store.db"): # from the raw files, from the store
+            kymo("query", trace, "SELECT 1")
+            said = kymo("summary", path).stdout
             check("lost %d" % lost, "Lost: {:,} records".format(lost) in said and
                   "damaged" not in said, said)
             check("totals of %d" % lost, totals(trace) == [lost, end, 0, 2 * each, 2 * each],

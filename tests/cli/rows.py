@@ -95,6 +95,20 @@ def test_other_formats(trace):
     expect("more (" not in text and text.count("\n| many \\* |") == 2, text)
 
 
+def test_choice_of_tables(trace):
+    out = kymo("summary", "--tables", "marks,errors", trace).stdout
+    expect("\nMarks\n" in out and "\nRanges" not in out and "\nNothing to show in table errors.\n" in out, out)
+    found = json.loads(kymo("summary", "--format", "json", "--tables", "quality,ranges", trace).stdout)["tables"]
+    expect([t["name"] for t in found] == ["ranges", "quality"], found)
+    expect("\nlost" not in kymo("summary", "--tables", "ranges", trace).stdout, "hidden tables are shown")
+    listed = {line.split()[0] for line in kymo("summary", "--tables", "help").stdout.splitlines()[1:]}
+    everything = {t["name"] for t in json.loads(kymo("summary", "--format", "json", trace).stdout)["tables"]}
+    expect(everything <= listed, everything - listed)
+    for word, guess in (("rangs", '"ranges"'), ("ranges,xxxxxxxxxxxx", "--tables help")):
+        p = subprocess.run([KYMO, "summary", "--tables", word, trace], capture_output=True, text=True, check=False)
+        expect(p.returncode == 2 and f'no table "{word.split(",")[-1]}"' in p.stderr and guess in p.stderr, p.stderr)
+
+
 def test_by_process(trace):
     """Other words of a row stay apart."""
     rows, more = table(kymo("summary", "--by", "process,op", "--all", trace).stdout, "Ranges")
@@ -108,7 +122,8 @@ def main():
         rows, more = table(p.stderr, "Ranges")
         expect(re.search(r"^Overhead: at least .* threads, [\d,.]+ % of their time", p.stderr, re.M), p.stderr)
         expect(len(rows) == 10 and more == 7 and "... 7 more (kymo summary --all)\n" in p.stderr, p.stderr)
-        for test in (test_rows, test_sums, test_folding_is_told, test_lists_are_whole, test_other_formats, test_by_process):
+        for test in (test_rows, test_sums, test_folding_is_told, test_lists_are_whole, test_other_formats, test_choice_of_tables,
+                     test_by_process):
             test(trace)
             print("ok  ", test.__name__)
 

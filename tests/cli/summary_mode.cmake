@@ -15,5 +15,5 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE AND TARGET annotated AND NOT KYMO_SANITIZE)
 	add_test(NAME cli.summary_tables COMMAND ${Python3_EXECUTABLE} -B
 		${CMAKE_CURRENT_LIST_DIR}/summary_tables.py $<TARGET_FILE:kymo>
 		$<TARGET_FILE:ocl_copies> $<TARGET_FILE:ocl_errors> $<TARGET_FILE:annotated> ${job})
-	set_tests_properties(cli.summary_tables PROPERTIES LABELS cli TIMEOUT 300)
+	set_tests_properties(cli.summary_tables PROPERTIES LABELS cli TIMEOUT 600)
 endif()

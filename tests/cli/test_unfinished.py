@@ -172,9 +172,8 @@ def filters(checks, kymo, program, folder):
               ("-x", "dispatch:"): ["fill"],
               ("-t", str(rows[0]["tid"])): ["endless", "fill", "gated"],
               ("-t", str(other[0])): [],
-              ("-p", str(every[0]["pid"] + 1)): [],
-              ("--before", "0"): [],
-              ("--after", "100000"): [],
+              ("--before", "1ns"): [],
+              ("--after", "end"): ["endless", "fill", "gated"],
               ("--min-duration", "100000"): []}
     for options, names in wanted.items():
         found = names_in(kymo, trace, folder, *options)
@@ -194,9 +193,10 @@ def filters(checks, kymo, program, folder):
     limited = traced.Run([kymo, "show", "-e", "-n", "5", "-d", "opencl", trace]).out
     checks.equal("-e -n 5: calls that are entered return", [len(re.findall(f" {arrow} opencl:", limited)) for arrow in "><"], [5, 5])
     for command in (["show"], ["export", "--to", "text", "-o", "-"]):
-        run_ = traced.Run([kymo, *command, "--before", "0", trace])
-        checks.equal(f"{command[0]}: nothing is before 0", (run_.status, run_.out), (0, ""))
-        checks.equal(f"{command[0]}: says so", "no records that match" in run_.err, True)
+        for option, value in (("--before", "0"), ("--after", "100000"), ("-p", str(every[0]["pid"] + 1))):
+            run_ = traced.Run([kymo, *command, option, value, trace])
+            checks.equal(f"{command[0]}: there is nothing {option} {value}", (run_.status, run_.out), (2, ""))
+            checks.equal(f"{command[0]}: says so", "no records that match" in run_.err, True)
 
 
 def polls(checks, kymo, program, folder):

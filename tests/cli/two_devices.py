@@ -7,6 +7,7 @@ import csv
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -97,6 +98,22 @@ def tracks(picture, labels):
           (4, {3}))
 
 
+def legend(trace, labels):
+    """People read each device once, and then its number; with their names in full they do not."""
+    text = kymo("summary", trace)
+    (line,) = re.findall(r"^Devices: (.*)\.$", text, re.M)
+    found = dict(part.split(" is ", 1) for part in line.split("; "))
+    check("legend", sorted(found.items()), [("D0", found.get("D0")), ("D1", found.get("D1"))])
+    check("legend of both", sorted(found.values()), labels)
+    told = dict(re.findall(r"^Device (\d): (.*?)(?:: |$)", text, re.M))
+    check("numbers of the digest", {"D" + k: v for k, v in told.items()}, found)
+    queues = re.findall(r"^(D\d) queue (\d)  kernels +(?:.*?) {2,}\S+ +(\d+)", kymo("summary", "--tables", "queues", trace), re.M)
+    wanted = {(r["queue"], r["calls"]) for r in table(trace, "queues") if r["what"] == "kernels"}
+    check("queues of people", {(found[d] + " queue " + q, int(n)) for d, q, n in queues}, wanted)
+    full = kymo("summary", "--names", "full", trace)
+    check("names in full", (labels[0] + " queue 0" in full, "D0" in full), (True, False))
+
+
 def totals(trace, document, picture, folder):
     """Device time and number of kernels and of copies, in all outputs."""
     slices = {}
@@ -165,8 +182,9 @@ with kymotest.Folder() as scratch:
     check("the checker's rules", pf.report()["problems"], [])
     counted(here, told)  # from the raw files
     query(here, "SELECT 1")
-    counted(here, told)  # from the store
+    counted(here + "/store.db", told)  # from the store
     names(here, doc, pf, scratch + "/csv")
+    legend(here, sorted(a for a, in query(here, "SELECT label FROM agent")))
     totals(here, doc, pf, scratch + "/csv")
 print("%d failed" % len(kymotest.wrong))
 sys.exit(1 if kymotest.wrong else 0)

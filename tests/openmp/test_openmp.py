@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """OpenMP through OMPT, on LLVM's runtime: test_openmp.py KYMO WHAT."""
+import json
 import os
 import re
 import shutil
@@ -70,6 +71,17 @@ class Test(base.Test):
         check("waited", any(took - worked > 15e6 for took, worked in regions), True)
         tasks = self.query("SELECT max(duration) AS n FROM regions WHERE name = 'implicit_task'")
         check("waited for", tasks[0]["n"] > 15e6, True)
+
+    def test_diagnose(self):
+        """One thread has more to do than the other, in every region: it, its place and at least what that costs."""
+        self.record(self.program("uneven", "-g"), env=self.env)
+        told = json.loads(base.must(self.kymo, "diagnose", "--format", "json", self.trace))
+        found = [f for f in told["findings"] if f["rule"] == "imbalance-threads"]
+        check("found", len(found), 1)
+        check("of it", "uneven" in found[0]["where"], True)
+        # Half of 20 times 20 ms; a busy machine adds to it by turns, and it is the same for both.
+        gain = found[0]["gain_ns"]
+        check("gain", 100e6 < gain, True)
 
     def test_full(self):
         self.record(self.program("host"), env=self.env, options=["--mode", "full"])

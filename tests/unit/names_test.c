@@ -55,6 +55,41 @@ static void names_are_folded(void **state)
 	}
 }
 
+static void kernels_are_shortened(void **state)
+{
+	static const struct {
+		const char *name, *shorter; /* NULL: it stays as it is */
+	} cases[] = {
+		{"void add(float*, int)", "add"},
+		{"ncclDevKernel_Sum(ncclArgs<4096ul>)", "ncclDevKernel_Sum"},
+		{"void k<4, a::b<c>, std::array<char*, 3ul> >(int, d<e>)",
+		 "k<4, a::b<...>, std::array<...> >"},
+		{"void (anonymous namespace)::k<float, 10>(float*)",
+		 "(anonymous namespace)::k<float, 10>"},
+		{"void k<(anonymous namespace)::a<b> >(int)", "k<(anonymous namespace)::a<...> >"},
+		{"void k<a<b>(c&)::{lambda(int)#1}>(int)", "k<a<...>(...)::{lambda(...)#1}>"},
+		{"void s::operator()<int>(int)", "s::operator()<int>"},
+		{"void k<a::operator()(int) const>(int)", "k<a::operator(...)(...) const>"},
+		{"k<a>", NULL},
+		{"advance", NULL},
+		{"", NULL},
+		{"void s::operator<<(int)", NULL}, /* brackets that are none */
+		{"void s::operator()<a::operator< >(int)", NULL},
+		{"k<a", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text out = {0};
+		bool shortened = name_shorten(&out, cases[i].name);
+
+		text_add_bytes(&out, "", 1);
+		assert_false(out.failed);
+		assert_string_equal(out.s, cases[i].shorter ? cases[i].shorter : cases[i].name);
+		assert_int_equal(shortened, cases[i].shorter != NULL);
+		text_release(&out);
+	}
+}
+
 /* What is added stands behind what is there. */
 static void text_is_added_to(void **state)
 {
@@ -70,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_folded),
+		cmocka_unit_test(kernels_are_shortened),
 		cmocka_unit_test(text_is_added_to),
 	};
 

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What bounds a run; see bound.h. */
+#include "analysis/bound.h"
+
+#include "base/units.h"
+
+#define HALF 0.5 /* of the run: it bounds it */
+#define MUCH 0.4 /* with this, and LEAD more than anything else, as well */
+#define LEAD 0.15
+#define SURE 0.2 /* so much of the run may be unknown */
+
+enum { PARTS = BOUND_END + 1 };
+
+const char *bound_name(enum bound_by by)
+{
+	static const char *const names[] = {[BOUND_UNKNOWN] = "unknown",
+					    [BOUND_MIXED] = "mixed",
+					    [BOUND_KERNELS] = "kernels",
+					    [BOUND_TRANSFERS] = "transfers",
+					    [BOUND_STARTUP] = "start-up",
+					    [BOUND_HOST] = "host",
+					    [BOUND_LAUNCHES] = "launches",
+					    [BOUND_BUILDS] = "builds",
+					    [BOUND_ALLOCATION] = "allocation",
+					    [BOUND_WAITING] = "waiting",
+					    [BOUND_COMMUNICATION] = "communication",
+					    [BOUND_END] = "wind-down"};
+
+	return names[by];
+}
+
+uint32_t bound_device(const struct timeline *tl)
+{
+	uint32_t best = TIMELINE_NONE;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < tl->devices_count; i++) {
+		uint64_t busy = intervals_length(&tl->devices[i].all);
+
+		if (busy > most) {
+			most = busy;
+			best = i;
+		}
+	}
+	return best;
+}
+
+double bound_communication(const struct timeline *tl, uint32_t process)
+{
+	const struct trace *t = tl->trace;
+	double most = -1;
+
+	for (uint32_t i = 1; i < t->threads_count; i++) {
+		const struct tl_thread *th = &tl->threads[i];
+		uint64_t life = 0;
+
+		if (t->threads[i].process != process || t->threads[i].own)
+			continue;
+		for (unsigned s = 0; s < HOST_STATES; s++)
+			life += th->in[s];
+		if (life && th->in[HOST_MPI] && (double)th->in[HOST_MPI] / (double)life > most)
+			most = (double)th->in[HOST_MPI] / (double)life;
+	}
+	return most;
+}
+
+/* ---- the largest part -------------------------------------------------------------------------- */
+
+static void parts_of_device(const struct idle *idle, uint64_t parts[PARTS])
+{
+	const uint64_t *cause = idle->cause;
+
+	parts[BOUND_KERNELS] = idle->kernels;
+	parts[BOUND_TRANSFERS] = idle->transfers;
+	parts[BOUND_STARTUP] = cause[IDLE_STARTUP];
+	parts[BOUND_HOST] = cause[IDLE_HOST];
+	parts[BOUND_LAUNCHES] = cause[IDLE_LAUNCH] + cause[IDLE_LATENCY] + cause[IDLE_HELD];
+	parts[BOUND_BUILDS] = cause[IDLE_BUILD];
+	parts[BOUND_ALLOCATION] = cause[IDLE_ALLOCATE];
+	parts[BOUND_WAITING] = cause[IDLE_WAIT] + cause[IDLE_DEVICE] + cause[IDLE_RUNTIME];
+	parts[BOUND_COMMUNICATION] = cause[IDLE_MPI];
+	parts[BOUND_END] = cause[IDLE_END];
+	parts[BOUND_UNKNOWN] = cause[IDLE_UNKNOWN];
+}
+
+/* Mean share of communication over the processes that communicate, as a part of the run. */
+static void parts_of_hosts(const struct timeline *tl, uint64_t parts[PARTS])
+{
+	uint32_t processes = 0;
+	double sum = 0;
+
+	for (uint32_t p = 1; p < tl->trace->processes_count; p++) {
+		double share = bound_communication(tl, p);
+
+		if (share < 0)
+			continue;
+		sum += share;
+		processes++;
+	}
+	if (!processes)
+		return;
+	parts[BOUND_COMMUNICATION] = (uint64_t)(sum / processes * (double)timeline_length(tl));
+	parts[BOUND_HOST] = timeline_length(tl) - parts[BOUND_COMMUNICATION];
+}
+
+struct bound bound_find(const struct timeline *tl, const struct idle *idle)
+{
+	struct bound b = {.device = bound_device(tl)};
+	uint64_t parts[PARTS] = {0}, run = timeline_length(tl);
+	double most = 0, second = 0;
+
+	if (!run || tl->cut || tl->apart)
+		return b;
+	if (b.device != TIMELINE_NONE)
+		parts_of_device(&idle[b.device], parts);
+	else if (!tl->counted)
+		parts_of_hosts(tl, parts);
+	for (unsigned i = BOUND_MIXED + 1; i < PARTS; i++) {
+		double share = (double)parts[i] / (double)run;
+
+		if (share > most) {
+			second = most;
+			most = share;
+			b.by = (enum bound_by)i;
+			b.ns = parts[i];
+		} else if (share > second) {
+			second = share;
+		}
+	}
+	b.share = most;
+	if (most >= HALF || (most >= MUCH && most - second >= LEAD))
+		return b;
+	b.by = most > 0 && (double)parts[BOUND_UNKNOWN] <= SURE * (double)run ? BOUND_MIXED
+									      : BOUND_UNKNOWN;
+	return b;
+}
+
+/* ---- the sentence ------------------------------------------------------------------------------ */
+
+/* What the host did before the first work, what is more than a quarter of it. */
+static void add_startup(struct text *out, const struct idle *idle)
+{
+	static const char *const words[] = {[HOST_OUTSIDE] = "outside of every recorded API",
+					    [HOST_LAUNCH] = "in calls that submit work",
+					    [HOST_WAIT] = "waiting",
+					    [HOST_MPI] = "in MPI",
+					    [HOST_ALLOCATE] = "allocating",
+					    [HOST_BUILD] = "building or loading programs",
+					    [HOST_OTHER] = "in other API calls"};
+	char time[UNITS_TEXT];
+	unsigned told = 0;
+
+	for (unsigned s = 0; s < HOST_STATES; s++)
+		if (4 * idle->startup[s] > idle->cause[IDLE_STARTUP])
+			text_addf(out, "%s%s of it %s", told++ ? " and " : ", ",
+				  units_time(idle->startup[s], time), words[s]);
+}
+
+/* "kernels 48 %, launches 30 %." of `whole`; takes them out. */
+static void add_largest(struct text *out, uint64_t parts[PARTS], uint64_t whole, unsigned number)
+{
+	for (unsigned n = 0; n < number; n++) {
+		unsigned most = BOUND_MIXED + 1;
+
+		for (unsigned i = most; i < PARTS; i++)
+			most = parts[i] > parts[most] ? i : most;
+		if (100 * parts[most] < whole)
+			break;
+		text_addf(out, "%s%s %.0f %%", n ? ", " : "", bound_name((enum bound_by)most),
+			  100 * (double)parts[most] / (double)whole);
+		parts[most] = 0;
+	}
+	text_add(out, ".");
+}
+
+/* What the time between the first and the last device work went to, where others are most of the run. */
+static void add_between(struct text *out, const struct idle *idle)
+{
+	uint64_t parts[PARTS] = {0}, between = (uint64_t)(idle->last - idle->first);
+	struct idle within = *idle;
+	char time[UNITS_TEXT];
+
+	for (unsigned c = 0; c < IDLE_CAUSES; c++)
+		within.cause[c] -= within.before[c];
+	parts_of_device(&within, parts);
+	parts[BOUND_STARTUP] = parts[BOUND_END] = 0;
+	if (!between)
+		return;
+	text_addf(out, " In the %s from first to last device work: ", units_time(between, time));
+	add_largest(out, parts, between, 3);
+}
+
+static void tell_mixed(struct text *out, const struct bound *b, const struct timeline *tl,
+		       const struct idle *idle)
+{
+	uint64_t parts[PARTS] = {0}, run = timeline_length(tl);
+
+	if (b->device != TIMELINE_NONE)
+		parts_of_device(&idle[b->device], parts);
+	else
+		parts_of_hosts(tl, parts);
+	text_add(out, "No single thing bounds the run: ");
+	add_largest(out, parts, run, 3);
+}
+
+static void tell_unknown(struct text *out, const struct timeline *tl)
+{
+	if (tl->cut)
+		text_add(out,
+			 "What bounds the run cannot be told: it has more records than are kept "
+			 "for that.");
+	else if (tl->apart)
+		text_add(out, "What bounds the run cannot be told: the clocks of its nodes were "
+			      "never compared.");
+	else if (!tl->devices_count && tl->counted)
+		text_add(out,
+			 "What bounds the run cannot be told: calls were counted, not recorded "
+			 "(mode summary).");
+	else if (!tl->devices_count && tl->untimed + tl->backwards)
+		text_add(out, "What bounds the run cannot be told: its device work has no device "
+			      "times.");
+	else if (!tl->devices_count)
+		text_add(out, "What bounds the run cannot be told: nothing of devices or MPI was "
+			      "recorded.");
+	else
+		text_add(out, "What bounds the run cannot be told: too much of the devices' idle "
+			      "time has no known cause.");
+}
+
+/* "Kernels bound the run: 4.31 s, 86 % of it" and the like. */
+void bound_tell(struct text *out, const struct bound *b, const struct timeline *tl,
+		const struct idle *idle)
+{
+	static const char *const words[] = {
+		[BOUND_KERNELS] = "The device bounds the run: its kernels take %s, %.0f %%",
+		[BOUND_TRANSFERS] =
+			"Transfers bound the run: beside no kernel they take %s, %.0f %%",
+		[BOUND_STARTUP] = "Start-up bounds the run: %s, %.0f %%, pass before the first "
+				  "device work",
+		[BOUND_HOST] = "The host bounds the run: its own code takes %s, %.0f %%",
+		[BOUND_LAUNCHES] = "Launching bounds the run: %s, %.0f %%, the device waits for it",
+		[BOUND_BUILDS] = "Builds bound the run: for %s, %.0f %%, the device waits for "
+				 "programs",
+		[BOUND_ALLOCATION] = "Allocation bounds the run: %s, %.0f %%, the device waits for "
+				     "it",
+		[BOUND_WAITING] =
+			"Waiting bounds the run: for %s, %.0f %%, neither device nor host "
+			"goes on",
+		[BOUND_COMMUNICATION] = "Communication bounds the run: %s, %.0f %% of it in MPI",
+		[BOUND_END] = "The time after the last device work bounds the run: %s, %.0f %%"};
+	char time[UNITS_TEXT];
+
+	if (b->by == BOUND_UNKNOWN) {
+		tell_unknown(out, tl);
+		return;
+	}
+	if (b->by == BOUND_MIXED) {
+		tell_mixed(out, b, tl, idle);
+		return;
+	}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	text_addf(out, words[b->by], units_time(b->ns, time), 100 * b->share);
+#pragma GCC diagnostic pop
+	if (b->by == BOUND_HOST && b->device != TIMELINE_NONE)
+		text_add(out, ", while the device idles");
+	if (b->by == BOUND_STARTUP)
+		add_startup(out, &idle[b->device]);
+	text_add(out, ".");
+	if (b->by == BOUND_STARTUP || b->by == BOUND_END)
+		add_between(out, &idle[b->device]);
+}

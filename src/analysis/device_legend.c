@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A legend of devices; see device_legend.h. */
+#include "analysis/device_legend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/timeline.h"
+#include "base/text.h"
+#include "base/vec.h"
+
+enum { SHORT_ENOUGH = 8 /* such names stay */ };
+
+struct name {
+	const char *label; /* borrowed from a trace */
+	size_t length;
+	bool used;
+	uint32_t number;
+};
+
+struct names {
+	struct name *list;
+	unsigned count, room;
+};
+
+static bool add_name(struct names *n, const char *label)
+{
+	size_t length = strlen(label);
+
+	if (length <= SHORT_ENOUGH)
+		return true;
+	for (unsigned i = 0; i < n->count; i++)
+		if (strcmp(n->list[i].label, label) == 0)
+			return true;
+	if (!vec_reserve(&n->list, &n->room, n->count, 1))
+		return false;
+	n->list[n->count++] = (struct name){label, length, false, 0};
+	return true;
+}
+
+/* The device that the text begins with: of two that fit the longer one. */
+static struct name *name_of(struct names *n, const char *text)
+{
+	struct name *best = NULL;
+
+	for (unsigned i = 0; i < n->count; i++) {
+		struct name *x = &n->list[i];
+
+		if (strncmp(text, x->label, x->length) == 0 &&
+		    (!text[x->length] || text[x->length] == ' ') &&
+		    (!best || x->length > best->length))
+			best = x;
+	}
+	return best;
+}
+
+static bool note_used(struct names *n, struct cell *c)
+{
+	struct name *x = name_of(n, c->s);
+
+	if (x)
+		x->used = true;
+	return true;
+}
+
+static bool shorten(struct names *n, struct cell *c)
+{
+	struct name *x = name_of(n, c->s);
+	struct text text = {0};
+
+	if (!x)
+		return true;
+	text_addf(&text, "D%u%s", x->number, c->s + x->length);
+	if (text.failed) {
+		text_release(&text);
+		return false;
+	}
+	free(c->s);
+	c->s = text.s;
+	return true;
+}
+
+/* All cells that name a device, of a table for people. */
+static bool each_cell(struct report *r, struct names *n,
+		      bool (*what)(struct names *n, struct cell *c))
+{
+	bool ok = true;
+
+	for (unsigned i = 0; i < r->table_count; i++) {
+		struct table *t = r->tables[i];
+
+		for (unsigned k = 0; !t->hidden && k < t->column_count; k++) {
+			const struct table_column *c = &t->columns[k];
+
+			if (c->unit != CELL_TEXT ||
+			    (strcmp(c->name, "device") != 0 && strcmp(c->name, "queue") != 0))
+				continue;
+			for (uint32_t at = 0; ok && at < t->row_count; at++) {
+				struct cell *cell = &t->cells[(size_t)at * t->column_count + k];
+
+				ok = cell->none || what(n, cell);
+			}
+		}
+	}
+	return ok;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return strverscmp(x->label, y->label);
+}
+
+/* As the lines above the tables number them; then the others that are used. */
+static void number_names(struct names *n, const struct summary *s, unsigned count)
+{
+	const struct timeline *tl = count == 1 ? s->timeline : NULL;
+	uint32_t next = tl ? tl->devices_count : 0;
+
+	for (unsigned i = 0; i < n->count; i++) {
+		struct name *x = &n->list[i];
+
+		x->number = UINT32_MAX;
+		for (uint32_t k = 0; tl && k < tl->devices_count; k++)
+			if (strcmp(s->trace->agents[tl->devices[k].agent].label, x->label) == 0)
+				x->number = k;
+	}
+	qsort(n->list, n->count, sizeof(*n->list), by_number);
+	for (unsigned i = 0; i < n->count; i++)
+		if (n->list[i].number == UINT32_MAX && n->list[i].used)
+			n->list[i].number = next++;
+}
+
+static void tell_names(struct report *r, const struct names *n)
+{
+	struct text line = {0};
+
+	for (unsigned i = 0; i < n->count; i++)
+		if (n->list[i].used)
+			text_addf(&line, "%sD%u is %s", line.length ? "; " : "", n->list[i].number,
+				  n->list[i].label);
+	if (line.length)
+		report_foot(r, "Devices: %s.", line.s);
+	text_release(&line);
+}
+
+bool device_legend(struct report *r, const struct summary *s, unsigned count)
+{
+	struct names n = {0};
+	bool ok = true;
+
+	for (unsigned i = 0; i < count; i++)
+		for (uint32_t k = 1; ok && k < s[i].trace->agents_count; k++)
+			ok = add_name(&n, s[i].trace->agents[k].label);
+	if (ok && n.count) {
+		each_cell(r, &n, note_used);
+		number_names(&n, s, count);
+		tell_names(r, &n);
+		ok = each_cell(r, &n, shorten);
+	}
+	free(n.list);
+	return ok && !r->failed;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking the rules; see diagnose.h. */
+#include "analysis/diagnose.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/gaps.h"
+#include "base/vec.h"
+
+#define RULE(name) extern const struct rule rule_##name;
+#include "analysis/rules/rules.list"
+#undef RULE
+
+const struct rule *const rules[] = {
+#define RULE(name) &rule_##name,
+#include "analysis/rules/rules.list"
+#undef RULE
+};
+const uint32_t rules_count = sizeof(rules) / sizeof(*rules);
+
+double diagnosis_share(const struct diagnosis *d, uint64_t ns)
+{
+	uint64_t run = timeline_length(d->tl);
+
+	return run ? (double)ns / (double)run : 0;
+}
+
+static void text_vaddf(struct text *out, const char *format, va_list args)
+{
+	char line[1000];
+
+	vsnprintf(line, sizeof(line), format, args);
+	text_add(out, line);
+}
+
+static struct finding *add(struct diagnosis *d, uint64_t ns)
+{
+	struct finding *f;
+
+	if (!ns || diagnosis_share(d, ns) < d->rule->threshold)
+		return NULL;
+	if (!vec_reserve(&d->findings, &d->room, d->count, 1)) {
+		d->failed = true;
+		return NULL;
+	}
+	f = &d->findings[d->count++];
+	*f = (struct finding){.rule = d->rule};
+	return f;
+}
+
+struct finding *finding_add(struct diagnosis *d, uint64_t gain, const char *title, ...)
+{
+	uint64_t run = timeline_length(d->tl);
+	/* What happened in a pause is not known: nor is what could be won. */
+	struct finding *f = timeline_pauses(d->tl) ? NULL : add(d, gain);
+	va_list args;
+
+	if (!f)
+		return NULL;
+	f->gain = gain < run ? gain : run;
+	va_start(args, title);
+	text_vaddf(&f->title, title, args);
+	va_end(args);
+	return f;
+}
+
+struct finding *finding_add_spent(struct diagnosis *d, uint64_t spent, const char *title, ...)
+{
+	struct finding *f = add(d, spent);
+	va_list args;
+
+	if (!f)
+		return NULL;
+	f->spent = spent;
+	va_start(args, title);
+	text_vaddf(&f->title, title, args);
+	va_end(args);
+	return f;
+}
+
+struct finding *finding_add_fact(struct diagnosis *d, const char *title, ...)
+{
+	struct finding *f;
+	va_list args;
+
+	if (!vec_reserve(&d->findings, &d->room, d->count, 1)) {
+		d->failed = true;
+		return NULL;
+	}
+	f = &d->findings[d->count++];
+	*f = (struct finding){.rule = d->rule};
+	va_start(args, title);
+	text_vaddf(&f->title, title, args);
+	va_end(args);
+	return f;
+}
+
+void finding_add_site(struct diagnosis *d, struct text *out, uint32_t site)
+{
+	char text[400];
+
+	if (site && d->symbols)
+		text_add(out, symbols_text(d->symbols, site, text, sizeof(text)));
+}
+
+void diagnosis_abstain(struct diagnosis *d, const char *why, ...)
+{
+	va_list args;
+
+	text_addf(&d->abstained, "%s: ", d->rule->id);
+	va_start(args, why);
+	text_vaddf(&d->abstained, why, args);
+	va_end(args);
+	text_add(&d->abstained, "\n");
+}
+
+/* ---- all of them ------------------------------------------------------------------------------ */
+
+static int most_gain(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+
+	if (x->gain != y->gain)
+		return x->gain > y->gain ? -1 : 1;
+	for (uint32_t i = 0; x->rule != y->rule && i < rules_count; i++)
+		if (rules[i] == x->rule || rules[i] == y->rule)
+			return rules[i] == x->rule ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static bool find_idle(struct diagnosis *d)
+{
+	d->idle = calloc(d->tl->devices_count + 1, sizeof(*d->idle));
+	for (uint32_t i = 0; d->idle && i < d->tl->devices_count; i++)
+		if (!idle_find(&d->idle[i], d->tl, i))
+			return false;
+	return d->idle;
+}
+
+static bool find_gaps_of_all(struct diagnosis *d)
+{
+	d->gaps = calloc(d->tl->devices_count + 1, sizeof(*d->gaps));
+	d->claimed = calloc((size_t)d->tl->work_count + 1, sizeof(*d->claimed));
+	for (uint32_t i = 0; d->gaps && i < d->tl->devices_count; i++)
+		if (!gaps_find(&d->gaps[i], d->tl, i))
+			return false;
+	return d->gaps && d->claimed;
+}
+
+/* With records missing, or clocks that disagree, gaps and counts are only as good as what is there. */
+static void tell_doubts(struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < d->count; i++) {
+		struct text *evidence = &d->findings[i].evidence;
+
+		if (d->tl->lost)
+			text_addf(evidence,
+				  "%" PRIu64 " records were lost: it may be more, or less\n",
+				  d->tl->lost);
+		if (d->tl->early > d->tl->work_count / 100)
+			text_addf(evidence,
+				  "%" PRIu64 " of %" PRIu32
+				  " pieces of device work start before their "
+				  "call: the clocks disagree\n",
+				  d->tl->early, d->tl->work_count);
+	}
+	if (d->tl->counted)
+		text_add(&d->abstained,
+			 "calls of this run were counted, not recorded (mode summary): "
+			 "what its threads did is not known\n");
+}
+
+bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
+	      struct tallies *tallies, struct symbols *symbols)
+{
+	*d = (struct diagnosis){
+		.path = path, .tl = tl, .trace = tl->trace, .tallies = tallies, .symbols = symbols};
+	if (tl->failed || !find_idle(d) || !find_gaps_of_all(d) || !waits_find(&d->waits, tl)) {
+		diagnosis_release(d);
+		return false;
+	}
+	if (tl->cut)
+		text_add(&d->abstained,
+			 "there is more in this trace than findings are made of: choose "
+			 "a part of it\n");
+	if (timeline_pauses(tl))
+		text_add(&d->abstained,
+			 "recording was paused: no time that could be won is told of such a run\n");
+	for (uint32_t i = 0; i < rules_count && !tl->cut; i++) {
+		d->rule = rules[i];
+		d->rule->find(d);
+	}
+	d->rule = NULL;
+	tell_doubts(d);
+	if (d->count)
+		qsort(d->findings, d->count, sizeof(*d->findings), most_gain);
+	if (d->failed) {
+		diagnosis_release(d);
+		return false;
+	}
+	return true;
+}
+
+void diagnosis_release(struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < d->count; i++) {
+		struct finding *f = &d->findings[i];
+
+		text_release(&f->title);
+		text_release(&f->where);
+		text_release(&f->evidence);
+		text_release(&f->show);
+		text_release(&f->advice);
+	}
+	for (uint32_t i = 0; d->idle && i < d->tl->devices_count; i++)
+		idle_release(&d->idle[i]);
+	for (uint32_t i = 0; d->gaps && i < d->tl->devices_count; i++)
+		free(d->gaps[i].at);
+	free(d->gaps);
+	free(d->claimed);
+	waits_release(&d->waits);
+	free(d->idle);
+	free(d->findings);
+	text_release(&d->abstained);
+	*d = (struct diagnosis){0};
+}

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The digest of a trace; see digest.h. */
+#include "analysis/digest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/bound.h"
+#include "analysis/diagnose.h"
+#include "analysis/names.h"
+#include "analysis/summary_columns.h"
+#include "base/plain.h"
+#include "base/units.h"
+#include "stream/names.h"
+
+enum {
+	KERNELS = 5,
+	CALLS = 3,
+	FINDINGS = 3,
+	CAUSES = 4,
+	DEVICES_WHOLE = 2,
+	DEVICES = 4,
+	LABEL = 22
+};
+
+struct digest {
+	struct report *r;
+	const struct summary *s;
+	const struct timeline *tl;
+	struct diagnosis d;
+	uint64_t run; /* ns */
+};
+
+/* ---- lines ------------------------------------------------------------------------------------- */
+
+/* One line of the head, cut where the page ends. */
+static void add_line(struct digest *g, const struct text *line)
+{
+	struct text cut = {0};
+
+	if (!line->s)
+		return;
+	if (plain_width(line->s) <= DIGEST_WIDTH) {
+		report_head(g->r, "%s", line->s);
+		return;
+	}
+	plain_add_cut(&cut, line->s, DIGEST_WIDTH - 3);
+	text_add(&cut, "...");
+	report_head(g->r, "%s", cut.s ? cut.s : "");
+	text_release(&cut);
+}
+
+/* Length of the first line of `text`: up to a blank that parts no number from its unit. */
+static size_t line_of(const char *text, size_t room)
+{
+	size_t n = strlen(text);
+
+	if (n <= room)
+		return n;
+	for (n = room; n; n--)
+		if (text[n] == ' ' && !(text[n - 1] >= '0' && text[n - 1] <= '9'))
+			return n;
+	return room;
+}
+
+/* In as many lines as it needs, from the second on with so many blanks in front. */
+static void add_wrapped(struct digest *g, const char *text, unsigned indent)
+{
+	unsigned blanks = 0;
+
+	while (text && *text) {
+		size_t n = line_of(text, DIGEST_WIDTH - blanks);
+
+		report_head(g->r, "%*s%.*s", (int)blanks, "", (int)n, text);
+		text += n;
+		text += *text == ' ';
+		blanks = indent;
+	}
+}
+
+static double percent(const struct digest *g, uint64_t ns)
+{
+	return g->run ? 100 * (double)ns / (double)g->run : 0;
+}
+
+/* "busy 54.2 ms (0.5 %)" */
+static void add_share(struct digest *g, struct text *line, const char *what, uint64_t ns)
+{
+	char time[UNITS_TEXT];
+
+	text_addf(line, "%s%s %.1f %% (%s)",
+		  line->length && line->s[line->length - 1] != ' ' ? ", " : "", what,
+		  percent(g, ns), units_time(ns, time));
+}
+
+/* ---- devices ----------------------------------------------------------------------------------- */
+
+static uint64_t idle_of(const struct idle *idle)
+{
+	uint64_t sum = 0;
+
+	for (unsigned c = 0; c < IDLE_CAUSES; c++)
+		sum += idle->cause[c];
+	return sum;
+}
+
+static uint64_t overlap_of(const struct tl_device *d)
+{
+	return intervals_common(&d->kernels, &d->transfers);
+}
+
+/* The largest causes, the greatest first. */
+static void add_causes(struct digest *g, struct text *line, const struct idle *idle)
+{
+	bool told[IDLE_CAUSES] = {false};
+	char time[UNITS_TEXT];
+
+	for (unsigned n = 0; n < CAUSES; n++) {
+		unsigned most = IDLE_CAUSES;
+
+		for (unsigned c = 0; c < IDLE_CAUSES; c++)
+			if (!told[c] && idle->cause[c] &&
+			    (most == IDLE_CAUSES || idle->cause[c] > idle->cause[most]))
+				most = c;
+		if (most == IDLE_CAUSES || percent(g, idle->cause[most]) < 0.1)
+			break;
+		told[most] = true;
+		text_addf(line, "%s%s %s", n ? ", " : ": ", idle_name((enum idle_cause)most),
+			  units_time(idle->cause[most], time));
+	}
+}
+
+/* A device in three lines, or in one where there are many. */
+static void device_lines(struct digest *g, uint32_t i)
+{
+	const struct tl_device *d = &g->tl->devices[i];
+	const struct idle *idle = &g->d.idle[i];
+	uint64_t transfers = intervals_length(&d->transfers);
+	struct text line = {0};
+	char time[UNITS_TEXT];
+
+	text_addf(&line, "Device %u: ", i);
+	plain_add_cut(&line, g->s->trace->agents[d->agent].label, DIGEST_WIDTH - 20);
+	add_line(g, &line);
+	line.length = 0;
+	text_add(&line, "  ");
+	add_share(g, &line, "kernels", idle->kernels);
+	if (transfers) {
+		add_share(g, &line, "transfers", transfers);
+		text_addf(&line, ", %s at once", units_time(overlap_of(d), time));
+	}
+	add_line(g, &line);
+	line.length = 0;
+	text_add(&line, "  ");
+	add_share(g, &line, "idle", idle_of(idle));
+	add_causes(g, &line, idle);
+	add_wrapped(g, line.s, 4);
+	text_release(&line);
+}
+
+static void device_line(struct digest *g, uint32_t i)
+{
+	const struct tl_device *d = &g->tl->devices[i];
+	const struct idle *idle = &g->d.idle[i];
+	const char *label = g->s->trace->agents[d->agent].label;
+	struct text line = {0};
+
+	text_addf(&line, "Device %u: ", i);
+	if (plain_width(label) > LABEL)
+		plain_add_cut(&line, label, LABEL);
+	else
+		plain_add(&line, label, strlen(label));
+	text_addf(&line, ": kernels %.1f %%, transfers %.1f %%, idle %.1f %%",
+		  percent(g, idle->kernels), percent(g, intervals_length(&d->transfers)),
+		  percent(g, idle_of(idle)));
+	add_line(g, &line);
+	text_release(&line);
+}
+
+static void tell_devices(struct digest *g)
+{
+	uint32_t n = g->tl->devices_count;
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t idle = idle_of(&g->d.idle[i]);
+
+		least = idle < least ? idle : least;
+		most = idle > most ? idle : most;
+		if (n <= DEVICES_WHOLE)
+			device_lines(g, i);
+		else if (i < DEVICES)
+			device_line(g, i);
+	}
+	if (n > DEVICES)
+		report_head(g->r, "... %u more devices; idle of all: %.1f to %.1f %%", n - DEVICES,
+			    percent(g, least), percent(g, most));
+}
+
+static void devices_table(struct digest *g)
+{
+	struct table *t = report_table(g->r, "devices", "");
+
+	if (!t)
+		return;
+	t->hidden = true;
+	table_column(t, "device", "", CELL_TEXT);
+	table_column(t, "run_ns", "", CELL_TIME);
+	table_column(t, "kernels_ns", "", CELL_TIME);
+	table_column(t, "transfers_ns", "", CELL_TIME);
+	table_column(t, "overlap_ns", "", CELL_TIME);
+	table_column(t, "transfers_alone_ns", "", CELL_TIME);
+	table_column(t, "idle_ns", "", CELL_TIME);
+	for (unsigned c = 0; c < IDLE_CAUSES; c++)
+		table_column(t, idle_column((enum idle_cause)c), "", CELL_TIME);
+	for (uint32_t i = 0; i < g->tl->devices_count; i++) {
+		const struct tl_device *d = &g->tl->devices[i];
+		const struct idle *idle = &g->d.idle[i];
+		struct cell *c = table_row(t);
+
+		if (!c)
+			break;
+		cell_text(t, c++, g->s->trace->agents[d->agent].label);
+		cell_number(c++, g->run);
+		cell_number(c++, idle->kernels);
+		cell_number(c++, intervals_length(&d->transfers));
+		cell_number(c++, overlap_of(d));
+		cell_number(c++, idle->transfers);
+		cell_number(c++, idle_of(idle));
+		for (unsigned k = 0; k < IDLE_CAUSES; k++)
+			cell_number(c++, idle->cause[k]);
+	}
+	report_drop_empty(g->r);
+}
+
+/* ---- hosts ------------------------------------------------------------------------------------- */
+
+/* The thread of a process that was most in calls; 0: none was in any. */
+static uint32_t busiest_thread(const struct timeline *tl, uint32_t process)
+{
+	const struct trace *t = tl->trace;
+	uint64_t most = 0;
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < t->threads_count; i++) {
+		uint64_t in = 0;
+
+		if (t->threads[i].process != process || t->threads[i].own)
+			continue;
+		for (unsigned s = HOST_OUTSIDE + 1; s < HOST_STATES; s++)
+			in += tl->threads[i].in[s];
+		if (in > most) {
+			most = in;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static const char *const state_words[] = {
+	[HOST_OUTSIDE] = "own code",         [HOST_LAUNCH] = "launching",
+	[HOST_WAIT] = "waiting for devices", [HOST_MPI] = "in MPI",
+	[HOST_ALLOCATE] = "allocating",      [HOST_BUILD] = "building",
+	[HOST_OTHER] = "other calls"};
+
+struct host_sum {
+	uint64_t in[HOST_STATES], life;
+	double least, most; /* shares of MPI of a process */
+	uint32_t processes;
+};
+
+static void add_host(struct host_sum *sum, const struct tl_thread *th)
+{
+	uint64_t life = 0;
+	double mpi;
+
+	for (unsigned s = 0; s < HOST_STATES; s++) {
+		sum->in[s] += th->in[s];
+		life += th->in[s];
+	}
+	sum->life += life;
+	mpi = life ? (double)th->in[HOST_MPI] / (double)life : 0;
+	sum->least = sum->processes && sum->least < mpi ? sum->least : mpi;
+	sum->most = mpi > sum->most ? mpi : sum->most;
+	sum->processes++;
+}
+
+/* The largest states of the hosts, as shares of the time that these threads were there. */
+static void add_states(struct text *line, const struct host_sum *sum)
+{
+	bool told[HOST_STATES] = {false};
+	const char *comma = "";
+
+	for (unsigned n = 0; n < 4; n++) {
+		unsigned most = HOST_STATES;
+
+		for (unsigned s = 0; s < HOST_STATES; s++)
+			if (!told[s] && sum->in[s] &&
+			    (most == HOST_STATES || sum->in[s] > sum->in[most]))
+				most = s;
+		if (most == HOST_STATES || 1000 * sum->in[most] < sum->life)
+			break;
+		told[most] = true;
+		text_addf(line, "%s%s %.1f %%", comma, state_words[most],
+			  100 * (double)sum->in[most] / (double)sum->life);
+		if (most == HOST_MPI && sum->processes > 1)
+			text_addf(line, " (%.0f to %.0f)", 100 * sum->least, 100 * sum->most);
+		comma = ", ";
+	}
+}
+
+static void hosts_table(struct digest *g)
+{
+	struct table *t = report_table(g->r, "hosts", "");
+	static const char *const columns[] = {
+		[HOST_OUTSIDE] = "own_code_ns",    [HOST_LAUNCH] = "launching_ns",
+		[HOST_WAIT] = "waiting_ns",        [HOST_MPI] = "mpi_ns",
+		[HOST_ALLOCATE] = "allocating_ns", [HOST_BUILD] = "building_ns",
+		[HOST_OTHER] = "other_calls_ns"};
+
+	if (!t)
+		return;
+	t->hidden = true;
+	table_column(t, "process", "", CELL_NUMBER);
+	table_column(t, "rank", "", CELL_NUMBER);
+	table_column(t, "thread", "", CELL_NUMBER);
+	for (unsigned s = 0; s < HOST_STATES; s++)
+		table_column(t, columns[s], "", CELL_TIME);
+	for (uint32_t p = 1; p < g->s->trace->processes_count; p++) {
+		const struct t_process *process = &g->s->trace->processes[p];
+		uint32_t thread = busiest_thread(g->tl, p);
+		struct cell *c = thread ? table_row(t) : NULL;
+
+		if (!c)
+			continue;
+		cell_real(c++, process->pid);
+		if (process->rank != UINT32_MAX)
+			cell_real(c, process->rank);
+		c++;
+		cell_real(c++, g->s->trace->threads[thread].tid);
+		for (unsigned s = 0; s < HOST_STATES; s++)
+			cell_number(c++, g->tl->threads[thread].in[s]);
+	}
+	report_drop_empty(g->r);
+}
+
+static void tell_hosts(struct digest *g)
+{
+	const struct trace *t = g->s->trace;
+	struct host_sum sum = {0};
+	struct text line = {0};
+	uint32_t last = 0;
+	char name[64];
+
+	for (uint32_t p = 1; p < t->processes_count; p++) {
+		uint32_t thread = busiest_thread(g->tl, p);
+
+		if (!thread)
+			continue;
+		add_host(&sum, &g->tl->threads[thread]);
+		last = thread;
+	}
+	if (!sum.processes || g->tl->counted)
+		return;
+	if (sum.processes == 1 && t->threads[last].main)
+		text_add(&line, "Main thread: ");
+	else if (sum.processes == 1)
+		text_addf(&line, "Thread %s: ", name_thread(&t->threads[last], name, sizeof(name)));
+	else
+		text_addf(&line, "Hosts (%u, busiest threads): ", sum.processes);
+	add_states(&line, &sum);
+	add_wrapped(g, line.s, 4);
+	text_release(&line);
+}
+
+/* ---- kernels and calls --------------------------------------------------------------------------- */
+
+/* Without the names of the spaces that it lies in where the line has no room for them. */
+static void add_kernel(struct text *line, const char *name)
+{
+	size_t n = strcspn(name, "<");
+	const char *own = name;
+
+	for (size_t i = 0; i + 2 < n; i++)
+		if (name[i] == ':' && name[i + 1] == ':')
+			own = name + i + 2;
+	if (plain_width(line->s) + plain_width(name) <= DIGEST_WIDTH)
+		own = name;
+	plain_add(line, own, strlen(own));
+}
+
+static bool tell_kernels(struct digest *g)
+{
+	struct groups rows;
+	uint64_t total;
+	char time[UNITS_TEXT], number[32];
+	bool ok = gather(&rows, g->s, 1, TALLY_DISPATCH, BY_OP, NULL, NULL);
+
+	if (ok) {
+		groups_sort(&rows, ORDER_TIME);
+		total = totals_of(&rows).total;
+		for (uint32_t i = 0; i < rows.count && i < KERNELS && total; i++) {
+			const struct group *k = rows.list[i];
+			struct text line = {0}, name = {0};
+
+			text_addf(&line, "%-8s %5.1f %%  %9s %9s x  ", i ? "" : "Kernels",
+				  100 * (double)k->sum.total / (double)total,
+				  units_time(k->sum.total, time), count_text(k->sum.count, number));
+			if (g->r->fold)
+				name_shorten(&name, k->key);
+			else
+				text_add(&name, k->key);
+			add_kernel(&line, name.s ? name.s : "");
+			text_release(&name);
+			add_line(g, &line);
+			text_release(&line);
+		}
+	}
+	groups_release(&rows);
+	return ok;
+}
+
+static int most_self(const void *a, const void *b)
+{
+	const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
+
+	if (x->sum.self != y->sum.self)
+		return x->sum.self > y->sum.self ? -1 : 1;
+	return strcmp(x->key, y->key);
+}
+
+static bool tell_calls(struct digest *g)
+{
+	struct groups rows;
+	char time[UNITS_TEXT], number[32];
+	bool ok = gather(&rows, g->s, 1, TALLY_CALL, BY_OP, NULL, NULL);
+
+	if (ok && rows.count)
+		qsort(rows.list, rows.count, sizeof(*rows.list), most_self);
+	for (uint32_t i = 0; ok && i < rows.count && i < CALLS && rows.list[i]->sum.self; i++) {
+		const struct group *c = rows.list[i];
+		struct text line = {0};
+
+		text_addf(&line, "%-8s %7s  %9s %9s x  ", i ? "" : "Calls", "",
+			  units_time(c->sum.self, time), count_text(c->sum.count, number));
+		plain_add(&line, c->key, strlen(c->key));
+		add_line(g, &line);
+		text_release(&line);
+	}
+	groups_release(&rows);
+	return ok;
+}
+
+/* ---- findings ---------------------------------------------------------------------------------- */
+
+static void tell_findings(struct digest *g)
+{
+	for (uint32_t i = 0; i < g->d.count && i < FINDINGS; i++) {
+		const struct finding *f = &g->d.findings[i];
+		struct text line = {0};
+
+		if (f->gain)
+			text_addf(&line, "%-8s %5.1f %%  ", i ? "" : "To win",
+				  100 * diagnosis_share(&g->d, f->gain));
+		else
+			text_addf(&line, "%-8s %7s  ", i ? "" : "To mend", "");
+		if (f->title.s)
+			plain_add(&line, f->title.s, f->title.length);
+		add_line(g, &line);
+		text_release(&line);
+	}
+	if (g->d.count > FINDINGS)
+		report_head(g->r, "%-8s ... %u more (kymo diagnose)", "", g->d.count - FINDINGS);
+}
+
+static void findings_table(struct digest *g)
+{
+	struct table *t = report_table(g->r, "findings", "");
+
+	if (!t)
+		return;
+	t->hidden = true;
+	table_column(t, "rule", "", CELL_TEXT);
+	table_column(t, "gain_ns", "", CELL_TIME);
+	table_column(t, "percent", "", CELL_PERCENT);
+	table_column(t, "title", "", CELL_TEXT);
+	for (uint32_t i = 0; i < g->d.count; i++) {
+		const struct finding *f = &g->d.findings[i];
+		struct cell *c = table_row(t);
+
+		if (!c)
+			break;
+		cell_text(t, c++, f->rule->id);
+		cell_number(c++, f->gain);
+		cell_real(c++, 100 * diagnosis_share(&g->d, f->gain));
+		cell_text(t, c++, f->title.s ? f->title.s : "");
+	}
+	report_drop_empty(g->r);
+}
+
+/* ---- all --------------------------------------------------------------------------------------- */
+
+static void tell_bound(struct digest *g)
+{
+	struct bound b = bound_find(g->tl, g->d.idle);
+	struct text sentence = {0};
+	struct table *t = report_table(g->r, "digest", "");
+	struct cell *c;
+
+	bound_tell(&sentence, &b, g->tl, g->d.idle);
+	add_wrapped(g, sentence.s, 0);
+	if (t) {
+		t->hidden = true;
+		table_column(t, "bound", "", CELL_TEXT);
+		table_column(t, "bound_ns", "", CELL_TIME);
+		table_column(t, "bound_percent", "", CELL_PERCENT);
+		table_column(t, "sentence", "", CELL_TEXT);
+		c = table_row(t);
+		if (c) {
+			cell_text(t, c++, bound_name(b.by));
+			cell_number(c++, b.ns);
+			cell_real(c++, 100 * b.share);
+			cell_text(t, c++, sentence.s ? sentence.s : "");
+		}
+	}
+	text_release(&sentence);
+}
+
+bool summary_digest(struct report *r, const struct summary *s)
+{
+	struct digest g = {.r = r, .s = s, .tl = s->timeline};
+	struct text line = {0};
+	char number[32];
+	bool ok;
+
+	if (!s->timeline || summary_nothing_recorded(s))
+		return true;
+	if (s->timeline->failed) {
+		report_head(r, "There was not enough memory to tell what bounds the run.");
+		return true;
+	}
+	if (timeline_pauses(s->timeline)) {
+		report_head(
+			r,
+			"What bounds the run, and why devices idle, cannot be told: recording was "
+			"paused.");
+		return true;
+	}
+	if (s->timeline->partial) {
+		report_head(
+			r,
+			"What bounds the run, and why devices idle, is told of whole runs, and of "
+			"parts by time (--after, --before).");
+		return true;
+	}
+	if (!diagnose(&g.d, s->path, s->timeline, s->tallies, NULL))
+		return false;
+	g.run = timeline_length(s->timeline);
+	report_head(r, "%s", "");
+	tell_bound(&g);
+	if (!s->timeline->apart)
+		tell_devices(&g);
+	tell_hosts(&g);
+	if (!s->timeline->apart)
+		devices_table(&g);
+	hosts_table(&g);
+	ok = tell_kernels(&g) && tell_calls(&g);
+	tell_findings(&g);
+	findings_table(&g);
+	if (s->timeline->early)
+		report_head(r,
+			    "%s pieces of device work begin before the call that they belong to.",
+			    count_text(s->timeline->early, number));
+	summary_quality_line(&line, s);
+	add_line(&g, &line);
+	text_release(&line);
+	diagnosis_release(&g.d);
+	return ok;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lines that a summary begins with: what a person reads in ten seconds. Private to the summary. */
+#ifndef ANALYSIS_DIGEST_H
+#define ANALYSIS_DIGEST_H
+
+#include "analysis/summary_parts.h"
+
+enum {
+	DIGEST_LINES = 24, /* at most, with those of the head above them */
+	DIGEST_WIDTH = 80
+};
+
+/*
+ * Adds the digest of one trace to the head of the report: what bounds the run, its devices and hosts, the
+ * kernels and calls that matter, the findings with the most to win, one line of loss, clocks and overhead.
+ * For programs the same is in tables (`digest`, `devices`, `hosts`, `findings`). False: no memory.
+ */
+bool summary_digest(struct report *r, const struct summary *s);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a device did not compute; see idle.h. */
+#include "analysis/idle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define LATENCY_NS                                                                                 \
+	50000 /* from submission to start, that nobody asks about: a thread that has to wake up */
+#define NEAR_NS                                                                                    \
+	50000 /* so soon after another device has finished, work that waited for it starts */
+
+const char *idle_name(enum idle_cause cause)
+{
+	static const char *const names[] = {
+		[IDLE_STARTUP] = "start-up",        [IDLE_HOST] = "host code",
+		[IDLE_RUNTIME] = "other API calls", [IDLE_BUILD] = "builds",
+		[IDLE_ALLOCATE] = "allocation",     [IDLE_LAUNCH] = "launch calls",
+		[IDLE_WAIT] = "return from waits",  [IDLE_DEVICE] = "other devices",
+		[IDLE_MPI] = "communication",       [IDLE_HELD] = "not flushed",
+		[IDLE_LATENCY] = "launch latency",  [IDLE_END] = "after the last work",
+		[IDLE_UNKNOWN] = "unknown",
+	};
+
+	return names[cause];
+}
+
+const char *idle_column(enum idle_cause cause)
+{
+	static const char *const names[] = {
+		[IDLE_STARTUP] = "idle_startup_ns",   [IDLE_HOST] = "idle_host_ns",
+		[IDLE_RUNTIME] = "idle_runtime_ns",   [IDLE_BUILD] = "idle_build_ns",
+		[IDLE_ALLOCATE] = "idle_allocate_ns", [IDLE_LAUNCH] = "idle_launch_ns",
+		[IDLE_WAIT] = "idle_wait_ns",         [IDLE_DEVICE] = "idle_device_ns",
+		[IDLE_MPI] = "idle_mpi_ns",           [IDLE_HELD] = "idle_held_ns",
+		[IDLE_LATENCY] = "idle_latency_ns",   [IDLE_END] = "idle_end_ns",
+		[IDLE_UNKNOWN] = "idle_unknown_ns",
+	};
+
+	return names[cause];
+}
+
+/* What is worked at: a gap before a piece of work, and the place that submitted it. */
+struct gap {
+	struct idle *idle;
+	const struct timeline *tl;
+	uint32_t device;
+	const struct tl_call *call; /* that submitted, or NULL */
+	struct map *places;         /* site and cause to index + 1 */
+	bool failed;
+};
+
+static void charge(struct gap *g, enum idle_cause cause, int64_t start, int64_t end)
+{
+	uint64_t key, ns = end > start ? (uint64_t)(end - start) : 0, i;
+	struct idle *idle = g->idle;
+	struct idle_site *s;
+
+	if (!ns)
+		return;
+	idle->cause[cause] += ns;
+	key = ((uint64_t)(g->call ? g->call->site : 0) << 32 |
+	       (uint64_t)(g->call ? g->call->op : 0) << 8 | cause) +
+	      1;
+	i = map_get(g->places, key);
+	if (!i) {
+		if (!vec_reserve(&idle->sites, &idle->sites_room, idle->sites_count, 1) ||
+		    !map_set(g->places, key, idle->sites_count + 1)) {
+			g->failed = true;
+			return;
+		}
+		idle->sites[idle->sites_count] =
+			(struct idle_site){.site = g->call ? g->call->site : 0,
+					   .op = g->call ? g->call->op : 0,
+					   .cause = (uint8_t)cause};
+		i = ++idle->sites_count;
+	}
+	s = &idle->sites[i - 1];
+	s->gaps++;
+	s->ns += ns;
+	if (ns > s->longest) {
+		s->longest = ns;
+		s->longest_start = start;
+	}
+}
+
+static enum idle_cause cause_of(enum host_state state)
+{
+	static const uint8_t causes[] = {
+		[HOST_OUTSIDE] = IDLE_HOST,      [HOST_LAUNCH] = IDLE_LAUNCH,
+		[HOST_WAIT] = IDLE_WAIT,         [HOST_MPI] = IDLE_MPI,
+		[HOST_ALLOCATE] = IDLE_ALLOCATE, [HOST_BUILD] = IDLE_BUILD,
+		[HOST_OTHER] = IDLE_RUNTIME};
+
+	return (enum idle_cause)causes[state];
+}
+
+/* The part of [start, end) in which another device worked comes first. */
+static void charge_wait(struct gap *g, int64_t start, int64_t end)
+{
+	const struct timeline *tl = g->tl;
+
+	for (uint32_t d = 0; d < tl->devices_count; d++) {
+		const struct intervals *busy = &tl->devices[d].all;
+
+		if (d == g->device ||
+		    !timeline_uses(tl, d, tl->trace->threads[g->call->thread].process))
+			continue;
+		for (uint32_t i = intervals_find(busy, start);
+		     i < busy->count && busy->at[i].start < end; i++) {
+			int64_t from = busy->at[i].start > start ? busy->at[i].start : start;
+			int64_t to = busy->at[i].end < end ? busy->at[i].end : end;
+
+			charge(g, IDLE_WAIT, start, from);
+			charge(g, IDLE_DEVICE, from, to);
+			start = to;
+		}
+	}
+	charge(g, IDLE_WAIT, start, end);
+}
+
+/* A part of several short calls: as much of it is spent in them as of the whole. */
+static void charge_burst(struct gap *g, const struct tl_call *c, int64_t start, int64_t end)
+{
+	double inside = (double)c->waited / (double)(c->end - c->start + (c->end == c->start));
+	int64_t until = start + (int64_t)(inside * (double)(end - start));
+
+	until = until > end ? end : until;
+	charge(g, cause_of(timeline_state(c)), start, until);
+	charge(g, IDLE_HOST, until, end);
+}
+
+/* What the submitting thread did in [start, end). */
+static void charge_host(struct gap *g, int64_t start, int64_t end)
+{
+	const struct timeline *tl = g->tl;
+	const struct tl_thread *th;
+
+	if (end <= start)
+		return;
+	if (!g->call) {
+		charge(g, IDLE_UNKNOWN, start, end);
+		return;
+	}
+	th = &tl->threads[g->call->thread];
+	for (uint32_t i = timeline_at(tl, g->call->thread, start); i < th->count && start < end;
+	     i++) {
+		const struct tl_call *c = &tl->calls[tl->outer[th->first + i]];
+		int64_t from = c->start > start ? c->start : start,
+			to = c->end < end ? c->end : end;
+
+		if (from >= end)
+			break;
+		charge(g, IDLE_HOST, start, from);
+		if (timeline_state(c) == HOST_WAIT)
+			charge_wait(g, from, to);
+		else if (c->flags & CALL_BURST)
+			charge_burst(g, c, from, to);
+		else
+			charge(g, cause_of(timeline_state(c)), from, to);
+		start = to > start ? to : start;
+	}
+	charge(g, IDLE_HOST, start, end);
+}
+
+static bool other_device_until(const struct gap *g, int64_t start, int64_t end)
+{
+	const struct timeline *tl = g->tl;
+
+	for (uint32_t d = 0; d < tl->devices_count; d++) {
+		const struct intervals *busy = &tl->devices[d].all;
+		uint32_t i = intervals_find(busy, end - NEAR_NS);
+
+		if (d != g->device &&
+		    timeline_uses(tl, d, tl->trace->threads[g->call->thread].process) &&
+		    i < busy->count && busy->at[i].start < end && busy->at[i].end > start)
+			return true;
+	}
+	return false;
+}
+
+/* Submitted by a call that is over, and not yet started. */
+static void charge_submitted(struct gap *g, const struct tl_work *w, int64_t start, int64_t end)
+{
+	int64_t flushed = w->submitted < end ? w->submitted : end, latency;
+
+	if (flushed > start + LATENCY_NS / 10 && !w->graph) {
+		charge(g, IDLE_HELD, start, flushed);
+		start = flushed;
+	}
+	latency = end - start > LATENCY_NS ? start + LATENCY_NS : end;
+	if (latency == end) {
+		charge(g, IDLE_LATENCY, start, end);
+		return;
+	}
+	if (other_device_until(g, start, end)) {
+		charge(g, IDLE_DEVICE, start, end);
+		return;
+	}
+	charge(g, IDLE_UNKNOWN, start, end - LATENCY_NS);
+	charge(g, IDLE_LATENCY, end - LATENCY_NS, end);
+}
+
+static int64_t clamp(int64_t time, int64_t low, int64_t high)
+{
+	return time < low ? low : time > high ? high : time;
+}
+
+/* [start, end) in which the device has no work, up to `w`. */
+static void charge_gap(struct gap *g, const struct tl_work *w, int64_t start, int64_t end)
+{
+	const struct timeline *tl = g->tl;
+	const struct tl_call *inner = timeline_call(tl, w);
+	int64_t submit, done;
+
+	g->call = inner ? timeline_outermost(tl, inner) : NULL;
+	if (!inner) { /* the call is not there: before it began, the host; more is not known */
+		submit = w->submit ? clamp(w->submit, start, end) : start;
+		charge(g, IDLE_UNKNOWN, start, submit);
+		charge(g, end - submit <= LATENCY_NS ? IDLE_LATENCY : IDLE_UNKNOWN, submit, end);
+		return;
+	}
+	submit = clamp(g->call->start, start, end);
+	done = clamp(inner->end, submit, end);
+	charge_host(g, start, submit);
+	/* A wait for it in the same call (a blocking copy) is no launching. */
+	if (w->submitted > submit && w->submitted < done)
+		done = w->submitted;
+	charge(g, IDLE_LAUNCH, submit, done);
+	charge_submitted(g, w, done, end);
+}
+
+/* What the thread did until it submitted the first work. */
+static void charge_startup(struct gap *g, const struct tl_work *first)
+{
+	const struct timeline *tl = g->tl;
+	const struct tl_call *inner = timeline_call(tl, first);
+	const struct tl_call *c = inner ? timeline_outermost(tl, inner) : NULL;
+	int64_t until = clamp(c               ? c->start
+			      : first->submit ? first->submit
+					      : first->start,
+			      tl->start, first->start);
+	struct idle scratch = {0};
+	struct gap look = {.idle = &scratch, .tl = tl, .device = g->device, .call = c};
+	struct map places = {0};
+
+	look.places = &places;
+	g->call = c;
+	charge(g, IDLE_STARTUP, tl->start, until);
+	if (c)
+		charge_host(&look, tl->start, until);
+	for (unsigned s = 0; s < HOST_STATES; s++)
+		g->idle->startup[s] = scratch.cause[cause_of((enum host_state)s)];
+	g->idle->startup[HOST_WAIT] += scratch.cause[IDLE_DEVICE];
+	map_release(&places);
+	free(scratch.sites);
+	charge_gap(g, first, until, first->start);
+}
+
+static int most_time(const void *a, const void *b)
+{
+	const struct idle_site *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->site < y->site ? -1 : x->site > y->site;
+}
+
+bool idle_find(struct idle *idle, const struct timeline *tl, uint32_t device)
+{
+	const struct tl_device *d = &tl->devices[device];
+	struct map places = {0};
+	struct gap g = {.idle = idle, .tl = tl, .device = device, .places = &places};
+	int64_t until;
+
+	*idle = (struct idle){.kernels = intervals_length(&d->kernels)};
+	idle->transfers = intervals_length(&d->all) - idle->kernels;
+	if (d->count) {
+		const struct tl_work *first = &tl->work[tl->order[d->first]];
+
+		idle->first = until = first->start > tl->start ? first->start : tl->start;
+		if (tl->start > tl->trace->origin) /* a part of the run: no start-up */
+			charge_gap(&g, first, tl->start, until);
+		else
+			charge_startup(&g, first);
+		memcpy(idle->before, idle->cause, sizeof(idle->before));
+		for (uint32_t i = 0; i < d->count; i++) {
+			const struct tl_work *w = &tl->work[tl->order[d->first + i]];
+
+			if (w->start > until)
+				charge_gap(&g, w, until, w->start);
+			until = w->end > until ? w->end : until;
+		}
+		idle->last = until < tl->end ? until : tl->end;
+		g.call = NULL;
+		charge(&g, IDLE_END, until, tl->end);
+	}
+	map_release(&places);
+	if (idle->sites_count)
+		qsort(idle->sites, idle->sites_count, sizeof(*idle->sites), most_time);
+	return !g.failed;
+}
+
+void idle_release(struct idle *idle)
+{
+	free(idle->sites);
+	*idle = (struct idle){0};
+}

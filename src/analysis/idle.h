@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a device did not compute: every instant of the run at which it ran no kernel gets one cause, the
+ * first that fits, so that kernels, transfers and causes add up to the run.
+ *
+ * An instant between two pieces of work belongs to the one that comes next, k, and to the thread that
+ * submitted it. Before the call that submitted k, it is what that thread did; in that call, launching;
+ * after it, the latency of the device, what held k back, or unknown.
+ */
+#ifndef ANALYSIS_IDLE_H
+#define ANALYSIS_IDLE_H
+
+#include "analysis/timeline.h"
+
+enum idle_cause {
+	IDLE_STARTUP,  /* before the call that submits its first work */
+	IDLE_HOST,     /* the host was outside of all recorded calls */
+	IDLE_RUNTIME,  /* in other calls of a runtime */
+	IDLE_BUILD,    /* it built or loaded programs */
+	IDLE_ALLOCATE, /* it allocated or freed memory */
+	IDLE_LAUNCH,   /* in calls that submit work */
+	IDLE_WAIT,     /* it had not yet returned from waiting for this device */
+	IDLE_DEVICE,   /* it, or the work, waited for another device */
+	IDLE_MPI,      /* it communicated */
+	IDLE_HELD,     /* the work lay in its queue until the program flushed it */
+	IDLE_LATENCY,  /* submitted, and about to start */
+	IDLE_END,      /* after its last work */
+	IDLE_UNKNOWN,
+	IDLE_CAUSES
+};
+
+/* "start-up", "host code", ... */
+const char *idle_name(enum idle_cause cause);
+
+/* "startup_ns", "host_ns", ...: columns of tables */
+const char *idle_column(enum idle_cause cause);
+
+/* Idle time of one cause before work that was submitted from one place. */
+struct idle_site {
+	uint32_t site, op; /* of the call that submitted what came next */
+	uint8_t cause;
+	uint32_t gaps;
+	uint64_t ns;
+	int64_t longest_start;
+	uint64_t longest;
+};
+
+struct idle {
+	uint64_t kernels;   /* ns that kernels ran; unions all */
+	uint64_t transfers; /* that other work ran alone */
+	uint64_t cause[IDLE_CAUSES];
+	uint64_t before[IDLE_CAUSES]; /* of them, before its first work */
+	uint64_t startup
+		[HOST_STATES]; /* what the submitting thread did in IDLE_STARTUP, where it is known */
+	struct idle_site *sites; /* most time first */
+	uint32_t sites_count, sites_room;
+	int64_t first, last; /* start of its first work, end of its last */
+};
+
+/* Of device `device` of the timeline. False: no memory. */
+bool idle_find(struct idle *idle, const struct timeline *tl, uint32_t device);
+void idle_release(struct idle *idle);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The device waits for the next launch again and again although the host does nothing but launch: its work
+ * is shorter than a launch takes. Gaps of at most MOST_NS count in which the host did not wait; of each the
+ * time that a device needs anyway from one kernel to the next is left.
+ */
+#include <inttypes.h>
+
+#include "analysis/rules/support.h"
+
+#define MOST_NS      100000 /* a longer gap is no launch */
+#define NEEDED_NS    1000   /* devices take that from one kernel to the next */
+#define LEAST_NUMBER 100
+
+static uint64_t won(const struct diagnosis *d, const struct gap *g)
+{
+	const struct tl_work *w = &d->tl->work[g->next];
+	const struct tl_call *launch = timeline_call(d->tl, w);
+	uint64_t length = gap_length(g);
+
+	/* What was there before the device was free, or with others of a graph, waits for no launch. */
+	if (!launch || launch->end <= g->start || w->graph)
+		return 0;
+	if (w->kind != WORK_KERNEL || length > MOST_NS || length <= NEEDED_NS ||
+	    !gap_is_open(d, g) || g->wait != TIMELINE_NONE || g->mpi || 2 * g->other > length)
+		return 0;
+	return length - NEEDED_NS;
+}
+
+static void find_of_device(struct diagnosis *d, uint32_t device)
+{
+	struct places groups = {0};
+	struct claims claims = {0};
+	uint64_t gain = 0, number = 0, busy = 0;
+	const struct place *most;
+	struct finding *f = NULL;
+	char time[UNITS_TEXT], each[UNITS_TEXT];
+
+	for (uint32_t i = 0; i < d->gaps[device].count; i++) {
+		const struct gap *g = &d->gaps[device].at[i];
+		const struct tl_work *w = &d->tl->work[g->next];
+		uint64_t ns = won(d, g);
+
+		if (!ns)
+			continue;
+		gain += ns;
+		number++;
+		busy += (uint64_t)(w->end - w->start);
+		place_add(places_of_work(&groups, d, w), ns, g->start, w->end);
+		claims_add(d, &claims, g->next);
+	}
+	most = places_sort(&groups);
+	if (most && number >= LEAST_NUMBER)
+		f = finding_add(d, gain, "%s waits for launches %s, %" PRIu64 " kernels of %s",
+				device_label(d, device), units_time(gain, time), number,
+				units_time(busy / number, each));
+	if (f) {
+		f->count = number;
+		finding_set_place(d, f, most);
+		text_addf(&f->evidence, "%s from the end of one kernel to the start of the next",
+			  units_time(gain / number + NEEDED_NS, each));
+		text_addf(&f->evidence, " on average, %s in a kernel\n",
+			  units_time(busy / number, each));
+		finding_add_places(d, f, &groups, "idle before it");
+		text_add(&f->advice,
+			 "do more in a kernel (fuse, larger pieces), or submit many at once "
+			 "(graphs, command buffers)");
+	}
+	claims_end(d, &claims, CLAIM_GAP, f);
+	d->failed |= groups.failed;
+	places_release(&groups);
+}
+
+static void find(struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < d->tl->devices_count; i++)
+		find_of_device(d, i);
+}
+
+const struct rule rule_launch_bound = {
+	.id = "launch-bound",
+	.what = "kernels are shorter than their launches take: the device waits for the host's "
+		"next",
+	.threshold = 0.05,
+	.why = "fusing kernels is work; below a twentieth of the run it does not pay",
+	.cost = "gaps up to 100 us in which the host only launches, less 1 us each that a device "
+		"takes between kernels anyway",
+	.find = find,
+};

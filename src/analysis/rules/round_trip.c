@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Data goes from a device to the host and back: a copy to the host, then one of as many bytes to the device, no
+ * kernel between, and not enough time for the host to have changed them all. Where the host had the time,
+ * it may have, and nothing is told.
+ */
+#include <inttypes.h>
+
+#include "analysis/rules/support.h"
+
+#define LEAST_NUMBER 3
+#define LEAST_BYTES  4096 /* less is looked at rather than moved */
+
+struct search {
+	struct places places;
+	struct claims claims;
+	uint64_t gain, number, bytes;
+};
+
+static void take(struct diagnosis *d, struct search *s, uint32_t out, uint32_t back)
+{
+	const struct tl_work *a = &d->tl->work[out], *b = &d->tl->work[back];
+	uint64_t span = (uint64_t)(b->end - a->start);
+	uint64_t kernels = intervals_within(&d->tl->devices[a->device].kernels, a->start, b->end);
+
+	s->gain += span - kernels;
+	s->number++;
+	s->bytes += a->bytes + b->bytes;
+	place_add(places_of_work(&s->places, d, a), span - kernels, a->start, b->end);
+	claims_add(d, &s->claims, out);
+	claims_add(d, &s->claims, back);
+}
+
+static void tell(struct diagnosis *d, struct search *s)
+{
+	const struct place *most = places_sort(&s->places);
+	struct finding *f = NULL;
+	char bytes[UNITS_TEXT], time[UNITS_TEXT];
+
+	if (most && s->number >= LEAST_NUMBER)
+		f = finding_add(d, s->gain, "%s go to the host and back, %" PRIu64 " times",
+				units_bytes((double)s->bytes / 2 / (double)s->number, bytes),
+				s->number);
+	if (f) {
+		f->count = s->number;
+		finding_set_place(d, f, most);
+		text_addf(&f->evidence,
+			  "%s in %" PRIu64 " copies, %s; no kernel between, and too soon for the "
+			  "host to have changed them\n",
+			  units_bytes((double)s->bytes, bytes), 2 * s->number,
+			  units_time(s->gain, time));
+		finding_add_places(d, f, &s->places, "there and back");
+		text_add(&f->advice, "leave the data on the device; if the host only looks at it, "
+				     "do not copy it back");
+	}
+	claims_end(d, &s->claims, CLAIM_GAP | CLAIM_TIME, f);
+}
+
+/* Host code since the last copy to the host; `out`: that copy, or TIMELINE_NONE. */
+struct state {
+	uint32_t out;
+	uint64_t outside;
+};
+
+static void find_of_device(struct diagnosis *d, uint32_t device)
+{
+	const struct tl_device *dev = &d->tl->devices[device];
+	struct state last = {.out = TIMELINE_NONE};
+	struct search s = {0};
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < dev->count; i++) {
+		uint32_t work = d->tl->order[dev->first + i];
+		const struct gap *g = gap_before(&d->gaps[device], work, &next);
+		const struct tl_work *w = &d->tl->work[work];
+
+		last.outside += g ? g->outside + g->mpi : 0;
+		if (w->kind == WORK_KERNEL) {
+			last.out = TIMELINE_NONE;
+		} else if (w->kind == WORK_COPY && w->from_device && !d->claimed[work]) {
+			last = (struct state){.out = work};
+		} else if (w->kind == WORK_COPY && w->to_device && last.out != TIMELINE_NONE) {
+			const struct tl_work *out = &d->tl->work[last.out];
+
+			if (out->bytes == w->bytes && w->bytes >= LEAST_BYTES &&
+			    w->submit >= out->submit && w->process == out->process &&
+			    !d->claimed[work] && !host_could_use(w->bytes, last.outside))
+				take(d, &s, last.out, work);
+			last.out = TIMELINE_NONE;
+		}
+	}
+	tell(d, &s);
+	d->failed |= s.places.failed;
+	places_release(&s.places);
+}
+
+static void find(struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < d->tl->devices_count; i++)
+		find_of_device(d, i);
+}
+
+const struct rule rule_round_trip = {
+	.id = "round-trip",
+	.what = "data goes from a device to the host and back, unchanged",
+	.threshold = 0.03,
+	.why = "below that it is noise; less than 3 times is no pattern",
+	.cost = "from the start of the copy to the host to the end of the one back, without "
+		"kernels "
+		"meanwhile",
+	.find = find,
+};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels of several queues, submitted at once and each too small to fill the device, run one after the other.
+ * Two of which either fits beside the other could share the time of the longer.
+ */
+#include <inttypes.h>
+
+#include "analysis/rules/support.h"
+
+#define NEAR_NS      50000 /* it starts so soon after the other has ended: that is what it waited for */
+#define LEAST_NUMBER 10
+
+struct search {
+	struct places places;
+	uint64_t gain, number;
+	uint32_t last; /* kernel that nothing runs beside yet, or TIMELINE_NONE */
+};
+
+/* Both were there, and both would have had room. */
+static bool could_share(const struct diagnosis *d, uint64_t units, const struct tl_work *a,
+			const struct tl_work *b)
+{
+	const struct tl_call *c = timeline_call(d->tl, b);
+
+	return a->queue != b->queue && c && c->end <= a->start + (a->end - a->start) / 2 &&
+	       b->start >= a->end && b->start - a->end < NEAR_NS && a->groups && b->groups &&
+	       a->groups + b->groups <= units;
+}
+
+static void find_of_device(struct diagnosis *d, uint32_t device)
+{
+	const struct tl_device *dev = &d->tl->devices[device];
+	uint64_t units = device_units(d, device);
+	struct search s = {.last = TIMELINE_NONE};
+	const struct place *most;
+	struct finding *f = NULL;
+	char time[UNITS_TEXT];
+
+	for (uint32_t i = 0; units && i < dev->count; i++) {
+		uint32_t work = d->tl->order[dev->first + i];
+		const struct tl_work *w = &d->tl->work[work], *last;
+
+		if (w->kind != WORK_KERNEL)
+			continue;
+		last = s.last == TIMELINE_NONE ? NULL : &d->tl->work[s.last];
+		s.last = work;
+		if (last && could_share(d, units, last, w)) {
+			uint64_t ns = least((uint64_t)(last->end - last->start),
+					    (uint64_t)(w->end - w->start));
+
+			s.gain += ns;
+			s.number++;
+			place_add(places_of_work(&s.places, d, w), ns, last->start, w->end);
+			s.last = TIMELINE_NONE; /* a pair */
+		}
+	}
+	most = places_sort(&s.places);
+	if (most && s.number >= LEAST_NUMBER)
+		f = finding_add(d, s.gain,
+				"queues of %s run one after the other: %" PRIu64 " times, %s",
+				device_label(d, device), s.number, units_time(s.gain, time));
+	if (f) {
+		f->count = s.number;
+		finding_set_place(d, f, most);
+		finding_add_places(d, f, &s.places, "after one of another queue");
+		text_add(&f->advice, "look for an event, a default stream or a barrier that keeps "
+				     "them apart; or more hardware queues "
+				     "(CUDA_DEVICE_MAX_CONNECTIONS)");
+	}
+	d->failed |= s.places.failed;
+	places_release(&s.places);
+}
+
+static void find(struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < d->tl->devices_count; i++)
+		find_of_device(d, i);
+}
+
+const struct rule rule_serialised_queues = {
+	.id = "serialised-queues",
+	.what = "small kernels of several queues run one after the other though both were there",
+	.threshold = 0.03,
+	.why = "below that it is noise; fewer than 10 pairs may be a matter of data",
+	.cost = "of each pair whose work groups fit beside each other, the shorter kernel",
+	.find = find,
+};

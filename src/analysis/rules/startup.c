@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Much of the run is over before a device gets its first work. Runtimes take their time to begin, and
+ * nothing can be done about it; programs that are built could be cached, and what the host does could be
+ * done beside it.
+ */
+#include "analysis/rules/support.h"
+
+#define LOADING_NS 250000000u /* libraries of a program with a device take that to load */
+
+static void add_parts(struct finding *f, const struct idle *idle)
+{
+	static const char *const names[HOST_STATES] = {[HOST_OUTSIDE] = "host code",
+						       [HOST_LAUNCH] = "launch calls",
+						       [HOST_WAIT] = "waits",
+						       [HOST_MPI] = "communication",
+						       [HOST_ALLOCATE] =
+							       "allocation and the runtime's begin",
+						       [HOST_BUILD] = "builds",
+						       [HOST_OTHER] = "other calls"};
+	const char *comma = "";
+	char time[UNITS_TEXT];
+
+	for (unsigned s = 0; s < HOST_STATES; s++) {
+		if (!idle->startup[s])
+			continue;
+		text_addf(&f->evidence, "%s%s %s", comma, names[s],
+			  units_time(idle->startup[s], time));
+		comma = ", ";
+	}
+	text_add(&f->evidence, "\n");
+}
+
+static void find(struct diagnosis *d)
+{
+	uint32_t first = TIMELINE_NONE;
+	uint64_t host, gain;
+	const struct idle *idle;
+	char time[UNITS_TEXT], build[UNITS_TEXT], code[UNITS_TEXT];
+	struct finding *f;
+
+	for (uint32_t i = 0; i < d->tl->devices_count; i++)
+		if (d->tl->devices[i].count &&
+		    (first == TIMELINE_NONE || d->idle[i].first < d->idle[first].first))
+			first = i;
+	if (first == TIMELINE_NONE)
+		return;
+	idle = &d->idle[first];
+	host = idle->startup[HOST_OUTSIDE];
+	gain = idle->startup[HOST_BUILD] + (host > LOADING_NS ? host - LOADING_NS : 0);
+	if (idle->startup[HOST_BUILD])
+		f = finding_add(
+			d, gain, "no device works for the first %s (builds: %s, host code: %s)",
+			units_time(idle->cause[IDLE_STARTUP], time),
+			units_time(idle->startup[HOST_BUILD], build), units_time(host, code));
+	else
+		f = finding_add(d, gain, "no device works for the first %s (host code: %s)",
+				units_time(idle->cause[IDLE_STARTUP], time),
+				units_time(host, code));
+	if (!f)
+		return;
+	f->start = d->tl->start;
+	f->end = idle->first;
+	text_addf(&f->where, "before the first work of %s", device_label(d, first));
+	add_parts(f, idle);
+	finding_set_show(d, f, "--min-duration 1ms");
+	text_add(&f->advice, 2 * idle->startup[HOST_BUILD] > gain
+				     ? "keep built programs (binaries, a cache) for the next run"
+				     : "read and prepare input while devices are set up, or less "
+				       "of it");
+}
+
+const struct rule rule_startup = {
+	.id = "startup",
+	.what = "much of the run is over before a device has its first work",
+	.threshold = 0.15,
+	.why = "short runs consist of it, which no program can help; 0.25 s of host code is what "
+	       "loading libraries takes",
+	.cost = "builds, and host code beyond 0.25 s, before the first work; runtimes beginning "
+		"are "
+		"not counted",
+	.find = find,
+};

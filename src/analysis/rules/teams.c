@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regions of OpenMP and who did what in them; see teams.h. */
+#include "analysis/rules/teams.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct tl_team *x = &((const struct team *)a)->is, *y = &((const struct team *)b)->is;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->end > y->end ? -1 : x->end < y->end;
+}
+
+static int by_region(const void *a, const void *b)
+{
+	const struct team *x = a, *y = b;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if (x->is.region != y->is.region)
+		return x->is.region < y->is.region ? -1 : 1;
+	return (int)x->is.task - (int)y->is.task;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	return by_thread(*(const struct team *const *)a, *(const struct team *const *)b);
+}
+
+static void find_nested(struct teams *t)
+{
+	int64_t end = 0;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct tl_team *is = &t->at[i].is;
+
+		if (!i || t->at[i - 1].is.thread != is->thread)
+			end = INT64_MIN;
+		t->at[i].nested = is->start < end;
+		if (is->end > end)
+			end = is->end;
+	}
+}
+
+static bool index_calls(const struct timeline *tl, struct teams *t)
+{
+	uint32_t threads = tl->trace->threads_count, at = 0;
+
+	t->calls = calloc((size_t)threads + 1, sizeof(*t->calls));
+	for (uint32_t i = 0; t->calls && i <= threads; i++) {
+		while (at < tl->calls_count && tl->calls[at].thread < i)
+			at++;
+		t->calls[i] = at;
+	}
+	return t->calls;
+}
+
+/* Several threads, none of it outside the window. */
+static bool counts(const struct timeline *tl, const struct team *m)
+{
+	return !m->is.task && !m->nested && m->is.threads > 1 && m->is.region &&
+	       m->is.start >= tl->start && m->is.end <= tl->end;
+}
+
+static bool collect(const struct timeline *tl, struct teams *t)
+{
+	t->at = calloc((size_t)tl->teams_count + 1, sizeof(*t->at));
+	t->regions = calloc((size_t)tl->teams_count + 1, sizeof(struct team *));
+	if (!t->at || !t->regions || !index_calls(tl, t))
+		return false;
+	t->count = tl->teams_count;
+	for (uint32_t i = 0; i < t->count; i++)
+		t->at[i] =
+			(struct team){.is = tl->teams[i],
+				      .process = tl->trace->threads[tl->teams[i].thread].process};
+	qsort(t->at, t->count, sizeof(*t->at), by_thread);
+	find_nested(t);
+	qsort(t->at, t->count, sizeof(*t->at), by_region);
+	for (uint32_t i = 0; i < t->count; i++)
+		if (counts(tl, &t->at[i]))
+			t->regions[t->regions_count++] = &t->at[i];
+	qsort(t->regions, t->regions_count, sizeof(*t->regions), by_start);
+	return true;
+}
+
+bool teams_find(struct diagnosis *d, struct teams *t)
+{
+	*t = (struct teams){0};
+	if (!d->tl->teams_count)
+		return false;
+	if (!collect(d->tl, t)) {
+		teams_release(t);
+		d->failed = true;
+		return false;
+	}
+	if (t->regions_count && (d->tl->lost || d->tl->partial || d->trace->pauses_count > 1)) {
+		diagnosis_abstain(d, "records of threads are missing: what they did in regions "
+				     "of OpenMP is not known");
+		teams_release(t);
+		return false;
+	}
+	if (!t->regions_count)
+		teams_release(t);
+	return t->regions_count;
+}
+
+void teams_release(struct teams *t)
+{
+	free(t->at);
+	free(t->regions);
+	free(t->calls);
+	*t = (struct teams){0};
+}
+
+uint32_t teams_tasks(const struct teams *t, const struct team *region)
+{
+	uint32_t first = (uint32_t)(region - t->at), n = 0;
+
+	while (first + n + 1 < t->count && region[n + 1].is.task &&
+	       region[n + 1].process == region->process &&
+	       region[n + 1].is.region == region->is.region)
+		n++;
+	return n;
+}
+
+static uint32_t first_call(const struct timeline *tl, const struct teams *t, uint32_t thread,
+			   int64_t start)
+{
+	uint32_t low = t->calls[thread], high = t->calls[thread + 1];
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (tl->calls[middle].start < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint64_t teams_waits(const struct diagnosis *d, const struct teams *t, uint32_t thread,
+		     int64_t start, int64_t end)
+{
+	const struct timeline *tl = d->tl;
+	uint64_t sum = 0;
+
+	for (uint32_t i = first_call(tl, t, thread, start); i < t->calls[thread + 1]; i++) {
+		const struct tl_call *c = &tl->calls[i];
+		int64_t from = c->start > start ? c->start : start;
+		int64_t to = c->end < end ? c->end : end;
+
+		if (c->start >= end)
+			break;
+		if (!(c->op_flags & KYMO_OP_WAITS) && !(c->flags & CALL_MPI))
+			continue;
+		if (to <= from)
+			continue;
+		sum += (uint64_t)(to - from);
+		start = to; /* what lies in it counts once */
+	}
+	return sum;
+}
+
+void teams_add_thread(const struct diagnosis *d, struct text *out, uint32_t thread)
+{
+	text_addf(out, "thread %" PRIu64, (uint64_t)d->trace->threads[thread].tid);
+}
+
+void teams_add_rank(const struct diagnosis *d, struct text *out, uint32_t thread)
+{
+	const struct t_process *p = &d->trace->processes[d->trace->threads[thread].process];
+
+	if (p->rank != UINT32_MAX)
+		text_addf(out, "rank %" PRIu32 ", ", p->rank);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host waits until the device has nothing left, and only then submits the next work: the device idles
+ * while the host returns and launches. Without the wait the host would have done that while the device still
+ * worked; so of each such gap at most the time is won that the host waited.
+ *
+ * Gaps in which the host mostly computes are host-late's, those that other calls take device-idle's; blocking copies have rules of their own.
+ */
+#include <inttypes.h>
+
+#include "analysis/rules/support.h"
+
+#define LEAST_SYNCS 10 /* fewer are no loop */
+
+static uint64_t won(const struct diagnosis *d, const struct gap *g)
+{
+	const struct tl_call *wait;
+	const struct tl_work *before = &d->tl->work[g->before];
+
+	if (g->wait == TIMELINE_NONE || !gap_is_open(d, g) || 2 * g->outside > gap_length(g) ||
+	    2 * (g->mpi + g->other) > gap_length(g) || before->blocking)
+		return 0;
+	wait = &d->tl->calls[g->wait];
+	return wait->start <= g->start ? least((uint64_t)(wait->end - wait->start), gap_length(g))
+				       : 0;
+}
+
+static void find_of_device(struct diagnosis *d, uint32_t device)
+{
+	struct places groups = {0};
+	struct claims claims = {0};
+	uint64_t gain = 0, number = 0;
+	const struct place *most;
+	struct finding *f = NULL;
+	char time[UNITS_TEXT];
+
+	for (uint32_t i = 0; i < d->gaps[device].count; i++) {
+		const struct gap *g = &d->gaps[device].at[i];
+		uint64_t ns = won(d, g);
+		const struct tl_call *wait = ns ? &d->tl->calls[g->wait] : NULL;
+
+		if (!ns)
+			continue;
+		gain += ns;
+		number++;
+		place_add(places_at(&groups, device, wait->site, wait->op, 0), ns, wait->start,
+			  g->end);
+		claims_add(d, &claims, g->next);
+	}
+	most = places_sort(&groups);
+	if (most && number >= LEAST_SYNCS)
+		f = finding_add(d, gain, "%s runs dry at %" PRIu64 " waits, %s in all",
+				device_label(d, device), number, units_time(gain, time));
+	if (f) {
+		f->count = number;
+		finding_set_place(d, f, most);
+		finding_add_places(d, f, &groups, "idle behind waits");
+		text_add(&f->advice,
+			 "wait once, where the result is needed; let queues, events and "
+			 "barriers keep the order");
+	}
+	claims_end(d, &claims, CLAIM_GAP, f);
+	d->failed |= groups.failed;
+	places_release(&groups);
+}
+
+static void find(struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < d->tl->devices_count; i++)
+		find_of_device(d, i);
+}
+
+const struct rule rule_too_many_syncs = {
+	.id = "too-many-syncs",
+	.what = "the host waits so often that the device runs dry between",
+	.threshold = 0.05,
+	.why = "programs have to wait now and then; below a twentieth of the run that is no fault",
+	.cost = "of each gap behind a wait that drained the device, at most the time waited: the "
+		"host would have submitted earlier by that",
+	.find = find,
+};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing tables by their names; see table_names.h. */
+#include "analysis/table_names.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum { WORD_MAX = 63 };
+
+const struct table_name table_names[] = {
+	{"digest", "what the lines above the tables say"},
+	{"devices", "likewise, of devices"},
+	{"hosts", "likewise, of hosts"},
+	{"findings", "likewise, what could be won"},
+	{"ranges", "annotations that span time"},
+	{"marks", "annotations of an instant"},
+	{"messages", "MPI and other messages"},
+	{"message_sizes", "their sizes"},
+	{"kernels", "kernels"},
+	{"copies", "copies of memory"},
+	{"fills", "fills of memory"},
+	{"maps", "mappings of memory"},
+	{"traffic", "bytes copied, by direction and kinds of memory"},
+	{"copy_sizes", "sizes of copies (with --by size)"},
+	{"waiting", "the host waiting for devices"},
+	{"shares", "what runtimes take of ranks, or of processes"},
+	{"imbalance", "load of ranks"},
+	{"queues", "work of queues"},
+	{"memory", "memory in use, peaks"},
+	{"allocations", "what was allocated and freed"},
+	{"leaks", "memory that was never freed, by line"},
+	{"functions", "functions that samples met"},
+	{"device_lines", "lines of kernels that samples met"},
+	{"counters", "counters of operations"},
+	{"telemetry", "counters of devices and of the machine"},
+	{"kernel_energy", "energy of kernels"},
+	{"errors", "calls that returned an error"},
+	{"open_calls", "calls that never finished"},
+	{"unfinished", "device work that was never seen to finish"},
+	{"quality", "losses, clocks, overhead"},
+	{"not_recorded", "calls that the mode leaves out"},
+	{"notes", "notes of the recording"},
+	{NULL, NULL},
+};
+
+/* The next word of a list, copied; false at its end. */
+static bool next_word(const char **list, char word[WORD_MAX + 1], const char **at, size_t *length)
+{
+	while (**list == ',')
+		++*list;
+	*at = *list;
+	*length = strcspn(*list, ",");
+	*list += *length;
+	memcpy(word, *at, *length < WORD_MAX ? *length : WORD_MAX);
+	word[*length < WORD_MAX ? *length : WORD_MAX] = '\0';
+	return *length > 0;
+}
+
+/* True: it is one; else *nearest is like it. */
+static bool is_known(const char *word, const struct summary *s, unsigned count,
+		     const char **nearest)
+{
+	unsigned best = UINT_MAX;
+
+	*nearest = NULL;
+	for (const struct table_name *n = table_names; n->name; n++) {
+		if (strcmp(n->name, word) == 0)
+			return true;
+		if (text_nearer(word, n->name, &best))
+			*nearest = n->name;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		const struct trace *t = s[i].trace;
+
+		for (uint32_t k = 1; k < t->domains_count; k++) {
+			if (strcmp(t->domains[k].name, word) == 0)
+				return true;
+			if (text_nearer(word, t->domains[k].name, &best))
+				*nearest = t->domains[k].name;
+		}
+	}
+	return false;
+}
+
+bool table_names_known(const char *list, const struct summary *s, unsigned count, const char **bad,
+		       size_t *bad_length, const char **nearest)
+{
+	char word[WORD_MAX + 1];
+
+	while (next_word(&list, word, bad, bad_length))
+		if (!is_known(word, s, count, nearest))
+			return false;
+	return true;
+}
+
+/* Worlds of ranks have tables "imbalance_1" and so on. */
+static bool is_named(const char *table, const char *word)
+{
+	size_t n = strlen(word);
+
+	return strncmp(table, word, n) == 0 &&
+	       (!table[n] || (table[n] == '_' && strcmp(word, "imbalance") == 0));
+}
+
+static bool in_list(const char *table, const void *list)
+{
+	const char *rest = list, *at;
+	char word[WORD_MAX + 1];
+	size_t length;
+
+	while (next_word(&rest, word, &at, &length))
+		if (is_named(table, word))
+			return true;
+	return false;
+}
+
+void report_choose(struct report *r, const char *list)
+{
+	const char *rest = list, *at;
+	char word[WORD_MAX + 1];
+	size_t length;
+
+	report_keep(r, in_list, list);
+	while (next_word(&rest, word, &at, &length)) {
+		bool there = false;
+
+		for (unsigned i = 0; i < r->table_count && !there; i++)
+			there = is_named(r->tables[i]->name, word);
+		if (!there)
+			report_foot(r, "Nothing to show in table %s.", word);
+	}
+}

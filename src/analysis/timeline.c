@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filling a timeline from a stream of records; see timeline.h. */
+#include "analysis/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+/* Flags of calls that are kept one by one. */
+#define KEPT (KYMO_OP_SUBMITS | KYMO_OP_WAITS | KYMO_OP_ALLOCATES)
+
+/* Room for one more, or NULL: no memory, or there are too many of them to keep. */
+#define TAKE(tl, name)                                                                             \
+	((tl)->name##_count < TIMELINE_MOST                                                        \
+		 ? vec_reserve(&(tl)->name, &(tl)->name##_room, (tl)->name##_count, 1)             \
+			   ? &(tl)->name[(tl)->name##_count++]                                     \
+			   : ((tl)->failed = true, NULL)                                           \
+		 : ((tl)->cut = true, NULL))
+
+enum {
+	OP_MPI = 1,
+	OP_CODE_OBJECT = 2,
+	OP_OPENMP = 4,
+	OP_PARALLEL = 8,       /* of OpenMP: a region */
+	OP_IMPLICIT_TASK = 16, /* what a thread does in it */
+	OP_EXPLICIT_TASK = 32
+};
+
+static struct timeline *of(struct stream_sink *s)
+{
+	return ((struct timeline_sink *)(void *)s)->timeline;
+}
+
+#define FORWARD(s, name, record)                                                                   \
+	(((struct timeline_sink *)(void *)(s))->next                                               \
+		 ? ((struct timeline_sink *)(void *)(s))                                           \
+			   ->next->name(((struct timeline_sink *)(void *)(s))->next, (record))     \
+		 : KYMO_OK)
+
+/* ---- devices ----------------------------------------------------------------------------------- */
+
+/* Devices of several processes and runtimes that are one have one label. */
+static uint32_t device_of(struct timeline *tl, uint32_t agent)
+{
+	const struct trace *t = tl->trace;
+	uint32_t i = tl->device_of_agent[agent];
+
+	if (i)
+		return i - 1;
+	for (i = 0; i < tl->devices_count; i++)
+		if (strcmp(t->agents[tl->devices[i].agent].label, t->agents[agent].label) == 0)
+			break;
+	if (i == tl->devices_count) {
+		if (!vec_reserve(&tl->devices, &tl->devices_room, i, 1)) {
+			tl->failed = true;
+			return TIMELINE_NONE;
+		}
+		tl->devices[tl->devices_count++] = (struct tl_device){.agent = agent};
+	}
+	tl->device_of_agent[agent] = i + 1;
+	return i;
+}
+
+/* Work in the order of its coming; false: it has no place on a device. */
+static bool place(struct timeline *tl, struct tl_work *w, const struct rec_device *r,
+		  uint32_t agent)
+{
+	if (!device_timed(r) || !agent) {
+		tl->untimed++;
+		return false;
+	}
+	if (r->end < r->start) {
+		tl->backwards++;
+		return false;
+	}
+	w->device = device_of(tl, agent);
+	w->start = r->start;
+	w->end = r->end;
+	w->submit = r->submit;
+	w->queued = r->queued;
+	w->submitted = r->submitted;
+	w->id = r->correlation;
+	w->call = TIMELINE_NONE;
+	w->early = r->causal_violation;
+	w->failed = r->status != 0;
+	tl->early += r->causal_violation;
+	return w->device != TIMELINE_NONE;
+}
+
+static void take_work(struct timeline *tl, const struct tl_work *w)
+{
+	struct tl_device *d = &tl->devices[w->device];
+	struct tl_work *kept = TAKE(tl, work);
+	struct intervals *kind = w->kind == WORK_KERNEL ? &d->kernels : &d->transfers;
+	uint64_t user = (uint64_t)(w->device + 1) << 32 | w->process;
+
+	d->number[w->kind]++;
+	if (!map_get(&tl->used, user) && !map_set(&tl->used, user, 1))
+		tl->failed = true;
+	if (kept)
+		*kept = *w;
+	if (!intervals_add(kind, w->start, w->end) || !intervals_add(&d->all, w->start, w->end))
+		tl->failed = true;
+}
+
+static uint64_t groups_of(const struct rec_dispatch *r)
+{
+	uint64_t n = 1;
+
+	for (uint32_t i = 0; i < r->dims && i < 3; i++) {
+		if (!r->local[i])
+			return 0;
+		n *= (r->global[i] + r->local[i] - 1) / r->local[i];
+	}
+	return n;
+}
+
+static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+{
+	struct timeline *tl = of(s);
+	struct tl_work w = {.process = r->base.process,
+			    .queue = r->queue,
+			    .kernel = r->kernel,
+			    .op = r->base.op,
+			    .kind = WORK_KERNEL,
+			    .graph = r->launch.graph != 0,
+			    .groups = groups_of(r),
+			    .items = 1};
+
+	for (uint32_t i = 0; i < r->dims && i < 3; i++)
+		w.items *= r->global[i];
+	if (place(tl, &w, &r->device, r->agent))
+		take_work(tl, &w);
+	return FORWARD(s, dispatch, r);
+}
+
+static uint8_t kind_of_copy(uint32_t number)
+{
+	switch (number) {
+	case COPY_OP_FILL:
+		return WORK_FILL;
+	case COPY_OP_MAP:
+	case COPY_OP_UNMAP:
+		return WORK_MAP;
+	case COPY_OP_MIGRATE:
+	case COPY_OP_FAULT:
+		return WORK_MIGRATION;
+	default:
+		return WORK_COPY;
+	}
+}
+
+static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
+{
+	struct timeline *tl = of(s);
+	uint32_t number = tl->trace->ops[r->base.op].number;
+	struct tl_work w = {.process = r->base.process,
+			    .queue = r->queue,
+			    .op = r->base.op,
+			    .kind = kind_of_copy(number),
+			    .bytes = r->bytes,
+			    .source_kind = r->source_kind,
+			    .destination_kind = r->destination_kind,
+			    .to_device = number == COPY_OP_WRITE || number == COPY_OP_UNMAP,
+			    .from_device = number == COPY_OP_READ || number == COPY_OP_MAP,
+			    .blocking = r->blocking,
+			    .graph = r->graph != 0};
+
+	if (place(tl, &w, &r->device, copy_agent(tl->trace, r)))
+		take_work(tl, &w);
+	return FORWARD(s, copy, r);
+}
+
+/* ---- host -------------------------------------------------------------------------------------- */
+
+/* A short call soon after another short one: one burst. */
+static bool joins(struct timeline *tl, const struct rec *r, uint16_t flags)
+{
+	uint32_t last = tl->last[r->thread];
+	struct tl_call *c = last ? &tl->calls[last - 1] : NULL;
+
+	if (!c || (c->op_flags & KEPT) || (c->flags & (CALL_NESTED | CALL_FAILED)) ||
+	    ((c->flags ^ flags) & (CALL_MPI | CALL_OPENMP)) ||
+	    c->end - c->start >= TIMELINE_BURST_NS ||
+	    (!(c->flags & CALL_BURST) && c->end - c->start >= TIMELINE_LONG_NS) ||
+	    r->start < c->end || r->start - c->end > TIMELINE_PAUSE_NS)
+		return false;
+	if (!(c->flags & CALL_BURST))
+		c->waited = (uint64_t)(c->end - c->start);
+	c->waited += (uint64_t)(r->end - r->start);
+	c->end = r->end;
+	c->flags |= (uint16_t)(CALL_BURST | (c->op == r->op ? 0 : CALL_MIXED));
+	c->count++;
+	return true;
+}
+
+static void team_fields(const struct timeline *tl, const struct rec *r, struct tl_team *team)
+{
+	const struct t_field *field;
+	struct wire_value value;
+	struct rec_fields fields;
+
+	rec_fields_init(&fields, tl->trace, r);
+	while (rec_fields_next(&fields, &field, &value)) {
+		if (strcmp(field->name, "threads") == 0)
+			team->threads = (uint32_t)value.u;
+		else if (strcmp(field->name, "worked") == 0)
+			team->worked = value.u;
+		else if (strcmp(field->name, "parallel") == 0)
+			team->region = value.u;
+	}
+}
+
+/* A short region soon after another is no place of its own. */
+static bool follows(struct timeline *tl, const struct rec *r)
+{
+	uint32_t last = tl->last_region[r->thread];
+	struct tl_team *before = last ? &tl->teams[last - 1] : NULL;
+
+	if (!before || r->end - r->start >= TIMELINE_LONG_NS || r->start < before->until ||
+	    r->start - before->until > TIMELINE_PAUSE_NS)
+		return false;
+	before->until = r->end;
+	return true;
+}
+
+static void take_team(struct timeline *tl, const struct rec *r)
+{
+	bool task = tl->op_is[r->op] & OP_IMPLICIT_TASK;
+	struct tl_team *team;
+
+	tl->implicit_tasks |= task;
+	tl->explicit_tasks |= (tl->op_is[r->op] & OP_EXPLICIT_TASK) != 0;
+	if (!(tl->op_is[r->op] & (OP_PARALLEL | OP_IMPLICIT_TASK)) || r->end < r->start ||
+	    (task ? r->end - r->start < TIMELINE_LONG_NS : follows(tl, r)) ||
+	    !(team = TAKE(tl, teams)))
+		return;
+	*team = (struct tl_team){.start = r->start,
+				 .end = r->end,
+				 .until = r->end,
+				 .region = task ? 0 : r->id,
+				 .thread = r->thread,
+				 .site = r->site,
+				 .task = task};
+	team_fields(tl, r, team);
+	if (!task)
+		tl->last_region[r->thread] = tl->teams_count;
+}
+
+static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
+{
+	struct timeline *tl = of(s);
+	const struct t_op *op = &tl->trace->ops[r->op];
+	bool kept = (op->flags & KEPT) || r->end - r->start >= TIMELINE_LONG_NS || !r->ok;
+	uint16_t flags = (uint16_t)((r->parent ? CALL_NESTED : 0) | (r->ok ? 0 : CALL_FAILED) |
+				    (tl->op_is[r->op] & OP_MPI ? CALL_MPI : 0) |
+				    (tl->op_is[r->op] & OP_OPENMP ? CALL_OPENMP : 0));
+	struct tl_call *c;
+
+	/* In a region of OpenMP what is short and nested is not told from what is short: it is the program's. */
+	if ((kept || !r->parent) && !(op->flags & KYMO_OP_TIMED) && r->end >= r->start &&
+	    (kept || !joins(tl, r, flags)) && (c = TAKE(tl, calls))) {
+		*c = (struct tl_call){.start = r->start,
+				      .end = r->end,
+				      .id = r->id,
+				      .thread = r->thread,
+				      .op = r->op,
+				      .site = r->site,
+				      .count = 1,
+				      .op_flags = (uint16_t)op->flags,
+				      .flags = flags};
+		tl->last[r->thread] = tl->calls_count;
+	}
+	if (tl->op_is[r->op] & OP_OPENMP)
+		take_team(tl, r);
+	return FORWARD(s, call, r);
+}
+
+static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
+{
+	struct timeline *tl = of(s);
+	struct tl_wait *w = TAKE(tl, waits);
+
+	if (w)
+		*w = (struct tl_wait){.start = r->base.start,
+				      .end = r->base.end,
+				      .id = r->correlation,
+				      .event = r->event,
+				      .thread = r->base.thread,
+				      .op = r->base.op,
+				      .queue = r->queue};
+	return FORWARD(s, sync, r);
+}
+
+static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
+{
+	struct timeline *tl = of(s);
+	struct tl_message *m = TAKE(tl, messages);
+
+	if (m)
+		*m = (struct tl_message){.start = r->base.start,
+					 .end = r->base.end,
+					 .id = r->correlation,
+					 .completed_by = r->completed_by,
+					 .match = r->match,
+					 .bytes = r->sent > r->received ? r->sent : r->received,
+					 .request = r->request,
+					 .process = r->base.process,
+					 .thread = r->base.thread,
+					 .op = r->base.op,
+					 .communicator = r->communicator,
+					 .peer = r->peer,
+					 .tag = r->tag,
+					 .kind = (uint8_t)tl->trace->ops[r->base.op].number,
+					 .state = r->state};
+	return FORWARD(s, comm, r);
+}
+
+static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r)
+{
+	struct timeline *tl = of(s);
+	struct tl_range *n = r->scope ? TAKE(tl, ranges) : NULL;
+
+	if (n)
+		*n = (struct tl_range){r->base.start,   r->base.end,    r->scope,
+				       r->base.process, r->base.thread, r->name};
+	return FORWARD(s, marker, r);
+}
+
+static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
+{
+	struct timeline *tl = of(s);
+	struct tl_allocation *a = TAKE(tl, allocations);
+
+	if (a)
+		*a = (struct tl_allocation){.time = r->base.start,
+					    .id = r->correlation,
+					    .bytes = r->bytes,
+					    .address = r->address,
+					    .allocation = r->allocation,
+					    .thread = r->base.thread,
+					    .agent = r->agent,
+					    .kind = r->kind,
+					    .what = r->what,
+					    .freed = tl->trace->ops[r->base.op].number ==
+						     ALLOCATION_OP_FREE};
+	return FORWARD(s, allocation, r);
+}
+
+static void take_build(struct timeline *tl, const struct rec *r)
+{
+	struct tl_build *b = TAKE(tl, builds);
+	const struct t_field *field;
+	struct wire_value value;
+	struct rec_fields fields;
+
+	if (!b)
+		return;
+	*b = (struct tl_build){.start = r->start, .end = r->end, .thread = r->thread, .op = r->op};
+	if (!r->wire)
+		return;
+	rec_fields_init(&fields, tl->trace, r);
+	while (rec_fields_next(&fields, &field, &value)) {
+		if (strcmp(field->name, "correlation") == 0)
+			b->id = value.u;
+		else if (strcmp(field->name, "program") == 0)
+			b->program = (uint32_t)value.u;
+		else if (strcmp(field->name, "options") == 0)
+			b->options = (uint32_t)value.u;
+	}
+}
+
+static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
+{
+	struct timeline *tl = of(s);
+
+	if (tl->op_is[r->op] & OP_CODE_OBJECT)
+		take_build(tl, r);
+	return FORWARD(s, other, r);
+}
+
+static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter *r)
+{
+	return FORWARD(s, counter, r);
+}
+
+static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
+{
+	return FORWARD(s, sample, r);
+}
+
+static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
+{
+	return FORWARD(s, device_sample, r);
+}
+
+static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	of(s)->lost += r->count ? r->count : 1;
+	return FORWARD(s, loss, r);
+}
+
+static kymo_status_t on_open_call(struct stream_sink *s, const struct t_open_call *c)
+{
+	return FORWARD(s, open_call, c);
+}
+
+static kymo_status_t on_unfinished(struct stream_sink *s, const struct t_unfinished *u)
+{
+	return FORWARD(s, unfinished, u);
+}
+
+/* ---- begin and end ----------------------------------------------------------------------------- */
+
+static uint8_t op_is(const struct trace *t, const struct t_op *op)
+{
+	const char *domain = t->domains[op->domain].name;
+
+	if (strcmp(domain, "openmp") == 0)
+		return (uint8_t)(OP_OPENMP | (strcmp(op->name, "parallel") == 0 ? OP_PARALLEL : 0) |
+				 (strcmp(op->name, "implicit_task") == 0 ? OP_IMPLICIT_TASK : 0) |
+				 (strcmp(op->name, "task") == 0 ? OP_EXPLICIT_TASK : 0));
+	return (uint8_t)((strcmp(domain, "mpi") == 0 ? OP_MPI : 0) |
+			 (strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0));
+}
+
+static struct timeline *timeline_new(const struct trace *t)
+{
+	struct timeline *tl = calloc(1, sizeof(*tl));
+
+	if (!tl)
+		return NULL;
+	tl->trace = t;
+	tl->device_of_agent = calloc(t->agents_count + 1, sizeof(*tl->device_of_agent));
+	tl->op_is = calloc(t->ops_count + 1, sizeof(*tl->op_is));
+	tl->last = calloc(t->threads_count + 1, sizeof(*tl->last));
+	tl->last_region = calloc(t->threads_count + 1, sizeof(*tl->last_region));
+	tl->threads = calloc(t->threads_count + 1, sizeof(*tl->threads));
+	tl->call_of = calloc(t->processes_count + 1, sizeof(*tl->call_of));
+	if (!tl->device_of_agent || !tl->op_is || !tl->last || !tl->last_region || !tl->threads ||
+	    !tl->call_of) {
+		timeline_free(tl);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < t->ops_count; i++)
+		tl->op_is[i] = op_is(t, &t->ops[i]);
+	return tl;
+}
+
+/* Gives back what there is no memory for. */
+static void timeline_drop(struct timeline *tl)
+{
+	void **all[] = {(void **)&tl->work,        (void **)&tl->calls,    (void **)&tl->waits,
+			(void **)&tl->builds,      (void **)&tl->messages, (void **)&tl->ranges,
+			(void **)&tl->allocations, (void **)&tl->order,    (void **)&tl->outer};
+
+	tl->failed = true;
+	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		free(*all[i]);
+		*all[i] = NULL;
+	}
+	tl->work_count = tl->calls_count = tl->waits_count = tl->builds_count = 0;
+	tl->messages_count = tl->ranges_count = tl->allocations_count = 0;
+	tl->work_room = tl->calls_room = tl->waits_room = tl->builds_room = 0;
+	tl->messages_room = tl->ranges_room = tl->allocations_room = 0;
+}
+
+void timeline_free(struct timeline *tl)
+{
+	if (!tl)
+		return;
+	for (uint32_t i = 0; i < tl->devices_count; i++) {
+		intervals_release(&tl->devices[i].kernels);
+		intervals_release(&tl->devices[i].transfers);
+		intervals_release(&tl->devices[i].all);
+	}
+	for (uint32_t i = 0; tl->call_of && i < tl->trace->processes_count; i++)
+		map_release(&tl->call_of[i]);
+	map_release(&tl->used);
+	free(tl->call_of);
+	free(tl->device_of_agent);
+	free(tl->op_is);
+	free(tl->last);
+	free(tl->last_region);
+	free(tl->threads);
+	free(tl->devices);
+	free(tl->work);
+	free(tl->calls);
+	free(tl->waits);
+	free(tl->builds);
+	free(tl->messages);
+	free(tl->ranges);
+	free(tl->allocations);
+	free(tl->teams);
+	free(tl->order);
+	free(tl->outer);
+	free(tl);
+}
+
+static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
+{
+	struct timeline_sink *ts = (struct timeline_sink *)(void *)s;
+
+	ts->timeline = timeline_new(t);
+	if (!ts->timeline)
+		return KYMO_ERROR_NO_MEMORY;
+	return FORWARD(s, begin, t);
+}
+
+static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
+{
+	/* Whoever counts as well goes on without it. */
+	if (!timeline_finish(of(s), s))
+		timeline_drop(of(s));
+	return FORWARD(s, end, t);
+}
+
+void timeline_sink_init(struct timeline_sink *s, struct stream_sink *next)
+{
+	*s = (struct timeline_sink){.sink = {.begin = on_begin,
+					     .call = on_call,
+					     .dispatch = on_dispatch,
+					     .copy = on_copy,
+					     .allocation = on_allocation,
+					     .sync = on_sync,
+					     .marker = on_marker,
+					     .comm = on_comm,
+					     .counter = on_counter,
+					     .sample = on_sample,
+					     .device_sample = on_device_sample,
+					     .other = on_other,
+					     .loss = on_loss,
+					     .open_call = on_open_call,
+					     .unfinished = on_unfinished,
+					     .end = on_end,
+					     .brief = true,
+					     .sites = true,
+					     .lists = true,
+					     .whole = true,
+					     .from = INT64_MIN,
+					     .to = INT64_MAX},
+				    .next = next};
+	if (next)
+		stream_sink_complete(next);
+}

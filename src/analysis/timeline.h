@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run, made small enough for memory: what its devices did and when, which call submitted it, what the
+ * threads that drive them did meanwhile, messages, ranges, allocations. The digest and the findings are
+ * made from it. One pass over the records fills it.
+ *
+ * Memory, at most: 300 bytes for a piece of device work, 250 for a call that submits, waits, allocates or takes
+ * TIMELINE_LONG_NS, 200 for a message, 100 for a range, 120 for an allocation or release, 120 for
+ * a region of OpenMP and for each thread's part of it, 80 for a wait. Other
+ * calls are kept together, with the time that was spent in them, as long as they follow each other soon. Of more than TIMELINE_MOST of one of
+ * these nothing more is kept, and `cut` says so: findings of such a run would be wrong.
+ *
+ * Times are node ns, as in the stream. Indexes are those of the trace, but devices'.
+ */
+#ifndef ANALYSIS_TIMELINE_H
+#define ANALYSIS_TIMELINE_H
+
+#include "analysis/intervals.h"
+#include "base/map.h"
+#include "stream/stream.h"
+
+enum {
+	TIMELINE_LONG_NS = 5000,     /* a call that is kept for its length */
+	TIMELINE_PAUSE_NS = 50000,   /* at most, between short calls that are kept as one, */
+	TIMELINE_BURST_NS = 1000000, /* of which one begins so long after the first, at most */
+	TIMELINE_MOST = 24 << 20     /* of one kind of thing */
+};
+
+#define TIMELINE_NONE UINT32_MAX
+
+enum work_kind { WORK_KERNEL, WORK_COPY, WORK_FILL, WORK_MAP, WORK_MIGRATION, WORK_KINDS };
+
+/* Work of a device. Of several runtimes on one device all is there. */
+struct tl_work {
+	int64_t start, end;
+	int64_t submit;            /* the submitting call began, 0: not known */
+	int64_t queued, submitted; /* as the runtime says, 0: not known */
+	uint64_t id;               /* of the submitting call, 0: none recorded */
+	uint64_t bytes;            /* of copies */
+	uint64_t groups;           /* of kernels: work groups or blocks; 0: left to the runtime */
+	uint64_t items;            /* of kernels: work items or threads */
+	uint32_t device;           /* index of timeline.devices */
+	uint32_t process, queue, kernel, op;
+	uint32_t call; /* index of timeline.calls: the submitting one, or TIMELINE_NONE */
+	uint8_t kind;  /* enum work_kind */
+	uint8_t source_kind, destination_kind; /* memory kinds of copies */
+	bool to_device, from_device;
+	bool blocking; /* the call waited for it */
+	bool graph;    /* part of a graph, which one call submitted as a whole */
+	bool early;    /* starts before it was submitted: clocks disagree */
+	bool failed;
+};
+
+enum {
+	CALL_NESTED = 1, /* in another call of its thread */
+	CALL_BUILD = 2,  /* programs were built or loaded in it */
+	CALL_BURST =
+		4, /* several short ones that do not wait, one after the other; op is the first's */
+	CALL_MPI = 8, /* communication */
+	CALL_FAILED = 16,
+	CALL_MIXED = 64, /* a burst of different functions */
+	CALL_OPENMP = 32 /* a region: the program's own code runs in it */
+};
+
+struct tl_call {
+	int64_t start, end;
+	uint64_t id;
+	uint64_t
+		waited; /* ns that it waited for a device; of a burst, that were spent in its calls */
+	uint32_t thread, op, site;
+	uint32_t count;     /* of a burst */
+	uint32_t outermost; /* index of the call of its thread that it was made in, or its own */
+	uint16_t op_flags;
+	uint16_t flags; /* CALL_* */
+};
+
+struct tl_wait {
+	int64_t start, end;
+	uint64_t id; /* of the call */
+	uint64_t event;
+	uint32_t thread, op, queue; /* queue 0: several, or none */
+};
+
+struct tl_build { /* of a program for one or several devices, or the loading of a module */
+	int64_t start, end;
+	uint64_t id;
+	uint32_t thread, op, program;
+	uint32_t options; /* blob: what it was built with, 0: none */
+};
+
+struct tl_message {
+	int64_t start, end;
+	uint64_t id, completed_by; /* calls; completed_by 0: the same */
+	uint64_t match;            /* both ends of one message have the same; 0: not known */
+	uint64_t bytes;            /* sent or received, the larger */
+	uint64_t request;
+	uint32_t process, thread, op, communicator;
+	int32_t peer, tag;
+	uint8_t kind; /* number of the op in domain comm: COMM_OP_* */
+	uint8_t state;
+};
+
+struct tl_range {
+	int64_t start, end, scope;
+	uint32_t process, thread, name;
+};
+
+/*
+ * A parallel region of OpenMP on the thread that met it, or what another thread did in one (`task`). Tasks of less
+ * than TIMELINE_LONG_NS are left out; regions as short, soon after another, are part of that one's `until`.
+ */
+struct tl_team {
+	int64_t start, end;
+	int64_t until;   /* of regions: of the last short one that follows soon */
+	uint64_t region; /* id of the region's call */
+	uint64_t
+		worked; /* of regions: ns until its thread was at the barrier, 0: waited for nobody */
+	uint32_t thread, site, threads;
+	bool task;
+};
+
+struct tl_allocation {
+	int64_t time;
+	uint64_t id; /* of the call */
+	uint64_t bytes, address;
+	uint64_t allocation; /* the same when it is freed */
+	uint32_t thread, agent;
+	uint8_t kind, what; /* memory kind, allocation_what */
+	bool freed;         /* released, not allocated */
+};
+
+/* One device, whatever runtimes call it. */
+struct tl_device {
+	uint32_t agent;        /* of the trace: the first that is it */
+	uint32_t first, count; /* its work: timeline.order[first ...], by start */
+	struct intervals kernels, transfers,
+		all; /* when such work ran: transfers are all that is no kernel */
+	uint64_t number[WORK_KINDS];
+};
+
+/* What a thread did, as far as its calls tell. */
+enum host_state {
+	HOST_OUTSIDE, /* in no recorded call */
+	HOST_LAUNCH,  /* in a call that submits work */
+	HOST_WAIT,    /* in one that waits for a device */
+	HOST_MPI,     /* communicating */
+	HOST_ALLOCATE,
+	HOST_BUILD,
+	HOST_OTHER, /* in another */
+	HOST_STATES
+};
+
+struct tl_thread {
+	uint32_t first, count;    /* its outermost calls: timeline.outer[first ...], by start */
+	uint64_t in[HOST_STATES]; /* ns of its life in each */
+};
+
+struct timeline {
+	const struct trace *trace;
+	int64_t start, end; /* of the run, or of the part of it that was selected */
+	struct tl_work *work;
+	struct tl_call *calls; /* by thread, then start; an outer one before those in it */
+	struct tl_wait *waits;
+	struct tl_build *builds;
+	struct tl_message *messages;
+	struct tl_range *ranges;
+	struct tl_allocation *allocations;
+	struct tl_team *teams; /* as they came: of one thread by their end */
+	uint32_t work_count, work_room, calls_count, calls_room, waits_count, waits_room;
+	uint32_t builds_count, builds_room, messages_count, messages_room;
+	uint32_t ranges_count, ranges_room, allocations_count, allocations_room;
+	uint32_t teams_count, teams_room;
+	uint32_t *order; /* work by device, then start */
+	uint32_t *outer; /* outermost calls by thread, then start */
+	struct tl_device *devices;
+	uint32_t devices_count, devices_room;
+	struct tl_thread *threads; /* by the trace's index */
+	uint64_t lost;             /* records of which nothing is here */
+	uint64_t early;            /* work that starts before it was submitted */
+	uint64_t untimed;          /* work without device times: in nothing here */
+	uint64_t backwards;        /* ends before it starts: likewise */
+	bool counted;    /* calls were counted, not recorded: what threads did is not known */
+	uint64_t paused; /* ns that none of its processes recorded */
+	bool partial;    /* of what was selected, not all that happened from start to end is here */
+	bool window;     /* neither start nor end are those of the run */
+	bool apart; /* clocks of nodes were never compared: times of different nodes say nothing */
+	bool implicit_tasks; /* of OpenMP are recorded */
+	bool explicit_tasks; /* of OpenMP ran: in barriers, or anywhere */
+	bool cut, failed;
+	/* While it is filled. */
+	uint32_t *device_of_agent; /* index + 1 */
+	uint8_t *op_is;            /* by op */
+	uint32_t *last;            /* by thread: its call that came last, index + 1 */
+	struct map used;           /* device and process that gave it work, see timeline_uses() */
+	uint32_t *last_region;     /* likewise, of teams */
+	struct map *call_of;       /* by process: id of a call to its index + 1 */
+};
+
+/* Hands every record on to `next`, which may be NULL. `brief` and `matches` are those that it wants, and may be set. */
+struct timeline_sink {
+	struct stream_sink sink; /* first */
+	struct stream_sink *next;
+	struct timeline
+		*timeline; /* made when the stream begins; timeline_free() is left to the reader */
+};
+void timeline_sink_init(struct timeline_sink *s, struct stream_sink *next);
+
+void timeline_free(struct timeline *tl);
+
+/* Puts it in order when all records are there; the sink does that, which knows what was selected. False: no memory. */
+bool timeline_finish(struct timeline *tl, const struct stream_sink *sink);
+
+/* The call that submitted it, or NULL; and the outermost call of the thread that it was made in. */
+const struct tl_call *timeline_call(const struct timeline *tl, const struct tl_work *w);
+const struct tl_call *timeline_outermost(const struct timeline *tl, const struct tl_call *c);
+
+/* The call with this id, or NULL where it was not kept. */
+const struct tl_call *timeline_find(const struct timeline *tl, uint32_t process, uint64_t id);
+
+/* The process has given the device work. */
+bool timeline_uses(const struct timeline *tl, uint32_t device, uint32_t process);
+
+/* What a call stands for while its thread is in it. */
+enum host_state timeline_state(const struct tl_call *c);
+
+/* Number of the first outermost call of a thread (of timeline.outer from its `first`) that ends after `time`. */
+uint32_t timeline_at(const struct timeline *tl, uint32_t thread, int64_t time);
+
+/* So much of the run was not recorded that nothing can be said of it as a whole. */
+static inline bool timeline_pauses(const struct timeline *tl)
+{
+	return 50 * tl->paused > (uint64_t)(tl->end - tl->start);
+}
+
+/* Length of the run. */
+static inline uint64_t timeline_length(const struct timeline *tl)
+{
+	return (uint64_t)(tl->end - tl->start);
+}
+
+#endif

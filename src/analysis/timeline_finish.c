@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Putting a timeline in order once all records are there: by device, by thread, work to its call. */
+#include "analysis/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "stream/trace.h"
+#include "wire/tally.h"
+
+enum { MOVES = 64 /* of one call past others, on average: of more they are in no order */ };
+
+/* What order things are sorted by; equal ones stay as they came. */
+struct place {
+	uint64_t owner; /* device or thread */
+	int64_t time, then;
+	uint32_t index;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->owner != y->owner)
+		return x->owner < y->owner ? -1 : 1;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	if (x->then != y->then)
+		return x->then < y->then ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void sort_places(struct place *p, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++) {
+		if (by_place(&p[i - 1], &p[i]) > 0) {
+			qsort(p, count, sizeof(*p), by_place);
+			return;
+		}
+	}
+}
+
+static uint64_t user_key(uint32_t device, uint32_t process)
+{
+	return (uint64_t)(device + 1) << 32 | process;
+}
+
+bool timeline_uses(const struct timeline *tl, uint32_t device, uint32_t process)
+{
+	return map_get(&tl->used, user_key(device, process)) != 0;
+}
+
+struct named {
+	const char *label;
+	uint32_t index;
+};
+
+/* ---- devices ----------------------------------------------------------------------------------- */
+
+static int by_label(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+
+	return strcmp(x->label, y->label);
+}
+
+/* In the order of their labels, whichever came first. */
+static bool number_devices(struct timeline *tl)
+{
+	uint32_t n = tl->devices_count;
+	struct named *order = calloc((size_t)n + 1, sizeof(*order));
+	struct tl_device *devices = calloc((size_t)n + 1, sizeof(*devices));
+	uint32_t *now = calloc((size_t)n + 1, sizeof(*now));
+	struct map used = {0};
+	bool ok = order && devices && now;
+
+	for (uint32_t i = 0; ok && i < n; i++)
+		order[i] = (struct named){tl->trace->agents[tl->devices[i].agent].label, i};
+	if (ok && n)
+		qsort(order, n, sizeof(*order), by_label);
+	for (uint32_t i = 0; ok && i < n; i++) {
+		devices[i] = tl->devices[order[i].index];
+		now[order[i].index] = i;
+	}
+	for (uint32_t i = 0; ok && i < tl->work_count; i++)
+		tl->work[i].device = now[tl->work[i].device];
+	for (uint32_t p = 0; ok && p < tl->trace->processes_count; p++)
+		for (uint32_t i = 0; ok && i < n; i++)
+			if (timeline_uses(tl, i, p))
+				ok = map_set(&used, user_key(now[i], p), 1);
+	if (ok) {
+		map_release(&tl->used);
+		tl->used = used;
+		free(tl->devices);
+		tl->devices = devices;
+		tl->devices_room = n + 1;
+	} else {
+		map_release(&used);
+		free(devices);
+	}
+	free(order);
+	free(now);
+	return ok;
+}
+
+static bool order_work(struct timeline *tl)
+{
+	struct place *p = calloc((size_t)tl->work_count + 1, sizeof(*p));
+
+	tl->order = calloc((size_t)tl->work_count + 1, sizeof(*tl->order));
+	if (!p || !tl->order) {
+		free(p);
+		return false;
+	}
+	for (uint32_t i = 0; i < tl->work_count; i++)
+		p[i] = (struct place){tl->work[i].device, tl->work[i].start, tl->work[i].end, i};
+	sort_places(p, tl->work_count);
+	for (uint32_t i = 0; i < tl->work_count; i++) {
+		struct tl_device *d = &tl->devices[p[i].owner];
+
+		if (!d->count++)
+			d->first = i;
+		tl->order[i] = p[i].index;
+	}
+	free(p);
+	for (uint32_t i = 0; i < tl->devices_count; i++) {
+		intervals_unite(&tl->devices[i].kernels);
+		intervals_unite(&tl->devices[i].transfers);
+		intervals_unite(&tl->devices[i].all);
+	}
+	return true;
+}
+
+/* ---- threads ----------------------------------------------------------------------------------- */
+
+/* In front of those that lie in it, and of those of equal length that came later. */
+static bool goes_before(const struct tl_call *a, const struct tl_call *b)
+{
+	return a->start != b->start ? a->start < b->start : a->end > b->end;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	return goes_before(a, b) ? -1 : goes_before(b, a);
+}
+
+/*
+ * Calls of a thread come in the order of their end, an outer one after those in it: each is moved past those
+ * alone. In a damaged trace that may be all there are: then they are sorted as anything else.
+ */
+static void order_thread(struct tl_call *calls, uint32_t count)
+{
+	uint64_t moves = 0;
+
+	for (uint32_t i = 1; i < count; i++) {
+		struct tl_call c = calls[i];
+		uint32_t k = i;
+
+		for (; k && goes_before(&c, &calls[k - 1]); k--)
+			calls[k] = calls[k - 1];
+		calls[k] = c;
+		moves += i - k;
+		if (moves > (uint64_t)MOVES * count) {
+			qsort(calls, count, sizeof(*calls), by_start);
+			return;
+		}
+	}
+}
+
+/* By thread first, in the order in which they came. */
+static bool order_calls(struct timeline *tl)
+{
+	uint32_t threads = tl->trace->threads_count;
+	uint32_t *next = calloc((size_t)threads + 1, sizeof(*next)), from = 0;
+	struct tl_call *ordered = calloc((size_t)tl->calls_count + 1, sizeof(*ordered));
+
+	if (!next || !ordered) {
+		free(next);
+		free(ordered);
+		return false;
+	}
+	for (uint32_t i = 0; i < tl->calls_count; i++)
+		next[tl->calls[i].thread + 1]++;
+	for (uint32_t i = 0; i < threads; i++)
+		next[i + 1] += next[i];
+	for (uint32_t i = 0; i < tl->calls_count; i++)
+		ordered[next[tl->calls[i].thread]++] = tl->calls[i];
+	free(tl->calls);
+	tl->calls = ordered;
+	tl->calls_room = tl->calls_count + 1;
+	for (uint32_t i = 0; i < threads; i++) { /* `next` is each one's end by now */
+		order_thread(&ordered[from], next[i] - from);
+		from = next[i];
+	}
+	free(next);
+	return true;
+}
+
+/*
+ * Outermost is what lies in no other call; a region of OpenMP is none: the program's own code runs in it, and
+ * what that calls is outermost again.
+ */
+static bool find_outer(struct timeline *tl)
+{
+	const struct tl_call *around = NULL;
+	uint32_t n = 0;
+
+	tl->outer = calloc((size_t)tl->calls_count + 1, sizeof(*tl->outer));
+	if (!tl->outer)
+		return false;
+	for (uint32_t i = 0; i < tl->calls_count; i++) {
+		struct tl_call *c = &tl->calls[i];
+		struct tl_thread *th = &tl->threads[c->thread];
+
+		c->flags &= (uint16_t)~CALL_NESTED;
+		c->outermost = i;
+		if (around && around->thread == c->thread && c->start < around->end) {
+			c->flags |= CALL_NESTED;
+			c->outermost = (uint32_t)(around - tl->calls);
+			continue;
+		}
+		if (c->flags & CALL_OPENMP)
+			continue;
+		around = c;
+		if (!th->count++)
+			th->first = n;
+		tl->outer[n++] = i;
+	}
+	return true;
+}
+
+/* Something may refer to it: work, waits, messages, allocations, builds. */
+static bool is_asked_for(const struct tl_call *c)
+{
+	return c->op_flags & (KYMO_OP_SUBMITS | KYMO_OP_WAITS | KYMO_OP_ALLOCATES) ||
+	       c->flags & CALL_MPI || c->end - c->start >= TIMELINE_LONG_NS;
+}
+
+static bool index_calls(struct timeline *tl)
+{
+	for (uint32_t i = 0; i < tl->calls_count; i++) {
+		const struct tl_call *c = &tl->calls[i];
+
+		if (c->id && !(c->flags & CALL_BURST) && is_asked_for(c) &&
+		    !map_set(&tl->call_of[tl->trace->threads[c->thread].process], c->id, i + 1))
+			return false;
+	}
+	return true;
+}
+
+const struct tl_call *timeline_find(const struct timeline *tl, uint32_t process, uint64_t id)
+{
+	uint64_t i =
+		id && process < tl->trace->processes_count ? map_get(&tl->call_of[process], id) : 0;
+
+	return i ? &tl->calls[i - 1] : NULL;
+}
+
+const struct tl_call *timeline_call(const struct timeline *tl, const struct tl_work *w)
+{
+	return w->call == TIMELINE_NONE ? NULL : &tl->calls[w->call];
+}
+
+const struct tl_call *timeline_outermost(const struct timeline *tl, const struct tl_call *c)
+{
+	return &tl->calls[c->outermost];
+}
+
+/* ---- what calls do ----------------------------------------------------------------------------- */
+
+static uint64_t overlap(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+	int64_t start = a > c ? a : c, end = b < d ? b : d;
+
+	return end > start ? (uint64_t)(end - start) : 0;
+}
+
+static void add_waited(struct timeline *tl, struct tl_call *c, int64_t start, int64_t end)
+{
+	struct tl_call *o = &tl->calls[timeline_outermost(tl, c) - tl->calls];
+
+	c->waited += overlap(start, end, c->start, c->end);
+	if (o != c)
+		o->waited += overlap(start, end, o->start, o->end);
+}
+
+static struct tl_call *find(struct timeline *tl, uint32_t process, uint64_t id)
+{
+	const struct tl_call *c = timeline_find(tl, process, id);
+
+	return c ? &tl->calls[c - tl->calls] : NULL;
+}
+
+static void note_waits(struct timeline *tl)
+{
+	for (uint32_t i = 0; i < tl->waits_count; i++) {
+		const struct tl_wait *w = &tl->waits[i];
+		struct tl_call *c = find(tl, tl->trace->threads[w->thread].process, w->id);
+
+		if (c && w->end > w->start && !(c->flags & CALL_MPI))
+			add_waited(tl, c, w->start, w->end);
+	}
+}
+
+/* Half of the call or more: the call stands for it. */
+static void note_builds(struct timeline *tl)
+{
+	for (uint32_t i = 0; i < tl->builds_count; i++) {
+		const struct tl_build *b = &tl->builds[i];
+		struct tl_call *c = find(tl, tl->trace->threads[b->thread].process, b->id), *o;
+
+		if (!c)
+			continue;
+		o = &tl->calls[timeline_outermost(tl, c) - tl->calls];
+		c->flags |= CALL_BUILD;
+		if (2 * overlap(b->start, b->end, o->start, o->end) >=
+		    (uint64_t)(o->end - o->start))
+			o->flags |= CALL_BUILD;
+	}
+}
+
+static void join_work(struct timeline *tl)
+{
+	for (uint32_t i = 0; i < tl->work_count; i++) {
+		struct tl_work *w = &tl->work[i];
+		struct tl_call *c = find(tl, w->process, w->id);
+
+		if (!c || w->early) /* no call submits what has begun before it */
+			continue;
+		w->call = (uint32_t)(c - tl->calls);
+		if (!w->submit)
+			w->submit = c->start;
+		if (w->blocking && !c->waited)
+			add_waited(tl, c, c->start, w->end < c->end ? w->end : c->end);
+	}
+}
+
+enum host_state timeline_state(const struct tl_call *c)
+{
+	if (c->flags & CALL_MPI)
+		return HOST_MPI;
+	if (c->flags & CALL_BUILD)
+		return HOST_BUILD;
+	if (c->flags & CALL_BURST)
+		return HOST_OTHER;
+	if (2 * c->waited >= (uint64_t)(c->end - c->start) && c->waited)
+		return HOST_WAIT;
+	if (c->op_flags & KYMO_OP_SUBMITS)
+		return HOST_LAUNCH;
+	if (c->op_flags & KYMO_OP_WAITS)
+		return HOST_WAIT;
+	return c->op_flags & KYMO_OP_ALLOCATES ? HOST_ALLOCATE : HOST_OTHER;
+}
+
+uint32_t timeline_at(const struct timeline *tl, uint32_t thread, int64_t time)
+{
+	const struct tl_thread *th = &tl->threads[thread];
+	uint32_t low = 0, high = th->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (tl->calls[tl->outer[th->first + middle]].end > time)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static void live(const struct timeline *tl, uint32_t thread, int64_t *start, int64_t *end)
+{
+	const struct t_thread *t = &tl->trace->threads[thread];
+	const struct t_process *p = &tl->trace->processes[t->process];
+
+	*start = t->start ? t->start : p->start;
+	*end = t->end ? t->end : p->end ? p->end : tl->end;
+	if (*start < tl->start)
+		*start = tl->start;
+	if (*end > tl->end)
+		*end = tl->end;
+}
+
+static void add_states(struct timeline *tl, uint32_t thread)
+{
+	struct tl_thread *th = &tl->threads[thread];
+	uint64_t inside = 0, life;
+	int64_t start, end;
+
+	for (uint32_t i = 0; i < th->count; i++) {
+		const struct tl_call *c = &tl->calls[tl->outer[th->first + i]];
+
+		uint64_t whole = (uint64_t)(c->end - c->start);
+		uint64_t ns = overlap(c->start, c->end, tl->start, tl->end);
+
+		if (c->flags & CALL_BURST && whole)
+			ns = (uint64_t)((double)c->waited * ((double)ns / (double)whole));
+
+		th->in[timeline_state(c)] += ns;
+		inside += ns;
+	}
+	live(tl, thread, &start, &end);
+	life = end > start ? (uint64_t)(end - start) : 0;
+	th->in[HOST_OUTSIDE] = life > inside ? life - inside : 0;
+}
+
+static bool counts_calls(const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->tallies_count; i++)
+		if (t->tallies[i].kind == WIRE_TALLY_CALL)
+			return true;
+	return false;
+}
+
+/* Time in which none of the processes that were there recorded. */
+static uint64_t paused_of(const struct trace *t)
+{
+	uint64_t ns = 0, most = 0;
+
+	for (uint32_t i = 1; i < t->pauses_count; i++) {
+		const struct t_pause *p = &t->pauses[i];
+
+		if (i > 1 && p->process != t->pauses[i - 1].process)
+			ns = 0;
+		ns += p->end > p->start ? (uint64_t)(p->end - p->start) : 0;
+		most = ns > most ? ns : most;
+	}
+	return most;
+}
+
+/* The run, or the time that was selected of it. */
+static void set_window(struct timeline *tl, const struct stream_sink *sink)
+{
+	const struct trace *t = tl->trace;
+
+	tl->start = t->origin;
+	tl->end = t->end > t->origin ? t->end : t->origin;
+	tl->partial = !sink->whole;
+	if (sink->from > tl->start) {
+		tl->start = sink->from < tl->end ? sink->from : tl->end;
+		tl->window = true;
+	}
+	if (sink->to < tl->end) {
+		tl->end = sink->to > tl->start ? sink->to : tl->start;
+		tl->window = true;
+	}
+}
+
+static void clip_devices(struct timeline *tl)
+{
+	for (uint32_t i = 0; i < tl->devices_count; i++) {
+		intervals_clip(&tl->devices[i].kernels, tl->start, tl->end);
+		intervals_clip(&tl->devices[i].transfers, tl->start, tl->end);
+		intervals_clip(&tl->devices[i].all, tl->start, tl->end);
+	}
+}
+
+bool timeline_finish(struct timeline *tl, const struct stream_sink *sink)
+{
+	const struct trace *t = tl->trace;
+
+	set_window(tl, sink);
+	tl->paused = paused_of(t);
+	tl->counted = counts_calls(t);
+	tl->apart = trace_clocks(t) > 1;
+	if (tl->failed || !number_devices(tl) || !order_work(tl) || !order_calls(tl) ||
+	    !find_outer(tl) || !index_calls(tl))
+		return false;
+	clip_devices(tl); /* what devices say of their times may be anything */
+	note_waits(tl);
+	note_builds(tl);
+	join_work(tl);
+	for (uint32_t i = 1; i < t->threads_count; i++)
+		add_states(tl, i);
+	return true;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings about ranks that wait; see waits_tell.h. */
+#include "analysis/waits_tell.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+
+enum { SLICE_NS = 20000000 }; /* for so long a thread may wait for a busy processor */
+
+static uint64_t length(const struct rank_wait *x)
+{
+	return (uint64_t)(x->end - x->start);
+}
+
+static bool counts(const struct rank_wait *x)
+{
+	return !x->asked && !x->handed_on;
+}
+
+/* ---- balance ----------------------------------------------------------------------------------- */
+
+/* Others are told what to do by it: it receives from several and has next to nothing to do itself. */
+static bool is_coordinator(const struct waits *w, uint32_t rank, uint64_t mean)
+{
+	const struct waits_rank *r = &w->ranks[rank];
+	uint64_t receiving = 0, all = 0;
+	uint32_t other = TIMELINE_NONE;
+	bool several = false;
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		const struct rank_wait *x = &w->list[r->first + i];
+
+		all += length(x);
+		if (x->kind != WAIT_SENDER)
+			continue;
+		receiving += length(x);
+		several |= other != TIMELINE_NONE && other != x->cause;
+		other = x->cause;
+	}
+	return several && 2 * receiving > all &&
+	       5 * waits_useful(w, rank, w->worlds[r->world].begin, w->worlds[r->world].end) < mean;
+}
+
+static uint64_t useful_of(const struct waits *w, uint32_t rank)
+{
+	const struct waits_rank *r = &w->ranks[rank];
+	const struct waits_world *world = &w->worlds[r->world];
+	uint64_t ns = waits_useful(w, rank, world->begin, world->end);
+
+	for (uint32_t i = 0; i < r->count; i++)
+		if (w->list[r->first + i].asked)
+			ns += length(&w->list[r->first + i]);
+	return ns;
+}
+
+static void share_out(const struct waits *w, const struct waits_world *world,
+		      struct waits_balance *b)
+{
+	uint64_t sum = 0, all = 0;
+
+	for (uint32_t i = 0; i < world->ranks; i++)
+		all += useful_of(w, world->members[i]);
+	for (uint32_t i = 0; i < world->ranks; i++) {
+		uint32_t rank = world->members[i];
+		uint64_t ns = useful_of(w, rank);
+
+		if (world->ranks > 2 && is_coordinator(w, rank, all / world->ranks))
+			continue;
+		b->ranks++;
+		sum += ns;
+		if (ns >= b->max) {
+			b->max = ns;
+			b->most = rank;
+		}
+	}
+	b->mean = b->ranks ? sum / b->ranks : 0;
+}
+
+struct kinds_of_waits {
+	uint64_t all, rooted, one_sided, longest;
+};
+
+static void add_kinds(const struct rank_wait *x, struct kinds_of_waits *k)
+{
+	k->all += length(x);
+	if (x->kind == WAIT_ROOT)
+		k->rooted += length(x);
+	if ((x->kind == WAIT_SENDER || x->kind == WAIT_RECEIVER) && !x->both)
+		k->one_sided += length(x);
+	if (length(x) > k->longest)
+		k->longest = length(x);
+}
+
+/* Of many occasions to wait for it few took the time: something happened, the shares are not the reason. */
+static bool seldom(const struct waits *w, uint32_t cause, uint64_t longest, uint32_t occasions)
+{
+	uint32_t long_ones = 0, most = 0;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct rank_wait *x = &w->list[i];
+
+		if (i && x->rank != w->list[i - 1].rank)
+			long_ones = 0;
+		if (x->cause == cause && counts(x) && 10 * length(x) >= longest &&
+		    ++long_ones > most)
+			most = long_ones;
+	}
+	return occasions >= 8 && most <= occasions / 8;
+}
+
+void waits_balance(const struct waits *w, uint32_t world, struct waits_balance *b)
+{
+	const struct waits_world *x = &w->worlds[world];
+	struct kinds_of_waits k = {0};
+	uint64_t even;
+
+	*b = (struct waits_balance){.world = world};
+	share_out(w, x, b);
+	if (b->ranks < 2)
+		return;
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->list[i].cause == b->most && counts(&w->list[i]))
+			add_kinds(&w->list[i], &k);
+	even = w->cost[b->most].even;
+	if (2 * k.rooted > k.all || 2 * k.one_sided > k.all ||
+	    seldom(w, b->most, k.longest, x->collectives))
+		return;
+	b->gain = b->max - b->mean < even ? b->max - b->mean : even;
+}
+
+/* ---- sums -------------------------------------------------------------------------------------- */
+
+static bool is_of(const struct waits *w, const struct rank_wait *x, unsigned kinds, uint32_t cause)
+{
+	return x->cause == cause && counts(x) && (1u << x->kind & kinds) &&
+	       w->ranks[x->rank].world == w->ranks[cause].world;
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct rank_wait *x = *(struct rank_wait *const *)a,
+			       *y = *(struct rank_wait *const *)b;
+
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* From when until when all but a hundredth at each side is waited. */
+static void find_span(const struct rank_wait **list, uint32_t n, struct waits_sum *s)
+{
+	uint64_t so_far = 0;
+
+	qsort(list, n, sizeof(*list), by_end);
+	for (uint32_t i = 0; i < n; i++) {
+		if (so_far * 100 <= s->total)
+			s->since = list[i]->start;
+		so_far += length(list[i]);
+		if (so_far * 100 <= s->total * 99 || !s->until)
+			s->until = list[i]->end;
+	}
+	s->until = list[n - 1]->end;
+}
+
+struct site_time {
+	uint32_t site, op, call;
+	uint64_t ns;
+};
+
+static int by_site(const void *a, const void *b)
+{
+	const struct site_time *x = a, *y = b;
+
+	if (x->site != y->site)
+		return x->site < y->site ? -1 : 1;
+	return x->op < y->op ? -1 : x->op > y->op;
+}
+
+/* A call at the site where most is waited. */
+static uint32_t worst_site(struct site_time *list, uint32_t n)
+{
+	uint32_t best = 0, first = 0;
+
+	qsort(list, n, sizeof(*list), by_site);
+	for (uint32_t i = 0; i < n; i++) {
+		if (i && by_site(&list[i], &list[first]) == 0)
+			list[first].ns += list[i].ns;
+		else
+			first = i;
+		if (list[first].ns > list[best].ns)
+			best = first;
+	}
+	return list[best].call;
+}
+
+static void add_up(const struct waits *w, const struct rank_wait *x, uint64_t *of_rank,
+		   struct waits_sum *s)
+{
+	if (length(x) > s->longest) {
+		s->longest = length(x);
+		s->worst = (uint32_t)(x - w->list);
+	}
+	s->total += length(x);
+	s->number++;
+	s->ranks += !of_rank[x->rank];
+	of_rank[x->rank] += length(x);
+	if (of_rank[x->rank] > s->rank_total) {
+		s->rank_total = of_rank[x->rank];
+		s->rank = x->rank;
+	}
+}
+
+bool waits_sum(const struct waits *w, unsigned kinds, uint32_t cause, struct waits_sum *s)
+{
+	const struct rank_wait **list = calloc((size_t)w->count + 1, sizeof(*list));
+	struct site_time *sites = calloc((size_t)w->count + 1, sizeof(*sites));
+	uint64_t *of_rank = calloc((size_t)w->ranks_count + 1, sizeof(*of_rank));
+	uint32_t n = 0;
+
+	*s = (struct waits_sum){0};
+	for (uint32_t i = 0; list && sites && of_rank && i < w->count; i++) {
+		const struct tl_call *c = &w->tl->calls[w->list[i].call];
+
+		if (!is_of(w, &w->list[i], kinds, cause))
+			continue;
+		add_up(w, &w->list[i], of_rank, s);
+		sites[n] = (struct site_time){c->site, c->op, w->list[i].call, length(&w->list[i])};
+		list[n++] = &w->list[i];
+	}
+	if (n) {
+		find_span(list, n, s);
+		s->call = worst_site(sites, n);
+	}
+	free(list);
+	free(sites);
+	free(of_rank);
+	return n;
+}
+
+/* ---- findings ---------------------------------------------------------------------------------- */
+
+bool waits_known(struct diagnosis *d)
+{
+	const struct waits *w = &d->waits;
+	bool told = d->waits_told;
+
+	if (w->ranks_count < 2)
+		return false;
+	d->waits_told = true;
+	if (d->tl->counted || d->tl->cut || d->tl->lost) {
+		if (!told)
+			diagnosis_abstain(d, "%s: who waited for whom is not known",
+					  d->tl->counted ? "calls were counted, not recorded"
+					  : d->tl->cut   ? "the trace has too many records"
+							 : "records were lost");
+		return false;
+	}
+	if (!told && w->unaligned)
+		diagnosis_abstain(d, "clocks of ranks on different nodes were not compared: "
+				     "what they waited for each other is not known");
+	if (!told && w->ranks_count < d->trace->processes[w->ranks[0].process].ranks &&
+	    d->trace->worlds < 2)
+		diagnosis_abstain(d,
+				  "%u of %u ranks are in the trace: waits for the others are "
+				  "not known",
+				  w->ranks_count, d->trace->processes[w->ranks[0].process].ranks);
+	return w->count;
+}
+
+void finding_show(struct diagnosis *d, struct finding *f, const char *domains, int64_t start,
+		  int64_t end)
+{
+	int64_t origin = d->trace->origin;
+	double from = start > origin ? (double)(start - origin) / 1e9 : 0;
+
+	text_add(&f->show, "kymo show -d ");
+	text_add(&f->show, domains);
+	text_addf(&f->show, " --after %.6fs --before %.6fs --min-duration 5us ", from,
+		  (double)(end - origin) / 1e9 + 1e-6);
+	text_add_shell(&f->show, d->path);
+}
+
+static void add_call(struct diagnosis *d, struct text *out, uint32_t call)
+{
+	const struct tl_call *c = &d->tl->calls[call];
+
+	text_add(out, d->trace->ops[c->op].name);
+	if (c->site) {
+		text_add(out, " at ");
+		finding_add_site(d, out, c->site);
+	}
+}
+
+/* What the late rank was in when the longest wait ended. */
+static void add_culprit(struct diagnosis *d, struct finding *f, const struct rank_wait *x)
+{
+	const struct tl_message *m =
+		x->because == TIMELINE_NONE ? NULL : &d->tl->messages[x->because];
+	const struct tl_call *c = m ? timeline_find(d->tl, m->process, m->id) : NULL;
+	char rank[32];
+
+	if (!c || !c->site)
+		return;
+	text_addf(&f->evidence, "%s comes late to ", waits_rank_text(&d->waits, x->cause, rank));
+	add_call(d, &f->evidence, (uint32_t)(c - d->tl->calls));
+	text_add(&f->evidence, "\n");
+}
+
+void waits_describe(struct diagnosis *d, struct finding *f, const struct waits_sum *s,
+		    uint32_t cause)
+{
+	const struct waits *w = &d->waits;
+	const struct rank_wait *x = &w->list[s->worst];
+	const struct waits_world *world = &w->worlds[w->ranks[cause].world];
+	char rank[32], mean[UNITS_TEXT], longest[UNITS_TEXT], all[UNITS_TEXT], at[UNITS_TEXT];
+
+	text_addf(&f->where, "%s, ", waits_rank_text(w, s->rank, rank));
+	add_call(d, &f->where, s->call);
+	f->count = s->number;
+	f->start = x->start;
+	f->end = x->end;
+	text_addf(&f->evidence, "%" PRIu64 " wait%s of %s on average, %s in all%s; the longest %s",
+		  s->number, s->number == 1 ? "" : "s", units_time(s->total / s->number, mean),
+		  units_time(s->total, all), s->ranks > 1 ? " ranks" : "",
+		  units_time(s->longest, longest));
+	text_addf(&f->evidence, " at %s\n",
+		  units_time(
+			  (uint64_t)(x->start > d->trace->origin ? x->start - d->trace->origin : 0),
+			  at));
+	if (s->since - world->begin > (world->end - world->begin) / 4 && s->number > 1)
+		text_addf(&f->evidence, "%s is late from %s on\n", waits_rank_text(w, cause, rank),
+			  units_time((uint64_t)(s->since - d->trace->origin), at));
+	add_culprit(d, f, x);
+	finding_show(d, f, "mpi,comm", x->start, x->end);
+}
+
+struct costs {
+	uint64_t all, part; /* ns of all ranks, of the one that costs most */
+	uint64_t waits;     /* how many */
+	uint32_t cause;     /* that one */
+};
+
+static void find_costs(const struct waits *w, uint32_t world, unsigned kinds, struct costs *c)
+{
+	struct waits_balance b;
+
+	*c = (struct costs){0};
+	waits_balance(w, world, &b);
+	for (uint32_t i = 0; i < w->worlds[world].ranks; i++) {
+		uint32_t rank = w->worlds[world].members[i];
+		uint64_t ns = 0;
+
+		if (b.gain && rank == b.most)
+			continue;
+		for (uint32_t k = 0; k < WAIT_KINDS; k++)
+			if (1u << k & kinds)
+				ns += w->cost[rank].alone[k];
+		c->all += ns;
+		if (ns > c->part) {
+			c->part = ns;
+			c->cause = rank;
+		}
+	}
+	for (uint32_t i = 0; i < w->count; i++)
+		c->waits += is_of(w, &w->list[i], kinds, w->list[i].cause) &&
+			    w->ranks[w->list[i].rank].world == world;
+}
+
+/*
+ * Ranks delay each other at few of many occasions, by turns or for no longer than a processor is given to others: that
+ * is what a machine does that has more to do than it has processors.
+ */
+static bool is_noise(const struct diagnosis *d, uint32_t world, unsigned kinds,
+		     const struct costs *c, const struct waits_sum *s)
+{
+	const struct waits_world *x = &d->waits.worlds[world];
+	uint64_t occasions =
+		kinds & 1u << WAIT_ALL ? (uint64_t)x->collectives * (x->ranks - 1) : x->messages;
+	uint64_t two = x->ranks == 2;
+	bool by_turns = c->part * (two ? 5 : 2) < c->all * (two ? 4 : 1);
+	bool is_short = s->total < s->number * SLICE_NS && diagnosis_share(d, s->longest) < 0.05;
+
+	return (by_turns || is_short) && 10 * c->waits < 3 * occasions;
+}
+
+void waits_tell(struct diagnosis *d, uint32_t world, const struct waits_theme *theme)
+{
+	const struct waits *w = &d->waits;
+	struct costs c;
+	char time[UNITS_TEXT], rank[32], other[32];
+	struct waits_sum s;
+	struct finding *f;
+
+	find_costs(w, world, theme->kinds, &c);
+	if (diagnosis_share(d, c.all) < d->rule->threshold ||
+	    !waits_sum(w, theme->kinds, c.cause, &s))
+		return;
+	if (is_noise(d, world, theme->kinds, &c, &s)) {
+		diagnosis_abstain(d,
+				  "ranks waited %s for each other, now and then: "
+				  "rather the machine than the program",
+				  units_time(c.all, time));
+		return;
+	}
+	waits_rank_text(w, c.cause, other);
+	waits_rank_text(w, s.rank, rank);
+	if (s.ranks == 1)
+		f = finding_add(d, c.all, theme->title, rank, units_time(c.all, time), other);
+	else
+		f = finding_add(d, c.all, theme->titles, s.ranks, units_time(c.all, time), other);
+	if (!f)
+		return;
+	if (10 * c.part < 9 * c.all)
+		text_addf(&f->evidence, "%s %s of it, other ranks the rest\n", other,
+			  units_time(c.part, time));
+	waits_describe(d, f, &s, c.cause);
+	text_add(&f->advice, theme->advice);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `kymo diagnose`: what holds a run back, by how much, and what to try. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diagnose.h"
+#include "analysis/summary.h"
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "report/findings.h"
+
+struct diagnose_options {
+	struct cli_filter filter;
+	int format;
+	int64_t top;
+	bool all;
+	const char *fail_on;
+};
+
+static struct diagnose_options options;
+
+#define AT(member) offsetof(struct diagnose_options, member)
+
+static const struct knob rows[] = {
+	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL,
+	 "Findings", "How they are printed; times in csv and json are nanoseconds"},
+	{"top", 0, KNOB_INTEGER, 0, AT(top), "N", "10", NULL, NULL, "Findings",
+	 "Show so many findings; 0: all. In csv and json all are there"},
+	{"all", 0, KNOB_FLAG, 0, AT(all), NULL, NULL, NULL, NULL, "Findings", "Show all"},
+	{"fail-on", 0, KNOB_STRING, 0, AT(fail_on), "RULE[>SHARE],...", NULL, NULL, NULL,
+	 "Findings",
+	 "Exit with status 1 if a finding of one of these rules is there (any: of any rule), with "
+	 "SHARE if it could win more than so many per cent of the run: launch-bound>10,any>30"},
+	CLI_FILTER_KNOBS(struct diagnose_options),
+};
+
+static struct knob_table table = {.command = "diagnose",
+				  .rows = rows,
+				  .count = sizeof(rows) / sizeof(rows[0]),
+				  .values = &options};
+
+/* ---- --fail-on ---------------------------------------------------------------------------------- */
+
+static const char *next_word(const char *list, const char **end)
+{
+	*end = list + strcspn(list, ",");
+	return list;
+}
+
+static size_t rule_length(const char *word, const char *end)
+{
+	size_t n = strcspn(word, ">,");
+
+	return (size_t)(end - word) < n ? (size_t)(end - word) : n;
+}
+
+static bool names_rule(const char *word, size_t n)
+{
+	if (n == 3 && strncmp(word, "any", 3) == 0)
+		return true;
+	for (uint32_t i = 0; i < rules_count; i++)
+		if (strlen(rules[i]->id) == n && strncmp(rules[i]->id, word, n) == 0)
+			return true;
+	return false;
+}
+
+/* Per cent after the `>`; false: that is no number. */
+static bool share_of(const char *word, const char *end, double *share)
+{
+	const char *sign = memchr(word, '>', (size_t)(end - word));
+	char *rest;
+
+	*share = 0;
+	if (!sign)
+		return true;
+	*share = strtod(sign + 1, &rest);
+	while (rest < end && (*rest == ' ' || *rest == '%'))
+		rest++;
+	return rest == end && rest != sign + 1 && *share >= 0;
+}
+
+static bool check_fail_on(void)
+{
+	const char *end;
+
+	for (const char *w = options.fail_on; w && *w; w = *end ? end + 1 : end) {
+		double share;
+
+		next_word(w, &end);
+		if (!names_rule(w, rule_length(w, end))) {
+			cli_usage("diagnose",
+				  "--fail-on: there is no rule \"%.*s\"; `kymo list rules` names "
+				  "them",
+				  (int)rule_length(w, end), w);
+			return false;
+		}
+		if (!share_of(w, end, &share)) {
+			cli_usage("diagnose",
+				  "--fail-on: \"%.*s\": after > there is a share in "
+				  "per cent",
+				  (int)(end - w), w);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool fails(const struct diagnosis *d)
+{
+	const char *end;
+
+	for (const char *w = options.fail_on; w && *w; w = *end ? end + 1 : end) {
+		double share;
+		size_t n;
+
+		next_word(w, &end);
+		n = rule_length(w, end);
+		share_of(w, end, &share);
+		for (uint32_t i = 0; i < d->count; i++) {
+			const struct finding *f = &d->findings[i];
+			bool named = (n == 3 && strncmp(w, "any", 3) == 0) ||
+				     (strlen(f->rule->id) == n && strncmp(f->rule->id, w, n) == 0);
+
+			/* One without a gain is there or not. */
+			if (named &&
+			    (100 * diagnosis_share(d, f->gain) > share || (!f->gain && share == 0)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------------------------------------ */
+
+static int tell(struct summary *s)
+{
+	struct symbols *symbols = symbols_new(s->trace, &cli_log);
+	struct diagnosis d;
+	int result = CLI_FAILURE;
+
+	if (symbols && diagnose(&d, s->path, s->timeline, s->tallies, symbols)) {
+		uint32_t top = options.all || options.top > UINT32_MAX ? 0 : (uint32_t)options.top;
+
+		result = CLI_OK;
+		if (!findings_print(&d, (enum report_format)options.format, top, stdout)) {
+			cli_error("the findings could not be written");
+			result = CLI_FAILURE;
+		} else if (fails(&d)) {
+			result = CLI_NO;
+		}
+		diagnosis_release(&d);
+	} else {
+		cli_error("not enough memory to diagnose %s", s->path);
+	}
+	symbols_free(symbols);
+	return result;
+}
+
+static int run_diagnose(int argc, char **argv)
+{
+	struct format_options o = {.log = &cli_log,
+				   .progress = cli_progress,
+				   .progress_data = (void *)(uintptr_t) "Reading"};
+	struct stream_filter *filter;
+	struct summary s;
+	bool failed;
+	int result;
+
+	if (argc != 1)
+		return cli_usage("diagnose",
+				 argc ? "one trace at a time"
+				      : "which trace? (the directory that `kymo run` left)");
+	if (!check_fail_on())
+		return CLI_USAGE;
+	filter = cli_filter_new(&options.filter, 1, &failed);
+	if (failed)
+		return CLI_USAGE;
+	if (filter && !stream_filter_only_when(filter)) {
+		stream_filter_free(filter);
+		return cli_usage("diagnose",
+				 "findings are told of whole runs, or of a part by time (--after, "
+				 "--before), process, rank or node: what other options leave out "
+				 "may be what the rest waited for");
+	}
+	o.filter = filter;
+	result = cli_exit(summary_read(&s, argv[0], SUMMARY_RAW, &o));
+	if (result == CLI_OK || result == CLI_NO) {
+		result = tell(&s);
+		summary_release(&s);
+	}
+	stream_filter_free(filter);
+	cli_log_finish();
+	return result == CLI_OK && cli_told_errors() ? CLI_FAILURE : result;
+}
+
+const struct command cmd_diagnose = {
+	.name = "diagnose",
+	.operands = "[OPTION]... TRACE",
+	.summary = "Tell what holds a run back, and what could be won",
+	.about = "Findings, the one with the most to win first: how much of the run it could win, "
+		 "where, what\n"
+		 "shows it, what to try. `kymo list rules` explains the rules.",
+	.knobs = &table,
+	.run = run_diagnose,
+};

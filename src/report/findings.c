@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Printing findings; see findings.h. */
+#include "report/findings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/plain.h"
+#include "base/units.h"
+
+#define WIDTH 80u
+
+static const char *text_of(const struct text *t)
+{
+	return t->s ? t->s : "";
+}
+
+/* ---- people ------------------------------------------------------------------------------------ */
+
+/* Words of `text` in lines of WIDTH columns that begin with `indent` blanks, the first after `head`. */
+static void print_wrapped(FILE *out, unsigned indent, const char *head, const char *text)
+{
+	unsigned column = indent + plain_width(head);
+
+	plain_printf(out, "%*s%s", (int)indent, "", head);
+	while (*text) {
+		size_t n = strcspn(text, " \n");
+		char word[512];
+		unsigned width;
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, text);
+		width = plain_width(word);
+		if (column + width > WIDTH && column > indent + plain_width(head)) {
+			column = indent + plain_width(head);
+			plain_printf(out, "\n%*s", (int)column, "");
+		}
+		plain_printf(out, "%s", word);
+		column += width;
+		text += n;
+		if (*text == '\n') {
+			column = indent + plain_width(head);
+			if (text[1])
+				plain_printf(out, "\n%*s", (int)column, "");
+		} else if (*text) {
+			plain_printf(out, " ");
+			column++;
+		}
+		text += *text != 0;
+	}
+	plain_printf(out, "\n");
+}
+
+static void print_part(FILE *out, const char *head, const struct text *part)
+{
+	if (part->length)
+		print_wrapped(out, 4, head, part->s);
+}
+
+static void print_finding(const struct diagnosis *d, const struct finding *f, uint32_t number,
+			  FILE *out)
+{
+	char time[UNITS_TEXT], head[80];
+
+	snprintf(head, sizeof(head), "%2u. ", number);
+	print_wrapped(out, 0, head, text_of(&f->title));
+	if (f->spent)
+		plain_printf(out, "    wins nothing of the run, but costs %s of a processor (%s)\n",
+			     units_time(f->spent, time), f->rule->id);
+	else if (f->gain)
+		plain_printf(out, "    could win %s, %.1f %% of the run (%s)\n",
+			     units_time(f->gain, time), 100 * diagnosis_share(d, f->gain),
+			     f->rule->id);
+	else
+		plain_printf(out, "    no time of the run is known to be lost (%s)\n", f->rule->id);
+	print_part(out, "where: ", &f->where);
+	print_part(out, "       ", &f->evidence);
+	if (f->show.length) /* to be pasted: in one line */
+		plain_printf(out, "    show:  %s\n", f->show.s);
+	print_part(out, "try:   ", &f->advice);
+}
+
+static void print_abstained(const struct diagnosis *d, FILE *out)
+{
+	if (!d->abstained.length)
+		return;
+	plain_printf(out, "\nNot known:\n");
+	print_wrapped(out, 2, "", d->abstained.s);
+}
+
+static void print_text(const struct diagnosis *d, uint32_t top, FILE *out)
+{
+	uint32_t shown = top && top < d->count ? top : d->count;
+
+	if (!d->count && !d->tl->work_count && !d->tl->calls_count && !d->tl->messages_count)
+		plain_printf(out,
+			     "Nothing to judge: no call, device work or message was recorded.\n");
+	else if (!d->count)
+		plain_printf(out, "No finding: no rule sees more to win than its threshold "
+				  "(`kymo list rules`).\n");
+	for (uint32_t i = 0; i < shown; i++) {
+		if (i)
+			plain_printf(out, "\n");
+		print_finding(d, &d->findings[i], i + 1, out);
+	}
+	if (shown < d->count)
+		plain_printf(out, "\n... %u more (--top N, --all)\n", d->count - shown);
+	print_abstained(d, out);
+}
+
+/* Each line of a part of a finding as an item of a list. */
+static void print_items(FILE *out, const char *head, const char *text)
+{
+	struct text line = {0};
+
+	while (text && *text) {
+		size_t n = strcspn(text, "\n");
+
+		line.length = 0;
+		plain_add_markdown(&line, text, n);
+		fprintf(out, "  - %s%s\n", head, line.s ? line.s : "");
+		text += n + (text[n] != 0);
+	}
+	text_release(&line);
+}
+
+static void print_markdown(const struct diagnosis *d, uint32_t top, FILE *out)
+{
+	uint32_t shown = top && top < d->count ? top : d->count;
+	char time[UNITS_TEXT];
+
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct finding *f = &d->findings[i];
+		struct text title = {0};
+
+		plain_add_markdown(&title, text_of(&f->title), f->title.length);
+		fprintf(out, "%u. **%s** (%s, %.1f %%): %s\n", i + 1, f->rule->id,
+			units_time(f->gain, time), 100 * diagnosis_share(d, f->gain),
+			text_of(&title));
+		text_release(&title);
+		print_items(out, "where: ", f->where.s);
+		print_items(out, "", f->evidence.s);
+		print_items(out, "try: ", f->advice.s);
+	}
+	if (!shown)
+		fprintf(out, "No finding.\n");
+	print_items(out, "not known: ", d->abstained.s);
+}
+
+/* ---- programs ---------------------------------------------------------------------------------- */
+
+static uint64_t since(const struct diagnosis *d, int64_t time)
+{
+	return time > d->trace->origin ? (uint64_t)(time - d->trace->origin) : 0;
+}
+
+static void json_member(FILE *out, const char *name, const struct text *value)
+{
+	fprintf(out, ", \"%s\": ", name);
+	json_string(out, text_of(value));
+}
+
+static void json_lines(FILE *out, const char *text)
+{
+	const char *comma = "";
+
+	fprintf(out, "[");
+	while (text && *text) {
+		size_t n = strcspn(text, "\n");
+		char line[1024];
+
+		snprintf(line, sizeof(line), "%.*s", (int)n, text);
+		fprintf(out, "%s", comma);
+		json_string(out, line);
+		comma = ", ";
+		text += n + (text[n] != 0);
+	}
+	fprintf(out, "]");
+}
+
+static void print_json(const struct diagnosis *d, FILE *out)
+{
+	fprintf(out, "{\"trace\": ");
+	json_string(out, d->path);
+	fprintf(out, ", \"run_ns\": %" PRIu64 ", \"findings\": [", timeline_length(d->tl));
+	for (uint32_t i = 0; i < d->count; i++) {
+		const struct finding *f = &d->findings[i];
+
+		fprintf(out, "%s\n  {\"rule\": ", i ? "," : "");
+		json_string(out, f->rule->id);
+		fprintf(out, ", \"gain_ns\": %" PRIu64 ", \"share\": %.6f, \"count\": %" PRIu64,
+			f->gain, diagnosis_share(d, f->gain), f->count);
+		if (f->spent)
+			fprintf(out, ", \"spent_ns\": %" PRIu64, f->spent);
+		if (f->end > f->start)
+			fprintf(out, ", \"start_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64,
+				since(d, f->start), since(d, f->end));
+		json_member(out, "title", &f->title);
+		json_member(out, "where", &f->where);
+		fprintf(out, ", \"evidence\": ");
+		json_lines(out, f->evidence.s);
+		json_member(out, "show", &f->show);
+		json_member(out, "try", &f->advice);
+		fprintf(out, "}");
+	}
+	fprintf(out, "],\n \"not_known\": ");
+	json_lines(out, d->abstained.s);
+	fprintf(out, "}\n");
+}
+
+static void print_csv(const struct diagnosis *d, FILE *out)
+{
+	fprintf(out, "rule,gain_ns,share,count,start_ns,end_ns,title,where,evidence,show,try\r\n");
+	for (uint32_t i = 0; i < d->count; i++) {
+		const struct finding *f = &d->findings[i];
+		const struct text *texts[] = {&f->title, &f->where, &f->evidence, &f->show,
+					      &f->advice};
+
+		fprintf(out, "%s,%" PRIu64 ",%.6f,%" PRIu64 ",%" PRIu64 ",%" PRIu64, f->rule->id,
+			f->gain, diagnosis_share(d, f->gain), f->count, since(d, f->start),
+			since(d, f->end));
+		for (unsigned k = 0; k < sizeof(texts) / sizeof(*texts); k++) {
+			fprintf(out, ",");
+			csv_field(out, text_of(texts[k]));
+		}
+		fprintf(out, "\r\n");
+	}
+}
+
+bool findings_print(const struct diagnosis *d, enum report_format format, uint32_t top, FILE *out)
+{
+	if (format == REPORT_JSON)
+		print_json(d, out);
+	else if (format == REPORT_CSV)
+		print_csv(d, out);
+	else if (format == REPORT_MARKDOWN)
+		print_markdown(d, top, out);
+	else
+		print_text(d, top, out);
+	return fflush(out) == 0 && !ferror(out);
+}

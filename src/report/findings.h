@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings as text, Markdown, CSV, JSON. */
+#ifndef REPORT_FINDINGS_H
+#define REPORT_FINDINGS_H
+
+#include "analysis/diagnose.h"
+#include "report/report.h"
+
+/* Of text and Markdown the first `top`, 0: all. False: `out` could not be written to. */
+bool findings_print(const struct diagnosis *d, enum report_format format, uint32_t top, FILE *out);
+
+#endif

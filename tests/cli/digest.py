@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a summary begins with.
+
+numbers: those of devices and hosts are computed again from SQL over the trace.
+sentence: what bounds runs that one thing bounds beyond doubt.
+lines: as many and as wide as a person reads.
+
+Usage: digest.py PART KYMO OCL_TWO DIGEST_PROGRAM HEAT
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import expect  # noqa: E402
+
+PART = sys.argv[1]
+KYMO, TWO, PROGRAM, HEAT = map(os.path.abspath, sys.argv[2:6])
+CAUSES = ("startup", "host", "runtime", "build", "allocate", "launch", "wait", "device", "mpi", "held", "latency", "end", "unknown")
+
+
+def run(*words, **environment):
+    p = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=250, check=False,
+                       env={**os.environ, **environment})
+    expect(p.returncode == 0, words, p.returncode, p.stdout[-500:], p.stderr)
+    return p.stdout
+
+
+def record(trace, *program, **environment):
+    run(KYMO, "run", "--no-summary", "-o", trace, *program, **environment)
+    return trace
+
+
+def tables(trace, *words):
+    return {t["name"]: t["rows"] for t in json.loads(run(KYMO, "summary", "-f", "json", *words, trace))["tables"]}
+
+
+def query(trace, sql):
+    return json.loads(run(KYMO, "query", "--format", "json", trace, sql))
+
+
+def union(intervals):
+    total, end = 0, None
+    for a, b in sorted(intervals):
+        if end is None or a > end:
+            total, end = total + (b - a), b
+        elif b > end:
+            total, end = total + (b - end), b
+    return total
+
+
+def common(a, b):
+    return union(a) + union(b) - union(a + b)
+
+
+# ---- numbers -----------------------------------------------------------------------------------------
+
+def device_numbers(trace, row):
+    where = f"agent_name = '{row['device']}'"
+    kernels = [(r["start"], r["start"] + r["duration"]) for r in
+               query(trace, f"SELECT start, duration FROM kernels WHERE {where} AND start > 0")]
+    copies = query(trace, "SELECT c.start, c.duration FROM copy c WHERE c.start > 0 AND c.queue IN "
+                          "(SELECT id FROM queue WHERE agent IN "
+                          f"(SELECT q.agent FROM queue q JOIN kernels k ON k.queue_id = q.id WHERE {where}))")
+    transfers = [(r["start"], r["start"] + r["duration"]) for r in copies]
+    everything = kernels + [(r["start"], r["start"] + r["duration"]) for r in copies]
+    expect(len(kernels) > 0 and len(everything) > len(kernels), "nothing is compared", row)
+    expect(row["kernels_ns"] == union(kernels), "kernels", row, union(kernels))
+    expect(row["transfers_ns"] == union(transfers), "transfers", row, union(transfers))
+    expect(row["overlap_ns"] == common(kernels, transfers), "overlap", row, common(kernels, transfers))
+    expect(row["idle_ns"] == row["run_ns"] - union(everything), "idle", row, union(everything))
+    expect(row["transfers_alone_ns"] == union(everything) - union(kernels), "alone", row)
+    expect(sum(row[f"idle_{c}_ns"] for c in CAUSES) == row["idle_ns"], "the causes do not add up", row)
+    first = query(trace, f"SELECT min(r.start) AS n FROM kernels k JOIN regions r ON r.id = k.call_id WHERE {where}")
+    expect(row["idle_startup_ns"] <= first[0]["n"], "start-up", row, first)
+    last = max(b for _, b in everything)
+    expect(abs(row["idle_end_ns"] - (row["run_ns"] - last)) <= 1, "end", row, last)
+    return sorted(kernels)
+
+
+def host_numbers(trace, rows):
+    """Of the busiest thread; calls of these programs do not nest."""
+    for row in rows:
+        sums = query(trace, "SELECT sum(c.duration) AS n FROM call c JOIN thread t ON t.id = c.thread WHERE "
+                            f"t.tid = {row['thread']}")
+        inside = sum(v for k, v in row.items() if k.endswith("_ns") and k != "own_code_ns")
+        expect(sums[0]["n"] and abs(inside - sums[0]["n"]) <= 0.02 * sums[0]["n"] + 200000, "time in calls", row, sums)
+        builds = query(trace, "SELECT sum(c.duration) AS n FROM call c JOIN op o ON o.id = c.op JOIN thread t ON t.id = c.thread "
+                              f"WHERE o.name = 'clBuildProgram' AND t.tid = {row['thread']}")
+        expect((builds[0]["n"] or 0) == row["building_ns"], "building", row, builds)
+
+
+def window_numbers(trace, whole):
+    """Parts of the run by time have the parts of its times; of other parts nothing is told."""
+    parts = [tables(trace, "--after", f"{i * 20}%", "--before", f"{i * 20 + 20}%").get("devices", [{}])[0] for i in range(5)]
+    for what in ("kernels_ns", "transfers_ns", "transfers_alone_ns"):
+        expect(abs(sum(p.get(what, 0) for p in parts) - whole[what]) <= 10, what, parts, whole)
+    for p in parts:
+        if p:
+            expect(abs(p["run_ns"] - whole["run_ns"] / 5) <= 2, "window", p, whole)
+            expect(p["kernels_ns"] + p["transfers_alone_ns"] + p["idle_ns"] == p["run_ns"], "window", p)
+            expect(sum(p[f"idle_{c}_ns"] for c in CAUSES) == p["idle_ns"], "causes in a window", p)
+    expect(sum(bool(p) for p in parts) >= 1 and "devices" not in tables(trace, "-k", "advance"), "a part by kernel", parts)
+
+
+def test_numbers(folder):
+    two = record(folder + "/two.kymo", TWO, "--counts", folder + "/counts.json", POCL_DEVICES="pthread pthread")
+    found = tables(two)
+    with open(folder + "/counts.json", encoding="utf-8") as f:
+        devices = json.load(f)["facts"]["devices"]
+    expect(len(found["devices"]) == devices, "devices", found["devices"])
+    for row in found["devices"]:
+        device_numbers(two, row)
+    host_numbers(two, found["hosts"])
+    heat = record(folder + "/heat.kymo", HEAT, "--size", "256", "--frames", "20")
+    found = tables(heat)
+    kernels = device_numbers(heat, found["devices"][0])
+    host_numbers(heat, found["hosts"])
+    window_numbers(heat, found["devices"][0])
+    text = run(KYMO, "summary", heat)
+    shares = re.search(r"kernels ([\d.]+) % \(", text)
+    expect(shares and abs(float(shares.group(1)) - 100 * union(kernels) / found["devices"][0]["run_ns"]) <= 0.06,
+           "share of kernels", text[:1500])
+
+
+# ---- sentence ------------------------------------------------------------------------------------------
+
+def test_sentence(folder):
+    sentences = {"start-up": "Start-up bounds the run", "host": "The host bounds the run", "kernels": "The device bounds the run",
+                 "transfers": "Transfers bound the run", "builds": "Builds bound the run",
+                 "wind-down": "The time after the last device work bounds the run"}
+    for what, sentence in sentences.items():
+        trace = record(f"{folder}/{what}.kymo", PROGRAM, what)
+        row = tables(trace)["digest"][0]
+        expect(row["bound"] == what and row["bound_percent"] >= 40, what, row)
+        expect(row["sentence"].startswith(sentence), what, row)
+        text = run(KYMO, "summary", trace)
+        expect(sentence in text.replace("\n", " "), what, text[:1500])
+
+
+# ---- findings: the command `kymo diagnose` ----------------------------------------------------------------
+
+def status(*words):
+    return subprocess.run([KYMO, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_findings(folder):
+    trace = record(folder + "/host.kymo", PROGRAM, "host")
+    found = json.loads(run(KYMO, "diagnose", "-f", "json", trace))
+    digest = tables(trace)
+    expect(found["run_ns"] == digest["devices"][0]["run_ns"], found["run_ns"], digest["devices"])
+    findings = found["findings"]
+    expect("host-late" in [f["rule"] for f in findings], findings)
+    expect([f["gain_ns"] for f in findings] == sorted((f["gain_ns"] for f in findings), reverse=True), "order", findings)
+    expect([(f["rule"], f["gain_ns"]) for f in findings] == [(f["rule"], f["gain_ns"]) for f in digest["findings"]], findings, digest)
+    text, csv = run(KYMO, "diagnose", trace), run(KYMO, "diagnose", "-f", "csv", trace)
+    for f in findings:
+        expect(abs(f["share"] - f["gain_ns"] / found["run_ns"]) < 1e-5 and f["gain_ns"] <= found["run_ns"], f)
+        expect(f["rule"] in text and f"{f['rule']},{f['gain_ns']}," in csv, f, text, csv)
+        if f["gain_ns"]:
+            expect(f"{100 * f['share']:.1f} % of the run ({f['rule']})" in text, f, text)
+        if f["show"]:
+            expect(len(run(KYMO, *f["show"].split()[1:]).splitlines()) > 0, f["show"])
+    expect(all(len(line.rstrip()) <= 80 or "/" in line for line in text.splitlines()), text)
+    # Status 1 where a finding is as large as asked.
+    share = 100 * next(f["share"] for f in findings if f["rule"] == "host-late")
+    for words, code in ((f"host-late>{share - 0.1:.2f}", 1), (f"host-late>{share + 0.1:.2f}", 0), ("any", 1), ("leak,host-late", 1),
+                        ("small-grid", 0), ("no-such-rule", 2), ("any>x", 2), ("any>-1", 2)):
+        got = status("diagnose", "--fail-on", words, trace)
+        expect(got.returncode == code, words, got.returncode, got.stderr)
+    # Parts: by time as all commands count it, of other choices none.
+    part = json.loads(run(KYMO, "diagnose", "-f", "json", "--after", "50%", trace))
+    expect(abs(part["run_ns"] - found["run_ns"] / 2) <= 2, part["run_ns"], found["run_ns"])
+    expect(all(f.get("start_ns", found["run_ns"]) >= found["run_ns"] / 2 - 2 for f in part["findings"]), part)
+    for words in (("-k", "spin"), ("-t", "main"), ("--device", "0"), ("--min-duration", "1ms")):
+        got = status("diagnose", *words, trace)
+        expect(got.returncode == 2 and "whole runs" in got.stderr, words, got)
+    rules = run(KYMO, "list", "rules")
+    expect(all(f["rule"] + ": " in rules for f in findings) and rules.count("  gain: ") > 20, rules)
+
+
+# ---- lines -----------------------------------------------------------------------------------------------
+
+def digest_of(text):
+    return re.split(r"\n\n(?=[A-Z][^\n]*\n(?:call|what|range|kernel) )", text)[0].splitlines()
+
+
+def test_lines(folder):
+    for name, program, environment in (("two", (TWO, "--counts", folder + "/counts.json"), {"POCL_DEVICES": "pthread pthread"}),
+                                       ("four", (TWO, "--counts", folder + "/counts.json"), {"POCL_DEVICES": "pthread pthread pthread pthread"}),
+                                       ("heat", (HEAT, "--size", "256", "--frames", "20"), {})):
+        trace = record(f"{folder}/{name}.kymo", *program, **environment)
+        for text in (run(KYMO, "summary", trace), run(KYMO, "summary", "--names", "full", trace)):
+            lines = digest_of(text)
+            expect(10 <= len(lines) <= 24, name, len(lines), *lines)
+            # The first line is the command, as long as it is.
+            expect(all(len(line) <= 80 for line in lines[1:]), name, *[line for line in lines[1:] if len(line) > 80])
+            for word in ("Device 0: ", "kernels ", "idle ", "Main thread: ", "Kernels ", "Calls ", "Lost nothing"):
+                expect(sum(word in line for line in lines) >= 1, name, "no", word, *lines)
+
+
+with kymotest.Folder() as scratch:
+    globals()["test_" + PART](scratch)

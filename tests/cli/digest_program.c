@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs that one thing bounds beyond doubt, on one device: digest_program WHAT. That takes three times as
+ * long as all that went before, however busy the machine is, and two seconds at least.
+ */
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char source[] = "kernel void spin(global float *a, int n)\n"
+			     "{\n"
+			     "	float x = a[get_global_id(0)];\n"
+			     "	for (int k = 0; k < n; k++)\n"
+			     "		x = sin(x) + 1;\n"
+			     "	a[get_global_id(0)] = x;\n"
+			     "}\n";
+
+enum { ITEMS = 64, ROUNDS = 20, TRANSFER = 64 << 20 };
+
+static cl_context context;
+static cl_device_id device;
+static cl_command_queue queue;
+static cl_mem buffer;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double begun;
+
+/* Seconds that one thing has to take. */
+static double long_enough(void)
+{
+	double so_far = 3 * (now() - begun);
+
+	return so_far > 2 ? so_far : 2;
+}
+
+static void host_sleep(double seconds)
+{
+	struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+	nanosleep(&t, NULL);
+}
+
+static cl_kernel build(int number)
+{
+	const char *text = source;
+	cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, NULL);
+	char options[64];
+
+	/* A program that no cache knows. */
+	snprintf(options, sizeof(options), "-DN%d=%ld", number, (long)(now() * 1e6));
+	if (clBuildProgram(program, 1, &device, options, NULL, NULL) != CL_SUCCESS)
+		exit(1);
+	return clCreateKernel(program, "spin", NULL);
+}
+
+static void run(cl_kernel kernel, int n)
+{
+	size_t items = ITEMS;
+
+	clSetKernelArg(kernel, 0, sizeof(buffer), &buffer);
+	clSetKernelArg(kernel, 1, sizeof(n), &n);
+	if (clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL) !=
+		    CL_SUCCESS ||
+	    clFinish(queue) != CL_SUCCESS)
+		exit(1);
+}
+
+/* Kernels until they have taken so long. */
+static void compute(cl_kernel kernel, double seconds)
+{
+	double begin = now();
+
+	while (now() - begin < seconds)
+		run(kernel, 400000);
+}
+
+static void transfer(double seconds)
+{
+	char *data = calloc(1, TRANSFER);
+	cl_mem large = clCreateBuffer(context, CL_MEM_READ_WRITE, TRANSFER, NULL, NULL);
+	double begin = now();
+
+	memset(data, 1, TRANSFER);
+	while (now() - begin < seconds)
+		if (clEnqueueWriteBuffer(queue, large, CL_TRUE, 0, TRANSFER, data, 0, NULL, NULL) !=
+		    CL_SUCCESS)
+			exit(1);
+	clReleaseMemObject(large);
+	free(data);
+}
+
+static void builds(double seconds)
+{
+	double begin = now();
+
+	for (int i = 0; now() - begin < seconds; i++)
+		run(build(i), 1);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	cl_platform_id platform;
+	cl_kernel kernel;
+	double seconds;
+
+	begun = now();
+	if (clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS ||
+	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
+		return 1;
+	context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
+	queue = clCreateCommandQueue(context, device, 0, NULL);
+	buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, ITEMS * sizeof(float), NULL, NULL);
+	kernel = build(0);
+	if (strcmp(what, "start-up") == 0)
+		host_sleep(long_enough());
+	run(kernel, 1);
+	seconds = long_enough();
+	for (int i = 0; strcmp(what, "host") == 0 && i < ROUNDS; i++) {
+		host_sleep(seconds / ROUNDS);
+		run(kernel, 1);
+	}
+	if (strcmp(what, "kernels") == 0)
+		compute(kernel, seconds);
+	if (strcmp(what, "transfers") == 0)
+		transfer(seconds);
+	if (strcmp(what, "builds") == 0)
+		builds(seconds);
+	if (strcmp(what, "wind-down") == 0)
+		host_sleep(seconds);
+	clReleaseMemObject(buffer);
+	clReleaseCommandQueue(queue);
+	clReleaseContext(context);
+	return 0;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules about OpenMP (analysis/rules): runs made up of regions in which four threads compute for so long. What is told
+ * is what the repaired run would win; runs without the trouble have no finding.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/diagnose.h"
+#include "base/vec.h"
+
+#define MS 1000000
+
+enum { THREADS = 4, OP_PARALLEL = 1, OP_TASK, OP_BARRIER, OP_EXPLICIT, OP_MPI, OPS };
+
+static struct t_domain domains[] = {{"", ""}, {"openmp", "OpenMP"}, {"mpi", "MPI"}};
+static struct t_op ops[OPS] = {
+	{.name = ""},
+	[OP_PARALLEL] = {.name = "parallel", .domain = 1},
+	[OP_TASK] = {.name = "implicit_task", .domain = 1},
+	[OP_BARRIER] = {.name = "barrier", .domain = 1, .flags = KYMO_OP_WAITS},
+	[OP_EXPLICIT] = {.name = "task", .domain = 1},
+	[OP_MPI] = {.name = "MPI_Barrier", .domain = 2},
+};
+static struct t_process processes[] = {{0}, {.pid = 1, .start = 1, .rank = UINT32_MAX}};
+static struct t_thread threads[] = {{0},
+				    {.process = 1, .tid = 11, .main = true},
+				    {.process = 1, .tid = 12},
+				    {.process = 1, .tid = 13},
+				    {.process = 1, .tid = 14}};
+static struct t_site sites[3] = {{0}};
+
+struct run {
+	struct trace trace;
+	struct timeline_sink sink;
+	struct diagnosis diagnosis;
+	int64_t now;
+	uint64_t id;
+};
+
+static void begin(struct run *r)
+{
+	*r = (struct run){.now = 1000};
+	r->trace = (struct trace){.path = "T",
+				  .domains = domains,
+				  .domains_count = 3,
+				  .ops = ops,
+				  .ops_count = OPS,
+				  .processes = processes,
+				  .processes_count = 2,
+				  .threads = threads,
+				  .threads_count = THREADS + 1,
+				  .sites = sites,
+				  .sites_count = 3,
+				  .origin = 1000};
+	timeline_sink_init(&r->sink, NULL);
+	if (r->sink.sink.begin(&r->sink.sink, &r->trace) != KYMO_OK)
+		abort();
+}
+
+static void call(struct run *r, uint32_t op, uint32_t thread, int64_t start, int64_t end)
+{
+	struct rec c = {.process = 1,
+			.thread = thread,
+			.op = op,
+			.ok = true,
+			.id = ++r->id,
+			.start = start,
+			.end = end};
+
+	if (r->sink.sink.call(&r->sink.sink, &c) != KYMO_OK)
+		abort();
+}
+
+/* Fields are those of a backend: it is put where the sink would put it. */
+static void team(struct run *r, const struct tl_team *team)
+{
+	struct timeline *tl = r->sink.timeline;
+
+	if (!vec_reserve(&tl->teams, &tl->teams_room, tl->teams_count, 1))
+		abort();
+	tl->teams[tl->teams_count++] = *team;
+	if (!team->task)
+		tl->last_region[team->thread] = tl->teams_count;
+}
+
+/* A region at a site, in which threads compute for so long; the region ends with the last. */
+static void region(struct run *r, uint32_t site, const int64_t ns[THREADS])
+{
+	uint64_t id = ++r->id;
+	int64_t most = 0;
+
+	for (unsigned i = 0; i < THREADS; i++)
+		most = ns[i] > most ? ns[i] : most;
+	for (unsigned i = 1; i < THREADS; i++)
+		team(r, &(struct tl_team){.start = r->now,
+					  .end = r->now + ns[i],
+					  .region = id,
+					  .thread = 1 + i,
+					  .threads = THREADS,
+					  .task = true});
+	team(r, &(struct tl_team){.start = r->now,
+				  .end = r->now + most,
+				  .until = r->now + most,
+				  .region = id,
+				  .worked = (uint64_t)ns[0],
+				  .thread = 1,
+				  .site = site,
+				  .threads = THREADS});
+	r->sink.timeline->implicit_tasks = true;
+	r->now += most;
+}
+
+static uint64_t end(struct run *r)
+{
+	r->trace.end = r->now;
+	if (r->sink.sink.end(&r->sink.sink, &r->trace) != KYMO_OK ||
+	    !diagnose(&r->diagnosis, "T", r->sink.timeline, NULL, NULL))
+		abort();
+	return timeline_length(r->sink.timeline);
+}
+
+static void release(struct run *r)
+{
+	diagnosis_release(&r->diagnosis);
+	timeline_free(r->sink.timeline);
+}
+
+/* Ends the run: there is this finding and no other, with this gain; NULL: none. */
+static void check(struct run *r, const char *rule, uint64_t gain)
+{
+	end(r);
+	for (uint32_t i = 0; i < r->diagnosis.count; i++)
+		print_message("  %s: %s\n", r->diagnosis.findings[i].rule->id,
+			      r->diagnosis.findings[i].title.s);
+	assert_int_equal(r->diagnosis.count, rule ? 1 : 0);
+	if (rule) {
+		assert_string_equal(r->diagnosis.findings[0].rule->id, rule);
+		assert_int_equal(r->diagnosis.findings[0].gain, gain);
+	}
+	release(r);
+}
+
+static bool abstains(const struct run *r, const char *rule)
+{
+	return r->diagnosis.abstained.s && strstr(r->diagnosis.abstained.s, rule);
+}
+
+static const int64_t even[THREADS] = {MS, MS, MS, MS};
+
+static void test_imbalance(void **state)
+{
+	static const int64_t last[THREADS] = {MS, MS, 5 * MS, MS};
+	static const int64_t primary[THREADS] = {5 * MS, MS, MS, MS};
+	struct run r;
+
+	(void)state;
+	/* Evenly shared each region would take 2 ms: the wall wins 3 of 5, not what three threads wait. */
+	begin(&r);
+	for (unsigned i = 0; i < 10; i++)
+		region(&r, 1, last);
+	end(&r);
+	assert_int_equal(r.diagnosis.count, 1);
+	assert_int_equal(r.diagnosis.findings[0].gain, 30 * MS);
+	assert_non_null(strstr(r.diagnosis.findings[0].where.s, "thread 13"));
+	release(&r);
+
+	begin(&r);
+	for (unsigned i = 0; i < 10; i++)
+		region(&r, 1, primary);
+	end(&r);
+	assert_int_equal(r.diagnosis.findings[0].gain, 30 * MS);
+	assert_non_null(strstr(r.diagnosis.findings[0].where.s, "thread 11"));
+	release(&r);
+
+	/* Of two places each has a last thread of its own: what they win adds up. */
+	begin(&r);
+	for (unsigned i = 0; i < 10; i++) {
+		region(&r, 1, last);
+		region(&r, 2, primary);
+	}
+	check(&r, "imbalance-threads", 60 * MS);
+}
+
+static void test_in_balance(void **state)
+{
+	static const int64_t little[THREADS] = {MS, MS, MS + MS / 20, MS};
+	static const int64_t short_one[THREADS] = {1000, 1000, 5500, 1000};
+	struct run r;
+
+	(void)state;
+	begin(&r);
+	for (unsigned i = 0; i < 10; i++)
+		region(&r, 1, even);
+	check(&r, NULL, 0);
+
+	begin(&r);
+	for (unsigned i = 0; i < 10; i++)
+		region(&r, 1, little);
+	check(&r, NULL, 0);
+
+	/* By turns: what a busy machine does to equal work. */
+	begin(&r);
+	for (unsigned i = 0; i < 12; i++) {
+		int64_t ns[THREADS] = {MS, MS, MS, MS};
+
+		ns[i % THREADS] = 2 * MS;
+		region(&r, 1, ns);
+	}
+	check(&r, NULL, 0);
+
+	/* Short ones: what the runtime takes to begin them. */
+	begin(&r);
+	for (unsigned i = 0; i < 1000; i++)
+		region(&r, 1, short_one);
+	check(&r, NULL, 0);
+}
+
+/* Who waits at a barrier, or for another rank, does not compute. */
+static void test_waits_inside(void **state)
+{
+	static const int64_t all[THREADS] = {5 * MS, 5 * MS, 5 * MS, 5 * MS};
+	struct run r;
+
+	(void)state;
+	for (unsigned op = OP_BARRIER; op <= OP_MPI; op += OP_MPI - OP_BARRIER) {
+		begin(&r);
+		for (unsigned i = 0; i < 10; i++) {
+			int64_t start = r.now;
+
+			region(&r, 1, all);
+			for (uint32_t k = 1; k <= THREADS; k++)
+				if (k != 3)
+					call(&r, op, k, start + MS, start + 5 * MS);
+		}
+		check(&r, "imbalance-threads", 30 * MS);
+	}
+}
+
+static void test_not_known(void **state)
+{
+	static const int64_t last[THREADS] = {MS, MS, 5 * MS, MS};
+	struct rec_loss loss = {.process = 1, .thread = 1, .count = 12};
+	struct run r;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		begin(&r);
+		region(&r, 1, last);
+		if (i == 0) /* mode minimal */
+			r.sink.timeline->implicit_tasks = false;
+		else if (i == 1)
+			r.sink.sink.loss(&r.sink.sink, &loss);
+		else
+			call(&r, OP_EXPLICIT, 2, r.now - MS, r.now);
+		end(&r);
+		assert_int_equal(r.diagnosis.count, 0);
+		assert_true(abstains(&r, "imbalance-threads"));
+		release(&r);
+	}
+}
+
+/* Between regions of 1 ms the first thread computes for so long, in it waiting for another rank. */
+static void serial(struct run *r, unsigned times, int64_t alone, int64_t waiting)
+{
+	for (unsigned i = 0; i < times; i++) {
+		region(r, 1, even);
+		if (waiting)
+			call(r, OP_MPI, 1, r->now, r->now + waiting);
+		r->now += alone + waiting;
+	}
+	region(r, 1, even);
+}
+
+static void test_serial(void **state)
+{
+	struct run r;
+
+	(void)state;
+	/* Start-up and end are long and none of it; four threads leave a quarter. */
+	begin(&r);
+	r.now += 20 * MS;
+	serial(&r, 10, 4 * MS, 0);
+	r.now += 20 * MS;
+	check(&r, "serial-between-regions", 30 * MS);
+
+	begin(&r); /* waits are not computing */
+	serial(&r, 10, 4 * MS, 2 * MS);
+	check(&r, "serial-between-regions", 30 * MS);
+	begin(&r);
+	serial(&r, 10, MS / 100, 2 * MS);
+	check(&r, NULL, 0);
+
+	begin(&r); /* a short part: 9 % of the run, of which 3 quarters */
+	serial(&r, 10, MS / 10, 0);
+	check(&r, NULL, 0);
+	begin(&r); /* what follows at once is one piece of work */
+	serial(&r, 10, 40000, 0);
+	check(&r, NULL, 0);
+	begin(&r); /* once or twice is no pattern */
+	serial(&r, 2, 40 * MS, 0);
+	check(&r, NULL, 0);
+}
+
+/* Short regions are in no list, but were there: the team had work. */
+static void test_short_regions(void **state)
+{
+	struct run r;
+
+	(void)state;
+	begin(&r);
+	for (unsigned i = 0; i < 10; i++) {
+		region(&r, 1, even);
+		for (int64_t k = 0; k < 400; k++)
+			call(&r, OP_PARALLEL, 1, r.now + k * 10000 + 8000,
+			     r.now + k * 10000 + 10000);
+		r.now += 4 * MS;
+	}
+	check(&r, NULL, 0);
+}
+
+/* Two threads of one process meet regions: none of them is known to be alone. */
+static void test_two_meet(void **state)
+{
+	struct run r;
+
+	(void)state;
+	begin(&r);
+	serial(&r, 10, 4 * MS, 0);
+	team(&r, &(struct tl_team){.start = 2 * MS,
+				   .end = 3 * MS,
+				   .until = 3 * MS,
+				   .region = ++r.id,
+				   .thread = 4,
+				   .threads = 2});
+	end(&r);
+	assert_int_equal(r.diagnosis.count, 0);
+	assert_true(abstains(&r, "serial-between-regions"));
+	release(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_imbalance),    cmocka_unit_test(test_in_balance),
+		cmocka_unit_test(test_waits_inside), cmocka_unit_test(test_not_known),
+		cmocka_unit_test(test_serial),       cmocka_unit_test(test_short_regions),
+		cmocka_unit_test(test_two_meet),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

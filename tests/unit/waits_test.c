@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Findings about ranks that wait (analysis/waits.h and the rules that use it): jobs made of work, messages and
+ * collective calls whose times are known, what is lost in them, and jobs in which nothing is.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/diagnose.h"
+
+static const struct stream_sink whole_run = {.whole = true, .from = INT64_MIN, .to = INT64_MAX};
+
+#define MS 1000000LL
+
+enum { RANKS = 9, CALLS = 100000, LATENCY = 2000 };
+
+enum {
+	OP_NONE,
+	OP_INIT,
+	OP_SEND,
+	OP_RECV,
+	OP_BARRIER,
+	OP_BCAST,
+	OP_REDUCE,
+	OP_FINALIZE,
+	OP_M_SEND,
+	OP_M_RECEIVE,
+	OP_M_COLLECTIVE,
+	OPS
+};
+
+static struct t_domain domains[] = {{"", ""}, {"mpi", "MPI"}, {"comm", "Messages"}};
+static struct t_op ops[OPS] = {
+	[OP_NONE] = {.name = ""},
+	[OP_INIT] = {.name = "MPI_Init", .domain = 1},
+	[OP_SEND] = {.name = "MPI_Send", .domain = 1},
+	[OP_RECV] = {.name = "MPI_Recv", .domain = 1},
+	[OP_BARRIER] = {.name = "MPI_Barrier", .domain = 1},
+	[OP_BCAST] = {.name = "MPI_Bcast", .domain = 1},
+	[OP_REDUCE] = {.name = "MPI_Reduce", .domain = 1},
+	[OP_FINALIZE] = {.name = "MPI_Finalize", .domain = 1},
+	[OP_M_SEND] = {.name = "send", .domain = 2, .number = COMM_OP_SEND},
+	[OP_M_RECEIVE] = {.name = "receive", .domain = 2, .number = COMM_OP_RECEIVE},
+	[OP_M_COLLECTIVE] = {.name = "collective", .domain = 2, .number = COMM_OP_COLLECTIVE},
+};
+
+/* A job: ranks 0 to n-1 are processes and threads 1 to n. Communicator 1: all, 2: the first two. */
+static struct job {
+	struct trace trace;
+	struct timeline tl;
+	struct t_process processes[RANKS + 1];
+	struct t_thread threads[RANKS + 1];
+	struct t_communicator communicators[2 * RANKS + 3];
+	int64_t now[RANKS];
+	uint32_t ranks;
+	uint64_t id, match;
+	struct diagnosis d;
+} job;
+
+static void job_begin(uint32_t ranks, uint32_t worlds)
+{
+	struct trace *t = &job.trace;
+	uint32_t each = ranks / worlds;
+
+	memset(&job, 0, sizeof(job));
+	job.ranks = ranks;
+	t->worlds = worlds;
+	t->origin = 1;
+	t->domains = domains;
+	t->domains_count = 3;
+	t->ops = ops;
+	t->ops_count = OPS;
+	t->processes = job.processes;
+	t->threads = job.threads;
+	t->communicators = job.communicators;
+	t->processes_count = t->threads_count = ranks + 1;
+	t->communicators_count = 2 * ranks + 1;
+	for (uint32_t i = 1; i <= ranks; i++) {
+		uint32_t world = (i - 1) / each;
+
+		job.processes[i] = (struct t_process){.rank = (i - 1) % each,
+						      .ranks = each,
+						      .world = world,
+						      .hostname = "node",
+						      .start = 1};
+		job.threads[i] = (struct t_thread){.process = i, .main = true, .start = 1};
+		job.communicators[i] =
+			(struct t_communicator){.process = i, .key = 7 + world, .size = each};
+		job.communicators[ranks + i] =
+			(struct t_communicator){.process = i, .key = 70 + world, .size = 2};
+	}
+	job.tl.calls = calloc(CALLS, sizeof(*job.tl.calls));
+	job.tl.messages = calloc(CALLS, sizeof(*job.tl.messages));
+	job.tl.threads = calloc(ranks + 1, sizeof(*job.tl.threads));
+	job.tl.call_of = calloc(ranks + 1, sizeof(*job.tl.call_of));
+	job.tl.trace = t;
+	for (uint32_t i = 0; i < ranks; i++)
+		job.now[i] = 1;
+}
+
+static uint64_t call(uint32_t rank, uint32_t op, int64_t end)
+{
+	assert_true(job.tl.calls_count < CALLS);
+	job.tl.calls[job.tl.calls_count++] = (struct tl_call){.start = job.now[rank],
+							      .end = end,
+							      .id = ++job.id,
+							      .thread = rank + 1,
+							      .op = op,
+							      .count = 1,
+							      .flags = CALL_MPI};
+	return job.id;
+}
+
+static void work(uint32_t rank, int64_t ns)
+{
+	job.now[rank] += ns;
+}
+
+static void add_message(uint32_t rank, uint32_t op, int64_t end, int32_t peer, uint64_t id,
+			uint32_t communicator)
+{
+	job.tl.messages[job.tl.messages_count++] =
+		(struct tl_message){.start = job.now[rank],
+				    .end = end,
+				    .id = id,
+				    .match = op == OP_M_COLLECTIVE ? 0 : job.match,
+				    .process = rank + 1,
+				    .thread = rank + 1,
+				    .op = op,
+				    .communicator = communicator,
+				    .peer = peer,
+				    .kind = (uint8_t)ops[op].number};
+	job.now[rank] = end;
+}
+
+/* `waits`: the send does not end before the receive has begun. */
+static void message(uint32_t from, uint32_t to, bool waits)
+{
+	int64_t both = job.now[from] > job.now[to] ? job.now[from] : job.now[to];
+	int64_t sent = waits ? both + LATENCY : job.now[from] + LATENCY / 2;
+
+	job.match++;
+	add_message(from, OP_M_SEND, sent, (int32_t)to, call(from, OP_SEND, sent), 1 + from);
+	both += LATENCY;
+	add_message(to, OP_M_RECEIVE, both, (int32_t)from, call(to, OP_RECV, both), 1 + to);
+}
+
+/* Ranks first to first + count - 1. For OP_BCAST the first is the root. */
+static void collective_of(uint32_t op, uint32_t first, uint32_t count, uint32_t communicator)
+{
+	int64_t last = 0;
+
+	for (uint32_t i = first; i < first + count; i++)
+		last = job.now[i] > last ? job.now[i] : last;
+	for (uint32_t i = first; i < first + count; i++) {
+		int64_t end = last;
+
+		if (op == OP_BCAST)
+			end = job.now[i] > job.now[first] ? job.now[i] : job.now[first];
+		else if (op == OP_REDUCE && i != first)
+			end = job.now[i];
+		end += LATENCY;
+		if (op == OP_BCAST && i > first && job.now[first] > end) /* the root has gone on */
+			end = job.now[first] + LATENCY;
+		add_message(i, OP_M_COLLECTIVE, end, op == OP_BARRIER ? -1 : 0, call(i, op, end),
+			    communicator + i);
+	}
+}
+
+static void collective(uint32_t op)
+{
+	collective_of(op, 0, job.ranks, 1);
+}
+
+static void start_all(void)
+{
+	for (uint32_t i = 0; i < job.ranks; i++) {
+		call(i, OP_INIT, job.now[i] + 10 * MS);
+		job.now[i] += 10 * MS;
+	}
+}
+
+static void finalize(uint32_t first, uint32_t count)
+{
+	int64_t last = 0;
+
+	for (uint32_t i = first; i < first + count; i++)
+		last = job.now[i] > last ? job.now[i] : last;
+	for (uint32_t i = first; i < first + count; i++) {
+		call(i, OP_FINALIZE, last + LATENCY);
+		job.now[i] = last + LATENCY;
+		job.processes[i + 1].end = job.threads[i + 1].end = job.now[i];
+		job.trace.end = job.now[i] > job.trace.end ? job.now[i] : job.trace.end;
+	}
+}
+
+static void judge(void)
+{
+	if (!job.trace.end)
+		finalize(0, job.ranks);
+	assert_true(timeline_finish(&job.tl, &whole_run));
+	assert_true(diagnose(&job.d, "job.kymo", &job.tl, NULL, NULL));
+}
+
+static void job_end(void)
+{
+	diagnosis_release(&job.d);
+	free(job.tl.calls);
+	free(job.tl.messages);
+	free(job.tl.threads);
+	for (uint32_t i = 0; i <= job.ranks; i++)
+		map_release(&job.tl.call_of[i]);
+	free(job.tl.call_of);
+	free(job.tl.order);
+	free(job.tl.outer);
+}
+
+/* The only finding is of this rule, is worth `ns` within a hundredth, and has `text` in its title. */
+static void expect_one(const char *rule, int64_t ns, const char *text)
+{
+	const struct finding *f = job.d.findings;
+
+	judge();
+	f = job.d.findings;
+	for (uint32_t i = 0; i < job.d.count; i++)
+		print_message("%s %lld us: %s\n", f[i].rule->id, (long long)f[i].gain / 1000,
+			      f[i].title.s);
+	assert_int_equal(job.d.count, 1);
+	assert_string_equal(f->rule->id, rule);
+	assert_in_range(f->gain, ns - ns / 100, ns + ns / 100);
+	assert_non_null(strstr(f->title.s, text));
+	assert_true(f->title.length <= 76);
+	assert_true(f->where.length && f->show.length && f->advice.length && f->evidence.length);
+	job_end();
+}
+
+static void expect_nothing(void)
+{
+	judge();
+	for (uint32_t i = 0; i < job.d.count; i++)
+		print_message("%s: %s\n", job.d.findings[i].rule->id, job.d.findings[i].title.s);
+	assert_int_equal(job.d.count, 0);
+	job_end();
+}
+
+/* ---- late senders ------------------------------------------------------------------------------ */
+
+static void test_late_sender(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 5; i++) {
+		work(1, 200 * MS);
+		message(1, 0, false);
+	}
+	work(0, 300 * MS);
+	collective(OP_BARRIER);
+	expect_one("late-sender", 1000 * MS, "rank 0 waits 1000 ms for messages that rank 1");
+}
+
+/* Both work, but never at once: what the sender waits for at the barrier is the receiver's delay. */
+static void test_serialised(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 10; i++) {
+		work(0, 100 * MS);
+		message(0, 1, false);
+		work(1, 100 * MS);
+		collective(OP_BARRIER);
+	}
+	expect_one("late-sender", 1000 * MS, "rank 1 waits");
+}
+
+static void test_late_receiver(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 10; i++) {
+		work(1, 100 * MS);
+		message(0, 1, true);
+		work(0, 20 * MS);
+	}
+	expect_one("late-receiver", 820 * MS, "rank 0 waits");
+}
+
+static void test_ping_pong(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 5000; i++) {
+		message(0, 1, i % 2);
+		message(1, 0, i % 2);
+	}
+	expect_nothing();
+}
+
+/* The master has nothing to do but wait for those it gave work to. */
+static void master(uint32_t ranks)
+{
+	job_begin(ranks, 1);
+	start_all();
+	for (int i = 0; i < 20; i++) {
+		for (uint32_t k = 1; k < ranks; k++)
+			message(0, k, false);
+		for (uint32_t k = 1; k < ranks; k++)
+			work(k, (50 + (int)k) * MS);
+		for (uint32_t k = 1; k < ranks; k++)
+			message(k, 0, false);
+	}
+	expect_nothing();
+}
+
+static void test_master(void **state)
+{
+	master(2);
+	master(4);
+	master(8);
+}
+
+/* Those who collect what all others make on their own wait by design as well. */
+static void test_collector(void **state)
+{
+	job_begin(4, 1);
+	start_all();
+	for (int i = 0; i < 20; i++)
+		for (uint32_t k = 1; k < 4; k++) {
+			work(k, 50 * MS);
+			message(k, 0, false);
+		}
+	expect_nothing();
+}
+
+/* ---- collective calls -------------------------------------------------------------------------- */
+
+static void test_once_late(void **state)
+{
+	for (uint32_t ranks = 2; ranks <= 4; ranks += 2) {
+		job_begin(ranks, 1);
+		start_all();
+		for (int i = 0; i < 40; i++) {
+			for (uint32_t k = 0; k < ranks; k++)
+				work(k, 20 * MS);
+			work(1, i == 25 ? 400 * MS : 0);
+			collective(OP_BARRIER);
+		}
+		expect_one("wait-at-collective", 400 * MS, "for rank 1");
+	}
+}
+
+static void test_late_broadcast(void **state)
+{
+	job_begin(4, 1);
+	start_all();
+	for (int i = 0; i < 20; i++) {
+		work(0, 30 * MS);
+		collective(OP_BCAST);
+		for (uint32_t k = 0; k < 4; k++)
+			work(k, 20 * MS);
+		collective(OP_BARRIER);
+	}
+	expect_one("wait-at-collective", 600 * MS, "3 ranks wait");
+}
+
+static void test_early_reduce(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 20; i++) {
+		work(0, 10 * MS);
+		work(1, 40 * MS);
+		collective(OP_REDUCE);
+	}
+	expect_one("wait-at-collective", 600 * MS, "rank 0 waits");
+}
+
+/* Ranks are late by turns by what a machine does to equal work. */
+static void test_jitter(void **state)
+{
+	job_begin(4, 1);
+	start_all();
+	srand(5);
+	for (int i = 0; i < 400; i++) {
+		for (uint32_t k = 0; k < 4; k++)
+			work(k, 20 * MS + rand() % MS);
+		collective(OP_BARRIER);
+	}
+	expect_nothing();
+}
+
+/* Now and then a rank waits for its processor, which another program has. */
+static void test_busy_machine(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 200; i++) {
+		work(0, 5 * MS);
+		work(1, (i % 5 ? 5 : 13) * MS);
+		message(1, 0, false);
+	}
+	expect_nothing();
+}
+
+/* ---- imbalance --------------------------------------------------------------------------------- */
+
+static void test_imbalance(void **state)
+{
+	for (uint32_t ranks = 2; ranks <= 4; ranks += 2) {
+		job_begin(ranks, 1);
+		start_all();
+		for (int i = 0; i < 20; i++) {
+			for (uint32_t k = 0; k < ranks; k++)
+				work(k, (k == ranks - 1 ? 180 : 100) * MS);
+			collective(OP_BARRIER);
+		}
+		/* max - mean of 100, ..., 180 */
+		expect_one("imbalance-ranks", 20 * 80 * MS * (ranks - 1) / ranks,
+			   ranks == 2 ? "rank 1 has 29 % more" : "rank 3 has 50 % more");
+	}
+}
+
+/* The same where ranks meet by messages alone: the late messages are not a finding of their own. */
+static void test_imbalance_by_messages(void **state)
+{
+	job_begin(4, 1);
+	start_all();
+	for (int i = 0; i < 30; i++) {
+		for (uint32_t k = 0; k < 4; k++)
+			work(k, (k == 2 ? 180 : 100) * MS);
+		for (uint32_t k = 0; k < 4; k += 2) {
+			message(k, k + 1, true);
+			message(k + 1, k, true);
+		}
+		for (uint32_t k = 1; k < 4; k += 2) {
+			message(k, (k + 1) % 4, true);
+			message((k + 1) % 4, k, true);
+		}
+	}
+	expect_one("imbalance-ranks", 30 * 60 * MS, "rank 2 has 50 % more");
+}
+
+static void test_small_imbalance(void **state)
+{
+	job_begin(4, 1);
+	start_all();
+	for (int i = 0; i < 20; i++) {
+		for (uint32_t k = 0; k < 4; k++)
+			work(k, (k == 3 ? 104 : 100) * MS);
+		collective(OP_BARRIER);
+	}
+	expect_nothing();
+}
+
+/* ---- two of a kind ----------------------------------------------------------------------------- */
+
+/* Calls of two communicators are counted apart: those of the first two ranks come in between. */
+static void test_two_communicators(void **state)
+{
+	job_begin(4, 1);
+	start_all();
+	for (int i = 0; i < 20; i++) {
+		for (uint32_t k = 0; k < 4; k++)
+			work(k, (k == 3 ? 180 : 100) * MS);
+		for (int n = 0; n < i % 3; n++)
+			collective_of(OP_BARRIER, 0, 2, 5);
+		collective(OP_BARRIER);
+	}
+	expect_one("imbalance-ranks", 20 * 60 * MS, "rank 3 has");
+}
+
+/* Two jobs in one trace, one after the other; rank 1 of the second is late, equal keys or not. */
+static void test_two_worlds(void **state)
+{
+	job_begin(4, 2);
+	start_all();
+	for (int i = 0; i < 20; i++) {
+		for (uint32_t k = 0; k < 4; k++)
+			work(k, 50 * MS);
+		work(3, i == 9 ? 500 * MS : 0);
+		collective_of(OP_BARRIER, 0, 2, 1);
+		collective_of(OP_BARRIER, 2, 2, 1);
+	}
+	finalize(0, 2);
+	finalize(2, 2);
+	expect_one("wait-at-collective", 500 * MS, "for rank 1.1");
+}
+
+/* ---- what cannot be known ---------------------------------------------------------------------- */
+
+static void late_job(void)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 5; i++) {
+		work(1, 200 * MS);
+		message(1, 0, false);
+		work(0, 50 * MS);
+	}
+}
+
+static void expect_silence(const char *reason)
+{
+	judge();
+	assert_int_equal(job.d.count, 0);
+	assert_non_null(job.d.abstained.s);
+	assert_non_null(strstr(job.d.abstained.s, reason));
+	job_end();
+}
+
+static void test_unknown(void **state)
+{
+	late_job();
+	job.tl.lost = 3;
+	expect_silence("records were lost");
+	late_job();
+	job.processes[2].hostname = "other";
+	expect_silence("not compared");
+}
+
+/* Clocks that may be apart by more than what is waited say nothing; closer ones do. */
+static void test_clock_error(void **state)
+{
+	for (int close = 0; close < 2; close++) {
+		late_job();
+		job.processes[2].hostname = "other";
+		for (int i = 1; i <= 2; i++) {
+			job.processes[i].aligned = true;
+			job.processes[i].job_error_ns = close ? 1e4 : 110e6;
+		}
+		if (close)
+			expect_one("late-sender", 950 * MS - 150 * MS, "rank 0 waits");
+		else
+			expect_nothing();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_late_sender),
+		cmocka_unit_test(test_serialised),
+		cmocka_unit_test(test_late_receiver),
+		cmocka_unit_test(test_ping_pong),
+		cmocka_unit_test(test_master),
+		cmocka_unit_test(test_collector),
+		cmocka_unit_test(test_once_late),
+		cmocka_unit_test(test_late_broadcast),
+		cmocka_unit_test(test_early_reduce),
+		cmocka_unit_test(test_jitter),
+		cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_imbalance),
+		cmocka_unit_test(test_imbalance_by_messages),
+		cmocka_unit_test(test_small_imbalance),
+		cmocka_unit_test(test_two_communicators),
+		cmocka_unit_test(test_two_worlds),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_clock_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -97,28 +97,34 @@ static enum idle_cause cause_of(enum host_state state)
 	return (enum idle_cause)causes[state];
 }
 
-/* The part of [start, end) in which another device worked comes first. */
-static void charge_wait(struct gap *g, int64_t start, int64_t end)
+/*
+ * The part of [start, end) in which a device from `device` on worked goes to it, the rest is the return from the
+ * wait.
+ */
+static void charge_wait(struct gap *g, uint32_t device, int64_t start, int64_t end)
 {
 	const struct timeline *tl = g->tl;
+	const struct intervals *busy;
 
-	for (uint32_t d = 0; d < tl->devices_count; d++) {
-		const struct intervals *busy = &tl->devices[d].all;
-
-		if (d == g->device ||
-		    !timeline_uses(tl, d, tl->trace->threads[g->call->thread].process))
-			continue;
-		for (uint32_t i = intervals_find(busy, start);
-		     i < busy->count && busy->at[i].start < end; i++) {
-			int64_t from = busy->at[i].start > start ? busy->at[i].start : start;
-			int64_t to = busy->at[i].end < end ? busy->at[i].end : end;
-
-			charge(g, IDLE_WAIT, start, from);
-			charge(g, IDLE_DEVICE, from, to);
-			start = to;
-		}
+	while (device < tl->devices_count &&
+	       (device == g->device ||
+		!timeline_uses(tl, device, tl->trace->threads[g->call->thread].process)))
+		device++;
+	if (device == tl->devices_count) {
+		charge(g, IDLE_WAIT, start, end);
+		return;
 	}
-	charge(g, IDLE_WAIT, start, end);
+	busy = &tl->devices[device].all;
+	for (uint32_t i = intervals_find(busy, start); i < busy->count && busy->at[i].start < end;
+	     i++) {
+		int64_t from = busy->at[i].start > start ? busy->at[i].start : start;
+		int64_t to = busy->at[i].end < end ? busy->at[i].end : end;
+
+		charge_wait(g, device + 1, start, from);
+		charge(g, IDLE_DEVICE, from, to);
+		start = to;
+	}
+	charge_wait(g, device + 1, start, end);
 }
 
 /* A part of several short calls: as much of it is spent in them as of the whole. */
@@ -155,7 +161,7 @@ static void charge_host(struct gap *g, int64_t start, int64_t end)
 			break;
 		charge(g, IDLE_HOST, start, from);
 		if (timeline_state(c) == HOST_WAIT)
-			charge_wait(g, from, to);
+			charge_wait(g, 0, from, to);
 		else if (c->flags & CALL_BURST)
 			charge_burst(g, c, from, to);
 		else

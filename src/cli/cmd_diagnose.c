@@ -164,6 +164,7 @@ static int run_diagnose(int argc, char **argv)
 				   .progress_data = (void *)(uintptr_t) "Reading"};
 	struct stream_filter *filter;
 	struct summary s;
+	kymo_status_t status;
 	bool failed;
 	int result;
 
@@ -184,8 +185,10 @@ static int run_diagnose(int argc, char **argv)
 				 "may be what the rest waited for");
 	}
 	o.filter = filter;
-	result = cli_exit(summary_read(&s, argv[0], SUMMARY_RAW, &o));
-	if (result == CLI_OK || result == CLI_NO) {
+	status = summary_read(&s, argv[0], SUMMARY_RAW, &o);
+	result = cli_exit(status);
+	/* What could be read of a damaged trace is told, and that some could not. */
+	if (status == KYMO_OK) {
 		result = tell(&s);
 		summary_release(&s);
 	}

@@ -11,6 +11,7 @@ Usage: digest.py PART KYMO OCL_TWO DIGEST_PROGRAM HEAT
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -179,6 +180,13 @@ def test_findings(folder):
     for words in (("-k", "spin"), ("-t", "main"), ("--device", "0"), ("--min-duration", "1ms")):
         got = status("diagnose", *words, trace)
         expect(got.returncode == 2 and "whole runs" in got.stderr, words, got)
+    # What can be read of a damaged trace is told, and that some cannot.
+    broken = shutil.copytree(trace, f"{folder}/broken.kymo")
+    with open(f"{broken}/raw/none.kyr", "wb") as f:
+        f.write(b"\0" * 64)
+    got = status("diagnose", "-f", "json", broken)
+    told = [f["rule"] for f in json.loads(got.stdout)["findings"]]
+    expect(got.returncode == 3 and "none.kyr" in got.stderr and "host-late" in told, got)
     rules = run(KYMO, "list", "rules")
     expect(all(f["rule"] + ": " in rules for f in findings) and rules.count("  gain: ") > 20, rules)
 

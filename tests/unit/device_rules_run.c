@@ -48,13 +48,15 @@ static struct t_op ops[OPS] = {
 };
 static struct t_process processes[] = {{0}, {.pid = 1, .start = 1}};
 static struct t_thread threads[] = {{0}, {.process = 1, .tid = 1, .main = true}};
-static struct t_agent agents[2][3] = {
+static struct t_agent agents[2][1 + DEVICES] = {
 	{{0},
 	 {.process = 1, .type = "gpu", .name = "X", .properties = PROPERTIES, .label = "X #0"},
-	 {.process = 1, .type = "gpu", .name = "X", .properties = PROPERTIES, .label = "X #1"}},
+	 {.process = 1, .type = "gpu", .name = "X", .properties = PROPERTIES, .label = "X #1"},
+	 {.process = 1, .type = "gpu", .name = "X", .properties = PROPERTIES, .label = "X #2"}},
 	{{0},
 	 {.process = 1, .type = "cpu", .name = "C", .properties = PROPERTIES, .label = "C"},
-	 {.process = 1, .type = "cpu", .name = "C", .properties = PROPERTIES, .label = "C #1"}}};
+	 {.process = 1, .type = "cpu", .name = "C", .properties = PROPERTIES, .label = "C #1"},
+	 {.process = 1, .type = "cpu", .name = "C", .properties = PROPERTIES, .label = "C #2"}}};
 static struct t_queue queues[1 + DEVICES * QUEUES];
 static struct t_kernel kernels[] = {{0}, {.process = 1, .name = "work"}};
 static struct t_blob blobs[] = {{0},
@@ -83,7 +85,7 @@ void run_begin(struct run *r, bool cpu)
 				  .threads = threads,
 				  .threads_count = 2,
 				  .agents = agents[cpu],
-				  .agents_count = 3,
+				  .agents_count = 1 + DEVICES,
 				  .queues = queues,
 				  .queues_count = 1 + DEVICES * QUEUES,
 				  .kernels = kernels,

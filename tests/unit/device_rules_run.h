@@ -13,7 +13,7 @@ enum {
 	RETURN_NS = 3000, /* from the end of what is waited for to the return */
 	START_NS = 1000,  /* from submission to start, and from one kernel to the next */
 	QUEUES = 4,       /* of each device */
-	DEVICES = 2,
+	DEVICES = 3,
 	UNITS = 8 /* of each device */
 };
 

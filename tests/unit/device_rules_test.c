@@ -842,6 +842,29 @@ static void test_before_its_call(void **state)
 }
 
 /* A kernel that has the rest of the device for itself is not alone, whatever begins between the two. */
+/* A wait for two other devices, of which the first one begins late: it was for one of them all the time. */
+static void test_waits_for_others(void **state)
+{
+	const struct idle *idle;
+	struct run r;
+
+	run_begin(&r, false);
+	run_kernel(&r, 0, 0, 100000, 1000);
+	run_finish(&r);
+	r.free[1][0] = r.now + 1000000;
+	run_kernel(&r, 1, 0, 1000000, 1000);
+	run_kernel(&r, 2, 0, 1900000, 1000);
+	run_finish(&r);
+	run_kernel(&r, 0, 0, 100000, 1000);
+	run_finish(&r);
+	run_end(&r);
+	idle = &r.diagnosis.idle[0];
+	/* Device 2 from its launch on, until device 1 is done. */
+	assert_in_range(idle->cause[IDLE_DEVICE], 1980000, 2010000);
+	assert_in_range(idle->cause[IDLE_WAIT], 1, 4 * RETURN_NS);
+	run_release(&r);
+}
+
 static void test_kernels_side_by_side(void **state)
 {
 	struct run r;
@@ -915,6 +938,7 @@ int main(void)
 		cmocka_unit_test(test_polls_are_of_one_function),
 		cmocka_unit_test(test_one_call_counts_once),
 		cmocka_unit_test(test_many_in_one_call),
+		cmocka_unit_test(test_waits_for_others),
 		cmocka_unit_test(test_kernels_side_by_side),
 		cmocka_unit_test(test_before_its_call),
 	};

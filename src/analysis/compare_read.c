@@ -693,26 +693,6 @@ static void tell_sizes(struct compare *c)
 	map_release(&counts);
 }
 
-kymo_status_t compare_read(struct compare *c, char *const *paths, unsigned a, unsigned b,
-			   const struct compare_options *options, const struct format_options *o)
-{
-	kymo_status_t status = KYMO_OK;
-
-	*c = (struct compare){.options = *options, .count = {a, b}};
-	c->runs = calloc(a + b, sizeof(*c->runs));
-	c->selection = o->filter ? stream_filter_text(o->filter) : NULL;
-	if (!c->runs || (o->filter && !c->selection))
-		return KYMO_ERROR_NO_MEMORY;
-	for (unsigned i = 0; i < a + b && status == KYMO_OK; i++) {
-		c->runs[i].path = paths[i];
-		c->runs[i].side = i >= a;
-		status = read_run(c, &c->runs[i], o);
-	}
-	if (status == KYMO_OK)
-		tell_sizes(c);
-	return status == KYMO_OK && c->failed ? KYMO_ERROR_NO_MEMORY : status;
-}
-
 static void run_release(struct compare_run *r)
 {
 	for (uint32_t i = 0; i < r->item_count; i++) {
@@ -727,6 +707,54 @@ static void run_release(struct compare_run *r)
 	free(r->devices);
 	free(r->version);
 	free(r->left_out);
+}
+
+/* Another trace of the side that holds the same run, or NULL: runs of a side are counted as independent. */
+static const struct compare_run *find_copy(const struct compare *c, const struct compare_run *run)
+{
+	for (const struct compare_run *other = c->runs; other < run && run->begin; other++)
+		if (other->side == run->side && other->begin == run->begin &&
+		    other->end == run->end && other->processes == run->processes)
+			return other;
+	return NULL;
+}
+
+static kymo_status_t add_run(struct compare *c, const char *path, unsigned side,
+			     const struct format_options *o)
+{
+	struct compare_run *run = &c->runs[c->count[0] + c->count[1]];
+	const struct compare_run *other;
+	kymo_status_t status;
+
+	run->path = path;
+	run->side = side;
+	c->count[side]++;
+	status = read_run(c, run, o);
+	other = status == KYMO_OK ? find_copy(c, run) : NULL;
+	if (other) {
+		stream_warn(o->log, "%s holds the same run as %s: counted once", path, other->path);
+		run_release(run);
+		*run = (struct compare_run){0};
+		c->count[side]--;
+	}
+	return status;
+}
+
+kymo_status_t compare_read(struct compare *c, char *const *paths, unsigned a, unsigned b,
+			   const struct compare_options *options, const struct format_options *o)
+{
+	kymo_status_t status = KYMO_OK;
+
+	*c = (struct compare){.options = *options};
+	c->runs = calloc(a + b, sizeof(*c->runs));
+	c->selection = o->filter ? stream_filter_text(o->filter) : NULL;
+	if (!c->runs || (o->filter && !c->selection))
+		return KYMO_ERROR_NO_MEMORY;
+	for (unsigned i = 0; i < a + b && status == KYMO_OK; i++)
+		status = add_run(c, paths[i], i >= a, o);
+	if (status == KYMO_OK)
+		tell_sizes(c);
+	return status == KYMO_OK && c->failed ? KYMO_ERROR_NO_MEMORY : status;
 }
 
 void compare_release(struct compare *c)

@@ -377,6 +377,11 @@ def bad_input(m):
     done = Run(compare + [a, "/nowhere"])
     check("no trace", (done.status, "/nowhere" in done.err), (3, True))
     check("twice on a side", "counted once" in Run(compare + [a, a, "--", b]).err, True)
+    copy = shutil.copytree(a, a + "-copy")
+    done = Run(compare + ["--format", "json", a, copy, m.trace(kernels(v)), "--", b, copy])
+    check("a copy on a side", (done.err.count("counted once"), "same run as " + a in done.err), (1, True))
+    row = json.loads(done.out)["tables"][0]["rows"][0]
+    check("runs, one of them on both sides", (row["runs_a"], row["runs_b"]), (2, 2))
     cut = m.trace(kernels({"k": [40000] * 5000}))
     file = os.path.join(cut, "raw", os.listdir(os.path.join(cut, "raw"))[0])
     os.truncate(file, os.path.getsize(file) * 2 // 3)

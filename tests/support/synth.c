@@ -597,7 +597,7 @@ static void define_process(struct synth *s)
 	wire_def_string(&d, s->o.host ? s->o.host : "node1");
 	wire_def_u64(&d, 1);
 	wire_def_u64(&d, 2000000000);
-	wire_def_u64(&d, SYNTH_REALTIME0);
+	wire_def_u64(&d, SYNTH_REALTIME0 + s->o.later);
 	wire_def_u64(&d, SYNTH_NS0);
 	wire_def_u64(&d, SYNTH_TICK0);
 	wire_def_bytes(&d, "A=1", 4);

@@ -36,6 +36,7 @@ struct synth_options {
 	const char *command;    /* words separated by spaces; NULL: "demo --size 64" */
 	const char *exe, *host; /* NULL: /usr/bin/demo, node1 */
 	const char *job;        /* NULL: none */
+	uint64_t later;         /* ns that it began after the day on which all begin */
 };
 #define RANK_NONE 0xffffffffu
 

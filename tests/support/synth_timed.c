@@ -187,6 +187,14 @@ static void take_line(struct timed *t, char *line)
 	}
 }
 
+/* Traces that are numbered were recorded one after the other. */
+static uint64_t number_in(const char *directory)
+{
+	const char *name = strrchr(directory, '/');
+
+	return strtoull(name ? name + 1 : directory, NULL, 10);
+}
+
 void synth_timed(const char *directory, FILE *list, uint32_t rank, const char *host,
 		 const char *command, const char *job)
 {
@@ -201,7 +209,8 @@ void synth_timed(const char *directory, FILE *list, uint32_t rank, const char *h
 						  .rank = rank,
 						  .host = host,
 						  .command = command,
-						  .job = job});
+						  .job = job,
+						  .later = number_in(directory)});
 	t->test = synth_domain(t->s, &synth_test_domain);
 	t->marker = synth_domain(t->s, &range_domain);
 	t->thread = synth_thread(t->s, pid, "main");

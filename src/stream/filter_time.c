@@ -11,6 +11,7 @@
 
 #include "base/knob.h"
 #include "stream/filter_parts.h"
+#include "stream/trace.h"
 
 #define NS_A_DAY INT64_C(86400000000000)
 
@@ -140,13 +141,12 @@ kymo_status_t time_parse(struct time_spec *s, const char *text, const char *what
 
 /* ---- in a trace ---------------------------------------------------------------------------- */
 
-/* The wall clock's time at node time 0, by the first process that knows it. */
-static int64_t realtime_offset(const struct trace *t)
+/* A trace of which no process knows the wall clock's time may know when it was begun. */
+static int64_t to_realtime(const struct trace *t)
 {
-	for (uint32_t i = 1; i < t->processes_count; i++)
-		if (t->processes[i].realtime_offset)
-			return t->processes[i].realtime_offset;
-	return t->started * 1000000000 - t->origin;
+	int64_t offset = trace_to_realtime(t);
+
+	return offset ? offset : t->started * 1000000000 - t->origin;
 }
 
 /* Midnight before the trace began, where the user is. */
@@ -163,7 +163,7 @@ static int64_t midnight(int64_t realtime)
 
 static int64_t clock_time(const struct time_spec *s, const struct trace *t)
 {
-	int64_t offset = realtime_offset(t), began = t->origin + offset, at = s->ns;
+	int64_t offset = to_realtime(t), began = t->origin + offset, at = s->ns;
 
 	if (!s->day)
 		return at - offset;

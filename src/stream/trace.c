@@ -379,3 +379,11 @@ uint64_t trace_duration(const struct trace *t)
 	free(list);
 	return longest;
 }
+
+int64_t trace_to_realtime(const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		if (t->processes[i].realtime_offset)
+			return t->processes[i].realtime_offset - t->processes[i].job_offset;
+	return 0;
+}

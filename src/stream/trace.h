@@ -49,6 +49,11 @@ void trace_number_worlds(struct trace *t);
 uint32_t trace_clocks(const struct trace *t);
 /* ns from first to last; of clocks that were never compared the longest that one of their nodes has. */
 uint64_t trace_duration(const struct trace *t);
+/*
+ * ns from the trace's time to that of the wall clock (since 1970), by the first process that knows; 0: none
+ * does. Times of a job are those of rank 0's node, and a process's own offset is that of its node.
+ */
+int64_t trace_to_realtime(const struct trace *t);
 
 /* Numbers and labels the queues of each agent, once agents and queues are complete. */
 void trace_number_queues(struct trace *t);

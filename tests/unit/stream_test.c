@@ -583,6 +583,18 @@ static void queues_of_one_name(void **state)
 	trace_free(t);
 }
 
+/* A process of another node than rank 0's: its own offset is not that of the times. */
+static void wall_clock_is_that_of_the_times(void **state)
+{
+	struct t_process processes[] = {
+		{0}, {.pid = 1}, {.realtime_offset = 500, .job_offset = 20}};
+	struct trace t = {.processes = processes, .processes_count = 3};
+
+	assert_int_equal(trace_to_realtime(&t), 480);
+	t.processes_count = 2;
+	assert_int_equal(trace_to_realtime(&t), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -609,6 +621,7 @@ int main(void)
 		cmocka_unit_test(sites_are_resolved),
 		cmocka_unit_test(copies_have_one_device),
 		cmocka_unit_test(missing_modules_are_said),
+		cmocka_unit_test(wall_clock_is_that_of_the_times),
 #endif
 	};
 

@@ -20,6 +20,7 @@
 #include "record/value.h"
 #include "stream/reference.h"
 #include "record/show_perfetto.inc"
+#include "stream/trace.h"
 
 #define FILE_BUFFER (1u << 20)
 
@@ -46,8 +47,7 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 	kymo_status_t status;
 
 	p->trace = t;
-	packet_sequence_begin(&p->file, &p->host, 1, t->origin,
-			      t->processes_count > 1 ? t->processes[1].realtime_offset : 0);
+	packet_sequence_begin(&p->file, &p->host, 1, t->origin, trace_to_realtime(t));
 	status = tracks_init(p);
 	return status ? status : file_status(p);
 }

@@ -26,11 +26,16 @@
 
 static struct merge_options {
 	const char *output;
+	bool uncompared;
 } options;
 
 static const struct knob rows[] = {
 	{"output", 'o', KNOB_STRING, 0, offsetof(struct merge_options, output), "DIR", NULL, NULL,
 	 NULL, "Output", "Trace directory to write; it must not be there"},
+	{"uncompared", 0, KNOB_FLAG, 0, offsetof(struct merge_options, uncompared), NULL, NULL,
+	 NULL, NULL, "Output",
+	 "Merge traces of nodes whose clocks were never compared: times of different nodes do not "
+	 "lie on one line then, and all commands say so"},
 };
 
 static struct knob_table knobs = {.command = "merge",
@@ -110,12 +115,16 @@ static bool check_clock(const char *first, const char *path, const struct refere
 {
 	if (same_clock(a, b))
 		return true;
+	/* Nodes are told by name; ranks that were compared are taken to be on one clock. */
+	if (options.uncompared && strcmp(a->host, b->host) != 0 && !(*a->job && *b->job))
+		return true;
 	if (strcmp(a->host, b->host) != 0)
 		cli_error("the times of %s are of the clock of node \"%s\", those of %s of \"%s\", "
 			  "and "
 			  "these were never compared: record them as one job (kymo run mpirun ..., "
-			  "docs/ranks.md), or look at them with --by trace",
-			  first, a->host, path, b->host);
+			  "docs/ranks.md), or look at them with --by trace%s",
+			  first, a->host, path, b->host,
+			  options.uncompared ? "" : "; --uncompared merges them as they are");
 	else
 		cli_error("%s and %s are of two nodes called \"%s\", or of one that was started "
 			  "anew or whose clock was set between them: their times cannot be "
@@ -370,15 +379,21 @@ static bool look_at(const char *path, struct reference *r)
 	return ok && !cli_told_errors();
 }
 
+/* Of traces on one clock each is compared with the first one; of others all with all. */
 static bool check_clocks(int argc, char **argv)
 {
-	struct reference first, r;
+	struct reference *r = calloc((size_t)argc, sizeof(*r));
+	bool ok = r != NULL;
 
-	for (int i = 0; i < argc; i++)
-		if (!look_at(argv[i], i ? &r : &first) ||
-		    (i && !check_clock(argv[0], argv[i], &first, &r)))
-			return false;
-	return true;
+	for (int i = 0; ok && i < argc; i++) {
+		ok = look_at(argv[i], &r[i]);
+		for (int k = 0; ok && k < (options.uncompared ? i : i > 0); k++)
+			ok = check_clock(argv[k], argv[i], &r[k], &r[i]);
+	}
+	if (!r)
+		cli_error("not enough memory");
+	free(r);
+	return ok;
 }
 
 static bool copy_traces(int argc, char **argv, const char *to)
@@ -444,7 +459,8 @@ const struct command cmd_merge = {
 	.summary = "Make one trace of several",
 	.about = "Raw files are copied as they are. The times of all must be of one clock: of one "
 		 "node since it\n"
-		 "was started, or of one job whose ranks were compared; others are refused.",
+		 "was started, or of one job whose ranks were compared; others are refused without "
+		 "--uncompared.",
 	.knobs = &knobs,
 	.run = run,
 };

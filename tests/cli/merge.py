@@ -16,6 +16,7 @@ from kymotest import check, must  # noqa: E402
 
 KYMO, PROGRAM, SYNTH = map(os.path.abspath, sys.argv[1:4])
 STEPS = 6
+NODE = os.uname().nodename
 
 
 def sums(trace):
@@ -116,12 +117,23 @@ def main():
 
         other = os.path.join(folder, "other.kymo")
         must(SYNTH, "demo", other)
+        other2 = os.path.join(folder, "other2.kymo")
+        subprocess.run([SYNTH, "timed", other2, "", NODE], check=True, text=True, input="kernel k 64 1000 5000\nend 20000\n")
         # One name of a job is of one clock where the clocks say so.
         job = [aligned(folder, *w) for w in (("job0", 0, "north", 0), ("job1", 1, "south", 10 ** 8), ("later", 1, "south", 3600 * 10 ** 9))]
         must(KYMO, "merge", "-o", os.path.join(folder, "job.kymo"), *job[:2])
         left = sorted(os.listdir(folder))
         refused("one name of a job, another clock", "never compared", "-o", os.path.join(folder, "x.kymo"), job[0], job[2])
         refused("another node", "never compared", "-o", os.path.join(folder, "x.kymo"), a, other)
+        # Asked for: two nodes, and that they are two clocks is told. Jobs and nodes of one name are not told apart later.
+        apart, lone = os.path.join(folder, "apart.kymo"), os.path.join(folder, "lone.kymo")
+        subprocess.run([SYNTH, "timed", lone, "", "east"], check=True, text=True, input="kernel k 64 1000 5000\nend 20000\n")
+        must(KYMO, "merge", "--uncompared", "-o", apart, a, other, lone)
+        left = sorted(os.listdir(folder))
+        check("several clocks are told", "never compared" in must(KYMO, "summary", apart), True)
+        check("of all", counts(apart), counts(a, other, lone))
+        for what, words in (("two jobs", (job[0], job[2])), ("two jobs behind another", (a, job[0], job[2])), ("one name, two clocks", (b, other, lone, other2))):
+            refused(what, "never compared" if "jobs" in what else "two nodes called", "--uncompared", "-o", os.path.join(folder, "x.kymo"), *words)
         refused("there already", "is there already", "-o", whole, a, b)
         refused("one trace", "two traces or more", "-o", os.path.join(folder, "x.kymo"), a, a)
         refused("nowhere", "-o names", a, b)

@@ -254,6 +254,83 @@ class Test(base.Test):
         notes = [t for t in self.notes("cuda") if "without their call" in t]
         check("note", notes, ["1 pieces of device work are recorded without their call"])
 
+    def numbers_shared(self):
+        return [t for t in self.notes("cuda") if "their number" in t]
+
+    def test_shared(self):
+        """A number that CUPTI gave to several calls tells none of them, but to work seen before."""
+        self.built = self.program()
+        note = ("%d pieces of device work are recorded without their call, because CUPTI gave several calls "
+                "their number")
+        kernels = [("again", None, 3), ("empty", "cudaLaunchKernel", 1000), ("first", "cudaLaunchKernel", 1),
+                   ("own", "cudaLaunchKernel", 1)]
+        counted = "SELECT name, region, count(*) FROM kernels GROUP BY 1, 2 ORDER BY 1"
+        out = self.scene("shared")
+        check("shared: kernels", self.rows(counted), kernels)
+        check("shared: calls of their own", self.one(
+            "SELECT count(DISTINCT call_id) FROM kernels WHERE name IN ('first', 'own')"), 2)
+        check("shared: nothing is known of when it was submitted", self.one(
+            "SELECT count(*) FROM kernels WHERE name = 'again' AND (early OR queued <> start)"), 0)
+        check("shared: copies", self.rows("SELECT region_name, count(*) FROM memory_copies GROUP BY 1"),
+              [(None, 1)])
+        check("shared: compiled in no call", self.one(
+            "SELECT count(*) FROM regions r JOIN call_extra x ON x.id = r.id WHERE r.name = 'jit_compile' "
+            "AND x.parent"), 0)
+        check("shared: note", self.numbers_shared(), [note % 4])
+        check("shared: all notes", len(self.notes("cuda")), 1)
+        check("shared: the driver is suspected of nothing", out, "listened to 0\n")
+        both = self.path("both")
+        with open(both, "w", encoding="ascii") as f:
+            f.write(f"#!/bin/sh\n{self.built} shared\n{self.built} many 2000\n")
+        os.chmod(both, 0o755)
+        self.built = both
+        self.scene()
+        check("another process's numbers are its own", self.rows(counted), [
+            (name, call, n + 2000 * (name == "empty")) for name, call, n in kernels])
+        check("and calls", self.one("SELECT count(DISTINCT call_id) FROM kernels"), 3002)
+
+    def test_wraps(self):
+        """Each kernel has the call before it, also where numbers begin again."""
+        self.built = self.program()
+        self.scene("wraps")
+        check("kernels", self.rows("SELECT name, region, count(*), count(DISTINCT call_id) FROM kernels "
+                                   "GROUP BY 1, 2 ORDER BY 1"),
+              [("around", "cudaLaunchKernel", 5, 5), ("far", "cudaLaunchKernel", 3, 3)])
+        check("the call before it", self.one(
+            "SELECT count(*) FROM kernels k WHERE call_id <> (SELECT id FROM call c WHERE c.start <= k.start "
+            "ORDER BY c.start DESC LIMIT 1)"), 0)
+        check("notes", self.notes("cuda"), {})
+
+    def test_nested(self):
+        """A call inside another has its number; two in one that is not listened to are not told apart."""
+        self.built = self.program()
+        names = "SELECT region_name, count(*), count(DISTINCT call_id) FROM memory_copies GROUP BY 1"
+        for options, parts, rows in (((), 1, [("cudaMemcpy", 1, 1)]), ((), 2, [("cudaMemcpy", 2, 1)]),
+                                     (("--backends", "cuda"), 1, [("cuMemcpyHtoD_v2", 1, 1)]),
+                                     (("--backends", "cuda"), 2, [(None, 2, 0)])):
+            self.scene("nested", str(parts), options=options)
+            check(f"{options} {parts}: copies", self.rows(names), rows)
+            check(f"{options} {parts}: notes", len(self.notes("cuda")), int(rows[0][0] is None))
+
+    def test_graphs(self):
+        """All nodes of a graph, of whatever kind and device, are of the call that launched it."""
+        self.built = self.program()
+        self.scene("graphs", env={"FAKE_DEVICES": "2"})
+        check("kernels of each launch", self.rows(
+            "SELECT k.region, k.name, count(*), count(DISTINCT d.agent), count(DISTINCT d.queue), "
+            "count(DISTINCT l.graph_node), count(DISTINCT l.graph) FROM kernels k JOIN dispatch d ON d.id = k.id "
+            "JOIN launch l ON l.id = k.id GROUP BY k.call_id, k.name ORDER BY k.call_id, k.name"),
+            [(None, "last", 1, 1, 1, 1, 1), (None, "node", 100, 2, 2, 100, 1)] +
+            [("cudaGraphLaunch", "last", 1, 1, 1, 1, 1), ("cudaGraphLaunch", "node", 100, 2, 2, 100, 1)] * 2)
+        check("copies of each launch", self.rows(
+            "SELECT region_name, group_concat(operation) FROM (SELECT * FROM memory_copies ORDER BY operation) "
+            "GROUP BY call_id ORDER BY call_id"),
+            [(None, "fill,write")] + [("cudaGraphLaunch", "fill,write")] * 2)
+        check("each launch has its own", self.one(
+            "SELECT count(DISTINCT call_id) FROM (SELECT call_id FROM kernels UNION SELECT call_id FROM "
+            "memory_copies)"), 2)
+        check("note", len(self.numbers_shared()), 1)
+
     def test_driver_work(self):
         """What the driver does of itself has records; CUPTI's own work is overhead."""
         self.built = self.program()
@@ -526,6 +603,23 @@ class Test(base.Test):
         check("the recorder's kernels", self.rows(
             "SELECT name, count(*) FROM kernels GROUP BY 1 ORDER BY 1"),
             [("first", 1), ("node", 3), ("second", 1)])
+
+    def test_origins_shared(self):
+        """Tools hear of work whose number tells no call, without one; no id waits for it."""
+        self.built = self.program()
+        tool = self.compile("tool.so", "-std=gnu11", "-shared", "-fPIC", "-I",
+                            self.source + "/include", os.path.join(HERE, "tool.c"))
+        out = self.path("calls")
+        self.scene("tooled_shared", env={"KYMO_TOOLS": tool, "TOOL_OUT": out})
+        with open(out, encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        check("calls and their records", lines[:-1], [
+            "cudaLaunchKernel records 0 wrong 0 retired 1 early 0",
+            "cudaLaunchKernel records 0 wrong 0 retired 1 early 0",
+            "cudaLaunchKernel records 0 wrong 0 retired 1 early 0",
+            "cudaLaunchKernel records 1 wrong 0 retired 1 early 0"])
+        check("kernels", self.rows("SELECT name, region FROM kernels ORDER BY 1"),
+              [("one", None), ("refused", "cudaLaunchKernel"), ("three", "cudaLaunchKernel"), ("two", None)])
 
     def test_alone(self):
         """A tool without a recorder hears waits, and the memory that its filter lets through."""

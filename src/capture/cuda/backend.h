@@ -114,14 +114,18 @@ struct cuda_submission {
 bool cuda_submissions_init(void);
 /* cuda_submission_put() comes soon: what it writes to is fetched meanwhile. */
 void cuda_submission_expect(uint32_t correlation);
-/* `call` is about to submit work: a launch of one kernel, or who knows what. */
+/*
+ * `call`, of this thread, is about to submit work: a launch of one kernel, or who knows what. A number
+ * that a call had which is not around this one tells neither from then on.
+ */
 void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, bool launch,
 			 const struct cap_subject *subject);
 /* It did not. */
 void cuda_submission_failed(uint32_t correlation);
 /*
  * For one record; the caller ends it. False: not submitted by a traced call, or so long ago that it
- * was forgotten (counted); then it is of the present.
+ * was forgotten (counted); then it is of the present. So is one of a number that several calls used,
+ * which is counted by itself.
  */
 bool cuda_submission_get(uint32_t correlation, enum cuda_work work, struct cuda_submission *o);
 /* Calls whose latest record came before this tick will have no more. UINT64_MAX: no call will. */
@@ -132,6 +136,7 @@ bool cuda_submission_peek(uint32_t correlation, bool launch, struct cuda_submiss
 uint64_t cuda_submission_call(uint32_t correlation);
 void cuda_submissions_fork_child(void);
 uint64_t cuda_submissions_missed(void);
+uint64_t cuda_submissions_shared(void);
 
 /* ---- flight.c ---- */
 

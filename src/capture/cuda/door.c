@@ -358,6 +358,12 @@ static void note_losses(void)
 	if (cuda_submissions_missed())
 		cap_note(1, "cuda", "%llu pieces of device work are recorded without their call",
 			 (unsigned long long)cuda_submissions_missed());
+	if (cuda_submissions_shared())
+		cap_note(
+			1, "cuda",
+			"%llu pieces of device work are recorded without their call, because CUPTI "
+			"gave several calls their number",
+			(unsigned long long)cuda_submissions_shared());
 }
 
 /* From a thread of Kymo's: the program may be ending, after which CUPTI must not be called. */

@@ -9,6 +9,9 @@
  * on the side, under a lock. A launch makes one record, which takes the entry; other calls may make
  * several, of graphs and batches: their entries end a while after the last record, when their slot
  * is used again, or with the process.
+ *
+ * CUPTI may give all calls of a thread one number (docs/cuda.md). Work of a number that a second call
+ * used before another number took its slot may be of either: it is recorded without its call, too.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,6 +21,10 @@
 #include "core/activity/ordinary.h"
 
 #define ORIGINS (1u << 18) /* submissions under way; 16 MiB of address space, touched as needed */
+
+/* Of the key of a slot, whose low half is the correlation number. 0: being written, or never was. */
+#define USED   (1ull << 32)
+#define SHARED (1ull << 33) /* several calls used it: it tells no call */
 
 /* Captured at submission, of which nobody can say what kind of work will come of it. */
 struct kept {
@@ -30,7 +37,7 @@ struct kept {
 };
 
 struct slot {
-	_Atomic uint64_t key; /* correlation + 1; 0: being written, or never was */
+	_Atomic uint64_t key;
 	_Atomic uint64_t call;
 	_Atomic uint64_t start;
 	_Atomic int64_t scope;
@@ -40,7 +47,7 @@ struct slot {
 };
 
 static struct slot *slots;
-static _Atomic uint64_t missed;
+static _Atomic uint64_t missed, shared;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *oldest, **newest = &oldest;
 
@@ -162,7 +169,7 @@ static void write_slot(struct slot *s, uint32_t correlation, uint64_t start,
 			      memory_order_relaxed);
 	atomic_store_explicit(&s->copy_buffers, copy_buffers, memory_order_relaxed);
 	atomic_store_explicit(&s->epoch, o->epoch, memory_order_relaxed);
-	atomic_store_explicit(&s->key, (uint64_t)correlation + 1, memory_order_release);
+	atomic_store_explicit(&s->key, USED | correlation, memory_order_release);
 }
 
 static __attribute__((noinline, cold)) void put_more(struct slot *s, uint32_t correlation,
@@ -223,6 +230,35 @@ static bool put_ordinary(struct slot *s, uint32_t correlation, const struct cap_
 	return true;
 }
 
+/* Calls inside each other have one number; all but the innermost are where this thread is. */
+static bool open_here(const struct slot *s)
+{
+	const uint64_t id = atomic_load_explicit(&s->call, memory_order_relaxed);
+	const uint64_t start = atomic_load_explicit(&s->start, memory_order_relaxed);
+	const struct cap_thread *t = cap_thread_current;
+
+	for (uint32_t i = t ? atomic_load_explicit(&t->depth, memory_order_relaxed) : 0; i-- > 0;)
+		if (t->frames[i].start == start && (id == 0 || t->frames[i].id == id))
+			return true;
+	return false;
+}
+
+/* The number is that of a call already, which this one is not part of. */
+static __attribute__((noinline)) bool used_by_another(struct slot *s, uint32_t correlation)
+{
+	const uint64_t key = atomic_load_explicit(&s->key, memory_order_relaxed);
+	struct kept *old;
+
+	if (!key || (!(key & SHARED) && open_here(s)))
+		return false;
+	atomic_store_explicit(&s->key, USED | SHARED | correlation, memory_order_release);
+	pthread_mutex_lock(&lock);
+	old = take_out(s);
+	pthread_mutex_unlock(&lock);
+	end(old);
+	return true;
+}
+
 void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, bool launch,
 			 const struct cap_subject *subject)
 {
@@ -231,6 +267,10 @@ void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, boo
 	struct cap_submission o[CUDA_WORKS];
 	struct kept *old = NULL;
 
+	if (cap_unlikely((uint32_t)atomic_load_explicit(&s->key, memory_order_relaxed) ==
+			 correlation) &&
+	    used_by_another(s, correlation))
+		return;
 	if (cap_likely(put_ordinary(s, correlation, call, launch)) ||
 	    kept_by(s, correlation, call->id))
 		return;
@@ -298,23 +338,26 @@ static bool read_slot(struct slot *s, uint64_t key, enum cuda_work work, struct 
 bool cuda_submission_get(uint32_t correlation, enum cuda_work work, struct cuda_submission *o)
 {
 	struct slot *s = &slots[correlation % ORIGINS];
+	bool several;
 
 	*o = (struct cuda_submission){0};
 	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL) &&
 	    get_more(s, correlation, work, o))
 		return true;
-	if (read_slot(s, (uint64_t)correlation + 1, work, o))
+	if (read_slot(s, USED | correlation, work, o))
 		return true;
-	atomic_fetch_add_explicit(&missed, 1, memory_order_relaxed);
+	several = atomic_load_explicit(&s->key, memory_order_relaxed) ==
+		  (USED | SHARED | correlation);
+	atomic_fetch_add_explicit(several ? &shared : &missed, 1, memory_order_relaxed);
 	*o = (struct cuda_submission){0};
 	cap_submission_take(&o->submission, NULL, op_of(work), NULL);
-	return false;
+	return several;
 }
 
 bool cuda_submission_peek(uint32_t correlation, bool launch, struct cuda_submission *o)
 {
 	*o = (struct cuda_submission){0};
-	return read_slot(&slots[correlation % ORIGINS], (uint64_t)correlation + 1,
+	return read_slot(&slots[correlation % ORIGINS], USED | correlation,
 			 launch ? CUDA_WORK_LAUNCH : CUDA_WORK_COPY, o);
 }
 
@@ -322,7 +365,7 @@ uint64_t cuda_submission_call(uint32_t correlation)
 {
 	struct cuda_submission o;
 
-	return correlation && read_slot(&slots[correlation % ORIGINS], (uint64_t)correlation + 1,
+	return correlation && read_slot(&slots[correlation % ORIGINS], USED | correlation,
 					CUDA_WORK_LAUNCH, &o)
 		       ? o.submission.call
 		       : 0;
@@ -353,6 +396,11 @@ void cuda_submissions_age(uint64_t before)
 uint64_t cuda_submissions_missed(void)
 {
 	return atomic_load(&missed);
+}
+
+uint64_t cuda_submissions_shared(void)
+{
+	return atomic_load(&shared);
 }
 
 /* What the parent submitted is nothing to a child; whoever held the lock is not there. */

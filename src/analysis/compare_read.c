@@ -362,7 +362,7 @@ static kymo_status_t on_dispatch(struct stream_sink *sink, const struct rec_disp
 	s.row.key[KEY_DISPATCH_AGENT] = d->agent;
 	s.row.key[KEY_DISPATCH_KERNEL] = d->kernel;
 	s.size = size_class(d);
-	s.path = path_of(r, d->base.process, 0, d->device.correlation);
+	s.path = path_of(r, d->base.process, 0, device_call(&d->device));
 	add_device(r, item_of(r, &s, (uint32_t[4]){d->kernel, s.size, agent}), &d->device);
 	return status_of(r);
 }
@@ -386,7 +386,7 @@ static kymo_status_t on_copy(struct stream_sink *sink, const struct rec_copy *d)
 	s.row.key[KEY_COPY_SOURCE_AGENT] = d->source_agent;
 	s.row.key[KEY_COPY_DESTINATION_AGENT] = d->destination_agent;
 	s.row.key[KEY_COPY_KINDS] = kinds;
-	s.path = path_of(r, d->base.process, 0, d->device.correlation);
+	s.path = path_of(r, d->base.process, 0, device_call(&d->device));
 	add_device(r,
 		   item_of(r, &s,
 			   (uint32_t[4]){d->base.op, kinds, agents,

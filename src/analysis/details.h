@@ -23,7 +23,7 @@ void details_free(struct details *d);
 /* Sites, stacks and grids are asked for: calls have to be read in full. */
 bool details_in_full(unsigned by);
 
-/* `call`: the one that submitted the record, which is device work, else 0. As tallies_sink.scope_of. */
+/* `call`: the one that submitted the record (device_call()), which is device work, else 0. As tallies_sink.scope_of. */
 uint32_t details_of(void *details, const struct rec *r, uint64_t call);
 
 /* Adds what of `number` belongs to one of DETAILS_BY. */

@@ -71,15 +71,22 @@ static uint64_t other_call(const struct trace *t, const struct rec *r)
 	return 0;
 }
 
+static uint64_t submitter(const struct rec_device *d)
+{
+	const uint64_t call = device_call(d);
+
+	return call == UINT64_MAX ? 0 : call;
+}
+
 #define MEMBER(type, member) (((const struct type *)(const void *)r)->member)
 
 uint64_t launches_call_of(const struct launches *l, const struct rec *r)
 {
 	switch (r->op < l->trace->ops_count ? l->kinds[r->op] : KIND_NONE) {
 	case KIND_DISPATCH:
-		return MEMBER(rec_dispatch, device.correlation);
+		return submitter(&MEMBER(rec_dispatch, device));
 	case KIND_COPY:
-		return MEMBER(rec_copy, device.correlation);
+		return submitter(&MEMBER(rec_copy, device));
 	case KIND_ALLOCATION:
 		return MEMBER(rec_allocation, correlation);
 	case KIND_SYNC:

@@ -35,6 +35,15 @@ struct rec_device {                            /* device times of dispatches and
 	bool causal_violation; /* starts before it was submitted by more than the clock error */
 };
 
+/*
+ * The submitting call as far as it is believed: no call submits what has begun before it, whatever the
+ * record says, and UINT64_MAX is the id of none. 0: the record names none.
+ */
+static inline uint64_t device_call(const struct rec_device *d)
+{
+	return d->causal_violation ? UINT64_MAX : d->correlation;
+}
+
 /* It has device times. */
 static inline bool device_timed(const struct rec_device *d)
 {

@@ -142,8 +142,8 @@ struct tallies_sink {
 	struct tallies *tallies; /* made when the stream begins; tallies_free() is left to whoever
 				    reads them */
 	/*
-	 * The scope that a record is counted for; `call`: that submitted it, of device work, else
-	 * 0. NULL: scopes are not told apart.
+	 * The scope that a record is counted for; `call`: that submitted it (device_call()), of
+	 * device work, else 0. NULL: scopes are not told apart.
 	 */
 	uint32_t (*scope_of)(void *data, const struct rec *r, uint64_t call);
 	void *data;

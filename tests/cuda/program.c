@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <kymo/marker.h>
+
 #include "../support/between.h"
 #include "profiler.h"
 #include "fake.h"
@@ -395,7 +397,10 @@ static void odd(void)
 	fake_context(1);
 	ran("none", launch("none", NULL, 1), 0, 0, 7, 1);
 	ran("backwards", launch("backwards", NULL, 1), now + 1000, now, 7, 1);
+	kymo_range_push("solve");
 	ran("early", launch("early", NULL, 1), now - 5000000, now - 4000000, 7, 1);
+	ran("in time", launch("in time", NULL, 1), now + 5000000, now + 6000000, 7, 1);
+	kymo_range_pop();
 	ran("stranger", 4000000, now, now + 10, 7, 1);
 	fake_deliver();
 }

@@ -26,7 +26,8 @@ VERSIONS = ["18", "22", "28", "130000", "130001"]
 
 class Test(base.Test):
     def program(self):
-        flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread"]
+        flags = ["-std=gnu11", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread",
+                 "-I" + os.path.join(self.source, "include")]
         self.library = self.compile("libcupti-fake.so", *flags, "-shared", "-fPIC",
                                     os.path.join(HERE, "fake.c"))
         return self.compile("program", *flags, os.path.join(HERE, "program.c"),
@@ -243,16 +244,42 @@ class Test(base.Test):
         check("summary: title", "\nPrograms and modules: 4\n" in text, True)
         check("summary: no build", re.search(r"^build\b", text, re.M), None)
 
+    def told_of(self, words):
+        """What the summary by `words` says of each kernel: all of it but the kernel."""
+        tables = json.loads(must(self.kymo, "summary", "--format", "json", "--by", words + ",kernel", self.trace))
+        rows = [r for t in tables["tables"] if t["name"] == "kernels" for r in t["rows"]]
+        return {r["kernel"]: r[words] for r in rows}
+
+    def early_links(self):
+        """No call submits what has begun before it: no table counts such work for that call."""
+        self.scene("odd", options=["--stacks=cudaLaunchKernel"])
+        check("by scope", self.told_of("scope"), {
+            "backwards": "(no scope)", "early": "(no scope)", "in time": "solve", "none": "(no scope)",
+            "stranger": "(no scope)"})
+        for words in ("site", "stack"):
+            told = self.told_of(words)
+            check(f"by {words}: none", sorted(k for k, v in told.items() if v == "(not known)"),
+                  ["early", "stranger"])
+            check(f"by {words}: the other's", told["in time"].startswith("fake_enter fake.c:"), True)
+        done = kymotest.run(self.kymo, "compare", "--by", "scope", "--format", "json", "--all", self.trace, "--",
+                            self.trace)
+        items = {r["item"] for t in json.loads(done.stdout)["tables"] if t["name"] == "items" for r in t["rows"]}
+        text = must(self.kymo, "summary", self.trace)
+        check("said once", text.count("begin before the call"), 1)
+        check("how many", "1 pieces of device work begin before the call that they belong to." in text, True)
+        check("compared by scope", {"kernel early", "kernel in time in solve"} <= items, True)
+
     def test_odd(self):
         """Times that cannot be are flagged; work without its call is there and counted."""
         self.built = self.program()
         self.scene("odd")
         check("kernels", self.rows("SELECT name, untimed, early, start IS NULL, call_id & "
                                    "0xffffffffff > 0 FROM kernels ORDER BY name"),
-              [("backwards", 7, 0, 1, 1), ("early", 0, 1, 0, 1), ("none", 6, 0, 1, 1),
+              [("backwards", 7, 0, 1, 1), ("early", 0, 1, 0, 1), ("in time", 0, 0, 0, 1), ("none", 6, 0, 1, 1),
                ("stranger", 0, 0, 0, None)])
         notes = [t for t in self.notes("cuda") if "without their call" in t]
         check("note", notes, ["1 pieces of device work are recorded without their call"])
+        self.early_links()
 
     def numbers_shared(self):
         return [t for t in self.notes("cuda") if "their number" in t]

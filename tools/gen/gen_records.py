@@ -227,7 +227,7 @@ def types_h(model):
     tallied = [d for d in kinds if d.name.upper() in {t.name for t in model.tallies}]
     out += ["", "/* X(name, struct, id of the call that submitted `r`) of each kind that has tallies of its own */",
             "#define RECORD_TALLIED(X) \\"]
-    out += [f"\tX({d.name}, {d.record}, {'r->device.correlation' if timed_by_device(d) else '0'})" +
+    out += [f"\tX({d.name}, {d.record}, {'device_call(&r->device)' if timed_by_device(d) else '0'})" +
             (" \\" if d is not tallied[-1] else "") for d in tallied]
     out += ["", "/* X(name of a domain, enumerator of the kind of its records) */",
             "#define RECORD_DOMAINS(X) \\"]

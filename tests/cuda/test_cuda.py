@@ -404,6 +404,13 @@ class Test(base.Test):
         check("kernels", self.rows("SELECT k.name, a.uuid FROM kernels k JOIN dispatch d ON d.id = k.id "
                                    "JOIN agent a ON a.id = d.agent ORDER BY k.name"),
               [("here", first), ("there", second)])
+        check("streams of one number are not one", self.rows(
+            "SELECT count(DISTINCT q.id), count(DISTINCT q.name) FROM dispatch d JOIN queue q ON q.id = d.queue"),
+            [(2, 1)])
+        check("work of each call", self.rows(
+            "SELECT c.name, w.what FROM regions c JOIN (SELECT call_id, name AS what FROM kernels UNION ALL SELECT "
+            "call_id, operation FROM memory_copies) w ON w.call_id = c.id ORDER BY c.start"),
+            [("cudaLaunchKernel", "here"), ("cudaLaunchKernel", "there"), ("cudaMemcpy", "copy")])
         check("copy", self.rows("SELECT s.uuid, d.uuid AS there, c.bytes FROM copy c JOIN agent s ON s.id = "
                                 "c.source_agent JOIN agent d ON d.id = c.destination_agent"),
               [(first, second, 4096)])

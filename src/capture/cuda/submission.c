@@ -215,8 +215,8 @@ static bool copies_alike(uint64_t *buffers)
 }
 
 /* What all that a call may submit has in common is taken once. False: nothing was done. */
-static bool put_ordinary(struct slot *s, uint32_t correlation, const struct cap_frame *call,
-			 bool launch)
+static inline __attribute__((always_inline)) bool
+put_ordinary(struct slot *s, uint32_t correlation, const struct cap_frame *call, bool launch)
 {
 	struct cap_submission o;
 	uint64_t copies = 0;
@@ -243,6 +243,11 @@ static bool open_here(const struct slot *s)
 	return false;
 }
 
+static inline bool is_number_of(const struct slot *s, uint32_t correlation)
+{
+	return (uint32_t)atomic_load_explicit(&s->key, memory_order_relaxed) == correlation;
+}
+
 /* The number is that of a call already, which this one is not part of. */
 static __attribute__((noinline)) bool used_by_another(struct slot *s, uint32_t correlation)
 {
@@ -259,20 +264,17 @@ static __attribute__((noinline)) bool used_by_another(struct slot *s, uint32_t c
 	return true;
 }
 
-void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, bool launch,
-			 const struct cap_subject *subject)
+static __attribute__((noinline)) void put_slow(struct slot *s, uint32_t correlation,
+					       const struct cap_frame *call, bool launch,
+					       const struct cap_subject *subject)
 {
 	const unsigned works = launch ? CUDA_WORK_LAUNCH + 1 : CUDA_WORKS;
-	struct slot *s = &slots[correlation % ORIGINS];
 	struct cap_submission o[CUDA_WORKS];
 	struct kept *old = NULL;
 
-	if (cap_unlikely((uint32_t)atomic_load_explicit(&s->key, memory_order_relaxed) ==
-			 correlation) &&
-	    used_by_another(s, correlation))
+	if (is_number_of(s, correlation) && used_by_another(s, correlation))
 		return;
-	if (cap_likely(put_ordinary(s, correlation, call, launch)) ||
-	    kept_by(s, correlation, call->id))
+	if (put_ordinary(s, correlation, call, launch) || kept_by(s, correlation, call->id))
 		return;
 	for (unsigned i = 0; i < works; i++)
 		cap_submission_take(&o[i], call, op_of((enum cuda_work)i), subject);
@@ -285,6 +287,16 @@ void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, boo
 	if (cap_unlikely(!plain(o, works)))
 		put_more(s, correlation, call->start, works, o);
 	write_slot(s, correlation, call->start, o, launch ? 0 : o[CUDA_WORK_READ].buffers);
+}
+
+void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, bool launch,
+			 const struct cap_subject *subject)
+{
+	struct slot *s = &slots[correlation % ORIGINS];
+
+	if (cap_unlikely(is_number_of(s, correlation)) ||
+	    !cap_likely(put_ordinary(s, correlation, call, launch)))
+		put_slow(s, correlation, call, launch, subject);
 }
 
 void cuda_submission_failed(uint32_t correlation)
@@ -335,23 +347,28 @@ static bool read_slot(struct slot *s, uint64_t key, enum cuda_work work, struct 
 	return atomic_load_explicit(&s->key, memory_order_relaxed) == key;
 }
 
+/* The slot has nothing that tells the call. */
+static __attribute__((noinline, cold)) bool get_none(const struct slot *s, uint32_t correlation,
+						     enum cuda_work work, struct cuda_submission *o)
+{
+	const bool several = atomic_load_explicit(&s->key, memory_order_relaxed) ==
+			     (USED | SHARED | correlation);
+
+	atomic_fetch_add_explicit(several ? &shared : &missed, 1, memory_order_relaxed);
+	*o = (struct cuda_submission){0};
+	cap_submission_take(&o->submission, NULL, op_of(work), NULL);
+	return several;
+}
+
 bool cuda_submission_get(uint32_t correlation, enum cuda_work work, struct cuda_submission *o)
 {
 	struct slot *s = &slots[correlation % ORIGINS];
-	bool several;
 
 	*o = (struct cuda_submission){0};
 	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL) &&
 	    get_more(s, correlation, work, o))
 		return true;
-	if (read_slot(s, USED | correlation, work, o))
-		return true;
-	several = atomic_load_explicit(&s->key, memory_order_relaxed) ==
-		  (USED | SHARED | correlation);
-	atomic_fetch_add_explicit(several ? &shared : &missed, 1, memory_order_relaxed);
-	*o = (struct cuda_submission){0};
-	cap_submission_take(&o->submission, NULL, op_of(work), NULL);
-	return several;
+	return read_slot(s, USED | correlation, work, o) || get_none(s, correlation, work, o);
 }
 
 bool cuda_submission_peek(uint32_t correlation, bool launch, struct cuda_submission *o)

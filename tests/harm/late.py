@@ -7,6 +7,7 @@ Usage: late.py KYMO SANDBOXED [TEST...]
 import glob
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -23,7 +24,14 @@ import kymotest  # noqa: E402
 KYMO, SANDBOXED = map(os.path.abspath, sys.argv[1:3])
 CALLS = 2000
 PATIENCE = 120
-EARLY = struct.pack("=QIIQQQ", 0x314d48534f4d594b, 5, 0, 0, 0, 1)  # struct shm_hello
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def early():
+    """A struct shm_hello of this version: who says another one is refused at once, each with a file."""
+    with open(os.path.join(HERE, "..", "..", "src", "wire", "shm.h"), encoding="utf-8") as f:
+        version = int(re.search(r"#define SHM_VERSION +(\d+)u", f.read()).group(1))
+    return struct.pack("=QIIQQQ", 0x314d48534f4d594b, version, 0, 0, 0, 1)
 
 
 class Late(unittest.TestCase):
@@ -139,6 +147,7 @@ class Late(unittest.TestCase):
     def fill(self):
         """False: there is more room for those who wait for the drain than can be filled."""
         path = os.path.realpath(glob.glob(os.path.join(self.trace, "control-*"))[0])
+        hello = early()
         for _ in range(100000):
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
                 s.setblocking(False)
@@ -146,7 +155,7 @@ class Late(unittest.TestCase):
                     s.connect(path)
                 except BlockingIOError:
                     return True
-                s.send(EARLY)
+                s.send(hello)
         return False
 
     def test_no_place(self):

@@ -100,107 +100,6 @@ static void note_greeting(struct drain *d, struct session *s, bool crowded)
 	s->totals.crowded += crowded;
 }
 
-/* Nobody can be let in; who wants to be recorded is told so, and counted. False: nobody is there. */
-static bool turn_away(struct drain *d, struct session *s, int error)
-{
-	struct shm_welcome w = {SHM_MAGIC, SHM_VERSION, KYMO_ERROR_LIMIT};
-	struct shm_hello hello = {0};
-	struct pollfd p = {-1, POLLIN, 0};
-
-	refused_begin();
-	p.fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	/* Descriptors that come with it are dropped: there is no room for them here. */
-	if (p.fd >= 0 && poll(&p, 1, GREETING_MS) == 1 &&
-	    recv(p.fd, &hello, sizeof(hello), MSG_DONTWAIT) > 0 && hello.magic == SHM_MAGIC) {
-		pid_t pid = pid_of(p.fd);
-
-		send(p.fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
-		close(p.fd);
-		note_greeting(d, s, hello.early != 0);
-		if (!hello.early) {
-			forget_early(d, pid);
-			door_refuse(d, s, pid, error, "");
-		}
-	} else if (p.fd >= 0) {
-		close(p.fd);
-	}
-	refused_end();
-	return p.fd >= 0;
-}
-
-/* ---- coming ---------------------------------------------------------------------------------- */
-
-bool door_add(struct drain *d, int fd)
-{
-	struct pending_client **last = &d->pending_clients, *g = malloc(sizeof(*g));
-
-	if (!g)
-		return false;
-	while (*last)
-		last = &(*last)->next;
-	*g = (struct pending_client){NULL, session_of(d, fd), fd, clock_ns(CLOCK_MONOTONIC), false};
-	*last = g;
-	drain_watch(d, fd);
-	return true;
-}
-
-/* In the order in which they came: of two of one process the second one counts. */
-static void accept_processes(struct drain *d, struct session *s)
-{
-	int fd;
-
-	for (;;) {
-		fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE) && turn_away(d, s, errno))
-			continue;
-		if (fd < 0)
-			return;
-		if (!door_add(d, fd)) {
-			door_refuse(d, s, pid_of(fd), ENOMEM, "");
-			close(fd);
-		}
-	}
-}
-
-/* All users can come where launchers meet. */
-static bool is_own(int fd)
-{
-	struct ucred peer = {0};
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
-}
-
-/* Who finds no room here starts a drain of its own. Some at a time: other users may come without end. */
-static void accept_launchers(struct drain *d)
-{
-	int fd = -1;
-
-	for (unsigned n = 0; n < LAUNCHERS_AT_ONCE; n++) {
-		fd = accept4(d->meeting, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0)
-			break;
-		if (!is_own(fd) || !door_add(d, fd))
-			close(fd);
-	}
-	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
-		return;
-	refused_begin();
-	fd = accept4(d->meeting, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0)
-		close(fd);
-	refused_end();
-}
-
-void door_accept(struct drain *d)
-{
-	for (struct session *s = d->sessions; s; s = s->next)
-		if (s->listener >= 0)
-			accept_processes(d, s);
-	if (d->meeting >= 0)
-		accept_launchers(d);
-}
-
 /* ---- greetings ------------------------------------------------------------------------------- */
 
 struct greeting {
@@ -280,7 +179,10 @@ static bool enlist(struct drain *d, struct producer *p, uint64_t image)
 		drain_watch(d, p->pidfd);
 	session_turn(d, p->session);
 	producer_adopt(p, ++d->numbers);
-	return !producer_wants(p) || drain_begin(d, p);
+	if (producer_wants(p))
+		return drain_begin(d, p);
+	p->place = fcntl(d->epoll, F_DUPFD_CLOEXEC, 0);
+	return true;
 }
 
 /* Its drain was killed before it could answer: the process asks again, with the same memory. */
@@ -293,10 +195,47 @@ static struct producer *known(const struct drain *d, int memfd)
 	return p;
 }
 
+/* What a process that is let in takes beside its memory: what watches it, and its file. */
+static bool has_descriptors(const struct drain *d)
+{
+	int taken[2];
+	size_t n = 0;
+	bool ok;
+
+	if (!refused_end())
+		return false;
+	while (n < 2 && (taken[n] = fcntl(d->epoll, F_DUPFD_CLOEXEC, 0)) >= 0)
+		n++;
+	ok = n == 2;
+	while (n > 0)
+		close(taken[--n]);
+	return ok;
+}
+
+/* Those that have come and gone while the drain was busy are in nobody's way. */
+static bool has_room(struct drain *d)
+{
+	if (has_descriptors(d))
+		return true;
+	drain_finish_dead(d);
+	return has_descriptors(d);
+}
+
+/* There is no room for it. One that is early asks again when it begins, unless it has. False: it is lost. */
+static bool send_back(struct producer *p, int error, bool early)
+{
+	bool later = early && producer_too_late(p);
+
+	if (!later)
+		producer_refuse(p, error);
+	producer_drop(p);
+	return later;
+}
+
 /*
- * `error`: errno of what is wrong already; `early`: who is turned away has lost nothing yet. One
- * that is not early and waits no longer goes on with what it shared early, if anything. False: there is
- * no room for it.
+ * `error`: errno of what there was no room for already; `early`: who is turned away has lost nothing
+ * yet, unless it has begun. One that is not early and waits no longer goes on with what it shared early,
+ * if anything. False: there is no room for it, and it has lost nothing.
  */
 static bool welcome(struct drain *d, const struct pending_client *client,
 		    const struct shm_hello *hello, int memfd, int error, bool early)
@@ -307,7 +246,7 @@ static bool welcome(struct drain *d, const struct pending_client *client,
 	kymo_status_t status = KYMO_ERROR_INCOMPATIBLE;
 	const char *why = "what it shares is not in order";
 	struct producer *p = NULL;
-	bool again = false, room;
+	bool again = false, later = early;
 
 	getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
 	if (peer.uid != geteuid())
@@ -336,40 +275,57 @@ static bool welcome(struct drain *d, const struct pending_client *client,
 	}
 	if (!early)
 		forget_early(d, peer.pid);
-	if (!p && !early)
+	if (p && !again && !has_room(d)) {
+		error = error ? error : EMFILE;
+		status = KYMO_ERROR_LIMIT;
+		later = send_back(p, error, early);
+		p = NULL;
+	}
+	if (!p && !later)
 		door_refuse(d, client->session, peer.pid, error, why);
-	room = p != NULL;
 	if (p && !(again ? p->begun || early || drain_begin(d, p) : enlist(d, p, hello->image)))
 		status = KYMO_ERROR_SYSTEM;
 	w.status = status;
 	send(client->fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
-	return room;
+	return p || !later;
 }
 
-/* A process that is to be recorded, or one that asks for something: that connection is kept. */
-static void greet(struct drain *d, struct pending_client *client)
+/* `error`: errno of what there was no room for, 0. */
+static void greet_process(struct drain *d, const struct pending_client *client, bool known,
+			  const struct shm_hello *hello, int memfd, int error)
+{
+	bool early = known && hello->version == SHM_VERSION && hello->early;
+	bool room = welcome(d, client, known && memfd >= 0 ? hello : NULL, memfd, error, early);
+
+	if (known)
+		note_greeting(d, client->session, !room);
+}
+
+/*
+ * A process that is to be recorded, or one that asks for something: that connection is kept. `error`:
+ * errno where it is one that is held back, else 0. Who has hung up without a word knows more than we do.
+ */
+static void greet(struct drain *d, struct pending_client *client, int error)
 {
 	static struct greeting g;
-	int memfd, error;
-	ssize_t n = receive(client->fd, &g, &memfd, &error);
+	int memfd, cut;
+	ssize_t n;
 
+	refused_begin();
+	n = receive(client->fd, &g, &memfd, &cut);
 	if (n == (ssize_t)sizeof(g.request) && g.request.magic == STEER_MAGIC && memfd < 0 &&
-	    peer_may_ask(client->fd)) {
+	    !error && peer_may_ask(client->fd)) {
 		epoll_ctl(d->epoll, EPOLL_CTL_DEL, client->fd, NULL);
 		if (steer_begin(&d->steering, client->fd, &g.request, d->producers))
 			for (const struct session *s = d->sessions; s; s = s->next)
 				place_stands(s->socket, g.request.what);
 		client->fd = -1;
-	} else {
-		bool known = n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC;
-
-		bool early = known && g.hello.version == SHM_VERSION && g.hello.early;
-		bool room = welcome(d, client, known && memfd >= 0 ? &g.hello : NULL, memfd, error,
-				    early);
-
-		if (known)
-			note_greeting(d, client->session, early && !room);
+	} else if (n > 0) {
+		greet_process(d, client,
+			      n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC, &g.hello,
+			      memfd, error ? error : cut);
 	}
+	refused_end();
 }
 
 /* ---- launchers ------------------------------------------------------------------------------- */
@@ -382,6 +338,15 @@ void door_welcome_launcher(const struct drain *d, const struct session *s)
 		strncpy(w.local, d->config->local, sizeof(w.local) - 1);
 	if (s->control_open)
 		send(s->control, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* All users can come where launchers meet. */
+static bool is_own(int fd)
+{
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
 static bool is_hello(const struct pending_client *client, const struct greeting *g, ssize_t n,
@@ -450,7 +415,7 @@ void door_serve(struct drain *d)
 		if (ready && !g->session)
 			greet_launcher(d, g);
 		else if (ready && !g->again)
-			greet(d, g);
+			greet(d, g, 0);
 		else if (late && !g->again && g->session)
 			door_refuse(d, g->session, pid_of(g->fd), 0, "it sent nothing");
 		if (!ready && !late) {
@@ -462,4 +427,96 @@ void door_serve(struct drain *d)
 			close(g->fd);
 		free(g);
 	}
+}
+
+/* ---- coming ---------------------------------------------------------------------------------- */
+
+bool door_add(struct drain *d, int fd)
+{
+	struct pending_client **last = &d->pending_clients, *g = malloc(sizeof(*g));
+
+	if (!g)
+		return false;
+	while (*last)
+		last = &(*last)->next;
+	*g = (struct pending_client){NULL, session_of(d, fd), fd, clock_ns(CLOCK_MONOTONIC), false};
+	*last = g;
+	drain_watch(d, fd);
+	return true;
+}
+
+/* Who comes when not even a connection can be had. False: nobody is there. */
+static bool turn_away(struct drain *d, struct session *s, int error)
+{
+	struct pending_client client = {.session = s, .fd = -1};
+	struct pollfd p = {-1, POLLIN, 0};
+
+	refused_begin();
+	client.fd = p.fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (p.fd >= 0 && poll(&p, 1, GREETING_MS) == 1)
+		greet(d, &client, error);
+	if (p.fd >= 0)
+		close(p.fd);
+	refused_end();
+	return p.fd >= 0;
+}
+
+/*
+ * Each is greeted before the next one is let in: a drain that was busy finds many at the door, whose
+ * connections alone would take the descriptors that the first of them need to be recorded.
+ */
+static bool let_in(struct drain *d, int fd)
+{
+	if (!door_add(d, fd))
+		return false;
+	door_serve(d);
+	return true;
+}
+
+/* In the order in which they came: of two of one process the second one counts. */
+static void accept_processes(struct drain *d, struct session *s)
+{
+	int fd;
+
+	for (;;) {
+		fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE) && turn_away(d, s, errno))
+			continue;
+		if (fd < 0)
+			return;
+		if (!let_in(d, fd)) {
+			door_refuse(d, s, pid_of(fd), ENOMEM, "");
+			close(fd);
+		}
+	}
+}
+
+/* Who finds no room here starts a drain of its own. Some at a time: other users may come without end. */
+static void accept_launchers(struct drain *d)
+{
+	int fd = -1;
+
+	for (unsigned n = 0; n < LAUNCHERS_AT_ONCE; n++) {
+		fd = accept4(d->meeting, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			break;
+		if (!is_own(fd) || !let_in(d, fd))
+			close(fd);
+	}
+	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+		return;
+	refused_begin();
+	fd = accept4(d->meeting, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		close(fd);
+	refused_end();
+}
+
+void door_accept(struct drain *d)
+{
+	for (struct session *s = d->sessions; s; s = s->next)
+		if (s->listener >= 0)
+			accept_processes(d, s);
+	if (d->meeting >= 0)
+		accept_launchers(d);
 }

@@ -69,9 +69,16 @@ static void let_go(struct drain *d, struct producer *p)
 
 bool drain_begin(struct drain *d, struct producer *p)
 {
+	bool begun;
+	int error;
+
 	session_turn(d, p->session);
-	if (!producer_begin(p, drain_folder(d))) {
-		door_refuse(d, p->session, p->pid, errno, "");
+	refused_begin(); /* its folder is opened, too */
+	begun = producer_begin(p, drain_folder(d));
+	error = errno;
+	refused_end();
+	if (!begun) {
+		door_refuse(d, p->session, p->pid, error, "");
 		take_out(d, p);
 		let_go(d, p);
 		return false;
@@ -166,7 +173,7 @@ static void look_at_program(struct drain *d, struct session *s)
 }
 
 /* The programs first: those that they have waited for are dead when they are. */
-static void finish_dead(struct drain *d)
+void drain_finish_dead(struct drain *d)
 {
 	struct producer *next;
 
@@ -383,14 +390,14 @@ static void serve(struct drain *d)
 	n = epoll_wait(d->epoll, events, EVENTS, 0);
 	for (int i = 0; i < n; i++)
 		hear(d, events[i].data.fd);
+	begin_new(d); /* they have been here before those at the door */
 	if (n > 0)
 		door_accept(d);
-	begin_new(d);
 	door_serve(d);
 	look_at_keeper(d);
 	pass(d);
 	if (n > 0 || d->missing_pidfd)
-		finish_dead(d);
+		drain_finish_dead(d);
 	steer_serve(&d->steering, d->producers);
 	say_busy(d);
 	if (d->news)

@@ -137,6 +137,8 @@ struct file *drain_add_file(struct drain *d, struct session *s, const char *path
 bool drain_begin(struct drain *d, struct producer *p);
 /* Its process is gone, or another image. */
 void drain_finish(struct drain *d, struct producer *p, int wait_status);
+/* All whose processes are gone. */
+void drain_finish_dead(struct drain *d);
 void drain_watch(const struct drain *d, int fd);
 const char *drain_folder(const struct drain *d);
 

@@ -26,6 +26,7 @@ struct producer {
 	size_t bytes;
 	int memfd;
 	int pidfd;      /* -1: the kernel has none, the pid is polled */
+	int place;      /* a descriptor kept for its file until that is there; -1: none */
 	int pid;        /* from the socket's credentials */
 	uint64_t image; /* as the process says, 0 unknown */
 	bool begun;     /* the process records, and there is a file; else only its memory is here */
@@ -93,6 +94,8 @@ void producer_alone(struct producer *p);
 bool producer_wants(const struct producer *p);
 /* Begins its raw file in `trace`. False: errno says why; the process is told. */
 bool producer_begin(struct producer *p, const char *trace);
+/* The process, which has begun, is told that nobody takes what it records. */
+void producer_refuse(struct producer *p, int error);
 /* Begins what the process waits to hear of. False: it does not wait any more. */
 bool producer_claim(struct producer *p);
 /* From now on the process finds no drain when it begins. False: it has begun. */

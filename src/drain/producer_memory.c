@@ -156,6 +156,13 @@ void producer_beat(struct producer *p)
 			      memory_order_relaxed);
 }
 
+static void leave_place(struct producer *p)
+{
+	if (p->place >= 0)
+		close(p->place);
+	p->place = -1;
+}
+
 void producer_release(struct producer *p)
 {
 	if (p->before) {
@@ -166,6 +173,7 @@ void producer_release(struct producer *p)
 		close(p->memfd);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
+	leave_place(p);
 	free(p->already);
 	free(p);
 }
@@ -182,6 +190,7 @@ struct producer *producer_new(int memfd, int pid, struct journal *j, kymo_status
 	p->memfd = memfd;
 	p->pid = pid;
 	p->pidfd = -1;
+	p->place = -1;
 	p->defining = SHM_NONE;
 	p->born = clock_ns(CLOCK_MONOTONIC);
 	p->journal = j;
@@ -266,12 +275,19 @@ void producer_drop(struct producer *p)
 	producer_release(p);
 }
 
+void producer_refuse(struct producer *p, int error)
+{
+	producer_guard(p);
+	atomic_store(&p->shm->drain_failed, (uint32_t)error);
+	atomic_store(&p->shm->begun, SHM_TOO_LATE);
+}
+
 bool producer_begin(struct producer *p, const char *trace)
 {
 	producer_guard(p);
+	leave_place(p);
 	if (!rawfile_create(&p->file, trace, &p->header)) {
-		atomic_store(&p->shm->drain_failed, (uint32_t)errno);
-		atomic_store(&p->shm->begun, SHM_TOO_LATE);
+		producer_refuse(p, errno);
 		return false;
 	}
 	if (p->kept)

@@ -10,7 +10,7 @@
 #include "base/job.h"
 #include "drain/rawfile.h"
 
-enum { SPARE = 3 }; /* a connection, a folder and a file in it */
+enum { SPARE = 3 }; /* a connection, a folder or what came with the first, a file */
 
 static int spare[SPARE] = {-1, -1, -1};
 
@@ -23,11 +23,16 @@ void refused_begin(void)
 	}
 }
 
-void refused_end(void)
+bool refused_end(void)
 {
-	for (int i = 0; i < SPARE; i++)
+	bool all = true;
+
+	for (int i = 0; i < SPARE; i++) {
 		if (spare[i] < 0)
 			spare[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		all &= spare[i] >= 0;
+	}
+	return all;
 }
 
 bool refused_write(const char *trace, int pid, int error)

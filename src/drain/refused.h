@@ -10,10 +10,11 @@
 
 /*
  * Descriptors held back, so that a process can be turned away, and that be written down, when there
- * are no others. Between refused_begin() and refused_end() they are free to be used.
+ * are no others. Between refused_begin() and refused_end() they are free to be used. False: some of them
+ * are still used.
  */
 void refused_begin(void);
-void refused_end(void);
+bool refused_end(void);
 
 /* Writes down that the process was turned away; `error`: errno. False: it could not be. */
 bool refused_write(const char *trace, int pid, int error);

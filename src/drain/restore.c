@@ -38,6 +38,7 @@ struct producer *producer_restore(struct journal *j, struct journal_producer *ke
 	p->kept = kept;
 	p->memfd = kept->memfd;
 	p->pidfd = kept->pidfd;
+	p->place = -1;
 	p->pid = kept->pid;
 	p->image = kept->image;
 	p->born = kept->born;

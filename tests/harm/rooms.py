@@ -21,6 +21,7 @@ from kymotest import Failure, expect, wait_for  # noqa: E402
 KYMO, VICTIM, LATE = map(os.path.abspath, sys.argv[1:4])
 PATIENCE = 120
 MANY = 40
+PATIENT, IMPATIENT = 1, 2  # who finds a drain that is busy
 
 
 def kymo(*words, **options):
@@ -74,18 +75,51 @@ def test_threads_that_have_waited_in_vain_are_counted():
 
 # ---- descriptors
 
-def run_many(soft, hard, late=0, options=(), status=5):
+def waiting_at(door):
+    """Connections that nobody has accepted: of the door's name, and not yet connected (02)."""
+    with open("/proc/net/unix", encoding="utf-8") as f:
+        rows = [line.split() for line in f]
+    return sum(row[5] == "02" and row[-1] == door for row in rows)
+
+
+def have_marked():
+    return [n for n in glob.glob("go.*") if os.path.getsize(n)]
+
+
+def all_come_at_once(launcher, patient):
+    """
+    The drain is busy until others have come and gone, twice each (as what the shell forked, as what that executed),
+    and until each of the many has come: as those, and to record. If they are not patient, until they wait no longer.
+    """
+    drain, (place,) = wait_for(lambda: drain_of(launcher), "the drain"), places()
+    with open("begin", "w", encoding="utf-8"): # once the shell is there
+        os.kill(drain, signal.SIGSTOP)
+        before = waiting_at(place + "/drain")
+    wait_for(lambda: waiting_at(place + "/drain") >= before + 5 * MANY, "the processes at the door")
+    wait_for(lambda: patient or len(have_marked()) == MANY, "the end of their patience")
+    os.kill(drain, signal.SIGCONT)
+    wait_for(lambda: waiting_at(place + "/drain") == 0, "the drain") # while all are there
+
+
+def run_many(soft, hard, late=0, options=(), status=5, at_once=None):
     """Many processes at once under limits of descriptors. Returns what the launcher said."""
     start = "& i=$((i+1)); done"
-    script = (f"i=0; while [ $i -lt {MANY - late} ]; do {VICTIM} wait $PWD/go {start}; "
+    others = f"while [ $i -lt {MANY} ]; do /bin/true {start}; wait; i=0; " if at_once else ""
+    script = (f"read nothing < begin; i=0; {others}while [ $i -lt {MANY - late} ]; do {VICTIM} wait $PWD/go {start}; "
               f"while set -- go.*; [ $# -lt $i ]; do sleep 0.01; done; "
               f"while [ $i -lt {MANY} ]; do LD_PRELOAD=$LD_PRELOAD:{LATE} LATE_MS=400 {VICTIM} wait $PWD/go {start}; "
               f"wait; exit {0 if options else 5}")
-    for name in glob.glob("go*"):
+    for name in [*glob.glob("go*"), *glob.glob("begin")]:
         os.unlink(name)
+    os.mkfifo("begin")
     p = subprocess.Popen([KYMO, "run", *options, "-f", "-o", "t.kymo", "sh", "-c", script], stderr=subprocess.PIPE, text=True,
                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
-    wait_for(lambda: len([n for n in glob.glob("go.*") if os.path.getsize(n)]) == MANY, "the processes")
+    if at_once:
+        all_come_at_once(p.pid, at_once == PATIENT)
+    else:
+        with open("begin", "w", encoding="utf-8"):
+            pass
+    wait_for(lambda: len(have_marked()) == MANY, "the processes")
     with open("go", "w", encoding="utf-8"):
         pass
     err = p.communicate(timeout=PATIENCE)[1]
@@ -124,6 +158,16 @@ def test_who_is_turned_away_is_counted():
     expect(said.count("could not be recorded: Too many open files") > 0, said)
     told = manifests("t.kymo")[0]
     expect(told["totals"]["refused"] == refused and told["totals"]["processes"] == MANY - refused, told["totals"])
+
+
+def test_busy_drain_turns_away_no_more_than_it_must():
+    """Who has come first is recorded, though all others are at the door by then, and many who are gone already."""
+    for at_once in (PATIENT, IMPATIENT):
+        err = run_many(40, 40, at_once=at_once)
+        marks, everybody, refused, error = recorded()
+        expect(everybody == MANY and marks + refused == MANY and refused and error == 24, at_once, recorded(), err)
+        # Three descriptors each; of the 40 the drain has less than half for itself.
+        expect(marks >= 20 // 3, at_once, marks, "are recorded", err)
 
 
 def test_who_greets_late_is_counted_too():

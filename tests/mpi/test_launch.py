@@ -16,9 +16,11 @@ import time
 import unittest
 from collections import Counter
 
-from jobs import IMPLEMENTATION, KYMO, LAUNCHER, Base, main
+from jobs import IMPLEMENTATION, KYMO, LAUNCHER, Base, kymotest, main
 
 RANKS = 4
+# Open MPI kills what has not ended a second after SIGTERM, also the launcher that is about to print the summary.
+TIME_TO_TELL = {"OMPI_MCA_odls_base_sigkill_timeout": "5"}
 # Odd ranks are on another node; a shell stands between the launcher of the job and the rank.
 NODES = """#!/bin/sh
 if [ $((${PMI_RANK:-$OMPI_COMM_WORLD_RANK} % 2)) = 1 ]; then
@@ -46,6 +48,8 @@ class Job(Base):
         while any(json.loads(f.read_text())["state"] != "complete" for f in self.trace.glob("manifest*.json")):
             self.assertLess(time.monotonic(), deadline, "the recording does not end")
             time.sleep(0.01)
+        # The drain holds the trace a moment longer, which is not replaced meanwhile.
+        kymotest.wait_for(lambda: not kymotest.writers(self.trace), "the drain's end")
 
     def complete(self, trace, ranks):
         """All ranks are in it, each with all its calls, and they have compared their clocks."""
@@ -158,7 +162,7 @@ class Deaths(Job):
         end = end if plain.code != 6 else None # what the launcher gave its ranks makes the signal do nothing
         for inside in (True, False):
             kymo = [KYMO, "run", "-f", "-o", self.trace]
-            p = self.run_any([*launch, *kymo, *command] if inside else [*kymo, *launch, *command])
+            p = self.run_any([*launch, *kymo, *command] if inside else [*kymo, *launch, *command], **(TIME_TO_TELL if inside else {}))
             self.assertIn(p.code, (plain.code, *also), f"inside: {inside}, {p.err}")
             if told or not inside:
                 self.assertIn("Lost: nothing.", p.err)

@@ -242,6 +242,95 @@ static void test_waits_inside(void **state)
 	}
 }
 
+enum { PHASES = 2 };
+
+/* A region of parts with a barrier behind each but the last; a barrier ends when all have come. */
+static void phases(struct run *r, unsigned times, const int64_t ns[PHASES][THREADS])
+{
+	int64_t start = r->now, length[THREADS] = {0}, sum = 0;
+
+	for (unsigned i = 0; i < times * PHASES; i++) {
+		const int64_t *part = ns[i % PHASES];
+		int64_t most = 0;
+
+		for (unsigned k = 0; k < THREADS; k++)
+			most = part[k] > most ? part[k] : most;
+		for (unsigned k = 0; k < THREADS; k++) {
+			if (i + 1 < times * PHASES)
+				call(r, OP_BARRIER, 1 + k, start + sum + part[k],
+				     start + sum + most + 100);
+			length[k] = sum + part[k];
+		}
+		sum += most + 100;
+	}
+	region(r, 1, length);
+}
+
+/* Who is late at one barrier is early at the next: without them a step would take 6 ms, not 10. */
+static void test_barriers_by_turns(void **state)
+{
+	static const int64_t turns[PHASES][THREADS] = {{5 * MS, MS, 5 * MS, MS},
+						       {MS, 5 * MS, MS, 5 * MS}};
+	struct run r;
+
+	(void)state;
+	begin(&r); /* one region with many barriers */
+	phases(&r, 10, turns);
+	end(&r);
+	assert_int_equal(r.diagnosis.count, 1);
+	assert_string_equal(r.diagnosis.findings[0].rule->id, "openmp-barrier");
+	assert_int_equal(r.diagnosis.findings[0].gain, 40 * MS);
+	assert_int_equal(r.diagnosis.findings[0].count, 19);
+	assert_non_null(strstr(r.diagnosis.findings[0].evidence.s, "10 barriers"));
+	assert_non_null(strstr(r.diagnosis.findings[0].evidence.s, "thread 13 as the last"));
+	assert_non_null(strstr(r.diagnosis.findings[0].evidence.s, "thread 14 as the last"));
+	release(&r);
+
+	begin(&r); /* many regions, each with one */
+	for (unsigned i = 0; i < 12; i++)
+		phases(&r, 1, turns);
+	check(&r, "openmp-barrier", 48 * MS);
+}
+
+static void test_barriers_in_balance(void **state)
+{
+	static const int64_t same[PHASES][THREADS] = {{MS, MS, MS, MS},
+						      {3 * MS, 3 * MS, 3 * MS, 3 * MS}};
+	static const int64_t little[PHASES][THREADS] = {{MS, MS + MS / 5, MS, MS},
+							{MS + MS / 5, MS, MS, MS}};
+	static const int64_t turns[PHASES][THREADS] = {{5 * MS, MS, 5 * MS, MS},
+						       {MS, 5 * MS, MS, 5 * MS}};
+	static const int64_t one[PHASES][THREADS] = {{MS, 5 * MS, MS, MS}, {MS, 5 * MS, MS, MS}};
+	struct run r;
+
+	(void)state;
+	begin(&r);
+	phases(&r, 10, same);
+	check(&r, NULL, 0);
+	begin(&r); /* unevenly by a sixth: what a busy machine does */
+	phases(&r, 10, little);
+	check(&r, NULL, 0);
+	begin(&r); /* nine barriers are no loop */
+	phases(&r, 5, turns);
+	check(&r, NULL, 0);
+	begin(&r); /* a few lose much, of many that lose nothing */
+	phases(&r, 40, same);
+	phases(&r, 6, turns);
+	check(&r, NULL, 0);
+	begin(&r); /* always the same thread: it has more to do, with barriers or without */
+	phases(&r, 10, one);
+	check(&r, "imbalance-threads", 60 * MS);
+	begin(&r); /* late as they wait for other ranks: what is left is that two have more to do */
+	for (unsigned i = 0; i < 12; i++) {
+		int64_t from = r.now;
+
+		phases(&r, 1, turns);
+		for (unsigned k = 1; k <= THREADS; k++)
+			call(&r, OP_MPI, k, from + MS / 2, from + (k % 2 ? 5 : 1) * MS);
+	}
+	check(&r, "imbalance-threads", 24 * MS);
+}
+
 static void test_not_known(void **state)
 {
 	static const int64_t last[THREADS] = {MS, MS, 5 * MS, MS};
@@ -347,9 +436,14 @@ static void test_two_meet(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_imbalance),    cmocka_unit_test(test_in_balance),
-		cmocka_unit_test(test_waits_inside), cmocka_unit_test(test_not_known),
-		cmocka_unit_test(test_serial),       cmocka_unit_test(test_short_regions),
+		cmocka_unit_test(test_imbalance),
+		cmocka_unit_test(test_in_balance),
+		cmocka_unit_test(test_waits_inside),
+		cmocka_unit_test(test_barriers_by_turns),
+		cmocka_unit_test(test_barriers_in_balance),
+		cmocka_unit_test(test_not_known),
+		cmocka_unit_test(test_serial),
+		cmocka_unit_test(test_short_regions),
 		cmocka_unit_test(test_two_meet),
 	};
 

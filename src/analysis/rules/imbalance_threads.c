@@ -225,16 +225,6 @@ static void tell_most(struct diagnosis *d, const struct parts *p)
 	free(places);
 }
 
-static bool known(struct diagnosis *d)
-{
-	if (!d->tl->implicit_tasks)
-		diagnosis_abstain(d, "what threads did in regions of OpenMP was not recorded");
-	else if (d->tl->explicit_tasks)
-		diagnosis_abstain(d, "explicit tasks of OpenMP run in barriers: how long their "
-				     "threads waited there is not known");
-	return d->tl->implicit_tasks && !d->tl->explicit_tasks;
-}
-
 static void find(struct diagnosis *d)
 {
 	struct parts p = {0};
@@ -242,7 +232,7 @@ static void find(struct diagnosis *d)
 
 	if (!teams_find(d, &t))
 		return;
-	if (known(d)) {
+	if (teams_parts_known(d)) {
 		for (uint32_t i = 0; i < t.regions_count && !d->failed; i++)
 			add_region(d, &t, t.regions[i], &p);
 		if (p.count && !d->failed) {

@@ -109,6 +109,16 @@ bool teams_find(struct diagnosis *d, struct teams *t)
 	return t->regions_count;
 }
 
+bool teams_parts_known(struct diagnosis *d)
+{
+	if (!d->tl->implicit_tasks)
+		diagnosis_abstain(d, "what threads did in regions of OpenMP was not recorded");
+	else if (d->tl->explicit_tasks)
+		diagnosis_abstain(d, "explicit tasks of OpenMP run in barriers: how long their "
+				     "threads waited there is not known");
+	return d->tl->implicit_tasks && !d->tl->explicit_tasks;
+}
+
 void teams_release(struct teams *t)
 {
 	free(t->at);
@@ -128,8 +138,8 @@ uint32_t teams_tasks(const struct teams *t, const struct team *region)
 	return n;
 }
 
-static uint32_t first_call(const struct timeline *tl, const struct teams *t, uint32_t thread,
-			   int64_t start)
+uint32_t teams_first_call(const struct timeline *tl, const struct teams *t, uint32_t thread,
+			  int64_t start)
 {
 	uint32_t low = t->calls[thread], high = t->calls[thread + 1];
 
@@ -150,7 +160,7 @@ uint64_t teams_waits(const struct diagnosis *d, const struct teams *t, uint32_t 
 	const struct timeline *tl = d->tl;
 	uint64_t sum = 0;
 
-	for (uint32_t i = first_call(tl, t, thread, start); i < t->calls[thread + 1]; i++) {
+	for (uint32_t i = teams_first_call(tl, t, thread, start); i < t->calls[thread + 1]; i++) {
 		const struct tl_call *c = &tl->calls[i];
 		int64_t from = c->start > start ? c->start : start;
 		int64_t to = c->end < end ? c->end : end;

@@ -25,6 +25,13 @@ struct teams {
 bool teams_find(struct diagnosis *d, struct teams *t);
 void teams_release(struct teams *t);
 
+/* What each thread computed in regions, and when it waited there; abstains where it is not. */
+bool teams_parts_known(struct diagnosis *d);
+
+/* Index of the first call of a thread that begins at `start` or later; at most t->calls[thread + 1]. */
+uint32_t teams_first_call(const struct timeline *tl, const struct teams *t, uint32_t thread,
+			  int64_t start);
+
 /* Number of the region's tasks, which follow it. */
 uint32_t teams_tasks(const struct teams *t, const struct team *region);
 

@@ -24,7 +24,8 @@ enum {
 	OP_OPENMP = 4,
 	OP_PARALLEL = 8,       /* of OpenMP: a region */
 	OP_IMPLICIT_TASK = 16, /* what a thread does in it */
-	OP_EXPLICIT_TASK = 32
+	OP_EXPLICIT_TASK = 32,
+	OP_TARGET = 64 /* of OpenMP, for a device */
 };
 
 static struct timeline *of(struct stream_sink *s)
@@ -248,6 +249,21 @@ static void take_team(struct timeline *tl, const struct rec *r)
 		tl->last_region[r->thread] = tl->teams_count;
 }
 
+static bool fell_back(const struct timeline *tl, const struct rec *r)
+{
+	const struct t_field *field;
+	struct wire_value value;
+	struct rec_fields fields;
+
+	if (!(tl->op_is[r->op] & OP_TARGET) || !r->wire)
+		return false;
+	rec_fields_init(&fields, tl->trace, r);
+	while (rec_fields_next(&fields, &field, &value))
+		if (strcmp(field->name, "host_fallback") == 0)
+			return value.u;
+	return false;
+}
+
 static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 {
 	struct timeline *tl = of(s);
@@ -255,7 +271,9 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 	bool kept = (op->flags & KEPT) || r->end - r->start >= TIMELINE_LONG_NS || !r->ok;
 	uint16_t flags = (uint16_t)((r->parent ? CALL_NESTED : 0) | (r->ok ? 0 : CALL_FAILED) |
 				    (tl->op_is[r->op] & OP_MPI ? CALL_MPI : 0) |
-				    (tl->op_is[r->op] & OP_OPENMP ? CALL_OPENMP : 0));
+				    (tl->op_is[r->op] & OP_OPENMP ? CALL_OPENMP : 0) |
+				    (tl->op_is[r->op] & OP_TARGET ? CALL_TARGET : 0) |
+				    (fell_back(tl, r) ? CALL_FALLBACK : 0));
 	struct tl_call *c;
 
 	/* In a region of OpenMP what is short and nested is not told from what is short: it is the program's. */
@@ -413,14 +431,21 @@ static kymo_status_t on_unfinished(struct stream_sink *s, const struct t_unfinis
 
 /* ---- begin and end ----------------------------------------------------------------------------- */
 
+static uint8_t op_of_openmp(const char *name)
+{
+	if (strncmp(name, "target", 6) == 0)
+		return OP_TARGET;
+	return (uint8_t)(OP_OPENMP | (strcmp(name, "parallel") == 0 ? OP_PARALLEL : 0) |
+			 (strcmp(name, "implicit_task") == 0 ? OP_IMPLICIT_TASK : 0) |
+			 (strcmp(name, "task") == 0 ? OP_EXPLICIT_TASK : 0));
+}
+
 static uint8_t op_is(const struct trace *t, const struct t_op *op)
 {
 	const char *domain = t->domains[op->domain].name;
 
 	if (strcmp(domain, "openmp") == 0)
-		return (uint8_t)(OP_OPENMP | (strcmp(op->name, "parallel") == 0 ? OP_PARALLEL : 0) |
-				 (strcmp(op->name, "implicit_task") == 0 ? OP_IMPLICIT_TASK : 0) |
-				 (strcmp(op->name, "task") == 0 ? OP_EXPLICIT_TASK : 0));
+		return op_of_openmp(op->name);
 	return (uint8_t)((strcmp(domain, "mpi") == 0 ? OP_MPI : 0) |
 			 (strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0));
 }

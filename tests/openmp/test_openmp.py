@@ -30,10 +30,10 @@ class Test(base.Test):
         return self.compile(name, "-fopenmp", *flags, os.path.join(HERE, name + ".c"),
                             "-L" + folder, compiler=compiler)
 
-    def offload(self):
+    def offload(self, name="target"):
         compiler, folder = self.clang()
         try:
-            return self.program("target", "-fopenmp-targets=x86_64-pc-linux-gnu")
+            return self.program(name, "-fopenmp-targets=x86_64-pc-linux-gnu")
         except SystemExit:
             return skip("this clang cannot offload to the processor (package clang-tools-19)")
 
@@ -137,6 +137,18 @@ class Test(base.Test):
         self.record(program, env=self.env)
         shown = base.must(self.kymo, "show", self.trace)
         check("on the device", "host_fallback=true" in shown, False)
+
+    def test_diagnose_fallback(self):
+        """What the host computes instead of a device: all regions of the place, 10 ms each."""
+        self.record(self.offload("rests"), env=dict(self.env, OMP_TARGET_OFFLOAD="disabled"))
+        told = json.loads(base.must(self.kymo, "diagnose", "--format", "json", self.trace))
+        found = [f for f in told["findings"] if f["rule"] == "host-fallback"]
+        check("found", [f["count"] for f in found], [20])
+        check("at least", found[0]["gain_ns"] >= 19 * 10e6, True)
+        check("of it", "rests" in found[0]["where"], True)
+        self.record(self.path("rests"), env=self.env)
+        told = json.loads(base.must(self.kymo, "diagnose", "--format", "json", self.trace))
+        check("on the device", [f for f in told["findings"] if f["rule"] == "host-fallback"], [])
 
     def test_told_once(self):
         """Of regions that no device takes the runtime tells some itself: each is there once."""

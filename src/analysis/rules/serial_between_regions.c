@@ -49,7 +49,9 @@ static void add(struct diagnosis *d, const struct teams *t, struct stretches *s,
 	if (b->start - a->until <= TIMELINE_PAUSE_NS)
 		return;
 	alone = (uint64_t)(b->start - a->until);
-	waits = teams_waits(d, t, a->thread, a->until, b->start);
+	/* Who gives a device work does not compute either: a copy may take all of the call. */
+	waits = teams_in_calls(d, t, a->thread, a->until, b->start,
+			       KYMO_OP_WAITS | KYMO_OP_SUBMITS);
 	if (waits >= alone)
 		return;
 	alone -= waits;

@@ -154,8 +154,8 @@ uint32_t teams_first_call(const struct timeline *tl, const struct teams *t, uint
 	return low;
 }
 
-uint64_t teams_waits(const struct diagnosis *d, const struct teams *t, uint32_t thread,
-		     int64_t start, int64_t end)
+uint64_t teams_in_calls(const struct diagnosis *d, const struct teams *t, uint32_t thread,
+			int64_t start, int64_t end, uint32_t flags)
 {
 	const struct timeline *tl = d->tl;
 	uint64_t sum = 0;
@@ -167,7 +167,7 @@ uint64_t teams_waits(const struct diagnosis *d, const struct teams *t, uint32_t 
 
 		if (c->start >= end)
 			break;
-		if (!(c->op_flags & KYMO_OP_WAITS) && !(c->flags & CALL_MPI))
+		if (!(c->op_flags & flags) && !(c->flags & CALL_MPI))
 			continue;
 		if (to <= from)
 			continue;
@@ -175,6 +175,12 @@ uint64_t teams_waits(const struct diagnosis *d, const struct teams *t, uint32_t 
 		start = to; /* what lies in it counts once */
 	}
 	return sum;
+}
+
+uint64_t teams_waits(const struct diagnosis *d, const struct teams *t, uint32_t thread,
+		     int64_t start, int64_t end)
+{
+	return teams_in_calls(d, t, thread, start, end, KYMO_OP_WAITS);
 }
 
 void teams_add_thread(const struct diagnosis *d, struct text *out, uint32_t thread)

@@ -35,7 +35,10 @@ uint32_t teams_first_call(const struct timeline *tl, const struct teams *t, uint
 /* Number of the region's tasks, which follow it. */
 uint32_t teams_tasks(const struct teams *t, const struct team *region);
 
-/* Time in which a thread waited or communicated, as its calls tell. */
+/* Time in which a thread communicated, or was in calls with one of these flags (KYMO_OP_*). */
+uint64_t teams_in_calls(const struct diagnosis *d, const struct teams *t, uint32_t thread,
+			int64_t start, int64_t end, uint32_t flags);
+/* Likewise, waited or communicated. */
 uint64_t teams_waits(const struct diagnosis *d, const struct teams *t, uint32_t thread,
 		     int64_t start, int64_t end);
 

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules about what hosts do (analysis/rules): target regions, memory, polling, messages. Runs are made up of calls of
+ * two threads, each of its own process, and work of two devices of one name.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/diagnose.h"
+
+#define MS 1000000
+#define MB (1 << 20)
+
+enum op {
+	OP_TARGET = 1,
+	OP_ENTER_DATA,
+	OP_SUBMIT,
+	OP_TRANSFER,
+	OP_PARALLEL,
+	OP_OTHER,
+	OP_KERNEL, /* activities from here on */
+	OP_WRITE,
+	OP_READ,
+	OPS
+};
+
+static struct t_domain domains[] = {
+	{"", ""}, {"openmp", ""}, {"test", ""}, {"dispatch", ""}, {"copy", ""}};
+static struct t_op ops[OPS] = {
+	{.name = ""},
+	[OP_TARGET] = {.name = "target", .domain = 1, .flags = KYMO_OP_WAITS},
+	[OP_ENTER_DATA] = {.name = "target_enter_data", .domain = 1, .flags = KYMO_OP_WAITS},
+	[OP_SUBMIT] = {.name = "target_submit", .domain = 1, .flags = KYMO_OP_SUBMITS},
+	[OP_TRANSFER] = {.name = "target_transfer_to", .domain = 1, .flags = KYMO_OP_SUBMITS},
+	[OP_PARALLEL] = {.name = "parallel", .domain = 1},
+	[OP_OTHER] = {.name = "testOther", .domain = 2},
+	[OP_KERNEL] = {.name = "kernel", .domain = 3, .flags = KYMO_OP_ACTIVITY},
+	[OP_WRITE] = {.name = "write",
+		      .domain = 4,
+		      .number = COPY_OP_WRITE,
+		      .flags = KYMO_OP_ACTIVITY},
+	[OP_READ] = {.name = "read",
+		     .domain = 4,
+		     .number = COPY_OP_READ,
+		     .flags = KYMO_OP_ACTIVITY},
+};
+static struct t_process processes[] = {{0},
+				       {.pid = 1, .start = 1, .rank = UINT32_MAX, .hostname = "h"},
+				       {.pid = 2, .start = 1, .rank = UINT32_MAX, .hostname = "h"}};
+static struct t_thread threads[] = {
+	{0}, {.process = 1, .tid = 11, .main = true}, {.process = 2, .tid = 22, .main = true}};
+static struct t_queue queues[] = {
+	{0}, {.process = 1, .agent = 1, .name = ""}, {.process = 1, .agent = 2, .name = ""}};
+static struct t_kernel kernels[] = {{0}, {.process = 1, .name = "work"}};
+static struct t_site sites[3] = {{0}};
+
+struct run {
+	struct trace trace;
+	struct timeline_sink sink;
+	struct diagnosis diagnosis;
+	struct t_agent agents[5];
+	int64_t now;
+	uint64_t id;
+};
+
+#define SET(name) .name = name, .name##_count = sizeof(name) / sizeof(*name)
+
+static void begin(struct run *r)
+{
+	*r = (struct run){.now = 1000};
+	for (unsigned i = 1; i < 5; i++)
+		r->agents[i] = (struct t_agent){.process = 1, .type = "gpu", .name = "X"};
+	r->agents[1].label = "X #0";
+	r->agents[2].label = "X #1";
+	r->agents[3].label = "Y";
+	r->agents[4].label = "Y #1";
+	r->trace = (struct trace){.path = "T",
+				  SET(domains),
+				  SET(ops),
+				  SET(processes),
+				  SET(threads),
+				  SET(queues),
+				  SET(kernels),
+				  SET(sites),
+				  .agents = r->agents,
+				  .agents_count = 3,
+				  .origin = 1000};
+	timeline_sink_init(&r->sink, NULL);
+	if (r->sink.sink.begin(&r->sink.sink, &r->trace) != KYMO_OK)
+		abort();
+}
+
+static uint64_t call(struct run *r, enum op op, uint32_t thread, uint32_t site, int64_t start,
+		     int64_t end)
+{
+	struct rec c = {.process = threads[thread].process,
+			.thread = thread,
+			.op = op,
+			.site = site,
+			.ok = true,
+			.id = ++r->id,
+			.start = start,
+			.end = end};
+
+	if (r->sink.sink.call(&r->sink.sink, &c) != KYMO_OK)
+		abort();
+	return c.id;
+}
+
+static struct rec_device times(uint64_t id, int64_t start, int64_t end)
+{
+	return (struct rec_device){.start = start, .end = end, .correlation = id};
+}
+
+static void kernel(struct run *r, uint32_t device, uint64_t id, int64_t start, int64_t end)
+{
+	struct rec_dispatch k = {
+		.agent = device, .queue = device, .kernel = 1, .dims = 1, .global = {1}};
+
+	k.base = (struct rec){
+		.process = 1, .thread = 1, .op = OP_KERNEL, .ok = true, .start = start, .end = end};
+	k.device = times(id, start, end);
+	if (r->sink.sink.dispatch(&r->sink.sink, &k) != KYMO_OK)
+		abort();
+}
+
+static void copy(struct run *r, uint32_t device, bool back, uint64_t bytes, uint64_t id,
+		 int64_t start, int64_t end)
+{
+	struct rec_copy c = {.queue = device,
+			     .bytes = bytes,
+			     .source_kind = back ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE,
+			     .destination_kind = back ? MEMORY_HOST_PAGEABLE : MEMORY_DEVICE,
+			     .blocking = true};
+
+	c.base = (struct rec){.process = 1,
+			      .thread = 1,
+			      .op = back ? OP_READ : OP_WRITE,
+			      .ok = true,
+			      .start = start,
+			      .end = end};
+	c.device = times(id, start, end);
+	if (r->sink.sink.copy(&r->sink.sink, &c) != KYMO_OK)
+		abort();
+}
+
+static void end(struct run *r)
+{
+	r->trace.end = r->now;
+	if (r->sink.sink.end(&r->sink.sink, &r->trace) != KYMO_OK ||
+	    !diagnose(&r->diagnosis, "T", r->sink.timeline, NULL, NULL))
+		abort();
+	for (uint32_t i = 0; i < r->diagnosis.count; i++)
+		print_message("  %s: %s\n", r->diagnosis.findings[i].rule->id,
+			      r->diagnosis.findings[i].title.s);
+}
+
+static void release(struct run *r)
+{
+	diagnosis_release(&r->diagnosis);
+	timeline_free(r->sink.timeline);
+}
+
+static const struct finding *told(const struct run *r, const char *rule)
+{
+	for (uint32_t i = 0; i < r->diagnosis.count; i++)
+		if (strcmp(r->diagnosis.findings[i].rule->id, rule) == 0)
+			return &r->diagnosis.findings[i];
+	return NULL;
+}
+
+/* Ends the run: the rule says nothing. */
+static void silent(struct run *r, const char *rule)
+{
+	end(r);
+	assert_null(told(r, rule));
+	release(r);
+}
+
+/* Ends the run: the rule has a finding with this gain, and no other has one. */
+static void check(struct run *r, const char *rule, uint64_t gain)
+{
+	end(r);
+	assert_int_equal(r->diagnosis.count, 1);
+	assert_non_null(told(r, rule));
+	assert_int_equal(told(r, rule)->gain, gain);
+	assert_true(told(r, rule)->show.length && told(r, rule)->advice.length);
+	release(r);
+}
+
+/* ---- target regions ----------------------------------------------------------------------------- */
+
+/* One that no device takes; the host computes it for so long. The field is a backend's. */
+static void on_host(struct run *r, uint32_t thread, uint32_t site, int64_t ns)
+{
+	struct timeline *tl = r->sink.timeline;
+
+	call(r, OP_TARGET, thread, site, r->now, r->now + 10);
+	tl->calls[tl->calls_count - 1].flags |= CALL_FALLBACK;
+	r->now += 10 + ns;
+}
+
+/* One on a device, which copies the data before and after its kernel. */
+static void on_device(struct run *r, uint32_t device, uint32_t site, int64_t copying, int64_t ns,
+		      uint64_t bytes)
+{
+	int64_t from = r->now, computes = from + copying, back = computes + ns;
+	uint64_t to = copying ? call(r, OP_TRANSFER, 1, 0, from, computes) : 0;
+	uint64_t work = call(r, OP_SUBMIT, 1, 0, computes, back);
+
+	if (copying)
+		copy(r, device, false, bytes, to, from, computes);
+	kernel(r, device, work, computes, back);
+	r->now = back + copying;
+	if (copying)
+		copy(r, device, true, bytes, call(r, OP_TRANSFER, 1, 0, back, r->now), back,
+		     r->now);
+	r->now += 100;
+	call(r, OP_TARGET, 1, site, from, r->now);
+}
+
+static void test_fallback(void **state)
+{
+	const struct finding *f;
+	struct run r;
+
+	(void)state;
+	begin(&r); /* how long a device takes is not known: all of it, at most */
+	for (unsigned i = 0; i < 20; i++)
+		on_host(&r, 1, 1, 10 * MS);
+	call(&r, OP_OTHER, 1, 0, r.now, r.now + 10 * MS);
+	r.now += 10 * MS;
+	check(&r, "host-fallback", 20 * 10 * MS);
+
+	begin(&r); /* others of the place ran on a device: of 2 ms each */
+	for (unsigned i = 0; i < 20; i++)
+		on_host(&r, 1, 1, 10 * MS);
+	for (unsigned i = 0; i < 20; i++)
+		on_device(&r, 1, 1, 0, 2 * MS, 0);
+	end(&r);
+	f = told(&r, "host-fallback");
+	assert_non_null(f);
+	assert_int_equal(f->gain, 20 * (8 * MS - 100));
+	assert_int_equal(f->count, 20);
+	assert_null(told(&r, "host-late"));
+	assert_non_null(strstr(f->evidence.s, "ran on one"));
+	release(&r);
+
+	begin(&r); /* two processes at once: the run waits for both, not for their sum */
+	for (unsigned i = 0; i < 20; i++) {
+		int64_t from = r.now;
+
+		on_host(&r, 1, 1, 10 * MS);
+		r.now = from;
+		on_host(&r, 2, 1, 10 * MS);
+	}
+	call(&r, OP_OTHER, 1, 0, r.now, r.now + MS);
+	call(&r, OP_OTHER, 2, 0, r.now, r.now + MS);
+	r.now += MS;
+	check(&r, "host-fallback", 20 * 10 * MS);
+
+	begin(&r); /* the host computes it with a team: until that is done */
+	for (unsigned i = 0; i < 20; i++) {
+		on_host(&r, 1, 1, 1000);
+		call(&r, OP_PARALLEL, 1, 0, r.now, r.now + 5 * MS);
+		r.now += 10 * MS;
+	}
+	call(&r, OP_OTHER, 1, 0, r.now, r.now);
+	end(&r);
+	assert_int_equal(told(&r, "host-fallback")->gain, 20 * (5 * MS + 1000));
+	release(&r);
+}
+
+static void test_no_fallback(void **state)
+{
+	struct run r;
+
+	(void)state;
+	begin(&r); /* small ones stay on the host */
+	for (unsigned i = 0; i < 60; i++) {
+		on_host(&r, 1, 1, 20000);
+		on_device(&r, 1, 2, 0, 10 * MS, 0);
+	}
+	silent(&r, "host-fallback");
+}
+
+/* Kernels on the processors, with a GPU that has work or has none. */
+static void on_processors(struct run *r, int64_t ns, bool gpu_works)
+{
+	begin(r);
+	r->agents[1].type = "cpu";
+	r->agents[1].label = "C";
+	r->trace.agents_count = 5;
+	for (unsigned i = 0; i < 10; i++) {
+		kernel(r, 1, 0, r->now, r->now + ns);
+		if (gpu_works)
+			kernel(r, 2, 0, r->now, r->now + ns);
+		r->now += 10 * MS;
+	}
+}
+
+static void test_processors_beside_gpu(void **state)
+{
+	const struct finding *f;
+	struct run r;
+
+	(void)state;
+	on_processors(&r, 9 * MS, false);
+	end(&r);
+	f = told(&r, "host-fallback");
+	assert_non_null(f);
+	assert_int_equal(f->gain, 0); /* how much faster a GPU is is not known */
+	assert_non_null(strstr(f->title.s, "90.00 ms, 90 %"));
+	assert_non_null(strstr(f->evidence.s, "X #1 and 2 more"));
+	release(&r);
+	on_processors(&r, 9 * MS, true); /* shared on purpose */
+	silent(&r, "host-fallback");
+	on_processors(&r, MS / 4, false); /* a little */
+	silent(&r, "host-fallback");
+	on_processors(&r, 9 * MS, false);
+	for (unsigned i = 2; i < 5; i++)
+		r.agents[i].process = 2; /* of another program */
+	silent(&r, "host-fallback");
+}
+
+static void test_mapping(void **state)
+{
+	struct run r;
+
+	(void)state;
+	begin(&r);
+	for (unsigned i = 0; i < 20; i++)
+		on_device(&r, 1, 1, 4 * MS, MS, MB);
+	end(&r); /* but the first there and the last back */
+	assert_int_equal(told(&r, "target-mapping")->gain, (20 - 1) * 2 * 4 * MS);
+	assert_int_equal(told(&r, "target-mapping")->count, 38);
+	assert_null(told(&r, "round-trip"));
+	release(&r);
+
+	begin(&r); /* two devices at once: each for itself */
+	for (unsigned i = 0; i < 20; i++)
+		on_device(&r, 1 + i % 2, 1, 4 * MS, MS, MB);
+	end(&r);
+	assert_int_equal(r.diagnosis.findings[0].gain + r.diagnosis.findings[1].gain,
+			 (20 - 1) * 2 * 4 * MS);
+	assert_string_equal(r.diagnosis.findings[1].rule->id, "target-mapping");
+	release(&r);
+}
+
+static void test_mapped_as_needed(void **state)
+{
+	struct run r;
+
+	(void)state;
+	begin(&r); /* the host has the time to change 1 MiB: 27 us */
+	for (unsigned i = 0; i < 20; i++) {
+		on_device(&r, 1, 1, 4 * MS, MS, MB);
+		r.now += 30000;
+	}
+	silent(&r, "target-mapping");
+	begin(&r); /* another call, which may change it */
+	for (unsigned i = 0; i < 20; i++) {
+		on_device(&r, 1, 1, 4 * MS, MS, MB);
+		call(&r, OP_OTHER, 1, 0, r.now, r.now + 6000);
+		r.now += 6000;
+	}
+	silent(&r, "target-mapping");
+	begin(&r); /* results of a few numbers */
+	for (unsigned i = 0; i < 20; i++)
+		on_device(&r, 1, 1, 4 * MS, MS, 64);
+	silent(&r, "target-mapping");
+	begin(&r); /* nine copies are no loop */
+	for (unsigned i = 0; i < 5; i++)
+		on_device(&r, 1, 1, 4 * MS, MS, MB);
+	silent(&r, "target-mapping");
+	begin(&r); /* short beside their kernels */
+	for (unsigned i = 0; i < 20; i++)
+		on_device(&r, 1, 1, 20000, MS, MB);
+	silent(&r, "target-mapping");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fallback),
+		cmocka_unit_test(test_no_fallback),
+		cmocka_unit_test(test_processors_beside_gpu),
+		cmocka_unit_test(test_mapping),
+		cmocka_unit_test(test_mapped_as_needed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

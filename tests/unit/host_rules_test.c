@@ -26,11 +26,13 @@ enum op {
 	OP_KERNEL, /* activities from here on */
 	OP_WRITE,
 	OP_READ,
+	OP_ALLOCATE,
+	OP_FREE,
 	OPS
 };
 
-static struct t_domain domains[] = {
-	{"", ""}, {"openmp", ""}, {"test", ""}, {"dispatch", ""}, {"copy", ""}};
+static struct t_domain domains[] = {{"", ""},         {"openmp", ""}, {"test", ""},
+				    {"dispatch", ""}, {"copy", ""},   {"allocation", ""}};
 static struct t_op ops[OPS] = {
 	{.name = ""},
 	[OP_TARGET] = {.name = "target", .domain = 1, .flags = KYMO_OP_WAITS},
@@ -47,6 +49,14 @@ static struct t_op ops[OPS] = {
 	[OP_READ] = {.name = "read",
 		     .domain = 4,
 		     .number = COPY_OP_READ,
+		     .flags = KYMO_OP_ACTIVITY},
+	[OP_ALLOCATE] = {.name = "allocate",
+			 .domain = 5,
+			 .number = ALLOCATION_OP_ALLOCATE,
+			 .flags = KYMO_OP_ACTIVITY},
+	[OP_FREE] = {.name = "free",
+		     .domain = 5,
+		     .number = ALLOCATION_OP_FREE,
 		     .flags = KYMO_OP_ACTIVITY},
 };
 static struct t_process processes[] = {{0},
@@ -384,6 +394,142 @@ static void test_mapped_as_needed(void **state)
 	silent(&r, "target-mapping");
 }
 
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+/* Of a device; it lives from its allocation to its release. */
+static void allocate(struct run *r, uint32_t thread, uint32_t device, uint64_t number,
+		     uint64_t bytes, bool freed)
+{
+	struct rec_allocation a = {.agent = device,
+				   .kind = MEMORY_DEVICE,
+				   .what = ALLOCATION_BUFFER,
+				   .bytes = bytes,
+				   .allocation = number};
+
+	a.base = (struct rec){.process = threads[thread].process,
+			      .thread = thread,
+			      .op = freed ? OP_FREE : OP_ALLOCATE,
+			      .ok = true,
+			      .start = r->now,
+			      .end = r->now};
+	a.correlation = call(r, OP_OTHER, thread, 1, r->now, r->now + 6000);
+	r->now += 6000;
+	if (r->sink.sink.allocation(&r->sink.sink, &a) != KYMO_OK)
+		abort();
+}
+
+enum { STEPS = 160 };
+
+/* Steps of which each keeps a buffer; `kept`: so many at a time, 0: all to the end. */
+static void steps(struct run *r, uint32_t thread, uint32_t device, unsigned number, unsigned kept)
+{
+	for (unsigned i = 0; i < number; i++) {
+		if (kept && i >= kept)
+			allocate(r, thread, device, i - kept, MB, true);
+		allocate(r, thread, device, i, MB, false);
+		kernel(r, 1, 0, r->now, r->now + MS);
+		r->now += MS;
+	}
+	for (unsigned i = kept && number > kept ? number - kept : 0; i < number; i++)
+		allocate(r, thread, device, i, MB, true);
+}
+
+static void test_growth(void **state)
+{
+	const struct finding *f;
+	struct run r;
+
+	(void)state;
+	begin(&r);
+	steps(&r, 1, 1, STEPS, 0);
+	end(&r);
+	f = told(&r, "memory-growth");
+	assert_non_null(f);
+	assert_int_equal(f->count, STEPS);
+	assert_non_null(strstr(f->title.s, "80.00 MiB halfway, 160.0 MiB at the end"));
+	assert_non_null(strstr(f->where.s, "testOther"));
+	assert_non_null(strstr(f->where.s, "X #0"));
+	release(&r);
+
+	begin(&r); /* the host is done before its device begins: told by the work, not by time */
+	for (unsigned i = 0; i < STEPS; i++) {
+		allocate(&r, 1, 1, i, MB, false);
+		kernel(&r, 1, call(&r, OP_SUBMIT, 1, 0, r.now, r.now + 1000),
+		       (int64_t)(i + 1) * 10 * MS, (int64_t)(i + 2) * 10 * MS);
+		r.now += 1000;
+	}
+	r.now = (STEPS + 2) * 10L * MS;
+	end(&r);
+	assert_non_null(told(&r, "memory-growth"));
+	release(&r);
+
+	begin(&r); /* a program without device work: by time */
+	for (unsigned i = 0; i < STEPS; i++) {
+		allocate(&r, 1, 0, i, MB, false);
+		r.now += MS;
+	}
+	end(&r);
+	assert_non_null(told(&r, "memory-growth"));
+	release(&r);
+
+	begin(&r); /* two devices of one name, and two processes: each for itself */
+	for (unsigned i = 0; i < STEPS; i++) {
+		allocate(&r, 1, 1, i, MB, false);
+		if (i < 8)
+			allocate(&r, 1, 2, STEPS + i, MB, false);
+		allocate(&r, 2, 1, i, MB, false);
+		if (i)
+			allocate(&r, 2, 1, i - 1, MB, true);
+		kernel(&r, 1, 0, r.now, r.now + MS);
+		r.now += MS;
+	}
+	end(&r);
+	f = told(&r, "memory-growth");
+	assert_non_null(f);
+	assert_int_equal(f->count, STEPS);
+	assert_non_null(strstr(f->where.s, "X #0"));
+	for (uint32_t i = 0; i < r.diagnosis.count; i++)
+		assert_true(&r.diagnosis.findings[i] == f ||
+			    r.diagnosis.findings[i].rule != f->rule);
+	release(&r);
+}
+
+static void test_no_growth(void **state)
+{
+	static const struct rec_loss loss = {.process = 1, .thread = 1, .count = 1};
+	struct run r;
+
+	(void)state;
+	begin(&r); /* a cache that fills once, by half of the run */
+	steps(&r, 1, 1, STEPS, STEPS / 2);
+	silent(&r, "memory-growth");
+	begin(&r); /* freed in each step */
+	steps(&r, 1, 1, STEPS, 1);
+	silent(&r, "memory-growth");
+	begin(&r); /* all at first */
+	for (unsigned i = 0; i < STEPS; i++)
+		allocate(&r, 1, 1, i, MB, false);
+	for (unsigned i = 0; i < STEPS; i++, r.now += MS)
+		kernel(&r, 1, 0, r.now, r.now + MS);
+	silent(&r, "memory-growth");
+	begin(&r); /* an array that doubles, and frees what it was before */
+	for (unsigned i = 0; i < STEPS; i++, r.now += MS) {
+		if (!(i & (i - 1))) {
+			allocate(&r, 1, 1, 2 * i + 2, MB * (i + 1), false);
+			allocate(&r, 1, 1, i + 2, 0, true);
+		}
+		kernel(&r, 1, 0, r.now, r.now + MS);
+	}
+	silent(&r, "memory-growth");
+	begin(&r);
+	steps(&r, 1, 1, STEPS, 0);
+	r.sink.sink.loss(&r.sink.sink, &loss);
+	end(&r);
+	assert_null(told(&r, "memory-growth"));
+	assert_non_null(strstr(r.diagnosis.abstained.s, "memory-growth"));
+	release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +538,8 @@ int main(void)
 		cmocka_unit_test(test_processors_beside_gpu),
 		cmocka_unit_test(test_mapping),
 		cmocka_unit_test(test_mapped_as_needed),
+		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_no_growth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,8 @@ enum op {
 	OP_TRANSFER,
 	OP_PARALLEL,
 	OP_OTHER,
+	OP_MPI_TEST,
+	OP_MPI_IPROBE,
 	OP_KERNEL, /* activities from here on */
 	OP_WRITE,
 	OP_READ,
@@ -32,7 +34,8 @@ enum op {
 };
 
 static struct t_domain domains[] = {{"", ""},         {"openmp", ""}, {"test", ""},
-				    {"dispatch", ""}, {"copy", ""},   {"allocation", ""}};
+				    {"dispatch", ""}, {"copy", ""},   {"allocation", ""},
+				    {"mpi", ""}};
 static struct t_op ops[OPS] = {
 	{.name = ""},
 	[OP_TARGET] = {.name = "target", .domain = 1, .flags = KYMO_OP_WAITS},
@@ -41,6 +44,8 @@ static struct t_op ops[OPS] = {
 	[OP_TRANSFER] = {.name = "target_transfer_to", .domain = 1, .flags = KYMO_OP_SUBMITS},
 	[OP_PARALLEL] = {.name = "parallel", .domain = 1},
 	[OP_OTHER] = {.name = "testOther", .domain = 2},
+	[OP_MPI_TEST] = {.name = "MPI_Test", .domain = 6},
+	[OP_MPI_IPROBE] = {.name = "MPI_Iprobe", .domain = 6},
 	[OP_KERNEL] = {.name = "kernel", .domain = 3, .flags = KYMO_OP_ACTIVITY},
 	[OP_WRITE] = {.name = "write",
 		      .domain = 4,
@@ -530,6 +535,68 @@ static void test_no_growth(void **state)
 	release(&r);
 }
 
+/* ---- messages ------------------------------------------------------------------------------------ */
+
+/* Asks so often, each time for 1 us, so far apart. */
+static void ask(struct run *r, enum op op, uint32_t thread, unsigned times, int64_t apart)
+{
+	for (unsigned i = 0; i < times; i++) {
+		call(r, op, thread, 1, r->now, r->now + 1000);
+		r->now += 1000 + apart;
+	}
+}
+
+static void test_mpi_polling(void **state)
+{
+	const struct finding *f;
+	int64_t from;
+	struct run r;
+
+	(void)state;
+	begin(&r); /* in bursts of a millisecond, which are one row */
+	r.now += 10 * MS;
+	ask(&r, OP_MPI_TEST, 1, 10000, 500);
+	r.now += 10 * MS;
+	end(&r);
+	f = told(&r, "mpi-polling");
+	assert_non_null(f);
+	assert_int_equal(f->spent, 10000 * 1500 - 500);
+	assert_int_equal(f->count, 10000);
+	assert_int_equal(f->gain, 0);
+	assert_null(told(&r, "polling"));
+	release(&r);
+
+	begin(&r); /* two ranks at once: told is the one that asks longest, and the other */
+	from = r.now;
+	ask(&r, OP_MPI_TEST, 1, 5000, 500);
+	r.now = from;
+	ask(&r, OP_MPI_IPROBE, 2, 6000, 500);
+	end(&r);
+	f = told(&r, "mpi-polling");
+	assert_non_null(f);
+	assert_int_equal(f->spent, 6000 * 1500 - 500);
+	assert_non_null(strstr(f->title.s, "MPI_Iprobe 6000 times"));
+	assert_non_null(strstr(f->evidence.s, "process 1 polls 5000 times"));
+	release(&r);
+}
+
+static void test_no_mpi_polling(void **state)
+{
+	struct run r;
+
+	(void)state;
+	begin(&r); /* between its own work */
+	ask(&r, OP_MPI_TEST, 1, 10000, 40000);
+	silent(&r, "mpi-polling");
+	begin(&r); /* 99 are no loop */
+	ask(&r, OP_MPI_TEST, 1, 99, 500);
+	silent(&r, "mpi-polling");
+	begin(&r); /* a little of the run */
+	ask(&r, OP_MPI_TEST, 1, 1000, 500);
+	r.now += 100 * MS;
+	silent(&r, "mpi-polling");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -540,6 +607,8 @@ int main(void)
 		cmocka_unit_test(test_mapped_as_needed),
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_no_growth),
+		cmocka_unit_test(test_mpi_polling),
+		cmocka_unit_test(test_no_mpi_polling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

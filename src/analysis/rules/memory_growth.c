@@ -224,12 +224,12 @@ static void tell(struct diagnosis *d, const struct growth *g, const struct event
 		 uint32_t count)
 {
 	char half[UNITS_TEXT], end[UNITS_TEXT], bytes[UNITS_TEXT];
+	uint32_t middle = (g->last + 1) / 2;
 	struct places places = {0};
 	const struct place *most;
 	struct finding *f = finding_add_fact(
 		d, "%s memory grows all through the run: %s halfway, %s at the end",
-		name_memory_kind(events[0].a->kind),
-		units_bytes((double)g->least[(g->last + 1) / 2], half),
+		name_memory_kind(events[0].a->kind), units_bytes((double)g->least[middle], half),
 		units_bytes((double)g->now, end));
 
 	add_places(d, &places, events, count);

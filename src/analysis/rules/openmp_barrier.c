@@ -128,10 +128,10 @@ static bool step(struct search *s, const struct team *region, uint32_t threads, 
 		w->next++;
 	}
 	*differ = met && met != threads;
-	if (met != threads)
+	if (!met || met != threads)
 		return false;
 	m.together = *longest;
-	m.waited = m.most = *longest - sum / threads;
+	m.waited = m.most = *longest - sum / met;
 	m.uneven = 4 * m.waited >= m.together;
 	add_meeting(s, &m);
 	return true;

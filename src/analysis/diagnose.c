@@ -151,9 +151,9 @@ static bool find_gaps_of_all(struct diagnosis *d)
 }
 
 /* With records missing, or clocks that disagree, gaps and counts are only as good as what is there. */
-static void tell_doubts(struct diagnosis *d)
+static void tell_doubts(struct diagnosis *d, uint32_t first)
 {
-	for (uint32_t i = 0; i < d->count; i++) {
+	for (uint32_t i = first; i < d->count; i++) {
 		struct text *evidence = &d->findings[i].evidence;
 
 		if (d->tl->lost)
@@ -167,10 +167,14 @@ static void tell_doubts(struct diagnosis *d)
 				  "call: the clocks disagree\n",
 				  d->tl->early, d->tl->work_count);
 	}
-	if (d->tl->counted)
-		text_add(&d->abstained,
-			 "calls of this run were counted, not recorded (mode summary): "
-			 "what its threads did is not known\n");
+}
+
+void diagnosis_settle(struct diagnosis *d, uint32_t first)
+{
+	d->rule = NULL;
+	tell_doubts(d, first);
+	if (d->count)
+		qsort(d->findings, d->count, sizeof(*d->findings), most_gain);
 }
 
 bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
@@ -193,10 +197,11 @@ bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 		d->rule = rules[i];
 		d->rule->find(d);
 	}
-	d->rule = NULL;
-	tell_doubts(d);
-	if (d->count)
-		qsort(d->findings, d->count, sizeof(*d->findings), most_gain);
+	diagnosis_settle(d, 0);
+	if (d->tl->counted)
+		text_add(&d->abstained,
+			 "calls of this run were counted, not recorded (mode summary): "
+			 "what its threads did is not known\n");
 	if (d->failed) {
 		diagnosis_release(d);
 		return false;

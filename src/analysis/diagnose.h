@@ -2,7 +2,7 @@
 /*
  * What holds a run back. A rule is a file in analysis/rules and a line in rules.list: it looks at the run's
  * timeline and adds findings, each with the time that could be won at most. Sites add rules of their own
- * as SQL (docs/diagnose.md).
+ * as SQL (site_rules.h).
  *
  * A rule abstains (diagnosis_abstain()) where it cannot know: a finding that may be wrong is worse than none.
  */
@@ -97,6 +97,9 @@ extern const uint32_t rules_count;
 bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 	      struct tallies *tallies, struct symbols *symbols);
 void diagnosis_release(struct diagnosis *d);
+
+/* Findings from number `first` on were added since: they get what all are told, and all are put in order. */
+void diagnosis_settle(struct diagnosis *d, uint32_t first);
 
 /* ---- for rules ----------------------------------------------------------------------------------- */
 

@@ -5,20 +5,26 @@
 #include <string.h>
 
 #include "analysis/diagnose.h"
+#include "analysis/site_rules.h"
 #include "analysis/summary.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/site_rules.h"
 #include "report/findings.h"
+#ifdef KYMO_HAVE_SQLITE
+#include "analysis/trace_store.h"
+#endif
 
 struct diagnose_options {
 	struct cli_filter filter;
 	int format;
 	int64_t top;
 	bool all;
-	const char *fail_on;
+	const char *fail_on, *rules;
 };
 
 static struct diagnose_options options;
+static struct site_rules site; /* rules of the site */
 
 #define AT(member) offsetof(struct diagnose_options, member)
 
@@ -32,6 +38,8 @@ static const struct knob rows[] = {
 	 "Findings",
 	 "Exit with status 1 if a finding of one of these rules is there (any: of any rule), with "
 	 "SHARE if it could win more than so many per cent of the run: launch-bound>10,any>30"},
+	{"rules", 0, KNOB_STRING, 0, AT(rules), "DIR", "/etc/kymo/rules.d", NULL, NULL, "Findings",
+	 "Ask the rules in this folder as well: files NAME.sql (docs/diagnose.md)"},
 	CLI_FILTER_KNOBS(struct diagnose_options),
 };
 
@@ -39,6 +47,62 @@ static struct knob_table table = {.command = "diagnose",
 				  .rows = rows,
 				  .count = sizeof(rows) / sizeof(rows[0]),
 				  .values = &options};
+
+/* ---- rules of the site ------------------------------------------------------------------------ */
+
+static bool read_site_rules(void)
+{
+	int row = knob_find(&table, "rules");
+
+	return !options.rules || !*options.rules ||
+	       site_rules_read(&site, options.rules, table.source[row] != KNOB_DEFAULT, &cli_log);
+}
+
+bool cli_site_rules(const char *named, struct site_rules *out, char error[KNOB_ERROR_MAX])
+{
+	const char *config = getenv("KYMO_CONFIG");
+	int row = knob_find(&table, "rules");
+
+	knob_defaults(&table);
+	if ((named && !knob_set(&table, (unsigned)row, named, KNOB_ARGUMENT, error)) ||
+	    !knob_parse_environment(&table, error) ||
+	    (config && *config && !knob_parse_config(&table, config, error)))
+		return false;
+	error[0] = '\0';
+	if (!read_site_rules())
+		return false;
+	*out = site;
+	return true;
+}
+
+#ifdef KYMO_HAVE_SQLITE
+static bool ask_site_rules(struct diagnosis *d)
+{
+	struct format_options o = {.log = &cli_log,
+				   .progress = cli_progress,
+				   .progress_data = (void *)(uintptr_t) "Building the store"};
+	struct store *store;
+	bool ok;
+
+	if (d->tl->partial || d->tl->window) {
+		text_add(&d->abstained, "rules of the site are asked of whole runs\n");
+		return true;
+	}
+	if (trace_store_open(d->path, false, &o, &store) != KYMO_OK)
+		return true; /* said why */
+	ok = site_rules_ask(&site, d, store, &cli_log);
+	store_close(store);
+	if (!ok)
+		cli_error("not enough memory to ask the rules of the site");
+	return ok;
+}
+#else
+static bool ask_site_rules(struct diagnosis *d)
+{
+	cli_error("this kymo was built without SQLite, which rules of the site need");
+	return true;
+}
+#endif
 
 /* ---- --fail-on ---------------------------------------------------------------------------------- */
 
@@ -61,6 +125,9 @@ static bool names_rule(const char *word, size_t n)
 		return true;
 	for (uint32_t i = 0; i < rules_count; i++)
 		if (strlen(rules[i]->id) == n && strncmp(rules[i]->id, word, n) == 0)
+			return true;
+	for (uint32_t i = 0; i < site.count; i++)
+		if (strlen(site.at[i]->rule.id) == n && strncmp(site.at[i]->rule.id, word, n) == 0)
 			return true;
 	return false;
 }
@@ -133,6 +200,17 @@ static bool fails(const struct diagnosis *d)
 
 /* ------------------------------------------------------------------------------------------------ */
 
+static int print(const struct diagnosis *d)
+{
+	uint32_t top = options.all || options.top > UINT32_MAX ? 0 : (uint32_t)options.top;
+
+	if (!findings_print(d, (enum report_format)options.format, top, stdout)) {
+		cli_error("the findings could not be written");
+		return CLI_FAILURE;
+	}
+	return fails(d) ? CLI_NO : CLI_OK;
+}
+
 static int tell(struct summary *s)
 {
 	struct symbols *symbols = symbols_new(s->trace, &cli_log);
@@ -140,15 +218,8 @@ static int tell(struct summary *s)
 	int result = CLI_FAILURE;
 
 	if (symbols && diagnose(&d, s->path, s->timeline, s->tallies, symbols)) {
-		uint32_t top = options.all || options.top > UINT32_MAX ? 0 : (uint32_t)options.top;
-
-		result = CLI_OK;
-		if (!findings_print(&d, (enum report_format)options.format, top, stdout)) {
-			cli_error("the findings could not be written");
-			result = CLI_FAILURE;
-		} else if (fails(&d)) {
-			result = CLI_NO;
-		}
+		if (!site.count || ask_site_rules(&d))
+			result = print(&d);
 		diagnosis_release(&d);
 	} else {
 		cli_error("not enough memory to diagnose %s", s->path);
@@ -157,21 +228,17 @@ static int tell(struct summary *s)
 	return result;
 }
 
-static int run_diagnose(int argc, char **argv)
+static int diagnose_trace(const char *path)
 {
 	struct format_options o = {.log = &cli_log,
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Reading"};
 	struct stream_filter *filter;
-	struct summary s;
 	kymo_status_t status;
+	struct summary s;
 	bool failed;
 	int result;
 
-	if (argc != 1)
-		return cli_usage("diagnose",
-				 argc ? "one trace at a time"
-				      : "which trace? (the directory that `kymo run` left)");
 	if (!check_fail_on())
 		return CLI_USAGE;
 	filter = cli_filter_new(&options.filter, 1, &failed);
@@ -185,7 +252,7 @@ static int run_diagnose(int argc, char **argv)
 				 "may be what the rest waited for");
 	}
 	o.filter = filter;
-	status = summary_read(&s, argv[0], SUMMARY_RAW, &o);
+	status = summary_read(&s, path, SUMMARY_RAW, &o);
 	result = cli_exit(status);
 	/* What could be read of a damaged trace is told, and that some could not. */
 	if (status == KYMO_OK) {
@@ -193,6 +260,21 @@ static int run_diagnose(int argc, char **argv)
 		summary_release(&s);
 	}
 	stream_filter_free(filter);
+	return result;
+}
+
+static int run_diagnose(int argc, char **argv)
+{
+	int result;
+
+	if (argc != 1)
+		return cli_usage("diagnose",
+				 argc ? "one trace at a time"
+				      : "which trace? (the directory that `kymo run` left)");
+	if (!read_site_rules())
+		return CLI_FAILURE;
+	result = diagnose_trace(argv[0]);
+	site_rules_release(&site);
 	cli_log_finish();
 	return result == CLI_OK && cli_told_errors() ? CLI_FAILURE : result;
 }

@@ -25,9 +25,12 @@ enum op {
 	OP_OTHER,
 	OP_MPI_TEST,
 	OP_MPI_IPROBE,
+	OP_MPI_SEND,
 	OP_KERNEL, /* activities from here on */
 	OP_WRITE,
 	OP_READ,
+	OP_PEER,
+	OP_MESSAGE,
 	OP_ALLOCATE,
 	OP_FREE,
 	OPS
@@ -35,7 +38,7 @@ enum op {
 
 static struct t_domain domains[] = {{"", ""},         {"openmp", ""}, {"test", ""},
 				    {"dispatch", ""}, {"copy", ""},   {"allocation", ""},
-				    {"mpi", ""}};
+				    {"mpi", ""},      {"comm", ""}};
 static struct t_op ops[OPS] = {
 	{.name = ""},
 	[OP_TARGET] = {.name = "target", .domain = 1, .flags = KYMO_OP_WAITS},
@@ -46,6 +49,7 @@ static struct t_op ops[OPS] = {
 	[OP_OTHER] = {.name = "testOther", .domain = 2},
 	[OP_MPI_TEST] = {.name = "MPI_Test", .domain = 6},
 	[OP_MPI_IPROBE] = {.name = "MPI_Iprobe", .domain = 6},
+	[OP_MPI_SEND] = {.name = "MPI_Send", .domain = 6},
 	[OP_KERNEL] = {.name = "kernel", .domain = 3, .flags = KYMO_OP_ACTIVITY},
 	[OP_WRITE] = {.name = "write",
 		      .domain = 4,
@@ -55,6 +59,14 @@ static struct t_op ops[OPS] = {
 		     .domain = 4,
 		     .number = COPY_OP_READ,
 		     .flags = KYMO_OP_ACTIVITY},
+	[OP_PEER] = {.name = "copy",
+		     .domain = 4,
+		     .number = COPY_OP_COPY,
+		     .flags = KYMO_OP_ACTIVITY},
+	[OP_MESSAGE] = {.name = "send",
+			.domain = 7,
+			.number = COMM_OP_SEND,
+			.flags = KYMO_OP_ACTIVITY},
 	[OP_ALLOCATE] = {.name = "allocate",
 			 .domain = 5,
 			 .number = ALLOCATION_OP_ALLOCATE,
@@ -597,6 +609,101 @@ static void test_no_mpi_polling(void **state)
 	silent(&r, "mpi-polling");
 }
 
+/* A message of 1 MiB, for which MPI makes a copy; `op`: what kind of. The call takes 1 ms more than that. */
+static void staged_send(struct run *r, uint32_t device, enum op op, int64_t copying)
+{
+	int64_t from = r->now, done = from + MS / 2 + copying;
+	uint64_t id = call(r, OP_SUBMIT, 1, 0, from + MS / 2, done);
+	struct rec_comm m = {.peer = 1, .tag = 0, .sent = MB};
+	struct rec_copy c = {.queue = device, .bytes = MB, .source_kind = MEMORY_DEVICE};
+
+	c.base = (struct rec){.process = 1,
+			      .thread = 1,
+			      .op = op,
+			      .ok = true,
+			      .start = from + MS / 2,
+			      .end = done};
+	c.device = times(id, from + MS / 2, done);
+	if (r->sink.sink.copy(&r->sink.sink, &c) != KYMO_OK)
+		abort();
+	r->now = done + MS / 2;
+	m.correlation = call(r, OP_MPI_SEND, 1, 1, from, r->now);
+	m.base = (struct rec){.process = 1,
+			      .thread = 1,
+			      .op = OP_MESSAGE,
+			      .ok = true,
+			      .start = from,
+			      .end = r->now};
+	if (r->sink.sink.comm(&r->sink.sink, &m) != KYMO_OK)
+		abort();
+}
+
+static void test_mpi_staging(void **state)
+{
+	const struct finding *f;
+	struct run r;
+
+	(void)state;
+	begin(&r);
+	for (unsigned i = 0; i < 20; i++)
+		staged_send(&r, 1, OP_READ, 4 * MS);
+	end(&r);
+	f = told(&r, "mpi-staging");
+	assert_non_null(f);
+	assert_int_equal(f->gain, 20 * 4 * MS);
+	assert_non_null(strstr(f->title.s, "80.00 ms of the 100.0 ms"));
+	assert_non_null(
+		strstr(f->evidence.s, "20 copies of 20.00 MiB for 20 messages of 20.00 MiB"));
+	for (uint32_t i = 0; i < r.diagnosis.count; i++) /* the copies are told once */
+		assert_null(strstr(r.diagnosis.findings[i].rule->id, "-copy"));
+	release(&r);
+
+	begin(&r); /* two devices: each has its own */
+	for (unsigned i = 0; i < 40; i++)
+		staged_send(&r, 1 + i % 2, OP_READ, 4 * MS);
+	end(&r);
+	assert_int_equal(told(&r, "mpi-staging")->gain, 20 * 4 * MS);
+	assert_string_equal(r.diagnosis.findings[1].rule->id, "mpi-staging");
+	release(&r);
+
+	begin(&r); /* kernels run meanwhile for half of it */
+	for (unsigned i = 0; i < 20; i++) {
+		kernel(&r, 1, 0, r.now + MS / 2, r.now + MS / 2 + 2 * MS);
+		staged_send(&r, 1, OP_READ, 4 * MS);
+	}
+	end(&r);
+	assert_int_equal(told(&r, "mpi-staging")->gain, 20 * 2 * MS);
+	release(&r);
+}
+
+static void test_no_mpi_staging(void **state)
+{
+	struct run r;
+
+	(void)state;
+	begin(&r); /* from device to device */
+	for (unsigned i = 0; i < 20; i++)
+		staged_send(&r, 1, OP_PEER, 4 * MS);
+	silent(&r, "mpi-staging");
+	begin(&r); /* the program copies, and then sends */
+	for (unsigned i = 0; i < 20; i++) {
+		copy(&r, 1, true, MB, call(&r, OP_TRANSFER, 1, 0, r.now, r.now + 4 * MS), r.now,
+		     r.now + 4 * MS);
+		r.now += 4 * MS;
+		call(&r, OP_MPI_SEND, 1, 0, r.now, r.now + MS);
+		r.now += MS;
+	}
+	silent(&r, "mpi-staging");
+	begin(&r); /* nine are no pattern */
+	for (unsigned i = 0; i < 9; i++)
+		staged_send(&r, 1, OP_READ, 4 * MS);
+	silent(&r, "mpi-staging");
+	begin(&r); /* small beside what the calls take */
+	for (unsigned i = 0; i < 20; i++)
+		staged_send(&r, 1, OP_READ, 20000);
+	silent(&r, "mpi-staging");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -609,6 +716,8 @@ int main(void)
 		cmocka_unit_test(test_no_growth),
 		cmocka_unit_test(test_mpi_polling),
 		cmocka_unit_test(test_no_mpi_polling),
+		cmocka_unit_test(test_mpi_staging),
+		cmocka_unit_test(test_no_mpi_staging),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MPI is given memory of a device and copies it through the host's: part of what a message takes is a copy that the call
+ * makes. Copies from device to device that MPI makes are how it is done well.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/rules/support.h"
+
+enum { LEAST_NUMBER = 10 };
+
+struct search {
+	struct places places;
+	struct claims claims;
+	uint8_t *staged; /* by call: it copies */
+	uint64_t copies, bytes, ns, gain;
+	uint64_t messages, sent, calls_ns; /* of calls that copy */
+};
+
+static void look_at(struct diagnosis *d, struct search *s, uint32_t work)
+{
+	const struct tl_work *w = &d->tl->work[work];
+	const struct tl_call *c = timeline_call(d->tl, w);
+	uint64_t ns = (uint64_t)(w->end - w->start);
+
+	if (!c || w->kind != WORK_COPY || w->to_device == w->from_device || d->claimed[work])
+		return;
+	c = timeline_outermost(d->tl, c);
+	if (!(c->flags & CALL_MPI))
+		return;
+	if (!s->staged[c - d->tl->calls])
+		s->calls_ns += (uint64_t)(c->end - c->start);
+	s->staged[c - d->tl->calls] = 1;
+	s->copies++;
+	s->bytes += w->bytes;
+	s->ns += ns;
+	s->gain += ns - least(ns, intervals_within(&d->tl->devices[w->device].kernels, w->start,
+						   w->end));
+	place_add(places_at(&s->places, w->device, c->site, c->op, 0), ns, w->start, w->end);
+	claims_add(d, &s->claims, work);
+}
+
+/* Messages that these calls began. */
+static void add_messages(const struct diagnosis *d, struct search *s)
+{
+	for (uint32_t i = 0; i < d->tl->messages_count; i++) {
+		const struct tl_message *m = &d->tl->messages[i];
+		const struct tl_call *c = timeline_find(d->tl, m->process, m->id);
+
+		if (!c || !s->staged[c - d->tl->calls])
+			continue;
+		s->messages++;
+		s->sent += m->bytes;
+	}
+}
+
+static void tell(struct diagnosis *d, struct search *s)
+{
+	const struct place *most = places_sort(&s->places);
+	char bytes[UNITS_TEXT], time[UNITS_TEXT], calls[UNITS_TEXT];
+	struct finding *f = NULL;
+
+	if (most && s->copies >= LEAST_NUMBER)
+		f = finding_add(d, s->gain,
+				"MPI copies memory of a device through the host's: %s of the %s in "
+				"its calls",
+				units_time(s->ns, time), units_time(s->calls_ns, calls));
+	if (f) {
+		f->count = s->copies;
+		finding_set_place(d, f, most);
+		add_messages(d, s);
+		text_addf(&f->evidence, "%" PRIu64 " copies of %s", s->copies,
+			  units_bytes((double)s->bytes, bytes));
+		if (s->messages)
+			text_addf(&f->evidence, " for %" PRIu64 " messages of %s", s->messages,
+				  units_bytes((double)s->sent, bytes));
+		text_add(&f->evidence, "\n");
+		finding_add_places(d, f, &s->places, "of copies");
+		text_add(
+			&f->advice,
+			"let MPI send from the device (UCX with GPUDirect or IPC: see that the "
+			"transports are there); if it cannot, copy into pinned memory beside other "
+			"work and send that");
+	}
+	claims_end(d, &s->claims, CLAIM_GAP | CLAIM_TIME, f);
+}
+
+static void find_of_device(struct diagnosis *d, uint32_t device)
+{
+	const struct tl_device *dev = &d->tl->devices[device];
+	struct search s = {.staged = calloc((size_t)d->tl->calls_count + 1, 1)};
+
+	if (s.staged) {
+		for (uint32_t i = 0; i < dev->count; i++)
+			look_at(d, &s, d->tl->order[dev->first + i]);
+		tell(d, &s);
+	}
+	d->failed |= !s.staged || s.places.failed;
+	free(s.staged);
+	places_release(&s.places);
+}
+
+static void find(struct diagnosis *d)
+{
+	for (uint32_t i = 0; d->tl->messages_count && i < d->tl->devices_count; i++)
+		find_of_device(d, i);
+}
+
+const struct rule rule_mpi_staging = {
+	.id = "mpi-staging",
+	.what = "MPI copies memory of devices through the host's",
+	.threshold = 0.05,
+	.why = "less than 10 copies are no pattern, and small messages go through the host anyway",
+	.cost = "the copies between host and device that calls of MPI make, without kernels "
+		"meanwhile",
+	.find = find,
+};

@@ -704,6 +704,89 @@ static void test_no_mpi_staging(void **state)
 	silent(&r, "mpi-staging");
 }
 
+/* ---- the recording ------------------------------------------------------------------------------- */
+
+static void lose(struct run *r, uint64_t number)
+{
+	struct rec_loss loss = {.process = 1, .thread = 1, .count = number};
+
+	r->sink.sink.loss(&r->sink.sink, &loss);
+}
+
+static void test_recording(void **state)
+{
+	const struct finding *f;
+	struct run r;
+
+	(void)state;
+	begin(&r); /* of all threads together */
+	threads[1].records = 500;
+	threads[2].records = 1400;
+	r.now += MS;
+	lose(&r, 100);
+	end(&r);
+	f = told(&r, "recording");
+	assert_non_null(f);
+	assert_non_null(strstr(f->title.s, "100 of 2000 records were lost"));
+	assert_int_equal(f->gain, 0);
+	release(&r);
+	begin(&r); /* a little */
+	r.now += MS;
+	lose(&r, 99);
+	silent(&r, "recording");
+	begin(&r); /* of few */
+	threads[2].records = 0;
+	r.now += MS;
+	lose(&r, 400);
+	silent(&r, "recording");
+	threads[1].records = 0;
+
+	/* The process with the larger share; two threads have twice the time. */
+	begin(&r);
+	r.now += 100 * MS;
+	processes[1].calls_cost_ns = 9 * MS;
+	processes[1].overhead_ns = 0.9 * MS;
+	silent(&r, "recording");
+	begin(&r);
+	r.now += 100 * MS;
+	processes[2].calls_cost_ns = 12 * MS;
+	processes[2].overhead_ns = 8 * MS;
+	end(&r);
+	f = told(&r, "recording");
+	assert_non_null(f);
+	assert_non_null(strstr(f->title.s, "20 % of the time of the threads of process 2"));
+	assert_non_null(strstr(f->evidence.s, "20.00 ms in all"));
+	release(&r);
+	begin(&r);
+	threads[1].process = 2;
+	r.now += 100 * MS + 1001 * 1000;
+	processes[2].overhead_ns = 8 * MS;
+	silent(&r, "recording");
+	threads[1].process = 1;
+	processes[1].calls_cost_ns = processes[1].overhead_ns = 0;
+	processes[2].calls_cost_ns = processes[2].overhead_ns = 0;
+}
+
+static void test_early_work(void **state)
+{
+	struct run r;
+
+	(void)state;
+	for (unsigned early = 4; early <= 5; early++) {
+		begin(&r);
+		for (unsigned i = 0; i < 100; i++) {
+			kernel(&r, 1, 0, r.now, r.now + MS);
+			r.now += MS;
+		}
+		r.sink.timeline->early = early;
+		end(&r);
+		assert_int_equal(told(&r, "recording") != NULL, early == 5);
+		if (early == 5)
+			assert_non_null(strstr(told(&r, "recording")->title.s, "5 of 100 pieces"));
+		release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -718,6 +801,8 @@ int main(void)
 		cmocka_unit_test(test_no_mpi_polling),
 		cmocka_unit_test(test_mpi_staging),
 		cmocka_unit_test(test_no_mpi_staging),
+		cmocka_unit_test(test_recording),
+		cmocka_unit_test(test_early_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the recording itself did to what the other rules look at: where it is so much, they may be wrong. */
+#include <inttypes.h>
+
+#include "analysis/diagnose.h"
+#include "base/units.h"
+
+enum { LEAST_RECORDS = 1000, LEAST_WORK = 100 }; /* of fewer no share is told */
+
+static void add_command(const struct diagnosis *d, struct finding *f)
+{
+	text_add(&f->show, "kymo summary ");
+	text_add_shell(&f->show, d->path);
+}
+
+static void find_loss(struct diagnosis *d)
+{
+	uint64_t records = d->tl->lost;
+	struct finding *f;
+
+	for (uint32_t i = 1; i < d->trace->threads_count; i++)
+		records += d->trace->threads[i].records;
+	if (records < LEAST_RECORDS || 20 * d->tl->lost < records)
+		return;
+	f = finding_add_fact(d,
+			     "%" PRIu64 " of %" PRIu64
+			     " records were lost: what is told, and what is "
+			     "not, may be wrong",
+			     d->tl->lost, records);
+	if (!f)
+		return;
+	f->count = d->tl->lost;
+	add_command(d, f);
+	text_add(&f->advice, "record with a larger --buffer-size, with --on-full block, or less "
+			     "(--mode minimal, --include)");
+}
+
+static void find_clocks(struct diagnosis *d)
+{
+	struct finding *f;
+
+	if (d->tl->work_count < LEAST_WORK || 20 * d->tl->early < d->tl->work_count)
+		return;
+	f = finding_add_fact(d,
+			     "%" PRIu64 " of %" PRIu32
+			     " pieces of device work start before they were "
+			     "submitted: clocks disagree, and why a device was idle may be told "
+			     "wrongly",
+			     d->tl->early, d->tl->work_count);
+	if (!f)
+		return;
+	f->count = d->tl->early;
+	add_command(d, f);
+	text_add(&f->advice, "compare rules that look at kernels alone; record again with another "
+			     "driver or without virtualisation");
+}
+
+/* Threads of the program, which is what recording slows down. */
+static uint32_t threads_of(const struct trace *t, uint32_t process)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < t->threads_count; i++)
+		n += t->threads[i].process == process && !t->threads[i].own;
+	return n;
+}
+
+/* The process of which it takes most. Loading Kymo is left out: it is over before anything is recorded. */
+static void find_overhead(struct diagnosis *d)
+{
+	uint64_t run = timeline_length(d->tl);
+	uint32_t most = 0;
+	double share = 0;
+	char time[UNITS_TEXT];
+	struct finding *f;
+
+	for (uint32_t i = 1; i < d->trace->processes_count; i++) {
+		const struct t_process *p = &d->trace->processes[i];
+		uint32_t threads = threads_of(d->trace, i);
+		double is = threads && run ? (p->calls_cost_ns + p->overhead_ns) / (double)run /
+						     (double)threads
+					   : 0;
+
+		if (is > share) {
+			share = is;
+			most = i;
+		}
+	}
+	if (share < 0.1)
+		return;
+	f = finding_add_fact(d,
+			     "recording took %.0f %% of the time of the threads of process %" PRIu32
+			     ": short calls seem longer than they are, and hosts later",
+			     100 * share, d->trace->processes[most].pid);
+	if (!f)
+		return;
+	text_addf(&f->evidence, "%s in all, without loading Kymo\n",
+		  units_time((uint64_t)(d->trace->processes[most].calls_cost_ns +
+					d->trace->processes[most].overhead_ns),
+			     time));
+	add_command(d, f);
+	text_add(&f->advice,
+		 "record less: --mode minimal or summary, --include, a part of the run");
+}
+
+static void find(struct diagnosis *d)
+{
+	find_loss(d);
+	if (d->tl->partial || d->tl->window) /* costs are those of whole runs */
+		return;
+	find_clocks(d);
+	find_overhead(d);
+}
+
+const struct rule rule_recording = {
+	.id = "recording",
+	.what = "loss, clocks or the cost of recording are so large that other findings may be "
+		"wrong",
+	.threshold = 0,
+	.why = "a twentieth of the records or of the device work, or a tenth of the time of a "
+	       "process: the other rules' thresholds are of that size",
+	.cost = "no time of the program",
+	.find = find,
+};

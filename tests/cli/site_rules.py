@@ -90,6 +90,12 @@ def test_example(folder):
     with open(EXAMPLES + "/kernel-spread.sql", encoding="utf-8") as f:
         text = f.read()
     expect("threshold: 5 %" in text, text)
+    # That of the manual is one as well.
+    with open(EXAMPLES + "/../../docs/diagnose.md", encoding="utf-8") as f:
+        manual = re.search(r"```sql\n(-- id: .*?)```", f.read(), re.S).group(1)
+    shorter = manual.replace("1e9", "1").replace("5 %", "0 %")
+    expect("long-kernels" in [f["rule"] for f in findings(trace, rules(folder, manual=shorter))[0]], shorter)
+    findings(trace, rules(folder, manual=manual))
     # Twice the mean is rare on a quiet machine; what is longer than the mean is always there.
     text = text.replace("threshold: 5 %", "threshold: 0 %")
     found = [f for f in findings(trace, rules(folder, spread=text))[0] if f["rule"] == "kernel-spread"]

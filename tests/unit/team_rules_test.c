@@ -16,7 +16,7 @@
 
 #define MS 1000000
 
-enum { THREADS = 4, OP_PARALLEL = 1, OP_TASK, OP_BARRIER, OP_EXPLICIT, OP_MPI, OPS };
+enum { THREADS = 4, OP_PARALLEL = 1, OP_TASK, OP_BARRIER, OP_EXPLICIT, OP_MPI, OP_SUBMIT, OPS };
 
 static struct t_domain domains[] = {{"", ""}, {"openmp", "OpenMP"}, {"mpi", "MPI"}};
 static struct t_op ops[OPS] = {
@@ -26,6 +26,7 @@ static struct t_op ops[OPS] = {
 	[OP_BARRIER] = {.name = "barrier", .domain = 1, .flags = KYMO_OP_WAITS},
 	[OP_EXPLICIT] = {.name = "task", .domain = 1},
 	[OP_MPI] = {.name = "MPI_Barrier", .domain = 2},
+	[OP_SUBMIT] = {.name = "target_transfer_to", .domain = 1, .flags = KYMO_OP_SUBMITS},
 };
 static struct t_process processes[] = {{0}, {.pid = 1, .start = 1, .rank = UINT32_MAX}};
 static struct t_thread threads[] = {{0},
@@ -383,6 +384,15 @@ static void test_serial(void **state)
 	check(&r, "serial-between-regions", 30 * MS);
 	begin(&r);
 	serial(&r, 10, MS / 100, 2 * MS);
+	check(&r, NULL, 0);
+
+	begin(&r); /* nor is giving a device its work: the call may be the copy */
+	for (unsigned i = 0; i < 10; i++) {
+		region(&r, 1, even);
+		call(&r, OP_SUBMIT, 1, r.now, r.now + 4 * MS);
+		r.now += 4 * MS;
+	}
+	region(&r, 1, even);
 	check(&r, NULL, 0);
 
 	begin(&r); /* a short part: 9 % of the run, of which 3 quarters */

@@ -609,12 +609,27 @@ static void test_no_mpi_polling(void **state)
 	silent(&r, "mpi-polling");
 }
 
-/* A message of 1 MiB, for which MPI makes a copy; `op`: what kind of. The call takes 1 ms more than that. */
+/* A message of 1 MiB, in a call from `start` until now. */
+static void send(struct run *r, int64_t start)
+{
+	struct rec_comm m = {.peer = 1, .tag = 0, .sent = MB};
+
+	m.correlation = call(r, OP_MPI_SEND, 1, 1, start, r->now);
+	m.base = (struct rec){.process = 1,
+			      .thread = 1,
+			      .op = OP_MESSAGE,
+			      .ok = true,
+			      .start = start,
+			      .end = r->now};
+	if (r->sink.sink.comm(&r->sink.sink, &m) != KYMO_OK)
+		abort();
+}
+
+/* One for which MPI makes a copy; `op`: what kind of. The call takes 1 ms more than that. */
 static void staged_send(struct run *r, uint32_t device, enum op op, int64_t copying)
 {
 	int64_t from = r->now, done = from + MS / 2 + copying;
 	uint64_t id = call(r, OP_SUBMIT, 1, 0, from + MS / 2, done);
-	struct rec_comm m = {.peer = 1, .tag = 0, .sent = MB};
 	struct rec_copy c = {.queue = device, .bytes = MB, .source_kind = MEMORY_DEVICE};
 
 	c.base = (struct rec){.process = 1,
@@ -627,15 +642,7 @@ static void staged_send(struct run *r, uint32_t device, enum op op, int64_t copy
 	if (r->sink.sink.copy(&r->sink.sink, &c) != KYMO_OK)
 		abort();
 	r->now = done + MS / 2;
-	m.correlation = call(r, OP_MPI_SEND, 1, 1, from, r->now);
-	m.base = (struct rec){.process = 1,
-			      .thread = 1,
-			      .op = OP_MESSAGE,
-			      .ok = true,
-			      .start = from,
-			      .end = r->now};
-	if (r->sink.sink.comm(&r->sink.sink, &m) != KYMO_OK)
-		abort();
+	send(r, from);
 }
 
 static void test_mpi_staging(void **state)
@@ -690,8 +697,8 @@ static void test_no_mpi_staging(void **state)
 		copy(&r, 1, true, MB, call(&r, OP_TRANSFER, 1, 0, r.now, r.now + 4 * MS), r.now,
 		     r.now + 4 * MS);
 		r.now += 4 * MS;
-		call(&r, OP_MPI_SEND, 1, 0, r.now, r.now + MS);
 		r.now += MS;
+		send(&r, r.now - MS);
 	}
 	silent(&r, "mpi-staging");
 	begin(&r); /* nine are no pattern */

@@ -32,10 +32,16 @@ struct events {
 	uint32_t count, room;
 };
 
-/* When a process gave its devices work. */
+/* When a process gave a device work. */
+struct submit {
+	int64_t time;
+	uint32_t process;
+};
+
+/* Those of one process. */
 struct progress {
-	int64_t *at;
-	uint32_t count, room;
+	const struct submit *at;
+	uint32_t count;
 	int64_t start, end; /* of the process */
 };
 
@@ -68,36 +74,46 @@ static int in_order(const void *a, const void *b)
 	return x->a < y->a ? -1 : x->a > y->a;
 }
 
-static int by_time(const void *a, const void *b)
+static int by_process(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	const struct submit *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return x->time < y->time ? -1 : x->time > y->time;
 }
 
 /* ---- progress ------------------------------------------------------------------------------------ */
 
-static bool find_progress(struct diagnosis *d, struct progress *p, uint32_t process)
+/* All processes' in order; NULL: no memory. */
+static struct submit *submits_of(const struct timeline *tl)
+{
+	struct submit *all = calloc((size_t)tl->work_count + 1, sizeof(*all));
+
+	for (uint32_t i = 0; all && i < tl->work_count; i++) {
+		const struct tl_work *w = &tl->work[i];
+
+		all[i] = (struct submit){w->submit ? w->submit : w->start, w->process};
+	}
+	if (all && tl->work_count)
+		qsort(all, tl->work_count, sizeof(*all), by_process);
+	return all;
+}
+
+/* Of the process, which comes after that of `p` before: all of them are gone through once. */
+static void find_progress(const struct diagnosis *d, const struct submit *all, struct progress *p,
+			  uint32_t process)
 {
 	const struct t_process *of = &d->trace->processes[process];
+	const struct submit *end = all + d->tl->work_count;
 
-	p->count = 0;
+	p->at = p->at ? p->at + p->count : all;
+	while (p->at < end && p->at->process < process)
+		p->at++;
+	for (p->count = 0; p->at + p->count < end && p->at[p->count].process == process;)
+		p->count++;
 	p->start = of->start > d->tl->start ? of->start : d->tl->start;
 	p->end = of->end && of->end < d->tl->end ? of->end : d->tl->end;
-	for (uint32_t i = 0; i < d->tl->work_count; i++) {
-		const struct tl_work *w = &d->tl->work[i];
-
-		if (w->process != process)
-			continue;
-		if (!vec_reserve(&p->at, &p->room, p->count, 1)) {
-			d->failed = true;
-			return false;
-		}
-		p->at[p->count++] = w->submit ? w->submit : w->start;
-	}
-	if (p->count)
-		qsort(p->at, p->count, sizeof(*p->at), by_time);
-	return true;
 }
 
 static uint32_t part_of(const struct progress *p, int64_t time)
@@ -108,7 +124,7 @@ static uint32_t part_of(const struct progress *p, int64_t time)
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (p->at[middle] < time)
+		if (p->at[middle].time < time)
 			low = middle + 1;
 		else
 			high = middle;
@@ -251,19 +267,19 @@ static void tell(struct diagnosis *d, const struct growth *g, const struct event
 	places_release(&places);
 }
 
-/* Tells what the rule `leak` does not: what is freed in the end. */
-static bool is_leaked(const struct map *released, const struct diagnosis *d,
-		      const struct tl_allocation *a, uint32_t process)
+/* The rule `leak` tells what is never freed. */
+static bool leaks_told(const struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < d->count; i++)
 		if (strcmp(d->findings[i].rule->id, "leak") == 0)
-			return !map_get(&released[process], a->allocation + 1);
+			return true;
 	return false;
 }
 
 static void collect(struct diagnosis *d, struct events *all)
 {
 	const struct timeline *tl = d->tl;
+	bool without_leaks = leaks_told(d);
 	struct map *released = calloc((size_t)d->trace->processes_count + 1, sizeof(*released));
 
 	d->failed |= !released;
@@ -279,7 +295,7 @@ static void collect(struct diagnosis *d, struct events *all)
 		uint32_t process = d->trace->threads[a->thread].process;
 
 		if (a->what == ALLOCATION_SUB_BUFFER || a->what == ALLOCATION_REGISTERED ||
-		    (!a->freed && is_leaked(released, d, a, process)))
+		    (without_leaks && !a->freed && !map_get(&released[process], a->allocation + 1)))
 			continue;
 		if (!vec_reserve(&all->at, &all->room, all->count, 1))
 			d->failed = true;
@@ -293,9 +309,11 @@ static void collect(struct diagnosis *d, struct events *all)
 
 static void find_growth(struct diagnosis *d, struct events *all)
 {
+	struct submit *submits = submits_of(d->tl);
 	struct progress p = {0};
 	uint32_t process = 0;
 
+	d->failed |= !submits;
 	qsort(all->at, all->count, sizeof(*all->at), in_order);
 	for (uint32_t first = 0, end; first < all->count && !d->failed; first = end) {
 		struct event *events = &all->at[first];
@@ -303,14 +321,14 @@ static void find_growth(struct diagnosis *d, struct events *all)
 
 		for (end = first + 1; end < all->count && by_key(events, &all->at[end]) == 0;)
 			end++;
-		if (events->process != process && !find_progress(d, &p, events->process))
-			break;
+		if (events->process != process)
+			find_progress(d, submits, &p, events->process);
 		process = events->process;
 		g = grow(d, events, end - first, &p);
 		if (steady(&g) && !d->failed)
 			tell(d, &g, events, end - first);
 	}
-	free(p.at);
+	free(submits);
 }
 
 static void find(struct diagnosis *d)

@@ -13,8 +13,10 @@ enum { LEAST_NUMBER = 10 };
 struct search {
 	struct places places;
 	struct claims claims;
-	uint8_t *staged; /* by call: it copies */
-	uint64_t copies, bytes, ns, gain;
+	struct intervals times; /* of the copies, on any device */
+	uint8_t *staged;        /* by call: it copies */
+	uint64_t copies, bytes, ns;
+	uint64_t hidden;                   /* ns beside kernels */
 	uint64_t messages, sent, calls_ns; /* of calls that copy */
 };
 
@@ -35,8 +37,9 @@ static void look_at(struct diagnosis *d, struct search *s, uint32_t work)
 	s->copies++;
 	s->bytes += w->bytes;
 	s->ns += ns;
-	s->gain += ns - least(ns, intervals_within(&d->tl->devices[w->device].kernels, w->start,
-						   w->end));
+	s->hidden += intervals_within(&d->tl->devices[w->device].kernels, w->start, w->end);
+	if (!intervals_add(&s->times, w->start, w->end))
+		d->failed = true;
 	place_add(places_at(&s->places, w->device, c->site, c->op, 0), ns, w->start, w->end);
 	claims_add(d, &s->claims, work);
 }
@@ -55,6 +58,16 @@ static void add_messages(const struct diagnosis *d, struct search *s)
 	}
 }
 
+/* Devices that copy at once lose the time once. */
+static uint64_t gain_of(const struct diagnosis *d, struct search *s)
+{
+	uint64_t all;
+
+	intervals_unite(&s->times);
+	all = intervals_within(&s->times, d->tl->start, d->tl->end);
+	return all - least(all, s->hidden);
+}
+
 static void tell(struct diagnosis *d, struct search *s)
 {
 	const struct place *most = places_sort(&s->places);
@@ -62,7 +75,7 @@ static void tell(struct diagnosis *d, struct search *s)
 	struct finding *f = NULL;
 
 	if (most && s->copies >= LEAST_NUMBER)
-		f = finding_add(d, s->gain,
+		f = finding_add(d, gain_of(d, s),
 				"MPI copies memory of a device through the host's: %s of the %s in "
 				"its calls",
 				units_time(s->ns, time), units_time(s->calls_ns, calls));
@@ -86,25 +99,23 @@ static void tell(struct diagnosis *d, struct search *s)
 	claims_end(d, &s->claims, CLAIM_GAP | CLAIM_TIME, f);
 }
 
-static void find_of_device(struct diagnosis *d, uint32_t device)
-{
-	const struct tl_device *dev = &d->tl->devices[device];
-	struct search s = {.staged = calloc((size_t)d->tl->calls_count + 1, 1)};
-
-	if (s.staged) {
-		for (uint32_t i = 0; i < dev->count; i++)
-			look_at(d, &s, d->tl->order[dev->first + i]);
-		tell(d, &s);
-	}
-	d->failed |= !s.staged || s.places.failed;
-	free(s.staged);
-	places_release(&s.places);
-}
-
 static void find(struct diagnosis *d)
 {
-	for (uint32_t i = 0; d->tl->messages_count && i < d->tl->devices_count; i++)
-		find_of_device(d, i);
+	struct search s = {0};
+
+	if (!d->tl->messages_count)
+		return;
+	s.staged = calloc((size_t)d->tl->calls_count + 1, 1);
+	for (uint32_t i = 0; s.staged && i < d->tl->devices_count; i++)
+		for (uint32_t k = 0; k < d->tl->devices[i].count; k++)
+			look_at(d, &s, d->tl->order[d->tl->devices[i].first + k]);
+	if (s.staged && !d->failed)
+		tell(d, &s);
+	d->failed |= !s.staged || s.places.failed;
+	claims_end(d, &s.claims, 0, false);
+	free(s.staged);
+	intervals_release(&s.times);
+	places_release(&s.places);
 }
 
 const struct rule rule_mpi_staging = {

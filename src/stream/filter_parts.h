@@ -6,20 +6,13 @@
 #include <regex.h>
 
 #include "base/map.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "stream/filter.h"
 
 struct pattern {
 	bool set;
 	regex_t regex;
-};
-
-/* Numbers as "0,4-7": pairs of first and last. */
-struct number_list {
-	struct number_span {
-		uint64_t first, last;
-	} * at;
-	uint32_t count, room;
 };
 
 /* NAME, or NAME#N-M: executions of a range, or marks. */
@@ -86,9 +79,6 @@ static inline bool pattern_matches(const struct pattern *p, const char *text)
 {
 	return regexec(&p->regex, text, 0, NULL, 0) == 0;
 }
-/* False: `text` is no list of numbers. */
-bool numbers_parse(struct number_list *l, const char *text);
-bool numbers_have(const struct number_list *l, uint64_t n);
 kymo_status_t range_parse(struct range_spec *r, const char *text, const char *what,
 			  struct stream_log *log);
 void range_release(struct range_spec *r);

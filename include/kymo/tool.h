@@ -150,8 +150,17 @@ KYMO_EXPORT kymo_status_t kymo_context_stop(kymo_context_t context);
 KYMO_EXPORT kymo_status_t kymo_context_is_active(kymo_context_t context, bool *active);
 
 /*
- * Of the calling thread alone: what it does from now on is not recorded into the context's buffer,
- * and counts as no loss; or is recorded again. Callbacks go on. ERROR_STATE: there is no buffer.
+ * What is done and submitted from now on is not recorded into the context's buffer, and counts as no loss; or is recorded
+ * again. What was submitted before still is. Other than with a context that is stopped, what has to be there before the
+ * work (queues that measure times) is made meanwhile, so that recording can go on at any moment; callbacks go on.
+ * ERROR_STATE: there is no buffer.
+ */
+KYMO_EXPORT kymo_status_t kymo_context_pause(kymo_context_t context, bool pause);
+
+/*
+ * Of the calling thread alone: what it does and submits from now on is not recorded into the context's buffer,
+ * and counts as no loss; or is recorded again. What it submitted before still is. Callbacks go on. ERROR_STATE: there is
+ * no buffer.
  */
 KYMO_EXPORT kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause);
 
@@ -429,6 +438,8 @@ typedef struct kymo_buffer_desc {
 	 * there was none. Called at most once in a process, under the same rules as `share`.
 	 */
 	void (*unshared)(int error, void *data);
+	/* Every thread begins as kymo_context_pause_thread() would leave it. */
+	bool threads_paused;
 } kymo_buffer_desc_t;
 
 /*

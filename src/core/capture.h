@@ -115,6 +115,7 @@ struct cap_op {
 	_Atomic uint8_t left_out; /* calls are counted where they are not recorded */
 	uint8_t in_place; /* when its records were is what they are written with; no field says
 			     another time */
+	_Atomic uint8_t paused; /* contexts want it that are paused, and nobody else does */
 };
 
 /*

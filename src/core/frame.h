@@ -84,8 +84,13 @@ struct cap_thread {
 	bool tally_no_memory; /* what the last tally lacked that could not be had; else room */
 	uint32_t index;
 	uint32_t tid;
-	uint64_t start;          /* tick at which the thread was first seen */
-	_Atomic uint64_t paused; /* bit n: nothing goes into buffer n; its ring has no chunk then */
+	uint64_t start; /* tick at which the thread was first seen */
+	/*
+	 * Bit n: what the thread does goes not into buffer n, and neither does what it submits; its ring
+	 * shows no room then. `late`: bits that are lifted while it writes what was submitted before.
+	 */
+	_Atomic uint64_t paused;
+	uint64_t late;
 	struct wire_tally **tallies;         /* by wire op, or NULL; mode summary */
 	struct wire_ring tally_ring;         /* the chunk they lie in */
 	struct core_tally_chunk *tally_full; /* those before it */

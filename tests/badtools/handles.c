@@ -31,6 +31,7 @@ static void context_is(kymo_context_t c, kymo_status_t status)
 	EQUAL(kymo_context_start(c), status);
 	EQUAL(kymo_context_stop(c), status);
 	EQUAL(kymo_context_is_active(c, &active), status);
+	EQUAL(kymo_context_pause(c, true), status);
 	EQUAL(kymo_context_pause_thread(c, true), status);
 	EQUAL(kymo_callback_service(c, NULL, nobody, NULL), status);
 	EQUAL(kymo_external_request_service(c, NULL, ask, NULL), status);
@@ -244,6 +245,7 @@ static bool try_all(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 	EQUAL(kymo_context_start(target), KYMO_ERROR_STATE);
 	EQUAL(kymo_context_stop(target), KYMO_ERROR_STATE);
 	EQUAL(kymo_context_is_active(target, &active), KYMO_ERROR_STATE);
+	EQUAL(kymo_context_pause(target, true), KYMO_ERROR_STATE);
 	EQUAL(kymo_context_pause_thread(target, true), KYMO_ERROR_STATE);
 	EQUAL(kymo_callback_service(target, NULL, nobody, NULL), KYMO_ERROR_STATE);
 	EQUAL(kymo_drain(target, 0), KYMO_ERROR_STATE);

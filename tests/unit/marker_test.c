@@ -114,6 +114,15 @@ static void test_records(void **state)
 	kymo_mark("again");
 	assert_int_equal(kymo_drain(c, 1000000000), KYMO_OK);
 	assert_int_equal(delivered, 51);
+	assert_int_equal(kymo_context_pause(c, true), KYMO_OK);
+	annotate(0);
+	assert_int_equal(kymo_context_stop(c), KYMO_OK);
+	assert_int_equal(kymo_context_start(c), KYMO_OK); /* it stays paused */
+	annotate(0);
+	assert_int_equal(kymo_context_pause(c, false), KYMO_OK);
+	kymo_mark("again");
+	assert_int_equal(kymo_drain(c, 1000000000), KYMO_OK);
+	assert_int_equal(delivered, 52);
 	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
 }
 

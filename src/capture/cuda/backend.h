@@ -114,6 +114,8 @@ struct cuda_submission {
 bool cuda_submissions_init(void);
 /* cuda_submission_put() comes soon: what it writes to is fetched meanwhile. */
 void cuda_submission_expect(uint32_t correlation);
+/* What the call submits nobody wants, though CUPTI will have records of it. */
+void cuda_submission_none(uint32_t correlation);
 /*
  * `call`, of this thread, is about to submit work: a launch of one kernel, or who knows what. A number
  * that a call had which is not around this one tells neither from then on.

@@ -306,6 +306,12 @@ static __attribute__((noinline)) void enter(enum cuda_api api, const struct func
 	const bool submits = x->flags & KYMO_OP_SUBMITS;
 	struct cap_frame *f;
 
+	if (cap_unlikely(atomic_load_explicit(&x->cap->paused, memory_order_relaxed) && submits &&
+			 !atomic_load_explicit(&x->cap->keep, memory_order_relaxed))) {
+		cuda_submission_none(data->correlation);
+		*data->data = 0;
+		return;
+	}
 	if (x->role == CUDA_ROLE_LAUNCH && api == CUDA_DRIVER &&
 	    !atomic_load_explicit(&cuda_inner_launches, memory_order_relaxed) &&
 	    inner_launch(x->op)) {

@@ -161,9 +161,10 @@ static void keep_update(enum cuda_api api, uint32_t activities)
 	}
 }
 
+/* Or will be soon: CUPTI goes on with its records, which must be told from those that are wanted. */
 static bool op_wanted(const struct cap_op *o)
 {
-	return atomic_load(&o->callbacks) || atomic_load(&o->buffers);
+	return atomic_load(&o->callbacks) || atomic_load(&o->buffers) || atomic_load(&o->paused);
 }
 
 /*

@@ -299,6 +299,16 @@ void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, boo
 		put_slow(s, correlation, call, launch, subject);
 }
 
+void cuda_submission_none(uint32_t correlation)
+{
+	const struct cap_submission none[CUDA_WORKS] = {{.call = 0}};
+	struct slot *s = &slots[correlation % ORIGINS];
+
+	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL))
+		drop(s, correlation);
+	write_slot(s, correlation, 0, none, 0);
+}
+
 void cuda_submission_failed(uint32_t correlation)
 {
 	struct slot *s = &slots[correlation % ORIGINS];

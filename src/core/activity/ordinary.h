@@ -29,7 +29,8 @@ static inline __attribute__((always_inline)) bool cap_submission_ordinary(struct
 	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC || !buffers || f->retire ||
 			 atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
 			 atomic_load_explicit(&op->callbacks, memory_order_relaxed) ||
-			 atomic_load_explicit(&t->externals, memory_order_relaxed)))
+			 atomic_load_explicit(&t->externals, memory_order_relaxed) ||
+			 atomic_load_explicit(&t->paused, memory_order_relaxed)))
 		return false;
 	o->call = atomic_load_explicit(&f->buffers, memory_order_relaxed) ? f->id : 0;
 	o->scope = f->scope;

@@ -296,7 +296,8 @@ bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call,
 	}
 	cap_read_lock(t);
 	o->epoch = atomic_load_explicit(&core_epoch, memory_order_acquire);
-	o->buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
+	o->buffers = atomic_load_explicit(&op->buffers, memory_order_acquire) &
+		     ~atomic_load_explicit(&t->paused, memory_order_relaxed);
 	subscribers = atomic_load_explicit(&op->callbacks, memory_order_acquire);
 	o->more = NULL;
 	o->call = f && (atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
@@ -389,6 +390,23 @@ static struct wire_ring *ring_for(struct cap_thread *t, struct cap_frame *f)
 	return atomic_load_explicit(&f->callbacks, memory_order_relaxed) ? scratch_ring(t) : NULL;
 }
 
+/* What was submitted before the thread paused is recorded all the same: it is not done now. */
+static void late_begin(struct cap_thread *t, uint64_t buffers)
+{
+	t->late = atomic_load_explicit(&t->paused, memory_order_relaxed) & buffers;
+	if (cap_unlikely(t->late != 0))
+		atomic_fetch_and_explicit(&t->paused, ~t->late, memory_order_relaxed);
+}
+
+static void late_end(struct cap_thread *t)
+{
+	if (cap_likely(!t->late))
+		return;
+	atomic_fetch_or_explicit(&t->paused, t->late, memory_order_relaxed);
+	for (; t->late; t->late &= t->late - 1)
+		core_ring_hide(&t->rings[__builtin_ctzll(t->late)]);
+}
+
 /*
  * Where cap_activity_ring() knows none: what tools and other buffers want is noted in the frame. `owned`:
  * the submission ends with the record.
@@ -414,9 +432,12 @@ ring_for_any(struct cap_thread *t, struct cap_frame *f, struct cap_op *op,
 	f->has_status = false;
 	f->site = f->stack = 0;
 	f->caller = NULL;
+	if (!owned)
+		late_begin(t, atomic_load_explicit(&f->buffers, memory_order_relaxed));
 	r = ring_for(t, f);
 	f->plan = cap_plan_of(f);
 	if (cap_unlikely(!r)) {
+		late_end(t);
 		cap_read_unlock(t);
 		return NULL;
 	}
@@ -488,6 +509,7 @@ void cap_activity_commit_any(struct cap_frame *f, struct wire_enc *e)
 {
 	if (cap_likely(atomic_load_explicit(&f->buffers, memory_order_relaxed) != 0))
 		cap_activity_put(f, e);
+	late_end(cap_thread_current);
 	if (cap_unlikely(atomic_load_explicit(&f->callbacks, memory_order_relaxed) != NULL) &&
 	    !call_back(f, e))
 		return;

@@ -181,7 +181,8 @@ static kymo_status_t set_active(kymo_context_t h, bool active)
 	c->active = active;
 	c->told = 0;   /* what comes while it is stopped it is not told of */
 	if (changed) { /* what is started while its tool is set up records with the process */
-		core_define_recording(c->buffer, active, core_tool_initializing() ? 0 : tick_now());
+		core_define_recording(c->buffer, active && !c->paused,
+				      core_tool_initializing() ? 0 : tick_now());
 		services_wait(c, 0, objects);
 		core_masks_update();
 	}
@@ -222,7 +223,31 @@ kymo_status_t kymo_context_is_active(kymo_context_t context, bool *active)
 	return KYMO_OK;
 }
 
-/* Without a chunk every record takes the slow path, which looks at `paused`: the fast one need not. */
+/* Backends stay as they are for what is recorded: they are ready when it goes on. */
+kymo_status_t kymo_context_pause(kymo_context_t context, bool pause)
+{
+	struct core_context *c;
+	kymo_status_t status = lock_context(context, &c);
+	bool changed;
+
+	if (status != KYMO_OK)
+		return status;
+	kymo_assert_held(&core_live->configure);
+	changed = c->buffer && c->paused != pause;
+	status = c->buffer ? KYMO_OK : KYMO_ERROR_STATE;
+	if (changed) {
+		c->paused = pause;
+		if (c->active)
+			core_define_recording(c->buffer, !pause, tick_now());
+		core_masks_update();
+	}
+	unlock();
+	if (changed)
+		core_wanted_notify();
+	return status;
+}
+
+/* Without room every record takes the slow path, which looks at `paused`: the fast one need not. */
 kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause)
 {
 	struct core_context *c;
@@ -242,8 +267,8 @@ kymo_status_t kymo_context_pause_thread(kymo_context_t context, bool pause)
 	cap_read_lock(t);
 	if (core_context_of(context) == c) {
 		bit = 1ull << b->index;
-		if (pause && b->ready)
-			core_ring_close(b, &t->rings[b->index]);
+		if (pause)
+			core_ring_hide(&t->rings[b->index]);
 		if (pause)
 			atomic_fetch_or(&t->paused, bit);
 		else
@@ -612,6 +637,8 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	atomic_fetch_or(&core_buffers_open, 1ull << index);
 	atomic_store(&c->buffer_index, index);
 	core_externals_mirror(c, index);
+	if (desc->threads_paused)
+		core_rings_pause(index);
 	core_buffer_share_early(b);
 	out->handle = (uint64_t)b->generation << 8 | (uint64_t)(index + 1u);
 	return KYMO_OK;

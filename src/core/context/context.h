@@ -107,6 +107,7 @@ struct core_context {
 	_Atomic uint32_t generation; /* in the handle; 0: free, or being destroyed */
 	uint32_t index;
 	bool active;
+	bool paused; /* its buffer takes nothing new; that of one which is started is wanted all the same */
 	uint32_t service_count, service_room;
 	struct core_service *services; /* under `configure` */
 	struct core_buffer *buffer;    /* or NULL */

@@ -63,12 +63,15 @@ struct wants {
 	} * list, *more; /* `more`: the list where it had to be allocated */
 	uint32_t count, room;
 	struct core_subscriber *entries; /* room for one of each */
+	uint64_t paused;                 /* buffers of contexts that are */
 };
 
 static void gather(struct core_context *c, void *data)
 {
 	struct wants *w = data;
 
+	if (c->paused && c->buffer)
+		w->paused |= 1ull << c->buffer->index;
 	for (uint32_t i = 0; c->active && i < c->service_count; i++) {
 		if (w->count == w->room) {
 			bool first = !w->more;
@@ -167,6 +170,16 @@ static bool wants_kind(const struct wants *w, enum core_service_kind kind, uint1
 	return false;
 }
 
+/* Not those of a context that is paused. */
+static bool wants_count(const struct wants *w, uint16_t wire)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->list[i].service->kind == SERVICE_COUNT && !w->list[i].context->paused &&
+		    core_service_selects(w->list[i].service, wire))
+			return true;
+	return false;
+}
+
 /* Buffers of the contexts that want no messages of calls of the op. */
 static uint64_t excluded_from(const struct wants *w, uint16_t wire)
 {
@@ -217,12 +230,14 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 			     wants_kind(w, SERVICE_STACK, (uint16_t)(d->base + op)), stacks);
 		atomic_store(&d->info->ops[op].left_out,
 			     !buffers && core_shared_pool() &&
-				     wants_kind(w, SERVICE_COUNT, (uint16_t)(d->base + op)));
+				     wants_count(w, (uint16_t)(d->base + op)));
 		atomic_store(&d->info->ops[op].excluded,
 			     excluded_from(w, (uint16_t)(d->base + op)));
 		atomic_store(&d->info->ops[op].plan, CAP_PLAN_LOOK);
 		atomic_store(&d->info->ops[op].callbacks, subscribers);
-		atomic_store(&d->info->ops[op].buffers, buffers);
+		atomic_store(&d->info->ops[op].paused,
+			     buffers && !(buffers & ~w->paused) && !subscribers);
+		atomic_store(&d->info->ops[op].buffers, buffers & ~w->paused);
 		if (subscribers || buffers)
 			*activities |= d->activity;
 	}
@@ -269,6 +284,7 @@ const struct core_subscribers *core_subscribers_of(struct core_context *c, const
 
 	gather(c, &w);
 	subscribers = op_wants(&core_domains[op->domain], op->number, &w, buffers);
+	*buffers &= ~w.paused;
 	free(w.more);
 	return subscribers;
 }

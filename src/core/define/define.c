@@ -465,7 +465,11 @@ static size_t environment(char *out, size_t size)
 		"KYMO_BACKENDS",
 		"KYMO_INCLUDE",
 		"KYMO_EXCLUDE",
-		"KYMO_RANKS",
+		"KYMO_RANK",
+		"KYMO_KERNEL",
+		"KYMO_DEVICE",
+		"KYMO_RANGE",
+		"KYMO_DURING",
 	};
 	size_t used = 0;
 
@@ -883,6 +887,6 @@ void core_define_fork_child(void)
 		const struct core_buffer *b = &core_buffers[i];
 
 		if (b->used && !b->retired && b->context->active)
-			core_define_recording(b, true, 0);
+			core_define_recording(b, !b->context->paused, 0);
 	}
 }

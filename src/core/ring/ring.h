@@ -182,6 +182,11 @@ void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data)
 bool core_threads_list(struct cap_thread ***list, size_t *count);
 /* Hands over the chunk a ring fills. Only by the owning thread. */
 void core_ring_close(struct core_buffer *b, struct wire_ring *r);
+/* Its chunk stays, but shows no room until cap_ring_slow() finds that the thread is not paused. Likewise. */
+void core_ring_hide(struct wire_ring *r);
+/* Buffers that threads begin paused for. */
+extern _Atomic uint64_t core_paused_first;
+void core_rings_pause(uint32_t slot);
 /* All threads: nothing of the buffer in this slot is left. Only when it is quiet. */
 void core_rings_forget(uint32_t slot);
 /* Begins a chunk; false: none to be had. */

@@ -312,6 +312,7 @@ struct cap_thread *cap_thread_attach(void)
 	t->start = tick_now();
 	t->scope = 0;
 	t->next_id = t->id_end = t->id_limit = 0;
+	atomic_init(&t->paused, atomic_load(&core_paused_first));
 	share_open_calls(t);
 	t->magic = CAP_THREAD_MAGIC;
 	slot_live(s, true);
@@ -579,6 +580,27 @@ static uint64_t process_pointer_base(void)
 	return atomic_compare_exchange_strong(&base, &known, found) ? found : known;
 }
 
+_Atomic uint64_t core_paused_first;
+
+static uint8_t *limit_of(const struct core_buffer *b, struct wire_chunk *c)
+{
+	return (uint8_t *)c + b->pool->chunk_size - WIRE_RECORD_MAX - WIRE_SLACK;
+}
+
+void core_ring_hide(struct wire_ring *r)
+{
+	r->limit = NULL;
+}
+
+/* False: there was no room in it. */
+static bool ring_show(const struct core_buffer *b, struct wire_ring *r)
+{
+	if (!r->chunk || r->limit)
+		return false;
+	r->limit = limit_of(b, r->chunk);
+	return cap_room(r);
+}
+
 void core_ring_close(struct core_buffer *b, struct wire_ring *r)
 {
 	size_t offset;
@@ -605,7 +627,19 @@ static void forget_ring(struct cap_thread *t, void *data)
 
 void core_rings_forget(uint32_t slot)
 {
+	atomic_fetch_and(&core_paused_first, ~(1ull << slot));
 	core_threads_each(forget_ring, &slot);
+}
+
+static void pause_ring(struct cap_thread *t, void *data)
+{
+	atomic_fetch_or(&t->paused, 1ull << *(uint32_t *)data);
+}
+
+void core_rings_pause(uint32_t slot)
+{
+	atomic_fetch_or(&core_paused_first, 1ull << slot);
+	core_threads_each(pause_ring, &slot);
 }
 
 /* Calls that have returned and are being recorded are not open. */
@@ -665,7 +699,7 @@ static void ring_begin(const struct cap_thread *t, struct core_buffer *b, struct
 	atomic_store_explicit(&c->committed, sizeof(*c), memory_order_release);
 	r->chunk = c;
 	r->cur = (uint8_t *)(c + 1);
-	r->limit = (uint8_t *)c + b->pool->chunk_size - WIRE_RECORD_MAX - WIRE_SLACK;
+	r->limit = limit_of(b, c);
 }
 
 bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_ring *r,
@@ -694,6 +728,8 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 
 	if (!b->ready || atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
 		return NULL;
+	if (ring_show(b, r))
+		return r;
 	cap_timed_begin(&timed);
 	core_ring_close(b, r);
 	ok = core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);

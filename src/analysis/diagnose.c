@@ -55,7 +55,7 @@ struct finding *finding_add(struct diagnosis *d, uint64_t gain, const char *titl
 {
 	uint64_t run = timeline_length(d->tl);
 	/* What happened in a pause is not known: nor is what could be won. */
-	struct finding *f = timeline_pauses(d->tl) ? NULL : add(d, gain);
+	struct finding *f = timeline_gaps(d->tl) ? NULL : add(d, gain);
 	va_list args;
 
 	if (!f)
@@ -190,7 +190,12 @@ bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 		text_add(&d->abstained,
 			 "there is more in this trace than findings are made of: choose "
 			 "a part of it\n");
-	if (timeline_pauses(tl))
+	if (tl->chosen)
+		text_add(
+			&d->abstained,
+			"a part was recorded (-k, --device, --range): no time that could be won is "
+			"told of such a run\n");
+	else if (timeline_pauses(tl))
 		text_add(&d->abstained,
 			 "recording was paused: no time that could be won is told of such a run\n");
 	for (uint32_t i = 0; i < rules_count && !tl->cut; i++) {

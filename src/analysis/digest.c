@@ -540,6 +540,11 @@ bool summary_digest(struct report *r, const struct summary *s)
 		report_head(r, "There was not enough memory to tell what bounds the run.");
 		return true;
 	}
+	if (s->timeline->chosen) {
+		report_head(r, "What bounds the run, and why devices idle, cannot be told: only a "
+			       "part was recorded.");
+		return true;
+	}
 	if (timeline_pauses(s->timeline)) {
 		report_head(
 			r,

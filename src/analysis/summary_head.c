@@ -233,6 +233,23 @@ static bool is_set(const char *manifest, const char *option)
 	return value && strncmp(value + strlen(option), "0\"", 2) != 0;
 }
 
+/* Of the program's annotations, which tell the recording where to begin. */
+static bool head_ranges(struct report *r, const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const char *filters = t->processes[i].filters;
+
+		if (!filters || (!strstr(filters, "--range '") && !strstr(filters, "--during '")))
+			continue;
+		report_head(r,
+			    "  No such range began: recorded with %s. Names are whole ones there, "
+			    "or paths; executions count from 1 in each thread.",
+			    filters);
+		return true;
+	}
+	return false;
+}
+
 /* Only a part of the run was to be recorded. */
 static bool head_window(struct report *r, const char *trace)
 {
@@ -241,7 +258,8 @@ static bool head_window(struct report *r, const char *trace)
 
 	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, trace);
 	manifest = file_read_regular(path, NULL);
-	window = is_set(manifest, "\"KYMO_DELAY=") || is_set(manifest, "\"KYMO_DURATION=");
+	window = is_set(manifest, "\"KYMO_DELAY=") || is_set(manifest, "\"KYMO_DURATION=") ||
+		 is_set(manifest, "\"KYMO_AFTER=") || is_set(manifest, "\"KYMO_BEFORE=");
 	paused = is_set(manifest, "\"KYMO_START_PAUSED=");
 	free(manifest);
 	if (paused)
@@ -249,8 +267,8 @@ static bool head_window(struct report *r, const char *trace)
 			       "recorded after it "
 			       "was resumed, if it was.");
 	if (window)
-		report_head(r, "  Nothing that is recorded began in the time that --delay and "
-			       "--duration left.");
+		report_head(r, "  Nothing that is recorded began in the time that --delay, "
+			       "--duration, --after and --before left.");
 	return window || paused;
 }
 
@@ -271,6 +289,7 @@ static void head_nothing(struct report *r, const struct summary *s)
 	report_head(r, "Nothing was recorded.");
 	said = head_unseen(r, s->path);
 	said |= head_window(r, s->path);
+	said |= head_ranges(r, t);
 	for (uint32_t i = 1; i < t->notes_count; i++) {
 		report_head(r, "  %s%s%s", t->notes[i].part, *t->notes[i].part ? ": " : "",
 			    t->notes[i].text);

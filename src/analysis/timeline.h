@@ -184,6 +184,7 @@ struct timeline {
 	bool counted;    /* calls were counted, not recorded: what threads did is not known */
 	uint64_t paused; /* ns that none of its processes recorded */
 	bool partial;    /* of what was selected, not all that happened from start to end is here */
+	bool chosen;     /* likewise, as a part was chosen when it was recorded */
 	bool window;     /* neither start nor end are those of the run */
 	bool apart; /* clocks of nodes were never compared: times of different nodes say nothing */
 	bool implicit_tasks; /* of OpenMP are recorded */
@@ -232,6 +233,12 @@ uint32_t timeline_at(const struct timeline *tl, uint32_t thread, int64_t time);
 static inline bool timeline_pauses(const struct timeline *tl)
 {
 	return 50 * tl->paused > (uint64_t)(tl->end - tl->start);
+}
+
+/* What is not there was not idle for all that is known: no time that could be won is told of it. */
+static inline bool timeline_gaps(const struct timeline *tl)
+{
+	return tl->chosen || timeline_pauses(tl);
 }
 
 /* Length of the run. */

@@ -461,6 +461,8 @@ bool timeline_finish(struct timeline *tl, const struct stream_sink *sink)
 
 	set_window(tl, sink);
 	tl->paused = paused_of(t);
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		tl->chosen |= t->processes[i].partial;
 	tl->counted = counts_calls(t);
 	tl->apart = trace_clocks(t) > 1;
 	if (tl->failed || !number_devices(tl) || !order_work(tl) || !order_calls(tl) ||

@@ -303,6 +303,9 @@ static bool unknown_option(const struct knob_table *t, const char *name, char er
 {
 	const char *guess = nearest_row(t, name);
 
+	for (const struct knob_variable *r = t->refused; r && r->name; r++)
+		if (strcmp(r->name, name) == 0)
+			return fail(error, "--%s: %s", name, r->what);
 	if (guess)
 		return fail(error, "unknown option --%.100s; did you mean --%s?", name, guess);
 	return fail(error, "unknown option --%.100s", name);

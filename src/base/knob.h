@@ -52,13 +52,21 @@ struct knob {
 
 #define KNOB_ROWS_MAX 64
 
+/* A name, and what there is to say of it. */
+struct knob_variable {
+	const char *name, *what;
+};
+
 struct knob_table {
 	const char *command; /* "" for run: KYMO_NAME; else KYMO_COMMAND_NAME and command.name */
 	const struct knob *rows;
 	unsigned count;
 	bool stop_at_operand; /* options end at the first word that is none */
 	bool separates;       /* "--" after an operand is one itself, and parts them */
-	void *values;         /* the options structure */
+	const struct knob_variable
+		*refused; /* options of other commands that would mean something here: why
+						they are not there. Ends with a name of NULL; or NULL */
+	void *values;     /* the options structure */
 	uint8_t source[KNOB_ROWS_MAX];
 };
 
@@ -101,11 +109,6 @@ void knob_help(const struct knob_table *t, FILE *out);
 
 /* A commented configuration file: every row with its default. */
 void knob_write_config(const struct knob_table *t, FILE *out);
-
-/* An environment variable that is no option but means something. */
-struct knob_variable {
-	const char *name, *what;
-};
 
 /* Calls `unknown` for each KYMO_* variable that neither a table nor `others` names; the guess may
  * be NULL. `tables` and `others` end with NULL. */

@@ -44,6 +44,14 @@ static const struct knob rows[] = {
 	{"exclude", 'x', KNOB_REGEX, KNOB_HANDED_ON, AT(exclude), "REGEX", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Leave out the operations whose name matches, and the messages they start"},
+	{"kernel", 'k', KNOB_REGEX, KNOB_HANDED_ON, AT(kernel), "REGEX", NULL, NULL, NULL,
+	 "What is recorded",
+	 "Of what devices do, record only executions of the kernels whose name matches; calls are "
+	 "recorded as ever"},
+	{"device", 0, KNOB_STRING, KNOB_HANDED_ON, AT(device), "DEVICE", NULL, NULL, NULL,
+	 "What is recorded",
+	 "Record only what these devices do: numbers, as each process counts its devices of one "
+	 "name (0,2-3), else a regular expression over names"},
 	{"stacks", 0, KNOB_REGEX, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(stacks), "REGEX", NULL, NULL,
 	 ".", "What is recorded", "Keep the whole call stack of the operations whose name matches"},
 	{"threads", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(threads), NULL, NULL, NULL, NULL,
@@ -69,7 +77,7 @@ static const struct knob rows[] = {
 	 "Read power, clocks, memory, load of the node and its devices every MS "
 	 "milliseconds, outside of the program; 0: never"},
 
-	{"ranks", 0, KNOB_LIST, KNOB_HANDED_ON, AT(ranks), "LIST", NULL, NULL, NULL,
+	{"rank", 0, KNOB_LIST, KNOB_HANDED_ON, AT(ranks), "LIST", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Record only these ranks of a parallel job, as in 0-3,7; the others run as they are"},
 
@@ -79,6 +87,17 @@ static const struct knob rows[] = {
 	 "Begin to record this long after each process started"},
 	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL,
 	 "When", "Stop recording after this long; 0: no limit"},
+	{"after", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(after_ns), "TIME", "0", NULL, NULL, "When",
+	 "Record nothing before this long after the run began, whenever a process started"},
+	{"before", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(before_ns), "TIME", "0", NULL, NULL, "When",
+	 "Record nothing from this long after the run began; 0: no limit"},
+
+	{"range", 0, KNOB_STRING, KNOB_HANDED_ON, AT(range), "RANGE", NULL, NULL, NULL, "When",
+	 "Record only what a thread does in this range of the program's annotations, or in these "
+	 "executions of it, as in step#100-110, and what devices do for it; see kymo help "
+	 "selection"},
+	{"during", 0, KNOB_STRING, KNOB_HANDED_ON, AT(during), "RANGE", NULL, NULL, NULL, "When",
+	 "Record each process only while one of its threads is in this range"},
 
 	{"on-full", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(on_full), "POLICY", "block",
 	 "block|drop|overwrite", NULL, "Buffers",
@@ -103,11 +122,34 @@ static const struct knob rows[] = {
 	 "Run even a program that cannot be traced"},
 };
 
+/* Which records there are to be may be known too late. */
+static const struct knob_variable afterwards[] = {
+	{"site",
+	 "which function calls is found out after the run: record all, then kymo summary --site"},
+	{"memory",
+	 "objects get their numbers and addresses in the run: record all, then kymo summary "
+	 "--memory"},
+	{"queue",
+	 "queues get their numbers in the run: record all, then kymo summary --queue; kymo run has "
+	 "--device"},
+	{"process", "processes get their ids in the run: record all, then kymo summary --process"},
+	{"thread",
+	 "threads get their ids in the run: record all, then kymo summary --thread; --range is "
+	 "what one thread does"},
+	{"node", "record all, then kymo summary --node; kymo run has --rank"},
+	{"min-duration",
+	 "how long a call takes is known when it has cost what a record costs: record all, then "
+	 "kymo summary --min-duration; --mode summary counts calls instead"},
+	{"domain", "kymo run has --backends, and --include and --exclude for operations"},
+	{NULL, NULL},
+};
+
 struct knob_table run_options_table = {
 	.command = "",
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
 	.stop_at_operand = true,
+	.refused = afterwards,
 	.values = &run_options_values,
 };
 
@@ -116,6 +158,9 @@ const struct knob_variable run_other_variables[] = {
 	{"KYMO_DRAIN", "set by kymo run: the socket of the process that writes the trace"},
 	{"KYMO_BIN",
 	 "set by kymo run: the program kymo, which processes start where nothing writes the trace"},
+	{"KYMO_BEGAN",
+	 "set by kymo run for --after and --before: when it began, nanoseconds of the system's "
+	 "clock"},
 	{"KYMO_JOB", "id of a parallel job, where its launcher sets none: ranks share a trace"},
 	{"KYMO_CLOCK",
 	 "clock of the records: tsc or monotonic; default: the one that can be trusted"},

@@ -32,6 +32,12 @@ struct run_options {
 	bool start_paused;    /* until the program resumes */
 	uint64_t delay_ns;
 	uint64_t duration_ns; /* 0: until the end */
+	uint64_t after_ns;    /* since the run began, not the process; 0: from its beginning */
+	uint64_t before_ns;   /* likewise; 0: until its end */
+	const char *range;    /* NAME, NAME#N-M: threads record in these alone; or NULL */
+	const char *during;   /* likewise the process */
+	const char *kernel;   /* regex of the kernels whose executions are recorded, or NULL: all */
+	const char *device;   /* numbers or regex of the devices whose work is, or NULL: all */
 	const char *counters; /* list, or NULL */
 	int64_t sample_hz;    /* 0: no samples */
 	int64_t pc_sampling;  /* a sample every 2^n cycles; 0: none of kernels */

@@ -2,6 +2,7 @@
 /* `kymo run`: records a program. Checks first, then trace, processes, and what to say afterwards. */
 #include <errno.h>
 #include <inttypes.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/numbers.h"
 #include "base/ranks.h"
 #include "base/unseen.h"
 #include "cli/cli.h"
@@ -336,6 +338,11 @@ static bool say_unreached(const struct outcome *out)
 	return !out->totals.greeted || out->totals.crowded;
 }
 
+static bool has_window(const struct run_options *o)
+{
+	return o->delay_ns || o->duration_ns || o->after_ns || o->before_ns;
+}
+
 static void say_nothing_recorded(const struct run *r, const struct outcome *out)
 {
 	const struct run_options *o = r->options;
@@ -344,10 +351,9 @@ static void say_nothing_recorded(const struct run *r, const struct outcome *out)
 		cli_note("nothing was recorded: --backends is none");
 		return;
 	}
-	if (o->delay_ns || o->duration_ns) {
+	if (has_window(o)) {
 		cli_note("nothing was recorded: nothing that is recorded began in the time that "
-			 "--delay "
-			 "and --duration leave");
+			 "--delay, --duration, --after and --before leave");
 		return;
 	}
 	if (o->start_paused) {
@@ -705,6 +711,51 @@ static bool left_out(const struct run_options *o, char *const *argv)
 	return job.rank != JOB_UNKNOWN && !ranks_have(o->ranks, job.rank);
 }
 
+/* NAME, or NAME#N-M. */
+static bool range_valid(const char *option, const char *text)
+{
+	struct number_list numbers = {0};
+	char *name = text ? strdup(text) : NULL;
+	bool ok = !name || (*name && numbers_cut(name, &numbers));
+
+	if (!ok && *text)
+		cli_error("--%s \"%s\": after # come the numbers of executions, the first one is "
+			  "1: NAME#5, NAME#100-110 or NAME#1,3",
+			  option, text);
+	else if (!ok)
+		cli_error("--%s: which range? Give its name", option);
+	free(numbers.at);
+	free(name);
+	return ok;
+}
+
+/* Numbers, else a regular expression. */
+static bool devices_valid(const char *text)
+{
+	struct number_list numbers = {0};
+	char why[200];
+	regex_t regex;
+	int error = 0;
+
+	if (!text || numbers_parse(&numbers, text)) {
+		free(numbers.at);
+		return true;
+	}
+	free(numbers.at);
+	if (!text_regex_bearable(text, why, sizeof(why))) {
+		cli_error("--device \"%s\" %s", text, why);
+		return false;
+	}
+	error = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+	regerror(error, &regex, why, sizeof(why));
+	if (error)
+		cli_error("--device \"%s\" is neither numbers nor a regular expression: %s", text,
+			  why);
+	else
+		regfree(&regex);
+	return !error;
+}
+
 static int run_run(int argc, char **argv)
 {
 	static struct run r; /* paths: too large for small stacks (ulimit -s) */
@@ -715,7 +766,7 @@ static int run_run(int argc, char **argv)
 	if (argc == 0)
 		return cli_usage("run", "no program is named");
 	if (r.options->ranks && !ranks_valid(r.options->ranks))
-		return cli_usage("run", "--ranks takes numbers and ranges, as in 0-3,7");
+		return cli_usage("run", "--rank takes numbers and ranges, as in 0-3,7");
 	if (left_out(r.options, argv))
 		return run_plainly(argv);
 	status = check_program(&r);
@@ -723,10 +774,15 @@ static int run_run(int argc, char **argv)
 		return status;
 	if (r.options->telemetry_ms > 3600000)
 		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
-	if (r.options->start_paused && (r.options->delay_ns || r.options->duration_ns))
+	if (r.options->start_paused && has_window(r.options))
 		return cli_usage("run",
 				 "--start-paused leaves the time to the program: it goes with "
-				 "neither --delay nor --duration");
+				 "neither --delay, --duration, --after nor --before");
+	if (r.options->before_ns && r.options->before_ns <= r.options->after_ns)
+		return cli_usage("run", "--before is not later than --after");
+	if (!range_valid("range", r.options->range) || !range_valid("during", r.options->during) ||
+	    !devices_valid(r.options->device))
+		return CLI_USAGE;
 	if (!measures_check(r.options) || !tools_check(&run_options_values))
 		return CLI_USAGE;
 	if (r.options->dry_run)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of a traced program: Kymo's libraries first, the user's own kept. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 
@@ -68,6 +70,16 @@ static bool set_job(struct launch_environment *e)
 	return !job.id[0] || job.rank == JOB_UNKNOWN || launch_set(e, "KYMO_JOB", job.id);
 }
 
+/* From when --after and --before count, for processes that start later. */
+static bool set_began(struct launch_environment *e)
+{
+	char now[24];
+
+	snprintf(now, sizeof(now), "%" PRIu64, clock_ns(CLOCK_REALTIME));
+	return (!e->options->after_ns && !e->options->before_ns) ||
+	       launch_set(e, "KYMO_BEGAN", now);
+}
+
 bool environment_make(struct launch_environment *e, const struct knob_table *options,
 		      const char *program, const char *trace, const char *socket,
 		      struct text *error)
@@ -92,7 +104,7 @@ bool environment_make(struct launch_environment *e, const struct knob_table *opt
 		return true;
 	return set_libraries(e, error) && set_sanitizer(e) && launch_set(e, "KYMO_TRACE", trace) &&
 	       launch_set(e, "KYMO_DRAIN", socket) && launch_set(e, "KYMO_BIN", cli_self()) &&
-	       set_job(e) && set_options(e, options);
+	       set_job(e) && set_began(e) && set_options(e, options);
 }
 
 void environment_release(struct launch_environment *e)

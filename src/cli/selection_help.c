@@ -28,4 +28,5 @@ const char cli_selection_help[] =
 	"Names of ranges, devices and functions: of that very name, else a regular expression.\n"
 	"What is under way at a limit of time is counted whole. What matches nothing is an error\n"
 	"(status 2) that says what there is.\n"
-	"At the source, kymo run leaves out what -i, -x, --ranks, --delay and --duration say.\n";
+	"At the source: kymo run has --range, --during, -k, --device, --rank, --after, --before,\n"
+	"-i, -x. Ranges by whole names or paths there, times since the run began.\n";

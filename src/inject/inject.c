@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "base/job.h"
+#include "base/numbers.h"
 #include "base/ranks.h"
 #include "base/run_options.h"
 #include "inject/connect.h"
@@ -26,6 +29,42 @@ static kymo_policy_t policy_of(int on_full)
 	return on_full == RUN_DROP        ? KYMO_POLICY_DROP
 	       : on_full == RUN_OVERWRITE ? KYMO_POLICY_OVERWRITE
 					  : KYMO_POLICY_BLOCK;
+}
+
+/* Kept for ever. The launcher has looked at it. */
+static struct recorder_range range_of(const char *text)
+{
+	struct recorder_range r = {.text = text, .name = text ? strdup(text) : NULL};
+	struct number_list numbers = {0};
+
+	if (!r.name || !numbers_cut((char *)(uintptr_t)r.name, &numbers))
+		r.text = NULL;
+	r.numbers = (const uint64_t *)numbers.at;
+	r.numbers_count = numbers.count;
+	return r;
+}
+
+/* Likewise. Without numbers it is a pattern. */
+static void set_device(struct recorder_options *r, const char *text)
+{
+	struct number_list numbers = {0};
+
+	r->device = text;
+	if (!text || text[strspn(text, "0123456789-,")] || !numbers_parse(&numbers, text))
+		return;
+	r->device_numbers = (const uint64_t *)numbers.at;
+	r->device_numbers_count = numbers.count;
+}
+
+/* A moment of CLOCK_MONOTONIC that is `ns` after the run began; by hand, after this process did. */
+static uint64_t moment(uint64_t ns)
+{
+	const char *text = getenv("KYMO_BEGAN");
+	uint64_t began = text ? strtoull(text, NULL, 10) : 0, now = clock_ns(CLOCK_REALTIME);
+	uint64_t since = began && began < now ? now - began : 0, at = clock_ns(CLOCK_MONOTONIC);
+
+	at = ns + at > since ? ns + at - since : 1;
+	return ns ? at : 0;
 }
 
 /* Of a job that is recorded in part. */
@@ -64,6 +103,11 @@ static void start_recording(void)
 		.stands = connect_stands(),
 		.delay_ns = o->delay_ns,
 		.duration_ns = o->duration_ns,
+		.after_ns = moment(o->after_ns),
+		.before_ns = moment(o->before_ns),
+		.range = range_of(o->range),
+		.during = range_of(o->during),
+		.kernel = o->kernel,
 		.counters = o->counters,
 		.sample_hz = (uint64_t)o->sample_hz,
 		.pc_sampling = (uint32_t)o->pc_sampling,
@@ -72,6 +116,7 @@ static void start_recording(void)
 		.share_early = connect_has_drain() ? connect_share_early : NULL,
 		.unshared = connect_unshared,
 	};
+	set_device(&r, o->device);
 	recorder_start(&r);
 }
 

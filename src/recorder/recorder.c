@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder; see recorder.h. */
-#include "recorder/recorder.h"
+#include "recorder/parts.h"
 
 #include <pthread.h>
 #include <regex.h>
@@ -74,7 +74,8 @@ static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 {
 	const kymo_op_desc_t *d = &domain->ops[op];
 
-	if ((d->flags & KYMO_OP_OBJECT) || !domain_wanted(domain->name))
+	if ((d->flags & KYMO_OP_OBJECT) || !domain_wanted(domain->name) ||
+	    work_is_chosen(&options, domain))
 		return false;
 	/* What others publish in domains of their own is calls to the user. */
 	if ((d->flags & KYMO_OP_ACTIVITY) &&
@@ -138,22 +139,54 @@ static void wait_ns(uint64_t ns)
 
 static _Atomic bool steered; /* the user has said since what is to be: no window holds any more */
 
+static bool has_window(void)
+{
+	return options.delay_ns || options.duration_ns || options.after_ns || options.before_ns;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void wait_until(uint64_t moment)
+{
+	uint64_t now = now_ns();
+
+	if (moment > now)
+		wait_ns(moment - now);
+}
+
 static void apply_window(void *data)
 {
+	uint64_t end = options.before_ns ? options.before_ns : UINT64_MAX, begun;
+
 	wait_ns(options.delay_ns);
-	if (atomic_load(&steered))
+	wait_until(options.after_ns);
+	begun = now_ns();
+	if (atomic_load(&steered) || begun >= end)
 		return;
 	kymo_context_start(context);
-	if (!options.duration_ns)
+	if (options.duration_ns && options.duration_ns < end - begun)
+		end = begun + options.duration_ns;
+	if (end == UINT64_MAX)
 		return;
-	wait_ns(options.duration_ns);
+	wait_until(end);
 	if (!atomic_load(&steered))
 		kymo_context_stop(context);
 }
 
-/* A thread of its own only when the user asked for a window. */
+/* A thread of its own only when the user asked for a window. What is open at once waits for no thread. */
 static kymo_status_t start_window(void)
 {
+	uint64_t now = now_ns();
+
+	if (!options.delay_ns && options.after_ns <= now &&
+	    (!options.before_ns || now < options.before_ns))
+		kymo_context_start(context);
 	return kymo_thread_start("window", apply_window, NULL);
 }
 
@@ -187,6 +220,8 @@ static kymo_status_t obey_program(void)
 
 	if (status == KYMO_OK)
 		TWICE(kymo_callback_service(control, &ops, on_control, NULL));
+	if (status == KYMO_OK)
+		status = ranges_follow(control, context, &options);
 	return status == KYMO_OK ? kymo_context_start(control) : status;
 }
 
@@ -228,6 +263,7 @@ static kymo_status_t make_context(void)
 		.steer = steer,
 		.share_early = options.share_early,
 		.unshared = options.unshared,
+		.threads_paused = options.range.text != NULL,
 	};
 	kymo_buffer_t buffer;
 	kymo_status_t status;
@@ -242,6 +278,8 @@ static kymo_status_t make_context(void)
 	if (status == KYMO_OK)
 		TWICE(kymo_buffer_service(context, &ops, buffer));
 	if (status == KYMO_OK)
+		TWICE(work_choose(context, buffer, &options));
+	if (status == KYMO_OK && !options.range.text) /* outside of it nothing is asked for */
 		TWICE(kymo_count_service(context, &left_out));
 	if (status == KYMO_OK && options.exclude)
 		TWICE(kymo_exclusion_service(context, &excluded));
@@ -269,14 +307,15 @@ static kymo_status_t initialize(void *data)
 		return kymo_context_start(context);
 	if (status != KYMO_OK || options.stands || options.paused)
 		return status;
-	return options.delay_ns || options.duration_ns ? start_window()
-						       : kymo_context_start(context);
+	return has_window() ? start_window() : kymo_context_start(context);
 }
 
 /* The window's thread stays in the parent: a child records from the start of its own delay. */
 static void fork_child(void *data)
 {
-	if ((options.delay_ns || options.duration_ns) && !atomic_load(&steered))
+	ranges_fork_child();
+	work_fork_child();
+	if (has_window() && !atomic_load(&steered))
 		start_window();
 }
 

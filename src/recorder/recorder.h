@@ -15,6 +15,14 @@ enum recorder_mode {
 	RECORDER_FULL
 };
 
+/* Executions of a range, as users name them: NAME, or NAME#5-7. */
+struct recorder_range {
+	const char *text;        /* NULL: not asked for */
+	const char *name;        /* without the numbers; or a path, "solve/step" */
+	const uint64_t *numbers; /* pairs of first and last */
+	uint32_t numbers_count;  /* pairs; 0: all */
+};
+
 /* Strings are borrowed for ever. */
 struct recorder_options {
 	enum recorder_mode mode;
@@ -30,8 +38,17 @@ struct recorder_options {
 	kymo_steer_t
 		stands;    /* others have been asked for before: holds from the start; 0: nothing */
 	uint64_t delay_ns; /* start recording so long after the beginning of the process */
-	uint64_t duration_ns; /* stop after so long; 0: never */
-	const char *counters; /* as kymo_counter_set_parse() wants them, or NULL */
+	uint64_t duration_ns;         /* stop after so long; 0: never */
+	uint64_t after_ns;            /* not before this moment of CLOCK_MONOTONIC; 0: at once */
+	uint64_t before_ns;           /* nor from this one on; 0: no limit */
+	struct recorder_range range;  /* threads record in these alone */
+	struct recorder_range during; /* the process records while one of these is open */
+	const char *
+		kernel; /* regular expression: of device work executions of these kernels alone; or NULL */
+	const char *device; /* device work of these alone: regular expression over names, or NULL */
+	const uint64_t *device_numbers; /* instead, if there are any: pairs of first and last */
+	uint32_t device_numbers_count;  /* pairs */
+	const char *counters;           /* as kymo_counter_set_parse() wants them, or NULL */
 	uint64_t sample_hz;   /* samples of each thread a second of its processor time; 0: none */
 	uint32_t pc_sampling; /* samples of kernels every 2^n cycles; 0: none */
 	bool pc_serialize;

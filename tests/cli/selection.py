@@ -220,6 +220,17 @@ def several(first, second):
         check(f"{command}: in none of two", (done.returncode, "all traces: no records that match --kernel scole" in done.stderr), (2, True))
 
 
+def source(folder, trace, run, command, env):
+    """What is recorded of ranges alone is what is selected of them, on both ranks: calls, device work, messages."""
+    part = os.path.join(folder, "part.kymo")
+    for options in (["--range", "step#10-12"], ["--range", "step/exchange#5"], ["--range", "step#3", "--rank", "1"]):
+        must(KYMO, *run, *options, "-o", part, "--", *command, env=env, cwd=folder)
+        for table in (*TABLES, "messages"):
+            text = f"SELECT count(*) AS n FROM {table}"
+            got, wanted = (json.loads(must(KYMO, "query", "-f", "json", *more, t, text)) for more, t in (([], part), (options, trace)))
+            check(f"{options} at the source: {table}", got, wanted)
+
+
 def mpi(folder):
     launcher, program = LAUNCHER[sys.argv[3]], os.path.abspath(sys.argv[4])
     trace = os.path.join(folder, "ranks.kymo")
@@ -236,6 +247,7 @@ def mpi(folder):
     wanted = sql(trace, f"SELECT count(*), sum(sent) FROM messages WHERE pid = {pid}")[0]
     got = json.loads(must(KYMO, "query", "-f", "json", "--rank", "1", trace, "SELECT count(*) AS n, sum(sent) AS s FROM messages"))
     check("messages of a rank", tuple(got[0].values()), wanted)
+    source(folder, trace, ["run", "--no-summary", "-f", "-b", "opencl,mpi"], [launcher, "-n", "2", *more, program], env)
     done = kymotest.run(KYMO, "summary", "--rank", "2", trace)
     check("no such rank", (done.returncode, bool(re.search("its ranks are: \"0\", \"1\"", done.stderr))), (2, True))
 

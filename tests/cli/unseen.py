@@ -12,7 +12,7 @@ import kymotest  # noqa: E402
 from kymotest import expect  # noqa: E402
 
 KYMO, QUICK = map(os.path.abspath, sys.argv[1:3])
-REASONS = ("a library with OpenCL's functions", "another tool has", "sets LD_PRELOAD", "--delay and --duration")
+REASONS = ("a library with OpenCL's functions", "another tool has", "sets LD_PRELOAD", "--delay, --duration")
 UNUSED = ("used an interface", "none of the APIs", "none of the traced")
 
 
@@ -81,8 +81,8 @@ def main():
             check("a library with OpenCL's functions", sys.executable, "-c", f"import ctypes; ctypes.CDLL('{library}')",
                   prevented=True)
         check("sets LD_PRELOAD", "env", "LD_PRELOAD=libm.so.6", QUICK, prevented=True)
-        check("--delay and --duration", "true", options=["--delay", "10s"])
-        check("--delay and --duration", "sh", "-c", "exit 0", options=["--duration", "1ms"])
+        check("--delay, --duration", "true", options=["--delay", "10s"])
+        check("--delay, --duration", "sh", "-c", "exit 0", options=["--duration", "1ms"])
         p = kymo("run", "--no-summary", "-o", "small.kymo", "true", preexec_fn=small_files)
         expect("limit of file sizes" in p.stderr, p)
         for words in (["sh", "-c", "exit 3"], [sys.executable, "-c", "import ctypes; ctypes.CDLL('libm.so.6')"]):

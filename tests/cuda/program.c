@@ -13,9 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <kymo/marker.h>
-
 #include "../support/between.h"
+#include "../../include/kymo/marker.h"
 #include "profiler.h"
 #include "fake.h"
 
@@ -971,6 +970,36 @@ static void graphs(void)
 	fake_deliver();
 }
 
+/* Steps whose work is told of in the next one, and work between them. */
+static void steps(void)
+{
+	void *params[2] = {(void *)0x9, NULL};
+	uint32_t add = 0, mul = 0, graph = 0, between = 0;
+	struct fake_call c;
+
+	fake_context(1);
+	for (int i = 0; i <= 8; i++) {
+		kymo_range_push(i < 8 ? "step" : "end");
+		if (i) {
+			ran("_Z3addPfS_i", add, fake_now(), fake_now() + 10, 7, 1);
+			ran("_Z3mulPfS_i", mul, fake_now(), fake_now() + 10, 7, 1);
+			ran("node", graph, fake_now(), fake_now() + 10, 7, 1);
+			ran("between", between, fake_now(), fake_now() + 10, 7, 1);
+			fake_deliver();
+		}
+		add = launch("_Z3addPfS_i", NULL, 1);
+		mul = launch("_Z3mulPfS_i", NULL, 1);
+		copies();
+		graph = fake_correlation();
+		begin(&c, RUNTIME, RT_GRAPH_LAUNCH, params, graph);
+		fake_leave(&c, 0);
+		kymo_range_pop();
+		between = launch("between", NULL, 1);
+		copies();
+	}
+	fake_deliver();
+}
+
 /* Two calls of a number, of which tools keep more than a place in the table has. */
 static void tooled_shared(void)
 {
@@ -1121,6 +1150,8 @@ int main(int argc, char **argv)
 		unheard();
 	else if (strcmp(scene, "tooled") == 0)
 		tooled();
+	else if (strcmp(scene, "steps") == 0)
+		steps();
 	else if (strcmp(scene, "cost") == 0)
 		cost(argc > 2 ? atoi(argv[2]) : 1000000);
 	else if (strcmp(scene, "threads") == 0)

@@ -276,7 +276,7 @@ class Tallies(Base):
             self.assertEqual((calls["0", "MPI_Init"], calls["1", "MPI_Init"]), (1, 1), how)
 
     def test_some_ranks(self):
-        p = self.recorded(3, "ending", options=["--mode", "summary", "--ranks", "1-2"])
+        p = self.recorded(3, "ending", options=["--mode", "summary", "--rank", "1-2"])
         self.assertEqual(p.code, 0, p.err)
         self.assertEqual(self.ranks_with_tallies(), {"1", "2"})
 
@@ -525,7 +525,7 @@ class Perfetto(Base):
 class SomeRanks(Base):
     def check(self, inside):
         plain = self.run_any([LAUNCHER, "-n", 4, self.program("traffic")])
-        p = self.recorded(4, "traffic", options=["--ranks", "1,3-9"], inside=inside)
+        p = self.recorded(4, "traffic", options=["--rank", "1,3-9"], inside=inside)
         self.assertEqual((p.code, sorted(p.out.splitlines())), (0, sorted(plain.out.splitlines())), p.err)
         calls = {(r["rank"], r["op"]): r["calls"] for r in self.summary("rank,op")["mpi"]}
         self.assertEqual({rank for rank, _ in calls}, {"1", "3"})
@@ -548,7 +548,7 @@ class SomeRanks(Base):
     def test_lowest_speaks(self):
         """Rank 0 says nothing where it is not recorded; nobody waits for it."""
         begin = time.monotonic()
-        p = self.run_any([LAUNCHER, "-n", 3, KYMO, "run", "--ranks", "1-2", "-o", self.trace,
+        p = self.run_any([LAUNCHER, "-n", 3, KYMO, "run", "--rank", "1-2", "-o", self.trace,
                           self.program("ending")])
         self.assertEqual(p.code, 0, p.err)
         self.assertEqual(p.err.count("trace in "), 1, p.err)
@@ -557,14 +557,14 @@ class SomeRanks(Base):
         self.assertLess(time.monotonic() - begin, 30)
 
     def test_none_of_the_job(self):
-        p = self.recorded(2, "ending", options=["--ranks", "7"], inside=True)
+        p = self.recorded(2, "ending", options=["--rank", "7"], inside=True)
         self.assertEqual((p.code, self.trace.exists()), (0, False), p.err)
 
     def test_mistakes(self):
         for ranks in ("", "1-", "3-2", "all"):
-            p = self.recorded(2, "ending", options=["--ranks", ranks])
+            p = self.recorded(2, "ending", options=["--rank", ranks])
             self.assertEqual(p.code, 2, ranks)
-            self.assertIn("--ranks takes", p.err)
+            self.assertIn("--rank takes", p.err)
 
 
 class NodeLocal(Base):

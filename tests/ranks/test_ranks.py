@@ -398,15 +398,15 @@ class Test(base.Test):
         check("of all", f"{n} ranks by Slurm" in self.run([self.kymo, "summary", self.trace]).stdout, True)
 
     def test_some(self):
-        """--ranks, in both ways, and where the launcher that is recorded is a rank itself."""
+        """--rank, in both ways, and where the launcher that is recorded is a rank itself."""
         rank, n = self.rank(), 4
         wanted = Counter({(0, r, n, "torchrun", None): 1 for r in (1, 3)})
         wanted += Counter({(0, None, 0, "", r): 1 for r in (1, 3)})
         commands = [words(torchrun(r, n), rank, "open", "step", "fork", 1, "close") for r in range(n)]
-        self.around(together(*commands), "--ranks", "1,3")
+        self.around(together(*commands), "--rank", "1,3")
         check("around", self.processes(), wanted)
         kymotest.remove(self.trace)
-        p = self.in_each([c.replace(f" {rank} ", f" @ {rank} ") for c in commands], "-o", self.trace, "--ranks", "1,3")
+        p = self.in_each([c.replace(f" {rank} ", f" @ {rank} ") for c in commands], "-o", self.trace, "--rank", "1,3")
         check("inside", self.processes(), wanted)
         check("one prints", p.stderr.count("trace in "), 1)
         for name in ("torchrun", "mpiexec.hydra", "mpirun_rsh", "flux", "ibrun"):
@@ -415,7 +415,7 @@ class Test(base.Test):
                 f.write("#!/bin/sh\n" + shlex.join(together(*commands)) + "\n")
             os.chmod(launcher, 0o755)
             kymotest.remove(self.trace, missing_ok=True)
-            self.in_each([words(slurm(0, 2), "@", launcher)], "-o", self.trace, "--ranks", "1,3")
+            self.in_each([words(slurm(0, 2), "@", launcher)], "-o", self.trace, "--rank", "1,3")
             check(f"nested: {name}", self.processes(), wanted)
         expect(True)
 

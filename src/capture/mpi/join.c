@@ -59,7 +59,7 @@ static bool all_signed(int size)
 /* False: the user has left ranks out, nobody need wait for them. The launcher has checked the list. */
 static bool all_wanted(int size)
 {
-	const char *ranks = getenv("KYMO_RANKS");
+	const char *ranks = getenv("KYMO_RANK");
 
 	return !ranks || !*ranks || ranks_count(ranks, (uint32_t)size) == (uint32_t)size;
 }

@@ -78,11 +78,12 @@ static const char *join_words(struct trace *t, const struct wire_def *d, unsigne
 
 static const struct filter_option {
 	const char *variable, *option;
+	bool partial; /* see t_process */
 } filter_options[] = {
-	{"KYMO_BACKENDS=", "-b"},
-	{"KYMO_INCLUDE=", "-i"},
-	{"KYMO_EXCLUDE=", "-x"},
-	{"KYMO_RANKS=", "--ranks"},
+	{"KYMO_BACKENDS=", "-b", false},  {"KYMO_INCLUDE=", "-i", false},
+	{"KYMO_EXCLUDE=", "-x", false},   {"KYMO_RANK=", "--rank", false},
+	{"KYMO_KERNEL=", "-k", true},     {"KYMO_DEVICE=", "--device", true},
+	{"KYMO_RANGE=", "--range", true}, {"KYMO_DURING=", "--during", false},
 };
 
 static const char *filter_value(const struct filter_option *f, const char *word)
@@ -94,7 +95,7 @@ static const char *filter_value(const struct filter_option *f, const char *word)
 }
 
 /* Options that left something out, as words of a shell. */
-static const char *filters_of(struct trace *t, const struct wire_def *d)
+static const char *filters_of(struct trace *t, const struct wire_def *d, bool *partial)
 {
 	struct text out = {0};
 	const char *result = "";
@@ -108,9 +109,11 @@ static const char *filters_of(struct trace *t, const struct wire_def *d)
 		     i++) {
 			const char *value = filter_value(&filter_options[i], word);
 
-			if (*value)
-				text_addf(&out, "%s%s '%s'", out.length ? " " : "",
-					  filter_options[i].option, value);
+			if (!*value)
+				continue;
+			*partial |= filter_options[i].partial;
+			text_addf(&out, "%s%s '%s'", out.length ? " " : "",
+				  filter_options[i].option, value);
 		}
 		free(word);
 	}
@@ -133,7 +136,8 @@ static void set_process(struct reading *r, const struct wire_def *d)
 	p->cwd = text(t, d, DEF_PROCESS_CWD);
 	p->hostname = text(t, d, DEF_PROCESS_HOSTNAME);
 	p->version = text(t, d, DEF_PROCESS_VERSION);
-	p->filters = filters_of(t, d);
+	p->partial = false; /* what its parent told is the parent's */
+	p->filters = filters_of(t, d, &p->partial);
 	/* What its parent told of itself is the parent's. */
 	t->pauses_count = r->pauses;
 	r->on = r->told = false;

@@ -41,7 +41,7 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	world INTEGER,
 	-- commands never seen to finish beyond those in unfinished_work
 	unlisted INTEGER,
-	-- options that left something out: -b, -i, -x, --ranks
+	-- options that left something out: -b, -i, -x, -k, --device, --range, --during, --rank
 	filters TEXT,
 	-- of lost_records: there was no memory for them; of ranks counted together: rows of tallies for which
 	-- their job's table had no room

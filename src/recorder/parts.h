@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the recorder share. */
+#ifndef RECORDER_PARTS_H
+#define RECORDER_PARTS_H
+
+#include "recorder/recorder.h"
+
+/* ---- executions of ranges (ranges.c) ---- */
+
+/* Follows those that `options` name, with callbacks of `control`, which is not started. */
+kymo_status_t ranges_follow(kymo_context_t control, kymo_context_t context,
+			    const struct recorder_options *options);
+void ranges_fork_child(void);
+
+/* ---- device work (work.c) ---- */
+
+/* It is recorded by a service of its own, as not all is wanted. */
+bool work_is_chosen(const struct recorder_options *options, const kymo_domain_desc_t *domain);
+kymo_status_t work_choose(kymo_context_t context, kymo_buffer_t buffer,
+			  const struct recorder_options *options);
+void work_fork_child(void);
+
+/* ---- both ---- */
+
+/* `numbers`: pairs of first and last. */
+static inline bool recorder_numbers_have(const uint64_t *numbers, uint32_t pairs, uint64_t n)
+{
+	for (uint32_t i = 0; i < pairs; i++)
+		if (n >= numbers[2 * i] && n <= numbers[2 * i + 1])
+			return true;
+	return false;
+}
+
+#endif

@@ -11,7 +11,8 @@
 #include "base/plain.h"
 #include "wire/raw.h"
 
-#define SHOWN 24 /* columns of a value, two of which and their heading are a line */
+#define COMMAND 36 /* columns: the line has 80 with how many runs and when they were */
+#define SHOWN   24 /* columns of a value, two of which and their heading are a line */
 
 /* Adds a word of a list that has each once. */
 static void add_once(struct text *list, const char *word)
@@ -128,6 +129,28 @@ static void add_fitted(struct text *out, const char *s, unsigned width)
 	text_release(&plain);
 }
 
+/* "heat --size 256" of "/opt/bin/heat --size 256": directories say less than options. */
+static void add_command(struct text *out, const char *command, unsigned width)
+{
+	struct text brief = {0};
+
+	if (plain_width(command) <= width) {
+		text_add(out, command);
+		return;
+	}
+	for (const char *word = command; *word;) {
+		size_t n = strcspn(word, " "), from = 0;
+
+		for (size_t i = 0; *word == '/' && i + 1 < n; i++)
+			from = word[i] == '/' ? i + 1 : from;
+		n += word[n] == ' ';
+		text_addf(&brief, "%.*s", (int)(n - from), word + from);
+		word += n;
+	}
+	add_fitted(out, brief.s ? brief.s : command, width);
+	text_release(&brief);
+}
+
 static void head_side(struct report *r, const struct compare *c, unsigned side)
 {
 	const struct compare_run *first = first_run(c, side);
@@ -141,7 +164,7 @@ static void head_side(struct report *r, const struct compare *c, unsigned side)
 	}
 	text_addf(&line, "%c: %u run%s of ", "AB"[side], c -> count[side],
 		  c -> count[side] == 1 ? "" : "s");
-	add_fitted(&line, *first->command ? first->command : first->path, 36);
+	add_command(&line, *first->command ? first->command : first->path, COMMAND);
 	if (begin) {
 		add_time(&line, begin, ", %F %R");
 		if (c->count[side] > 1)

@@ -10,6 +10,7 @@
 #include "analysis/diagnose.h"
 #include "analysis/names.h"
 #include "analysis/summary_columns.h"
+#include "analysis/table_names.h"
 #include "base/plain.h"
 #include "base/units.h"
 #include "stream/names.h"
@@ -30,7 +31,11 @@ struct digest {
 	const struct timeline *tl;
 	struct diagnosis d;
 	uint64_t run; /* ns */
+	bool lines;   /* they are asked for, not tables alone */
 };
+
+/* A line above the tables, unless only tables are asked for. */
+#define TELL(g, ...) ((g)->lines ? report_head((g)->r, __VA_ARGS__) : (void)0)
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
@@ -42,12 +47,12 @@ static void add_line(struct digest *g, const struct text *line)
 	if (!line->s)
 		return;
 	if (plain_width(line->s) <= DIGEST_WIDTH) {
-		report_head(g->r, "%s", line->s);
+		TELL(g, "%s", line->s);
 		return;
 	}
 	plain_add_cut(&cut, line->s, DIGEST_WIDTH - 3);
 	text_add(&cut, "...");
-	report_head(g->r, "%s", cut.s ? cut.s : "");
+	TELL(g, "%s", cut.s ? cut.s : "");
 	text_release(&cut);
 }
 
@@ -72,7 +77,7 @@ static void add_wrapped(struct digest *g, const char *text, unsigned indent)
 	while (text && *text) {
 		size_t n = line_of(text, DIGEST_WIDTH - blanks);
 
-		report_head(g->r, "%*s%.*s", (int)blanks, "", (int)n, text);
+		TELL(g, "%*s%.*s", (int)blanks, "", (int)n, text);
 		text += n;
 		text += *text == ' ';
 		blanks = indent;
@@ -194,8 +199,8 @@ static void tell_devices(struct digest *g)
 			device_line(g, i);
 	}
 	if (n > DEVICES)
-		report_head(g->r, "... %u more devices; idle of all: %.1f to %.1f %%", n - DEVICES,
-			    percent(g, least), percent(g, most));
+		TELL(g, "... %u more devices; idle of all: %.1f to %.1f %%", n - DEVICES,
+		     percent(g, least), percent(g, most));
 }
 
 static void devices_table(struct digest *g)
@@ -471,7 +476,7 @@ static void tell_findings(struct digest *g)
 		text_release(&line);
 	}
 	if (g->d.count > FINDINGS)
-		report_head(g->r, "%-8s ... %u more (kymo diagnose)", "", g->d.count - FINDINGS);
+		TELL(g, "%-8s ... %u more (kymo diagnose)", "", g->d.count - FINDINGS);
 }
 
 static void findings_table(struct digest *g)
@@ -527,17 +532,30 @@ static void tell_bound(struct digest *g)
 	text_release(&sentence);
 }
 
+/* What takes time is not done for other tables. */
+static bool is_asked_for(const struct report *r)
+{
+	static const char *const names[] = {"digest", "devices", "hosts", "findings"};
+	bool asked = false;
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+		asked |= table_names_has(r->chosen, names[i]);
+	return asked;
+}
+
 bool summary_digest(struct report *r, const struct summary *s)
 {
-	struct digest g = {.r = r, .s = s, .tl = s->timeline};
+	struct digest g = {
+		.r = r, .s = s, .tl = s->timeline, .lines = table_names_has(r->chosen, "digest")};
 	struct text line = {0};
 	char number[32];
 	bool ok;
 
-	if (!s->timeline || summary_nothing_recorded(s))
+	if (!is_asked_for(r) || !s->timeline || summary_nothing_recorded(s))
 		return true;
+	r->digest = g.lines;
 	if (s->timeline->failed) {
-		report_head(r, "There was not enough memory to tell what bounds the run.");
+		TELL(&g, "There was not enough memory to tell what bounds the run.");
 		return true;
 	}
 	if (s->timeline->chosen) {
@@ -546,23 +564,19 @@ bool summary_digest(struct report *r, const struct summary *s)
 		return true;
 	}
 	if (timeline_pauses(s->timeline)) {
-		report_head(
-			r,
-			"What bounds the run, and why devices idle, cannot be told: recording was "
-			"paused.");
+		TELL(&g, "What bounds the run, and why devices idle, cannot be told: recording was "
+			 "paused.");
 		return true;
 	}
 	if (s->timeline->partial) {
-		report_head(
-			r,
-			"What bounds the run, and why devices idle, is told of whole runs, and of "
-			"parts by time (--after, --before).");
+		TELL(&g, "What bounds the run, and why devices idle, is told of whole runs, and of "
+			 "parts by time (--after, --before).");
 		return true;
 	}
 	if (!diagnose(&g.d, s->path, s->timeline, s->tallies, NULL))
 		return false;
 	g.run = timeline_length(s->timeline);
-	report_head(r, "%s", "");
+	TELL(&g, "%s", "");
 	tell_bound(&g);
 	if (!s->timeline->apart)
 		tell_devices(&g);
@@ -574,9 +588,8 @@ bool summary_digest(struct report *r, const struct summary *s)
 	tell_findings(&g);
 	findings_table(&g);
 	if (s->timeline->early)
-		report_head(r,
-			    "%s pieces of device work begin before the call that they belong to.",
-			    count_text(s->timeline->early, number));
+		TELL(&g, "%s pieces of device work begin before the call that they belong to.",
+		     count_text(s->timeline->early, number));
 	summary_quality_line(&line, s);
 	add_line(&g, &line);
 	text_release(&line);

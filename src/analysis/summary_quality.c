@@ -9,6 +9,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "analysis/table_names.h"
 #include "stream/names.h"
 #include "stream/recorded.h"
 #include "stream/trace.h"
@@ -787,42 +788,77 @@ void summary_quality_line(struct text *out, const struct summary *s)
 		text_add(out, "; overhead at least ");
 		add_time(out, cost);
 		if (q.span > 0)
-			text_addf(out, " (%.2g %%)", 100 * cost / q.span);
+			text_addf(out, 10 * cost < q.span ? " (%.2g %%)" : " (%.0f %%)",
+				  100 * cost / q.span);
 	}
 	text_add(out, ".");
 }
 
 /* ---- all --------------------------------------------------------------------------------------- */
 
+/* What is so of the numbers in all tables. */
+static void tell_counted(struct report *r, const struct quality *q, const struct summary *s,
+			 unsigned count)
+{
+	bool together = false;
+
+	for (unsigned i = 0; i < count; i++)
+		together |= summary_together(s[i].trace);
+	if (together)
+		report_foot(r, "Of ranks that were counted together, MPI_Finalize counts until all "
+			       "ranks had come "
+			       "to it, and their threads and queues cannot be distinguished.");
+	if (q->coarse)
+		report_foot(r, "Calls were counted in the program, not recorded (mode summary): "
+			       "their errors "
+			       "have no status, and they have no scope.");
+}
+
+static void tell_quality(struct report *r, const struct quality *q, const struct summary *s,
+			 unsigned count)
+{
+	struct text line = {0};
+
+	add_loss(&line, q);
+	report_foot(r, "%s", line.s ? line.s : "");
+	line.length = 0;
+	add_clocks(&line, q, has_devices(s, count));
+	report_foot(r, "%s", line.s ? line.s : "");
+	line.length = 0;
+	add_overhead(&line, q);
+	report_foot(r, "%s", line.s ? line.s : "");
+	text_release(&line);
+}
+
+/* Who asks for a table wants no page about the recording below it. */
+static void tell_briefly(struct report *r, const struct summary *s, unsigned count)
+{
+	struct text line = {0};
+
+	for (unsigned i = 0; i < count && !r->digest; i++) {
+		line.length = 0;
+		summary_quality_line(&line, &s[i]);
+		report_foot(r, "%s%s%s", count > 1 ? s[i].path : "", count > 1 ? ": " : "",
+			    line.s ? line.s : "");
+	}
+	text_release(&line);
+}
+
 void summary_quality(struct report *r, const struct summary *s, unsigned count)
 {
 	struct quality q = {0};
-	struct text line = {0};
-	bool together = false;
 
 	quality_table(r, s, count);
 	notes_table(r, s, count);
 	for (unsigned i = 0; i < count; i++) {
 		quality_add(&q, &s[i]);
 		add_notes(r, &s[i]);
-		together |= summary_together(s[i].trace);
 	}
-	if (together)
-		report_foot(r, "Of ranks that were counted together, MPI_Finalize counts until all "
-			       "ranks had come "
-			       "to it, and their threads and queues cannot be distinguished.");
-	if (q.coarse)
-		report_foot(r, "Calls were counted in the program, not recorded (mode summary): "
-			       "their errors "
-			       "have no status, and they have no scope.");
-	summary_left_out(r, s, count);
-	add_loss(&line, &q);
-	report_foot(r, "%s", line.s ? line.s : "");
-	line.length = 0;
-	add_clocks(&line, &q, has_devices(s, count));
-	report_foot(r, "%s", line.s ? line.s : "");
-	line.length = 0;
-	add_overhead(&line, &q);
-	report_foot(r, "%s", line.s ? line.s : "");
-	text_release(&line);
+	tell_counted(r, &q, s, count);
+	if (table_names_has(r->chosen, "not_recorded"))
+		summary_left_out(r, s, count);
+	if (table_names_has(r->chosen, "quality") || lossy(&q) || q.endless)
+		tell_quality(r, &q, s, count);
+	else
+		tell_briefly(r, s, count);
 }

@@ -9,6 +9,8 @@
 #include "analysis/table.h"
 #include "base/vec.h"
 
+enum { COLUMNS_A_LINE = 7 };
+
 /* Appends a formatted line to an owned list. False: no memory. */
 static bool add_line(struct text_lines *l, const char *format, va_list args)
 {
@@ -97,6 +99,57 @@ struct table *report_table(struct report *r, const char *name, const char *title
 	return r->tables[r->table_count++] = t;
 }
 
+/* "duration_ns" as "duration": people see the unit at the number. */
+static void name_column(struct table *t, struct table_column *c)
+{
+	static const char *const units[] = {"_ns", "_bytes"};
+	size_t n = strlen(c->name);
+	char *heading;
+
+	if (!vec_reserve(&t->own.lines, &t->own.room, t->own.count, 1) ||
+	    !(heading = strdup(c->name))) {
+		t->failed = true;
+		return;
+	}
+	for (unsigned i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		size_t unit = strlen(units[i]);
+
+		if (n > unit && strcmp(c->name + n - unit, units[i]) == 0)
+			heading[n - unit] = '\0';
+	}
+	for (char *p = heading; *p; p++)
+		*p = *p == '_' ? ' ' : *p;
+	t->own.lines[t->own.count++] = heading;
+	c->heading = heading;
+}
+
+/* "not_recorded" as "Not recorded" */
+static void name_table(struct table *t)
+{
+	char *title = *t->title ? NULL : strdup(t->name);
+
+	if (!title)
+		return;
+	if (*title >= 'a' && *title <= 'z')
+		*title = (char)(*title - 'a' + 'A');
+	for (char *p = title; *p; p++)
+		*p = *p == '_' ? ' ' : *p;
+	free(t->title);
+	t->title = title;
+}
+
+static void show_hidden(struct table *t)
+{
+	if (!t->hidden)
+		return;
+	t->hidden = false;
+	name_table(t);
+	t->turned = t->column_count > COLUMNS_A_LINE;
+	for (unsigned c = 0; c < t->column_count; c++)
+		if (!*t->columns[c].heading)
+			name_column(t, &t->columns[c]);
+}
+
 void report_keep(struct report *r, bool (*wanted)(const char *name, const void *data),
 		 const void *data)
 {
@@ -106,7 +159,7 @@ void report_keep(struct report *r, bool (*wanted)(const char *name, const void *
 		struct table *t = r->tables[i];
 
 		if (wanted(t->name, data)) {
-			t->hidden = false;
+			show_hidden(t);
 			r->tables[n++] = t;
 		} else {
 			table_free(t);

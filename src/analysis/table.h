@@ -49,6 +49,7 @@ struct table {
 	char *name;  /* for programs: "opencl" */
 	char *title; /* for people: "OpenCL calls" */
 	bool hidden; /* from people, whom the lines around the tables tell the same */
+	bool turned; /* people get a line for each column: there are more of them than a line holds */
 	bool ranked; /* the heaviest row is the first: people see some, unless they ask for all */
 	struct table_column *columns;
 	unsigned column_count, column_room;
@@ -65,10 +66,12 @@ struct report {
 	struct table **tables;
 	unsigned table_count, table_room;
 	struct text_lines head, foot;
-	const char *more; /* how people get the rows that they are not shown */
+	const char *chosen; /* borrowed: a list of those that are asked for; NULL: all */
+	const char *more;   /* how people get the rows that they are not shown */
 	uint32_t
 		top; /* rows of a ranked table that people are shown; 0: all. Programs always get all. */
 	bool people; /* it is for them, not for programs */
+	bool digest; /* it has one among the lines above the tables */
 	bool fold;   /* annotations are one row whose names differ only in instance data */
 	bool failed;
 };
@@ -100,7 +103,7 @@ const char *table_own(struct table *t, const char *name);
 struct cell *table_row(struct table *t);
 void table_note(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Drops the tables that are not `wanted`; those that are, people see. */
+/* Drops the tables that are not `wanted`; those that are, people see, under the names that programs have. */
 void report_keep(struct report *r, bool (*wanted)(const char *name, const void *data),
 		 const void *data);
 

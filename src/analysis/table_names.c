@@ -116,15 +116,28 @@ static bool in_list(const char *table, const void *list)
 	return false;
 }
 
-void report_choose(struct report *r, const char *list)
+bool table_names_has(const char *list, const char *table)
 {
-	const char *rest = list, *at;
+	return !list || in_list(table, list);
+}
+
+/* People have the digest as lines. */
+static bool is_wanted(const char *table, const void *report)
+{
+	const struct report *r = report;
+
+	return in_list(table, r->chosen) && !(r->people && strcmp(table, "digest") == 0);
+}
+
+void report_choose(struct report *r)
+{
+	const char *rest = r->chosen, *at;
 	char word[WORD_MAX + 1];
 	size_t length;
 
-	report_keep(r, in_list, list);
+	report_keep(r, is_wanted, r);
 	while (next_word(&rest, word, &at, &length)) {
-		bool there = false;
+		bool there = r->people && strcmp(word, "digest") == 0 && r->digest;
 
 		for (unsigned i = 0; i < r->table_count && !there; i++)
 			there = is_named(r->tables[i]->name, word);

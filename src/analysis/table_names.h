@@ -19,7 +19,10 @@ extern const struct table_name table_names[];
 bool table_names_known(const char *list, const struct summary *s, unsigned count, const char **bad,
 		       size_t *bad_length, const char **nearest);
 
-/* Leaves the tables of the list in the report, also those that people are not shown; says which are empty. */
-void report_choose(struct report *r, const char *list);
+/* The list names this table; NULL: any. */
+bool table_names_has(const char *list, const char *table);
+
+/* Leaves the tables of r->chosen in the report, also those that people are not shown; says which are empty. */
+void report_choose(struct report *r);
 
 #endif

@@ -33,7 +33,9 @@ static const struct knob rows[] = {
 	 "communicator|direction|size|trace",
 	 NULL, "Summary", "What a row stands for; several words: a row for each combination"},
 	{"tables", 0, KNOB_LIST, 0, AT(tables), "LIST", NULL, NULL, NULL, "Summary",
-	 "Show these tables, by their names in csv and json; --tables help names them"},
+	 "Show these tables alone, by their names in csv and json; --tables help names them, "
+	 "digest "
+	 "is what the plain command begins with"},
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
 	 "How it is printed; times in csv and json are nanoseconds"},
 	{"top", 0, KNOB_INTEGER, 0, AT(top), "N", "10", NULL, NULL, "Summary",
@@ -90,6 +92,7 @@ static int print_traces(struct summary *s, unsigned count, unsigned by)
 	bool people = options.format == REPORT_TEXT || options.format == REPORT_MARKDOWN;
 	struct report r = {.top = options.all || options.top > UINT32_MAX ? 0
 									  : (uint32_t)options.top,
+			   .chosen = options.tables,
 			   .more = "--top N, --all",
 			   .people = people,
 			   .fold = people && options.names == NAMES_FOLDED};
@@ -98,7 +101,7 @@ static int print_traces(struct summary *s, unsigned count, unsigned by)
 
 	ok = summary_report(&r, s, count, by) == KYMO_OK;
 	if (ok && options.tables)
-		report_choose(&r, options.tables);
+		report_choose(&r);
 	if (!ok || (r.fold && !device_legend(&r, s, count))) {
 		cli_error("not enough memory for the summary");
 		result = CLI_FAILURE;

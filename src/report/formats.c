@@ -58,13 +58,25 @@ static void markdown_table(const struct report *report, const struct table *t, F
 		print_markdown(out, "\n", t->notes.lines[i], "\n");
 }
 
+static void markdown_turned(const struct table *t, FILE *out)
+{
+	struct report r;
+
+	if (report_turned(&r, t))
+		markdown_table(&r, r.tables[0], out);
+	report_release(&r);
+}
+
 void report_print_markdown(const struct report *r, FILE *out)
 {
 	for (unsigned i = 0; i < r->head.count; i++)
 		print_markdown(out, i ? "\n" : "", r->head.lines[i], "\n");
-	for (unsigned i = 0; i < r->table_count; i++)
-		if (!r->tables[i]->hidden)
+	for (unsigned i = 0; i < r->table_count; i++) {
+		if (r->tables[i]->turned)
+			markdown_turned(r->tables[i], out);
+		else if (!r->tables[i]->hidden)
 			markdown_table(r, r->tables[i], out);
+	}
 	for (unsigned i = 0; i < r->foot.count; i++)
 		print_markdown(out, "\n", r->foot.lines[i], "\n");
 }

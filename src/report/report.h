@@ -29,6 +29,9 @@ void report_print_markdown(const struct report *r, FILE *out);
 void report_print_csv(const struct report *r, FILE *out);
 void report_print_json(const struct report *r, FILE *out);
 
+/* The table of `t` with a row for each of its columns is r's only one; false: no memory. Either way to be released. */
+bool report_turned(struct report *r, const struct table *t);
+
 /* A line that tells how many rows people are not shown, if any. */
 void report_print_more(const struct report *r, const struct table *t, uint32_t shown, FILE *out);
 

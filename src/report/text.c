@@ -218,6 +218,15 @@ static void print_table(const struct report *r, const struct table *t, FILE *out
 	free(l.hide);
 }
 
+static void print_turned(const struct table *t, FILE *out, unsigned limit, bool colour)
+{
+	struct report r;
+
+	if (report_turned(&r, t))
+		print_table(&r, r.tables[0], out, limit, colour);
+	report_release(&r);
+}
+
 void report_print_text(const struct report *r, FILE *out)
 {
 	unsigned width = terminal_width(out);
@@ -225,9 +234,12 @@ void report_print_text(const struct report *r, FILE *out)
 
 	for (unsigned i = 0; i < r->head.count; i++)
 		plain_printf(out, "%s\n", r->head.lines[i]);
-	for (unsigned i = 0; i < r->table_count; i++)
-		if (!r->tables[i]->hidden)
+	for (unsigned i = 0; i < r->table_count; i++) {
+		if (r->tables[i]->turned)
+			print_turned(r->tables[i], out, width, colour);
+		else if (!r->tables[i]->hidden)
 			print_table(r, r->tables[i], out, width, colour);
+	}
 	if (r->foot.count)
 		fputc('\n', out);
 	for (unsigned i = 0; i < r->foot.count; i++)

@@ -209,6 +209,17 @@ def test_lines(folder):
             expect(all(len(line) <= 80 for line in lines[1:]), name, *[line for line in lines[1:] if len(line) > 80])
             for word in ("Device 0: ", "kernels ", "idle ", "Main thread: ", "Kernels ", "Calls ", "Lost nothing"):
                 expect(sum(word in line for line in lines) >= 1, name, "no", word, *lines)
+        # Tables alone come without it; by its name it comes alone.
+        alone = run(KYMO, "summary", "--tables", "kernels", trace)
+        expect("\nKernels: " in alone and "Main thread: " not in alone and "Device 0: " not in alone, alone)
+        expect(len(digest_of(alone)) == 2, alone)
+        digest = run(KYMO, "summary", "--tables", "digest", trace)
+        expect(digest.splitlines()[:len(digest_of(digest))] == digest_of(run(KYMO, "summary", trace)), digest)
+        expect("\nKernels: " not in digest and "\nbound " not in digest and digest.count("Lost nothing") == 1, digest)
+        found = json.loads(run(KYMO, "summary", "-f", "json", "--tables", "devices,digest", trace))
+        expect([t["name"] for t in found["tables"]] == ["digest", "devices"], found["tables"])
+        text = run(KYMO, "summary", "--tables", "devices", trace)
+        expect("\nDevices\n" in text and re.search(r"^kernels +\d", text, re.M) and "Main thread: " not in text, text)
 
 
 with kymotest.Folder() as scratch:

@@ -100,6 +100,16 @@ def test_choice_of_tables(trace):
     expect("\nMarks\n" in out and "\nRanges" not in out and "\nNothing to show in table errors.\n" in out, out)
     found = json.loads(kymo("summary", "--format", "json", "--tables", "quality,ranges", trace).stdout)["tables"]
     expect([t["name"] for t in found] == ["ranges", "quality"], found)
+    # Whoever asks for a table gets that, and one line about how far it can be trusted.
+    expect(re.search(r"^Lost nothing; clocks within .*\.$", out, re.M) and "Overhead: " not in out, out)
+    out = kymo("summary", "--tables", "quality", trace).stdout
+    (row,) = [t["rows"][0] for t in found if t["name"] == "quality"]
+    lines = dict(re.findall(r"^(\S.*?)(?: {2,}(\S.*))?$", out.split("\nQuality\n")[1].split("\n\n")[0], re.M))
+    expect(lines["trace"] == trace and int(lines["threads"]) == row["threads"], lines)
+    for name in ("overhead", "lived", "host_clock_error"):
+        text = lines[name.replace("_", " ")]
+        expect(abs(ns(text) - row[name + "_ns"]) <= max(1, row[name + "_ns"] * 6e-4), name, text, row)
+    expect("Overhead: " in out and len(lines) == len(row), len(lines), len(row))
     expect("\nlost" not in kymo("summary", "--tables", "ranges", trace).stdout, "hidden tables are shown")
     listed = {line.split()[0] for line in kymo("summary", "--tables", "help").stdout.splitlines()[1:]}
     everything = {t["name"] for t in json.loads(kymo("summary", "--format", "json", trace).stdout)["tables"]}

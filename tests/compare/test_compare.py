@@ -306,6 +306,13 @@ def not_the_same(m):
     _, document, _ = m.compare(a, b)
     check("machine", "Not the same, machine: north | south" in document["head"], True)
     check("command", "Not the same, command: .. 1 | .. 2" in document["head"], True)
+    check("as short as it is", [line.split(",")[0] for line in document["head"][:2]],
+          ["A: 1 run of app -n 1", "B: 1 run of app -n 2"])
+    # The options are what tells runs apart, not where the program lies.
+    deep = "/a/very/long/path/to/where/python3 /and/its/train.py --size 7"
+    _, document, _ = m.compare([m.trace(kernels(v), command=deep)], [m.trace(kernels(v), command=deep + 40 * "8")])
+    check("too long", [line.split(",")[0] for line in document["head"][:2]],
+          ["A: 1 run of python3 train.py --size 7", "B: 1 run of python3 train.py --size 788888888..."])
 
 
 def digest(path):

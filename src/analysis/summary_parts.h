@@ -41,6 +41,9 @@ bool summary_matrix(struct report *r, const struct summary *s, unsigned count);
 /* What runtimes take of ranks or processes. */
 summary_part summary_shares;
 
+/* What processes and threads used of processors and memory. */
+summary_part summary_processes, summary_threads_used;
+
 /* Bytes by direction and kind of memory, and by classes of sizes. */
 summary_part summary_traffic, summary_message_sizes, summary_copy_sizes;
 

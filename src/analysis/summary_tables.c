@@ -24,6 +24,8 @@ static const struct part parts[] = {
 	{summary_traffic, TALLY_COPY, "bytes copied", BY_DIRECTION, false},
 	{summary_copy_sizes, TALLY_COPY_SIZE, "sizes of copies", BY_SIZE, true},
 	{summary_waiting, TALLY_SYNC, "waiting", 0, false},
+	{summary_processes, TALLY_KINDS, "", 0, false},
+	{summary_threads_used, TALLY_KINDS, "", 0, false},
 	{summary_shares, TALLY_KINDS, "", 0, false},
 	{summary_imbalance, TALLY_KINDS, "", 0, false},
 	{summary_queues, TALLY_KINDS, "", 0, false},

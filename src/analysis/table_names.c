@@ -25,6 +25,8 @@ const struct table_name table_names[] = {
 	{"traffic", "bytes copied, by direction and kinds of memory"},
 	{"copy_sizes", "sizes of copies (with --by size)"},
 	{"waiting", "the host waiting for devices"},
+	{"processes", "time, use of processors, peak of resident memory of processes"},
+	{"threads", "time and use of processors of threads"},
 	{"shares", "what runtimes take of ranks, or of processes"},
 	{"imbalance", "load of ranks"},
 	{"queues", "work of queues"},

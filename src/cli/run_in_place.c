@@ -88,7 +88,7 @@ static void attend_program(const struct launch *l, int output, int ready, int pr
 		_exit(1);
 	close(4);
 	await_exit(program, pidfd);
-	out.wait_status = process_exit_status(program, pidfd);
+	out.wait_status = process_exit_status(program, pidfd, NULL);
 	launch_tell_drain(out.control, DRAIN_EXITED, program, out.wait_status);
 	launch_await_drain(&out);
 	tell(data, &out);

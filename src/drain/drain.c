@@ -182,7 +182,7 @@ void drain_finish_dead(struct drain *d)
 	for (struct producer *p = d->producers; p; p = next) {
 		next = p->next;
 		if (process_exit_seen(p->pid, p->pidfd))
-			drain_finish(d, p, process_exit_status(p->pid, p->pidfd));
+			drain_finish(d, p, process_exit_status(p->pid, p->pidfd, &p->used));
 	}
 }
 

@@ -25,8 +25,21 @@ int process_exit_watch(int pid)
 #endif
 }
 
+/* From what follows the name in /proc/PID/stat: utime and stime are fields 14 and 15, state the third. */
+static void read_times(const char *stat, struct process_used *used)
+{
+	uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+	unsigned long user, system;
+
+	if (sscanf(stat, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) !=
+	    2)
+		return;
+	used->user = user * tick;
+	used->system = system * tick;
+}
+
 /* Fields of /proc/PID/stat after the name; false when the process is gone. */
-static bool read_stat(int pid, char *state, int *status)
+static bool read_stat(int pid, char *state, int *status, struct process_used *used)
 {
 	char path[64], *text, *p;
 
@@ -38,6 +51,7 @@ static bool read_stat(int pid, char *state, int *status)
 		return false;
 	}
 	*state = p[2];
+	read_times(p, used);
 	/* exit_code is the last of 52 fields; state is the third. */
 	p = strrchr(p, ' ');
 	*status = p ? atoi(p + 1) : 0;
@@ -48,6 +62,7 @@ static bool read_stat(int pid, char *state, int *status)
 bool process_exit_seen(int pid, int pidfd)
 {
 	struct pollfd p = {pidfd, POLLIN, 0};
+	struct process_used used;
 	char state;
 	int status;
 
@@ -55,7 +70,35 @@ bool process_exit_seen(int pid, int pidfd)
 		return poll(&p, 1, 0) == 1;
 	if (kill(pid, 0) != 0 && errno == ESRCH)
 		return true;
-	return read_stat(pid, &state, &status) && (state == 'Z' || state == 'X');
+	return read_stat(pid, &state, &status, &used) && (state == 'Z' || state == 'X');
+}
+
+static uint64_t most_resident(int pid)
+{
+	char path[64], *text, *line;
+	unsigned long kib = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	text = file_read(path, NULL);
+	line = text ? strstr(text, "\nVmHWM:") : NULL;
+	if (line && sscanf(line + 7, "%lu", &kib) != 1)
+		kib = 0;
+	free(text);
+	return (uint64_t)kib * 1024;
+}
+
+void process_used_now(int pid, int pidfd, struct process_used *used)
+{
+	struct process_used now = {0};
+	char state;
+	int status;
+
+	if (!read_stat(pid, &state, &status, &now))
+		return;
+	now.resident = most_resident(pid);
+	/* Else it may have been another of its number. */
+	if (!process_exit_seen(pid, pidfd) && now.resident)
+		*used = now;
 }
 
 /* Since Linux 6.15 the status of a process that was waited for stays with its descriptors. */
@@ -74,12 +117,18 @@ static int status_of_reaped(int pidfd)
 	return info.exit_code;
 }
 
-int process_exit_status(int pid, int pidfd)
+int process_exit_status(int pid, int pidfd, struct process_used *used)
 {
+	struct process_used read = {0};
 	char state;
 	int status;
 
-	if (read_stat(pid, &state, &status) && (state == 'Z' || state == 'X'))
+	if (read_stat(pid, &state, &status, &read) && (state == 'Z' || state == 'X')) {
+		if (used) {
+			used->user = read.user;
+			used->system = read.system;
+		}
 		return status;
+	}
 	return status_of_reaped(pidfd);
 }

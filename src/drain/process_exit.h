@@ -4,6 +4,7 @@
 #define DRAIN_PROCESS_EXIT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Descriptor that becomes readable when the process ends; -1: there are none here, or it is gone. */
 int process_exit_watch(int pid);
@@ -11,7 +12,15 @@ int process_exit_watch(int pid);
 /* Has it ended? Works with and without a descriptor; a zombie has ended. */
 bool process_exit_seen(int pid, int pidfd);
 
-/* Wait status of an ended process, as far as the kernel tells; -1: unknown. */
-int process_exit_status(int pid, int pidfd);
+/* On processors, ns, and bytes resident at most, as far as the kernel tells; 0: it does not. */
+struct process_used {
+	uint64_t user, system, resident;
+};
+
+/* Wait status of an ended process, as far as the kernel tells; -1: unknown. `used` may be NULL. */
+int process_exit_status(int pid, int pidfd, struct process_used *used);
+
+/* What a process that runs has used up to now; left alone when it is gone. */
+void process_used_now(int pid, int pidfd, struct process_used *used);
 
 #endif

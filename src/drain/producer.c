@@ -19,6 +19,7 @@ enum {
 	TICKS_A_NS = 16,
 	OPEN_BATCH = 256 /* threads read at once */
 };
+#define USAGE_MOST (1ull << 53) /* who says more than that, in ns or bytes, is not believed */
 
 /* ---- chunks --------------------------------------------------------------------------------- */
 
@@ -636,6 +637,7 @@ static unsigned do_pass(struct producer *p, bool all)
 	if (asked)
 		copy_unfinished(p);
 	if (!p->file.failed && (asked || now >= p->next_sync)) {
+		process_used_now(p->pid, p->pidfd, &p->used);
 		/* Else the room that is left is for what cannot be done without. */
 		if (asked)
 			write_open_calls(p);
@@ -729,6 +731,23 @@ void producer_count(struct producer *p, struct drain_totals *totals)
 		totals->failed = p->file.failed;
 }
 
+/* What the process told as its last is exact; the kernel's sums are not, and have what came after that. */
+static void add_usage(struct producer *p, struct raw_end *end)
+{
+	uint64_t user = atomic_load(&p->shm->user_ns), system = atomic_load(&p->shm->system_ns);
+	uint64_t resident = atomic_load(&p->shm->resident_bytes);
+	bool told =
+		resident && resident <= USAGE_MOST && user <= USAGE_MOST && system <= USAGE_MOST;
+
+	end->user_ns = told && user > p->used.user ? user : p->used.user;
+	end->system_ns = told && system > p->used.system ? system : p->used.system;
+	end->resident_bytes = told ? resident : p->used.resident;
+	if (told)
+		end->usage = RAW_USAGE_WHOLE;
+	else if (end->user_ns + end->system_ns)
+		end->usage = RAW_USAGE_SEEN;
+}
+
 void producer_finish(struct producer *p, int wait_status, struct drain_totals *totals,
 		     struct raw_end *end, char *path)
 {
@@ -750,6 +769,7 @@ void producer_finish(struct producer *p, int wait_status, struct drain_totals *t
 	rawfile_flush(&p->file);
 	give_away(p);
 	*end = end_of(p, wait_status);
+	add_usage(p, end);
 	rawfile_end(&p->file, end);
 	rawfile_close(&p->file);
 	if (p->given && (unlink(p->file.path) == 0 || errno == ENOENT))

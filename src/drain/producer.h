@@ -13,6 +13,7 @@
 
 #include "drain/control.h"
 #include "drain/journal.h"
+#include "drain/process_exit.h"
 #include "drain/rawfile.h"
 #include "wire/shm.h"
 
@@ -44,8 +45,9 @@ struct producer {
 	uint32_t defining; /* SHM_NONE: not known */
 	uint64_t defining_seq;
 	uint32_t defined;
-	uint64_t busy_ns;   /* of the processor, for this process */
-	uint64_t next_sync; /* CLOCK_MONOTONIC ns of the next calibration point */
+	struct process_used used; /* as seen from outside */
+	uint64_t busy_ns;         /* of the processor, for this process */
+	uint64_t next_sync;       /* CLOCK_MONOTONIC ns of the next calibration point */
 	uint64_t damaged_chunks;
 	struct raw_end told; /* what the last RAW_STATE said */
 	bool open_told;      /* there is a RAW_OPEN_CALLS */

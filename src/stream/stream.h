@@ -122,12 +122,18 @@ struct t_process {
 	uint64_t no_memory_records; /* of those lost: the process had no memory for them */
 	uint64_t dropped_records;   /* of those lost: the runtime that they are of dropped them */
 	uint64_t left_out_rows; /* of the ranks that it stands for: their job's table had no room */
-	uint32_t file_state;    /* enum file_state */
-	uint32_t rank_stage;    /* enum rank_stage, 0 unknown: whether it came to MPI_Finalize */
-	int64_t seen;           /* ns node time up to which it is known, where there is no end */
-	bool recording;         /* has no end because it is still being recorded; then: */
-	int64_t quiet_ns;       /* since its file has grown */
-	const char *filters;    /* options that left something out: "-x '^clGet'", or "" */
+	/*
+	 * On processors, in the program and in the system for it, and memory that was resident at most; exec ends
+	 * no process: what comes after it has what was before as well.
+	 */
+	uint64_t user_ns, system_ns, resident_bytes;
+	uint32_t usage;          /* enum raw_usage: how much is known of these */
+	uint32_t file_state;     /* enum file_state */
+	uint32_t rank_stage;     /* enum rank_stage, 0 unknown: whether it came to MPI_Finalize */
+	int64_t seen;            /* ns node time up to which it is known, where there is no end */
+	bool recording;          /* has no end because it is still being recorded; then: */
+	int64_t quiet_ns;        /* since its file has grown */
+	const char *filters;     /* options that left something out: "-x '^clGet'", or "" */
 	bool partial; /* of work and calls a part was chosen (-k, --device, --range): gaps are no rest */
 	const struct t_ids *ids; /* NULL: records hold indexes */
 };
@@ -144,6 +150,7 @@ struct t_thread {
 	const char *name; /* or "" */
 	int64_t start, end;
 	uint64_t records, lost;
+	uint64_t processor_ns; /* 0: unknown */
 	bool main;
 	bool own; /* Kymo's, or a tool's: no thread of the program */
 };

@@ -143,8 +143,9 @@ enum def_note { /* u severity (1 info, 2 warning, 3 error), s part ("opencl"), s
 		   u count (for counted notes) */
 	DEF_NOTE_SEVERITY, DEF_NOTE_PART, DEF_NOTE_TEXT, DEF_NOTE_TICK, DEF_NOTE_COUNT
 };
-enum def_thread_end { /* u index, u tick, u records, u lost */
-	DEF_THREAD_END_INDEX, DEF_THREAD_END_TICK, DEF_THREAD_END_RECORDS, DEF_THREAD_END_LOST
+enum def_thread_end { /* u index, u tick, u records, u lost, u ns on a processor (0: unknown) */
+	DEF_THREAD_END_INDEX, DEF_THREAD_END_TICK, DEF_THREAD_END_RECORDS, DEF_THREAD_END_LOST,
+	DEF_THREAD_END_PROCESSOR
 };
 enum def_process_end { /* u how (1 finalised normally, 2 exec), u tick, u records lost,
 			  u definitions lost, u untraced calls (counted), u records not timed */

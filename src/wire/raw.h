@@ -97,6 +97,12 @@ struct raw_open {
 /* The process asked to be recorded and could not be: there is nothing else in its file. */
 #define RAW_END_REFUSED 6u
 
+enum raw_usage {
+	RAW_USAGE_UNKNOWN = 0,
+	RAW_USAGE_WHOLE = 1, /* the process told it as the last that it did */
+	RAW_USAGE_SEEN = 2   /* at least: it was killed, this is what was seen from outside */
+};
+
 struct raw_end {
 	uint32_t how;   /* 0 seen finalised, 1 exited without, 2 killed by signal, 3 exec,
 				 4 drain stopped first, 5 still running (RAW_STATE),
@@ -117,6 +123,9 @@ struct raw_end {
 		loading_ticks; /* of the program, for the loading of Kymo; before this member was there,
 				   in overhead_ticks */
 	uint64_t dropped_records; /* of those lost: the runtime that they are of dropped them */
+	/* On processors, and memory resident at most, as far as `usage` says: */
+	uint64_t user_ns, system_ns, resident_bytes;
+	uint64_t usage; /* enum raw_usage */
 };
 
 /* How the manifest calls raw_end.how. */

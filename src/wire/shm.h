@@ -28,7 +28,7 @@
 #include "wire/wire.h"
 
 #define SHM_MAGIC     0x314d48534f4d594bull /* "KYMOSHM1" */
-#define SHM_VERSION   6u
+#define SHM_VERSION   7u
 #define SHM_THREADS   8192u
 #define SHM_NONE      0xffffffffu
 #define SHM_CHUNK_MAX 32768u /* chunks of a buffer at most */
@@ -132,6 +132,8 @@ struct shm_header {
 	_Atomic uint32_t listening; /* 1: a thread of the program waits for `asked`, begun or not */
 	_Atomic uint64_t no_memory_records; /* of lost_records: not for want of room, of memory */
 	_Atomic uint64_t dropped_records;   /* of lost_records: never came, see cap_lost() */
+	/* What the process used, told when it ends; resident_bytes 0: not yet. */
+	_Atomic uint64_t user_ns, system_ns, resident_bytes;
 };
 
 /* First message on the drain's SOCK_SEQPACKET socket, with the memfd attached. */

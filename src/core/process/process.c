@@ -243,6 +243,7 @@ __attribute__((destructor)) static void finalize(void)
 	core_spent_end(&spent);
 	core_life_count_all();
 	core_define_process_end(1);
+	core_usage_show();
 	core_buffers_finalize();
 }
 

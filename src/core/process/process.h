@@ -50,6 +50,8 @@ bool core_init(void);
 /* True if core is usable in this process; in a fresh child it is brought in order first. */
 bool core_usable(void);
 extern _Atomic bool core_finalized;
+/* What the process has used, to where the drain sees it (usage.c). */
+void core_usage_show(void);
 /* KYMO_OK while something may be changed; initialises core. */
 kymo_status_t core_changeable(void);
 /* A number that a child does not share with its parent. */

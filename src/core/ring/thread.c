@@ -25,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SLAB_THREADS 16u
@@ -176,6 +177,18 @@ static uint64_t ring_lost(const struct cap_thread *t)
 	return lost;
 }
 
+/* Of any thread of the process that is there; 0: unknown. */
+static uint64_t processor_ns(uint32_t tid)
+{
+	/* As the kernel makes the clock of a thread (CPUCLOCK_PERTHREAD, CPUCLOCK_SCHED). */
+	clockid_t clock = (clockid_t)(~tid << 3 | 6);
+	struct timespec t;
+
+	if (clock_gettime(clock, &t) != 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static void define_thread_end(const struct cap_thread *t)
 {
 	struct wire_def d;
@@ -185,6 +198,7 @@ static void define_thread_end(const struct cap_thread *t)
 	wire_def_u64(&d, tick_now());
 	wire_def_u64(&d, atomic_load(&t->records));
 	wire_def_u64(&d, ring_lost(t));
+	wire_def_u64(&d, processor_ns(t->tid));
 	cap_define(&d);
 }
 

@@ -225,6 +225,7 @@ static void end_thread(struct reading *r, const struct wire_def *d)
 	th->end = (int64_t)wire_def_get(d, DEF_THREAD_END_TICK);
 	th->records = wire_def_get(d, DEF_THREAD_END_RECORDS);
 	th->lost = wire_def_get(d, DEF_THREAD_END_LOST);
+	th->processor_ns = wire_def_get(d, DEF_THREAD_END_PROCESSOR);
 }
 
 static uint32_t site_at(struct reading *r, uint64_t address)
@@ -643,6 +644,10 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes, bool 
 	p->unwritten_records = e.unwritten_records;
 	p->no_memory_records = e.no_memory_records;
 	p->dropped_records = e.dropped_records;
+	p->user_ns = e.user_ns;
+	p->system_ns = e.system_ns;
+	p->resident_bytes = e.resident_bytes;
+	p->usage = (uint32_t)e.usage;
 	if (e.overhead_ticks > r->overhead)
 		r->overhead = e.overhead_ticks;
 	r->waiting = e.waiting_ticks;

@@ -85,15 +85,20 @@ static const struct sql_column process_columns[] = {C(U32, pid),
 						    C(DOUBLE, thread_time_ns),
 						    C(U64, dropped_records),
 						    C(TEXT, rank_by),
-						    C(KNOWN, of_rank)};
+						    C(KNOWN, of_rank),
+						    C(U64, user_ns),
+						    C(U64, system_ns),
+						    C(U64, resident_bytes),
+						    C(U32, usage)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {
-	C(U32, process), {"number", SQL_U32, offsetof(struct t_thread, index)},
-	C(U32, tid),     C(STRING, name),
-	C(TIME, start),  C(TIME, end),
-	C(U64, records), C(U64, lost),
-	C(BOOL, main),   C(BOOL, own)};
+	C(U32, process),     {"number", SQL_U32, offsetof(struct t_thread, index)},
+	C(U32, tid),         C(STRING, name),
+	C(TIME, start),      C(TIME, end),
+	C(U64, records),     C(U64, lost),
+	C(BOOL, main),       C(BOOL, own),
+	C(U64, processor_ns)};
 #undef STRUCTURE
 #define STRUCTURE t_clock
 static const struct sql_column clock_columns[] = {C(U32, process), C(TEXT, name),

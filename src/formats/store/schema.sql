@@ -58,10 +58,14 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	dropped_records INTEGER,
 	-- of a rank: who says so (MPI, NCCL, torchrun, Slurm ...); of a process that is no rank and belongs to
 	-- one, as a worker that it has started: that rank
-	rank_by TEXT, of_rank INTEGER);
+	rank_by TEXT, of_rank INTEGER,
+	-- on processors, in the program and in the system for it; memory resident at most; `usage`: 0 they are
+	-- unknown, 1 known, 2 at least so much (it was killed)
+	user_ns INTEGER, system_ns INTEGER, resident_bytes INTEGER, usage INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
-	main INTEGER, own INTEGER);
+	main INTEGER, own INTEGER,
+	processor_ns INTEGER); -- on a processor; 0: unknown
 CREATE TABLE clock(id INTEGER PRIMARY KEY, process INTEGER, name TEXT, error_ns REAL,
 	syncs INTEGER);
 CREATE TABLE agent(id INTEGER PRIMARY KEY, process INTEGER, parent INTEGER, clock INTEGER,
@@ -148,14 +152,16 @@ CREATE VIEW processes AS SELECT p.id, 0 AS nid, p.hostname, p.ppid, p.pid, p.ran
 	p.how_ended, p.exit_status, CASE p.how_ended WHEN 0 THEN 'ended' WHEN 1 THEN 'ended without finalisation'
 	WHEN 2 THEN 'killed by a signal' WHEN 3 THEN 'replaced by exec' WHEN 4 THEN 'was still running'
 	ELSE 'not recorded' END AS how_ended_name, p.lost_records, p.world, x.lived, max(x.lived - x.paused, 0) AS recorded, x.pauses, p.filters,
-	p.rank_by, p.of_rank
+	p.rank_by, p.of_rank, CASE WHEN p.usage > 0 THEN p.user_ns END AS user,
+	CASE WHEN p.usage > 0 THEN p.system_ns END AS system,
+	nullif(p.resident_bytes, 0) AS resident, p.usage
 	FROM process p JOIN (SELECT p.id, max(ifnull(nullif(p.end, 0), ifnull(nullif(p.seen, 0), CAST(m.value AS INTEGER)))
 	- p.start, 0) AS lived, (SELECT ifnull(sum(s.end - s.start), 0) FROM pause s WHERE s.process = p.id) AS paused,
 	(SELECT count(*) FROM pause s WHERE s.process = p.id) AS pauses FROM process p
 	LEFT JOIN metadata m ON m.tag = 'duration') x ON x.id = p.id;
 
 CREATE VIEW threads AS SELECT t.id, 0 AS nid, p.hostname, p.ppid, p.pid, t.tid, t.start, t.end,
-	s.text AS name, t.records, t.lost, t.own
+	s.text AS name, t.records, t.lost, t.own, nullif(t.processor_ns, 0) AS processor
 	FROM thread t LEFT JOIN process p ON p.id = t.process LEFT JOIN string s ON s.id = t.name;
 
 CREATE VIEW regions AS SELECT c.id, d.name AS category, o.name, 0 AS nid, p.pid, t.tid, c.start,

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analysis/bound.h"
-#include "analysis/diagnose.h"
 #include "analysis/names.h"
 #include "analysis/summary_columns.h"
 #include "analysis/table_names.h"
@@ -535,7 +534,7 @@ static void tell_bound(struct digest *g)
 /* What takes time is not done for other tables. */
 static bool is_asked_for(const struct report *r)
 {
-	static const char *const names[] = {"digest", "devices", "hosts", "findings"};
+	static const char *const names[] = {"digest", "devices", "hosts", "findings", "regions"};
 	bool asked = false;
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -587,6 +586,7 @@ bool summary_digest(struct report *r, const struct summary *s)
 	ok = tell_kernels(&g) && tell_calls(&g);
 	tell_findings(&g);
 	findings_table(&g);
+	ok = ok && summary_regions(r, &g.d);
 	if (s->timeline->early)
 		TELL(&g, "%s pieces of device work begin before the call that they belong to.",
 		     count_text(s->timeline->early, number));

@@ -3,6 +3,7 @@
 #ifndef ANALYSIS_DIGEST_H
 #define ANALYSIS_DIGEST_H
 
+#include "analysis/diagnose.h"
 #include "analysis/summary_parts.h"
 
 enum {
@@ -16,5 +17,8 @@ enum {
  * For programs the same is in tables (`digest`, `devices`, `hosts`, `findings`). False: no memory.
  */
 bool summary_digest(struct report *r, const struct summary *s);
+
+/* The table of OpenMP's regions, of a run that was diagnosed; false: no memory. */
+bool summary_regions(struct report *r, struct diagnosis *d);
 
 #endif

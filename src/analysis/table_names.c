@@ -14,6 +14,7 @@ const struct table_name table_names[] = {
 	{"devices", "likewise, of devices"},
 	{"hosts", "likewise, of hosts"},
 	{"findings", "likewise, what could be won"},
+	{"regions", "parallel regions of OpenMP and how long threads waited in their barriers"},
 	{"ranges", "annotations that span time"},
 	{"marks", "annotations of an instant"},
 	{"messages", "MPI and other messages"},

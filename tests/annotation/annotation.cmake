@@ -18,7 +18,7 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   kymo_annotation_tests(threads processes daemon many unasked)
   kymo_annotation_tests(clocks stepping leaping)
   kymo_annotation_tests(kokkos fake hostile real)
-  kymo_annotation_tests(openmp host imbalance diagnose full target regions fallback diagnose_fallback told_once unconnected other_tool disabled gcc)
+  kymo_annotation_tests(openmp host imbalance diagnose barriers full target regions fallback diagnose_fallback told_once unconnected other_tool disabled gcc)
 endif()
 
 # Payloads at random; `make asan` is where it can tell most.

@@ -83,6 +83,34 @@ class Test(base.Test):
         gain = found[0]["gain_ns"]
         check("gain", 100e6 < gain, True)
 
+    def test_barriers(self):
+        """How long threads waited in barriers, by the region: as its records have it, of two processes that are one line."""
+        program = self.program("barriers", "-g")
+        self.record("sh", "-c", f"{program} & {program}; wait", env=self.env)
+        tables = json.loads(base.must(self.kymo, "summary", "-f", "json", "--tables", "regions", self.trace))["tables"]
+        found = {next(n for n in ("one", "two") if n in r["site"]): r for r in tables[0]["rows"]}
+        check("places", (sorted(found), len(tables[0]["rows"])), (["one", "two"], 2))
+        check("regions", [(found[n]["regions"], found[n]["threads"]) for n in ("one", "two")], [(20, 2), (10, 2)])
+        for name, inside in (("one", 0), ("two", 10e6)):
+            row = found[name]
+            told = self.query(
+                "SELECT sum(p.duration) AS time, sum(p.duration - kymo_arg(p.id, 'worked')) AS first, sum(p.end - t.end) AS other "
+                "FROM regions p JOIN regions t ON t.name = 'implicit_task' AND t.pid = p.pid AND "
+                f"kymo_arg(t.id, 'parallel') = p.id WHERE p.name = 'parallel' AND p.function = '{name}'")[0]
+            check(name + ": time", row["time_ns"], told["time"])
+            end = told["first"] + max(told["other"], 0)
+            check(name + ": at the end", abs(row["end_wait_ns"] - end) <= 0.02 * end + 2e6, True)
+            barriers = self.query(
+                "SELECT ifnull(sum(b.duration), 0) AS n FROM regions b WHERE b.name = 'barrier' AND EXISTS (SELECT 1 FROM regions p "
+                f"WHERE p.name = 'parallel' AND p.function = '{name}' AND p.pid = b.pid AND b.start BETWEEN p.start AND p.end)")[0]["n"]
+            check(name + ": in barriers", abs(row["barrier_wait_ns"] - row["end_wait_ns"] - barriers) <= 1e6, True)
+            check(name + ": as was planted", barriers >= row["regions"] * inside, True)
+            share = 100 * row["barrier_wait_ns"] / (2 * row["time_ns"])
+            check(name + ": share", abs(row["percent_of_team"] - share) < 1e-6, True)
+        check("planted", found["one"]["end_wait_ns"] >= 20 * 19e6, True)
+        text = base.must(self.kymo, "summary", self.trace)
+        check("for people", bool(re.search(r"\nOpenMP regions\nregion at .*\n.*\b(one|two)\b.* 2 ", text)), True)
+
     def test_full(self):
         self.record(self.program("host"), env=self.env, options=["--mode", "full"])
         got = self.calls()

@@ -44,6 +44,9 @@ summary_part summary_shares;
 /* What processes and threads used of processors and memory. */
 summary_part summary_processes, summary_threads_used;
 
+/* Builds and loads of programs, with the log of those that failed. */
+summary_part summary_builds;
+
 /* Bytes by direction and kind of memory, and by classes of sizes. */
 summary_part summary_traffic, summary_message_sizes, summary_copy_sizes;
 

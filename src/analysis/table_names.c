@@ -15,6 +15,7 @@ const struct table_name table_names[] = {
 	{"hosts", "likewise, of hosts"},
 	{"findings", "likewise, what could be won"},
 	{"regions", "parallel regions of OpenMP and how long threads waited in their barriers"},
+	{"builds", "builds and loads by program, with the log of those that failed"},
 	{"ranges", "annotations that span time"},
 	{"marks", "annotations of an instant"},
 	{"messages", "MPI and other messages"},

@@ -375,7 +375,11 @@ static void take_build(struct timeline *tl, const struct rec *r)
 
 	if (!b)
 		return;
-	*b = (struct tl_build){.start = r->start, .end = r->end, .thread = r->thread, .op = r->op};
+	*b = (struct tl_build){.start = r->start,
+			       .end = r->end,
+			       .thread = r->thread,
+			       .op = r->op,
+			       .failed = !r->ok};
 	if (!r->wire)
 		return;
 	rec_fields_init(&fields, tl->trace, r);
@@ -386,7 +390,12 @@ static void take_build(struct timeline *tl, const struct rec *r)
 			b->program = (uint32_t)value.u;
 		else if (strcmp(field->name, "options") == 0)
 			b->options = (uint32_t)value.u;
+		else if (strcmp(field->name, "log") == 0)
+			b->log = (uint32_t)value.u;
+		else if (strcmp(field->name, "status") == 0)
+			b->status = (int32_t)value.i;
 	}
+	b->failed |= b->status != 0; /* that of all runtimes for success */
 }
 
 static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)

@@ -88,6 +88,9 @@ struct tl_build { /* of a program for one or several devices, or the loading of 
 	uint64_t id;
 	uint32_t thread, op, program;
 	uint32_t options; /* blob: what it was built with, 0: none */
+	uint32_t log;     /* blob: of one that failed, 0: none */
+	int32_t status;   /* the runtime's code */
+	bool failed;
 };
 
 struct tl_message {

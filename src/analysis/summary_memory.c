@@ -2,15 +2,49 @@
 /* Tables of the summary about memory: what was in use at most, and what was allocated and freed. */
 #include <inttypes.h>
 
+#include "analysis/memory_curve.h"
 #include "analysis/summary_columns.h"
 
 enum { PEOPLE_ROWS = 20 }; /* of the whole summary; a job has rows for each of its processes */
+
+/* As far as one trace has one: what a store holds has none, nor memory that many processes had together. */
+static const struct memory_curve *curve_of(const struct memory_curves *curves,
+					   const struct group *x)
+{
+	const uint32_t *key = x->first->key;
+	const struct memory_curve *c =
+		memory_curves_of(curves, key[KEY_PROCESS], key[KEY_POOL_AGENT], key[KEY_POOL_KIND]);
+
+	return c && c->peak == x->sum.peak ? c : NULL;
+}
+
+/* For people a picture, of which the peak is the top; for programs numbers. */
+static void add_curve(struct table *t, struct cell *cell, const struct memory_curve *c,
+		      const struct report *r)
+{
+	static const char *const fine[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const plain[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
+	struct text line = {0};
+
+	for (unsigned i = 0; i < MEMORY_CURVE; i++) {
+		double share = c->peak ? (double)c->at[i] / (double)c->peak : 0;
+		unsigned height = c->at[i] ? 1 + (unsigned)(share * 6) : 0;
+
+		if (r->people)
+			text_add(&line, r->utf8 ? fine[height] : plain[height]);
+		else
+			text_addf(&line, "%s%" PRIu64, i ? " " : "", c->at[i]);
+	}
+	cell_text(t, cell, line.s ? line.s : "");
+	text_release(&line);
+}
 
 /* Peaks of processes do not add up: each has rows of its own. */
 bool summary_pools(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	uint32_t limit = by == BY_OP ? PEOPLE_ROWS : UINT32_MAX;
 	struct groups g;
+	struct memory_curves curves = {0};
 	struct table *t = NULL;
 	uint64_t late = 0;
 
@@ -29,6 +63,8 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 		table_column(t, "in_use_bytes", "at end", CELL_BYTES);
 		table_column_optional(t, 3, "allocations", "allocations", CELL_COUNT);
 		table_column_optional(t, 1, "frees", "frees", CELL_COUNT);
+		table_column_optional(t, 1, "curve_bytes", "over the run", CELL_TEXT);
+		t->failed |= count == 1 && s->timeline && !memory_curves_find(&curves, s->timeline);
 	}
 	for (uint32_t i = 0; t && i < g.count && i < limit; i++) {
 		const struct group *x = g.list[i];
@@ -45,7 +81,12 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 		cell_number(c++, x->sum.in_use);
 		cell_number(c++, x->sum.count);
 		cell_number(c++, x->sum.frees);
+		if (curve_of(&curves, x))
+			add_curve(t, c, curve_of(&curves, x), r);
 	}
+	if (t && t->column_count)
+		t->columns[t->column_count - 1].hidden = !curves.count;
+	memory_curves_release(&curves);
 	if (t && g.count > limit)
 		table_note(t,
 			   "the %" PRIu32 " largest peaks of %" PRIu32 "; --by process shows all",

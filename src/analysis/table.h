@@ -70,6 +70,7 @@ struct report {
 	const char *more;   /* how people get the rows that they are not shown */
 	uint32_t
 		top; /* rows of a ranked table that people are shown; 0: all. Programs always get all. */
+	bool utf8;   /* what they read it on shows that */
 	bool people; /* it is for them, not for programs */
 	bool digest; /* it has one among the lines above the tables */
 	bool fold;   /* annotations are one row whose names differ only in instance data */

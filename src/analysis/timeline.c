@@ -358,8 +358,10 @@ static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_alloc
 					    .address = r->address,
 					    .allocation = r->allocation,
 					    .thread = r->base.thread,
+					    .process = r->base.process,
 					    .agent = r->agent,
 					    .kind = r->kind,
+					    .part = r->parent != 0,
 					    .what = r->what,
 					    .freed = tl->trace->ops[r->base.op].number ==
 						     ALLOCATION_OP_FREE};

@@ -129,8 +129,9 @@ struct tl_allocation {
 	uint64_t id; /* of the call */
 	uint64_t bytes, address;
 	uint64_t allocation; /* the same when it is freed */
-	uint32_t thread, agent;
+	uint32_t thread, process, agent;
 	uint8_t kind, what; /* memory kind, allocation_what */
+	bool part;          /* of another allocation */
 	bool freed;         /* released, not allocated */
 };
 

@@ -94,6 +94,7 @@ static int print_traces(struct summary *s, unsigned count, unsigned by)
 									  : (uint32_t)options.top,
 			   .chosen = options.tables,
 			   .more = "--top N, --all",
+			   .utf8 = report_utf8(),
 			   .people = people,
 			   .fold = people && options.names == NAMES_FOLDED};
 	int result = CLI_OK;

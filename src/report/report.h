@@ -15,6 +15,9 @@ enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_CSV, REPORT_JSON };
 /* The names `--format` takes, in order of enum report_format. */
 #define REPORT_FORMATS "text|md|csv|json"
 
+/* The user's terminal shows UTF-8, as the environment says. */
+bool report_utf8(void);
+
 /* False: `out` could not be written to. */
 bool report_print(const struct report *r, enum report_format format, FILE *out);
 

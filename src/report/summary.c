@@ -6,8 +6,11 @@
 
 static kymo_status_t print(const struct summary *s, FILE *out)
 {
-	struct report r = {
-		.top = TABLE_TOP, .more = "kymo summary --all", .people = true, .fold = true};
+	struct report r = {.top = TABLE_TOP,
+			   .more = "kymo summary --all",
+			   .people = true,
+			   .fold = true,
+			   .utf8 = report_utf8()};
 	kymo_status_t status = summary_report(&r, s, 1, BY_OP);
 
 	if (status == KYMO_OK && !device_legend(&r, s, 1))

@@ -33,6 +33,16 @@ static unsigned terminal_width(FILE *out)
 	return w.ws_col;
 }
 
+bool report_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	const char *value = NULL;
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names) && (!value || !*value); i++)
+		value = getenv(names[i]);
+	return value && (strcasestr(value, "UTF-8") || strcasestr(value, "UTF8"));
+}
+
 static void measure_widths(const struct table *t, uint32_t shown, unsigned *width)
 {
 	char buffer[32];

@@ -191,6 +191,9 @@ def raw_and_store_agree(trace):
         digest = [t for t in raw["tables"] if t["name"] in DIGEST]
         checks.equal("only raw files have a digest", digest[0]["name"], "digest")
         raw["tables"] = [t for t in raw["tables"] if t not in digest]
+        for row in [r for t in raw["tables"] if t["name"] == "memory" for r in t["rows"]]:
+            checks.equal("nor has a store curves", row["curve_bytes"] is None, False)
+            row["curve_bytes"] = None
         for what in ("tables", "foot"):
             checks.equal(f"store says the same {what} by {by}", store[what], raw[what])
 

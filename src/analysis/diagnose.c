@@ -231,6 +231,7 @@ void diagnosis_release(struct diagnosis *d)
 		free(d->gaps[i].at);
 	free(d->gaps);
 	free(d->claimed);
+	intervals_release(&d->rebuilt);
 	waits_release(&d->waits);
 	free(d->idle);
 	free(d->findings);

@@ -35,6 +35,7 @@ struct gap {
 	uint64_t outside; /* ... was so long in no call, */
 	uint64_t mpi;     /* communicating, */
 	uint64_t other;   /* in calls that neither submit nor wait nor communicate */
+	uint64_t devices; /* waiting while another device of its process worked */
 	uint64_t told;    /* part of it that findings tell */
 	bool queued;      /* or had submitted before the gap began */
 };
@@ -72,9 +73,9 @@ struct diagnosis {
 	bool waits_told;          /* why little is known of them has been said */
 	struct finding *findings; /* once sorted: the largest gain first */
 	uint32_t count, room;
-	uint64_t rebuilt;        /* ns of builds that rebuild-in-loop tells */
-	struct text abstained;   /* lines: rule and reason */
-	const struct rule *rule; /* that is being asked */
+	struct intervals rebuilt; /* when what rebuild-in-loop tells was built */
+	struct text abstained;    /* lines: rule and reason */
+	const struct rule *rule;  /* that is being asked */
 	bool failed;
 };
 

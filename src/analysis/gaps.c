@@ -11,6 +11,32 @@ static uint64_t common(int64_t a, int64_t b, int64_t c, int64_t d)
 	return end > start ? (uint64_t)(end - start) : 0;
 }
 
+/* How long another device worked that the process uses; of several that which worked longest. */
+static uint64_t others_worked(const struct timeline *tl, const struct tl_work *next, int64_t start,
+			      int64_t end)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < tl->devices_count; i++) {
+		uint64_t ns = i == next->device || !timeline_uses(tl, i, next->process)
+				      ? 0
+				      : intervals_within(&tl->devices[i].all, start, end);
+
+		most = ns > most ? ns : most;
+	}
+	return most;
+}
+
+static void look_at_wait(const struct timeline *tl, struct gap *g, const struct tl_call *wait,
+			 int64_t until)
+{
+	int64_t start = wait->start > g->start ? wait->start : g->start;
+	int64_t end = wait->end < until ? wait->end : until;
+
+	g->wait = (uint32_t)(wait - tl->calls);
+	g->devices += others_worked(tl, &tl->work[g->next], start, end);
+}
+
 /*
  * What its thread did from the beginning of the gap to the call that submitted: the calls before it,
  * backwards as far as the gap goes.
@@ -41,7 +67,7 @@ static void look_at_host(const struct timeline *tl, struct gap *g, const struct 
 		if (state == HOST_MPI)
 			g->mpi += ns;
 		else if (state == HOST_WAIT)
-			g->wait = (uint32_t)(c - tl->calls);
+			look_at_wait(tl, g, c, until);
 		else if (state != HOST_LAUNCH)
 			g->other += ns;
 	}

@@ -25,7 +25,8 @@ enum {
 	OP_PARALLEL = 8,       /* of OpenMP: a region */
 	OP_IMPLICIT_TASK = 16, /* what a thread does in it */
 	OP_EXPLICIT_TASK = 32,
-	OP_TARGET = 64 /* of OpenMP, for a device */
+	OP_TARGET = 64,    /* of OpenMP, for a device */
+	OP_ADDRESSES = 128 /* its arguments say what it copies */
 };
 
 static struct timeline *of(struct stream_sink *s)
@@ -249,6 +250,41 @@ static void take_team(struct timeline *tl, const struct rec *r)
 		tl->last_region[r->thread] = tl->teams_count;
 }
 
+static bool is_source(const char *field)
+{
+	return strcmp(field, "src") == 0 || strcmp(field, "srcptr") == 0 ||
+	       strcmp(field, "srcHost") == 0;
+}
+
+static bool is_destination(const char *field)
+{
+	return strcmp(field, "dst") == 0 || strcmp(field, "dstptr") == 0 ||
+	       strcmp(field, "dstHost") == 0;
+}
+
+/* OpenCL names the host's memory alone, whichever of the two it is. */
+static bool is_either(const char *field)
+{
+	return strcmp(field, "ptr") == 0;
+}
+
+static void take_addresses(const struct timeline *tl, const struct rec *r, struct tl_call *c)
+{
+	const struct t_field *field;
+	struct wire_value value;
+	struct rec_fields fields;
+
+	if (!r->wire)
+		return;
+	rec_fields_init(&fields, tl->trace, r);
+	while (rec_fields_next(&fields, &field, &value)) {
+		if (is_source(field->name) || is_either(field->name))
+			c->source = value.u;
+		if (is_destination(field->name) || is_either(field->name))
+			c->destination = value.u;
+	}
+}
+
 static bool fell_back(const struct timeline *tl, const struct rec *r)
 {
 	const struct t_field *field;
@@ -288,6 +324,8 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 				      .count = 1,
 				      .op_flags = (uint16_t)op->flags,
 				      .flags = flags};
+		if (tl->op_is[r->op] & OP_ADDRESSES)
+			take_addresses(tl, r, c);
 		tl->last[r->thread] = tl->calls_count;
 	}
 	if (tl->op_is[r->op] & OP_OPENMP)
@@ -451,6 +489,15 @@ static uint8_t op_of_openmp(const char *name)
 			 (strcmp(name, "task") == 0 ? OP_EXPLICIT_TASK : 0));
 }
 
+static bool has_addresses(const struct t_op *op)
+{
+	for (uint32_t i = 0; op->flags & KYMO_OP_SUBMITS && i < op->field_count; i++)
+		if (is_source(op->fields[i].name) || is_destination(op->fields[i].name) ||
+		    is_either(op->fields[i].name))
+			return true;
+	return false;
+}
+
 static uint8_t op_is(const struct trace *t, const struct t_op *op)
 {
 	const char *domain = t->domains[op->domain].name;
@@ -458,7 +505,8 @@ static uint8_t op_is(const struct trace *t, const struct t_op *op)
 	if (strcmp(domain, "openmp") == 0)
 		return op_of_openmp(op->name);
 	return (uint8_t)((strcmp(domain, "mpi") == 0 ? OP_MPI : 0) |
-			 (strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0));
+			 (strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0) |
+			 (has_addresses(op) ? OP_ADDRESSES : 0));
 }
 
 static struct timeline *timeline_new(const struct trace *t)

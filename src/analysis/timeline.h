@@ -4,7 +4,7 @@
  * threads that drive them did meanwhile, messages, ranges, allocations. The digest and the findings are
  * made from it. One pass over the records fills it.
  *
- * Memory, at most: 300 bytes for a piece of device work, 250 for a call that submits, waits, allocates or takes
+ * Memory, at most: 300 bytes for a piece of device work, 270 for a call that submits, waits, allocates or takes
  * TIMELINE_LONG_NS, 200 for a message, 100 for a range, 120 for an allocation or release, 120 for
  * a region of OpenMP and for each thread's part of it, 80 for a wait. Other
  * calls are kept together, with the time that was spent in them, as long as they follow each other soon. Of more than TIMELINE_MOST of one of
@@ -69,6 +69,7 @@ struct tl_call {
 	uint64_t id;
 	uint64_t
 		waited; /* ns that it waited for a device; of a burst, that were spent in its calls */
+	uint64_t source, destination; /* of a copy, as its arguments say; 0: not known */
 	uint32_t thread, op, site;
 	uint32_t count;     /* of a burst */
 	uint32_t outermost; /* index of the call of its thread that it was made in, or its own */

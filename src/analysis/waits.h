@@ -29,7 +29,8 @@ struct rank_wait {
 	bool asked;           /* it had the other do something and does nothing itself meanwhile */
 	/* Work of the other does not explain it: that had waited itself, or the message took long. */
 	bool handed_on;
-	bool both; /* both had work since they last met, and give each other messages */
+	uint64_t more; /* ns that the other worked longer since they last met */
+	bool both;     /* both had work since they last met, and give each other messages */
 };
 
 struct waits_rank {
@@ -75,6 +76,19 @@ void waits_release(struct waits *w);
 
 /* Time that a rank did not wait in [start, end). */
 uint64_t waits_useful(const struct waits *w, uint32_t rank, int64_t start, int64_t end);
+
+/* Time that the rank of a world that waits least does not wait: the run cannot be shorter. */
+uint64_t waits_busiest(const struct waits *w, uint32_t world);
+
+/* Waits that fall away: those with a cause of these kinds, but not those for one rank. */
+struct waits_left_out {
+	unsigned kinds; /* bits 1 << WAIT_* */
+	uint32_t but;   /* cause, or TIMELINE_NONE */
+};
+
+/* How much shorter the run of a world is without them, waits_replay.c. False: no memory. */
+bool waits_replay(const struct waits *w, uint32_t world, const struct waits_left_out *out,
+		  uint64_t *gain);
 
 /* "rank 3", or "rank 1.3" where there are several worlds. */
 const char *waits_rank_text(const struct waits *w, uint32_t rank, char out[32]);

@@ -153,6 +153,25 @@ static const struct meet *last_meet(const struct charge *c, uint32_t rank, uint3
 	return NULL;
 }
 
+/*
+ * What the rank did before it sent message `m` to the other, since it last got one from it: what it did first, it
+ * could have done while the other works.
+ */
+static uint64_t did_first(const struct charge *c, const struct meet *m)
+{
+	int64_t since = c->w->ranks[m->from].begin;
+	const struct meet *before = m;
+
+	while (before > c->meets && before[-1].pair == m->pair) {
+		before--;
+		if (before->to == m->from && before->received <= m->sent) {
+			since = before->received;
+			break;
+		}
+	}
+	return waits_useful(c->w, m->from, since, m->sent);
+}
+
 static int64_t last_leave(const struct charge *c, uint32_t rank, int64_t time)
 {
 	uint32_t low = 0, high = c->leaves_count;
@@ -201,7 +220,8 @@ static void judge(const struct charge *c, struct rank_wait *x)
 	does = waits_useful(c->w, x->cause, other, x->end);
 	had_waited = x->end > other ? (uint64_t)(x->end - other) - does : 0;
 	more = does > did ? does - did : 0;
-	x->asked = x->kind == WAIT_SENDER && sent && 5 * did < does;
+	x->more = more;
+	x->asked = x->kind == WAIT_SENDER && sent && 5 * did < does && 5 * did_first(c, m) < does;
 	x->handed_on = more < had_waited || 2 * more < (uint64_t)(x->end - x->start);
 	x->both = 5 * did >= does && (collective || both_ways(c, x->rank, x->cause));
 }

@@ -135,7 +135,9 @@ void waits_balance(const struct waits *w, uint32_t world, struct waits_balance *
 
 static bool is_of(const struct waits *w, const struct rank_wait *x, unsigned kinds, uint32_t cause)
 {
-	return x->cause == cause && counts(x) && (1u << x->kind & kinds) &&
+	bool partly = x->handed_on && !x->asked && 4 * x->more >= length(x);
+
+	return x->cause == cause && (counts(x) || partly) && (1u << x->kind & kinds) &&
 	       w->ranks[x->rank].world == w->ranks[cause].world;
 }
 
@@ -341,9 +343,40 @@ struct costs {
 	uint32_t cause;     /* that one */
 };
 
-static void find_costs(const struct waits *w, uint32_t world, unsigned kinds, struct costs *c)
+/* The rank that is waited for most, where the path tells none: `c->all` is shared out by what is waited. */
+static bool find_cause(const struct waits *w, uint32_t world, unsigned kinds, uint32_t but,
+		       struct costs *c)
 {
+	uint64_t *of_rank = calloc((size_t)w->ranks_count + 1, sizeof(*of_rank)), sum = 0;
+
+	for (uint32_t i = 0; of_rank && i < w->count; i++) {
+		const struct rank_wait *x = &w->list[i];
+
+		if (x->cause == but || w->ranks[x->cause].world != world ||
+		    !is_of(w, x, kinds, x->cause))
+			continue;
+		sum += length(x);
+		of_rank[x->cause] += length(x);
+	}
+	for (uint32_t i = 0; of_rank && i < w->ranks_count; i++)
+		if (of_rank[i] > of_rank[c->cause] || w->ranks[c->cause].world != world)
+			c->cause = i;
+	if (of_rank && sum)
+		c->part = (uint64_t)((double)c->all * ((double)of_rank[c->cause] / (double)sum));
+	free(of_rank);
+	return of_rank;
+}
+
+/*
+ * What is lost on the path, where all others wait; or, if that is more, what the run is shorter by without these
+ * waits: some may wait while others work that have the time.
+ */
+static bool find_costs(const struct waits *w, uint32_t world, unsigned kinds, struct costs *c)
+{
+	struct waits_left_out out = {kinds, TIMELINE_NONE};
 	struct waits_balance b;
+	uint32_t causes = 0;
+	uint64_t replayed, most;
 
 	*c = (struct costs){0};
 	waits_balance(w, world, &b);
@@ -357,14 +390,61 @@ static void find_costs(const struct waits *w, uint32_t world, unsigned kinds, st
 			if (1u << k & kinds)
 				ns += w->cost[rank].alone[k];
 		c->all += ns;
+		causes += ns != 0;
 		if (ns > c->part) {
 			c->part = ns;
 			c->cause = rank;
 		}
 	}
+	/* Of ranks that wait for each other by turns, the busiest one's work stays. */
+	most = (uint64_t)(w->worlds[world].end - w->worlds[world].begin) - waits_busiest(w, world);
+	if (causes > 1 && c->all > most)
+		c->all = most;
+	if (b.gain)
+		out.but = b.most;
+	if (!waits_replay(w, world, &out, &replayed))
+		return false;
+	if (replayed > c->all) {
+		c->all = replayed;
+		if (!find_cause(w, world, kinds, out.but, c))
+			return false;
+	}
 	for (uint32_t i = 0; i < w->count; i++)
 		c->waits += is_of(w, &w->list[i], kinds, w->list[i].cause) &&
 			    w->ranks[w->list[i].rank].world == world;
+	return true;
+}
+
+/* Messages from one rank to another, as far as both ends are known. */
+static uint64_t messages_between(const struct waits *w, uint32_t from, uint32_t to)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < w->tl->messages_count; i++) {
+		const struct tl_message *m = &w->tl->messages[i];
+
+		if (m->kind == COMM_OP_RECEIVE && w->other[i] &&
+		    m->process == w->ranks[to].process &&
+		    w->tl->messages[w->other[i] - 1].process == w->ranks[from].process)
+			n++;
+	}
+	return n;
+}
+
+/* So often did the rank that waits most for `cause` do so, and could have: with messages, those of the two. */
+static bool is_seldom(const struct waits *w, uint32_t world, unsigned kinds, const struct costs *c,
+		      const struct waits_sum *s)
+{
+	const struct waits_world *x = &w->worlds[world];
+	bool sender = kinds & 1u << WAIT_SENDER;
+	uint64_t n = 0, occasions;
+
+	if (!(kinds & (1u << WAIT_SENDER | 1u << WAIT_RECEIVER)))
+		return 10 * c->waits < 3 * (uint64_t)x->collectives * (x->ranks - 1);
+	for (uint32_t i = 0; i < w->count; i++)
+		n += w->list[i].rank == s->rank && is_of(w, &w->list[i], kinds, c->cause);
+	occasions = messages_between(w, sender ? c->cause : s->rank, sender ? s->rank : c->cause);
+	return 10 * n < 3 * occasions;
 }
 
 /*
@@ -374,14 +454,11 @@ static void find_costs(const struct waits *w, uint32_t world, unsigned kinds, st
 static bool is_noise(const struct diagnosis *d, uint32_t world, unsigned kinds,
 		     const struct costs *c, const struct waits_sum *s)
 {
-	const struct waits_world *x = &d->waits.worlds[world];
-	uint64_t occasions =
-		kinds & 1u << WAIT_ALL ? (uint64_t)x->collectives * (x->ranks - 1) : x->messages;
-	uint64_t two = x->ranks == 2;
+	uint64_t two = d->waits.worlds[world].ranks == 2;
 	bool by_turns = c->part * (two ? 5 : 2) < c->all * (two ? 4 : 1);
 	bool is_short = s->total < s->number * SLICE_NS && diagnosis_share(d, s->longest) < 0.05;
 
-	return (by_turns || is_short) && 10 * c->waits < 3 * occasions;
+	return (by_turns || is_short) && is_seldom(&d->waits, world, kinds, c, s);
 }
 
 void waits_tell(struct diagnosis *d, uint32_t world, const struct waits_theme *theme)
@@ -392,7 +469,10 @@ void waits_tell(struct diagnosis *d, uint32_t world, const struct waits_theme *t
 	struct waits_sum s;
 	struct finding *f;
 
-	find_costs(w, world, theme->kinds, &c);
+	if (!find_costs(w, world, theme->kinds, &c)) {
+		d->failed = true;
+		return;
+	}
 	if (diagnosis_share(d, c.all) < d->rule->threshold ||
 	    !waits_sum(w, theme->kinds, c.cause, &s))
 		return;

@@ -6,17 +6,24 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "wire/wire.h"
 
 #define PROPERTIES "{\"compute_units\":8}"
 
 static struct t_domain domains[] = {{"", ""},           {"test", "Test"},   {"dispatch", ""},
 				    {"copy", ""},       {"allocation", ""}, {"sync", ""},
 				    {"code_object", ""}};
+static struct t_field copied[] = {{.name = "bytes", .kind = KYMO_KIND_UNSIGNED, .size = 8},
+				  {.name = "ptr", .kind = KYMO_KIND_POINTER, .size = 8}};
 static struct t_op ops[OPS] = {
 	[OP_NONE] = {.name = ""},
 	[OP_LAUNCH] = {.name = "launch", .domain = 1, .flags = KYMO_OP_SUBMITS},
 	[OP_FINISH] = {.name = "finish", .domain = 1, .flags = KYMO_OP_WAITS},
-	[OP_COPY] = {.name = "memcpy", .domain = 1, .flags = KYMO_OP_SUBMITS | KYMO_OP_WAITS},
+	[OP_COPY] = {.name = "memcpy",
+		     .domain = 1,
+		     .flags = KYMO_OP_SUBMITS | KYMO_OP_WAITS,
+		     .field_count = 2,
+		     .fields = copied},
 	[OP_ALLOCATE] = {.name = "allocate", .domain = 1, .flags = KYMO_OP_ALLOCATES},
 	[OP_FREE] = {.name = "release", .domain = 1, .flags = KYMO_OP_ALLOCATES},
 	[OP_MAKE_QUEUE] = {.name = "testCreateQueue", .domain = 1},
@@ -58,7 +65,10 @@ static struct t_agent agents[2][1 + DEVICES] = {
 	 {.process = 1, .type = "cpu", .name = "C", .properties = PROPERTIES, .label = "C #1"},
 	 {.process = 1, .type = "cpu", .name = "C", .properties = PROPERTIES, .label = "C #2"}}};
 static struct t_queue queues[1 + DEVICES * QUEUES];
-static struct t_kernel kernels[] = {{0}, {.process = 1, .name = "work"}};
+static struct t_kernel kernels[] = {{0},
+				    {.process = 1, .program = 1, .name = "work"},
+				    {.process = 1, .program = 2, .name = "work"},
+				    {.process = 1, .program = 3, .name = "work"}};
 static struct t_blob blobs[] = {{0},
 				{.process = 1, .data = "one", .stored = 3, .total = 3},
 				{.process = 1, .data = "two", .stored = 3, .total = 3},
@@ -89,7 +99,7 @@ void run_begin(struct run *r, bool cpu)
 				  .queues = queues,
 				  .queues_count = 1 + DEVICES * QUEUES,
 				  .kernels = kernels,
-				  .kernels_count = 2,
+				  .kernels_count = 4,
 				  .blobs = blobs,
 				  .blobs_count = 4,
 				  .programs = programs,
@@ -118,6 +128,35 @@ static uint64_t call(struct run *r, enum run_op op, int64_t start)
 	return c.id;
 }
 
+/* With its arguments, as a program would have written them. */
+static uint64_t call_copy(struct run *r, int64_t start, uint64_t bytes)
+{
+	static _Alignas(8) uint8_t memory[4096];
+	struct wire_chunk *chunk = (struct wire_chunk *)memory;
+	struct wire_ring ring = {.cur = memory + sizeof(*chunk), .chunk = chunk, .next_id = 1};
+	struct wire_event event = {.id = 1, .start = 1, .end = 2, .op = OP_COPY};
+	struct rec c = record(r, OP_COPY, start, r->now);
+	struct wire_reader reader;
+	struct wire_record arguments;
+	struct wire_enc e;
+
+	*chunk = (struct wire_chunk){.magic = WIRE_CHUNK_MAGIC,
+				     .version = WIRE_VERSION,
+				     .header_size = sizeof(*chunk),
+				     .next_id = 1};
+	wire_begin(&e, &ring, &event, 2);
+	wire_unsigned(&e, 0, bytes);
+	wire_pointer(&e, 1, (void *)(uintptr_t)r->memory); /* NOLINT(performance-no-int-to-ptr) */
+	wire_end(&e, &ring);
+	if (!wire_reader_init(&reader, memory, sizeof(memory)) ||
+	    wire_next(&reader, &arguments) != 1)
+		abort();
+	c.id = ++r->id;
+	c.wire = &arguments;
+	r->sink.sink.call(&r->sink.sink, &c);
+	return c.id;
+}
+
 void run_host(struct run *r, int64_t ns)
 {
 	r->now += ns;
@@ -137,17 +176,17 @@ void run_kernel(struct run *r, unsigned device, unsigned queue, int64_t ns, uint
 {
 	struct rec_dispatch d = {.agent = device + 1,
 				 .queue = 1 + device * QUEUES + queue,
-				 .kernel = 1,
+				 .kernel = r->kernel ? r->kernel : 1,
 				 .dims = 1,
 				 .global = {groups},
 				 .local = {1}};
 	int64_t begin = r->now, start;
 
-	r->now += CALL_NS;
+	r->now += CALL_NS + r->launching;
 	start = later(r->now, r->free[device][queue]);
 	if (!r->beside)
 		start = later(start, r->kernels[device]);
-	start += START_NS;
+	start += START_NS + r->starting;
 	d.device = (struct rec_device){
 		.start = start, .end = start + ns, .submit = begin, .submitted = r->now};
 	r->free[device][queue] = start + ns;
@@ -167,14 +206,15 @@ void run_copy(struct run *r, unsigned queue, bool from, uint64_t bytes, int64_t 
 			     .source_kind = (uint8_t)(from ? MEMORY_DEVICE : kind),
 			     .destination_kind = (uint8_t)(from ? kind : MEMORY_DEVICE)};
 	int64_t begin = r->now, submitted = r->now += CALL_NS;
-	int64_t start = later(r->now, r->free[0][queue]) + START_NS;
+	int64_t *free = &r->free[queue / QUEUES][queue % QUEUES];
+	int64_t start = later(r->now, *free) + START_NS;
 
-	r->free[0][queue] = start + ns;
+	*free = start + ns;
 	if (blocking)
 		r->now = start + ns + RETURN_NS;
 	c.device = (struct rec_device){
 		.start = start, .end = start + ns, .submit = begin, .submitted = submitted};
-	c.device.correlation = call(r, OP_COPY, begin);
+	c.device.correlation = call_copy(r, begin, bytes);
 	c.base = record(r, op, start, start + ns);
 	r->sink.sink.copy(&r->sink.sink, &c);
 }

@@ -46,7 +46,11 @@ struct run {
 	int64_t free[DEVICES][QUEUES]; /* when a queue has done its work */
 	int64_t kernels[DEVICES];      /* when the device's kernels are done: one at a time */
 	uint64_t id, allocations;
-	bool beside; /* kernels of several queues run at once */
+	bool beside;       /* kernels of several queues run at once */
+	int64_t launching; /* what a launch takes more */
+	int64_t starting;  /* what a device takes more from one kernel to the next */
+	uint32_t kernel;   /* of the trace, of launches; 0: the first; number n is of program n */
+	uint64_t memory;   /* the host's, of copies; 0: not known */
 };
 
 /* `cpu`: of a type whose kernels run on the host. */
@@ -54,7 +58,7 @@ void run_begin(struct run *r, bool cpu);
 /* The host computes. */
 void run_host(struct run *r, int64_t ns);
 void run_kernel(struct run *r, unsigned device, unsigned queue, int64_t ns, uint64_t groups);
-/* `from`: to the host. `kind`: of the host's memory. Blocking ones return when it is done. */
+/* `queue`: of all devices. `from`: to the host. `kind`: of the host's memory. Blocking ones return when it is done. */
 void run_copy(struct run *r, unsigned queue, bool from, uint64_t bytes, int64_t ns, bool blocking,
 	      unsigned kind);
 /* Waits for all. */

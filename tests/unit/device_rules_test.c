@@ -54,6 +54,21 @@ static void check(const char *rule, program *bad, program *good)
 	assert_true(gain * 4 >= won * 3 && gain * 4 <= won * 5);
 }
 
+static uint64_t gain_of(program *p, const char *rule, uint64_t *length)
+{
+	const struct finding *f;
+	uint64_t gain;
+	struct run r;
+
+	run_begin(&r, false);
+	p(&r);
+	*length = run_end(&r);
+	f = run_finding(&r, rule);
+	gain = f ? f->gain : 0;
+	run_release(&r);
+	return gain;
+}
+
 /* ---- waits and launches ------------------------------------------------------------------------- */
 
 static void syncs(struct run *r)
@@ -107,11 +122,38 @@ static void short_in_full_queue(struct run *r)
 		run_kernel(r, 0, 0, 6000, 100);
 }
 
+/* The host is far ahead, but the runtime takes longer from one kernel to the next than a kernel does. */
+static void slow_runtime(struct run *r)
+{
+	r->starting = 3000;
+	run_kernel(r, 0, 0, 40000000, 100);
+	for (unsigned i = 0; i < 10000; i++)
+		run_kernel(r, 0, 0, 2000, 100);
+}
+
+static void fused(struct run *r)
+{
+	r->starting = 3000;
+	run_kernel(r, 0, 0, 40000000, 100);
+	for (unsigned i = 0; i < 10; i++)
+		run_kernel(r, 0, 0, 3000000, 100);
+}
+
+static void slow_but_longer(struct run *r)
+{
+	r->starting = 3000;
+	run_kernel(r, 0, 0, 40000000, 100);
+	for (unsigned i = 0; i < 10000; i++)
+		run_kernel(r, 0, 0, 12000, 100);
+}
+
 static void test_launch_bound(void **state)
 {
 	(void)state;
 	check("launch-bound", launches, one_launch);
 	length_of(short_in_full_queue, NULL, NULL);
+	check("launch-bound", slow_runtime, fused);
+	length_of(slow_but_longer, NULL, NULL);
 }
 
 static void host_late(struct run *r)
@@ -132,6 +174,16 @@ static void host_beside(struct run *r)
 	}
 }
 
+/* The device works next to nothing: that both go on at once wins as little. */
+static void host_alone(struct run *r)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		run_kernel(r, 0, 0, 100000, 100);
+		run_finish(r);
+		run_host(r, 5000000 + (int64_t)i * 1000);
+	}
+}
+
 static void test_host_late(void **state)
 {
 	uint64_t gain, before = length_of(host_late, "host-late", &gain), won;
@@ -143,26 +195,84 @@ static void test_host_late(void **state)
 	won = before - run_end(&r);
 	run_release(&r);
 	assert_true(gain * 4 >= won * 3 && gain * 4 <= won * 5);
+	length_of(host_alone, NULL, NULL);
 }
 
-static void late_start(struct run *r)
+static int64_t jitter(unsigned *seed)
 {
-	run_host(r, 2000000000);
-	run_kernel(r, 0, 0, 500000000, 100);
-	run_finish(r);
+	*seed = *seed * 1664525 + 1013904223;
+	return *seed >> 16 & 0x3ffff; /* up to 0.26 ms */
+}
+
+/* `clock`: each begins a multiple of 5 ms after the first, late by some time that does not add up. */
+static void pictures(struct run *r, bool clock)
+{
+	int64_t begin = r->now;
+	unsigned seed = 5;
+
+	for (unsigned i = 0; i < 100; i++) {
+		run_kernel(r, 0, 0, 1200000, 100);
+		run_finish(r);
+		if (clock)
+			r->now = begin + 5000000 * (int64_t)(i + 1) + jitter(&seed);
+		else
+			run_host(r, 3700000 + jitter(&seed));
+	}
+}
+
+static void paced(struct run *r)
+{
+	pictures(r, true);
+}
+
+static void not_paced(struct run *r)
+{
+	pictures(r, false);
+}
+
+static void test_paced(void **state)
+{
+	uint64_t gain;
+
+	(void)state;
+	length_of(paced, NULL, NULL);
+	length_of(not_paced, "host-late", &gain);
 }
 
 static void early_start(struct run *r)
 {
 	run_host(r, 200000000);
-	run_kernel(r, 0, 0, 500000000, 100);
+	run_kernel(r, 0, 0, 4000000000, 100);
 	run_finish(r);
+}
+
+static void late_start(struct run *r)
+{
+	run_host(r, 1000000000);
+	run_kernel(r, 0, 0, 4000000000, 100);
+	run_finish(r);
+}
+
+/* Nothing can go on beside it but what the device does. */
+static void late_and_little(struct run *r)
+{
+	run_host(r, 2000000000);
+	run_kernel(r, 0, 0, 100000000, 100);
+	run_finish(r);
+}
+
+static void build_first(struct run *r)
+{
+	run_build(r, 1, 2000000000);
+	early_start(r);
 }
 
 static void test_startup(void **state)
 {
 	(void)state;
 	check("startup", late_start, early_start);
+	check("startup", build_first, early_start);
+	length_of(late_and_little, NULL, NULL);
 }
 
 static void other_calls(struct run *r)
@@ -208,6 +318,27 @@ static void pinned(struct run *r)
 	}
 }
 
+/* The host prepares each, and the device waits for that: what holds the host costs as much. */
+static void pageable_prepared(struct run *r)
+{
+	for (unsigned i = 0; i < 50; i++) {
+		run_host(r, 4000000);
+		run_copy(r, 0, false, 64 * MEGABYTE, 3000000, true, MEMORY_HOST_PAGEABLE);
+		run_kernel(r, 0, 0, 300000, 100);
+	}
+	run_finish(r);
+}
+
+static void pinned_prepared(struct run *r)
+{
+	for (unsigned i = 0; i < 50; i++) {
+		run_host(r, 4000000);
+		run_copy(r, 0, false, 64 * MEGABYTE, 1200000, false, MEMORY_HOST_PINNED);
+		run_kernel(r, 0, 0, 300000, 100);
+	}
+	run_finish(r);
+}
+
 /* What goes over once at the beginning is no loop. */
 static void pageable_once(struct run *r)
 {
@@ -219,9 +350,14 @@ static void pageable_once(struct run *r)
 
 static void test_pageable_copy(void **state)
 {
+	uint64_t gain, before, after;
+
 	(void)state;
 	check("pageable-copy", pageable, pinned);
 	length_of(pageable_once, NULL, NULL);
+	gain = gain_of(pageable_prepared, "pageable-copy", &before);
+	assert_int_equal(gain_of(pinned_prepared, "pageable-copy", &after), 0);
+	assert_true(gain * 4 >= (before - after) * 3 && gain * 4 <= (before - after) * 5);
 }
 
 static void one_queue(struct run *r)
@@ -251,10 +387,32 @@ static void dependent(struct run *r)
 	}
 }
 
+/* Small results come back behind large ones, and within the device something is copied besides. */
+static void results(struct run *r, bool apart)
+{
+	for (unsigned i = 0; i < 50; i++) {
+		run_kernel(r, 0, 0, 400000, 100);
+		run_copy(r, apart, true, 32 * MEGABYTE, 900000, false, MEMORY_HOST_PINNED);
+		run_copy(r, 0, true, 4000, 1000, false, MEMORY_HOST_PINNED);
+		run_kernel(r, 0, 0, 500000, 100);
+	}
+}
+
+static void results_in_one(struct run *r)
+{
+	results(r, false);
+}
+
+static void results_apart(struct run *r)
+{
+	results(r, true);
+}
+
 static void test_same_queue(void **state)
 {
 	(void)state;
 	check("same-queue", one_queue, two_queues);
+	check("same-queue", results_in_one, results_apart);
 	length_of(dependent, NULL, NULL);
 }
 
@@ -304,6 +462,7 @@ static void test_tiny_transfers(void **state)
 
 static void there_and_back(struct run *r)
 {
+	r->memory = 0x1000;
 	for (unsigned i = 0; i < 60; i++) {
 		run_copy(r, 0, true, 64 * MEGABYTE, 1200000, true, MEMORY_HOST_PINNED);
 		run_copy(r, 0, false, 64 * MEGABYTE, 1200000, true, MEMORY_HOST_PINNED);
@@ -324,6 +483,18 @@ static void test_round_trip(void **state)
 	(void)state;
 	check("round-trip", there_and_back, stays);
 	run_begin(&r, false);
+	for (unsigned i = 0; i < 60; i++) { /* what goes back is not what came */
+		r.memory = 0x1000 + i % 3;
+		run_copy(&r, 0, true, 64 * MEGABYTE, 1200000, false, MEMORY_HOST_PINNED);
+		r.memory = 0x1000 + (i + 1) % 3;
+		run_copy(&r, 0, false, 64 * MEGABYTE, 1200000, false, MEMORY_HOST_PINNED);
+		run_kernel(&r, 0, 0, 900000, 100);
+	}
+	run_end(&r);
+	assert_null(run_finding(&r, "round-trip"));
+	run_release(&r);
+	run_begin(&r, false);
+	r.memory = 0x1000;
 	for (unsigned i = 0; i < 60; i++) { /* the host changes it: it has the time */
 		run_copy(&r, 0, true, 64 * MEGABYTE, 1200000, true, MEMORY_HOST_PINNED);
 		run_host(&r, 4000000);
@@ -458,10 +629,76 @@ static void test_options(void **state)
 	run_release(&r);
 }
 
+/* A program for each value, used until the next is built; or all stay in use. */
+static void variants(struct run *r, bool stay)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		r->kernel = 1 + 2 * i; /* of programs 1 and 3, which have one source */
+		run_build(r, r->kernel, 30000000);
+		r->sink.timeline->builds[i].options = 1 + i;
+		r->launching = 8000000; /* the runtime builds the rest when it is launched first */
+		for (unsigned k = 0; k < 20; k++) {
+			run_kernel(r, 0, 0, 10000000, 100);
+			run_finish(r);
+			r->launching = 0;
+		}
+	}
+	r->kernel = 1;
+	if (stay)
+		run_kernel(r, 0, 0, 10000000, 100);
+}
+
+static void test_variants(void **state)
+{
+	const struct finding *f;
+	struct run r;
+
+	(void)state;
+	for (unsigned stay = 0; stay < 2; stay++) {
+		run_begin(&r, false);
+		variants(&r, stay);
+		run_end(&r);
+		f = run_finding(&r, "rebuild-in-loop");
+		assert_true(stay ? !f : f && f->gain > 37000000 && f->gain < 39000000);
+		run_release(&r);
+	}
+}
+
+/* The runtime builds a kernel when it is launched first, and leaves no record of it. */
+static void first_launches(struct run *r, int64_t first, int64_t later)
+{
+	run_copy(r, 0, false, 4000, 1000, false, MEMORY_HOST_PINNED);
+	for (unsigned i = 0; i < 60; i++) {
+		r->kernel = 1 + i % 3;
+		r->launching = i < 3 ? first : later;
+		run_kernel(r, 0, 0, 6000000, 100);
+		run_finish(r);
+	}
+}
+
+static void built_at_launch(struct run *r)
+{
+	first_launches(r, 20000000, 0);
+}
+
+static void built_before(struct run *r)
+{
+	first_launches(r, 0, 0);
+}
+
+static void always_slow(struct run *r)
+{
+	first_launches(r, 3000000, 2900000);
+}
+
 static void test_first_touch(void **state)
 {
+	uint64_t length;
+
 	(void)state;
 	check("first-touch", build_amid, nothing_amid);
+	check("first-touch", built_at_launch, built_before);
+	assert_int_equal(gain_of(always_slow, "first-touch", &length), 0);
 }
 
 /* ---- on the device ------------------------------------------------------------------------------- */
@@ -522,6 +759,46 @@ static void test_serialised_queues(void **state)
 	assert_true(gain * 4 >= won * 3 && gain * 4 <= won * 5);
 }
 
+/* The host gives each of two devices its half only when the other has done its own. */
+static void in_turn(struct run *r, bool own)
+{
+	for (unsigned i = 0; i < 2; i++)
+		run_copy(r, own ? i * QUEUES : 0, false, 4000, 1000, true, MEMORY_HOST_PINNED);
+	for (unsigned i = 0; i < 80; i++) {
+		run_kernel(r, i % 2, 0, 1000000, 100);
+		run_finish(r);
+	}
+}
+
+static void halves_in_turn(struct run *r)
+{
+	in_turn(r, true);
+}
+
+/* What one has made, the other goes on with: nothing else ever went there. */
+static void needed_in_turn(struct run *r)
+{
+	in_turn(r, false);
+}
+
+static void halves_at_once(struct run *r)
+{
+	for (unsigned i = 0; i < 2; i++)
+		run_copy(r, i * QUEUES, false, 4000, 1000, true, MEMORY_HOST_PINNED);
+	for (unsigned i = 0; i < 80; i++) {
+		run_kernel(r, i % 2, 0, 1000000, 100);
+		if (i % 2)
+			run_finish(r);
+	}
+}
+
+static void test_devices_in_turn(void **state)
+{
+	(void)state;
+	check("serialised-queues", halves_in_turn, halves_at_once);
+	length_of(needed_in_turn, NULL, NULL);
+}
+
 static void thrash(struct run *r)
 {
 	for (unsigned i = 0; i < 20; i++) {
@@ -563,10 +840,62 @@ static void even(struct run *r)
 		run_kernel(r, i % 2, 0, 1000000, 100);
 }
 
+/* Both have a step at once; the one with less of it waits for the other, not for the host. */
+static void steps(struct run *r, int64_t first, int64_t second)
+{
+	for (unsigned i = 0; i < 40; i++) {
+		run_kernel(r, 0, 0, first, 100);
+		run_kernel(r, 1, 0, second, 100);
+		run_finish(r);
+	}
+}
+
+static void uneven_steps(struct run *r)
+{
+	steps(r, 3200000, 800000);
+}
+
+static void even_steps(struct run *r)
+{
+	steps(r, 2000000, 2000000);
+}
+
 static void test_imbalance_devices(void **state)
 {
 	(void)state;
 	check("imbalance-devices", uneven, even);
+	check("imbalance-devices", uneven_steps, even_steps);
+}
+
+/* The host sleeps until it asks for the end of a kernel that is over by then. */
+static void test_late_polling(void **state)
+{
+	const struct finding *f;
+	struct run r;
+
+	(void)state;
+	for (unsigned k = 0; k < 3; k++) {
+		/* Too few to have seen each end; so many that ends are seen at once. */
+		struct t_left_out counted = {.process = 1,
+					     .thread = 1,
+					     .op = OP_ASK,
+					     .calls = k == 0   ? 60
+						      : k == 1 ? 20
+							       : 60000};
+
+		run_begin(&r, false);
+		r.trace.left_out = &counted;
+		r.trace.left_out_count = 1;
+		for (unsigned i = 0; i < 60; i++) {
+			run_kernel(&r, 0, 0, 6000000, 100);
+			run_host(&r, 10000000 + i * 1000);
+		}
+		run_end(&r);
+		f = run_finding(&r, "late-polling");
+		assert_true(k ? !f : f && f->gain > 59 * 3900000ull && f->gain < 60 * 4100000ull);
+		assert_true(k || !run_finding(&r, "host-late"));
+		run_release(&r);
+	}
 }
 
 static void polls(struct run *r, unsigned number, int64_t pause)
@@ -915,6 +1244,10 @@ int main(void)
 		cmocka_unit_test(test_too_many_syncs),
 		cmocka_unit_test(test_launch_bound),
 		cmocka_unit_test(test_host_late),
+		cmocka_unit_test(test_paced),
+		cmocka_unit_test(test_variants),
+		cmocka_unit_test(test_devices_in_turn),
+		cmocka_unit_test(test_late_polling),
 		cmocka_unit_test(test_startup),
 		cmocka_unit_test(test_device_idle),
 		cmocka_unit_test(test_pageable_copy),

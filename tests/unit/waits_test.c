@@ -290,6 +290,76 @@ static void test_late_receiver(void **state)
 	expect_one("late-receiver", 820 * MS, "rank 0 waits");
 }
 
+/*
+ * Two ranks work by turns. What the first does before it sends, it could do while the other works: then half of the
+ * run is won, though each of them waits for half of it.
+ */
+static void test_by_turns(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 80; i++) {
+		work(0, 6 * MS);
+		message(0, 1, false);
+		work(1, 6 * MS);
+		message(1, 0, false);
+	}
+	expect_one("late-sender", 480 * MS, "waits 480.1 ms for messages");
+}
+
+/* A task takes 5 ms, its answer is looked at for 0.2 ms: who gives it waits by design. */
+static void test_tasks(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 80; i++) {
+		work(0, MS / 5);
+		message(0, 1, false);
+		work(1, 5 * MS);
+		message(1, 0, false);
+	}
+	expect_nothing();
+}
+
+/*
+ * Rank 0 gives three others their part, which they look for after 4 ms; all are at work while it waits, and yet the
+ * run would be shorter by what its own part is late: 3 ms of 9, as the others take 6.
+ */
+static void test_busy_workers(void **state)
+{
+	job_begin(4, 1);
+	start_all();
+	for (int i = 0; i < 60; i++) {
+		for (uint32_t k = 1; k < 4; k++)
+			work(k, 4 * MS);
+		for (uint32_t k = 1; k < 4; k++)
+			message(0, k, true);
+		work(0, 5 * MS);
+		for (uint32_t k = 1; k < 4; k++) {
+			work(k, 2 * MS);
+			message(k, 0, false);
+		}
+		collective(OP_BARRIER);
+	}
+	expect_one("late-receiver", 180 * MS, "rank 0 waits");
+}
+
+/* The first three rounds of a hundred: whatever that was, it is no habit. */
+static void test_busy_at_first(void **state)
+{
+	job_begin(4, 1);
+	start_all();
+	for (int i = 0; i < 100; i++) {
+		work(1, (i < 3 ? 15 : 0) * MS);
+		for (uint32_t k = 1; k < 4; k++)
+			message(0, k, true);
+		for (uint32_t k = 0; k < 4; k++)
+			work(k, 5 * MS);
+		collective(OP_BARRIER);
+	}
+	expect_nothing();
+}
+
 static void test_ping_pong(void **state)
 {
 	job_begin(2, 1);
@@ -546,6 +616,10 @@ int main(void)
 		cmocka_unit_test(test_late_sender),
 		cmocka_unit_test(test_serialised),
 		cmocka_unit_test(test_late_receiver),
+		cmocka_unit_test(test_by_turns),
+		cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_busy_workers),
+		cmocka_unit_test(test_busy_at_first),
 		cmocka_unit_test(test_ping_pong),
 		cmocka_unit_test(test_master),
 		cmocka_unit_test(test_collector),

@@ -1,17 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device has nothing to do because the host is busy elsewhere, between its first and its last work. It
- * could have worked meanwhile at best: no more is won than the device's other work lets overlap. Where the
- * device works next to nothing, overlap is no matter: then it is the host's time that counts.
+ * could have worked meanwhile at best: no more is won than the device's other work lets overlap.
+ *
+ * A host that keeps to a clock (so many pictures a second) idles by intent.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "analysis/rules/support.h"
 
-#define HOST_ALONE 10 /* times the device's work: the host bounds the run */
+#define LEAST_TICKS 30     /* fewer may be in time by chance */
+#define JITTER_NS   1000.0 /* no sleep ends more precisely; without any, nothing can be told */
+#define IN_TIME                                                                                    \
+	0.75 /* delays by themselves give a half; those that add up, a fifteenth of their number */
+
+static bool is_late(const struct diagnosis *d, const struct gap *g)
+{
+	return 2 * g->outside > gap_length(g) && gap_is_open(d, g);
+}
+
+/* When the host went on after each gap, ns from the first. NULL: no memory. */
+static double *list_ticks(const struct diagnosis *d, const struct gaps *gaps, uint32_t *count)
+{
+	double *ticks = calloc((size_t)gaps->count + 1, sizeof(*ticks));
+	int64_t first = 0;
+
+	*count = 0;
+	for (uint32_t i = 0; ticks && i < gaps->count; i++) {
+		int64_t now;
+
+		if (!is_late(d, &gaps->at[i]))
+			continue;
+		now = d->tl->calls[gaps->at[i].submit].start;
+		first = *count ? first : now;
+		ticks[(*count)++] = (double)(now - first);
+	}
+	return ticks;
+}
+
+/* Sum of squares of what they are apart from even ones, by the line that fits best. */
+static double apart_from_even(const double *ticks, uint32_t count)
+{
+	double middle = (count - 1) / 2.0, mean = 0, slope = 0, squares = 0, apart = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		mean += ticks[i] / count;
+		slope += (i - middle) * ticks[i];
+		squares += (i - middle) * (i - middle);
+	}
+	slope /= squares;
+	for (uint32_t i = 0; i < count; i++) {
+		double x = ticks[i] - mean - slope * (i - middle);
+
+		apart += x * x;
+	}
+	return apart;
+}
+
+static double apart_from_each_other(const double *ticks, uint32_t count)
+{
+	double each = ticks[count - 1] / (count - 1), apart = 0;
+
+	for (uint32_t i = 1; i < count; i++) {
+		double x = ticks[i] - ticks[i - 1] - each;
+
+		apart += x * x;
+	}
+	return apart;
+}
+
+/*
+ * Who keeps to a clock is late by some time now and then, but makes up for it: how far begins are from even ones
+ * does not grow. Who does not is later and later, or earlier: each delay adds to those before.
+ */
+static bool keeps_to_a_clock(struct diagnosis *d, uint32_t device)
+{
+	uint32_t count;
+	double *ticks = list_ticks(d, &d->gaps[device], &count);
+	bool keeps = false;
+
+	d->failed |= !ticks;
+	if (ticks && count >= LEAST_TICKS) {
+		double each = apart_from_each_other(ticks, count);
+
+		keeps = each > JITTER_NS * JITTER_NS * count &&
+			apart_from_even(ticks, count) <= IN_TIME * each;
+	}
+	free(ticks);
+	return keeps;
+}
 
 static void say(struct diagnosis *d, struct finding *f, const struct places *groups,
-		const struct place *most, bool alone)
+		const struct place *most)
 {
 	uint64_t number = 0;
 
@@ -21,10 +102,8 @@ static void say(struct diagnosis *d, struct finding *f, const struct places *gro
 	text_add(&f->where, "before ");
 	finding_set_place(d, f, most);
 	finding_add_places(d, f, groups, "of host code before it");
-	text_add(&f->advice, alone ? "make the host's part faster (more threads, prefetching): the "
-				     "device is hardly used"
-				   : "submit the next work before the host computes, so that both "
-				     "go on at once, or move that computation to another thread");
+	text_add(&f->advice, "submit the next work before the host computes, so that both "
+			     "go on at once, or move that computation to another thread");
 }
 
 static void find_of_device(struct diagnosis *d, uint32_t device)
@@ -35,32 +114,28 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	struct claims claims = {0};
 	const struct place *most;
 	struct finding *f = NULL;
-	char time[UNITS_TEXT], works[UNITS_TEXT];
-	bool alone;
+	char time[UNITS_TEXT];
 
+	if (keeps_to_a_clock(d, device))
+		return;
 	for (uint32_t i = 0; i < d->gaps[device].count; i++) {
 		const struct gap *g = &d->gaps[device].at[i];
 		struct place *place;
 
-		if (2 * g->outside <= gap_length(g) || !gap_is_open(d, g))
+		if (!is_late(d, g))
 			continue;
 		late += g->outside;
 		place = places_of_work(&groups, d, &d->tl->work[g->next]);
 		place_add(place, g->outside, g->start, g->end);
 		claims_add(d, &claims, g->next);
 	}
-	alone = late > HOST_ALONE * busy;
-	gain = alone ? late : least(late, busy);
+	gain = least(late, busy);
 	most = places_sort(&groups);
-	if (most && alone)
-		f = finding_add(d, gain, "%s idle for %s of host code, and works only %s",
-				device_label(d, device), units_time(late, time),
-				units_time(busy, works));
-	else if (most)
+	if (most)
 		f = finding_add(d, gain, "%s idle for %s while the host computes between launches",
 				device_label(d, device), units_time(late, time));
 	if (f)
-		say(d, f, &groups, most, alone);
+		say(d, f, &groups, most);
 	claims_end(d, &claims, CLAIM_GAP, f);
 	d->failed |= groups.failed;
 	places_release(&groups);
@@ -78,7 +153,6 @@ const struct rule rule_host_late = {
 	.threshold = 0.05,
 	.why = "below a twentieth of the run no restructuring of a program pays",
 	.cost = "idle time while the submitting thread is in no recorded call, at most the "
-		"device's "
-		"busy time; all of it where that is 10 times more than the device works",
+		"device's busy time; nothing where the host keeps to a clock",
 	.find = find,
 };

@@ -2,7 +2,8 @@
 /*
  * The device waits for the next launch again and again although the host does nothing but launch: its work
  * is shorter than a launch takes. Gaps of at most MOST_NS count in which the host did not wait; of each the
- * time that a device needs anyway from one kernel to the next is left.
+ * time that a device needs anyway from one kernel to the next is left. Where the next kernel was there already,
+ * it is the runtime that takes so long to start it: that counts if the kernel is no longer than the gap.
  */
 #include <inttypes.h>
 
@@ -18,8 +19,10 @@ static uint64_t won(const struct diagnosis *d, const struct gap *g)
 	const struct tl_call *launch = timeline_call(d->tl, w);
 	uint64_t length = gap_length(g);
 
-	/* What was there before the device was free, or with others of a graph, waits for no launch. */
-	if (!launch || launch->end <= g->start || w->graph)
+	if (!launch || w->graph)
+		return 0;
+	/* A longer one that was there before the device was free waits for something else, or does not matter. */
+	if (launch->end <= g->start && (uint64_t)(w->end - w->start) > length)
 		return 0;
 	if (w->kind != WORK_KERNEL || length > MOST_NS || length <= NEEDED_NS ||
 	    !gap_is_open(d, g) || g->wait != TIMELINE_NONE || g->mpi || 2 * g->other > length)

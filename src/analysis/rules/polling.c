@@ -7,7 +7,6 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/rules/support.h"
 
@@ -16,18 +15,6 @@
 #define LEAST_TIMES 20     /* that the host goes on right after the end of the device's work */
 #define SOON_NS     20000  /* "right after" */
 #define LONG_NS     200000 /* work worth waiting for */
-
-static bool asks(const char *name)
-{
-	static const char *const names[] = {"EventQuery",         "StreamQuery",
-					    "clGetEventInfo",     "zeEventQueryStatus",
-					    "zeFenceQueryStatus", "EventQueryStatus"};
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strstr(name, names[i]))
-			return true;
-	return false;
-}
 
 /* Of calls in the trace: as many as there are, and from the first to the last of each row. */
 static uint64_t in_trace(struct diagnosis *d, struct places *places, const uint8_t *is,
@@ -216,7 +203,8 @@ static void find(struct diagnosis *d)
 		return;
 	}
 	for (uint32_t i = 0; i < d->trace->ops_count; i++)
-		is[i] = !(d->trace->ops[i].flags & KYMO_OP_ACTIVITY) && asks(d->trace->ops[i].name);
+		is[i] = !(d->trace->ops[i].flags & KYMO_OP_ACTIVITY) &&
+			op_asks(d->trace->ops[i].name);
 	if (!find_in_trace(d, is) && !find_left_out(d, is))
 		find_followed(d);
 	free(is);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data goes from a device to the host and back: a copy to the host, then one of as many bytes to the device, no
- * kernel between, and not enough time for the host to have changed them all. Where the host had the time,
- * it may have, and nothing is told.
+ * Data goes from a device to the host and back: a copy to the host, then one of as many bytes from the same place of
+ * the host's memory to the device, no kernel between, and not enough time for the host to have changed them
+ * all. Where the host had the time, it may have, and nothing is told.
  */
 #include <inttypes.h>
 
@@ -56,6 +56,15 @@ static void tell(struct diagnosis *d, struct search *s)
 	claims_end(d, &s->claims, CLAIM_GAP | CLAIM_TIME, f);
 }
 
+/* What comes from another place than where the first went is something else, however many bytes it has. */
+static bool is_same_memory(const struct diagnosis *d, const struct tl_work *out,
+			   const struct tl_work *back)
+{
+	const struct tl_call *a = timeline_call(d->tl, out), *b = timeline_call(d->tl, back);
+
+	return a && b && a->destination && a->destination == b->source;
+}
+
 /* Host code since the last copy to the host; `out`: that copy, or TIMELINE_NONE. */
 struct state {
 	uint32_t out;
@@ -84,7 +93,8 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 
 			if (out->bytes == w->bytes && w->bytes >= LEAST_BYTES &&
 			    w->submit >= out->submit && w->process == out->process &&
-			    !d->claimed[work] && !host_could_use(w->bytes, last.outside))
+			    !d->claimed[work] && is_same_memory(d, out, w) &&
+			    !host_could_use(w->bytes, last.outside))
 				take(d, &s, last.out, work);
 			last.out = TIMELINE_NONE;
 		}

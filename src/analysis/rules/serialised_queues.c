@@ -2,6 +2,10 @@
 /*
  * Kernels of several queues, submitted at once and each too small to fill the device, run one after the other.
  * Two of which either fits beside the other could share the time of the longer.
+ *
+ * The same of devices: time and again the host waits for one before it gives the next one its work, and never do
+ * two work at once. A device that the host sends nothing to and fetches nothing from may work on what the other
+ * has just made, and has to wait.
  */
 #include <inttypes.h>
 
@@ -71,17 +75,106 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	places_release(&s.places);
 }
 
+/* ---- devices ------------------------------------------------------------------------------------ */
+
+struct turns {
+	struct places places;
+	struct intervals kernels; /* of all */
+	uint64_t sum, most, number;
+	uint32_t devices;
+};
+
+static bool has_own_data(const struct diagnosis *d, uint32_t device)
+{
+	const struct tl_device *dev = &d->tl->devices[device];
+
+	for (uint32_t i = 0; i < dev->count; i++) {
+		const struct tl_work *w = &d->tl->work[d->tl->order[dev->first + i]];
+
+		if (w->kind != WORK_KERNEL && w->to_device)
+			return true;
+	}
+	return false;
+}
+
+/* It had nothing to do while the host waited for another. */
+static uint64_t count_turns(struct diagnosis *d, struct turns *t, uint32_t device)
+{
+	uint64_t number = 0;
+
+	for (uint32_t i = 0; i < d->gaps[device].count; i++) {
+		const struct gap *g = &d->gaps[device].at[i];
+		const struct tl_work *w = &d->tl->work[g->next];
+
+		if (w->kind != WORK_KERNEL || 2 * g->devices <= gap_length(g))
+			continue;
+		number++;
+		place_add(places_of_work(&t->places, d, w), g->devices, g->start, w->end);
+	}
+	return number;
+}
+
+static void add_device(struct diagnosis *d, struct turns *t, uint32_t device)
+{
+	const struct intervals *kernels = &d->tl->devices[device].kernels;
+	uint64_t number;
+
+	if (!kernels->count || !has_own_data(d, device))
+		return;
+	number = count_turns(d, t, device);
+	if (number < LEAST_NUMBER)
+		return;
+	t->number += number;
+	t->devices++;
+	t->sum += intervals_length(kernels);
+	if (intervals_length(kernels) > t->most)
+		t->most = intervals_length(kernels);
+	for (uint32_t i = 0; i < kernels->count; i++)
+		d->failed |= !intervals_add(&t->kernels, kernels->at[i].start, kernels->at[i].end);
+}
+
+static void find_turns(struct diagnosis *d)
+{
+	struct turns t = {0};
+	const struct place *most;
+	struct finding *f = NULL;
+	char time[UNITS_TEXT];
+
+	for (uint32_t i = 0; i < d->tl->devices_count; i++)
+		add_device(d, &t, i);
+	intervals_unite(&t.kernels);
+	most = places_sort(&t.places);
+	/* What goes on at once now and then is no matter of turns. */
+	if (most && t.devices > 1 && 20 * (t.sum - intervals_length(&t.kernels)) < t.sum - t.most)
+		f = finding_add(d, t.sum - t.most, "%u devices work in turn: %" PRIu64 " times, %s",
+				t.devices, t.number, units_time(t.sum - t.most, time));
+	if (f) {
+		f->count = t.number;
+		finding_set_place(d, f, most);
+		finding_add_places(d, f, &t.places, "idle while the host waits for another device");
+		text_add(&f->advice, "give all devices their work before waiting for one");
+	}
+	d->failed |= t.places.failed;
+	places_release(&t.places);
+	intervals_release(&t.kernels);
+}
+
 static void find(struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < d->tl->devices_count; i++)
 		find_of_device(d, i);
+	if (d->tl->devices_count > 1)
+		find_turns(d);
 }
 
 const struct rule rule_serialised_queues = {
 	.id = "serialised-queues",
-	.what = "small kernels of several queues run one after the other though both were there",
+	.what = "small kernels of several queues, or devices, work one after the other for no "
+		"reason",
 	.threshold = 0.03,
 	.why = "below that it is noise; fewer than 10 pairs may be a matter of data",
-	.cost = "of each pair whose work groups fit beside each other, the shorter kernel",
+	.cost = "of each pair whose work groups fit beside each other, the shorter kernel; of "
+		"devices "
+		"in turn, the kernels of all but the busiest",
 	.find = find,
 };

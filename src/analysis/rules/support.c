@@ -8,6 +8,8 @@
 
 #include "base/vec.h"
 
+#define COPIED_IN_NS 2.0 /* bytes, by a processor from memory to memory, at least */
+
 /* ---- places ------------------------------------------------------------------------------------ */
 
 struct place *places_at(struct places *g, uint32_t device, uint32_t site, uint32_t op,
@@ -150,6 +152,18 @@ const char *op_name(const struct diagnosis *d, uint32_t op)
 	return op < d->trace->ops_count ? d->trace->ops[op].name : "work of unknown calls";
 }
 
+bool op_asks(const char *name)
+{
+	static const char *const names[] = {"EventQuery",         "StreamQuery",
+					    "clGetEventInfo",     "zeEventQueryStatus",
+					    "zeFenceQueryStatus", "EventQueryStatus"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strstr(name, names[i]))
+			return true;
+	return false;
+}
+
 static void add_place(struct diagnosis *d, struct text *out, const struct place *g)
 {
 	if (g->kernel && g->kernel < d->trace->kernels_count)
@@ -233,15 +247,18 @@ bool device_is_host(const struct diagnosis *d, uint32_t device)
 	return type && strcmp(type, "cpu") == 0;
 }
 
-double device_overlap(const struct diagnosis *d, uint32_t device)
+double copy_overlap(const struct diagnosis *d, const struct tl_work *w)
 {
-	uint64_t units;
+	double ns = (double)(w->end - w->start), computing;
+	uint64_t units = device_units(d, w->device);
 
-	if (!device_is_host(d, device))
+	if (!device_is_host(d, w->device))
 		return 1;
-	/* A copy takes one processor away from kernels that run meanwhile. */
-	units = device_units(d, device);
-	return units > 1 ? 1 - 1 / (double)units : 0;
+	if (units < 2)
+		return 0;
+	/* It takes one processor away from kernels, as long as that copies; what takes longer waits. */
+	computing = (double)w->bytes / COPIED_IN_NS;
+	return 1 - (computing < ns ? computing / ns : 1) / (double)units;
 }
 
 const struct gap *gap_before(const struct gaps *gaps, uint32_t work, uint32_t *next)
@@ -249,6 +266,14 @@ const struct gap *gap_before(const struct gaps *gaps, uint32_t work, uint32_t *n
 	if (*next < gaps->count && gaps->at[*next].next == work)
 		return &gaps->at[(*next)++];
 	return NULL;
+}
+
+uint64_t gap_launching(const struct diagnosis *d, const struct gap *g)
+{
+	int64_t from = d->tl->calls[g->submit].start;
+
+	from = from > g->start ? from : g->start;
+	return g->end > from ? (uint64_t)(g->end - from) : 0;
 }
 
 uint64_t call_exposed(const struct diagnosis *d, int64_t start, int64_t end)

@@ -49,6 +49,9 @@ bool gap_is_open(const struct diagnosis *d, const struct gap *g);
 const char *device_label(const struct diagnosis *d, uint32_t device);
 const char *op_name(const struct diagnosis *d, uint32_t op);
 
+/* A function of this name asks whether a device is done, and does not wait for it. */
+bool op_asks(const char *name);
+
 /* Where it happens, from the place with the most time, and when best; a command that shows that time. */
 void finding_set_place(struct diagnosis *d, struct finding *f, const struct place *most);
 /* Lines of evidence of the first few places. */
@@ -65,14 +68,17 @@ uint64_t device_property(const struct diagnosis *d, uint32_t device, const char 
 uint64_t device_units(const struct diagnosis *d, uint32_t device);
 /* It computes with the processors of the host. */
 bool device_is_host(const struct diagnosis *d, uint32_t device);
-/* Share of the time of transfers that is won at most if kernels run meanwhile. */
-double device_overlap(const struct diagnosis *d, uint32_t device);
+/* Share of the time of a copy that is won at most if kernels run meanwhile. */
+double copy_overlap(const struct diagnosis *d, const struct tl_work *w);
 
 /* Whether what the host did from a copy's end on can have read or written so many bytes. */
 static inline bool host_could_use(uint64_t bytes, uint64_t outside_ns)
 {
-	/* No core touches more than 40 bytes in a nanosecond; what is small is looked at. */
-	return bytes < 4096 || outside_ns > (bytes / 40 > 5000 ? bytes / 40 : 5000);
+	/*
+	 * What another has written, no core reads faster than some 20 bytes in a nanosecond; what is small is
+	 * looked at.
+	 */
+	return bytes < 4096 || outside_ns > (bytes / 20 > 5000 ? bytes / 20 : 5000);
 }
 
 static inline uint64_t least(uint64_t a, uint64_t b)
@@ -87,6 +93,9 @@ static inline uint64_t gap_length(const struct gap *g)
 
 /* The gap in front of a piece of work, NULL: there is none. `*next` is where to go on, first 0; work in order. */
 const struct gap *gap_before(const struct gaps *gaps, uint32_t work, uint32_t *next);
+
+/* ns from the launch of what comes next, or the end of what was before it, until it starts; it was submitted. */
+uint64_t gap_launching(const struct diagnosis *d, const struct gap *g);
 
 /* The place of work: that of its outermost call. */
 struct place *places_of_work(struct places *g, const struct diagnosis *d, const struct tl_work *w);

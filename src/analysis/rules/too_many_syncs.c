@@ -4,7 +4,8 @@
  * while the host returns and launches. Without the wait the host would have done that while the device still
  * worked; so of each such gap at most the time is won that the host waited.
  *
- * Gaps in which the host mostly computes are host-late's, those that other calls take device-idle's; blocking copies have rules of their own.
+ * Gaps in which the host mostly computes are host-late's, those that other calls take device-idle's; blocking copies have rules of
+ * their own. A wait in which another device works is for that one.
  */
 #include <inttypes.h>
 
@@ -18,11 +19,12 @@ static uint64_t won(const struct diagnosis *d, const struct gap *g)
 	const struct tl_work *before = &d->tl->work[g->before];
 
 	if (g->wait == TIMELINE_NONE || !gap_is_open(d, g) || 2 * g->outside > gap_length(g) ||
-	    2 * (g->mpi + g->other) > gap_length(g) || before->blocking)
+	    2 * (g->mpi + g->other + g->devices) > gap_length(g) || before->blocking)
 		return 0;
 	wait = &d->tl->calls[g->wait];
-	return wait->start <= g->start ? least((uint64_t)(wait->end - wait->start), gap_length(g))
-				       : 0;
+	if (wait->start > g->start)
+		return 0;
+	return least((uint64_t)(wait->end - wait->start), gap_length(g)) - g->devices;
 }
 
 static void find_of_device(struct diagnosis *d, uint32_t device)

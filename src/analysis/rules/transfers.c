@@ -24,6 +24,7 @@ struct pending {
 	uint32_t work;                 /* or TIMELINE_NONE */
 	uint64_t kernels, other_queue; /* ns of kernels after it; of those on other queues */
 	uint64_t after;                /* gap behind it that goes with the wait */
+	uint64_t host;                 /* ns of host code for which the device waited before it */
 	enum transfer_reason reason;
 	bool depends;
 };
@@ -53,6 +54,13 @@ static unsigned host_kind(const struct tl_work *w)
 static bool is_copy(const struct tl_work *w)
 {
 	return (w->kind == WORK_COPY) && (w->to_device || w->from_device) && !w->graph;
+}
+
+/* Work within the device: kernels, fills, copies from one of its buffers to another. */
+static bool is_within(const struct tl_work *w)
+{
+	return w->kind == WORK_KERNEL ||
+	       ((w->kind == WORK_COPY || w->kind == WORK_FILL) && !w->to_device && !w->from_device);
 }
 
 /* The mean is enough: large ones run at one speed, and those that share it are no faster. */
@@ -113,10 +121,14 @@ static uint64_t exposed(const struct look *l, const struct tl_work *w)
 	       intervals_within(&l->d->tl->devices[l->device].kernels, w->start, w->end);
 }
 
+/*
+ * A pinned copy does not hold the host: where the device waits for the host's code, that goes on beside it; else,
+ * kernels of other queues do.
+ */
 static uint64_t won_pageable(struct look *l, const struct pending *p, const struct tl_work *w)
 {
 	double rate = l->pinned[direction(w)];
-	uint64_t length = (uint64_t)(w->end - w->start), pinned;
+	uint64_t length = (uint64_t)(w->end - w->start), pinned, beside;
 
 	if (rate <= 0) {
 		rate = PINNED_IS_FASTER * (double)w->bytes / (double)(length ? length : 1);
@@ -124,8 +136,9 @@ static uint64_t won_pageable(struct look *l, const struct pending *p, const stru
 	}
 	pinned = (uint64_t)((double)w->bytes / rate);
 	l->found->rate = (uint64_t)(rate * 1e6);
+	beside = p->host > p->other_queue ? p->host : p->other_queue;
 	return (length > pinned ? length - pinned : 0) +
-	       (p->depends ? 0 : least(least(pinned, p->other_queue), exposed(l, w)));
+	       (p->depends ? 0 : least(least(pinned, beside), exposed(l, w)));
 }
 
 static void end_pending(struct look *l, struct pending *p)
@@ -138,7 +151,7 @@ static void end_pending(struct look *l, struct pending *p)
 			ns = won_pageable(l, p, w);
 		else if (!p->depends)
 			ns = (uint64_t)((double)least(exposed(l, w), p->kernels) *
-					device_overlap(l->d, l->device)) +
+					copy_overlap(l->d, w)) +
 			     p->after;
 	}
 	if (ns) {
@@ -155,17 +168,20 @@ static void end_pending(struct look *l, struct pending *p)
 
 /* ---- going through the work ----------------------------------------------------------------------- */
 
-static void on_copy(struct look *l, uint32_t work, const struct tl_work *w)
+static void on_copy(struct look *l, uint32_t work, const struct tl_work *w, const struct gap *g)
 {
 	struct pending *p = &l->pending[direction(w)];
 
-	end_pending(l, p);
-	if (l->d->claimed[work] & CLAIM_TIME || w->bytes < LEAST_BYTES) {
+	if (w->bytes < LEAST_BYTES) {
 		/* A small result that is read is one that decides how it goes on. */
-		l->used |= w->from_device && w->bytes < LEAST_BYTES;
+		l->used |= w->from_device;
 		return;
 	}
-	*p = (struct pending){.work = work, .depends = w->to_device && l->used};
+	end_pending(l, p);
+	if (l->d->claimed[work] & CLAIM_TIME)
+		return;
+	*p = (struct pending){
+		.work = work, .depends = w->to_device && l->used, .host = g ? g->outside : 0};
 	if (is_pageable(l, w))
 		p->reason = TRANSFER_PAGEABLE;
 	if (w->to_device)
@@ -236,8 +252,8 @@ void transfers_find(struct diagnosis *d, uint32_t device, enum transfer_reason r
 		if (g)
 			note_use(&l, g);
 		if (is_copy(w))
-			on_copy(&l, work, w);
-		else if (w->kind == WORK_KERNEL)
+			on_copy(&l, work, w, g);
+		else if (is_within(w))
 			on_kernel(&l, w, g);
 	}
 	end_pending(&l, &l.pending[0]);

@@ -150,7 +150,10 @@ def status(*words):
 
 
 def test_findings(folder):
+    # Where the device works next to nothing, both at once would win as little: the digest says what bounds the run.
     trace = record(folder + "/host.kymo", PROGRAM, "host")
+    expect("host-late" not in run(KYMO, "diagnose", trace), run(KYMO, "diagnose", trace))
+    trace = record(folder + "/late.kymo", PROGRAM, "late")
     found = json.loads(run(KYMO, "diagnose", "-f", "json", trace))
     digest = tables(trace)
     expect(found["run_ns"] == digest["devices"][0]["run_ns"], found["run_ns"], digest["devices"])

@@ -130,6 +130,10 @@ int main(int argc, char **argv)
 		host_sleep(seconds / ROUNDS);
 		run(kernel, 1);
 	}
+	for (int i = 0; strcmp(what, "late") == 0 && i < ROUNDS; i++) {
+		host_sleep(seconds / ROUNDS);
+		compute(kernel, seconds / ROUNDS);
+	}
 	if (strcmp(what, "kernels") == 0)
 		compute(kernel, seconds);
 	if (strcmp(what, "transfers") == 0)

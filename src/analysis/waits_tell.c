@@ -348,6 +348,7 @@ static bool find_cause(const struct waits *w, uint32_t world, unsigned kinds, ui
 		       struct costs *c)
 {
 	uint64_t *of_rank = calloc((size_t)w->ranks_count + 1, sizeof(*of_rank)), sum = 0;
+	bool ok = of_rank;
 
 	for (uint32_t i = 0; of_rank && i < w->count; i++) {
 		const struct rank_wait *x = &w->list[i];
@@ -364,7 +365,7 @@ static bool find_cause(const struct waits *w, uint32_t world, unsigned kinds, ui
 	if (of_rank && sum)
 		c->part = (uint64_t)((double)c->all * ((double)of_rank[c->cause] / (double)sum));
 	free(of_rank);
-	return of_rank;
+	return ok;
 }
 
 /*

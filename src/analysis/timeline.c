@@ -25,8 +25,7 @@ enum {
 	OP_PARALLEL = 8,       /* of OpenMP: a region */
 	OP_IMPLICIT_TASK = 16, /* what a thread does in it */
 	OP_EXPLICIT_TASK = 32,
-	OP_TARGET = 64,    /* of OpenMP, for a device */
-	OP_ADDRESSES = 128 /* its arguments say what it copies */
+	OP_TARGET = 64 /* of OpenMP, for a device */
 };
 
 static struct timeline *of(struct stream_sink *s)
@@ -270,6 +269,7 @@ static bool is_either(const char *field)
 
 static void take_addresses(const struct timeline *tl, const struct rec *r, struct tl_call *c)
 {
+	const struct tl_addresses *at = &tl->addresses[r->op];
 	const struct t_field *field;
 	struct wire_value value;
 	struct rec_fields fields;
@@ -277,10 +277,10 @@ static void take_addresses(const struct timeline *tl, const struct rec *r, struc
 	if (!r->wire)
 		return;
 	rec_fields_init(&fields, tl->trace, r);
-	while (rec_fields_next(&fields, &field, &value)) {
-		if (is_source(field->name) || is_either(field->name))
+	for (uint32_t i = 1; i <= at->last && rec_fields_next(&fields, &field, &value); i++) {
+		if (i == at->source)
 			c->source = value.u;
-		if (is_destination(field->name) || is_either(field->name))
+		if (i == at->destination)
 			c->destination = value.u;
 	}
 }
@@ -324,7 +324,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 				      .count = 1,
 				      .op_flags = (uint16_t)op->flags,
 				      .flags = flags};
-		if (tl->op_is[r->op] & OP_ADDRESSES)
+		if (tl->addresses[r->op].last)
 			take_addresses(tl, r, c);
 		tl->last[r->thread] = tl->calls_count;
 	}
@@ -489,13 +489,19 @@ static uint8_t op_of_openmp(const char *name)
 			 (strcmp(name, "task") == 0 ? OP_EXPLICIT_TASK : 0));
 }
 
-static bool has_addresses(const struct t_op *op)
+static struct tl_addresses addresses_of(const struct t_op *op)
 {
-	for (uint32_t i = 0; op->flags & KYMO_OP_SUBMITS && i < op->field_count; i++)
-		if (is_source(op->fields[i].name) || is_destination(op->fields[i].name) ||
-		    is_either(op->fields[i].name))
-			return true;
-	return false;
+	struct tl_addresses at = {0};
+
+	for (uint32_t i = 0; op->flags & KYMO_OP_SUBMITS && i < op->field_count; i++) {
+		const char *name = op->fields[i].name;
+
+		if (is_source(name) || is_either(name))
+			at.source = at.last = i + 1;
+		if (is_destination(name) || is_either(name))
+			at.destination = at.last = i + 1;
+	}
+	return at;
 }
 
 static uint8_t op_is(const struct trace *t, const struct t_op *op)
@@ -505,8 +511,7 @@ static uint8_t op_is(const struct trace *t, const struct t_op *op)
 	if (strcmp(domain, "openmp") == 0)
 		return op_of_openmp(op->name);
 	return (uint8_t)((strcmp(domain, "mpi") == 0 ? OP_MPI : 0) |
-			 (strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0) |
-			 (has_addresses(op) ? OP_ADDRESSES : 0));
+			 (strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0));
 }
 
 static struct timeline *timeline_new(const struct trace *t)
@@ -518,17 +523,20 @@ static struct timeline *timeline_new(const struct trace *t)
 	tl->trace = t;
 	tl->device_of_agent = calloc(t->agents_count + 1, sizeof(*tl->device_of_agent));
 	tl->op_is = calloc(t->ops_count + 1, sizeof(*tl->op_is));
+	tl->addresses = calloc(t->ops_count + 1, sizeof(*tl->addresses));
 	tl->last = calloc(t->threads_count + 1, sizeof(*tl->last));
 	tl->last_region = calloc(t->threads_count + 1, sizeof(*tl->last_region));
 	tl->threads = calloc(t->threads_count + 1, sizeof(*tl->threads));
 	tl->call_of = calloc(t->processes_count + 1, sizeof(*tl->call_of));
-	if (!tl->device_of_agent || !tl->op_is || !tl->last || !tl->last_region || !tl->threads ||
-	    !tl->call_of) {
+	if (!tl->device_of_agent || !tl->op_is || !tl->addresses || !tl->last || !tl->last_region ||
+	    !tl->threads || !tl->call_of) {
 		timeline_free(tl);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < t->ops_count; i++)
+	for (uint32_t i = 0; i < t->ops_count; i++) {
 		tl->op_is[i] = op_is(t, &t->ops[i]);
+		tl->addresses[i] = addresses_of(&t->ops[i]);
+	}
 	return tl;
 }
 
@@ -565,6 +573,7 @@ void timeline_free(struct timeline *tl)
 	free(tl->call_of);
 	free(tl->device_of_agent);
 	free(tl->op_is);
+	free(tl->addresses);
 	free(tl->last);
 	free(tl->last_region);
 	free(tl->threads);

@@ -162,6 +162,11 @@ struct tl_thread {
 	uint64_t in[HOST_STATES]; /* ns of its life in each */
 };
 
+/* Arguments of an op that say where in memory it copies: numbers from 1, 0: none does. */
+struct tl_addresses {
+	uint32_t source, destination, last;
+};
+
 struct timeline {
 	const struct trace *trace;
 	int64_t start, end; /* of the run, or of the part of it that was selected */
@@ -196,12 +201,13 @@ struct timeline {
 	bool explicit_tasks; /* of OpenMP ran: in barriers, or anywhere */
 	bool cut, failed;
 	/* While it is filled. */
-	uint32_t *device_of_agent; /* index + 1 */
-	uint8_t *op_is;            /* by op */
-	uint32_t *last;            /* by thread: its call that came last, index + 1 */
-	struct map used;           /* device and process that gave it work, see timeline_uses() */
-	uint32_t *last_region;     /* likewise, of teams */
-	struct map *call_of;       /* by process: id of a call to its index + 1 */
+	uint32_t *device_of_agent;      /* index + 1 */
+	uint8_t *op_is;                 /* by op */
+	struct tl_addresses *addresses; /* by op */
+	uint32_t *last;                 /* by thread: its call that came last, index + 1 */
+	struct map used;       /* device and process that gave it work, see timeline_uses() */
+	uint32_t *last_region; /* likewise, of teams */
+	struct map *call_of;   /* by process: id of a call to its index + 1 */
 };
 
 /* Hands every record on to `next`, which may be NULL. `brief` and `matches` are those that it wants, and may be set. */

@@ -127,13 +127,13 @@ struct t_process {
 	 * no process: what comes after it has what was before as well.
 	 */
 	uint64_t user_ns, system_ns, resident_bytes;
-	uint32_t usage;          /* enum raw_usage: how much is known of these */
-	uint32_t file_state;     /* enum file_state */
-	uint32_t rank_stage;     /* enum rank_stage, 0 unknown: whether it came to MPI_Finalize */
-	int64_t seen;            /* ns node time up to which it is known, where there is no end */
-	bool recording;          /* has no end because it is still being recorded; then: */
-	int64_t quiet_ns;        /* since its file has grown */
-	const char *filters;     /* options that left something out: "-x '^clGet'", or "" */
+	uint32_t usage;      /* enum raw_usage: how much is known of these */
+	uint32_t file_state; /* enum file_state */
+	uint32_t rank_stage; /* enum rank_stage, 0 unknown: whether it came to MPI_Finalize */
+	int64_t seen;        /* ns node time up to which it is known, where there is no end */
+	bool recording;      /* has no end because it is still being recorded; then: */
+	int64_t quiet_ns;    /* since its file has grown */
+	const char *filters; /* options that left something out: "-x '^clGet'", or "" */
 	bool partial; /* of work and calls a part was chosen (-k, --device, --range): gaps are no rest */
 	const struct t_ids *ids; /* NULL: records hold indexes */
 };

@@ -93,7 +93,14 @@ void *fake_context(uint32_t id)
 	return &contexts[id];
 }
 
-static void call(struct fake_call *c, int site)
+/*
+ * The number of this thread's calls once it has left a call of the driver of which it told the begin and, as
+ * nobody listened any more, not the end. So does CUPTI 13 (seen on an H200 with cuLaunchKernelEx).
+ */
+static _Thread_local uint32_t stuck;
+enum { RUNTIME_LAUNCH = 211 };
+
+static inline __attribute__((always_inline)) void call(struct fake_call *c, int site)
 {
 	struct callback d = {site,          "function",
 			     c->params,     site ? &c->result : NULL,
@@ -101,8 +108,14 @@ static void call(struct fake_call *c, int site)
 			     c->context_id, &c->data,
 			     c->correlation};
 
-	if (state.callback && state.enabled[c->domain][c->cbid])
+	const bool listened = state.callback && state.enabled[c->domain][c->cbid];
+
+	if (listened || (!site && c->let_in && state.callback))
 		state.callback(NULL, c->domain, c->cbid, &d);
+	if (!site)
+		c->told = listened || c->let_in;
+	else if (c->told && !listened && c->domain == 1 && state.enabled[2][RUNTIME_LAUNCH])
+		stuck = c->correlation;
 }
 
 void fake_enter(struct fake_call *c)
@@ -118,6 +131,8 @@ void fake_leave(struct fake_call *c, int32_t result)
 
 uint32_t fake_correlation(void)
 {
+	if (stuck)
+		return stuck;
 	return ++state.correlation;
 }
 

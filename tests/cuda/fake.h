@@ -24,6 +24,7 @@ struct fake_call {
 	uint32_t context_id;
 	uint64_t data;
 	const char *symbol; /* the kernel's name, of launches */
+	bool let_in, told; /* was on its way in when nobody listened any more; its begin was told */
 };
 void fake_enter(struct fake_call *c);
 void fake_leave(struct fake_call *c, int32_t result);

@@ -142,7 +142,12 @@ static _Thread_local const char *symbol; /* of the launch that is made */
 static void begin(struct fake_call *c, int domain, uint32_t cbid, const void *params,
 		  uint32_t correlation)
 {
-	*c = (struct fake_call){domain, cbid, params, 0, correlation, context_id, 0, symbol};
+	*c = (struct fake_call){.domain = domain,
+				.cbid = cbid,
+				.params = params,
+				.correlation = correlation,
+				.context_id = context_id,
+				.symbol = symbol};
 	fake_enter(c);
 }
 
@@ -480,6 +485,67 @@ static void driver(bool late)
 		whole(DRIVER, CU_GET_FUNCTION, &p, 0);
 	for (int i = 0; i < 1000; i++)
 		direct("direct");
+	fake_deliver();
+}
+
+struct within {
+	struct fake_call outer, inner;
+	struct launch p;
+	pthread_barrier_t in, go, out;
+	uint32_t number;
+	bool let_in;
+};
+
+/* Stays in a launch until it may go, and makes another one. */
+static void *within(void *arg)
+{
+	struct within *w = arg;
+
+	w->number = fake_correlation();
+	symbol = "within";
+	begin(&w->outer, RUNTIME, RT_LAUNCH, &w->p, w->number);
+	if (!w->let_in)
+		begin(&w->inner, DRIVER, CU_LAUNCH, NULL, w->number);
+	pthread_barrier_wait(&w->in);
+	pthread_barrier_wait(&w->go);
+	if (w->let_in) {
+		w->inner = (struct fake_call){.domain = DRIVER,
+					      .cbid = CU_LAUNCH,
+					      .correlation = w->number,
+					      .symbol = symbol,
+					      .let_in = true};
+		fake_enter(&w->inner);
+		printf("listened to %d\n", fake_enabled(DRIVER, CU_LAUNCH));
+	}
+	fake_leave(&w->inner, 0);
+	fake_leave(&w->outer, 0);
+	symbol = NULL;
+	ran("within", w->number, fake_now(), fake_now() + 10, 7, 1);
+	ran("later", launch("later", NULL, 1), fake_now(), fake_now() + 10, 7, 1);
+	ran("later", launch("later", NULL, 1), fake_now(), fake_now() + 10, 7, 1);
+	pthread_barrier_wait(&w->out);
+	return NULL;
+}
+
+/* What of the driver is used has shown while a thread is in a launch, or on its way into one (`late`). */
+static void trial(bool late)
+{
+	static struct within w;
+	pthread_t thread;
+
+	w.let_in = late;
+	fake_context(1);
+	pthread_barrier_init(&w.in, NULL, 2);
+	pthread_barrier_init(&w.go, NULL, 2);
+	pthread_barrier_init(&w.out, NULL, 2);
+	pthread_create(&thread, NULL, within, &w);
+	pthread_barrier_wait(&w.in);
+	many(1000);
+	printf("listened to %d\n", fake_enabled(DRIVER, CU_LAUNCH));
+	pthread_barrier_wait(&w.go);
+	pthread_barrier_wait(&w.out);
+	printf("listened to %d\n", fake_enabled(DRIVER, CU_LAUNCH));
+	pthread_join(thread, NULL);
 	fake_deliver();
 }
 
@@ -1138,6 +1204,8 @@ int main(int argc, char **argv)
 		driver(argc > 2);
 	else if (strcmp(scene, "mixed") == 0)
 		mixed();
+	else if (strcmp(scene, "trial") == 0)
+		trial(argc > 2);
 	else if (strcmp(scene, "served") == 0)
 		served();
 	else if (strcmp(scene, "two_devices") == 0)

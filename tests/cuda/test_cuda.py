@@ -188,6 +188,12 @@ class Test(base.Test):
         check("calls", self.calls(), {"cuLaunchKernel": 1000})
         check("kernels with calls", self.rows("SELECT region, count(*) FROM kernels GROUP BY 1"),
               [("cuLaunchKernel", 1000)])
+        # It is switched off while nobody is in it: CUPTI would give all later calls of that thread one number.
+        for how, said in (((), ["1", "0"]), (("late",), ["0", "1", "0"])):
+            out = self.scene("trial", *how)
+            check(f"trial {how}", [line.split()[-1] for line in out.splitlines() if line.startswith("listened")], said)
+            check(f"trial {how}: calls", self.rows("SELECT name, region, count(*), count(DISTINCT call_id) FROM kernels GROUP BY 1, 2 ORDER BY 1"),
+                  [("empty", "cudaLaunchKernel", 1000, 1000), ("later", "cudaLaunchKernel", 2, 2), ("within", "cudaLaunchKernel", 1, 1)])
         out = self.scene("driver", "late")
         check("the runtime alone so far", out.splitlines()[0], "listened to 0")
         check("late: calls", self.calls("name LIKE '%Launch%'"),

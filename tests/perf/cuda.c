@@ -58,7 +58,12 @@ static void *stream = (void *)0x55550000500d;
 static uint32_t make(uint32_t cbid, const void *params, const char *symbol)
 {
 	const uint32_t correlation = fake_correlation();
-	struct fake_call c = {RUNTIME, cbid, params, 0, correlation, 1, 0, symbol};
+	struct fake_call c = {.domain = RUNTIME,
+			      .cbid = cbid,
+			      .params = params,
+			      .correlation = correlation,
+			      .context_id = 1,
+			      .symbol = symbol};
 
 	fake_enter(&c);
 	fake_leave(&c, 0);

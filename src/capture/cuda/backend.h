@@ -41,8 +41,12 @@ void cuda_modules_wanted(bool wanted);
 void cuda_driver_used(uint32_t op);
 /* By one that nobody listened to, or it is about to. */
 void cuda_driver_suspected(void);
-/* What it has not used until now it does not use. */
-void cuda_driver_trial_over(void);
+/*
+ * The runtime launches by that function, inside a launch that is recorded. True: cuda_driver_inner_end() is
+ * to be called at its end.
+ */
+bool cuda_driver_inner_begin(uint32_t op);
+void cuda_driver_inner_end(void);
 /* CUPTI hands over all that it has, with work that still runs. */
 extern _Atomic bool cuda_taking_all;
 /* The driver's launches inside the runtime's are to be recorded too. */

@@ -20,7 +20,7 @@
  */
 #define STACK_SLACK 65536
 
-#define TRIAL 256u /* launches after which it shows what of the driver the program uses itself */
+#define INNER 1 /* in the word of a launch by the driver inside one by the runtime: no frame */
 
 /* What is looked at of a function when it is called, in one place. */
 struct function {
@@ -280,9 +280,8 @@ static void submit(const struct cuda_model *m, uint32_t op, const struct cap_fra
  * A launch by the driver inside one by the runtime, which is recorded: it tells nothing new. After a
  * while only those functions are listened to that the program uses itself.
  */
-static bool inner_launch(uint32_t op)
+static bool inner_launch(uint32_t op, const struct cupti_callback *data)
 {
-	static _Atomic uint32_t inner;
 	const struct cap_thread *t = cap_thread_current;
 	const struct cuda_model *runtime = &cuda_models[CUDA_RUNTIME];
 	const struct cap_frame *outer;
@@ -291,8 +290,7 @@ static bool inner_launch(uint32_t op)
 		outer = &t->frames[t->depth - 1];
 		if (outer->op >= runtime->caps &&
 		    outer->op < runtime->caps + runtime->desc->op_count && recorded(outer)) {
-			if (atomic_fetch_add_explicit(&inner, 1, memory_order_relaxed) == TRIAL)
-				cuda_driver_trial_over();
+			*data->data = cuda_driver_inner_begin(op) ? INNER : 0;
 			return true;
 		}
 	}
@@ -314,10 +312,8 @@ static __attribute__((noinline)) void enter(enum cuda_api api, const struct func
 	}
 	if (x->role == CUDA_ROLE_LAUNCH && api == CUDA_DRIVER &&
 	    !atomic_load_explicit(&cuda_inner_launches, memory_order_relaxed) &&
-	    inner_launch(x->op)) {
-		*data->data = 0;
+	    inner_launch(x->op, data))
 		return;
-	}
 	if (submits)
 		cuda_submission_expect(data->correlation);
 	keep_outer(sp);
@@ -393,8 +389,11 @@ static __attribute__((noinline)) void leave(enum cuda_api api, const struct func
 {
 	struct cap_frame *f = frame_of(x->cap, *data->data);
 
-	if (cap_unlikely(!f))
+	if (cap_unlikely(!f)) {
+		if (api == CUDA_DRIVER && *data->data == INNER)
+			cuda_driver_inner_end();
 		return;
+	}
 	if (cap_likely(f->plan & CAP_PLAN_STRAIGHT))
 		end(api, x, f, data, true);
 	else

@@ -27,6 +27,9 @@ static _Atomic int updates;      /* asked for and not yet done */
 static _Atomic bool managed;
 static _Atomic int *driver_use; /* by op: whether the program itself launches kernels by it */
 enum { DRIVER_ON_TRIAL, DRIVER_UNUSED, DRIVER_USED };
+#define TRIAL 256u /* launches after which it shows what of the driver the program uses itself */
+/* Launches by the driver within some by the runtime: threads in one, and how many were begun. */
+static _Atomic uint32_t inner_open, inner_launches;
 _Atomic bool cuda_inner_launches, cuda_taking_all;
 
 int InitializeInjection(void) __attribute__((visibility("default")));
@@ -315,16 +318,54 @@ void cuda_driver_suspected(void)
 	atomic_store(&all, true); /* none becomes unused again */
 }
 
-void cuda_driver_trial_over(void)
+/* What is not used until now is not used. */
+static void trial_over(void)
 {
-	const struct cuda_model *m = &cuda_models[CUDA_DRIVER];
+	const uint32_t count = cuda_models[CUDA_DRIVER].desc->op_count;
+	int from = DRIVER_ON_TRIAL, to = DRIVER_UNUSED;
 
-	for (uint32_t op = 0; op < m->desc->op_count; op++) {
-		int on_trial = DRIVER_ON_TRIAL;
-
-		atomic_compare_exchange_strong(&driver_use[op], &on_trial, DRIVER_UNUSED);
+	for (uint32_t op = 0; op < count; op++) {
+		atomic_compare_exchange_strong(&driver_use[op], &from, to);
+		from = DRIVER_ON_TRIAL;
 	}
-	wanted(atomic_load(&cap_activities));
+	if (!atomic_load(&inner_open)) {
+		wanted(atomic_load(&cap_activities));
+		return;
+	}
+	/* Somebody came meanwhile: the last one to leave tries again. */
+	for (uint32_t op = 0; op < count; op++) {
+		from = DRIVER_UNUSED;
+		atomic_compare_exchange_strong(&driver_use[op], &from, DRIVER_ON_TRIAL);
+	}
+}
+
+/*
+ * CUPTI tells of the end of a call only if it is listened to then; and of a thread that was in one when it
+ * ceased to be, CUPTI 13 gives all later calls one correlation number. So nobody may be in a launch by
+ * the driver when these are switched off.
+ */
+bool cuda_driver_inner_begin(uint32_t op)
+{
+	int unused = DRIVER_UNUSED;
+	const uint32_t before = atomic_fetch_add_explicit(&inner_launches, 1, memory_order_relaxed);
+
+	if (atomic_load(&driver_use[op]) == DRIVER_USED) {
+		if (before == TRIAL && !atomic_load(&inner_open))
+			trial_over();
+		return false;
+	}
+	atomic_fetch_add(&inner_open, 1);
+	/* CUPTI was on its way here when it was switched off. */
+	if (atomic_compare_exchange_strong(&driver_use[op], &unused, DRIVER_ON_TRIAL))
+		wanted(atomic_load(&cap_activities));
+	return true;
+}
+
+void cuda_driver_inner_end(void)
+{
+	if (atomic_fetch_sub(&inner_open, 1) == 1 &&
+	    atomic_load_explicit(&inner_launches, memory_order_relaxed) > TRIAL)
+		trial_over();
 }
 
 /* Counting what unified memory does is dear, so it begins when a program has such memory. */

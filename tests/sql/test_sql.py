@@ -75,7 +75,7 @@ def formats(trace):
             for key, value in a.items():
                 check("%s %s" % (t["name"], key),
                       b[key] == ("" if value is None else b[key]) and
-                      (value is None or isinstance(value, str) and b[key] == value or
+                      (value is None or isinstance(value, str) and b[key] == value.replace("\n", "\\n") or
                        not isinstance(value, str) and float(b[key]) == value), "%s %s" % (a, b))
     for t in table["tables"]:
         check("markdown has " + t["title"], t["title"] in kymo("summary", "-f", "md", trace).stdout)

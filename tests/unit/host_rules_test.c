@@ -384,10 +384,10 @@ static void test_mapped_as_needed(void **state)
 	struct run r;
 
 	(void)state;
-	begin(&r); /* the host has the time to change 1 MiB: 27 us */
+	begin(&r); /* the host has the time to change 1 MiB: 53 us */
 	for (unsigned i = 0; i < 20; i++) {
 		on_device(&r, 1, 1, 4 * MS, MS, MB);
-		r.now += 30000;
+		r.now += 60000;
 	}
 	silent(&r, "target-mapping");
 	begin(&r); /* another call, which may change it */

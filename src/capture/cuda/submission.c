@@ -237,6 +237,8 @@ static bool open_here(const struct slot *s)
 	const uint64_t start = atomic_load_explicit(&s->start, memory_order_relaxed);
 	const struct cap_thread *t = cap_thread_current;
 
+	if (!start) /* cuda_submission_none(): that call is none */
+		return true;
 	for (uint32_t i = t ? atomic_load_explicit(&t->depth, memory_order_relaxed) : 0; i-- > 0;)
 		if (t->frames[i].start == start && (id == 0 || t->frames[i].id == id))
 			return true;

@@ -17,6 +17,8 @@ import kymotest
 
 FEW, MANY = 1024, 3072  # CUPTI delivers every 512
 TOLERANCE = 0.03
+# Where its count lies in the job's table depends on numbers of the process: 256, 267, 280 and 283 were seen of one program.
+WIDER = {"work wait job": 0.12}
 MODES = {"default": [], "bare": ["--args", "none"], "summary": ["--mode", "summary"]}
 CALLS = [("cuda", scene, mode) for scene in ("call", "copy", "launch", "extended") for mode in ("default", "summary")]
 CALLS += [("cuda", "call", "bare")]
@@ -82,7 +84,7 @@ def main():
     for name in ("kymo", "cuda", "cupti", "table", "work"):
         p.add_argument(name)
     o = p.parse_args()
-    return baseline.test(o, "backends.json", measure, TOLERANCE, dearer)
+    return baseline.test(o, "backends.json", measure, TOLERANCE, dearer, WIDER)
 
 
 if __name__ == "__main__":

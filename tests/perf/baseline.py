@@ -76,14 +76,14 @@ def parser(doc):
     return p
 
 
-def compare(counts, expected, tolerance):
-    """Kinds that are not what is expected, but for `tolerance` of that and one instruction at least."""
+def compare(counts, expected, tolerance, wider):
+    """Kinds that are not what is expected, but for `tolerance` (or that of `wider`) of that and one instruction at least."""
     bad = []
     for kind, now in counts.items():
         then = expected.get(kind)
         if then is None:
             verdict, then = "NO BASELINE", 0.0
-        elif abs(now - then) <= max(1.0, tolerance * then):
+        elif abs(now - then) <= max(1.0, wider.get(kind, tolerance) * then):
             verdict = "ok"
         else:
             verdict = "MORE" if now > then else "FEWER"
@@ -93,7 +93,7 @@ def compare(counts, expected, tolerance):
     return bad
 
 
-def test(o, name, measure, tolerance, also=lambda o, counts: []):
+def test(o, name, measure, tolerance, also=lambda o, counts: [], wider=()):
     """
     Counts `measure(o)` against the file `name`. `also` returns which of them are wrong whatever the file says.
     """
@@ -114,7 +114,7 @@ def test(o, name, measure, tolerance, also=lambda o, counts: []):
             f.write("\n")
         print(f"{path}: {o.compiler}: {counts}")
         return 0
-    bad = compare(counts, baseline[o.compiler], tolerance)
+    bad = compare(counts, baseline[o.compiler], tolerance, dict(wider))
     if bad:
         print(f"changed: {', '.join(bad)}. If that is meant: {sys.argv[0]} --write {' '.join(sys.argv[1:])}")
     return 1 if also(o, counts) or bad else 0

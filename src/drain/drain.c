@@ -344,17 +344,19 @@ static void end_sessions(struct drain *d)
 	}
 }
 
-/* Nobody is there, nobody can come. */
+/*
+ * Nobody is there, nobody can come. Each look at the doors may let in a launcher: its address stays,
+ * which its program will look for.
+ */
 static bool all_closed(struct drain *d)
 {
-	if (d->meeting >= 0) {
+	if (d->meeting >= 0)
 		door_accept(d);
-		if (d->pending_clients)
-			return false;
-	}
 	for (struct session *s = d->sessions; s; s = s->next)
-		if ((s->listener >= 0 && !closed(d, s)) || d->pending_clients)
+		if (d->pending_clients || !nobody_left(d, s) || (s->listener >= 0 && !closed(d, s)))
 			return false;
+	if (d->pending_clients || !all_left(d))
+		return false;
 	/* Who comes from here on finds the name free. */
 	if (d->meeting >= 0)
 		close(d->meeting);

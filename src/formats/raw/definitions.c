@@ -806,9 +806,12 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 		o->start = to_ns(r, o->start);
 		o->op = o->op < p->op_count ? p->ops[o->op].op : 0;
 	}
-	tp->end = r->end_tick ? to_ns(r, (int64_t)r->end_tick)
-			      : to_ns(r, (int64_t)r->process_end_tick);
-	tp->seen = r->seen_tick ? to_ns(r, (int64_t)r->seen_tick) : 0;
+	/* Of a process that was turned away only the drain's ticks are there, on no scale. */
+	if (p->origin.tick || p->sync_count) {
+		tp->end = r->end_tick ? to_ns(r, (int64_t)r->end_tick)
+				      : to_ns(r, (int64_t)r->process_end_tick);
+		tp->seen = r->seen_tick ? to_ns(r, (int64_t)r->seen_tick) : 0;
+	}
 	tp->clock_error_ns = p->ticks.error_ns;
 	tp->record_cost_ns = (double)r->record_millis / 1000 * ns_per_tick(p);
 	tp->overhead_ns = (double)r->overhead * ns_per_tick(p);

@@ -278,7 +278,8 @@ void ranges_fork_child(void)
 	started = NULL;
 	if (mine[BY_RANGE].inside)
 		kymo_context_pause_thread(recorded, true);
-	if (threads_inside)
+	/* A range that was just ending may be counted no more, and not paused yet. */
+	if (choices[BY_DURING].range)
 		kymo_context_pause(recorded, true);
 	threads_inside = 0;
 	memset(mine, 0, sizeof(mine));

@@ -113,7 +113,7 @@ kymo_status_t kymo_context_create(kymo_context_t *out)
 	pthread_mutex_lock(&core_live->configure);
 	c = context_take();
 	if (c) {
-		c->active = false;
+		c->active = c->paused = false;
 		c->service_count = 0;
 		c->buffer = NULL;
 		atomic_store(&c->buffer_index, -1);

@@ -84,7 +84,7 @@ static bool ask_site_rules(struct diagnosis *d)
 	struct store *store;
 	bool ok;
 
-	if (d->tl->partial || d->tl->window) {
+	if (d->tl->partial || d->tl->window || d->tl->chosen) {
 		text_add(&d->abstained, "rules of the site are asked of whole runs\n");
 		return true;
 	}

@@ -87,16 +87,35 @@ static void print_abstained(const struct diagnosis *d, FILE *out)
 	print_wrapped(out, 2, "", d->abstained.s);
 }
 
+/* A file of the trace cannot be read, is damaged, or has lost its end. */
+static bool is_cut(const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		if (t->processes[i].file_state || t->processes[i].damaged_blocks ||
+		    (t->processes[i].how_ended == UINT32_MAX && !t->processes[i].recording &&
+		     !t->processes[i].merged_ranks && !t->processes[i].telemetry))
+			return true;
+	return false;
+}
+
+/* Why there is no finding: that is praise only where all could be judged. */
+static const char *reason_for_none(const struct diagnosis *d)
+{
+	if (!d->tl->work_count && !d->tl->calls_count && !d->tl->messages_count)
+		return is_cut(d->trace) ? "Nothing to judge: what was recorded is lost."
+					: "Nothing to judge: no call, device work or message was "
+					  "recorded.";
+	if (timeline_gaps(d->tl))
+		return "Not judged: what could be won is told of whole recordings alone.";
+	return "No finding: no rule sees more to win than its threshold (`kymo list rules`).";
+}
+
 static void print_text(const struct diagnosis *d, uint32_t top, FILE *out)
 {
 	uint32_t shown = top && top < d->count ? top : d->count;
 
-	if (!d->count && !d->tl->work_count && !d->tl->calls_count && !d->tl->messages_count)
-		plain_printf(out,
-			     "Nothing to judge: no call, device work or message was recorded.\n");
-	else if (!d->count)
-		plain_printf(out, "No finding: no rule sees more to win than its threshold "
-				  "(`kymo list rules`).\n");
+	if (!d->count)
+		plain_printf(out, "%s\n", reason_for_none(d));
 	for (uint32_t i = 0; i < shown; i++) {
 		if (i)
 			plain_printf(out, "\n");
@@ -141,8 +160,8 @@ static void print_markdown(const struct diagnosis *d, uint32_t top, FILE *out)
 		print_items(out, "", f->evidence.s);
 		print_items(out, "try: ", f->advice.s);
 	}
-	if (!shown)
-		fprintf(out, "No finding.\n");
+	if (!d->count)
+		fprintf(out, "%s\n", reason_for_none(d));
 	print_items(out, "not known: ", d->abstained.s);
 }
 

@@ -163,17 +163,17 @@ static uint32_t first_part(const struct filter_calls *c, const struct object *o)
 /* Parts of what is chosen are chosen. False: no memory. */
 static bool choose_parts(struct filter_calls *c)
 {
-	uint32_t *todo = malloc((c->object_count + (size_t)1) * sizeof(*todo)), n = 0;
+	uint32_t *chosen = malloc((c->object_count + (size_t)1) * sizeof(*chosen)), n = 0;
 
-	if (!todo)
+	if (!chosen)
 		return false;
 	if (c->object_count)
 		qsort(c->object, c->object_count, sizeof(*c->object), by_parent);
 	for (uint32_t i = 0; i < c->object_count; i++)
 		if (c->object[i].chosen)
-			todo[n++] = i;
+			chosen[n++] = i;
 	while (n) {
-		const struct object *o = &c->object[todo[--n]];
+		const struct object *o = &c->object[chosen[--n]];
 
 		for (uint32_t i = first_part(c, o); i < c->object_count; i++) {
 			struct object *part = &c->object[i];
@@ -181,11 +181,11 @@ static bool choose_parts(struct filter_calls *c)
 			if (part->process != o->process || part->parent != o->id)
 				break;
 			if (!part->chosen)
-				todo[n++] = i;
+				chosen[n++] = i;
 			part->chosen = true;
 		}
 	}
-	free(todo);
+	free(chosen);
 	return true;
 }
 

@@ -190,6 +190,15 @@ def test_findings(folder):
     got = status("diagnose", "-f", "json", broken)
     told = [f["rule"] for f in json.loads(got.stdout)["findings"]]
     expect(got.returncode == 3 and "none.kyr" in got.stderr and "host-late" in told, got)
+    # Where nothing is left, or a part alone was recorded, "no finding" would be praise.
+    for name in os.listdir(f"{broken}/raw"):
+        os.truncate(f"{broken}/raw/{name}", min(os.path.getsize(f"{broken}/raw/{name}"), 600))
+    expect("what was recorded is lost" in status("diagnose", broken).stdout, status("diagnose", broken))
+    part = f"{folder}/part.kymo"
+    run(KYMO, "run", "--no-summary", "-k", "nothing", "-o", part, PROGRAM, "host")
+    for words in ((), ("-f", "md")):
+        got = status("diagnose", *words, part)
+        expect(got.returncode == 0 and "Not judged: " in got.stdout and "No finding" not in got.stdout, got)
     rules = run(KYMO, "list", "rules")
     expect(all(f["rule"] + ": " in rules for f in findings) and rules.count("  gain: ") > 20, rules)
 

@@ -177,6 +177,15 @@ void diagnosis_settle(struct diagnosis *d, uint32_t first)
 		qsort(d->findings, d->count, sizeof(*d->findings), most_gain);
 }
 
+static void ask(struct diagnosis *d, const struct rule *rule)
+{
+	d->rule = rule;
+	for (uint32_t i = 0; rule->find_of_device && i < d->tl->devices_count; i++)
+		rule->find_of_device(d, i);
+	if (rule->find)
+		rule->find(d);
+}
+
 bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 	      struct tallies *tallies, struct symbols *symbols)
 {
@@ -198,10 +207,8 @@ bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 	else if (timeline_pauses(tl))
 		text_add(&d->abstained,
 			 "recording was paused: no time that could be won is told of such a run\n");
-	for (uint32_t i = 0; i < rules_count && !tl->cut; i++) {
-		d->rule = rules[i];
-		d->rule->find(d);
-	}
+	for (uint32_t i = 0; i < rules_count && !tl->cut; i++)
+		ask(d, rules[i]);
 	diagnosis_settle(d, 0);
 	if (d->tl->counted)
 		text_add(&d->abstained,

@@ -85,6 +85,8 @@ struct rule {
 	double threshold; /* share of the run below which it says nothing */
 	const char *why;  /* the reason for the threshold */
 	const char *cost; /* how the gain is reckoned */
+	/* One of these or both; devices are asked about one after the other, before the rest. */
+	void (*find_of_device)(struct diagnosis *d, uint32_t device);
 	void (*find)(struct diagnosis *d);
 };
 

@@ -14,12 +14,6 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 				     "second queue, and wait where the data is used");
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_blocking_copy = {
 	.id = "blocking-copy",
 	.what = "the host waits for copies that could run beside kernels",
@@ -27,5 +21,5 @@ const struct rule rule_blocking_copy = {
 	.why = "a few copies at the beginning and end of a program are no matter",
 	.cost = "of each copy the part beside which no kernel ran, at most the kernels after it, "
 		"and the gap behind it",
-	.find = find,
+	.find_of_device = find_of_device,
 };

@@ -55,12 +55,6 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	places_release(&groups);
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_device_idle = {
 	.id = "device-idle",
 	.what = "the device idles between its work for reasons that no other rule tells",
@@ -68,5 +62,5 @@ const struct rule rule_device_idle = {
 	.why = "programs that use a device well leave it idle for up to a seventh of the run",
 	.cost = "gaps between its work that no other rule tells, without waits for other devices "
 		"and ranks",
-	.find = find,
+	.find_of_device = find_of_device,
 };

@@ -14,12 +14,6 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 				     "--default-stream per-thread");
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_false_dependency = {
 	.id = "false-dependency",
 	.what = "copies and kernels in different queues wait for each other as one is in the "
@@ -27,5 +21,5 @@ const struct rule rule_false_dependency = {
 	.threshold = 0.02,
 	.why = "a few copies at the beginning and end of a program are no matter",
 	.cost = "of each copy the part beside which no kernel ran, at most the kernels after it",
-	.find = find,
+	.find_of_device = find_of_device,
 };

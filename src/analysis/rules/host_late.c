@@ -141,12 +141,6 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	places_release(&groups);
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_host_late = {
 	.id = "host-late",
 	.what = "the device idles while the host computes between launches",
@@ -154,5 +148,5 @@ const struct rule rule_host_late = {
 	.why = "below a twentieth of the run no restructuring of a program pays",
 	.cost = "idle time while the submitting thread is in no recorded call, at most the "
 		"device's busy time; nothing where the host keeps to a clock",
-	.find = find,
+	.find_of_device = find_of_device,
 };

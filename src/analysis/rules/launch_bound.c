@@ -74,12 +74,6 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	places_release(&groups);
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_launch_bound = {
 	.id = "launch-bound",
 	.what = "kernels are shorter than their launches take: the device waits for the host's "
@@ -88,5 +82,5 @@ const struct rule rule_launch_bound = {
 	.why = "fusing kernels is work; below a twentieth of the run it does not pay",
 	.cost = "gaps up to 100 us in which the host only launches, less 1 us each that a device "
 		"takes between kernels anyway",
-	.find = find,
+	.find_of_device = find_of_device,
 };

@@ -77,12 +77,6 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	claims_end(d, &claims, CLAIM_GAP | CLAIM_TIME, f);
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_managed_thrash = {
 	.id = "managed-thrash",
 	.what = "pages of managed memory move between host and device again and again",
@@ -90,5 +84,5 @@ const struct rule rule_managed_thrash = {
 	.why = "below that it is noise; pages that move once are first touch",
 	.cost = "time while pages move, from the first to the last of those that follow each other "
 		"within 0.5 ms",
-	.find = find,
+	.find_of_device = find_of_device,
 };

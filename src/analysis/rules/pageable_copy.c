@@ -23,12 +23,6 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 			     "CL_MEM_ALLOC_HOST_PTR), and copy asynchronously");
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_pageable_copy = {
 	.id = "pageable-copy",
 	.what = "copies of pageable memory: slow, and the host waits for them",
@@ -36,5 +30,5 @@ const struct rule rule_pageable_copy = {
 	.why = "a few copies at the beginning and end of a program are no matter",
 	.cost = "what the copies take longer than pinned ones, and what of these could run beside "
 		"kernels of other queues",
-	.find = find,
+	.find_of_device = find_of_device,
 };

@@ -104,12 +104,6 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	places_release(&s.places);
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_round_trip = {
 	.id = "round-trip",
 	.what = "data goes from a device to the host and back, unchanged",
@@ -118,5 +112,5 @@ const struct rule rule_round_trip = {
 	.cost = "from the start of the copy to the host to the end of the one back, without "
 		"kernels "
 		"meanwhile",
-	.find = find,
+	.find_of_device = find_of_device,
 };

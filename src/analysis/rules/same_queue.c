@@ -14,17 +14,11 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 				     "a kernel needs a copy");
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_same_queue = {
 	.id = "same-queue",
 	.what = "copies wait for kernels, and kernels for copies, as they are in one queue",
 	.threshold = 0.02,
 	.why = "a few copies at the beginning and end of a program are no matter",
 	.cost = "of each copy the part beside which no kernel ran, at most the kernels after it",
-	.find = find,
+	.find_of_device = find_of_device,
 };

@@ -159,14 +159,6 @@ static void find_turns(struct diagnosis *d)
 	intervals_release(&t.kernels);
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-	if (d->tl->devices_count > 1)
-		find_turns(d);
-}
-
 const struct rule rule_serialised_queues = {
 	.id = "serialised-queues",
 	.what = "small kernels of several queues, or devices, work one after the other for no "
@@ -176,5 +168,6 @@ const struct rule rule_serialised_queues = {
 	.cost = "of each pair whose work groups fit beside each other, the shorter kernel; of "
 		"devices "
 		"in turn, the kernels of all but the busiest",
-	.find = find,
+	.find = find_turns,
+	.find_of_device = find_of_device,
 };

@@ -84,18 +84,11 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 		until = w->end > until ? w->end : until;
 	}
 	tell(d, device, &places, gain, number, units);
+	if (!units && intervals_length(&d->tl->devices[device].kernels))
+		diagnosis_abstain(d, "it is not known how many compute units %s has",
+				  device_label(d, device));
 	d->failed |= places.failed;
 	places_release(&places);
-}
-
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++) {
-		find_of_device(d, i);
-		if (!device_units(d, i) && intervals_length(&d->tl->devices[i].kernels))
-			diagnosis_abstain(d, "it is not known how many compute units %s has",
-					  device_label(d, i));
-	}
 }
 
 const struct rule rule_small_grid = {
@@ -105,5 +98,5 @@ const struct rule rule_small_grid = {
 	.why = "some steps of a program are small; below a twentieth of the run they do not matter",
 	.cost = "of each kernel of 20 us and more that runs alone, the share of units that have no "
 		"work group",
-	.find = find,
+	.find_of_device = find_of_device,
 };

@@ -132,12 +132,6 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	places_release(&s.places);
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_tiny_transfers = {
 	.id = "tiny-transfers",
 	.what = "many small copies one after the other that could be one",
@@ -146,5 +140,5 @@ const struct rule rule_tiny_transfers = {
 	.cost = "from the first of a row of at least 3 copies of at most 16 KiB to the last, "
 		"without "
 		"host code between and what the bytes take at 10 GB/s",
-	.find = find,
+	.find_of_device = find_of_device,
 };

@@ -66,12 +66,6 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	places_release(&groups);
 }
 
-static void find(struct diagnosis *d)
-{
-	for (uint32_t i = 0; i < d->tl->devices_count; i++)
-		find_of_device(d, i);
-}
-
 const struct rule rule_too_many_syncs = {
 	.id = "too-many-syncs",
 	.what = "the host waits so often that the device runs dry between",
@@ -79,5 +73,5 @@ const struct rule rule_too_many_syncs = {
 	.why = "programs have to wait now and then; below a twentieth of the run that is no fault",
 	.cost = "of each gap behind a wait that drained the device, at most the time waited: the "
 		"host would have submitted earlier by that",
-	.find = find,
+	.find_of_device = find_of_device,
 };

@@ -21,6 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
 import base  # noqa: E402
 from base import check, must, skip  # noqa: E402
 
+SCENES = [os.path.join(HERE, n + ".c") for n in ("program", "calls", "driver", "links", "ends", "others", "profiler",
+                                                "../support/between")]
 VERSIONS = ["18", "22", "28", "130000", "130001"]
 
 
@@ -30,9 +32,7 @@ class Test(base.Test):
                  "-I" + os.path.join(self.source, "include")]
         self.library = self.compile("libcupti-fake.so", *flags, "-shared", "-fPIC",
                                     os.path.join(HERE, "fake.c"))
-        return self.compile("program", *flags, os.path.join(HERE, "program.c"),
-                            os.path.join(HERE, "profiler.c"), os.path.join(HERE, "..", "support", "between.c"),
-                            "-rdynamic", self.library)
+        return self.compile("program", *flags, *SCENES, "-rdynamic", self.library)
 
     def scene(self, *words, version="130001", options=(), env=None, plain=False):
         more = {"KYMO_CUPTI": self.library, "FAKE_VERSION": version, **(env or {})}
@@ -769,8 +769,9 @@ class Test(base.Test):
     def test_static(self):
         """CUPTI linked statically into the program, or into a library that it loads later."""
         self.built = self.program()
-        sources = [os.path.join(HERE, n) for n in ("program.c", "profiler.c", "fake.c", "../support/between.c")]
-        static = ["-std=gnu11", "-DFAKE_STATIC", "-shared", "-fPIC", sources[2]]
+        fake = os.path.join(HERE, "fake.c")
+        sources = [*SCENES, fake]
+        static = ["-std=gnu11", "-DFAKE_STATIC", "-shared", "-fPIC", fake]
         brings = self.compile("libbrings.so", *static)
         out = self.scene("brought", brings)
         check("brought: given up", out, "kernels 0 driver 0 runtime 0\n")

@@ -359,8 +359,9 @@ for i in range(1, 41):
         if run("sh", "-c", f"command -v {cc[0]}", status=None).returncode:
             return SKIPPED
         run(*cc, *flags, "-shared", "-fPIC", os.path.join(cuda, "fake.c"), "-o", cupti)
-        run(*cc, *flags, os.path.join(cuda, "program.c"), os.path.join(cuda, "profiler.c"),
-            os.path.join(TESTS, "support", "between.c"), cupti, "-o", program)
+        scenes = [os.path.join(cuda, n + ".c") for n in ("program", "calls", "driver", "links", "ends", "others", "profiler",
+                                                         "../support/between")]
+        run(*cc, *flags, *scenes, cupti, "-o", program)
         env = dict(self.gpus, KYMO_CUPTI=cupti, FAKE_VERSION="130001")
         env["LD_LIBRARY_PATH"] = f"{self.fakes}:{self.folder}"
         self.record("sh", "-c", f"{program} basic; sleep 0.4", env=env, ms=100)

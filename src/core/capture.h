@@ -115,7 +115,8 @@ struct cap_op {
 	_Atomic uint8_t left_out; /* calls are counted where they are not recorded */
 	uint8_t in_place; /* when its records were is what they are written with; no field says
 			     another time */
-	_Atomic uint8_t paused; /* contexts want it that are paused, and nobody else does */
+	_Atomic uint64_t
+		paused; /* bit n: a started context that is paused would record it into buffer n */
 };
 
 /*
@@ -923,6 +924,12 @@ void cap_timed_end(const struct cap_timed *c, uint64_t most);
  * records the op counts them as lost, where the calling thread records next and in its totals.
  */
 void cap_lost(const struct cap_op *op, uint64_t count);
+
+/*
+ * The same of records of which nobody knows when their work was submitted: buffers of contexts that are paused count
+ * them too, whatever thread it is.
+ */
+void cap_lost_sometime(const struct cap_op *op, uint64_t count);
 
 /* Device records that got no device time; shown as a total. */
 void cap_count_untimed(void);

@@ -327,7 +327,9 @@ static void fresh_seen(void)
 
 static void dropped(void)
 {
+	kymo_range_push("step");
 	many(10);
+	kymo_range_pop();
 	fake_drop(123);
 	many(10);
 }
@@ -378,7 +380,7 @@ int main(int argc, char **argv)
 		fake_context(1);
 		between((unsigned)atoi(argv[2]), fresh, fresh_seen);
 	}
-	if (link_scene(scene, argc, argv))
+	if (link_scene(scene, argc, argv) || pause_scene(scene, argc))
 		return 0;
 	if (!plain_scene(scene, argv) && !driver_scene(scene, argc, argv))
 		basic();

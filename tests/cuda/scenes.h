@@ -8,6 +8,7 @@
 /* False: the file has no scene of that name. */
 bool driver_scene(const char *scene, int argc, char **argv); /* driver.c */
 bool link_scene(const char *scene, int argc, char **argv);   /* links.c */
+bool pause_scene(const char *scene, int argc);               /* pauses.c */
 
 /* ends.c */
 void forked(void);

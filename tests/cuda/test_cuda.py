@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
 import base  # noqa: E402
 from base import check, must, skip  # noqa: E402
 
-SCENES = [os.path.join(HERE, n + ".c") for n in ("program", "calls", "driver", "links", "ends", "others", "profiler",
+SCENES = [os.path.join(HERE, n + ".c") for n in ("program", "calls", "driver", "links", "pauses", "ends", "others", "profiler",
                                                 "../support/between")]
 VERSIONS = ["18", "22", "28", "130000", "130001"]
 
@@ -660,42 +660,6 @@ class Test(base.Test):
             "cudaLaunchKernel records 1 wrong 0 retired 1 early 0"])
         check("kernels", self.rows("SELECT name, region FROM kernels ORDER BY 1"),
               [("one", None), ("refused", "cudaLaunchKernel"), ("three", "cudaLaunchKernel"), ("two", None)])
-
-    def test_source(self):
-        """What is recorded of ranges and kernels alone is what is selected from all. CUPTI tells of it later."""
-        counts = ("SELECT name, count(*) FROM regions WHERE category <> 'code_object' GROUP BY 1 UNION SELECT name || ' ran', count(*) "
-                  "FROM kernels GROUP BY 1 UNION SELECT operation, count(*) FROM memory_copies GROUP BY 1 ORDER BY 1")
-        self.built = self.program()
-
-        def recorded(*options):
-            self.scene("steps", options=["--mode", "full", *options])
-            check(f"{options}: nothing lost", self.lost_records(), 0)
-            return self.rows(counts)
-
-        def selected(*options):
-            return [tuple(r.values()) for r in json.loads(must(self.kymo, "query", "-f", "json", *options, whole, counts))]
-
-        recorded()
-        whole = self.path("whole.kymo")
-        os.rename(self.trace, whole)
-        for numbers in ("step", "step#3", "step#3,5-7", "end"):
-            wanted = selected("--range", numbers)
-            check(f"{numbers}: something", len(wanted) > 6, True)
-            check(f"--range {numbers}", recorded("--range", numbers), wanted)
-            check(f"--during {numbers}", recorded("--during", numbers), wanted)
-        work = dict(selected("-d", "dispatch,copy"))
-        check("all kernels", work, {"add(float*, float*, int) ran": 8, "mul(float*, float*, int) ran": 8, "between ran": 8, "node ran": 8,
-                                    "write": 18, "fill": 18})
-        # What a graph will run is not known when it is launched.
-        got = {name: n for name, n in recorded("-k", "mul") if name in work}
-        check("-k: a kernel", got, {"mul(float*, float*, int) ran": 8, "node ran": 8})
-        got = {name: n for name, n in recorded("-k", "between", "--range", "step") if name in work}
-        check("-k in a range", got, {"node ran": 8})
-        before = {"add(float*, float*, int) ran": 1, "mul(float*, float*, int) ran": 1, "between ran": 1, "node ran": 1, "write": 2, "fill": 2}
-        for device in ("0", "1"):
-            got = {name: n for name, n in recorded("--device", device) if name in work}
-            # Which device it is CUPTI tells with its first records, in the second step.
-            check(f"--device {device}", got, work if device == "0" else before)
 
     def test_alone(self):
         """A tool without a recorder hears waits, and the memory that its filter lets through."""

@@ -359,7 +359,7 @@ for i in range(1, 41):
         if run("sh", "-c", f"command -v {cc[0]}", status=None).returncode:
             return SKIPPED
         run(*cc, *flags, "-shared", "-fPIC", os.path.join(cuda, "fake.c"), "-o", cupti)
-        scenes = [os.path.join(cuda, n + ".c") for n in ("program", "calls", "driver", "links", "ends", "others", "profiler",
+        scenes = [os.path.join(cuda, n + ".c") for n in ("program", "calls", "driver", "links", "pauses", "ends", "others", "profiler",
                                                          "../support/between")]
         run(*cc, *flags, *scenes, cupti, "-o", program)
         env = dict(self.gpus, KYMO_CUPTI=cupti, FAKE_VERSION="130001")

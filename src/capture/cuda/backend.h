@@ -88,6 +88,9 @@ bool cuda_op_of(enum cuda_api api, uint32_t cbid, uint32_t *op);
 void cuda_calls_init(void);
 void cuda_call(enum cuda_api api, uint32_t cbid, const struct cupti_callback *data, const void *sp);
 
+/* This thread is in a call by the runtime of that number which has no frame: nobody recorded it as it began. */
+bool cuda_call_passed(uint32_t correlation);
+
 /* The value of an argument before a call; false: there is none. */
 bool cuda_argument(const void *params, const struct cuda_place *p, uint64_t *value);
 
@@ -118,7 +121,10 @@ struct cuda_submission {
 bool cuda_submissions_init(void);
 /* cuda_submission_put() comes soon: what it writes to is fetched meanwhile. */
 void cuda_submission_expect(uint32_t correlation);
-/* What the call submits nobody wants, though CUPTI will have records of it. */
+/*
+ * What the call submits nobody wants, though CUPTI will have records of it. Where the number is that of another call,
+ * it tells neither from then on; of a call around this one, it stays that one's.
+ */
 void cuda_submission_none(uint32_t correlation);
 /*
  * `call`, of this thread, is about to submit work: a launch of one kernel, or who knows what. A number

@@ -75,7 +75,8 @@ static void count_dropped(void *context, uint32_t stream)
 		return;
 	if (atomic_fetch_add(&dropped, n) == 0)
 		cap_note(2, "cuda", "CUPTI dropped records of device work: it got no more buffers");
-	cap_lost(&core_dispatch_ops[DISPATCH_OP_LAUNCH], n); /* of what kind is not told */
+	/* Of what kind, and submitted when, is not told. */
+	cap_lost_sometime(&core_dispatch_ops[DISPATCH_OP_LAUNCH], n);
 }
 
 uint64_t cuda_dropped(void)

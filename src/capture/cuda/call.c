@@ -20,7 +20,12 @@
  */
 #define STACK_SLACK 65536
 
-#define INNER 1 /* in the word of a launch by the driver inside one by the runtime: no frame */
+/* In the word of a call that has no frame. */
+#define INNER  1 /* a launch by the driver inside one by the runtime */
+#define PASSED 2 /* a call by the runtime that nobody records, nor what it submits */
+
+/* The number of the latter, while this thread is in one. */
+static _Thread_local uint32_t passed __attribute__((tls_model("initial-exec")));
 
 /* What is looked at of a function when it is called, in one place. */
 struct function {
@@ -197,6 +202,11 @@ static inline void keep_outer(const char *sp)
 		outer->sp = sp + 1;
 }
 
+bool cuda_call_passed(uint32_t correlation)
+{
+	return correlation && correlation == passed;
+}
+
 static bool recorded(const struct cap_frame *f)
 {
 	return f->buffers || f->callbacks;
@@ -289,13 +299,50 @@ static bool inner_launch(uint32_t op, const struct cupti_callback *data)
 	if (t && t->magic == CAP_THREAD_MAGIC && t->depth) {
 		outer = &t->frames[t->depth - 1];
 		if (outer->op >= runtime->caps &&
-		    outer->op < runtime->caps + runtime->desc->op_count && recorded(outer)) {
+		    outer->op < runtime->caps + runtime->desc->op_count &&
+		    (recorded(outer) || atomic_load(&outer->op->keep))) {
 			*data->data = cuda_driver_inner_begin(op) ? INNER : 0;
 			return true;
 		}
 	}
-	cuda_driver_used(op);
+	/* The call around it began in a pause, which is over. */
+	if (!cuda_call_passed(data->correlation))
+		cuda_driver_used(op);
 	return false;
+}
+
+static bool heard(const struct cap_op *op)
+{
+	return atomic_load_explicit(&op->buffers, memory_order_relaxed) ||
+	       atomic_load_explicit(&op->callbacks, memory_order_relaxed);
+}
+
+/* Nobody records a call of the op, nor what it submits: who wants that is paused. */
+static bool unheard(const struct cap_op *op)
+{
+	return !heard(op) && !heard(&core_dispatch_ops[DISPATCH_OP_LAUNCH]) &&
+	       !heard(&core_copy_ops[COPY_OP_READ]) && !heard(&core_copy_ops[COPY_OP_WRITE]) &&
+	       !heard(&core_copy_ops[COPY_OP_COPY]) && !heard(&core_copy_ops[COPY_OP_FILL]);
+}
+
+/* Such a call, as cheaply as can be. What of the driver the program uses itself shows in pauses, too. */
+static __attribute__((noinline)) void pass(enum cuda_api api, const struct function *x,
+					   const struct cupti_callback *data)
+{
+	*data->data = 0;
+	if (api == CUDA_DRIVER && x->role == CUDA_ROLE_LAUNCH &&
+	    !atomic_load_explicit(&cuda_inner_launches, memory_order_relaxed)) {
+		if (cuda_call_passed(data->correlation)) {
+			*data->data = cuda_driver_inner_begin(x->op) ? INNER : 0;
+			return;
+		}
+		cuda_driver_used(x->op);
+	}
+	cuda_submission_none(data->correlation);
+	if (api == CUDA_RUNTIME) {
+		passed = data->correlation;
+		*data->data = PASSED;
+	}
 }
 
 static __attribute__((noinline)) void enter(enum cuda_api api, const struct function *x,
@@ -304,10 +351,8 @@ static __attribute__((noinline)) void enter(enum cuda_api api, const struct func
 	const bool submits = x->flags & KYMO_OP_SUBMITS;
 	struct cap_frame *f;
 
-	if (cap_unlikely(atomic_load_explicit(&x->cap->paused, memory_order_relaxed) && submits &&
-			 !atomic_load_explicit(&x->cap->keep, memory_order_relaxed))) {
-		cuda_submission_none(data->correlation);
-		*data->data = 0;
+	if (cap_unlikely(submits && unheard(x->cap))) {
+		pass(api, x, data);
 		return;
 	}
 	if (x->role == CUDA_ROLE_LAUNCH && api == CUDA_DRIVER &&
@@ -392,6 +437,8 @@ static __attribute__((noinline)) void leave(enum cuda_api api, const struct func
 	if (cap_unlikely(!f)) {
 		if (api == CUDA_DRIVER && *data->data == INNER)
 			cuda_driver_inner_end();
+		else if (*data->data == PASSED)
+			passed = 0;
 		return;
 	}
 	if (cap_likely(f->plan & CAP_PLAN_STRAIGHT))

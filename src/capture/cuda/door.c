@@ -151,13 +151,38 @@ static bool role_needed(const struct cuda_role *r, uint16_t flags, bool driver, 
 	       (activities & (CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY));
 }
 
+/* Buffers that want it, now or when they go on. */
+static uint64_t buffers_of(const struct cap_op *o)
+{
+	return atomic_load(&o->buffers) | atomic_load(&o->paused);
+}
+
+/*
+ * Others want what a call submits than the call itself: in pauses of those who want the call it is looked at for
+ * them. This does not change with the pauses, so that nothing is missed as one begins.
+ */
+static bool submits_for_others(const struct cap_op *o)
+{
+	const struct cap_op *work[] = {&core_dispatch_ops[DISPATCH_OP_LAUNCH],
+				       &core_copy_ops[COPY_OP_READ], &core_copy_ops[COPY_OP_WRITE],
+				       &core_copy_ops[COPY_OP_COPY], &core_copy_ops[COPY_OP_FILL]};
+	const uint64_t own = buffers_of(o);
+
+	for (unsigned i = 0; own && i < sizeof(work) / sizeof(work[0]); i++)
+		if ((buffers_of(work[i]) & ~own) || atomic_load(&work[i]->callbacks))
+			return true;
+	return false;
+}
+
 static void keep_update(enum cuda_api api, uint32_t activities)
 {
 	const struct cuda_model *m = &cuda_models[api];
 
 	for (uint32_t op = 0; op < m->desc->op_count; op++) {
 		bool need = role_needed(&m->roles[op], m->desc->ops[op].flags, api == CUDA_DRIVER,
-					activities);
+					activities) ||
+			    ((m->desc->ops[op].flags & KYMO_OP_SUBMITS) &&
+			     submits_for_others(&m->caps[op]));
 
 		if (need != (atomic_load(&m->caps[op].keep) != 0))
 			cap_require_wrapper(domains[api], op, need);
@@ -173,20 +198,28 @@ static bool op_wanted(const struct cap_op *o)
 /*
  * A callback of the driver costs each launch some tenths of a microsecond, and inside a launch by
  * the runtime it tells nothing new. So each of the driver's launching functions is listened to only
- * at first, when the program itself uses it, when the runtime's are not recorded, or in mode full.
+ * at first, when the program itself uses it, when the runtime's are not recorded (by all who record the
+ * driver's), or in mode full.
  */
 static bool launches_needed(void)
 {
-	bool runtime = true, full = false;
+	const struct cuda_model *r = &cuda_models[CUDA_RUNTIME], *d = &cuda_models[CUDA_DRIVER];
+	uint64_t by_runtime = UINT64_MAX, by_driver = 0;
+	bool needed = false;
 
-	for (uint32_t op = 0; op < cuda_models[CUDA_RUNTIME].desc->op_count; op++)
-		if (cuda_models[CUDA_RUNTIME].roles[op].role == CUDA_ROLE_LAUNCH)
-			runtime &= op_wanted(&cuda_models[CUDA_RUNTIME].caps[op]);
-	for (uint32_t op = 0; op < cuda_models[CUDA_DRIVER].desc->op_count; op++)
-		full |= (cuda_models[CUDA_DRIVER].desc->ops[op].flags & KYMO_OP_CHATTY) &&
-			op_wanted(&cuda_models[CUDA_DRIVER].caps[op]);
-	atomic_store(&cuda_inner_launches, full || !runtime);
-	return full || !runtime;
+	for (uint32_t op = 0; op < r->desc->op_count; op++)
+		if (r->roles[op].role == CUDA_ROLE_LAUNCH) {
+			needed |= !op_wanted(&r->caps[op]);
+			by_runtime &= buffers_of(&r->caps[op]);
+		}
+	for (uint32_t op = 0; op < d->desc->op_count; op++) {
+		needed |= (d->desc->ops[op].flags & KYMO_OP_CHATTY) && op_wanted(&d->caps[op]);
+		if (d->roles[op].role == CUDA_ROLE_LAUNCH)
+			by_driver |= buffers_of(&d->caps[op]);
+	}
+	needed |= (by_driver & ~by_runtime) != 0;
+	atomic_store(&cuda_inner_launches, needed);
+	return needed;
 }
 
 static void callbacks_update(enum cuda_api api)

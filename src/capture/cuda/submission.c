@@ -237,8 +237,9 @@ static bool open_here(const struct slot *s)
 	const uint64_t start = atomic_load_explicit(&s->start, memory_order_relaxed);
 	const struct cap_thread *t = cap_thread_current;
 
-	if (!start) /* cuda_submission_none(): that call is none */
-		return true;
+	if (!start) /* cuda_submission_none() */
+		return cuda_call_passed(
+			(uint32_t)atomic_load_explicit(&s->key, memory_order_relaxed));
 	for (uint32_t i = t ? atomic_load_explicit(&t->depth, memory_order_relaxed) : 0; i-- > 0;)
 		if (t->frames[i].start == start && (id == 0 || t->frames[i].id == id))
 			return true;
@@ -266,6 +267,25 @@ static __attribute__((noinline)) bool used_by_another(struct slot *s, uint32_t c
 	return true;
 }
 
+/* Filters decide of single pieces of work: what several calls submitted they are asked of when it is complete. */
+static uint64_t unfiltered(const struct cap_op *op, const struct cap_thread *t)
+{
+	if (!t || atomic_load_explicit(&op->callbacks, memory_order_relaxed))
+		return 0;
+	return atomic_load_explicit(&op->buffers, memory_order_acquire) &
+	       ~atomic_load_explicit(&t->paused, memory_order_relaxed);
+}
+
+/* Work of a number is recorded where one of its calls was, though it may have been submitted by one that was not. */
+static void record_shared(struct slot *s, bool launch)
+{
+	atomic_fetch_or(&s->launch_buffers,
+			unfiltered(op_of(CUDA_WORK_LAUNCH), cap_thread_current));
+	if (!launch)
+		atomic_fetch_or(&s->copy_buffers,
+				unfiltered(op_of(CUDA_WORK_READ), cap_thread_current));
+}
+
 static __attribute__((noinline)) void put_slow(struct slot *s, uint32_t correlation,
 					       const struct cap_frame *call, bool launch,
 					       const struct cap_subject *subject)
@@ -274,8 +294,10 @@ static __attribute__((noinline)) void put_slow(struct slot *s, uint32_t correlat
 	struct cap_submission o[CUDA_WORKS];
 	struct kept *old = NULL;
 
-	if (is_number_of(s, correlation) && used_by_another(s, correlation))
+	if (is_number_of(s, correlation) && used_by_another(s, correlation)) {
+		record_shared(s, launch);
 		return;
+	}
 	if (put_ordinary(s, correlation, call, launch) || kept_by(s, correlation, call->id))
 		return;
 	for (unsigned i = 0; i < works; i++)
@@ -305,9 +327,13 @@ void cuda_submission_none(uint32_t correlation)
 {
 	const struct cap_submission none[CUDA_WORKS] = {{.call = 0}};
 	struct slot *s = &slots[correlation % ORIGINS];
+	const uint64_t key = atomic_load_explicit(&s->key, memory_order_relaxed);
 
-	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL))
-		drop(s, correlation);
+	if (key && cap_unlikely(is_number_of(s, correlation))) {
+		if ((key & SHARED) || atomic_load_explicit(&s->start, memory_order_relaxed))
+			used_by_another(s, correlation);
+		return;
+	}
 	write_slot(s, correlation, 0, none, 0);
 }
 
@@ -366,9 +392,13 @@ static __attribute__((noinline, cold)) bool get_none(const struct slot *s, uint3
 	const bool several = atomic_load_explicit(&s->key, memory_order_relaxed) ==
 			     (USED | SHARED | correlation);
 
-	atomic_fetch_add_explicit(several ? &shared : &missed, 1, memory_order_relaxed);
 	*o = (struct cuda_submission){0};
 	cap_submission_take(&o->submission, NULL, op_of(work), NULL);
+	if (several && !atomic_load(&op_of(work)->callbacks))
+		o->submission.buffers |= atomic_load(work == CUDA_WORK_LAUNCH ? &s->launch_buffers
+									      : &s->copy_buffers);
+	if (o->submission.buffers || o->submission.more)
+		atomic_fetch_add_explicit(several ? &shared : &missed, 1, memory_order_relaxed);
 	return several;
 }
 

@@ -332,22 +332,27 @@ static uint64_t still_open(uint64_t buffers, uint32_t epoch)
 	return buffers;
 }
 
-void cap_lost(const struct cap_op *op, uint64_t count)
+static void lost(const struct cap_op *op, uint64_t count, bool sometime)
 {
 	struct cap_thread *t = cap_thread_current;
+	uint64_t left, paused;
 
 	if (!t || t->magic != CAP_THREAD_MAGIC)
 		t = cap_thread_attach();
 	if (!t || count == 0)
 		return;
 	cap_read_lock(t);
-	for (uint64_t left = atomic_load_explicit(&op->buffers, memory_order_acquire); left;
-	     left &= left - 1) {
+	paused = atomic_load_explicit(&t->paused, memory_order_relaxed);
+	left = atomic_load_explicit(&op->buffers, memory_order_acquire);
+	if (sometime)
+		left |= atomic_load_explicit(&op->paused, memory_order_acquire);
+	else
+		left &= ~paused;
+	for (; left; left &= left - 1) {
 		struct core_buffer *b = &core_buffers[__builtin_ctzll(left)];
 		struct wire_ring *r = &t->rings[b->index];
 
-		if (!b->ready ||
-		    atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
+		if (!b->ready)
 			continue;
 		atomic_fetch_add_explicit(&b->pool->shm->lost_records, count, memory_order_release);
 		atomic_fetch_add_explicit(&b->pool->shm->dropped_records, count,
@@ -356,8 +361,20 @@ void cap_lost(const struct cap_op *op, uint64_t count)
 		core_ring_close(b, r);
 		atomic_fetch_add_explicit(&r->lost, count, memory_order_relaxed);
 		core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
+		if (paused >> b->index & 1)
+			core_ring_hide(r);
 	}
 	cap_read_unlock(t);
+}
+
+void cap_lost(const struct cap_op *op, uint64_t count)
+{
+	lost(op, count, false);
+}
+
+void cap_lost_sometime(const struct cap_op *op, uint64_t count)
+{
+	lost(op, count, true);
 }
 
 /* A place for a record that goes into no buffer. */

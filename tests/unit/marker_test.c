@@ -142,6 +142,32 @@ static void test_callbacks(void **state)
 	assert_int_equal(kymo_range_push("gone"), KYMO_MARKER_OFF);
 }
 
+/* Who hears the begin of a range for which there is no place hears its end. */
+static void test_many(void **state)
+{
+	enum { MANY = 65536 };
+	kymo_selection_t markers = {.size = sizeof(markers), .domain = "marker"};
+	uint64_t *ids = calloc(MANY, sizeof(*ids));
+	kymo_context_t c;
+
+	assert_non_null(ids);
+	assert_int_equal(kymo_context_create(&c), KYMO_OK);
+	assert_int_equal(kymo_callback_service(c, &markers, hear, NULL), KYMO_OK);
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	enters = exits = 0;
+	for (unsigned i = 0; i < MANY; i++)
+		ids[i] = kymo_range_start("open");
+	assert_int_equal(exits, 0);
+	assert_int_equal(kymo_range_start("too many"), 0);
+	assert_int_equal(enters, MANY + 1);
+	assert_int_equal(exits, 1);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(kymo_range_stop(ids[i]), 0);
+	assert_int_equal(exits, MANY + 1);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+	free(ids);
+}
+
 /* ---- one numbering ---- */
 
 enum { IDS = 64 };
@@ -239,6 +265,7 @@ int main(void)
 		cmocka_unit_test(test_nobody),    cmocka_unit_test(test_records),
 		cmocka_unit_test(test_callbacks), cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_stopped),   cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,8 +96,8 @@ uint64_t marker_start(const kymo_marker_t *k)
 	id = process_range_open(&r);
 	if (!id) {
 		marker_fault(FAULT_MANY);
-		if (r.callbacks)
-			core_subscribers_release(r.callbacks);
+		if (r.callbacks) /* who heard it begin hears it end */
+			callbacks_end(&r, &marker_ops[MARKER_OP_PROCESS_RANGE]);
 		marker_extra_free(r.extra);
 	}
 	errno = saved;

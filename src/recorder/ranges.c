@@ -5,6 +5,7 @@
  * pattern for want of a range of that very name, as it is afterwards.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +34,13 @@ static struct choice {
 
 /* Of a thread. */
 struct mine {
-	struct open *open; /* innermost first */
+	uint32_t generation; /* of the process that the rest is of: a child's is another one */
+	struct open *open;   /* innermost first */
 	uint64_t executions;
 	uint32_t inside; /* chosen ones that are open */
 };
 static _Thread_local struct mine mine[KINDS] __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t generation;
 
 /* Of the process, for --during: under `lock`, so that pauses come in order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -135,6 +138,17 @@ static bool end(struct open **list, int64_t scope)
 	return chosen;
 }
 
+/* What a parent's thread kept stays where it is: it may have been changing. */
+static struct mine *mine_of(enum kind kind)
+{
+	struct mine *m = &mine[kind];
+	const uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+
+	if (m->generation != now)
+		*m = (struct mine){.generation = now};
+	return m;
+}
+
 /* ---- what begins and ends on one thread ---- */
 
 /* `more`: executions that are open now, or with -1 are not any more. Caller holds the lock. */
@@ -156,7 +170,7 @@ static void pause_process(bool pause)
 
 static void enter(enum kind kind)
 {
-	if (mine[kind].inside++)
+	if (mine_of(kind)->inside++)
 		return;
 	if (kind == BY_RANGE)
 		kymo_context_pause_thread(recorded, false);
@@ -166,7 +180,7 @@ static void enter(enum kind kind)
 
 static void leave(enum kind kind)
 {
-	if (--mine[kind].inside)
+	if (--mine_of(kind)->inside)
 		return;
 	if (kind == BY_RANGE)
 		kymo_context_pause_thread(recorded, true);
@@ -179,7 +193,7 @@ static void on_range(kymo_context_t from, const kymo_callback_record_t *r, void 
 	struct choice *c = data;
 	enum kind kind = c == &choices[BY_RANGE] ? BY_RANGE : BY_DURING;
 	const kymo_marker_args_t *args = r->args;
-	struct mine *m = &mine[kind];
+	struct mine *m = mine_of(kind);
 	struct open *o;
 
 	if (r->phase != KYMO_PHASE_ENTER) {
@@ -207,7 +221,7 @@ static void on_process_range(kymo_context_t from, const kymo_callback_record_t *
 	struct open *o = NULL;
 
 	if (r->phase == KYMO_PHASE_ENTER)
-		o = begin(c, &mine[kind], args, r->scope);
+		o = begin(c, mine_of(kind), args, r->scope);
 	if (kind == BY_RANGE || (o && !o->chosen)) {
 		free(o);
 		return;
@@ -271,16 +285,17 @@ kymo_status_t ranges_follow(kymo_context_t control, kymo_context_t context,
 							 : status;
 }
 
-/* The thread that forked is in no range of the child. What the parent kept of them stays: it may be changing. */
+/*
+ * The thread that forked is in no range of the child: it begins anew there, paused. This may be another thread, the
+ * first that has to do with Kymo.
+ */
 void ranges_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	started = NULL;
-	if (mine[BY_RANGE].inside)
-		kymo_context_pause_thread(recorded, true);
+	atomic_fetch_add(&generation, 1);
 	/* A range that was just ending may be counted no more, and not paused yet. */
 	if (choices[BY_DURING].range)
 		kymo_context_pause(recorded, true);
 	threads_inside = 0;
-	memset(mine, 0, sizeof(mine));
 }

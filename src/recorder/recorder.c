@@ -138,6 +138,9 @@ static void wait_ns(uint64_t ns)
 }
 
 static _Atomic bool steered; /* the user has said since what is to be: no window holds any more */
+/* Else it is recorded in the window, unless the program itself has stopped that. Under `window_lock`. */
+static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool window_open, stopped;
 
 static bool has_window(void)
 {
@@ -160,6 +163,21 @@ static void wait_until(uint64_t moment)
 		wait_ns(moment - now);
 }
 
+static void window_set(bool open)
+{
+	pthread_mutex_lock(&window_lock);
+	window_open = open;
+	if (atomic_load(&steered) || stopped) {
+		pthread_mutex_unlock(&window_lock);
+		return;
+	}
+	if (open)
+		kymo_context_start(context);
+	else
+		kymo_context_stop(context);
+	pthread_mutex_unlock(&window_lock);
+}
+
 static void apply_window(void *data)
 {
 	uint64_t end = options.before_ns ? options.before_ns : UINT64_MAX, begun;
@@ -169,14 +187,13 @@ static void apply_window(void *data)
 	begun = now_ns();
 	if (atomic_load(&steered) || begun >= end)
 		return;
-	kymo_context_start(context);
+	window_set(true);
 	if (options.duration_ns && options.duration_ns < end - begun)
 		end = begun + options.duration_ns;
 	if (end == UINT64_MAX)
 		return;
 	wait_until(end);
-	if (!atomic_load(&steered))
-		kymo_context_stop(context);
+	window_set(false);
 }
 
 /* A thread of its own only when the user asked for a window. What is open at once waits for no thread. */
@@ -186,7 +203,7 @@ static kymo_status_t start_window(void)
 
 	if (!options.delay_ns && options.after_ns <= now &&
 	    (!options.before_ns || now < options.before_ns))
-		kymo_context_start(context);
+		window_set(true);
 	return kymo_thread_start("window", apply_window, NULL);
 }
 
@@ -203,12 +220,17 @@ static void on_control(kymo_context_t from, const kymo_callback_record_t *r, voi
 	const kymo_marker_args_t *args = r->args;
 	bool pause = strcmp(r->domain->ops[r->op].name, "pause") == 0;
 
-	if (!args->all)
+	if (!args->all) {
 		kymo_context_pause_thread(context, pause);
-	else if (pause)
+		return;
+	}
+	pthread_mutex_lock(&window_lock);
+	stopped = pause;
+	if (pause)
 		kymo_context_stop(context);
-	else
+	else if (window_open || atomic_load(&steered))
 		kymo_context_start(context);
+	pthread_mutex_unlock(&window_lock);
 }
 
 static kymo_status_t obey_program(void)
@@ -303,6 +325,7 @@ static kymo_status_t initialize(void *data)
 	if (status == KYMO_OK)
 		status = obey_program();
 	atomic_store(&steered, options.stands != 0);
+	window_open = !has_window() || options.paused;
 	if (status == KYMO_OK && options.stands == KYMO_STEER_RESUME)
 		return kymo_context_start(context);
 	if (status != KYMO_OK || options.stands || options.paused)
@@ -313,6 +336,7 @@ static kymo_status_t initialize(void *data)
 /* The window's thread stays in the parent: a child records from the start of its own delay. */
 static void fork_child(void *data)
 {
+	pthread_mutex_init(&window_lock, NULL);
 	ranges_fork_child();
 	work_fork_child();
 	if (has_window() && !atomic_load(&steered))

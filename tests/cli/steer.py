@@ -183,6 +183,51 @@ def fork_in_delay(folder):
     p.end().marks("on", "zero")
 
 
+def windows():
+    """How many threads of the program wait for the begin or the end of a window."""
+    names = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.path.samefile(f"/proc/{process}/exe", PROGRAM):
+                for task in os.listdir(f"/proc/{process}/task"):
+                    with open(f"/proc/{process}/task/{task}/comm", encoding="utf-8") as f:
+                        names.append(f.read().strip())
+        except OSError:
+            pass  # it has ended, or is another user's
+    return names.count("kymo-window")
+
+
+def pause_in_delay(folder):
+    """What the program has stopped the end of a delay does not start; what it resumes waits for that."""
+    p = Program(folder, "pause_in_delay", "--delay", "500ms")
+    p("pause")
+    deadline = time.monotonic() + PATIENCE
+    while windows() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    checks.equal("pause_in_delay: the delay is over", windows(), 0)
+    p("mark lost")
+    p("resume")
+    p("mark on")
+    p.end().marks("on")
+    p = Program(folder, "resume_in_delay", "--delay", "1h")
+    p("resume")
+    p("mark lost")
+    p.end().marks()
+
+
+def range_in_child(folder):
+    """A child counts ranges from 1, though a thread of Kymo's is the first to find out that it is one."""
+    p = Program(folder, "range_in_child", "--range", "a#1")
+    p("range a")
+    p("range a")
+    p.ctl("pause")
+    p("fork")
+    p.ctl("resume")  # a thread of Kymo's obeys, in the child as well
+    p("0 range a")
+    p("0 range a")
+    p.end().marks("a", "a")
+
+
 def child_has_a_delay(folder):
     """Who is forked before a --delay is over has one of its own, though it uses nothing that is traced."""
     p = Program(folder, "child_has_a_delay", "--delay", "2s")
@@ -376,7 +421,7 @@ def main():
     with kymotest.Folder() as folder:
         tests = [before_any_call, paused_and_used, children, pause_then_fork,
                  start_paused_then_exec, first_use_in_children,
-                 fork_in_delay, child_has_a_delay, own_pause_counts, two_launchers, nobody, two_pauses,
+                 fork_in_delay, child_has_a_delay, pause_in_delay, range_in_child, own_pause_counts, two_launchers, nobody, two_pauses,
                  never_paused, asked_meanwhile, queue_of_before]
         for test in tests:
             test(folder)

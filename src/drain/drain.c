@@ -294,17 +294,34 @@ static bool nobody_begins(struct drain *d, struct session *s)
 	return nobody;
 }
 
+static void shut(const struct drain *d, const struct session *s)
+{
+	if (s == &d->first)
+		control_link(d, false);
+	place_shut(s->socket);
+}
+
+/* Those that listen; some may be so already. */
+static void open_all(const struct drain *d)
+{
+	for (const struct session *s = d->sessions; s; s = s->next)
+		if (s->listener >= 0)
+			place_open(s->socket);
+	control_link(d, true);
+}
+
 /*
  * Takes the address away, then looks whether somebody has come through the door meanwhile: a
  * process that connects later finds no drain and starts its own.
  */
 static bool closed(struct drain *d, struct session *s)
 {
-	unlink(s->socket);
-	if (s == &d->first)
-		control_link(d, false);
+	shut(d, s);
 	door_accept(d);
-	return nobody_left(d, s) && nobody_begins(d, s);
+	if (nobody_left(d, s) && nobody_begins(d, s))
+		return true;
+	place_open(s->socket);
+	return false;
 }
 
 static unsigned count_open(const struct drain *d)
@@ -344,19 +361,27 @@ static void end_sessions(struct drain *d)
 	}
 }
 
+static bool nobody_comes(const struct drain *d)
+{
+	return !d->pending_clients && all_left(d);
+}
+
 /*
- * Nobody is there, nobody can come. Each look at the doors may let in a launcher: its address stays,
- * which its program will look for.
+ * Nobody is there, nobody can come. Each look at the doors may let in a launcher: then all addresses stay,
+ * those too that were taken away before it came.
  */
 static bool all_closed(struct drain *d)
 {
-	if (d->meeting >= 0)
-		door_accept(d);
-	for (struct session *s = d->sessions; s; s = s->next)
-		if (d->pending_clients || !nobody_left(d, s) || (s->listener >= 0 && !closed(d, s)))
-			return false;
-	if (d->pending_clients || !all_left(d))
+	bool done;
+
+	door_accept(d);
+	done = nobody_comes(d);
+	for (struct session *s = d->sessions; s && done; s = s->next)
+		done = (s->listener < 0 || closed(d, s)) && nobody_comes(d);
+	if (!done) {
+		open_all(d);
 		return false;
+	}
 	/* Who comes from here on finds the name free. */
 	if (d->meeting >= 0)
 		close(d->meeting);
@@ -497,7 +522,7 @@ static void enter(struct drain *d, enum journal_phase phase)
 
 static void record(struct drain *d)
 {
-	control_link(d, true);
+	open_all(d); /* a drain before this one may have been about to end */
 	for (const struct session *s = d->sessions; s; s = s->next) {
 		if (s->listener >= 0)
 			drain_watch(d, s->listener);

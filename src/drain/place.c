@@ -20,6 +20,7 @@
 #define PREFIX "kymo-drain-"
 #define SOCKET "drain"
 #define TRACE  "trace"
+#define SHUT   ".shut"
 
 enum { TRIES = 16 };
 
@@ -159,6 +160,7 @@ static bool remove_left(int at, const char *name, int fd, const char *token)
 		clean_trace(trace, token);
 	}
 	unlinkat(fd, SOCKET, 0);
+	unlinkat(fd, SOCKET SHUT, 0);
 	unlinkat(fd, SOCKET SHM_STANDS, 0);
 	unlinkat(fd, TRACE, 0);
 	return unlinkat(at, name, AT_REMOVEDIR) == 0;
@@ -174,6 +176,24 @@ void place_stands(const char *socket, unsigned what)
 	unlink(temporary);
 	if (symlink(text, temporary) == 0 && rename(temporary, link) != 0)
 		unlink(temporary);
+}
+
+static void move_socket(const char *socket, bool shut)
+{
+	char away[PLACE_SOCKET + sizeof(SHUT)];
+
+	snprintf(away, sizeof(away), "%s" SHUT, socket);
+	rename(shut ? socket : away, shut ? away : socket);
+}
+
+void place_shut(const char *socket)
+{
+	move_socket(socket, true);
+}
+
+void place_open(const char *socket)
+{
+	move_socket(socket, false);
 }
 
 void place_remove(const char *socket)

@@ -24,6 +24,10 @@ int place_hold(const char *socket);
 /* Tells processes that come what stands (SHM_STANDS). */
 void place_stands(const char *socket, unsigned what);
 
+/* Nobody finds the socket, which goes on to listen: until place_open(), or for ever. */
+void place_shut(const char *socket);
+void place_open(const char *socket);
+
 /* The folder goes, and what a drain that was killed has left in the trace. */
 void place_remove(const char *socket);
 

@@ -11,10 +11,12 @@ if(TARGET kymo AND TARGET kymo-inject AND TARGET OpenCL::OpenCL)
   add_executable(harm_scribble ${CMAKE_CURRENT_LIST_DIR}/scribble.c)
   target_include_directories(harm_scribble PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(harm_scribble PRIVATE ${CMAKE_DL_LIBS})
-  add_library(harm_fail_write SHARED ${CMAKE_CURRENT_LIST_DIR}/fail_write.c)
-  target_compile_options(harm_fail_write PRIVATE -Wno-missing-prototypes)
-  set_target_properties(harm_fail_write PROPERTIES OUTPUT_NAME fail_write NO_SONAME ON PREFIX ""
-    C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${out})
+  foreach(part fail_write hold)
+    add_library(harm_${part} SHARED ${CMAKE_CURRENT_LIST_DIR}/${part}.c)
+    target_compile_options(harm_${part} PRIVATE -Wno-missing-prototypes)
+    set_target_properties(harm_${part} PROPERTIES OUTPUT_NAME ${part} NO_SONAME ON PREFIX ""
+      C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${out})
+  endforeach()
   add_test(NAME harm.disk COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/disk.py
     ${CMAKE_BINARY_DIR})
   set_tests_properties(harm.disk PROPERTIES LABELS harm TIMEOUT 300)

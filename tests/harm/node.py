@@ -206,6 +206,41 @@ def test_rush():
     expect(sorted(x["rank"] for x in launchers) == list(range(24)), launchers)
 
 
+def meeting_places():
+    with open("/proc/net/unix", encoding="utf-8") as f:
+        return [line.split()[-1][1:] for line in f if "@kymo-node-" in line]
+
+
+def meeting_place_of(drain):
+    fds = f"/proc/{drain}/fd/"
+    inodes = [os.readlink(fds + fd).strip("socket:[]") for fd in os.listdir(fds)]
+    with open("/proc/net/unix", encoding="utf-8") as f:
+        name, = {w[-1][1:] for w in map(str.split, f) if w[-1].startswith("@kymo-node-") and w[-2] in inodes}
+    return name
+
+
+def test_launcher_comes_while_the_drain_ends():
+    """Its name is just being taken away: who comes is let in, and `kymo ctl` finds the drain as before."""
+    hold = os.path.join(os.getcwd(), "hold")
+    first = start(0, prefix=("env", f"LD_PRELOAD={BUILD}/tests/harm/hold.so", f"HOLD={hold}", "HOLD_NAME=/drain"))
+    begun("j0")
+    place = meeting_place_of(drain_of(first.pid))
+    go("j0")
+    await_true(lambda: os.path.exists(hold + ".there"), "the end of the drain")
+    late = start(1)
+    await_true(lambda: meeting_places().count(place) > 1, "the late launcher")
+    go("hold")
+    finish(first)
+    begun("j1")
+    expect(len(keepers(late)) == 0, "another drain was started")
+    p = subprocess.run([KYMO, "ctl", "flush", "t.kymo"], capture_output=True, text=True, timeout=WAIT, check=False)
+    expect(p.returncode == 0, "kymo ctl:", p.stdout, p.stderr)
+    go("j1")
+    finish(late)
+    all_there(2 * 40000, 2)
+    expect(len(manifests()) == 1 and len(manifests()[0]["launchers"]) == 2, manifests())
+
+
 def test_two_jobs():
     one = [start(rank, job="one", trace="one.kymo") for rank in range(2)]
     two = [start(rank, job="two", trace="two.kymo") for rank in range(2)]
@@ -295,11 +330,6 @@ for name in sys.argv[1:]:
 print("there", flush=True)
 sys.stdin.read()
 """
-
-
-def meeting_places():
-    with open("/proc/net/unix", encoding="utf-8") as f:
-        return [line.split()[-1][1:] for line in f if "@kymo-node-" in line]
 
 
 def test_name_taken_by_another_user():

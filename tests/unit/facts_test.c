@@ -95,6 +95,8 @@ static void expect(unsigned count, const char *rule, const char *title)
 	for (unsigned i = 0; i < 3; i++)
 		map_release(&facts.tl.call_of[i]);
 	free(facts.tl.call_of);
+	free(facts.tl.devices);
+	free(facts.tl.calls);
 	free(facts.tl.threads);
 	free(facts.tl.order);
 	free(facts.tl.outer);

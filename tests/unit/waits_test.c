@@ -211,6 +211,7 @@ static void judge(void)
 static void job_end(void)
 {
 	diagnosis_release(&job.d);
+	free(job.tl.devices);
 	free(job.tl.calls);
 	free(job.tl.messages);
 	free(job.tl.threads);

@@ -112,33 +112,57 @@ static void clean_name(const char *host, char *out, size_t size)
 	out[i] = '\0';
 }
 
-bool rawfile_create_as(struct rawfile *f, const char *trace, const char *what,
-		       const struct raw_header *h)
+/* False: errno tells; EEXIST where no name is free. */
+static bool give_name(struct rawfile *f, const char *own, const char *trace, const char *host,
+		      const char *what)
 {
-	char host[64];
-
-	memset(f, 0, sizeof(*f));
-	clean_name((const char *)h->hostname, host, sizeof(host));
 	for (unsigned n = 0; n < 100000; n++) {
 		if (snprintf(f->path, sizeof(f->path), "%s/raw/%s-%s-%u.kyr", trace, host, what,
 			     n) >= (int)sizeof(f->path)) {
 			errno = ENAMETOOLONG;
 			return false;
 		}
-		f->fd = file_create_own(f->path, O_WRONLY | O_APPEND);
-		if (f->fd >= 0 || errno != EEXIST)
-			break;
+		if (file_name_free(own, f->path))
+			return true;
+		if (errno != EEXIST)
+			return false;
 	}
+	return false;
+}
+
+static bool write_header(struct rawfile *f, const struct raw_header *h)
+{
+	f->bytes = file_write_all(f->fd, h, sizeof(*h));
+	if (f->bytes < sizeof(*h) && !errno)
+		errno = ENOSPC;
+	return f->bytes == sizeof(*h);
+}
+
+/* Who reads the trace never sees a file without its header, whenever this process is killed. */
+bool rawfile_create_as(struct rawfile *f, const char *trace, const char *what,
+		       const struct raw_header *h)
+{
+	char host[64], own[PATH_MAX];
+
+	memset(f, 0, sizeof(*f));
+	clean_name((const char *)h->hostname, host, sizeof(host));
+	if (snprintf(own, sizeof(own), "%s/raw/.%s-%s.kyr.%s.tmp", trace, host, what,
+		     rawfile_token()) >= (int)sizeof(own)) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
+	unlink(own); /* of a drain that was killed at it */
+	f->fd = file_create_own(own, O_WRONLY | O_APPEND);
 	if (f->fd < 0)
 		return false;
-	f->bytes = file_write_all(f->fd, h, sizeof(*h));
-	if (f->bytes == sizeof(*h)) {
+	errno = 0;
+	if (write_header(f, h) && give_name(f, own, trace, host, what)) {
 		begin_room(f);
 		return true;
 	}
-	f->failed = errno ? errno : ENOSPC;
+	f->failed = errno;
 	close(f->fd);
-	unlink(f->path);
+	unlink(own);
 	errno = f->failed;
 	return false;
 }

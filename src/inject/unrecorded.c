@@ -42,7 +42,8 @@ static bool may_write(size_t bytes)
 
 static void write_header(int folder, const struct raw_header *h)
 {
-	char host[sizeof(h->hostname)], name[128], token[FILE_TOKEN];
+	char host[sizeof(h->hostname)], name[128], own[136], token[FILE_TOKEN];
+	bool ok;
 	int fd;
 
 	memcpy(host, h->hostname, sizeof(host));
@@ -51,12 +52,14 @@ static void write_header(int folder, const struct raw_header *h)
 			*c = '_';
 	file_token(token);
 	snprintf(name, sizeof(name), "%.48s-%u" RAW_UNRECORDED "%s.kyr", host, h->pid, token);
-	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	snprintf(own, sizeof(own), ".%s.tmp", name); /* no file of a trace is without its header */
+	fd = openat(folder, own, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	if (write(fd, h, sizeof(*h)) != (ssize_t)sizeof(*h))
-		unlinkat(folder, name, 0);
+	ok = write(fd, h, sizeof(*h)) == (ssize_t)sizeof(*h);
 	close(fd);
+	if (!ok || renameat(folder, own, folder, name) != 0)
+		unlinkat(folder, own, 0);
 }
 
 void unrecorded_tell(const char *trace, int error)

@@ -46,15 +46,16 @@ int rename(const char *from, const char *to)
 
 ssize_t write(int fd, const void *data, size_t bytes)
 {
-	char link[64], path[PATH_MAX];
+	char link[64], path[PATH_MAX], *raw;
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
-	if (n > 0) {
-		path[n] = '\0';
-		if (strstr(path, "/raw/"))
-			hold(path);
+	path[n > 0 ? n : 0] = '\0';
+	raw = strstr(path, ".kyr"); /* what follows says that it is not whole */
+	if (raw) {
+		raw[4] = '\0';
+		hold(path);
 	}
 	return syscall(SYS_write, fd, data, bytes);
 }

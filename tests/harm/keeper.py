@@ -152,6 +152,37 @@ def test_killed_at_the_start():
     restarts_told(1)
 
 
+def held_at_header():
+    """A run whose drain stands still where it writes the header of its first raw file."""
+    hold = os.path.join(os.getcwd(), "hold")
+    p = start("1", "1000", env=dict(os.environ, LD_PRELOAD=BUILD + "/tests/harm/hold.so", HOLD=hold, HOLD_NAME=".kyr"))
+    await_true(lambda: os.path.exists(hold + ".there"), "the header of a raw file")
+    return p
+
+
+def test_killed_at_a_header():
+    """No file without a header is in a trace at any time, whether another drain goes on or none."""
+    p = held_at_header()
+    expect(glob.glob("t.kymo/raw/*.kyr") == [], "files:", glob.glob("t.kymo/raw/*.kyr"))
+    kill_drain(p)
+    go("hold")
+    finish(p)
+    all_there(1000)
+    expect(left() == [], "left over:", left())
+
+
+def test_killed_with_keeper_at_a_header():
+    p = held_at_header()
+    drain = drain_of(p.pid)
+    for pid in (keeper_of(p.pid), drain):
+        kill(pid)
+    go("hold")
+    finish(p)
+    expect(all(os.path.getsize(n) for n in glob.glob("t.kymo/raw/*.kyr")), "empty files")
+    finish(start("1", "1000", trace="other.kymo"))
+    expect(left() == [], "not swept:", left())
+
+
 def test_told_of_each_node():
     """Two launchers, each with a drain, on nodes of their own: two numbers. Without manifests files tell it."""
     if subprocess.run(["unshare", "--uts", "hostname", "other"], stderr=subprocess.DEVNULL, check=False).returncode:

@@ -412,8 +412,10 @@ bool summary_lossy(const struct summary *s, unsigned count)
 	return lossy(&q) || q.endless;
 }
 
+/* A half is rounded up, as in the tables. */
 static void add_time(struct text *out, double ns)
 {
+	ns = round(ns);
 	if (ns < 1e3)
 		text_addf(out, "%.0f ns", ns);
 	else if (ns < 1e6)

@@ -4,6 +4,7 @@
 #include "cli/input.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -208,7 +209,8 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 	plain_printf(stdout, "  %u%s  %s%s%s%s\n", p->pid, rank, p->name ? p->name : "",
 		     p->name ? " (" : "", p->argv[0] ? p->argv : p->exe, p->name ? ")" : "");
 	plain_printf(stdout, "      %" PRIu64 " records, %s, clock within %.0f ns\n",
-		     c->by_process[i], name_process_end(p, how, sizeof(how)), p->clock_error_ns);
+		     c->by_process[i], name_process_end(p, how, sizeof(how)),
+		     round(p->clock_error_ns));
 	print_recorded(t, i);
 	print_rank(p);
 	if (p->aligned)
@@ -257,7 +259,7 @@ static void print_clock(const struct trace *t, const struct t_agent *a)
 	if (k->error_ns < 0)
 		plain_printf(stdout, "; its clock was never aligned");
 	else
-		plain_printf(stdout, "; clock within %.0f ns (%u sync points)", k->error_ns,
+		plain_printf(stdout, "; clock within %.0f ns (%u sync points)", round(k->error_ns),
 			     k->syncs);
 }
 

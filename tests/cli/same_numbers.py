@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import sqlite3
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
@@ -79,6 +80,18 @@ def forked(trace):
     check("fork: loading is told", " of it to load Kymo" in line, True)
 
 
+def half_nanoseconds(trace):
+    """The clocks' errors are half the width of a comparison: one number in text and table."""
+    store = os.path.join(trace, "store.db")
+    query(trace, "SELECT 1")
+    with sqlite3.connect(store) as db:
+        db.execute("UPDATE process SET clock_error_ns = 30.5 WHERE id > 0")
+    db.close()
+    check("half: the digest's notes", re.findall(r"host within (\S+ \S+)[,.]", must(KYMO, "summary", store)), ["31 ns"])
+    check("half: the table", re.findall(r"host clock error +(.*)", must(KYMO, "summary", "--tables", "quality", store)),
+          ["31 ns"])
+
+
 def record(folder, name, command, *options, **more):
     trace = os.path.join(folder, name + ".kymo")
     must(KYMO, "run", "--no-summary", *options, "-o", trace, "--", *command, **more)
@@ -104,6 +117,7 @@ with kymotest.Folder() as folder:
         sys.exit(77)
     trace = record(folder, "opencl", [ANNOTATED], "-f")
     compare("opencl", trace)
+    half_nanoseconds(trace)
     compare("overwrite", record(folder, "overwrite", [OCL_MANY, "--threads", "2", "--queues", "1", "--kernels", "20000"],
                                 "--on-full", "overwrite", "--buffer-size", "1M"), overwritten=True)
     forked(record(folder, "forked", [os.path.join(os.path.dirname(OCL_MANY), "ocl_fork")]))

@@ -94,6 +94,54 @@ static void wait_of(struct collect *c, const struct tl_message *m, const struct 
 				  .kind = kind});
 }
 
+/* The first call of MPI that a thread begins after `time`, NULL: it is in one then, or none follows before `until`. */
+static const struct tl_call *next_call(const struct timeline *tl, uint32_t thread, int64_t time,
+				       int64_t until)
+{
+	const struct tl_thread *th = &tl->threads[thread];
+
+	for (uint32_t i = timeline_at(tl, thread, time); i < th->count; i++) {
+		const struct tl_call *x = &tl->calls[tl->outer[th->first + i]];
+
+		if (x->start >= until)
+			break;
+		if (x->flags & CALL_MPI)
+			return x->start > time ? x : NULL;
+	}
+	return NULL;
+}
+
+/* It comes late to a call that sends: whoever waits for it does so for what it did before that. */
+static bool is_send(const struct timeline *tl, const struct tl_call *x)
+{
+	const char *name = tl->trace->ops[x->op].name;
+
+	return strstr(name, "Send") || strstr(name, "send");
+}
+
+/*
+ * Libraries of MPI mostly work while they are called: a send whose receive is posted may be held until the receiver
+ * calls again, whatever it does until then.
+ */
+static void wait_for_call(struct collect *c, const struct tl_message *s,
+			  const struct tl_message *received)
+{
+	const struct tl_call *x = completing(c, s), *next;
+
+	if (!x || received->start >= x->start)
+		return;
+	next = next_call(c->tl, received->thread, x->start, x->end);
+	if (next)
+		add(c,
+		    (struct rank_wait){.start = x->start,
+				       .end = next->start,
+				       .rank = c->rank_of[s->process] - 1,
+				       .cause = c->rank_of[received->process] - 1,
+				       .call = (uint32_t)(x - c->tl->calls),
+				       .because = NONE,
+				       .kind = is_send(c->tl, next) ? WAIT_SENDER : WAIT_RECEIVER});
+}
+
 static void messages(struct collect *c)
 {
 	const struct timeline *tl = c->tl;
@@ -114,6 +162,7 @@ static void messages(struct collect *c)
 		c->w->worlds[c->w->ranks[rank - 1].world].messages++;
 		wait_of(c, m, s, WAIT_SENDER);
 		wait_of(c, s, m, WAIT_RECEIVER);
+		wait_for_call(c, s, m);
 	}
 }
 

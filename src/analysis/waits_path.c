@@ -16,6 +16,8 @@ struct meet { /* of two ranks, by a message */
 	uint32_t from, to;
 };
 
+enum { MOST_LINKS = 64 }; /* of a chain: a bound for what it costs to follow it */
+
 enum { UPWARD = 1, DOWNWARD = 2 }; /* messages from the lower of two ranks, from the higher */
 
 struct leave { /* of a collective call of the whole world */
@@ -194,6 +196,73 @@ static bool both_ways(const struct charge *c, uint32_t a, uint32_t b)
 	return map_get(&c->ways, pair_of(a, b)) == (UPWARD | DOWNWARD);
 }
 
+/* The last wait of a rank that was over by `time`, of its first `most`; as a number from 1, 0: none. */
+static uint32_t wait_before(const struct waits *w, uint32_t rank, uint32_t most, int64_t time)
+{
+	const struct waits_rank *r = &w->ranks[rank];
+	uint32_t low = 0, high = most;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (w->list[r->first + middle].end <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * What others did one after the other while a rank waits, from its own last message on, which went round: each had to
+ * wait for the one before.
+ */
+struct chain {
+	uint64_t work;  /* ns of all of them */
+	uint32_t links; /* 0: it is no chain */
+	int64_t sent;   /* the rank's own message, by which it began */
+};
+
+static struct chain chain_of(const struct charge *c, const struct rank_wait *x)
+{
+	struct chain found = {.sent = x->start};
+	uint32_t rank = x->cause;
+	int64_t time = x->end;
+
+	while (found.links < MOST_LINKS) {
+		const struct waits_rank *r = &c->w->ranks[rank];
+		uint32_t n = wait_before(c->w, rank, r->count, time);
+		const struct rank_wait *y = n ? &c->w->list[r->first + n - 1] : NULL;
+
+		if (!y || y->kind != WAIT_SENDER)
+			break;
+		found.work += waits_useful(c->w, rank, y->end, time);
+		found.links++;
+		if (y->end <= x->start) {
+			found.sent = y->end;
+			return y->cause == x->rank ? found : (struct chain){0};
+		}
+		rank = y->cause;
+		time = y->end;
+	}
+	return (struct chain){0};
+}
+
+/* A wait for what goes round through several ranks. Who did nothing before it sent its part waits by design. */
+static void judge_chain(const struct charge *c, struct rank_wait *x, const struct chain *chain)
+{
+	const struct waits_rank *r = &c->w->ranks[x->rank];
+	uint32_t n = wait_before(c->w, x->rank, r->count, chain->sent);
+	int64_t since = n ? c->w->list[r->first + n - 1].end : r->begin;
+	uint64_t did = waits_useful(c->w, x->rank, chain->sent, x->start);
+	uint64_t each = chain->work / chain->links;
+
+	x->more = chain->work > did ? chain->work - did : 0;
+	x->asked = 5 * did < each && 5 * waits_useful(c->w, x->rank, since, chain->sent) < each;
+	x->handed_on = 2 * x->more < (uint64_t)(x->end - x->start);
+	x->both = true;
+}
+
 /*
  * Who is to blame for a wait: what both did since they last met. Of collective calls that is the last one of
  * all: what came in between hangs together.
@@ -205,8 +274,15 @@ static void judge(const struct charge *c, struct rank_wait *x)
 	bool collective = x->kind == WAIT_ALL || x->kind == WAIT_ROOT, sent = false;
 	const struct meet *m =
 		collective ? NULL : last_meet(c, x->rank, x->cause, x->start, x->end);
+	struct chain chain = {0};
 	uint64_t did, does, more, had_waited;
 
+	if (x->kind == WAIT_SENDER)
+		chain = chain_of(c, x);
+	if (chain.links > 1) {
+		judge_chain(c, x, &chain);
+		return;
+	}
 	if (m) {
 		int64_t at_mine = m->to == x->rank ? m->received : m->sent;
 
@@ -227,23 +303,6 @@ static void judge(const struct charge *c, struct rank_wait *x)
 }
 
 /* ---- the path ---------------------------------------------------------------------------------- */
-
-/* The last wait of a rank that was over by `time`, of its first `most`; as a number from 1, 0: none. */
-static uint32_t wait_before(const struct waits *w, uint32_t rank, uint32_t most, int64_t time)
-{
-	const struct waits_rank *r = &w->ranks[rank];
-	uint32_t low = 0, high = most;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (w->list[r->first + middle].end <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 static uint32_t last_rank(const struct waits *w, const struct waits_world *world)
 {

@@ -8,7 +8,10 @@
 
 #include "base/units.h"
 
-enum { SLICE_NS = 20000000 }; /* for so long a thread may wait for a busy processor */
+enum {
+	SLICE_NS = 20000000, /* for so long a thread may wait for a busy processor */
+	LEAST_BEATS = 10     /* fewer may be even by chance */
+};
 
 static uint64_t length(const struct rank_wait *x)
 {
@@ -448,6 +451,50 @@ static bool is_seldom(const struct waits *w, uint32_t world, unsigned kinds, con
 	return 10 * n < 3 * occasions;
 }
 
+struct rhythm {
+	double sum, squares;
+	uint64_t number;
+};
+
+static void add_beat(struct rhythm *r, double x)
+{
+	r->sum += x;
+	r->squares += x * x;
+	r->number++;
+}
+
+/* They differ by no more than a quarter of their mean. */
+static bool is_even(const struct rhythm *r)
+{
+	double mean = r->sum / (double)r->number;
+
+	return r->squares / (double)r->number - mean * mean < mean * mean / 16;
+}
+
+/*
+ * Waits as long as each other that come as if counted out are what a program does every so many steps; what else
+ * a machine has to do comes when it comes.
+ */
+static bool is_regular(const struct waits *w, unsigned kinds, const struct costs *c,
+		       const struct waits_sum *s)
+{
+	struct rhythm apart = {0}, lengths = {0};
+	const struct rank_wait *last = NULL;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct rank_wait *x = &w->list[i];
+
+		if (x->rank != s->rank || !is_of(w, x, kinds, c->cause) ||
+		    10 * length(x) < s->longest)
+			continue;
+		if (last)
+			add_beat(&apart, (double)(x->end - last->end));
+		add_beat(&lengths, (double)length(x));
+		last = x;
+	}
+	return lengths.number >= LEAST_BEATS && is_even(&apart) && is_even(&lengths);
+}
+
 /*
  * Ranks delay each other at few of many occasions, by turns or for no longer than a processor is given to others: that
  * is what a machine does that has more to do than it has processors.
@@ -459,7 +506,8 @@ static bool is_noise(const struct diagnosis *d, uint32_t world, unsigned kinds,
 	bool by_turns = c->part * (two ? 5 : 2) < c->all * (two ? 4 : 1);
 	bool is_short = s->total < s->number * SLICE_NS && diagnosis_share(d, s->longest) < 0.05;
 
-	return (by_turns || is_short) && is_seldom(&d->waits, world, kinds, c, s);
+	return (by_turns || is_short) && is_seldom(&d->waits, world, kinds, c, s) &&
+	       !is_regular(&d->waits, kinds, c, s);
 }
 
 void waits_tell(struct diagnosis *d, uint32_t world, const struct waits_theme *theme)

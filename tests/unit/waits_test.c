@@ -361,6 +361,40 @@ static void test_busy_at_first(void **state)
 	expect_nothing();
 }
 
+/*
+ * The receive is posted, and the send is held all the same until the receiver calls again: the library has no
+ * thread of its own. `called`: it has, so the receiver's work holds nobody.
+ */
+static void held_sends(bool called)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 20; i++) {
+		int64_t posted = job.now[1], sent;
+
+		work(0, 5 * MS);
+		work(1, 25 * MS);
+		sent = (called ? job.now[0] : job.now[1]) + LATENCY;
+		job.match++;
+		add_message(0, OP_M_SEND, sent, 1, call(0, OP_SEND, sent), 1);
+		add_message(1, OP_M_RECEIVE, job.now[1] + LATENCY, 0,
+			    call(1, OP_RECV, job.now[1] + LATENCY), 2);
+		job.tl.messages[job.tl.messages_count - 1].start = posted;
+		work(0, 20 * MS);
+		collective(OP_BARRIER);
+	}
+	if (called)
+		expect_nothing();
+	else
+		expect_one("late-receiver", 400 * MS, "rank 0 waits");
+}
+
+static void test_held_send(void **state)
+{
+	held_sends(false);
+	held_sends(true);
+}
+
 static void test_ping_pong(void **state)
 {
 	job_begin(2, 1);
@@ -470,11 +504,51 @@ static void test_busy_machine(void **state)
 {
 	job_begin(2, 1);
 	start_all();
+	srand(7);
+	for (int i = 0; i < 200; i++) {
+		work(0, 5 * MS);
+		work(1, (rand() % 5 ? 5 : 13) * MS);
+		message(1, 0, false);
+	}
+	expect_nothing();
+}
+
+/* Equal delays at every fifth step are counted out: the program does something then. */
+static void test_every_fifth(void **state)
+{
+	job_begin(2, 1);
+	start_all();
 	for (int i = 0; i < 200; i++) {
 		work(0, 5 * MS);
 		work(1, (i % 5 ? 5 : 13) * MS);
 		message(1, 0, false);
 	}
+	expect_one("late-sender", 320 * MS, "rank 0 waits 319.8");
+}
+
+/* Three ranks pass a block round. What each does before it passes it on, it could do while the others have it. */
+static void test_round_by_turns(void **state)
+{
+	job_begin(3, 1);
+	start_all();
+	for (int i = 0; i < 60; i++)
+		for (uint32_t k = 0; k < 3; k++) {
+			work(k, 6 * MS);
+			message(k, (k + 1) % 3, false);
+		}
+	expect_one("late-sender", 720 * MS, "for messages that");
+}
+
+/* Rank 0 only gives the block to two others that work on it one after the other: it waits by design. */
+static void test_round_of_servants(void **state)
+{
+	job_begin(3, 1);
+	start_all();
+	for (int i = 0; i < 60; i++)
+		for (uint32_t k = 0; k < 3; k++) {
+			work(k, k == 2 ? 50 * MS : MS / 10);
+			message(k, (k + 1) % 3, false);
+		}
 	expect_nothing();
 }
 
@@ -629,6 +703,10 @@ int main(void)
 		cmocka_unit_test(test_early_reduce),
 		cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_every_fifth),
+		cmocka_unit_test(test_round_by_turns),
+		cmocka_unit_test(test_round_of_servants),
+		cmocka_unit_test(test_held_send),
 		cmocka_unit_test(test_imbalance),
 		cmocka_unit_test(test_imbalance_by_messages),
 		cmocka_unit_test(test_small_imbalance),

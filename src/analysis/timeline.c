@@ -25,7 +25,8 @@ enum {
 	OP_PARALLEL = 8,       /* of OpenMP: a region */
 	OP_IMPLICIT_TASK = 16, /* what a thread does in it */
 	OP_EXPLICIT_TASK = 32,
-	OP_TARGET = 64 /* of OpenMP, for a device */
+	OP_TARGET = 64, /* of OpenMP, for a device */
+	OP_ASKS = 128   /* of MPI: whether messages are there */
 };
 
 static struct timeline *of(struct stream_sink *s)
@@ -191,7 +192,8 @@ static bool joins(struct timeline *tl, const struct rec *r, uint16_t flags)
 		c->waited = (uint64_t)(c->end - c->start);
 	c->waited += (uint64_t)(r->end - r->start);
 	c->end = r->end;
-	c->flags |= (uint16_t)(CALL_BURST | (c->op == r->op ? 0 : CALL_MIXED));
+	c->flags |=
+		(uint16_t)(CALL_BURST | (c->op == r->op ? 0 : CALL_MIXED) | (flags & CALL_ASKS));
 	c->count++;
 	return true;
 }
@@ -307,6 +309,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 	bool kept = (op->flags & KEPT) || r->end - r->start >= TIMELINE_LONG_NS || !r->ok;
 	uint16_t flags = (uint16_t)((r->parent ? CALL_NESTED : 0) | (r->ok ? 0 : CALL_FAILED) |
 				    (tl->op_is[r->op] & OP_MPI ? CALL_MPI : 0) |
+				    (tl->op_is[r->op] & OP_ASKS ? CALL_ASKS : 0) |
 				    (tl->op_is[r->op] & OP_OPENMP ? CALL_OPENMP : 0) |
 				    (tl->op_is[r->op] & OP_TARGET ? CALL_TARGET : 0) |
 				    (fell_back(tl, r) ? CALL_FALLBACK : 0));
@@ -504,14 +507,27 @@ static struct tl_addresses addresses_of(const struct t_op *op)
 	return at;
 }
 
+static uint8_t op_of_mpi(const char *name)
+{
+	static const char *const asks[] = {
+		"MPI_Test",   "MPI_Testall", "MPI_Testany",           "MPI_Testsome",
+		"MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status"};
+
+	for (unsigned i = 0; i < sizeof(asks) / sizeof(*asks); i++)
+		if (strcmp(name, asks[i]) == 0)
+			return OP_MPI | OP_ASKS;
+	return OP_MPI;
+}
+
 static uint8_t op_is(const struct trace *t, const struct t_op *op)
 {
 	const char *domain = t->domains[op->domain].name;
 
 	if (strcmp(domain, "openmp") == 0)
 		return op_of_openmp(op->name);
-	return (uint8_t)((strcmp(domain, "mpi") == 0 ? OP_MPI : 0) |
-			 (strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0));
+	if (strcmp(domain, "mpi") == 0)
+		return op_of_mpi(op->name);
+	return strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0;
 }
 
 static struct timeline *timeline_new(const struct trace *t)

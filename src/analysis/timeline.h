@@ -58,10 +58,12 @@ enum {
 		4, /* several short ones that do not wait, one after the other; op is the first's */
 	CALL_MPI = 8, /* communication */
 	CALL_FAILED = 16,
-	CALL_MIXED = 64,    /* a burst of different functions */
-	CALL_OPENMP = 32,   /* a region: the program's own code runs in it */
-	CALL_TARGET = 128,  /* of OpenMP, but for a device: a call as others */
-	CALL_FALLBACK = 256 /* a target region that no device took: the host computes it */
+	CALL_MIXED = 64,     /* a burst of different functions */
+	CALL_OPENMP = 32,    /* a region: the program's own code runs in it */
+	CALL_TARGET = 128,   /* of OpenMP, but for a device: a call as others */
+	CALL_FALLBACK = 256, /* a target region that no device took: the host computes it */
+	CALL_ASKS =
+		512 /* whether messages are there, and does not wait; of a burst: one of its calls */
 };
 
 struct tl_call {

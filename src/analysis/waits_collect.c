@@ -131,7 +131,8 @@ static void wait_for_call(struct collect *c, const struct tl_message *s,
 	if (!x || received->start >= x->start)
 		return;
 	next = next_call(c->tl, received->thread, x->start, x->end);
-	if (next)
+	/* Who asks now and then is told by mpi-late-polling. */
+	if (next && !(next->flags & CALL_ASKS))
 		add(c,
 		    (struct rank_wait){.start = x->start,
 				       .end = next->start,

@@ -40,7 +40,7 @@ CAUSES = ["blocking-copy", "pageable-copy", "same-queue", "false-dependency", "p
           "ignored-errors", "managed-thrash", "waiting-io", "none"]
 
 # The cause that a rule of `kymo diagnose` tells, where the two are not called the same.
-RULES = {"late-polling": "polling"}
+RULES = {"late-polling": "polling", "mpi-late-polling": "polling"}
 
 # What must be reached: parts of the cases (causes, gains), findings (clean ones).
 AIM_FIRST = 0.95  # the planted cause is the first finding

@@ -29,6 +29,7 @@ enum {
 	OP_BCAST,
 	OP_REDUCE,
 	OP_FINALIZE,
+	OP_TEST,
 	OP_M_SEND,
 	OP_M_RECEIVE,
 	OP_M_COLLECTIVE,
@@ -45,6 +46,7 @@ static struct t_op ops[OPS] = {
 	[OP_BCAST] = {.name = "MPI_Bcast", .domain = 1},
 	[OP_REDUCE] = {.name = "MPI_Reduce", .domain = 1},
 	[OP_FINALIZE] = {.name = "MPI_Finalize", .domain = 1},
+	[OP_TEST] = {.name = "MPI_Test", .domain = 1},
 	[OP_M_SEND] = {.name = "send", .domain = 2, .number = COMM_OP_SEND},
 	[OP_M_RECEIVE] = {.name = "receive", .domain = 2, .number = COMM_OP_RECEIVE},
 	[OP_M_COLLECTIVE] = {.name = "collective", .domain = 2, .number = COMM_OP_COLLECTIVE},
@@ -442,6 +444,59 @@ static void test_collector(void **state)
 	expect_nothing();
 }
 
+/* ---- questions --------------------------------------------------------------------------------- */
+
+/*
+ * Two ranks pass a token that takes 4 ms, and ask for it every 10 ms; `used`: processor time of either's thread.
+ * `asked` is false where the question that sees it is the first.
+ */
+static void token(uint64_t used, bool asked)
+{
+	job_begin(2, 1);
+	start_all();
+	for (uint32_t i = 0; i < 100; i++) {
+		uint32_t from = i % 2, to = !from;
+		int64_t posted = job.now[to], sent, seen = posted + 10 * MS;
+		struct tl_message *m;
+
+		call(to, asked ? OP_TEST : OP_SEND, posted + 1000);
+		work(from, 4 * MS);
+		sent = job.now[from] + LATENCY / 2;
+		job.match++;
+		add_message(from, OP_M_SEND, sent, (int32_t)to, call(from, OP_SEND, sent),
+			    1 + from);
+		job.now[to] = seen;
+		add_message(to, OP_M_RECEIVE, seen + LATENCY, (int32_t)from,
+			    call(to, OP_TEST, seen + LATENCY), 1 + to);
+		m = &job.tl.messages[job.tl.messages_count - 1];
+		m->start = posted;
+		m->request = 5;
+		m->completed_by = m->id;
+		job.now[from] = seen + LATENCY;
+	}
+	for (uint32_t i = 0; i < job.tl.calls_count; i++)
+		if (job.tl.calls[i].op == OP_TEST)
+			job.tl.calls[i].flags |= CALL_ASKS;
+	job.threads[1].processor_ns = job.threads[2].processor_ns = used;
+}
+
+static void test_naps(void **state)
+{
+	token(300 * MS, true);
+	expect_one("mpi-late-polling", 100 * 6 * MS, "see 100 messages late");
+}
+
+/* Who computes between its questions loses nothing by that, as far as is known; nor who asks once. */
+static void test_no_naps(void **state)
+{
+	token(350 * MS, true);
+	expect_nothing();
+	token(0, true);
+	expect_nothing();
+	token(20 * MS, false);
+	expect_nothing();
+}
+
 /* ---- collective calls -------------------------------------------------------------------------- */
 
 static void test_once_late(void **state)
@@ -707,6 +762,8 @@ int main(void)
 		cmocka_unit_test(test_round_by_turns),
 		cmocka_unit_test(test_round_of_servants),
 		cmocka_unit_test(test_held_send),
+		cmocka_unit_test(test_naps),
+		cmocka_unit_test(test_no_naps),
 		cmocka_unit_test(test_imbalance),
 		cmocka_unit_test(test_imbalance_by_messages),
 		cmocka_unit_test(test_small_imbalance),

@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/rules/support.h"
 
@@ -21,18 +20,6 @@ struct asking {
 	uint64_t ns, number;
 	int64_t start, end; /* of the longest row */
 };
-
-static bool asks(const struct trace *t, const struct t_op *op)
-{
-	static const char *const names[] = {
-		"MPI_Test",   "MPI_Testall", "MPI_Testany",           "MPI_Testsome",
-		"MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status"};
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(op->name, names[i]) == 0)
-			return strcmp(t->domains[op->domain].name, "mpi") == 0;
-	return false;
-}
 
 static void add_row(struct asking *a, const struct tl_call *first, int64_t end, uint64_t number,
 		    uint64_t inside)
@@ -53,7 +40,7 @@ static void add_row(struct asking *a, const struct tl_call *first, int64_t end, 
 }
 
 /* Questions in a row: calls that follow each other in a thread, with no other between. */
-static void add_rows(const struct timeline *tl, const uint8_t *is, struct asking *all)
+static void add_rows(const struct timeline *tl, struct asking *all)
 {
 	const struct tl_call *first = NULL;
 	uint64_t number = 0, inside = 0;
@@ -62,7 +49,7 @@ static void add_rows(const struct timeline *tl, const uint8_t *is, struct asking
 	for (uint32_t i = 0; i < tl->calls_count; i++) {
 		const struct tl_call *c = &tl->calls[i];
 		uint64_t in = c->flags & CALL_BURST ? c->waited : (uint64_t)(c->end - c->start);
-		bool asked = is[c->op] && !(c->flags & (CALL_NESTED | CALL_MIXED));
+		bool asked = c->flags & CALL_ASKS && !(c->flags & (CALL_NESTED | CALL_MIXED));
 
 		if (first && (!asked || c->thread != first->thread ||
 			      (uint64_t)(c->start - end) > DENSE * in)) {
@@ -136,14 +123,11 @@ static void tell(struct diagnosis *d, const struct asking *all, uint32_t count)
 static void find(struct diagnosis *d)
 {
 	const struct trace *t = d->trace;
-	uint8_t *is = calloc((size_t)t->ops_count + 1, sizeof(*is));
 	struct asking *all = calloc((size_t)t->threads_count + 1, sizeof(*all));
 	uint32_t count = 0;
 
-	if (is && all) {
-		for (uint32_t i = 0; i < t->ops_count; i++)
-			is[i] = asks(t, &t->ops[i]);
-		add_rows(d->tl, is, all);
+	if (all) {
+		add_rows(d->tl, all);
 		for (uint32_t i = 0; i < t->threads_count; i++)
 			if (all[i].number >= LEAST_QUESTIONS)
 				all[count++] = all[i];
@@ -154,7 +138,6 @@ static void find(struct diagnosis *d)
 	} else {
 		d->failed = true;
 	}
-	free(is);
 	free(all);
 }
 

@@ -760,6 +760,42 @@ static void test_serialised_queues(void **state)
 	assert_true(gain * 4 >= won * 3 && gain * 4 <= won * 5);
 }
 
+/* Kernels that fill the device alone: whether two of them would have room is not known, nor whether they may. */
+static void filling(struct run *r)
+{
+	for (unsigned i = 0; i < 80; i++)
+		run_kernel(r, 0, i % 2, 1000000, 4 * UNITS);
+}
+
+static void filling_beside(struct run *r)
+{
+	r->beside = true;
+	filling(r);
+}
+
+static bool says_by_turns(void (*work)(struct run *))
+{
+	struct run r;
+	bool says;
+
+	run_begin(&r, false);
+	work(&r);
+	run_end(&r);
+	assert_null(run_finding(&r, "serialised-queues"));
+	says = r.diagnosis.abstained.length &&
+	       strstr(r.diagnosis.abstained.s, "80 times") == NULL &&
+	       strstr(r.diagnosis.abstained.s, "40 times, 40") != NULL;
+	run_release(&r);
+	return says;
+}
+
+static void test_queues_by_turns(void **state)
+{
+	(void)state;
+	assert_true(says_by_turns(filling));
+	assert_false(says_by_turns(filling_beside));
+}
+
 /* The host gives each of two devices its half only when the other has done its own. */
 static void in_turn(struct run *r, bool own)
 {
@@ -1263,6 +1299,7 @@ int main(void)
 		cmocka_unit_test(test_first_touch),
 		cmocka_unit_test(test_small_grid),
 		cmocka_unit_test(test_serialised_queues),
+		cmocka_unit_test(test_queues_by_turns),
 		cmocka_unit_test(test_managed_thrash),
 		cmocka_unit_test(test_imbalance_devices),
 		cmocka_unit_test(test_polling),

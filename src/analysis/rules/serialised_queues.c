@@ -17,18 +17,45 @@
 struct search {
 	struct places places;
 	uint64_t gain, number;
-	uint32_t last; /* kernel that nothing runs beside yet, or TIMELINE_NONE */
+	uint64_t unknown, unknowns; /* ns, and pairs, that may have no room beside each other */
+	uint32_t last;              /* kernel that nothing runs beside yet, or TIMELINE_NONE */
 };
 
-/* Both were there, and both would have had room. */
-static bool could_share(const struct diagnosis *d, uint64_t units, const struct tl_work *a,
-			const struct tl_work *b)
+/* Both were there. */
+static bool in_turn(const struct diagnosis *d, const struct tl_work *a, const struct tl_work *b)
 {
 	const struct tl_call *c = timeline_call(d->tl, b);
 
 	return a->queue != b->queue && c && c->end <= a->start + (a->end - a->start) / 2 &&
-	       b->start >= a->end && b->start - a->end < NEAR_NS && a->groups && b->groups &&
-	       a->groups + b->groups <= units;
+	       b->start >= a->end && b->start - a->end < NEAR_NS;
+}
+
+static bool have_room(uint64_t units, const struct tl_work *a, const struct tl_work *b)
+{
+	return a->groups && b->groups && a->groups + b->groups <= units;
+}
+
+/* They never run at once, and nothing says whether they could. */
+static void say_unknown(struct diagnosis *d, uint32_t device, const struct search *s)
+{
+	const struct tl_device *dev = &d->tl->devices[device];
+	uint64_t sum = 0, united = intervals_length(&dev->kernels);
+	char time[UNITS_TEXT];
+
+	if (s->unknowns < LEAST_NUMBER || diagnosis_share(d, s->unknown) < d->rule->threshold)
+		return;
+	for (uint32_t i = 0; i < dev->count; i++) {
+		const struct tl_work *w = &d->tl->work[d->tl->order[dev->first + i]];
+
+		sum += w->kind == WORK_KERNEL ? (uint64_t)(w->end - w->start) : 0;
+	}
+	if (20 * (sum - united) < s->unknown)
+		diagnosis_abstain(
+			d,
+			"queues of %s work by turns, %" PRIu64 " times, %s: whether their "
+			"kernels need each other's results, and would have room side by "
+			"side, is not known",
+			device_label(d, device), s->unknowns, units_time(s->unknown, time));
 }
 
 static void find_of_device(struct diagnosis *d, uint32_t device)
@@ -40,7 +67,7 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	struct finding *f = NULL;
 	char time[UNITS_TEXT];
 
-	for (uint32_t i = 0; units && i < dev->count; i++) {
+	for (uint32_t i = 0; i < dev->count; i++) {
 		uint32_t work = d->tl->order[dev->first + i];
 		const struct tl_work *w = &d->tl->work[work], *last;
 
@@ -48,13 +75,18 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 			continue;
 		last = s.last == TIMELINE_NONE ? NULL : &d->tl->work[s.last];
 		s.last = work;
-		if (last && could_share(d, units, last, w)) {
+		if (last && in_turn(d, last, w)) {
 			uint64_t ns = least((uint64_t)(last->end - last->start),
 					    (uint64_t)(w->end - w->start));
 
-			s.gain += ns;
-			s.number++;
-			place_add(places_of_work(&s.places, d, w), ns, last->start, w->end);
+			if (have_room(units, last, w)) {
+				s.gain += ns;
+				s.number++;
+				place_add(places_of_work(&s.places, d, w), ns, last->start, w->end);
+			} else {
+				s.unknown += ns;
+				s.unknowns++;
+			}
 			s.last = TIMELINE_NONE; /* a pair */
 		}
 	}
@@ -70,6 +102,8 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 		text_add(&f->advice, "look for an event, a default stream or a barrier that keeps "
 				     "them apart; or more hardware queues "
 				     "(CUDA_DEVICE_MAX_CONNECTIONS)");
+	} else {
+		say_unknown(d, device, &s);
 	}
 	d->failed |= s.places.failed;
 	places_release(&s.places);

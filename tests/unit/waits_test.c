@@ -480,6 +480,38 @@ static void token(uint64_t used, bool asked)
 	job.threads[1].processor_ns = job.threads[2].processor_ns = used;
 }
 
+/* A message that takes two questions, 10 ms apart, has waited from when it was sent. */
+static void test_two_naps(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (uint32_t i = 0; i < 50; i++) {
+		int64_t posted = job.now[0], seen = posted + 20 * MS;
+		struct tl_message *m;
+
+		call(0, OP_TEST, posted + 1000);
+		job.now[0] += 10 * MS;
+		call(0, OP_TEST, job.now[0] + 1000);
+		work(1, 4 * MS);
+		job.match++;
+		add_message(1, OP_M_SEND, job.now[1] + LATENCY / 2, 0,
+			    call(1, OP_SEND, job.now[1] + LATENCY / 2), 2);
+		job.now[0] = seen;
+		add_message(0, OP_M_RECEIVE, seen + LATENCY, 1, call(0, OP_TEST, seen + LATENCY),
+			    1);
+		m = &job.tl.messages[job.tl.messages_count - 1];
+		m->start = posted;
+		m->request = 5;
+		m->completed_by = m->id;
+		job.now[1] = job.now[0];
+	}
+	for (uint32_t i = 0; i < job.tl.calls_count; i++)
+		if (job.tl.calls[i].op == OP_TEST)
+			job.tl.calls[i].flags |= CALL_ASKS;
+	job.threads[1].processor_ns = 20 * MS;
+	expect_one("mpi-late-polling", 50 * 16 * MS, "see 50 messages late");
+}
+
 static void test_naps(void **state)
 {
 	token(300 * MS, true);
@@ -763,6 +795,7 @@ int main(void)
 		cmocka_unit_test(test_round_of_servants),
 		cmocka_unit_test(test_held_send),
 		cmocka_unit_test(test_naps),
+		cmocka_unit_test(test_two_naps),
 		cmocka_unit_test(test_no_naps),
 		cmocka_unit_test(test_imbalance),
 		cmocka_unit_test(test_imbalance_by_messages),

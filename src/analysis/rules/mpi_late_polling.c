@@ -10,7 +10,8 @@
 
 enum {
 	LEAST_NUMBER = 10,
-	APART_NS = 100000 /* questions that are closer see a message at once */
+	APART_NS = 100000,   /* questions that are closer see a message at once */
+	MOST_QUESTIONS = 100 /* that one message takes, as far as is looked */
 };
 
 /* Of one thread. */
@@ -29,38 +30,42 @@ struct search {
 	const struct naps *most;
 };
 
-/* The question that answered that the message is there, and in *before the one before; NULL: no such. */
-static const struct tl_call *question(const struct timeline *tl, const struct tl_message *m,
-				      const struct tl_call **before)
+static const struct tl_call *outer(const struct timeline *tl, uint32_t thread, uint32_t i)
 {
-	const struct tl_thread *th = &tl->threads[m->thread];
-	uint32_t i = timeline_at(tl, m->thread, m->end - 1);
-	const struct tl_call *x;
+	return &tl->calls[tl->outer[tl->threads[thread].first + i]];
+}
 
-	if (!m->request || !i || i >= th->count)
-		return NULL;
-	x = &tl->calls[tl->outer[th->first + i]];
-	*before = &tl->calls[tl->outer[th->first + i - 1]];
-	return x->flags & CALL_ASKS && (*before)->flags & CALL_ASKS && x->start <= m->end &&
-			       x->start - (*before)->end > APART_NS
-		       ? x
-		       : NULL;
+/* It asks, and so did the call before, long enough ago. */
+static bool asks_again(const struct timeline *tl, uint32_t thread, uint32_t i)
+{
+	const struct tl_call *x = outer(tl, thread, i), *before = outer(tl, thread, i - 1);
+
+	return x->flags & before->flags & CALL_ASKS && x->start - before->end > APART_NS;
 }
 
 /* From when on message `i` was there and not seen; false: it was seen at once, or was not asked for so. */
 static bool unseen(const struct diagnosis *d, uint32_t i, struct rank_wait *out)
 {
-	const struct tl_message *m = &d->tl->messages[i];
-	uint32_t other = d->waits.other ? d->waits.other[i] : 0;
-	const struct tl_call *before, *x;
+	const struct timeline *tl = d->tl;
+	const struct tl_message *m = &tl->messages[i];
+	uint32_t other = d->waits.other ? d->waits.other[i] : 0, last, first;
+	int64_t sent;
 
-	if (m->kind != COMM_OP_RECEIVE || !other || !(x = question(d->tl, m, &before)))
+	if (m->kind != COMM_OP_RECEIVE || !other || !m->request)
 		return false;
-	out->start = d->tl->messages[other - 1].start;
-	if (out->start < before->end)
-		out->start = before->end;
-	out->end = x->start;
-	out->call = (uint32_t)(x - d->tl->calls);
+	last = timeline_at(tl, m->thread, m->end - 1);
+	if (!last || last >= tl->threads[m->thread].count ||
+	    outer(tl, m->thread, last)->start > m->end || !asks_again(tl, m->thread, last))
+		return false;
+	/* Large messages take several questions, as libraries go on with them only then. */
+	sent = tl->messages[other - 1].start;
+	for (first = last - 1; first && last - first < MOST_QUESTIONS; first--)
+		if (outer(tl, m->thread, first)->end <= sent || !asks_again(tl, m->thread, first))
+			break;
+	out->start = outer(tl, m->thread, first)->end;
+	out->start = out->start < sent ? sent : out->start;
+	out->end = outer(tl, m->thread, last)->start;
+	out->call = tl->outer[tl->threads[m->thread].first + last];
 	return out->end > out->start;
 }
 
@@ -180,7 +185,8 @@ const struct rule rule_mpi_late_polling = {
 	.threshold = 0.05,
 	.why = "below a twentieth of the run no nap is too long; fewer than 10 messages are no "
 	       "habit",
-	.cost = "from the send of a message, or the question before, to the question that sees it; "
+	.cost = "from the send of a message, or the first question if that is later, to the one "
+		"that sees it; "
 		"times of several ranks count once",
 	.find = find,
 };

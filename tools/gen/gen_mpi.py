@@ -126,13 +126,14 @@ class Op:
         plain = any(re.fullmatch(p, name) for p in self.facts["pointers"])
         if not pointee or "const" in ctype or plain or self.short.startswith("T_"):
             return pointer
-        wide = ctype[:-1].strip() in self.facts["pointer_handles"]
+        # What is given back is told as it was before the call, whatever the width of its handle.
+        wide = ctype[:-1].strip() in self.facts["pointer_handles"] and self.group != "FILE_CLOSE"
         how = "DEREF" if pointee[0] == "signed" or wide else "DEREF_HANDLE"
         return (("*" + name, ctype, pointee[0], None, pointee[1], "OUT_DEREF"),
                 (how, pointee[1], 0, "MPI_ALWAYS"))
 
     def flags(self):
-        traffic = self.group not in ("NONE", "TYPE_CHANGED", "COMM_NAME", "WIN_NAME")
+        traffic = self.group not in ("NONE", "TYPE_CHANGED", "COMM_NAME", "WIN_NAME", "FREE")
         chatty = self.any_of(self.facts["chatty"]) and not traffic
         flags = ["KYMO_OP_CHATTY"] if chatty else []
         if (traffic or self.any_of(self.facts["minimal"])) and not chatty:

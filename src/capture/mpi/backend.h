@@ -74,6 +74,7 @@ enum mpi_class { /* what a function does, as far as traffic is concerned */
 		 MPI_CLASS_WIN_NAME,
 		 MPI_CLASS_FILE_OPEN,
 		 MPI_CLASS_FILE_CLOSE,
+		 MPI_CLASS_FREE, /* of what no message refers to */
 		 MPI_CLASSES
 };
 
@@ -201,7 +202,7 @@ static inline uint64_t mpi_deref(uint64_t address, unsigned size)
 	return (uint64_t)wide;
 }
 
-/* Of argument 0: the request that was waited for, not what is left of it. */
+/* Of argument 0: the request that was waited for, or what was given back, not what is left of it. */
 static inline uint64_t mpi_first_handle(const struct mpi_call *c, bool ok)
 {
 	if (c->count == 1)

@@ -312,7 +312,7 @@ static struct cap_domain *domain;
  */
 static bool always(enum mpi_class group)
 {
-	return group != MPI_CLASS_NONE &&
+	return group != MPI_CLASS_NONE && group != MPI_CLASS_FREE &&
 	       (group < MPI_CLASS_SEND || group > MPI_CLASS_STARTALL || group == MPI_CLASS_READ ||
 		group == MPI_CLASS_WRITE ||
 		(group >= MPI_CLASS_BARRIER && group <= MPI_CLASS_REDUCE_SCATTER_BLOCK));

@@ -637,6 +637,13 @@ static void save(struct mpi_call *c, uint64_t at, int64_t n)
 	c->count = (uint32_t)n;
 }
 
+/* What a call takes away: afterwards nothing tells what it was. */
+static void given_back(struct mpi_call *c, uint64_t handle)
+{
+	c->saved[0] = handle;
+	c->count = 1;
+}
+
 void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
 {
 	uint64_t first = mpi_arg(c, info, MPI_ROLE_HANDLE);
@@ -656,10 +663,16 @@ void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
 	case MPI_CLASS_WIN_FREE:
 	case MPI_CLASS_FILE_CLOSE:
 		/* Before: its handle may be another's as soon as the call is done. */
-		mpi_comm_forget(object_of(info), object_at(info, first));
+		given_back(c, object_at(info, first));
+		mpi_comm_forget(object_of(info), c->saved[0]);
 		break;
 	case MPI_CLASS_TYPE_CHANGED:
-		mpi_type_forget(c->op == MPI_OP_Type_free ? mpi_handle_at(first, 0) : first);
+		if (c->op == MPI_OP_Type_free)
+			given_back(c, mpi_handle_at(first, 0));
+		mpi_type_forget(c->op == MPI_OP_Type_free ? c->saved[0] : first);
+		break;
+	case MPI_CLASS_FREE:
+		save(c, first, 1);
 		break;
 	case MPI_CLASS_RECV:
 		if (mpi_has(info, MPI_ROLE_MESSAGE))

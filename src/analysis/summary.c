@@ -111,6 +111,11 @@ static bool select_part(struct summary *s, const struct stream_filter *filter)
 	return s->selection;
 }
 
+static bool has_objects(const struct summary *s)
+{
+	return s->timeline && s->timeline->objects && s->timeline->objects->alive_count;
+}
+
 static kymo_status_t read_from(struct summary *s, const char *path, enum summary_source from,
 			       unsigned by, const struct format_options *o)
 {
@@ -128,7 +133,7 @@ static kymo_status_t read_from(struct summary *s, const char *path, enum summary
 		status = read_store(s, path, o);
 	else
 		status = read_raw(s, path, by & DETAILS_BY, o);
-	if (status == KYMO_OK && s->tallies->set[TALLY_LEAK].count) {
+	if (status == KYMO_OK && (s->tallies->set[TALLY_LEAK].count || has_objects(s))) {
 		s->symbols = symbols_new(s->trace, o->log);
 		status = s->symbols ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 	}

@@ -22,7 +22,7 @@ struct summary {
 	struct timeline *timeline; /* owned; NULL: from a store, which has none */
 	bool from_store;
 	struct details *details; /* owned; of summaries by scope, site and the like, else NULL */
-	struct symbols *symbols; /* owned; where something was not freed, else NULL */
+	struct symbols *symbols; /* owned; where something was not freed or released, else NULL */
 	uint32_t *communicators; /* owned; by index, communicators.h; or NULL */
 	char *selection;         /* owned; in words, or NULL: of everything */
 	bool in_part;            /* so that what a memory pool holds at a time is not known */

@@ -101,8 +101,7 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 	return t != NULL;
 }
 
-/* Why some of it may have been freed all the same. */
-static void tell_doubt(struct table *t, const struct summary *s, unsigned count)
+void summary_tell_unfreed(struct table *t, const struct summary *s, unsigned count)
 {
 	bool lost = false, ended = true, paused = false;
 
@@ -155,7 +154,7 @@ bool summary_leaks(struct report *r, const struct summary *s, unsigned count, un
 		cell_number(c, at > 0 ? (uint64_t)at : 0);
 	}
 	if (t && g.count)
-		tell_doubt(t, s, count);
+		summary_tell_unfreed(t, s, count);
 	if (t)
 		report_drop_empty(r);
 	groups_release(&g);

@@ -45,7 +45,10 @@ summary_part summary_shares;
 summary_part summary_processes, summary_threads_used;
 
 /* Builds and loads of programs, with the log of those that failed. */
-summary_part summary_builds;
+summary_part summary_builds, summary_objects;
+
+/* Why what was not freed, or not released, may have been all the same. */
+void summary_tell_unfreed(struct table *t, const struct summary *s, unsigned count);
 
 /* Bytes by direction and kind of memory, and by classes of sizes. */
 summary_part summary_traffic, summary_message_sizes, summary_copy_sizes;

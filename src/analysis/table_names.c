@@ -35,6 +35,7 @@ const struct table_name table_names[] = {
 	{"memory", "memory in use, peaks"},
 	{"allocations", "what was allocated and freed"},
 	{"leaks", "memory that was never freed, by line"},
+	{"objects", "objects of runtimes that were there at the end, by line"},
 	{"functions", "functions that samples met"},
 	{"device_lines", "lines of kernels that samples met"},
 	{"counters", "counters of operations"},

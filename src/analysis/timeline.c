@@ -333,6 +333,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 	}
 	if (tl->op_is[r->op] & OP_OPENMP)
 		take_team(tl, r);
+	objects_call(tl->objects, r);
 	return FORWARD(s, call, r);
 }
 
@@ -544,8 +545,9 @@ static struct timeline *timeline_new(const struct trace *t)
 	tl->last_region = calloc(t->threads_count + 1, sizeof(*tl->last_region));
 	tl->threads = calloc(t->threads_count + 1, sizeof(*tl->threads));
 	tl->call_of = calloc(t->processes_count + 1, sizeof(*tl->call_of));
-	if (!tl->device_of_agent || !tl->op_is || !tl->addresses || !tl->last || !tl->last_region ||
-	    !tl->threads || !tl->call_of) {
+	tl->objects = objects_new(t);
+	if (!tl->objects || !tl->device_of_agent || !tl->op_is || !tl->addresses || !tl->last ||
+	    !tl->last_region || !tl->threads || !tl->call_of) {
 		timeline_free(tl);
 		return NULL;
 	}
@@ -586,6 +588,7 @@ void timeline_free(struct timeline *tl)
 	for (uint32_t i = 0; tl->call_of && i < tl->trace->processes_count; i++)
 		map_release(&tl->call_of[i]);
 	map_release(&tl->used);
+	objects_free(tl->objects);
 	free(tl->call_of);
 	free(tl->device_of_agent);
 	free(tl->op_is);
@@ -619,6 +622,7 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 
 static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 {
+	objects_finish(of(s)->objects);
 	/* Whoever counts as well goes on without it. */
 	if (!timeline_finish(of(s), s))
 		timeline_drop(of(s));

@@ -16,6 +16,7 @@
 #define ANALYSIS_TIMELINE_H
 
 #include "analysis/intervals.h"
+#include "analysis/objects.h"
 #include "base/map.h"
 #include "stream/stream.h"
 
@@ -184,8 +185,9 @@ struct timeline {
 	uint32_t builds_count, builds_room, messages_count, messages_room;
 	uint32_t ranges_count, ranges_room, allocations_count, allocations_room;
 	uint32_t teams_count, teams_room;
-	uint32_t *order; /* work by device, then start */
-	uint32_t *outer; /* outermost calls by thread, then start */
+	struct objects *objects; /* of runtimes, that are no memory */
+	uint32_t *order;         /* work by device, then start */
+	uint32_t *outer;         /* outermost calls by thread, then start */
 	struct tl_device *devices;
 	uint32_t devices_count, devices_room;
 	struct tl_thread *threads; /* by the trace's index */

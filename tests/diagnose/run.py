@@ -36,7 +36,7 @@ CAUSES = ["blocking-copy", "pageable-copy", "same-queue", "false-dependency", "p
           "too-many-syncs", "tiny-transfers", "round-trip", "allocation-churn", "rebuild-in-loop", "queue-churn",
           "first-touch", "serialised-queues", "small-grid", "imbalance-ranks", "imbalance-devices",
           "imbalance-threads", "late-sender", "late-receiver", "wait-at-collective", "host-late", "startup",
-          "openmp-barrier", "serial-between-regions", "target-mapping", "host-fallback", "memory-growth", "leak",
+          "openmp-barrier", "serial-between-regions", "target-mapping", "host-fallback", "memory-growth", "leak", "object-leak",
           "ignored-errors", "managed-thrash", "waiting-io", "none"]
 
 # The cause that a rule of `kymo diagnose` tells, where the two are not called the same.

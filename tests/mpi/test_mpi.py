@@ -422,6 +422,31 @@ class Store(Base):
         self.assertLessEqual({"half", "window", "MPI_COMM_WORLD"}, {k[2] for k in got})
 
 
+class Objects(Base):
+    SOURCE = Path(__file__).resolve().parent / "objects.c"
+
+    def found(self, how):
+        p = self.recorded(2, "objects", how)
+        self.assertEqual(p.code, 0, p.err)
+        lines = self.SOURCE.read_text(encoding="ascii").splitlines()
+        rows = [r for t in self.tables("objects") for r in t["rows"]]
+        return sorted((r["kind"], re.search(r"line: (\w+)", lines[int(r["site"].rpartition(":")[2]) - 1])[1], r["alive"],
+                       r["created"], r["released"]) for r in rows)
+
+    def tables(self, name):
+        p = self.run_any([KYMO, "summary", "-f", "json", "--tables", name, self.trace])
+        return [t for t in json.loads(p.out)["tables"] if t["name"] == name]
+
+    def test_leaks(self):
+        of_each = [("MPI communicator", "dup", 6, 6, 0), ("MPI communicator", "split", 2, 2, 0),
+                   ("MPI datatype", "type", 3, 5, 2), ("MPI group", "group", 1, 1, 0)]
+        of_one = [("MPI operation", "op", 3, 3, 0), ("MPI persistent request", "request", 1, 1, 0)]
+        self.assertEqual(self.found("leaks"), sorted(2 * of_each + of_one))
+
+    def test_clean(self):
+        self.assertEqual(self.found("clean"), [])
+
+
 class Matches(Base):
     """Which send and which receive are one message: match.c knows it from what its messages hold."""
 

@@ -16,8 +16,13 @@ static const kymo_enum_value_t values[] = {{"cudaErrorInvalidValue", 1},
 					   {"cudaErrorNotReady", 600}};
 static struct t_enum_set statuses = {"status", (kymo_enum_value_t *)values, 2};
 static struct t_domain domains[] = {{"", ""}, {"cuda", "CUDA"}};
-static struct t_op ops[] = {{.name = ""},
-			    {.name = "cudaLaunchKernel", .domain = 1, .status_set = &statuses}};
+static struct t_field stream_out[] = {
+	{.name = "*pStream", .type = "cudaStream_t *", .flags = KYMO_FIELD_OUT | KYMO_FIELD_DEREF}};
+static struct t_op ops[] = {
+	{.name = ""},
+	{.name = "cudaLaunchKernel", .domain = 1, .status_set = &statuses},
+	{.name = "cudaStreamCreate", .domain = 1, .field_count = 1, .fields = stream_out}};
+enum { OP_CREATE = 2 };
 
 static struct facts {
 	struct trace trace;
@@ -39,7 +44,7 @@ static void begin(void)
 	t->domains = domains;
 	t->domains_count = 2;
 	t->ops = ops;
-	t->ops_count = 2;
+	t->ops_count = 3;
 	t->processes = facts.processes;
 	t->threads = facts.threads;
 	t->sites = facts.sites;
@@ -51,6 +56,10 @@ static void begin(void)
 	facts.tl.trace = t;
 	facts.tl.threads = calloc(3, sizeof(*facts.tl.threads));
 	facts.tl.call_of = calloc(3, sizeof(*facts.tl.call_of));
+	facts.tl.start = 1;
+	facts.tl.end = t->end;
+	facts.tl.objects = objects_new(t);
+	assert_non_null(facts.tl.objects);
 	facts.tallies = tallies_empty(t);
 	assert_non_null(facts.tallies);
 }
@@ -92,6 +101,7 @@ static void expect(unsigned count, const char *rule, const char *title)
 	}
 	diagnosis_release(&facts.d);
 	tallies_free(facts.tallies);
+	objects_free(facts.tl.objects);
 	for (unsigned i = 0; i < 3; i++)
 		map_release(&facts.tl.call_of[i]);
 	free(facts.tl.call_of);
@@ -136,11 +146,66 @@ static void test_leaks(void **state)
 	expect(0, NULL, NULL);
 }
 
+/* `count` streams of one line, from `from` on one every `each` ns; those from number `kept` on stay. */
+static void streams(uint32_t site, uint32_t count, uint32_t kept, int64_t from, int64_t each)
+{
+	struct objects *o = facts.tl.objects;
+
+	o->lines = calloc(1, sizeof(*o->lines));
+	o->list = calloc(count, sizeof(*o->list));
+	assert_true(o->lines && o->list);
+	o->lines[0] = (struct object_line){.process = 1,
+					   .kind = o->ops[OP_CREATE].kind,
+					   .op = OP_CREATE,
+					   .site = site,
+					   .made = count,
+					   .first = INT64_MAX};
+	o->lines_count = 1;
+	for (uint32_t i = 0; i < count; i++)
+		o->list[i] = (struct object){.handle = i + 1,
+					     .makes = 1,
+					     .releases = i < kept,
+					     .made = from + i * each,
+					     .released = i < kept ? INT64_MAX : INT64_MIN,
+					     .process = 1,
+					     .kind = o->ops[OP_CREATE].kind,
+					     .line = 1};
+	o->count = count;
+	objects_finish(o);
+}
+
+static void test_objects(void **state)
+{
+	begin(); /* all over the run */
+	streams(1, 100, 0, 5000000, 9900000);
+	expect(1, "object-leak", "100 of 100 CUDA streams of one line are never released");
+	begin(); /* a few of them */
+	streams(1, 15, 0, 5000000, 66000000);
+	expect(0, NULL, NULL);
+	begin(); /* likewise, where lines are not known */
+	streams(0, 63, 0, 5000000, 15000000);
+	expect(0, NULL, NULL);
+	begin();
+	streams(0, 64, 0, 5000000, 15000000);
+	expect(1, "object-leak", "64 of 64 CUDA streams are never released");
+	begin(); /* a pool at the begin */
+	streams(1, 1000, 0, 1000000, 1000);
+	expect(0, NULL, NULL);
+	begin(); /* the newest are kept, the others given back */
+	streams(1, 1000, 900, 1000000, 990000);
+	expect(0, NULL, NULL);
+	begin(); /* nothing is known */
+	streams(1, 100, 0, 5000000, 9900000);
+	facts.tl.lost = 1;
+	expect(0, NULL, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_leaks),
+		cmocka_unit_test(test_objects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

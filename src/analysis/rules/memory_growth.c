@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/progress.h"
 #include "analysis/rules/support.h"
 #include "base/vec.h"
 #include "stream/names.h"
@@ -17,7 +18,6 @@
 enum {
 	PARTS = 16,       /* of the run */
 	LEAST_PARTS = 12, /* until so late memory is allocated, and in so many it grows */
-	LEAST_WORK = 2 * PARTS,
 	LEAST_BYTES = 1 << 20
 };
 
@@ -30,19 +30,6 @@ struct event {
 struct events {
 	struct event *at;
 	uint32_t count, room;
-};
-
-/* When a process gave a device work. */
-struct submit {
-	int64_t time;
-	uint32_t process;
-};
-
-/* Those of one process. */
-struct progress {
-	const struct submit *at;
-	uint32_t count;
-	int64_t start, end; /* of the process */
 };
 
 struct growth {
@@ -72,71 +59,6 @@ static int in_order(const void *a, const void *b)
 	if (x->a->time != y->a->time)
 		return x->a->time < y->a->time ? -1 : 1;
 	return x->a < y->a ? -1 : x->a > y->a;
-}
-
-static int by_process(const void *a, const void *b)
-{
-	const struct submit *x = a, *y = b;
-
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	return x->time < y->time ? -1 : x->time > y->time;
-}
-
-/* ---- progress ------------------------------------------------------------------------------------ */
-
-/* All processes' in order; NULL: no memory. */
-static struct submit *submits_of(const struct timeline *tl)
-{
-	struct submit *all = calloc((size_t)tl->work_count + 1, sizeof(*all));
-
-	for (uint32_t i = 0; all && i < tl->work_count; i++) {
-		const struct tl_work *w = &tl->work[i];
-
-		all[i] = (struct submit){w->submit ? w->submit : w->start, w->process};
-	}
-	if (all && tl->work_count)
-		qsort(all, tl->work_count, sizeof(*all), by_process);
-	return all;
-}
-
-/* Of the process, which comes after that of `p` before: all of them are gone through once. */
-static void find_progress(const struct diagnosis *d, const struct submit *all, struct progress *p,
-			  uint32_t process)
-{
-	const struct t_process *of = &d->trace->processes[process];
-	const struct submit *end = all + d->tl->work_count;
-
-	p->at = p->at ? p->at + p->count : all;
-	while (p->at < end && p->at->process < process)
-		p->at++;
-	for (p->count = 0; p->at + p->count < end && p->at[p->count].process == process;)
-		p->count++;
-	p->start = of->start > d->tl->start ? of->start : d->tl->start;
-	p->end = of->end && of->end < d->tl->end ? of->end : d->tl->end;
-}
-
-static uint32_t part_of(const struct progress *p, int64_t time)
-{
-	uint32_t low = 0, high = p->count;
-	double part;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (p->at[middle].time < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (p->count >= LEAST_WORK)
-		part = (double)low / (double)p->count;
-	else
-		part = p->end > p->start ? (double)(time - p->start) / (double)(p->end - p->start)
-					 : 0;
-	if (part <= 0)
-		return 0;
-	return part < 1 ? (uint32_t)(part * PARTS) : PARTS - 1;
 }
 
 /* ---- growth -------------------------------------------------------------------------------------- */
@@ -171,7 +93,7 @@ static struct growth grow(struct diagnosis *d, struct event *events, uint32_t co
 	while (count && events[count - 1].a->freed)
 		count--;
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t now = part_of(p, events[i].a->time);
+		uint32_t now = progress_part(p, events[i].a->time, PARTS);
 
 		while (part < now)
 			g.least[++part] = g.now;
@@ -309,11 +231,12 @@ static void collect(struct diagnosis *d, struct events *all)
 
 static void find_growth(struct diagnosis *d, struct events *all)
 {
-	struct submit *submits = submits_of(d->tl);
+	uint32_t steps_count;
+	struct step *steps = progress_steps(d->tl, false, &steps_count);
 	struct progress p = {0};
 	uint32_t process = 0;
 
-	d->failed |= !submits;
+	d->failed |= !steps;
 	qsort(all->at, all->count, sizeof(*all->at), in_order);
 	for (uint32_t first = 0, end; first < all->count && !d->failed; first = end) {
 		struct event *events = &all->at[first];
@@ -322,13 +245,13 @@ static void find_growth(struct diagnosis *d, struct events *all)
 		for (end = first + 1; end < all->count && by_key(events, &all->at[end]) == 0;)
 			end++;
 		if (events->process != process)
-			find_progress(d, submits, &p, events->process);
+			progress_next(&p, d->tl, steps, steps_count, events->process);
 		process = events->process;
 		g = grow(d, events, end - first, &p);
 		if (steady(&g) && !d->failed)
 			tell(d, &g, events, end - first);
 	}
-	free(submits);
+	free(steps);
 }
 
 static void find(struct diagnosis *d)

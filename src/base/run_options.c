@@ -164,6 +164,9 @@ const struct knob_variable run_other_variables[] = {
 	{"KYMO_JOB", "id of a parallel job, where its launcher sets none: ranks share a trace"},
 	{"KYMO_CLOCK",
 	 "clock of the records: tsc or monotonic; default: the one that can be trusted"},
+	{"KYMO_PAGER",
+	 "program that shows what commands print on a terminal; default: PAGER, else less; cat: "
+	 "none"},
 	{"KYMO_TELEMETRY_ROOT", "put before /proc and /sys where telemetry is read; for tests"},
 	{NULL, NULL},
 };

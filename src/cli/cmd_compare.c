@@ -8,6 +8,7 @@
 #include "analysis/compare.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/pager.h"
 #include "report/report.h"
 
 enum { NAMES_FOLDED, NAMES_FULL };
@@ -132,21 +133,26 @@ static int print_result(struct compare *c)
 	struct report r = {.top = options.all || options.top > UINT32_MAX ? 0
 									  : (uint32_t)options.top,
 			   .more = "--top N, --all"};
-	int result = CLI_OK;
+	enum report_format format = (enum report_format)options.format;
+	int result = CLI_FAILURE;
 
-	if (!compare_judge(c) || compare_report(&r, c) != KYMO_OK) {
+	if (compare_judge(c) && compare_report(&r, c) == KYMO_OK) {
+		/* Where nothing is judged, 0 would claim that nothing takes longer. */
+		result = compare_worse(c) ? CLI_NO : c->tests ? CLI_OK : CLI_FAILURE;
+		if (format == REPORT_TEXT)
+			pager_start(result);
+		if (!report_print(&r, format, stdout)) {
+			cli_error("the comparison could not be written");
+			result = CLI_FAILURE;
+		} else if (result == CLI_FAILURE) {
+			cli_error(
+				"nothing could be compared: no item and no time is in all runs of "
+				"both sides, long and whole enough to judge it; see the reasons "
+				"above, kymo info TRACE for what was recorded, --share 0 for what "
+				"takes little time");
+		}
+	} else {
 		cli_error("not enough memory for the comparison");
-		result = CLI_FAILURE;
-	} else if (!report_print(&r, (enum report_format)options.format, stdout)) {
-		cli_error("the comparison could not be written");
-		result = CLI_FAILURE;
-	} else if (compare_worse(c)) {
-		result = CLI_NO;
-	} else if (!c->tests) { /* status 0 would claim that nothing takes longer */
-		cli_error("nothing could be compared: no item and no time is in all runs of both "
-			  "sides, long and whole enough to judge it; see the reasons above, kymo "
-			  "info TRACE for what was recorded, --share 0 for what takes little time");
-		result = CLI_FAILURE;
 	}
 	report_release(&r);
 	return result;

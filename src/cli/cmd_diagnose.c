@@ -9,6 +9,7 @@
 #include "analysis/summary.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/pager.h"
 #include "cli/site_rules.h"
 #include "report/findings.h"
 #ifdef KYMO_HAVE_SQLITE
@@ -203,12 +204,15 @@ static bool fails(const struct diagnosis *d)
 static int print(const struct diagnosis *d)
 {
 	uint32_t top = options.all || options.top > UINT32_MAX ? 0 : (uint32_t)options.top;
+	int result = fails(d) ? CLI_NO : CLI_OK;
 
+	if (options.format == REPORT_TEXT)
+		pager_start(result);
 	if (!findings_print(d, (enum report_format)options.format, top, stdout)) {
 		cli_error("the findings could not be written");
 		return CLI_FAILURE;
 	}
-	return fails(d) ? CLI_NO : CLI_OK;
+	return result;
 }
 
 static int tell(struct summary *s)

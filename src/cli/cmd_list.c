@@ -4,6 +4,7 @@
 
 #include "base/run_options.h"
 #include "cli/cli.h"
+#include "cli/pager.h"
 #include "launch/launch.h"
 
 #define LIST(name) extern const struct list list_##name;
@@ -32,12 +33,18 @@ static bool is_help(const char *word)
 
 static int run_topic(const struct list *l, int argc, char **argv)
 {
-	for (int i = 0; i < argc; i++)
+	bool people = true;
+
+	for (int i = 0; i < argc; i++) {
+		people &= !strstr(argv[i], "json"); /* of --format */
 		if (is_help(argv[i])) {
 			printf("Usage: kymo list %s%s%s\n\n%s.\n", l->name, l->operands ? " " : "",
 			       l->operands ? l->operands : "", l->summary);
 			return CLI_OK;
 		}
+	}
+	if (people)
+		pager_start(CLI_OK);
 	return l->run(argc, argv);
 }
 

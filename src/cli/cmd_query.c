@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/pager.h"
 #include "report/report.h"
 #ifdef KYMO_HAVE_SQLITE
 #include "analysis/trace_store.h"
@@ -50,6 +51,8 @@ static int query_stores(struct store **stores, char **paths, unsigned count, con
 
 	if (count > 1)
 		status = query_join(stores, (const char *const *)paths, count, log);
+	if (status == KYMO_OK && options.format == REPORT_TEXT)
+		pager_start(CLI_OK);
 	if (status == KYMO_OK)
 		status = query_print(stores[0], sql, (enum report_format)options.format, stdout,
 				     log);
@@ -106,6 +109,7 @@ static int run_query(int argc, char **argv)
 	const char *sql;
 
 	if (options.schema) {
+		pager_start(CLI_OK);
 		fputs(store_schema, stdout);
 		return CLI_OK;
 	}

@@ -2,6 +2,7 @@
 /* `kymo show`: the records of traces as text, one a line. */
 #include "base/plain.h"
 #include "cli/input.h"
+#include "cli/pager.h"
 
 #include <unistd.h>
 
@@ -44,11 +45,9 @@ static kymo_status_t read_into(const struct format *reader, const char *path,
 	return status;
 }
 
-static kymo_status_t show_trace(const char *path, const struct stream_filter *filter)
+static kymo_status_t show_trace(const char *path, const struct stream_filter *filter, bool bar)
 {
 	const struct format *reader = cli_reader(path), *text = format_find("text");
-	/* A bar would be drawn into the text when both go to the terminal. */
-	bool bar = !isatty(STDOUT_FILENO);
 	struct format_options o = {.entry_exit = options.entry_exit,
 				   .log = &cli_log,
 				   .progress = bar ? cli_progress : NULL,
@@ -74,13 +73,15 @@ static int run(int argc, char **argv)
 {
 	kymo_status_t worst = KYMO_OK;
 	struct stream_filter *filter;
-	bool failed;
+	/* A bar would be drawn into the text when both go to the terminal. */
+	bool bar = !isatty(STDOUT_FILENO), failed;
 
 	if (argc == 0)
 		return cli_usage("show", "which trace? Give its directory");
 	filter = cli_filter_new(&options.filter, (unsigned)argc, &failed);
 	if (failed)
 		return CLI_USAGE;
+	pager_start(CLI_OK);
 	for (int i = 0; i < argc; i++) {
 		kymo_status_t status;
 
@@ -88,7 +89,7 @@ static int run(int argc, char **argv)
 			plain_printf(stdout, "%s==> %s <==\n", i ? "\n" : "", argv[i]);
 			fflush(stdout);
 		}
-		status = show_trace(argv[i], filter);
+		status = show_trace(argv[i], filter, bar);
 		worst = status == KYMO_OK ? worst : status;
 	}
 	if (worst == KYMO_OK)

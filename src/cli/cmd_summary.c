@@ -8,6 +8,7 @@
 #include "analysis/table_names.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/pager.h"
 #include "report/report.h"
 
 enum { NAMES_FOLDED, NAMES_FULL };
@@ -66,6 +67,7 @@ static void log_message(struct stream_log *l, int severity, const char *text)
 
 static int list_tables(void)
 {
+	pager_start(CLI_OK);
 	puts("Calls, one table for each API: its domain (opencl, mpi, cuda, ...; kymo list "
 	     "domains)");
 	for (const struct table_name *n = table_names; n->name; n++)
@@ -97,9 +99,11 @@ static int print_traces(struct summary *s, unsigned count, unsigned by)
 			   .utf8 = report_utf8(),
 			   .people = people,
 			   .fold = people && options.names == NAMES_FOLDED};
-	int result = CLI_OK;
+	int result = options.strict && summary_lossy(s, count) ? CLI_NO : CLI_OK;
 	bool ok;
 
+	if (options.format == REPORT_TEXT)
+		pager_start(result);
 	ok = summary_report(&r, s, count, by) == KYMO_OK;
 	if (ok && options.tables)
 		report_choose(&r);
@@ -165,8 +169,6 @@ static int run_summary(int argc, char **argv)
 		result = check_tables(s, count);
 	if (result == CLI_OK)
 		result = print_traces(s, count, by);
-	if (result == CLI_OK && options.strict && summary_lossy(s, count))
-		result = CLI_NO;
 	for (unsigned i = 0; i < count; i++)
 		summary_release(&s[i]);
 	free(s);

@@ -10,6 +10,7 @@
 
 #include "base/run_options.h"
 #include "base/text.h"
+#include "cli/pager.h"
 #include "cli/run.h"
 
 #define COMMAND(name) extern const struct command cmd_##name;
@@ -57,7 +58,8 @@ static void print_overview(FILE *out)
 				command_table[i]->summary);
 	fprintf(out,
 		"\n\"kymo help COMMAND\" explains a command, \"kymo help selection\" how to choose "
-		"records,\n\"kymo --version\" names this version.\n");
+		"records,\n\"kymo --version\" names this version. kymo --no-pager COMMAND: what it "
+		"prints goes through no pager.\n");
 }
 
 static void print_command(const struct command *c, FILE *out)
@@ -204,6 +206,11 @@ static int run_named_command(int argc, char **argv)
 {
 	const struct command *c;
 
+	if (argc > 1 && strcmp(argv[1], "--no-pager") == 0) {
+		pager_refuse();
+		argc--;
+		argv++;
+	}
 	if (argc < 2) {
 		print_overview(stderr);
 		return CLI_USAGE;
@@ -248,5 +255,6 @@ int main(int argc, char **argv)
 		cli_error("standard output cannot be written: %s", strerror(errno));
 		status = CLI_FAILURE;
 	}
+	pager_end();
 	return status;
 }

@@ -18,6 +18,9 @@ enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_CSV, REPORT_JSON };
 /* The user's terminal shows UTF-8, as the environment says. */
 bool report_utf8(void);
 
+/* Standard output is no terminal itself, but a pager shows it on one of so many columns. */
+void report_paged(unsigned columns);
+
 /* False: `out` could not be written to. */
 bool report_print(const struct report *r, enum report_format format, FILE *out);
 

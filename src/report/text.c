@@ -23,11 +23,20 @@ struct layout {
 	bool *hide;
 };
 
+static unsigned paged; /* columns of the terminal behind a pager; 0: there is none */
+
+void report_paged(unsigned columns)
+{
+	paged = columns;
+}
+
 /* Columns of the terminal behind `out`; 0: no terminal, no limit. */
 static unsigned terminal_width(FILE *out)
 {
 	struct winsize w;
 
+	if (paged && out == stdout)
+		return paged;
 	if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &w) != 0)
 		return 0;
 	return w.ws_col;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Annotations with many names: some differ in a number alone. See rows.py, which knows how often each comes. */
+/*
+ * Annotations with many names: some differ in a number alone. See rows.py, which knows how often each comes.
+ * With a number: so many names more.
+ */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <kymo/marker.h>
 
@@ -11,7 +15,7 @@ static void annotate(const char *name)
 	kymo_range_pop();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char name[32];
 
@@ -28,6 +32,10 @@ int main(void)
 			snprintf(name, sizeof(name), "many %d", i);
 			annotate(name);
 		}
+	}
+	for (int i = argc > 1 ? atoi(argv[1]) : 0; i > 0; i--) {
+		snprintf(name, sizeof(name), "range %d of many", i);
+		annotate(name);
 	}
 	return 0;
 }

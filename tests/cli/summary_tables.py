@@ -303,7 +303,7 @@ def on_terminal(trace, columns):
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     with subprocess.Popen([KYMO, "summary", trace], stdin=subprocess.DEVNULL, stdout=slave,
-                          stderr=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1"}):
+                          stderr=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1", "KYMO_PAGER": "cat"}):
         os.close(slave)
         data = b""
         while True:

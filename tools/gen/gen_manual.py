@@ -102,6 +102,7 @@ def main_page(data):
         lines += [".TP", f"\\fB{c['name']}\\fP", roff(c["summary"]) + f". See \\fBkymo\\-{c['name']}\\fP(1)."]
     lines += [".SH OPTIONS", ".TP", "\\fB\\-h\\fP, \\fB\\-\\-help\\fP", "Print the list of commands; of a command, its help.",
               ".TP", "\\fB\\-V\\fP, \\fB\\-\\-version\\fP", "Print the version.",
+              ".TP", "\\fB\\-\\-no\\-pager\\fP \\fICOMMAND\\fP", "Print to the terminal without a pager (\\fBKYMO_PAGER\\fP).",
               ".SH ENVIRONMENT", "Each option has a variable, which its page names; the command line comes before it,",
               "a configuration file (\\fBKYMO_CONFIG\\fP) after it. Others:"]
     for v in data["variables"]:

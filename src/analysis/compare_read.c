@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "formats/raw/read.h"
 #include "stream/filter.h"
+#include "stream/trace.h"
 #include "wire/tally.h"
 
 #define KEYS 8u
@@ -320,6 +321,7 @@ static kymo_status_t on_call(struct stream_sink *sink, const struct rec *call)
 
 static void add_busy(struct reader *r, uint32_t agent, const struct rec_device *d)
 {
+	agent = trace_whole_device(r->t, agent);
 	if (agent && agent < r->t->agents_count &&
 	    !busy_add(&r->busy[r->busy_of[agent]], d->start, d->end))
 		r->c->failed = true;

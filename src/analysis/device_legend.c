@@ -8,6 +8,7 @@
 #include "analysis/timeline.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "stream/trace.h"
 
 enum { SHORT_ENOUGH = 8 /* such names stay */ };
 
@@ -93,7 +94,8 @@ static bool each_cell(struct report *r, struct names *n,
 			const struct table_column *c = &t->columns[k];
 
 			if (c->unit != CELL_TEXT ||
-			    (strcmp(c->name, "device") != 0 && strcmp(c->name, "queue") != 0))
+			    (strcmp(c->name, "device") != 0 && strcmp(c->name, "subdevice") != 0 &&
+			     strcmp(c->name, "queue") != 0))
 				continue;
 			for (uint32_t at = 0; ok && at < t->row_count; at++) {
 				struct cell *cell = &t->cells[(size_t)at * t->column_count + k];
@@ -153,8 +155,10 @@ bool device_legend(struct report *r, const struct summary *s, unsigned count)
 	bool ok = true;
 
 	for (unsigned i = 0; i < count; i++)
-		for (uint32_t k = 1; ok && k < s[i].trace->agents_count; k++)
-			ok = add_name(&n, s[i].trace->agents[k].label);
+		for (uint32_t k = 1; ok && k < s[i].trace->agents_count;
+		     k++) /* parts go by their device's */
+			ok = trace_whole_device(s[i].trace, k) != k ||
+			     add_name(&n, s[i].trace->agents[k].label);
 	if (ok && n.count) {
 		each_cell(r, &n, note_used);
 		number_names(&n, s, count);

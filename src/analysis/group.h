@@ -9,7 +9,7 @@
 #include "analysis/labels.h"
 #include "base/map.h"
 
-#define GROUP_LABELS 21 /* as many as there are dimensions */
+#define GROUP_LABELS 22 /* as many as there are dimensions */
 
 struct group {
 	char *key; /* labels, NUL between them */

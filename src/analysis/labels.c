@@ -5,6 +5,7 @@
 #include "analysis/labels.h"
 #include "analysis/details.h"
 #include "stream/names.h"
+#include "stream/trace.h"
 #include "wire/defs.h"
 
 #define LABEL_MAX 80 /* of a range, whose name can be anything */
@@ -16,6 +17,7 @@ const struct dimension dimensions[] = {
 	{BY_PROCESS, "process", "process", false},
 	{BY_THREAD, "thread", "thread", false},
 	{BY_DEVICE, "device", "device", false},
+	{BY_SUBDEVICE, "subdevice", "device or part", false},
 	{BY_QUEUE, "queue", "queue", false},
 	{BY_PEER, "peer", "peer", false},
 	{BY_COMMUNICATOR, "communicator", "communicator", false},
@@ -63,6 +65,7 @@ unsigned summary_by_parse(const char *text, const char **bad, size_t *bad_length
 unsigned dimensions_of(enum tally_kind kind)
 {
 	const unsigned any = BY_TRACE | BY_NODE | BY_RANK | BY_PROCESS;
+	const unsigned device = BY_DEVICE | BY_SUBDEVICE;
 	const unsigned call = any | BY_OP | BY_SCOPE | BY_SITE | BY_STACK;
 
 	switch (kind) {
@@ -76,21 +79,21 @@ unsigned dimensions_of(enum tally_kind kind)
 	case TALLY_COMM_SIZE:
 		return call | BY_SIZE | BY_COMMUNICATOR;
 	case TALLY_DISPATCH:
-		return call | BY_LIBRARY | BY_DEVICE | BY_QUEUE | BY_KERNEL | BY_GRID;
+		return call | BY_LIBRARY | device | BY_QUEUE | BY_KERNEL | BY_GRID;
 	case TALLY_COPY:
-		return call | BY_LIBRARY | BY_DEVICE | BY_QUEUE | BY_DIRECTION;
+		return call | BY_LIBRARY | device | BY_QUEUE | BY_DIRECTION;
 	case TALLY_COPY_SIZE:
-		return call | BY_LIBRARY | BY_DEVICE | BY_DIRECTION | BY_SIZE;
+		return call | BY_LIBRARY | device | BY_DIRECTION | BY_SIZE;
 	case TALLY_SYNC:
-		return call | BY_LIBRARY | BY_THREAD | BY_DEVICE | BY_QUEUE;
+		return call | BY_LIBRARY | BY_THREAD | device | BY_QUEUE;
 	case TALLY_ERROR:
 		return call | BY_LIBRARY | BY_THREAD | BY_STATUS | BY_CODE;
 	case TALLY_ALLOCATION:
-		return call | BY_LIBRARY | BY_DEVICE | BY_MEMORY;
+		return call | BY_LIBRARY | device | BY_MEMORY;
 	case TALLY_LEAK:
-		return any | BY_THREAD | BY_DEVICE | BY_OP | BY_MEMORY | BY_SITE;
+		return any | BY_THREAD | device | BY_OP | BY_MEMORY | BY_SITE;
 	case TALLY_POOL:
-		return any | BY_DEVICE | BY_OP | BY_MEMORY;
+		return any | device | BY_OP | BY_MEMORY;
 	case TALLY_COUNTER:
 	case TALLY_SAMPLE:
 	case TALLY_DEVICE_SAMPLE:
@@ -147,19 +150,25 @@ static uint32_t copy_counts_for(const struct trace *t, enum tally_kind kind,
 	return kind == TALLY_COPY ? queue_agent(t, row->key[KEY_COPY_QUEUE]) : 0;
 }
 
+/* Work of a part is that of its device, unless parts are told apart. */
+static void label_device(struct text *out, const struct trace *t, uint32_t agent, bool parts)
+{
+	label_agent(out, t, parts ? agent : trace_whole_device(t, agent));
+}
+
 static void label_agent_of(struct text *out, const struct trace *t, enum tally_kind kind,
-			   const struct tally *row)
+			   const struct tally *row, bool parts)
 {
 	uint32_t agent;
 
 	switch (kind) {
 	case TALLY_COPY:
 	case TALLY_COPY_SIZE:
-		label_agent(out, t, copy_counts_for(t, kind, row));
+		label_device(out, t, copy_counts_for(t, kind, row), parts);
 		break;
 	case TALLY_SYNC:
 		if (row->key[KEY_SYNC_QUEUE])
-			label_agent(out, t, queue_agent(t, row->key[KEY_SYNC_QUEUE]));
+			label_device(out, t, queue_agent(t, row->key[KEY_SYNC_QUEUE]), parts);
 		else
 			text_add(out, "any");
 		break;
@@ -168,12 +177,12 @@ static void label_agent_of(struct text *out, const struct trace *t, enum tally_k
 	case TALLY_LEAK:
 		agent = row->key[kind == TALLY_LEAK ? KEY_LEAK_AGENT : KEY_DISPATCH_AGENT];
 		if (agent)
-			label_agent(out, t, agent);
+			label_device(out, t, agent, parts);
 		else
 			text_add(out, "(any of its context)");
 		break;
 	default:
-		label_agent(out, t, row->key[KEY_DISPATCH_AGENT]);
+		label_device(out, t, row->key[KEY_DISPATCH_AGENT], parts);
 	}
 }
 
@@ -465,7 +474,8 @@ void label_add(struct text *out, const struct summary *s, enum tally_kind kind,
 		label_thread(out, t, label_thread_of(kind, row));
 		break;
 	case BY_DEVICE:
-		label_agent_of(out, t, kind, row);
+	case BY_SUBDEVICE:
+		label_agent_of(out, t, kind, row, by == BY_SUBDEVICE);
 		break;
 	case BY_QUEUE:
 		label_queue(out, t, process, label_queue_of(kind, row), true);

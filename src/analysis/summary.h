@@ -68,7 +68,8 @@ enum summary_by {
 	BY_GRID = 1u << 17,    /* of kernels */
 	BY_LIBRARY = 1u << 18, /* that did the work */
 	BY_KERNEL = 1u << 19,
-	BY_COMMUNICATOR = 1u << 20 /* of messages */
+	BY_COMMUNICATOR = 1u << 20, /* of messages */
+	BY_SUBDEVICE = 1u << 21     /* a device, and each part of one for itself */
 };
 
 /* Parses "thread,op"; 0 and *bad (a word of `text`, not terminated) when a word is unknown. */

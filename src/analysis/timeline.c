@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "stream/trace.h"
 
 /* Flags of calls that are kept one by one. */
 #define KEPT (KYMO_OP_SUBMITS | KYMO_OP_WAITS | KYMO_OP_ALLOCATES)
@@ -42,12 +43,14 @@ static struct timeline *of(struct stream_sink *s)
 
 /* ---- devices ----------------------------------------------------------------------------------- */
 
-/* Devices of several processes and runtimes that are one have one label. */
+/* Devices of several processes and runtimes that are one have one label. Parts are their device. */
 static uint32_t device_of(struct timeline *tl, uint32_t agent)
 {
 	const struct trace *t = tl->trace;
-	uint32_t i = tl->device_of_agent[agent];
+	uint32_t i;
 
+	agent = trace_whole_device(t, agent);
+	i = tl->device_of_agent[agent];
 	if (i)
 		return i - 1;
 	for (i = 0; i < tl->devices_count; i++)

@@ -30,7 +30,8 @@ static struct summary_options options;
 
 static const struct knob rows[] = {
 	{"by", 0, KNOB_LIST, 0, AT(by), "LIST", "op",
-	 "op|node|rank|process|thread|device|queue|peer|scope|site|stack|library|kernel|grid|"
+	 "op|node|rank|process|thread|device|subdevice|queue|peer|scope|site|stack|library|kernel|"
+	 "grid|"
 	 "communicator|direction|size|trace",
 	 NULL, "Summary", "What a row stands for; several words: a row for each combination"},
 	{"tables", 0, KNOB_LIST, 0, AT(tables), "LIST", NULL, NULL, NULL, "Summary",

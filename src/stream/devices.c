@@ -3,7 +3,8 @@
  * Labels of devices and queues, which tell those of the same name apart. Each process and each
  * runtime defines the devices it uses: those of one node and uuid are one device, whoever defined
  * them; without a uuid the first of each process of a node are taken for one, and so on. Devices of
- * one name are numbered on each node, and named with it where other nodes have such devices.
+ * one name are numbered on each node, and named with it where other nodes have such devices. Parts of a
+ * device (sub-devices, tiles) are numbered in what they are parts of, in each process for itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -124,33 +125,64 @@ static void number_devices(struct trace *t, struct device *d, uint32_t count, ui
 {
 	qsort(d, count, sizeof(*d), by_index);
 	for (uint32_t i = 0; i < count; i++)
-		t->agents[i + 1].number =
+		t->agents[d[i].index].number =
 			d[i].first == d[i].index ? next[d[i].kin]++ : t->agents[d[i].first].number;
 	for (uint32_t i = 0; i < count; i++) {
-		t->agents[i + 1].several = next[d[i].kin] > 1;
+		t->agents[d[i].index].several = next[d[i].kin] > 1;
 		label_agent(t, &d[i]);
+	}
+}
+
+/* A device is defined before its parts: what a damaged trace says otherwise is none. */
+static bool is_part(const struct trace *t, uint32_t agent)
+{
+	return t->agents[agent].parent && t->agents[agent].parent < agent;
+}
+
+uint32_t trace_whole_device(const struct trace *t, uint32_t agent)
+{
+	while (agent && agent < t->agents_count && is_part(t, agent))
+		agent = t->agents[agent].parent;
+	return agent;
+}
+
+static void number_parts(struct trace *t, uint32_t *next)
+{
+	memset(next, 0, t->agents_count * sizeof(*next));
+	for (uint32_t i = 1; i < t->agents_count; i++) {
+		struct t_agent *a = &t->agents[i];
+		struct text label = {0};
+
+		if (!is_part(t, i))
+			continue;
+		a->several = true;
+		a->number = next[a->parent]++;
+		text_addf(&label, "%s part %u", t->agents[a->parent].label, a->number);
+		a->label = trace_string(t, label.s ? label.s : "", label.failed ? 0 : label.length);
+		text_release(&label);
 	}
 }
 
 void trace_number_agents(struct trace *t)
 {
-	const uint32_t count = t->agents_count ? t->agents_count - 1 : 0; /* index 0 is none */
-	struct device *d = calloc(count + 1, sizeof(*d));
-	uint32_t *next = calloc(count + 2, sizeof(*next)); /* by index: numbers given out */
+	struct device *d = calloc(t->agents_count + 1, sizeof(*d));
+	uint32_t *next =
+		calloc(t->agents_count + 1, sizeof(*next)); /* by index: numbers given out */
+	uint32_t count = 0;                                 /* of whole devices */
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct t_agent *a = &t->agents[i + 1];
+	for (uint32_t i = 1; i < t->agents_count; i++) { /* index 0 is none */
+		struct t_agent *a = &t->agents[i];
 
 		a->label = a->name;
-		if (d)
-			d[i] = (struct device){.agent = a,
-					       .index = i + 1,
-					       .host = t->processes[a->process].hostname};
+		if (d && !is_part(t, i))
+			d[count++] = (struct device){
+				.agent = a, .index = i, .host = t->processes[a->process].hostname};
 	}
 	if (d && next && count) { /* without memory they have no numbers */
 		count_ordinals(d, count);
 		find_firsts(d, count);
 		number_devices(t, d, count, next);
+		number_parts(t, next);
 	}
 	free(next);
 	free(d);

@@ -253,7 +253,7 @@ static kymo_status_t bind_threads(struct filter_binding *b)
 static bool agent_named(const struct stream_filter *f, const struct t_agent *a)
 {
 	return f->devices.set ? pattern_matches(&f->devices, a->label)
-			      : numbers_have(&f->device_numbers, a->number);
+			      : !a->parent && numbers_have(&f->device_numbers, a->number);
 }
 
 /* Parts of a device are part of it. */

@@ -164,15 +164,16 @@ struct t_clock {
 
 struct t_agent {
 	uint32_t process;
-	uint32_t parent; /* index */
+	uint32_t parent; /* index of the device that this is a part of, or 0 */
 	uint32_t clock;  /* index */
 	const char *type, *name, *vendor, *driver, *domain, *platform;
 	const char *properties; /* JSON text */
 	uint64_t handle;
 	uint8_t uuid[16];
 	bool has_uuid;
-	bool several;      /* its node has other devices of this name; this is the one of: */
-	uint32_t number;   /* the same for all agents that are one device */
+	bool several; /* its node has other devices of this name; this is the one of: */
+	uint32_t
+		number; /* the same for all agents that are one device; of parts: in their device */
 	const char *label; /* name, number, node: two devices never have the same; "" of none */
 };
 

@@ -62,6 +62,9 @@ void trace_number_queues(struct trace *t);
  * complete. */
 void trace_number_agents(struct trace *t);
 
+/* The device that an agent (an index, 0: none) is a part of, however deep; of others itself. */
+uint32_t trace_whole_device(const struct trace *t, uint32_t agent);
+
 /* Labels queues that have their numbers, as those of a store. */
 void trace_label_queues(struct trace *t);
 

@@ -141,7 +141,8 @@ def statuses(trace, cut):
     long = [trace] * 100  # longer than a pipe
     expect(len(Screen("show", *long).got) > 200000, "too short to fill a pipe")
     for pager in ("mine", "mine quit"):
-        for words, status in ((["show", *long], 0), (["summary", "--all", cut], 0), (["summary", "--all", "--strict", cut], 1),
+        for words, status in ((["show", *long], 0), (["summary", "--all", "--names", "full", cut], 0),
+                              (["summary", "--all", "--names", "full", "--strict", cut], 1),
                               (["query", cut, "SELECT * FROM markers"], 0)):
             s = Screen(*words, KYMO_PAGER=pager)
             expect(s.status == status, pager, words, s.status, s.err)

@@ -40,6 +40,8 @@ struct details {
 	struct symbols *symbols;
 	bool *foreign;   /* by module: no part of the program */
 	uint8_t *kernel; /* by op: a kernel that has run */
+	/* Of libraries: what names tell, looked up once; 0: nothing, ask the call around it. */
+	uint32_t *module_library, *domain_library, *kernel_library;
 	struct detail *list;
 	uint32_t count, room;
 	struct map places;
@@ -133,14 +135,12 @@ static const char *kernel_domain(const struct trace *t, uint32_t kernel, const c
 
 static uint32_t library_by_kernel(const struct details *d, const struct rec *r)
 {
-	const char *name, *domain;
 	uint32_t kernel;
 
 	if (!d->kernel[r->op])
 		return 0;
 	kernel = ((const struct rec_dispatch *)(const void *)r)->kernel;
-	domain = kernel_domain(d->trace, kernel, &name);
-	return library_of_kernel(domain, name) ? library_number(LIBRARY_KERNEL, kernel) : 0;
+	return kernel < d->trace->kernels_count ? d->kernel_library[kernel] : 0;
 }
 
 /* The nearest call around it that is a library's, or was made by one, or by the program. */
@@ -150,23 +150,53 @@ static uint32_t library_by_call(const struct details *d, uint32_t process, const
 	uint32_t module = 0;
 
 	for (unsigned i = 0; l && i < PARENTS_MAX; i++) {
-		const struct t_op *op = &t->ops[l->op < t->ops_count ? l->op : 0];
-		const struct t_module *m = module_of(d, l->site);
-		const struct library *library = library_of_module(file_name(m));
+		uint32_t domain = t->ops[l->op < t->ops_count ? l->op : 0].domain;
+		uint32_t m = (uint32_t)(module_of(d, l->site) - t->modules);
 
-		if (library_of_domain(t->domains[op->domain].name))
-			return library_number(LIBRARY_DOMAIN, op->domain);
-		if (m != t->modules && library && !library->passes_on)
-			return library_number(LIBRARY_MODULE, (uint32_t)(m - t->modules));
-		if (m != t->modules && !library)
-			return library_is_shared(file_name(m))
-				       ? library_number(LIBRARY_MODULE, (uint32_t)(m - t->modules))
-				       : LIBRARY_PROGRAM;
-		if (m != t->modules && !module)
-			module = library_number(LIBRARY_MODULE, (uint32_t)(m - t->modules));
+		if (d->domain_library[domain])
+			return d->domain_library[domain];
+		if (d->module_library[m])
+			return d->module_library[m];
+		if (m && !module)
+			module = library_number(LIBRARY_MODULE, m);
 		l = launches_find(d->launches, process, l->parent);
 	}
 	return module;
+}
+
+/* A runtime's own file tells nothing of who did the work. */
+static uint32_t library_by_module(const struct trace *t, uint32_t module)
+{
+	const char *file = file_name(&t->modules[module]);
+	const struct library *l = library_of_module(file);
+
+	if (l && l->passes_on)
+		return 0;
+	return l || library_is_shared(file) ? library_number(LIBRARY_MODULE, module)
+					    : LIBRARY_PROGRAM;
+}
+
+static bool look_at_libraries(struct details *d)
+{
+	const struct trace *t = d->trace;
+
+	d->module_library = calloc(t->modules_count + 1u, sizeof(*d->module_library));
+	d->domain_library = calloc(t->domains_count + 1u, sizeof(*d->domain_library));
+	d->kernel_library = calloc(t->kernels_count + 1u, sizeof(*d->kernel_library));
+	if (!d->module_library || !d->domain_library || !d->kernel_library)
+		return false;
+	for (uint32_t i = 1; i < t->modules_count; i++)
+		d->module_library[i] = library_by_module(t, i);
+	for (uint32_t i = 0; i < t->domains_count; i++)
+		if (library_of_domain(t->domains[i].name))
+			d->domain_library[i] = library_number(LIBRARY_DOMAIN, i);
+	for (uint32_t i = 0; i < t->kernels_count; i++) {
+		const char *name, *domain = kernel_domain(t, i, &name);
+
+		if (library_of_kernel(domain, name))
+			d->kernel_library[i] = library_number(LIBRARY_KERNEL, i);
+	}
+	return true;
 }
 
 static void add_library(struct text *out, const struct details *d, uint32_t number)
@@ -438,6 +468,8 @@ struct details *details_new(struct raw_trace *rt, unsigned by, struct stream_log
 		d->list[d->count++] = (struct detail){0};
 		d->grids[d->grid_count++] = (struct grid){0};
 	}
+	if (ok && by & BY_LIBRARY)
+		ok = look_at_libraries(d);
 	if (ok && by & BY_SCOPE)
 		ok = (d->scopes = scopes_new(rt)) != NULL;
 	if (ok && details_in_full(by))
@@ -460,6 +492,9 @@ void details_free(struct details *d)
 	map_release(&d->grid_places);
 	free(d->foreign);
 	free(d->kernel);
+	free(d->module_library);
+	free(d->domain_library);
+	free(d->kernel_library);
 	free(d->list);
 	free(d->grids);
 	free(d);

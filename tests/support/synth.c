@@ -240,7 +240,7 @@ uint32_t synth_thread(struct synth *s, uint32_t tid, const char *name)
 	struct wire_def d;
 
 	t->tid = tid;
-	t->next_id = (uint64_t)(index - 1) * 1000000 + 1;
+	t->next_id = (uint64_t)(index - 1) * (s->o.ids ? s->o.ids : 1000000) + 1;
 	t->last = tick(0);
 	wire_def_init(&d, DEF_THREAD);
 	wire_def_u64(&d, index);

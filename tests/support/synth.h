@@ -37,6 +37,7 @@ struct synth_options {
 	const char *exe, *host; /* NULL: /usr/bin/demo, node1 */
 	const char *job;        /* NULL: none */
 	uint64_t later;         /* ns that it began after the day on which all begin */
+	uint64_t ids;           /* calls of a thread, at most: no two have one id; 0: a million */
 };
 #define RANK_NONE 0xffffffffu
 
@@ -158,5 +159,13 @@ void synth_timed(const char *directory, FILE *list, uint32_t rank, const char *h
 
 /* One process, `threads` threads, `calls` calls each of a few arguments (40 bytes a record). */
 void synth_bulk(const char *directory, uint32_t threads, uint32_t calls, bool compress);
+
+/*
+ * `calls` calls as programs of a kind make them (synth_growth.c), to see what grows with them and how. False: no such
+ * kind.
+ */
+bool synth_growth(const char *directory, const char *kind, uint64_t calls);
+/* The kinds, separated by blanks. */
+extern const char synth_growth_kinds[];
 
 #endif

@@ -22,6 +22,11 @@ int main(int argc, char **argv)
 		synth_bulk(argv[2], threads, (uint32_t)strtoul(argv[4], NULL, 10), packed);
 	} else if (argc == 5 && strcmp(argv[1], "losses") == 0) {
 		synth_losses(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
+	} else if (argc == 5 && strcmp(argv[1], "growth") == 0) {
+		if (!synth_growth(argv[2], argv[3], strtoull(argv[4], NULL, 10))) {
+			fprintf(stderr, "kymo-synth: kinds are %s\n", synth_growth_kinds);
+			return 2;
+		}
 	} else if (argc == 5 && strcmp(argv[1], "names") == 0) {
 		synth_names(argv[2], argv[3], argv[4]);
 	} else if (argc >= 3 && strcmp(argv[1], "timed") == 0) { /* of standard input */
@@ -33,7 +38,8 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: kymo-synth timed DIR [RANK [HOST [COMMAND [JOB]]]] | names DIR "
 			"NAME NAME "
-			"| losses DIR EACH END | demo DIR [z] | bulk DIR THREADS CALLS [z]\n");
+			"| growth DIR KIND CALLS | losses DIR EACH END | demo DIR [z] | bulk DIR "
+			"THREADS CALLS [z]\n");
 		return 2;
 	}
 	return 0;

@@ -589,7 +589,7 @@ void timeline_free(struct timeline *tl)
 		intervals_release(&tl->devices[i].all);
 	}
 	for (uint32_t i = 0; tl->call_of && i < tl->trace->processes_count; i++)
-		map_release(&tl->call_of[i]);
+		free(tl->call_of[i].at);
 	map_release(&tl->used);
 	objects_free(tl->objects);
 	free(tl->call_of);

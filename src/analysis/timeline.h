@@ -45,11 +45,11 @@ struct tl_work {
 	uint32_t call; /* index of timeline.calls: the submitting one, or TIMELINE_NONE */
 	uint8_t kind;  /* enum work_kind */
 	uint8_t source_kind, destination_kind; /* memory kinds of copies */
-	bool to_device, from_device;
-	bool blocking; /* the call waited for it */
-	bool graph;    /* part of a graph, which one call submitted as a whole */
-	bool early;    /* starts before it was submitted: clocks disagree */
-	bool failed;
+	bool to_device : 1, from_device : 1;
+	bool blocking : 1; /* the call waited for it */
+	bool graph : 1;    /* part of a graph, which one call submitted as a whole */
+	bool early : 1;    /* starts before it was submitted: clocks disagree */
+	bool failed : 1;
 };
 
 enum {
@@ -170,6 +170,11 @@ struct tl_addresses {
 	uint32_t source, destination, last;
 };
 
+/* Calls by their ids: indexes + 1 of timeline.calls, by a hash of the id; 0: free. At most half full. */
+struct tl_index {
+	uint32_t *at, mask; /* `at` NULL: none */
+};
+
 struct timeline {
 	const struct trace *trace;
 	int64_t start, end; /* of the run, or of the part of it that was selected */
@@ -209,9 +214,9 @@ struct timeline {
 	uint8_t *op_is;                 /* by op */
 	struct tl_addresses *addresses; /* by op */
 	uint32_t *last;                 /* by thread: its call that came last, index + 1 */
-	struct map used;       /* device and process that gave it work, see timeline_uses() */
-	uint32_t *last_region; /* likewise, of teams */
-	struct map *call_of;   /* by process: id of a call to its index + 1 */
+	struct map used;          /* device and process that gave it work, see timeline_uses() */
+	uint32_t *last_region;    /* likewise, of teams */
+	struct tl_index *call_of; /* by process: its calls by their ids */
 };
 
 /* Hands every record on to `next`, which may be NULL. `brief` and `matches` are those that it wants, and may be set. */

@@ -10,10 +10,9 @@
 
 enum { MOVES = 64 /* of one call past others, on average: of more they are in no order */ };
 
-/* What order things are sorted by; equal ones stay as they came. */
+/* What work of a device is sorted by; equal ones stay as they came. */
 struct place {
-	uint64_t owner; /* device or thread */
-	int64_t time, then;
+	int64_t start, end;
 	uint32_t index;
 };
 
@@ -21,23 +20,16 @@ static int by_place(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
-	if (x->owner != y->owner)
-		return x->owner < y->owner ? -1 : 1;
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	if (x->then != y->then)
-		return x->then < y->then ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->end != y->end)
+		return x->end < y->end ? -1 : 1;
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void sort_places(struct place *p, uint32_t count)
+static bool starts_before(const struct tl_work *a, const struct tl_work *b)
 {
-	for (uint32_t i = 1; i < count; i++) {
-		if (by_place(&p[i - 1], &p[i]) > 0) {
-			qsort(p, count, sizeof(*p), by_place);
-			return;
-		}
-	}
+	return a->start != b->start ? a->start < b->start : a->end < b->end;
 }
 
 static uint64_t user_key(uint32_t device, uint32_t process)
@@ -103,30 +95,57 @@ static bool number_devices(struct timeline *tl)
 	return ok;
 }
 
+/* Work of one device, as it came: it is sorted unless it came in order, which is what most does. */
+static bool order_device(const struct timeline *tl, uint32_t *order, uint32_t count)
+{
+	struct place *p;
+	uint32_t i = 1;
+
+	while (i < count && !starts_before(&tl->work[order[i]], &tl->work[order[i - 1]]))
+		i++;
+	if (i >= count)
+		return true;
+	p = malloc(count * sizeof(*p));
+	if (!p)
+		return false;
+	for (i = 0; i < count; i++)
+		p[i] = (struct place){tl->work[order[i]].start, tl->work[order[i]].end, order[i]};
+	qsort(p, count, sizeof(*p), by_place);
+	for (i = 0; i < count; i++)
+		order[i] = p[i].index;
+	free(p);
+	return true;
+}
+
 static bool order_work(struct timeline *tl)
 {
-	struct place *p = calloc((size_t)tl->work_count + 1, sizeof(*p));
+	uint32_t first = 0;
 
-	tl->order = calloc((size_t)tl->work_count + 1, sizeof(*tl->order));
-	if (!p || !tl->order) {
-		free(p);
+	tl->order = malloc(((size_t)tl->work_count + 1) * sizeof(*tl->order));
+	if (!tl->order)
 		return false;
-	}
 	for (uint32_t i = 0; i < tl->work_count; i++)
-		p[i] = (struct place){tl->work[i].device, tl->work[i].start, tl->work[i].end, i};
-	sort_places(p, tl->work_count);
-	for (uint32_t i = 0; i < tl->work_count; i++) {
-		struct tl_device *d = &tl->devices[p[i].owner];
-
-		if (!d->count++)
-			d->first = i;
-		tl->order[i] = p[i].index;
-	}
-	free(p);
+		tl->devices[tl->work[i].device].count++;
 	for (uint32_t i = 0; i < tl->devices_count; i++) {
-		intervals_unite(&tl->devices[i].kernels);
-		intervals_unite(&tl->devices[i].transfers);
-		intervals_unite(&tl->devices[i].all);
+		struct tl_device *d = &tl->devices[i];
+
+		d->first = first;
+		first += d->count;
+		d->count = 0;
+	}
+	for (uint32_t i = 0; i < tl->work_count; i++) {
+		struct tl_device *d = &tl->devices[tl->work[i].device];
+
+		tl->order[d->first + d->count++] = i;
+	}
+	for (uint32_t i = 0; i < tl->devices_count; i++) {
+		struct tl_device *d = &tl->devices[i];
+
+		if (!order_device(tl, &tl->order[d->first], d->count))
+			return false;
+		intervals_unite(&d->kernels);
+		intervals_unite(&d->transfers);
+		intervals_unite(&d->all);
 	}
 	return true;
 }
@@ -167,33 +186,53 @@ static void order_thread(struct tl_call *calls, uint32_t count)
 	}
 }
 
-/* By thread first, in the order in which they came. */
-static bool order_calls(struct timeline *tl)
+static bool by_thread(const struct timeline *tl)
 {
-	uint32_t threads = tl->trace->threads_count;
-	uint32_t *next = calloc((size_t)threads + 1, sizeof(*next)), from = 0;
-	struct tl_call *ordered = calloc((size_t)tl->calls_count + 1, sizeof(*ordered));
+	for (uint32_t i = 1; i < tl->calls_count; i++)
+		if (tl->calls[i].thread < tl->calls[i - 1].thread)
+			return false;
+	return true;
+}
+
+/* Moves those of each thread to where they `first` begin. */
+static bool part_threads(struct timeline *tl, const uint32_t *first)
+{
+	struct tl_call *ordered = malloc(((size_t)tl->calls_count + 1) * sizeof(*ordered));
+	uint32_t *next = malloc(((size_t)tl->trace->threads_count + 1) * sizeof(*next));
 
 	if (!next || !ordered) {
 		free(next);
 		free(ordered);
 		return false;
 	}
-	for (uint32_t i = 0; i < tl->calls_count; i++)
-		next[tl->calls[i].thread + 1]++;
-	for (uint32_t i = 0; i < threads; i++)
-		next[i + 1] += next[i];
+	memcpy(next, first, ((size_t)tl->trace->threads_count + 1) * sizeof(*next));
 	for (uint32_t i = 0; i < tl->calls_count; i++)
 		ordered[next[tl->calls[i].thread]++] = tl->calls[i];
 	free(tl->calls);
+	free(next);
 	tl->calls = ordered;
 	tl->calls_room = tl->calls_count + 1;
-	for (uint32_t i = 0; i < threads; i++) { /* `next` is each one's end by now */
-		order_thread(&ordered[from], next[i] - from);
-		from = next[i];
-	}
-	free(next);
 	return true;
+}
+
+/* By thread first, in the order in which they came. */
+static bool order_calls(struct timeline *tl)
+{
+	uint32_t threads = tl->trace->threads_count;
+	uint32_t *first = calloc((size_t)threads + 1, sizeof(*first));
+	bool ok;
+
+	if (!first)
+		return false;
+	for (uint32_t i = 0; i < tl->calls_count; i++)
+		first[tl->calls[i].thread + 1]++;
+	for (uint32_t i = 0; i < threads; i++)
+		first[i + 1] += first[i];
+	ok = by_thread(tl) || part_threads(tl, first);
+	for (uint32_t i = 0; ok && i < threads; i++)
+		order_thread(&tl->calls[first[i]], first[i + 1] - first[i]);
+	free(first);
+	return ok;
 }
 
 /*
@@ -236,22 +275,60 @@ static bool is_asked_for(const struct tl_call *c)
 	       c->flags & CALL_MPI || c->end - c->start >= TIMELINE_LONG_NS;
 }
 
+static bool is_indexed(const struct tl_call *c)
+{
+	return c->id && !(c->flags & CALL_BURST) && is_asked_for(c);
+}
+
+/* Where the call with this id is in the index of its process, or where it would be. */
+static uint32_t *place_of(const struct timeline *tl, const struct tl_index *x, uint64_t id)
+{
+	uint32_t i = (uint32_t)((id * 0x9e3779b97f4a7c15ull) >> 32) & x->mask;
+
+	while (x->at[i] && tl->calls[x->at[i] - 1].id != id)
+		i = (i + 1) & x->mask;
+	return &x->at[i];
+}
+
+/* Twice as many places as calls, and a power of two. */
+static bool make_index(struct tl_index *x, uint32_t calls)
+{
+	uint64_t places = 8;
+
+	if (!calls)
+		return true;
+	while (places < 2 * (uint64_t)calls)
+		places *= 2;
+	x->at = calloc(places, sizeof(*x->at));
+	x->mask = (uint32_t)(places - 1);
+	return x->at != NULL;
+}
+
 static bool index_calls(struct timeline *tl)
 {
-	for (uint32_t i = 0; i < tl->calls_count; i++) {
+	const struct trace *t = tl->trace;
+	uint32_t *count = calloc((size_t)t->processes_count + 1, sizeof(*count));
+	bool ok = count;
+
+	for (uint32_t i = 0; ok && i < tl->calls_count; i++)
+		count[t->threads[tl->calls[i].thread].process] += is_indexed(&tl->calls[i]);
+	for (uint32_t p = 0; ok && p < t->processes_count; p++)
+		ok = make_index(&tl->call_of[p], count[p]);
+	for (uint32_t i = 0; ok && i < tl->calls_count; i++) {
 		const struct tl_call *c = &tl->calls[i];
 
-		if (c->id && !(c->flags & CALL_BURST) && is_asked_for(c) &&
-		    !map_set(&tl->call_of[tl->trace->threads[c->thread].process], c->id, i + 1))
-			return false;
+		if (is_indexed(c))
+			*place_of(tl, &tl->call_of[t->threads[c->thread].process], c->id) = i + 1;
 	}
-	return true;
+	free(count);
+	return ok;
 }
 
 const struct tl_call *timeline_find(const struct timeline *tl, uint32_t process, uint64_t id)
 {
-	uint64_t i =
-		id && process < tl->trace->processes_count ? map_get(&tl->call_of[process], id) : 0;
+	const struct tl_index *x =
+		process < tl->trace->processes_count ? &tl->call_of[process] : NULL;
+	uint32_t i = id && x && x->at ? *place_of(tl, x, id) : 0;
 
 	return i ? &tl->calls[i - 1] : NULL;
 }

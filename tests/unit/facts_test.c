@@ -103,7 +103,7 @@ static void expect(unsigned count, const char *rule, const char *title)
 	tallies_free(facts.tallies);
 	objects_free(facts.tl.objects);
 	for (unsigned i = 0; i < 3; i++)
-		map_release(&facts.tl.call_of[i]);
+		free(facts.tl.call_of[i].at);
 	free(facts.tl.call_of);
 	free(facts.tl.devices);
 	free(facts.tl.calls);

@@ -218,7 +218,7 @@ static void job_end(void)
 	free(job.tl.messages);
 	free(job.tl.threads);
 	for (uint32_t i = 0; i <= job.ranks; i++)
-		map_release(&job.tl.call_of[i]);
+		free(job.tl.call_of[i].at);
 	free(job.tl.call_of);
 	free(job.tl.order);
 	free(job.tl.outer);

@@ -4,6 +4,7 @@
 
 Usage: bad_input.py KYMO OCL_POLL
 """
+import hashlib
 import json
 import os
 import re
@@ -266,6 +267,36 @@ def test_missing_files():
     for f in files[1:]: # back again
         os.rename("kept" + f, "t.kymo/raw/" + f)
     unread(files[:1], 2)
+
+
+def checksums():
+    return {os.path.join(folder, f): hashlib.sha256(open(os.path.join(folder, f), "rb").read()).hexdigest()
+            for folder, _, files in os.walk("t.kymo") for f in files}
+
+
+def as_nobody():
+    if os.geteuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+
+
+def test_read_only_trace():
+    """Another user's trace in a folder without write permission is read, and stays as it was."""
+    record_three()
+    before = checksums()
+    for folder, _, files in os.walk("t.kymo"):
+        for f in files:
+            os.chmod(os.path.join(folder, f), 0o444)
+        os.chmod(folder, 0o555)
+    os.chmod(".", 0o755)
+    for words in (("summary", "t.kymo"), ("summary", "--all", "t.kymo"), ("diagnose", "t.kymo"), ("info", "t.kymo"),
+                  ("show", "t.kymo"), ("compare", "t.kymo", "t.kymo"), ("query", "t.kymo", "SELECT count(*) FROM call"),
+                  ("export", "--to", "json", "-o", "-", "t.kymo"), ("export", "--to", "perfetto", "-o", "-", "t.kymo")):
+        p = kymo(*words, preexec_fn=as_nobody, errors="replace")
+        expect(p.returncode == 0 and p.stdout, words, "gave", p.returncode, p.stderr)
+        expect(checksums() == before, words, "changed the trace")
+    for folder, _, _ in os.walk("t.kymo"):
+        os.chmod(folder, 0o755)
 
 
 def test_empty_and_missing_file():

@@ -196,11 +196,11 @@ static void ranges_of(const char *directory, uint64_t calls, uint64_t names)
 {
 	struct program p = begin(directory, 6000, RANK_NONE, calls);
 	uint16_t marker = synth_domain(p.s, &range_domain);
-	uint64_t at = 0, scope = 0;
+	uint64_t at = 0, scope = 1;
 
 	threads(&p, 6000, 1);
-	for (uint64_t i = 0; i < calls; i += 8) {
-		struct synth_value v[RANGE_FIELDS] = {V_U(++scope), V_U(1 + (scope - 1) % names)};
+	for (uint64_t i = 0; i < calls; i += 8, scope++) {
+		struct synth_value v[RANGE_FIELDS] = {V_U(scope), V_U(1 + (scope - 1) % names)};
 		uint64_t start = at;
 
 		if (scope <= names)

@@ -8,6 +8,7 @@
 
 #include "analysis/bound.h"
 #include "analysis/names.h"
+#include "stream/demangle.h"
 #include "analysis/summary_columns.h"
 #include "analysis/table_names.h"
 #include "base/plain.h"

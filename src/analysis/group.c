@@ -5,6 +5,7 @@
 
 #include "analysis/group.h"
 #include "analysis/names.h"
+#include "stream/demangle.h"
 #include "base/hash.h"
 #include "base/vec.h"
 

@@ -20,10 +20,4 @@ enum { NAMES_FEW = 3 /* of so many names each is worth its row */ };
  */
 bool name_fold(struct text *out, const char *name);
 
-/*
- * Adds the name of a kernel as C++ wrote it, without its result and parameters, and with "..." for template
- * arguments of template arguments. False: it has none of that, and is added as it is.
- */
-bool name_shorten(struct text *out, const char *kernel);
-
 #endif

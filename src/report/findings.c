@@ -20,7 +20,9 @@ static const char *text_of(const struct text *t)
 /* Words of `text` in lines of WIDTH columns that begin with `indent` blanks, the first after `head`. */
 static void print_wrapped(FILE *out, unsigned indent, const char *head, const char *text)
 {
-	unsigned column = indent + plain_width(head);
+	const unsigned start = indent + plain_width(head);
+	unsigned column = start;
+	bool blank = false; /* one stands before the next word, unless that begins a line */
 
 	plain_printf(out, "%*s%s", (int)indent, "", head);
 	while (*text) {
@@ -30,20 +32,19 @@ static void print_wrapped(FILE *out, unsigned indent, const char *head, const ch
 
 		snprintf(word, sizeof(word), "%.*s", (int)n, text);
 		width = plain_width(word);
-		if (column + width > WIDTH && column > indent + plain_width(head)) {
-			column = indent + plain_width(head);
-			plain_printf(out, "\n%*s", (int)column, "");
+		if (column + blank + width > WIDTH && column > start) {
+			plain_printf(out, "\n%*s", (int)start, "");
+			column = start;
+			blank = false;
 		}
-		plain_printf(out, "%s", word);
-		column += width;
+		plain_printf(out, "%s%s", blank ? " " : "", word);
+		column += blank + width;
 		text += n;
+		blank = *text == ' ';
 		if (*text == '\n') {
-			column = indent + plain_width(head);
+			column = start;
 			if (text[1])
-				plain_printf(out, "\n%*s", (int)column, "");
-		} else if (*text) {
-			plain_printf(out, " ");
-			column++;
+				plain_printf(out, "\n%*s", (int)start, "");
 		}
 		text += *text != 0;
 	}

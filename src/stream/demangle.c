@@ -30,3 +30,106 @@ char *demangle(const char *symbol)
 	pthread_once(&once, find_demangler);
 	return known ? known(symbol, NULL, NULL, &status) : NULL;
 }
+
+/* ---- shorter names ----------------------------------------------------------------------------- */
+
+static const char unnamed[] = "(anonymous namespace)", calling[] = "operator()";
+
+static bool begins_with(const char *s, const char *word)
+{
+	return strncmp(s, word, strlen(word)) == 0;
+}
+
+/* Operators have brackets in their names; only that of calls has a pair. */
+static bool is_plain(const char *name)
+{
+	for (const char *s = name; (s = strstr(s, "operator")); s += sizeof(calling) - 1)
+		if (!begins_with(s, calling))
+			return false;
+	return strpbrk(name, "<(") != NULL;
+}
+
+/* The bracket that closes the one at `s`; its end if none does. */
+static const char *closing(const char *s)
+{
+	unsigned depth = 0;
+
+	for (; *s; s++) {
+		if (*s == '<' || *s == '(')
+			depth++;
+		else if ((*s == '>' && s[-1] != '-') || *s == ')')
+			depth--;
+		if (!depth)
+			return s;
+	}
+	return s;
+}
+
+/* Arguments of a template, without what is in brackets in them. */
+static const char *add_arguments(struct text *out, const char *s)
+{
+	const char *end = closing(s);
+
+	for (; s < end; s++) {
+		text_add_bytes(out, s, 1);
+		while (s[1] == '<' || s[1] == '(') {
+			const char *inner = closing(s + 1);
+
+			if (!*inner)
+				break;
+			text_add(out, begins_with(s + 1, unnamed) ? unnamed
+				      : s[1] == '<'               ? "<...>"
+								  : "(...)");
+			s = inner;
+		}
+	}
+	return end;
+}
+
+/*
+ * Where the name begins behind the type of its result: after the last blank outside of brackets before
+ * the parameters.
+ */
+static const char *without_result(const char *name)
+{
+	const char *begin = name;
+
+	for (const char *s = name; *s; s++) {
+		if (begins_with(s, calling))
+			s += sizeof(calling) - 2;
+		else if (*s == '(' && !begins_with(s, unnamed))
+			break;
+		else if (*s == '(' || *s == '<')
+			s = closing(s);
+		else if (*s == ' ')
+			begin = s + 1;
+		if (!*s)
+			break;
+	}
+	return begin;
+}
+
+bool name_shorten(struct text *out, const char *name)
+{
+	size_t before = out->length;
+	const char *s = without_result(name);
+
+	if (!is_plain(name)) {
+		text_add(out, name);
+		return false;
+	}
+	while (*s && (*s != '(' || begins_with(s, unnamed))) {
+		if (begins_with(s, unnamed)) {
+			text_add(out, unnamed);
+			s += sizeof(unnamed) - 1;
+		} else if (begins_with(s, calling)) {
+			text_add(out, calling);
+			s += sizeof(calling) - 1;
+		} else if (*s == '<' && *closing(s)) {
+			s = add_arguments(out, s);
+		} else {
+			text_add_bytes(out, s++, 1);
+		}
+	}
+	return !out->s || strcmp(out->s + before, name) != 0;
+}

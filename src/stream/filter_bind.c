@@ -326,29 +326,33 @@ static bool file_is(const char *file, const char *name)
 	return n >= m && strcmp(file + n - m, name) == 0 && (n == m || file[n - m - 1] == '/');
 }
 
-static bool function_matches(const struct stream_filter *f, const char *function, bool exactly)
+static bool name_matches(const struct stream_filter *f, const char *function, bool exactly)
 {
 	return exactly ? strcmp(function, f->spec.sites) == 0
 		       : pattern_matches(&f->sites, function);
 }
 
+/* By its name with parameters, or without them as call sites are printed. */
+static bool function_matches(const struct stream_filter *f, const char *function, bool exactly)
+{
+	struct text shorter = {0};
+	bool matches = name_matches(f, function, exactly);
+
+	if (!matches && name_shorten(&shorter, function) && !shorter.failed)
+		matches = name_matches(f, shorter.s, exactly);
+	text_release(&shorter);
+	return matches;
+}
+
 static bool site_matches(const struct stream_filter *f, const struct symbol *s, bool exactly)
 {
-	char *plain;
-	bool matches;
-
 	if (f->site_file)
 		return file_is(s->file, f->site_file) && numbers_have(&f->lines, s->line);
 	if (!exactly && s->file && pattern_matches(&f->sites, s->file))
 		return true;
 	if (!s->function)
 		return false;
-	matches = function_matches(f, s->function, exactly);
-	plain = matches ? NULL : demangle(s->function);
-	if (plain)
-		matches = function_matches(f, plain, exactly);
-	free(plain);
-	return matches;
+	return function_matches(f, s->function, exactly);
 }
 
 static bool find_sites(struct filter_binding *b, struct symbols *s, bool exactly)

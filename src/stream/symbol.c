@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
+#include "stream/demangle.h"
 #ifdef KYMO_HAVE_DW
 #include <elfutils/libdwfl.h>
 
@@ -33,7 +36,7 @@ struct symbols {
 	uint32_t *file_of; /* by module */
 	struct file *files;
 	uint32_t file_count;
-	char **functions; /* owned: names that were cut */
+	char **functions; /* owned: names that were cut or demangled */
 	uint32_t function_count, function_room;
 };
 
@@ -210,20 +213,23 @@ static size_t written_length(const char *name)
 	return length;
 }
 
-/* "start_kernel" of "start_kernel.constprop.0". */
+/* "start_kernel" of "start_kernel.constprop.0", "a::f(int)" of "_ZN1a1fEi". */
 static const char *written_function(struct symbols *s, const char *name)
 {
 	size_t length = name ? written_length(name) : 0;
-	char *copy;
+	char *copy, *plain;
 
-	if (!name || !name[length])
+	if (!name || (!name[length] && strncmp(name, "_Z", 2) != 0))
 		return name;
 	if (!vec_reserve(&s->functions, &s->function_room, s->function_count, 1))
 		return name;
 	copy = strndup(name, length);
 	if (!copy)
 		return name;
-	return s->functions[s->function_count++] = copy;
+	plain = demangle(copy);
+	if (plain)
+		free(copy);
+	return s->functions[s->function_count++] = plain ? plain : copy;
 }
 
 static void look_up(struct symbols *s, const struct t_module *m, struct file *f, uint64_t address,
@@ -338,14 +344,19 @@ const struct symbol *symbols_site(struct symbols *s, uint32_t site)
 const char *symbols_text(struct symbols *s, uint32_t site, char *out, size_t size)
 {
 	const struct symbol *y = symbols_site(s, site);
+	struct text shorter = {0};
+	const char *function = y->function;
 
-	if (y->function && y->file)
-		snprintf(out, size, "%s %s:%u", y->function, base_name(y->file), y->line);
-	else if (y->function)
-		snprintf(out, size, "%s %s", y->function, y->module);
+	if (function && name_shorten(&shorter, function) && !shorter.failed)
+		function = shorter.s;
+	if (function && y->file)
+		snprintf(out, size, "%s %s:%u", function, base_name(y->file), y->line);
+	else if (function)
+		snprintf(out, size, "%s %s", function, y->module);
 	else if (y->module[0])
 		snprintf(out, size, "%s+0x%" PRIx64, y->module, y->offset);
 	else
 		snprintf(out, size, "0x%" PRIx64, y->offset);
+	text_release(&shorter);
 	return out;
 }

@@ -2,7 +2,7 @@
 /*
  * Function, file and line of call sites, looked up when asked for and kept. Works from symbol tables
  * where there is no debug information, and gives module and offset where there is nothing. C++
- * names stay mangled: nothing in C that both distributions ship takes them apart.
+ * names are as they were written (demangle.h).
  */
 #ifndef STREAM_SYMBOL_H
 #define STREAM_SYMBOL_H
@@ -10,7 +10,7 @@
 #include "stream/stream.h"
 
 struct symbol {
-	const char *function; /* NULL: unknown */
+	const char *function; /* with its parameters in C++; NULL: unknown */
 	const char *file;     /* NULL: unknown */
 	uint32_t line;        /* 0: unknown */
 	const char *module;   /* file name without folder, "" unknown */
@@ -26,7 +26,7 @@ void symbols_free(struct symbols *s);
 /* Never NULL; valid until symbols_free(). */
 const struct symbol *symbols_site(struct symbols *s, uint32_t site);
 
-/* "function file.c:12", "function+module", "libx.so+0x1234" or "0x401010" into `out`. */
+/* Without result and parameters: "function file.c:12", "function+module", "libx.so+0x1234" or "0x401010" into `out`. */
 const char *symbols_text(struct symbols *s, uint32_t site, char *out, size_t size);
 
 #endif

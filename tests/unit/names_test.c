@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "analysis/names.h"
+#include "stream/demangle.h"
 
 static void names_are_folded(void **state)
 {
@@ -61,6 +62,12 @@ static void kernels_are_shortened(void **state)
 		const char *name, *shorter; /* NULL: it stays as it is */
 	} cases[] = {
 		{"void add(float*, int)", "add"},
+		{"std::enable_if<!(false), void>::type a::kernel<int, b<c> >(int)",
+		 "a::kernel<int, b<...> >"},
+		{"float const* (anonymous namespace)::s::operator()(int) const",
+		 "(anonymous namespace)::s::operator()"},
+		{"a<b c>::k(d e)", "a<b c>::k"},
+		{"at::f(bool, long)", "at::f"},
 		{"ncclDevKernel_Sum(ncclArgs<4096ul>)", "ncclDevKernel_Sum"},
 		{"void k<4, a::b<c>, std::array<char*, 3ul> >(int, d<e>)",
 		 "k<4, a::b<...>, std::array<...> >"},

@@ -2,8 +2,13 @@
 /* Runs made up for tests of rules; see device_rules_run.h. */
 #include "device_rules_run.h"
 
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "base/vec.h"
 #include "wire/wire.h"
@@ -315,4 +320,69 @@ const struct finding *run_finding(const struct run *r, const char *rule)
 		if (strcmp(r->diagnosis.findings[i].rule->id, rule) == 0)
 			return &r->diagnosis.findings[i];
 	return NULL;
+}
+
+uint64_t run_length(run_program *p, const char *rule, uint64_t *gain)
+{
+	struct run r;
+	uint64_t length;
+
+	run_begin(&r, false);
+	p(&r);
+	length = run_end(&r);
+	for (uint32_t i = 0; i < r.diagnosis.count; i++)
+		print_message("  %s: %s\n", r.diagnosis.findings[i].rule->id,
+			      r.diagnosis.findings[i].title.s);
+	if (!rule) {
+		assert_int_equal(r.diagnosis.count, 0);
+	} else {
+		/* What it tells, no other rule tells again. */
+		assert_int_equal(r.diagnosis.count, 1);
+		assert_string_equal(r.diagnosis.findings[0].rule->id, rule);
+		assert_true(r.diagnosis.findings[0].show.length > 0);
+		assert_true(r.diagnosis.findings[0].advice.length > 0);
+		*gain = r.diagnosis.findings[0].gain;
+	}
+	run_release(&r);
+	return length;
+}
+
+void run_check(const char *rule, run_program *bad, run_program *good)
+{
+	uint64_t gain = 0, before = run_length(bad, rule, &gain);
+	uint64_t after = run_length(good, NULL, NULL), won = before - after;
+
+	print_message("%s: told %llu, won %llu\n", rule, (unsigned long long)gain,
+		      (unsigned long long)won);
+	assert_true(before > after);
+	assert_true(gain * 4 >= won * 3 && gain * 4 <= won * 5);
+}
+
+uint64_t run_gain(run_program *p, const char *rule, uint64_t *length)
+{
+	const struct finding *f;
+	uint64_t gain;
+	struct run r;
+
+	run_begin(&r, false);
+	p(&r);
+	*length = run_end(&r);
+	f = run_finding(&r, rule);
+	gain = f ? f->gain : 0;
+	run_release(&r);
+	return gain;
+}
+
+void run_launches(struct run *r)
+{
+	for (unsigned i = 0; i < 5000; i++)
+		run_kernel(r, 0, 0, 800, 100);
+}
+
+void run_no_other_calls(struct run *r)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		run_kernel(r, 0, 0, 1000000, 100);
+		run_finish(r);
+	}
 }

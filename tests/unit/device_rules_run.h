@@ -81,4 +81,19 @@ void run_release(struct run *r);
 /* The finding of a rule, or NULL. */
 const struct finding *run_finding(const struct run *r, const char *rule);
 
+#define MEGABYTE (1u << 20)
+
+typedef void run_program(struct run *r);
+
+/* Runs it: `rule` alone has a finding, of *gain, or none has, where it is NULL. The length of the run. */
+uint64_t run_length(run_program *p, const char *rule, uint64_t *gain);
+/* `good` is `bad` repaired: the rule tells what that wins, within a quarter. */
+void run_check(const char *rule, run_program *bad, run_program *good);
+/* What the rule tells, beside others; 0: nothing. */
+uint64_t run_gain(run_program *p, const char *rule, uint64_t *length);
+
+/* Programs of several tests: short kernels in a row; long ones, each awaited. */
+void run_launches(struct run *r);
+void run_no_other_calls(struct run *r);
+
 #endif

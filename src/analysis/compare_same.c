@@ -9,6 +9,7 @@
 
 #include "analysis/summary_parts.h"
 #include "base/plain.h"
+#include "base/units.h"
 #include "wire/raw.h"
 
 #define COMMAND 36 /* columns: the line has 80 with how many runs and when they were */
@@ -287,14 +288,14 @@ static void foot_lost(struct report *r, const struct compare *c, unsigned side)
 			    count_text(lost, a), count_text(lost + kept, b),
 			    100.0 * (double)lost / (double)(lost + kept));
 	if (damaged)
-		report_foot(r, "Damaged in %c: %u places; what is missing there is not known.",
-			    "AB"[side], damaged);
+		report_foot(r, "Damaged in %c: %u place%s; what is missing there is not known.",
+			    "AB"[side], damaged, plural(damaged));
 	if (unread)
-		report_foot(r, "Missing in %c: %u processes that could not be read or recorded.",
-			    "AB"[side], unread);
+		report_foot(r, "Missing in %c: %u process%s that could not be read or recorded.",
+			    "AB"[side], unread, unread == 1 ? "" : "es");
 	if (endless)
-		report_foot(r, "Without an end in %c: %u processes (killed, or still recorded).",
-			    "AB"[side], endless);
+		report_foot(r, "Without an end in %c: %u process%s (killed, or still recorded).",
+			    "AB"[side], endless, endless == 1 ? "" : "es");
 }
 
 static void foot_order(struct report *r, const struct compare *c)

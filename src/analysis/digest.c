@@ -589,7 +589,11 @@ bool summary_digest(struct report *r, const struct summary *s)
 	findings_table(&g);
 	ok = ok && summary_regions(r, &g.d);
 	if (s->timeline->early)
-		TELL(&g, "%s pieces of device work begin before the call that they belong to.",
+		TELL(&g,
+		     s->timeline->early == 1
+			     ? "%s piece of device work begins before the call that it belongs to."
+			     : "%s pieces of device work begin before the call that they belong "
+			       "to.",
 		     count_text(s->timeline->early, number));
 	summary_quality_line(&line, s);
 	add_line(&g, &line);

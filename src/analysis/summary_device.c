@@ -189,8 +189,8 @@ static void add_notes(struct table *t, const struct device_samples *d)
 		table_note(t, "all samples: %s", all.s ? all.s : "");
 	}
 	if (placed < d->samples)
-		table_note(t, "%" PRIu64 " samples have no line: kernels built with -lineinfo have",
-			   d->samples - placed);
+		table_note(t, "%" PRIu64 " sample%s no line: kernels built with -lineinfo have",
+			   d->samples - placed, d->samples - placed == 1 ? " has" : "s have");
 	if (d->lost)
 		table_note(t, "%" PRIu64 " samples were lost by the device", d->lost);
 	if (d->full)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain.h"
 #include "base/units.h"
 
 enum {
@@ -281,8 +282,8 @@ void finding_show(struct diagnosis *d, struct finding *f, const char *domains, i
 
 	text_add(&f->show, "kymo show -d ");
 	text_add(&f->show, domains);
-	text_addf(&f->show, " --after %.6fs --before %.6fs --min-duration 5us ", from,
-		  (double)(end - origin) / 1e9 + 1e-6);
+	plain_addf(&f->show, " --after %.6fs --before %.6fs --min-duration 5us ", from,
+		   (double)(end - origin) / 1e9 + 1e-6);
 	text_add_shell(&f->show, d->path);
 }
 
@@ -290,7 +291,7 @@ static void add_call(struct diagnosis *d, struct text *out, uint32_t call)
 {
 	const struct tl_call *c = &d->tl->calls[call];
 
-	text_add(out, d->trace->ops[c->op].name);
+	plain_addf(out, "%s", d->trace->ops[c->op].name);
 	if (c->site) {
 		text_add(out, " at ");
 		finding_add_site(d, out, c->site);
@@ -307,7 +308,7 @@ static void add_culprit(struct diagnosis *d, struct finding *f, const struct ran
 
 	if (!c || !c->site)
 		return;
-	text_addf(&f->evidence, "%s comes late to ", waits_rank_text(&d->waits, x->cause, rank));
+	plain_addf(&f->evidence, "%s comes late to ", waits_rank_text(&d->waits, x->cause, rank));
 	add_call(d, &f->evidence, (uint32_t)(c - d->tl->calls));
 	text_add(&f->evidence, "\n");
 }
@@ -320,22 +321,22 @@ void waits_describe(struct diagnosis *d, struct finding *f, const struct waits_s
 	const struct waits_world *world = &w->worlds[w->ranks[cause].world];
 	char rank[32], mean[UNITS_TEXT], longest[UNITS_TEXT], all[UNITS_TEXT], at[UNITS_TEXT];
 
-	text_addf(&f->where, "%s, ", waits_rank_text(w, s->rank, rank));
+	plain_addf(&f->where, "%s, ", waits_rank_text(w, s->rank, rank));
 	add_call(d, &f->where, s->call);
 	f->count = s->number;
 	f->start = x->start;
 	f->end = x->end;
-	text_addf(&f->evidence, "%" PRIu64 " wait%s of %s on average, %s in all%s; the longest %s",
-		  s->number, s->number == 1 ? "" : "s", units_time(s->total / s->number, mean),
-		  units_time(s->total, all), s->ranks > 1 ? " ranks" : "",
-		  units_time(s->longest, longest));
-	text_addf(&f->evidence, " at %s\n",
-		  units_time(
-			  (uint64_t)(x->start > d->trace->origin ? x->start - d->trace->origin : 0),
-			  at));
+	plain_addf(&f->evidence, "%" PRIu64 " wait%s of %s on average, %s in all%s; the longest %s",
+		   s->number, s->number == 1 ? "" : "s", units_time(s->total / s->number, mean),
+		   units_time(s->total, all), s->ranks > 1 ? " ranks" : "",
+		   units_time(s->longest, longest));
+	plain_addf(&f->evidence, " at %s\n",
+		   units_time((uint64_t)(x->start > d->trace->origin ? x->start - d->trace->origin
+								     : 0),
+			      at));
 	if (s->since - world->begin > (world->end - world->begin) / 4 && s->number > 1)
-		text_addf(&f->evidence, "%s is late from %s on\n", waits_rank_text(w, cause, rank),
-			  units_time((uint64_t)(s->since - d->trace->origin), at));
+		plain_addf(&f->evidence, "%s is late from %s on\n", waits_rank_text(w, cause, rank),
+			   units_time((uint64_t)(s->since - d->trace->origin), at));
 	add_culprit(d, f, x);
 	finding_show(d, f, "mpi,comm", x->start, x->end);
 }
@@ -541,8 +542,8 @@ void waits_tell(struct diagnosis *d, uint32_t world, const struct waits_theme *t
 	if (!f)
 		return;
 	if (10 * c.part < 9 * c.all)
-		text_addf(&f->evidence, "%s %s of it, other ranks the rest\n", other,
-			  units_time(c.part, time));
+		plain_addf(&f->evidence, "%s %s of it, other ranks the rest\n", other,
+			   units_time(c.part, time));
 	waits_describe(d, f, &s, c.cause);
 	text_add(&f->advice, theme->advice);
 }

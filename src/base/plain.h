@@ -72,6 +72,7 @@ unsigned plain_add_cut(struct text *out, const char *s, unsigned columns);
  * are columns of a terminal and bytes, respectively. The format's own text is left as it is.
  */
 void plain_vaddf(struct text *out, const char *format, va_list args);
+void plain_addf(struct text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void plain_printf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -165,6 +165,15 @@ void plain_vaddf(struct text *out, const char *format, va_list args)
 	va_end(a.list);
 }
 
+void plain_addf(struct text *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	plain_vaddf(out, format, args);
+	va_end(args);
+}
+
 void plain_printf(FILE *out, const char *format, ...)
 {
 	struct text text = {0};

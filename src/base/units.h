@@ -14,4 +14,10 @@ const char *units_time(uint64_t ns, char buffer[UNITS_TEXT]);
 const char *units_bytes(double bytes, char buffer[UNITS_TEXT]);
 const char *units_rate(double bytes, char buffer[UNITS_TEXT]);
 
+/* What a noun ends with of which there are `n`. */
+static inline const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 #endif

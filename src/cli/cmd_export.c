@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/units.h"
 #include "base/text.h"
 
 static struct export_options {
@@ -70,8 +71,8 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 	writer->sink_free(sink);
 	cli_progress_clear();
 	if (status == KYMO_OK && o->output)
-		cli_note("%s: %llu records, %s", o->output, (unsigned long long)c.count,
-			 writer->name);
+		cli_note("%s: %llu record%s, %s", o->output, (unsigned long long)c.count,
+			 plural(c.count), writer->name);
 	if (status == KYMO_OK)
 		cli_explain_missing(&c, path, filter != NULL);
 	return status;

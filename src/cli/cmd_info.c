@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo info`: what is in a trace and how far it can be trusted. */
+#include "base/units.h"
 #include "base/plain.h"
 #include "cli/input.h"
 
@@ -208,9 +209,9 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 		snprintf(rank, sizeof(rank), " rank %u", p->rank);
 	plain_printf(stdout, "  %u%s  %s%s%s%s\n", p->pid, rank, p->name ? p->name : "",
 		     p->name ? " (" : "", p->argv[0] ? p->argv : p->exe, p->name ? ")" : "");
-	plain_printf(stdout, "      %" PRIu64 " records, %s, clock within %.0f ns\n",
-		     c->by_process[i], name_process_end(p, how, sizeof(how)),
-		     round(p->clock_error_ns));
+	plain_printf(stdout, "      %" PRIu64 " record%s, %s, clock within %.0f ns\n",
+		     c->by_process[i], plural(c->by_process[i]),
+		     name_process_end(p, how, sizeof(how)), round(p->clock_error_ns));
 	print_recorded(t, i);
 	print_rank(p);
 	if (p->aligned)
@@ -241,8 +242,9 @@ static void print_threads(const struct info *c, const struct trace *t)
 
 		if (t->processes[th->process].merged_ranks)
 			continue;
-		plain_printf(stdout, "  %u of %u  %-16s %" PRIu64 " records", th->tid,
-			     t->processes[th->process].pid, th->name, c->by_thread[i]);
+		plain_printf(stdout, "  %u of %u  %-16s %" PRIu64 " record%s", th->tid,
+			     t->processes[th->process].pid, th->name, c->by_thread[i],
+			     plural(c->by_thread[i]));
 		if (th->lost)
 			plain_printf(stdout, ", %" PRIu64 " lost", th->lost);
 		plain_printf(stdout, "%s\n", th->own ? " (no thread of the program)" : "");

@@ -7,6 +7,7 @@
 
 #include "analysis/rules/support.h"
 #include "record/fields.h"
+#include "base/plain.h"
 
 #define LEAST_NUMBER 10 /* releases of the same; fewer are no loop */
 
@@ -106,10 +107,10 @@ static void find(struct diagnosis *d)
 		shown.device = TIMELINE_NONE;
 		f->count = s.number;
 		finding_set_place(d, f, &shown);
-		text_addf(&f->evidence,
-			  "%" PRIu64 " of %s released again, %s in calls while no device worked\n",
-			  most->other, units_bytes((double)most->bytes, bytes),
-			  units_time(most->ns, time));
+		plain_addf(&f->evidence,
+			   "%" PRIu64 " of %s released again, %s in calls while no device worked\n",
+			   most->other, units_bytes((double)most->bytes, bytes),
+			   units_time(most->ns, time));
 		text_add(&f->advice, "allocate once before the loop, or use a pool "
 				     "(cudaMallocAsync)");
 	}

@@ -4,6 +4,7 @@
  * add up. Waiting for another device, for other ranks and for the host's own code are left to other rules.
  */
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 #define NEEDED_NS 5000 /* devices take that from one piece of work to the next */
 
@@ -11,12 +12,12 @@ static void add_causes(struct finding *f, const struct idle *idle)
 {
 	char time[UNITS_TEXT];
 
-	text_addf(&f->evidence, "kernels %s", units_time(idle->kernels, time));
-	text_addf(&f->evidence, ", transfers alone %s", units_time(idle->transfers, time));
+	plain_addf(&f->evidence, "kernels %s", units_time(idle->kernels, time));
+	plain_addf(&f->evidence, ", transfers alone %s", units_time(idle->transfers, time));
 	for (unsigned c = 0; c < IDLE_CAUSES; c++)
 		if (idle->cause[c])
-			text_addf(&f->evidence, ", %s %s", idle_name((enum idle_cause)c),
-				  units_time(idle->cause[c], time));
+			plain_addf(&f->evidence, ", %s %s", idle_name((enum idle_cause)c),
+				   units_time(idle->cause[c], time));
 	text_add(&f->evidence, ": together the run\n");
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "analysis/rules/support.h"
+#include "base/units.h"
 
 #define WARM     20      /* pieces of work after which a device is at work */
 #define LEAST_NS 1000000 /* what is built or loaded at a first use takes that */
@@ -119,8 +120,8 @@ static void find(struct diagnosis *d)
 	gain = times_exposed(d, &times); /* a build for a first use is one */
 	most = places_sort(&places);
 	if (most)
-		f = finding_add(d, gain, "%" PRIu64 " builds and loads of code amid the work, %s",
-				number, units_time(gain, time));
+		f = finding_add(d, gain, "%" PRIu64 " build%s or load%s of code amid the work, %s",
+				number, plural(number), plural(number), units_time(gain, time));
 	if (f) {
 		f->count = number;
 		finding_set_place(d, f, most);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/diagnose.h"
+#include "base/plain.h"
 
 enum { LEAST = 3 }; /* once or twice is a program that tries what there is */
 
@@ -43,8 +44,8 @@ static void add_where(struct diagnosis *d, struct finding *f, const struct tally
 	const struct tl_call *c = first_failed(d->tl, y->key[0], y->key[KEY_ERROR_OP]);
 
 	if (p->rank != UINT32_MAX)
-		text_addf(&f->where, "rank %" PRIu32 ", ", p->rank);
-	text_add(&f->where, op->name);
+		plain_addf(&f->where, "rank %" PRIu32 ", ", p->rank);
+	plain_addf(&f->where, "%s", op->name);
 	if (c && c->site) {
 		text_add(&f->where, " at ");
 		finding_add_site(d, &f->where, c->site);
@@ -52,10 +53,10 @@ static void add_where(struct diagnosis *d, struct finding *f, const struct tally
 	if (c) {
 		f->start = c->start;
 		f->end = c->end;
-		text_addf(&f->evidence, "the first at %.6f s of the run\n",
-			  (double)(c->start - d->trace->origin) / 1e9);
+		plain_addf(&f->evidence, "the first at %.6f s of the run\n",
+			   (double)(c->start - d->trace->origin) / 1e9);
 	}
-	text_addf(&f->show, "kymo show -i ':%s$' ", op->name);
+	plain_addf(&f->show, "kymo show -i ':%s$' ", op->name);
 	text_add_shell(&f->show, d->path);
 }
 

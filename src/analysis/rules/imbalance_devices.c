@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 #define LEAST_SHARE                                                                                \
 	20 /* of the busiest one's, a device has at least one in so many of its work: it takes part */
@@ -24,8 +25,8 @@ static void add_each(struct diagnosis *d, struct finding *f, uint32_t most)
 
 	for (uint32_t i = 0; i < d->tl->devices_count; i++)
 		if (same_kind(d, most, i))
-			text_addf(&f->evidence, "%s: kernels for %s\n", device_label(d, i),
-				  units_time(d->idle[i].kernels, time));
+			plain_addf(&f->evidence, "%s: kernels for %s\n", device_label(d, i),
+				   units_time(d->idle[i].kernels, time));
 }
 
 static void find(struct diagnosis *d)
@@ -53,7 +54,7 @@ static void find(struct diagnosis *d)
 			units_time(mean, average));
 	if (!f)
 		return;
-	text_add(&f->where, device_label(d, most));
+	plain_addf(&f->where, "%s", device_label(d, most));
 	add_each(d, f, most);
 	text_add(&f->show, "kymo summary --by device,op ");
 	text_add_shell(&f->show, d->path ? d->path : "TRACE");

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "analysis/waits_tell.h"
+#include "base/plain.h"
 #include "base/units.h"
 
 enum { ALL_KINDS = (1u << WAIT_KINDS) - 1 };
@@ -12,12 +13,12 @@ static void add_shares(struct diagnosis *d, struct finding *f, const struct wait
 	const struct waits_world *world = &d->waits.worlds[b->world];
 	char max[UNITS_TEXT], mean[UNITS_TEXT], rank[32];
 
-	text_addf(&f->evidence, "%s was busy for %s, the mean of %" PRIu32 " ranks is %s",
-		  waits_rank_text(&d->waits, b->most, rank), units_time(b->max, max), b->ranks,
-		  units_time(b->mean, mean));
+	plain_addf(&f->evidence, "%s was busy for %s, the mean of %" PRIu32 " ranks is %s",
+		   waits_rank_text(&d->waits, b->most, rank), units_time(b->max, max), b->ranks,
+		   units_time(b->mean, mean));
 	if (b->ranks < world->ranks)
-		text_addf(&f->evidence, "; %" PRIu32 " that only ha%s others work left out",
-			  world->ranks - b->ranks, world->ranks - b->ranks == 1 ? "s" : "ve");
+		plain_addf(&f->evidence, "; %" PRIu32 " that only ha%s others work left out",
+			   world->ranks - b->ranks, world->ranks - b->ranks == 1 ? "s" : "ve");
 	text_add(&f->evidence, "\n");
 }
 

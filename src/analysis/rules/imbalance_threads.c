@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/rules/teams.h"
+#include "base/plain.h"
 #include "base/units.h"
 #include "base/vec.h"
 
@@ -138,17 +139,17 @@ static void add_evidence(struct diagnosis *d, struct finding *f, const struct pl
 	for (uint32_t i = 0; i < count && i < TELL && at[i].gain; i++) {
 		char busy[UNITS_TEXT], mean[UNITS_TEXT], length[UNITS_TEXT];
 
-		text_addf(&f->evidence, "%" PRIu32 " regions of %s in all", at[i].regions,
-			  units_time(at[i].length, length));
+		plain_addf(&f->evidence, "%" PRIu32 " region%s of %s in all", at[i].regions,
+			   plural(at[i].regions), units_time(at[i].length, length));
 		if (at[i].site) {
 			text_add(&f->evidence, " at ");
 			finding_add_site(d, &f->evidence, at[i].site);
 		}
 		text_add(&f->evidence, ": ");
 		teams_add_thread(d, &f->evidence, at[i].thread);
-		text_addf(&f->evidence, "%s computes for %s, the mean of the team is %s\n",
-			  at[i].thread == at[i].primary ? " (which met the region)" : "",
-			  units_time(at[i].busy, busy), units_time(at[i].mean, mean));
+		plain_addf(&f->evidence, "%s computes for %s, the mean of the team is %s\n",
+			   at[i].thread == at[i].primary ? " (which met the region)" : "",
+			   units_time(at[i].busy, busy), units_time(at[i].mean, mean));
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 #define LEAST_NUMBER 10     /* fewer are no loop */
 #define APART_NS     100000 /* on average, at least: who asks more often sees the end at once */
@@ -110,11 +111,11 @@ static void tell(struct diagnosis *d, struct search *s)
 		f->count = s->number;
 		text_add(&f->where, "before ");
 		finding_set_place(d, f, most);
-		text_addf(&f->evidence,
-			  "%" PRIu64 " calls of %s, %s apart on average (the mode leaves them out "
-			  "and counts them)\n",
-			  s->most->calls, op_name(d, s->most->op),
-			  units_time(apart(d, s, s->most), time));
+		plain_addf(&f->evidence,
+			   "%" PRIu64 " calls of %s, %s apart on average (the mode leaves them out "
+			   "and counts them)\n",
+			   s->most->calls, op_name(d, s->most->op),
+			   units_time(apart(d, s, s->most), time));
 		finding_add_places(d, f, &s->places, "in no call before it");
 		text_add(&f->advice, "wait with a blocking call, or submit the next work before "
 				     "asking for the end of the last");

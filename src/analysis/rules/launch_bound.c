@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 #define MOST_NS      100000 /* a longer gap is no launch */
 #define NEEDED_NS    1000   /* devices take that from one kernel to the next */
@@ -60,10 +61,10 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	if (f) {
 		f->count = number;
 		finding_set_place(d, f, most);
-		text_addf(&f->evidence, "%s from the end of one kernel to the start of the next",
-			  units_time(gain / number + NEEDED_NS, each));
-		text_addf(&f->evidence, " on average, %s in a kernel\n",
-			  units_time(busy / number, each));
+		plain_addf(&f->evidence, "%s from the end of one kernel to the start of the next",
+			   units_time(gain / number + NEEDED_NS, each));
+		plain_addf(&f->evidence, " on average, %s in a kernel\n",
+			   units_time(busy / number, each));
 		finding_add_places(d, f, &groups, "idle before it");
 		text_add(&f->advice,
 			 "do more in a kernel (fuse, larger pieces), or submit many at once "

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "analysis/diagnose.h"
+#include "base/plain.h"
 #include "base/units.h"
 
 /* Where lines are not known all allocations of one kind are one, so it takes more. */
@@ -39,10 +40,10 @@ static void find(struct diagnosis *d)
 			return;
 		f->count = y->count;
 		if (p->rank != UINT32_MAX)
-			text_addf(&f->where, "rank %" PRIu32 ", ", p->rank);
+			plain_addf(&f->where, "rank %" PRIu32 ", ", p->rank);
 		finding_add_site(d, &f->where, site);
-		text_addf(&f->evidence, "%s each on average\n",
-			  units_bytes((double)y->bytes / (double)y->count, bytes));
+		plain_addf(&f->evidence, "%s each on average\n",
+			   units_bytes((double)y->bytes / (double)y->count, bytes));
 		text_add(&f->show, "kymo summary --by site ");
 		text_add_shell(&f->show, d->path);
 		text_add(&f->advice, "free it, or allocate it once and use it again");

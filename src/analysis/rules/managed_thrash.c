@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 #define SOON_NS       500000 /* the next fault comes that soon while one waits for pages */
 #define LEAST_BATCHES 3      /* of work that pages hold back: one is the first touch */
@@ -67,9 +68,9 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	if (f) {
 		f->count = s.number;
 		finding_set_place(d, f, &s.place);
-		text_addf(&f->evidence, "%s of it kernels ran, and waited for pages",
-			  units_time(s.kernels, time));
-		text_addf(&f->evidence, "; the host %s\n", units_time(s.gain - s.kernels, time));
+		plain_addf(&f->evidence, "%s of it kernels ran, and waited for pages",
+			   units_time(s.kernels, time));
+		plain_addf(&f->evidence, "; the host %s\n", units_time(s.gain - s.kernels, time));
 		text_add(&f->advice,
 			 "move data ahead (cudaMemPrefetchAsync), leave them where they "
 			 "are used most (cudaMemAdvise), or copy explicitly");

@@ -12,6 +12,7 @@
 
 #include "analysis/progress.h"
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 #include "base/vec.h"
 #include "stream/names.h"
 
@@ -146,16 +147,16 @@ static void add_where(struct diagnosis *d, struct finding *f, const struct event
 	const struct t_process *p = &d->trace->processes[e->process];
 
 	if (p->rank != UINT32_MAX)
-		text_addf(&f->where, "rank %" PRIu32 ", ", p->rank);
+		plain_addf(&f->where, "rank %" PRIu32 ", ", p->rank);
 	if (most) {
-		text_add(&f->where, op_name(d, most->op));
+		plain_addf(&f->where, "%s", op_name(d, most->op));
 		if (most->site) {
 			text_add(&f->where, " at ");
 			finding_add_site(d, &f->where, most->site);
 		}
 	}
 	if (e->a->agent && e->a->agent < d->trace->agents_count)
-		text_addf(&f->where, ", %s", d->trace->agents[e->a->agent].label);
+		plain_addf(&f->where, ", %s", d->trace->agents[e->a->agent].label);
 }
 
 static void tell(struct diagnosis *d, const struct growth *g, const struct event *events,
@@ -175,9 +176,9 @@ static void tell(struct diagnosis *d, const struct growth *g, const struct event
 	if (f && most) {
 		for (uint32_t i = 0; i < places.count; i++)
 			f->count += places.at[i].count;
-		text_addf(&f->evidence, "%" PRIu64 " allocations are kept", f->count);
-		text_addf(&f->evidence, ", the most by one line: %" PRIu64 " of %s\n", most->count,
-			  units_bytes((double)most->ns, bytes));
+		plain_addf(&f->evidence, "%" PRIu64 " allocations are kept", f->count);
+		plain_addf(&f->evidence, ", the most by one line: %" PRIu64 " of %s\n", most->count,
+			   units_bytes((double)most->ns, bytes));
 		add_where(d, f, events, most);
 		text_add(&f->show, "kymo summary --tables allocations --by site ");
 		text_add_shell(&f->show, d->path);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 enum {
 	LEAST_QUESTIONS = 100,
@@ -83,11 +84,11 @@ static void add_who(const struct diagnosis *d, struct text *out, const struct as
 	const struct t_process *p = &d->trace->processes[t->process];
 
 	if (p->rank != UINT32_MAX)
-		text_addf(out, "rank %" PRIu32, p->rank);
+		plain_addf(out, "rank %" PRIu32, p->rank);
 	else
-		text_addf(out, "process %" PRIu32, p->pid);
+		plain_addf(out, "process %" PRIu32, p->pid);
 	if (!t->main)
-		text_addf(out, ", thread %" PRIu32, t->tid);
+		plain_addf(out, ", thread %" PRIu32, t->tid);
 }
 
 static void tell(struct diagnosis *d, const struct asking *all, uint32_t count)
@@ -111,8 +112,8 @@ static void tell(struct diagnosis *d, const struct asking *all, uint32_t count)
 			       "the question that was answered\n");
 	for (uint32_t i = 1; i < count && i <= TELL && all[i].ns; i++) {
 		add_who(d, &f->evidence, &all[i]);
-		text_addf(&f->evidence, " polls %" PRIu64 " times, %s\n", all[i].number,
-			  units_time(all[i].ns, time));
+		plain_addf(&f->evidence, " polls %" PRIu64 " times, %s\n", all[i].number,
+			   units_time(all[i].ns, time));
 	}
 	finding_set_show(d, f, "-i '^mpi:MPI_(I?m?probe|Test)'");
 	text_add(&f->advice,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 enum { LEAST_NUMBER = 10 };
 
@@ -83,11 +84,11 @@ static void tell(struct diagnosis *d, struct search *s)
 		f->count = s->copies;
 		finding_set_place(d, f, most);
 		add_messages(d, s);
-		text_addf(&f->evidence, "%" PRIu64 " copies of %s", s->copies,
-			  units_bytes((double)s->bytes, bytes));
+		plain_addf(&f->evidence, "%" PRIu64 " copies of %s", s->copies,
+			   units_bytes((double)s->bytes, bytes));
 		if (s->messages)
-			text_addf(&f->evidence, " for %" PRIu64 " messages of %s", s->messages,
-				  units_bytes((double)s->sent, bytes));
+			plain_addf(&f->evidence, " for %" PRIu64 " messages of %s", s->messages,
+				   units_bytes((double)s->sent, bytes));
 		text_add(&f->evidence, "\n");
 		finding_add_places(d, f, &s->places, "of copies");
 		text_add(

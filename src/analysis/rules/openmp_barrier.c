@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/rules/teams.h"
+#include "base/plain.h"
 #include "base/units.h"
 #include "base/vec.h"
 
@@ -186,16 +187,16 @@ static void add_barriers(struct diagnosis *d, struct finding *f, const struct me
 {
 	char busy[UNITS_TEXT], mean[UNITS_TEXT];
 
-	text_addf(&f->evidence, "%" PRIu32 " barriers", m->count);
+	plain_addf(&f->evidence, "%" PRIu32 " barriers", m->count);
 	if (m->site) {
 		text_add(&f->evidence, " at ");
 		finding_add_site(d, &f->evidence, m->site);
 	}
 	text_add(&f->evidence, " have ");
 	teams_add_thread(d, &f->evidence, m->last);
-	text_addf(&f->evidence,
-		  " as the last: it computes for %s before them, the mean of the team is %s\n",
-		  units_time(m->together, busy), units_time(m->together - m->waited, mean));
+	plain_addf(&f->evidence,
+		   " as the last: it computes for %s before them, the mean of the team is %s\n",
+		   units_time(m->together, busy), units_time(m->together - m->waited, mean));
 }
 
 /* Those of one place and one last thread become one. */

@@ -4,6 +4,7 @@
  * more slowly, and the host waits meanwhile. See transfers.c.
  */
 #include "analysis/rules/transfers.h"
+#include "base/plain.h"
 
 static void find_of_device(struct diagnosis *d, uint32_t device)
 {
@@ -15,10 +16,10 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	f = transfers_tell(d, &found, "copies of pageable memory");
 	if (!f)
 		return;
-	text_addf(&f->evidence, "reckoned with pinned copies of %s, %s\n",
-		  units_rate((double)found.rate * 1000, rate),
-		  found.rate_assumed ? "2.5 times as fast: the trace has none to compare with"
-				     : "as those of the trace");
+	plain_addf(&f->evidence, "reckoned with pinned copies of %s, %s\n",
+		   units_rate((double)found.rate * 1000, rate),
+		   found.rate_assumed ? "2.5 times as fast: the trace has none to compare with"
+				      : "as those of the trace");
 	text_add(&f->advice, "use pinned memory (cudaHostAlloc, cudaHostRegister, "
 			     "CL_MEM_ALLOC_HOST_PTR), and copy asynchronously");
 }

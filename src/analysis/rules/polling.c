@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 #define APART_NS    100000 /* on average, at most: what is asked less often is no loop */
 #define LEAST_POLLS 100
@@ -135,7 +136,7 @@ static struct finding *add(struct diagnosis *d, uint64_t spent, const char *what
 	if (!f)
 		return NULL;
 	f->count = number;
-	text_addf(&f->evidence, "%s of a processor", time);
+	plain_addf(&f->evidence, "%s of a processor", time);
 	text_add(&f->evidence, units ? ", which is one of those that the device computes with\n"
 				     : ", no time of the run\n");
 	text_add(&f->advice, "wait with a blocking call (cudaDeviceScheduleBlockingSync, "

@@ -9,6 +9,7 @@
 
 #include "analysis/rules/support.h"
 #include "base/hash.h"
+#include "base/units.h"
 
 #define LATENCY_NS 50000 /* a launch takes that; what is longer before the first one still builds */
 
@@ -139,8 +140,8 @@ static void find(struct diagnosis *d)
 	most = places_sort(&s.places);
 	s.gain = times_exposed(d, &s.times); /* several at once are one */
 	if (most)
-		f = finding_add(d, s.gain, "%" PRIu64 " builds of programs built before, %s",
-				s.number, units_time(s.gain, time));
+		f = finding_add(d, s.gain, "%" PRIu64 " build%s of programs built before, %s",
+				s.number, plural(s.number), units_time(s.gain, time));
 	if (f) {
 		f->count = s.number;
 		finding_set_place(d, f, most);

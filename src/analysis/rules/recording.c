@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "analysis/diagnose.h"
+#include "base/plain.h"
 #include "base/units.h"
 
 enum { LEAST_RECORDS = 1000, LEAST_WORK = 100 }; /* of fewer no share is told */
@@ -94,10 +95,10 @@ static void find_overhead(struct diagnosis *d)
 			     100 * share, d->trace->processes[most].pid);
 	if (!f)
 		return;
-	text_addf(&f->evidence, "%s in all, without loading Kymo\n",
-		  units_time((uint64_t)(d->trace->processes[most].calls_cost_ns +
-					d->trace->processes[most].overhead_ns),
-			     time));
+	plain_addf(&f->evidence, "%s in all, without loading Kymo\n",
+		   units_time((uint64_t)(d->trace->processes[most].calls_cost_ns +
+					 d->trace->processes[most].overhead_ns),
+			      time));
 	add_command(d, f);
 	text_add(&f->advice,
 		 "record less: --mode minimal or summary, --include, a part of the run");

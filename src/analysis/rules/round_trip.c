@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 #define LEAST_NUMBER 3
 #define LEAST_BYTES  4096 /* less is looked at rather than moved */
@@ -44,11 +45,11 @@ static void tell(struct diagnosis *d, struct search *s)
 	if (f) {
 		f->count = s->number;
 		finding_set_place(d, f, most);
-		text_addf(&f->evidence,
-			  "%s in %" PRIu64 " copies, %s; no kernel between, and too soon for the "
-			  "host to have changed them\n",
-			  units_bytes((double)s->bytes, bytes), 2 * s->number,
-			  units_time(s->gain, time));
+		plain_addf(&f->evidence,
+			   "%s in %" PRIu64 " copies, %s; no kernel between, and too soon for the "
+			   "host to have changed them\n",
+			   units_bytes((double)s->bytes, bytes), 2 * s->number,
+			   units_time(s->gain, time));
 		finding_add_places(d, f, &s->places, "there and back");
 		text_add(&f->advice, "leave the data on the device; if the host only looks at it, "
 				     "do not copy it back");

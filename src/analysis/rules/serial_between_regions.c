@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/rules/teams.h"
+#include "base/plain.h"
 #include "base/units.h"
 #include "base/vec.h"
 
@@ -111,8 +112,8 @@ static void add_evidence(struct diagnosis *d, struct finding *f, const struct st
 	char time[UNITS_TEXT];
 
 	for (uint32_t i = 0; i < count && i < TELL; i++) {
-		text_addf(&f->evidence, "%" PRIu32 " times, %s in all", at[i].count,
-			  units_time(at[i].alone, time));
+		plain_addf(&f->evidence, "%" PRIu32 " times, %s in all", at[i].count,
+			   units_time(at[i].alone, time));
 		if (at[i].after && at[i].before) {
 			text_add(&f->evidence, ", ");
 			add_between(d, &f->evidence, &at[i]);

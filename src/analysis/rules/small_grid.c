@@ -6,6 +6,8 @@
 #include <inttypes.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
+#include "base/units.h"
 
 #define LEAST_NS 20000 /* a shorter kernel gets no faster that way */
 
@@ -40,16 +42,17 @@ static void tell(struct diagnosis *d, uint32_t device, struct places *places, ui
 	char time[UNITS_TEXT];
 
 	if (most)
-		f = finding_add(d, gain, "%" PRIu64 " kernels leave most of %s empty: %s", number,
+		f = finding_add(d, gain, "%" PRIu64 " kernel%s leave%s most of %s empty: %s",
+				number, plural(number), number == 1 ? "s" : "",
 				device_label(d, device), units_time(gain, time));
 	if (!f)
 		return;
 	f->count = number;
 	finding_set_place(d, f, most);
-	text_addf(&f->evidence,
-		  "%" PRIu64 " kernels there with %.1f work groups on average, on %" PRIu64
-		  " compute units\n",
-		  most->count, (double)most->other / (double)most->count, units);
+	plain_addf(&f->evidence,
+		   "%" PRIu64 " kernels there with %.1f work groups on average, on %" PRIu64
+		   " compute units\n",
+		   most->count, (double)most->other / (double)most->count, units);
 	finding_add_places(d, f, places, "of empty units");
 	text_add(&f->advice,
 		 "use more and smaller work groups, or run several such kernels at once "

@@ -5,6 +5,7 @@
  * could be done beside that, or beside the devices' work: no more is won than that takes.
  */
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 #define LOADING_NS 250000000u /* libraries of a program with a device take that to load */
 
@@ -47,8 +48,8 @@ static void add_parts(struct finding *f, const struct idle *idle)
 	for (unsigned s = 0; s < HOST_STATES; s++) {
 		if (!idle->startup[s])
 			continue;
-		text_addf(&f->evidence, "%s%s %s", comma, names[s],
-			  units_time(idle->startup[s], time));
+		plain_addf(&f->evidence, "%s%s %s", comma, names[s],
+			   units_time(idle->startup[s], time));
 		comma = ", ";
 	}
 	text_add(&f->evidence, "\n");
@@ -84,7 +85,7 @@ static void find(struct diagnosis *d)
 		return;
 	f->start = d->tl->start;
 	f->end = idle->first;
-	text_addf(&f->where, "before the first work of %s", device_label(d, first));
+	plain_addf(&f->where, "before the first work of %s", device_label(d, first));
 	add_parts(f, idle);
 	finding_set_show(d, f, "--min-duration 1ms");
 	text_add(&f->advice, 2 * idle->startup[HOST_BUILD] > gain

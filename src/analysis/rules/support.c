@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plain.h"
 #include "base/vec.h"
 
 #define COPIED_IN_NS 2.0 /* bytes, by a processor from memory to memory, at least */
@@ -167,8 +168,8 @@ bool op_asks(const char *name)
 static void add_place(struct diagnosis *d, struct text *out, const struct place *g)
 {
 	if (g->kernel && g->kernel < d->trace->kernels_count)
-		text_addf(out, "kernel %.60s, ", d->trace->kernels[g->kernel].name);
-	text_add(out, op_name(d, g->op));
+		plain_addf(out, "kernel %.60s, ", d->trace->kernels[g->kernel].name);
+	plain_addf(out, "%s", op_name(d, g->op));
 	if (g->site) {
 		text_add(out, " at ");
 		finding_add_site(d, out, g->site);
@@ -179,10 +180,11 @@ void finding_set_show(struct diagnosis *d, struct finding *f, const char *argume
 {
 	int64_t from = f->start - d->trace->origin, to = f->end - d->trace->origin;
 
-	text_addf(&f->show, "kymo show%s%s", *arguments ? " " : "", arguments);
+	plain_addf(&f->show, "kymo show%s%s", *arguments ? " " : "", arguments);
 	if (f->end > f->start)
-		text_addf(&f->show, " --after %.6fs --before %.6fs",
-			  (double)(from > 1000 ? from - 1000 : 0) / 1e9, (double)(to + 1000) / 1e9);
+		plain_addf(&f->show, " --after %.6fs --before %.6fs",
+			   (double)(from > 1000 ? from - 1000 : 0) / 1e9,
+			   (double)(to + 1000) / 1e9);
 	text_add(&f->show, " ");
 	text_add_shell(&f->show, d->path ? d->path : "TRACE");
 }
@@ -191,7 +193,7 @@ void finding_set_place(struct diagnosis *d, struct finding *f, const struct plac
 {
 	add_place(d, &f->where, most);
 	if (most->device < d->tl->devices_count)
-		text_addf(&f->where, ", %s", device_label(d, most->device));
+		plain_addf(&f->where, ", %s", device_label(d, most->device));
 	f->start = most->start;
 	f->end = most->end;
 	finding_set_show(d, f, "");
@@ -203,13 +205,14 @@ void finding_add_places(struct diagnosis *d, struct finding *f, const struct pla
 	char time[UNITS_TEXT];
 
 	for (uint32_t i = 0; i < g->count && i < 3 && g->at[i].ns; i++) {
-		text_addf(&f->evidence, "%s %s, %" PRIu64 " times: ", units_time(g->at[i].ns, time),
-			  what, g->at[i].count);
+		plain_addf(&f->evidence,
+			   "%s %s, %" PRIu64 " times: ", units_time(g->at[i].ns, time), what,
+			   g->at[i].count);
 		add_place(d, &f->evidence, &g->at[i]);
 		text_add(&f->evidence, "\n");
 	}
 	if (g->count > 3)
-		text_addf(&f->evidence, "and %u more places\n", g->count - 3);
+		plain_addf(&f->evidence, "and %u more places\n", g->count - 3);
 }
 
 /* ---- devices ------------------------------------------------------------------------------------ */

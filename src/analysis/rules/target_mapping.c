@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 enum { LEAST_NUMBER = 10 };
 
@@ -89,12 +90,12 @@ static void tell(struct diagnosis *d, struct search *s)
 	if (f) {
 		f->count = s->number;
 		finding_set_place(d, f, most);
-		text_addf(&f->evidence,
-			  "the copies take %s, too soon one after the other for the host to have "
-			  "used the data; ",
-			  units_time(s->gain, time));
-		text_addf(&f->evidence, "kernels of target regions take %s\n",
-			  units_time(s->kernels, time));
+		plain_addf(&f->evidence,
+			   "the copies take %s, too soon one after the other for the host to have "
+			   "used the data; ",
+			   units_time(s->gain, time));
+		plain_addf(&f->evidence, "kernels of target regions take %s\n",
+			   units_time(s->kernels, time));
 		finding_add_places(d, f, &s->places, "of copies");
 		text_add(&f->advice,
 			 "put `target data` (or `target enter data`) around the regions, so that "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Regions of OpenMP and who did what in them; see teams.h. */
 #include "analysis/rules/teams.h"
+#include "base/plain.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -185,7 +186,7 @@ uint64_t teams_waits(const struct diagnosis *d, const struct teams *t, uint32_t 
 
 void teams_add_thread(const struct diagnosis *d, struct text *out, uint32_t thread)
 {
-	text_addf(out, "thread %" PRIu64, (uint64_t)d->trace->threads[thread].tid);
+	plain_addf(out, "thread %" PRIu64, (uint64_t)d->trace->threads[thread].tid);
 }
 
 void teams_add_rank(const struct diagnosis *d, struct text *out, uint32_t thread)
@@ -193,5 +194,5 @@ void teams_add_rank(const struct diagnosis *d, struct text *out, uint32_t thread
 	const struct t_process *p = &d->trace->processes[d->trace->threads[thread].process];
 
 	if (p->rank != UINT32_MAX)
-		text_addf(out, "rank %" PRIu32 ", ", p->rank);
+		plain_addf(out, "rank %" PRIu32 ", ", p->rank);
 }

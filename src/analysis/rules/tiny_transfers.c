@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 #define SMALL_BYTES  16384u /* takes less than its start, of some 2 us, at 10 bytes in a ns */
 #define BYTES_IN_NS  10u
@@ -87,14 +88,14 @@ static void tell(struct diagnosis *d, struct search *s, uint32_t device)
 	if (f) {
 		f->count = s->number;
 		finding_set_place(d, f, most);
-		text_addf(&f->evidence,
-			  "%" PRIu64 " copies in %" PRIu64 " rows: %s for %s in all\n", most->other,
-			  most->count, units_time(most->ns, time),
-			  units_bytes((double)most->bytes, bytes));
-		text_addf(&f->evidence, "one copy of that size takes some %s\n",
-			  units_time(most->bytes / BYTES_IN_NS + 10000, time));
-		text_addf(&f->advice, "put them together in one buffer and copy it once%s",
-			  device_is_host(d, device) ? "" : " (from pinned memory)");
+		plain_addf(&f->evidence,
+			   "%" PRIu64 " copies in %" PRIu64 " rows: %s for %s in all\n",
+			   most->other, most->count, units_time(most->ns, time),
+			   units_bytes((double)most->bytes, bytes));
+		plain_addf(&f->evidence, "one copy of that size takes some %s\n",
+			   units_time(most->bytes / BYTES_IN_NS + 10000, time));
+		plain_addf(&f->advice, "put them together in one buffer and copy it once%s",
+			   device_is_host(d, device) ? "" : " (from pinned memory)");
 	}
 	claims_end(d, &s->claims, CLAIM_GAP | CLAIM_TIME, f);
 }

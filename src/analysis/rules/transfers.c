@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "wire/defs.h"
+#include "base/plain.h"
 
 #define LEAST_BYTES      16384 /* what is smaller is no matter of bandwidth */
 #define LEAST_NUMBER     3
@@ -273,9 +274,9 @@ struct finding *transfers_tell(struct diagnosis *d, struct transfers *found, con
 	if (f) {
 		f->count = found->number;
 		finding_set_place(d, f, most);
-		text_addf(&f->evidence,
-			  "%s of copies, and %s of kernels beside which they could run\n",
-			  units_time(found->ns, copies), units_time(found->kernels, kernels));
+		plain_addf(&f->evidence,
+			   "%s of copies, and %s of kernels beside which they could run\n",
+			   units_time(found->ns, copies), units_time(found->kernels, kernels));
 		finding_add_places(d, f, &found->places, "to win");
 	}
 	claims_end(d, &found->claims, CLAIM_TIME | CLAIM_GAP, f);

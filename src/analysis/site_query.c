@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "analysis/site_rules.h"
+#include "base/plain.h"
 #include "base/units.h"
 #include "formats/store/store.h"
 
@@ -128,12 +129,14 @@ static bool ends(const char *name, size_t n, const char *with)
 static void add_value(const struct asking *a, struct text *out, int c, const char *name, size_t n)
 {
 	double number = sqlite3_column_double(a->query, c);
+	int type = sqlite3_column_type(a->query, c);
+	bool is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 	char units[UNITS_TEXT];
 	const char *text;
 
-	if (ends(name, n, "_ns") && number >= 0 && number < 1e18) {
+	if (is_number && ends(name, n, "_ns") && number >= 0 && number < 1e18) {
 		text_add(out, units_time((uint64_t)number, units));
-	} else if (ends(name, n, "_bytes") && number >= 0) {
+	} else if (is_number && ends(name, n, "_bytes") && number >= 0) {
 		text_add(out, units_bytes(number, units));
 	} else {
 		text = (const char *)sqlite3_column_text(a->query, c);
@@ -174,7 +177,9 @@ static int64_t number_of(const struct asking *a, const char *name)
 	int c = column(a, name, strlen(name));
 	double value = c < 0 ? 0 : sqlite3_column_double(a->query, c);
 
-	return value > 0 && value < 9e18 ? (int64_t)value : 0;
+	if (value >= 9e18)
+		return INT64_MAX;
+	return value > 0 ? (int64_t)value : 0;
 }
 
 static void add_text(const struct asking *a, struct text *out, const char *name, const char *end)
@@ -183,7 +188,7 @@ static void add_text(const struct asking *a, struct text *out, const char *name,
 	const char *text = c < 0 ? NULL : (const char *)sqlite3_column_text(a->query, c);
 
 	if (text && *text) {
-		text_add(out, text);
+		plain_add(out, text, strlen(text));
 		text_add(out, end);
 	}
 }
@@ -229,7 +234,9 @@ static bool add_row(const struct asking *a)
 	}
 	add_text(a, &f->where, "place", "");
 	add_text(a, &f->evidence, "evidence", "\n");
-	text_addf(&f->evidence, "a rule of this site: %s\n", a->rule->path);
+	if ((uint64_t)number_of(a, "gain_ns") > f->gain)
+		text_add(&f->evidence, "the rule's gain is more than the run: told is the run\n");
+	plain_addf(&f->evidence, "a rule of this site: %s\n", a->rule->path);
 	text_add(&f->show, "kymo query -- ");
 	text_add_shell(&f->show, a->d->path);
 	text_add(&f->show, " \"$(cat ");

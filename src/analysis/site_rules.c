@@ -98,7 +98,7 @@ static bool read_head(struct head *h, const char *path, char *at, uint32_t *line
 			return false;
 		at = next;
 	}
-	stream_error(log, "%s:%u: there is no query after the comments", path, *lines);
+	stream_error(log, "%s:%u: there is no query after the comments", path, *lines ? *lines : 1);
 	return false;
 }
 
@@ -137,17 +137,13 @@ static bool check(const struct site_rules *r, const struct head *h, const char *
 {
 	const struct {
 		const char *name, *value;
-	} needed[] = {{"id", h->id},
-		      {"what", h->what},
-		      {"threshold", h->threshold},
-		      {"why", h->why},
-		      {"text", h->text}};
+	} needed[] = {{"id", h->id}, {"what", h->what}, {"why", h->why}, {"text", h->text}};
 
 	for (unsigned i = 0; i < sizeof(needed) / sizeof(*needed); i++)
 		if (!needed[i].value) {
 			stream_error(log,
 				     "%s:%u: the comments before the query have no \"-- %s: ...\"",
-				     path, lines, needed[i].name);
+				     path, lines ? lines : 1, needed[i].name);
 			return false;
 		}
 	if (!is_id(h->id) || taken(r, h->id)) {
@@ -156,7 +152,8 @@ static bool check(const struct site_rules *r, const struct head *h, const char *
 					  : "an id has small letters, digits and \"-\"");
 		return false;
 	}
-	if (!share_of(h->threshold, share)) {
+	*share = 0;
+	if (h->threshold && !share_of(h->threshold, share)) {
 		stream_error(log, "%s:%u: a threshold is a share of the run, such as \"5 %%\"",
 			     path, h->threshold_line);
 		return false;

@@ -3,6 +3,7 @@
 """Rules of a site: kymo diagnose --rules DIR.
 
 example: the one in examples/rules against the same computed here.
+edges: gains beyond all bounds, NULL, no threshold, names that would fake lines.
 numbers: gains, thresholds, texts, the order among other findings, --fail-on, the list of rules.
 mistakes: each is told with its file and line, and the other rules go on.
 hostile: queries that write, attach, never end or fill the memory are refused, and the trace stays as it is.
@@ -160,6 +161,8 @@ MISTAKES = {
     "no text": (rule(GOOD).replace("-- text: it is {gain_ns}\n", ""), 4, "text"),
     "a wrong word": (rule(GOOD).replace("threshold", "limit"), 3, "limit"),
     "no share": (rule(GOOD, threshold="5"), 3, "share"),
+    "no comment at all": (GOOD + "\n", 1, "id"),
+    "nothing at all": ("", 1, "no query"),
     "twice": (rule(GOOD).replace("-- why", "-- what: x\n-- why"), 4, "twice"),
     "an id of ours": (rule(GOOD, "host-late"), 1, "another rule"),
     "no id": (rule(GOOD, "Host Late"), 1, "small letters"),
@@ -170,6 +173,22 @@ MISTAKES = {
     "no number": (rule("SELECT 'much' AS gain_ns"), 6, "much"),
     "less than nothing": (rule("SELECT -5 AS gain_ns"), 6, "-5"),
 }
+
+
+def test_edges(folder):
+    """Gains beyond all bounds, values that are not there, no threshold, names that would fake lines."""
+    trace = record(folder)
+    run = json.loads(must(KYMO, "diagnose", "-f", "json", trace))["run_ns"]
+    forged = "SELECT 'a' || char(10) || ' 9. forged: ' || char(27) || '|`b`' AS name, NULL AS x_ns, 1e30 AS gain_ns, " \
+             "'here' || char(10) || ' 8. forged' AS place, 'so' || char(13) || char(10) || ' 7. forged' AS evidence"
+    path = rules(folder, a=rule(forged, text="{name} is {x_ns}").replace("-- threshold: 0 %\n", ""),
+                 b=rule("SELECT 9e999 AS gain_ns", "b-test"))
+    for rule_id in ("a-test", "b-test"):
+        f, = [f for f in findings(trace, path)[0] if f["rule"] == rule_id]
+        expect(f["gain_ns"] == run and "more than the run" in f["evidence"][-2], f)
+    for form in ("text", "md", "csv"):
+        text = must(KYMO, "diagnose", "--all", "-f", form, "--rules", path, trace)
+        expect("forged" in text and "\x1b" not in text and " is ?" in text and not re.search(r"^ *(- )?[789]\. forged", text, re.M), form, text)
 
 
 def test_mistakes(folder):
@@ -242,4 +261,4 @@ def test_hostile(folder):
 with kymotest.Folder(prefix="kymo-site-rules-") as where:
     if call(KYMO, "run", "--no-summary", "-o", where + "/first.kymo", HEAT, "--size", "64", "--frames", "1").returncode:
         sys.exit(77)
-    {"example": test_example, "numbers": test_numbers, "mistakes": test_mistakes, "hostile": test_hostile}[PART](where)
+    {"example": test_example, "numbers": test_numbers, "edges": test_edges, "mistakes": test_mistakes, "hostile": test_hostile}[PART](where)

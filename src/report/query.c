@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 #include "report/query.h"
@@ -26,15 +27,41 @@ static void nearest_candidate(sqlite3 *db, const char *candidates, const char *s
 	while (sqlite3_step(s) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(s, 0);
 
-		if (name && text_nearer(word, name, &best))
+		if (name && strcasecmp(word, name) != 0 && text_nearer(word, name, &best))
 			snprintf(out, 64, "%s", name);
 	}
 	sqlite3_finalize(s);
 }
 
+/* Tables that have a column of that very name, those that the question names first. */
+static bool add_holders(struct text *out, sqlite3 *db, const char *sql, const char *word)
+{
+	sqlite3_stmt *s = NULL;
+	const char *comma = "";
+
+	if (sqlite3_prepare_v2(db,
+			       "SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c "
+			       "WHERE t.type IN ('table', 'view') AND lower(c.name) = lower(?1) "
+			       "ORDER BY instr(lower(?2), lower(t.name)) = 0, 1 LIMIT 6",
+			       -1, &s, NULL) != SQLITE_OK)
+		return false;
+	sqlite3_bind_text(s, 1, word, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 2, sql, -1, SQLITE_STATIC);
+	while (sqlite3_step(s) == SQLITE_ROW) {
+		text_addf(out, "%s%s", *comma ? comma : "it is a column of ",
+			  (const char *)sqlite3_column_text(s, 0));
+		comma = ", ";
+	}
+	sqlite3_finalize(s);
+	if (*comma)
+		text_add(out, "; ");
+	return *comma;
+}
+
 /* What could have been meant by a name that is not there, and where all names are. */
 static void suggest_name(struct text *out, sqlite3 *db, const char *sql)
 {
+	enum { COLUMN = 1 };
 	static const struct {
 		const char *message, *candidates;
 	} kinds[] = {
@@ -57,7 +84,8 @@ static void suggest_name(struct text *out, sqlite3 *db, const char *sql)
 			continue;
 		snprintf(word, sizeof(word), "%s", message + n);
 		dot = strrchr(word, '.'); /* "k.nme" */
-		nearest_candidate(db, kinds[i].candidates, sql, dot ? dot + 1 : word, near);
+		if (i != COLUMN || !add_holders(out, db, sql, dot ? dot + 1 : word))
+			nearest_candidate(db, kinds[i].candidates, sql, dot ? dot + 1 : word, near);
 		if (*near)
 			text_addf(out, "did you mean \"%s\"? ", near);
 		text_add(out, "\"kymo query --schema\" prints all tables and columns");

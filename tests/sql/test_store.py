@@ -93,6 +93,9 @@ def mistakes(trace):
         got = kymo("query", trace, sql)
         check(sql, got.returncode == 2 and "did you mean " + wanted in got.stderr and
               "--schema" in got.stderr, got.stderr)
+    # What was typed is not offered as its own repair: where it is a column is told.
+    got = kymo("query", trace, "SELECT k.duration FROM kernels")
+    check("its own repair", "did you mean" not in got.stderr and "kernels" in got.stderr.partition("it is a column of")[2], got.stderr)
     got = kymo("query", trace, "SELECT zzzzzzzz FROM kernels")
     check("nothing near", "did you mean" not in got.stderr and "--schema" in got.stderr, got.stderr)
 

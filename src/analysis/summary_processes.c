@@ -198,6 +198,7 @@ static void add_thread(struct table *t, const struct summary *s, uint32_t thread
 	const struct t_thread *th = &trace->threads[thread];
 	const struct tally key = {.key = {th->process}};
 	int64_t end = th->end ? th->end : recorded_until(trace, &trace->processes[th->process]);
+	int64_t start = recorded_thread_start(trace, th);
 	struct cell *c = table_row(t);
 	struct text label = {0};
 	char name[64];
@@ -208,12 +209,11 @@ static void add_thread(struct table *t, const struct summary *s, uint32_t thread
 	cell_text(t, c++, s->path);
 	cell_text(t, c++, label.s ? label.s : "");
 	cell_text(t, c++, name_thread(th, name, sizeof(name)));
-	cell_number(c++, end > th->start ? (uint64_t)(end - th->start) : 0);
+	cell_number(c++, end > start ? (uint64_t)(end - start) : 0);
 	if (th->processor_ns) {
 		cell_number(c, th->processor_ns);
-		if (end > th->start)
-			cell_real(c + 1,
-				  100.0 * (double)th->processor_ns / (double)(end - th->start));
+		if (end > start)
+			cell_real(c + 1, 100.0 * (double)th->processor_ns / (double)(end - start));
 	}
 	text_release(&label);
 }

@@ -7,6 +7,7 @@
 
 #include "stream/trace.h"
 #include "wire/tally.h"
+#include "stream/recorded.h"
 
 enum { MOVES = 64 /* of one call past others, on average: of more they are in no order */ };
 
@@ -450,7 +451,7 @@ static void live(const struct timeline *tl, uint32_t thread, int64_t *start, int
 	const struct t_thread *t = &tl->trace->threads[thread];
 	const struct t_process *p = &tl->trace->processes[t->process];
 
-	*start = t->start ? t->start : p->start;
+	*start = recorded_thread_start(tl->trace, t);
 	*end = t->end ? t->end : p->end ? p->end : tl->end;
 	if (*start < tl->start)
 		*start = tl->start;

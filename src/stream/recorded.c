@@ -9,6 +9,13 @@ int64_t recorded_until(const struct trace *t, const struct t_process *p)
 	return p->end ? p->end : p->seen ? p->seen : t->end;
 }
 
+int64_t recorded_thread_start(const struct trace *t, const struct t_thread *th)
+{
+	int64_t start = t->processes[th->process].start;
+
+	return th->start && !(th->main && start && start < th->start) ? th->start : start;
+}
+
 struct recorded recorded_of(const struct trace *t, uint32_t process)
 {
 	const struct t_process *p = &t->processes[process];

@@ -16,6 +16,9 @@ struct recorded {
 /* Up to when it is known: its end, or what was seen of it last. */
 int64_t recorded_until(const struct trace *t, const struct t_process *p);
 
+/* Since when a thread was there: the main one since its process began, others since what was seen first of them. */
+int64_t recorded_thread_start(const struct trace *t, const struct t_thread *th);
+
 struct recorded recorded_of(const struct trace *t, uint32_t process);
 
 /* Adds up time in which none of the processes recorded that `of` (by index) has; ns. -1: no memory. */

@@ -121,6 +121,12 @@ def test_numbers(folder):
     found = tables(heat)
     kernels = device_numbers(heat, found["devices"][0])
     host_numbers(heat, found["hosts"])
+    # The main thread is there since the process began, not since its first call.
+    first = query(heat, "SELECT min(start) AS ns FROM call")[0]["ns"]
+    life = sum(v for k, v in found["hosts"][0].items() if k.endswith("_ns"))
+    expect(first > 0 and life > found["devices"][0]["run_ns"] - first / 2, "life of the main thread", found["hosts"], first)
+    wall = tables(heat, "--tables", "threads,processes")
+    expect(wall["threads"][0]["wall_ns"] > wall["processes"][0]["wall_ns"] - first / 2, wall)
     window_numbers(heat, found["devices"][0])
     text = run(KYMO, "summary", heat)
     shares = re.search(r"kernels ([\d.]+) % \(", text)

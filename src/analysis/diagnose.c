@@ -8,7 +8,10 @@
 #include <stdlib.h>
 
 #include "analysis/gaps.h"
+#include "base/plain.h"
 #include "base/vec.h"
+
+enum { MOST_LINE = 1000 }; /* bytes of a title */
 
 #define RULE(name) extern const struct rule rule_##name;
 #include "analysis/rules/rules.list"
@@ -28,12 +31,18 @@ double diagnosis_share(const struct diagnosis *d, uint64_t ns)
 	return run ? (double)ns / (double)run : 0;
 }
 
+/* Names are anything: a line break in one must not begin a line of a report. */
 static void text_vaddf(struct text *out, const char *format, va_list args)
 {
-	char line[1000];
+	struct text line = {0};
+	size_t n;
 
-	vsnprintf(line, sizeof(line), format, args);
-	text_add(out, line);
+	plain_vaddf(&line, format, args);
+	n = line.length < MOST_LINE ? line.length : MOST_LINE;
+	while (n < line.length && n && ((unsigned char)line.s[n] & 0xc0) == 0x80)
+		n--;
+	text_add_bytes(out, line.s ? line.s : "", n);
+	text_release(&line);
 }
 
 static struct finding *add(struct diagnosis *d, uint64_t ns)
@@ -69,7 +78,8 @@ struct finding *finding_add(struct diagnosis *d, uint64_t gain, const char *titl
 
 struct finding *finding_add_spent(struct diagnosis *d, uint64_t spent, const char *title, ...)
 {
-	struct finding *f = add(d, spent);
+	/* What lies between the calls that are there is not known. */
+	struct finding *f = d->tl->chosen ? NULL : add(d, spent);
 	va_list args;
 
 	if (!f)
@@ -103,7 +113,7 @@ void finding_add_site(struct diagnosis *d, struct text *out, uint32_t site)
 	char text[400];
 
 	if (site && d->symbols)
-		text_add(out, symbols_text(d->symbols, site, text, sizeof(text)));
+		plain_addf(out, "%s", symbols_text(d->symbols, site, text, sizeof(text)));
 }
 
 void diagnosis_abstain(struct diagnosis *d, const char *why, ...)
@@ -157,9 +167,8 @@ static void tell_doubts(struct diagnosis *d, uint32_t first)
 		struct text *evidence = &d->findings[i].evidence;
 
 		if (d->tl->lost)
-			text_addf(evidence,
-				  "%" PRIu64 " records were lost: it may be more, or less\n",
-				  d->tl->lost);
+			text_addf(evidence, "%" PRIu64 " record%s lost: it may be more, or less\n",
+				  d->tl->lost, d->tl->lost == 1 ? " was" : "s were");
 		if (d->tl->early > d->tl->work_count / 100)
 			text_addf(evidence,
 				  "%" PRIu64 " of %" PRIu32
@@ -200,10 +209,9 @@ bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 			 "there is more in this trace than findings are made of: choose "
 			 "a part of it\n");
 	if (tl->chosen)
-		text_add(
-			&d->abstained,
-			"a part was recorded (-k, --device, --range): no time that could be won is "
-			"told of such a run\n");
+		text_add(&d->abstained, "a part was recorded (-b, -i, -x, -k, --device, --range): "
+					"no time that could "
+					"be won is told of such a run\n");
 	else if (timeline_pauses(tl))
 		text_add(&d->abstained,
 			 "recording was paused: no time that could be won is told of such a run\n");

@@ -477,7 +477,7 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 		head_numbers(r, &s[i]);
 		head_ranks(r, t);
 		head_ends(r, t);
-		summary_head_recorded(r, t);
+		summary_head_recorded(r, s);
 		if (s[i].selection)
 			report_head(r, "Only what is selected: %s", s[i].selection);
 		if (summary_nothing_recorded(&s[i]) && s[i].selection)

@@ -68,7 +68,7 @@ struct recorded_sum {
 };
 struct recorded_sum summary_recorded_sum(const struct trace *t);
 /* Of the head: pauses, and what the user has left out. */
-void summary_head_recorded(struct report *r, const struct trace *t);
+void summary_head_recorded(struct report *r, const struct summary *s);
 /* What the first process that has any was started with, "" for none. */
 const char *summary_filters(const struct trace *t);
 /* The run less what none of these processes (by index) recorded, ns. */

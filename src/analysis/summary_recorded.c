@@ -95,10 +95,41 @@ static void head_filters(struct report *r, const struct trace *t)
 	}
 }
 
-void summary_head_recorded(struct report *r, const struct trace *t)
+/* A kernel or device that was asked for and never worked is most likely a name that is written wrong. */
+static void head_no_work(struct report *r, const struct summary *s)
 {
-	head_pauses(r, t);
-	head_filters(r, t);
+	const struct trace *t = s->trace;
+	bool asked = false;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		asked |= strstr(filters_of(&t->processes[i]), "-k '") ||
+			 strstr(filters_of(&t->processes[i]), "--device '");
+	if (asked && !s->selection && !s->tallies->set[TALLY_DISPATCH].count &&
+	    !s->tallies->set[TALLY_COPY].count)
+		report_head(r, "No work of a device was recorded: none was of that kernel, or on "
+			       "that device.");
+}
+
+/* What is no rank is recorded all the same: the launcher is. */
+static void head_no_rank(struct report *r, const struct trace *t)
+{
+	bool asked = false;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		asked |= strstr(filters_of(&t->processes[i]), "--rank '") != NULL;
+		if (t->processes[i].rank != UINT32_MAX || t->processes[i].merged_ranks)
+			return;
+	}
+	if (asked)
+		report_head(r, "No rank was recorded: no process is known to be one of those.");
+}
+
+void summary_head_recorded(struct report *r, const struct summary *s)
+{
+	head_pauses(r, s->trace);
+	head_filters(r, s->trace);
+	head_no_work(r, s);
+	head_no_rank(r, s->trace);
 }
 
 uint64_t summary_recorded_wall(const struct trace *t, const bool *of)

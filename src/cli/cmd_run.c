@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/units.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/numbers.h"
@@ -351,6 +352,12 @@ static void say_nothing_recorded(const struct run *r, const struct outcome *out)
 		cli_note("nothing was recorded: --backends is none");
 		return;
 	}
+	if (o->ranks) {
+		cli_note("nothing was recorded: no process had one of the ranks of --rank %s, or "
+			 "none of them used what is recorded",
+			 o->ranks);
+		return;
+	}
 	if (has_window(o)) {
 		cli_note("nothing was recorded: nothing that is recorded began in the time that "
 			 "--delay, --duration, --after and --before leave");
@@ -504,7 +511,8 @@ static void await_ranks(const struct run *r, int ms)
 		r->trace, ranks_count(r->options->ranks, r->manifest.job.size), ms);
 
 	if (missing)
-		cli_note("%u ranks of the job are still recording", missing);
+		cli_note("%u rank%s of the job %s still recording", missing, plural(missing),
+			 missing == 1 ? "is" : "are");
 }
 
 /*

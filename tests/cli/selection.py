@@ -248,6 +248,8 @@ def mpi(folder):
     got = json.loads(must(KYMO, "query", "-f", "json", "--rank", "1", trace, "SELECT count(*) AS n, sum(sent) AS s FROM messages"))
     check("messages of a rank", tuple(got[0].values()), wanted)
     source(folder, trace, ["run", "--no-summary", "-f", "-b", "opencl,mpi"], [launcher, "-n", "2", *more, program], env)
+    done = kymotest.run(KYMO, "run", "-f", "-o", trace + "7", "--rank", "7", "--", launcher, "-n", "2", *more, program, env=env, cwd=folder)
+    check("a rank that is not there", bool(re.search("No rank was recorded|no process had one of the ranks", done.stderr)), True)
     done = kymotest.run(KYMO, "summary", "--rank", "2", trace)
     check("no such rank", (done.returncode, bool(re.search("its ranks are: \"0\", \"1\"", done.stderr))), (2, True))
 

@@ -112,7 +112,13 @@ def work(folder):
         check(f"{option}: calls are kept", [r for r in got if r[0] in ("call", "range")], kept)
         check(f"{option}: nothing lost", "Lost nothing" in said or "Lost: nothing" in said, True)
         digest(part, said, option)
-    record(part, "-k", "nothing", program=program)
+    for option in (["-b", "opencl"], ["-i", "^clEnqueue"], ["-x", "^clFinish$"]):
+        digest(part, record(part, *option, program=program), option)
+    for option in (["-i", "."], ["-i", ".*"], ["-b", "all"]):
+        said = record(part, *option, program=program)
+        check(f"{option}: is all", "only a part" in said or "a part was" in must(KYMO, "diagnose", part), False)
+    said = record(part, "-k", "nothing", program=program)
+    check("no such kernel is told", "none was of that kernel" in said, True)
     check("no such kernel", [r[0] for r in rows(part, COUNTS) if r[0] in ("kernel", "copy")], [])
     # All that ever happens is done in it, or before: the process is in `work` until both threads have left it.
     record(part, "--during", "work", program=program)

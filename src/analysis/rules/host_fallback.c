@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
+#include "base/units.h"
 
 enum { SOON_NS = 50000 }; /* a region that begins so soon after is how the host computes it */
 
@@ -78,9 +80,8 @@ static void tell(struct diagnosis *d, struct search *s)
 	most = places_sort(&s->host);
 	exposed = times_exposed(d, &s->times);
 	gain = least(gain, exposed);
-	f = most ? finding_add(d, gain,
-			       "%" PRIu64 " target regions of OpenMP run on the host, for %s",
-			       number, units_time(exposed, time))
+	f = most ? finding_add(d, gain, "%" PRIu64 " target region%s of OpenMP on the host, for %s",
+			       number, plural(number), units_time(exposed, time))
 		 : NULL;
 	if (f) {
 		f->count = number;
@@ -166,10 +167,10 @@ static void find_device(struct diagnosis *d, uint32_t device)
 	if (!f)
 		return;
 	f->count = dev->number[WORK_KERNEL];
-	text_addf(&f->where, "%s", device_label(d, device));
-	text_addf(&f->evidence, "without work: %s", gpu->label);
+	plain_addf(&f->where, "%s", device_label(d, device));
+	plain_addf(&f->evidence, "without work: %s", gpu->label);
 	if (number > 1)
-		text_addf(&f->evidence, " and %" PRIu32 " more", number - 1);
+		plain_addf(&f->evidence, " and %" PRIu32 " more", number - 1);
 	text_add(&f->evidence, "; how long it would take for them is not known\n");
 	text_add(&f->show, "kymo summary --by device ");
 	text_add_shell(&f->show, d->path);
@@ -180,7 +181,7 @@ static void find_device(struct diagnosis *d, uint32_t device)
 static void find(struct diagnosis *d)
 {
 	find_regions(d);
-	for (uint32_t i = 0; i < d->tl->devices_count && !d->tl->partial; i++)
+	for (uint32_t i = 0; i < d->tl->devices_count && !d->tl->partial && !d->tl->chosen; i++)
 		find_device(d, i);
 }
 

@@ -80,18 +80,26 @@ static const struct filter_option {
 	const char *variable, *option;
 	bool partial; /* see t_process */
 } filter_options[] = {
-	{"KYMO_BACKENDS=", "-b", false},  {"KYMO_INCLUDE=", "-i", false},
-	{"KYMO_EXCLUDE=", "-x", false},   {"KYMO_RANK=", "--rank", false},
+	{"KYMO_BACKENDS=", "-b", true},   {"KYMO_INCLUDE=", "-i", true},
+	{"KYMO_EXCLUDE=", "-x", true},    {"KYMO_RANK=", "--rank", false},
 	{"KYMO_KERNEL=", "-k", true},     {"KYMO_DEVICE=", "--device", true},
 	{"KYMO_RANGE=", "--range", true}, {"KYMO_DURING=", "--during", false},
 };
+
+/* Patterns that leave nothing out; given to have the chattiest calls as well. */
+static bool matches_all(const char *pattern)
+{
+	return strcmp(pattern, ".") == 0 || strcmp(pattern, ".*") == 0;
+}
 
 static const char *filter_value(const struct filter_option *f, const char *word)
 {
 	size_t n = strlen(f->variable);
 	const char *value = strncmp(word, f->variable, n) == 0 ? word + n : "";
 
-	return strcmp(f->option, "-b") == 0 && strcmp(value, "all") == 0 ? "" : value;
+	if (strcmp(f->option, "-b") == 0 && strcmp(value, "all") == 0)
+		return "";
+	return value;
 }
 
 /* Options that left something out, as words of a shell. */
@@ -111,7 +119,9 @@ static const char *filters_of(struct trace *t, const struct wire_def *d, bool *p
 
 			if (!*value)
 				continue;
-			*partial |= filter_options[i].partial;
+			*partial |= filter_options[i].partial &&
+				    !(strcmp(filter_options[i].option, "-i") == 0 &&
+				      matches_all(value));
 			text_addf(&out, "%s%s '%s'", out.length ? " " : "",
 				  filter_options[i].option, value);
 		}

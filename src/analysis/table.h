@@ -67,6 +67,7 @@ struct report {
 	unsigned table_count, table_room;
 	struct text_lines head, foot;
 	const char *chosen; /* borrowed: a list of those that are asked for; NULL: all */
+	const char *by;     /* borrowed: what their rows are asked by; NULL: as they are */
 	const char *more;   /* how people get the rows that they are not shown */
 	uint32_t
 		top; /* rows of a ranked table that people are shown; 0: all. Programs always get all. */

@@ -147,6 +147,7 @@ void report_choose(struct report *r)
 		for (unsigned i = 0; i < r->table_count && !there; i++)
 			there = is_named(r->tables[i]->name, word);
 		if (!there)
-			report_foot(r, "Nothing to show in table %s.", word);
+			report_foot(r, "Nothing to show in table %s%s%s.", word,
+				    r->by ? " with --by " : "", r->by ? r->by : "");
 	}
 }

@@ -96,6 +96,7 @@ static int print_traces(struct summary *s, unsigned count, unsigned by)
 	struct report r = {.top = options.all || options.top > UINT32_MAX ? 0
 									  : (uint32_t)options.top,
 			   .chosen = options.tables,
+			   .by = by == BY_OP ? NULL : options.by,
 			   .more = "--top N, --all",
 			   .utf8 = report_utf8(),
 			   .people = people,

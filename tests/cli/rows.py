@@ -98,6 +98,8 @@ def test_other_formats(trace):
 def test_choice_of_tables(trace):
     out = kymo("summary", "--tables", "marks,errors", trace).stdout
     expect("\nMarks\n" in out and "\nRanges" not in out and "\nNothing to show in table errors.\n" in out, out)
+    out = kymo("summary", "--tables", "processes", "--by", "rank", trace).stdout
+    expect("\nNothing to show in table processes with --by rank.\n" in out, out)
     found = json.loads(kymo("summary", "--format", "json", "--tables", "quality,ranges", trace).stdout)["tables"]
     expect([t["name"] for t in found] == ["ranges", "quality"], found)
     # Whoever asks for a table gets that, and one line about how far it can be trusted.

@@ -209,9 +209,8 @@ bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 			 "there is more in this trace than findings are made of: choose "
 			 "a part of it\n");
 	if (tl->chosen)
-		text_add(&d->abstained, "a part was recorded (-b, -i, -x, -k, --device, --range): "
-					"no time that could "
-					"be won is told of such a run\n");
+		text_add(&d->abstained, "a part was recorded (-i, -x, -k, --device, --range): no "
+					"time that could be won is told of such a run\n");
 	else if (timeline_pauses(tl))
 		text_add(&d->abstained,
 			 "recording was paused: no time that could be won is told of such a run\n");

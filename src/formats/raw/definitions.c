@@ -80,7 +80,7 @@ static const struct filter_option {
 	const char *variable, *option;
 	bool partial; /* see t_process */
 } filter_options[] = {
-	{"KYMO_BACKENDS=", "-b", true},   {"KYMO_INCLUDE=", "-i", true},
+	{"KYMO_BACKENDS=", "-b", false},  {"KYMO_INCLUDE=", "-i", true},
 	{"KYMO_EXCLUDE=", "-x", true},    {"KYMO_RANK=", "--rank", false},
 	{"KYMO_KERNEL=", "-k", true},     {"KYMO_DEVICE=", "--device", true},
 	{"KYMO_RANGE=", "--range", true}, {"KYMO_DURING=", "--during", false},

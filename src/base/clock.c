@@ -10,6 +10,8 @@
 #include <cpuid.h>
 #endif
 
+#define LEAST_BASE 200000 /* ns over which a rate is measured */
+
 enum tick_source tick_source_chosen = TICK_MONOTONIC_RAW;
 static struct tick_sync first; /* at tick_init() */
 
@@ -61,11 +63,12 @@ void tick_init(void)
 	done = true;
 }
 
-void tick_sync_take(struct tick_sync *out)
+/* The narrowest of five readings, or the first that is as narrow as `enough` ticks. */
+static void take_reading(struct tick_sync *out, uint64_t enough)
 {
 	uint64_t best = UINT64_MAX;
 
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 5 && best > enough; i++) {
 		struct tick_sync s;
 
 		s.before = tick_now();
@@ -76,18 +79,23 @@ void tick_sync_take(struct tick_sync *out)
 			*out = s;
 		}
 	}
+}
+
+void tick_sync_take(struct tick_sync *out)
+{
+	take_reading(out, 0);
 	out->realtime =
 		clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC_RAW) - out->monotonic_raw);
 }
 
-/* Both clocks since tick_init(), but over 200 us at least. */
+/* Both clocks since tick_init(), but over LEAST_BASE at least. */
 static uint64_t measure_rate(void)
 {
 	struct tick_sync now;
 
 	do {
 		tick_sync_take(&now);
-	} while (now.monotonic_raw - first.monotonic_raw < 200000);
+	} while (now.monotonic_raw - first.monotonic_raw < LEAST_BASE);
 	return (uint64_t)((double)(now.before - first.before) * 1e9 /
 			  (double)(now.monotonic_raw - first.monotonic_raw));
 }
@@ -108,4 +116,27 @@ uint64_t tick_rate(void)
 		r = measure_rate();
 	atomic_store_explicit(&rate, r, memory_order_relaxed);
 	return r;
+}
+
+static uint64_t middle(const struct tick_sync *s)
+{
+	return s->before + (s->after - s->before) / 2;
+}
+
+struct tick_line tick_line_now(void)
+{
+	struct tick_sync now = {0};
+	struct tick_line l;
+
+	take_reading(&now, 2 * (first.after - first.before));
+	l.tick = middle(&now);
+	l.ns = now.monotonic_raw;
+	if (tick_source_chosen == TICK_MONOTONIC_RAW)
+		l.ns_per_tick = 1;
+	else if (now.monotonic_raw - first.monotonic_raw < LEAST_BASE)
+		l.ns_per_tick = 1e9 / (double)tick_rate();
+	else
+		l.ns_per_tick = (double)(now.monotonic_raw - first.monotonic_raw) /
+				(double)(l.tick - middle(&first));
+	return l;
 }

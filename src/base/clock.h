@@ -78,4 +78,32 @@ void tick_sync_take(struct tick_sync *out);
  */
 uint64_t tick_rate(void);
 
+/*
+ * CLOCK_MONOTONIC_RAW by ticks: the line through the reading of tick_init() and one of now. Times
+ * between these are as good as the readings, however short that is; any thread, after tick_init().
+ */
+struct tick_line {
+	uint64_t tick, ns; /* now */
+	double ns_per_tick;
+};
+
+struct tick_line tick_line_now(void);
+
+static inline uint64_t tick_line_ns(const struct tick_line *l, uint64_t tick)
+{
+	return l->ns + (uint64_t)(int64_t)((double)(int64_t)(tick - l->tick) * l->ns_per_tick);
+}
+
+static inline uint64_t tick_ns(uint64_t tick)
+{
+	struct tick_line line = tick_line_now();
+
+	return tick_line_ns(&line, tick);
+}
+
+static inline uint64_t tick_line_tick(const struct tick_line *l, uint64_t ns)
+{
+	return l->tick + (uint64_t)(int64_t)((double)(int64_t)(ns - l->ns) / l->ns_per_tick);
+}
+
 #endif

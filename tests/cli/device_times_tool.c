@@ -66,12 +66,6 @@ static kymo_status_t start(void *data)
 	return s ? s : kymo_context_start(c);
 }
 
-/*
- * The host's scale is corrected itself while a program runs, by 2 us where its clock is being slewed: times taken
- * before that and times reckoned later lie apart by so much. Kernels here take milliseconds.
- */
-#define SCALE_NS 10000
-
 static int fits(const struct kernel *k, uint64_t *error)
 {
 	uint64_t begin, end, e1 = 0, e2 = 0;
@@ -81,8 +75,7 @@ static int fits(const struct kernel *k, uint64_t *error)
 		return 0;
 	*error = e1 > e2 ? e1 : e2;
 	return k->correlation < CALLS && entered[k->correlation] &&
-	       begin + e1 + SCALE_NS >= entered[k->correlation] &&
-	       end <= k->known + e2 + SCALE_NS && begin <= end;
+	       begin + e1 >= entered[k->correlation] && end <= k->known + e2 && begin <= end;
 }
 
 static void finish(void *data)

@@ -41,7 +41,7 @@ def compare(name, trace, overwritten=False):
     rows = rows_by_thread(trace)
     check(f"{name}: SQL's threads and its records", {t["id"]: t["records"] for t in threads},
           {t["id"]: rows.get(t["id"], 0) for t in threads})
-    told = [(int(tid), int(n)) for tid, n in re.findall(r"^  (\d+) of \d+ .* (\d+) records", info, re.M)]
+    told = [(int(tid), int(n)) for tid, n in re.findall(r"^  (\d+) of \d+ .* (\d+) records?", info, re.M)]
     check(f"{name}: info's threads", told, [(t["tid"], t["records"]) for t in threads])
     check(f"{name}: info's sum", int(re.search(r"^Records +(\d+)", info, re.M).group(1)), sum(rows.values()))
     check(f"{name}: there are records", sum(rows.values()) > 0, True)

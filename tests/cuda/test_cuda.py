@@ -271,8 +271,8 @@ class Test(base.Test):
                             self.trace)
         items = {r["item"] for t in json.loads(done.stdout)["tables"] if t["name"] == "items" for r in t["rows"]}
         text = must(self.kymo, "summary", self.trace)
-        check("said once", text.count("begin before the call"), 1)
-        check("how many", "1 pieces of device work begin before the call that they belong to." in text, True)
+        check("said once", text.count("before the call that it belongs to"), 1)
+        check("how many", "1 piece of device work begins before the call that it belongs to." in text, True)
         check("compared by scope", {"kernel early", "kernel in time in solve"} <= items, True)
 
     def test_odd(self):

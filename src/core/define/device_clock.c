@@ -49,8 +49,10 @@ static struct clock_reading reading_of(const struct wire_def *d)
 	uint64_t after = wire_def_get(d, DEF_CLOCK_SYNC_AFTER);
 
 	if (wire_def_get(d, DEF_CLOCK_SYNC_HOST) == CLOCK_SYNC_TICKS) {
-		before = core_tick_ns(before);
-		after = core_tick_ns(after);
+		struct tick_line line = tick_line_now();
+
+		before = tick_line_ns(&line, before);
+		after = tick_line_ns(&line, after);
 	}
 	return clock_reading_between(before, wire_def_get(d, DEF_CLOCK_SYNC_VALUE), after);
 }

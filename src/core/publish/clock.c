@@ -131,30 +131,11 @@ uint64_t publish_clock_host(uint32_t id, uint64_t ns)
 
 /* ---- host times as ticks ---- */
 
-/*
- * The rate follows from two readings: the first that was ever taken here, and now. A time between
- * them is as good as they are; one before, by as much worse as it is earlier.
- */
 uint64_t publish_tick(uint64_t host_ns)
 {
-	static struct tick_sync first;
-	static _Atomic uint32_t taken;
-	struct tick_sync now;
-	double rate = (double)tick_rate() / 1e9;
+	struct tick_line line = tick_line_now();
 
-	tick_sync_take(&now);
-	if (atomic_load_explicit(&taken, memory_order_acquire) == 0) {
-		pthread_mutex_lock(&core_live->threads);
-		if (!first.before)
-			first = now;
-		pthread_mutex_unlock(&core_live->threads);
-		atomic_store_explicit(&taken, 1, memory_order_release);
-	}
-	if (now.monotonic_raw - first.monotonic_raw > 10000000)
-		rate = (double)(now.before - first.before) /
-		       (double)(now.monotonic_raw - first.monotonic_raw);
-	return now.before +
-	       (uint64_t)(int64_t)((double)(int64_t)(host_ns - now.monotonic_raw) * rate);
+	return tick_line_tick(&line, host_ns);
 }
 
 /* ---- tracks ---- */

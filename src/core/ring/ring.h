@@ -195,9 +195,7 @@ bool core_ring_open(struct cap_thread *t, struct core_buffer *b, struct wire_rin
 void core_threads_init(void);
 /* Of the thread that forked this process, or NULL. */
 extern struct cap_thread *core_forked;
-/* A tick as nanoseconds of CLOCK_MONOTONIC_RAW, as well as is known by now. */
-uint64_t core_tick_ns(uint64_t tick);
-uint64_t core_tick_span(uint64_t ticks); /* their length in ns */
+uint64_t core_tick_span(uint64_t ticks); /* their length in ns, roughly: tick_rate() */
 void core_threads_end_all(void); /* definitions THREAD_END of live threads, at finalisation */
 /* Open calls go there from now on; NULL: nowhere. */
 void core_threads_share(struct core_pool *pool);

@@ -370,16 +370,6 @@ uint64_t core_tick_span(uint64_t ticks)
 	return (uint64_t)((double)ticks * (1e9 / (double)tick_rate()));
 }
 
-uint64_t core_tick_ns(uint64_t tick)
-{
-	double ns_per_tick = 1e9 / (double)tick_rate();
-	int64_t delta = (int64_t)(tick - tick_now());
-
-	if (tick_source_chosen == TICK_MONOTONIC_RAW)
-		return tick;
-	return clock_ns(CLOCK_MONOTONIC_RAW) + (uint64_t)(int64_t)((double)delta * ns_per_tick);
-}
-
 /* Defining takes a lock that comes before that of the threads, so they are listed first. */
 void core_threads_end_all(void)
 {

@@ -462,7 +462,7 @@ static void fill_totals(struct job_tally *t, const struct taking *k, int64_t off
 {
 	const struct shm_header *pool = k->buffer->pool->shm;
 
-	t->total[JOB_TALLY_START] = core_tick_ns(k->start) + (uint64_t)offset;
+	t->total[JOB_TALLY_START] = tick_ns(k->start) + (uint64_t)offset;
 	t->total[JOB_TALLY_END] = clock_ns(CLOCK_MONOTONIC_RAW) + (uint64_t)offset;
 	t->total[JOB_TALLY_LOST] = atomic_load(&pool->lost_records);
 	t->total[JOB_TALLY_LOST_DEFINITIONS] = atomic_load(&pool->lost_definitions);

@@ -39,7 +39,7 @@ kymo_status_t kymo_current_call(kymo_call_info_t *out)
 				  .thread = t->index,
 				  .correlation = f->id,
 				  .parent = f->parent,
-				  .start = core_tick_ns(f->start),
+				  .start = tick_ns(f->start),
 				  .scope = f->scope,
 				  .call_site = f->caller};
 	return KYMO_OK;

@@ -593,8 +593,10 @@ bool core_callbacks(struct cap_frame *f, void *args, enum cap_phase phase, uint6
 		for (uint32_t i = 0; i < subscribers->count; i++)
 			words[i] = 0;
 	if (phase == CAP_COMPLETE) {
-		r.end = core_tick_ns(f->end); /* one look at the clock for both */
-		r.start = r.end - core_tick_span(f->end - f->start);
+		struct tick_line line = tick_line_now();
+
+		r.start = tick_line_ns(&line, f->start);
+		r.end = tick_line_ns(&line, f->end);
 		if (d->desc->ops[r.op].flags & KYMO_OP_TIMED)
 			tell_timed(&r, wire);
 	}

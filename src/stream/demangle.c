@@ -65,6 +65,19 @@ static const char *closing(const char *s)
 	return s;
 }
 
+/* "{lambda(int)#1}": behind what is in braces; its end if they are not closed. */
+static const char *behind_braces(const char *s)
+{
+	unsigned depth = 0;
+
+	for (; *s; s++) {
+		depth += *s == '{';
+		if (*s == '}' && !--depth)
+			return s + 1;
+	}
+	return s;
+}
+
 /* Arguments of a template, without what is in brackets in them. */
 static const char *add_arguments(struct text *out, const char *s)
 {
@@ -97,6 +110,10 @@ static const char *without_result(const char *name)
 	for (const char *s = name; *s; s++) {
 		if (begins_with(s, calling))
 			s += sizeof(calling) - 2;
+		else if (*s == '{')
+			s = behind_braces(s) - 1;
+		else if (begins_with(s, "decltype(") || begins_with(s, "decltype ("))
+			s = closing(strchr(s, '('));
 		else if (*s == '(' && !begins_with(s, unnamed))
 			break;
 		else if (*s == '(' || *s == '<')
@@ -125,11 +142,20 @@ bool name_shorten(struct text *out, const char *name)
 		} else if (begins_with(s, calling)) {
 			text_add(out, calling);
 			s += sizeof(calling) - 1;
+		} else if (*s == '{') {
+			const char *end = behind_braces(s);
+
+			text_add_bytes(out, s, (size_t)(end - s));
+			s = end;
 		} else if (*s == '<' && *closing(s)) {
 			s = add_arguments(out, s);
 		} else {
 			text_add_bytes(out, s++, 1);
 		}
+	}
+	if (out->length == before) { /* "decltype (a + b) f<int>(int)": its result has brackets */
+		text_add(out, name);
+		return false;
 	}
 	return !out->s || strcmp(out->s + before, name) != 0;
 }

@@ -332,11 +332,21 @@ static bool name_matches(const struct stream_filter *f, const char *function, bo
 		       : pattern_matches(&f->sites, function);
 }
 
+/* A name of the symbol table is looked for as it was written. */
+static bool symbol_matches(const struct stream_filter *f, const char *function)
+{
+	char *written = demangle(f->spec.sites);
+	bool matches = written && strcmp(written, function) == 0;
+
+	free(written);
+	return matches;
+}
+
 /* By its name with parameters, or without them as call sites are printed. */
 static bool function_matches(const struct stream_filter *f, const char *function, bool exactly)
 {
 	struct text shorter = {0};
-	bool matches = name_matches(f, function, exactly);
+	bool matches = name_matches(f, function, exactly) || symbol_matches(f, function);
 
 	if (!matches && name_shorten(&shorter, function) && !shorter.failed)
 		matches = name_matches(f, shorter.s, exactly);

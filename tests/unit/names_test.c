@@ -68,6 +68,11 @@ static void kernels_are_shortened(void **state)
 		 "(anonymous namespace)::s::operator()"},
 		{"a<b c>::k(d e)", "a<b c>::k"},
 		{"at::f(bool, long)", "at::f"},
+		{"main::{lambda(int)#1}::operator()(int) const",
+		 "main::{lambda(int)#1}::operator()"},
+		{"decltype (a::b(0)) add<int, int>(int, int)", "add<int, int>"},
+		{"decltype(auto) f<int>(int)", "f<int>"},
+		{"void (*pick<int>(int))(int)", NULL}, /* its result has brackets */
 		{"ncclDevKernel_Sum(ncclArgs<4096ul>)", "ncclDevKernel_Sum"},
 		{"void k<4, a::b<c>, std::array<char*, 3ul> >(int, d<e>)",
 		 "k<4, a::b<...>, std::array<...> >"},

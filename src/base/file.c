@@ -173,29 +173,6 @@ int file_create_own(const char *path, int flags)
 	return fd;
 }
 
-/* A file system may know no hard links, either: there the name is taken before the file gets it. */
-static bool take_and_rename(const char *from, const char *to)
-{
-	int fd = file_create_own(to, O_WRONLY);
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return rename(from, to) == 0;
-}
-
-bool file_name_free(const char *from, const char *to)
-{
-	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-		return true;
-	if (errno == EEXIST)
-		return false;
-	if (link(from, to) != 0)
-		return errno != EEXIST && take_and_rename(from, to);
-	unlink(from);
-	return true;
-}
-
 static bool write_file(int folder, const char *name, const char *data, size_t bytes)
 {
 	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

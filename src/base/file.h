@@ -37,9 +37,6 @@ void file_token(char out[FILE_TOKEN]);
 /* A file that was not there, readable for the user alone, in a folder of his own. -1: errno. */
 int file_create_own(const char *path, int flags);
 
-/* Renames a file within its folder to a name that is free. False: errno, EEXIST where it is not. */
-bool file_name_free(const char *from, const char *to);
-
 /* Replaces a file by a new one like that: written beside it, then renamed. */
 bool file_replace(const char *path, const char *data, size_t bytes);
 

@@ -183,7 +183,8 @@ static void move_socket(const char *socket, bool shut)
 	char away[PLACE_SOCKET + sizeof(SHUT)];
 
 	snprintf(away, sizeof(away), "%s" SHUT, socket);
-	rename(shut ? socket : away, shut ? away : socket);
+	if (rename(shut ? socket : away, shut ? away : socket) != 0 && shut)
+		unlink(socket); /* there may be no room for another name */
 }
 
 void place_shut(const char *socket)

@@ -102,6 +102,32 @@ const char *rawfile_token(void)
 	return token;
 }
 
+/* A file of no bytes takes the name; it is open until the name is the other's: a drain that follows finds it. */
+static bool take_and_rename(const char *from, const char *to)
+{
+	int fd = file_create_own(to, O_WRONLY), saved;
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = rename(from, to) == 0;
+	saved = errno;
+	if (!ok)
+		unlink(to);
+	close(fd);
+	errno = saved;
+	return ok;
+}
+
+/* Within its folder, to a name that is free. False: errno, EEXIST where it is not. */
+static bool rename_to_free(const char *from, const char *to)
+{
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return true;
+	/* Some file systems do not know that. */
+	return errno != EEXIST && take_and_rename(from, to);
+}
+
 /* Host names may hold anything; file names may not. */
 static void clean_name(const char *host, char *out, size_t size)
 {
@@ -122,7 +148,7 @@ static bool give_name(struct rawfile *f, const char *own, const char *trace, con
 			errno = ENAMETOOLONG;
 			return false;
 		}
-		if (file_name_free(own, f->path))
+		if (rename_to_free(own, f->path))
 			return true;
 		if (errno != EEXIST)
 			return false;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -56,10 +57,11 @@ static void write_header(int folder, const struct raw_header *h)
 	fd = openat(folder, own, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
+	flock(fd, LOCK_EX | LOCK_NB); /* `kymo compress` removes what nobody holds */
 	ok = write(fd, h, sizeof(*h)) == (ssize_t)sizeof(*h);
-	close(fd);
 	if (!ok || renameat(folder, own, folder, name) != 0)
 		unlinkat(folder, own, 0);
+	close(fd);
 }
 
 void unrecorded_tell(const char *trace, int error)

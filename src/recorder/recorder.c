@@ -256,12 +256,16 @@ static void steer(kymo_steer_t what, void *data)
 		kymo_drain(context, FLUSH_NS);
 		break;
 	case KYMO_STEER_PAUSE:
+		pthread_mutex_lock(&window_lock); /* no window begins between the two */
 		atomic_store(&steered, true);
 		kymo_context_stop(context);
+		pthread_mutex_unlock(&window_lock);
 		break;
 	case KYMO_STEER_RESUME:
+		pthread_mutex_lock(&window_lock);
 		atomic_store(&steered, true);
 		kymo_context_start(context);
+		pthread_mutex_unlock(&window_lock);
 		break;
 	}
 }

@@ -397,7 +397,9 @@ static __attribute__((noinline, cold)) bool get_none(const struct slot *s, uint3
 	if (several && !atomic_load(&op_of(work)->callbacks))
 		o->submission.buffers |= atomic_load(work == CUDA_WORK_LAUNCH ? &s->launch_buffers
 									      : &s->copy_buffers);
-	if (o->submission.buffers || o->submission.more)
+	/* In a pause it may have been submitted before it. */
+	if (o->submission.buffers || o->submission.more ||
+	    (!several && atomic_load(&op_of(work)->paused)))
 		atomic_fetch_add_explicit(several ? &shared : &missed, 1, memory_order_relaxed);
 	return several;
 }

@@ -667,12 +667,15 @@ void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
 		mpi_comm_forget(object_of(info), c->saved[0]);
 		break;
 	case MPI_CLASS_TYPE_CHANGED:
+		if (c->op == MPI_OP_Type_free && !first)
+			break;
 		if (c->op == MPI_OP_Type_free)
 			given_back(c, mpi_handle_at(first, 0));
 		mpi_type_forget(c->op == MPI_OP_Type_free ? c->saved[0] : first);
 		break;
 	case MPI_CLASS_FREE:
-		save(c, first, 1);
+		if (first) /* else MPI says what it thinks of that */
+			save(c, first, 1);
 		break;
 	case MPI_CLASS_RECV:
 		if (mpi_has(info, MPI_ROLE_MESSAGE))

@@ -235,8 +235,10 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 			     excluded_from(w, (uint16_t)(d->base + op)));
 		atomic_store(&d->info->ops[op].plan, CAP_PLAN_LOOK);
 		atomic_store(&d->info->ops[op].callbacks, subscribers);
-		atomic_store(&d->info->ops[op].paused, buffers & w->paused);
+		/* Who is in both at once is not taken for nobody. */
+		atomic_fetch_or(&d->info->ops[op].paused, buffers & w->paused);
 		atomic_store(&d->info->ops[op].buffers, buffers & ~w->paused);
+		atomic_store(&d->info->ops[op].paused, buffers & w->paused);
 		if (subscribers || buffers)
 			*activities |= d->activity;
 	}

@@ -39,8 +39,8 @@ static const struct object_kind kinds[] = {
 	 "cuEventDestroy* cudaEventDestroy*", "CUevent cudaEvent_t", 0},
 	{"CUDA context", "cuCtxCreate*", "", "cuCtxDestroy*", "CUcontext", 0},
 	{"CUDA module", "cuModuleLoad*", "", "cuModuleUnload", "CUmodule", OBJECT_OUTERMOST},
-	{"CUDA library", "cuLibraryLoad* cudaLibraryLoad*", "", "cuLibraryUnload cudaLibraryUnload",
-	 "CUlibrary cudaLibrary_t", OBJECT_OUTERMOST},
+	{"CUDA library handle", "cuLibraryLoad* cudaLibraryLoad*", "",
+	 "cuLibraryUnload cudaLibraryUnload", "CUlibrary cudaLibrary_t", OBJECT_OUTERMOST},
 	{"CUDA graph",
 	 "cuGraphCreate cudaGraphCreate cuGraphClone cudaGraphClone cuStreamEndCapture* "
 	 "cudaStreamEndCapture*",

@@ -143,6 +143,8 @@ static void make(struct objects *o, const struct rec *r, uint32_t kind, uint64_t
 	line = x ? line_at(o, r->process, kind, r->op, r->site) : 0;
 	if (!line)
 		return;
+	if (r->end < x->made && x->line && replaces(r, x->parent))
+		return; /* it ends before what it calls does: such times cannot be */
 	if (x->line && replaces(r, x->parent))
 		o->lines[x->line - 1].made--;
 	else

@@ -110,7 +110,8 @@ void summary_tell_unfreed(struct table *t, const struct summary *s, unsigned cou
 
 		paused |= trace->pauses_count > 1;
 		for (uint32_t k = 1; k < trace->processes_count; k++) {
-			lost |= trace->processes[k].lost_records != 0;
+			lost |= trace->processes[k].lost_records ||
+				trace->processes[k].damaged_blocks;
 			ended &= trace->processes[k].how_ended <= 1 ||
 				 trace->processes[k].telemetry || trace->processes[k].merged_ranks;
 		}

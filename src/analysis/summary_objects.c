@@ -115,7 +115,7 @@ static void add_row(struct table *t, const struct summary *s, const struct sourc
 	cell_number(c++, l->alive);
 	if (l->op != UINT32_MAX) {
 		cell_number(c, l->made);
-		cell_number(c + 1, l->made - l->most);
+		cell_number(c + 1, l->made > l->most ? l->made - l->most : 0);
 	}
 	c += 2;
 	cell_number(c++, first > 0 ? (uint64_t)first : 0);
@@ -141,7 +141,7 @@ static bool several_processes(const struct summary *s, unsigned count)
 }
 
 /* Why it may be otherwise. */
-static void tell_doubt(struct table *t, const struct objects *o)
+static void tell_doubt(struct table *t, const struct summary *s, const struct objects *o)
 {
 	bool counted = false;
 
@@ -150,6 +150,8 @@ static void tell_doubt(struct table *t, const struct objects *o)
 	if (counted)
 		table_note(t, "of objects whose releases this mode only counts at least so many "
 			      "are there (--mode full tells exactly)");
+	if (s->timeline->chosen)
+		table_note(t, "a part was recorded: what releases them may have been left out");
 	if (o->cut || o->failed)
 		table_note(t, "there are more than could be kept");
 }
@@ -167,7 +169,7 @@ static bool add_trace(struct table *t, const struct summary *s)
 	for (uint32_t i = 0; ok && i < all.count; i++)
 		if (all.list[i].sum.alive)
 			add_row(t, s, &all.list[i]);
-	tell_doubt(t, o);
+	tell_doubt(t, s, o);
 	release(&all);
 	return ok;
 }

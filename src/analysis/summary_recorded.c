@@ -121,7 +121,9 @@ static void head_no_rank(struct report *r, const struct trace *t)
 			return;
 	}
 	if (asked)
-		report_head(r, "No rank was recorded: no process is known to be one of those.");
+		report_head(r, "No rank was recorded: no process is known to be one of those; what "
+			       "is no rank is "
+			       "recorded all the same.");
 }
 
 void summary_head_recorded(struct report *r, const struct summary *s)

@@ -8,6 +8,7 @@
 
 #include "analysis/progress.h"
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 /* Where lines are not known all objects of one kind and function are one, so it takes more. */
 enum { PARTS = 8, LEAST_PARTS = 6, LEAST = 16, LEAST_UNKNOWN = 64 };
@@ -54,7 +55,7 @@ static void tell(struct diagnosis *d, const struct object_line *l)
 	f->count = l->alive;
 	if (p->rank != UINT32_MAX)
 		text_addf(&f->where, "rank %" PRIu32 ", ", p->rank);
-	text_add(&f->where, op_name(d, l->op));
+	plain_addf(&f->where, "%s", op_name(d, l->op));
 	if (l->site) {
 		text_add(&f->where, " at ");
 		finding_add_site(d, &f->where, l->site);
@@ -69,6 +70,14 @@ static void tell(struct diagnosis *d, const struct object_line *l)
 			     "it again");
 }
 
+static bool is_damaged(const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		if (t->processes[i].damaged_blocks || t->processes[i].file_state)
+			return true;
+	return false;
+}
+
 static void find(struct diagnosis *d)
 {
 	const struct objects *o = d->tl->objects;
@@ -76,8 +85,8 @@ static void find(struct diagnosis *d)
 
 	if (!o || !o->alive_count || o->order[0]->alive < LEAST)
 		return;
-	if (d->tl->lost || d->tl->partial || d->tl->window || d->tl->chosen ||
-	    d->trace->pauses_count > 1 || o->cut || o->failed) {
+	if (d->tl->lost || is_damaged(d->trace) || d->tl->partial || d->tl->window ||
+	    d->tl->chosen || d->trace->pauses_count > 1 || o->cut || o->failed) {
 		diagnosis_abstain(d, "records are missing: what was released is not known");
 		return;
 	}

@@ -33,7 +33,7 @@ static void find_loss(struct diagnosis *d)
 	f->count = d->tl->lost;
 	add_command(d, f);
 	text_add(&f->advice, "record with a larger --buffer-size, with --on-full block, or less "
-			     "(--mode minimal, --include)");
+			     "(--mode minimal, -b)");
 }
 
 static void find_clocks(struct diagnosis *d)
@@ -100,8 +100,7 @@ static void find_overhead(struct diagnosis *d)
 					 d->trace->processes[most].overhead_ns),
 			      time));
 	add_command(d, f);
-	text_add(&f->advice,
-		 "record less: --mode minimal or summary, --include, a part of the run");
+	text_add(&f->advice, "record less: --mode minimal or summary, -b, a part of the run");
 }
 
 static void find(struct diagnosis *d)

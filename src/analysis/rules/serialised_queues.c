@@ -79,7 +79,8 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 			uint64_t ns = least((uint64_t)(last->end - last->start),
 					    (uint64_t)(w->end - w->start));
 
-			if (have_room(units, last, w)) {
+			if (!work_on_part(d, last) && !work_on_part(d, w) &&
+			    have_room(units, last, w)) {
 				s.gain += ns;
 				s.number++;
 				place_add(places_of_work(&s.places, d, w), ns, last->start, w->end);

@@ -71,7 +71,8 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 		const struct tl_work *w = &d->tl->work[work];
 		uint64_t length = (uint64_t)(w->end - w->start), groups = groups_of(w), ns;
 
-		if (w->kind != WORK_KERNEL)
+		/* It may be all that its part of the device has room for. */
+		if (w->kind != WORK_KERNEL || work_on_part(d, w))
 			continue;
 		if (groups && groups < units && length >= LEAST_NS &&
 		    !(d->claimed[work] & CLAIM_TIME) && is_alone(d, dev, i, until)) {

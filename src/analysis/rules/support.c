@@ -8,6 +8,7 @@
 
 #include "base/plain.h"
 #include "base/vec.h"
+#include "stream/trace.h"
 
 #define COPIED_IN_NS 2.0 /* bytes, by a processor from memory to memory, at least */
 
@@ -241,6 +242,13 @@ uint64_t device_units(const struct diagnosis *d, uint32_t device)
 			return units;
 	}
 	return 0;
+}
+
+bool work_on_part(const struct diagnosis *d, const struct tl_work *w)
+{
+	uint32_t agent = d->trace->queues[w->queue].agent;
+
+	return trace_whole_device(d->trace, agent) != agent;
 }
 
 bool device_is_host(const struct diagnosis *d, uint32_t device)

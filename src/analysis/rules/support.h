@@ -66,6 +66,8 @@ void finding_set_show(struct diagnosis *d, struct finding *f, const char *argume
 uint64_t device_property(const struct diagnosis *d, uint32_t device, const char *name);
 /* Compute units, 0: not known. */
 uint64_t device_units(const struct diagnosis *d, uint32_t device);
+/* On a part of its device (OpenCL's sub-devices), whose units are fewer. */
+bool work_on_part(const struct diagnosis *d, const struct tl_work *w);
 /* It computes with the processors of the host. */
 bool device_is_host(const struct diagnosis *d, uint32_t device);
 /* Share of the time of a copy that is won at most if kernels run meanwhile. */

@@ -145,6 +145,7 @@ static int print_result(struct compare *c)
 			cli_error("the comparison could not be written");
 			result = CLI_FAILURE;
 		} else if (result == CLI_FAILURE) {
+			pager_end();
 			cli_error(
 				"nothing could be compared: no item and no time is in all runs of "
 				"both sides, long and whole enough to judge it; see the reasons "

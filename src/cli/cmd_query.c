@@ -44,6 +44,13 @@ static void log_message(struct stream_log *l, int severity, const char *text)
 	cli_message(severity, text);
 }
 
+/* Once it is known that there is something to read. */
+static void page(void)
+{
+	if (options.format == REPORT_TEXT)
+		pager_start(CLI_OK);
+}
+
 static int query_stores(struct store **stores, char **paths, unsigned count, const char *sql,
 			struct stream_log *log)
 {
@@ -51,11 +58,9 @@ static int query_stores(struct store **stores, char **paths, unsigned count, con
 
 	if (count > 1)
 		status = query_join(stores, (const char *const *)paths, count, log);
-	if (status == KYMO_OK && options.format == REPORT_TEXT)
-		pager_start(CLI_OK);
 	if (status == KYMO_OK)
 		status = query_print(stores[0], sql, (enum report_format)options.format, stdout,
-				     log);
+				     page, log);
 	if (ferror(stdout))
 		cli_error("the results could not be written");
 	if (status == KYMO_ERROR_NO_MEMORY)

@@ -50,6 +50,7 @@ static void wait_for_pager(void)
 static void on_broken_pipe(int signal)
 {
 	(void)signal;
+	close(STDOUT_FILENO);
 	wait_for_pager();
 	_exit(cli_told_errors() ? CLI_FAILURE : status_if_left);
 }
@@ -127,4 +128,5 @@ void pager_end(void)
 	fflush(stdout);
 	close(STDOUT_FILENO);
 	wait_for_pager();
+	pager = 0;
 }

@@ -271,7 +271,7 @@ static kymo_status_t run_statement(sqlite3_stmt *s, enum report_format format, F
 }
 
 kymo_status_t query_print(struct store *store, const char *sql, enum report_format format,
-			  FILE *out, struct stream_log *log)
+			  FILE *out, void (*begin)(void), struct stream_log *log)
 {
 	sqlite3 *db = store_database(store);
 	const char *at = sql, *next;
@@ -287,6 +287,8 @@ kymo_status_t query_print(struct store *store, const char *sql, enum report_form
 		}
 		if (!s)
 			continue; /* a comment or white space */
+		if (begin)
+			begin();
 		status = run_statement(s, format, out, &rc);
 		if (status == KYMO_OK && rc != SQLITE_DONE) {
 			stream_error(log, "%s: %s", store_path(store), sqlite3_errmsg(db));

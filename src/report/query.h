@@ -14,10 +14,11 @@ kymo_status_t query_join(struct store *const *stores, const char *const *paths, 
 			 struct stream_log *log);
 
 /*
- * Runs the statements and prints each one's result. CSV and JSON are written row by row, text and
+ * Runs the statements and prints each one's result; `begin` (may be NULL) is called before each, once it is known to be
+ * right. CSV and JSON are written row by row, text and
  * Markdown once the result is complete. A mistake in the SQL is explained with its place.
  */
 kymo_status_t query_print(struct store *s, const char *sql, enum report_format format, FILE *out,
-			  struct stream_log *log);
+			  void (*begin)(void), struct stream_log *log);
 
 #endif

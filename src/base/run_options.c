@@ -24,8 +24,8 @@ static const struct knob rows[] = {
 	 "Exit with status 1 if the program's own status is 0 and anything was lost: records, "
 	 "samples, "
 	 "definitions, processes, rows of tallies (in a parallel job, rank 0 does this for all)"},
-	{"no-compress", 0, KNOB_FLAG, 0, AT(no_compress), NULL, NULL, NULL, NULL, "Trace",
-	 "Leave the raw files as they were written (`kymo compress` does it later)"},
+	{"no-compress", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(no_compress), NULL, NULL, NULL, NULL,
+	 "Trace", "Leave the raw files as they were written (`kymo compress` does it later)"},
 	{"node-local", 0, KNOB_STRING, KNOB_HANDED_ON, AT(node_local), "DIR", NULL, NULL, NULL,
 	 "Trace",
 	 "Record into a folder of DIR, a disk of the node, and bring the files into the trace at "

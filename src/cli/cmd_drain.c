@@ -98,9 +98,10 @@ static bool make_trace(char path[PATH_MAX], struct manifest *m)
 static int run_drain(int argc, char **argv)
 {
 	static struct manifest manifest;
-	struct drain_config c = {.control = -1, .compress = true, .manifest = &manifest};
+	struct drain_config c = {.control = -1, .manifest = &manifest, .held = {-1, -1}};
 	static char trace[PATH_MAX], local[PATH_MAX], place[PLACE_SOCKET];
-	const char *disk = getenv("KYMO_NODE_LOCAL"); /* an option of `kymo run`, handed on */
+	/* Options of `kymo run`, handed on. */
+	const char *disk = getenv("KYMO_NODE_LOCAL"), *plain = getenv("KYMO_NO_COMPRESS");
 	int ready = (int)options.ready_fd;
 
 	if (argc || !options.orphan || !options.trace)
@@ -114,6 +115,7 @@ static int run_drain(int argc, char **argv)
 	if (disk && *disk && collect_begin(local, disk, manifest.cwd))
 		c.local = local;
 	c.trace = trace;
+	c.compress = !plain || strcmp(plain, "1") != 0;
 	place_sweep();
 	c.socket_path = place;
 	c.listener = place_make(place, trace) ? drain_listen(place) : -1;

@@ -70,7 +70,8 @@ int launch_drain(const struct launch *l, int *control)
 		struct drain_config c = {l->trace,    l->socket,
 					 listener,    pair[1],
 					 l->compress, l->manifest,
-					 l->local,    l->node.meeting >= 0 ? l->node.meeting : 0};
+					 l->local,    l->node.meeting >= 0 ? l->node.meeting : 0,
+					 {-1, -1}};
 
 		drain_detach(&c);
 		_exit(drain_keep(&c));

@@ -656,10 +656,6 @@ static void begin_drain(struct drain *d)
 
 	place_token(d->config->socket_path, token);
 	rawfile_set_token(token);
-	if (!d->journal) { /* else the keeper does */
-		place_hold(d->config->socket_path);
-		d->hold = file_hold(d->config->trace);
-	}
 	tick_init();
 	producer_guard_memory();
 	life_begin(offsetof(struct shm_header, drain_life));
@@ -672,7 +668,7 @@ void drain_run(const struct drain_config *config, struct journal *journal, enum 
 		.journal = journal,
 		.epoll = -1,
 		.began = journal ? journal->began : clock_ns(CLOCK_MONOTONIC),
-		.hold = -1,
+		.hold = config->held[1],
 	};
 
 	session_first(&d);

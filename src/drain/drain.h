@@ -21,6 +21,7 @@ struct drain_config {
 	struct manifest *manifest;
 	const char *local; /* folder of collect_begin(), where files lie until the end; or NULL */
 	int meeting;       /* where other launchers of the job come (meet.h); 0: nowhere */
+	int held[2]; /* set by drain_detach(): what holds the place and the trace; -1: nothing */
 };
 
 /* Listening SOCK_SEQPACKET socket, for this user only. -1: errno tells. */
@@ -35,9 +36,10 @@ void drain_control_prefix(char *out, size_t size);
 
 /*
  * Makes this process fit to be a drain: own session, no terminal, no descriptors but those of
- * `config`, all CPUs, signals that end programs ignored.
+ * `config`, all CPUs, signals that end programs ignored. Holds the place and the trace before it lets go
+ * of what it inherited: the launcher's own hold may be gone by then, and who sweeps would take them.
  */
-void drain_detach(const struct drain_config *config);
+void drain_detach(struct drain_config *config);
 
 enum drain_task {
 	DRAIN_BEGIN,

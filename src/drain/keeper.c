@@ -11,9 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "drain/journal.h"
-#include "drain/place.h"
 
 enum { DEATHS = 3, DEATHS_SECONDS = 10 }; /* so many within that time: the next would die, too */
 
@@ -91,8 +89,8 @@ int drain_keep(const struct drain_config *config)
 	if (j) {
 		prctl(PR_SET_NAME, "kymo-keeper");
 		j->keeper = getpid();
-		j->held[0] = place_hold(config->socket_path);
-		j->held[1] = file_hold(config->trace);
+		j->held[0] = config->held[0];
+		j->held[1] = config->held[1];
 		drain = start_drain(config, j, DRAIN_BEGIN);
 	}
 	if (drain > 0)

@@ -57,9 +57,7 @@ bool place_make(char socket[PLACE_SOCKET], const char *trace)
 		if (!mkdtemp(folder))
 			return false;
 		fd = open_folder(AT_FDCWD, folder);
-		if (fd >= 0 && held(fd)) {
-			if (symlinkat(trace, fd, TRACE) != 0)
-				continue;
+		if (fd >= 0 && held(fd) && symlinkat(trace, fd, TRACE) == 0) {
 			snprintf(socket, PLACE_SOCKET, "%s/" SOCKET, folder);
 			return true;
 		}

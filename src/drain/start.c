@@ -16,6 +16,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "drain/place.h"
+
 int drain_listen(const char *path)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -41,13 +44,14 @@ int drain_listen(const char *path)
 
 static bool is_kept(const struct drain_config *c, int fd)
 {
-	return fd == c->listener || fd == c->control || (c->meeting && fd == c->meeting);
+	return fd == c->listener || fd == c->control || (c->meeting && fd == c->meeting) ||
+	       fd == c->held[0] || fd == c->held[1];
 }
 
 /* Those from `from` up to the next that is kept, or all; returns where to go on. */
 static int close_up_to_kept(const struct drain_config *c, int from)
 {
-	const int kept[] = {c->listener, c->control, c->meeting};
+	const int kept[] = {c->listener, c->control, c->meeting, c->held[0], c->held[1]};
 	int next = -1;
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
@@ -102,13 +106,15 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void drain_detach(const struct drain_config *config)
+void drain_detach(struct drain_config *config)
 {
 	static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ,
 				      SIGTSTP, SIGTTIN, SIGTTOU, SIGALRM, SIGUSR1, SIGUSR2};
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	config->held[0] = place_hold(config->socket_path);
+	config->held[1] = file_hold(config->trace);
 	setsid();
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);

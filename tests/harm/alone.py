@@ -9,6 +9,7 @@ they print without.
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -122,6 +123,16 @@ def test_drain_prints_nothing():
     traced = run(USE_OPENCL + "use()", env=preloaded())
     expect((traced.returncode, traced.stdout, traced.stderr) ==
            (plain.returncode, plain.stdout, plain.stderr), "was", plain, "is", traced)
+
+
+def test_compression_as_asked():
+    """A drain that a process starts does what `kymo run` was told: its trace may be one of a launcher."""
+    for asked, plain in (({}, False), ({"KYMO_NO_COMPRESS": "0"}, False), ({"KYMO_NO_COMPRESS": "1"}, True)):
+        shutil.rmtree("t.kymo", ignore_errors=True)
+        run(USE_OPENCL + "use()", env=preloaded(**asked))
+        totals = await_trace()["totals"]
+        kymotest.wait_for(lambda: not kymotest.writers("t.kymo"), "the drain's end")
+        expect((totals["stored_bytes"] == totals["bytes"]) == plain, asked, totals)
 
 
 def test_exec_ends_an_image():

@@ -45,7 +45,8 @@ void test_drain_start(struct test_drain *d, struct test_drain_options o)
 	if (d->pid == 0) {
 		struct drain_config c = {
 			d->trace,   d->socket,    listener, o.orphan ? -1 : pair[1],
-			o.compress, &d->manifest, NULL,     0};
+			o.compress, &d->manifest, NULL,     0,
+			{-1, -1}};
 		struct rlimit limit = {o.file_limit, o.file_limit};
 
 		synth_own_faults();

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <libgen.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,6 +22,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "drain/drain.h"
+#include "drain/place.h"
 #include "unit/drain_support.h"
 #include "wire/bell.h"
 #include "wire/live.h"
@@ -884,6 +888,46 @@ static int setup(void **state)
 	return 0;
 }
 
+/* Who sweeps takes what nobody holds, and the launcher may be gone before its drain records. */
+static void drain_holds_its_place(void **state)
+{
+	char socket[PLACE_SOCKET], *folder;
+	int pair[2], status;
+	pid_t launcher, drain;
+
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	launcher = fork();
+	if (launcher == 0) {
+		struct drain_config c = {.trace = "/tmp", .listener = -1, .control = pair[1]};
+
+		if (!place_make(socket, "/tmp") || send(pair[1], socket, sizeof(socket), 0) < 0)
+			_exit(1);
+		drain = fork();
+		if (drain != 0)
+			_exit(0);
+		c.socket_path = socket;
+		drain_detach(&c);
+		drain = getpid();
+		send(pair[1], &drain, sizeof(drain), 0);
+		pause();
+	}
+	close(pair[1]);
+	assert_int_equal(recv(pair[0], socket, sizeof(socket), 0), sizeof(socket));
+	assert_int_equal(waitpid(launcher, &status, 0), launcher);
+	assert_int_equal(status, 0);
+	assert_int_equal(recv(pair[0], &drain, sizeof(drain), 0), sizeof(drain));
+	folder = dirname(socket);
+	place_sweep();
+	assert_int_equal(access(folder, F_OK), 0);
+	kill(drain, SIGKILL);
+	assert_int_equal(waitpid(drain, &status, 0), drain);
+	place_sweep();
+	assert_int_equal(access(folder, F_OK), -1);
+	close(pair[0]);
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -905,6 +949,7 @@ int main(void)
 		cmocka_unit_test(drain_waits_for_children),
 		cmocka_unit_test(compressed_holds_the_same),
 		cmocka_unit_test(drain_uses_all_cpus),
+		cmocka_unit_test(drain_holds_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

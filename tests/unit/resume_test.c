@@ -468,7 +468,8 @@ static void nobody_waits_for_none(void **state)
 				 .socket_path = "/none",
 				 .listener = -1,
 				 .control = -1,
-				 .manifest = &manifest};
+				 .manifest = &manifest,
+				 .held = {-1, -1}};
 
 	begin();
 	assert_int_equal(atomic_load(&left.shm->drain_kept), 1);

@@ -535,7 +535,8 @@ static void tell_bound(struct digest *g)
 /* What takes time is not done for other tables. */
 static bool is_asked_for(const struct report *r)
 {
-	static const char *const names[] = {"digest", "devices", "hosts", "findings", "regions"};
+	static const char *const names[] = {"digest",  "devices", "device_use", "gaps",
+					    "overlap", "hosts",   "findings",   "regions"};
 	bool asked = false;
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -585,6 +586,9 @@ bool summary_digest(struct report *r, const struct summary *s)
 		devices_table(&g);
 	hosts_table(&g);
 	ok = tell_kernels(&g) && tell_calls(&g);
+	if (!s->timeline->apart)
+		ok = ok && summary_device_use(r, &g.d) && summary_gaps(r, &g.d) &&
+		     summary_overlap(r, s);
 	tell_findings(&g);
 	findings_table(&g);
 	ok = ok && summary_regions(r, &g.d);

@@ -18,6 +18,13 @@ enum {
  */
 bool summary_digest(struct report *r, const struct summary *s);
 
+/* Tables of the diagnosed run: times without device work (if they are asked for); how busy devices were when. */
+bool summary_gaps(struct report *r, const struct diagnosis *d);
+bool summary_device_use(struct report *r, const struct diagnosis *d);
+
+/* How much of the time of messages ranks computed beside them. */
+bool summary_overlap(struct report *r, const struct summary *s);
+
 /* The table of OpenMP's regions, of a run that was diagnosed; false: no memory. */
 bool summary_regions(struct report *r, struct diagnosis *d);
 

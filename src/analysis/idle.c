@@ -42,6 +42,76 @@ const char *idle_column(enum idle_cause cause)
 	return names[cause];
 }
 
+/* ---- the longest gaps --------------------------------------------------------------------------- */
+
+static int64_t gap_length(const struct idle_gap *g)
+{
+	return g->end - g->start;
+}
+
+/* Of two of one length the earlier one is kept. */
+static bool shorter(const struct idle_gap *a, const struct idle_gap *b)
+{
+	int64_t x = gap_length(a), y = gap_length(b);
+
+	return x != y ? x < y : a->start > b->start;
+}
+
+static void swap_gaps(struct idle_gap *a, struct idle_gap *b)
+{
+	struct idle_gap c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+/* The list is a heap while it grows: the shortest is the first. */
+static void sink_first(struct idle *idle)
+{
+	struct idle_gap *h = idle->longest;
+
+	for (uint32_t i = 0, least = 0;; i = least) {
+		for (uint32_t child = 2 * i + 1; child <= 2 * i + 2; child++)
+			if (child < idle->longest_count && shorter(&h[child], &h[least]))
+				least = child;
+		if (least == i)
+			return;
+		swap_gaps(&h[i], &h[least]);
+	}
+}
+
+static bool is_long(const struct idle *idle, const struct idle_gap *g)
+{
+	return g->end > g->start &&
+	       (idle->longest_count < IDLE_LONGEST || shorter(&idle->longest[0], g));
+}
+
+static bool keep_gap(struct idle *idle, const struct idle_gap *g)
+{
+	struct idle_gap *h;
+
+	if (idle->longest_count == IDLE_LONGEST) {
+		idle->longest[0] = *g;
+		sink_first(idle);
+		return true;
+	}
+	if (!vec_reserve(&idle->longest, &idle->longest_room, idle->longest_count, 1))
+		return false;
+	h = idle->longest;
+	h[idle->longest_count] = *g;
+	for (uint32_t i = idle->longest_count++; i && shorter(&h[i], &h[(i - 1) / 2]);
+	     i = (i - 1) / 2)
+		swap_gaps(&h[i], &h[(i - 1) / 2]);
+	return true;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	return shorter(a, b) ? 1 : shorter(b, a) ? -1 : 0;
+}
+
+/* ---- causes ------------------------------------------------------------------------------------- */
+
 /* What is worked at: a gap before a piece of work, and the place that submitted it. */
 struct gap {
 	struct idle *idle;
@@ -265,6 +335,45 @@ static void charge_startup(struct gap *g, const struct tl_work *first)
 	charge_gap(g, first, until, first->start);
 }
 
+/* What was charged since `before` are the causes of this one. */
+static void look_at_gap(struct gap *g, struct idle_gap gap, const uint64_t before[IDLE_CAUSES])
+{
+	for (unsigned c = 0; c < IDLE_CAUSES; c++) {
+		uint64_t ns = g->idle->cause[c] - before[c];
+
+		if (ns > gap.ns) {
+			gap.ns = ns;
+			gap.cause = (uint8_t)c;
+		}
+	}
+	g->failed |= !keep_gap(g->idle, &gap);
+}
+
+static void charge_end(struct gap *g, int64_t start, int64_t end)
+{
+	g->call = NULL;
+	charge(g, IDLE_END, start, end);
+}
+
+/* Charges [start, end), which ends with piece `next` of the timeline's work, and keeps it if it is long. */
+static void charge_one(struct gap *g, uint32_t next, int64_t start, int64_t end, bool startup)
+{
+	struct idle_gap gap = {.start = start, .end = end, .next = next};
+	bool kept = is_long(g->idle, &gap);
+	uint64_t before[IDLE_CAUSES];
+
+	if (kept)
+		memcpy(before, g->idle->cause, sizeof(before));
+	if (next == TIMELINE_NONE)
+		charge_end(g, start, end);
+	else if (startup)
+		charge_startup(g, &g->tl->work[next]);
+	else
+		charge_gap(g, &g->tl->work[next], start, end);
+	if (kept)
+		look_at_gap(g, gap, before);
+}
+
 static int most_time(const void *a, const void *b)
 {
 	const struct idle_site *x = a, *y = b;
@@ -285,32 +394,32 @@ bool idle_find(struct idle *idle, const struct timeline *tl, uint32_t device)
 	idle->transfers = intervals_length(&d->all) - idle->kernels;
 	if (d->count) {
 		const struct tl_work *first = &tl->work[tl->order[d->first]];
+		bool whole = tl->start <= tl->trace->origin; /* a part of the run has no start-up */
 
 		idle->first = until = first->start > tl->start ? first->start : tl->start;
-		if (tl->start > tl->trace->origin) /* a part of the run: no start-up */
-			charge_gap(&g, first, tl->start, until);
-		else
-			charge_startup(&g, first);
+		charge_one(&g, tl->order[d->first], tl->start, until, whole);
 		memcpy(idle->before, idle->cause, sizeof(idle->before));
 		for (uint32_t i = 0; i < d->count; i++) {
 			const struct tl_work *w = &tl->work[tl->order[d->first + i]];
 
 			if (w->start > until)
-				charge_gap(&g, w, until, w->start);
+				charge_one(&g, tl->order[d->first + i], until, w->start, false);
 			until = w->end > until ? w->end : until;
 		}
 		idle->last = until < tl->end ? until : tl->end;
-		g.call = NULL;
-		charge(&g, IDLE_END, until, tl->end);
+		charge_one(&g, TIMELINE_NONE, until, tl->end, false);
 	}
 	map_release(&places);
 	if (idle->sites_count)
 		qsort(idle->sites, idle->sites_count, sizeof(*idle->sites), most_time);
+	if (idle->longest_count)
+		qsort(idle->longest, idle->longest_count, sizeof(*idle->longest), longest_first);
 	return !g.failed;
 }
 
 void idle_release(struct idle *idle)
 {
 	free(idle->sites);
+	free(idle->longest);
 	*idle = (struct idle){0};
 }

@@ -45,6 +45,17 @@ struct idle_site {
 	uint64_t longest;
 };
 
+/* Time in which a device had no work, the run's start-up and end included. */
+struct idle_gap {
+	int64_t start, end;
+	uint64_t ns; /* of its largest cause */
+	uint32_t
+		next; /* the work that ends it, index of timeline.work, or TIMELINE_NONE: the run does */
+	uint8_t cause; /* the largest */
+};
+
+enum { IDLE_LONGEST = 1000 };
+
 struct idle {
 	uint64_t kernels;   /* ns that kernels ran; unions all */
 	uint64_t transfers; /* that other work ran alone */
@@ -54,6 +65,8 @@ struct idle {
 		[HOST_STATES]; /* what the submitting thread did in IDLE_STARTUP, where it is known */
 	struct idle_site *sites; /* most time first */
 	uint32_t sites_count, sites_room;
+	struct idle_gap *longest; /* so many of its gaps, the longest first */
+	uint32_t longest_count, longest_room;
 	int64_t first, last; /* start of its first work, end of its last */
 };
 

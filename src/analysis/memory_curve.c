@@ -39,7 +39,7 @@ static unsigned part_of(const struct timeline *tl, int64_t time)
 			       ? (double)(time - tl->start) / (double)(tl->end - tl->start)
 			       : 0;
 
-	return share <= 0 ? 0 : share >= 1 ? MEMORY_CURVE - 1 : (unsigned)(share * MEMORY_CURVE);
+	return share <= 0 ? 0 : share >= 1 ? CURVE_PARTS - 1 : (unsigned)(share * CURVE_PARTS);
 }
 
 /* From its part on there are so many, until something else is said. */
@@ -57,7 +57,7 @@ static void draw(struct memory_curve *c, const struct timeline *tl, const struct
 	unsigned part = 0, next;
 
 	for (uint32_t i = 0; i <= count; i++) {
-		next = i < count ? part_of(tl, e[i].time) : MEMORY_CURVE - 1;
+		next = i < count ? part_of(tl, e[i].time) : CURVE_PARTS - 1;
 		while (part < next)
 			rise(c, ++part, level > 0 ? (uint64_t)level : 0);
 		if (i < count) {

@@ -3,14 +3,13 @@
 #ifndef ANALYSIS_MEMORY_CURVE_H
 #define ANALYSIS_MEMORY_CURVE_H
 
+#include "analysis/curve.h"
 #include "analysis/timeline.h"
-
-enum { MEMORY_CURVE = 24 }; /* parts of the run, of equal length */
 
 /* Of a process, on a device, of a kind: the most bytes in use at a time in each part. */
 struct memory_curve {
 	uint32_t process, agent, kind;
-	uint64_t at[MEMORY_CURVE], peak;
+	uint64_t at[CURVE_PARTS], peak;
 };
 
 struct memory_curves {

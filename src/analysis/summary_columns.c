@@ -2,6 +2,7 @@
 /* Grouping, columns and cells of the summary's tables; see summary_columns.h. */
 #include "analysis/summary_columns.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 void add_dimensions(struct table *t, unsigned by, const char *op_heading)
@@ -44,6 +45,27 @@ struct cell *put_spread(struct cell *c, const struct groups *g, const struct tal
 	cell_number(c++, tally_percentile(g->numbers, n, 0.99));
 	cell_number(c++, n->max);
 	return c;
+}
+
+void put_curve(struct table *t, struct cell *c, const uint64_t at[CURVE_PARTS], uint64_t top,
+	       const struct report *r)
+{
+	static const char *const fine[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const plain[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
+	struct text line = {0};
+
+	for (unsigned i = 0; i < CURVE_PARTS; i++) {
+		double share = top ? (double)at[i] / (double)top : 0;
+		unsigned height = at[i] ? 1 + (unsigned)(share * 6) : 0;
+
+		height = height < 8 ? height : 7;
+		if (r->people)
+			text_add(&line, r->utf8 ? fine[height] : plain[height]);
+		else
+			text_addf(&line, "%s%" PRIu64, i ? " " : "", at[i]);
+	}
+	cell_text(t, c, line.s ? line.s : "");
+	text_release(&line);
 }
 
 struct cell *put_percent(struct cell *c, uint64_t part, uint64_t whole)

@@ -3,8 +3,16 @@
 #ifndef ANALYSIS_SUMMARY_COLUMNS_H
 #define ANALYSIS_SUMMARY_COLUMNS_H
 
+#include "analysis/curve.h"
 #include "analysis/group.h"
 #include "analysis/summary_parts.h"
+
+/*
+ * A curve: for people a picture, of which `top` is the full character, and 0 the only one without height; for
+ * programs the numbers.
+ */
+void put_curve(struct table *t, struct cell *c, const uint64_t at[CURVE_PARTS], uint64_t top,
+	       const struct report *r);
 
 /* The sums over all rows of a table. */
 struct totals {

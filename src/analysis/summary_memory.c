@@ -18,27 +18,6 @@ static const struct memory_curve *curve_of(const struct memory_curves *curves,
 	return c && c->peak == x->sum.peak ? c : NULL;
 }
 
-/* For people a picture, of which the peak is the top; for programs numbers. */
-static void add_curve(struct table *t, struct cell *cell, const struct memory_curve *c,
-		      const struct report *r)
-{
-	static const char *const fine[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-	static const char *const plain[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
-	struct text line = {0};
-
-	for (unsigned i = 0; i < MEMORY_CURVE; i++) {
-		double share = c->peak ? (double)c->at[i] / (double)c->peak : 0;
-		unsigned height = c->at[i] ? 1 + (unsigned)(share * 6) : 0;
-
-		if (r->people)
-			text_add(&line, r->utf8 ? fine[height] : plain[height]);
-		else
-			text_addf(&line, "%s%" PRIu64, i ? " " : "", c->at[i]);
-	}
-	cell_text(t, cell, line.s ? line.s : "");
-	text_release(&line);
-}
-
 /* Peaks of processes do not add up: each has rows of its own. */
 bool summary_pools(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
@@ -82,7 +61,7 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 		cell_number(c++, x->sum.count);
 		cell_number(c++, x->sum.frees);
 		if (curve_of(&curves, x))
-			add_curve(t, c, curve_of(&curves, x), r);
+			put_curve(t, c, curve_of(&curves, x)->at, x->sum.peak, r);
 	}
 	if (t && t->column_count)
 		t->columns[t->column_count - 1].hidden = !curves.count;

@@ -212,7 +212,7 @@ def test_findings(folder):
 # ---- lines -----------------------------------------------------------------------------------------------
 
 def digest_of(text):
-    return re.split(r"\n\n(?=[A-Z][^\n]*\n(?:call|what|range|kernel) )", text)[0].splitlines()
+    return re.split(r"\n\n(?=[A-Z][^\n]*\n(?:call|what|range|kernel|device|rank) )", text)[0].splitlines()
 
 
 def test_lines(folder):

@@ -176,7 +176,7 @@ def every_choice(trace, most=2):
                 same_in_all_formats(trace, out, *by)
 
 
-DIGEST = {"digest", "devices", "hosts", "findings", "regions", "builds"}  # tables of what a store does not hold
+DIGEST = {"digest", "devices", "hosts", "findings", "regions", "builds", "device_use", "overlap"}  # tables of what a store does not hold
 
 
 def raw_and_store_agree(trace):

@@ -10,8 +10,12 @@
 #include "analysis/gaps.h"
 #include "base/plain.h"
 #include "base/vec.h"
+#include "stream/recorded.h"
 
 enum { MOST_LINE = 1000 }; /* bytes of a title */
+
+/* Rules tell of a twentieth of the run and less: what the machine did to a tenth of it may be that. */
+#define DELAYED 0.1
 
 #define RULE(name) extern const struct rule rule_##name;
 #include "analysis/rules/rules.list"
@@ -23,6 +27,22 @@ const struct rule *const rules[] = {
 #undef RULE
 };
 const uint32_t rules_count = sizeof(rules) / sizeof(*rules);
+
+uint32_t diagnosis_delayed(const struct trace *t, double *share)
+{
+	uint32_t most = 0;
+
+	*share = DELAYED;
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		double is = recorded_delay(t, &t->processes[i]);
+
+		if (is >= *share) {
+			*share = is;
+			most = i;
+		}
+	}
+	return most;
+}
 
 double diagnosis_share(const struct diagnosis *d, uint64_t ns)
 {

@@ -104,6 +104,12 @@ void diagnosis_release(struct diagnosis *d);
 /* Findings from number `first` on were added since: they get what all are told, and all are put in order. */
 void diagnosis_settle(struct diagnosis *d, uint32_t first);
 
+/*
+ * The process whose main thread was kept from running most, if that was so much of its time that others' use of the
+ * machine may be what is seen; else 0. *share: of its time.
+ */
+uint32_t diagnosis_delayed(const struct trace *t, double *share);
+
 /* ---- for rules ----------------------------------------------------------------------------------- */
 
 /* The share of the run that `ns` are. */

@@ -2,6 +2,7 @@
 /* The digest of a trace; see digest.h. */
 #include "analysis/digest.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -379,6 +380,31 @@ static void tell_hosts(struct digest *g)
 	text_release(&line);
 }
 
+/* How much of it all may be the machine's doing. */
+static void tell_delay(struct digest *g)
+{
+	const struct trace *t = g->s->trace;
+	struct text line = {0};
+	double most = 0;
+	uint32_t process = diagnosis_delayed(t, &most), processes;
+
+	summary_threads(t, &processes);
+	if (!process)
+		return;
+	if (processes == 1)
+		text_addf(&line, "The main thread waited for a processor %.0f %% of its time.",
+			  100 * most);
+	else
+		text_addf(&line,
+			  "Main threads waited for a processor up to %.0f %% of their time (%s "
+			  "%" PRIu32 ").",
+			  100 * most, t->processes[process].rank == UINT32_MAX ? "process" : "rank",
+			  t->processes[process].rank == UINT32_MAX ? t->processes[process].pid
+								   : t->processes[process].rank);
+	add_wrapped(g, line.s, 4);
+	text_release(&line);
+}
+
 /* ---- kernels and calls --------------------------------------------------------------------------- */
 
 /* Without the names of the spaces that it lies in where the line has no room for them. */
@@ -582,6 +608,7 @@ bool summary_digest(struct report *r, const struct summary *s)
 	if (!s->timeline->apart)
 		tell_devices(&g);
 	tell_hosts(&g);
+	tell_delay(&g);
 	if (!s->timeline->apart)
 		devices_table(&g);
 	hosts_table(&g);

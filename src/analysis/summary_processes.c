@@ -96,7 +96,7 @@ static void add_processes(struct rows *all, const struct summary *s)
 	all->count += kept;
 }
 
-static void add_columns(struct table *t, unsigned traces)
+static void add_columns(struct table *t, unsigned traces, bool delayed)
 {
 	table_column_if(t, traces > 1, "trace", "trace", CELL_TEXT);
 	table_column(t, "process", "process", CELL_TEXT);
@@ -105,6 +105,7 @@ static void add_columns(struct table *t, unsigned traces)
 	table_column(t, "system_ns", "system", CELL_TIME);
 	table_column(t, "percent_of_wall", "% of wall", CELL_PERCENT);
 	table_column(t, "peak_resident_bytes", "peak resident", CELL_BYTES);
+	table_column_if(t, delayed, "delay_ns", "no processor", CELL_TIME);
 	table_column_if(t, false, "known", "known", CELL_TEXT);
 }
 
@@ -131,9 +132,20 @@ static void add_row(struct table *t, const struct row *x)
 	}
 	if (p->resident_bytes)
 		cell_number(c + 3, p->resident_bytes);
+	if (p->delay_ns)
+		cell_number(c + 4, p->delay_ns);
 	if (p->usage)
-		cell_text(t, c + 4, p->usage == RAW_USAGE_WHOLE ? "whole" : "at least");
+		cell_text(t, c + 5, p->usage == RAW_USAGE_WHOLE ? "whole" : "at least");
 	text_release(&label);
+}
+
+/* So much that people are to see it. */
+static bool is_delayed(const struct rows *all)
+{
+	for (uint32_t i = 0; i < all->count; i++)
+		if (recorded_delay(all->list[i].s->trace, last_of(&all->list[i])) >= 0.01)
+			return true;
+	return false;
 }
 
 static void tell_unknown(struct table *t, const struct rows *all)
@@ -177,14 +189,17 @@ bool summary_processes(struct report *r, const struct summary *s, unsigned count
 		return false;
 	}
 	t->ranked = true;
-	add_columns(t, count);
 	for (unsigned i = 0; i < count; i++)
 		add_processes(&all, &s[i]);
+	add_columns(t, count, is_delayed(&all));
 	if (all.count)
 		qsort(all.list, all.count, sizeof(*all.list), by_use);
 	for (uint32_t i = 0; i < all.count; i++)
 		add_row(t, &all.list[i]);
 	tell_unknown(t, &all);
+	if (is_delayed(&all))
+		table_note(t, "no processor: the main thread was ready to run, and others had the "
+			      "processors");
 	report_drop_empty(r);
 	free(all.list);
 	return true;

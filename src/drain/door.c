@@ -149,10 +149,11 @@ static ssize_t receive(int fd, struct greeting *g, int *passed, int *error)
 	return n;
 }
 
-/* The process has connected before: it has called exec, or has two buffers. */
-static void supersede(struct drain *d, int pid, uint64_t image)
+/* The process has connected before: it has called exec, or has two buffers. Returns its delay before that. */
+static uint64_t supersede(struct drain *d, int pid, uint64_t image)
 {
 	struct producer *next;
+	uint64_t delay_before = 0;
 
 	for (struct producer *p = d->producers; p; p = next) {
 		next = p->next;
@@ -162,8 +163,10 @@ static void supersede(struct drain *d, int pid, uint64_t image)
 		    (!image || !p->image || p->image == image))
 			continue;
 		p->superseded = true;
+		delay_before = p->delay_before;
 		drain_finish(d, p, -1);
 	}
+	return delay_before;
 }
 
 /* False: it cannot be recorded. */
@@ -247,6 +250,7 @@ static bool welcome(struct drain *d, const struct pending_client *client,
 	const char *why = "what it shares is not in order";
 	struct producer *p = NULL;
 	bool again = false, later = early;
+	uint64_t delay_before = 0;
 
 	getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
 	if (peer.uid != geteuid())
@@ -259,12 +263,14 @@ static bool welcome(struct drain *d, const struct pending_client *client,
 		if (again)
 			close(memfd);
 		else
-			supersede(d, peer.pid, hello->image);
+			delay_before = supersede(d, peer.pid, hello->image);
 		status = KYMO_OK;
 		if (!again)
 			p = producer_new(memfd, peer.pid, d->journal, &status);
-		if (p && !again)
+		if (p && !again) {
 			p->session = client->session;
+			p->delay_before = delay_before;
+		}
 	} else if (memfd >= 0) {
 		close(memfd);
 	}

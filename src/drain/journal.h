@@ -70,6 +70,7 @@ struct journal_producer {
 	uint64_t image, born;
 	uint64_t bytes, ctl_offset, threads_offset, chunks_offset;
 	uint32_t chunk_size, chunk_max;
+	uint64_t delay_before;
 	struct raw_header header;
 	struct raw_job job;
 	struct journal_counts counts;

@@ -87,6 +87,28 @@ static uint64_t most_resident(int pid)
 	return (uint64_t)kib * 1024;
 }
 
+/* /proc/PID/schedstat: ns on processors, ns that it waited for one, times. 0: the kernel does not count. */
+static uint64_t read_delay(int pid)
+{
+	char path[64], *text;
+	unsigned long long delay = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	text = file_read(path, NULL);
+	if (text && sscanf(text, "%*u %llu", &delay) != 1)
+		delay = 0;
+	free(text);
+	return delay;
+}
+
+void process_delay_now(int pid, int pidfd, uint64_t *delay)
+{
+	uint64_t now = read_delay(pid);
+
+	if (now && !process_exit_seen(pid, pidfd))
+		*delay = now;
+}
+
 void process_used_now(int pid, int pidfd, struct process_used *used)
 {
 	struct process_used now = {0};
@@ -97,6 +119,7 @@ void process_used_now(int pid, int pidfd, struct process_used *used)
 		return;
 	now.resident = most_resident(pid);
 	/* Else it may have been another of its number. */
+	now.delay = used->delay;
 	if (!process_exit_seen(pid, pidfd) && now.resident)
 		*used = now;
 }
@@ -119,7 +142,7 @@ static int status_of_reaped(int pidfd)
 
 int process_exit_status(int pid, int pidfd, struct process_used *used)
 {
-	struct process_used read = {0};
+	struct process_used read = {.delay = read_delay(pid)};
 	char state;
 	int status;
 
@@ -127,6 +150,7 @@ int process_exit_status(int pid, int pidfd, struct process_used *used)
 		if (used) {
 			used->user = read.user;
 			used->system = read.system;
+			used->delay = read.delay > used->delay ? read.delay : used->delay;
 		}
 		return status;
 	}

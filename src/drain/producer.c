@@ -626,6 +626,7 @@ static unsigned do_pass(struct producer *p, bool all)
 	flush = atomic_load(&p->shm->flush); /* which is raised before the bell is rung */
 	recorder = p->shm->overwrite != 0;
 	all |= !recorder || atomic_load(&p->shm->flushed) != flush;
+	process_delay_now(p->pid, p->pidfd, &p->used.delay);
 	n = find_chunks(p, SHM_FULL, !all);
 	for (unsigned i = 0; i < n; i++) {
 		if (recorder && !claim_chunk(p, &found[i]))
@@ -746,6 +747,8 @@ static void add_usage(struct producer *p, struct raw_end *end)
 		end->usage = RAW_USAGE_WHOLE;
 	else if (end->user_ns + end->system_ns)
 		end->usage = RAW_USAGE_SEEN;
+	if (p->used.delay > p->delay_before)
+		end->delay_ns = p->used.delay - p->delay_before;
 }
 
 void producer_finish(struct producer *p, int wait_status, struct drain_totals *totals,

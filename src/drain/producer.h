@@ -46,6 +46,7 @@ struct producer {
 	uint64_t defining_seq;
 	uint32_t defined;
 	struct process_used used; /* as seen from outside */
+	uint64_t delay_before;    /* used.delay when it came: of what the process was before */
 	uint64_t busy_ns;         /* of the processor, for this process */
 	uint64_t next_sync;       /* CLOCK_MONOTONIC ns of the next calibration point */
 	uint64_t damaged_chunks;

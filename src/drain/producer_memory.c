@@ -229,6 +229,10 @@ void producer_adopt(struct producer *p, uint32_t number)
 				     .header = p->header,
 				     .job = p->job};
 
+	process_delay_now(p->pid, p->pidfd, &p->used.delay);
+	if (!p->delay_before) /* else of what exec has replaced, as its use of processors */
+		p->delay_before = p->used.delay;
+	k.delay_before = p->delay_before;
 	p->kept = journal_add(p->journal, JOURNAL_ADOPTED, &k, sizeof(k), NULL);
 	producer_be_there(p);
 }

@@ -43,6 +43,7 @@ struct producer *producer_restore(struct journal *j, struct journal_producer *ke
 	p->image = kept->image;
 	p->born = kept->born;
 	p->header = kept->header;
+	p->delay_before = kept->delay_before;
 	p->job = kept->job;
 	p->defining = SHM_NONE;
 	p->ctl_offset = kept->ctl_offset;

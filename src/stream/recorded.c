@@ -82,3 +82,10 @@ int64_t recorded_gaps(const struct trace *t, const bool *of)
 	free(edges);
 	return ns;
 }
+
+double recorded_delay(const struct trace *t, const struct t_process *p)
+{
+	int64_t lived = recorded_until(t, p) - p->start;
+
+	return lived > 0 && p->delay_ns ? (double)p->delay_ns / (double)lived : 0;
+}

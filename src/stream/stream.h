@@ -127,7 +127,9 @@ struct t_process {
 	 * no process: what comes after it has what was before as well.
 	 */
 	uint64_t user_ns, system_ns, resident_bytes;
-	uint32_t usage;      /* enum raw_usage: how much is known of these */
+	uint32_t usage; /* enum raw_usage: how much is known of these */
+	uint64_t
+		delay_ns; /* that its main thread was ready to run and had no processor, at least; 0: unknown */
 	uint32_t file_state; /* enum file_state */
 	uint32_t rank_stage; /* enum rank_stage, 0 unknown: whether it came to MPI_Finalize */
 	int64_t seen;        /* ns node time up to which it is known, where there is no end */

@@ -126,6 +126,8 @@ struct raw_end {
 	/* On processors, and memory resident at most, as far as `usage` says: */
 	uint64_t user_ns, system_ns, resident_bytes;
 	uint64_t usage; /* enum raw_usage */
+	/* That the main thread was ready to run and had no processor, as far as the drain saw; 0: unknown. */
+	uint64_t delay_ns;
 };
 
 /* How the manifest calls raw_end.how. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses so much of processors and memory: usage_program MIB MAIN_MS OTHER_MS [exec|kill]. `exec` begins
- * anew in its place with half of it; `kill` ends it when it has used all.
+ * Uses so much of processors and memory: usage_program MIB MAIN_MS OTHER_MS [exec|kill|told]. `exec` begins
+ * anew in its place with half of it; `kill` ends it when it has used all; `told` prints how long its main thread had
+ * waited for a processor when it began and when it ended, ns.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -29,6 +30,18 @@ static void burn(int ms)
 		;
 }
 
+static unsigned long long delay_ns(void)
+{
+	unsigned long long ns = 0;
+	FILE *f = fopen("/proc/self/schedstat", "r");
+
+	if (f && fscanf(f, "%*u %llu", &ns) != 1)
+		ns = 0;
+	if (f)
+		fclose(f);
+	return ns;
+}
+
 static void *other(void *ms)
 {
 	burn((int)(intptr_t)ms);
@@ -40,6 +53,7 @@ int main(int argc, char **argv)
 	int mib = atoi(argv[1]), mine = atoi(argv[2]), others = atoi(argv[3]);
 	const char *then = argc > 4 ? argv[4] : "";
 	char *memory = malloc((size_t)mib << 20);
+	unsigned long long began = delay_ns();
 	char half[3][16];
 	pthread_t thread;
 
@@ -49,6 +63,8 @@ int main(int argc, char **argv)
 	pthread_create(&thread, NULL, other, (void *)(intptr_t)others);
 	burn(mine);
 	pthread_join(thread, NULL);
+	if (strcmp(then, "told") == 0)
+		printf("%llu %llu\n", began, delay_ns());
 	if (strcmp(then, "kill") == 0)
 		raise(SIGKILL);
 	if (strcmp(then, "exec") == 0) {

@@ -103,9 +103,28 @@ static void find_overhead(struct diagnosis *d)
 	text_add(&f->advice, "record less: --mode minimal or summary, -b, a part of the run");
 }
 
+/* No finding: the program can do nothing about it, but what is told of waiting may come of it. */
+static void look_at_machine(struct diagnosis *d)
+{
+	double share;
+	uint32_t most = diagnosis_delayed(d->trace, &share);
+	char time[UNITS_TEXT];
+
+	if (most)
+		diagnosis_abstain(d,
+				  "the main thread of process %" PRIu32
+				  " waited for a processor for %s, %.0f %% of its time: what is "
+				  "told of waiting "
+				  "may be the doing of other threads and programs on this machine",
+				  d->trace->processes[most].pid,
+				  units_time(d->trace->processes[most].delay_ns, time),
+				  100 * share);
+}
+
 static void find(struct diagnosis *d)
 {
 	find_loss(d);
+	look_at_machine(d);
 	if (d->tl->partial || d->tl->window) /* costs are those of whole runs */
 		return;
 	find_clocks(d);

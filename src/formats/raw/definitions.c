@@ -658,6 +658,7 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes, bool 
 	p->system_ns = e.system_ns;
 	p->resident_bytes = e.resident_bytes;
 	p->usage = (uint32_t)e.usage;
+	p->delay_ns = e.delay_ns;
 	if (e.overhead_ticks > r->overhead)
 		r->overhead = e.overhead_ticks;
 	r->waiting = e.waiting_ticks;

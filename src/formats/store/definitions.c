@@ -89,7 +89,8 @@ static const struct sql_column process_columns[] = {C(U32, pid),
 						    C(U64, user_ns),
 						    C(U64, system_ns),
 						    C(U64, resident_bytes),
-						    C(U32, usage)};
+						    C(U32, usage),
+						    C(U64, delay_ns)};
 #undef STRUCTURE
 #define STRUCTURE t_thread
 static const struct sql_column thread_columns[] = {

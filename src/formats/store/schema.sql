@@ -61,7 +61,9 @@ CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, rank INT
 	rank_by TEXT, of_rank INTEGER,
 	-- on processors, in the program and in the system for it; memory resident at most; `usage`: 0 they are
 	-- unknown, 1 known, 2 at least so much (it was killed)
-	user_ns INTEGER, system_ns INTEGER, resident_bytes INTEGER, usage INTEGER);
+	user_ns INTEGER, system_ns INTEGER, resident_bytes INTEGER, usage INTEGER,
+	-- that the main thread was ready to run and had no processor, at least; 0: unknown
+	delay_ns INTEGER);
 CREATE TABLE thread(id INTEGER PRIMARY KEY, process INTEGER, number INTEGER, tid INTEGER,
 	name INTEGER REFERENCES string, start INTEGER, end INTEGER, records INTEGER, lost INTEGER,
 	main INTEGER, own INTEGER,
@@ -154,7 +156,7 @@ CREATE VIEW processes AS SELECT p.id, 0 AS nid, p.hostname, p.ppid, p.pid, p.ran
 	ELSE 'not recorded' END AS how_ended_name, p.lost_records, p.world, x.lived, max(x.lived - x.paused, 0) AS recorded, x.pauses, p.filters,
 	p.rank_by, p.of_rank, CASE WHEN p.usage > 0 THEN p.user_ns END AS user,
 	CASE WHEN p.usage > 0 THEN p.system_ns END AS system,
-	nullif(p.resident_bytes, 0) AS resident, p.usage
+	nullif(p.resident_bytes, 0) AS resident, p.usage, nullif(p.delay_ns, 0) AS delay
 	FROM process p JOIN (SELECT p.id, max(ifnull(nullif(p.end, 0), ifnull(nullif(p.seen, 0), CAST(m.value AS INTEGER)))
 	- p.start, 0) AS lived, (SELECT ifnull(sum(s.end - s.start), 0) FROM pause s WHERE s.process = p.id) AS paused,
 	(SELECT count(*) FROM pause s WHERE s.process = p.id) AS pauses FROM process p

@@ -422,6 +422,23 @@ class Store(Base):
         self.assertLessEqual({"half", "window", "MPI_COMM_WORLD"}, {k[2] for k in got})
 
 
+class Nulls(Base):
+    def test_null_pointers(self):
+        """Calls that MPI itself refuses, or crashes in: it does so as without Kymo, and the call is in the trace."""
+        refused = 0
+        for n in range(100):
+            command = [self.program("nulls"), n]
+            plain = self.run_any(command)
+            for mode in ("default", "full"):
+                p = self.run_any([KYMO, "run", "-f", "--no-summary", "--mode", mode, "-o", self.trace, *command])
+                self.assertEqual((p.code, p.out), (plain.code, plain.out), (n, mode, p.err))
+            if plain.code == 3:
+                break
+            refused += plain.out == "1\n"
+        self.assertEqual(n, 21)
+        self.assertGreater(refused, 5)
+
+
 class Objects(Base):
     SOURCE = Path(__file__).resolve().parent / "objects.c"
 

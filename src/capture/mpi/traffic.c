@@ -569,7 +569,7 @@ static void completed(const struct mpi_call *c, const struct mpi_info *info)
 
 static void freed(const struct mpi_call *c)
 {
-	struct mpi_transfer *t = mpi_requests_drop(c->saved[0]);
+	struct mpi_transfer *t = c->count ? mpi_requests_drop(c->saved[0]) : NULL;
 
 	if (!t)
 		return;
@@ -617,9 +617,10 @@ static void made(const struct mpi_call *c, const struct mpi_info *info)
 
 /* ---- entry points --------------------------------------------------------------------------- */
 
+/* Of what is not there MPI says itself what it thinks. */
 static void save(struct mpi_call *c, uint64_t at, int64_t n)
 {
-	if (n <= 0)
+	if (n <= 0 || !at)
 		return;
 	if (n > MPI_FEW) {
 		c->saved = malloc((size_t)n * sizeof(*c->saved));
@@ -651,6 +652,7 @@ void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
 	switch ((enum mpi_class)info->group) {
 	case MPI_CLASS_WAIT:
 	case MPI_CLASS_REQUEST_FREE:
+	case MPI_CLASS_FREE:
 		save(c, first, 1);
 		break;
 	case MPI_CLASS_WAITALL:
@@ -663,6 +665,8 @@ void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
 	case MPI_CLASS_WIN_FREE:
 	case MPI_CLASS_FILE_CLOSE:
 		/* Before: its handle may be another's as soon as the call is done. */
+		if (!first)
+			break;
 		given_back(c, object_at(info, first));
 		mpi_comm_forget(object_of(info), c->saved[0]);
 		break;
@@ -673,12 +677,8 @@ void mpi_traffic_before(struct mpi_call *c, const struct mpi_info *info)
 			given_back(c, mpi_handle_at(first, 0));
 		mpi_type_forget(c->op == MPI_OP_Type_free ? c->saved[0] : first);
 		break;
-	case MPI_CLASS_FREE:
-		if (first) /* else MPI says what it thinks of that */
-			save(c, first, 1);
-		break;
 	case MPI_CLASS_RECV:
-		if (mpi_has(info, MPI_ROLE_MESSAGE))
+		if (mpi_has(info, MPI_ROLE_MESSAGE) && mpi_arg(c, info, MPI_ROLE_MESSAGE))
 			c->handle = mpi_message_take(
 				mpi_handle_at(mpi_arg(c, info, MPI_ROLE_MESSAGE), 0), &c->probe);
 		break;

@@ -107,9 +107,13 @@ static bool add_table(struct report *r, const struct summary *s, const struct ov
 bool summary_overlap(struct report *r, const struct summary *s)
 {
 	uint32_t count = s->trace->processes_count;
-	struct overlap *of = calloc(count, sizeof(*of));
-	bool kernels = false, ok = of && collect(of, s->timeline);
+	bool kernels = false, ok;
+	struct overlap *of;
 
+	if (!s->timeline->messages_count)
+		return true;
+	of = calloc(count, sizeof(*of));
+	ok = of && collect(of, s->timeline);
 	for (uint32_t i = 1; ok && i < count; i++) {
 		settle(&of[i], s->timeline);
 		kernels |= of[i].messages.count && of[i].kernels.count;
